@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sley: sparse matrix products across ranks. The one public header.
+ *
+ * Words. A is sparse, m x n, in CSR. X is dense n x k, Y dense m x k, both row-major with a leading dimension
+ * given in elements. A rank owns a row block of A and Y, and a row block of X. k is the feature width.
+ *
+ * Conventions. Every function that can fail returns a sley_status; on anything but SLEY_OK the calling thread's
+ * sley_last_error() says what failed, where, and what to do. "Collective" means that every rank of the comm must
+ * call the function, in the same order, with agreeing arguments; all other functions are local. Handles are
+ * opaque; destroy functions accept NULL. Strings and arrays returned by pointer belong to the handle.
+ */
+#ifndef SLEY_H
+#define SLEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------------------------------- 1 version, status */
+
+#define SLEY_VERSION_MAJOR 0
+#define SLEY_VERSION_MINOR 1
+#define SLEY_VERSION_PATCH 0
+
+/* The library's version as "major.minor.patch". */
+const char *sley_version(void);
+
+/* The values are pinned: they never change between releases. */
+typedef enum sley_status {
+  SLEY_OK = 0,
+  SLEY_ERR_ARG = 1,         /* an argument is wrong */
+  SLEY_ERR_INPUT = 2,       /* a file or matrix is not valid */
+  SLEY_ERR_MEMORY = 3,      /* an allocation failed */
+  SLEY_ERR_IO = 4,          /* the system refused to read or write */
+  SLEY_ERR_UNSUPPORTED = 5, /* a valid request that this build or backend cannot serve */
+  SLEY_ERR_PEER = 6,        /* another rank failed */
+  SLEY_ERR_OVERFLOW = 7,    /* a size does not fit its type */
+  SLEY_ERR_INTERRUPTED = 8, /* sley_interrupt() was called */
+  SLEY_ERR_INTERNAL = 9     /* a broken promise inside Sley: please report it */
+} sley_status;
+
+/* The status as a word, e.g. "SLEY_ERR_INPUT". Never NULL. */
+const char *sley_status_name(sley_status status);
+
+/* The message of the calling thread's last error; "" if there was none. Valid until the thread's next error. */
+const char *sley_last_error(void);
+
+/* Asks every running Sley call of this process to end with SLEY_ERR_INTERRUPTED. Async-signal-safe. */
+void sley_interrupt(void);
+
+typedef enum sley_dtype { SLEY_F32 = 0, SLEY_F64 = 1 } sley_dtype;
+typedef enum sley_index { SLEY_I32 = 0, SLEY_I64 = 1 } sley_index;
+
+/* Bytes of one value; 0 if the dtype is unknown. */
+size_t sley_dtype_bytes(sley_dtype dtype);
+
+/* Host memory aligned to 64 bytes (huge pages where they help) for X and Y. Freed by sley_buffer_free.
+ * Errors: SLEY_ERR_ARG (bytes < 0), SLEY_ERR_MEMORY. */
+sley_status sley_buffer_alloc(int64_t bytes, void **out);
+void sley_buffer_free(void *buffer);
+
+/* --------------------------------------------------------------------------------------------------- 2 matrices */
+
+typedef struct sley_matrix sley_matrix;
+
+typedef enum sley_ownership {
+  SLEY_COPY = 0,  /* Sley keeps its own copy of the arrays */
+  SLEY_BORROW = 1 /* the arrays stay the caller's and must outlive the matrix */
+} sley_ownership;
+
+typedef struct sley_matrix_info {
+  int64_t rows, cols, nnz;
+  int64_t entries_stored; /* entries in the file it came from, before symmetry was expanded; else nnz */
+  int64_t max_row_nnz;
+  sley_dtype dtype;
+  sley_index index;
+  int64_t bytes; /* of the CSR arrays */
+} sley_matrix_info;
+
+typedef struct sley_csr {
+  int64_t rows, cols;
+  const int64_t *rowptr; /* rows + 1 positions into col and val; rowptr[0] may be greater than 0 */
+  const void *col;       /* int32_t or int64_t, see index; ascending within each row */
+  const void *val;       /* float or double, see dtype */
+  sley_index index;
+  sley_dtype dtype;
+} sley_csr;
+
+typedef struct sley_read_options {
+  size_t struct_size;
+  sley_dtype dtype; /* of the values; default SLEY_F32 */
+  int threads;      /* to read with; 0: all cores */
+  uint64_t seed;    /* for generators that name none; default 1 */
+} sley_read_options;
+#define SLEY_READ_OPTIONS_INIT {sizeof(sley_read_options), SLEY_F32, 0, 1}
+
+/* Makes a matrix of CSR arrays. col has index's type, val dtype's. Rows whose columns do not ascend are sorted
+ * (into a copy, whatever the ownership). Entries that repeat stay and count as their sum.
+ * Errors: SLEY_ERR_ARG (a negative size, a NULL array), SLEY_ERR_INPUT (rowptr descends, a column out of range:
+ * the row is named), SLEY_ERR_MEMORY. */
+sley_status sley_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, sley_matrix **out);
+
+/* Reads a file (Matrix Market, edge list, METIS, Rutherford-Boeing, scipy .npz, .sley; plain, gzip or zstd; told
+ * apart by content) or runs a generator ("twin:clj", "rmat:scale=17,edgefactor=8", "er:n=1000,nnz=8000").
+ * Symmetric files are expanded and repeated entries summed. options may be NULL.
+ * Errors: SLEY_ERR_INPUT (file and line), SLEY_ERR_IO, SLEY_ERR_UNSUPPORTED (complex values), SLEY_ERR_MEMORY. */
+sley_status sley_matrix_read(const char *name, const sley_read_options *options, sley_matrix **out);
+
+/* Writes by the path's ending: .mtx, .sley, .npz, .graph, .el, .rb; with .gz or .zst after it compressed.
+ * The file appears whole or not at all. Errors: SLEY_ERR_ARG (unknown ending), SLEY_ERR_IO. */
+sley_status sley_matrix_write(const sley_matrix *matrix, const char *path);
+
+sley_status sley_matrix_info_get(const sley_matrix *matrix, sley_matrix_info *out);
+
+/* The arrays themselves; they belong to the matrix. */
+sley_status sley_matrix_csr(const sley_matrix *matrix, sley_csr *out);
+
+/* A^T as a new matrix. threads 0: all cores. Errors: SLEY_ERR_MEMORY. */
+sley_status sley_matrix_transpose(const sley_matrix *matrix, int threads, sley_matrix **out);
+
+/* P A Q^T as a new matrix: row i of A becomes row row_perm[i], column j becomes col_perm[j]; NULL leaves a side as
+ * it is. The arrays are permutations of 0..rows-1 and 0..cols-1. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
+sley_status sley_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm, const int64_t *col_perm,
+                                int threads, sley_matrix **out);
+
+/* Rows [first, first + count) as a view; matrix must outlive it. Column numbers stay global. */
+sley_status sley_matrix_row_block(const sley_matrix *matrix, int64_t first, int64_t count, sley_matrix **out);
+
+void sley_matrix_destroy(sley_matrix *matrix);
+
+/* Reads a dense array of 1 or 2 dimensions from .npy (float16/32/64, integers, bool; C or Fortran order) as
+ * row-major values of dtype. *data is freed by sley_buffer_free. Errors: SLEY_ERR_INPUT, SLEY_ERR_IO. */
+sley_status sley_dense_read(const char *path, sley_dtype dtype, int64_t *rows, int64_t *cols, void **data);
+
+/* Writes rows x cols values with leading dimension ld to .npy; whole or not at all. */
+sley_status sley_dense_write(const char *path, sley_dtype dtype, int64_t rows, int64_t cols, const void *data,
+                             int64_t ld);
+
+/* ------------------------------------------------------------------------------------- 3 orderings and partitions */
+
+/* Fills perm (rows entries): row i of A goes to place perm[i]. name: "none", "rabbit", "rcm", "degree", "scotch",
+ * "random". A must be square; an unsymmetric pattern is taken as A + A^T. The same seed gives the same order;
+ * rabbit's depends on nothing else either. threads 0: all cores.
+ * Errors: SLEY_ERR_ARG (not square, unknown name), SLEY_ERR_UNSUPPORTED (library not built in), SLEY_ERR_MEMORY.
+ * Sources: rabbit: Arai et al., IPDPS 2016 (community aggregation); rcm: Cuthill-McKee reversed, George-Liu start. */
+sley_status sley_order(const sley_matrix *matrix, const char *name, uint64_t seed, int threads, int64_t *perm);
+
+/* Fills begin (ranks + 1 entries): rank r owns rows [begin[r], begin[r + 1]). name: "rows" (equal rows) or "nnz"
+ * (balanced nonzeros; MGG, algorithm 1). Ranks beyond the rows own nothing. */
+sley_status sley_partition_rows(const sley_matrix *matrix, const char *name, int ranks, int64_t *begin);
+
+/* The same for a dense operand of which nothing but the number of rows is known: equal rows. */
+sley_status sley_partition_equal(int64_t rows, int ranks, int64_t *begin);
+
+/* ------------------------------------------------------------------------------------------------------ 4 ranks */
+
+typedef struct sley_comm sley_comm; /* one rank's place among the ranks */
+
+typedef struct sley_rank_options {
+  size_t struct_size;
+  int ranks;             /* default 1 */
+  int workgroup;         /* ranks joined by direct links; 0: all. Between workgroups only messages travel */
+  int threads;           /* of each rank; 0: cores / ranks, at least 1 */
+  const char *transport; /* NULL or "threads" */
+  const char *trace;     /* NULL, or a file that receives a timeline for Perfetto */
+} sley_rank_options;
+#define SLEY_RANK_OPTIONS_INIT {sizeof(sley_rank_options), 1, 0, 0, NULL, NULL}
+
+/* What one rank does. A status other than SLEY_OK ends the other ranks with SLEY_ERR_PEER. */
+typedef sley_status (*sley_rank_fn)(sley_comm *comm, void *arg);
+
+/* Runs fn once a rank, each in a thread of this process, and waits for all. Returns the first failing rank's
+ * status; its message, led by "rank R: ", becomes this thread's. */
+sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, void *arg);
+
+int sley_comm_rank(const sley_comm *comm);
+int sley_comm_size(const sley_comm *comm);
+int sley_comm_workgroup(const sley_comm *comm); /* ranks in a full workgroup */
+
+/* Returns when every rank has called it. Collective. */
+sley_status sley_comm_barrier(sley_comm *comm);
+
+/* ------------------------------------------------------------------------------------------------------ 5 plans */
+
+typedef struct sley_plan sley_plan;
+
+typedef struct sley_plan_options {
+  size_t struct_size;
+  const char *algo;  /* NULL or "auto", else a name that sley_algorithms() lists */
+  bool reproducible; /* the same bits for every rank count, transport and algorithm */
+  bool transpose;    /* Y = A^T X: X is then partitioned as A's rows, Y as A's columns */
+  bool dry;          /* count and predict only; the plan cannot be executed */
+} sley_plan_options;
+#define SLEY_PLAN_OPTIONS_INIT {sizeof(sley_plan_options), NULL, false, false, false}
+
+/* Bytes and messages by link class, summed over all ranks, of one execute. */
+typedef struct sley_traffic {
+  int64_t direct_bytes, direct_messages;
+  int64_t message_bytes, message_messages;
+} sley_traffic;
+
+typedef struct sley_plan_info {
+  const char *algo;      /* that runs; for "auto" the choice */
+  const char *reason;    /* why, in a sentence */
+  int64_t rows, cols, nnz, k;
+  int64_t remote_nnz;    /* E_R, summed over ranks */
+  int64_t halo_rows;     /* N_R, summed over ranks */
+  int64_t cover_rows;    /* rows of X and partial rows of Y in least covers of all remote blocks; -1 if not computed */
+  sley_traffic predicted;
+  double predicted_ms;
+  int64_t memory_bytes;  /* that the plan and its buffers take on the rank that needs most */
+} sley_plan_info;
+
+/* Names of the algorithms, NULL-terminated; the pointer is static. "auto" is not among them. */
+const char *const *sley_algorithms(void);
+
+/* One line about an algorithm; NULL if there is none of that name. */
+const char *sley_algorithm_summary(const char *algo);
+
+/* Inspects and prepares Y = A X for this rank's row block of A (columns numbered globally).
+ * row_begin, col_begin: size + 1 entries each, the same on every rank: rank r owns rows [row_begin[r],
+ * row_begin[r+1]) of A and Y, and rows [col_begin[r], col_begin[r+1]) of X. k >= 0 columns. block must outlive the
+ * plan. options may be NULL. Collective. The plan is destroyed before its comm ends.
+ * Errors: SLEY_ERR_ARG (ranks disagree: each is told on what), SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
+sley_status sley_plan_create(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                             const int64_t *col_begin, int64_t k, const sley_plan_options *options,
+                             sley_plan **out);
+
+/* The same on every rank. */
+sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out);
+
+/* Steps, buffers and exchanges of this rank as text, freed by sley_buffer_free. */
+sley_status sley_plan_describe(const sley_plan *plan, char **out);
+
+/* Y = alpha A X + beta Y. x: this rank's rows of X, leading dimension ldx >= k; y likewise. With beta = 0 Y need not
+ * be initialised. x and y may not overlap. No allocation happens. Collective.
+ * Errors: SLEY_ERR_ARG, SLEY_ERR_PEER (another rank failed), SLEY_ERR_INTERRUPTED. */
+sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y, int64_t ldy);
+
+/* What the transport counted in the last execute, summed over all ranks. Collective. */
+sley_status sley_plan_counted(sley_plan *plan, sley_traffic *out);
+
+/* Collective. */
+void sley_plan_destroy(sley_plan *plan);
+
+/* ----------------------------------------------------------------------------------------------------- 6 checks */
+
+typedef struct sley_check {
+  double max_error; /* the largest |Y - A X| / (|A||X|) met, against a float64 product */
+  double bound;     /* what rounding allows at that entry: c eps, c the terms summed there + 1 */
+  bool ok;          /* every entry within its bound */
+  int64_t row, col; /* where the error came closest to, or passed, its bound */
+} sley_check;
+
+/* Compares Y with a float64 product A X (A^T X if transpose), entry by entry. x, y: whole operands. */
+sley_status sley_check_spmm(const sley_matrix *matrix, bool transpose, int64_t k, const void *x, int64_t ldx,
+                            const void *y, int64_t ldy, int threads, sley_check *out);
+
+/* Fills rows [first, first + rows) of a dense operand with values in [-1, 1) that depend on seed, row and column
+ * alone. row_names: NULL, or the number that stands for each row. */
+sley_status sley_dense_random(uint64_t seed, int64_t first, int64_t rows, int64_t cols, const int64_t *row_names,
+                              sley_dtype dtype, void *data, int64_t ld);
+
+/* ------------------------------------------------------------------------------------------------------- 7 info */
+
+typedef struct sley_backend {
+  const char *kind;   /* "device" or "transport" */
+  const char *name;   /* "cpu", "cuda", "threads", "mpi", ... */
+  bool available;
+  const char *detail; /* what was found, or why it was not */
+} sley_backend;
+
+/* The backends known to this build, looked up now. *out is static to the calling thread. */
+sley_status sley_backends(const sley_backend **out, int *count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/interrupt.h"
+
+#include <stdatomic.h>
+
+static atomic_bool asked;
+
+void sley_interrupt(void) {
+  atomic_store_explicit(&asked, true, memory_order_relaxed);
+}
+
+sley_status sl_interrupted(void) {
+  if (!atomic_load_explicit(&asked, memory_order_relaxed))
+    return SLEY_OK;
+  return sl_fail(SLEY_ERR_INTERRUPTED, "interrupted");
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SLEY_BASE_INTERRUPT_H
+#define SLEY_BASE_INTERRUPT_H
+
+#include "base/status.h"
+
+/* SLEY_ERR_INTERRUPTED, with its message, once sley_interrupt was called. Long loops and every wait ask it. */
+sley_status sl_interrupted(void);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/memory.h"
+
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static _Atomic int64_t bytes_now, bytes_peak, allocations, fail_at;
+
+enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
+
+static void count_up(void *block) {
+  int64_t now = atomic_fetch_add(&bytes_now, (int64_t)malloc_usable_size(block)) + (int64_t)malloc_usable_size(block);
+  int64_t peak = atomic_load(&bytes_peak);
+  while (now > peak && !atomic_compare_exchange_weak(&bytes_peak, &peak, now)) {
+  }
+}
+
+/* Whether this allocation is allowed; bytes receives its size. */
+static bool admit(int64_t count, size_t bytes_each, const char *what, size_t *bytes) {
+  if (count < 0 || __builtin_mul_overflow((size_t)count, bytes_each, bytes) || *bytes > (size_t)INT64_MAX - HUGE_PAGE) {
+    sl_fail(SLEY_ERR_MEMORY, "cannot allocate %lld x %zu bytes for %s: the size overflows", (long long)count,
+            bytes_each, what);
+    return false;
+  }
+  if (atomic_fetch_add(&allocations, 1) + 1 == atomic_load(&fail_at)) {
+    sl_fail(SLEY_ERR_MEMORY, "out of memory: %zu bytes for %s (made to fail)", *bytes, what);
+    return false;
+  }
+  if (*bytes == 0)
+    *bytes = 1;
+  return true;
+}
+
+void *sl_alloc(int64_t count, size_t bytes_each, const char *what) {
+  size_t bytes;
+  if (!admit(count, bytes_each, what, &bytes))
+    return NULL;
+  void *block = NULL;
+  bool huge = bytes >= 2 * (size_t)HUGE_PAGE;
+  if (posix_memalign(&block, huge ? HUGE_PAGE : ALIGNMENT, bytes) != 0) {
+    sl_fail(SLEY_ERR_MEMORY, "out of memory: %zu bytes for %s", bytes, what);
+    return NULL;
+  }
+  if (huge)
+    madvise(block, bytes, MADV_HUGEPAGE);
+  count_up(block);
+  return block;
+}
+
+void *sl_alloc_zero(int64_t count, size_t bytes_each, const char *what) {
+  void *block = sl_alloc(count, bytes_each, what);
+  if (block)
+    memset(block, 0, (size_t)count * bytes_each);
+  return block;
+}
+
+void *sl_realloc(void *block, int64_t count, size_t bytes_each, const char *what) {
+  void *larger = sl_alloc(count, bytes_each, what);
+  if (larger && block) {
+    size_t old = malloc_usable_size(block), bytes = (size_t)count * bytes_each;
+    memcpy(larger, block, old < bytes ? old : bytes);
+    sl_free(block);
+  }
+  return larger;
+}
+
+char *sl_strdup(const char *text) {
+  size_t bytes = strlen(text) + 1;
+  char *copy = sl_alloc((int64_t)bytes, 1, "text");
+  if (copy)
+    memcpy(copy, text, bytes);
+  return copy;
+}
+
+void sl_free(void *block) {
+  if (!block)
+    return;
+  atomic_fetch_sub(&bytes_now, (int64_t)malloc_usable_size(block));
+  free(block);
+}
+
+int64_t sl_memory_now(void) {
+  return atomic_load(&bytes_now);
+}
+
+int64_t sl_memory_peak(void) {
+  return atomic_load(&bytes_peak);
+}
+
+void sl_memory_peak_reset(void) {
+  atomic_store(&bytes_peak, atomic_load(&bytes_now));
+}
+
+int64_t sl_memory_count(void) {
+  return atomic_load(&allocations);
+}
+
+void sl_memory_fail_at(int64_t nth) {
+  atomic_store(&allocations, 0);
+  atomic_store(&fail_at, nth);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "base/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+sley_status sl_outfile_open(const char *path, sl_outfile *out) {
+  *out = (sl_outfile){0};
+  static const char suffix[] = ".part-XXXXXX";
+  size_t length = strlen(path);
+  out->path = sl_strdup(path);
+  out->aside = sl_alloc((int64_t)(length + sizeof suffix), 1, "a file name");
+  if (!out->path || !out->aside) {
+    sl_outfile_discard(out);
+    return SLEY_ERR_MEMORY;
+  }
+  memcpy(out->aside, path, length);
+  memcpy(out->aside + length, suffix, sizeof suffix);
+  int descriptor = mkostemp(out->aside, O_CLOEXEC);
+  if (descriptor >= 0) {
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(descriptor, 0666 & ~mask);
+    out->stream = fdopen(descriptor, "w+b");
+    if (out->stream)
+      return SLEY_OK;
+    close(descriptor);
+    unlink(out->aside);
+  }
+  int reason = errno;
+  sl_free(out->aside);
+  out->aside = NULL;
+  sl_outfile_discard(out);
+  return sl_fail(SLEY_ERR_IO, "%s: cannot write: %s", path, strerror(reason));
+}
+
+sley_status sl_outfile_commit(sl_outfile *file) {
+  errno = 0;
+  bool failed = ferror(file->stream) != 0;
+  failed |= fflush(file->stream) != 0;
+  failed |= fclose(file->stream) != 0;
+  file->stream = NULL;
+  if (!failed)
+    failed = rename(file->aside, file->path) != 0;
+  if (failed) {
+    sley_status status = sl_fail(SLEY_ERR_IO, "%s: cannot write: %s", file->path, strerror(errno ? errno : EIO));
+    sl_outfile_discard(file);
+    return status;
+  }
+  sl_free(file->aside);
+  file->aside = NULL;
+  sl_outfile_discard(file);
+  return SLEY_OK;
+}
+
+void sl_outfile_discard(sl_outfile *file) {
+  if (file->stream)
+    fclose(file->stream);
+  if (file->aside)
+    unlink(file->aside);
+  sl_free(file->aside);
+  sl_free(file->path);
+  *file = (sl_outfile){0};
+}

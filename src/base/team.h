@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A team: the threads of one rank. Bodies return statuses; the first failing thread's message reaches the caller. */
+#ifndef SLEY_BASE_TEAM_H
+#define SLEY_BASE_TEAM_H
+
+#include "base/status.h"
+
+typedef struct sl_team sl_team;
+
+/* threads >= 1, the caller among them; 0: all cores this process may use. */
+sley_status sl_team_create(int threads, sl_team **out);
+void sl_team_destroy(sl_team *team);
+
+/* Number of threads; 1 for NULL, which stands for the calling thread alone everywhere below. */
+int sl_team_size(const sl_team *team);
+
+/* Cores this process may use. */
+int sl_cores(void);
+
+typedef sley_status (*sl_team_body)(void *context, int thread, int threads);
+
+/* Runs body on every thread of the team and waits. Not reentrant: body must not run the same team. */
+sley_status sl_team_run(sl_team *team, sl_team_body body, void *context);
+
+typedef sley_status (*sl_range_body)(void *context, int64_t begin, int64_t end, int thread);
+
+/* Runs body over [0, count) in pieces of grain, claimed by whichever thread is free. Which thread gets a piece
+ * varies from run to run, so a body must not let its result depend on it. */
+sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_body body, void *context);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/types.h"
+
+#include <limits.h>
+
+size_t sley_dtype_bytes(sley_dtype dtype) {
+  switch (dtype) {
+  case SLEY_F32:
+    return 4;
+  case SLEY_F64:
+    return 8;
+  }
+  return 0;
+}
+
+sley_status sl_narrow_int(int64_t value, const char *what, int *out) {
+  if (value < INT_MIN || value > INT_MAX)
+    return sl_fail(SLEY_ERR_OVERFLOW, "%s: %lld does not fit an int", what, (long long)value);
+  *out = (int)value;
+  return SLEY_OK;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A device: where memory lives and kernels run. Work goes through queues: in order within a queue. */
+#ifndef SLEY_DEVICE_DEVICE_H
+#define SLEY_DEVICE_DEVICE_H
+
+#include "base/team.h"
+#include "device/kernel.h"
+
+typedef enum sl_copy_kind { SL_COPY_WITHIN, SL_COPY_TO_DEVICE, SL_COPY_TO_HOST } sl_copy_kind;
+
+typedef struct sl_event sl_event;
+
+/* What a backend implements. Every slot is filled; an operation a backend lacks returns SLEY_ERR_UNSUPPORTED. */
+typedef struct sl_device_ops {
+  const char *name;    /* "cpu", "cuda" */
+  bool host_addresses; /* whether the host may read and write the device's memory directly */
+
+  /* ordinal: which device of the kind; threads: of the CPU's team (others ignore it). */
+  sley_status (*open)(int ordinal, int threads, sl_device **out);
+  void (*close)(sl_device *device);
+  const char *(*describe)(const sl_device *device);
+
+  sley_status (*alloc)(sl_device *device, int64_t bytes, const char *what, void **out);
+  void (*free)(sl_device *device, void *block);
+
+  sley_status (*queue_create)(sl_device *device, sl_queue **out);
+  void (*queue_destroy)(sl_queue *queue);
+  sley_status (*queue_wait)(sl_queue *queue); /* the host waits for all work so far */
+  sley_status (*copy)(sl_queue *queue, sl_copy_kind kind, void *dst, const void *src, int64_t bytes);
+
+  sley_status (*event_create)(sl_device *device, sl_event **out);
+  void (*event_destroy)(sl_event *event);
+  sley_status (*event_record)(sl_queue *queue, sl_event *event);
+  sley_status (*event_wait)(sl_queue *queue, sl_event *event); /* the queue waits, not the host */
+
+  /* NULL-terminated. */
+  const sl_kernel *const *kernels;
+} sl_device_ops;
+
+/* Backends extend these by making them their first member. */
+struct sl_device {
+  const sl_device_ops *ops;
+};
+struct sl_queue {
+  const sl_device_ops *ops;
+  sl_device *device;
+};
+
+/* The cheapest kernel of the device whose predicate holds. Errors: SLEY_ERR_UNSUPPORTED. */
+sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out);
+
+/* Finds and runs in one go, without preparation: for ROWS and SCALE. */
+sley_status sl_kernel_run(sl_queue *queue, const sl_kernel_args *args);
+
+/* The backend of that name: built in, or the module libsley_NAME.so. Errors: SLEY_ERR_ARG (unknown name),
+ * SLEY_ERR_UNSUPPORTED (known, but not to be had: why). */
+sley_status sl_device_backend(const char *name, const sl_device_ops **out);
+
+/* The names of all backends known, NULL-terminated. */
+extern const char *const sl_device_names[];
+
+/* The team behind a CPU queue. */
+sl_team *sl_cpu_queue_team(sl_queue *queue);
+
+#endif

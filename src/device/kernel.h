@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels: descriptors {operation, predicate, cost, run}. A kernel takes raw pointers and sizes; it knows neither
+ * ranks nor plans. The CPU row exists for every operation and is the reference. */
+#ifndef SLEY_DEVICE_KERNEL_H
+#define SLEY_DEVICE_KERNEL_H
+
+#include "base/types.h"
+
+typedef struct sl_queue sl_queue;
+typedef struct sl_device sl_device;
+
+typedef enum sl_op {
+  SL_OP_SPMM,  /* Y[rowid] = alpha A X + beta Y */
+  SL_OP_ROWS,  /* move or add listed rows */
+  SL_OP_SCALE, /* Y = beta Y */
+  SL_OP_COUNT
+} sl_op;
+
+/* Y[row(i)] = alpha * sum_j val[j] X[col[j]] + beta * Y[row(i)] over the entries j of stored row i.
+ *
+ * Order of summation, the same for every kernel: acc = beta Y (0 if beta is 0, Y is then not read); for each entry in
+ * stored order acc = fma(alpha val, x, acc), alpha val rounded to the dtype, acc held in the dtype. So a row
+ * that is summed in several calls, each continuing with beta = 1, has the bits of one call. */
+typedef struct sl_spmm_matrix {
+  int64_t rows;         /* stored */
+  const int64_t *rowid; /* row of Y of each stored row, ascending; NULL: the same number */
+  const int64_t *rowptr;
+  const void *col, *val;
+  sley_index index;
+  sley_dtype dtype;
+} sl_spmm_matrix;
+
+typedef struct sl_spmm_args {
+  const sl_spmm_matrix *a;
+  int64_t k;
+  double alpha, beta;
+  const void *x;
+  int64_t ldx; /* elements */
+  void *y;
+  int64_t ldy;
+  const void *prepared; /* what the kernel's prepare made for this matrix and k, or NULL */
+} sl_spmm_args;
+
+/* For i < count: the bytes at dst row d(i) become (or have added) those at src row s(i); s(i) = src_rows[i], or
+ * src_first + i where src_rows is NULL; d(i) likewise. Destinations are distinct unless count's order must not matter.
+ * Bytes, strides and pointers are multiples of the dtype's size; nothing more is promised about alignment. */
+typedef struct sl_rows_args {
+  int64_t count, bytes; /* of each row */
+  const void *src;
+  int64_t src_stride; /* bytes between rows */
+  const int64_t *src_rows;
+  int64_t src_first;
+  void *dst;
+  int64_t dst_stride;
+  const int64_t *dst_rows;
+  int64_t dst_first;
+  bool add;
+  sley_dtype dtype; /* that add works in */
+} sl_rows_args;
+
+/* Y = beta Y for rows x k; beta = 0 writes zeros without reading. */
+typedef struct sl_scale_args {
+  int64_t rows, k;
+  double beta;
+  void *y;
+  int64_t ldy;
+  sley_dtype dtype;
+} sl_scale_args;
+
+typedef struct sl_kernel_args {
+  sl_op op;
+  union {
+    sl_spmm_args spmm;
+    sl_rows_args rows;
+    sl_scale_args scale;
+  };
+} sl_kernel_args;
+
+typedef struct sl_kernel {
+  const char *name; /* e.g. "spmm-avx512-f32-i32" */
+  sl_op op;
+  /* Whether it can run these arguments on this machine. Only the parts known at plan time are read: the
+   * matrix, k, types; not the pointers to X and Y. */
+  bool (*ok)(const sl_kernel_args *args);
+  /* Estimated seconds, by which the table's cheapest kernel is taken. */
+  double (*cost)(const sl_kernel_args *args);
+  /* Inspection, once a plan: what run wants to know about the matrix. NULL result allowed. */
+  sley_status (*prepare)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, void **prepared);
+  void (*release)(void *prepared);
+  /* Enqueues the work; arguments are read before it returns, data when it runs. */
+  sley_status (*run)(sl_queue *queue, const sl_kernel_args *args);
+} sl_kernel;
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Seeded matrices. The same specification gives the same matrix on any number of threads. */
+#ifndef SLEY_GENERATE_GENERATE_H
+#define SLEY_GENERATE_GENERATE_H
+
+#include "matrix/matrix.h"
+
+/* Whether text names a generator ("er:", "rmat:", "twin:" ...), whatever follows the colon. */
+bool sl_is_generator(const char *text);
+
+/* Makes the matrix of a specification; seed where it names none. Errors: SLEY_ERR_ARG (key or range), MEMORY. */
+sley_status sl_generate(const char *text, sley_dtype dtype, uint64_t seed, sl_team *team, sley_matrix **out);
+
+/* NULL-terminated pairs: specification, summary. For help texts. */
+extern const char *const sl_generators[];
+
+#endif

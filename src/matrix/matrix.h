@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sparse container, CSR. Invariants: rowptr ascends; columns are in range and ascend within each row (equal
+ * neighbours allowed). rowptr[0] need not be 0: a row block is a view into the arrays of its matrix. */
+#ifndef SLEY_MATRIX_MATRIX_H
+#define SLEY_MATRIX_MATRIX_H
+
+#include "base/team.h"
+#include "base/types.h"
+
+struct sley_matrix {
+  int64_t rows, cols, nnz;
+  int64_t entries_stored;
+  sley_dtype dtype;
+  sley_index index;
+  const int64_t *rowptr;
+  const void *col;
+  const void *val;
+  /* Ends the storage behind the arrays (memory, a mapping); NULL if they are borrowed. */
+  void (*release)(struct sley_matrix *matrix);
+  void *storage;
+  int64_t storage_bytes;
+};
+
+/* Arrays of a matrix under construction, from sl_alloc. Freed by sl_csr_arrays_free or taken by sl_matrix_adopt. */
+typedef struct sl_csr_arrays {
+  int64_t *rowptr;
+  void *col, *val;
+} sl_csr_arrays;
+
+/* Takes the arrays over (also on error) as a matrix of nnz = rowptr[rows]; the invariants are the caller's promise.
+ * entries_stored < 0 stands for nnz. */
+sley_status sl_matrix_adopt(int64_t rows, int64_t cols, sley_index index, sley_dtype dtype, sl_csr_arrays arrays,
+                            int64_t entries_stored, sley_matrix **out);
+void sl_csr_arrays_free(sl_csr_arrays *arrays);
+
+/* Checks the invariants; *sorted tells whether every row ascends (the one that may fail without an error).
+ * Errors: SLEY_ERR_INPUT naming the first bad row. */
+sley_status sl_csr_validate(const sley_csr *csr, sl_team *team, bool *sorted);
+
+/* Triplets on their way to CSR. row and col are of type index, val of dtype, or NULL for a pattern (all ones). */
+typedef struct sl_coo {
+  int64_t rows, cols, count;
+  sley_index index;
+  sley_dtype dtype;
+  void *row, *col, *val;
+} sl_coo;
+
+typedef enum sl_symmetry { SL_GENERAL, SL_SYMMETRIC, SL_SKEW } sl_symmetry;
+typedef enum sl_repeats { SL_SUM_REPEATS, SL_DROP_REPEATS } sl_repeats; /* dropping keeps the first */
+
+void sl_coo_free(sl_coo *coo);
+
+/* CSR of the triplets, which stay the caller's. Entries must be in range. With a symmetry every off-diagonal entry
+ * is mirrored too. Repeats are summed in the order of the triplets (mirrored after given), so the result does not
+ * depend on the team's size. entries_stored = count. */
+sley_status sl_coo_to_csr(const sl_coo *coo, sl_symmetry symmetry, sl_repeats repeats, sl_team *team,
+                          sley_matrix **out);
+
+sley_status sl_matrix_transpose(const sley_matrix *matrix, sl_team *team, sley_matrix **out);
+sley_status sl_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm, const int64_t *col_perm,
+                              sl_team *team, sley_matrix **out);
+
+/* Sorts the entries of every row by column (stable) in place. */
+sley_status sl_csr_sort_rows(int64_t rows, const int64_t *rowptr, sley_index index, void *col, sley_dtype dtype,
+                             void *val, sl_team *team);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which transports there are, built in or as modules. */
+#ifndef SLEY_TRANSPORT_REGISTRY_H
+#define SLEY_TRANSPORT_REGISTRY_H
+
+#include "transport/transport.h"
+
+/* One rank's main. */
+typedef sley_status (*sl_rank_main)(sl_comm *comm, void *arg);
+
+typedef struct sl_launch {
+  int ranks, workgroup, threads;
+  const char *trace; /* NULL: none */
+} sl_launch;
+
+/* How a transport starts ranks. */
+typedef struct sl_transport_backend {
+  const char *name;
+  sley_status (*run)(const sl_launch *launch, sl_rank_main main, void *arg);
+  const char *(*describe)(void);
+} sl_transport_backend;
+
+/* Built in, or the module libsley_NAME.so. Errors: SLEY_ERR_ARG (unknown), SLEY_ERR_UNSUPPORTED (why not). */
+sley_status sl_transport_backend_find(const char *name, const sl_transport_backend **out);
+
+extern const char *const sl_transport_names[];
+
+#endif

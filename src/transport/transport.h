@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How ranks move rows. The unit is a prepared exchange: lists of rows per peer, fixed once, started and finished any
+ * number of times. Beside it: symmetric memory for one-sided algorithms, the few collectives planning needs, abort,
+ * and counters per link class.
+ *
+ * Workgroups are consecutive blocks of comm->workgroup ranks (the last may be smaller). Within one, links are
+ * direct: a peer's memory can be loaded and stored. Between two, they are messages. */
+#ifndef SLEY_TRANSPORT_TRANSPORT_H
+#define SLEY_TRANSPORT_TRANSPORT_H
+
+#include "base/types.h"
+#include "device/device.h"
+
+typedef enum sl_link { SL_LINK_SELF, SL_LINK_DIRECT, SL_LINK_MESSAGE, SL_LINK_COUNT } sl_link;
+
+typedef struct sl_counters {
+  int64_t bytes[SL_LINK_COUNT];    /* payload received over each link class */
+  int64_t messages[SL_LINK_COUNT]; /* loads or messages that carried it */
+} sl_counters;
+
+/* Rows that move between this rank and one peer. The sender's and the receiver's list for a pair have the same count
+ * and bytes; entry i of one goes to entry i of the other. */
+typedef struct sl_row_list {
+  int peer;
+  int64_t count;
+  const int64_t *rows; /* NULL: first, first + 1, ...; else belongs to the caller and outlives the exchange */
+  int64_t first;
+  int64_t offset; /* bytes from the start of a row to what moves */
+  int64_t bytes;  /* of each row that move */
+} sl_row_list;
+
+typedef enum sl_grain {
+  SL_GRAIN_PEER, /* over message links, one message a peer */
+  SL_GRAIN_ROW   /* over message links, one message a row */
+} sl_grain;
+
+typedef struct sl_exchange_spec {
+  const char *name; /* for traces and errors */
+  int sends, recvs;
+  const sl_row_list *send; /* ascending peers, each at most once; may name the rank itself */
+  const sl_row_list *recv;
+  bool add;         /* received rows are added, peers in the order of recv, rather than stored */
+  sley_dtype dtype; /* that add works in */
+  sl_grain grain;
+} sl_exchange_spec;
+
+typedef struct sl_exchange sl_exchange;
+typedef struct sl_symm sl_symm;
+typedef struct sley_comm sl_comm;
+
+typedef enum sl_reduce { SL_SUM, SL_MIN, SL_MAX } sl_reduce;
+
+typedef struct sl_transport_ops {
+  const char *name;
+
+  /* Prepares an exchange; spec's lists are used until destroy. All memory it needs is taken here. Collective. */
+  sley_status (*exchange_create)(sl_comm *comm, const sl_exchange_spec *spec, sl_exchange **out);
+  /* Starts it: src holds the rows sent, dst takes those received; strides in bytes. From here until end returns, src
+   * must not change and dst not be read. Returns without waiting for a peer that has begun the exchange's previous
+   * round. Several exchanges may be in flight; all ranks begin and end them in the same order. Collective. */
+  sley_status (*exchange_begin)(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
+                                int64_t dst_stride, sl_queue *queue);
+  /* dst is complete and src free for reuse, in queue's order. Collective. */
+  sley_status (*exchange_end)(sl_exchange *exchange, sl_queue *queue);
+  void (*exchange_destroy)(sl_exchange *exchange); /* Collective. */
+
+  /* bytes of zeroed memory on every rank (sizes may differ). Collective. */
+  sley_status (*symm_alloc)(sl_comm *comm, int64_t bytes, sl_symm **out);
+  void (*symm_free)(sl_symm *symm); /* Collective. */
+  /* Address of the rank's memory, or NULL if it cannot be loaded and stored from here. Own rank: always. */
+  void *(*peer_ptr)(sl_symm *symm, int rank);
+  /* One-sided. get returns with the data; put and fetch_add's effect is complete at the target after flush or a barrier.
+   * offset + bytes within the target's memory, else SLEY_ERR_ARG. fetch_add: on int64_t, offset a multiple of 8. */
+  sley_status (*get)(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
+  sley_status (*put)(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
+  sley_status (*fetch_add)(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
+  sley_status (*flush)(sl_symm *symm);
+
+  /* On host memory, not counted. Collective. */
+  sley_status (*barrier)(sl_comm *comm);
+  sley_status (*allgather)(sl_comm *comm, const void *src, int64_t bytes, void *dst); /* bytes from each rank */
+  /* Rank p gets send + send_at[p] .. + send_bytes[p]; what comes from p goes to recv + recv_at[p]. */
+  sley_status (*alltoallv)(sl_comm *comm, const void *send, const int64_t *send_at, const int64_t *send_bytes,
+                           void *recv, const int64_t *recv_at, const int64_t *recv_bytes);
+  sley_status (*allreduce)(sl_comm *comm, sl_reduce op, int64_t *values, int count); /* in place */
+
+  /* This rank has failed with the thread's current message: every wait of every rank, now and later, ends with
+   * SLEY_ERR_PEER naming this rank. The first abort wins. Not collective. */
+  void (*abort)(sl_comm *comm, sley_status status);
+
+  /* Since the comm began or the last reset. */
+  void (*counters)(const sl_comm *comm, sl_counters *out);
+  void (*counters_reset)(sl_comm *comm);
+
+  /* Ends this rank's part. Not collective; nothing may be in flight. */
+  void (*close)(sl_comm *comm);
+} sl_transport_ops;
+
+/* Backends extend it by making it their first member. */
+struct sley_comm {
+  const sl_transport_ops *ops;
+  int rank, size;
+  int workgroup;      /* ranks in a full workgroup, 1 .. size */
+  sl_device *device;  /* this rank's; not owned */
+  sl_queue *queue;    /* for planning and the rank's own work; not owned */
+};
+struct sl_exchange {
+  sl_comm *comm;
+};
+struct sl_symm {
+  sl_comm *comm;
+};
+
+static inline int sl_workgroup_of(const sl_comm *comm, int rank) {
+  return rank / comm->workgroup;
+}
+static inline int sl_workgroups(const sl_comm *comm) {
+  return (comm->size + comm->workgroup - 1) / comm->workgroup;
+}
+static inline int sl_workgroup_first(const sl_comm *comm, int group) {
+  return group * comm->workgroup;
+}
+static inline int sl_workgroup_size(const sl_comm *comm, int group) {
+  int first = group * comm->workgroup, rest = comm->size - first;
+  return rest < comm->workgroup ? rest : comm->workgroup;
+}
+static inline sl_link sl_link_to(const sl_comm *comm, int peer) {
+  if (peer == comm->rank)
+    return SL_LINK_SELF;
+  return sl_workgroup_of(comm, peer) == sl_workgroup_of(comm, comm->rank) ? SL_LINK_DIRECT : SL_LINK_MESSAGE;
+}
+
+/* Every rank calls it with its own status; all return an error if any had one: the rank's own with its message, or
+ * SLEY_ERR_PEER naming the first other failing rank. Unlike abort the comm stays usable. Collective. */
+sley_status sl_agree(sl_comm *comm, sley_status mine);
+
+/* alltoallv of items of item_bytes each, sizes exchanged first. send: grouped by rank, send_count[p] items each.
+ * *recv (from sl_alloc, the caller's) is grouped by rank too; recv_count: size entries. Collective, agreed. */
+sley_status sl_exchange_items(sl_comm *comm, int64_t item_bytes, const void *send, const int64_t *send_count,
+                              void **recv, int64_t *recv_count);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every test program needs: cmocka with its prerequisites, and the place of the real matrices. */
+#ifndef SLEY_TESTS_SUPPORT_H
+#define SLEY_TESTS_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sley.h"
+
+/* Asserts SLEY_OK and shows the library's message if it is not. */
+#define assert_sley_ok(call)                                                                                 \
+  do {                                                                                                       \
+    sley_status sley_ok_status_ = (call);                                                                    \
+    if (sley_ok_status_ != SLEY_OK)                                                                          \
+      fail_msg("%s: %s: %s", #call, sley_status_name(sley_ok_status_), sley_last_error());                   \
+  } while (0)
+
+/* Folder of the real matrices (environment SLEY_DATA, else beside the checkout), or NULL, said on stderr, if absent. */
+const char *test_data_dir(void);
+
+#endif
