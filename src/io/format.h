@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The contract between the formats and what is around them (detect.c, input.c, sink.c).
+ *
+ * A format is a file FORMAT.c with up to three functions and one row in the table of detect.c:
+ *   sniff  tells from the whole content whether the input is of this format. Cheap on a file that is not: it
+ * looks at the first lines, and counts lines only if those could be its own. It never fails and sets no
+ * message. read   makes a matrix of the content; every error names the file, and for a text the line
+ * (sl_text_fail). write  puts the matrix into a sink, front to back; NULL if the format is only read. Rows
+ * are asked in the order of the table, binary magics first, then texts with a header, then those told apart
+ * by the shape of their first lines, the edge list last: it accepts any text that nobody else claims. read
+ * and write return SLEY_ERR_MEMORY and SLEY_ERR_INTERRUPTED beside what is said there.
+ */
+#ifndef SLEY_IO_FORMAT_H
+#define SLEY_IO_FORMAT_H
+
+#include "io/sink.h"
+#include "matrix/matrix.h"
+
+/* The whole content of a file, decompressed, in memory or mapped. *end is readable and zero, so a scanner of
+ * text may stop at a byte that is neither a digit nor a blank without comparing with end; the content itself
+ * may hold zeros too. begin is aligned to 64 bytes. */
+typedef struct sl_input {
+  const char *name;        /* for messages */
+  const char *begin, *end; /* the content */
+  void *memory;            /* from sl_alloc, or NULL */
+  void *mapping;           /* from mmap, or NULL */
+  size_t mapping_bytes;
+} sl_input;
+
+/* Opens path, mapped if it is a plain file, else (gzip, zstd, a pipe) decompressed into memory; "-" is not
+ * special. name stays the caller's. Errors: SLEY_ERR_IO (cannot be read), SLEY_ERR_INPUT (a truncated or
+ * corrupt stream). */
+sley_status sl_input_open(const char *path, sl_input *out);
+
+/* The same of bytes in memory, which are copied (decompressed if they are gzip or zstd). */
+sley_status sl_input_open_memory(const char *name, const void *bytes, size_t size, sl_input *out);
+
+/* Releases what the input still holds. */
+void sl_input_close(sl_input *input);
+
+/* Whether the content starts with these bytes. */
+bool sl_input_starts(const sl_input *input, const void *magic, size_t bytes);
+
+/* The name without .gz or .zst has this ending (".smat"), whatever its case. */
+bool sl_name_ends(const char *name, const char *ending);
+
+typedef struct sl_format {
+  const char *name;   /* for messages, e.g. "Matrix Market" */
+  const char *ending; /* that selects it for writing, e.g. ".mtx" */
+  bool (*sniff)(const sl_input *input);
+  sley_status (*read)(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
+  sley_status (*write)(const sley_matrix *matrix, sl_sink *sink, sl_team *team); /* or NULL */
+} sl_format;
+
+/* The content's format; NULL, with the message written, if no format claims it. */
+const sl_format *sl_format_of(const sl_input *input);
+
+/* mtx.c and mtx_parse.c. Sized triplets or values without a header line ("67 67 294" and 294 lines, "3 3" and
+ * 9) are Matrix Market too; such a file of the ending .smat, or with an index 0, counts from 0. */
+bool sl_mtx_sniff(const sl_input *input);
+bool sl_mtx_bare_sniff(const sl_input *input);
+sley_status sl_mtx_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
+sley_status sl_mtx_bare_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
+sley_status sl_mtx_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team);
+
+/* cache.c: .sley */
+bool sl_cache_sniff(const sl_input *input);
+sley_status sl_cache_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
+sley_status sl_cache_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team);
+
+/* npz.c: scipy.sparse.save_npz CSR, CSC, COO; and keys with a prefix (adj_data, adj_indices, adj_indptr,
+ * adj_shape) */
+bool sl_npz_sniff(const sl_input *input);
+sley_status sl_npz_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
+sley_status sl_npz_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team);
+
+/* rb.c: Rutherford-Boeing and Harwell-Boeing */
+bool sl_rb_sniff(const sl_input *input);
+sley_status sl_rb_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
+sley_status sl_rb_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team);
+
+/* metis.c: a header line "n m [fmt [ncon]]" and a line for each vertex; asked before the bare Matrix Market
+ */
+bool sl_metis_sniff(const sl_input *input);
+sley_status sl_metis_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
+sley_status sl_metis_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team);
+
+/* edgelist.c: the fallback of every text. A first line "%%MatrixMarket" does not make a file Matrix Market if
+ * its size line is a comment ("%64 64 704") and the first line of data has two numbers: such a file comes
+ * here too. A text of one number a line is not an edge list but a column: sl_mtx_bare_sniff takes it. */
+sley_status sl_edgelist_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
+sley_status sl_edgelist_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team);
+
+#endif

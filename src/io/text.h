@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scanning of text: a cursor that can tell its line, and fast numbers. All scanners rely on the zero that
+ * follows an input's content (io/format.h), so they need no bounds. */
+#ifndef SLEY_IO_TEXT_H
+#define SLEY_IO_TEXT_H
+
+#include "io/format.h"
+
+typedef struct sl_text {
+  const sl_input *input;
+  const char *at; /* the next byte */
+} sl_text;
+
+static inline sl_text sl_text_start(const sl_input *input) {
+  return (sl_text){input, input->begin};
+}
+
+/* SLEY_ERR_INPUT (or another status) with the message "FILE:LINE: " and the text; at points at what is wrong.
+ * Counts the line only now, from the beginning of the content. */
+sley_status sl_text_fail(const sl_input *input, const char *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+sley_status sl_text_fail_as(sley_status status, const sl_input *input, const char *at, const char *format,
+                            ...) __attribute__((format(printf, 4, 5)));
+
+/* Blanks within a line: space, tab, carriage return. */
+static inline const char *sl_skip_blanks(const char *at) {
+  while (*at == ' ' || *at == '\t' || *at == '\r')
+    at++;
+  return at;
+}
+
+/* The first byte after the line's newline, or end. */
+const char *sl_next_line(const char *at, const char *end);
+
+/* Moves to the first byte that is not blank of the next line that is neither blank nor starts with one of the
+ * characters in comments; false at the end. */
+bool sl_text_next_data(sl_text *text, const char *comments);
+
+/* Number of tokens (separated by blanks) from at to the end of its line, counted up to most. */
+int sl_count_tokens(const char *at, const char *end, int most);
+
+/* Number of newlines in [begin, end), plus one for a last line without. */
+int64_t sl_count_lines(const char *begin, const char *end);
+
+/* A whole number in decimal with an optional sign at at; returns the byte after it, or NULL if there is none
+ * or it does not fit 64 bits. Leading blanks are not skipped. */
+const char *sl_scan_int(const char *at, int64_t *out);
+
+/* A real: decimal with optional sign, point and exponent (e, E, d, D, or a bare sign as in 1.5+3 when fortran
+ * is set), or nan, inf, infinity of any case. Correctly rounded to double. Returns the byte after it, or
+ * NULL. Source of the fast path: Clinger, How to read floating point numbers accurately, PLDI 1990: a
+ * mantissa below 2^53 and a power of ten up to 10^22 are exact, so one operation rounds once. */
+const char *sl_scan_real(const char *at, bool fortran, double *out);
+
+/* Whether at is where a token ends: a blank, a newline or the zero. */
+static inline bool sl_token_ends(const char *at) {
+  return *at == ' ' || *at == '\n' || *at == '\t' || *at == '\r' || *at == 0;
+}
+
+#endif
