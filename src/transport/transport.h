@@ -15,7 +15,8 @@ typedef enum sl_link { SL_LINK_SELF, SL_LINK_DIRECT, SL_LINK_MESSAGE, SL_LINK_CO
 
 typedef struct sl_counters {
   int64_t bytes[SL_LINK_COUNT];    /* payload received over each link class */
-  int64_t messages[SL_LINK_COUNT]; /* loads or messages that carried it */
+  int64_t messages[SL_LINK_COUNT]; /* what carried it. Direct: one a peer and round, or one a get. Message: one a peer and
+                                      round, or one a row with SL_GRAIN_ROW, or one a get. Where no byte moves, none */
 } sl_counters;
 
 /* Rows that move between this rank and one peer. The sender's and the receiver's list for a pair have the same count
@@ -55,8 +56,9 @@ typedef struct sl_transport_ops {
 
   /* Prepares an exchange; spec's lists are used until destroy. All memory it needs is taken here. Collective. */
   sley_status (*exchange_create)(sl_comm *comm, const sl_exchange_spec *spec, sl_exchange **out);
-  /* Starts it: src holds the rows sent, dst takes those received; strides in bytes. From here until end returns, src
-   * must not change and dst not be read. Returns without waiting for a peer that has begun the exchange's previous
+  /* Starts it: src holds the rows sent, dst takes those received; strides in bytes. src and dst may be one buffer if the
+   * rows differ. From here until end returns, the rows sent must not change and those received not be read; with add,
+   * dst is not touched before end, so that others may still write to it. Returns without waiting for a peer that has begun the exchange's previous
    * round. Several exchanges may be in flight; all ranks begin and end them in the same order. Collective. */
   sley_status (*exchange_begin)(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
                                 int64_t dst_stride, sl_queue *queue);
