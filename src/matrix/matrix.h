@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sparse container, CSR. Invariants: rowptr ascends; columns are in range and ascend within each row (equal
- * neighbours allowed). rowptr[0] need not be 0: a row block is a view into the arrays of its matrix. */
+/* The sparse container, CSR. Invariants: rowptr ascends; columns are in range and ascend within each row
+ * (equal neighbours allowed). rowptr[0] need not be 0: a row block is a view into the arrays of its matrix.
+ */
 #ifndef SLEY_MATRIX_MATRIX_H
 #define SLEY_MATRIX_MATRIX_H
 
@@ -21,23 +22,50 @@ struct sley_matrix {
   int64_t storage_bytes;
 };
 
-/* Arrays of a matrix under construction, from sl_alloc. Freed by sl_csr_arrays_free or taken by sl_matrix_adopt. */
+/* Arrays of a matrix under construction, from sl_alloc. Freed by sl_csr_arrays_free or taken by
+ * sl_matrix_adopt. */
 typedef struct sl_csr_arrays {
   int64_t *rowptr;
   void *col, *val;
 } sl_csr_arrays;
 
-/* Takes the arrays over (also on error) as a matrix of nnz = rowptr[rows]; the invariants are the caller's promise.
- * entries_stored < 0 stands for nnz. */
-sley_status sl_matrix_adopt(int64_t rows, int64_t cols, sley_index index, sley_dtype dtype, sl_csr_arrays arrays,
-                            int64_t entries_stored, sley_matrix **out);
+/* Takes the arrays over (also on error) as a matrix of nnz = rowptr[rows]; the invariants are the caller's
+ * promise. entries_stored < 0 stands for nnz. */
+sley_status sl_matrix_adopt(int64_t rows, int64_t cols, sley_index index, sley_dtype dtype,
+                            sl_csr_arrays arrays, int64_t entries_stored, sley_matrix **out);
 void sl_csr_arrays_free(sl_csr_arrays *arrays);
+
+/* Allocates all three arrays, contents undefined. On an error nothing is left allocated. */
+sley_status sl_csr_arrays_alloc(int64_t rows, int64_t nnz, sley_index index, sley_dtype dtype,
+                                sl_csr_arrays *out);
+
+/* Accepts NULL. */
+void sl_matrix_destroy(sley_matrix *matrix);
+
+/* The arrays as a public struct; they belong to the matrix. */
+sley_csr sl_matrix_csr(const sley_matrix *matrix);
+
+/* A matrix of the caller's arrays, validated; the work of sley_matrix_from_csr. */
+sley_status sl_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, sl_team *team,
+                               sley_matrix **out);
+
+/* Rows [first, first + count) of matrix, which must outlive the view; entries_stored becomes the view's nnz.
+ * The range is the caller's promise. */
+sley_status sl_matrix_view(const sley_matrix *matrix, int64_t first, int64_t count, sley_matrix **out);
+
+/* Entries of the longest row; 0 without rows. */
+int64_t sl_matrix_max_row(const sley_matrix *matrix);
+
+/* The row at which part of parts begins when the nonzeros are shared out evenly: 0 for part 0, rows for
+ * parts. */
+int64_t sl_csr_split(int64_t rows, const int64_t *rowptr, int part, int parts);
 
 /* Checks the invariants; *sorted tells whether every row ascends (the one that may fail without an error).
  * Errors: SLEY_ERR_INPUT naming the first bad row. */
 sley_status sl_csr_validate(const sley_csr *csr, sl_team *team, bool *sorted);
 
-/* Triplets on their way to CSR. row and col are of type index, val of dtype, or NULL for a pattern (all ones). */
+/* Triplets on their way to CSR. row and col are of type index, val of dtype, or NULL for a pattern (all
+ * ones). */
 typedef struct sl_coo {
   int64_t rows, cols, count;
   sley_index index;
@@ -50,9 +78,9 @@ typedef enum sl_repeats { SL_SUM_REPEATS, SL_DROP_REPEATS } sl_repeats; /* dropp
 
 void sl_coo_free(sl_coo *coo);
 
-/* CSR of the triplets, which stay the caller's. Entries must be in range. With a symmetry every off-diagonal entry
- * is mirrored too. Repeats are summed in the order of the triplets (mirrored after given), so the result does not
- * depend on the team's size. entries_stored = count. */
+/* CSR of the triplets, which stay the caller's. Entries must be in range. With a symmetry every off-diagonal
+ * entry is mirrored too. Repeats are summed in the order of the triplets (mirrored after given), so the
+ * result does not depend on the team's size. entries_stored = count. */
 sley_status sl_coo_to_csr(const sl_coo *coo, sl_symmetry symmetry, sl_repeats repeats, sl_team *team,
                           sley_matrix **out);
 
@@ -60,8 +88,18 @@ sley_status sl_matrix_transpose(const sley_matrix *matrix, sl_team *team, sley_m
 sley_status sl_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm, const int64_t *col_perm,
                               sl_team *team, sley_matrix **out);
 
-/* Sorts the entries of every row by column (stable) in place. */
-sley_status sl_csr_sort_rows(int64_t rows, const int64_t *rowptr, sley_index index, void *col, sley_dtype dtype,
-                             void *val, sl_team *team);
+/* Checks that perm holds each of 0 .. count - 1 once. Errors: SLEY_ERR_ARG naming what and the place, MEMORY.
+ */
+sley_status sl_permutation_check(const int64_t *perm, int64_t count, const char *what);
+
+/* Sorts the entries of every row by column (stable) in place. val may be NULL. */
+sley_status sl_csr_sort_rows(int64_t rows, const int64_t *rowptr, sley_index index, void *col,
+                             sley_dtype dtype, void *val, sl_team *team);
+
+/* Makes one entry of equal neighbours in rows that ascend, moves the rows together (rowptr[0] must be 0) and
+ * gives back what that frees. arrays->val may be NULL. Sums are rounded once, after the last addition.
+ * Errors: SLEY_ERR_MEMORY; the arrays stay the caller's. */
+sley_status sl_csr_merge_repeats(int64_t rows, sley_index index, sley_dtype dtype, sl_repeats repeats,
+                                 sl_team *team, sl_csr_arrays *arrays);
 
 #endif

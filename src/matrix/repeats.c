@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making one entry of repeated ones, in place: blocks of rows in parallel, then the blocks are moved
+ * together. */
+#include <string.h>
+
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "matrix/matrix.h"
+
+enum { BLOCK = 1024 };
+
+typedef struct merging {
+  int64_t rows;
+  sley_index index;
+  sley_dtype dtype;
+  sl_repeats repeats;
+  sl_csr_arrays *arrays;
+  int64_t *left; /* a block's entries after merging */
+} merging;
+
+static sley_status count_left(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const merging *self = context;
+  const sl_csr_arrays *a = self->arrays;
+  SL_TRY(sl_interrupted());
+  for (int64_t block = begin; block < end; block++) {
+    int64_t first = block * BLOCK, last = first + BLOCK < self->rows ? first + BLOCK : self->rows, left = 0;
+    for (int64_t i = first; i < last; i++) {
+      int64_t before = -1;
+      for (int64_t e = a->rowptr[i]; e < a->rowptr[i + 1]; e++) {
+        int64_t col = sl_index_at(a->col, self->index, e);
+        left += col != before;
+        before = col;
+      }
+    }
+    self->left[block] = left;
+  }
+  return SLEY_OK;
+}
+
+/* Merges entries [begin, end), equal in column, into the entry at to. */
+static void merge_run(const merging *self, int64_t begin, int64_t end, int64_t to) {
+  sl_csr_arrays *a = self->arrays;
+  sl_index_set(a->col, self->index, to, sl_index_at(a->col, self->index, begin));
+  if (!a->val)
+    return;
+  int64_t last = self->repeats == SL_SUM_REPEATS ? end : begin + 1;
+  if (self->dtype == SLEY_F32) {
+    float *val = a->val;
+    double sum = val[begin];
+    for (int64_t e = begin + 1; e < last; e++)
+      sum += val[e];
+    val[to] = (float)sum;
+  } else {
+    double *val = a->val, sum = val[begin];
+    for (int64_t e = begin + 1; e < last; e++)
+      sum += val[e];
+    val[to] = sum;
+  }
+}
+
+/* Packs each block towards its own start. rowptr[i + 1] becomes the end of row i from there on, to which the
+ * block's place is added later; only the block's own pointers are written, the next block's first is read
+ * beforehand. */
+static sley_status pack_blocks(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const merging *self = context;
+  sl_csr_arrays *a = self->arrays;
+  SL_TRY(sl_interrupted());
+  for (int64_t block = begin; block < end; block++) {
+    int64_t first = block * BLOCK, last = first + BLOCK < self->rows ? first + BLOCK : self->rows;
+    int64_t to = a->rowptr[first], e = to;
+    for (int64_t i = first; i < last; i++) {
+      int64_t row_end = a->rowptr[i + 1];
+      while (e < row_end) {
+        int64_t col = sl_index_at(a->col, self->index, e), run_end = e + 1;
+        while (run_end < row_end && sl_index_at(a->col, self->index, run_end) == col)
+          run_end++;
+        merge_run(self, e, run_end, to++);
+        e = run_end;
+      }
+      if (i + 1 < last)
+        a->rowptr[i + 1] = to;
+    }
+  }
+  return SLEY_OK;
+}
+
+/* Moves the packed blocks together; afterwards rowptr is final. */
+static void close_gaps(const merging *self, int64_t blocks) {
+  sl_csr_arrays *a = self->arrays;
+  size_t col_bytes = sl_index_bytes(self->index), val_bytes = sley_dtype_bytes(self->dtype);
+  int64_t place = 0;
+  for (int64_t block = 0; block < blocks; block++) {
+    int64_t first = block * BLOCK, last = first + BLOCK < self->rows ? first + BLOCK : self->rows;
+    int64_t from = a->rowptr[first], count = self->left[block];
+    if (from != place) {
+      memmove((char *)a->col + (size_t)place * col_bytes, (char *)a->col + (size_t)from * col_bytes,
+              (size_t)count * col_bytes);
+      if (a->val)
+        memmove((char *)a->val + (size_t)place * val_bytes, (char *)a->val + (size_t)from * val_bytes,
+                (size_t)count * val_bytes);
+      for (int64_t i = first; i < last; i++)
+        a->rowptr[i] -= from - place;
+    }
+    place += count;
+  }
+  a->rowptr[self->rows] = place;
+}
+
+/* Gives unused room back when it is worth a copy. */
+static sley_status shrink(const merging *self, int64_t had) {
+  sl_csr_arrays *a = self->arrays;
+  int64_t nnz = a->rowptr[self->rows];
+  if (had - nnz <= had / 16)
+    return SLEY_OK;
+  void *col = sl_realloc(a->col, nnz, sl_index_bytes(self->index), "columns");
+  if (!col)
+    return SLEY_ERR_MEMORY;
+  a->col = col;
+  if (!a->val)
+    return SLEY_OK;
+  void *val = sl_realloc(a->val, nnz, sley_dtype_bytes(self->dtype), "values");
+  if (!val)
+    return SLEY_ERR_MEMORY;
+  a->val = val;
+  return SLEY_OK;
+}
+
+sley_status sl_csr_merge_repeats(int64_t rows, sley_index index, sley_dtype dtype, sl_repeats repeats,
+                                 sl_team *team, sl_csr_arrays *arrays) {
+  merging self = {rows, index, dtype, repeats, arrays, NULL};
+  int64_t blocks = rows / BLOCK + (rows % BLOCK != 0), had = arrays->rowptr[rows], left = 0;
+  sley_status status;
+  SL_TRY_GOTO(status, SL_NEW(self.left, blocks, "merging repeats"), done);
+  SL_TRY_GOTO(status, sl_team_for(team, blocks, 1, count_left, &self), done);
+  for (int64_t block = 0; block < blocks; block++)
+    left += self.left[block];
+  if (left == had)
+    goto done;
+  SL_TRY_GOTO(status, sl_team_for(team, blocks, 1, pack_blocks, &self), done);
+  close_gaps(&self, blocks);
+  status = shrink(&self, had);
+done:
+  sl_free(self.left);
+  return status;
+}

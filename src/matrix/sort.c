@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sorting the entries of rows by column: insertion for short runs, merging of runs for longer rows. */
+#include <string.h>
+
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "matrix/matrix.h"
+
+enum { ROWS_AT_ONCE = 1024, RUN = 16, ON_STACK = 256 };
+
+typedef struct entry {
+  int64_t col;
+  uint64_t val; /* the value's bits */
+} entry;
+
+typedef struct rows_to_sort {
+  const int64_t *rowptr;
+  sley_index index;
+  void *col;
+  size_t val_bytes; /* 0: no values */
+  void *val;
+} rows_to_sort;
+
+static void load(const rows_to_sort *rows, int64_t begin, int64_t count, entry *out) {
+  for (int64_t i = 0; i < count; i++)
+    out[i] = (entry){.col = sl_index_at(rows->col, rows->index, begin + i)};
+  if (rows->val_bytes == 4)
+    for (int64_t i = 0; i < count; i++)
+      out[i].val = ((const uint32_t *)rows->val)[begin + i];
+  else if (rows->val_bytes == 8)
+    for (int64_t i = 0; i < count; i++)
+      out[i].val = ((const uint64_t *)rows->val)[begin + i];
+}
+
+static void store(const rows_to_sort *rows, int64_t begin, int64_t count, const entry *in) {
+  for (int64_t i = 0; i < count; i++)
+    sl_index_set(rows->col, rows->index, begin + i, in[i].col);
+  if (rows->val_bytes == 4)
+    for (int64_t i = 0; i < count; i++)
+      ((uint32_t *)rows->val)[begin + i] = (uint32_t)in[i].val;
+  else if (rows->val_bytes == 8)
+    for (int64_t i = 0; i < count; i++)
+      ((uint64_t *)rows->val)[begin + i] = in[i].val;
+}
+
+static void insertion_sort(entry *run, int64_t count) {
+  for (int64_t i = 1; i < count; i++) {
+    entry moved = run[i];
+    int64_t at = i;
+    for (; at > 0 && run[at - 1].col > moved.col; at--)
+      run[at] = run[at - 1];
+    run[at] = moved;
+  }
+}
+
+static void merge(const entry *left, int64_t left_count, const entry *right, int64_t right_count,
+                  entry *out) {
+  int64_t l = 0, r = 0;
+  while (l < left_count && r < right_count) {
+    bool from_right = right[r].col < left[l].col;
+    *out++ = from_right ? right[r] : left[l];
+    r += from_right;
+    l += !from_right;
+  }
+  memcpy(out, left + l, (size_t)(left_count - l) * sizeof *out);
+  memcpy(out + (left_count - l), right + r, (size_t)(right_count - r) * sizeof *out);
+}
+
+/* Sorts count entries stably; other has room for as many. Returns where the result lies: list or other. */
+static entry *merge_sort(entry *list, entry *other, int64_t count) {
+  for (int64_t at = 0; at < count; at += RUN)
+    insertion_sort(list + at, count - at < RUN ? count - at : RUN);
+  for (int64_t width = RUN; width < count; width *= 2) {
+    for (int64_t at = 0; at < count; at += 2 * width) {
+      int64_t left = count - at < width ? count - at : width;
+      int64_t right = count - at - left < width ? count - at - left : width;
+      merge(list + at, left, list + at + left, right, other + at);
+    }
+    entry *sorted = other;
+    other = list;
+    list = sorted;
+  }
+  return list;
+}
+
+static bool ascends(const rows_to_sort *rows, int64_t begin, int64_t end) {
+  for (int64_t e = begin + 1; e < end; e++)
+    if (sl_index_at(rows->col, rows->index, e - 1) > sl_index_at(rows->col, rows->index, e))
+      return false;
+  return true;
+}
+
+static sley_status sort_some(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const rows_to_sort *rows = context;
+  entry on_stack[2 * ON_STACK];
+  entry *scratch = NULL;
+  int64_t room = 0;
+  SL_TRY(sl_interrupted());
+  for (int64_t i = begin; i < end; i++) {
+    int64_t first = rows->rowptr[i], count = rows->rowptr[i + 1] - first;
+    if (ascends(rows, first, first + count))
+      continue;
+    entry *list = on_stack;
+    if (count > ON_STACK) {
+      if (count > room) {
+        sl_free(scratch);
+        room = count + count / 4;
+        scratch = sl_alloc(2 * room, sizeof *scratch, "sorting a row");
+        if (!scratch)
+          return SLEY_ERR_MEMORY;
+      }
+      list = scratch;
+    }
+    load(rows, first, count, list);
+    store(rows, first, count, merge_sort(list, list + count, count));
+  }
+  sl_free(scratch);
+  return SLEY_OK;
+}
+
+sley_status sl_csr_sort_rows(int64_t rows, const int64_t *rowptr, sley_index index, void *col,
+                             sley_dtype dtype, void *val, sl_team *team) {
+  rows_to_sort job = {rowptr, index, col, val ? sley_dtype_bytes(dtype) : 0, val};
+  return sl_team_for(team, rows, ROWS_AT_ONCE, sort_some, &job);
+}

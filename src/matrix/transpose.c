@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The transpose, by counting columns: chunks of rows place their entries in order, so its rows ascend
+ * unsorted. */
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "matrix/matrix.h"
+#include "matrix/scatter.h"
+
+typedef struct transposition {
+  const sley_matrix *matrix;
+  sley_index index; /* of the result's columns, the matrix's rows */
+  sl_scatter scatter;
+  sl_csr_arrays arrays;
+} transposition;
+
+static sley_status count_columns(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  transposition *self = context;
+  const sley_matrix *a = self->matrix;
+  for (int64_t c = begin; c < end; c++) {
+    int64_t *counts = self->scatter.next + (size_t)c * (size_t)a->cols;
+    int64_t first = a->rowptr[sl_csr_split(a->rows, a->rowptr, (int)c, self->scatter.chunks)];
+    int64_t last = a->rowptr[sl_csr_split(a->rows, a->rowptr, (int)c + 1, self->scatter.chunks)];
+    if (a->index == SLEY_I32)
+      for (int64_t e = first; e < last; e++)
+        counts[((const int32_t *)a->col)[e]]++;
+    else
+      for (int64_t e = first; e < last; e++)
+        counts[((const int64_t *)a->col)[e]]++;
+  }
+  return sl_interrupted();
+}
+
+/* One body for the types of index and value: the callers' constants are folded in. */
+static inline __attribute__((always_inline)) void place_rows(const transposition *self, int64_t first_row,
+                                                             int64_t last_row, int64_t *next, sley_index from,
+                                                             sley_index to, sley_dtype dtype) {
+  enum { AHEAD = 16 };
+  const sley_matrix *a = self->matrix;
+  int64_t end = a->rowptr[last_row];
+  for (int64_t i = first_row; i < last_row; i++)
+    for (int64_t e = a->rowptr[i]; e < a->rowptr[i + 1]; e++) {
+      if (e + AHEAD < end)
+        __builtin_prefetch(&next[sl_index_at(a->col, from, e + AHEAD)], 1);
+      int64_t place = next[sl_index_at(a->col, from, e)]++;
+      sl_index_set(self->arrays.col, to, place, i);
+      if (dtype == SLEY_F32)
+        ((float *)self->arrays.val)[place] = ((const float *)a->val)[e];
+      else
+        ((double *)self->arrays.val)[place] = ((const double *)a->val)[e];
+    }
+}
+
+static sley_status place_chunks(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  transposition *self = context;
+  const sley_matrix *a = self->matrix;
+  for (int64_t c = begin; c < end; c++) {
+    int64_t *next = self->scatter.next + (size_t)c * (size_t)a->cols;
+    int64_t first = sl_csr_split(a->rows, a->rowptr, (int)c, self->scatter.chunks);
+    int64_t last = sl_csr_split(a->rows, a->rowptr, (int)c + 1, self->scatter.chunks);
+    if (a->index == SLEY_I32 && self->index == SLEY_I32 && a->dtype == SLEY_F32)
+      place_rows(self, first, last, next, SLEY_I32, SLEY_I32, SLEY_F32);
+    else if (a->index == SLEY_I32 && self->index == SLEY_I32)
+      place_rows(self, first, last, next, SLEY_I32, SLEY_I32, SLEY_F64);
+    else
+      place_rows(self, first, last, next, a->index, self->index, a->dtype);
+  }
+  return sl_interrupted();
+}
+
+sley_status sl_matrix_transpose(const sley_matrix *matrix, sl_team *team, sley_matrix **out) {
+  *out = NULL;
+  transposition self = {.matrix = matrix, .index = matrix->index};
+  if (sl_index_for(matrix->rows) == SLEY_I64)
+    self.index = SLEY_I64;
+  sley_status status;
+  SL_TRY(sl_csr_arrays_alloc(matrix->cols, matrix->nnz, self.index, matrix->dtype, &self.arrays));
+  SL_TRY_GOTO(status, sl_scatter_begin(matrix->cols, matrix->nnz, team, &self.scatter), failed);
+  SL_TRY_GOTO(status, sl_team_for(team, self.scatter.chunks, 1, count_columns, &self), failed);
+  SL_TRY_GOTO(status, sl_scatter_place(&self.scatter, team, self.arrays.rowptr), failed);
+  SL_TRY_GOTO(status, sl_team_for(team, self.scatter.chunks, 1, place_chunks, &self), failed);
+  sl_scatter_end(&self.scatter);
+  return sl_matrix_adopt(matrix->cols, matrix->rows, self.index, matrix->dtype, self.arrays,
+                         matrix->entries_stored, out);
+failed:
+  sl_scatter_end(&self.scatter);
+  sl_csr_arrays_free(&self.arrays);
+  return status;
+}
