@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels: descriptors {operation, predicate, cost, run}. A kernel takes raw pointers and sizes; it knows neither
- * ranks nor plans. The CPU row exists for every operation and is the reference. */
+/* Kernels: descriptors {operation, predicate, cost, run}. A kernel takes raw pointers and sizes; it knows
+ * neither ranks nor plans. The CPU row exists for every operation and is the reference. */
 #ifndef SLEY_DEVICE_KERNEL_H
 #define SLEY_DEVICE_KERNEL_H
 
@@ -18,9 +18,10 @@ typedef enum sl_op {
 
 /* Y[row(i)] = alpha * sum_j val[j] X[col[j]] + beta * Y[row(i)] over the entries j of stored row i.
  *
- * Order of summation, the same for every kernel: acc = beta Y (0 if beta is 0, Y is then not read); for each entry in
- * stored order acc = fma(alpha val, x, acc), alpha val rounded to the dtype, acc held in the dtype. So a row
- * that is summed in several calls, each continuing with beta = 1, has the bits of one call. */
+ * Order of summation, the same for every kernel: acc = beta Y (0 if beta is 0, Y is then not read); for each
+ * entry in stored order acc = fma(alpha val, x, acc), acc held in the dtype; alpha val and beta Y are
+ * products of doubles, rounded to the dtype. So a row that is summed in several calls, each continuing with
+ * beta = 1, has the bits of one call. */
 typedef struct sl_spmm_matrix {
   int64_t rows;         /* stored */
   const int64_t *rowid; /* row of Y of each stored row, ascending; NULL: the same number */
@@ -41,9 +42,10 @@ typedef struct sl_spmm_args {
   const void *prepared; /* what the kernel's prepare made for this matrix and k, or NULL */
 } sl_spmm_args;
 
-/* For i < count: the bytes at dst row d(i) become (or have added) those at src row s(i); s(i) = src_rows[i], or
- * src_first + i where src_rows is NULL; d(i) likewise. Destinations are distinct unless count's order must not matter.
- * Bytes, strides and pointers are multiples of the dtype's size; nothing more is promised about alignment. */
+/* For i < count: the bytes at dst row d(i) become (or have added) those at src row s(i); s(i) = src_rows[i],
+ * or src_first + i where src_rows is NULL; d(i) likewise. Destinations are distinct unless count's order must
+ * not matter. Bytes, strides and pointers are multiples of the dtype's size; nothing more is promised about
+ * alignment. */
 typedef struct sl_rows_args {
   int64_t count, bytes; /* of each row */
   const void *src;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loadable modules: backends that live in a shared object of their own, libsley_NAME.so, found at run time.
+ */
+#ifndef SLEY_BASE_MODULE_H
+#define SLEY_BASE_MODULE_H
+
+#include "base/status.h"
+
+/* Number of the internal interfaces (device.h, kernel.h, transport.h, registry.h); raised when one of them
+ * changes. */
+enum { SL_MODULE_ABI = 1 };
+
+/* What a module exports, under the name its registry asks for: the backend's table, or NULL if abi is not the
+ * SL_MODULE_ABI it was built with, which it stores in *built_for in any case. */
+typedef const void *(*sl_module_entry)(int abi, int *built_for);
+
+/* Loads libsley_NAME.so and calls its function symbol. Looked for in the folders of the environment variable
+ * SLEY_MODULE_PATH (separated by ':'), in the folder the build was configured with, and beside this library;
+ * the first file found counts. *out is the table; modules stay loaded. Loading one again is cheap. Errors:
+ * SLEY_ERR_UNSUPPORTED (no file and where it was sought, the linker's message, no such symbol, another ABI).
+ */
+sley_status sl_module_load(const char *name, const char *symbol, const void **out);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU as a device: its table of operations, its kernels and which instruction sets they may use. */
+#ifndef SLEY_DEVICE_CPU_CPU_H
+#define SLEY_DEVICE_CPU_CPU_H
+
+#include "device/device.h"
+
+extern const sl_device_ops sl_cpu_ops;
+
+/* NULL-terminated; the table of sl_cpu_ops. */
+extern const sl_kernel *const sl_cpu_kernels[];
+
+/* Instruction sets, each including those before it on its architecture. */
+typedef enum sl_cpu_isa { SL_CPU_PORTABLE, SL_CPU_AVX2, SL_CPU_AVX512, SL_CPU_NEON } sl_cpu_isa;
+
+/* Whether this machine has it, and the environment variable SLEY_CPU (portable, avx2, avx512, neon: the
+ * highest allowed) permits it. */
+bool sl_cpu_has(sl_cpu_isa isa);
+
+/* The highest that sl_cpu_has, as a word. */
+const char *sl_cpu_isa_name(void);
+
+extern const sl_kernel sl_cpu_rows, sl_cpu_scale;
+
+/* The same SpMM body compiled for each type and instruction set; those not of this architecture are not
+ * built. */
+extern const sl_kernel sl_cpu_spmm_f32_portable, sl_cpu_spmm_f64_portable;
+extern const sl_kernel sl_cpu_spmm_f32_avx2, sl_cpu_spmm_f64_avx2;
+extern const sl_kernel sl_cpu_spmm_f32_avx512, sl_cpu_spmm_f64_avx512;
+extern const sl_kernel sl_cpu_spmm_f32_neon, sl_cpu_spmm_f64_neon;
+
+#endif

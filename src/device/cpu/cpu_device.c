@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU as a device. A queue runs its work at once on the device's team, so everything is in order, a queue
+ * never holds work back, and events have nothing to wait for. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "device/cpu/cpu.h"
+
+typedef struct cpu_device {
+  sl_device base;
+  sl_team *team;
+  char text[160];
+} cpu_device;
+
+struct sl_event {
+  bool recorded;
+};
+
+/* The processor's name as the system tells it; left as it is if it does not. */
+static void model_name(char *name, size_t bytes) {
+  FILE *file = fopen("/proc/cpuinfo", "re");
+  if (!file)
+    return;
+  char line[256];
+  while (fgets(line, sizeof line, file)) {
+    char *value = strchr(line, ':');
+    if (strncmp(line, "model name", 10) != 0 || !value)
+      continue;
+    value += 1 + (value[1] == ' ');
+    value[strcspn(value, "\n")] = 0;
+    snprintf(name, bytes, "%s", value);
+    break;
+  }
+  fclose(file);
+}
+
+static sley_status cpu_open(int ordinal, int threads, sl_device **out) {
+  *out = NULL;
+  if (ordinal != 0)
+    return sl_fail(SLEY_ERR_ARG, "there is one cpu device, number 0, not %d", ordinal);
+  cpu_device *device;
+  SL_TRY(SL_NEW_ZERO(device, 1, "a cpu device"));
+  device->base.ops = &sl_cpu_ops;
+  sley_status status = sl_team_create(threads, &device->team);
+  if (status != SLEY_OK) {
+    sl_free(device);
+    return status;
+  }
+  char model[96] = "unnamed processor";
+  model_name(model, sizeof model);
+  int cores = sl_cores();
+  snprintf(device->text, sizeof device->text, "%s, %d core%s, %s", model, cores, cores == 1 ? "" : "s",
+           sl_cpu_isa_name());
+  *out = &device->base;
+  return SLEY_OK;
+}
+
+static void cpu_close(sl_device *device) {
+  if (!device)
+    return;
+  sl_team_destroy(((cpu_device *)device)->team);
+  sl_free(device);
+}
+
+static const char *cpu_describe(const sl_device *device) {
+  return ((const cpu_device *)device)->text;
+}
+
+static sley_status cpu_alloc(sl_device *device, int64_t bytes, const char *what, void **out) {
+  (void)device;
+  *out = sl_alloc(bytes, 1, what);
+  return *out ? SLEY_OK : SLEY_ERR_MEMORY;
+}
+
+static void cpu_free(sl_device *device, void *block) {
+  (void)device;
+  sl_free(block);
+}
+
+static sley_status cpu_queue_create(sl_device *device, sl_queue **out) {
+  *out = NULL;
+  sl_queue *queue;
+  SL_TRY(SL_NEW(queue, 1, "a queue"));
+  *queue = (sl_queue){.ops = &sl_cpu_ops, .device = device};
+  *out = queue;
+  return SLEY_OK;
+}
+
+static void cpu_queue_destroy(sl_queue *queue) {
+  sl_free(queue);
+}
+
+static sley_status cpu_queue_wait(sl_queue *queue) {
+  (void)queue;
+  return SLEY_OK;
+}
+
+/* One row of `bytes`, for the rows kernel splits long copies over the team. */
+static sley_status cpu_copy(sl_queue *queue, sl_copy_kind kind, void *dst, const void *src, int64_t bytes) {
+  (void)kind;
+  if (bytes < 0)
+    return sl_fail(SLEY_ERR_ARG, "a copy of %lld bytes", (long long)bytes);
+  sl_kernel_args args = {.op = SL_OP_ROWS};
+  args.rows =
+      (sl_rows_args){.count = bytes, .bytes = 1, .src = src, .src_stride = 1, .dst = dst, .dst_stride = 1};
+  return sl_cpu_rows.run(queue, &args);
+}
+
+static sley_status cpu_event_create(sl_device *device, sl_event **out) {
+  (void)device;
+  return SL_NEW_ZERO(*out, 1, "an event");
+}
+
+static void cpu_event_destroy(sl_event *event) {
+  sl_free(event);
+}
+
+static sley_status cpu_event_record(sl_queue *queue, sl_event *event) {
+  (void)queue;
+  event->recorded = true;
+  return SLEY_OK;
+}
+
+static sley_status cpu_event_wait(sl_queue *queue, sl_event *event) {
+  (void)queue;
+  (void)event;
+  return SLEY_OK;
+}
+
+sl_team *sl_cpu_queue_team(sl_queue *queue) {
+  return ((cpu_device *)queue->device)->team;
+}
+
+const sl_device_ops sl_cpu_ops = {
+    .name = "cpu",
+    .host_addresses = true,
+    .open = cpu_open,
+    .close = cpu_close,
+    .describe = cpu_describe,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .queue_create = cpu_queue_create,
+    .queue_destroy = cpu_queue_destroy,
+    .queue_wait = cpu_queue_wait,
+    .copy = cpu_copy,
+    .event_create = cpu_event_create,
+    .event_destroy = cpu_event_destroy,
+    .event_record = cpu_event_record,
+    .event_wait = cpu_event_wait,
+    .kernels = sl_cpu_kernels,
+};

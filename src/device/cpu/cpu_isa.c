@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this processor can do, and the kernels that may therefore run. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cpu/cpu.h"
+
+static const char *const isa_names[] = {[SL_CPU_PORTABLE] = "portable",
+                                        [SL_CPU_AVX2] = "avx2",
+                                        [SL_CPU_AVX512] = "avx512",
+                                        [SL_CPU_NEON] = "neon"};
+
+#if defined(__x86_64__)
+
+const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_avx512,
+                                           &sl_cpu_spmm_f64_avx512,
+                                           &sl_cpu_spmm_f32_avx2,
+                                           &sl_cpu_spmm_f64_avx2,
+                                           &sl_cpu_spmm_f32_portable,
+                                           &sl_cpu_spmm_f64_portable,
+                                           &sl_cpu_rows,
+                                           &sl_cpu_scale,
+                                           NULL};
+
+static bool machine_has(sl_cpu_isa isa) {
+  switch (isa) {
+  case SL_CPU_PORTABLE:
+    return true;
+  case SL_CPU_AVX2:
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  case SL_CPU_AVX512:
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("fma");
+  case SL_CPU_NEON:
+    return false;
+  }
+  return false;
+}
+
+#elif defined(__aarch64__)
+
+const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_neon,
+                                           &sl_cpu_spmm_f64_neon,
+                                           &sl_cpu_spmm_f32_portable,
+                                           &sl_cpu_spmm_f64_portable,
+                                           &sl_cpu_rows,
+                                           &sl_cpu_scale,
+                                           NULL};
+
+static bool machine_has(sl_cpu_isa isa) {
+  return isa == SL_CPU_PORTABLE || isa == SL_CPU_NEON;
+}
+
+#else
+
+const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_portable, &sl_cpu_spmm_f64_portable, &sl_cpu_rows,
+                                           &sl_cpu_scale, NULL};
+
+static bool machine_has(sl_cpu_isa isa) {
+  return isa == SL_CPU_PORTABLE;
+}
+
+#endif
+
+bool sl_cpu_has(sl_cpu_isa isa) {
+  const char *limit = getenv("SLEY_CPU");
+  for (int i = 0; limit && i < (int)isa; i++)
+    if (strcmp(limit, isa_names[i]) == 0)
+      return false;
+  return machine_has(isa);
+}
+
+const char *sl_cpu_isa_name(void) {
+  sl_cpu_isa best = SL_CPU_NEON;
+  while (best != SL_CPU_PORTABLE && !sl_cpu_has(best))
+    best--;
+  return isa_names[best];
+}

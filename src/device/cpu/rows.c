@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moving and adding listed rows, and scaling rows, over the team. These run at the speed of memory, so the
+ * portable code is the only one: what counts is that the next rows are on their way before they are needed.
+ */
+#include <string.h>
+
+#include "device/cpu/cpu.h"
+
+/* Bytes a thread claims at a time, below which no other thread is woken; lines fetched ahead of a listed row.
+ */
+enum { GRAIN_BYTES = 256 << 10, LINE = 64, AHEAD_BYTES = 4096, AHEAD_ROWS = 32, AHEAD_LINES = 16 };
+
+static const char *src_row(const sl_rows_args *a, int64_t i) {
+  return (const char *)a->src + (a->src_rows ? a->src_rows[i] : a->src_first + i) * a->src_stride;
+}
+
+static char *dst_row(const sl_rows_args *a, int64_t i) {
+  return (char *)a->dst + (a->dst_rows ? a->dst_rows[i] : a->dst_first + i) * a->dst_stride;
+}
+
+static bool is_stream(const sl_rows_args *a) {
+  return !a->src_rows && !a->dst_rows && a->src_stride == a->bytes && a->dst_stride == a->bytes;
+}
+
+/* How many rows ahead to fetch: a few kilobytes' worth. */
+static int64_t rows_ahead(int64_t bytes) {
+  int64_t rows = AHEAD_BYTES / (bytes + 1);
+  return rows < 2 ? 2 : rows > AHEAD_ROWS ? AHEAD_ROWS : rows;
+}
+
+/* Fetches the lines of a row, of a long one the first: the hardware follows from there. */
+static inline void fetch(const char *row, int64_t bytes, const int rw) {
+  int64_t lines = bytes < AHEAD_LINES * LINE ? bytes : AHEAD_LINES * LINE;
+  for (int64_t at = 0; at < lines; at += LINE) {
+    if (rw)
+      __builtin_prefetch(row + at, 1, 3);
+    else
+      __builtin_prefetch(row + at, 0, 3);
+  }
+}
+
+/* memcpy whose size the compiler sees for the usual rows, so that it needs no call. */
+static inline void copy_row(char *dst, const char *src, size_t bytes) {
+  switch (bytes) {
+  case 4:
+    memcpy(dst, src, 4);
+    return;
+  case 8:
+    memcpy(dst, src, 8);
+    return;
+  case 64:
+    memcpy(dst, src, 64);
+    return;
+  case 128:
+    memcpy(dst, src, 128);
+    return;
+  default:
+    memcpy(dst, src, bytes);
+  }
+}
+
+static sley_status copy_rows(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const sl_rows_args *a = context;
+  if (is_stream(a)) {
+    memcpy(dst_row(a, begin), src_row(a, begin), (size_t)((end - begin) * a->bytes));
+    return SLEY_OK;
+  }
+  const int64_t ahead = rows_ahead(a->bytes);
+  int64_t fetched = a->src_rows ? end - ahead : begin;
+  int64_t i = begin;
+  for (; i < fetched; i++) {
+    fetch(src_row(a, i + ahead), a->bytes, 0);
+    copy_row(dst_row(a, i), src_row(a, i), (size_t)a->bytes);
+  }
+  for (; i < end; i++)
+    copy_row(dst_row(a, i), src_row(a, i), (size_t)a->bytes);
+  return SLEY_OK;
+}
+
+static inline void add_row(const sl_rows_args *a, int64_t i) {
+  if (a->dtype == SLEY_F32) {
+    float *y = (float *)dst_row(a, i);
+    const float *x = (const float *)src_row(a, i);
+    int64_t k = a->bytes / (int64_t)sizeof *y;
+    for (int64_t j = 0; j < k; j++)
+      y[j] += x[j];
+  } else {
+    double *y = (double *)dst_row(a, i);
+    const double *x = (const double *)src_row(a, i);
+    int64_t k = a->bytes / (int64_t)sizeof *y;
+    for (int64_t j = 0; j < k; j++)
+      y[j] += x[j];
+  }
+}
+
+static sley_status add_rows(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const sl_rows_args *a = context;
+  const int64_t ahead = rows_ahead(a->bytes);
+  int64_t fetched = a->src_rows || a->dst_rows ? end - ahead : begin;
+  int64_t i = begin;
+  for (; i < fetched; i++) {
+    if (a->src_rows)
+      fetch(src_row(a, i + ahead), a->bytes, 0);
+    if (a->dst_rows)
+      fetch(dst_row(a, i + ahead), a->bytes, 1);
+    add_row(a, i);
+  }
+  for (; i < end; i++)
+    add_row(a, i);
+  return SLEY_OK;
+}
+
+static int64_t rows_in_grain(int64_t row_bytes) {
+  return GRAIN_BYTES / (row_bytes > 0 ? row_bytes : 1) + 1;
+}
+
+static sley_status rows_run(sl_queue *queue, const sl_kernel_args *args) {
+  sl_rows_args a = args->rows;
+  if (a.bytes <= 0 || a.count <= 0)
+    return SLEY_OK;
+  return sl_team_for(sl_cpu_queue_team(queue), a.count, rows_in_grain(a.bytes), a.add ? add_rows : copy_rows,
+                     &a);
+}
+
+static sley_status scale_rows(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const sl_scale_args *a = context;
+  for (int64_t i = begin; i < end; i++) {
+    if (a->beta == 0)
+      memset((char *)a->y + (size_t)(i * a->ldy) * sley_dtype_bytes(a->dtype), 0,
+             (size_t)a->k * sley_dtype_bytes(a->dtype));
+    else if (a->dtype == SLEY_F32)
+      for (float *y = (float *)a->y + i * a->ldy, *last = y + a->k; y < last; y++)
+        *y = (float)(a->beta * (double)*y);
+    else
+      for (double *y = (double *)a->y + i * a->ldy, *last = y + a->k; y < last; y++)
+        *y = a->beta * *y;
+  }
+  return SLEY_OK;
+}
+
+static sley_status scale_run(sl_queue *queue, const sl_kernel_args *args) {
+  sl_scale_args a = args->scale;
+  if (a.k <= 0 || a.rows <= 0 || a.beta == 1)
+    return SLEY_OK;
+  int64_t row_bytes = a.k * (int64_t)sley_dtype_bytes(a.dtype);
+  return sl_team_for(sl_cpu_queue_team(queue), a.rows, rows_in_grain(row_bytes), scale_rows, &a);
+}
+
+/* Both serve any arguments of a known dtype, and each is the only one of its operation. */
+static bool rows_ok(const sl_kernel_args *args) {
+  return !args->rows.add || sley_dtype_bytes(args->rows.dtype) != 0;
+}
+
+static bool scale_ok(const sl_kernel_args *args) {
+  return sley_dtype_bytes(args->scale.dtype) != 0;
+}
+
+static const double bytes_per_second = 8e9;
+
+static double rows_cost(const sl_kernel_args *args) {
+  return (double)args->rows.count * (double)args->rows.bytes / bytes_per_second;
+}
+
+static double scale_cost(const sl_kernel_args *args) {
+  const sl_scale_args *a = &args->scale;
+  return (double)a->rows * (double)a->k * (double)sley_dtype_bytes(a->dtype) / bytes_per_second;
+}
+
+static sley_status nothing_to_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                                      void **prepared) {
+  (void)device;
+  (void)queue;
+  (void)args;
+  *prepared = NULL;
+  return SLEY_OK;
+}
+
+static void nothing_to_release(void *prepared) {
+  (void)prepared;
+}
+
+const sl_kernel sl_cpu_rows = {.name = "rows",
+                               .op = SL_OP_ROWS,
+                               .ok = rows_ok,
+                               .cost = rows_cost,
+                               .prepare = nothing_to_prepare,
+                               .release = nothing_to_release,
+                               .run = rows_run};
+
+const sl_kernel sl_cpu_scale = {.name = "scale",
+                                .op = SL_OP_SCALE,
+                                .ok = scale_ok,
+                                .cost = scale_cost,
+                                .prepare = nothing_to_prepare,
+                                .release = nothing_to_release,
+                                .run = scale_run};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SpMM in f32 for NEON: the operations that spmm_body.h is made of. */
+#include <arm_neon.h>
+#include <string.h>
+
+#include "device/cpu/spmm_parts.h"
+
+typedef float value;
+typedef float32x4_t vec;
+typedef int64_t mask; /* number of lanes */
+enum { LANES = 4 };
+
+static inline mask mask_of(int64_t lanes) {
+  return lanes;
+}
+static inline vec vec_zero(void) {
+  return vdupq_n_f32(0);
+}
+static inline vec vec_all(value s) {
+  return vdupq_n_f32(s);
+}
+static inline vec vec_load(const value *p) {
+  return vld1q_f32(p);
+}
+static inline vec vec_load_part(const value *p, mask m) {
+  value part[LANES] = {0};
+  memcpy(part, p, (size_t)m * sizeof *p);
+  return vld1q_f32(part);
+}
+static inline void vec_store(value *p, vec v) {
+  vst1q_f32(p, v);
+}
+static inline void vec_store_part(value *p, mask m, vec v) {
+  value part[LANES];
+  vst1q_f32(part, v);
+  memcpy(p, part, (size_t)m * sizeof *p);
+}
+static inline vec vec_fma(vec s, vec x, vec acc) {
+  return vfmaq_f32(acc, s, x);
+}
+
+#include "device/cpu/spmm_body.h"
+
+static bool ok(const sl_kernel_args *args) {
+  return args->spmm.a->dtype == SLEY_F32 && sl_cpu_has(SL_CPU_NEON);
+}
+
+const sl_kernel sl_cpu_spmm_f32_neon = {.name = "spmm-f32-neon",
+                                        .op = SL_OP_SPMM,
+                                        .ok = ok,
+                                        .cost = cost,
+                                        .prepare = sl_cpu_spmm_prepare,
+                                        .release = sl_cpu_spmm_release,
+                                        .run = run};

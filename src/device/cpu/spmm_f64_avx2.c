@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SpMM in f64 for AVX2 and FMA: the operations that spmm_body.h is made of. */
+#include <immintrin.h>
+
+#include "device/cpu/spmm_parts.h"
+
+typedef double value;
+typedef __m256d vec;
+typedef __m256i mask;
+enum { LANES = 4 };
+
+static inline mask mask_of(int64_t lanes) {
+  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(lanes), _mm256_set_epi64x(3, 2, 1, 0));
+}
+static inline vec vec_zero(void) {
+  return _mm256_setzero_pd();
+}
+static inline vec vec_all(value s) {
+  return _mm256_set1_pd(s);
+}
+static inline vec vec_load(const value *p) {
+  return _mm256_loadu_pd(p);
+}
+static inline vec vec_load_part(const value *p, mask m) {
+  return _mm256_maskload_pd(p, m);
+}
+static inline void vec_store(value *p, vec v) {
+  _mm256_storeu_pd(p, v);
+}
+static inline void vec_store_part(value *p, mask m, vec v) {
+  _mm256_maskstore_pd(p, m, v);
+}
+static inline vec vec_fma(vec s, vec x, vec acc) {
+  return _mm256_fmadd_pd(s, x, acc);
+}
+
+#include "device/cpu/spmm_body.h"
+
+static bool ok(const sl_kernel_args *args) {
+  return args->spmm.a->dtype == SLEY_F64 && sl_cpu_has(SL_CPU_AVX2);
+}
+
+const sl_kernel sl_cpu_spmm_f64_avx2 = {.name = "spmm-f64-avx2",
+                                        .op = SL_OP_SPMM,
+                                        .ok = ok,
+                                        .cost = cost,
+                                        .prepare = sl_cpu_spmm_prepare,
+                                        .release = sl_cpu_spmm_release,
+                                        .run = run};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SpMM in f64 for AVX-512: the operations that spmm_body.h is made of. */
+#include <immintrin.h>
+
+#include "device/cpu/spmm_parts.h"
+
+typedef double value;
+typedef __m512d vec;
+typedef __mmask8 mask;
+enum { LANES = 8 };
+
+static inline mask mask_of(int64_t lanes) {
+  return (mask)((1u << lanes) - 1);
+}
+static inline vec vec_zero(void) {
+  return _mm512_setzero_pd();
+}
+static inline vec vec_all(value s) {
+  return _mm512_set1_pd(s);
+}
+static inline vec vec_load(const value *p) {
+  return _mm512_loadu_pd(p);
+}
+static inline vec vec_load_part(const value *p, mask m) {
+  return _mm512_maskz_loadu_pd(m, p);
+}
+static inline void vec_store(value *p, vec v) {
+  _mm512_storeu_pd(p, v);
+}
+static inline void vec_store_part(value *p, mask m, vec v) {
+  _mm512_mask_storeu_pd(p, m, v);
+}
+static inline vec vec_fma(vec s, vec x, vec acc) {
+  return _mm512_fmadd_pd(s, x, acc);
+}
+
+#include "device/cpu/spmm_body.h"
+
+static bool ok(const sl_kernel_args *args) {
+  return args->spmm.a->dtype == SLEY_F64 && sl_cpu_has(SL_CPU_AVX512);
+}
+
+const sl_kernel sl_cpu_spmm_f64_avx512 = {.name = "spmm-f64-avx512",
+                                          .op = SL_OP_SPMM,
+                                          .ok = ok,
+                                          .cost = cost,
+                                          .prepare = sl_cpu_spmm_prepare,
+                                          .release = sl_cpu_spmm_release,
+                                          .run = run};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SpMM in f64 for any processor: the operations that spmm_body.h is made of. */
+#include <math.h>
+
+#include "device/cpu/spmm_parts.h"
+
+typedef double value;
+typedef double vec; /* one lane, so a part is all or nothing */
+typedef int64_t mask;
+enum { LANES = 1 };
+
+static inline mask mask_of(int64_t lanes) {
+  return lanes;
+}
+static inline vec vec_zero(void) {
+  return 0;
+}
+static inline vec vec_all(value s) {
+  return s;
+}
+static inline vec vec_load(const value *p) {
+  return *p;
+}
+static inline vec vec_load_part(const value *p, mask m) {
+  return m ? *p : 0;
+}
+static inline void vec_store(value *p, vec v) {
+  *p = v;
+}
+static inline void vec_store_part(value *p, mask m, vec v) {
+  if (m)
+    *p = v;
+}
+static inline vec vec_fma(vec s, vec x, vec acc) {
+  return fma(s, x, acc);
+}
+
+#include "device/cpu/spmm_body.h"
+
+static bool ok(const sl_kernel_args *args) {
+  return args->spmm.a->dtype == SLEY_F64 && sl_cpu_has(SL_CPU_PORTABLE);
+}
+
+const sl_kernel sl_cpu_spmm_f64_portable = {.name = "spmm-f64-portable",
+                                            .op = SL_OP_SPMM,
+                                            .ok = ok,
+                                            .cost = cost,
+                                            .prepare = sl_cpu_spmm_prepare,
+                                            .release = sl_cpu_spmm_release,
+                                            .run = run};

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts an SpMM into parts and runs them. */
+#include "device/cpu/spmm_parts.h"
+
+#include "base/memory.h"
+
+/* Parts a thread gets, on average; the work of a row beyond its entries, in entries; features below which a
+ * row is not cut further (a line of f32); entries times features below which the team is not woken. */
+enum { PARTS_PER_THREAD = 24, ROW_WORK = 2, FEATURES_LEAST = 16, SERIAL_WORK = 30000 };
+
+typedef struct parts {
+  int64_t count;
+  sl_spmm_part part[];
+} parts;
+
+static int64_t entries(const sl_spmm_matrix *a) {
+  return a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
+}
+
+/* Number of pieces to cut the features of a row of `work` into. */
+static int64_t row_pieces(int64_t work, int64_t fair, int64_t k) {
+  int64_t most = (k + FEATURES_LEAST - 1) / FEATURES_LEAST;
+  int64_t want = work / fair;
+  return want < 2 || most < 2 ? 1 : want < most ? want : most;
+}
+
+/* Cuts greedily; stores the parts if `out` is given. Returns their number. */
+static int64_t cut(const sl_spmm_matrix *a, int64_t k, int64_t fair, sl_spmm_part *out) {
+  int64_t count = 0, begin = 0, work = 0;
+  for (int64_t i = 0; i < a->rows; i++) {
+    int64_t row_work = a->rowptr[i + 1] - a->rowptr[i] + ROW_WORK;
+    int64_t pieces = row_pieces(row_work, fair, k);
+    if (begin < i && (pieces > 1 || work + row_work > fair)) {
+      if (out)
+        out[count] = (sl_spmm_part){begin, i, 0, k};
+      count++;
+      begin = i;
+      work = 0;
+    }
+    work += row_work;
+    if (pieces == 1)
+      continue;
+    int64_t lines = (k + FEATURES_LEAST - 1) / FEATURES_LEAST;
+    for (int64_t p = 0; p < pieces; p++) {
+      int64_t from = lines * p / pieces * FEATURES_LEAST, to = lines * (p + 1) / pieces * FEATURES_LEAST;
+      if (out)
+        out[count] = (sl_spmm_part){i, i + 1, from, to < k ? to : k};
+      count++;
+    }
+    begin = i + 1;
+    work = 0;
+  }
+  if (begin < a->rows) {
+    if (out)
+      out[count] = (sl_spmm_part){begin, a->rows, 0, k};
+    count++;
+  }
+  return count;
+}
+
+sley_status sl_cpu_spmm_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                                void **prepared) {
+  (void)device;
+  *prepared = NULL;
+  const sl_spmm_matrix *a = args->spmm.a;
+  int64_t k = args->spmm.k, threads = sl_team_size(sl_cpu_queue_team(queue));
+  if (threads == 1 || k == 0 || a->rows == 0)
+    return SLEY_OK;
+  int64_t fair = (entries(a) + a->rows * ROW_WORK) / (threads * PARTS_PER_THREAD) + 1;
+  int64_t count = cut(a, k, fair, NULL);
+  parts *made =
+      sl_alloc((int64_t)sizeof *made + count * (int64_t)sizeof made->part[0], 1, "the parts of a product");
+  if (!made)
+    return SLEY_ERR_MEMORY;
+  made->count = cut(a, k, fair, made->part);
+  *prepared = made;
+  return SLEY_OK;
+}
+
+void sl_cpu_spmm_release(void *prepared) {
+  sl_free(prepared);
+}
+
+typedef struct product {
+  const sl_spmm_args *args;
+  sl_spmm_part_body body;
+} product;
+
+static sley_status run_parts(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const product *p = context;
+  const parts *made = p->args->prepared;
+  for (int64_t i = begin; i < end; i++)
+    p->body(p->args, &made->part[i]);
+  return SLEY_OK;
+}
+
+static sley_status run_rows(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const product *p = context;
+  p->body(p->args, &(sl_spmm_part){begin, end, 0, p->args->k});
+  return SLEY_OK;
+}
+
+sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_args *args, sl_spmm_part_body body) {
+  const sl_spmm_matrix *a = args->a;
+  if (args->k <= 0 || a->rows <= 0)
+    return SLEY_OK;
+  product p = {.args = args, .body = body};
+  sl_team *team = sl_cpu_queue_team(queue);
+  if ((double)(entries(a) + a->rows) * (double)args->k < SERIAL_WORK || sl_team_size(team) == 1)
+    return run_rows(&p, 0, a->rows, 0);
+  if (args->prepared)
+    return sl_team_for(team, ((const parts *)args->prepared)->count, 1, run_parts, &p);
+  int64_t grain = a->rows / (sl_team_size(team) * PARTS_PER_THREAD) + 1;
+  return sl_team_for(team, a->rows, grain, run_rows, &p);
+}
+
+double sl_cpu_spmm_cost(const sl_spmm_args *args, double flops_per_cycle) {
+  const double cycles_per_second = 2.5e9, bytes_per_second = 1e10;
+  double work = (double)entries(args->a) * (double)args->k;
+  double bytes =
+      work * (double)sley_dtype_bytes(args->a->dtype) +
+      (double)entries(args->a) * (double)(sl_index_bytes(args->a->index) + sley_dtype_bytes(args->a->dtype));
+  return 2 * work / (flops_per_cycle * cycles_per_second) + bytes / bytes_per_second;
+}
