@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every CPU kernel on random shapes. SpMM: each instruction set of this machine must give the bits of a
+ * scalar loop in the documented order, for any number of threads, write nothing else, and stay within
+ * rounding of a float64 product. Rows and scale: the same against loops over single values. */
+#include "support.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "device/cpu/cpu.h"
+
+static uint64_t counter;
+
+static int64_t draw(int64_t n) {
+  return sl_below(sl_random(5, counter++, 0), n);
+}
+
+static double draw_real(void) {
+  return 2 * sl_unit(sl_random(6, counter++, 0)) - 1;
+}
+
+static int64_t pick(const int64_t *list, int64_t count) {
+  return list[draw(count)];
+}
+#define PICK(...)                                                                                            \
+  pick((const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+/* bytes of exact size, so that a sanitizer sees any access beyond; `skew` bytes off a malloc's alignment. */
+typedef struct block {
+  char *base, *data;
+  size_t bytes;
+} block;
+
+static block block_of(size_t bytes, size_t skew) {
+  block b = {.base = malloc(bytes + skew + 1), .bytes = bytes};
+  assert_non_null(b.base);
+  b.data = b.base + skew;
+  return b;
+}
+
+static block block_copy(const block *from) {
+  block b = block_of(from->bytes, (size_t)(from->data - from->base));
+  memcpy(b.data, from->data, from->bytes);
+  return b;
+}
+
+static double get(const void *array, sley_dtype dtype, int64_t i) {
+  return dtype == SLEY_F32 ? (double)((const float *)array)[i] : ((const double *)array)[i];
+}
+
+static void set(void *array, sley_dtype dtype, int64_t i, double value) {
+  if (dtype == SLEY_F32)
+    ((float *)array)[i] = (float)value;
+  else
+    ((double *)array)[i] = value;
+}
+
+static void fill(block *b, sley_dtype dtype, bool with_nan) {
+  size_t each = sley_dtype_bytes(dtype);
+  for (size_t i = 0; i < b->bytes / each; i++)
+    set(b->data, dtype, (int64_t)i, with_nan ? (double)NAN : draw_real());
+}
+
+/* -----------------------------------------------------------------------------------------------------------
+ * SpMM */
+
+typedef struct spmm_case {
+  sl_spmm_matrix a;
+  sl_spmm_args args;
+  int64_t cols, y_rows;
+  int64_t *rowid, *rowptr;
+  void *col, *val;
+  block x, y;
+} spmm_case;
+
+static int64_t row_length(int64_t cols, int64_t shape, int64_t i, int64_t rows) {
+  if (cols == 0)
+    return 0;
+  if (shape == 0) /* one row far longer than all others together */
+    return i == rows / 2 ? 3000 : draw(3);
+  if (shape == 1) /* many empty rows */
+    return draw(3) ? 0 : draw(9);
+  return draw(40);
+}
+
+static spmm_case make_spmm(int64_t k) {
+  spmm_case c = {0};
+  int64_t rows = PICK(0, 1, 2, 3, 5, 17, 64, 257), shape = draw(4);
+  size_t skew_values = (size_t)draw(3);
+  c.cols = PICK(1, 2, 30, 400);
+  c.a.index = draw(2) ? SLEY_I32 : SLEY_I64;
+  c.a.dtype = draw(2) ? SLEY_F32 : SLEY_F64;
+  c.a.rows = rows;
+  size_t each = sley_dtype_bytes(c.a.dtype);
+  c.rowptr = malloc((size_t)(rows + 1) * sizeof *c.rowptr);
+  c.rowptr[0] = PICK(0, 0, 7); /* a view into larger arrays */
+  for (int64_t i = 0; i < rows; i++)
+    c.rowptr[i + 1] = c.rowptr[i] + row_length(c.cols, shape, i, rows);
+  int64_t entries = c.rowptr[rows];
+  c.col = malloc((size_t)entries * sl_index_bytes(c.a.index) + 1);
+  c.val = malloc((size_t)entries * each + 1);
+  for (int64_t j = 0; j < entries; j++) {
+    sl_index_set(c.col, c.a.index, j, j < c.rowptr[0] ? INT32_MAX : draw(c.cols));
+    set(c.val, c.a.dtype, j, draw_real());
+  }
+  c.y_rows = rows;
+  if (draw(2)) {
+    c.rowid = malloc((size_t)(rows + 1) * sizeof *c.rowid);
+    int64_t at = 0;
+    for (int64_t i = 0; i < rows; i++, at++)
+      c.rowid[i] = at += draw(3);
+    c.y_rows = at + draw(3);
+  }
+  c.a.rowid = c.rowid;
+  c.a.rowptr = c.rowptr;
+  c.a.col = c.col;
+  c.a.val = c.val;
+  c.args.k = k;
+  c.args.ldx = k + PICK(0, 0, 1, 5, 16);
+  c.args.ldy = k + PICK(0, 0, 3, 16);
+  c.args.alpha = (double[]){1, 1, 0.3, -2, 0}[draw(5)];
+  c.args.beta = (double[]){0, 0, 1, 0.7, -1}[draw(5)];
+  c.x = block_of((size_t)((c.cols - 1) * c.args.ldx + k) * each, skew_values * each);
+  fill(&c.x, c.a.dtype, false);
+  c.y = block_of((size_t)(c.y_rows ? (c.y_rows - 1) * c.args.ldy + k : 0) * each, skew_values * each);
+  fill(&c.y, c.a.dtype, c.args.beta == 0); /* NaN must not leak */
+  return c;
+}
+
+static void free_spmm(spmm_case *c) {
+  free(c->rowid);
+  free(c->rowptr);
+  free(c->col);
+  free(c->val);
+  free(c->x.base);
+  free(c->y.base);
+}
+
+/* The documented order, one element of Y after the other. */
+static void scalar_order(const spmm_case *c, void *y) {
+  for (int64_t i = 0; i < c->a.rows; i++)
+    for (int64_t f = 0; f < c->args.k; f++) {
+      int64_t at = (c->rowid ? c->rowid[i] : i) * c->args.ldy + f;
+      if (c->a.dtype == SLEY_F32) {
+        float acc = c->args.beta == 0 ? 0 : (float)(c->args.beta * (double)((float *)y)[at]);
+        for (int64_t j = c->rowptr[i]; j < c->rowptr[i + 1]; j++)
+          acc = fmaf((float)(c->args.alpha * (double)((float *)c->val)[j]),
+                     ((float *)c->x.data)[sl_index_at(c->col, c->a.index, j) * c->args.ldx + f], acc);
+        ((float *)y)[at] = acc;
+      } else {
+        double acc = c->args.beta == 0 ? 0 : c->args.beta * ((double *)y)[at];
+        for (int64_t j = c->rowptr[i]; j < c->rowptr[i + 1]; j++)
+          acc = fma(c->args.alpha * ((double *)c->val)[j],
+                    ((double *)c->x.data)[sl_index_at(c->col, c->a.index, j) * c->args.ldx + f], acc);
+        ((double *)y)[at] = acc;
+      }
+    }
+}
+
+/* |Y - (alpha A X + beta Y0)| <= (terms + 3) eps (|alpha A||X| + |beta Y0|) for every element, the sums in
+ * long double: one rounding a term, and one each for alpha val, beta Y0 and the result. */
+static void check_bound(const spmm_case *c, const void *y) {
+  long double eps = c->a.dtype == SLEY_F32 ? 0x1p-24L : 0x1p-53L;
+  for (int64_t i = 0; i < c->a.rows; i++)
+    for (int64_t f = 0; f < c->args.k; f++) {
+      int64_t at = (c->rowid ? c->rowid[i] : i) * c->args.ldy + f;
+      long double sum = 0, size = 0;
+      if (c->args.beta != 0) {
+        sum = (long double)c->args.beta * get(c->y.data, c->a.dtype, at);
+        size = fabsl(sum);
+      }
+      for (int64_t j = c->rowptr[i]; j < c->rowptr[i + 1]; j++) {
+        long double term = (long double)c->args.alpha * get(c->val, c->a.dtype, j) *
+                           get(c->x.data, c->a.dtype, sl_index_at(c->col, c->a.index, j) * c->args.ldx + f);
+        sum += term;
+        size += fabsl(term);
+      }
+      long double bound = (long double)(c->rowptr[i + 1] - c->rowptr[i] + 3) * eps * size;
+      assert_true(fabsl(get(y, c->a.dtype, at) - sum) <= bound);
+    }
+}
+
+static void run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queue, bool prepare, void *y) {
+  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = c->args};
+  args.spmm.a = &c->a;
+  args.spmm.x = c->x.data;
+  args.spmm.y = y;
+  void *prepared = NULL;
+  if (prepare)
+    assert_sley_ok(kernel->prepare(queue->device, queue, &args, &prepared));
+  args.spmm.prepared = prepared;
+  int64_t allocations = sl_memory_count();
+  assert_sley_ok(kernel->run(queue, &args));
+  assert_int_equal(sl_memory_count(), allocations);
+  kernel->release(prepared);
+}
+
+enum { QUEUES = 3 };
+static sl_queue *queues[QUEUES];
+
+static void check_spmm(int64_t k) {
+  spmm_case c = make_spmm(k);
+  block expected = block_copy(&c.y);
+  scalar_order(&c, expected.data);
+  check_bound(&c, expected.data);
+  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = c.args};
+  args.spmm.a = &c.a;
+  int kernels = 0;
+  for (const sl_kernel *const *each = sl_cpu_kernels; *each; each++) {
+    if ((*each)->op != SL_OP_SPMM || !(*each)->ok(&args))
+      continue;
+    kernels++;
+    assert_true((*each)->cost(&args) >= 0);
+    for (int q = 0; q < QUEUES; q++)
+      for (int prepare = 0; prepare < 2; prepare++) {
+        block y = block_copy(&c.y);
+        run_spmm(&c, *each, queues[q], prepare, y.data);
+        assert_memory_equal(y.data, expected.data, y.bytes);
+        free(y.base);
+      }
+  }
+  assert_true(kernels > 0);
+  free(expected.base);
+  free_spmm(&c);
+}
+
+static void test_spmm_gives_the_documented_bits(void **state) {
+  (void)state;
+  const int64_t widths[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 48, 64, 96, 100, 128, 130, 256, 257};
+  for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
+    for (int repeat = 0; repeat < (widths[w] < 64 ? 24 : 12); repeat++)
+      check_spmm(widths[w]);
+}
+
+/* The first entries of every row in one call, the rest in a second with beta = 1: the bits of one call. */
+static void test_spmm_continues_a_row(void **state) {
+  (void)state;
+  for (int repeat = 0; repeat < 60; repeat++) {
+    spmm_case c = make_spmm(PICK(1, 3, 32, 40, 128, 257));
+    block expected = block_copy(&c.y);
+    scalar_order(&c, expected.data);
+    int64_t rows = c.a.rows;
+    size_t each = sley_dtype_bytes(c.a.dtype), index_bytes = sl_index_bytes(c.a.index);
+    int64_t *ptr[2] = {calloc((size_t)rows + 1, sizeof(int64_t)), calloc((size_t)rows + 1, sizeof(int64_t))};
+    char *col[2], *val[2];
+    for (int half = 0; half < 2; half++) {
+      col[half] = malloc((size_t)c.rowptr[rows] * index_bytes + 1);
+      val[half] = malloc((size_t)c.rowptr[rows] * each + 1);
+    }
+    for (int64_t i = 0; i < rows; i++) {
+      int64_t begin = c.rowptr[i], end = c.rowptr[i + 1], middle = begin + draw(end - begin + 1);
+      int64_t from[3] = {begin, middle, end};
+      for (int half = 0; half < 2; half++) {
+        int64_t count = from[half + 1] - from[half], at = ptr[half][i];
+        memcpy(col[half] + (size_t)at * index_bytes, (char *)c.col + (size_t)from[half] * index_bytes,
+               (size_t)count * index_bytes);
+        memcpy(val[half] + (size_t)at * each, (char *)c.val + (size_t)from[half] * each,
+               (size_t)count * each);
+        ptr[half][i + 1] = at + count;
+      }
+    }
+    sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = c.args};
+    args.spmm.x = c.x.data;
+    args.spmm.y = c.y.data;
+    for (int half = 0; half < 2; half++) {
+      sl_spmm_matrix a = c.a;
+      a.rowptr = ptr[half];
+      a.col = col[half];
+      a.val = val[half];
+      args.spmm.a = &a;
+      if (half == 1)
+        args.spmm.beta = 1;
+      assert_sley_ok(sl_kernel_run(queues[draw(QUEUES)], &args));
+      free(ptr[half]);
+      free(col[half]);
+      free(val[half]);
+    }
+    assert_memory_equal(c.y.data, expected.data, expected.bytes);
+    free(expected.base);
+    free_spmm(&c);
+  }
+}
+
+/* ----------------------------------------------------------------------------------------------- rows and
+ * scale */
+
+static int64_t *distinct_list(int64_t count, int64_t among) {
+  int64_t *all = malloc((size_t)(among + 1) * sizeof *all);
+  for (int64_t i = 0; i < among; i++)
+    all[i] = i;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t j = i + draw(among - i), kept = all[i];
+    all[i] = all[j];
+    all[j] = kept;
+  }
+  return all;
+}
+
+static void check_rows(void) {
+  sley_dtype dtype = draw(2) ? SLEY_F32 : SLEY_F64;
+  size_t each = sley_dtype_bytes(dtype), skew = (size_t)draw(3) * each;
+  int64_t k = PICK(0, 1, 2, 3, 16, 31, 32, 64, 130, 300), count = PICK(0, 1, 2, 40, 1500);
+  int64_t src_ld = k + PICK(0, 0, 4), dst_ld = k + PICK(0, 0, 5), src_rows = count + draw(30),
+          dst_rows = count + draw(30);
+  block src = block_of((size_t)(src_rows * src_ld) * each, skew);
+  block dst = block_of((size_t)(dst_rows * dst_ld) * each, skew);
+  fill(&src, dtype, false);
+  fill(&dst, dtype, false);
+  int64_t *from = draw(2) ? malloc((size_t)(count + 1) * sizeof *from) : NULL;
+  for (int64_t i = 0; from && i < count; i++)
+    from[i] = draw(src_rows);
+  int64_t *to = draw(2) ? distinct_list(count, dst_rows) : NULL;
+  sl_rows_args a = {.count = count,
+                    .bytes = k * (int64_t)each,
+                    .src = src.data,
+                    .src_stride = src_ld * (int64_t)each,
+                    .src_rows = from,
+                    .src_first = from ? 0 : draw(src_rows - count + 1),
+                    .dst_stride = dst_ld * (int64_t)each,
+                    .dst_rows = to,
+                    .dst_first = to ? 0 : draw(dst_rows - count + 1),
+                    .add = draw(2),
+                    .dtype = dtype};
+  block expected = block_copy(&dst);
+  for (int64_t i = 0; i < count; i++)
+    for (int64_t f = 0; f < k; f++) {
+      int64_t s = (from ? from[i] : a.src_first + i) * src_ld + f,
+              d = (to ? to[i] : a.dst_first + i) * dst_ld + f;
+      double moved = get(src.data, dtype, s);
+      set(expected.data, dtype, d, a.add ? moved + get(expected.data, dtype, d) : moved);
+    }
+  for (int q = 0; q < QUEUES; q++) {
+    block out = block_copy(&dst);
+    sl_kernel_args args = {.op = SL_OP_ROWS, .rows = a};
+    args.rows.dst = out.data;
+    assert_sley_ok(sl_kernel_run(queues[q], &args));
+    assert_memory_equal(out.data, expected.data, out.bytes);
+    free(out.base);
+  }
+  free(expected.base);
+  free(from);
+  free(to);
+  free(src.base);
+  free(dst.base);
+}
+
+static void test_rows_move_and_add(void **state) {
+  (void)state;
+  for (int repeat = 0; repeat < 250; repeat++)
+    check_rows();
+}
+
+static void check_scale(void) {
+  sley_dtype dtype = draw(2) ? SLEY_F32 : SLEY_F64;
+  size_t each = sley_dtype_bytes(dtype), skew = (size_t)draw(3) * each;
+  int64_t k = PICK(0, 1, 3, 32, 33, 130), rows = PICK(0, 1, 7, 3000), ld = k + PICK(0, 0, 3);
+  double beta = (double[]){0, 1, 0.3, -2}[draw(4)];
+  block y = block_of((size_t)(rows * ld) * each, skew);
+  fill(&y, dtype, beta == 0);
+  block expected = block_copy(&y);
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t f = 0; f < k; f++)
+      set(expected.data, dtype, i * ld + f, beta == 0 ? 0 : beta * get(expected.data, dtype, i * ld + f));
+  for (int q = 0; q < QUEUES; q++) {
+    block out = block_copy(&y);
+    sl_kernel_args args = {
+        .op = SL_OP_SCALE,
+        .scale = {.rows = rows, .k = k, .beta = beta, .y = out.data, .ldy = ld, .dtype = dtype}};
+    assert_sley_ok(sl_kernel_run(queues[q], &args));
+    assert_memory_equal(out.data, expected.data, out.bytes);
+    free(out.base);
+  }
+  free(expected.base);
+  free(y.base);
+}
+
+static void test_scale(void **state) {
+  (void)state;
+  for (int repeat = 0; repeat < 120; repeat++)
+    check_scale();
+}
+
+static void test_prepare_without_memory(void **state) {
+  (void)state;
+  int64_t rowptr[] = {0, 1, 2}, before = sl_memory_now();
+  int32_t col[] = {0, 0};
+  float val[] = {1, 2};
+  sl_spmm_matrix a = {
+      .rows = 2, .rowptr = rowptr, .col = col, .val = val, .index = SLEY_I32, .dtype = SLEY_F32};
+  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.a = &a, .k = 32, .ldx = 32, .ldy = 32}};
+  const sl_kernel *kernel;
+  assert_sley_ok(sl_kernel_find(queues[1]->device, &args, &kernel));
+  void *prepared;
+  sl_memory_fail_at(1);
+  assert_int_equal(kernel->prepare(queues[1]->device, queues[1], &args, &prepared), SLEY_ERR_MEMORY);
+  sl_memory_fail_at(0);
+  assert_null(prepared);
+  assert_int_equal(sl_memory_now(), before);
+}
+
+static int open_queues(void **state) {
+  (void)state;
+  const int threads[QUEUES] = {1, 2, 5};
+  for (int q = 0; q < QUEUES; q++) {
+    sl_device *device;
+    if (sl_cpu_ops.open(0, threads[q], &device) || sl_cpu_ops.queue_create(device, &queues[q]))
+      return 1;
+  }
+  return 0;
+}
+
+static int close_queues(void **state) {
+  (void)state;
+  for (int q = 0; q < QUEUES; q++) {
+    sl_device *device = queues[q]->device;
+    sl_cpu_ops.queue_destroy(queues[q]);
+    sl_cpu_ops.close(device);
+  }
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_spmm_gives_the_documented_bits),
+      cmocka_unit_test(test_spmm_continues_a_row),
+      cmocka_unit_test(test_rows_move_and_add),
+      cmocka_unit_test(test_scale),
+      cmocka_unit_test(test_prepare_without_memory),
+  };
+  return cmocka_run_group_tests(tests, open_queues, close_queues);
+}
