@@ -26,6 +26,7 @@ typedef struct sl_input {
   void *memory;            /* from sl_alloc, or NULL */
   void *mapping;           /* from mmap, or NULL */
   size_t mapping_bytes;
+  int64_t most_rows; /* more rows than this are refused, see sl_input_check_size */
 } sl_input;
 
 /* Opens path, mapped if it is a plain file, else (gzip, zstd, a pipe) decompressed into memory; "-" is not
@@ -35,6 +36,12 @@ sley_status sl_input_open(const char *path, sl_input *out);
 
 /* The same of bytes in memory, which are copied (decompressed if they are gzip or zstd). */
 sley_status sl_input_open_memory(const char *name, const void *bytes, size_t size, sl_input *out);
+
+/* For every reader, before it allocates by rows: the sizes a header promises are not negative, and the rows,
+ * which take memory even if empty, not beyond what the file can mean (2^28, or 64 for each byte if that is
+ * more). at points at the sizes in a text. Entries a reader checks itself: each takes bytes of the content.
+ * Errors: SLEY_ERR_INPUT. */
+sley_status sl_input_check_size(const sl_input *input, const char *at, int64_t rows, int64_t cols);
 
 /* Releases what the input still holds. */
 void sl_input_close(sl_input *input);

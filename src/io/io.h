@@ -5,7 +5,17 @@
 
 #include "matrix/matrix.h"
 
+/* Reads a matrix file of any known format, plain or compressed. Errors: SLEY_ERR_IO, SLEY_ERR_INPUT (file
+ * and, for a text, line), SLEY_ERR_UNSUPPORTED (complex values), SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
 sley_status sl_matrix_read_file(const char *path, sley_dtype dtype, sl_team *team, sley_matrix **out);
+
+/* The same of a file's bytes in memory; name is for messages, and its ending counts where an ending does. */
+sley_status sl_matrix_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype,
+                                  sl_team *team, sley_matrix **out);
+
+/* Writes by the path's ending, compressed with .gz or .zst after it; the file appears whole or not at all.
+ * Errors: SLEY_ERR_ARG (an unknown ending; the message lists the known ones), SLEY_ERR_IO, SLEY_ERR_MEMORY.
+ */
 sley_status sl_matrix_write_file(const sley_matrix *matrix, const char *path, sl_team *team);
 
 sley_status sl_npy_read(const char *path, sley_dtype dtype, int64_t *rows, int64_t *cols, void **data);

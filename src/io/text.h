@@ -42,6 +42,9 @@ int sl_count_tokens(const char *at, const char *end, int most);
 /* Number of newlines in [begin, end), plus one for a last line without. */
 int64_t sl_count_lines(const char *begin, const char *end);
 
+/* Number of lines in [begin, end) that sl_text_next_data would stop at. */
+int64_t sl_count_data_lines(const char *begin, const char *end, const char *comments);
+
 /* A whole number in decimal with an optional sign at at; returns the byte after it, or NULL if there is none
  * or it does not fit 64 bits. Leading blanks are not skipped. */
 const char *sl_scan_int(const char *at, int64_t *out);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of formats; reading told apart by content, writing by the path's ending. */
+#include <stdio.h>
+#include <string.h>
+
+#include "io/format.h"
+#include "io/io.h"
+
+/* In the order they are asked, see format.h. A row without sniff takes any text. */
+static const sl_format formats[] = {
+    {"Matrix Market", ".mtx", sl_mtx_sniff, sl_mtx_read, sl_mtx_write},
+    {"Matrix Market without header", NULL, sl_mtx_bare_sniff, sl_mtx_bare_read, NULL},
+};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+/* A zero among the first bytes says that this is no text. */
+static bool is_text(const sl_input *input) {
+  enum { LOOK = 4096 };
+  size_t size = (size_t)(input->end - input->begin);
+  return !memchr(input->begin, 0, size < LOOK ? size : LOOK);
+}
+
+const sl_format *sl_format_of(const sl_input *input) {
+  if (input->begin == input->end) {
+    sl_fail(SLEY_ERR_INPUT, "%s:1: the file is empty; give a matrix", input->name);
+    return NULL;
+  }
+  for (int f = 0; f < FORMATS; f++)
+    if (formats[f].sniff ? formats[f].sniff(input) : is_text(input))
+      return &formats[f];
+  sl_fail(SLEY_ERR_INPUT,
+          "%s:1: not a matrix in any format Sley reads (Matrix Market, edge list, METIS, Rutherford-Boeing, "
+          ".npz, "
+          ".sley)",
+          input->name);
+  return NULL;
+}
+
+static sley_status read_input(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+  const sl_format *format = sl_format_of(input);
+  sley_status status = format ? format->read(input, dtype, team, out) : SLEY_ERR_INPUT;
+  sl_input_close(input);
+  return status;
+}
+
+sley_status sl_matrix_read_file(const char *path, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+  sl_input input;
+  SL_TRY(sl_input_open(path, &input));
+  return read_input(&input, dtype, team, out);
+}
+
+sley_status sl_matrix_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype,
+                                  sl_team *team, sley_matrix **out) {
+  sl_input input;
+  SL_TRY(sl_input_open_memory(name, bytes, size, &input));
+  return read_input(&input, dtype, team, out);
+}
+
+static sley_status unknown_ending(const char *path) {
+  char list[256] = "";
+  size_t length = 0;
+  for (int f = 0; f < FORMATS; f++)
+    if (formats[f].write)
+      length += (size_t)snprintf(list + length, sizeof list - length, " %s", formats[f].ending);
+  return sl_fail(SLEY_ERR_ARG, "%s: the ending names no format; known are%s, each also with .gz or .zst",
+                 path, list);
+}
+
+sley_status sl_matrix_write_file(const sley_matrix *matrix, const char *path, sl_team *team) {
+  const sl_format *format = NULL;
+  for (int f = 0; f < FORMATS && !format; f++)
+    if (formats[f].write && sl_name_ends(path, formats[f].ending))
+      format = &formats[f];
+  if (!format)
+    return unknown_ending(path);
+  sl_sink *sink;
+  SL_TRY(sl_sink_open(path, &sink));
+  sley_status status = format->write(matrix, sink, team);
+  if (status != SLEY_OK) {
+    sl_sink_discard(sink);
+    return status;
+  }
+  return sl_sink_commit(sink);
+}

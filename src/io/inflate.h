@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decompression of whole gzip and zstd streams into memory. */
+#ifndef SLEY_IO_INFLATE_H
+#define SLEY_IO_INFLATE_H
+
+#include "base/status.h"
+
+/* Bytes from sl_alloc that grow; data[size] is kept zero by those that fill them. */
+typedef struct sl_bytes {
+  char *data;
+  size_t size, room;
+} sl_bytes;
+
+/* Makes room for more bytes and the zero after them. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_bytes_reserve(sl_bytes *bytes, size_t more);
+
+/* Whether the content is a gzip or a zstd stream. */
+bool sl_is_compressed(const void *content, size_t size);
+
+/* Decompresses all members or frames; name is for messages. *out is the caller's to sl_free, also on an
+ * error. Errors: SLEY_ERR_INPUT (truncated, corrupt, or followed by something else), SLEY_ERR_MEMORY. */
+sley_status sl_inflate(const char *name, const void *content, size_t size, sl_bytes *out);
+
+/* The allocator hooks of zlib and zstd, onto sl_alloc. */
+void *sl_zlib_alloc(void *opaque, unsigned count, unsigned bytes);
+void *sl_zstd_alloc(void *opaque, size_t bytes);
+void sl_codec_free(void *opaque, void *block);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The entries of a Matrix Market file, parsed in parallel: the text is cut into pieces at line ends, the
+ * lines of each are counted, which says where its entries go, and then every piece is parsed into its place.
+ */
+#include <string.h>
+
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "io/mtx.h"
+#include "io/text.h"
+
+enum { PIECE_BYTES = 1 << 20, MAX_PIECES = 1 << 16, INDEX_DIGITS = 18 };
+
+typedef enum fault_kind {
+  NO_FAULT,
+  BAD_ROW,
+  BAD_COL,
+  ROW_RANGE,
+  COL_RANGE,
+  BAD_VALUE,
+  EXTRA,
+  DIAGONAL
+} fault_kind;
+
+typedef struct text_piece {
+  const char *begin, *end;
+  int64_t count; /* entries in it */
+  int64_t first; /* entries before it */
+  fault_kind fault;
+  const char *fault_at;
+  uint64_t least; /* index, for files that do not say where they count from */
+} text_piece;
+
+typedef struct parse_job {
+  const sl_input *input;
+  const sl_mtx_header *header;
+  const char *comments;
+  text_piece *pieces;
+  int64_t piece_count;
+  bool blank_lines; /* or comments are among the entries: not every line counts */
+  sl_coo coo;
+} parse_job;
+
+/* --------------------------------------------------------------------------------------------------- cut and
+ * count */
+
+static sley_status cut(parse_job *job) {
+  const char *begin = job->header->body, *end = job->input->end;
+  int64_t bytes = end - begin, pieces = bytes / PIECE_BYTES + 1;
+  if (pieces > MAX_PIECES)
+    pieces = MAX_PIECES;
+  SL_TRY(SL_NEW_ZERO(job->pieces, pieces, "pieces of a text"));
+  job->piece_count = pieces;
+  const char *at = begin;
+  for (int64_t p = 0; p < pieces; p++) {
+    job->pieces[p].begin = at;
+    const char *until = p + 1 == pieces ? end : begin + bytes / pieces * (p + 1);
+    if (until > at)
+      at = until == end ? end : sl_next_line(until, end);
+    job->pieces[p].end = at;
+  }
+  return SLEY_OK;
+}
+
+static sley_status count_piece(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  parse_job *job = context;
+  SL_TRY(sl_interrupted());
+  for (int64_t p = begin; p < end; p++) {
+    text_piece *piece = &job->pieces[p];
+    piece->count = job->blank_lines ? sl_count_data_lines(piece->begin, piece->end, job->comments)
+                                    : sl_count_lines(piece->begin, piece->end);
+  }
+  return SLEY_OK;
+}
+
+static int64_t place_pieces(parse_job *job) {
+  int64_t total = 0;
+  for (int64_t p = 0; p < job->piece_count; p++) {
+    job->pieces[p].first = total;
+    total += job->pieces[p].count;
+  }
+  return total;
+}
+
+/* Counts every line as an entry first, which is fast and nearly always right. If the sum is the promised one
+ * although some lines are blank, entries are missing, and the piece with the blank line notices. */
+static sley_status count(parse_job *job, sl_team *team) {
+  int64_t promised = job->header->count;
+  SL_TRY(sl_team_for(team, job->piece_count, 1, count_piece, job));
+  int64_t found = place_pieces(job);
+  if (found == promised)
+    return SLEY_OK;
+  if (found > promised) {
+    job->blank_lines = true;
+    SL_TRY(sl_team_for(team, job->piece_count, 1, count_piece, job));
+    found = place_pieces(job);
+  }
+  if (found < promised)
+    return sl_text_fail(job->input, job->header->sizes, "%lld entries are promised but %lld lines follow",
+                        (long long)promised, (long long)found);
+  if (found == promised)
+    return SLEY_OK;
+  text_piece *piece = job->pieces;
+  while (piece->first + piece->count <= promised)
+    piece++;
+  sl_text text = {job->input, piece->begin};
+  for (int64_t e = piece->first; e <= promised; e++) {
+    sl_text_next_data(&text, job->comments);
+    if (e < promised)
+      text.at = sl_next_line(text.at, piece->end);
+  }
+  return sl_text_fail(job->input, text.at,
+                      "the promised %lld entries end before this line; remove what follows",
+                      (long long)promised);
+}
+
+/* -----------------------------------------------------------------------------------------------------------
+ * parse */
+
+/* Digits at at into *out, modulo 2^64: the caller looks at their number. */
+static inline const char *scan_digits(const char *at, uint64_t *out) {
+  uint64_t value = 0;
+  for (unsigned digit; (digit = (unsigned)(unsigned char)*at - '0') < 10; at++)
+    value = 10 * value + digit;
+  *out = value;
+  return at;
+}
+
+/* Where the next line of data of a piece starts, or its end. */
+static inline const char *next_data(const char *at, const char *end, const char *comments) {
+  for (;;) {
+    at = sl_skip_blanks(at);
+    if (at >= end)
+      return end;
+    if (*at == '\n')
+      at++;
+    else if (*at != 0 && strchr(comments, *at))
+      at = sl_next_line(at, end);
+    else
+      return at;
+  }
+}
+
+static inline void put_value(sl_coo *coo, sley_dtype dtype, int64_t e, double value) {
+  if (dtype == SLEY_F32)
+    ((float *)coo->val)[e] = (float)value;
+  else
+    ((double *)coo->val)[e] = value;
+}
+
+static void note_fault(text_piece *piece, fault_kind fault, const char *at) {
+  piece->fault = fault;
+  piece->fault_at = at;
+}
+
+static inline bool line_ends(const char *at, const char *end) {
+  return *at == '\n' || at >= end;
+}
+
+/* Lines "row col [value]"; constant arguments make a loop for each combination of types. */
+static inline __attribute__((always_inline)) void
+parse_triplets(parse_job *job, text_piece *piece, sley_index index, sley_dtype dtype, bool pattern) {
+  const sl_mtx_header *header = job->header;
+  sl_coo *coo = &job->coo;
+  uint64_t rows = (uint64_t)header->rows, cols = (uint64_t)header->cols, lowest = header->bare ? 0 : 1;
+  uint64_t least = UINT64_MAX;
+  bool skew = header->symmetry == SL_SKEW;
+  const char *at = piece->begin, *end = piece->end, *start, *from;
+  for (int64_t e = piece->first, last = piece->first + piece->count; e < last; e++) {
+    at = next_data(at, end, job->comments);
+    if (at == end) /* blank lines where entries were counted */
+      return note_fault(piece, BAD_ROW, at);
+    uint64_t row, col;
+    double value = 1;
+    start = at;
+    at = scan_digits(from = at, &row);
+    if (at == from || at - from > INDEX_DIGITS || !(*at == ' ' || *at == '\t'))
+      return note_fault(piece, BAD_ROW, start);
+    at = sl_skip_blanks(at);
+    at = scan_digits(from = at, &col);
+    if (at == from || at - from > INDEX_DIGITS || !sl_token_ends(at))
+      return note_fault(piece, BAD_COL, start);
+    if (row - lowest > rows - lowest)
+      return note_fault(piece, ROW_RANGE, start);
+    if (col - lowest > cols - lowest)
+      return note_fault(piece, COL_RANGE, start);
+    at = sl_skip_blanks(at);
+    if (!pattern) {
+      at = sl_scan_real(from = at, false, &value);
+      if (!at || !sl_token_ends(at))
+        return note_fault(piece, BAD_VALUE, start);
+      at = sl_skip_blanks(at);
+    }
+    if (!line_ends(at, end))
+      return note_fault(piece, EXTRA, start);
+    if (skew && row == col && value != 0)
+      return note_fault(piece, DIAGONAL, start);
+    if (header->bare) {
+      least = row < least ? row : least;
+      least = col < least ? col : least;
+    }
+    at += at < end;
+    sl_index_set(coo->row, index, e, (int64_t)(row - lowest));
+    sl_index_set(coo->col, index, e, (int64_t)(col - lowest));
+    if (!pattern)
+      put_value(coo, dtype, e, value);
+  }
+  piece->least = least;
+}
+
+/* The place (row, column) of entry e of an array. */
+static void array_place(const sl_mtx_header *header, int64_t e, int64_t *row, int64_t *col) {
+  int64_t n = header->rows, low = 0, high = header->cols - 1;
+  if (header->symmetry == SL_GENERAL) {
+    *row = e % n;
+    *col = e / n;
+    return;
+  }
+  int64_t skew = header->symmetry == SL_SKEW;
+  while (low <
+         high) { /* the last column that starts at or before e; j columns hold j n - j (j - 1) / 2 - skew j */
+    int64_t j = low + (high - low + 1) / 2;
+    if (j * n - j * (j - 1) / 2 - skew * j <= e)
+      low = j;
+    else
+      high = j - 1;
+  }
+  *col = low;
+  *row = low + skew + e - (low * n - low * (low - 1) / 2 - skew * low);
+}
+
+/* Lines of one value each. */
+static void parse_values(parse_job *job, text_piece *piece) {
+  const sl_mtx_header *header = job->header;
+  sl_coo *coo = &job->coo;
+  const char *at = piece->begin, *end = piece->end;
+  int64_t row = 0, col = 0, skew = header->symmetry == SL_SKEW;
+  if (piece->count > 0)
+    array_place(header, piece->first, &row, &col);
+  for (int64_t e = piece->first, last = piece->first + piece->count; e < last; e++) {
+    at = next_data(at, end, job->comments);
+    const char *start = at;
+    double value;
+    at = at == end ? NULL : sl_scan_real(at, false, &value);
+    if (!at || !sl_token_ends(at))
+      return note_fault(piece, BAD_VALUE, start);
+    at = sl_skip_blanks(at);
+    if (!line_ends(at, end))
+      return note_fault(piece, EXTRA, start);
+    at += at < end;
+    sl_index_set(coo->row, coo->index, e, row);
+    sl_index_set(coo->col, coo->index, e, col);
+    put_value(coo, coo->dtype, e, value);
+    if (++row == header->rows) {
+      col++;
+      row = header->symmetry == SL_GENERAL ? 0 : col + skew;
+    }
+  }
+}
+
+static sley_status parse_piece(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  parse_job *job = context;
+  SL_TRY(sl_interrupted());
+  for (int64_t p = begin; p < end; p++) {
+    text_piece *piece = &job->pieces[p];
+    if (job->header->array)
+      parse_values(job, piece);
+    else if (job->coo.index == SLEY_I64)
+      parse_triplets(job, piece, SLEY_I64, job->coo.dtype, job->header->pattern);
+    else if (job->header->pattern)
+      parse_triplets(job, piece, SLEY_I32, SLEY_F32, true);
+    else if (job->coo.dtype == SLEY_F32)
+      parse_triplets(job, piece, SLEY_I32, SLEY_F32, false);
+    else
+      parse_triplets(job, piece, SLEY_I32, SLEY_F64, false);
+  }
+  return SLEY_OK;
+}
+
+static sley_status tell_fault(const parse_job *job, const text_piece *piece) {
+  const char *at = piece->fault_at;
+  const sl_mtx_header *header = job->header;
+  int lowest = !header->bare;
+  switch (piece->fault) {
+  case NO_FAULT:
+    break;
+  case BAD_ROW:
+    if (at == piece->end)
+      return sl_text_fail(job->input, header->sizes, "fewer than the promised %lld entries follow",
+                          (long long)header->count);
+    return sl_text_fail(job->input, at, "the row is not a whole number of at least %d", lowest);
+  case BAD_COL:
+    return sl_text_fail(job->input, at, "the column is not a whole number of at least %d", lowest);
+  case ROW_RANGE:
+    return sl_text_fail(job->input, at, "the row is outside %d..%lld", lowest, (long long)header->rows);
+  case COL_RANGE:
+    return sl_text_fail(job->input, at, "the column is outside %d..%lld", lowest, (long long)header->cols);
+  case BAD_VALUE:
+    if (at == piece->end)
+      return sl_text_fail(job->input, header->sizes, "fewer than the promised %lld values follow",
+                          (long long)header->count);
+    return sl_text_fail(job->input, at, "the value is missing or not a number; each line is '%s'",
+                        header->array ? "value" : "row column value");
+  case EXTRA:
+    return sl_text_fail(job->input, at, "there is more on the line than '%s'",
+                        header->array     ? "value"
+                        : header->pattern ? "row column"
+                                          : "row column value");
+  case DIAGONAL:
+    return sl_text_fail(job->input, at, "the diagonal of a skew-symmetric matrix is zero; remove the entry");
+  }
+  return SLEY_OK;
+}
+
+/* Entries of a file without a header count from 0 if an index is 0 or the name ends in .smat, else from 1. */
+static sley_status settle_base(parse_job *job) {
+  const sl_mtx_header *header = job->header;
+  uint64_t least = UINT64_MAX;
+  for (int64_t p = 0; p < job->piece_count; p++)
+    least = job->pieces[p].count && job->pieces[p].least < least ? job->pieces[p].least : least;
+  int64_t base = least == 0 || sl_name_ends(job->input->name, ".smat") ? 0 : 1;
+  for (int64_t e = 0; e < header->count; e++) {
+    int64_t row = sl_index_at(job->coo.row, job->coo.index, e) - base;
+    int64_t col = sl_index_at(job->coo.col, job->coo.index, e) - base;
+    if (row >= header->rows || col >= header->cols)
+      return sl_text_fail(job->input, header->sizes,
+                          "entry %lld, (%lld, %lld), is outside %lld x %lld counted from %d",
+                          (long long)e + 1, (long long)(row + base), (long long)(col + base),
+                          (long long)header->rows, (long long)header->cols, (int)base);
+    sl_index_set(job->coo.row, job->coo.index, e, row);
+    sl_index_set(job->coo.col, job->coo.index, e, col);
+  }
+  return SLEY_OK;
+}
+
+static sley_status allocate(parse_job *job, sley_dtype dtype) {
+  const sl_mtx_header *header = job->header;
+  int64_t larger = header->rows > header->cols ? header->rows : header->cols;
+  sl_coo *coo = &job->coo;
+  *coo = (sl_coo){.rows = header->rows, .cols = header->cols, .count = header->count, .dtype = dtype};
+  coo->index = sl_index_for(larger);
+  coo->row = sl_alloc(header->count, sl_index_bytes(coo->index), "rows of entries");
+  coo->col = sl_alloc(header->count, sl_index_bytes(coo->index), "columns of entries");
+  if (!coo->row || !coo->col)
+    return SLEY_ERR_MEMORY;
+  if (header->pattern)
+    return SLEY_OK;
+  coo->val = sl_alloc(header->count, sley_dtype_bytes(dtype), "values of entries");
+  return coo->val ? SLEY_OK : SLEY_ERR_MEMORY;
+}
+
+sley_status sl_mtx_parse(const sl_input *input, const sl_mtx_header *header, sley_dtype dtype, sl_team *team,
+                         sley_matrix **out) {
+  parse_job job = {.input = input, .header = header, .comments = header->bare ? "%#" : "%"};
+  sley_status status;
+  SL_TRY_GOTO(status, cut(&job), done);
+  SL_TRY_GOTO(status, count(&job, team), done);
+  SL_TRY_GOTO(status, allocate(&job, dtype), done);
+  SL_TRY_GOTO(status, sl_team_for(team, job.piece_count, 1, parse_piece, &job), done);
+  for (int64_t p = 0; p < job.piece_count; p++)
+    SL_TRY_GOTO(status, tell_fault(&job, &job.pieces[p]), done);
+  if (header->bare && !header->array)
+    SL_TRY_GOTO(status, settle_base(&job), done);
+  status = sl_coo_to_csr(&job.coo, header->symmetry, SL_SUM_REPEATS, team, out);
+done:
+  sl_coo_free(&job.coo);
+  sl_free(job.pieces);
+  return status;
+}
