@@ -163,8 +163,8 @@ static bool bare_header(const sl_input *input, sl_mtx_header *header) {
   int64_t sizes[3];
   double value;
   int on_first = sl_count_tokens(first, end, 4), found = line_of_ints(first, end, sizes, 3);
+  const char *body = text.at = sl_next_line(first, end), *after;
   int on_second = sl_text_next_data(&text, bare_comments) ? sl_count_tokens(text.at, end, 4) : 0;
-  const char *body = sl_next_line(first, end), *after;
   *header = (sl_mtx_header){.bare = true, .sizes = first, .body = body};
   if (on_first == 1 && on_second <= 1) {
     after = sl_scan_real(first, false, &value);

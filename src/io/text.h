@@ -33,7 +33,7 @@ static inline const char *sl_skip_blanks(const char *at) {
 const char *sl_next_line(const char *at, const char *end);
 
 /* Moves to the first byte that is not blank of the next line that is neither blank nor starts with one of the
- * characters in comments; false at the end. */
+ * characters in comments; a line at whose very start the cursor stands is looked at too. false at the end. */
 bool sl_text_next_data(sl_text *text, const char *comments);
 
 /* Number of tokens (separated by blanks) from at to the end of its line, counted up to most. */
