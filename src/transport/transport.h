@@ -87,7 +87,9 @@ typedef struct sl_transport_ops {
   sley_status (*allreduce)(sl_comm *comm, sl_reduce op, int64_t *values, int count); /* in place */
 
   /* This rank has failed with the thread's current message: every wait of every rank, now and later, ends with
-   * SLEY_ERR_PEER naming this rank. The first abort wins. Not collective. */
+   * SLEY_ERR_PEER naming this rank. The first abort wins. When it returns, no peer reads what this rank lent (src, row
+   * lists); so a rank that fails between begin and end aborts before it frees them. A begin or end that fails, and a
+   * wait that ends with an error, have done so already, and so does a rank whose main returns an error. Not collective. */
   void (*abort)(sl_comm *comm, sley_status status);
 
   /* Since the comm began or the last reset. */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collectives made of a transport's own: agreement on a status, exchange of items of unknown number. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "transport/transport.h"
+
+enum { MESSAGE_WORDS = 64 };
+
+/* Carries the message of rank `from` to all: the others give the least number, so that the maximum is its
+ * own. */
+static sley_status share_message(sl_comm *comm, int from, char message[MESSAGE_WORDS * 8 + 1]) {
+  int64_t words[MESSAGE_WORDS];
+  for (int i = 0; i < MESSAGE_WORDS; i++)
+    words[i] = INT64_MIN;
+  if (comm->rank == from) {
+    memset(words, 0, sizeof words);
+    const char *text = sley_last_error();
+    size_t length = strlen(text);
+    memcpy(words, text, length < sizeof words ? length : sizeof words);
+  }
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, words, MESSAGE_WORDS));
+  memcpy(message, words, sizeof words);
+  message[sizeof words] = '\0';
+  return SLEY_OK;
+}
+
+sley_status sl_agree(sl_comm *comm, sley_status mine) {
+  int64_t first = mine == SLEY_OK ? INT64_MAX : comm->rank;
+  sley_status status = comm->ops->allreduce(comm, SL_MIN, &first, 1);
+  if (status != SLEY_OK)
+    return mine != SLEY_OK ? mine : status;
+  if (first == INT64_MAX)
+    return SLEY_OK;
+  char message[MESSAGE_WORDS * 8 + 1];
+  status = share_message(comm, (int)first, message);
+  if (mine != SLEY_OK)
+    return mine;
+  if (status != SLEY_OK)
+    return status;
+  return sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", (int)first, message);
+}
+
+/* The running sum of count[p] * item_bytes in at, and the bytes in bytes. */
+static sley_status lay_out(const char *what, int size, const int64_t *count, int64_t item_bytes, int64_t *at,
+                           int64_t *bytes, int64_t *total) {
+  *total = 0;
+  for (int p = 0; p < size; p++) {
+    at[p] = *total;
+    if (count[p] < 0 || __builtin_mul_overflow(count[p], item_bytes, &bytes[p]) ||
+        __builtin_add_overflow(*total, bytes[p], total))
+      return sl_fail(SLEY_ERR_OVERFLOW, "exchange of items: %lld items of %lld bytes %s rank %d",
+                     (long long)count[p], (long long)item_bytes, what, p);
+  }
+  return SLEY_OK;
+}
+
+enum { COUNT_AT, COUNT_BYTES, SEND_AT, SEND_BYTES, RECV_AT, RECV_BYTES, TABLES };
+
+sley_status sl_exchange_items(sl_comm *comm, int64_t item_bytes, const void *send, const int64_t *send_count,
+                              void **recv, int64_t *recv_count) {
+  int size = comm->size;
+  *recv = NULL;
+  int64_t *tables = sl_alloc(size, TABLES * sizeof *tables, "an exchange of items");
+  sley_status status = tables ? SLEY_OK : SLEY_ERR_MEMORY;
+  int64_t total;
+  if (status == SLEY_OK && item_bytes <= 0)
+    status = sl_fail(SLEY_ERR_ARG, "exchange of items of %lld bytes", (long long)item_bytes);
+  if (status == SLEY_OK)
+    status = lay_out("to", size, send_count, item_bytes, tables + SEND_AT * size, tables + SEND_BYTES * size,
+                     &total);
+  SL_TRY_GOTO(status, sl_agree(comm, status), done);
+  for (int p = 0; p < size; p++) {
+    tables[COUNT_AT * size + p] = p * (int64_t)sizeof(int64_t);
+    tables[COUNT_BYTES * size + p] = sizeof(int64_t);
+  }
+  const int64_t *count_at = tables + COUNT_AT * size, *count_bytes = tables + COUNT_BYTES * size;
+  SL_TRY_GOTO(
+      status,
+      comm->ops->alltoallv(comm, send_count, count_at, count_bytes, recv_count, count_at, count_bytes), done);
+  status = lay_out("from", size, recv_count, item_bytes, tables + RECV_AT * size, tables + RECV_BYTES * size,
+                   &total);
+  if (status == SLEY_OK && !(*recv = sl_alloc(total, 1, "received items")))
+    status = SLEY_ERR_MEMORY;
+  SL_TRY_GOTO(status, sl_agree(comm, status), done);
+  status = comm->ops->alltoallv(comm, send, tables + SEND_AT * size, tables + SEND_BYTES * size, *recv,
+                                tables + RECV_AT * size, tables + RECV_BYTES * size);
+done:
+  if (status != SLEY_OK) {
+    sl_free(*recv);
+    *recv = NULL;
+  }
+  sl_free(tables);
+  return status;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exchanges of ranks that are threads: running a prepared one. prepare.c makes them.
+ *
+ * Every pair of ranks with rows to move has a channel, owned by the sender. Begin raises its `ready` to the
+ * round's number, the receiver's end takes the rows and raises `taken`, the sender's end waits for that. A
+ * channel is read in place: the receiver moves rows straight from src to dst. Own and direct links, and
+ * messages of consecutive rows, which need no packing; packed: begin gathers the rows into the channel's
+ * buffer, end scatters them. Message links; row by row: as packed, but each row is a message with a round
+ * number of its own. Message links, SL_GRAIN_ROW. */
+#include "transport/threads/exchange.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+static sley_status move(sl_queue *queue, sl_rows_args rows) {
+  if (rows.count == 0 || rows.bytes == 0)
+    return SLEY_OK;
+  return sl_kernel_run(queue, &(sl_kernel_args){.op = SL_OP_ROWS, .rows = rows});
+}
+
+static sley_status run_queue(sl_queue *queue) {
+  return queue->ops->queue_wait(queue);
+}
+
+static char *slot_of(const sl_channel *channel, int64_t i) {
+  return channel->buffer + i * channel->slot;
+}
+
+static sley_status send_rows_one_by_one(sl_threads_exchange *exchange, sl_channel *channel, sl_queue *queue) {
+  sl_world *world = ((sl_threads_comm *)exchange->base.comm)->world;
+  const sl_row_list *list = channel->list;
+  for (int64_t i = 0; i < list->count; i++) {
+    char *slot = slot_of(channel, i);
+    SL_TRY(move(queue, (sl_rows_args){.count = 1,
+                                      .bytes = list->bytes,
+                                      .src = channel->src + list->offset,
+                                      .src_stride = channel->src_stride,
+                                      .src_first = list->rows ? list->rows[i] : list->first + i,
+                                      .dst = slot + SL_SLOT_HEADER,
+                                      .dtype = exchange->dtype}));
+    SL_TRY(run_queue(queue));
+    atomic_store((_Atomic uint64_t *)(void *)slot, exchange->round);
+    sl_world_wake(world, list->peer);
+  }
+  return SLEY_OK;
+}
+
+static sley_status hand_over(sl_threads_exchange *exchange, sl_channel *channel, sl_queue *queue) {
+  const sl_row_list *list = channel->list;
+  if (channel->way == SL_ROW_BY_ROW)
+    return send_rows_one_by_one(exchange, channel, queue);
+  if (channel->way == SL_PACKED) {
+    SL_TRY(move(queue, (sl_rows_args){.count = list->count,
+                                      .bytes = list->bytes,
+                                      .src = channel->src + list->offset,
+                                      .src_stride = channel->src_stride,
+                                      .src_rows = list->rows,
+                                      .src_first = list->first,
+                                      .dst = channel->buffer,
+                                      .dst_stride = list->bytes,
+                                      .dtype = exchange->dtype}));
+    SL_TRY(run_queue(queue));
+  }
+  atomic_store(&channel->ready, exchange->round);
+  sl_world_wake(((sl_threads_comm *)exchange->base.comm)->world, list->peer);
+  return SLEY_OK;
+}
+
+/* Place in a list of peers at which the first peer after rank stands: ranks that start there spread over the
+ * links. */
+static int first_after(const sl_row_list *list, int count, int rank) {
+  int i = 0;
+  while (i < count && list[i].peer <= rank)
+    i++;
+  return i;
+}
+
+/* A rank that cannot go on must not leave the others waiting, nor anyone inside its memory. */
+static sley_status failed(sl_threads_exchange *exchange, sley_status status) {
+  exchange->in_flight = false;
+  sl_world_abort((sl_threads_comm *)exchange->base.comm, status);
+  return status;
+}
+
+sley_status sl_threads_exchange_begin(sl_exchange *base, const void *src, int64_t src_stride, void *dst,
+                                      int64_t dst_stride, sl_queue *queue) {
+  sl_threads_exchange *exchange = (sl_threads_exchange *)base;
+  sl_threads_comm *comm = (sl_threads_comm *)base->comm;
+  if (exchange->in_flight)
+    return failed(exchange,
+                  sl_fail(SLEY_ERR_ARG, "exchange %s is begun again before its end", exchange->name));
+  sley_status status = sl_world_check(comm);
+  if (status == SLEY_OK)
+    status = run_queue(queue); /* peers read src, so what made it must have run */
+  if (status != SLEY_OK)
+    return failed(exchange, status);
+  exchange->in_flight = true;
+  exchange->round++;
+  exchange->dst = dst;
+  exchange->dst_stride = dst_stride;
+  int start = first_after(exchange->send, exchange->sends, comm->base.rank);
+  for (int in_place = 1; in_place >= 0; in_place--) /* what costs nothing goes first */
+    for (int i = 0; i < exchange->sends; i++) {
+      sl_channel *channel = &exchange->channel[(start + i) % exchange->sends];
+      if ((channel->way == SL_IN_PLACE) != in_place)
+        continue;
+      channel->src = src;
+      channel->src_stride = src_stride;
+      status = hand_over(exchange, channel, queue);
+      if (status != SLEY_OK)
+        return failed(exchange, status);
+    }
+  return SLEY_OK;
+}
+
+/* Moves count rows of a list, from entry first on, from where the sender laid them. */
+static sley_status take_from(sl_threads_exchange *exchange, const sl_row_list *list, int64_t first,
+                             int64_t count, const char *src, int64_t src_stride, const sl_row_list *sent,
+                             sl_queue *queue) {
+  return move(queue, (sl_rows_args){.count = count,
+                                    .bytes = list->bytes,
+                                    .src = src,
+                                    .src_stride = src_stride,
+                                    .src_rows = sent ? sent->rows : NULL,
+                                    .src_first = sent ? sent->first : 0,
+                                    .dst = (char *)exchange->dst + list->offset,
+                                    .dst_stride = exchange->dst_stride,
+                                    .dst_rows = list->rows ? list->rows + first : NULL,
+                                    .dst_first = list->first + first,
+                                    .add = exchange->add,
+                                    .dtype = exchange->dtype});
+}
+
+static sley_status take_row_by_row(sl_threads_exchange *exchange, const sl_row_list *list,
+                                   sl_channel *channel, sl_queue *queue) {
+  sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
+  for (int64_t i = 0; i < list->count; i++) {
+    char *slot = slot_of(channel, i);
+    SL_TRY(sl_world_wait(comm, (_Atomic uint64_t *)(void *)slot, exchange->round, list->peer));
+    SL_TRY(take_from(exchange, list, i, 1, slot + SL_SLOT_HEADER, 0, NULL, queue));
+  }
+  return run_queue(queue);
+}
+
+static sley_status take_in_place(sl_threads_exchange *exchange, const sl_row_list *list, sl_channel *channel,
+                                 sl_queue *queue) {
+  sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
+  if (!sl_world_enter(comm, list->peer))
+    return sl_world_check(comm);
+  if (atomic_load(channel->closed)) { /* the sender gave up on this round: the reason is on its way */
+    sl_world_leave(comm, list->peer);
+    return sl_world_wait_end(comm, list->peer);
+  }
+  sley_status status = take_from(exchange, list, 0, list->count, channel->src + channel->list->offset,
+                                 channel->src_stride, channel->list, queue);
+  if (status == SLEY_OK)
+    status = run_queue(queue);
+  sl_world_leave(comm, list->peer);
+  return status;
+}
+
+/* Receives one peer's rows; they have been handed over, or it waits for them. */
+static sley_status take(sl_threads_exchange *exchange, int i, sl_queue *queue) {
+  sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
+  const sl_row_list *list = &exchange->recv[i];
+  sl_channel *channel = exchange->from[i];
+  if (channel->way == SL_ROW_BY_ROW) {
+    SL_TRY(take_row_by_row(exchange, list, channel, queue));
+  } else {
+    SL_TRY(sl_world_wait(comm, &channel->ready, exchange->round, list->peer));
+    if (channel->way == SL_PACKED) {
+      SL_TRY(take_from(exchange, list, 0, list->count, channel->buffer, list->bytes, NULL, queue));
+      SL_TRY(run_queue(queue));
+    } else
+      SL_TRY(take_in_place(exchange, list, channel, queue));
+  }
+  atomic_store(&channel->taken, exchange->round);
+  sl_world_wake(comm->world, list->peer);
+  sl_link link = sl_link_to(&comm->base, list->peer);
+  if (list->count > 0 && list->bytes > 0) {
+    comm->counters.bytes[link] += list->count * list->bytes;
+    comm->counters.messages[link] += channel->way == SL_ROW_BY_ROW ? list->count : 1;
+  }
+  return SLEY_OK;
+}
+
+/* Peers in the order of the list. */
+static sley_status take_in_order(sl_threads_exchange *exchange, sl_queue *queue) {
+  for (int i = 0; i < exchange->recvs; i++)
+    SL_TRY(take(exchange, i, queue));
+  return SLEY_OK;
+}
+
+/* First those that are ready, from the next peer on; then the others, waiting for each. */
+static sley_status take_as_they_come(sl_threads_exchange *exchange, sl_queue *queue) {
+  int start = first_after(exchange->recv, exchange->recvs, exchange->base.comm->rank);
+  for (int waiting = 0; waiting < 2; waiting++)
+    for (int i = 0; i < exchange->recvs; i++) {
+      int at = (start + i) % exchange->recvs;
+      sl_channel *channel = exchange->from[at];
+      if (atomic_load(&channel->taken) == exchange->round)
+        continue;
+      if (waiting || (channel->way != SL_ROW_BY_ROW && atomic_load(&channel->ready) == exchange->round))
+        SL_TRY(take(exchange, at, queue));
+    }
+  return SLEY_OK;
+}
+
+sley_status sl_threads_exchange_end(sl_exchange *base, sl_queue *queue) {
+  sl_threads_exchange *exchange = (sl_threads_exchange *)base;
+  sl_threads_comm *comm = (sl_threads_comm *)base->comm;
+  if (!exchange->in_flight)
+    return failed(exchange, sl_fail(SLEY_ERR_ARG, "exchange %s is ended but was not begun", exchange->name));
+  sley_status status = sl_world_check(comm);
+  if (status == SLEY_OK)
+    status = exchange->add ? take_in_order(exchange, queue) : take_as_they_come(exchange, queue);
+  for (int i = 0; i < exchange->sends && status == SLEY_OK; i++)
+    status = sl_world_wait(comm, &exchange->channel[i].taken, exchange->round, exchange->send[i].peer);
+  if (status != SLEY_OK)
+    return failed(exchange, status);
+  exchange->in_flight = false;
+  return SLEY_OK;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts the ranks, one thread each with a CPU device of its own, waits for them, and reports the first
+ * failure. */
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "transport/threads/threads.h"
+#include "transport/threads/world.h"
+
+enum { RANKS_MOST = 4096 };
+
+typedef struct rank_start {
+  sl_threads_comm *comm;
+  const sl_device_ops *device;
+  int threads;
+  sl_rank_main main;
+  void *arg;
+  pthread_t thread;
+} rank_start;
+
+static sley_status run_rank(rank_start *start) {
+  sl_comm *comm = &start->comm->base;
+  sley_status status;
+  SL_TRY_GOTO(status, start->device->open(0, start->threads, &comm->device), done);
+  SL_TRY_GOTO(status, start->device->queue_create(comm->device, &comm->queue), close_device);
+  status = start->main(comm, start->arg);
+  if (status != SLEY_OK)
+    sl_world_abort(start->comm, status);
+  start->device->queue_destroy(comm->queue);
+close_device:
+  start->device->close(comm->device);
+done:
+  return status;
+}
+
+static void *rank_thread(void *argument) {
+  rank_start *start = argument;
+  sl_threads_comm *comm = start->comm;
+  comm->status = run_rank(start);
+  if (comm->status != SLEY_OK) {
+    sl_world_abort(comm, comm->status);
+    snprintf(comm->message, sizeof comm->message, "%s", sley_last_error());
+  }
+  sl_world_left(comm);
+  return NULL;
+}
+
+/* The lowest rank that failed for a reason of its own; else the lowest that failed at all. */
+static sley_status first_failure(const sl_world *world) {
+  for (int own = 1; own >= 0; own--)
+    for (int r = 0; r < world->size; r++) {
+      const sl_threads_comm *comm = &world->ranks[r];
+      if (comm->status != SLEY_OK && (!own || comm->status != SLEY_ERR_PEER))
+        return sl_fail(comm->status, "rank %d: %s", r, comm->message);
+    }
+  return SLEY_OK;
+}
+
+static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
+  if (launch->ranks < 1 || launch->ranks > RANKS_MOST)
+    return sl_fail(SLEY_ERR_ARG, "%d ranks: 1 to %d are possible", launch->ranks, RANKS_MOST);
+  if (launch->workgroup < 1 || launch->workgroup > launch->ranks)
+    return sl_fail(SLEY_ERR_ARG, "a workgroup of %d ranks: 1 to %d are possible", launch->workgroup,
+                   launch->ranks);
+  if (launch->threads < 1)
+    return sl_fail(SLEY_ERR_ARG, "%d threads per rank: at least 1 is needed", launch->threads);
+  const sl_device_ops *device;
+  SL_TRY(sl_device_backend("cpu", &device));
+  sl_world *world;
+  SL_TRY(sl_world_create(launch->ranks, launch->workgroup, launch->threads, &world));
+  sley_status status;
+  rank_start *starts;
+  SL_TRY_GOTO(status, SL_NEW_ZERO(starts, launch->ranks, "the ranks' threads"), destroy_world);
+  int started = 0;
+  for (; started < launch->ranks; started++) {
+    starts[started] = (rank_start){.comm = &world->ranks[started],
+                                   .device = device,
+                                   .threads = launch->threads,
+                                   .main = main,
+                                   .arg = arg};
+    if (pthread_create(&starts[started].thread, NULL, rank_thread, &starts[started]) != 0)
+      break;
+  }
+  if (started < launch->ranks) { /* the missing rank fails in its place */
+    sl_threads_comm *missing = &world->ranks[started];
+    missing->status = sl_fail(SLEY_ERR_MEMORY, "cannot start the thread of rank %d of %d: use fewer ranks",
+                              started, launch->ranks);
+    snprintf(missing->message, sizeof missing->message, "%s", sley_last_error());
+    sl_world_abort(missing, missing->status);
+  }
+  for (int r = 0; r < started; r++)
+    pthread_join(starts[r].thread, NULL);
+  status = first_failure(world);
+  sl_free(starts);
+destroy_world:
+  sl_world_destroy(world);
+  return status;
+}
+
+static const char *describe(void) {
+  return "ranks are threads of one process";
+}
+
+static void abort_rank(sl_comm *comm, sley_status status) {
+  sl_world_abort((sl_threads_comm *)comm, status);
+}
+
+static void counters(const sl_comm *comm, sl_counters *out) {
+  *out = ((const sl_threads_comm *)comm)->counters;
+}
+
+static void counters_reset(sl_comm *comm) {
+  ((sl_threads_comm *)comm)->counters = (sl_counters){{0}, {0}};
+}
+
+/* The launcher owns the comm and ends it after the rank's main. */
+static void close_rank(sl_comm *comm) {
+  (void)comm;
+}
+
+const sl_transport_ops sl_threads_ops = {
+    .name = "threads",
+    .exchange_create = sl_threads_exchange_create,
+    .exchange_begin = sl_threads_exchange_begin,
+    .exchange_end = sl_threads_exchange_end,
+    .exchange_destroy = sl_threads_exchange_destroy,
+    .symm_alloc = sl_threads_symm_alloc,
+    .symm_free = sl_threads_symm_free,
+    .peer_ptr = sl_threads_peer_ptr,
+    .get = sl_threads_get,
+    .put = sl_threads_put,
+    .fetch_add = sl_threads_fetch_add,
+    .flush = sl_threads_flush,
+    .barrier = sl_threads_barrier,
+    .allgather = sl_threads_allgather,
+    .alltoallv = sl_threads_alltoallv,
+    .allreduce = sl_threads_allreduce,
+    .abort = abort_rank,
+    .counters = counters,
+    .counters_reset = counters_reset,
+    .close = close_rank,
+};
+
+const sl_transport_backend sl_threads_backend = {.name = "threads", .run = run, .describe = describe};

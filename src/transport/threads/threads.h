@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The transport whose ranks are threads of one process: always built, the embedded default, the oracle of the
+ * others. */
+#ifndef SLEY_TRANSPORT_THREADS_THREADS_H
+#define SLEY_TRANSPORT_THREADS_THREADS_H
+
+#include "transport/registry.h"
+
+extern const sl_transport_backend sl_threads_backend;
+extern const sl_transport_ops sl_threads_ops;
+
+/* The slots of sl_threads_ops, by file. */
+
+/* prepare.c: create, destroy; exchange.c: begin, end */
+sley_status sl_threads_exchange_create(sl_comm *comm, const sl_exchange_spec *spec, sl_exchange **out);
+sley_status sl_threads_exchange_begin(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
+                                      int64_t dst_stride, sl_queue *queue);
+sley_status sl_threads_exchange_end(sl_exchange *exchange, sl_queue *queue);
+void sl_threads_exchange_destroy(sl_exchange *exchange);
+
+/* symmetric.c */
+sley_status sl_threads_symm_alloc(sl_comm *comm, int64_t bytes, sl_symm **out);
+void sl_threads_symm_free(sl_symm *symm);
+void *sl_threads_peer_ptr(sl_symm *symm, int rank);
+sley_status sl_threads_get(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
+sley_status sl_threads_put(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
+sley_status sl_threads_fetch_add(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
+sley_status sl_threads_flush(sl_symm *symm);
+
+/* collectives.c */
+sley_status sl_threads_barrier(sl_comm *comm);
+sley_status sl_threads_allgather(sl_comm *comm, const void *src, int64_t bytes, void *dst);
+sley_status sl_threads_alltoallv(sl_comm *comm, const void *send, const int64_t *send_at,
+                                 const int64_t *send_bytes, void *recv, const int64_t *recv_at,
+                                 const int64_t *recv_bytes);
+sley_status sl_threads_allreduce(sl_comm *comm, sl_reduce op, int64_t *values, int count);
+
+#endif

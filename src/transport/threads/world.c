@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ranks' shared world. Ranks wait for 64-bit words that only grow: a short spin, then asleep on the
+ * waiting rank's own condition variable. Who raises a word then looks whether the waiter sleeps; both sides
+ * use sequentially consistent atomics, so that one of the two always sees the other. Sleep is cut every 50 ms
+ * to look for an interrupt.
+ *
+ * Memory that is not shared property (a rank's X, its row lists) may only be read by a peer between enter and
+ * leave. After an abort nobody enters any more, and a rank does not return from a failed wait before all have
+ * left: so its caller may free what it lent. */
+#include "transport/threads/world.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "transport/threads/threads.h"
+
+static const uint64_t BROKEN = UINT64_C(1) << 63;
+enum { SLEEP_NANOSECONDS = 50 * 1000 * 1000, SPINS = 2000, YIELDS = 2 };
+
+static void pause_briefly(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+static sley_status comm_init(sl_threads_comm *comm, sl_world *world, int rank, int workgroup) {
+  comm->base = (sl_comm){.ops = &sl_threads_ops, .rank = rank, .size = world->size, .workgroup = workgroup};
+  comm->world = world;
+  pthread_condattr_t attributes;
+  if (pthread_condattr_init(&attributes) != 0)
+    return sl_fail(SLEY_ERR_MEMORY, "cannot prepare rank %d's condition variable", rank);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&comm->wake, &attributes);
+  pthread_condattr_destroy(&attributes);
+  pthread_mutex_init(&comm->lock, NULL);
+  return SLEY_OK;
+}
+
+sley_status sl_world_create(int ranks, int workgroup, int threads, sl_world **out) {
+  *out = NULL;
+  sl_world *world;
+  SL_TRY(SL_NEW_ZERO(world, 1, "the ranks' world"));
+  sley_status status;
+  SL_TRY_GOTO(status, SL_NEW_ZERO(world->ranks, ranks, "the ranks' world"), fail);
+  /* Spinning pays when the awaited rank runs on another core. */
+  world->spins = (int64_t)ranks * threads <= sl_cores() ? SPINS : 0;
+  atomic_init(&world->left_rank, -1);
+  atomic_init(&world->failed_rank, -1);
+  pthread_mutex_init(&world->lock, NULL);
+  for (; world->size < ranks; world->size++)
+    SL_TRY_GOTO(status, comm_init(&world->ranks[world->size], world, world->size, workgroup), fail_ranks);
+  for (int r = 0; r < ranks; r++)
+    world->ranks[r].base.size = ranks;
+  *out = world;
+  return SLEY_OK;
+fail_ranks:
+  sl_world_destroy(world);
+  return status;
+fail:
+  sl_free(world);
+  return status;
+}
+
+void sl_world_destroy(sl_world *world) {
+  if (!world)
+    return;
+  for (int r = 0; r < world->size; r++) {
+    pthread_mutex_destroy(&world->ranks[r].lock);
+    pthread_cond_destroy(&world->ranks[r].wake);
+  }
+  pthread_mutex_destroy(&world->lock);
+  sl_free(world->ranks);
+  sl_free(world);
+}
+
+void sl_world_wake(sl_world *world, int rank) {
+  sl_threads_comm *peer = &world->ranks[rank];
+  if (atomic_load(&peer->sleepers) == 0)
+    return;
+  pthread_mutex_lock(&peer->lock);
+  pthread_cond_broadcast(&peer->wake);
+  pthread_mutex_unlock(&peer->lock);
+}
+
+static void wake_all(sl_world *world) {
+  for (int r = 0; r < world->size; r++)
+    sl_world_wake(world, r);
+}
+
+bool sl_world_enter(sl_threads_comm *comm, int peer) {
+  atomic_fetch_add(&comm->world->ranks[peer].readers, 1);
+  if (atomic_load(&comm->world->failed_rank) < 0)
+    return true;
+  sl_world_leave(comm, peer);
+  return false;
+}
+
+void sl_world_leave(sl_threads_comm *comm, int peer) {
+  atomic_fetch_sub(&comm->world->ranks[peer].readers, 1);
+}
+
+void sl_world_quiesce(sl_threads_comm *comm) {
+  while (atomic_load(&comm->readers) > 0)
+    sched_yield();
+}
+
+sley_status sl_world_check(sl_threads_comm *comm) {
+  sl_world *world = comm->world;
+  int failed = atomic_load(&world->failed_rank);
+  if (failed < 0)
+    return SLEY_OK;
+  pthread_mutex_lock(&world->lock);
+  sley_status status = sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", failed, world->failed_message);
+  pthread_mutex_unlock(&world->lock);
+  return status;
+}
+
+void sl_world_abort(sl_threads_comm *comm, sley_status status) {
+  sl_world *world = comm->world;
+  const char *message = sley_last_error();
+  pthread_mutex_lock(&world->lock);
+  if (atomic_load(&world->failed_rank) < 0) {
+    snprintf(world->failed_message, sizeof world->failed_message, "%s",
+             *message ? message : sley_status_name(status));
+    atomic_store(&world->failed_rank, comm->base.rank);
+    atomic_fetch_or(&world->arrivals, BROKEN);
+  }
+  pthread_mutex_unlock(&world->lock);
+  wake_all(world);
+  sl_world_quiesce(comm);
+}
+
+void sl_world_left(sl_threads_comm *comm) {
+  atomic_store(&comm->left, true);
+  atomic_store(&comm->world->left_rank, comm->base.rank);
+  wake_all(comm->world);
+}
+
+/* Why this rank need not wait any longer, or SLEY_OK. */
+static sley_status trouble(sl_threads_comm *comm, int peer) {
+  sl_world *world = comm->world;
+  SL_TRY(sl_world_check(comm));
+  SL_TRY(sl_interrupted());
+  int left = peer >= 0 ? (atomic_load(&world->ranks[peer].left) ? peer : -1) : atomic_load(&world->left_rank);
+  if (left >= 0)
+    return sl_fail(
+        SLEY_ERR_PEER,
+        "rank %d has returned, but rank %d waits for it: all ranks must make the same collective calls", left,
+        comm->base.rank);
+  return SLEY_OK;
+}
+
+static bool reached(_Atomic uint64_t *word, uint64_t least) {
+  return word && (atomic_load(word) & ~BROKEN) >= least;
+}
+
+/* Sleeps until the word is reached or there is trouble. */
+static sley_status sleep_until(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least, int peer) {
+  sley_status status = SLEY_OK;
+  pthread_mutex_lock(&comm->lock);
+  atomic_fetch_add(&comm->sleepers, 1);
+  while (!reached(word, least) && (status = trouble(comm, peer)) == SLEY_OK) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += SLEEP_NANOSECONDS;
+    if (until.tv_nsec >= 1000000000) {
+      until.tv_nsec -= 1000000000;
+      until.tv_sec++;
+    }
+    pthread_cond_timedwait(&comm->wake, &comm->lock, &until);
+  }
+  atomic_fetch_sub(&comm->sleepers, 1);
+  pthread_mutex_unlock(&comm->lock);
+  return status;
+}
+
+sley_status sl_world_wait(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least, int peer) {
+  for (int i = 0; i < comm->world->spins; i++) {
+    if (reached(word, least))
+      return SLEY_OK;
+    pause_briefly();
+  }
+  for (int i = 0; i < YIELDS; i++) {
+    if (reached(word, least))
+      return SLEY_OK;
+    sched_yield();
+  }
+  sley_status status = sleep_until(comm, word, least, peer);
+  if (status == SLEY_OK)
+    return SLEY_OK;
+  sl_world_abort(comm,
+                 status); /* the first abort wins, so this one counts for an interrupt or a rank that left */
+  return reached(word, least) ? SLEY_OK : status;
+}
+
+sley_status sl_world_wait_end(sl_threads_comm *comm, int peer) {
+  return sl_world_wait(comm, NULL, 0, peer);
+}
+
+const sl_post *sl_world_post(const sl_threads_comm *comm, int rank) {
+  return &comm->world->ranks[rank].post[comm->epoch & 1];
+}
+
+/* The same verdict on every rank: they all look at the same posts. */
+static sley_status compare_posts(sl_threads_comm *comm) {
+  int size = comm->base.size;
+  const sl_post *first = sl_world_post(comm, 0);
+  for (int r = 1; r < size; r++) {
+    const sl_post *post = sl_world_post(comm, r);
+    if (strcmp(post->call, first->call) != 0)
+      return sl_fail(SLEY_ERR_ARG,
+                     "rank 0 calls %s, rank %d calls %s: all ranks must make the same collective calls",
+                     first->call, r, post->call);
+    for (int i = 0; i < SL_POST_NUMBERS; i++)
+      if (post->number[i] != first->number[i])
+        return sl_fail(SLEY_ERR_ARG, "%s: rank 0 gives %lld, rank %d gives %lld: they must agree",
+                       first->call, (long long)first->number[i], r, (long long)post->number[i]);
+  }
+  sley_status mine = sl_world_post(comm, comm->base.rank)->status;
+  if (mine != SLEY_OK)
+    return mine;
+  for (int r = 0; r < size; r++)
+    if (sl_world_post(comm, r)->status != SLEY_OK)
+      return sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", r, sl_world_post(comm, r)->message);
+  return SLEY_OK;
+}
+
+sley_status sl_world_meet(sl_threads_comm *comm, const sl_post *post) {
+  sl_world *world = comm->world;
+  uint64_t epoch = ++comm->epoch, least = epoch * (uint64_t)world->size;
+  sl_post *slot = &comm->post[epoch & 1];
+  slot->call = post->call;
+  memcpy(slot->number, post->number, sizeof slot->number);
+  memcpy(slot->data, post->data, sizeof slot->data);
+  slot->status = post->status;
+  if (post->status != SLEY_OK)
+    snprintf(slot->message, sizeof slot->message, "%s", sley_last_error());
+
+  uint64_t before = atomic_load(&world->arrivals);
+  do {
+    if (before & BROKEN) {
+      sl_world_quiesce(comm);
+      return sl_world_check(comm);
+    }
+  } while (!atomic_compare_exchange_weak(&world->arrivals, &before, before + 1));
+  if (before + 1 == least)
+    wake_all(world);
+  else
+    SL_TRY(sl_world_wait(comm, &world->arrivals, least, -1));
+  return compare_posts(comm);
+}

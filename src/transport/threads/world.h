@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ranks that are threads of one process share: waiting, waking, abort, and the meeting every collective
+ * is made of. A rank's comm is only used by that rank's thread, except for the fields that are atomic. */
+#ifndef SLEY_TRANSPORT_THREADS_WORLD_H
+#define SLEY_TRANSPORT_THREADS_WORLD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "transport/transport.h"
+
+enum { SL_WORLD_MESSAGE = 768, SL_POST_NUMBERS = 2, SL_POST_DATA = 5 };
+
+/* What a rank brings to a meeting. */
+typedef struct sl_post {
+  const char *call;                /* name of the collective; the same on all ranks */
+  int64_t number[SL_POST_NUMBERS]; /* arguments that must be the same on all ranks */
+  const void *data[SL_POST_DATA];  /* what the others may look at until the next meeting */
+  sley_status status;              /* the rank's own failure, with the thread's message */
+  char message[SL_WORLD_MESSAGE];  /* filled by the meeting */
+} sl_post;
+
+typedef struct sl_world sl_world;
+
+typedef struct sl_threads_comm {
+  sl_comm base;
+  sl_world *world;
+  uint64_t epoch; /* meetings this rank has come to */
+  sl_counters counters;
+  sl_post post[2]; /* of the last two meetings, by epoch's parity */
+
+  /* The rank sleeps here. */
+  pthread_mutex_t lock;
+  pthread_cond_t wake;
+  _Atomic int sleepers;
+
+  _Atomic int readers; /* peers that are inside this rank's memory now */
+  _Atomic bool left;   /* its main has returned */
+
+  sley_status status; /* of its main, with the message */
+  char message[SL_WORLD_MESSAGE];
+} sl_threads_comm;
+
+struct sl_world {
+  int size, spins;
+  sl_threads_comm *ranks;
+  /* Arrivals at meetings, all told. The top bit, set by the first abort, freezes the number: so whether a
+   * meeting took place is the same for every rank, whatever the timing. */
+  _Atomic uint64_t arrivals;
+  _Atomic int left_rank;   /* one of those that left, or -1 */
+  _Atomic int failed_rank; /* of the first abort, or -1 */
+  pthread_mutex_t lock;    /* guards what follows */
+  char failed_message[SL_WORLD_MESSAGE];
+};
+
+/* Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. Devices and queues are the caller's to set. */
+sley_status sl_world_create(int ranks, int workgroup, int threads, sl_world **out);
+void sl_world_destroy(sl_world *world);
+
+/* Returns when *word has reached least. peer: the rank that will raise it, -1: all of them. Errors:
+ * SLEY_ERR_PEER (a rank aborted, or the peer's main has returned), SLEY_ERR_INTERRUPTED; then no peer is
+ * inside this rank's memory. */
+sley_status sl_world_wait(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least, int peer);
+
+/* Returns, with an error, when the peer has aborted or returned: it will not do what this rank waits for. */
+sley_status sl_world_wait_end(sl_threads_comm *comm, int peer);
+
+/* Wakes the rank, which may be waiting for a word that was just raised. */
+void sl_world_wake(sl_world *world, int rank);
+
+/* All ranks meet. Errors: SLEY_ERR_ARG (they make different calls: all ranks get it), a rank's own status,
+ * SLEY_ERR_PEER where another's was not SLEY_OK; either every rank gets an error or none. */
+sley_status sl_world_meet(sl_threads_comm *comm, const sl_post *post);
+
+/* What a rank brought to the meeting this rank was last at. */
+const sl_post *sl_world_post(const sl_threads_comm *comm, int rank);
+
+/* Enters a peer's memory for a read that does not wait; false once a rank has aborted. */
+bool sl_world_enter(sl_threads_comm *comm, int peer);
+void sl_world_leave(sl_threads_comm *comm, int peer);
+
+/* Waits until no peer is inside this rank's memory. */
+void sl_world_quiesce(sl_threads_comm *comm);
+
+/* SLEY_OK, or SLEY_ERR_PEER with the first abort's message. */
+sley_status sl_world_check(sl_threads_comm *comm);
+
+void sl_world_abort(sl_threads_comm *comm, sley_status status);
+
+/* The rank's main has returned. */
+void sl_world_left(sl_threads_comm *comm);
+
+#endif
