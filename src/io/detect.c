@@ -8,6 +8,7 @@
 
 /* In the order they are asked, see format.h. A row without sniff takes any text. */
 static const sl_format formats[] = {
+    {"Sley cache", ".sley", sl_cache_sniff, sl_cache_read, sl_cache_write},
     {"Matrix Market", ".mtx", sl_mtx_sniff, sl_mtx_read, sl_mtx_write},
     {"Matrix Market without header", NULL, sl_mtx_bare_sniff, sl_mtx_bare_read, NULL},
 };

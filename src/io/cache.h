@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The binary cache, .sley: a header and the CSR arrays, ready to be mapped.
+ *
+ *   0             sl_cache_header, 128 bytes
+ *   128           rowptr: rows + 1 int64, rowptr[0] = 0
+ *   next multiple of 64   col: nnz int32 or int64, ascending within rows
+ *   next multiple of 64   val: nnz float or double
+ * and nothing after. All in the byte order of the writer, which the header tells. */
+#ifndef SLEY_IO_CACHE_H
+#define SLEY_IO_CACHE_H
+
+#include "io/format.h"
+
+enum { SL_CACHE_VERSION = 1, SL_CACHE_ALIGN = 64 };
+
+typedef struct sl_cache_header {
+  unsigned char magic[8];
+  uint32_t order; /* 0x01020304 as the writer's machine stores it */
+  uint32_t version;
+  uint32_t dtype, index; /* of sley_dtype and sley_index */
+  int64_t rows, cols, nnz, entries_stored;
+  int64_t file_bytes;
+  int64_t reserved[7]; /* zero */
+  uint64_t checksum;   /* of all bytes before, by sl_cache_checksum */
+} sl_cache_header;
+
+uint64_t sl_cache_checksum(const sl_cache_header *header);
+
+#endif
