@@ -9,8 +9,12 @@
 /* In the order they are asked, see format.h. A row without sniff takes any text. */
 static const sl_format formats[] = {
     {"Sley cache", ".sley", sl_cache_sniff, sl_cache_read, sl_cache_write},
+    {"scipy .npz", ".npz", sl_npz_sniff, sl_npz_read, sl_npz_write},
     {"Matrix Market", ".mtx", sl_mtx_sniff, sl_mtx_read, sl_mtx_write},
+    {"Rutherford-Boeing", ".rb", sl_rb_sniff, sl_rb_read, sl_rb_write},
+    {"METIS", ".graph", sl_metis_sniff, sl_metis_read, sl_metis_write},
     {"Matrix Market without header", NULL, sl_mtx_bare_sniff, sl_mtx_bare_read, NULL},
+    {"edge list", ".el", NULL, sl_edgelist_read, sl_edgelist_write},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dense operands in NumPy's .npy. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "io/format.h"
+#include "io/io.h"
+#include "io/npy.h"
+#include "io/npy_array.h"
+
+sley_status sl_npy_read_input(const sl_input *input, sley_dtype dtype, int64_t *rows, int64_t *cols,
+                              void **data) {
+  const uint8_t *bytes = (const uint8_t *)input->begin;
+  int64_t size = input->end - input->begin;
+  sl_npy_array array;
+  SL_TRY(sl_npy_parse(input->name, bytes, (size_t)size, &array));
+  if (!sl_npy_is_number(&array))
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "%s: an array of text is no dense operand; save numbers",
+                   input->name);
+  if (array.dims < 1 || array.dims > 2)
+    return sl_fail(SLEY_ERR_INPUT, "%s: the array has %d dimensions; a dense operand has 1 or 2", input->name,
+                   array.dims);
+  int64_t m = array.shape[0], n = array.dims == 2 ? array.shape[1] : 1;
+  int64_t present = size - array.data_offset, wanted = array.count * array.bytes_each;
+  if (present != wanted)
+    return sl_fail(SLEY_ERR_INPUT, "%s: %" PRId64 " bytes follow the header, but the shape needs %" PRId64,
+                   input->name, present, wanted);
+  void *values = sl_alloc(array.count, sley_dtype_bytes(dtype), "a dense operand");
+  if (!values)
+    return SLEY_ERR_MEMORY;
+  const uint8_t *elements = bytes + array.data_offset;
+  if (array.fortran && array.count > 0) {
+    size_t row_bytes = (size_t)n * sley_dtype_bytes(dtype);
+    for (int64_t i = 0; i < m; i++)
+      sl_npy_values(&array, elements, i, m, n, dtype, (char *)values + (size_t)i * row_bytes);
+  } else {
+    sl_npy_values(&array, elements, 0, 1, array.count, dtype, values);
+  }
+  *rows = m;
+  *cols = n;
+  *data = values;
+  return SLEY_OK;
+}
+
+sley_status sl_npy_read(const char *path, sley_dtype dtype, int64_t *rows, int64_t *cols, void **data) {
+  sl_input input;
+  SL_TRY(sl_input_open(path, &input));
+  sley_status status = sl_npy_read_input(&input, dtype, rows, cols, data);
+  sl_input_close(&input);
+  return status;
+}
+
+size_t sl_npy_header(char header[SL_NPY_HEADER_ROOM], const char *type, int dims, int64_t first,
+                     int64_t second) {
+  enum { PREFIX = 10, ALIGN = 64 };
+  int length;
+  char *text = header + PREFIX;
+  size_t room = SL_NPY_HEADER_ROOM - PREFIX;
+  static const char start[] = "{'descr': '%s', 'fortran_order': False, 'shape': ";
+  length = snprintf(text, room, start, type);
+  if (dims == 0)
+    length += snprintf(text + length, room - (size_t)length, "(), }");
+  else if (dims == 1)
+    length += snprintf(text + length, room - (size_t)length, "(%" PRId64 ",), }", first);
+  else
+    length += snprintf(text + length, room - (size_t)length, "(%" PRId64 ", %" PRId64 "), }", first, second);
+  int total = (PREFIX + length + 1 + ALIGN - 1) / ALIGN * ALIGN;
+  memset(text + length, ' ', (size_t)(total - PREFIX - length));
+  header[total - 1] = '\n';
+  memcpy(header, "\x93NUMPY\x01\x00", 8);
+  header[8] = (char)((total - PREFIX) & 255);
+  header[9] = (char)((total - PREFIX) >> 8);
+  return (size_t)total;
+}
+
+const char *sl_npy_type(char kind, size_t bytes) {
+  const uint16_t one = 1;
+  bool little = *(const uint8_t *)&one == 1;
+  if (kind == 'f')
+    return bytes == 4 ? (little ? "<f4" : ">f4") : (little ? "<f8" : ">f8");
+  return bytes == 4 ? (little ? "<i4" : ">i4") : (little ? "<i8" : ">i8");
+}
+
+sley_status sl_npy_write(const char *path, sley_dtype dtype, int64_t rows, int64_t cols, const void *data,
+                         int64_t ld) {
+  if (rows < 0 || cols < 0 || (rows > 1 && ld < cols))
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: cannot write %" PRId64 " x %" PRId64 " values of leading dimension %" PRId64, path,
+                   rows, cols, ld);
+  size_t bytes = sley_dtype_bytes(dtype);
+  char header[SL_NPY_HEADER_ROOM];
+  size_t header_bytes = sl_npy_header(header, sl_npy_type('f', bytes), 2, rows, cols);
+  sl_sink *sink;
+  SL_TRY(sl_sink_open(path, &sink));
+  sley_status status;
+  SL_TRY_GOTO(status, sl_sink_put(sink, header, header_bytes), failed);
+  if (ld == cols || rows == 1) {
+    SL_TRY_GOTO(status, sl_sink_put(sink, data, (size_t)rows * (size_t)cols * bytes), failed);
+  } else {
+    for (int64_t i = 0; i < rows && cols > 0; i++)
+      SL_TRY_GOTO(status,
+                  sl_sink_put(sink, (const char *)data + (size_t)(i * ld) * bytes, (size_t)cols * bytes),
+                  failed);
+  }
+  return sl_sink_commit(sink);
+failed:
+  sl_sink_discard(sink);
+  return status;
+}

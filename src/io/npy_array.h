@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NumPy's array format (.npy, also inside .npz): the header, and the elements as values or whole numbers.
+ * Source: NumPy Enhancement Proposal 1 and numpy.lib.format, versions 1.0 to 3.0. */
+#ifndef SLEY_IO_NPY_ARRAY_H
+#define SLEY_IO_NPY_ARRAY_H
+
+#include "base/status.h"
+
+enum {
+  SL_NPY_PREFIX = 12,      /* bytes that tell the header's length */
+  SL_NPY_DIMS = 8,         /* most dimensions that are read */
+  SL_NPY_HEADER = 1 << 20, /* longest header that is accepted */
+};
+
+typedef struct sl_npy_array {
+  char kind;          /* f, i, u, b (bool), S (bytes), U (UCS-4), as in NumPy */
+  int64_t bytes_each; /* of one element */
+  bool swapped;       /* the elements' byte order is not this machine's */
+  bool fortran;       /* the first index runs fastest */
+  int dims;
+  int64_t shape[SL_NPY_DIMS];
+  int64_t count;       /* elements */
+  int64_t data_offset; /* bytes from the start of the array to its elements */
+} sl_npy_array;
+
+/* *offset = where the elements start, from the first SL_NPY_PREFIX bytes (size says how many there are).
+ * Errors: SLEY_ERR_INPUT naming name. */
+sley_status sl_npy_offset(const char *name, const uint8_t *bytes, size_t size, int64_t *offset);
+
+/* Reads the header; bytes must hold at least the data offset's bytes, size says how many there are.
+ * Errors: SLEY_ERR_INPUT (not an array), SLEY_ERR_UNSUPPORTED (complex, objects, structures, dates). */
+sley_status sl_npy_parse(const char *name, const uint8_t *bytes, size_t size, sl_npy_array *out);
+
+/* Whether the elements are numbers, and whether they are whole numbers. */
+bool sl_npy_is_number(const sl_npy_array *array);
+bool sl_npy_is_whole(const sl_npy_array *array);
+
+/* out[i] = element first + i * stride, for i in [0, count), as dtype. data points at the elements (any
+ * alignment). */
+void sl_npy_values(const sl_npy_array *array, const uint8_t *data, int64_t first, int64_t stride,
+                   int64_t count, sley_dtype dtype, void *out);
+
+/* Element i of an array of whole numbers; a number above INT64_MAX gives -1. */
+int64_t sl_npy_int(const sl_npy_array *array, const uint8_t *data, int64_t i);
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reader of scipy.sparse.save_npz: a zip archive of NumPy arrays that hold a matrix as CSR, CSC or COO.
+ * Keys: format (csr, csc or coo), shape, data, and indices, indptr or row, col. Archives of graph collections
+ * put a prefix before the keys and leave out format: adj_data, adj_indices, adj_indptr, adj_shape. */
+#include <inttypes.h>
+#include <string.h>
+#include <zip.h>
+
+#include "base/memory.h"
+#include "io/format.h"
+#include "io/npy_array.h"
+
+/* One array of the archive: its header, and its bytes from sl_alloc. */
+typedef struct member {
+  sl_npy_array array;
+  uint8_t *bytes;
+} member;
+
+typedef struct archive {
+  zip_t *zip;
+  int64_t size;       /* of the whole archive, in bytes */
+  int64_t most_lines; /* rows that may be claimed without an array that backs them */
+  const char *prefix; /* of the keys */
+} archive;
+
+bool sl_npz_sniff(const sl_input *input) {
+  return sl_input_starts(input, "PK\3\4", 4) || sl_input_starts(input, "PK\5\6", 4);
+}
+
+static const uint8_t *elements(const member *m) {
+  return m->bytes + m->array.data_offset;
+}
+
+static void member_free(member *m) {
+  sl_free(m->bytes);
+  m->bytes = NULL;
+}
+
+static sley_status open_archive(const sl_input *input, archive *out) {
+  zip_error_t error;
+  zip_error_init(&error);
+  out->size = input->end - input->begin;
+  out->most_lines = input->most_rows;
+  zip_source_t *source = zip_source_buffer_create(input->begin, (zip_uint64_t)out->size, 0, &error);
+  out->zip = source ? zip_open_from_source(source, ZIP_RDONLY, &error) : NULL;
+  sley_status status = SLEY_OK;
+  if (!out->zip) {
+    status = zip_error_code_zip(&error) == ZIP_ER_MEMORY ? SLEY_ERR_MEMORY : SLEY_ERR_INPUT;
+    status = sl_fail(status, "cannot open the zip archive: %s", zip_error_strerror(&error));
+    if (source)
+      zip_source_free(source);
+  }
+  zip_error_fini(&error);
+  return status;
+}
+
+static bool has_key(const archive *in, const char *prefix, const char *key) {
+  char name[64];
+  snprintf(name, sizeof name, "%s%s.npy", prefix, key);
+  return zip_name_locate(in->zip, name, 0) >= 0;
+}
+
+/* Refuses a member that is encrypted, packed by a method NumPy does not use, or that claims to inflate to
+ * more than deflate can (1032 bytes from one, as zlib's author reckons): so what is allocated stays in
+ * proportion to the file. */
+static sley_status check_member(const archive *in, const char *name, const zip_stat_t *stat) {
+  const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
+  if ((stat->valid & needed) != needed || stat->comp_size > (zip_uint64_t)in->size)
+    return sl_fail(SLEY_ERR_INPUT, "%s: the zip directory is damaged", name);
+  if ((stat->valid & ZIP_STAT_ENCRYPTION_METHOD) && stat->encryption_method != ZIP_EM_NONE)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "%s: the zip archive is encrypted", name);
+  if (stat->comp_method != ZIP_CM_STORE && stat->comp_method != ZIP_CM_DEFLATE)
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "%s: zip method %d is not read; only stored and deflated members are", name,
+                   stat->comp_method);
+  bool stored = stat->comp_method == ZIP_CM_STORE;
+  if (stored ? stat->size != stat->comp_size : stat->size / 1032 > stat->comp_size)
+    return sl_fail(SLEY_ERR_INPUT, "%s: the zip directory's size cannot be right", name);
+  return SLEY_OK;
+}
+
+/* Reads exactly size bytes. */
+static sley_status read_exactly(zip_file_t *file, const char *name, uint8_t *bytes, int64_t size) {
+  for (int64_t done = 0; done < size;) {
+    int64_t step = size - done < (1 << 24) ? size - done : (1 << 24);
+    zip_int64_t got = zip_fread(file, bytes + done, (zip_uint64_t)step);
+    if (got <= 0)
+      return sl_fail(SLEY_ERR_INPUT, "%s: cannot be unpacked: %s", name,
+                     got < 0 ? zip_file_strerror(file) : "it ends early");
+    done += got;
+  }
+  return SLEY_OK;
+}
+
+/* Reads the header alone first: the rest is allocated only if it is as long as the header's shape needs. */
+static sley_status read_array(zip_file_t *file, const char *name, int64_t size, member *out) {
+  uint8_t prefix[SL_NPY_PREFIX] = {0};
+  int64_t offset, head = size < SL_NPY_PREFIX ? size : SL_NPY_PREFIX;
+  SL_TRY(read_exactly(file, name, prefix, head));
+  SL_TRY(sl_npy_offset(name, prefix, (size_t)head, &offset));
+  if (offset > size || offset < head)
+    return sl_fail(SLEY_ERR_INPUT, "%s: the archive's member ends inside the NumPy header", name);
+  uint8_t *bytes = sl_alloc(offset, 1, "a NumPy header");
+  if (!bytes)
+    return SLEY_ERR_MEMORY;
+  memcpy(bytes, prefix, (size_t)head);
+  sley_status status;
+  SL_TRY_GOTO(status, read_exactly(file, name, bytes + head, offset - head), done);
+  SL_TRY_GOTO(status, sl_npy_parse(name, bytes, (size_t)offset, &out->array), done);
+  if (out->array.count * out->array.bytes_each != size - offset) {
+    status = sl_fail(SLEY_ERR_INPUT, "%s: %" PRId64 " bytes follow the header, but the shape needs %" PRId64,
+                     name, size - offset, out->array.count * out->array.bytes_each);
+    goto done;
+  }
+  uint8_t *whole = sl_realloc(bytes, size, 1, "a NumPy array");
+  if (!whole) {
+    status = SLEY_ERR_MEMORY;
+    goto done;
+  }
+  bytes = whole;
+  SL_TRY_GOTO(status, read_exactly(file, name, bytes + offset, size - offset), done);
+  uint8_t beyond;
+  zip_int64_t more = zip_fread(file, &beyond, 1); /* the end is where libzip compares the checksum */
+  if (more != 0) {
+    status = sl_fail(SLEY_ERR_INPUT, "%s: cannot be unpacked: %s", name,
+                     more < 0 ? zip_file_strerror(file) : "it is too long");
+    goto done;
+  }
+  out->bytes = bytes;
+  return SLEY_OK;
+done:
+  sl_free(bytes);
+  return status;
+}
+
+static sley_status read_member(const archive *in, const char *key, member *out) {
+  char name[64];
+  snprintf(name, sizeof name, "%s%s.npy", in->prefix, key);
+  zip_int64_t index = zip_name_locate(in->zip, name, 0);
+  zip_stat_t stat;
+  if (index < 0 || zip_stat_index(in->zip, (zip_uint64_t)index, 0, &stat) != 0)
+    return sl_fail(SLEY_ERR_INPUT, "the archive has no %s", name);
+  SL_TRY(check_member(in, name, &stat));
+  zip_file_t *file = zip_fopen_index(in->zip, (zip_uint64_t)index, 0);
+  if (!file)
+    return sl_fail(SLEY_ERR_INPUT, "%s: cannot be unpacked: %s", name, zip_strerror(in->zip));
+  sley_status status = read_array(file, name, (int64_t)stat.size, out);
+  zip_fclose(file);
+  return status;
+}
+
+/* A one-dimensional array of numbers, whole ones if asked. */
+static sley_status read_vector(const archive *in, const char *key, bool whole, member *out) {
+  SL_TRY(read_member(in, key, out));
+  bool fits = out->array.dims == 1 && (whole ? sl_npy_is_whole(&out->array) : sl_npy_is_number(&out->array));
+  if (fits)
+    return SLEY_OK;
+  member_free(out);
+  return sl_fail(SLEY_ERR_INPUT, "%s%s.npy: must be one-dimensional and of %s numbers", in->prefix, key,
+                 whole ? "whole" : "real");
+}
+
+static sley_status read_shape(const archive *in, int64_t *rows, int64_t *cols) {
+  member shape = {0};
+  SL_TRY(read_vector(in, "shape", true, &shape));
+  sley_status status = SLEY_OK;
+  if (shape.array.count == 2) {
+    *rows = sl_npy_int(&shape.array, elements(&shape), 0);
+    *cols = sl_npy_int(&shape.array, elements(&shape), 1);
+    if (*rows < 0 || *cols < 0)
+      status = sl_fail(SLEY_ERR_INPUT, "%sshape.npy: a negative size", in->prefix);
+  } else {
+    status = sl_fail(SLEY_ERR_INPUT, "%sshape.npy: %" PRId64 " sizes; a matrix has 2", in->prefix,
+                     shape.array.count);
+  }
+  member_free(&shape);
+  return status;
+}
+
+/* The word in format.npy, of bytes or of UCS-4 characters; csr if there is none. */
+static sley_status read_format(const archive *in, char word[8]) {
+  strcpy(word, has_key(in, in->prefix, "indptr") ? "csr" : "coo");
+  if (!has_key(in, in->prefix, "format"))
+    return SLEY_OK;
+  member format = {0};
+  SL_TRY(read_member(in, "format", &format));
+  const sl_npy_array *array = &format.array;
+  int64_t unit = array->kind == 'U' ? 4 : 1;
+  memset(word, 0, 8);
+  if ((array->kind == 'S' || array->kind == 'U') && array->count == 1)
+    for (int64_t i = 0; i < 7 && i * unit < array->bytes_each; i++)
+      for (int64_t b = 0; b < unit; b++) /* the one byte of a letter that is not zero, in either byte order */
+        word[i] |= (char)elements(&format)[i * unit + b];
+  member_free(&format);
+  if (strcmp(word, "csr") == 0 || strcmp(word, "csc") == 0 || strcmp(word, "coo") == 0)
+    return SLEY_OK;
+  return sl_fail(SLEY_ERR_UNSUPPORTED,
+                 "sparse format '%s' is not read; convert it with .tocsr() before saving",
+                 strspn(word, "abcdefghijklmnopqrstuvwxyz") == strlen(word) ? word : "?");
+}
+
+/* Refuses lines that no array of the archive backs, beyond what the input allows. */
+static sley_status check_lines(const archive *in, int64_t lines) {
+  if (lines <= in->most_lines)
+    return SLEY_OK;
+  return sl_fail(SLEY_ERR_INPUT,
+                 "%" PRId64 " rows or columns are more than a file of %" PRId64
+                 " bytes can mean; correct the shape",
+                 lines, in->size);
+}
+
+/* rowptr of the arrays from indptr: lines + 1 positions that ascend from 0. Fewer positions than the shape
+ * has lines is an error, so nothing is allocated beyond what the file holds. */
+static sley_status fill_pointers(const archive *in, int64_t lines, sl_csr_arrays *arrays) {
+  member indptr = {0};
+  SL_TRY(read_vector(in, "indptr", true, &indptr));
+  sley_status status = SLEY_OK;
+  if (indptr.array.count - 1 != lines) {
+    status = sl_fail(SLEY_ERR_INPUT, "%sindptr.npy: %" PRId64 " positions, but the shape needs %" PRId64,
+                     in->prefix, indptr.array.count, lines + 1);
+    goto done;
+  }
+  SL_TRY_GOTO(status, SL_NEW(arrays->rowptr, lines + 1, "row pointers"), done);
+  int64_t before = 0;
+  for (int64_t i = 0; i <= lines; i++) {
+    int64_t at = sl_npy_int(&indptr.array, elements(&indptr), i);
+    if (at < before || (i == 0 && at != 0)) {
+      status = sl_fail(SLEY_ERR_INPUT,
+                       "%sindptr.npy: position %" PRId64 " is %" PRId64 "; positions ascend from 0",
+                       in->prefix, i, at);
+      goto done;
+    }
+    arrays->rowptr[i] = before = at;
+  }
+done:
+  member_free(&indptr);
+  return status;
+}
+
+/* out[i] = the indices of key, each in [0, limit), as index type. At least count of them must be there. */
+static sley_status fill_indices(const archive *in, const char *key, int64_t count, int64_t limit,
+                                sley_index index, void **out) {
+  member indices = {0};
+  SL_TRY(read_vector(in, key, true, &indices));
+  sley_status status = SLEY_OK;
+  if (indices.array.count < count) {
+    status = sl_fail(SLEY_ERR_INPUT, "%s%s.npy: %" PRId64 " indices, but %" PRId64 " are needed", in->prefix,
+                     key, indices.array.count, count);
+    goto done;
+  }
+  *out = sl_alloc(count, sl_index_bytes(index), "indices");
+  if (!*out) {
+    status = SLEY_ERR_MEMORY;
+    goto done;
+  }
+  for (int64_t i = 0; i < count; i++) {
+    int64_t at = sl_npy_int(&indices.array, elements(&indices), i);
+    if (at < 0 || at >= limit) {
+      status = sl_fail(SLEY_ERR_INPUT, "%s%s.npy: index %" PRId64 " is %" PRId64 ", outside 0 .. %" PRId64,
+                       in->prefix, key, i, at, limit - 1);
+      goto done;
+    }
+    sl_index_set(*out, index, i, at);
+  }
+done:
+  member_free(&indices);
+  return status;
+}
+
+/* The values of data; count < 0 stands for as many as there are, which *have receives. */
+static sley_status fill_values(const archive *in, int64_t count, sley_dtype dtype, void **out,
+                               int64_t *have) {
+  member data = {0};
+  SL_TRY(read_vector(in, "data", false, &data));
+  sley_status status = SLEY_OK;
+  *have = count < 0 ? data.array.count : count;
+  if (data.array.count < *have) {
+    status = sl_fail(SLEY_ERR_INPUT, "%sdata.npy: %" PRId64 " values, but %" PRId64 " are needed", in->prefix,
+                     data.array.count, *have);
+    goto done;
+  }
+  *out = sl_alloc(*have, sley_dtype_bytes(dtype), "values");
+  if (*out)
+    sl_npy_values(&data.array, elements(&data), 0, 1, *have, dtype, *out);
+  else
+    status = SLEY_ERR_MEMORY;
+done:
+  member_free(&data);
+  return status;
+}
+
+static bool rows_ascend(int64_t rows, const int64_t *rowptr, const void *col, sley_index index) {
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t e = rowptr[i] + 1; e < rowptr[i + 1]; e++)
+      if (sl_index_at(col, index, e) < sl_index_at(col, index, e - 1))
+        return false;
+  return true;
+}
+
+/* CSR of lines x across; CSC is the CSR of the transpose. */
+static sley_status read_compressed(const archive *in, int64_t lines, int64_t across, sley_dtype dtype,
+                                   sl_team *team, sley_matrix **out) {
+  sl_csr_arrays arrays = {0};
+  sley_index index = sl_index_for(across);
+  sley_status status;
+  int64_t nnz;
+  SL_TRY_GOTO(status, fill_pointers(in, lines, &arrays), failed);
+  nnz = arrays.rowptr[lines];
+  SL_TRY_GOTO(status, fill_indices(in, "indices", nnz, across, index, &arrays.col), failed);
+  SL_TRY_GOTO(status, fill_values(in, nnz, dtype, &arrays.val, &nnz), failed);
+  if (!rows_ascend(lines, arrays.rowptr, arrays.col, index))
+    SL_TRY_GOTO(status, sl_csr_sort_rows(lines, arrays.rowptr, index, arrays.col, dtype, arrays.val, team),
+                failed);
+  return sl_matrix_adopt(lines, across, index, dtype, arrays, -1, out);
+failed:
+  sl_csr_arrays_free(&arrays);
+  return status;
+}
+
+static sley_status read_triplets(const archive *in, int64_t rows, int64_t cols, sley_dtype dtype,
+                                 sl_team *team, sley_matrix **out) {
+  sl_coo coo = {.rows = rows, .cols = cols, .dtype = dtype, .index = sl_index_for(rows > cols ? rows : cols)};
+  sley_status status;
+  SL_TRY_GOTO(status, fill_values(in, -1, dtype, &coo.val, &coo.count), done);
+  SL_TRY_GOTO(status, check_lines(in, rows), done);
+  SL_TRY_GOTO(status, fill_indices(in, "row", coo.count, rows, coo.index, &coo.row), done);
+  SL_TRY_GOTO(status, fill_indices(in, "col", coo.count, cols, coo.index, &coo.col), done);
+  status = sl_coo_to_csr(&coo, SL_GENERAL, SL_SUM_REPEATS, team, out);
+done:
+  sl_coo_free(&coo);
+  return status;
+}
+
+static sley_status read_matrix(archive *in, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+  static const char *const prefixes[] = {"", "adj_"};
+  for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes && !in->prefix; p++)
+    if (has_key(in, prefixes[p], "shape"))
+      in->prefix = prefixes[p];
+  if (!in->prefix)
+    return sl_fail(SLEY_ERR_INPUT,
+                   "the archive holds no sparse matrix: neither shape.npy nor adj_shape.npy is in it");
+  char format[8];
+  int64_t rows = 0, cols = 0;
+  SL_TRY(read_format(in, format));
+  SL_TRY(read_shape(in, &rows, &cols));
+  if (strcmp(format, "coo") == 0)
+    return read_triplets(in, rows, cols, dtype, team, out);
+  if (strcmp(format, "csr") == 0)
+    return read_compressed(in, rows, cols, dtype, team, out);
+  sley_matrix *transposed;
+  SL_TRY(check_lines(in, rows));
+  SL_TRY(read_compressed(in, cols, rows, dtype, team, &transposed));
+  sley_status status = sl_matrix_transpose(transposed, team, out);
+  sl_matrix_destroy(transposed);
+  return status;
+}
+
+sley_status sl_npz_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+  archive in = {0};
+  sley_status status = open_archive(input, &in);
+  if (status == SLEY_OK) {
+    status = read_matrix(&in, dtype, team, out);
+    zip_discard(in.zip);
+  }
+  return status == SLEY_OK ? SLEY_OK : sl_fail_prefix(status, "%s: ", input->name);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reader of Rutherford-Boeing and Harwell-Boeing files: columns, compressed, in fixed columns of text.
+ *
+ * Line 1 is a title, line 2 counts lines (a fifth number, Harwell-Boeing's, those of right-hand sides, which
+ * are not read), line 3 has the type and the sizes, line 4 the Fortran formats; then pointers, row numbers
+ * and values, each starting on a new line. The type's letters: r, i or p (values real, integer, none); u, s,
+ * z, r (unsymmetric, symmetric, skew, rectangular; of s and z one triangle is there); a (assembled). Sources:
+ * Duff, Grimes, Lewis, Users' guide for the Harwell-Boeing sparse matrix collection, 1992; The
+ * Rutherford-Boeing sparse matrix collection, 1997. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "io/format.h"
+#include "io/fortran.h"
+#include "io/text.h"
+
+typedef struct header {
+  char type[4];
+  bool pattern;
+  sl_symmetry symmetry;
+  int64_t rows, cols, nnz, rhs_lines;
+  sl_fortran_format pointers, indices, values;
+  const char *body;
+} header;
+
+/* The numbers of one section, field by field. */
+typedef struct section {
+  const sl_input *input;
+  const char *what;
+  sl_fortran_format format;
+  const char *at;           /* the next field, or NULL before the first */
+  const char *line, *ended; /* the line, its newline */
+  int on_line;              /* fields taken from it */
+} section;
+
+static const char *line_end(const char *at, const char *end) {
+  const char *newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+  return newline ? newline : end;
+}
+
+/* Reads up to most whole numbers from at to the end of the line; the number of them, -1 at something else. */
+static int scan_ints(const char *at, int most, int64_t *out) {
+  int count = 0;
+  for (at = sl_skip_blanks(at); *at && *at != '\n'; at = sl_skip_blanks(at)) {
+    if (count == most || !(at = sl_scan_int(at, &out[count])) || !sl_token_ends(at) || out[count] < 0)
+      return -1;
+    count++;
+  }
+  return count;
+}
+
+/* The three letters of a matrix type, in lower case; false if they are none. */
+static bool scan_type(const char *at, const char *end, char type[4]) {
+  static const char *const letters[] = {"ripcq", "usrzh", "ae"};
+  memset(type, 0, 4);
+  for (int i = 0; i < 3; i++) {
+    if (at + i >= end || !isalpha((unsigned char)at[i]))
+      return false;
+    type[i] = (char)tolower((unsigned char)at[i]);
+    if (!strchr(letters[i], type[i]))
+      return false;
+  }
+  return at + 3 < end && (at[3] == ' ' || at[3] == '\t');
+}
+
+bool sl_rb_sniff(const sl_input *input) {
+  int64_t numbers[5];
+  char type[4];
+  const char *counts = sl_next_line(input->begin, input->end), *sizes = sl_next_line(counts, input->end);
+  const char *formats = sl_next_line(sizes, input->end);
+  return scan_ints(counts, 5, numbers) >= 3 && scan_type(sizes, input->end, type) &&
+         scan_ints(sizes + 3, 4, numbers) >= 3 && *sl_skip_blanks(formats) == '(';
+}
+
+static sley_status parse_type(const sl_input *input, const char *at, header *out) {
+  const char *type = out->type;
+  if (type[0] == 'c')
+    return sl_text_fail_as(SLEY_ERR_UNSUPPORTED, input, at,
+                           "complex values (type %s) cannot be read; save the real part", type);
+  if (type[0] == 'q')
+    return sl_text_fail_as(SLEY_ERR_UNSUPPORTED, input, at,
+                           "values in a second file (type %s) cannot be read", type);
+  if (type[2] == 'e')
+    return sl_text_fail_as(SLEY_ERR_UNSUPPORTED, input, at,
+                           "an unassembled matrix (type %s) cannot be read; assemble it", type);
+  out->pattern = type[0] == 'p';
+  out->symmetry = type[1] == 's' || type[1] == 'h' ? SL_SYMMETRIC : (type[1] == 'z' ? SL_SKEW : SL_GENERAL);
+  return SLEY_OK;
+}
+
+static sley_status parse_format(const sl_input *input, const char **at, const char *what,
+                                sl_fortran_format *out) {
+  const char *start = sl_skip_blanks(*at);
+  const char *after = sl_fortran_parse(start, out);
+  if (!after)
+    return sl_text_fail(input, start, "no format of %s that is known, such as (16I5) or (1P,4E20.12)", what);
+  *at = after;
+  return SLEY_OK;
+}
+
+static sley_status parse_header(const sl_input *input, header *out) {
+  const char *end = input->end, *counts = sl_next_line(input->begin, end), *sizes = sl_next_line(counts, end);
+  const char *at = sl_next_line(sizes, end);
+  int64_t lines[5] = {0}, numbers[4] = {0};
+  if (scan_ints(counts, 5, lines) < 3)
+    return sl_text_fail(input, counts, "the second line must count the lines that follow, in 3 to 5 numbers");
+  if (!scan_type(sizes, end, out->type))
+    return sl_text_fail(input, sizes, "the third line must start with a matrix type such as rua or psa");
+  if (scan_ints(sizes + 3, 4, numbers) < 3)
+    return sl_text_fail(input, sizes, "rows, columns and entries must follow the matrix type");
+  SL_TRY(parse_type(input, sizes, out));
+  out->rhs_lines = lines[4];
+  out->rows = numbers[0];
+  out->cols = numbers[1];
+  out->nnz = numbers[2];
+  if (out->symmetry != SL_GENERAL && out->rows != out->cols)
+    return sl_text_fail(input, sizes, "a matrix of type %s must be square", out->type);
+  if (out->cols >= end - at || out->nnz > end - at)
+    return sl_text_fail(
+        input, sizes, "%" PRId64 " columns and %" PRId64 " entries cannot be in a file of %" PRId64 " bytes",
+        out->cols, out->nnz, (int64_t)(end - input->begin));
+  SL_TRY(sl_input_check_size(input, sizes, out->rows, out->cols));
+  SL_TRY(parse_format(input, &at, "pointers", &out->pointers));
+  SL_TRY(parse_format(input, &at, "row numbers", &out->indices));
+  if (!out->pattern)
+    SL_TRY(parse_format(input, &at, "values", &out->values));
+  if (out->pointers.letter != 'I' || out->indices.letter != 'I')
+    return sl_text_fail(input, at, "pointers and row numbers need an I format");
+  out->body = sl_next_line(at, end);
+  if (out->rhs_lines > 0)
+    out->body = sl_next_line(out->body, end);
+  return SLEY_OK;
+}
+
+static section section_start(const sl_input *input, const char *what, sl_fortran_format format,
+                             const char *at) {
+  return (section){.input = input, .what = what, .format = format, .line = at};
+}
+
+/* [*from, *to) = the columns of the next field, moving to the next line where one is used up. */
+static sley_status next_field(section *s, const char **from, const char **to) {
+  if (!s->at || s->on_line == s->format.per_line) {
+    if (s->at)
+      s->line = sl_next_line(s->line, s->input->end);
+    if (s->line >= s->input->end)
+      return sl_text_fail(s->input, s->input->end, "the file ends among the %s", s->what);
+    s->ended = line_end(s->line, s->input->end);
+    s->at = s->line;
+    s->on_line = 0;
+  }
+  *from = s->at;
+  *to = s->ended - s->at < s->format.width ? s->ended : s->at + s->format.width;
+  while (*to > *from && (*to)[-1] == '\r')
+    --*to;
+  s->at += s->ended - s->at < s->format.width ? s->ended - s->at : s->format.width;
+  s->on_line++;
+  return SLEY_OK;
+}
+
+/* The line after the section. */
+static const char *section_end(const section *s) {
+  return s->at ? sl_next_line(s->line, s->input->end) : s->line;
+}
+
+static sley_status bad_field(const section *s, const char *from, const char *to, const char *wanted) {
+  while (from < to && *from == ' ')
+    from++;
+  while (to > from && to[-1] == ' ')
+    to--;
+  return sl_text_fail(s->input, from, "'%.*s' among the %s is not %s", to - from > 40 ? 40 : (int)(to - from),
+                      from, s->what, wanted);
+}
+
+/* A whole number in [low, high]. */
+static sley_status next_int(section *s, int64_t low, int64_t high, int64_t *out) {
+  const char *from, *to;
+  SL_TRY(next_field(s, &from, &to));
+  if (!sl_fortran_int(from, to, out))
+    return bad_field(s, from, to, "a whole number");
+  if (*out < low || *out > high)
+    return sl_text_fail(s->input, from, "%" PRId64 " among the %s is outside %" PRId64 " .. %" PRId64, *out,
+                        s->what, low, high);
+  return SLEY_OK;
+}
+
+/* Column numbers of the entries, from the pointers. */
+static sley_status read_pointers(const sl_input *input, const header *h, const char **at, sl_coo *coo) {
+  section s = section_start(input, "pointers", h->pointers, *at);
+  int64_t before = 1, pointer = 1;
+  SL_TRY(next_int(&s, 1, 1, &before));
+  for (int64_t j = 0; j < h->cols; j++) {
+    int64_t high = h->nnz + 1;
+    SL_TRY(next_int(&s, before, high, &pointer));
+    for (int64_t e = before; e < pointer; e++)
+      sl_index_set(coo->col, coo->index, e - 1, j);
+    before = pointer;
+  }
+  if (pointer != h->nnz + 1)
+    return sl_text_fail(input, s.line,
+                        "the last pointer is %" PRId64 ", but %" PRId64 " entries need %" PRId64, pointer,
+                        h->nnz, h->nnz + 1);
+  *at = section_end(&s);
+  return SLEY_OK;
+}
+
+/* Row numbers of the entries. Of a symmetric or skew matrix all must lie in one triangle. */
+static sley_status read_indices(const sl_input *input, const header *h, const char **at, sl_coo *coo) {
+  section s = section_start(input, "row numbers", h->indices, *at);
+  bool lower = false, upper = false;
+  for (int64_t e = 0; e < h->nnz; e++) {
+    int64_t row;
+    SL_TRY(next_int(&s, 1, h->rows, &row));
+    sl_index_set(coo->row, coo->index, e, row - 1);
+    int64_t col = sl_index_at(coo->col, coo->index, e);
+    lower |= row - 1 > col;
+    upper |= row - 1 < col;
+    if (h->symmetry != SL_GENERAL && lower && upper)
+      return sl_text_fail(input, s.line,
+                          "entry (%" PRId64 ", %" PRId64 ") lies in the other triangle; type %s has one only",
+                          row, col + 1, h->type);
+  }
+  *at = section_end(&s);
+  return SLEY_OK;
+}
+
+static sley_status read_values(const sl_input *input, const header *h, const char **at, sl_coo *coo) {
+  section s = section_start(input, "values", h->values, *at);
+  for (int64_t e = 0; e < h->nnz; e++) {
+    const char *from, *to;
+    double value;
+    SL_TRY(next_field(&s, &from, &to));
+    if (!sl_fortran_real(&h->values, from, to, &value))
+      return bad_field(&s, from, to, "a number");
+    if (h->symmetry == SL_SKEW && value != 0 &&
+        sl_index_at(coo->row, coo->index, e) == sl_index_at(coo->col, coo->index, e))
+      return sl_text_fail(input, from, "a skew-symmetric matrix has zeros on its diagonal");
+    if (coo->dtype == SLEY_F32)
+      ((float *)coo->val)[e] = (float)value;
+    else
+      ((double *)coo->val)[e] = value;
+  }
+  *at = section_end(&s);
+  return SLEY_OK;
+}
+
+sley_status sl_rb_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+  header h = {0};
+  SL_TRY(parse_header(input, &h));
+  sl_coo coo = {.rows = h.rows, .cols = h.cols, .count = h.nnz, .dtype = dtype};
+  coo.index = sl_index_for(h.rows > h.cols ? h.rows : h.cols);
+  sley_status status = SLEY_ERR_MEMORY;
+  const char *at = h.body;
+  coo.row = sl_alloc(h.nnz, sl_index_bytes(coo.index), "row numbers");
+  coo.col = sl_alloc(h.nnz, sl_index_bytes(coo.index), "column numbers");
+  if (!h.pattern)
+    coo.val = sl_alloc(h.nnz, sley_dtype_bytes(dtype), "values");
+  if (!coo.row || !coo.col || (!h.pattern && !coo.val))
+    goto done;
+  SL_TRY_GOTO(status, read_pointers(input, &h, &at, &coo), done);
+  SL_TRY_GOTO(status, read_indices(input, &h, &at, &coo), done);
+  if (!h.pattern)
+    SL_TRY_GOTO(status, read_values(input, &h, &at, &coo), done);
+  sl_text rest = {input, at};
+  if (h.rhs_lines == 0 && sl_text_next_data(&rest, "")) {
+    status = sl_text_fail(input, rest.at, "more lines follow than %" PRId64 " entries need", h.nnz);
+    goto done;
+  }
+  status = sl_coo_to_csr(&coo, h.symmetry, SL_SUM_REPEATS, team, out);
+done:
+  sl_coo_free(&coo);
+  return status;
+}
