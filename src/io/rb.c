@@ -175,7 +175,7 @@ static sley_status bad_field(const section *s, const char *from, const char *to,
 
 /* A whole number in [low, high]. */
 static sley_status next_int(section *s, int64_t low, int64_t high, int64_t *out) {
-  const char *from, *to;
+  const char *from = NULL, *to = NULL;
   SL_TRY(next_field(s, &from, &to));
   if (!sl_fortran_int(from, to, out))
     return bad_field(s, from, to, "a whole number");
@@ -228,7 +228,7 @@ static sley_status read_indices(const sl_input *input, const header *h, const ch
 static sley_status read_values(const sl_input *input, const header *h, const char **at, sl_coo *coo) {
   section s = section_start(input, "values", h->values, *at);
   for (int64_t e = 0; e < h->nnz; e++) {
-    const char *from, *to;
+    const char *from = NULL, *to = NULL;
     double value;
     SL_TRY(next_field(&s, &from, &to));
     if (!sl_fortran_real(&h->values, from, to, &value))
