@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives made of a transport's own: agreement on a status, exchange of items of unknown number. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "transport/transport.h"
 
-enum { MESSAGE_WORDS = 64 };
+enum { MESSAGE_WORDS = 64, OWN_MESSAGE = 1024 };
 
 /* Carries the message of rank `from` to all: the others give the least number, so that the maximum is its
  * own. */
@@ -26,19 +27,19 @@ static sley_status share_message(sl_comm *comm, int from, char message[MESSAGE_W
 }
 
 sley_status sl_agree(sl_comm *comm, sley_status mine) {
+  char own[OWN_MESSAGE], theirs[MESSAGE_WORDS * 8 + 1];
+  snprintf(own, sizeof own, "%s", sley_last_error());
   int64_t first = mine == SLEY_OK ? INT64_MAX : comm->rank;
   sley_status status = comm->ops->allreduce(comm, SL_MIN, &first, 1);
-  if (status != SLEY_OK)
-    return mine != SLEY_OK ? mine : status;
-  if (first == INT64_MAX)
+  if (status == SLEY_OK && first == INT64_MAX)
     return SLEY_OK;
-  char message[MESSAGE_WORDS * 8 + 1];
-  status = share_message(comm, (int)first, message);
-  if (mine != SLEY_OK)
-    return mine;
+  if (status == SLEY_OK)
+    status = share_message(comm, (int)first, theirs);
+  if (mine != SLEY_OK) /* the collectives may have failed too, and written over the message */
+    return sl_fail(mine, "%s", own);
   if (status != SLEY_OK)
     return status;
-  return sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", (int)first, message);
+  return sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", (int)first, theirs);
 }
 
 /* The running sum of count[p] * item_bytes in at, and the bytes in bytes. */

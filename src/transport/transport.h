@@ -14,9 +14,11 @@
 typedef enum sl_link { SL_LINK_SELF, SL_LINK_DIRECT, SL_LINK_MESSAGE, SL_LINK_COUNT } sl_link;
 
 typedef struct sl_counters {
-  int64_t bytes[SL_LINK_COUNT];    /* payload received over each link class */
-  int64_t messages[SL_LINK_COUNT]; /* what carried it. Direct: one a peer and round, or one a get. Message: one a peer and
-                                      round, or one a row with SL_GRAIN_ROW, or one a get. Where no byte moves, none */
+  /* Payload over each link class: received by an exchange or get, sent by a put. */
+  int64_t bytes[SL_LINK_COUNT];
+  /* What carried it. Self and direct: one a peer and round. Message: one a peer and round, or one a row with
+   * SL_GRAIN_ROW. One a get or put over any link. Where no byte moves, none. fetch_add is not counted. */
+  int64_t messages[SL_LINK_COUNT];
 } sl_counters;
 
 /* Rows that move between this rank and one peer. The sender's and the receiver's list for a pair have the same count
@@ -72,7 +74,8 @@ typedef struct sl_transport_ops {
   /* Address of the rank's memory, or NULL if it cannot be loaded and stored from here. Own rank: always. */
   void *(*peer_ptr)(sl_symm *symm, int rank);
   /* One-sided. get returns with the data; put and fetch_add's effect is complete at the target after flush or a barrier.
-   * offset + bytes within the target's memory, else SLEY_ERR_ARG. fetch_add: on int64_t, offset a multiple of 8. */
+   * offset + bytes within the target's memory, else SLEY_ERR_ARG. fetch_add: on int64_t, offset a multiple of 8.
+   * get and put of one int64_t at a multiple of 8 are atomic. */
   sley_status (*get)(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
   sley_status (*put)(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
   sley_status (*fetch_add)(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);

@@ -27,8 +27,8 @@ static void pause_briefly(void) {
 #endif
 }
 
-static sley_status comm_init(sl_threads_comm *comm, sl_world *world, int rank, int workgroup) {
-  comm->base = (sl_comm){.ops = &sl_threads_ops, .rank = rank, .size = world->size, .workgroup = workgroup};
+static sley_status comm_init(sl_threads_comm *comm, sl_world *world, int rank, int ranks, int workgroup) {
+  comm->base = (sl_comm){.ops = &sl_threads_ops, .rank = rank, .size = ranks, .workgroup = workgroup};
   comm->world = world;
   pthread_condattr_t attributes;
   if (pthread_condattr_init(&attributes) != 0)
@@ -49,12 +49,11 @@ sley_status sl_world_create(int ranks, int workgroup, int threads, sl_world **ou
   /* Spinning pays when the awaited rank runs on another core. */
   world->spins = (int64_t)ranks * threads <= sl_cores() ? SPINS : 0;
   atomic_init(&world->left_rank, -1);
-  atomic_init(&world->failed_rank, -1);
+  world->failed_rank = -1;
   pthread_mutex_init(&world->lock, NULL);
   for (; world->size < ranks; world->size++)
-    SL_TRY_GOTO(status, comm_init(&world->ranks[world->size], world, world->size, workgroup), fail_ranks);
-  for (int r = 0; r < ranks; r++)
-    world->ranks[r].base.size = ranks;
+    SL_TRY_GOTO(status, comm_init(&world->ranks[world->size], world, world->size, ranks, workgroup),
+                fail_ranks);
   *out = world;
   return SLEY_OK;
 fail_ranks:
@@ -91,9 +90,13 @@ static void wake_all(sl_world *world) {
     sl_world_wake(world, r);
 }
 
+static bool is_broken(sl_world *world) {
+  return (atomic_load(&world->arrivals) & BROKEN) != 0;
+}
+
 bool sl_world_enter(sl_threads_comm *comm, int peer) {
   atomic_fetch_add(&comm->world->ranks[peer].readers, 1);
-  if (atomic_load(&comm->world->failed_rank) < 0)
+  if (!is_broken(comm->world))
     return true;
   sl_world_leave(comm, peer);
   return false;
@@ -110,11 +113,11 @@ void sl_world_quiesce(sl_threads_comm *comm) {
 
 sley_status sl_world_check(sl_threads_comm *comm) {
   sl_world *world = comm->world;
-  int failed = atomic_load(&world->failed_rank);
-  if (failed < 0)
-    return SLEY_OK;
+  if (!is_broken(world))
+    return sl_interrupted();
   pthread_mutex_lock(&world->lock);
-  sley_status status = sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", failed, world->failed_message);
+  sley_status status =
+      sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", world->failed_rank, world->failed_message);
   pthread_mutex_unlock(&world->lock);
   return status;
 }
@@ -123,10 +126,10 @@ void sl_world_abort(sl_threads_comm *comm, sley_status status) {
   sl_world *world = comm->world;
   const char *message = sley_last_error();
   pthread_mutex_lock(&world->lock);
-  if (atomic_load(&world->failed_rank) < 0) {
+  if (world->failed_rank < 0) {
     snprintf(world->failed_message, sizeof world->failed_message, "%s",
              *message ? message : sley_status_name(status));
-    atomic_store(&world->failed_rank, comm->base.rank);
+    world->failed_rank = comm->base.rank;
     atomic_fetch_or(&world->arrivals, BROKEN);
   }
   pthread_mutex_unlock(&world->lock);
@@ -144,7 +147,6 @@ void sl_world_left(sl_threads_comm *comm) {
 static sley_status trouble(sl_threads_comm *comm, int peer) {
   sl_world *world = comm->world;
   SL_TRY(sl_world_check(comm));
-  SL_TRY(sl_interrupted());
   int left = peer >= 0 ? (atomic_load(&world->ranks[peer].left) ? peer : -1) : atomic_load(&world->left_rank);
   if (left >= 0)
     return sl_fail(
@@ -229,27 +231,34 @@ static sley_status compare_posts(sl_threads_comm *comm) {
   return SLEY_OK;
 }
 
+/* The meeting does not take place. A rank that came with a failure of its own keeps that. */
+static sley_status no_meeting(sl_threads_comm *comm, const sl_post *post, const char *message,
+                              sley_status status) {
+  sl_world_abort(comm, status);
+  return post->status == SLEY_OK ? status : sl_fail(post->status, "%s", message);
+}
+
 sley_status sl_world_meet(sl_threads_comm *comm, const sl_post *post) {
   sl_world *world = comm->world;
+  char message[SL_WORLD_MESSAGE] = "";
+  if (post->status != SLEY_OK)
+    snprintf(message, sizeof message, "%s", sley_last_error());
+  sley_status status = sl_world_check(comm);
+  if (status != SLEY_OK) /* the slots must not be touched: others may still look at them */
+    return no_meeting(comm, post, message, status);
+
   uint64_t epoch = ++comm->epoch, least = epoch * (uint64_t)world->size;
   sl_post *slot = &comm->post[epoch & 1];
-  slot->call = post->call;
-  memcpy(slot->number, post->number, sizeof slot->number);
-  memcpy(slot->data, post->data, sizeof slot->data);
-  slot->status = post->status;
-  if (post->status != SLEY_OK)
-    snprintf(slot->message, sizeof slot->message, "%s", sley_last_error());
-
+  *slot = *post;
+  memcpy(slot->message, message, sizeof message);
   uint64_t before = atomic_load(&world->arrivals);
   do {
-    if (before & BROKEN) {
-      sl_world_quiesce(comm);
-      return sl_world_check(comm);
-    }
+    if (before & BROKEN)
+      return no_meeting(comm, post, message, sl_world_check(comm));
   } while (!atomic_compare_exchange_weak(&world->arrivals, &before, before + 1));
   if (before + 1 == least)
     wake_all(world);
-  else
-    SL_TRY(sl_world_wait(comm, &world->arrivals, least, -1));
+  else if ((status = sl_world_wait(comm, &world->arrivals, least, -1)) != SLEY_OK)
+    return no_meeting(comm, post, message, status);
   return compare_posts(comm);
 }

@@ -46,10 +46,10 @@ struct sl_world {
   sl_threads_comm *ranks;
   /* Arrivals at meetings, all told. The top bit, set by the first abort, freezes the number: so whether a
    * meeting took place is the same for every rank, whatever the timing. */
-  _Atomic uint64_t arrivals;
-  _Atomic int left_rank;   /* one of those that left, or -1 */
-  _Atomic int failed_rank; /* of the first abort, or -1 */
-  pthread_mutex_t lock;    /* guards what follows */
+  _Alignas(64) _Atomic uint64_t arrivals;
+  _Alignas(64) _Atomic int left_rank; /* one of those that left, or -1 */
+  pthread_mutex_t lock;               /* guards the first abort's rank (-1: none) and message */
+  int failed_rank;
   char failed_message[SL_WORLD_MESSAGE];
 };
 
@@ -82,7 +82,7 @@ void sl_world_leave(sl_threads_comm *comm, int peer);
 /* Waits until no peer is inside this rank's memory. */
 void sl_world_quiesce(sl_threads_comm *comm);
 
-/* SLEY_OK, or SLEY_ERR_PEER with the first abort's message. */
+/* SLEY_OK, or SLEY_ERR_PEER with the first abort's message, or SLEY_ERR_INTERRUPTED. */
 sley_status sl_world_check(sl_threads_comm *comm);
 
 void sl_world_abort(sl_threads_comm *comm, sley_status status);

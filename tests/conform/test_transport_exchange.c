@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every transport promises of exchanges: random lists, moved for several rounds with several exchanges
+ * in flight, compared byte by byte with a model that each rank computes alone, and counted as the lists say.
+ */
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "ranks.h"
+
+enum { RANKS = 8, ROWS = 24, IN_FLIGHT = 3, ROUNDS = 4, DST_ROWS = RANKS * ROWS };
+
+/* One exchange as all ranks know it: each can derive every rank's lists from the seed. */
+typedef struct shape {
+  uint64_t seed;
+  bool add;
+  sley_dtype dtype;
+  sl_grain grain;
+  int64_t unit;                   /* sizes are multiples of it */
+  int64_t src_stride, dst_stride; /* bytes */
+} shape;
+
+static uint64_t draw(const shape *s, int what, int from, int to) {
+  return sl_random(s->seed, (uint64_t)what, (uint64_t)(from * RANKS + to));
+}
+
+static shape make_shape(uint64_t seed) {
+  shape s = {.seed = seed};
+  uint64_t bits = sl_random(seed, 0, 0);
+  s.add = bits & 1;
+  s.dtype = bits & 2 ? SLEY_F64 : SLEY_F32;
+  s.grain = bits & 4 ? SL_GRAIN_ROW : SL_GRAIN_PEER;
+  s.unit = s.add ? (int64_t)sley_dtype_bytes(s.dtype) : 1;
+  s.src_stride = s.unit * (40 + (int64_t)(bits >> 8) % 5);
+  s.dst_stride = s.unit * (40 + (int64_t)(bits >> 16) % 5);
+  return s;
+}
+
+static bool has_pair(const shape *s, int from, int to) {
+  return draw(s, 1, from, to) % 5 != 0;
+}
+
+static int64_t count_of(const shape *s, int from, int to) {
+  return sl_below(draw(s, 2, from, to), ROWS + 1) * (draw(s, 3, from, to) % 6 != 0);
+}
+
+static int64_t bytes_of(const shape *s, int from, int to) {
+  return draw(s, 12, from, to) % 8 == 0 ? s->src_stride < s->dst_stride ? s->src_stride : s->dst_stride
+                                        : s->unit * sl_below(draw(s, 4, from, to), 30);
+}
+
+/* Room beside the row's bytes is used up at random. */
+static int64_t offset_of(const shape *s, int side, int from, int to, int64_t stride) {
+  return s->unit * sl_below(draw(s, 5 + side, from, to), (stride - bytes_of(s, from, to)) / s->unit + 1);
+}
+
+static bool is_listed(const shape *s, int side, int from, int to) {
+  return draw(s, 7 + side, from, to) & 1;
+}
+
+/* Row of the sender that entry i comes from; rows may repeat. */
+static int64_t sent_row(const shape *s, int from, int to, int64_t i) {
+  if (!is_listed(s, 0, from, to))
+    return (int64_t)(draw(s, 9, from, to) % 3) + i;
+  return sl_below(sl_random(s->seed + 7, draw(s, 9, from, to), (uint64_t)i), ROWS + 3);
+}
+
+/* Row of the receiver that entry i goes to: without add each peer has rows of its own, with add they overlap.
+ */
+static int64_t taken_row(const shape *s, int from, int to, int64_t i) {
+  int64_t first = s->add ? 3 * from : ROWS * from;
+  if (!is_listed(s, 1, from, to))
+    return first + i;
+  return first +
+         (i * 5 + (int64_t)(draw(s, 10, from, to) % ROWS)) % ROWS; /* 5 and ROWS have no common factor */
+}
+
+/* The bytes of a rank's source in a round. With add they are values. */
+static void fill_source(const shape *s, int rank, int round, char *src) {
+  int64_t rows = ROWS + 3;
+  for (int64_t i = 0; i < rows * s->src_stride / s->unit; i++) {
+    uint64_t bits = sl_random(s->seed + 11, (uint64_t)(rank * 100 + round), (uint64_t)i);
+    if (!s->add)
+      src[i] = (char)bits;
+    else if (s->dtype == SLEY_F32)
+      ((float *)(void *)src)[i] = (float)(sl_unit(bits) - 0.5);
+    else
+      ((double *)(void *)src)[i] = sl_unit(bits) - 0.5;
+  }
+}
+
+static void model_row(const shape *s, char *dst, const char *src, int64_t bytes) {
+  if (!s->add)
+    memcpy(dst, src, (size_t)bytes);
+  else
+    for (int64_t i = 0; i < bytes / s->unit; i++)
+      if (s->dtype == SLEY_F32)
+        ((float *)(void *)dst)[i] += ((const float *)(const void *)src)[i];
+      else
+        ((double *)(void *)dst)[i] += ((const double *)(const void *)src)[i];
+}
+
+/* One exchange of one rank, with its lists and buffers. */
+typedef struct party {
+  shape s;
+  sl_exchange *exchange;
+  sl_row_list send[RANKS], recv[RANKS];
+  int sends, recvs;
+  int64_t rows[2][RANKS][ROWS];
+  char *src, *dst, *model, *scratch;
+} party;
+
+static int64_t src_bytes(const shape *s) {
+  return (ROWS + 3) * s->src_stride;
+}
+
+static int64_t dst_bytes(const shape *s) {
+  return DST_ROWS * s->dst_stride;
+}
+
+static sl_row_list make_list(party *p, int side, int peer, int from, int to) {
+  const shape *s = &p->s;
+  sl_row_list list = {.peer = peer, .count = count_of(s, from, to), .bytes = bytes_of(s, from, to)};
+  list.offset = offset_of(s, side, from, to, side ? s->dst_stride : s->src_stride);
+  for (int64_t i = 0; i < list.count; i++)
+    p->rows[side][peer][i] = side ? taken_row(s, from, to, i) : sent_row(s, from, to, i);
+  if (is_listed(s, side, from, to))
+    list.rows = p->rows[side][peer];
+  else if (list.count > 0)
+    list.first = p->rows[side][peer][0];
+  return list;
+}
+
+static sley_status open_party(sl_comm *comm, party *p, uint64_t seed) {
+  p->s = make_shape(seed);
+  p->src = sl_alloc(src_bytes(&p->s), 1, "test");
+  p->scratch = sl_alloc(src_bytes(&p->s), 1, "test");
+  p->dst = sl_alloc_zero(dst_bytes(&p->s), 1, "test");
+  p->model = sl_alloc_zero(dst_bytes(&p->s), 1, "test");
+  if (!p->src || !p->scratch || !p->dst || !p->model)
+    return SLEY_ERR_MEMORY;
+  for (int peer = 0; peer < comm->size; peer++) {
+    if (has_pair(&p->s, comm->rank, peer))
+      p->send[p->sends++] = make_list(p, 0, peer, comm->rank, peer);
+    if (has_pair(&p->s, peer, comm->rank))
+      p->recv[p->recvs++] = make_list(p, 1, peer, peer, comm->rank);
+  }
+  sl_exchange_spec spec = {"random", p->sends, p->recvs, p->send, p->recv, p->s.add, p->s.dtype, p->s.grain};
+  return comm->ops->exchange_create(comm, &spec, &p->exchange);
+}
+
+static void close_party(sl_comm *comm, party *p) {
+  comm->ops->exchange_destroy(p->exchange);
+  sl_free(p->src);
+  sl_free(p->scratch);
+  sl_free(p->dst);
+  sl_free(p->model);
+}
+
+static void run_model(sl_comm *comm, party *p, int round, sl_counters *expected) {
+  const shape *s = &p->s;
+  for (int l = 0; l < p->recvs; l++) {
+    const sl_row_list *list = &p->recv[l];
+    int from = list->peer;
+    fill_source(s, from, round, p->scratch);
+    int64_t offset = offset_of(s, 0, from, comm->rank, s->src_stride);
+    for (int64_t i = 0; i < list->count; i++)
+      model_row(s, p->model + taken_row(s, from, comm->rank, i) * s->dst_stride + list->offset,
+                p->scratch + sent_row(s, from, comm->rank, i) * s->src_stride + offset, list->bytes);
+    sl_link link = sl_link_to(comm, from);
+    if (list->count > 0 && list->bytes > 0) {
+      expected->bytes[link] += list->count * list->bytes;
+      expected->messages[link] += link == SL_LINK_MESSAGE && s->grain == SL_GRAIN_ROW ? list->count : 1;
+    }
+  }
+}
+
+static sley_status run_rounds(sl_comm *comm, party *parties, uint64_t seed) {
+  sl_counters expected = {{0}, {0}}, counted;
+  for (int round = 0; round < ROUNDS; round++) {
+    uint64_t bits = sl_random(seed, 99, (uint64_t)round);
+    if (sl_random(seed, (uint64_t)comm->rank, (uint64_t)round) % 3 == 0)
+      usleep((unsigned)(sl_random(seed, 5, (uint64_t)comm->rank) % 300)); /* so that ranks drift apart */
+    for (int i = 0; i < IN_FLIGHT; i++) {
+      party *p = &parties[(i + bits) % IN_FLIGHT];
+      fill_source(&p->s, comm->rank, round, p->src);
+      SL_TRY(comm->ops->exchange_begin(p->exchange, p->src, p->s.src_stride, p->dst, p->s.dst_stride,
+                                       comm->queue));
+    }
+    for (int i = 0; i < IN_FLIGHT; i++) {
+      party *p = &parties[(i + (bits >> 8)) % IN_FLIGHT];
+      SL_TRY(comm->ops->exchange_end(p->exchange, comm->queue));
+      SL_TRY(comm->queue->ops->queue_wait(comm->queue));
+      memset(p->src, 0, (size_t)src_bytes(&p->s)); /* it is ours again */
+      run_model(comm, p, round, &expected);
+      EXPECT(memcmp(p->dst, p->model, (size_t)dst_bytes(&p->s)) == 0);
+    }
+  }
+  comm->ops->counters(comm, &counted);
+  for (int link = 0; link < SL_LINK_COUNT; link++) {
+    EXPECT(counted.bytes[link] == expected.bytes[link]);
+    EXPECT(counted.messages[link] == expected.messages[link]);
+  }
+  return SLEY_OK;
+}
+
+static sley_status random_main(sl_comm *comm, void *arg) {
+  const rank_case *c = arg;
+  sley_status status = SLEY_OK;
+  for (uint64_t repeat = 0; repeat < 3 && status == SLEY_OK; repeat++) {
+    party *parties = sl_alloc_zero(IN_FLIGHT, sizeof *parties, "test");
+    EXPECT(parties);
+    comm->ops->counters_reset(comm);
+    for (int i = 0; i < IN_FLIGHT && status == SLEY_OK; i++)
+      status = open_party(comm, &parties[i], c->seed * 100 + repeat * 10 + (uint64_t)i);
+    if (status == SLEY_OK)
+      status = run_rounds(comm, parties, c->seed + repeat);
+    if (status != SLEY_OK) /* peers may be reading what is freed below */
+      comm->ops->abort(comm, status);
+    for (int i = 0; i < IN_FLIGHT; i++)
+      close_party(comm, &parties[i]);
+    sl_free(parties);
+  }
+  return status;
+}
+
+static void random_body(const rank_case *c) {
+  int64_t before = sl_memory_now();
+  assert_case_ok(c, run_case(c, random_main, (void *)(uintptr_t)c));
+  assert_int_equal(sl_memory_now(), before);
+}
+
+static void test_random_exchanges(void **state) {
+  (void)state;
+  each_case(random_body);
+}
+
+/* A ring within one buffer: each rank's first row goes into its next rank's second. */
+static sley_status ring_main(sl_comm *comm, void *arg) {
+  (void)arg;
+  int size = comm->size, next = (comm->rank + 1) % size, last = (comm->rank + size - 1) % size;
+  int64_t buffer[2] = {comm->rank, -1};
+  sl_row_list send = {.peer = next, .count = 1, .first = 0, .bytes = 8};
+  sl_row_list recv = {.peer = last, .count = 1, .first = 1, .bytes = 8};
+  sl_exchange_spec spec = {
+      .name = "ring", .sends = 1, .recvs = 1, .send = &send, .recv = &recv, .dtype = SLEY_F64};
+  sl_exchange *exchange;
+  SL_TRY(comm->ops->exchange_create(comm, &spec, &exchange));
+  sley_status status = SLEY_OK;
+  for (int i = 0; i < 500 && status == SLEY_OK; i++) {
+    status = comm->ops->exchange_begin(exchange, buffer, 8, buffer, 8, comm->queue);
+    if (status == SLEY_OK)
+      status = comm->ops->exchange_end(exchange, comm->queue);
+    buffer[0] = buffer[1];
+  }
+  comm->ops->exchange_destroy(exchange);
+  SL_TRY(status);
+  EXPECT(buffer[0] == ((comm->rank - 500) % size + size) % size);
+  return SLEY_OK;
+}
+
+static void ring_body(const rank_case *c) {
+  assert_case_ok(c, run_case(c, ring_main, NULL));
+}
+
+static void test_ring_in_one_buffer(void **state) {
+  (void)state;
+  each_case(ring_body);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random_exchanges),
+      cmocka_unit_test(test_ring_in_one_buffer),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every transport promises when something goes wrong: a failure of any rank at any time reaches all, as
+ * an error that names it, and never as a hang, a leak or a read of freed memory. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "ranks.h"
+
+enum { RANKS = 8, ROWS = 300, BYTES = 64, STEPS = 20 };
+
+/* What each rank saw. */
+typedef struct outcome {
+  sley_status status[RANKS];
+  char message[RANKS][1024];
+} outcome;
+
+typedef struct failure {
+  const rank_case *c;
+  int rank, step; /* who fails when; -1: nobody */
+  bool inside;    /* between begin and end */
+  sl_grain grain;
+  outcome seen;
+} failure;
+
+static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange *exchange, const char *src,
+                                char *dst, sl_symm *symm) {
+  bool fails = comm->rank == f->rank && step == f->step;
+  if (fails && !f->inside)
+    return sl_fail(SLEY_ERR_IO, "disk on fire at step %d", step);
+  SL_TRY(comm->ops->exchange_begin(exchange, src, BYTES, dst, BYTES, comm->queue));
+  if (fails) {
+    sley_status status = sl_fail(SLEY_ERR_IO, "disk on fire at step %d", step);
+    comm->ops->abort(comm, status);
+    return status;
+  }
+  SL_TRY(comm->ops->exchange_end(exchange, comm->queue));
+  int64_t value = 1;
+  switch (sl_random(f->c->seed, (uint64_t)step, 1) % 4) {
+  case 0:
+    return comm->ops->barrier(comm);
+  case 1:
+    SL_TRY(comm->ops->fetch_add(symm, step % comm->size, 0, 1, &value));
+    return comm->ops->flush(symm);
+  case 2:
+    return comm->ops->allreduce(comm, SL_SUM, &value, 1);
+  default:
+    return sl_agree(comm, SLEY_OK);
+  }
+}
+
+/* All ranks send all ranks ROWS rows, listed and not. Buffers are freed as soon as the rank sees an error. */
+static sley_status failing_work(sl_comm *comm, failure *f) {
+  int64_t rows[ROWS];
+  for (int i = 0; i < ROWS; i++)
+    rows[i] = ROWS - 1 - i;
+  sl_row_list send[RANKS], recv[RANKS];
+  for (int p = 0; p < comm->size; p++) {
+    send[p] = (sl_row_list){.peer = p, .count = ROWS, .rows = p % 2 ? rows : NULL, .bytes = BYTES};
+    recv[p] = (sl_row_list){.peer = p, .count = ROWS, .first = p * ROWS, .bytes = BYTES};
+  }
+  sl_exchange_spec spec = {.name = "all to all",
+                           .sends = comm->size,
+                           .recvs = comm->size,
+                           .send = send,
+                           .recv = recv,
+                           .dtype = SLEY_F32,
+                           .grain = f->grain};
+  sl_exchange *exchange = NULL;
+  sl_symm *symm = NULL;
+  char *src = NULL, *dst = NULL;
+  sley_status status;
+  SL_TRY_GOTO(status, comm->ops->exchange_create(comm, &spec, &exchange), done);
+  SL_TRY_GOTO(status, comm->ops->symm_alloc(comm, 64, &symm), done);
+  src = sl_alloc_zero(ROWS, BYTES, "test");
+  dst = sl_alloc((int64_t)comm->size * ROWS, BYTES, "test");
+  SL_TRY_GOTO(status, sl_agree(comm, src && dst ? SLEY_OK : SLEY_ERR_MEMORY), done);
+  for (int step = 0; step < STEPS && status == SLEY_OK; step++)
+    status = step_of_work(comm, f, step, exchange, src, dst, symm);
+done:
+  sl_free(dst);
+  sl_free(src);
+  comm->ops->symm_free(symm);
+  comm->ops->exchange_destroy(exchange);
+  return status;
+}
+
+static sley_status failing_main(sl_comm *comm, void *arg) {
+  failure *f = arg;
+  sley_status status = failing_work(comm, f);
+  f->seen.status[comm->rank] = status;
+  snprintf(f->seen.message[comm->rank], sizeof f->seen.message[0], "%s", status ? sley_last_error() : "");
+  return status;
+}
+
+static void abort_body(const rank_case *c) {
+  int64_t before = sl_memory_now();
+  for (int trial = 0; trial < 6; trial++) {
+    uint64_t bits = sl_random(c->seed, 3, (uint64_t)trial);
+    failure f = {.c = c,
+                 .rank = (int)sl_below(bits, c->ranks),
+                 .step = (int)(bits % STEPS),
+                 .inside = trial & 1,
+                 .grain = trial & 2 ? SL_GRAIN_ROW : SL_GRAIN_PEER};
+    char message[128];
+    assert_int_equal(run_case(c, failing_main, &f), SLEY_ERR_IO);
+    snprintf(message, sizeof message, "rank %d: disk on fire at step %d", f.rank, f.step);
+    assert_string_equal(sley_last_error(), message);
+    snprintf(message, sizeof message, "rank %d failed: disk on fire at step %d", f.rank, f.step);
+    for (int r = 0; r < c->ranks; r++)
+      if (r != f.rank) {
+        assert_int_equal(f.seen.status[r], SLEY_ERR_PEER);
+        assert_string_equal(f.seen.message[r], message);
+      }
+    assert_int_equal(sl_memory_now(), before);
+  }
+}
+
+static void test_failure_reaches_all(void **state) {
+  (void)state;
+  each_case(abort_body);
+}
+
+/* A rank that returns while others wait for it is an error, too. */
+static sley_status leave_main(sl_comm *comm, void *arg) {
+  const rank_case *c = arg;
+  SL_TRY(comm->ops->barrier(comm));
+  return comm->rank == (int)c->seed % comm->size ? SLEY_OK : comm->ops->barrier(comm);
+}
+
+static void leave_body(const rank_case *c) {
+  sley_status status = run_case(c, leave_main, (void *)(uintptr_t)c);
+  assert_int_equal(status, c->ranks > 1 ? SLEY_ERR_PEER : SLEY_OK);
+  if (c->ranks > 1)
+    assert_non_null(strstr(sley_last_error(), "has returned"));
+}
+
+static void test_rank_that_leaves(void **state) {
+  (void)state;
+  each_case(leave_body);
+}
+
+/* ------------------------------------------------------------------------------------------------- wrong
+ * lists */
+
+static sley_status create_ring(sl_comm *comm, sl_row_list send, sl_row_list recv, bool add,
+                               sl_exchange **out) {
+  int size = comm->size;
+  send.peer = (comm->rank + 1) % size;
+  recv.peer = (comm->rank + size - 1) % size;
+  sl_exchange_spec spec = {
+      .name = "ring", .sends = 1, .recvs = 1, .send = &send, .recv = &recv, .dtype = SLEY_F64};
+  spec.add = add;
+  return comm->ops->exchange_create(comm, &spec, out);
+}
+
+/* Rank 0 is wrong about what it sends its next rank. Both are told, the others that a rank failed. */
+static sley_status mismatch_main(sl_comm *comm, void *arg) {
+  (void)arg;
+  const sl_row_list right = {.count = 3, .bytes = 16};
+  for (int kind = 0; kind < 3; kind++) {
+    sl_row_list send = right;
+    if (comm->rank == 0 && kind == 0)
+      send.count = 2;
+    if (comm->rank == 0 && kind == 1)
+      send.bytes = 8;
+    sl_exchange *exchange;
+    sley_status status = create_ring(comm, send, right, comm->rank == 0 && kind == 2, &exchange);
+    /* With another operator rank 0 disagrees with both its peers. */
+    bool concerned = comm->rank < 2 || (kind == 2 && comm->rank == comm->size - 1);
+    EXPECT(status == (concerned ? SLEY_ERR_ARG : SLEY_ERR_PEER) && !exchange);
+    EXPECT(strstr(sley_last_error(), "exchange ring") != NULL);
+  }
+  /* A list without its counterpart. */
+  sl_row_list to_next = {.peer = (comm->rank + 1) % comm->size, .count = 1, .bytes = 4};
+  sl_exchange_spec spec = {.name = "alone", .sends = comm->rank == 0, .send = &to_next, .dtype = SLEY_F32};
+  sl_exchange *exchange;
+  sley_status status = comm->ops->exchange_create(comm, &spec, &exchange);
+  EXPECT(status == (comm->rank < 2 ? SLEY_ERR_ARG : SLEY_ERR_PEER));
+  EXPECT(strstr(sley_last_error(), "rank 0 sends to rank 1") != NULL);
+  /* The comm is as good as before. */
+  SL_TRY(create_ring(comm, right, right, false, &exchange));
+  comm->ops->exchange_destroy(exchange);
+  return SLEY_OK;
+}
+
+static void mismatch_body(const rank_case *c) {
+  int64_t before = sl_memory_now();
+  if (c->ranks > 1)
+    assert_case_ok(c, run_case(c, mismatch_main, NULL));
+  assert_int_equal(sl_memory_now(), before);
+}
+
+static void test_lists_that_do_not_match(void **state) {
+  (void)state;
+  each_case(mismatch_body);
+}
+
+/* Lists that are wrong in themselves, on every rank. */
+static sley_status invalid_main(sl_comm *comm, void *arg) {
+  (void)arg;
+  static const int64_t negative[] = {0, -1};
+  const sl_row_list wrong[] = {
+      {.peer = -1, .count = 1, .bytes = 4},
+      {.peer = comm->size, .count = 1, .bytes = 4},
+      {.peer = 0, .count = -1, .bytes = 4},
+      {.peer = 0, .count = 1, .bytes = -4},
+      {.peer = 0, .count = 1, .offset = -8, .bytes = 4},
+      {.peer = 0, .count = 1, .first = -1, .bytes = 4},
+      {.peer = 0, .count = 2, .rows = negative, .bytes = 4},
+      {.peer = 0, .count = INT64_MAX / 2, .bytes = 4},
+      {.peer = 0, .count = 1, .bytes = INT64_MAX},
+      {.peer = 0, .count = 1, .bytes = 3}, /* no whole value to add */
+  };
+  sl_exchange *exchange;
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    sl_exchange_spec spec = {.name = "wrong", .sends = 1, .send = &wrong[i], .add = true, .dtype = SLEY_F32};
+    EXPECT(comm->ops->exchange_create(comm, &spec, &exchange) == SLEY_ERR_ARG && !exchange);
+  }
+  sl_row_list twice[] = {{.peer = 0}, {.peer = 0}};
+  sl_exchange_spec spec = {.name = "twice", .sends = 2, .send = twice, .dtype = SLEY_F32};
+  EXPECT(comm->ops->exchange_create(comm, &spec, &exchange) == SLEY_ERR_ARG);
+  return SLEY_OK;
+}
+
+static void invalid_body(const rank_case *c) {
+  assert_case_ok(c, run_case(c, invalid_main, NULL));
+}
+
+static void test_invalid_lists(void **state) {
+  (void)state;
+  each_case(invalid_body);
+}
+
+static sley_status twice_main(sl_comm *comm, void *arg) {
+  const bool *begin_twice = arg;
+  const sl_row_list one = {.count = 1, .bytes = 8};
+  double src = 1, dst;
+  sl_exchange *exchange;
+  SL_TRY(create_ring(comm, one, one, false, &exchange));
+  sley_status status = SLEY_OK;
+  for (int i = 0; i <= *begin_twice && status == SLEY_OK; i++)
+    status = comm->ops->exchange_begin(exchange, &src, 8, &dst, 8, comm->queue);
+  for (int i = *begin_twice; i < 2 && status == SLEY_OK; i++)
+    status = comm->ops->exchange_end(exchange, comm->queue);
+  comm->ops->exchange_destroy(exchange);
+  return status;
+}
+
+static void twice_body(const rank_case *c) {
+  for (int begin_twice = 0; begin_twice < 2; begin_twice++) {
+    bool flag = begin_twice;
+    assert_int_equal(run_case(c, twice_main, &flag), SLEY_ERR_ARG);
+    assert_non_null(strstr(sley_last_error(), begin_twice ? "begun again" : "was not begun"));
+  }
+}
+
+static void test_rounds_out_of_order(void **state) {
+  (void)state;
+  each_case(twice_body);
+}
+
+/* --------------------------------------------------------------------------------------------- memory,
+ * interrupt */
+
+static void allocation_body(const rank_case *c) {
+  if (c->ranks > 4)
+    return;
+  int64_t before = sl_memory_now();
+  failure f = {.c = c, .rank = -1};
+  sl_memory_fail_at(0);
+  assert_case_ok(c, run_case(c, failing_main, &f));
+  int64_t allocations = sl_memory_count();
+  for (int64_t n = 1; n <= allocations; n++) {
+    sl_memory_fail_at(n);
+    sley_status status = run_case(c, failing_main, &f);
+    assert_true(status == SLEY_ERR_MEMORY || status == SLEY_OK);
+    assert_int_equal(sl_memory_now(), before);
+  }
+  sl_memory_fail_at(0);
+}
+
+static void test_every_allocation_fails_once(void **state) {
+  (void)state;
+  each_case(allocation_body);
+}
+
+/* Rank 0 asks for an interrupt and works on; the others wait for it in vain. */
+static sley_status interrupted_main(sl_comm *comm, void *arg) {
+  (void)arg;
+  SL_TRY(comm->ops->barrier(comm));
+  if (comm->rank == 0) {
+    usleep(2000);
+    sley_interrupt();
+    usleep(150 * 1000);
+  }
+  return comm->ops->barrier(comm);
+}
+
+/* In a process of its own, since an interrupt is for good. */
+static void interrupt_body(const rank_case *c) {
+  if (c->ranks != 4)
+    return;
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    alarm(20);
+    _exit(run_case(c, interrupted_main, NULL));
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), SLEY_ERR_INTERRUPTED);
+}
+
+static void test_interrupt(void **state) {
+  (void)state;
+  each_case(interrupt_body);
+}
+
+static sley_status never_main(sl_comm *comm, void *arg) {
+  (void)comm;
+  *(bool *)arg = true;
+  return SLEY_OK;
+}
+
+static void test_launch_refused(void **state) {
+  (void)state;
+  bool ran = false;
+  const rank_case wrong[] = {{"threads", false, 0, 1, 1, 0},  {"threads", false, 2, 0, 1, 0},
+                             {"threads", false, 2, 3, 1, 0},  {"threads", false, 2, 1, 0, 0},
+                             {"threads", false, -5, 1, 1, 0}, {"threads", false, 1 << 30, 1, 1, 0}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    assert_int_equal(run_case(&wrong[i], never_main, &ran), SLEY_ERR_ARG);
+  assert_false(ran);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_failure_reaches_all),
+      cmocka_unit_test(test_rank_that_leaves),
+      cmocka_unit_test(test_lists_that_do_not_match),
+      cmocka_unit_test(test_invalid_lists),
+      cmocka_unit_test(test_rounds_out_of_order),
+      cmocka_unit_test(test_every_allocation_fails_once),
+      cmocka_unit_test(test_interrupt),
+      cmocka_unit_test(test_launch_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
