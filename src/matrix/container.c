@@ -36,6 +36,11 @@ sley_status sl_csr_arrays_alloc(int64_t rows, int64_t nnz, sley_index index, sle
   return SLEY_ERR_MEMORY;
 }
 
+int64_t sl_csr_bytes(int64_t rows, int64_t nnz, sley_index index, sley_dtype dtype) {
+  return (rows + 1) * (int64_t)sizeof(int64_t) +
+         nnz * (int64_t)(sl_index_bytes(index) + sley_dtype_bytes(dtype));
+}
+
 sley_status sl_matrix_adopt(int64_t rows, int64_t cols, sley_index index, sley_dtype dtype,
                             sl_csr_arrays arrays, int64_t entries_stored, sley_matrix **out) {
   *out = NULL;
@@ -60,8 +65,7 @@ sley_status sl_matrix_adopt(int64_t rows, int64_t cols, sley_index index, sley_d
       .val = arrays.val,
       .release = release_arrays,
       .storage = kept,
-      .storage_bytes = (rows + 1) * (int64_t)sizeof(int64_t) +
-                       nnz * (int64_t)(sl_index_bytes(index) + sley_dtype_bytes(dtype)),
+      .storage_bytes = sl_csr_bytes(rows, nnz, index, dtype),
   };
   *out = matrix;
   return SLEY_OK;

@@ -39,6 +39,9 @@ void sl_csr_arrays_free(sl_csr_arrays *arrays);
 sley_status sl_csr_arrays_alloc(int64_t rows, int64_t nnz, sley_index index, sley_dtype dtype,
                                 sl_csr_arrays *out);
 
+/* Bytes of the three arrays. */
+int64_t sl_csr_bytes(int64_t rows, int64_t nnz, sley_index index, sley_dtype dtype);
+
 /* Accepts NULL. */
 void sl_matrix_destroy(sley_matrix *matrix);
 
