@@ -8,8 +8,14 @@
 /* Whether text names a generator ("er:", "rmat:", "twin:" ...), whatever follows the colon. */
 bool sl_is_generator(const char *text);
 
-/* Makes the matrix of a specification; seed where it names none. Errors: SLEY_ERR_ARG (key or range), MEMORY. */
+/* Makes the matrix of a specification; seed where it names none. Errors: SLEY_ERR_ARG (key or range), MEMORY.
+ */
 sley_status sl_generate(const char *text, sley_dtype dtype, uint64_t seed, sl_team *team, sley_matrix **out);
+
+/* Fills rows x cols values in [-1, 1) with leading dimension ld. Each depends on the seed, its column and its
+ * row's name only: row_names[i], or first + i if that is NULL. An f32 value is the f64 one cut to 24 bits. */
+void sl_generate_values(uint64_t seed, int64_t first, int64_t rows, int64_t cols, const int64_t *row_names,
+                        sley_dtype dtype, void *data, int64_t ld);
 
 /* NULL-terminated pairs: specification, summary. For help texts. */
 extern const char *const sl_generators[];

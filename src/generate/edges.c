@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Edges to CSR in two passes over their source. While they run, rowptr[i + 1] is row i's count, then its next
+ * place; threads add to it atomically. Places depend on timing, but sorted columns do not. */
+#include "generate/edges.h"
+
+#include <stdatomic.h>
+
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "base/random.h"
+
+enum { ROWS_AT_ONCE = 4096 };
+
+typedef struct sl_edge_building {
+  const sl_edge_source *source;
+  sley_index index;
+  sley_dtype dtype;
+  bool placing;
+  sl_csr_arrays arrays;
+} building;
+
+static int64_t claim(int64_t *counter) {
+  return atomic_fetch_add_explicit((_Atomic int64_t *)counter, 1, memory_order_relaxed);
+}
+
+static void count_edges(building *self, const int64_t *row, int64_t count) {
+  for (int64_t i = 0; i < count; i++)
+    __builtin_prefetch(&self->arrays.rowptr[row[i] + 1], 1);
+  for (int64_t i = 0; i < count; i++)
+    claim(&self->arrays.rowptr[row[i] + 1]);
+}
+
+/* Claims all places before the first write, so that the caches' misses overlap. */
+static void place_edges(building *self, const int64_t *row, const int64_t *col, int64_t count) {
+  int64_t place[SL_SINK_EDGES];
+  for (int64_t i = 0; i < count; i++)
+    __builtin_prefetch(&self->arrays.rowptr[row[i] + 1], 1);
+  size_t bytes = sl_index_bytes(self->index);
+  for (int64_t i = 0; i < count; i++) {
+    place[i] = claim(&self->arrays.rowptr[row[i] + 1]);
+    __builtin_prefetch((char *)self->arrays.col + (size_t)place[i] * bytes, 1);
+  }
+  for (int64_t i = 0; i < count; i++)
+    sl_index_set(self->arrays.col, self->index, place[i], col[i]);
+}
+
+void sl_edge_sink_flush(sl_edge_sink *sink) {
+  building *self = sink->building;
+  int64_t count = sink->count;
+  if (self->source->drop_loops) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; i++) {
+      sink->row[kept] = sink->row[i];
+      sink->col[kept] = sink->col[i];
+      kept += sink->row[i] != sink->col[i];
+    }
+    count = kept;
+  }
+  sink->count = 0;
+  if (!self->placing) {
+    count_edges(self, sink->row, count);
+    if (self->source->mirror)
+      count_edges(self, sink->col, count);
+  } else {
+    place_edges(self, sink->row, sink->col, count);
+    if (self->source->mirror)
+      place_edges(self, sink->col, sink->row, count);
+  }
+}
+
+static sley_status draw(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  building *self = context;
+  sl_edge_sink sink;
+  sink.count = 0;
+  sink.building = self;
+  self->source->emit(self->source->context, begin, end, &sink);
+  sl_edge_sink_flush(&sink);
+  return sl_interrupted();
+}
+
+static sley_status fill_values(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const building *self = context;
+  const sl_csr_arrays *a = &self->arrays;
+  uint64_t seed = sl_mix(self->source->seed ^ UINT64_C(0x76616c756573));
+  for (int64_t i = begin; i < end; i++)
+    for (int64_t e = a->rowptr[i]; e < a->rowptr[i + 1]; e++) {
+      int64_t col = sl_index_at(a->col, self->index, e);
+      double val =
+          1.0 - sl_unit(sl_random(seed, (uint64_t)(i < col ? i : col), (uint64_t)(i < col ? col : i)));
+      if (self->dtype == SLEY_F32)
+        ((float *)a->val)[e] = (float)val;
+      else
+        ((double *)a->val)[e] = val;
+    }
+  return sl_interrupted();
+}
+
+sley_status sl_csr_of_edges(const sl_edge_source *source, sley_dtype dtype, sl_team *team,
+                            sley_matrix **out) {
+  *out = NULL;
+  building self = {.source = source, .index = sl_index_for(source->cols), .dtype = dtype};
+  sl_csr_arrays *arrays = &self.arrays;
+  int64_t most, rows = source->rows;
+  if (rows == INT64_MAX || __builtin_mul_overflow(source->edges, source->mirror ? 2 : 1, &most))
+    return sl_fail(SLEY_ERR_OVERFLOW, "a matrix of %lld rows and %lld edges is too large", (long long)rows,
+                   (long long)source->edges);
+  sley_status status = SLEY_ERR_MEMORY;
+  /* The columns first: sizes beyond the memory must fail before the first pass spends time on them. */
+  arrays->col = sl_alloc(most, sl_index_bytes(self.index), "columns");
+  if (!arrays->col)
+    goto failed;
+  SL_TRY_GOTO(status, SL_NEW_ZERO(arrays->rowptr, rows + 1, "row pointers"), failed);
+  SL_TRY_GOTO(status, sl_team_for(team, source->items, source->grain, draw, &self), failed);
+  int64_t place = 0;
+  for (int64_t i = 1; i <= rows; i++) {
+    int64_t count = arrays->rowptr[i];
+    arrays->rowptr[i] = place;
+    place += count;
+  }
+  self.placing = true;
+  SL_TRY_GOTO(status, sl_team_for(team, source->items, source->grain, draw, &self), failed);
+  SL_TRY_GOTO(status, sl_csr_sort_rows(rows, arrays->rowptr, self.index, arrays->col, dtype, NULL, team),
+              failed);
+  SL_TRY_GOTO(status, sl_csr_merge_repeats(rows, self.index, dtype, SL_DROP_REPEATS, team, arrays), failed);
+  status = SLEY_ERR_MEMORY;
+  arrays->val = sl_alloc(arrays->rowptr[rows], sley_dtype_bytes(dtype), "values");
+  if (!arrays->val)
+    goto failed;
+  SL_TRY_GOTO(status, sl_team_for(team, rows, ROWS_AT_ONCE, fill_values, &self), failed);
+  return sl_matrix_adopt(rows, source->cols, self.index, dtype, self.arrays, -1, out);
+failed:
+  sl_csr_arrays_free(arrays);
+  return status;
+}

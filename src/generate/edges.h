@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From edges that can be drawn again to CSR, without a list of triplets: one pass counts, one fills the
+ * columns. */
+#ifndef SLEY_GENERATE_EDGES_H
+#define SLEY_GENERATE_EDGES_H
+
+#include "matrix/matrix.h"
+
+typedef struct sl_edge_sink sl_edge_sink;
+
+enum { SL_SINK_EDGES = 256 };
+
+struct sl_edge_sink {
+  int64_t count;
+  int64_t row[SL_SINK_EDGES], col[SL_SINK_EDGES];
+  struct sl_edge_building *building;
+};
+
+/* Counts or places the edges held. */
+void sl_edge_sink_flush(sl_edge_sink *sink);
+
+static inline void sl_edge_put(sl_edge_sink *sink, int64_t row, int64_t col) {
+  if (sink->count == SL_SINK_EDGES)
+    sl_edge_sink_flush(sink);
+  sink->row[sink->count] = row;
+  sink->col[sink->count++] = col;
+}
+
+/* Edges are drawn twice, items in any order and on any thread: emit must be a pure function of its range. */
+typedef struct sl_edge_source {
+  int64_t rows, cols;
+  int64_t items, grain;
+  int64_t edges;   /* at most this many are emitted */
+  bool mirror;     /* each edge is an entry both ways (square matrices) */
+  bool drop_loops; /* no entries on the diagonal */
+  uint64_t seed;   /* of the values */
+  void (*emit)(const void *context, int64_t begin, int64_t end, sl_edge_sink *sink);
+  const void *context;
+} sl_edge_source;
+
+/* The matrix of a source's edges, repeats dropped. Values are uniform in (0, 1] and depend on the seed and
+ * the unordered pair of row and column only, so mirrored entries agree. Takes the result's bytes and little
+ * more. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. */
+sley_status sl_csr_of_edges(const sl_edge_source *source, sley_dtype dtype, sl_team *team, sley_matrix **out);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names of the generators, and the call of the one that a specification names. */
+#include "generate/generate.h"
+
+#include <string.h>
+
+#include "generate/generators.h"
+
+typedef struct generator {
+  const char *name;
+  sley_status (*run)(const sl_request *request, sley_matrix **out);
+} generator;
+
+static const generator generators[] = {
+    {"er", sl_generate_er},       {"rmat", sl_generate_rmat},   {"twin", sl_generate_twin},
+    {"dense", sl_generate_dense}, {"diag", sl_generate_diag},   {"band", sl_generate_band},
+    {"grid", sl_generate_grid},   {"empty", sl_generate_empty},
+};
+
+const char *const sl_generators[] = {
+    "er:n=N,nnz=M[,m=ROWS,seed=S]",
+    "Erdos-Renyi: exactly M entries, uniformly placed",
+    "rmat:scale=S[,edgefactor=8,a=0.57,b=0.19,c=0.19,undirected,shuffle,seed=S]",
+    "recursive power-law graph of 2^S rows, repeats and loops dropped",
+    "twin:NAME[:scale=1,seed=S]",
+    "look-alike of a published graph: cyt clj prd cok cit slj spk sso",
+    "dense:rows=R,cols=C",
+    "every entry stored",
+    "diag:n=N",
+    "a diagonal",
+    "band:n=N,width=W",
+    "entries up to W off the diagonal",
+    "grid:nx=X,ny=Y",
+    "five-point stencil on a grid of X x Y points",
+    "empty:rows=R,cols=C",
+    "no entries",
+    NULL,
+};
+
+static const generator *find(const char *text) {
+  size_t length = strcspn(text, ":");
+  if (text[length] != ':')
+    return NULL;
+  for (size_t i = 0; i < sizeof generators / sizeof *generators; i++)
+    if (strlen(generators[i].name) == length && strncmp(generators[i].name, text, length) == 0)
+      return &generators[i];
+  return NULL;
+}
+
+bool sl_is_generator(const char *text) {
+  return find(text) != NULL;
+}
+
+sley_status sl_generate(const char *text, sley_dtype dtype, uint64_t seed, sl_team *team, sley_matrix **out) {
+  *out = NULL;
+  const generator *found = find(text);
+  if (!found)
+    return sl_fail(SLEY_ERR_ARG,
+                   "'%s' names no generator: there are er, rmat, twin, dense, diag, band, grid, empty", text);
+  sl_spec spec;
+  SL_TRY(sl_spec_parse(text, &spec));
+  int64_t own_seed = -1;
+  SL_TRY(sl_spec_int(&spec, "seed", 0, INT64_MAX, &own_seed));
+  sl_request request = {&spec, dtype, own_seed >= 0 ? (uint64_t)own_seed : seed, team};
+  return found->run(&request, out);
+}

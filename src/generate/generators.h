@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The generators themselves, one function a name. Each reads its keys, and refuses others, before it works.
+ */
+#ifndef SLEY_GENERATE_GENERATORS_H
+#define SLEY_GENERATE_GENERATORS_H
+
+#include "base/spec.h"
+#include "matrix/matrix.h"
+
+typedef struct sl_request {
+  sl_spec *spec;
+  sley_dtype dtype;
+  uint64_t seed; /* the specification's, else the caller's */
+  sl_team *team;
+} sl_request;
+
+sley_status sl_generate_er(const sl_request *request, sley_matrix **out);
+sley_status sl_generate_rmat(const sl_request *request, sley_matrix **out);
+sley_status sl_generate_twin(const sl_request *request, sley_matrix **out);
+sley_status sl_generate_dense(const sl_request *request, sley_matrix **out);
+sley_status sl_generate_diag(const sl_request *request, sley_matrix **out);
+sley_status sl_generate_band(const sl_request *request, sley_matrix **out);
+sley_status sl_generate_grid(const sl_request *request, sley_matrix **out);
+sley_status sl_generate_empty(const sl_request *request, sley_matrix **out);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* R-MAT graphs: every edge descends scale levels of quadrants. Source: Chakrabarti, Zhan, Faloutsos, SDM
+ * 2004; the default probabilities are Graph500's. */
+#include "generate/edges.h"
+#include "generate/generators.h"
+#include "generate/shuffle.h"
+
+enum { EDGES_AT_ONCE = 1 << 14, MOST_SCALE = 36 };
+
+typedef struct quadrants {
+  uint64_t seed;
+  int scale;
+  bool shuffled;
+  sl_shuffle shuffle;
+  uint64_t a, ab, abc; /* cumulative probabilities times 2^32 */
+} quadrants;
+
+static void emit(const void *context, int64_t begin, int64_t end, sl_edge_sink *sink) {
+  const quadrants *self = context;
+  for (int64_t e = begin; e < end; e++) {
+    int64_t row = 0, col = 0;
+    uint64_t bits = 0;
+    for (int level = 0; level < self->scale; level++) {
+      bits = level % 2 == 0 ? sl_random(self->seed, (uint64_t)e, (uint64_t)level) : bits >> 32;
+      uint64_t u = bits & UINT32_MAX;
+      row = 2 * row + (u >= self->ab);
+      col = 2 * col + ((u >= self->a && u < self->ab) || u >= self->abc);
+    }
+    if (self->shuffled) {
+      row = sl_shuffle_at(&self->shuffle, row);
+      col = sl_shuffle_at(&self->shuffle, col);
+    }
+    sl_edge_put(sink, row, col);
+  }
+}
+
+sley_status sl_generate_rmat(const sl_request *request, sley_matrix **out) {
+  int64_t scale = -1;
+  double factor = 8, a = 0.57, b = 0.19, c = 0.19;
+  SL_TRY(sl_spec_int(request->spec, "scale", 0, MOST_SCALE, &scale));
+  SL_TRY(sl_spec_real(request->spec, "edgefactor", 0, 1 << 20, &factor));
+  SL_TRY(sl_spec_real(request->spec, "a", 0, 1, &a));
+  SL_TRY(sl_spec_real(request->spec, "b", 0, 1, &b));
+  SL_TRY(sl_spec_real(request->spec, "c", 0, 1, &c));
+  bool undirected = sl_spec_text(request->spec, "undirected") != NULL;
+  bool shuffled = sl_spec_text(request->spec, "shuffle") != NULL;
+  SL_TRY(sl_spec_done(request->spec));
+  if (scale < 0)
+    return sl_fail(SLEY_ERR_ARG, "rmat: give scale, as in rmat:scale=17,edgefactor=8");
+  if (a + b + c > 1.0 + 1e-9)
+    return sl_fail(SLEY_ERR_ARG, "rmat: a + b + c is %g: it must not exceed 1", a + b + c);
+  int64_t n = INT64_C(1) << scale;
+  quadrants self = {.seed = request->seed,
+                    .scale = (int)scale,
+                    .shuffled = shuffled,
+                    .shuffle = sl_shuffle_of(request->seed, n),
+                    .a = (uint64_t)(a * 0x1p32),
+                    .ab = (uint64_t)((a + b) * 0x1p32),
+                    .abc = (uint64_t)((a + b + c) * 0x1p32)};
+  int64_t edges = (int64_t)(factor * (double)n);
+  sl_edge_source source = {.rows = n,
+                           .cols = n,
+                           .items = edges,
+                           .grain = EDGES_AT_ONCE,
+                           .edges = edges,
+                           .mirror = undirected,
+                           .drop_loops = true,
+                           .seed = request->seed,
+                           .emit = emit,
+                           .context = &self};
+  return sl_csr_of_edges(&source, request->dtype, request->team, out);
+}
