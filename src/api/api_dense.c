@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dense operands of the public interface: memory, files, random values. */
+#include "base/memory.h"
+#include "generate/generate.h"
+#include "io/io.h"
+
+sley_status sley_buffer_alloc(int64_t bytes, void **out) {
+  if (!out)
+    return sl_fail(SLEY_ERR_ARG, "sley_buffer_alloc: out is NULL");
+  *out = NULL;
+  if (bytes < 0)
+    return sl_fail(SLEY_ERR_ARG, "a buffer of %lld bytes: the size must not be negative", (long long)bytes);
+  *out = sl_alloc(bytes, 1, "a buffer");
+  return *out ? SLEY_OK : SLEY_ERR_MEMORY;
+}
+
+void sley_buffer_free(void *buffer) {
+  sl_free(buffer);
+}
+
+/* A rows x cols operand with leading dimension ld at data. */
+static sley_status check_dense(int64_t rows, int64_t cols, sley_dtype dtype, const void *data, int64_t ld) {
+  int64_t elements;
+  if (rows < 0 || cols < 0 || ld < cols)
+    return sl_fail(SLEY_ERR_ARG,
+                   "%lld x %lld values with leading dimension %lld: sizes must not be negative, nor "
+                   "the leading dimension below the columns",
+                   (long long)rows, (long long)cols, (long long)ld);
+  if (sley_dtype_bytes(dtype) == 0)
+    return sl_fail(SLEY_ERR_ARG, "unknown dtype %d: give SLEY_F32 or SLEY_F64", (int)dtype);
+  if (__builtin_mul_overflow(rows, ld, &elements) || elements > INT64_MAX / 8)
+    return sl_fail(SLEY_ERR_OVERFLOW, "%lld rows of %lld values are more than memory can address",
+                   (long long)rows, (long long)ld);
+  if (!data && rows > 0 && cols > 0)
+    return sl_fail(SLEY_ERR_ARG, "the dense operand is NULL");
+  return SLEY_OK;
+}
+
+sley_status sley_dense_random(uint64_t seed, int64_t first, int64_t rows, int64_t cols,
+                              const int64_t *row_names, sley_dtype dtype, void *data, int64_t ld) {
+  SL_TRY(check_dense(rows, cols, dtype, data, ld));
+  sl_generate_values(seed, first, rows, cols, row_names, dtype, data, ld);
+  return SLEY_OK;
+}
+
+sley_status sley_dense_read(const char *path, sley_dtype dtype, int64_t *rows, int64_t *cols, void **data) {
+  if (!path || !rows || !cols || !data)
+    return sl_fail(SLEY_ERR_ARG, "sley_dense_read: path, rows, cols and data must not be NULL");
+  *rows = *cols = 0;
+  *data = NULL;
+  if (sley_dtype_bytes(dtype) == 0)
+    return sl_fail(SLEY_ERR_ARG, "unknown dtype %d: give SLEY_F32 or SLEY_F64", (int)dtype);
+  return sl_npy_read(path, dtype, rows, cols, data);
+}
+
+sley_status sley_dense_write(const char *path, sley_dtype dtype, int64_t rows, int64_t cols, const void *data,
+                             int64_t ld) {
+  if (!path)
+    return sl_fail(SLEY_ERR_ARG, "sley_dense_write: path is NULL");
+  SL_TRY(check_dense(rows, cols, dtype, data, ld));
+  return sl_npy_write(path, dtype, rows, cols, data, ld);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrices of the public interface: argument checks, and a team of threads for the work below. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "generate/generate.h"
+#include "io/io.h"
+#include "matrix/matrix.h"
+
+/* Below this many entries starting threads costs more than it saves. */
+enum { WORTH_THREADS = 1 << 20 };
+
+static sley_status team_for(int threads, int64_t entries, sl_team **out) {
+  *out = NULL;
+  if (threads < 0)
+    return sl_fail(SLEY_ERR_ARG, "%d threads: give 0 for all cores, or more", threads);
+  return entries < WORTH_THREADS ? SLEY_OK : sl_team_create(threads, out);
+}
+
+static sley_status check_csr(const sley_csr *csr) {
+  if (!csr || !csr->rowptr)
+    return sl_fail(SLEY_ERR_ARG, "a matrix of CSR arrays needs rowptr: it is NULL");
+  if (csr->rows < 0 || csr->cols < 0)
+    return sl_fail(SLEY_ERR_ARG, "a matrix of %lld x %lld: sizes must not be negative", (long long)csr->rows,
+                   (long long)csr->cols);
+  if ((csr->index != SLEY_I32 && csr->index != SLEY_I64) || sley_dtype_bytes(csr->dtype) == 0)
+    return sl_fail(SLEY_ERR_ARG, "unknown index type %d or dtype %d", (int)csr->index, (int)csr->dtype);
+  if (csr->rowptr[csr->rows] != csr->rowptr[0] && (!csr->col || !csr->val))
+    return sl_fail(SLEY_ERR_ARG, "a matrix with entries needs col and val: %s is NULL",
+                   csr->col ? "val" : "col");
+  return SLEY_OK;
+}
+
+sley_status sley_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, sley_matrix **out) {
+  if (!out)
+    return sl_fail(SLEY_ERR_ARG, "sley_matrix_from_csr: out is NULL");
+  *out = NULL;
+  SL_TRY(check_csr(csr));
+  if (ownership != SLEY_COPY && ownership != SLEY_BORROW)
+    return sl_fail(SLEY_ERR_ARG, "unknown ownership %d: give SLEY_COPY or SLEY_BORROW", (int)ownership);
+  sl_team *team;
+  SL_TRY(team_for(0, csr->rowptr[csr->rows], &team));
+  sley_status status = sl_matrix_from_csr(csr, ownership, team, out);
+  sl_team_destroy(team);
+  return status;
+}
+
+/* What the caller gave, over the defaults; shorter structs of older programs are fine. */
+static sley_status read_options(const sley_read_options *given, sley_read_options *out) {
+  *out = (sley_read_options)SLEY_READ_OPTIONS_INIT;
+  if (given) {
+    if (given->struct_size < sizeof given->struct_size || given->struct_size > sizeof *out)
+      return sl_fail(SLEY_ERR_ARG, "sley_read_options of %zu bytes: start from SLEY_READ_OPTIONS_INIT",
+                     given->struct_size);
+    memcpy(out, given, given->struct_size);
+  }
+  if (sley_dtype_bytes(out->dtype) == 0)
+    return sl_fail(SLEY_ERR_ARG, "unknown dtype %d: give SLEY_F32 or SLEY_F64", (int)out->dtype);
+  return SLEY_OK;
+}
+
+sley_status sley_matrix_read(const char *name, const sley_read_options *options, sley_matrix **out) {
+  if (!name || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_matrix_read: %s is NULL", name ? "out" : "name");
+  *out = NULL;
+  sley_read_options o;
+  SL_TRY(read_options(options, &o));
+  sl_team *team;
+  SL_TRY(team_for(o.threads, WORTH_THREADS, &team));
+  sley_status status = sl_is_generator(name) ? sl_generate(name, o.dtype, o.seed, team, out)
+                                             : sl_matrix_read_file(name, o.dtype, team, out);
+  sl_team_destroy(team);
+  return status;
+}
+
+sley_status sley_matrix_write(const sley_matrix *matrix, const char *path) {
+  if (!matrix || !path)
+    return sl_fail(SLEY_ERR_ARG, "sley_matrix_write: %s is NULL", matrix ? "path" : "matrix");
+  sl_team *team;
+  SL_TRY(team_for(0, matrix->nnz, &team));
+  sley_status status = sl_matrix_write_file(matrix, path, team);
+  sl_team_destroy(team);
+  return status;
+}
+
+sley_status sley_matrix_info_get(const sley_matrix *matrix, sley_matrix_info *out) {
+  if (!matrix || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_matrix_info_get: %s is NULL", matrix ? "out" : "matrix");
+  *out = (sley_matrix_info){.rows = matrix->rows,
+                            .cols = matrix->cols,
+                            .nnz = matrix->nnz,
+                            .entries_stored = matrix->entries_stored,
+                            .max_row_nnz = sl_matrix_max_row(matrix),
+                            .dtype = matrix->dtype,
+                            .index = matrix->index,
+                            .bytes = sl_csr_bytes(matrix->rows, matrix->nnz, matrix->index, matrix->dtype)};
+  return SLEY_OK;
+}
+
+sley_status sley_matrix_csr(const sley_matrix *matrix, sley_csr *out) {
+  if (!matrix || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_matrix_csr: %s is NULL", matrix ? "out" : "matrix");
+  *out = sl_matrix_csr(matrix);
+  return SLEY_OK;
+}
+
+sley_status sley_matrix_transpose(const sley_matrix *matrix, int threads, sley_matrix **out) {
+  if (!matrix || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_matrix_transpose: %s is NULL", matrix ? "out" : "matrix");
+  *out = NULL;
+  sl_team *team;
+  SL_TRY(team_for(threads, matrix->nnz, &team));
+  sley_status status = sl_matrix_transpose(matrix, team, out);
+  sl_team_destroy(team);
+  return status;
+}
+
+sley_status sley_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm, const int64_t *col_perm,
+                                int threads, sley_matrix **out) {
+  if (!matrix || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_matrix_permute: %s is NULL", matrix ? "out" : "matrix");
+  *out = NULL;
+  if (row_perm)
+    SL_TRY(sl_permutation_check(row_perm, matrix->rows, "row_perm"));
+  if (col_perm && (col_perm != row_perm || matrix->cols != matrix->rows))
+    SL_TRY(sl_permutation_check(col_perm, matrix->cols, "col_perm"));
+  sl_team *team;
+  SL_TRY(team_for(threads, matrix->nnz, &team));
+  sley_status status = sl_matrix_permute(matrix, row_perm, col_perm, team, out);
+  sl_team_destroy(team);
+  return status;
+}
+
+sley_status sley_matrix_row_block(const sley_matrix *matrix, int64_t first, int64_t count,
+                                  sley_matrix **out) {
+  if (!matrix || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_matrix_row_block: %s is NULL", matrix ? "out" : "matrix");
+  *out = NULL;
+  if (first < 0 || count < 0 || first > matrix->rows || count > matrix->rows - first)
+    return sl_fail(SLEY_ERR_ARG, "rows [%lld, %lld + %lld) are not within the matrix's %lld rows",
+                   (long long)first, (long long)first, (long long)count, (long long)matrix->rows);
+  return sl_matrix_view(matrix, first, count, out);
+}
+
+void sley_matrix_destroy(sley_matrix *matrix) {
+  sl_matrix_destroy(matrix);
+}
