@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 typedef struct worker {
@@ -15,17 +16,25 @@ typedef struct worker {
   pthread_t thread;
 } worker;
 
+/* Waking a thread that sleeps costs tens of microseconds, so who waits first polls for a while. */
+static const double poll_seconds = 200e-6;
+
+/* Threads of all teams. Polling pays only while each has a core; beyond, it would keep others from working.
+ */
+static _Atomic int threads_of_all_teams;
+
 struct sl_team {
   int threads;
   worker *workers; /* threads - 1 of them: the caller is thread 0 */
   int started;
-  pthread_mutex_t lock;
-  pthread_cond_t work, done;
-  uint64_t round; /* number of the current run */
-  int running;    /* workers still inside it */
-  bool stop;
   sl_team_body body;
   void *context;
+  _Atomic uint64_t round; /* number of the current run; its new value publishes body and context */
+  _Atomic int running;    /* workers still inside it */
+  _Atomic int sleepers;   /* workers waiting on work */
+  _Atomic bool caller_sleeps, stop;
+  pthread_mutex_t lock; /* for the two conditions and the failure */
+  pthread_cond_t work, done;
   int failed_thread; /* lowest failing thread, or -1 */
   sley_status failed_status;
   char failed_message[1024];
@@ -39,6 +48,28 @@ int sl_cores(void) {
   return cores > 0 ? cores : 1;
 }
 
+static pthread_once_t cores_once = PTHREAD_ONCE_INIT;
+static int cores_found;
+
+static void find_cores(void) {
+  cores_found = sl_cores();
+}
+
+/* sl_cores without a call into the system. */
+static int cores_at_start(void) {
+  pthread_once(&cores_once, find_cores);
+  return cores_found;
+}
+
+/* Tells the processor that this is a loop that waits. */
+static inline void relax(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
 int sl_team_size(const sl_team *team) {
   return team ? team->threads : 1;
 }
@@ -47,33 +78,85 @@ int sl_team_size(const sl_team *team) {
 static void note_result(sl_team *team, int thread, sley_status status) {
   if (status == SLEY_OK)
     return;
-  if (team->failed_thread >= 0 && team->failed_thread < thread)
+  pthread_mutex_lock(&team->lock);
+  if (team->failed_thread < 0 || thread < team->failed_thread) {
+    team->failed_thread = thread;
+    team->failed_status = status;
+    snprintf(team->failed_message, sizeof team->failed_message, "%s", sley_last_error());
+  }
+  pthread_mutex_unlock(&team->lock);
+}
+
+static bool work_waits(sl_team *team, uint64_t seen) {
+  return atomic_load(&team->round) != seen || atomic_load(&team->stop);
+}
+
+static bool all_done(sl_team *team, uint64_t unused) {
+  (void)unused;
+  return atomic_load(&team->running) == 0;
+}
+
+/* Whether it came true within the time for polling. */
+static bool poll_until(sl_team *team, bool (*holds)(sl_team *, uint64_t), uint64_t seen) {
+  if (atomic_load_explicit(&threads_of_all_teams, memory_order_relaxed) > cores_at_start())
+    return holds(team, seen);
+  double end = sl_now() + poll_seconds;
+  do {
+    for (int i = 0; i < 32; i++) {
+      if (holds(team, seen))
+        return true;
+      relax();
+    }
+  } while (sl_now() < end);
+  return false;
+}
+
+/* Sleepers is raised before round is read, and round before sleepers in sl_team_run: one of the two sees the
+ * other. */
+static void wait_for_work(sl_team *team, uint64_t seen) {
+  if (poll_until(team, work_waits, seen))
     return;
-  team->failed_thread = thread;
-  team->failed_status = status;
-  snprintf(team->failed_message, sizeof team->failed_message, "%s", sley_last_error());
+  pthread_mutex_lock(&team->lock);
+  atomic_fetch_add(&team->sleepers, 1);
+  while (!work_waits(team, seen))
+    pthread_cond_wait(&team->work, &team->lock);
+  atomic_fetch_sub(&team->sleepers, 1);
+  pthread_mutex_unlock(&team->lock);
+}
+
+static void wake_workers(sl_team *team) {
+  if (atomic_load(&team->sleepers) == 0)
+    return;
+  pthread_mutex_lock(&team->lock);
+  pthread_cond_broadcast(&team->work);
+  pthread_mutex_unlock(&team->lock);
+}
+
+static void wait_for_workers(sl_team *team) {
+  if (poll_until(team, all_done, 0))
+    return;
+  pthread_mutex_lock(&team->lock);
+  atomic_store(&team->caller_sleeps, true);
+  while (!all_done(team, 0))
+    pthread_cond_wait(&team->done, &team->lock);
+  atomic_store(&team->caller_sleeps, false);
+  pthread_mutex_unlock(&team->lock);
 }
 
 static void *work_loop(void *argument) {
   worker *self = argument;
   sl_team *team = self->team;
-  uint64_t seen = 0;
-  pthread_mutex_lock(&team->lock);
-  for (;;) {
-    while (!team->stop && team->round == seen)
-      pthread_cond_wait(&team->work, &team->lock);
-    if (team->stop)
-      break;
-    seen = team->round;
-    pthread_mutex_unlock(&team->lock);
-    sley_status status = team->body(team->context, self->index, team->threads);
+  for (uint64_t seen = 0;; seen++) {
+    wait_for_work(team, seen);
+    if (atomic_load(&team->stop))
+      return NULL;
+    note_result(team, self->index, team->body(team->context, self->index, team->threads));
+    if (atomic_fetch_sub(&team->running, 1) > 1 || !atomic_load(&team->caller_sleeps))
+      continue;
     pthread_mutex_lock(&team->lock);
-    note_result(team, self->index, status);
-    if (--team->running == 0)
-      pthread_cond_signal(&team->done);
+    pthread_cond_signal(&team->done);
+    pthread_mutex_unlock(&team->lock);
   }
-  pthread_mutex_unlock(&team->lock);
-  return NULL;
 }
 
 sley_status sl_team_create(int threads, sl_team **out) {
@@ -85,9 +168,11 @@ sley_status sl_team_create(int threads, sl_team **out) {
   sl_team *team;
   SL_TRY(SL_NEW_ZERO(team, 1, "a thread team"));
   team->threads = threads;
+  atomic_fetch_add(&threads_of_all_teams, threads);
   team->failed_thread = -1;
   team->workers = sl_alloc_zero(threads - 1, sizeof *team->workers, "a thread team");
   if (!team->workers) {
+    atomic_fetch_sub(&threads_of_all_teams, threads);
     sl_free(team);
     return SLEY_ERR_MEMORY;
   }
@@ -98,8 +183,8 @@ sley_status sl_team_create(int threads, sl_team **out) {
     team->workers[i] = (worker){.team = team, .index = i + 1};
     if (pthread_create(&team->workers[i].thread, NULL, work_loop, &team->workers[i]) != 0) {
       sl_team_destroy(team);
-      return sl_fail(SLEY_ERR_MEMORY, "cannot start thread %d of %d: lower the number of threads or ranks", i + 1,
-                     threads);
+      return sl_fail(SLEY_ERR_MEMORY, "cannot start thread %d of %d: lower the number of threads or ranks",
+                     i + 1, threads);
     }
     team->started++;
   }
@@ -110,13 +195,12 @@ sley_status sl_team_create(int threads, sl_team **out) {
 void sl_team_destroy(sl_team *team) {
   if (!team)
     return;
-  pthread_mutex_lock(&team->lock);
-  team->stop = true;
-  pthread_cond_broadcast(&team->work);
-  pthread_mutex_unlock(&team->lock);
+  atomic_store(&team->stop, true);
+  wake_workers(team);
   for (int i = 0; i < team->started; i++)
     pthread_join(team->workers[i].thread, NULL);
   pthread_cond_destroy(&team->done);
+  atomic_fetch_sub(&threads_of_all_teams, team->threads);
   pthread_cond_destroy(&team->work);
   pthread_mutex_destroy(&team->lock);
   sl_free(team->workers);
@@ -126,24 +210,15 @@ void sl_team_destroy(sl_team *team) {
 sley_status sl_team_run(sl_team *team, sl_team_body body, void *context) {
   if (sl_team_size(team) == 1)
     return body(context, 0, 1);
-  pthread_mutex_lock(&team->lock);
   team->body = body;
   team->context = context;
   team->failed_thread = -1;
-  team->running = team->threads - 1;
-  team->round++;
-  pthread_cond_broadcast(&team->work);
-  pthread_mutex_unlock(&team->lock);
-
-  sley_status status = body(context, 0, team->threads);
-
-  pthread_mutex_lock(&team->lock);
-  note_result(team, 0, status);
-  while (team->running > 0)
-    pthread_cond_wait(&team->done, &team->lock);
-  status = team->failed_thread >= 0 ? sl_fail(team->failed_status, "%s", team->failed_message) : SLEY_OK;
-  pthread_mutex_unlock(&team->lock);
-  return status;
+  atomic_store(&team->running, team->threads - 1);
+  atomic_fetch_add(&team->round, 1);
+  wake_workers(team);
+  note_result(team, 0, body(context, 0, team->threads));
+  wait_for_workers(team);
+  return team->failed_thread >= 0 ? sl_fail(team->failed_status, "%s", team->failed_message) : SLEY_OK;
 }
 
 typedef struct range_loop {

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Teams: every thread runs each body once, loops cover their range, the lowest failing thread's message
+ * arrives, and waiting works both for those who poll and for those who have gone to sleep. */
+#include "support.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/team.h"
+
+enum { MOST = 9 };
+
+static sley_status count_thread(void *context, int thread, int threads) {
+  _Atomic int *runs = context;
+  if (thread >= threads)
+    return SLEY_ERR_INTERNAL;
+  atomic_fetch_add(&runs[thread], 1);
+  return SLEY_OK;
+}
+
+static void pause_for(long microseconds) {
+  nanosleep(&(struct timespec){.tv_nsec = microseconds * 1000}, NULL);
+}
+
+static void test_each_thread_runs_once_a_round(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= MOST; threads += 2) {
+    sl_team *team;
+    assert_sley_ok(sl_team_create(threads, &team));
+    assert_int_equal(sl_team_size(team), threads);
+    _Atomic int runs[MOST] = {0};
+    enum { ROUNDS = 300 };
+    for (int round = 0; round < ROUNDS; round++) {
+      assert_sley_ok(sl_team_run(team, count_thread, runs));
+      if (round % 50 == 0)
+        pause_for(1000); /* the workers go to sleep */
+    }
+    for (int t = 0; t < MOST; t++)
+      assert_int_equal(runs[t], t < threads ? ROUNDS : 0);
+    sl_team_destroy(team);
+  }
+  assert_int_equal(sl_team_size(NULL), 1);
+  sl_team_destroy(NULL);
+}
+
+static sley_status slow_worker(void *context, int thread, int threads) {
+  (void)threads;
+  if (thread > 0)
+    pause_for(1500);
+  atomic_fetch_add((_Atomic int *)context, 1);
+  return SLEY_OK;
+}
+
+static void test_the_caller_waits_for_a_slow_worker(void **state) {
+  (void)state;
+  sl_team *team;
+  assert_sley_ok(sl_team_create(3, &team));
+  _Atomic int done = 0;
+  for (int round = 1; round <= 10; round++) {
+    assert_sley_ok(sl_team_run(team, slow_worker, &done));
+    assert_int_equal(done, 3 * round);
+  }
+  sl_team_destroy(team);
+}
+
+static sley_status mark_range(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  for (int64_t i = begin; i < end; i++)
+    ((unsigned char *)context)[i]++;
+  return SLEY_OK;
+}
+
+static void test_a_loop_covers_its_range_once(void **state) {
+  (void)state;
+  sl_team *team;
+  assert_sley_ok(sl_team_create(4, &team));
+  const int64_t counts[] = {0, 1, 7, 1000}, grains[] = {0, 1, 3, 1000, 5000};
+  for (size_t c = 0; c < 4; c++)
+    for (size_t g = 0; g < 5; g++) {
+      unsigned char marks[1001] = {0};
+      assert_sley_ok(sl_team_for(team, counts[c], grains[g], mark_range, marks));
+      for (int64_t i = 0; i < 1001; i++)
+        assert_int_equal(marks[i], i < counts[c]);
+    }
+  sl_team_destroy(team);
+}
+
+static sley_status fail_from_second(void *context, int thread, int threads) {
+  (void)context;
+  (void)threads;
+  return thread >= 1 ? sl_fail(SLEY_ERR_INPUT, "thread %d failed", thread) : SLEY_OK;
+}
+
+static void test_the_lowest_failure_is_reported(void **state) {
+  (void)state;
+  sl_team *team;
+  assert_sley_ok(sl_team_create(5, &team));
+  for (int round = 0; round < 50; round++) {
+    assert_int_equal(sl_team_run(team, fail_from_second, NULL), SLEY_ERR_INPUT);
+    assert_string_equal(sley_last_error(), "thread 1 failed");
+  }
+  _Atomic int runs[MOST] = {0};
+  assert_sley_ok(sl_team_run(team, count_thread, runs));
+  sl_team_destroy(team);
+}
+
+static void test_creation_without_memory(void **state) {
+  (void)state;
+  int64_t before = sl_memory_now();
+  sl_team *team;
+  for (int nth = 1; nth <= 2; nth++) {
+    sl_memory_fail_at(nth);
+    assert_int_equal(sl_team_create(3, &team), SLEY_ERR_MEMORY);
+    assert_null(team);
+  }
+  sl_memory_fail_at(0);
+  assert_int_equal(sl_team_create(-1, &team), SLEY_ERR_ARG);
+  assert_int_equal(sl_memory_now(), before);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_each_thread_runs_once_a_round),
+      cmocka_unit_test(test_the_caller_waits_for_a_slow_worker),
+      cmocka_unit_test(test_a_loop_covers_its_range_once),
+      cmocka_unit_test(test_the_lowest_failure_is_reported),
+      cmocka_unit_test(test_creation_without_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
