@@ -17,9 +17,12 @@
 #include "io/sink.h"
 #include "matrix/matrix.h"
 
-/* The whole content of a file, decompressed, in memory or mapped. *end is readable and zero, so a scanner of
- * text may stop at a byte that is neither a digit nor a blank without comparing with end; the content itself
- * may hold zeros too. begin is aligned to 64 bytes. */
+/* This many zero bytes can be read after the content, so a scanner of text may look at a word at a time, and
+ * stop at a byte that is neither a digit nor a blank without comparing with end. */
+enum { SL_INPUT_PADDING = 16 };
+
+/* The whole content of a file, decompressed, in memory or mapped, aligned to 64 bytes. It may itself hold
+ * zeros. */
 typedef struct sl_input {
   const char *name;        /* for messages */
   const char *begin, *end; /* the content */

@@ -28,7 +28,7 @@ void sl_codec_free(void *opaque, void *block) {
 }
 
 sley_status sl_bytes_reserve(sl_bytes *bytes, size_t more) {
-  size_t need = bytes->size + more + 1;
+  size_t need = bytes->size + more + SL_INPUT_PADDING;
   if (need <= bytes->room)
     return SLEY_OK;
   size_t room = bytes->room + bytes->room / 2;
@@ -43,6 +43,10 @@ sley_status sl_bytes_reserve(sl_bytes *bytes, size_t more) {
   bytes->data = larger;
   bytes->room = room;
   return SLEY_OK;
+}
+
+void sl_bytes_pad(sl_bytes *bytes) {
+  memset(bytes->data + bytes->size, 0, SL_INPUT_PADDING);
 }
 
 static bool is_gzip(const unsigned char *at, size_t size) {
@@ -153,6 +157,6 @@ sley_status sl_inflate(const char *name, const void *content, size_t size, sl_by
   SL_TRY(sl_bytes_reserve(out, guess > STEP ? guess : STEP));
   SL_TRY(is_gzip(content, size) ? inflate_gzip(name, content, size, out)
                                 : inflate_zstd(name, content, size, out));
-  out->data[out->size] = 0;
+  sl_bytes_pad(out);
   return SLEY_OK;
 }

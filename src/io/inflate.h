@@ -3,16 +3,19 @@
 #ifndef SLEY_IO_INFLATE_H
 #define SLEY_IO_INFLATE_H
 
-#include "base/status.h"
+#include "io/format.h"
 
-/* Bytes from sl_alloc that grow; data[size] is kept zero by those that fill them. */
+/* Bytes from sl_alloc that grow. */
 typedef struct sl_bytes {
   char *data;
   size_t size, room;
 } sl_bytes;
 
-/* Makes room for more bytes and the zero after them. Errors: SLEY_ERR_MEMORY. */
+/* Makes room for more bytes and the padding after them. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_bytes_reserve(sl_bytes *bytes, size_t more);
+
+/* Writes the padding, SL_INPUT_PADDING zeros, after the bytes. Needs an earlier sl_bytes_reserve. */
+void sl_bytes_pad(sl_bytes *bytes);
 
 /* Whether the content is a gzip or a zstd stream. */
 bool sl_is_compressed(const void *content, size_t size);

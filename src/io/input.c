@@ -47,9 +47,9 @@ static sley_status finish(sl_input *input) {
   return SLEY_OK;
 }
 
-/* Maps size bytes with at least one zero after them: the file is laid over the front of a region of zeros. */
+/* Maps size bytes with the padding after them: the file is laid over the front of a region of zeros. */
 static bool map_file(int descriptor, size_t size, sl_input *out) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (size / page + 1) * page;
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (size + SL_INPUT_PADDING + page - 1) / page * page;
   char *region = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (region == MAP_FAILED)
     return false;
@@ -81,7 +81,7 @@ static sley_status read_all(int descriptor, const char *path, sl_input *out) {
       goto fail;
     }
   }
-  bytes.data[bytes.size] = 0;
+  sl_bytes_pad(&bytes);
   hold_memory(out, bytes);
   return SLEY_OK;
 fail:
@@ -109,8 +109,8 @@ sley_status sl_input_open_memory(const char *name, const void *bytes, size_t siz
   SL_TRY(sl_bytes_reserve(&copy, size));
   if (size)
     memcpy(copy.data, bytes, size);
-  copy.data[size] = 0;
   copy.size = size;
+  sl_bytes_pad(&copy);
   hold_memory(out, copy);
   return finish(out);
 }

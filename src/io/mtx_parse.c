@@ -118,18 +118,11 @@ static sley_status count(parse_job *job, sl_team *team) {
 /* -----------------------------------------------------------------------------------------------------------
  * parse */
 
-/* Digits at at into *out, modulo 2^64: the caller looks at their number. */
-static inline const char *scan_digits(const char *at, uint64_t *out) {
-  uint64_t value = 0;
-  for (unsigned digit; (digit = (unsigned)(unsigned char)*at - '0') < 10; at++)
-    value = 10 * value + digit;
-  *out = value;
-  return at;
-}
-
 /* Where the next line of data of a piece starts, or its end. */
 static inline const char *next_data(const char *at, const char *end, const char *comments) {
   for (;;) {
+    if ((unsigned)(unsigned char)*at - '0' < 10)
+      return at;
     at = sl_skip_blanks(at);
     if (at >= end)
       return end;
@@ -171,14 +164,14 @@ parse_triplets(parse_job *job, text_piece *piece, sley_index index, sley_dtype d
     at = next_data(at, end, job->comments);
     if (at == end) /* blank lines where entries were counted */
       return note_fault(piece, BAD_ROW, at);
-    uint64_t row, col;
+    uint64_t row = 0, col = 0;
     double value = 1;
     start = at;
-    at = scan_digits(from = at, &row);
+    at = sl_scan_digits(from = at, &row);
     if (at == from || at - from > INDEX_DIGITS || !(*at == ' ' || *at == '\t'))
       return note_fault(piece, BAD_ROW, start);
     at = sl_skip_blanks(at);
-    at = scan_digits(from = at, &col);
+    at = sl_scan_digits(from = at, &col);
     if (at == from || at - from > INDEX_DIGITS || !sl_token_ends(at))
       return note_fault(piece, BAD_COL, start);
     if (row - lowest > rows - lowest)

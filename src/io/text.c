@@ -161,7 +161,11 @@ static double round_exactly(uint64_t mantissa, int power) {
   }
   uint64_t kept = top >> 11, half = top & 0x7ff;
   kept += half > 0x400 || (half == 0x400 && (rest || (kept & 1)));
-  return ldexp((double)kept, exponent + 11);
+  uint64_t scale = (uint64_t)(1023 + exponent + 11)
+                   << 52; /* a power of two, far from the ends of the range */
+  double power_of_two;
+  memcpy(&power_of_two, &scale, sizeof power_of_two);
+  return (double)kept * power_of_two;
 }
 
 static locale_t c_locale;
@@ -217,14 +221,11 @@ const char *sl_scan_real(const char *start, bool fortran, double *out) {
     at++;
   const char *first = at;
   uint64_t mantissa = 0;
-  unsigned digit;
-  for (; (digit = (unsigned)(unsigned char)*at - '0') < 10; at++)
-    mantissa = 10 * mantissa + digit;
+  at = sl_scan_digits(at, &mantissa);
   int64_t digits = at - first, power = 0;
   if (*at == '.') {
     const char *point = ++at;
-    for (; (digit = (unsigned)(unsigned char)*at - '0') < 10; at++)
-      mantissa = 10 * mantissa + digit;
+    at = sl_scan_digits(at, &mantissa);
     power = point - at;
     digits -= power;
   }
@@ -243,7 +244,7 @@ const char *sl_scan_real(const char *start, bool fortran, double *out) {
       at++;
     const char *begin = at;
     int64_t exponent = 0;
-    for (; (digit = (unsigned)(unsigned char)*at - '0') < 10; at++)
+    for (unsigned digit; (digit = (unsigned)(unsigned char)*at - '0') < 10; at++)
       if (exponent < 1000000)
         exponent = 10 * exponent + digit;
     if (at == begin)

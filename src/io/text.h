@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scanning of text: a cursor that can tell its line, and fast numbers. All scanners rely on the zero that
- * follows an input's content (io/format.h), so they need no bounds. */
+/* Scanning of text: a cursor that can tell its line, and fast numbers. All scanners rely on the zeros that
+ * follow an input's content (io/format.h), so they need no bounds. */
 #ifndef SLEY_IO_TEXT_H
 #define SLEY_IO_TEXT_H
+
+#include <string.h>
 
 #include "io/format.h"
 
@@ -27,6 +29,38 @@ static inline const char *sl_skip_blanks(const char *at) {
   while (*at == ' ' || *at == '\t' || *at == '\r')
     at++;
   return at;
+}
+
+/* Digits at at into *value, which holds what comes before them, modulo 2^64: the caller looks at their
+ * number, which is how far the returned pointer is. Eight bytes are looked at together: the number of digits
+ * differs from one to the next, and a loop over them would be mispredicted as often. */
+static inline const char *sl_scan_digits(const char *at, uint64_t *value) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  static const uint64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+  for (;;) {
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    word ^= UINT64_C(0x3030303030303030); /* a digit's byte is now its value */
+    /* The lowest byte above 9 gets its top bit; carries only go up, so bytes below are judged rightly. */
+    uint64_t others = ((word + UINT64_C(0x7676767676767676)) | word) & UINT64_C(0x8080808080808080);
+    int digits = others ? __builtin_ctzll(others) >> 3 : 8;
+    if (digits == 0)
+      return at;
+    word <<= 64 - 8 * digits;       /* as if zeros led */
+    word = 10 * word + (word >> 8); /* pairs in every other byte */
+    word = ((word & UINT64_C(0x000000ff000000ff)) * (100 + (UINT64_C(1000000) << 32)) +
+            ((word >> 16) & UINT64_C(0x000000ff000000ff)) * (1 + (UINT64_C(10000) << 32))) >>
+           32;
+    *value = *value * tens[digits] + word;
+    at += digits;
+    if (digits < 8)
+      return at;
+  }
+#else
+  for (unsigned digit; (digit = (unsigned)(unsigned char)*at - '0') < 10; at++)
+    *value = 10 * *value + digit;
+  return at;
+#endif
 }
 
 /* The first byte after the line's newline, or end. */
