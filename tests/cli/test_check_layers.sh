@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Plants one violation of each rule in a small tree and expects tools/check_layers.sh to name each, and nothing else.
+# Usage: test_check_layers.sh ROOT
+set -eu
+check=$1/tools/check_layers.sh
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir -p "$tree/src/base" "$tree/src/io" "$tree/src/plan" "$tree/src/device" "$tree/cli"
+licence='/* SPDX-License-Identifier: Apache-2.0 */'
+
+{
+  echo "$licence"
+  echo '#include "base/status.h"'
+  echo '#include "io/io.h"'
+  echo '#include "sley.h"'
+  echo '/* exit(1) and printf("x") in a comment are fine, and so is "abort()" in a text */'
+  echo 'int f(void) { return comm->ops->abort(comm); }'
+} >"$tree/src/io/fine.c"
+{ echo "$licence"; echo '#include "plan/plan.h"'; } >"$tree/src/io/up.c"
+{ echo "$licence"; echo '#include "device/device.h"'; } >"$tree/src/device/fine.c"
+{ echo "$licence"; echo '#include <mpi.h>'; } >"$tree/src/plan/vendor.c"
+{ echo "$licence"; echo '#ifdef SLEY_HAVE_MPI'; echo '#endif'; } >"$tree/src/plan/have.c"
+{ echo "$licence"; echo 'void f(void) { exit(1); }'; } >"$tree/src/plan/exits.c"
+{ echo "$licence"; echo 'void f(void) { printf("x"); }'; } >"$tree/src/plan/prints.c"
+{ echo "$licence"; echo '#include "base/status.h"'; } >"$tree/cli/inside.c"
+echo 'int x;' >"$tree/src/base/bare.c"
+{ echo "$licence"; i=0; while [ $i -lt 600 ]; do echo 'extern int x;'; i=$((i + 1)); done; } >"$tree/src/base/long.c"
+
+if "$check" "$tree" >"$tree/out"; then
+  echo "the check passed a tree full of violations"
+  exit 1
+fi
+failed=0
+for expected in 'src/io/up.c:2: io ' 'src/plan/vendor.c:2: <mpi.h>' 'src/plan/have.c:2: SLEY_HAVE_' \
+  'src/plan/exits.c:2: ends' 'src/plan/prints.c:2: prints' 'cli/inside.c:2: includes' 'src/base/bare.c:1: no SPDX' \
+  'src/base/long.c:601: longer'; do
+  grep -qF "$expected" "$tree/out" || { echo "missing: $expected"; failed=1; }
+done
+lines=$(wc -l <"$tree/out")
+[ "$lines" -eq 8 ] || { echo "$lines violations named, expected 8"; failed=1; }
+[ $failed -eq 0 ] || cat "$tree/out"
+exit $failed

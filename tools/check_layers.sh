@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Checks the rules of the house that a script can check, and prints each violation as file:line: what.
+#   1 a file of src/ includes its own folder and folders of lower layers, nothing else of src/
+#   2 vendor headers stay in their folders
+#   3 SLEY_HAVE_ stands in the two registries only
+#   4 nothing below cli/ exits, aborts, asserts or prints to stdout
+#   5 cli/, examples/ and bench/ include the public header, and nothing of src/
+#   6 no source file is longer than 600 lines
+#   7 every source file starts with its licence line
+# Usage: tools/check_layers.sh [root of the project]
+set -eu
+cd "${1:-$(dirname "$0")/..}"
+
+sources() { find "$@" -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' \) 2>/dev/null | sort; }
+
+report=$(
+  for file in $(sources src); do
+    awk '
+      BEGIN {
+        layers = "base 0 matrix 1 device 1 bootstrap 1 io 2 generate 2 transport 2 order 3 partition 3 plan 4 exec 5 ops 6 gnn 7 api 8"
+        n = split(layers, word, " ")
+        for (i = 1; i < n; i += 2) layer[word[i]] = word[i + 1]
+        home["mpi.h"] = "src/transport/mpi/ src/bootstrap/mpi/"
+        home["nccl.h"] = "src/transport/nccl/"
+        home["nvshmem.h"] = home["nvshmemx.h"] = "src/transport/nvshmem/"
+        home["cuda_runtime.h"] = home["cuda.h"] = home["cuda_fp16.h"] = home["cuda_bf16.h"] = \
+          "src/device/cuda/ src/transport/nccl/ src/transport/nvshmem/"
+        home["scotch.h"] = "src/order/"
+        home["zip.h"] = home["zlib.h"] = home["zstd.h"] = "src/io/"
+      }
+      function say(what) { print FILENAME ":" FNR ": " what }
+      FNR == 1 {
+        split(FILENAME, part, "/")
+        mine = part[2]
+        if (!(mine in layer)) say("folder " mine " is in no layer")
+      }
+      { code = $0; sub(/\/\/.*/, "", code); gsub(/"([^"\\]|\\.)*"/, "\"\"", code)
+        if (inside) { if (!sub(/.*\*\//, "", code)) code = ""; else inside = 0 }
+        gsub(/\/\*[^*]*(\*[^\/*][^*]*)*\*\//, "", code)
+        if (sub(/\/\*.*/, "", code)) inside = 1 }
+      /^[ \t]*#[ \t]*include[ \t]*"/ && !inside {
+        split($0, quoted, "\"")
+        path = quoted[2]
+        if (path == "sley.h") next
+        if (split(path, step, "/") < 2) { say("includes \"" path "\": write folder/name"); next }
+        other = step[1]
+        if (!(other in layer)) say("includes \"" path "\", which is in no layer")
+        else if (other != mine && layer[other] + 0 >= layer[mine] + 0)
+          say(mine " (layer " layer[mine] ") includes \"" path "\" (layer " layer[other] ")")
+      }
+      /^[ \t]*#[ \t]*include[ \t]*</ {
+        split($0, angled, /[<>]/)
+        header = angled[2]
+        if (header in home) {
+          fine = 0
+          n = split(home[header], folder, " ")
+          for (i = 1; i <= n; i++) if (index(FILENAME, folder[i]) == 1) fine = 1
+          if (!fine) say("<" header "> belongs in " home[header])
+        }
+      }
+      code ~ /SLEY_HAVE_/ && FILENAME != "src/device/registry.c" && FILENAME != "src/transport/registry.c" {
+        say("SLEY_HAVE_ outside the registries") }
+      code ~ /(^|[^A-Za-z0-9_.>])(exit|_exit|_Exit|quick_exit|abort|assert)[ \t]*\(/ && code !~ /(\.|->)abort[ \t]*\(/ {
+        say("ends the process: return a status") }
+      code ~ /(^|[^A-Za-z0-9_])(printf|puts|putchar|vprintf)[ \t]*\(/ || code ~ /[(, ]stdout[,) ;]/ {
+        say("prints to stdout") }
+    ' "$file"
+  done
+  for file in $(sources cli examples bench); do
+    awk -v folder="$(dirname "$file")" '
+      /^[ \t]*#[ \t]*include[ \t]*"/ {
+        split($0, quoted, "\"")
+        if (quoted[2] == "sley.h") next
+        if (quoted[2] ~ /\// || (getline line < (folder "/" quoted[2])) < 0)
+          print FILENAME ":" FNR ": includes \"" quoted[2] "\": only the public header and its own folder"
+        close(folder "/" quoted[2])
+      }' "$file"
+  done
+  for file in $(sources src include cli examples bench tests); do
+    awk 'FNR == 1 && !/SPDX-License-Identifier: Apache-2\.0/ { print FILENAME ":1: no SPDX line" }
+         FNR == 601 { print FILENAME ":601: longer than 600 lines: split it by purpose" }' "$file"
+    [ -s "$file" ] || echo "$file:1: empty"
+  done
+)
+if [ -n "$report" ]; then
+  echo "$report"
+  exit 1
+fi
+echo "layers: every rule holds"
