@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sley info`: the version, the machine, and every backend with what was found or why it was not. */
+#include <unistd.h>
+
+#include "command.h"
+#include "json.h"
+#include "output.h"
+#include "table.h"
+
+enum { MOST_BACKENDS = 32 };
+
+typedef struct info_settings {
+  const char *json;
+} info_settings;
+
+static const cli_option own_options[] = {{.name = "json",
+                                          .kind = CLI_TEXT,
+                                          .value = "FILE",
+                                          .offset = offsetof(info_settings, json),
+                                          .help = "write it as JSON; - for stdout"},
+                                         {0}};
+static const cli_option *const options[] = {own_options, NULL};
+static const info_settings defaults = {0};
+
+/* The widest vector instructions of this machine that Sley has kernels for. */
+static const char *instruction_set(void) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+    return "x86-64, AVX-512";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return "x86-64, AVX2";
+  return "x86-64";
+#elif defined(__aarch64__)
+  return "AArch64, NEON";
+#else
+  return "portable";
+#endif
+}
+
+static json_t *info_json(const sley_backend *backends, int count) {
+  cli_json json = cli_json_start(), list[MOST_BACKENDS];
+  int kept = count < MOST_BACKENDS ? count : MOST_BACKENDS;
+  for (int i = 0; i < kept; i++) {
+    list[i] = cli_json_start();
+    cli_json_text(&list[i], "kind", backends[i].kind);
+    cli_json_text(&list[i], "name", backends[i].name);
+    cli_json_bool(&list[i], "available", backends[i].available);
+    cli_json_text(&list[i], "detail", backends[i].detail);
+  }
+  cli_json_text(&json, "sley", sley_version());
+  cli_json_int(&json, "cores", sysconf(_SC_NPROCESSORS_ONLN));
+  cli_json_text(&json, "instruction_set", instruction_set());
+  cli_json_list(&json, "backends", list, kept);
+  return cli_json_end(json);
+}
+
+static int run(void *settings_, char **positionals) {
+  (void)positionals;
+  const info_settings *settings = settings_;
+  const sley_backend *backends = NULL;
+  int count = 0;
+  sley_status status = sley_backends(&backends, &count);
+  if (status != SLEY_OK)
+    return cli_finish(status);
+  if (settings->json)
+    return cli_output_json(settings->json, info_json(backends, count)) ? CLI_DONE : CLI_FAILED;
+
+  static const char *const headings[] = {"<backend", "<name", "<found", "<detail", NULL};
+  static cli_table table;
+  printf("sley %s\ncores: %ld\ninstruction set: %s\n\n", sley_version(), sysconf(_SC_NPROCESSORS_ONLN),
+         instruction_set());
+  cli_table_start(&table, headings);
+  for (int i = 0; i < count && cli_table_row(&table); i++) {
+    cli_table_cell(&table, 0, "%s", backends[i].kind);
+    cli_table_cell(&table, 1, "%s", backends[i].name);
+    cli_table_cell(&table, 2, "%s", backends[i].available ? "yes" : "no");
+    cli_table_cell(&table, 3, "%s", backends[i].detail ? backends[i].detail : "");
+  }
+  cli_table_print(&table, stdout);
+  return CLI_DONE;
+}
+
+const cli_command cli_info = {.name = "info",
+                              .summary = "version, cores, and the backends found",
+                              .arguments = "",
+                              .positionals = 0,
+                              .options = options,
+                              .defaults = &defaults,
+                              .settings_bytes = sizeof defaults,
+                              .notes = "",
+                              .run = run};

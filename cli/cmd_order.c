@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sley order`: finds an order of rows and columns and writes the matrix in it, the order itself, or both. */
+#include "command.h"
+#include "job.h"
+#include "output.h"
+#include "terminal.h"
+#include "write.h"
+
+typedef struct order_settings {
+  const char *order, *output, *perm, *dtype;
+  int64_t threads, seed;
+} order_settings;
+
+#define AT(field) offsetof(order_settings, field)
+static const cli_option own_options[] = {
+    {.name = "order",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(order),
+     .choices = cli_orders,
+     .help = "order of rows and columns"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(output),
+     .help = "write the ordered matrix in the format of this name's ending"},
+    {.name = "perm",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(perm),
+     .help = "write the order as .npy: row i goes to place perm[i]"},
+    {.name = "dtype",
+     .kind = CLI_CHOICE,
+     .value = "TYPE",
+     .offset = AT(dtype),
+     .choices = cli_dtypes,
+     .help = "type of the values"},
+    {.name = "threads",
+     .kind = CLI_INT,
+     .value = "T",
+     .offset = AT(threads),
+     .most = 4096,
+     .help = "threads; 0: all cores"},
+    {.name = "seed",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(seed),
+     .most = INT64_MAX,
+     .help = "of random orders and generators that name none"},
+    {0}};
+static const cli_option *const options[] = {own_options, NULL};
+static const order_settings defaults = {.order = "rabbit", .dtype = "f64", .seed = 1};
+
+static int write_results(const order_settings *settings, const sley_matrix *matrix, const int64_t *place) {
+  sley_matrix_info info;
+  sley_status status = sley_matrix_info_get(matrix, &info);
+  if (status == SLEY_OK && settings->output)
+    status = cli_write_matrix(matrix, settings->output);
+  if (status == SLEY_OK && settings->perm && !cli_output_npy_int64(settings->perm, place, info.rows))
+    return CLI_FAILED;
+  return cli_finish(status);
+}
+
+static int run(void *settings_, char **positionals) {
+  const order_settings *settings = settings_;
+  if (!settings->output && !settings->perm)
+    return cli_refuse(SLEY_ERR_ARG, "order: --output FILE or --perm FILE is missing");
+  if (!cli_output_possible(settings->output) || !cli_output_possible(settings->perm))
+    return CLI_FAILED;
+  sley_matrix *matrix = NULL;
+  int64_t *place = NULL;
+  sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed, &matrix);
+  double start = cli_now_ms();
+  if (status == SLEY_OK)
+    status = cli_apply_order(&matrix, settings->order, settings->threads, settings->seed, &place);
+  int code;
+  if (status == SLEY_OK) {
+    cli_say("ordered by %s in %.1f ms", settings->order, cli_now_ms() - start);
+    code = write_results(settings, matrix, place);
+  } else {
+    code = cli_finish(status);
+  }
+  sley_buffer_free(place);
+  sley_matrix_destroy(matrix);
+  return code;
+}
+
+const cli_command cli_order = {.name = "order",
+                               .summary = "reorder a square matrix's rows and columns",
+                               .arguments = "MATRIX",
+                               .positionals = 1,
+                               .options = options,
+                               .defaults = &defaults,
+                               .settings_bytes = sizeof defaults,
+                               .notes = "",
+                               .run = run};

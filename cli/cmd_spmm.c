@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sley spmm`: one matrix from its file to a checked product.
+ *
+ * The way down: cli_job_start (job.c) loads, orders and partitions; cli_operands_make (operands.c) makes X
+ * and Y; cli_measure_run (measure.c) starts the ranks, each of which plans its row block and executes the
+ * plan; cli_measure_verify (verify.c) compares with a float64 product; report.c prints. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "job.h"
+#include "measure.h"
+#include "operands.h"
+#include "output.h"
+#include "report.h"
+#include "terminal.h"
+
+typedef struct spmm_settings {
+  cli_job_settings job; /* first, so that the shared table's offsets hold */
+  const char *x, *out, *trace;
+  int64_t repeat, warmup;
+  double alpha, beta;
+  bool verify;
+} spmm_settings;
+
+#define AT(field) offsetof(spmm_settings, field)
+static const cli_option own_options[] = {
+    {.name = "x",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(x),
+     .help = "X as .npy; else random values"},
+    {.name = "out", .kind = CLI_TEXT, .value = "FILE", .offset = AT(out), .help = "write Y as .npy"},
+    {.name = "alpha", .kind = CLI_REAL, .value = "A", .offset = AT(alpha), .help = "Y = alpha A X + beta Y"},
+    {.name = "beta",
+     .kind = CLI_REAL,
+     .value = "B",
+     .offset = AT(beta),
+     .help = "not 0: Y starts from random values"},
+    {.name = "repeat",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(repeat),
+     .least = 1,
+     .most = 1000000,
+     .help = "timed products"},
+    {.name = "warmup",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(warmup),
+     .most = 1000000,
+     .help = "products before the timed ones"},
+    {.name = "verify",
+     .kind = CLI_SWITCH,
+     .offset = AT(verify),
+     .help = "check Y against a float64 product (the default)"},
+    {.name = "trace",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(trace),
+     .help = "write a timeline that Perfetto opens; for one algorithm"},
+    {0}};
+static const cli_option *const options[] = {cli_job_options, own_options, NULL};
+static const spmm_settings defaults = {
+    .job = CLI_JOB_DEFAULTS, .repeat = 10, .warmup = 2, .alpha = 1, .beta = 0, .verify = true};
+
+/* Runs one algorithm and checks it. A wrong product or a wrong count is a failure at work. */
+static int run_one(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
+                   const char *algo, cli_result *result) {
+  cli_measure measure = {.repeat = settings->repeat,
+                         .warmup = settings->warmup,
+                         .alpha = settings->alpha,
+                         .beta = settings->beta,
+                         .reproducible = settings->job.reproducible,
+                         .transpose = settings->job.transpose};
+  sley_status status = cli_measure_run(job, operands, &measure, algo, result);
+  if (status == SLEY_OK && settings->verify)
+    status = cli_measure_verify(job, operands, &measure, result);
+  if (status != SLEY_OK)
+    return cli_finish(status);
+  if (result->verified && !result->check.ok)
+    return cli_refuse(
+        SLEY_ERR_INTERNAL,
+        "%s: wrong result: row %lld, column %lld is off by %.3g of |A||X|, and rounding allows %.3g", algo,
+        (long long)result->check.row, (long long)result->check.col, result->check.max_error,
+        result->check.bound);
+  if (!cli_result_as_predicted(result))
+    return cli_refuse(SLEY_ERR_INTERNAL, "%s: the transport counted other traffic than the plan predicted",
+                      algo);
+  return CLI_DONE;
+}
+
+/* The JSON of one algorithm is one object; of all, the shared fields and a list "algorithms". */
+static int write_json(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
+                      const cli_result *results, int count, bool all) {
+  sley_plan_info info = results[0].info;
+  for (int i = 0; i < count; i++)
+    if (results[i].info.cover_rows >= 0)
+      info.cover_rows = results[i].info.cover_rows;
+  if (info.cover_rows < 0) {
+    sley_status status = cli_measure_cover_rows(job, operands->k, settings->job.transpose, &info.cover_rows);
+    if (status != SLEY_OK)
+      return cli_finish(status);
+  }
+  cli_json json = cli_report_json(job, &settings->job, operands->k, &info);
+  if (all) {
+    cli_json list[CLI_ALGORITHMS];
+    for (int i = 0; i < count; i++) {
+      list[i] = cli_json_start();
+      cli_report_json_add(&list[i], &results[i]);
+    }
+    cli_json_list(&json, "algorithms", list, count);
+  } else {
+    cli_report_json_add(&json, &results[0]);
+  }
+  return cli_output_json(settings->job.json, cli_json_end(json)) ? CLI_DONE : CLI_FAILED;
+}
+
+/* Runs the algorithms named, reports, and writes what was asked for. */
+static int run_algorithms(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
+                          const char *const *names, int count, bool all, cli_result *results) {
+  bool to_stdout = settings->job.json && strcmp(settings->job.json, "-") == 0;
+  FILE *report = to_stdout ? stderr : stdout;
+  int code = CLI_DONE;
+  for (int i = 0; i < count; i++) {
+    int one = run_one(job, operands, settings, names[i], &results[i]);
+    if (!results[i].ran)
+      return one;
+    code = code == CLI_DONE ? one : code;
+  }
+  if (all)
+    cli_report_all(job, operands, results, count, report);
+  else
+    cli_report_one(job, operands, &results[0], report);
+  if (settings->out && code == CLI_DONE)
+    code = cli_finish(cli_operands_write(operands, job, settings->out));
+  if (settings->job.json) {
+    int one = write_json(job, operands, settings, results, count, all);
+    code = code == CLI_DONE ? one : code;
+  }
+  return code;
+}
+
+static int run_job(const cli_job *job, const spmm_settings *settings) {
+  const char *algo = settings->job.algo ? settings->job.algo : "auto";
+  const char *one[] = {algo, NULL};
+  bool all = strcmp(algo, "all") == 0, told = false;
+  const char *const *names = all ? sley_algorithms() : one;
+  int count = 0;
+  while (names[count] && count < CLI_ALGORITHMS)
+    count++;
+  cli_operands operands;
+  sley_status status = cli_operands_make(job, settings->x, settings->job.k, cli_dtype(settings->job.dtype),
+                                         settings->job.seed, settings->beta != 0, &operands, &told);
+  if (status != SLEY_OK)
+    return told ? CLI_USAGE : cli_finish(status);
+  cli_result *results = calloc((size_t)count, sizeof *results);
+  int code = results ? run_algorithms(job, &operands, settings, names, count, all, results)
+                     : cli_refuse(SLEY_ERR_MEMORY, "out of memory for the results");
+  free(results);
+  cli_operands_free(&operands);
+  return code;
+}
+
+static int run(void *settings_, char **positionals) {
+  const spmm_settings *settings = settings_;
+  const char *algo = settings->job.algo;
+  if (!cli_algo_known("spmm", algo))
+    return CLI_USAGE;
+  if (settings->trace && algo && strcmp(algo, "all") == 0)
+    return cli_refuse(SLEY_ERR_ARG, "spmm: --trace takes the timeline of one algorithm, not of --algo all");
+  if (!cli_output_possible(settings->out) || !cli_output_possible(settings->job.json) ||
+      !cli_output_possible(settings->trace))
+    return CLI_FAILED;
+  cli_job job;
+  sley_status status = cli_job_start(positionals[0], &settings->job, settings->trace, &job);
+  if (status != SLEY_OK)
+    return cli_finish(status);
+  int code = run_job(&job, settings);
+  cli_job_end(&job);
+  return code;
+}
+
+const cli_command cli_spmm = {
+    .name = "spmm",
+    .summary = "multiply: Y = A X over ranks, timed and checked",
+    .arguments = "MATRIX",
+    .positionals = 1,
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .notes = "MATRIX is a file (Matrix Market, edge list, METIS, Rutherford-Boeing, .npz, .sley; plain, .gz "
+             "or .zst) or\n"
+             "a generator: twin:clj, twin:clj:scale=0.1, rmat:scale=17,edgefactor=8, er:n=1000,nnz=8000.\n"
+             "Exit status: 0 done, 1 failed at work, 2 wrong usage or input, 130 interrupted.\n",
+    .run = run};

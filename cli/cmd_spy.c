@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sley spy`: a picture of a matrix, darker where nonzeros are denser, with the partition's lines. */
+#include <string.h>
+
+#include "command.h"
+#include "job.h"
+#include "output.h"
+#include "picture.h"
+#include "terminal.h"
+
+typedef struct spy_settings {
+  const char *output, *order, *partition;
+  int64_t ranks, size, threads, seed;
+} spy_settings;
+
+#define AT(field) offsetof(spy_settings, field)
+static const cli_option own_options[] = {{.name = "output",
+                                          .letter = 'o',
+                                          .required = true,
+                                          .kind = CLI_TEXT,
+                                          .value = "FILE",
+                                          .offset = AT(output),
+                                          .help = "the PNG to write; - for stdout"},
+                                         {.name = "ranks",
+                                          .kind = CLI_INT,
+                                          .value = "P",
+                                          .offset = AT(ranks),
+                                          .least = 1,
+                                          .most = 65536,
+                                          .help = "draw the lines between the row blocks of P ranks"},
+                                         {.name = "partition",
+                                          .kind = CLI_CHOICE,
+                                          .value = "NAME",
+                                          .offset = AT(partition),
+                                          .choices = cli_partitions,
+                                          .help = "what is equal on every rank"},
+                                         {.name = "order",
+                                          .kind = CLI_CHOICE,
+                                          .value = "NAME",
+                                          .offset = AT(order),
+                                          .choices = cli_orders,
+                                          .help = "order of rows and columns"},
+                                         {.name = "size",
+                                          .kind = CLI_INT,
+                                          .value = "PIXELS",
+                                          .offset = AT(size),
+                                          .least = 16,
+                                          .most = 16384,
+                                          .help = "of the longer side"},
+                                         {.name = "threads",
+                                          .kind = CLI_INT,
+                                          .value = "T",
+                                          .offset = AT(threads),
+                                          .most = 4096,
+                                          .help = "threads; 0: all cores"},
+                                         {.name = "seed",
+                                          .kind = CLI_INT,
+                                          .value = "N",
+                                          .offset = AT(seed),
+                                          .most = INT64_MAX,
+                                          .help = "of random orders and generators that name none"},
+                                         {0}};
+static const cli_option *const options[] = {own_options, NULL};
+static const spy_settings defaults = {
+    .order = "none", .partition = "rows", .ranks = 1, .size = 800, .seed = 1};
+
+static int draw(const spy_settings *settings, const sley_matrix *matrix) {
+  int64_t *row_begin = NULL, *col_begin = NULL;
+  int ranks = (int)settings->ranks;
+  cli_picture picture = {0};
+  sley_status status = cli_partition(matrix, settings->partition, ranks, &row_begin, &col_begin);
+  if (status == SLEY_OK)
+    status = cli_picture_of(matrix, (int)settings->size, &picture);
+  int code = CLI_DONE;
+  if (status == SLEY_OK) {
+    cli_picture_lines(&picture, row_begin, col_begin, ranks);
+    code = cli_picture_write(&picture, settings->output) ? CLI_DONE : CLI_FAILED;
+  } else {
+    code = cli_finish(status);
+  }
+  cli_picture_free(&picture);
+  sley_buffer_free(row_begin);
+  sley_buffer_free(col_begin);
+  return code;
+}
+
+static int run(void *settings_, char **positionals) {
+  const spy_settings *settings = settings_;
+  if (!cli_output_possible(settings->output))
+    return CLI_FAILED;
+  sley_matrix *matrix = NULL;
+  int64_t *place = NULL;
+  sley_status status = cli_load(positionals[0], "f32", settings->threads, settings->seed, &matrix);
+  if (status == SLEY_OK && strcmp(settings->order, "none") != 0)
+    status = cli_apply_order(&matrix, settings->order, settings->threads, settings->seed, &place);
+  int code = status == SLEY_OK ? draw(settings, matrix) : cli_finish(status);
+  sley_buffer_free(place);
+  sley_matrix_destroy(matrix);
+  return code;
+}
+
+const cli_command cli_spy = {.name = "spy",
+                             .summary = "draw where the nonzeros are",
+                             .arguments = "MATRIX",
+                             .positionals = 1,
+                             .options = options,
+                             .defaults = &defaults,
+                             .settings_bytes = sizeof defaults,
+                             .notes = "",
+                             .run = run};

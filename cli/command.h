@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a subcommand is. Each has its own file, cmd_NAME.c; main.c holds the table of them. */
+#ifndef SLEY_CLI_COMMAND_H
+#define SLEY_CLI_COMMAND_H
+
+#include <stddef.h>
+
+#include "options.h"
+#include "sley.h"
+
+enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+typedef struct cli_command {
+  const char *name;
+  const char *summary;   /* one line */
+  const char *arguments; /* of the usage line, e.g. "MATRIX" */
+  int positionals;       /* how many of them, exactly */
+  const cli_option *const
+      *options;         /* tables, NULL-terminated; every offset is into the same settings struct */
+  const void *defaults; /* a settings struct */
+  size_t settings_bytes;
+  const char *notes; /* end of the help page; "" for none */
+
+  /* settings: the defaults with the options written over them. Returns the exit code. */
+  int (*run)(void *settings, char **positionals);
+} cli_command;
+
+extern const cli_command cli_spmm, cli_plan, cli_convert, cli_order, cli_generate, cli_spy, cli_info;
+
+/* The exit code of a status. If it is not SLEY_OK, the library's last error goes to stderr. */
+int cli_finish(sley_status status);
+
+/* As cli_finish, with a message of the command's own: one line without a newline. */
+int cli_refuse(sley_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

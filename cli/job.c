@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Load, order, partition, row blocks. */
+#include "job.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "command.h"
+#include "terminal.h"
+
+enum { MOST_RANKS = 65536, MOST_THREADS = 4096 };
+
+/* ---- options */
+
+const char *const *cli_orders(void) {
+  static const char *const names[] = {"none", "rabbit", "rcm", "degree", "scotch", "random", NULL};
+  return names;
+}
+
+const char *const *cli_partitions(void) {
+  static const char *const names[] = {"rows", "nnz", NULL};
+  return names;
+}
+
+const char *const *cli_dtypes(void) {
+  static const char *const names[] = {"f32", "f64", NULL};
+  return names;
+}
+
+#define AT(field) offsetof(cli_job_settings, field)
+const cli_option cli_job_options[] = {
+    {.name = "k",
+     .kind = CLI_INT,
+     .value = "K",
+     .offset = AT(k),
+     .most = INT64_MAX,
+     .help = "columns of X (default 32)"},
+    {.name = "ranks",
+     .kind = CLI_INT,
+     .value = "P",
+     .offset = AT(ranks),
+     .least = 1,
+     .most = MOST_RANKS,
+     .help = "ranks that share the rows"},
+    {.name = "threads",
+     .kind = CLI_INT,
+     .value = "T",
+     .offset = AT(threads),
+     .most = MOST_THREADS,
+     .help = "threads of each rank; 0: cores / ranks"},
+    {.name = "workgroup",
+     .kind = CLI_INT,
+     .value = "G",
+     .offset = AT(workgroup),
+     .most = MOST_RANKS,
+     .help = "ranks joined by direct links, between groups only messages travel; 0: all ranks"},
+    {.name = "algo",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(algo),
+     .help = "auto (the planner's choice), all, or one algorithm that sley plan lists"},
+    {.name = "order",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(order),
+     .choices = cli_orders,
+     .help = "order of rows and columns"},
+    {.name = "partition",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(partition),
+     .choices = cli_partitions,
+     .help = "what is equal on every rank"},
+    {.name = "dtype",
+     .kind = CLI_CHOICE,
+     .value = "TYPE",
+     .offset = AT(dtype),
+     .choices = cli_dtypes,
+     .help = "type of all values"},
+    {.name = "transpose", .kind = CLI_FLAG, .offset = AT(transpose), .help = "Y = A^T X instead of A X"},
+    {.name = "reproducible",
+     .kind = CLI_FLAG,
+     .offset = AT(reproducible),
+     .help = "the same bits for every rank count and algorithm"},
+    {.name = "seed",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(seed),
+     .most = INT64_MAX,
+     .help = "of random values, random orders and generators that name none"},
+    {.name = "json",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(json),
+     .help = "write the results as JSON; - for stdout"},
+    {0}};
+
+sley_dtype cli_dtype(const char *name) {
+  return strcmp(name, "f64") == 0 ? SLEY_F64 : SLEY_F32;
+}
+
+bool cli_algo_known(const char *command, const char *algo) {
+  if (!algo)
+    return true;
+  const char *names[CLI_ALGORITHMS + 3] = {"auto", "all"};
+  int count = 2;
+  for (const char *const *name = sley_algorithms(); *name && count < CLI_ALGORITHMS + 2; name++)
+    names[count++] = *name;
+  for (int i = 0; i < count; i++)
+    if (strcmp(names[i], algo) == 0)
+      return true;
+  cli_error("%s: --algo has no \"%s\"; the nearest is \"%s\"", command, algo, cli_nearest(algo, names));
+  return false;
+}
+
+/* ---- steps */
+
+double cli_now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+/* count whole numbers and one to spare, freed by sley_buffer_free. */
+static sley_status numbers(int64_t count, int64_t **out) {
+  void *block = NULL;
+  sley_status status = sley_buffer_alloc((count + 1) * (int64_t)sizeof **out, &block);
+  *out = block;
+  return status;
+}
+
+static void show(const char *verb, const char *name) {
+  char text[160];
+  snprintf(text, sizeof text, "%s %s", verb, name);
+  cli_progress(text, 0, 0);
+}
+
+sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, sley_matrix **out) {
+  sley_read_options options = SLEY_READ_OPTIONS_INIT;
+  options.dtype = cli_dtype(dtype);
+  options.threads = (int)threads;
+  options.seed = (uint64_t)seed;
+  show("loading", name);
+  sley_status status = sley_matrix_read(name, &options, out);
+  cli_progress_clear();
+  return status;
+}
+
+sley_status cli_apply_order(sley_matrix **matrix, const char *order, int64_t threads, int64_t seed,
+                            int64_t **place) {
+  sley_matrix_info info;
+  sley_matrix *ordered = NULL;
+  *place = NULL;
+  sley_status status = sley_matrix_info_get(*matrix, &info);
+  if (status != SLEY_OK)
+    return status;
+  int64_t *found = NULL;
+  status = numbers(info.rows, &found);
+  if (status != SLEY_OK)
+    return status;
+  show("ordering by", order);
+  status = sley_order(*matrix, order, (uint64_t)seed, (int)threads, found);
+  if (status == SLEY_OK)
+    status = sley_matrix_permute(*matrix, found, found, (int)threads, &ordered);
+  cli_progress_clear();
+  if (status != SLEY_OK) {
+    sley_buffer_free(found);
+    return status;
+  }
+  sley_matrix_destroy(*matrix);
+  *matrix = ordered;
+  *place = found;
+  return SLEY_OK;
+}
+
+sley_status cli_partition(const sley_matrix *matrix, const char *partition, int ranks, int64_t **row_begin,
+                          int64_t **col_begin) {
+  sley_matrix_info info;
+  sley_status status = sley_matrix_info_get(matrix, &info);
+  if (status != SLEY_OK)
+    return status;
+  *col_begin = NULL;
+  status = numbers(ranks, row_begin);
+  if (status == SLEY_OK)
+    status = numbers(ranks, col_begin);
+  if (status == SLEY_OK)
+    status = sley_partition_rows(matrix, partition, ranks, *row_begin);
+  if (status == SLEY_OK && info.rows == info.cols)
+    memcpy(*col_begin, *row_begin, ((size_t)ranks + 1) * sizeof **col_begin);
+  else if (status == SLEY_OK)
+    status = sley_partition_equal(info.cols, ranks, *col_begin);
+  if (status != SLEY_OK) {
+    sley_buffer_free(*row_begin);
+    sley_buffer_free(*col_begin);
+    *row_begin = *col_begin = NULL;
+  }
+  return status;
+}
+
+static sley_status invert(const int64_t *place, int64_t rows, int64_t **out) {
+  sley_status status = numbers(rows, out);
+  if (status != SLEY_OK)
+    return status;
+  for (int64_t i = 0; i < rows; i++)
+    (*out)[place[i]] = i;
+  return SLEY_OK;
+}
+
+sley_status cli_job_start(const char *name, const cli_job_settings *settings, const char *trace,
+                          cli_job *job) {
+  *job = (cli_job){.name = name, .ranks = SLEY_RANK_OPTIONS_INIT};
+  job->ranks.ranks = (int)settings->ranks;
+  job->ranks.workgroup = (int)settings->workgroup;
+  job->ranks.threads = (int)settings->threads;
+  job->ranks.trace = trace;
+  int64_t threads = settings->threads * settings->ranks;
+  if (threads > MOST_THREADS)
+    threads = MOST_THREADS;
+
+  double start = cli_now_ms();
+  sley_status status = cli_load(name, settings->dtype, threads, settings->seed, &job->matrix);
+  job->load_ms = cli_now_ms() - start;
+  start = cli_now_ms();
+  if (status == SLEY_OK && strcmp(settings->order, "none") != 0)
+    status = cli_apply_order(&job->matrix, settings->order, threads, settings->seed, &job->place);
+  job->order_ms = cli_now_ms() - start;
+  if (status == SLEY_OK)
+    status = sley_matrix_info_get(job->matrix, &job->info);
+  if (status == SLEY_OK && job->place)
+    status = invert(job->place, job->info.rows, &job->row_name);
+  if (status == SLEY_OK)
+    status =
+        cli_partition(job->matrix, settings->partition, job->ranks.ranks, &job->row_begin, &job->col_begin);
+  if (status != SLEY_OK) {
+    cli_job_end(job);
+    return status;
+  }
+  job->x_rows = settings->transpose ? job->info.rows : job->info.cols;
+  job->y_rows = settings->transpose ? job->info.cols : job->info.rows;
+  return SLEY_OK;
+}
+
+void cli_job_end(cli_job *job) {
+  sley_buffer_free(job->row_begin);
+  sley_buffer_free(job->col_begin);
+  sley_buffer_free(job->row_name);
+  sley_buffer_free(job->place);
+  sley_matrix_destroy(job->matrix);
+  *job = (cli_job){0};
+}
+
+sley_status cli_job_block(const cli_job *job, sley_comm *comm, sley_matrix **out) {
+  int rank = sley_comm_rank(comm);
+  int64_t first = job->row_begin[rank];
+  return sley_matrix_row_block(job->matrix, first, job->row_begin[rank + 1] - first, out);
+}

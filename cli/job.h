@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way of a matrix that spmm and plan share: load, order, partition, and a rank's row block. */
+#ifndef SLEY_CLI_JOB_H
+#define SLEY_CLI_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "options.h"
+#include "sley.h"
+
+enum { CLI_ALGORITHMS = 64 }; /* at most */
+
+/* The settings both commands have; they are the first member of their own. */
+typedef struct cli_job_settings {
+  int64_t k; /* -1: not given */
+  int64_t ranks, threads, workgroup, seed;
+  const char *algo, *order, *partition, *dtype, *json;
+  bool transpose, reproducible;
+} cli_job_settings;
+
+#define CLI_JOB_DEFAULTS                                                                                     \
+  { .k = -1, .ranks = 4, .seed = 1, .order = "none", .partition = "rows", .dtype = "f32" }
+
+extern const cli_option cli_job_options[];
+
+/* For the tables of the other commands. */
+const char *const *cli_orders(void);
+const char *const *cli_partitions(void);
+const char *const *cli_dtypes(void);
+
+sley_dtype cli_dtype(const char *name);
+
+typedef struct cli_job {
+  const char *name;    /* of the matrix, as given */
+  sley_matrix *matrix; /* in the order asked for */
+  sley_matrix_info info;
+  int64_t *place;    /* row i of the file is row place[i] of matrix; NULL: unordered */
+  int64_t *row_name; /* its inverse: row j of matrix is row row_name[j] of the file; NULL: unordered */
+  int64_t *row_begin,
+      *col_begin;         /* ranks + 1 each: who owns which rows of A, and which rows of its columns */
+  int64_t x_rows, y_rows; /* of the whole operands, which a transposed product swaps */
+  sley_rank_options ranks;
+  double load_ms, order_ms;
+} cli_job;
+
+/* Milliseconds of a monotonic clock. */
+double cli_now_ms(void);
+
+/* Loads a matrix with progress. threads 0: all cores. */
+sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, sley_matrix **out);
+
+/* Finds the order and replaces *matrix by the matrix in that order, rows and columns alike. *place (rows
+ * entries, freed by sley_buffer_free) receives the order. */
+sley_status cli_apply_order(sley_matrix **matrix, const char *order, int64_t threads, int64_t seed,
+                            int64_t **place);
+
+/* Partitions a matrix for ranks: *row_begin and *col_begin, freed by sley_buffer_free. A square matrix's
+ * columns go as its rows do, another's equally. */
+sley_status cli_partition(const sley_matrix *matrix, const char *partition, int ranks, int64_t **row_begin,
+                          int64_t **col_begin);
+
+/* Load, order, partition. On an error nothing is left behind. */
+sley_status cli_job_start(const char *name, const cli_job_settings *settings, const char *trace,
+                          cli_job *job);
+void cli_job_end(cli_job *job);
+
+/* A rank's rows of the matrix as a view; the job outlives it. */
+sley_status cli_job_block(const cli_job *job, sley_comm *comm, sley_matrix **out);
+
+/* Checks --algo before any work: NULL, one of the two extra words, or an algorithm's name. Else one line on
+ * stderr. */
+bool cli_algo_known(const char *command, const char *algo);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command `sley`: finds the subcommand, reads its options, runs it, and sees that stdout was really
+ * written. */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "terminal.h"
+
+enum { MOST_POSITIONALS = 4, SIGNAL_BASE = 128 };
+
+static const cli_command *const commands[] = {&cli_spmm,     &cli_plan, &cli_convert, &cli_order,
+                                              &cli_generate, &cli_spy,  &cli_info};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+/* ---- statuses and signals */
+
+static volatile sig_atomic_t caught;
+
+/* The first signal asks the library to stop, so that no partial file stays; the second ends at once. */
+static void on_signal(int number) {
+  if (caught)
+    _exit(SIGNAL_BASE + number);
+  caught = number;
+  sley_interrupt();
+}
+
+static void catch_signals(void) {
+  struct sigaction action = {.sa_handler = on_signal};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+  struct sigaction ignore = {.sa_handler = SIG_IGN};
+  sigemptyset(&ignore.sa_mask);
+  sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static int exit_code(sley_status status) {
+  if (status != SLEY_OK && caught)
+    return SIGNAL_BASE + caught;
+  switch (status) {
+  case SLEY_OK:
+    return CLI_DONE;
+  case SLEY_ERR_ARG:
+  case SLEY_ERR_INPUT:
+  case SLEY_ERR_UNSUPPORTED:
+    return CLI_USAGE;
+  case SLEY_ERR_INTERRUPTED:
+    return SIGNAL_BASE + SIGINT;
+  default:
+    return CLI_FAILED;
+  }
+}
+
+int cli_finish(sley_status status) {
+  if (status == SLEY_ERR_INTERRUPTED || (status != SLEY_OK && caught))
+    cli_error("interrupted");
+  else if (status != SLEY_OK)
+    cli_error("%s", *sley_last_error() ? sley_last_error() : sley_status_name(status));
+  return exit_code(status);
+}
+
+int cli_refuse(sley_status status, const char *format, ...) {
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  cli_error("%s", text);
+  return exit_code(status);
+}
+
+/* Flushes stdout. A reader that went away is no error of ours and is not talked about; anything else is. */
+static int close_stdout(int code) {
+  errno = 0;
+  bool failed = ferror(stdout) != 0;
+  failed |= fflush(stdout) != 0;
+  if (!failed || errno == EPIPE)
+    return code;
+  cli_error("stdout: cannot write: %s", strerror(errno ? errno : EIO));
+  return code == CLI_DONE ? CLI_FAILED : code;
+}
+
+/* ---- dispatch */
+
+static void print_usage(FILE *stream) {
+  fprintf(stream, "usage: sley COMMAND [words] [options]\n\nSley multiplies sparse matrices across "
+                  "ranks.\n\ncommands:\n");
+  for (int i = 0; i < COMMANDS; i++)
+    fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+  fprintf(stream, "  %-10s %s\n", "help", "help COMMAND: a command's page, as COMMAND --help");
+  fprintf(stream, "\n  sley --version prints the version.\n\nA first run: sley spmm twin:cyt --ranks 4\n");
+}
+
+static const cli_command *find(const char *name) {
+  for (int i = 0; i < COMMANDS; i++)
+    if (strcmp(commands[i]->name, name) == 0)
+      return commands[i];
+  return NULL;
+}
+
+static int refuse_command(const char *name) {
+  const char *names[COMMANDS + 2] = {0};
+  for (int i = 0; i < COMMANDS; i++)
+    names[i] = commands[i]->name;
+  names[COMMANDS] = "help";
+  cli_error("there is no command \"%s\"; the nearest is \"%s\"", name, cli_nearest(name, names));
+  return CLI_USAGE;
+}
+
+static int run_help(const char *name) {
+  if (!name) {
+    print_usage(stdout);
+    return CLI_DONE;
+  }
+  const cli_command *command = find(name);
+  if (!command)
+    return refuse_command(name);
+  cli_options_help(command, stdout);
+  return CLI_DONE;
+}
+
+static int run_command(const cli_command *command, int argc, char **argv) {
+  char *positionals[MOST_POSITIONALS] = {0};
+  bool help = false;
+  void *settings = malloc(command->settings_bytes);
+  if (!settings)
+    return cli_refuse(SLEY_ERR_MEMORY, "out of memory");
+  memcpy(settings, command->defaults, command->settings_bytes);
+  int code = CLI_USAGE;
+  if (cli_options_parse(command, argc, argv, settings, positionals, &help)) {
+    if (help) {
+      cli_options_help(command, stdout);
+      code = CLI_DONE;
+    } else {
+      code = command->run(settings, positionals);
+    }
+  }
+  cli_progress_clear();
+  free(settings);
+  return code;
+}
+
+int main(int argc, char **argv) {
+  catch_signals();
+  if (argc < 2) {
+    print_usage(stderr);
+    return CLI_USAGE;
+  }
+  const char *name = argv[1];
+  int code;
+  if (strcmp(name, "--version") == 0) {
+    printf("sley %s\n", sley_version());
+    code = CLI_DONE;
+  } else if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+    code = run_help(argc > 2 ? argv[2] : NULL);
+  } else {
+    const cli_command *command = find(name);
+    code = command ? run_command(command, argc - 2, argv + 2) : refuse_command(name);
+  }
+  return close_stdout(code);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every rank does in `sley spmm`, and the times it collects. */
+#include "measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "terminal.h"
+
+/* What the ranks share. elapsed: [rank][repetition], each rank writes its own row. */
+typedef struct run {
+  const cli_job *job;
+  const cli_operands *operands;
+  const cli_measure *measure;
+  const char *algo;
+  double *elapsed;
+  cli_result *result; /* rank 0 writes */
+} run;
+
+bool cli_result_as_predicted(const cli_result *result) {
+  const sley_traffic *a = &result->counted, *b = &result->info.predicted;
+  return a->direct_bytes == b->direct_bytes && a->message_bytes == b->message_bytes &&
+         a->direct_messages == b->direct_messages && a->message_messages == b->message_messages;
+}
+
+static void keep_info(const sley_plan_info *info, double plan_ms, cli_result *out) {
+  out->info = *info;
+  out->plan_ms = plan_ms;
+  snprintf(out->algo, sizeof out->algo, "%s", info->algo ? info->algo : "");
+  snprintf(out->reason, sizeof out->reason, "%s", info->reason ? info->reason : "");
+  out->info.algo = out->info.reason = NULL;
+}
+
+/* Executes warmup + repeat times, each begun together, and notes how long this rank took. */
+static sley_status execute(sley_comm *comm, sley_plan *plan, run *shared) {
+  const cli_job *job = shared->job;
+  const cli_operands *operands = shared->operands;
+  const cli_measure *measure = shared->measure;
+  int rank = sley_comm_rank(comm);
+  const int64_t *x_begin = measure->transpose ? job->row_begin : job->col_begin;
+  const int64_t *y_begin = measure->transpose ? job->col_begin : job->row_begin;
+  int64_t y_first = y_begin[rank], y_count = y_begin[rank + 1] - y_first;
+  const void *x = cli_operands_row(operands, operands->x, x_begin[rank]);
+  void *y = cli_operands_row(operands, operands->y, y_first);
+  int64_t runs = measure->warmup + measure->repeat;
+
+  for (int64_t i = 0; i < runs; i++) {
+    cli_operands_reset(operands, y_first, y_count);
+    sley_status status = sley_comm_barrier(comm);
+    if (status != SLEY_OK)
+      return status;
+    double start = cli_now_ms();
+    status = sley_spmm(plan, measure->alpha, x, operands->k, measure->beta, y, operands->k);
+    double taken = cli_now_ms() - start;
+    if (status != SLEY_OK)
+      return status;
+    if (i >= measure->warmup)
+      shared->elapsed[rank * measure->repeat + i - measure->warmup] = taken;
+    if (rank == 0)
+      cli_progress(shared->algo, i + 1, runs);
+  }
+  return SLEY_OK;
+}
+
+static sley_status rank_main(sley_comm *comm, void *arg) {
+  run *shared = arg;
+  sley_matrix *block = NULL;
+  sley_plan *plan = NULL;
+  sley_plan_info info;
+  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  options.algo = shared->algo;
+  options.reproducible = shared->measure->reproducible;
+  options.transpose = shared->measure->transpose;
+
+  sley_status status = cli_job_block(shared->job, comm, &block);
+  if (status == SLEY_OK)
+    status = sley_comm_barrier(comm);
+  double start = cli_now_ms();
+  if (status == SLEY_OK)
+    status = sley_plan_create(comm, block, shared->job->row_begin, shared->job->col_begin,
+                              shared->operands->k, &options, &plan);
+  double plan_ms = cli_now_ms() - start;
+  if (status == SLEY_OK)
+    status = sley_plan_info_get(plan, &info);
+  if (status == SLEY_OK && sley_comm_rank(comm) == 0)
+    keep_info(&info, plan_ms, shared->result);
+  if (status == SLEY_OK)
+    status = execute(comm, plan, shared);
+  sley_traffic counted = {0};
+  if (status == SLEY_OK)
+    status = sley_plan_counted(plan, &counted);
+  if (status == SLEY_OK && sley_comm_rank(comm) == 0)
+    shared->result->counted = counted;
+  sley_plan_destroy(plan);
+  sley_matrix_destroy(block);
+  return status;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Turns elapsed into the slowest rank's times, sorted, and those into the result's figures. */
+static void summarise(const run *shared) {
+  int64_t repeat = shared->measure->repeat;
+  cli_result *result = shared->result;
+  for (int64_t i = 0; i < repeat; i++)
+    for (int rank = 1; rank < shared->job->ranks.ranks; rank++)
+      if (shared->elapsed[rank * repeat + i] > shared->elapsed[i])
+        shared->elapsed[i] = shared->elapsed[rank * repeat + i];
+  qsort(shared->elapsed, (size_t)repeat, sizeof *shared->elapsed, by_value);
+  result->min_ms = shared->elapsed[0];
+  result->median_ms = (shared->elapsed[(repeat - 1) / 2] + shared->elapsed[repeat / 2]) / 2;
+  result->p95_ms = shared->elapsed[(repeat * 95 + 99) / 100 - 1];
+  double flops = 2.0 * (double)shared->job->info.nnz * (double)shared->operands->k;
+  result->gflops = result->median_ms > 0 ? flops / (result->median_ms * 1e6) : 0;
+}
+
+sley_status cli_measure_run(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
+                            const char *algo, cli_result *out) {
+  *out = (cli_result){0};
+  void *block = NULL;
+  sley_status status =
+      sley_buffer_alloc(job->ranks.ranks * measure->repeat * (int64_t)sizeof(double), &block);
+  if (status != SLEY_OK)
+    return status;
+  run shared = {
+      .job = job, .operands = operands, .measure = measure, .algo = algo, .elapsed = block, .result = out};
+  cli_progress(algo, 0, 0);
+  status = sley_run_ranks(&job->ranks, rank_main, &shared);
+  cli_progress_clear();
+  out->ran = status == SLEY_OK;
+  if (out->ran)
+    summarise(&shared);
+  sley_buffer_free(block);
+  return status;
+}
+
+/* ---- a dry cover plan */
+
+typedef struct dry_run {
+  const cli_job *job;
+  int64_t k, cover_rows;
+  bool transpose;
+} dry_run;
+
+static sley_status dry_main(sley_comm *comm, void *arg) {
+  dry_run *shared = arg;
+  sley_matrix *block = NULL;
+  sley_plan *plan = NULL;
+  sley_plan_info info;
+  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  options.algo = "cover";
+  options.dry = true;
+  options.transpose = shared->transpose;
+  sley_status status = cli_job_block(shared->job, comm, &block);
+  if (status == SLEY_OK)
+    status = sley_plan_create(comm, block, shared->job->row_begin, shared->job->col_begin, shared->k,
+                              &options, &plan);
+  if (status == SLEY_OK)
+    status = sley_plan_info_get(plan, &info);
+  if (status == SLEY_OK && sley_comm_rank(comm) == 0)
+    shared->cover_rows = info.cover_rows;
+  sley_plan_destroy(plan);
+  sley_matrix_destroy(block);
+  return status;
+}
+
+sley_status cli_measure_cover_rows(const cli_job *job, int64_t k, bool transpose, int64_t *out) {
+  dry_run shared = {.job = job, .k = k, .transpose = transpose, .cover_rows = -1};
+  sley_rank_options ranks = job->ranks;
+  ranks.trace = NULL;
+  cli_progress("counting covers", 0, 0);
+  sley_status status = sley_run_ranks(&ranks, dry_main, &shared);
+  cli_progress_clear();
+  *out = shared.cover_rows;
+  return status;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One algorithm on one job: plan, warm up, repeat, count. */
+#ifndef SLEY_CLI_MEASURE_H
+#define SLEY_CLI_MEASURE_H
+
+#include "operands.h"
+
+typedef struct cli_measure {
+  int64_t repeat, warmup;
+  double alpha, beta;
+  bool reproducible, transpose;
+} cli_measure;
+
+enum { CLI_NAME = 48, CLI_REASON = 512 };
+
+typedef struct cli_result {
+  char algo[CLI_NAME]; /* that ran */
+  char reason[CLI_REASON];
+  sley_plan_info info; /* its texts are not valid any more: use the two above */
+  sley_traffic counted;
+  double plan_ms;
+  double min_ms, median_ms, p95_ms; /* over the repetitions, of the slowest rank each */
+  double gflops;                    /* 2 nnz k per median time */
+  bool ran, verified;
+  sley_check check;
+} cli_result;
+
+/* Whether the transport counted what the plan predicted. */
+bool cli_result_as_predicted(const cli_result *result);
+
+/* Runs algo ("auto" or a name) on all ranks; Y is left in operands. */
+sley_status cli_measure_run(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
+                            const char *algo, cli_result *out);
+
+/* The least covers' size (sley_plan_info.cover_rows) by a dry plan, for algorithms that do not compute it. */
+sley_status cli_measure_cover_rows(const cli_job *job, int64_t k, bool transpose, int64_t *out);
+
+/* Checks Y of the last run against alpha A X + beta Y0 in float64; fills result->check. */
+sley_status cli_measure_verify(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
+                               cli_result *result);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* X and Y of a run. Where the matrix was reordered, X's rows move in and Y's rows move back out. */
+#include "operands.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "terminal.h"
+
+enum { DEFAULT_K = 32 };
+
+/* rows x k values. */
+static sley_status dense_alloc(const cli_operands *operands, int64_t rows, void **out) {
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(rows, operands->k, &bytes) ||
+      __builtin_mul_overflow(bytes, (int64_t)sley_dtype_bytes(operands->dtype), &bytes))
+    bytes = INT64_MAX;
+  return sley_buffer_alloc(bytes, out);
+}
+
+static size_t row_bytes(const cli_operands *operands) {
+  return (size_t)operands->k * sley_dtype_bytes(operands->dtype);
+}
+
+void *cli_operands_row(const cli_operands *operands, void *base, int64_t first) {
+  return (char *)base + (size_t)first * row_bytes(operands);
+}
+
+/* Row i of source goes to row place[i], or comes from it if back. */
+static sley_status permuted(const cli_operands *operands, const void *source, int64_t rows,
+                            const int64_t *place, bool back, void **out) {
+  sley_status status = dense_alloc(operands, rows, out);
+  size_t bytes = row_bytes(operands);
+  for (int64_t i = 0; status == SLEY_OK && i < rows; i++) {
+    size_t from = (size_t)(back ? place[i] : i), to = (size_t)(back ? i : place[i]);
+    memcpy((char *)*out + to * bytes, (const char *)source + from * bytes, bytes);
+  }
+  return status;
+}
+
+static sley_status read_x(const cli_job *job, const char *path, int64_t k, cli_operands *out, bool *told) {
+  int64_t rows = 0, cols = 0;
+  sley_status status = sley_dense_read(path, out->dtype, &rows, &cols, &out->x);
+  if (status != SLEY_OK)
+    return status;
+  *told = true;
+  if (rows != out->x_rows) {
+    cli_error("%s: X has %" PRId64 " rows, but the product with %s (%" PRId64 " x %" PRId64
+              ") needs %" PRId64,
+              path, rows, job->name, job->info.rows, job->info.cols, out->x_rows);
+    return SLEY_ERR_ARG;
+  }
+  if (k >= 0 && k != cols) {
+    cli_error("%s: X has %" PRId64 " columns, but --k says %" PRId64, path, cols, k);
+    return SLEY_ERR_ARG;
+  }
+  *told = false;
+  out->k = cols;
+  if (!job->place)
+    return SLEY_OK;
+  void *moved = NULL;
+  status = permuted(out, out->x, rows, job->place, false, &moved);
+  if (status == SLEY_OK) {
+    sley_buffer_free(out->x);
+    out->x = moved;
+  }
+  return status;
+}
+
+sley_status cli_operands_make(const cli_job *job, const char *x_path, int64_t k, sley_dtype dtype,
+                              int64_t seed, bool with_start, cli_operands *out, bool *told) {
+  *told = false;
+  *out = (cli_operands){
+      .dtype = dtype, .x_rows = job->x_rows, .y_rows = job->y_rows, .k = k < 0 ? DEFAULT_K : k};
+  sley_status status;
+  if (x_path) {
+    status = read_x(job, x_path, k, out, told);
+  } else {
+    status = dense_alloc(out, out->x_rows, &out->x);
+    if (status == SLEY_OK)
+      status =
+          sley_dense_random((uint64_t)seed, 0, out->x_rows, out->k, job->row_name, dtype, out->x, out->k);
+  }
+  if (status == SLEY_OK)
+    status = dense_alloc(out, out->y_rows, &out->y);
+  if (status == SLEY_OK && with_start) {
+    status = dense_alloc(out, out->y_rows, &out->y_start);
+    if (status == SLEY_OK)
+      status = sley_dense_random((uint64_t)seed + 1, 0, out->y_rows, out->k, job->row_name, dtype,
+                                 out->y_start, out->k);
+  }
+  if (status != SLEY_OK)
+    cli_operands_free(out);
+  return status;
+}
+
+void cli_operands_free(cli_operands *operands) {
+  sley_buffer_free(operands->x);
+  sley_buffer_free(operands->y);
+  sley_buffer_free(operands->y_start);
+  *operands = (cli_operands){0};
+}
+
+void cli_operands_reset(const cli_operands *operands, int64_t first, int64_t count) {
+  if (operands->y_start)
+    memcpy(cli_operands_row(operands, operands->y, first),
+           cli_operands_row(operands, operands->y_start, first), (size_t)count * row_bytes(operands));
+}
+
+sley_status cli_operands_write(const cli_operands *operands, const cli_job *job, const char *path) {
+  if (!job->place)
+    return sley_dense_write(path, operands->dtype, operands->y_rows, operands->k, operands->y, operands->k);
+  void *moved = NULL;
+  sley_status status = permuted(operands, operands->y, operands->y_rows, job->place, true, &moved);
+  if (status == SLEY_OK)
+    status = sley_dense_write(path, operands->dtype, operands->y_rows, operands->k, moved, operands->k);
+  sley_buffer_free(moved);
+  return status;
+}

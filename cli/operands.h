@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The dense operands of a run, whole and in the matrix's order: X read or random, Y before and after. */
+#ifndef SLEY_CLI_OPERANDS_H
+#define SLEY_CLI_OPERANDS_H
+
+#include "job.h"
+
+typedef struct cli_operands {
+  sley_dtype dtype;
+  int64_t k, x_rows, y_rows; /* leading dimensions are k */
+  void *x, *y;
+  void *y_start; /* what Y holds before a run with beta other than 0; else NULL */
+} cli_operands;
+
+/* Makes X of the .npy at x_path (rows given in the file's order), or of random values that depend on seed,
+ * the row's number in the file, and the column. k -1: as x_path has it, else 32. with_start: Y starts from
+ * random values. Errors: SLEY_ERR_ARG and SLEY_ERR_INPUT with their message on stderr already (*told set),
+ * else the library's. */
+sley_status cli_operands_make(const cli_job *job, const char *x_path, int64_t k, sley_dtype dtype,
+                              int64_t seed, bool with_start, cli_operands *out, bool *told);
+void cli_operands_free(cli_operands *operands);
+
+/* Puts Y's rows [first, first + count) back to what they were before the run. */
+void cli_operands_reset(const cli_operands *operands, int64_t first, int64_t count);
+
+/* Row first of X or Y. */
+void *cli_operands_row(const cli_operands *operands, void *base, int64_t first);
+
+/* Writes Y in the file's order. */
+sley_status cli_operands_write(const cli_operands *operands, const cli_job *job, const char *path);
+
+#endif

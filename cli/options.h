@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options as tables: one parser reads them and one printer makes the help, so the two cannot disagree. */
+#ifndef SLEY_CLI_OPTIONS_H
+#define SLEY_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef enum cli_option_kind {
+  CLI_FLAG,   /* bool; --name sets it */
+  CLI_SWITCH, /* bool; --name sets it, --no-name clears it */
+  CLI_INT,    /* int64_t within least..most */
+  CLI_REAL,   /* double */
+  CLI_TEXT,   /* const char *, any */
+  CLI_CHOICE  /* const char *, one of choices() */
+} cli_option_kind;
+
+typedef struct cli_option {
+  const char *name; /* without the dashes; NULL ends a table */
+  char letter;      /* short form, or 0 */
+  bool required;    /* CLI_TEXT and CLI_CHOICE only */
+  cli_option_kind kind;
+  const char *value;                   /* its name in the help, e.g. "N"; NULL for flags */
+  size_t offset;                       /* into the settings struct */
+  int64_t least, most;                 /* CLI_INT; inclusive */
+  const char *const *(*choices)(void); /* CLI_CHOICE; NULL-terminated, static */
+  const char *help; /* what it does; a default that is not 0 or NULL is added by the printer */
+} cli_option;
+
+struct cli_command;
+
+/* Reads argv[0..argc) of a command into settings, and the other words into positionals (command->positionals
+ * entries, borrowed). Sets *help and stops if --help or -h is met. False after one line on stderr: unknown
+ * option (with the nearest known one), a missing or wrong value, too many or too few words. */
+bool cli_options_parse(const struct cli_command *command, int argc, char **argv, void *settings,
+                       char **positionals, bool *help);
+
+/* The help page of a command. */
+void cli_options_help(const struct cli_command *command, FILE *stream);
+
+/* The word of a NULL-terminated list nearest to word by edit distance; NULL if the list is empty. */
+const char *cli_nearest(const char *word, const char *const *list);
+
+#endif

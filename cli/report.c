@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports of `sley spmm`. */
+#include "report.h"
+
+#include <inttypes.h>
+
+#include "table.h"
+#include "terminal.h"
+
+#define MIB (1024.0 * 1024.0)
+
+/* Ranks in a full workgroup. */
+static int workgroup_of(const cli_job *job) {
+  int workgroup = job->ranks.workgroup, ranks = job->ranks.ranks;
+  return workgroup && workgroup < ranks ? workgroup : ranks;
+}
+
+void cli_report_matrix(const cli_job *job, int64_t k, FILE *stream) {
+  int workgroup = workgroup_of(job);
+  fprintf(stream, "%s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s; k = %" PRId64 "; ", job->name,
+          job->info.rows, job->info.cols, job->info.nnz, job->info.dtype == SLEY_F32 ? "f32" : "f64", k);
+  if (workgroup == job->ranks.ranks)
+    fprintf(stream, "%d rank%s, direct links\n", job->ranks.ranks, job->ranks.ranks == 1 ? "" : "s");
+  else
+    fprintf(stream, "%d ranks in workgroups of %d\n", job->ranks.ranks, workgroup);
+}
+
+static const char *verdict(const cli_result *result) {
+  return !result->verified ? "-" : result->check.ok ? "ok" : "WRONG";
+}
+
+void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_result *result,
+                    FILE *stream) {
+  const sley_traffic *counted = &result->counted;
+  cli_report_matrix(job, operands->k, stream);
+  fprintf(stream, "algorithm  %s: %s\n", result->algo, result->reason);
+  fprintf(stream, "remote     %" PRId64 " nonzeros, %" PRId64 " halo rows", result->info.remote_nnz,
+          result->info.halo_rows);
+  if (result->info.cover_rows >= 0)
+    fprintf(stream, ", %" PRId64 " cover rows", result->info.cover_rows);
+  fprintf(stream, "\ntraffic    %.3f MiB direct, %.3f MiB in %" PRId64 " messages; %s\n",
+          (double)counted->direct_bytes / MIB, (double)counted->message_bytes / MIB,
+          counted->message_messages, cli_result_as_predicted(result) ? "as predicted" : "NOT AS PREDICTED");
+  fprintf(stream, "time       median %.3f ms, min %.3f, 95 %% within %.3f; plan %.1f ms; %.2f GFLOP/s\n",
+          result->median_ms, result->min_ms, result->p95_ms, result->plan_ms, result->gflops);
+  if (result->verified)
+    fprintf(stream, "check      %s: error %.3g, allowed %.3g, relative to |A||X|, where they come closest\n",
+            verdict(result), result->check.max_error, result->check.bound);
+}
+
+void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_result *results, int count,
+                    FILE *stream) {
+  static const char *const headings[] = {"<algo",        "direct MiB", "message MiB", "messages",
+                                         "as predicted", "median ms",  "min ms",      "p95 ms",
+                                         "GFLOP/s",      "check",      NULL};
+  static cli_table table;
+  cli_report_matrix(job, operands->k, stream);
+  cli_table_start(&table, headings);
+  for (int i = 0; i < count && cli_table_row(&table); i++) {
+    const cli_result *result = &results[i];
+    cli_table_cell(&table, 0, "%s", result->algo);
+    cli_table_cell(&table, 1, "%.3f", (double)result->counted.direct_bytes / MIB);
+    cli_table_cell(&table, 2, "%.3f", (double)result->counted.message_bytes / MIB);
+    cli_table_cell(&table, 3, "%" PRId64, result->counted.message_messages);
+    cli_table_cell(&table, 4, "%s", cli_result_as_predicted(result) ? "yes" : "NO");
+    cli_table_cell(&table, 5, "%.3f", result->median_ms);
+    cli_table_cell(&table, 6, "%.3f", result->min_ms);
+    cli_table_cell(&table, 7, "%.3f", result->p95_ms);
+    cli_table_cell(&table, 8, "%.2f", result->gflops);
+    cli_table_cell(&table, 9, "%s", verdict(result));
+  }
+  cli_table_print(&table, stream);
+}
+
+/* ---- JSON */
+
+cli_json cli_report_json_traffic(int64_t direct, int64_t message) {
+  cli_json json = cli_json_start();
+  cli_json_int(&json, "direct", direct);
+  cli_json_int(&json, "message", message);
+  return json;
+}
+
+cli_json cli_report_json(const cli_job *job, const cli_job_settings *settings, int64_t k,
+                         const sley_plan_info *info) {
+  cli_json json = cli_json_start();
+  cli_json_text(&json, "sley", sley_version());
+  cli_json_text(&json, "matrix", job->name);
+  cli_json_int(&json, "ranks", job->ranks.ranks);
+  cli_json_int(&json, "workgroup", workgroup_of(job));
+  cli_json_int(&json, "rows", job->info.rows);
+  cli_json_int(&json, "cols", job->info.cols);
+  cli_json_int(&json, "nnz", job->info.nnz);
+  cli_json_int(&json, "k", k);
+  cli_json_text(&json, "dtype", settings->dtype);
+  cli_json_text(&json, "order", settings->order);
+  cli_json_text(&json, "partition", settings->partition);
+  cli_json_bool(&json, "transpose", settings->transpose);
+  cli_json_bool(&json, "reproducible", settings->reproducible);
+  cli_json_int(&json, "remote_nnz", info->remote_nnz);
+  cli_json_int(&json, "halo_rows", info->halo_rows);
+  cli_json_int(&json, "cover_rows", info->cover_rows);
+  cli_json_real(&json, "load_ms", job->load_ms);
+  cli_json_real(&json, "order_ms", job->order_ms);
+  return json;
+}
+
+static cli_json check_json(const sley_check *check) {
+  cli_json json = cli_json_start();
+  cli_json_real(&json, "max_error", check->max_error);
+  cli_json_real(&json, "bound", check->bound);
+  cli_json_bool(&json, "ok", check->ok);
+  cli_json_int(&json, "row", check->row);
+  cli_json_int(&json, "col", check->col);
+  return json;
+}
+
+void cli_report_json_add(cli_json *json, const cli_result *result) {
+  const sley_traffic *counted = &result->counted, *predicted = &result->info.predicted;
+  cli_json time = cli_json_start();
+  cli_json_real(&time, "min", result->min_ms);
+  cli_json_real(&time, "median", result->median_ms);
+  cli_json_real(&time, "p95", result->p95_ms);
+  cli_json_text(json, "algo", result->algo);
+  cli_json_text(json, "reason", result->reason);
+  cli_json_object(json, "volume_bytes",
+                  cli_report_json_traffic(counted->direct_bytes, counted->message_bytes));
+  cli_json_object(json, "predicted_bytes",
+                  cli_report_json_traffic(predicted->direct_bytes, predicted->message_bytes));
+  cli_json_object(json, "messages",
+                  cli_report_json_traffic(counted->direct_messages, counted->message_messages));
+  cli_json_object(json, "time_ms", time);
+  cli_json_real(json, "predicted_ms", result->info.predicted_ms);
+  cli_json_real(json, "plan_ms", result->plan_ms);
+  cli_json_real(json, "gflops", result->gflops);
+  cli_json_int(json, "memory_bytes", result->info.memory_bytes);
+  if (result->verified)
+    cli_json_object(json, "verify", check_json(&result->check));
+  else
+    cli_json_text(json, "verify", NULL);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `sley spmm` prints: text for people, JSON for programs. */
+#ifndef SLEY_CLI_REPORT_H
+#define SLEY_CLI_REPORT_H
+
+#include <stdio.h>
+
+#include "json.h"
+#include "measure.h"
+
+/* One algorithm: what ran and why, traffic, time, check. */
+void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_result *result, FILE *stream);
+
+/* One line for each of count algorithms. */
+void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_result *results, int count,
+                    FILE *stream);
+
+/* The fields that all algorithms of a run share. */
+cli_json cli_report_json(const cli_job *job, const cli_job_settings *settings, int64_t k,
+                         const sley_plan_info *info);
+
+/* Adds the fields of one algorithm. */
+void cli_report_json_add(cli_json *json, const cli_result *result);
+
+cli_json cli_report_json_traffic(int64_t direct, int64_t message);
+
+/* The first line of every report: the matrix, its size and its ranks. */
+void cli_report_matrix(const cli_job *job, int64_t k, FILE *stream);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Talk: everything here goes to stderr. Colour and progress only on a terminal; NO_COLOR is respected. */
+#ifndef SLEY_CLI_TERMINAL_H
+#define SLEY_CLI_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One line led by "sley: ". Clears a progress line first. */
+void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* One line of talk as it is. */
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line that the next one overwrites: text, and a bar if total > 0. Nothing when stderr is no terminal. */
+void cli_progress(const char *text, int64_t done, int64_t total);
+
+/* Removes the progress line. */
+void cli_progress_clear(void);
+
+#endif
