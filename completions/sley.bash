@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# Bash completion for sley. Installed as share/bash-completion/completions/sley.
+
+_sley() {
+  local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"
+  local commands="spmm plan convert order generate spy info help"
+  local job="--k --ranks --threads --workgroup --algo --order --partition --dtype --transpose --reproducible --seed --json"
+  local options=""
+
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    mapfile -t COMPREPLY < <(compgen -W "$commands --version --help" -- "$word")
+    return
+  fi
+  case "$command" in
+    spmm) options="$job --x --out --alpha --beta --repeat --warmup --verify --no-verify --trace --help" ;;
+    plan) options="$job --help" ;;
+    convert) options="--dtype --threads --help" ;;
+    order) options="--order --output --perm --dtype --threads --seed --help" ;;
+    generate) options="--output --dtype --threads --seed --help" ;;
+    spy) options="--output --ranks --partition --order --size --threads --seed --help" ;;
+    info) options="--json --help" ;;
+    help)
+      mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
+      return
+      ;;
+  esac
+  case "$previous" in
+    --algo)
+      mapfile -t COMPREPLY < <(compgen -W "auto all bcast-1d bcast-1d-pipelined bcast-1.5d summa-2d rowwise halo
+        halo-fused halo-coalesced halo-pipelined cover" -- "$word")
+      return
+      ;;
+    --order)
+      mapfile -t COMPREPLY < <(compgen -W "none rabbit rcm degree scotch random" -- "$word")
+      return
+      ;;
+    --partition)
+      mapfile -t COMPREPLY < <(compgen -W "rows nnz" -- "$word")
+      return
+      ;;
+    --dtype)
+      mapfile -t COMPREPLY < <(compgen -W "f32 f64" -- "$word")
+      return
+      ;;
+  esac
+  if [[ "$word" == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+    return
+  fi
+  mapfile -t COMPREPLY < <(compgen -f -W "twin: rmat: er:" -- "$word")
+  compopt -o filenames -o nospace 2>/dev/null
+}
+complete -F _sley sley
