@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What the shell tests share. A test file sources this after setting sley, and ends with `finish`.
+
+: "${sley:?set it before sourcing this}"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# run STATUS words...: runs sley with the words and expects the status; stdout and stderr go to $work/out and $work/err.
+run() {
+  local expected=$1 got=0
+  shift
+  "$sley" "$@" >"$work/out" 2>"$work/err" </dev/null || got=$?
+  if [ "$got" -ne "$expected" ]; then
+    fail "sley $*: exit $got, expected $expected"
+    sed 's/^/  stderr: /' "$work/err"
+  fi
+}
+
+# The last run said nothing on stdout (stderr).
+silent_out() { [ ! -s "$work/out" ] || fail "$1: stdout is not empty: $(head -1 "$work/out")"; }
+silent_err() { [ ! -s "$work/err" ] || fail "$1: stderr is not empty: $(head -1 "$work/err")"; }
+
+# The last run's stderr is one line that contains the text.
+one_line() {
+  [ "$(wc -l <"$work/err")" -eq 1 ] || fail "$1: stderr has $(wc -l <"$work/err") lines, expected one"
+  grep -qF -- "$2" "$work/err" || fail "$1: stderr lacks \"$2\": $(head -1 "$work/err")"
+}
+
+finish() {
+  if [ "$failures" -ne 0 ]; then
+    echo "$failures failed"
+    exit 1
+  fi
+  echo "all passed"
+}

@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Whole runs of the command: results, JSON, files, exit statuses, signals.
+# Usage: test_run.sh SLEY ROOT JSON_FIELD
+set -u
+sley=$1 root=$2 json_field=$3
+# shellcheck source=tests/cli/lib.sh
+. "$root/tests/cli/lib.sh"
+graph=$root/data/karate.mtx
+
+# field FILE NAME [VALUE]: the field is there, and has the value.
+field() {
+  local got
+  got=$("$json_field" "$1" "$2" 2>&1) || { fail "$1: $2: $got"; return; }
+  [ $# -lt 3 ] || [ "$got" = "$3" ] || fail "$1: $2 is $got, expected $3"
+}
+
+echo "spmm: text on stdout, nothing on stderr"
+run 0 spmm "$graph" --ranks 3 --k 5 --repeat 3
+silent_err "spmm"
+grep -q '^check *ok' "$work/out" || fail "spmm prints no check"
+grep -q 'as predicted' "$work/out" || fail "spmm prints no traffic"
+
+echo "spmm: JSON on stdout is JSON alone"
+run 0 spmm "$graph" --ranks 4 --workgroup 2 --k 8 --repeat 3 --algo halo --json -
+cp "$work/out" "$work/one.json"
+for name in ranks:4 workgroup:2 rows:34 cols:34 nnz:156 k:8 algo:halo verify.ok:true dtype:f32 order:none; do
+  field "$work/one.json" "${name%%:*}" "${name#*:}"
+done
+for name in remote_nnz halo_rows cover_rows volume_bytes.direct volume_bytes.message predicted_bytes.direct \
+  predicted_bytes.message time_ms.min time_ms.median time_ms.p95 gflops verify.max_error verify.bound reason; do
+  field "$work/one.json" "$name"
+done
+for class in direct message; do
+  field "$work/one.json" volume_bytes.$class "$("$json_field" "$work/one.json" predicted_bytes.$class)"
+done
+[ "$("$json_field" "$work/one.json" cover_rows)" -ge 0 ] || fail "cover_rows is not counted"
+
+echo "spmm: all algorithms"
+run 0 spmm "$graph" --ranks 4 --workgroup 2 --k 3 --repeat 2 --algo all --json "$work/all.json"
+silent_err "spmm --algo all"
+grep -q 'NO\|WRONG' "$work/out" && fail "an algorithm is wrong: $(cat "$work/out")"
+count=$("$json_field" "$work/all.json" algorithms)
+[ "$count" -ge 10 ] || fail "$count algorithms, expected 10 or more"
+[ "$(($(wc -l <"$work/out") - 2))" -eq "$count" ] || fail "the table and the JSON differ in length"
+
+echo "plan: the figures, and the names that completion knows"
+run 0 plan "$graph" --ranks 4 --json "$work/plan.json"
+for name in nnz remote_nnz halo_rows cover_rows choice.algo choice.reason algorithms.0.predicted_bytes.direct; do
+  field "$work/plan.json" "$name"
+done
+for ((i = 0; i < count; i++)); do
+  name=$("$json_field" "$work/plan.json" "algorithms.$i.algo")
+  grep -q "[ \"]${name}[ \"]\|$name\$" "$root/completions/sley.bash" || fail "completion lacks the algorithm $name"
+  run 0 plan "$graph" --ranks 4 --algo "$name"
+  grep -q '^rank 0:' "$work/out" || fail "plan --algo $name describes no steps"
+done
+
+echo "X from a file: whole numbers, so that every order, rank count and algorithm gives the same bits"
+{
+  printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '|i1', 'fortran_order': False, 'shape': (34, 3), }"
+  printf 'ABCDEFGHIJ%.0s' {1..11} | head -c 102
+} >"$work/x.npy"
+run 0 spmm "$graph" --x "$work/x.npy" --ranks 1 --out "$work/y.npy" --repeat 1 --warmup 0
+for extra in "--order random" "--order rcm" "--order degree" "--order rabbit" "--ranks 7" "--partition nnz" \
+  "--algo cover --workgroup 2" "--transpose" "--reproducible" "--k=3"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 0 spmm "$graph" --x "$work/x.npy" --ranks 4 $extra --out "$work/z.npy" --repeat 1 --warmup 0
+  cmp -s "$work/y.npy" "$work/z.npy" || fail "$extra changes Y"
+done
+run 0 spmm "$graph" --x "$work/x.npy" --alpha -0.5 --beta 2 --repeat 2
+run 0 spmm "$graph" --alpha 3 --beta 0.25 --transpose --dtype f64 --repeat 2
+run 0 spmm "$graph" --k 0 --repeat 1
+run 2 spmm "$graph" --x "$work/x.npy" --k 4
+one_line "--k against X" "--k says 4"
+run 2 spmm er:n=20,nnz=50 --x "$work/x.npy"
+one_line "X of wrong height" "needs 20"
+
+echo "convert, generate, order, spy, info"
+for ending in sley npz mtx.gz graph el rb mtx.zst; do
+  run 0 convert "$graph" "$work/karate.$ending"
+  silent_out "convert"
+  run 0 plan "$work/karate.$ending" --json "$work/again.json"
+  field "$work/again.json" nnz 156
+done
+run 0 generate er:n=50,nnz=200,seed=3 -o "$work/er.mtx"
+run 0 order "$work/er.mtx" --order random -o "$work/er2.sley" --perm "$work/perm.npy"
+[ "$(wc -c <"$work/perm.npy")" -eq $((128 + 50 * 8)) ] || fail "perm.npy has $(wc -c <"$work/perm.npy") bytes"
+run 0 spy "$graph" -o "$work/spy.png" --ranks 4 --size 100
+[ "$(head -c 4 "$work/spy.png" | tail -c 3)" = PNG ] || fail "spy writes no PNG"
+run 0 spy "$graph" -o -
+[ "$(head -c 4 "$work/out" | tail -c 3)" = PNG ] || fail "spy -o - writes no PNG"
+run 0 info
+silent_err info
+grep -q '^transport *threads *yes' "$work/out" || fail "info lacks the threads transport"
+run 0 info --json "$work/info.json"
+field "$work/info.json" backends.0.available
+
+echo "bad input"
+printf '%%%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1.0\n4 1 2.0\n' >"$work/bad.mtx"
+run 2 spmm "$work/bad.mtx"
+one_line "a row out of range" "$work/bad.mtx:4:"
+silent_out "bad input"
+run 2 spmm twin:nobody
+run 2 spmm "$work/er.mtx" --order
+printf '%%%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1.0\n' >"$work/wide.mtx"
+run 2 spmm "$work/wide.mtx" --order rcm
+run 0 spmm "$work/wide.mtx" --ranks 4 --repeat 1
+
+echo "outputs that cannot be"
+run 1 spmm "$graph" --out "$work/no/such/folder/y.npy"
+one_line "a missing folder" "no/such/folder"
+run 1 convert "$graph" "$work"
+run 2 convert "$graph" "$work/karate.unknown"
+if [ -w /dev/full ]; then
+  "$sley" info >/dev/full 2>"$work/err"
+  [ $? -eq 1 ] || fail "a full stdout is not noticed"
+  grep -q stdout "$work/err" || fail "a full stdout is not named"
+fi
+set -o pipefail
+"$sley" spmm "$graph" --algo all --repeat 1 2>"$work/err" | true
+silent_err "a closed pipe"
+set +o pipefail
+
+echo "signals"
+for signal in INT TERM; do
+  "$sley" spmm er:n=20000,nnz=400000 --repeat 1000000 --out "$work/never.npy" --json "$work/never.json" \
+    >"$work/out" 2>"$work/err" &
+  child=$!
+  sleep 1
+  kill -s $signal $child
+  wait $child
+  got=$?
+  [ $got -eq $((128 + $(kill -l $signal))) ] || fail "SIG$signal: exit $got"
+  one_line "SIG$signal" interrupted
+done
+left=$(find "$work" -name 'never*' -o -name '*.part-*')
+[ -z "$left" ] || fail "left behind: $left"
+finish

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Help, options, completion and man page agree; wrong usage is refused with status 2 and one helpful line.
+# Usage: test_usage.sh SLEY ROOT
+set -u
+sley=$1 root=$2
+# shellcheck source=tests/cli/lib.sh
+. "$root/tests/cli/lib.sh"
+
+job="k ranks threads workgroup algo order partition dtype transpose reproducible seed json"
+declare -A options=(
+  [spmm]="$job x out alpha beta repeat warmup verify trace"
+  [plan]="$job"
+  [convert]="dtype threads"
+  [order]="order output perm dtype threads seed"
+  [generate]="output dtype threads seed"
+  [spy]="output ranks partition order size threads seed"
+  [info]="json"
+)
+
+echo "help, completion and man page name every option"
+# shellcheck source=completions/sley.bash
+. "$root/completions/sley.bash"
+for command in "${!options[@]}"; do
+  run 0 "$command" --help
+  silent_err "$command --help"
+  cp "$work/out" "$work/help"
+  run 0 help "$command"
+  cmp -s "$work/out" "$work/help" || fail "sley help $command differs from sley $command --help"
+  COMP_WORDS=(sley "$command" --)
+  COMP_CWORD=2
+  _sley
+  printf '%s\n' "${COMPREPLY[@]}" >"$work/completed"
+  for option in ${options[$command]}; do
+    grep -q -- "^  \(-., \)\?--$option\( \|$\)" "$work/help" || fail "sley $command --help lacks --$option"
+  done
+  # The other way round: whatever the help names is completed and stands in the man page.
+  sed -n 's/^  \(-., \)\?\(--[a-z-]*\).*/\2/p' "$work/help" | while read -r option; do
+    grep -qx -- "$option" "$work/completed" || echo "completion of $command lacks $option"
+    [ "$option" = --help ] || grep -q -- "Fl $(printf %s "$option" | cut -c2-)\( \|$\)" "$root/docs/man/sley.1" ||
+      echo "sley.1 lacks $option"
+  done >"$work/lacking"
+  [ ! -s "$work/lacking" ] || fail "$(cat "$work/lacking")"
+  grep -q '^.Ss '"$command"'$' "$root/docs/man/sley.1" || fail "sley.1 lacks $command"
+done
+
+echo "the first words"
+run 0 --version
+grep -qx 'sley [0-9]*\.[0-9]*\.[0-9]*' "$work/out" || fail "--version prints $(cat "$work/out")"
+run 0 --help
+run 0 help
+for command in "${!options[@]}"; do
+  grep -q "^  $command " "$work/out" || fail "sley help lacks $command"
+done
+run 2
+silent_out "no words"
+run 2 sppm
+one_line "an unknown command" '"spmm"'
+run 2 help sppm
+one_line "help for an unknown command" '"spmm"'
+
+echo "wrong options"
+graph=$root/data/karate.mtx
+run 2 spmm "$graph" --rank 4
+one_line "an unknown option" "--ranks"
+silent_out "an unknown option"
+run 2 spmm "$graph" --workgruop=4
+one_line "an unknown option with a value" "--workgroup"
+run 2 spmm "$graph" -q
+one_line "an unknown letter" "unknown option"
+run 2 spmm "$graph" --k
+one_line "a missing value" "--k needs a value"
+run 2 spmm "$graph" --k many
+one_line "a word for a number" "--k takes a whole number"
+run 2 spmm "$graph" --ranks 0
+one_line "a number out of range" "--ranks takes a whole number from 1"
+run 2 spmm "$graph" --k 99999999999999999999
+one_line "a number too large" "--k takes a whole number"
+run 2 spmm "$graph" --alpha nan
+one_line "not a number" "--alpha takes a finite number"
+run 2 spmm "$graph" --transpose=yes
+one_line "a value for a flag" "--transpose takes no value"
+run 2 spmm "$graph" --order rabit
+one_line "a wrong choice" '"rabbit"'
+run 2 spmm "$graph" --algo hallo
+one_line "a wrong algorithm" '"halo"'
+run 2 spmm "$graph" --algo all --trace "$work/t.json"
+one_line "--trace with all" "--trace"
+run 2 spmm
+one_line "a missing word" "usage: sley spmm MATRIX"
+run 2 spmm "$graph" "$graph"
+one_line "a word too many" "one word too many"
+run 2 generate er:n=10,nnz=20
+one_line "a missing required option" "--output FILE is missing"
+run 2 generate "$graph" -o "$work/x.mtx"
+one_line "generate with a file" "sley convert"
+run 2 order "$graph"
+one_line "order without an output" "--output"
+finish
