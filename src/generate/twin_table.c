@@ -7,7 +7,7 @@
 #include "generate/twin.h"
 
 const sl_twin sl_twins[] = {
-    {"cyt", "com-Youtube", 1134890, 5975248, true, 1.0084, 0.3735, 1500, 0.53, 3},
+    {"cyt", "com-Youtube", 1134890, 5975248, true, 1.0090, 0.3728, 1250, 0.48, 3},
     {"clj", "com-LiveJournal", 3997962, 69362378, true, 1.0157, 0.2894, 40100, 0.52, 4},
     {"prd", "ogbn-products", 2449029, 123718280, true, 1.0391, 0.1745, 17500, 0.38, 4},
     {"cok", "com-Orkut", 3072441, 234370166, true, 1.0311, 0.4440, 53000, 0.70, 6},
