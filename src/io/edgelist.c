@@ -309,6 +309,9 @@ static sley_status decide_shape(list *l, const piece *total) {
     return sl_text_fail(l->input, total->most_row == most ? total->row_at : total->col_at,
                         "a row or column is too large");
   bool declared = l->from_one && l->rows >= 0;
+  if (l->coo.count == 0 && !declared)
+    return sl_text_fail(l->input, l->input->begin,
+                        "no line holds an entry: two whole numbers, row and column");
   if (declared && total->most_row > l->rows)
     return beyond(l, total->row_at, "row", l->rows);
   if (declared && total->most_col > l->cols)

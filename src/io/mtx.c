@@ -185,6 +185,8 @@ static bool bare_header(const sl_input *input, sl_mtx_header *header) {
   }
   if (found == 3 && on_second == 3) {
     header->count = sizes[2];
+    if (sizes[2] > 0 && (sizes[0] == 0 || sizes[1] == 0))
+      return false;
     return has_lines(body, end, sizes[2]);
   }
   header->array = true;

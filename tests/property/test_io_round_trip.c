@@ -51,7 +51,8 @@ static void the_same_bits_come_back(void **state) {
   static const int64_t shapes[][2] = {{0, 0},  {0, 5},  {5, 0},   {1, 1},   {1, 40},
                                       {40, 1}, {7, 13}, {33, 32}, {150, 90}};
   static const double fills[] = {0, 0.02, 0.3, 1};
-  static const char *const names[] = {"a.mtx", "a.mtx.gz", "a.mtx.zst", "a.sley", "a.sley.zst", "a.npz", "a.npz.gz", "a.rb", "a.rb.zst"};
+  static const char *const names[] = {"a.mtx",    "a.mtx.gz", "a.mtx.zst", "a.sley", "a.sley.zst", "a.npz",
+                                      "a.npz.gz", "a.rb",     "a.rb.zst",  "a.el",   "a.el.gz"};
   uint64_t seed = 1;
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
     for (size_t f = 0; f < sizeof fills / sizeof *fills; f++)
