@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sley generate`: runs a generator and writes what it makes. */
+#include <string.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -44,6 +45,9 @@ static const generate_settings defaults = {.dtype = "f64", .seed = 1};
 
 static int run(void *settings_, char **positionals) {
   const generate_settings *settings = settings_;
+  if (!strchr(positionals[0], ':'))
+    return cli_refuse(SLEY_ERR_ARG, "generate: \"%s\" names no generator; sley generate --help lists them",
+                      positionals[0]);
   if (access(positionals[0], F_OK) == 0)
     return cli_refuse(SLEY_ERR_ARG, "generate: %s is a file, not a generator; use sley convert",
                       positionals[0]);
@@ -57,14 +61,18 @@ static int run(void *settings_, char **positionals) {
   return cli_finish(status);
 }
 
-const cli_command cli_generate = {.name = "generate",
-                                  .summary = "make a matrix: R-MAT, random, or the twin of a published graph",
-                                  .arguments = "SPEC",
-                                  .positionals = 1,
-                                  .options = options,
-                                  .defaults = &defaults,
-                                  .settings_bytes = sizeof defaults,
-                                  .notes = "SPEC is rmat:scale=17,edgefactor=8,a=0.6,seed=1 or "
-                                           "er:n=1000,nnz=8000 or twin:NAME[:scale=0.1] with NAME\n"
-                                           "one of cyt, clj, prd, cok, cit, slj, spk, sso.\n",
-                                  .run = run};
+const cli_command cli_generate = {
+    .name = "generate",
+    .summary = "make a matrix: R-MAT, random, or the twin of a published graph",
+    .arguments = "SPEC",
+    .positionals = 1,
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .notes =
+        "SPEC is one of\n"
+        "  twin:NAME[:scale=1,seed=S]           twin of a published graph: cyt clj prd cok cit slj spk sso\n"
+        "  rmat:scale=S[,edgefactor=8,a=0.57,b=0.19,c=0.19,undirected,shuffle,seed=S]\n"
+        "  er:n=N,nnz=M[,m=ROWS,seed=S]         M entries, uniformly placed\n"
+        "  dense:rows=R,cols=C   diag:n=N   band:n=N,width=W   grid:nx=X,ny=Y   empty:rows=R,cols=C\n",
+    .run = run};

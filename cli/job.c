@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "terminal.h"
@@ -144,6 +145,8 @@ sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64
   show("loading", name);
   sley_status status = sley_matrix_read(name, &options, out);
   cli_progress_clear();
+  if (status == SLEY_ERR_IO && access(name, F_OK) != 0)
+    return SLEY_ERR_INPUT; /* no such file: a wrong word, not a failure at work */
   return status;
 }
 

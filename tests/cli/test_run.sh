@@ -102,6 +102,10 @@ run 2 spmm "$work/bad.mtx"
 one_line "a row out of range" "$work/bad.mtx:4:"
 silent_out "bad input"
 run 2 spmm twin:nobody
+run 2 spmm "$work/absent.mtx"
+one_line "a missing file" "$work/absent.mtx"
+run 2 generate nothing -o "$work/x.mtx"
+one_line "no generator" '"nothing"'
 run 2 spmm "$work/er.mtx" --order
 printf '%%%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1.0\n' >"$work/wide.mtx"
 run 2 spmm "$work/wide.mtx" --order rcm

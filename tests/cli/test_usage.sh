@@ -93,7 +93,7 @@ one_line "a word too many" "one word too many"
 run 2 generate er:n=10,nnz=20
 one_line "a missing required option" "--output FILE is missing"
 run 2 generate "$graph" -o "$work/x.mtx"
-one_line "generate with a file" "sley convert"
+one_line "generate with a file" "names no generator"
 run 2 order "$graph"
 one_line "order without an output" "--output"
 finish
