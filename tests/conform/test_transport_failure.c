@@ -96,7 +96,7 @@ static sley_status failing_main(sl_comm *comm, void *arg) {
 
 static void abort_body(const rank_case *c) {
   int64_t before = sl_memory_now();
-  for (int trial = 0; trial < 6; trial++) {
+  for (int trial = 0; trial < 4; trial++) {
     uint64_t bits = sl_random(c->seed, 3, (uint64_t)trial);
     failure f = {.c = c,
                  .rank = (int)sl_below(bits, c->ranks),
@@ -293,7 +293,7 @@ static sley_status interrupted_main(sl_comm *comm, void *arg) {
   if (comm->rank == 0) {
     usleep(2000);
     sley_interrupt();
-    usleep(150 * 1000);
+    usleep(100 * 1000);
   }
   return comm->ops->barrier(comm);
 }

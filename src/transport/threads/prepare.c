@@ -12,7 +12,8 @@ static sley_status check_list(const sl_exchange_spec *spec, const char *way, con
   if (list->peer < 0 || list->peer >= size)
     return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d of %d", spec->name, way, list->peer, size);
   if (list->count < 0 || list->bytes < 0 || list->offset < 0 || list->first < 0 ||
-      __builtin_mul_overflow(list->count, list->bytes + SL_SLOT_HEADER, &bytes) ||
+      __builtin_add_overflow(list->bytes, 2 * SL_SLOT_HEADER, &bytes) ||
+      __builtin_mul_overflow(list->count, bytes, &bytes) ||
       __builtin_add_overflow(list->first, list->count, &bytes))
     return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: %lld rows from %lld, %lld bytes at %lld",
                    spec->name, way, list->peer, (long long)list->count, (long long)list->first,
