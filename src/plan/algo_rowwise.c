@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rowwise: one fetch for every remote nonzero, as a row-wise kernel that loads on demand does it (MGG). Volume
+ * 4 E_R k: CoLa, equation 6. The nonzeros are taken in batches; a batch's rows are fetched one by one, then summed. */
+#include "base/memory.h"
+#include "partition/partition.h"
+#include "plan/algorithm.h"
+#include "plan/parts.h"
+
+enum { BATCH = 8192 }; /* remote nonzeros fetched before they are summed */
+
+/* Splits one remote part into batches: entry e of a batch uses row e of the buffer. */
+static sley_status add_batches(sl_plan *plan, const sl_inspection *ins, const sl_part *remote, const int32_t *owner,
+                               const int64_t *row, int buffer, const int32_t *places, int *first, int *count) {
+  *count = 0;
+  *first = plan->parts.count;
+  int64_t stored = 0;
+  size_t value_bytes = sley_dtype_bytes(remote->a.dtype);
+  for (int64_t begin = 0; begin < remote->nnz; begin += BATCH) {
+    int64_t end = begin + BATCH < remote->nnz ? begin + BATCH : remote->nnz;
+    while (remote->a.rowptr[stored + 1] <= begin)
+      stored++;
+    int64_t last = stored;
+    while (remote->a.rowptr[last + 1] < end)
+      last++;
+    sl_part batch = *remote;
+    batch.name = "batch";
+    batch.nnz = end - begin;
+    batch.a.rows = last - stored + 1;
+    batch.a.rowid = remote->a.rowid + stored;
+    batch.a.col = places;
+    batch.a.index = SLEY_I32;
+    batch.a.val = (const char *)remote->a.val + (size_t)begin * value_bytes;
+    int64_t *rowptr = sl_plan_alloc(plan, batch.a.rows + 1, sizeof *rowptr);
+    if (!rowptr)
+      return SLEY_ERR_MEMORY;
+    for (int64_t i = 0; i <= batch.a.rows; i++) {
+      int64_t at = remote->a.rowptr[stored + i];
+      rowptr[i] = (at < begin ? begin : at > end ? end : at) - begin;
+    }
+    batch.a.rowptr = rowptr;
+    batch.x = buffer;
+    SL_TRY(sl_plan_add_part(plan, &batch, NULL));
+    sl_fetch fetch = {end - begin, owner + begin, row + begin, buffer};
+    SL_TRY(sl_plan_add_fetch(plan, &fetch, NULL));
+    ++*count;
+  }
+  (void)ins;
+  return SLEY_OK;
+}
+
+/* Owner and row of X of every entry of a remote part whose columns are halo places. */
+static sley_status name_sources(sl_plan *plan, const sl_inspection *ins, const sl_part *remote, int32_t **owner,
+                                int64_t **row) {
+  *owner = sl_plan_alloc(plan, remote->nnz, sizeof **owner);
+  *row = sl_plan_alloc(plan, remote->nnz, sizeof **row);
+  if (!*owner || !*row)
+    return SLEY_ERR_MEMORY;
+  for (int64_t e = 0; e < remote->nnz; e++) {
+    int64_t col = ins->halo[sl_index_at(remote->a.col, remote->a.index, e)];
+    (*owner)[e] = sl_partition_owner(ins->col_begin, ins->comm->size, col);
+    (*row)[e] = col - ins->col_begin[(*owner)[e]];
+  }
+  return SLEY_OK;
+}
+
+/* Steps of one remote part: fetch and sum, batch by batch. */
+static sley_status add_remote(sl_plan *plan, const sl_inspection *ins, int part, int buffer, const int32_t *places) {
+  sl_part remote = *SL_PART(plan, part);
+  int32_t *owner;
+  int64_t *row;
+  int first, count, fetch = plan->fetches.count;
+  SL_TRY(name_sources(plan, ins, &remote, &owner, &row));
+  SL_TRY(add_batches(plan, ins, &remote, owner, row, buffer, places, &first, &count));
+  for (int i = 0; i < count; i++) {
+    SL_TRY(sl_plan_add_step(plan, SL_STEP_FETCH, fetch + i));
+    SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + i));
+  }
+  return SLEY_OK;
+}
+
+/* A dry plan fetches from each owner as often as the real one, listed without parts. */
+static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
+  const sley_matrix *block = ins->block;
+  int32_t *owner = sl_plan_alloc(plan, ins->remote_nnz, sizeof *owner);
+  if (!owner)
+    return SLEY_ERR_MEMORY;
+  int64_t count = 0;
+  for (int64_t e = block->rowptr[0]; e < block->rowptr[0] + block->nnz; e++) {
+    int64_t col = sl_index_at(block->col, block->index, e);
+    if (sl_is_remote(ins, col))
+      owner[count++] = sl_partition_owner(ins->col_begin, ins->comm->size, col);
+  }
+  sl_fetch all = {count, owner, NULL, SL_BUFFER_X};
+  return sl_plan_add_fetch(plan, &all, NULL);
+}
+
+/* Parts of the block: halo places as columns, split below and above only where the order of the sum asks for it. */
+static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
+  int32_t *part = NULL;
+  int64_t *place = NULL;
+  sley_status status;
+  int64_t below = ins->halo_begin[ins->comm->rank];
+  SL_TRY_GOTO(status, SL_NEW(part, ins->halo_set.count, "the column map"), done);
+  SL_TRY_GOTO(status, SL_NEW(place, ins->halo_set.count, "the column map"), done);
+  for (int64_t h = 0; h < ins->halo_set.count; h++) {
+    part[h] = ins->reproducible && h < below ? 0 : 2;
+    place[h] = h;
+  }
+  sl_part_frame frames[] = {{"remote below", buffer, false}, {"local", SL_BUFFER_X, false}, {"remote", buffer, false}};
+  status = sl_parts_cut(plan, ins, &(sl_column_map){1, part, place}, 3, frames, first);
+done:
+  sl_free(place);
+  sl_free(part);
+  return status;
+}
+
+static sley_status build_rowwise(const sl_inspection *ins, sl_plan *plan) {
+  int buffer, first;
+  SL_TRY(sl_plan_add_buffer(plan, "published X", ins->x_rows, ins->row_bytes, NULL));
+  if (plan->dry)
+    return add_dry(plan, ins);
+  SL_TRY(sl_plan_add_buffer(plan, "fetched", ins->remote_nnz < BATCH ? ins->remote_nnz : BATCH, ins->row_bytes, &buffer));
+  int32_t *places = sl_plan_alloc(plan, BATCH, sizeof *places);
+  if (!places)
+    return SLEY_ERR_MEMORY;
+  for (int32_t i = 0; i < BATCH; i++)
+    places[i] = i;
+  /* Columns of the remote parts are halo places until the batches replace them. */
+  SL_TRY(cut(plan, ins, buffer, &first));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_PUBLISH, 0));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SCALE, 0));
+  if (ins->reproducible)
+    SL_TRY(add_remote(plan, ins, first, buffer, places));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + 1));
+  SL_TRY(add_remote(plan, ins, first + 2, buffer, places));
+  return sl_plan_add_step(plan, SL_STEP_RETIRE, 0);
+}
+
+const sl_algorithm sl_algo_rowwise = {
+    .name = "rowwise", .summary = "one fetch of a row of X for every remote nonzero", .build = build_rowwise};

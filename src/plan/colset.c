@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/colset.h"
+
+#include <stdatomic.h>
+
+#include "base/memory.h"
+
+enum { BATCH = 2048, WORDS_A_PAGE = SL_COLSET_PAGE / 64 };
+
+typedef struct build {
+  const sl_colset_source *source;
+  sl_colset *set;
+  _Atomic unsigned char *touched; /* a flag a page */
+} build;
+
+static sley_status touch_pages(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  build *b = context;
+  int64_t columns[BATCH];
+  for (int64_t at = begin; at < end; at += BATCH) {
+    int64_t count = b->source->columns(b->source->context, at, at + BATCH < end ? at + BATCH : end, columns);
+    for (int64_t i = 0; i < count; i++) {
+      _Atomic unsigned char *flag = &b->touched[columns[i] / SL_COLSET_PAGE];
+      if (!atomic_load_explicit(flag, memory_order_relaxed))
+        atomic_store_explicit(flag, 1, memory_order_relaxed);
+    }
+  }
+  return SLEY_OK;
+}
+
+static sley_status set_bits(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  build *b = context;
+  int64_t columns[BATCH];
+  for (int64_t at = begin; at < end; at += BATCH) {
+    int64_t count = b->source->columns(b->source->context, at, at + BATCH < end ? at + BATCH : end, columns);
+    for (int64_t i = 0; i < count; i++) {
+      int64_t page = columns[i] / SL_COLSET_PAGE, in_page = columns[i] % SL_COLSET_PAGE;
+      uint64_t *word = &b->set->words[b->set->page_at[page] + in_page / 64].bits;
+      uint64_t bit = UINT64_C(1) << (in_page % 64);
+      if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
+        __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+    }
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_colset_build(int64_t range, const sl_colset_source *source, sl_team *team, sl_colset *out) {
+  *out = (sl_colset){.range = range, .pages = (range + SL_COLSET_PAGE - 1) / SL_COLSET_PAGE};
+  build b = {.source = source, .set = out};
+  sley_status status;
+  SL_TRY_GOTO(status, SL_NEW_ZERO(b.touched, out->pages, "a column set"), done);
+  SL_TRY_GOTO(status, sl_team_for(team, source->entries, 64 * BATCH, touch_pages, &b), done);
+  SL_TRY_GOTO(status, SL_NEW(out->page_at, out->pages, "a column set"), done);
+  for (int64_t page = 0; page < out->pages; page++) {
+    out->page_at[page] = b.touched[page] ? out->word_count : -1;
+    out->word_count += b.touched[page] ? WORDS_A_PAGE : 0;
+  }
+  SL_TRY_GOTO(status, SL_NEW_ZERO(out->words, out->word_count, "a column set"), done);
+  SL_TRY_GOTO(status, sl_team_for(team, source->entries, 64 * BATCH, set_bits, &b), done);
+  for (int64_t i = 0; i < out->word_count; i++) {
+    out->words[i].before = out->count;
+    out->count += __builtin_popcountll(out->words[i].bits);
+  }
+done:
+  sl_free((void *)b.touched);
+  if (status != SLEY_OK)
+    sl_colset_free(out);
+  return status;
+}
+
+void sl_colset_list(const sl_colset *set, int64_t *out) {
+  for (int64_t page = 0; page < set->pages; page++) {
+    if (set->page_at[page] < 0)
+      continue;
+    for (int64_t i = 0; i < WORDS_A_PAGE; i++)
+      for (uint64_t bits = set->words[set->page_at[page] + i].bits; bits; bits &= bits - 1)
+        *out++ = page * SL_COLSET_PAGE + i * 64 + __builtin_ctzll(bits);
+  }
+}
+
+void sl_colset_free(sl_colset *set) {
+  sl_free(set->page_at);
+  sl_free(set->words);
+  *set = (sl_colset){0};
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A set of column numbers that answers "which place has column c among the members": pages of bits with counts.
+ * Memory grows with the pages touched, not with the range: 16 bytes for 64 columns of a touched page. */
+#ifndef SLEY_PLAN_COLSET_H
+#define SLEY_PLAN_COLSET_H
+
+#include "base/team.h"
+
+enum { SL_COLSET_PAGE = 4096 }; /* columns a page */
+
+typedef struct sl_colset_word {
+  uint64_t bits;
+  int64_t before; /* members in front of this word */
+} sl_colset_word;
+
+typedef struct sl_colset {
+  int64_t range, pages;
+  int64_t *page_at; /* of each page: its first word, or -1 */
+  sl_colset_word *words;
+  int64_t word_count;
+  int64_t count; /* members */
+} sl_colset;
+
+/* Says which columns belong to entries [begin, end) of a caller's numbering: calls back for each. */
+typedef struct sl_colset_source {
+  int64_t entries;
+  /* Writes the members among entries begin .. end-1 to out (room for end - begin) and returns how many. */
+  int64_t (*columns)(const void *context, int64_t begin, int64_t end, int64_t *out);
+  const void *context;
+} sl_colset_source;
+
+/* The set of all columns of the source, each in [0, range). Freed by sl_colset_free. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_colset_build(int64_t range, const sl_colset_source *source, sl_team *team, sl_colset *out);
+void sl_colset_free(sl_colset *set);
+
+/* The members in ascending order; out has room for count. */
+void sl_colset_list(const sl_colset *set, int64_t *out);
+
+/* Place of a member among the members. column must be one. */
+static inline int64_t sl_colset_place(const sl_colset *set, int64_t column) {
+  const sl_colset_word *word = &set->words[set->page_at[column / SL_COLSET_PAGE] + column % SL_COLSET_PAGE / 64];
+  return word->before + __builtin_popcountll(word->bits & ((UINT64_C(1) << (column % 64)) - 1));
+}
+
+#endif

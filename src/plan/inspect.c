@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/inspect.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Remote columns among entries begin .. end-1 of the block. */
+static int64_t remote_columns(const void *context, int64_t begin, int64_t end, int64_t *out) {
+  const sl_inspection *ins = context;
+  const sley_matrix *block = ins->block;
+  int64_t count = 0, at = block->rowptr[0], first = ins->first_col;
+  uint64_t own = (uint64_t)ins->x_rows;
+  if (block->index == SLEY_I32) {
+    const int32_t *col = (const int32_t *)block->col + at;
+    for (int64_t i = begin; i < end; i++) {
+      out[count] = col[i];
+      count += (uint64_t)(col[i] - first) >= own;
+    }
+  } else {
+    const int64_t *col = (const int64_t *)block->col + at;
+    for (int64_t i = begin; i < end; i++) {
+      out[count] = col[i];
+      count += (uint64_t)(col[i] - first) >= own;
+    }
+  }
+  return count;
+}
+
+static sley_status check_partition(const char *what, const int64_t *begin, int ranks) {
+  if (!begin)
+    return sl_fail(SLEY_ERR_ARG, "the partition of the %s is NULL", what);
+  if (begin[0] != 0)
+    return sl_fail(SLEY_ERR_ARG, "the partition of the %s begins with %lld instead of 0", what, (long long)begin[0]);
+  for (int r = 0; r < ranks; r++)
+    if (begin[r] > begin[r + 1])
+      return sl_fail(SLEY_ERR_ARG, "the partition of the %s descends at rank %d", what, r);
+  return SLEY_OK;
+}
+
+static sley_status check_local(const sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                               const int64_t *col_begin, int64_t k) {
+  SL_TRY(check_partition("rows", row_begin, comm->size));
+  SL_TRY(check_partition("columns", col_begin, comm->size));
+  int64_t mine = row_begin[comm->rank + 1] - row_begin[comm->rank];
+  if (block->rows != mine)
+    return sl_fail(SLEY_ERR_ARG, "rank %d has a block of %lld rows, the partition gives it %lld", comm->rank,
+                   (long long)block->rows, (long long)mine);
+  if (block->cols != col_begin[comm->size])
+    return sl_fail(SLEY_ERR_ARG, "rank %d: the matrix has %lld columns, the partition of X %lld rows", comm->rank,
+                   (long long)block->cols, (long long)col_begin[comm->size]);
+  if (k < 0 || k > INT64_MAX / 64)
+    return sl_fail(SLEY_ERR_ARG, "rank %d: k is %lld", comm->rank, (long long)k);
+  int64_t bytes;
+  if (__builtin_mul_overflow(k * (int64_t)sley_dtype_bytes(block->dtype), block->rows + block->cols, &bytes))
+    return sl_fail(SLEY_ERR_OVERFLOW, "rank %d: X or Y has more than 2^63 bytes", comm->rank);
+  return SLEY_OK;
+}
+
+/* All ranks must have been given the same k, dtype and partitions. */
+static sley_status check_agreement(const sl_inspection *ins) {
+  const sl_comm *comm = ins->comm;
+  enum { FIELDS = 5 };
+  uint64_t hash[2] = {0, 0};
+  for (int r = 0; r <= comm->size; r++) {
+    hash[0] = hash[0] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)ins->row_begin[r] + 1;
+    hash[1] = hash[1] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)ins->col_begin[r] + 1;
+  }
+  static const char *const name[FIELDS] = {"k", "dtype", "partition of the rows", "partition of X", "reproducible"};
+  int64_t least[2 * FIELDS] = {ins->k, ins->block->dtype, (int64_t)(hash[0] >> 1), (int64_t)(hash[1] >> 1),
+                               ins->reproducible};
+  for (int i = 0; i < FIELDS; i++)
+    least[FIELDS + i] = -least[i];
+  SL_TRY(comm->ops->allreduce(ins->comm, SL_MIN, least, 2 * FIELDS));
+  for (int i = 0; i < FIELDS; i++)
+    if (least[i] != -least[FIELDS + i])
+      return sl_fail(SLEY_ERR_ARG, "the ranks were given different values of: %s", name[i]);
+  return SLEY_OK;
+}
+
+static sley_status copy_partitions(sl_inspection *ins, const int64_t *row_begin, const int64_t *col_begin) {
+  int64_t entries = ins->comm->size + 1;
+  SL_TRY(SL_NEW(ins->row_begin, entries, "a partition"));
+  SL_TRY(SL_NEW(ins->col_begin, entries, "a partition"));
+  memcpy(ins->row_begin, row_begin, (size_t)entries * sizeof *row_begin);
+  memcpy(ins->col_begin, col_begin, (size_t)entries * sizeof *col_begin);
+  return SLEY_OK;
+}
+
+/* The halo and its owners. */
+static sley_status find_halo(sl_inspection *ins) {
+  sl_colset_source source = {ins->block->nnz, remote_columns, ins};
+  SL_TRY(sl_colset_build(ins->block->cols, &source, sl_plan_team(ins), &ins->halo_set));
+  SL_TRY(SL_NEW(ins->halo, ins->halo_set.count, "the halo"));
+  sl_colset_list(&ins->halo_set, ins->halo);
+  SL_TRY(SL_NEW(ins->halo_begin, ins->comm->size + 1, "the halo"));
+  int64_t h = 0;
+  for (int p = 0; p <= ins->comm->size; p++) {
+    while (h < ins->halo_set.count && ins->halo[h] < ins->col_begin[p])
+      h++;
+    ins->halo_begin[p] = h;
+  }
+  return SLEY_OK;
+}
+
+typedef struct remote_count {
+  const sl_inspection *ins;
+  int64_t total;
+} remote_count;
+
+static sley_status count_remote(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  enum { BATCH = 2048 };
+  remote_count *count = context;
+  int64_t columns[BATCH], sum = 0;
+  for (int64_t at = begin; at < end; at += BATCH)
+    sum += remote_columns(count->ins, at, at + BATCH < end ? at + BATCH : end, columns);
+  __atomic_fetch_add(&count->total, sum, __ATOMIC_RELAXED);
+  return SLEY_OK;
+}
+
+/* Tells every owner which of its rows this rank needs. Collective. */
+static sley_status exchange_needs(sl_inspection *ins) {
+  sl_comm *comm = ins->comm;
+  int64_t *counts = NULL;
+  SL_TRY(sl_agree(comm, SL_NEW(counts, 2 * (int64_t)comm->size, "halo counts")));
+  for (int p = 0; p < comm->size; p++)
+    counts[p] = ins->halo_begin[p + 1] - ins->halo_begin[p];
+  int64_t *received = counts + comm->size;
+  sley_status status = sl_exchange_items(comm, sizeof(int64_t), ins->halo, counts, (void **)&ins->wanted, received);
+  if (status == SLEY_OK)
+    status = sl_agree(comm, SL_NEW(ins->wanted_begin, comm->size + 1, "halo counts"));
+  if (status == SLEY_OK) {
+    ins->wanted_begin[0] = 0;
+    for (int p = 0; p < comm->size; p++)
+      ins->wanted_begin[p + 1] = ins->wanted_begin[p] + received[p];
+    for (int64_t i = 0; i < ins->wanted_begin[comm->size]; i++)
+      ins->wanted[i] -= ins->first_col;
+  }
+  sl_free(counts);
+  return status;
+}
+
+static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const int64_t *col_begin) {
+  sl_comm *comm = ins->comm;
+  SL_TRY(sl_agree(comm, check_local(comm, ins->block, row_begin, col_begin, ins->k)));
+  SL_TRY(sl_agree(comm, copy_partitions(ins, row_begin, col_begin)));
+  SL_TRY(check_agreement(ins));
+  ins->rows = ins->block->rows;
+  ins->first_col = col_begin[comm->rank];
+  ins->x_rows = col_begin[comm->rank + 1] - ins->first_col;
+  ins->row_bytes = ins->k * (int64_t)sley_dtype_bytes(ins->block->dtype);
+  SL_TRY(sl_agree(comm, find_halo(ins)));
+  remote_count count = {ins, 0};
+  SL_TRY(sl_team_for(sl_plan_team(ins), ins->block->nnz, 1 << 18, count_remote, &count));
+  ins->remote_nnz = count.total;
+  int64_t sums[3] = {ins->block->nnz, ins->remote_nnz, ins->halo_set.count};
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, sums, 3));
+  ins->nnz_all = sums[0];
+  ins->remote_nnz_all = sums[1];
+  ins->halo_all = sums[2];
+  return exchange_needs(ins);
+}
+
+sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin, const int64_t *col_begin,
+                       int64_t k, bool reproducible, sl_inspection *out) {
+  *out = (sl_inspection){.comm = comm, .block = block, .k = k, .reproducible = reproducible, .cover_rows = -1};
+  sley_status status = inspect(out, row_begin, col_begin);
+  if (status != SLEY_OK)
+    sl_inspection_free(out);
+  return status;
+}
+
+void sl_inspection_free(sl_inspection *ins) {
+  sl_free(ins->cover_use);
+  sl_free(ins->wanted_begin);
+  sl_free(ins->wanted);
+  sl_free(ins->halo_begin);
+  sl_free(ins->halo);
+  sl_colset_free(&ins->halo_set);
+  sl_free(ins->col_begin);
+  sl_free(ins->row_begin);
+  *ins = (sl_inspection){0};
+}

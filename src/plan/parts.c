@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/parts.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Shared by the two passes over the block's rows: count, then fill. */
+typedef struct cut {
+  const sl_inspection *ins;
+  const sl_column_map *map;
+  int count;
+  const sl_part_frame *frames;
+  sl_part *parts;
+  int threads;
+  /* Of each thread and part: stored rows and entries; after the prefix sums, where the thread's begin. */
+  int64_t *rows, *entries;
+} cut;
+
+/* Part and place of one entry; part < 0: none. */
+static inline int locate(const cut *c, int64_t col, int64_t *place) {
+  const sl_inspection *ins = c->ins;
+  if (!sl_is_remote(ins, col)) {
+    *place = col - ins->first_col;
+    return c->map->local;
+  }
+  int64_t h = sl_colset_place(&ins->halo_set, col);
+  *place = c->map->place[h];
+  return c->map->part[h];
+}
+
+static int64_t share(int64_t rows, int thread, int threads) {
+  return (int64_t)((__int128)rows * thread / threads);
+}
+
+static sley_status count_rows(void *context, int thread, int threads) {
+  cut *c = context;
+  const sley_matrix *block = c->ins->block;
+  int64_t *rows = c->rows + (int64_t)thread * c->count, *entries = c->entries + (int64_t)thread * c->count;
+  int64_t *last;
+  SL_TRY(SL_NEW(last, c->count, "part counts"));
+  for (int p = 0; p < c->count; p++) {
+    last[p] = -1;
+    rows[p] = entries[p] = 0;
+  }
+  int64_t begin = share(block->rows, thread, threads), end = share(block->rows, thread + 1, threads);
+  for (int64_t row = begin; row < end; row++)
+    for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
+      int64_t place;
+      int p = locate(c, sl_index_at(block->col, block->index, e), &place);
+      if (p < 0)
+        continue;
+      entries[p]++;
+      rows[p] += last[p] != row;
+      last[p] = row;
+    }
+  for (int p = 0; p < c->count; p++)
+    if (c->frames[p].whole)
+      rows[p] = end - begin;
+  sl_free(last);
+  return SLEY_OK;
+}
+
+static inline void store_entry(const sl_part *part, const sley_matrix *block, int64_t at, int64_t place, int64_t e) {
+  sl_index_set((void *)part->a.col, part->a.index, at, place);
+  if (block->dtype == SLEY_F32)
+    ((float *)part->a.val)[at] = ((const float *)block->val)[e];
+  else
+    ((double *)part->a.val)[at] = ((const double *)block->val)[e];
+}
+
+static sley_status fill_rows(void *context, int thread, int threads) {
+  cut *c = context;
+  const sley_matrix *block = c->ins->block;
+  int64_t *row_at = c->rows + (int64_t)thread * c->count, *entry_at = c->entries + (int64_t)thread * c->count;
+  int64_t *last;
+  SL_TRY(SL_NEW(last, c->count, "part counts"));
+  for (int p = 0; p < c->count; p++)
+    last[p] = -1;
+  int64_t begin = share(block->rows, thread, threads), end = share(block->rows, thread + 1, threads);
+  for (int64_t row = begin; row < end; row++) {
+    for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
+      int64_t place;
+      int p = locate(c, sl_index_at(block->col, block->index, e), &place);
+      if (p < 0)
+        continue;
+      const sl_part *part = &c->parts[p];
+      if (!c->frames[p].whole && last[p] != row) {
+        ((int64_t *)part->a.rowid)[row_at[p]] = row;
+        ((int64_t *)part->a.rowptr)[row_at[p]++] = entry_at[p];
+        last[p] = row;
+      }
+      store_entry(part, block, entry_at[p]++, place, e);
+    }
+    for (int p = 0; p < c->count; p++)
+      if (c->frames[p].whole)
+        ((int64_t *)c->parts[p].a.rowptr)[row + 1] = entry_at[p];
+  }
+  sl_free(last);
+  return SLEY_OK;
+}
+
+/* Turns the threads' counts into starts; the totals become the part's sizes. */
+static void prefix_sums(cut *c) {
+  for (int p = 0; p < c->count; p++) {
+    int64_t rows = 0, entries = 0;
+    for (int t = 0; t < c->threads; t++) {
+      int64_t *r = &c->rows[(int64_t)t * c->count + p], *e = &c->entries[(int64_t)t * c->count + p];
+      int64_t r_count = *r, e_count = *e;
+      *r = rows;
+      *e = entries;
+      rows += r_count;
+      entries += e_count;
+    }
+    c->parts[p].a.rows = rows;
+    c->parts[p].nnz = entries;
+  }
+}
+
+/* Arrays for a part of known sizes. */
+static sley_status take_arrays(sl_plan *plan, sl_part *part, bool whole) {
+  int64_t *rowptr = sl_plan_alloc(plan, part->a.rows + 1, sizeof *rowptr);
+  int64_t *rowid = whole ? NULL : sl_plan_alloc(plan, part->a.rows, sizeof *rowid);
+  void *col = sl_plan_alloc(plan, part->nnz, sl_index_bytes(part->a.index));
+  void *val = sl_plan_alloc(plan, part->nnz, sley_dtype_bytes(part->a.dtype));
+  if (!rowptr || (!whole && !rowid) || !col || !val)
+    return SLEY_ERR_MEMORY;
+  rowptr[0] = 0;
+  rowptr[part->a.rows] = part->nnz;
+  part->a.rowptr = rowptr;
+  part->a.rowid = rowid;
+  part->a.col = col;
+  part->a.val = val;
+  return SLEY_OK;
+}
+
+static sley_status cut_block(sl_plan *plan, cut *c) {
+  int64_t slots = (int64_t)c->threads * c->count;
+  SL_TRY(SL_NEW(c->rows, slots, "part counts"));
+  SL_TRY(SL_NEW(c->entries, slots, "part counts"));
+  SL_TRY(SL_NEW_ZERO(c->parts, c->count, "parts"));
+  sl_team *team = sl_plan_team(c->ins);
+  SL_TRY(sl_team_run(team, count_rows, c));
+  prefix_sums(c);
+  for (int p = 0; p < c->count; p++) {
+    sl_part *part = &c->parts[p];
+    const sl_part_frame *frame = &c->frames[p];
+    part->name = frame->name;
+    part->k = c->ins->k;
+    part->x = frame->x;
+    part->y = SL_BUFFER_Y;
+    part->beta = frame->whole ? SL_BETA_USER : SL_BETA_ONE;
+    part->arrives_in = -1;
+    int64_t places = SL_BUFFER(plan, frame->x)->rows;
+    if (places < c->ins->halo_set.count)
+      places = c->ins->halo_set.count; /* columns may be halo places until a builder renumbers them */
+    part->a.index = sl_index_for(places);
+    part->a.dtype = c->ins->block->dtype;
+    SL_TRY(take_arrays(plan, part, frame->whole));
+  }
+  return sl_team_run(team, fill_rows, c);
+}
+
+sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
+                         const sl_part_frame *frames, int *first) {
+  *first = plan->parts.count;
+  sl_part none = {.name = "dry", .arrives_in = -1};
+  if (plan->dry) {
+    for (int p = 0; p < count; p++)
+      SL_TRY(sl_plan_add_part(plan, &none, NULL));
+    return SLEY_OK;
+  }
+  cut c = {.ins = ins, .map = map, .count = count, .frames = frames, .threads = sl_team_size(sl_plan_team(ins))};
+  sley_status status = cut_block(plan, &c);
+  for (int p = 0; p < count && status == SLEY_OK; p++)
+    status = sl_plan_add_part(plan, &c.parts[p], NULL);
+  sl_free(c.parts);
+  sl_free(c.entries);
+  sl_free(c.rows);
+  return status;
+}
+
+sley_status sl_part_from_items(sl_plan *plan, const sl_part *frame, const sl_item *items, int64_t count, bool whole,
+                               int64_t rows, int64_t row_first, int64_t col_first, int *index) {
+  sl_part part = *frame;
+  part.nnz = count;
+  part.a.rows = rows;
+  if (!whole) {
+    part.a.rows = 0;
+    for (int64_t i = 0; i < count; i++)
+      part.a.rows += i == 0 || items[i].row != items[i - 1].row;
+  }
+  SL_TRY(take_arrays(plan, &part, whole));
+  int64_t *rowptr = (int64_t *)part.a.rowptr, *rowid = (int64_t *)part.a.rowid, stored = 0;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t row = items[i].row - row_first;
+    if (whole) {
+      while (stored <= row)
+        rowptr[stored++] = i;
+    } else if (i == 0 || items[i].row != items[i - 1].row) {
+      rowid[stored] = row;
+      rowptr[stored++] = i;
+    }
+    sl_index_set((void *)part.a.col, part.a.index, i, items[i].col - col_first);
+    if (part.a.dtype == SLEY_F32)
+      ((float *)part.a.val)[i] = (float)items[i].value;
+    else
+      ((double *)part.a.val)[i] = items[i].value;
+  }
+  while (stored <= part.a.rows)
+    rowptr[stored++] = count;
+  return sl_plan_add_part(plan, &part, index);
+}
+
+/* Groups the block's entries by target; count[p] of them for rank p. */
+static sley_status group_by_target(const sl_inspection *ins, int (*target)(const void *, int64_t, int64_t),
+                                   const void *context, int64_t *count, sl_item **out) {
+  const sley_matrix *block = ins->block;
+  int ranks = ins->comm->size;
+  int64_t row_first = ins->row_begin[ins->comm->rank], *at;
+  memset(count, 0, (size_t)ranks * sizeof *count);
+  SL_TRY(SL_NEW_ZERO(at, ranks + 1, "entry counts"));
+  for (int pass = 0; pass < 2; pass++) {
+    for (int64_t row = 0; row < block->rows; row++)
+      for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
+        int64_t col = sl_index_at(block->col, block->index, e);
+        int p = target(context, row_first + row, col);
+        if (p < 0)
+          continue;
+        if (pass == 0) {
+          count[p]++;
+          continue;
+        }
+        double value = block->dtype == SLEY_F32 ? ((const float *)block->val)[e] : ((const double *)block->val)[e];
+        (*out)[at[p]++] = (sl_item){row_first + row, col, value};
+      }
+    if (pass == 1)
+      break;
+    for (int p = 0; p < ranks; p++)
+      at[p + 1] = at[p] + count[p];
+    *out = sl_alloc(at[ranks], sizeof **out, "entries to redistribute");
+    if (!*out) {
+      sl_free(at);
+      return SLEY_ERR_MEMORY;
+    }
+  }
+  sl_free(at);
+  return SLEY_OK;
+}
+
+sley_status sl_redistribute(const sl_inspection *ins, int (*target)(const void *context, int64_t row, int64_t col),
+                            const void *context, sl_item **items, int64_t *count) {
+  sl_comm *comm = ins->comm;
+  int64_t *counts = NULL;
+  sl_item *outgoing = NULL;
+  void *incoming = NULL;
+  *items = NULL;
+  *count = 0;
+  sley_status status = SL_NEW(counts, 2 * (int64_t)comm->size, "entry counts");
+  if (status == SLEY_OK)
+    status = group_by_target(ins, target, context, counts, &outgoing);
+  status = sl_agree(comm, status);
+  if (status == SLEY_OK)
+    status = sl_exchange_items(comm, sizeof(sl_item), outgoing, counts, &incoming, counts + comm->size);
+  if (status == SLEY_OK) {
+    *items = incoming;
+    for (int p = 0; p < comm->size; p++)
+      *count += counts[comm->size + p];
+  }
+  sl_free(outgoing);
+  sl_free(counts);
+  return status;
+}

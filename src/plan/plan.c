@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/plan.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Appends one item. */
+static sley_status append(sl_list *list, const void *item, size_t bytes, int *index) {
+  if (list->count == list->room) {
+    int room = list->room ? 2 * list->room : 8;
+    void *items = sl_realloc(list->items, room, bytes, "a plan");
+    if (!items)
+      return SLEY_ERR_MEMORY;
+    list->items = items;
+    list->room = room;
+  }
+  memcpy((char *)list->items + (size_t)list->count * bytes, item, bytes);
+  if (index)
+    *index = list->count;
+  list->count++;
+  return SLEY_OK;
+}
+
+sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, sl_plan *out) {
+  *out = (sl_plan){.comm = ins->comm,
+                   .algo = algo,
+                   .dtype = ins->block->dtype,
+                   .rows = ins->rows,
+                   .x_rows = ins->x_rows,
+                   .k = ins->k,
+                   .all_rows = ins->row_begin[ins->comm->size],
+                   .all_cols = ins->block->cols,
+                   .all_nnz = ins->nnz_all,
+                   .remote_nnz = ins->remote_nnz_all,
+                   .halo_rows = ins->halo_all,
+                   .cover_rows = -1,
+                   .dry = dry,
+                   .reproducible = ins->reproducible,
+                   .separate_result = ins->reproducible};
+  SL_TRY(sl_plan_add_buffer(out, "X", ins->x_rows, ins->row_bytes, NULL));
+  return sl_plan_add_buffer(out, "Y", ins->rows, ins->row_bytes, NULL);
+}
+
+void sl_plan_free(sl_plan *plan) {
+  for (int i = 0; i < plan->kept.count; i++)
+    sl_free(((void **)plan->kept.items)[i]);
+  sl_list *lists[] = {&plan->buffers, &plan->parts, &plan->exchanges, &plan->fetches, &plan->steps, &plan->kept};
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    sl_free(lists[i]->items);
+  *plan = (sl_plan){0};
+}
+
+void *sl_plan_alloc(sl_plan *plan, int64_t count, size_t bytes_each) {
+  void *block = sl_alloc(count, bytes_each, "a plan");
+  if (!block)
+    return NULL;
+  if (append(&plan->kept, &block, sizeof block, NULL) != SLEY_OK) {
+    sl_free(block);
+    return NULL;
+  }
+  plan->memory_bytes += count * (int64_t)bytes_each;
+  return block;
+}
+
+sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, int64_t row_bytes, int *index) {
+  sl_buffer buffer = {.name = name, .rows = rows, .row_bytes = row_bytes};
+  int64_t bytes;
+  if (__builtin_mul_overflow(rows, row_bytes, &bytes))
+    return sl_fail(SLEY_ERR_OVERFLOW, "buffer %s has more than 2^63 bytes", name);
+  if (plan->buffers.count > SL_BUFFER_Y)
+    plan->memory_bytes += bytes;
+  return append(&plan->buffers, &buffer, sizeof buffer, index);
+}
+
+sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index) {
+  return append(&plan->parts, part, sizeof *part, index);
+}
+
+sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index) {
+  sl_step step = {kind, index};
+  return append(&plan->steps, &step, sizeof step, NULL);
+}
+
+sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index) {
+  return append(&plan->fetches, fetch, sizeof *fetch, index);
+}
+
+sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int dst, sl_grain grain, int *index) {
+  sl_row_list *lists = sl_plan_alloc(plan, 2 * (int64_t)plan->comm->size, sizeof *lists);
+  if (!lists)
+    return SLEY_ERR_MEMORY;
+  sl_plan_exchange exchange = {
+      .spec = {.name = name, .send = lists, .recv = lists + plan->comm->size, .dtype = plan->dtype, .grain = grain},
+      .src = src,
+      .dst = dst};
+  return append(&plan->exchanges, &exchange, sizeof exchange, index);
+}
+
+void sl_plan_send(sl_plan *plan, int exchange, const sl_row_list *list) {
+  sl_exchange_spec *spec = &SL_EXCHANGE(plan, exchange)->spec;
+  if (list->count > 0 && list->bytes > 0)
+    ((sl_row_list *)spec->send)[spec->sends++] = *list;
+}
+
+void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list) {
+  sl_exchange_spec *spec = &SL_EXCHANGE(plan, exchange)->spec;
+  if (list->count > 0 && list->bytes > 0)
+    ((sl_row_list *)spec->recv)[spec->recvs++] = *list;
+}
+
+/* What this rank will receive over one list. */
+static void predict_list(const sl_comm *comm, const sl_row_list *list, sl_grain grain, sley_traffic *traffic) {
+  switch (sl_link_to(comm, list->peer)) {
+  case SL_LINK_DIRECT:
+    traffic->direct_bytes += list->count * list->bytes;
+    traffic->direct_messages++;
+    break;
+  case SL_LINK_MESSAGE:
+    traffic->message_bytes += list->count * list->bytes;
+    traffic->message_messages += grain == SL_GRAIN_ROW ? list->count : 1;
+    break;
+  default:
+    break;
+  }
+}
+
+sley_status sl_plan_finish(sl_plan *plan) {
+  sley_traffic mine = {0};
+  for (int i = 0; i < plan->exchanges.count; i++) {
+    const sl_exchange_spec *spec = &SL_EXCHANGE(plan, i)->spec;
+    for (int p = 0; p < spec->recvs; p++)
+      predict_list(plan->comm, &spec->recv[p], spec->grain, &mine);
+  }
+  int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
+  for (int i = 0; i < plan->fetches.count && row_bytes > 0; i++) {
+    const sl_fetch *fetch = SL_FETCH(plan, i);
+    for (int64_t n = 0; n < fetch->count; n++) {
+      sl_row_list one = {.peer = fetch->owner[n], .count = 1, .bytes = row_bytes};
+      predict_list(plan->comm, &one, SL_GRAIN_PEER, &mine);
+    }
+  }
+  int64_t sums[4] = {mine.direct_bytes, mine.direct_messages, mine.message_bytes, mine.message_messages};
+  SL_TRY(plan->comm->ops->allreduce(plan->comm, SL_SUM, sums, 4));
+  plan->predicted = (sley_traffic){sums[0], sums[1], sums[2], sums[3]};
+  plan->memory_bytes_most = plan->memory_bytes;
+  return plan->comm->ops->allreduce(plan->comm, SL_MAX, &plan->memory_bytes_most, 1);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan: immutable data that says how this rank's part of Y = A X is computed. Buffers hold rows; exchanges and
+ * fetches move rows between ranks' buffers; parts are compact sparse matrices from one buffer to another; steps
+ * put them in order. Every algorithm is a builder of such a plan, in a file of its own. */
+#ifndef SLEY_PLAN_PLAN_H
+#define SLEY_PLAN_PLAN_H
+
+#include "plan/inspect.h"
+
+/* Buffers 0 and 1 are the caller's X and Y. */
+enum { SL_BUFFER_X = 0, SL_BUFFER_Y = 1 };
+
+typedef struct sl_buffer {
+  const char *name;
+  int64_t rows, row_bytes;
+  const void *constant; /* contents that never change, kept by the plan; NULL for memory that execution fills */
+} sl_buffer;
+
+/* What a part does to its Y buffer first. */
+typedef enum sl_beta {
+  SL_BETA_USER, /* the caller's beta */
+  SL_BETA_ZERO, /* overwrite */
+  SL_BETA_ONE   /* add */
+} sl_beta;
+
+typedef struct sl_part {
+  const char *name;
+  sl_spmm_matrix a; /* its arrays belong to the plan; columns are rows of buffer x */
+  int64_t nnz;
+  int64_t k;        /* columns of X and Y it works on: the width of the buffers */
+  int x, y;         /* buffers */
+  sl_beta beta;
+  /* A part that travels: a's arrays lie in this buffer at these byte offsets once it has arrived; -1: it stays. */
+  int arrives_in;
+  int64_t rowid_at, rowptr_at, col_at, val_at;
+} sl_part;
+
+typedef struct sl_plan_exchange {
+  sl_exchange_spec spec;
+  int src, dst; /* buffers */
+} sl_plan_exchange;
+
+/* One-sided: row row[i] of rank owner[i]'s X goes to row i of buffer dst. */
+typedef struct sl_fetch {
+  int64_t count;
+  const int32_t *owner;
+  const int64_t *row;
+  int dst;
+} sl_fetch;
+
+typedef enum sl_step_kind {
+  SL_STEP_PUBLISH, /* X becomes readable by one-sided fetches; ends when every rank's is */
+  SL_STEP_FETCH,   /* fetch index */
+  SL_STEP_BEGIN,   /* exchange index */
+  SL_STEP_END,     /* exchange index */
+  SL_STEP_SPMM,    /* part index */
+  SL_STEP_SCALE,   /* Y = beta Y, the caller's beta */
+  SL_STEP_RETIRE   /* ends when no rank fetches any more */
+} sl_step_kind;
+
+typedef struct sl_step {
+  sl_step_kind kind;
+  int index;
+} sl_step;
+
+/* Growing array; at most 2^31 - 1 entries. */
+typedef struct sl_list {
+  void *items;
+  int count, room;
+} sl_list;
+
+typedef struct sl_plan {
+  sl_comm *comm;
+  const char *algo;
+  char reason[256];
+  sley_dtype dtype;
+  int64_t rows, x_rows, k; /* this rank's rows of Y and X */
+  int64_t all_rows, all_cols, all_nnz, remote_nnz, halo_rows, cover_rows;
+  bool dry;
+  bool reproducible;
+  /* With a beta other than 0, Y is computed apart and added at the end, so that no order of steps is disturbed. */
+  bool separate_result;
+  sl_list buffers, parts, exchanges, fetches, steps, kept;
+  sley_traffic predicted;      /* summed over ranks */
+  double predicted_seconds;
+  int64_t memory_bytes;        /* of this rank: parts, lists and buffers */
+  int64_t memory_bytes_most;   /* of the rank that needs most */
+} sl_plan;
+
+#define SL_BUFFER(plan, i) (&((sl_buffer *)(plan)->buffers.items)[i])
+#define SL_PART(plan, i) (&((sl_part *)(plan)->parts.items)[i])
+#define SL_EXCHANGE(plan, i) (&((sl_plan_exchange *)(plan)->exchanges.items)[i])
+#define SL_FETCH(plan, i) (&((sl_fetch *)(plan)->fetches.items)[i])
+#define SL_STEP(plan, i) (&((sl_step *)(plan)->steps.items)[i])
+
+/* An empty plan with buffers X and Y for an inspection. Ended by sl_plan_free, also on error. */
+sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, sl_plan *out);
+void sl_plan_free(sl_plan *plan);
+
+/* count bytes_each-sized elements that live as long as the plan; NULL with the message written. */
+void *sl_plan_alloc(sl_plan *plan, int64_t count, size_t bytes_each);
+
+/* Appenders. Each writes the new entry's index to *index (NULL: not wanted). */
+sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, int64_t row_bytes, int *index);
+sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index);
+sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index);
+sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index);
+
+/* An exchange with room for one list a peer in each direction; fill spec through the returned pointers. */
+sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int dst, sl_grain grain, int *index);
+
+/* Appends a list to an exchange's sends or receives; lists without rows are left out. Peers must ascend. */
+void sl_plan_send(sl_plan *plan, int exchange, const sl_row_list *list);
+void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list);
+
+/* Sums up traffic and memory over ranks when all steps are in. Collective. */
+sley_status sl_plan_finish(sl_plan *plan);
+
+#endif
