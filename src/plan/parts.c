@@ -166,6 +166,9 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
   *first = plan->parts.count;
   sl_part none = {.name = "dry", .arrives_in = -1};
   if (plan->dry) {
+    const sley_matrix *block = ins->block;
+    plan->memory_bytes += block->nnz * (int64_t)(sl_index_bytes(block->index) + sley_dtype_bytes(block->dtype)) +
+                          (block->rows + 1) * (int64_t)sizeof(int64_t);
     for (int p = 0; p < count; p++)
       SL_TRY(sl_plan_add_part(plan, &none, NULL));
     return SLEY_OK;

@@ -55,6 +55,7 @@ typedef enum sl_step_kind {
   SL_STEP_END,     /* exchange index */
   SL_STEP_SPMM,    /* part index */
   SL_STEP_SCALE,   /* Y = beta Y, the caller's beta */
+  SL_STEP_ZERO,    /* buffer index = 0 */
   SL_STEP_RETIRE   /* ends when no rank fetches any more */
 } sl_step_kind;
 

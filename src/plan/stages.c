@@ -118,7 +118,7 @@ static part_numbers number_parts(const stages *st) {
     n.near_below = st->options->pipelined ? st->group : st->count;
     n.local = n.near_below + 1;
     n.near_above = n.near_below + 2;
-    n.count = st->options->pipelined ? st->count + 2 : 2 * st->count + 3;
+    n.count = st->options->pipelined ? sl_workgroups(st->ins->comm) + 2 : 2 * st->count + 3;
   }
   return n;
 }

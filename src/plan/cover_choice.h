@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For every remote block, which entries are served by rows of X and which by partial rows of Y. */
+#ifndef SLEY_PLAN_COVER_CHOICE_H
+#define SLEY_PLAN_COVER_CHOICE_H
+
+#include "plan/inspect.h"
+
+/* Fills ins->cover_use and ins->cover_rows with minimum vertex covers: of each block between two ranks of a workgroup,
+ * and of each block between two workgroups (where rows cross once a workgroup). An entry whose column is in the cover
+ * is served by the row of X; every other one's row is in it. Does nothing the second time.
+ * Source: SHIRO (arXiv 2512.20178); Konig's theorem. Collective, agreed. */
+sley_status sl_cover_choose(sl_inspection *ins);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/machine.h"
+
+const sl_machine sl_machine_threads = {.name = "threads on one host",
+                                       .direct_bandwidth = 6e9,
+                                       .message_bandwidth = 2.5e9,
+                                       .message_latency = 0.4e-6,
+                                       .exchange_latency = 15e-6,
+                                       .spmm_bandwidth = 9e9,
+                                       .stream_bandwidth = 8e9};
