@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bcast-1d: every rank's whole block of X goes to everyone, stage by stage (CAGNET 1D). bcast-1d-pipelined: the next
- * stage's block travels while this one computes (MG-GCN). Volume 4 n k (P - 1): CoLa, equation 5. */
+/* bcast-1d: every rank's whole block of X goes to everyone, stage by stage (CAGNET 1D). bcast-1d-pipelined:
+ * the next stage's block travels while this one computes (MG-GCN). Volume 4 n k (P - 1): CoLa, equation 5. */
 #include "base/memory.h"
 #include "plan/algorithm.h"
 #include "plan/parts.h"
@@ -10,7 +10,8 @@ static sley_status add_stage(sl_plan *plan, const sl_inspection *ins, int stage,
   int me = ins->comm->rank;
   SL_TRY(sl_plan_add_exchange(plan, "broadcast", SL_BUFFER_X, buffer, SL_GRAIN_PEER, exchange));
   if (stage != me) {
-    sl_row_list from = {.peer = stage, .count = ins->col_begin[stage + 1] - ins->col_begin[stage], .bytes = ins->row_bytes};
+    sl_row_list from = {
+        .peer = stage, .count = ins->col_begin[stage + 1] - ins->col_begin[stage], .bytes = ins->row_bytes};
     sl_plan_recv(plan, *exchange, &from);
     return SLEY_OK;
   }
@@ -52,7 +53,8 @@ static sley_status build(const sl_inspection *ins, sl_plan *plan, bool pipelined
   int ranks = ins->comm->size, buffers[2], first;
   int64_t most = 0;
   for (int p = 0; p < ranks; p++)
-    most = ins->col_begin[p + 1] - ins->col_begin[p] > most ? ins->col_begin[p + 1] - ins->col_begin[p] : most;
+    most =
+        ins->col_begin[p + 1] - ins->col_begin[p] > most ? ins->col_begin[p + 1] - ins->col_begin[p] : most;
   most = ranks > 1 ? most : 0;
   SL_TRY(sl_plan_add_buffer(plan, "stage 0", most, ins->row_bytes, &buffers[0]));
   buffers[1] = buffers[0];
@@ -82,8 +84,9 @@ static sley_status build_pipelined(const sl_inspection *ins, sl_plan *plan) {
   return build(ins, plan, true);
 }
 
-const sl_algorithm sl_algo_bcast_1d = {
-    .name = "bcast-1d", .summary = "every rank's whole block of X to everyone, stage by stage", .build = build_plain};
+const sl_algorithm sl_algo_bcast_1d = {.name = "bcast-1d",
+                                       .summary = "every rank's whole block of X to everyone, stage by stage",
+                                       .build = build_plain};
 const sl_algorithm sl_algo_bcast_1d_pipelined = {.name = "bcast-1d-pipelined",
                                                  .summary = "as bcast-1d, the next stage in flight meanwhile",
                                                  .build = build_pipelined};

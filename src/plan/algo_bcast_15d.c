@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bcast-1.5d: c consecutive ranks form a team that shares its rows of Y; member j computes their product with every
- * c-th block of X and the members' partial sums are added (CAGNET 1.5D). Each block of X goes to P / c ranks instead of
- * P. c is the largest divisor of P with c^2 <= P; with c = 1, and in column order (reproducible), which rules partial
- * sums out, this is bcast-1d. */
+/* bcast-1.5d: c consecutive ranks form a team that shares its rows of Y; member j computes their product with
+ * every c-th block of X and the members' partial sums are added (CAGNET 1.5D). Each block of X goes to P / c
+ * ranks instead of P. c is the largest divisor of P with c^2 <= P; with c = 1, and in column order
+ * (reproducible), which rules partial sums out, this is bcast-1d. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -50,8 +50,8 @@ static sley_status add_stage(sl_plan *plan, const teams *t, int stage, int buffe
 }
 
 /* The entries of one block of X, which the items hold for all blocks; sorted as they are. */
-static sley_status add_part(sl_plan *plan, const teams *t, int stage, const sl_item *items, int64_t count, int x,
-                            int y) {
+static sley_status add_part(sl_plan *plan, const teams *t, int stage, const sl_item *items, int64_t count,
+                            int x, int y) {
   const sl_inspection *ins = t->ins;
   int source = source_team(t, stage), part;
   if (source >= t->count)
@@ -131,5 +131,6 @@ static sley_status build_15d(const sl_inspection *ins, sl_plan *plan) {
   return status;
 }
 
-const sl_algorithm sl_algo_bcast_15d = {
-    .name = "bcast-1.5d", .summary = "blocks of X to every c-th rank, partial sums of Y added", .build = build_15d};
+const sl_algorithm sl_algo_bcast_15d = {.name = "bcast-1.5d",
+                                        .summary = "blocks of X to every c-th rank, partial sums of Y added",
+                                        .build = build_15d};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cover: as halo-pipelined, but each remote block moves the fewest rows of X and partial rows of Y that cover its
- * entries. An entry whose column is outside the cover is handed to the column's owner when the plan is made; the owner
- * multiplies it, partial rows are summed inside the owner's workgroup (collected), and the sums are given to the
- * rows' owners, who add them. Source: SHIRO (arXiv 2512.20178).
+/* cover: as halo-pipelined, but each remote block moves the fewest rows of X and partial rows of Y that cover
+ * its entries. An entry whose column is outside the cover is handed to the column's owner when the plan is
+ * made; the owner multiplies it, partial rows are summed inside the owner's workgroup (collected), and the
+ * sums are given to the rows' owners, who add them. Source: SHIRO (arXiv 2512.20178).
  *
- * In column order (reproducible) partial sums are out of the question: every column is then taken as a row of X. */
+ * In column order (reproducible) partial sums are out of the question: every column is then taken as a row of
+ * X. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -18,24 +19,25 @@
 typedef struct partials {
   const sl_inspection *ins;
   int group;
-  int64_t *lent;      /* rows this rank has computed elsewhere, by the rank that computes them */
+  int64_t *lent; /* rows this rank has computed elsewhere, by the rank that computes them */
   int64_t *lent_begin;
-  int64_t *computed;  /* rows this rank computes for others, by owner */
+  int64_t *computed; /* rows this rank computes for others, by owner */
   int64_t *computed_begin;
-  int64_t *sent;      /* those of them that another member collects, by member */
+  int64_t *sent; /* those of them that another member collects, by member */
   int64_t *sent_begin;
-  int64_t *received;  /* rows members ask this rank to collect, by member */
+  int64_t *received; /* rows members ask this rank to collect, by member */
   int64_t *received_begin;
   int64_t *collected; /* union of received: what this rank gives to other workgroups, by owner */
   int64_t *collected_begin;
-  int64_t *gained;    /* rows of this rank that other workgroups' collectors give, by collector */
+  int64_t *gained; /* rows of this rank that other workgroups' collectors give, by collector */
   int64_t *gained_begin;
   sl_colset collected_set;
 } partials;
 
 static void partials_free(partials *s) {
-  int64_t *arrays[] = {s->lent,       s->lent_begin,     s->computed,  s->computed_begin,  s->sent,   s->sent_begin,
-                       s->received,   s->received_begin, s->collected, s->collected_begin, s->gained, s->gained_begin};
+  int64_t *arrays[] = {s->lent,      s->lent_begin,      s->computed, s->computed_begin,
+                       s->sent,      s->sent_begin,      s->received, s->received_begin,
+                       s->collected, s->collected_begin, s->gained,   s->gained_begin};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
     sl_free(arrays[i]);
   sl_colset_free(&s->collected_set);
@@ -110,8 +112,8 @@ static sley_status list_collected(partials *s, const int64_t *received_count, in
   const sl_inspection *ins = s->ins;
   int ranks = ins->comm->size;
   SL_TRY(sl_starts(received_count, ranks, &s->received_begin));
-  SL_TRY(sl_distinct(s->received, s->received_begin[ranks], ins->row_begin[ranks], sl_plan_team(ins), &s->collected_set,
-                     &s->collected));
+  SL_TRY(sl_distinct(s->received, s->received_begin[ranks], ins->row_begin[ranks], sl_plan_team(ins),
+                     &s->collected_set, &s->collected));
   memset(count, 0, (size_t)ranks * sizeof *count);
   for (int64_t i = 0; i < s->collected_set.count; i++)
     count[sl_partition_owner(ins->row_begin, ranks, s->collected[i])]++;
@@ -132,8 +134,8 @@ static sley_status list_partials(partials *s, int64_t *count) {
   return sl_agree(comm, sl_starts(received, comm->size, &s->gained_begin));
 }
 
-/* The buffer of partial rows: first the collected ones, then those sent to other members by member, then those given
- * to owners in the workgroup by owner. Both later regions begin where these say. */
+/* The buffer of partial rows: first the collected ones, then those sent to other members by member, then
+ * those given to owners in the workgroup by owner. Both later regions begin where these say. */
 typedef struct regions {
   int64_t sent, near, rows;
 } regions;
@@ -158,7 +160,8 @@ static int64_t place_sent(const partials *s, const regions *r, int64_t i) {
 }
 
 /* Members hand their partial sums to the collectors, who add them. */
-static sley_status add_collect(sl_plan *plan, const partials *s, const regions *r, int buffer, int *exchange) {
+static sley_status add_collect(sl_plan *plan, const partials *s, const regions *r, int buffer,
+                               int *exchange) {
   const sl_comm *comm = s->ins->comm;
   int64_t row_bytes = s->ins->row_bytes;
   SL_TRY(sl_plan_add_exchange(plan, "collect", buffer, buffer, SL_GRAIN_PEER, exchange));
@@ -236,8 +239,8 @@ static int64_t place_row(const partials *s, const regions *r, int64_t row) {
 }
 
 /* The part that computes all partial rows from this rank's X. Items come sorted by row, then column. */
-static sley_status add_partial_part(sl_plan *plan, const partials *s, const regions *r, int buffer, sl_item *items,
-                                    int64_t count, int *index) {
+static sley_status add_partial_part(sl_plan *plan, const partials *s, const regions *r, int buffer,
+                                    sl_item *items, int64_t count, int *index) {
   const sl_inspection *ins = s->ins;
   int64_t *begin = NULL, place = -1;
   sl_item *sorted = NULL;
@@ -315,6 +318,7 @@ static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
 }
 
 const sl_algorithm sl_algo_cover = {.name = "cover",
-                                    .summary = "as halo-pipelined, the fewest rows of X and partial rows of Y",
+                                    .summary =
+                                        "as halo-pipelined, the fewest rows of X and partial rows of Y",
                                     .needs_cover = true,
                                     .build = build_cover};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* halo: each needed row of X once, straight from its owner: loaded over direct links, one message a row over the
- * others. Volume 4 N_R k: CoLa, equations 7 and 9 (its RF). */
+/* halo: each needed row of X once, straight from its owner: loaded over direct links, one message a row over
+ * the others. Volume 4 N_R k: CoLa, equations 7 and 9 (its RF). */
 #include "base/memory.h"
 #include "plan/algorithm.h"
 #include "plan/parts.h"
 
-/* Parts: remote columns below this rank's own, its own, those above. Unless the sum must run in column order the two
- * remote ones are one. */
+/* Parts: remote columns below this rank's own, its own, those above. Unless the sum must run in column order
+ * the two remote ones are one. */
 static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
   int32_t *part = NULL;
   int64_t *place = NULL;
@@ -19,7 +19,8 @@ static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer,
     place[h] = h;
   }
   if (ins->reproducible) {
-    sl_part_frame frames[] = {{"remote below", buffer, true}, {"local", SL_BUFFER_X, false}, {"remote above", buffer, false}};
+    sl_part_frame frames[] = {
+        {"remote below", buffer, true}, {"local", SL_BUFFER_X, false}, {"remote above", buffer, false}};
     status = sl_parts_cut(plan, ins, &(sl_column_map){1, part, place}, 3, frames, first);
   } else {
     sl_part_frame frames[] = {{"local", SL_BUFFER_X, true}, {"remote", buffer, false}};
@@ -43,8 +44,14 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
   for (int64_t i = 0; i < wanted; i++)
     rows[i] = ins->wanted[i];
   for (int p = 0; p < ins->comm->size; p++) {
-    sl_row_list to = {p, ins->wanted_begin[p + 1] - ins->wanted_begin[p], rows + ins->wanted_begin[p], 0, 0, ins->row_bytes};
-    sl_row_list from = {p, ins->halo_begin[p + 1] - ins->halo_begin[p], NULL, ins->halo_begin[p], 0, ins->row_bytes};
+    sl_row_list to = {p,
+                      ins->wanted_begin[p + 1] - ins->wanted_begin[p],
+                      rows + ins->wanted_begin[p],
+                      0,
+                      0,
+                      ins->row_bytes};
+    sl_row_list from = {
+        p, ins->halo_begin[p + 1] - ins->halo_begin[p], NULL, ins->halo_begin[p], 0, ins->row_bytes};
     sl_plan_send(plan, exchange, &to);
     sl_plan_recv(plan, exchange, &from);
   }

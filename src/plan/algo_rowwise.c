@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rowwise: one fetch for every remote nonzero, as a row-wise kernel that loads on demand does it (MGG). Volume
- * 4 E_R k: CoLa, equation 6. The nonzeros are taken in batches; a batch's rows are fetched one by one, then summed. */
+/* rowwise: one fetch for every remote nonzero, as a row-wise kernel that loads on demand does it (MGG).
+ * Volume 4 E_R k: CoLa, equation 6. The nonzeros are taken in batches; a batch's rows are fetched one by one,
+ * then summed. */
 #include "base/memory.h"
 #include "partition/partition.h"
 #include "plan/algorithm.h"
@@ -9,8 +10,9 @@
 enum { BATCH = 8192 }; /* remote nonzeros fetched before they are summed */
 
 /* Splits one remote part into batches: entry e of a batch uses row e of the buffer. */
-static sley_status add_batches(sl_plan *plan, const sl_inspection *ins, const sl_part *remote, const int32_t *owner,
-                               const int64_t *row, int buffer, const int32_t *places, int *first, int *count) {
+static sley_status add_batches(sl_plan *plan, const sl_inspection *ins, const sl_part *remote,
+                               const int32_t *owner, const int64_t *row, int buffer, const int32_t *places,
+                               int *first, int *count) {
   *count = 0;
   *first = plan->parts.count;
   int64_t stored = 0;
@@ -49,8 +51,8 @@ static sley_status add_batches(sl_plan *plan, const sl_inspection *ins, const sl
 }
 
 /* Owner and row of X of every entry of a remote part whose columns are halo places. */
-static sley_status name_sources(sl_plan *plan, const sl_inspection *ins, const sl_part *remote, int32_t **owner,
-                                int64_t **row) {
+static sley_status name_sources(sl_plan *plan, const sl_inspection *ins, const sl_part *remote,
+                                int32_t **owner, int64_t **row) {
   *owner = sl_plan_alloc(plan, remote->nnz, sizeof **owner);
   *row = sl_plan_alloc(plan, remote->nnz, sizeof **row);
   if (!*owner || !*row)
@@ -64,7 +66,8 @@ static sley_status name_sources(sl_plan *plan, const sl_inspection *ins, const s
 }
 
 /* Steps of one remote part: fetch and sum, batch by batch. */
-static sley_status add_remote(sl_plan *plan, const sl_inspection *ins, int part, int buffer, const int32_t *places) {
+static sley_status add_remote(sl_plan *plan, const sl_inspection *ins, int part, int buffer,
+                              const int32_t *places) {
   sl_part remote = *SL_PART(plan, part);
   int32_t *owner;
   int64_t *row;
@@ -94,7 +97,8 @@ static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
   return sl_plan_add_fetch(plan, &all, NULL);
 }
 
-/* Parts of the block: halo places as columns, split below and above only where the order of the sum asks for it. */
+/* Parts of the block: halo places as columns, split below and above only where the order of the sum asks for
+ * it. */
 static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
   int32_t *part = NULL;
   int64_t *place = NULL;
@@ -106,7 +110,8 @@ static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int 
     part[h] = ins->reproducible && h < below ? 0 : 2;
     place[h] = h;
   }
-  sl_part_frame frames[] = {{"remote below", buffer, false}, {"local", SL_BUFFER_X, false}, {"remote", buffer, false}};
+  sl_part_frame frames[] = {
+      {"remote below", buffer, false}, {"local", SL_BUFFER_X, false}, {"remote", buffer, false}};
   status = sl_parts_cut(plan, ins, &(sl_column_map){1, part, place}, 3, frames, first);
 done:
   sl_free(place);
@@ -119,7 +124,8 @@ static sley_status build_rowwise(const sl_inspection *ins, sl_plan *plan) {
   SL_TRY(sl_plan_add_buffer(plan, "published X", ins->x_rows, ins->row_bytes, NULL));
   if (plan->dry)
     return add_dry(plan, ins);
-  SL_TRY(sl_plan_add_buffer(plan, "fetched", ins->remote_nnz < BATCH ? ins->remote_nnz : BATCH, ins->row_bytes, &buffer));
+  SL_TRY(sl_plan_add_buffer(plan, "fetched", ins->remote_nnz < BATCH ? ins->remote_nnz : BATCH,
+                            ins->row_bytes, &buffer));
   int32_t *places = sl_plan_alloc(plan, BATCH, sizeof *places);
   if (!places)
     return SLEY_ERR_MEMORY;

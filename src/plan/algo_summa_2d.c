@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* summa-2d: ranks form a grid of pr x pc; rank (i, j) computes row team i's rows of Y for the j-th slice of the k
- * columns. Stage by stage a panel of A goes along each grid row and the matching panel of X, cut into slices, down the
- * grid columns (bulk-synchronous SUMMA; CAGNET 2D). Finally the slices of Y return to the rows' owners.
+/* summa-2d: ranks form a grid of pr x pc; rank (i, j) computes row team i's rows of Y for the j-th slice of
+ * the k columns. Stage by stage a panel of A goes along each grid row and the matching panel of X, cut into
+ * slices, down the grid columns (bulk-synchronous SUMMA; CAGNET 2D). Finally the slices of Y return to the
+ * rows' owners.
  *
  * A row team is pc consecutive ranks; a panel is the columns owned by P / lcm(pr, pc) consecutive ranks. */
 #include <string.h>
@@ -16,8 +17,8 @@ typedef struct grid {
   int pr, pc, i, j;
   int panels, panel_ranks;
   size_t value_bytes, index_bytes;
-  sley_index index;  /* of the tiles' columns */
-  int64_t *stored;   /* of row team i's tile in each panel: rows with entries */
+  sley_index index; /* of the tiles' columns */
+  int64_t *stored;  /* of row team i's tile in each panel: rows with entries */
   int64_t *entries;
 } grid;
 
@@ -100,7 +101,8 @@ static sley_status pack_tile(sl_plan *plan, const grid *g, int panel, const sl_i
   if (!bytes)
     return SLEY_ERR_MEMORY;
   memset(bytes, 0, (size_t)l.bytes);
-  int64_t *rowid = (int64_t *)(bytes + l.rowid), *rowptr = (int64_t *)(bytes + l.rowptr), stored = 0, at = 0, last = -1;
+  int64_t *rowid = (int64_t *)(bytes + l.rowid), *rowptr = (int64_t *)(bytes + l.rowptr), stored = 0, at = 0,
+          last = -1;
   for (int64_t i = 0; i < count; i++) {
     if (panel_of(g, items[i].col) != panel)
       continue;
@@ -124,7 +126,8 @@ static sley_status pack_tile(sl_plan *plan, const grid *g, int panel, const sl_i
 static sley_status add_tile(sl_plan *plan, const grid *g, int panel, int tile_buffer, int x, int y,
                             const sl_item *items, int64_t count) {
   tile_layout l = lay_out(g, panel);
-  int source = g->i * g->pc + panel % g->pc, me = g->ins->comm->rank, src = tile_buffer, exchange, part_index = 0;
+  int source = g->i * g->pc + panel % g->pc, me = g->ins->comm->rank, src = tile_buffer, exchange,
+      part_index = 0;
   sl_part part = {.name = "tile",
                   .nnz = g->entries[panel],
                   .k = slice_begin(g, g->j + 1) - slice_begin(g, g->j),
@@ -173,10 +176,17 @@ static sley_status add_panel(sl_plan *plan, const grid *g, int panel, int x) {
   SL_TRY(sl_plan_add_exchange(plan, "panel of X", SL_BUFFER_X, x, SL_GRAIN_PEER, &exchange));
   for (int p = 0; p < ins->comm->size; p++) {
     int j = p % g->pc;
-    sl_row_list to = {p, ins->x_rows, NULL, 0, slice_begin(g, j) * value, (slice_begin(g, j + 1) - slice_begin(g, j)) * value};
+    sl_row_list to = {p,
+                      ins->x_rows,
+                      NULL,
+                      0,
+                      slice_begin(g, j) * value,
+                      (slice_begin(g, j + 1) - slice_begin(g, j)) * value};
     if (me / g->panel_ranks == panel)
       sl_plan_send(plan, exchange, &to);
-    sl_row_list from = {p, ins->col_begin[p + 1] - ins->col_begin[p], NULL, ins->col_begin[p] - panel_begin(g, panel), 0, my_width * value};
+    sl_row_list from = {p,    ins->col_begin[p + 1] - ins->col_begin[p],
+                        NULL, ins->col_begin[p] - panel_begin(g, panel),
+                        0,    my_width * value};
     if (p / g->panel_ranks == panel)
       sl_plan_recv(plan, exchange, &from);
   }
@@ -192,8 +202,15 @@ static sley_status add_return(sl_plan *plan, const grid *g, int y) {
   SL_TRY(sl_plan_add_exchange(plan, "slices of Y", y, SL_BUFFER_Y, SL_GRAIN_PEER, &exchange));
   for (int p = first; p < first + g->pc; p++) {
     int j = p - first;
-    sl_row_list to = {p, ins->row_begin[p + 1] - ins->row_begin[p], NULL, ins->row_begin[p] - ins->row_begin[first], 0, my_width * value};
-    sl_row_list from = {p, ins->rows, NULL, 0, slice_begin(g, j) * value, (slice_begin(g, j + 1) - slice_begin(g, j)) * value};
+    sl_row_list to = {p,    ins->row_begin[p + 1] - ins->row_begin[p],
+                      NULL, ins->row_begin[p] - ins->row_begin[first],
+                      0,    my_width * value};
+    sl_row_list from = {p,
+                        ins->rows,
+                        NULL,
+                        0,
+                        slice_begin(g, j) * value,
+                        (slice_begin(g, j + 1) - slice_begin(g, j)) * value};
     sl_plan_send(plan, exchange, &to);
     sl_plan_recv(plan, exchange, &from);
   }
@@ -253,6 +270,7 @@ static sley_status build_summa(const sl_inspection *ins, sl_plan *plan) {
   return status;
 }
 
-const sl_algorithm sl_algo_summa_2d = {.name = "summa-2d",
-                                       .summary = "a grid of ranks, panels of A and X broadcast along rows and columns",
-                                       .build = build_summa};
+const sl_algorithm sl_algo_summa_2d = {
+    .name = "summa-2d",
+    .summary = "a grid of ranks, panels of A and X broadcast along rows and columns",
+    .build = build_summa};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The distributed algorithms. Each is a builder: it adds buffers, exchanges, parts and steps to an empty plan. */
+/* The distributed algorithms. Each is a builder: it adds buffers, exchanges, parts and steps to an empty
+ * plan. */
 #ifndef SLEY_PLAN_ALGORITHM_H
 #define SLEY_PLAN_ALGORITHM_H
 
@@ -7,12 +8,13 @@
 
 typedef struct sl_algorithm {
   const char *name, *summary;
-  bool needs_cover; /* sl_cover_choose comes first */
+  bool needs_cover;                                              /* sl_cover_choose comes first */
   sley_status (*build)(const sl_inspection *ins, sl_plan *plan); /* Collective. */
 } sl_algorithm;
 
 extern const sl_algorithm sl_algo_bcast_1d, sl_algo_bcast_1d_pipelined, sl_algo_bcast_15d, sl_algo_summa_2d,
-    sl_algo_rowwise, sl_algo_halo, sl_algo_halo_fused, sl_algo_halo_coalesced, sl_algo_halo_pipelined, sl_algo_cover;
+    sl_algo_rowwise, sl_algo_halo, sl_algo_halo_fused, sl_algo_halo_coalesced, sl_algo_halo_pipelined,
+    sl_algo_cover;
 
 /* All of them, NULL-terminated. */
 extern const sl_algorithm *const sl_algorithms[];
@@ -20,8 +22,8 @@ extern const sl_algorithm *const sl_algorithms[];
 /* Errors: SLEY_ERR_ARG listing the names. */
 sley_status sl_algorithm_find(const char *name, const sl_algorithm **out);
 
-/* Builds, agrees on and finishes a plan. name: an algorithm, or "auto" or NULL for the one predicted fastest. The
- * inspection may be used again. Collective. */
+/* Builds, agrees on and finishes a plan. name: an algorithm, or "auto" or NULL for the one predicted fastest.
+ * The inspection may be used again. Collective. */
 sley_status sl_plan_build(sl_inspection *ins, const char *name, bool dry, sl_plan *out);
 
 /* Seconds that an execute of the plan is expected to take on the slowest rank. Collective. */

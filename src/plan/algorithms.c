@@ -87,8 +87,9 @@ static sley_status choose(sl_inspection *ins, const sl_algorithm **best, char *r
       next_bytes = bytes;
     }
   }
-  snprintf(reason, reason_bytes, "%s is predicted fastest: %.3g ms moving %.2f MiB; next %s: %.3g ms, %.2f MiB",
-           (*best)->name, 1e3 * best_seconds, (double)best_bytes / 1048576, next->name, 1e3 * next_seconds,
+  snprintf(reason, reason_bytes,
+           "%s is predicted fastest: %.3g ms moving %.2f MiB; next %s: %.3g ms, %.2f MiB", (*best)->name,
+           1e3 * best_seconds, (double)best_bytes / 1048576, next->name, 1e3 * next_seconds,
            (double)next_bytes / 1048576);
   return SLEY_OK;
 }

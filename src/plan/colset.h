@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A set of column numbers that answers "which place has column c among the members": pages of bits with counts.
- * Memory grows with the pages touched, not with the range: 16 bytes for 64 columns of a touched page. */
+/* A set of column numbers that answers "which place has column c among the members": pages of bits with
+ * counts. Memory grows with the pages touched, not with the range: 16 bytes for 64 columns of a touched page.
+ */
 #ifndef SLEY_PLAN_COLSET_H
 #define SLEY_PLAN_COLSET_H
 
@@ -29,7 +30,8 @@ typedef struct sl_colset_source {
   const void *context;
 } sl_colset_source;
 
-/* The set of all columns of the source, each in [0, range). Freed by sl_colset_free. Errors: SLEY_ERR_MEMORY. */
+/* The set of all columns of the source, each in [0, range). Freed by sl_colset_free. Errors: SLEY_ERR_MEMORY.
+ */
 sley_status sl_colset_build(int64_t range, const sl_colset_source *source, sl_team *team, sl_colset *out);
 void sl_colset_free(sl_colset *set);
 
@@ -38,7 +40,8 @@ void sl_colset_list(const sl_colset *set, int64_t *out);
 
 /* Place of a member among the members. column must be one. */
 static inline int64_t sl_colset_place(const sl_colset *set, int64_t column) {
-  const sl_colset_word *word = &set->words[set->page_at[column / SL_COLSET_PAGE] + column % SL_COLSET_PAGE / 64];
+  const sl_colset_word *word =
+      &set->words[set->page_at[column / SL_COLSET_PAGE] + column % SL_COLSET_PAGE / 64];
   return word->before + __builtin_popcountll(word->bits & ((UINT64_C(1) << (column % 64)) - 1));
 }
 

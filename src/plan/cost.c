@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cost model: what an execute takes on the slowest rank. Transfers and sums follow each other, since ranks that are
- * threads move their own rows. */
+/* The cost model: what an execute takes on the slowest rank. Transfers and sums follow each other, since
+ * ranks that are threads move their own rows. */
 #include "plan/algorithm.h"
 #include "plan/machine.h"
 
 /* Seconds of the lists one rank sends or receives. */
-static double list_seconds(const sl_machine *m, const sl_comm *comm, const sl_exchange_spec *spec, bool receiving) {
+static double list_seconds(const sl_machine *m, const sl_comm *comm, const sl_exchange_spec *spec,
+                           bool receiving) {
   const sl_row_list *lists = receiving ? spec->recv : spec->send;
   int count = receiving ? spec->recvs : spec->sends;
   double seconds = 0;
@@ -25,7 +26,8 @@ static double list_seconds(const sl_machine *m, const sl_comm *comm, const sl_ex
 static double product_seconds(const sl_machine *m, const sl_inspection *ins, const sl_plan *plan) {
   double threads = sl_team_size(sl_plan_team(ins));
   double entry_bytes = (double)(sl_index_bytes(ins->block->index) + sley_dtype_bytes(ins->block->dtype));
-  double seconds = (double)ins->block->nnz * (entry_bytes + (double)ins->row_bytes) / (m->spmm_bandwidth * threads);
+  double seconds =
+      (double)ins->block->nnz * (entry_bytes + (double)ins->row_bytes) / (m->spmm_bandwidth * threads);
   int parts = 0;
   for (int i = 0; i < plan->steps.count; i++)
     parts += SL_STEP(plan, i)->kind == SL_STEP_SPMM;
@@ -41,10 +43,12 @@ sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   double seconds = product_seconds(m, ins, plan);
   for (int i = 0; i < plan->exchanges.count; i++) {
     const sl_exchange_spec *spec = &SL_EXCHANGE(plan, i)->spec;
-    seconds += m->exchange_latency + list_seconds(m, ins->comm, spec, true) + list_seconds(m, ins->comm, spec, false);
+    seconds += m->exchange_latency + list_seconds(m, ins->comm, spec, true) +
+               list_seconds(m, ins->comm, spec, false);
   }
   for (int i = 0; i < plan->fetches.count; i++)
-    seconds += (double)SL_FETCH(plan, i)->count * (m->message_latency / 4 + (double)ins->row_bytes / m->direct_bandwidth);
+    seconds += (double)SL_FETCH(plan, i)->count *
+               (m->message_latency / 4 + (double)ins->row_bytes / m->direct_bandwidth);
   int64_t nanoseconds = (int64_t)(seconds * 1e9);
   SL_TRY(ins->comm->ops->allreduce(ins->comm, SL_MAX, &nanoseconds, 1));
   plan->predicted_seconds = (double)nanoseconds * 1e-9;

@@ -13,10 +13,10 @@ typedef struct sl_bipartite {
 } sl_bipartite;
 
 typedef struct sl_cover {
-  int64_t size;           /* rows and columns in the cover; equal to the matching's size */
-  uint8_t *row_in;        /* rows flags */
-  uint8_t *col_in;        /* cols flags */
-  int32_t *row_match;     /* the matched column of each row, -1: none; the certificate that the cover is least */
+  int64_t size;       /* rows and columns in the cover; equal to the matching's size */
+  uint8_t *row_in;    /* rows flags */
+  uint8_t *col_in;    /* cols flags */
+  int32_t *row_match; /* the matched column of each row, -1: none; the certificate that the cover is least */
 } sl_cover;
 
 /* A least set of rows and columns that touches every edge; among least covers always the same one.

@@ -17,9 +17,9 @@ typedef struct edge {
 typedef struct block_cover {
   const edge *edges;
   int64_t count;
-  int64_t range;         /* columns are below it */
-  sl_colset columns;     /* those that occur */
-  int64_t *column;       /* ascending */
+  int64_t range;     /* columns are below it */
+  sl_colset columns; /* those that occur */
+  int64_t *column;   /* ascending */
   sl_cover cover;
 } block_cover;
 
@@ -74,9 +74,10 @@ static sley_status cover_blocks(void *context, int64_t begin, int64_t end, int t
   return SLEY_OK;
 }
 
-/* Remote entries of the block grouped by key[owner] (below 0: left out), in row order within each; begin: keys + 1
- * starts. Both are the caller's, also on error. */
-static sley_status group_edges(const sl_inspection *ins, const int *key, int keys, edge **edges, int64_t **begin) {
+/* Remote entries of the block grouped by key[owner] (below 0: left out), in row order within each; begin:
+ * keys + 1 starts. Both are the caller's, also on error. */
+static sley_status group_edges(const sl_inspection *ins, const int *key, int keys, edge **edges,
+                               int64_t **begin) {
   const sley_matrix *block = ins->block;
   int32_t *halo_key = NULL;
   int64_t *at = NULL, row_first = ins->row_begin[ins->comm->rank];
@@ -119,7 +120,8 @@ static sley_status cover_all(const sl_inspection *ins, const edge *edges, const 
   block_cover *blocks;
   SL_TRY(SL_NEW_ZERO(blocks, count, "remote blocks"));
   for (int i = 0; i < count; i++)
-    blocks[i] = (block_cover){.edges = edges + begin[i], .count = begin[i + 1] - begin[i], .range = ins->block->cols};
+    blocks[i] =
+        (block_cover){.edges = edges + begin[i], .count = begin[i + 1] - begin[i], .range = ins->block->cols};
   sley_status status = sl_team_for(sl_plan_team(ins), count, 1, cover_blocks, blocks);
   *out = blocks;
   if (status != SLEY_OK) {
@@ -129,8 +131,8 @@ static sley_status cover_all(const sl_inspection *ins, const edge *edges, const 
   return status;
 }
 
-/* Least covers of the blocks between this rank and every other; marks the columns of those that are decided between
- * ranks: within the workgroup, and everywhere if workgroups are single ranks. */
+/* Least covers of the blocks between this rank and every other; marks the columns of those that are decided
+ * between ranks: within the workgroup, and everywhere if workgroups are single ranks. */
 static sley_status cover_rank_blocks(sl_inspection *ins, int64_t *rows) {
   const sl_comm *comm = ins->comm;
   int *key = NULL;
@@ -170,8 +172,9 @@ static int group_of_column(const sl_inspection *ins, int64_t col) {
   return sl_workgroup_of(ins->comm, sl_partition_owner(ins->col_begin, ins->comm->size, col));
 }
 
-/* Sorts edges by source workgroup, keeping their order: they come from the members in rank order, each in row order,
- * so rows ascend within a block. begin: workgroups + 1 starts. Both are the caller's, also on error. */
+/* Sorts edges by source workgroup, keeping their order: they come from the members in rank order, each in row
+ * order, so rows ascend within a block. begin: workgroups + 1 starts. Both are the caller's, also on error.
+ */
 static sley_status split_by_source(const sl_inspection *ins, const edge *edges, int64_t count, edge **sorted,
                                    int64_t **begin) {
   int groups = sl_workgroups(ins->comm);
@@ -191,8 +194,8 @@ static sley_status split_by_source(const sl_inspection *ins, const edge *edges, 
   return SLEY_OK;
 }
 
-/* Least covers of the blocks this rank handles; answers each member with those of the columns it asked about that are
- * not in the cover. asked: edges by member, asked_count of each; answers are grouped alike. */
+/* Least covers of the blocks this rank handles; answers each member with those of the columns it asked about
+ * that are not in the cover. asked: edges by member, asked_count of each; answers are grouped alike. */
 static sley_status cover_group_blocks(const sl_inspection *ins, const edge *asked, const int64_t *asked_count,
                                       int64_t **answers, int64_t *answer_count) {
   const sl_comm *comm = ins->comm;
@@ -261,14 +264,17 @@ static sley_status choose_between_groups(sl_inspection *ins) {
   if (status == SLEY_OK)
     status = group_by_handler(ins, &request, counts);
   SL_TRY_GOTO(status, sl_agree(comm, status), done);
-  SL_TRY_GOTO(status, sl_exchange_items(comm, sizeof(edge), request, counts, (void **)&asked, asked_count), done);
+  SL_TRY_GOTO(status, sl_exchange_items(comm, sizeof(edge), request, counts, (void **)&asked, asked_count),
+              done);
   sl_free(request);
   request = NULL;
-  SL_TRY_GOTO(status, sl_agree(comm, cover_group_blocks(ins, asked, asked_count, &answers, answer_count)), done);
+  SL_TRY_GOTO(status, sl_agree(comm, cover_group_blocks(ins, asked, asked_count, &answers, answer_count)),
+              done);
   int64_t *answered_count = answer_count + comm->size;
   SL_TRY_GOTO(
       status,
-      sl_exchange_items(comm, sizeof(int64_t), answers, answer_count, (void **)&answered, answered_count), done);
+      sl_exchange_items(comm, sizeof(int64_t), answers, answer_count, (void **)&answered, answered_count),
+      done);
   int64_t total = 0;
   for (int p = 0; p < comm->size; p++)
     total += answered_count[p];

@@ -5,10 +5,10 @@
 
 #include "plan/inspect.h"
 
-/* Fills ins->cover_use and ins->cover_rows with minimum vertex covers: of each block between two ranks of a workgroup,
- * and of each block between two workgroups (where rows cross once a workgroup). An entry whose column is in the cover
- * is served by the row of X; every other one's row is in it. Does nothing the second time.
- * Source: SHIRO (arXiv 2512.20178); Konig's theorem. Collective, agreed. */
+/* Fills ins->cover_use and ins->cover_rows with minimum vertex covers: of each block between two ranks of a
+ * workgroup, and of each block between two workgroups (where rows cross once a workgroup). An entry whose
+ * column is in the cover is served by the row of X; every other one's row is in it. Does nothing the second
+ * time. Source: SHIRO (arXiv 2512.20178); Konig's theorem. Collective, agreed. */
 sley_status sl_cover_choose(sl_inspection *ins);
 
 #endif

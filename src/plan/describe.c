@@ -72,9 +72,11 @@ static void add_step(text *t, const sl_plan *plan, const sl_step *step) {
       break;
     }
     const sl_part *p = SL_PART(plan, step->index);
-    add(t, "sum part %d, %s: %lld rows, %lld entries, %s -> %s%s\n", step->index, p->name, (long long)p->a.rows,
-        (long long)p->nnz, SL_BUFFER(plan, p->x)->name, SL_BUFFER(plan, p->y)->name,
-        p->beta == SL_BETA_USER ? " (after beta Y)" : p->beta == SL_BETA_ZERO ? " (overwriting)" : "");
+    add(t, "sum part %d, %s: %lld rows, %lld entries, %s -> %s%s\n", step->index, p->name,
+        (long long)p->a.rows, (long long)p->nnz, SL_BUFFER(plan, p->x)->name, SL_BUFFER(plan, p->y)->name,
+        p->beta == SL_BETA_USER   ? " (after beta Y)"
+        : p->beta == SL_BETA_ZERO ? " (overwriting)"
+                                  : "");
     break;
   }
   case SL_STEP_SCALE:

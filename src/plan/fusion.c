@@ -69,14 +69,17 @@ static sley_status group_requests(const sl_inspection *ins, const uint8_t *use, 
   return SLEY_OK;
 }
 
-/* Turns the members' requests into the relay list and their places in it; count[p]: relayed rows that p owns. */
-static sley_status unite_requests(const sl_inspection *ins, sl_fusion *f, const int64_t *hop_count, int64_t *count) {
+/* Turns the members' requests into the relay list and their places in it; count[p]: relayed rows that p owns.
+ */
+static sley_status unite_requests(const sl_inspection *ins, sl_fusion *f, const int64_t *hop_count,
+                                  int64_t *count) {
   int ranks = ins->comm->size;
   sl_colset set = {0};
   sley_status status;
   SL_TRY_GOTO(status, sl_starts(hop_count, ranks, &f->hop_begin), done);
   int64_t requests = f->hop_begin[ranks];
-  SL_TRY_GOTO(status, sl_distinct(f->hop, requests, ins->block->cols, sl_plan_team(ins), &set, &f->relay), done);
+  SL_TRY_GOTO(status, sl_distinct(f->hop, requests, ins->block->cols, sl_plan_team(ins), &set, &f->relay),
+              done);
   for (int64_t i = 0; i < requests; i++)
     f->hop[i] = sl_colset_place(&set, f->hop[i]);
   memset(count, 0, (size_t)ranks * sizeof *count);
@@ -116,7 +119,8 @@ sley_status sl_fuse(const sl_inspection *ins, const uint8_t *use, sl_fusion *out
 }
 
 void sl_fusion_free(sl_fusion *f) {
-  int64_t *arrays[] = {f->relay, f->relay_begin, f->out, f->out_begin, f->hop, f->hop_begin, f->take, f->take_begin};
+  int64_t *arrays[] = {f->relay, f->relay_begin, f->out,  f->out_begin,
+                       f->hop,   f->hop_begin,   f->take, f->take_begin};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
     sl_free(arrays[i]);
   *f = (sl_fusion){0};

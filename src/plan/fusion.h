@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fusion: a row of X that several ranks of a workgroup need crosses to it once, to the member whose place in the
- * workgroup matches the owner's (its relay), and is loaded from there. Source: CoLa, section 4.2, algorithm 2. */
+/* Fusion: a row of X that several ranks of a workgroup need crosses to it once, to the member whose place in
+ * the workgroup matches the owner's (its relay), and is loaded from there. Source: CoLa, section 4.2,
+ * algorithm 2. */
 #ifndef SLEY_PLAN_FUSION_H
 #define SLEY_PLAN_FUSION_H
 

@@ -31,7 +31,8 @@ static sley_status check_partition(const char *what, const int64_t *begin, int r
   if (!begin)
     return sl_fail(SLEY_ERR_ARG, "the partition of the %s is NULL", what);
   if (begin[0] != 0)
-    return sl_fail(SLEY_ERR_ARG, "the partition of the %s begins with %lld instead of 0", what, (long long)begin[0]);
+    return sl_fail(SLEY_ERR_ARG, "the partition of the %s begins with %lld instead of 0", what,
+                   (long long)begin[0]);
   for (int r = 0; r < ranks; r++)
     if (begin[r] > begin[r + 1])
       return sl_fail(SLEY_ERR_ARG, "the partition of the %s descends at rank %d", what, r);
@@ -47,8 +48,8 @@ static sley_status check_local(const sl_comm *comm, const sley_matrix *block, co
     return sl_fail(SLEY_ERR_ARG, "rank %d has a block of %lld rows, the partition gives it %lld", comm->rank,
                    (long long)block->rows, (long long)mine);
   if (block->cols != col_begin[comm->size])
-    return sl_fail(SLEY_ERR_ARG, "rank %d: the matrix has %lld columns, the partition of X %lld rows", comm->rank,
-                   (long long)block->cols, (long long)col_begin[comm->size]);
+    return sl_fail(SLEY_ERR_ARG, "rank %d: the matrix has %lld columns, the partition of X %lld rows",
+                   comm->rank, (long long)block->cols, (long long)col_begin[comm->size]);
   if (k < 0 || k > INT64_MAX / 64)
     return sl_fail(SLEY_ERR_ARG, "rank %d: k is %lld", comm->rank, (long long)k);
   int64_t bytes;
@@ -66,7 +67,8 @@ static sley_status check_agreement(const sl_inspection *ins) {
     hash[0] = hash[0] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)ins->row_begin[r] + 1;
     hash[1] = hash[1] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)ins->col_begin[r] + 1;
   }
-  static const char *const name[FIELDS] = {"k", "dtype", "partition of the rows", "partition of X", "reproducible"};
+  static const char *const name[FIELDS] = {"k", "dtype", "partition of the rows", "partition of X",
+                                           "reproducible"};
   int64_t least[2 * FIELDS] = {ins->k, ins->block->dtype, (int64_t)(hash[0] >> 1), (int64_t)(hash[1] >> 1),
                                ins->reproducible};
   for (int i = 0; i < FIELDS; i++)
@@ -127,7 +129,8 @@ static sley_status exchange_needs(sl_inspection *ins) {
   for (int p = 0; p < comm->size; p++)
     counts[p] = ins->halo_begin[p + 1] - ins->halo_begin[p];
   int64_t *received = counts + comm->size;
-  sley_status status = sl_exchange_items(comm, sizeof(int64_t), ins->halo, counts, (void **)&ins->wanted, received);
+  sley_status status =
+      sl_exchange_items(comm, sizeof(int64_t), ins->halo, counts, (void **)&ins->wanted, received);
   if (status == SLEY_OK)
     status = sl_agree(comm, SL_NEW(ins->wanted_begin, comm->size + 1, "halo counts"));
   if (status == SLEY_OK) {
@@ -162,9 +165,10 @@ static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const i
   return exchange_needs(ins);
 }
 
-sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin, const int64_t *col_begin,
-                       int64_t k, bool reproducible, sl_inspection *out) {
-  *out = (sl_inspection){.comm = comm, .block = block, .k = k, .reproducible = reproducible, .cover_rows = -1};
+sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                       const int64_t *col_begin, int64_t k, bool reproducible, sl_inspection *out) {
+  *out =
+      (sl_inspection){.comm = comm, .block = block, .k = k, .reproducible = reproducible, .cover_rows = -1};
   sley_status status = inspect(out, row_begin, col_begin);
   if (status != SLEY_OK)
     sl_inspection_free(out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inspection: what a rank's row block needs of the others, found once and shared by every algorithm's planner. */
+/* Inspection: what a rank's row block needs of the others, found once and shared by every algorithm's
+ * planner. */
 #ifndef SLEY_PLAN_INSPECT_H
 #define SLEY_PLAN_INSPECT_H
 
@@ -9,22 +10,24 @@
 
 typedef struct sl_inspection {
   sl_comm *comm;
-  const sley_matrix *block; /* columns numbered globally */
+  const sley_matrix *block;       /* columns numbered globally */
   int64_t *row_begin, *col_begin; /* size + 1 entries each */
   int64_t rows;                   /* of the block */
   int64_t first_col, x_rows;      /* this rank's rows of X are first_col .. first_col + x_rows - 1 */
   int64_t k, row_bytes;           /* a row of X or Y: k values */
   bool reproducible;
 
-  int64_t remote_nnz; /* this rank's */
+  int64_t remote_nnz;                        /* this rank's */
   int64_t nnz_all, remote_nnz_all, halo_all; /* summed over ranks */
 
-  /* The halo: distinct remote columns, ascending, hence grouped by owner: owner p's at halo_begin[p] .. [p+1]. */
+  /* The halo: distinct remote columns, ascending, hence grouped by owner: owner p's at halo_begin[p] ..
+   * [p+1]. */
   sl_colset halo_set;
   int64_t *halo, *halo_begin;
 
   /* Which halo entries a least cover takes as rows of X (1) and which as partial rows of Y (0); NULL until
-   * sl_cover_choose. cover_rows: rows in least covers of all remote blocks between ranks, summed over ranks. */
+   * sl_cover_choose. cover_rows: rows in least covers of all remote blocks between ranks, summed over ranks.
+   */
   uint8_t *cover_use;
   int64_t cover_rows;
 
@@ -32,10 +35,10 @@ typedef struct sl_inspection {
   int64_t *wanted, *wanted_begin;
 } sl_inspection;
 
-/* Inspects; the arrays row_begin and col_begin are copied, block must outlive the result. Collective, agreed: ranks
- * that differ in k, dtype, sizes or partition get SLEY_ERR_ARG. */
-sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin, const int64_t *col_begin,
-                       int64_t k, bool reproducible, sl_inspection *out);
+/* Inspects; the arrays row_begin and col_begin are copied, block must outlive the result. Collective, agreed:
+ * ranks that differ in k, dtype, sizes or partition get SLEY_ERR_ARG. */
+sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                       const int64_t *col_begin, int64_t k, bool reproducible, sl_inspection *out);
 void sl_inspection_free(sl_inspection *inspection);
 
 /* Whether a column's row of X is another rank's. */

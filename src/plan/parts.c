@@ -61,7 +61,8 @@ static sley_status count_rows(void *context, int thread, int threads) {
   return SLEY_OK;
 }
 
-static inline void store_entry(const sl_part *part, const sley_matrix *block, int64_t at, int64_t place, int64_t e) {
+static inline void store_entry(const sl_part *part, const sley_matrix *block, int64_t at, int64_t place,
+                               int64_t e) {
   sl_index_set((void *)part->a.col, part->a.index, at, place);
   if (block->dtype == SLEY_F32)
     ((float *)part->a.val)[at] = ((const float *)block->val)[e];
@@ -167,13 +168,15 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
   sl_part none = {.name = "dry", .arrives_in = -1};
   if (plan->dry) {
     const sley_matrix *block = ins->block;
-    plan->memory_bytes += block->nnz * (int64_t)(sl_index_bytes(block->index) + sley_dtype_bytes(block->dtype)) +
-                          (block->rows + 1) * (int64_t)sizeof(int64_t);
+    plan->memory_bytes +=
+        block->nnz * (int64_t)(sl_index_bytes(block->index) + sley_dtype_bytes(block->dtype)) +
+        (block->rows + 1) * (int64_t)sizeof(int64_t);
     for (int p = 0; p < count; p++)
       SL_TRY(sl_plan_add_part(plan, &none, NULL));
     return SLEY_OK;
   }
-  cut c = {.ins = ins, .map = map, .count = count, .frames = frames, .threads = sl_team_size(sl_plan_team(ins))};
+  cut c = {
+      .ins = ins, .map = map, .count = count, .frames = frames, .threads = sl_team_size(sl_plan_team(ins))};
   sley_status status = cut_block(plan, &c);
   for (int p = 0; p < count && status == SLEY_OK; p++)
     status = sl_plan_add_part(plan, &c.parts[p], NULL);
@@ -183,8 +186,8 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
   return status;
 }
 
-sley_status sl_part_from_items(sl_plan *plan, const sl_part *frame, const sl_item *items, int64_t count, bool whole,
-                               int64_t rows, int64_t row_first, int64_t col_first, int *index) {
+sley_status sl_part_from_items(sl_plan *plan, const sl_part *frame, const sl_item *items, int64_t count,
+                               bool whole, int64_t rows, int64_t row_first, int64_t col_first, int *index) {
   sl_part part = *frame;
   part.nnz = count;
   part.a.rows = rows;
@@ -234,7 +237,8 @@ static sley_status group_by_target(const sl_inspection *ins, int (*target)(const
           count[p]++;
           continue;
         }
-        double value = block->dtype == SLEY_F32 ? ((const float *)block->val)[e] : ((const double *)block->val)[e];
+        double value =
+            block->dtype == SLEY_F32 ? ((const float *)block->val)[e] : ((const double *)block->val)[e];
         (*out)[at[p]++] = (sl_item){row_first + row, col, value};
       }
     if (pass == 1)
@@ -251,8 +255,9 @@ static sley_status group_by_target(const sl_inspection *ins, int (*target)(const
   return SLEY_OK;
 }
 
-sley_status sl_redistribute(const sl_inspection *ins, int (*target)(const void *context, int64_t row, int64_t col),
-                            const void *context, sl_item **items, int64_t *count) {
+sley_status sl_redistribute(const sl_inspection *ins,
+                            int (*target)(const void *context, int64_t row, int64_t col), const void *context,
+                            sl_item **items, int64_t *count) {
   sl_comm *comm = ins->comm;
   int64_t *counts = NULL;
   sl_item *outgoing = NULL;

@@ -5,8 +5,8 @@
 
 #include "plan/plan.h"
 
-/* Where each column of the block goes. Column c of this rank's own rows of X goes to part local at c - first_col;
- * halo entry h to part part[h] at place[h]; part[h] < 0: to no part. */
+/* Where each column of the block goes. Column c of this rank's own rows of X goes to part local at c -
+ * first_col; halo entry h to part part[h] at place[h]; part[h] < 0: to no part. */
 typedef struct sl_column_map {
   int local;
   const int32_t *part;
@@ -16,12 +16,13 @@ typedef struct sl_column_map {
 /* What the parts are to be, one for each number in the map. */
 typedef struct sl_part_frame {
   const char *name;
-  int x;       /* buffer that its columns are rows of */
-  bool whole;  /* stores every row of the block, so that it can carry the caller's beta */
+  int x;      /* buffer that its columns are rows of */
+  bool whole; /* stores every row of the block, so that it can carry the caller's beta */
 } sl_part_frame;
 
-/* Adds count parts to the plan, in the order of frames; their Y is the caller's, with the caller's beta if whole,
- * else added. *first: index of the first. Entries keep their order within a row. Nothing is built in a dry plan. */
+/* Adds count parts to the plan, in the order of frames; their Y is the caller's, with the caller's beta if
+ * whole, else added. *first: index of the first. Entries keep their order within a row. Nothing is built in a
+ * dry plan. */
 sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                          const sl_part_frame *frames, int *first);
 
@@ -31,14 +32,16 @@ typedef struct sl_item {
   double value;
 } sl_item;
 
-/* Part of a plan from count items sorted by row, then column: row r is stored row r - row_first (whole, rows of them)
- * or listed (not whole), column c is c - col_first of buffer x. Its place in the plan: *index. */
-sley_status sl_part_from_items(sl_plan *plan, const sl_part *frame, const sl_item *items, int64_t count, bool whole,
-                               int64_t rows, int64_t row_first, int64_t col_first, int *index);
+/* Part of a plan from count items sorted by row, then column: row r is stored row r - row_first (whole, rows
+ * of them) or listed (not whole), column c is c - col_first of buffer x. Its place in the plan: *index. */
+sley_status sl_part_from_items(sl_plan *plan, const sl_part *frame, const sl_item *items, int64_t count,
+                               bool whole, int64_t rows, int64_t row_first, int64_t col_first, int *index);
 
-/* Sends every entry e of the block to rank target(context, row, col) (-1: nowhere), keeping the order. *items, from
- * sl_alloc, come from ranks in ascending order, hence sorted by row and column. Collective, agreed. */
-sley_status sl_redistribute(const sl_inspection *ins, int (*target)(const void *context, int64_t row, int64_t col),
-                            const void *context, sl_item **items, int64_t *count);
+/* Sends every entry e of the block to rank target(context, row, col) (-1: nowhere), keeping the order.
+ * *items, from sl_alloc, come from ranks in ascending order, hence sorted by row and column. Collective,
+ * agreed. */
+sley_status sl_redistribute(const sl_inspection *ins,
+                            int (*target)(const void *context, int64_t row, int64_t col), const void *context,
+                            sl_item **items, int64_t *count);
 
 #endif

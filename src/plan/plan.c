@@ -45,7 +45,8 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
 void sl_plan_free(sl_plan *plan) {
   for (int i = 0; i < plan->kept.count; i++)
     sl_free(((void **)plan->kept.items)[i]);
-  sl_list *lists[] = {&plan->buffers, &plan->parts, &plan->exchanges, &plan->fetches, &plan->steps, &plan->kept};
+  sl_list *lists[] = {&plan->buffers, &plan->parts, &plan->exchanges,
+                      &plan->fetches, &plan->steps, &plan->kept};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
     sl_free(lists[i]->items);
   *plan = (sl_plan){0};
@@ -86,14 +87,18 @@ sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index) 
   return append(&plan->fetches, fetch, sizeof *fetch, index);
 }
 
-sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int dst, sl_grain grain, int *index) {
+sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int dst, sl_grain grain,
+                                 int *index) {
   sl_row_list *lists = sl_plan_alloc(plan, 2 * (int64_t)plan->comm->size, sizeof *lists);
   if (!lists)
     return SLEY_ERR_MEMORY;
-  sl_plan_exchange exchange = {
-      .spec = {.name = name, .send = lists, .recv = lists + plan->comm->size, .dtype = plan->dtype, .grain = grain},
-      .src = src,
-      .dst = dst};
+  sl_plan_exchange exchange = {.spec = {.name = name,
+                                        .send = lists,
+                                        .recv = lists + plan->comm->size,
+                                        .dtype = plan->dtype,
+                                        .grain = grain},
+                               .src = src,
+                               .dst = dst};
   return append(&plan->exchanges, &exchange, sizeof exchange, index);
 }
 
@@ -110,7 +115,8 @@ void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list) {
 }
 
 /* What this rank will receive over one list. */
-static void predict_list(const sl_comm *comm, const sl_row_list *list, sl_grain grain, sley_traffic *traffic) {
+static void predict_list(const sl_comm *comm, const sl_row_list *list, sl_grain grain,
+                         sley_traffic *traffic) {
   switch (sl_link_to(comm, list->peer)) {
   case SL_LINK_DIRECT:
     traffic->direct_bytes += list->count * list->bytes;

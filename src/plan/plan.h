@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan: immutable data that says how this rank's part of Y = A X is computed. Buffers hold rows; exchanges and
- * fetches move rows between ranks' buffers; parts are compact sparse matrices from one buffer to another; steps
- * put them in order. Every algorithm is a builder of such a plan, in a file of its own. */
+/* A plan: immutable data that says how this rank's part of Y = A X is computed. Buffers hold rows; exchanges
+ * and fetches move rows between ranks' buffers; parts are compact sparse matrices from one buffer to another;
+ * steps put them in order. Every algorithm is a builder of such a plan, in a file of its own. */
 #ifndef SLEY_PLAN_PLAN_H
 #define SLEY_PLAN_PLAN_H
 
@@ -13,7 +13,8 @@ enum { SL_BUFFER_X = 0, SL_BUFFER_Y = 1 };
 typedef struct sl_buffer {
   const char *name;
   int64_t rows, row_bytes;
-  const void *constant; /* contents that never change, kept by the plan; NULL for memory that execution fills */
+  const void
+      *constant; /* contents that never change, kept by the plan; NULL for memory that execution fills */
 } sl_buffer;
 
 /* What a part does to its Y buffer first. */
@@ -27,10 +28,11 @@ typedef struct sl_part {
   const char *name;
   sl_spmm_matrix a; /* its arrays belong to the plan; columns are rows of buffer x */
   int64_t nnz;
-  int64_t k;        /* columns of X and Y it works on: the width of the buffers */
-  int x, y;         /* buffers */
+  int64_t k; /* columns of X and Y it works on: the width of the buffers */
+  int x, y;  /* buffers */
   sl_beta beta;
-  /* A part that travels: a's arrays lie in this buffer at these byte offsets once it has arrived; -1: it stays. */
+  /* A part that travels: a's arrays lie in this buffer at these byte offsets once it has arrived; -1: it
+   * stays. */
   int arrives_in;
   int64_t rowid_at, rowptr_at, col_at, val_at;
 } sl_part;
@@ -79,20 +81,21 @@ typedef struct sl_plan {
   int64_t all_rows, all_cols, all_nnz, remote_nnz, halo_rows, cover_rows;
   bool dry;
   bool reproducible;
-  /* With a beta other than 0, Y is computed apart and added at the end, so that no order of steps is disturbed. */
+  /* With a beta other than 0, Y is computed apart and added at the end, so that no order of steps is
+   * disturbed. */
   bool separate_result;
   sl_list buffers, parts, exchanges, fetches, steps, kept;
-  sley_traffic predicted;      /* summed over ranks */
+  sley_traffic predicted; /* summed over ranks */
   double predicted_seconds;
-  int64_t memory_bytes;        /* of this rank: parts, lists and buffers */
-  int64_t memory_bytes_most;   /* of the rank that needs most */
+  int64_t memory_bytes;      /* of this rank: parts, lists and buffers */
+  int64_t memory_bytes_most; /* of the rank that needs most */
 } sl_plan;
 
-#define SL_BUFFER(plan, i) (&((sl_buffer *)(plan)->buffers.items)[i])
-#define SL_PART(plan, i) (&((sl_part *)(plan)->parts.items)[i])
+#define SL_BUFFER(plan, i)   (&((sl_buffer *)(plan)->buffers.items)[i])
+#define SL_PART(plan, i)     (&((sl_part *)(plan)->parts.items)[i])
 #define SL_EXCHANGE(plan, i) (&((sl_plan_exchange *)(plan)->exchanges.items)[i])
-#define SL_FETCH(plan, i) (&((sl_fetch *)(plan)->fetches.items)[i])
-#define SL_STEP(plan, i) (&((sl_step *)(plan)->steps.items)[i])
+#define SL_FETCH(plan, i)    (&((sl_fetch *)(plan)->fetches.items)[i])
+#define SL_STEP(plan, i)     (&((sl_step *)(plan)->steps.items)[i])
 
 /* An empty plan with buffers X and Y for an inspection. Ended by sl_plan_free, also on error. */
 sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, sl_plan *out);
@@ -108,7 +111,8 @@ sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index);
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index);
 
 /* An exchange with room for one list a peer in each direction; fill spec through the returned pointers. */
-sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int dst, sl_grain grain, int *index);
+sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int dst, sl_grain grain,
+                                 int *index);
 
 /* Appends a list to an exchange's sends or receives; lists without rows are left out. Peers must ascend. */
 void sl_plan_send(sl_plan *plan, int exchange, const sl_row_list *list);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words: near is within the workgroup, far outside it. A far stage is a message exchange into relays, then a hop:
- * an exchange within the workgroup that hands the relayed rows to the members that need them. A stage's buffer holds
- * first the rows this rank relays, then those it took from other relays. */
+/* Words: near is within the workgroup, far outside it. A far stage is a message exchange into relays, then a
+ * hop: an exchange within the workgroup that hands the relayed rows to the members that need them. A stage's
+ * buffer holds first the rows this rank relays, then those it took from other relays. */
 #include "plan/stages.h"
 
 #include "base/memory.h"
@@ -30,8 +30,9 @@ typedef struct stages {
   int64_t *place;
 } stages;
 
-/* Source workgroups of a stage for receivers in group. In column order every receiver takes workgroup s at stage s;
- * else receiver g takes workgroup g + s + 1, so that no workgroup sends to all at once (CoLa, algorithm 3). */
+/* Source workgroups of a stage for receivers in group. In column order every receiver takes workgroup s at
+ * stage s; else receiver g takes workgroup g + s + 1, so that no workgroup sends to all at once (CoLa,
+ * algorithm 3). */
 static void sources(const stages *st, int group, int number, int *first, int *last) {
   int groups = sl_workgroups(st->ins->comm);
   if (!st->options->pipelined) {
@@ -106,8 +107,9 @@ static sley_status add_buffers(stages *st) {
   return SLEY_OK;
 }
 
-/* Numbers of the parts in the order they are summed. By default: local, near, then the stages. In column order the
- * near part is cut in two around the local one, and so is a stage that has workgroups on both sides of the own. */
+/* Numbers of the parts in the order they are summed. By default: local, near, then the stages. In column
+ * order the near part is cut in two around the local one, and so is a stage that has workgroups on both sides
+ * of the own. */
 typedef struct part_numbers {
   int local, near_below, near_above, count;
 } part_numbers;
@@ -164,11 +166,13 @@ static sley_status cut_parts(stages *st, const part_numbers *n, int *first) {
   return status;
 }
 
-/* Rows of X that members of the workgroup need of each other. Who skips some tells the owner by wanted_use. */
+/* Rows of X that members of the workgroup need of each other. Who skips some tells the owner by wanted_use.
+ */
 static sley_status add_near(stages *st, const uint8_t *wanted_use) {
   const sl_inspection *ins = st->ins;
   const sl_comm *comm = ins->comm;
-  SL_TRY(sl_plan_add_exchange(st->plan, "near", SL_BUFFER_X, st->near_buffer, SL_GRAIN_PEER, &st->near_exchange));
+  SL_TRY(sl_plan_add_exchange(st->plan, "near", SL_BUFFER_X, st->near_buffer, SL_GRAIN_PEER,
+                              &st->near_exchange));
   int first = sl_workgroup_first(comm, st->group), end = first + sl_workgroup_size(comm, st->group);
   int64_t *rows = sl_plan_alloc(st->plan, ins->wanted_begin[end] - ins->wanted_begin[first], sizeof *rows);
   if (!rows)
@@ -199,7 +203,8 @@ static sley_status add_message(stages *st, int number, const int64_t *out) {
   SL_TRY(sl_plan_add_exchange(st->plan, "far", SL_BUFFER_X, g->buffer, st->options->grain, &g->message));
   for (int p = 0; p < comm->size; p++) {
     if (is_source(st, sl_workgroup_of(comm, p), number, st->group)) {
-      sl_row_list to = {p, f->out_begin[p + 1] - f->out_begin[p], out + f->out_begin[p], 0, 0, ins->row_bytes};
+      sl_row_list to = {
+          p, f->out_begin[p + 1] - f->out_begin[p], out + f->out_begin[p], 0, 0, ins->row_bytes};
       sl_plan_send(st->plan, g->message, &to);
     }
     if (is_source(st, st->group, number, sl_workgroup_of(comm, p))) {
@@ -301,7 +306,8 @@ static sley_status assemble(stages *st, const uint8_t *wanted_use) {
   return add_steps(st, &n, first);
 }
 
-/* Which of the rows that peers want of this rank they really take: their use flags, sent back along the wants. */
+/* Which of the rows that peers want of this rank they really take: their use flags, sent back along the
+ * wants. */
 static sley_status exchange_use(const sl_inspection *ins, const uint8_t *use, uint8_t **wanted_use) {
   const sl_comm *comm = ins->comm;
   int64_t *counts;
@@ -315,7 +321,8 @@ static sley_status exchange_use(const sl_inspection *ins, const uint8_t *use, ui
 
 sley_status sl_add_stages(const sl_inspection *ins, const sl_stage_options *options, sl_plan *plan) {
   int groups = sl_workgroups(ins->comm);
-  stages st = {.ins = ins, .options = options, .plan = plan, .group = sl_workgroup_of(ins->comm, ins->comm->rank)};
+  stages st = {
+      .ins = ins, .options = options, .plan = plan, .group = sl_workgroup_of(ins->comm, ins->comm->rank)};
   st.count = groups == 1 ? 0 : !options->pipelined ? 1 : ins->reproducible ? groups : groups - 1;
   uint8_t *wanted_use = NULL;
   if (options->use)
@@ -344,11 +351,13 @@ static sley_status build_pipelined(const sl_inspection *ins, sl_plan *plan) {
 }
 
 const sl_algorithm sl_algo_halo_fused = {.name = "halo-fused",
-                                         .summary = "as halo, across workgroups once a workgroup, one message a row",
+                                         .summary =
+                                             "as halo, across workgroups once a workgroup, one message a row",
                                          .build = build_fused};
 const sl_algorithm sl_algo_halo_coalesced = {.name = "halo-coalesced",
                                              .summary = "as halo-fused, packed into one message a peer",
                                              .build = build_coalesced};
 const sl_algorithm sl_algo_halo_pipelined = {.name = "halo-pipelined",
-                                             .summary = "as halo-coalesced, a stage a workgroup, the next in flight",
+                                             .summary =
+                                                 "as halo-coalesced, a stage a workgroup, the next in flight",
                                              .build = build_pipelined};

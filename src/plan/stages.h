@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps that halo-fused, halo-coalesced, halo-pipelined and cover share: rows within the workgroup straight from
- * their owners, rows of other workgroups through relays, stage by stage. */
+/* The steps that halo-fused, halo-coalesced, halo-pipelined and cover share: rows within the workgroup
+ * straight from their owners, rows of other workgroups through relays, stage by stage. */
 #ifndef SLEY_PLAN_STAGES_H
 #define SLEY_PLAN_STAGES_H
 

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans and products: argument checks. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "ops/check.h"
+#include "ops/spmm.h"
+#include "plan/describe.h"
+
+enum { NAMES = 32 };
+
+const char *const *sley_algorithms(void) {
+  static const char *names[NAMES]; /* every call stores the same values */
+  for (int i = 0; sl_algorithms[i] && i + 1 < NAMES; i++)
+    __atomic_store_n(&names[i], sl_algorithms[i]->name, __ATOMIC_RELAXED);
+  return names;
+}
+
+const char *sley_algorithm_summary(const char *algo) {
+  for (int i = 0; algo && sl_algorithms[i]; i++)
+    if (strcmp(sl_algorithms[i]->name, algo) == 0)
+      return sl_algorithms[i]->summary;
+  return NULL;
+}
+
+sley_status sley_plan_create(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                             const int64_t *col_begin, int64_t k, const sley_plan_options *options,
+                             sley_plan **out) {
+  sley_plan_options chosen = SLEY_PLAN_OPTIONS_INIT;
+  if (!comm)
+    return sl_fail(SLEY_ERR_ARG, "sley_plan_create: comm is NULL");
+  sley_status status = SLEY_OK;
+  if (!block || !row_begin || !col_begin || !out)
+    status = sl_fail(SLEY_ERR_ARG, "sley_plan_create: block, row_begin, col_begin or out is NULL");
+  else if (options && options->struct_size != sizeof chosen)
+    status =
+        sl_fail(SLEY_ERR_ARG, "sley_plan_create: options->struct_size is %zu, expected %zu; begin with %s",
+                options->struct_size, sizeof chosen, "SLEY_PLAN_OPTIONS_INIT");
+  SL_TRY(sl_agree(comm, status));
+  if (options)
+    chosen = *options;
+  return sl_spmm_plan(comm, block, row_begin, col_begin, k, &chosen, out);
+}
+
+sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out) {
+  if (!plan || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_plan_info_get: plan or out is NULL");
+  const sl_plan *p = &plan->plan;
+  *out = (sley_plan_info){.algo = p->algo,
+                          .reason = p->reason,
+                          .rows = p->all_rows,
+                          .cols = p->all_cols,
+                          .nnz = p->all_nnz,
+                          .k = p->k,
+                          .remote_nnz = p->remote_nnz,
+                          .halo_rows = p->halo_rows,
+                          .cover_rows = p->cover_rows,
+                          .predicted = p->predicted,
+                          .predicted_ms = 1e3 * p->predicted_seconds,
+                          .memory_bytes = p->memory_bytes_most};
+  return SLEY_OK;
+}
+
+sley_status sley_plan_describe(const sley_plan *plan, char **out) {
+  if (!plan || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_plan_describe: plan or out is NULL");
+  return sl_plan_describe(&plan->plan, out);
+}
+
+/* One operand. */
+static sley_status check_operand(const char *name, const void *data, int64_t rows, int64_t k, int64_t ld) {
+  if (ld < k)
+    return sl_fail(SLEY_ERR_ARG, "sley_spmm: the leading dimension of %s is %lld, less than k = %lld", name,
+                   (long long)ld, (long long)k);
+  if (!data && rows > 0 && k > 0)
+    return sl_fail(SLEY_ERR_ARG, "sley_spmm: %s is NULL", name);
+  return SLEY_OK;
+}
+
+sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
+                      int64_t ldy) {
+  if (!plan)
+    return sl_fail(SLEY_ERR_ARG, "sley_spmm: plan is NULL");
+  sley_status status = SLEY_OK;
+  if (!plan->exec)
+    status =
+        sl_fail(SLEY_ERR_ARG, "sley_spmm: the plan is dry: it counts and predicts, but cannot be executed");
+  if (status == SLEY_OK)
+    status = check_operand("X", x, plan->plan.x_rows, plan->plan.k, ldx);
+  if (status == SLEY_OK)
+    status = check_operand("Y", y, plan->plan.rows, plan->plan.k, ldy);
+  if (status != SLEY_OK) {
+    plan->comm->ops->abort(plan->comm, status); /* the other ranks must not wait for this one */
+    return status;
+  }
+  return sl_spmm_execute(plan, alpha, x, ldx, beta, y, ldy);
+}
+
+sley_status sley_plan_counted(sley_plan *plan, sley_traffic *out) {
+  if (!plan || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_plan_counted: plan or out is NULL");
+  return sl_spmm_counted(plan, out);
+}
+
+void sley_plan_destroy(sley_plan *plan) {
+  sl_spmm_plan_destroy(plan);
+}
+
+sley_status sley_check_spmm(const sley_matrix *matrix, bool transpose, int64_t k, const void *x, int64_t ldx,
+                            const void *y, int64_t ldy, int threads, sley_check *out) {
+  if (!matrix || !out || k < 0 || ldx < k || ldy < k || threads < 0)
+    return sl_fail(SLEY_ERR_ARG,
+                   "sley_check_spmm: matrix or out is NULL, k or threads negative, or a leading dimension "
+                   "less than k");
+  sl_team *team = NULL;
+  sley_matrix *transposed = NULL;
+  sley_status status = sl_team_create(threads, &team);
+  if (status == SLEY_OK && transpose)
+    status = sl_matrix_transpose(matrix, team, &transposed);
+  if (status == SLEY_OK)
+    status = sl_check_spmm(transpose ? transposed : matrix, k, x, ldx, y, ldy, team, out);
+  sley_matrix_destroy(transposed);
+  sl_team_destroy(team);
+  return status;
+}

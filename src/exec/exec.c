@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exec/exec.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "transport/trace/trace.h"
+
+/* A part with the kernel chosen for it. */
+typedef struct bound_part {
+  sl_spmm_matrix a;
+  const sl_kernel *kernel;
+  void *prepared;
+} bound_part;
+
+struct sl_exec {
+  const sl_plan *plan;
+  sl_comm *comm;
+  sl_queue *queue;
+  sl_trace *trace; /* NULL unless the comm is traced */
+  size_t value_bytes;
+  void **memory;   /* of each buffer; X and Y: the caller's, set by run */
+  int64_t *stride; /* bytes between rows of each */
+  bound_part *parts;
+  sl_exchange **exchanges;
+  sl_symm *published; /* X for one-sided fetches, if the plan has any */
+  void *result;       /* Y computed apart, if the plan wants that */
+};
+
+static bool fetches(const sl_plan *plan) {
+  return plan->steps.count > 0 && SL_STEP(plan, 0)->kind == SL_STEP_PUBLISH;
+}
+
+static sley_status bind_buffers(sl_exec *exec) {
+  const sl_plan *plan = exec->plan;
+  const sl_device_ops *device = exec->comm->device->ops;
+  SL_TRY(SL_NEW_ZERO(exec->memory, plan->buffers.count, "buffers"));
+  SL_TRY(SL_NEW_ZERO(exec->stride, plan->buffers.count, "buffers"));
+  for (int i = SL_BUFFER_Y + 1; i < plan->buffers.count; i++) {
+    const sl_buffer *buffer = SL_BUFFER(plan, i);
+    exec->stride[i] = buffer->row_bytes;
+    if (buffer->constant)
+      exec->memory[i] = (void *)buffer->constant;
+    else
+      SL_TRY(device->alloc(exec->comm->device, buffer->rows * buffer->row_bytes, buffer->name,
+                           &exec->memory[i]));
+  }
+  int64_t result_bytes = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
+  if (plan->separate_result)
+    SL_TRY(device->alloc(exec->comm->device, result_bytes, "the result", &exec->result));
+  return SLEY_OK;
+}
+
+/* Takes a kernel for a part, and lets it inspect the matrix where that is here already. */
+static sley_status bind_part(sl_exec *exec, int index) {
+  const sl_part *part = SL_PART(exec->plan, index);
+  bound_part *bound = &exec->parts[index];
+  if (bound->kernel || part->a.rows == 0 || part->k == 0)
+    return SLEY_OK;
+  bound->a = part->a;
+  if (part->arrives_in >= 0) {
+    const char *base = exec->memory[part->arrives_in];
+    bound->a.rowid = (const int64_t *)(base + part->rowid_at);
+    bound->a.rowptr = (const int64_t *)(base + part->rowptr_at);
+    bound->a.col = base + part->col_at;
+    bound->a.val = base + part->val_at;
+  }
+  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.a = &bound->a, .k = part->k, .alpha = 1, .beta = 1}};
+  SL_TRY(sl_kernel_find(exec->comm->device, &args, &bound->kernel));
+  if (part->arrives_in >= 0 || !bound->kernel->prepare)
+    return SLEY_OK;
+  return bound->kernel->prepare(exec->comm->device, exec->queue, &args, &bound->prepared);
+}
+
+static sley_status bind_local(sl_exec *exec) {
+  SL_TRY(bind_buffers(exec));
+  SL_TRY(SL_NEW_ZERO(exec->parts, exec->plan->parts.count, "bound parts"));
+  SL_TRY(SL_NEW_ZERO(exec->exchanges, exec->plan->exchanges.count, "bound exchanges"));
+  for (int i = 0; i < exec->plan->steps.count; i++)
+    if (SL_STEP(exec->plan, i)->kind == SL_STEP_SPMM)
+      SL_TRY(bind_part(exec, SL_STEP(exec->plan, i)->index));
+  return SLEY_OK;
+}
+
+sley_status sl_exec_create(const sl_plan *plan, sl_exec **out) {
+  sl_comm *comm = plan->comm;
+  sl_exec *exec = NULL;
+  *out = NULL;
+  sley_status status = sl_agree(comm, SL_NEW_ZERO(exec, 1, "an execution"));
+  if (status != SLEY_OK) {
+    sl_free(exec);
+    return status;
+  }
+  exec->plan = plan;
+  exec->comm = comm;
+  exec->queue = comm->queue;
+  exec->trace = sl_trace_of(comm);
+  exec->value_bytes = sley_dtype_bytes(plan->dtype);
+  status = sl_agree(comm, bind_local(exec));
+  for (int i = 0; status == SLEY_OK && i < plan->exchanges.count; i++)
+    status = comm->ops->exchange_create(comm, &SL_EXCHANGE(plan, i)->spec, &exec->exchanges[i]);
+  if (status == SLEY_OK && fetches(plan))
+    status =
+        comm->ops->symm_alloc(comm, plan->x_rows * SL_BUFFER(plan, SL_BUFFER_X)->row_bytes, &exec->published);
+  if (status != SLEY_OK) {
+    sl_exec_destroy(exec);
+    return status;
+  }
+  *out = exec;
+  return SLEY_OK;
+}
+
+void sl_exec_destroy(sl_exec *exec) {
+  if (!exec)
+    return;
+  const sl_plan *plan = exec->plan;
+  const sl_device_ops *device = exec->comm->device->ops;
+  if (exec->published)
+    exec->comm->ops->symm_free(exec->published);
+  for (int i = plan->exchanges.count - 1; exec->exchanges && i >= 0; i--)
+    if (exec->exchanges[i])
+      exec->comm->ops->exchange_destroy(exec->exchanges[i]);
+  for (int i = 0; exec->parts && i < plan->parts.count; i++)
+    if (exec->parts[i].prepared)
+      exec->parts[i].kernel->release(exec->parts[i].prepared);
+  if (exec->result)
+    device->free(exec->comm->device, exec->result);
+  for (int i = SL_BUFFER_Y + 1; exec->memory && i < plan->buffers.count; i++)
+    if (exec->memory[i] && !SL_BUFFER(plan, i)->constant)
+      device->free(exec->comm->device, exec->memory[i]);
+  sl_free(exec->exchanges);
+  sl_free(exec->parts);
+  sl_free(exec->stride);
+  sl_free(exec->memory);
+  sl_free(exec);
+}
+
+/* Moves or adds all rows of one strided array to another. */
+static sley_status move_rows(const sl_exec *exec, int64_t rows, int64_t bytes, const void *src,
+                             int64_t src_stride, void *dst, int64_t dst_stride, bool add) {
+  sl_kernel_args args = {.op = SL_OP_ROWS,
+                         .rows = {.count = rows,
+                                  .bytes = bytes,
+                                  .src = src,
+                                  .src_stride = src_stride,
+                                  .dst = dst,
+                                  .dst_stride = dst_stride,
+                                  .add = add,
+                                  .dtype = exec->plan->dtype}};
+  if (rows == 0 || bytes == 0)
+    return SLEY_OK;
+  return sl_kernel_run(exec->queue, &args);
+}
+
+static sley_status scale(const sl_exec *exec, int64_t rows, int64_t k, double beta, void *y, int64_t stride) {
+  sl_kernel_args args = {.op = SL_OP_SCALE,
+                         .scale = {.rows = rows,
+                                   .k = k,
+                                   .beta = beta,
+                                   .y = y,
+                                   .ldy = stride / (int64_t)exec->value_bytes,
+                                   .dtype = exec->plan->dtype}};
+  if (rows == 0 || k == 0 || beta == 1)
+    return SLEY_OK;
+  return sl_kernel_run(exec->queue, &args);
+}
+
+static sley_status publish(const sl_exec *exec) {
+  int64_t bytes = SL_BUFFER(exec->plan, SL_BUFFER_X)->row_bytes;
+  void *own = exec->comm->ops->peer_ptr(exec->published, exec->comm->rank);
+  SL_TRY(move_rows(exec, exec->plan->x_rows, bytes, exec->memory[SL_BUFFER_X], exec->stride[SL_BUFFER_X], own,
+                   bytes, false));
+  return exec->comm->ops->barrier(exec->comm);
+}
+
+static sley_status fetch_rows(const sl_exec *exec, const sl_fetch *fetch) {
+  int64_t bytes = SL_BUFFER(exec->plan, SL_BUFFER_X)->row_bytes;
+  char *dst = exec->memory[fetch->dst];
+  for (int64_t i = 0; i < fetch->count && bytes > 0; i++)
+    SL_TRY(exec->comm->ops->get(exec->published, fetch->owner[i], fetch->row[i] * bytes, dst + i * bytes,
+                                bytes));
+  return SLEY_OK;
+}
+
+static sley_status sum_part(const sl_exec *exec, int index, double alpha, double beta) {
+  const sl_part *part = SL_PART(exec->plan, index);
+  const bound_part *bound = &exec->parts[index];
+  if (!bound->kernel)
+    return SLEY_OK;
+  sl_kernel_args args = {.op = SL_OP_SPMM,
+                         .spmm = {.a = &bound->a,
+                                  .k = part->k,
+                                  .alpha = alpha,
+                                  .beta = part->beta == SL_BETA_USER   ? beta
+                                          : part->beta == SL_BETA_ZERO ? 0
+                                                                       : 1,
+                                  .x = exec->memory[part->x],
+                                  .ldx = exec->stride[part->x] / (int64_t)exec->value_bytes,
+                                  .y = exec->memory[part->y],
+                                  .ldy = exec->stride[part->y] / (int64_t)exec->value_bytes,
+                                  .prepared = bound->prepared}};
+  double begin = exec->trace ? sl_now() : 0;
+  sley_status status = bound->kernel->run(exec->queue, &args);
+  if (exec->trace)
+    sl_trace_span(exec->trace, part->name, begin, sl_now(), -1);
+  return status;
+}
+
+static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, double beta) {
+  const sl_plan *plan = exec->plan;
+  const sl_transport_ops *transport = exec->comm->ops;
+  switch (step->kind) {
+  case SL_STEP_BEGIN: {
+    int src = SL_EXCHANGE(plan, step->index)->src, dst = SL_EXCHANGE(plan, step->index)->dst;
+    return transport->exchange_begin(exec->exchanges[step->index], exec->memory[src], exec->stride[src],
+                                     exec->memory[dst], exec->stride[dst], exec->queue);
+  }
+  case SL_STEP_END:
+    return transport->exchange_end(exec->exchanges[step->index], exec->queue);
+  case SL_STEP_SPMM:
+    return sum_part(exec, step->index, alpha, beta);
+  case SL_STEP_SCALE:
+    return scale(exec, plan->rows, plan->k, beta, exec->memory[SL_BUFFER_Y], exec->stride[SL_BUFFER_Y]);
+  case SL_STEP_ZERO: {
+    const sl_buffer *buffer = SL_BUFFER(plan, step->index);
+    return scale(exec, buffer->rows, buffer->row_bytes / (int64_t)exec->value_bytes, 0,
+                 exec->memory[step->index], exec->stride[step->index]);
+  }
+  case SL_STEP_PUBLISH:
+    return publish(exec);
+  case SL_STEP_FETCH:
+    return fetch_rows(exec, SL_FETCH(plan, step->index));
+  case SL_STEP_RETIRE:
+    return transport->barrier(exec->comm);
+  }
+  return sl_fail(SLEY_ERR_INTERNAL, "a plan has a step of unknown kind %d", (int)step->kind);
+}
+
+/* All steps; then Y = beta Y + result where the result was computed apart. */
+static sley_status run_steps(sl_exec *exec, double alpha, double beta, void *y, int64_t y_stride) {
+  const sl_plan *plan = exec->plan;
+  int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
+  bool apart = plan->separate_result && beta != 0;
+  exec->memory[SL_BUFFER_Y] = apart ? exec->result : y;
+  exec->stride[SL_BUFFER_Y] = apart ? row_bytes : y_stride;
+  for (int i = 0; i < plan->steps.count; i++)
+    SL_TRY(run_step(exec, SL_STEP(plan, i), alpha, apart ? 0 : beta));
+  if (apart) {
+    SL_TRY(scale(exec, plan->rows, plan->k, beta, y, y_stride));
+    SL_TRY(move_rows(exec, plan->rows, row_bytes, exec->result, row_bytes, y, y_stride, true));
+  }
+  return exec->comm->device->ops->queue_wait(exec->queue);
+}
+
+sley_status sl_exec_run(sl_exec *exec, double alpha, const void *x, int64_t ldx, double beta, void *y,
+                        int64_t ldy) {
+  exec->memory[SL_BUFFER_X] = (void *)x;
+  exec->stride[SL_BUFFER_X] = ldx * (int64_t)exec->value_bytes;
+  sley_status status = run_steps(exec, alpha, beta, y, ldy * (int64_t)exec->value_bytes);
+  if (status != SLEY_OK && status != SLEY_ERR_PEER)
+    exec->comm->ops->abort(exec->comm, status);
+  return status;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Execution: a plan bound to a rank's device and transport, run any number of times. Everything that takes
+ * memory or asks another rank for agreement happens when it is bound. */
+#ifndef SLEY_EXEC_EXEC_H
+#define SLEY_EXEC_EXEC_H
+
+#include "plan/plan.h"
+
+typedef struct sl_exec sl_exec;
+
+/* Binds; plan must outlive it and not be dry. Collective, agreed. */
+sley_status sl_exec_create(const sl_plan *plan, sl_exec **out);
+
+/* Y = alpha A X + beta Y on this rank's blocks; leading dimensions in elements. A failure in flight aborts
+ * the comm, so that no other rank waits for this one. Collective. */
+sley_status sl_exec_run(sl_exec *exec, double alpha, const void *x, int64_t ldx, double beta, void *y,
+                        int64_t ldy);
+
+/* Collective. Accepts NULL. */
+void sl_exec_destroy(sl_exec *exec);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/spmm.h"
+
+#include "base/memory.h"
+#include "plan/transpose.h"
+
+/* Inspects the block, lets the algorithm build its plan, and binds it. */
+static sley_status make(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
+                        const int64_t *col_begin, int64_t k, const sley_plan_options *options) {
+  sl_inspection inspection;
+  SL_TRY(sl_inspect(handle->comm, block, row_begin, col_begin, k, options->reproducible, &inspection));
+  sley_status status = sl_plan_build(&inspection, options->algo, options->dry, &handle->plan);
+  sl_inspection_free(&inspection);
+  if (status == SLEY_OK && !options->dry)
+    status = sl_exec_create(&handle->plan, &handle->exec);
+  return status;
+}
+
+/* The same for A^T, of which this rank first gets its rows. */
+static sley_status make_transposed(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
+                                   const int64_t *col_begin, int64_t k, const sley_plan_options *options) {
+  sley_matrix *transposed = NULL;
+  SL_TRY(sl_transpose_blocks(handle->comm, block, row_begin, col_begin, &transposed));
+  sley_status status = make(handle, transposed, col_begin, row_begin, k, options);
+  sley_matrix_destroy(transposed);
+  return status;
+}
+
+sley_status sl_spmm_plan(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                         const int64_t *col_begin, int64_t k, const sley_plan_options *options,
+                         sley_plan **out) {
+  sley_plan *handle = NULL;
+  *out = NULL;
+  sley_status status = sl_agree(comm, SL_NEW_ZERO(handle, 1, "a plan"));
+  if (status == SLEY_OK) {
+    handle->comm = comm;
+    status = (options->transpose ? make_transposed : make)(handle, block, row_begin, col_begin, k, options);
+  }
+  if (status != SLEY_OK) {
+    sl_spmm_plan_destroy(handle);
+    return status;
+  }
+  *out = handle;
+  return SLEY_OK;
+}
+
+sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
+                            int64_t ldy) {
+  sl_counters before, after;
+  plan->comm->ops->counters(plan->comm, &before);
+  SL_TRY(sl_exec_run(plan->exec, alpha, x, ldx, beta, y, ldy));
+  plan->comm->ops->counters(plan->comm, &after);
+  for (int link = 0; link < SL_LINK_COUNT; link++) {
+    plan->counted.bytes[link] = after.bytes[link] - before.bytes[link];
+    plan->counted.messages[link] = after.messages[link] - before.messages[link];
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_spmm_counted(sley_plan *plan, sley_traffic *out) {
+  const sl_counters *c = &plan->counted;
+  int64_t sums[4] = {c->bytes[SL_LINK_DIRECT], c->messages[SL_LINK_DIRECT], c->bytes[SL_LINK_MESSAGE],
+                     c->messages[SL_LINK_MESSAGE]};
+  SL_TRY(plan->comm->ops->allreduce(plan->comm, SL_SUM, sums, 4));
+  *out = (sley_traffic){sums[0], sums[1], sums[2], sums[3]};
+  return SLEY_OK;
+}
+
+void sl_spmm_plan_destroy(sley_plan *plan) {
+  if (!plan)
+    return;
+  sl_exec_destroy(plan->exec);
+  sl_plan_free(&plan->plan);
+  sl_free(plan);
+}

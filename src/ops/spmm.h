@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sparse product: plan, execute, count. The public functions of the same names say what each does. */
+#ifndef SLEY_OPS_SPMM_H
+#define SLEY_OPS_SPMM_H
+
+#include "exec/exec.h"
+#include "plan/algorithm.h"
+
+struct sley_plan {
+  sl_comm *comm;
+  sl_plan plan;
+  sl_exec *exec;       /* NULL for a dry plan */
+  sl_counters counted; /* by this rank, in the last execute */
+};
+
+sley_status sl_spmm_plan(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                         const int64_t *col_begin, int64_t k, const sley_plan_options *options,
+                         sley_plan **out);
+sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
+                            int64_t ldy);
+sley_status sl_spmm_counted(sley_plan *plan, sley_traffic *out);
+void sl_spmm_plan_destroy(sley_plan *plan);
+
+#endif
