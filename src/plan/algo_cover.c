@@ -302,10 +302,11 @@ static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
     return sl_add_stages(ins, &options, plan);
   options.use = ins->cover_use;
   partials s = {.ins = ins, .group = sl_workgroup_of(ins->comm, ins->comm->rank)};
-  int64_t *count;
+  int64_t *count = NULL;
   int give = 0;
-  SL_TRY(sl_agree(ins->comm, SL_NEW(count, 2 * (int64_t)ins->comm->size, "rank counts")));
-  sley_status status = list_partials(&s, count);
+  sley_status status = sl_agree(ins->comm, SL_NEW(count, 2 * (int64_t)ins->comm->size, "rank counts"));
+  if (status == SLEY_OK)
+    status = list_partials(&s, count);
   if (status == SLEY_OK)
     status = sl_agree(ins->comm, add_partials(plan, &s, &give));
   sl_free(count);

@@ -125,7 +125,11 @@ static sley_status count_remote(void *context, int64_t begin, int64_t end, int t
 static sley_status exchange_needs(sl_inspection *ins) {
   sl_comm *comm = ins->comm;
   int64_t *counts = NULL;
-  SL_TRY(sl_agree(comm, SL_NEW(counts, 2 * (int64_t)comm->size, "halo counts")));
+  sley_status status = sl_agree(comm, SL_NEW(counts, 2 * (int64_t)comm->size, "halo counts"));
+  if (status != SLEY_OK) {
+    sl_free(counts);
+    return status;
+  }
   for (int p = 0; p < comm->size; p++)
     counts[p] = ins->halo_begin[p + 1] - ins->halo_begin[p];
   int64_t *received = counts + comm->size;

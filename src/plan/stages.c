@@ -310,11 +310,12 @@ static sley_status assemble(stages *st, const uint8_t *wanted_use) {
  * wants. */
 static sley_status exchange_use(const sl_inspection *ins, const uint8_t *use, uint8_t **wanted_use) {
   const sl_comm *comm = ins->comm;
-  int64_t *counts;
-  SL_TRY(sl_agree(ins->comm, SL_NEW(counts, 2 * (int64_t)comm->size, "rank counts")));
-  for (int p = 0; p < comm->size; p++)
+  int64_t *counts = NULL;
+  sley_status status = sl_agree(ins->comm, SL_NEW(counts, 2 * (int64_t)comm->size, "rank counts"));
+  for (int p = 0; status == SLEY_OK && p < comm->size; p++)
     counts[p] = ins->halo_begin[p + 1] - ins->halo_begin[p];
-  sley_status status = sl_exchange_items(ins->comm, 1, use, counts, (void **)wanted_use, counts + comm->size);
+  if (status == SLEY_OK)
+    status = sl_exchange_items(ins->comm, 1, use, counts, (void **)wanted_use, counts + comm->size);
   sl_free(counts);
   return status;
 }

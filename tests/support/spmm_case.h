@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One product Y = alpha A X + beta Y over ranks, run through the public interface, and what is to be true of
+ * it. */
+#ifndef SLEY_TESTS_SPMM_CASE_H
+#define SLEY_TESTS_SPMM_CASE_H
+
+#include "support.h"
+
+typedef struct spmm_case {
+  const char *algo;
+  int ranks, workgroup, threads;
+  int64_t k;
+  bool reproducible, transpose;
+  const char *partition; /* of the rows: "rows" or "nnz" */
+  double alpha, beta;
+  int64_t pad; /* added to k for both leading dimensions */
+} spmm_case;
+
+typedef struct spmm_outcome {
+  sley_plan_info info; /* its strings are static or empty */
+  sley_traffic counted;
+  uint64_t bits;    /* hash of Y */
+  bool bits_repeat; /* the second execute gave the same */
+  bool pads_intact; /* nothing was written beyond column k */
+  sley_check check; /* of the first execute, if alpha = 1 and beta = 0 */
+} spmm_outcome;
+
+/* Runs the case on the matrix; a failing status fails the test. */
+void spmm_case_run(const sley_matrix *matrix, const spmm_case *c, spmm_outcome *out);
+
+/* Runs it and asserts: within the rounding bound, the same bits twice, pads intact, counted bytes and
+ * messages equal to the predicted ones, and what the algorithm's volume must be. */
+void spmm_case_check(const sley_matrix *matrix, const spmm_case *c, spmm_outcome *out);
+
+#endif
