@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Orderings: perm[i] is the new place of row i. The input's pattern is taken as undirected where it matters. */
+/* Orderings: perm[i] is the new place of row i. The input's pattern is taken as undirected where it matters.
+ */
 #ifndef SLEY_ORDER_ORDER_H
 #define SLEY_ORDER_ORDER_H
 

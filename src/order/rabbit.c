@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rabbit Order (Arai et al., IPDPS 2016): communities, and communities within them, get consecutive rows.
+ *
+ * The published method merges every vertex once and for all (community.c) and numbers the dendrogram
+ * depth-first. On a graph of 4 M vertices in 16 planted communities that puts a tenth of the vertices into
+ * the wrong one and joins some communities in pairs: the halo of 16 blocks is 2.5 times smaller than
+ * shuffled, where 5.4 times is in the graph. So here the aggregation is done twice, and errors are mended in
+ * between: 1  aggregate, no community beyond 1 / PIECES of the edges: pieces too small to span two
+ * communities; 2  refine: vertices move to better pieces (refine.c), which mends early merges; 3  contract
+ * pieces to vertices and aggregate those, without limit: communities, as the description has it. Then join
+ * them, so that related communities come to stand side by side; 4  refine the communities by vertices, and
+ * move each vertex into a piece of its own community; 5  number: pieces as the second dendrogram has them,
+ * vertices of a piece as the first has them. */
+#include "base/memory.h"
+#include "order/builtin.h"
+#include "order/community.h"
+#include "order/refine.h"
+
+enum { PIECES = 64, PIECE_SWEEPS = 3, COMMUNITY_SWEEPS = 4 };
+
+typedef struct rabbit {
+  const sl_undirected *graph;
+  sl_team *team;
+  int64_t *strength; /* edges at each vertex, loops not counted */
+  int64_t total;
+  sl_dendrogram vertices, pieces; /* the label of a vertex is its piece, that of a piece its community */
+  int32_t *vertex_place, *piece_place;
+} rabbit;
+
+static void measure_strength(rabbit *r) {
+  const sl_undirected *graph = r->graph;
+  for (int32_t v = 0; v < graph->count; v++) {
+    r->strength[v] = 0;
+    for (int64_t e = graph->begin[v]; e < graph->begin[v + 1]; e++)
+      r->strength[v] += graph->neighbour[e] != v;
+    r->total += r->strength[v];
+  }
+}
+
+/* Steps 1 and 2. */
+static sley_status make_pieces(rabbit *r) {
+  sl_links links;
+  SL_TRY(sl_links_create(r->graph->count, sl_team_size(r->team), &links));
+  int64_t most = r->total / PIECES + 1;
+  sl_aggregate_input input = {r->graph->count, r->graph, &links, r->strength, most, false};
+  sley_status status = sl_aggregate(&input, r->team, &r->vertices);
+  sl_links_free(&links);
+  if (status != SLEY_OK)
+    return status;
+  sl_refine_rule rule = {.sweeps = PIECE_SWEEPS, .most = most + most / 2};
+  return sl_refine(r->graph, r->strength, &rule, r->vertices.label, r->vertices.labels, r->team);
+}
+
+/* Step 3. */
+static sley_status join_pieces(rabbit *r) {
+  int32_t count = r->vertices.labels;
+  sl_links links = {0};
+  int64_t *strength = NULL;
+  sley_status status;
+  SL_TRY_GOTO(status, SL_NEW(strength, count, "pieces"), done);
+  SL_TRY_GOTO(status, sl_links_create(count, sl_team_size(r->team), &links), done);
+  SL_TRY_GOTO(status, sl_contract(r->graph, r->strength, r->vertices.label, count, r->team, &links, strength),
+              done);
+  sl_aggregate_input input = {count, NULL, &links, strength, 0, true};
+  status = sl_aggregate(&input, r->team, &r->pieces);
+done:
+  sl_links_free(&links);
+  sl_free(strength);
+  return status;
+}
+
+/* Step 4. */
+static sley_status mend_communities(rabbit *r) {
+  int32_t *community;
+  SL_TRY(SL_NEW(community, r->graph->count, "communities"));
+  for (int32_t v = 0; v < r->graph->count; v++)
+    community[v] = r->pieces.label[r->vertices.label[v]];
+  sl_refine_rule free_rule = {.sweeps = COMMUNITY_SWEEPS};
+  sl_refine_rule bound_rule = {
+      .sweeps = 1, .within = community, .home = r->pieces.label, .groups = r->pieces.labels};
+  sley_status status = sl_refine(r->graph, r->strength, &free_rule, community, r->pieces.labels, r->team);
+  if (status == SLEY_OK)
+    status = sl_refine(r->graph, r->strength, &bound_rule, r->vertices.label, r->vertices.labels, r->team);
+  sl_free(community);
+  return status;
+}
+
+/* Step 5: a sort of the vertices by their piece's place, then their own. */
+static sley_status number_rows(const rabbit *r, int64_t *perm) {
+  int32_t count = r->graph->count, pieces = r->pieces.count;
+  int32_t *at = NULL;
+  int64_t *next = NULL;
+  sley_status status;
+  SL_TRY_GOTO(status, SL_NEW(at, count, "an ordering"), done);
+  SL_TRY_GOTO(status, SL_NEW_ZERO(next, (int64_t)pieces + 1, "an ordering"), done);
+  for (int32_t v = 0; v < count; v++) {
+    at[r->vertex_place[v]] = v;
+    next[r->piece_place[r->vertices.label[v]] + 1]++;
+  }
+  for (int32_t p = 0; p < pieces; p++)
+    next[p + 1] += next[p];
+  for (int32_t i = 0; i < count; i++)
+    perm[at[i]] = next[r->piece_place[r->vertices.label[at[i]]]]++;
+done:
+  sl_free(next);
+  sl_free(at);
+  return status;
+}
+
+static sley_status order_rabbit(const sley_matrix *matrix, uint64_t seed, sl_team *team, int64_t *perm) {
+  (void)seed;
+  sl_undirected graph;
+  rabbit r = {.graph = &graph, .team = team};
+  sley_status status;
+  SL_TRY(sl_undirected_create(matrix, team, &graph));
+  SL_TRY_GOTO(status, SL_NEW(r.strength, graph.count, "an ordering"), done);
+  measure_strength(&r);
+  SL_TRY_GOTO(status, make_pieces(&r), done);
+  SL_TRY_GOTO(status, join_pieces(&r), done);
+  SL_TRY_GOTO(status, mend_communities(&r), done);
+  SL_TRY_GOTO(status, SL_NEW(r.vertex_place, graph.count, "an ordering"), done);
+  SL_TRY_GOTO(status, SL_NEW(r.piece_place, r.pieces.count, "an ordering"), done);
+  SL_TRY_GOTO(status, sl_dendrogram_number(&r.vertices, r.vertex_place), done);
+  SL_TRY_GOTO(status, sl_dendrogram_number(&r.pieces, r.piece_place), done);
+  status = number_rows(&r, perm);
+done:
+  sl_free(r.piece_place);
+  sl_free(r.vertex_place);
+  sl_dendrogram_free(&r.pieces);
+  sl_dendrogram_free(&r.vertices);
+  sl_free(r.strength);
+  sl_undirected_free(&graph);
+  return status;
+}
+
+const sl_ordering sl_order_rabbit = {"rabbit", "Rabbit Order: communities side by side, refined",
+                                     order_rabbit};

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stands for scotch.c in a build without libscotch. */
+#include "order/builtin.h"
+
+static sley_status order_scotch(const sley_matrix *matrix, uint64_t seed, sl_team *team, int64_t *perm) {
+  (void)matrix;
+  (void)seed;
+  (void)team;
+  (void)perm;
+  return sl_fail(SLEY_ERR_UNSUPPORTED,
+                 "this build has no SCOTCH: install libscotch-dev and build again, or use rabbit");
+}
+
+const sl_ordering sl_order_scotch = {"scotch", "SCOTCH's graph partitioning (not in this build)",
+                                     order_scotch};
