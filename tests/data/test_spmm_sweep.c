@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every algorithm x ranks x workgroup x k x dtype, by default and in column order, on the real matrices:
+ * within the rounding bound in every row, the same bits twice, in column order the same bits everywhere, and
+ * counted traffic equal to predicted. Up to 100,000 entries all combinations, of larger matrices one in
+ * fifty.
+ *
+ * All of it takes about an hour, so a test run draws one combination in SLEY_SWEEP (default 150; 1: all), and
+ * the environment variable SLEY_SWEEP_ONLY names the one matrix to run. Each rank checks its own rows. */
+#include <dirent.h>
+#include <float.h>
+#include <math.h>
+#include <stdatomic.h>
+
+#include "base/random.h"
+#include "support.h"
+
+enum { WIDTHS = 6, WIDEST = 128, LARGE_NNZ = 100000, SHOWN = 10 };
+static const int64_t widths[WIDTHS] = {0, 1, 3, 32, 33, WIDEST};
+
+/* One matrix in one dtype, with what is true of its products. X's first k columns serve every k. */
+typedef struct subject {
+  const char *name;
+  const sley_matrix *matrix;
+  sley_matrix_info info;
+  char *x, *y, *again;     /* leading dimension WIDEST */
+  double *sum, *magnitude; /* A X and |A||X| */
+  char *in_order;          /* Y in column order, of the first run */
+  atomic_bool in_order_known[WIDTHS];
+  int64_t *row_begin, *col_begin;
+  int sample; /* one combination in so many is run */
+  atomic_long runs, failures;
+} subject;
+
+static void complain(subject *s, sley_comm *comm, const char *algo, int64_t k, const char *what) {
+  if (atomic_fetch_add(&s->failures, 1) < SHOWN)
+    fprintf(stderr, "%s, %s: %s, %d ranks, workgroup %d, k %lld: %s\n", s->name,
+            s->info.dtype ? "f64" : "f32", algo, sley_comm_size(comm), sley_comm_workgroup(comm),
+            (long long)k, what);
+}
+
+static double value_at(const subject *s, const char *data, int64_t i) {
+  return s->info.dtype == SLEY_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
+}
+
+/* Whether this rank's rows are within their bounds. */
+static bool within_bounds(const subject *s, int64_t first, int64_t end, int64_t k) {
+  double eps = s->info.dtype == SLEY_F32 ? FLT_EPSILON / 2 : DBL_EPSILON;
+  sley_csr csr;
+  if (sley_matrix_csr(s->matrix, &csr) != SLEY_OK)
+    return false;
+  for (int64_t row = first; row < end; row++) {
+    double bound = (double)(csr.rowptr[row + 1] - csr.rowptr[row] + 1) * eps;
+    for (int64_t j = 0; j < k; j++) {
+      int64_t i = row * WIDEST + j;
+      double y = value_at(s, s->y, i);
+      bool right = isfinite(s->magnitude[i]) ? fabs(y - s->sum[i]) <= bound * s->magnitude[i]
+                                             : y == s->sum[i] || (isnan(y) && isnan(s->sum[i]));
+      if (!right)
+        return false;
+    }
+  }
+  return true;
+}
+
+static bool same_rows(const subject *s, const char *a, const char *b, int64_t first, int64_t end, int64_t k) {
+  size_t value = sley_dtype_bytes(s->info.dtype);
+  for (int64_t row = first; row < end; row++)
+    if (memcmp(a + (size_t)row * WIDEST * value, b + (size_t)row * WIDEST * value, (size_t)k * value) != 0)
+      return false;
+  return true;
+}
+
+static void copy_rows(const subject *s, char *to, const char *from, int64_t first, int64_t end, int64_t k) {
+  size_t value = sley_dtype_bytes(s->info.dtype);
+  for (int64_t row = first; row < end; row++)
+    memcpy(to + (size_t)row * WIDEST * value, from + (size_t)row * WIDEST * value, (size_t)k * value);
+}
+
+static void check_traffic(subject *s, sley_comm *comm, const char *algo, int64_t k,
+                          const sley_plan_info *info, const sley_traffic *n, bool reproducible) {
+  const sley_traffic *p = &info->predicted;
+  if (p->direct_bytes != n->direct_bytes || p->message_bytes != n->message_bytes ||
+      p->direct_messages != n->direct_messages || p->message_messages != n->message_messages)
+    complain(s, comm, algo, k, "counted traffic differs from predicted");
+  int64_t row_bytes = k * (int64_t)sley_dtype_bytes(s->info.dtype),
+          bytes = n->direct_bytes + n->message_bytes;
+  bool flat = sley_comm_workgroup(comm) == 1 || sley_comm_workgroup(comm) == sley_comm_size(comm);
+  if (strcmp(algo, "halo") == 0 && bytes != info->halo_rows * row_bytes)
+    complain(s, comm, algo, k, "halo is not k rows of the halo");
+  if (strcmp(algo, "cover") == 0 && !reproducible &&
+      (info->cover_rows > info->halo_rows || (flat && bytes != info->cover_rows * row_bytes)))
+    complain(s, comm, algo, k, "cover is not the sum of least covers");
+}
+
+/* One combination on this rank's rows. */
+static sley_status run_one(subject *s, sley_comm *comm, const char *algo, int w, bool reproducible) {
+  int rank = sley_comm_rank(comm);
+  int64_t k = widths[w], first = s->row_begin[rank], end = s->row_begin[rank + 1];
+  size_t stride = WIDEST * sley_dtype_bytes(s->info.dtype);
+  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  options.algo = algo;
+  options.reproducible = reproducible;
+  sley_matrix *block = NULL;
+  sley_plan *plan = NULL;
+  sley_plan_info info;
+  sley_traffic counted;
+  const char *x = s->x + (size_t)s->col_begin[rank] * stride;
+  sley_status status = sley_matrix_row_block(s->matrix, first, end - first, &block);
+  if (status == SLEY_OK)
+    status = sley_plan_create(comm, block, s->row_begin, s->col_begin, k, &options, &plan);
+  if (status == SLEY_OK)
+    status = sley_spmm(plan, 1, x, WIDEST, 0, s->y + (size_t)first * stride, WIDEST);
+  if (status == SLEY_OK)
+    status = sley_spmm(plan, 1, x, WIDEST, 0, s->again + (size_t)first * stride, WIDEST);
+  if (status == SLEY_OK)
+    status = sley_plan_counted(plan, &counted);
+  if (status == SLEY_OK)
+    status = sley_plan_info_get(plan, &info);
+  if (status == SLEY_OK) {
+    if (!within_bounds(s, first, end, k))
+      complain(s, comm, algo, k, "beyond the rounding bound");
+    if (!same_rows(s, s->y, s->again, first, end, k))
+      complain(s, comm, algo, k, "other bits the second time");
+    if (rank == 0)
+      check_traffic(s, comm, algo, k, &info, &counted, reproducible);
+    if (reproducible && atomic_load(&s->in_order_known[w]) &&
+        !same_rows(s, s->y, s->in_order + (size_t)w * s->info.rows * stride, first, end, k))
+      complain(s, comm, algo, k, "not the bits of other ranks or algorithms");
+    if (reproducible && !atomic_load(&s->in_order_known[w]))
+      copy_rows(s, s->in_order + (size_t)w * s->info.rows * stride, s->y, first, end, k);
+    status = sley_comm_barrier(comm);
+    if (reproducible && rank == 0)
+      atomic_store(&s->in_order_known[w], true);
+    if (status == SLEY_OK)
+      status = sley_comm_barrier(comm);
+  }
+  sley_plan_destroy(plan);
+  sley_matrix_destroy(block);
+  if (rank == 0)
+    atomic_fetch_add(&s->runs, 1);
+  return status;
+}
+
+static sley_status run_rank(sley_comm *comm, void *argument) {
+  subject *s = argument;
+  uint64_t name_hash = 0;
+  for (const char *c = s->name; *c; c++)
+    name_hash = name_hash * 31 + (unsigned char)*c;
+  uint64_t stream = sl_random(name_hash + (uint64_t)s->info.dtype, (uint64_t)sley_comm_size(comm),
+                              (uint64_t)sley_comm_workgroup(comm));
+  for (int a = 0; sley_algorithms()[a]; a++)
+    for (int w = 0; w < WIDTHS; w++)
+      for (int reproducible = 0; reproducible < 2; reproducible++) {
+        if (sl_below(sl_random(stream, (uint64_t)a, (uint64_t)(2 * w + reproducible)), s->sample) != 0)
+          continue;
+        sley_status status = run_one(s, comm, sley_algorithms()[a], w, reproducible);
+        if (status != SLEY_OK)
+          return status;
+      }
+  return SLEY_OK;
+}
+
+/* A X and |A||X| in double. */
+static void multiply(subject *s) {
+  sley_csr a;
+  assert_sley_ok(sley_matrix_csr(s->matrix, &a));
+  for (int64_t row = 0; row < a.rows; row++) {
+    double *sum = s->sum + row * WIDEST, *magnitude = s->magnitude + row * WIDEST;
+    for (int64_t e = a.rowptr[row]; e < a.rowptr[row + 1]; e++) {
+      int64_t col = a.index == SLEY_I32 ? ((const int32_t *)a.col)[e] : ((const int64_t *)a.col)[e];
+      double value = value_at(s, a.val, e);
+      for (int64_t j = 0; j < WIDEST; j++) {
+        double term = value * value_at(s, s->x, col * WIDEST + j);
+        sum[j] += term;
+        magnitude[j] += fabs(term);
+      }
+    }
+  }
+}
+
+static void run_all_ranks(subject *s) {
+  static const int rank_counts[] = {1, 2, 3, 4, 7, 8}, workgroups[] = {1, 2, 4, 0};
+  for (size_t r = 0; r < sizeof rank_counts / sizeof *rank_counts; r++)
+    for (size_t g = 0; g < sizeof workgroups / sizeof *workgroups; g++) {
+      sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
+      options.ranks = rank_counts[r];
+      options.workgroup = workgroups[g];
+      options.threads = 1;
+      if (workgroups[g] >= options.ranks)
+        continue; /* 0, all, comes last */
+      assert_sley_ok(sley_partition_rows(s->matrix, r % 2 ? "nnz" : "rows", options.ranks, s->row_begin));
+      assert_sley_ok(s->info.rows == s->info.cols
+                         ? sley_partition_rows(s->matrix, r % 2 ? "nnz" : "rows", options.ranks, s->col_begin)
+                         : sley_partition_equal(s->info.cols, options.ranks, s->col_begin));
+      sley_status status = sley_run_ranks(&options, run_rank, s);
+      if (status != SLEY_OK)
+        fail_msg("%s: %s", s->name, sley_last_error());
+    }
+}
+
+/* Runs the combinations drawn of one file; returns how many, or -1 if it is no matrix that can be read. */
+static long run_file(const char *path, const char *name, sley_dtype dtype, int sample) {
+  sley_read_options options = SLEY_READ_OPTIONS_INIT;
+  options.dtype = dtype;
+  sley_matrix *matrix;
+  if (sley_matrix_read(path, &options, &matrix) != SLEY_OK)
+    return -1;
+  subject s = {.name = name, .matrix = matrix, .sample = sample};
+  assert_sley_ok(sley_matrix_info_get(matrix, &s.info));
+  if (s.info.nnz > LARGE_NNZ)
+    s.sample = sample * 50;
+  size_t row = WIDEST * sley_dtype_bytes(dtype), rows = (size_t)s.info.rows;
+  s.row_begin = malloc(9 * sizeof(int64_t));
+  s.col_begin = malloc(9 * sizeof(int64_t));
+  s.x = malloc((size_t)s.info.cols * row + 1);
+  s.y = malloc(rows * row + 1);
+  s.again = malloc(rows * row + 1);
+  s.in_order = malloc(WIDTHS * rows * row + 1);
+  s.sum = calloc(rows * WIDEST + 1, sizeof(double));
+  s.magnitude = calloc(rows * WIDEST + 1, sizeof(double));
+  if (!s.row_begin || !s.col_begin || !s.x || !s.y || !s.again || !s.in_order || !s.sum || !s.magnitude)
+    fail_msg("%s: too little memory", name);
+  assert_sley_ok(sley_dense_random(3, 0, s.info.cols, WIDEST, NULL, dtype, s.x, WIDEST));
+  multiply(&s);
+  run_all_ranks(&s);
+  free(s.magnitude);
+  free(s.sum);
+  free(s.in_order);
+  free(s.again);
+  free(s.y);
+  free(s.x);
+  free(s.col_begin);
+  free(s.row_begin);
+  sley_matrix_destroy(matrix);
+  if (atomic_load(&s.failures) > 0)
+    fail_msg("%s: %ld failures", name, atomic_load(&s.failures));
+  return atomic_load(&s.runs);
+}
+
+static void products_of_real_matrices(void **state) {
+  (void)state;
+  static const char *const folders[] = {"mtx",      "mtx-lagraph", "hb",  "metis",
+                                        "edgelist", "snap",        "npz", "gnn"};
+  const char *data = test_data_dir(), *draw = getenv("SLEY_SWEEP"), *only = getenv("SLEY_SWEEP_ONLY");
+  if (!data)
+    skip();
+  int sample = draw && atoi(draw) > 0 ? atoi(draw) : 150;
+  long runs = 0, matrices = 0;
+  for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
+    char folder[1024], path[2048];
+    snprintf(folder, sizeof folder, "%s/%s", data, folders[f]);
+    struct dirent **entries;
+    int count = scandir(folder, &entries, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+      snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+      if (entries[i]->d_name[0] != '.' && (!only || strcmp(only, entries[i]->d_name) == 0)) {
+        long f32 = run_file(path, entries[i]->d_name, SLEY_F32, sample);
+        long f64 = run_file(path, entries[i]->d_name, SLEY_F64, sample);
+        matrices += f32 >= 0;
+        runs += (f32 > 0 ? f32 : 0) + (f64 > 0 ? f64 : 0);
+      }
+      free(entries[i]);
+    }
+    if (count >= 0)
+      free(entries);
+  }
+  printf("%ld combinations on %ld matrices (one in %d)\n", runs, matrices, sample);
+  assert_true(matrices > 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products_of_real_matrices)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
