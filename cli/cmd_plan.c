@@ -99,7 +99,8 @@ static void print_text(const planning *shared, FILE *stream) {
           info.remote_nnz, (double)info.remote_nnz * width, info.halo_rows, (double)info.halo_rows * width);
   if (info.cover_rows >= 0)
     fprintf(stream, ", %" PRId64 " cover rows (%.2f MiB)", info.cover_rows, (double)info.cover_rows * width);
-  fprintf(stream, "\nchoice     %s: %s\n", shared->plans[0].algo, shared->plans[0].reason);
+  fprintf(stream, "\nchoice     ");
+  cli_report_reason(shared->plans[0].algo, shared->plans[0].reason, stream);
   cli_table_start(&table, headings);
   for (int i = shared->count > 1 ? 1 : 0; i < shared->count && cli_table_row(&table); i++) {
     const planned *plan = &shared->plans[i];
@@ -113,7 +114,7 @@ static void print_text(const planning *shared, FILE *stream) {
   }
   cli_table_print(&table, stream);
   if (shared->text)
-    fprintf(stream, "\nrank 0:\n%s", shared->text);
+    fprintf(stream, "\n%s", shared->text);
 }
 
 static cli_json algorithm_json(const planned *plan) {

@@ -79,11 +79,11 @@ static int run_one(const cli_job *job, const cli_operands *operands, const spmm_
   if (status != SLEY_OK)
     return cli_finish(status);
   if (result->verified && !result->check.ok)
-    return cli_refuse(
-        SLEY_ERR_INTERNAL,
-        "%s: wrong result: row %lld, column %lld is off by %.3g of |A||X|, and rounding allows %.3g", algo,
-        (long long)result->check.row, (long long)result->check.col, result->check.max_error,
-        result->check.bound);
+    return cli_refuse(SLEY_ERR_INTERNAL,
+                      "%s: wrong result at row %lld, column %lld: errors reach %.3g of |A||X|, and rounding "
+                      "allows %.3g there",
+                      algo, (long long)result->check.row, (long long)result->check.col,
+                      result->check.max_error, result->check.bound);
   if (!cli_result_as_predicted(result))
     return cli_refuse(SLEY_ERR_INTERNAL, "%s: the transport counted other traffic than the plan predicted",
                       algo);

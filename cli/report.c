@@ -3,6 +3,7 @@
 #include "report.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "table.h"
 #include "terminal.h"
@@ -25,6 +26,15 @@ void cli_report_matrix(const cli_job *job, int64_t k, FILE *stream) {
     fprintf(stream, "%d ranks in workgroups of %d\n", job->ranks.ranks, workgroup);
 }
 
+void cli_report_reason(const char *algo, const char *reason, FILE *stream) {
+  size_t length = strlen(algo);
+  bool named = strncmp(reason, algo, length) == 0 && reason[length] == ' ';
+  if (named)
+    fprintf(stream, "%s\n", reason);
+  else
+    fprintf(stream, "%s: %s\n", algo, reason);
+}
+
 static const char *verdict(const cli_result *result) {
   return !result->verified ? "-" : result->check.ok ? "ok" : "WRONG";
 }
@@ -33,7 +43,8 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
                     FILE *stream) {
   const sley_traffic *counted = &result->counted;
   cli_report_matrix(job, operands->k, stream);
-  fprintf(stream, "algorithm  %s: %s\n", result->algo, result->reason);
+  fprintf(stream, "algorithm  ");
+  cli_report_reason(result->algo, result->reason, stream);
   fprintf(stream, "remote     %" PRId64 " nonzeros, %" PRId64 " halo rows", result->info.remote_nnz,
           result->info.halo_rows);
   if (result->info.cover_rows >= 0)
@@ -43,9 +54,15 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
           counted->message_messages, cli_result_as_predicted(result) ? "as predicted" : "NOT AS PREDICTED");
   fprintf(stream, "time       median %.3f ms, min %.3f, 95 %% within %.3f; plan %.1f ms; %.2f GFLOP/s\n",
           result->median_ms, result->min_ms, result->p95_ms, result->plan_ms, result->gflops);
-  if (result->verified)
-    fprintf(stream, "check      %s: error %.3g, allowed %.3g, relative to |A||X|, where they come closest\n",
-            verdict(result), result->check.max_error, result->check.bound);
+  if (result->verified && result->check.ok)
+    fprintf(stream,
+            "check      ok: every entry within its rounding bound, the largest error is %.3g of |A||X|\n",
+            result->check.max_error);
+  else if (result->verified)
+    fprintf(stream,
+            "check      WRONG at row %" PRId64 ", column %" PRId64
+            ": error up to %.3g of |A||X|, allowed there %.3g\n",
+            result->check.row, result->check.col, result->check.max_error, result->check.bound);
 }
 
 void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_result *results, int count,

@@ -27,4 +27,7 @@ cli_json cli_report_json_traffic(int64_t direct, int64_t message);
 /* The first line of every report: the matrix, its size and its ranks. */
 void cli_report_matrix(const cli_job *job, int64_t k, FILE *stream);
 
+/* "algo: reason" and a newline; the reason alone if it starts with the name. */
+void cli_report_reason(const char *algo, const char *reason, FILE *stream);
+
 #endif

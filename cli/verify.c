@@ -42,6 +42,19 @@ static double get_value(const void *values, sley_dtype dtype, int64_t at) {
   return dtype == SLEY_F32 ? (double)((const float *)values)[at] : ((const double *)values)[at];
 }
 
+/* The check allows one rounding for every stored term. Three more happen here: of alpha, of beta, and of each
+ * value of alpha A. Stored zeros make room for them. */
+enum { ROUNDINGS = 3 };
+
+/* Stores beta and the zeros at column col from at on; returns the next place. */
+static int64_t put_beta(const sley_csr *a, double beta, int64_t at, int64_t *cols, void *val, int64_t col) {
+  for (int i = 0; i <= ROUNDINGS; i++, at++) {
+    cols[at] = col;
+    set_value(val, a->dtype, at, i == 0 ? beta : 0);
+  }
+  return at;
+}
+
 /* Fills CSR arrays with alpha A and, beside it (or below it if transpose), beta I. */
 static void fill(const sley_csr *a, const cli_measure *measure, int64_t *rowptr, int64_t *col, void *val) {
   int64_t at = 0;
@@ -51,16 +64,13 @@ static void fill(const sley_csr *a, const cli_measure *measure, int64_t *rowptr,
       col[at] = a->index == SLEY_I32 ? ((const int32_t *)a->col)[p] : ((const int64_t *)a->col)[p];
       set_value(val, a->dtype, at, measure->alpha * get_value(a->val, a->dtype, p));
     }
-    if (!measure->transpose) {
-      col[at] = a->cols + i;
-      set_value(val, a->dtype, at++, measure->beta);
-    }
+    if (!measure->transpose)
+      at = put_beta(a, measure->beta, at, col, val, a->cols + i);
   }
   int64_t below = measure->transpose ? a->cols : 0;
   for (int64_t j = 0; j < below; j++) {
     rowptr[a->rows + j] = at;
-    col[at] = j;
-    set_value(val, a->dtype, at++, measure->beta);
+    at = put_beta(a, measure->beta, at, col, val, j);
   }
   rowptr[a->rows + below] = at;
 }
@@ -71,7 +81,7 @@ static sley_status joined(const cli_job *job, const cli_operands *operands, cons
   sley_status status = sley_matrix_csr(job->matrix, &a);
   if (status != SLEY_OK)
     return status;
-  int64_t entries = job->info.nnz + operands->y_rows;
+  int64_t entries = job->info.nnz + operands->y_rows * (1 + ROUNDINGS);
   int64_t rows = a.rows + (measure->transpose ? a.cols : 0);
   void *rowptr = NULL, *col = NULL, *val = NULL;
   status = sley_buffer_alloc((rows + 1) * (int64_t)sizeof(int64_t), &rowptr);

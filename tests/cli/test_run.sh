@@ -7,6 +7,7 @@ sley=$1 root=$2 json_field=$3
 # shellcheck source=tests/cli/lib.sh
 . "$root/tests/cli/lib.sh"
 graph=$root/data/karate.mtx
+[ -x "$sley" ] && [ -x "$json_field" ] || { echo "$sley or $json_field is missing"; exit 1; }
 
 # field FILE NAME [VALUE]: the field is there, and has the value.
 field() {
@@ -53,7 +54,7 @@ for ((i = 0; i < count; i++)); do
   name=$("$json_field" "$work/plan.json" "algorithms.$i.algo")
   grep -q "[ \"]${name}[ \"]\|$name\$" "$root/completions/sley.bash" || fail "completion lacks the algorithm $name"
   run 0 plan "$graph" --ranks 4 --algo "$name"
-  grep -q '^rank 0:' "$work/out" || fail "plan --algo $name describes no steps"
+  grep -q '^rank 0' "$work/out" || fail "plan --algo $name describes no steps"
 done
 
 echo "X from a file: whole numbers, so that every order, rank count and algorithm gives the same bits"
