@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "ranks.h"
 
-enum { RANKS = 8, ROWS = 24, IN_FLIGHT = 3, ROUNDS = 4, DST_ROWS = RANKS * ROWS };
+enum { RANKS = 8, ROWS = 24, IN_FLIGHT = 3, ROUNDS = 3, DST_ROWS = RANKS * ROWS };
 
 /* One exchange as all ranks know it: each can derive every rank's lists from the seed. */
 typedef struct shape {
@@ -207,7 +207,7 @@ static sley_status run_rounds(sl_comm *comm, party *parties, uint64_t seed) {
 static sley_status random_main(sl_comm *comm, void *arg) {
   const rank_case *c = arg;
   sley_status status = SLEY_OK;
-  for (uint64_t repeat = 0; repeat < 3 && status == SLEY_OK; repeat++) {
+  for (uint64_t repeat = 0; repeat < 2 && status == SLEY_OK; repeat++) {
     party *parties = sl_alloc_zero(IN_FLIGHT, sizeof *parties, "test");
     EXPECT(parties);
     comm->ops->counters_reset(comm);

@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "ranks.h"
 
-enum { RANKS = 8, ROWS = 300, BYTES = 64, STEPS = 20 };
+enum { RANKS = 8, ROWS = 300, BYTES = 64, STEPS = 8 };
 
 /* What each rank saw. */
 typedef struct outcome {

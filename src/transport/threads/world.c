@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks' shared world. Ranks wait for 64-bit words that only grow: a short spin, then asleep on the
- * waiting rank's own condition variable. Who raises a word then looks whether the waiter sleeps; both sides
- * use sequentially consistent atomics, so that one of the two always sees the other. Sleep is cut every 50 ms
- * to look for an interrupt.
+/* The ranks' shared world. Ranks wait for 64-bit words that only grow: polling for a while, then asleep on
+ * the waiting rank's own condition variable. Who raises a word then looks whether the waiter sleeps; both
+ * sides use sequentially consistent atomics, so that one of the two always sees the other. Sleep is cut every
+ * 50 ms to look for an interrupt.
  *
  * Memory that is not shared property (a rank's X, its row lists) may only be read by a peer between enter and
  * leave. After an abort nobody enters any more, and a rank does not return from a failed wait before all have
@@ -19,7 +19,9 @@
 #include "transport/threads/threads.h"
 
 static const uint64_t BROKEN = UINT64_C(1) << 63;
-enum { SLEEP_NANOSECONDS = 50 * 1000 * 1000, SPINS = 2000, YIELDS = 2 };
+/* Who waits looks a few times, then lets others run, which may well be the rank it waits for, and sleeps only
+ * after a number of such polls: waking takes tens of microseconds. */
+enum { LOOKS = 8, POLLS = 50, POLLS_CROWDED = 8, SLEEP_NANOSECONDS = 50 * 1000 * 1000 };
 
 static void pause_briefly(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -46,8 +48,7 @@ sley_status sl_world_create(int ranks, int workgroup, int threads, sl_world **ou
   SL_TRY(SL_NEW_ZERO(world, 1, "the ranks' world"));
   sley_status status;
   SL_TRY_GOTO(status, SL_NEW_ZERO(world->ranks, ranks, "the ranks' world"), fail);
-  /* Spinning pays when the awaited rank runs on another core. */
-  world->spins = (int64_t)ranks * threads <= sl_cores() ? SPINS : 0;
+  world->polls = (int64_t)ranks * threads <= sl_cores() ? POLLS : POLLS_CROWDED;
   atomic_init(&world->left_rank, -1);
   world->failed_rank = -1;
   pthread_mutex_init(&world->lock, NULL);
@@ -181,14 +182,12 @@ static sley_status sleep_until(sl_threads_comm *comm, _Atomic uint64_t *word, ui
 }
 
 sley_status sl_world_wait(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least, int peer) {
-  for (int i = 0; i < comm->world->spins; i++) {
-    if (reached(word, least))
-      return SLEY_OK;
-    pause_briefly();
-  }
-  for (int i = 0; i < YIELDS; i++) {
-    if (reached(word, least))
-      return SLEY_OK;
+  for (int poll = 0; poll < comm->world->polls; poll++) {
+    for (int look = 0; look < LOOKS; look++) {
+      if (reached(word, least))
+        return SLEY_OK;
+      pause_briefly();
+    }
     sched_yield();
   }
   sley_status status = sleep_until(comm, word, least, peer);
