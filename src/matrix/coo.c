@@ -72,24 +72,43 @@ static inline __attribute__((always_inline)) double value_at(const sl_coo *coo, 
   return dtype == SLEY_F32 ? (double)((const float *)coo->val)[e] : ((const double *)coo->val)[e];
 }
 
+/* Places are taken a batch at a time before anything is written to them, so that the caches' misses overlap.
+ */
 static inline __attribute__((always_inline)) void place_entries(const conversion *self, int64_t begin,
                                                                 int64_t end, int64_t *next, sley_index index,
                                                                 sley_dtype dtype) {
-  enum { AHEAD = 16 };
+  enum { BATCH = 64 };
   const sl_coo *coo = self->coo;
   bool mirror = self->symmetry != SL_GENERAL;
   double sign = self->symmetry == SL_SKEW ? -1.0 : 1.0;
-  for (int64_t e = begin; e < end; e++) {
-    if (e + AHEAD < end) {
-      __builtin_prefetch(&next[sl_index_at(coo->row, index, e + AHEAD)], 1);
+  size_t col_bytes = sl_index_bytes(index), val_bytes = dtype == SLEY_F32 ? 4 : 8;
+  char *cols = self->arrays.col, *vals = self->arrays.val;
+  int64_t place[BATCH], mirrored[BATCH];
+  for (int64_t first = begin; first < end; first += BATCH) {
+    int64_t count = end - first < BATCH ? end - first : BATCH;
+    for (int64_t i = 0; i < count; i++) {
+      __builtin_prefetch(&next[sl_index_at(coo->row, index, first + i)], 1);
       if (mirror)
-        __builtin_prefetch(&next[sl_index_at(coo->col, index, e + AHEAD)], 1);
+        __builtin_prefetch(&next[sl_index_at(coo->col, index, first + i)], 1);
     }
-    int64_t row = sl_index_at(coo->row, index, e), col = sl_index_at(coo->col, index, e);
-    double val = value_at(coo, dtype, e);
-    put(self, next[row]++, col, val, index, dtype);
-    if (mirror && row != col)
-      put(self, next[col]++, row, sign * val, index, dtype);
+    for (int64_t i = 0; i < count; i++) {
+      int64_t row = sl_index_at(coo->row, index, first + i), col = sl_index_at(coo->col, index, first + i);
+      place[i] = next[row]++;
+      __builtin_prefetch(cols + (size_t)place[i] * col_bytes, 1);
+      __builtin_prefetch(vals + (size_t)place[i] * val_bytes, 1);
+      if (mirror && row != col) {
+        mirrored[i] = next[col]++;
+        __builtin_prefetch(cols + (size_t)mirrored[i] * col_bytes, 1);
+        __builtin_prefetch(vals + (size_t)mirrored[i] * val_bytes, 1);
+      }
+    }
+    for (int64_t i = 0; i < count; i++) {
+      int64_t row = sl_index_at(coo->row, index, first + i), col = sl_index_at(coo->col, index, first + i);
+      double val = value_at(coo, dtype, first + i);
+      put(self, place[i], col, val, index, dtype);
+      if (mirror && row != col)
+        put(self, mirrored[i], row, sign * val, index, dtype);
+    }
   }
 }
 

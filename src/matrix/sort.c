@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorting the entries of rows by column: insertion for short runs, merging of runs for longer rows. */
+/* Sorting the entries of rows by column, stably: short runs first, then merging of runs. Entries of 32-bit
+ * columns and values of at most 4 bytes are sorted as one 64-bit word each, the others as pairs of words. */
 #include <string.h>
 
 #include "base/interrupt.h"
@@ -83,6 +84,64 @@ static entry *merge_sort(entry *list, entry *other, int64_t count) {
   return list;
 }
 
+/* A narrow entry: the column above, the value's bits below. */
+typedef uint64_t packed;
+
+/* Packs count <= width entries from begin on, sorted. Each one's place is the number of entries that go
+ * before it; counting them all takes no branch and runs in vectors. */
+static inline __attribute__((always_inline)) void sort_run(const rows_to_sort *rows, int64_t begin,
+                                                           int64_t count, int width, packed *out) {
+  int32_t col[RUN], place[RUN] = {0};
+  const int32_t *from = (const int32_t *)rows->col + begin;
+  for (int i = 0; i < width; i++)
+    col[i] = i < count ? from[i] : INT32_MAX;
+  for (int j = 0; j < width; j++)
+    for (int i = 0; i < width; i++)
+      place[i] += col[j] - (i > j) < col[i]; /* of equals the earlier goes first; columns are not negative */
+  for (int64_t i = 0; i < count; i++)
+    out[place[i]] =
+        (packed)(uint32_t)col[i] << 32 | (rows->val_bytes ? ((const uint32_t *)rows->val)[begin + i] : 0);
+}
+
+static void merge_packed(const packed *left, int64_t left_count, const packed *right, int64_t right_count,
+                         packed *out) {
+  const packed *left_end = left + left_count, *right_end = right + right_count;
+  while (left < left_end && right < right_end) {
+    packed l = *left, r = *right;
+    packed from_right = r >> 32 < l >> 32;
+    *out++ = l ^ ((l ^ r) & -from_right); /* no branch: it would be guessed wrong half the time */
+    right += from_right;
+    left += 1 - from_right;
+  }
+  memcpy(out, left, (size_t)(left_end - left) * sizeof *out);
+  memcpy(out + (left_end - left), right, (size_t)(right_end - right) * sizeof *out);
+}
+
+/* Sorts the entries from begin on by way of list and other, of room for count each. */
+static void sort_narrow(const rows_to_sort *rows, int64_t begin, int64_t count, packed *list, packed *other) {
+  if (count <= RUN / 2)
+    sort_run(rows, begin, count, RUN / 2, list);
+  else
+    for (int64_t at = 0; at < count; at += RUN)
+      sort_run(rows, begin + at, count - at < RUN ? count - at : RUN, RUN, list + at);
+  for (int64_t width = RUN; width < count; width *= 2) {
+    for (int64_t at = 0; at < count; at += 2 * width) {
+      int64_t left = count - at < width ? count - at : width;
+      int64_t right = count - at - left < width ? count - at - left : width;
+      merge_packed(list + at, left, list + at + left, right, other + at);
+    }
+    packed *sorted = other;
+    other = list;
+    list = sorted;
+  }
+  int32_t *col = (int32_t *)rows->col + begin;
+  for (int64_t i = 0; i < count; i++)
+    col[i] = (int32_t)(list[i] >> 32);
+  if (rows->val_bytes)
+    for (int64_t i = 0; i < count; i++)
+      ((uint32_t *)rows->val)[begin + i] = (uint32_t)list[i];
+}
+
 static bool ascends(const rows_to_sort *rows, int64_t begin, int64_t end) {
   for (int64_t e = begin + 1; e < end; e++)
     if (sl_index_at(rows->col, rows->index, e - 1) > sl_index_at(rows->col, rows->index, e))
@@ -93,6 +152,7 @@ static bool ascends(const rows_to_sort *rows, int64_t begin, int64_t end) {
 static sley_status sort_some(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   const rows_to_sort *rows = context;
+  bool narrow = rows->index == SLEY_I32 && rows->val_bytes <= 4;
   entry on_stack[2 * ON_STACK];
   entry *scratch = NULL;
   int64_t room = 0;
@@ -111,6 +171,10 @@ static sley_status sort_some(void *context, int64_t begin, int64_t end, int thre
           return SLEY_ERR_MEMORY;
       }
       list = scratch;
+    }
+    if (narrow) {
+      sort_narrow(rows, first, count, (packed *)list, (packed *)list + count);
+      continue;
     }
     load(rows, first, count, list);
     store(rows, first, count, merge_sort(list, list + count, count));

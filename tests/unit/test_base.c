@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,7 +14,6 @@
 #include "base/outfile.h"
 #include "base/random.h"
 #include "base/spec.h"
-#include "base/team.h"
 #include "base/types.h"
 
 /* ---- status */
@@ -176,103 +174,6 @@ static void impossible_sizes_are_refused(void **state) {
   assert_null(sl_alloc_zero(INT64_C(1) << 60, 16, "a test"));
   assert_non_null(strstr(sley_last_error(), "a test"));
   assert_int_equal(sl_memory_now(), before);
-}
-
-/* ---- teams */
-
-typedef struct marks {
-  _Atomic int visits[1000];
-  int threads;
-} marks;
-
-static sley_status visit_range(void *context, int64_t begin, int64_t end, int thread) {
-  marks *self = context;
-  if (thread < 0 || thread >= self->threads)
-    return sl_fail(SLEY_ERR_INTERNAL, "thread %d", thread);
-  for (int64_t i = begin; i < end; i++)
-    atomic_fetch_add(&self->visits[i], 1);
-  return SLEY_OK;
-}
-
-static sley_status visit_thread(void *context, int thread, int threads) {
-  marks *self = context;
-  if (threads != self->threads)
-    return sl_fail(SLEY_ERR_INTERNAL, "%d threads", threads);
-  atomic_fetch_add(&self->visits[thread], 1);
-  return SLEY_OK;
-}
-
-static void teams_visit_everything_once(void **state) {
-  (void)state;
-  assert_int_equal(sl_team_size(NULL), 1);
-  for (int threads = 0; threads <= 9; threads++) {
-    sl_team *team = NULL;
-    if (threads > 0)
-      assert_sley_ok(sl_team_create(threads, &team));
-    int size = threads > 0 ? threads : 1;
-    assert_int_equal(sl_team_size(team), size);
-    for (int64_t count = 0; count <= 1000; count += 1 + count * 2)
-      for (int64_t grain = 0; grain <= 600; grain = grain * 7 + 1) {
-        marks seen = {.threads = size};
-        assert_sley_ok(sl_team_for(team, count, grain, visit_range, &seen));
-        for (int64_t i = 0; i < 1000; i++)
-          assert_int_equal(atomic_load(&seen.visits[i]), i < count);
-      }
-    for (int repeat = 0; repeat < 50; repeat++) {
-      marks seen = {.threads = size};
-      assert_sley_ok(sl_team_run(team, visit_thread, &seen));
-      for (int i = 0; i < 20; i++)
-        assert_int_equal(atomic_load(&seen.visits[i]), i < size);
-    }
-    sl_team_destroy(team);
-  }
-  sl_team *team;
-  assert_sley_ok(sl_team_create(0, &team));
-  assert_int_equal(sl_team_size(team), sl_cores());
-  sl_team_destroy(team);
-  sl_team_destroy(NULL);
-}
-
-static sley_status fail_from(void *context, int thread, int threads) {
-  (void)threads;
-  int first = *(int *)context;
-  if (thread < first)
-    return SLEY_OK;
-  /* The lowest failing thread comes last, and still is the one reported. */
-  if (thread == first)
-    usleep(2000);
-  return sl_fail(thread == first ? SLEY_ERR_INPUT : SLEY_ERR_PEER, "thread %d", thread);
-}
-
-static void lowest_failing_thread_is_reported(void **state) {
-  (void)state;
-  sl_team *team;
-  assert_sley_ok(sl_team_create(5, &team));
-  for (int first = 0; first < 5; first++) {
-    char want[32];
-    snprintf(want, sizeof want, "thread %d", first);
-    assert_int_equal(sl_team_run(team, fail_from, &first), SLEY_ERR_INPUT);
-    assert_string_equal(sley_last_error(), want);
-    /* An error does not stay with the team. */
-    marks seen = {.threads = 5};
-    assert_sley_ok(sl_team_run(team, visit_thread, &seen));
-  }
-  sl_team_destroy(team);
-}
-
-static void teams_refuse_and_survive_failures(void **state) {
-  (void)state;
-  sl_team *team;
-  assert_int_equal(sl_team_create(-1, &team), SLEY_ERR_ARG);
-  assert_null(team);
-  int64_t before = sl_memory_now();
-  for (int nth = 1; nth <= 2; nth++) {
-    sl_memory_fail_at(nth);
-    assert_int_equal(sl_team_create(3, &team), SLEY_ERR_MEMORY);
-    assert_null(team);
-    assert_int_equal(sl_memory_now(), before);
-  }
-  sl_memory_fail_at(0);
 }
 
 /* ---- specifications */
@@ -480,9 +381,6 @@ int main(void) {
       cmocka_unit_test(memory_is_counted),
       cmocka_unit_test(memory_fails_when_told),
       cmocka_unit_test(impossible_sizes_are_refused),
-      cmocka_unit_test(teams_visit_everything_once),
-      cmocka_unit_test(lowest_failing_thread_is_reported),
-      cmocka_unit_test(teams_refuse_and_survive_failures),
       cmocka_unit_test(specifications_are_taken_apart),
       cmocka_unit_test(wrong_specifications_are_refused),
       cmocka_unit_test(numbers_are_read),
