@@ -16,8 +16,9 @@ typedef struct sl_mtx_header {
 } sl_mtx_header;
 
 /* Parses the entries on the team into a matrix. The result and the error, which is that of the first bad
- * line, do not depend on the team. Errors: SLEY_ERR_INPUT with file and line. */
-sley_status sl_mtx_parse(const sl_input *input, const sl_mtx_header *header, sley_dtype dtype, sl_team *team,
+ * line, do not depend on the team. The input is closed once it is read. Errors: SLEY_ERR_INPUT with file and
+ * line. */
+sley_status sl_mtx_parse(sl_input *input, const sl_mtx_header *header, sley_dtype dtype, sl_team *team,
                          sley_matrix **out);
 
 /* Entries that an array of this size and symmetry stores; -1 if that overflows. Of a symmetric one the lower

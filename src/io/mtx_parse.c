@@ -156,7 +156,8 @@ static inline __attribute__((always_inline)) void
 parse_triplets(parse_job *job, text_piece *piece, sley_index index, sley_dtype dtype, bool pattern) {
   const sl_mtx_header *header = job->header;
   sl_coo *coo = &job->coo;
-  uint64_t rows = (uint64_t)header->rows, cols = (uint64_t)header->cols, lowest = header->bare ? 0 : 1;
+  uint64_t lowest = header->bare ? 0 : 1; /* of indices; settle_base decides for bare files */
+  uint64_t rows = (uint64_t)header->rows + 1 - lowest, cols = (uint64_t)header->cols + 1 - lowest;
   uint64_t least = UINT64_MAX;
   bool skew = header->symmetry == SL_SKEW;
   const char *at = piece->begin, *end = piece->end, *start, *from;
@@ -174,9 +175,9 @@ parse_triplets(parse_job *job, text_piece *piece, sley_index index, sley_dtype d
     at = sl_scan_digits(from = at, &col);
     if (at == from || at - from > INDEX_DIGITS || !sl_token_ends(at))
       return note_fault(piece, BAD_COL, start);
-    if (row - lowest > rows - lowest)
+    if (row - lowest >= rows)
       return note_fault(piece, ROW_RANGE, start);
-    if (col - lowest > cols - lowest)
+    if (col - lowest >= cols)
       return note_fault(piece, COL_RANGE, start);
     at = sl_skip_blanks(at);
     if (!pattern) {
@@ -344,7 +345,7 @@ static sley_status allocate(parse_job *job, sley_dtype dtype) {
   return coo->val ? SLEY_OK : SLEY_ERR_MEMORY;
 }
 
-sley_status sl_mtx_parse(const sl_input *input, const sl_mtx_header *header, sley_dtype dtype, sl_team *team,
+sley_status sl_mtx_parse(sl_input *input, const sl_mtx_header *header, sley_dtype dtype, sl_team *team,
                          sley_matrix **out) {
   parse_job job = {.input = input, .header = header, .comments = header->bare ? "%#" : "%"};
   sley_status status;
@@ -356,6 +357,7 @@ sley_status sl_mtx_parse(const sl_input *input, const sl_mtx_header *header, sle
     SL_TRY_GOTO(status, tell_fault(&job, &job.pieces[p]), done);
   if (header->bare && !header->array)
     SL_TRY_GOTO(status, settle_base(&job), done);
+  sl_input_close(input); /* decompressed text may be larger than the matrix */
   status = sl_coo_to_csr(&job.coo, header->symmetry, SL_SUM_REPEATS, team, out);
 done:
   sl_coo_free(&job.coo);

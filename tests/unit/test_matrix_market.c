@@ -125,6 +125,8 @@ static void refuses_with_file_and_line(void **state) {
       {MM "coordinate real general\n2 2 2\n\n1 1 1", SLEY_ERR_INPUT, 2},
       {MM "coordinate real general\n2 2 1\n1 1 1\n\n2 2 2\n", SLEY_ERR_INPUT, 5},
       {MM "coordinate real general\n2 2 1\n1 1 1\ngarbage", SLEY_ERR_INPUT, 4},
+      {MM "coordinate real general\n0 2 1\n1 1 1\n", SLEY_ERR_INPUT, 3},
+      {MM "coordinate real general\n2 0 1\n1 1 1\n", SLEY_ERR_INPUT, 3},
       {MM "coordinate real general\n2 2 1\n0 1 1\n", SLEY_ERR_INPUT, 3},
       {MM "coordinate real general\n2 2 1\n1 0 1\n", SLEY_ERR_INPUT, 3},
       {MM "coordinate real general\n2 2 1\n3 1 1\n", SLEY_ERR_INPUT, 3},
