@@ -12,13 +12,21 @@ const char *sley_last_error(void) {
   return last_error;
 }
 
+/* Stores text as the message: one line, whatever bytes of a file it quotes. */
+static void store(char text[MESSAGE_BYTES]) {
+  for (char *at = text; *at; at++)
+    if ((unsigned char)*at < ' ' || *at == 0x7f)
+      *at = '?';
+  memcpy(last_error, text, MESSAGE_BYTES);
+}
+
 sley_status sl_fail(sley_status status, const char *format, ...) {
   char text[MESSAGE_BYTES]; /* the arguments may point into last_error */
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  memcpy(last_error, text, sizeof text);
+  store(text);
   return status;
 }
 
@@ -30,7 +38,7 @@ sley_status sl_fail_prefix(sley_status status, const char *format, ...) {
   va_end(args);
   if (led >= 0 && (size_t)led < sizeof text)
     snprintf(text + led, sizeof text - (size_t)led, "%s", last_error);
-  memcpy(last_error, text, sizeof text);
+  store(text);
   return status;
 }
 

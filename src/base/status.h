@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statuses and the thread's last error. The first to detect an error writes the message; callers pass it on. */
+/* Statuses and the thread's last error. The first to detect an error writes the message; callers pass it on.
+ */
 #ifndef SLEY_BASE_STATUS_H
 #define SLEY_BASE_STATUS_H
 
 #include "sley.h"
 
-/* Sets the calling thread's message (what, where, what to do) and returns status. */
+/* Sets the calling thread's message (what, where, what to do) and returns status. Control characters, which
+ * only quoted bytes of a file can bring in, become question marks. */
 sley_status sl_fail(sley_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts text in front of the current message, e.g. "rank 3: "; returns status. */
