@@ -6,16 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
 static _Atomic int64_t bytes_now, bytes_peak, allocations, fail_at;
 
-enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
+enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, LARGE = 1 << 30 };
 
 static void count_up(void *block) {
   int64_t now = atomic_fetch_add(&bytes_now, (int64_t)malloc_usable_size(block)) + (int64_t)malloc_usable_size(block);
   int64_t peak = atomic_load(&bytes_peak);
   while (now > peak && !atomic_compare_exchange_weak(&bytes_peak, &peak, now)) {
   }
+}
+
+/* Memory and swap of the machine. A system may promise more and kill the process that then uses it. */
+static size_t machine_bytes(void) {
+  struct sysinfo info;
+  if (sysinfo(&info) != 0)
+    return SIZE_MAX;
+  return ((size_t)info.totalram + info.totalswap) * info.mem_unit;
 }
 
 /* Whether this allocation is allowed; bytes receives its size. */
@@ -27,6 +36,10 @@ static bool admit(int64_t count, size_t bytes_each, const char *what, size_t *by
   }
   if (atomic_fetch_add(&allocations, 1) + 1 == atomic_load(&fail_at)) {
     sl_fail(SLEY_ERR_MEMORY, "out of memory: %zu bytes for %s (made to fail)", *bytes, what);
+    return false;
+  }
+  if (*bytes >= LARGE && *bytes > machine_bytes()) {
+    sl_fail(SLEY_ERR_MEMORY, "out of memory: %zu bytes for %s are more than this machine has", *bytes, what);
     return false;
   }
   if (*bytes == 0)

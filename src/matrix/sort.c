@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "matrix/matrix.h"
 
-enum { ROWS_AT_ONCE = 1024, RUN = 16, ON_STACK = 256 };
+enum { ROWS_AT_ONCE = 1024, RUN = 16, WORDS_ON_STACK = 1024 };
 
 typedef struct entry {
   int64_t col;
@@ -153,31 +153,29 @@ static sley_status sort_some(void *context, int64_t begin, int64_t end, int thre
   (void)thread;
   const rows_to_sort *rows = context;
   bool narrow = rows->index == SLEY_I32 && rows->val_bytes <= 4;
-  entry on_stack[2 * ON_STACK];
-  entry *scratch = NULL;
+  uint64_t on_stack[WORDS_ON_STACK], *scratch = NULL;
   int64_t room = 0;
   SL_TRY(sl_interrupted());
   for (int64_t i = begin; i < end; i++) {
     int64_t first = rows->rowptr[i], count = rows->rowptr[i + 1] - first;
     if (ascends(rows, first, first + count))
       continue;
-    entry *list = on_stack;
-    if (count > ON_STACK) {
-      if (count > room) {
-        sl_free(scratch);
-        room = count + count / 4;
-        scratch = sl_alloc(2 * room, sizeof *scratch, "sorting a row");
-        if (!scratch)
-          return SLEY_ERR_MEMORY;
-      }
-      list = scratch;
+    int64_t words = narrow ? 2 * count : 4 * count;
+    if (words > WORDS_ON_STACK && words > room) {
+      sl_free(scratch);
+      room = words + words / 4;
+      scratch = sl_alloc(room, sizeof *scratch, "sorting a row");
+      if (!scratch)
+        return SLEY_ERR_MEMORY;
     }
+    uint64_t *list = words > WORDS_ON_STACK ? scratch : on_stack;
     if (narrow) {
-      sort_narrow(rows, first, count, (packed *)list, (packed *)list + count);
-      continue;
+      sort_narrow(rows, first, count, list, list + count);
+    } else {
+      entry *entries = (entry *)list;
+      load(rows, first, count, entries);
+      store(rows, first, count, merge_sort(entries, entries + count, count));
     }
-    load(rows, first, count, list);
-    store(rows, first, count, merge_sort(list, list + count, count));
   }
   sl_free(scratch);
   return SLEY_OK;

@@ -172,6 +172,7 @@ static void impossible_sizes_are_refused(void **state) {
   assert_null(sl_alloc(INT64_MAX, 8, "a test"));
   assert_null(sl_alloc(INT64_MAX, 1, "a test"));
   assert_null(sl_alloc_zero(INT64_C(1) << 60, 16, "a test"));
+  assert_null(sl_alloc_zero(INT64_C(1) << 46, 1, "a test")); /* would fit the address space */
   assert_non_null(strstr(sley_last_error(), "a test"));
   assert_int_equal(sl_memory_now(), before);
 }
