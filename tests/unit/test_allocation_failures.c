@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every allocation of a small run is made to fail once: the run ends with an error, nothing leaks, nothing
+ * hangs. */
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "support.h"
+
+enum { MOST = 20000 };
+
+/* Runs job with its 1st, 2nd, 3rd ... allocation failing until one run needs no more; each failing run must
+ * say so. */
+static void fail_each(const char *what, sley_status (*job)(const void *), const void *argument) {
+  assert_sley_ok(job(argument)); /* one-off allocations of libraries and thread-local state */
+  int64_t before = sl_memory_now();
+  int failures = 0;
+  for (int nth = 1; nth < MOST; nth++) {
+    alarm(60);
+    sl_memory_fail_at(nth);
+    sley_status status = job(argument);
+    bool failed = sl_memory_count() >= nth;
+    sl_memory_fail_at(0);
+    if (sl_memory_now() != before)
+      fail_msg("%s: allocation %d failed and %lld bytes leaked", what, nth,
+               (long long)(sl_memory_now() - before));
+    if (!failed) {
+      assert_sley_ok(status);
+      assert_true(failures > 0);
+      alarm(0);
+      return;
+    }
+    failures++;
+    if (status == SLEY_OK)
+      continue; /* an allocation that the library can do without */
+    if (status != SLEY_ERR_MEMORY && status != SLEY_ERR_PEER)
+      fail_msg("%s: allocation %d failed and the status was %s: %s", what, nth, sley_status_name(status),
+               sley_last_error());
+    if (!strstr(sley_last_error(), "memory"))
+      fail_msg("%s: allocation %d failed and the message was: %s", what, nth, sley_last_error());
+  }
+  fail_msg("%s: more than %d allocations", what, MOST);
+}
+
+typedef struct product {
+  const char *algo;
+  int ranks, workgroup;
+  bool transpose;
+  sley_matrix *matrix;
+} product;
+
+enum { K = 3 };
+
+static sley_status multiply_rank(sley_comm *comm, void *argument) {
+  const product *p = argument;
+  int64_t begin[9];
+  float x[64 * K] = {0}, y[64 * K];
+  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  options.algo = p->algo;
+  options.transpose = p->transpose;
+  sley_matrix *block = NULL;
+  sley_plan *plan = NULL;
+  int rank = sley_comm_rank(comm);
+  sley_status status = sley_partition_rows(p->matrix, "rows", p->ranks, begin);
+  if (status == SLEY_OK)
+    status = sley_matrix_row_block(p->matrix, begin[rank], begin[rank + 1] - begin[rank], &block);
+  if (status == SLEY_OK)
+    status = sley_plan_create(comm, block, begin, begin, K, &options, &plan);
+  if (status == SLEY_OK)
+    status = sley_spmm(plan, 1, x, K, 0, y, K);
+  sley_plan_destroy(plan);
+  sley_matrix_destroy(block);
+  return status;
+}
+
+static sley_status multiply(const void *argument) {
+  const product *p = argument;
+  sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
+  options.ranks = p->ranks;
+  options.workgroup = p->workgroup;
+  options.threads = 1;
+  return sley_run_ranks(&options, multiply_rank, (void *)p);
+}
+
+static void products(void **state) {
+  (void)state;
+  product p = {.ranks = 4, .workgroup = 2};
+  assert_sley_ok(sley_matrix_read("er:rows=40,cols=40,nnz=200,seed=1", NULL, &p.matrix));
+  for (const char *const *algo = sley_algorithms(); *algo; algo++) {
+    p.algo = *algo;
+    fail_each(*algo, multiply, &p);
+  }
+  p.algo = "auto";
+  p.ranks = 2;
+  p.transpose = true;
+  fail_each("auto, transposed", multiply, &p);
+  sley_matrix_destroy(p.matrix);
+}
+
+/* Reads, orders, permutes, transposes, writes and reads again. */
+static sley_status pass_through(const void *argument) {
+  const char *const *names = argument; /* a matrix, an ordering, an output path */
+  int64_t perm[64];
+  sley_matrix *matrix = NULL, *ordered = NULL, *transposed = NULL, *again = NULL;
+  sley_read_options options = SLEY_READ_OPTIONS_INIT;
+  options.threads = 2;
+  sley_status status = sley_matrix_read(names[0], &options, &matrix);
+  if (status == SLEY_OK)
+    status = sley_order(matrix, names[1], 1, 2, perm);
+  if (status == SLEY_OK)
+    status = sley_matrix_permute(matrix, perm, perm, 2, &ordered);
+  if (status == SLEY_OK)
+    status = sley_matrix_transpose(ordered, 2, &transposed);
+  if (status == SLEY_OK)
+    status = sley_matrix_write(transposed, names[2]);
+  if (status == SLEY_OK)
+    status = sley_matrix_read(names[2], &options, &again);
+  sley_matrix_destroy(again);
+  sley_matrix_destroy(transposed);
+  sley_matrix_destroy(ordered);
+  sley_matrix_destroy(matrix);
+  return status;
+}
+
+static void files_and_orderings(void **state) {
+  (void)state;
+  static const char *const orderings[] = {"rabbit", "rcm", "degree", "random"};
+  static const char *const endings[] = {"mtx", "mtx.gz", "mtx.zst", "sley", "npz", "el", "rb"};
+  char directory[] = "/tmp/sley-test-XXXXXX", path[128];
+  assert_non_null(mkdtemp(directory));
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+    snprintf(path, sizeof path, "%s/a.%s", directory, endings[i]);
+    const char *names[] = {"rmat:scale=6,edgefactor=4,seed=2", orderings[i % 4], path};
+    fail_each(endings[i], pass_through, names);
+    unlink(path);
+  }
+  assert_int_equal(rmdir(directory), 0); /* failed writes left nothing behind */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(files_and_orderings)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
