@@ -99,7 +99,7 @@ bool sl_fortran_int(const char *from, const char *to, int64_t *out) {
 }
 
 bool sl_fortran_real(const sl_fortran_format *format, const char *from, const char *to, double *out) {
-  char text[MOST_COLUMNS + 1];
+  char text[MOST_COLUMNS + SL_INPUT_PADDING]; /* which the scanner may look at */
   int length = trim(from, to, text);
   if (length == 0 || sl_scan_real(text, true, out) != text + length)
     return false;
