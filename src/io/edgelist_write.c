@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/interrupt.h"
 #include "io/format.h"
 
 static double value_at(const sley_matrix *m, int64_t e) {
@@ -21,7 +22,8 @@ sley_status sl_edgelist_write(const sley_matrix *matrix, sl_sink *sink, sl_team 
                        matrix->rows == matrix->cols ? "asym" : "bip", weighted ? "weighted" : "unweighted",
                        matrix->nnz, matrix->rows, matrix->cols));
   int precision = matrix->dtype == SLEY_F32 ? 9 : 17;
-  for (int64_t i = 0; i < matrix->rows; i++)
+  for (int64_t i = 0; i < matrix->rows; i++) {
+    SL_TRY(sl_interrupted());
     for (int64_t e = matrix->rowptr[i]; e < matrix->rowptr[i + 1]; e++) {
       char line[96];
       int64_t column = sl_index_at(matrix->col, matrix->index, e) + 1;
@@ -32,5 +34,6 @@ sley_status sl_edgelist_write(const sley_matrix *matrix, sl_sink *sink, sl_team 
       line[length++] = '\n';
       SL_TRY(sl_sink_put(sink, line, (size_t)length));
     }
+  }
   return SLEY_OK;
 }

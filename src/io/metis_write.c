@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "io/format.h"
 
 static double value_at(const sley_matrix *m, int64_t e) {
@@ -70,6 +71,7 @@ static sley_status write_lines(const sley_matrix *m, bool weighted, sl_sink *sin
   for (int64_t i = 0; i < m->rows; i++) {
     for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++) {
       if (used > sizeof text - 64) {
+        SL_TRY(sl_interrupted());
         SL_TRY(sl_sink_put(sink, text, used));
         used = 0;
       }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zip.h>
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "io/format.h"
 #include "io/npy_array.h"
@@ -83,6 +84,7 @@ static sley_status check_member(const archive *in, const char *name, const zip_s
 static sley_status read_exactly(zip_file_t *file, const char *name, uint8_t *bytes, int64_t size) {
   for (int64_t done = 0; done < size;) {
     int64_t step = size - done < (1 << 24) ? size - done : (1 << 24);
+    SL_TRY(sl_interrupted());
     zip_int64_t got = zip_fread(file, bytes + done, (zip_uint64_t)step);
     if (got <= 0)
       return sl_fail(SLEY_ERR_INPUT, "%s: cannot be unpacked: %s", name,

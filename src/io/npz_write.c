@@ -4,6 +4,7 @@
 #include <string.h>
 #include <zip.h>
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "io/format.h"
 #include "io/npy.h"
@@ -47,6 +48,7 @@ static sley_status drain(zip_source_t *archive, sl_sink *sink) {
   char *piece = sl_alloc(PIECE, 1, "a piece of the archive");
   sley_status status = piece ? SLEY_OK : SLEY_ERR_MEMORY;
   while (status == SLEY_OK) {
+    SL_TRY_GOTO(status, sl_interrupted(), done);
     zip_int64_t got = zip_source_read(archive, piece, PIECE);
     if (got < 0)
       status = zip_failed(zip_source_error(archive));
@@ -55,6 +57,7 @@ static sley_status drain(zip_source_t *archive, sl_sink *sink) {
     else
       status = sl_sink_put(sink, piece, (size_t)got);
   }
+done:
   sl_free(piece);
   zip_source_close(archive);
   return status;

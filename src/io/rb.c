@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "io/format.h"
 #include "io/fortran.h"
@@ -142,6 +143,7 @@ static section section_start(const sl_input *input, const char *what, sl_fortran
 /* [*from, *to) = the columns of the next field, moving to the next line where one is used up. */
 static sley_status next_field(section *s, const char **from, const char **to) {
   if (!s->at || s->on_line == s->format.per_line) {
+    SL_TRY(sl_interrupted());
     if (s->at)
       s->line = sl_next_line(s->line, s->input->end);
     if (s->line >= s->input->end)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "io/format.h"
 
 enum { LINE = 80 };
@@ -35,6 +36,7 @@ static sley_status flush(columns *c) {
   if (c->on_line == 0)
     return SLEY_OK;
   int length = c->on_line * c->width;
+  SL_TRY(sl_interrupted());
   c->line[length] = '\n';
   c->on_line = 0;
   return sl_sink_put(c->sink, c->line, (size_t)length + 1);
