@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/locale.h"
 #include "io/format.h"
 #include "io/io.h"
 
@@ -80,7 +81,9 @@ sley_status sl_matrix_write_file(const sley_matrix *matrix, const char *path, sl
     return unknown_ending(path);
   sl_sink *sink;
   SL_TRY(sl_sink_open(path, &sink));
+  locale_t before = sl_enter_c_locale();
   sley_status status = format->write(matrix, sink, team);
+  sl_leave_c_locale(before);
   if (status != SLEY_OK) {
     sl_sink_discard(sink);
     return status;

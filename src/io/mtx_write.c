@@ -3,10 +3,11 @@
 #include <stdio.h>
 
 #include "base/interrupt.h"
+#include "base/locale.h"
 #include "base/memory.h"
 #include "io/mtx.h"
 
-enum { ROOM = 1 << 18, LINE = 96 }; /* two 64-bit numbers and a %.17g take less than a line */
+enum { ENTRIES = 1 << 14, LINE = 72 }; /* two 64-bit numbers and a %.17g take less than LINE bytes */
 
 static char *put_int(char *at, int64_t value) {
   char digits[24];
@@ -31,30 +32,82 @@ static char *put_value(char *at, const sley_matrix *matrix, int64_t e) {
   return at + snprintf(at, 40, "%.*g", matrix->dtype == SLEY_F32 ? 9 : 17, value);
 }
 
+/* A stretch of entries as text, one a thread and round. */
+typedef struct stretch {
+  char *text;
+  size_t size;
+} stretch;
+
+typedef struct writing {
+  const sley_matrix *matrix;
+  int64_t first; /* entry of the round's first stretch, counted from the first of the matrix */
+  stretch *stretches;
+} writing;
+
+/* The row that holds entry e: the last that starts at or before it and is not empty. */
+static int64_t row_of(const sley_matrix *matrix, int64_t e) {
+  int64_t low = 0, high = matrix->rows - 1;
+  while (low < high) {
+    int64_t middle = low + (high - low + 1) / 2;
+    if (matrix->rowptr[middle] <= e)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+static sley_status format_stretches(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  writing *self = context;
+  const sley_matrix *matrix = self->matrix;
+  int64_t start = matrix->rowptr[0], stop = matrix->rowptr[matrix->rows];
+  SL_TRY(sl_interrupted());
+  locale_t before = sl_enter_c_locale(); /* this thread's; the writer's caller has set its own */
+  for (int64_t s = begin; s < end; s++) {
+    int64_t e = start + self->first + s * ENTRIES, last = e + ENTRIES < stop ? e + ENTRIES : stop;
+    char *at = self->stretches[s].text;
+    if (e < last)
+      for (int64_t row = row_of(matrix, e); e < last; e++) {
+        while (matrix->rowptr[row + 1] <= e)
+          row++;
+        at = put_int(at, row + 1);
+        *at++ = ' ';
+        at = put_int(at, sl_index_at(matrix->col, matrix->index, e) + 1);
+        *at++ = ' ';
+        at = put_value(at, matrix, e);
+        *at++ = '\n';
+      }
+    self->stretches[s].size = (size_t)(at - self->stretches[s].text);
+  }
+  sl_leave_c_locale(before);
+  return SLEY_OK;
+}
+
+/* The team formats as many stretches as it has threads, then they are written in order. */
+static sley_status write_entries(writing *self, int64_t count, sl_sink *sink, sl_team *team) {
+  int64_t nnz = self->matrix->nnz;
+  for (self->first = 0; self->first < nnz; self->first += count * ENTRIES) {
+    SL_TRY(sl_team_for(team, count, 1, format_stretches, self));
+    for (int64_t s = 0; s < count; s++)
+      SL_TRY(sl_sink_put(sink, self->stretches[s].text, self->stretches[s].size));
+  }
+  return SLEY_OK;
+}
+
 sley_status sl_mtx_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team) {
-  (void)team;
   SL_TRY(sl_sink_print(sink, "%%%%MatrixMarket matrix coordinate real general\n%lld %lld %lld\n",
                        (long long)matrix->rows, (long long)matrix->cols, (long long)matrix->nnz));
-  char *room;
-  SL_TRY(SL_NEW(room, ROOM, "text to write"));
-  sley_status status = SLEY_OK;
-  char *at = room;
-  for (int64_t row = 0; row < matrix->rows; row++)
-    for (int64_t e = matrix->rowptr[row]; e < matrix->rowptr[row + 1]; e++) {
-      if (at > room + ROOM - LINE) {
-        SL_TRY_GOTO(status, sl_interrupted(), done);
-        SL_TRY_GOTO(status, sl_sink_put(sink, room, (size_t)(at - room)), done);
-        at = room;
-      }
-      at = put_int(at, row + 1);
-      *at++ = ' ';
-      at = put_int(at, sl_index_at(matrix->col, matrix->index, e) + 1);
-      *at++ = ' ';
-      at = put_value(at, matrix, e);
-      *at++ = '\n';
-    }
-  status = sl_sink_put(sink, room, (size_t)(at - room));
+  int64_t count = sl_team_size(team), room = matrix->nnz < ENTRIES ? matrix->nnz : ENTRIES;
+  writing self = {.matrix = matrix};
+  sley_status status;
+  SL_TRY_GOTO(status, SL_NEW_ZERO(self.stretches, count, "text to write"), done);
+  for (int64_t s = 0; s < count; s++)
+    SL_TRY_GOTO(status, SL_NEW(self.stretches[s].text, room * LINE, "text to write"), done);
+  status = write_entries(&self, count, sink, team);
 done:
-  sl_free(room);
+  for (int64_t s = 0; self.stretches && s < count; s++)
+    sl_free(self.stretches[s].text);
+  sl_free(self.stretches);
   return status;
 }

@@ -3,14 +3,14 @@
 #include "io/text.h"
 
 #include <ctype.h>
-#include <locale.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/locale.h"
 
 static sley_status fail_at(sley_status status, const sl_input *input, const char *at, const char *format,
                            va_list arguments) __attribute__((format(printf, 4, 0)));
@@ -168,16 +168,9 @@ static double round_exactly(uint64_t mantissa, int power) {
   return (double)kept * power_of_two;
 }
 
-static locale_t c_locale;
-static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
-
-static void make_c_locale(void) {
-  c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-}
-
 /* The general case, by the C library, of a number already known to span [at, end). */
 static const char *scan_slowly(const char *at, const char *mark, const char *end, double *out) {
-  pthread_once(&c_locale_once, make_c_locale);
+  locale_t c_locale = sl_c_locale();
   if (!c_locale)
     return NULL;
   if (!mark || *mark == 'e' || *mark == 'E') {
