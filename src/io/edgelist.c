@@ -100,13 +100,17 @@ static void scan_header(list *l) {
   }
 }
 
-/* Moves the body behind the first line of data if that names the columns. */
-static void skip_names(list *l) {
+/* Puts the body behind a byte order mark, and behind the first line of data if that names the columns. */
+static void find_body(list *l) {
   sl_text text = sl_text_start(l->input);
-  l->body = l->input->begin;
-  if (sl_text_next_data(&text, "#%") &&
-      (isalpha((unsigned char)*text.at) || *text.at == '"' || *text.at == '_'))
-    l->body = sl_next_line(text.at, l->input->end);
+  const char *first = l->input->begin;
+  l->body = first;
+  if (sl_input_starts(l->input, "\xef\xbb\xbf", 3))
+    l->body = first = sl_skip_blanks(first + 3);
+  else if (sl_text_next_data(&text, "#%"))
+    first = text.at;
+  if (isalpha((unsigned char)*first) || *first == '"' || *first == '_')
+    l->body = sl_next_line(first, l->input->end);
 }
 
 static sley_status count_pieces(void *context, int64_t begin, int64_t end, int thread) {
@@ -337,7 +341,7 @@ sley_status sl_edgelist_read(sl_input *input, sley_dtype dtype, sl_team *team, s
   piece total;
   sley_status status;
   scan_header(&l);
-  skip_names(&l);
+  find_body(&l);
   l.pieces = sl_piece_count(l.body, input->end);
   SL_TRY(SL_NEW_ZERO(l.piece, l.pieces, "pieces of a text"));
   SL_TRY_GOTO(status, parse_list(&l, team, &total), done);

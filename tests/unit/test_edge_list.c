@@ -20,6 +20,12 @@ static void reads_every_dialect(void **state) {
       {"id_1,id_2\n0,5\n1,2\n", 6, 6, 2, 2},                         /* CSV with names */
       {"\"source\",\"target\",\"weight\"\r\n1,2,0.5\r\n2,3,4\r\n", 3, 3, 2, 2},
       {"0;1;2.5\n1 ; 0 ; 3\n", 2, 2, 2, 2},
+      {"\xef\xbb\xbf"
+       "from,to\r\n0,5\r\n1,2\r\n",
+       6, 6, 2, 2}, /* a byte order mark */
+      {"\xef\xbb\xbf"
+       "0 5 1\n1 2\n",
+       6, 6, 2, 2},
       {"0 1 1.0\n0 1 2.0\n1 1\n", 2, 2, 2, 3},              /* repeats */
       {"3 4\n4 5\n", 6, 6, 2, 2},                           /* from 0: the smallest is not 1 */
       {"1 4\n4 5\n", 5, 5, 2, 2},                           /* from 1 */
