@@ -2,114 +2,220 @@
 /* The SpMM kernel, included once by each file that has defined value (float or double), vec (LANES of them),
  * mask and the vec_ operations. A row's accumulators, up to PANEL vectors of features at a time, stay in
  * registers while its entries pass in stored order: acc = fma(alpha val, x, acc), the order kernel.h
- * documents, so that every instruction set gives the same bits. What the time goes into is the loads of X's
- * rows, which are as good as random; they are fetched AHEAD entries early.
+ * documents, so that every instruction set gives the same bits.
  *
- * The parameters declared const below are constants at every call, and each call is inlined: the compiler
- * makes a loop without branches of each. */
+ * The parameters declared const int, bool or sley_index below are constants at every call, and each call is
+ * inlined: the compiler makes a loop of its own for each. */
 
-enum { PANEL = 8, AHEAD = 8, LINE_VALUES = 64 / sizeof(value) };
+enum {
+  PANEL = 8, /* vectors */
+  LINE_VALUES = 64 / sizeof(value),
+  /* The loads of X's rows are as good as random. An out-of-order core hides those of short rows by itself; of
+   * longer ones the first lines are fetched some entries early, and the hardware follows with the rest. */
+  UNFETCHED_LINES = 2,
+  FETCHED_LINES = 2,
+  AHEAD = 32,
+  /* One vector a row makes a chain of dependent sums; rows of at least this length are summed several at a
+     time. */
+  TOGETHER_LEAST = 24,
+  /* A Y beyond this many bytes goes past the caches, which spares reading what is overwritten. */
+  STREAM_BYTES = 8 << 20
+};
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* One panel of a part: features [c, c + width) with vectors = ceil(width / LANES) <= PANEL; whole: width
- * fills them. */
+/* What run_panel works on: features [feature, feature + width) of stored rows [row, row_end). */
 typedef struct panel {
   int64_t row, row_end, feature, width;
 } panel;
+
+/* The operands as the innermost loop wants them. */
+typedef struct operands {
+  const void *col;
+  const value *val;
+  const char *x;
+  int64_t stride; /* of X in bytes */
+  double alpha;
+  bool unit; /* alpha is 1 */
+  mask tail; /* of the last vector, if that is not whole */
+} operands;
 
 INLINE int64_t column(const void *col, int64_t j, const sley_index index) {
   return index == SLEY_I32 ? ((const int32_t *)col)[j] : ((const int64_t *)col)[j];
 }
 
-INLINE void run_panel(const sl_spmm_args *args, const panel *p, const int vectors, const bool whole,
-                      const bool unit, const sley_index index) {
-  const sl_spmm_matrix *a = args->a;
-  const value *val = a->val, *x = (const value *)args->x + p->feature;
-  const int64_t ldx = args->ldx, ldy = args->ldy, last_entry = a->rowptr[a->rows] - 1;
-  const int body = whole ? vectors : vectors - 1;
-  const mask tail = mask_of(p->width - (vectors - 1) * LANES);
-
-  for (int64_t i = p->row; i < p->row_end; i++) {
-    value *y = (value *)args->y + (a->rowid ? a->rowid[i] : i) * ldy + p->feature;
-    if (args->beta != 0 && args->beta != 1)
-      for (int64_t c = 0; c < p->width; c++)
-        y[c] = (value)(args->beta * (double)y[c]);
-    vec acc[PANEL];
-#pragma GCC unroll 16
-    for (int v = 0; v < vectors; v++)
-      acc[v] = vec_zero();
-    if (args->beta != 0) {
-#pragma GCC unroll 16
-      for (int v = 0; v < body; v++)
-        acc[v] = vec_load(y + v * LANES);
-      if (!whole)
-        acc[body] = vec_load_part(y + body * LANES, tail);
-    }
-    for (int64_t j = a->rowptr[i], end = a->rowptr[i + 1]; j < end; j++) {
-      const value *next = x + column(a->col, j + AHEAD < last_entry ? j + AHEAD : last_entry, index) * ldx;
-#pragma GCC unroll 16
-      for (int c = 0; c < vectors * LANES; c += LINE_VALUES)
-        __builtin_prefetch(next + c, 0, 3);
-      const value *row = x + column(a->col, j, index) * ldx;
-      const vec s = vec_all(unit ? val[j] : (value)(args->alpha * (double)val[j]));
-#pragma GCC unroll 16
-      for (int v = 0; v < body; v++)
-        acc[v] = vec_fma(s, vec_load(row + v * LANES), acc[v]);
-      if (!whole)
-        acc[body] = vec_fma(s, vec_load_part(row + body * LANES, tail), acc[body]);
-    }
-#pragma GCC unroll 16
-    for (int v = 0; v < body; v++)
-      vec_store(y + v * LANES, acc[v]);
-    if (!whole)
-      vec_store_part(y + body * LANES, tail, acc[body]);
-  }
+INLINE void fetch_entry(const operands *o, int64_t j, const int vectors, const sley_index index) {
+  const char *row = o->x + column(o->col, j, index) * o->stride;
+  if (vectors * LANES <= UNFETCHED_LINES * LINE_VALUES)
+    return;
+  for (int line = 0; line < FETCHED_LINES; line++)
+    __builtin_prefetch(row + line * 64, 0, 3);
 }
 
-INLINE void choose_panel(const sl_spmm_args *args, const panel *p, const bool unit, const sley_index index) {
+INLINE void add_entry(const operands *o, int64_t j, vec *acc, const int vectors, const bool whole,
+                      const sley_index index) {
+  const int body = whole ? vectors : vectors - 1;
+  const value *row = (const value *)(o->x + column(o->col, j, index) * o->stride);
+  value factor = o->val[j];
+  if (__builtin_expect(!o->unit, 0))
+    factor = (value)(o->alpha * (double)factor);
+  const vec s = vec_all(factor);
+#pragma GCC unroll 16
+  for (int v = 0; v < body; v++)
+    acc[v] = vec_fma(s, vec_load(row + v * LANES), acc[v]);
+  if (!whole)
+    acc[body] = vec_fma(s, vec_load_part(row + body * LANES, o->tail), acc[body]);
+}
+
+/* acc = beta y */
+INLINE void begin_row(const operands *o, double beta, int64_t width, value *y, vec *acc, const int vectors,
+                      const bool whole) {
+  const int body = whole ? vectors : vectors - 1;
+#pragma GCC unroll 16
+  for (int v = 0; v < vectors; v++)
+    acc[v] = vec_zero();
+  if (beta == 0)
+    return;
+  if (beta != 1)
+    for (int64_t c = 0; c < width; c++)
+      y[c] = (value)(beta * (double)y[c]);
+#pragma GCC unroll 16
+  for (int v = 0; v < body; v++)
+    acc[v] = vec_load(y + v * LANES);
+  if (!whole)
+    acc[body] = vec_load_part(y + body * LANES, o->tail);
+}
+
+INLINE void end_row(const operands *o, bool stream, value *y, const vec *acc, const int vectors,
+                    const bool whole) {
+  const int body = whole ? vectors : vectors - 1;
+  if (stream) {
+#pragma GCC unroll 16
+    for (int v = 0; v < body; v++)
+      vec_stream(y + v * LANES, acc[v]);
+    return;
+  }
+#pragma GCC unroll 16
+  for (int v = 0; v < body; v++)
+    vec_store(y + v * LANES, acc[v]);
+  if (!whole)
+    vec_store_part(y + body * LANES, o->tail, acc[body]);
+}
+
+/* Whether Y's lines are written whole, once and too many to stay in the caches. */
+INLINE bool may_stream(const sl_spmm_args *args, const panel *p) {
+  const int64_t bytes = sizeof(value);
+  uint64_t misaligned =
+      ((uintptr_t)args->y | (uint64_t)(args->ldy * bytes) | (uint64_t)(p->feature * bytes)) % 64;
+  return args->beta == 0 && misaligned == 0 && args->a->rows * p->width * bytes > STREAM_BYTES;
+}
+
+INLINE int64_t shortest_row(const int64_t *rowptr, const int rows) {
+  int64_t least = rowptr[1] - rowptr[0];
+  for (int r = 1; r < rows; r++)
+    least = rowptr[r + 1] - rowptr[r] < least ? rowptr[r + 1] - rowptr[r] : least;
+  return least;
+}
+
+INLINE void run_panel(const sl_spmm_args *args, const panel *p, const int vectors, const bool whole,
+                      const sley_index index) {
+  const sl_spmm_matrix *a = args->a;
+  const operands o = {.col = a->col,
+                      .val = a->val,
+                      .x = (const char *)((const value *)args->x + p->feature),
+                      .stride = args->ldx * (int64_t)sizeof(value),
+                      .alpha = args->alpha,
+                      .unit = args->alpha == 1,
+                      .tail = mask_of(p->width - (vectors - 1) * LANES)};
+  const int64_t *rowptr = a->rowptr, ldy = args->ldy, fetchable = rowptr[a->rows] - AHEAD;
+  const double beta = args->beta;
+  const bool stream = whole && may_stream(args, p);
+  value *const y = (value *)args->y + p->feature;
+  const int together = vectors == 1 ? 4 : vectors == 2 ? 2 : 1;
+
+  for (int64_t i = p->row; i < p->row_end;) {
+    vec acc[4][PANEL];
+    int64_t common = 0;
+    int rows = 1;
+    if (together > 1 && i + together <= p->row_end) {
+      rows = together;
+      common = shortest_row(rowptr + i, together);
+    }
+    if (together > 1 && common >= TOGETHER_LEAST) {
+#pragma GCC unroll 4
+      for (int r = 0; r < together; r++)
+        begin_row(&o, beta, p->width, y + (a->rowid ? a->rowid[i + r] : i + r) * ldy, acc[r], vectors, whole);
+      for (int64_t n = 0; n < common; n++)
+#pragma GCC unroll 4
+        for (int r = 0; r < together; r++)
+          add_entry(&o, rowptr[i + r] + n, acc[r], vectors, whole, index);
+#pragma GCC unroll 4
+      for (int r = 0; r < together; r++) {
+        for (int64_t j = rowptr[i + r] + common; j < rowptr[i + r + 1]; j++)
+          add_entry(&o, j, acc[r], vectors, whole, index);
+        end_row(&o, stream, y + (a->rowid ? a->rowid[i + r] : i + r) * ldy, acc[r], vectors, whole);
+      }
+      i += together;
+      continue;
+    }
+    for (const int64_t last = i + rows; i < last; i++) {
+      value *row = y + (a->rowid ? a->rowid[i] : i) * ldy;
+      begin_row(&o, beta, p->width, row, acc[0], vectors, whole);
+      const int64_t begin = rowptr[i], end = rowptr[i + 1], ahead = end <= fetchable ? AHEAD : 0;
+      for (int64_t j = begin; j < end; j++) {
+        fetch_entry(&o, j + ahead, vectors, index);
+        add_entry(&o, j, acc[0], vectors, whole, index);
+      }
+      end_row(&o, stream, row, acc[0], vectors, whole);
+    }
+  }
+  if (stream)
+    stream_end();
+}
+
+INLINE void choose_panel(const sl_spmm_args *args, const panel *p, const sley_index index) {
   const int vectors = (int)((p->width + LANES - 1) / LANES);
   const bool whole = p->width % LANES == 0;
   switch (vectors * 2 + whole) {
   case 2:
-    run_panel(args, p, 1, false, unit, index);
+    run_panel(args, p, 1, false, index);
     break;
   case 3:
-    run_panel(args, p, 1, true, unit, index);
+    run_panel(args, p, 1, true, index);
     break;
   case 4:
-    run_panel(args, p, 2, false, unit, index);
+    run_panel(args, p, 2, false, index);
     break;
   case 5:
-    run_panel(args, p, 2, true, unit, index);
+    run_panel(args, p, 2, true, index);
     break;
   case 6:
   case 7:
-    run_panel(args, p, 3, false, unit, index);
+    run_panel(args, p, 3, false, index);
     break;
   case 8:
-    run_panel(args, p, 4, false, unit, index);
+    run_panel(args, p, 4, false, index);
     break;
   case 9:
-    run_panel(args, p, 4, true, unit, index);
+    run_panel(args, p, 4, true, index);
     break;
   case 10:
   case 11:
-    run_panel(args, p, 5, false, unit, index);
+    run_panel(args, p, 5, false, index);
     break;
   case 12:
   case 13:
-    run_panel(args, p, 6, false, unit, index);
+    run_panel(args, p, 6, false, index);
     break;
   case 14:
   case 15:
-    run_panel(args, p, 7, false, unit, index);
+    run_panel(args, p, 7, false, index);
     break;
   case 16:
-    run_panel(args, p, 8, false, unit, index);
+    run_panel(args, p, 8, false, index);
     break;
   default:
-    run_panel(args, p, 8, true, unit, index);
+    run_panel(args, p, 8, true, index);
   }
 }
 
@@ -119,10 +225,7 @@ INLINE void run_part(const sl_spmm_args *args, const sl_spmm_part *part, const s
     int64_t left = part->feature_end - c;
     p.feature = c;
     p.width = left < PANEL * LANES ? left : PANEL * LANES;
-    if (args->alpha == 1)
-      choose_panel(args, &p, true, index);
-    else
-      choose_panel(args, &p, false, index);
+    choose_panel(args, &p, index);
   }
 }
 

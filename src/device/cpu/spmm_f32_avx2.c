@@ -30,6 +30,12 @@ static inline void vec_store(value *p, vec v) {
 static inline void vec_store_part(value *p, mask m, vec v) {
   _mm256_maskstore_ps(p, m, v);
 }
+static inline void vec_stream(value *p, vec v) {
+  _mm256_stream_ps(p, v);
+}
+static inline void stream_end(void) {
+  _mm_sfence();
+}
 static inline vec vec_fma(vec s, vec x, vec acc) {
   return _mm256_fmadd_ps(s, x, acc);
 }

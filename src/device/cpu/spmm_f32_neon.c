@@ -35,6 +35,12 @@ static inline void vec_store_part(value *p, mask m, vec v) {
   vst1q_f32(part, v);
   memcpy(p, part, (size_t)m * sizeof *p);
 }
+/* There are no such stores here. */
+static inline void vec_stream(value *p, vec v) {
+  vec_store(p, v);
+}
+static inline void stream_end(void) {
+}
 static inline vec vec_fma(vec s, vec x, vec acc) {
   return vfmaq_f32(acc, s, x);
 }

@@ -30,6 +30,12 @@ static inline void vec_store(value *p, vec v) {
 static inline void vec_store_part(value *p, mask m, vec v) {
   _mm512_mask_storeu_pd(p, m, v);
 }
+static inline void vec_stream(value *p, vec v) {
+  _mm512_stream_pd(p, v);
+}
+static inline void stream_end(void) {
+  _mm_sfence();
+}
 static inline vec vec_fma(vec s, vec x, vec acc) {
   return _mm512_fmadd_pd(s, x, acc);
 }

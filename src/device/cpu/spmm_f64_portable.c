@@ -31,6 +31,12 @@ static inline void vec_store_part(value *p, mask m, vec v) {
   if (m)
     *p = v;
 }
+/* There are no such stores here. */
+static inline void vec_stream(value *p, vec v) {
+  vec_store(p, v);
+}
+static inline void stream_end(void) {
+}
 static inline vec vec_fma(vec s, vec x, vec acc) {
   return fma(s, x, acc);
 }
