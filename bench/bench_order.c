@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times orderings and counts what they save: the halo rows N_R of equal row blocks, and the volume V_FC = 4
- * N_R k.
+/* Times orderings and counts what they save: the halo rows N_R of equal row blocks, and V_FC = 4 N_R k bytes.
  *
  *   bench_order MATRIX [--ranks 16] [--k 32] [--threads 2] [--seed 1] [--shuffle] [--json FILE|-] [ORDER ...]
  *

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Incremental aggregation, as described by Arai et al., "Rabbit Order", IPDPS 2016. Vertices are visited in
- * ascending order of strength. Each merges into the neighbour u with the greatest gain of modularity dQ(u, v)
- * = 2 (w_uv / 2m - d(u) d(v) / (2m)^2), if that is positive; the edges of merged vertices are summed only
- * when their community is itself visited.
+ * ascending order of strength. Each merges into the neighbour u with the greatest gain of modularity,
+ *
+ *     dQ(u, v) = 2 (w_uv / 2m - d(u) d(v) / (2m)^2),
+ *
+ * if that is positive; the edges of merged vertices are summed only when their community is itself visited.
  *
  * The published parallel version lets threads race for merges. Here they do not, so that the result is the
- * same for any number of threads: vertices are taken in batches, each batch in two steps. 1  In parallel,
- * every vertex of the batch sums its edges and proposes a merge, all seeing the communities as they were when
- * the batch began. 2  In the order of visits, one after the other, the proposals are carried out. A vertex
- * that something merged into in this step waits for the next batch, as its edges are no longer whole. A
- * vertex whose target grew or merged goes to the target's root if modularity still gains by the weight
- * proposed, else it waits too. The first of a batch never waits, so every batch brings the pass forward.
+ * same for any number of threads: vertices are taken in batches, each batch in two steps.
+ *
+ * First, in parallel, every vertex of the batch sums its edges and proposes a merge, all seeing the
+ * communities as they were when the batch began.
+ *
+ * Then, one after the other in the order of visits, the proposals are carried out. A vertex that something
+ * merged into in this step waits for the next batch, as its edges are no longer whole. A vertex whose target
+ * grew or merged goes to the target's root if modularity still gains by the weight proposed, else it waits
+ * too. The first of a batch never waits, so every batch brings the pass forward.
+ *
  * Passes over the remaining roots follow until none merges. */
 #include "order/community.h"
 

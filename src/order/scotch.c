@@ -2,11 +2,12 @@
 /* An ordering by SCOTCH (Pellegrini and Roman 1996). What costs an SpMM is the halo of blocks of consecutive
  * rows, so the rows are divided by SCOTCH's partitioning into PARTS parts of equal size and few cut edges,
  * and numbered part by part. Its parts come from recursive bisection, so that neighbours in number are
- * siblings, and blocks for 2, 4, 8
- * ... ranks are unions of whole parts. Nested dissection, SCOTCH's own ordering, serves sparse factorisation:
- * it puts the separators last, where a block of separator rows would need halos from everywhere. Calls take
- * turns, as SCOTCH keeps some global state; its own threads are not used, so that the order depends on
- * nothing but the graph and the seed. */
+ * siblings, and the blocks of 2, 4, 8 or more ranks are unions of whole parts. Nested dissection, SCOTCH's
+ * own ordering, serves sparse factorisation: it puts the separators last, where a block of separator rows
+ * would need halos from everywhere.
+ *
+ * Calls take turns, as SCOTCH keeps some global state; its own threads are not used, so that the order
+ * depends on nothing but the graph and the seed. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

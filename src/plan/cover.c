@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Minimum vertex covers. Three steps, none of them recursive:
- *   1  a matching that is nearly maximum (Karp and Sipser 1981): a vertex with one live neighbour takes it,
- * which is never a mistake; when there is none, the row of fewest edges takes its neighbour of fewest live
- * edges; 2  the rest by Hopcroft and Karp 1973: per phase a breadth-first search from the free rows and a
- * greatest set of shortest augmenting paths, found depth-first with one pass over every adjacency; 3  Konig's
- * theorem: let Z be what the free rows reach along alternating paths. The rows outside Z and the columns
- *      inside Z cover every edge and are as many as the matching has edges. Z is the same for every maximum
- * matching (Dulmage and Mendelsohn 1958), so the cover depends on the graph alone. */
+/* Minimum vertex covers. Three steps, none of them recursive.
+ *
+ * - A matching that is nearly maximum (Karp and Sipser 1981): a vertex with one live neighbour takes it,
+ *   which is never a mistake; when there is none, the row of fewest edges takes its neighbour of fewest live
+ *   edges.
+ *
+ * - The rest by Hopcroft and Karp 1973: per phase a breadth-first search from the free rows and a greatest
+ *   set of shortest augmenting paths, found depth-first with one pass over every adjacency.
+ *
+ * - Konig's theorem: let Z be what the free rows reach along alternating paths. The rows outside Z and the
+ *   columns inside Z cover every edge and are as many as the matching has edges. Z is the same for every
+ *   maximum matching (Dulmage and Mendelsohn 1958), so the cover depends on the graph alone. */
 #include "plan/cover.h"
 
 #include <string.h>
@@ -108,7 +112,7 @@ static void init_side(side *s) {
   }
 }
 
-/* Step 1. match arrays of graph->rows and graph->cols entries are filled. */
+/* The first matching. match arrays of graph->rows and graph->cols entries are filled. */
 static sley_status first_matching(const sl_bipartite *graph, int32_t *row_match, int32_t *col_match) {
   sley_status status;
   int64_t *begin = NULL;
@@ -213,7 +217,7 @@ static void augment_from(search *s, int32_t root) {
   }
 }
 
-/* Step 2. On return level is 0 or more for exactly the rows in Z. */
+/* The matching made maximum. On return level is 0 or more for exactly the rows in Z. */
 static sley_status complete_matching(search *s) {
   const sl_bipartite *graph = s->graph;
   while (layer_rows(s)) {
@@ -226,7 +230,6 @@ static sley_status complete_matching(search *s) {
   return SLEY_OK;
 }
 
-/* Step 3. */
 static void read_cover(const search *s, sl_cover *cover) {
   const sl_bipartite *graph = s->graph;
   cover->size = 0;
