@@ -19,7 +19,7 @@ static void fill(int at, const char *kind, const char *name, bool available, con
 static void look_up_device(int at, const char *name) {
   const sl_device_ops *ops;
   sl_device *device;
-  bool available = sl_device_backend(name, &ops) == SLEY_OK && ops->open(0, sl_cores(), &device) == SLEY_OK;
+  bool available = sl_device_backend(name, &ops) == SLEY_OK && ops->open(0, 1, &device) == SLEY_OK;
   fill(at, "device", name, available, available ? ops->describe(device) : sley_last_error());
   if (available)
     ops->close(device);

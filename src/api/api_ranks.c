@@ -80,15 +80,15 @@ sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, vo
 }
 
 int sley_comm_rank(const sley_comm *comm) {
-  return comm->rank;
+  return comm ? comm->rank : -1;
 }
 
 int sley_comm_size(const sley_comm *comm) {
-  return comm->size;
+  return comm ? comm->size : 0;
 }
 
 int sley_comm_workgroup(const sley_comm *comm) {
-  return comm->workgroup;
+  return comm ? comm->workgroup : 0;
 }
 
 sley_status sley_comm_barrier(sley_comm *comm) {

@@ -98,6 +98,10 @@ static void test_options_are_checked(void **state) {
   assert_int_equal(ranks, 22);
   assert_sley_ok(sley_run_ranks(NULL, count_main, &ranks));
   assert_int_equal(ranks, 11);
+  assert_int_equal(sley_comm_rank(NULL), -1);
+  assert_int_equal(sley_comm_size(NULL), 0);
+  assert_int_equal(sley_comm_workgroup(NULL), 0);
+  assert_int_equal(sley_comm_barrier(NULL), SLEY_ERR_ARG);
 }
 
 int main(void) {

@@ -78,6 +78,15 @@ void *sl_threads_peer_ptr(sl_symm *base, int rank) {
   return ((threads_symm *)base)->ranks[rank]->block;
 }
 
+/* SLEY_OK, or why the rank must stop; then no peer is inside its memory any more. */
+static sley_status go_on(sl_symm *base) {
+  sl_threads_comm *comm = (sl_threads_comm *)base->comm;
+  sley_status status = sl_world_check(comm);
+  if (status != SLEY_OK)
+    sl_world_abort(comm, status);
+  return status;
+}
+
 /* Where offset lies in the rank's block. */
 static sley_status locate(sl_symm *base, const char *call, int rank, int64_t offset, int64_t bytes,
                           char **at) {
@@ -88,7 +97,7 @@ static sley_status locate(sl_symm *base, const char *call, int rank, int64_t off
     return sl_fail(SLEY_ERR_ARG, "%s: %lld bytes from byte %lld on, of the %lld at rank %d", call,
                    (long long)bytes, (long long)offset, (long long)target->bytes, rank);
   *at = target->block + offset;
-  return sl_world_check((sl_threads_comm *)base->comm);
+  return go_on(base);
 }
 
 static void count(sl_symm *base, int rank, int64_t bytes) {
@@ -141,5 +150,5 @@ sley_status sl_threads_fetch_add(sl_symm *base, int rank, int64_t offset, int64_
 
 /* Stores are visible to a rank that meets or reads a word this one has written since. */
 sley_status sl_threads_flush(sl_symm *base) {
-  return sl_world_check((sl_threads_comm *)base->comm);
+  return go_on(base);
 }
