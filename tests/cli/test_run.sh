@@ -7,7 +7,9 @@ sley=$1 root=$2 json_field=$3
 # shellcheck source=tests/cli/lib.sh
 . "$root/tests/cli/lib.sh"
 graph=$root/data/karate.mtx
-[ -x "$sley" ] && [ -x "$json_field" ] || { echo "$sley or $json_field is missing"; exit 1; }
+for program in "$sley" "$json_field"; do
+  [ -x "$program" ] || { echo "$program is missing"; exit 1; }
+done
 
 # field FILE NAME [VALUE]: the field is there, and has the value.
 field() {
@@ -36,6 +38,10 @@ for class in direct message; do
   field "$work/one.json" volume_bytes.$class "$("$json_field" "$work/one.json" predicted_bytes.$class)"
 done
 [ "$("$json_field" "$work/one.json" cover_rows)" -ge 0 ] || fail "cover_rows is not counted"
+
+echo "spmm: the timeline"
+run 0 spmm "$graph" --ranks 3 --repeat 2 --algo halo --trace "$work/trace.json"
+[ "$("$json_field" "$work/trace.json" traceEvents)" -gt 10 ] || fail "the timeline has few events"
 
 echo "spmm: all algorithms"
 run 0 spmm "$graph" --ranks 4 --workgroup 2 --k 3 --repeat 2 --algo all --json "$work/all.json"
@@ -111,6 +117,18 @@ run 2 spmm "$work/er.mtx" --order
 printf '%%%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1.0\n' >"$work/wide.mtx"
 run 2 spmm "$work/wide.mtx" --order rcm
 run 0 spmm "$work/wide.mtx" --ranks 4 --repeat 1
+
+data=${SLEY_DATA:-$root/../shared/data}
+if [ -d "$data/mtx-malformed" ]; then
+  for file in "$data"/mtx-malformed/*; do
+    "$sley" convert "$file" "$work/malformed.mtx" >"$work/out" 2>"$work/err"
+    case $? in
+      0) ;;
+      2) one_line "malformed" "$file:" ;;
+      *) fail "sley convert $file: exit $?" ;;
+    esac
+  done
+fi
 
 echo "outputs that cannot be"
 run 1 spmm "$graph" --out "$work/no/such/folder/y.npy"
