@@ -132,6 +132,35 @@ static const uint64_t power_of_five[EXACT_POWER + 1] = {
     1490116119384765625, 7450580596923828125};
 /* clang-format on */
 
+/* 2^127 / d, rounded down, for d = 5^p shifted left until its top bit is bit 63; the first is not used. */
+/* clang-format off */
+static const uint64_t reciprocal_of_five[EXACT_POWER + 1] = {
+    0, 0xcccccccccccccccc, 0xa3d70a3d70a3d70a, 0x83126e978d4fdf3b, 0xd1b71758e219652b, 0xa7c5ac471b478423,
+    0x8637bd05af6c69b5, 0xd6bf94d5e57a42bc, 0xabcc77118461cefc, 0x89705f4136b4a597, 0xdbe6fecebdedd5be,
+    0xafebff0bcb24aafe, 0x8cbccc096f5088cb, 0xe12e13424bb40e13, 0xb424dc35095cd80f, 0x901d7cf73ab0acd9,
+    0xe69594bec44de15b, 0xb877aa3236a4b449, 0x9392ee8e921d5d07, 0xec1e4a7db69561a5, 0xbce5086492111aea,
+    0x971da05074da7bee, 0xf1c90080baf72cb1, 0xc16d9a0095928a27, 0x9abe14cd44753b52, 0xf79687aed3eec551,
+    0xc612062576589dda, 0x9e74d1b791e07e48};
+/* clang-format on */
+
+/* mantissa x 2^63 / d for a mantissa with its top bit set, rounded down, and whether anything is left over; d
+ * as above. The product with the reciprocal is at most 2 too small, 4 once the top bit is bit 63; only where
+ * that could change the rounding of the bits above the lowest 11 is the division needed. */
+static uint64_t divide(uint64_t mantissa, int power, uint64_t *rest) {
+  enum { LOW_BITS = 0x7ff, HALF = 0x400, MOST_WRONG = 4 };
+  uint64_t quotient = (uint64_t)((unsigned __int128)mantissa * reciprocal_of_five[power] >> 64);
+  uint64_t low = (quotient >> 63 ? quotient : quotient << 1) & LOW_BITS;
+  *rest = 1;
+  if (low < HALF - MOST_WRONG || low > HALF)
+    return quotient;
+  uint64_t divisor = power_of_five[power];
+  divisor <<= __builtin_clzll(divisor);
+  unsigned __int128 dividend = (unsigned __int128)mantissa << 63;
+  quotient = (uint64_t)(dividend / divisor);
+  *rest = dividend != (unsigned __int128)quotient * divisor;
+  return quotient;
+}
+
 /* mantissa x 10^power, mantissa > 0 and |power| <= EXACT_POWER, rounded once: 10^p = 5^p 2^p, the product
  * with 5^p (or the quotient by 5^-p) is held to 63 bits or more with a note of whether anything follows, then
  * rounded to even. */
@@ -147,18 +176,12 @@ static double round_exactly(uint64_t mantissa, int power) {
     rest = (product & (((unsigned __int128)1 << shift) - 1)) != 0;
     exponent = shift - lead + power;
   } else {
-    uint64_t divisor = power_of_five[-power];
-    int shift = __builtin_clzll(divisor);
-    divisor <<= shift;
-    unsigned __int128 dividend = (unsigned __int128)mantissa << 63;
-    top = (uint64_t)(dividend / divisor);
-    rest = (uint64_t)(dividend % divisor) != 0;
-    exponent = shift - lead + power - 63;
+    top = divide(mantissa, -power, &rest);
+    exponent = __builtin_clzll(power_of_five[-power]) - lead + power - 63;
   }
-  if (!(top >> 63)) {
-    top <<= 1;
-    exponent--;
-  }
+  int up = !(top >> 63);
+  top <<= up;
+  exponent -= up;
   uint64_t kept = top >> 11, half = top & 0x7ff;
   kept += half > 0x400 || (half == 0x400 && (rest || (kept & 1)));
   uint64_t scale = (uint64_t)(1023 + exponent + 11)
@@ -207,11 +230,12 @@ static const char *scan_word(const char *at, bool negative, double *out) {
   return NULL;
 }
 
+static const double negative_or_not[] = {1, -1};
+
 const char *sl_scan_real(const char *start, bool fortran, double *out) {
   const char *at = start;
   bool negative = *at == '-';
-  if (*at == '-' || *at == '+')
-    at++;
+  at += negative | (*at == '+'); /* signs come at random: no branch */
   const char *first = at;
   uint64_t mantissa = 0;
   at = sl_scan_digits(at, &mantissa);
@@ -255,6 +279,6 @@ const char *sl_scan_real(const char *start, bool fortran, double *out) {
     value = round_exactly(mantissa, (int)power);
   else
     return scan_slowly(start, mark, at, out);
-  *out = negative ? -value : value;
+  *out = negative_or_not[negative] * value;
   return at;
 }
