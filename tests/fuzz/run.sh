@@ -3,6 +3,7 @@
 # Fuzzes every reader for SECONDS each (default 60), or the named ones: tests/fuzz/run.sh [SECONDS [TARGET...]]
 # Builds with clang, AddressSanitizer and UndefinedBehaviorSanitizer into build-fuzz. One line a target; what it found
 # is left in build-fuzz/found, to be mended and then added to tests/fuzz/corpus. Fails if anything was found.
+# The environment's JOBS, default 2, is how many files are compiled at a time.
 set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-60}
