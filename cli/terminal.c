@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BAR_WIDTH = 24 };
+#define REDRAW_SECONDS 0.05
 
 static bool progress_shown;
 
@@ -42,8 +44,15 @@ void cli_say(const char *format, ...) {
 }
 
 void cli_progress(const char *text, int64_t done, int64_t total) {
+  static double last;
   if (!on_terminal())
     return;
+  struct timespec clock;
+  clock_gettime(CLOCK_MONOTONIC, &clock);
+  double now = (double)clock.tv_sec + (double)clock.tv_nsec * 1e-9;
+  if (total > 0 && done > 1 && done < total && now - last < REDRAW_SECONDS)
+    return;
+  last = now;
   fprintf(stderr, "\r\033[K%s", text);
   if (total > 0) {
     int filled = (int)((double)done / (double)total * BAR_WIDTH);

@@ -12,7 +12,8 @@ void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line of talk as it is. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A line that the next one overwrites: text, and a bar if total > 0. Nothing when stderr is no terminal. */
+/* A line that the next one overwrites: text, and a bar if total > 0, redrawn a few times a
+ * second. Nothing when stderr is no terminal. */
 void cli_progress(const char *text, int64_t done, int64_t total);
 
 /* Removes the progress line. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints a field of a JSON file, for the shell tests: json_field FILE a.b.0.c. An array prints its length, an object
- * its number of fields. Exit status 1 if the file is no JSON, 2 if the field is missing. */
+/* Prints a field of a JSON file, for the shell tests: json_field FILE a.b.0.c. An array prints its length, an
+ * object its number of fields. Exit status 1 if the file is no JSON, 2 if the field is missing. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

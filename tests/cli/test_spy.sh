@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Pictures: size, where nonzeros are drawn, the partition's lines, empty and rectangular matrices.
+# Usage: test_spy.sh SLEY ROOT PNG_PIXEL
+set -u
+sley=$1 root=$2 png_pixel=$3
+# shellcheck source=tests/cli/lib.sh
+. "$root/tests/cli/lib.sh"
+margin=12 paper=fcfcfa
+
+# pixel X Y WIDTH HEIGHT is|not COLOUR: of $work/a.png, counted from the corner of the matrix's area.
+pixel() {
+  local got
+  got=$("$png_pixel" "$work/a.png" $((margin + $1)) $((margin + $2))) || { fail "no pixel $1 $2"; return; }
+  [ "${got% *}" = "$(($3 + 2 * margin)) $(($4 + 2 * margin))" ] || fail "the picture's size is ${got% *}"
+  if [ "$5" = is ]; then
+    [ "${got##* }" = "$6" ] || fail "pixel $1 $2 is ${got##* }, expected $6"
+  else
+    [ "${got##* }" != "$6" ] || fail "pixel $1 $2 is $6"
+  fi
+}
+
+# A diagonal of 4 in 18 pixels: cells of 4, with a gap of one.
+run 0 spy diag:n=4 -o "$work/a.png" --size 18
+for i in 0 4 8 12; do
+  pixel $i $i 16 16 not $paper
+  pixel $((i + 2)) $((i + 2)) 16 16 not $paper
+  pixel $((i + 3)) $((i + 3)) 16 16 is $paper
+  pixel $(((i + 4) % 16)) $i 16 16 is $paper
+done
+# Two ranks: lines at the middle, behind the nonzeros.
+run 0 spy diag:n=4 -o "$work/a.png" --size 18 --ranks 2
+pixel 0 8 16 16 not $paper
+pixel 8 0 16 16 not $paper
+pixel 0 4 16 16 is $paper
+pixel 8 8 16 16 not e89460
+pixel 0 8 16 16 is e89460
+# Denser is darker: a full matrix beside an empty one; a large one shrinks to the size.
+run 0 spy dense:rows=100,cols=50 -o "$work/a.png" --size 64
+pixel 0 0 32 64 not $paper
+pixel 31 63 32 64 not $paper
+run 0 spy empty:rows=10,cols=40 -o "$work/a.png" --size 80
+pixel 0 0 80 20 is $paper
+run 0 spy empty:rows=0,cols=0 -o "$work/a.png" --size 20
+finish
