@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/outfile.h"
 #include "base/team.h"
 #include "transport/registry.h"
 #include "transport/trace/trace.h"
@@ -45,10 +46,19 @@ static sley_status traced_main(sley_comm *comm, void *arg) {
   return status;
 }
 
+/* A run should not end in vain because its timeline cannot be written. */
+static sley_status check_writable(const char *path) {
+  sl_outfile file;
+  SL_TRY(sl_outfile_open(path, &file));
+  sl_outfile_discard(&file);
+  return SLEY_OK;
+}
+
 /* The timeline is written even if ranks failed; their error then counts more than one of writing. */
 static sley_status run_traced(const sl_transport_backend *backend, const sl_launch *launch, sley_rank_fn fn,
                               void *arg) {
   traced_run run = {.fn = fn, .arg = arg};
+  SL_TRY(check_writable(launch->trace));
   SL_TRY(SL_NEW_ZERO(run.traces, launch->ranks, "the timeline"));
   sley_status status = SLEY_OK;
   int made = 0;

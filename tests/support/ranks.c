@@ -48,6 +48,7 @@ static void hangs(int signal_number) {
 void each_case(void (*body)(const rank_case *c)) {
   static const int rank_counts[] = {1, 2, 3, 4, 7, 8};
   signal(SIGALRM, hangs);
+  const char *transport = getenv("SLEY_TEST_TRANSPORT");
   uint64_t seed = 0;
   for (int traced = 0; traced < 2; traced++)
     for (size_t i = 0; i < sizeof rank_counts / sizeof *rank_counts; i++) {
@@ -55,7 +56,8 @@ void each_case(void (*body)(const rank_case *c)) {
       for (size_t g = 0; g < 4; g++) {
         if (groups[g] > ranks || (g < 3 && groups[g] == ranks))
           continue;
-        rank_case c = {"threads", traced != 0, ranks, groups[g], 1 + (int)(seed % 2), ++seed};
+        rank_case c = {
+            transport ? transport : "threads", traced != 0, ranks, groups[g], 1 + (int)(seed % 2), ++seed};
         alarm(WATCHDOG_SECONDS);
         body(&c);
         alarm(0);

@@ -18,8 +18,9 @@ typedef struct rank_case {
  * discarded. */
 sley_status run_case(const rank_case *c, sl_rank_main main, void *arg);
 
-/* body once for: threads, threads + trace x ranks 1, 2, 3, 4, 7, 8 x workgroup 1, 2, 4, all. Ends the program
- * with a message, and so fails, if a body does not return within 30 s: a rank hangs. */
+/* body once for: the transport (environment SLEY_TEST_TRANSPORT, else threads), bare and traced x ranks 1, 2,
+ * 3, 4, 7, 8 x workgroup 1, 2, 4, all. Ends the program with a message, and so fails, if a body does not
+ * return within 30 s: a rank hangs. */
 void each_case(void (*body)(const rank_case *c));
 
 /* As assert_sley_ok, and says which case failed. */
