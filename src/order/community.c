@@ -14,8 +14,8 @@
  *
  * Then, one after the other in the order of visits, the proposals are carried out. A vertex that something
  * merged into in this step waits for the next batch, as its edges are no longer whole. A vertex whose target
- * grew or merged goes to the target's root if modularity still gains by the weight proposed, else it waits
- * too. The first of a batch never waits, so every batch brings the pass forward.
+ * grew or merged goes to the target's root if modularity still gains by that, else it waits too. The first of
+ * a batch never waits, so every batch brings the pass forward.
  *
  * Passes over the remaining roots follow until none merges. */
 #include "order/community.h"
@@ -67,8 +67,15 @@ static sley_status add_edge(const aggregation *a, sl_link_sum *sum, int32_t v, i
   return u == v ? SLEY_OK : sl_link_sum_add(sum, u, weight);
 }
 
-static sley_status add_list(const aggregation *a, sl_link_sum *sum, int32_t v, int32_t part) {
+/* Adds the edges of one vertex, from its list or the graph, and forgets the list. */
+static sley_status add_edges(const aggregation *a, sl_link_sum *sum, int32_t v, int32_t part) {
+  const sl_undirected *graph = a->input->graph;
   sl_link_list list = a->input->links->list[part];
+  if (graph && !list.items) {
+    for (int64_t e = graph->begin[part]; e < graph->begin[part + 1]; e++)
+      SL_TRY(add_edge(a, sum, v, graph->neighbour[e], 1));
+    return SLEY_OK;
+  }
   for (int32_t i = 0; i < list.count; i++)
     SL_TRY(add_edge(a, sum, v, list.items[i].to, list.items[i].weight));
   sl_links_drop(a->input->links, sum, part);
@@ -77,14 +84,9 @@ static sley_status add_list(const aggregation *a, sl_link_sum *sum, int32_t v, i
 
 /* Sums the edges of the community around v: its own and those of the children since the last time. */
 static sley_status sum_edges(aggregation *a, sl_link_sum *sum, int32_t v) {
-  const sl_undirected *graph = a->input->graph;
-  if (graph && !a->input->links->list[v].items) {
-    for (int64_t e = graph->begin[v]; e < graph->begin[v + 1]; e++)
-      SL_TRY(add_edge(a, sum, v, graph->neighbour[e], 1));
-  }
-  SL_TRY(add_list(a, sum, v, v));
+  SL_TRY(add_edges(a, sum, v, v));
   for (int32_t c = a->tree.child[v]; c != a->folded[v]; c = a->tree.sibling[c])
-    SL_TRY(add_list(a, sum, v, c));
+    SL_TRY(add_edges(a, sum, v, c));
   a->folded[v] = a->tree.child[v];
   return SLEY_OK;
 }
@@ -105,17 +107,27 @@ static sley_status propose(void *context, int64_t begin, int64_t end, int thread
       }
     }
     a->target[i] = best;
-    SL_TRY(sl_links_keep(a->input->links, sum, v));
+    if (a->input->graph && a->tree.child[v] < 0)
+      sl_link_sum_clear(sum); /* the graph has the same edges */
+    else
+      SL_TRY(sl_links_keep(a->input->links, sum, v));
   }
   return SLEY_OK;
 }
 
-static int64_t weight_between(const aggregation *a, int32_t v, int32_t u) {
+/* The weight between the community around v, summed in this batch, and the one whose root is given, as it is
+ * now. */
+static int64_t weight_between(const aggregation *a, int32_t v, int32_t root) {
+  const sl_undirected *graph = a->input->graph;
   sl_link_list list = a->input->links->list[v];
+  int64_t weight = 0;
   for (int32_t i = 0; i < list.count; i++)
-    if (list.items[i].to == u)
-      return list.items[i].weight;
-  return 0;
+    if (find_root(a, list.items[i].to) == root)
+      weight += list.items[i].weight;
+  if (graph && !list.items)
+    for (int64_t e = graph->begin[v]; e < graph->begin[v + 1]; e++)
+      weight += find_root(a, graph->neighbour[e]) == root;
+  return weight;
 }
 
 static void merge(aggregation *a, int32_t v, int32_t into) {
@@ -138,7 +150,7 @@ static int32_t carry_out(aggregation *a) {
       continue;
     int32_t root = u < 0 ? -1 : find_root(a, u);
     bool changed = u >= 0 && (root != u || a->touched[u] == a->round);
-    if (!whole || (changed && gain_of(a, v, root, weight_between(a, v, u)) <= 0))
+    if (!whole || (changed && gain_of(a, v, root, weight_between(a, v, root)) <= 0))
       a->batch[waiting++] = v;
     else
       merge(a, v, root);
