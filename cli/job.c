@@ -10,7 +10,7 @@
 #include "command.h"
 #include "terminal.h"
 
-enum { MOST_RANKS = 65536, MOST_THREADS = 4096 };
+enum { MOST_RANKS = 4096, MOST_THREADS = 4096 };
 
 /* ---- options */
 
