@@ -251,10 +251,10 @@ void sley_plan_destroy(sley_plan *plan);
 /* ----------------------------------------------------------------------------------------------------- 6 checks */
 
 typedef struct sley_check {
-  double max_error; /* the largest |Y - A X| / (|A||X|) met, against a float64 product */
-  double bound;     /* what rounding allows at that entry: c eps, c the terms summed there + 1 */
-  bool ok;          /* every entry within its bound */
-  int64_t row, col; /* where the error came closest to, or passed, its bound */
+  int64_t row, col; /* of Y: where the error came closest to, or passed, what rounding allows */
+  double max_error; /* there: |Y - A X| / |A||X|, against a float64 product */
+  double bound;     /* there: c eps, c the terms summed + 1 */
+  bool ok;          /* every entry is within its bound */
 } sley_check;
 
 /* Compares Y with a float64 product A X (A^T X if transpose), entry by entry. x, y: whole operands. */

@@ -25,7 +25,6 @@ typedef struct check {
   double *sums; /* 2 k a thread: A X and |A||X| of a row */
   pthread_mutex_t lock;
   finding worst;
-  double max_relative;
 } check;
 
 static double value_at(const void *array, sley_dtype dtype, int64_t i) {
@@ -69,7 +68,7 @@ static bool is_worse(const finding *a, const finding *b) {
 
 static sley_status check_rows(void *context, int64_t begin, int64_t end, int thread) {
   check *c = context;
-  double *sum = c->sums + 2 * c->k * thread, *magnitude = sum + c->k, max_relative = 0;
+  double *sum = c->sums + 2 * c->k * thread, *magnitude = sum + c->k;
   finding worst = {.units = -1};
   for (int64_t row = begin; row < end; row++) {
     sum_row(c, row, sum, magnitude);
@@ -78,15 +77,11 @@ static sley_status check_rows(void *context, int64_t begin, int64_t end, int thr
       finding f = judge(value_at(c->y, c->a->dtype, row * c->ldy + j), sum[j], magnitude[j], bound, row, j);
       if (is_worse(&f, &worst))
         worst = f;
-      if (f.relative > max_relative)
-        max_relative = f.relative;
     }
   }
   pthread_mutex_lock(&c->lock);
   if (worst.units >= 0 && is_worse(&worst, &c->worst))
     c->worst = worst;
-  if (max_relative > c->max_relative)
-    c->max_relative = max_relative;
   pthread_mutex_unlock(&c->lock);
   return SLEY_OK;
 }
@@ -101,7 +96,7 @@ sley_status sl_check_spmm(const sley_matrix *matrix, int64_t k, const void *x, i
   sley_status status = sl_team_for(team, matrix->rows, 512, check_rows, &c);
   pthread_mutex_destroy(&c.lock);
   sl_free(c.sums);
-  *out = (sley_check){.max_error = c.max_relative,
+  *out = (sley_check){.max_error = c.worst.relative,
                       .bound = c.worst.bound,
                       .ok = c.worst.units <= 1,
                       .row = c.worst.row,

@@ -124,6 +124,7 @@ static sley_status build_15d(const sl_inspection *ins, sl_plan *plan) {
   teams t = {ins, c, ranks / c, ins->comm->rank / c, ins->comm->rank % c, (ranks / c + c - 1) / c};
   sl_item *items = NULL;
   int64_t count = 0;
+  plan->memory_bytes += plan->dry ? sl_block_bytes(ins->block) : 0;
   if (!plan->dry)
     SL_TRY(sl_redistribute(ins, multiplier, &t, &items, &count));
   sley_status status = assemble(plan, &t, items, count);

@@ -10,9 +10,8 @@
 enum { BATCH = 8192 }; /* remote nonzeros fetched before they are summed */
 
 /* Splits one remote part into batches: entry e of a batch uses row e of the buffer. */
-static sley_status add_batches(sl_plan *plan, const sl_inspection *ins, const sl_part *remote,
-                               const int32_t *owner, const int64_t *row, int buffer, const int32_t *places,
-                               int *first, int *count) {
+static sley_status add_batches(sl_plan *plan, const sl_part *remote, const int32_t *owner, const int64_t *row,
+                               int buffer, const int32_t *places, int *first, int *count) {
   *count = 0;
   *first = plan->parts.count;
   int64_t stored = 0;
@@ -46,7 +45,6 @@ static sley_status add_batches(sl_plan *plan, const sl_inspection *ins, const sl
     SL_TRY(sl_plan_add_fetch(plan, &fetch, NULL));
     ++*count;
   }
-  (void)ins;
   return SLEY_OK;
 }
 
@@ -73,7 +71,7 @@ static sley_status add_remote(sl_plan *plan, const sl_inspection *ins, int part,
   int64_t *row;
   int first, count, fetch = plan->fetches.count;
   SL_TRY(name_sources(plan, ins, &remote, &owner, &row));
-  SL_TRY(add_batches(plan, ins, &remote, owner, row, buffer, places, &first, &count));
+  SL_TRY(add_batches(plan, &remote, owner, row, buffer, places, &first, &count));
   for (int i = 0; i < count; i++) {
     SL_TRY(sl_plan_add_step(plan, SL_STEP_FETCH, fetch + i));
     SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + i));
@@ -93,6 +91,8 @@ static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
     if (sl_is_remote(ins, col))
       owner[count++] = sl_partition_owner(ins->col_begin, ins->comm->size, col);
   }
+  /* What the built plan will hold besides: the block itself, and a row number for each fetch. */
+  plan->memory_bytes += sl_block_bytes(block) + 8 * count;
   sl_fetch all = {count, owner, NULL, SL_BUFFER_X};
   return sl_plan_add_fetch(plan, &all, NULL);
 }

@@ -260,6 +260,7 @@ static sley_status build_summa(const sl_inspection *ins, sl_plan *plan) {
   sl_item *items = NULL;
   int64_t count = 0;
   sley_status status = size_tiles(&g);
+  plan->memory_bytes += plan->dry ? sl_block_bytes(ins->block) : 0;
   if (status == SLEY_OK && !plan->dry)
     status = sl_redistribute(ins, holder, &g, &items, &count);
   if (status == SLEY_OK)

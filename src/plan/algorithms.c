@@ -50,47 +50,53 @@ static sley_status build_one(sl_inspection *ins, const sl_algorithm *algorithm, 
   return SLEY_OK;
 }
 
-/* rowwise moves what halo moves and more, so that it can never be the fastest. */
-static bool is_candidate(const sl_algorithm *algorithm) {
-  return algorithm != &sl_algo_rowwise;
+/* An algorithm that was planned without being built. */
+typedef struct candidate {
+  const sl_algorithm *algorithm; /* NULL: none */
+  double seconds, transfer_seconds;
+  int64_t bytes;
+} candidate;
+
+/* Plans one more candidate and keeps the best two; of equals the first stays ahead. */
+static sley_status consider(sl_inspection *ins, const sl_algorithm *algorithm, candidate *best,
+                            candidate *next) {
+  sl_plan plan;
+  SL_TRY(build_one(ins, algorithm, true, &plan));
+  candidate c = {algorithm, plan.predicted_seconds, plan.transfer_seconds,
+                 plan.predicted.direct_bytes + plan.predicted.message_bytes};
+  sl_plan_free(&plan);
+  if (!best->algorithm || c.seconds < best->seconds) {
+    *next = *best;
+    *best = c;
+  } else if (!next->algorithm || c.seconds < next->seconds) {
+    *next = c;
+  }
+  return SLEY_OK;
 }
 
-/* Plans all candidates without building them and takes the one predicted fastest; of equals the first. */
-static sley_status choose(sl_inspection *ins, const sl_algorithm **best, char *reason, size_t reason_bytes) {
+/* Takes the algorithm predicted fastest. rowwise is left out: it moves what halo moves and more. Covers take
+ * a matching for every remote block, so they are looked at only where moving rows is at least a tenth of the
+ * best time so far. */
+static sley_status choose(sl_inspection *ins, const sl_algorithm **chosen, char *reason,
+                          size_t reason_bytes) {
   if (ins->comm->size == 1) {
-    *best = &sl_algo_halo;
+    *chosen = &sl_algo_halo;
     snprintf(reason, reason_bytes, "one rank: no row moves, all algorithms are the same");
     return SLEY_OK;
   }
-  double best_seconds = 0, next_seconds = 0;
-  int64_t best_bytes = 0, next_bytes = 0;
-  const sl_algorithm *next = NULL;
-  *best = NULL;
-  for (int i = 0; sl_algorithms[i]; i++) {
-    if (!is_candidate(sl_algorithms[i]))
-      continue;
-    sl_plan plan;
-    SL_TRY(build_one(ins, sl_algorithms[i], true, &plan));
-    double seconds = plan.predicted_seconds;
-    int64_t bytes = plan.predicted.direct_bytes + plan.predicted.message_bytes;
-    sl_plan_free(&plan);
-    if (!*best || seconds < best_seconds) {
-      next = *best;
-      next_seconds = best_seconds;
-      next_bytes = best_bytes;
-      *best = sl_algorithms[i];
-      best_seconds = seconds;
-      best_bytes = bytes;
-    } else if (!next || seconds < next_seconds) {
-      next = sl_algorithms[i];
-      next_seconds = seconds;
-      next_bytes = bytes;
-    }
-  }
+  candidate best = {0}, next = {0};
+  for (int i = 0; sl_algorithms[i]; i++)
+    if (sl_algorithms[i] != &sl_algo_rowwise && !sl_algorithms[i]->needs_cover)
+      SL_TRY(consider(ins, sl_algorithms[i], &best, &next));
+  bool rows_matter = best.transfer_seconds >= 0.1 * best.seconds;
+  if (rows_matter)
+    SL_TRY(consider(ins, &sl_algo_cover, &best, &next));
+  *chosen = best.algorithm;
   snprintf(reason, reason_bytes,
-           "%s is predicted fastest: %.3g ms moving %.2f MiB; next %s: %.3g ms, %.2f MiB", (*best)->name,
-           1e3 * best_seconds, (double)best_bytes / 1048576, next->name, 1e3 * next_seconds,
-           (double)next_bytes / 1048576);
+           "%s is predicted fastest: %.3g ms moving %.2f MiB; next %s: %.3g ms, %.2f MiB%s",
+           best.algorithm->name, 1e3 * best.seconds, (double)best.bytes / 1048576, next.algorithm->name,
+           1e3 * next.seconds, (double)next.bytes / 1048576,
+           rows_matter ? "" : "; cover not considered: under a tenth of the time goes into moving rows");
   return SLEY_OK;
 }
 

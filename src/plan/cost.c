@@ -40,17 +40,19 @@ static double product_seconds(const sl_machine *m, const sl_inspection *ins, con
 
 sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   const sl_machine *m = &sl_machine_threads;
-  double seconds = product_seconds(m, ins, plan);
+  double transfer = 0;
   for (int i = 0; i < plan->exchanges.count; i++) {
     const sl_exchange_spec *spec = &SL_EXCHANGE(plan, i)->spec;
-    seconds += m->exchange_latency + list_seconds(m, ins->comm, spec, true) +
-               list_seconds(m, ins->comm, spec, false);
+    transfer += m->exchange_latency + list_seconds(m, ins->comm, spec, true) +
+                list_seconds(m, ins->comm, spec, false);
   }
   for (int i = 0; i < plan->fetches.count; i++)
-    seconds += (double)SL_FETCH(plan, i)->count *
-               (m->message_latency / 4 + (double)ins->row_bytes / m->direct_bandwidth);
-  int64_t nanoseconds = (int64_t)(seconds * 1e9);
-  SL_TRY(ins->comm->ops->allreduce(ins->comm, SL_MAX, &nanoseconds, 1));
-  plan->predicted_seconds = (double)nanoseconds * 1e-9;
+    transfer += (double)SL_FETCH(plan, i)->count *
+                (m->message_latency / 4 + (double)ins->row_bytes / m->direct_bandwidth);
+  int64_t nanoseconds[2] = {(int64_t)((product_seconds(m, ins, plan) + transfer) * 1e9),
+                            (int64_t)(transfer * 1e9)};
+  SL_TRY(ins->comm->ops->allreduce(ins->comm, SL_MAX, nanoseconds, 2));
+  plan->predicted_seconds = (double)nanoseconds[0] * 1e-9;
+  plan->transfer_seconds = (double)nanoseconds[1] * 1e-9;
   return SLEY_OK;
 }

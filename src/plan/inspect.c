@@ -133,8 +133,7 @@ static sley_status exchange_needs(sl_inspection *ins) {
   for (int p = 0; p < comm->size; p++)
     counts[p] = ins->halo_begin[p + 1] - ins->halo_begin[p];
   int64_t *received = counts + comm->size;
-  status =
-      sl_exchange_items(comm, sizeof(int64_t), ins->halo, counts, (void **)&ins->wanted, received);
+  status = sl_exchange_items(comm, sizeof(int64_t), ins->halo, counts, (void **)&ins->wanted, received);
   if (status == SLEY_OK)
     status = sl_agree(comm, SL_NEW(ins->wanted_begin, comm->size + 1, "halo counts"));
   if (status == SLEY_OK) {

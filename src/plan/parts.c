@@ -162,15 +162,17 @@ static sley_status cut_block(sl_plan *plan, cut *c) {
   return sl_team_run(team, fill_rows, c);
 }
 
+int64_t sl_block_bytes(const sley_matrix *block) {
+  return block->nnz * (int64_t)(sl_index_bytes(block->index) + sley_dtype_bytes(block->dtype)) +
+         (block->rows + 1) * (int64_t)sizeof(int64_t);
+}
+
 sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                          const sl_part_frame *frames, int *first) {
   *first = plan->parts.count;
   sl_part none = {.name = "dry", .arrives_in = -1};
   if (plan->dry) {
-    const sley_matrix *block = ins->block;
-    plan->memory_bytes +=
-        block->nnz * (int64_t)(sl_index_bytes(block->index) + sley_dtype_bytes(block->dtype)) +
-        (block->rows + 1) * (int64_t)sizeof(int64_t);
+    plan->memory_bytes += sl_block_bytes(ins->block);
     for (int p = 0; p < count; p++)
       SL_TRY(sl_plan_add_part(plan, &none, NULL));
     return SLEY_OK;

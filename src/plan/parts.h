@@ -26,6 +26,9 @@ typedef struct sl_part_frame {
 sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                          const sl_part_frame *frames, int *first);
 
+/* About what the parts of a block take, for dry plans. */
+int64_t sl_block_bytes(const sley_matrix *block);
+
 /* An entry of A on its way between ranks. */
 typedef struct sl_item {
   int64_t row, col; /* global */

@@ -85,10 +85,10 @@ typedef struct sl_plan {
    * disturbed. */
   bool separate_result;
   sl_list buffers, parts, exchanges, fetches, steps, kept;
-  sley_traffic predicted; /* summed over ranks */
-  double predicted_seconds;
-  int64_t memory_bytes;      /* of this rank: parts, lists and buffers */
-  int64_t memory_bytes_most; /* of the rank that needs most */
+  sley_traffic predicted;                     /* summed over ranks */
+  double predicted_seconds, transfer_seconds; /* in all, and of that moving rows; of the slowest rank */
+  int64_t memory_bytes;                       /* of this rank: parts, lists and buffers */
+  int64_t memory_bytes_most;                  /* of the rank that needs most */
 } sl_plan;
 
 #define SL_BUFFER(plan, i)   (&((sl_buffer *)(plan)->buffers.items)[i])
