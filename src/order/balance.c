@@ -5,11 +5,9 @@
 
 #include "base/memory.h"
 
-enum {
-  REACH = 64,
-  SWAPS = 3,
-  TOLERANCE = 256
-}; /* groups on each side of a cut that may swap; of the rows halved */
+/* Groups on each side of a cut that may swap; swaps at a cut; the share of the rows halved that may be off.
+ */
+enum { REACH = 64, SWAPS = 3, TOLERANCE = 256 };
 
 typedef struct range {
   int32_t begin, end;

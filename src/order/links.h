@@ -40,6 +40,7 @@ void sl_links_free(sl_links *links);
 /* Adds an edge to the sum. */
 sley_status sl_link_sum_add(sl_link_sum *sum, int32_t to, int32_t weight);
 
+/* Empties the sum. */
 void sl_link_sum_clear(sl_link_sum *sum);
 
 /* Stores the sum as the list of vertex, and empties it. */

@@ -12,11 +12,8 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-enum {
-  SHARES = 8,
-  GRAIN = 8192,
-  STILL = 1000
-}; /* a sweep that moves under 1 / STILL of the vertices is the last */
+/* A sweep that moves no more than 1 / STILL of the vertices is the last. */
+enum { SHARES = 8, GRAIN = 8192, STILL = 1000 };
 
 typedef struct refinement {
   const sl_undirected *graph;
