@@ -31,12 +31,22 @@ typedef struct sl_spmm_matrix {
   sley_dtype dtype;
 } sl_spmm_matrix;
 
+/* A page of X: column c of SL_X_PAGE consecutive ones lies at base + c * stride, whatever memory that is in.
+ */
+enum { SL_X_PAGE = 4096 };
+typedef struct sl_x_page {
+  uintptr_t base;
+  int64_t stride; /* bytes */
+} sl_x_page;
+
 typedef struct sl_spmm_args {
   const sl_spmm_matrix *a;
   int64_t k;
   double alpha, beta;
   const void *x;
   int64_t ldx; /* elements */
+  const sl_x_page *
+      pages; /* not NULL: X is spread over several memories; page c / SL_X_PAGE holds column c; x is unused */
   void *y;
   int64_t ldy;
   const void *prepared; /* what the kernel's prepare made for this matrix and k, or NULL */

@@ -22,6 +22,8 @@ struct sl_exec {
   int64_t *stride; /* bytes between rows of each */
   bound_part *parts;
   sl_exchange **exchanges;
+  sl_x_page *pages;   /* of the X of all ranks, for parts in place */
+  sl_lent *lent;      /* what an exchange lends: one a peer */
   sl_symm *published; /* X for one-sided fetches, if the plan has any */
   void *result;       /* Y computed apart, if the plan wants that */
 };
@@ -43,6 +45,10 @@ static sley_status bind_buffers(sl_exec *exec) {
     else
       SL_TRY(device->alloc(exec->comm->device, buffer->rows * buffer->row_bytes, buffer->name,
                            &exec->memory[i]));
+  }
+  if (plan->segment) {
+    SL_TRY(SL_NEW_ZERO(exec->pages, plan->segment[exec->comm->size] / SL_X_PAGE, "pages of X"));
+    SL_TRY(SL_NEW(exec->lent, exec->comm->size, "pages of X"));
   }
   int64_t result_bytes = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
   if (plan->separate_result)
@@ -127,6 +133,8 @@ void sl_exec_destroy(sl_exec *exec) {
   for (int i = SL_BUFFER_Y + 1; exec->memory && i < plan->buffers.count; i++)
     if (exec->memory[i] && !SL_BUFFER(plan, i)->constant)
       device->free(exec->comm->device, exec->memory[i]);
+  sl_free(exec->lent);
+  sl_free(exec->pages);
   sl_free(exec->exchanges);
   sl_free(exec->parts);
   sl_free(exec->stride);
@@ -181,6 +189,23 @@ static sley_status fetch_rows(const sl_exec *exec, const sl_fetch *fetch) {
   return SLEY_OK;
 }
 
+/* Rank p's rows of X lie at src: enters them at p's segment. */
+static void set_pages(const sl_exec *exec, int p, const void *src, int64_t stride) {
+  const int64_t *segment = exec->plan->segment;
+  uintptr_t base = (uintptr_t)src - (uintptr_t)(segment[p] * stride);
+  for (int64_t page = segment[p] / SL_X_PAGE; page < segment[p + 1] / SL_X_PAGE; page++)
+    exec->pages[page] = (sl_x_page){base, stride};
+}
+
+static sley_status borrow(const sl_exec *exec, int index) {
+  const sl_exchange_spec *spec = &SL_EXCHANGE(exec->plan, index)->spec;
+  SL_TRY(exec->comm->ops->exchange_borrow(exec->exchanges[index], exec->lent, exec->queue));
+  set_pages(exec, exec->comm->rank, exec->memory[SL_BUFFER_X], exec->stride[SL_BUFFER_X]);
+  for (int i = 0; i < spec->recvs; i++)
+    set_pages(exec, spec->recv[i].peer, exec->lent[i].src, exec->lent[i].stride);
+  return SLEY_OK;
+}
+
 static sley_status sum_part(const sl_exec *exec, int index, double alpha, double beta) {
   const sl_part *part = SL_PART(exec->plan, index);
   const bound_part *bound = &exec->parts[index];
@@ -197,6 +222,7 @@ static sley_status sum_part(const sl_exec *exec, int index, double alpha, double
                                   .ldx = exec->stride[part->x] / (int64_t)exec->value_bytes,
                                   .y = exec->memory[part->y],
                                   .ldy = exec->stride[part->y] / (int64_t)exec->value_bytes,
+                                  .pages = part->in_place ? exec->pages : NULL,
                                   .prepared = bound->prepared}};
   double begin = exec->trace ? sl_now() : 0;
   sley_status status = bound->kernel->run(exec->queue, &args);
@@ -214,6 +240,8 @@ static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, do
     return transport->exchange_begin(exec->exchanges[step->index], exec->memory[src], exec->stride[src],
                                      exec->memory[dst], exec->stride[dst], exec->queue);
   }
+  case SL_STEP_BORROW:
+    return borrow(exec, step->index);
   case SL_STEP_END:
     return transport->exchange_end(exec->exchanges[step->index], exec->queue);
   case SL_STEP_SPMM:

@@ -34,13 +34,14 @@ static sley_status cut_stages(sl_plan *plan, const sl_inspection *ins, const int
   SL_TRY_GOTO(status, SL_NEW(place, ins->halo_set.count, "the column map"), done);
   SL_TRY_GOTO(status, SL_NEW(frames, ranks, "parts"), done);
   for (int p = 0; p < ranks; p++) {
-    frames[p] = (sl_part_frame){"stage", p == ins->comm->rank ? SL_BUFFER_X : buffer_of[p % 2], p == 0};
+    frames[p] = (sl_part_frame){
+        .name = "stage", .x = p == ins->comm->rank ? SL_BUFFER_X : buffer_of[p % 2], .whole = p == 0};
     for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++) {
       part[h] = p;
       place[h] = ins->halo[h] - ins->col_begin[p];
     }
   }
-  sl_column_map map = {ins->comm->rank, part, place};
+  sl_column_map map = {.local = ins->comm->rank, .part = part, .place = place};
   status = sl_parts_cut(plan, ins, &map, ranks, frames, first);
 done:
   sl_free(frames);

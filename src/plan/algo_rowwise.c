@@ -110,9 +110,11 @@ static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int 
     part[h] = ins->reproducible && h < below ? 0 : 2;
     place[h] = h;
   }
-  sl_part_frame frames[] = {
-      {"remote below", buffer, false}, {"local", SL_BUFFER_X, false}, {"remote", buffer, false}};
-  status = sl_parts_cut(plan, ins, &(sl_column_map){1, part, place}, 3, frames, first);
+  sl_part_frame frames[] = {{.name = "remote below", .x = buffer},
+                            {.name = "local", .x = SL_BUFFER_X},
+                            {.name = "remote", .x = buffer}};
+  status =
+      sl_parts_cut(plan, ins, &(sl_column_map){.local = 1, .part = part, .place = place}, 3, frames, first);
 done:
   sl_free(place);
   sl_free(part);

@@ -22,6 +22,14 @@ static double list_seconds(const sl_machine *m, const sl_comm *comm, const sl_ex
   return seconds;
 }
 
+/* Whether the plan reads the exchange's rows in place. */
+static bool is_borrowed(const sl_plan *plan, int exchange) {
+  for (int i = 0; i < plan->steps.count; i++)
+    if (SL_STEP(plan, i)->kind == SL_STEP_BORROW && SL_STEP(plan, i)->index == exchange)
+      return true;
+  return false;
+}
+
 /* Seconds of the products: every entry once, plus a pass over Y for each part summed into it. */
 static double product_seconds(const sl_machine *m, const sl_inspection *ins, const sl_plan *plan) {
   double threads = sl_team_size(sl_plan_team(ins));
@@ -43,8 +51,9 @@ sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   double transfer = 0;
   for (int i = 0; i < plan->exchanges.count; i++) {
     const sl_exchange_spec *spec = &SL_EXCHANGE(plan, i)->spec;
-    transfer += m->exchange_latency + list_seconds(m, ins->comm, spec, true) +
-                list_seconds(m, ins->comm, spec, false);
+    transfer += m->exchange_latency;
+    if (!is_borrowed(plan, i))
+      transfer += list_seconds(m, ins->comm, spec, true) + list_seconds(m, ins->comm, spec, false);
   }
   for (int i = 0; i < plan->fetches.count; i++)
     transfer += (double)SL_FETCH(plan, i)->count *

@@ -21,7 +21,7 @@ typedef struct cut {
 static inline int locate(const cut *c, int64_t col, int64_t *place) {
   const sl_inspection *ins = c->ins;
   if (!sl_is_remote(ins, col)) {
-    *place = col - ins->first_col;
+    *place = c->map->local_place + col - ins->first_col;
     return c->map->local;
   }
   int64_t h = sl_colset_place(&ins->halo_set, col);
@@ -151,10 +151,13 @@ static sley_status cut_block(sl_plan *plan, cut *c) {
     part->x = frame->x;
     part->y = SL_BUFFER_Y;
     part->beta = frame->whole ? SL_BETA_USER : SL_BETA_ONE;
+    part->in_place = frame->in_place;
     part->arrives_in = -1;
     int64_t places = SL_BUFFER(plan, frame->x)->rows;
     if (places < c->ins->halo_set.count)
       places = c->ins->halo_set.count; /* columns may be halo places until a builder renumbers them */
+    if (frame->in_place)
+      places = plan->segment[c->ins->comm->size];
     part->a.index = sl_index_for(places);
     part->a.dtype = c->ins->block->dtype;
     SL_TRY(take_arrays(plan, part, frame->whole));

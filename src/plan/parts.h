@@ -9,6 +9,7 @@
  * first_col; halo entry h to part part[h] at place[h]; part[h] < 0: to no part. */
 typedef struct sl_column_map {
   int local;
+  int64_t local_place;
   const int32_t *part;
   const int64_t *place;
 } sl_column_map;
@@ -16,8 +17,9 @@ typedef struct sl_column_map {
 /* What the parts are to be, one for each number in the map. */
 typedef struct sl_part_frame {
   const char *name;
-  int x;      /* buffer that its columns are rows of */
-  bool whole; /* stores every row of the block, so that it can carry the caller's beta */
+  int x;         /* buffer that its columns are rows of */
+  bool whole;    /* stores every row of the block, so that it can carry the caller's beta */
+  bool in_place; /* columns are places in plan->segment rather than rows of x */
 } sl_part_frame;
 
 /* Adds count parts to the plan, in the order of frames; their Y is the caller's, with the caller's beta if

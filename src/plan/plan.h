@@ -28,8 +28,10 @@ typedef struct sl_part {
   const char *name;
   sl_spmm_matrix a; /* its arrays belong to the plan; columns are rows of buffer x */
   int64_t nnz;
-  int64_t k; /* columns of X and Y it works on: the width of the buffers */
-  int x, y;  /* buffers */
+  int64_t k;     /* columns of X and Y it works on: the width of the buffers */
+  int x, y;      /* buffers */
+  bool in_place; /* columns name rows of every rank's X, in place (see segment), rather than rows of buffer x
+                  */
   sl_beta beta;
   /* A part that travels: a's arrays lie in this buffer at these byte offsets once it has arrived; -1: it
    * stays. */
@@ -54,6 +56,7 @@ typedef enum sl_step_kind {
   SL_STEP_PUBLISH, /* X becomes readable by one-sided fetches; ends when every rank's is */
   SL_STEP_FETCH,   /* fetch index */
   SL_STEP_BEGIN,   /* exchange index */
+  SL_STEP_BORROW,  /* exchange index: the senders' X is read in place until its end */
   SL_STEP_END,     /* exchange index */
   SL_STEP_SPMM,    /* part index */
   SL_STEP_SCALE,   /* Y = beta Y, the caller's beta */
@@ -84,6 +87,9 @@ typedef struct sl_plan {
   /* With a beta other than 0, Y is computed apart and added at the end, so that no order of steps is
    * disturbed. */
   bool separate_result;
+  /* For parts in place: rank p's rows of X are columns segment[p] and up; segments begin on pages
+   * (SL_X_PAGE). size + 1 entries, or NULL. */
+  const int64_t *segment;
   sl_list buffers, parts, exchanges, fetches, steps, kept;
   sley_traffic predicted;                     /* summed over ranks */
   double predicted_seconds, transfer_seconds; /* in all, and of that moving rows; of the slowest rank */

@@ -140,10 +140,10 @@ static sley_status cut_parts(stages *st, const part_numbers *n, int *first) {
   sl_part_frame *frames;
   SL_TRY(SL_NEW(frames, n->count, "parts"));
   for (int i = 0; i < n->count; i++)
-    frames[i] = (sl_part_frame){"far", SL_BUFFER_X, i == 0};
-  frames[n->local] = (sl_part_frame){"local", SL_BUFFER_X, n->local == 0};
-  frames[n->near_below] = (sl_part_frame){"near", st->near_buffer, n->near_below == 0};
-  frames[n->near_above] = (sl_part_frame){"near", st->near_buffer, n->near_above == 0};
+    frames[i] = (sl_part_frame){.name = "far", .x = SL_BUFFER_X, .whole = i == 0};
+  frames[n->local] = (sl_part_frame){.name = "local", .x = SL_BUFFER_X, .whole = n->local == 0};
+  frames[n->near_below] = (sl_part_frame){.name = "near", .x = st->near_buffer, .whole = n->near_below == 0};
+  frames[n->near_above] = (sl_part_frame){.name = "near", .x = st->near_buffer, .whole = n->near_above == 0};
   for (int p = 0; p < comm->size; p++) {
     int group = sl_workgroup_of(comm, p), number;
     if (p == comm->rank)
@@ -160,7 +160,7 @@ static sley_status cut_parts(stages *st, const part_numbers *n, int *first) {
     for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++)
       st->part[h] = st->options->use && !st->options->use[h] ? -1 : number;
   }
-  sl_column_map map = {n->local, st->part, st->place};
+  sl_column_map map = {.local = n->local, .part = st->part, .place = st->place};
   sley_status status = sl_parts_cut(st->plan, ins, &map, n->count, frames, first);
   sl_free(frames);
   return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How ranks move rows. The unit is a prepared exchange: lists of rows per peer, fixed once, started and finished any
- * number of times. Beside it: symmetric memory for one-sided algorithms, the few collectives planning needs, abort,
- * and counters per link class.
+/* How ranks move rows. The unit is a prepared exchange: lists of rows per peer, fixed once, started and
+ * finished any number of times. Beside it: symmetric memory for one-sided algorithms, the few collectives
+ * planning needs, abort, and counters per link class.
  *
  * Workgroups are consecutive blocks of comm->workgroup ranks (the last may be smaller). Within one, links are
  * direct: a peer's memory can be loaded and stored. Between two, they are messages. */
@@ -21,8 +21,8 @@ typedef struct sl_counters {
   int64_t messages[SL_LINK_COUNT];
 } sl_counters;
 
-/* Rows that move between this rank and one peer. The sender's and the receiver's list for a pair have the same count
- * and bytes; entry i of one goes to entry i of the other. */
+/* Rows that move between this rank and one peer. The sender's and the receiver's list for a pair have the
+ * same count and bytes; entry i of one goes to entry i of the other. */
 typedef struct sl_row_list {
   int peer;
   int64_t count;
@@ -47,6 +47,12 @@ typedef struct sl_exchange_spec {
   sl_grain grain;
 } sl_exchange_spec;
 
+/* Where a peer's rows lie: row r at src + r * stride. */
+typedef struct sl_lent {
+  const void *src;
+  int64_t stride; /* bytes */
+} sl_lent;
+
 typedef struct sl_exchange sl_exchange;
 typedef struct sl_symm sl_symm;
 typedef struct sley_comm sl_comm;
@@ -56,16 +62,24 @@ typedef enum sl_reduce { SL_SUM, SL_MIN, SL_MAX } sl_reduce;
 typedef struct sl_transport_ops {
   const char *name;
 
-  /* Prepares an exchange; spec's lists are used until destroy. All memory it needs is taken here. Collective. */
+  /* Prepares an exchange; spec's lists are used until destroy. All memory it needs is taken here. Collective.
+   */
   sley_status (*exchange_create)(sl_comm *comm, const sl_exchange_spec *spec, sl_exchange **out);
-  /* Starts it: src holds the rows sent, dst takes those received; strides in bytes. src and dst may be one buffer if the
-   * rows differ. From here until end returns, the rows sent must not change and those received not be read; with add,
-   * dst is not touched before end, so that others may still write to it. Returns without waiting for a peer that has begun the exchange's previous
-   * round. Several exchanges may be in flight; all ranks begin and end them in the same order. Collective. */
+  /* Starts it: src holds the rows sent, dst takes those received; strides in bytes. src and dst may be one
+   * buffer if the rows differ. From here until end returns, the rows sent must not change and those received
+   * not be read; with add, dst is not touched before end, so that others may still write to it. Returns
+   * without waiting for a peer that has begun the exchange's previous round. Several exchanges may be in
+   * flight; all ranks begin and end them in the same order. Collective. */
   sley_status (*exchange_begin)(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
                                 int64_t dst_stride, sl_queue *queue);
   /* dst is complete and src free for reuse, in queue's order. Collective. */
   sley_status (*exchange_end)(sl_exchange *exchange, sl_queue *queue);
+  /* Between begin and end, in place of moving rows, where comm->lends and every link of the exchange is
+   * direct or the rank's own: once all peers have begun, lent[i] tells where the rows of recv[i].peer lie.
+   * They may be read until end, which then moves nothing; traffic counts as if it had. No call that waits for
+   * a peer may come before that end, and no other exchange may be borrowed meanwhile. Not with add. Errors:
+   * SLEY_ERR_UNSUPPORTED, SLEY_ERR_PEER. */
+  sley_status (*exchange_borrow)(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
   void (*exchange_destroy)(sl_exchange *exchange); /* Collective. */
 
   /* bytes of zeroed memory on every rank (sizes may differ). Collective. */
@@ -73,9 +87,9 @@ typedef struct sl_transport_ops {
   void (*symm_free)(sl_symm *symm); /* Collective. */
   /* Address of the rank's memory, or NULL if it cannot be loaded and stored from here. Own rank: always. */
   void *(*peer_ptr)(sl_symm *symm, int rank);
-  /* One-sided. get returns with the data; put and fetch_add's effect is complete at the target after flush or a barrier.
-   * offset + bytes within the target's memory, else SLEY_ERR_ARG. fetch_add: on int64_t, offset a multiple of 8.
-   * get and put of one int64_t at a multiple of 8 are atomic. */
+  /* One-sided. get returns with the data; put and fetch_add's effect is complete at the target after flush or
+   * a barrier. offset + bytes within the target's memory, else SLEY_ERR_ARG. fetch_add: on int64_t, offset a
+   * multiple of 8. get and put of one int64_t at a multiple of 8 are atomic. */
   sley_status (*get)(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
   sley_status (*put)(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
   sley_status (*fetch_add)(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
@@ -83,16 +97,18 @@ typedef struct sl_transport_ops {
 
   /* On host memory, not counted. Collective. */
   sley_status (*barrier)(sl_comm *comm);
-  sley_status (*allgather)(sl_comm *comm, const void *src, int64_t bytes, void *dst); /* bytes from each rank */
+  sley_status (*allgather)(sl_comm *comm, const void *src, int64_t bytes,
+                           void *dst); /* bytes from each rank */
   /* Rank p gets send + send_at[p] .. + send_bytes[p]; what comes from p goes to recv + recv_at[p]. */
   sley_status (*alltoallv)(sl_comm *comm, const void *send, const int64_t *send_at, const int64_t *send_bytes,
                            void *recv, const int64_t *recv_at, const int64_t *recv_bytes);
   sley_status (*allreduce)(sl_comm *comm, sl_reduce op, int64_t *values, int count); /* in place */
 
-  /* This rank has failed with the thread's current message: every wait of every rank, now and later, ends with
-   * SLEY_ERR_PEER naming this rank. The first abort wins. When it returns, no peer reads what this rank lent (src, row
-   * lists); so a rank that fails between begin and end aborts before it frees them. A begin or end that fails, and a
-   * wait that ends with an error, have done so already, and so does a rank whose main returns an error. Not collective. */
+  /* This rank has failed with the thread's current message: every wait of every rank, now and later, ends
+   * with SLEY_ERR_PEER naming this rank. The first abort wins. When it returns, no peer reads what this rank
+   * lent (src, row lists); so a rank that fails between begin and end aborts before it frees them. A begin or
+   * end that fails, and a wait that ends with an error, have done so already, and so does a rank whose main
+   * returns an error. Not collective. */
   void (*abort)(sl_comm *comm, sley_status status);
 
   /* Since the comm began or the last reset. */
@@ -107,9 +123,10 @@ typedef struct sl_transport_ops {
 struct sley_comm {
   const sl_transport_ops *ops;
   int rank, size;
-  int workgroup;      /* ranks in a full workgroup, 1 .. size */
-  sl_device *device;  /* this rank's; not owned */
-  sl_queue *queue;    /* for planning and the rank's own work; not owned */
+  int workgroup;     /* ranks in a full workgroup, 1 .. size */
+  bool lends;        /* exchange_borrow works over direct links, on memory of devices with host addresses */
+  sl_device *device; /* this rank's; not owned */
+  sl_queue *queue;   /* for planning and the rank's own work; not owned */
 };
 struct sl_exchange {
   sl_comm *comm;
@@ -137,12 +154,14 @@ static inline sl_link sl_link_to(const sl_comm *comm, int peer) {
   return sl_workgroup_of(comm, peer) == sl_workgroup_of(comm, comm->rank) ? SL_LINK_DIRECT : SL_LINK_MESSAGE;
 }
 
-/* Every rank calls it with its own status; all return an error if any had one: the rank's own with its message, or
- * SLEY_ERR_PEER naming the first other failing rank. Unlike abort the comm stays usable. Collective. */
+/* Every rank calls it with its own status; all return an error if any had one: the rank's own with its
+ * message, or SLEY_ERR_PEER naming the first other failing rank. Unlike abort the comm stays usable.
+ * Collective. */
 sley_status sl_agree(sl_comm *comm, sley_status mine);
 
-/* alltoallv of items of item_bytes each, sizes exchanged first. send: grouped by rank, send_count[p] items each.
- * *recv (from sl_alloc, the caller's) is grouped by rank too; recv_count: size entries. Collective, agreed. */
+/* alltoallv of items of item_bytes each, sizes exchanged first. send: grouped by rank, send_count[p] items
+ * each. *recv (from sl_alloc, the caller's) is grouped by rank too; recv_count: size entries. Collective,
+ * agreed. */
 sley_status sl_exchange_items(sl_comm *comm, int64_t item_bytes, const void *send, const int64_t *send_count,
                               void **recv, int64_t *recv_count);
 

@@ -268,9 +268,110 @@ static void test_ring_in_one_buffer(void **state) {
   each_case(ring_body);
 }
 
+/* Every rank lends all others its two rows and reads theirs in place, round after round. */
+static sley_status lend_main(sl_comm *comm, void *arg) {
+  (void)arg;
+  int size = comm->size, peers = 0;
+  sl_row_list lists[8];
+  sl_lent lent[8];
+  int64_t rows[2];
+  for (int p = 0; p < size; p++)
+    if (p != comm->rank)
+      lists[peers++] = (sl_row_list){.peer = p, .count = 2, .bytes = 8};
+  sl_exchange_spec spec = {
+      .name = "lend", .sends = peers, .recvs = peers, .send = lists, .recv = lists, .dtype = SLEY_F64};
+  sl_exchange *exchange;
+  SL_TRY(comm->ops->exchange_create(comm, &spec, &exchange));
+  comm->ops->counters_reset(comm);
+  sley_status status = SLEY_OK;
+  int wrong = 0;
+  enum { LENDINGS = 100 };
+  for (int round = 0; round < LENDINGS && status == SLEY_OK; round++) {
+    rows[0] = 1000 * comm->rank + round;
+    rows[1] = -rows[0];
+    status = comm->ops->exchange_begin(exchange, rows, 8, NULL, 8, comm->queue);
+    if (status == SLEY_OK)
+      status = comm->ops->exchange_borrow(exchange, lent, comm->queue);
+    for (int i = 0; i < peers && status == SLEY_OK; i++) {
+      const int64_t *theirs = lent[i].src;
+      wrong += lent[i].stride != 8 || theirs[0] != 1000 * lists[i].peer + round || theirs[1] != -theirs[0];
+    }
+    if (status == SLEY_OK)
+      status = comm->ops->exchange_end(exchange, comm->queue);
+  }
+  sl_counters counted;
+  comm->ops->counters(comm, &counted);
+  comm->ops->exchange_destroy(exchange);
+  SL_TRY(status);
+  EXPECT(wrong == 0);
+  EXPECT(counted.bytes[SL_LINK_DIRECT] == (int64_t)LENDINGS * 16 * peers);
+  EXPECT(counted.messages[SL_LINK_DIRECT] == (int64_t)LENDINGS * peers);
+  return SLEY_OK;
+}
+
+/* One rank fails while all are inside each other's memory: all get an error, none waits for ever. */
+static sley_status fail_while_lent_main(sl_comm *comm, void *arg) {
+  (void)arg;
+  int64_t row = comm->rank;
+  int next = (comm->rank + 1) % comm->size, last = (comm->rank + comm->size - 1) % comm->size;
+  sl_row_list send = {.peer = next, .count = 1, .bytes = 8}, recv = {.peer = last, .count = 1, .bytes = 8};
+  sl_exchange_spec spec = {
+      .name = "lend", .sends = 1, .recvs = 1, .send = &send, .recv = &recv, .dtype = SLEY_F64};
+  sl_lent lent;
+  sl_exchange *exchange;
+  SL_TRY(comm->ops->exchange_create(comm, &spec, &exchange));
+  sley_status status = comm->ops->exchange_begin(exchange, &row, 8, NULL, 8, comm->queue);
+  if (status == SLEY_OK)
+    status = comm->ops->exchange_borrow(exchange, &lent, comm->queue);
+  if (status == SLEY_OK && comm->rank == comm->size - 1) {
+    status = sl_fail(SLEY_ERR_INTERNAL, "on purpose");
+    comm->ops->abort(comm, status);
+  }
+  if (status == SLEY_OK)
+    status = comm->ops->exchange_end(exchange, comm->queue);
+  if (status == SLEY_OK)
+    status = comm->ops->barrier(comm);
+  comm->ops->exchange_destroy(exchange);
+  return status;
+}
+
+static sley_status refuse_main(sl_comm *comm, void *arg) {
+  sl_row_list list = {.peer = 1 - comm->rank, .count = 1, .bytes = 8};
+  sl_exchange_spec spec = {
+      .name = "lend", .sends = 1, .recvs = 1, .send = &list, .recv = &list, .dtype = SLEY_F64};
+  (void)arg;
+  int64_t row = 0;
+  sl_lent lent;
+  sl_exchange *exchange;
+  SL_TRY(comm->ops->exchange_create(comm, &spec, &exchange));
+  sley_status status = comm->ops->exchange_begin(exchange, &row, 8, &row, 8, comm->queue);
+  if (status == SLEY_OK)
+    status = comm->ops->exchange_borrow(exchange, &lent, comm->queue);
+  comm->ops->exchange_destroy(exchange);
+  return status;
+}
+
+static void lend_body(const rank_case *c) {
+  int64_t before = sl_memory_now();
+  if (c->workgroup == c->ranks) {
+    assert_case_ok(c, run_case(c, lend_main, NULL));
+    if (c->ranks > 1)
+      assert_int_equal(run_case(c, fail_while_lent_main, NULL), SLEY_ERR_INTERNAL);
+  } else if (c->ranks == 2) {
+    assert_int_equal(run_case(c, refuse_main, NULL), SLEY_ERR_UNSUPPORTED);
+  }
+  assert_int_equal(sl_memory_now(), before);
+}
+
+static void test_lending(void **state) {
+  (void)state;
+  each_case(lend_body);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_exchanges),
+      cmocka_unit_test(test_lending),
       cmocka_unit_test(test_ring_in_one_buffer),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,8 @@ typedef struct operands {
   const value *val;
   const char *x;
   int64_t stride; /* of X in bytes */
+  const sl_x_page *pages;
+  int64_t offset; /* bytes from a row's start to the panel */
   double alpha;
   bool unit; /* alpha is 1 */
   mask tail; /* of the last vector, if that is not whole */
@@ -44,8 +46,18 @@ INLINE int64_t column(const void *col, int64_t j, const sley_index index) {
   return index == SLEY_I32 ? ((const int32_t *)col)[j] : ((const int64_t *)col)[j];
 }
 
-INLINE void fetch_entry(const operands *o, int64_t j, const int vectors, const sley_index index) {
-  const char *row = o->x + column(o->col, j, index) * o->stride;
+/* The row of X that entry j takes. */
+INLINE const char *x_row(const operands *o, int64_t j, const sley_index index, const bool paged) {
+  int64_t c = column(o->col, j, index);
+  if (!paged)
+    return o->x + c * o->stride;
+  const sl_x_page *page = &o->pages[(uint64_t)c / SL_X_PAGE];
+  return (const char *)(page->base + (uintptr_t)(c * page->stride)) + o->offset;
+}
+
+INLINE void fetch_entry(const operands *o, int64_t j, const int vectors, const sley_index index,
+                        const bool paged) {
+  const char *row = x_row(o, j, index, paged);
   if (vectors * LANES <= UNFETCHED_LINES * LINE_VALUES)
     return;
   for (int line = 0; line < FETCHED_LINES; line++)
@@ -53,9 +65,9 @@ INLINE void fetch_entry(const operands *o, int64_t j, const int vectors, const s
 }
 
 INLINE void add_entry(const operands *o, int64_t j, vec *acc, const int vectors, const bool whole,
-                      const sley_index index) {
+                      const sley_index index, const bool paged) {
   const int body = whole ? vectors : vectors - 1;
-  const value *row = (const value *)(o->x + column(o->col, j, index) * o->stride);
+  const value *row = (const value *)x_row(o, j, index, paged);
   value factor = o->val[j];
   if (__builtin_expect(!o->unit, 0))
     factor = (value)(o->alpha * (double)factor);
@@ -118,12 +130,14 @@ INLINE int64_t shortest_row(const int64_t *rowptr, const int rows) {
 }
 
 INLINE void run_panel(const sl_spmm_args *args, const panel *p, const int vectors, const bool whole,
-                      const sley_index index) {
+                      const sley_index index, const bool paged) {
   const sl_spmm_matrix *a = args->a;
   const operands o = {.col = a->col,
                       .val = a->val,
-                      .x = (const char *)((const value *)args->x + p->feature),
+                      .x = paged ? NULL : (const char *)((const value *)args->x + p->feature),
                       .stride = args->ldx * (int64_t)sizeof(value),
+                      .pages = args->pages,
+                      .offset = p->feature * (int64_t)sizeof(value),
                       .alpha = args->alpha,
                       .unit = args->alpha == 1,
                       .tail = mask_of(p->width - (vectors - 1) * LANES)};
@@ -148,11 +162,11 @@ INLINE void run_panel(const sl_spmm_args *args, const panel *p, const int vector
       for (int64_t n = 0; n < common; n++)
 #pragma GCC unroll 4
         for (int r = 0; r < together; r++)
-          add_entry(&o, rowptr[i + r] + n, acc[r], vectors, whole, index);
+          add_entry(&o, rowptr[i + r] + n, acc[r], vectors, whole, index, paged);
 #pragma GCC unroll 4
       for (int r = 0; r < together; r++) {
         for (int64_t j = rowptr[i + r] + common; j < rowptr[i + r + 1]; j++)
-          add_entry(&o, j, acc[r], vectors, whole, index);
+          add_entry(&o, j, acc[r], vectors, whole, index, paged);
         end_row(&o, stream, y + (a->rowid ? a->rowid[i + r] : i + r) * ldy, acc[r], vectors, whole);
       }
       i += together;
@@ -163,8 +177,8 @@ INLINE void run_panel(const sl_spmm_args *args, const panel *p, const int vector
       begin_row(&o, beta, p->width, row, acc[0], vectors, whole);
       const int64_t begin = rowptr[i], end = rowptr[i + 1], ahead = end <= fetchable ? AHEAD : 0;
       for (int64_t j = begin; j < end; j++) {
-        fetch_entry(&o, j + ahead, vectors, index);
-        add_entry(&o, j, acc[0], vectors, whole, index);
+        fetch_entry(&o, j + ahead, vectors, index, paged);
+        add_entry(&o, j, acc[0], vectors, whole, index, paged);
       }
       end_row(&o, stream, row, acc[0], vectors, whole);
     }
@@ -173,73 +187,84 @@ INLINE void run_panel(const sl_spmm_args *args, const panel *p, const int vector
     stream_end();
 }
 
-INLINE void choose_panel(const sl_spmm_args *args, const panel *p, const sley_index index) {
+INLINE void choose_panel(const sl_spmm_args *args, const panel *p, const sley_index index, const bool paged) {
   const int vectors = (int)((p->width + LANES - 1) / LANES);
   const bool whole = p->width % LANES == 0;
   switch (vectors * 2 + whole) {
   case 2:
-    run_panel(args, p, 1, false, index);
+    run_panel(args, p, 1, false, index, paged);
     break;
   case 3:
-    run_panel(args, p, 1, true, index);
+    run_panel(args, p, 1, true, index, paged);
     break;
   case 4:
-    run_panel(args, p, 2, false, index);
+    run_panel(args, p, 2, false, index, paged);
     break;
   case 5:
-    run_panel(args, p, 2, true, index);
+    run_panel(args, p, 2, true, index, paged);
     break;
   case 6:
   case 7:
-    run_panel(args, p, 3, false, index);
+    run_panel(args, p, 3, false, index, paged);
     break;
   case 8:
-    run_panel(args, p, 4, false, index);
+    run_panel(args, p, 4, false, index, paged);
     break;
   case 9:
-    run_panel(args, p, 4, true, index);
+    run_panel(args, p, 4, true, index, paged);
     break;
   case 10:
   case 11:
-    run_panel(args, p, 5, false, index);
+    run_panel(args, p, 5, false, index, paged);
     break;
   case 12:
   case 13:
-    run_panel(args, p, 6, false, index);
+    run_panel(args, p, 6, false, index, paged);
     break;
   case 14:
   case 15:
-    run_panel(args, p, 7, false, index);
+    run_panel(args, p, 7, false, index, paged);
     break;
   case 16:
-    run_panel(args, p, 8, false, index);
+    run_panel(args, p, 8, false, index, paged);
     break;
   default:
-    run_panel(args, p, 8, true, index);
+    run_panel(args, p, 8, true, index, paged);
   }
 }
 
-INLINE void run_part(const sl_spmm_args *args, const sl_spmm_part *part, const sley_index index) {
+INLINE void run_part(const sl_spmm_args *args, const sl_spmm_part *part, const sley_index index,
+                     const bool paged) {
   panel p = {.row = part->row, .row_end = part->row_end};
   for (int64_t c = part->feature; c < part->feature_end; c += p.width) {
     int64_t left = part->feature_end - c;
     p.feature = c;
     p.width = left < PANEL * LANES ? left : PANEL * LANES;
-    choose_panel(args, &p, index);
+    choose_panel(args, &p, index, paged);
   }
 }
 
 static void run_part_i32(const sl_spmm_args *args, const sl_spmm_part *part) {
-  run_part(args, part, SLEY_I32);
+  run_part(args, part, SLEY_I32, false);
 }
 
 static void run_part_i64(const sl_spmm_args *args, const sl_spmm_part *part) {
-  run_part(args, part, SLEY_I64);
+  run_part(args, part, SLEY_I64, false);
+}
+
+static void run_part_paged_i32(const sl_spmm_args *args, const sl_spmm_part *part) {
+  run_part(args, part, SLEY_I32, true);
+}
+
+static void run_part_paged_i64(const sl_spmm_args *args, const sl_spmm_part *part) {
+  run_part(args, part, SLEY_I64, true);
 }
 
 static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
+  static const sl_spmm_part_body body[2][2] = {{run_part_i32, run_part_i64},
+                                               {run_part_paged_i32, run_part_paged_i64}};
   const sl_spmm_args *a = &args->spmm;
-  return sl_cpu_spmm_run(queue, a, a->a->index == SLEY_I32 ? run_part_i32 : run_part_i64);
+  return sl_cpu_spmm_run(queue, a, body[a->pages != NULL][a->a->index == SLEY_I64]);
 }
 
 /* Portable fma is a call. */

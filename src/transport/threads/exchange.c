@@ -97,6 +97,7 @@ sley_status sl_threads_exchange_begin(sl_exchange *base, const void *src, int64_
     return failed(exchange, status);
   exchange->in_flight = true;
   exchange->round++;
+  exchange->borrowed = false;
   exchange->dst = dst;
   exchange->dst_stride = dst_stride;
   int start = first_after(exchange->send, exchange->sends, comm->base.rank);
@@ -160,6 +161,20 @@ static sley_status take_in_place(sl_threads_exchange *exchange, const sl_row_lis
   return status;
 }
 
+/* The round's rows from recv[i] are here: tells the sender, and counts them. */
+static void acknowledge(sl_threads_exchange *exchange, int i) {
+  sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
+  const sl_row_list *list = &exchange->recv[i];
+  sl_channel *channel = exchange->from[i];
+  atomic_store(&channel->taken, exchange->round);
+  sl_world_wake(comm->world, list->peer);
+  sl_link link = sl_link_to(&comm->base, list->peer);
+  if (list->count > 0 && list->bytes > 0) {
+    comm->counters.bytes[link] += list->count * list->bytes;
+    comm->counters.messages[link] += channel->way == SL_ROW_BY_ROW ? list->count : 1;
+  }
+}
+
 /* Receives one peer's rows; they have been handed over, or it waits for them. */
 static sley_status take(sl_threads_exchange *exchange, int i, sl_queue *queue) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
@@ -175,13 +190,7 @@ static sley_status take(sl_threads_exchange *exchange, int i, sl_queue *queue) {
     } else
       SL_TRY(take_in_place(exchange, list, channel, queue));
   }
-  atomic_store(&channel->taken, exchange->round);
-  sl_world_wake(comm->world, list->peer);
-  sl_link link = sl_link_to(&comm->base, list->peer);
-  if (list->count > 0 && list->bytes > 0) {
-    comm->counters.bytes[link] += list->count * list->bytes;
-    comm->counters.messages[link] += channel->way == SL_ROW_BY_ROW ? list->count : 1;
-  }
+  acknowledge(exchange, i);
   return SLEY_OK;
 }
 
@@ -207,14 +216,52 @@ static sley_status take_as_they_come(sl_threads_exchange *exchange, sl_queue *qu
   return SLEY_OK;
 }
 
+/* Waits for all before it enters any: nobody inside a peer's memory may wait. */
+static sley_status borrow(sl_threads_exchange *exchange, sl_lent *lent) {
+  sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
+  if (!exchange->in_flight || exchange->borrowed || comm->inside_count > 0)
+    return sl_fail(SLEY_ERR_ARG, "exchange %s is borrowed while it is not begun, or another is",
+                   exchange->name);
+  for (int i = 0; i < exchange->recvs; i++)
+    if (exchange->add || sl_link_to(&comm->base, exchange->recv[i].peer) == SL_LINK_MESSAGE)
+      return sl_fail(SLEY_ERR_UNSUPPORTED,
+                     "exchange %s adds or crosses a message link: it cannot be borrowed", exchange->name);
+  for (int i = 0; i < exchange->recvs; i++)
+    SL_TRY(sl_world_wait(comm, &exchange->from[i]->ready, exchange->round, exchange->recv[i].peer));
+  for (int i = 0; i < exchange->recvs; i++) {
+    sl_channel *channel = exchange->from[i];
+    if (!sl_world_stay(comm, exchange->recv[i].peer))
+      return sl_world_check(comm);
+    if (atomic_load(channel->closed)) { /* the sender gave up on this round: the reason is on its way */
+      sl_world_leave_all(comm);
+      return sl_world_wait_end(comm, exchange->recv[i].peer);
+    }
+    lent[i] = (sl_lent){channel->src, channel->src_stride};
+  }
+  exchange->borrowed = true;
+  return SLEY_OK;
+}
+
+sley_status sl_threads_exchange_borrow(sl_exchange *base, sl_lent *lent, sl_queue *queue) {
+  (void)queue;
+  sl_threads_exchange *exchange = (sl_threads_exchange *)base;
+  sley_status status = borrow(exchange, lent);
+  return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
+}
+
 sley_status sl_threads_exchange_end(sl_exchange *base, sl_queue *queue) {
   sl_threads_exchange *exchange = (sl_threads_exchange *)base;
   sl_threads_comm *comm = (sl_threads_comm *)base->comm;
   if (!exchange->in_flight)
     return failed(exchange, sl_fail(SLEY_ERR_ARG, "exchange %s is ended but was not begun", exchange->name));
   sley_status status = sl_world_check(comm);
-  if (status == SLEY_OK)
+  if (exchange->borrowed) {
+    sl_world_leave_all(comm);
+    for (int i = 0; i < exchange->recvs; i++)
+      acknowledge(exchange, i);
+  } else if (status == SLEY_OK) {
     status = exchange->add ? take_in_order(exchange, queue) : take_as_they_come(exchange, queue);
+  }
   for (int i = 0; i < exchange->sends && status == SLEY_OK; i++)
     status = sl_world_wait(comm, &exchange->channel[i].taken, exchange->round, exchange->send[i].peer);
   if (status != SLEY_OK)

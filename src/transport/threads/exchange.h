@@ -39,6 +39,7 @@ typedef struct sl_threads_exchange {
   sl_grain grain;
 
   bool in_flight;
+  bool borrowed; /* this round: end moves nothing */
   uint64_t round;
   void *dst;
   int64_t dst_stride;

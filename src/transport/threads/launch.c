@@ -123,6 +123,7 @@ const sl_transport_ops sl_threads_ops = {
     .exchange_create = sl_threads_exchange_create,
     .exchange_begin = sl_threads_exchange_begin,
     .exchange_end = sl_threads_exchange_end,
+    .exchange_borrow = sl_threads_exchange_borrow,
     .exchange_destroy = sl_threads_exchange_destroy,
     .symm_alloc = sl_threads_symm_alloc,
     .symm_free = sl_threads_symm_free,

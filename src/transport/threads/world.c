@@ -30,11 +30,15 @@ static void pause_briefly(void) {
 }
 
 static sley_status comm_init(sl_threads_comm *comm, sl_world *world, int rank, int ranks, int workgroup) {
-  comm->base = (sl_comm){.ops = &sl_threads_ops, .rank = rank, .size = ranks, .workgroup = workgroup};
+  comm->base =
+      (sl_comm){.ops = &sl_threads_ops, .rank = rank, .size = ranks, .workgroup = workgroup, .lends = true};
   comm->world = world;
+  SL_TRY(SL_NEW(comm->inside, ranks, "the ranks' world"));
   pthread_condattr_t attributes;
-  if (pthread_condattr_init(&attributes) != 0)
+  if (pthread_condattr_init(&attributes) != 0) {
+    sl_free(comm->inside);
     return sl_fail(SLEY_ERR_MEMORY, "cannot prepare rank %d's condition variable", rank);
+  }
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   pthread_cond_init(&comm->wake, &attributes);
   pthread_condattr_destroy(&attributes);
@@ -71,6 +75,7 @@ void sl_world_destroy(sl_world *world) {
   for (int r = 0; r < world->size; r++) {
     pthread_mutex_destroy(&world->ranks[r].lock);
     pthread_cond_destroy(&world->ranks[r].wake);
+    sl_free(world->ranks[r].inside);
   }
   pthread_mutex_destroy(&world->lock);
   sl_free(world->ranks);
@@ -107,6 +112,18 @@ void sl_world_leave(sl_threads_comm *comm, int peer) {
   atomic_fetch_sub(&comm->world->ranks[peer].readers, 1);
 }
 
+bool sl_world_stay(sl_threads_comm *comm, int peer) {
+  if (!sl_world_enter(comm, peer))
+    return false;
+  comm->inside[comm->inside_count++] = peer;
+  return true;
+}
+
+void sl_world_leave_all(sl_threads_comm *comm) {
+  while (comm->inside_count > 0)
+    sl_world_leave(comm, comm->inside[--comm->inside_count]);
+}
+
 void sl_world_quiesce(sl_threads_comm *comm) {
   while (atomic_load(&comm->readers) > 0)
     sched_yield();
@@ -126,6 +143,7 @@ sley_status sl_world_check(sl_threads_comm *comm) {
 void sl_world_abort(sl_threads_comm *comm, sley_status status) {
   sl_world *world = comm->world;
   const char *message = sley_last_error();
+  sl_world_leave_all(comm);
   pthread_mutex_lock(&world->lock);
   if (world->failed_rank < 0) {
     snprintf(world->failed_message, sizeof world->failed_message, "%s",
@@ -139,6 +157,7 @@ void sl_world_abort(sl_threads_comm *comm, sley_status status) {
 }
 
 void sl_world_left(sl_threads_comm *comm) {
+  sl_world_leave_all(comm);
   atomic_store(&comm->left, true);
   atomic_store(&comm->world->left_rank, comm->base.rank);
   wake_all(comm->world);

@@ -35,7 +35,9 @@ typedef struct sl_threads_comm {
   _Atomic int sleepers;
 
   _Atomic int readers; /* peers that are inside this rank's memory now */
-  _Atomic bool left;   /* its main has returned */
+  int *inside;         /* peers whose memory this rank stays inside between calls; room for all */
+  int inside_count;
+  _Atomic bool left; /* its main has returned */
 
   sley_status status; /* of its main, with the message */
   char message[SL_WORLD_MESSAGE];
@@ -79,6 +81,11 @@ const sl_post *sl_world_post(const sl_threads_comm *comm, int rank);
 /* Enters a peer's memory for a read that does not wait; false once a rank has aborted. */
 bool sl_world_enter(sl_threads_comm *comm, int peer);
 void sl_world_leave(sl_threads_comm *comm, int peer);
+
+/* Enters a peer's memory to stay there over several calls, until sl_world_leave_all, which an abort implies.
+ */
+bool sl_world_stay(sl_threads_comm *comm, int peer);
+void sl_world_leave_all(sl_threads_comm *comm);
 
 /* Waits until no peer is inside this rank's memory. */
 void sl_world_quiesce(sl_threads_comm *comm);

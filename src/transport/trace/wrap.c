@@ -18,7 +18,7 @@ typedef struct traced_exchange {
   sl_exchange base;
   sl_exchange *inner;
   double begun; /* 0: not in flight */
-  char name[SL_TRACE_NAME], begin_name[SL_TRACE_NAME], end_name[SL_TRACE_NAME];
+  char name[SL_TRACE_NAME], begin_name[SL_TRACE_NAME], end_name[SL_TRACE_NAME], borrow_name[SL_TRACE_NAME];
   int64_t bytes[SL_LINK_COUNT]; /* received a round */
 } traced_exchange;
 
@@ -61,6 +61,7 @@ static void name_exchange(traced_exchange *exchange, const char *name) {
   snprintf(exchange->name, SL_TRACE_NAME, "%s", name);
   snprintf(exchange->begin_name, SL_TRACE_NAME, "begin %s", name);
   snprintf(exchange->end_name, SL_TRACE_NAME, "end %s", name);
+  snprintf(exchange->borrow_name, SL_TRACE_NAME, "borrow %s", name);
 }
 
 /* The wrapper is made before the inner exchange; should it fail, the ranks agree on that first. */
@@ -122,6 +123,13 @@ static sley_status exchange_end(sl_exchange *base, sl_queue *queue) {
     count_received(exchange, sl_now());
   exchange->begun = 0;
   return status;
+}
+
+static sley_status exchange_borrow(sl_exchange *base, sl_lent *lent, sl_queue *queue) {
+  traced_exchange *exchange = (traced_exchange *)base;
+  double begin = sl_now();
+  sley_status status = exchange->inner->comm->ops->exchange_borrow(exchange->inner, lent, queue);
+  return record(base->comm, exchange->borrow_name, begin, -1, status);
 }
 
 static void exchange_destroy(sl_exchange *base) {
@@ -240,6 +248,7 @@ static const sl_transport_ops traced_ops = {
     .exchange_create = exchange_create,
     .exchange_begin = exchange_begin,
     .exchange_end = exchange_end,
+    .exchange_borrow = exchange_borrow,
     .exchange_destroy = exchange_destroy,
     .symm_alloc = symm_alloc,
     .symm_free = symm_free,
