@@ -94,7 +94,8 @@ static sley_status add_exchange(sl_plan *plan, const sl_inspection *ins, int buf
 
 static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
   const sl_comm *comm = ins->comm;
-  bool in_place = comm->lends && comm->workgroup == comm->size && comm->device->ops->host_addresses;
+  bool in_place =
+      comm->size > 1 && comm->workgroup == comm->size && comm->lends && comm->device->ops->host_addresses;
   int buffer, exchange, first;
   halo_map map = {0};
   SL_TRY(sl_plan_add_buffer(plan, "halo", in_place ? 0 : ins->halo_set.count, ins->row_bytes, &buffer));

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/PERFORMANCE.md's text from the JSON files of bench/run.sh: bench/report.py FOLDER."""
+import json
+import os
+import sys
+
+
+def load(folder, name):
+    with open(os.path.join(folder, name + ".json")) as stream:
+        return json.load(stream)
+
+
+def table(head, rows):
+    print("| " + " | ".join(head) + " |")
+    print("|" + " --- |" * len(head))
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |")
+    print()
+
+
+def main():
+    folder = sys.argv[1]
+    machine = load(folder, "machine")
+    print("# Performance\n")
+    print(f"Made by `bench/run.sh` and `bench/report.py` from `{folder}`; do not edit. {machine['processor']}, "
+          f"{machine['cores']} cores, {machine['compiler']}; commit {machine['commit']}, {machine['time']}; numpy "
+          f"{machine['numpy']}, scipy {machine['scipy']}, mkl {machine['mkl']}. The cores are a virtual machine's, so "
+          "ratios within a table count, not times. Every product is verified.\n")
+    local = load(folder, "spmm_local")
+    print("## Local product beside MKL and scipy\n")
+    print(f"{local['threads']} threads, f32, medians of alternating runs. MKL: `mkl_sparse_s_mm` on an optimised handle; scipy: "
+          f"the loop under `csr @ dense`. Geometric mean: {local['geometric_mean']['mkl']:.2f} times MKL's speed, "
+          f"{local['geometric_mean']['scipy']:.2f} times scipy's.\n")
+    table(["matrix", "nonzeros", "k", "Sley ms", "MKL ms", "scipy ms", "GFLOP/s", "x MKL", "x scipy"],
+          [[r["matrix"], r["nnz"], r["k"], f"{r['median_ms']['sley']:.3f}", f"{r['median_ms']['mkl']:.3f}",
+            f"{r['median_ms']['scipy']:.3f}", f"{r['gflops']:.1f}", f"{r['ratio']['mkl']:.2f}", f"{r['ratio']['scipy']:.2f}"]
+           for r in local["rows"]])
+    ranks = load(folder, "ranks")
+    print("## Two ranks of one thread beside one rank of two threads\n")
+    print(f"The algorithm is `auto`'s. Geometric mean of the ratios: {ranks['overhead_geomean']:.3f}.\n")
+    table(["matrix", "k", "algorithm", "1 rank x 2 threads, ms", "2 ranks x 1 thread, ms", "ratio"],
+          [[r["matrix"], r["k"], r["algo"], f"{r['one_rank_ms']:.3f}", f"{r['two_ranks_ms']:.3f}", f"{r['ratio']:.3f}"]
+           for r in ranks["overhead"]])
+    print("## Algorithms on 4 ranks, ms\n")
+    print("Four ranks share the two cores; all links are direct.\n")
+    names = list(ranks["algorithms"][0]["ms"])
+    table(["matrix", "k"] + names + ["best of the last two / bcast-1d"],
+          [[r["matrix"], r["k"]] + [f"{r['ms'][name]:.3f}" for name in names] + [f"{r['best_over_bcast']:.3f}"]
+           for r in ranks["algorithms"]])
+    plan = ranks["planning"]
+    print("## Planning\n")
+    print(f"`sley plan {plan['matrix']} --ranks 4`: {plan['load_s']:.1f} s to generate, {plan['plan_s']:.1f} s to plan all "
+          f"algorithms; peak memory {plan['peak_bytes'] / 2**20:.0f} MiB, {plan['peak_over_csr']:.2f} times the CSR's "
+          f"{plan['csr_bytes'] / 2**20:.0f} MiB.\n")
+    read = load(folder, "read_mtx")
+    print("## Reading Matrix Market text beside scipy.io.mmread\n")
+    print(f"{read['threads']} threads each; Sley reads to CSR, scipy to COO. Geometric mean: {read['sley_geomean_mb_s']:.0f} "
+          f"MB/s, {read['ratio_geomean']:.2f} times scipy's speed.\n")
+    table(["file", "MB", "Sley MB/s", "median", "scipy MB/s", "median", "ratio"],
+          [[r["file"], f"{r['megabytes']:.1f}", f"{r['sley_mb_s']:.0f}", f"{r['sley_median_mb_s']:.0f}", f"{r['scipy_mb_s']:.0f}",
+            f"{r['scipy_median_mb_s']:.0f}", f"{r['ratio']:.2f}"] for r in read["files"]])
+    order = load(folder, "order")
+    print("## Ordering\n")
+    print(f"{order['matrix']} shuffled, {order['ranks']} ranks, k = {order['k']}, {order['threads']} threads: V_FC "
+          f"{order['v_fc_bytes'] / 2**20:.1f} MiB before.\n")
+    table(["ordering", "seconds", "processor seconds", "V_FC MiB", "times lower", "peak MiB"],
+          [[r["order"], f"{r['seconds']:.1f}", f"{r['cpu_seconds']:.1f}", f"{r['v_fc_bytes'] / 2**20:.1f}",
+            f"{r['times_lower']:.2f}", r["peak_mib"]] for r in order["orders"]])
+
+
+main()

@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Every benchmark of this machine's processors in one run: bench/run.sh [RESULTS], default bench/results/cpu.
+# Needs the build in build/ and, for the rivals, the Python packages numpy, scipy and mkl. Writes one JSON file a
+# benchmark and machine.json; bench/report.py makes docs/PERFORMANCE.md of them. Takes about fifteen minutes.
+set -eu
+cd "$(dirname "$0")/.."
+results=${1:-bench/results/cpu}
+mkdir -p "$results"
+python3 bench/machine.py >"$results/machine.json"
+echo "== planning, ranks, algorithms"
+python3 -u bench/ranks.py --json "$results/ranks.json" 2>/dev/null
+echo "== local products beside MKL and scipy"
+python3 -u bench/spmm_local.py --seconds 0.4 --json "$results/spmm_local.json"
+echo "== reading Matrix Market beside scipy"
+python3 -u bench/read_mtx.py --threads 2 --json "$results/read_mtx.json"
+echo "== ordering"
+build/bench/bench_order twin:clj --shuffle --json "$results/order.json" rabbit
+python3 bench/report.py "$results" >docs/PERFORMANCE.md
