@@ -5,6 +5,7 @@
  * event of any rank. */
 #include <inttypes.h>
 
+#include "base/locale.h"
 #include "base/outfile.h"
 #include "transport/trace/record.h"
 
@@ -90,6 +91,7 @@ static double first_begin(sl_trace *const *traces, int count) {
 sley_status sl_trace_write(const char *path, sl_trace *const *traces, int count) {
   sl_outfile file;
   SL_TRY(sl_outfile_open(path, &file));
+  locale_t before = sl_enter_c_locale();
   FILE *stream = file.stream;
   double origin = first_begin(traces, count);
   int64_t dropped = 0;
@@ -105,5 +107,6 @@ sley_status sl_trace_write(const char *path, sl_trace *const *traces, int count)
     dropped += trace->dropped;
   }
   fprintf(stream, "\n],\"otherData\":{\"dropped_events\":%" PRId64 "}}\n", dropped);
+  sl_leave_c_locale(before);
   return sl_outfile_commit(&file);
 }
