@@ -70,10 +70,14 @@ static sley_status bind_part(sl_exec *exec, int index) {
     bound->a.col = base + part->col_at;
     bound->a.val = base + part->val_at;
   }
-  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.a = &bound->a, .k = part->k, .alpha = 1, .beta = 1}};
+  sl_spmm_matrix known = bound->a;
+  if (part->arrives_in >= 0)
+    known.rows = 0; /* its arrays have no contents yet */
+  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.a = &known, .k = part->k, .alpha = 1, .beta = 1}};
   SL_TRY(sl_kernel_find(exec->comm->device, &args, &bound->kernel));
   if (part->arrives_in >= 0 || !bound->kernel->prepare)
     return SLEY_OK;
+  args.spmm.a = &bound->a;
   return bound->kernel->prepare(exec->comm->device, exec->queue, &args, &bound->prepared);
 }
 
