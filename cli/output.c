@@ -39,40 +39,56 @@ bool cli_output_possible(const char *path) {
   return possible;
 }
 
+/* A new file beside path, whose name with room for the suffix aside holds. */
+static FILE *open_aside(char *aside) {
+  int descriptor = mkstemp(aside);
+  if (descriptor < 0)
+    return NULL;
+  mode_t mask = umask(0);
+  umask(mask);
+  FILE *stream = fchmod(descriptor, 0666 & ~mask) == 0 ? fdopen(descriptor, "wb") : NULL;
+  if (!stream) {
+    int reason = errno;
+    close(descriptor);
+    unlink(aside);
+    errno = reason;
+  }
+  return stream;
+}
+
 bool cli_output_open(cli_output *output, const char *path) {
   *output = (cli_output){.path = path};
   if (is_stdout(path)) {
     output->stream = stdout;
     return true;
   }
-  static const char suffix[] = ".part-XXXXXX";
-  size_t bytes = strlen(path) + sizeof suffix;
-  output->aside = malloc(bytes);
-  if (!output->aside) {
-    cli_error("%s: out of memory", path);
-    return false;
+  struct stat info;
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) { /* a device or a pipe */
+    output->stream = fopen(path, "wb");
+  } else {
+    static const char suffix[] = ".part-XXXXXX";
+    char *target = realpath(path, NULL); /* a link stays one */
+    output->target = target ? target : strdup(path);
+    size_t bytes = output->target ? strlen(output->target) + sizeof suffix : 0;
+    output->aside = bytes ? malloc(bytes) : NULL;
+    if (output->aside) {
+      snprintf(output->aside, bytes, "%s%s", output->target, suffix);
+      output->stream = open_aside(output->aside);
+    } else {
+      errno = ENOMEM;
+    }
   }
-  snprintf(output->aside, bytes, "%s%s", path, suffix);
-  int descriptor = mkstemp(output->aside);
-  if (descriptor >= 0) {
-    mode_t mask = umask(0);
-    umask(mask);
-    output->stream = fchmod(descriptor, 0666 & ~mask) == 0 ? fdopen(descriptor, "wb") : NULL;
-    if (output->stream)
-      return true;
-    int reason = errno;
-    close(descriptor);
-    unlink(output->aside);
-    errno = reason;
-  }
+  if (output->stream)
+    return true;
   cli_error("%s: cannot write: %s", path, strerror(errno));
   free(output->aside);
+  free(output->target);
   *output = (cli_output){0};
   return false;
 }
 
 bool cli_output_commit(cli_output *output) {
-  if (!output->aside) { /* stdout is checked once, when the command ends */
+  if (output->stream == stdout) { /* checked once, when the command ends */
     *output = (cli_output){0};
     return true;
   }
@@ -80,24 +96,25 @@ bool cli_output_commit(cli_output *output) {
   bool failed = ferror(output->stream) != 0;
   failed |= fclose(output->stream) != 0;
   output->stream = NULL;
-  failed = failed || rename(output->aside, output->path) != 0;
+  failed = failed || (output->aside && rename(output->aside, output->target) != 0);
   if (failed) {
     cli_error("%s: cannot write: %s", output->path, strerror(errno ? errno : EIO));
     cli_output_discard(output);
     return false;
   }
   free(output->aside);
+  free(output->target);
   *output = (cli_output){0};
   return true;
 }
 
 void cli_output_discard(cli_output *output) {
-  if (output->aside) {
-    if (output->stream)
-      fclose(output->stream);
+  if (output->stream && output->stream != stdout)
+    fclose(output->stream);
+  if (output->aside)
     unlink(output->aside);
-    free(output->aside);
-  }
+  free(output->aside);
+  free(output->target);
   *output = (cli_output){0};
 }
 

@@ -10,7 +10,8 @@
 
 typedef struct cli_output {
   FILE *stream; /* write here */
-  char *aside;  /* the name until it is done; NULL for stdout */
+  char *target; /* the name once links are followed */
+  char *aside;  /* the name until it is done; NULL for stdout, a device or a pipe */
   const char *path;
 } cli_output;
 

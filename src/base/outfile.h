@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Output files that appear whole or not at all: written aside, then renamed. */
+/* Output files that appear whole or not at all: written aside, then renamed. A path that is a device or a
+ * pipe is written straight, and one that is a link stays one. */
 #ifndef SLEY_BASE_OUTFILE_H
 #define SLEY_BASE_OUTFILE_H
 
@@ -8,8 +9,8 @@
 #include "base/status.h"
 
 typedef struct sl_outfile {
-  FILE *stream; /* write here */
-  char *path, *aside;
+  FILE *stream;       /* write here */
+  char *path, *aside; /* aside: NULL for what is no regular file and is written straight */
 } sl_outfile;
 
 /* Opens a file beside path. Errors: SLEY_ERR_IO with the system's reason. */

@@ -372,8 +372,42 @@ static void random_numbers_are_uniform(void **state) {
   assert_true(sl_unit(UINT64_MAX) < 1);
 }
 
+/* A device is written straight and stays a device; a link stays a link. */
+static void test_outfile_devices_and_links(void **state) {
+  (void)state;
+  sl_outfile file;
+  struct stat info;
+  if (stat("/dev/full", &info) == 0 && S_ISCHR(info.st_mode)) {
+    assert_sley_ok(sl_outfile_open("/dev/full", &file));
+    fputs("text", file.stream);
+    assert_int_equal(sl_outfile_commit(&file), SLEY_ERR_IO);
+    assert_int_equal(stat("/dev/full", &info), 0);
+    assert_true(S_ISCHR(info.st_mode));
+  }
+  char directory[] = "/tmp/sley-test-XXXXXX", target[64], name[64];
+  assert_non_null(mkdtemp(directory));
+  snprintf(target, sizeof target, "%s/target", directory);
+  snprintf(name, sizeof name, "%s/link", directory);
+  FILE *made = fopen(target, "w");
+  assert_non_null(made);
+  fclose(made);
+  assert_int_equal(symlink(target, name), 0);
+  assert_sley_ok(sl_outfile_open(name, &file));
+  fputs("text", file.stream);
+  assert_sley_ok(sl_outfile_commit(&file));
+  assert_int_equal(lstat(name, &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  assert_int_equal(stat(target, &info), 0);
+  assert_int_equal(info.st_size, 4);
+  unlink(name);
+  unlink(target);
+  assert_int_equal(rmdir(directory), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_outfile_devices_and_links),
+
       cmocka_unit_test(every_status_has_its_name),
       cmocka_unit_test(messages_are_led_and_kept),
       cmocka_unit_test(errors_belong_to_their_thread),
