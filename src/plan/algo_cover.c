@@ -212,18 +212,6 @@ static sley_status add_give(sl_plan *plan, const partials *s, const regions *r, 
   return SLEY_OK;
 }
 
-/* First entry of ascending numbers begin .. end-1 that is not below value. */
-static int64_t find(const int64_t *numbers, int64_t begin, int64_t end, int64_t value) {
-  while (begin < end) {
-    int64_t middle = begin + (end - begin) / 2;
-    if (numbers[middle] < value)
-      begin = middle + 1;
-    else
-      end = middle;
-  }
-  return begin;
-}
-
 /* Place in the buffer of a partial row that this rank computes. */
 static int64_t place_row(const partials *s, const regions *r, int64_t row) {
   const sl_inspection *ins = s->ins;
@@ -231,11 +219,12 @@ static int64_t place_row(const partials *s, const regions *r, int64_t row) {
   int owner = sl_partition_owner(ins->row_begin, comm->size, row);
   if (sl_workgroup_of(comm, owner) == s->group) {
     int first = sl_workgroup_first(comm, s->group);
-    return r->near + find(s->computed, s->computed_begin[owner], s->computed_begin[owner + 1], row) -
+    return r->near +
+           sl_lower_bound(s->computed, s->computed_begin[owner], s->computed_begin[owner + 1], row) -
            s->computed_begin[first];
   }
   int q = sl_relay_of(comm, s->group, owner);
-  return place_sent(s, r, find(s->sent, s->sent_begin[q], s->sent_begin[q + 1], row));
+  return place_sent(s, r, sl_lower_bound(s->sent, s->sent_begin[q], s->sent_begin[q + 1], row));
 }
 
 /* The part that computes all partial rows from this rank's X. Items come sorted by row, then column. */

@@ -19,6 +19,17 @@ sley_status sl_starts(const int64_t *count, int ranks, int64_t **out) {
   return SLEY_OK;
 }
 
+int64_t sl_lower_bound(const int64_t *array, int64_t begin, int64_t end, int64_t value) {
+  while (begin < end) {
+    int64_t middle = begin + (end - begin) / 2;
+    if (array[middle] < value)
+      begin = middle + 1;
+    else
+      end = middle;
+  }
+  return begin;
+}
+
 static int64_t all_numbers(const void *context, int64_t begin, int64_t end, int64_t *out) {
   memcpy(out, (const int64_t *)context + begin, (size_t)(end - begin) * sizeof *out);
   return end - begin;

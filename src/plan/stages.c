@@ -50,18 +50,6 @@ static bool is_source(const stages *st, int receiver_group, int number, int grou
   return group >= first && group < last && group != receiver_group;
 }
 
-/* First of an ascending array's entries begin .. end-1 that is not below value. */
-static int64_t lower_bound(const int64_t *array, int64_t begin, int64_t end, int64_t value) {
-  while (begin < end) {
-    int64_t middle = begin + (end - begin) / 2;
-    if (array[middle] < value)
-      begin = middle + 1;
-    else
-      end = middle;
-  }
-  return begin;
-}
-
 /* Sizes of each stage's buffer and the place of every far halo entry in it. */
 static sley_status place_far_rows(stages *st) {
   const sl_inspection *ins = st->ins;
@@ -81,7 +69,8 @@ static sley_status place_far_rows(stages *st) {
         if (h < ins->halo_begin[from] || h >= ins->halo_begin[to])
           continue;
         if (q == comm->rank)
-          st->place[h] = lower_bound(f->relay, g->relay_begin, g->relay_end, ins->halo[h]) - g->relay_begin;
+          st->place[h] =
+              sl_lower_bound(f->relay, g->relay_begin, g->relay_end, ins->halo[h]) - g->relay_begin;
         else
           st->place[h] = g->rows++;
       }
@@ -230,8 +219,8 @@ static sley_status add_hop(stages *st, int number) {
   for (int p = first; p < end; p++) {
     if (p == comm->rank)
       continue;
-    int64_t begin = lower_bound(f->hop, f->hop_begin[p], f->hop_begin[p + 1], g->relay_begin);
-    int64_t stop = lower_bound(f->hop, f->hop_begin[p], f->hop_begin[p + 1], g->relay_end);
+    int64_t begin = sl_lower_bound(f->hop, f->hop_begin[p], f->hop_begin[p + 1], g->relay_begin);
+    int64_t stop = sl_lower_bound(f->hop, f->hop_begin[p], f->hop_begin[p + 1], g->relay_end);
     int64_t *rows = sl_plan_alloc(st->plan, stop - begin, sizeof *rows);
     if (!rows)
       return SLEY_ERR_MEMORY;
@@ -239,8 +228,8 @@ static sley_status add_hop(stages *st, int number) {
       rows[i - begin] = f->hop[i] - g->relay_begin;
     sl_row_list to = {p, stop - begin, rows, 0, 0, ins->row_bytes};
     sl_plan_send(st->plan, g->hop, &to);
-    int64_t count = lower_bound(f->take, f->take_begin[p], f->take_begin[p + 1], to_halo) -
-                    lower_bound(f->take, f->take_begin[p], f->take_begin[p + 1], from_halo);
+    int64_t count = sl_lower_bound(f->take, f->take_begin[p], f->take_begin[p + 1], to_halo) -
+                    sl_lower_bound(f->take, f->take_begin[p], f->take_begin[p + 1], from_halo);
     sl_row_list from = {p, count, NULL, at, 0, ins->row_bytes};
     at += count;
     sl_plan_recv(st->plan, g->hop, &from);
