@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans and products: argument checks. */
+#include <pthread.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -8,11 +9,16 @@
 #include "plan/describe.h"
 
 enum { NAMES = 32 };
+static const char *names[NAMES];
+
+static void list_names(void) {
+  for (int i = 0; sl_algorithms[i] && i + 1 < NAMES; i++)
+    names[i] = sl_algorithms[i]->name;
+}
 
 const char *const *sley_algorithms(void) {
-  static const char *names[NAMES]; /* every call stores the same values */
-  for (int i = 0; sl_algorithms[i] && i + 1 < NAMES; i++)
-    __atomic_store_n(&names[i], sl_algorithms[i]->name, __ATOMIC_RELAXED);
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, list_names);
   return names;
 }
 
