@@ -90,7 +90,7 @@ def main():
     results = {}
     if options.plan:
         results["planning"] = planning(options.sley, options.plan)  # first: peak memory is of all children so far
-    results["overhead"] = overhead(options.sley, specs, [32, 128], 3)
+    results["overhead"] = overhead(options.sley, specs, [32, 128], 2)
     results["algorithms"] = algorithms(options.sley, specs, [32, 128])
     ratios = [row["ratio"] for row in results["overhead"]]
     results["overhead_geomean"] = statistics.geometric_mean(ratios)
