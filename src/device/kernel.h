@@ -31,13 +31,8 @@ typedef struct sl_spmm_matrix {
   sley_dtype dtype;
 } sl_spmm_matrix;
 
-/* A page of X: column c of SL_X_PAGE consecutive ones lies at base + c * stride, whatever memory that is in.
- */
+/* Columns to a page, where X is spread over several memories. */
 enum { SL_X_PAGE = 4096 };
-typedef struct sl_x_page {
-  uintptr_t base;
-  int64_t stride; /* bytes */
-} sl_x_page;
 
 typedef struct sl_spmm_args {
   const sl_spmm_matrix *a;
@@ -45,8 +40,9 @@ typedef struct sl_spmm_args {
   double alpha, beta;
   const void *x;
   int64_t ldx; /* elements */
-  const sl_x_page *
-      pages; /* not NULL: X is spread over several memories; page c / SL_X_PAGE holds column c; x is unused */
+  /* Not NULL: X is spread over several memories. Column c lies at pages[c / SL_X_PAGE] + c * ldx values; x is
+   * unused. */
+  const uintptr_t *pages;
   void *y;
   int64_t ldy;
   const void *prepared; /* what the kernel's prepare made for this matrix and k, or NULL */

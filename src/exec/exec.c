@@ -22,7 +22,8 @@ struct sl_exec {
   int64_t *stride; /* bytes between rows of each */
   bound_part *parts;
   sl_exchange **exchanges;
-  sl_x_page *pages;   /* of the X of all ranks, for parts in place */
+  uintptr_t *pages;   /* of the X of all ranks, for parts in place, which want rows without gaps */
+  void *packed;       /* own X without gaps, where the caller's has some */
   sl_lent *lent;      /* what an exchange lends: one a peer */
   sl_symm *published; /* X for one-sided fetches, if the plan has any */
   void *result;       /* Y computed apart, if the plan wants that */
@@ -49,6 +50,8 @@ static sley_status bind_buffers(sl_exec *exec) {
   if (plan->segment) {
     SL_TRY(SL_NEW_ZERO(exec->pages, plan->segment[exec->comm->size] / SL_X_PAGE, "pages of X"));
     SL_TRY(SL_NEW(exec->lent, exec->comm->size, "pages of X"));
+    int64_t x_bytes = plan->x_rows * SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
+    SL_TRY(device->alloc(exec->comm->device, x_bytes, "packed X", &exec->packed));
   }
   int64_t result_bytes = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
   if (plan->separate_result)
@@ -132,6 +135,8 @@ void sl_exec_destroy(sl_exec *exec) {
   for (int i = 0; exec->parts && i < plan->parts.count; i++)
     if (exec->parts[i].prepared)
       exec->parts[i].kernel->release(exec->parts[i].prepared);
+  if (exec->packed)
+    device->free(exec->comm->device, exec->packed);
   if (exec->result)
     device->free(exec->comm->device, exec->result);
   for (int i = SL_BUFFER_Y + 1; exec->memory && i < plan->buffers.count; i++)
@@ -194,19 +199,19 @@ static sley_status fetch_rows(const sl_exec *exec, const sl_fetch *fetch) {
 }
 
 /* Rank p's rows of X lie at src: enters them at p's segment. */
-static void set_pages(const sl_exec *exec, int p, const void *src, int64_t stride) {
+static void set_pages(const sl_exec *exec, int p, const void *src) {
   const int64_t *segment = exec->plan->segment;
-  uintptr_t base = (uintptr_t)src - (uintptr_t)(segment[p] * stride);
+  uintptr_t base = (uintptr_t)src - (uintptr_t)(segment[p] * exec->stride[SL_BUFFER_X]);
   for (int64_t page = segment[p] / SL_X_PAGE; page < segment[p + 1] / SL_X_PAGE; page++)
-    exec->pages[page] = (sl_x_page){base, stride};
+    exec->pages[page] = base;
 }
 
 static sley_status borrow(const sl_exec *exec, int index) {
   const sl_exchange_spec *spec = &SL_EXCHANGE(exec->plan, index)->spec;
   SL_TRY(exec->comm->ops->exchange_borrow(exec->exchanges[index], exec->lent, exec->queue));
-  set_pages(exec, exec->comm->rank, exec->memory[SL_BUFFER_X], exec->stride[SL_BUFFER_X]);
+  set_pages(exec, exec->comm->rank, exec->memory[SL_BUFFER_X]);
   for (int i = 0; i < spec->recvs; i++)
-    set_pages(exec, spec->recv[i].peer, exec->lent[i].src, exec->lent[i].stride);
+    set_pages(exec, spec->recv[i].peer, exec->lent[i].src);
   return SLEY_OK;
 }
 
@@ -267,6 +272,18 @@ static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, do
   return sl_fail(SLEY_ERR_INTERNAL, "a plan has a step of unknown kind %d", (int)step->kind);
 }
 
+/* Rows that are read in place must have the same stride on all ranks: that of rows without gaps. */
+static sley_status pack_x(sl_exec *exec) {
+  int64_t row_bytes = SL_BUFFER(exec->plan, SL_BUFFER_X)->row_bytes;
+  if (exec->stride[SL_BUFFER_X] == row_bytes)
+    return SLEY_OK;
+  SL_TRY(move_rows(exec, exec->plan->x_rows, row_bytes, exec->memory[SL_BUFFER_X], exec->stride[SL_BUFFER_X],
+                   exec->packed, row_bytes, false));
+  exec->memory[SL_BUFFER_X] = exec->packed;
+  exec->stride[SL_BUFFER_X] = row_bytes;
+  return SLEY_OK;
+}
+
 /* All steps; then Y = beta Y + result where the result was computed apart. */
 static sley_status run_steps(sl_exec *exec, double alpha, double beta, void *y, int64_t y_stride) {
   const sl_plan *plan = exec->plan;
@@ -274,6 +291,8 @@ static sley_status run_steps(sl_exec *exec, double alpha, double beta, void *y, 
   bool apart = plan->separate_result && beta != 0;
   exec->memory[SL_BUFFER_Y] = apart ? exec->result : y;
   exec->stride[SL_BUFFER_Y] = apart ? row_bytes : y_stride;
+  if (plan->segment)
+    SL_TRY(pack_x(exec));
   for (int i = 0; i < plan->steps.count; i++)
     SL_TRY(run_step(exec, SL_STEP(plan, i), alpha, apart ? 0 : beta));
   if (apart) {

@@ -11,7 +11,8 @@ enum {
   PANEL = 8, /* vectors */
   LINE_VALUES = 64 / sizeof(value),
   /* The loads of X's rows are as good as random. An out-of-order core hides those of short rows by itself; of
-   * longer ones the first lines are fetched some entries early, and the hardware follows with the rest. */
+   * longer ones, and of rows found through pages, the first lines are fetched some entries early, and the
+   * hardware follows with the rest. */
   UNFETCHED_LINES = 2,
   FETCHED_LINES = 2,
   AHEAD = 32,
@@ -35,7 +36,7 @@ typedef struct operands {
   const value *val;
   const char *x;
   int64_t stride; /* of X in bytes */
-  const sl_x_page *pages;
+  const uintptr_t *pages;
   int64_t offset; /* bytes from a row's start to the panel */
   double alpha;
   bool unit; /* alpha is 1 */
@@ -51,14 +52,13 @@ INLINE const char *x_row(const operands *o, int64_t j, const sley_index index, c
   int64_t c = column(o->col, j, index);
   if (!paged)
     return o->x + c * o->stride;
-  const sl_x_page *page = &o->pages[(uint64_t)c / SL_X_PAGE];
-  return (const char *)(page->base + (uintptr_t)(c * page->stride)) + o->offset;
+  return (const char *)(o->pages[(uint64_t)c / SL_X_PAGE] + (uintptr_t)(c * o->stride)) + o->offset;
 }
 
 INLINE void fetch_entry(const operands *o, int64_t j, const int vectors, const sley_index index,
                         const bool paged) {
   const char *row = x_row(o, j, index, paged);
-  if (vectors * LANES <= UNFETCHED_LINES * LINE_VALUES)
+  if (!paged && vectors * LANES <= UNFETCHED_LINES * LINE_VALUES)
     return;
   for (int line = 0; line < FETCHED_LINES; line++)
     __builtin_prefetch(row + line * 64, 0, 3);
