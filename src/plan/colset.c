@@ -16,15 +16,17 @@ typedef struct build {
 static sley_status touch_pages(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   build *b = context;
-  int64_t columns[BATCH];
+  int64_t columns[BATCH], seen = 0;
   for (int64_t at = begin; at < end; at += BATCH) {
     int64_t count = b->source->columns(b->source->context, at, at + BATCH < end ? at + BATCH : end, columns);
+    seen += count;
     for (int64_t i = 0; i < count; i++) {
       _Atomic unsigned char *flag = &b->touched[columns[i] / SL_COLSET_PAGE];
       if (!atomic_load_explicit(flag, memory_order_relaxed))
         atomic_store_explicit(flag, 1, memory_order_relaxed);
     }
   }
+  __atomic_fetch_add(&b->set->occurrences, seen, __ATOMIC_RELAXED);
   return SLEY_OK;
 }
 

@@ -19,7 +19,8 @@ typedef struct sl_colset {
   int64_t *page_at; /* of each page: its first word, or -1 */
   sl_colset_word *words;
   int64_t word_count;
-  int64_t count; /* members */
+  int64_t count;       /* members */
+  int64_t occurrences; /* of members in the source */
 } sl_colset;
 
 /* Says which columns belong to entries [begin, end) of a caller's numbering: calls back for each. */

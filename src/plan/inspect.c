@@ -105,22 +105,6 @@ static sley_status find_halo(sl_inspection *ins) {
   return SLEY_OK;
 }
 
-typedef struct remote_count {
-  const sl_inspection *ins;
-  int64_t total;
-} remote_count;
-
-static sley_status count_remote(void *context, int64_t begin, int64_t end, int thread) {
-  (void)thread;
-  enum { BATCH = 2048 };
-  remote_count *count = context;
-  int64_t columns[BATCH], sum = 0;
-  for (int64_t at = begin; at < end; at += BATCH)
-    sum += remote_columns(count->ins, at, at + BATCH < end ? at + BATCH : end, columns);
-  __atomic_fetch_add(&count->total, sum, __ATOMIC_RELAXED);
-  return SLEY_OK;
-}
-
 /* Tells every owner which of its rows this rank needs. Collective. */
 static sley_status exchange_needs(sl_inspection *ins) {
   sl_comm *comm = ins->comm;
@@ -157,9 +141,7 @@ static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const i
   ins->x_rows = col_begin[comm->rank + 1] - ins->first_col;
   ins->row_bytes = ins->k * (int64_t)sley_dtype_bytes(ins->block->dtype);
   SL_TRY(sl_agree(comm, find_halo(ins)));
-  remote_count count = {ins, 0};
-  SL_TRY(sl_team_for(sl_plan_team(ins), ins->block->nnz, 1 << 18, count_remote, &count));
-  ins->remote_nnz = count.total;
+  ins->remote_nnz = ins->halo_set.occurrences;
   int64_t sums[3] = {ins->block->nnz, ins->remote_nnz, ins->halo_set.count};
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, sums, 3));
   ins->nnz_all = sums[0];

@@ -51,7 +51,7 @@ static bool is_source(const stages *st, int receiver_group, int number, int grou
 }
 
 /* Sizes of each stage's buffer and the place of every far halo entry in it. */
-static sley_status place_far_rows(stages *st) {
+static void place_far_rows(stages *st) {
   const sl_inspection *ins = st->ins;
   const sl_comm *comm = ins->comm;
   const sl_fusion *f = &st->fusion;
@@ -75,7 +75,6 @@ static sley_status place_far_rows(stages *st) {
           st->place[h] = g->rows++;
       }
   }
-  return SLEY_OK;
 }
 
 static sley_status add_buffers(stages *st) {
@@ -277,7 +276,7 @@ static sley_status assemble(stages *st, const uint8_t *wanted_use) {
   SL_TRY(SL_NEW(st->stage, st->count, "stages"));
   SL_TRY(SL_NEW_ZERO(st->part, halo, "the column map"));
   SL_TRY(SL_NEW_ZERO(st->place, halo, "the column map"));
-  SL_TRY(place_far_rows(st));
+  place_far_rows(st);
   SL_TRY(add_buffers(st));
   int64_t *out = sl_plan_alloc(st->plan, out_count, sizeof *out);
   if (!out)
