@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Generates twins of the published graphs at full size and compares rows, nonzeros, and the volumes V_FR and
- * V_FC at 16 equal row blocks and k = 32 in 4-byte values, in MiB, with the figures of CoLa's Table 2.
+ * V_FC at 16 equal row blocks and k = 32 in 4-byte values, in MiB, with the figures of CoLa's Table 2. That
+ * table has no line for reddit, whose twin is held to the longest row instead.
  *
- *   check_twins [NAME ...]     all eight without a name; exit 1 if one is off by more than the bounds
+ *   check_twins [NAME ...]     all of them without a name; exit 1 if one is off by more than the bounds
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,12 +13,13 @@
 #include "sley.h"
 
 enum { RANKS = 16, BYTES_PER_ROW = 4 * 32 };
-static const double nnz_bound = 2, volume_bound = 5; /* percent */
+static const double nnz_bound = 2, volume_bound = 5, longest_bound = 10; /* percent */
 
 typedef struct published {
   const char *name, *of;
   int64_t rows, nnz;
-  double v_fr, v_fc;
+  double v_fr, v_fc; /* 0: not published */
+  int64_t longest;   /* row; 0: not compared */
 } published;
 
 static const published graphs[] = {
@@ -29,6 +31,7 @@ static const published graphs[] = {
     {"slj", "soc-LiveJournal", 4847571, 68993773, 2681.62, 822.49},
     {"spk", "soc-Pokec", 1632803, 30622564, 1491.62, 575.96},
     {"sso", "sx-stackoverflow", 2601977, 36233450, 2910.63, 818.91},
+    {"red", "reddit", 232965, 114615892, 0, 0, 21657},
 };
 
 /* Remote nonzeros and distinct remote columns, each summed over the blocks. */
@@ -52,7 +55,7 @@ static int count_remote(const sley_csr *a, int64_t *remote, int64_t *halo) {
 }
 
 static double percent_off(double value, double wanted) {
-  return 100 * (value / wanted - 1);
+  return wanted > 0 ? 100 * (value / wanted - 1) : 0;
 }
 
 static bool check(const published *graph) {
@@ -66,14 +69,18 @@ static bool check(const published *graph) {
     fprintf(stderr, "check_twins: %s: %s\n", spec, sley_last_error());
     return false;
   }
-  int64_t nnz = csr.rowptr[csr.rows];
+  int64_t nnz = csr.rowptr[csr.rows], longest = 0;
+  for (int64_t i = 0; i < csr.rows; i++)
+    longest = longest > csr.rowptr[i + 1] - csr.rowptr[i] ? longest : csr.rowptr[i + 1] - csr.rowptr[i];
   double v_fr = (double)remote * BYTES_PER_ROW / 0x1p20, v_fc = (double)halo * BYTES_PER_ROW / 0x1p20;
   double off_nnz = percent_off((double)nnz, (double)graph->nnz);
   double off_fr = percent_off(v_fr, graph->v_fr), off_fc = percent_off(v_fc, graph->v_fc);
   bool pass = csr.rows == graph->rows && csr.cols == graph->rows && fabs(off_nnz) <= nnz_bound &&
-              fabs(off_fr) <= volume_bound && fabs(off_fc) <= volume_bound;
-  printf("%-4s %-16s %9lld %11lld %+6.2f %%  %9.2f %+6.2f %%  %8.2f %+6.2f %%  %s\n", graph->name, graph->of,
-         (long long)csr.rows, (long long)nnz, off_nnz, v_fr, off_fr, v_fc, off_fc, pass ? "PASS" : "FAIL");
+              fabs(off_fr) <= volume_bound && fabs(off_fc) <= volume_bound &&
+              fabs(percent_off((double)longest, (double)graph->longest)) <= longest_bound;
+  printf("%-4s %-16s %9lld %11lld %+6.2f %%  %9.2f %+6.2f %%  %8.2f %+6.2f %%  %8lld  %s\n", graph->name,
+         graph->of, (long long)csr.rows, (long long)nnz, off_nnz, v_fr, off_fr, v_fc, off_fc,
+         (long long)longest, pass ? "PASS" : "FAIL");
   fflush(stdout);
   sley_matrix_destroy(a);
   return pass;
@@ -81,8 +88,8 @@ static bool check(const published *graph) {
 
 int main(int argc, char **argv) {
   int failed = 0, checked = 0;
-  printf("%-4s %-16s %9s %11s %8s  %9s %8s  %8s %8s\n", "twin", "of", "rows", "nnz", "off", "V_FR MiB", "off",
-         "V_FC MiB", "off");
+  printf("%-4s %-16s %9s %11s %8s  %9s %8s  %8s %8s  %8s\n", "twin", "of", "rows", "nnz", "off", "V_FR MiB",
+         "off", "V_FC MiB", "off", "longest");
   for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
     bool wanted = argc == 1;
     for (int a = 1; a < argc; a++)
@@ -93,7 +100,7 @@ int main(int argc, char **argv) {
     failed += !check(&graphs[i]);
   }
   if (checked < argc - 1) {
-    fprintf(stderr, "check_twins: the twins are cyt clj prd cok cit slj spk sso\n");
+    fprintf(stderr, "check_twins: the twins are cyt clj prd cok cit slj spk sso red\n");
     return 2;
   }
   return failed > 0;

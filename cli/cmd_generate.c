@@ -69,10 +69,10 @@ const cli_command cli_generate = {
     .options = options,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
-    .notes =
-        "SPEC is one of\n"
-        "  twin:NAME[:scale=1,seed=S]           twin of a published graph: cyt clj prd cok cit slj spk sso\n"
-        "  rmat:scale=S[,edgefactor=8,a=0.57,b=0.19,c=0.19,undirected,shuffle,seed=S]\n"
-        "  er:n=N,nnz=M[,m=ROWS,seed=S]         M entries, uniformly placed\n"
-        "  dense:rows=R,cols=C   diag:n=N   band:n=N,width=W   grid:nx=X,ny=Y   empty:rows=R,cols=C\n",
+    .notes = "SPEC is one of\n"
+             "  twin:NAME[:scale=1,seed=S]           twin of a published graph: cyt clj prd cok cit slj spk "
+             "sso red\n"
+             "  rmat:scale=S[,edgefactor=8,a=0.57,b=0.19,c=0.19,undirected,shuffle,seed=S]\n"
+             "  er:n=N,nnz=M[,m=ROWS,seed=S]         M entries, uniformly placed\n"
+             "  dense:rows=R,cols=C   diag:n=N   band:n=N,width=W   grid:nx=X,ny=Y   empty:rows=R,cols=C\n",
     .run = run};

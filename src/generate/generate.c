@@ -23,7 +23,7 @@ const char *const sl_generators[] = {
     "rmat:scale=S[,edgefactor=8,a=0.57,b=0.19,c=0.19,undirected,shuffle,seed=S]",
     "recursive power-law graph of 2^S rows, repeats and loops dropped",
     "twin:NAME[:scale=1,seed=S]",
-    "look-alike of a published graph: cyt clj prd cok cit slj spk sso",
+    "look-alike of a published graph: cyt clj prd cok cit slj spk sso red",
     "dense:rows=R,cols=C",
     "every entry stored",
     "diag:n=N",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drawing a twin. Row i has weight min(u^(-1/1.5), 3000), u uniform, and draws edges in proportion, at least
+/* Drawing a twin. Row i has weight min(u^(-1/1.5), most), u uniform, and draws edges in proportion, at least
  * one. Rows chosen by hash are open: some of their edges leave the row's sixteenth of the matrix for the pool
  * of the row's sixty-fourth, whose entries are hashed rows in a few partner sixteenths. Of the edges that
  * stay, most end near the diagonal, the others in the sixteenth's first rows by preference. */
@@ -13,8 +13,8 @@
 #include "generate/edges.h"
 #include "generate/generators.h"
 
-enum { BLOCKS = 16, POOLS_PER_BLOCK = 4, NEAR = 512, ROWS_AT_ONCE = 4096 };
-static const double most_weight = 3000, near_share = 0.6;
+enum { BLOCKS = 16, POOLS_PER_BLOCK = 4, ROWS_AT_ONCE = 4096 };
+static const double near_share = 0.6;
 
 /* What a hash is for, so that no two uses share numbers. */
 enum { FOR_WEIGHT, FOR_ROUNDING, FOR_OPEN, FOR_EDGES, FOR_POOL, FOR_PARTNER };
@@ -39,7 +39,7 @@ static int64_t block_of(const drawing *self, int64_t row) {
 static double weight(const drawing *self, int64_t row) {
   double u = 1.0 - sl_unit(sl_random(self->seed, (uint64_t)row, FOR_WEIGHT));
   double w = 1.0 / cbrt(u * u);
-  return w < most_weight ? w : most_weight;
+  return w < self->twin.most ? w : self->twin.most;
 }
 
 /* Edges that a row draws: its share, rounded up or down by chance. */
@@ -81,7 +81,8 @@ static void emit(const void *context, int64_t begin, int64_t end, sl_edge_sink *
   double leaving = twin->leaving / twin->open;
   for (int64_t i = begin; i < end; i++) {
     int64_t block = block_of(self, i), first = block_begin(self, block);
-    int64_t length = block_begin(self, block + 1) - first, near = length / 2 < NEAR ? length / 2 : NEAR;
+    int64_t length = block_begin(self, block + 1) - first,
+            near = length / 2 < twin->near ? length / 2 : twin->near;
     int64_t pool = block * POOLS_PER_BLOCK + (i - first) * POOLS_PER_BLOCK / length;
     bool open = sl_unit(sl_random(self->seed, (uint64_t)i, FOR_OPEN)) < twin->open;
     uint64_t stream = sl_random(self->seed, (uint64_t)i, FOR_EDGES);
@@ -155,7 +156,7 @@ static sley_status choose(sl_spec *spec, sl_twin *out) {
       found = &sl_twins[i];
   if (!found)
     return sl_fail(SLEY_ERR_ARG,
-                   "twin: name one of cyt clj prd cok cit slj spk sso, as in twin:clj:scale=0.1");
+                   "twin: name one of cyt clj prd cok cit slj spk sso red, as in twin:clj:scale=0.1");
   sl_twin twin = *found;
   double scale = 1;
   SL_TRY(sl_spec_real(spec, "scale", 1e-4, 64, &scale));
@@ -167,6 +168,8 @@ static sley_status choose(sl_spec *spec, sl_twin *out) {
   SL_TRY(sl_spec_int(spec, "pool", 1, INT64_C(1) << 40, &twin.pool));
   SL_TRY(sl_spec_real(spec, "open", 0.01, 1, &twin.open));
   SL_TRY(sl_spec_int(spec, "partners", 1, BLOCKS - 1, &twin.partners));
+  SL_TRY(sl_spec_real(spec, "most", 1, 1e9, &twin.most));
+  SL_TRY(sl_spec_int(spec, "near", 1, INT64_C(1) << 40, &twin.near));
   SL_TRY(sl_spec_done(spec));
   twin.pool = twin.pool < 1 ? 1 : twin.pool;
   *out = twin;

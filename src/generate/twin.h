@@ -14,6 +14,8 @@ typedef struct sl_twin {
   int64_t pool;     /* rows outside that a sixty-fourth's leaving edges end in */
   double open;      /* share of the rows that have leaving edges */
   int64_t partners; /* sixteenths that a sixty-fourth's pool lies in */
+  double most;      /* weight that no row exceeds: bounds the degrees */
+  int64_t near;     /* rows from the diagonal within which most of the other edges end */
 } sl_twin;
 
 extern const sl_twin sl_twins[];

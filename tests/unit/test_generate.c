@@ -50,12 +50,19 @@ static void assert_symmetric(const sley_matrix *a) {
   sl_matrix_destroy(t);
 }
 
-static const char *const samples[] = {"er:n=1000,nnz=20000",          "er:rows=50,cols=3000,nnz=149999",
-                                      "er:n=300,m=7,nnz=2000,seed=9", "rmat:scale=11,edgefactor=8",
-                                      "rmat:scale=10,undirected",     "rmat:scale=10,shuffle,a=0.6,seed=4",
-                                      "twin:cyt:scale=0.01",          "twin:cit:scale=0.003",
-                                      "twin:cok:scale=0.001",         "dense:rows=9,cols=70",
-                                      "band:n=5000,width=3",          "grid:nx=90,ny=30"};
+static const char *const samples[] = {"er:n=1000,nnz=20000",
+                                      "er:rows=50,cols=3000,nnz=149999",
+                                      "er:n=300,m=7,nnz=2000,seed=9",
+                                      "rmat:scale=11,edgefactor=8",
+                                      "rmat:scale=10,undirected",
+                                      "rmat:scale=10,shuffle,a=0.6,seed=4",
+                                      "twin:cyt:scale=0.01",
+                                      "twin:cit:scale=0.003",
+                                      "twin:cok:scale=0.001",
+                                      "twin:red:scale=0.004",
+                                      "dense:rows=9,cols=70",
+                                      "band:n=5000,width=3",
+                                      "grid:nx=90,ny=30"};
 enum { SAMPLES = sizeof samples / sizeof *samples };
 
 static void same_on_any_team(void **state) {
@@ -183,8 +190,9 @@ static void twins_resemble_at_small_scale(void **state) {
   } wanted[] = {{"cyt", 271.85, 92.75},     {"clj", 2481.61, 835.43}, {"prd", 2714.10, 497.93},
                 {"cok", 12964.64, 1723.12}, {"cit", 858.12, 285.83},  {"slj", 2681.62, 822.49},
                 {"spk", 1491.62, 575.96},   {"sso", 2910.63, 818.91}};
-  assert_int_equal(sl_twin_count, 8);
-  for (int i = 0; i < sl_twin_count; i++) {
+  enum { WANTED = sizeof wanted / sizeof *wanted };
+  assert_int_equal(sl_twin_count, WANTED + 1);
+  for (int i = 0; i < WANTED; i++) {
     const sl_twin *twin = &sl_twins[i];
     const double scale = twin->nnz > 100000000 ? 0.01 : 0.02;
     char text[64];
@@ -206,6 +214,26 @@ static void twins_resemble_at_small_scale(void **state) {
       assert_symmetric(a);
     sl_matrix_destroy(a);
   }
+}
+
+/* The twin of reddit, which the table above lacks: rows of hundreds of entries, the longest far longer. */
+static void the_dense_twin_is_dense(void **state) {
+  (void)state;
+  const double scale = 0.03;
+  sley_matrix *a = generate("twin:red:scale=0.03", SLEY_F32, NULL);
+  assert_int_equal(a->rows, llround(232965 * scale));
+  double mean = (double)a->nnz / (double)a->rows;
+  if (mean < 250 || mean > 492)
+    fail_msg("a row has %.1f entries on average", mean);
+  int64_t longest = 0;
+  for (int64_t i = 0; i < a->rows; i++)
+    longest = a->rowptr[i + 1] - a->rowptr[i] > longest ? a->rowptr[i + 1] - a->rowptr[i] : longest;
+  if ((double)longest < 5 * mean)
+    fail_msg("the longest row has %lld entries, the mean is %.1f", (long long)longest, mean);
+  assert_no_repeats(a);
+  assert_no_loops(a);
+  assert_symmetric(a);
+  sl_matrix_destroy(a);
 }
 
 static void shapes_are_exact(void **state) {
@@ -325,6 +353,7 @@ int main(void) {
       cmocka_unit_test(er_is_spread_evenly),
       cmocka_unit_test(rmat_has_no_loops_or_repeats),
       cmocka_unit_test(twins_resemble_at_small_scale),
+      cmocka_unit_test(the_dense_twin_is_dense),
       cmocka_unit_test(shapes_are_exact),
       cmocka_unit_test(names_are_told_from_files),
       cmocka_unit_test(wrong_specifications_are_refused),
