@@ -168,8 +168,9 @@ typedef struct sley_rank_options {
   int threads;           /* of each rank; 0: cores / ranks, at least 1 */
   const char *transport; /* NULL or "threads" */
   const char *trace;     /* NULL, or a file that receives a timeline for Perfetto */
+  const char *device;    /* NULL or "cpu"; "cuda": rank r on GPU r modulo their number; "auto": cuda if there is any */
 } sley_rank_options;
-#define SLEY_RANK_OPTIONS_INIT {sizeof(sley_rank_options), 1, 0, 0, NULL, NULL}
+#define SLEY_RANK_OPTIONS_INIT {sizeof(sley_rank_options), 1, 0, 0, NULL, NULL, NULL}
 
 /* What one rank does. A status other than SLEY_OK ends the other ranks with SLEY_ERR_PEER. */
 typedef sley_status (*sley_rank_fn)(sley_comm *comm, void *arg);
@@ -184,6 +185,35 @@ int sley_comm_workgroup(const sley_comm *comm); /* ranks in a full workgroup */
 
 /* Returns when every rank has called it. Collective. */
 sley_status sley_comm_barrier(sley_comm *comm);
+
+/* Where the rank's X and Y lie and its kernels run: "cpu" or "cuda". Static. */
+const char *sley_comm_device(const sley_comm *comm);
+
+/* Why "auto" did not take a device whose module is installed; "" otherwise. Valid as long as the comm. */
+const char *sley_comm_device_note(const sley_comm *comm);
+
+/* Memory of the rank's device, for X and Y; contents undefined. Freed by sley_comm_free before the comm ends (on
+ * cuda that waits for the GPU). bytes >= 0. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
+sley_status sley_comm_alloc(sley_comm *comm, int64_t bytes, void **out);
+void sley_comm_free(sley_comm *comm, void *block); /* accepts NULL */
+
+typedef enum sley_copy {
+  SLEY_TO_DEVICE = 0, /* src is host memory */
+  SLEY_TO_HOST = 1,   /* dst is host memory */
+  SLEY_WITHIN = 2     /* both are the device's */
+} sley_copy;
+
+/* Copies bytes, after what the rank's calls have enqueued so far. Waits until the copy is done if a host side is
+ * ordinary memory; if it is pinned, sley_comm_wait tells when. Errors: SLEY_ERR_ARG. */
+sley_status sley_comm_copy(sley_comm *comm, void *dst, const void *src, int64_t bytes, sley_copy kind);
+
+/* Returns when all that the rank's calls have enqueued is done. Errors: also those of work enqueued earlier. */
+sley_status sley_comm_wait(sley_comm *comm);
+
+/* From now on the rank's work goes to the caller's stream (cudaStream_t), after all enqueued so far; NULL: to one
+ * of Sley's own. Between calls, not while a stream is captured; the stream outlives its use, and the one left
+ * still exists. Errors: SLEY_ERR_UNSUPPORTED (a stream on the cpu). */
+sley_status sley_comm_set_stream(sley_comm *comm, void *stream);
 
 /* ------------------------------------------------------------------------------------------------------ 5 plans */
 
@@ -237,8 +267,10 @@ sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out);
 /* Steps, buffers and exchanges of this rank as text, freed by sley_buffer_free. */
 sley_status sley_plan_describe(const sley_plan *plan, char **out);
 
-/* Y = alpha A X + beta Y. x: this rank's rows of X, leading dimension ldx >= k; y likewise. With beta = 0 Y need not
- * be initialised. x and y may not overlap. No allocation happens. Collective.
+/* Y = alpha A X + beta Y. x: this rank's rows of X, leading dimension ldx >= k; y likewise; both in memory of the
+ * rank's device. With beta = 0 Y need not be initialised. x and y may not overlap. Returns when the work is enqueued:
+ * on the cpu that is when it is done, on cuda sley_comm_wait or the caller's stream tells. No allocation, no copy
+ * between host and device, no waiting for the device. Collective.
  * Errors: SLEY_ERR_ARG, SLEY_ERR_PEER (another rank failed), SLEY_ERR_INTERRUPTED. */
 sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y, int64_t ldy);
 

@@ -85,7 +85,8 @@ sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, vo
   SL_TRY(read_options(options, &o));
   const sl_transport_backend *backend;
   SL_TRY(sl_transport_backend_find(o.transport, &backend));
-  sl_launch launch = {.ranks = o.ranks, .workgroup = o.workgroup, .threads = o.threads, .trace = o.trace};
+  sl_launch launch = {
+      .ranks = o.ranks, .workgroup = o.workgroup, .threads = o.threads, .trace = o.trace, .device = o.device};
   return o.trace ? run_traced(backend, &launch, fn, arg) : backend->run(&launch, fn, arg);
 }
 

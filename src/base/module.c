@@ -48,12 +48,22 @@ static void look_beside_library(search *s) {
     look_in(s, info.dli_fname, (size_t)(slash - info.dli_fname));
 }
 
+static void look(search *s) {
+  look_in_list(s, getenv("SLEY_MODULE_PATH"));
+  look_in(s, SLEY_MODULE_DIR, strlen(SLEY_MODULE_DIR));
+  look_beside_library(s);
+}
+
+bool sl_module_installed(const char *name) {
+  search s = {.name = name};
+  look(&s);
+  return s.found;
+}
+
 sley_status sl_module_load(const char *name, const char *symbol, const void **out) {
   *out = NULL;
   search s = {.name = name};
-  look_in_list(&s, getenv("SLEY_MODULE_PATH"));
-  look_in(&s, SLEY_MODULE_DIR, strlen(SLEY_MODULE_DIR));
-  look_beside_library(&s);
+  look(&s);
   if (!s.found)
     return sl_fail(SLEY_ERR_UNSUPPORTED,
                    "libsley_%s.so is not installed (looked in %s): install it or set SLEY_MODULE_PATH", name,

@@ -8,11 +8,14 @@
 
 /* Number of the internal interfaces (device.h, kernel.h, transport.h, registry.h); raised when one of them
  * changes. */
-enum { SL_MODULE_ABI = 1 };
+enum { SL_MODULE_ABI = 2 };
 
 /* What a module exports, under the name its registry asks for: the backend's table, or NULL if abi is not the
  * SL_MODULE_ABI it was built with, which it stores in *built_for in any case. */
 typedef const void *(*sl_module_entry)(int abi, int *built_for);
+
+/* Whether there is a file libsley_NAME.so in one of the folders below. */
+bool sl_module_installed(const char *name);
 
 /* Loads libsley_NAME.so and calls its function symbol. Looked for in the folders of the environment variable
  * SLEY_MODULE_PATH (separated by ':'), in the folder the build was configured with, and beside this library;

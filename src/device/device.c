@@ -2,7 +2,7 @@
 /* Kernel lookup, the same for every device. */
 #include "device/device.h"
 
-static const char *const op_names[SL_OP_COUNT] = {"spmm", "rows", "scale"};
+static const char *const op_names[SL_OP_COUNT] = {"spmm", "rows", "pull", "scale"};
 
 sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out) {
   *out = NULL;

@@ -10,22 +10,47 @@ typedef enum sl_copy_kind { SL_COPY_WITHIN, SL_COPY_TO_DEVICE, SL_COPY_TO_HOST }
 
 typedef struct sl_event sl_event;
 
-/* What a backend implements. Every slot is filled; an operation a backend lacks returns SLEY_ERR_UNSUPPORTED. */
+/* What a device was asked to do since it was opened. */
+typedef struct sl_device_counters {
+  int64_t allocations;
+  int64_t copies;   /* between host and device */
+  int64_t waits;    /* of the host for the device */
+  int64_t launches; /* of kernels */
+} sl_device_counters;
+
+/* What a backend implements. Every slot is filled; an operation a backend lacks returns SLEY_ERR_UNSUPPORTED.
+ */
 typedef struct sl_device_ops {
   const char *name;    /* "cpu", "cuda" */
   bool host_addresses; /* whether the host may read and write the device's memory directly */
 
+  /* Devices to be had, numbered from 0; with 0 the thread's last error says why there are none. */
+  int (*count)(void);
   /* ordinal: which device of the kind; threads: of the CPU's team (others ignore it). */
   sley_status (*open)(int ordinal, int threads, sl_device **out);
   void (*close)(sl_device *device);
   const char *(*describe)(const sl_device *device);
+  /* Bytes, now. */
+  sley_status (*memory)(sl_device *device, int64_t *free, int64_t *total);
+  /* Whether kernels of device may load and store other's memory from now on, other being of the same kind. */
+  bool (*reach)(sl_device *device, sl_device *other);
+  void (*counters)(const sl_device *device, sl_device_counters *out);
 
   sley_status (*alloc)(sl_device *device, int64_t bytes, const char *what, void **out);
   void (*free)(sl_device *device, void *block);
 
-  sley_status (*queue_create)(sl_device *device, sl_queue **out);
+  /* native: what the kind of device calls a queue (CUDA: a cudaStream_t), which stays the caller's; NULL: one
+   * of its own. */
+  sley_status (*queue_create)(sl_device *device, void *native, sl_queue **out);
+  /* Its work goes before that of other queues where both could run: for gathers beside a long kernel. */
+  sley_status (*queue_create_urgent)(sl_device *device, sl_queue **out);
+  /* From now on the queue works on native (NULL: its own), after what it has been given so far. The native
+   * queue it leaves must still exist. */
+  sley_status (*queue_move)(sl_queue *queue, void *native);
   void (*queue_destroy)(sl_queue *queue);
   sley_status (*queue_wait)(sl_queue *queue); /* the host waits for all work so far */
+  /* In the queue's order. Host memory that is not pinned may be used again when it returns. WITHIN: also
+   * between devices of the kind. */
   sley_status (*copy)(sl_queue *queue, sl_copy_kind kind, void *dst, const void *src, int64_t bytes);
 
   sley_status (*event_create)(sl_device *device, sl_event **out);
@@ -49,12 +74,17 @@ struct sl_queue {
 /* The cheapest kernel of the device whose predicate holds. Errors: SLEY_ERR_UNSUPPORTED. */
 sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out);
 
-/* Finds and runs in one go, without preparation: for ROWS and SCALE. */
+/* Finds and runs in one go, without preparation: for ROWS, PULL and SCALE. */
 sley_status sl_kernel_run(sl_queue *queue, const sl_kernel_args *args);
 
 /* The backend of that name: built in, or the module libsley_NAME.so. Errors: SLEY_ERR_ARG (unknown name),
  * SLEY_ERR_UNSUPPORTED (known, but not to be had: why). */
 sley_status sl_device_backend(const char *name, const sl_device_ops **out);
+
+/* The backend that ranks asked for: NULL or "cpu"; another name, if there is a device to be had; "auto": cuda
+ * if there is, else cpu, and then note (of note_bytes) says why, unless no module for it is installed. Errors
+ * as sl_device_backend, and SLEY_ERR_UNSUPPORTED where there is no device. */
+sley_status sl_device_choose(const char *name, const sl_device_ops **out, char *note, size_t note_bytes);
 
 /* The names of all backends known, NULL-terminated. */
 extern const char *const sl_device_names[];

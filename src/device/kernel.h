@@ -12,6 +12,7 @@ typedef struct sl_device sl_device;
 typedef enum sl_op {
   SL_OP_SPMM,  /* Y[rowid] = alpha A X + beta Y */
   SL_OP_ROWS,  /* move or add listed rows */
+  SL_OP_PULL,  /* the same from several memories at once */
   SL_OP_SCALE, /* Y = beta Y */
   SL_OP_COUNT
 } sl_op;
@@ -21,7 +22,12 @@ typedef enum sl_op {
  * Order of summation, the same for every kernel: acc = beta Y (0 if beta is 0, Y is then not read); for each
  * entry in stored order acc = fma(alpha val, x, acc), acc held in the dtype; alpha val and beta Y are
  * products of doubles, rounded to the dtype. So a row that is summed in several calls, each continuing with
- * beta = 1, has the bits of one call. */
+ * beta = 1, has the bits of one call. Where the caller does not ask for that order, a kernel may sum pieces
+ * of a long row apart and add them in an order that depends on the matrix alone: the bits are still the same
+ * from run to run.
+ *
+ * Where the arrays lie: at prepare in the host's memory, whatever the device. A run with what prepare made
+ * reads none of them. A run of a matrix that was not prepared reads them in the device's memory. */
 typedef struct sl_spmm_matrix {
   int64_t rows;         /* stored */
   const int64_t *rowid; /* row of Y of each stored row, ascending; NULL: the same number */
@@ -45,13 +51,15 @@ typedef struct sl_spmm_args {
   const uintptr_t *pages;
   void *y;
   int64_t ldy;
+  bool in_order;        /* every row must be summed in stored order */
+  bool arrives;         /* a's arrays get their contents after the plan: there is no preparation */
   const void *prepared; /* what the kernel's prepare made for this matrix and k, or NULL */
 } sl_spmm_args;
 
-/* For i < count: the bytes at dst row d(i) become (or have added) those at src row s(i); s(i) = src_rows[i],
- * or src_first + i where src_rows is NULL; d(i) likewise. Destinations are distinct unless count's order must
- * not matter. Bytes, strides and pointers are multiples of the dtype's size; nothing more is promised about
- * alignment. */
+/* Lists lie in the device's memory. For i < count: the bytes at dst row d(i) become (or have added) those at
+ * src row s(i); s(i) = src_rows[i], or src_first + i where src_rows is NULL; d(i) likewise. Destinations are
+ * distinct unless count's order must not matter. Bytes, strides and pointers are multiples of the dtype's
+ * size; nothing more is promised about alignment. */
 typedef struct sl_rows_args {
   int64_t count, bytes; /* of each row */
   const void *src;
@@ -65,6 +73,35 @@ typedef struct sl_rows_args {
   bool add;
   sley_dtype dtype; /* that add works in */
 } sl_rows_args;
+
+/* Sources of one pull; with more, several are made. */
+enum { SL_PULL_SOURCES = 64 };
+
+/* A memory that rows come from: row r at src + r stride; they go to byte dst_offset of a destination row. */
+typedef struct sl_pull_source {
+  const void *src;
+  int64_t stride, bytes, dst_offset;
+} sl_pull_source;
+
+typedef struct sl_pull_entry {
+  int64_t src_row, dst_row;
+  int32_t source;
+} sl_pull_entry;
+
+/* Every entry's row becomes (or has added) its source row's bytes. The list lies in the device's memory, the
+ * table of sources in the host's. No two entries may name the same bytes of dst. Work is done in about the
+ * order of the list, so a list that takes turns among the sources keeps all links busy. Alignment as with
+ * rows. */
+typedef struct sl_pull_args {
+  int64_t count;
+  const sl_pull_entry *list;
+  int sources; /* at most SL_PULL_SOURCES */
+  const sl_pull_source *source;
+  void *dst;
+  int64_t dst_stride;
+  bool add;
+  sley_dtype dtype;
+} sl_pull_args;
 
 /* Y = beta Y for rows x k; beta = 0 writes zeros without reading. */
 typedef struct sl_scale_args {
@@ -80,6 +117,7 @@ typedef struct sl_kernel_args {
   union {
     sl_spmm_args spmm;
     sl_rows_args rows;
+    sl_pull_args pull;
     sl_scale_args scale;
   };
 } sl_kernel_args;
@@ -92,9 +130,10 @@ typedef struct sl_kernel {
   bool (*ok)(const sl_kernel_args *args);
   /* Estimated seconds, by which the table's cheapest kernel is taken. */
   double (*cost)(const sl_kernel_args *args);
-  /* Inspection, once a plan: what run wants to know about the matrix. NULL result allowed. */
+  /* Inspection, once a plan: what run wants to know about the matrix. It may take the device's memory and
+   * wait for the queue. NULL result allowed. */
   sley_status (*prepare)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, void **prepared);
-  void (*release)(void *prepared);
+  void (*release)(sl_device *device, void *prepared);
   /* Enqueues the work; arguments are read before it returns, data when it runs. */
   sley_status (*run)(sl_queue *queue, const sl_kernel_args *args);
 } sl_kernel;

@@ -76,7 +76,13 @@ static sley_status bind_part(sl_exec *exec, int index) {
   sl_spmm_matrix known = bound->a;
   if (part->arrives_in >= 0)
     known.rows = 0; /* its arrays have no contents yet */
-  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.a = &known, .k = part->k, .alpha = 1, .beta = 1}};
+  sl_kernel_args args = {.op = SL_OP_SPMM,
+                         .spmm = {.a = &known,
+                                  .k = part->k,
+                                  .alpha = 1,
+                                  .beta = 1,
+                                  .in_order = exec->plan->reproducible,
+                                  .arrives = part->arrives_in >= 0}};
   SL_TRY(sl_kernel_find(exec->comm->device, &args, &bound->kernel));
   if (part->arrives_in >= 0 || !bound->kernel->prepare)
     return SLEY_OK;
@@ -134,7 +140,7 @@ void sl_exec_destroy(sl_exec *exec) {
       exec->comm->ops->exchange_destroy(exec->exchanges[i]);
   for (int i = 0; exec->parts && i < plan->parts.count; i++)
     if (exec->parts[i].prepared)
-      exec->parts[i].kernel->release(exec->parts[i].prepared);
+      exec->parts[i].kernel->release(exec->comm->device, exec->parts[i].prepared);
   if (exec->packed)
     device->free(exec->comm->device, exec->packed);
   if (exec->result)
@@ -232,6 +238,8 @@ static sley_status sum_part(const sl_exec *exec, int index, double alpha, double
                                   .y = exec->memory[part->y],
                                   .ldy = exec->stride[part->y] / (int64_t)exec->value_bytes,
                                   .pages = part->in_place ? exec->pages : NULL,
+                                  .in_order = exec->plan->reproducible,
+                                  .arrives = part->arrives_in >= 0,
                                   .prepared = bound->prepared}};
   double begin = exec->trace ? sl_now() : 0;
   sley_status status = bound->kernel->run(exec->queue, &args);

@@ -46,9 +46,9 @@ static inline bool sl_is_remote(const sl_inspection *ins, int64_t col) {
   return col < ins->first_col || col >= ins->first_col + ins->x_rows;
 }
 
-/* The team of the rank's CPU queue, for planning. */
+/* The rank's threads, for planning. */
 static inline sl_team *sl_plan_team(const sl_inspection *ins) {
-  return ins->comm->queue ? sl_cpu_queue_team(ins->comm->queue) : NULL;
+  return ins->comm->team;
 }
 
 #endif

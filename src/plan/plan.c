@@ -36,6 +36,7 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
                    .halo_rows = ins->halo_all,
                    .cover_rows = -1,
                    .dry = dry,
+                   .reproducible = ins->reproducible,
                    .separate_result = ins->reproducible};
   SL_TRY(sl_plan_add_buffer(out, "X", ins->x_rows, ins->row_bytes, NULL));
   return sl_plan_add_buffer(out, "Y", ins->rows, ins->row_bytes, NULL);

@@ -10,7 +10,8 @@ typedef sley_status (*sl_rank_main)(sl_comm *comm, void *arg);
 
 typedef struct sl_launch {
   int ranks, workgroup, threads;
-  const char *trace; /* NULL: none */
+  const char *trace;  /* NULL: none */
+  const char *device; /* NULL or a name that sl_device_choose takes */
 } sl_launch;
 
 /* How a transport starts ranks. */

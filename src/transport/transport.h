@@ -126,7 +126,9 @@ struct sley_comm {
   int workgroup;     /* ranks in a full workgroup, 1 .. size */
   bool lends;        /* exchange_borrow works over direct links, on memory of devices with host addresses */
   sl_device *device; /* this rank's; not owned */
-  sl_queue *queue;   /* for planning and the rank's own work; not owned */
+  sl_queue *queue;   /* for the rank's own work; not owned */
+  sl_team *team;     /* the rank's threads, for work on the host; not owned, NULL: the calling thread alone */
+  const char *note;  /* why "auto" took this device rather than one that is installed; "" otherwise */
 };
 struct sl_exchange {
   sl_comm *comm;

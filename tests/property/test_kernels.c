@@ -193,7 +193,7 @@ static void run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queu
   int64_t allocations = sl_memory_count();
   assert_sley_ok(kernel->run(queue, &args));
   assert_int_equal(sl_memory_count(), allocations);
-  kernel->release(prepared);
+  kernel->release(queue->device, prepared);
 }
 
 enum { QUEUES = 3 };
@@ -351,6 +351,67 @@ static void test_rows_move_and_add(void **state) {
     check_rows();
 }
 
+/* Entries of a few sources in turn, to rows of their own. */
+static void check_pull(void) {
+  enum { SOURCES = 5 };
+  sley_dtype dtype = draw(2) ? SLEY_F32 : SLEY_F64;
+  size_t each = sley_dtype_bytes(dtype), skew = (size_t)draw(3) * each;
+  int64_t count = PICK(0, 1, 2, 40, 1500), src_rows = 50, dst_ld = 70, dst_rows = count + draw(30);
+  int64_t offset = draw(3), most = PICK(0, 1, 2, 3, 16, 31, 32, 64);
+  block dst = block_of((size_t)(dst_rows * dst_ld) * each, skew), src[SOURCES];
+  fill(&dst, dtype, false);
+  sl_pull_source source[SOURCES];
+  for (int s = 0; s < SOURCES; s++) {
+    int64_t ld = most + PICK(0, 0, 3);
+    src[s] = block_of((size_t)(src_rows * ld) * each, skew);
+    fill(&src[s], dtype, false);
+    source[s] = (sl_pull_source){.src = src[s].data,
+                                 .stride = ld * (int64_t)each,
+                                 .bytes = (draw(3) ? most : draw(most + 1)) * (int64_t)each,
+                                 .dst_offset = offset * (int64_t)each};
+  }
+  int64_t *to = distinct_list(count, dst_rows);
+  sl_pull_entry *list = calloc((size_t)count + 1, sizeof *list);
+  for (int64_t i = 0; i < count; i++)
+    list[i] = (sl_pull_entry){.src_row = draw(src_rows), .dst_row = to[i], .source = (int32_t)draw(SOURCES)};
+  sl_pull_args a = {.count = count,
+                    .list = list,
+                    .sources = SOURCES,
+                    .source = source,
+                    .dst_stride = dst_ld * (int64_t)each,
+                    .add = draw(2),
+                    .dtype = dtype};
+  block expected = block_copy(&dst);
+  for (int64_t i = 0; i < count; i++) {
+    const sl_pull_source *s = &source[list[i].source];
+    for (int64_t f = 0; f < s->bytes / (int64_t)each; f++) {
+      int64_t d = list[i].dst_row * dst_ld + offset + f;
+      double moved = get(s->src, dtype, list[i].src_row * (s->stride / (int64_t)each) + f);
+      set(expected.data, dtype, d, a.add ? moved + get(expected.data, dtype, d) : moved);
+    }
+  }
+  for (int q = 0; q < QUEUES; q++) {
+    block out = block_copy(&dst);
+    sl_kernel_args args = {.op = SL_OP_PULL, .pull = a};
+    args.pull.dst = out.data;
+    assert_sley_ok(sl_kernel_run(queues[q], &args));
+    assert_memory_equal(out.data, expected.data, out.bytes);
+    free(out.base);
+  }
+  free(list);
+  free(to);
+  for (int s = 0; s < SOURCES; s++)
+    free(src[s].base);
+  free(expected.base);
+  free(dst.base);
+}
+
+static void test_rows_are_pulled_from_several_memories(void **state) {
+  (void)state;
+  for (int repeat = 0; repeat < 150; repeat++)
+    check_pull();
+}
+
 static void check_scale(void) {
   sley_dtype dtype = draw(2) ? SLEY_F32 : SLEY_F64;
   size_t each = sley_dtype_bytes(dtype), skew = (size_t)draw(3) * each;
@@ -404,7 +465,7 @@ static int open_queues(void **state) {
   const int threads[QUEUES] = {1, 2, 5};
   for (int q = 0; q < QUEUES; q++) {
     sl_device *device;
-    if (sl_cpu_ops.open(0, threads[q], &device) || sl_cpu_ops.queue_create(device, &queues[q]))
+    if (sl_cpu_ops.open(0, threads[q], &device) || sl_cpu_ops.queue_create(device, NULL, &queues[q]))
       return 1;
   }
   return 0;
@@ -425,6 +486,7 @@ int main(void) {
       cmocka_unit_test(test_spmm_gives_the_documented_bits),
       cmocka_unit_test(test_spmm_continues_a_row),
       cmocka_unit_test(test_rows_move_and_add),
+      cmocka_unit_test(test_rows_are_pulled_from_several_memories),
       cmocka_unit_test(test_scale),
       cmocka_unit_test(test_prepare_without_memory),
   };

@@ -61,7 +61,7 @@ static void test_memory_queue_and_event(void **state) {
   sl_device *device;
   assert_sley_ok(sl_cpu_ops.open(0, 2, &device));
   sl_queue *queue;
-  assert_sley_ok(device->ops->queue_create(device, &queue));
+  assert_sley_ok(device->ops->queue_create(device, NULL, &queue));
   assert_int_equal(sl_team_size(sl_cpu_queue_team(queue)), 2);
   enum { BYTES = 3000000 }; /* long enough for both threads */
   unsigned char *a, *b;
@@ -96,7 +96,7 @@ static void test_every_allocation_may_fail(void **state) {
     sl_memory_fail_at(nth);
     sley_status status = sl_cpu_ops.open(0, 2, &device);
     if (status == SLEY_OK)
-      status = sl_cpu_ops.queue_create(device, &queue);
+      status = sl_cpu_ops.queue_create(device, NULL, &queue);
     if (status == SLEY_OK)
       status = sl_cpu_ops.event_create(device, &event);
     sl_memory_fail_at(0);

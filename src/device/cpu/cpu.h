@@ -20,7 +20,7 @@ bool sl_cpu_has(sl_cpu_isa isa);
 /* The highest that sl_cpu_has, as a word. */
 const char *sl_cpu_isa_name(void);
 
-extern const sl_kernel sl_cpu_rows, sl_cpu_scale;
+extern const sl_kernel sl_cpu_rows, sl_cpu_pull, sl_cpu_scale;
 
 /* The same SpMM body compiled for each type and instruction set; those not of this architecture are not
  * built. */

@@ -3,6 +3,7 @@
  * never holds work back, and events have nothing to wait for. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
@@ -10,6 +11,7 @@
 typedef struct cpu_device {
   sl_device base;
   sl_team *team;
+  _Atomic int64_t allocations;
   char text[160];
 } cpu_device;
 
@@ -33,6 +35,10 @@ static void model_name(char *name, size_t bytes) {
     break;
   }
   fclose(file);
+}
+
+static int cpu_count(void) {
+  return 1;
 }
 
 static sley_status cpu_open(int ordinal, int threads, sl_device **out) {
@@ -67,8 +73,27 @@ static const char *cpu_describe(const sl_device *device) {
   return ((const cpu_device *)device)->text;
 }
 
-static sley_status cpu_alloc(sl_device *device, int64_t bytes, const char *what, void **out) {
+static sley_status cpu_memory(sl_device *device, int64_t *free, int64_t *total) {
   (void)device;
+  int64_t page = sysconf(_SC_PAGESIZE), pages = sysconf(_SC_AVPHYS_PAGES), all = sysconf(_SC_PHYS_PAGES);
+  if (page <= 0 || pages < 0 || all < 0)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "the system does not say how much memory it has");
+  *free = page * pages;
+  *total = page * all;
+  return SLEY_OK;
+}
+
+static bool cpu_reach(sl_device *device, sl_device *other) {
+  return device->ops == other->ops;
+}
+
+/* There is nothing between host and device to count, and a team's work is no launch. */
+static void cpu_counters(const sl_device *device, sl_device_counters *out) {
+  *out = (sl_device_counters){.allocations = ((const cpu_device *)device)->allocations};
+}
+
+static sley_status cpu_alloc(sl_device *device, int64_t bytes, const char *what, void **out) {
+  ((cpu_device *)device)->allocations++;
   *out = sl_alloc(bytes, 1, what);
   return *out ? SLEY_OK : SLEY_ERR_MEMORY;
 }
@@ -78,13 +103,24 @@ static void cpu_free(sl_device *device, void *block) {
   sl_free(block);
 }
 
-static sley_status cpu_queue_create(sl_device *device, sl_queue **out) {
+static sley_status cpu_queue_create(sl_device *device, void *native, sl_queue **out) {
   *out = NULL;
+  if (native)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "the cpu has no streams of its own: give NULL");
   sl_queue *queue;
   SL_TRY(SL_NEW(queue, 1, "a queue"));
   *queue = (sl_queue){.ops = &sl_cpu_ops, .device = device};
   *out = queue;
   return SLEY_OK;
+}
+
+static sley_status cpu_queue_create_urgent(sl_device *device, sl_queue **out) {
+  return cpu_queue_create(device, NULL, out);
+}
+
+static sley_status cpu_queue_move(sl_queue *queue, void *native) {
+  (void)queue;
+  return native ? sl_fail(SLEY_ERR_UNSUPPORTED, "the cpu has no streams of its own: give NULL") : SLEY_OK;
 }
 
 static void cpu_queue_destroy(sl_queue *queue) {
@@ -135,12 +171,18 @@ sl_team *sl_cpu_queue_team(sl_queue *queue) {
 const sl_device_ops sl_cpu_ops = {
     .name = "cpu",
     .host_addresses = true,
+    .count = cpu_count,
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,
+    .memory = cpu_memory,
+    .reach = cpu_reach,
+    .counters = cpu_counters,
     .alloc = cpu_alloc,
     .free = cpu_free,
     .queue_create = cpu_queue_create,
+    .queue_create_urgent = cpu_queue_create_urgent,
+    .queue_move = cpu_queue_move,
     .queue_destroy = cpu_queue_destroy,
     .queue_wait = cpu_queue_wait,
     .copy = cpu_copy,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving and adding listed rows, and scaling rows, over the team. These run at the speed of memory, so the
- * portable code is the only one: what counts is that the next rows are on their way before they are needed.
+/* Moving and adding listed rows, from one memory or several, and scaling rows, over the team. These run at
+ * the speed of memory, so the portable code is the only one: what counts is that the next rows are on their
+ * way before they are needed.
  */
 #include <string.h>
 
@@ -78,17 +79,17 @@ static sley_status copy_rows(void *context, int64_t begin, int64_t end, int thre
   return SLEY_OK;
 }
 
-static inline void add_row(const sl_rows_args *a, int64_t i) {
-  if (a->dtype == SLEY_F32) {
-    float *y = (float *)dst_row(a, i);
-    const float *x = (const float *)src_row(a, i);
-    int64_t k = a->bytes / (int64_t)sizeof *y;
+static inline void add_row(char *dst, const char *src, int64_t bytes, sley_dtype dtype) {
+  if (dtype == SLEY_F32) {
+    float *y = (float *)dst;
+    const float *x = (const float *)src;
+    int64_t k = bytes / (int64_t)sizeof *y;
     for (int64_t j = 0; j < k; j++)
       y[j] += x[j];
   } else {
-    double *y = (double *)dst_row(a, i);
-    const double *x = (const double *)src_row(a, i);
-    int64_t k = a->bytes / (int64_t)sizeof *y;
+    double *y = (double *)dst;
+    const double *x = (const double *)src;
+    int64_t k = bytes / (int64_t)sizeof *y;
     for (int64_t j = 0; j < k; j++)
       y[j] += x[j];
   }
@@ -105,10 +106,10 @@ static sley_status add_rows(void *context, int64_t begin, int64_t end, int threa
       fetch(src_row(a, i + ahead), a->bytes, 0);
     if (a->dst_rows)
       fetch(dst_row(a, i + ahead), a->bytes, 1);
-    add_row(a, i);
+    add_row(dst_row(a, i), src_row(a, i), a->bytes, a->dtype);
   }
   for (; i < end; i++)
-    add_row(a, i);
+    add_row(dst_row(a, i), src_row(a, i), a->bytes, a->dtype);
   return SLEY_OK;
 }
 
@@ -122,6 +123,43 @@ static sley_status rows_run(sl_queue *queue, const sl_kernel_args *args) {
     return SLEY_OK;
   return sl_team_for(sl_cpu_queue_team(queue), a.count, rows_in_grain(a.bytes), a.add ? add_rows : copy_rows,
                      &a);
+}
+
+static const char *pulled_from(const sl_pull_args *a, int64_t i) {
+  const sl_pull_source *source = &a->source[a->list[i].source];
+  return (const char *)source->src + a->list[i].src_row * source->stride;
+}
+
+static sley_status pull_rows(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const sl_pull_args *a = context;
+  for (int64_t i = begin; i < end; i++) {
+    if (i + AHEAD_ROWS < end)
+      fetch(pulled_from(a, i + AHEAD_ROWS), LINE, 0);
+    const sl_pull_source *source = &a->source[a->list[i].source];
+    char *dst = (char *)a->dst + a->list[i].dst_row * a->dst_stride + source->dst_offset;
+    if (a->add)
+      add_row(dst, pulled_from(a, i), source->bytes, a->dtype);
+    else
+      copy_row(dst, pulled_from(a, i), (size_t)source->bytes);
+  }
+  return SLEY_OK;
+}
+
+/* Bytes of the longest row. */
+static int64_t pull_bytes(const sl_pull_args *a) {
+  int64_t most = 0;
+  for (int i = 0; i < a->sources; i++)
+    most = a->source[i].bytes > most ? a->source[i].bytes : most;
+  return most;
+}
+
+static sley_status pull_run(sl_queue *queue, const sl_kernel_args *args) {
+  sl_pull_args a = args->pull;
+  int64_t bytes = pull_bytes(&a);
+  if (bytes <= 0 || a.count <= 0)
+    return SLEY_OK;
+  return sl_team_for(sl_cpu_queue_team(queue), a.count, rows_in_grain(bytes), pull_rows, &a);
 }
 
 static sley_status scale_rows(void *context, int64_t begin, int64_t end, int thread) {
@@ -149,9 +187,14 @@ static sley_status scale_run(sl_queue *queue, const sl_kernel_args *args) {
   return sl_team_for(sl_cpu_queue_team(queue), a.rows, rows_in_grain(row_bytes), scale_rows, &a);
 }
 
-/* Both serve any arguments of a known dtype, and each is the only one of its operation. */
+/* They serve any arguments of a known dtype, and each is the only one of its operation. */
 static bool rows_ok(const sl_kernel_args *args) {
   return !args->rows.add || sley_dtype_bytes(args->rows.dtype) != 0;
+}
+
+static bool pull_ok(const sl_kernel_args *args) {
+  const sl_pull_args *a = &args->pull;
+  return a->sources <= SL_PULL_SOURCES && (!a->add || sley_dtype_bytes(a->dtype) != 0);
 }
 
 static bool scale_ok(const sl_kernel_args *args) {
@@ -162,6 +205,10 @@ static const double bytes_per_second = 8e9;
 
 static double rows_cost(const sl_kernel_args *args) {
   return (double)args->rows.count * (double)args->rows.bytes / bytes_per_second;
+}
+
+static double pull_cost(const sl_kernel_args *args) {
+  return (double)args->pull.count * (double)pull_bytes(&args->pull) / bytes_per_second;
 }
 
 static double scale_cost(const sl_kernel_args *args) {
@@ -178,7 +225,8 @@ static sley_status nothing_to_prepare(sl_device *device, sl_queue *queue, const 
   return SLEY_OK;
 }
 
-static void nothing_to_release(void *prepared) {
+static void nothing_to_release(sl_device *device, void *prepared) {
+  (void)device;
   (void)prepared;
 }
 
@@ -189,6 +237,14 @@ const sl_kernel sl_cpu_rows = {.name = "rows",
                                .prepare = nothing_to_prepare,
                                .release = nothing_to_release,
                                .run = rows_run};
+
+const sl_kernel sl_cpu_pull = {.name = "pull",
+                               .op = SL_OP_PULL,
+                               .ok = pull_ok,
+                               .cost = pull_cost,
+                               .prepare = nothing_to_prepare,
+                               .release = nothing_to_release,
+                               .run = pull_run};
 
 const sl_kernel sl_cpu_scale = {.name = "scale",
                                 .op = SL_OP_SCALE,

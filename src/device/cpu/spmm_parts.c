@@ -77,7 +77,8 @@ sley_status sl_cpu_spmm_prepare(sl_device *device, sl_queue *queue, const sl_ker
   return SLEY_OK;
 }
 
-void sl_cpu_spmm_release(void *prepared) {
+void sl_cpu_spmm_release(sl_device *device, void *prepared) {
+  (void)device;
   sl_free(prepared);
 }
 

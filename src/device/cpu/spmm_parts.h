@@ -20,7 +20,7 @@ typedef void (*sl_spmm_part_body)(const sl_spmm_args *args, const sl_spmm_part *
  * team's size, the bits of the product do not. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_cpu_spmm_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                 void **prepared);
-void sl_cpu_spmm_release(void *prepared);
+void sl_cpu_spmm_release(sl_device *device, void *prepared);
 
 /* Runs body over the parts that args->prepared holds, or over equal row ranges if it holds none. */
 sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_args *args, sl_spmm_part_body body);

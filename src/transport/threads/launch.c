@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts the ranks, one thread each with a CPU device of its own, waits for them, and reports the first
+/* Starts the ranks, one thread each with a device of its own, waits for them, and reports the first
  * failure. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "transport/threads/threads.h"
@@ -18,14 +19,23 @@ typedef struct rank_start {
   pthread_t thread;
 } rank_start;
 
+/* Ranks on the CPU have a device each; ranks on other devices take turns with those there are. */
 static sley_status run_rank(rank_start *start) {
   sl_comm *comm = &start->comm->base;
+  sl_team *own_team = NULL;
   sley_status status;
-  SL_TRY_GOTO(status, start->device->open(0, start->threads, &comm->device), done);
-  SL_TRY_GOTO(status, start->device->queue_create(comm->device, &comm->queue), close_device);
+  int ordinal = comm->rank % start->device->count();
+  SL_TRY_GOTO(status, start->device->open(ordinal, start->threads, &comm->device), done);
+  SL_TRY_GOTO(status, start->device->queue_create(comm->device, NULL, &comm->queue), close_device);
+  if (!start->device->host_addresses)
+    SL_TRY_GOTO(status, sl_team_create(start->threads, &own_team), destroy_queue);
+  comm->team = own_team ? own_team : sl_cpu_queue_team(comm->queue);
+  comm->lends = start->device->host_addresses;
   status = start->main(comm, start->arg);
   if (status != SLEY_OK)
     sl_world_abort(start->comm, status);
+  sl_team_destroy(own_team);
+destroy_queue:
   start->device->queue_destroy(comm->queue);
 close_device:
   start->device->close(comm->device);
@@ -65,9 +75,11 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
   if (launch->threads < 1)
     return sl_fail(SLEY_ERR_ARG, "%d threads per rank: at least 1 is needed", launch->threads);
   const sl_device_ops *device;
-  SL_TRY(sl_device_backend("cpu", &device));
+  char note[SL_WORLD_MESSAGE];
+  SL_TRY(sl_device_choose(launch->device, &device, note, sizeof note));
   sl_world *world;
   SL_TRY(sl_world_create(launch->ranks, launch->workgroup, launch->threads, &world));
+  memcpy(world->note, note, sizeof note);
   sley_status status;
   rank_start *starts;
   SL_TRY_GOTO(status, SL_NEW_ZERO(starts, launch->ranks, "the ranks' threads"), destroy_world);

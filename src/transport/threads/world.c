@@ -30,8 +30,12 @@ static void pause_briefly(void) {
 }
 
 static sley_status comm_init(sl_threads_comm *comm, sl_world *world, int rank, int ranks, int workgroup) {
-  comm->base =
-      (sl_comm){.ops = &sl_threads_ops, .rank = rank, .size = ranks, .workgroup = workgroup, .lends = true};
+  comm->base = (sl_comm){.ops = &sl_threads_ops,
+                         .rank = rank,
+                         .size = ranks,
+                         .workgroup = workgroup,
+                         .lends = true,
+                         .note = world->note};
   comm->world = world;
   SL_TRY(SL_NEW(comm->inside, ranks, "the ranks' world"));
   pthread_condattr_t attributes;

@@ -45,7 +45,8 @@ typedef struct sl_threads_comm {
 
 struct sl_world {
   int size;
-  int polls; /* before a waiting rank sleeps */
+  char note[SL_WORLD_MESSAGE]; /* the comms' */
+  int polls;                   /* before a waiting rank sleeps */
   sl_threads_comm *ranks;
   /* Arrivals at meetings, all told. The top bit, set by the first abort, freezes the number: so whether a
    * meeting took place is the same for every rank, whatever the timing. */
