@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SpMM as streams of entries. A group of LANES threads takes a chunk of whole rows and runs through its entries
+ * as one stream: each lane holds VEC neighbouring features of the row being summed, each step loads U rows of X
+ * before it uses the first, whatever rows of A they belong to, and an entry whose column is marked ends its
+ * row. So short rows cost no more than long ones, and many loads are in flight at all times. Wider k than
+ * LANES x VEC is done in panels, the group running through its chunk once a panel.
+ *
+ * Every row is summed in stored order by one lane a feature. Only pieces of rows that chunks.c has cut are
+ * summed apart; add_pieces then adds them in order. */
+#ifndef SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
+#define SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
+
+#include <cstdint>
+
+#include "device/cuda/spmm_stream.h"
+#include "device/cuda/values.cuh"
+
+namespace sley {
+
+enum { STREAM_BLOCK = 256, EMPTY_ROWS = 64 /* that a block clears */ };
+
+template <typename T, int VEC>
+__device__ __forceinline__ void scaled(accumulator<T> (&acc)[VEC], double beta, const vector<T, VEC> &y) {
+#pragma unroll
+  for (int v = 0; v < VEC; v++)
+    acc[v] = (accumulator<T>)(beta * (double)value<T>::widen(y.item[v]));
+}
+
+/* Rows of Y without entries: Y = beta Y. */
+template <typename T> __device__ void clear_rows(const sl_stream_run &run, int64_t block) {
+  int64_t first = block * EMPTY_ROWS, count = run.a.empties - first;
+  count = (count < EMPTY_ROWS ? count : EMPTY_ROWS) * run.k;
+  for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
+    T *y = (T *)run.y + (int64_t)run.a.empty[first + i / run.k] * run.ldy + i % run.k;
+    *y = run.beta == 0
+             ? value<T>::narrow(0)
+             : value<T>::narrow((accumulator<T>)(run.beta * (double)value<T>::widen(*y)));
+  }
+}
+
+template <typename T, int LANES, int VEC, int U, bool BETA>
+__device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_chunk &chunk, int64_t f, bool on,
+                                             int lane, unsigned mask) {
+  using acc_t = accumulator<T>;
+  const T *x = (const T *)run.x + (on ? f : 0);
+  T *y = (T *)run.y + f;
+  const int32_t *row = run.a.row + chunk.row;
+  const int32_t *col = run.a.col + chunk.begin;
+  const T *val = (const T *)run.a.val + chunk.begin;
+  const bool piece = chunk.slot >= 0;
+  /* The row being summed, and the one after it, whose number and old values are on their way. */
+  int rows_left = chunk.rows - 1;
+  T *out = y + (int64_t)row[0] * run.ldy;
+  int32_t next = row[1];
+  acc_t acc[VEC];
+  vector<T, VEC> old;
+#pragma unroll
+  for (int v = 0; v < VEC; v++)
+    acc[v] = 0;
+  if (BETA && !piece && on) {
+    scaled<T, VEC>(acc, run.beta, load_plain<T, VEC>(out));
+    if (rows_left > 0)
+      old = load_plain<T, VEC>(y + (int64_t)next * run.ldy);
+  }
+  int32_t my_col = 0;
+  acc_t my_val = 0;
+  if (lane < chunk.count) {
+    my_col = __ldcs(col + lane);
+    my_val = value<T>::weight(run.alpha, load_once(val + lane));
+  }
+  for (int e = 0; e < chunk.count; e += LANES) {
+    int32_t next_col = 0;
+    acc_t next_val = 0;
+    if (e + LANES + lane < chunk.count) {
+      next_col = __ldcs(col + e + LANES + lane);
+      next_val = value<T>::weight(run.alpha, load_once(val + e + LANES + lane));
+    }
+    const int here = chunk.count - e < LANES ? chunk.count - e : LANES;
+#pragma unroll 1
+    for (int s = 0; s < here; s += U) {
+      vector<T, VEC> in[U];
+      int32_t c[U];
+#pragma unroll
+      for (int u = 0; u < U; u++) {
+        c[u] = __shfl_sync(mask, my_col, s + u, LANES);
+        in[u] = load_shared<T, VEC>(x + (int64_t)(c[u] & INT32_MAX) * run.ldx);
+      }
+#pragma unroll
+      for (int u = 0; u < U; u++) {
+        const acc_t weight = __shfl_sync(mask, my_val, s + u, LANES);
+        if (s + u < here) {
+#pragma unroll
+          for (int v = 0; v < VEC; v++)
+            acc[v] = multiply_add(weight, value<T>::widen(in[u].item[v]), acc[v]);
+          if (c[u] < 0) {
+            if (on)
+              store_once<T, VEC>(out, acc);
+            out = y + (int64_t)next * run.ldy;
+#pragma unroll
+            for (int v = 0; v < VEC; v++)
+              acc[v] = 0;
+            row++;
+            if (BETA && on && rows_left > 0)
+              scaled<T, VEC>(acc, run.beta, old);
+            rows_left--;
+            next = row[rows_left >= 0 ? 1 : 0];
+            if (BETA && on && rows_left > 0)
+              old = load_plain<T, VEC>(y + (int64_t)next * run.ldy);
+          }
+        }
+      }
+    }
+    my_col = next_col;
+    my_val = next_val;
+  }
+  if (piece && on)
+#pragma unroll
+    for (int v = 0; v < VEC; v++)
+      ((acc_t *)run.a.partial)[chunk.slot * run.k + f + v] = acc[v];
+}
+
+template <typename T, int LANES, int VEC, int U, bool BETA>
+__global__ void __launch_bounds__(STREAM_BLOCK) stream(const sl_stream_run run) {
+  constexpr int GROUPS = STREAM_BLOCK / LANES;
+  const int64_t blocks = (run.a.chunks + GROUPS - 1) / GROUPS;
+  if (blockIdx.x >= blocks) {
+    clear_rows<T>(run, blockIdx.x - blocks);
+    return;
+  }
+  const int lane = threadIdx.x % LANES;
+  const unsigned mask = LANES == 32 ? ~0u : ((1u << LANES % 32) - 1) << threadIdx.x % 32 / LANES * LANES;
+  const int64_t at = (int64_t)blockIdx.x * GROUPS + threadIdx.x / LANES;
+  if (at >= run.a.chunks)
+    return;
+  const sl_chunk chunk = run.a.chunk[at];
+  for (int64_t f = lane * VEC; f - lane * VEC < run.k; f += LANES * VEC)
+    stream_chunk<T, LANES, VEC, U, BETA>(run, chunk, f, f < run.k, lane, mask);
+}
+
+/* Y = beta Y + the pieces, in order; a block a long row. */
+template <typename T> __global__ void add_pieces(const sl_stream_run run) {
+  const sl_long_row row = run.a.long_row[blockIdx.x];
+  const int32_t end = run.a.long_row[blockIdx.x + 1].first_slot;
+  const accumulator<T> *partial = (const accumulator<T> *)run.a.partial;
+  for (int64_t f = threadIdx.x; f < run.k; f += blockDim.x) {
+    T *y = (T *)run.y + (int64_t)row.row * run.ldy + f;
+    accumulator<T> acc = run.beta == 0 ? 0 : (accumulator<T>)(run.beta * (double)value<T>::widen(*y));
+    for (int32_t slot = row.first_slot; slot < end; slot++)
+      acc += partial[(int64_t)slot * run.k + f];
+    *y = value<T>::narrow(acc);
+  }
+}
+
+template <typename T, int LANES, int VEC>
+cudaError_t launch_shape(const sl_stream_run &run, cudaStream_t stream, int64_t *launches) {
+  constexpr int GROUPS = STREAM_BLOCK / LANES, U = LANES == 8 ? 8 : 4;
+  const int64_t empties = run.beta == 1 ? 0 : run.a.empties;
+  const int64_t blocks = (run.a.chunks + GROUPS - 1) / GROUPS + (empties + EMPTY_ROWS - 1) / EMPTY_ROWS;
+  if (blocks > 0) {
+    if (run.beta == 0)
+      sley::stream<T, LANES, VEC, U, false><<<(unsigned)blocks, STREAM_BLOCK, 0, stream>>>(run);
+    else
+      sley::stream<T, LANES, VEC, U, true><<<(unsigned)blocks, STREAM_BLOCK, 0, stream>>>(run);
+    ++*launches;
+  }
+  if (run.a.longs > 0) {
+    add_pieces<T><<<(unsigned)run.a.longs, run.k < 256 ? (unsigned)(run.k + 31) / 32 * 32 : 256, 0, stream>>>(run);
+    ++*launches;
+  }
+  return cudaGetLastError();
+}
+
+template <typename T, int VEC>
+cudaError_t launch_lanes(const sl_stream_run &run, cudaStream_t stream, int64_t *launches) {
+  if (run.k <= 8 * VEC)
+    return launch_shape<T, 8, VEC>(run, stream, launches);
+  if (run.k <= 16 * VEC)
+    return launch_shape<T, 16, VEC>(run, stream, launches);
+  return launch_shape<T, 32, VEC>(run, stream, launches);
+}
+
+/* Whether rows can be read and written VEC values at a time, with work for more than half of 8 lanes. */
+template <typename T, int VEC> bool fits(const sl_stream_run &run) {
+  constexpr int64_t BYTES = VEC * sizeof(T);
+  return run.k % VEC == 0 && run.k > 4 * VEC && run.ldx % VEC == 0 && run.ldy % VEC == 0 &&
+         (uintptr_t)run.x % BYTES == 0 && (uintptr_t)run.y % BYTES == 0;
+}
+
+/* The widest loads that alignment allows: 16 bytes a lane, then 8, then single values. */
+template <typename T> cudaError_t launch_stream(const sl_stream_run &run, cudaStream_t stream, int64_t *launches) {
+  if (fits<T, 16 / sizeof(T)>(run))
+    return launch_lanes<T, 16 / sizeof(T)>(run, stream, launches);
+  if (sizeof(T) < 8 && fits<T, 8 / sizeof(T)>(run))
+    return launch_lanes<T, 8 / sizeof(T)>(run, stream, launches);
+  return launch_lanes<T, 1>(run, stream, launches);
+}
+
+}  // namespace sley
+
+#endif
