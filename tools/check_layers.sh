@@ -24,7 +24,7 @@ report=$(
         home["mpi.h"] = "src/transport/mpi/ src/bootstrap/mpi/"
         home["nccl.h"] = "src/transport/nccl/"
         home["nvshmem.h"] = home["nvshmemx.h"] = "src/transport/nvshmem/"
-        home["cuda_runtime.h"] = home["cuda.h"] = home["cuda_fp16.h"] = home["cuda_bf16.h"] = \
+        home["cuda_runtime.h"] = home["cuda_runtime_api.h"] = home["cuda.h"] = home["cuda_fp16.h"] = home["cuda_bf16.h"] = \
           "src/device/cuda/ src/transport/nccl/ src/transport/nvshmem/"
         home["scotch.h"] = "src/order/"
         home["zip.h"] = home["zlib.h"] = home["zstd.h"] = "src/io/"

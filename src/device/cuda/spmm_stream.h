@@ -7,8 +7,8 @@
 
 #include "device/chunks.h"
 
-/* A matrix in the device's memory. The sign bit of a column marks the last entry of its row, unless the row is
- * cut into pieces. */
+/* A matrix in the device's memory. The sign bit of a column marks the last entry of its row, unless the row
+ * is cut into pieces. */
 typedef struct sl_stream_matrix {
   const sl_chunk *chunk;
   const int32_t *col;

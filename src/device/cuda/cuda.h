@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of the cuda device, shared by its C and CUDA files. */
+#ifndef SLEY_DEVICE_CUDA_CUDA_H
+#define SLEY_DEVICE_CUDA_CUDA_H
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "device/device.h"
+
+typedef struct sl_cuda_device {
+  sl_device base;
+  int ordinal, processors;    /* processors: multiprocessors */
+  int least, greatest;        /* priorities of streams */
+  sl_device_counters counted; /* changed by atomic operations only */
+  char text[512];
+} sl_cuda_device;
+
+typedef struct sl_cuda_queue {
+  sl_queue base;
+  cudaStream_t stream; /* where its work goes: own, or the caller's */
+  cudaStream_t own;    /* NULL until wanted */
+  cudaEvent_t moved;   /* orders the streams when it moves */
+} sl_cuda_queue;
+
+extern const sl_device_ops sl_cuda_ops;
+
+/* NULL-terminated; the table of sl_cuda_ops. */
+extern const sl_kernel *const sl_cuda_kernels[];
+
+/* SLEY_OK; else the status for an error of the runtime, with a message of what was tried. Clears it. */
+sley_status sl_cuda_check(cudaError_t error, const char *what);
+
+/* Makes the device current for the calling thread. */
+sley_status sl_cuda_use(const sl_device *device);
+
+/* After a kernel was launched on the queue: counts it, and tells whether the launch failed. */
+sley_status sl_cuda_launched(sl_queue *queue, const char *kernel);
+
+static inline cudaStream_t sl_cuda_stream(const sl_queue *queue) {
+  return ((const sl_cuda_queue *)queue)->stream;
+}
+
+static inline int sl_cuda_processors(const sl_queue *queue) {
+  return ((const sl_cuda_device *)queue->device)->processors;
+}
+
+/* A copy of host memory in the device's, freed by the device's free; *out is NULL on an error. */
+sley_status sl_cuda_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out);
+
+/* For kernels that need no inspection. */
+sley_status sl_cuda_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                                    void **prepared);
+void sl_cuda_release_nothing(sl_device *device, void *prepared);
+
+/* Kernels of rows.c and their launchers in rows.cu; arguments of no rows or bytes do not reach a launcher. */
+extern const sl_kernel sl_cuda_rows, sl_cuda_pull, sl_cuda_scale;
+sley_status sl_cuda_launch_rows(sl_queue *queue, const sl_rows_args *args);
+sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *args);
+sley_status sl_cuda_launch_scale(sl_queue *queue, const sl_scale_args *args);
+
+/* A sparse matrix in the device's memory. */
+typedef struct sl_cuda_csr {
+  int64_t rows;
+  int64_t first; /* what rowptr begins with: col and val begin with that entry */
+  const int64_t *rowid, *rowptr;
+  const void *col, *val;
+} sl_cuda_csr;
+
+/* The kernel of spmm_plain.c and its launcher in spmm_plain.cu: every width, type and stride, in stored
+ * order, a warp a row. The reference on the device, and for parts that arrive. */
+extern const sl_kernel sl_cuda_spmm_plain;
+sley_status sl_cuda_launch_spmm_plain(sl_queue *queue, const sl_spmm_args *args, const sl_cuda_csr *a);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

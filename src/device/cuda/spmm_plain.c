@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plain product: what it prepares, a copy of the matrix's arrays on the device, and what it costs. */
+#include "base/memory.h"
+#include "device/cuda/cuda.h"
+
+static bool plain_ok(const sl_kernel_args *args) {
+  const sl_spmm_matrix *a = args->spmm.a;
+  return sley_dtype_bytes(a->dtype) != 0 && (a->index == SLEY_I32 || a->index == SLEY_I64) &&
+         !args->spmm.pages;
+}
+
+/* Entries are not known of a part that arrives. */
+static double plain_cost(const sl_kernel_args *args) {
+  const sl_spmm_args *a = &args->spmm;
+  double entries = a->arrives || a->a->rows == 0 ? 0 : (double)(a->a->rowptr[a->a->rows] - a->a->rowptr[0]);
+  return 5e-6 + entries * (double)a->k * (double)sley_dtype_bytes(a->a->dtype) / 1e12;
+}
+
+static void plain_release(sl_device *device, void *prepared) {
+  sl_cuda_csr *csr = prepared;
+  if (!csr)
+    return;
+  device->ops->free(device, (void *)csr->rowid);
+  device->ops->free(device, (void *)csr->rowptr);
+  device->ops->free(device, (void *)csr->col);
+  device->ops->free(device, (void *)csr->val);
+  sl_free(csr);
+}
+
+static sley_status upload(sl_queue *queue, const sl_spmm_matrix *a, sl_cuda_csr *csr) {
+  int64_t first = a->rowptr[0], entries = a->rowptr[a->rows] - first;
+  int64_t index_bytes = (int64_t)sl_index_bytes(a->index), value_bytes = (int64_t)sley_dtype_bytes(a->dtype);
+  csr->rows = a->rows;
+  csr->first = first;
+  if (a->rowid)
+    SL_TRY(sl_cuda_upload(queue, a->rowid, a->rows * (int64_t)sizeof *a->rowid, "a part's rows",
+                          (void **)&csr->rowid));
+  SL_TRY(sl_cuda_upload(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "a part's rows",
+                        (void **)&csr->rowptr));
+  SL_TRY(sl_cuda_upload(queue, (const char *)a->col + first * index_bytes, entries * index_bytes,
+                        "a part's columns", (void **)&csr->col));
+  return sl_cuda_upload(queue, (const char *)a->val + first * value_bytes, entries * value_bytes,
+                        "a part's values", (void **)&csr->val);
+}
+
+static sley_status plain_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                                 void **prepared) {
+  *prepared = NULL;
+  if (args->spmm.a->rows == 0 || args->spmm.k == 0)
+    return SLEY_OK;
+  sl_cuda_csr *csr;
+  SL_TRY(SL_NEW_ZERO(csr, 1, "a part's arrays"));
+  sley_status status = upload(queue, args->spmm.a, csr);
+  if (status != SLEY_OK) {
+    plain_release(device, csr);
+    return status;
+  }
+  *prepared = csr;
+  return SLEY_OK;
+}
+
+static sley_status plain_run(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_spmm_args *a = &args->spmm;
+  if (a->a->rows <= 0 || a->k <= 0)
+    return SLEY_OK;
+  if (a->pages)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "the cuda device reads no rows in place");
+  sl_cuda_csr arrived = {
+      .rows = a->a->rows, .rowid = a->a->rowid, .rowptr = a->a->rowptr, .col = a->a->col, .val = a->a->val};
+  return sl_cuda_launch_spmm_plain(queue, a, a->prepared ? a->prepared : &arrived);
+}
+
+const sl_kernel sl_cuda_spmm_plain = {.name = "spmm-plain",
+                                      .op = SL_OP_SPMM,
+                                      .ok = plain_ok,
+                                      .cost = plain_cost,
+                                      .prepare = plain_prepare,
+                                      .release = plain_release,
+                                      .run = plain_run};
