@@ -17,7 +17,7 @@
 
 typedef struct spmm_settings {
   cli_job_settings job; /* first, so that the shared table's offsets hold */
-  const char *x, *out, *trace;
+  const char *x, *out, *trace, *local;
   int64_t repeat, warmup;
   double alpha, beta;
   bool verify;
@@ -54,6 +54,11 @@ static const cli_option own_options[] = {
      .kind = CLI_SWITCH,
      .offset = AT(verify),
      .help = "check Y against a float64 product (the default)"},
+    {.name = "local",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(local),
+     .help = "whose kernels multiply: sley, or cusparse on --device cuda"},
     {.name = "trace",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -72,6 +77,7 @@ static int run_one(const cli_job *job, const cli_operands *operands, const spmm_
                          .alpha = settings->alpha,
                          .beta = settings->beta,
                          .reproducible = settings->job.reproducible,
+                         .local = settings->local,
                          .transpose = settings->job.transpose};
   sley_status status = cli_measure_run(job, operands, &measure, algo, result);
   if (status == SLEY_OK && settings->verify)

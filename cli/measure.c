@@ -72,6 +72,7 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   options.algo = shared->algo;
   options.reproducible = shared->measure->reproducible;
   options.transpose = shared->measure->transpose;
+  options.local = shared->measure->local;
 
   sley_status status = cli_job_block(shared->job, comm, &block);
   if (status == SLEY_OK)

@@ -9,6 +9,7 @@ typedef struct cli_measure {
   int64_t repeat, warmup;
   double alpha, beta;
   bool reproducible, transpose;
+  const char *local; /* whose kernels; NULL: Sley's own */
 } cli_measure;
 
 enum { CLI_NAME = 48, CLI_REASON = 512 };

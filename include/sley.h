@@ -225,8 +225,12 @@ typedef struct sley_plan_options {
   bool reproducible; /* the same bits for every rank count, transport and algorithm */
   bool transpose;    /* Y = A^T X: X is then partitioned as A's rows, Y as A's columns */
   bool dry;          /* count and predict only; the plan cannot be executed */
+  /* Whose kernels multiply: NULL, "auto" or "sley": Sley's own; "cusparse" (device cuda): the fastest of cuSPARSE's
+   * algorithms, found by timing them while the plan is made, so that bits may differ from plan to plan. Not with
+   * reproducible. The plan fails with SLEY_ERR_UNSUPPORTED where the device or machine lacks the library. */
+  const char *local;
 } sley_plan_options;
-#define SLEY_PLAN_OPTIONS_INIT {sizeof(sley_plan_options), NULL, false, false, false}
+#define SLEY_PLAN_OPTIONS_INIT {sizeof(sley_plan_options), NULL, false, false, false, NULL}
 
 /* Bytes and messages by link class, summed over all ranks, of one execute. */
 typedef struct sley_traffic {

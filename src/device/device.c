@@ -2,14 +2,22 @@
 /* Kernel lookup, the same for every device. */
 #include "device/device.h"
 
+#include <string.h>
+
 static const char *const op_names[SL_OP_COUNT] = {"spmm", "rows", "pull", "scale"};
+
+/* Whether a kernel is whose the arguments ask for. */
+static bool serves(const sl_kernel *kernel, const char *library) {
+  return kernel->library && library ? strcmp(kernel->library, library) == 0 : kernel->library == library;
+}
 
 sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out) {
   *out = NULL;
   double least = 0;
+  const char *library = args->op == SL_OP_SPMM ? args->spmm.library : NULL;
   for (const sl_kernel *const *each = device->ops->kernels; *each; each++) {
     const sl_kernel *kernel = *each;
-    if (kernel->op != args->op || !kernel->ok(args))
+    if (kernel->op != args->op || !serves(kernel, library) || !kernel->ok(args))
       continue;
     double cost = kernel->cost(args);
     if (!*out || cost < least) {
@@ -17,6 +25,10 @@ sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, 
       least = cost;
     }
   }
+  if (!*out && library)
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "device %s has no kernel of %s for this product: leave out \"local\" to use Sley's own",
+                   device->ops->name, library);
   if (!*out)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "device %s has no kernel for this %s", device->ops->name,
                    (unsigned)args->op < SL_OP_COUNT ? op_names[args->op] : "operation");

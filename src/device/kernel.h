@@ -52,6 +52,7 @@ typedef struct sl_spmm_args {
   void *y;
   int64_t ldy;
   bool in_order;        /* every row must be summed in stored order */
+  const char *library;  /* whose kernel: NULL: Sley's own; else the name of the library that has it */
   bool arrives;         /* a's arrays get their contents after the plan: there is no preparation */
   const void *prepared; /* what the kernel's prepare made for this matrix and k, or NULL */
 } sl_spmm_args;
@@ -125,6 +126,7 @@ typedef struct sl_kernel_args {
 typedef struct sl_kernel {
   const char *name; /* e.g. "spmm-avx512-f32-i32" */
   sl_op op;
+  const char *library; /* NULL, or the library that it calls, which arguments must name to get it */
   /* Whether it can run these arguments on this machine. Only the parts known at plan time are read: the
    * matrix, k, types; not the pointers to X and Y. */
   bool (*ok)(const sl_kernel_args *args);

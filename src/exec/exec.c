@@ -82,6 +82,7 @@ static sley_status bind_part(sl_exec *exec, int index) {
                                   .alpha = 1,
                                   .beta = 1,
                                   .in_order = exec->plan->reproducible,
+                                  .library = part->arrives_in < 0 ? exec->plan->library : NULL,
                                   .arrives = part->arrives_in >= 0}};
   SL_TRY(sl_kernel_find(exec->comm->device, &args, &bound->kernel));
   if (part->arrives_in >= 0 || !bound->kernel->prepare)

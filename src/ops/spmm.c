@@ -1,16 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/spmm.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "plan/transpose.h"
+
+/* The library that the option names; its text is static. */
+static sley_status choose_library(const sley_plan_options *options, const char **out) {
+  static const char *const libraries[] = {"cusparse", NULL};
+  const char *local = options->local;
+  *out = NULL;
+  if (!local || strcmp(local, "auto") == 0 || strcmp(local, "sley") == 0)
+    return SLEY_OK;
+  for (const char *const *each = libraries; *each && !*out; each++)
+    if (strcmp(local, *each) == 0)
+      *out = *each;
+  if (!*out)
+    return sl_fail(SLEY_ERR_ARG,
+                   "there are no local kernels called \"%s\": auto, sley and cusparse are known", local);
+  if (options->reproducible)
+    return sl_fail(SLEY_ERR_ARG,
+                   "reproducible sums need Sley's own kernels, but the plan asks for those of %s", local);
+  return SLEY_OK;
+}
 
 /* Inspects the block, lets the algorithm build its plan, and binds it. */
 static sley_status make(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
                         const int64_t *col_begin, int64_t k, const sley_plan_options *options) {
   sl_inspection inspection;
+  const char *library;
+  SL_TRY(sl_agree(handle->comm, choose_library(options, &library)));
   SL_TRY(sl_inspect(handle->comm, block, row_begin, col_begin, k, options->reproducible, &inspection));
   sley_status status = sl_plan_build(&inspection, options->algo, options->dry, &handle->plan);
   sl_inspection_free(&inspection);
+  handle->plan.library = library;
   if (status == SLEY_OK && !options->dry)
     status = sl_exec_create(&handle->plan, &handle->exec);
   return status;

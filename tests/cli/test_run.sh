@@ -111,6 +111,13 @@ silent_out "bad input"
 run 2 spmm twin:nobody
 run 2 spmm "$work/absent.mtx"
 one_line "a missing file" "$work/absent.mtx"
+run 2 spmm "$graph" --local cusparse
+one_line "a library that the device lacks" "device cpu has no kernel of cusparse"
+run 2 spmm "$graph" --local nobody
+one_line "an unknown library" '"nobody"'
+run 2 spmm "$graph" --local cusparse --reproducible
+one_line "a library for sums in order" "reproducible"
+run 0 spmm "$graph" --local sley --repeat 1
 run 2 generate nothing -o "$work/x.mtx"
 one_line "no generator" '"nothing"'
 run 2 spmm "$work/er.mtx" --order
