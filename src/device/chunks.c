@@ -29,8 +29,7 @@ static void cut_row(sl_chunks *out, int32_t y, int64_t begin, int64_t entries, i
   }
 }
 
-static void cut(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target, int64_t longest,
-                sl_chunks *out) {
+static void cut(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target, sl_chunks *out) {
   sl_chunk open = {0};
   for (int64_t i = 0; i < rows; i++) {
     int64_t begin = rowptr[i] - rowptr[0], entries = rowptr[i + 1] - rowptr[i];
@@ -39,9 +38,9 @@ static void cut(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64
       out->empty[out->empties++] = y;
       continue;
     }
-    if (entries > longest || open.count >= target || open.count + entries > target + target / 4)
+    if (entries > out->longest || open.count >= target || open.count + entries > target + target / 4)
       close_chunk(out, &open);
-    if (entries > longest) {
+    if (entries > out->longest) {
       cut_row(out, y, begin, entries, target);
     } else if (open.count == 0) {
       open = (sl_chunk){
@@ -101,9 +100,11 @@ sley_status sl_chunks_make(int64_t rows, const int64_t *rowid, const int64_t *ro
   /* Two chunks in a row hold more than target together; a long row has at most 5/4 pieces a target. */
   SL_TRY(SL_NEW(out->chunk, 4 * full + 4, "chunks"));
   SL_TRY(SL_NEW(out->long_row, full / LONG + 2, "chunks"));
-  SL_TRY(SL_NEW(out->row, rows, "chunks"));
+  SL_TRY(SL_NEW(out->row, rows + 1, "chunks"));
   SL_TRY(SL_NEW(out->empty, rows, "chunks"));
-  cut(rows, rowid, rowptr, target, in_order ? most : LONG * target, out);
+  out->longest = in_order ? most : LONG * target;
+  cut(rows, rowid, rowptr, target, out);
+  out->row[out->rows] = 0;
   out->long_row[out->longs] = (sl_long_row){-1, (int32_t)out->slots};
   return overlong_first(out, LONG * target);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of a matrix cut into chunks of about equally many entries, one for each small group of workers of a
- * device. A chunk is a run of whole rows, so that no two groups write to a row; only rows much longer than a
- * chunk are cut into pieces, whose sums are added in order afterwards. Plain host code: it needs no device. */
+/* The rows of a matrix cut into chunks of about equally many entries, one for each small group of workers of
+ * a device. A chunk is a run of whole rows, so that no two groups write to a row; only rows much longer than
+ * a chunk are cut into pieces, whose sums are added in order afterwards. Plain host code: it needs no device.
+ */
 #ifndef SLEY_DEVICE_CHUNKS_H
 #define SLEY_DEVICE_CHUNKS_H
 
@@ -23,17 +24,18 @@ typedef struct sl_long_row {
 typedef struct sl_chunks {
   sl_chunk *chunk; /* the overlong ones first, since they take longest; then in order of rows */
   int64_t chunks;
-  int32_t *row; /* of Y, of each row that has entries, ascending */
+  int32_t *row; /* of Y, of each row that has entries, ascending; and one more, 0 */
   int64_t rows;
   int32_t *empty; /* rows of Y of the stored rows without entries */
   int64_t empties;
   sl_long_row *long_row; /* longs + 1; the last holds the number of slots */
   int64_t longs, slots;
+  int64_t longest; /* entries of a row that is not cut, at most */
 } sl_chunks;
 
-/* Chunks of about `target` entries (> 0). A row of more than 4 target is cut into pieces, unless in_order asks
- * for every row in one chunk. rowid as in sl_spmm_matrix. Rows, and the entries of a row, are at most 2^31 - 2.
- * Ended by sl_chunks_free, also on error. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. */
+/* Chunks of about `target` entries (> 0). A row of more than 4 target is cut into pieces, unless in_order
+ * asks for every row in one chunk. rowid as in sl_spmm_matrix. Rows, and the entries of a row, are at most
+ * 2^31 - 2. Ended by sl_chunks_free, also on error. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. */
 sley_status sl_chunks_make(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target,
                            bool in_order, sl_chunks *out);
 void sl_chunks_free(sl_chunks *chunks);

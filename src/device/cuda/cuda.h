@@ -62,6 +62,9 @@ sley_status sl_cuda_launch_rows(sl_queue *queue, const sl_rows_args *args);
 sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *args);
 sley_status sl_cuda_launch_scale(sl_queue *queue, const sl_scale_args *args);
 
+/* The kernels of spmm_stream*: for every part that is known when it is planned. */
+extern const sl_kernel sl_cuda_spmm_stream;
+
 /* A sparse matrix in the device's memory. */
 typedef struct sl_cuda_csr {
   int64_t rows;

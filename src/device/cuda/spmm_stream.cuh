@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SpMM as streams of entries. A group of LANES threads takes a chunk of whole rows and runs through its entries
- * as one stream: each lane holds VEC neighbouring features of the row being summed, each step loads U rows of X
- * before it uses the first, whatever rows of A they belong to, and an entry whose column is marked ends its
- * row. So short rows cost no more than long ones, and many loads are in flight at all times. Wider k than
- * LANES x VEC is done in panels, the group running through its chunk once a panel.
+/* SpMM as streams of entries. A group of LANES threads takes a chunk of whole rows and runs through its
+ * entries as one stream: each lane holds VEC neighbouring features of the row being summed, each step loads U
+ * rows of X before it uses the first, whatever rows of A they belong to, and an entry whose column is marked
+ * ends its row. So short rows cost no more than long ones, and many loads are in flight at all times. Wider k
+ * than LANES x VEC is done in panels, the group running through its chunk once a panel.
  *
  * Every row is summed in stored order by one lane a feature. Only pieces of rows that chunks.c has cut are
  * summed apart; add_pieces then adds them in order. */
@@ -32,15 +32,14 @@ template <typename T> __device__ void clear_rows(const sl_stream_run &run, int64
   count = (count < EMPTY_ROWS ? count : EMPTY_ROWS) * run.k;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
     T *y = (T *)run.y + (int64_t)run.a.empty[first + i / run.k] * run.ldy + i % run.k;
-    *y = run.beta == 0
-             ? value<T>::narrow(0)
-             : value<T>::narrow((accumulator<T>)(run.beta * (double)value<T>::widen(*y)));
+    *y = run.beta == 0 ? value<T>::narrow(0)
+                       : value<T>::narrow((accumulator<T>)(run.beta * (double)value<T>::widen(*y)));
   }
 }
 
 template <typename T, int LANES, int VEC, int U, bool BETA>
-__device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_chunk &chunk, int64_t f, bool on,
-                                             int lane, unsigned mask) {
+__device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_chunk &chunk, int64_t f,
+                                             bool on, int lane, unsigned mask) {
   using acc_t = accumulator<T>;
   const T *x = (const T *)run.x + (on ? f : 0);
   T *y = (T *)run.y + f;
@@ -152,31 +151,30 @@ template <typename T> __global__ void add_pieces(const sl_stream_run run) {
 }
 
 template <typename T, int LANES, int VEC>
-cudaError_t launch_shape(const sl_stream_run &run, cudaStream_t stream, int64_t *launches) {
+sley_status launch_shape(sl_queue *queue, const sl_stream_run &run) {
   constexpr int GROUPS = STREAM_BLOCK / LANES, U = LANES == 8 ? 8 : 4;
   const int64_t empties = run.beta == 1 ? 0 : run.a.empties;
   const int64_t blocks = (run.a.chunks + GROUPS - 1) / GROUPS + (empties + EMPTY_ROWS - 1) / EMPTY_ROWS;
   if (blocks > 0) {
     if (run.beta == 0)
-      sley::stream<T, LANES, VEC, U, false><<<(unsigned)blocks, STREAM_BLOCK, 0, stream>>>(run);
+      stream<T, LANES, VEC, U, false><<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run);
     else
-      sley::stream<T, LANES, VEC, U, true><<<(unsigned)blocks, STREAM_BLOCK, 0, stream>>>(run);
-    ++*launches;
+      stream<T, LANES, VEC, U, true><<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run);
+    SL_TRY(sl_cuda_launched(queue, "spmm-stream"));
   }
-  if (run.a.longs > 0) {
-    add_pieces<T><<<(unsigned)run.a.longs, run.k < 256 ? (unsigned)(run.k + 31) / 32 * 32 : 256, 0, stream>>>(run);
-    ++*launches;
-  }
-  return cudaGetLastError();
+  if (run.a.longs == 0)
+    return SLEY_OK;
+  const unsigned threads = run.k < 256 ? (unsigned)(run.k + 31) / 32 * 32 : 256;
+  add_pieces<T><<<(unsigned)run.a.longs, threads, 0, sl_cuda_stream(queue)>>>(run);
+  return sl_cuda_launched(queue, "spmm-stream's pieces");
 }
 
-template <typename T, int VEC>
-cudaError_t launch_lanes(const sl_stream_run &run, cudaStream_t stream, int64_t *launches) {
+template <typename T, int VEC> sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run) {
   if (run.k <= 8 * VEC)
-    return launch_shape<T, 8, VEC>(run, stream, launches);
+    return launch_shape<T, 8, VEC>(queue, run);
   if (run.k <= 16 * VEC)
-    return launch_shape<T, 16, VEC>(run, stream, launches);
-  return launch_shape<T, 32, VEC>(run, stream, launches);
+    return launch_shape<T, 16, VEC>(queue, run);
+  return launch_shape<T, 32, VEC>(queue, run);
 }
 
 /* Whether rows can be read and written VEC values at a time, with work for more than half of 8 lanes. */
@@ -187,14 +185,16 @@ template <typename T, int VEC> bool fits(const sl_stream_run &run) {
 }
 
 /* The widest loads that alignment allows: 16 bytes a lane, then 8, then single values. */
-template <typename T> cudaError_t launch_stream(const sl_stream_run &run, cudaStream_t stream, int64_t *launches) {
+template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream_run &run) {
+  SL_TRY(sl_cuda_use(queue->device));
   if (fits<T, 16 / sizeof(T)>(run))
-    return launch_lanes<T, 16 / sizeof(T)>(run, stream, launches);
-  if (sizeof(T) < 8 && fits<T, 8 / sizeof(T)>(run))
-    return launch_lanes<T, 8 / sizeof(T)>(run, stream, launches);
-  return launch_lanes<T, 1>(run, stream, launches);
+    return launch_lanes<T, 16 / sizeof(T)>(queue, run);
+  if constexpr (sizeof(T) < 8)
+    if (fits<T, 8 / sizeof(T)>(run))
+      return launch_lanes<T, 8 / sizeof(T)>(queue, run);
+  return launch_lanes<T, 1>(queue, run);
 }
 
-}  // namespace sley
+} // namespace sley
 
 #endif

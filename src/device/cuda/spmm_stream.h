@@ -3,9 +3,8 @@
 #ifndef SLEY_DEVICE_CUDA_SPMM_STREAM_H
 #define SLEY_DEVICE_CUDA_SPMM_STREAM_H
 
-#include <cuda_runtime_api.h>
-
 #include "device/chunks.h"
+#include "device/cuda/cuda.h"
 
 /* A matrix in the device's memory. The sign bit of a column marks the last entry of its row, unless the row
  * is cut into pieces. */
@@ -32,14 +31,16 @@ typedef struct sl_stream_run {
 extern "C" {
 #endif
 
-/* Enqueues the product; *launches is raised by the number of kernels. */
-cudaError_t sl_stream_f32(const sl_stream_run *run, cudaStream_t stream, int64_t *launches);
-cudaError_t sl_stream_f64(const sl_stream_run *run, cudaStream_t stream, int64_t *launches);
+/* Enqueue the product. */
+sley_status sl_cuda_stream_f32(sl_queue *queue, const sl_stream_run *run);
+sley_status sl_cuda_stream_f64(sl_queue *queue, const sl_stream_run *run);
 
-/* Marks the last entry of each row of at most `longest` entries, and narrows 64-bit columns: col32 gets the
- * `entries` columns of col (int32_t, which may be col32 itself, or int64_t if wide). All in device memory. */
-cudaError_t sl_stream_mark(int64_t rows, const int64_t *rowptr, int64_t entries, const void *col, int wide,
-                           int64_t longest, int32_t *col32, cudaStream_t stream);
+/* Device memory: col32 gets the `entries` columns of col, narrowed. */
+sley_status sl_cuda_stream_narrow(sl_queue *queue, int64_t entries, const int64_t *col, int32_t *col32);
+
+/* Marks in col the last entry of each row of at most `longest` entries. rowptr lies in device memory too. */
+sley_status sl_cuda_stream_mark(sl_queue *queue, int64_t rows, const int64_t *rowptr, int64_t longest,
+                                int32_t *col);
 
 #ifdef __cplusplus
 }

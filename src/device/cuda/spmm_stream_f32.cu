@@ -2,6 +2,6 @@
 /* SpMM as streams of entries, values of type float. */
 #include "device/cuda/spmm_stream.cuh"
 
-cudaError_t sl_stream_f32(const sl_stream_run *run, cudaStream_t stream, int64_t *launches) {
-  return sley::launch_stream<float>(*run, stream, launches);
+sley_status sl_cuda_stream_f32(sl_queue *queue, const sl_stream_run *run) {
+  return sley::launch_stream<float>(queue, *run);
 }

@@ -2,6 +2,6 @@
 /* SpMM as streams of entries, values of type double. */
 #include "device/cuda/spmm_stream.cuh"
 
-cudaError_t sl_stream_f64(const sl_stream_run *run, cudaStream_t stream, int64_t *launches) {
-  return sley::launch_stream<double>(*run, stream, launches);
+sley_status sl_cuda_stream_f64(sl_queue *queue, const sl_stream_run *run) {
+  return sley::launch_stream<double>(queue, *run);
 }

@@ -23,11 +23,17 @@ static unsigned blocks(int64_t work) {
   return (unsigned)((work + BLOCK - 1) / BLOCK);
 }
 
-cudaError_t sl_stream_mark(int64_t rows, const int64_t *rowptr, int64_t entries, const void *col, int wide,
-                           int64_t longest, int32_t *col32, cudaStream_t stream) {
-  if (wide && entries > 0)
-    narrow<<<blocks(entries), BLOCK, 0, stream>>>(entries, (const int64_t *)col, col32);
+sley_status sl_cuda_stream_narrow(sl_queue *queue, int64_t entries, const int64_t *col, int32_t *col32) {
+  SL_TRY(sl_cuda_use(queue->device));
+  if (entries > 0)
+    narrow<<<blocks(entries), BLOCK, 0, sl_cuda_stream(queue)>>>(entries, col, col32);
+  return sl_cuda_launched(queue, "narrow");
+}
+
+sley_status sl_cuda_stream_mark(sl_queue *queue, int64_t rows, const int64_t *rowptr, int64_t longest,
+                                int32_t *col) {
+  SL_TRY(sl_cuda_use(queue->device));
   if (rows > 0)
-    mark<<<blocks(rows), BLOCK, 0, stream>>>(rows, rowptr, longest, col32);
-  return cudaGetLastError();
+    mark<<<blocks(rows), BLOCK, 0, sl_cuda_stream(queue)>>>(rows, rowptr, longest, col);
+  return sl_cuda_launched(queue, "mark");
 }

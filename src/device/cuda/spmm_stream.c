@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SpMM as streams of entries: inspection on the host, and the choice among its kernels. */
+#include "device/cuda/spmm_stream.h"
+
+#include "base/memory.h"
+
+/* Entries of a chunk: many, since a group of few lanes takes several rows at a time; fewer for wide rows,
+ * which take a warp and longer; and never so many that multiprocessors stand idle. */
+enum { CHUNK_NARROW = 256, CHUNK_WIDE = 128, CHUNK_LEAST = 32, WIDE_BYTES = 256, CHUNKS_WANTED = 32768 };
+
+static int64_t entries_of(const sl_spmm_matrix *a) {
+  return a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
+}
+
+static int64_t target_of(const sl_spmm_args *args) {
+  int64_t bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
+  int64_t target = bytes < WIDE_BYTES ? CHUNK_NARROW : CHUNK_WIDE;
+  while (target > CHUNK_LEAST && entries_of(args->a) / target < CHUNKS_WANTED)
+    target /= 2;
+  return target;
+}
+
+static bool stream_ok(const sl_kernel_args *args) {
+  const sl_spmm_args *a = &args->spmm;
+  return (a->a->dtype == SLEY_F32 || a->a->dtype == SLEY_F64) &&
+         (a->a->index == SLEY_I32 || a->a->index == SLEY_I64) && !a->arrives && !a->pages;
+}
+
+static double stream_cost(const sl_kernel_args *args) {
+  const sl_spmm_args *a = &args->spmm;
+  return 5e-6 + (double)entries_of(a->a) * (double)a->k * (double)sley_dtype_bytes(a->a->dtype) / 5e12;
+}
+
+static void stream_release(sl_device *device, void *prepared) {
+  sl_stream_matrix *a = prepared;
+  if (!a)
+    return;
+  const void *blocks[] = {a->chunk, a->col, a->val, a->row, a->empty, a->long_row, a->partial};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+    device->ops->free(device, (void *)blocks[i]);
+  sl_free(a);
+}
+
+static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, sl_stream_matrix *a) {
+  a->chunks = c->chunks;
+  a->empties = c->empties;
+  a->longs = c->longs;
+  SL_TRY(
+      sl_cuda_upload(queue, c->chunk, c->chunks * (int64_t)sizeof *c->chunk, "chunks", (void **)&a->chunk));
+  SL_TRY(sl_cuda_upload(queue, c->row, (c->rows + 1) * (int64_t)sizeof *c->row, "chunks", (void **)&a->row));
+  SL_TRY(
+      sl_cuda_upload(queue, c->empty, c->empties * (int64_t)sizeof *c->empty, "chunks", (void **)&a->empty));
+  return sl_cuda_upload(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
+                        (void **)&a->long_row);
+}
+
+/* Columns, 32 bits wide, with the ends of rows marked. */
+static sley_status upload_columns(sl_queue *queue, const sl_spmm_matrix *a, int64_t longest,
+                                  const int32_t **out) {
+  sl_device *device = queue->device;
+  int64_t entries = entries_of(a), first = a->rowptr[0] * (int64_t)sl_index_bytes(a->index);
+  void *col = NULL, *wide = NULL, *rowptr = NULL;
+  sley_status status =
+      sl_cuda_upload(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "rows", &rowptr);
+  if (status == SLEY_OK && a->index == SLEY_I64) {
+    status = sl_cuda_upload(queue, (const char *)a->col + first, entries * 8, "columns", &wide);
+    if (status == SLEY_OK)
+      status = device->ops->alloc(device, entries * 4, "columns", &col);
+    if (status == SLEY_OK)
+      status = sl_cuda_stream_narrow(queue, entries, wide, col);
+  } else if (status == SLEY_OK) {
+    status = sl_cuda_upload(queue, (const char *)a->col + first, entries * 4, "columns", &col);
+  }
+  if (status == SLEY_OK)
+    status = sl_cuda_stream_mark(queue, a->rows, rowptr, longest, col);
+  sley_status waited = device->ops->queue_wait(queue); /* before what the kernels read is freed */
+  device->ops->free(device, wide);
+  device->ops->free(device, rowptr);
+  *out = col;
+  return status != SLEY_OK ? status : waited;
+}
+
+static sley_status check_columns(const sl_spmm_matrix *a) {
+  const int64_t *col = a->col;
+  for (int64_t i = a->rowptr[0]; a->index == SLEY_I64 && i < a->rowptr[a->rows]; i++)
+    if (col[i] >= INT32_MAX)
+      return sl_fail(SLEY_ERR_OVERFLOW, "a part with column %lld is too wide for one device: use more ranks",
+                     (long long)col[i]);
+  return SLEY_OK;
+}
+
+static sley_status inspect(sl_queue *queue, const sl_spmm_args *args, sl_stream_matrix *out) {
+  const sl_spmm_matrix *a = args->a;
+  int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype);
+  SL_TRY(check_columns(a));
+  sl_chunks chunks;
+  sley_status status = sl_chunks_make(a->rows, a->rowid, a->rowptr, target_of(args), args->in_order, &chunks);
+  if (status == SLEY_OK)
+    status = upload_chunks(queue, &chunks, out);
+  int64_t slots = chunks.slots, longest = chunks.longest;
+  sl_chunks_free(&chunks);
+  SL_TRY(status);
+  SL_TRY(upload_columns(queue, a, longest, &out->col));
+  SL_TRY(sl_cuda_upload(queue, (const char *)a->val + a->rowptr[0] * value_bytes, entries_of(a) * value_bytes,
+                        "values", (void **)&out->val));
+  return queue->device->ops->alloc(queue->device, slots * args->k * value_bytes, "sums of pieces of rows",
+                                   &out->partial);
+}
+
+static sley_status stream_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                                  void **prepared) {
+  *prepared = NULL;
+  if (args->spmm.a->rows == 0 || args->spmm.k == 0)
+    return SLEY_OK;
+  sl_stream_matrix *a;
+  SL_TRY(SL_NEW_ZERO(a, 1, "a part's streams"));
+  sley_status status = inspect(queue, &args->spmm, a);
+  if (status != SLEY_OK) {
+    stream_release(device, a);
+    return status;
+  }
+  *prepared = a;
+  return SLEY_OK;
+}
+
+static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_spmm_args *a = &args->spmm;
+  if (a->a->rows <= 0 || a->k <= 0)
+    return SLEY_OK;
+  sl_stream_run run = {.a = *(const sl_stream_matrix *)a->prepared,
+                       .x = a->x,
+                       .y = a->y,
+                       .ldx = a->ldx,
+                       .ldy = a->ldy,
+                       .k = a->k,
+                       .alpha = a->alpha,
+                       .beta = a->beta};
+  return a->a->dtype == SLEY_F32 ? sl_cuda_stream_f32(queue, &run) : sl_cuda_stream_f64(queue, &run);
+}
+
+const sl_kernel sl_cuda_spmm_stream = {.name = "spmm-stream",
+                                       .op = SL_OP_SPMM,
+                                       .ok = stream_ok,
+                                       .cost = stream_cost,
+                                       .prepare = stream_prepare,
+                                       .release = stream_release,
+                                       .run = stream_run};
