@@ -78,6 +78,9 @@ typedef struct sl_cuda_csr {
 extern const sl_kernel sl_cuda_spmm_plain;
 sley_status sl_cuda_launch_spmm_plain(sl_queue *queue, const sl_spmm_args *args, const sl_cuda_csr *a);
 
+/* The kernel of spmm_cusparse.c: that library's product, for plans that ask for it. */
+extern const sl_kernel sl_cuda_spmm_cusparse;
+
 #ifdef __cplusplus
 }
 #endif
