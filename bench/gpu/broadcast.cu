@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broadcast.h"
+
+#define NCCL(call) check((call), #call, __LINE__)
+static void check(ncclResult_t result, const char *what, int line) {
+  if (result != ncclSuccess)
+    bench_fail("%s:%d: %s: %s", __FILE__, line, what, ncclGetErrorString(result));
+}
+
+const char *const broadcast_name[BROADCAST_WAYS] = {"bulk", "pipelined"};
+
+/* Entries of rows [first, last) whose columns lie in [from, to), which become columns 0 and up. */
+static gpu_csr cut(const sley_csr *csr, int64_t first, int64_t last, int64_t from, int64_t to) {
+  std::vector<int64_t> rowptr(1, 0);
+  std::vector<int32_t> col;
+  std::vector<float> val;
+  const int32_t *cols = (const int32_t *)csr->col;
+  for (int64_t i = first; i < last; i++) {
+    for (int64_t e = csr->rowptr[i]; e < csr->rowptr[i + 1]; e++)
+      if (cols[e] >= from && cols[e] < to) {
+        col.push_back((int32_t)(cols[e] - from));
+        val.push_back(((const float *)csr->val)[e]);
+      }
+    rowptr.push_back((int64_t)col.size());
+  }
+  return gpu_csr_upload(last - first, to - from, rowptr.data(), col.data(), val.data(), BENCH_F32, nullptr);
+}
+
+static float *rows_of_x(const broadcast *b, int rank) {
+  return (float *)b->x + b->begin[rank] * b->k;
+}
+
+broadcast *broadcast_create(ncclComm_t nccl, int rank, int ranks, const int64_t *begin, const sley_csr *csr,
+                            cudaStream_t stream) {
+  broadcast *b = new broadcast();
+  b->nccl = nccl;
+  b->rank = rank;
+  b->ranks = ranks;
+  b->begin = begin;
+  b->stream = stream;
+  CUDA(cudaStreamCreateWithFlags(&b->transfers, cudaStreamNonBlocking));
+  CUDA(cudaEventCreateWithFlags(&b->started, cudaEventDisableTiming));
+  b->block = cut(csr, begin[rank], begin[rank + 1], 0, csr->cols);
+  for (int s = 0; s < ranks; s++) {
+    cudaEvent_t event;
+    CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    b->arrived.push_back(event);
+    b->tile.push_back(cut(csr, begin[rank], begin[rank + 1], begin[s], begin[s + 1]));
+  }
+  return b;
+}
+
+void broadcast_prepare(broadcast *b, int64_t k, void *x, void *y) {
+  b->k = k;
+  b->x = x;
+  b->whole = rival_create(&b->block, x, y, k, b->stream);
+  for (int s = 0; s < b->ranks; s++)
+    b->part.push_back(rival_create(&b->tile[(size_t)s], rows_of_x(b, s), y, k, b->stream));
+}
+
+void broadcast_release(broadcast *b) {
+  CUDA(cudaStreamSynchronize(b->stream));
+  for (rival &part : b->part)
+    rival_destroy(&part);
+  b->part.clear();
+  rival_destroy(&b->whole);
+}
+
+bool broadcast_serves(const broadcast *b, int way, int algorithm) {
+  if (way == BROADCAST_BULK)
+    return b->whole.ok[algorithm];
+  for (const rival &part : b->part)
+    if (!part.ok[algorithm])
+      return false;
+  return true;
+}
+
+static void send_stage(broadcast *b, int s, cudaStream_t stream) {
+  float *rows = rows_of_x(b, s);
+  size_t count = (size_t)((b->begin[s + 1] - b->begin[s]) * b->k);
+  NCCL(ncclBroadcast(rows, rows, count, ncclFloat32, s, b->nccl, stream));
+}
+
+static void run_bulk(broadcast *b, int algorithm) {
+  NCCL(ncclGroupStart());
+  for (int s = 0; s < b->ranks; s++)
+    send_stage(b, s, b->stream);
+  NCCL(ncclGroupEnd());
+  rival_run(&b->whole, algorithm, false);
+}
+
+static void run_pipelined(broadcast *b, int algorithm) {
+  /* Transfers follow the product before this one, which reads the same rows. */
+  CUDA(cudaEventRecord(b->started, b->stream));
+  CUDA(cudaStreamWaitEvent(b->transfers, b->started, 0));
+  for (int s = 0; s < b->ranks; s++) {
+    send_stage(b, s, b->transfers);
+    CUDA(cudaEventRecord(b->arrived[(size_t)s], b->transfers));
+    CUDA(cudaStreamWaitEvent(b->stream, b->arrived[(size_t)s], 0));
+    rival_run(&b->part[(size_t)s], algorithm, s > 0);
+  }
+}
+
+void broadcast_run(broadcast *b, int way, int algorithm) {
+  (way == BROADCAST_BULK ? run_bulk : run_pipelined)(b, algorithm);
+}
+
+void broadcast_destroy(broadcast *b) {
+  for (gpu_csr &tile : b->tile)
+    gpu_csr_free(&tile);
+  for (cudaEvent_t event : b->arrived)
+    CUDA(cudaEventDestroy(event));
+  gpu_csr_free(&b->block);
+  CUDA(cudaEventDestroy(b->started));
+  CUDA(cudaStreamDestroy(b->transfers));
+  delete b;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rival over several GPUs: row blocks of X broadcast by NCCL, products by cuSPARSE. Either all of X first
+ * and one product after it (CAGNET 1D), or stage by stage, the next broadcast beside the product of the one
+ * before (MG-GCN). */
+#ifndef SLEY_BENCH_GPU_BROADCAST_H
+#define SLEY_BENCH_GPU_BROADCAST_H
+
+#include <nccl.h>
+
+#include "rival.h"
+
+enum { BROADCAST_BULK, BROADCAST_PIPELINED, BROADCAST_WAYS };
+extern const char *const broadcast_name[BROADCAST_WAYS];
+
+struct broadcast {
+  ncclComm_t nccl;
+  int rank, ranks;
+  const int64_t *begin; /* ranks + 1: who owns which rows of A and X */
+  int64_t k;
+  void *x;
+  cudaStream_t stream, transfers;
+  std::vector<cudaEvent_t> arrived; /* one a stage */
+  cudaEvent_t started;
+  gpu_csr block;
+  rival whole;
+  std::vector<gpu_csr> tile; /* the block's columns by owner */
+  std::vector<rival> part;
+};
+
+/* One end of the rival on the current GPU, f32. csr: all of A on the host. */
+broadcast *broadcast_create(ncclComm_t nccl, int rank, int ranks, const int64_t *begin, const sley_csr *csr,
+                            cudaStream_t stream);
+/* Gets ready for a width, up to the next release. x: all of X, of which the rank's own rows are set; y: its
+ * rows. */
+void broadcast_prepare(broadcast *b, int64_t k, void *x, void *y);
+void broadcast_release(broadcast *b);
+bool broadcast_serves(const broadcast *b, int way, int algorithm);
+/* Enqueues one product. Collective. */
+void broadcast_run(broadcast *b, int way, int algorithm);
+void broadcast_destroy(broadcast *b);
+
+#endif
