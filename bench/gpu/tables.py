@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the JSON lines of bench/gpu/run.sh and sets CoLa's times beside them: bench/gpu/tables.py FOLDER prints short
+tables; bench/report.py makes the ones of docs/PERFORMANCE.md from the same functions."""
+import json
+import math
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def read_lines(path):
+    """Objects of a file of JSON lines; a last line that was cut off is left out."""
+    records = []
+    if not os.path.exists(path):
+        return records
+    with open(path) as stream:
+        for line in stream:
+            try:
+                records.append(json.loads(line))
+            except ValueError:
+                break
+    return records
+
+
+def geomean(values):
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
+
+
+def load(folder):
+    """{"machine", "spmm": [...], "ranks": [...]} of one run; ranks' cases have cola_ms, speedup and so on added."""
+    with open(os.path.join(folder, "machine.json")) as stream:
+        machine = json.load(stream)
+    spmm = [r for r in read_lines(os.path.join(folder, "spmm_gpu.jsonl")) if r["record"] == "case"]
+    ranks = [r for r in read_lines(os.path.join(folder, "ranks_gpu.jsonl")) if r["record"] == "case"]
+    with open(os.path.join(HERE, "anchors.json")) as stream:
+        anchors = {(a["matrix"], a["k"], a["gpus"]): a["ms"] for a in json.load(stream)["cola_ms"]}
+    one = {(r["matrix"], r["k"]): r["sley"]["ms"]["median"] for r in ranks if r["gpus"] == 1}
+    for r in ranks:
+        ms = r["sley"]["ms"]["median"]
+        r["ms"] = ms
+        r["cola_ms"] = anchors.get((r["matrix"], r["k"], r["gpus"]))
+        r["x_cola"] = r["cola_ms"] / ms if r["cola_ms"] else None
+        r["x_broadcast"] = r["broadcast"]["ms"]["median"] / ms
+        r["speedup"] = one[r["matrix"], r["k"]] / ms if (r["matrix"], r["k"]) in one else None
+        floor = max(r["local"]["ms"]["median"], r["gather"]["ms"]["median"])
+        r["over_floor"] = ms / floor if floor > 0 else None
+    return {"machine": machine, "spmm": spmm, "ranks": ranks}
+
+
+def spmm_rows(cases):
+    """matrix, k, dtype, Sley ms, cuSPARSE ms, its algorithm, ratio, inspection in products (without, with the copy of A),
+    cuSPARSE's preprocessing in its products."""
+    rows = []
+    for r in cases:
+        if "sley" not in r or "best" not in r:
+            continue
+        sley, rival = r["sley"], r["cusparse_" + r["best"]]
+        ms = sley["ms"]["median"]
+        rows.append((r["matrix"], r["k"], r["dtype"], ms, rival["ms"]["median"], r["best"], r["ratio"],
+                     (sley["plan_ms"] - r["upload_ms"]) / ms, sley["plan_ms"] / ms,
+                     rival["preprocess_ms"] / rival["ms"]["median"]))
+    return rows
+
+
+def spmm_summary(rows):
+    """For each dtype: cases, geometric mean, worst ratio and its case, most inspection."""
+    lines = []
+    for dtype in dict.fromkeys(row[2] for row in rows):
+        mine = [row for row in rows if row[2] == dtype]
+        worst = min(mine, key=lambda row: row[6])
+        lines.append(f"{dtype}: {len(mine)} cases, geometric mean {geomean([row[6] for row in mine]):.2f} times the best cuSPARSE, "
+                     f"worst {worst[6]:.2f} ({worst[0]}, k = {worst[1]}); inspection at most {max(row[7] for row in mine):.1f} "
+                     f"products, {max(row[8] for row in mine):.1f} with the copy of A.")
+    return lines
+
+
+def number(value, form):
+    return "" if value is None else format(value, form)
+
+
+def ranks_summary(cases):
+    """For each number of GPUs: geometric mean and worst against CoLa and the broadcasts, slowest gather, worst over floor."""
+    lines = []
+    for gpus in dict.fromkeys(r["gpus"] for r in cases if r["gpus"] > 1):
+        mine = [r for r in cases if r["gpus"] == gpus]
+        cola = [r["x_cola"] for r in mine if r["x_cola"]]
+        text = f"{gpus} GPUs: "
+        if cola:
+            text += f"{geomean(cola):.2f} times CoLa (worst {min(cola):.2f}), "
+        rival = [r["x_broadcast"] for r in mine]
+        text += f"{geomean(rival):.2f} times NCCL broadcasts with cuSPARSE (worst {min(rival):.2f}); "
+        text += f"slowest gather {min(r['gather_gb_s'] for r in mine):.0f} GB/s a GPU; "
+        text += f"time at most {max(r['over_floor'] or 0 for r in mine):.2f} times the longer of local part and gather"
+        speedup = [r["speedup"] for r in mine if r["speedup"]]
+        if speedup:
+            text += f"; {min(speedup):.2f} to {max(speedup):.2f} times one GPU"
+        lines.append(text + ".")
+    return lines
+
+
+def main():
+    run = load(sys.argv[1])
+    rows = spmm_rows(run["spmm"])
+    if rows:
+        print("One GPU beside the best cuSPARSE algorithm")
+        for row in rows:
+            print(f"{row[0]:5} {row[1]:4} {row[2]:5} sley {row[3]:9.4f} ms  cusparse {row[4]:9.4f} ({row[5]:7})  ratio {row[6]:5.2f}"
+                  f"  inspection {row[7]:6.1f}")
+        print("\n".join(spmm_summary(rows)))
+    if run["ranks"]:
+        print("Several GPUs")
+        for r in run["ranks"]:
+            print(f"{r['matrix']:5} {r['k']:4} {r['gpus']} GPUs  {r['ms']:8.4f} ms (steady {r['sley']['steady_ms']:8.4f})  local "
+                  f"{r['local']['ms']['median']:8.4f}  gather {r['gather']['ms']['median']:8.4f} ({r['gather_gb_s']:5.1f} GB/s)  "
+                  f"over floor {number(r['over_floor'], '5.2f')}  x cola {number(r['x_cola'], '5.2f'):5}  x broadcast "
+                  f"{r['x_broadcast']:5.2f}  x one GPU {number(r['speedup'], '5.2f')}")
+        print("\n".join(ranks_summary(run["ranks"])))
+
+
+if __name__ == "__main__":
+    main()
