@@ -13,6 +13,7 @@ typedef enum sl_op {
   SL_OP_SPMM,  /* Y[rowid] = alpha A X + beta Y */
   SL_OP_ROWS,  /* move or add listed rows */
   SL_OP_PULL,  /* the same from several memories at once */
+  SL_OP_AWAIT, /* wait until the peers have taken what they were lent */
   SL_OP_SCALE, /* Y = beta Y */
   SL_OP_COUNT
 } sl_op;
@@ -78,10 +79,48 @@ typedef struct sl_rows_args {
 /* Sources of one pull; with more, several are made. */
 enum { SL_PULL_SOURCES = 64 };
 
+/* Boards: how queues of several devices tell each other what the hosts would otherwise have to: that rows may
+ * be read, where they lie, and that they have been. A rank's board lies in its device's memory, zeroed at
+ * first, with a slot for each peer to write to. Rounds count from 1. No host takes part once a pull is
+ * enqueued, so it can be captured into a graph and run again. */
+typedef struct sl_board_slot {
+  uint64_t ready;  /* the last round for which the peer lends rows */
+  const void *src; /* where they lie */
+  int64_t stride;
+  uint64_t taken; /* the last round in which the peer has taken what it was lent */
+} sl_board_slot;
+
+typedef struct sl_board {
+  uint64_t round; /* the last that the rank has finished */
+  uint32_t done;  /* blocks of its pull that have finished */
+  uint32_t unused;
+  sl_board_slot slot[]; /* one a rank */
+} sl_board;
+
+/* Rows lent to a peer. */
+typedef struct sl_lend {
+  sl_board *board; /* the peer's */
+  int peer;
+  const void *src;
+  int64_t stride;
+} sl_lend;
+
+typedef struct sl_signals {
+  sl_board *own;
+  int rank; /* whose own is: its slot in the peers' boards */
+  bool opens,
+      closes; /* the first, the last pull of its round: one lends rows, the other says they are taken */
+  int lends;  /* at most SL_PULL_SOURCES */
+  const sl_lend *lend;  /* host memory */
+  const uint32_t *stop; /* a word the device can read; once it is not 0, nobody waits any longer */
+} sl_signals;
+
 /* A memory that rows come from: row r at src + r stride; they go to byte dst_offset of a destination row. */
 typedef struct sl_pull_source {
   const void *src;
   int64_t stride, bytes, dst_offset;
+  sl_board *board; /* with signals: the peer's; src and stride are then what the peer lends */
+  int peer;
 } sl_pull_source;
 
 typedef struct sl_pull_entry {
@@ -102,7 +141,13 @@ typedef struct sl_pull_args {
   int64_t dst_stride;
   bool add;
   sley_dtype dtype;
+  const sl_signals *signals; /* NULL: the sources may be read at once */
 } sl_pull_args;
+
+/* After the pull that closed a round: until all peers have taken what they were lent in it. */
+typedef struct sl_await_args {
+  const sl_signals *signals;
+} sl_await_args;
 
 /* Y = beta Y for rows x k; beta = 0 writes zeros without reading. */
 typedef struct sl_scale_args {
@@ -119,6 +164,7 @@ typedef struct sl_kernel_args {
     sl_spmm_args spmm;
     sl_rows_args rows;
     sl_pull_args pull;
+    sl_await_args await;
     sl_scale_args scale;
   };
 } sl_kernel_args;

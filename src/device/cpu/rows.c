@@ -194,7 +194,7 @@ static bool rows_ok(const sl_kernel_args *args) {
 
 static bool pull_ok(const sl_kernel_args *args) {
   const sl_pull_args *a = &args->pull;
-  return a->sources <= SL_PULL_SOURCES && (!a->add || sley_dtype_bytes(a->dtype) != 0);
+  return !a->signals && a->sources <= SL_PULL_SOURCES && (!a->add || sley_dtype_bytes(a->dtype) != 0);
 }
 
 static bool scale_ok(const sl_kernel_args *args) {

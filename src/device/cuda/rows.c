@@ -35,8 +35,24 @@ static double pull_cost(const sl_kernel_args *args) {
 }
 
 static sley_status pull_run(sl_queue *queue, const sl_kernel_args *args) {
+  if (args->pull.signals) /* the peers wait for them, rows or not */
+    return sl_cuda_launch_pull_signalled(queue, &args->pull);
   return args->pull.count > 0 && pull_bytes(&args->pull) > 0 ? sl_cuda_launch_pull(queue, &args->pull)
                                                              : SLEY_OK;
+}
+
+static bool await_ok(const sl_kernel_args *args) {
+  (void)args;
+  return true;
+}
+
+static double await_cost(const sl_kernel_args *args) {
+  (void)args;
+  return seconds_per_launch;
+}
+
+static sley_status await_run(sl_queue *queue, const sl_kernel_args *args) {
+  return args->await.signals->lends > 0 ? sl_cuda_launch_await(queue, &args->await) : SLEY_OK;
 }
 
 static bool scale_ok(const sl_kernel_args *args) {
@@ -69,6 +85,14 @@ const sl_kernel sl_cuda_pull = {.name = "pull",
                                 .prepare = sl_cuda_prepare_nothing,
                                 .release = sl_cuda_release_nothing,
                                 .run = pull_run};
+
+const sl_kernel sl_cuda_await = {.name = "await",
+                                 .op = SL_OP_AWAIT,
+                                 .ok = await_ok,
+                                 .cost = await_cost,
+                                 .prepare = sl_cuda_prepare_nothing,
+                                 .release = sl_cuda_release_nothing,
+                                 .run = await_run};
 
 const sl_kernel sl_cuda_scale = {.name = "scale",
                                  .op = SL_OP_SCALE,

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moving rows in a kernel.
+ *
+ * A group of lanes, a power of two that a row fills, takes a row at a time; several rows are loaded before
+ * the first is stored, so that enough loads are in flight. Rows longer than a piece are cut: blocks with the
+ * same blockIdx.y take the same pieces. Loads and stores are as wide as all addresses and sizes allow. */
+#ifndef SLEY_DEVICE_CUDA_ROWS_CUH
+#define SLEY_DEVICE_CUDA_ROWS_CUH
+
+#include "device/cuda/cuda.h"
+
+namespace sley {
+
+/* Blocks of a pull: enough to fill the links, few enough to leave room for the product beside it. */
+enum { PULL_BLOCKS = 132 };
+
+enum { THREADS = 512, ROWS_AHEAD = 4, PIECE_BYTES = 8192, PIECES_MOST = 65535 };
+
+/* One row to move. */
+struct job {
+  const char *src;
+  char *dst;
+  int64_t bytes;
+};
+
+struct listed {
+  sl_rows_args a;
+  __device__ job at(int64_t i) const {
+    int64_t s = a.src_rows ? a.src_rows[i] : a.src_first + i;
+    int64_t d = a.dst_rows ? a.dst_rows[i] : a.dst_first + i;
+    return {static_cast<const char *>(a.src) + s * a.src_stride,
+            static_cast<char *>(a.dst) + d * a.dst_stride, a.bytes};
+  }
+};
+
+struct pulled {
+  const sl_pull_entry *list;
+  char *dst;
+  int64_t dst_stride;
+  sl_pull_source source[SL_PULL_SOURCES];
+  __device__ job at(int64_t i) const {
+    const sl_pull_entry e = list[i];
+    const sl_pull_source &s = source[e.source];
+    return {static_cast<const char *>(s.src) + e.src_row * s.stride,
+            dst + e.dst_row * dst_stride + s.dst_offset, s.bytes};
+  }
+};
+
+/* How two vectors of bytes become one. */
+template <class V> struct replace {
+  static constexpr bool reads_dst = false;
+  __device__ static V join(V, V moved) {
+    return moved;
+  }
+};
+
+template <class V, class T> struct add {
+  static constexpr bool reads_dst = true;
+  __device__ static V join(V old, V moved) {
+    union {
+      V v;
+      T t[sizeof(V) / sizeof(T)];
+    } a, b;
+    a.v = old;
+    b.v = moved;
+    for (unsigned i = 0; i < sizeof(V) / sizeof(T); i++)
+      a.t[i] += b.t[i];
+    return a.v;
+  }
+};
+
+/* All threads of the grid together, which is of (blocks, pieces at a time). */
+template <class V, class Join, class Rows>
+__device__ void move_rows(const Rows &rows, int64_t count, int64_t pieces, int group_log) {
+  const int lanes = 1 << group_log, lane = threadIdx.x & (lanes - 1);
+  const int64_t groups = (static_cast<int64_t>(gridDim.x) * THREADS) >> group_log;
+  const int64_t mine = (static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x) >> group_log;
+  constexpr int64_t piece_vectors = PIECE_BYTES / sizeof(V);
+  for (int64_t piece = blockIdx.y; piece < pieces; piece += gridDim.y)
+    for (int64_t first = mine; first < count; first += groups * ROWS_AHEAD) {
+      const V *src[ROWS_AHEAD];
+      V *dst[ROWS_AHEAD];
+      int left[ROWS_AHEAD], most = 0;
+#pragma unroll
+      for (int u = 0; u < ROWS_AHEAD; u++) {
+        left[u] = 0;
+        if (first + u * groups >= count)
+          continue;
+        const job j = rows.at(first + u * groups);
+        const int64_t vectors = j.bytes / static_cast<int64_t>(sizeof(V)) - piece * piece_vectors;
+        src[u] = reinterpret_cast<const V *>(j.src) + piece * piece_vectors;
+        dst[u] = reinterpret_cast<V *>(j.dst) + piece * piece_vectors;
+        left[u] = static_cast<int>(vectors < 0 ? 0 : vectors < piece_vectors ? vectors : piece_vectors);
+        most = left[u] > most ? left[u] : most;
+      }
+      for (int v = lane; v < most; v += lanes) {
+        V moved[ROWS_AHEAD];
+#pragma unroll
+        for (int u = 0; u < ROWS_AHEAD; u++)
+          if (v < left[u])
+            moved[u] = __ldcg(src[u] + v);
+#pragma unroll
+        for (int u = 0; u < ROWS_AHEAD; u++)
+          if (v < left[u])
+            dst[u][v] = Join::join(Join::reads_dst ? dst[u][v] : V(), moved[u]);
+      }
+    }
+}
+
+/* The least group that a row of so many vectors fills. */
+inline __host__ __device__ int group_log_for(int64_t vectors) {
+  int log = 0;
+  while (log < 5 && (1 << log) < vectors)
+    log++;
+  return log;
+}
+
+/* Blocks for `work` groups of lanes, at most `most`. */
+inline unsigned blocks_for(int64_t work, int group_log, int64_t most) {
+  const int64_t groups = THREADS >> group_log, blocks = (work + groups - 1) / groups;
+  return static_cast<unsigned>(blocks < most ? blocks : most);
+}
+
+/* The widest access that an address or size, or the OR of several, allows. */
+inline __host__ __device__ int width_of(uint64_t bits) {
+  return bits % 16 == 0 ? 16 : bits % 8 == 0 ? 8 : bits % 4 == 0 ? 4 : bits % 2 == 0 ? 2 : 1;
+}
+
+} // namespace sley
+
+#endif
