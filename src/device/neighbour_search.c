@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/neighbour_search.h"
+
+#include <math.h>
+
+typedef enum axis { PS, DIST, WPB } axis;
+static const int most[] = {[PS] = 32, [DIST] = 16, [WPB] = 16};
+
+typedef struct search {
+  sl_neighbour_timer time;
+  void *context;
+  sl_neighbour_table *table;
+} search;
+
+static int *along(sl_neighbour_shape *shape, axis which) {
+  return which == PS ? &shape->ps : which == DIST ? &shape->dist : &shape->wpb;
+}
+
+/* The shape's time, from the table or by timing it. A full table answers INFINITY. */
+static sley_status seconds_of(search *s, const sl_neighbour_shape *shape, double *seconds) {
+  sl_neighbour_table *table = s->table;
+  for (int i = 0; i < table->count; i++) {
+    const sl_neighbour_shape *known = &table->trial[i].shape;
+    if (known->ps == shape->ps && known->dist == shape->dist && known->wpb == shape->wpb) {
+      *seconds = table->trial[i].seconds;
+      return SLEY_OK;
+    }
+  }
+  *seconds = INFINITY;
+  if (table->count == SL_NEIGHBOUR_TRIALS)
+    return SLEY_OK;
+  SL_TRY(s->time(s->context, shape, seconds));
+  table->trial[table->count] = (sl_neighbour_trial){*shape, *seconds};
+  if (*seconds < table->trial[table->best].seconds)
+    table->best = table->count;
+  table->count++;
+  return SLEY_OK;
+}
+
+/* Doubles one value as long as that saves time. A shape that does not fit is passed over. */
+static sley_status grow(search *s, axis which, sl_neighbour_shape *shape) {
+  double least;
+  SL_TRY(seconds_of(s, shape, &least));
+  sl_neighbour_shape next = *shape;
+  while (*along(&next, which) * 2 <= most[which]) {
+    double seconds;
+    *along(&next, which) *= 2;
+    SL_TRY(seconds_of(s, &next, &seconds));
+    if (isinf(seconds) && isinf(least))
+      continue;
+    if (seconds >= least)
+      break;
+    least = seconds;
+    *shape = next;
+  }
+  return SLEY_OK;
+}
+
+/* The fastest ps tried with the least dist and wpb, but for the one in use; 0: there is none. */
+static int second_ps(const sl_neighbour_table *table, int used) {
+  int second = 0;
+  double least = INFINITY;
+  for (int i = 0; i < table->count; i++) {
+    const sl_neighbour_trial *trial = &table->trial[i];
+    if (trial->shape.dist == 1 && trial->shape.wpb == 1 && trial->shape.ps != used &&
+        trial->seconds < least) {
+      least = trial->seconds;
+      second = trial->shape.ps;
+    }
+  }
+  return second;
+}
+
+sley_status sl_neighbour_search(sl_neighbour_timer time, void *context, sl_neighbour_table *out) {
+  search s = {time, context, out};
+  sl_neighbour_shape shape = {1, 1, 1};
+  *out = (sl_neighbour_table){0};
+  SL_TRY(grow(&s, PS, &shape));
+  SL_TRY(grow(&s, DIST, &shape));
+  SL_TRY(grow(&s, WPB, &shape));
+  int retreat = second_ps(out, shape.ps);
+  if (shape.wpb < most[WPB] && retreat > 0 && retreat < shape.ps) {
+    shape.ps = retreat;
+    SL_TRY(grow(&s, WPB, &shape));
+  }
+  if (isinf(out->trial[out->best].seconds))
+    return sl_fail(SLEY_ERR_MEMORY,
+                   "no shape of the row-wise kernel fits in the device's memory: give it more ranks");
+  return SLEY_OK;
+}
