@@ -49,8 +49,8 @@ typedef struct sl_device_ops {
   sley_status (*queue_move)(sl_queue *queue, void *native);
   void (*queue_destroy)(sl_queue *queue);
   sley_status (*queue_wait)(sl_queue *queue); /* the host waits for all work so far */
-  /* In the queue's order. Host memory that is not pinned may be used again when it returns. WITHIN: also
-   * between devices of the kind. */
+  /* In the queue's order. Host memory that is not pinned may be used again when it returns. WITHIN:
+   * wherever both lie, on another device of the kind too. */
   sley_status (*copy)(sl_queue *queue, sl_copy_kind kind, void *dst, const void *src, int64_t bytes);
 
   sley_status (*event_create)(sl_device *device, sl_event **out);

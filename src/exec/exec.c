@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "exec/fetch.h"
 #include "transport/trace/trace.h"
 
 /* A part with the kernel chosen for it. */
@@ -22,15 +23,20 @@ struct sl_exec {
   int64_t *stride; /* bytes between rows of each */
   bound_part *parts;
   sl_exchange **exchanges;
-  uintptr_t *pages;   /* of the X of all ranks, for parts in place, which want rows without gaps */
-  void *packed;       /* own X without gaps, where the caller's has some */
-  sl_lent *lent;      /* what an exchange lends: one a peer */
-  sl_symm *published; /* X for one-sided fetches, if the plan has any */
-  void *result;       /* Y computed apart, if the plan wants that */
+  uintptr_t *pages;    /* of the X of all ranks, for parts in place, which want rows without gaps */
+  void *packed;        /* own X without gaps, where the caller's has some */
+  sl_lent *lent;       /* what an exchange lends: one a peer */
+  sl_fetches *fetches; /* one-sided, if the plan has any */
+  void *result;        /* Y computed apart, if the plan wants that */
 };
 
 static bool fetches(const sl_plan *plan) {
   return plan->steps.count > 0 && SL_STEP(plan, 0)->kind == SL_STEP_PUBLISH;
+}
+
+/* Whether a buffer is the plan's own memory. */
+static bool is_borrowed(const sl_exec *exec, int buffer) {
+  return SL_BUFFER(exec->plan, buffer)->constant && exec->comm->device->ops->host_addresses;
 }
 
 static sley_status bind_buffers(sl_exec *exec) {
@@ -41,11 +47,14 @@ static sley_status bind_buffers(sl_exec *exec) {
   for (int i = SL_BUFFER_Y + 1; i < plan->buffers.count; i++) {
     const sl_buffer *buffer = SL_BUFFER(plan, i);
     exec->stride[i] = buffer->row_bytes;
-    if (buffer->constant)
+    int64_t bytes = buffer->rows * buffer->row_bytes;
+    if (is_borrowed(exec, i)) {
       exec->memory[i] = (void *)buffer->constant;
-    else
-      SL_TRY(device->alloc(exec->comm->device, buffer->rows * buffer->row_bytes, buffer->name,
-                           &exec->memory[i]));
+      continue;
+    }
+    SL_TRY(device->alloc(exec->comm->device, bytes, buffer->name, &exec->memory[i]));
+    if (buffer->constant)
+      SL_TRY(device->copy(exec->queue, SL_COPY_TO_DEVICE, exec->memory[i], buffer->constant, bytes));
   }
   if (plan->segment) {
     SL_TRY(SL_NEW_ZERO(exec->pages, plan->segment[exec->comm->size] / SL_X_PAGE, "pages of X"));
@@ -119,8 +128,7 @@ sley_status sl_exec_create(const sl_plan *plan, sl_exec **out) {
   for (int i = 0; status == SLEY_OK && i < plan->exchanges.count; i++)
     status = comm->ops->exchange_create(comm, &SL_EXCHANGE(plan, i)->spec, &exec->exchanges[i]);
   if (status == SLEY_OK && fetches(plan))
-    status =
-        comm->ops->symm_alloc(comm, plan->x_rows * SL_BUFFER(plan, SL_BUFFER_X)->row_bytes, &exec->published);
+    status = sl_fetches_create(plan, &exec->fetches);
   if (status != SLEY_OK) {
     sl_exec_destroy(exec);
     return status;
@@ -134,8 +142,7 @@ void sl_exec_destroy(sl_exec *exec) {
     return;
   const sl_plan *plan = exec->plan;
   const sl_device_ops *device = exec->comm->device->ops;
-  if (exec->published)
-    exec->comm->ops->symm_free(exec->published);
+  sl_fetches_destroy(exec->fetches);
   for (int i = plan->exchanges.count - 1; exec->exchanges && i >= 0; i--)
     if (exec->exchanges[i])
       exec->comm->ops->exchange_destroy(exec->exchanges[i]);
@@ -147,7 +154,7 @@ void sl_exec_destroy(sl_exec *exec) {
   if (exec->result)
     device->free(exec->comm->device, exec->result);
   for (int i = SL_BUFFER_Y + 1; exec->memory && i < plan->buffers.count; i++)
-    if (exec->memory[i] && !SL_BUFFER(plan, i)->constant)
+    if (exec->memory[i] && !is_borrowed(exec, i))
       device->free(exec->comm->device, exec->memory[i]);
   sl_free(exec->lent);
   sl_free(exec->pages);
@@ -186,23 +193,6 @@ static sley_status scale(const sl_exec *exec, int64_t rows, int64_t k, double be
   if (rows == 0 || k == 0 || beta == 1)
     return SLEY_OK;
   return sl_kernel_run(exec->queue, &args);
-}
-
-static sley_status publish(const sl_exec *exec) {
-  int64_t bytes = SL_BUFFER(exec->plan, SL_BUFFER_X)->row_bytes;
-  void *own = exec->comm->ops->peer_ptr(exec->published, exec->comm->rank);
-  SL_TRY(move_rows(exec, exec->plan->x_rows, bytes, exec->memory[SL_BUFFER_X], exec->stride[SL_BUFFER_X], own,
-                   bytes, false));
-  return exec->comm->ops->barrier(exec->comm);
-}
-
-static sley_status fetch_rows(const sl_exec *exec, const sl_fetch *fetch) {
-  int64_t bytes = SL_BUFFER(exec->plan, SL_BUFFER_X)->row_bytes;
-  char *dst = exec->memory[fetch->dst];
-  for (int64_t i = 0; i < fetch->count && bytes > 0; i++)
-    SL_TRY(exec->comm->ops->get(exec->published, fetch->owner[i], fetch->row[i] * bytes, dst + i * bytes,
-                                bytes));
-  return SLEY_OK;
 }
 
 /* Rank p's rows of X lie at src: enters them at p's segment. */
@@ -272,11 +262,11 @@ static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, do
                  exec->memory[step->index], exec->stride[step->index]);
   }
   case SL_STEP_PUBLISH:
-    return publish(exec);
+    return sl_fetches_publish(exec->fetches, exec->memory[SL_BUFFER_X], exec->stride[SL_BUFFER_X]);
   case SL_STEP_FETCH:
-    return fetch_rows(exec, SL_FETCH(plan, step->index));
+    return sl_fetches_run(exec->fetches, step->index, exec->memory[SL_FETCH(plan, step->index)->dst]);
   case SL_STEP_RETIRE:
-    return transport->barrier(exec->comm);
+    return sl_fetches_retire(exec->fetches);
   }
   return sl_fail(SLEY_ERR_INTERNAL, "a plan has a step of unknown kind %d", (int)step->kind);
 }
@@ -308,7 +298,7 @@ static sley_status run_steps(sl_exec *exec, double alpha, double beta, void *y, 
     SL_TRY(scale(exec, plan->rows, plan->k, beta, y, y_stride));
     SL_TRY(move_rows(exec, plan->rows, row_bytes, exec->result, row_bytes, y, y_stride, true));
   }
-  return exec->comm->device->ops->queue_wait(exec->queue);
+  return SLEY_OK;
 }
 
 sley_status sl_exec_run(sl_exec *exec, double alpha, const void *x, int64_t ldx, double beta, void *y,

@@ -11,8 +11,9 @@ typedef struct sl_exec sl_exec;
 /* Binds; plan must outlive it and not be dry. Collective, agreed. */
 sley_status sl_exec_create(const sl_plan *plan, sl_exec **out);
 
-/* Y = alpha A X + beta Y on this rank's blocks; leading dimensions in elements. A failure in flight aborts
- * the comm, so that no other rank waits for this one. Collective. */
+/* Y = alpha A X + beta Y on this rank's blocks; leading dimensions in elements. Returns when the
+ * work is enqueued. A failure in flight aborts the comm, so that no other rank waits for this one.
+ * Collective. */
 sley_status sl_exec_run(sl_exec *exec, double alpha, const void *x, int64_t ldx, double beta, void *y,
                         int64_t ldy);
 

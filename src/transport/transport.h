@@ -3,6 +3,10 @@
  * finished any number of times. Beside it: symmetric memory for one-sided algorithms, the few collectives
  * planning needs, abort, and counters per link class.
  *
+ * Rows and symmetric memory lie in the memory of the ranks' devices, row lists in the host's. On devices
+ * without host addresses no call waits for the device, except those that say so; begin, end, get and put are
+ * in the order of the queue (get and put: of comm->queue).
+ *
  * Workgroups are consecutive blocks of comm->workgroup ranks (the last may be smaller). Within one, links are
  * direct: a peer's memory can be loaded and stored. Between two, they are messages. */
 #ifndef SLEY_TRANSPORT_TRANSPORT_H
@@ -82,14 +86,15 @@ typedef struct sl_transport_ops {
   sley_status (*exchange_borrow)(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
   void (*exchange_destroy)(sl_exchange *exchange); /* Collective. */
 
-  /* bytes of zeroed memory on every rank (sizes may differ). Collective. */
+  /* bytes of zeroed memory on every rank (sizes may differ). Waits for the device. Collective. */
   sley_status (*symm_alloc)(sl_comm *comm, int64_t bytes, sl_symm **out);
   void (*symm_free)(sl_symm *symm); /* Collective. */
   /* Address of the rank's memory, or NULL if it cannot be loaded and stored from here. Own rank: always. */
   void *(*peer_ptr)(sl_symm *symm, int rank);
-  /* One-sided. get returns with the data; put and fetch_add's effect is complete at the target after flush or
-   * a barrier. offset + bytes within the target's memory, else SLEY_ERR_ARG. fetch_add: on int64_t, offset a
-   * multiple of 8. get and put of one int64_t at a multiple of 8 are atomic. */
+  /* One-sided. This rank's side may also be the host's memory. get returns with the data (on devices without
+   * host addresses, into device memory, when it is enqueued); put and fetch_add's effect is complete at the
+   * target after flush or a barrier. offset + bytes within the target's memory, else SLEY_ERR_ARG. fetch_add:
+   * on int64_t, offset a multiple of 8. get and put of one int64_t at a multiple of 8 are atomic. */
   sley_status (*get)(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
   sley_status (*put)(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
   sley_status (*fetch_add)(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
@@ -114,6 +119,8 @@ typedef struct sl_transport_ops {
   /* Since the comm began or the last reset. */
   void (*counters)(const sl_comm *comm, sl_counters *out);
   void (*counters_reset)(sl_comm *comm);
+  /* Traffic of this rank's kernels through addresses of peer_ptr. */
+  void (*counters_add)(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages);
 
   /* Ends this rank's part. Not collective; nothing may be in flight. */
   void (*close)(sl_comm *comm);

@@ -2,6 +2,7 @@
 /* What every transport promises of collectives and symmetric memory. */
 #include "base/memory.h"
 #include "base/random.h"
+#include "mirror.h"
 #include "ranks.h"
 
 static int64_t size_of(uint64_t seed, int from, int to) {
@@ -257,10 +258,14 @@ static sley_status put_and_get(sl_comm *comm, sl_symm *symm, uint64_t seed) {
     expected.bytes[sl_link_to(comm, p)] += bytes;
     expected.messages[sl_link_to(comm, p)]++;
     char *peer = comm->ops->peer_ptr(symm, p);
-    EXPECT((peer == NULL) == (sl_link_to(comm, p) == SL_LINK_MESSAGE));
+    EXPECT(!peer || sl_link_to(comm, p) != SL_LINK_MESSAGE);
+    EXPECT(peer || sl_link_to(comm, p) == SL_LINK_MESSAGE || !test_on_cpu());
+    char seen[128];
+    if (peer)
+      SL_TRY(sley_comm_copy(comm, seen, peer + first, bytes, SLEY_TO_HOST));
     for (int64_t i = 0; i < bytes; i++) {
       EXPECT(text[i] == ((first + i) % 2 ? byte_of(seed, writer, p, first + i) : 0));
-      EXPECT(!peer || peer[first + i] == text[i]);
+      EXPECT(!peer || seen[i] == text[i]);
     }
     SL_TRY(comm->ops->get(symm, p, bytes_at(p), text, 0));
   }
@@ -314,7 +319,9 @@ static sley_status symm_main(sl_comm *comm, void *arg) {
   SL_TRY(comm->ops->symm_alloc(comm, 0, &empty));
   sley_status status = comm->ops->symm_alloc(comm, bytes_at(comm->rank), &symm);
   if (status == SLEY_OK) {
-    const char *own = comm->ops->peer_ptr(symm, comm->rank);
+    char own[128];
+    status =
+        sley_comm_copy(comm, own, comm->ops->peer_ptr(symm, comm->rank), bytes_at(comm->rank), SLEY_TO_HOST);
     for (int64_t i = 0; i < bytes_at(comm->rank) && status == SLEY_OK; i++)
       if (own[i] != 0)
         status = sl_fail(SLEY_ERR_INTERNAL, "symmetric memory is not zeroed");

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "mirror.h"
 #include "ranks.h"
 
 enum { RANKS = 8, ROWS = 300, BYTES = 64, STEPS = 8 };
@@ -70,15 +71,21 @@ static sley_status failing_work(sl_comm *comm, failure *f) {
   sl_exchange *exchange = NULL;
   sl_symm *symm = NULL;
   char *src = NULL, *dst = NULL;
+  mirror from = {0}, to = {0};
   sley_status status;
   SL_TRY_GOTO(status, comm->ops->exchange_create(comm, &spec, &exchange), done);
   SL_TRY_GOTO(status, comm->ops->symm_alloc(comm, 64, &symm), done);
   src = sl_alloc_zero(ROWS, BYTES, "test");
   dst = sl_alloc((int64_t)comm->size * ROWS, BYTES, "test");
   SL_TRY_GOTO(status, sl_agree(comm, src && dst ? SLEY_OK : SLEY_ERR_MEMORY), done);
+  memset(dst, 0, (size_t)(comm->size * ROWS * BYTES));
+  SL_TRY_GOTO(status, mirror_open(comm, src, ROWS * BYTES, &from), done);
+  SL_TRY_GOTO(status, mirror_open(comm, dst, (int64_t)comm->size * ROWS * BYTES, &to), done);
   for (int step = 0; step < STEPS && status == SLEY_OK; step++)
-    status = step_of_work(comm, f, step, exchange, src, dst, symm);
+    status = step_of_work(comm, f, step, exchange, from.here, to.here, symm);
 done:
+  mirror_close(&from);
+  mirror_close(&to);
   sl_free(dst);
   sl_free(src);
   comm->ops->symm_free(symm);
@@ -236,15 +243,18 @@ static void test_invalid_lists(void **state) {
 static sley_status twice_main(sl_comm *comm, void *arg) {
   const bool *begin_twice = arg;
   const sl_row_list one = {.count = 1, .bytes = 8};
-  double src = 1, dst;
+  double rows[2] = {1, 0};
   sl_exchange *exchange;
+  mirror there;
   SL_TRY(create_ring(comm, one, one, false, &exchange));
-  sley_status status = SLEY_OK;
+  sley_status status = mirror_open(comm, rows, sizeof rows, &there);
+  double *src = there.here, *dst = src + 1;
   for (int i = 0; i <= *begin_twice && status == SLEY_OK; i++)
-    status = comm->ops->exchange_begin(exchange, &src, 8, &dst, 8, comm->queue);
+    status = comm->ops->exchange_begin(exchange, src, 8, dst, 8, comm->queue);
   for (int i = *begin_twice; i < 2 && status == SLEY_OK; i++)
     status = comm->ops->exchange_end(exchange, comm->queue);
   comm->ops->exchange_destroy(exchange);
+  mirror_close(&there);
   return status;
 }
 
@@ -300,7 +310,7 @@ static sley_status interrupted_main(sl_comm *comm, void *arg) {
 
 /* In a process of its own, since an interrupt is for good. */
 static void interrupt_body(const rank_case *c) {
-  if (c->ranks != 4)
+  if (c->ranks != 4 || !test_on_cpu()) /* a process that was forked cannot use its parent's GPUs */
     return;
   pid_t child = fork();
   assert_true(child >= 0);

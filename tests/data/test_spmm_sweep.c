@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "base/random.h"
+#include "mirror.h"
 #include "support.h"
 
 enum { WIDTHS = 6, LARGE_NNZ = 100000, LARGE_ROWS = 400000, SHOWN = 10 };
@@ -126,14 +127,25 @@ static sley_status run_one(subject *s, sley_comm *comm, const char *algo, int w,
   sley_plan *plan = NULL;
   sley_plan_info info;
   sley_traffic counted;
-  const char *x = s->x + (size_t)s->col_begin[rank] * stride;
+  int64_t x_rows = s->col_begin[rank + 1] - s->col_begin[rank];
+  mirror x = {0}, y = {0}, again = {0};
   sley_status status = sley_matrix_row_block(s->matrix, first, end - first, &block);
   if (status == SLEY_OK)
     status = sley_plan_create(comm, block, s->row_begin, s->col_begin, k, &options, &plan);
   if (status == SLEY_OK)
-    status = sley_spmm(plan, 1, x, s->ld, 0, s->y + (size_t)first * stride, s->ld);
+    status = mirror_open(comm, s->x + (size_t)s->col_begin[rank] * stride, x_rows * (int64_t)stride, &x);
   if (status == SLEY_OK)
-    status = sley_spmm(plan, 1, x, s->ld, 0, s->again + (size_t)first * stride, s->ld);
+    status = mirror_open(comm, s->y + (size_t)first * stride, (end - first) * (int64_t)stride, &y);
+  if (status == SLEY_OK)
+    status = mirror_open(comm, s->again + (size_t)first * stride, (end - first) * (int64_t)stride, &again);
+  if (status == SLEY_OK)
+    status = sley_spmm(plan, 1, x.here, s->ld, 0, y.here, s->ld);
+  if (status == SLEY_OK)
+    status = sley_spmm(plan, 1, x.here, s->ld, 0, again.here, s->ld);
+  if (status == SLEY_OK)
+    status = mirror_fetch(&y);
+  if (status == SLEY_OK)
+    status = mirror_fetch(&again);
   if (status == SLEY_OK)
     status = sley_plan_counted(plan, &counted);
   if (status == SLEY_OK)
@@ -154,6 +166,9 @@ static sley_status run_one(subject *s, sley_comm *comm, const char *algo, int w,
       status = sley_comm_barrier(comm);
   }
   sley_plan_destroy(plan);
+  mirror_close(&x);
+  mirror_close(&y);
+  mirror_close(&again);
   sley_matrix_destroy(block);
   if (rank == 0)
     atomic_fetch_add(&s->runs, 1);
@@ -205,6 +220,7 @@ static void run_all_ranks(subject *s) {
       options.ranks = rank_counts[r];
       options.workgroup = workgroups[g];
       options.threads = 1;
+      options.device = test_device();
       if (workgroups[g] >= options.ranks)
         continue; /* 0, all, comes last */
       assert_sley_ok(sley_partition_rows(s->matrix, r % 2 ? "nnz" : "rows", options.ranks, s->row_begin));

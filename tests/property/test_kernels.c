@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every CPU kernel on random shapes. SpMM: each instruction set of this machine must give the bits of a
- * scalar loop in the documented order, for any number of threads, write nothing else, and stay within
- * rounding of a float64 product. Rows and scale: the same against loops over single values. */
+/* Every kernel of a device (SLEY_TEST_DEVICE, default the cpu) on random shapes. SpMM: where the order is
+ * asked for, each must give the bits of a scalar loop in the documented order, for any number of threads,
+ * write nothing else, and stay within rounding of a float64 product; where it is not, the bits must repeat.
+ * Rows and scale: the same against loops over single values. */
 #include "support.h"
 
 #include <math.h>
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "device/cpu/cpu.h"
+#include "image.h"
+#include "mirror.h"
 
 static uint64_t counter;
 
@@ -181,46 +183,106 @@ static void check_bound(const spmm_case *c, const void *y) {
     }
 }
 
-static void run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queue, bool prepare, void *y) {
+static image image_of_block(sl_queue *queue, const block *b) {
+  return image_of(queue, b->data, b->bytes, (size_t)(b->data - b->base));
+}
+
+enum { ARRAYS = 4 };
+
+/* The matrix's arrays on the device, as those of a part that has arrived. */
+static sl_spmm_matrix arrived(sl_queue *queue, const sl_spmm_matrix *a, image *arrays) {
+  size_t entries = (size_t)a->rowptr[a->rows];
+  arrays[0] = image_of(queue, a->rowid, (size_t)a->rows * sizeof *a->rowid, 0);
+  arrays[1] = image_of(queue, a->rowptr, (size_t)(a->rows + 1) * sizeof *a->rowptr, 0);
+  arrays[2] = image_of(queue, a->col, entries * sl_index_bytes(a->index), 0);
+  arrays[3] = image_of(queue, a->val, entries * sley_dtype_bytes(a->dtype), 0);
+  sl_spmm_matrix there = *a;
+  there.rowid = arrays[0].data;
+  there.rowptr = arrays[1].data;
+  there.col = arrays[2].data;
+  there.val = arrays[3].data;
+  return there;
+}
+
+static void run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queue, bool prepare,
+                     const block *y) {
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = c->args};
+  image x = image_of_block(queue, &c->x), out = image_of_block(queue, y), arrays[ARRAYS] = {{0}};
   args.spmm.a = &c->a;
-  args.spmm.x = c->x.data;
-  args.spmm.y = y;
+  args.spmm.x = x.data;
+  args.spmm.y = out.data;
   void *prepared = NULL;
+  sl_spmm_matrix there;
   if (prepare)
     assert_sley_ok(kernel->prepare(queue->device, queue, &args, &prepared));
+  else {
+    there = arrived(queue, &c->a, arrays);
+    args.spmm.a = &there;
+    args.spmm.arrives = true;
+  }
   args.spmm.prepared = prepared;
   int64_t allocations = sl_memory_count();
   assert_sley_ok(kernel->run(queue, &args));
   assert_int_equal(sl_memory_count(), allocations);
+  image_return(&out);
   kernel->release(queue->device, prepared);
+  image_drop(&x);
+  for (int i = 0; i < ARRAYS; i++)
+    image_drop(&arrays[i]);
+}
+
+/* What a kernel finds at plan time; of a part that arrives no more than its types. */
+static bool serves(const spmm_case *c, const sl_kernel *kernel, bool prepare) {
+  sl_spmm_matrix known = c->a;
+  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = c->args};
+  args.spmm.a = &known;
+  args.spmm.arrives = !prepare;
+  if (!prepare)
+    known.rows = 0;
+  if (kernel->op != SL_OP_SPMM || !kernel->ok(&args))
+    return false;
+  assert_true(kernel->cost(&args) >= 0);
+  return true;
 }
 
 enum { QUEUES = 3 };
 static sl_queue *queues[QUEUES];
+
+/* One kernel, however often it runs and with however many threads. */
+static void check_kernel(const spmm_case *c, const sl_kernel *kernel, bool prepare, const block *in_order) {
+  block first = {0};
+  for (int q = 0; q < QUEUES; q++) {
+    block y = block_copy(&c->y);
+    run_spmm(c, kernel, queues[q], prepare, &y);
+    if (c->args.in_order)
+      assert_memory_equal(y.data, in_order->data, y.bytes);
+    else if (first.base)
+      assert_memory_equal(y.data, first.data, y.bytes);
+    else {
+      check_bound(c, y.data);
+      first = block_copy(&y);
+    }
+    free(y.base);
+  }
+  free(first.base);
+}
 
 static void check_spmm(int64_t k) {
   spmm_case c = make_spmm(k);
   block expected = block_copy(&c.y);
   scalar_order(&c, expected.data);
   check_bound(&c, expected.data);
-  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = c.args};
-  args.spmm.a = &c.a;
-  int kernels = 0;
-  for (const sl_kernel *const *each = sl_cpu_kernels; *each; each++) {
-    if ((*each)->op != SL_OP_SPMM || !(*each)->ok(&args))
-      continue;
-    kernels++;
-    assert_true((*each)->cost(&args) >= 0);
-    for (int q = 0; q < QUEUES; q++)
-      for (int prepare = 0; prepare < 2; prepare++) {
-        block y = block_copy(&c.y);
-        run_spmm(&c, *each, queues[q], prepare, y.data);
-        assert_memory_equal(y.data, expected.data, y.bytes);
-        free(y.base);
-      }
-  }
-  assert_true(kernels > 0);
+  for (int in_order = 0; in_order < 2; in_order++)
+    for (int prepare = 0; prepare < 2; prepare++) {
+      c.args.in_order = in_order;
+      int kernels = 0;
+      for (const sl_kernel *const *each = queues[0]->ops->kernels; *each; each++)
+        if (serves(&c, *each, prepare)) {
+          check_kernel(&c, *each, prepare, &expected);
+          kernels++;
+        }
+      assert_true(kernels > 0);
+    }
   free(expected.base);
   free_spmm(&c);
 }
@@ -260,18 +322,20 @@ static void test_spmm_continues_a_row(void **state) {
         ptr[half][i + 1] = at + count;
       }
     }
-    sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = c.args};
-    args.spmm.x = c.x.data;
-    args.spmm.y = c.y.data;
+    c.args.in_order = true;
     for (int half = 0; half < 2; half++) {
-      sl_spmm_matrix a = c.a;
-      a.rowptr = ptr[half];
-      a.col = col[half];
-      a.val = val[half];
-      args.spmm.a = &a;
+      spmm_case part = c;
+      part.a.rowptr = ptr[half];
+      part.a.col = col[half];
+      part.a.val = val[half];
       if (half == 1)
-        args.spmm.beta = 1;
-      assert_sley_ok(sl_kernel_run(queues[draw(QUEUES)], &args));
+        part.args.beta = 1;
+      sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = part.args};
+      args.spmm.a = &part.a;
+      const sl_kernel *kernel;
+      sl_queue *queue = queues[draw(QUEUES)];
+      assert_sley_ok(sl_kernel_find(queue->device, &args, &kernel));
+      run_spmm(&part, kernel, queue, true, &c.y);
       free(ptr[half]);
       free(col[half]);
       free(val[half]);
@@ -332,9 +396,19 @@ static void check_rows(void) {
     }
   for (int q = 0; q < QUEUES; q++) {
     block out = block_copy(&dst);
+    image there = image_of_block(queues[q], &out), source = image_of_block(queues[q], &src);
+    image src_list = image_of(queues[q], from, (size_t)count * sizeof *from, 0);
+    image dst_list = image_of(queues[q], to, (size_t)count * sizeof *to, 0);
     sl_kernel_args args = {.op = SL_OP_ROWS, .rows = a};
-    args.rows.dst = out.data;
+    args.rows.src = source.data;
+    args.rows.src_rows = src_list.data;
+    args.rows.dst_rows = dst_list.data;
+    args.rows.dst = there.data;
     assert_sley_ok(sl_kernel_run(queues[q], &args));
+    image_return(&there);
+    image_drop(&source);
+    image_drop(&src_list);
+    image_drop(&dst_list);
     assert_memory_equal(out.data, expected.data, out.bytes);
     free(out.base);
   }
@@ -392,9 +466,23 @@ static void check_pull(void) {
   }
   for (int q = 0; q < QUEUES; q++) {
     block out = block_copy(&dst);
+    image there = image_of_block(queues[q], &out), sources[SOURCES];
+    image entries = image_of(queues[q], list, (size_t)count * sizeof *list, 0);
+    sl_pull_source located[SOURCES];
+    for (int s = 0; s < SOURCES; s++) {
+      sources[s] = image_of_block(queues[q], &src[s]);
+      located[s] = source[s];
+      located[s].src = sources[s].data;
+    }
     sl_kernel_args args = {.op = SL_OP_PULL, .pull = a};
-    args.pull.dst = out.data;
+    args.pull.list = entries.data;
+    args.pull.source = located;
+    args.pull.dst = there.data;
     assert_sley_ok(sl_kernel_run(queues[q], &args));
+    image_return(&there);
+    image_drop(&entries);
+    for (int s = 0; s < SOURCES; s++)
+      image_drop(&sources[s]);
     assert_memory_equal(out.data, expected.data, out.bytes);
     free(out.base);
   }
@@ -425,10 +513,12 @@ static void check_scale(void) {
       set(expected.data, dtype, i * ld + f, beta == 0 ? 0 : beta * get(expected.data, dtype, i * ld + f));
   for (int q = 0; q < QUEUES; q++) {
     block out = block_copy(&y);
+    image there = image_of_block(queues[q], &out);
     sl_kernel_args args = {
         .op = SL_OP_SCALE,
-        .scale = {.rows = rows, .k = k, .beta = beta, .y = out.data, .ldy = ld, .dtype = dtype}};
+        .scale = {.rows = rows, .k = k, .beta = beta, .y = there.data, .ldy = ld, .dtype = dtype}};
     assert_sley_ok(sl_kernel_run(queues[q], &args));
+    image_return(&there);
     assert_memory_equal(out.data, expected.data, out.bytes);
     free(out.base);
   }
@@ -463,9 +553,15 @@ static void test_prepare_without_memory(void **state) {
 static int open_queues(void **state) {
   (void)state;
   const int threads[QUEUES] = {1, 2, 5};
+  const sl_device_ops *ops;
+  char note[256];
+  if (sl_device_choose(test_device(), &ops, note, sizeof note)) {
+    fprintf(stderr, "%s\n", sley_last_error());
+    return 1;
+  }
   for (int q = 0; q < QUEUES; q++) {
     sl_device *device;
-    if (sl_cpu_ops.open(0, threads[q], &device) || sl_cpu_ops.queue_create(device, NULL, &queues[q]))
+    if (ops->open(q % ops->count(), threads[q], &device) || ops->queue_create(device, NULL, &queues[q]))
       return 1;
   }
   return 0;
@@ -475,8 +571,8 @@ static int close_queues(void **state) {
   (void)state;
   for (int q = 0; q < QUEUES; q++) {
     sl_device *device = queues[q]->device;
-    sl_cpu_ops.queue_destroy(queues[q]);
-    sl_cpu_ops.close(device);
+    device->ops->queue_destroy(queues[q]);
+    device->ops->close(device);
   }
   return 0;
 }

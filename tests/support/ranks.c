@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "mirror.h"
 #include "transport/trace/trace.h"
 
 enum { WATCHDOG_SECONDS = 30 };
@@ -33,7 +34,8 @@ static sley_status run_main_traced(sl_comm *comm, void *arg) {
 sley_status run_case(const rank_case *c, sl_rank_main main, void *arg) {
   const sl_transport_backend *backend;
   SL_TRY(sl_transport_backend_find(c->transport, &backend));
-  sl_launch launch = {.ranks = c->ranks, .workgroup = c->workgroup, .threads = c->threads};
+  sl_launch launch = {
+      .ranks = c->ranks, .workgroup = c->workgroup, .threads = c->threads, .device = test_device()};
   traced_main traced = {main, arg};
   return c->traced ? backend->run(&launch, run_main_traced, &traced) : backend->run(&launch, main, arg);
 }

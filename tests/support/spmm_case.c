@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "spmm_case.h"
 
+#include "mirror.h"
+#include "transport/transport.h"
+
 /* Shared by the ranks of one case. */
 typedef struct run {
   const sley_matrix *matrix;
@@ -20,6 +23,22 @@ static uint64_t hash_rows(const char *data, int64_t rows, int64_t row_bytes, int
   return hash;
 }
 
+/* Y = alpha A X + beta Y on the rank's rows, which may be mirrored. An execute must not take memory, copy
+ * between host and device, or wait for the device. */
+static sley_status multiply(sley_comm *comm, sley_plan *plan, const spmm_case *c, const mirror *x,
+                            const mirror *y, int64_t ld) {
+  sl_device_counters before, after;
+  comm->device->ops->counters(comm->device, &before);
+  sley_status status = sley_spmm(plan, c->alpha, x->here, ld, c->beta, y->here, ld);
+  comm->device->ops->counters(comm->device, &after);
+  if (status == SLEY_OK && (after.allocations != before.allocations || after.copies != before.copies ||
+                            after.waits != before.waits))
+    status = sl_fail(SLEY_ERR_INTERNAL, "%lld allocations, %lld copies and %lld waits in an execute",
+                     (long long)(after.allocations - before.allocations),
+                     (long long)(after.copies - before.copies), (long long)(after.waits - before.waits));
+  return status == SLEY_OK ? mirror_fetch(y) : status;
+}
+
 static sley_status one_rank(sley_comm *comm, void *argument) {
   run *r = argument;
   const spmm_case *c = r->c;
@@ -33,13 +52,19 @@ static sley_status one_rank(sley_comm *comm, void *argument) {
   options.transpose = c->transpose;
   sley_matrix *block = NULL;
   sley_plan *plan = NULL;
+  mirror x = {0}, y = {0};
   sley_status status = sley_matrix_row_block(r->matrix, r->row_begin[rank],
                                              r->row_begin[rank + 1] - r->row_begin[rank], &block);
   if (status == SLEY_OK)
     status = sley_plan_create(comm, block, r->row_begin, r->col_begin, c->k, &options, &plan);
   if (status == SLEY_OK)
-    status = sley_spmm(plan, c->alpha, r->x + x_begin[rank] * stride, r->ld, c->beta,
-                       r->y + y_begin[rank] * stride, r->ld);
+    status =
+        mirror_open(comm, r->x + x_begin[rank] * stride, (x_begin[rank + 1] - x_begin[rank]) * stride, &x);
+  if (status == SLEY_OK)
+    status =
+        mirror_open(comm, r->y + y_begin[rank] * stride, (y_begin[rank + 1] - y_begin[rank]) * stride, &y);
+  if (status == SLEY_OK)
+    status = multiply(comm, plan, c, &x, &y, r->ld);
   sley_traffic counted;
   if (status == SLEY_OK)
     status = sley_plan_counted(plan, &counted);
@@ -49,6 +74,8 @@ static sley_status one_rank(sley_comm *comm, void *argument) {
     r->out->info.reason = "";
   }
   sley_plan_destroy(plan);
+  mirror_close(&x);
+  mirror_close(&y);
   sley_matrix_destroy(block);
   return status;
 }
@@ -95,6 +122,7 @@ void spmm_case_run(const sley_matrix *matrix, const spmm_case *c, spmm_outcome *
   options.ranks = c->ranks;
   options.workgroup = c->workgroup;
   options.threads = c->threads;
+  options.device = test_device();
   for (int pass = 0; pass < 2; pass++) {
     fill_y(&r, y_rows);
     sley_status status = sley_run_ranks(&options, one_rank, &r);

@@ -23,7 +23,8 @@
       fail_msg("%s: %s: %s", #call, sley_status_name(sley_ok_status_), sley_last_error());                   \
   } while (0)
 
-/* Folder of the real matrices (environment SLEY_DATA, else beside the checkout), or NULL, said on stderr, if absent. */
+/* Folder of the real matrices (environment SLEY_DATA, else beside the checkout), or NULL, said on stderr, if
+ * absent. */
 const char *test_data_dir(void);
 
 #endif

@@ -257,13 +257,13 @@ static sley_status cuda_queue_wait(sl_queue *queue) {
   return sl_cuda_check(cudaStreamSynchronize(sl_cuda_stream(queue)), "waiting for the GPU");
 }
 
-static bool is_pinned(const void *host) {
+static enum cudaMemoryType memory_type(const void *address) {
   struct cudaPointerAttributes attributes;
-  if (cudaPointerGetAttributes(&attributes, host) != cudaSuccess) {
+  if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
     (void)cudaGetLastError();
-    return false;
+    return cudaMemoryTypeUnregistered;
   }
-  return attributes.type != cudaMemoryTypeUnregistered;
+  return attributes.type;
 }
 
 /* The runtime may still read host memory that is not pinned when it returns, so this waits. */
@@ -276,13 +276,13 @@ static sley_status cuda_copy(sl_queue *queue, sl_copy_kind kind, void *dst, cons
   if (bytes == 0)
     return SLEY_OK;
   SL_TRY(sl_cuda_use(queue->device));
-  if (kind != SL_COPY_WITHIN)
+  enum cudaMemoryType from = memory_type(src), to = memory_type(dst);
+  if (from != cudaMemoryTypeDevice || to != cudaMemoryTypeDevice)
     count_one(&of(queue->device)->counted.copies);
   SL_TRY(
       sl_cuda_check(cudaMemcpyAsync(dst, src, (size_t)bytes, kinds[kind], sl_cuda_stream(queue)), "a copy"));
-  if (kind == SL_COPY_WITHIN || is_pinned(kind == SL_COPY_TO_DEVICE ? src : dst))
-    return SLEY_OK;
-  return cuda_queue_wait(queue);
+  bool ordinary = from == cudaMemoryTypeUnregistered || to == cudaMemoryTypeUnregistered;
+  return ordinary ? cuda_queue_wait(queue) : SLEY_OK;
 }
 
 sley_status sl_cuda_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out) {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "transport/threads/device_exchange.h"
 
 static sley_status move(sl_queue *queue, sl_rows_args rows) {
   if (rows.count == 0 || rows.bytes == 0)
@@ -91,7 +92,7 @@ sley_status sl_threads_exchange_begin(sl_exchange *base, const void *src, int64_
     return failed(exchange,
                   sl_fail(SLEY_ERR_ARG, "exchange %s is begun again before its end", exchange->name));
   sley_status status = sl_world_check(comm);
-  if (status == SLEY_OK)
+  if (status == SLEY_OK && !exchange->device)
     status = run_queue(queue); /* peers read src, so what made it must have run */
   if (status != SLEY_OK)
     return failed(exchange, status);
@@ -100,6 +101,10 @@ sley_status sl_threads_exchange_begin(sl_exchange *base, const void *src, int64_
   exchange->borrowed = false;
   exchange->dst = dst;
   exchange->dst_stride = dst_stride;
+  if (exchange->device) {
+    status = sl_device_exchange_begin(exchange, src, src_stride, queue);
+    return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
+  }
   int start = first_after(exchange->send, exchange->sends, comm->base.rank);
   for (int in_place = 1; in_place >= 0; in_place--) /* what costs nothing goes first */
     for (int i = 0; i < exchange->sends; i++) {
@@ -161,8 +166,7 @@ static sley_status take_in_place(sl_threads_exchange *exchange, const sl_row_lis
   return status;
 }
 
-/* The round's rows from recv[i] are here: tells the sender, and counts them. */
-static void acknowledge(sl_threads_exchange *exchange, int i) {
+void sl_threads_acknowledge(sl_threads_exchange *exchange, int i) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
   const sl_row_list *list = &exchange->recv[i];
   sl_channel *channel = exchange->from[i];
@@ -190,7 +194,7 @@ static sley_status take(sl_threads_exchange *exchange, int i, sl_queue *queue) {
     } else
       SL_TRY(take_in_place(exchange, list, channel, queue));
   }
-  acknowledge(exchange, i);
+  sl_threads_acknowledge(exchange, i);
   return SLEY_OK;
 }
 
@@ -219,6 +223,9 @@ static sley_status take_as_they_come(sl_threads_exchange *exchange, sl_queue *qu
 /* Waits for all before it enters any: nobody inside a peer's memory may wait. */
 static sley_status borrow(sl_threads_exchange *exchange, sl_lent *lent) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
+  if (!comm->base.lends)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "exchange %s: the memory of device %s cannot be borrowed",
+                   exchange->name, comm->base.device->ops->name);
   if (!exchange->in_flight || exchange->borrowed || comm->inside_count > 0)
     return sl_fail(SLEY_ERR_ARG, "exchange %s is borrowed while it is not begun, or another is",
                    exchange->name);
@@ -255,10 +262,16 @@ sley_status sl_threads_exchange_end(sl_exchange *base, sl_queue *queue) {
   if (!exchange->in_flight)
     return failed(exchange, sl_fail(SLEY_ERR_ARG, "exchange %s is ended but was not begun", exchange->name));
   sley_status status = sl_world_check(comm);
+  if (exchange->device) {
+    if (status == SLEY_OK)
+      status = sl_device_exchange_end(exchange, queue);
+    exchange->in_flight = false;
+    return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
+  }
   if (exchange->borrowed) {
     sl_world_leave_all(comm);
     for (int i = 0; i < exchange->recvs; i++)
-      acknowledge(exchange, i);
+      sl_threads_acknowledge(exchange, i);
   } else if (status == SLEY_OK) {
     status = exchange->add ? take_in_order(exchange, queue) : take_as_they_come(exchange, queue);
   }

@@ -17,11 +17,13 @@ typedef struct sl_channel {
   sl_channel_way way;
   const char *src; /* of the last round */
   int64_t src_stride;
-  char *buffer; /* NULL in place */
+  char *buffer; /* NULL in place; on a device without host addresses in its memory */
   int64_t slot; /* bytes between rows of the buffer, row by row */
   _Atomic bool *closed;
   _Alignas(64) _Atomic uint64_t taken; /* last round received */
 } sl_channel;
+
+typedef struct sl_device_exchange sl_device_exchange;
 
 /* Every rank holds a reference to every rank's exchange, and the last one frees it. */
 typedef struct sl_threads_exchange {
@@ -34,6 +36,7 @@ typedef struct sl_threads_exchange {
   sl_channel *channel;      /* one a send */
   sl_channel **from;        /* one a recv, the peers' */
   struct sl_threads_exchange **ranks;
+  sl_device_exchange *device; /* NULL where the host can address the devices' memory */
   bool add;
   sley_dtype dtype;
   sl_grain grain;

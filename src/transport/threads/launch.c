@@ -27,14 +27,20 @@ static sley_status run_rank(rank_start *start) {
   int ordinal = comm->rank % start->device->count();
   SL_TRY_GOTO(status, start->device->open(ordinal, start->threads, &comm->device), done);
   SL_TRY_GOTO(status, start->device->queue_create(comm->device, NULL, &comm->queue), close_device);
-  if (!start->device->host_addresses)
-    SL_TRY_GOTO(status, sl_team_create(start->threads, &own_team), destroy_queue);
+  if (!start->device->host_addresses) {
+    SL_TRY_GOTO(status, start->device->queue_create_urgent(comm->device, &start->comm->urgent),
+                destroy_queue);
+    SL_TRY_GOTO(status, sl_team_create(start->threads, &own_team), destroy_urgent);
+  }
   comm->team = own_team ? own_team : sl_cpu_queue_team(comm->queue);
   comm->lends = start->device->host_addresses;
   status = start->main(comm, start->arg);
   if (status != SLEY_OK)
     sl_world_abort(start->comm, status);
+  (void)start->device->queue_wait(comm->queue);
   sl_team_destroy(own_team);
+destroy_urgent:
+  start->device->queue_destroy(start->comm->urgent);
 destroy_queue:
   start->device->queue_destroy(comm->queue);
 close_device:
@@ -121,6 +127,12 @@ static void counters(const sl_comm *comm, sl_counters *out) {
   *out = ((const sl_threads_comm *)comm)->counters;
 }
 
+static void counters_add(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages) {
+  sl_counters *counters = &((sl_threads_comm *)comm)->counters;
+  counters->bytes[link] += bytes;
+  counters->messages[link] += messages;
+}
+
 static void counters_reset(sl_comm *comm) {
   ((sl_threads_comm *)comm)->counters = (sl_counters){{0}, {0}};
 }
@@ -151,6 +163,7 @@ const sl_transport_ops sl_threads_ops = {
     .abort = abort_rank,
     .counters = counters,
     .counters_reset = counters_reset,
+    .counters_add = counters_add,
     .close = close_rank,
 };
 

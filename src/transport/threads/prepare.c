@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "transport/threads/exchange.h"
+#include "transport/threads/device_exchange.h"
 
 static sley_status check_list(const sl_exchange_spec *spec, const char *way, const sl_row_list *list,
                               int size) {
@@ -71,16 +71,18 @@ static sley_status open_channel(sl_threads_exchange *exchange, int i) {
   const sl_row_list *list = &exchange->send[i];
   channel->list = list;
   channel->closed = &exchange->closed;
+  bool here =
+      exchange->base.comm->device->ops->host_addresses; /* else the buffers are made when peers are known */
   bool message =
       sl_link_to(exchange->base.comm, list->peer) == SL_LINK_MESSAGE && list->count > 0 && list->bytes > 0;
   if (message && exchange->grain == SL_GRAIN_ROW) {
     channel->way = SL_ROW_BY_ROW;
     channel->slot = SL_SLOT_HEADER + (list->bytes + SL_SLOT_HEADER - 1) / SL_SLOT_HEADER * SL_SLOT_HEADER;
-    return SL_NEW_ZERO(channel->buffer, list->count * channel->slot, "messages of rows");
+    return here ? SL_NEW_ZERO(channel->buffer, list->count * channel->slot, "messages of rows") : SLEY_OK;
   }
   if (message && list->rows) {
     channel->way = SL_PACKED;
-    return SL_NEW(channel->buffer, list->count * list->bytes, "a message");
+    return here ? SL_NEW(channel->buffer, list->count * list->bytes, "a message") : SLEY_OK;
   }
   channel->way = SL_IN_PLACE;
   return SLEY_OK;
@@ -185,8 +187,11 @@ sley_status sl_threads_exchange_create(sl_comm *base, const sl_exchange_spec *sp
   for (int r = 0; r < base->size; r++)
     exchange->ranks[r] = (sl_threads_exchange *)sl_world_post(comm, r)->data[0];
   sley_status fits = connect(exchange);
+  if (fits == SLEY_OK && !base->device->ops->host_addresses)
+    fits = sl_device_exchange_prepare(exchange);
   status = sl_world_meet(comm, &(sl_post){.call = "end of exchange_create", .status = fits});
   if (status != SLEY_OK) {
+    sl_device_exchange_free(exchange);
     release_all(exchange);
     return status;
   }
@@ -194,12 +199,15 @@ sley_status sl_threads_exchange_create(sl_comm *base, const sl_exchange_spec *sp
   return SLEY_OK;
 }
 
-/* Waits for nobody but those that are copying from this rank right now. */
+/* Waits for nobody but those that are copying from this rank right now, and for its own device. */
 void sl_threads_exchange_destroy(sl_exchange *base) {
   if (!base)
     return;
   sl_threads_exchange *exchange = (sl_threads_exchange *)base;
+  if (exchange->device)
+    sl_device_exchange_drain(exchange);
   atomic_store(&exchange->closed, true);
   sl_world_quiesce((sl_threads_comm *)base->comm);
+  sl_device_exchange_free(exchange);
   release_all(exchange);
 }

@@ -11,16 +11,47 @@
 typedef struct threads_symm {
   sl_symm base;
   _Atomic int references;
+  pthread_mutex_t adding; /* fetch_add, where the host cannot address the block */
   char *block;
   int64_t bytes;
   struct threads_symm *ranks[]; /* of all ranks, this one among them */
 } threads_symm;
 
-static void release(threads_symm *symm) {
-  if (atomic_fetch_sub(&symm->references, 1) > 1)
+static bool on_host(const sl_comm *comm) {
+  return comm->device->ops->host_addresses;
+}
+
+/* By a rank whose device is open, which the owner's may not be any more. */
+static void free_symm(sl_comm *comm, threads_symm *symm) {
+  if (!symm)
     return;
-  sl_free(symm->block);
+  if (on_host(comm))
+    sl_free(symm->block);
+  else
+    comm->device->ops->free(comm->device, symm->block);
+  pthread_mutex_destroy(&symm->adding);
   sl_free(symm);
+}
+
+static void release(sl_comm *comm, threads_symm *symm) {
+  if (atomic_fetch_sub(&symm->references, 1) == 1)
+    free_symm(comm, symm);
+}
+
+/* Zeroed memory of the device. */
+static sley_status take_block(sl_comm *comm, int64_t bytes, char **out) {
+  if (on_host(comm)) {
+    *out = sl_alloc_zero(bytes, 1, "symmetric memory");
+    return *out ? SLEY_OK : SLEY_ERR_MEMORY;
+  }
+  int64_t words = bytes / (int64_t)sizeof(double) + 1;
+  SL_TRY(comm->device->ops->alloc(comm->device, words * (int64_t)sizeof(double), "symmetric memory",
+                                  (void **)out));
+  SL_TRY(sl_kernel_run(
+      comm->queue,
+      &(sl_kernel_args){.op = SL_OP_SCALE,
+                        .scale = {.rows = words, .k = 1, .y = *out, .ldy = 1, .dtype = SLEY_F64}}));
+  return comm->device->ops->queue_wait(comm->queue);
 }
 
 static sley_status allocate(sl_comm *comm, int64_t bytes, threads_symm **out) {
@@ -29,9 +60,9 @@ static sley_status allocate(sl_comm *comm, int64_t bytes, threads_symm **out) {
     return SLEY_ERR_MEMORY;
   (*out)->base.comm = comm;
   (*out)->bytes = bytes;
+  pthread_mutex_init(&(*out)->adding, NULL);
   atomic_init(&(*out)->references, comm->size);
-  (*out)->block = sl_alloc_zero(bytes, 1, "symmetric memory");
-  return (*out)->block ? SLEY_OK : SLEY_ERR_MEMORY;
+  return take_block(comm, bytes, &(*out)->block);
 }
 
 sley_status sl_threads_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
@@ -46,9 +77,7 @@ sley_status sl_threads_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
   post.data[0] = symm;
   sley_status status = sl_world_meet(comm, &post);
   if (status != SLEY_OK) { /* on every rank, so nobody holds a reference */
-    if (symm)
-      sl_free(symm->block);
-    sl_free(symm);
+    free_symm(base, symm);
     return status;
   }
   for (int r = 0; r < base->size; r++)
@@ -61,11 +90,12 @@ void sl_threads_symm_free(sl_symm *base) {
   if (!base)
     return;
   threads_symm *symm = (threads_symm *)base;
-  int size = base->comm->size, rank = base->comm->rank;
-  for (int r = 0; r < size; r++)
-    if (r != rank)
-      release(symm->ranks[r]);
-  release(symm);
+  sl_comm *comm = base->comm;
+  (void)comm->device->ops->queue_wait(comm->queue); /* its work may still read the peers' blocks */
+  for (int r = 0; r < comm->size; r++)
+    if (r != comm->rank)
+      release(comm, symm->ranks[r]);
+  release(comm, symm);
 }
 
 static bool rank_exists(const sl_symm *symm, int rank) {
@@ -75,7 +105,8 @@ static bool rank_exists(const sl_symm *symm, int rank) {
 void *sl_threads_peer_ptr(sl_symm *base, int rank) {
   if (!rank_exists(base, rank) || sl_link_to(base->comm, rank) == SL_LINK_MESSAGE)
     return NULL;
-  return ((threads_symm *)base)->ranks[rank]->block;
+  sl_device *own = base->comm->device, *theirs = ((threads_symm *)base)->ranks[rank]->base.comm->device;
+  return own == theirs || own->ops->reach(own, theirs) ? ((threads_symm *)base)->ranks[rank]->block : NULL;
 }
 
 /* SLEY_OK, or why the rank must stop; then no peer is inside its memory any more. */
@@ -112,10 +143,16 @@ static bool is_word(const char *at, int64_t bytes) {
   return bytes == sizeof(int64_t) && (uintptr_t)at % sizeof(int64_t) == 0;
 }
 
+static sley_status copy(sl_comm *comm, void *dst, const void *src, int64_t bytes) {
+  return comm->device->ops->copy(comm->queue, SL_COPY_WITHIN, dst, src, bytes);
+}
+
 sley_status sl_threads_get(sl_symm *base, int rank, int64_t offset, void *dst, int64_t bytes) {
   char *at = NULL;
   SL_TRY(locate(base, "get", rank, offset, bytes, &at));
-  if (is_word(at, bytes)) {
+  if (!on_host(base->comm))
+    SL_TRY(copy(base->comm, dst, at, bytes));
+  else if (is_word(at, bytes)) {
     int64_t word = atomic_load((_Atomic int64_t *)(void *)at);
     memcpy(dst, &word, sizeof word);
   } else if (bytes > 0)
@@ -127,7 +164,10 @@ sley_status sl_threads_get(sl_symm *base, int rank, int64_t offset, void *dst, i
 sley_status sl_threads_put(sl_symm *base, int rank, int64_t offset, const void *src, int64_t bytes) {
   char *at = NULL;
   SL_TRY(locate(base, "put", rank, offset, bytes, &at));
-  if (is_word(at, bytes)) {
+  if (!on_host(base->comm)) {
+    SL_TRY(copy(base->comm, at, src, bytes));
+    SL_TRY(base->comm->device->ops->queue_wait(base->comm->queue));
+  } else if (is_word(at, bytes)) {
     int64_t word;
     memcpy(&word, src, sizeof word);
     atomic_store((_Atomic int64_t *)(void *)at, word);
@@ -137,12 +177,30 @@ sley_status sl_threads_put(sl_symm *base, int rank, int64_t offset, const void *
   return SLEY_OK;
 }
 
+/* The host's threads take turns. */
+static sley_status add_on_device(sl_symm *base, int rank, char *at, int64_t delta, int64_t *before) {
+  threads_symm *target = ((threads_symm *)base)->ranks[rank];
+  pthread_mutex_lock(&target->adding);
+  sley_status status = copy(base->comm, before, at, sizeof *before);
+  int64_t after = (int64_t)((uint64_t)*before + (uint64_t)delta);
+  if (status == SLEY_OK)
+    status = copy(base->comm, at, &after, sizeof after);
+  if (status == SLEY_OK)
+    status = base->comm->device->ops->queue_wait(base->comm->queue);
+  pthread_mutex_unlock(&target->adding);
+  return status;
+}
+
 sley_status sl_threads_fetch_add(sl_symm *base, int rank, int64_t offset, int64_t delta, int64_t *old) {
   char *at = NULL;
   SL_TRY(locate(base, "fetch_add", rank, offset, sizeof(int64_t), &at));
   if (offset % (int64_t)sizeof(int64_t) != 0)
     return sl_fail(SLEY_ERR_ARG, "fetch_add: offset %lld is not a multiple of 8", (long long)offset);
-  int64_t before = atomic_fetch_add((_Atomic int64_t *)(void *)at, delta);
+  int64_t before = 0;
+  if (on_host(base->comm))
+    before = atomic_fetch_add((_Atomic int64_t *)(void *)at, delta);
+  else
+    SL_TRY(add_on_device(base, rank, at, delta, &before));
   if (old)
     *old = before;
   return SLEY_OK;

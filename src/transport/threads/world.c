@@ -16,6 +16,7 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "transport/threads/device_exchange.h"
 #include "transport/threads/threads.h"
 
 static const uint64_t BROKEN = UINT64_C(1) << 63;
@@ -158,6 +159,7 @@ void sl_world_abort(sl_threads_comm *comm, sley_status status) {
   pthread_mutex_unlock(&world->lock);
   wake_all(world);
   sl_world_quiesce(comm);
+  sl_device_exchange_settle(comm);
 }
 
 void sl_world_left(sl_threads_comm *comm) {

@@ -27,7 +27,9 @@ typedef struct sl_threads_comm {
   sl_world *world;
   uint64_t epoch; /* meetings this rank has come to */
   sl_counters counters;
-  sl_post post[2]; /* of the last two meetings, by epoch's parity */
+  sl_queue *urgent; /* for receiving beside the rank's queue, on devices without host addresses; else NULL */
+  struct sl_threads_exchange *flying; /* exchanges begun and not ended, on such devices */
+  sl_post post[2];                    /* of the last two meetings, by epoch's parity */
 
   /* The rank sleeps here. */
   pthread_mutex_t lock;

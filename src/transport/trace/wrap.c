@@ -235,6 +235,10 @@ static void counters(const sl_comm *comm, sl_counters *out) {
   inner_of(comm)->ops->counters(inner_of(comm), out);
 }
 
+static void counters_add(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages) {
+  inner_of(comm)->ops->counters_add(inner_of(comm), link, bytes, messages);
+}
+
 static void counters_reset(sl_comm *comm) {
   inner_of(comm)->ops->counters_reset(inner_of(comm));
 }
@@ -264,5 +268,6 @@ static const sl_transport_ops traced_ops = {
     .abort = abort_rank,
     .counters = counters,
     .counters_reset = counters_reset,
+    .counters_add = counters_add,
     .close = close_wrapper,
 };

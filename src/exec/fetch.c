@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exec/fetch.h"
+
+#include "base/memory.h"
+
+/* The rows of a fetch that come from one group of SL_PULL_SOURCES ranks. */
+typedef struct pulled {
+  int64_t first, count; /* entries of the list */
+} pulled;
+
+struct sl_fetches {
+  const sl_plan *plan;
+  sl_comm *comm;
+  int64_t row_bytes;
+  sl_symm *published;
+  /* The rest where the host cannot address the device's memory; else NULL. */
+  sl_exchange *fence; /* without rows: orders the ranks' queues */
+  int groups;
+  sl_pull_source *source; /* of each rank; src NULL: its rows are got one by one */
+  sl_pull_entry *list;    /* of all fetches, on the device */
+  pulled *pulls;          /* groups of each fetch */
+};
+
+static bool on_host(const sl_fetches *f) {
+  return f->comm->device->ops->host_addresses;
+}
+
+/* An exchange of nothing with every rank. Collective. */
+static sley_status make_fence(sl_fetches *f) {
+  sl_row_list *lists;
+  sley_status status = SL_NEW_ZERO(lists, f->comm->size, "an exchange");
+  status = sl_agree(f->comm, status);
+  if (status == SLEY_OK) {
+    for (int p = 0; p < f->comm->size; p++)
+      lists[p].peer = p;
+    sl_exchange_spec spec = {.name = "fence",
+                             .sends = f->comm->size,
+                             .recvs = f->comm->size,
+                             .send = lists,
+                             .recv = lists,
+                             .dtype = f->plan->dtype};
+    status = f->comm->ops->exchange_create(f->comm, &spec, &f->fence);
+  }
+  sl_free(lists);
+  return status;
+}
+
+/* Entries of all fetches, those of a group together. */
+static int64_t list_entries(sl_fetches *f, sl_pull_entry *entries) {
+  int64_t at = 0;
+  for (int i = 0; i < f->plan->fetches.count; i++) {
+    const sl_fetch *fetch = SL_FETCH(f->plan, i);
+    for (int g = 0; g < f->groups; g++) {
+      int64_t first = at;
+      for (int64_t n = 0; n < fetch->count; n++)
+        if (fetch->owner[n] / SL_PULL_SOURCES == g && f->source[fetch->owner[n]].src)
+          entries[at++] = (sl_pull_entry){
+              .src_row = fetch->row[n], .dst_row = n, .source = fetch->owner[n] % SL_PULL_SOURCES};
+      f->pulls[(int64_t)i * f->groups + g] = (pulled){first, at - first};
+    }
+  }
+  return at;
+}
+
+static sley_status make_lists(sl_fetches *f) {
+  const sl_device_ops *ops = f->comm->device->ops;
+  int64_t most = 0;
+  f->groups = (f->comm->size + SL_PULL_SOURCES - 1) / SL_PULL_SOURCES;
+  SL_TRY(SL_NEW_ZERO(f->source, f->comm->size, "lists of fetches"));
+  SL_TRY(SL_NEW_ZERO(f->pulls, (int64_t)f->groups * f->plan->fetches.count, "lists of fetches"));
+  for (int p = 0; p < f->comm->size; p++)
+    f->source[p] = (sl_pull_source){
+        .src = f->comm->ops->peer_ptr(f->published, p), .stride = f->row_bytes, .bytes = f->row_bytes};
+  for (int i = 0; i < f->plan->fetches.count; i++)
+    most += SL_FETCH(f->plan, i)->count;
+  sl_pull_entry *entries;
+  SL_TRY(SL_NEW_ZERO(entries, most, "lists of fetches"));
+  int64_t bytes = list_entries(f, entries) * (int64_t)sizeof *entries;
+  sley_status status = ops->alloc(f->comm->device, bytes, "lists of fetches", (void **)&f->list);
+  if (status == SLEY_OK)
+    status = ops->copy(f->comm->queue, SL_COPY_TO_DEVICE, f->list, entries, bytes);
+  sl_free(entries);
+  return status;
+}
+
+sley_status sl_fetches_create(const sl_plan *plan, sl_fetches **out) {
+  sl_comm *comm = plan->comm;
+  sl_fetches *f = NULL;
+  *out = NULL;
+  sley_status status = sl_agree(comm, SL_NEW_ZERO(f, 1, "fetches"));
+  if (status == SLEY_OK) {
+    f->plan = plan;
+    f->comm = comm;
+    f->row_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
+    status = comm->ops->symm_alloc(comm, plan->x_rows * f->row_bytes, &f->published);
+  }
+  if (status == SLEY_OK && !on_host(f))
+    status = make_fence(f);
+  if (status == SLEY_OK && !on_host(f))
+    status = sl_agree(comm, make_lists(f));
+  if (status != SLEY_OK) {
+    sl_fetches_destroy(f);
+    return status;
+  }
+  *out = f;
+  return SLEY_OK;
+}
+
+void sl_fetches_destroy(sl_fetches *f) {
+  if (!f)
+    return;
+  if (f->fence)
+    f->comm->ops->exchange_destroy(f->fence);
+  if (f->published)
+    f->comm->ops->symm_free(f->published);
+  if (f->list)
+    f->comm->device->ops->free(f->comm->device, f->list);
+  sl_free(f->pulls);
+  sl_free(f->source);
+  sl_free(f);
+}
+
+/* Ends when all ranks have come here: the host's threads, or their queues. */
+static sley_status meet(sl_fetches *f) {
+  if (!f->fence)
+    return f->comm->ops->barrier(f->comm);
+  SL_TRY(f->comm->ops->exchange_begin(f->fence, NULL, 0, NULL, 0, f->comm->queue));
+  return f->comm->ops->exchange_end(f->fence, f->comm->queue);
+}
+
+sley_status sl_fetches_publish(sl_fetches *f, const void *x, int64_t stride) {
+  if (f->plan->x_rows > 0 && f->row_bytes > 0)
+    SL_TRY(sl_kernel_run(
+        f->comm->queue, &(sl_kernel_args){.op = SL_OP_ROWS,
+                                          .rows = {.count = f->plan->x_rows,
+                                                   .bytes = f->row_bytes,
+                                                   .src = x,
+                                                   .src_stride = stride,
+                                                   .dst = f->comm->ops->peer_ptr(f->published, f->comm->rank),
+                                                   .dst_stride = f->row_bytes,
+                                                   .dtype = f->plan->dtype}}));
+  return meet(f);
+}
+
+/* Pulls what can be pulled, and counts it as gets. */
+static sley_status pull(sl_fetches *f, int index, void *dst) {
+  const sl_fetch *fetch = SL_FETCH(f->plan, index);
+  for (int g = 0; g < f->groups; g++) {
+    const pulled *one = &f->pulls[(int64_t)index * f->groups + g];
+    int first = g * SL_PULL_SOURCES, rest = f->comm->size - first;
+    sl_kernel_args args = {.op = SL_OP_PULL,
+                           .pull = {.count = one->count,
+                                    .list = f->list + one->first,
+                                    .sources = rest < SL_PULL_SOURCES ? rest : SL_PULL_SOURCES,
+                                    .source = f->source + first,
+                                    .dst = dst,
+                                    .dst_stride = f->row_bytes,
+                                    .dtype = f->plan->dtype}};
+    if (one->count > 0)
+      SL_TRY(sl_kernel_run(f->comm->queue, &args));
+  }
+  for (int64_t n = 0; n < fetch->count; n++)
+    if (f->source[fetch->owner[n]].src)
+      f->comm->ops->counters_add(f->comm, sl_link_to(f->comm, fetch->owner[n]), f->row_bytes, 1);
+  return SLEY_OK;
+}
+
+sley_status sl_fetches_run(sl_fetches *f, int index, void *dst) {
+  const sl_fetch *fetch = SL_FETCH(f->plan, index);
+  if (f->row_bytes == 0)
+    return SLEY_OK;
+  if (f->list)
+    SL_TRY(pull(f, index, dst));
+  for (int64_t n = 0; n < fetch->count; n++)
+    if (!f->list || !f->source[fetch->owner[n]].src)
+      SL_TRY(f->comm->ops->get(f->published, fetch->owner[n], fetch->row[n] * f->row_bytes,
+                               (char *)dst + n * f->row_bytes, f->row_bytes));
+  return SLEY_OK;
+}
+
+sley_status sl_fetches_retire(sl_fetches *f) {
+  return meet(f);
+}

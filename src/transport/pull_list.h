@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order in which rows are pulled from several peers at once. */
+#ifndef SLEY_TRANSPORT_PULL_LIST_H
+#define SLEY_TRANSPORT_PULL_LIST_H
+
+#include "device/kernel.h"
+
+/* Rows of one source: entry i goes from its row src_rows[i] (NULL: src_first + i) to row dst_rows[i] (NULL:
+ * dst_first + i). */
+typedef struct sl_pull_rows {
+  int32_t source;
+  int64_t count;
+  const int64_t *src_rows, *dst_rows;
+  int64_t src_first, dst_first;
+} sl_pull_rows;
+
+/* Writes all entries of the lists, taking turns among them from list `start` on, each in proportion to its
+ * length: so that a kernel that works along the result keeps every link busy from beginning to end. Returns
+ * their number; out has room for all counts. */
+int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, sl_pull_entry *out);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exchanges between devices whose memory the host cannot address: the ranks' threads agree on what happens,
+ * the devices do it later, and no thread waits for a device.
+ *
+ * Begin packs what goes over message links, records the event `begun` and raises `ready`. End waits until the
+ * peers have raised theirs; then it gives an urgent queue of its own, beside whatever the rank's queue is
+ * working on: wait for `begun` of this rank and of the peers, pull all rows in one launch, record `done`. The
+ * rank's queue waits for that, and `taken` is raised. As a sender it then waits for `taken`, and its queue
+ * for the receivers' `done`. Each event is recorded before the word that announces it is raised, and not
+ * again before its waiters have seen it: ready and taken alternate. Rows to add are added by the rank's queue
+ * itself, a launch a peer, in the order of the list.
+ *
+ * Links: direct ones, and messages of single rows, are loaded in place. Where a GPU cannot load another's
+ * memory, rows are packed, copied as a whole and moved from there. */
+#include "transport/threads/device_exchange.h"
+
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "transport/pull_list.h"
+
+static bool moves(const sl_row_list *list) {
+  return list->count > 0 && list->bytes > 0;
+}
+
+static sl_threads_comm *comm_of(const sl_threads_exchange *exchange) {
+  return (sl_threads_comm *)exchange->base.comm;
+}
+
+static bool is_staged(const sl_comm *receiver, const sl_comm *sender) {
+  return !receiver->device->ops->reach(receiver->device, sender->device);
+}
+
+/* Whether begin packs a channel's rows. Sender and receiver find the same answer. */
+static bool is_packed(const sl_channel *channel, const sl_comm *sender, const sl_comm *receiver) {
+  return moves(channel->list) && (channel->way == SL_PACKED || is_staged(receiver, sender));
+}
+
+/* ----------------------------------------------------------------------------------------------- preparing
+ */
+
+static sley_status upload(sl_comm *comm, const void *host, int64_t bytes, const char *what, void **out) {
+  const sl_device_ops *ops = comm->device->ops;
+  SL_TRY(ops->alloc(comm->device, bytes, what, out));
+  return ops->copy(comm->queue, SL_COPY_TO_DEVICE, *out, host, bytes);
+}
+
+static sley_status prepare_send(sl_threads_exchange *exchange, int i) {
+  sl_comm *comm = exchange->base.comm;
+  sl_channel *channel = &exchange->channel[i];
+  const sl_row_list *list = channel->list;
+  if (!is_packed(channel, comm, exchange->ranks[list->peer]->base.comm))
+    return SLEY_OK;
+  SL_TRY(comm->device->ops->alloc(comm->device, list->count * list->bytes, "a message",
+                                  (void **)&channel->buffer));
+  if (!list->rows)
+    return SLEY_OK;
+  return upload(comm, list->rows, list->count * (int64_t)sizeof *list->rows, "a list of rows",
+                (void **)&exchange->device->packed_rows[i]);
+}
+
+/* Said once, to whoever asks why it is slow. */
+static void note_staging(sl_threads_comm *comm) {
+  sl_world *world = comm->world;
+  pthread_mutex_lock(&world->lock);
+  if (!world->note[0])
+    snprintf(world->note, sizeof world->note,
+             "the GPUs cannot load each other's memory: rows are packed and copied between them");
+  pthread_mutex_unlock(&world->lock);
+}
+
+static sley_status prepare_source(sl_threads_exchange *exchange, int i, sl_pull_rows *rows) {
+  sl_device_exchange *device = exchange->device;
+  sl_comm *comm = exchange->base.comm;
+  const sl_row_list *list = &exchange->recv[i];
+  const sl_comm *sender = exchange->ranks[list->peer]->base.comm;
+  const sl_channel *channel = exchange->from[i];
+  bool packed = is_packed(channel, sender, comm);
+  int at = device->sources++;
+  device->origin[at].recv = i;
+  rows[at] = (sl_pull_rows){.source = (int32_t)(exchange->add ? 0 : at % SL_PULL_SOURCES),
+                            .count = list->count,
+                            .src_rows = packed ? NULL : channel->list->rows,
+                            .src_first = packed ? 0 : channel->list->first,
+                            .dst_rows = list->rows,
+                            .dst_first = list->first};
+  if (!is_staged(comm, sender))
+    return SLEY_OK;
+  note_staging((sl_threads_comm *)comm);
+  return comm->device->ops->alloc(comm->device, list->count * list->bytes, "a message",
+                                  (void **)&device->origin[at].landing);
+}
+
+/* Cuts the sources into launches and lists their entries. Adding goes source by source. */
+static int64_t list_entries(sl_threads_exchange *exchange, const sl_pull_rows *rows, sl_pull_entry *entries) {
+  sl_device_exchange *device = exchange->device;
+  int most = exchange->add ? 1 : SL_PULL_SOURCES;
+  int64_t at = 0;
+  for (int first = 0; first < device->sources; first += most) {
+    int count = device->sources - first < most ? device->sources - first : most, start = 0;
+    while (start < count - 1 &&
+           exchange->recv[device->origin[first + start].recv].peer <= exchange->base.comm->rank)
+      start++;
+    int64_t listed = sl_pull_interleave(rows + first, count, start, entries + at);
+    device->batch[device->batches++] = (sl_pull_batch){at, listed, first, count};
+    at += listed;
+  }
+  return at;
+}
+
+static sley_status prepare_receives(sl_threads_exchange *exchange, sl_pull_rows *rows) {
+  sl_device_exchange *device = exchange->device;
+  int64_t total = 0;
+  for (int i = 0; i < exchange->recvs; i++)
+    if (moves(&exchange->recv[i])) {
+      SL_TRY(prepare_source(exchange, i, rows));
+      total += exchange->recv[i].count;
+    }
+  sl_pull_entry *entries;
+  SL_TRY(SL_NEW_ZERO(entries, total, "a list of rows"));
+  list_entries(exchange, rows, entries);
+  sley_status status = upload(exchange->base.comm, entries, total * (int64_t)sizeof *entries,
+                              "a list of rows", (void **)&device->list);
+  sl_free(entries);
+  return status;
+}
+
+/* The peers' row lists and devices are looked at while they may not go away. */
+static sley_status prepare_inside(sl_threads_exchange *exchange, sl_pull_rows *rows) {
+  sl_threads_comm *comm = comm_of(exchange);
+  sley_status status = SLEY_OK;
+  for (int p = 0; p < comm->base.size && status == SLEY_OK; p++)
+    if (!sl_world_stay(comm, p))
+      status = sl_world_check(comm);
+  for (int i = 0; i < exchange->sends && status == SLEY_OK; i++)
+    status = prepare_send(exchange, i);
+  if (status == SLEY_OK)
+    status = prepare_receives(exchange, rows);
+  sl_world_leave_all(comm);
+  return status;
+}
+
+sley_status sl_device_exchange_prepare(sl_threads_exchange *exchange) {
+  sl_comm *comm = exchange->base.comm;
+  sl_device_exchange *device;
+  SL_TRY(SL_NEW_ZERO(device, 1, "an exchange"));
+  exchange->device = device;
+  SL_TRY(comm->device->ops->event_create(comm->device, &device->begun));
+  SL_TRY(comm->device->ops->event_create(comm->device, &device->done));
+  SL_TRY(SL_NEW_ZERO(device->packed_rows, exchange->sends, "an exchange"));
+  SL_TRY(SL_NEW_ZERO(device->batch, exchange->recvs, "an exchange"));
+  SL_TRY(SL_NEW_ZERO(device->origin, exchange->recvs, "an exchange"));
+  SL_TRY(SL_NEW_ZERO(device->source, exchange->recvs, "an exchange"));
+  sl_pull_rows *rows;
+  SL_TRY(SL_NEW_ZERO(rows, exchange->recvs, "an exchange"));
+  sley_status status = prepare_inside(exchange, rows);
+  sl_free(rows);
+  return status;
+}
+
+void sl_device_exchange_free(sl_threads_exchange *exchange) {
+  sl_device_exchange *device = exchange->device;
+  if (!device)
+    return;
+  sl_device *owner = exchange->base.comm->device;
+  for (int i = 0; i < exchange->sends; i++) {
+    owner->ops->free(owner, exchange->channel[i].buffer);
+    exchange->channel[i].buffer = NULL;
+    if (device->packed_rows)
+      owner->ops->free(owner, device->packed_rows[i]);
+  }
+  for (int i = 0; i < device->sources; i++)
+    owner->ops->free(owner, device->origin[i].landing);
+  owner->ops->free(owner, device->list);
+  owner->ops->event_destroy(device->done);
+  owner->ops->event_destroy(device->begun);
+  sl_free(device->source);
+  sl_free(device->origin);
+  sl_free(device->batch);
+  sl_free(device->packed_rows);
+  sl_free(device);
+  exchange->device = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------- running
+ */
+
+static void take_off(sl_threads_exchange *exchange) {
+  sl_threads_exchange **at = &comm_of(exchange)->flying;
+  while (*at && *at != exchange)
+    at = &(*at)->device->next;
+  if (*at)
+    *at = exchange->device->next;
+}
+
+static sley_status pack(sl_threads_exchange *exchange, int i, sl_queue *queue) {
+  const sl_channel *channel = &exchange->channel[i];
+  const sl_row_list *list = channel->list;
+  sl_kernel_args args = {.op = SL_OP_ROWS,
+                         .rows = {.count = list->count,
+                                  .bytes = list->bytes,
+                                  .src = channel->src + list->offset,
+                                  .src_stride = channel->src_stride,
+                                  .src_rows = exchange->device->packed_rows[i],
+                                  .src_first = list->first,
+                                  .dst = channel->buffer,
+                                  .dst_stride = list->bytes,
+                                  .dtype = exchange->dtype}};
+  return sl_kernel_run(queue, &args);
+}
+
+sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *src, int64_t src_stride,
+                                     sl_queue *queue) {
+  sl_threads_comm *comm = comm_of(exchange);
+  for (int i = 0; i < exchange->sends; i++) {
+    exchange->channel[i].src = src;
+    exchange->channel[i].src_stride = src_stride;
+    if (exchange->channel[i].buffer)
+      SL_TRY(pack(exchange, i, queue));
+  }
+  SL_TRY(queue->ops->event_record(queue, exchange->device->begun));
+  exchange->device->next = comm->flying;
+  comm->flying = exchange;
+  for (int i = 0; i < exchange->sends; i++) {
+    atomic_store(&exchange->channel[i].ready, exchange->round);
+    sl_world_wake(comm->world, exchange->send[i].peer);
+  }
+  return SLEY_OK;
+}
+
+/* Brings rows out of reach here, and says where all lie in this round. */
+static sley_status locate(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_device_exchange *device = exchange->device;
+  for (int s = 0; s < device->sources; s++) {
+    const sl_device_source *origin = &device->origin[s];
+    const sl_row_list *list = &exchange->recv[origin->recv];
+    const sl_channel *channel = exchange->from[origin->recv];
+    if (origin->landing)
+      SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, origin->landing, channel->buffer,
+                              list->count * list->bytes));
+    device->source[s] = (sl_pull_source){.src = origin->landing   ? origin->landing
+                                                : channel->buffer ? channel->buffer
+                                                                  : channel->src + channel->list->offset,
+                                         .stride = channel->buffer ? list->bytes : channel->src_stride,
+                                         .bytes = list->bytes,
+                                         .dst_offset = list->offset};
+  }
+  return SLEY_OK;
+}
+
+static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
+  const sl_device_exchange *device = exchange->device;
+  for (int b = 0; b < device->batches; b++) {
+    const sl_pull_batch *batch = &device->batch[b];
+    sl_kernel_args args = {.op = SL_OP_PULL,
+                           .pull = {.count = batch->count,
+                                    .list = device->list + batch->first,
+                                    .sources = batch->sources,
+                                    .source = device->source + batch->first_source,
+                                    .dst = exchange->dst,
+                                    .dst_stride = exchange->dst_stride,
+                                    .add = exchange->add,
+                                    .dtype = exchange->dtype}};
+    SL_TRY(sl_kernel_run(queue, &args));
+  }
+  return SLEY_OK;
+}
+
+/* Gives the devices the round's receives; the peers cannot free anything meanwhile. */
+static sley_status receive(sl_threads_exchange *exchange, sl_queue *queue) {
+  const sl_device_exchange *device = exchange->device;
+  const sl_device_ops *ops = queue->ops;
+  sl_queue *beside = exchange->add ? queue : comm_of(exchange)->urgent;
+  if (beside != queue)
+    SL_TRY(ops->event_wait(beside, device->begun));
+  for (int i = 0; i < exchange->recvs; i++)
+    SL_TRY(ops->event_wait(beside, exchange->ranks[exchange->recv[i].peer]->device->begun));
+  SL_TRY(locate(exchange, beside));
+  SL_TRY(pull(exchange, beside));
+  SL_TRY(ops->event_record(beside, device->done));
+  return beside != queue ? ops->event_wait(queue, device->done) : SLEY_OK;
+}
+
+static sley_status receive_inside(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_threads_comm *comm = comm_of(exchange);
+  for (int i = 0; i < exchange->recvs; i++)
+    SL_TRY(sl_world_wait(comm, &exchange->from[i]->ready, exchange->round, exchange->recv[i].peer));
+  for (int i = 0; i < exchange->recvs; i++) {
+    int peer = exchange->recv[i].peer;
+    if (!sl_world_stay(comm, peer)) {
+      sl_world_leave_all(comm);
+      return sl_world_check(comm);
+    }
+    if (atomic_load(
+            exchange->from[i]->closed)) { /* the sender gave up on this round: the reason is on its way */
+      sl_world_leave_all(comm);
+      return sl_world_wait_end(comm, peer);
+    }
+  }
+  sley_status status = receive(exchange, queue);
+  sl_world_leave_all(comm);
+  return status;
+}
+
+/* The queue waits until the peer's device has read this rank's rows. A peer that has closed the exchange
+ * waited for its device before. */
+static sley_status wait_read(sl_threads_exchange *exchange, int peer, sl_queue *queue) {
+  const sl_threads_exchange *receiver = exchange->ranks[peer];
+  return atomic_load(&receiver->closed) ? SLEY_OK : queue->ops->event_wait(queue, receiver->device->done);
+}
+
+sley_status sl_device_exchange_end(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_threads_comm *comm = comm_of(exchange);
+  if (exchange->recvs > 0)
+    SL_TRY(receive_inside(exchange, queue));
+  for (int i = 0; i < exchange->recvs; i++)
+    sl_threads_acknowledge(exchange, i);
+  for (int i = 0; i < exchange->sends; i++) {
+    int peer = exchange->send[i].peer;
+    SL_TRY(sl_world_wait(comm, &exchange->channel[i].taken, exchange->round, peer));
+    if (!sl_world_enter(comm, peer))
+      return sl_world_check(comm);
+    sley_status status = wait_read(exchange, peer, queue);
+    sl_world_leave(comm, peer);
+    SL_TRY(status);
+  }
+  take_off(exchange);
+  return SLEY_OK;
+}
+
+void sl_device_exchange_drain(sl_threads_exchange *exchange) {
+  sl_threads_comm *comm = comm_of(exchange);
+  take_off(exchange);
+  (void)comm->urgent->ops->queue_wait(comm->urgent);
+  (void)comm->base.queue->ops->queue_wait(comm->base.queue);
+}
+
+void sl_device_exchange_settle(sl_threads_comm *comm) {
+  sl_queue *queue = comm->base.queue;
+  if (!comm->flying)
+    return;
+  while (comm->flying) {
+    sl_threads_exchange *exchange = comm->flying;
+    for (int i = 0; i < exchange->sends; i++) {
+      sl_threads_comm *peer = &comm->world->ranks[exchange->send[i].peer];
+      atomic_fetch_add(&peer->readers, 1); /* the peer keeps its events, though nobody may enter any more */
+      (void)wait_read(exchange, exchange->send[i].peer, queue);
+      atomic_fetch_sub(&peer->readers, 1);
+    }
+    comm->flying = exchange->device->next;
+  }
+  (void)comm->urgent->ops->queue_wait(comm->urgent);
+  (void)queue->ops->queue_wait(queue);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of an exchange that lives on devices whose memory the host cannot address. */
+#ifndef SLEY_TRANSPORT_THREADS_DEVICE_EXCHANGE_H
+#define SLEY_TRANSPORT_THREADS_DEVICE_EXCHANGE_H
+
+#include "transport/threads/exchange.h"
+
+/* A launch: entries of the list, and which sources they name. */
+typedef struct sl_pull_batch {
+  int64_t first, count;
+  int first_source, sources;
+} sl_pull_batch;
+
+/* Where a source's rows come from. */
+typedef struct sl_device_source {
+  int recv;      /* its place among the exchange's */
+  char *landing; /* where packed rows are copied to if the peer's memory is out of reach; else NULL */
+} sl_device_source;
+
+struct sl_device_exchange {
+  sl_event *begun;       /* src may be read and dst written: recorded in the rank's queue by begin */
+  sl_event *done;        /* the rank has read its peers' rows: recorded by end */
+  int64_t **packed_rows; /* of each send, on the device; NULL where nothing is packed or the rows follow each
+                            other */
+  sl_pull_entry *list;   /* on the device */
+  int batches, sources;
+  sl_pull_batch *batch;
+  sl_device_source *origin;
+  sl_pull_source *source;           /* filled anew each round */
+  struct sl_threads_exchange *next; /* begun and not ended, of this rank */
+};
+
+/* Between the two meetings of exchange_create, when the peers' exchanges are known: buffers, lists and
+ * events. Local.
+ */
+sley_status sl_device_exchange_prepare(sl_threads_exchange *exchange);
+
+/* By the rank itself; accepts an exchange that has none. */
+void sl_device_exchange_free(sl_threads_exchange *exchange);
+
+/* As the exchange's, round and dst being set. No call waits for a device. */
+sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *src, int64_t src_stride,
+                                     sl_queue *queue);
+sley_status sl_device_exchange_end(sl_threads_exchange *exchange, sl_queue *queue);
+
+/* Waits until the device has done what this rank has given it. */
+void sl_device_exchange_drain(sl_threads_exchange *exchange);
+
+/* After an abort: waits until no peer's device reads this rank's memory any more. */
+void sl_device_exchange_settle(sl_threads_comm *comm);
+
+/* The receiver's round from recv[i] is under way (on the host's own memory: over): tells the sender, counts.
+ */
+void sl_threads_acknowledge(sl_threads_exchange *exchange, int i);
+
+#endif

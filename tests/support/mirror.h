@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests on any device: environment SLEY_TEST_DEVICE names it (default cpu), and operands in host memory get a
+ * mirror in the device's. */
+#ifndef SLEY_TESTS_MIRROR_H
+#define SLEY_TESTS_MIRROR_H
+
+#include "support.h"
+
+/* The device that tests run on. */
+const char *test_device(void);
+bool test_on_cpu(void);
+
+/* On the cpu `here` is the host's memory itself. */
+typedef struct mirror {
+  sley_comm *comm;
+  void *host, *here;
+  int64_t bytes;
+} mirror;
+
+/* A mirror with the host memory's contents. After an error it may be closed all the same. */
+sley_status mirror_open(sley_comm *comm, const void *host, int64_t bytes, mirror *out);
+
+/* The host's memory to the mirror, and back; the latter waits for the comm's queue. */
+sley_status mirror_send(const mirror *m);
+sley_status mirror_fetch(const mirror *m);
+
+void mirror_close(mirror *m);
+
+#endif
