@@ -15,7 +15,7 @@
 enum { DEFAULT_K = 32 };
 
 static const cli_option *const options[] = {cli_job_options, NULL};
-static const cli_job_settings defaults = CLI_JOB_DEFAULTS;
+static const cli_job_settings defaults = CLI_JOB_DEFAULTS("cpu");
 
 typedef struct planned {
   char algo[CLI_NAME], reason[CLI_REASON];

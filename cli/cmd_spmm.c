@@ -54,6 +54,12 @@ static const cli_option own_options[] = {
      .kind = CLI_SWITCH,
      .offset = AT(verify),
      .help = "check Y against a float64 product (the default)"},
+    {.name = "device",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(job.device),
+     .choices = cli_devices,
+     .help = "where ranks multiply; auto: cuda, one GPU a rank in turn, where there is any, else cpu"},
     {.name = "local",
      .kind = CLI_TEXT,
      .value = "NAME",
@@ -67,7 +73,7 @@ static const cli_option own_options[] = {
     {0}};
 static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const spmm_settings defaults = {
-    .job = CLI_JOB_DEFAULTS, .repeat = 10, .warmup = 2, .alpha = 1, .beta = 0, .verify = true};
+    .job = CLI_JOB_DEFAULTS("auto"), .repeat = 10, .warmup = 2, .alpha = 1, .beta = 0, .verify = true};
 
 /* Runs one algorithm and checks it. A wrong product or a wrong count is a failure at work. */
 static int run_one(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
@@ -134,6 +140,8 @@ static int run_algorithms(const cli_job *job, const cli_operands *operands, cons
       return one;
     code = code == CLI_DONE ? one : code;
   }
+  if (results[0].note[0])
+    cli_say("%s; ranks ran on %s", results[0].note, results[0].device);
   if (all)
     cli_report_all(job, operands, results, count, report);
   else
@@ -168,6 +176,19 @@ static int run_job(const cli_job *job, const spmm_settings *settings) {
   return code;
 }
 
+static sley_status do_nothing(sley_comm *comm, void *arg) {
+  (void)comm;
+  (void)arg;
+  return SLEY_OK;
+}
+
+/* A device that was asked for by name must be there before any work begins. */
+static sley_status check_device(const char *device) {
+  sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
+  ranks.device = device;
+  return strcmp(device, "cuda") == 0 ? sley_run_ranks(&ranks, do_nothing, NULL) : SLEY_OK;
+}
+
 static int run(void *settings_, char **positionals) {
   const spmm_settings *settings = settings_;
   const char *algo = settings->job.algo;
@@ -178,8 +199,11 @@ static int run(void *settings_, char **positionals) {
   if (!cli_output_possible(settings->out) || !cli_output_possible(settings->job.json) ||
       !cli_output_possible(settings->trace))
     return CLI_FAILED;
+  sley_status status = check_device(settings->job.device);
+  if (status != SLEY_OK)
+    return cli_finish(status);
   cli_job job;
-  sley_status status = cli_job_start(positionals[0], &settings->job, settings->trace, &job);
+  status = cli_job_start(positionals[0], &settings->job, settings->trace, &job);
   if (status != SLEY_OK)
     return cli_finish(status);
   int code = run_job(&job, settings);

@@ -29,6 +29,11 @@ const char *const *cli_dtypes(void) {
   return names;
 }
 
+const char *const *cli_devices(void) {
+  static const char *const names[] = {"auto", "cpu", "cuda", NULL};
+  return names;
+}
+
 #define AT(field) offsetof(cli_job_settings, field)
 const cli_option cli_job_options[] = {
     {.name = "k",
@@ -217,6 +222,7 @@ sley_status cli_job_start(const char *name, const cli_job_settings *settings, co
   job->ranks.workgroup = (int)settings->workgroup;
   job->ranks.threads = (int)settings->threads;
   job->ranks.trace = trace;
+  job->ranks.device = settings->device;
   int64_t threads = settings->threads * settings->ranks;
   if (threads > MOST_THREADS)
     threads = MOST_THREADS;

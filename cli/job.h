@@ -15,12 +15,13 @@ enum { CLI_ALGORITHMS = 64 }; /* at most */
 typedef struct cli_job_settings {
   int64_t k; /* -1: not given */
   int64_t ranks, threads, workgroup, seed;
-  const char *algo, *order, *partition, *dtype, *json;
+  const char *algo, *order, *partition, *dtype, *device, *json;
   bool transpose, reproducible;
 } cli_job_settings;
 
-#define CLI_JOB_DEFAULTS                                                                                     \
-  { .k = -1, .ranks = 4, .seed = 1, .order = "none", .partition = "rows", .dtype = "f32" }
+/* On the device `where`; sley plan takes none. */
+#define CLI_JOB_DEFAULTS(where)                                                                              \
+  { .k = -1, .ranks = 4, .seed = 1, .order = "none", .partition = "rows", .dtype = "f32", .device = (where) }
 
 extern const cli_option cli_job_options[];
 
@@ -28,6 +29,7 @@ extern const cli_option cli_job_options[];
 const char *const *cli_orders(void);
 const char *const *cli_partitions(void);
 const char *const *cli_dtypes(void);
+const char *const *cli_devices(void);
 
 sley_dtype cli_dtype(const char *name);
 

@@ -32,26 +32,70 @@ static void keep_info(const sley_plan_info *info, double plan_ms, cli_result *ou
   out->info.algo = out->info.reason = NULL;
 }
 
-/* Executes warmup + repeat times, each begun together, and notes how long this rank took. */
-static sley_status execute(sley_comm *comm, sley_plan *plan, run *shared) {
+/* This rank's rows of X and Y: on the CPU the operands themselves, else their copies on the device. */
+typedef struct placed {
+  const void *x;
+  void *y, *host_y;
+  int64_t y_first, y_count, y_bytes;
+  bool copied;
+} placed;
+
+static sley_status place(sley_comm *comm, const run *shared, placed *out) {
   const cli_job *job = shared->job;
+  const cli_operands *operands = shared->operands;
+  int rank = sley_comm_rank(comm);
+  const int64_t *x_begin = shared->measure->transpose ? job->row_begin : job->col_begin;
+  const int64_t *y_begin = shared->measure->transpose ? job->col_begin : job->row_begin;
+  int64_t row = operands->k * (int64_t)sley_dtype_bytes(operands->dtype);
+  int64_t x_bytes = (x_begin[rank + 1] - x_begin[rank]) * row;
+  const void *host_x = cli_operands_row(operands, operands->x, x_begin[rank]);
+  *out = (placed){.x = host_x, .y_first = y_begin[rank], .y_count = y_begin[rank + 1] - y_begin[rank]};
+  out->y = out->host_y = cli_operands_row(operands, operands->y, out->y_first);
+  out->y_bytes = out->y_count * row;
+  if (strcmp(sley_comm_device(comm), "cpu") == 0)
+    return SLEY_OK;
+  void *x = NULL, *y = NULL;
+  out->copied = true;
+  sley_status status = sley_comm_alloc(comm, x_bytes, &x);
+  if (status == SLEY_OK)
+    status = sley_comm_alloc(comm, out->y_bytes, &y);
+  if (status == SLEY_OK)
+    status = sley_comm_copy(comm, x, host_x, x_bytes, SLEY_TO_DEVICE);
+  out->x = x;
+  out->y = y;
+  return status;
+}
+
+static void unplace(sley_comm *comm, placed *p) {
+  if (!p->copied)
+    return;
+  sley_comm_free(comm, (void *)p->x);
+  sley_comm_free(comm, p->y);
+}
+
+/* Y as it is before a run. */
+static sley_status reset(sley_comm *comm, const cli_operands *operands, const placed *p) {
+  cli_operands_reset(operands, p->y_first, p->y_count);
+  if (!p->copied || !operands->y_start)
+    return SLEY_OK;
+  return sley_comm_copy(comm, p->y, p->host_y, p->y_bytes, SLEY_TO_DEVICE);
+}
+
+/* Executes warmup + repeat times, each begun together, and notes how long this rank took. */
+static sley_status execute(sley_comm *comm, sley_plan *plan, run *shared, const placed *p) {
   const cli_operands *operands = shared->operands;
   const cli_measure *measure = shared->measure;
   int rank = sley_comm_rank(comm);
-  const int64_t *x_begin = measure->transpose ? job->row_begin : job->col_begin;
-  const int64_t *y_begin = measure->transpose ? job->col_begin : job->row_begin;
-  int64_t y_first = y_begin[rank], y_count = y_begin[rank + 1] - y_first;
-  const void *x = cli_operands_row(operands, operands->x, x_begin[rank]);
-  void *y = cli_operands_row(operands, operands->y, y_first);
   int64_t runs = measure->warmup + measure->repeat;
-
   for (int64_t i = 0; i < runs; i++) {
-    cli_operands_reset(operands, y_first, y_count);
-    sley_status status = sley_comm_barrier(comm);
-    if (status != SLEY_OK)
-      return status;
+    sley_status status = reset(comm, operands, p);
+    if (status == SLEY_OK)
+      status = sley_comm_barrier(comm);
     double start = cli_now_ms();
-    status = sley_spmm(plan, measure->alpha, x, operands->k, measure->beta, y, operands->k);
+    if (status == SLEY_OK)
+      status = sley_spmm(plan, measure->alpha, p->x, operands->k, measure->beta, p->y, operands->k);
+    if (status == SLEY_OK)
+      status = sley_comm_wait(comm);
     double taken = cli_now_ms() - start;
     if (status != SLEY_OK)
       return status;
@@ -60,7 +104,12 @@ static sley_status execute(sley_comm *comm, sley_plan *plan, run *shared) {
     if (rank == 0)
       cli_progress(shared->algo, i + 1, runs);
   }
-  return SLEY_OK;
+  return p->copied ? sley_comm_copy(comm, p->host_y, p->y, p->y_bytes, SLEY_TO_HOST) : SLEY_OK;
+}
+
+static void keep_device(const sley_comm *comm, cli_result *out) {
+  snprintf(out->device, sizeof out->device, "%s", sley_comm_device(comm));
+  snprintf(out->note, sizeof out->note, "%s", sley_comm_device_note(comm));
 }
 
 static sley_status rank_main(sley_comm *comm, void *arg) {
@@ -86,14 +135,20 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
     status = sley_plan_info_get(plan, &info);
   if (status == SLEY_OK && sley_comm_rank(comm) == 0)
     keep_info(&info, plan_ms, shared->result);
+  placed operands = {0};
   if (status == SLEY_OK)
-    status = execute(comm, plan, shared);
+    status = place(comm, shared, &operands);
+  if (status == SLEY_OK)
+    status = execute(comm, plan, shared, &operands);
   sley_traffic counted = {0};
   if (status == SLEY_OK)
     status = sley_plan_counted(plan, &counted);
-  if (status == SLEY_OK && sley_comm_rank(comm) == 0)
+  if (status == SLEY_OK && sley_comm_rank(comm) == 0) {
     shared->result->counted = counted;
+    keep_device(comm, shared->result);
+  }
   sley_plan_destroy(plan);
+  unplace(comm, &operands);
   sley_matrix_destroy(block);
   return status;
 }

@@ -12,12 +12,14 @@ typedef struct cli_measure {
   const char *local; /* whose kernels; NULL: Sley's own */
 } cli_measure;
 
-enum { CLI_NAME = 48, CLI_REASON = 512 };
+enum { CLI_NAME = 48, CLI_REASON = 512, CLI_DEVICE = 16 };
 
 typedef struct cli_result {
   char algo[CLI_NAME]; /* that ran */
   char reason[CLI_REASON];
-  sley_plan_info info; /* its texts are not valid any more: use the two above */
+  char device[CLI_DEVICE]; /* that it ran on */
+  char note[CLI_REASON];   /* what the device was not as asked for; "" */
+  sley_plan_info info;     /* its texts are not valid any more: use the two above */
   sley_traffic counted;
   double plan_ms;
   double min_ms, median_ms, p95_ms; /* over the repetitions, of the slowest rank each */
@@ -29,7 +31,8 @@ typedef struct cli_result {
 /* Whether the transport counted what the plan predicted. */
 bool cli_result_as_predicted(const cli_result *result);
 
-/* Runs algo ("auto" or a name) on all ranks; Y is left in operands. */
+/* Runs algo ("auto" or a name) on all ranks; Y is left in operands. On devices other than the CPU X and Y are
+ * copied there and back outside the times, and a product's time ends when the device is done. */
 sley_status cli_measure_run(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
                             const char *algo, cli_result *out);
 

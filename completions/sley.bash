@@ -13,7 +13,7 @@ _sley() {
     return
   fi
   case "$command" in
-    spmm) options="$job --x --out --alpha --beta --repeat --warmup --verify --no-verify --trace --local --help" ;;
+    spmm) options="$job --x --out --alpha --beta --repeat --warmup --verify --no-verify --trace --device --local --help" ;;
     plan) options="$job --help" ;;
     convert) options="--dtype --threads --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --help" ;;
@@ -37,6 +37,10 @@ _sley() {
       ;;
     --partition)
       mapfile -t COMPREPLY < <(compgen -W "rows nnz" -- "$word")
+      return
+      ;;
+    --device)
+      mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda" -- "$word")
       return
       ;;
     --dtype)

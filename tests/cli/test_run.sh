@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Whole runs of the command: results, JSON, files, exit statuses, signals.
-# Usage: test_run.sh SLEY ROOT JSON_FIELD
+# Usage: test_run.sh SLEY ROOT JSON_FIELD FOLDER_OF_THE_MOCK_DEVICE
 set -u
-sley=$1 root=$2 json_field=$3
+sley=$1 root=$2 json_field=$3 mock_device=$4
 # shellcheck source=tests/cli/lib.sh
 . "$root/tests/cli/lib.sh"
 graph=$root/data/karate.mtx
@@ -82,6 +82,34 @@ run 2 spmm "$graph" --x "$work/x.npy" --k 4
 one_line "--k against X" "--k says 4"
 run 2 spmm er:n=20,nnz=50 --x "$work/x.npy"
 one_line "X of wrong height" "needs 20"
+
+echo "devices: none that can be used, and one that stands for a GPU"
+export CUDA_VISIBLE_DEVICES=
+run 2 spmm "$graph" --device cuda
+one_line "a device that is not there" "cuda"
+silent_out "a device that is not there"
+run 0 info
+run 0 spmm "$graph" --repeat 1 --json "$work/device.json"
+field "$work/device.json" device cpu
+unset CUDA_VISIBLE_DEVICES
+run 2 spmm "$graph" --device abacus
+export SLEY_MODULE_PATH=$mock_device
+run 0 spmm "$graph" --x "$work/x.npy" --device cuda --out "$work/z.npy" --json "$work/device.json"
+field "$work/device.json" device cuda
+cmp -s "$work/y.npy" "$work/z.npy" || fail "the device changes Y"
+run 0 spmm "$graph" --device cuda --algo all --beta 0.5 --alpha 2 --repeat 2 --workgroup 2
+run 0 spmm "$graph" --json "$work/device.json"
+silent_err "a device found by itself"
+field "$work/device.json" device cuda
+export SLEY_MOCK_DEVICES=0
+run 2 spmm "$graph" --device cuda
+one_line "a device without any" "device cuda: no GPU is visible"
+run 0 spmm "$graph" --json "$work/device.json"
+one_line "the device not found by itself" "no GPU is visible; ranks ran on cpu"
+field "$work/device.json" device cpu
+run 0 info
+grep -q '^device *cuda *no *no GPU is visible' "$work/out" || fail "info does not say why there is no cuda"
+unset SLEY_MODULE_PATH SLEY_MOCK_DEVICES
 
 echo "convert, generate, order, spy, info"
 for ending in sley npz mtx.gz graph el rb mtx.zst; do

@@ -9,7 +9,7 @@ sley=$1 root=$2
 
 job="k ranks threads workgroup algo order partition dtype transpose reproducible seed json"
 declare -A options=(
-  [spmm]="$job x out alpha beta repeat warmup verify trace local"
+  [spmm]="$job x out alpha beta repeat warmup verify trace device local"
   [plan]="$job"
   [convert]="dtype threads"
   [order]="order output perm dtype threads seed"
