@@ -23,7 +23,10 @@ static int count(void) {
 }
 
 static sley_status open_one(int ordinal, int threads, sl_device **out) {
-  if (ordinal < 0 || ordinal >= count())
+  int devices = count();
+  if (devices == 0)
+    return SLEY_ERR_UNSUPPORTED;
+  if (ordinal < 0 || ordinal >= devices)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "there is no device %d", ordinal);
   SL_TRY(sl_cpu_ops.open(0, threads, out));
   (*out)->ops = &mock;
