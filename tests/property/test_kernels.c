@@ -28,6 +28,13 @@ static int64_t pick(const int64_t *list, int64_t count) {
 #define PICK(...)                                                                                            \
   pick((const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
+/* One case in so many is run (environment SLEY_TEST_SHARE). */
+static int repeats(int all) {
+  const char *share = getenv("SLEY_TEST_SHARE");
+  int kept = share && atoi(share) > 0 ? all / atoi(share) : all;
+  return kept > 0 ? kept : 1;
+}
+
 /* bytes of exact size, so that a sanitizer sees any access beyond; `skew` bytes off a malloc's alignment. */
 typedef struct block {
   char *base, *data;
@@ -291,14 +298,14 @@ static void test_spmm_gives_the_documented_bits(void **state) {
   (void)state;
   const int64_t widths[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 48, 64, 96, 100, 128, 130, 256, 257};
   for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
-    for (int repeat = 0; repeat < (widths[w] < 64 ? 24 : 12); repeat++)
+    for (int repeat = 0; repeat < repeats(widths[w] < 64 ? 24 : 12); repeat++)
       check_spmm(widths[w]);
 }
 
 /* The first entries of every row in one call, the rest in a second with beta = 1: the bits of one call. */
 static void test_spmm_continues_a_row(void **state) {
   (void)state;
-  for (int repeat = 0; repeat < 60; repeat++) {
+  for (int repeat = 0; repeat < repeats(60); repeat++) {
     spmm_case c = make_spmm(PICK(1, 3, 32, 40, 128, 257));
     block expected = block_copy(&c.y);
     scalar_order(&c, expected.data);
@@ -421,7 +428,7 @@ static void check_rows(void) {
 
 static void test_rows_move_and_add(void **state) {
   (void)state;
-  for (int repeat = 0; repeat < 250; repeat++)
+  for (int repeat = 0; repeat < repeats(250); repeat++)
     check_rows();
 }
 
@@ -496,7 +503,7 @@ static void check_pull(void) {
 
 static void test_rows_are_pulled_from_several_memories(void **state) {
   (void)state;
-  for (int repeat = 0; repeat < 150; repeat++)
+  for (int repeat = 0; repeat < repeats(150); repeat++)
     check_pull();
 }
 
@@ -528,7 +535,7 @@ static void check_scale(void) {
 
 static void test_scale(void **state) {
   (void)state;
-  for (int repeat = 0; repeat < 120; repeat++)
+  for (int repeat = 0; repeat < repeats(120); repeat++)
     check_scale();
 }
 

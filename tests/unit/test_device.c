@@ -18,6 +18,7 @@ static void test_cpu_is_built_in(void **state) {
   assert_non_null(strstr(ops->describe(device), "core"));
   assert_non_null(strstr(ops->describe(device), sl_cpu_isa_name()));
   ops->close(device);
+  assert_int_equal(ops->count(), 1);
   assert_int_equal(ops->open(1, 2, &device), SLEY_ERR_ARG);
   assert_int_equal(ops->open(0, -1, &device), SLEY_ERR_ARG);
   ops->close(NULL);
@@ -69,6 +70,19 @@ static void test_memory_queue_and_event(void **state) {
   assert_sley_ok(device->ops->alloc(device, BYTES, "a test", (void **)&b));
   for (int i = 0; i < BYTES; i++)
     a[i] = (unsigned char)(i * 7 + i / 255);
+  sl_device_counters counted;
+  device->ops->counters(device, &counted);
+  assert_int_equal(counted.allocations, 2);
+  int64_t available = 0, total = 0;
+  assert_sley_ok(device->ops->memory(device, &available, &total));
+  assert_true(available > 0 && available <= total);
+  assert_true(device->ops->reach(device, device));
+  sl_queue *urgent;
+  assert_sley_ok(device->ops->queue_create_urgent(device, &urgent));
+  device->ops->queue_destroy(urgent);
+  assert_int_equal(device->ops->queue_create(device, &counted, &urgent), SLEY_ERR_UNSUPPORTED);
+  assert_int_equal(device->ops->queue_move(queue, &counted), SLEY_ERR_UNSUPPORTED);
+  assert_sley_ok(device->ops->queue_move(queue, NULL));
   sl_event *event;
   assert_sley_ok(device->ops->event_create(device, &event));
   assert_sley_ok(device->ops->copy(queue, SL_COPY_TO_DEVICE, b, a, BYTES));

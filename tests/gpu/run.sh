@@ -1,0 +1,170 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The tests on GPUs: builds, runs the tests of kernels, transports and products on all visible GPUs, compares bits
+# between the CPU and every number of GPUs, runs compute-sanitizer's four tools on a small selection, and prints a
+# table last.
+#
+#   tests/gpu/run.sh [tests|bits|sanitize|all] [RESULTS]      RESULTS: a folder for the logs, build-gpu/logs by default
+#
+# Environment:
+#   SLEY_BUILD      build folder, build-gpu by default; SLEY_PREBUILT=1: use what is there, build nothing
+#   SLEY_DEBS       folder with .deb files to unpack beside the build, for machines where nothing can be installed:
+#                   libcmocka-dev libcmocka0 libjansson-dev libjansson4 libzip-dev libzip4 libzstd-dev libzstd1
+#                   zlib1g-dev zlib1g libpng-dev libpng16-16 libbz2-1.0 liblzma5, and, where pkg-config lacks,
+#                   pkgconf pkgconf-bin libpkgconf3
+#   SLEY_DATA       the real matrices; without them the sweep over them is left out
+#   SLEY_TEST_SHARE test_spmm and test_kernels run one case in so many (1 by default)
+#   SLEY_LIMIT      seconds for one program (250 by default)
+set -eu
+cd "$(dirname "$0")/../.."
+what=${1:-all}
+case "$what" in
+  tests | bits | sanitize | all) ;;
+  *)
+    echo "usage: tests/gpu/run.sh [tests|bits|sanitize|all] [RESULTS]" >&2
+    exit 2
+    ;;
+esac
+build=${SLEY_BUILD:-build-gpu}
+mkdir -p "$build"
+build=$(cd "$build" && pwd)
+logs=${2:-$build/logs}
+mkdir -p "$logs"
+limit=${SLEY_LIMIT:-250}
+machine=$(uname -m)-linux-gnu
+
+# ---- libraries from .deb files
+if [ -n "${SLEY_DEBS:-}" ]; then
+  prefix=$build/debs
+  if [ ! -e "$prefix/done" ]; then
+    mkdir -p "$prefix"
+    for deb in "$SLEY_DEBS"/*.deb; do
+      dpkg -x "$deb" "$prefix"
+    done
+    # Links that name a place of the whole system name it inside the prefix, where that has it.
+    find "$prefix" -type l | while read -r link; do
+      target=$(readlink "$link")
+      case "$target" in
+        /*) [ ! -e "$prefix$target" ] || ln -sf "$prefix$target" "$link" ;;
+      esac
+    done
+    touch "$prefix/done"
+  fi
+  libraries=$prefix/usr/lib/$machine:$prefix/lib/$machine
+  LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  PATH=$PATH:$prefix/usr/bin
+  PKG_CONFIG_PATH=$prefix/usr/lib/$machine/pkgconfig
+  PKG_CONFIG_SYSROOT_DIR=$prefix
+  export LD_LIBRARY_PATH PATH PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+  set -- "-DCMAKE_PREFIX_PATH=$prefix/usr" "-DCMAKE_LIBRARY_ARCHITECTURE=$machine" \
+    "-DCMAKE_EXE_LINKER_FLAGS=-Wl,-rpath-link,$libraries" "-DCMAKE_SHARED_LINKER_FLAGS=-Wl,-rpath-link,$libraries"
+else
+  set --
+fi
+
+# ---- build
+programs="test_kernels test_api_device test_transport test_transport_exchange test_transport_failure test_spmm test_spmm_sweep"
+if [ -z "${SLEY_PREBUILT:-}" ]; then
+  {
+    cmake -S . -B "$build" -G Ninja -DSLEY_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=${SLEY_ARCHITECTURES:-native}" "$@"
+    # shellcheck disable=SC2086 # a list of words
+    ninja -C "$build" sley_command sley_cuda $programs
+  } >"$logs/build.log" 2>&1 || {
+    tail -n 40 "$logs/build.log" >&2
+    echo "the build failed: $logs/build.log" >&2
+    exit 1
+  }
+fi
+SLEY_MODULE_PATH=$build/src
+LD_LIBRARY_PATH=$build/src${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export SLEY_MODULE_PATH LD_LIBRARY_PATH
+sley=$build/cli/sley
+table=$logs/table
+: >"$table"
+failed=0
+
+# check NAME words...: runs the words within the limit; one line for the table, the end of the log on a failure.
+check() {
+  name=$1
+  shift
+  begin=$(date +%s)
+  status=0
+  timeout "$limit" "$@" >"$logs/$name.log" 2>&1 || status=$?
+  verdict=ok
+  if [ "$status" -ne 0 ]; then
+    verdict="FAILED ($status)"
+    failed=$((failed + 1))
+    echo "== $name: status $status"
+    tail -n 25 "$logs/$name.log"
+  fi
+  printf '%-44s %6d s   %s\n' "$name" "$(($(date +%s) - begin))" "$verdict" >>"$table"
+}
+
+"$sley" info | grep '^device *cuda'
+gpus=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | wc -l)
+[ "$gpus" -gt 0 ] || gpus=1
+
+# The numbers of the first $1 GPUs.
+first_gpus() {
+  seq -s , 0 $(($1 - 1))
+}
+
+case "$what" in tests | all)
+  SLEY_TEST_DEVICE=cuda
+  export SLEY_TEST_DEVICE
+  for program in $programs; do
+    [ "$program" != test_spmm_sweep ] || [ -n "${SLEY_DATA:-}" ] || continue
+    check "$program" "$build/tests/$program"
+  done
+  unset SLEY_TEST_DEVICE
+  check info_without_gpu env CUDA_VISIBLE_DEVICES= "$sley" info
+  check refused_without_gpu sh -c "CUDA_VISIBLE_DEVICES= '$sley' spmm data/karate.mtx --device cuda; test \$? -eq 2"
+  check cpu_without_gpu env CUDA_VISIBLE_DEVICES= "$sley" spmm data/karate.mtx
+  ;;
+esac
+
+# In column order the bits of Y are those of the CPU, on any number of GPUs and ranks.
+case "$what" in bits | all)
+  matrix=rmat:scale=13,edgefactor=9
+  for dtype in f32 f64; do
+    for k in 32 33; do
+      "$sley" spmm "$matrix" --device cpu --ranks 1 --dtype $dtype --k $k --reproducible --repeat 1 \
+        --out "$logs/cpu.npy" >/dev/null
+      for count in $(seq 1 "$gpus"); do
+        for ranks in "$count" 7; do
+          check "bits_${dtype}_k${k}_${count}gpu_${ranks}ranks" sh -c "CUDA_VISIBLE_DEVICES=$(first_gpus "$count") \
+            '$sley' spmm $matrix --device cuda --ranks $ranks --dtype $dtype --k $k --reproducible --repeat 2 \
+            --out '$logs/gpu.npy' && cmp '$logs/cpu.npy' '$logs/gpu.npy'"
+        done
+      done
+    done
+  done
+  for count in $(seq 1 "$gpus"); do
+    check "all_${count}gpu" env CUDA_VISIBLE_DEVICES="$(first_gpus "$count")" "$sley" spmm twin:cyt:scale=0.2 \
+      --device cuda --ranks "$count" --algo all --repeat 3
+  done
+  check all_workgroups_of_2 "$sley" spmm twin:cyt:scale=0.2 --device cuda --ranks 4 --workgroup 2 --algo all \
+    --repeat 3
+  rm -f "$logs/cpu.npy" "$logs/gpu.npy"
+  ;;
+esac
+
+case "$what" in sanitize | all)
+  sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+  for tool in memcheck racecheck initcheck synccheck; do
+    for workgroup in 3 2; do
+      check "${tool}_workgroup_${workgroup}" "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm \
+        er:n=700,nnz=9000 --device cuda --ranks 3 --workgroup $workgroup --algo all --k 33 --repeat 1 --warmup 1
+    done
+    check "${tool}_reproducible_f64" "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm er:n=700,nnz=9000 \
+      --device cuda --ranks 3 --algo all --k 64 --dtype f64 --reproducible --beta 0.5 --repeat 1 --warmup 0
+    check "${tool}_kernels" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=30 "$sanitizer" --tool $tool \
+      --error-exitcode 9 "$build/tests/test_kernels"
+  done
+  ;;
+esac
+
+echo
+cat "$table"
+echo "$gpus GPU(s), $failed failed; logs in $logs"
+[ "$failed" -eq 0 ]

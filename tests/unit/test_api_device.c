@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rank's device through the public interface, on the device the tests run on. */
+#include "mirror.h"
+#include "sley.h"
+#include "transport/transport.h"
+
+#define EXPECT(condition)                                                                                    \
+  do {                                                                                                       \
+    if (!(condition))                                                                                        \
+      return sl_fail(SLEY_ERR_INTERNAL, "%s:%d: %s does not hold", __FILE__, __LINE__, #condition);          \
+  } while (0)
+
+enum { BYTES = 1000 };
+
+static sley_status copy_main(sley_comm *comm, void *arg) {
+  (void)arg;
+  unsigned char there_and[BYTES], back[BYTES] = {0};
+  for (int i = 0; i < BYTES; i++)
+    there_and[i] = (unsigned char)(i * 7 + sley_comm_rank(comm));
+  EXPECT(strcmp(sley_comm_device(comm), test_device()) == 0);
+  EXPECT(*sley_comm_device_note(comm) == 0);
+  void *a = NULL, *b = NULL, *nothing = NULL;
+  SL_TRY(sley_comm_alloc(comm, BYTES, &a));
+  SL_TRY(sley_comm_alloc(comm, BYTES, &b));
+  SL_TRY(sley_comm_alloc(comm, 0, &nothing));
+  SL_TRY(sley_comm_copy(comm, a, there_and, BYTES, SLEY_TO_DEVICE));
+  SL_TRY(sley_comm_copy(comm, b, a, BYTES, SLEY_WITHIN));
+  SL_TRY(sley_comm_copy(comm, back, b, BYTES, SLEY_TO_HOST));
+  EXPECT(memcmp(back, there_and, BYTES) == 0);
+  SL_TRY(sley_comm_wait(comm));
+  SL_TRY(sley_comm_set_stream(comm, NULL));
+  SL_TRY(sley_comm_copy(comm, a, nothing, 0, SLEY_WITHIN));
+  SL_TRY(sley_comm_copy(comm, NULL, NULL, 0, SLEY_TO_HOST));
+  sley_comm_free(comm, nothing);
+  sley_comm_free(comm, b);
+  sley_comm_free(comm, NULL);
+  EXPECT(sley_comm_alloc(comm, -1, &b) == SLEY_ERR_ARG && !b);
+  EXPECT(sley_comm_alloc(comm, 8, NULL) == SLEY_ERR_ARG);
+  EXPECT(sley_comm_copy(comm, a, NULL, 8, SLEY_TO_DEVICE) == SLEY_ERR_ARG);
+  EXPECT(sley_comm_copy(comm, NULL, there_and, 8, SLEY_TO_DEVICE) == SLEY_ERR_ARG);
+  EXPECT(sley_comm_copy(comm, a, there_and, -8, SLEY_TO_DEVICE) == SLEY_ERR_ARG);
+  EXPECT(sley_comm_copy(comm, a, there_and, 8, (sley_copy)3) == SLEY_ERR_ARG);
+  if (test_on_cpu())
+    EXPECT(sley_comm_set_stream(comm, there_and) == SLEY_ERR_UNSUPPORTED);
+  sley_comm_free(comm, a);
+  return SLEY_OK;
+}
+
+static sley_status run_on(const char *device, sley_rank_fn fn, void *arg) {
+  sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
+  options.ranks = 3;
+  options.threads = 1;
+  options.device = device;
+  return sley_run_ranks(&options, fn, arg);
+}
+
+static void test_memory_of_a_rank(void **state) {
+  (void)state;
+  assert_sley_ok(run_on(test_device(), copy_main, NULL));
+}
+
+static void test_no_comm(void **state) {
+  (void)state;
+  void *block;
+  assert_string_equal(sley_comm_device(NULL), "");
+  assert_string_equal(sley_comm_device_note(NULL), "");
+  assert_int_equal(sley_comm_alloc(NULL, 8, &block), SLEY_ERR_ARG);
+  assert_int_equal(sley_comm_copy(NULL, block, block, 0, SLEY_WITHIN), SLEY_ERR_ARG);
+  assert_int_equal(sley_comm_wait(NULL), SLEY_ERR_ARG);
+  assert_int_equal(sley_comm_set_stream(NULL, NULL), SLEY_ERR_ARG);
+  sley_comm_free(NULL, NULL);
+}
+
+static sley_status name_main(sley_comm *comm, void *name) {
+  if (sley_comm_rank(comm) == 0)
+    snprintf(name, 16, "%s", sley_comm_device(comm));
+  return SLEY_OK;
+}
+
+/* Without GPUs, whatever the reason: by name an error that says so, by "auto" the cpu. */
+static void test_device_that_is_not_there(void **state) {
+  (void)state;
+  char name[16] = "";
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  setenv("SLEY_MOCK_DEVICES", "0", 1);
+  if (test_on_cpu()) { /* elsewhere the GPUs have been seen by now */
+    assert_int_equal(run_on("cuda", name_main, name), SLEY_ERR_UNSUPPORTED);
+    assert_non_null(strstr(sley_last_error(), "cuda"));
+    assert_sley_ok(run_on("auto", name_main, name));
+    assert_string_equal(name, "cpu");
+  }
+  assert_int_equal(run_on("abacus", name_main, name), SLEY_ERR_ARG);
+  assert_non_null(strstr(sley_last_error(), "abacus"));
+  assert_sley_ok(run_on(NULL, name_main, name));
+  assert_string_equal(name, "cpu");
+}
+
+/* Programs of before the field know nothing of devices. */
+static void test_older_options(void **state) {
+  (void)state;
+  char name[16] = "";
+  sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
+  options.struct_size = offsetof(sley_rank_options, device);
+  options.device = "abacus";
+  assert_sley_ok(sley_run_ranks(&options, name_main, name));
+  assert_string_equal(name, "cpu");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_memory_of_a_rank),
+      cmocka_unit_test(test_no_comm),
+      cmocka_unit_test(test_older_options),
+      cmocka_unit_test(test_device_that_is_not_there),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

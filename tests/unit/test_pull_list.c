@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order of a pull: every row of every list once, in the list's order, all lists at work from beginning to
+ * end. */
+#include "support.h"
+
+#include "base/random.h"
+#include "transport/pull_list.h"
+
+enum { LISTS = 7, MOST = 400 };
+
+static void check_order(const sl_pull_rows *lists, int count, int start) {
+  int64_t total = 0, next[LISTS] = {0};
+  for (int l = 0; l < count; l++)
+    total += lists[l].count;
+  sl_pull_entry *entries = calloc((size_t)total + 1, sizeof *entries);
+  assert_int_equal(sl_pull_interleave(lists, count, start, entries), total);
+  for (int64_t at = 0; at < total; at++) {
+    int l = entries[at].source;
+    const sl_pull_rows *list = &lists[l];
+    int64_t i = next[l]++;
+    assert_true(l >= 0 && l < count && i < list->count);
+    assert_int_equal(entries[at].src_row, list->src_rows ? list->src_rows[i] : list->src_first + i);
+    assert_int_equal(entries[at].dst_row, list->dst_rows ? list->dst_rows[i] : list->dst_first + i);
+    /* No list is ahead or behind by more than a round. */
+    for (int other = 0; other < count; other++)
+      if (lists[other].count > 0 && list->count > 0) {
+        double share = (double)(i + 1) / (double)list->count;
+        double theirs = (double)next[other] / (double)lists[other].count;
+        assert_true(theirs <= share + 1.0 / (double)lists[other].count + 1.0 / (double)list->count);
+      }
+  }
+  free(entries);
+}
+
+static void test_lists_take_turns(void **state) {
+  (void)state;
+  static int64_t rows[2][LISTS][MOST];
+  uint64_t seed = 1;
+  for (int repeat = 0; repeat < 200; repeat++) {
+    sl_pull_rows lists[LISTS] = {{0}};
+    int count = (int)sl_below(sl_random(2, seed++, 0), LISTS + 1);
+    for (int l = 0; l < count; l++) {
+      lists[l] = (sl_pull_rows){
+          .source = l,
+          .count = sl_below(sl_random(3, seed++, 0), 4) == 0 ? 0 : sl_below(sl_random(4, seed++, 0), MOST),
+          .src_first = sl_below(sl_random(5, seed++, 0), 50),
+          .dst_first = sl_below(sl_random(6, seed++, 0), 50)};
+      for (int side = 0; side < 2; side++)
+        for (int i = 0; i < MOST; i++)
+          rows[side][l][i] = sl_below(sl_random(7, seed++, 0), 1000);
+      if (repeat % 2)
+        lists[l].src_rows = rows[0][l];
+      if (repeat % 3)
+        lists[l].dst_rows = rows[1][l];
+    }
+    check_order(lists, count, count > 0 ? repeat % count : 0);
+  }
+}
+
+static void test_equal_lists_alternate_from_the_start(void **state) {
+  (void)state;
+  sl_pull_rows lists[3];
+  sl_pull_entry entries[12];
+  for (int32_t l = 0; l < 3; l++)
+    lists[l] = (sl_pull_rows){.source = l, .count = 4, .src_first = 10 * l, .dst_first = 100 * l};
+  assert_int_equal(sl_pull_interleave(lists, 3, 2, entries), 12);
+  for (int i = 0; i < 12; i++) {
+    int l = (2 + i) % 3;
+    assert_int_equal(entries[i].source, l);
+    assert_int_equal(entries[i].src_row, 10 * l + i / 3);
+    assert_int_equal(entries[i].dst_row, 100 * l + i / 3);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists_take_turns),
+                                     cmocka_unit_test(test_equal_lists_alternate_from_the_start)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
