@@ -166,30 +166,56 @@ typedef struct sley_rank_options {
   int ranks;             /* default 1 */
   int workgroup;         /* ranks joined by direct links; 0: all. Between workgroups only messages travel */
   int threads;           /* of each rank; 0: cores / ranks, at least 1 */
-  const char *transport; /* NULL or "threads" */
+  /* NULL or "threads": ranks are threads of this process. "tcp", or "nccl" and other modules: ranks are processes,
+   * forked from this one, or, where a launcher such as torchrun has set RANK and WORLD_SIZE, those it has started. */
+  const char *transport;
   const char *trace;     /* NULL, or a file that receives a timeline for Perfetto */
   const char *device;    /* NULL or "cpu"; "cuda": rank r on GPU r modulo their number; "auto": cuda if there is any */
+  double timeout;        /* of ranks that are processes: seconds to meet; 0: SLEY_TIMEOUT, else 60 */
 } sley_rank_options;
-#define SLEY_RANK_OPTIONS_INIT {sizeof(sley_rank_options), 1, 0, 0, NULL, NULL, NULL}
+#define SLEY_RANK_OPTIONS_INIT {sizeof(sley_rank_options), 1, 0, 0, NULL, NULL, NULL, 0}
 
 /* What one rank does. A status other than SLEY_OK ends the other ranks with SLEY_ERR_PEER. */
 typedef sley_status (*sley_rank_fn)(sley_comm *comm, void *arg);
 
-/* Runs fn once a rank, each in a thread of this process, and waits for all. Returns the first failing rank's
- * status; its message, led by "rank R: ", becomes this thread's. */
+/* Runs fn once a rank, and waits for all. Ranks that are threads share arg. Ranks that are forked see it, and all
+ * memory, as it is now, and what they write is lost when they end, unless it is shared memory; no device may have
+ * been touched in this process before. Under a launcher fn runs once, in this process; ranks must then be 1 or
+ * WORLD_SIZE, and every process calls this with agreeing options. Returns the first failing rank's status; its
+ * message, led by "rank R: ", becomes this thread's (under a launcher: this process's own rank's). Where a
+ * transport between processes cannot start on all ranks, they turn to another together; sley_comm_device_note
+ * says so. Errors also: SLEY_ERR_PEER (a rank did not come in time, or was killed: it is named). */
 sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, void *arg);
 
 int sley_comm_rank(const sley_comm *comm);
 int sley_comm_size(const sley_comm *comm);
 int sley_comm_workgroup(const sley_comm *comm); /* ranks in a full workgroup */
 
+/* The transport that runs: "threads", "tcp", "nccl", ... Static. */
+const char *sley_comm_transport(const sley_comm *comm);
+
+/* Whether the ranks are threads of one process, so that they can read each other's memory. */
+bool sley_comm_one_process(const sley_comm *comm);
+
 /* Returns when every rank has called it. Collective. */
 sley_status sley_comm_barrier(sley_comm *comm);
+
+typedef enum sley_reduce { SLEY_SUM = 0, SLEY_MIN = 1, SLEY_MAX = 2 } sley_reduce;
+
+/* Each of count numbers becomes the sum, least or greatest of all ranks' there. Collective.
+ * Errors: SLEY_ERR_ARG (ranks disagree), SLEY_ERR_OVERFLOW, SLEY_ERR_PEER. */
+sley_status sley_comm_allreduce(sley_comm *comm, sley_reduce op, int64_t *values, int count);
+
+/* bytes[r] bytes of every rank r come to rank root, one rank's after the other's: dst there holds their sum, and is
+ * not looked at elsewhere. bytes: size entries, the same on every rank. Host memory. Collective.
+ * Errors: SLEY_ERR_ARG (ranks disagree), SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
+sley_status sley_comm_gather(sley_comm *comm, int root, const void *src, const int64_t *bytes, void *dst);
 
 /* Where the rank's X and Y lie and its kernels run: "cpu" or "cuda". Static. */
 const char *sley_comm_device(const sley_comm *comm);
 
-/* Why "auto" did not take a device whose module is installed; "" otherwise. Valid as long as the comm. */
+/* Why "auto" did not take a device whose module is installed, or another transport runs than was asked for; ""
+ * otherwise. Valid as long as the comm. */
 const char *sley_comm_device_note(const sley_comm *comm);
 
 /* Memory of the rank's device, for X and Y; contents undefined. Freed by sley_comm_free before the comm ends (on

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/outfile.h"
 #include "base/team.h"
+#include "bootstrap/place.h"
 #include "transport/registry.h"
 #include "transport/trace/trace.h"
 
@@ -22,27 +23,44 @@ static sley_status read_options(const sley_rank_options *given, sley_rank_option
   if (out->workgroup < 0 || out->threads < 0)
     return sl_fail(SLEY_ERR_ARG, "workgroup %d and threads %d must not be negative", out->workgroup,
                    out->threads);
-  if (out->workgroup == 0 || out->workgroup > out->ranks)
-    out->workgroup = out->ranks;
-  if (out->threads == 0)
-    out->threads = sl_cores() / out->ranks > 1 ? sl_cores() / out->ranks : 1;
   if (!out->transport)
     out->transport = "threads";
+  return SLEY_OK;
+}
+
+/* What is left open: it depends on who starts the ranks. */
+static sley_status complete_options(const sl_transport_backend *backend, sley_rank_options *o) {
+  int here = o->ranks;
+  if (backend->process) {
+    SL_TRY(sl_place_ranks(o->ranks, &o->ranks));
+    here = sl_place_neighbours(o->ranks);
+  }
+  if (o->workgroup == 0 || o->workgroup > o->ranks)
+    o->workgroup = o->ranks;
+  if (o->threads == 0)
+    o->threads = sl_cores() / here > 1 ? sl_cores() / here : 1;
   return SLEY_OK;
 }
 
 typedef struct traced_run {
   sley_rank_fn fn;
   void *arg;
+  const char *path;
   sl_trace **traces;
 } traced_run;
 
+/* Ranks that are processes bring their events to rank 0, which writes them. */
 static sley_status traced_main(sley_comm *comm, void *arg) {
   const traced_run *run = arg;
   sl_comm *traced;
   SL_TRY(sl_trace_wrap(comm, run->traces[comm->rank], &traced));
   sley_status status = run->fn(traced, run->arg);
   traced->ops->close(traced);
+  if (status == SLEY_OK && comm->processes) {
+    status = sl_trace_collect(comm, run->traces);
+    if (status == SLEY_OK && comm->rank == 0)
+      status = sl_trace_write(run->path, run->traces, comm->size);
+  }
   return status;
 }
 
@@ -57,7 +75,7 @@ static sley_status check_writable(const char *path) {
 /* The timeline is written even if ranks failed; their error then counts more than one of writing. */
 static sley_status run_traced(const sl_transport_backend *backend, const sl_launch *launch, sley_rank_fn fn,
                               void *arg) {
-  traced_run run = {.fn = fn, .arg = arg};
+  traced_run run = {.fn = fn, .arg = arg, .path = launch->trace};
   SL_TRY(check_writable(launch->trace));
   SL_TRY(SL_NEW_ZERO(run.traces, launch->ranks, "the timeline"));
   sley_status status = SLEY_OK;
@@ -69,7 +87,9 @@ static sley_status run_traced(const sl_transport_backend *backend, const sl_laun
     char message[1024];
     strncpy(message, sley_last_error(), sizeof message - 1);
     message[sizeof message - 1] = '\0';
-    sley_status written = sl_trace_write(launch->trace, run.traces, launch->ranks);
+    sley_status written = SLEY_OK;
+    if (!backend->process)
+      written = sl_trace_write(launch->trace, run.traces, launch->ranks);
     status = status != SLEY_OK ? sl_fail(status, "%s", message) : written;
   }
   for (int r = 0; r < made; r++)
@@ -85,8 +105,13 @@ sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, vo
   SL_TRY(read_options(options, &o));
   const sl_transport_backend *backend;
   SL_TRY(sl_transport_backend_find(o.transport, &backend));
-  sl_launch launch = {
-      .ranks = o.ranks, .workgroup = o.workgroup, .threads = o.threads, .trace = o.trace, .device = o.device};
+  SL_TRY(complete_options(backend, &o));
+  sl_launch launch = {.ranks = o.ranks,
+                      .workgroup = o.workgroup,
+                      .threads = o.threads,
+                      .trace = o.trace,
+                      .device = o.device,
+                      .timeout = o.timeout};
   return o.trace ? run_traced(backend, &launch, fn, arg) : backend->run(&launch, fn, arg);
 }
 
@@ -102,8 +127,64 @@ int sley_comm_workgroup(const sley_comm *comm) {
   return comm ? comm->workgroup : 0;
 }
 
+const char *sley_comm_transport(const sley_comm *comm) {
+  return comm ? comm->ops->name : "";
+}
+
+bool sley_comm_one_process(const sley_comm *comm) {
+  return comm && !comm->processes;
+}
+
 sley_status sley_comm_barrier(sley_comm *comm) {
   if (!comm)
     return sl_fail(SLEY_ERR_ARG, "sley_comm_barrier: no comm");
   return comm->ops->barrier(comm);
+}
+
+sley_status sley_comm_allreduce(sley_comm *comm, sley_reduce op, int64_t *values, int count) {
+  static const sl_reduce ops[] = {[SLEY_SUM] = SL_SUM, [SLEY_MIN] = SL_MIN, [SLEY_MAX] = SL_MAX};
+  if (!comm)
+    return sl_fail(SLEY_ERR_ARG, "sley_comm_allreduce: no comm");
+  sley_status status = SLEY_OK;
+  if ((unsigned)op > SLEY_MAX || count < 0 || (count > 0 && !values))
+    status = sl_fail(SLEY_ERR_ARG, "sley_comm_allreduce: operator %d on %d values at %p", (int)op, count,
+                     (void *)values);
+  SL_TRY(sl_agree(comm, status));
+  return comm->ops->allreduce(comm, ops[op], values, count);
+}
+
+enum { SEND_AT, SEND_BYTES, RECV_AT, RECV_BYTES, TABLES };
+
+/* All send to root, and only to it. */
+static sley_status lay_out_gather(const sley_comm *comm, int root, const int64_t *bytes, int64_t *tables) {
+  int64_t total = 0;
+  for (int r = 0; r < comm->size; r++) {
+    tables[RECV_AT * comm->size + r] = total;
+    tables[RECV_BYTES * comm->size + r] = comm->rank == root ? bytes[r] : 0;
+    tables[SEND_AT * comm->size + r] = 0;
+    tables[SEND_BYTES * comm->size + r] = r == root ? bytes[comm->rank] : 0;
+    if (bytes[r] < 0 || __builtin_add_overflow(total, bytes[r], &total))
+      return sl_fail(SLEY_ERR_ARG, "sley_comm_gather: %lld bytes from rank %d", (long long)bytes[r], r);
+  }
+  return SLEY_OK;
+}
+
+sley_status sley_comm_gather(sley_comm *comm, int root, const void *src, const int64_t *bytes, void *dst) {
+  if (!comm)
+    return sl_fail(SLEY_ERR_ARG, "sley_comm_gather: no comm");
+  int64_t *tables = NULL;
+  sley_status status = SLEY_OK;
+  if (root < 0 || root >= comm->size || !bytes)
+    status = sl_fail(SLEY_ERR_ARG, "sley_comm_gather: to rank %d of %d, sizes at %p", root, comm->size,
+                     (const void *)bytes);
+  if (status == SLEY_OK && !(tables = sl_alloc(comm->size, TABLES * sizeof *tables, "a gather")))
+    status = SLEY_ERR_MEMORY;
+  if (status == SLEY_OK)
+    status = lay_out_gather(comm, root, bytes, tables);
+  status = sl_agree(comm, status);
+  if (status == SLEY_OK)
+    status = comm->ops->alltoallv(comm, src, tables + SEND_AT * comm->size, tables + SEND_BYTES * comm->size,
+                                  dst, tables + RECV_AT * comm->size, tables + RECV_BYTES * comm->size);
+  sl_free(tables);
+  return status;
 }

@@ -12,6 +12,7 @@ typedef struct sl_launch {
   int ranks, workgroup, threads;
   const char *trace;  /* NULL: none */
   const char *device; /* NULL or a name that sl_device_choose takes */
+  double timeout;     /* seconds, of transports between processes; 0: see sl_timeout */
 } sl_launch;
 
 /* How a transport starts ranks. */
@@ -19,6 +20,7 @@ typedef struct sl_transport_backend {
   const char *name;
   sley_status (*run)(const sl_launch *launch, sl_rank_main main, void *arg);
   const char *(*describe)(void);
+  const struct sl_process_backend *process; /* of transports between processes; else NULL */
 } sl_transport_backend;
 
 /* Built in, or the module libsley_NAME.so. Errors: SLEY_ERR_ARG (unknown), SLEY_ERR_UNSUPPORTED (why not). */

@@ -131,6 +131,7 @@ struct sley_comm {
   const sl_transport_ops *ops;
   int rank, size;
   int workgroup;     /* ranks in a full workgroup, 1 .. size */
+  bool processes;    /* the ranks are processes: no memory of the host is shared but by symm_alloc */
   bool lends;        /* exchange_borrow works over direct links, on memory of devices with host addresses */
   sl_device *device; /* this rank's; not owned */
   sl_queue *queue;   /* for the rank's own work; not owned */

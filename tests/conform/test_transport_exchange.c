@@ -370,8 +370,18 @@ static sley_status refuse_main(sl_comm *comm, void *arg) {
   return status;
 }
 
+static sley_status ask_main(sl_comm *comm, void *arg) {
+  if (comm->rank == 0)
+    *(bool *)arg = comm->lends;
+  return SLEY_OK;
+}
+
 static void lend_body(const rank_case *c) {
+  bool lends = false;
   int64_t before = sl_memory_now();
+  assert_case_ok(c, run_case(c, ask_main, &lends));
+  if (!lends && c->workgroup == c->ranks && test_on_cpu())
+    return;
   if (!test_on_cpu()) {
     if (c->ranks == 2)
       assert_int_equal(run_case(c, refuse_main, NULL), SLEY_ERR_UNSUPPORTED);

@@ -275,7 +275,7 @@ static void test_rounds_out_of_order(void **state) {
  * interrupt */
 
 static void allocation_body(const rank_case *c) {
-  if (c->ranks > 4)
+  if (c->ranks > (strcmp(c->transport, "threads") == 0 ? 4 : 2)) /* ranks that meet first take longer */
     return;
   int64_t before = sl_memory_now();
   failure f = {.c = c, .rank = -1};

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ranks.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "bootstrap/socket.h"
 #include "mirror.h"
+#include "transport/process/process.h"
 #include "transport/trace/trace.h"
 
 enum { WATCHDOG_SECONDS = 30 };
@@ -31,12 +34,58 @@ static sley_status run_main_traced(sl_comm *comm, void *arg) {
   return status;
 }
 
+/* One rank of a transport between processes. */
+typedef struct joining {
+  const sl_process_backend *backend;
+  const sl_launch *launch;
+  sl_place place;
+  sl_rank_main main;
+  void *arg;
+  pthread_t thread;
+  sley_status status;
+  char message[1024];
+} joining;
+
+static void *join_thread(void *arg) {
+  joining *j = arg;
+  j->status = sl_process_join(j->backend, j->launch, &j->place, j->main, j->arg);
+  snprintf(j->message, sizeof j->message, "%s", j->status == SLEY_OK ? "" : sley_last_error());
+  return NULL;
+}
+
+/* Ranks that would be processes, as threads of this one, so that they can write to what the test looks at. */
+static sley_status run_in_threads(const sl_process_backend *backend, const sl_launch *launch,
+                                  sl_rank_main main, void *arg) {
+  static joining ranks[64];
+  static uint64_t key;
+  sl_place place = {
+      .size = launch->ranks, .address = "127.0.0.1", .local = true, .timeout = 20, .key = ++key};
+  SL_TRY(sl_socket_listen(0, true, &place.port, &place.listener));
+  for (int r = 0; r < launch->ranks; r++) {
+    ranks[r] = (joining){.backend = backend, .launch = launch, .place = place, .main = main, .arg = arg};
+    ranks[r].place.rank = ranks[r].place.local_rank = r;
+    if (r > 0)
+      ranks[r].place.listener = -1;
+    pthread_create(&ranks[r].thread, NULL, join_thread, &ranks[r]);
+  }
+  for (int r = 0; r < launch->ranks; r++)
+    pthread_join(ranks[r].thread, NULL);
+  for (int own = 1; own >= 0; own--)
+    for (int r = 0; r < launch->ranks; r++)
+      if (ranks[r].status != SLEY_OK && (!own || ranks[r].status != SLEY_ERR_PEER))
+        return sl_fail(ranks[r].status, "rank %d: %s", r, ranks[r].message);
+  return SLEY_OK;
+}
+
 sley_status run_case(const rank_case *c, sl_rank_main main, void *arg) {
   const sl_transport_backend *backend;
   SL_TRY(sl_transport_backend_find(c->transport, &backend));
   sl_launch launch = {
       .ranks = c->ranks, .workgroup = c->workgroup, .threads = c->threads, .device = test_device()};
   traced_main traced = {main, arg};
+  if (backend->process)
+    return c->traced ? run_in_threads(backend->process, &launch, run_main_traced, &traced)
+                     : run_in_threads(backend->process, &launch, main, arg);
   return c->traced ? backend->run(&launch, run_main_traced, &traced) : backend->run(&launch, main, arg);
 }
 

@@ -4,52 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "transport/lists.h"
 #include "transport/threads/device_exchange.h"
-
-static sley_status check_list(const sl_exchange_spec *spec, const char *way, const sl_row_list *list,
-                              int size) {
-  int64_t bytes;
-  if (list->peer < 0 || list->peer >= size)
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d of %d", spec->name, way, list->peer, size);
-  if (list->count < 0 || list->bytes < 0 || list->offset < 0 || list->first < 0 ||
-      __builtin_add_overflow(list->bytes, 2 * SL_SLOT_HEADER, &bytes) ||
-      __builtin_mul_overflow(list->count, bytes, &bytes) ||
-      __builtin_add_overflow(list->first, list->count, &bytes))
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: %lld rows from %lld, %lld bytes at %lld",
-                   spec->name, way, list->peer, (long long)list->count, (long long)list->first,
-                   (long long)list->bytes, (long long)list->offset);
-  if (spec->add && list->bytes % (int64_t)sley_dtype_bytes(spec->dtype) != 0)
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: %lld bytes are no whole values to add", spec->name,
-                   way, list->peer, (long long)list->bytes);
-  for (int64_t i = 0; list->rows && i < list->count; i++)
-    if (list->rows[i] < 0)
-      return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: entry %lld is row %lld", spec->name, way,
-                     list->peer, (long long)i, (long long)list->rows[i]);
-  return SLEY_OK;
-}
-
-static sley_status check_lists(const sl_exchange_spec *spec, const char *way, const sl_row_list *lists,
-                               int count, int size) {
-  if (count < 0 || count > size || (count > 0 && !lists))
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: %d lists to %s %d ranks", spec->name, count, way, size);
-  for (int i = 0; i < count; i++) {
-    SL_TRY(check_list(spec, way, &lists[i], size));
-    if (i > 0 && lists[i].peer <= lists[i - 1].peer)
-      return sl_fail(SLEY_ERR_ARG, "exchange %s: the lists to %s must have ascending peers, not %d after %d",
-                     spec->name, way, lists[i].peer, lists[i - 1].peer);
-  }
-  return SLEY_OK;
-}
-
-static sley_status check_spec(const sl_exchange_spec *spec, int size) {
-  if (!spec->name)
-    return sl_fail(SLEY_ERR_ARG, "an exchange needs a name");
-  if (sley_dtype_bytes(spec->dtype) == 0 || spec->grain > SL_GRAIN_ROW)
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: dtype %d, grain %d", spec->name, (int)spec->dtype,
-                   (int)spec->grain);
-  SL_TRY(check_lists(spec, "send to", spec->send, spec->sends, size));
-  return check_lists(spec, "receive from", spec->recv, spec->recvs, size);
-}
 
 /* Frees an exchange to which nobody refers any more. */
 static void free_exchange(sl_threads_exchange *exchange) {
@@ -89,7 +45,7 @@ static sley_status open_channel(sl_threads_exchange *exchange, int i) {
 }
 
 static sley_status make(sl_comm *comm, const sl_exchange_spec *spec, sl_threads_exchange **out) {
-  SL_TRY(check_spec(spec, comm->size));
+  SL_TRY(sl_lists_check(spec, comm->size));
   sl_threads_exchange *exchange;
   SL_TRY(SL_NEW_ZERO(exchange, 1, "an exchange"));
   *out = exchange;
@@ -122,29 +78,17 @@ static int find_peer(const sl_row_list *lists, int count, int peer) {
   return -1;
 }
 
+static sl_list_facts facts_of(const sl_threads_exchange *exchange, bool sends, int peer) {
+  sl_exchange_spec spec = {.grain = exchange->grain, .add = exchange->add, .dtype = exchange->dtype};
+  return sends ? sl_list_facts_of(&spec, exchange->send, exchange->sends, peer)
+               : sl_list_facts_of(&spec, exchange->recv, exchange->recvs, peer);
+}
+
 /* Whether what one rank sends another is what that one takes. */
 static sley_status match(const sl_threads_exchange *sender, const sl_threads_exchange *receiver) {
   int from = sender->base.comm->rank, to = receiver->base.comm->rank;
-  int s = find_peer(sender->send, sender->sends, to), r = find_peer(receiver->recv, receiver->recvs, from);
-  if (s < 0 && r < 0)
-    return SLEY_OK;
-  if (r < 0)
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: rank %d sends to rank %d, which does not receive from it",
-                   sender->name, from, to);
-  if (s < 0)
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: rank %d receives from rank %d, which does not send to it",
-                   sender->name, to, from);
-  const sl_row_list *sent = &sender->send[s], *taken = &receiver->recv[r];
-  if (sent->count != taken->count || sent->bytes != taken->bytes)
-    return sl_fail(
-        SLEY_ERR_ARG,
-        "exchange %s: rank %d sends rank %d %lld rows of %lld bytes, which takes %lld rows of %lld bytes",
-        sender->name, from, to, (long long)sent->count, (long long)sent->bytes, (long long)taken->count,
-        (long long)taken->bytes);
-  if (sender->grain != receiver->grain || sender->add != receiver->add || sender->dtype != receiver->dtype)
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: ranks %d and %d differ in grain, operator or dtype",
-                   sender->name, from, to);
-  return SLEY_OK;
+  sl_list_facts sent = facts_of(sender, true, to), taken = facts_of(receiver, false, from);
+  return sl_list_facts_match(sender->name, from, to, &sent, &taken);
 }
 
 static sley_status connect(sl_threads_exchange *exchange) {

@@ -20,6 +20,10 @@ sl_trace *sl_trace_of(sl_comm *comm);
 /* Span of work on this rank, seconds of sl_now(). NULL trace: nothing happens. name is copied. bytes < 0: none. */
 void sl_trace_span(sl_trace *trace, const char *name, double begin, double end, int64_t bytes);
 
+/* Brings the events of all ranks, which are processes, to rank 0: fills its traces[r] for every rank r. Each rank has
+ * recorders for all, its own with events. Collective, on the comm that is not traced. */
+sley_status sl_trace_collect(sl_comm *comm, sl_trace **traces);
+
 /* Writes the ranks' events as Trace Event JSON, one track a rank. */
 sley_status sl_trace_write(const char *path, sl_trace *const *traces, int count);
 

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How ranks meet. Rank 0 listens; each other rank connects to it, is greeted (so that it knows whom it has
+ * reached: another program may hold the port), and says who it is and where it listens itself. Once all have
+ * come, or the time is up, rank 0 gives all of them its verdict and the list of all places; then each rank
+ * connects to the ranks below it, once for messages and once for what is urgent, and accepts those above. A
+ * rank that has failed before comes all the same, to say so. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "bootstrap/socket.h"
+#include "bootstrap/wire.h"
+
+static const uint64_t MAGIC = UINT64_C(0x31597970656c5379); /* also tells byte orders apart */
+static const double PATIENCE = 2, FAREWELL = 1; /* seconds for a stranger's answer; for late comers */
+enum { RETRY_NANOSECONDS = 20 * 1000 * 1000 };
+
+typedef struct greeting {
+  uint64_t magic, key;
+} greeting;
+
+typedef struct hello {
+  uint64_t magic, key;
+  int32_t rank, size, status, port;
+  char host[SL_HOST_BYTES];
+  char message[SL_BOOT_MESSAGE];
+} hello;
+
+/* What a rank says to the peers below it, of whom rank 0 knows it already. */
+typedef struct introduction {
+  uint64_t magic, key;
+  int64_t rank, urgent;
+} introduction;
+
+typedef struct verdict {
+  int64_t status;
+  char message[SL_BOOT_MESSAGE];
+} verdict;
+
+typedef struct entry {
+  char address[SL_ADDRESS_BYTES], host[SL_HOST_BYTES];
+  int64_t port;
+} entry;
+
+/* The rank's part in a meeting. */
+typedef struct meeting {
+  const sl_place *place;
+  sl_bootstrap *boot;
+  entry *entries; /* by rank */
+  int listener, port;
+  int port_0; /* where rank 0 was found */
+  double deadline;
+} meeting;
+
+static void drop(int *fd) {
+  if (*fd >= 0)
+    close(*fd);
+  *fd = -1;
+}
+
+static verdict verdict_of(sley_status status) {
+  verdict v = {.status = status};
+  if (status != SLEY_OK)
+    snprintf(v.message, sizeof v.message, "%s", sley_last_error());
+  return v;
+}
+
+/* ---- rank 0 */
+
+/* The port a launcher names may be in use by the launcher itself: the next that is free. */
+static sley_status open_port(meeting *m) {
+  const sl_place *place = m->place;
+  if (m->listener >= 0)
+    return SLEY_OK;
+  for (int port = place->port; port < place->port + SL_PORTS && port <= UINT16_MAX; port++) {
+    sley_status status = sl_socket_listen(port, place->local, &m->port, &m->listener);
+    if (status == SLEY_OK || errno != EADDRINUSE)
+      return status;
+  }
+  return sl_fail(SLEY_ERR_IO, "the ports %d to %d are all in use: set MASTER_PORT to a free one", place->port,
+                 place->port + SL_PORTS - 1);
+}
+
+/* Takes the next rank of this run that comes: SLEY_OK and its hello. SLEY_ERR_PEER: the time is up. */
+static sley_status next_hello(const meeting *m, double deadline, hello *who, int *fd) {
+  const greeting mine = {MAGIC, m->place->key};
+  for (;;) {
+    SL_TRY(sl_socket_accept(m->listener, deadline, fd));
+    double patience = sl_now() + PATIENCE;
+    sley_status status = sl_socket_write(*fd, &mine, sizeof mine, patience);
+    if (status == SLEY_OK)
+      status = sl_socket_read(*fd, who, sizeof *who, patience);
+    if (status == SLEY_OK && who->magic == MAGIC && who->key == mine.key) {
+      who->host[sizeof who->host - 1] = who->message[sizeof who->message - 1] = '\0';
+      return SLEY_OK;
+    }
+    drop(fd);
+    if (status == SLEY_ERR_INTERRUPTED)
+      return status;
+  }
+}
+
+static sley_status judge(const meeting *m, const hello *who) {
+  const sl_place *place = m->place;
+  if (who->size != place->size)
+    return sl_fail(
+        SLEY_ERR_ARG,
+        "rank %d was started as one of %d ranks, rank 0 as one of %d: WORLD_SIZE must be the same everywhere",
+        who->rank, who->size, place->size);
+  if (who->rank < 1 || who->rank >= place->size)
+    return sl_fail(SLEY_ERR_ARG, "a rank %d has come to %d ranks: RANK must differ everywhere", who->rank,
+                   place->size);
+  if (m->boot && m->boot->peer[who->rank].fd >= 0)
+    return sl_fail(SLEY_ERR_ARG, "two processes have come as rank %d: RANK must differ everywhere",
+                   who->rank);
+  return SLEY_OK;
+}
+
+static sley_status nobody_came(const meeting *m) {
+  int missing = 1;
+  while (m->boot && missing < m->place->size - 1 && m->boot->peer[missing].fd >= 0)
+    missing++;
+  return sl_fail(
+      SLEY_ERR_PEER,
+      "rank %d of %d did not come to port %d within %g s: start all ranks, or give them longer (--timeout)",
+      missing, m->place->size, m->port, m->place->timeout);
+}
+
+/* Everyone who still comes is told what has happened, as long as somebody is missing. */
+static void turn_away(const meeting *m, int missing, const verdict *v, double deadline) {
+  hello who;
+  int fd;
+  while (missing-- > 0 && next_hello(m, deadline, &who, &fd) == SLEY_OK) {
+    (void)sl_socket_write(fd, v, sizeof *v, sl_now() + PATIENCE);
+    close(fd);
+  }
+}
+
+static void keep_entry(const meeting *m, const hello *who, int fd) {
+  entry *at = &m->entries[who->rank];
+  m->boot->peer[who->rank].fd = fd;
+  sl_socket_peer(fd, at->address);
+  at->port = who->port;
+  memcpy(at->host, who->host, sizeof at->host);
+}
+
+/* Collects the other ranks and gives the verdict. mine: rank 0's own status. */
+static sley_status receive_all(meeting *m, sley_status mine) {
+  int size = m->place->size, missing = size - 1;
+  verdict own = verdict_of(mine);
+  sley_status opened = open_port(m);
+  if (mine == SLEY_OK)
+    mine = opened;
+  else
+    (void)sl_fail(mine, "%s", own.message);
+  if (opened != SLEY_OK)
+    return mine;
+  if (mine != SLEY_OK) {
+    verdict v = verdict_of(sl_fail_prefix(mine, "rank 0 failed: "));
+    v.status = SLEY_ERR_PEER;
+    turn_away(m, missing, &v, m->deadline);
+    return sl_fail(mine, "%s", v.message + strlen("rank 0 failed: "));
+  }
+  verdict v = {.status = SLEY_OK};
+  while (missing > 0 && (v.status == SLEY_OK || v.status == SLEY_ERR_PEER)) {
+    hello who;
+    int fd;
+    sley_status status = next_hello(m, m->deadline, &who, &fd);
+    if (status != SLEY_OK) {
+      v = verdict_of(status == SLEY_ERR_PEER ? nobody_came(m) : status);
+      break;
+    }
+    missing--;
+    status = judge(m, &who);
+    if (status != SLEY_OK) {
+      v = verdict_of(status);
+      (void)sl_socket_write(fd, &v, sizeof v, sl_now() + PATIENCE);
+      close(fd);
+    } else {
+      keep_entry(m, &who, fd);
+      if (who.status != SLEY_OK && v.status == SLEY_OK)
+        v = verdict_of(sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", who.rank, who.message));
+    }
+  }
+  for (int r = 1; r < size; r++) {
+    int fd = m->boot->peer[r].fd;
+    double patience = sl_now() + PATIENCE;
+    if (fd >= 0 && sl_socket_write(fd, &v, sizeof v, patience) == SLEY_OK && v.status == SLEY_OK)
+      (void)sl_socket_write(fd, m->entries, (size_t)size * sizeof *m->entries, patience);
+  }
+  if (v.status != SLEY_OK)
+    turn_away(m, missing, &v, sl_now() + FAREWELL);
+  return v.status == SLEY_OK ? SLEY_OK : sl_fail((sley_status)v.status, "%s", v.message);
+}
+
+/* ---- the others */
+
+/* Connects to rank 0 and is greeted by it. */
+static sley_status find_rank_0(meeting *m, int *fd) {
+  const sl_place *place = m->place;
+  int ports = place->local ? 1 : SL_PORTS;
+  char last[256] = "nobody answers";
+  for (int i = 0; sl_now() < m->deadline; i = (i + 1) % ports) {
+    double patience = sl_now() + PATIENCE < m->deadline ? sl_now() + PATIENCE : m->deadline;
+    sley_status status = place->port + i > UINT16_MAX
+                             ? SLEY_ERR_IO
+                             : sl_socket_connect(place->address, place->port + i, patience, fd);
+    int reason = errno;
+    if (status == SLEY_OK) {
+      greeting theirs;
+      status = sl_socket_read(*fd, &theirs, sizeof theirs, patience);
+      if (status == SLEY_OK && theirs.magic == MAGIC && theirs.key == place->key) {
+        m->port_0 = place->port + i;
+        return SLEY_OK;
+      }
+      drop(fd);
+      reason = 0;
+    } else if (status == SLEY_ERR_ARG)
+      return status;
+    if (status == SLEY_ERR_INTERRUPTED)
+      return status;
+    if (place->local &&
+        (reason == ECONNREFUSED || reason == 0)) /* it listens before the others are started */
+      return sl_fail(SLEY_ERR_PEER, "rank 0 failed: it has ended before the ranks met");
+    if (reason != 0)
+      snprintf(last, sizeof last, "%s", strerror(reason));
+    SL_TRY(sl_interrupted());
+    if (i + 1 == ports)
+      nanosleep(&(struct timespec){.tv_nsec = RETRY_NANOSECONDS}, NULL);
+  }
+  return sl_fail(
+      SLEY_ERR_PEER,
+      "rank %d cannot reach rank 0 at %s, port %d, within %g s: %s: check MASTER_ADDR and MASTER_PORT",
+      place->rank, place->address, place->port, place->timeout, last);
+}
+
+/* Goes to rank 0 and takes its verdict. mine: this rank's own status, with the thread's message. */
+static sley_status go_to_rank_0(meeting *m, sley_status mine) {
+  const sl_place *place = m->place;
+  char own[1024] = "";
+  if (mine == SLEY_OK)
+    mine = sl_socket_listen(0, place->local, &m->port, &m->listener);
+  if (mine != SLEY_OK)
+    snprintf(own, sizeof own, "%s", sley_last_error());
+  int fd = -1;
+  verdict v;
+  hello who = {MAGIC, place->key, place->rank, place->size, mine, m->port, "", ""};
+  memcpy(who.message, own, sizeof who.message - 1);
+  sl_host_name(who.host);
+  sley_status status = find_rank_0(m, &fd);
+  if (status == SLEY_OK) {
+    double deadline = m->deadline + PATIENCE + FAREWELL; /* rank 0's reason is better than "no answer" */
+    status = sl_socket_write(fd, &who, sizeof who, deadline);
+    if (status == SLEY_OK)
+      status = sl_socket_read(fd, &v, sizeof v, deadline);
+    if (status == SLEY_ERR_PEER)
+      (void)sl_fail(status, "rank 0 failed: it has closed the connection, or does not answer");
+  }
+  if (status == SLEY_OK && v.status != SLEY_OK) {
+    v.message[sizeof v.message - 1] = '\0';
+    status = sl_fail((sley_status)v.status, "%s", v.message);
+  }
+  if (status == SLEY_OK) {
+    status = sl_socket_read(fd, m->entries, (size_t)place->size * sizeof *m->entries, m->deadline + PATIENCE);
+    if (status == SLEY_ERR_PEER)
+      (void)sl_fail(status, "rank 0 failed: it has closed the connection");
+  }
+  if (mine != SLEY_OK || status != SLEY_OK) {
+    drop(&fd);
+    return mine != SLEY_OK ? sl_fail(mine, "%s", own) : status;
+  }
+  m->boot->peer[0].fd = fd;
+  return SLEY_OK;
+}
+
+static bool is_loopback(const char *address) {
+  return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+}
+
+/* Connects to a peer below. */
+static sley_status reach_peer(const meeting *m, int p, bool urgent, double deadline) {
+  const sl_place *place = m->place;
+  const entry *at = &m->entries[p];
+  /* Who came to rank 0 on its own host is reached as rank 0 is. */
+  const char *address = p == 0 || is_loopback(at->address) ? place->address : at->address;
+  int port = p == 0 ? m->port_0 : (int)at->port,
+      *fd = &m->boot->peer[urgent ? sl_wire_urgent(m->boot, p) : p].fd;
+  const introduction who = {MAGIC, place->key, place->rank, urgent};
+  sley_status status = sl_socket_connect(address, port, deadline, fd);
+  if (status == SLEY_OK)
+    status = sl_socket_write(*fd, &who, sizeof who, deadline);
+  if (status == SLEY_OK || status == SLEY_ERR_INTERRUPTED)
+    return status;
+  return sl_fail(SLEY_ERR_PEER, "rank %d cannot reach rank %d at %s, port %d: %s", place->rank, p, address,
+                 port, strerror(errno));
+}
+
+/* Connects to the ranks below, and accepts those above. */
+static sley_status join_peers(meeting *m) {
+  const sl_place *place = m->place;
+  sl_bootstrap *boot = m->boot;
+  double deadline = sl_now() + place->timeout;
+  for (int p = 0; p < place->rank; p++) {
+    if (p > 0)
+      SL_TRY(reach_peer(m, p, false, deadline));
+    SL_TRY(reach_peer(m, p, true, deadline));
+  }
+  for (int missing = (place->size - 1 - place->rank) * (place->rank > 0 ? 2 : 1); missing > 0;) {
+    int fd;
+    introduction who;
+    sley_status status = sl_socket_accept(m->listener, deadline, &fd);
+    if (status == SLEY_ERR_PEER)
+      return sl_fail(status, "ranks above did not come to rank %d: check that all hosts reach each other",
+                     place->rank);
+    SL_TRY(status);
+    status = sl_socket_read(fd, &who, sizeof who, sl_now() + PATIENCE);
+    int *slot = NULL;
+    if (status == SLEY_OK && who.magic == MAGIC && who.key == place->key && who.rank > place->rank &&
+        who.rank < place->size)
+      slot = &boot->peer[who.urgent ? sl_wire_urgent(boot, (int)who.rank) : who.rank].fd;
+    if (!slot || *slot >= 0) {
+      close(fd);
+      continue;
+    }
+    *slot = fd;
+    missing--;
+  }
+  return SLEY_OK;
+}
+
+/* ---- all */
+
+static void settle(const meeting *m) {
+  sl_bootstrap *boot = m->boot;
+  int before = 0;
+  for (int r = 0; r < boot->size; r++) {
+    memcpy(boot->peer[r].host, m->entries[r].host, SL_HOST_BYTES);
+    before += r < boot->rank && strcmp(m->entries[r].host, m->entries[boot->rank].host) == 0;
+    if (r != boot->rank) {
+      sl_socket_settle(boot->peer[r].fd, boot->timeout);
+      sl_socket_settle(boot->peer[sl_wire_urgent(boot, r)].fd, boot->timeout);
+    }
+  }
+  if (boot->local_rank < 0)
+    boot->local_rank = before;
+}
+
+sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_bootstrap **out) {
+  *out = NULL;
+  meeting m = {.place = place,
+               .listener = place->listener,
+               .port = place->port,
+               .deadline = sl_now() + place->timeout};
+  if (mine == SLEY_OK)
+    mine = sl_wire_create(place, &m.boot);
+  if (mine == SLEY_OK)
+    mine = SL_NEW_ZERO(m.entries, place->size, "the ranks' places");
+  if (mine == SLEY_OK)
+    sl_host_name(m.entries[place->rank].host);
+  sley_status status = mine;
+  if (place->size > 1) {
+    status = place->rank == 0 ? receive_all(&m, mine) : go_to_rank_0(&m, mine);
+    if (status == SLEY_OK)
+      status = join_peers(&m);
+  }
+  drop(&m.listener);
+  if (status == SLEY_OK) {
+    settle(&m);
+    *out = m.boot;
+  } else {
+    sl_wire_destroy(m.boot);
+  }
+  sl_free(m.entries);
+  return status;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who a process is among the ranks, before they have met: from a launcher's variables, or from our own. */
+#ifndef SLEY_BOOTSTRAP_PLACE_H
+#define SLEY_BOOTSTRAP_PLACE_H
+
+#include "base/status.h"
+
+enum { SL_ADDRESS_BYTES = 256, SL_HOST_BYTES = 128, SL_PORTS = 16 };
+
+typedef struct sl_place {
+  int rank, size;
+  int local_rank; /* among the ranks of this host; -1: found when they meet */
+  char address[SL_ADDRESS_BYTES];
+  int port;     /* of rank 0; where it is taken, one of the SL_PORTS from it on */
+  uint64_t key; /* of the run: ranks of another run that come to the port are sent away */
+  int listener; /* rank 0's listening socket, given by who started the ranks; else -1 */
+  bool local; /* all ranks were started by one process of this host: only its own addresses are listened on */
+  double timeout; /* seconds to meet, and to wait for a peer that does not answer; see sl_timeout */
+} sl_place;
+
+/* Whether a launcher (torchrun) has set RANK or WORLD_SIZE. */
+bool sl_place_launched(void);
+
+/* Reads RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT. Errors: SLEY_ERR_ARG (one that is missing,
+ * no number, or does not fit the others: it is named). */
+sley_status sl_place_from_variables(sl_place *out);
+
+/* The number of ranks where `asked` were asked for: that, or the launcher's WORLD_SIZE if one is (asked is 1
+ * then, or the same). Errors: SLEY_ERR_ARG. */
+sley_status sl_place_ranks(int asked, int *out);
+
+/* How many of the ranks share this host, as far as a launcher says (LOCAL_WORLD_SIZE); else all. */
+int sl_place_neighbours(int ranks);
+
+/* seconds > 0: those. 0: SLEY_TIMEOUT, else 60. Errors: SLEY_ERR_ARG (negative, or SLEY_TIMEOUT is no
+ * number). */
+sley_status sl_timeout(double seconds, double *out);
+
+/* Names this host so that no other has the same name: NCCL_HOSTID if set, so that one host can stand for
+ * several; else host name and boot id. */
+void sl_host_name(char out[SL_HOST_BYTES]);
+
+#endif

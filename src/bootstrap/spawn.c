@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forks the ranks and waits for them. What they return lies in memory shared with them; that a rank has ended
+ * is told by a pipe whose writing end only it holds. */
+#define _GNU_SOURCE
+#include "bootstrap/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "bootstrap/socket.h"
+
+enum { MESSAGE = 1024, SLICE_MS = 50 };
+/* Seconds: from the first failure to SIGTERM for the others (they end by themselves, since they have been
+ * told), from an interrupt to SIGTERM, and from SIGTERM to SIGKILL. */
+static const double GRACE_FAILED = 5, GRACE_INTERRUPTED = 0.5, GRACE_ASKED = 1;
+
+/* What a rank leaves behind, in shared memory. */
+typedef struct outcome {
+  int returned; /* main has returned, and the rest is true */
+  sley_status status;
+  char message[MESSAGE];
+} outcome;
+
+typedef struct child {
+  pid_t pid; /* 0: none, or waited for */
+  int pipe;  /* end of file when the rank has ended */
+  int code;  /* as waitpid gives it */
+} child;
+
+typedef struct family {
+  int ranks, started;
+  outcome *outcomes;
+  child *children;
+  struct pollfd *pollers;
+} family;
+
+/* The rank's whole life in its process. */
+static void live(const sl_place *place, pid_t parent, sl_spawn_main main, void *arg, outcome *out) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent)
+    _exit(1);
+  out->status = main(place, arg);
+  if (out->status != SLEY_OK)
+    snprintf(out->message, sizeof out->message, "%s", sley_last_error());
+  out->returned = 1;
+  fflush(NULL);
+  _exit(0);
+}
+
+static sley_status start_one(family *f, sl_place *place, sl_spawn_main main, void *arg) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return sl_fail(SLEY_ERR_IO, "cannot start rank %d: %s", f->started, strerror(errno));
+  pid_t parent = getpid(), pid = fork();
+  if (pid == 0) {
+    int listener = place->listener;
+    place->rank = place->local_rank = f->started;
+    if (place->rank != 0) {
+      close(listener);
+      place->listener = -1;
+    }
+    live(place, parent, main, arg, &f->outcomes[f->started]);
+  }
+  close(ends[1]);
+  if (pid < 0) {
+    close(ends[0]);
+    return sl_fail(SLEY_ERR_IO, "cannot start the process of rank %d: %s", f->started, strerror(errno));
+  }
+  f->children[f->started] = (child){.pid = pid, .pipe = ends[0]};
+  f->started++;
+  return SLEY_OK;
+}
+
+static void signal_all(const family *f, int number) {
+  for (int r = 0; r < f->started; r++)
+    if (f->children[r].pid > 0)
+      kill(f->children[r].pid, number);
+}
+
+/* Takes leave of the ranks that have ended; returns how many run still. */
+static int collect(family *f) {
+  int running = 0;
+  for (int r = 0; r < f->started; r++) {
+    child *c = &f->children[r];
+    if (c->pid > 0 && waitpid(c->pid, &c->code, WNOHANG) != 0) /* not to be waited for: somebody else did */
+      c->pid = 0;
+    running += c->pid > 0;
+  }
+  return running;
+}
+
+static bool failed(const family *f, int r) {
+  return f->children[r].pid == 0 && (!f->outcomes[r].returned || f->outcomes[r].status != SLEY_OK);
+}
+
+/* Waits until something has happened, at most a slice. */
+static void wait_for_news(const family *f) {
+  int count = 0;
+  for (int r = 0; r < f->started; r++)
+    if (f->children[r].pid > 0)
+      f->pollers[count++] = (struct pollfd){.fd = f->children[r].pipe, .events = POLLIN};
+  (void)poll(f->pollers, (nfds_t)count, SLICE_MS);
+}
+
+/* Waits for all ranks, and ends them where they do not end themselves. asked: when to send SIGTERM. */
+static void wait_for_all(family *f, bool incomplete) {
+  double ask_at = incomplete ? sl_now() : -1;
+  int sent = 0;
+  while (collect(f) > 0) {
+    double now = sl_now();
+    bool interrupted = sl_interrupted() != SLEY_OK;
+    for (int r = 0; r < f->started && ask_at < 0; r++)
+      if (failed(f, r))
+        ask_at = now + GRACE_FAILED;
+    if (interrupted && (ask_at < 0 || ask_at > now + GRACE_INTERRUPTED))
+      ask_at = now + GRACE_INTERRUPTED;
+    if (ask_at >= 0 && now >= ask_at) {
+      signal_all(f, sent == 0 ? SIGTERM : SIGKILL);
+      sent++;
+      ask_at = now + GRACE_ASKED;
+    }
+    wait_for_news(f);
+  }
+}
+
+static sley_status tell_killed(int rank, int code) {
+  if (WIFSIGNALED(code))
+    return sl_fail(SLEY_ERR_PEER, "rank %d: its process was ended by signal %d (%s)", rank, WTERMSIG(code),
+                   strsignal(WTERMSIG(code)));
+  return sl_fail(SLEY_ERR_PEER, "rank %d: its process ended by itself, with exit status %d", rank,
+                 WEXITSTATUS(code));
+}
+
+static sley_status first_failure(const family *f) {
+  for (int pass = 0; pass < 3; pass++)
+    for (int r = 0; r < f->started; r++) {
+      const outcome *out = &f->outcomes[r];
+      if (pass == 1 && !out->returned)
+        return tell_killed(r, f->children[r].code);
+      if (pass != 1 && out->returned && out->status != SLEY_OK && (pass == 2 || out->status != SLEY_ERR_PEER))
+        return sl_fail(out->status, "rank %d: %s", r, out->message);
+    }
+  return SLEY_OK;
+}
+
+static sley_status prepare(family *f, sl_place *place) {
+  SL_TRY(SL_NEW_ZERO(f->children, f->ranks, "the ranks' processes"));
+  SL_TRY(SL_NEW(f->pollers, f->ranks, "the ranks' processes"));
+  void *shared = mmap(NULL, (size_t)f->ranks * sizeof *f->outcomes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED)
+    return sl_fail(SLEY_ERR_MEMORY, "cannot share memory with %d ranks: %s", f->ranks, strerror(errno));
+  f->outcomes = shared;
+  if (getrandom(&place->key, sizeof place->key, 0) != (ssize_t)sizeof place->key)
+    place->key = (uint64_t)getpid();
+  return sl_socket_listen(0, true, &place->port, &place->listener);
+}
+
+sley_status sl_spawn(int ranks, double timeout, sl_spawn_main main, void *arg) {
+  family f = {.ranks = ranks};
+  sl_place place = {.size = ranks, .address = "127.0.0.1", .listener = -1, .local = true, .timeout = timeout};
+  sley_status status = prepare(&f, &place);
+  fflush(NULL); /* or the ranks would write it again */
+  while (status == SLEY_OK && f.started < ranks)
+    status = start_one(&f, &place, main, arg);
+  if (place.listener >= 0)
+    close(place.listener);
+  char message[MESSAGE];
+  snprintf(message, sizeof message, "%s", sley_last_error());
+  wait_for_all(&f, status != SLEY_OK);
+  if (status == SLEY_OK)
+    status = first_failure(&f);
+  else
+    (void)sl_fail(status, "%s", message);
+  for (int r = 0; r < f.started; r++)
+    close(f.children[r].pipe);
+  if (f.outcomes)
+    munmap(f.outcomes, (size_t)ranks * sizeof *f.outcomes);
+  sl_free(f.pollers);
+  sl_free(f.children);
+  return status;
+}

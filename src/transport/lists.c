@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/lists.h"
+
+enum { ROW_HEADER = 128 }; /* the most that a transport adds to a row that travels alone */
+
+static sley_status check_list(const sl_exchange_spec *spec, const char *way, const sl_row_list *list,
+                              int size) {
+  int64_t bytes;
+  if (list->peer < 0 || list->peer >= size)
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d of %d", spec->name, way, list->peer, size);
+  if (list->count < 0 || list->bytes < 0 || list->offset < 0 || list->first < 0 ||
+      __builtin_add_overflow(list->bytes, ROW_HEADER, &bytes) ||
+      __builtin_mul_overflow(list->count, bytes, &bytes) ||
+      __builtin_add_overflow(list->first, list->count, &bytes))
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: %lld rows from %lld, %lld bytes at %lld",
+                   spec->name, way, list->peer, (long long)list->count, (long long)list->first,
+                   (long long)list->bytes, (long long)list->offset);
+  if (spec->add && list->bytes % (int64_t)sley_dtype_bytes(spec->dtype) != 0)
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: %lld bytes are no whole values to add", spec->name,
+                   way, list->peer, (long long)list->bytes);
+  for (int64_t i = 0; list->rows && i < list->count; i++)
+    if (list->rows[i] < 0)
+      return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: entry %lld is row %lld", spec->name, way,
+                     list->peer, (long long)i, (long long)list->rows[i]);
+  return SLEY_OK;
+}
+
+static sley_status check_lists(const sl_exchange_spec *spec, const char *way, const sl_row_list *lists,
+                               int count, int size) {
+  if (count < 0 || count > size || (count > 0 && !lists))
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: %d lists to %s %d ranks", spec->name, count, way, size);
+  for (int i = 0; i < count; i++) {
+    SL_TRY(check_list(spec, way, &lists[i], size));
+    if (i > 0 && lists[i].peer <= lists[i - 1].peer)
+      return sl_fail(SLEY_ERR_ARG, "exchange %s: the lists to %s must have ascending peers, not %d after %d",
+                     spec->name, way, lists[i].peer, lists[i - 1].peer);
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_lists_check(const sl_exchange_spec *spec, int size) {
+  if (!spec->name)
+    return sl_fail(SLEY_ERR_ARG, "an exchange needs a name");
+  if (sley_dtype_bytes(spec->dtype) == 0 || spec->grain > SL_GRAIN_ROW)
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: dtype %d, grain %d", spec->name, (int)spec->dtype,
+                   (int)spec->grain);
+  SL_TRY(check_lists(spec, "send to", spec->send, spec->sends, size));
+  return check_lists(spec, "receive from", spec->recv, spec->recvs, size);
+}
+
+sl_list_facts sl_list_facts_of(const sl_exchange_spec *spec, const sl_row_list *lists, int count, int peer) {
+  for (int i = 0; i < count; i++)
+    if (lists[i].peer == peer)
+      return (sl_list_facts){1,         lists[i].count,      lists[i].bytes, (int64_t)spec->grain,
+                             spec->add, (int64_t)spec->dtype};
+  return (sl_list_facts){0};
+}
+
+sley_status sl_list_facts_match(const char *name, int from, int to, const sl_list_facts *sent,
+                                const sl_list_facts *taken) {
+  if (!sent->present && !taken->present)
+    return SLEY_OK;
+  if (!taken->present)
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: rank %d sends to rank %d, which does not receive from it",
+                   name, from, to);
+  if (!sent->present)
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: rank %d receives from rank %d, which does not send to it",
+                   name, to, from);
+  if (sent->count != taken->count || sent->bytes != taken->bytes)
+    return sl_fail(
+        SLEY_ERR_ARG,
+        "exchange %s: rank %d sends rank %d %lld rows of %lld bytes, which takes %lld rows of %lld bytes",
+        name, from, to, (long long)sent->count, (long long)sent->bytes, (long long)taken->count,
+        (long long)taken->bytes);
+  if (sent->grain != taken->grain || sent->add != taken->add || sent->dtype != taken->dtype)
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: ranks %d and %d differ in grain, operator or dtype", name,
+                   from, to);
+  return SLEY_OK;
+}

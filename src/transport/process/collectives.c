@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The transport's collectives, abort and counters over the bootstrap, and the matching of lists. */
+#include "base/memory.h"
+#include "transport/lists.h"
+#include "transport/process/process.h"
+
+static sl_bootstrap *boot_of(sl_comm *comm) {
+  return ((sl_process_comm *)comm)->boot;
+}
+
+/* Puts go another way than the meeting. */
+sley_status sl_process_barrier(sl_comm *comm) {
+  SL_TRY(sl_process_flush_puts((sl_process_comm *)comm));
+  return sl_bootstrap_barrier(boot_of(comm));
+}
+
+sley_status sl_process_allgather(sl_comm *comm, const void *src, int64_t bytes, void *dst) {
+  return sl_bootstrap_allgather(boot_of(comm), src, bytes, dst);
+}
+
+sley_status sl_process_alltoallv(sl_comm *comm, const void *send, const int64_t *send_at,
+                                 const int64_t *send_bytes, void *recv, const int64_t *recv_at,
+                                 const int64_t *recv_bytes) {
+  return sl_bootstrap_alltoallv(boot_of(comm), send, send_at, send_bytes, recv, recv_at, recv_bytes);
+}
+
+sley_status sl_process_allreduce(sl_comm *comm, sl_reduce op, int64_t *values, int count) {
+  static const sl_boot_op ops[] = {[SL_SUM] = SL_BOOT_SUM, [SL_MIN] = SL_BOOT_MIN, [SL_MAX] = SL_BOOT_MAX};
+  if ((unsigned)op > SL_MAX)
+    return sl_fail(SLEY_ERR_ARG, "allreduce: there is no operator %d", (int)op);
+  return sl_bootstrap_allreduce(boot_of(comm), ops[op], values, count);
+}
+
+void sl_process_abort(sl_comm *comm, sley_status status) {
+  sl_bootstrap_abort(boot_of(comm), status);
+}
+
+void sl_process_counters(const sl_comm *comm, sl_counters *out) {
+  *out = ((const sl_process_comm *)comm)->counters;
+}
+
+void sl_process_counters_reset(sl_comm *comm) {
+  ((sl_process_comm *)comm)->counters = (sl_counters){{0}, {0}};
+}
+
+/* Who started the comm ends it after the rank's main. */
+void sl_process_close(sl_comm *comm) {
+  (void)comm;
+}
+
+/* Both directions of a pair, as one of the two sees them. */
+typedef struct pair_facts {
+  sl_list_facts sent, taken;
+} pair_facts;
+
+/* Compares what this rank and each peer say about rows between them. facts: twice the ranks' number. */
+static sley_status compare(sl_process_comm *comm, const sl_exchange_spec *spec, pair_facts *mine,
+                           int64_t *at) {
+  int size = comm->base.size, rank = comm->base.rank;
+  pair_facts *theirs = mine + size;
+  int64_t *bytes = at + size;
+  for (int p = 0; p < size; p++) {
+    mine[p].sent = sl_list_facts_of(spec, spec->send, spec->sends, p);
+    mine[p].taken = sl_list_facts_of(spec, spec->recv, spec->recvs, p);
+    at[p] = p * (int64_t)sizeof *mine;
+    bytes[p] = sizeof *mine;
+  }
+  SL_TRY(sl_bootstrap_alltoallv(comm->boot, mine, at, bytes, theirs, at, bytes));
+  for (int p = 0; p < size; p++) {
+    SL_TRY(sl_list_facts_match(spec->name, rank, p, &mine[p].sent, &theirs[p].taken));
+    SL_TRY(sl_list_facts_match(spec->name, p, rank, &theirs[p].sent, &mine[p].taken));
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_process_match_lists(sl_process_comm *comm, const sl_exchange_spec *spec, sley_status mine) {
+  int64_t size = comm->base.size;
+  pair_facts *facts = NULL;
+  int64_t *places = NULL;
+  if (mine == SLEY_OK)
+    mine = sl_lists_check(spec, (int)size);
+  if (mine == SLEY_OK)
+    mine = SL_NEW(facts, 2 * size, "an exchange");
+  if (mine == SLEY_OK)
+    mine = SL_NEW(places, 2 * size, "an exchange");
+  sley_status status = sl_bootstrap_agree(comm->boot, "exchange_create", 0, 0, mine);
+  if (status == SLEY_OK) {
+    status = compare(comm, spec, facts, places);
+    status = sl_bootstrap_agree(comm->boot, "end of exchange_create", 0, 0, status);
+  }
+  sl_free(places);
+  sl_free(facts);
+  return status;
+}
+
+void sl_process_count(sl_process_comm *comm, const sl_row_list *recv, sl_grain grain) {
+  if (recv->count == 0 || recv->bytes == 0)
+    return;
+  sl_link link = sl_link_to(&comm->base, recv->peer);
+  comm->counters.bytes[link] += recv->count * recv->bytes;
+  comm->counters.messages[link] += link == SL_LINK_MESSAGE && grain == SL_GRAIN_ROW ? recv->count : 1;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all transports between processes share: how ranks are started and meet, the collectives, abort,
+ * counters, and symmetric memory of the host. A transport adds its exchanges, and symmetric memory of its
+ * devices. */
+#ifndef SLEY_TRANSPORT_PROCESS_PROCESS_H
+#define SLEY_TRANSPORT_PROCESS_PROCESS_H
+
+#include "bootstrap/bootstrap.h"
+#include "transport/registry.h"
+
+enum { SL_PROCESS_NOTE = 1024 };
+
+/* A rank's comm; a transport extends it by making it its first member. */
+typedef struct sl_process_comm {
+  sl_comm base;
+  sl_bootstrap *boot;
+  int ordinal;    /* of the rank's device among its kind on this host */
+  double timeout; /* seconds */
+  sl_counters counters;
+  uint64_t next_id; /* of exchanges and symmetric memory, the same on all ranks */
+  struct sl_process_symm *symms;
+  bool *dirty; /* by rank: has been put to since the last flush */
+  char note[SL_PROCESS_NOTE];
+} sl_process_comm;
+
+/* A transport between processes. */
+typedef struct sl_process_backend {
+  const char *name;
+  const sl_transport_ops *ops;
+  size_t comm_bytes; /* of its comm, zeroed before start */
+  /* Prepares a comm whose base, device and boot are set; stop undoes it, and is not called where start
+   * failed. Every rank calls start, and then the ranks agree. It may use boot's collectives, and lower
+   * base.workgroup. */
+  sley_status (*start)(sl_process_comm *comm);
+  void (*stop)(sl_process_comm *comm);
+  const char *next; /* the transport that ranks turn to where this one cannot start; NULL: none */
+} sl_process_backend;
+
+/* The run slot of a transport's sl_transport_backend: one rank in this process if a launcher says so, else
+ * forks launch->ranks ranks. */
+sley_status sl_process_run(const sl_process_backend *backend, const sl_launch *launch, sl_rank_main main,
+                           void *arg);
+
+/* A rank's whole life: meets the others at place, opens its device, starts the transport, runs main, leaves.
+ */
+sley_status sl_process_join(const sl_process_backend *backend, const sl_launch *launch, const sl_place *place,
+                            sl_rank_main main, void *arg);
+
+/* Ops slots, over comm->boot. */
+sley_status sl_process_barrier(sl_comm *comm);
+sley_status sl_process_allgather(sl_comm *comm, const void *src, int64_t bytes, void *dst);
+sley_status sl_process_alltoallv(sl_comm *comm, const void *send, const int64_t *send_at,
+                                 const int64_t *send_bytes, void *recv, const int64_t *recv_at,
+                                 const int64_t *recv_bytes);
+sley_status sl_process_allreduce(sl_comm *comm, sl_reduce op, int64_t *values, int count);
+void sl_process_abort(sl_comm *comm, sley_status status);
+void sl_process_counters(const sl_comm *comm, sl_counters *out);
+void sl_process_counters_reset(sl_comm *comm);
+void sl_process_close(sl_comm *comm);
+
+/* Ops slots of symmetric memory in the host's: shared inside a workgroup, by requests over boot between them.
+ */
+sley_status sl_process_symm_alloc(sl_comm *comm, int64_t bytes, sl_symm **out);
+void sl_process_symm_free(sl_symm *symm);
+void *sl_process_peer_ptr(sl_symm *symm, int rank);
+sley_status sl_process_get(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
+sley_status sl_process_put(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
+sley_status sl_process_fetch_add(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
+sley_status sl_process_flush(sl_symm *symm);
+
+/* Frees what is left of the comm's memory, once boot is closed. */
+void sl_process_symm_end(sl_process_comm *comm);
+
+/* All puts over boot have arrived. */
+sley_status sl_process_flush_puts(sl_process_comm *comm);
+
+/* Checks this rank's lists and, with all ranks, that they fit those of its peers. mine: the rank's own status
+ * so far. Either every rank gets an error or none. */
+sley_status sl_process_match_lists(sl_process_comm *comm, const sl_exchange_spec *spec, sley_status mine);
+
+/* Adds to the counters what one round of an exchange brings. */
+void sl_process_count(sl_process_comm *comm, const sl_row_list *recv, sl_grain grain);
+
+#endif

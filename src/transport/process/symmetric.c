@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Symmetric memory of ranks that are processes, in the host's memory. Every rank makes its block a file in
+ * memory that its workgroup maps; ranks of other workgroups ask for access over the bootstrap, which the
+ * owner serves while it waits for something itself. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "transport/process/process.h"
+
+/* Of one rank's block. */
+typedef struct block {
+  char *at; /* NULL: cannot be mapped from here */
+  int64_t bytes;
+  int64_t pid, fd; /* where the owner's file is, while it is being mapped */
+} block;
+
+typedef struct sl_process_symm {
+  sl_symm base;
+  uint64_t id;
+  bool freed;       /* by this rank */
+  int still_in_use; /* by that many ranks of other workgroups, which may ask for access */
+  struct sl_process_symm *next;
+  block ranks[];
+} sl_process_symm;
+
+static size_t mapped_bytes(int64_t bytes) {
+  return bytes > 0 ? (size_t)bytes : 1;
+}
+
+/* For requests from other workgroups. */
+static void *find(void *owner, uint64_t id, int64_t *bytes) {
+  sl_process_comm *comm = owner;
+  for (sl_process_symm *symm = comm->symms; symm; symm = symm->next)
+    if (symm->id == id) {
+      *bytes = symm->ranks[comm->base.rank].bytes;
+      return symm->ranks[comm->base.rank].at;
+    }
+  return NULL;
+}
+
+static void unmap_all(sl_process_symm *symm) {
+  for (int r = 0; symm && r < symm->base.comm->size; r++)
+    if (symm->ranks[r].at)
+      munmap(symm->ranks[r].at, mapped_bytes(symm->ranks[r].bytes));
+  sl_free(symm);
+}
+
+/* Ends memory that nobody can ask for any more; all: whoever may. */
+static void release(sl_process_comm *comm, bool all) {
+  for (sl_process_symm **at = &comm->symms; *at;) {
+    sl_process_symm *symm = *at;
+    if (all || (symm->freed && (symm->still_in_use == 0 || sl_bootstrap_broken(comm->boot)))) {
+      *at = symm->next;
+      unmap_all(symm);
+    } else {
+      at = &symm->next;
+    }
+  }
+}
+
+void sl_process_symm_end(sl_process_comm *comm) {
+  release(comm, true);
+}
+
+static void freed(void *owner, uint64_t id) {
+  sl_process_comm *comm = owner;
+  for (sl_process_symm *symm = comm->symms; symm; symm = symm->next)
+    symm->still_in_use -= symm->id == id;
+  release(comm, false);
+}
+
+static sley_status map_file(int fd, block *out) {
+  void *at = mmap(NULL, mapped_bytes(out->bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED)
+    return sl_fail(SLEY_ERR_MEMORY, "cannot map %lld bytes of symmetric memory: %s", (long long)out->bytes,
+                   strerror(errno));
+  out->at = at;
+  return SLEY_OK;
+}
+
+/* The rank's own block, as a file in memory. */
+static sley_status make_own(block *own, int64_t bytes) {
+  own->bytes = bytes;
+  own->pid = getpid();
+  own->fd = memfd_create("sley", MFD_CLOEXEC);
+  if (own->fd < 0 || ftruncate((int)own->fd, (off_t)mapped_bytes(bytes)) != 0)
+    return sl_fail(SLEY_ERR_MEMORY, "cannot make %lld bytes of symmetric memory: %s", (long long)bytes,
+                   strerror(errno));
+  return map_file((int)own->fd, own);
+}
+
+static sley_status map_peer(sl_comm *comm, int rank, block *peer) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)peer->pid, (long long)peer->fd);
+  int fd = open(path, O_RDWR | O_CLOEXEC);
+  if (fd < 0)
+    return sl_fail(
+        SLEY_ERR_IO,
+        "rank %d cannot open the memory of rank %d, which is in its workgroup: %s; use --workgroup 1",
+        comm->rank, rank, strerror(errno));
+  sley_status status = map_file(fd, peer);
+  close(fd);
+  return status;
+}
+
+/* A request may come before this rank is back from the allocation. */
+static void enlist(sl_process_comm *comm, sl_process_symm *symm) {
+  for (int r = 0; r < comm->base.size; r++)
+    symm->still_in_use += sl_link_to(&comm->base, r) == SL_LINK_MESSAGE;
+  symm->next = comm->symms;
+  comm->symms = symm;
+  sl_bootstrap_serve(comm->boot, find, freed, comm);
+}
+
+static sley_status map_all(sl_process_comm *comm, sl_process_symm *symm) {
+  int rank = comm->base.rank;
+  block own = symm->ranks[rank];
+  char *at = own.at;
+  own.at = NULL;
+  SL_TRY(sl_bootstrap_allgather(comm->boot, &own, sizeof own, symm->ranks));
+  symm->ranks[rank].at = at;
+  for (int r = 0; r < comm->base.size; r++)
+    if (sl_link_to(&comm->base, r) == SL_LINK_DIRECT)
+      SL_TRY(map_peer(&comm->base, r, &symm->ranks[r]));
+  return SLEY_OK;
+}
+
+sley_status sl_process_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
+  sl_process_comm *comm = (sl_process_comm *)base;
+  sl_process_symm *symm = NULL;
+  sley_status status = SLEY_OK;
+  int fd = -1;
+  *out = NULL;
+  if (bytes < 0)
+    status = sl_fail(SLEY_ERR_ARG, "symmetric memory of %lld bytes", (long long)bytes);
+  else if (!(symm = sl_alloc_zero(1, sizeof *symm + (size_t)base->size * sizeof symm->ranks[0],
+                                  "symmetric memory")))
+    status = SLEY_ERR_MEMORY;
+  if (status == SLEY_OK) {
+    symm->base.comm = base;
+    symm->id = comm->next_id;
+    status = make_own(&symm->ranks[base->rank], bytes);
+    fd = (int)symm->ranks[base->rank].fd;
+  }
+  comm->next_id++;
+  status = sl_bootstrap_agree(comm->boot, "symm_alloc", 0, 0, status);
+  if (status == SLEY_OK) {
+    status = map_all(comm, symm);
+    enlist(comm, symm);
+    status = sl_bootstrap_agree(comm->boot, "end of symm_alloc", 0, 0, status);
+    if (status != SLEY_OK)
+      comm->symms = symm->next;
+  }
+  if (fd >= 0)
+    close(fd);
+  if (status != SLEY_OK) {
+    unmap_all(symm);
+    return status;
+  }
+  *out = &symm->base;
+  return SLEY_OK;
+}
+
+/* Waits for nobody; but ranks of other workgroups may ask for access until they have called it too. */
+void sl_process_symm_free(sl_symm *base) {
+  if (!base)
+    return;
+  sl_process_comm *comm = (sl_process_comm *)base->comm;
+  sl_process_symm *symm = (sl_process_symm *)base;
+  char message[1024];
+  snprintf(message, sizeof message, "%s", sley_last_error());
+  for (int r = 0; r < base->comm->size && !sl_bootstrap_broken(comm->boot); r++)
+    if (sl_link_to(base->comm, r) == SL_LINK_MESSAGE)
+      (void)sl_bootstrap_access(comm->boot, r, SL_BOOT_FREE, symm->id, 0, NULL, 0);
+  if (*message)
+    (void)sl_fail(SLEY_OK, "%s", message); /* of what went wrong before */
+  symm->freed = true;
+  release(comm, false);
+}
+
+static bool rank_exists(const sl_symm *symm, int rank) {
+  return rank >= 0 && rank < symm->comm->size;
+}
+
+void *sl_process_peer_ptr(sl_symm *base, int rank) {
+  return rank_exists(base, rank) ? ((sl_process_symm *)base)->ranks[rank].at : NULL;
+}
+
+/* The rank's block, after all checks. */
+static sley_status locate(sl_symm *base, const char *call, int rank, int64_t offset, int64_t bytes,
+                          block **out) {
+  if (!rank_exists(base, rank))
+    return sl_fail(SLEY_ERR_ARG, "%s: rank %d of %d", call, rank, base->comm->size);
+  *out = &((sl_process_symm *)base)->ranks[rank];
+  if (bytes < 0 || offset < 0 || bytes > (*out)->bytes || offset > (*out)->bytes - bytes)
+    return sl_fail(SLEY_ERR_ARG, "%s: %lld bytes from byte %lld on, of the %lld at rank %d", call,
+                   (long long)bytes, (long long)offset, (long long)(*out)->bytes, rank);
+  return SLEY_OK;
+}
+
+static void count(sl_symm *base, int rank, int64_t bytes) {
+  sl_counters *counters = &((sl_process_comm *)base->comm)->counters;
+  sl_link link = sl_link_to(base->comm, rank);
+  counters->bytes[link] += bytes;
+  counters->messages[link] += bytes > 0;
+}
+
+static bool is_word(int64_t offset, int64_t bytes) {
+  return bytes == sizeof(int64_t) && offset % (int64_t)sizeof(int64_t) == 0;
+}
+
+sley_status sl_process_get(sl_symm *base, int rank, int64_t offset, void *dst, int64_t bytes) {
+  sl_process_comm *comm = (sl_process_comm *)base->comm;
+  block *from = NULL;
+  SL_TRY(locate(base, "get", rank, offset, bytes, &from));
+  if (from->at && is_word(offset, bytes)) {
+    int64_t word = atomic_load((_Atomic int64_t *)(void *)(from->at + offset));
+    memcpy(dst, &word, sizeof word);
+  } else if (from->at && bytes > 0)
+    memcpy(dst, from->at + offset, (size_t)bytes);
+  else if (bytes > 0)
+    SL_TRY(sl_bootstrap_access(comm->boot, rank, SL_BOOT_GET, ((sl_process_symm *)base)->id, offset, dst,
+                               bytes));
+  count(base, rank, bytes);
+  return SLEY_OK;
+}
+
+sley_status sl_process_put(sl_symm *base, int rank, int64_t offset, const void *src, int64_t bytes) {
+  sl_process_comm *comm = (sl_process_comm *)base->comm;
+  block *to = NULL;
+  SL_TRY(locate(base, "put", rank, offset, bytes, &to));
+  if (to->at && is_word(offset, bytes)) {
+    int64_t word;
+    memcpy(&word, src, sizeof word);
+    atomic_store((_Atomic int64_t *)(void *)(to->at + offset), word);
+  } else if (to->at && bytes > 0)
+    memcpy(to->at + offset, src, (size_t)bytes);
+  else if (bytes > 0) {
+    comm->dirty[rank] = true;
+    SL_TRY(sl_bootstrap_access(comm->boot, rank, SL_BOOT_PUT, ((sl_process_symm *)base)->id, offset,
+                               (void *)src, bytes));
+  }
+  count(base, rank, bytes);
+  return SLEY_OK;
+}
+
+sley_status sl_process_fetch_add(sl_symm *base, int rank, int64_t offset, int64_t delta, int64_t *old) {
+  sl_process_comm *comm = (sl_process_comm *)base->comm;
+  block *to = NULL;
+  SL_TRY(locate(base, "fetch_add", rank, offset, sizeof(int64_t), &to));
+  if (offset % (int64_t)sizeof(int64_t) != 0)
+    return sl_fail(SLEY_ERR_ARG, "fetch_add: offset %lld is not a multiple of 8", (long long)offset);
+  int64_t value = delta;
+  if (to->at)
+    value = atomic_fetch_add((_Atomic int64_t *)(void *)(to->at + offset), delta);
+  else
+    SL_TRY(sl_bootstrap_access(comm->boot, rank, SL_BOOT_ADD, ((sl_process_symm *)base)->id, offset, &value,
+                               sizeof value));
+  if (old)
+    *old = value;
+  return sl_bootstrap_progress(comm->boot);
+}
+
+sley_status sl_process_flush_puts(sl_process_comm *comm) {
+  for (int r = 0; r < comm->base.size; r++)
+    if (comm->dirty[r]) {
+      comm->dirty[r] = false;
+      SL_TRY(sl_bootstrap_access(comm->boot, r, SL_BOOT_FLUSH, 0, 0, NULL, 0));
+    }
+  return SLEY_OK;
+}
+
+sley_status sl_process_flush(sl_symm *base) {
+  sl_process_comm *comm = (sl_process_comm *)base->comm;
+  atomic_thread_fence(memory_order_seq_cst);
+  SL_TRY(sl_process_flush_puts(comm));
+  return sl_bootstrap_progress(comm->boot);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks that meet over sockets: the launcher's variables, ports in use, ranks that do not come or are wrong,
+ * ranks that die, and the local launcher. tests/conform tests the collectives. */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/socket.h"
+#include "bootstrap/spawn.h"
+#include "support.h"
+
+enum { RANKS = 8 };
+
+/* ---- variables */
+
+static void set_variables(const char *rank, const char *size, const char *address, const char *port) {
+  const char *const names[] = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
+  const char *const values[] = {rank, size, address, port};
+  for (int i = 0; i < 4; i++)
+    if (values[i])
+      setenv(names[i], values[i], 1);
+    else
+      unsetenv(names[i]);
+}
+
+static void assert_refused(const char *what) {
+  sl_place place;
+  assert_int_equal(sl_place_from_variables(&place), SLEY_ERR_ARG);
+  if (!strstr(sley_last_error(), what) || strchr(sley_last_error(), '\n'))
+    fail_msg("\"%s\" does not say \"%s\" in one line", sley_last_error(), what);
+}
+
+static void test_variables(void **state) {
+  (void)state;
+  sl_place place;
+  unsetenv("LOCAL_RANK");
+  set_variables(NULL, NULL, NULL, NULL);
+  assert_false(sl_place_launched());
+  set_variables("1", NULL, "localhost", "29500");
+  assert_true(sl_place_launched());
+  assert_refused("WORLD_SIZE is not set");
+  set_variables(NULL, "2", "localhost", "29500");
+  assert_refused("RANK is not set");
+  set_variables("2", "2", "localhost", "29500");
+  assert_refused("RANK is 2, but WORLD_SIZE is 2");
+  set_variables("x", "2", "localhost", "29500");
+  assert_refused("RANK is \"x\"");
+  set_variables("0", "-1", "localhost", "29500");
+  assert_refused("WORLD_SIZE is \"-1\"");
+  set_variables("0", "2", "localhost", NULL);
+  assert_refused("MASTER_PORT is not set");
+  set_variables("0", "2", "localhost", "70000");
+  assert_refused("MASTER_PORT is \"70000\"");
+  set_variables("0", "2", NULL, "29500");
+  assert_refused("MASTER_ADDR is not set");
+  set_variables("1", "2", "localhost", "29500");
+  setenv("LOCAL_RANK", "7", 1);
+  assert_refused("LOCAL_RANK is 7, but RANK is 1");
+  setenv("LOCAL_RANK", "0", 1);
+  assert_sley_ok(sl_place_from_variables(&place));
+  assert_int_equal(place.local_rank, 0);
+  assert_int_equal(place.rank, 1);
+  unsetenv("LOCAL_RANK");
+  set_variables("0", "1", NULL, NULL); /* alone: nobody to meet */
+  assert_sley_ok(sl_place_from_variables(&place));
+  set_variables(NULL, NULL, NULL, NULL);
+
+  double seconds;
+  setenv("SLEY_TIMEOUT", "soon", 1);
+  assert_int_equal(sl_timeout(0, &seconds), SLEY_ERR_ARG);
+  setenv("SLEY_TIMEOUT", "7.5", 1);
+  assert_sley_ok(sl_timeout(0, &seconds));
+  assert_true(seconds == 7.5);
+  assert_sley_ok(sl_timeout(3, &seconds));
+  assert_true(seconds == 3);
+  unsetenv("SLEY_TIMEOUT");
+  assert_sley_ok(sl_timeout(0, &seconds));
+  assert_true(seconds == 60);
+  assert_int_equal(sl_timeout(-1, &seconds), SLEY_ERR_ARG);
+}
+
+/* ---- meeting, ranks as threads */
+
+typedef struct rank_state {
+  sl_place place;
+  sley_status mine, status;
+  char message[1024];
+  pthread_t thread;
+  bool started;
+} rank_state;
+
+static void *meet_thread(void *arg) {
+  rank_state *r = arg;
+  sl_bootstrap *boot = NULL;
+  if (r->mine != SLEY_OK)
+    (void)sl_fail(r->mine, "no disk");
+  r->status = sl_bootstrap_meet(&r->place, r->mine, &boot);
+  if (r->status == SLEY_OK) {
+    int64_t sum = r->place.rank + 1;
+    r->status = sl_bootstrap_allreduce(boot, SL_BOOT_SUM, &sum, 1);
+    if (r->status == SLEY_OK && sum != r->place.size * (r->place.size + 1) / 2)
+      r->status = sl_fail(SLEY_ERR_INTERNAL, "the sum is %lld", (long long)sum);
+    if (r->status == SLEY_OK && sl_bootstrap_block(boot, r->place.size) != r->place.size)
+      r->status = sl_fail(SLEY_ERR_INTERNAL, "ranks of one host are taken for ranks of several");
+    char word[16];
+    snprintf(word, sizeof word, "%s", sl_bootstrap_rank(boot) == r->place.size - 1 ? "hello" : "");
+    if (r->status == SLEY_OK)
+      r->status = sl_bootstrap_broadcast(boot, r->place.size - 1, word, sizeof word);
+    if (r->status == SLEY_OK && strcmp(word, "hello") != 0)
+      r->status = sl_fail(SLEY_ERR_INTERNAL, "the broadcast brings \"%s\"", word);
+    sl_bootstrap_close(boot);
+  }
+  snprintf(r->message, sizeof r->message, "%s", r->status == SLEY_OK ? "" : sley_last_error());
+  return NULL;
+}
+
+/* A port that was free a moment ago. */
+static int free_port(void) {
+  int port, fd;
+  assert_sley_ok(sl_socket_listen(0, false, &port, &fd));
+  close(fd);
+  return port;
+}
+
+static void prepare(rank_state *ranks, int size, double timeout) {
+  int port = free_port();
+  memset(ranks, 0, (size_t)size * sizeof *ranks);
+  for (int r = 0; r < size; r++)
+    ranks[r].place = (sl_place){.rank = r,
+                                .size = size,
+                                .local_rank = -1,
+                                .address = "localhost",
+                                .port = port,
+                                .listener = -1,
+                                .timeout = timeout,
+                                .key = 42};
+}
+
+/* Starts ranks from the last to the first, so that the others wait for rank 0. skip: who does not come. */
+static void run_meeting(rank_state *ranks, int size, int skip) {
+  for (int r = size - 1; r >= 0; r--)
+    if (r != skip) {
+      ranks[r].started = pthread_create(&ranks[r].thread, NULL, meet_thread, &ranks[r]) == 0;
+      assert_true(ranks[r].started);
+    }
+  for (int r = 0; r < size; r++)
+    if (ranks[r].started)
+      pthread_join(ranks[r].thread, NULL);
+}
+
+static void test_meeting(void **state) {
+  (void)state;
+  rank_state ranks[RANKS];
+  for (int size = 1; size <= RANKS; size++) {
+    prepare(ranks, size, 20);
+    run_meeting(ranks, size, -1);
+    for (int r = 0; r < size; r++)
+      if (ranks[r].status != SLEY_OK)
+        fail_msg("%d ranks, rank %d: %s", size, r, ranks[r].message);
+  }
+}
+
+/* The launcher itself, say, listens at the port, and says nothing. */
+static void test_port_in_use(void **state) {
+  (void)state;
+  rank_state ranks[3];
+  prepare(ranks, 3, 20);
+  int port, fd;
+  assert_sley_ok(sl_socket_listen(ranks[0].place.port, false, &port, &fd));
+  run_meeting(ranks, 3, -1);
+  close(fd);
+  for (int r = 0; r < 3; r++)
+    if (ranks[r].status != SLEY_OK)
+      fail_msg("rank %d: %s", r, ranks[r].message);
+}
+
+static void test_rank_that_does_not_come(void **state) {
+  (void)state;
+  rank_state ranks[3];
+  prepare(ranks, 3, 0.5);
+  run_meeting(ranks, 3, 2);
+  for (int r = 0; r < 2; r++) {
+    assert_int_equal(ranks[r].status, SLEY_ERR_PEER);
+    assert_non_null(strstr(ranks[r].message, "rank 2 of 3 did not come"));
+  }
+  prepare(ranks, 3, 0.5);
+  run_meeting(ranks, 3, 0);
+  for (int r = 1; r < 3; r++) {
+    assert_int_equal(ranks[r].status, SLEY_ERR_PEER);
+    assert_non_null(strstr(ranks[r].message, "cannot reach rank 0 at localhost"));
+  }
+}
+
+static void test_ranks_that_disagree(void **state) {
+  (void)state;
+  rank_state ranks[3];
+  prepare(ranks, 3, 5);
+  ranks[2].place.size = 4;
+  run_meeting(ranks, 3, -1);
+  for (int r = 0; r < 3; r++) {
+    assert_int_equal(ranks[r].status, SLEY_ERR_ARG);
+    assert_non_null(strstr(ranks[r].message, "rank 2 was started as one of 4 ranks, rank 0 as one of 3"));
+  }
+  prepare(ranks, 3, 5);
+  ranks[2].place.rank = 1;
+  run_meeting(ranks, 3, -1);
+  for (int r = 0; r < 3; r++) {
+    assert_int_equal(ranks[r].status, SLEY_ERR_ARG);
+    assert_non_null(strstr(ranks[r].message, "two processes have come as rank 1"));
+  }
+}
+
+static void test_rank_that_failed_before(void **state) {
+  (void)state;
+  for (int who = 0; who < 3; who++) {
+    rank_state ranks[3];
+    char expected[64];
+    prepare(ranks, 3, 5);
+    ranks[who].mine = SLEY_ERR_IO;
+    run_meeting(ranks, 3, -1);
+    snprintf(expected, sizeof expected, "rank %d failed: no disk", who);
+    for (int r = 0; r < 3; r++) {
+      assert_int_equal(ranks[r].status, r == who ? SLEY_ERR_IO : SLEY_ERR_PEER);
+      assert_string_equal(ranks[r].message, r == who ? "no disk" : expected);
+    }
+  }
+}
+
+/* ---- the local launcher */
+
+typedef struct spawned {
+  int scenario, ranks;
+  double seconds; /* that a survivor waited; in shared memory */
+  int survivors;
+} spawned;
+
+enum { WELL, RETURNS_ERROR, KILLED, EXITS, HANGS };
+
+static sley_status spawned_main(const sl_place *place, void *arg) {
+  spawned *s = arg;
+  sl_bootstrap *boot;
+  SL_TRY(sl_bootstrap_meet(place, SLEY_OK, &boot));
+  sley_status status = sl_bootstrap_barrier(boot);
+  int last = s->ranks - 1;
+  if (status == SLEY_OK && place->rank == last && s->scenario != WELL) {
+    if (s->scenario == KILLED)
+      raise(SIGKILL);
+    if (s->scenario == EXITS)
+      _exit(3);
+    if (s->scenario == HANGS)
+      for (;;)
+        pause();
+    status = sl_fail(SLEY_ERR_IO, "no disk");
+    sl_bootstrap_abort(boot, status);
+  }
+  if (status == SLEY_OK) {
+    double start = sl_now();
+    status = sl_bootstrap_barrier(boot);
+    if (place->rank == 0)
+      s->seconds = sl_now() - start;
+  }
+  if (status == SLEY_ERR_PEER)
+    __atomic_fetch_add(&s->survivors, 1, __ATOMIC_SEQ_CST);
+  sl_bootstrap_close(boot);
+  return status;
+}
+
+static void run_spawned(spawned *s, int scenario, int ranks, sley_status expected, const char *message) {
+  *s = (spawned){.scenario = scenario, .ranks = ranks};
+  assert_int_equal(sl_spawn(ranks, 20, spawned_main, s), expected);
+  if (expected != SLEY_OK)
+    assert_string_equal(sley_last_error(), message);
+  assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no rank is left behind */
+}
+
+static void test_spawn(void **state) {
+  (void)state;
+  spawned *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  assert_true(s != MAP_FAILED);
+  for (int ranks = 1; ranks <= RANKS; ranks++)
+    run_spawned(s, WELL, ranks, SLEY_OK, "");
+  run_spawned(s, RETURNS_ERROR, 4, SLEY_ERR_IO, "rank 3: no disk");
+  assert_int_equal(s->survivors, 3);
+  run_spawned(s, KILLED, 4, SLEY_ERR_PEER, "rank 3: its process was ended by signal 9 (Killed)");
+  assert_int_equal(s->survivors, 3);
+  run_spawned(s, EXITS, 3, SLEY_ERR_PEER, "rank 2: its process ended by itself, with exit status 3");
+  assert_int_equal(s->survivors, 2);
+  munmap(s, sizeof *s);
+}
+
+/* The launcher is interrupted while a rank hangs for good, or is killed itself: nobody stays. */
+static void test_spawn_ends_with_its_parent(void **state) {
+  (void)state;
+  for (int killed = 0; killed < 2; killed++) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+      close(ends[0]); /* the writing end stays open in every rank */
+      spawned s = {.scenario = HANGS, .ranks = 3};
+      if (!killed) {
+        signal(SIGALRM, (void (*)(int))(void (*)(void))sley_interrupt);
+        alarm(1);
+      }
+      sley_status status = sl_spawn(3, 20, spawned_main, &s);
+      _exit(status == SLEY_ERR_INTERRUPTED || status == SLEY_ERR_PEER ? 0 : 1);
+    }
+    close(ends[1]);
+    if (killed) {
+      usleep(300 * 1000);
+      kill(child, SIGKILL);
+    }
+    char byte;
+    assert_int_equal(read(ends[0], &byte, 1), 0); /* all who could write have ended */
+    close(ends[0]);
+    int code;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(killed ? WIFSIGNALED(code) : WIFEXITED(code) && WEXITSTATUS(code) == 0);
+  }
+}
+
+int main(void) {
+  alarm(120);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_variables),
+      cmocka_unit_test(test_meeting),
+      cmocka_unit_test(test_port_in_use),
+      cmocka_unit_test(test_rank_that_does_not_come),
+      cmocka_unit_test(test_ranks_that_disagree),
+      cmocka_unit_test(test_rank_that_failed_before),
+      cmocka_unit_test(test_spawn),
+      cmocka_unit_test(test_spawn_ends_with_its_parent),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
