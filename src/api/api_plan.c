@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "ops/check.h"
 #include "ops/spmm.h"
-#include "plan/describe.h"
 
 enum { NAMES = 32 };
 static const char *names[NAMES];
@@ -70,7 +69,7 @@ sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out) {
 sley_status sley_plan_describe(const sley_plan *plan, char **out) {
   if (!plan || !out)
     return sl_fail(SLEY_ERR_ARG, "sley_plan_describe: plan or out is NULL");
-  return sl_plan_describe(&plan->plan, out);
+  return sl_spmm_describe(plan, out);
 }
 
 /* One operand. */

@@ -50,6 +50,10 @@ typedef struct sl_spmm_args {
   /* Not NULL: X is spread over several memories. Column c lies at pages[c / SL_X_PAGE] + c * ldx values; x is
    * unused. */
   const uintptr_t *pages;
+  /* With pages: memory p of `segments` holds columns segment[p] .. segment[p + 1], which begin on pages; own:
+   * the one of the device itself. */
+  const int64_t *segment;
+  int segments, own;
   void *y;
   int64_t ldy;
   bool in_order;        /* every row must be summed in stored order */
@@ -184,6 +188,11 @@ typedef struct sl_kernel {
   void (*release)(sl_device *device, void *prepared);
   /* Enqueues the work; arguments are read before it returns, data when it runs. */
   sley_status (*run)(sl_queue *queue, const sl_kernel_args *args);
+  /* For products over X in several memories; NULL: nothing to do. Once a plan, with arguments that could run
+   * (whose values are zeros): settles by timing what prepare left open. All ranks do it at once. */
+  sley_status (*tune)(sl_queue *queue, const sl_kernel_args *args);
+  /* What prepare and tune settled, as lines of text, or NULL: nothing to say. As snprintf. */
+  int (*notes)(const void *prepared, char *text, size_t bytes);
 } sl_kernel;
 
 #endif

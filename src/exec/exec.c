@@ -91,6 +91,10 @@ static sley_status bind_part(sl_exec *exec, int index) {
                                   .alpha = 1,
                                   .beta = 1,
                                   .in_order = exec->plan->reproducible,
+                                  .pages = part->in_place ? exec->pages : NULL,
+                                  .segment = part->in_place ? exec->plan->segment : NULL,
+                                  .segments = exec->comm->size,
+                                  .own = exec->comm->rank,
                                   .library = part->arrives_in < 0 ? exec->plan->library : NULL,
                                   .arrives = part->arrives_in >= 0}};
   SL_TRY(sl_kernel_find(exec->comm->device, &args, &bound->kernel));
@@ -107,33 +111,6 @@ static sley_status bind_local(sl_exec *exec) {
   for (int i = 0; i < exec->plan->steps.count; i++)
     if (SL_STEP(exec->plan, i)->kind == SL_STEP_SPMM)
       SL_TRY(bind_part(exec, SL_STEP(exec->plan, i)->index));
-  return SLEY_OK;
-}
-
-sley_status sl_exec_create(const sl_plan *plan, sl_exec **out) {
-  sl_comm *comm = plan->comm;
-  sl_exec *exec = NULL;
-  *out = NULL;
-  sley_status status = sl_agree(comm, SL_NEW_ZERO(exec, 1, "an execution"));
-  if (status != SLEY_OK) {
-    sl_free(exec);
-    return status;
-  }
-  exec->plan = plan;
-  exec->comm = comm;
-  exec->queue = comm->queue;
-  exec->trace = sl_trace_of(comm);
-  exec->value_bytes = sley_dtype_bytes(plan->dtype);
-  status = sl_agree(comm, bind_local(exec));
-  for (int i = 0; status == SLEY_OK && i < plan->exchanges.count; i++)
-    status = comm->ops->exchange_create(comm, &SL_EXCHANGE(plan, i)->spec, &exec->exchanges[i]);
-  if (status == SLEY_OK && fetches(plan))
-    status = sl_fetches_create(plan, &exec->fetches);
-  if (status != SLEY_OK) {
-    sl_exec_destroy(exec);
-    return status;
-  }
-  *out = exec;
   return SLEY_OK;
 }
 
@@ -212,30 +189,39 @@ static sley_status borrow(const sl_exec *exec, int index) {
   return SLEY_OK;
 }
 
-static sley_status sum_part(const sl_exec *exec, int index, double alpha, double beta) {
+/* What a bound part's kernel is run with. */
+static sl_kernel_args product_of(const sl_exec *exec, int index, double alpha, double beta) {
   const sl_part *part = SL_PART(exec->plan, index);
+  const bound_part *bound = &exec->parts[index];
+  return (sl_kernel_args){.op = SL_OP_SPMM,
+                          .spmm = {.a = &bound->a,
+                                   .k = part->k,
+                                   .alpha = alpha,
+                                   .beta = part->beta == SL_BETA_USER   ? beta
+                                           : part->beta == SL_BETA_ZERO ? 0
+                                                                        : 1,
+                                   .x = exec->memory[part->x],
+                                   .ldx = exec->stride[part->x] / (int64_t)exec->value_bytes,
+                                   .y = exec->memory[part->y],
+                                   .ldy = exec->stride[part->y] / (int64_t)exec->value_bytes,
+                                   .pages = part->in_place ? exec->pages : NULL,
+                                   .segment = part->in_place ? exec->plan->segment : NULL,
+                                   .segments = exec->comm->size,
+                                   .own = exec->comm->rank,
+                                   .in_order = exec->plan->reproducible,
+                                   .arrives = part->arrives_in >= 0,
+                                   .prepared = bound->prepared}};
+}
+
+static sley_status sum_part(const sl_exec *exec, int index, double alpha, double beta) {
   const bound_part *bound = &exec->parts[index];
   if (!bound->kernel)
     return SLEY_OK;
-  sl_kernel_args args = {.op = SL_OP_SPMM,
-                         .spmm = {.a = &bound->a,
-                                  .k = part->k,
-                                  .alpha = alpha,
-                                  .beta = part->beta == SL_BETA_USER   ? beta
-                                          : part->beta == SL_BETA_ZERO ? 0
-                                                                       : 1,
-                                  .x = exec->memory[part->x],
-                                  .ldx = exec->stride[part->x] / (int64_t)exec->value_bytes,
-                                  .y = exec->memory[part->y],
-                                  .ldy = exec->stride[part->y] / (int64_t)exec->value_bytes,
-                                  .pages = part->in_place ? exec->pages : NULL,
-                                  .in_order = exec->plan->reproducible,
-                                  .arrives = part->arrives_in >= 0,
-                                  .prepared = bound->prepared}};
+  sl_kernel_args args = product_of(exec, index, alpha, beta);
   double begin = exec->trace ? sl_now() : 0;
   sley_status status = bound->kernel->run(exec->queue, &args);
   if (exec->trace)
-    sl_trace_span(exec->trace, part->name, begin, sl_now(), -1);
+    sl_trace_span(exec->trace, SL_PART(exec->plan, index)->name, begin, sl_now(), -1);
   return status;
 }
 
@@ -269,6 +255,94 @@ static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, do
     return sl_fetches_retire(exec->fetches);
   }
   return sl_fail(SLEY_ERR_INTERNAL, "a plan has a step of unknown kind %d", (int)step->kind);
+}
+
+/* Lets kernels that read X in place settle their shape, by running them on operands of zeros with every
+ * rank's X lent: as in a product, all at once. Returns what went wrong here after the ranks have come to the
+ * end together. */
+static sley_status tune_steps(sl_exec *exec) {
+  const sl_plan *plan = exec->plan;
+  sley_status tuned = SLEY_OK;
+  for (int i = 0; i < plan->steps.count; i++) {
+    const sl_step *step = SL_STEP(plan, i);
+    if (step->kind == SL_STEP_BEGIN || step->kind == SL_STEP_BORROW || step->kind == SL_STEP_END)
+      SL_TRY(run_step(exec, step, 1, 0));
+    const bound_part *bound = step->kind == SL_STEP_SPMM ? &exec->parts[step->index] : NULL;
+    if (!bound || !bound->kernel || !bound->kernel->tune || !SL_PART(plan, step->index)->in_place ||
+        tuned != SLEY_OK)
+      continue;
+    sl_kernel_args args = product_of(exec, step->index, 1, 0);
+    tuned = bound->kernel->tune(exec->queue, &args);
+  }
+  SL_TRY(exec->comm->device->ops->queue_wait(exec->queue));
+  return tuned;
+}
+
+/* Collective, agreed. */
+static sley_status tune(sl_exec *exec) {
+  const sl_plan *plan = exec->plan;
+  sl_device *device = exec->comm->device;
+  if (!plan->segment || device->ops->host_addresses || plan->k == 0)
+    return SLEY_OK;
+  void *y = NULL;
+  int64_t x_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes,
+          y_bytes = SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
+  sley_status status = device->ops->alloc(device, plan->rows * y_bytes, "Y to time with", &y);
+  if (status == SLEY_OK)
+    status = scale(exec, plan->x_rows, plan->k, 0, exec->packed, x_bytes);
+  status = sl_agree(exec->comm, status);
+  if (status == SLEY_OK) {
+    exec->memory[SL_BUFFER_X] = exec->packed;
+    exec->stride[SL_BUFFER_X] = x_bytes;
+    exec->memory[SL_BUFFER_Y] = y;
+    exec->stride[SL_BUFFER_Y] = y_bytes;
+    status = sl_agree(exec->comm, tune_steps(exec));
+  }
+  device->ops->free(device, y);
+  return status;
+}
+
+int sl_exec_notes(const sl_exec *exec, char *text, size_t bytes) {
+  size_t used = 0;
+  if (bytes > 0)
+    text[0] = 0;
+  for (int i = 0; i < exec->plan->parts.count && used < bytes; i++) {
+    const bound_part *bound = &exec->parts[i];
+    int length = bound->kernel && bound->kernel->notes
+                     ? bound->kernel->notes(bound->prepared, text + used, bytes - used)
+                     : 0;
+    used += length > 0 ? (size_t)length : 0;
+  }
+  return (int)used;
+}
+
+sley_status sl_exec_create(const sl_plan *plan, sl_exec **out) {
+  sl_comm *comm = plan->comm;
+  sl_exec *exec = NULL;
+  *out = NULL;
+  sley_status status = sl_agree(comm, SL_NEW_ZERO(exec, 1, "an execution"));
+  if (status != SLEY_OK) {
+    sl_free(exec);
+    return status;
+  }
+  exec->plan = plan;
+  exec->comm = comm;
+  exec->queue = comm->queue;
+  exec->trace = sl_trace_of(comm);
+  exec->value_bytes = sley_dtype_bytes(plan->dtype);
+  status = sl_agree(comm, bind_local(exec));
+  for (int i = 0; status == SLEY_OK && i < plan->exchanges.count; i++)
+    status = comm->ops->exchange_create(comm, &SL_EXCHANGE(plan, i)->spec, &exec->exchanges[i]);
+  if (status == SLEY_OK && fetches(plan))
+    status = sl_fetches_create(plan, &exec->fetches);
+  if (status == SLEY_OK)
+    status = tune(exec);
+  if (status != SLEY_OK) {
+    sl_exec_destroy(exec);
+    return status;
+  }
+  *out = exec;
+  return SLEY_OK;
 }
 
 /* Rows that are read in place must have the same stride on all ranks: that of rows without gaps. */

@@ -17,6 +17,9 @@ sley_status sl_exec_create(const sl_plan *plan, sl_exec **out);
 sley_status sl_exec_run(sl_exec *exec, double alpha, const void *x, int64_t ldx, double beta, void *y,
                         int64_t ldy);
 
+/* What this rank's kernels settled when they were bound, as snprintf; "" if they have nothing to say. */
+int sl_exec_notes(const sl_exec *exec, char *text, size_t bytes);
+
 /* Collective. Accepts NULL. */
 void sl_exec_destroy(sl_exec *exec);
 

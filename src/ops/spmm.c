@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "plan/describe.h"
 #include "plan/transpose.h"
 
 /* The library that the option names; its text is static. */
@@ -87,6 +88,27 @@ sley_status sl_spmm_counted(sley_plan *plan, sley_traffic *out) {
                      c->messages[SL_LINK_MESSAGE]};
   SL_TRY(plan->comm->ops->allreduce(plan->comm, SL_SUM, sums, 4));
   *out = (sley_traffic){sums[0], sums[1], sums[2], sums[3]};
+  return SLEY_OK;
+}
+
+sley_status sl_spmm_describe(const sley_plan *plan, char **out) {
+  char notes[4096] = "";
+  char *text;
+  *out = NULL;
+  SL_TRY(sl_plan_describe(&plan->plan, &text));
+  if (plan->exec)
+    sl_exec_notes(plan->exec, notes, sizeof notes);
+  if (notes[0]) {
+    int64_t length = (int64_t)strlen(text), more = (int64_t)strlen(notes) + 1;
+    char *longer = sl_realloc(text, length + more, 1, "a plan's description");
+    if (!longer) {
+      sl_free(text);
+      return SLEY_ERR_MEMORY;
+    }
+    text = longer;
+    memcpy(text + length, notes, (size_t)more);
+  }
+  *out = text;
   return SLEY_OK;
 }
 

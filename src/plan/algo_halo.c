@@ -6,6 +6,7 @@
  * others. */
 #include "base/memory.h"
 #include "plan/algorithm.h"
+#include "plan/in_place.h"
 #include "plan/parts.h"
 
 /* Room for the column map. */
@@ -45,29 +46,6 @@ static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer,
   return sl_parts_cut(plan, ins, &columns, 2, frames, first);
 }
 
-/* One part: every column at its owner's segment. */
-static sley_status cut_in_place(sl_plan *plan, const sl_inspection *ins, halo_map *map, int *first) {
-  int ranks = ins->comm->size;
-  int64_t *segment = sl_plan_alloc(plan, ranks + 1, sizeof *segment);
-  if (!segment)
-    return SLEY_ERR_MEMORY;
-  segment[0] = 0;
-  for (int p = 0; p < ranks; p++) {
-    int64_t rows = ins->col_begin[p + 1] - ins->col_begin[p];
-    segment[p + 1] = segment[p] + (rows + SL_X_PAGE - 1) / SL_X_PAGE * SL_X_PAGE;
-  }
-  plan->segment = segment;
-  SL_TRY(take_map(ins, map));
-  for (int p = 0; p < ranks; p++)
-    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++) {
-      map->part[h] = 0;
-      map->place[h] = segment[p] + ins->halo[h] - ins->col_begin[p];
-    }
-  sl_column_map columns = {.local_place = segment[ins->comm->rank], .part = map->part, .place = map->place};
-  sl_part_frame frame = {.name = "block", .x = SL_BUFFER_X, .whole = true, .in_place = true};
-  return sl_parts_cut(plan, ins, &columns, 1, &frame, first);
-}
-
 /* The halo from its owners into a buffer (in place: of no rows). */
 static sley_status add_exchange(sl_plan *plan, const sl_inspection *ins, int buffer, int *exchange) {
   SL_TRY(sl_plan_add_exchange(plan, "halo", SL_BUFFER_X, buffer, SL_GRAIN_ROW, exchange));
@@ -100,7 +78,7 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
   halo_map map = {0};
   SL_TRY(sl_plan_add_buffer(plan, "halo", in_place ? 0 : ins->halo_set.count, ins->row_bytes, &buffer));
   sley_status status =
-      in_place ? cut_in_place(plan, ins, &map, &first) : cut_halo(plan, ins, buffer, &map, &first);
+      in_place ? sl_parts_in_place(plan, ins, &first) : cut_halo(plan, ins, buffer, &map, &first);
   free_map(&map);
   SL_TRY(status);
   SL_TRY(add_exchange(plan, ins, buffer, &exchange));

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rowwise: one fetch for every remote nonzero, as a row-wise kernel that loads on demand does it (MGG).
- * Volume 4 E_R k: CoLa, equation 6. The nonzeros are taken in batches; a batch's rows are fetched one by one,
- * then summed. */
+ * Volume 4 E_R k: CoLa, equation 6. On devices that lend their memory to each other, a kernel reads the rows
+ * in place, once for every nonzero. Elsewhere the nonzeros are taken in batches; a batch's rows are fetched
+ * one by one, then summed. */
 #include "base/memory.h"
 #include "partition/partition.h"
 #include "plan/algorithm.h"
+#include "plan/in_place.h"
 #include "plan/parts.h"
 
 enum { BATCH = 8192 }; /* remote nonzeros fetched before they are summed */
@@ -121,8 +123,71 @@ done:
   return status;
 }
 
+/* Whether one kernel can read all that it needs. Its sums are not in column order. */
+static bool reads_in_place(const sl_inspection *ins) {
+  const sl_comm *comm = ins->comm;
+  enum { RANKS = 64 }; /* whose memories a kernel takes at most */
+  return comm->size > 1 && comm->size <= RANKS && comm->workgroup == comm->size && comm->lends &&
+         !comm->device->ops->host_addresses && !ins->reproducible;
+}
+
+/* This rank's remote nonzeros by owner. */
+static sley_status count_by_owner(const sl_inspection *ins, int64_t *counts) {
+  const sley_matrix *block = ins->block;
+  for (int p = 0; p < ins->comm->size; p++)
+    counts[p] = 0;
+  for (int64_t e = block->rowptr[0]; e < block->rowptr[0] + block->nnz; e++) {
+    int64_t col = sl_index_at(block->col, block->index, e);
+    if (sl_is_remote(ins, col))
+      counts[sl_partition_owner(ins->col_begin, ins->comm->size, col)]++;
+  }
+  return SLEY_OK;
+}
+
+/* An exchange that is only ever borrowed: its lists stand for the rows that the kernel reads, one list of all
+ * of a peer's as a single long row, so that what is counted is what moves. Collective. */
+static sley_status add_lending(sl_plan *plan, const sl_inspection *ins, int buffer, int *exchange) {
+  const sl_comm *comm = ins->comm;
+  int64_t *read = NULL, *lent = NULL;
+  sley_status status;
+  SL_TRY_GOTO(status, SL_NEW(read, comm->size, "nonzeros by owner"), agree);
+  SL_TRY_GOTO(status, SL_NEW(lent, (int64_t)comm->size * comm->size, "nonzeros by owner"), agree);
+  status = count_by_owner(ins, read);
+agree:
+  status = sl_agree((sl_comm *)comm, status);
+  if (status == SLEY_OK)
+    status = comm->ops->allgather((sl_comm *)comm, read, comm->size * (int64_t)sizeof *read, lent);
+  if (status == SLEY_OK)
+    status = sl_plan_add_exchange(plan, "rows in place", SL_BUFFER_X, buffer, SL_GRAIN_PEER, exchange);
+  for (int p = 0; p < comm->size && status == SLEY_OK; p++) {
+    int64_t sent = lent[(int64_t)p * comm->size + comm->rank];
+    sl_plan_send(plan, *exchange,
+                 &(sl_row_list){.peer = p, .count = sent > 0, .bytes = sent * ins->row_bytes});
+    sl_plan_recv(plan, *exchange,
+                 &(sl_row_list){.peer = p, .count = read[p] > 0, .bytes = read[p] * ins->row_bytes});
+  }
+  sl_free(lent);
+  sl_free(read);
+  return status;
+}
+
+static sley_status build_in_place(const sl_inspection *ins, sl_plan *plan) {
+  int buffer, part, exchange;
+  SL_TRY(sl_plan_add_buffer(plan, "rows read in place", 0, ins->row_bytes, &buffer));
+  /* All ranks agree on the exchange, so none may leave before. */
+  sley_status status = sl_parts_in_place(plan, ins, &part);
+  SL_TRY(sl_agree((sl_comm *)ins->comm, status));
+  SL_TRY(add_lending(plan, ins, buffer, &exchange));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_BORROW, exchange));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, part));
+  return sl_plan_add_step(plan, SL_STEP_END, exchange);
+}
+
 static sley_status build_rowwise(const sl_inspection *ins, sl_plan *plan) {
   int buffer, first;
+  if (reads_in_place(ins))
+    return build_in_place(ins, plan);
   SL_TRY(sl_plan_add_buffer(plan, "published X", ins->x_rows, ins->row_bytes, NULL));
   if (plan->dry)
     return add_dry(plan, ins);

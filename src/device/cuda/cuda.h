@@ -85,6 +85,9 @@ sley_status sl_cuda_launch_spmm_plain(sl_queue *queue, const sl_spmm_args *args,
 /* The kernel of spmm_cusparse.c: that library's product, for plans that ask for it. */
 extern const sl_kernel sl_cuda_spmm_cusparse;
 
+/* The kernel of spmm_rowwise.c: the product over X in place in several GPUs' memories. */
+extern const sl_kernel sl_cuda_spmm_rowwise;
+
 #ifdef __cplusplus
 }
 #endif

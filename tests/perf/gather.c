@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Part of bench/gpu: the exchange of a plan by itself. */
 #include "gather.h"
 
 #include "base/memory.h"

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The row-wise product over X in place in several GPUs' memories: preparation, the search for a shape by
+ * timing, and the table of what was tried. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "device/cuda/cuda.h"
+#include "device/cuda/spmm_rowwise.h"
+
+enum { TIMED_RUNS = 3 };
+
+/* Before a search. */
+static const sl_neighbour_shape first_shape = {16, 2, 4};
+
+typedef struct rowwise {
+  sl_neighbour_split split; /* on the host, of which the row starts are kept */
+  sl_rowwise_run run;       /* pointers to the device's memory; operands are set at each run */
+  sl_neighbour_shape shape;
+  sl_neighbour_table table;
+  int listed; /* ps of the lists in the device's memory */
+  int64_t k, value_bytes;
+  sley_dtype dtype;
+} rowwise;
+
+/* Columns become 32-bit numbers. */
+static bool rowwise_ok(const sl_kernel_args *args) {
+  const sl_spmm_args *a = &args->spmm;
+  return a->pages && a->segment && a->segments <= SL_NEIGHBOUR_OWNERS &&
+         a->segment[a->segments] <= INT32_MAX && a->a->rows <= INT32_MAX && !a->a->rowid && !a->in_order &&
+         !a->arrives && (a->a->dtype == SLEY_F32 || a->a->dtype == SLEY_F64);
+}
+
+/* The only one that reads rows in place. */
+static double rowwise_cost(const sl_kernel_args *args) {
+  const sl_spmm_matrix *a = args->spmm.a;
+  return a->rows == 0 ? 0 : (double)(a->rowptr[a->rows] - a->rowptr[0]) * (double)args->spmm.k * 4 / 3e11;
+}
+
+static void free_lists(sl_device *device, rowwise *r) {
+  device->ops->free(device, r->run.partial);
+  device->ops->free(device, (void *)r->run.joined);
+  device->ops->free(device, (void *)r->run.remote);
+  device->ops->free(device, (void *)r->run.local);
+  r->run.partial = NULL;
+  r->run.joined = NULL;
+  r->run.local = r->run.remote = NULL;
+  r->listed = 0;
+}
+
+static void rowwise_release(sl_device *device, void *prepared) {
+  rowwise *r = prepared;
+  if (!r)
+    return;
+  free_lists(device, r);
+  device->ops->free(device, (void *)r->run.remote_val);
+  device->ops->free(device, (void *)r->run.remote_owner);
+  device->ops->free(device, (void *)r->run.remote_col);
+  device->ops->free(device, (void *)r->run.local_val);
+  device->ops->free(device, (void *)r->run.local_col);
+  sl_neighbour_split_free(&r->split);
+  sl_free(r);
+}
+
+/* Lists for a partition size, on the device. *fits: false if they want more than half of what is free. */
+static sley_status make_lists(rowwise *r, sl_queue *queue, int ps, bool *fits) {
+  const sl_device_ops *ops = queue->device->ops;
+  sl_neighbour_lists lists;
+  int64_t free = 0, total = 0;
+  *fits = true;
+  if (r->listed == ps)
+    return SLEY_OK;
+  free_lists(queue->device, r);
+  sley_status status = sl_neighbour_lists_make(&r->split, ps, &lists);
+  int64_t parts = (lists.locals + lists.remotes) * (int64_t)sizeof *lists.local;
+  int64_t joins = lists.joins * (int64_t)sizeof *lists.joined, sums = lists.slots * r->k * r->value_bytes;
+  SL_TRY_GOTO(status, status, done);
+  SL_TRY_GOTO(status, ops->memory(queue->device, &free, &total), done);
+  *fits = parts + joins + sums <= free / 2;
+  if (!*fits)
+    goto done;
+  SL_TRY_GOTO(status,
+              sl_cuda_upload(queue, lists.local, lists.locals * (int64_t)sizeof *lists.local,
+                             "neighbour partitions", (void **)&r->run.local),
+              done);
+  SL_TRY_GOTO(status,
+              sl_cuda_upload(queue, lists.remote, lists.remotes * (int64_t)sizeof *lists.remote,
+                             "neighbour partitions", (void **)&r->run.remote),
+              done);
+  SL_TRY_GOTO(status,
+              sl_cuda_upload(queue, lists.joined, joins, "neighbour partitions", (void **)&r->run.joined),
+              done);
+  SL_TRY_GOTO(status, ops->alloc(queue->device, sums, "sums of neighbour partitions", &r->run.partial), done);
+  r->run.locals = lists.locals;
+  r->run.remotes = lists.remotes;
+  r->run.joins = lists.joins;
+  r->listed = ps;
+done:
+  sl_neighbour_lists_free(&lists);
+  return status;
+}
+
+static sley_status upload_half(sl_queue *queue, const sl_neighbour_half *half, int64_t rows,
+                               int64_t value_bytes, const int32_t **col, const uint8_t **owner,
+                               const void **val) {
+  int64_t entries = half->rowptr[rows];
+  SL_TRY(sl_cuda_upload(queue, half->col, entries * (int64_t)sizeof *half->col, "a part's columns",
+                        (void **)col));
+  if (owner)
+    SL_TRY(sl_cuda_upload(queue, half->owner, entries, "owners of a part's columns", (void **)owner));
+  return sl_cuda_upload(queue, half->val, entries * value_bytes, "a part's values", (void **)val);
+}
+
+/* What the device has now. */
+static void forget_entries(sl_neighbour_half *half) {
+  sl_free(half->val);
+  sl_free(half->owner);
+  sl_free(half->col);
+  half->val = NULL;
+  half->owner = NULL;
+  half->col = NULL;
+}
+
+static sley_status prepare(rowwise *r, sl_queue *queue, const sl_spmm_args *a) {
+  bool fits;
+  SL_TRY(sl_neighbour_split_make(a->a, a->segment, a->segments, a->own, &r->split));
+  SL_TRY(upload_half(queue, &r->split.local, a->a->rows, r->value_bytes, &r->run.local_col, NULL,
+                     &r->run.local_val));
+  SL_TRY(upload_half(queue, &r->split.remote, a->a->rows, r->value_bytes, &r->run.remote_col,
+                     &r->run.remote_owner, &r->run.remote_val));
+  forget_entries(&r->split.local);
+  forget_entries(&r->split.remote);
+  SL_TRY(make_lists(r, queue, r->shape.ps, &fits));
+  return fits ? SLEY_OK
+              : sl_fail(SLEY_ERR_MEMORY,
+                        "the row-wise kernel's sums do not fit in the GPU's memory: take more ranks");
+}
+
+static sley_status rowwise_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                                   void **prepared) {
+  const sl_spmm_args *a = &args->spmm;
+  *prepared = NULL;
+  if (a->a->rows == 0 || a->k == 0)
+    return SLEY_OK;
+  rowwise *r;
+  SL_TRY(SL_NEW_ZERO(r, 1, "a row-wise product"));
+  r->shape = first_shape;
+  r->k = a->k;
+  r->dtype = a->a->dtype;
+  r->value_bytes = (int64_t)sley_dtype_bytes(r->dtype);
+  r->run.own = a->own;
+  sley_status status = prepare(r, queue, a);
+  if (status != SLEY_OK) {
+    rowwise_release(device, r);
+    return status;
+  }
+  *prepared = r;
+  return SLEY_OK;
+}
+
+static sley_status run_shape(const rowwise *r, const sl_neighbour_shape *shape, sl_queue *queue,
+                             const sl_spmm_args *a) {
+  sl_rowwise_run run = r->run;
+  int64_t launches = 0;
+  for (int p = 0; p < a->segments; p++)
+    run.base[p] = a->segment[p] < a->segment[p + 1] ? a->pages[a->segment[p] / SL_X_PAGE] : 0;
+  run.y = a->y;
+  run.k = a->k;
+  run.ldx = a->ldx;
+  run.ldy = a->ldy;
+  run.alpha = a->alpha;
+  run.beta = a->beta;
+  SL_TRY(sl_cuda_use(queue->device));
+  cudaError_t error = sl_rowwise_launch(&run, r->dtype, shape, sl_cuda_stream(queue), &launches);
+  for (int64_t i = 1; i < launches; i++)
+    SL_TRY(sl_cuda_launched(queue, "the row-wise product"));
+  SL_TRY(sl_cuda_launched(queue, "the row-wise product"));
+  return sl_cuda_check(error, "the row-wise product");
+}
+
+static sley_status rowwise_run(sl_queue *queue, const sl_kernel_args *args) {
+  const rowwise *r = args->spmm.prepared;
+  return r ? run_shape(r, &r->shape, queue, &args->spmm) : SLEY_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- the search */
+
+typedef struct tuning {
+  rowwise *r;
+  sl_queue *queue;
+  const sl_spmm_args *args;
+  cudaEvent_t begin, end;
+} tuning;
+
+/* The least of a few runs, after one that is not counted. */
+static sley_status time_shape(void *context, const sl_neighbour_shape *shape, double *seconds) {
+  tuning *t = context;
+  cudaStream_t stream = sl_cuda_stream(t->queue);
+  bool fits;
+  *seconds = INFINITY;
+  SL_TRY(make_lists(t->r, t->queue, shape->ps, &fits));
+  for (int run = 0; fits && run <= TIMED_RUNS; run++) {
+    float ms = 0;
+    SL_TRY(sl_cuda_check(cudaEventRecord(t->begin, stream), "timing"));
+    SL_TRY(run_shape(t->r, shape, t->queue, t->args));
+    SL_TRY(sl_cuda_check(cudaEventRecord(t->end, stream), "timing"));
+    SL_TRY(sl_cuda_check(cudaEventSynchronize(t->end), "timing the row-wise product"));
+    SL_TRY(sl_cuda_check(cudaEventElapsedTime(&ms, t->begin, t->end), "timing"));
+    if (run > 0 && ms / 1e3 < *seconds)
+      *seconds = ms / 1e3;
+  }
+  return SLEY_OK;
+}
+
+static sley_status rowwise_tune(sl_queue *queue, const sl_kernel_args *args) {
+  rowwise *r = (void *)args->spmm.prepared;
+  if (!r)
+    return SLEY_OK;
+  tuning t = {.r = r, .queue = queue, .args = &args->spmm};
+  bool fits;
+  sley_status status;
+  SL_TRY(sl_cuda_use(queue->device));
+  SL_TRY(sl_cuda_check(cudaEventCreate(&t.begin), "making an event"));
+  SL_TRY_GOTO(status, sl_cuda_check(cudaEventCreate(&t.end), "making an event"), done);
+  SL_TRY_GOTO(status, sl_neighbour_search(time_shape, &t, &r->table), done);
+  r->shape = r->table.trial[r->table.best].shape;
+  SL_TRY_GOTO(status, make_lists(r, queue, r->shape.ps, &fits), done);
+  if (!fits)
+    status = sl_fail(SLEY_ERR_MEMORY, "the GPU's memory was taken while the row-wise product was tuned");
+done:
+  if (t.end)
+    (void)cudaEventDestroy(t.end);
+  (void)cudaEventDestroy(t.begin);
+  return status;
+}
+
+/* The table of what was tried. */
+static int rowwise_notes(const void *prepared, char *text, size_t bytes) {
+  const rowwise *r = prepared;
+  size_t used = 0;
+  if (bytes > 0)
+    text[0] = 0;
+  for (int i = -1; r && i < r->table.count; i++) {
+    const sl_neighbour_trial *trial = i < 0 ? NULL : &r->table.trial[i];
+    const sl_neighbour_shape *s = trial ? &trial->shape : &r->shape;
+    int length = trial ? snprintf(text + used, bytes - used, "    ps %2d, dist %2d, wpb %2d: %.4f ms\n",
+                                  s->ps, s->dist, s->wpb, 1e3 * trial->seconds)
+                       : snprintf(text + used, bytes - used,
+                                  "row-wise kernel: ps %d, dist %d, wpb %d; shapes tried: %d\n", s->ps,
+                                  s->dist, s->wpb, r->table.count);
+    if (length < 0 || (size_t)length >= bytes - used)
+      return (int)bytes;
+    used += (size_t)length;
+  }
+  return (int)used;
+}
+
+const sl_kernel sl_cuda_spmm_rowwise = {.name = "spmm-rowwise",
+                                        .op = SL_OP_SPMM,
+                                        .ok = rowwise_ok,
+                                        .cost = rowwise_cost,
+                                        .prepare = rowwise_prepare,
+                                        .release = rowwise_release,
+                                        .run = rowwise_run,
+                                        .tune = rowwise_tune,
+                                        .notes = rowwise_notes};

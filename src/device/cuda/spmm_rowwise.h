@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The row-wise product over X in several GPUs' memories: what the host prepares and the kernel runs on. */
+#ifndef SLEY_DEVICE_CUDA_SPMM_ROWWISE_H
+#define SLEY_DEVICE_CUDA_SPMM_ROWWISE_H
+
+#include <cuda_runtime_api.h>
+
+#include "device/neighbour_search.h"
+#include "device/neighbours.h"
+
+/* Arrays in the device's memory. */
+typedef struct sl_rowwise_run {
+  const sl_neighbour_part *local, *remote;
+  const sl_neighbour_row *joined;
+  int64_t locals, remotes, joins;
+  const int32_t *local_col, *remote_col;
+  const uint8_t *remote_owner;
+  const void *local_val, *remote_val;
+  void *partial;                       /* sums of the slots: slots x k */
+  uintptr_t base[SL_NEIGHBOUR_OWNERS]; /* column c of owner p lies at base[p] + c ldx values */
+  int own;
+  void *y;
+  int64_t k, ldx, ldy; /* elements */
+  double alpha, beta;
+} sl_rowwise_run;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Enqueues the product; *launches is raised by the number of kernels. Errors as the runtime's. */
+cudaError_t sl_rowwise_launch(const sl_rowwise_run *run, sley_dtype dtype, const sl_neighbour_shape *shape,
+                              cudaStream_t stream, int64_t *launches);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

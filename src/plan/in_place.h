@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A row block as one part that reads the rows of X of all ranks where they lie. */
+#ifndef SLEY_PLAN_IN_PLACE_H
+#define SLEY_PLAN_IN_PLACE_H
+
+#include "plan/plan.h"
+
+/* Sets plan->segment and adds the whole block as one part whose columns are places in it. *index: the part.
+ */
+sley_status sl_parts_in_place(sl_plan *plan, const sl_inspection *ins, int *index);
+
+#endif
