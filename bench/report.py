@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/PERFORMANCE.md's text from the JSON files of bench/run.sh: bench/report.py FOLDER."""
+"""Writes docs/PERFORMANCE.md's text from the JSON files of bench/run.sh and bench/gpu/run.sh: bench/report.py FOLDER
+[GPU_FOLDER ...]; without the latter, every gpu-* beside FOLDER."""
+import glob
 import json
 import os
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu"))
+import tables  # noqa: E402
 
 
 def load(folder, name):
@@ -17,6 +22,59 @@ def table(head, rows):
     for row in rows:
         print("| " + " | ".join(str(cell) for cell in row) + " |")
     print()
+
+
+def gpu_single(cases):
+    rows = tables.spmm_rows(cases)
+    if not rows:
+        return
+    print("### One GPU beside cuSPARSE\n")
+    print("Each time is the median of alternating runs on one stream. cuSPARSE: the fastest of `CUSPARSE_SPMM_ALG_DEFAULT` and "
+          "`CSR_ALG1` to `3`, each with `cusparseSpMM_preprocess`, row-major operands. Inspection: making the plan, in products, "
+          "less and with the copy of A to the GPU; preprocessing likewise in cuSPARSE's products.\n")
+    for line in tables.spmm_summary(rows):
+        print(line + "\n")
+    table(["matrix", "k", "type", "Sley ms", "cuSPARSE ms", "its algorithm", "x cuSPARSE", "inspection", "with copy",
+           "preprocessing"],
+          [[r[0], r[1], r[2], f"{r[3]:.4f}", f"{r[4]:.4f}", r[5], f"{r[6]:.2f}", f"{r[7]:.1f}", f"{r[8]:.1f}", f"{r[9]:.1f}"]
+           for r in rows])
+
+
+def gpu_ranks(cases):
+    if not cases:
+        return
+    with open(os.path.join(tables.HERE, "anchors.json")) as stream:
+        anchors = json.load(stream)
+    print("### Several GPUs of one host, one process\n")
+    print("f32, equal row blocks. ms: of the slowest rank, from a barrier on; steady: a product's share of many enqueued one after "
+          "the other. Local: the plan's local parts alone, all GPUs at once; gather: its exchange alone, and its rate on the slowest "
+          "GPU. Broadcast: NCCL broadcasts with the best cuSPARSE algorithm, all of X first or stage by stage, the faster. CoLa: "
+          f"times kept in `bench/gpu/anchors.json`: {anchors['source']}\n")
+    for line in tables.ranks_summary(cases):
+        print(line + "\n")
+    table(["matrix", "k", "GPUs", "algorithm", "ms", "steady", "local", "gather", "GB/s", "x longer of both", "halo MiB",
+           "broadcast ms", "x broadcast", "CoLa ms", "x CoLa", "x one GPU"],
+          [[r["matrix"], r["k"], r["gpus"], r["algo"], f"{r['ms']:.4f}", f"{r['sley']['steady_ms']:.4f}",
+            f"{r['local']['ms']['median']:.4f}", f"{r['gather']['ms']['median']:.4f}", f"{r['gather_gb_s']:.0f}",
+            tables.number(r["over_floor"], ".2f"), f"{r['halo_bytes'] / 2**20:.1f}",
+            f"{r['broadcast']['ms']['median']:.4f} ({r['rival']})", f"{r['x_broadcast']:.2f}",
+            tables.number(r["cola_ms"], ".3f"), tables.number(r["x_cola"], ".2f"), tables.number(r["speedup"], ".2f")]
+           for r in cases])
+
+
+def gpus(folders):
+    print("## GPUs\n")
+    if not folders:
+        print("No results of `bench/gpu/run.sh` are kept in `bench/results` yet.\n")
+    for folder in folders:
+        run = tables.load(folder)
+        machine = run["machine"]
+        nccl = next((r["version"] for r in tables.read_lines(os.path.join(folder, "ranks_gpu.jsonl")) if r["record"] == "nccl"), None)
+        print(f"Made by `bench/gpu/run.sh` from `{folder.rstrip('/')}`: {machine['gpus']} x {machine['gpu']}, {machine['memory']}, "
+              f"driver {machine['driver']}, CUDA {machine['nvcc']}{f', NCCL {nccl}' if nccl else ''}; commit {machine['commit']}, "
+              f"{machine['time']}. Every product is verified.\n")
+        gpu_single(run["spmm"])
+        gpu_ranks(run["ranks"])
 
 
 def main():
@@ -67,6 +125,8 @@ def main():
     table(["ordering", "seconds", "processor seconds", "V_FC MiB", "times lower", "peak MiB"],
           [[r["order"], f"{r['seconds']:.1f}", f"{r['cpu_seconds']:.1f}", f"{r['v_fc_bytes'] / 2**20:.1f}",
             f"{r['times_lower']:.2f}", r["peak_mib"]] for r in order["orders"]])
+    beside = os.path.join(os.path.dirname(os.path.abspath(folder)), "gpu-*")
+    gpus(sys.argv[2:] or sorted(os.path.relpath(path) for path in glob.glob(beside)))
 
 
 main()
