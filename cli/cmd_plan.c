@@ -185,7 +185,7 @@ static int run(void *settings_, char **positionals) {
   if (!cli_output_possible(settings->json))
     return CLI_FAILED;
   cli_job job;
-  sley_status status = cli_job_start(positionals[0], settings, NULL, &job);
+  sley_status status = cli_job_start(positionals[0], settings, NULL, NULL, &job);
   if (status != SLEY_OK)
     return cli_finish(status);
   int code = run_job(&job, settings);

@@ -4,7 +4,6 @@
  * The way down: cli_job_start (job.c) loads, orders and partitions; cli_operands_make (operands.c) makes X
  * and Y; cli_measure_run (measure.c) starts the ranks, each of which plans its row block and executes the
  * plan; cli_measure_verify (verify.c) compares with a float64 product; report.c prints. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -12,12 +11,14 @@
 #include "measure.h"
 #include "operands.h"
 #include "output.h"
+#include "processes.h"
 #include "report.h"
 #include "terminal.h"
 
 typedef struct spmm_settings {
   cli_job_settings job; /* first, so that the shared table's offsets hold */
-  const char *x, *out, *trace, *local;
+  const char *x, *out, *trace, *local, *transport;
+  double timeout;
   int64_t repeat, warmup;
   double alpha, beta;
   bool verify;
@@ -65,6 +66,16 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = AT(local),
      .help = "whose kernels multiply: sley, or cusparse on --device cuda"},
+    {.name = "transport",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(transport),
+     .help = "threads (the default): ranks in one process; tcp, nccl, ...: ranks as processes"},
+    {.name = "timeout",
+     .kind = CLI_REAL,
+     .value = "S",
+     .offset = AT(timeout),
+     .help = "seconds that ranks as processes wait for each other to come; 0: SLEY_TIMEOUT, else 60"},
     {.name = "trace",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -86,10 +97,12 @@ static int run_one(const cli_job *job, const cli_operands *operands, const spmm_
                          .local = settings->local,
                          .transpose = settings->job.transpose};
   sley_status status = cli_measure_run(job, operands, &measure, algo, result);
+  if (status == SLEY_OK && !cli_reports(job))
+    return CLI_DONE;
   if (status == SLEY_OK && settings->verify)
     status = cli_measure_verify(job, operands, &measure, result);
   if (status != SLEY_OK)
-    return cli_finish(status);
+    return cli_tells(job, status) ? cli_finish(status) : CLI_FAILED;
   if (result->verified && !result->check.ok)
     return cli_refuse(SLEY_ERR_INTERNAL,
                       "%s: wrong result at row %lld, column %lld: errors reach %.3g of |A||X|, and rounding "
@@ -140,8 +153,10 @@ static int run_algorithms(const cli_job *job, const cli_operands *operands, cons
       return one;
     code = code == CLI_DONE ? one : code;
   }
+  if (!cli_reports(job))
+    return code;
   if (results[0].note[0])
-    cli_say("%s; ranks ran on %s", results[0].note, results[0].device);
+    cli_say("%s; ranks ran on %s, transport %s", results[0].note, results[0].device, results[0].transport);
   if (all)
     cli_report_all(job, operands, results, count, report);
   else
@@ -168,10 +183,10 @@ static int run_job(const cli_job *job, const spmm_settings *settings) {
                                          settings->job.seed, settings->beta != 0, &operands, &told);
   if (status != SLEY_OK)
     return told ? CLI_USAGE : cli_finish(status);
-  cli_result *results = calloc((size_t)count, sizeof *results);
+  cli_result *results = cli_share((size_t)count * sizeof *results);
   int code = results ? run_algorithms(job, &operands, settings, names, count, all, results)
                      : cli_refuse(SLEY_ERR_MEMORY, "out of memory for the results");
-  free(results);
+  cli_unshare(results, (size_t)count * sizeof *results);
   cli_operands_free(&operands);
   return code;
 }
@@ -183,8 +198,12 @@ static sley_status do_nothing(sley_comm *comm, void *arg) {
 }
 
 /* A device that was asked for by name must be there before any work begins. */
-static sley_status check_device(const char *device) {
+static sley_status check_device(const char *device, const char *transport) {
   sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
+  if (transport && cli_launched())
+    return SLEY_OK; /* it is found when the ranks meet */
+  ranks.transport =
+      transport ? "tcp" : NULL; /* in a process of its own, for none may be touched before ranks fork */
   ranks.device = device;
   return strcmp(device, "cuda") == 0 ? sley_run_ranks(&ranks, do_nothing, NULL) : SLEY_OK;
 }
@@ -199,13 +218,15 @@ static int run(void *settings_, char **positionals) {
   if (!cli_output_possible(settings->out) || !cli_output_possible(settings->job.json) ||
       !cli_output_possible(settings->trace))
     return CLI_FAILED;
-  sley_status status = check_device(settings->job.device);
+  const char *transport = cli_transport(settings->transport, settings->job.device);
+  sley_status status = check_device(settings->job.device, transport);
   if (status != SLEY_OK)
     return cli_finish(status);
   cli_job job;
-  status = cli_job_start(positionals[0], &settings->job, settings->trace, &job);
+  status = cli_job_start(positionals[0], &settings->job, transport, settings->trace, &job);
   if (status != SLEY_OK)
     return cli_finish(status);
+  job.ranks.timeout = settings->timeout;
   int code = run_job(&job, settings);
   cli_job_end(&job);
   return code;

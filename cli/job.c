@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "processes.h"
 #include "terminal.h"
 
 enum { MOST_RANKS = 4096, MOST_THREADS = 4096 };
@@ -48,7 +49,7 @@ const cli_option cli_job_options[] = {
      .offset = AT(ranks),
      .least = 1,
      .most = MOST_RANKS,
-     .help = "ranks that share the rows"},
+     .help = "ranks that share the rows (default 4; under a launcher its WORLD_SIZE)"},
     {.name = "threads",
      .kind = CLI_INT,
      .value = "T",
@@ -215,15 +216,16 @@ static sley_status invert(const int64_t *place, int64_t rows, int64_t **out) {
   return SLEY_OK;
 }
 
-sley_status cli_job_start(const char *name, const cli_job_settings *settings, const char *trace,
-                          cli_job *job) {
+sley_status cli_job_start(const char *name, const cli_job_settings *settings, const char *transport,
+                          const char *trace, cli_job *job) {
   *job = (cli_job){.name = name, .ranks = SLEY_RANK_OPTIONS_INIT};
-  job->ranks.ranks = (int)settings->ranks;
+  job->ranks.ranks = (int)cli_ranks(settings->ranks, transport);
+  job->ranks.transport = transport;
   job->ranks.workgroup = (int)settings->workgroup;
   job->ranks.threads = (int)settings->threads;
   job->ranks.trace = trace;
   job->ranks.device = settings->device;
-  int64_t threads = settings->threads * settings->ranks;
+  int64_t threads = settings->threads * job->ranks.ranks;
   if (threads > MOST_THREADS)
     threads = MOST_THREADS;
 

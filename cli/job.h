@@ -13,15 +13,16 @@ enum { CLI_ALGORITHMS = 64 }; /* at most */
 
 /* The settings both commands have; they are the first member of their own. */
 typedef struct cli_job_settings {
-  int64_t k; /* -1: not given */
-  int64_t ranks, threads, workgroup, seed;
+  int64_t k;     /* -1: not given */
+  int64_t ranks; /* 0: not given */
+  int64_t threads, workgroup, seed;
   const char *algo, *order, *partition, *dtype, *device, *json;
   bool transpose, reproducible;
 } cli_job_settings;
 
 /* On the device `where`; sley plan takes none. */
 #define CLI_JOB_DEFAULTS(where)                                                                              \
-  { .k = -1, .ranks = 4, .seed = 1, .order = "none", .partition = "rows", .dtype = "f32", .device = (where) }
+  { .k = -1, .seed = 1, .order = "none", .partition = "rows", .dtype = "f32", .device = (where) }
 
 extern const cli_option cli_job_options[];
 
@@ -62,9 +63,9 @@ sley_status cli_apply_order(sley_matrix **matrix, const char *order, int64_t thr
 sley_status cli_partition(const sley_matrix *matrix, const char *partition, int ranks, int64_t **row_begin,
                           int64_t **col_begin);
 
-/* Load, order, partition. On an error nothing is left behind. */
-sley_status cli_job_start(const char *name, const cli_job_settings *settings, const char *trace,
-                          cli_job *job);
+/* Load, order, partition for ranks on a transport (NULL: threads). On an error nothing is left behind. */
+sley_status cli_job_start(const char *name, const cli_job_settings *settings, const char *transport,
+                          const char *trace, cli_job *job);
 void cli_job_end(cli_job *job);
 
 /* A rank's rows of the matrix as a view; the job outlives it. */

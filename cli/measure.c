@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "processes.h"
 #include "terminal.h"
 
-/* What the ranks share. elapsed: [rank][repetition], each rank writes its own row. */
+/* What the ranks are given. Y and the result are shared memory where ranks are forked. */
 typedef struct run {
   const cli_job *job;
   const cli_operands *operands;
   const cli_measure *measure;
   const char *algo;
-  double *elapsed;
-  cli_result *result; /* rank 0 writes */
+  cli_result *result; /* rank 0 writes, or, under a launcher, every process its own */
 } run;
 
 bool cli_result_as_predicted(const cli_result *result) {
@@ -81,8 +81,9 @@ static sley_status reset(sley_comm *comm, const cli_operands *operands, const pl
   return sley_comm_copy(comm, p->y, p->host_y, p->y_bytes, SLEY_TO_DEVICE);
 }
 
-/* Executes warmup + repeat times, each begun together, and notes how long this rank took. */
-static sley_status execute(sley_comm *comm, sley_plan *plan, run *shared, const placed *p) {
+/* Executes warmup + repeat times, each begun together, and notes how many nanoseconds this rank took. */
+static sley_status execute(sley_comm *comm, sley_plan *plan, const run *shared, const placed *p,
+                           int64_t *elapsed) {
   const cli_operands *operands = shared->operands;
   const cli_measure *measure = shared->measure;
   int rank = sley_comm_rank(comm);
@@ -100,7 +101,7 @@ static sley_status execute(sley_comm *comm, sley_plan *plan, run *shared, const 
     if (status != SLEY_OK)
       return status;
     if (i >= measure->warmup)
-      shared->elapsed[rank * measure->repeat + i - measure->warmup] = taken;
+      elapsed[i - measure->warmup] = (int64_t)(taken * 1e6);
     if (rank == 0)
       cli_progress(shared->algo, i + 1, runs);
   }
@@ -109,7 +110,68 @@ static sley_status execute(sley_comm *comm, sley_plan *plan, run *shared, const 
 
 static void keep_device(const sley_comm *comm, cli_result *out) {
   snprintf(out->device, sizeof out->device, "%s", sley_comm_device(comm));
+  snprintf(out->transport, sizeof out->transport, "%s", sley_comm_transport(comm));
   snprintf(out->note, sizeof out->note, "%s", sley_comm_device_note(comm));
+}
+
+static int by_value(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Turns the times of the slowest rank into the result's figures. */
+static void summarise(const run *shared, int64_t *elapsed, cli_result *result) {
+  int64_t repeat = shared->measure->repeat;
+  qsort(elapsed, (size_t)repeat, sizeof *elapsed, by_value);
+  result->min_ms = (double)elapsed[0] * 1e-6;
+  result->median_ms = (double)(elapsed[(repeat - 1) / 2] + elapsed[repeat / 2]) * 0.5e-6;
+  result->p95_ms = (double)elapsed[(repeat * 95 + 99) / 100 - 1] * 1e-6;
+  double flops = 2.0 * (double)shared->job->info.nnz * (double)shared->operands->k;
+  result->gflops = result->median_ms > 0 ? flops / (result->median_ms * 1e6) : 0;
+}
+
+/* Under a launcher rank 0 gets all rows of Y; ranks of one process, and forked ones, have written to one Y.
+ */
+static sley_status collect_y(sley_comm *comm, const run *shared) {
+  const cli_operands *operands = shared->operands;
+  if (sley_comm_one_process(comm) || !cli_launched())
+    return SLEY_OK;
+  const int64_t *y_begin = shared->measure->transpose ? shared->job->col_begin : shared->job->row_begin;
+  int size = sley_comm_size(comm);
+  int64_t row = operands->k * (int64_t)sley_dtype_bytes(operands->dtype);
+  void *block = NULL;
+  sley_status status = sley_buffer_alloc(size * (int64_t)sizeof(int64_t), &block);
+  int64_t *bytes = block;
+  for (int r = 0; r < size && status == SLEY_OK; r++)
+    bytes[r] = (y_begin[r + 1] - y_begin[r]) * row;
+  const void *own = cli_operands_row(operands, operands->y, y_begin[sley_comm_rank(comm)]);
+  if (status == SLEY_OK)
+    status = sley_comm_gather(comm, 0, own, bytes, operands->y);
+  sley_buffer_free(block);
+  return status;
+}
+
+/* Runs the plan, and combines what the ranks found. */
+static sley_status run_plan(sley_comm *comm, sley_plan *plan, const run *shared, cli_result *result) {
+  placed operands = {0};
+  void *elapsed = NULL;
+  int repeat = (int)shared->measure->repeat;
+  sley_status status = sley_buffer_alloc(repeat * (int64_t)sizeof(int64_t), &elapsed);
+  if (status == SLEY_OK)
+    status = place(comm, shared, &operands);
+  if (status == SLEY_OK)
+    status = execute(comm, plan, shared, &operands, elapsed);
+  if (status == SLEY_OK)
+    status = sley_comm_allreduce(comm, SLEY_MAX, elapsed, repeat);
+  if (status == SLEY_OK) {
+    summarise(shared, elapsed, result);
+    status = sley_plan_counted(plan, &result->counted);
+  }
+  if (status == SLEY_OK)
+    status = collect_y(comm, shared);
+  unplace(comm, &operands);
+  sley_buffer_free(elapsed);
+  return status;
 }
 
 static sley_status rank_main(sley_comm *comm, void *arg) {
@@ -117,6 +179,7 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   sley_matrix *block = NULL;
   sley_plan *plan = NULL;
   sley_plan_info info;
+  cli_result result = {0};
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
   options.algo = shared->algo;
   options.reproducible = shared->measure->reproducible;
@@ -133,64 +196,27 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   double plan_ms = cli_now_ms() - start;
   if (status == SLEY_OK)
     status = sley_plan_info_get(plan, &info);
-  if (status == SLEY_OK && sley_comm_rank(comm) == 0)
-    keep_info(&info, plan_ms, shared->result);
-  placed operands = {0};
-  if (status == SLEY_OK)
-    status = place(comm, shared, &operands);
-  if (status == SLEY_OK)
-    status = execute(comm, plan, shared, &operands);
-  sley_traffic counted = {0};
-  if (status == SLEY_OK)
-    status = sley_plan_counted(plan, &counted);
-  if (status == SLEY_OK && sley_comm_rank(comm) == 0) {
-    shared->result->counted = counted;
-    keep_device(comm, shared->result);
+  if (status == SLEY_OK) {
+    keep_info(&info, plan_ms, &result);
+    keep_device(comm, &result);
+    status = run_plan(comm, plan, shared, &result);
   }
+  if (status == SLEY_OK && (sley_comm_rank(comm) == 0 || (shared->job->ranks.transport && cli_launched())))
+    *shared->result = result;
   sley_plan_destroy(plan);
-  unplace(comm, &operands);
   sley_matrix_destroy(block);
   return status;
-}
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-/* Turns elapsed into the slowest rank's times, sorted, and those into the result's figures. */
-static void summarise(const run *shared) {
-  int64_t repeat = shared->measure->repeat;
-  cli_result *result = shared->result;
-  for (int64_t i = 0; i < repeat; i++)
-    for (int rank = 1; rank < shared->job->ranks.ranks; rank++)
-      if (shared->elapsed[rank * repeat + i] > shared->elapsed[i])
-        shared->elapsed[i] = shared->elapsed[rank * repeat + i];
-  qsort(shared->elapsed, (size_t)repeat, sizeof *shared->elapsed, by_value);
-  result->min_ms = shared->elapsed[0];
-  result->median_ms = (shared->elapsed[(repeat - 1) / 2] + shared->elapsed[repeat / 2]) / 2;
-  result->p95_ms = shared->elapsed[(repeat * 95 + 99) / 100 - 1];
-  double flops = 2.0 * (double)shared->job->info.nnz * (double)shared->operands->k;
-  result->gflops = result->median_ms > 0 ? flops / (result->median_ms * 1e6) : 0;
 }
 
 sley_status cli_measure_run(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
                             const char *algo, cli_result *out) {
   *out = (cli_result){0};
-  void *block = NULL;
-  sley_status status =
-      sley_buffer_alloc(job->ranks.ranks * measure->repeat * (int64_t)sizeof(double), &block);
-  if (status != SLEY_OK)
-    return status;
-  run shared = {
-      .job = job, .operands = operands, .measure = measure, .algo = algo, .elapsed = block, .result = out};
-  cli_progress(algo, 0, 0);
-  status = sley_run_ranks(&job->ranks, rank_main, &shared);
+  run shared = {.job = job, .operands = operands, .measure = measure, .algo = algo, .result = out};
+  if (cli_reports(job))
+    cli_progress(algo, 0, 0);
+  sley_status status = sley_run_ranks(&job->ranks, rank_main, &shared);
   cli_progress_clear();
   out->ran = status == SLEY_OK;
-  if (out->ran)
-    summarise(&shared);
-  sley_buffer_free(block);
   return status;
 }
 
@@ -228,6 +254,8 @@ sley_status cli_measure_cover_rows(const cli_job *job, int64_t k, bool transpose
   dry_run shared = {.job = job, .k = k, .transpose = transpose, .cover_rows = -1};
   sley_rank_options ranks = job->ranks;
   ranks.trace = NULL;
+  ranks.transport = NULL; /* nothing is moved */
+  ranks.device = NULL;
   cli_progress("counting covers", 0, 0);
   sley_status status = sley_run_ranks(&ranks, dry_main, &shared);
   cli_progress_clear();

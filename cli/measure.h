@@ -17,9 +17,9 @@ enum { CLI_NAME = 48, CLI_REASON = 512, CLI_DEVICE = 16 };
 typedef struct cli_result {
   char algo[CLI_NAME]; /* that ran */
   char reason[CLI_REASON];
-  char device[CLI_DEVICE]; /* that it ran on */
-  char note[CLI_REASON];   /* what the device was not as asked for; "" */
-  sley_plan_info info;     /* its texts are not valid any more: use the two above */
+  char device[CLI_DEVICE], transport[CLI_DEVICE]; /* that it ran on */
+  char note[CLI_REASON];                          /* what the device was not as asked for; "" */
+  sley_plan_info info;                            /* its texts are not valid any more: use the two above */
   sley_traffic counted;
   double plan_ms;
   double min_ms, median_ms, p95_ms; /* over the repetitions, of the slowest rank each */
@@ -31,8 +31,9 @@ typedef struct cli_result {
 /* Whether the transport counted what the plan predicted. */
 bool cli_result_as_predicted(const cli_result *result);
 
-/* Runs algo ("auto" or a name) on all ranks; Y is left in operands. On devices other than the CPU X and Y are
- * copied there and back outside the times, and a product's time ends when the device is done. */
+/* Runs algo ("auto" or a name) on all ranks; Y is left in operands (under a launcher: rank 0's). *out is
+ * shared memory where ranks are processes. On devices other than the CPU X and Y are copied there and back
+ * outside the times, and a product's time ends when the device is done. */
 sley_status cli_measure_run(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
                             const char *algo, cli_result *out);
 

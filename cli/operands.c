@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "processes.h"
 #include "terminal.h"
 
 enum { DEFAULT_K = 32 };
@@ -67,6 +68,18 @@ static sley_status read_x(const cli_job *job, const char *path, int64_t k, cli_o
   return status;
 }
 
+/* Y where forked ranks write to it. */
+static sley_status share_y(cli_operands *operands) {
+  size_t bytes;
+  operands->y = NULL;
+  if (!__builtin_mul_overflow((size_t)operands->y_rows, row_bytes(operands), &bytes)) {
+    operands->shared = bytes > 0 ? bytes : 1;
+    operands->y = cli_share(operands->shared);
+  }
+  return operands->y ? SLEY_OK
+                     : sley_buffer_alloc(INT64_MAX, &operands->y); /* which says that memory is short */
+}
+
 sley_status cli_operands_make(const cli_job *job, const char *x_path, int64_t k, sley_dtype dtype,
                               int64_t seed, bool with_start, cli_operands *out, bool *told) {
   *told = false;
@@ -82,7 +95,7 @@ sley_status cli_operands_make(const cli_job *job, const char *x_path, int64_t k,
           sley_dense_random((uint64_t)seed, 0, out->x_rows, out->k, job->row_name, dtype, out->x, out->k);
   }
   if (status == SLEY_OK)
-    status = dense_alloc(out, out->y_rows, &out->y);
+    status = job->ranks.transport ? share_y(out) : dense_alloc(out, out->y_rows, &out->y);
   if (status == SLEY_OK && with_start) {
     status = dense_alloc(out, out->y_rows, &out->y_start);
     if (status == SLEY_OK)
@@ -96,7 +109,10 @@ sley_status cli_operands_make(const cli_job *job, const char *x_path, int64_t k,
 
 void cli_operands_free(cli_operands *operands) {
   sley_buffer_free(operands->x);
-  sley_buffer_free(operands->y);
+  if (operands->shared)
+    cli_unshare(operands->y, operands->shared);
+  else
+    sley_buffer_free(operands->y);
   sley_buffer_free(operands->y_start);
   *operands = (cli_operands){0};
 }

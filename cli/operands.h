@@ -9,6 +9,7 @@ typedef struct cli_operands {
   sley_dtype dtype;
   int64_t k, x_rows, y_rows; /* leading dimensions are k */
   void *x, *y;
+  size_t shared; /* y is so many bytes of shared memory; 0: ordinary memory */
   void *y_start; /* what Y holds before a run with beta other than 0; else NULL */
 } cli_operands;
 

@@ -43,7 +43,7 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
                     FILE *stream) {
   const sley_traffic *counted = &result->counted;
   cli_report_matrix(job, operands->k, stream);
-  fprintf(stream, "device     %s\n", result->device);
+  fprintf(stream, "device     %s; transport %s\n", result->device, result->transport);
   fprintf(stream, "algorithm  ");
   cli_report_reason(result->algo, result->reason, stream);
   fprintf(stream, "remote     %" PRId64 " nonzeros, %" PRId64 " halo rows", result->info.remote_nnz,
@@ -142,6 +142,7 @@ void cli_report_json_add(cli_json *json, const cli_result *result) {
   cli_json_text(json, "algo", result->algo);
   cli_json_text(json, "reason", result->reason);
   cli_json_text(json, "device", result->device);
+  cli_json_text(json, "transport", result->transport);
   cli_json_object(json, "volume_bytes",
                   cli_report_json_traffic(counted->direct_bytes, counted->message_bytes));
   cli_json_object(json, "predicted_bytes",

@@ -13,7 +13,7 @@ _sley() {
     return
   fi
   case "$command" in
-    spmm) options="$job --x --out --alpha --beta --repeat --warmup --verify --no-verify --trace --device --local --help" ;;
+    spmm) options="$job --x --out --alpha --beta --repeat --warmup --verify --no-verify --trace --device --local --transport --timeout --help" ;;
     plan) options="$job --help" ;;
     convert) options="--dtype --threads --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --help" ;;
@@ -41,6 +41,10 @@ _sley() {
       ;;
     --device)
       mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda" -- "$word")
+      return
+      ;;
+    --transport)
+      mapfile -t COMPREPLY < <(compgen -W "threads tcp mpi nccl nvshmem" -- "$word")
       return
       ;;
     --dtype)

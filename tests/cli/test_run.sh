@@ -63,6 +63,30 @@ for ((i = 0; i < count; i++)); do
   grep -q '^rank 0' "$work/out" || fail "plan --algo $name describes no steps"
 done
 
+echo "ranks as processes: forked, started by a launcher, missing, killed"
+run 0 spmm "$graph" --ranks 4 --workgroup 2 --k 3 --repeat 2 --beta 0.5 --transpose --out "$work/threads.npy"
+run 0 spmm "$graph" --ranks 4 --workgroup 2 --k 3 --repeat 2 --beta 0.5 --transpose --out "$work/tcp.npy" --transport tcp
+grep -q 'transport tcp' "$work/out" || fail "--transport tcp is not reported"
+cmp -s "$work/threads.npy" "$work/tcp.npy" || fail "processes give another Y than threads"
+run 0 spmm "$graph" --ranks 3 --repeat 1 --algo all --transport tcp
+[ "$(grep -c ' ok$' "$work/out")" -ge 10 ] || fail "not all algorithms are right over tcp"
+run 0 spmm "$graph" --ranks 3 --repeat 2 --algo halo --transport tcp --trace "$work/trace_tcp.json"
+grep -q 'rank 2' "$work/trace_tcp.json" || fail "the timeline of processes lacks rank 2"
+port=$((20000 + $$ % 10000))
+for rank in 0 1 2 3; do
+  RANK=$rank WORLD_SIZE=4 MASTER_ADDR=localhost MASTER_PORT=$port "$sley" spmm "$graph" --workgroup 2 --k 3 --repeat 2 \
+    --beta 0.5 --transpose --out "$work/launched.npy" --timeout 60 >"$work/out$rank" 2>"$work/err$rank" &
+done
+wait
+cmp -s "$work/threads.npy" "$work/launched.npy" || fail "launched ranks give another Y: $(cat "$work"/err?)"
+[ -s "$work/out0" ] && [ ! -s "$work/out1" ] || fail "rank 0 alone reports"
+RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$port run 1 spmm "$graph" --timeout 0.5
+one_line "a rank that does not come" "rank 1 of 2 did not come"
+RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost run 2 spmm "$graph"
+one_line "a variable that is missing" "MASTER_PORT is not set"
+RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$port run 2 spmm "$graph" --ranks 3
+one_line "ranks and WORLD_SIZE disagree" "WORLD_SIZE is 2"
+
 echo "X from a file: whole numbers, so that every order, rank count and algorithm gives the same bits"
 {
   printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '|i1', 'fortran_order': False, 'shape': (34, 3), }"

@@ -50,6 +50,10 @@ sley_status sl_trace_wrap(sl_comm *inner, sl_trace *trace, sl_comm **out) {
   return SLEY_OK;
 }
 
+const sl_comm *sl_trace_inner(const sl_comm *comm) {
+  return comm->ops == &traced_ops ? inner_of(comm) : comm;
+}
+
 sl_trace *sl_trace_of(sl_comm *comm) {
   return comm && comm->ops == &traced_ops ? trace_of(comm) : NULL;
 }

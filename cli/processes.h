@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs whose ranks are processes: forked from this one, or started by a launcher, of which this is one. */
+#ifndef SLEY_CLI_PROCESSES_H
+#define SLEY_CLI_PROCESSES_H
+
+#include "job.h"
+
+/* Whether a launcher (torchrun) has started this process as one rank of several. */
+bool cli_launched(void);
+
+/* The transport that was asked for; NULL: ranks as threads, but under a launcher the one that suits the
+ * device. */
+const char *cli_transport(const char *asked, const char *device);
+
+/* Ranks to run: as many as asked for; 0: 4, or under a launcher its WORLD_SIZE. */
+int64_t cli_ranks(int64_t asked, const char *transport);
+
+/* Whether this process reports: not under a launcher, and there rank 0 only. */
+bool cli_reports(const cli_job *job);
+
+/* Whether this process's failure should be told here, given that each failure is told once. */
+bool cli_tells(const cli_job *job, sley_status status);
+
+/* Zeroed memory that forked ranks share with this process. NULL: out of memory. */
+void *cli_share(size_t bytes);
+void cli_unshare(void *block, size_t bytes);
+
+#endif
