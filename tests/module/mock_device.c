@@ -84,7 +84,8 @@ static int device_of(const void *address) {
   pthread_mutex_lock(&blocks_lock);
   for (const header *h = blocks; h && found < 0; h = h->next) {
     const char *begin = (const char *)h + HEADER;
-    if ((const char *)address >= begin && (const char *)address <= begin + h->bytes)
+    int64_t bytes = h->bytes > 0 ? h->bytes : 1;
+    if ((const char *)address >= begin && (const char *)address < begin + bytes)
       found = h->ordinal;
   }
   pthread_mutex_unlock(&blocks_lock);
@@ -103,7 +104,7 @@ static sley_status check(const sl_queue *queue, const void *address, const char 
 
 static sley_status take(sl_device *device, int64_t bytes, const char *what, void **out) {
   *out = NULL;
-  char *block = sl_alloc(bytes + HEADER, 1, what);
+  char *block = sl_alloc(bytes + HEADER + 1, 1, what); /* even an empty one has an address of its own */
   if (!block)
     return SLEY_ERR_MEMORY;
   ((mock_device *)device)->allocations++;
