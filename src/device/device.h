@@ -23,6 +23,7 @@ typedef struct sl_device_counters {
 typedef struct sl_device_ops {
   const char *name;    /* "cpu", "cuda" */
   bool host_addresses; /* whether the host may read and write the device's memory directly */
+  bool signals;        /* kernels of devices that reach each other may wait for each other: see sl_board */
 
   /* Devices to be had, numbered from 0; with 0 the thread's last error says why there are none. */
   int (*count)(void);
@@ -38,6 +39,9 @@ typedef struct sl_device_ops {
 
   sley_status (*alloc)(sl_device *device, int64_t bytes, const char *what, void **out);
   void (*free)(sl_device *device, void *block);
+  /* Memory of the host, zeroed, that kernels of every device of the kind can read at the same address. */
+  sley_status (*host_alloc)(sl_device *device, int64_t bytes, const char *what, void **out);
+  void (*host_free)(sl_device *device, void *block);
 
   /* native: what the kind of device calls a queue (CUDA: a cudaStream_t), which stays the caller's; NULL: one
    * of its own. */

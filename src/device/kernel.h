@@ -87,6 +87,9 @@ enum { SL_PULL_SOURCES = 64 };
  * be read, where they lie, and that they have been. A rank's board lies in its device's memory, zeroed at
  * first, with a slot for each peer to write to. Rounds count from 1. No host takes part once a pull is
  * enqueued, so it can be captured into a graph and run again. */
+#define SL_BOARD_CLOSED                                                                                      \
+  UINT64_MAX /* in place of a round: the peer takes no further part, nobody waits for it */
+
 typedef struct sl_board_slot {
   uint64_t ready;  /* the last round for which the peer lends rows */
   const void *src; /* where they lie */

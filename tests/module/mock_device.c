@@ -40,6 +40,8 @@ typedef struct task {
   sl_kernel_args args;
   sl_spmm_matrix a;
   sl_pull_source source[SL_PULL_SOURCES];
+  sl_signals signals;
+  sl_lend lend[SL_PULL_SOURCES];
   void *dst;
   const void *src;
   int64_t bytes;
@@ -145,6 +147,17 @@ static void give(sl_device *base, void *block) {
   sl_free(h);
 }
 
+static sley_status host_take(sl_device *device, int64_t bytes, const char *what, void **out) {
+  (void)device;
+  *out = sl_alloc_zero(bytes, 1, what);
+  return *out ? SLEY_OK : SLEY_ERR_MEMORY;
+}
+
+static void host_give(sl_device *device, void *block) {
+  (void)device;
+  sl_free(block);
+}
+
 /* ------------------------------------------------------------------------------------------------- events */
 
 static sley_status event_create(sl_device *device, sl_event **out) {
@@ -185,6 +198,11 @@ static void run_kernel(mock_queue *queue, task *t) {
     t->args.spmm.a = &t->a;
   if (t->args.op == SL_OP_PULL)
     t->args.pull.source = t->source;
+  t->signals.lend = t->lend;
+  if (t->args.op == SL_OP_PULL && t->args.pull.signals)
+    t->args.pull.signals = &t->signals;
+  if (t->args.op == SL_OP_AWAIT)
+    t->args.await.signals = &t->signals;
   (void)t->kernel->run(queue->inner, &t->args);
 }
 
@@ -426,9 +444,20 @@ static sley_status check_rows(sl_queue *queue, const sl_rows_args *a) {
   return a->dst_rows ? check(queue, a->dst_rows, "a list") : SLEY_OK;
 }
 
+static sley_status check_signals(sl_queue *queue, const sl_signals *signals, task *t) {
+  t->signals = *signals;
+  memcpy(t->lend, signals->lend, (size_t)signals->lends * sizeof *signals->lend);
+  SL_TRY(check(queue, signals->own, "a board"));
+  for (int i = 0; i < signals->lends; i++)
+    SL_TRY(check(queue, signals->lend[i].board, "a peer's board"));
+  return SLEY_OK;
+}
+
 static sley_status check_pull(sl_queue *queue, task *t) {
   const sl_pull_args *a = &t->args.pull;
   memcpy(t->source, a->source, (size_t)a->sources * sizeof *a->source);
+  if (a->signals)
+    SL_TRY(check_signals(queue, a->signals, t));
   if (a->count == 0)
     return SLEY_OK;
   SL_TRY(check(queue, a->list, "a list"));
@@ -447,6 +476,8 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     SL_TRY(check_rows(queue, &args->rows));
   if (args->op == SL_OP_PULL)
     SL_TRY(check_pull(queue, &t));
+  if (args->op == SL_OP_AWAIT)
+    SL_TRY(check_signals(queue, args->await.signals, &t));
   if (args->op == SL_OP_SCALE && args->scale.rows > 0 && args->scale.k > 0)
     SL_TRY(check(queue, args->scale.y, "Y"));
   ((mock_device *)queue->device)->launches++;
@@ -468,8 +499,9 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     .release = release, .run = run                                                                           \
   }
 static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mock-rows", SL_OP_ROWS),
-                       pull = KERNEL("mock-pull", SL_OP_PULL), scale = KERNEL("mock-scale", SL_OP_SCALE);
-static const sl_kernel *const kernels[] = {&spmm, &rows, &pull, &scale, NULL};
+                       pull = KERNEL("mock-pull", SL_OP_PULL), await = KERNEL("mock-await", SL_OP_AWAIT),
+                       scale = KERNEL("mock-scale", SL_OP_SCALE);
+static const sl_kernel *const kernels[] = {&spmm, &rows, &pull, &await, &scale, NULL};
 
 /* ------------------------------------------------------------------------------------------------ devices */
 
@@ -533,6 +565,7 @@ static sley_status queue_move(sl_queue *queue, void *native) {
 static const sl_device_ops mock = {
     .name = "cuda",
     .host_addresses = false,
+    .signals = true,
     .count = count,
     .open = open_one,
     .close = close_one,
@@ -542,6 +575,8 @@ static const sl_device_ops mock = {
     .counters = counters,
     .alloc = take,
     .free = give,
+    .host_alloc = host_take,
+    .host_free = host_give,
     .queue_create = queue_create,
     .queue_create_urgent = queue_create_urgent,
     .queue_move = queue_move,

@@ -20,7 +20,13 @@ bool sl_cpu_has(sl_cpu_isa isa);
 /* The highest that sl_cpu_has, as a word. */
 const char *sl_cpu_isa_name(void);
 
-extern const sl_kernel sl_cpu_rows, sl_cpu_pull, sl_cpu_scale;
+extern const sl_kernel sl_cpu_rows, sl_cpu_pull, sl_cpu_await, sl_cpu_scale;
+sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args); /* signals.c */
+
+/* For kernels that need no inspection. */
+sley_status sl_cpu_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                                   void **prepared);
+void sl_cpu_release_nothing(sl_device *device, void *prepared);
 
 /* The same SpMM body compiled for each type and instruction set; those not of this architecture are not
  * built. */

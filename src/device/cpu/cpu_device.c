@@ -103,6 +103,12 @@ static void cpu_free(sl_device *device, void *block) {
   sl_free(block);
 }
 
+static sley_status cpu_host_alloc(sl_device *device, int64_t bytes, const char *what, void **out) {
+  (void)device;
+  *out = sl_alloc_zero(bytes, 1, what);
+  return *out ? SLEY_OK : SLEY_ERR_MEMORY;
+}
+
 static sley_status cpu_queue_create(sl_device *device, void *native, sl_queue **out) {
   *out = NULL;
   if (native)
@@ -180,6 +186,8 @@ const sl_device_ops sl_cpu_ops = {
     .counters = cpu_counters,
     .alloc = cpu_alloc,
     .free = cpu_free,
+    .host_alloc = cpu_host_alloc,
+    .host_free = cpu_free,
     .queue_create = cpu_queue_create,
     .queue_create_urgent = cpu_queue_create_urgent,
     .queue_move = cpu_queue_move,

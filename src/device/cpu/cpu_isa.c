@@ -20,6 +20,7 @@ const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_avx512,
                                            &sl_cpu_spmm_f64_portable,
                                            &sl_cpu_rows,
                                            &sl_cpu_pull,
+                                           &sl_cpu_await,
                                            &sl_cpu_scale,
                                            NULL};
 
@@ -47,6 +48,7 @@ const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_neon,
                                            &sl_cpu_spmm_f64_portable,
                                            &sl_cpu_rows,
                                            &sl_cpu_pull,
+                                           &sl_cpu_await,
                                            &sl_cpu_scale,
                                            NULL};
 
@@ -56,8 +58,13 @@ static bool machine_has(sl_cpu_isa isa) {
 
 #else
 
-const sl_kernel *const sl_cpu_kernels[] = {
-    &sl_cpu_spmm_f32_portable, &sl_cpu_spmm_f64_portable, &sl_cpu_rows, &sl_cpu_pull, &sl_cpu_scale, NULL};
+const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_portable,
+                                           &sl_cpu_spmm_f64_portable,
+                                           &sl_cpu_rows,
+                                           &sl_cpu_pull,
+                                           &sl_cpu_await,
+                                           &sl_cpu_scale,
+                                           NULL};
 
 static bool machine_has(sl_cpu_isa isa) {
   return isa == SL_CPU_PORTABLE;

@@ -155,6 +155,8 @@ static int64_t pull_bytes(const sl_pull_args *a) {
 }
 
 static sley_status pull_run(sl_queue *queue, const sl_kernel_args *args) {
+  if (args->pull.signals)
+    return sl_cpu_pull_signalled(queue, &args->pull);
   sl_pull_args a = args->pull;
   int64_t bytes = pull_bytes(&a);
   if (bytes <= 0 || a.count <= 0)
@@ -194,7 +196,7 @@ static bool rows_ok(const sl_kernel_args *args) {
 
 static bool pull_ok(const sl_kernel_args *args) {
   const sl_pull_args *a = &args->pull;
-  return !a->signals && a->sources <= SL_PULL_SOURCES && (!a->add || sley_dtype_bytes(a->dtype) != 0);
+  return a->sources <= SL_PULL_SOURCES && (!a->add || sley_dtype_bytes(a->dtype) != 0);
 }
 
 static bool scale_ok(const sl_kernel_args *args) {
@@ -216,8 +218,8 @@ static double scale_cost(const sl_kernel_args *args) {
   return (double)a->rows * (double)a->k * (double)sley_dtype_bytes(a->dtype) / bytes_per_second;
 }
 
-static sley_status nothing_to_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
-                                      void **prepared) {
+sley_status sl_cpu_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                                   void **prepared) {
   (void)device;
   (void)queue;
   (void)args;
@@ -225,7 +227,7 @@ static sley_status nothing_to_prepare(sl_device *device, sl_queue *queue, const 
   return SLEY_OK;
 }
 
-static void nothing_to_release(sl_device *device, void *prepared) {
+void sl_cpu_release_nothing(sl_device *device, void *prepared) {
   (void)device;
   (void)prepared;
 }
@@ -234,22 +236,22 @@ const sl_kernel sl_cpu_rows = {.name = "rows",
                                .op = SL_OP_ROWS,
                                .ok = rows_ok,
                                .cost = rows_cost,
-                               .prepare = nothing_to_prepare,
-                               .release = nothing_to_release,
+                               .prepare = sl_cpu_prepare_nothing,
+                               .release = sl_cpu_release_nothing,
                                .run = rows_run};
 
 const sl_kernel sl_cpu_pull = {.name = "pull",
                                .op = SL_OP_PULL,
                                .ok = pull_ok,
                                .cost = pull_cost,
-                               .prepare = nothing_to_prepare,
-                               .release = nothing_to_release,
+                               .prepare = sl_cpu_prepare_nothing,
+                               .release = sl_cpu_release_nothing,
                                .run = pull_run};
 
 const sl_kernel sl_cpu_scale = {.name = "scale",
                                 .op = SL_OP_SCALE,
                                 .ok = scale_ok,
                                 .cost = scale_cost,
-                                .prepare = nothing_to_prepare,
-                                .release = nothing_to_release,
+                                .prepare = sl_cpu_prepare_nothing,
+                                .release = sl_cpu_release_nothing,
                                 .run = scale_run};

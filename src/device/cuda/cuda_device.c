@@ -191,6 +191,19 @@ static void cuda_free(sl_device *device, void *block) {
     (void)cudaFree(block);
 }
 
+static sley_status cuda_host_alloc(sl_device *device, int64_t bytes, const char *what, void **out) {
+  *out = NULL;
+  SL_TRY(sl_cuda_use(device));
+  SL_TRY(sl_cuda_check(cudaHostAlloc(out, bytes > 0 ? (size_t)bytes : 1, cudaHostAllocPortable), what));
+  memset(*out, 0, bytes > 0 ? (size_t)bytes : 1);
+  return SLEY_OK;
+}
+
+static void cuda_host_free(sl_device *device, void *block) {
+  if (block && cudaSetDevice(of(device)->ordinal) == cudaSuccess)
+    (void)cudaFreeHost(block);
+}
+
 /* ------------------------------------------------------------------------------------------------ queues */
 
 static sley_status make_stream(int priority, cudaStream_t *out) {
@@ -335,6 +348,7 @@ static sley_status cuda_event_wait(sl_queue *queue, sl_event *event) {
 const sl_device_ops sl_cuda_ops = {
     .name = "cuda",
     .host_addresses = false,
+    .signals = true,
     .count = cuda_count,
     .open = cuda_open,
     .close = cuda_close,
@@ -344,6 +358,8 @@ const sl_device_ops sl_cuda_ops = {
     .counters = cuda_counters,
     .alloc = cuda_alloc,
     .free = cuda_free,
+    .host_alloc = cuda_host_alloc,
+    .host_free = cuda_host_free,
     .queue_create = cuda_queue_create,
     .queue_create_urgent = cuda_queue_create_urgent,
     .queue_move = cuda_queue_move,

@@ -30,11 +30,12 @@ __device__ void store_release(uint64_t *word, uint64_t value) {
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
 
-/* Whether the word reached the round; false once everybody shall stop. */
+/* Whether the word reached the round; false once everybody shall stop, or the peer is gone. */
 __device__ bool wait_for(const uint64_t *word, uint64_t round, const uint32_t *stop) {
   for (unsigned polls = 1;; polls++) {
-    if (load_acquire(word) >= round)
-      return true;
+    const uint64_t reached = load_acquire(word);
+    if (reached >= round)
+      return reached != SL_BOARD_CLOSED;
     if (polls % 64 == 0 && *static_cast<const volatile uint32_t *>(stop) != 0)
       return false;
     if (polls > 64)
@@ -107,8 +108,6 @@ __global__ void __launch_bounds__(THREADS) pull_signalled(const __grid_constant_
   __syncthreads();
   if (!stopped)
     move_by_width(r, rows, width_of(bits));
-  if (!s.closes)
-    return;
   __syncthreads();
   if (thread == 0) {
     __threadfence();
@@ -120,10 +119,11 @@ __global__ void __launch_bounds__(THREADS) pull_signalled(const __grid_constant_
   if (thread == 0) {
     __threadfence();
     s.own->done = 0;
-    s.own->round = round;
+    if (s.closes)
+      s.own->round = round;
   }
   __syncthreads();
-  if (thread < r.sources)
+  if (thread < r.sources && !stopped)
     store_release(&r.rows.source[thread].board->slot[s.rank].taken, round);
 }
 

@@ -155,7 +155,7 @@ sley_status sl_device_exchange_prepare(sl_threads_exchange *exchange) {
   SL_TRY(SL_NEW_ZERO(rows, exchange->recvs, "an exchange"));
   sley_status status = prepare_inside(exchange, rows);
   sl_free(rows);
-  return status;
+  return status == SLEY_OK ? sl_signalled_prepare(exchange) : status;
 }
 
 void sl_device_exchange_free(sl_threads_exchange *exchange) {
@@ -172,6 +172,8 @@ void sl_device_exchange_free(sl_threads_exchange *exchange) {
   for (int i = 0; i < device->sources; i++)
     owner->ops->free(owner, device->origin[i].landing);
   owner->ops->free(owner, device->list);
+  owner->ops->free(owner, device->board);
+  sl_free(device->lend);
   owner->ops->event_destroy(device->done);
   owner->ops->event_destroy(device->begun);
   sl_free(device->source);
@@ -221,6 +223,8 @@ sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *
   SL_TRY(queue->ops->event_record(queue, exchange->device->begun));
   exchange->device->next = comm->flying;
   comm->flying = exchange;
+  if (exchange->device->board)
+    return SLEY_OK;
   for (int i = 0; i < exchange->sends; i++) {
     atomic_store(&exchange->channel[i].ready, exchange->round);
     sl_world_wake(comm->world, exchange->send[i].peer);
@@ -311,6 +315,11 @@ static sley_status wait_read(sl_threads_exchange *exchange, int peer, sl_queue *
 
 sley_status sl_device_exchange_end(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_threads_comm *comm = comm_of(exchange);
+  if (exchange->device->board) {
+    SL_TRY(sl_signalled_end(exchange, queue));
+    take_off(exchange);
+    return SLEY_OK;
+  }
   if (exchange->recvs > 0)
     SL_TRY(receive_inside(exchange, queue));
   for (int i = 0; i < exchange->recvs; i++)
@@ -345,6 +354,12 @@ void sl_device_exchange_settle(sl_threads_comm *comm) {
       sl_threads_comm *peer = &comm->world->ranks[exchange->send[i].peer];
       atomic_fetch_add(&peer->readers, 1); /* the peer keeps its events, though nobody may enter any more */
       (void)wait_read(exchange, exchange->send[i].peer, queue);
+      atomic_fetch_sub(&peer->readers, 1);
+    }
+    for (int i = 0; i < exchange->recvs && exchange->device->board; i++) {
+      sl_threads_comm *peer = &comm->world->ranks[exchange->recv[i].peer]; /* writes to this rank's board */
+      atomic_fetch_add(&peer->readers, 1);
+      (void)wait_read(exchange, exchange->recv[i].peer, queue);
       atomic_fetch_sub(&peer->readers, 1);
     }
     comm->flying = exchange->device->next;

@@ -27,6 +27,8 @@ struct sl_device_exchange {
   sl_pull_batch *batch;
   sl_device_source *origin;
   sl_pull_source *source;           /* filled anew each round */
+  sl_board *board;                  /* on the device: the ranks' devices signal each other; NULL: hosts do */
+  sl_lend *lend;                    /* with a board: one a send, filled anew each round */
   struct sl_threads_exchange *next; /* begun and not ended, of this rank */
 };
 
@@ -42,6 +44,16 @@ void sl_device_exchange_free(sl_threads_exchange *exchange);
 sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *src, int64_t src_stride,
                                      sl_queue *queue);
 sley_status sl_device_exchange_end(sl_threads_exchange *exchange, sl_queue *queue);
+
+/* signalled.c: exchanges whose devices signal each other. Whether this one can, and its board; then, as
+ * above, its rounds. */
+sley_status sl_signalled_prepare(sl_threads_exchange *exchange);
+sley_status sl_signalled_end(sl_threads_exchange *exchange, sl_queue *queue);
+
+/* When it is destroyed: tells the peers' devices that this rank is gone, should they still wait for it; then,
+ * once no peer is inside this rank's memory, waits for what they have been given that writes to its board. */
+void sl_signalled_close(sl_threads_exchange *exchange);
+void sl_signalled_settle(sl_threads_exchange *exchange);
 
 /* Waits until the device has done what this rank has given it. */
 void sl_device_exchange_drain(sl_threads_exchange *exchange);

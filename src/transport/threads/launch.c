@@ -23,6 +23,7 @@ typedef struct rank_start {
 static sley_status run_rank(rank_start *start) {
   sl_comm *comm = &start->comm->base;
   sl_team *own_team = NULL;
+  void *stop = NULL;
   sley_status status;
   int ordinal = comm->rank % start->device->count();
   SL_TRY_GOTO(status, start->device->open(ordinal, start->threads, &comm->device), done);
@@ -30,7 +31,10 @@ static sley_status run_rank(rank_start *start) {
   if (!start->device->host_addresses) {
     SL_TRY_GOTO(status, start->device->queue_create_urgent(comm->device, &start->comm->urgent),
                 destroy_queue);
-    SL_TRY_GOTO(status, sl_team_create(start->threads, &own_team), destroy_urgent);
+    SL_TRY_GOTO(status, start->device->host_alloc(comm->device, sizeof(uint32_t), "a word", &stop),
+                destroy_urgent);
+    sl_world_stop_at(start->comm, stop);
+    SL_TRY_GOTO(status, sl_team_create(start->threads, &own_team), free_stop);
   }
   comm->team = own_team ? own_team : sl_cpu_queue_team(comm->queue);
   comm->lends = start->device->host_addresses;
@@ -39,6 +43,9 @@ static sley_status run_rank(rank_start *start) {
     sl_world_abort(start->comm, status);
   (void)start->device->queue_wait(comm->queue);
   sl_team_destroy(own_team);
+free_stop:
+  sl_world_stop_at(start->comm, NULL);
+  start->device->host_free(comm->device, stop);
 destroy_urgent:
   start->device->queue_destroy(start->comm->urgent);
 destroy_queue:

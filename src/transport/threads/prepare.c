@@ -151,7 +151,9 @@ void sl_threads_exchange_destroy(sl_exchange *base) {
   if (exchange->device)
     sl_device_exchange_drain(exchange);
   atomic_store(&exchange->closed, true);
+  sl_signalled_close(exchange);
   sl_world_quiesce((sl_threads_comm *)base->comm);
+  sl_signalled_settle(exchange);
   sl_device_exchange_free(exchange);
   release_all(exchange);
 }

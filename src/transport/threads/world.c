@@ -145,6 +145,19 @@ sley_status sl_world_check(sl_threads_comm *comm) {
   return status;
 }
 
+static void raise_stop(uint32_t *stop) {
+  if (stop)
+    __atomic_store_n(stop, 1, __ATOMIC_RELEASE);
+}
+
+void sl_world_stop_at(sl_threads_comm *comm, uint32_t *stop) {
+  pthread_mutex_lock(&comm->world->lock);
+  comm->stop = stop;
+  if (comm->world->failed_rank >= 0)
+    raise_stop(stop);
+  pthread_mutex_unlock(&comm->world->lock);
+}
+
 void sl_world_abort(sl_threads_comm *comm, sley_status status) {
   sl_world *world = comm->world;
   const char *message = sley_last_error();
@@ -155,6 +168,8 @@ void sl_world_abort(sl_threads_comm *comm, sley_status status) {
              *message ? message : sley_status_name(status));
     world->failed_rank = comm->base.rank;
     atomic_fetch_or(&world->arrivals, BROKEN);
+    for (int r = 0; r < world->size; r++)
+      raise_stop(world->ranks[r].stop);
   }
   pthread_mutex_unlock(&world->lock);
   wake_all(world);

@@ -27,6 +27,7 @@ typedef struct sl_threads_comm {
   sl_world *world;
   uint64_t epoch; /* meetings this rank has come to */
   sl_counters counters;
+  uint32_t *stop; /* a word that the device reads: raised by an abort; NULL where nobody waits for signals */
   sl_queue *urgent; /* for receiving beside the rank's queue, on devices without host addresses; else NULL */
   struct sl_threads_exchange *flying; /* exchanges begun and not ended, on such devices */
   sl_post post[2];                    /* of the last two meetings, by epoch's parity */
@@ -97,6 +98,9 @@ void sl_world_quiesce(sl_threads_comm *comm);
 sley_status sl_world_check(sl_threads_comm *comm);
 
 void sl_world_abort(sl_threads_comm *comm, sley_status status);
+
+/* The word that an abort raises for this rank's device from now on; NULL: none. */
+void sl_world_stop_at(sl_threads_comm *comm, uint32_t *stop);
 
 /* The rank's main has returned. */
 void sl_world_left(sl_threads_comm *comm);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pulls that signal each other through boards (kernel.h), for threads of one process: the reference of those
+ * that GPUs do. A queue of the CPU runs its work at once, so the rank's thread itself waits for the peers. */
+#include <sched.h>
+
+#include "device/cpu/cpu.h"
+
+static uint64_t load(const uint64_t *word) {
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static void store(uint64_t *word, uint64_t value) {
+  __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+/* Whether the word reached the round; false once everybody shall stop, or the peer is gone. */
+static bool wait_for(const uint64_t *word, uint64_t round, const uint32_t *stop) {
+  for (;;) {
+    uint64_t reached = load(word);
+    if (reached >= round)
+      return reached != SL_BOARD_CLOSED;
+    if (__atomic_load_n(stop, __ATOMIC_RELAXED) != 0)
+      return false;
+    sched_yield();
+  }
+}
+
+static void lend(const sl_signals *signals, uint64_t round) {
+  for (int i = 0; i < signals->lends; i++) {
+    sl_board_slot *slot = &signals->lend[i].board->slot[signals->rank];
+    slot->src = signals->lend[i].src;
+    slot->stride = signals->lend[i].stride;
+    store(&slot->ready, round);
+  }
+}
+
+sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
+  const sl_signals *signals = args->signals;
+  uint64_t round = signals->own->round + 1;
+  sl_pull_source source[SL_PULL_SOURCES];
+  bool stopped = false;
+  if (signals->opens)
+    lend(signals, round);
+  for (int i = 0; i < args->sources; i++) {
+    const sl_board_slot *slot = &signals->own->slot[args->source[i].peer];
+    source[i] = args->source[i];
+    if (!wait_for(&slot->ready, round, signals->stop)) {
+      stopped = true;
+      break;
+    }
+    source[i].src = slot->src;
+    source[i].stride = slot->stride;
+  }
+  sl_kernel_args plain = {.op = SL_OP_PULL, .pull = *args};
+  plain.pull.signals = NULL;
+  plain.pull.source = source;
+  sley_status status = stopped ? SLEY_OK : sl_cpu_pull.run(queue, &plain);
+  for (int i = 0; i < args->sources && !stopped; i++)
+    store(&args->source[i].board->slot[signals->rank].taken, round);
+  if (signals->closes)
+    signals->own->round = round;
+  return status;
+}
+
+static bool await_ok(const sl_kernel_args *args) {
+  (void)args;
+  return true;
+}
+
+static double await_cost(const sl_kernel_args *args) {
+  (void)args;
+  return 0;
+}
+
+static sley_status await_run(sl_queue *queue, const sl_kernel_args *args) {
+  (void)queue;
+  const sl_signals *signals = args->await.signals;
+  for (int i = 0; i < signals->lends; i++)
+    if (!wait_for(&signals->own->slot[signals->lend[i].peer].taken, signals->own->round, signals->stop))
+      break;
+  return SLEY_OK;
+}
+
+const sl_kernel sl_cpu_await = {.name = "await",
+                                .op = SL_OP_AWAIT,
+                                .ok = await_ok,
+                                .cost = await_cost,
+                                .prepare = sl_cpu_prepare_nothing,
+                                .release = sl_cpu_release_nothing,
+                                .run = await_run};

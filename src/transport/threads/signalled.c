@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exchanges whose devices signal each other, so that not even the ranks' threads wait: end gives the urgent
+ * queue pulls that lend this rank's rows through its peers' boards, wait at its own, and tell the peers when
+ * their rows have been read (kernel.h). All that the host does is the same in every round, so a product can
+ * be captured into a graph. Each rank must have a device of its own: a pull that waits may fill it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "transport/threads/device_exchange.h"
+
+static sl_threads_comm *comm_of(const sl_threads_exchange *exchange) {
+  return (sl_threads_comm *)exchange->base.comm;
+}
+
+/* The same answer on every rank. SLEY_SIGNALS=off in the environment leaves it to the hosts. */
+static bool is_possible(const sl_threads_exchange *exchange) {
+  const sl_comm *comm = exchange->base.comm;
+  const sl_device_ops *ops = comm->device->ops;
+  const char *wanted = getenv("SLEY_SIGNALS");
+  if (!ops->signals || comm->size > SL_PULL_SOURCES || comm->size > ops->count() ||
+      (wanted && strcmp(wanted, "off") == 0))
+    return false;
+  for (int p = 0; p < comm->size; p++)
+    for (int q = 0; q < comm->size; q++)
+      if (!ops->reach(exchange->ranks[p]->base.comm->device, exchange->ranks[q]->base.comm->device))
+        return false;
+  return true;
+}
+
+sley_status sl_signalled_prepare(sl_threads_exchange *exchange) {
+  sl_comm *comm = exchange->base.comm;
+  sl_device_exchange *device = exchange->device;
+  if (!is_possible(exchange))
+    return SLEY_OK;
+  SL_TRY(SL_NEW_ZERO(device->lend, exchange->sends, "an exchange"));
+  int64_t bytes = (int64_t)sizeof(sl_board) + comm->size * (int64_t)sizeof(sl_board_slot);
+  sl_board *zeros = sl_alloc_zero(bytes, 1, "a board");
+  if (!zeros)
+    return SLEY_ERR_MEMORY;
+  sley_status status = comm->device->ops->alloc(comm->device, bytes, "a board", (void **)&device->board);
+  if (status == SLEY_OK)
+    status = comm->device->ops->copy(comm->queue, SL_COPY_TO_DEVICE, device->board, zeros, bytes);
+  if (status == SLEY_OK) /* before any peer writes to it */
+    status = comm->device->ops->queue_wait(comm->queue);
+  sl_free(zeros);
+  return status;
+}
+
+static sl_board *board_of(const sl_threads_exchange *exchange, int rank) {
+  return exchange->ranks[rank]->device->board;
+}
+
+static bool moves(const sl_row_list *list) {
+  return list->count > 0 && list->bytes > 0;
+}
+
+static sl_pull_source source_of(const sl_threads_exchange *exchange, const sl_row_list *list) {
+  return (sl_pull_source){.bytes = list->bytes,
+                          .dst_offset = list->offset,
+                          .board = board_of(exchange, list->peer),
+                          .peer = list->peer};
+}
+
+/* What this rank lends, and from whom it takes: first those whose rows move, then those of whom only the
+ * signal is wanted. Returns the number of the latter. */
+static int fill_tables(sl_threads_exchange *exchange) {
+  sl_device_exchange *device = exchange->device;
+  for (int i = 0; i < exchange->sends; i++) {
+    const sl_channel *channel = &exchange->channel[i];
+    const sl_row_list *list = channel->list;
+    device->lend[i] = (sl_lend){.board = board_of(exchange, list->peer),
+                                .peer = list->peer,
+                                .src = channel->buffer ? channel->buffer : channel->src + list->offset,
+                                .stride = channel->buffer ? list->bytes : channel->src_stride};
+  }
+  int moving = 0, still = 0;
+  for (int i = 0; i < exchange->recvs; i++)
+    if (moves(&exchange->recv[i]))
+      device->source[moving++] = source_of(exchange, &exchange->recv[i]);
+  for (int i = 0; i < exchange->recvs; i++)
+    if (!moves(&exchange->recv[i]))
+      device->source[moving + still++] = source_of(exchange, &exchange->recv[i]);
+  return still;
+}
+
+static sley_status launch(sl_threads_exchange *exchange, sl_queue *queue, const sl_signals *signals,
+                          const sl_pull_batch *batch) {
+  const sl_device_exchange *device = exchange->device;
+  sl_kernel_args args = {.op = SL_OP_PULL,
+                         .pull = {.count = batch->count,
+                                  .list = device->list + batch->first,
+                                  .sources = batch->sources,
+                                  .source = device->source + batch->first_source,
+                                  .dst = exchange->dst,
+                                  .dst_stride = exchange->dst_stride,
+                                  .add = exchange->add,
+                                  .dtype = exchange->dtype,
+                                  .signals = signals}};
+  return sl_kernel_run(queue, &args);
+}
+
+/* One launch takes from all peers, rows or not; where rows are added, one a peer with rows, in order. */
+static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
+  const sl_device_exchange *device = exchange->device;
+  int still = fill_tables(exchange);
+  sl_signals signals = {.own = device->board,
+                        .rank = exchange->base.comm->rank,
+                        .opens = true,
+                        .lends = exchange->sends,
+                        .lend = device->lend,
+                        .stop = comm_of(exchange)->stop};
+  sl_pull_batch all = {.first_source = 0, .sources = device->sources + still};
+  if (!exchange->add) {
+    signals.closes = true;
+    all.count = device->batches > 0 ? device->batch[0].count : 0;
+    SL_TRY(launch(exchange, queue, &signals, &all));
+  } else {
+    sl_pull_batch silent = {.first_source = device->sources, .sources = still};
+    signals.closes = device->batches == 0;
+    SL_TRY(launch(exchange, queue, &signals, &silent));
+    signals.opens = false;
+    for (int b = 0; b < device->batches; b++) {
+      signals.closes = b == device->batches - 1;
+      SL_TRY(launch(exchange, queue, &signals, &device->batch[b]));
+    }
+  }
+  sl_kernel_args await = {.op = SL_OP_AWAIT, .await = {.signals = &signals}};
+  return sl_kernel_run(queue, &await);
+}
+
+/* Rows to add go through the rank's own queue: what it has added by then comes first. */
+static sley_status give(sl_threads_exchange *exchange, sl_queue *queue) {
+  const sl_device_exchange *device = exchange->device;
+  sl_queue *beside = exchange->add ? queue : comm_of(exchange)->urgent;
+  if (beside != queue)
+    SL_TRY(queue->ops->event_wait(beside, device->begun));
+  SL_TRY(pull(exchange, beside));
+  SL_TRY(queue->ops->event_record(beside, device->done));
+  return beside != queue ? queue->ops->event_wait(queue, device->done) : SLEY_OK;
+}
+
+/* Enters all peers' memory; a peer that has closed the exchange gave up on this round. */
+static sley_status enter_all(sl_threads_exchange *exchange) {
+  sl_threads_comm *comm = comm_of(exchange);
+  for (int p = 0; p < comm->base.size; p++) {
+    if (!sl_world_stay(comm, p))
+      return sl_world_check(comm);
+    if (atomic_load(&exchange->ranks[p]->closed)) {
+      sl_world_leave_all(comm);
+      sl_signalled_close(exchange); /* who waits for this rank would else keep p from ending */
+      return sl_world_wait_end(comm, p);
+    }
+  }
+  return SLEY_OK;
+}
+
+/* The peers keep their boards while work that writes to them is given to the device. */
+sley_status sl_signalled_end(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_threads_comm *comm = comm_of(exchange);
+  sley_status status = enter_all(exchange);
+  if (status == SLEY_OK)
+    status = give(exchange, queue);
+  sl_world_leave_all(comm);
+  for (int i = 0; i < exchange->recvs && status == SLEY_OK; i++)
+    sl_threads_acknowledge(exchange, i);
+  return status;
+}
+
+static bool has_board(const sl_threads_exchange *exchange) {
+  return exchange->device && exchange->device->board;
+}
+
+/* Writes to the peer's board, unless it has closed the exchange too. */
+static void leave_word(sl_threads_exchange *exchange, int peer) {
+  static const uint64_t closed = SL_BOARD_CLOSED;
+  sl_threads_comm *comm = comm_of(exchange);
+  sl_queue *queue = comm->base.queue;
+  const sl_threads_exchange *there = exchange->ranks[peer];
+  sl_threads_comm *other = &comm->world->ranks[peer];
+  atomic_fetch_add(&other->readers, 1); /* after an abort too */
+  if (!atomic_load(&there->closed)) {
+    sl_board_slot *slot = &there->device->board->slot[comm->base.rank];
+    (void)queue->ops->copy(queue, SL_COPY_TO_DEVICE, &slot->ready, &closed, sizeof closed);
+    (void)queue->ops->copy(queue, SL_COPY_TO_DEVICE, &slot->taken, &closed, sizeof closed);
+    (void)queue->ops->queue_wait(queue);
+  }
+  atomic_fetch_sub(&other->readers, 1);
+}
+
+void sl_signalled_close(sl_threads_exchange *exchange) {
+  if (!has_board(exchange))
+    return;
+  for (int i = 0; i < exchange->sends; i++)
+    leave_word(exchange, exchange->send[i].peer);
+  for (int i = 0; i < exchange->recvs; i++)
+    leave_word(exchange, exchange->recv[i].peer);
+}
+
+/* A peer that has closed the exchange has waited for its own device. */
+static void wait_for_device(sl_threads_exchange *exchange, int peer) {
+  sl_threads_comm *comm = comm_of(exchange);
+  sl_queue *queue = comm->base.queue;
+  sl_threads_comm *other = &comm->world->ranks[peer];
+  atomic_fetch_add(&other->readers, 1);
+  if (!atomic_load(&exchange->ranks[peer]->closed))
+    (void)queue->ops->event_wait(queue, exchange->ranks[peer]->device->done);
+  atomic_fetch_sub(&other->readers, 1);
+}
+
+void sl_signalled_settle(sl_threads_exchange *exchange) {
+  if (!has_board(exchange))
+    return;
+  for (int i = 0; i < exchange->sends; i++)
+    wait_for_device(exchange, exchange->send[i].peer);
+  for (int i = 0; i < exchange->recvs; i++)
+    wait_for_device(exchange, exchange->recv[i].peer);
+  sl_queue *queue = exchange->base.comm->queue;
+  (void)queue->ops->queue_wait(queue);
+}
