@@ -57,7 +57,7 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
   sley_status status = stopped ? SLEY_OK : sl_cpu_pull.run(queue, &plain);
   for (int i = 0; i < args->sources && !stopped; i++)
     store(&args->source[i].board->slot[signals->rank].taken, round);
-  if (signals->closes)
+  if (signals->closes && !stopped) /* else await would wait for a round that was not */
     signals->own->round = round;
   return status;
 }

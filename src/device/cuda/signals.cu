@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(THREADS) pull_signalled(const __grid_constant_
   if (thread == 0) {
     __threadfence();
     s.own->done = 0;
-    if (s.closes)
+    if (s.closes && !stopped) /* else await would wait for a round that was not */
       s.own->round = round;
   }
   __syncthreads();
