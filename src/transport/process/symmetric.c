@@ -140,6 +140,12 @@ sley_status sl_process_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
   *out = NULL;
   if (bytes < 0)
     status = sl_fail(SLEY_ERR_ARG, "symmetric memory of %lld bytes", (long long)bytes);
+  else if (!base->device->ops->host_addresses)
+    status =
+        sl_fail(SLEY_ERR_UNSUPPORTED,
+                "transport %s has no one-sided access to memory of GPUs: choose another algorithm, or the "
+                "transport threads",
+                base->ops->name);
   else if (!(symm = sl_alloc_zero(1, sizeof *symm + (size_t)base->size * sizeof symm->ranks[0],
                                   "symmetric memory")))
     status = SLEY_ERR_MEMORY;

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts and ends NCCL on all ranks, and the module's table. The bootstrap carries the communicator's
+ * identifier. */
+#include "transport/nccl/nccl_comm.h"
+
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/module.h"
+
+static sley_status load(sl_nccl_library *nccl) {
+  nccl->handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  if (!nccl->handle)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "NCCL is not installed: %s", dlerror());
+  const struct {
+    const char *name;
+    void *slot;
+  } symbols[] = {{"ncclGetUniqueId", &nccl->GetUniqueId},
+                 {"ncclCommInitRankConfig", &nccl->CommInitRankConfig},
+                 {"ncclCommGetAsyncError", &nccl->CommGetAsyncError},
+                 {"ncclCommAbort", &nccl->CommAbort},
+                 {"ncclCommFinalize", &nccl->CommFinalize},
+                 {"ncclCommDestroy", &nccl->CommDestroy},
+                 {"ncclSend", &nccl->Send},
+                 {"ncclRecv", &nccl->Recv},
+                 {"ncclGroupStart", &nccl->GroupStart},
+                 {"ncclGroupEnd", &nccl->GroupEnd},
+                 {"ncclGetErrorString", &nccl->GetErrorString}};
+  for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+    void *symbol = dlsym(nccl->handle, symbols[i].name);
+    if (!symbol)
+      return sl_fail(SLEY_ERR_UNSUPPORTED, "libnccl.so.2 has no %s: install NCCL 2.14 or later",
+                     symbols[i].name);
+    memcpy(symbols[i].slot, &symbol, sizeof symbol);
+  }
+  return SLEY_OK;
+}
+
+static sley_status check_cuda(cudaError_t error, const char *call) {
+  return error == cudaSuccess ? SLEY_OK
+                              : sl_fail(SLEY_ERR_UNSUPPORTED, "%s: %s", call, cudaGetErrorString(error));
+}
+
+sley_status sl_nccl_settle(sl_nccl_comm *comm, ncclResult_t result, const char *call) {
+  double deadline = sl_now() + comm->base.timeout;
+  while (result == ncclSuccess || result == ncclInProgress) {
+    ncclResult_t state = ncclSuccess;
+    result = comm->comm ? comm->nccl.CommGetAsyncError(comm->comm, &state) : ncclInvalidUsage;
+    if (result == ncclSuccess && state != ncclInProgress) {
+      if (state == ncclSuccess)
+        return SLEY_OK;
+      result = state;
+      break;
+    }
+    SL_TRY(sl_bootstrap_progress(comm->base.boot));
+    if (sl_now() > deadline)
+      return sl_fail(SLEY_ERR_PEER, "%s: no answer from another rank's NCCL within %g s", call,
+                     comm->base.timeout);
+    nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+  }
+  return sl_fail(result == ncclRemoteError ? SLEY_ERR_PEER : SLEY_ERR_UNSUPPORTED, "%s: %s", call,
+                 comm->nccl.GetErrorString(result));
+}
+
+static void drop_comm(sl_nccl_comm *comm) {
+  if (comm->comm)
+    comm->nccl.CommAbort(comm->comm);
+  comm->comm = NULL;
+}
+
+static void stop(sl_process_comm *base) {
+  sl_nccl_comm *comm = (sl_nccl_comm *)base;
+  cudaSetDevice(base->ordinal);
+  if (comm->comm && !sl_bootstrap_broken(base->boot) &&
+      sl_nccl_settle(comm, comm->nccl.CommFinalize(comm->comm), "ncclCommFinalize") == SLEY_OK) {
+    comm->nccl.CommDestroy(comm->comm);
+    comm->comm = NULL;
+  }
+  drop_comm(comm);
+  if (comm->beside)
+    comm->beside->ops->queue_destroy(comm->beside);
+  if (comm->stream)
+    cudaStreamDestroy(comm->stream);
+  if (comm->nccl.handle)
+    dlclose(comm->nccl.handle);
+}
+
+/* What needs no other rank. */
+static sley_status prepare(sl_nccl_comm *comm) {
+  sl_device *device = comm->base.base.device;
+  int least, greatest;
+  if (strcmp(device->ops->name, "cuda") != 0)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "NCCL joins GPUs, and the device is %s: give --device cuda",
+                   device->ops->name);
+  SL_TRY(load(&comm->nccl));
+  SL_TRY(check_cuda(cudaSetDevice(comm->base.ordinal), "cudaSetDevice"));
+  SL_TRY(check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange"));
+  SL_TRY(check_cuda(cudaStreamCreateWithPriority(&comm->stream, cudaStreamNonBlocking, greatest),
+                    "cudaStreamCreateWithPriority"));
+  return device->ops->queue_create(device, comm->stream, &comm->beside);
+}
+
+static sley_status start(sl_process_comm *base) {
+  sl_nccl_comm *comm = (sl_nccl_comm *)base;
+  ncclUniqueId id;
+  memset(&id, 0, sizeof id);
+  sley_status mine = prepare(comm);
+  sley_status status = sl_bootstrap_agree(base->boot, "prepare NCCL", 0, 0, mine);
+  if (status == SLEY_OK) {
+    ncclResult_t result = base->base.rank == 0 ? comm->nccl.GetUniqueId(&id) : ncclSuccess;
+    if (result != ncclSuccess)
+      mine = sl_fail(SLEY_ERR_UNSUPPORTED, "ncclGetUniqueId: %s", comm->nccl.GetErrorString(result));
+    status = sl_bootstrap_agree(base->boot, "name NCCL", 0, 0, mine);
+  }
+  if (status == SLEY_OK)
+    status = sl_bootstrap_broadcast(base->boot, 0, &id, sizeof id);
+  if (status == SLEY_OK) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    status = sl_nccl_settle(
+        comm, comm->nccl.CommInitRankConfig(&comm->comm, base->base.size, id, base->base.rank, &config),
+        "ncclCommInitRankConfig");
+  }
+  if (status != SLEY_OK) {
+    drop_comm(comm);
+    stop(base);
+  }
+  return status;
+}
+
+void sl_nccl_abort(sl_comm *base, sley_status status) {
+  sl_process_abort(base, status);
+  drop_comm((sl_nccl_comm *)base);
+}
+
+static const sl_transport_ops nccl_ops = {
+    .name = "nccl",
+    .exchange_create = sl_nccl_exchange_create,
+    .exchange_begin = sl_nccl_exchange_begin,
+    .exchange_end = sl_nccl_exchange_end,
+    .exchange_borrow = sl_nccl_exchange_borrow,
+    .exchange_destroy = sl_nccl_exchange_destroy,
+    .symm_alloc = sl_process_symm_alloc,
+    .symm_free = sl_process_symm_free,
+    .peer_ptr = sl_process_peer_ptr,
+    .get = sl_process_get,
+    .put = sl_process_put,
+    .fetch_add = sl_process_fetch_add,
+    .flush = sl_process_flush,
+    .barrier = sl_process_barrier,
+    .allgather = sl_process_allgather,
+    .alltoallv = sl_process_alltoallv,
+    .allreduce = sl_process_allreduce,
+    .abort = sl_nccl_abort,
+    .counters = sl_process_counters,
+    .counters_reset = sl_process_counters_reset,
+    .close = sl_process_close,
+};
+
+static const sl_process_backend nccl_process = {.name = "nccl",
+                                                .ops = &nccl_ops,
+                                                .comm_bytes = sizeof(sl_nccl_comm),
+                                                .start = start,
+                                                .stop = stop,
+                                                .next = "tcp"};
+
+static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
+  return sl_process_run(&nccl_process, launch, main, arg);
+}
+
+/* Without a look at any GPU: this process may fork its ranks yet. */
+static const char *describe(void) {
+  void *handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    return "ranks are processes whose GPUs exchange rows by NCCL; libnccl.so.2 is not installed";
+  dlclose(handle);
+  return "ranks are processes whose GPUs exchange rows by NCCL";
+}
+
+static const sl_transport_backend nccl = {
+    .name = "nccl", .run = run, .describe = describe, .process = &nccl_process};
+
+__attribute__((visibility("default"))) const void *sl_transport_module(int abi, int *built_for);
+
+const void *sl_transport_module(int abi, int *built_for) {
+  *built_for = SL_MODULE_ABI;
+  return abi == SL_MODULE_ABI ? &nccl : NULL;
+}
