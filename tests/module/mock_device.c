@@ -463,7 +463,7 @@ static sley_status check_pull(sl_queue *queue, task *t) {
   SL_TRY(check(queue, a->list, "a list"));
   SL_TRY(check(queue, a->dst, "rows"));
   for (int i = 0; i < a->sources; i++)
-    if (a->source[i].src)
+    if (a->source[i].src && a->source[i].bytes > 0)
       SL_TRY(check(queue, a->source[i].src, "rows"));
   return SLEY_OK;
 }
