@@ -246,7 +246,7 @@ static bool serves(const spmm_case *c, const sl_kernel *kernel, bool prepare) {
   args.spmm.arrives = !prepare;
   if (!prepare)
     known.rows = 0;
-  if (kernel->op != SL_OP_SPMM || !kernel->ok(&args))
+  if (kernel->op != SL_OP_SPMM || kernel->library || !kernel->ok(&args)) /* another library promises no bits */
     return false;
   assert_true(kernel->cost(&args) >= 0);
   return true;

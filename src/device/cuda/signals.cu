@@ -68,8 +68,10 @@ __device__ void move_by_width(const pull_round &r, const pulled &rows, int width
     move_wide<uint2, replace<uint2>>(r, rows);
   else if (width == 4)
     move_wide<unsigned, replace<unsigned>>(r, rows);
-  else
+  else if (width == 2)
     move_wide<unsigned short, replace<unsigned short>>(r, rows);
+  else
+    move_wide<unsigned char, replace<unsigned char>>(r, rows);
 }
 
 __global__ void __launch_bounds__(THREADS) pull_signalled(const __grid_constant__ pull_round r) {
