@@ -70,7 +70,7 @@ static sley_status share_reason(sl_bootstrap *boot, sley_status mine, const char
     return SLEY_OK;
   char text[SL_BOOT_MESSAGE] = "";
   if (boot->rank == first)
-    snprintf(text, sizeof text, "%s", own);
+    snprintf(text, sizeof text, "%.*s", SL_BOOT_MESSAGE - 1, own);
   sley_status status = pass_on(boot, first, SL_TAG_REASON | boot->epoch, text, sizeof text);
   text[sizeof text - 1] = '\0';
   if (mine != SLEY_OK)
