@@ -10,14 +10,21 @@ enum { LONG = 4 }; /* targets in a row that is cut, and in a chunk that is overl
 
 /* Closes the chunk that rows are being added to. */
 static void close_chunk(sl_chunks *out, sl_chunk *open) {
-  if (open->count > 0)
-    out->chunk[out->chunks++] = *open;
+  if (open->count > 0 && out->chunk)
+    out->chunk[out->chunks] = *open;
+  out->chunks += open->count > 0;
   open->count = 0;
 }
 
 /* The row as pieces of about target entries. */
 static void cut_row(sl_chunks *out, int32_t y, int64_t begin, int64_t entries, int64_t target) {
   int64_t pieces = (entries + target - 1) / target;
+  if (!out->chunk) { /* counting */
+    out->longs++;
+    out->chunks += pieces;
+    out->slots += pieces;
+    return;
+  }
   out->long_row[out->longs++] = (sl_long_row){y, (int32_t)out->slots};
   for (int64_t p = 0; p < pieces; p++) {
     int64_t from = entries * p / pieces, to = entries * (p + 1) / pieces;
@@ -29,13 +36,16 @@ static void cut_row(sl_chunks *out, int32_t y, int64_t begin, int64_t entries, i
   }
 }
 
+/* Without arrays in out, only its numbers are set. */
 static void cut(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target, sl_chunks *out) {
   sl_chunk open = {0};
   for (int64_t i = 0; i < rows; i++) {
     int64_t begin = rowptr[i] - rowptr[0], entries = rowptr[i + 1] - rowptr[i];
     int32_t y = (int32_t)(rowid ? rowid[i] : i);
     if (entries == 0) {
-      out->empty[out->empties++] = y;
+      if (out->empty)
+        out->empty[out->empties] = y;
+      out->empties++;
       continue;
     }
     if (entries > out->longest || open.count >= target || open.count + entries > target + target / 4)
@@ -49,7 +59,9 @@ static void cut(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64
       open.count += (int32_t)entries;
       open.rows++;
     }
-    out->row[out->rows++] = y;
+    if (out->row)
+      out->row[out->rows] = y;
+    out->rows++;
   }
   close_chunk(out, &open);
 }
@@ -83,12 +95,22 @@ static sley_status overlong_first(sl_chunks *out, int64_t most) {
   return SLEY_OK;
 }
 
+static int64_t longest_row(int64_t rows, const int64_t *rowptr) {
+  int64_t most = 0;
+  for (int64_t i = 0; i < rows; i++)
+    most = rowptr[i + 1] - rowptr[i] > most ? rowptr[i + 1] - rowptr[i] : most;
+  return most;
+}
+
+void sl_chunks_count(int64_t rows, const int64_t *rowptr, int64_t target, bool in_order, sl_chunks *out) {
+  *out = (sl_chunks){.longest = in_order ? longest_row(rows, rowptr) : LONG * target};
+  cut(rows, NULL, rowptr, target, out);
+}
+
 sley_status sl_chunks_make(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target,
                            bool in_order, sl_chunks *out) {
   *out = (sl_chunks){0};
-  int64_t most = 0, entries = rows > 0 ? rowptr[rows] - rowptr[0] : 0;
-  for (int64_t i = 0; i < rows; i++)
-    most = rowptr[i + 1] - rowptr[i] > most ? rowptr[i + 1] - rowptr[i] : most;
+  int64_t most = longest_row(rows, rowptr), entries = rows > 0 ? rowptr[rows] - rowptr[0] : 0;
   int64_t full = entries / target; /* chunks, if all were full */
   if (rows >= INT32_MAX || most >= INT32_MAX - target || full >= INT32_MAX / 4 ||
       (rowid && rows > 0 && rowid[rows - 1] >= INT32_MAX))

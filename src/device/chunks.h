@@ -38,6 +38,10 @@ typedef struct sl_chunks {
  * 2^31 - 2. Ended by sl_chunks_free, also on error. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. */
 sley_status sl_chunks_make(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target,
                            bool in_order, sl_chunks *out);
+
+/* Only the numbers that sl_chunks_make would give: chunks, rows, empties, longs, slots, longest. */
+void sl_chunks_count(int64_t rows, const int64_t *rowptr, int64_t target, bool in_order, sl_chunks *out);
+
 void sl_chunks_free(sl_chunks *chunks);
 
 #endif

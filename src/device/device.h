@@ -75,6 +75,12 @@ struct sl_queue {
   sl_device *device;
 };
 
+/* What one allocation of so many bytes takes of a device's memory. */
+static inline int64_t sl_device_bytes(int64_t bytes) {
+  enum { GRAIN = 512 };
+  return bytes <= 0 ? GRAIN : (bytes + GRAIN - 1) / GRAIN * GRAIN;
+}
+
 /* The cheapest kernel of the device whose predicate holds. Errors: SLEY_ERR_UNSUPPORTED. */
 sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out);
 

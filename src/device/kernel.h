@@ -188,6 +188,10 @@ typedef struct sl_kernel {
   /* Inspection, once a plan: what run wants to know about the matrix. It may take the device's memory and
    * wait for the queue. NULL result allowed. */
   sley_status (*prepare)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, void **prepared);
+  /* At most what prepare takes of the device's memory for these arguments and keeps, in bytes; *passing: what
+   * it takes besides while it works. NULL: next to nothing. */
+  int64_t (*memory)(const sl_kernel_args *args, int64_t *passing);
+  bool narrows; /* what prepare makes for k columns serves runs of fewer */
   void (*release)(sl_device *device, void *prepared);
   /* Enqueues the work; arguments are read before it returns, data when it runs. */
   sley_status (*run)(sl_queue *queue, const sl_kernel_args *args);

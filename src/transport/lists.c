@@ -77,3 +77,21 @@ sley_status sl_list_facts_match(const char *name, int from, int to, const sl_lis
                    from, to);
   return SLEY_OK;
 }
+
+static int64_t list_memory(const sl_comm *comm, const sl_row_list *list) {
+  if (list->count == 0 || list->bytes == 0)
+    return 0;
+  int64_t bytes = list->peer == comm->rank ? 0 : sl_device_bytes(list->count * list->bytes);
+  if (list->rows && !comm->device->ops->host_addresses)
+    bytes += sl_device_bytes(list->count * (int64_t)sizeof *list->rows);
+  return bytes;
+}
+
+int64_t sl_lists_memory(sl_comm *comm, const sl_exchange_spec *spec) {
+  int64_t bytes = 0;
+  for (int i = 0; i < spec->sends; i++)
+    bytes += list_memory(comm, &spec->send[i]);
+  for (int i = 0; i < spec->recvs; i++)
+    bytes += list_memory(comm, &spec->recv[i]);
+  return bytes;
+}

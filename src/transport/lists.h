@@ -21,4 +21,8 @@ sl_list_facts sl_list_facts_of(const sl_exchange_spec *spec, const sl_row_list *
 sley_status sl_list_facts_match(const char *name, int from, int to, const sl_list_facts *sent,
                                 const sl_list_facts *taken);
 
+/* sl_transport_ops.exchange_memory of transports that pack all that leaves the rank and all that comes, and
+ * keep the row lists on the device. */
+int64_t sl_lists_memory(sl_comm *comm, const sl_exchange_spec *spec);
+
 #endif

@@ -69,6 +69,9 @@ typedef struct sl_transport_ops {
   /* Prepares an exchange; spec's lists are used until destroy. All memory it needs is taken here. Collective.
    */
   sley_status (*exchange_create)(sl_comm *comm, const sl_exchange_spec *spec, sl_exchange **out);
+  /* At most what exchange_create would take of this rank's device's memory for spec, in bytes. All ranks have
+   * met before. Not collective. */
+  int64_t (*exchange_memory)(sl_comm *comm, const sl_exchange_spec *spec);
   /* Starts it: src holds the rows sent, dst takes those received; strides in bytes. src and dst may be one
    * buffer if the rows differ. From here until end returns, the rows sent must not change and those received
    * not be read; with add, dst is not touched before end, so that others may still write to it. Returns

@@ -259,6 +259,22 @@ static void cusparse_release(sl_device *device, void *prepared) {
   sl_free(p);
 }
 
+/* What the library's own buffers take it says only when it has the matrix: about two numbers an entry. */
+static int64_t cusparse_memory(const sl_kernel_args *args, int64_t *passing) {
+  const sl_spmm_args *s = &args->spmm;
+  const sl_spmm_matrix *a = s->a;
+  int64_t entries = entries_of(a), value_bytes = (int64_t)sley_dtype_bytes(a->dtype), cols = 0;
+  for (int64_t e = 0; e < entries; e++) {
+    int64_t col = sl_index_at(a->col, a->index, a->rowptr[0] + e);
+    cols = col >= cols ? col + 1 : cols;
+  }
+  int64_t buffer = sl_device_bytes(8 * (entries + a->rows)),
+          y = sl_device_bytes(a->rows * s->k * value_bytes);
+  *passing = buffer + y + sl_device_bytes(cols * s->k * value_bytes);
+  return sl_device_bytes((a->rows + 1) * 8) + sl_device_bytes(entries * (int64_t)sl_index_bytes(a->index)) +
+         sl_device_bytes(entries * value_bytes) + (a->rowid ? sl_device_bytes(a->rows * 8) + y : 0) + buffer;
+}
+
 static sley_status prepare(sl_queue *queue, const sl_spmm_matrix *a, cusparse_product *p) {
   SL_TRY(sl_cusparse_load(&p->library));
   SL_TRY(sl_cuda_use(queue->device));
@@ -343,4 +359,5 @@ const sl_kernel sl_cuda_spmm_cusparse = {.name = "spmm-cusparse",
                                          .cost = cusparse_cost,
                                          .prepare = cusparse_prepare,
                                          .release = cusparse_release,
+                                         .memory = cusparse_memory,
                                          .run = cusparse_run};

@@ -59,6 +59,16 @@ static sley_status plain_prepare(sl_device *device, sl_queue *queue, const sl_ke
   return SLEY_OK;
 }
 
+static int64_t plain_memory(const sl_kernel_args *args, int64_t *passing) {
+  const sl_spmm_matrix *a = args->spmm.a;
+  int64_t entries = a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
+  *passing = 0;
+  return sl_device_bytes((a->rows + 1) * (int64_t)sizeof *a->rowptr) +
+         (a->rowid ? sl_device_bytes(a->rows * (int64_t)sizeof *a->rowid) : 0) +
+         sl_device_bytes(entries * (int64_t)sl_index_bytes(a->index)) +
+         sl_device_bytes(entries * (int64_t)sley_dtype_bytes(a->dtype));
+}
+
 static sley_status plain_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_spmm_args *a = &args->spmm;
   if (a->a->rows <= 0 || a->k <= 0)
@@ -76,4 +86,6 @@ const sl_kernel sl_cuda_spmm_plain = {.name = "spmm-plain",
                                       .cost = plain_cost,
                                       .prepare = plain_prepare,
                                       .release = plain_release,
+                                      .memory = plain_memory,
+                                      .narrows = true,
                                       .run = plain_run};

@@ -158,6 +158,19 @@ static sley_status rowwise_prepare(sl_device *device, sl_queue *queue, const sl_
   return SLEY_OK;
 }
 
+/* With the lists of the first shape. The search tries others only as far as half of what is free allows. */
+static int64_t rowwise_memory(const sl_kernel_args *args, int64_t *passing) {
+  enum { ARRAYS = 9 }; /* whose sizes are rounded up */
+  const sl_spmm_matrix *a = args->spmm.a;
+  int64_t entries = a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
+  int64_t partitions = entries / first_shape.ps + 2 * a->rows,
+          value_bytes = (int64_t)sley_dtype_bytes(a->dtype);
+  *passing = 0;
+  return entries * (4 + 1 + value_bytes) + partitions * (int64_t)sizeof(sl_neighbour_part) +
+         a->rows * (int64_t)sizeof(sl_neighbour_row) + partitions * args->spmm.k * value_bytes +
+         ARRAYS * sl_device_bytes(0);
+}
+
 static sley_status run_shape(const rowwise *r, const sl_neighbour_shape *shape, sl_queue *queue,
                              const sl_spmm_args *a) {
   sl_rowwise_run run = r->run;
@@ -261,6 +274,8 @@ const sl_kernel sl_cuda_spmm_rowwise = {.name = "spmm-rowwise",
                                         .cost = rowwise_cost,
                                         .prepare = rowwise_prepare,
                                         .release = rowwise_release,
+                                        .memory = rowwise_memory,
+                                        .narrows = true,
                                         .run = rowwise_run,
                                         .tune = rowwise_tune,
                                         .notes = rowwise_notes};

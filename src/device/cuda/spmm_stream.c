@@ -123,6 +123,22 @@ static sley_status stream_prepare(sl_device *device, sl_queue *queue, const sl_k
   return SLEY_OK;
 }
 
+/* Column ends are marked, and wide columns narrowed, from copies that are freed again. */
+static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
+  const sl_spmm_args *s = &args->spmm;
+  const sl_spmm_matrix *a = s->a;
+  int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype), entries = entries_of(a);
+  sl_chunks c;
+  sl_chunks_count(a->rows, a->rowptr, target_of(s), s->in_order, &c);
+  *passing = sl_device_bytes((a->rows + 1) * (int64_t)sizeof *a->rowptr) +
+             (a->index == SLEY_I64 ? sl_device_bytes(entries * 8) : 0);
+  return sl_device_bytes(c.chunks * (int64_t)sizeof *c.chunk) +
+         sl_device_bytes((c.rows + 1) * (int64_t)sizeof *c.row) +
+         sl_device_bytes(c.empties * (int64_t)sizeof *c.empty) +
+         sl_device_bytes((c.longs + 1) * (int64_t)sizeof *c.long_row) + sl_device_bytes(entries * 4) +
+         sl_device_bytes(entries * value_bytes) + sl_device_bytes(c.slots * s->k * value_bytes);
+}
+
 static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_spmm_args *a = &args->spmm;
   if (a->a->rows <= 0 || a->k <= 0)
@@ -144,4 +160,6 @@ const sl_kernel sl_cuda_spmm_stream = {.name = "spmm-stream",
                                        .cost = stream_cost,
                                        .prepare = stream_prepare,
                                        .release = stream_release,
+                                       .memory = stream_memory,
+                                       .narrows = true,
                                        .run = stream_run};

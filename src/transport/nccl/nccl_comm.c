@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/module.h"
+#include "transport/lists.h"
 
 static sley_status load(sl_nccl_library *nccl) {
   nccl->handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -139,6 +140,7 @@ void sl_nccl_abort(sl_comm *base, sley_status status) {
 static const sl_transport_ops nccl_ops = {
     .name = "nccl",
     .exchange_create = sl_nccl_exchange_create,
+    .exchange_memory = sl_lists_memory,
     .exchange_begin = sl_nccl_exchange_begin,
     .exchange_end = sl_nccl_exchange_end,
     .exchange_borrow = sl_nccl_exchange_borrow,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/tcp/tcp.h"
+#include "transport/lists.h"
 
 static sley_status start(sl_process_comm *comm) {
   if (!comm->base.device->ops->host_addresses)
@@ -14,6 +15,7 @@ static void stop(sl_process_comm *comm) {
 static const sl_transport_ops tcp_ops = {
     .name = "tcp",
     .exchange_create = sl_tcp_exchange_create,
+    .exchange_memory = sl_lists_memory,
     .exchange_begin = sl_tcp_exchange_begin,
     .exchange_end = sl_tcp_exchange_end,
     .exchange_borrow = sl_tcp_exchange_borrow,

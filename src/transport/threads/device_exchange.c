@@ -158,6 +158,33 @@ sley_status sl_device_exchange_prepare(sl_threads_exchange *exchange) {
   return status == SLEY_OK ? sl_signalled_prepare(exchange) : status;
 }
 
+/* The lists at whose other end is the peer: what packs its rows, or takes them. */
+static int64_t list_memory(sl_threads_comm *comm, const sl_row_list *list, bool sends) {
+  sl_comm *peer = &comm->world->ranks[list->peer].base, *self = &comm->base;
+  if (!moves(list))
+    return 0;
+  bool staged = sends ? is_staged(peer, self) : is_staged(self, peer);
+  bool packed = staged || (sends && sl_link_to(self, list->peer) == SL_LINK_MESSAGE);
+  int64_t bytes = packed ? sl_device_bytes(list->count * list->bytes) : 0;
+  if (packed && sends && list->rows)
+    bytes += sl_device_bytes(list->count * (int64_t)sizeof *list->rows);
+  return bytes + (sends ? 0 : list->count * (int64_t)sizeof(sl_pull_entry));
+}
+
+int64_t sl_device_exchange_memory(sl_comm *base, const sl_exchange_spec *spec) {
+  sl_threads_comm *comm = (sl_threads_comm *)base;
+  int64_t board = (int64_t)sizeof(sl_board) + base->size * (int64_t)sizeof(sl_board_slot), bytes = 0;
+  bool inside = true;
+  for (int p = 0; p < base->size && inside; p++)
+    inside = sl_world_stay(comm, p);
+  for (int i = 0; i < spec->sends && inside; i++)
+    bytes += list_memory(comm, &spec->send[i], true);
+  for (int i = 0; i < spec->recvs && inside; i++)
+    bytes += list_memory(comm, &spec->recv[i], false);
+  sl_world_leave_all(comm);
+  return sl_device_bytes(bytes) + sl_device_bytes(board);
+}
+
 void sl_device_exchange_free(sl_threads_exchange *exchange) {
   sl_device_exchange *device = exchange->device;
   if (!device)

@@ -37,6 +37,9 @@ struct sl_device_exchange {
  */
 sley_status sl_device_exchange_prepare(sl_threads_exchange *exchange);
 
+/* At most what that takes of the device's memory. */
+int64_t sl_device_exchange_memory(sl_comm *comm, const sl_exchange_spec *spec);
+
 /* By the rank itself; accepts an exchange that has none. */
 void sl_device_exchange_free(sl_threads_exchange *exchange);
 

@@ -44,6 +44,19 @@ static sley_status open_channel(sl_threads_exchange *exchange, int i) {
   return SLEY_OK;
 }
 
+int64_t sl_threads_exchange_memory(sl_comm *comm, const sl_exchange_spec *spec) {
+  int64_t bytes = 0;
+  if (!comm->device->ops->host_addresses)
+    return sl_device_exchange_memory(comm, spec);
+  for (int i = 0; i < spec->sends; i++) {
+    const sl_row_list *list = &spec->send[i];
+    int64_t header = spec->grain == SL_GRAIN_ROW ? 2 * SL_SLOT_HEADER : 0;
+    if (sl_link_to(comm, list->peer) == SL_LINK_MESSAGE)
+      bytes += list->count * (header + list->bytes);
+  }
+  return bytes;
+}
+
 static sley_status make(sl_comm *comm, const sl_exchange_spec *spec, sl_threads_exchange **out) {
   SL_TRY(sl_lists_check(spec, comm->size));
   sl_threads_exchange *exchange;

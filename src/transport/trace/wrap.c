@@ -87,6 +87,10 @@ fail:
   return record(comm, "exchange_create", begin, -1, status);
 }
 
+static int64_t exchange_memory(sl_comm *comm, const sl_exchange_spec *spec) {
+  return inner_of(comm)->ops->exchange_memory(inner_of(comm), spec);
+}
+
 static sley_status exchange_begin(sl_exchange *base, const void *src, int64_t src_stride, void *dst,
                                   int64_t dst_stride, sl_queue *queue) {
   traced_exchange *exchange = (traced_exchange *)base;
@@ -254,6 +258,7 @@ static void close_wrapper(sl_comm *comm) {
 static const sl_transport_ops traced_ops = {
     .name = "trace",
     .exchange_create = exchange_create,
+    .exchange_memory = exchange_memory,
     .exchange_begin = exchange_begin,
     .exchange_end = exchange_end,
     .exchange_borrow = exchange_borrow,
