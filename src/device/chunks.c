@@ -122,11 +122,11 @@ sley_status sl_chunks_make(int64_t rows, const int64_t *rowid, const int64_t *ro
   /* Two chunks in a row hold more than target together; a long row has at most 5/4 pieces a target. */
   SL_TRY(SL_NEW(out->chunk, 4 * full + 4, "chunks"));
   SL_TRY(SL_NEW(out->long_row, full / LONG + 2, "chunks"));
-  SL_TRY(SL_NEW(out->row, rows + 1, "chunks"));
+  SL_TRY(SL_NEW(out->row, rows + 2, "chunks"));
   SL_TRY(SL_NEW(out->empty, rows, "chunks"));
   out->longest = in_order ? most : LONG * target;
   cut(rows, rowid, rowptr, target, out);
-  out->row[out->rows] = 0;
+  out->row[out->rows] = out->row[out->rows + 1] = 0;
   out->long_row[out->longs] = (sl_long_row){-1, (int32_t)out->slots};
   return overlong_first(out, LONG * target);
 }

@@ -24,7 +24,7 @@ typedef struct sl_long_row {
 typedef struct sl_chunks {
   sl_chunk *chunk; /* the overlong ones first, since they take longest; then in order of rows */
   int64_t chunks;
-  int32_t *row; /* of Y, of each row that has entries, ascending; and one more, 0 */
+  int32_t *row; /* of Y, of each row that has entries, ascending; and two more, 0 */
   int64_t rows;
   int32_t *empty; /* rows of Y of the stored rows without entries */
   int64_t empties;

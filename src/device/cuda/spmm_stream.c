@@ -47,7 +47,7 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, sl_stream_
   a->longs = c->longs;
   SL_TRY(
       sl_cuda_upload(queue, c->chunk, c->chunks * (int64_t)sizeof *c->chunk, "chunks", (void **)&a->chunk));
-  SL_TRY(sl_cuda_upload(queue, c->row, (c->rows + 1) * (int64_t)sizeof *c->row, "chunks", (void **)&a->row));
+  SL_TRY(sl_cuda_upload(queue, c->row, (c->rows + 2) * (int64_t)sizeof *c->row, "chunks", (void **)&a->row));
   SL_TRY(
       sl_cuda_upload(queue, c->empty, c->empties * (int64_t)sizeof *c->empty, "chunks", (void **)&a->empty));
   return sl_cuda_upload(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",

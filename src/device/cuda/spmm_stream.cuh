@@ -17,7 +17,7 @@
 
 namespace sley {
 
-enum { STREAM_BLOCK = 256, EMPTY_ROWS = 64 /* that a block clears */ };
+enum { STREAM_BLOCK = 64, EMPTY_ROWS = 64 /* that a block clears */ };
 
 template <typename T, int VEC>
 __device__ __forceinline__ void scaled(accumulator<T> (&acc)[VEC], double beta, const vector<T, VEC> &y) {
@@ -37,19 +37,25 @@ template <typename T> __device__ void clear_rows(const sl_stream_run &run, int64
   }
 }
 
+/* A row's place: both factors are 32 bits wide, which takes one instruction. */
+template <typename T> __device__ __forceinline__ T *row_at(T *first, int32_t row, uint32_t stride) {
+  return first + (uint64_t)(uint32_t)row * stride;
+}
+
 template <typename T, int LANES, int VEC, int U, bool BETA>
 __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_chunk &chunk, int64_t f,
                                              bool on, int lane, unsigned mask) {
   using acc_t = accumulator<T>;
   const T *x = (const T *)run.x + (on ? f : 0);
   T *y = (T *)run.y + f;
+  const uint32_t ldx = (uint32_t)run.ldx, ldy = (uint32_t)run.ldy;
   const int32_t *row = run.a.row + chunk.row;
   const int32_t *col = run.a.col + chunk.begin;
   const T *val = (const T *)run.a.val + chunk.begin;
   const bool piece = chunk.slot >= 0;
   /* The row being summed, and the one after it, whose number and old values are on their way. */
   int rows_left = chunk.rows - 1;
-  T *out = y + (int64_t)row[0] * run.ldy;
+  T *out = row_at(y, row[0], ldy);
   int32_t next = row[1];
   acc_t acc[VEC];
   vector<T, VEC> old;
@@ -59,20 +65,21 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
   if (BETA && !piece && on) {
     scaled<T, VEC>(acc, run.beta, load_plain<T, VEC>(out));
     if (rows_left > 0)
-      old = load_plain<T, VEC>(y + (int64_t)next * run.ldy);
+      old = load_plain<T, VEC>(row_at(y, next, ldy));
   }
-  int32_t my_col = 0;
-  acc_t my_val = 0;
+  /* A lane's entry of this step and of the next; the next one's is not touched before it is due, for then it
+   * has arrived. */
+  int32_t my_col = 0, next_col = 0;
+  T next_val = value<T>::narrow(0);
   if (lane < chunk.count) {
     my_col = __ldcs(col + lane);
-    my_val = value<T>::weight(run.alpha, load_once(val + lane));
+    next_val = load_once(val + lane);
   }
   for (int e = 0; e < chunk.count; e += LANES) {
-    int32_t next_col = 0;
-    acc_t next_val = 0;
+    const acc_t my_val = value<T>::weight(run.alpha, next_val);
     if (e + LANES + lane < chunk.count) {
       next_col = __ldcs(col + e + LANES + lane);
-      next_val = value<T>::weight(run.alpha, load_once(val + e + LANES + lane));
+      next_val = load_once(val + e + LANES + lane);
     }
     const int here = chunk.count - e < LANES ? chunk.count - e : LANES;
 #pragma unroll 1
@@ -82,7 +89,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
 #pragma unroll
       for (int u = 0; u < U; u++) {
         c[u] = __shfl_sync(mask, my_col, s + u, LANES);
-        in[u] = load_shared<T, VEC>(x + (int64_t)(c[u] & INT32_MAX) * run.ldx);
+        in[u] = load_shared<T, VEC>(row_at(x, c[u] & INT32_MAX, ldx));
       }
 #pragma unroll
       for (int u = 0; u < U; u++) {
@@ -94,23 +101,21 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
           if (c[u] < 0) {
             if (on)
               store_once<T, VEC>(out, acc);
-            out = y + (int64_t)next * run.ldy;
+            out = row_at(y, next, ldy);
+            next = (++row)[1];
 #pragma unroll
             for (int v = 0; v < VEC; v++)
               acc[v] = 0;
-            row++;
             if (BETA && on && rows_left > 0)
               scaled<T, VEC>(acc, run.beta, old);
-            rows_left--;
-            next = row[rows_left >= 0 ? 1 : 0];
-            if (BETA && on && rows_left > 0)
-              old = load_plain<T, VEC>(y + (int64_t)next * run.ldy);
+            if (BETA && on && --rows_left > 0)
+              old = load_plain<T, VEC>(row_at(y, next, ldy));
           }
         }
       }
     }
     my_col = next_col;
-    my_val = next_val;
+    next_col = 0;
   }
   if (piece && on)
 #pragma unroll

@@ -12,7 +12,7 @@ typedef struct sl_stream_matrix {
   const sl_chunk *chunk;
   const int32_t *col;
   const void *val;
-  const int32_t *row;   /* of Y, of each row that has entries; one more that is never used */
+  const int32_t *row;   /* of Y, of each row that has entries; two more that are never used */
   const int32_t *empty; /* rows of Y without entries */
   const sl_long_row *long_row;
   void *partial; /* sums of pieces: slots x k, in the type of the accumulators */
