@@ -1,69 +1,146 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/chunks.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "base/status.h"
 
-enum { LONG = 4 }; /* targets in a row that is cut, and in a chunk that is overlong */
+enum {
+  LONG = 4,            /* targets in a row that is cut, and in a chunk that is overlong */
+  SPAN_ROWS = 1 << 14, /* rows that one thread cuts; no chunk reaches over their end */
+};
+
+/* What a span of rows comes to; then, where its share of the lists begins. */
+typedef struct span {
+  int64_t chunks, rows, empties, longs, slots;
+  int64_t overlong, most;
+} span;
+
+typedef struct cutter {
+  int64_t rows;
+  const int64_t *rowid, *rowptr;
+  int64_t target, longest;
+  span *spans;
+  sl_chunks *out;
+  bool fills; /* the second pass, which stores what the first has counted */
+} cutter;
+
+static void store_chunk(const cutter *c, span *at, const sl_chunk *chunk) {
+  if (c->fills)
+    c->out->chunk[at->chunks] = *chunk;
+  at->chunks++;
+  at->overlong += chunk->count > LONG * c->target;
+}
 
 /* Closes the chunk that rows are being added to. */
-static void close_chunk(sl_chunks *out, sl_chunk *open) {
-  if (open->count > 0 && out->chunk)
-    out->chunk[out->chunks] = *open;
-  out->chunks += open->count > 0;
+static void close_chunk(const cutter *c, span *at, sl_chunk *open) {
+  if (open->count > 0)
+    store_chunk(c, at, open);
   open->count = 0;
 }
 
 /* The row as pieces of about target entries. */
-static void cut_row(sl_chunks *out, int32_t y, int64_t begin, int64_t entries, int64_t target) {
-  int64_t pieces = (entries + target - 1) / target;
-  if (!out->chunk) { /* counting */
-    out->longs++;
-    out->chunks += pieces;
-    out->slots += pieces;
-    return;
-  }
-  out->long_row[out->longs++] = (sl_long_row){y, (int32_t)out->slots};
+static void cut_row(const cutter *c, span *at, int32_t y, int64_t begin, int64_t entries) {
+  int64_t pieces = (entries + c->target - 1) / c->target;
+  if (c->fills)
+    c->out->long_row[at->longs] = (sl_long_row){y, (int32_t)at->slots};
+  at->longs++;
   for (int64_t p = 0; p < pieces; p++) {
     int64_t from = entries * p / pieces, to = entries * (p + 1) / pieces;
-    out->chunk[out->chunks++] = (sl_chunk){.begin = begin + from,
-                                           .count = (int32_t)(to - from),
-                                           .row = (int32_t)out->rows,
-                                           .rows = 1,
-                                           .slot = (int32_t)out->slots++};
+    sl_chunk piece = {.begin = begin + from,
+                      .count = (int32_t)(to - from),
+                      .row = (int32_t)at->rows,
+                      .rows = 1,
+                      .slot = (int32_t)at->slots++};
+    store_chunk(c, at, &piece);
   }
 }
 
-/* Without arrays in out, only its numbers are set. */
-static void cut(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target, sl_chunks *out) {
+/* Whether a row has more entries than a chunk's count can say: an error, once all rows have been seen. */
+static bool is_too_long(const cutter *c, int64_t entries) {
+  return entries >= INT32_MAX - c->target;
+}
+
+static void cut_span(const cutter *c, int64_t first, int64_t end, span *at) {
+  const int64_t target = c->target, *rowptr = c->rowptr;
   sl_chunk open = {0};
-  for (int64_t i = 0; i < rows; i++) {
+  for (int64_t i = first; i < end; i++) {
     int64_t begin = rowptr[i] - rowptr[0], entries = rowptr[i + 1] - rowptr[i];
-    int32_t y = (int32_t)(rowid ? rowid[i] : i);
+    int32_t y = (int32_t)(c->rowid ? c->rowid[i] : i);
+    at->most = entries > at->most ? entries : at->most;
+    if (is_too_long(c, entries))
+      continue;
     if (entries == 0) {
-      if (out->empty)
-        out->empty[out->empties] = y;
-      out->empties++;
+      if (c->fills)
+        c->out->empty[at->empties] = y;
+      at->empties++;
       continue;
     }
-    if (entries > out->longest || open.count >= target || open.count + entries > target + target / 4)
-      close_chunk(out, &open);
-    if (entries > out->longest) {
-      cut_row(out, y, begin, entries, target);
+    if (entries > c->longest || open.count >= target || open.count + entries > target + target / 4)
+      close_chunk(c, at, &open);
+    if (entries > c->longest) {
+      cut_row(c, at, y, begin, entries);
     } else if (open.count == 0) {
       open = (sl_chunk){
-          .begin = begin, .count = (int32_t)entries, .row = (int32_t)out->rows, .rows = 1, .slot = -1};
+          .begin = begin, .count = (int32_t)entries, .row = (int32_t)at->rows, .rows = 1, .slot = -1};
     } else {
       open.count += (int32_t)entries;
       open.rows++;
     }
-    if (out->row)
-      out->row[out->rows] = y;
-    out->rows++;
+    if (c->fills && c->out->row)
+      c->out->row[at->rows] = y;
+    at->rows++;
   }
-  close_chunk(out, &open);
+  close_chunk(c, at, &open);
+}
+
+static int64_t spans_of(const cutter *c) {
+  return (c->rows + SPAN_ROWS - 1) / SPAN_ROWS;
+}
+
+static sley_status cut_spans(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const cutter *c = context;
+  for (int64_t s = begin; s < end; s++) {
+    int64_t first = s * SPAN_ROWS, last = first + SPAN_ROWS;
+    span at = c->spans[s];
+    cut_span(c, first, last < c->rows ? last : c->rows, &at);
+    if (!c->fills)
+      c->spans[s] = at;
+  }
+  return SLEY_OK;
+}
+
+static void add_span(span *sum, const span *more) {
+  sum->chunks += more->chunks;
+  sum->rows += more->rows;
+  sum->empties += more->empties;
+  sum->longs += more->longs;
+  sum->slots += more->slots;
+  sum->overlong += more->overlong;
+  sum->most = more->most > sum->most ? more->most : sum->most;
+}
+
+/* Turns the spans' counts into starts; the totals come back. */
+static span sum_spans(const cutter *c) {
+  span sum = {0};
+  for (int64_t s = 0; s < spans_of(c); s++) {
+    span here = c->spans[s];
+    c->spans[s] = sum;
+    add_span(&sum, &here);
+  }
+  return sum;
+}
+
+static void set_numbers(const cutter *c, const span *sum) {
+  c->out->chunks = sum->chunks;
+  c->out->rows = sum->rows;
+  c->out->empties = sum->empties;
+  c->out->longs = sum->longs;
+  c->out->slots = sum->slots;
+  c->out->longest = c->longest == INT64_MAX ? sum->most : c->longest;
 }
 
 static int by_length(const void *a, const void *b) {
@@ -74,10 +151,7 @@ static int by_length(const void *a, const void *b) {
 }
 
 /* Overlong chunks to the front; the others keep their order, since rows near each other share columns. */
-static sley_status overlong_first(sl_chunks *out, int64_t most) {
-  int64_t overlong = 0;
-  for (int64_t i = 0; i < out->chunks; i++)
-    overlong += out->chunk[i].count > most;
+static sley_status overlong_first(sl_chunks *out, int64_t overlong, int64_t most) {
   if (overlong == 0)
     return SLEY_OK;
   sl_chunk *front;
@@ -95,40 +169,89 @@ static sley_status overlong_first(sl_chunks *out, int64_t most) {
   return SLEY_OK;
 }
 
-static int64_t longest_row(int64_t rows, const int64_t *rowptr) {
-  int64_t most = 0;
-  for (int64_t i = 0; i < rows; i++)
-    most = rowptr[i + 1] - rowptr[i] > most ? rowptr[i + 1] - rowptr[i] : most;
-  return most;
-}
-
-void sl_chunks_count(int64_t rows, const int64_t *rowptr, int64_t target, bool in_order, sl_chunks *out) {
-  *out = (sl_chunks){.longest = in_order ? longest_row(rows, rowptr) : LONG * target};
-  cut(rows, NULL, rowptr, target, out);
-}
-
-sley_status sl_chunks_make(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target,
-                           bool in_order, sl_chunks *out) {
-  *out = (sl_chunks){0};
-  int64_t most = longest_row(rows, rowptr), entries = rows > 0 ? rowptr[rows] - rowptr[0] : 0;
-  int64_t full = entries / target; /* chunks, if all were full */
-  if (rows >= INT32_MAX || most >= INT32_MAX - target || full >= INT32_MAX / 4 ||
-      (rowid && rows > 0 && rowid[rows - 1] >= INT32_MAX))
+static sley_status check_sizes(const cutter *c, const span *sum) {
+  int64_t rows = c->rows, entries = rows > 0 ? c->rowptr[rows] - c->rowptr[0] : 0;
+  /* Two chunks in a row hold more than target together, spans apart; a long row has at most 5/4 pieces a
+   * target. */
+  if (rows >= INT32_MAX || is_too_long(c, sum->most) || entries / c->target >= INT32_MAX / 4 ||
+      (c->rowid && rows > 0 && c->rowid[rows - 1] >= INT32_MAX))
     return sl_fail(
         SLEY_ERR_OVERFLOW,
         "%lld rows with %lld entries, %lld of them in one row, are too many for one device: use more "
         "ranks",
-        (long long)rows, (long long)entries, (long long)most);
-  /* Two chunks in a row hold more than target together; a long row has at most 5/4 pieces a target. */
-  SL_TRY(SL_NEW(out->chunk, 4 * full + 4, "chunks"));
-  SL_TRY(SL_NEW(out->long_row, full / LONG + 2, "chunks"));
-  SL_TRY(SL_NEW(out->row, rows + 2, "chunks"));
-  SL_TRY(SL_NEW(out->empty, rows, "chunks"));
-  out->longest = in_order ? most : LONG * target;
-  cut(rows, rowid, rowptr, target, out);
-  out->row[out->rows] = out->row[out->rows + 1] = 0;
+        (long long)rows, (long long)entries, (long long)sum->most);
+  return SLEY_OK;
+}
+
+static sley_status make(cutter *c, sl_team *team) {
+  sl_chunks *out = c->out;
+  SL_TRY(SL_NEW_ZERO(c->spans, spans_of(c), "chunks"));
+  SL_TRY(sl_team_for(team, spans_of(c), 1, cut_spans, c));
+  span sum = sum_spans(c);
+  SL_TRY(check_sizes(c, &sum));
+  set_numbers(c, &sum);
+  SL_TRY(SL_NEW(out->chunk, out->chunks, "chunks"));
+  SL_TRY(SL_NEW(out->long_row, out->longs + 1, "chunks"));
+  SL_TRY(SL_NEW(out->empty, out->empties, "chunks"));
+  if (c->rowid || out->empties > 0) {
+    SL_TRY(SL_NEW(out->row, out->rows + 2, "chunks"));
+    out->row[out->rows] = out->row[out->rows + 1] = 0;
+  }
   out->long_row[out->longs] = (sl_long_row){-1, (int32_t)out->slots};
-  return overlong_first(out, LONG * target);
+  c->fills = true;
+  SL_TRY(sl_team_for(team, spans_of(c), 1, cut_spans, c));
+  return overlong_first(out, sum.overlong, LONG * c->target);
+}
+
+static cutter begin(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target, bool in_order,
+                    sl_chunks *out) {
+  *out = (sl_chunks){0};
+  return (cutter){.rows = rows,
+                  .rowid = rowid,
+                  .rowptr = rowptr,
+                  .target = target,
+                  .longest = in_order ? INT64_MAX : LONG * target,
+                  .out = out};
+}
+
+sley_status sl_chunks_make(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target,
+                           bool in_order, sl_team *team, sl_chunks *out) {
+  cutter c = begin(rows, rowid, rowptr, target, in_order, out);
+  sley_status status = make(&c, team);
+  sl_free(c.spans);
+  return status;
+}
+
+/* Counting alone, into one sum. */
+typedef struct counter {
+  const cutter *cutter;
+  pthread_mutex_t lock;
+  span sum;
+} counter;
+
+static sley_status count_spans(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  counter *all = context;
+  const cutter *c = all->cutter;
+  for (int64_t s = begin; s < end; s++) {
+    int64_t last = (s + 1) * SPAN_ROWS;
+    span here = {0};
+    cut_span(c, s * SPAN_ROWS, last < c->rows ? last : c->rows, &here);
+    pthread_mutex_lock(&all->lock);
+    add_span(&all->sum, &here);
+    pthread_mutex_unlock(&all->lock);
+  }
+  return SLEY_OK;
+}
+
+void sl_chunks_count(int64_t rows, const int64_t *rowptr, int64_t target, bool in_order, sl_team *team,
+                     sl_chunks *out) {
+  cutter c = begin(rows, NULL, rowptr, target, in_order, out);
+  counter all = {.cutter = &c};
+  pthread_mutex_init(&all.lock, NULL);
+  (void)sl_team_for(team, spans_of(&c), 1, count_spans, &all); /* its bodies cannot fail */
+  pthread_mutex_destroy(&all.lock);
+  set_numbers(&c, &all.sum);
 }
 
 void sl_chunks_free(sl_chunks *chunks) {

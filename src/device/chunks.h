@@ -6,6 +6,7 @@
 #ifndef SLEY_DEVICE_CHUNKS_H
 #define SLEY_DEVICE_CHUNKS_H
 
+#include "base/team.h"
 #include "base/types.h"
 
 typedef struct sl_chunk {
@@ -24,7 +25,7 @@ typedef struct sl_long_row {
 typedef struct sl_chunks {
   sl_chunk *chunk; /* the overlong ones first, since they take longest; then in order of rows */
   int64_t chunks;
-  int32_t *row; /* of Y, of each row that has entries, ascending; and two more, 0 */
+  int32_t *row; /* of Y, of each row that has entries, ascending; and two more, 0. NULL: row i of Y */
   int64_t rows;
   int32_t *empty; /* rows of Y of the stored rows without entries */
   int64_t empties;
@@ -35,12 +36,14 @@ typedef struct sl_chunks {
 
 /* Chunks of about `target` entries (> 0). A row of more than 4 target is cut into pieces, unless in_order
  * asks for every row in one chunk. rowid as in sl_spmm_matrix. Rows, and the entries of a row, are at most
- * 2^31 - 2. Ended by sl_chunks_free, also on error. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. */
+ * 2^31 - 2. The team shares the work; the result does not depend on it. Ended by sl_chunks_free, also on
+ * error. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. */
 sley_status sl_chunks_make(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target,
-                           bool in_order, sl_chunks *out);
+                           bool in_order, sl_team *team, sl_chunks *out);
 
 /* Only the numbers that sl_chunks_make would give: chunks, rows, empties, longs, slots, longest. */
-void sl_chunks_count(int64_t rows, const int64_t *rowptr, int64_t target, bool in_order, sl_chunks *out);
+void sl_chunks_count(int64_t rows, const int64_t *rowptr, int64_t target, bool in_order, sl_team *team,
+                     sl_chunks *out);
 
 void sl_chunks_free(sl_chunks *chunks);
 

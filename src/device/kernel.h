@@ -4,6 +4,7 @@
 #ifndef SLEY_DEVICE_KERNEL_H
 #define SLEY_DEVICE_KERNEL_H
 
+#include "base/team.h"
 #include "base/types.h"
 
 typedef struct sl_queue sl_queue;
@@ -59,6 +60,7 @@ typedef struct sl_spmm_args {
   bool in_order;        /* every row must be summed in stored order */
   const char *library;  /* whose kernel: NULL: Sley's own; else the name of the library that has it */
   bool arrives;         /* a's arrays get their contents after the plan: there is no preparation */
+  sl_team *team;        /* at prepare: threads of the host to inspect with; NULL: the calling one alone */
   const void *prepared; /* what the kernel's prepare made for this matrix and k, or NULL */
 } sl_spmm_args;
 

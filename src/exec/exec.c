@@ -96,7 +96,8 @@ static sley_status bind_part(sl_exec *exec, int index) {
                                   .segments = exec->comm->size,
                                   .own = exec->comm->rank,
                                   .library = part->arrives_in < 0 ? exec->plan->library : NULL,
-                                  .arrives = part->arrives_in >= 0}};
+                                  .arrives = part->arrives_in >= 0,
+                                  .team = exec->comm->team}};
   SL_TRY(sl_kernel_find(exec->comm->device, &args, &bound->kernel));
   if (part->arrives_in >= 0 || !bound->kernel->prepare)
     return SLEY_OK;

@@ -33,6 +33,7 @@ static sley_status make(sley_plan *handle, const sley_matrix *block, const int64
   const char *library;
   SL_TRY(sl_agree(handle->comm, choose_library(options, &library)));
   SL_TRY(sl_inspect(handle->comm, block, row_begin, col_begin, k, options->reproducible, &inspection));
+  inspection.owned = options->transpose;
   sley_status status = sl_plan_build(&inspection, options->algo, options->dry, &handle->plan);
   sl_inspection_free(&inspection);
   handle->plan.library = library;
@@ -47,7 +48,10 @@ static sley_status make_transposed(sley_plan *handle, const sley_matrix *block, 
   sley_matrix *transposed = NULL;
   SL_TRY(sl_transpose_blocks(handle->comm, block, row_begin, col_begin, &transposed));
   sley_status status = make(handle, transposed, col_begin, row_begin, k, options);
-  sley_matrix_destroy(transposed);
+  if (status == SLEY_OK && handle->plan.borrows)
+    handle->transposed = transposed;
+  else
+    sley_matrix_destroy(transposed);
   return status;
 }
 
@@ -117,5 +121,6 @@ void sl_spmm_plan_destroy(sley_plan *plan) {
     return;
   sl_exec_destroy(plan->exec);
   sl_plan_free(&plan->plan);
+  sley_matrix_destroy(plan->transposed);
   sl_free(plan);
 }

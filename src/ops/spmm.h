@@ -9,8 +9,9 @@
 struct sley_plan {
   sl_comm *comm;
   sl_plan plan;
-  sl_exec *exec;       /* NULL for a dry plan */
-  sl_counters counted; /* by this rank, in the last execute */
+  sl_exec *exec;           /* NULL for a dry plan */
+  sley_matrix *transposed; /* this rank's rows of A^T where the plan borrows of them, or NULL */
+  sl_counters counted;     /* by this rank, in the last execute */
 };
 
 sley_status sl_spmm_plan(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,

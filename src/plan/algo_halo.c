@@ -9,41 +9,27 @@
 #include "plan/in_place.h"
 #include "plan/parts.h"
 
-/* Room for the column map. */
-typedef struct halo_map {
-  int32_t *part;
-  int64_t *place;
-} halo_map;
-
-static sley_status take_map(const sl_inspection *ins, halo_map *map) {
-  SL_TRY(SL_NEW(map->part, ins->halo_set.count, "the column map"));
-  return SL_NEW(map->place, ins->halo_set.count, "the column map");
-}
-
-static void free_map(halo_map *map) {
-  sl_free(map->place);
-  sl_free(map->part);
-}
-
 /* Parts: remote columns below this rank's own, its own, those above. Unless the sum must run in column order
  * the two remote ones are one. */
-static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer, halo_map *map, int *first) {
-  SL_TRY(take_map(ins, map));
+static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer, bool in_order, int *first) {
+  if (!in_order) {
+    sl_column_map columns = {.local = 0, .remote = 1};
+    sl_part_frame frames[] = {{.name = "local", .x = SL_BUFFER_X, .whole = true},
+                              {.name = "remote", .x = buffer}};
+    return sl_parts_cut(plan, ins, &columns, 2, frames, first);
+  }
+  int32_t *part;
+  SL_TRY(SL_NEW(part, ins->halo_set.count, "the column map"));
   int64_t below = ins->halo_begin[ins->comm->rank];
-  for (int64_t h = 0; h < ins->halo_set.count; h++) {
-    map->part[h] = ins->reproducible ? (h < below ? 0 : 2) : 1;
-    map->place[h] = h;
-  }
-  sl_column_map columns = {.local = ins->reproducible, .part = map->part, .place = map->place};
-  if (ins->reproducible) {
-    sl_part_frame frames[] = {{.name = "remote below", .x = buffer, .whole = true},
-                              {.name = "local", .x = SL_BUFFER_X},
-                              {.name = "remote above", .x = buffer}};
-    return sl_parts_cut(plan, ins, &columns, 3, frames, first);
-  }
-  sl_part_frame frames[] = {{.name = "local", .x = SL_BUFFER_X, .whole = true},
-                            {.name = "remote", .x = buffer}};
-  return sl_parts_cut(plan, ins, &columns, 2, frames, first);
+  for (int64_t h = 0; h < ins->halo_set.count; h++)
+    part[h] = h < below ? 0 : 2;
+  sl_column_map columns = {.local = 1, .part = part};
+  sl_part_frame frames[] = {{.name = "remote below", .x = buffer, .whole = true},
+                            {.name = "local", .x = SL_BUFFER_X},
+                            {.name = "remote above", .x = buffer}};
+  sley_status status = sl_parts_cut(plan, ins, &columns, 3, frames, first);
+  sl_free(part);
+  return status;
 }
 
 /* The halo from its owners into a buffer (in place: of no rows). */
@@ -74,18 +60,15 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
   const sl_comm *comm = ins->comm;
   bool in_place =
       comm->size > 1 && comm->workgroup == comm->size && comm->lends && comm->device->ops->host_addresses;
+  bool in_order = ins->reproducible && comm->size > 1; /* one rank has its columns in order in one part */
   int buffer, exchange, first;
-  halo_map map = {0};
   SL_TRY(sl_plan_add_buffer(plan, "halo", in_place ? 0 : ins->halo_set.count, ins->row_bytes, &buffer));
-  sley_status status =
-      in_place ? sl_parts_in_place(plan, ins, &first) : cut_halo(plan, ins, buffer, &map, &first);
-  free_map(&map);
-  SL_TRY(status);
+  SL_TRY(in_place ? sl_parts_in_place(plan, ins, &first) : cut_halo(plan, ins, buffer, in_order, &first));
   SL_TRY(add_exchange(plan, ins, buffer, &exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
   if (in_place)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_BORROW, exchange));
-  if (in_place || !ins->reproducible)
+  if (in_place || !in_order)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first++));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_END, exchange));
   for (int part = first; part < plan->parts.count; part++)

@@ -103,22 +103,16 @@ static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
  * it. */
 static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
   int32_t *part = NULL;
-  int64_t *place = NULL;
-  sley_status status;
   int64_t below = ins->halo_begin[ins->comm->rank];
-  SL_TRY_GOTO(status, SL_NEW(part, ins->halo_set.count, "the column map"), done);
-  SL_TRY_GOTO(status, SL_NEW(place, ins->halo_set.count, "the column map"), done);
-  for (int64_t h = 0; h < ins->halo_set.count; h++) {
-    part[h] = ins->reproducible && h < below ? 0 : 2;
-    place[h] = h;
-  }
+  if (ins->reproducible)
+    SL_TRY(SL_NEW(part, ins->halo_set.count, "the column map"));
+  for (int64_t h = 0; part && h < ins->halo_set.count; h++)
+    part[h] = h < below ? 0 : 2;
   sl_part_frame frames[] = {{.name = "remote below", .x = buffer},
                             {.name = "local", .x = SL_BUFFER_X},
                             {.name = "remote", .x = buffer}};
-  status =
-      sl_parts_cut(plan, ins, &(sl_column_map){.local = 1, .part = part, .place = place}, 3, frames, first);
-done:
-  sl_free(place);
+  sley_status status =
+      sl_parts_cut(plan, ins, &(sl_column_map){.local = 1, .remote = 2, .part = part}, 3, frames, first);
   sl_free(part);
   return status;
 }

@@ -10,7 +10,7 @@ enum { BATCH = 2048, WORDS_A_PAGE = SL_COLSET_PAGE / 64 };
 typedef struct build {
   const sl_colset_source *source;
   sl_colset *set;
-  _Atomic unsigned char *touched; /* a flag a page */
+  _Atomic unsigned char *touched; /* a flag a page; NULL: all are, and occurrences not counted yet */
 } build;
 
 static sley_status touch_pages(void *context, int64_t begin, int64_t end, int thread) {
@@ -33,9 +33,10 @@ static sley_status touch_pages(void *context, int64_t begin, int64_t end, int th
 static sley_status set_bits(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   build *b = context;
-  int64_t columns[BATCH];
+  int64_t columns[BATCH], seen = 0;
   for (int64_t at = begin; at < end; at += BATCH) {
     int64_t count = b->source->columns(b->source->context, at, at + BATCH < end ? at + BATCH : end, columns);
+    seen += count;
     for (int64_t i = 0; i < count; i++) {
       int64_t page = columns[i] / SL_COLSET_PAGE, in_page = columns[i] % SL_COLSET_PAGE;
       uint64_t *word = &b->set->words[b->set->page_at[page] + in_page / 64].bits;
@@ -44,6 +45,25 @@ static sley_status set_bits(void *context, int64_t begin, int64_t end, int threa
         __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
     }
   }
+  if (!b->touched)
+    __atomic_fetch_add(&b->set->occurrences, seen, __ATOMIC_RELAXED);
+  return SLEY_OK;
+}
+
+/* The pages that the source touches, unless room for all pages is small beside the source. */
+static sley_status find_pages(build *b, sl_team *team) {
+  const sl_colset_source *source = b->source;
+  sl_colset *set = b->set;
+  if (set->range > 4 * source->entries) {
+    SL_TRY(SL_NEW_ZERO(b->touched, set->pages, "a column set"));
+    SL_TRY(sl_team_for(team, source->entries, 64 * BATCH, touch_pages, b));
+  }
+  SL_TRY(SL_NEW(set->page_at, set->pages, "a column set"));
+  for (int64_t page = 0; page < set->pages; page++) {
+    bool holds = !b->touched || b->touched[page];
+    set->page_at[page] = holds ? set->word_count : -1;
+    set->word_count += holds ? WORDS_A_PAGE : 0;
+  }
   return SLEY_OK;
 }
 
@@ -51,13 +71,7 @@ sley_status sl_colset_build(int64_t range, const sl_colset_source *source, sl_te
   *out = (sl_colset){.range = range, .pages = (range + SL_COLSET_PAGE - 1) / SL_COLSET_PAGE};
   build b = {.source = source, .set = out};
   sley_status status;
-  SL_TRY_GOTO(status, SL_NEW_ZERO(b.touched, out->pages, "a column set"), done);
-  SL_TRY_GOTO(status, sl_team_for(team, source->entries, 64 * BATCH, touch_pages, &b), done);
-  SL_TRY_GOTO(status, SL_NEW(out->page_at, out->pages, "a column set"), done);
-  for (int64_t page = 0; page < out->pages; page++) {
-    out->page_at[page] = b.touched[page] ? out->word_count : -1;
-    out->word_count += b.touched[page] ? WORDS_A_PAGE : 0;
-  }
+  SL_TRY_GOTO(status, find_pages(&b, team), done);
   SL_TRY_GOTO(status, SL_NEW_ZERO(out->words, out->word_count, "a column set"), done);
   SL_TRY_GOTO(status, sl_team_for(team, source->entries, 64 * BATCH, set_bits, &b), done);
   for (int64_t i = 0; i < out->word_count; i++) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A set of column numbers that answers "which place has column c among the members": pages of bits with
  * counts. Memory grows with the pages touched, not with the range: 16 bytes for 64 columns of a touched page.
+ * Where that is at most a byte an entry of the source for all pages, they all count as touched, which spares
+ * a pass.
  */
 #ifndef SLEY_PLAN_COLSET_H
 #define SLEY_PLAN_COLSET_H

@@ -20,23 +20,16 @@ static sley_status add_segments(sl_plan *plan, const sl_inspection *ins) {
 }
 
 sley_status sl_parts_in_place(sl_plan *plan, const sl_inspection *ins, int *index) {
-  int32_t *part = NULL;
-  int64_t *place = NULL;
-  sley_status status;
+  int64_t *place;
   SL_TRY(add_segments(plan, ins));
   const int64_t *segment = plan->segment;
-  SL_TRY_GOTO(status, SL_NEW(part, ins->halo_set.count, "the column map"), done);
-  SL_TRY_GOTO(status, SL_NEW(place, ins->halo_set.count, "the column map"), done);
+  SL_TRY(SL_NEW(place, ins->halo_set.count, "the column map"));
   for (int p = 0; p < ins->comm->size; p++)
-    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++) {
-      part[h] = 0;
+    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++)
       place[h] = segment[p] + ins->halo[h] - ins->col_begin[p];
-    }
-  sl_column_map columns = {.local_place = segment[ins->comm->rank], .part = part, .place = place};
+  sl_column_map columns = {.local_place = segment[ins->comm->rank], .place = place};
   sl_part_frame frame = {.name = "block", .x = SL_BUFFER_X, .whole = true, .in_place = true};
-  status = sl_parts_cut(plan, ins, &columns, 1, &frame, index);
-done:
+  sley_status status = sl_parts_cut(plan, ins, &columns, 1, &frame, index);
   sl_free(place);
-  sl_free(part);
   return status;
 }

@@ -91,7 +91,9 @@ static sley_status copy_partitions(sl_inspection *ins, const int64_t *row_begin,
 
 /* The halo and its owners. */
 static sley_status find_halo(sl_inspection *ins) {
-  sl_colset_source source = {ins->block->nnz, remote_columns, ins};
+  /* Who owns all columns need not look at them. */
+  int64_t entries = ins->x_rows == ins->block->cols ? 0 : ins->block->nnz;
+  sl_colset_source source = {entries, remote_columns, ins};
   SL_TRY(sl_colset_build(ins->block->cols, &source, sl_plan_team(ins), &ins->halo_set));
   SL_TRY(SL_NEW(ins->halo, ins->halo_set.count, "the halo"));
   sl_colset_list(&ins->halo_set, ins->halo);

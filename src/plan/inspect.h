@@ -16,6 +16,7 @@ typedef struct sl_inspection {
   int64_t first_col, x_rows;      /* this rank's rows of X are first_col .. first_col + x_rows - 1 */
   int64_t k, row_bytes;           /* a row of X or Y: k values */
   bool reproducible;
+  bool owned; /* the block was made for the plan: its memory is the plan's */
 
   int64_t remote_nnz;                        /* this rank's */
   int64_t nnz_all, remote_nnz_all, halo_all; /* summed over ranks */

@@ -17,20 +17,25 @@ typedef struct cut {
   int64_t *rows, *entries;
 } cut;
 
-/* Part and place of one entry; part < 0: none. */
-static inline int locate(const cut *c, int64_t col, int64_t *place) {
-  const sl_inspection *ins = c->ins;
-  if (!sl_is_remote(ins, col)) {
-    *place = c->map->local_place + col - ins->first_col;
-    return c->map->local;
-  }
-  int64_t h = sl_colset_place(&ins->halo_set, col);
-  *place = c->map->place[h];
-  return c->map->part[h];
+/* Part of one entry; < 0: none. */
+static inline int part_of(const cut *c, int64_t col) {
+  const sl_column_map *map = c->map;
+  if (!sl_is_remote(c->ins, col))
+    return map->local;
+  return map->part ? map->part[sl_colset_place(&c->ins->halo_set, col)] : map->remote;
 }
 
-static int64_t share(int64_t rows, int thread, int threads) {
-  return (int64_t)((__int128)rows * thread / threads);
+/* Its part and place. */
+static inline int locate(const cut *c, int64_t col, int64_t *place) {
+  const sl_inspection *ins = c->ins;
+  const sl_column_map *map = c->map;
+  if (!sl_is_remote(ins, col)) {
+    *place = map->local_place + col - ins->first_col;
+    return map->local;
+  }
+  int64_t h = sl_colset_place(&ins->halo_set, col);
+  *place = map->place ? map->place[h] : h;
+  return map->part ? map->part[h] : map->remote;
 }
 
 static sley_status count_rows(void *context, int thread, int threads) {
@@ -43,11 +48,11 @@ static sley_status count_rows(void *context, int thread, int threads) {
     last[p] = -1;
     rows[p] = entries[p] = 0;
   }
-  int64_t begin = share(block->rows, thread, threads), end = share(block->rows, thread + 1, threads);
+  int64_t begin = sl_csr_split(block->rows, block->rowptr, thread, threads);
+  int64_t end = sl_csr_split(block->rows, block->rowptr, thread + 1, threads);
   for (int64_t row = begin; row < end; row++)
     for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
-      int64_t place;
-      int p = locate(c, sl_index_at(block->col, block->index, e), &place);
+      int p = part_of(c, sl_index_at(block->col, block->index, e));
       if (p < 0)
         continue;
       entries[p]++;
@@ -78,7 +83,8 @@ static sley_status fill_rows(void *context, int thread, int threads) {
   SL_TRY(SL_NEW(last, c->count, "part counts"));
   for (int p = 0; p < c->count; p++)
     last[p] = -1;
-  int64_t begin = share(block->rows, thread, threads), end = share(block->rows, thread + 1, threads);
+  int64_t begin = sl_csr_split(block->rows, block->rowptr, thread, threads);
+  int64_t end = sl_csr_split(block->rows, block->rowptr, thread + 1, threads);
   for (int64_t row = begin; row < end; row++) {
     for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
       int64_t place;
@@ -135,34 +141,120 @@ static sley_status take_arrays(sl_plan *plan, sl_part *part, bool whole) {
   return SLEY_OK;
 }
 
+static sley_index index_of(const sl_plan *plan, const cut *c, const sl_part_frame *frame) {
+  int64_t places = SL_BUFFER(plan, frame->x)->rows;
+  if (places < c->ins->halo_set.count)
+    places = c->ins->halo_set.count; /* columns may be halo places until a builder renumbers them */
+  if (frame->in_place)
+    places = plan->segment[c->ins->comm->size];
+  return sl_index_for(places);
+}
+
+/* The parts without their arrays. */
+static sley_status frame_parts(const sl_plan *plan, cut *c) {
+  SL_TRY(SL_NEW_ZERO(c->parts, c->count, "parts"));
+  for (int p = 0; p < c->count; p++) {
+    const sl_part_frame *frame = &c->frames[p];
+    c->parts[p] = (sl_part){.name = frame->name,
+                            .a = {.index = index_of(plan, c, frame), .dtype = c->ins->block->dtype},
+                            .k = c->ins->k,
+                            .x = frame->x,
+                            .y = SL_BUFFER_Y,
+                            .in_place = frame->in_place,
+                            .beta = frame->whole ? SL_BETA_USER : SL_BETA_ONE,
+                            .arrives_in = -1};
+  }
+  return SLEY_OK;
+}
+
 static sley_status cut_block(sl_plan *plan, cut *c) {
   int64_t slots = (int64_t)c->threads * c->count;
   SL_TRY(SL_NEW(c->rows, slots, "part counts"));
   SL_TRY(SL_NEW(c->entries, slots, "part counts"));
-  SL_TRY(SL_NEW_ZERO(c->parts, c->count, "parts"));
   sl_team *team = sl_plan_team(c->ins);
   SL_TRY(sl_team_run(team, count_rows, c));
   prefix_sums(c);
-  for (int p = 0; p < c->count; p++) {
-    sl_part *part = &c->parts[p];
-    const sl_part_frame *frame = &c->frames[p];
-    part->name = frame->name;
-    part->k = c->ins->k;
-    part->x = frame->x;
-    part->y = SL_BUFFER_Y;
-    part->beta = frame->whole ? SL_BETA_USER : SL_BETA_ONE;
-    part->in_place = frame->in_place;
-    part->arrives_in = -1;
-    int64_t places = SL_BUFFER(plan, frame->x)->rows;
-    if (places < c->ins->halo_set.count)
-      places = c->ins->halo_set.count; /* columns may be halo places until a builder renumbers them */
-    if (frame->in_place)
-      places = plan->segment[c->ins->comm->size];
-    part->a.index = sl_index_for(places);
-    part->a.dtype = c->ins->block->dtype;
-    SL_TRY(take_arrays(plan, part, frame->whole));
-  }
+  for (int p = 0; p < c->count; p++)
+    SL_TRY(take_arrays(plan, &c->parts[p], c->frames[p].whole));
   return sl_team_run(team, fill_rows, c);
+}
+
+/* Whether every entry goes to the local part, and that stores every row. */
+static bool is_one_part(const cut *c) {
+  const sl_column_map *map = c->map;
+  int64_t halo = c->ins->halo_set.count;
+  if (!c->frames[map->local].whole || (!map->part && halo > 0 && map->remote != map->local))
+    return false;
+  for (int64_t h = 0; map->part && h < halo; h++)
+    if (map->part[h] != map->local)
+      return false;
+  return true;
+}
+
+/* Whether the block's columns are the places, as they are. */
+static bool is_placed(const cut *c, sley_index index) {
+  const sl_inspection *ins = c->ins;
+  if (index != ins->block->index || c->map->local_place != ins->first_col)
+    return false;
+  for (int64_t h = 0; h < ins->halo_set.count; h++)
+    if ((c->map->place ? c->map->place[h] : h) != ins->halo[h])
+      return false;
+  return true;
+}
+
+/* The only part's columns, from entry begin of the block on. */
+static sley_status renumber(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  cut *c = context;
+  const sley_matrix *block = c->ins->block;
+  const sl_part *part = &c->parts[c->map->local];
+  for (int64_t e = begin; e < end; e++) {
+    int64_t place;
+    locate(c, sl_index_at(block->col, block->index, block->rowptr[0] + e), &place);
+    sl_index_set((void *)part->a.col, part->a.index, e, place);
+  }
+  return SLEY_OK;
+}
+
+static sley_status shift_rows(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  cut *c = context;
+  const int64_t *from = c->ins->block->rowptr;
+  int64_t *to = (int64_t *)c->parts[c->map->local].a.rowptr;
+  for (int64_t i = begin; i < end; i++)
+    to[i] = from[i] - from[0];
+  return SLEY_OK;
+}
+
+/* The block as one part; the others get nothing. */
+static sley_status take_block(sl_plan *plan, cut *c) {
+  enum { AT_ONCE = 1 << 16 };
+  const sley_matrix *block = c->ins->block;
+  sl_part *part = &c->parts[c->map->local];
+  for (int p = 0; p < c->count; p++) {
+    c->parts[p].a.rows = c->frames[p].whole ? block->rows : 0;
+    if (p != c->map->local)
+      SL_TRY(take_arrays(plan, &c->parts[p], c->frames[p].whole));
+  }
+  plan->borrows = true;
+  part->nnz = block->nnz;
+  part->a.rowptr = block->rowptr;
+  part->a.col = block->col;
+  part->a.val = block->val;
+  if (is_placed(c, part->a.index))
+    return SLEY_OK;
+  sl_team *team = sl_plan_team(c->ins);
+  part->a.col = sl_plan_alloc(plan, block->nnz, sl_index_bytes(part->a.index));
+  if (!part->a.col)
+    return SLEY_ERR_MEMORY;
+  if (block->rowptr[0] != 0) {
+    part->a.val = (const char *)block->val + (size_t)block->rowptr[0] * sley_dtype_bytes(block->dtype);
+    part->a.rowptr = sl_plan_alloc(plan, block->rows + 1, sizeof *part->a.rowptr);
+    if (!part->a.rowptr)
+      return SLEY_ERR_MEMORY;
+    SL_TRY(sl_team_for(team, block->rows + 1, AT_ONCE, shift_rows, c));
+  }
+  return sl_team_for(team, block->nnz, AT_ONCE, renumber, c);
 }
 
 int64_t sl_block_bytes(const sley_matrix *block) {
@@ -170,19 +262,35 @@ int64_t sl_block_bytes(const sley_matrix *block) {
          (block->rows + 1) * (int64_t)sizeof(int64_t);
 }
 
+/* Of the arrays that the only part borrows. */
+static int64_t borrowed_bytes(const sl_plan *plan, const cut *c) {
+  const sley_matrix *block = c->ins->block;
+  int64_t rows = (block->rows + 1) * (int64_t)sizeof(int64_t);
+  if (is_placed(c, index_of(plan, c, &c->frames[c->map->local])))
+    return sl_block_bytes(block);
+  return block->nnz * (int64_t)sley_dtype_bytes(block->dtype) + (block->rowptr[0] == 0 ? rows : 0);
+}
+
 sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                          const sl_part_frame *frames, int *first) {
   *first = plan->parts.count;
+  cut c = {
+      .ins = ins, .map = map, .count = count, .frames = frames, .threads = sl_team_size(sl_plan_team(ins))};
+  bool one = is_one_part(&c);
   sl_part none = {.name = "dry", .arrives_in = -1};
+  int64_t borrowed = one ? borrowed_bytes(plan, &c) : 0;
+  /* A device with memory of its own holds copies of what is borrowed. */
+  if (ins->owned || !ins->comm->device->ops->host_addresses)
+    plan->memory_bytes += borrowed;
   if (plan->dry) {
-    plan->memory_bytes += sl_block_bytes(ins->block);
+    plan->memory_bytes += sl_block_bytes(ins->block) - borrowed;
     for (int p = 0; p < count; p++)
       SL_TRY(sl_plan_add_part(plan, &none, NULL));
     return SLEY_OK;
   }
-  cut c = {
-      .ins = ins, .map = map, .count = count, .frames = frames, .threads = sl_team_size(sl_plan_team(ins))};
-  sley_status status = cut_block(plan, &c);
+  sley_status status = frame_parts(plan, &c);
+  if (status == SLEY_OK)
+    status = one ? take_block(plan, &c) : cut_block(plan, &c);
   for (int p = 0; p < count && status == SLEY_OK; p++)
     status = sl_plan_add_part(plan, &c.parts[p], NULL);
   sl_free(c.parts);

@@ -5,13 +5,14 @@
 
 #include "plan/plan.h"
 
-/* Where each column of the block goes. Column c of this rank's own rows of X goes to part local at c -
- * first_col; halo entry h to part part[h] at place[h]; part[h] < 0: to no part. */
+/* Where each column of the block goes. Column c of this rank's own rows of X goes to part local at
+ * local_place + c - first_col; halo entry h to part part[h] at place[h]; part[h] < 0: to no part. */
 typedef struct sl_column_map {
   int local;
   int64_t local_place;
+  int remote; /* the part of all halo entries where part is NULL */
   const int32_t *part;
-  const int64_t *place;
+  const int64_t *place; /* NULL: halo entry h is at h */
 } sl_column_map;
 
 /* What the parts are to be, one for each number in the map. */
@@ -24,7 +25,11 @@ typedef struct sl_part_frame {
 
 /* Adds count parts to the plan, in the order of frames; their Y is the caller's, with the caller's beta if
  * whole, else added. *first: index of the first. Entries keep their order within a row. Nothing is built in a
- * dry plan. */
+ * dry plan.
+ *
+ * What a part has in common with the block is not copied: where all entries go to one whole part, that has
+ * the block's own row pointers and values, and its columns too where they are places already, as with one
+ * rank. plan->borrows then tells that the block must outlive the plan. */
 sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                          const sl_part_frame *frames, int *first);
 

@@ -26,7 +26,7 @@ typedef enum sl_beta {
 
 typedef struct sl_part {
   const char *name;
-  sl_spmm_matrix a; /* its arrays belong to the plan; columns are rows of buffer x */
+  sl_spmm_matrix a; /* its arrays belong to the plan, or to the block; columns are rows of buffer x */
   int64_t nnz;
   int64_t k;     /* columns of X and Y it works on: the width of the buffers */
   int x, y;      /* buffers */
@@ -83,6 +83,7 @@ typedef struct sl_plan {
   int64_t rows, x_rows, k; /* this rank's rows of Y and X */
   int64_t all_rows, all_cols, all_nnz, remote_nnz, halo_rows, cover_rows;
   bool dry;
+  bool borrows;        /* a part has arrays of the block, which must outlive the plan */
   bool reproducible;   /* every row is summed in column order */
   const char *library; /* whose kernels sum the parts; NULL: Sley's own */
   /* With a beta other than 0, Y is computed apart and added at the end, so that no order of steps is

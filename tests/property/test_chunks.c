@@ -33,6 +33,10 @@ static int64_t y_of(const sample *s, int64_t i) {
   return s->numbered ? s->rowid[i] : i;
 }
 
+static int64_t row_of_y(const sl_chunks *c, int64_t i) {
+  return c->row ? c->row[i] : i;
+}
+
 /* Stored row of each row with entries; the empty ones are compared on the way. */
 static int64_t list_rows(const sample *s, const sl_chunks *c, int64_t *stored) {
   int64_t full = 0, empty = 0;
@@ -40,7 +44,7 @@ static int64_t list_rows(const sample *s, const sl_chunks *c, int64_t *stored) {
     if (s->rowptr[i + 1] == s->rowptr[i]) {
       assert_int_equal(c->empty[empty++], y_of(s, i));
     } else {
-      assert_int_equal(c->row[full], y_of(s, i));
+      assert_int_equal(row_of_y(c, full), y_of(s, i));
       stored[full++] = i;
     }
   assert_int_equal(c->empties, empty);
@@ -81,7 +85,7 @@ static void check(const sample *s, const sl_chunks *c) {
     for (int32_t slot = c->long_row[l].first_slot; slot < c->long_row[l + 1].first_slot; slot++)
       for (int64_t i = 0; i < c->chunks; i++)
         if (c->chunk[i].slot == slot) {
-          assert_int_equal(c->row[c->chunk[i].row], c->long_row[l].row);
+          assert_int_equal(row_of_y(c, c->chunk[i].row), c->long_row[l].row);
           assert_true(c->chunk[i].begin > at);
           at = c->chunk[i].begin;
         }
@@ -97,7 +101,8 @@ static void chunks_hold_every_entry_once(void **state) {
   for (uint64_t round = 0; round < ROUNDS; round++) {
     sample s = make(round);
     sl_chunks c;
-    assert_sley_ok(sl_chunks_make(s.rows, s.numbered ? s.rowid : NULL, s.rowptr, s.target, s.in_order, &c));
+    assert_sley_ok(
+        sl_chunks_make(s.rows, s.numbered ? s.rowid : NULL, s.rowptr, s.target, s.in_order, NULL, &c));
     check(&s, &c);
     longs += c.longs;
     sl_chunks_free(&c);
@@ -105,13 +110,44 @@ static void chunks_hold_every_entry_once(void **state) {
   assert_true(longs > 100);
 }
 
+/* Enough rows for several threads: with any number of them, lists without gaps among their shares. */
+static void threads_do_not_show(void **state) {
+  (void)state;
+  enum { ROWS = 100000 };
+  static int64_t rowptr[ROWS + 1];
+  sl_team *team;
+  assert_sley_ok(sl_team_create(3, &team));
+  for (int64_t i = 0; i < ROWS; i++)
+    rowptr[i + 1] = rowptr[i] + sl_below(sl_random(4, (uint64_t)i, 0), i % 7 == 0 ? 600 : 6);
+  for (int in_order = 0; in_order < 2; in_order++) {
+    sl_chunks one, three;
+    assert_sley_ok(sl_chunks_make(ROWS, NULL, rowptr, 100, in_order, NULL, &one));
+    assert_sley_ok(sl_chunks_make(ROWS, NULL, rowptr, 100, in_order, team, &three));
+    assert_true(one.chunks == three.chunks && one.rows == three.rows && one.empties == three.empties);
+    assert_true(one.longs == three.longs && one.slots == three.slots && one.longest == three.longest);
+    assert_memory_equal(one.chunk, three.chunk, (size_t)one.chunks * sizeof *one.chunk);
+    assert_memory_equal(one.row, three.row, ((size_t)one.rows + 1) * sizeof *one.row);
+    assert_memory_equal(one.empty, three.empty, (size_t)one.empties * sizeof *one.empty);
+    assert_memory_equal(one.long_row, three.long_row, ((size_t)one.longs + 1) * sizeof *one.long_row);
+    int64_t entries = 0;
+    for (int64_t i = 0; i < one.chunks; i++)
+      entries += one.chunk[i].count;
+    assert_int_equal(entries, rowptr[ROWS]);
+    assert_int_equal(one.rows + one.empties, ROWS);
+    assert_true(in_order ? one.longs == 0 : one.longs > 1000);
+    sl_chunks_free(&one);
+    sl_chunks_free(&three);
+  }
+  sl_team_destroy(team);
+}
+
 static void what_is_too_large_is_refused(void **state) {
   (void)state;
   sl_chunks c;
   const int64_t rowptr[2] = {0, INT64_C(1) << 40}, short_row[2] = {0, 1}, far[1] = {INT64_C(1) << 31};
-  assert_int_equal(sl_chunks_make(1, NULL, rowptr, 128, true, &c), SLEY_ERR_OVERFLOW);
+  assert_int_equal(sl_chunks_make(1, NULL, rowptr, 128, true, NULL, &c), SLEY_ERR_OVERFLOW);
   sl_chunks_free(&c);
-  assert_int_equal(sl_chunks_make(1, far, short_row, 128, false, &c), SLEY_ERR_OVERFLOW);
+  assert_int_equal(sl_chunks_make(1, far, short_row, 128, false, NULL, &c), SLEY_ERR_OVERFLOW);
   sl_chunks_free(&c);
   assert_non_null(strstr(sley_last_error(), "use more ranks"));
 }
@@ -122,7 +158,7 @@ static void memory_that_runs_out_is_an_error(void **state) {
   for (int64_t nth = 1;; nth++) {
     sl_chunks c;
     sl_memory_fail_at(nth);
-    sley_status status = sl_chunks_make(3, NULL, rowptr, 2, true, &c);
+    sley_status status = sl_chunks_make(3, NULL, rowptr, 2, true, NULL, &c);
     sl_chunks_free(&c);
     if (status == SLEY_OK) {
       assert_true(nth > 4);
@@ -134,8 +170,8 @@ static void memory_that_runs_out_is_an_error(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(chunks_hold_every_entry_once),
-                                     cmocka_unit_test(what_is_too_large_is_refused),
-                                     cmocka_unit_test(memory_that_runs_out_is_an_error)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(chunks_hold_every_entry_once), cmocka_unit_test(threads_do_not_show),
+      cmocka_unit_test(what_is_too_large_is_refused), cmocka_unit_test(memory_that_runs_out_is_an_error)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

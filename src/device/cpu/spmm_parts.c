@@ -24,36 +24,35 @@ static int64_t row_pieces(int64_t work, int64_t fair, int64_t k) {
   return want < 2 || most < 2 ? 1 : want < most ? want : most;
 }
 
-/* Cuts greedily; stores the parts if `out` is given. Returns their number. */
+/* Work of rows [begin, end). */
+static int64_t work_of(const sl_spmm_matrix *a, int64_t begin, int64_t end) {
+  return a->rowptr[end] - a->rowptr[begin] + ROW_WORK * (end - begin);
+}
+
+/* The end of the part that begins with row begin: one row, and as many more as it has room for. */
+static int64_t end_of_part(const sl_spmm_matrix *a, int64_t begin, int64_t fair) {
+  int64_t fits = begin + 1, beyond = a->rows + 1;
+  while (beyond - fits > 1) {
+    int64_t middle = fits + (beyond - fits) / 2;
+    if (work_of(a, begin, middle) <= fair)
+      fits = middle;
+    else
+      beyond = middle;
+  }
+  return fits;
+}
+
+/* Cuts greedily; returns the number of parts. Two parts in a row hold more than a fair share together, and a
+ * row is cut into no more pieces than it holds shares. */
 static int64_t cut(const sl_spmm_matrix *a, int64_t k, int64_t fair, sl_spmm_part *out) {
-  int64_t count = 0, begin = 0, work = 0;
-  for (int64_t i = 0; i < a->rows; i++) {
-    int64_t row_work = a->rowptr[i + 1] - a->rowptr[i] + ROW_WORK;
-    int64_t pieces = row_pieces(row_work, fair, k);
-    if (begin < i && (pieces > 1 || work + row_work > fair)) {
-      if (out)
-        out[count] = (sl_spmm_part){begin, i, 0, k};
-      count++;
-      begin = i;
-      work = 0;
-    }
-    work += row_work;
-    if (pieces == 1)
-      continue;
-    int64_t lines = (k + FEATURES_LEAST - 1) / FEATURES_LEAST;
+  int64_t count = 0, lines = (k + FEATURES_LEAST - 1) / FEATURES_LEAST;
+  for (int64_t begin = 0, end; begin < a->rows; begin = end) {
+    end = end_of_part(a, begin, fair);
+    int64_t pieces = row_pieces(work_of(a, begin, begin + 1), fair, k);
     for (int64_t p = 0; p < pieces; p++) {
       int64_t from = lines * p / pieces * FEATURES_LEAST, to = lines * (p + 1) / pieces * FEATURES_LEAST;
-      if (out)
-        out[count] = (sl_spmm_part){i, i + 1, from, to < k ? to : k};
-      count++;
+      out[count++] = (sl_spmm_part){begin, end, from, to < k ? to : k};
     }
-    begin = i + 1;
-    work = 0;
-  }
-  if (begin < a->rows) {
-    if (out)
-      out[count] = (sl_spmm_part){begin, a->rows, 0, k};
-    count++;
   }
   return count;
 }
@@ -66,10 +65,10 @@ sley_status sl_cpu_spmm_prepare(sl_device *device, sl_queue *queue, const sl_ker
   int64_t k = args->spmm.k, threads = sl_team_size(sl_cpu_queue_team(queue));
   if (threads == 1 || k == 0 || a->rows == 0)
     return SLEY_OK;
-  int64_t fair = (entries(a) + a->rows * ROW_WORK) / (threads * PARTS_PER_THREAD) + 1;
-  int64_t count = cut(a, k, fair, NULL);
+  int64_t fair = work_of(a, 0, a->rows) / (threads * PARTS_PER_THREAD) + 1;
+  int64_t most = 3 * threads * PARTS_PER_THREAD + 2;
   parts *made =
-      sl_alloc((int64_t)sizeof *made + count * (int64_t)sizeof made->part[0], 1, "the parts of a product");
+      sl_alloc((int64_t)sizeof *made + most * (int64_t)sizeof made->part[0], 1, "the parts of a product");
   if (!made)
     return SLEY_ERR_MEMORY;
   made->count = cut(a, k, fair, made->part);

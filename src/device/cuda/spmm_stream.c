@@ -45,13 +45,24 @@ static void stream_release(sl_device *device, void *prepared) {
   sl_free(a);
 }
 
+/* Rows without gaps are numbered on the device. */
+static sley_status upload_rows(sl_queue *queue, const sl_chunks *c, const int32_t **out) {
+  int64_t bytes = (c->rows + 2) * (int64_t)sizeof *c->row;
+  void *row;
+  if (c->row)
+    return sl_cuda_upload(queue, c->row, bytes, "chunks", (void **)out);
+  SL_TRY(queue->device->ops->alloc(queue->device, bytes, "chunks", &row));
+  *out = row;
+  return sl_cuda_stream_number(queue, c->rows + 2, row);
+}
+
 static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, sl_stream_matrix *a) {
   a->chunks = c->chunks;
   a->empties = c->empties;
   a->longs = c->longs;
   SL_TRY(
       sl_cuda_upload(queue, c->chunk, c->chunks * (int64_t)sizeof *c->chunk, "chunks", (void **)&a->chunk));
-  SL_TRY(sl_cuda_upload(queue, c->row, (c->rows + 2) * (int64_t)sizeof *c->row, "chunks", (void **)&a->row));
+  SL_TRY(upload_rows(queue, c, &a->row));
   SL_TRY(
       sl_cuda_upload(queue, c->empty, c->empties * (int64_t)sizeof *c->empty, "chunks", (void **)&a->empty));
   return sl_cuda_upload(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
@@ -98,7 +109,8 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_args *args, sl_stream_
   int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype);
   SL_TRY(check_columns(a));
   sl_chunks chunks;
-  sley_status status = sl_chunks_make(a->rows, a->rowid, a->rowptr, target_of(args), args->in_order, &chunks);
+  sley_status status =
+      sl_chunks_make(a->rows, a->rowid, a->rowptr, target_of(args), args->in_order, args->team, &chunks);
   if (status == SLEY_OK)
     status = upload_chunks(queue, &chunks, out);
   int64_t slots = chunks.slots, longest = chunks.longest;
@@ -133,11 +145,11 @@ static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
   const sl_spmm_matrix *a = s->a;
   int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype), entries = entries_of(a);
   sl_chunks c;
-  sl_chunks_count(a->rows, a->rowptr, target_of(s), s->in_order, &c);
+  sl_chunks_count(a->rows, a->rowptr, target_of(s), s->in_order, s->team, &c);
   *passing = sl_device_bytes((a->rows + 1) * (int64_t)sizeof *a->rowptr) +
              (a->index == SLEY_I64 ? sl_device_bytes(entries * 8) : 0);
   return sl_device_bytes(c.chunks * (int64_t)sizeof *c.chunk) +
-         sl_device_bytes((c.rows + 1) * (int64_t)sizeof *c.row) +
+         sl_device_bytes((c.rows + 2) * (int64_t)sizeof *c.row) +
          sl_device_bytes(c.empties * (int64_t)sizeof *c.empty) +
          sl_device_bytes((c.longs + 1) * (int64_t)sizeof *c.long_row) + sl_device_bytes(entries * 4) +
          sl_device_bytes(entries * value_bytes) + sl_device_bytes(c.slots * s->k * value_bytes);

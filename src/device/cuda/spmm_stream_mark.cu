@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns as the stream kernels want them: 32 bits wide, the last of each row marked. */
+/* Columns as the stream kernels want them: 32 bits wide, the last of each row marked; rows in a row. */
 #include "device/cuda/spmm_stream.h"
 
 enum { BLOCK = 256 };
@@ -19,6 +19,12 @@ static __global__ void mark(int64_t rows, const int64_t *rowptr, int64_t longest
     col[end - 1] |= INT32_MIN;
 }
 
+static __global__ void number(int64_t count, int32_t *row) {
+  int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+  if (i < count)
+    row[i] = (int32_t)i;
+}
+
 static unsigned blocks(int64_t work) {
   return (unsigned)((work + BLOCK - 1) / BLOCK);
 }
@@ -28,6 +34,12 @@ sley_status sl_cuda_stream_narrow(sl_queue *queue, int64_t entries, const int64_
   if (entries > 0)
     narrow<<<blocks(entries), BLOCK, 0, sl_cuda_stream(queue)>>>(entries, col, col32);
   return sl_cuda_launched(queue, "narrow");
+}
+
+sley_status sl_cuda_stream_number(sl_queue *queue, int64_t count, int32_t *row) {
+  SL_TRY(sl_cuda_use(queue->device));
+  number<<<blocks(count), BLOCK, 0, sl_cuda_stream(queue)>>>(count, row);
+  return sl_cuda_launched(queue, "number");
 }
 
 sley_status sl_cuda_stream_mark(sl_queue *queue, int64_t rows, const int64_t *rowptr, int64_t longest,
