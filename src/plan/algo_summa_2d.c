@@ -60,26 +60,59 @@ static int holder(const void *context, int64_t row, int64_t col) {
   return team * g->pc + panel_of(g, col) % g->pc;
 }
 
+/* Of each thread and panel: rows with entries, entries. */
+typedef struct sizing {
+  const grid *g;
+  int64_t *sizes;
+} sizing;
+
+/* Columns ascend within a row, so the panel is looked up only where it changes. */
+static sley_status size_rows(void *context, int thread, int threads) {
+  const sizing *s = context;
+  const grid *g = s->g;
+  const sley_matrix *block = g->ins->block;
+  int64_t *sizes = s->sizes + 2 * (int64_t)thread * g->panels;
+  int64_t end_row = sl_csr_split(block->rows, block->rowptr, thread + 1, threads);
+  for (int64_t row = sl_csr_split(block->rows, block->rowptr, thread, threads); row < end_row; row++) {
+    int64_t end = -1; /* of the columns of the panel */
+    int panel = 0;
+    for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
+      int64_t col = sl_index_at(block->col, block->index, e);
+      if (col >= end) {
+        panel = panel_of(g, col);
+        end = panel_begin(g, panel + 1);
+        sizes[2 * panel]++;
+      }
+      sizes[2 * panel + 1]++;
+    }
+  }
+  return SLEY_OK;
+}
+
+/* Sizes of this rank's share of its row team's tiles, in 2 panels from sl_alloc. */
+static sley_status size_block(const grid *g, int64_t **out) {
+  sl_team *team = sl_plan_team(g->ins);
+  int threads = sl_team_size(team), width = 2 * g->panels;
+  sizing s = {.g = g};
+  SL_TRY(SL_NEW_ZERO(s.sizes, (int64_t)threads * width, "tile sizes"));
+  *out = s.sizes;
+  SL_TRY(sl_team_run(team, size_rows, &s));
+  for (int i = width; i < threads * width; i++)
+    s.sizes[i % width] += s.sizes[i];
+  return SLEY_OK;
+}
+
 /* Sizes of the row team's tiles: sums over its ranks. Collective. */
 static sley_status size_tiles(grid *g) {
-  const sl_inspection *ins = g->ins;
-  const sley_matrix *block = ins->block;
-  sl_comm *comm = ins->comm;
+  sl_comm *comm = g->ins->comm;
   int64_t *mine = NULL, *all = NULL, width = 2 * (int64_t)g->panels;
-  sley_status status = SL_NEW_ZERO(mine, width, "tile sizes");
+  sley_status status = size_block(g, &mine);
   if (status == SLEY_OK)
     status = SL_NEW(all, width * comm->size, "tile sizes");
   if (status == SLEY_OK)
     status = SL_NEW_ZERO(g->stored, g->panels, "tile sizes");
   if (status == SLEY_OK)
     status = SL_NEW_ZERO(g->entries, g->panels, "tile sizes");
-  for (int64_t row = 0; status == SLEY_OK && row < block->rows; row++)
-    for (int64_t e = block->rowptr[row], last = -1; e < block->rowptr[row + 1]; e++) {
-      int panel = panel_of(g, sl_index_at(block->col, block->index, e));
-      mine[2 * panel] += panel != last;
-      mine[2 * panel + 1]++;
-      last = panel;
-    }
   status = sl_agree(comm, status);
   if (status == SLEY_OK)
     status = comm->ops->allgather(comm, mine, width * (int64_t)sizeof *mine, all);

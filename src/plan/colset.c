@@ -76,7 +76,7 @@ sley_status sl_colset_build(int64_t range, const sl_colset_source *source, sl_te
   SL_TRY_GOTO(status, sl_team_for(team, source->entries, 64 * BATCH, set_bits, &b), done);
   for (int64_t i = 0; i < out->word_count; i++) {
     out->words[i].before = out->count;
-    out->count += __builtin_popcountll(out->words[i].bits);
+    out->count += sl_ones(out->words[i].bits);
   }
 done:
   sl_free((void *)b.touched);

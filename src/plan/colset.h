@@ -41,11 +41,19 @@ void sl_colset_free(sl_colset *set);
 /* The members in ascending order; out has room for count. */
 void sl_colset_list(const sl_colset *set, int64_t *out);
 
+/* Bits that are 1; not every processor that Sley is built for has an instruction for it. */
+static inline int64_t sl_ones(uint64_t bits) {
+  bits -= bits >> 1 & UINT64_C(0x5555555555555555);
+  bits = (bits & UINT64_C(0x3333333333333333)) + (bits >> 2 & UINT64_C(0x3333333333333333));
+  return (int64_t)(((bits + (bits >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f)) * UINT64_C(0x0101010101010101) >>
+                   56);
+}
+
 /* Place of a member among the members. column must be one. */
 static inline int64_t sl_colset_place(const sl_colset *set, int64_t column) {
   const sl_colset_word *word =
       &set->words[set->page_at[column / SL_COLSET_PAGE] + column % SL_COLSET_PAGE / 64];
-  return word->before + __builtin_popcountll(word->bits & ((UINT64_C(1) << (column % 64)) - 1));
+  return word->before + sl_ones(word->bits & ((UINT64_C(1) << (column % 64)) - 1));
 }
 
 #endif

@@ -95,6 +95,15 @@ static void check(const sample *s, const sl_chunks *c) {
   assert_true(s->in_order ? cut_rows == 0 : true);
 }
 
+static void check_count(const sl_chunks *c, int64_t rows, const int64_t *rowptr, int64_t target,
+                        bool in_order, sl_team *team) {
+  sl_chunks n;
+  sl_chunks_count(rows, rowptr, target, in_order, team, &n);
+  assert_true(n.chunks == c->chunks && n.rows == c->rows && n.empties == c->empties);
+  assert_true(n.longs == c->longs && n.slots == c->slots && n.longest == c->longest);
+  assert_null(n.chunk);
+}
+
 static void chunks_hold_every_entry_once(void **state) {
   (void)state;
   int64_t longs = 0;
@@ -104,6 +113,7 @@ static void chunks_hold_every_entry_once(void **state) {
     assert_sley_ok(
         sl_chunks_make(s.rows, s.numbered ? s.rowid : NULL, s.rowptr, s.target, s.in_order, NULL, &c));
     check(&s, &c);
+    check_count(&c, s.rows, s.rowptr, s.target, s.in_order, NULL);
     longs += c.longs;
     sl_chunks_free(&c);
   }
@@ -129,6 +139,7 @@ static void threads_do_not_show(void **state) {
     assert_memory_equal(one.row, three.row, ((size_t)one.rows + 1) * sizeof *one.row);
     assert_memory_equal(one.empty, three.empty, (size_t)one.empties * sizeof *one.empty);
     assert_memory_equal(one.long_row, three.long_row, ((size_t)one.longs + 1) * sizeof *one.long_row);
+    check_count(&one, ROWS, rowptr, 100, in_order, team);
     int64_t entries = 0;
     for (int64_t i = 0; i < one.chunks; i++)
       entries += one.chunk[i].count;
