@@ -193,7 +193,7 @@ static sley_status make(cutter *c, sl_team *team) {
   SL_TRY(SL_NEW(out->chunk, out->chunks, "chunks"));
   SL_TRY(SL_NEW(out->long_row, out->longs + 1, "chunks"));
   SL_TRY(SL_NEW(out->empty, out->empties, "chunks"));
-  if (c->rowid || out->empties > 0) {
+  if (c->rowid) {
     SL_TRY(SL_NEW(out->row, out->rows + 2, "chunks"));
     out->row[out->rows] = out->row[out->rows + 1] = 0;
   }

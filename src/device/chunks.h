@@ -25,7 +25,9 @@ typedef struct sl_long_row {
 typedef struct sl_chunks {
   sl_chunk *chunk; /* the overlong ones first, since they take longest; then in order of rows */
   int64_t chunks;
-  int32_t *row; /* of Y, of each row that has entries, ascending; and two more, 0. NULL: row i of Y */
+  /* Rows of Y of the rows that have entries, ascending; and two more, 0. NULL where rowid was: row i of these
+   * is row i + j of Y, j being the number of entries of empty[] with empty[j] - j <= i. */
+  int32_t *row;
   int64_t rows;
   int32_t *empty; /* rows of Y of the stored rows without entries */
   int64_t empties;

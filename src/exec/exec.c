@@ -2,6 +2,7 @@
 #include "exec/exec.h"
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "exec/fetch.h"
 #include "transport/trace/trace.h"
@@ -380,7 +381,10 @@ sley_status sl_exec_run(sl_exec *exec, double alpha, const void *x, int64_t ldx,
                         int64_t ldy) {
   exec->memory[SL_BUFFER_X] = (void *)x;
   exec->stride[SL_BUFFER_X] = ldx * (int64_t)exec->value_bytes;
-  sley_status status = run_steps(exec, alpha, beta, y, ldy * (int64_t)exec->value_bytes);
+  /* Exchanges look whether the user has interrupted; a plan of one rank has none. */
+  sley_status status = exec->plan->exchanges.count == 0 ? sl_interrupted() : SLEY_OK;
+  if (status == SLEY_OK)
+    status = run_steps(exec, alpha, beta, y, ldy * (int64_t)exec->value_bytes);
   if (status != SLEY_OK && status != SLEY_ERR_PEER)
     exec->comm->ops->abort(exec->comm, status);
   return status;

@@ -11,8 +11,8 @@
 
 /* Parts: remote columns below this rank's own, its own, those above. Unless the sum must run in column order
  * the two remote ones are one. */
-static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer, bool in_order, int *first) {
-  if (!in_order) {
+static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
+  if (!ins->reproducible) {
     sl_column_map columns = {.local = 0, .remote = 1};
     sl_part_frame frames[] = {{.name = "local", .x = SL_BUFFER_X, .whole = true},
                               {.name = "remote", .x = buffer}};
@@ -56,19 +56,28 @@ static sley_status add_exchange(sl_plan *plan, const sl_inspection *ins, int buf
   return SLEY_OK;
 }
 
+/* One rank: nothing to exchange. */
+static sley_status build_alone(const sl_inspection *ins, sl_plan *plan) {
+  int part;
+  sl_column_map columns = {.local = 0};
+  sl_part_frame frame = {.name = "block", .x = SL_BUFFER_X, .whole = true};
+  SL_TRY(sl_parts_cut(plan, ins, &columns, 1, &frame, &part));
+  return sl_plan_add_step(plan, SL_STEP_SPMM, part);
+}
+
 static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
   const sl_comm *comm = ins->comm;
-  bool in_place =
-      comm->size > 1 && comm->workgroup == comm->size && comm->lends && comm->device->ops->host_addresses;
-  bool in_order = ins->reproducible && comm->size > 1; /* one rank has its columns in order in one part */
+  bool in_place = comm->workgroup == comm->size && comm->lends && comm->device->ops->host_addresses;
   int buffer, exchange, first;
+  if (comm->size == 1)
+    return build_alone(ins, plan);
   SL_TRY(sl_plan_add_buffer(plan, "halo", in_place ? 0 : ins->halo_set.count, ins->row_bytes, &buffer));
-  SL_TRY(in_place ? sl_parts_in_place(plan, ins, &first) : cut_halo(plan, ins, buffer, in_order, &first));
+  SL_TRY(in_place ? sl_parts_in_place(plan, ins, &first) : cut_halo(plan, ins, buffer, &first));
   SL_TRY(add_exchange(plan, ins, buffer, &exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
   if (in_place)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_BORROW, exchange));
-  if (in_place || !in_order)
+  if (in_place || !ins->reproducible)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first++));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_END, exchange));
   for (int part = first; part < plan->parts.count; part++)

@@ -45,15 +45,16 @@ static void stream_release(sl_device *device, void *prepared) {
   sl_free(a);
 }
 
-/* Rows without gaps are numbered on the device. */
-static sley_status upload_rows(sl_queue *queue, const sl_chunks *c, const int32_t **out) {
+/* Rows are listed on the device unless they are numbered; the empty ones are there. */
+static sley_status upload_rows(sl_queue *queue, const sl_chunks *c, const int32_t *empty,
+                               const int32_t **out) {
   int64_t bytes = (c->rows + 2) * (int64_t)sizeof *c->row;
   void *row;
   if (c->row)
     return sl_cuda_upload(queue, c->row, bytes, "chunks", (void **)out);
   SL_TRY(queue->device->ops->alloc(queue->device, bytes, "chunks", &row));
   *out = row;
-  return sl_cuda_stream_number(queue, c->rows + 2, row);
+  return sl_cuda_stream_number(queue, c->rows + 2, c->empties, empty, row);
 }
 
 static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, sl_stream_matrix *a) {
@@ -62,9 +63,9 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, sl_stream_
   a->longs = c->longs;
   SL_TRY(
       sl_cuda_upload(queue, c->chunk, c->chunks * (int64_t)sizeof *c->chunk, "chunks", (void **)&a->chunk));
-  SL_TRY(upload_rows(queue, c, &a->row));
   SL_TRY(
       sl_cuda_upload(queue, c->empty, c->empties * (int64_t)sizeof *c->empty, "chunks", (void **)&a->empty));
+  SL_TRY(upload_rows(queue, c, a->empty, &a->row));
   return sl_cuda_upload(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
                         (void **)&a->long_row);
 }

@@ -38,8 +38,10 @@ sley_status sl_cuda_stream_f64(sl_queue *queue, const sl_stream_run *run);
 /* Device memory: col32 gets the `entries` columns of col, narrowed. */
 sley_status sl_cuda_stream_narrow(sl_queue *queue, int64_t entries, const int64_t *col, int32_t *col32);
 
-/* row gets 0 .. count - 1, for a matrix whose row i is row i of Y. */
-sley_status sl_cuda_stream_number(sl_queue *queue, int64_t count, int32_t *row);
+/* row gets the numbers of the first count rows that are not among the `empties` ascending ones of empty.
+ * Device memory. */
+sley_status sl_cuda_stream_number(sl_queue *queue, int64_t count, int64_t empties, const int32_t *empty,
+                                  int32_t *row);
 
 /* Marks in col the last entry of each row of at most `longest` entries. rowptr lies in device memory too. */
 sley_status sl_cuda_stream_mark(sl_queue *queue, int64_t rows, const int64_t *rowptr, int64_t longest,

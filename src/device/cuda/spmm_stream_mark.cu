@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns as the stream kernels want them: 32 bits wide, the last of each row marked; rows in a row. */
+/* Columns as the stream kernels want them: 32 bits wide, the last of each row marked; and which rows have
+ * any. */
 #include "device/cuda/spmm_stream.h"
 
 enum { BLOCK = 256 };
@@ -19,10 +20,20 @@ static __global__ void mark(int64_t rows, const int64_t *rowptr, int64_t longest
     col[end - 1] |= INT32_MIN;
 }
 
-static __global__ void number(int64_t count, int32_t *row) {
+/* See sl_chunks.row. */
+static __global__ void number(int64_t count, int64_t empties, const int32_t *empty, int32_t *row) {
   int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-  if (i < count)
-    row[i] = (int32_t)i;
+  if (i >= count)
+    return;
+  int64_t low = 0, high = empties;
+  while (low < high) {
+    int64_t middle = (low + high) / 2;
+    if (empty[middle] - middle <= i)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  row[i] = (int32_t)(i + low);
 }
 
 static unsigned blocks(int64_t work) {
@@ -36,9 +47,10 @@ sley_status sl_cuda_stream_narrow(sl_queue *queue, int64_t entries, const int64_
   return sl_cuda_launched(queue, "narrow");
 }
 
-sley_status sl_cuda_stream_number(sl_queue *queue, int64_t count, int32_t *row) {
+sley_status sl_cuda_stream_number(sl_queue *queue, int64_t count, int64_t empties, const int32_t *empty,
+                                  int32_t *row) {
   SL_TRY(sl_cuda_use(queue->device));
-  number<<<blocks(count), BLOCK, 0, sl_cuda_stream(queue)>>>(count, row);
+  number<<<blocks(count), BLOCK, 0, sl_cuda_stream(queue)>>>(count, empties, empty, row);
   return sl_cuda_launched(queue, "number");
 }
 
