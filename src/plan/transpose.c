@@ -58,6 +58,8 @@ sley_status sl_transpose_blocks(sl_comm *comm, const sley_matrix *block, const i
   sl_item *items;
   int64_t count;
   *out = NULL;
+  if (comm->size == 1)
+    return sl_agree(comm, sl_matrix_transpose(block, comm->team, out));
   SL_TRY(sl_redistribute(&ins, owner_of_column, &ins, &items, &count));
   sley_status status = sl_agree(comm, build_block(&ins, items, count, out));
   sl_free(items);

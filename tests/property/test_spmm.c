@@ -105,6 +105,8 @@ static void scaling_and_transpose(void **state) {
                      .transpose = true};
       spmm_outcome out, one;
       spmm_case_check(matrix, &c, &out);
+      c.ranks = c.workgroup = 1;
+      spmm_case_check(matrix, &c, &out);
       c = (spmm_case){.algo = *algo,
                       .ranks = 6,
                       .workgroup = 2,
