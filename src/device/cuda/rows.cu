@@ -41,7 +41,7 @@ void launch(cudaStream_t stream, const Rows &rows, const shape &s) {
   const int log = group_log_for(vectors);
   const unsigned across = static_cast<unsigned>(pieces < PIECES_MOST ? pieces : PIECES_MOST);
   const unsigned y = s.blocks < across ? static_cast<unsigned>(s.blocks) : across;
-  const dim3 grid(blocks_for((s.count + ROWS_AHEAD - 1) / ROWS_AHEAD, log, (s.blocks + y - 1) / y), y);
+  const dim3 grid(blocks_for((s.count + Rows::AHEAD - 1) / Rows::AHEAD, log, (s.blocks + y - 1) / y), y);
   move<V, Join, Rows><<<grid, THREADS, 0, stream>>>(rows, s.count, pieces, log);
 }
 

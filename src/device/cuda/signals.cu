@@ -167,7 +167,7 @@ sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *a
                           : r.pieces < PULL_BLOCKS ? static_cast<unsigned>(r.pieces)
                                                    : PULL_BLOCKS;
   unsigned blocks =
-      blocks_for((r.count + ROWS_AHEAD - 1) / ROWS_AHEAD, log, (PULL_BLOCKS + across - 1) / across);
+      blocks_for((r.count + PULL_AHEAD - 1) / PULL_AHEAD, log, (PULL_BLOCKS + across - 1) / across);
   const dim3 grid(blocks > 0 ? blocks : 1, across);
   pull_signalled<<<grid, THREADS, 0, sl_cuda_stream(queue)>>>(r);
   return sl_cuda_launched(queue, "pull with signals");
