@@ -199,6 +199,10 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   if (status == SLEY_OK) {
     keep_info(&info, plan_ms, &result);
     keep_device(comm, &result);
+    status = sley_plan_trials(plan, result.trial, CLI_TRIALS, &result.trials);
+  }
+  if (status == SLEY_OK) {
+    result.trials = result.trials < CLI_TRIALS ? result.trials : CLI_TRIALS;
     status = run_plan(comm, plan, shared, &result);
   }
   if (status == SLEY_OK && (sley_comm_rank(comm) == 0 || (shared->job->ranks.transport && cli_launched())))

@@ -12,7 +12,7 @@ typedef struct cli_measure {
   const char *local; /* whose kernels; NULL: Sley's own */
 } cli_measure;
 
-enum { CLI_NAME = 48, CLI_REASON = 512, CLI_DEVICE = 16 };
+enum { CLI_NAME = 48, CLI_REASON = 512, CLI_DEVICE = 16, CLI_TRIALS = 32 };
 
 typedef struct cli_result {
   char algo[CLI_NAME]; /* that ran */
@@ -21,6 +21,8 @@ typedef struct cli_result {
   char note[CLI_REASON];                          /* what the device was not as asked for; "" */
   sley_plan_info info;                            /* its texts are not valid any more: use the two above */
   sley_traffic counted;
+  sley_trial trial[CLI_TRIALS]; /* the shapes that rank 0 timed while it planned */
+  int trials;
   double plan_ms;
   double min_ms, median_ms, p95_ms; /* over the repetitions, of the slowest rank each */
   double gflops;                    /* 2 nnz k per median time */

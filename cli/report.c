@@ -35,6 +35,16 @@ void cli_report_reason(const char *algo, const char *reason, FILE *stream) {
     fprintf(stream, "%s: %s\n", algo, reason);
 }
 
+/* What was chosen of the shapes timed; the JSON lists them all. */
+static void report_trials(const cli_result *result, FILE *stream) {
+  for (int i = 0; i < result->trials; i++) {
+    const sley_trial *t = &result->trial[i];
+    if (t->chosen)
+      fprintf(stream, "tuned      %d shapes tried, chosen: ps %d, dist %d, wpb %d, %.4f ms\n", result->trials,
+              t->ps, t->dist, t->wpb, t->ms);
+  }
+}
+
 static const char *verdict(const cli_result *result) {
   return !result->verified ? "-" : result->check.ok ? "ok" : "WRONG";
 }
@@ -46,6 +56,7 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
   fprintf(stream, "device     %s; transport %s\n", result->device, result->transport);
   fprintf(stream, "algorithm  ");
   cli_report_reason(result->algo, result->reason, stream);
+  report_trials(result, stream);
   fprintf(stream, "remote     %" PRId64 " nonzeros, %" PRId64 " halo rows", result->info.remote_nnz,
           result->info.halo_rows);
   if (result->info.cover_rows >= 0)
@@ -133,6 +144,21 @@ static cli_json check_json(const sley_check *check) {
   return json;
 }
 
+static void add_trials(cli_json *json, const cli_result *result) {
+  cli_json list[CLI_TRIALS];
+  for (int i = 0; i < result->trials; i++) {
+    const sley_trial *t = &result->trial[i];
+    list[i] = cli_json_start();
+    cli_json_int(&list[i], "ps", t->ps);
+    cli_json_int(&list[i], "dist", t->dist);
+    cli_json_int(&list[i], "wpb", t->wpb);
+    cli_json_real(&list[i], "ms", t->ms);
+    cli_json_bool(&list[i], "chosen", t->chosen);
+  }
+  if (result->trials > 0)
+    cli_json_list(json, "tuned", list, result->trials);
+}
+
 void cli_report_json_add(cli_json *json, const cli_result *result) {
   const sley_traffic *counted = &result->counted, *predicted = &result->info.predicted;
   cli_json time = cli_json_start();
@@ -154,6 +180,7 @@ void cli_report_json_add(cli_json *json, const cli_result *result) {
   cli_json_real(json, "plan_ms", result->plan_ms);
   cli_json_real(json, "gflops", result->gflops);
   cli_json_int(json, "memory_bytes", result->info.memory_bytes);
+  add_trials(json, result);
   if (result->verified)
     cli_json_object(json, "verify", check_json(&result->check));
   else

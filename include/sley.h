@@ -297,6 +297,19 @@ sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out);
 /* Steps, buffers and exchanges of this rank as text, freed by sley_buffer_free. */
 sley_status sley_plan_describe(const sley_plan *plan, char **out);
 
+/* A shape of the kernel that reads every rank's X in place (`rowwise` on GPUs), which the plan has timed. */
+typedef struct sley_trial {
+  int ps;      /* entries of a partition of a row */
+  int dist;    /* pairs of a local and a remote partition of a warp */
+  int wpb;     /* warps of a block */
+  double ms;   /* of a product, on this rank's GPU; infinite if it does not fit in memory */
+  bool chosen; /* the fastest */
+} sley_trial;
+
+/* The shapes that this rank has timed, in that order: *count of them, 0 where nothing was timed; the first `room` are
+ * written to out. Errors: SLEY_ERR_ARG. */
+sley_status sley_plan_trials(const sley_plan *plan, sley_trial *out, int room, int *count);
+
 /* Y = alpha A X + beta Y. x: this rank's rows of X, leading dimension ldx >= k; y likewise; both in memory of the
  * rank's device. With beta = 0 Y need not be initialised. x and y may not overlap. Returns when the work is enqueued:
  * on the cpu that is when it is done, on cuda sley_comm_wait or the caller's stream tells. No allocation, no copy

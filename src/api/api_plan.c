@@ -72,6 +72,13 @@ sley_status sley_plan_describe(const sley_plan *plan, char **out) {
   return sl_spmm_describe(plan, out);
 }
 
+sley_status sley_plan_trials(const sley_plan *plan, sley_trial *out, int room, int *count) {
+  if (!plan || !count || room < 0 || (room > 0 && !out))
+    return sl_fail(SLEY_ERR_ARG, "sley_plan_trials: plan, out or count is NULL, or room is negative");
+  sl_spmm_trials(plan, out, room, count);
+  return SLEY_OK;
+}
+
 /* One operand. */
 static sley_status check_operand(const char *name, const void *data, int64_t rows, int64_t k, int64_t ld) {
   if (ld < k)

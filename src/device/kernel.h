@@ -116,9 +116,9 @@ typedef struct sl_lend {
 
 typedef struct sl_signals {
   sl_board *own;
-  int rank; /* whose own is: its slot in the peers' boards */
-  bool opens,
-      closes; /* the first, the last pull of its round: one lends rows, the other says they are taken */
+  int rank;           /* whose own is: its slot in the peers' boards */
+  bool opens, closes; /* the first, the last pull of its round: one lends rows, the other finishes it */
+  bool keeps; /* the sources' rows are read after this pull too: a later one tells the peers they are taken */
   int lends;  /* at most SL_PULL_SOURCES */
   const sl_lend *lend;  /* host memory */
   const uint32_t *stop; /* a word the device can read; once it is not 0, nobody waits any longer */
@@ -153,7 +153,8 @@ typedef struct sl_pull_args {
   const sl_signals *signals; /* NULL: the sources may be read at once */
 } sl_pull_args;
 
-/* After the pull that closed a round: until all peers have taken what they were lent in it. */
+/* After the pull that closed a round: until all peers have taken what they were lent in it. Their boards are
+ * not touched: a peer may have gone by then. */
 typedef struct sl_await_args {
   const sl_signals *signals;
 } sl_await_args;
@@ -200,8 +201,8 @@ typedef struct sl_kernel {
   /* For products over X in several memories; NULL: nothing to do. Once a plan, with arguments that could run
    * (whose values are zeros): settles by timing what prepare left open. All ranks do it at once. */
   sley_status (*tune)(sl_queue *queue, const sl_kernel_args *args);
-  /* What prepare and tune settled, as lines of text, or NULL: nothing to say. As snprintf. */
-  int (*notes)(const void *prepared, char *text, size_t bytes);
+  /* The shapes that tune has timed, until release; NULL, or of no shapes: none. */
+  const struct sl_neighbour_table *(*tuned)(const void *prepared);
 } sl_kernel;
 
 #endif

@@ -24,6 +24,8 @@ struct sl_exec {
   int64_t *stride; /* bytes between rows of each */
   bound_part *parts;
   sl_exchange **exchanges;
+  bool *lent_out;      /* of each exchange: ended, its rows not reclaimed */
+  int lent_count;      /* of those */
   uintptr_t *pages;    /* of the X of all ranks, for parts in place, which want rows without gaps */
   void *packed;        /* own X without gaps, where the caller's has some */
   sl_lent *lent;       /* what an exchange lends: one a peer */
@@ -110,6 +112,7 @@ static sley_status bind_local(sl_exec *exec) {
   SL_TRY(bind_buffers(exec));
   SL_TRY(SL_NEW_ZERO(exec->parts, exec->plan->parts.count, "bound parts"));
   SL_TRY(SL_NEW_ZERO(exec->exchanges, exec->plan->exchanges.count, "bound exchanges"));
+  SL_TRY(SL_NEW_ZERO(exec->lent_out, exec->plan->exchanges.count, "bound exchanges"));
   for (int i = 0; i < exec->plan->steps.count; i++)
     if (SL_STEP(exec->plan, i)->kind == SL_STEP_SPMM)
       SL_TRY(bind_part(exec, SL_STEP(exec->plan, i)->index));
@@ -137,6 +140,7 @@ void sl_exec_destroy(sl_exec *exec) {
       device->free(exec->comm->device, exec->memory[i]);
   sl_free(exec->lent);
   sl_free(exec->pages);
+  sl_free(exec->lent_out);
   sl_free(exec->exchanges);
   sl_free(exec->parts);
   sl_free(exec->stride);
@@ -227,9 +231,50 @@ static sley_status sum_part(const sl_exec *exec, int index, double alpha, double
   return status;
 }
 
+enum { EVERY_BUFFER = -1, NO_BUFFER = -2 };
+
+/* The rows that ended exchanges sent from a buffer are this rank's again: at the latest, so that it does not
+ * wait for a peer that is slow to take them while there is work to do. */
+static sley_status reclaim(sl_exec *exec, int buffer) {
+  for (int i = 0; i < exec->plan->exchanges.count && exec->lent_count > 0; i++) {
+    if (!exec->lent_out[i] || (buffer != EVERY_BUFFER && buffer != SL_EXCHANGE(exec->plan, i)->src))
+      continue;
+    exec->lent_out[i] = false;
+    exec->lent_count--;
+    SL_TRY(sl_exchange_reclaim(exec->exchanges[i], exec->queue));
+  }
+  return SLEY_OK;
+}
+
+/* The buffer that a step writes to. */
+static int written_by(const sl_plan *plan, const sl_step *step) {
+  switch (step->kind) {
+  case SL_STEP_BEGIN:
+    return SL_EXCHANGE(plan, step->index)->dst;
+  case SL_STEP_SPMM:
+    return SL_PART(plan, step->index)->y;
+  case SL_STEP_FETCH:
+    return SL_FETCH(plan, step->index)->dst;
+  case SL_STEP_SCALE:
+    return SL_BUFFER_Y;
+  case SL_STEP_ZERO:
+    return step->index;
+  default:
+    return NO_BUFFER;
+  }
+}
+
+static sley_status end_exchange(sl_exec *exec, int index) {
+  SL_TRY(exec->comm->ops->exchange_end(exec->exchanges[index], exec->queue));
+  exec->lent_out[index] = true;
+  exec->lent_count++;
+  return SLEY_OK;
+}
+
 static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, double beta) {
   const sl_plan *plan = exec->plan;
   const sl_transport_ops *transport = exec->comm->ops;
+  SL_TRY(reclaim(exec, written_by(plan, step)));
   switch (step->kind) {
   case SL_STEP_BEGIN: {
     int src = SL_EXCHANGE(plan, step->index)->src, dst = SL_EXCHANGE(plan, step->index)->dst;
@@ -239,7 +284,7 @@ static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, do
   case SL_STEP_BORROW:
     return borrow(exec, step->index);
   case SL_STEP_END:
-    return transport->exchange_end(exec->exchanges[step->index], exec->queue);
+    return end_exchange(exec, step->index);
   case SL_STEP_SPMM:
     return sum_part(exec, step->index, alpha, beta);
   case SL_STEP_SCALE:
@@ -276,6 +321,7 @@ static sley_status tune_steps(sl_exec *exec) {
     sl_kernel_args args = product_of(exec, step->index, 1, 0);
     tuned = bound->kernel->tune(exec->queue, &args);
   }
+  SL_TRY(reclaim(exec, EVERY_BUFFER));
   SL_TRY(exec->comm->device->ops->queue_wait(exec->queue));
   return tuned;
 }
@@ -304,18 +350,14 @@ static sley_status tune(sl_exec *exec) {
   return status;
 }
 
-int sl_exec_notes(const sl_exec *exec, char *text, size_t bytes) {
-  size_t used = 0;
-  if (bytes > 0)
-    text[0] = 0;
-  for (int i = 0; i < exec->plan->parts.count && used < bytes; i++) {
+const sl_neighbour_table *sl_exec_tuned(const sl_exec *exec) {
+  const sl_neighbour_table *table = NULL;
+  for (int i = 0; i < exec->plan->parts.count && !table; i++) {
     const bound_part *bound = &exec->parts[i];
-    int length = bound->kernel && bound->kernel->notes
-                     ? bound->kernel->notes(bound->prepared, text + used, bytes - used)
-                     : 0;
-    used += length > 0 ? (size_t)length : 0;
+    if (bound->kernel && bound->kernel->tuned)
+      table = bound->kernel->tuned(bound->prepared);
   }
-  return (int)used;
+  return table && table->count > 0 ? table : NULL;
 }
 
 sley_status sl_exec_create(const sl_plan *plan, sl_exec **out) {
@@ -374,7 +416,7 @@ static sley_status run_steps(sl_exec *exec, double alpha, double beta, void *y, 
     SL_TRY(scale(exec, plan->rows, plan->k, beta, y, y_stride));
     SL_TRY(move_rows(exec, plan->rows, row_bytes, exec->result, row_bytes, y, y_stride, true));
   }
-  return SLEY_OK;
+  return reclaim(exec, EVERY_BUFFER);
 }
 
 sley_status sl_exec_run(sl_exec *exec, double alpha, const void *x, int64_t ldx, double beta, void *y,

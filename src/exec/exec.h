@@ -4,6 +4,7 @@
 #ifndef SLEY_EXEC_EXEC_H
 #define SLEY_EXEC_EXEC_H
 
+#include "device/neighbour_search.h"
 #include "plan/plan.h"
 
 typedef struct sl_exec sl_exec;
@@ -17,8 +18,8 @@ sley_status sl_exec_create(const sl_plan *plan, sl_exec **out);
 sley_status sl_exec_run(sl_exec *exec, double alpha, const void *x, int64_t ldx, double beta, void *y,
                         int64_t ldy);
 
-/* What this rank's kernels settled when they were bound, as snprintf; "" if they have nothing to say. */
-int sl_exec_notes(const sl_exec *exec, char *text, size_t bytes);
+/* The shapes that this rank's kernel over X in place was timed in when it was bound; NULL: there is none. */
+const sl_neighbour_table *sl_exec_tuned(const sl_exec *exec);
 
 /* Collective. Accepts NULL. */
 void sl_exec_destroy(sl_exec *exec);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/spmm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -95,24 +96,48 @@ sley_status sl_spmm_counted(sley_plan *plan, sley_traffic *out) {
   return SLEY_OK;
 }
 
+void sl_spmm_trials(const sley_plan *plan, sley_trial *out, int room, int *count) {
+  const sl_neighbour_table *table = plan->exec ? sl_exec_tuned(plan->exec) : NULL;
+  *count = table ? table->count : 0;
+  for (int i = 0; i < *count && i < room; i++) {
+    const sl_neighbour_trial *trial = &table->trial[i];
+    out[i] = (sley_trial){.ps = trial->shape.ps,
+                          .dist = trial->shape.dist,
+                          .wpb = trial->shape.wpb,
+                          .ms = 1e3 * trial->seconds,
+                          .chosen = i == table->best};
+  }
+}
+
+/* A line for each shape, the one chosen marked. Returns the length, as snprintf does. */
+static size_t describe_trials(const sley_trial *trials, int count, char *text, size_t bytes) {
+  size_t used = 0;
+  for (int i = 0; i < count; i++) {
+    const sley_trial *t = &trials[i];
+    used +=
+        (size_t)snprintf(text + used, bytes - used, "  tried     ps %2d, dist %2d, wpb %2d: %10.4f ms%s\n",
+                         t->ps, t->dist, t->wpb, t->ms, t->chosen ? ", chosen" : "");
+  }
+  return used;
+}
+
 sley_status sl_spmm_describe(const sley_plan *plan, char **out) {
-  char notes[4096] = "";
-  char *text;
+  enum { LINE = 80 };
+  sley_trial trials[SL_NEIGHBOUR_TRIALS];
+  char lines[SL_NEIGHBOUR_TRIALS * LINE], *text;
+  int count;
   *out = NULL;
   SL_TRY(sl_plan_describe(&plan->plan, &text));
-  if (plan->exec)
-    sl_exec_notes(plan->exec, notes, sizeof notes);
-  if (notes[0]) {
-    int64_t length = (int64_t)strlen(text), more = (int64_t)strlen(notes) + 1;
-    char *longer = sl_realloc(text, length + more, 1, "a plan's description");
-    if (!longer) {
-      sl_free(text);
-      return SLEY_ERR_MEMORY;
-    }
-    text = longer;
-    memcpy(text + length, notes, (size_t)more);
+  sl_spmm_trials(plan, trials, SL_NEIGHBOUR_TRIALS, &count);
+  size_t length = strlen(text), more = describe_trials(trials, count, lines, sizeof lines);
+  char *longer = more > 0 ? sl_realloc(text, (int64_t)(length + more + 1), 1, "a plan's description") : text;
+  if (!longer) {
+    sl_free(text);
+    return SLEY_ERR_MEMORY;
   }
-  *out = text;
+  if (more > 0)
+    memcpy(longer + length, lines, more + 1);
+  *out = longer;
   return SLEY_OK;
 }
 

@@ -20,6 +20,9 @@ sley_status sl_spmm_plan(sl_comm *comm, const sley_matrix *block, const int64_t 
 sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
                             int64_t ldy);
 /* The plan in words, and what its kernels settled; freed by sl_free. */
+/* As sley_plan_trials. */
+void sl_spmm_trials(const sley_plan *plan, sley_trial *out, int room, int *count);
+
 sley_status sl_spmm_describe(const sley_plan *plan, char **out);
 sley_status sl_spmm_counted(sley_plan *plan, sley_traffic *out);
 void sl_spmm_plan_destroy(sley_plan *plan);

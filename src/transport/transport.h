@@ -4,8 +4,8 @@
  * planning needs, abort, and counters per link class.
  *
  * Rows and symmetric memory lie in the memory of the ranks' devices, row lists in the host's. On devices
- * without host addresses no call waits for the device, except those that say so; begin, end, get and put are
- * in the order of the queue (get and put: of comm->queue).
+ * without host addresses no call waits for the device, except those that say so; begin, end, reclaim, get
+ * and put are in the order of the queue (get and put: of comm->queue).
  *
  * Workgroups are consecutive blocks of comm->workgroup ranks (the last may be smaller). Within one, links are
  * direct: a peer's memory can be loaded and stored. Between two, they are messages. */
@@ -73,19 +73,25 @@ typedef struct sl_transport_ops {
    * met before. Not collective. */
   int64_t (*exchange_memory)(sl_comm *comm, const sl_exchange_spec *spec);
   /* Starts it: src holds the rows sent, dst takes those received; strides in bytes. src and dst may be one
-   * buffer if the rows differ. From here until end returns, the rows sent must not change and those received
-   * not be read; with add, dst is not touched before end, so that others may still write to it. Returns
-   * without waiting for a peer that has begun the exchange's previous round. Several exchanges may be in
-   * flight; all ranks begin and end them in the same order. Collective. */
+   * buffer if the rows differ. From here on the rows received must not be read before end returns, nor those
+   * sent change before reclaim does; with add, dst is not touched before end, so that others may still write
+   * to it. Returns without waiting for a peer that has begun the exchange's previous round. Several exchanges
+   * may be in flight; all ranks begin and end them in the same order. Collective. */
   sley_status (*exchange_begin)(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
                                 int64_t dst_stride, sl_queue *queue);
-  /* dst is complete and src free for reuse, in queue's order. Collective. */
+  /* dst is complete, in queue's order. Collective. */
   sley_status (*exchange_end)(sl_exchange *exchange, sl_queue *queue);
+  /* After end, in queue's order: src is free for reuse, for the peers have taken their rows. Apart from end,
+   * so that a rank can go on with what it has received before the slowest peer has. Begin and destroy do it
+   * for a round that was not reclaimed. NULL: end does it; see sl_exchange_reclaim. Collective; ranks may
+   * reclaim in different orders. */
+  sley_status (*exchange_reclaim)(sl_exchange *exchange, sl_queue *queue);
   /* Between begin and end, in place of moving rows, where comm->lends and every link of the exchange is
    * direct or the rank's own: once all peers have begun, lent[i] tells where the rows of recv[i].peer lie.
-   * They may be read until end, which then moves nothing; traffic counts as if it had. No call that waits for
-   * a peer may come before that end, and no other exchange may be borrowed meanwhile. Not with add. Errors:
-   * SLEY_ERR_UNSUPPORTED, SLEY_ERR_PEER. */
+   * They may be read, in queue's order, until end, which then moves nothing; traffic counts as if it had. The
+   * host waits for its peers' hosts, but not for a device. No call that waits for a peer may come before that
+   * end, and no other exchange may be borrowed meanwhile. Not with add. Errors: SLEY_ERR_UNSUPPORTED,
+   * SLEY_ERR_PEER. Collective. */
   sley_status (*exchange_borrow)(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
   void (*exchange_destroy)(sl_exchange *exchange); /* Collective. */
 
@@ -114,9 +120,9 @@ typedef struct sl_transport_ops {
 
   /* This rank has failed with the thread's current message: every wait of every rank, now and later, ends
    * with SLEY_ERR_PEER naming this rank. The first abort wins. When it returns, no peer reads what this rank
-   * lent (src, row lists); so a rank that fails between begin and end aborts before it frees them. A begin or
-   * end that fails, and a wait that ends with an error, have done so already, and so does a rank whose main
-   * returns an error. Not collective. */
+   * lent (src, row lists); so a rank that fails between begin and reclaim aborts before it frees them. A
+   * begin or end that fails, and a wait that ends with an error, have done so already, and so does a rank
+   * whose main returns an error. Not collective. */
   void (*abort)(sl_comm *comm, sley_status status);
 
   /* Since the comm began or the last reset. */
@@ -135,7 +141,7 @@ struct sley_comm {
   int rank, size;
   int workgroup;     /* ranks in a full workgroup, 1 .. size */
   bool processes;    /* the ranks are processes: no memory of the host is shared but by symm_alloc */
-  bool lends;        /* exchange_borrow works over direct links, on memory of devices with host addresses */
+  bool lends;        /* exchange_borrow works over direct links; the same on all ranks */
   sl_device *device; /* this rank's; not owned */
   sl_queue *queue;   /* for the rank's own work; not owned */
   sl_team *team;     /* the rank's threads, for work on the host; not owned, NULL: the calling thread alone */
@@ -165,6 +171,12 @@ static inline sl_link sl_link_to(const sl_comm *comm, int peer) {
   if (peer == comm->rank)
     return SL_LINK_SELF;
   return sl_workgroup_of(comm, peer) == sl_workgroup_of(comm, comm->rank) ? SL_LINK_DIRECT : SL_LINK_MESSAGE;
+}
+
+/* The transport's reclaim, if it has one. */
+static inline sley_status sl_exchange_reclaim(sl_exchange *exchange, sl_queue *queue) {
+  const sl_transport_ops *ops = exchange->comm->ops;
+  return ops->exchange_reclaim ? ops->exchange_reclaim(exchange, queue) : SLEY_OK;
 }
 
 /* Every rank calls it with its own status; all return an error if any had one: the rank's own with its

@@ -28,6 +28,9 @@ typedef struct failure {
 static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange *exchange, const char *src,
                                 char *dst, sl_symm *symm) {
   bool fails = comm->rank == f->rank && step == f->step;
+  if (fails &&
+      !f->inside) /* what it lent is freed when it fails, and nobody aborts before its main returns */
+    SL_TRY(sl_exchange_reclaim(exchange, comm->queue));
   if (fails && !f->inside)
     return sl_fail(SLEY_ERR_IO, "disk on fire at step %d", step);
   SL_TRY(comm->ops->exchange_begin(exchange, src, BYTES, dst, BYTES, comm->queue));
@@ -37,6 +40,8 @@ static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange
     return status;
   }
   SL_TRY(comm->ops->exchange_end(exchange, comm->queue));
+  if (sl_random(f->c->seed, (uint64_t)step, 2) % 2) /* else the next begin does it */
+    SL_TRY(sl_exchange_reclaim(exchange, comm->queue));
   int64_t value = 1;
   switch (sl_random(f->c->seed, (uint64_t)step, 1) % 4) {
   case 0:
@@ -83,6 +88,8 @@ static sley_status failing_work(sl_comm *comm, failure *f) {
   SL_TRY_GOTO(status, mirror_open(comm, dst, (int64_t)comm->size * ROWS * BYTES, &to), done);
   for (int step = 0; step < STEPS && status == SLEY_OK; step++)
     status = step_of_work(comm, f, step, exchange, from.here, to.here, symm);
+  if (status == SLEY_OK)
+    status = sl_exchange_reclaim(exchange, comm->queue);
 done:
   mirror_close(&from);
   mirror_close(&to);

@@ -5,8 +5,6 @@
  * refused. So wrong lists, wrong addresses and, under ThreadSanitizer, a wait that is missing show without a
  * GPU. With SLEY_MOCK_REACH=no no device may load another's memory; with SLEY_MOCK_DEVICES=0 there is none.
  */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,108 +13,24 @@
 #include "base/module.h"
 #include "base/random.h"
 #include "device/cpu/cpu.h"
+#include "mock.h"
+#include "mock_memory.h"
 
-enum { DEVICES = 3, HEADER = 64, PAUSE_ODDS = 16, PAUSE_MICROSECONDS = 200 };
-
-typedef struct mock_device {
-  sl_device base;
-  int ordinal;
-  struct mock_queue *queues;
-  pthread_mutex_t lock; /* of the list */
-  _Atomic int64_t allocations, copies, waits, launches;
-} mock_device;
-
-struct sl_event {
-  _Atomic int references; /* of its owner and of work that names it */
-  pthread_mutex_t lock;
-  pthread_cond_t changed;
-  uint64_t issued, reached;
-};
-
-typedef struct task {
-  struct task *next;
-  enum { RUN, COPY, RECORD, WAIT } kind;
-  const sl_kernel *kernel;
-  sl_kernel_args args;
-  sl_spmm_matrix a;
-  sl_pull_source source[SL_PULL_SOURCES];
-  sl_signals signals;
-  sl_lend lend[SL_PULL_SOURCES];
-  void *dst;
-  const void *src;
-  int64_t bytes;
-  sl_event *event;
-  uint64_t number;
-} task;
-
-typedef struct mock_queue {
-  sl_queue base;
-  sl_device *cpu; /* that does its work */
-  sl_queue *inner;
-  struct mock_queue *next; /* of the device */
-  pthread_t thread;
-  pthread_mutex_t lock;
-  pthread_cond_t changed;
-  task *first, **last;
-  int64_t issued, finished;
-  bool closing;
-} mock_queue;
+enum { DEVICES = 3, PAUSE_ODDS = 16, PAUSE_MICROSECONDS = 200 };
 
 static const sl_device_ops mock;
 
 /* ------------------------------------------------------------------------------------------------- memory */
 
-typedef struct header {
-  struct header *next;
-  int64_t bytes;
-  int ordinal;
-} header;
-
-static header *blocks;
-static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static bool environment_says(const char *name, const char *value) {
+bool mock_environment_says(const char *name, const char *value) {
   const char *given = getenv(name);
   return given && strcmp(given, value) == 0;
 }
 
-/* Number of the device in whose memory the address lies, or -1. */
-static int device_of(const void *address) {
-  int found = -1;
-  pthread_mutex_lock(&blocks_lock);
-  for (const header *h = blocks; h && found < 0; h = h->next) {
-    const char *begin = (const char *)h + HEADER;
-    int64_t bytes = h->bytes > 0 ? h->bytes : 1;
-    if ((const char *)address >= begin && (const char *)address < begin + bytes)
-      found = h->ordinal;
-  }
-  pthread_mutex_unlock(&blocks_lock);
-  return found;
-}
-
-static sley_status check(const sl_queue *queue, const void *address, const char *what) {
-  int at = device_of(address), mine = ((const mock_device *)queue->device)->ordinal;
-  if (at < 0)
-    return sl_fail(SLEY_ERR_INTERNAL, "a kernel was given %s in the host's memory", what);
-  if (at != mine && environment_says("SLEY_MOCK_REACH", "no"))
-    return sl_fail(SLEY_ERR_INTERNAL,
-                   "a kernel of device %d was given %s of device %d, which it cannot reach", mine, what, at);
-  return SLEY_OK;
-}
-
-static sley_status take(sl_device *device, int64_t bytes, const char *what, void **out) {
-  *out = NULL;
-  char *block = sl_alloc(bytes + HEADER + 1, 1, what); /* even an empty one has an address of its own */
-  if (!block)
-    return SLEY_ERR_MEMORY;
-  ((mock_device *)device)->allocations++;
-  memset(block, 0xA5, (size_t)(bytes + HEADER));
-  header *h = (header *)(void *)block;
-  pthread_mutex_lock(&blocks_lock);
-  *h = (header){.next = blocks, .bytes = bytes, .ordinal = ((mock_device *)device)->ordinal};
-  blocks = h;
-  pthread_mutex_unlock(&blocks_lock);
-  *out = block + HEADER;
+sley_status mock_take(sl_device *base, int64_t bytes, const char *what, void **out) {
+  mock_device *device = (mock_device *)base;
+  SL_TRY(mock_memory_take(device->ordinal, bytes, what, out));
+  device->allocations++;
   return SLEY_OK;
 }
 
@@ -129,7 +43,7 @@ static void finish(mock_queue *queue) {
 }
 
 /* As cudaFree: after all that the device has been given. */
-static void give(sl_device *base, void *block) {
+void mock_give(sl_device *base, void *block) {
   mock_device *device = (mock_device *)base;
   if (!block)
     return;
@@ -137,14 +51,7 @@ static void give(sl_device *base, void *block) {
   for (mock_queue *q = device->queues; q; q = q->next)
     finish(q);
   pthread_mutex_unlock(&device->lock);
-  header *h = (header *)(void *)((char *)block - HEADER);
-  pthread_mutex_lock(&blocks_lock);
-  header **at = &blocks;
-  while (*at != h)
-    at = &(*at)->next;
-  *at = h->next;
-  pthread_mutex_unlock(&blocks_lock);
-  sl_free(h);
+  mock_memory_give(block);
 }
 
 static sley_status host_take(sl_device *device, int64_t bytes, const char *what, void **out) {
@@ -193,9 +100,11 @@ static void await_event(sl_event *event, uint64_t number) {
 
 /* ------------------------------------------------------------------------------------------------- queues */
 
-static void run_kernel(mock_queue *queue, task *t) {
-  if (t->args.op == SL_OP_SPMM)
+static void run_kernel(mock_queue *queue, mock_task *t) {
+  if (t->args.op == SL_OP_SPMM) {
     t->args.spmm.a = &t->a;
+    t->args.spmm.pages = t->pages;
+  }
   if (t->args.op == SL_OP_PULL)
     t->args.pull.source = t->source;
   t->signals.lend = t->lend;
@@ -206,7 +115,7 @@ static void run_kernel(mock_queue *queue, task *t) {
   (void)t->kernel->run(queue->inner, &t->args);
 }
 
-static void work(mock_queue *queue, task *t) {
+static void work(mock_queue *queue, mock_task *t) {
   switch (t->kind) {
   case RUN:
     run_kernel(queue, t);
@@ -232,7 +141,7 @@ static void *serve(void *argument) {
   for (;;) {
     while (!queue->first && !queue->closing)
       pthread_cond_wait(&queue->changed, &queue->lock);
-    task *t = queue->first;
+    mock_task *t = queue->first;
     if (!t)
       break;
     queue->first = t->next;
@@ -243,6 +152,7 @@ static void *serve(void *argument) {
     if (bits % PAUSE_ODDS == 0)
       usleep((unsigned)(bits / PAUSE_ODDS % PAUSE_MICROSECONDS));
     work(queue, t);
+    free(t->pages);
     free(t);
     pthread_mutex_lock(&queue->lock);
     queue->finished++;
@@ -252,9 +162,11 @@ static void *serve(void *argument) {
   return NULL;
 }
 
-static sley_status add_task(sl_queue *base, const task *given) {
+sley_status mock_add_task(sl_queue *base, const mock_task *given) {
   mock_queue *queue = (mock_queue *)base;
-  task *t = malloc(sizeof *t);
+  mock_task *t = malloc(sizeof *t);
+  if (!t)
+    free(given->pages);
   if (!t)
     return sl_fail(SLEY_ERR_MEMORY, "no memory for work of the mock device");
   *t = *given;
@@ -327,7 +239,7 @@ static void queue_destroy(sl_queue *base) {
   sl_free(queue);
 }
 
-static sley_status queue_wait(sl_queue *base) {
+sley_status mock_queue_wait(sl_queue *base) {
   ((mock_device *)base->device)->waits++;
   finish((mock_queue *)base);
   return SLEY_OK;
@@ -338,7 +250,7 @@ static sley_status event_record(sl_queue *queue, sl_event *event) {
   uint64_t number = ++event->issued;
   pthread_mutex_unlock(&event->lock);
   event->references++;
-  return add_task(queue, &(task){.kind = RECORD, .event = event, .number = number});
+  return mock_add_task(queue, &(mock_task){.kind = RECORD, .event = event, .number = number});
 }
 
 static sley_status event_wait(sl_queue *queue, sl_event *event) {
@@ -346,167 +258,29 @@ static sley_status event_wait(sl_queue *queue, sl_event *event) {
   uint64_t number = event->issued;
   pthread_mutex_unlock(&event->lock);
   event->references++;
-  return add_task(queue, &(task){.kind = WAIT, .event = event, .number = number});
+  return mock_add_task(queue, &(mock_task){.kind = WAIT, .event = event, .number = number});
 }
 
-static sley_status copy(sl_queue *queue, sl_copy_kind kind, void *dst, const void *src, int64_t bytes) {
+sley_status mock_copy(sl_queue *queue, sl_copy_kind kind, void *dst, const void *src, int64_t bytes) {
   if (bytes < 0)
     return sl_fail(SLEY_ERR_ARG, "a copy of %lld bytes", (long long)bytes);
   if (bytes == 0)
     return SLEY_OK;
-  bool from_host = device_of(src) < 0, to_host = device_of(dst) < 0;
+  bool from_host = mock_memory_device(src) < 0, to_host = mock_memory_device(dst) < 0;
   if (kind != SL_COPY_WITHIN &&
       (from_host != (kind == SL_COPY_TO_DEVICE) || to_host != (kind == SL_COPY_TO_HOST)))
     return sl_fail(SLEY_ERR_INTERNAL, "a copy of the wrong kind");
-  SL_TRY(add_task(queue, &(task){.kind = COPY, .dst = dst, .src = src, .bytes = bytes}));
+  SL_TRY(mock_add_task(queue, &(mock_task){.kind = COPY, .dst = dst, .src = src, .bytes = bytes}));
   if (!from_host && !to_host)
     return SLEY_OK;
   ((mock_device *)queue->device)->copies++;
-  return queue_wait(queue);
+  return mock_queue_wait(queue);
 }
-
-/* ------------------------------------------------------------------------------------------------ kernels */
-
-static bool kernel_ok(const sl_kernel_args *args) {
-  (void)args;
-  return true;
-}
-
-static double kernel_cost(const sl_kernel_args *args) {
-  (void)args;
-  return 0;
-}
-
-/* What is prepared is what the CPU's kernels read: the matrix in the device's memory. */
-static void release(sl_device *device, void *prepared) {
-  sl_spmm_matrix *a = prepared;
-  if (!a)
-    return;
-  give(device, (void *)a->rowid);
-  give(device, (void *)a->rowptr);
-  give(device, (void *)a->col);
-  give(device, (void *)a->val);
-  sl_free(a);
-}
-
-static sley_status upload(sl_queue *queue, const void *host, int64_t bytes, const void **out) {
-  void *block;
-  SL_TRY(take(queue->device, bytes, "a part", &block));
-  *out = block;
-  return copy(queue, SL_COPY_TO_DEVICE, block, host, bytes);
-}
-
-static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *from, sl_spmm_matrix *a) {
-  int64_t entries = from->rowptr[from->rows];
-  if (from->rowid)
-    SL_TRY(upload(queue, from->rowid, from->rows * 8, (const void **)&a->rowid));
-  SL_TRY(upload(queue, from->rowptr, (from->rows + 1) * 8, (const void **)&a->rowptr));
-  SL_TRY(upload(queue, from->col, entries * (int64_t)sl_index_bytes(from->index), &a->col));
-  return upload(queue, from->val, entries * (int64_t)sley_dtype_bytes(from->dtype), &a->val);
-}
-
-static sley_status prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args, void **prepared) {
-  *prepared = NULL;
-  if (args->op != SL_OP_SPMM)
-    return SLEY_OK;
-  const sl_spmm_matrix *from = args->spmm.a;
-  sl_spmm_matrix *a;
-  SL_TRY(SL_NEW(a, 1, "a part"));
-  *a = (sl_spmm_matrix){.rows = from->rows, .index = from->index, .dtype = from->dtype};
-  sley_status status = upload_matrix(queue, from, a);
-  if (status != SLEY_OK) {
-    release(device, a);
-    return status;
-  }
-  *prepared = a;
-  return SLEY_OK;
-}
-
-static sley_status check_spmm(sl_queue *queue, task *t) {
-  sl_spmm_args *s = &t->args.spmm;
-  if (s->a->rows == 0 || s->k == 0)
-    return SLEY_OK;
-  t->a = s->prepared ? *(const sl_spmm_matrix *)s->prepared : *s->a;
-  s->prepared = NULL;
-  s->a = &t->a;
-  SL_TRY(check(queue, s->x, "X"));
-  SL_TRY(check(queue, s->y, "Y"));
-  return check(queue, t->a.rowptr, "an array of A");
-}
-
-static sley_status check_rows(sl_queue *queue, const sl_rows_args *a) {
-  if (a->count == 0 || a->bytes == 0)
-    return SLEY_OK;
-  SL_TRY(check(queue, a->src, "rows"));
-  SL_TRY(check(queue, a->dst, "rows"));
-  if (a->src_rows)
-    SL_TRY(check(queue, a->src_rows, "a list"));
-  return a->dst_rows ? check(queue, a->dst_rows, "a list") : SLEY_OK;
-}
-
-static sley_status check_signals(sl_queue *queue, const sl_signals *signals, task *t) {
-  t->signals = *signals;
-  memcpy(t->lend, signals->lend, (size_t)signals->lends * sizeof *signals->lend);
-  SL_TRY(check(queue, signals->own, "a board"));
-  for (int i = 0; i < signals->lends; i++)
-    SL_TRY(check(queue, signals->lend[i].board, "a peer's board"));
-  return SLEY_OK;
-}
-
-static sley_status check_pull(sl_queue *queue, task *t) {
-  const sl_pull_args *a = &t->args.pull;
-  memcpy(t->source, a->source, (size_t)a->sources * sizeof *a->source);
-  if (a->signals)
-    SL_TRY(check_signals(queue, a->signals, t));
-  if (a->count == 0)
-    return SLEY_OK;
-  SL_TRY(check(queue, a->list, "a list"));
-  SL_TRY(check(queue, a->dst, "rows"));
-  for (int i = 0; i < a->sources; i++)
-    if (a->source[i].src && a->source[i].bytes > 0)
-      SL_TRY(check(queue, a->source[i].src, "rows"));
-  return SLEY_OK;
-}
-
-static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
-  task t = {.kind = RUN, .args = *args};
-  if (args->op == SL_OP_SPMM)
-    SL_TRY(check_spmm(queue, &t));
-  if (args->op == SL_OP_ROWS)
-    SL_TRY(check_rows(queue, &args->rows));
-  if (args->op == SL_OP_PULL)
-    SL_TRY(check_pull(queue, &t));
-  if (args->op == SL_OP_AWAIT)
-    SL_TRY(check_signals(queue, args->await.signals, &t));
-  if (args->op == SL_OP_SCALE && args->scale.rows > 0 && args->scale.k > 0)
-    SL_TRY(check(queue, args->scale.y, "Y"));
-  ((mock_device *)queue->device)->launches++;
-  sl_kernel_args known = t.args; /* a kernel that can do without looking at the matrix */
-  sl_spmm_matrix types = t.a;
-  if (args->op == SL_OP_SPMM) {
-    if (args->spmm.a->rows == 0 || args->spmm.k == 0)
-      return SLEY_OK;
-    types.rows = 0;
-    known.spmm.a = &types;
-  }
-  SL_TRY(sl_kernel_find(((mock_queue *)queue)->cpu, &known, &t.kernel));
-  return add_task(queue, &t);
-}
-
-#define KERNEL(kernel_name, operation)                                                                       \
-  {                                                                                                          \
-    .name = kernel_name, .op = operation, .ok = kernel_ok, .cost = kernel_cost, .prepare = prepare,          \
-    .release = release, .run = run                                                                           \
-  }
-static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mock-rows", SL_OP_ROWS),
-                       pull = KERNEL("mock-pull", SL_OP_PULL), await = KERNEL("mock-await", SL_OP_AWAIT),
-                       scale = KERNEL("mock-scale", SL_OP_SCALE);
-static const sl_kernel *const kernels[] = {&spmm, &rows, &pull, &await, &scale, NULL};
 
 /* ------------------------------------------------------------------------------------------------ devices */
 
 static int count(void) {
-  if (!environment_says("SLEY_MOCK_DEVICES", "0"))
+  if (!mock_environment_says("SLEY_MOCK_DEVICES", "0"))
     return DEVICES;
   sl_fail(SLEY_ERR_UNSUPPORTED, "no GPU is visible");
   return 0;
@@ -549,7 +323,7 @@ static sley_status memory(sl_device *device, int64_t *available, int64_t *total)
 
 static bool reach(sl_device *device, sl_device *other) {
   return ((mock_device *)device)->ordinal == ((mock_device *)other)->ordinal ||
-         !environment_says("SLEY_MOCK_REACH", "no");
+         !mock_environment_says("SLEY_MOCK_REACH", "no");
 }
 
 static void counters(const sl_device *base, sl_device_counters *out) {
@@ -573,21 +347,21 @@ static const sl_device_ops mock = {
     .memory = memory,
     .reach = reach,
     .counters = counters,
-    .alloc = take,
-    .free = give,
+    .alloc = mock_take,
+    .free = mock_give,
     .host_alloc = host_take,
     .host_free = host_give,
     .queue_create = queue_create,
     .queue_create_urgent = queue_create_urgent,
     .queue_move = queue_move,
     .queue_destroy = queue_destroy,
-    .queue_wait = queue_wait,
-    .copy = copy,
+    .queue_wait = mock_queue_wait,
+    .copy = mock_copy,
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,
     .event_wait = event_wait,
-    .kernels = kernels,
+    .kernels = mock_kernels,
 };
 
 const void *sl_device_module(int abi, int *built_for);

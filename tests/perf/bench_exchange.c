@@ -78,6 +78,7 @@ static sley_status time_rounds(sl_comm *comm, measurement *m, sl_exchange *excha
     double begin = sl_now();
     SL_TRY(comm->ops->exchange_begin(exchange, src, m->bytes, dst, m->bytes, comm->queue));
     SL_TRY(comm->ops->exchange_end(exchange, comm->queue));
+    SL_TRY(sl_exchange_reclaim(exchange, comm->queue));
     int64_t nanoseconds = (int64_t)((sl_now() - begin) * 1e9);
     SL_TRY(comm->ops->allreduce(comm, SL_MAX, &nanoseconds, 1));
     if (round >= 0 && comm->rank == 0)

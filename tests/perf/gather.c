@@ -43,7 +43,8 @@ sley_status bench_gather_run(bench_gather *gather, const void *x) {
   const sl_transport_ops *ops = gather->comm->ops;
   SL_TRY(ops->exchange_begin(gather->exchange, x, gather->row_bytes, gather->halo, gather->row_bytes,
                              gather->comm->queue));
-  return ops->exchange_end(gather->exchange, gather->comm->queue);
+  SL_TRY(ops->exchange_end(gather->exchange, gather->comm->queue));
+  return sl_exchange_reclaim(gather->exchange, gather->comm->queue);
 }
 
 void bench_gather_destroy(bench_gather *gather) {

@@ -20,7 +20,8 @@ typedef struct spmm_outcome {
   sley_plan_info info; /* its strings are static or empty */
   sley_traffic counted;
   uint64_t bits;    /* hash of Y */
-  bool bits_repeat; /* the second execute gave the same */
+  bool bits_repeat; /* the second execute, of a plan of its own, gave the same */
+  bool tuned;       /* by timing, so that the next plan may sum in another order */
   bool pads_intact; /* nothing was written beyond column k */
   sley_check check; /* of the first execute, if alpha = 1 and beta = 0 */
 } spmm_outcome;

@@ -55,7 +55,7 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
   plain.pull.signals = NULL;
   plain.pull.source = source;
   sley_status status = stopped ? SLEY_OK : sl_cpu_pull.run(queue, &plain);
-  for (int i = 0; i < args->sources && !stopped; i++)
+  for (int i = 0; i < args->sources && !stopped && !signals->keeps; i++)
     store(&args->source[i].board->slot[signals->rank].taken, round);
   if (signals->closes && !stopped) /* else await would wait for a round that was not */
     signals->own->round = round;
@@ -75,9 +75,8 @@ static double await_cost(const sl_kernel_args *args) {
 static sley_status await_run(sl_queue *queue, const sl_kernel_args *args) {
   (void)queue;
   const sl_signals *signals = args->await.signals;
-  for (int i = 0; i < signals->lends; i++)
-    if (!wait_for(&signals->own->slot[signals->lend[i].peer].taken, signals->own->round, signals->stop))
-      break;
+  for (int i = 0; i < signals->lends; i++) /* one that is gone has taken its rows; the others may not have */
+    (void)wait_for(&signals->own->slot[signals->lend[i].peer].taken, signals->own->round, signals->stop);
   return SLEY_OK;
 }
 

@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(THREADS) pull_signalled(const __grid_constant_
       s.own->round = round;
   }
   __syncthreads();
-  if (thread < r.sources && !stopped)
+  if (thread < r.sources && !stopped && !s.keeps)
     store_release(&r.rows.source[thread].board->slot[s.rank].taken, round);
 }
 

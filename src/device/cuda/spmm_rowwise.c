@@ -2,7 +2,6 @@
 /* The row-wise product over X in place in several GPUs' memories: preparation, the search for a shape by
  * timing, and the table of what was tried. */
 #include <math.h>
-#include <stdio.h>
 
 #include "base/memory.h"
 #include "device/cuda/cuda.h"
@@ -247,25 +246,8 @@ done:
   return status;
 }
 
-/* The table of what was tried. */
-static int rowwise_notes(const void *prepared, char *text, size_t bytes) {
-  const rowwise *r = prepared;
-  size_t used = 0;
-  if (bytes > 0)
-    text[0] = 0;
-  for (int i = -1; r && i < r->table.count; i++) {
-    const sl_neighbour_trial *trial = i < 0 ? NULL : &r->table.trial[i];
-    const sl_neighbour_shape *s = trial ? &trial->shape : &r->shape;
-    int length = trial ? snprintf(text + used, bytes - used, "    ps %2d, dist %2d, wpb %2d: %.4f ms\n",
-                                  s->ps, s->dist, s->wpb, 1e3 * trial->seconds)
-                       : snprintf(text + used, bytes - used,
-                                  "row-wise kernel: ps %d, dist %d, wpb %d; shapes tried: %d\n", s->ps,
-                                  s->dist, s->wpb, r->table.count);
-    if (length < 0 || (size_t)length >= bytes - used)
-      return (int)bytes;
-    used += (size_t)length;
-  }
-  return (int)used;
+static const sl_neighbour_table *rowwise_tuned(const void *prepared) {
+  return prepared ? &((const rowwise *)prepared)->table : NULL;
 }
 
 const sl_kernel sl_cuda_spmm_rowwise = {.name = "spmm-rowwise",
@@ -278,4 +260,4 @@ const sl_kernel sl_cuda_spmm_rowwise = {.name = "spmm-rowwise",
                                         .narrows = true,
                                         .run = rowwise_run,
                                         .tune = rowwise_tune,
-                                        .notes = rowwise_notes};
+                                        .tuned = rowwise_tuned};

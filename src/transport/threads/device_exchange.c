@@ -5,10 +5,11 @@
  * Begin packs what goes over message links, records the event `begun` and raises `ready`. End waits until the
  * peers have raised theirs; then it gives an urgent queue of its own, beside whatever the rank's queue is
  * working on: wait for `begun` of this rank and of the peers, pull all rows in one launch, record `done`. The
- * rank's queue waits for that, and `taken` is raised. As a sender it then waits for `taken`, and its queue
- * for the receivers' `done`. Each event is recorded before the word that announces it is raised, and not
- * again before its waiters have seen it: ready and taken alternate. Rows to add are added by the rank's queue
- * itself, a launch a peer, in the order of the list.
+ * rank's queue waits for that, and `taken` is raised. As a sender it waits in reclaim for `taken`, and its
+ * queue for the receivers' `done`. Where rows are borrowed, the rank's queue itself waits for the peers'
+ * `begun`, and end records `done` there in place of a pull. Each event is recorded before the word that
+ * announces it is raised, and not again before its waiters have seen it: ready and taken alternate. Rows to
+ * add are added by the rank's queue itself, a launch a peer, in the order of the list.
  *
  * Links: direct ones, and messages of single rows, are loaded in place. Where a GPU cannot load another's
  * memory, rows are packed, copied as a whole and moved from there. */
@@ -250,9 +251,7 @@ sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *
   SL_TRY(queue->ops->event_record(queue, exchange->device->begun));
   exchange->device->next = comm->flying;
   comm->flying = exchange;
-  if (exchange->device->board)
-    return SLEY_OK;
-  for (int i = 0; i < exchange->sends; i++) {
+  for (int i = 0; i < exchange->sends; i++) { /* devices that signal each other need it to borrow rows */
     atomic_store(&exchange->channel[i].ready, exchange->round);
     sl_world_wake(comm->world, exchange->send[i].peer);
   }
@@ -340,26 +339,48 @@ static sley_status wait_read(sl_threads_exchange *exchange, int peer, sl_queue *
   return atomic_load(&receiver->closed) ? SLEY_OK : queue->ops->event_wait(queue, receiver->device->done);
 }
 
+sley_status sl_device_exchange_borrow(sl_threads_exchange *exchange, sl_queue *queue) {
+  exchange->device->reads = true;
+  if (exchange->device->board)
+    return sl_signalled_borrow(exchange, queue);
+  for (int i = 0; i < exchange->recvs; i++)
+    SL_TRY(queue->ops->event_wait(queue, exchange->ranks[exchange->recv[i].peer]->device->begun));
+  return SLEY_OK;
+}
+
 sley_status sl_device_exchange_end(sl_threads_exchange *exchange, sl_queue *queue) {
-  sl_threads_comm *comm = comm_of(exchange);
-  if (exchange->device->board) {
+  sl_device_exchange *device = exchange->device;
+  if (device->board) {
     SL_TRY(sl_signalled_end(exchange, queue));
-    take_off(exchange);
-    return SLEY_OK;
-  }
-  if (exchange->recvs > 0)
+  } else if (exchange->borrowed) {
+    SL_TRY(queue->ops->event_record(queue, device->done));
+    device->reads = false;
+    sl_world_leave_all(comm_of(exchange));
+  } else if (exchange->recvs > 0) {
     SL_TRY(receive_inside(exchange, queue));
+  }
   for (int i = 0; i < exchange->recvs; i++)
     sl_threads_acknowledge(exchange, i);
-  for (int i = 0; i < exchange->sends; i++) {
+  return SLEY_OK;
+}
+
+/* Where devices signal each other, hosts wait only for those that have looked up where rows lie. */
+sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_threads_comm *comm = comm_of(exchange);
+  bool signalled = exchange->device->board;
+  for (int i = 0; i < exchange->sends && (!signalled || exchange->borrowed); i++) {
     int peer = exchange->send[i].peer;
     SL_TRY(sl_world_wait(comm, &exchange->channel[i].taken, exchange->round, peer));
+    if (signalled)
+      continue;
     if (!sl_world_enter(comm, peer))
       return sl_world_check(comm);
     sley_status status = wait_read(exchange, peer, queue);
     sl_world_leave(comm, peer);
     SL_TRY(status);
   }
+  if (signalled)
+    SL_TRY(sl_signalled_reclaim(exchange, queue));
   take_off(exchange);
   return SLEY_OK;
 }
@@ -369,6 +390,14 @@ void sl_device_exchange_drain(sl_threads_exchange *exchange) {
   take_off(exchange);
   (void)comm->urgent->ops->queue_wait(comm->urgent);
   (void)comm->base.queue->ops->queue_wait(comm->base.queue);
+}
+
+void sl_device_exchange_retreat(sl_threads_comm *comm) {
+  for (sl_threads_exchange *exchange = comm->flying; exchange; exchange = exchange->device->next) {
+    if (exchange->device->reads)
+      (void)comm->base.queue->ops->event_record(comm->base.queue, exchange->device->done);
+    exchange->device->reads = false;
+  }
 }
 
 void sl_device_exchange_settle(sl_threads_comm *comm) {

@@ -20,6 +20,7 @@ typedef struct sl_device_source {
 struct sl_device_exchange {
   sl_event *begun;       /* src may be read and dst written: recorded in the rank's queue by begin */
   sl_event *done;        /* the rank has read its peers' rows: recorded by end */
+  bool reads;            /* rows borrowed this round: done is yet to be recorded */
   int64_t **packed_rows; /* of each send, on the device; NULL where nothing is packed or the rows follow each
                             other */
   sl_pull_entry *list;   /* on the device */
@@ -29,7 +30,7 @@ struct sl_device_exchange {
   sl_pull_source *source;           /* filled anew each round */
   sl_board *board;                  /* on the device: the ranks' devices signal each other; NULL: hosts do */
   sl_lend *lend;                    /* with a board: one a send, filled anew each round */
-  struct sl_threads_exchange *next; /* begun and not ended, of this rank */
+  struct sl_threads_exchange *next; /* begun and not reclaimed, of this rank */
 };
 
 /* Between the two meetings of exchange_create, when the peers' exchanges are known: buffers, lists and
@@ -47,11 +48,16 @@ void sl_device_exchange_free(sl_threads_exchange *exchange);
 sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *src, int64_t src_stride,
                                      sl_queue *queue);
 sley_status sl_device_exchange_end(sl_threads_exchange *exchange, sl_queue *queue);
+sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue);
+/* The rank stays inside the memory of those it receives from; end takes it out. */
+sley_status sl_device_exchange_borrow(sl_threads_exchange *exchange, sl_queue *queue);
 
 /* signalled.c: exchanges whose devices signal each other. Whether this one can, and its board; then, as
  * above, its rounds. */
 sley_status sl_signalled_prepare(sl_threads_exchange *exchange);
 sley_status sl_signalled_end(sl_threads_exchange *exchange, sl_queue *queue);
+sley_status sl_signalled_reclaim(sl_threads_exchange *exchange, sl_queue *queue);
+sley_status sl_signalled_borrow(sl_threads_exchange *exchange, sl_queue *queue);
 
 /* When it is destroyed: tells the peers' devices that this rank is gone, should they still wait for it; then,
  * once no peer is inside this rank's memory, waits for what they have been given that writes to its board. */
@@ -60,6 +66,11 @@ void sl_signalled_settle(sl_threads_exchange *exchange);
 
 /* Waits until the device has done what this rank has given it. */
 void sl_device_exchange_drain(sl_threads_exchange *exchange);
+
+/* Before an abort takes the rank out of its peers' memory: `done` stands for what its device still reads
+ * there.
+ */
+void sl_device_exchange_retreat(sl_threads_comm *comm);
 
 /* After an abort: waits until no peer's device reads this rank's memory any more. */
 void sl_device_exchange_settle(sl_threads_comm *comm);

@@ -96,6 +96,8 @@ sley_status sl_threads_exchange_begin(sl_exchange *base, const void *src, int64_
     status = run_queue(queue); /* peers read src, so what made it must have run */
   if (status != SLEY_OK)
     return failed(exchange, status);
+  if (exchange->ended)
+    SL_TRY(sl_threads_exchange_reclaim(base, queue));
   exchange->in_flight = true;
   exchange->round++;
   exchange->borrowed = false;
@@ -220,8 +222,19 @@ static sley_status take_as_they_come(sl_threads_exchange *exchange, sl_queue *qu
   return SLEY_OK;
 }
 
+sley_status sl_threads_stay(sl_threads_exchange *exchange, int peer) {
+  sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
+  if (!sl_world_stay(comm, peer))
+    return sl_world_check(comm);
+  if (!atomic_load(&exchange->ranks[peer]->closed))
+    return SLEY_OK;
+  sl_world_leave_all(comm);     /* the peer gave up on this round: the reason is on its way */
+  sl_signalled_close(exchange); /* who waits for this rank would else keep the peer from ending */
+  return sl_world_wait_end(comm, peer);
+}
+
 /* Waits for all before it enters any: nobody inside a peer's memory may wait. */
-static sley_status borrow(sl_threads_exchange *exchange, sl_lent *lent) {
+static sley_status borrow(sl_threads_exchange *exchange, sl_lent *lent, sl_queue *queue) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
   if (!comm->base.lends)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "exchange %s: the memory of device %s cannot be borrowed",
@@ -235,24 +248,19 @@ static sley_status borrow(sl_threads_exchange *exchange, sl_lent *lent) {
                      "exchange %s adds or crosses a message link: it cannot be borrowed", exchange->name);
   for (int i = 0; i < exchange->recvs; i++)
     SL_TRY(sl_world_wait(comm, &exchange->from[i]->ready, exchange->round, exchange->recv[i].peer));
-  for (int i = 0; i < exchange->recvs; i++) {
-    sl_channel *channel = exchange->from[i];
-    if (!sl_world_stay(comm, exchange->recv[i].peer))
-      return sl_world_check(comm);
-    if (atomic_load(channel->closed)) { /* the sender gave up on this round: the reason is on its way */
-      sl_world_leave_all(comm);
-      return sl_world_wait_end(comm, exchange->recv[i].peer);
-    }
-    lent[i] = (sl_lent){channel->src, channel->src_stride};
-  }
+  for (int i = 0; i < exchange->recvs; i++)
+    SL_TRY(sl_threads_stay(exchange, exchange->recv[i].peer));
   exchange->borrowed = true;
+  if (exchange->device)
+    SL_TRY(sl_device_exchange_borrow(exchange, queue));
+  for (int i = 0; i < exchange->recvs; i++)
+    lent[i] = (sl_lent){exchange->from[i]->src, exchange->from[i]->src_stride};
   return SLEY_OK;
 }
 
 sley_status sl_threads_exchange_borrow(sl_exchange *base, sl_lent *lent, sl_queue *queue) {
-  (void)queue;
   sl_threads_exchange *exchange = (sl_threads_exchange *)base;
-  sley_status status = borrow(exchange, lent);
+  sley_status status = borrow(exchange, lent, queue);
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 
@@ -266,6 +274,7 @@ sley_status sl_threads_exchange_end(sl_exchange *base, sl_queue *queue) {
     if (status == SLEY_OK)
       status = sl_device_exchange_end(exchange, queue);
     exchange->in_flight = false;
+    exchange->ended = status == SLEY_OK;
     return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
   }
   if (exchange->borrowed) {
@@ -281,4 +290,18 @@ sley_status sl_threads_exchange_end(sl_exchange *base, sl_queue *queue) {
     return failed(exchange, status);
   exchange->in_flight = false;
   return SLEY_OK;
+}
+
+/* In the host's memory end has seen to it. */
+sley_status sl_threads_exchange_reclaim(sl_exchange *base, sl_queue *queue) {
+  sl_threads_exchange *exchange = (sl_threads_exchange *)base;
+  if (exchange->in_flight)
+    return failed(exchange, sl_fail(SLEY_ERR_ARG, "exchange %s is reclaimed before its end", exchange->name));
+  if (!exchange->ended)
+    return SLEY_OK;
+  exchange->ended = false;
+  sley_status status = sl_world_check((sl_threads_comm *)base->comm);
+  if (status == SLEY_OK)
+    status = sl_device_exchange_reclaim(exchange, queue);
+  return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }

@@ -43,9 +43,14 @@ typedef struct sl_threads_exchange {
 
   bool in_flight;
   bool borrowed; /* this round: end moves nothing */
+  bool ended;    /* this round, on a device, and not reclaimed */
   uint64_t round;
   void *dst;
   int64_t dst_stride;
 } sl_threads_exchange;
+
+/* Enters the peer's memory to stay there, until sl_world_leave_all. Errors: SLEY_ERR_PEER, where it has
+ * closed the exchange, or a rank has failed; then this rank is inside nobody's memory. */
+sley_status sl_threads_stay(sl_threads_exchange *exchange, int peer);
 
 #endif

@@ -19,6 +19,22 @@ typedef struct rank_start {
   pthread_t thread;
 } rank_start;
 
+/* Memory is lent where every rank's device reaches every other's. All devices are open between the meetings.
+ */
+static sley_status find_reach(sl_threads_comm *comm) {
+  sl_device *device = comm->base.device;
+  int64_t all = 1;
+  comm->base.lends = device->ops->host_addresses;
+  if (comm->base.lends)
+    return SLEY_OK;
+  SL_TRY(sl_world_meet(comm, &(sl_post){.call = "start of the ranks"}));
+  for (int p = 0; p < comm->base.size && all; p++)
+    all = device->ops->reach(device, comm->world->ranks[p].base.device);
+  SL_TRY(sl_threads_allreduce(&comm->base, SL_MIN, &all, 1));
+  comm->base.lends = all;
+  return SLEY_OK;
+}
+
 /* Ranks on the CPU have a device each; ranks on other devices take turns with those there are. */
 static sley_status run_rank(rank_start *start) {
   sl_comm *comm = &start->comm->base;
@@ -37,8 +53,9 @@ static sley_status run_rank(rank_start *start) {
     SL_TRY_GOTO(status, sl_team_create(start->threads, &own_team), free_stop);
   }
   comm->team = own_team ? own_team : sl_cpu_queue_team(comm->queue);
-  comm->lends = start->device->host_addresses;
-  status = start->main(comm, start->arg);
+  status = find_reach(start->comm);
+  if (status == SLEY_OK)
+    status = start->main(comm, start->arg);
   if (status != SLEY_OK)
     sl_world_abort(start->comm, status);
   (void)start->device->queue_wait(comm->queue);
@@ -155,6 +172,7 @@ const sl_transport_ops sl_threads_ops = {
     .exchange_memory = sl_threads_exchange_memory,
     .exchange_begin = sl_threads_exchange_begin,
     .exchange_end = sl_threads_exchange_end,
+    .exchange_reclaim = sl_threads_exchange_reclaim,
     .exchange_borrow = sl_threads_exchange_borrow,
     .exchange_destroy = sl_threads_exchange_destroy,
     .symm_alloc = sl_threads_symm_alloc,

@@ -156,11 +156,13 @@ sley_status sl_threads_exchange_create(sl_comm *base, const sl_exchange_spec *sp
   return SLEY_OK;
 }
 
-/* Waits for nobody but those that are copying from this rank right now, and for its own device. */
+/* Waits for those that take this rank's last rows, and for its own device. */
 void sl_threads_exchange_destroy(sl_exchange *base) {
   if (!base)
     return;
   sl_threads_exchange *exchange = (sl_threads_exchange *)base;
+  if (exchange->ended)
+    (void)sl_threads_exchange_reclaim(base, base->comm->queue);
   if (exchange->device)
     sl_device_exchange_drain(exchange);
   atomic_store(&exchange->closed, true);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exchanges whose devices signal each other, so that not even the ranks' threads wait: end gives the urgent
  * queue pulls that lend this rank's rows through its peers' boards, wait at its own, and tell the peers when
- * their rows have been read (kernel.h). All that the host does is the same in every round, so a product can
- * be captured into a graph. Each rank must have a device of its own: a pull that waits may fill it. */
+ * their rows have been read (kernel.h); reclaim makes the rank's queue wait to be told the same. A borrowed
+ * round has two pulls that move nothing, in the rank's queue: what reads the rows goes between them. Its
+ * addresses the hosts tell each other, and so wait for each other, not for a device. All that the host does
+ * is the same in every round, so a product can be captured into a graph. Each rank must have a device of its
+ * own: a pull that waits may fill it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,33 +103,35 @@ static sley_status launch(sl_threads_exchange *exchange, sl_queue *queue, const 
   return sl_kernel_run(queue, &args);
 }
 
+static sl_signals signals_of(const sl_threads_exchange *exchange) {
+  return (sl_signals){.own = exchange->device->board,
+                      .rank = exchange->base.comm->rank,
+                      .lends = exchange->sends,
+                      .lend = exchange->device->lend,
+                      .stop = comm_of(exchange)->stop};
+}
+
 /* One launch takes from all peers, rows or not; where rows are added, one a peer with rows, in order. */
 static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
   const sl_device_exchange *device = exchange->device;
   int still = fill_tables(exchange);
-  sl_signals signals = {.own = device->board,
-                        .rank = exchange->base.comm->rank,
-                        .opens = true,
-                        .lends = exchange->sends,
-                        .lend = device->lend,
-                        .stop = comm_of(exchange)->stop};
+  sl_signals signals = signals_of(exchange);
+  signals.opens = true;
   sl_pull_batch all = {.first_source = 0, .sources = device->sources + still};
   if (!exchange->add) {
     signals.closes = true;
     all.count = device->batches > 0 ? device->batch[0].count : 0;
-    SL_TRY(launch(exchange, queue, &signals, &all));
-  } else {
-    sl_pull_batch silent = {.first_source = device->sources, .sources = still};
-    signals.closes = device->batches == 0;
-    SL_TRY(launch(exchange, queue, &signals, &silent));
-    signals.opens = false;
-    for (int b = 0; b < device->batches; b++) {
-      signals.closes = b == device->batches - 1;
-      SL_TRY(launch(exchange, queue, &signals, &device->batch[b]));
-    }
+    return launch(exchange, queue, &signals, &all);
   }
-  sl_kernel_args await = {.op = SL_OP_AWAIT, .await = {.signals = &signals}};
-  return sl_kernel_run(queue, &await);
+  sl_pull_batch silent = {.first_source = device->sources, .sources = still};
+  signals.closes = device->batches == 0;
+  SL_TRY(launch(exchange, queue, &signals, &silent));
+  signals.opens = false;
+  for (int b = 0; b < device->batches; b++) {
+    signals.closes = b == device->batches - 1;
+    SL_TRY(launch(exchange, queue, &signals, &device->batch[b]));
+  }
+  return SLEY_OK;
 }
 
 /* Rows to add go through the rank's own queue: what it has added by then comes first. */
@@ -140,31 +145,54 @@ static sley_status give(sl_threads_exchange *exchange, sl_queue *queue) {
   return beside != queue ? queue->ops->event_wait(queue, device->done) : SLEY_OK;
 }
 
-/* Enters all peers' memory; a peer that has closed the exchange gave up on this round. */
-static sley_status enter_all(sl_threads_exchange *exchange) {
-  sl_threads_comm *comm = comm_of(exchange);
-  for (int p = 0; p < comm->base.size; p++) {
-    if (!sl_world_stay(comm, p))
-      return sl_world_check(comm);
-    if (atomic_load(&exchange->ranks[p]->closed)) {
-      sl_world_leave_all(comm);
-      sl_signalled_close(exchange); /* who waits for this rank would else keep p from ending */
-      return sl_world_wait_end(comm, p);
-    }
-  }
+/* Half of a borrowed round, in the rank's own queue: first the peers are told where rows lie and waited for,
+ * last they are told that theirs have been read. Nothing moves. */
+static sley_status pass_words(sl_threads_exchange *exchange, sl_queue *queue, bool first) {
+  sl_signals signals = signals_of(exchange);
+  sl_pull_batch all = {.sources = exchange->device->sources + fill_tables(exchange)};
+  signals.opens = signals.keeps = first;
+  signals.closes = !first;
+  return launch(exchange, queue, &signals, &all);
+}
+
+static sley_status stay_with_receivers(sl_threads_exchange *exchange) {
+  for (int i = 0; i < exchange->sends; i++)
+    SL_TRY(sl_threads_stay(exchange, exchange->send[i].peer));
+  return SLEY_OK;
+}
+
+sley_status sl_signalled_borrow(sl_threads_exchange *exchange, sl_queue *queue) {
+  SL_TRY(stay_with_receivers(exchange));
+  return pass_words(exchange, queue, true);
+}
+
+static sley_status end_borrowed(sl_threads_exchange *exchange, sl_queue *queue) {
+  SL_TRY(pass_words(exchange, queue, false));
+  SL_TRY(queue->ops->event_record(queue, exchange->device->done));
+  exchange->device->reads = false;
   return SLEY_OK;
 }
 
 /* The peers keep their boards while work that writes to them is given to the device. */
 sley_status sl_signalled_end(sl_threads_exchange *exchange, sl_queue *queue) {
-  sl_threads_comm *comm = comm_of(exchange);
-  sley_status status = enter_all(exchange);
-  if (status == SLEY_OK)
-    status = give(exchange, queue);
-  sl_world_leave_all(comm);
-  for (int i = 0; i < exchange->recvs && status == SLEY_OK; i++)
-    sl_threads_acknowledge(exchange, i);
+  sley_status status = SLEY_OK;
+  if (exchange->borrowed) { /* the rank is inside already */
+    SL_TRY(end_borrowed(exchange, queue));
+  } else {
+    status = stay_with_receivers(exchange);
+    for (int i = 0; i < exchange->recvs && status == SLEY_OK; i++)
+      status = sl_threads_stay(exchange, exchange->recv[i].peer);
+    if (status == SLEY_OK)
+      status = give(exchange, queue);
+  }
+  sl_world_leave_all(comm_of(exchange));
   return status;
+}
+
+sley_status sl_signalled_reclaim(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_signals signals = signals_of(exchange);
+  sl_kernel_args await = {.op = SL_OP_AWAIT, .await = {.signals = &signals}};
+  return sl_kernel_run(queue, &await);
 }
 
 static bool has_board(const sl_threads_exchange *exchange) {

@@ -38,7 +38,7 @@ static sley_status comm_init(sl_threads_comm *comm, sl_world *world, int rank, i
                          .lends = true,
                          .note = world->note};
   comm->world = world;
-  SL_TRY(SL_NEW(comm->inside, ranks, "the ranks' world"));
+  SL_TRY(SL_NEW(comm->inside, 2 * (int64_t)ranks, "the ranks' world"));
   pthread_condattr_t attributes;
   if (pthread_condattr_init(&attributes) != 0) {
     sl_free(comm->inside);
@@ -161,6 +161,7 @@ void sl_world_stop_at(sl_threads_comm *comm, uint32_t *stop) {
 void sl_world_abort(sl_threads_comm *comm, sley_status status) {
   sl_world *world = comm->world;
   const char *message = sley_last_error();
+  sl_device_exchange_retreat(comm);
   sl_world_leave_all(comm);
   pthread_mutex_lock(&world->lock);
   if (world->failed_rank < 0) {

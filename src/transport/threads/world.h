@@ -29,7 +29,7 @@ typedef struct sl_threads_comm {
   sl_counters counters;
   uint32_t *stop; /* a word that the device reads: raised by an abort; NULL where nobody waits for signals */
   sl_queue *urgent; /* for receiving beside the rank's queue, on devices without host addresses; else NULL */
-  struct sl_threads_exchange *flying; /* exchanges begun and not ended, on such devices */
+  struct sl_threads_exchange *flying; /* exchanges begun and not reclaimed, on such devices */
   sl_post post[2];                    /* of the last two meetings, by epoch's parity */
 
   /* The rank sleeps here. */
@@ -38,7 +38,7 @@ typedef struct sl_threads_comm {
   _Atomic int sleepers;
 
   _Atomic int readers; /* peers that are inside this rank's memory now */
-  int *inside;         /* peers whose memory this rank stays inside between calls; room for all */
+  int *inside;         /* peers whose memory this rank stays inside between calls; room for all, twice */
   int inside_count;
   _Atomic bool left; /* its main has returned */
 

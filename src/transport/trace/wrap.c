@@ -19,6 +19,7 @@ typedef struct traced_exchange {
   sl_exchange *inner;
   double begun; /* 0: not in flight */
   char name[SL_TRACE_NAME], begin_name[SL_TRACE_NAME], end_name[SL_TRACE_NAME], borrow_name[SL_TRACE_NAME];
+  char reclaim_name[SL_TRACE_NAME];
   int64_t bytes[SL_LINK_COUNT]; /* received a round */
 } traced_exchange;
 
@@ -66,6 +67,7 @@ static void name_exchange(traced_exchange *exchange, const char *name) {
   snprintf(exchange->begin_name, SL_TRACE_NAME, "begin %s", name);
   snprintf(exchange->end_name, SL_TRACE_NAME, "end %s", name);
   snprintf(exchange->borrow_name, SL_TRACE_NAME, "borrow %s", name);
+  snprintf(exchange->reclaim_name, SL_TRACE_NAME, "reclaim %s", name);
 }
 
 /* The wrapper is made before the inner exchange; should it fail, the ranks agree on that first. */
@@ -131,6 +133,12 @@ static sley_status exchange_end(sl_exchange *base, sl_queue *queue) {
     count_received(exchange, sl_now());
   exchange->begun = 0;
   return status;
+}
+
+static sley_status exchange_reclaim(sl_exchange *base, sl_queue *queue) {
+  traced_exchange *exchange = (traced_exchange *)base;
+  double begin = sl_now();
+  return record(base->comm, exchange->reclaim_name, begin, -1, sl_exchange_reclaim(exchange->inner, queue));
 }
 
 static sley_status exchange_borrow(sl_exchange *base, sl_lent *lent, sl_queue *queue) {
@@ -261,6 +269,7 @@ static const sl_transport_ops traced_ops = {
     .exchange_memory = exchange_memory,
     .exchange_begin = exchange_begin,
     .exchange_end = exchange_end,
+    .exchange_reclaim = exchange_reclaim,
     .exchange_borrow = exchange_borrow,
     .exchange_destroy = exchange_destroy,
     .symm_alloc = symm_alloc,

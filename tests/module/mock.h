@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of the mock device: mock_device.c has its memory, queues and events, mock_kernels.c its kernels.
+ */
+#ifndef SLEY_TESTS_MOCK_H
+#define SLEY_TESTS_MOCK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "device/device.h"
+
+typedef struct mock_device {
+  sl_device base;
+  int ordinal;
+  struct mock_queue *queues;
+  pthread_mutex_t lock; /* of the list */
+  _Atomic int64_t allocations, copies, waits, launches;
+} mock_device;
+
+struct sl_event {
+  _Atomic int references; /* of its owner and of work that names it */
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  uint64_t issued, reached;
+};
+
+typedef struct mock_task {
+  struct mock_task *next;
+  enum { RUN, COPY, RECORD, WAIT } kind;
+  const sl_kernel *kernel;
+  sl_kernel_args args;
+  sl_spmm_matrix a;
+  uintptr_t *pages; /* a copy */
+  sl_pull_source source[SL_PULL_SOURCES];
+  sl_signals signals;
+  sl_lend lend[SL_PULL_SOURCES];
+  void *dst;
+  const void *src;
+  int64_t bytes;
+  sl_event *event;
+  uint64_t number;
+} mock_task;
+
+typedef struct mock_queue {
+  sl_queue base;
+  sl_device *cpu; /* that does its work */
+  sl_queue *inner;
+  struct mock_queue *next; /* of the device */
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  mock_task *first, **last;
+  int64_t issued, finished;
+  bool closing;
+} mock_queue;
+
+/* NULL-terminated. */
+extern const sl_kernel *const mock_kernels[];
+
+/* Whether the environment variable has that value. */
+bool mock_environment_says(const char *name, const char *value);
+
+/* The device's memory, its queue's copies and waits, as the operations of their names. */
+sley_status mock_take(sl_device *device, int64_t bytes, const char *what, void **out);
+void mock_give(sl_device *device, void *block);
+sley_status mock_copy(sl_queue *queue, sl_copy_kind kind, void *dst, const void *src, int64_t bytes);
+sley_status mock_queue_wait(sl_queue *queue);
+
+/* Work for the queue's thread, which frees its pages; so does a failure. */
+sley_status mock_add_task(sl_queue *queue, const mock_task *task);
+
+#endif

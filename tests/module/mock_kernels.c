@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels of the mock device: each checks that every address lies in memory of a device within reach, and
+ * leaves the work to a kernel of the CPU, later. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "device/cpu/cpu.h"
+#include "device/neighbour_search.h"
+#include "mock.h"
+#include "mock_memory.h"
+
+static sley_status check(const sl_queue *queue, const void *address, const char *what) {
+  int at = mock_memory_device(address), mine = ((const mock_device *)queue->device)->ordinal;
+  if (at < 0)
+    return sl_fail(SLEY_ERR_INTERNAL, "a kernel was given %s in the host's memory", what);
+  if (at != mine && mock_environment_says("SLEY_MOCK_REACH", "no"))
+    return sl_fail(SLEY_ERR_INTERNAL,
+                   "a kernel of device %d was given %s of device %d, which it cannot reach", mine, what, at);
+  return SLEY_OK;
+}
+
+static bool kernel_ok(const sl_kernel_args *args) {
+  return args->op != SL_OP_SPMM || !args->spmm.pages;
+}
+
+static bool rowwise_ok(const sl_kernel_args *args) {
+  return args->spmm.pages && !args->spmm.in_order && !args->spmm.arrives;
+}
+
+static double kernel_cost(const sl_kernel_args *args) {
+  (void)args;
+  return 0;
+}
+
+/* What is prepared is what the CPU's kernels read, the matrix in the device's memory; and what was tried. */
+typedef struct prepared_spmm {
+  sl_spmm_matrix a;
+  sl_neighbour_table table;
+} prepared_spmm;
+
+static void release(sl_device *device, void *prepared) {
+  sl_spmm_matrix *a = prepared;
+  if (!a)
+    return;
+  mock_give(device, (void *)a->rowid);
+  mock_give(device, (void *)a->rowptr);
+  mock_give(device, (void *)a->col);
+  mock_give(device, (void *)a->val);
+  sl_free(a);
+}
+
+static sley_status upload(sl_queue *queue, const void *host, int64_t bytes, const void **out) {
+  void *block;
+  SL_TRY(mock_take(queue->device, bytes, "a part", &block));
+  *out = block;
+  return mock_copy(queue, SL_COPY_TO_DEVICE, block, host, bytes);
+}
+
+static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *from, sl_spmm_matrix *a) {
+  int64_t entries = from->rowptr[from->rows];
+  if (from->rowid)
+    SL_TRY(upload(queue, from->rowid, from->rows * 8, (const void **)&a->rowid));
+  SL_TRY(upload(queue, from->rowptr, (from->rows + 1) * 8, (const void **)&a->rowptr));
+  SL_TRY(upload(queue, from->col, entries * (int64_t)sl_index_bytes(from->index), &a->col));
+  return upload(queue, from->val, entries * (int64_t)sley_dtype_bytes(from->dtype), &a->val);
+}
+
+static sley_status prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args, void **prepared) {
+  *prepared = NULL;
+  if (args->op != SL_OP_SPMM)
+    return SLEY_OK;
+  const sl_spmm_matrix *from = args->spmm.a;
+  prepared_spmm *made;
+  SL_TRY(SL_NEW_ZERO(made, 1, "a part"));
+  sl_spmm_matrix *a = &made->a;
+  *a = (sl_spmm_matrix){.rows = from->rows, .index = from->index, .dtype = from->dtype};
+  sley_status status = upload_matrix(queue, from, a);
+  if (status != SLEY_OK) {
+    release(device, a);
+    return status;
+  }
+  *prepared = a;
+  return SLEY_OK;
+}
+
+static sley_status check_pages(sl_queue *queue, const sl_spmm_args *s) {
+  int64_t row_bytes = s->ldx * (int64_t)sley_dtype_bytes(s->a->dtype);
+  for (int p = 0; p < s->segments; p++)
+    if (s->segment[p] < s->segment[p + 1] && s->pages[s->segment[p] / SL_X_PAGE]) /* else none is read */
+      SL_TRY(check(
+          queue, (const void *)(s->pages[s->segment[p] / SL_X_PAGE] + (uintptr_t)(s->segment[p] * row_bytes)),
+          "rows of X"));
+  return SLEY_OK;
+}
+
+static sley_status check_spmm(sl_queue *queue, mock_task *t) {
+  sl_spmm_args *s = &t->args.spmm;
+  if (s->a->rows == 0 || s->k == 0)
+    return SLEY_OK;
+  t->a = s->prepared ? *(const sl_spmm_matrix *)s->prepared : *s->a;
+  s->prepared = NULL;
+  s->a = &t->a;
+  SL_TRY(check(queue, s->y, "Y"));
+  SL_TRY(check(queue, t->a.rowptr, "an array of A"));
+  return s->pages ? check_pages(queue, s) : check(queue, s->x, "X");
+}
+
+/* The caller may change its pages before the work runs. */
+static sley_status copy_pages(const sl_spmm_args *s, uintptr_t **out) {
+  size_t bytes = (size_t)(s->segment[s->segments] / SL_X_PAGE) * sizeof **out;
+  *out = malloc(bytes + 1);
+  if (!*out)
+    return sl_fail(SLEY_ERR_MEMORY, "no memory for work of the mock device");
+  memcpy(*out, s->pages, bytes);
+  return SLEY_OK;
+}
+
+static sley_status check_rows(sl_queue *queue, const sl_rows_args *a) {
+  if (a->count == 0 || a->bytes == 0)
+    return SLEY_OK;
+  SL_TRY(check(queue, a->src, "rows"));
+  SL_TRY(check(queue, a->dst, "rows"));
+  if (a->src_rows)
+    SL_TRY(check(queue, a->src_rows, "a list"));
+  return a->dst_rows ? check(queue, a->dst_rows, "a list") : SLEY_OK;
+}
+
+static sley_status check_signals(sl_queue *queue, const sl_signals *signals, mock_task *t) {
+  t->signals = *signals;
+  memcpy(t->lend, signals->lend, (size_t)signals->lends * sizeof *signals->lend);
+  SL_TRY(check(queue, signals->own, "a board"));
+  for (int i = 0; i < signals->lends && t->args.op == SL_OP_PULL; i++)
+    SL_TRY(check(queue, signals->lend[i].board, "a peer's board"));
+  return SLEY_OK;
+}
+
+static sley_status check_pull(sl_queue *queue, mock_task *t) {
+  const sl_pull_args *a = &t->args.pull;
+  memcpy(t->source, a->source, (size_t)a->sources * sizeof *a->source);
+  if (a->signals)
+    SL_TRY(check_signals(queue, a->signals, t));
+  if (a->count == 0)
+    return SLEY_OK;
+  SL_TRY(check(queue, a->list, "a list"));
+  SL_TRY(check(queue, a->dst, "rows"));
+  for (int i = 0; i < a->sources; i++)
+    if (a->source[i].src && a->source[i].bytes > 0)
+      SL_TRY(check(queue, a->source[i].src, "rows"));
+  return SLEY_OK;
+}
+
+static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
+  mock_task t = {.kind = RUN, .args = *args};
+  if (args->op == SL_OP_SPMM)
+    SL_TRY(check_spmm(queue, &t));
+  if (args->op == SL_OP_ROWS)
+    SL_TRY(check_rows(queue, &args->rows));
+  if (args->op == SL_OP_PULL)
+    SL_TRY(check_pull(queue, &t));
+  if (args->op == SL_OP_AWAIT)
+    SL_TRY(check_signals(queue, args->await.signals, &t));
+  if (args->op == SL_OP_SCALE && args->scale.rows > 0 && args->scale.k > 0)
+    SL_TRY(check(queue, args->scale.y, "Y"));
+  ((mock_device *)queue->device)->launches++;
+  sl_kernel_args known = t.args; /* a kernel that can do without looking at the matrix */
+  sl_spmm_matrix types = t.a;
+  if (args->op == SL_OP_SPMM) {
+    if (args->spmm.a->rows == 0 || args->spmm.k == 0)
+      return SLEY_OK;
+    types.rows = 0;
+    known.spmm.a = &types;
+  }
+  SL_TRY(sl_kernel_find(((mock_queue *)queue)->cpu, &known, &t.kernel));
+  if (args->op == SL_OP_SPMM && args->spmm.pages)
+    SL_TRY(copy_pages(&args->spmm, &t.pages));
+  return mock_add_task(queue, &t);
+}
+
+/* A product in each shape, with memory taken and given back as a kernel does that makes its lists anew; the
+ * times are made up. */
+typedef struct tuning {
+  sl_queue *queue;
+  const sl_kernel_args *args;
+} tuning;
+
+static sley_status time_shape(void *context, const sl_neighbour_shape *shape, double *seconds) {
+  const tuning *t = context;
+  void *lists;
+  SL_TRY(mock_take(t->queue->device, 64, "lists", &lists));
+  sley_status status = run(t->queue, t->args);
+  if (status == SLEY_OK)
+    status = mock_queue_wait(t->queue);
+  mock_give(t->queue->device, lists);
+  *seconds = 1e-3 * (1 + abs(shape->ps - 8) + abs(shape->dist - 2) + abs(shape->wpb - 4));
+  return status;
+}
+
+static sley_status tune(sl_queue *queue, const sl_kernel_args *args) {
+  tuning t = {queue, args};
+  prepared_spmm *made = (void *)args->spmm.prepared;
+  return made ? sl_neighbour_search(time_shape, &t, &made->table) : SLEY_OK;
+}
+
+static const sl_neighbour_table *tuned(const void *prepared) {
+  return prepared ? &((const prepared_spmm *)prepared)->table : NULL;
+}
+
+#define KERNEL(kernel_name, operation)                                                                       \
+  {                                                                                                          \
+    .name = kernel_name, .op = operation, .ok = kernel_ok, .cost = kernel_cost, .prepare = prepare,          \
+    .release = release, .run = run                                                                           \
+  }
+static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mock-rows", SL_OP_ROWS),
+                       pull = KERNEL("mock-pull", SL_OP_PULL), await = KERNEL("mock-await", SL_OP_AWAIT),
+                       scale = KERNEL("mock-scale", SL_OP_SCALE);
+static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
+                                  .op = SL_OP_SPMM,
+                                  .ok = rowwise_ok,
+                                  .cost = kernel_cost,
+                                  .prepare = prepare,
+                                  .release = release,
+                                  .run = run,
+                                  .tune = tune,
+                                  .tuned = tuned};
+const sl_kernel *const mock_kernels[] = {&spmm, &rowwise, &rows, &pull, &await, &scale, NULL};
