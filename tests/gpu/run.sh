@@ -63,7 +63,8 @@ else
 fi
 
 # ---- build
-programs="test_kernels test_api_device test_transport test_transport_exchange test_transport_failure test_spmm test_spmm_sweep"
+programs="test_kernels test_api_device test_transport test_transport_exchange test_transport_failure test_capture test_spmm
+  test_spmm_sweep"
 if [ -z "${SLEY_PREBUILT:-}" ]; then
   {
     cmake -S . -B "$build" -G Ninja -DSLEY_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=${SLEY_ARCHITECTURES:-native}" "$@"
