@@ -313,7 +313,9 @@ sley_status sley_plan_trials(const sley_plan *plan, sley_trial *out, int room, i
 /* Y = alpha A X + beta Y. x: this rank's rows of X, leading dimension ldx >= k; y likewise; both in memory of the
  * rank's device. With beta = 0 Y need not be initialised. x and y may not overlap. Returns when the work is enqueued:
  * on the cpu that is when it is done, on cuda sley_comm_wait or the caller's stream tells. No allocation, no copy
- * between host and device, no waiting for the device. Collective.
+ * between host and device, no waiting for the device. Collective. On cuda with a GPU for each rank, all within reach of
+ * each other, it can be captured into a graph, by each rank's thread on its own stream, after a first direct run; all
+ * ranks replay their graphs alike, and all replays have ended everywhere before the plan is destroyed.
  * Errors: SLEY_ERR_ARG, SLEY_ERR_PEER (another rank failed), SLEY_ERR_INTERRUPTED. */
 sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y, int64_t ldy);
 
