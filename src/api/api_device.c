@@ -33,13 +33,16 @@ sley_status sley_comm_copy(sley_comm *comm, void *dst, const void *src, int64_t 
     return sl_fail(SLEY_ERR_ARG, "sley_comm_copy: %lld bytes from %p to %p", (long long)bytes, src, dst);
   if ((unsigned)kind > SLEY_WITHIN)
     return sl_fail(SLEY_ERR_ARG, "sley_comm_copy: no kind of copy has number %d", (int)kind);
+  if (comm->processes &&
+      kind != SLEY_WITHIN) /* the copy may wait, and is not to wait for a peer that failed */
+    SL_TRY(comm->ops->wait(comm));
   return comm->device->ops->copy(comm->queue, kinds[kind], dst, src, bytes);
 }
 
 sley_status sley_comm_wait(sley_comm *comm) {
   if (!comm)
     return sl_fail(SLEY_ERR_ARG, "sley_comm_wait: comm is NULL");
-  return comm->device->ops->queue_wait(comm->queue);
+  return comm->ops->wait(comm);
 }
 
 sley_status sley_comm_set_stream(sley_comm *comm, void *stream) {

@@ -18,6 +18,18 @@ typedef struct sl_device_counters {
   int64_t launches; /* of kernels */
 } sl_device_counters;
 
+/* A block of a device's memory as another process of the host is told of it: plain bytes to be sent. */
+typedef struct sl_shared {
+  int64_t process;
+  int64_t ordinal; /* of the device */
+  int64_t bytes;
+  void *address; /* in the process it belongs to */
+  unsigned char handle[64];
+} sl_shared;
+
+/* Blocks to be shared are multiples of this: then nothing else lies in what is mapped elsewhere. */
+#define SL_SHARED_GRAIN (INT64_C(1) << 21)
+
 /* What a backend implements. Every slot is filled; an operation a backend lacks returns SLEY_ERR_UNSUPPORTED.
  */
 typedef struct sl_device_ops {
@@ -39,6 +51,13 @@ typedef struct sl_device_ops {
 
   sley_status (*alloc)(sl_device *device, int64_t bytes, const char *what, void **out);
   void (*free)(sl_device *device, void *block);
+  /* Names a block of alloc to other processes of the host, and opens such a name: *out is the block's address
+   * for kernels of device, until share_close, which comes before the owner frees it. In the owner's own
+   * process that is the block itself. Errors: SLEY_ERR_UNSUPPORTED (no such memory, or it is out of reach).
+   */
+  sley_status (*share)(sl_device *device, void *block, int64_t bytes, sl_shared *out);
+  sley_status (*share_open)(sl_device *device, const sl_shared *shared, void **out);
+  void (*share_close)(sl_device *device, const sl_shared *shared, void *block);
   /* Memory of the host, zeroed, that kernels of every device of the kind can read at the same address. */
   sley_status (*host_alloc)(sl_device *device, int64_t bytes, const char *what, void **out);
   void (*host_free)(sl_device *device, void *block);
@@ -53,6 +72,8 @@ typedef struct sl_device_ops {
   sley_status (*queue_move)(sl_queue *queue, void *native);
   void (*queue_destroy)(sl_queue *queue);
   sley_status (*queue_wait)(sl_queue *queue); /* the host waits for all work so far */
+  /* Whether all work so far is done, without waiting; or how it failed. */
+  sley_status (*queue_query)(sl_queue *queue, bool *done);
   /* In the queue's order. Host memory that is not pinned may be used again when it returns. WITHIN:
    * wherever both lie, on another device of the kind too. */
   sley_status (*copy)(sl_queue *queue, sl_copy_kind kind, void *dst, const void *src, int64_t bytes);

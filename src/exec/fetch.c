@@ -8,6 +8,8 @@ typedef struct pulled {
   int64_t first, count; /* entries of the list */
 } pulled;
 
+typedef struct requests requests;
+
 struct sl_fetches {
   const sl_plan *plan;
   sl_comm *comm;
@@ -19,6 +21,11 @@ struct sl_fetches {
   sl_pull_source *source; /* of each rank; src NULL: its rows are got one by one */
   sl_pull_entry *list;    /* of all fetches, on the device */
   pulled *pulls;          /* groups of each fetch */
+  /* For rows that can neither be pulled nor got: exchanges of those of each fetch, as many as the rank with
+   * the most fetches has; NULL: there are none such. */
+  sl_exchange **exchanges;
+  requests *requests; /* their lists */
+  int rounds, done;   /* exchanges; those run since publish */
 };
 
 static bool on_host(const sl_fetches *f) {
@@ -83,6 +90,108 @@ static sley_status make_lists(sl_fetches *f) {
   return status;
 }
 
+/* ---- rows out of reach */
+
+/* The lists of one exchange. Rows stand in the order of their owners. */
+struct requests {
+  int64_t *count, *asked_count; /* by rank: rows wanted of it, rows it wants */
+  int64_t *row, *place, *asked; /* wanted: row at the owner, row of dst; asked: own rows */
+  sl_row_list *send, *recv;
+};
+
+static bool is_far(const sl_fetches *f, int owner) {
+  return !f->source[owner].src;
+}
+
+static sley_status list_requests(sl_fetches *f, int index, requests *q) {
+  int size = f->comm->size;
+  const sl_fetch *fetch = index < f->plan->fetches.count ? SL_FETCH(f->plan, index) : NULL;
+  int64_t most = fetch ? fetch->count : 0, at = 0;
+  SL_TRY(SL_NEW_ZERO(q->count, size, "lists of fetches"));
+  SL_TRY(SL_NEW_ZERO(q->asked_count, size, "lists of fetches"));
+  SL_TRY(SL_NEW_ZERO(q->send, size, "lists of fetches"));
+  SL_TRY(SL_NEW_ZERO(q->recv, size, "lists of fetches"));
+  SL_TRY(SL_NEW(q->row, most, "lists of fetches"));
+  SL_TRY(SL_NEW(q->place, most, "lists of fetches"));
+  for (int p = 0; p < size; p++) {
+    if (!is_far(f, p))
+      continue;
+    int64_t first = at;
+    for (int64_t n = 0; n < most; n++)
+      if (fetch->owner[n] == p) {
+        q->row[at] = fetch->row[n];
+        q->place[at++] = n;
+      }
+    q->count[p] = at - first;
+  }
+  return SLEY_OK;
+}
+
+static void free_requests(requests *q) {
+  sl_free(q->recv);
+  sl_free(q->send);
+  sl_free(q->asked);
+  sl_free(q->place);
+  sl_free(q->row);
+  sl_free(q->asked_count);
+  sl_free(q->count);
+  *q = (requests){0};
+}
+
+/* The exchange of what fetch `index` wants; kept: its lists, which live as long. Collective. */
+static sley_status make_exchange(sl_fetches *f, int index, requests *kept) {
+  sl_comm *comm = f->comm;
+  void *asked = NULL;
+  SL_TRY(sl_agree(comm, list_requests(f, index, kept)));
+  SL_TRY(sl_exchange_items(comm, sizeof *kept->row, kept->row, kept->count, &asked, kept->asked_count));
+  kept->asked = asked;
+  int peers = 0;
+  int64_t at = 0, wanted = 0;
+  for (int p = 0; p < comm->size; p++) {
+    if (!is_far(f, p))
+      continue;
+    kept->send[peers] = (sl_row_list){
+        .peer = p, .count = kept->asked_count[p], .rows = kept->asked + at, .bytes = f->row_bytes};
+    kept->recv[peers++] = (sl_row_list){
+        .peer = p, .count = kept->count[p], .rows = kept->place + wanted, .bytes = f->row_bytes};
+    at += kept->asked_count[p];
+    wanted += kept->count[p];
+  }
+  sl_exchange_spec spec = {.name = "far rows",
+                           .sends = peers,
+                           .recvs = peers,
+                           .send = kept->send,
+                           .recv = kept->recv,
+                           .dtype = f->plan->dtype,
+                           .grain = SL_GRAIN_ROW};
+  return comm->ops->exchange_create(comm, &spec, &f->exchanges[index]);
+}
+
+/* Which ranks are out of reach is symmetric, and so is whether there are any. Collective. */
+static sley_status make_exchanges(sl_fetches *f) {
+  sl_comm *comm = f->comm;
+  int64_t most[2] = {f->plan->fetches.count, 0};
+  for (int p = 0; p < comm->size; p++)
+    most[1] += is_far(f, p);
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, 2));
+  if (most[1] == 0)
+    return SLEY_OK;
+  SL_TRY(sl_agree(comm, SL_NEW_ZERO(f->exchanges, most[0], "lists of fetches")));
+  SL_TRY(sl_agree(comm, SL_NEW_ZERO(f->requests, most[0], "lists of fetches")));
+  f->rounds = (int)most[0];
+  for (int i = 0; i < f->rounds; i++)
+    SL_TRY(make_exchange(f, i, &f->requests[i]));
+  return SLEY_OK;
+}
+
+/* Runs the next exchange; dst: where this rank's rows of it go, if it wants any. */
+static sley_status run_exchange(sl_fetches *f, void *dst) {
+  sl_exchange *exchange = f->exchanges[f->done++];
+  const void *src = f->comm->ops->peer_ptr(f->published, f->comm->rank);
+  SL_TRY(f->comm->ops->exchange_begin(exchange, src, f->row_bytes, dst, f->row_bytes, f->comm->queue));
+  return f->comm->ops->exchange_end(exchange, f->comm->queue);
+}
+
 sley_status sl_fetches_create(const sl_plan *plan, sl_fetches **out) {
   sl_comm *comm = plan->comm;
   sl_fetches *f = NULL;
@@ -98,6 +207,8 @@ sley_status sl_fetches_create(const sl_plan *plan, sl_fetches **out) {
     status = make_fence(f);
   if (status == SLEY_OK && !on_host(f))
     status = sl_agree(comm, make_lists(f));
+  if (status == SLEY_OK && !on_host(f) && f->row_bytes > 0)
+    status = make_exchanges(f);
   if (status != SLEY_OK) {
     sl_fetches_destroy(f);
     return status;
@@ -109,6 +220,13 @@ sley_status sl_fetches_create(const sl_plan *plan, sl_fetches **out) {
 void sl_fetches_destroy(sl_fetches *f) {
   if (!f)
     return;
+  for (int i = f->rounds - 1; i >= 0; i--) {
+    if (f->exchanges[i])
+      f->comm->ops->exchange_destroy(f->exchanges[i]);
+    free_requests(&f->requests[i]);
+  }
+  sl_free(f->requests);
+  sl_free(f->exchanges);
   if (f->fence)
     f->comm->ops->exchange_destroy(f->fence);
   if (f->published)
@@ -129,6 +247,7 @@ static sley_status meet(sl_fetches *f) {
 }
 
 sley_status sl_fetches_publish(sl_fetches *f, const void *x, int64_t stride) {
+  f->done = 0;
   if (f->plan->x_rows > 0 && f->row_bytes > 0)
     SL_TRY(sl_kernel_run(
         f->comm->queue, &(sl_kernel_args){.op = SL_OP_ROWS,
@@ -171,6 +290,8 @@ sley_status sl_fetches_run(sl_fetches *f, int index, void *dst) {
     return SLEY_OK;
   if (f->list)
     SL_TRY(pull(f, index, dst));
+  if (f->exchanges)
+    return run_exchange(f, dst);
   for (int64_t n = 0; n < fetch->count; n++)
     if (!f->list || !f->source[fetch->owner[n]].src)
       SL_TRY(f->comm->ops->get(f->published, fetch->owner[n], fetch->row[n] * f->row_bytes,
@@ -179,5 +300,7 @@ sley_status sl_fetches_run(sl_fetches *f, int index, void *dst) {
 }
 
 sley_status sl_fetches_retire(sl_fetches *f) {
+  while (f->done < f->rounds) /* of ranks with more fetches */
+    SL_TRY(run_exchange(f, NULL));
   return meet(f);
 }

@@ -125,6 +125,11 @@ typedef struct sl_transport_ops {
    * whose main returns an error. Not collective. */
   void (*abort)(sl_comm *comm, sley_status status);
 
+  /* The host waits for all work of comm->queue so far. Errors: SLEY_ERR_PEER, where a peer for which the work
+   * waits has failed, or has not done its part within the time limit of a transport between processes. Not
+   * collective. */
+  sley_status (*wait)(sl_comm *comm);
+
   /* Since the comm began or the last reset. */
   void (*counters)(const sl_comm *comm, sl_counters *out);
   void (*counters_reset)(sl_comm *comm);

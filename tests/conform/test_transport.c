@@ -316,6 +316,8 @@ static sley_status refuse_bounds(sl_comm *comm, sl_symm *symm) {
 static sley_status symm_main(sl_comm *comm, void *arg) {
   const rank_case *c = arg;
   sl_symm *symm, *empty, *refused;
+  if (!test_one_sided(comm))
+    return SLEY_OK;
   SL_TRY(comm->ops->symm_alloc(comm, 0, &empty));
   sley_status status = comm->ops->symm_alloc(comm, bytes_at(comm->rank), &symm);
   if (status == SLEY_OK) {
@@ -355,6 +357,8 @@ static void test_symmetric_memory(void **state) {
 static sley_status barrier_main(sl_comm *comm, void *arg) {
   (void)arg;
   sl_symm *symm;
+  if (!test_one_sided(comm))
+    return comm->ops->barrier(comm);
   SL_TRY(comm->ops->symm_alloc(comm, 8, &symm));
   sley_status status = SLEY_OK;
   for (int64_t round = 1; round <= 50 && status == SLEY_OK; round++) {

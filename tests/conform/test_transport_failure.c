@@ -47,6 +47,8 @@ static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange
   case 0:
     return comm->ops->barrier(comm);
   case 1:
+    if (!symm)
+      return sl_agree(comm, SLEY_OK);
     SL_TRY(comm->ops->fetch_add(symm, step % comm->size, 0, 1, &value));
     return comm->ops->flush(symm);
   case 2:
@@ -79,7 +81,8 @@ static sley_status failing_work(sl_comm *comm, failure *f) {
   mirror from = {0}, to = {0};
   sley_status status;
   SL_TRY_GOTO(status, comm->ops->exchange_create(comm, &spec, &exchange), done);
-  SL_TRY_GOTO(status, comm->ops->symm_alloc(comm, 64, &symm), done);
+  if (test_one_sided(comm))
+    SL_TRY_GOTO(status, comm->ops->symm_alloc(comm, 64, &symm), done);
   src = sl_alloc_zero(ROWS, BYTES, "test");
   dst = sl_alloc((int64_t)comm->size * ROWS, BYTES, "test");
   SL_TRY_GOTO(status, sl_agree(comm, src && dst ? SLEY_OK : SLEY_ERR_MEMORY), done);

@@ -54,6 +54,28 @@ void mock_give(sl_device *base, void *block) {
   mock_memory_give(block);
 }
 
+/* Every rank is in this process: a name is the address. */
+static sley_status share(sl_device *device, void *block, int64_t bytes, sl_shared *out) {
+  *out = (sl_shared){
+      .process = getpid(), .ordinal = ((mock_device *)device)->ordinal, .bytes = bytes, .address = block};
+  return environment_says("SLEY_MOCK_SHARE", "no")
+             ? sl_fail(SLEY_ERR_UNSUPPORTED, "the mock device was told not to share")
+             : SLEY_OK;
+}
+
+static sley_status share_open(sl_device *device, const sl_shared *shared, void **out) {
+  *out = NULL;
+  if (shared->process != getpid() ||
+      (shared->ordinal != ((mock_device *)device)->ordinal && environment_says("SLEY_MOCK_REACH", "no")))
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "the memory is out of reach");
+  *out = shared->address;
+  return SLEY_OK;
+}
+
+static void share_close(sl_device *device, const sl_shared *shared, void *block) {
+  (void)device, (void)shared, (void)block;
+}
+
 static sley_status host_take(sl_device *device, int64_t bytes, const char *what, void **out) {
   (void)device;
   *out = sl_alloc_zero(bytes, 1, what);
@@ -121,7 +143,11 @@ static void work(mock_queue *queue, mock_task *t) {
     run_kernel(queue, t);
     break;
   case COPY:
-    memmove(t->dst, t->src, (size_t)t->bytes);
+    if (t->bytes == sizeof(uint64_t) && ((uintptr_t)t->dst | (uintptr_t)t->src) % sizeof(uint64_t) == 0)
+      __atomic_store_n((uint64_t *)t->dst, __atomic_load_n((const uint64_t *)t->src, __ATOMIC_ACQUIRE),
+                       __ATOMIC_RELEASE); /* a word that kernels may be waiting for */
+    else
+      memmove(t->dst, t->src, (size_t)t->bytes);
     break;
   case RECORD:
     reach_event(t->event, t->number);
@@ -245,6 +271,14 @@ sley_status mock_queue_wait(sl_queue *base) {
   return SLEY_OK;
 }
 
+static sley_status queue_query(sl_queue *base, bool *done) {
+  mock_queue *queue = (mock_queue *)base;
+  pthread_mutex_lock(&queue->lock);
+  *done = queue->finished == queue->issued;
+  pthread_mutex_unlock(&queue->lock);
+  return SLEY_OK;
+}
+
 static sley_status event_record(sl_queue *queue, sl_event *event) {
   pthread_mutex_lock(&event->lock);
   uint64_t number = ++event->issued;
@@ -349,6 +383,9 @@ static const sl_device_ops mock = {
     .counters = counters,
     .alloc = mock_take,
     .free = mock_give,
+    .share = share,
+    .share_open = share_open,
+    .share_close = share_close,
     .host_alloc = host_take,
     .host_free = host_give,
     .queue_create = queue_create,
@@ -356,6 +393,7 @@ static const sl_device_ops mock = {
     .queue_move = queue_move,
     .queue_destroy = queue_destroy,
     .queue_wait = mock_queue_wait,
+    .queue_query = queue_query,
     .copy = mock_copy,
     .event_create = event_create,
     .event_destroy = event_destroy,

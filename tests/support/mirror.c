@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mirror.h"
 
+#include "transport/transport.h"
+
 const char *test_device(void) {
   const char *name = getenv("SLEY_TEST_DEVICE");
   return name && *name ? name : "cpu";
@@ -8,6 +10,10 @@ const char *test_device(void) {
 
 bool test_on_cpu(void) {
   return strcmp(test_device(), "cpu") == 0;
+}
+
+bool test_one_sided(const sley_comm *comm) {
+  return test_on_cpu() || !comm->processes;
 }
 
 sley_status mirror_open(sley_comm *comm, const void *host, int64_t bytes, mirror *out) {

@@ -10,6 +10,9 @@
 const char *test_device(void);
 bool test_on_cpu(void);
 
+/* Whether all one-sided access is to be had: not between GPUs of several processes. */
+bool test_one_sided(const sley_comm *comm);
+
 /* On the cpu `here` is the host's memory itself. */
 typedef struct mirror {
   sley_comm *comm;

@@ -174,6 +174,27 @@ sl_team *sl_cpu_queue_team(sl_queue *queue) {
   return ((cpu_device *)queue->device)->team;
 }
 
+/* Ranks that are processes share the host's memory as files instead. */
+static sley_status cpu_share(sl_device *device, void *block, int64_t bytes, sl_shared *out) {
+  (void)device, (void)block, (void)bytes, (void)out;
+  return sl_fail(SLEY_ERR_UNSUPPORTED, "blocks of the CPU's memory cannot be named to other processes");
+}
+
+static sley_status cpu_share_open(sl_device *device, const sl_shared *shared, void **out) {
+  *out = NULL;
+  return cpu_share(device, NULL, shared->bytes, NULL);
+}
+
+static void cpu_share_close(sl_device *device, const sl_shared *shared, void *block) {
+  (void)device, (void)shared, (void)block;
+}
+
+static sley_status cpu_queue_query(sl_queue *queue, bool *done) {
+  (void)queue;
+  *done = true;
+  return SLEY_OK;
+}
+
 const sl_device_ops sl_cpu_ops = {
     .name = "cpu",
     .host_addresses = true,
@@ -186,6 +207,9 @@ const sl_device_ops sl_cpu_ops = {
     .counters = cpu_counters,
     .alloc = cpu_alloc,
     .free = cpu_free,
+    .share = cpu_share,
+    .share_open = cpu_share_open,
+    .share_close = cpu_share_close,
     .host_alloc = cpu_host_alloc,
     .host_free = cpu_free,
     .queue_create = cpu_queue_create,
@@ -193,6 +217,7 @@ const sl_device_ops sl_cpu_ops = {
     .queue_move = cpu_queue_move,
     .queue_destroy = cpu_queue_destroy,
     .queue_wait = cpu_queue_wait,
+    .queue_query = cpu_queue_query,
     .copy = cpu_copy,
     .event_create = cpu_event_create,
     .event_destroy = cpu_event_destroy,

@@ -3,6 +3,7 @@
  * make it. Several devices may be opened on one GPU; they share its memory. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "device/cuda/cuda.h"
@@ -191,6 +192,52 @@ static void cuda_free(sl_device *device, void *block) {
     (void)cudaFree(block);
 }
 
+static sley_status cuda_share(sl_device *device, void *block, int64_t bytes, sl_shared *out) {
+  cudaIpcMemHandle_t handle;
+  _Static_assert(sizeof handle <= sizeof out->handle, "a name holds a handle");
+  *out = (sl_shared){.process = getpid(), .ordinal = of(device)->ordinal, .bytes = bytes, .address = block};
+  SL_TRY(sl_cuda_use(device));
+  cudaError_t error = cudaIpcGetMemHandle(&handle, block);
+  if (error != cudaSuccess) {
+    (void)cudaGetLastError();
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "memory of GPU %d cannot be shared with other processes: %s",
+                   of(device)->ordinal, cudaGetErrorString(error));
+  }
+  memcpy(out->handle, &handle, sizeof handle);
+  return SLEY_OK;
+}
+
+/* In the owner's process no name is needed, nor would the runtime open its own. */
+static sley_status open_own(sl_device *device, const sl_shared *shared, void **out) {
+  sl_cuda_device owner = {.base.ops = device->ops, .ordinal = (int)shared->ordinal};
+  if (!device->ops->reach(device, &owner.base))
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "GPU %d cannot load the memory of GPU %d", of(device)->ordinal,
+                   owner.ordinal);
+  *out = shared->address;
+  return SLEY_OK;
+}
+
+static sley_status cuda_share_open(sl_device *device, const sl_shared *shared, void **out) {
+  cudaIpcMemHandle_t handle;
+  *out = NULL;
+  if (shared->process == getpid())
+    return open_own(device, shared, out);
+  SL_TRY(sl_cuda_use(device));
+  memcpy(&handle, shared->handle, sizeof handle);
+  cudaError_t error = cudaIpcOpenMemHandle(out, handle, cudaIpcMemLazyEnablePeerAccess);
+  if (error == cudaSuccess)
+    return SLEY_OK;
+  (void)cudaGetLastError();
+  *out = NULL;
+  return sl_fail(SLEY_ERR_UNSUPPORTED, "GPU %d cannot map the memory of another process's GPU: %s",
+                 of(device)->ordinal, cudaGetErrorString(error));
+}
+
+static void cuda_share_close(sl_device *device, const sl_shared *shared, void *block) {
+  if (block && shared->process != getpid() && cudaSetDevice(of(device)->ordinal) == cudaSuccess)
+    (void)cudaIpcCloseMemHandle(block);
+}
+
 static sley_status cuda_host_alloc(sl_device *device, int64_t bytes, const char *what, void **out) {
   *out = NULL;
   SL_TRY(sl_cuda_use(device));
@@ -268,6 +315,16 @@ static sley_status cuda_queue_wait(sl_queue *queue) {
   SL_TRY(sl_cuda_use(queue->device));
   count_one(&of(queue->device)->counted.waits);
   return sl_cuda_check(cudaStreamSynchronize(sl_cuda_stream(queue)), "waiting for the GPU");
+}
+
+static sley_status cuda_queue_query(sl_queue *queue, bool *done) {
+  SL_TRY(sl_cuda_use(queue->device));
+  cudaError_t state = cudaStreamQuery(sl_cuda_stream(queue));
+  *done = state == cudaSuccess;
+  if (state != cudaErrorNotReady)
+    return sl_cuda_check(state, "waiting for the GPU");
+  (void)cudaGetLastError();
+  return SLEY_OK;
 }
 
 static enum cudaMemoryType memory_type(const void *address) {
@@ -358,6 +415,9 @@ const sl_device_ops sl_cuda_ops = {
     .counters = cuda_counters,
     .alloc = cuda_alloc,
     .free = cuda_free,
+    .share = cuda_share,
+    .share_open = cuda_share_open,
+    .share_close = cuda_share_close,
     .host_alloc = cuda_host_alloc,
     .host_free = cuda_host_free,
     .queue_create = cuda_queue_create,
@@ -365,6 +425,7 @@ const sl_device_ops sl_cuda_ops = {
     .queue_move = cuda_queue_move,
     .queue_destroy = cuda_queue_destroy,
     .queue_wait = cuda_queue_wait,
+    .queue_query = cuda_queue_query,
     .copy = cuda_copy,
     .event_create = cuda_event_create,
     .event_destroy = cuda_event_destroy,

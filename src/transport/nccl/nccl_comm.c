@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/module.h"
-#include "transport/lists.h"
+#include "transport/process/direct.h"
 
 static sley_status load(sl_nccl_library *nccl) {
   nccl->handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -75,6 +75,7 @@ static void drop_comm(sl_nccl_comm *comm) {
 static void stop(sl_process_comm *base) {
   sl_nccl_comm *comm = (sl_nccl_comm *)base;
   cudaSetDevice(base->ordinal);
+  sl_direct_stop(base);
   if (comm->comm && !sl_bootstrap_broken(base->boot) &&
       sl_nccl_settle(comm, comm->nccl.CommFinalize(comm->comm), "ncclCommFinalize") == SLEY_OK) {
     comm->nccl.CommDestroy(comm->comm);
@@ -125,6 +126,8 @@ static sley_status start(sl_process_comm *base) {
         comm, comm->nccl.CommInitRankConfig(&comm->comm, base->base.size, id, base->base.rank, &config),
         "ncclCommInitRankConfig");
   }
+  if (status == SLEY_OK)
+    status = sl_direct_start(base, &sl_shared_memory);
   if (status != SLEY_OK) {
     drop_comm(comm);
     stop(base);
@@ -140,7 +143,7 @@ void sl_nccl_abort(sl_comm *base, sley_status status) {
 static const sl_transport_ops nccl_ops = {
     .name = "nccl",
     .exchange_create = sl_nccl_exchange_create,
-    .exchange_memory = sl_lists_memory,
+    .exchange_memory = sl_direct_memory,
     .exchange_begin = sl_nccl_exchange_begin,
     .exchange_end = sl_nccl_exchange_end,
     .exchange_borrow = sl_nccl_exchange_borrow,
@@ -157,8 +160,10 @@ static const sl_transport_ops nccl_ops = {
     .alltoallv = sl_process_alltoallv,
     .allreduce = sl_process_allreduce,
     .abort = sl_nccl_abort,
+    .wait = sl_process_wait,
     .counters = sl_process_counters,
     .counters_reset = sl_process_counters_reset,
+    .counters_add = sl_process_counters_add,
     .close = sl_process_close,
 };
 

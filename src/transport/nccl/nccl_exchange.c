@@ -6,6 +6,7 @@
  * row counts as a message. */
 #include "base/memory.h"
 #include "transport/nccl/nccl_comm.h"
+#include "transport/process/direct.h"
 
 typedef struct channel {
   sl_row_list list; /* its rows lie in the device's memory */
@@ -18,8 +19,10 @@ typedef struct nccl_exchange {
   char *name;
   int sends, recvs;
   channel *send, *recv;
+  sl_direct *direct; /* peers of the workgroup whose memory the GPU can load; NULL: none */
   sl_event *packed, *arrived;
   bool add, in_flight;
+  bool messages; /* rows travel by NCCL */
   sley_dtype dtype;
   sl_grain grain;
   const char *src; /* of this round */
@@ -38,7 +41,7 @@ static sley_status open_channel(sl_comm *comm, const sl_row_list *list, channel 
   const sl_device_ops *ops = comm->device->ops;
   void *block = NULL;
   out->list = *list;
-  if (list->count == 0 || list->bytes == 0)
+  if (list->count == 0 || list->bytes == 0 || sl_direct_serves((const sl_process_comm *)comm, list->peer))
     return SLEY_OK;
   if (list->rows) {
     int64_t bytes = list->count * (int64_t)sizeof *list->rows;
@@ -100,6 +103,10 @@ static sley_status make(sl_comm *comm, const sl_exchange_spec *spec, nccl_exchan
     int i = exchange->recvs++;
     SL_TRY(open_channel(comm, &spec->recv[i], &exchange->recv[i]));
   }
+  for (int i = 0; i < spec->sends; i++)
+    exchange->messages = exchange->messages || exchange->send[i].message;
+  for (int i = 0; i < spec->recvs; i++)
+    exchange->messages = exchange->messages || exchange->recv[i].message;
   return comm->queue->ops->queue_wait(comm->queue); /* the lists are there */
 }
 
@@ -110,6 +117,8 @@ sley_status sl_nccl_exchange_create(sl_comm *base, const sl_exchange_spec *spec,
   SL_TRY(sl_process_match_lists(comm, spec, SLEY_OK));
   sley_status status = make(base, spec, &exchange);
   status = sl_bootstrap_agree(comm->boot, "buffers of exchange_create", 0, 0, status);
+  if (status == SLEY_OK)
+    status = sl_direct_create(comm, spec, &exchange->direct);
   if (status != SLEY_OK) {
     free_exchange(exchange);
     return status;
@@ -123,10 +132,16 @@ void sl_nccl_exchange_destroy(sl_exchange *base) {
     return;
   sl_comm *comm = base->comm;
   if (sl_bootstrap_broken(((sl_process_comm *)comm)->boot))
-    sl_nccl_abort(comm, SLEY_ERR_PEER);            /* or the GPU would wait for the rank that failed */
-  (void)comm->queue->ops->queue_wait(comm->queue); /* it may still use what is freed here */
-  (void)comm->queue->ops->queue_wait(((sl_nccl_comm *)comm)->beside);
-  free_exchange((nccl_exchange *)base);
+    sl_nccl_abort(comm, SLEY_ERR_PEER); /* or the GPU would wait for the rank that failed */
+  nccl_exchange *exchange = (nccl_exchange *)base;
+  if (exchange->in_flight)
+    sl_nccl_abort(comm,
+                  sl_fail(SLEY_ERR_INTERNAL, "exchange %s is destroyed before its end", exchange->name));
+  sl_process_comm *process = (sl_process_comm *)comm;
+  (void)sl_process_wait_for(process, comm->queue); /* it may still use what is freed here */
+  (void)sl_process_wait_for(process, ((sl_nccl_comm *)comm)->beside);
+  sl_direct_destroy(exchange->direct);
+  free_exchange(exchange);
 }
 
 /* ---- running */
@@ -194,6 +209,9 @@ static sley_status begin(nccl_exchange *exchange, sl_queue *queue) {
   sl_nccl_comm *comm = comm_of(exchange);
   const sl_device_ops *ops = queue->ops;
   SL_TRY(sl_bootstrap_progress(comm->base.boot));
+  SL_TRY(sl_direct_begin(exchange->direct, exchange->src, exchange->src_stride, queue));
+  if (!exchange->messages)
+    return SLEY_OK;
   SL_TRY(pack(exchange, queue));
   SL_TRY(ops->event_record(queue, exchange->packed));
   SL_TRY(ops->event_wait(comm->beside, exchange->packed));
@@ -235,7 +253,7 @@ static sley_status take(nccl_exchange *exchange, const channel *c, sl_queue *que
                        .dst_first = c->list.first,
                        .add = exchange->add,
                        .dtype = exchange->dtype};
-  if (rows.count == 0 || rows.bytes == 0)
+  if (rows.count == 0 || rows.bytes == 0 || sl_direct_serves(&comm_of(exchange)->base, c->list.peer))
     return SLEY_OK;
   sl_process_count(&comm_of(exchange)->base, &c->list, exchange->grain);
   if (c->list.peer == exchange->base.comm->rank) {
@@ -254,9 +272,13 @@ static sley_status take(nccl_exchange *exchange, const channel *c, sl_queue *que
 
 static sley_status end(nccl_exchange *exchange, sl_queue *queue) {
   SL_TRY(sl_bootstrap_progress(comm_of(exchange)->base.boot));
-  SL_TRY(queue->ops->event_wait(queue, exchange->arrived));
-  for (int i = 0; i < exchange->recvs; i++)
+  SL_TRY(sl_direct_end(exchange->direct, exchange->dst, exchange->dst_stride, queue));
+  if (exchange->messages)
+    SL_TRY(queue->ops->event_wait(queue, exchange->arrived));
+  for (int i = 0; i < exchange->recvs; i++) {
+    SL_TRY(sl_direct_add(exchange->direct, i, queue));
     SL_TRY(take(exchange, &exchange->recv[i], queue));
+  }
   return SLEY_OK;
 }
 

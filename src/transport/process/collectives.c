@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The transport's collectives, abort and counters over the bootstrap, and the matching of lists. */
+#include <time.h>
+
+#include "base/clock.h"
 #include "base/memory.h"
 #include "transport/lists.h"
 #include "transport/process/process.h"
@@ -31,8 +34,49 @@ sley_status sl_process_allreduce(sl_comm *comm, sl_reduce op, int64_t *values, i
   return sl_bootstrap_allreduce(boot_of(comm), ops[op], values, count);
 }
 
-void sl_process_abort(sl_comm *comm, sley_status status) {
-  sl_bootstrap_abort(boot_of(comm), status);
+void sl_process_abort(sl_comm *base, sley_status status) {
+  sl_process_comm *comm = (sl_process_comm *)base;
+  sl_bootstrap_abort(comm->boot, status);
+  if (comm->stop)
+    __atomic_store_n(comm->stop, 1, __ATOMIC_RELEASE);
+}
+
+enum { SPINS = 2000, LOOKS = 16, PAUSE_NANOSECONDS = 50000 };
+
+/* Why this rank need not wait any longer, or SLEY_OK. */
+static sley_status trouble(sl_process_comm *comm, double begin) {
+  SL_TRY(sl_bootstrap_progress(comm->boot));
+  if (sl_now() - begin <= comm->timeout)
+    return SLEY_OK;
+  return sl_fail(
+      SLEY_ERR_PEER,
+      "rank %d: the device has not finished within %g s, and may be waiting for a rank that hangs: "
+      "give a longer timeout if its work takes so long",
+      comm->base.rank, comm->timeout);
+}
+
+sley_status sl_process_wait_for(sl_process_comm *comm, sl_queue *queue) {
+  const sl_device_ops *ops = queue->ops;
+  double begin = sl_now();
+  for (int64_t polls = 1; !ops->host_addresses; polls++) {
+    bool done = false;
+    SL_TRY(ops->queue_query(queue, &done));
+    if (done)
+      break;
+    sley_status status = polls % LOOKS == 0 || polls > SPINS ? trouble(comm, begin) : SLEY_OK;
+    if (status != SLEY_OK) {
+      comm->base.ops->abort(&comm->base, status);
+      (void)ops->queue_wait(queue); /* its waits have been ended */
+      return status;
+    }
+    if (polls > SPINS)
+      nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
+  }
+  return ops->queue_wait(queue);
+}
+
+sley_status sl_process_wait(sl_comm *comm) {
+  return sl_process_wait_for((sl_process_comm *)comm, comm->queue);
 }
 
 void sl_process_counters(const sl_comm *comm, sl_counters *out) {
@@ -41,6 +85,12 @@ void sl_process_counters(const sl_comm *comm, sl_counters *out) {
 
 void sl_process_counters_reset(sl_comm *comm) {
   ((sl_process_comm *)comm)->counters = (sl_counters){{0}, {0}};
+}
+
+void sl_process_counters_add(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages) {
+  sl_counters *counters = &((sl_process_comm *)comm)->counters;
+  counters->bytes[link] += bytes;
+  counters->messages[link] += messages;
 }
 
 /* Who started the comm ends it after the rank's main. */

@@ -21,6 +21,12 @@ typedef struct sl_process_comm {
   struct sl_process_symm *symms;
   bool *dirty; /* by rank: has been put to since the last flush */
   char note[SL_PROCESS_NOTE];
+  /* See direct.h; on devices whose memory the host cannot address. */
+  const struct sl_peer_memory *memory;
+  bool direct;               /* the devices of a workgroup load each other's memory, the same on all ranks */
+  sl_queue *urgent;          /* with direct: for receiving beside the rank's queue; else NULL */
+  uint32_t *stop;            /* with direct: the word that ends the waits of kernels */
+  struct sl_direct *parting; /* destroyed by this rank, and not by all its peers yet */
 } sl_process_comm;
 
 /* A transport between processes. */
@@ -53,9 +59,16 @@ sley_status sl_process_alltoallv(sl_comm *comm, const void *send, const int64_t 
                                  const int64_t *send_bytes, void *recv, const int64_t *recv_at,
                                  const int64_t *recv_bytes);
 sley_status sl_process_allreduce(sl_comm *comm, sl_reduce op, int64_t *values, int count);
+/* The host waits until the queue has done its work, looking after the bootstrap meanwhile. Errors:
+ * SLEY_ERR_PEER (a rank has failed, or the work takes longer than the time limit, as if it waited for one),
+ * SLEY_ERR_INTERRUPTED: this rank has then aborted. */
+sley_status sl_process_wait_for(sl_process_comm *comm, sl_queue *queue);
+sley_status sl_process_wait(sl_comm *comm);
+/* On devices ends their kernels' waits too. */
 void sl_process_abort(sl_comm *comm, sley_status status);
 void sl_process_counters(const sl_comm *comm, sl_counters *out);
 void sl_process_counters_reset(sl_comm *comm);
+void sl_process_counters_add(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages);
 void sl_process_close(sl_comm *comm);
 
 /* Ops slots of symmetric memory in the host's: shared inside a workgroup, by requests over boot between them.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Symmetric memory of ranks that are processes, in the host's memory. Every rank makes its block a file in
+/* Symmetric memory of ranks that are processes. In the host's memory every rank makes its block a file in
  * memory that its workgroup maps; ranks of other workgroups ask for access over the bootstrap, which the
- * owner serves while it waits for something itself. */
+ * owner serves while it waits for something itself. In the memory of devices a workgroup maps the blocks of
+ * its ranks; those of other workgroups are out of reach. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "transport/process/process.h"
+#include "transport/process/peer_memory.h"
 
 /* Of one rank's block. */
 typedef struct block {
@@ -27,6 +28,7 @@ typedef struct sl_process_symm {
   bool freed;       /* by this rank */
   int still_in_use; /* by that many ranks of other workgroups, which may ask for access */
   struct sl_process_symm *next;
+  sl_peer_block device; /* blocks in devices' memory; own NULL: in the host's */
   block ranks[];
 } sl_process_symm;
 
@@ -132,20 +134,69 @@ static sley_status map_all(sl_process_comm *comm, sl_process_symm *symm) {
   return SLEY_OK;
 }
 
+/* In the memory of devices. */
+static sley_status alloc_on_devices(sl_process_comm *comm, int64_t bytes, sl_symm **out) {
+  sl_comm *base = &comm->base;
+  sl_process_symm *symm = NULL;
+  int64_t *sizes = NULL;
+  sley_status status = SLEY_OK;
+  if (bytes < 0)
+    status = sl_fail(SLEY_ERR_ARG, "symmetric memory of %lld bytes", (long long)bytes);
+  else if (base->workgroup > 1 && !comm->direct)
+    status = sl_fail(SLEY_ERR_UNSUPPORTED,
+                     "one-sided access to a GPU of another process needs memory that can be mapped: give "
+                     "--workgroup 1, or use the transport threads");
+  else if (!(symm = sl_alloc_zero(1, sizeof *symm + (size_t)base->size * sizeof symm->ranks[0],
+                                  "symmetric memory")))
+    status = SLEY_ERR_MEMORY;
+  else
+    status = SL_NEW(sizes, base->size, "symmetric memory");
+  status = sl_bootstrap_agree(comm->boot, "symm_alloc", 0, 0, status);
+  if (status == SLEY_OK)
+    status = sl_bootstrap_allgather(comm->boot, &bytes, sizeof bytes, sizes);
+  if (status == SLEY_OK)
+    status = comm->memory->take(comm, bytes, &symm->device);
+  if (status == SLEY_OK) {
+    symm->base.comm = base;
+    for (int r = 0; r < base->size; r++) {
+      symm->ranks[r].bytes = sizes[r];
+      if (sl_link_to(base, r) != SL_LINK_MESSAGE)
+        symm->ranks[r].at = symm->device.at[sl_place_in_workgroup(base, r)];
+    }
+    *out = &symm->base;
+  } else {
+    sl_free(symm);
+  }
+  sl_free(sizes);
+  return status;
+}
+
+static bool on_devices(const sl_symm *symm) {
+  return ((const sl_process_symm *)symm)->device.own != NULL;
+}
+
+/* All ranks' devices are done with it before any rank's memory goes. */
+static void free_on_devices(sl_process_comm *comm, sl_process_symm *symm) {
+  sley_status status = sl_process_wait_for(comm, comm->base.queue);
+  if (status == SLEY_OK)
+    status = sl_bootstrap_agree(comm->boot, "symm_free", 0, 0, SLEY_OK);
+  comm->memory->close(comm, &symm->device);
+  if (status == SLEY_OK)
+    status = sl_bootstrap_barrier(comm->boot);
+  comm->memory->give(comm, &symm->device, status != SLEY_OK);
+  sl_free(symm);
+}
+
 sley_status sl_process_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
   sl_process_comm *comm = (sl_process_comm *)base;
   sl_process_symm *symm = NULL;
   sley_status status = SLEY_OK;
   int fd = -1;
   *out = NULL;
+  if (!base->device->ops->host_addresses)
+    return alloc_on_devices(comm, bytes, out);
   if (bytes < 0)
     status = sl_fail(SLEY_ERR_ARG, "symmetric memory of %lld bytes", (long long)bytes);
-  else if (!base->device->ops->host_addresses)
-    status =
-        sl_fail(SLEY_ERR_UNSUPPORTED,
-                "transport %s has no one-sided access to memory of GPUs: choose another algorithm, or the "
-                "transport threads",
-                base->ops->name);
   else if (!(symm = sl_alloc_zero(1, sizeof *symm + (size_t)base->size * sizeof symm->ranks[0],
                                   "symmetric memory")))
     status = SLEY_ERR_MEMORY;
@@ -182,6 +233,12 @@ void sl_process_symm_free(sl_symm *base) {
   sl_process_symm *symm = (sl_process_symm *)base;
   char message[1024];
   snprintf(message, sizeof message, "%s", sley_last_error());
+  if (on_devices(base)) {
+    free_on_devices(comm, symm);
+    if (*message)
+      (void)sl_fail(SLEY_OK, "%s", message);
+    return;
+  }
   for (int r = 0; r < base->comm->size && !sl_bootstrap_broken(comm->boot); r++)
     if (sl_link_to(base->comm, r) == SL_LINK_MESSAGE)
       (void)sl_bootstrap_access(comm->boot, r, SL_BOOT_FREE, symm->id, 0, NULL, 0);
@@ -218,6 +275,16 @@ static void count(sl_symm *base, int rank, int64_t bytes) {
   counters->messages[link] += bytes > 0;
 }
 
+/* Between the queue's other work and a block that the device can reach. */
+static sley_status copy_on_device(sl_symm *base, const char *call, int rank, void *dst, const void *src,
+                                  int64_t bytes, bool reached) {
+  if (!reached)
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "%s: the memory of rank %d's GPU is out of reach: its rank is of another workgroup", call,
+                   rank);
+  return base->comm->device->ops->copy(base->comm->queue, SL_COPY_WITHIN, dst, src, bytes);
+}
+
 static bool is_word(int64_t offset, int64_t bytes) {
   return bytes == sizeof(int64_t) && offset % (int64_t)sizeof(int64_t) == 0;
 }
@@ -226,7 +293,9 @@ sley_status sl_process_get(sl_symm *base, int rank, int64_t offset, void *dst, i
   sl_process_comm *comm = (sl_process_comm *)base->comm;
   block *from = NULL;
   SL_TRY(locate(base, "get", rank, offset, bytes, &from));
-  if (from->at && is_word(offset, bytes)) {
+  if (on_devices(base))
+    SL_TRY(copy_on_device(base, "get", rank, dst, from->at + offset, bytes, from->at != NULL));
+  else if (from->at && is_word(offset, bytes)) {
     int64_t word = atomic_load((_Atomic int64_t *)(void *)(from->at + offset));
     memcpy(dst, &word, sizeof word);
   } else if (from->at && bytes > 0)
@@ -242,7 +311,10 @@ sley_status sl_process_put(sl_symm *base, int rank, int64_t offset, const void *
   sl_process_comm *comm = (sl_process_comm *)base->comm;
   block *to = NULL;
   SL_TRY(locate(base, "put", rank, offset, bytes, &to));
-  if (to->at && is_word(offset, bytes)) {
+  if (on_devices(base)) {
+    SL_TRY(copy_on_device(base, "put", rank, to->at + offset, src, bytes, to->at != NULL));
+    SL_TRY(sl_process_wait_for(comm, base->comm->queue));
+  } else if (to->at && is_word(offset, bytes)) {
     int64_t word;
     memcpy(&word, src, sizeof word);
     atomic_store((_Atomic int64_t *)(void *)(to->at + offset), word);
@@ -263,6 +335,8 @@ sley_status sl_process_fetch_add(sl_symm *base, int rank, int64_t offset, int64_
   SL_TRY(locate(base, "fetch_add", rank, offset, sizeof(int64_t), &to));
   if (offset % (int64_t)sizeof(int64_t) != 0)
     return sl_fail(SLEY_ERR_ARG, "fetch_add: offset %lld is not a multiple of 8", (long long)offset);
+  if (on_devices(base))
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "fetch_add: not on the memory of GPUs of several processes");
   int64_t value = delta;
   if (to->at)
     value = atomic_fetch_add((_Atomic int64_t *)(void *)(to->at + offset), delta);

@@ -6,6 +6,7 @@
  * round in which a peer has failed. On a device without host addresses messages pass through memory of the
  * host. */
 #include "base/memory.h"
+#include "transport/process/direct.h"
 #include "transport/tcp/tcp.h"
 
 /* One list with its message. */
@@ -25,6 +26,7 @@ typedef struct tcp_exchange {
   uint64_t id, round;
   int sends, recvs;
   channel *send, *recv;
+  sl_direct *direct; /* peers of the workgroup whose memory the device can load; NULL: none */
   bool add, in_flight;
   sley_dtype dtype;
   sl_grain grain;
@@ -47,7 +49,7 @@ static bool is_empty(const sl_row_list *list) {
 static sley_status open_channel(sl_comm *comm, const sl_row_list *list, channel *out) {
   const sl_device_ops *ops = comm->device->ops;
   out->list = *list;
-  if (is_empty(list))
+  if (is_empty(list) || sl_direct_serves((const sl_process_comm *)comm, list->peer))
     return SLEY_OK;
   if (!on_host(comm) && list->rows) {
     void *rows = NULL;
@@ -123,6 +125,8 @@ sley_status sl_tcp_exchange_create(sl_comm *base, const sl_exchange_spec *spec, 
   SL_TRY(sl_process_match_lists(comm, spec, SLEY_OK));
   sley_status status = make(base, spec, &exchange);
   status = sl_bootstrap_agree(comm->boot, "buffers of exchange_create", 0, 0, status);
+  if (status == SLEY_OK)
+    status = sl_direct_create(comm, spec, &exchange->direct);
   if (status != SLEY_OK) {
     free_exchange(exchange);
     return status;
@@ -140,6 +144,7 @@ void sl_tcp_exchange_destroy(sl_exchange *base) {
   if (exchange->in_flight && !sl_bootstrap_broken(boot)) /* nobody may write to what is freed here */
     sl_bootstrap_abort(boot,
                        sl_fail(SLEY_ERR_INTERNAL, "exchange %s is destroyed before its end", exchange->name));
+  sl_direct_destroy(exchange->direct);
   free_exchange(exchange);
 }
 
@@ -186,7 +191,7 @@ static sley_status pack(tcp_exchange *exchange, sl_queue *queue) {
     if (c->staged != c->message)
       SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, c->message, c->staged, bytes));
   }
-  return queue->ops->queue_wait(queue);
+  return sl_process_wait_for((sl_process_comm *)exchange->base.comm, queue);
 }
 
 static sley_status begin(tcp_exchange *exchange, sl_queue *queue) {
@@ -200,6 +205,7 @@ static sley_status begin(tcp_exchange *exchange, sl_queue *queue) {
     if (c->message)
       sl_bootstrap_recv(boot, c->list.peer, tag_of(exchange), into, c->list.count * c->list.bytes, &c->recv);
   }
+  SL_TRY(sl_direct_begin(exchange->direct, exchange->src, exchange->src_stride, queue));
   SL_TRY(pack(exchange, queue));
   int start = 0;
   while (start < exchange->sends && exchange->send[start].list.peer <= comm->rank)
@@ -260,7 +266,7 @@ static sley_status take(tcp_exchange *exchange, channel *c, sl_queue *queue) {
                        .dst_first = c->list.first,
                        .add = exchange->add,
                        .dtype = exchange->dtype};
-  if (is_empty(&c->list))
+  if (is_empty(&c->list) || sl_direct_serves((const sl_process_comm *)comm, c->list.peer))
     return SLEY_OK;
   if (c->list.peer == comm->rank) {
     const channel *own = own_channel(exchange);
@@ -281,8 +287,11 @@ static sley_status take(tcp_exchange *exchange, channel *c, sl_queue *queue) {
 }
 
 static sley_status end(tcp_exchange *exchange, sl_queue *queue) {
-  for (int i = 0; i < exchange->recvs; i++)
+  SL_TRY(sl_direct_end(exchange->direct, exchange->dst, exchange->dst_stride, queue));
+  for (int i = 0; i < exchange->recvs; i++) {
+    SL_TRY(sl_direct_add(exchange->direct, i, queue));
     SL_TRY(take(exchange, &exchange->recv[i], queue));
+  }
   sl_bootstrap *boot = ((sl_process_comm *)exchange->base.comm)->boot;
   for (int i = 0; i < exchange->sends; i++)
     if (exchange->send[i].message) {

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/tcp/tcp.h"
-#include "transport/lists.h"
+
+#include "transport/process/direct.h"
 
 static sley_status start(sl_process_comm *comm) {
-  if (!comm->base.device->ops->host_addresses)
+  SL_TRY(sl_direct_start(comm, &sl_shared_memory));
+  if (!comm->base.device->ops->host_addresses && !comm->direct)
     comm->base.workgroup = 1; /* no memory of another rank's device is in reach */
   return SLEY_OK;
 }
 
 static void stop(sl_process_comm *comm) {
-  (void)comm;
+  sl_direct_stop(comm);
 }
 
 static const sl_transport_ops tcp_ops = {
     .name = "tcp",
     .exchange_create = sl_tcp_exchange_create,
-    .exchange_memory = sl_lists_memory,
+    .exchange_memory = sl_direct_memory,
     .exchange_begin = sl_tcp_exchange_begin,
     .exchange_end = sl_tcp_exchange_end,
     .exchange_borrow = sl_tcp_exchange_borrow,
@@ -32,8 +34,10 @@ static const sl_transport_ops tcp_ops = {
     .alltoallv = sl_process_alltoallv,
     .allreduce = sl_process_allreduce,
     .abort = sl_process_abort,
+    .wait = sl_process_wait,
     .counters = sl_process_counters,
     .counters_reset = sl_process_counters_reset,
+    .counters_add = sl_process_counters_add,
     .close = sl_process_close,
 };
 

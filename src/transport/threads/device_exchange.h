@@ -3,13 +3,8 @@
 #ifndef SLEY_TRANSPORT_THREADS_DEVICE_EXCHANGE_H
 #define SLEY_TRANSPORT_THREADS_DEVICE_EXCHANGE_H
 
+#include "transport/boards.h"
 #include "transport/threads/exchange.h"
-
-/* A launch: entries of the list, and which sources they name. */
-typedef struct sl_pull_batch {
-  int64_t first, count;
-  int first_source, sources;
-} sl_pull_batch;
 
 /* Where a source's rows come from. */
 typedef struct sl_device_source {

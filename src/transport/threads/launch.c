@@ -147,6 +147,11 @@ static void abort_rank(sl_comm *comm, sley_status status) {
   sl_world_abort((sl_threads_comm *)comm, status);
 }
 
+/* An abort raises the word that ends the devices' waits: none lasts. */
+static sley_status wait_for_queue(sl_comm *comm) {
+  return comm->queue->ops->queue_wait(comm->queue);
+}
+
 static void counters(const sl_comm *comm, sl_counters *out) {
   *out = ((const sl_threads_comm *)comm)->counters;
 }
@@ -187,6 +192,7 @@ const sl_transport_ops sl_threads_ops = {
     .alltoallv = sl_threads_alltoallv,
     .allreduce = sl_threads_allreduce,
     .abort = abort_rank,
+    .wait = wait_for_queue,
     .counters = counters,
     .counters_reset = counters_reset,
     .counters_add = counters_add,

@@ -37,7 +37,7 @@ sley_status sl_signalled_prepare(sl_threads_exchange *exchange) {
   if (!is_possible(exchange))
     return SLEY_OK;
   SL_TRY(SL_NEW_ZERO(device->lend, exchange->sends, "an exchange"));
-  int64_t bytes = (int64_t)sizeof(sl_board) + comm->size * (int64_t)sizeof(sl_board_slot);
+  int64_t bytes = sl_board_bytes(comm->size);
   sl_board *zeros = sl_alloc_zero(bytes, 1, "a board");
   if (!zeros)
     return SLEY_ERR_MEMORY;
@@ -87,22 +87,6 @@ static int fill_tables(sl_threads_exchange *exchange) {
   return still;
 }
 
-static sley_status launch(sl_threads_exchange *exchange, sl_queue *queue, const sl_signals *signals,
-                          const sl_pull_batch *batch) {
-  const sl_device_exchange *device = exchange->device;
-  sl_kernel_args args = {.op = SL_OP_PULL,
-                         .pull = {.count = batch->count,
-                                  .list = device->list + batch->first,
-                                  .sources = batch->sources,
-                                  .source = device->source + batch->first_source,
-                                  .dst = exchange->dst,
-                                  .dst_stride = exchange->dst_stride,
-                                  .add = exchange->add,
-                                  .dtype = exchange->dtype,
-                                  .signals = signals}};
-  return sl_kernel_run(queue, &args);
-}
-
 static sl_signals signals_of(const sl_threads_exchange *exchange) {
   return (sl_signals){.own = exchange->device->board,
                       .rank = exchange->base.comm->rank,
@@ -111,27 +95,21 @@ static sl_signals signals_of(const sl_threads_exchange *exchange) {
                       .stop = comm_of(exchange)->stop};
 }
 
-/* One launch takes from all peers, rows or not; where rows are added, one a peer with rows, in order. */
 static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
   const sl_device_exchange *device = exchange->device;
   int still = fill_tables(exchange);
-  sl_signals signals = signals_of(exchange);
-  signals.opens = true;
-  sl_pull_batch all = {.first_source = 0, .sources = device->sources + still};
-  if (!exchange->add) {
-    signals.closes = true;
-    all.count = device->batches > 0 ? device->batch[0].count : 0;
-    return launch(exchange, queue, &signals, &all);
-  }
-  sl_pull_batch silent = {.first_source = device->sources, .sources = still};
-  signals.closes = device->batches == 0;
-  SL_TRY(launch(exchange, queue, &signals, &silent));
-  signals.opens = false;
-  for (int b = 0; b < device->batches; b++) {
-    signals.closes = b == device->batches - 1;
-    SL_TRY(launch(exchange, queue, &signals, &device->batch[b]));
-  }
-  return SLEY_OK;
+  sl_board_round round = {.signals = signals_of(exchange),
+                          .list = device->list,
+                          .batches = device->batches,
+                          .batch = device->batch,
+                          .moving = device->sources,
+                          .still = still,
+                          .source = device->source,
+                          .dst = exchange->dst,
+                          .dst_stride = exchange->dst_stride,
+                          .add = exchange->add,
+                          .dtype = exchange->dtype};
+  return sl_boards_pull(&round, queue);
 }
 
 /* Rows to add go through the rank's own queue: what it has added by then comes first. */

@@ -247,6 +247,11 @@ static void abort_rank(sl_comm *comm, sley_status status) {
   record(comm, "abort", begin, -1, status);
 }
 
+static sley_status wait_for_queue(sl_comm *comm) {
+  double begin = sl_now();
+  return record(comm, "wait", begin, -1, inner_of(comm)->ops->wait(inner_of(comm)));
+}
+
 static void counters(const sl_comm *comm, sl_counters *out) {
   inner_of(comm)->ops->counters(inner_of(comm), out);
 }
@@ -284,6 +289,7 @@ static const sl_transport_ops traced_ops = {
     .alltoallv = alltoallv,
     .allreduce = allreduce,
     .abort = abort_rank,
+    .wait = wait_for_queue,
     .counters = counters,
     .counters_reset = counters_reset,
     .counters_add = counters_add,

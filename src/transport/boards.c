@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/boards.h"
+
+static sley_status launch(const sl_board_round *round, bool opens, bool closes, const sl_pull_batch *batch,
+                          sl_queue *queue) {
+  sl_signals signals = round->signals;
+  signals.opens = opens;
+  signals.closes = closes;
+  sl_kernel_args args = {.op = SL_OP_PULL,
+                         .pull = {.count = batch->count,
+                                  .list = round->list + batch->first,
+                                  .sources = batch->sources,
+                                  .source = round->source + batch->first_source,
+                                  .dst = round->dst,
+                                  .dst_stride = round->dst_stride,
+                                  .add = round->add,
+                                  .dtype = round->dtype,
+                                  .signals = &signals}};
+  return sl_kernel_run(queue, &args);
+}
+
+sley_status sl_boards_open(const sl_board_round *round, sl_queue *queue) {
+  sl_pull_batch silent = {.first_source = round->moving, .sources = round->still};
+  return launch(round, true, round->batches == 0, &silent, queue);
+}
+
+sley_status sl_boards_add(const sl_board_round *round, int batch, sl_queue *queue) {
+  return launch(round, false, batch == round->batches - 1, &round->batch[batch], queue);
+}
+
+sley_status sl_boards_pull(const sl_board_round *round, sl_queue *queue) {
+  if (!round->add) {
+    sl_pull_batch all = {.count = round->batches > 0 ? round->batch[0].count : 0,
+                         .sources = round->moving + round->still};
+    return launch(round, true, true, &all, queue);
+  }
+  SL_TRY(sl_boards_open(round, queue));
+  for (int b = 0; b < round->batches; b++)
+    SL_TRY(sl_boards_add(round, b, queue));
+  return SLEY_OK;
+}
+
+sley_status sl_boards_await(const sl_signals *signals, sl_queue *queue) {
+  return sl_kernel_run(queue, &(sl_kernel_args){.op = SL_OP_AWAIT, .await = {.signals = signals}});
+}
