@@ -86,9 +86,9 @@ static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const spmm_settings defaults = {
     .job = CLI_JOB_DEFAULTS("auto"), .repeat = 10, .warmup = 2, .alpha = 1, .beta = 0, .verify = true};
 
-/* Runs one algorithm and checks it. A wrong product or a wrong count is a failure at work. */
+/* Runs one algorithm, of all or the only one, and checks it. One of all may be impossible. A wrong product or a wrong count is a failure at work. */
 static int run_one(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
-                   const char *algo, cli_result *result) {
+                   const char *algo, bool all, cli_result *result) {
   cli_measure measure = {.repeat = settings->repeat,
                          .warmup = settings->warmup,
                          .alpha = settings->alpha,
@@ -97,6 +97,12 @@ static int run_one(const cli_job *job, const cli_operands *operands, const spmm_
                          .local = settings->local,
                          .transpose = settings->job.transpose};
   sley_status status = cli_measure_run(job, operands, &measure, algo, result);
+  if (status == SLEY_ERR_UNSUPPORTED && all) {
+    snprintf(result->algo, sizeof result->algo, "%s", algo);
+    snprintf(result->reason, sizeof result->reason, "%s", sley_last_error());
+    result->impossible = true;
+    return CLI_DONE;
+  }
   if (status == SLEY_OK && !cli_reports(job))
     return CLI_DONE;
   if (status == SLEY_OK && settings->verify)
@@ -119,8 +125,10 @@ static int run_one(const cli_job *job, const cli_operands *operands, const spmm_
 static int write_json(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                       const cli_result *results, int count, bool all) {
   sley_plan_info info = results[0].info;
+  for (int i = 0; i < count && results[i].impossible; i++)
+    info = results[i + 1 < count ? i + 1 : i].info;
   for (int i = 0; i < count; i++)
-    if (results[i].info.cover_rows >= 0)
+    if (!results[i].impossible && results[i].info.cover_rows >= 0)
       info.cover_rows = results[i].info.cover_rows;
   if (info.cover_rows < 0) {
     sley_status status = cli_measure_cover_rows(job, operands->k, settings->job.transpose, &info.cover_rows);
@@ -148,15 +156,22 @@ static int run_algorithms(const cli_job *job, const cli_operands *operands, cons
   FILE *report = to_stdout ? stderr : stdout;
   int code = CLI_DONE;
   for (int i = 0; i < count; i++) {
-    int one = run_one(job, operands, settings, names[i], &results[i]);
+    int one = run_one(job, operands, settings, names[i], all, &results[i]);
+    if (results[i].impossible)
+      continue;
     if (!results[i].ran)
       return one;
     code = code == CLI_DONE ? one : code;
   }
   if (!cli_reports(job))
     return code;
-  if (results[0].note[0])
-    cli_say("%s; ranks ran on %s, transport %s", results[0].note, results[0].device, results[0].transport);
+  const cli_result *first = results;
+  while (first->impossible && first < results + count - 1)
+    first++;
+  if (first->impossible)
+    return cli_refuse(SLEY_ERR_UNSUPPORTED, "%s", first->reason);
+  if (first->note[0])
+    cli_say("%s; ranks ran on %s, transport %s", first->note, first->device, first->transport);
   if (all)
     cli_report_all(job, operands, results, count, report);
   else

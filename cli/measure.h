@@ -27,6 +27,7 @@ typedef struct cli_result {
   double min_ms, median_ms, p95_ms; /* over the repetitions, of the slowest rank each */
   double gflops;                    /* 2 nnz k per median time */
   bool ran, verified;
+  bool impossible; /* with this transport or device: reason says why */
   sley_check check;
 } cli_result;
 

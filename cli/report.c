@@ -88,6 +88,12 @@ void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_
   for (int i = 0; i < count && cli_table_row(&table); i++) {
     const cli_result *result = &results[i];
     cli_table_cell(&table, 0, "%s", result->algo);
+    if (result->impossible) {
+      for (int column = 1; column < 9; column++)
+        cli_table_cell(&table, column, "-");
+      cli_table_cell(&table, 9, "not possible");
+      continue;
+    }
     cli_table_cell(&table, 1, "%.3f", (double)result->counted.direct_bytes / MIB);
     cli_table_cell(&table, 2, "%.3f", (double)result->counted.message_bytes / MIB);
     cli_table_cell(&table, 3, "%" PRId64, result->counted.message_messages);
@@ -99,6 +105,9 @@ void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_
     cli_table_cell(&table, 9, "%s", verdict(result));
   }
   cli_table_print(&table, stream);
+  for (int i = 0; i < count; i++)
+    if (results[i].impossible)
+      fprintf(stream, "%s is not possible here: %s\n", results[i].algo, results[i].reason);
 }
 
 /* ---- JSON */
@@ -160,6 +169,11 @@ static void add_trials(cli_json *json, const cli_result *result) {
 }
 
 void cli_report_json_add(cli_json *json, const cli_result *result) {
+  if (result->impossible) {
+    cli_json_text(json, "algo", result->algo);
+    cli_json_text(json, "impossible", result->reason);
+    return;
+  }
   const sley_traffic *counted = &result->counted, *predicted = &result->info.predicted;
   cli_json time = cli_json_start();
   cli_json_real(&time, "min", result->min_ms);

@@ -46,7 +46,8 @@ def load(folder):
         r["speedup"] = one[r["matrix"], r["k"]] / ms if (r["matrix"], r["k"]) in one else None
         floor = max(r["local"]["ms"]["median"], r["gather"]["ms"]["median"])
         r["over_floor"] = ms / floor if floor > 0 else None
-    return {"machine": machine, "spmm": spmm, "ranks": ranks}
+    ablation = read_lines(os.path.join(folder, "ablation.jsonl"))
+    return {"machine": machine, "spmm": spmm, "ranks": ranks, "ablation": ablation}
 
 
 def spmm_rows(cases):
@@ -100,6 +101,24 @@ def ranks_summary(cases):
     return lines
 
 
+def ablation_summary(cases):
+    """For each matrix: whether each step was no slower than the one before, and cover beside halo-pipelined by time and by
+    bytes over message links."""
+    lines = []
+    for matrix, k in dict.fromkeys((r["matrix"], r["k"]) for r in cases):
+        mine = [r for r in cases if (r["matrix"], r["k"]) == (matrix, k)]
+        slower = [b["algo"] for a, b in zip(mine, mine[1:]) if b["ms"] > a["ms"]]
+        text = f"{matrix}, k = {k}: " + ("slower than the step before: " + ", ".join(slower) if slower else "no step is slower than the one before")
+        by_name = {r["algo"]: r for r in mine}
+        if "cover" in by_name and "halo-pipelined" in by_name:
+            cover, halo = by_name["cover"], by_name["halo-pipelined"]
+            if cover["message_bytes"] > 0:
+                text += (f"; cover takes {cover['ms'] / halo['ms']:.2f} of halo-pipelined's time and "
+                         f"{cover['message_bytes'] / halo['message_bytes']:.2f} of its bytes between workgroups")
+        lines.append(text + ".")
+    return lines
+
+
 def main():
     run = load(sys.argv[1])
     rows = spmm_rows(run["spmm"])
@@ -117,6 +136,12 @@ def main():
                   f"over floor {number(r['over_floor'], '5.2f')}  x cola {number(r['x_cola'], '5.2f'):5}  x broadcast "
                   f"{r['x_broadcast']:5.2f}  x one GPU {number(r['speedup'], '5.2f')}")
         print("\n".join(ranks_summary(run["ranks"])))
+    if run["ablation"]:
+        print("Two workgroups of two GPUs, joined by sockets")
+        for r in run["ablation"]:
+            print(f"{r['matrix']:5} {r['k']:4} {r['algo']:15} {r['direct_bytes'] / 2**20:10.2f} MiB direct  "
+                  f"{r['message_bytes'] / 2**20:10.2f} MiB in {r['messages']:9} messages  {r['ms']:10.3f} ms")
+        print("\n".join(ablation_summary(run["ablation"])))
 
 
 if __name__ == "__main__":

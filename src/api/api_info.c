@@ -27,8 +27,8 @@ static void look_up_device(int at, const char *name) {
 
 static void look_up_transport(int at, const char *name) {
   const sl_transport_backend *backend;
-  bool available = sl_transport_backend_find(name, &backend) == SLEY_OK;
-  fill(at, "transport", name, available, available ? backend->describe() : sley_last_error());
+  const char *text = sl_transport_backend_find(name, &backend) == SLEY_OK ? backend->describe() : NULL;
+  fill(at, "transport", name, text != NULL, text ? text : sley_last_error());
 }
 
 sley_status sley_backends(const sley_backend **out, int *count) {

@@ -104,7 +104,7 @@ sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, vo
   sley_rank_options o;
   SL_TRY(read_options(options, &o));
   const sl_transport_backend *backend;
-  SL_TRY(sl_transport_backend_find(o.transport, &backend));
+  SL_TRY(sl_transport_backend_choose(o.transport, &backend));
   SL_TRY(complete_options(backend, &o));
   sl_launch launch = {.ranks = o.ranks,
                       .workgroup = o.workgroup,

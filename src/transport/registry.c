@@ -3,9 +3,11 @@
  * modules. */
 #include "transport/registry.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/module.h"
+#include "transport/process/process.h"
 #include "transport/tcp/tcp.h"
 #include "transport/threads/threads.h"
 
@@ -40,5 +42,56 @@ sley_status sl_transport_backend_find(const char *name, const sl_transport_backe
     return sl_fail(SLEY_ERR_ARG,
                    "there is no transport called \"%s\" (threads, tcp, mpi, nccl and nvshmem are known): %s",
                    name, sley_last_error());
+  return status;
+}
+
+/* ---- in place of modules that are not to be had */
+
+static _Thread_local char absence[1024];
+
+static sley_status refuse_start(sl_process_comm *comm) {
+  (void)comm;
+  return sl_fail(SLEY_ERR_UNSUPPORTED, "%s", absence);
+}
+
+static void stop_nothing(sl_process_comm *comm) {
+  (void)comm;
+}
+
+static const sl_process_backend no_nccl = {.name = "nccl",
+                                           .comm_bytes = sizeof(sl_process_comm),
+                                           .start = refuse_start,
+                                           .stop = stop_nothing,
+                                           .next = "tcp"};
+static const sl_process_backend no_nvshmem = {.name = "nvshmem",
+                                              .comm_bytes = sizeof(sl_process_comm),
+                                              .start = refuse_start,
+                                              .stop = stop_nothing,
+                                              .next = "nccl"};
+
+static sley_status run_no_nccl(const sl_launch *launch, sl_rank_main main, void *arg) {
+  return sl_process_run(&no_nccl, launch, main, arg);
+}
+
+static sley_status run_no_nvshmem(const sl_launch *launch, sl_rank_main main, void *arg) {
+  return sl_process_run(&no_nvshmem, launch, main, arg);
+}
+
+static const char *describe_absent(void) {
+  sl_fail(SLEY_ERR_UNSUPPORTED, "%s", absence);
+  return NULL;
+}
+
+sley_status sl_transport_backend_choose(const char *name, const sl_transport_backend **out) {
+  static const sl_transport_backend absent[] = {
+      {.name = "nccl", .run = run_no_nccl, .describe = describe_absent, .process = &no_nccl},
+      {.name = "nvshmem", .run = run_no_nvshmem, .describe = describe_absent, .process = &no_nvshmem}};
+  sley_status status = sl_transport_backend_find(name, out);
+  for (size_t i = 0; i < sizeof absent / sizeof *absent && status == SLEY_ERR_UNSUPPORTED; i++)
+    if (strcmp(name, absent[i].name) == 0) {
+      snprintf(absence, sizeof absence, "%s", sley_last_error());
+      *out = &absent[i];
+      return SLEY_OK;
+    }
   return status;
 }

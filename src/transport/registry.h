@@ -19,12 +19,18 @@ typedef struct sl_launch {
 typedef struct sl_transport_backend {
   const char *name;
   sley_status (*run)(const sl_launch *launch, sl_rank_main main, void *arg);
+  /* NULL: what it needs at run time is not installed; the thread's last error says what. */
   const char *(*describe)(void);
   const struct sl_process_backend *process; /* of transports between processes; else NULL */
 } sl_transport_backend;
 
 /* Built in, or the module libsley_NAME.so. Errors: SLEY_ERR_ARG (unknown), SLEY_ERR_UNSUPPORTED (why not). */
 sley_status sl_transport_backend_find(const char *name, const sl_transport_backend **out);
+
+/* The same; but where the module of a transport that has another to turn to is not to be had, *out is one in its
+ * place that cannot start: so its ranks meet those of processes that have it, and all turn to the next together.
+ */
+sley_status sl_transport_backend_choose(const char *name, const sl_transport_backend **out);
 
 extern const char *const sl_transport_names[];
 

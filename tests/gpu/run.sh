@@ -4,7 +4,10 @@
 # between the CPU and every number of GPUs, runs compute-sanitizer's four tools on a small selection, and prints a
 # table last.
 #
-#   tests/gpu/run.sh [tests|bits|sanitize|all] [RESULTS]      RESULTS: a folder for the logs, build-gpu/logs by default
+#   tests/gpu/run.sh [tests|bits|processes|sanitize|all] [RESULTS]    RESULTS: a folder for the logs, build-gpu/logs
+#
+# processes: 4 GPUs (or as many as there are) of as many processes, over nccl and nvshmem, and over nccl as two groups of
+# two that sockets join.
 #
 # Environment:
 #   SLEY_BUILD      build folder, build-gpu by default; SLEY_PREBUILT=1: use what is there, build nothing
@@ -19,9 +22,9 @@ set -eu
 cd "$(dirname "$0")/../.."
 what=${1:-all}
 case "$what" in
-  tests | bits | sanitize | all) ;;
+  tests | bits | processes | sanitize | all) ;;
   *)
-    echo "usage: tests/gpu/run.sh [tests|bits|sanitize|all] [RESULTS]" >&2
+    echo "usage: tests/gpu/run.sh [tests|bits|processes|sanitize|all] [RESULTS]" >&2
     exit 2
     ;;
 esac
@@ -70,6 +73,9 @@ if [ -z "${SLEY_PREBUILT:-}" ]; then
     cmake -S . -B "$build" -G Ninja -DSLEY_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=${SLEY_ARCHITECTURES:-native}" "$@"
     # shellcheck disable=SC2086 # a list of words
     ninja -C "$build" sley_command sley_cuda $programs
+    for module in sley_nccl sley_nvshmem; do # where their headers were found
+      if ninja -C "$build" -t query "$module" >/dev/null 2>&1; then ninja -C "$build" "$module"; fi
+    done
   } >"$logs/build.log" 2>&1 || {
     tail -n 40 "$logs/build.log" >&2
     echo "the build failed: $logs/build.log" >&2
@@ -147,6 +153,66 @@ case "$what" in bits | all)
   check all_workgroups_of_2 "$sley" spmm twin:cyt:scale=0.2 --device cuda --ranks 4 --workgroup 2 --algo all \
     --repeat 3
   rm -f "$logs/cpu.npy" "$logs/gpu.npy"
+  ;;
+esac
+
+# GPUs of several processes. A run of the command must have taken the transport it names.
+over() { # NAME TRANSPORT words...
+  name=$1
+  transport=$2
+  shift 2
+  check "$name" sh -c 'transport=$1; shift; "$@" --json "$0" && grep -q "\"transport\": *\"$transport\"" "$0"' \
+    "$logs/$name.json" "$transport" "$@"
+}
+
+# Two groups of two ranks on this host, which NCCL_HOSTID makes two hosts of, as a launcher would start them.
+two_groups() { # MASTER_PORT words...
+  port=$1
+  shift
+  pids=
+  for rank in 0 1 2 3; do
+    host=a
+    [ "$rank" -lt 2 ] || host=b
+    env RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" NCCL_HOSTID=$host \
+      NCCL_SOCKET_IFNAME=lo "$@" &
+    pids="$pids $!"
+  done
+  result=0
+  for pid in $pids; do
+    wait "$pid" || result=1
+  done
+  return $result
+}
+
+case "$what" in processes | all)
+  members=$gpus
+  [ "$members" -le 4 ] || members=4
+  matrix=twin:cyt:scale=0.1
+  for transport in nccl nvshmem; do
+    over "processes_${transport}" $transport "$sley" spmm $matrix --device cuda --transport $transport \
+      --ranks "$members" --algo all --verify
+    over "processes_${transport}_f64_reproducible" $transport "$sley" spmm $matrix --device cuda \
+      --transport $transport --ranks "$members" --algo halo --dtype f64 --reproducible --beta 0.5
+    for program in test_transport test_transport_exchange test_transport_failure; do
+      [ $transport = nccl ] || continue # NVSHMEM has one rank a process, and these tests' ranks are threads
+      check "${program}_${transport}" env SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=$transport "$build/tests/$program"
+    done
+  done
+  over processes_nccl_workgroups_of_2 nccl "$sley" spmm $matrix --device cuda --transport nccl --ranks "$members" \
+    --workgroup 2 --algo all --verify
+  over processes_tcp tcp "$sley" spmm $matrix --device cuda --transport tcp --ranks "$members" --algo all --verify
+  if [ "$members" -eq 4 ]; then
+    # A function cannot be run under timeout; the ranks have a time limit of their own.
+    begin=$(date +%s)
+    verdict=ok
+    two_groups 29611 "$sley" spmm $matrix --device cuda --transport nccl --algo all --verify --timeout 60 \
+      >"$logs/two_groups.log" 2>&1 || {
+      verdict=FAILED
+      failed=$((failed + 1))
+      tail -n 25 "$logs/two_groups.log"
+    }
+    printf '%-44s %6d s   %s\n' processes_nccl_two_groups $(($(date +%s) - begin)) "$verdict" >>"$table"
+  fi
   ;;
 esac
 

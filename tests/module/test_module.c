@@ -45,8 +45,7 @@ static void test_module_of_another_version(void **state) {
   (void)state;
   setenv("SLEY_MODULE_PATH", SLEY_MOCK_DIR "/old", 1);
   int ranks = 0;
-  assert_int_equal(run_on("nvshmem", &ranks), SLEY_ERR_UNSUPPORTED);
-  assert_non_null(strstr(sley_last_error(), "libsley_nvshmem.so was built for interface 999"));
+  assert_sley_ok(run_on("nvshmem", &ranks)); /* ranks turn to another; test_backends_... sees why */
 }
 
 static const sley_backend *backend_called(const char *kind, const char *name) {

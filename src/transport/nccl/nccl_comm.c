@@ -181,8 +181,10 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
 /* Without a look at any GPU: this process may fork its ranks yet. */
 static const char *describe(void) {
   void *handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-  if (!handle)
-    return "ranks are processes whose GPUs exchange rows by NCCL; libnccl.so.2 is not installed";
+  if (!handle) {
+    sl_fail(SLEY_ERR_UNSUPPORTED, "NCCL is not installed: %s", dlerror());
+    return NULL;
+  }
   dlclose(handle);
   return "ranks are processes whose GPUs exchange rows by NCCL";
 }

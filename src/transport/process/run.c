@@ -68,7 +68,7 @@ static sley_status start_one(const sl_process_backend *backend, const sl_process
 /* The next transport in line, the same on all ranks: found on all of them, or given up. */
 static sley_status find_next(sl_bootstrap *boot, const char *name, const sl_process_backend **out) {
   const sl_transport_backend *found = NULL;
-  sley_status status = sl_transport_backend_find(name, &found);
+  sley_status status = sl_transport_backend_choose(name, &found);
   if (status == SLEY_OK && !found->process)
     status = sl_fail(SLEY_ERR_UNSUPPORTED, "transport %s does not join processes", name);
   *out = found ? found->process : NULL;
