@@ -86,7 +86,8 @@ static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const spmm_settings defaults = {
     .job = CLI_JOB_DEFAULTS("auto"), .repeat = 10, .warmup = 2, .alpha = 1, .beta = 0, .verify = true};
 
-/* Runs one algorithm, of all or the only one, and checks it. One of all may be impossible. A wrong product or a wrong count is a failure at work. */
+/* Runs one algorithm, of all or the only one, and checks it. One of all may be impossible. A wrong product or
+ * a wrong count is a failure at work. */
 static int run_one(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                    const char *algo, bool all, cli_result *result) {
   cli_measure measure = {.repeat = settings->repeat,

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/boards.h"
 
-static sley_status launch(const sl_board_round *round, bool opens, bool closes, const sl_pull_batch *batch,
-                          sl_queue *queue) {
-  sl_signals signals = round->signals;
-  signals.opens = opens;
-  signals.closes = closes;
+sley_status sl_boards_launch(const sl_board_round *round, const sl_signals *signals,
+                             const sl_pull_batch *batch, sl_queue *queue) {
   sl_kernel_args args = {.op = SL_OP_PULL,
                          .pull = {.count = batch->count,
                                   .list = round->list + batch->first,
@@ -15,8 +12,16 @@ static sley_status launch(const sl_board_round *round, bool opens, bool closes, 
                                   .dst_stride = round->dst_stride,
                                   .add = round->add,
                                   .dtype = round->dtype,
-                                  .signals = &signals}};
+                                  .signals = signals}};
   return sl_kernel_run(queue, &args);
+}
+
+static sley_status launch(const sl_board_round *round, bool opens, bool closes, const sl_pull_batch *batch,
+                          sl_queue *queue) {
+  sl_signals signals = round->signals;
+  signals.opens = opens;
+  signals.closes = closes;
+  return sl_boards_launch(round, &signals, batch, queue);
 }
 
 sley_status sl_boards_open(const sl_board_round *round, sl_queue *queue) {

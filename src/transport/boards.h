@@ -41,6 +41,10 @@ sley_status sl_boards_pull(const sl_board_round *round, sl_queue *queue);
 sley_status sl_boards_open(const sl_board_round *round, sl_queue *queue);
 sley_status sl_boards_add(const sl_board_round *round, int batch, sl_queue *queue);
 
+/* A single launch with signals of the caller's. */
+sley_status sl_boards_launch(const sl_board_round *round, const sl_signals *signals,
+                             const sl_pull_batch *batch, sl_queue *queue);
+
 /* The queue waits until all have taken what they were lent in the rounds so far. */
 sley_status sl_boards_await(const sl_signals *signals, sl_queue *queue);
 

@@ -27,8 +27,9 @@ typedef struct sl_transport_backend {
 /* Built in, or the module libsley_NAME.so. Errors: SLEY_ERR_ARG (unknown), SLEY_ERR_UNSUPPORTED (why not). */
 sley_status sl_transport_backend_find(const char *name, const sl_transport_backend **out);
 
-/* The same; but where the module of a transport that has another to turn to is not to be had, *out is one in its
- * place that cannot start: so its ranks meet those of processes that have it, and all turn to the next together.
+/* The same; but where the module of a transport that has another to turn to is not to be had, *out is one in
+ * its place that cannot start: so its ranks meet those of processes that have it, and all turn to the next
+ * together.
  */
 sley_status sl_transport_backend_choose(const char *name, const sl_transport_backend **out);
 

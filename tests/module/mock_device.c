@@ -58,7 +58,7 @@ void mock_give(sl_device *base, void *block) {
 static sley_status share(sl_device *device, void *block, int64_t bytes, sl_shared *out) {
   *out = (sl_shared){
       .process = getpid(), .ordinal = ((mock_device *)device)->ordinal, .bytes = bytes, .address = block};
-  return environment_says("SLEY_MOCK_SHARE", "no")
+  return mock_environment_says("SLEY_MOCK_SHARE", "no")
              ? sl_fail(SLEY_ERR_UNSUPPORTED, "the mock device was told not to share")
              : SLEY_OK;
 }
@@ -66,7 +66,7 @@ static sley_status share(sl_device *device, void *block, int64_t bytes, sl_share
 static sley_status share_open(sl_device *device, const sl_shared *shared, void **out) {
   *out = NULL;
   if (shared->process != getpid() ||
-      (shared->ordinal != ((mock_device *)device)->ordinal && environment_says("SLEY_MOCK_REACH", "no")))
+      (shared->ordinal != ((mock_device *)device)->ordinal && mock_environment_says("SLEY_MOCK_REACH", "no")))
     return sl_fail(SLEY_ERR_UNSUPPORTED, "the memory is out of reach");
   *out = shared->address;
   return SLEY_OK;

@@ -95,10 +95,10 @@ static sl_signals signals_of(const sl_threads_exchange *exchange) {
                       .stop = comm_of(exchange)->stop};
 }
 
-static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
+static sl_board_round round_of(sl_threads_exchange *exchange) {
   const sl_device_exchange *device = exchange->device;
   int still = fill_tables(exchange);
-  sl_board_round round = {.signals = signals_of(exchange),
+  return (sl_board_round){.signals = signals_of(exchange),
                           .list = device->list,
                           .batches = device->batches,
                           .batch = device->batch,
@@ -109,6 +109,10 @@ static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
                           .dst_stride = exchange->dst_stride,
                           .add = exchange->add,
                           .dtype = exchange->dtype};
+}
+
+static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_board_round round = round_of(exchange);
   return sl_boards_pull(&round, queue);
 }
 
@@ -126,11 +130,12 @@ static sley_status give(sl_threads_exchange *exchange, sl_queue *queue) {
 /* Half of a borrowed round, in the rank's own queue: first the peers are told where rows lie and waited for,
  * last they are told that theirs have been read. Nothing moves. */
 static sley_status pass_words(sl_threads_exchange *exchange, sl_queue *queue, bool first) {
-  sl_signals signals = signals_of(exchange);
-  sl_pull_batch all = {.sources = exchange->device->sources + fill_tables(exchange)};
+  sl_board_round round = round_of(exchange);
+  sl_pull_batch all = {.sources = round.moving + round.still};
+  sl_signals signals = round.signals;
   signals.opens = signals.keeps = first;
   signals.closes = !first;
-  return launch(exchange, queue, &signals, &all);
+  return sl_boards_launch(&round, &signals, &all, queue);
 }
 
 static sley_status stay_with_receivers(sl_threads_exchange *exchange) {
