@@ -123,6 +123,9 @@ case "$what" in tests | all)
     [ "$program" != test_spmm_sweep ] || [ -n "${SLEY_DATA:-}" ] || continue
     check "$program" "$build/tests/$program"
   done
+  for program in test_transport_exchange test_spmm test_capture; do
+    check "${program}_signals" env SLEY_SIGNALS=on "$build/tests/$program"
+  done
   unset SLEY_TEST_DEVICE
   check info_without_gpu env CUDA_VISIBLE_DEVICES= "$sley" info
   check refused_without_gpu sh -c "CUDA_VISIBLE_DEVICES= '$sley' spmm data/karate.mtx --device cuda; test \$? -eq 2"

@@ -7,10 +7,27 @@
 
 struct bench_gather {
   sl_comm *comm;
-  sl_exchange *exchange;
+  int count;
+  sl_exchange **exchange; /* the plan's, in pieces or not */
   int64_t row_bytes;
   void *halo;
 };
+
+static sley_status prepare(bench_gather *gather, const sl_plan *plan, int64_t *bytes) {
+  sl_comm *comm = gather->comm;
+  const sl_buffer *buffer = SL_BUFFER(plan, SL_EXCHANGE(plan, 0)->dst);
+  gather->row_bytes = buffer->row_bytes;
+  SL_TRY(SL_NEW_ZERO(gather->exchange, plan->exchanges.count, "a gather"));
+  SL_TRY(comm->device->ops->alloc(comm->device, buffer->rows * buffer->row_bytes, "halo", &gather->halo));
+  for (; gather->count < plan->exchanges.count; gather->count++) {
+    const sl_exchange_spec *spec = &SL_EXCHANGE(plan, gather->count)->spec;
+    SL_TRY(comm->ops->exchange_create(comm, spec, &gather->exchange[gather->count]));
+    for (int i = 0; i < spec->recvs; i++)
+      if (spec->recv[i].peer != comm->rank)
+        *bytes += spec->recv[i].count * spec->recv[i].bytes;
+  }
+  return SLEY_OK;
+}
 
 sley_status bench_gather_create(sley_comm *comm, sley_plan *handle, bench_gather **out, int64_t *bytes) {
   const sl_plan *plan = &handle->plan;
@@ -18,40 +35,36 @@ sley_status bench_gather_create(sley_comm *comm, sley_plan *handle, bench_gather
   *bytes = 0;
   if (plan->exchanges.count == 0)
     return SLEY_OK;
-  const sl_plan_exchange *from = SL_EXCHANGE(plan, 0);
-  const sl_buffer *buffer = SL_BUFFER(plan, from->dst);
   bench_gather *gather;
   SL_TRY(SL_NEW_ZERO(gather, 1, "a gather"));
   gather->comm = comm;
-  gather->row_bytes = buffer->row_bytes;
-  sley_status status =
-      comm->device->ops->alloc(comm->device, buffer->rows * buffer->row_bytes, "halo", &gather->halo);
-  if (status == SLEY_OK)
-    status = comm->ops->exchange_create(comm, &from->spec, &gather->exchange);
+  sley_status status = prepare(gather, plan, bytes);
   if (status != SLEY_OK) {
     bench_gather_destroy(gather);
     return status;
   }
-  for (int i = 0; i < from->spec.recvs; i++)
-    if (from->spec.recv[i].peer != comm->rank)
-      *bytes += from->spec.recv[i].count * from->spec.recv[i].bytes;
   *out = gather;
   return SLEY_OK;
 }
 
 sley_status bench_gather_run(bench_gather *gather, const void *x) {
-  const sl_transport_ops *ops = gather->comm->ops;
-  SL_TRY(ops->exchange_begin(gather->exchange, x, gather->row_bytes, gather->halo, gather->row_bytes,
-                             gather->comm->queue));
-  SL_TRY(ops->exchange_end(gather->exchange, gather->comm->queue));
-  return sl_exchange_reclaim(gather->exchange, gather->comm->queue);
+  sl_comm *comm = gather->comm;
+  for (int i = 0; i < gather->count; i++)
+    SL_TRY(comm->ops->exchange_begin(gather->exchange[i], x, gather->row_bytes, gather->halo,
+                                     gather->row_bytes, comm->queue));
+  for (int i = 0; i < gather->count; i++)
+    SL_TRY(comm->ops->exchange_end(gather->exchange[i], comm->queue));
+  for (int i = 0; i < gather->count; i++)
+    SL_TRY(sl_exchange_reclaim(gather->exchange[i], comm->queue));
+  return SLEY_OK;
 }
 
 void bench_gather_destroy(bench_gather *gather) {
   if (!gather)
     return;
-  if (gather->exchange)
-    gather->comm->ops->exchange_destroy(gather->exchange);
+  for (int i = gather->count - 1; i >= 0; i--)
+    gather->comm->ops->exchange_destroy(gather->exchange[i]);
+  sl_free(gather->exchange);
   if (gather->halo)
     gather->comm->device->ops->free(gather->comm->device, gather->halo);
   sl_free(gather);

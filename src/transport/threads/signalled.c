@@ -16,13 +16,15 @@ static sl_threads_comm *comm_of(const sl_threads_exchange *exchange) {
   return (sl_threads_comm *)exchange->base.comm;
 }
 
-/* The same answer on every rank. SLEY_SIGNALS=off in the environment leaves it to the hosts. */
+/* The same answer on every rank. Only where the environment's SLEY_SIGNALS says "on": a GPU that waits for
+ * another rank's next call holds up whatever waits for that GPU, and cudaFree waits for all GPUs that could
+ * load what is freed. So every rank must make its calls without freeing GPU memory between them. */
 static bool is_possible(const sl_threads_exchange *exchange) {
   const sl_comm *comm = exchange->base.comm;
   const sl_device_ops *ops = comm->device->ops;
   const char *wanted = getenv("SLEY_SIGNALS");
-  if (!ops->signals || comm->size > SL_PULL_SOURCES || comm->size > ops->count() ||
-      (wanted && strcmp(wanted, "off") == 0))
+  if (!ops->signals || comm->size > SL_PULL_SOURCES || comm->size > ops->count() || !wanted ||
+      strcmp(wanted, "on") != 0)
     return false;
   for (int p = 0; p < comm->size; p++)
     for (int q = 0; q < comm->size; q++)
