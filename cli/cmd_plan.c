@@ -15,7 +15,7 @@
 enum { DEFAULT_K = 32 };
 
 static const cli_option *const options[] = {cli_job_options, NULL};
-static const cli_job_settings defaults = CLI_JOB_DEFAULTS("cpu");
+static const cli_job_settings defaults = CLI_JOB_DEFAULTS;
 
 typedef struct planned {
   char algo[CLI_NAME], reason[CLI_REASON];
@@ -31,7 +31,8 @@ typedef struct planning {
   int64_t k;
   bool describe;
   planned *plans;
-  char *text; /* freed by sley_buffer_free */
+  const char *device; /* that the ranks have */
+  char *text;         /* freed by sley_buffer_free */
 } planning;
 
 static void keep(const sley_plan_info *info, planned *out) {
@@ -48,6 +49,8 @@ static sley_status plan_one(sley_comm *comm, const sley_matrix *block, planning 
   plan_options.dry = true;
   plan_options.reproducible = shared->settings->reproducible;
   plan_options.transpose = shared->settings->transpose;
+  plan_options.mem_limit = shared->settings->mem_limit;
+  plan_options.mem_operands = cli_counts_operands(comm, plan_options.mem_limit);
   sley_plan *plan = NULL;
   sley_plan_info info;
   bool first = sley_comm_rank(comm) == 0;
@@ -69,6 +72,8 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   planning *shared = arg;
   sley_matrix *block = NULL;
   sley_status status = cli_job_block(shared->job, comm, &block);
+  if (sley_comm_rank(comm) == 0)
+    shared->device = sley_comm_device(comm);
   for (int i = 0; status == SLEY_OK && i < shared->count; i++)
     status = plan_one(comm, block, shared, i);
   sley_matrix_destroy(block);
@@ -88,8 +93,8 @@ static sley_plan_info shared_info(const planning *shared) {
 
 /* names[0] is "auto" or the one algorithm asked for. */
 static void print_text(const planning *shared, FILE *stream) {
-  static const char *const headings[] = {"<algo",        "direct MiB", "message MiB", "messages",
-                                         "predicted ms", "memory MiB", "<",           NULL};
+  static const char *const headings[] = {
+      "<algo", "direct MiB", "message MiB", "messages", "predicted ms", "needed MiB", "blocks", "<", NULL};
   static cli_table table;
   sley_plan_info info = shared_info(shared);
   double width = (double)shared->k * (double)sley_dtype_bytes(shared->job->info.dtype) / MIB;
@@ -101,6 +106,9 @@ static void print_text(const planning *shared, FILE *stream) {
     fprintf(stream, ", %" PRId64 " cover rows (%.2f MiB)", info.cover_rows, (double)info.cover_rows * width);
   fprintf(stream, "\nchoice     ");
   cli_report_reason(shared->plans[0].algo, shared->plans[0].reason, stream);
+  fprintf(stream, "memory     on %s the choice ", shared->device);
+  cli_report_memory(&shared->plans[0].info, stream);
+  fprintf(stream, "\n");
   cli_table_start(&table, headings);
   for (int i = shared->count > 1 ? 1 : 0; i < shared->count && cli_table_row(&table); i++) {
     const planned *plan = &shared->plans[i];
@@ -109,8 +117,9 @@ static void print_text(const planning *shared, FILE *stream) {
     cli_table_cell(&table, 2, "%.3f", (double)plan->info.predicted.message_bytes / MIB);
     cli_table_cell(&table, 3, "%" PRId64, plan->info.predicted.message_messages);
     cli_table_cell(&table, 4, "%.3f", plan->info.predicted_ms);
-    cli_table_cell(&table, 5, "%.1f", (double)plan->info.memory_bytes / MIB);
-    cli_table_cell(&table, 6, "%s", strcmp(plan->algo, shared->plans[0].algo) == 0 ? "<- choice" : "");
+    cli_table_cell(&table, 5, "%.1f", (double)plan->info.needed_bytes / MIB);
+    cli_table_cell(&table, 6, "%" PRId64, plan->info.column_blocks);
+    cli_table_cell(&table, 7, "%s", strcmp(plan->algo, shared->plans[0].algo) == 0 ? "<- choice" : "");
   }
   cli_table_print(&table, stream);
   if (shared->text)
@@ -128,6 +137,7 @@ static cli_json algorithm_json(const planned *plan) {
                   cli_report_json_traffic(traffic->direct_messages, traffic->message_messages));
   cli_json_real(&json, "predicted_ms", plan->info.predicted_ms);
   cli_json_int(&json, "memory_bytes", plan->info.memory_bytes);
+  cli_report_json_memory(&json, &plan->info);
   return json;
 }
 
@@ -141,6 +151,7 @@ static json_t *plan_json(const planning *shared) {
   cli_json_text(&choice, "algo", shared->plans[0].algo);
   cli_json_text(&choice, "reason", shared->plans[0].reason);
   cli_json_object(&json, "choice", choice);
+  cli_json_text(&json, "device", shared->device);
   cli_json_list(&json, "algorithms", list, count);
   return cli_json_end(json);
 }
@@ -185,7 +196,9 @@ static int run(void *settings_, char **positionals) {
   if (!cli_output_possible(settings->json))
     return CLI_FAILED;
   cli_job job;
-  sley_status status = cli_job_start(positionals[0], settings, NULL, NULL, &job);
+  sley_status status = cli_check_device(settings->device, NULL);
+  if (status == SLEY_OK)
+    status = cli_job_start(positionals[0], settings, NULL, NULL, &job);
   if (status != SLEY_OK)
     return cli_finish(status);
   int code = run_job(&job, settings);

@@ -55,12 +55,6 @@ static const cli_option own_options[] = {
      .kind = CLI_SWITCH,
      .offset = AT(verify),
      .help = "check Y against a float64 product (the default)"},
-    {.name = "device",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(job.device),
-     .choices = cli_devices,
-     .help = "where ranks multiply; auto: cuda, one GPU a rank in turn, where there is any, else cpu"},
     {.name = "local",
      .kind = CLI_TEXT,
      .value = "NAME",
@@ -84,7 +78,7 @@ static const cli_option own_options[] = {
     {0}};
 static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const spmm_settings defaults = {
-    .job = CLI_JOB_DEFAULTS("auto"), .repeat = 10, .warmup = 2, .alpha = 1, .beta = 0, .verify = true};
+    .job = CLI_JOB_DEFAULTS, .repeat = 10, .warmup = 2, .alpha = 1, .beta = 0, .verify = true};
 
 /* Runs one algorithm, of all or the only one, and checks it. One of all may be impossible. A wrong product or
  * a wrong count is a failure at work. */
@@ -95,6 +89,7 @@ static int run_one(const cli_job *job, const cli_operands *operands, const spmm_
                          .alpha = settings->alpha,
                          .beta = settings->beta,
                          .reproducible = settings->job.reproducible,
+                         .mem_limit = settings->job.mem_limit,
                          .local = settings->local,
                          .transpose = settings->job.transpose};
   sley_status status = cli_measure_run(job, operands, &measure, algo, result);
@@ -207,23 +202,6 @@ static int run_job(const cli_job *job, const spmm_settings *settings) {
   return code;
 }
 
-static sley_status do_nothing(sley_comm *comm, void *arg) {
-  (void)comm;
-  (void)arg;
-  return SLEY_OK;
-}
-
-/* A device that was asked for by name must be there before any work begins. */
-static sley_status check_device(const char *device, const char *transport) {
-  sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
-  if (transport && cli_launched())
-    return SLEY_OK; /* it is found when the ranks meet */
-  ranks.transport =
-      transport ? "tcp" : NULL; /* in a process of its own, for none may be touched before ranks fork */
-  ranks.device = device;
-  return strcmp(device, "cuda") == 0 ? sley_run_ranks(&ranks, do_nothing, NULL) : SLEY_OK;
-}
-
 static int run(void *settings_, char **positionals) {
   const spmm_settings *settings = settings_;
   const char *algo = settings->job.algo;
@@ -235,7 +213,7 @@ static int run(void *settings_, char **positionals) {
       !cli_output_possible(settings->trace))
     return CLI_FAILED;
   const char *transport = cli_transport(settings->transport, settings->job.device);
-  sley_status status = check_device(settings->job.device, transport);
+  sley_status status = cli_check_device(settings->job.device, transport);
   if (status != SLEY_OK)
     return cli_finish(status);
   cli_job job;

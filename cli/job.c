@@ -67,6 +67,19 @@ const cli_option cli_job_options[] = {
      .value = "NAME",
      .offset = AT(algo),
      .help = "auto (the planner's choice), all, or one algorithm that sley plan lists"},
+    {.name = "device",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(device),
+     .choices = cli_devices,
+     .help = "where ranks multiply; auto: cuda, one GPU a rank in turn, where there is any, else cpu"},
+    {.name = "mem-limit",
+     .kind = CLI_SIZE,
+     .value = "SIZE",
+     .offset = AT(mem_limit),
+     .help = "memory that a rank may take on its device, X and Y included, such as 512M or 8G: where all "
+             "columns do "
+             "not fit, blocks of them are multiplied in turn"},
     {.name = "order",
      .kind = CLI_CHOICE,
      .value = "NAME",
@@ -265,4 +278,24 @@ sley_status cli_job_block(const cli_job *job, sley_comm *comm, sley_matrix **out
   int rank = sley_comm_rank(comm);
   int64_t first = job->row_begin[rank];
   return sley_matrix_row_block(job->matrix, first, job->row_begin[rank + 1] - first, out);
+}
+
+static sley_status do_nothing(sley_comm *comm, void *arg) {
+  (void)comm;
+  (void)arg;
+  return SLEY_OK;
+}
+
+sley_status cli_check_device(const char *device, const char *transport) {
+  sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
+  if (transport && cli_launched())
+    return SLEY_OK; /* it is found when the ranks meet */
+  ranks.transport =
+      transport ? "tcp" : NULL; /* in a process of its own, for none may be touched before ranks fork */
+  ranks.device = device;
+  return strcmp(device, "cuda") == 0 ? sley_run_ranks(&ranks, do_nothing, NULL) : SLEY_OK;
+}
+
+bool cli_counts_operands(const sley_comm *comm, int64_t mem_limit) {
+  return mem_limit > 0 || strcmp(sley_comm_device(comm), "cpu") != 0;
 }

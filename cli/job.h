@@ -16,13 +16,13 @@ typedef struct cli_job_settings {
   int64_t k;     /* -1: not given */
   int64_t ranks; /* 0: not given */
   int64_t threads, workgroup, seed;
+  int64_t mem_limit; /* bytes a rank may take on its device; 0: what is free */
   const char *algo, *order, *partition, *dtype, *device, *json;
   bool transpose, reproducible;
 } cli_job_settings;
 
-/* On the device `where`; sley plan takes none. */
-#define CLI_JOB_DEFAULTS(where)                                                                              \
-  { .k = -1, .seed = 1, .order = "none", .partition = "rows", .dtype = "f32", .device = (where) }
+#define CLI_JOB_DEFAULTS                                                                                     \
+  { .k = -1, .seed = 1, .order = "none", .partition = "rows", .dtype = "f32", .device = "auto" }
 
 extern const cli_option cli_job_options[];
 
@@ -70,6 +70,14 @@ void cli_job_end(cli_job *job);
 
 /* A rank's rows of the matrix as a view; the job outlives it. */
 sley_status cli_job_block(const cli_job *job, sley_comm *comm, sley_matrix **out);
+
+/* A device asked for by name must be there before any work begins: one that is not gives the library's error.
+ * On a transport between processes the ranks' own processes look for it. */
+sley_status cli_check_device(const char *device, const char *transport);
+
+/* Whether X and Y count with a plan on the rank's device: where they are copied there, or a limit was given.
+ */
+bool cli_counts_operands(const sley_comm *comm, int64_t mem_limit);
 
 /* Checks --algo before any work: NULL, one of the two extra words, or an algorithm's name. Else one line on
  * stderr. */

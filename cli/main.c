@@ -49,6 +49,7 @@ static int exit_code(sley_status status) {
   case SLEY_ERR_ARG:
   case SLEY_ERR_INPUT:
   case SLEY_ERR_UNSUPPORTED:
+  case SLEY_ERR_MEMORY: /* asked for more than there is */
     return CLI_USAGE;
   case SLEY_ERR_INTERRUPTED:
     return SIGNAL_BASE + SIGINT;

@@ -38,9 +38,27 @@ typedef struct placed {
   void *y, *host_y;
   int64_t y_first, y_count, y_bytes;
   bool copied;
+  /* One block of columns at a time; else 1 block. */
+  int64_t blocks, width, x_count;
+  const void *host_x;
+  void *packed; /* a block's rows, without gaps, in the host's memory */
 } placed;
 
-static sley_status place(sley_comm *comm, const run *shared, placed *out) {
+/* Device memory for one block of columns, and a place to pack it. */
+static sley_status place_block(sley_comm *comm, const cli_operands *operands, placed *out) {
+  int64_t row = out->width * (int64_t)sley_dtype_bytes(operands->dtype);
+  int64_t x_bytes = out->x_count * row, y_bytes = out->y_count * row;
+  void *x = NULL;
+  out->copied = true;
+  out->x = out->y = NULL;
+  sley_status status = sley_comm_alloc(comm, x_bytes, &x);
+  out->x = x;
+  if (status == SLEY_OK)
+    status = sley_comm_alloc(comm, y_bytes, &out->y);
+  return status == SLEY_OK ? sley_buffer_alloc(x_bytes > y_bytes ? x_bytes : y_bytes, &out->packed) : status;
+}
+
+static sley_status place(sley_comm *comm, const run *shared, const sley_plan_info *info, placed *out) {
   const cli_job *job = shared->job;
   const cli_operands *operands = shared->operands;
   int rank = sley_comm_rank(comm);
@@ -52,6 +70,12 @@ static sley_status place(sley_comm *comm, const run *shared, placed *out) {
   *out = (placed){.x = host_x, .y_first = y_begin[rank], .y_count = y_begin[rank + 1] - y_begin[rank]};
   out->y = out->host_y = cli_operands_row(operands, operands->y, out->y_first);
   out->y_bytes = out->y_count * row;
+  out->host_x = host_x;
+  out->x_count = x_begin[rank + 1] - x_begin[rank];
+  out->blocks = info->column_blocks;
+  out->width = info->column_width;
+  if (out->blocks > 1)
+    return place_block(comm, operands, out);
   if (strcmp(sley_comm_device(comm), "cpu") == 0)
     return SLEY_OK;
   void *x = NULL, *y = NULL;
@@ -71,14 +95,50 @@ static void unplace(sley_comm *comm, placed *p) {
     return;
   sley_comm_free(comm, (void *)p->x);
   sley_comm_free(comm, p->y);
+  sley_buffer_free(p->packed);
 }
 
 /* Y as it is before a run. */
 static sley_status reset(sley_comm *comm, const cli_operands *operands, const placed *p) {
   cli_operands_reset(operands, p->y_first, p->y_count);
-  if (!p->copied || !operands->y_start)
+  if (!p->copied || p->blocks > 1 || !operands->y_start)
     return SLEY_OK;
   return sley_comm_copy(comm, p->y, p->host_y, p->y_bytes, SLEY_TO_DEVICE);
+}
+
+/* Columns of whole rows in the host's memory to packed rows, or back. */
+static void pack(const cli_operands *operands, char *whole, char *packed, int64_t rows, int64_t first,
+                 int64_t columns, bool back) {
+  size_t value = sley_dtype_bytes(operands->dtype), bytes = (size_t)columns * value;
+  for (int64_t i = 0; i < rows; i++) {
+    char *at = whole + (size_t)(i * operands->k + first) * value, *there = packed + (size_t)i * bytes;
+    memcpy(back ? at : there, back ? there : at, bytes);
+  }
+}
+
+/* One product in blocks of columns, which are copied to the device and back. */
+static sley_status multiply_blocks(sley_comm *comm, sley_plan *plan, const run *shared, const placed *p) {
+  const cli_operands *operands = shared->operands;
+  const cli_measure *measure = shared->measure;
+  int64_t value = (int64_t)sley_dtype_bytes(operands->dtype);
+  sley_status status = SLEY_OK;
+  for (int64_t b = 0; b < p->blocks && status == SLEY_OK; b++) {
+    int64_t first = b * p->width, left = operands->k - first, columns = left < p->width ? left : p->width;
+    int64_t x_bytes = p->x_count * columns * value, y_bytes = p->y_count * columns * value;
+    pack(operands, (char *)p->host_x, p->packed, p->x_count, first, columns, false);
+    status = sley_comm_copy(comm, (void *)p->x, p->packed, x_bytes, SLEY_TO_DEVICE);
+    if (status == SLEY_OK && measure->beta != 0) {
+      pack(operands, p->host_y, p->packed, p->y_count, first, columns, false);
+      status = sley_comm_copy(comm, p->y, p->packed, y_bytes, SLEY_TO_DEVICE);
+    }
+    if (status == SLEY_OK)
+      status = sley_spmm_block(plan, b, measure->alpha, p->x, columns, measure->beta, p->y, columns);
+    if (status == SLEY_OK)
+      status = sley_comm_copy(comm, p->packed, p->y, y_bytes, SLEY_TO_HOST);
+    if (status == SLEY_OK)
+      pack(operands, p->host_y, p->packed, p->y_count, first, columns, true);
+  }
+  return status;
 }
 
 /* Executes warmup + repeat times, each begun together, and notes how many nanoseconds this rank took. */
@@ -94,7 +154,9 @@ static sley_status execute(sley_comm *comm, sley_plan *plan, const run *shared, 
       status = sley_comm_barrier(comm);
     double start = cli_now_ms();
     if (status == SLEY_OK)
-      status = sley_spmm(plan, measure->alpha, p->x, operands->k, measure->beta, p->y, operands->k);
+      status = p->blocks > 1
+                   ? multiply_blocks(comm, plan, shared, p)
+                   : sley_spmm(plan, measure->alpha, p->x, operands->k, measure->beta, p->y, operands->k);
     if (status == SLEY_OK)
       status = sley_comm_wait(comm);
     double taken = cli_now_ms() - start;
@@ -105,7 +167,8 @@ static sley_status execute(sley_comm *comm, sley_plan *plan, const run *shared, 
     if (rank == 0)
       cli_progress(shared->algo, i + 1, runs);
   }
-  return p->copied ? sley_comm_copy(comm, p->host_y, p->y, p->y_bytes, SLEY_TO_HOST) : SLEY_OK;
+  return p->copied && p->blocks == 1 ? sley_comm_copy(comm, p->host_y, p->y, p->y_bytes, SLEY_TO_HOST)
+                                     : SLEY_OK;
 }
 
 static void keep_device(const sley_comm *comm, cli_result *out) {
@@ -158,7 +221,7 @@ static sley_status run_plan(sley_comm *comm, sley_plan *plan, const run *shared,
   int repeat = (int)shared->measure->repeat;
   sley_status status = sley_buffer_alloc(repeat * (int64_t)sizeof(int64_t), &elapsed);
   if (status == SLEY_OK)
-    status = place(comm, shared, &operands);
+    status = place(comm, shared, &result->info, &operands);
   if (status == SLEY_OK)
     status = execute(comm, plan, shared, &operands, elapsed);
   if (status == SLEY_OK)
@@ -185,6 +248,8 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   options.reproducible = shared->measure->reproducible;
   options.transpose = shared->measure->transpose;
   options.local = shared->measure->local;
+  options.mem_limit = shared->measure->mem_limit;
+  options.mem_operands = cli_counts_operands(comm, options.mem_limit);
 
   sley_status status = cli_job_block(shared->job, comm, &block);
   if (status == SLEY_OK)

@@ -9,6 +9,7 @@ typedef struct cli_measure {
   int64_t repeat, warmup;
   double alpha, beta;
   bool reproducible, transpose;
+  int64_t mem_limit; /* bytes a rank may take on its device, X and Y included; 0: what is free */
   const char *local; /* whose kernels; NULL: Sley's own */
 } cli_measure;
 
@@ -36,7 +37,10 @@ bool cli_result_as_predicted(const cli_result *result);
 
 /* Runs algo ("auto" or a name) on all ranks; Y is left in operands (under a launcher: rank 0's). *out is
  * shared memory where ranks are processes. On devices other than the CPU X and Y are copied there and back
- * outside the times, and a product's time ends when the device is done. */
+ * outside the times, and a product's time ends when the device is done. Where the device does not hold all
+ * columns beside the plan, X and Y stay in the host's memory and one block of columns is copied at a time,
+ * within the times.
+ */
 sley_status cli_measure_run(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
                             const char *algo, cli_result *out);
 

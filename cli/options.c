@@ -117,6 +117,19 @@ static bool store_int(const cli_command *command, const cli_option *option, cons
   return true;
 }
 
+static bool store_size(const cli_command *command, const cli_option *option, const char *text, int64_t *out) {
+  static const char units[] = "KMGT";
+  char *end = NULL;
+  double value = strtod(text, &end), unit = 1;
+  const char *named = *end ? strchr(units, *end) : NULL;
+  for (const char *u = units; named && u <= named; u++)
+    unit *= 1024;
+  if (end == text || (*end && (!named || end[1])) || !(value * unit >= 1 && value * unit < 9e18))
+    return refuse_value(command, option, text, "a size such as 512M or 8G");
+  *out = (int64_t)(value * unit);
+  return true;
+}
+
 static bool store_choice(const cli_command *command, const cli_option *option, const char *text,
                          const char **out) {
   const char *const *choices = option->choices();
@@ -142,6 +155,8 @@ static bool store(const cli_command *command, const cli_option *option, const ch
     return true;
   case CLI_INT:
     return store_int(command, option, text, (int64_t *)place);
+  case CLI_SIZE:
+    return store_size(command, option, text, (int64_t *)place);
   case CLI_REAL: {
     double value = strtod(text, &end);
     if (end == text || *end || !isfinite(value))

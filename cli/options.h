@@ -13,6 +13,7 @@ typedef enum cli_option_kind {
   CLI_SWITCH, /* bool; --name sets it, --no-name clears it */
   CLI_INT,    /* int64_t within least..most */
   CLI_REAL,   /* double */
+  CLI_SIZE,   /* int64_t, bytes: a number above 0, with K, M, G or T for powers of 1024 */
   CLI_TEXT,   /* const char *, any */
   CLI_CHOICE  /* const char *, one of choices() */
 } cli_option_kind;

@@ -45,6 +45,16 @@ static void report_trials(const cli_result *result, FILE *stream) {
   }
 }
 
+void cli_report_memory(const sley_plan_info *info, FILE *stream) {
+  fprintf(stream, "needs %.1f MiB of %.1f MiB a rank", (double)info->needed_bytes / MIB,
+          (double)info->limit_bytes / MIB);
+  if (info->column_blocks > 1)
+    fprintf(stream, "; so in %" PRId64 " blocks of %" PRId64 " columns", info->column_blocks,
+            info->column_width);
+  else if (info->needed_bytes > info->limit_bytes)
+    fprintf(stream, "; not one column fits");
+}
+
 static const char *verdict(const cli_result *result) {
   return !result->verified ? "-" : result->check.ok ? "ok" : "WRONG";
 }
@@ -64,6 +74,11 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
   fprintf(stream, "\ntraffic    %.3f MiB direct, %.3f MiB in %" PRId64 " messages; %s\n",
           (double)counted->direct_bytes / MIB, (double)counted->message_bytes / MIB,
           counted->message_messages, cli_result_as_predicted(result) ? "as predicted" : "NOT AS PREDICTED");
+  if (result->info.column_blocks > 1) {
+    fprintf(stream, "memory     ");
+    cli_report_memory(&result->info, stream);
+    fprintf(stream, ", each copied to and fro\n");
+  }
   fprintf(stream, "time       median %.3f ms, min %.3f, 95 %% within %.3f; plan %.1f ms; %.2f GFLOP/s\n",
           result->median_ms, result->min_ms, result->p95_ms, result->plan_ms, result->gflops);
   if (result->verified && result->check.ok)
@@ -143,6 +158,13 @@ cli_json cli_report_json(const cli_job *job, const cli_job_settings *settings, i
   return json;
 }
 
+void cli_report_json_memory(cli_json *json, const sley_plan_info *info) {
+  cli_json_int(json, "needed_bytes", info->needed_bytes);
+  cli_json_int(json, "limit_bytes", info->limit_bytes);
+  cli_json_int(json, "column_width", info->column_width);
+  cli_json_int(json, "column_blocks", info->column_blocks);
+}
+
 static cli_json check_json(const sley_check *check) {
   cli_json json = cli_json_start();
   cli_json_real(&json, "max_error", check->max_error);
@@ -194,6 +216,7 @@ void cli_report_json_add(cli_json *json, const cli_result *result) {
   cli_json_real(json, "plan_ms", result->plan_ms);
   cli_json_real(json, "gflops", result->gflops);
   cli_json_int(json, "memory_bytes", result->info.memory_bytes);
+  cli_report_json_memory(json, &result->info);
   add_trials(json, result);
   if (result->verified)
     cli_json_object(json, "verify", check_json(&result->check));

@@ -22,7 +22,13 @@ cli_json cli_report_json(const cli_job *job, const cli_job_settings *settings, i
 /* Adds the fields of one algorithm. */
 void cli_report_json_add(cli_json *json, const cli_result *result);
 
+/* Adds what a plan needs on a device, what it may take, and its blocks. */
+void cli_report_json_memory(cli_json *json, const sley_plan_info *info);
+
 cli_json cli_report_json_traffic(int64_t direct, int64_t message);
+
+/* "needs ... of ... a rank" and, if all columns do not fit, in how many blocks; without a newline. */
+void cli_report_memory(const sley_plan_info *info, FILE *stream);
 
 /* The first line of every report: the matrix, its size and its ranks. */
 void cli_report_matrix(const cli_job *job, int64_t k, FILE *stream);

@@ -4,7 +4,7 @@
 _sley() {
   local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"
   local commands="spmm plan convert order generate spy info help"
-  local job="--k --ranks --threads --workgroup --algo --order --partition --dtype --transpose --reproducible --seed --json"
+  local job="--k --ranks --threads --workgroup --algo --device --mem-limit --order --partition --dtype --transpose --reproducible --seed --json"
   local options=""
 
   COMPREPLY=()
@@ -13,7 +13,7 @@ _sley() {
     return
   fi
   case "$command" in
-    spmm) options="$job --x --out --alpha --beta --repeat --warmup --verify --no-verify --trace --device --local --transport --timeout --help" ;;
+    spmm) options="$job --x --out --alpha --beta --repeat --warmup --verify --no-verify --trace --local --transport --timeout --help" ;;
     plan) options="$job --help" ;;
     convert) options="--dtype --threads --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --help" ;;

@@ -5,10 +5,11 @@
  * Words. A is sparse, m x n, in CSR. X is dense n x k, Y dense m x k, both row-major with a leading dimension
  * given in elements. A rank owns a row block of A and Y, and a row block of X. k is the feature width.
  *
- * Conventions. Every function that can fail returns a sley_status; on anything but SLEY_OK the calling thread's
- * sley_last_error() says what failed, where, and what to do. "Collective" means that every rank of the comm must
- * call the function, in the same order, with agreeing arguments; all other functions are local. Handles are
- * opaque; destroy functions accept NULL. Strings and arrays returned by pointer belong to the handle.
+ * Conventions. Every function that can fail returns a sley_status; on anything but SLEY_OK the calling
+ * thread's sley_last_error() says what failed, where, and what to do. "Collective" means that every rank of
+ * the comm must call the function, in the same order, with agreeing arguments; all other functions are local.
+ * Handles are opaque; destroy functions accept NULL. Strings and arrays returned by pointer belong to the
+ * handle.
  */
 #ifndef SLEY_H
 #define SLEY_H
@@ -21,7 +22,8 @@
 extern "C" {
 #endif
 
-/* ------------------------------------------------------------------------------------------- 1 version, status */
+/* ------------------------------------------------------------------------------------------- 1 version,
+ * status */
 
 #define SLEY_VERSION_MAJOR 0
 #define SLEY_VERSION_MINOR 1
@@ -47,7 +49,8 @@ typedef enum sley_status {
 /* The status as a word, e.g. "SLEY_ERR_INPUT". Never NULL. */
 const char *sley_status_name(sley_status status);
 
-/* The message of the calling thread's last error; "" if there was none. Valid until the thread's next error. */
+/* The message of the calling thread's last error; "" if there was none. Valid until the thread's next error.
+ */
 const char *sley_last_error(void);
 
 /* Asks every running Sley call of this process to end with SLEY_ERR_INTERRUPTED. Async-signal-safe. */
@@ -64,7 +67,8 @@ size_t sley_dtype_bytes(sley_dtype dtype);
 sley_status sley_buffer_alloc(int64_t bytes, void **out);
 void sley_buffer_free(void *buffer);
 
-/* --------------------------------------------------------------------------------------------------- 2 matrices */
+/* --------------------------------------------------------------------------------------------------- 2
+ * matrices */
 
 typedef struct sley_matrix sley_matrix;
 
@@ -97,18 +101,20 @@ typedef struct sley_read_options {
   int threads;      /* to read with; 0: all cores */
   uint64_t seed;    /* for generators that name none; default 1 */
 } sley_read_options;
-#define SLEY_READ_OPTIONS_INIT {sizeof(sley_read_options), SLEY_F32, 0, 1}
+#define SLEY_READ_OPTIONS_INIT                                                                               \
+  { sizeof(sley_read_options), SLEY_F32, 0, 1 }
 
-/* Makes a matrix of CSR arrays. col has index's type, val dtype's. Rows whose columns do not ascend are sorted
- * (into a copy, whatever the ownership). Entries that repeat stay and count as their sum.
- * Errors: SLEY_ERR_ARG (a negative size, a NULL array), SLEY_ERR_INPUT (rowptr descends, a column out of range:
- * the row is named), SLEY_ERR_MEMORY. */
+/* Makes a matrix of CSR arrays. col has index's type, val dtype's. Rows whose columns do not ascend are
+ * sorted (into a copy, whatever the ownership). Entries that repeat stay and count as their sum. Errors:
+ * SLEY_ERR_ARG (a negative size, a NULL array), SLEY_ERR_INPUT (rowptr descends, a column out of range: the
+ * row is named), SLEY_ERR_MEMORY. */
 sley_status sley_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, sley_matrix **out);
 
-/* Reads a file (Matrix Market, edge list, METIS, Rutherford-Boeing, scipy .npz, .sley; plain, gzip or zstd; told
- * apart by content) or runs a generator ("twin:clj", "rmat:scale=17,edgefactor=8", "er:n=1000,nnz=8000").
- * Symmetric files are expanded and repeated entries summed. options may be NULL.
- * Errors: SLEY_ERR_INPUT (file and line), SLEY_ERR_IO, SLEY_ERR_UNSUPPORTED (complex values), SLEY_ERR_MEMORY. */
+/* Reads a file (Matrix Market, edge list, METIS, Rutherford-Boeing, scipy .npz, .sley; plain, gzip or zstd;
+ * told apart by content) or runs a generator ("twin:clj", "rmat:scale=17,edgefactor=8",
+ * "er:n=1000,nnz=8000"). Symmetric files are expanded and repeated entries summed. options may be NULL.
+ * Errors: SLEY_ERR_INPUT (file and line), SLEY_ERR_IO, SLEY_ERR_UNSUPPORTED (complex values),
+ * SLEY_ERR_MEMORY. */
 sley_status sley_matrix_read(const char *name, const sley_read_options *options, sley_matrix **out);
 
 /* Writes by the path's ending: .mtx, .sley, .npz, .graph, .el, .rb; with .gz or .zst after it compressed.
@@ -123,8 +129,9 @@ sley_status sley_matrix_csr(const sley_matrix *matrix, sley_csr *out);
 /* A^T as a new matrix. threads 0: all cores. Errors: SLEY_ERR_MEMORY. */
 sley_status sley_matrix_transpose(const sley_matrix *matrix, int threads, sley_matrix **out);
 
-/* P A Q^T as a new matrix: row i of A becomes row row_perm[i], column j becomes col_perm[j]; NULL leaves a side as
- * it is. The arrays are permutations of 0..rows-1 and 0..cols-1. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
+/* P A Q^T as a new matrix: row i of A becomes row row_perm[i], column j becomes col_perm[j]; NULL leaves a
+ * side as it is. The arrays are permutations of 0..rows-1 and 0..cols-1. Errors: SLEY_ERR_ARG,
+ * SLEY_ERR_MEMORY. */
 sley_status sley_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm, const int64_t *col_perm,
                                 int threads, sley_matrix **out);
 
@@ -141,50 +148,57 @@ sley_status sley_dense_read(const char *path, sley_dtype dtype, int64_t *rows, i
 sley_status sley_dense_write(const char *path, sley_dtype dtype, int64_t rows, int64_t cols, const void *data,
                              int64_t ld);
 
-/* ------------------------------------------------------------------------------------- 3 orderings and partitions */
+/* ------------------------------------------------------------------------------------- 3 orderings and
+ * partitions */
 
-/* Fills perm (rows entries): row i of A goes to place perm[i]. name: "none", "rabbit", "rcm", "degree", "scotch",
- * "random". A must be square; an unsymmetric pattern is taken as A + A^T. The same seed gives the same order;
- * rabbit's depends on nothing else either. threads 0: all cores.
- * Errors: SLEY_ERR_ARG (not square, unknown name), SLEY_ERR_UNSUPPORTED (library not built in), SLEY_ERR_MEMORY.
- * Sources: rabbit: Arai et al., IPDPS 2016 (community aggregation); rcm: Cuthill-McKee reversed, George-Liu start. */
-sley_status sley_order(const sley_matrix *matrix, const char *name, uint64_t seed, int threads, int64_t *perm);
+/* Fills perm (rows entries): row i of A goes to place perm[i]. name: "none", "rabbit", "rcm", "degree",
+ * "scotch", "random". A must be square; an unsymmetric pattern is taken as A + A^T. The same seed gives the
+ * same order; rabbit's depends on nothing else either. threads 0: all cores. Errors: SLEY_ERR_ARG (not
+ * square, unknown name), SLEY_ERR_UNSUPPORTED (library not built in), SLEY_ERR_MEMORY. Sources: rabbit: Arai
+ * et al., IPDPS 2016 (community aggregation); rcm: Cuthill-McKee reversed, George-Liu start. */
+sley_status sley_order(const sley_matrix *matrix, const char *name, uint64_t seed, int threads,
+                       int64_t *perm);
 
-/* Fills begin (ranks + 1 entries): rank r owns rows [begin[r], begin[r + 1]). name: "rows" (equal rows) or "nnz"
- * (balanced nonzeros; MGG, algorithm 1). Ranks beyond the rows own nothing. */
+/* Fills begin (ranks + 1 entries): rank r owns rows [begin[r], begin[r + 1]). name: "rows" (equal rows) or
+ * "nnz" (balanced nonzeros; MGG, algorithm 1). Ranks beyond the rows own nothing. */
 sley_status sley_partition_rows(const sley_matrix *matrix, const char *name, int ranks, int64_t *begin);
 
 /* The same for a dense operand of which nothing but the number of rows is known: equal rows. */
 sley_status sley_partition_equal(int64_t rows, int ranks, int64_t *begin);
 
-/* ------------------------------------------------------------------------------------------------------ 4 ranks */
+/* ------------------------------------------------------------------------------------------------------ 4
+ * ranks */
 
 typedef struct sley_comm sley_comm; /* one rank's place among the ranks */
 
 typedef struct sley_rank_options {
   size_t struct_size;
-  int ranks;             /* default 1 */
-  int workgroup;         /* ranks joined by direct links; 0: all. Between workgroups only messages travel */
-  int threads;           /* of each rank; 0: cores / ranks, at least 1 */
-  /* NULL or "threads": ranks are threads of this process. "tcp", or "nccl" and other modules: ranks are processes,
-   * forked from this one, or, where a launcher such as torchrun has set RANK and WORLD_SIZE, those it has started. */
+  int ranks;     /* default 1 */
+  int workgroup; /* ranks joined by direct links; 0: all. Between workgroups only messages travel */
+  int threads;   /* of each rank; 0: cores / ranks, at least 1 */
+  /* NULL or "threads": ranks are threads of this process. "tcp", or "nccl" and other modules: ranks are
+   * processes, forked from this one, or, where a launcher such as torchrun has set RANK and WORLD_SIZE, those
+   * it has started. */
   const char *transport;
-  const char *trace;     /* NULL, or a file that receives a timeline for Perfetto */
-  const char *device;    /* NULL or "cpu"; "cuda": rank r on GPU r modulo their number; "auto": cuda if there is any */
-  double timeout;        /* of ranks that are processes: seconds to meet; 0: SLEY_TIMEOUT, else 60 */
+  const char *trace; /* NULL, or a file that receives a timeline for Perfetto */
+  const char
+      *device; /* NULL or "cpu"; "cuda": rank r on GPU r modulo their number; "auto": cuda if there is any */
+  double timeout; /* of ranks that are processes: seconds to meet; 0: SLEY_TIMEOUT, else 60 */
 } sley_rank_options;
-#define SLEY_RANK_OPTIONS_INIT {sizeof(sley_rank_options), 1, 0, 0, NULL, NULL, NULL, 0}
+#define SLEY_RANK_OPTIONS_INIT                                                                               \
+  { sizeof(sley_rank_options), 1, 0, 0, NULL, NULL, NULL, 0 }
 
 /* What one rank does. A status other than SLEY_OK ends the other ranks with SLEY_ERR_PEER. */
 typedef sley_status (*sley_rank_fn)(sley_comm *comm, void *arg);
 
-/* Runs fn once a rank, and waits for all. Ranks that are threads share arg. Ranks that are forked see it, and all
- * memory, as it is now, and what they write is lost when they end, unless it is shared memory; no device may have
- * been touched in this process before. Under a launcher fn runs once, in this process; ranks must then be 1 or
- * WORLD_SIZE, and every process calls this with agreeing options. Returns the first failing rank's status; its
- * message, led by "rank R: ", becomes this thread's (under a launcher: this process's own rank's). Where a
- * transport between processes cannot start on all ranks, they turn to another together; sley_comm_device_note
- * says so. Errors also: SLEY_ERR_PEER (a rank did not come in time, or was killed: it is named). */
+/* Runs fn once a rank, and waits for all. Ranks that are threads share arg. Ranks that are forked see it, and
+ * all memory, as it is now, and what they write is lost when they end, unless it is shared memory; no device
+ * may have been touched in this process before. Under a launcher fn runs once, in this process; ranks must
+ * then be 1 or WORLD_SIZE, and every process calls this with agreeing options. Returns the first failing
+ * rank's status; its message, led by "rank R: ", becomes this thread's (under a launcher: this process's own
+ * rank's). Where a transport between processes cannot start on all ranks, they turn to another together;
+ * sley_comm_device_note says so. Errors also: SLEY_ERR_PEER (a rank did not come in time, or was killed: it
+ * is named). */
 sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, void *arg);
 
 int sley_comm_rank(const sley_comm *comm);
@@ -206,20 +220,20 @@ typedef enum sley_reduce { SLEY_SUM = 0, SLEY_MIN = 1, SLEY_MAX = 2 } sley_reduc
  * Errors: SLEY_ERR_ARG (ranks disagree), SLEY_ERR_OVERFLOW, SLEY_ERR_PEER. */
 sley_status sley_comm_allreduce(sley_comm *comm, sley_reduce op, int64_t *values, int count);
 
-/* bytes[r] bytes of every rank r come to rank root, one rank's after the other's: dst there holds their sum, and is
- * not looked at elsewhere. bytes: size entries, the same on every rank. Host memory. Collective.
+/* bytes[r] bytes of every rank r come to rank root, one rank's after the other's: dst there holds their sum,
+ * and is not looked at elsewhere. bytes: size entries, the same on every rank. Host memory. Collective.
  * Errors: SLEY_ERR_ARG (ranks disagree), SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
 sley_status sley_comm_gather(sley_comm *comm, int root, const void *src, const int64_t *bytes, void *dst);
 
 /* Where the rank's X and Y lie and its kernels run: "cpu" or "cuda". Static. */
 const char *sley_comm_device(const sley_comm *comm);
 
-/* Why "auto" did not take a device whose module is installed, or another transport runs than was asked for; ""
- * otherwise. Valid as long as the comm. */
+/* Why "auto" did not take a device whose module is installed, or another transport runs than was asked for;
+ * "" otherwise. Valid as long as the comm. */
 const char *sley_comm_device_note(const sley_comm *comm);
 
-/* Memory of the rank's device, for X and Y; contents undefined. Freed by sley_comm_free before the comm ends (on
- * cuda that waits for the GPU). bytes >= 0. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
+/* Memory of the rank's device, for X and Y; contents undefined. Freed by sley_comm_free before the comm ends
+ * (on cuda that waits for the GPU). bytes >= 0. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
 sley_status sley_comm_alloc(sley_comm *comm, int64_t bytes, void **out);
 void sley_comm_free(sley_comm *comm, void *block); /* accepts NULL */
 
@@ -229,19 +243,21 @@ typedef enum sley_copy {
   SLEY_WITHIN = 2     /* both are the device's */
 } sley_copy;
 
-/* Copies bytes, after what the rank's calls have enqueued so far. Waits until the copy is done if a host side is
- * ordinary memory; if it is pinned, sley_comm_wait tells when. Errors: SLEY_ERR_ARG. */
+/* Copies bytes, after what the rank's calls have enqueued so far. Waits until the copy is done if a host side
+ * is ordinary memory; if it is pinned, sley_comm_wait tells when. Errors: SLEY_ERR_ARG. */
 sley_status sley_comm_copy(sley_comm *comm, void *dst, const void *src, int64_t bytes, sley_copy kind);
 
-/* Returns when all that the rank's calls have enqueued is done. Errors: also those of work enqueued earlier. */
+/* Returns when all that the rank's calls have enqueued is done. Errors: also those of work enqueued earlier.
+ */
 sley_status sley_comm_wait(sley_comm *comm);
 
-/* From now on the rank's work goes to the caller's stream (cudaStream_t), after all enqueued so far; NULL: to one
- * of Sley's own. Between calls, not while a stream is captured; the stream outlives its use, and the one left
- * still exists. Errors: SLEY_ERR_UNSUPPORTED (a stream on the cpu). */
+/* From now on the rank's work goes to the caller's stream (cudaStream_t), after all enqueued so far; NULL: to
+ * one of Sley's own. Between calls, not while a stream is captured; the stream outlives its use, and the one
+ * left still exists. Errors: SLEY_ERR_UNSUPPORTED (a stream on the cpu). */
 sley_status sley_comm_set_stream(sley_comm *comm, void *stream);
 
-/* ------------------------------------------------------------------------------------------------------ 5 plans */
+/* ------------------------------------------------------------------------------------------------------ 5
+ * plans */
 
 typedef struct sley_plan sley_plan;
 
@@ -251,12 +267,21 @@ typedef struct sley_plan_options {
   bool reproducible; /* the same bits for every rank count, transport and algorithm */
   bool transpose;    /* Y = A^T X: X is then partitioned as A's rows, Y as A's columns */
   bool dry;          /* count and predict only; the plan cannot be executed */
-  /* Whose kernels multiply: NULL, "auto" or "sley": Sley's own; "cusparse" (device cuda): the fastest of cuSPARSE's
-   * algorithms, found by timing them while the plan is made, so that bits may differ from plan to plan. Not with
-   * reproducible. The plan fails with SLEY_ERR_UNSUPPORTED where the device or machine lacks the library. */
+  /* Whose kernels multiply: NULL, "auto" or "sley": Sley's own; "cusparse" (device cuda): the fastest of
+   * cuSPARSE's algorithms, found by timing them while the plan is made, so that bits may differ from plan to
+   * plan. Not with reproducible. The plan fails with SLEY_ERR_UNSUPPORTED where the device or machine lacks
+   * the library. */
   const char *local;
+  /* Bytes that a rank may take on its device for the plan: parts, lists, buffers, workspaces; 0: what the
+   * device has free, shared among its ranks. Where all columns do not fit, a plan with a limit works in
+   * blocks of columns, the widest that fit (multiples of 32 where possible); without one it fails with
+   * SLEY_ERR_MEMORY before anything is taken. Bits of reproducible plans do not depend on it. */
+  int64_t mem_limit;
+  bool mem_operands; /* the rank's X and Y count too: whole, or, where that does not fit, one block of columns
+                      */
 } sley_plan_options;
-#define SLEY_PLAN_OPTIONS_INIT {sizeof(sley_plan_options), NULL, false, false, false, NULL}
+#define SLEY_PLAN_OPTIONS_INIT                                                                               \
+  { sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false }
 
 /* Bytes and messages by link class, summed over all ranks, of one execute. */
 typedef struct sley_traffic {
@@ -265,15 +290,21 @@ typedef struct sley_traffic {
 } sley_traffic;
 
 typedef struct sley_plan_info {
-  const char *algo;      /* that runs; for "auto" the choice */
-  const char *reason;    /* why, in a sentence */
+  const char *algo;   /* that runs; for "auto" the choice */
+  const char *reason; /* why, in a sentence */
   int64_t rows, cols, nnz, k;
-  int64_t remote_nnz;    /* E_R, summed over ranks */
-  int64_t halo_rows;     /* N_R, summed over ranks */
-  int64_t cover_rows;    /* rows of X and partial rows of Y in least covers of all remote blocks; -1 if not computed */
+  int64_t remote_nnz; /* E_R, summed over ranks */
+  int64_t halo_rows;  /* N_R, summed over ranks */
+  int64_t cover_rows; /* rows of X and partial rows of Y in least covers of all remote blocks; -1 if not
+                         computed */
   sley_traffic predicted;
   double predicted_ms;
-  int64_t memory_bytes;  /* that the plan and its buffers take on the rank that needs most */
+  int64_t memory_bytes; /* that the plan and its buffers take on the rank that needs most */
+  int64_t needed_bytes; /* at most that all columns at once take on a device, on the rank that needs most */
+  int64_t limit_bytes;  /* that may be taken, on the rank that may take least; INT64_MAX: not known */
+  int64_t column_width; /* columns of a block; k: all at once */
+  int64_t
+      column_blocks; /* blocks, of which the last may be narrower. Traffic and times are of all together */
 } sley_plan_info;
 
 /* Names of the algorithms, NULL-terminated; the pointer is static. "auto" is not among them. */
@@ -284,9 +315,9 @@ const char *sley_algorithm_summary(const char *algo);
 
 /* Inspects and prepares Y = A X for this rank's row block of A (columns numbered globally).
  * row_begin, col_begin: size + 1 entries each, the same on every rank: rank r owns rows [row_begin[r],
- * row_begin[r+1]) of A and Y, and rows [col_begin[r], col_begin[r+1]) of X. k >= 0 columns. block must outlive the
- * plan. options may be NULL. Collective. The plan is destroyed before its comm ends.
- * Errors: SLEY_ERR_ARG (ranks disagree: each is told on what), SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
+ * row_begin[r+1]) of A and Y, and rows [col_begin[r], col_begin[r+1]) of X. k >= 0 columns. block must
+ * outlive the plan. options may be NULL. Collective. The plan is destroyed before its comm ends. Errors:
+ * SLEY_ERR_ARG (ranks disagree: each is told on what), SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
 sley_status sley_plan_create(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                              const int64_t *col_begin, int64_t k, const sley_plan_options *options,
                              sley_plan **out);
@@ -319,13 +350,20 @@ sley_status sley_plan_trials(const sley_plan *plan, sley_trial *out, int room, i
  * Errors: SLEY_ERR_ARG, SLEY_ERR_PEER (another rank failed), SLEY_ERR_INTERRUPTED. */
 sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y, int64_t ldy);
 
+/* The same for one block of columns (sley_plan_info.column_blocks), for callers whose device holds no more: x
+ * and y point at the block's first column. Blocks are run in ascending order, all of them. Collective. Errors
+ * as sley_spmm. */
+sley_status sley_spmm_block(sley_plan *plan, int64_t block, double alpha, const void *x, int64_t ldx,
+                            double beta, void *y, int64_t ldy);
+
 /* What the transport counted in the last execute, summed over all ranks. Collective. */
 sley_status sley_plan_counted(sley_plan *plan, sley_traffic *out);
 
 /* Collective. */
 void sley_plan_destroy(sley_plan *plan);
 
-/* ----------------------------------------------------------------------------------------------------- 6 checks */
+/* ----------------------------------------------------------------------------------------------------- 6
+ * checks */
 
 typedef struct sley_check {
   int64_t row, col; /* of Y: where the error came closest to, or passed, what rounding allows */
@@ -338,16 +376,17 @@ typedef struct sley_check {
 sley_status sley_check_spmm(const sley_matrix *matrix, bool transpose, int64_t k, const void *x, int64_t ldx,
                             const void *y, int64_t ldy, int threads, sley_check *out);
 
-/* Fills rows [first, first + rows) of a dense operand with values in [-1, 1) that depend on seed, row and column
- * alone. row_names: NULL, or the number that stands for each row. */
-sley_status sley_dense_random(uint64_t seed, int64_t first, int64_t rows, int64_t cols, const int64_t *row_names,
-                              sley_dtype dtype, void *data, int64_t ld);
+/* Fills rows [first, first + rows) of a dense operand with values in [-1, 1) that depend on seed, row and
+ * column alone. row_names: NULL, or the number that stands for each row. */
+sley_status sley_dense_random(uint64_t seed, int64_t first, int64_t rows, int64_t cols,
+                              const int64_t *row_names, sley_dtype dtype, void *data, int64_t ld);
 
-/* ------------------------------------------------------------------------------------------------------- 7 info */
+/* ------------------------------------------------------------------------------------------------------- 7
+ * info */
 
 typedef struct sley_backend {
-  const char *kind;   /* "device" or "transport" */
-  const char *name;   /* "cpu", "cuda", "threads", "mpi", ... */
+  const char *kind; /* "device" or "transport" */
+  const char *name; /* "cpu", "cuda", "threads", "mpi", ... */
   bool available;
   const char *detail; /* what was found, or why it was not */
 } sley_backend;

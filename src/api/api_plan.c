@@ -62,7 +62,11 @@ sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out) {
                           .cover_rows = p->cover_rows,
                           .predicted = p->predicted,
                           .predicted_ms = 1e3 * p->predicted_seconds,
-                          .memory_bytes = p->memory_bytes_most};
+                          .memory_bytes = p->memory_bytes_most,
+                          .needed_bytes = plan->needed_bytes,
+                          .limit_bytes = plan->limit_bytes,
+                          .column_width = plan->width,
+                          .column_blocks = plan->blocks};
   return SLEY_OK;
 }
 
@@ -80,32 +84,51 @@ sley_status sley_plan_trials(const sley_plan *plan, sley_trial *out, int room, i
 }
 
 /* One operand. */
-static sley_status check_operand(const char *name, const void *data, int64_t rows, int64_t k, int64_t ld) {
+static sley_status check_operand(const char *call, const char *name, const void *data, int64_t rows,
+                                 int64_t k, int64_t ld) {
   if (ld < k)
-    return sl_fail(SLEY_ERR_ARG, "sley_spmm: the leading dimension of %s is %lld, less than k = %lld", name,
+    return sl_fail(SLEY_ERR_ARG, "%s: the leading dimension of %s is %lld, less than k = %lld", call, name,
                    (long long)ld, (long long)k);
   if (!data && rows > 0 && k > 0)
-    return sl_fail(SLEY_ERR_ARG, "sley_spmm: %s is NULL", name);
+    return sl_fail(SLEY_ERR_ARG, "%s: %s is NULL", call, name);
   return SLEY_OK;
+}
+
+/* A call that runs k columns. */
+static sley_status check_run(const char *call, const sley_plan *plan, int64_t k, const void *x, int64_t ldx,
+                             const void *y, int64_t ldy) {
+  if (!plan->exec)
+    return sl_fail(SLEY_ERR_ARG, "%s: the plan is dry: it counts and predicts, but cannot be executed", call);
+  SL_TRY(check_operand(call, "X", x, plan->plan.x_rows, k, ldx));
+  return check_operand(call, "Y", y, plan->plan.rows, k, ldy);
 }
 
 sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
                       int64_t ldy) {
   if (!plan)
     return sl_fail(SLEY_ERR_ARG, "sley_spmm: plan is NULL");
-  sley_status status = SLEY_OK;
-  if (!plan->exec)
-    status =
-        sl_fail(SLEY_ERR_ARG, "sley_spmm: the plan is dry: it counts and predicts, but cannot be executed");
-  if (status == SLEY_OK)
-    status = check_operand("X", x, plan->plan.x_rows, plan->plan.k, ldx);
-  if (status == SLEY_OK)
-    status = check_operand("Y", y, plan->plan.rows, plan->plan.k, ldy);
+  sley_status status = check_run("sley_spmm", plan, plan->plan.k, x, ldx, y, ldy);
   if (status != SLEY_OK) {
     plan->comm->ops->abort(plan->comm, status); /* the other ranks must not wait for this one */
     return status;
   }
   return sl_spmm_execute(plan, alpha, x, ldx, beta, y, ldy);
+}
+
+sley_status sley_spmm_block(sley_plan *plan, int64_t block, double alpha, const void *x, int64_t ldx,
+                            double beta, void *y, int64_t ldy) {
+  if (!plan)
+    return sl_fail(SLEY_ERR_ARG, "sley_spmm_block: plan is NULL");
+  int64_t k = plan->rest > 0 && block == plan->blocks - 1 ? plan->rest : plan->width;
+  sley_status status = check_run("sley_spmm_block", plan, k, x, ldx, y, ldy);
+  if (status == SLEY_OK && (block < 0 || block >= plan->blocks))
+    status = sl_fail(SLEY_ERR_ARG, "sley_spmm_block: the plan has no block %lld: there are %lld",
+                     (long long)block, (long long)plan->blocks);
+  if (status != SLEY_OK) {
+    plan->comm->ops->abort(plan->comm, status);
+    return status;
+  }
+  return sl_spmm_execute_block(plan, block, alpha, x, ldx, beta, y, ldy);
 }
 
 sley_status sley_plan_counted(sley_plan *plan, sley_traffic *out) {

@@ -12,10 +12,12 @@ typedef struct bound_part {
   sl_spmm_matrix a;
   const sl_kernel *kernel;
   void *prepared;
+  bool shared; /* prepared is another's */
 } bound_part;
 
 struct sl_exec {
   const sl_plan *plan;
+  const sl_exec *wide; /* whose buffers and parts it uses, or NULL */
   sl_comm *comm;
   sl_queue *queue;
   sl_trace *trace; /* NULL unless the comm is traced */
@@ -42,11 +44,26 @@ static bool is_borrowed(const sl_exec *exec, int buffer) {
   return SL_BUFFER(exec->plan, buffer)->constant && exec->comm->device->ops->host_addresses;
 }
 
+static sley_status share_buffers(sl_exec *exec) {
+  const sl_exec *wide = exec->wide;
+  for (int i = SL_BUFFER_Y + 1; i < exec->plan->buffers.count; i++) {
+    exec->stride[i] = SL_BUFFER(exec->plan, i)->row_bytes;
+    exec->memory[i] = wide->memory[i];
+  }
+  exec->pages = wide->pages;
+  exec->lent = wide->lent;
+  exec->packed = wide->packed;
+  exec->result = wide->result;
+  return SLEY_OK;
+}
+
 static sley_status bind_buffers(sl_exec *exec) {
   const sl_plan *plan = exec->plan;
   const sl_device_ops *device = exec->comm->device->ops;
   SL_TRY(SL_NEW_ZERO(exec->memory, plan->buffers.count, "buffers"));
   SL_TRY(SL_NEW_ZERO(exec->stride, plan->buffers.count, "buffers"));
+  if (exec->wide)
+    return share_buffers(exec);
   for (int i = SL_BUFFER_Y + 1; i < plan->buffers.count; i++) {
     const sl_buffer *buffer = SL_BUFFER(plan, i);
     exec->stride[i] = buffer->row_bytes;
@@ -77,6 +94,12 @@ static sley_status bind_part(sl_exec *exec, int index) {
   bound_part *bound = &exec->parts[index];
   if (bound->kernel || part->a.rows == 0 || part->k == 0)
     return SLEY_OK;
+  const bound_part *model = exec->wide ? &exec->wide->parts[index] : NULL;
+  if (model && model->kernel && model->kernel->narrows && model->prepared) {
+    *bound = *model;
+    bound->shared = true;
+    return SLEY_OK;
+  }
   bound->a = part->a;
   if (part->arrives_in >= 0) {
     const char *base = exec->memory[part->arrives_in];
@@ -119,27 +142,32 @@ static sley_status bind_local(sl_exec *exec) {
   return SLEY_OK;
 }
 
+static void free_buffers(sl_exec *exec) {
+  sl_device *device = exec->comm->device;
+  if (exec->packed)
+    device->ops->free(device, exec->packed);
+  if (exec->result)
+    device->ops->free(device, exec->result);
+  for (int i = SL_BUFFER_Y + 1; exec->memory && i < exec->plan->buffers.count; i++)
+    if (exec->memory[i] && !is_borrowed(exec, i))
+      device->ops->free(device, exec->memory[i]);
+  sl_free(exec->lent);
+  sl_free(exec->pages);
+}
+
 void sl_exec_destroy(sl_exec *exec) {
   if (!exec)
     return;
   const sl_plan *plan = exec->plan;
-  const sl_device_ops *device = exec->comm->device->ops;
   sl_fetches_destroy(exec->fetches);
   for (int i = plan->exchanges.count - 1; exec->exchanges && i >= 0; i--)
     if (exec->exchanges[i])
       exec->comm->ops->exchange_destroy(exec->exchanges[i]);
   for (int i = 0; exec->parts && i < plan->parts.count; i++)
-    if (exec->parts[i].prepared)
+    if (exec->parts[i].prepared && !exec->parts[i].shared)
       exec->parts[i].kernel->release(exec->comm->device, exec->parts[i].prepared);
-  if (exec->packed)
-    device->free(exec->comm->device, exec->packed);
-  if (exec->result)
-    device->free(exec->comm->device, exec->result);
-  for (int i = SL_BUFFER_Y + 1; exec->memory && i < plan->buffers.count; i++)
-    if (exec->memory[i] && !is_borrowed(exec, i))
-      device->free(exec->comm->device, exec->memory[i]);
-  sl_free(exec->lent);
-  sl_free(exec->pages);
+  if (!exec->wide)
+    free_buffers(exec);
   sl_free(exec->lent_out);
   sl_free(exec->exchanges);
   sl_free(exec->parts);
@@ -360,7 +388,7 @@ const sl_neighbour_table *sl_exec_tuned(const sl_exec *exec) {
   return table && table->count > 0 ? table : NULL;
 }
 
-sley_status sl_exec_create(const sl_plan *plan, sl_exec **out) {
+sley_status sl_exec_create_beside(const sl_plan *plan, const sl_exec *wide, sl_exec **out) {
   sl_comm *comm = plan->comm;
   sl_exec *exec = NULL;
   *out = NULL;
@@ -370,6 +398,7 @@ sley_status sl_exec_create(const sl_plan *plan, sl_exec **out) {
     return status;
   }
   exec->plan = plan;
+  exec->wide = wide;
   exec->comm = comm;
   exec->queue = comm->queue;
   exec->trace = sl_trace_of(comm);
@@ -379,7 +408,7 @@ sley_status sl_exec_create(const sl_plan *plan, sl_exec **out) {
     status = comm->ops->exchange_create(comm, &SL_EXCHANGE(plan, i)->spec, &exec->exchanges[i]);
   if (status == SLEY_OK && fetches(plan))
     status = sl_fetches_create(plan, &exec->fetches);
-  if (status == SLEY_OK)
+  if (status == SLEY_OK && !wide)
     status = tune(exec);
   if (status != SLEY_OK) {
     sl_exec_destroy(exec);
@@ -387,6 +416,10 @@ sley_status sl_exec_create(const sl_plan *plan, sl_exec **out) {
   }
   *out = exec;
   return SLEY_OK;
+}
+
+sley_status sl_exec_create(const sl_plan *plan, sl_exec **out) {
+  return sl_exec_create_beside(plan, NULL, out);
 }
 
 /* Rows that are read in place must have the same stride on all ranks: that of rows without gaps. */

@@ -12,6 +12,11 @@ typedef struct sl_exec sl_exec;
 /* Binds; plan must outlive it and not be dry. Collective, agreed. */
 sley_status sl_exec_create(const sl_plan *plan, sl_exec **out);
 
+/* Binds plan, which was narrowed from the plan that wide is bound to or from that one's, for columns run in
+ * turn with wide's: it uses wide's buffers, and its parts where their kernels allow it, so wide must outlive
+ * it. Collective, agreed. */
+sley_status sl_exec_create_beside(const sl_plan *plan, const sl_exec *wide, sl_exec **out);
+
 /* Y = alpha A X + beta Y on this rank's blocks; leading dimensions in elements. Returns when the
  * work is enqueued. A failure in flight aborts the comm, so that no other rank waits for this one.
  * Collective. */

@@ -36,10 +36,14 @@ static sley_status make(sley_plan *handle, const sley_matrix *block, const int64
   SL_TRY(sl_inspect(handle->comm, block, row_begin, col_begin, k, options->reproducible, &inspection));
   inspection.owned = options->transpose;
   sley_status status = sl_plan_build(&inspection, options->algo, options->dry, &handle->plan);
-  sl_inspection_free(&inspection);
   handle->plan.library = library;
+  if (status == SLEY_OK)
+    status = sl_spmm_fit(handle, &inspection, options);
+  sl_inspection_free(&inspection);
   if (status == SLEY_OK && !options->dry)
-    status = sl_exec_create(&handle->plan, &handle->exec);
+    status = sl_exec_create(handle->blocks > 1 ? &handle->wide : &handle->plan, &handle->exec);
+  if (status == SLEY_OK && !options->dry && handle->rest > 0)
+    status = sl_exec_create_beside(&handle->narrow, handle->exec, &handle->last);
   return status;
 }
 
@@ -74,16 +78,28 @@ sley_status sl_spmm_plan(sl_comm *comm, const sley_matrix *block, const int64_t 
   return SLEY_OK;
 }
 
+sley_status sl_spmm_execute_block(sley_plan *plan, int64_t block, double alpha, const void *x, int64_t ldx,
+                                  double beta, void *y, int64_t ldy) {
+  sl_counters before, after;
+  sl_exec *exec = plan->rest > 0 && block == plan->blocks - 1 ? plan->last : plan->exec;
+  plan->comm->ops->counters(plan->comm, &before);
+  SL_TRY(sl_exec_run(exec, alpha, x, ldx, beta, y, ldy));
+  plan->comm->ops->counters(plan->comm, &after);
+  if (block == 0)
+    plan->counted = (sl_counters){0};
+  for (int link = 0; link < SL_LINK_COUNT; link++) {
+    plan->counted.bytes[link] += after.bytes[link] - before.bytes[link];
+    plan->counted.messages[link] += after.messages[link] - before.messages[link];
+  }
+  return SLEY_OK;
+}
+
 sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
                             int64_t ldy) {
-  sl_counters before, after;
-  plan->comm->ops->counters(plan->comm, &before);
-  SL_TRY(sl_exec_run(plan->exec, alpha, x, ldx, beta, y, ldy));
-  plan->comm->ops->counters(plan->comm, &after);
-  for (int link = 0; link < SL_LINK_COUNT; link++) {
-    plan->counted.bytes[link] = after.bytes[link] - before.bytes[link];
-    plan->counted.messages[link] = after.messages[link] - before.messages[link];
-  }
+  int64_t bytes = plan->width * (int64_t)sley_dtype_bytes(plan->plan.dtype);
+  for (int64_t b = 0; b < plan->blocks; b++)
+    SL_TRY(sl_spmm_execute_block(plan, b, alpha, x ? (const char *)x + b * bytes : NULL, ldx, beta,
+                                 y ? (char *)y + b * bytes : NULL, ldy));
   return SLEY_OK;
 }
 
@@ -144,7 +160,10 @@ sley_status sl_spmm_describe(const sley_plan *plan, char **out) {
 void sl_spmm_plan_destroy(sley_plan *plan) {
   if (!plan)
     return;
+  sl_exec_destroy(plan->last);
   sl_exec_destroy(plan->exec);
+  sl_plan_free(&plan->narrow);
+  sl_plan_free(&plan->wide);
   sl_plan_free(&plan->plan);
   sley_matrix_destroy(plan->transposed);
   sl_free(plan);

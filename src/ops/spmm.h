@@ -9,7 +9,12 @@
 struct sley_plan {
   sl_comm *comm;
   sl_plan plan;
+  /* In blocks of columns the plan is run for `width` of them at a time, and for `rest` at the end. */
+  int64_t width, rest, blocks;
+  sl_plan wide, narrow; /* plan for width columns, where that is not all of them, and for rest, if any */
+  int64_t needed_bytes, limit_bytes;
   sl_exec *exec;           /* NULL for a dry plan */
+  sl_exec *last;           /* for rest columns, or NULL */
   sley_matrix *transposed; /* this rank's rows of A^T where the plan borrows of them, or NULL */
   sl_counters counted;     /* by this rank, in the last execute */
 };
@@ -19,6 +24,14 @@ sley_status sl_spmm_plan(sl_comm *comm, const sley_matrix *block, const int64_t 
                          sley_plan **out);
 sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
                             int64_t ldy);
+/* One block of columns; x and y are its own. */
+sley_status sl_spmm_execute_block(sley_plan *plan, int64_t block, double alpha, const void *x, int64_t ldx,
+                                  double beta, void *y, int64_t ldy);
+
+/* fit.c: finds the width of the blocks and prepares the plans for them; of dry plans only the numbers. ins:
+ * what the plan was built from. Collective, agreed. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_spmm_fit(sley_plan *plan, const sl_inspection *ins, const sley_plan_options *options);
+
 /* The plan in words, and what its kernels settled; freed by sl_free. */
 /* As sley_plan_trials. */
 void sl_spmm_trials(const sley_plan *plan, sley_trial *out, int room, int *count);

@@ -178,6 +178,7 @@ static sley_status add_tile(sl_plan *plan, const grid *g, int panel, int tile_bu
     SL_TRY(pack_tile(plan, g, panel, items, count, &bytes));
     SL_TRY(sl_plan_add_buffer(plan, "own tile", 1, l.bytes, &src));
     SL_BUFFER(plan, src)->constant = bytes;
+    SL_BUFFER(plan, src)->first_column = SL_NO_COLUMNS;
     plan->memory_bytes -= l.bytes; /* counted by the allocation already */
     part.arrives_in = -1;
     part.a.rowid = (const int64_t *)((const char *)bytes + l.rowid);
@@ -265,6 +266,8 @@ static sley_status assemble(sl_plan *plan, const grid *g, const sl_item *items, 
   SL_TRY(sl_plan_add_buffer(plan, "panel of X", panel_rows, width, &x));
   SL_TRY(sl_plan_add_buffer(plan, "slice of Y", team_rows, width, &y));
   SL_TRY(sl_plan_add_buffer(plan, "panel of A", 1, tile_bytes, &tile));
+  SL_BUFFER(plan, x)->first_column = SL_BUFFER(plan, y)->first_column = slice_begin(g, g->j);
+  SL_BUFFER(plan, tile)->first_column = SL_NO_COLUMNS;
   SL_TRY(sl_plan_add_step(plan, SL_STEP_ZERO, y));
   for (int panel = 0; panel < g->panels; panel++) {
     SL_TRY(add_panel(plan, g, panel, x));

@@ -9,12 +9,15 @@
 
 /* Buffers 0 and 1 are the caller's X and Y. */
 enum { SL_BUFFER_X = 0, SL_BUFFER_Y = 1 };
+enum { SL_NO_COLUMNS = -1 };
 
 typedef struct sl_buffer {
   const char *name;
   int64_t rows, row_bytes;
   const void
       *constant; /* contents that never change, kept by the plan; NULL for memory that execution fills */
+  /* Its rows hold columns first_column and up of X or Y; SL_NO_COLUMNS: they hold something else. */
+  int64_t first_column;
 } sl_buffer;
 
 /* What a part does to its Y buffer first. */
@@ -128,5 +131,9 @@ void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list);
 
 /* Sums up traffic and memory over ranks when all steps are in. Collective. */
 sley_status sl_plan_finish(sl_plan *plan);
+
+/* The same plan for the first k <= plan->k columns: lists and buffers are narrower, all else is shared with plan,
+ * which outlives it. Ended by sl_plan_free, also on error. Local; sl_plan_finish sums up over ranks anew. */
+sley_status sl_plan_narrow(const sl_plan *plan, int64_t k, sl_plan *out);
 
 #endif

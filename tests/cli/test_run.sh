@@ -125,6 +125,29 @@ run 0 spmm "$graph" --device cuda --algo all --beta 0.5 --alpha 2 --repeat 2 --w
 run 0 spmm "$graph" --json "$work/device.json"
 silent_err "a device found by itself"
 field "$work/device.json" device cuda
+
+echo "memory: plans that do not fit"
+run 0 spmm "$graph" --x "$work/x.npy" --device cpu --mem-limit 1G --json "$work/memory.json"
+field "$work/memory.json" column_blocks 1
+for device in cpu cuda; do
+  run 0 spmm twin:cyt:scale=0.01 --k 67 --device $device --algo halo --repeat 1 --mem-limit 1T --out "$work/whole.npy" --json "$work/memory.json"
+  needed=$("$json_field" "$work/memory.json" needed_bytes)
+  run 0 spmm twin:cyt:scale=0.01 --k 67 --device $device --algo halo --repeat 2 --mem-limit $((needed * 3 / 5)) \
+    --out "$work/blocks.npy" --json "$work/memory.json"
+  grep -q '^memory .* blocks of 32 columns' "$work/out" || fail "spmm on $device does not say in how many blocks it works"
+  field "$work/memory.json" column_blocks 3
+  field "$work/memory.json" column_width 32
+  cmp -s "$work/whole.npy" "$work/blocks.npy" || fail "blocks of columns on $device change Y"
+  run 0 spmm twin:cyt:scale=0.01 --k 67 --device $device --algo all --beta 0.5 --repeat 1 --mem-limit $((needed * 9 / 10))
+  run 0 plan twin:cyt:scale=0.01 --k 67 --device $device --mem-limit $((needed * 3 / 5)) --json "$work/memory.json"
+  field "$work/memory.json" device $device
+  run 2 spmm twin:cyt:scale=0.01 --k 67 --device $device --mem-limit 1K
+  one_line "a limit that nothing fits" "--mem-limit"
+done
+SLEY_MOCK_MEMORY=$((needed / 2)) run 2 spmm twin:cyt:scale=0.01 --k 67 --device cuda
+one_line "a GPU that is too small" "give --mem-limit"
+run 2 spmm "$graph" --mem-limit 8X
+one_line "a limit that is no size" "512M"
 export SLEY_MOCK_DEVICES=0
 run 2 spmm "$graph" --device cuda
 one_line "a device without any" "device cuda: no GPU is visible"

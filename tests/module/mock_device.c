@@ -4,6 +4,7 @@
  * host is told that it cannot address the memory, and a kernel that is given an address of the host's is
  * refused. So wrong lists, wrong addresses and, under ThreadSanitizer, a wait that is missing show without a
  * GPU. With SLEY_MOCK_REACH=no no device may load another's memory; with SLEY_MOCK_DEVICES=0 there is none.
+ * SLEY_MOCK_MEMORY: bytes that each device has.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "mock.h"
 #include "mock_memory.h"
 
-enum { DEVICES = 3, PAUSE_ODDS = 16, PAUSE_MICROSECONDS = 200 };
+enum { DEVICES = MOCK_DEVICES, PAUSE_ODDS = 16, PAUSE_MICROSECONDS = 200 };
 
 static const sl_device_ops mock;
 
@@ -350,8 +351,8 @@ static const char *describe(const sl_device *device) {
 }
 
 static sley_status memory(sl_device *device, int64_t *available, int64_t *total) {
-  (void)device;
-  *available = *total = (int64_t)1 << 30;
+  *total = mock_memory_of_one();
+  *available = mock_memory_free(((mock_device *)device)->ordinal);
   return SLEY_OK;
 }
 

@@ -84,6 +84,15 @@ static sley_status prepare(sl_device *device, sl_queue *queue, const sl_kernel_a
   return SLEY_OK;
 }
 
+static int64_t kernel_memory(const sl_kernel_args *args, int64_t *passing) {
+  const sl_spmm_matrix *a = args->spmm.a;
+  int64_t entries = a->rowptr[a->rows];
+  *passing = sl_device_bytes(0); /* while shapes are tried */
+  return (a->rowid ? sl_device_bytes(a->rows * 8) : 0) + sl_device_bytes((a->rows + 1) * 8) +
+         sl_device_bytes(entries * (int64_t)sl_index_bytes(a->index)) +
+         sl_device_bytes(entries * (int64_t)sley_dtype_bytes(a->dtype));
+}
+
 static sley_status check_pages(sl_queue *queue, const sl_spmm_args *s) {
   int64_t row_bytes = s->ldx * (int64_t)sley_dtype_bytes(s->a->dtype);
   for (int p = 0; p < s->segments; p++)
@@ -209,7 +218,7 @@ static const sl_neighbour_table *tuned(const void *prepared) {
 #define KERNEL(kernel_name, operation)                                                                       \
   {                                                                                                          \
     .name = kernel_name, .op = operation, .ok = kernel_ok, .cost = kernel_cost, .prepare = prepare,          \
-    .release = release, .run = run                                                                           \
+    .release = release, .memory = kernel_memory, .narrows = true, .run = run                                 \
   }
 static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mock-rows", SL_OP_ROWS),
                        pull = KERNEL("mock-pull", SL_OP_PULL), await = KERNEL("mock-await", SL_OP_AWAIT),
@@ -220,6 +229,8 @@ static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .cost = kernel_cost,
                                   .prepare = prepare,
                                   .release = release,
+                                  .memory = kernel_memory,
+                                  .narrows = true,
                                   .run = run,
                                   .tune = tune,
                                   .tuned = tuned};

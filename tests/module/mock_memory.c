@@ -2,6 +2,7 @@
 #include "mock_memory.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -15,7 +16,24 @@ typedef struct header {
 } header;
 
 static header *blocks;
+static int64_t used[MOCK_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int64_t mock_number(const char *name, int64_t otherwise) {
+  const char *given = getenv(name);
+  return given && *given ? atoll(given) : otherwise;
+}
+
+int64_t mock_memory_of_one(void) {
+  return mock_number("SLEY_MOCK_MEMORY", (int64_t)1 << 30);
+}
+
+int64_t mock_memory_free(int ordinal) {
+  pthread_mutex_lock(&lock);
+  int64_t bytes = mock_memory_of_one() - used[ordinal];
+  pthread_mutex_unlock(&lock);
+  return bytes;
+}
 
 int mock_memory_device(const void *address) {
   int found = -1;
@@ -32,6 +50,8 @@ int mock_memory_device(const void *address) {
 
 sley_status mock_memory_take(int ordinal, int64_t bytes, const char *what, void **out) {
   *out = NULL;
+  if (sl_device_bytes(bytes) > mock_memory_free(ordinal))
+    return sl_fail(SLEY_ERR_MEMORY, "out of memory: %lld bytes for %s", (long long)bytes, what);
   char *block = sl_alloc(bytes + HEADER + 1, 1, what);
   if (!block)
     return SLEY_ERR_MEMORY;
@@ -40,6 +60,7 @@ sley_status mock_memory_take(int ordinal, int64_t bytes, const char *what, void 
   pthread_mutex_lock(&lock);
   *h = (header){.next = blocks, .bytes = bytes, .ordinal = ordinal};
   blocks = h;
+  used[ordinal] += sl_device_bytes(bytes);
   pthread_mutex_unlock(&lock);
   *out = block + HEADER;
   return SLEY_OK;
@@ -52,6 +73,7 @@ void mock_memory_give(void *block) {
   while (*at != h)
     at = &(*at)->next;
   *at = h->next;
+  used[h->ordinal] -= sl_device_bytes(h->bytes);
   pthread_mutex_unlock(&lock);
   sl_free(h);
 }

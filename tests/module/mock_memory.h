@@ -3,9 +3,19 @@
 #ifndef SLEY_TESTS_MOCK_MEMORY_H
 #define SLEY_TESTS_MOCK_MEMORY_H
 
-#include "base/status.h"
+#include "device/device.h"
 
-/* bytes of device number `ordinal`, filled with a pattern; even an empty block has an address of its own. */
+enum { MOCK_DEVICES = 3 };
+
+/* A number of the environment. */
+int64_t mock_number(const char *name, int64_t otherwise);
+
+/* Bytes that each device has (SLEY_MOCK_MEMORY), and that one has left, as sl_device_bytes counts them. */
+int64_t mock_memory_of_one(void);
+int64_t mock_memory_free(int ordinal);
+
+/* bytes of device number `ordinal`, filled with a pattern; even an empty block has an address of its own.
+ * Errors: SLEY_ERR_MEMORY. */
 sley_status mock_memory_take(int ordinal, int64_t bytes, const char *what, void **out);
 void mock_memory_give(void *block);
 

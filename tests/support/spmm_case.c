@@ -39,6 +39,31 @@ static sley_status multiply(sley_comm *comm, sley_plan *plan, const spmm_case *c
   return status == SLEY_OK ? mirror_fetch(y) : status;
 }
 
+/* What a plan for k columns needs. */
+static sley_status needed(sley_comm *comm, const run *r, const sley_matrix *block, sley_plan_options options,
+                          int64_t k, int64_t *bytes) {
+  sley_plan *plan;
+  sley_plan_info info;
+  sley_status status = sley_plan_create(comm, block, r->row_begin, r->col_begin, k, &options, &plan);
+  if (status == SLEY_OK) {
+    status = sley_plan_info_get(plan, &info);
+    *bytes = info.needed_bytes;
+  }
+  sley_plan_destroy(plan);
+  return status;
+}
+
+/* The same limit on every rank. */
+static sley_status set_limit(sley_comm *comm, const run *r, const sley_matrix *block,
+                             sley_plan_options *options) {
+  int64_t one = 0, all = 0;
+  sley_status status = needed(comm, r, block, *options, 1, &one);
+  if (status == SLEY_OK)
+    status = needed(comm, r, block, *options, r->c->k, &all);
+  options->mem_limit = one + (int64_t)(r->c->room * (double)(all - one));
+  return status;
+}
+
 static sley_status one_rank(sley_comm *comm, void *argument) {
   run *r = argument;
   const spmm_case *c = r->c;
@@ -50,11 +75,14 @@ static sley_status one_rank(sley_comm *comm, void *argument) {
   options.algo = c->algo;
   options.reproducible = c->reproducible;
   options.transpose = c->transpose;
+  options.mem_operands = c->room > 0;
   sley_matrix *block = NULL;
   sley_plan *plan = NULL;
   mirror x = {0}, y = {0};
   sley_status status = sley_matrix_row_block(r->matrix, r->row_begin[rank],
                                              r->row_begin[rank + 1] - r->row_begin[rank], &block);
+  if (status == SLEY_OK && c->room > 0)
+    status = set_limit(comm, r, block, &options);
   if (status == SLEY_OK)
     status = sley_plan_create(comm, block, r->row_begin, r->col_begin, c->k, &options, &plan);
   if (status == SLEY_OK)

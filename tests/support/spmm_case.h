@@ -14,6 +14,9 @@ typedef struct spmm_case {
   const char *partition; /* of the rows: "rows" or "nnz" */
   double alpha, beta;
   int64_t pad; /* added to k for both leading dimensions */
+  /* 0: no memory limit; else one this far, from 0 to 1, from what one column needs, X and Y included, to what
+   * all need. */
+  double room;
 } spmm_case;
 
 typedef struct spmm_outcome {

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exec/memory.h"
+
+static bool on_host(const sl_plan *plan) {
+  return plan->comm->device->ops->host_addresses;
+}
+
+static int64_t buffers_memory(const sl_plan *plan) {
+  int64_t bytes = on_host(plan) ? plan->memory_bytes : 0;
+  int64_t x = plan->x_rows * SL_BUFFER(plan, SL_BUFFER_X)->row_bytes,
+          y = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
+  for (int i = SL_BUFFER_Y + 1; i < plan->buffers.count && !on_host(plan); i++)
+    bytes += sl_device_bytes(SL_BUFFER(plan, i)->rows * SL_BUFFER(plan, i)->row_bytes);
+  if (plan->segment)
+    bytes += sl_device_bytes(x);
+  if (plan->separate_result)
+    bytes += sl_device_bytes(y);
+  return bytes;
+}
+
+/* Exchanges, and what one-sided fetches publish and list. */
+static int64_t exchanges_memory(const sl_plan *plan) {
+  sl_comm *comm = plan->comm;
+  int64_t bytes = 0, fetched = 0;
+  for (int i = 0; i < plan->exchanges.count; i++)
+    bytes += comm->ops->exchange_memory(comm, &SL_EXCHANGE(plan, i)->spec);
+  for (int i = 0; i < plan->fetches.count; i++)
+    fetched += SL_FETCH(plan, i)->count;
+  if (plan->fetches.count > 0 || (plan->steps.count > 0 && SL_STEP(plan, 0)->kind == SL_STEP_PUBLISH))
+    bytes +=
+        sl_device_bytes(plan->x_rows * SL_BUFFER(plan, SL_BUFFER_X)->row_bytes + (int64_t)sizeof(double));
+  if (fetched > 0 && !on_host(plan)) {
+    sl_exchange_spec fence = {.name = "fence", .dtype = plan->dtype};
+    bytes +=
+        sl_device_bytes(fetched * (int64_t)sizeof(sl_pull_entry)) + comm->ops->exchange_memory(comm, &fence);
+  }
+  return bytes;
+}
+
+/* A part as its kernel keeps it; *passing becomes the most that one takes besides. */
+static sley_status add_part(const sl_plan *plan, const sl_spmm_matrix *a, int64_t k, bool in_place,
+                            bool twice, int64_t *bytes, int64_t *passing) {
+  static const uintptr_t pages[1];
+  const sl_kernel *kernel;
+  sl_kernel_args args = {.op = SL_OP_SPMM,
+                         .spmm = {.a = a,
+                                  .k = k,
+                                  .alpha = 1,
+                                  .beta = 1,
+                                  .in_order = plan->reproducible,
+                                  .pages = in_place ? pages : NULL,
+                                  .segment = in_place ? plan->segment : NULL,
+                                  .segments = plan->comm->size,
+                                  .own = plan->comm->rank,
+                                  .team = plan->comm->team,
+                                  .library = plan->library}};
+  if (a->rows == 0 || k == 0)
+    return SLEY_OK;
+  SL_TRY(sl_kernel_find(plan->comm->device, &args, &kernel));
+  if (!kernel->memory)
+    return SLEY_OK;
+  int64_t most = 0;
+  *bytes += kernel->memory(&args, &most) * (twice && !kernel->narrows ? 2 : 1);
+  *passing = most > *passing ? most : *passing;
+  return SLEY_OK;
+}
+
+/* As if the block were one part, and a twentieth for its being cut into several. */
+static sley_status add_block(const sl_plan *plan, const sley_matrix *block, bool twice, int64_t *bytes,
+                             int64_t *passing) {
+  sl_spmm_matrix whole = {.rows = block->rows,
+                          .rowptr = block->rowptr,
+                          .col = block->col,
+                          .val = block->val,
+                          .index = block->index,
+                          .dtype = block->dtype};
+  int64_t one = 0;
+  SL_TRY(add_part(plan, &whole, plan->k, plan->segment != NULL, twice, &one, passing));
+  *bytes += one + one / 20;
+  return SLEY_OK;
+}
+
+sley_status sl_exec_memory(const sl_plan *plan, const sley_matrix *block, bool twice, int64_t *out) {
+  int64_t bytes = buffers_memory(plan) + (twice ? 2 : 1) * exchanges_memory(plan), passing = 0;
+  if (plan->dry)
+    SL_TRY(add_block(plan, block, twice, &bytes, &passing));
+  for (int i = 0; i < plan->parts.count && !plan->dry; i++) {
+    const sl_part *part = SL_PART(plan, i);
+    if (part->arrives_in < 0)
+      SL_TRY(add_part(plan, &part->a, part->k, part->in_place, twice, &bytes, &passing));
+  }
+  int64_t y = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
+  if (plan->segment && !on_host(plan) && y > passing)
+    passing = sl_device_bytes(y); /* kernels that read in place are timed on a Y of zeros */
+  *out = bytes + passing;
+  return SLEY_OK;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fitting a plan into a device's memory: all columns at once where they fit, else blocks of them. */
+#include <stdio.h>
+
+#include "exec/memory.h"
+#include "ops/spmm.h"
+
+enum { WIDE = 32 }; /* columns that wider blocks are multiples of */
+
+typedef struct fitting {
+  const sley_plan *handle;
+  const sl_inspection *ins;
+  bool operands;
+  int64_t limit;
+} fitting;
+
+static int64_t operand_bytes(const fitting *f, int64_t k) {
+  int64_t row = k * (int64_t)sley_dtype_bytes(f->ins->block->dtype);
+  return f->operands ? sl_device_bytes(f->ins->x_rows * row) + sl_device_bytes(f->ins->rows * row) : 0;
+}
+
+/* What blocks of so many columns take here. */
+static sley_status need(const fitting *f, int64_t width, int64_t *out) {
+  const sl_plan *plan = &f->handle->plan;
+  sl_plan narrow;
+  if (width == plan->k) {
+    SL_TRY(sl_exec_memory(plan, f->ins->block, false, out));
+  } else {
+    sley_status status = sl_plan_narrow(plan, width, &narrow);
+    if (status == SLEY_OK)
+      status = sl_exec_memory(&narrow, f->ins->block, plan->k % width != 0, out);
+    sl_plan_free(&narrow);
+    SL_TRY(status);
+  }
+  *out += operand_bytes(f, width);
+  return SLEY_OK;
+}
+
+/* The largest n in [0, most] such that blocks of n step columns fit. */
+static sley_status search(const fitting *f, int64_t step, int64_t most, int64_t *out) {
+  int64_t fits = 0;
+  while (fits < most) {
+    int64_t middle = fits + (most - fits + 1) / 2, bytes;
+    SL_TRY(need(f, middle * step, &bytes));
+    if (bytes <= f->limit)
+      fits = middle;
+    else
+      most = middle - 1;
+  }
+  *out = fits;
+  return SLEY_OK;
+}
+
+/* The widest block of fewer than all columns that fits here, 0 if none does. */
+static sley_status widest(const fitting *f, int64_t *width) {
+  int64_t k = f->handle->plan.k, found = 0;
+  SL_TRY(search(f, WIDE, (k - 1) / WIDE, &found));
+  *width = found * WIDE;
+  if (found > 0)
+    return SLEY_OK;
+  return search(f, 1, k - 1 < WIDE - 1 ? k - 1 : WIDE - 1, width);
+}
+
+/* Of a plan's own arrays, those that lie in the host's memory already. */
+static int64_t there_already(const sl_plan *plan) {
+  int64_t bytes = plan->memory_bytes;
+  for (int i = SL_BUFFER_Y + 1; i < plan->buffers.count; i++)
+    if (!SL_BUFFER(plan, i)->constant)
+      bytes -= SL_BUFFER(plan, i)->rows * SL_BUFFER(plan, i)->row_bytes;
+  return plan->dry ? 0 : bytes;
+}
+
+/* What the rank may take: what it was given, and no more than its share of what is free on its device. Ranks
+ * on the host's memory, where an explicit limit is enough, share it in proportion to what they need.
+ * Collective. */
+static sley_status may_take(const fitting *f, int64_t mem_limit, int64_t needed, int64_t *out) {
+  sl_comm *comm = f->handle->comm;
+  const sl_device_ops *device = comm->device->ops;
+  int64_t free = 0, total = 0, sums[2] = {needed, there_already(&f->handle->plan)};
+  int devices = device->count(), ranks = comm->processes ? comm->workgroup : comm->size;
+  SL_TRY(sl_agree(comm, device->memory(comm->device, &free, &total)));
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, sums, 2));
+  if (device->host_addresses)
+    free = mem_limit > 0 || sums[0] == 0
+               ? INT64_MAX
+               : (int64_t)((double)needed / (double)sums[0] * ((double)free + (double)sums[1]));
+  else if (devices > 0)
+    free /= (ranks + devices - 1) / devices;
+  *out = mem_limit > 0 && mem_limit < free ? mem_limit : free;
+  return SLEY_OK;
+}
+
+/* A number of bytes for people. */
+static const char *size_text(int64_t bytes, char text[32]) {
+  static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double value = (double)bytes;
+  int unit = 0;
+  for (; value >= 1024 && unit < 4; unit++)
+    value /= 1024;
+  snprintf(text, 32, unit > 0 ? "%.1f %s" : "%.0f %s", value, units[unit]);
+  return text;
+}
+
+static sley_status refuse(const sley_plan *handle, int64_t bytes, int64_t columns, bool limited) {
+  char needed[32], there[32];
+  size_text(bytes, needed);
+  size_text(handle->limit_bytes, there);
+  if (limited)
+    return sl_fail(
+        SLEY_ERR_MEMORY,
+        "%lld column%s of the product take %s of a rank's device memory, and the limit is %s: raise "
+        "--mem-limit (mem_limit) or take more ranks",
+        (long long)columns, columns == 1 ? "" : "s", needed, there);
+  return sl_fail(SLEY_ERR_MEMORY,
+                 "the product takes %s of a rank's device memory, and %s are free for it: give --mem-limit "
+                 "(mem_limit) to work in blocks of columns, or take more ranks",
+                 needed, there);
+}
+
+/* The plan's traffic and time become those of all blocks together. */
+static void sum_up(sley_plan *handle) {
+  const sl_plan *wide = &handle->wide, *narrow = &handle->narrow;
+  sl_plan *plan = &handle->plan;
+  int64_t full = plan->k / handle->width, rest = handle->rest > 0;
+  const sley_traffic *w = &wide->predicted, *n = &narrow->predicted;
+  plan->predicted = (sley_traffic){full * w->direct_bytes + rest * n->direct_bytes,
+                                   full * w->direct_messages + rest * n->direct_messages,
+                                   full * w->message_bytes + rest * n->message_bytes,
+                                   full * w->message_messages + rest * n->message_messages};
+  plan->predicted_seconds = (double)full * wide->predicted_seconds + (double)rest * narrow->predicted_seconds;
+  plan->memory_bytes_most = wide->memory_bytes_most;
+}
+
+/* The plan for k of its columns, with what is summed over ranks. */
+static sley_status make_narrow(const sley_plan *handle, const sl_inspection *ins, int64_t k, sl_plan *out) {
+  sl_inspection part = *ins;
+  part.k = k;
+  part.row_bytes = k * (int64_t)sley_dtype_bytes(ins->block->dtype);
+  SL_TRY(sl_agree(handle->comm, sl_plan_narrow(&handle->plan, k, out)));
+  SL_TRY(sl_plan_finish(out));
+  return sl_plan_predict(&part, out);
+}
+
+/* Splits into blocks of at most width columns, as many as it takes but no wider than that many take. */
+static sley_status split(sley_plan *handle, const sl_inspection *ins, int64_t width) {
+  int64_t k = handle->plan.k, blocks = (k + width - 1) / width, even = (k + blocks - 1) / blocks;
+  if (width >= WIDE)
+    even = (even + WIDE - 1) / WIDE * WIDE;
+  handle->width = even;
+  handle->rest = k % even;
+  handle->blocks = blocks;
+  SL_TRY(make_narrow(handle, ins, even, &handle->wide));
+  if (handle->rest > 0)
+    SL_TRY(make_narrow(handle, ins, handle->rest, &handle->narrow));
+  sum_up(handle);
+  return SLEY_OK;
+}
+
+sley_status sl_spmm_fit(sley_plan *handle, const sl_inspection *ins, const sley_plan_options *options) {
+  sl_comm *comm = handle->comm;
+  fitting f = {.handle = handle, .ins = ins, .operands = options->mem_operands};
+  bool limited = options->mem_limit > 0;
+  int64_t needed = 0, width = 0;
+  handle->width = handle->plan.k;
+  handle->blocks = 1;
+  sley_status status = SLEY_OK;
+  if (options->mem_limit < 0)
+    status = sl_fail(SLEY_ERR_ARG, "a memory limit of %lld bytes", (long long)options->mem_limit);
+  if (status == SLEY_OK)
+    status = need(&f, handle->plan.k, &needed);
+  SL_TRY(sl_agree(comm, status));
+  SL_TRY(may_take(&f, options->mem_limit, needed, &f.limit));
+  int64_t most[4] = {needed, -f.limit, needed > f.limit, limited};
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, 4));
+  handle->needed_bytes = most[0];
+  handle->limit_bytes = -most[1];
+  if (!most[2])
+    return SLEY_OK;
+  if (!most[3] && !handle->plan.dry)
+    return refuse(handle, most[0], handle->plan.k, false);
+  SL_TRY(sl_agree(comm, widest(&f, &width)));
+  SL_TRY(comm->ops->allreduce(comm, SL_MIN, &width, 1));
+  if (width > 0)
+    return split(handle, ins, width);
+  if (handle->plan.dry)
+    return SLEY_OK;
+  status = handle->plan.k > 0 ? need(&f, 1, &needed) : SLEY_OK;
+  SL_TRY(sl_agree(comm, status));
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, &needed, 1));
+  return refuse(handle, needed, 1, true);
+}

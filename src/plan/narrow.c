@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan for fewer columns than it was built for. Rows of X and Y lose what lies beyond; lists move what is
+ * left of what they moved. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "plan/plan.h"
+
+/* Bytes left of `bytes` that begin at a column. */
+static int64_t left_of(const sl_plan *plan, int64_t k, int64_t column, int64_t bytes) {
+  int64_t value = (int64_t)sley_dtype_bytes(plan->dtype), left = (k - column) * value;
+  return left < 0 ? 0 : left < bytes ? left : bytes;
+}
+
+static int64_t narrow_row(const sl_plan *plan, int64_t k, const sl_buffer *buffer) {
+  return buffer->first_column == SL_NO_COLUMNS ? buffer->row_bytes
+                                               : left_of(plan, k, buffer->first_column, buffer->row_bytes);
+}
+
+/* What a list of rows of a buffer moves of each. A list may stand for several rows as one long one. */
+static int64_t narrow_list(const sl_plan *plan, int64_t k, const sl_buffer *buffer, const sl_row_list *list) {
+  if (buffer->first_column == SL_NO_COLUMNS || buffer->row_bytes == 0)
+    return list->bytes;
+  if (list->bytes > buffer->row_bytes)
+    return list->bytes / buffer->row_bytes * narrow_row(plan, k, buffer);
+  return left_of(plan, k, buffer->first_column + list->offset / (int64_t)sley_dtype_bytes(plan->dtype),
+                 list->bytes);
+}
+
+static sley_status copy_list(const sl_list *from, size_t bytes, sl_list *out) {
+  *out = (sl_list){0};
+  char *items = sl_alloc(from->count, bytes, "a narrow plan");
+  if (!items)
+    return SLEY_ERR_MEMORY;
+  if (from->count > 0)
+    memcpy(items, from->items, (size_t)from->count * bytes);
+  *out = (sl_list){items, from->count, from->count};
+  return SLEY_OK;
+}
+
+static sley_status narrow_exchange(const sl_plan *plan, int64_t k, int index, sl_plan *out) {
+  const sl_plan_exchange *from = SL_EXCHANGE(plan, index);
+  sl_exchange_spec *spec = &SL_EXCHANGE(out, index)->spec;
+  sl_row_list *lists = sl_plan_alloc(out, (int64_t)from->spec.sends + from->spec.recvs, sizeof *lists);
+  if (!lists)
+    return SLEY_ERR_MEMORY;
+  spec->send = lists;
+  spec->recv = lists + from->spec.sends;
+  spec->sends = spec->recvs = 0;
+  for (int i = 0; i < from->spec.sends + from->spec.recvs; i++) {
+    bool sends = i < from->spec.sends;
+    sl_row_list list = sends ? from->spec.send[i] : from->spec.recv[i - from->spec.sends];
+    list.bytes = narrow_list(plan, k, SL_BUFFER(plan, sends ? from->src : from->dst), &list);
+    (sends ? sl_plan_send : sl_plan_recv)(out, index, &list);
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_plan_narrow(const sl_plan *plan, int64_t k, sl_plan *out) {
+  *out = *plan;
+  out->k = k;
+  out->kept = out->buffers = out->parts = out->exchanges = out->fetches = out->steps = (sl_list){0};
+  SL_TRY(copy_list(&plan->buffers, sizeof(sl_buffer), &out->buffers));
+  SL_TRY(copy_list(&plan->parts, sizeof(sl_part), &out->parts));
+  SL_TRY(copy_list(&plan->exchanges, sizeof(sl_plan_exchange), &out->exchanges));
+  SL_TRY(copy_list(&plan->fetches, sizeof(sl_fetch), &out->fetches));
+  SL_TRY(copy_list(&plan->steps, sizeof(sl_step), &out->steps));
+  int64_t value = (int64_t)sley_dtype_bytes(plan->dtype);
+  for (int i = 0; i < plan->buffers.count; i++) {
+    sl_buffer *buffer = SL_BUFFER(out, i);
+    buffer->row_bytes = narrow_row(plan, k, buffer);
+    if (i > SL_BUFFER_Y)
+      out->memory_bytes -= buffer->rows * (SL_BUFFER(plan, i)->row_bytes - buffer->row_bytes);
+  }
+  for (int i = 0; i < plan->parts.count && !plan->dry; i++)
+    SL_PART(out, i)->k = SL_BUFFER(out, SL_PART(out, i)->x)->row_bytes / value;
+  for (int i = 0; i < plan->exchanges.count; i++)
+    SL_TRY(narrow_exchange(plan, k, i, out));
+  return SLEY_OK;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans that do not fit: products in blocks of columns are right, move exactly what was predicted and have
+ * the same bits; what is said to be needed is no less than what is taken, and is said before anything is. */
+#include "spmm_case.h"
+
+#include "mirror.h"
+#include "transport/transport.h"
+
+static sley_matrix *generate(const char *text, sley_dtype dtype) {
+  sley_read_options options = SLEY_READ_OPTIONS_INIT;
+  options.dtype = dtype;
+  options.threads = 1;
+  sley_matrix *matrix;
+  assert_sley_ok(sley_matrix_read(text, &options, &matrix));
+  return matrix;
+}
+
+/* Square, wide and tall; rows of very different lengths. */
+static const char *const shapes[] = {"rmat:scale=9,edgefactor=8,seed=3",
+                                     "er:rows=300,cols=700,nnz=4000,seed=1",
+                                     "er:rows=700,cols=300,nnz=4000,seed=2"};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+static spmm_case make_case(const char *algo, int ranks, uint64_t seed) {
+  static const int64_t widths[] = {37, 65, 131, 96};
+  return (spmm_case){.algo = algo,
+                     .ranks = ranks,
+                     .workgroup = seed % 3 == 0 ? (ranks + 1) / 2 : ranks,
+                     .threads = 1 + (int)(seed % 2),
+                     .k = widths[seed % 4],
+                     .partition = seed % 2 ? "rows" : "nnz",
+                     .alpha = 1,
+                     .pad = (int64_t)(seed % 3),
+                     .room = seed % 2 ? 0.75 : 0.4};
+}
+
+static void blocks_are_right(void **state) {
+  (void)state;
+  uint64_t seed = 0;
+  for (int s = 0; s < SHAPES; s++) {
+    sley_matrix *matrix = generate(shapes[s], s % 2 ? SLEY_F64 : SLEY_F32);
+    for (const char *const *algo = sley_algorithms(); *algo; algo++)
+      for (int ranks = 1; ranks <= 4; ranks++) {
+        spmm_case c = make_case(*algo, ranks, seed++);
+        spmm_outcome out;
+        spmm_case_check(matrix, &c, &out);
+        const sley_plan_info *info = &out.info;
+        if (info->column_blocks < 2 || info->needed_bytes <= info->limit_bytes)
+          fail_msg("%s on %d ranks, k %lld: %lld blocks, needs %lld of %lld", *algo, ranks, (long long)c.k,
+                   (long long)info->column_blocks, (long long)info->needed_bytes,
+                   (long long)info->limit_bytes);
+        assert_true(info->column_width < c.k);
+        assert_true(info->column_width < 32 || info->column_width % 32 == 0);
+        assert_int_equal(info->column_blocks, (c.k + info->column_width - 1) / info->column_width);
+        c.alpha = -0.5;
+        c.beta = 2;
+        c.transpose = true;
+        spmm_case_check(matrix, &c, &out);
+      }
+    sley_matrix_destroy(matrix);
+  }
+}
+
+static void bits_do_not_depend_on_blocks(void **state) {
+  (void)state;
+  uint64_t seed = 0;
+  sley_matrix *matrix = generate(shapes[0], SLEY_F32);
+  for (const char *const *algo = sley_algorithms(); *algo; algo++) {
+    spmm_case c = make_case(*algo, 1 + (int)(seed % 4), seed);
+    spmm_outcome blocks, whole;
+    c.reproducible = true;
+    c.beta = seed++ % 2 ? 0.25 : 0;
+    spmm_case_check(matrix, &c, &blocks);
+    assert_true(blocks.info.column_blocks > 1);
+    c.room = 0;
+    c.ranks = c.workgroup = 1;
+    spmm_case_check(matrix, &c, &whole);
+    assert_int_equal(whole.info.column_blocks, 1);
+    assert_true(blocks.bits == whole.bits);
+  }
+  sley_matrix_destroy(matrix);
+}
+
+/* ---- what is taken */
+
+enum { RANKS = 3, K = 80 };
+
+typedef struct taking {
+  const sley_matrix *matrix;
+  int64_t row_begin[RANKS + 1], col_begin[RANKS + 1];
+  const char *algo;
+  int64_t mem_limit;
+  int64_t taken; /* most of all ranks */
+  sley_plan_info info;
+} taking;
+
+static sley_status take(sley_comm *comm, void *argument) {
+  taking *t = argument;
+  int rank = sley_comm_rank(comm);
+  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  options.algo = t->algo;
+  options.mem_limit = t->mem_limit;
+  sley_matrix *block;
+  sley_plan *plan = NULL;
+  int64_t before, after, total, allocations;
+  sl_device_counters counters;
+  sley_status status = sley_matrix_row_block(t->matrix, t->row_begin[rank],
+                                             t->row_begin[rank + 1] - t->row_begin[rank], &block);
+  if (status != SLEY_OK)
+    return status;
+  comm->device->ops->counters(comm->device, &counters);
+  allocations = counters.allocations;
+  status = comm->device->ops->memory(comm->device, &before, &total);
+  if (status == SLEY_OK)
+    status = sley_plan_create(comm, block, t->row_begin, t->col_begin, K, &options, &plan);
+  comm->device->ops->counters(comm->device, &counters);
+  if (status == SLEY_ERR_MEMORY && counters.allocations != allocations)
+    status = sl_fail(SLEY_ERR_INTERNAL, "memory was taken by a plan that does not fit");
+  if (status == SLEY_OK)
+    status = comm->device->ops->memory(comm->device, &after, &total);
+  int64_t taken = status == SLEY_OK ? before - after : 0;
+  if (status == SLEY_OK)
+    status = sley_comm_allreduce(comm, SLEY_MAX, &taken, 1);
+  if (status == SLEY_OK && rank == 0) {
+    t->taken = taken;
+    status = sley_plan_info_get(plan, &t->info);
+  }
+  sley_plan_destroy(plan);
+  sley_matrix_destroy(block);
+  return status;
+}
+
+static sley_status run(taking *t, int64_t memory) {
+  char text[32];
+  sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
+  ranks.ranks = RANKS;
+  ranks.device = test_device();
+  snprintf(text, sizeof text, "%lld", (long long)memory);
+  setenv("SLEY_MOCK_MEMORY", text, 1);
+  sley_status status = sley_run_ranks(&ranks, take, t);
+  unsetenv("SLEY_MOCK_MEMORY");
+  return status;
+}
+
+/* On the mock device, which counts: a rank each on three devices. */
+static void what_is_needed_is_enough(void **state) {
+  (void)state;
+  const char *device = getenv("SLEY_MOCK_REACH");
+  if (test_on_cpu() || !device)
+    skip();
+  sley_matrix *matrix = generate("rmat:scale=11,edgefactor=8,seed=7", SLEY_F32);
+  taking t = {.matrix = matrix};
+  assert_sley_ok(sley_partition_rows(matrix, "nnz", RANKS, t.row_begin));
+  memcpy(t.col_begin, t.row_begin, sizeof t.col_begin);
+  for (const char *const *algo = sley_algorithms(); *algo; algo++) {
+    t.algo = *algo;
+    t.mem_limit = 0;
+    assert_sley_ok(run(&t, (int64_t)1 << 30));
+    int64_t needed = t.info.needed_bytes;
+    if (t.taken > needed || needed > t.taken + t.taken / 2)
+      fail_msg("%s: said to need %lld bytes, took %lld", *algo, (long long)needed, (long long)t.taken);
+    assert_sley_ok(run(&t, needed));
+    assert_int_equal(t.info.column_blocks, 1);
+    assert_int_equal(run(&t, needed - 1), SLEY_ERR_MEMORY);
+    assert_non_null(strstr(sley_last_error(), "--mem-limit"));
+    t.mem_limit = needed / 2;
+    assert_sley_ok(run(&t, needed - 1));
+    assert_true(t.info.column_blocks > 1);
+    if (t.taken > t.mem_limit)
+      fail_msg("%s: took %lld bytes of %lld", *algo, (long long)t.taken, (long long)t.mem_limit);
+    t.mem_limit = 1;
+    assert_int_equal(run(&t, needed), SLEY_ERR_MEMORY);
+    assert_non_null(strstr(sley_last_error(), "1 column of the product"));
+  }
+  sley_matrix_destroy(matrix);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_are_right),
+                                     cmocka_unit_test(bits_do_not_depend_on_blocks),
+                                     cmocka_unit_test(what_is_needed_is_enough)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
