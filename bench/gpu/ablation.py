@@ -21,11 +21,21 @@ def free_port():
         return s.getsockname()[1]
 
 
-def run(args, matrix, algo):
-    """The JSON object of rank 0's run; raises RuntimeError with what was printed where a rank fails."""
+def prepare(args, matrix, folder):
+    """The matrix as a file that every rank reads, made once: each would else generate it."""
+    if os.path.exists(matrix):
+        return matrix
+    path = os.path.join(folder, matrix.replace(":", "-") + ".sley")
+    if not os.path.exists(path):
+        name = matrix if ":" in matrix else "twin:" + matrix
+        subprocess.run([args.sley, "convert", name, path], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def run(args, name, algo):
+    """The JSON object of rank 0's run of a file; raises RuntimeError with what was printed where a rank fails."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "result.json")
-        name = matrix if ":" in matrix or os.path.exists(matrix) else "twin:" + matrix
         words = [args.sley, "spmm", name, "--device", "cuda", "--transport", "nccl", "--algo", algo, "--k", str(args.k),
                  "--order", args.order, "--repeat", str(args.repeat), "--warmup", "2", "--timeout", str(args.limit)]
         port = free_port()
@@ -56,14 +66,16 @@ def main():
     parser.add_argument("--k", type=int, default=32)
     parser.add_argument("--order", default="none")
     parser.add_argument("--repeat", type=int, default=10)
+    parser.add_argument("--cache", help="folder that keeps the matrices")
     parser.add_argument("--limit", type=int, default=120, help="seconds for one run")
     args = parser.parse_args()
     failed = 0
-    with open(args.json, "w") as out:
+    with open(args.json, "w") as out, tempfile.TemporaryDirectory() as folder:
         for matrix in args.matrices:
+            name = prepare(args, matrix, args.cache or folder)
             for algo in args.algorithms:
                 try:
-                    result = run(args, matrix, algo)
+                    result = run(args, name, algo)
                 except RuntimeError as error:
                     failed = 1
                     print(f"{matrix} {algo}: {error}", file=sys.stderr)

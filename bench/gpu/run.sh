@@ -69,7 +69,8 @@ case "$what" in ranks | all) run ranks_gpu ${SLEY_RANKS_ARGS:-} ;; esac
 # shellcheck disable=SC2086
 case "$what" in ablation | all)
   if [ "$(nvidia-smi --query-gpu=index --format=csv,noheader | wc -l)" -ge 4 ]; then
-    python3 bench/gpu/ablation.py --sley "$build/cli/sley" --json "$results/ablation.jsonl" ${SLEY_ABLATION_ARGS:-} || failed=1
+    python3 bench/gpu/ablation.py --sley "$build/cli/sley" --json "$results/ablation.jsonl" \
+      ${SLEY_CACHE:+--cache "$SLEY_CACHE"} ${SLEY_ABLATION_ARGS:-} || failed=1
   else
     echo "ablation: left out, it needs 4 GPUs" >&2
   fi
