@@ -201,6 +201,8 @@ case "$what" in processes | all)
       check "${program}_${transport}" env SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=$transport "$build/tests/$program"
     done
   done
+  check test_transport_exchange_nccl_signals env SLEY_SIGNALS=on SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl \
+    "$build/tests/test_transport_exchange" # its ranks free nothing between their calls
   over processes_nccl_workgroups_of_2 nccl "$sley" spmm $matrix --device cuda --transport nccl --ranks "$members" \
     --workgroup 2 --algo all --verify
   over processes_tcp tcp "$sley" spmm $matrix --device cuda --transport tcp --ranks "$members" --algo all --verify

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/process/peer_memory.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/memory.h"
 
 sley_status sl_peer_memory_clear(sl_process_comm *comm, void *block, int64_t bytes) {
@@ -47,13 +51,24 @@ static sley_status take_own(sl_process_comm *comm, int64_t bytes, sl_peer_block 
   return ops->share(base->device, own, rounded, &out->shared[base->rank]);
 }
 
+/* Where tests make ranks threads of one process, a device that frees memory may wait for the others, and one
+ * of those for a word of this rank: SLEY_SIGNALS=on says that no rank frees any between its calls. */
+static sley_status check_process(const sl_shared *peer) {
+  const char *wanted = getenv("SLEY_SIGNALS");
+  if (peer->process != getpid() || (wanted && strcmp(wanted, "on") == 0))
+    return SLEY_OK;
+  return sl_fail(SLEY_ERR_UNSUPPORTED, "ranks share a process");
+}
+
 static sley_status open_peers(sl_process_comm *comm, sl_peer_block *out) {
   const sl_comm *base = &comm->base;
   int group = sl_workgroup_of(base, base->rank), first = sl_workgroup_first(base, group);
   for (int i = 0; i < sl_workgroup_size(base, group); i++) {
     void *at = out->own;
-    if (first + i != base->rank)
+    if (first + i != base->rank) {
+      SL_TRY(check_process(&out->shared[first + i]));
       SL_TRY(base->device->ops->share_open(base->device, &out->shared[first + i], &at));
+    }
     out->at[i] = at;
   }
   return SLEY_OK;
