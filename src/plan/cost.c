@@ -31,11 +31,19 @@ static bool is_borrowed(const sl_plan *plan, int exchange) {
   return false;
 }
 
+/* Times that the ranks wait for each other. Exchanges of a GPU that are begun together wait as one. */
+static int meetings(const sl_machine *m, const sl_plan *plan) {
+  int count = m->overlaps ? 0 : plan->exchanges.count;
+  for (int i = 0; i < plan->steps.count && m->overlaps; i++)
+    count +=
+        SL_STEP(plan, i)->kind == SL_STEP_BEGIN && (i == 0 || SL_STEP(plan, i - 1)->kind != SL_STEP_BEGIN);
+  return count;
+}
+
 static double transfer_seconds(const sl_machine *m, const sl_inspection *ins, const sl_plan *plan) {
-  double seconds = 0;
+  double seconds = meetings(m, plan) * m->exchange_latency;
   for (int i = 0; i < plan->exchanges.count; i++) {
     const sl_exchange_spec *spec = &SL_EXCHANGE(plan, i)->spec;
-    seconds += m->exchange_latency;
     /* What the host's threads read in place is part of their sums; a GPU reads it over its links. */
     if (m->overlaps || !is_borrowed(plan, i))
       seconds += list_seconds(m, ins->comm, spec, true) + list_seconds(m, ins->comm, spec, false);
