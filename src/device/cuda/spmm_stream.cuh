@@ -5,6 +5,9 @@
  * ends its row. So short rows cost no more than long ones, and many loads are in flight at all times. Wider k
  * than LANES x VEC is done in panels, the group running through its chunk once a panel.
  *
+ * RUNS looks for steps in which no row ends, which need no looking at each entry: it pays where rows are
+ * long.
+ *
  * Every row is summed in stored order by one lane a feature. Only pieces of rows that chunks.c has cut are
  * summed apart; add_pieces then adds them in order. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
@@ -42,7 +45,7 @@ template <typename T> __device__ __forceinline__ T *row_at(T *first, int32_t row
   return first + (uint64_t)(uint32_t)row * stride;
 }
 
-template <typename T, int LANES, int VEC, int U, bool BETA>
+template <typename T, int LANES, int VEC, int U, bool BETA, bool RUNS>
 __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_chunk &chunk, int64_t f,
                                              bool on, int lane, unsigned mask) {
   using acc_t = accumulator<T>;
@@ -82,6 +85,25 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
       next_val = load_once(val + e + LANES + lane);
     }
     const int here = chunk.count - e < LANES ? chunk.count - e : LANES;
+    if (RUNS && here == LANES && !__any_sync(mask, my_col < 0)) { /* all of one row, which goes on */
+#pragma unroll
+      for (int s = 0; s < LANES; s += U) {
+        vector<T, VEC> in[U];
+#pragma unroll
+        for (int u = 0; u < U; u++)
+          in[u] = load_shared<T, VEC>(row_at(x, __shfl_sync(mask, my_col, s + u, LANES), ldx));
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+          const acc_t weight = __shfl_sync(mask, my_val, s + u, LANES);
+#pragma unroll
+          for (int v = 0; v < VEC; v++)
+            acc[v] = multiply_add(weight, value<T>::widen(in[u].item[v]), acc[v]);
+        }
+      }
+      my_col = next_col;
+      next_col = 0;
+      continue;
+    }
 #pragma unroll 1
     for (int s = 0; s < here; s += U) {
       vector<T, VEC> in[U];
@@ -123,7 +145,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
       ((acc_t *)run.a.partial)[chunk.slot * run.k + f + v] = acc[v];
 }
 
-template <typename T, int LANES, int VEC, int U, bool BETA>
+template <typename T, int LANES, int VEC, int U, bool BETA, bool RUNS>
 __global__ void __launch_bounds__(STREAM_BLOCK) stream(const sl_stream_run run) {
   constexpr int GROUPS = STREAM_BLOCK / LANES;
   const int64_t blocks = (run.a.chunks + GROUPS - 1) / GROUPS;
@@ -138,7 +160,7 @@ __global__ void __launch_bounds__(STREAM_BLOCK) stream(const sl_stream_run run) 
     return;
   const sl_chunk chunk = run.a.chunk[at];
   for (int64_t f = lane * VEC; f - lane * VEC < run.k; f += LANES * VEC)
-    stream_chunk<T, LANES, VEC, U, BETA>(run, chunk, f, f < run.k, lane, mask);
+    stream_chunk<T, LANES, VEC, U, BETA, RUNS>(run, chunk, f, f < run.k, lane, mask);
 }
 
 /* Y = beta Y + the pieces, in order; a block a long row. */
@@ -155,16 +177,17 @@ template <typename T> __global__ void add_pieces(const sl_stream_run run) {
   }
 }
 
-template <typename T, int LANES, int VEC>
+template <typename T, int LANES, int VEC, bool RUNS>
 sley_status launch_shape(sl_queue *queue, const sl_stream_run &run) {
   constexpr int GROUPS = STREAM_BLOCK / LANES, U = LANES == 8 ? 8 : 4;
   const int64_t empties = run.beta == 1 ? 0 : run.a.empties;
   const int64_t blocks = (run.a.chunks + GROUPS - 1) / GROUPS + (empties + EMPTY_ROWS - 1) / EMPTY_ROWS;
   if (blocks > 0) {
     if (run.beta == 0)
-      stream<T, LANES, VEC, U, false><<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run);
+      stream<T, LANES, VEC, U, false, RUNS>
+          <<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run);
     else
-      stream<T, LANES, VEC, U, true><<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run);
+      stream<T, LANES, VEC, U, true, RUNS><<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run);
     SL_TRY(sl_cuda_launched(queue, "spmm-stream"));
   }
   if (run.a.longs == 0)
@@ -175,27 +198,32 @@ sley_status launch_shape(sl_queue *queue, const sl_stream_run &run) {
 }
 
 template <typename T, int VEC> sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run) {
+  if (run.k <= 8 * VEC && run.a.long_rows)
+    return launch_shape<T, 8, VEC, true>(queue, run);
   if (run.k <= 8 * VEC)
-    return launch_shape<T, 8, VEC>(queue, run);
+    return launch_shape<T, 8, VEC, false>(queue, run);
   if (run.k <= 16 * VEC)
-    return launch_shape<T, 16, VEC>(queue, run);
-  return launch_shape<T, 32, VEC>(queue, run);
+    return launch_shape<T, 16, VEC, false>(queue, run);
+  return launch_shape<T, 32, VEC, false>(queue, run);
 }
 
-/* Whether rows can be read and written VEC values at a time, with work for more than half of 8 lanes. */
-template <typename T, int VEC> bool fits(const sl_stream_run &run) {
+/* Whether rows can be read and written VEC values at a time, with work for more than half of `lanes`. */
+template <typename T, int VEC> bool fits(const sl_stream_run &run, int lanes) {
   constexpr int64_t BYTES = VEC * sizeof(T);
-  return run.k % VEC == 0 && run.k > 4 * VEC && run.ldx % VEC == 0 && run.ldy % VEC == 0 &&
+  return run.k % VEC == 0 && run.k > lanes / 2 * VEC && run.ldx % VEC == 0 && run.ldy % VEC == 0 &&
          (uintptr_t)run.x % BYTES == 0 && (uintptr_t)run.y % BYTES == 0;
 }
 
-/* The widest loads that alignment allows: 16 bytes a lane, then 8, then single values. */
+/* The widest loads that alignment allows: 16 bytes a lane, then 8, then single values. Where rows are long it
+ * is instructions that limit narrow products: then half as many lanes take a row of X. */
 template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream_run &run) {
   SL_TRY(sl_cuda_use(queue->device));
-  if (fits<T, 16 / sizeof(T)>(run))
+  if (run.a.long_rows && run.k <= 64 / (int64_t)sizeof(T) && fits<T, 16 / sizeof(T)>(run, 4))
+    return launch_shape<T, 4, 16 / sizeof(T), true>(queue, run);
+  if (fits<T, 16 / sizeof(T)>(run, 8))
     return launch_lanes<T, 16 / sizeof(T)>(queue, run);
   if constexpr (sizeof(T) < 8)
-    if (fits<T, 8 / sizeof(T)>(run))
+    if (fits<T, 8 / sizeof(T)>(run, 8))
       return launch_lanes<T, 8 / sizeof(T)>(queue, run);
   return launch_lanes<T, 1>(queue, run);
 }
