@@ -57,6 +57,13 @@ typedef struct candidate {
   int64_t bytes;
 } candidate;
 
+/* Of two within a hundredth, the one that moves less: its time hangs on less that was guessed. */
+static bool is_better(const candidate *a, const candidate *b) {
+  if (!b->algorithm || a->seconds < 0.99 * b->seconds)
+    return true;
+  return a->seconds <= 1.01 * b->seconds && a->bytes < b->bytes;
+}
+
 /* Plans one more candidate and keeps the best two; of equals the first stays ahead. */
 static sley_status consider(sl_inspection *ins, const sl_algorithm *algorithm, candidate *best,
                             candidate *next) {
@@ -65,10 +72,10 @@ static sley_status consider(sl_inspection *ins, const sl_algorithm *algorithm, c
   candidate c = {algorithm, plan.predicted_seconds, plan.transfer_seconds,
                  plan.predicted.direct_bytes + plan.predicted.message_bytes};
   sl_plan_free(&plan);
-  if (!best->algorithm || c.seconds < best->seconds) {
+  if (is_better(&c, best)) {
     *next = *best;
     *best = c;
-  } else if (!next->algorithm || c.seconds < next->seconds) {
+  } else if (is_better(&c, next)) {
     *next = c;
   }
   return SLEY_OK;
