@@ -26,7 +26,7 @@ const char *const *cli_partitions(void) {
 }
 
 const char *const *cli_dtypes(void) {
-  static const char *const names[] = {"f32", "f64", NULL};
+  static const char *const names[] = {"f32", "f64", "f16", "bf16", NULL};
   return names;
 }
 
@@ -117,7 +117,10 @@ const cli_option cli_job_options[] = {
     {0}};
 
 sley_dtype cli_dtype(const char *name) {
-  return strcmp(name, "f64") == 0 ? SLEY_F64 : SLEY_F32;
+  int dtype = 0;
+  while (strcmp(cli_dtypes()[dtype], name) != 0)
+    dtype++;
+  return (sley_dtype)dtype;
 }
 
 bool cli_algo_known(const char *command, const char *algo) {

@@ -19,7 +19,7 @@ static int workgroup_of(const cli_job *job) {
 void cli_report_matrix(const cli_job *job, int64_t k, FILE *stream) {
   int workgroup = workgroup_of(job);
   fprintf(stream, "%s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s; k = %" PRId64 "; ", job->name,
-          job->info.rows, job->info.cols, job->info.nnz, job->info.dtype == SLEY_F32 ? "f32" : "f64", k);
+          job->info.rows, job->info.cols, job->info.nnz, cli_dtypes()[job->info.dtype], k);
   if (workgroup == job->ranks.ranks)
     fprintf(stream, "%d rank%s, direct links\n", job->ranks.ranks, job->ranks.ranks == 1 ? "" : "s");
   else

@@ -48,7 +48,7 @@ _sley() {
       return
       ;;
     --dtype)
-      mapfile -t COMPREPLY < <(compgen -W "f32 f64" -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W "f32 f64 f16 bf16" -- "$word")
       return
       ;;
   esac

@@ -56,11 +56,17 @@ const char *sley_last_error(void);
 /* Asks every running Sley call of this process to end with SLEY_ERR_INTERRUPTED. Async-signal-safe. */
 void sley_interrupt(void);
 
-typedef enum sley_dtype { SLEY_F32 = 0, SLEY_F64 = 1 } sley_dtype;
+/* Of the values of A, X and Y. Those of 16 bits are summed in f32 and Y is rounded once: SLEY_F16 is IEEE's
+ * binary16, SLEY_BF16 the upper half of an f32. */
+typedef enum sley_dtype { SLEY_F32 = 0, SLEY_F64 = 1, SLEY_F16 = 2, SLEY_BF16 = 3 } sley_dtype;
 typedef enum sley_index { SLEY_I32 = 0, SLEY_I64 = 1 } sley_index;
 
 /* Bytes of one value; 0 if the dtype is unknown. */
 size_t sley_dtype_bytes(sley_dtype dtype);
+
+/* count values of one dtype as another, each rounded once, to nearest and ties to even. src and dst may not overlap.
+ * Errors: SLEY_ERR_ARG. */
+sley_status sley_convert(sley_dtype from, const void *src, sley_dtype to, void *dst, int64_t count);
 
 /* Host memory aligned to 64 bytes (huge pages where they help) for X and Y. Freed by sley_buffer_free.
  * Errors: SLEY_ERR_ARG (bytes < 0), SLEY_ERR_MEMORY. */
@@ -90,7 +96,7 @@ typedef struct sley_csr {
   int64_t rows, cols;
   const int64_t *rowptr; /* rows + 1 positions into col and val; rowptr[0] may be greater than 0 */
   const void *col;       /* int32_t or int64_t, see index; ascending within each row */
-  const void *val;       /* float or double, see dtype */
+  const void *val;       /* float, double or 16 bits, see dtype */
   sley_index index;
   sley_dtype dtype;
 } sley_csr;
@@ -141,10 +147,11 @@ sley_status sley_matrix_row_block(const sley_matrix *matrix, int64_t first, int6
 void sley_matrix_destroy(sley_matrix *matrix);
 
 /* Reads a dense array of 1 or 2 dimensions from .npy (float16/32/64, integers, bool; C or Fortran order) as
- * row-major values of dtype. *data is freed by sley_buffer_free. Errors: SLEY_ERR_INPUT, SLEY_ERR_IO. */
+ * row-major values of dtype, rounded once. *data is freed by sley_buffer_free. Errors: SLEY_ERR_INPUT, SLEY_ERR_IO. */
 sley_status sley_dense_read(const char *path, sley_dtype dtype, int64_t *rows, int64_t *cols, void **data);
 
-/* Writes rows x cols values with leading dimension ld to .npy; whole or not at all. */
+/* Writes rows x cols values with leading dimension ld to .npy (SLEY_BF16, which NumPy has not, as float32: exactly);
+ * whole or not at all. */
 sley_status sley_dense_write(const char *path, sley_dtype dtype, int64_t rows, int64_t cols, const void *data,
                              int64_t ld);
 
@@ -296,7 +303,7 @@ typedef struct sley_plan_info {
   int64_t remote_nnz; /* E_R, summed over ranks */
   int64_t halo_rows;  /* N_R, summed over ranks */
   int64_t cover_rows; /* rows of X and partial rows of Y in least covers of all remote blocks; -1 if not
-                         computed */
+                         computed. In 16 bits, where a partial row has twice the bytes, it counts as two */
   sley_traffic predicted;
   double predicted_ms;
   int64_t memory_bytes; /* that the plan and its buffers take on the rank that needs most */
@@ -368,13 +375,19 @@ void sley_plan_destroy(sley_plan *plan);
 typedef struct sley_check {
   int64_t row, col; /* of Y: where the error came closest to, or passed, what rounding allows */
   double max_error; /* there: |Y - A X| / |A||X|, against a float64 product */
-  double bound;     /* there: c eps, c the terms summed + 1 */
+  double bound;     /* there: c eps, c the terms summed + 1, eps of the type of sums; with 16 bits also Y's rounding */
   bool ok;          /* every entry is within its bound */
 } sley_check;
 
 /* Compares Y with a float64 product A X (A^T X if transpose), entry by entry. x, y: whole operands. */
 sley_status sley_check_spmm(const sley_matrix *matrix, bool transpose, int64_t k, const void *x, int64_t ldx,
                             const void *y, int64_t ldy, int threads, sley_check *out);
+
+/* The same for Y = alpha A X + beta Y0 (|alpha A||X| + |beta Y0| for |A||X|; c: entries of the row + 6). y0:
+ * Y before the product; not read if beta is 0. */
+sley_status sley_check_scaled(const sley_matrix *matrix, bool transpose, int64_t k, double alpha,
+                              const void *x, int64_t ldx, double beta, const void *y0, int64_t ldy0,
+                              const void *y, int64_t ldy, int threads, sley_check *out);
 
 /* Fills rows [first, first + rows) of a dense operand with values in [-1, 1) that depend on seed, row and
  * column alone. row_names: NULL, or the number that stands for each row. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dense operands of the public interface: memory, files, random values. */
 #include "base/memory.h"
+#include "base/value.h"
 #include "generate/generate.h"
 #include "io/io.h"
 
@@ -27,7 +28,8 @@ static sley_status check_dense(int64_t rows, int64_t cols, sley_dtype dtype, con
                    "the leading dimension below the columns",
                    (long long)rows, (long long)cols, (long long)ld);
   if (sley_dtype_bytes(dtype) == 0)
-    return sl_fail(SLEY_ERR_ARG, "unknown dtype %d: give SLEY_F32 or SLEY_F64", (int)dtype);
+    return sl_fail(SLEY_ERR_ARG, "unknown dtype %d: give SLEY_F32, SLEY_F64, SLEY_F16 or SLEY_BF16",
+                   (int)dtype);
   if (__builtin_mul_overflow(rows, ld, &elements) || elements > INT64_MAX / 8)
     return sl_fail(SLEY_ERR_OVERFLOW, "%lld rows of %lld values are more than memory can address",
                    (long long)rows, (long long)ld);
@@ -43,13 +45,24 @@ sley_status sley_dense_random(uint64_t seed, int64_t first, int64_t rows, int64_
   return SLEY_OK;
 }
 
+sley_status sley_convert(sley_dtype from, const void *src, sley_dtype to, void *dst, int64_t count) {
+  if (sley_dtype_bytes(from) == 0 || sley_dtype_bytes(to) == 0)
+    return sl_fail(SLEY_ERR_ARG, "cannot convert dtype %d to %d: both must be of sley_dtype", (int)from,
+                   (int)to);
+  if (count < 0 || (count > 0 && (!src || !dst)))
+    return sl_fail(SLEY_ERR_ARG, "cannot convert %lld values%s", (long long)count, count < 0 ? "" : ": NULL");
+  sl_values_convert(from, src, to, dst, count);
+  return SLEY_OK;
+}
+
 sley_status sley_dense_read(const char *path, sley_dtype dtype, int64_t *rows, int64_t *cols, void **data) {
   if (!path || !rows || !cols || !data)
     return sl_fail(SLEY_ERR_ARG, "sley_dense_read: path, rows, cols and data must not be NULL");
   *rows = *cols = 0;
   *data = NULL;
   if (sley_dtype_bytes(dtype) == 0)
-    return sl_fail(SLEY_ERR_ARG, "unknown dtype %d: give SLEY_F32 or SLEY_F64", (int)dtype);
+    return sl_fail(SLEY_ERR_ARG, "unknown dtype %d: give SLEY_F32, SLEY_F64, SLEY_F16 or SLEY_BF16",
+                   (int)dtype);
   return sl_npy_read(path, dtype, rows, cols, data);
 }
 

@@ -55,7 +55,8 @@ static sley_status read_options(const sley_read_options *given, sley_read_option
     memcpy(out, given, given->struct_size);
   }
   if (sley_dtype_bytes(out->dtype) == 0)
-    return sl_fail(SLEY_ERR_ARG, "unknown dtype %d: give SLEY_F32 or SLEY_F64", (int)out->dtype);
+    return sl_fail(SLEY_ERR_ARG, "unknown dtype %d: give SLEY_F32, SLEY_F64, SLEY_F16 or SLEY_BF16",
+                   (int)out->dtype);
   return SLEY_OK;
 }
 

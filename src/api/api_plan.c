@@ -141,20 +141,35 @@ void sley_plan_destroy(sley_plan *plan) {
   sl_spmm_plan_destroy(plan);
 }
 
-sley_status sley_check_spmm(const sley_matrix *matrix, bool transpose, int64_t k, const void *x, int64_t ldx,
-                            const void *y, int64_t ldy, int threads, sley_check *out) {
-  if (!matrix || !out || k < 0 || ldx < k || ldy < k || threads < 0)
-    return sl_fail(SLEY_ERR_ARG,
-                   "sley_check_spmm: matrix or out is NULL, k or threads negative, or a leading dimension "
-                   "less than k");
+static sley_status check_product(const sley_matrix *matrix, bool transpose, const sl_scaled_product *product,
+                                 int threads, sley_check *out) {
+  if (!matrix || !out || threads < 0 || product->k < 0 || product->ldx < product->k ||
+      product->ldy < product->k || (product->beta != 0 && product->ldy0 < product->k))
+    return sl_fail(
+        SLEY_ERR_ARG,
+        "a check of a product: matrix or out is NULL, k or threads negative, or a leading dimension "
+        "less than k");
   sl_team *team = NULL;
   sley_matrix *transposed = NULL;
   sley_status status = sl_team_create(threads, &team);
   if (status == SLEY_OK && transpose)
     status = sl_matrix_transpose(matrix, team, &transposed);
   if (status == SLEY_OK)
-    status = sl_check_spmm(transpose ? transposed : matrix, k, x, ldx, y, ldy, team, out);
+    status = sl_check_spmm(transpose ? transposed : matrix, product, team, out);
   sley_matrix_destroy(transposed);
   sl_team_destroy(team);
   return status;
+}
+
+sley_status sley_check_spmm(const sley_matrix *matrix, bool transpose, int64_t k, const void *x, int64_t ldx,
+                            const void *y, int64_t ldy, int threads, sley_check *out) {
+  sl_scaled_product product = {.k = k, .ldx = ldx, .ldy = ldy, .alpha = 1, .x = x, .y = y};
+  return check_product(matrix, transpose, &product, threads, out);
+}
+
+sley_status sley_check_scaled(const sley_matrix *matrix, bool transpose, int64_t k, double alpha,
+                              const void *x, int64_t ldx, double beta, const void *y0, int64_t ldy0,
+                              const void *y, int64_t ldy, int threads, sley_check *out) {
+  sl_scaled_product product = {k, ldx, ldy0, ldy, alpha, beta, x, y0, y};
+  return check_product(matrix, transpose, &product, threads, out);
 }

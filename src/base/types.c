@@ -9,6 +9,9 @@ size_t sley_dtype_bytes(sley_dtype dtype) {
     return 4;
   case SLEY_F64:
     return 8;
+  case SLEY_F16:
+  case SLEY_BF16:
+    return 2;
   }
   return 0;
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const char *const op_names[SL_OP_COUNT] = {"spmm", "rows", "pull", "await", "scale"};
+static const char *const op_names[SL_OP_COUNT] = {"spmm", "rows", "pull", "await", "scale", "round"};
 
 /* Whether a kernel is whose the arguments ask for. */
 static bool serves(const sl_kernel *kernel, const char *library) {

@@ -16,17 +16,20 @@ typedef enum sl_op {
   SL_OP_PULL,  /* the same from several memories at once */
   SL_OP_AWAIT, /* wait until the peers have taken what they were lent */
   SL_OP_SCALE, /* Y = beta Y */
+  SL_OP_ROUND, /* Y = beta Y + S, S in f32 and Y of 16 bits */
   SL_OP_COUNT
 } sl_op;
 
 /* Y[row(i)] = alpha * sum_j val[j] X[col[j]] + beta * Y[row(i)] over the entries j of stored row i.
  *
  * Order of summation, the same for every kernel: acc = beta Y (0 if beta is 0, Y is then not read); for each
- * entry in stored order acc = fma(alpha val, x, acc), acc held in the dtype; alpha val and beta Y are
- * products of doubles, rounded to the dtype. So a row that is summed in several calls, each continuing with
- * beta = 1, has the bits of one call. Where the caller does not ask for that order, a kernel may sum pieces
- * of a long row apart and add them in an order that depends on the matrix alone: the bits are still the same
- * from run to run.
+ * entry in stored order acc = fma(alpha val, x, acc), acc held in the type of sums; alpha val and beta Y are
+ * products of doubles, rounded to that type. The type of sums is the dtype, but f32 for the dtypes of 16
+ * bits, whose values are widened when loaded; acc is rounded to Y's type when stored, NaN as any NaN. So a
+ * row that is summed in several calls, each continuing with beta = 1, has the bits of one call if Y is of the
+ * type of sums, and ROUND then gives it 16 bits. Where the caller does not ask for that order, a kernel may
+ * sum pieces of a long row apart and add them in an order that depends on the matrix alone: the bits are
+ * still the same from run to run.
  *
  * Where the arrays lie: at prepare in the host's memory, whatever the device. A run with what prepare made
  * reads none of them. A run of a matrix that was not prepared reads them in the device's memory. */
@@ -57,6 +60,7 @@ typedef struct sl_spmm_args {
   int segments, own;
   void *y;
   int64_t ldy;
+  bool wide_y;          /* Y is of the type of sums: f32 where the dtype has 16 bits, else no difference */
   bool in_order;        /* every row must be summed in stored order */
   const char *library;  /* whose kernel: NULL: Sley's own; else the name of the library that has it */
   bool arrives;         /* a's arrays get their contents after the plan: there is no preparation */
@@ -168,6 +172,18 @@ typedef struct sl_scale_args {
   sley_dtype dtype;
 } sl_scale_args;
 
+/* Y = beta Y + S for rows x k, S in f32, Y of dtype, which has 16 bits: beta Y is a product of doubles
+ * rounded to f32, the sum is one of f32, and it is rounded to Y. beta = 0 does not read Y. */
+typedef struct sl_round_args {
+  int64_t rows, k;
+  const float *sums;
+  int64_t ld_sums;
+  double beta;
+  void *y;
+  int64_t ldy;
+  sley_dtype dtype;
+} sl_round_args;
+
 typedef struct sl_kernel_args {
   sl_op op;
   union {
@@ -176,6 +192,7 @@ typedef struct sl_kernel_args {
     sl_pull_args pull;
     sl_await_args await;
     sl_scale_args scale;
+    sl_round_args round;
   };
 } sl_kernel_args;
 
@@ -184,7 +201,7 @@ typedef struct sl_kernel {
   sl_op op;
   const char *library; /* NULL, or the library that it calls, which arguments must name to get it */
   /* Whether it can run these arguments on this machine. Only the parts known at plan time are read: the
-   * matrix, k, types; not the pointers to X and Y. */
+   * matrix, k, types, wide_y; not the pointers to X and Y. */
   bool (*ok)(const sl_kernel_args *args);
   /* Estimated seconds, by which the table's cheapest kernel is taken. */
   double (*cost)(const sl_kernel_args *args);

@@ -21,7 +21,7 @@ struct sl_exec {
   sl_comm *comm;
   sl_queue *queue;
   sl_trace *trace; /* NULL unless the comm is traced */
-  size_t value_bytes;
+  size_t value_bytes, sum_bytes;
   void **memory;   /* of each buffer; X and Y: the caller's, set by run */
   int64_t *stride; /* bytes between rows of each */
   bound_part *parts;
@@ -83,9 +83,14 @@ static sley_status bind_buffers(sl_exec *exec) {
     SL_TRY(device->alloc(exec->comm->device, x_bytes, "packed X", &exec->packed));
   }
   int64_t result_bytes = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
-  if (plan->separate_result)
+  if (plan->separate_result || plan->wide_result)
     SL_TRY(device->alloc(exec->comm->device, result_bytes, "the result", &exec->result));
   return SLEY_OK;
+}
+
+/* Whether a part's Y holds sums, wider than the caller's Y. */
+static bool is_wide(const sl_plan *plan, const sl_part *part) {
+  return part->y != SL_BUFFER_Y || plan->wide_result;
 }
 
 /* Takes a kernel for a part, and lets it inspect the matrix where that is here already. */
@@ -116,6 +121,7 @@ static sley_status bind_part(sl_exec *exec, int index) {
                                   .k = part->k,
                                   .alpha = 1,
                                   .beta = 1,
+                                  .wide_y = is_wide(exec->plan, part),
                                   .in_order = exec->plan->reproducible,
                                   .pages = part->in_place ? exec->pages : NULL,
                                   .segment = part->in_place ? exec->plan->segment : NULL,
@@ -193,15 +199,33 @@ static sley_status move_rows(const sl_exec *exec, int64_t rows, int64_t bytes, c
   return sl_kernel_run(exec->queue, &args);
 }
 
-static sley_status scale(const sl_exec *exec, int64_t rows, int64_t k, double beta, void *y, int64_t stride) {
+static sley_status scale(const sl_exec *exec, sley_dtype dtype, int64_t rows, int64_t k, double beta, void *y,
+                         int64_t stride) {
   sl_kernel_args args = {.op = SL_OP_SCALE,
                          .scale = {.rows = rows,
                                    .k = k,
                                    .beta = beta,
                                    .y = y,
-                                   .ldy = stride / (int64_t)exec->value_bytes,
-                                   .dtype = exec->plan->dtype}};
+                                   .ldy = stride / (int64_t)sley_dtype_bytes(dtype),
+                                   .dtype = dtype}};
   if (rows == 0 || k == 0 || beta == 1)
+    return SLEY_OK;
+  return sl_kernel_run(exec->queue, &args);
+}
+
+/* Y = beta Y + result, rounded once. */
+static sley_status round_result(const sl_exec *exec, double beta, void *y, int64_t y_stride) {
+  const sl_plan *plan = exec->plan;
+  sl_kernel_args args = {.op = SL_OP_ROUND,
+                         .round = {.rows = plan->rows,
+                                   .k = plan->k,
+                                   .sums = exec->result,
+                                   .ld_sums = plan->k,
+                                   .beta = beta,
+                                   .y = y,
+                                   .ldy = y_stride / (int64_t)exec->value_bytes,
+                                   .dtype = plan->dtype}};
+  if (plan->rows == 0 || plan->k == 0)
     return SLEY_OK;
   return sl_kernel_run(exec->queue, &args);
 }
@@ -227,24 +251,27 @@ static sley_status borrow(const sl_exec *exec, int index) {
 static sl_kernel_args product_of(const sl_exec *exec, int index, double alpha, double beta) {
   const sl_part *part = SL_PART(exec->plan, index);
   const bound_part *bound = &exec->parts[index];
-  return (sl_kernel_args){.op = SL_OP_SPMM,
-                          .spmm = {.a = &bound->a,
-                                   .k = part->k,
-                                   .alpha = alpha,
-                                   .beta = part->beta == SL_BETA_USER   ? beta
-                                           : part->beta == SL_BETA_ZERO ? 0
-                                                                        : 1,
-                                   .x = exec->memory[part->x],
-                                   .ldx = exec->stride[part->x] / (int64_t)exec->value_bytes,
-                                   .y = exec->memory[part->y],
-                                   .ldy = exec->stride[part->y] / (int64_t)exec->value_bytes,
-                                   .pages = part->in_place ? exec->pages : NULL,
-                                   .segment = part->in_place ? exec->plan->segment : NULL,
-                                   .segments = exec->comm->size,
-                                   .own = exec->comm->rank,
-                                   .in_order = exec->plan->reproducible,
-                                   .arrives = part->arrives_in >= 0,
-                                   .prepared = bound->prepared}};
+  bool wide = is_wide(exec->plan, part);
+  return (sl_kernel_args){
+      .op = SL_OP_SPMM,
+      .spmm = {.a = &bound->a,
+               .k = part->k,
+               .alpha = alpha,
+               .beta = part->beta == SL_BETA_USER   ? beta
+                       : part->beta == SL_BETA_ZERO ? 0
+                                                    : 1,
+               .x = exec->memory[part->x],
+               .ldx = exec->stride[part->x] / (int64_t)exec->value_bytes,
+               .y = exec->memory[part->y],
+               .ldy = exec->stride[part->y] / (int64_t)(wide ? exec->sum_bytes : exec->value_bytes),
+               .wide_y = wide,
+               .pages = part->in_place ? exec->pages : NULL,
+               .segment = part->in_place ? exec->plan->segment : NULL,
+               .segments = exec->comm->size,
+               .own = exec->comm->rank,
+               .in_order = exec->plan->reproducible,
+               .arrives = part->arrives_in >= 0,
+               .prepared = bound->prepared}};
 }
 
 static sley_status sum_part(const sl_exec *exec, int index, double alpha, double beta) {
@@ -316,10 +343,11 @@ static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, do
   case SL_STEP_SPMM:
     return sum_part(exec, step->index, alpha, beta);
   case SL_STEP_SCALE:
-    return scale(exec, plan->rows, plan->k, beta, exec->memory[SL_BUFFER_Y], exec->stride[SL_BUFFER_Y]);
+    return scale(exec, plan->wide_result ? plan->sum_dtype : plan->dtype, plan->rows, plan->k, beta,
+                 exec->memory[SL_BUFFER_Y], exec->stride[SL_BUFFER_Y]);
   case SL_STEP_ZERO: {
     const sl_buffer *buffer = SL_BUFFER(plan, step->index);
-    return scale(exec, buffer->rows, buffer->row_bytes / (int64_t)exec->value_bytes, 0,
+    return scale(exec, plan->sum_dtype, buffer->rows, buffer->row_bytes / (int64_t)exec->sum_bytes, 0,
                  exec->memory[step->index], exec->stride[step->index]);
   }
   case SL_STEP_PUBLISH:
@@ -365,7 +393,7 @@ static sley_status tune(sl_exec *exec) {
           y_bytes = SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
   sley_status status = device->ops->alloc(device, plan->rows * y_bytes, "Y to time with", &y);
   if (status == SLEY_OK)
-    status = scale(exec, plan->x_rows, plan->k, 0, exec->packed, x_bytes);
+    status = scale(exec, plan->dtype, plan->x_rows, plan->k, 0, exec->packed, x_bytes);
   status = sl_agree(exec->comm, status);
   if (status == SLEY_OK) {
     exec->memory[SL_BUFFER_X] = exec->packed;
@@ -403,6 +431,7 @@ sley_status sl_exec_create_beside(const sl_plan *plan, const sl_exec *wide, sl_e
   exec->queue = comm->queue;
   exec->trace = sl_trace_of(comm);
   exec->value_bytes = sley_dtype_bytes(plan->dtype);
+  exec->sum_bytes = sley_dtype_bytes(plan->sum_dtype);
   status = sl_agree(comm, bind_local(exec));
   for (int i = 0; status == SLEY_OK && i < plan->exchanges.count; i++)
     status = comm->ops->exchange_create(comm, &SL_EXCHANGE(plan, i)->spec, &exec->exchanges[i]);
@@ -434,19 +463,22 @@ static sley_status pack_x(sl_exec *exec) {
   return SLEY_OK;
 }
 
-/* All steps; then Y = beta Y + result where the result was computed apart. */
+/* All steps; then Y = beta Y + result where the result was computed apart: with a beta in the plan's own
+ * dtype, always where the result is wider than Y. */
 static sley_status run_steps(sl_exec *exec, double alpha, double beta, void *y, int64_t y_stride) {
   const sl_plan *plan = exec->plan;
   int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
-  bool apart = plan->separate_result && beta != 0;
+  bool apart = plan->wide_result || (plan->separate_result && beta != 0);
   exec->memory[SL_BUFFER_Y] = apart ? exec->result : y;
   exec->stride[SL_BUFFER_Y] = apart ? row_bytes : y_stride;
   if (plan->segment)
     SL_TRY(pack_x(exec));
   for (int i = 0; i < plan->steps.count; i++)
     SL_TRY(run_step(exec, SL_STEP(plan, i), alpha, apart ? 0 : beta));
-  if (apart) {
-    SL_TRY(scale(exec, plan->rows, plan->k, beta, y, y_stride));
+  if (plan->wide_result) {
+    SL_TRY(round_result(exec, beta, y, y_stride));
+  } else if (apart) {
+    SL_TRY(scale(exec, plan->dtype, plan->rows, plan->k, beta, y, y_stride));
     SL_TRY(move_rows(exec, plan->rows, row_bytes, exec->result, row_bytes, y, y_stride, true));
   }
   return reclaim(exec, EVERY_BUFFER);

@@ -13,7 +13,7 @@ static int64_t buffers_memory(const sl_plan *plan) {
     bytes += sl_device_bytes(SL_BUFFER(plan, i)->rows * SL_BUFFER(plan, i)->row_bytes);
   if (plan->segment)
     bytes += sl_device_bytes(x);
-  if (plan->separate_result)
+  if (plan->separate_result || plan->wide_result)
     bytes += sl_device_bytes(y);
   return bytes;
 }

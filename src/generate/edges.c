@@ -8,6 +8,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/value.h"
 
 enum { ROWS_AT_ONCE = 4096 };
 
@@ -89,10 +90,7 @@ static sley_status fill_values(void *context, int64_t begin, int64_t end, int th
       int64_t col = sl_index_at(a->col, self->index, e);
       double val =
           1.0 - sl_unit(sl_random(seed, (uint64_t)(i < col ? i : col), (uint64_t)(i < col ? col : i)));
-      if (self->dtype == SLEY_F32)
-        ((float *)a->val)[e] = (float)val;
-      else
-        ((double *)a->val)[e] = val;
+      sl_value_set(a->val, self->dtype, e, val);
     }
   return sl_interrupted();
 }

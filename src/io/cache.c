@@ -6,6 +6,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/value.h"
 
 /* A byte that no text has, the name, and line ends that a transfer as text would change. */
 static const unsigned char magic[8] = {0x89, 'S', 'L', 'E', 'Y', '\r', '\n', 0x1a};
@@ -70,7 +71,7 @@ static sley_status check_header(const sl_input *input, sl_cache_header *header, 
         input->name, header->version, SL_CACHE_VERSION);
   if (header->checksum != sl_cache_checksum(header))
     return damaged(input, "its header's checksum is wrong");
-  if (header->dtype > SLEY_F64 || header->index > SLEY_I64)
+  if (header->dtype > SLEY_BF16 || header->index > SLEY_I64)
     return damaged(input, "its types are unknown");
   if (header->cols < 0 || header->entries_stored < 0 || !lay_out(header, place))
     return damaged(input, "its sizes are not possible");
@@ -105,20 +106,16 @@ static void release_keeper(sley_matrix *matrix) {
 }
 
 typedef struct conversion {
-  const void *from;
-  void *to;
-  sley_dtype dtype; /* of to; from has the other one */
+  const char *from;
+  char *to;
+  sley_dtype from_dtype, to_dtype;
 } conversion;
 
 static sley_status convert_range(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   conversion *job = context;
-  if (job->dtype == SLEY_F32)
-    for (int64_t e = begin; e < end; e++)
-      ((float *)job->to)[e] = (float)((const double *)job->from)[e];
-  else
-    for (int64_t e = begin; e < end; e++)
-      ((double *)job->to)[e] = (double)((const float *)job->from)[e];
+  sl_values_convert(job->from_dtype, job->from + (size_t)begin * sley_dtype_bytes(job->from_dtype),
+                    job->to_dtype, job->to + (size_t)begin * sley_dtype_bytes(job->to_dtype), end - begin);
   return sl_interrupted();
 }
 
@@ -143,7 +140,7 @@ sley_status sl_cache_read(sl_input *input, sley_dtype dtype, sl_team *team, sley
     converted = sl_alloc(header.nnz, sley_dtype_bytes(dtype), "values");
     if (!converted)
       return SLEY_ERR_MEMORY;
-    conversion job = {csr.val, converted, dtype};
+    conversion job = {csr.val, converted, csr.dtype, dtype};
     SL_TRY_GOTO(status, sl_team_for(team, header.nnz, GRAIN, convert_range, &job), fail);
     csr.val = converted;
   }

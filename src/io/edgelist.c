@@ -14,6 +14,7 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/value.h"
 #include "io/format.h"
 #include "io/pieces.h"
 
@@ -181,10 +182,7 @@ static void parse_line(const list *l, piece *p, const char *at, int64_t e) {
   sl_index_set(coo->col, coo->index, e, col);
   if (!l->valued)
     return;
-  if (coo->dtype == SLEY_F32)
-    ((float *)coo->val)[e] = (float)value;
-  else
-    ((double *)coo->val)[e] = value;
+  sl_value_set(coo->val, coo->dtype, e, value);
 }
 
 static sley_status parse_pieces(void *context, int64_t begin, int64_t end, int thread) {

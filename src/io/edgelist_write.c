@@ -6,22 +6,19 @@
 #include <stdio.h>
 
 #include "base/interrupt.h"
+#include "base/value.h"
 #include "io/format.h"
-
-static double value_at(const sley_matrix *m, int64_t e) {
-  return m->dtype == SLEY_F32 ? ((const float *)m->val)[e] : ((const double *)m->val)[e];
-}
 
 sley_status sl_edgelist_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team) {
   (void)team;
   bool weighted = false;
   int64_t first = matrix->rowptr[0];
   for (int64_t e = first; e < first + matrix->nnz && !weighted; e++)
-    weighted = value_at(matrix, e) != 1;
+    weighted = sl_value_at(matrix->val, matrix->dtype, e) != 1;
   SL_TRY(sl_sink_print(sink, "%% %s %s\n%% %" PRId64 " %" PRId64 " %" PRId64 "\n",
                        matrix->rows == matrix->cols ? "asym" : "bip", weighted ? "weighted" : "unweighted",
                        matrix->nnz, matrix->rows, matrix->cols));
-  int precision = matrix->dtype == SLEY_F32 ? 9 : 17;
+  int precision = sl_value_digits(matrix->dtype);
   for (int64_t i = 0; i < matrix->rows; i++) {
     SL_TRY(sl_interrupted());
     for (int64_t e = matrix->rowptr[i]; e < matrix->rowptr[i + 1]; e++) {
@@ -29,8 +26,8 @@ sley_status sl_edgelist_write(const sley_matrix *matrix, sl_sink *sink, sl_team 
       int64_t column = sl_index_at(matrix->col, matrix->index, e) + 1;
       int length = snprintf(line, sizeof line, "%" PRId64 " %" PRId64, i + 1, column);
       if (weighted)
-        length +=
-            snprintf(line + length, sizeof line - (size_t)length, " %.*g", precision, value_at(matrix, e));
+        length += snprintf(line + length, sizeof line - (size_t)length, " %.*g", precision,
+                           sl_value_at(matrix->val, matrix->dtype, e));
       line[length++] = '\n';
       SL_TRY(sl_sink_put(sink, line, (size_t)length));
     }

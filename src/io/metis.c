@@ -10,6 +10,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/value.h"
 #include "io/format.h"
 #include "io/pieces.h"
 
@@ -188,10 +189,7 @@ static void parse_line(graph *g, piece *p, const char *at, int64_t v, int64_t *e
     before = neighbour - 1;
     p->balance += balance_of(v, before, weight);
     sl_index_set(g->arrays.col, g->index, *e, before);
-    if (g->dtype == SLEY_F32)
-      ((float *)g->arrays.val)[*e] = (float)weight;
-    else
-      ((double *)g->arrays.val)[*e] = weight;
+    sl_value_set(g->arrays.val, g->dtype, *e, weight);
     ++*e;
   }
 }
@@ -259,7 +257,7 @@ static int64_t find_entries(const graph *g, int64_t row, int64_t col, double *su
   }
   *sum = 0;
   for (; low < end && sl_index_at(g->arrays.col, g->index, low) == col; low++, count++)
-    *sum += g->dtype == SLEY_F32 ? ((const float *)g->arrays.val)[low] : ((const double *)g->arrays.val)[low];
+    *sum += sl_value_at(g->arrays.val, g->dtype, low);
   return count;
 }
 

@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "base/value.h"
 #include "io/format.h"
 
 static double value_at(const sley_matrix *m, int64_t e) {
-  return m->dtype == SLEY_F32 ? ((const float *)m->val)[e] : ((const double *)m->val)[e];
+  return sl_value_at(m->val, m->dtype, e);
 }
 
 /* Refuses what METIS cannot hold; *weighted tells whether a value other than 1 occurs. */

@@ -6,6 +6,7 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/value.h"
 #include "io/mtx.h"
 #include "io/text.h"
 
@@ -135,13 +136,6 @@ static inline const char *next_data(const char *at, const char *end, const char 
   }
 }
 
-static inline void put_value(sl_coo *coo, sley_dtype dtype, int64_t e, double value) {
-  if (dtype == SLEY_F32)
-    ((float *)coo->val)[e] = (float)value;
-  else
-    ((double *)coo->val)[e] = value;
-}
-
 static void note_fault(text_piece *piece, fault_kind fault, const char *at) {
   piece->fault = fault;
   piece->fault_at = at;
@@ -198,7 +192,7 @@ parse_triplets(parse_job *job, text_piece *piece, sley_index index, sley_dtype d
     sl_index_set(coo->row, index, e, (int64_t)(row - lowest));
     sl_index_set(coo->col, index, e, (int64_t)(col - lowest));
     if (!pattern)
-      put_value(coo, dtype, e, value);
+      sl_value_set(coo->val, dtype, e, value);
   }
   piece->least = least;
 }
@@ -245,7 +239,7 @@ static void parse_values(parse_job *job, text_piece *piece) {
     at += at < end;
     sl_index_set(coo->row, coo->index, e, row);
     sl_index_set(coo->col, coo->index, e, col);
-    put_value(coo, coo->dtype, e, value);
+    sl_value_set(coo->val, coo->dtype, e, value);
     if (++row == header->rows) {
       col++;
       row = header->symmetry == SL_GENERAL ? 0 : col + skew;
@@ -267,8 +261,10 @@ static sley_status parse_piece(void *context, int64_t begin, int64_t end, int th
       parse_triplets(job, piece, SLEY_I32, SLEY_F32, true);
     else if (job->coo.dtype == SLEY_F32)
       parse_triplets(job, piece, SLEY_I32, SLEY_F32, false);
-    else
+    else if (job->coo.dtype == SLEY_F64)
       parse_triplets(job, piece, SLEY_I32, SLEY_F64, false);
+    else
+      parse_triplets(job, piece, SLEY_I32, job->coo.dtype, false);
   }
   return SLEY_OK;
 }

@@ -5,6 +5,7 @@
 #include "base/interrupt.h"
 #include "base/locale.h"
 #include "base/memory.h"
+#include "base/value.h"
 #include "io/mtx.h"
 
 enum { ENTRIES = 1 << 14, LINE = 72 }; /* two 64-bit numbers and a %.17g take less than LINE bytes */
@@ -21,15 +22,14 @@ static char *put_int(char *at, int64_t value) {
 }
 
 static char *put_value(char *at, const sley_matrix *matrix, int64_t e) {
-  double value =
-      matrix->dtype == SLEY_F32 ? (double)((const float *)matrix->val)[e] : ((const double *)matrix->val)[e];
+  double value = sl_value_at(matrix->val, matrix->dtype, e);
   enum { SHORT = 1 << 20 };
   if (value > -SHORT && value < SHORT && value == (double)(int64_t)value && value != 0) {
     if (value < 0)
       *at++ = '-';
     return put_int(at, (int64_t)(value < 0 ? -value : value));
   }
-  return at + snprintf(at, 40, "%.*g", matrix->dtype == SLEY_F32 ? 9 : 17, value);
+  return at + snprintf(at, 40, "%.*g", sl_value_digits(matrix->dtype), value);
 }
 
 /* A stretch of entries as text, one a thread and round. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/value.h"
 #include "io/format.h"
 #include "io/io.h"
 #include "io/npy.h"
@@ -78,9 +79,31 @@ size_t sl_npy_header(char header[SL_NPY_HEADER_ROOM], const char *type, int dims
 const char *sl_npy_type(char kind, size_t bytes) {
   const uint16_t one = 1;
   bool little = *(const uint8_t *)&one == 1;
+  if (kind == 'f' && bytes == 2)
+    return little ? "<f2" : ">f2";
   if (kind == 'f')
     return bytes == 4 ? (little ? "<f4" : ">f4") : (little ? "<f8" : ">f8");
   return bytes == 4 ? (little ? "<i4" : ">i4") : (little ? "<i8" : ">i8");
+}
+
+sley_dtype sl_npy_dtype(sley_dtype dtype) {
+  return dtype == SLEY_BF16 ? SLEY_F32 : dtype;
+}
+
+/* count values as written; piece has room for PIECE of them. */
+enum { PIECE = 1 << 14 };
+static sley_status put_values(sl_sink *sink, sley_dtype dtype, const char *values, int64_t count,
+                              void *piece) {
+  size_t bytes = sley_dtype_bytes(dtype);
+  sley_dtype to = sl_npy_dtype(dtype);
+  if (to == dtype)
+    return sl_sink_put(sink, values, (size_t)count * bytes);
+  for (int64_t first = 0; first < count; first += PIECE) {
+    int64_t some = count - first < PIECE ? count - first : PIECE;
+    sl_values_convert(dtype, values + (size_t)first * bytes, to, piece, some);
+    SL_TRY(sl_sink_put(sink, piece, (size_t)some * sley_dtype_bytes(to)));
+  }
+  return SLEY_OK;
 }
 
 sley_status sl_npy_write(const char *path, sley_dtype dtype, int64_t rows, int64_t cols, const void *data,
@@ -91,21 +114,27 @@ sley_status sl_npy_write(const char *path, sley_dtype dtype, int64_t rows, int64
                    rows, cols, ld);
   size_t bytes = sley_dtype_bytes(dtype);
   char header[SL_NPY_HEADER_ROOM];
-  size_t header_bytes = sl_npy_header(header, sl_npy_type('f', bytes), 2, rows, cols);
+  size_t header_bytes =
+      sl_npy_header(header, sl_npy_type('f', sley_dtype_bytes(sl_npy_dtype(dtype))), 2, rows, cols);
+  void *piece = NULL;
+  if (sl_npy_dtype(dtype) != dtype && !(piece = sl_alloc(PIECE, sizeof(double), "values to write")))
+    return SLEY_ERR_MEMORY;
   sl_sink *sink;
-  SL_TRY(sl_sink_open(path, &sink));
   sley_status status;
+  SL_TRY_GOTO(status, sl_sink_open(path, &sink), done);
   SL_TRY_GOTO(status, sl_sink_put(sink, header, header_bytes), failed);
   if (ld == cols || rows == 1) {
-    SL_TRY_GOTO(status, sl_sink_put(sink, data, (size_t)rows * (size_t)cols * bytes), failed);
+    SL_TRY_GOTO(status, put_values(sink, dtype, data, rows * cols, piece), failed);
   } else {
     for (int64_t i = 0; i < rows && cols > 0; i++)
-      SL_TRY_GOTO(status,
-                  sl_sink_put(sink, (const char *)data + (size_t)(i * ld) * bytes, (size_t)cols * bytes),
+      SL_TRY_GOTO(status, put_values(sink, dtype, (const char *)data + (size_t)(i * ld) * bytes, cols, piece),
                   failed);
   }
-  return sl_sink_commit(sink);
+  status = sl_sink_commit(sink);
+  goto done;
 failed:
   sl_sink_discard(sink);
+done:
+  sl_free(piece);
   return status;
 }

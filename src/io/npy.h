@@ -17,7 +17,10 @@ enum { SL_NPY_HEADER_ROOM = 192 };
 size_t sl_npy_header(char header[SL_NPY_HEADER_ROOM], const char *type, int dims, int64_t first,
                      int64_t second);
 
-/* This machine's type of kind f or i with 4 or 8 bytes, e.g. "<f4". */
+/* This machine's type of kind f with 2, 4 or 8 bytes or kind i with 4 or 8, e.g. "<f4". */
 const char *sl_npy_type(char kind, size_t bytes);
+
+/* As what values are written: NumPy has no bf16, every number of which is an f32. */
+sley_dtype sl_npy_dtype(sley_dtype dtype);
 
 #endif

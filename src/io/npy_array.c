@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/value.h"
+
 sley_status sl_npy_offset(const char *name, const uint8_t *bytes, size_t size, int64_t *offset) {
   if (size < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0)
     return sl_fail(SLEY_ERR_INPUT, "%s: not a NumPy array: it does not start with \\x93NUMPY", name);
@@ -229,19 +231,6 @@ static uint64_t load_bits(const uint8_t *at, int64_t bytes, bool swapped) {
   }
 }
 
-/* IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits. Every one is a float. */
-static float half_to_float(uint64_t half) {
-  uint32_t sign = (uint32_t)(half >> 15) << 31, exponent = half >> 10 & 31, fraction = half & 1023, bits;
-  if (exponent == 0) {
-    float subnormal = (float)fraction * 0x1p-24f;
-    return sign ? -subnormal : subnormal;
-  }
-  bits = sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13;
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 static int64_t sign_extend(uint64_t bits, int64_t bytes) {
   int unused = 64 - 8 * (int)bytes;
   return (int64_t)(bits << unused) >> unused;
@@ -262,7 +251,7 @@ static double load_value(const sl_npy_array *array, const uint8_t *at) {
       memcpy(&value, &low, sizeof value);
       return value;
     }
-    return half_to_float(bits);
+    return sl_f32_of_f16((uint16_t)bits);
   case 'i':
     return (double)sign_extend(bits, array->bytes_each);
   case 'u':
@@ -278,20 +267,18 @@ void sl_npy_values(const sl_npy_array *array, const uint8_t *data, int64_t first
   const uint8_t *at = data + first * array->bytes_each;
   if (count == 0)
     return;
-  if (stride == 1 && array->kind == 'f' && array->bytes_each == (int64_t)bytes && !array->swapped) {
+  if (stride == 1 && array->kind == 'f' && array->bytes_each == (int64_t)bytes && !array->swapped &&
+      dtype != SLEY_BF16) {
     memcpy(out, at, (size_t)count * bytes);
     return;
   }
   int64_t step = stride * array->bytes_each;
-  if (dtype == SLEY_F32) {
-    float *values = out;
+  if (dtype == SLEY_F32)
     for (int64_t i = 0; i < count; i++)
-      values[i] = (float)load_value(array, at + i * step);
-  } else {
-    double *values = out;
+      ((float *)out)[i] = (float)load_value(array, at + i * step);
+  else
     for (int64_t i = 0; i < count; i++)
-      values[i] = load_value(array, at + i * step);
-  }
+      sl_value_set(out, dtype, i, load_value(array, at + i * step));
 }
 
 int64_t sl_npy_int(const sl_npy_array *array, const uint8_t *data, int64_t i) {

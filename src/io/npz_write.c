@@ -6,6 +6,7 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/value.h"
 #include "io/format.h"
 #include "io/npy.h"
 
@@ -106,6 +107,7 @@ sley_status sl_npz_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team
   int64_t shape[2] = {rows, matrix->cols};
   size_t index_bytes = sl_index_bytes(matrix->index), value_bytes = sley_dtype_bytes(matrix->dtype);
   const int64_t *indptr = matrix->rowptr;
+  void *converted = NULL;
   if (first != 0) {
     SL_TRY(SL_NEW(shifted, rows + 1, "row pointers"));
     for (int64_t i = 0; i <= rows; i++)
@@ -114,6 +116,17 @@ sley_status sl_npz_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team
   }
   const char *col = (const char *)matrix->col + (size_t)first * index_bytes;
   const char *val = (const char *)matrix->val + (size_t)first * value_bytes;
+  sley_dtype written = sl_npy_dtype(matrix->dtype);
+  if (written != matrix->dtype) {
+    value_bytes = sley_dtype_bytes(written);
+    converted = sl_alloc(matrix->nnz, value_bytes, "values to write");
+    if (!converted) {
+      sl_free(shifted);
+      return SLEY_ERR_MEMORY;
+    }
+    sl_values_convert(matrix->dtype, val, written, converted, matrix->nnz);
+    val = converted;
+  }
   const char *int64_type = sl_npy_type('i', sizeof(int64_t));
   const part parts[] = {
       make_part("indices.npy", sl_npy_type('i', index_bytes), 1, matrix->nnz, col,
@@ -125,6 +138,7 @@ sley_status sl_npz_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team
                 (size_t)matrix->nnz * value_bytes),
   };
   sley_status status = write_parts(parts, (int)(sizeof parts / sizeof *parts), sink);
+  sl_free(converted);
   sl_free(shifted);
   return status;
 }

@@ -13,6 +13,7 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/value.h"
 #include "io/format.h"
 #include "io/fortran.h"
 #include "io/text.h"
@@ -238,10 +239,7 @@ static sley_status read_values(const sl_input *input, const header *h, const cha
     if (h->symmetry == SL_SKEW && value != 0 &&
         sl_index_at(coo->row, coo->index, e) == sl_index_at(coo->col, coo->index, e))
       return sl_text_fail(input, from, "a skew-symmetric matrix has zeros on its diagonal");
-    if (coo->dtype == SLEY_F32)
-      ((float *)coo->val)[e] = (float)value;
-    else
-      ((double *)coo->val)[e] = value;
+    sl_value_set(coo->val, coo->dtype, e, value);
   }
   *at = section_end(&s);
   return SLEY_OK;

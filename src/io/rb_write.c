@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "base/value.h"
 #include "io/format.h"
 
 enum { LINE = 80 };
@@ -51,20 +52,22 @@ static sley_status put_int(columns *c, int64_t number) {
 }
 
 static sley_status put_value(columns *c, int decimals, double value) {
-  snprintf(c->line + c->on_line * c->width, (size_t)c->width + 1, "%*.*E", c->width, decimals, value);
+  char field[48];
+  snprintf(field, sizeof field, "%*.*E", c->width, decimals, value);
+  memcpy(c->line + c->on_line * c->width, field, (size_t)c->width);
   return ++c->on_line == c->per_line ? flush(c) : SLEY_OK;
 }
 
 /* The columns of matrix are the rows of its transpose t. */
 static sley_status write_transposed(const sley_matrix *t, sl_sink *sink) {
-  bool single = t->dtype == SLEY_F32;
-  int decimals = single ? 8 : 16;
+  /* A sign, a digit, a point, and an exponent of two digits (f64: three), after a space. */
+  int decimals = sl_value_digits(t->dtype) - 1, width = decimals + (t->dtype == SLEY_F64 ? 9 : 8);
   columns pointers = columns_of(sink, digits(t->nnz + 1) + 1),
           indices = columns_of(sink, digits(t->cols) + 1);
-  columns values = columns_of(sink, single ? 16 : 25);
+  columns values = columns_of(sink, width);
   int64_t lines[3] = {lines_of(&pointers, t->rows + 1), lines_of(&indices, t->nnz),
                       lines_of(&values, t->nnz)};
-  char formats[3][17];
+  char formats[3][48];
   snprintf(formats[0], sizeof formats[0], "(%dI%d)", pointers.per_line, pointers.width);
   snprintf(formats[1], sizeof formats[1], "(%dI%d)", indices.per_line, indices.width);
   snprintf(formats[2], sizeof formats[2], "(%dE%d.%d)", values.per_line, values.width, decimals);
@@ -82,7 +85,7 @@ static sley_status write_transposed(const sley_matrix *t, sl_sink *sink) {
     SL_TRY(put_int(&indices, sl_index_at(t->col, t->index, e) + 1));
   SL_TRY(flush(&indices));
   for (int64_t e = first; e < first + t->nnz; e++)
-    SL_TRY(put_value(&values, decimals, single ? ((const float *)t->val)[e] : ((const double *)t->val)[e]));
+    SL_TRY(put_value(&values, decimals, sl_value_at(t->val, t->dtype, e)));
   return flush(&values);
 }
 

@@ -3,6 +3,7 @@
  * result it needs only the counts. */
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/value.h"
 #include "matrix/matrix.h"
 #include "matrix/scatter.h"
 
@@ -60,16 +61,11 @@ static sley_status count_chunks(void *context, int64_t begin, int64_t end, int t
 static inline __attribute__((always_inline)) void put(const conversion *self, int64_t place, int64_t col,
                                                       double val, sley_index index, sley_dtype dtype) {
   sl_index_set(self->arrays.col, index, place, col);
-  if (dtype == SLEY_F32)
-    ((float *)self->arrays.val)[place] = (float)val;
-  else
-    ((double *)self->arrays.val)[place] = val;
+  sl_value_set(self->arrays.val, dtype, place, val);
 }
 
 static inline __attribute__((always_inline)) double value_at(const sl_coo *coo, sley_dtype dtype, int64_t e) {
-  if (!coo->val)
-    return 1.0;
-  return dtype == SLEY_F32 ? (double)((const float *)coo->val)[e] : ((const double *)coo->val)[e];
+  return coo->val ? sl_value_at(coo->val, dtype, e) : 1.0;
 }
 
 /* Places are taken a batch at a time before anything is written to them, so that the caches' misses overlap.
@@ -81,7 +77,7 @@ static inline __attribute__((always_inline)) void place_entries(const conversion
   const sl_coo *coo = self->coo;
   bool mirror = self->symmetry != SL_GENERAL;
   double sign = self->symmetry == SL_SKEW ? -1.0 : 1.0;
-  size_t col_bytes = sl_index_bytes(index), val_bytes = dtype == SLEY_F32 ? 4 : 8;
+  size_t col_bytes = sl_index_bytes(index), val_bytes = sley_dtype_bytes(dtype);
   char *cols = self->arrays.col, *vals = self->arrays.val;
   int64_t place[BATCH], mirrored[BATCH];
   for (int64_t first = begin; first < end; first += BATCH) {
@@ -115,18 +111,21 @@ static inline __attribute__((always_inline)) void place_entries(const conversion
 static sley_status place_chunks(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   conversion *self = context;
-  bool narrow = self->coo->dtype == SLEY_F32;
+  sley_index index = self->coo->index;
+  sley_dtype dtype = self->coo->dtype;
   for (int64_t c = begin; c < end; c++) {
     int64_t *next = self->scatter.next + (size_t)c * (size_t)self->scatter.rows;
     int64_t first = chunk_begin(self, c), last = chunk_begin(self, c + 1);
-    if (self->coo->index == SLEY_I32 && narrow)
+    if (index == SLEY_I32 && dtype == SLEY_F32)
       place_entries(self, first, last, next, SLEY_I32, SLEY_F32);
-    else if (self->coo->index == SLEY_I32)
+    else if (index == SLEY_I32 && dtype == SLEY_F64)
       place_entries(self, first, last, next, SLEY_I32, SLEY_F64);
-    else if (narrow)
+    else if (dtype == SLEY_F32)
       place_entries(self, first, last, next, SLEY_I64, SLEY_F32);
-    else
+    else if (dtype == SLEY_F64)
       place_entries(self, first, last, next, SLEY_I64, SLEY_F64);
+    else
+      place_entries(self, first, last, next, index, dtype);
   }
   return sl_interrupted();
 }

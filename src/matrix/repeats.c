@@ -5,6 +5,7 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/value.h"
 #include "matrix/matrix.h"
 
 enum { BLOCK = 1024 };
@@ -45,18 +46,10 @@ static void merge_run(const merging *self, int64_t begin, int64_t end, int64_t t
   if (!a->val)
     return;
   int64_t last = self->repeats == SL_SUM_REPEATS ? end : begin + 1;
-  if (self->dtype == SLEY_F32) {
-    float *val = a->val;
-    double sum = val[begin];
-    for (int64_t e = begin + 1; e < last; e++)
-      sum += val[e];
-    val[to] = (float)sum;
-  } else {
-    double *val = a->val, sum = val[begin];
-    for (int64_t e = begin + 1; e < last; e++)
-      sum += val[e];
-    val[to] = sum;
-  }
+  double sum = sl_value_at(a->val, self->dtype, begin);
+  for (int64_t e = begin + 1; e < last; e++)
+    sum += sl_value_at(a->val, self->dtype, e);
+  sl_value_set(a->val, self->dtype, to, sum);
 }
 
 /* Packs each block towards its own start. rowptr[i + 1] becomes the end of row i from there on, to which the

@@ -31,6 +31,9 @@ static void load(const rows_to_sort *rows, int64_t begin, int64_t count, entry *
   else if (rows->val_bytes == 8)
     for (int64_t i = 0; i < count; i++)
       out[i].val = ((const uint64_t *)rows->val)[begin + i];
+  else if (rows->val_bytes == 2)
+    for (int64_t i = 0; i < count; i++)
+      out[i].val = ((const uint16_t *)rows->val)[begin + i];
 }
 
 static void store(const rows_to_sort *rows, int64_t begin, int64_t count, const entry *in) {
@@ -42,6 +45,9 @@ static void store(const rows_to_sort *rows, int64_t begin, int64_t count, const 
   else if (rows->val_bytes == 8)
     for (int64_t i = 0; i < count; i++)
       ((uint64_t *)rows->val)[begin + i] = in[i].val;
+  else if (rows->val_bytes == 2)
+    for (int64_t i = 0; i < count; i++)
+      ((uint16_t *)rows->val)[begin + i] = (uint16_t)in[i].val;
 }
 
 static void insertion_sort(entry *run, int64_t count) {
@@ -87,6 +93,13 @@ static entry *merge_sort(entry *list, entry *other, int64_t count) {
 /* A narrow entry: the column above, the value's bits below. */
 typedef uint64_t packed;
 
+/* The value's bits of a narrow entry. */
+static inline uint32_t bits_at(const rows_to_sort *rows, int64_t e) {
+  if (rows->val_bytes == 4)
+    return ((const uint32_t *)rows->val)[e];
+  return rows->val_bytes == 2 ? ((const uint16_t *)rows->val)[e] : 0;
+}
+
 /* Packs count <= width entries from begin on, sorted. Each one's place is the number of entries that go
  * before it; counting them all takes no branch and runs in vectors. */
 static inline __attribute__((always_inline)) void sort_run(const rows_to_sort *rows, int64_t begin,
@@ -99,8 +112,7 @@ static inline __attribute__((always_inline)) void sort_run(const rows_to_sort *r
     for (int i = 0; i < width; i++)
       place[i] += col[j] - (i > j) < col[i]; /* of equals the earlier goes first; columns are not negative */
   for (int64_t i = 0; i < count; i++)
-    out[place[i]] =
-        (packed)(uint32_t)col[i] << 32 | (rows->val_bytes ? ((const uint32_t *)rows->val)[begin + i] : 0);
+    out[place[i]] = (packed)(uint32_t)col[i] << 32 | bits_at(rows, begin + i);
 }
 
 static void merge_packed(const packed *left, int64_t left_count, const packed *right, int64_t right_count,
@@ -137,9 +149,12 @@ static void sort_narrow(const rows_to_sort *rows, int64_t begin, int64_t count, 
   int32_t *col = (int32_t *)rows->col + begin;
   for (int64_t i = 0; i < count; i++)
     col[i] = (int32_t)(list[i] >> 32);
-  if (rows->val_bytes)
+  if (rows->val_bytes == 4)
     for (int64_t i = 0; i < count; i++)
       ((uint32_t *)rows->val)[begin + i] = (uint32_t)list[i];
+  else if (rows->val_bytes == 2)
+    for (int64_t i = 0; i < count; i++)
+      ((uint16_t *)rows->val)[begin + i] = (uint16_t)list[i];
 }
 
 static bool ascends(const rows_to_sort *rows, int64_t begin, int64_t end) {

@@ -3,6 +3,7 @@
  * unsorted. */
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/value.h"
 #include "matrix/matrix.h"
 #include "matrix/scatter.h"
 
@@ -38,7 +39,7 @@ static inline __attribute__((always_inline)) void place_rows(const transposition
                                                              sley_index to, sley_dtype dtype) {
   enum { BATCH = 64 };
   const sley_matrix *a = self->matrix;
-  size_t col_bytes = sl_index_bytes(to), val_bytes = dtype == SLEY_F32 ? 4 : 8;
+  size_t col_bytes = sl_index_bytes(to), val_bytes = sley_dtype_bytes(dtype);
   char *cols = self->arrays.col, *vals = self->arrays.val;
   int64_t place[BATCH], row = first_row, end = a->rowptr[last_row];
   for (int64_t first = a->rowptr[first_row]; first < end; first += BATCH) {
@@ -54,10 +55,7 @@ static inline __attribute__((always_inline)) void place_rows(const transposition
       while (a->rowptr[row + 1] <= first + i)
         row++;
       sl_index_set(cols, to, place[i], row);
-      if (dtype == SLEY_F32)
-        ((float *)vals)[place[i]] = ((const float *)a->val)[first + i];
-      else
-        ((double *)vals)[place[i]] = ((const double *)a->val)[first + i];
+      sl_value_copy(vals, place[i], a->val, first + i, dtype);
     }
   }
 }
@@ -72,7 +70,7 @@ static sley_status place_chunks(void *context, int64_t begin, int64_t end, int t
     int64_t last = sl_csr_split(a->rows, a->rowptr, (int)c + 1, self->scatter.chunks);
     if (a->index == SLEY_I32 && self->index == SLEY_I32 && a->dtype == SLEY_F32)
       place_rows(self, first, last, next, SLEY_I32, SLEY_I32, SLEY_F32);
-    else if (a->index == SLEY_I32 && self->index == SLEY_I32)
+    else if (a->index == SLEY_I32 && self->index == SLEY_I32 && a->dtype == SLEY_F64)
       place_rows(self, first, last, next, SLEY_I32, SLEY_I32, SLEY_F64);
     else
       place_rows(self, first, last, next, a->index, self->index, a->dtype);

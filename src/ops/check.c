@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Y against a float64 product. Each entry of Y may be off by what rounding its sum allows: with t terms,
- * |Y - A X| <= (t + 1) eps |A||X|, to first order in eps, for any order of summation. */
+/* Y against a float64 product alpha A X + beta Y0. Each entry of Y may be off by what rounding its sum
+ * allows: with t terms, |Y - A X| <= (t + 1) eps |A||X|, to first order in eps, for any order of summation.
+ * With alpha and beta four more roundings happen: of alpha, beta, and of each product with them; beta Y0 is a
+ * term.
+ *
+ * Where Y has 16 bits eps is that of f32, in which it is summed, and rounding the sum S adds up to u |S|, u
+ * the unit roundoff of Y's type, or half its least subnormal. A sum that reaches what is rounded to infinity
+ * may be infinite. */
 #include "ops/check.h"
 
 #include <float.h>
@@ -8,6 +14,7 @@
 #include <pthread.h>
 
 #include "base/memory.h"
+#include "base/value.h"
 
 /* Where an entry of Y stands against its bound. */
 typedef struct finding {
@@ -19,32 +26,52 @@ typedef struct finding {
 
 typedef struct check {
   const sley_matrix *a;
-  int64_t k, ldx, ldy;
-  const void *x, *y;
+  const sl_scaled_product *p;
+  double terms; /* beside a row's entries */
   double eps;
+  double narrow, least,
+      infinite; /* rounding to Y's type: u, half the least subnormal, what becomes infinite */
   double *sums; /* 2 k a thread: A X and |A||X| of a row */
   pthread_mutex_t lock;
   finding worst;
 } check;
 
-static double value_at(const void *array, sley_dtype dtype, int64_t i) {
-  return dtype == SLEY_F32 ? (double)((const float *)array)[i] : ((const double *)array)[i];
-}
-
-/* A X and |A||X| of one row, in double. */
+/* alpha A X + beta Y0 and |alpha A||X| + |beta Y0| of one row, in double. */
 static void sum_row(const check *c, int64_t row, double *sum, double *magnitude) {
   const sley_matrix *a = c->a;
-  for (int64_t j = 0; j < c->k; j++)
-    sum[j] = magnitude[j] = 0;
+  const sl_scaled_product *p = c->p;
+  for (int64_t j = 0; j < p->k; j++) {
+    sum[j] = p->beta == 0 ? 0 : p->beta * sl_value_at(p->y0, a->dtype, row * p->ldy0 + j);
+    magnitude[j] = fabs(sum[j]);
+  }
   for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
-    double value = value_at(a->val, a->dtype, e);
-    int64_t at = sl_index_at(a->col, a->index, e) * c->ldx;
-    for (int64_t j = 0; j < c->k; j++) {
-      double term = value * value_at(c->x, a->dtype, at + j);
+    double value = p->alpha * sl_value_at(a->val, a->dtype, e);
+    int64_t at = sl_index_at(a->col, a->index, e) * p->ldx;
+    for (int64_t j = 0; j < p->k; j++) {
+      double term = value * sl_value_at(p->x, a->dtype, at + j);
       sum[j] += term;
       magnitude[j] += fabs(term);
     }
   }
+}
+
+/* What the sum may be, at most, in size. */
+static double reach_of(double bound, double sum, double magnitude) {
+  return fabs(sum) + bound * magnitude;
+}
+
+/* bound, of the sum relative to its magnitude, with the rounding of the sum to Y's type. */
+static double with_rounding(const check *c, double bound, double sum, double magnitude) {
+  if (c->narrow == 0 || magnitude == 0)
+    return bound;
+  double rounding = c->narrow * reach_of(bound, sum, magnitude);
+  return bound + (rounding > c->least ? rounding : c->least) / magnitude;
+}
+
+/* Whether y is the infinity that the sum may be rounded to. */
+static bool is_overflow(const check *c, double bound, double y, double sum, double magnitude) {
+  return c->narrow > 0 && isinf(y) && signbit(y) == signbit(sum) &&
+         reach_of(bound, sum, magnitude) >= c->infinite;
 }
 
 static finding judge(double y, double sum, double magnitude, double bound, int64_t row, int64_t col) {
@@ -68,13 +95,17 @@ static bool is_worse(const finding *a, const finding *b) {
 
 static sley_status check_rows(void *context, int64_t begin, int64_t end, int thread) {
   check *c = context;
-  double *sum = c->sums + 2 * c->k * thread, *magnitude = sum + c->k;
+  const sl_scaled_product *p = c->p;
+  double *sum = c->sums + 2 * p->k * thread, *magnitude = sum + p->k;
   finding worst = {.units = -1};
   for (int64_t row = begin; row < end; row++) {
     sum_row(c, row, sum, magnitude);
-    double bound = ((double)(c->a->rowptr[row + 1] - c->a->rowptr[row]) + 1) * c->eps;
-    for (int64_t j = 0; j < c->k; j++) {
-      finding f = judge(value_at(c->y, c->a->dtype, row * c->ldy + j), sum[j], magnitude[j], bound, row, j);
+    double bound = ((double)(c->a->rowptr[row + 1] - c->a->rowptr[row]) + c->terms) * c->eps;
+    for (int64_t j = 0; j < p->k; j++) {
+      double y = sl_value_at(p->y, c->a->dtype, row * p->ldy + j);
+      if (is_overflow(c, bound, y, sum[j], magnitude[j]))
+        y = sum[j];
+      finding f = judge(y, sum[j], magnitude[j], with_rounding(c, bound, sum[j], magnitude[j]), row, j);
       if (is_worse(&f, &worst))
         worst = f;
     }
@@ -86,12 +117,22 @@ static sley_status check_rows(void *context, int64_t begin, int64_t end, int thr
   return SLEY_OK;
 }
 
-sley_status sl_check_spmm(const sley_matrix *matrix, int64_t k, const void *x, int64_t ldx, const void *y,
-                          int64_t ldy, sl_team *team, sley_check *out) {
-  check c = {.a = matrix, .k = k, .ldx = ldx, .ldy = ldy, .x = x, .y = y, .worst = {.units = -1}};
+sley_status sl_check_spmm(const sley_matrix *matrix, const sl_scaled_product *product, sl_team *team,
+                          sley_check *out) {
+  bool plain = product->alpha == 1 && product->beta == 0;
+  check c = {.a = matrix, .p = product, .terms = plain ? 1 : 6, .worst = {.units = -1}};
   /* Unit roundoff; twice that in float64, where the oracle rounds as well. */
-  c.eps = matrix->dtype == SLEY_F32 ? FLT_EPSILON / 2 : DBL_EPSILON;
-  SL_TRY(SL_NEW(c.sums, 2 * k * sl_team_size(team), "the check's sums"));
+  c.eps = sl_sum_dtype(matrix->dtype) == SLEY_F32 ? FLT_EPSILON / 2 : DBL_EPSILON;
+  if (matrix->dtype == SLEY_F16) {
+    c.narrow = 0x1p-11;
+    c.least = 0x1p-25;
+    c.infinite = 65520;
+  } else if (matrix->dtype == SLEY_BF16) {
+    c.narrow = 0x1p-8;
+    c.least = 0x1p-134;
+    c.infinite = 0x1.ffp127;
+  }
+  SL_TRY(SL_NEW(c.sums, 2 * product->k * sl_team_size(team), "the check's sums"));
   pthread_mutex_init(&c.lock, NULL);
   sley_status status = sl_team_for(team, matrix->rows, 512, check_rows, &c);
   pthread_mutex_destroy(&c.lock);

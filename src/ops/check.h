@@ -4,8 +4,15 @@
 
 #include "matrix/matrix.h"
 
-/* As sley_check_spmm, with a team. */
-sley_status sl_check_spmm(const sley_matrix *matrix, int64_t k, const void *x, int64_t ldx, const void *y,
-                          int64_t ldy, sl_team *team, sley_check *out);
+/* Y = alpha A X + beta Y0, with k columns; y0 is not read if beta is 0. */
+typedef struct sl_scaled_product {
+  int64_t k, ldx, ldy0, ldy;
+  double alpha, beta;
+  const void *x, *y0, *y;
+} sl_scaled_product;
+
+/* As sley_check_scaled, with a team. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_check_spmm(const sley_matrix *matrix, const sl_scaled_product *product, sl_team *team,
+                          sley_check *out);
 
 #endif

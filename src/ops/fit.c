@@ -2,6 +2,7 @@
 /* Fitting a plan into a device's memory: all columns at once where they fit, else blocks of them. */
 #include <stdio.h>
 
+#include "base/value.h"
 #include "exec/memory.h"
 #include "ops/spmm.h"
 
@@ -136,6 +137,7 @@ static sley_status make_narrow(const sley_plan *handle, const sl_inspection *ins
   sl_inspection part = *ins;
   part.k = k;
   part.row_bytes = k * (int64_t)sley_dtype_bytes(ins->block->dtype);
+  part.sum_bytes = k * (int64_t)sley_dtype_bytes(sl_sum_dtype(ins->block->dtype));
   SL_TRY(sl_agree(handle->comm, sl_plan_narrow(&handle->plan, k, out)));
   SL_TRY(sl_plan_finish(out));
   return sl_plan_predict(&part, out);

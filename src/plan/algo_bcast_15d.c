@@ -83,10 +83,11 @@ static sley_status add_reduction(sl_plan *plan, const teams *t, int sums) {
   int exchange, first = t->team * t->c;
   SL_TRY(sl_plan_add_exchange(plan, "reduce", sums, SL_BUFFER_Y, SL_GRAIN_PEER, &exchange));
   SL_EXCHANGE(plan, exchange)->spec.add = true;
+  SL_EXCHANGE(plan, exchange)->spec.dtype = plan->sum_dtype;
   for (int p = first; p < first + t->c; p++) {
     int64_t from_row = ins->row_begin[p] - ins->row_begin[first];
-    sl_row_list to = {p, ins->row_begin[p + 1] - ins->row_begin[p], NULL, from_row, 0, ins->row_bytes};
-    sl_row_list from = {p, ins->rows, NULL, 0, 0, ins->row_bytes};
+    sl_row_list to = {p, ins->row_begin[p + 1] - ins->row_begin[p], NULL, from_row, 0, ins->sum_bytes};
+    sl_row_list from = {p, ins->rows, NULL, 0, 0, ins->sum_bytes};
     sl_plan_send(plan, exchange, &to);
     sl_plan_recv(plan, exchange, &from);
   }
@@ -105,7 +106,8 @@ static sley_status assemble(sl_plan *plan, const teams *t, const sl_item *items,
   int x, y;
   int64_t team_rows = ins->row_begin[(t->team + 1) * t->c] - ins->row_begin[t->team * t->c];
   SL_TRY(sl_plan_add_buffer(plan, "block of X", most, ins->row_bytes, &x));
-  SL_TRY(sl_plan_add_buffer(plan, "partial sums", team_rows, ins->row_bytes, &y));
+  SL_TRY(sl_plan_add_buffer(plan, "partial sums", team_rows, ins->sum_bytes, &y));
+  SL_BUFFER(plan, y)->dtype = plan->sum_dtype;
   for (int s = 0; s < t->stages; s++) {
     SL_TRY(add_stage(plan, t, s, x));
     if (!plan->dry)

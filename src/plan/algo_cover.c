@@ -2,7 +2,8 @@
 /* cover: as halo-pipelined, but each remote block moves the fewest rows of X and partial rows of Y that cover
  * its entries. An entry whose column is outside the cover is handed to the column's owner when the plan is
  * made; the owner multiplies it, partial rows are summed inside the owner's workgroup (collected), and the
- * sums are given to the rows' owners, who add them. Source: SHIRO (arXiv 2512.20178).
+ * sums are given to the rows' owners, who add them. Fewest by bytes: partial rows hold sums, which for dtypes
+ * of 16 bits are twice as wide as values. Source: SHIRO (arXiv 2512.20178).
  *
  * In column order (reproducible) partial sums are out of the question: every column is then taken as a row of
  * X. */
@@ -163,9 +164,10 @@ static int64_t place_sent(const partials *s, const regions *r, int64_t i) {
 static sley_status add_collect(sl_plan *plan, const partials *s, const regions *r, int buffer,
                                int *exchange) {
   const sl_comm *comm = s->ins->comm;
-  int64_t row_bytes = s->ins->row_bytes;
+  int64_t row_bytes = s->ins->sum_bytes;
   SL_TRY(sl_plan_add_exchange(plan, "collect", buffer, buffer, SL_GRAIN_PEER, exchange));
   SL_EXCHANGE(plan, *exchange)->spec.add = true;
+  SL_EXCHANGE(plan, *exchange)->spec.dtype = plan->sum_dtype;
   int64_t *rows = sl_plan_alloc(plan, s->received_begin[comm->size], sizeof *rows);
   if (!rows)
     return SLEY_ERR_MEMORY;
@@ -193,6 +195,7 @@ static sley_status add_give(sl_plan *plan, const partials *s, const regions *r, 
   int64_t row_first = ins->row_begin[comm->rank];
   SL_TRY(sl_plan_add_exchange(plan, "give", buffer, SL_BUFFER_Y, SL_GRAIN_PEER, exchange));
   SL_EXCHANGE(plan, *exchange)->spec.add = true;
+  SL_EXCHANGE(plan, *exchange)->spec.dtype = plan->sum_dtype;
   for (int p = 0; p < comm->size; p++) {
     bool near = sl_workgroup_of(comm, p) == s->group;
     const int64_t *numbers = near ? s->lent : s->gained, *begin = near ? s->lent_begin : s->gained_begin;
@@ -202,11 +205,11 @@ static sley_status add_give(sl_plan *plan, const partials *s, const regions *r, 
       return SLEY_ERR_MEMORY;
     for (int64_t i = 0; i < count; i++)
       rows[i] = numbers[begin[p] + i] - row_first;
-    sl_row_list from = {p, count, rows, 0, 0, ins->row_bytes};
+    sl_row_list from = {p, count, rows, 0, 0, ins->sum_bytes};
     sl_plan_recv(plan, *exchange, &from);
     const int64_t *from_begin = near ? s->computed_begin : s->collected_begin;
     int64_t place = near ? r->near + from_begin[p] - from_begin[first] : from_begin[p];
-    sl_row_list to = {p, from_begin[p + 1] - from_begin[p], NULL, place, 0, ins->row_bytes};
+    sl_row_list to = {p, from_begin[p + 1] - from_begin[p], NULL, place, 0, ins->sum_bytes};
     sl_plan_send(plan, *exchange, &to);
   }
   return SLEY_OK;
@@ -271,7 +274,8 @@ static sley_status add_partials(sl_plan *plan, const partials *s, int *give) {
   regions r = lay_out(s);
   int buffer, part = 0, collect;
   sley_status status;
-  SL_TRY_GOTO(status, sl_plan_add_buffer(plan, "partial rows", r.rows, s->ins->row_bytes, &buffer), done);
+  SL_TRY_GOTO(status, sl_plan_add_buffer(plan, "partial rows", r.rows, s->ins->sum_bytes, &buffer), done);
+  SL_BUFFER(plan, buffer)->dtype = plan->sum_dtype;
   SL_TRY_GOTO(status, add_collect(plan, s, &r, buffer, &collect), done);
   SL_TRY_GOTO(status, add_give(plan, s, &r, buffer, give), done);
   if (!plan->dry)

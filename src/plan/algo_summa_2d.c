@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/value.h"
 #include "partition/partition.h"
 #include "plan/algorithm.h"
 #include "plan/parts.h"
@@ -16,7 +17,7 @@ typedef struct grid {
   const sl_inspection *ins;
   int pr, pc, i, j;
   int panels, panel_ranks;
-  size_t value_bytes, index_bytes;
+  size_t value_bytes, sum_bytes, index_bytes;
   sley_index index; /* of the tiles' columns */
   int64_t *stored;  /* of row team i's tile in each panel: rows with entries */
   int64_t *entries;
@@ -145,10 +146,7 @@ static sley_status pack_tile(sl_plan *plan, const grid *g, int panel, const sl_i
       last = items[i].row;
     }
     sl_index_set(bytes + l.col, g->index, at, items[i].col - panel_begin(g, panel));
-    if (plan->dtype == SLEY_F32)
-      ((float *)(bytes + l.val))[at++] = (float)items[i].value;
-    else
-      ((double *)(bytes + l.val))[at++] = items[i].value;
+    sl_value_set(bytes + l.val, plan->dtype, at++, items[i].value);
   }
   rowptr[stored] = at;
   *out = bytes;
@@ -232,7 +230,7 @@ static sley_status add_panel(sl_plan *plan, const grid *g, int panel, int x) {
 static sley_status add_return(sl_plan *plan, const grid *g, int y) {
   const sl_inspection *ins = g->ins;
   int exchange, first = g->i * g->pc;
-  int64_t value = (int64_t)g->value_bytes, my_width = slice_begin(g, g->j + 1) - slice_begin(g, g->j);
+  int64_t value = (int64_t)g->sum_bytes, my_width = slice_begin(g, g->j + 1) - slice_begin(g, g->j);
   SL_TRY(sl_plan_add_exchange(plan, "slices of Y", y, SL_BUFFER_Y, SL_GRAIN_PEER, &exchange));
   for (int p = first; p < first + g->pc; p++) {
     int j = p - first;
@@ -260,13 +258,14 @@ static sley_status assemble(sl_plan *plan, const grid *g, const sl_item *items, 
     panel_rows = rows > panel_rows ? rows : panel_rows;
     tile_bytes = bytes > tile_bytes ? bytes : tile_bytes;
   }
-  int64_t width = (slice_begin(g, g->j + 1) - slice_begin(g, g->j)) * (int64_t)g->value_bytes;
+  int64_t width = slice_begin(g, g->j + 1) - slice_begin(g, g->j);
   int64_t team_rows = ins->row_begin[(g->i + 1) * g->pc] - ins->row_begin[g->i * g->pc];
   int x, y, tile;
-  SL_TRY(sl_plan_add_buffer(plan, "panel of X", panel_rows, width, &x));
-  SL_TRY(sl_plan_add_buffer(plan, "slice of Y", team_rows, width, &y));
+  SL_TRY(sl_plan_add_buffer(plan, "panel of X", panel_rows, width * (int64_t)g->value_bytes, &x));
+  SL_TRY(sl_plan_add_buffer(plan, "slice of Y", team_rows, width * (int64_t)g->sum_bytes, &y));
   SL_TRY(sl_plan_add_buffer(plan, "panel of A", 1, tile_bytes, &tile));
   SL_BUFFER(plan, x)->first_column = SL_BUFFER(plan, y)->first_column = slice_begin(g, g->j);
+  SL_BUFFER(plan, y)->dtype = plan->sum_dtype;
   SL_BUFFER(plan, tile)->first_column = SL_NO_COLUMNS;
   SL_TRY(sl_plan_add_step(plan, SL_STEP_ZERO, y));
   for (int panel = 0; panel < g->panels; panel++) {
@@ -292,6 +291,7 @@ static sley_status build_summa(const sl_inspection *ins, sl_plan *plan) {
   g.index = sl_index_for(ins->block->cols);
   g.index_bytes = sl_index_bytes(g.index);
   g.value_bytes = sley_dtype_bytes(plan->dtype);
+  g.sum_bytes = sley_dtype_bytes(plan->sum_dtype);
   plan->separate_result = true;
   sl_item *items = NULL;
   int64_t count = 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/value.h"
 #include "partition/partition.h"
 #include "plan/cover.h"
 #include "plan/fusion.h"
@@ -13,10 +14,13 @@ typedef struct edge {
   int64_t row, col;
 } edge;
 
-/* Edges of one block, sorted by row, and its least cover. */
+/* Edges of one block, sorted by row, and its cover of least weight. A partial row of Y weighs as many rows of
+ * X as it has times their bytes: it is so many vertices with the same columns. A cover of fewest vertices has
+ * all of them or none, since it depends on the graph alone, in which they can change places. */
 typedef struct block_cover {
   const edge *edges;
   int64_t count;
+  int64_t row_weight;
   int64_t range;     /* columns are below it */
   sl_colset columns; /* those that occur */
   int64_t *column;   /* ascending */
@@ -28,18 +32,22 @@ static sley_status cover_block(block_cover *b) {
   int32_t *adjacency = NULL;
   sley_status status;
   SL_TRY_GOTO(status, SL_NEW(numbers, b->count, "a remote block"), done);
-  SL_TRY_GOTO(status, SL_NEW(rowptr, b->count + 1, "a remote block"), done);
-  SL_TRY_GOTO(status, SL_NEW(adjacency, b->count, "a remote block"), done);
+  SL_TRY_GOTO(status, SL_NEW(rowptr, b->row_weight * b->count + 1, "a remote block"), done);
+  SL_TRY_GOTO(status, SL_NEW(adjacency, b->row_weight * b->count, "a remote block"), done);
   for (int64_t i = 0; i < b->count; i++)
     numbers[i] = b->edges[i].col;
   SL_TRY_GOTO(status, sl_distinct(numbers, b->count, b->range, NULL, &b->columns, &b->column), done);
-  int64_t rows = 0;
-  for (int64_t i = 0; i < b->count; i++) {
-    if (i == 0 || b->edges[i].row != b->edges[i - 1].row)
-      rowptr[rows++] = i;
-    adjacency[i] = (int32_t)sl_colset_place(&b->columns, b->edges[i].col);
+  int64_t rows = 0, at = 0;
+  for (int64_t i = 0, end; i < b->count; i = end) {
+    for (end = i + 1; end < b->count && b->edges[end].row == b->edges[i].row;)
+      end++;
+    for (int64_t w = 0; w < b->row_weight; w++) {
+      rowptr[rows++] = at;
+      for (int64_t e = i; e < end; e++)
+        adjacency[at++] = (int32_t)sl_colset_place(&b->columns, b->edges[e].col);
+    }
   }
-  rowptr[rows] = b->count;
+  rowptr[rows] = at;
   if (rows > INT32_MAX || b->columns.count > INT32_MAX) {
     status = sl_fail(SLEY_ERR_OVERFLOW, "a remote block has more than 2^31 rows or columns: use more ranks");
     goto done;
@@ -119,9 +127,13 @@ static sley_status cover_all(const sl_inspection *ins, const edge *edges, const 
                              block_cover **out) {
   block_cover *blocks;
   SL_TRY(SL_NEW_ZERO(blocks, count, "remote blocks"));
+  sley_dtype dtype = ins->block->dtype;
   for (int i = 0; i < count; i++)
-    blocks[i] =
-        (block_cover){.edges = edges + begin[i], .count = begin[i + 1] - begin[i], .range = ins->block->cols};
+    blocks[i] = (block_cover){.edges = edges + begin[i],
+                              .count = begin[i + 1] - begin[i],
+                              .row_weight =
+                                  (int64_t)(sley_dtype_bytes(sl_sum_dtype(dtype)) / sley_dtype_bytes(dtype)),
+                              .range = ins->block->cols};
   sley_status status = sl_team_for(sl_plan_team(ins), count, 1, cover_blocks, blocks);
   *out = blocks;
   if (status != SLEY_OK) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/value.h"
 
 /* Remote columns among entries begin .. end-1 of the block. */
 static int64_t remote_columns(const void *context, int64_t begin, int64_t end, int64_t *out) {
@@ -53,7 +54,8 @@ static sley_status check_local(const sl_comm *comm, const sley_matrix *block, co
   if (k < 0 || k > INT64_MAX / 64)
     return sl_fail(SLEY_ERR_ARG, "rank %d: k is %lld", comm->rank, (long long)k);
   int64_t bytes;
-  if (__builtin_mul_overflow(k * (int64_t)sley_dtype_bytes(block->dtype), block->rows + block->cols, &bytes))
+  if (__builtin_mul_overflow(k * (int64_t)sley_dtype_bytes(sl_sum_dtype(block->dtype)),
+                             block->rows + block->cols, &bytes))
     return sl_fail(SLEY_ERR_OVERFLOW, "rank %d: X or Y has more than 2^63 bytes", comm->rank);
   return SLEY_OK;
 }
@@ -142,6 +144,7 @@ static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const i
   ins->first_col = col_begin[comm->rank];
   ins->x_rows = col_begin[comm->rank + 1] - ins->first_col;
   ins->row_bytes = ins->k * (int64_t)sley_dtype_bytes(ins->block->dtype);
+  ins->sum_bytes = ins->k * (int64_t)sley_dtype_bytes(sl_sum_dtype(ins->block->dtype));
   SL_TRY(sl_agree(comm, find_halo(ins)));
   ins->remote_nnz = ins->halo_set.occurrences;
   int64_t sums[3] = {ins->block->nnz, ins->remote_nnz, ins->halo_set.count};

@@ -15,6 +15,7 @@ typedef struct sl_inspection {
   int64_t rows;                   /* of the block */
   int64_t first_col, x_rows;      /* this rank's rows of X are first_col .. first_col + x_rows - 1 */
   int64_t k, row_bytes;           /* a row of X or Y: k values */
+  int64_t sum_bytes;              /* a row of partial sums: k values of the type of sums */
   bool reproducible;
   bool owned; /* the block was made for the plan: its memory is the plan's */
 
@@ -27,8 +28,8 @@ typedef struct sl_inspection {
   int64_t *halo, *halo_begin;
 
   /* Which halo entries a least cover takes as rows of X (1) and which as partial rows of Y (0); NULL until
-   * sl_cover_choose. cover_rows: rows in least covers of all remote blocks between ranks, summed over ranks.
-   */
+   * sl_cover_choose. cover_rows: weight of the covers of all remote blocks between ranks in rows of X, summed
+   * over ranks. */
   uint8_t *cover_use;
   int64_t cover_rows;
 

@@ -6,25 +6,23 @@
 #include "base/memory.h"
 #include "plan/plan.h"
 
-/* Bytes left of `bytes` that begin at a column. */
-static int64_t left_of(const sl_plan *plan, int64_t k, int64_t column, int64_t bytes) {
-  int64_t value = (int64_t)sley_dtype_bytes(plan->dtype), left = (k - column) * value;
+/* Bytes left of `bytes` that begin at a byte of a buffer's rows. */
+static int64_t left_of(const sl_buffer *buffer, int64_t k, int64_t offset, int64_t bytes) {
+  int64_t left = (k - buffer->first_column) * (int64_t)sley_dtype_bytes(buffer->dtype) - offset;
   return left < 0 ? 0 : left < bytes ? left : bytes;
 }
 
-static int64_t narrow_row(const sl_plan *plan, int64_t k, const sl_buffer *buffer) {
-  return buffer->first_column == SL_NO_COLUMNS ? buffer->row_bytes
-                                               : left_of(plan, k, buffer->first_column, buffer->row_bytes);
+static int64_t narrow_row(int64_t k, const sl_buffer *buffer) {
+  return buffer->first_column == SL_NO_COLUMNS ? buffer->row_bytes : left_of(buffer, k, 0, buffer->row_bytes);
 }
 
 /* What a list of rows of a buffer moves of each. A list may stand for several rows as one long one. */
-static int64_t narrow_list(const sl_plan *plan, int64_t k, const sl_buffer *buffer, const sl_row_list *list) {
+static int64_t narrow_list(int64_t k, const sl_buffer *buffer, const sl_row_list *list) {
   if (buffer->first_column == SL_NO_COLUMNS || buffer->row_bytes == 0)
     return list->bytes;
   if (list->bytes > buffer->row_bytes)
-    return list->bytes / buffer->row_bytes * narrow_row(plan, k, buffer);
-  return left_of(plan, k, buffer->first_column + list->offset / (int64_t)sley_dtype_bytes(plan->dtype),
-                 list->bytes);
+    return list->bytes / buffer->row_bytes * narrow_row(k, buffer);
+  return left_of(buffer, k, list->offset, list->bytes);
 }
 
 static sley_status copy_list(const sl_list *from, size_t bytes, sl_list *out) {
@@ -50,7 +48,7 @@ static sley_status narrow_exchange(const sl_plan *plan, int64_t k, int index, sl
   for (int i = 0; i < from->spec.sends + from->spec.recvs; i++) {
     bool sends = i < from->spec.sends;
     sl_row_list list = sends ? from->spec.send[i] : from->spec.recv[i - from->spec.sends];
-    list.bytes = narrow_list(plan, k, SL_BUFFER(plan, sends ? from->src : from->dst), &list);
+    list.bytes = narrow_list(k, SL_BUFFER(plan, sends ? from->src : from->dst), &list);
     (sends ? sl_plan_send : sl_plan_recv)(out, index, &list);
   }
   return SLEY_OK;
@@ -68,7 +66,7 @@ sley_status sl_plan_narrow(const sl_plan *plan, int64_t k, sl_plan *out) {
   int64_t value = (int64_t)sley_dtype_bytes(plan->dtype);
   for (int i = 0; i < plan->buffers.count; i++) {
     sl_buffer *buffer = SL_BUFFER(out, i);
-    buffer->row_bytes = narrow_row(plan, k, buffer);
+    buffer->row_bytes = narrow_row(k, buffer);
     if (i > SL_BUFFER_Y)
       out->memory_bytes -= buffer->rows * (SL_BUFFER(plan, i)->row_bytes - buffer->row_bytes);
   }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/value.h"
 
 /* Shared by the two passes over the block's rows: count, then fill. */
 typedef struct cut {
@@ -69,10 +70,7 @@ static sley_status count_rows(void *context, int thread, int threads) {
 static inline void store_entry(const sl_part *part, const sley_matrix *block, int64_t at, int64_t place,
                                int64_t e) {
   sl_index_set((void *)part->a.col, part->a.index, at, place);
-  if (block->dtype == SLEY_F32)
-    ((float *)part->a.val)[at] = ((const float *)block->val)[e];
-  else
-    ((double *)part->a.val)[at] = ((const double *)block->val)[e];
+  sl_value_copy((void *)part->a.val, at, block->val, e, block->dtype);
 }
 
 static sley_status fill_rows(void *context, int thread, int threads) {
@@ -277,15 +275,17 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
   cut c = {
       .ins = ins, .map = map, .count = count, .frames = frames, .threads = sl_team_size(sl_plan_team(ins))};
   bool one = is_one_part(&c);
-  sl_part none = {.name = "dry", .arrives_in = -1};
   int64_t borrowed = one ? borrowed_bytes(plan, &c) : 0;
   /* A device with memory of its own holds copies of what is borrowed. */
   if (ins->owned || !ins->comm->device->ops->host_addresses)
     plan->memory_bytes += borrowed;
   if (plan->dry) {
     plan->memory_bytes += sl_block_bytes(ins->block) - borrowed;
-    for (int p = 0; p < count; p++)
-      SL_TRY(sl_plan_add_part(plan, &none, NULL));
+    for (int p = 0; p < count; p++) {
+      int64_t rows = one && p != map->local ? 0 : ins->block->rows;
+      sl_part part = {.name = "dry", .a = {.rows = rows}, .y = SL_BUFFER_Y, .arrives_in = -1};
+      SL_TRY(sl_plan_add_part(plan, &part, NULL));
+    }
     return SLEY_OK;
   }
   sley_status status = frame_parts(plan, &c);
@@ -321,10 +321,7 @@ sley_status sl_part_from_items(sl_plan *plan, const sl_part *frame, const sl_ite
       rowptr[stored++] = i;
     }
     sl_index_set((void *)part.a.col, part.a.index, i, items[i].col - col_first);
-    if (part.a.dtype == SLEY_F32)
-      ((float *)part.a.val)[i] = (float)items[i].value;
-    else
-      ((double *)part.a.val)[i] = items[i].value;
+    sl_value_set((void *)part.a.val, part.a.dtype, i, items[i].value);
   }
   while (stored <= part.a.rows)
     rowptr[stored++] = count;
@@ -350,9 +347,7 @@ static sley_status group_by_target(const sl_inspection *ins, int (*target)(const
           count[p]++;
           continue;
         }
-        double value =
-            block->dtype == SLEY_F32 ? ((const float *)block->val)[e] : ((const double *)block->val)[e];
-        (*out)[at[p]++] = (sl_item){row_first + row, col, value};
+        (*out)[at[p]++] = (sl_item){row_first + row, col, sl_value_at(block->val, block->dtype, e)};
       }
     if (pass == 1)
       break;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/value.h"
 
 /* Appends one item. */
 static sley_status append(sl_list *list, const void *item, size_t bytes, int *index) {
@@ -26,6 +27,7 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
   *out = (sl_plan){.comm = ins->comm,
                    .algo = algo,
                    .dtype = ins->block->dtype,
+                   .sum_dtype = sl_sum_dtype(ins->block->dtype),
                    .rows = ins->rows,
                    .x_rows = ins->x_rows,
                    .k = ins->k,
@@ -65,7 +67,7 @@ void *sl_plan_alloc(sl_plan *plan, int64_t count, size_t bytes_each) {
 }
 
 sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, int64_t row_bytes, int *index) {
-  sl_buffer buffer = {.name = name, .rows = rows, .row_bytes = row_bytes};
+  sl_buffer buffer = {.name = name, .rows = rows, .row_bytes = row_bytes, .dtype = plan->dtype};
   int64_t bytes;
   if (__builtin_mul_overflow(rows, row_bytes, &bytes))
     return sl_fail(SLEY_ERR_OVERFLOW, "buffer %s has more than 2^63 bytes", name);
@@ -131,7 +133,29 @@ static void predict_list(const sl_comm *comm, const sl_row_list *list, sl_grain 
   }
 }
 
+/* Whether Y takes sums of more than one step. */
+static bool is_summed_in_steps(const sl_plan *plan) {
+  int parts = 0;
+  for (int i = 0; i < plan->parts.count; i++)
+    parts += SL_PART(plan, i)->y == SL_BUFFER_Y && SL_PART(plan, i)->a.rows > 0;
+  bool arrive = false;
+  for (int i = 0; i < plan->exchanges.count; i++)
+    arrive |= SL_EXCHANGE(plan, i)->dst == SL_BUFFER_Y;
+  return parts > 1 || arrive;
+}
+
+/* Decides how Y is made. */
+static void settle_result(sl_plan *plan) {
+  sl_buffer *y = SL_BUFFER(plan, SL_BUFFER_Y);
+  plan->wide_result = sl_is_narrow(plan->dtype) && (plan->separate_result || is_summed_in_steps(plan));
+  if (!plan->wide_result)
+    return;
+  y->dtype = plan->sum_dtype;
+  y->row_bytes = plan->k * (int64_t)sley_dtype_bytes(plan->sum_dtype);
+}
+
 sley_status sl_plan_finish(sl_plan *plan) {
+  settle_result(plan);
   sley_traffic mine = {0};
   for (int i = 0; i < plan->exchanges.count; i++) {
     const sl_exchange_spec *spec = &SL_EXCHANGE(plan, i)->spec;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plan: immutable data that says how this rank's part of Y = A X is computed. Buffers hold rows; exchanges
  * and fetches move rows between ranks' buffers; parts are compact sparse matrices from one buffer to another;
- * steps put them in order. Every algorithm is a builder of such a plan, in a file of its own. */
+ * steps put them in order. Buffers that parts sum into hold values of the type of sums, but Y (see
+ * wide_result). Every algorithm is a builder of such a plan, in a file of its own. */
 #ifndef SLEY_PLAN_PLAN_H
 #define SLEY_PLAN_PLAN_H
 
@@ -18,6 +19,7 @@ typedef struct sl_buffer {
       *constant; /* contents that never change, kept by the plan; NULL for memory that execution fills */
   /* Its rows hold columns first_column and up of X or Y; SL_NO_COLUMNS: they hold something else. */
   int64_t first_column;
+  sley_dtype dtype; /* of those values */
 } sl_buffer;
 
 /* What a part does to its Y buffer first. */
@@ -63,7 +65,7 @@ typedef enum sl_step_kind {
   SL_STEP_END,     /* exchange index */
   SL_STEP_SPMM,    /* part index */
   SL_STEP_SCALE,   /* Y = beta Y, the caller's beta */
-  SL_STEP_ZERO,    /* buffer index = 0 */
+  SL_STEP_ZERO,    /* buffer index, of sums, = 0 */
   SL_STEP_RETIRE   /* ends when no rank fetches any more */
 } sl_step_kind;
 
@@ -82,8 +84,8 @@ typedef struct sl_plan {
   sl_comm *comm;
   const char *algo;
   char reason[256];
-  sley_dtype dtype;
-  int64_t rows, x_rows, k; /* this rank's rows of Y and X */
+  sley_dtype dtype, sum_dtype; /* of A, X and Y; of partial sums, also where these travel */
+  int64_t rows, x_rows, k;     /* this rank's rows of Y and X */
   int64_t all_rows, all_cols, all_nnz, remote_nnz, halo_rows, cover_rows;
   bool dry;
   bool borrows;        /* a part has arrays of the block, which must outlive the plan */
@@ -92,6 +94,9 @@ typedef struct sl_plan {
   /* With a beta other than 0, Y is computed apart and added at the end, so that no order of steps is
    * disturbed. */
   bool separate_result;
+  /* The dtype has 16 bits and Y is made by more than one step: buffer Y then holds sums of type sum_dtype,
+   * apart from the caller's Y, which is rounded once at the end. */
+  bool wide_result;
   /* For parts in place: rank p's rows of X are columns segment[p] and up; segments begin on pages
    * (SL_X_PAGE). size + 1 entries, or NULL. */
   const int64_t *segment;
@@ -132,8 +137,9 @@ void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list);
 /* Sums up traffic and memory over ranks when all steps are in. Collective. */
 sley_status sl_plan_finish(sl_plan *plan);
 
-/* The same plan for the first k <= plan->k columns: lists and buffers are narrower, all else is shared with plan,
- * which outlives it. Ended by sl_plan_free, also on error. Local; sl_plan_finish sums up over ranks anew. */
+/* The same plan for the first k <= plan->k columns: lists and buffers are narrower, all else is shared with
+ * plan, which outlives it. Ended by sl_plan_free, also on error. Local; sl_plan_finish sums up over ranks
+ * anew. */
 sley_status sl_plan_narrow(const sl_plan *plan, int64_t k, sl_plan *out);
 
 #endif

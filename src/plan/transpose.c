@@ -2,6 +2,7 @@
 #include "plan/transpose.h"
 
 #include "base/memory.h"
+#include "base/value.h"
 #include "partition/partition.h"
 #include "plan/parts.h"
 
@@ -38,10 +39,7 @@ static sley_status build_block(const sl_inspection *ins, const sl_item *items, i
   for (int64_t i = 0; i < count; i++) {
     int64_t place = at[items[i].col - first]++;
     sl_index_set(arrays.col, index, place, items[i].row);
-    if (dtype == SLEY_F32)
-      ((float *)arrays.val)[place] = (float)items[i].value;
-    else
-      ((double *)arrays.val)[place] = items[i].value;
+    sl_value_set(arrays.val, dtype, place, items[i].value);
   }
   sl_free(at);
   return sl_matrix_adopt(rows, cols, index, dtype, arrays, -1, out);

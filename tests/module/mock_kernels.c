@@ -159,6 +159,13 @@ static sley_status check_pull(sl_queue *queue, mock_task *t) {
   return SLEY_OK;
 }
 
+static sley_status check_round(sl_queue *queue, const sl_round_args *a) {
+  if (a->rows == 0 || a->k == 0)
+    return SLEY_OK;
+  SL_TRY(check(queue, a->sums, "sums"));
+  return check(queue, a->y, "Y");
+}
+
 static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   mock_task t = {.kind = RUN, .args = *args};
   if (args->op == SL_OP_SPMM)
@@ -171,6 +178,8 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     SL_TRY(check_signals(queue, args->await.signals, &t));
   if (args->op == SL_OP_SCALE && args->scale.rows > 0 && args->scale.k > 0)
     SL_TRY(check(queue, args->scale.y, "Y"));
+  if (args->op == SL_OP_ROUND)
+    SL_TRY(check_round(queue, &args->round));
   ((mock_device *)queue->device)->launches++;
   sl_kernel_args known = t.args; /* a kernel that can do without looking at the matrix */
   sl_spmm_matrix types = t.a;
@@ -222,7 +231,8 @@ static const sl_neighbour_table *tuned(const void *prepared) {
   }
 static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mock-rows", SL_OP_ROWS),
                        pull = KERNEL("mock-pull", SL_OP_PULL), await = KERNEL("mock-await", SL_OP_AWAIT),
-                       scale = KERNEL("mock-scale", SL_OP_SCALE);
+                       scale = KERNEL("mock-scale", SL_OP_SCALE),
+                       round_sums = KERNEL("mock-round", SL_OP_ROUND);
 static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .op = SL_OP_SPMM,
                                   .ok = rowwise_ok,
@@ -234,4 +244,4 @@ static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .run = run,
                                   .tune = tune,
                                   .tuned = tuned};
-const sl_kernel *const mock_kernels[] = {&spmm, &rowwise, &rows, &pull, &await, &scale, NULL};
+const sl_kernel *const mock_kernels[] = {&spmm, &rowwise, &rows, &pull, &await, &scale, &round_sums, NULL};

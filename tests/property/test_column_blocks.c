@@ -38,7 +38,7 @@ static void blocks_are_right(void **state) {
   (void)state;
   uint64_t seed = 0;
   for (int s = 0; s < SHAPES; s++) {
-    sley_matrix *matrix = generate(shapes[s], s % 2 ? SLEY_F64 : SLEY_F32);
+    sley_matrix *matrix = generate(shapes[s], (sley_dtype)(s % 4));
     for (const char *const *algo = sley_algorithms(); *algo; algo++)
       for (int ranks = 1; ranks <= 4; ranks++) {
         spmm_case c = make_case(*algo, ranks, seed++);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "base/value.h"
 #include "io/io.h"
 #include "support.h"
 
@@ -24,25 +25,22 @@ static sley_matrix *random_matrix(uint64_t seed, int64_t rows, int64_t cols, dou
   int64_t most = (int64_t)((double)rows * (double)cols) + 1, nnz = 0;
   int64_t *rowptr = calloc((size_t)rows + 1, sizeof *rowptr);
   int32_t *col = malloc((size_t)most * sizeof *col);
-  double *val = malloc((size_t)most * sizeof *val);
-  float *narrow = malloc((size_t)most * sizeof *narrow);
+  double *val = malloc((size_t)most * sizeof *val); /* of dtype */
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t j = 0; j < cols; j++)
       if (sl_unit(sl_random(seed, (uint64_t)i, (uint64_t)j)) < fill) {
         col[nnz] = (int32_t)j;
-        val[nnz] = random_value(seed, (uint64_t)nnz);
-        narrow[nnz] = (float)val[nnz];
+        sl_value_set(val, dtype, nnz, random_value(seed, (uint64_t)nnz));
         nnz++;
       }
     rowptr[i + 1] = nnz;
   }
-  sley_csr csr = {rows, cols, rowptr, col, dtype == SLEY_F32 ? (void *)narrow : (void *)val, SLEY_I32, dtype};
+  sley_csr csr = {rows, cols, rowptr, col, val, SLEY_I32, dtype};
   sley_matrix *a;
   assert_sley_ok(sl_matrix_from_csr(&csr, SLEY_COPY, NULL, &a));
   free(rowptr);
   free(col);
   free(val);
-  free(narrow);
   return a;
 }
 
@@ -56,7 +54,7 @@ static void the_same_bits_come_back(void **state) {
   uint64_t seed = 1;
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
     for (size_t f = 0; f < sizeof fills / sizeof *fills; f++)
-      for (int dtype = 0; dtype < 2; dtype++, seed++) {
+      for (int dtype = 0; dtype < 4; dtype++, seed++) {
         sley_matrix *a = random_matrix(seed, shapes[s][0], shapes[s][1], fills[f], (sley_dtype)dtype), *b;
         sl_team *team;
         assert_sley_ok(sl_team_create((int)(seed % 3) + 1, &team));

@@ -33,6 +33,9 @@ static const char *const shapes[] = {"er:rows=97,cols=97,nnz=700,seed=1",
                                      "grid:nx=9,ny=13"};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
+static const sley_dtype dtypes[] = {SLEY_F32, SLEY_F16, SLEY_F64, SLEY_BF16};
+enum { DTYPES = 4 };
+
 /* One combination in so many is run (environment SLEY_TEST_SHARE). */
 static int64_t share(void) {
   const char *text = getenv("SLEY_TEST_SHARE");
@@ -73,7 +76,7 @@ static void every_algorithm_is_right(void **state) {
   (void)state;
   uint64_t seed = 0;
   for (int s = 0; s < SHAPES; s++) {
-    sley_matrix *matrix = generate(shapes[s], s % 2 ? SLEY_F64 : SLEY_F32);
+    sley_matrix *matrix = generate(shapes[s], dtypes[s % DTYPES]);
     check_all(matrix, false, &seed);
     sley_matrix_destroy(matrix);
   }
@@ -83,7 +86,7 @@ static void reproducible_bits_are_the_same_everywhere(void **state) {
   (void)state;
   uint64_t seed = 1000;
   for (int s = 0; s < SHAPES; s++) {
-    sley_matrix *matrix = generate(shapes[s], s % 2 ? SLEY_F32 : SLEY_F64);
+    sley_matrix *matrix = generate(shapes[s], dtypes[(s + 1) % DTYPES]);
     check_all(matrix, true, &seed);
     sley_matrix_destroy(matrix);
   }
@@ -93,7 +96,7 @@ static void reproducible_bits_are_the_same_everywhere(void **state) {
 static void scaling_and_transpose(void **state) {
   (void)state;
   for (int s = 0; s < SHAPES; s++) {
-    sley_matrix *matrix = generate(shapes[s], SLEY_F64);
+    sley_matrix *matrix = generate(shapes[s], dtypes[(s + 2) % DTYPES]);
     for (const char *const *algo = sley_algorithms(); *algo; algo++) {
       spmm_case c = {.algo = *algo,
                      .ranks = 4,

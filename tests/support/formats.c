@@ -7,10 +7,11 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/value.h"
 #include "io/io.h"
 
 static double value_at(const sley_matrix *a, int64_t e) {
-  return a->dtype == SLEY_F32 ? (double)((const float *)a->val)[e] : ((const double *)a->val)[e];
+  return sl_value_at(a->val, a->dtype, e);
 }
 
 double test_value(const sley_matrix *a, int64_t row, int64_t col) {
@@ -138,10 +139,7 @@ sley_matrix *test_random_matrix(uint64_t seed, int64_t rows, int64_t cols, doubl
     for (int64_t j = 0; j < cols; j++)
       if (random_entry(seed, i, j, density, symmetric, &value)) {
         ((int32_t *)arrays.col)[e] = (int32_t)j;
-        if (dtype == SLEY_F32)
-          ((float *)arrays.val)[e] = (float)value;
-        else
-          ((double *)arrays.val)[e] = value;
+        sl_value_set(arrays.val, dtype, e, value);
         e++;
       }
   }

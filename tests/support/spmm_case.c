@@ -10,7 +10,7 @@ typedef struct run {
   const spmm_case *c;
   sley_dtype dtype;
   int64_t *row_begin, *col_begin; /* partitions of A's rows and columns */
-  char *x, *y;                    /* whole operands */
+  char *x, *y, *y_start;          /* whole operands; Y before the product */
   int64_t ld;
   spmm_outcome *out;
 } run;
@@ -121,6 +121,7 @@ static void fill_y(run *r, int64_t rows) {
   for (int64_t i = 0; r->c->beta == 0 && i < rows; i++)
     memset(r->y + i * r->ld * (int64_t)sley_dtype_bytes(r->dtype), 0xFF,
            (size_t)k * sley_dtype_bytes(r->dtype));
+  memcpy(r->y_start, r->y, (size_t)(rows * r->ld) * sley_dtype_bytes(r->dtype));
 }
 
 static bool pads_intact(const run *r, int64_t rows) {
@@ -143,7 +144,8 @@ void spmm_case_run(const sley_matrix *matrix, const spmm_case *c, spmm_outcome *
   r.col_begin = malloc((size_t)(c->ranks + 1) * sizeof(int64_t));
   r.x = malloc((size_t)x_rows * row_bytes + 1);
   r.y = malloc((size_t)y_rows * row_bytes + 1);
-  assert_non_null(r.y);
+  r.y_start = malloc((size_t)y_rows * row_bytes + 1);
+  assert_non_null(r.y_start);
   assert_sley_ok(sley_partition_rows(matrix, c->partition, c->ranks, r.row_begin));
   if (info.rows == info.cols)
     memcpy(r.col_begin, r.row_begin, (size_t)(c->ranks + 1) * sizeof(int64_t));
@@ -166,8 +168,9 @@ void spmm_case_run(const sley_matrix *matrix, const spmm_case *c, spmm_outcome *
     out->bits = bits;
   }
   out->pads_intact = pads_intact(&r, y_rows);
-  if (c->alpha == 1 && c->beta == 0)
-    assert_sley_ok(sley_check_spmm(matrix, c->transpose, c->k, r.x, r.ld, r.y, r.ld, 1, &out->check));
+  assert_sley_ok(sley_check_scaled(matrix, c->transpose, c->k, c->alpha, r.x, r.ld, c->beta, r.y_start, r.ld,
+                                   r.y, r.ld, 1, &out->check));
+  free(r.y_start);
   free(r.y);
   free(r.x);
   free(r.col_begin);
@@ -182,7 +185,7 @@ void spmm_case_check(const sley_matrix *matrix, const spmm_case *c, spmm_outcome
   snprintf(where, sizeof where, "%s%s%s, %d ranks, workgroup %d, k %lld", c->algo,
            c->reproducible ? " reproducible" : "", c->transpose ? " transposed" : "", c->ranks, c->workgroup,
            (long long)c->k);
-  if (c->alpha == 1 && c->beta == 0 && !out->check.ok)
+  if (!out->check.ok)
     fail_msg("%s: wrong at row %lld, column %lld: max error %g, bound %g", where, (long long)out->check.row,
              (long long)out->check.col, out->check.max_error, out->check.bound);
   if (!out->bits_repeat && !out->tuned)

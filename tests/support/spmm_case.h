@@ -26,7 +26,7 @@ typedef struct spmm_outcome {
   bool bits_repeat; /* the second execute, of a plan of its own, gave the same */
   bool tuned;       /* by timing, so that the next plan may sum in another order */
   bool pads_intact; /* nothing was written beyond column k */
-  sley_check check; /* of the first execute, if alpha = 1 and beta = 0 */
+  sley_check check; /* of the last execute */
 } spmm_outcome;
 
 /* Runs the case on the matrix; a failing status fails the test. */

@@ -253,13 +253,54 @@ static void buffers_are_aligned(void **state) {
   sley_buffer_free(NULL);
 }
 
+/* Y = 2 A X + Y0 / 2, and any of its values one hundredth off. */
+static void a_check_finds_a_wrong_value_of_every_dtype(void **state) {
+  (void)state;
+  enum { ROWS = 3, COLS = 4, NNZ = 5 };
+  static const double x[COLS] = {1, 1, 1, 1}, y0[ROWS] = {2, 4, 6}, y[ROWS] = {7, 2, 27};
+  for (int dtype = 0; dtype < 4; dtype++) {
+    double values[NNZ], x_there[COLS], y0_there[ROWS], y_there[ROWS]; /* room for any dtype */
+    sley_csr csr = given;
+    csr.dtype = (sley_dtype)dtype;
+    csr.val = values;
+    assert_sley_ok(sley_convert(SLEY_F32, val, csr.dtype, values, NNZ));
+    assert_sley_ok(sley_convert(SLEY_F64, x, csr.dtype, x_there, COLS));
+    assert_sley_ok(sley_convert(SLEY_F64, y0, csr.dtype, y0_there, ROWS));
+    sley_matrix *a;
+    sley_check check;
+    assert_sley_ok(sley_matrix_from_csr(&csr, SLEY_COPY, &a));
+    for (int wrong = -1; wrong < ROWS; wrong++) {
+      double made[ROWS];
+      memcpy(made, y, sizeof made);
+      if (wrong >= 0)
+        made[wrong] *= 1.01;
+      assert_sley_ok(sley_convert(SLEY_F64, made, csr.dtype, y_there, ROWS));
+      assert_sley_ok(sley_check_scaled(a, false, 1, 2, x_there, 1, 0.5, y0_there, 1, y_there, 1, 1, &check));
+      assert_int_equal(check.ok, wrong < 0);
+      if (wrong >= 0)
+        assert_int_equal(check.row, wrong);
+    }
+    assert_int_equal(sley_check_scaled(a, false, 2, 1, x_there, 1, 0, NULL, 0, y_there, 2, 1, &check),
+                     SLEY_ERR_ARG);
+    assert_int_equal(sley_check_scaled(a, false, 1, 1, x_there, 1, 2, y0_there, 0, y_there, 1, 1, &check),
+                     SLEY_ERR_ARG);
+    sley_matrix_destroy(a);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(arrays_are_copied_or_borrowed),  cmocka_unit_test(unsorted_rows_are_sorted_in_a_copy),
-      cmocka_unit_test(wrong_arrays_are_refused),       cmocka_unit_test(matrices_may_be_empty),
-      cmocka_unit_test(row_blocks_are_views),           cmocka_unit_test(permutations_are_checked),
-      cmocka_unit_test(generators_are_read_by_name),    cmocka_unit_test(files_come_back),
-      cmocka_unit_test(random_values_follow_row_names), cmocka_unit_test(buffers_are_aligned),
+      cmocka_unit_test(arrays_are_copied_or_borrowed),
+      cmocka_unit_test(unsorted_rows_are_sorted_in_a_copy),
+      cmocka_unit_test(wrong_arrays_are_refused),
+      cmocka_unit_test(matrices_may_be_empty),
+      cmocka_unit_test(row_blocks_are_views),
+      cmocka_unit_test(permutations_are_checked),
+      cmocka_unit_test(generators_are_read_by_name),
+      cmocka_unit_test(files_come_back),
+      cmocka_unit_test(random_values_follow_row_names),
+      cmocka_unit_test(buffers_are_aligned),
+      cmocka_unit_test(a_check_finds_a_wrong_value_of_every_dtype),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ bool sl_cpu_has(sl_cpu_isa isa);
 /* The highest that sl_cpu_has, as a word. */
 const char *sl_cpu_isa_name(void);
 
-extern const sl_kernel sl_cpu_rows, sl_cpu_pull, sl_cpu_await, sl_cpu_scale;
+extern const sl_kernel sl_cpu_rows, sl_cpu_pull, sl_cpu_await, sl_cpu_scale, sl_cpu_round;
 sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args); /* signals.c */
 
 /* For kernels that need no inspection. */
@@ -33,6 +33,9 @@ void sl_cpu_release_nothing(sl_device *device, void *prepared);
 extern const sl_kernel sl_cpu_spmm_f32_portable, sl_cpu_spmm_f64_portable;
 extern const sl_kernel sl_cpu_spmm_f32_avx2, sl_cpu_spmm_f64_avx2;
 extern const sl_kernel sl_cpu_spmm_f32_avx512, sl_cpu_spmm_f64_avx512;
+extern const sl_kernel sl_cpu_spmm_f16_portable, sl_cpu_spmm_bf16_portable;
+extern const sl_kernel sl_cpu_spmm_f16_avx2, sl_cpu_spmm_bf16_avx2;
+extern const sl_kernel sl_cpu_spmm_f16_avx512, sl_cpu_spmm_bf16_avx512;
 extern const sl_kernel sl_cpu_spmm_f32_neon, sl_cpu_spmm_f64_neon;
 
 #endif

@@ -14,14 +14,21 @@ static const char *const isa_names[] = {[SL_CPU_PORTABLE] = "portable",
 
 const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_avx512,
                                            &sl_cpu_spmm_f64_avx512,
+                                           &sl_cpu_spmm_f16_avx512,
+                                           &sl_cpu_spmm_bf16_avx512,
                                            &sl_cpu_spmm_f32_avx2,
                                            &sl_cpu_spmm_f64_avx2,
+                                           &sl_cpu_spmm_f16_avx2,
+                                           &sl_cpu_spmm_bf16_avx2,
                                            &sl_cpu_spmm_f32_portable,
                                            &sl_cpu_spmm_f64_portable,
+                                           &sl_cpu_spmm_f16_portable,
+                                           &sl_cpu_spmm_bf16_portable,
                                            &sl_cpu_rows,
                                            &sl_cpu_pull,
                                            &sl_cpu_await,
                                            &sl_cpu_scale,
+                                           &sl_cpu_round,
                                            NULL};
 
 static bool machine_has(sl_cpu_isa isa) {
@@ -29,7 +36,7 @@ static bool machine_has(sl_cpu_isa isa) {
   case SL_CPU_PORTABLE:
     return true;
   case SL_CPU_AVX2:
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   case SL_CPU_AVX512:
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
@@ -46,10 +53,13 @@ const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_neon,
                                            &sl_cpu_spmm_f64_neon,
                                            &sl_cpu_spmm_f32_portable,
                                            &sl_cpu_spmm_f64_portable,
+                                           &sl_cpu_spmm_f16_portable,
+                                           &sl_cpu_spmm_bf16_portable,
                                            &sl_cpu_rows,
                                            &sl_cpu_pull,
                                            &sl_cpu_await,
                                            &sl_cpu_scale,
+                                           &sl_cpu_round,
                                            NULL};
 
 static bool machine_has(sl_cpu_isa isa) {
@@ -60,10 +70,13 @@ static bool machine_has(sl_cpu_isa isa) {
 
 const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_portable,
                                            &sl_cpu_spmm_f64_portable,
+                                           &sl_cpu_spmm_f16_portable,
+                                           &sl_cpu_spmm_bf16_portable,
                                            &sl_cpu_rows,
                                            &sl_cpu_pull,
                                            &sl_cpu_await,
                                            &sl_cpu_scale,
+                                           &sl_cpu_round,
                                            NULL};
 
 static bool machine_has(sl_cpu_isa isa) {

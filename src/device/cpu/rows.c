@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving and adding listed rows, from one memory or several, and scaling rows, over the team. These run at
- * the speed of memory, so the portable code is the only one: what counts is that the next rows are on their
- * way before they are needed.
+/* Moving and adding listed rows, from one memory or several, scaling rows and rounding them, over the team.
+ * These run at the speed of memory, so the portable code is the only one: what counts is that the next rows
+ * are on their way before they are needed.
  */
 #include <string.h>
 
+#include "base/value.h"
 #include "device/cpu/cpu.h"
 
 /* Bytes a thread claims at a time, below which no other thread is woken; lines fetched ahead of a listed row.
@@ -79,6 +80,11 @@ static sley_status copy_rows(void *context, int64_t begin, int64_t end, int thre
   return SLEY_OK;
 }
 
+/* Value i of an array of 16-bit values becomes value. */
+static inline void set_narrow(void *array, sley_dtype dtype, int64_t i, float value) {
+  ((uint16_t *)array)[i] = dtype == SLEY_F16 ? sl_f16_of_f32(value) : sl_bf16_of_f32(value);
+}
+
 static inline void add_row(char *dst, const char *src, int64_t bytes, sley_dtype dtype) {
   if (dtype == SLEY_F32) {
     float *y = (float *)dst;
@@ -86,6 +92,10 @@ static inline void add_row(char *dst, const char *src, int64_t bytes, sley_dtype
     int64_t k = bytes / (int64_t)sizeof *y;
     for (int64_t j = 0; j < k; j++)
       y[j] += x[j];
+  } else if (sl_is_narrow(dtype)) {
+    int64_t k = bytes / (int64_t)sley_dtype_bytes(dtype);
+    for (int64_t j = 0; j < k; j++)
+      set_narrow(dst, dtype, j, (float)sl_value_at(dst, dtype, j) + (float)sl_value_at(src, dtype, j));
   } else {
     double *y = (double *)dst;
     const double *x = (const double *)src;
@@ -174,6 +184,9 @@ static sley_status scale_rows(void *context, int64_t begin, int64_t end, int thr
     else if (a->dtype == SLEY_F32)
       for (float *y = (float *)a->y + i * a->ldy, *last = y + a->k; y < last; y++)
         *y = (float)(a->beta * (double)*y);
+    else if (sl_is_narrow(a->dtype))
+      for (int64_t j = i * a->ldy; j < i * a->ldy + a->k; j++)
+        sl_value_set(a->y, a->dtype, j, a->beta * sl_value_at(a->y, a->dtype, j));
     else
       for (double *y = (double *)a->y + i * a->ldy, *last = y + a->k; y < last; y++)
         *y = a->beta * *y;
@@ -187,6 +200,37 @@ static sley_status scale_run(sl_queue *queue, const sl_kernel_args *args) {
     return SLEY_OK;
   int64_t row_bytes = a.k * (int64_t)sley_dtype_bytes(a.dtype);
   return sl_team_for(sl_cpu_queue_team(queue), a.rows, rows_in_grain(row_bytes), scale_rows, &a);
+}
+
+static inline __attribute__((always_inline)) void round_row(const sl_round_args *a, int64_t row,
+                                                            const sley_dtype dtype) {
+  const float *sums = a->sums + row * a->ld_sums;
+  uint16_t *y = (uint16_t *)a->y + row * a->ldy;
+  if (a->beta == 0)
+    for (int64_t j = 0; j < a->k; j++)
+      set_narrow(y, dtype, j, sums[j]);
+  else
+    for (int64_t j = 0; j < a->k; j++)
+      set_narrow(y, dtype, j, (float)(a->beta * sl_value_at(y, dtype, j)) + sums[j]);
+}
+
+static sley_status round_rows(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const sl_round_args *a = context;
+  for (int64_t i = begin; i < end; i++)
+    if (a->dtype == SLEY_F16)
+      round_row(a, i, SLEY_F16);
+    else
+      round_row(a, i, SLEY_BF16);
+  return SLEY_OK;
+}
+
+static sley_status round_run(sl_queue *queue, const sl_kernel_args *args) {
+  sl_round_args a = args->round;
+  if (a.k <= 0 || a.rows <= 0)
+    return SLEY_OK;
+  int64_t row_bytes = a.k * (int64_t)(sizeof(float) + sizeof(uint16_t));
+  return sl_team_for(sl_cpu_queue_team(queue), a.rows, rows_in_grain(row_bytes), round_rows, &a);
 }
 
 /* They serve any arguments of a known dtype, and each is the only one of its operation. */
@@ -203,6 +247,10 @@ static bool scale_ok(const sl_kernel_args *args) {
   return sley_dtype_bytes(args->scale.dtype) != 0;
 }
 
+static bool round_ok(const sl_kernel_args *args) {
+  return sl_is_narrow(args->round.dtype) && sley_dtype_bytes(args->round.dtype) != 0;
+}
+
 static const double bytes_per_second = 8e9;
 
 static double rows_cost(const sl_kernel_args *args) {
@@ -216,6 +264,11 @@ static double pull_cost(const sl_kernel_args *args) {
 static double scale_cost(const sl_kernel_args *args) {
   const sl_scale_args *a = &args->scale;
   return (double)a->rows * (double)a->k * (double)sley_dtype_bytes(a->dtype) / bytes_per_second;
+}
+
+static double round_cost(const sl_kernel_args *args) {
+  return (double)args->round.rows * (double)args->round.k * (sizeof(float) + sizeof(uint16_t)) /
+         bytes_per_second;
 }
 
 sley_status sl_cpu_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
@@ -255,3 +308,11 @@ const sl_kernel sl_cpu_scale = {.name = "scale",
                                 .prepare = sl_cpu_prepare_nothing,
                                 .release = sl_cpu_release_nothing,
                                 .run = scale_run};
+
+const sl_kernel sl_cpu_round = {.name = "round",
+                                .op = SL_OP_ROUND,
+                                .ok = round_ok,
+                                .cost = round_cost,
+                                .prepare = sl_cpu_prepare_nothing,
+                                .release = sl_cpu_release_nothing,
+                                .run = round_run};

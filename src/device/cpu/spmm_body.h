@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The SpMM kernel, included once by each file that has defined value (float or double), vec (LANES of them),
- * mask and the vec_ operations. A row's accumulators, up to PANEL vectors of features at a time, stay in
- * registers while its entries pass in stored order: acc = fma(alpha val, x, acc), the order kernel.h
- * documents, so that every instruction set gives the same bits.
+/* The SpMM kernel, included once by each file that has defined: sum (float or double), vec (LANES of them),
+ * mask and the vec_ operations; value, the type of A, X and Y, with the operations that widen it on loading
+ * and round it on storing; NARROW: whether value is not sum, so that Y may be of either. A row's
+ * accumulators, up to PANEL vectors of features at a time, stay in registers while its entries pass in stored
+ * order: acc = fma(alpha val, x, acc), the order kernel.h documents, so that every instruction set gives the
+ * same bits.
  *
  * The parameters declared const int, bool or sley_index below are constants at every call, and each call is
  * inlined: the compiler makes a loop of its own for each. */
@@ -40,6 +42,7 @@ typedef struct operands {
   int64_t offset; /* bytes from a row's start to the panel */
   double alpha;
   bool unit; /* alpha is 1 */
+  bool wide; /* Y holds sums */
   mask tail; /* of the last vector, if that is not whole */
 } operands;
 
@@ -68,19 +71,30 @@ INLINE void add_entry(const operands *o, int64_t j, vec *acc, const int vectors,
                       const sley_index index, const bool paged) {
   const int body = whole ? vectors : vectors - 1;
   const value *row = (const value *)x_row(o, j, index, paged);
-  value factor = o->val[j];
+  sum factor = widen(o->val[j]);
   if (__builtin_expect(!o->unit, 0))
-    factor = (value)(o->alpha * (double)factor);
+    factor = (sum)(o->alpha * (double)factor);
   const vec s = vec_all(factor);
 #pragma GCC unroll 16
   for (int v = 0; v < body; v++)
-    acc[v] = vec_fma(s, vec_load(row + v * LANES), acc[v]);
+    acc[v] = vec_fma(s, load_values(row + v * LANES), acc[v]);
   if (!whole)
-    acc[body] = vec_fma(s, vec_load_part(row + body * LANES, o->tail), acc[body]);
+    acc[body] = vec_fma(s, load_values_part(row + body * LANES, o->tail), acc[body]);
+}
+
+/* Whether Y holds values that sums must be rounded to. */
+INLINE bool is_rounded(const operands *o) {
+  return NARROW && !o->wide;
+}
+
+/* Of rounded values; a call, since rows begin seldom and the code stands in every loop. */
+static __attribute__((noinline)) void scale_values(const value *y, double beta, int64_t width, sum *out) {
+  for (int64_t c = 0; c < width; c++)
+    out[c] = (sum)(beta * (double)widen(y[c]));
 }
 
 /* acc = beta y */
-INLINE void begin_row(const operands *o, double beta, int64_t width, value *y, vec *acc, const int vectors,
+INLINE void begin_row(const operands *o, double beta, int64_t width, void *row, vec *acc, const int vectors,
                       const bool whole) {
   const int body = whole ? vectors : vectors - 1;
 #pragma GCC unroll 16
@@ -88,9 +102,18 @@ INLINE void begin_row(const operands *o, double beta, int64_t width, value *y, v
     acc[v] = vec_zero();
   if (beta == 0)
     return;
+  if (is_rounded(o)) {
+    sum scaled[PANEL * LANES] = {0};
+    scale_values(row, beta, width, scaled);
+#pragma GCC unroll 16
+    for (int v = 0; v < vectors; v++)
+      acc[v] = vec_load(scaled + v * LANES);
+    return;
+  }
+  sum *y = row;
   if (beta != 1)
     for (int64_t c = 0; c < width; c++)
-      y[c] = (value)(beta * (double)y[c]);
+      y[c] = (sum)(beta * (double)y[c]);
 #pragma GCC unroll 16
   for (int v = 0; v < body; v++)
     acc[v] = vec_load(y + v * LANES);
@@ -98,9 +121,30 @@ INLINE void begin_row(const operands *o, double beta, int64_t width, value *y, v
     acc[body] = vec_load_part(y + body * LANES, o->tail);
 }
 
-INLINE void end_row(const operands *o, bool stream, value *y, const vec *acc, const int vectors,
-                    const bool whole) {
+INLINE void end_rounded(const operands *o, bool stream, value *y, const vec *acc, const int vectors,
+                        const bool whole) {
   const int body = whole ? vectors : vectors - 1;
+  if (stream) {
+#pragma GCC unroll 16
+    for (int v = 0; v < body; v++)
+      stream_values(y + v * LANES, acc[v]);
+    return;
+  }
+#pragma GCC unroll 16
+  for (int v = 0; v < body; v++)
+    store_values(y + v * LANES, acc[v]);
+  if (!whole)
+    store_values_part(y + body * LANES, o->tail, acc[body]);
+}
+
+INLINE void end_row(const operands *o, bool stream, void *row, const vec *acc, const int vectors,
+                    const bool whole) {
+  if (is_rounded(o)) {
+    end_rounded(o, stream, row, acc, vectors, whole);
+    return;
+  }
+  const int body = whole ? vectors : vectors - 1;
+  sum *y = row;
   if (stream) {
 #pragma GCC unroll 16
     for (int v = 0; v < body; v++)
@@ -114,9 +158,8 @@ INLINE void end_row(const operands *o, bool stream, value *y, const vec *acc, co
     vec_store_part(y + body * LANES, o->tail, acc[body]);
 }
 
-/* Whether Y's lines are written whole, once and too many to stay in the caches. */
-INLINE bool may_stream(const sl_spmm_args *args, const panel *p) {
-  const int64_t bytes = sizeof(value);
+/* Whether Y's lines, of values of these bytes, are written whole, once and too many to stay in the caches. */
+INLINE bool may_stream(const sl_spmm_args *args, const panel *p, int64_t bytes) {
   uint64_t misaligned =
       ((uintptr_t)args->y | (uint64_t)(args->ldy * bytes) | (uint64_t)(p->feature * bytes)) % 64;
   return args->beta == 0 && misaligned == 0 && args->a->rows * p->width * bytes > STREAM_BYTES;
@@ -140,11 +183,13 @@ INLINE void run_panel(const sl_spmm_args *args, const panel *p, const int vector
                       .offset = p->feature * (int64_t)sizeof(value),
                       .alpha = args->alpha,
                       .unit = args->alpha == 1,
+                      .wide = args->wide_y,
                       .tail = mask_of(p->width - (vectors - 1) * LANES)};
-  const int64_t *rowptr = a->rowptr, ldy = args->ldy, fetchable = rowptr[a->rows] - AHEAD;
+  const int64_t bytes = is_rounded(&o) ? sizeof(value) : sizeof(sum), stride = args->ldy * bytes;
+  const int64_t *rowptr = a->rowptr, fetchable = rowptr[a->rows] - AHEAD;
   const double beta = args->beta;
-  const bool stream = whole && may_stream(args, p);
-  value *const y = (value *)args->y + p->feature;
+  const bool stream = whole && may_stream(args, p, bytes);
+  char *const y = (char *)args->y + p->feature * bytes;
   const int together = vectors == 1 ? 4 : vectors == 2 ? 2 : 1;
 
   for (int64_t i = p->row; i < p->row_end;) {
@@ -158,7 +203,8 @@ INLINE void run_panel(const sl_spmm_args *args, const panel *p, const int vector
     if (together > 1 && common >= TOGETHER_LEAST) {
 #pragma GCC unroll 4
       for (int r = 0; r < together; r++)
-        begin_row(&o, beta, p->width, y + (a->rowid ? a->rowid[i + r] : i + r) * ldy, acc[r], vectors, whole);
+        begin_row(&o, beta, p->width, y + (a->rowid ? a->rowid[i + r] : i + r) * stride, acc[r], vectors,
+                  whole);
       for (int64_t n = 0; n < common; n++)
 #pragma GCC unroll 4
         for (int r = 0; r < together; r++)
@@ -167,13 +213,13 @@ INLINE void run_panel(const sl_spmm_args *args, const panel *p, const int vector
       for (int r = 0; r < together; r++) {
         for (int64_t j = rowptr[i + r] + common; j < rowptr[i + r + 1]; j++)
           add_entry(&o, j, acc[r], vectors, whole, index, paged);
-        end_row(&o, stream, y + (a->rowid ? a->rowid[i + r] : i + r) * ldy, acc[r], vectors, whole);
+        end_row(&o, stream, y + (a->rowid ? a->rowid[i + r] : i + r) * stride, acc[r], vectors, whole);
       }
       i += together;
       continue;
     }
     for (const int64_t last = i + rows; i < last; i++) {
-      value *row = y + (a->rowid ? a->rowid[i] : i) * ldy;
+      char *row = y + (a->rowid ? a->rowid[i] : i) * stride;
       begin_row(&o, beta, p->width, row, acc[0], vectors, whole);
       const int64_t begin = rowptr[i], end = rowptr[i + 1], ahead = end <= fetchable ? AHEAD : 0;
       for (int64_t j = begin; j < end; j++) {

@@ -1,45 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SpMM in f32 for AVX2 and FMA: the operations that spmm_body.h is made of. */
-#include <immintrin.h>
-
-#include "device/cpu/spmm_parts.h"
-
-typedef float value;
-typedef __m256 vec;
-typedef __m256i mask;
-enum { LANES = 8 };
-
-static inline mask mask_of(int64_t lanes) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)lanes), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-static inline vec vec_zero(void) {
-  return _mm256_setzero_ps();
-}
-static inline vec vec_all(value s) {
-  return _mm256_set1_ps(s);
-}
-static inline vec vec_load(const value *p) {
-  return _mm256_loadu_ps(p);
-}
-static inline vec vec_load_part(const value *p, mask m) {
-  return _mm256_maskload_ps(p, m);
-}
-static inline void vec_store(value *p, vec v) {
-  _mm256_storeu_ps(p, v);
-}
-static inline void vec_store_part(value *p, mask m, vec v) {
-  _mm256_maskstore_ps(p, m, v);
-}
-static inline void vec_stream(value *p, vec v) {
-  _mm256_stream_ps(p, v);
-}
-static inline void stream_end(void) {
-  _mm_sfence();
-}
-static inline vec vec_fma(vec s, vec x, vec acc) {
-  return _mm256_fmadd_ps(s, x, acc);
-}
-
+/* SpMM in f32 for AVX2 and FMA. */
+#include "device/cpu/lanes_avx2.h"
+#include "device/cpu/spmm_same.h"
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {

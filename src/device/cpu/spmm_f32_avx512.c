@@ -1,45 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SpMM in f32 for AVX-512: the operations that spmm_body.h is made of. */
-#include <immintrin.h>
-
-#include "device/cpu/spmm_parts.h"
-
-typedef float value;
-typedef __m512 vec;
-typedef __mmask16 mask;
-enum { LANES = 16 };
-
-static inline mask mask_of(int64_t lanes) {
-  return (mask)((1u << lanes) - 1);
-}
-static inline vec vec_zero(void) {
-  return _mm512_setzero_ps();
-}
-static inline vec vec_all(value s) {
-  return _mm512_set1_ps(s);
-}
-static inline vec vec_load(const value *p) {
-  return _mm512_loadu_ps(p);
-}
-static inline vec vec_load_part(const value *p, mask m) {
-  return _mm512_maskz_loadu_ps(m, p);
-}
-static inline void vec_store(value *p, vec v) {
-  _mm512_storeu_ps(p, v);
-}
-static inline void vec_store_part(value *p, mask m, vec v) {
-  _mm512_mask_storeu_ps(p, m, v);
-}
-static inline void vec_stream(value *p, vec v) {
-  _mm512_stream_ps(p, v);
-}
-static inline void stream_end(void) {
-  _mm_sfence();
-}
-static inline vec vec_fma(vec s, vec x, vec acc) {
-  return _mm512_fmadd_ps(s, x, acc);
-}
-
+/* SpMM in f32 for AVX-512. */
+#include "device/cpu/lanes_avx512.h"
+#include "device/cpu/spmm_same.h"
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {

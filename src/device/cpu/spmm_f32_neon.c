@@ -5,7 +5,7 @@
 
 #include "device/cpu/spmm_parts.h"
 
-typedef float value;
+typedef float sum;
 typedef float32x4_t vec;
 typedef int64_t mask; /* number of lanes */
 enum { LANES = 4 };
@@ -16,27 +16,27 @@ static inline mask mask_of(int64_t lanes) {
 static inline vec vec_zero(void) {
   return vdupq_n_f32(0);
 }
-static inline vec vec_all(value s) {
+static inline vec vec_all(sum s) {
   return vdupq_n_f32(s);
 }
-static inline vec vec_load(const value *p) {
+static inline vec vec_load(const sum *p) {
   return vld1q_f32(p);
 }
-static inline vec vec_load_part(const value *p, mask m) {
-  value part[LANES] = {0};
+static inline vec vec_load_part(const sum *p, mask m) {
+  sum part[LANES] = {0};
   memcpy(part, p, (size_t)m * sizeof *p);
   return vld1q_f32(part);
 }
-static inline void vec_store(value *p, vec v) {
+static inline void vec_store(sum *p, vec v) {
   vst1q_f32(p, v);
 }
-static inline void vec_store_part(value *p, mask m, vec v) {
-  value part[LANES];
+static inline void vec_store_part(sum *p, mask m, vec v) {
+  sum part[LANES];
   vst1q_f32(part, v);
   memcpy(p, part, (size_t)m * sizeof *p);
 }
 /* There are no such stores here. */
-static inline void vec_stream(value *p, vec v) {
+static inline void vec_stream(sum *p, vec v) {
   vec_store(p, v);
 }
 static inline void stream_end(void) {
@@ -45,6 +45,7 @@ static inline vec vec_fma(vec s, vec x, vec acc) {
   return vfmaq_f32(acc, s, x);
 }
 
+#include "device/cpu/spmm_same.h"
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {

@@ -1,46 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SpMM in f32 for any processor: the operations that spmm_body.h is made of. */
-#include <math.h>
-
-#include "device/cpu/spmm_parts.h"
-
-typedef float value;
-typedef float vec; /* one lane, so a part is all or nothing */
-typedef int64_t mask;
-enum { LANES = 1 };
-
-static inline mask mask_of(int64_t lanes) {
-  return lanes;
-}
-static inline vec vec_zero(void) {
-  return 0;
-}
-static inline vec vec_all(value s) {
-  return s;
-}
-static inline vec vec_load(const value *p) {
-  return *p;
-}
-static inline vec vec_load_part(const value *p, mask m) {
-  return m ? *p : 0;
-}
-static inline void vec_store(value *p, vec v) {
-  *p = v;
-}
-static inline void vec_store_part(value *p, mask m, vec v) {
-  if (m)
-    *p = v;
-}
-/* There are no such stores here. */
-static inline void vec_stream(value *p, vec v) {
-  vec_store(p, v);
-}
-static inline void stream_end(void) {
-}
-static inline vec vec_fma(vec s, vec x, vec acc) {
-  return fmaf(s, x, acc);
-}
-
+/* SpMM in f32 for any processor. */
+#include "device/cpu/lanes_portable.h"
+#include "device/cpu/spmm_same.h"
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {

@@ -4,7 +4,7 @@
 
 #include "device/cpu/spmm_parts.h"
 
-typedef double value;
+typedef double sum;
 typedef __m256d vec;
 typedef __m256i mask;
 enum { LANES = 4 };
@@ -15,22 +15,22 @@ static inline mask mask_of(int64_t lanes) {
 static inline vec vec_zero(void) {
   return _mm256_setzero_pd();
 }
-static inline vec vec_all(value s) {
+static inline vec vec_all(sum s) {
   return _mm256_set1_pd(s);
 }
-static inline vec vec_load(const value *p) {
+static inline vec vec_load(const sum *p) {
   return _mm256_loadu_pd(p);
 }
-static inline vec vec_load_part(const value *p, mask m) {
+static inline vec vec_load_part(const sum *p, mask m) {
   return _mm256_maskload_pd(p, m);
 }
-static inline void vec_store(value *p, vec v) {
+static inline void vec_store(sum *p, vec v) {
   _mm256_storeu_pd(p, v);
 }
-static inline void vec_store_part(value *p, mask m, vec v) {
+static inline void vec_store_part(sum *p, mask m, vec v) {
   _mm256_maskstore_pd(p, m, v);
 }
-static inline void vec_stream(value *p, vec v) {
+static inline void vec_stream(sum *p, vec v) {
   _mm256_stream_pd(p, v);
 }
 static inline void stream_end(void) {
@@ -40,6 +40,7 @@ static inline vec vec_fma(vec s, vec x, vec acc) {
   return _mm256_fmadd_pd(s, x, acc);
 }
 
+#include "device/cpu/spmm_same.h"
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {

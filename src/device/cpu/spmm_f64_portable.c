@@ -4,7 +4,7 @@
 
 #include "device/cpu/spmm_parts.h"
 
-typedef double value;
+typedef double sum;
 typedef double vec; /* one lane, so a part is all or nothing */
 typedef int64_t mask;
 enum { LANES = 1 };
@@ -15,24 +15,24 @@ static inline mask mask_of(int64_t lanes) {
 static inline vec vec_zero(void) {
   return 0;
 }
-static inline vec vec_all(value s) {
+static inline vec vec_all(sum s) {
   return s;
 }
-static inline vec vec_load(const value *p) {
+static inline vec vec_load(const sum *p) {
   return *p;
 }
-static inline vec vec_load_part(const value *p, mask m) {
+static inline vec vec_load_part(const sum *p, mask m) {
   return m ? *p : 0;
 }
-static inline void vec_store(value *p, vec v) {
+static inline void vec_store(sum *p, vec v) {
   *p = v;
 }
-static inline void vec_store_part(value *p, mask m, vec v) {
+static inline void vec_store_part(sum *p, mask m, vec v) {
   if (m)
     *p = v;
 }
 /* There are no such stores here. */
-static inline void vec_stream(value *p, vec v) {
+static inline void vec_stream(sum *p, vec v) {
   vec_store(p, v);
 }
 static inline void stream_end(void) {
@@ -41,6 +41,7 @@ static inline vec vec_fma(vec s, vec x, vec acc) {
   return fma(s, x, acc);
 }
 
+#include "device/cpu/spmm_same.h"
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {

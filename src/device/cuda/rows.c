@@ -5,7 +5,7 @@
 static const double bytes_per_second = 2e12, bytes_per_second_pulled = 3e11, seconds_per_launch = 3e-6;
 
 static bool rows_ok(const sl_kernel_args *args) {
-  return !args->rows.add || sley_dtype_bytes(args->rows.dtype) != 0;
+  return !args->rows.add || args->rows.dtype == SLEY_F32 || args->rows.dtype == SLEY_F64;
 }
 
 static double rows_cost(const sl_kernel_args *args) {
@@ -26,7 +26,7 @@ static int64_t pull_bytes(const sl_pull_args *a) {
 
 static bool pull_ok(const sl_kernel_args *args) {
   const sl_pull_args *a = &args->pull;
-  return a->sources <= SL_PULL_SOURCES && (!a->add || sley_dtype_bytes(a->dtype) != 0);
+  return a->sources <= SL_PULL_SOURCES && (!a->add || a->dtype == SLEY_F32 || a->dtype == SLEY_F64);
 }
 
 static double pull_cost(const sl_kernel_args *args) {
@@ -56,7 +56,7 @@ static sley_status await_run(sl_queue *queue, const sl_kernel_args *args) {
 }
 
 static bool scale_ok(const sl_kernel_args *args) {
-  return sley_dtype_bytes(args->scale.dtype) != 0;
+  return args->scale.dtype == SLEY_F32 || args->scale.dtype == SLEY_F64;
 }
 
 static double scale_cost(const sl_kernel_args *args) {

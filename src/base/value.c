@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/value.h"
+
+int sl_value_digits(sley_dtype dtype) {
+  static const int digits[] = {[SLEY_F32] = 9, [SLEY_F64] = 17, [SLEY_F16] = 5, [SLEY_BF16] = 4};
+  return digits[dtype];
+}
+
+static inline __attribute__((always_inline)) void convert(sley_dtype from, const void *src, sley_dtype to,
+                                                          void *dst, int64_t count) {
+  for (int64_t i = 0; i < count; i++)
+    sl_value_set(dst, to, i, sl_value_at(src, from, i));
+}
+
+void sl_values_convert(sley_dtype from, const void *src, sley_dtype to, void *dst, int64_t count) {
+  if (from == SLEY_F32 && to == SLEY_F64)
+    convert(SLEY_F32, src, SLEY_F64, dst, count);
+  else if (from == SLEY_F64 && to == SLEY_F32)
+    convert(SLEY_F64, src, SLEY_F32, dst, count);
+  else if (from == to)
+    for (int64_t i = 0; i < count; i++)
+      sl_value_copy(dst, i, src, i, to);
+  else
+    convert(from, src, to, dst, count);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays of values of any dtype. A constant dtype folds into the one access. */
+#ifndef SLEY_BASE_VALUE_H
+#define SLEY_BASE_VALUE_H
+
+#include "base/half.h"
+#include "base/types.h"
+
+/* The type that values of a dtype are summed in. */
+static inline sley_dtype sl_sum_dtype(sley_dtype dtype) {
+  return dtype == SLEY_F64 ? SLEY_F64 : SLEY_F32;
+}
+
+/* Whether sums of the dtype are wider than its values. */
+static inline bool sl_is_narrow(sley_dtype dtype) {
+  return sl_sum_dtype(dtype) != dtype;
+}
+
+/* Value i of an array. */
+static inline __attribute__((always_inline)) double sl_value_at(const void *array, sley_dtype dtype,
+                                                                int64_t i) {
+  switch (dtype) {
+  case SLEY_F32:
+    return (double)((const float *)array)[i];
+  case SLEY_F64:
+    return ((const double *)array)[i];
+  case SLEY_F16:
+    return (double)sl_f32_of_f16(((const uint16_t *)array)[i]);
+  case SLEY_BF16:
+    return (double)sl_f32_of_bf16(((const uint16_t *)array)[i]);
+  }
+  return 0;
+}
+
+/* Value i becomes value, rounded once. */
+static inline __attribute__((always_inline)) void sl_value_set(void *array, sley_dtype dtype, int64_t i,
+                                                               double value) {
+  switch (dtype) {
+  case SLEY_F32:
+    ((float *)array)[i] = (float)value;
+    break;
+  case SLEY_F64:
+    ((double *)array)[i] = value;
+    break;
+  case SLEY_F16:
+    ((uint16_t *)array)[i] = sl_f16_of_f64(value);
+    break;
+  case SLEY_BF16:
+    ((uint16_t *)array)[i] = sl_bf16_of_f64(value);
+    break;
+  }
+}
+
+/* Value to of an array becomes value from of another of the same dtype. */
+static inline __attribute__((always_inline)) void sl_value_copy(void *array, int64_t to, const void *other,
+                                                                int64_t from, sley_dtype dtype) {
+  if (dtype == SLEY_F32)
+    ((float *)array)[to] = ((const float *)other)[from];
+  else if (dtype == SLEY_F64)
+    ((double *)array)[to] = ((const double *)other)[from];
+  else
+    ((uint16_t *)array)[to] = ((const uint16_t *)other)[from];
+}
+
+/* Significant decimal digits that bring every value back. */
+int sl_value_digits(sley_dtype dtype);
+
+/* count values of one dtype as another, each rounded once. */
+void sl_values_convert(sley_dtype from, const void *src, sley_dtype to, void *dst, int64_t count);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SpMM in bf16, summed in f32, for AVX-512. */
+#include "base/half.h"
+#include "device/cpu/lanes_avx512.h"
+
+typedef uint16_t value;
+enum { NARROW = 1 };
+
+static inline sum widen(value v) {
+  return sl_f32_of_bf16(v);
+}
+static inline vec widened(__m256i v) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16));
+}
+/* Half the last bit kept, less one, plus that bit carries as ties to even ask; NaN could carry into the sign.
+ */
+static inline __m256i rounded(vec v) {
+  __m512i bits = _mm512_castps_si512(v);
+  __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+  __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+  return _mm512_cvtepi32_epi16(
+      _mm512_srli_epi32(_mm512_mask_or_epi32(up, nan, bits, _mm512_set1_epi32(0x400000)), 16));
+}
+static inline vec load_values(const value *p) {
+  return widened(_mm256_loadu_si256((const __m256i *)p));
+}
+static inline vec load_values_part(const value *p, mask m) {
+  return widened(_mm256_maskz_loadu_epi16(m, p));
+}
+static inline void store_values(value *p, vec v) {
+  _mm256_storeu_si256((__m256i *)p, rounded(v));
+}
+static inline void store_values_part(value *p, mask m, vec v) {
+  _mm256_mask_storeu_epi16(p, m, rounded(v));
+}
+static inline void stream_values(value *p, vec v) {
+  _mm256_stream_si256((__m256i *)p, rounded(v));
+}
+
+#include "device/cpu/spmm_body.h"
+
+static bool ok(const sl_kernel_args *args) {
+  return args->spmm.a->dtype == SLEY_BF16 && sl_cpu_has(SL_CPU_AVX512);
+}
+
+const sl_kernel sl_cpu_spmm_bf16_avx512 = {.name = "spmm-bf16-avx512",
+                                           .op = SL_OP_SPMM,
+                                           .ok = ok,
+                                           .cost = cost,
+                                           .prepare = sl_cpu_spmm_prepare,
+                                           .release = sl_cpu_spmm_release,
+                                           .run = run};
