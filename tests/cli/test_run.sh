@@ -102,6 +102,23 @@ done
 run 0 spmm "$graph" --x "$work/x.npy" --alpha -0.5 --beta 2 --repeat 2
 run 0 spmm "$graph" --alpha 3 --beta 0.25 --transpose --dtype f64 --repeat 2
 run 0 spmm "$graph" --k 0 --repeat 1
+
+echo "16 bits: every algorithm is right, files bring the values back, and sums are rounded once"
+for dtype in f16 bf16; do
+  run 0 spmm "$graph" --dtype $dtype --algo all --ranks 4 --workgroup 2 --alpha 1.5 --beta -0.5 --repeat 1 --json "$work/16.json"
+  field "$work/16.json" dtype $dtype
+  run 0 spmm "$graph" --dtype $dtype --algo cover --ranks 5 --transpose --repeat 1 --out "$work/$dtype.npy"
+  run 0 convert "$graph" "$work/16.sley" --dtype $dtype
+  run 0 convert "$work/16.sley" "$work/16.npz" --dtype $dtype
+  run 0 spmm "$work/16.npz" --dtype $dtype --algo cover --ranks 5 --transpose --repeat 1 --out "$work/again.npy"
+  cmp -s "$work/$dtype.npy" "$work/again.npy" || fail "$dtype does not come back from .sley and .npz"
+done
+grep -qa "'<f2'" "$work/f16.npy" || fail "f16 is not written as NumPy's float16"
+grep -qa "'<f4'" "$work/bf16.npy" || fail "bf16 is not written as float32"
+run 0 spmm "$graph" --x "$work/x.npy" --dtype f16 --ranks 1 --out "$work/one.npy" --repeat 1
+run 0 spmm "$graph" --x "$work/x.npy" --dtype f16 --ranks 4 --algo bcast-1.5d --out "$work/four.npy" --repeat 1
+cmp -s "$work/one.npy" "$work/four.npy" || fail "f16: ranks change a Y of whole numbers"
+run 2 spmm "$graph" --dtype f8
 run 2 spmm "$graph" --x "$work/x.npy" --k 4
 one_line "--k against X" "--k says 4"
 run 2 spmm er:n=20,nnz=50 --x "$work/x.npy"

@@ -159,7 +159,7 @@ static void writes_what_it_reads(void **state) {
   sl_team *team;
   assert_sley_ok(sl_team_create(2, &team));
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-    for (int dtype = 0; dtype < 2; dtype++) {
+    for (int dtype = 0; dtype < 4; dtype++) {
       sley_matrix *a = test_random_matrix(s, sizes[s][0], sizes[s][1], 0.2, (sley_dtype)dtype, false);
       test_round_trip(a, ".el", team);
       sl_matrix_destroy(a);

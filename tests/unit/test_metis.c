@@ -27,7 +27,7 @@ static void reads_every_format(void **state) {
       {"4 2 111 2\n5 9 9 2 7\n5 9 9 1 7 4 8\n5 9 9\n5 9 9 2 8\n", 7},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
-    for (int dtype = 0; dtype < 2; dtype++) {
+    for (int dtype = 0; dtype < 4; dtype++) {
       const double n = (double)NAN, w = cases[c].weight, v = w == 1 ? 1 : w + 1;
       sley_matrix *a;
       assert_sley_ok(test_read("t.graph", cases[c].text, (sley_dtype)dtype, &a));
@@ -137,7 +137,7 @@ static void writes_what_it_reads(void **state) {
   (void)state;
   static const int64_t sizes[] = {0, 1, 2, 13, 40, 300};
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-    for (int dtype = 0; dtype < 2; dtype++) {
+    for (int dtype = 0; dtype < 4; dtype++) {
       sley_matrix *a = test_random_matrix(s + 10, sizes[s], sizes[s], 0.2, (sley_dtype)dtype, true);
       test_round_trip(a, ".graph", NULL);
       sl_matrix_destroy(a);

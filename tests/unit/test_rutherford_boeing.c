@@ -179,7 +179,7 @@ static void writes_what_it_reads(void **state) {
   static const int64_t sizes[][2] = {{0, 0}, {1, 1},   {0, 5},  {5, 0},  {1, 7},
                                      {7, 1}, {13, 13}, {31, 8}, {40, 90}};
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-    for (int dtype = 0; dtype < 2; dtype++) {
+    for (int dtype = 0; dtype < 4; dtype++) {
       sley_matrix *a = test_random_matrix(s + 20, sizes[s][0], sizes[s][1], 0.2, (sley_dtype)dtype, false);
       test_round_trip(a, ".rb", NULL);
       sl_matrix_destroy(a);

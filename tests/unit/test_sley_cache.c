@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/value.h"
 #include "io/cache.h"
 #include "io/io.h"
 #include "support.h"
@@ -41,7 +42,7 @@ static void expect_equal(const sley_matrix *a, const sley_matrix *b) {
 
 static void comes_back_exactly_and_unallocated(void **state) {
   (void)state;
-  for (int dtype = 0; dtype < 2; dtype++) {
+  for (int dtype = 0; dtype < 4; dtype++) {
     sley_matrix *a = sample((sley_dtype)dtype), *b;
     assert_sley_ok(sl_matrix_write_file(a, path, NULL));
     int64_t before = sl_memory_now();
@@ -51,11 +52,16 @@ static void comes_back_exactly_and_unallocated(void **state) {
     expect_equal(a, b);
     assert_int_equal(b->entries_stored, 4);
     sl_matrix_destroy(b);
-    assert_sley_ok(sl_matrix_read_file(path, dtype ? SLEY_F32 : SLEY_F64, NULL, &b));
-    for (int64_t e = 0; e < a->nnz; e++)
-      assert_true((dtype ? ((const double *)a->val)[e] : ((const float *)a->val)[e]) ==
-                  (dtype ? ((const float *)b->val)[e] : ((const double *)b->val)[e]));
-    sl_matrix_destroy(b);
+    for (int other = 0; other < 4; other++) {
+      assert_sley_ok(sl_matrix_read_file(path, (sley_dtype)other, NULL, &b));
+      assert_int_equal(b->dtype, other);
+      for (int64_t e = 0; e < a->nnz; e++) {
+        double rounded;
+        sl_value_set(&rounded, b->dtype, 0, sl_value_at(a->val, a->dtype, e));
+        assert_true(sl_value_at(b->val, b->dtype, e) == sl_value_at(&rounded, b->dtype, 0));
+      }
+      sl_matrix_destroy(b);
+    }
     sl_matrix_destroy(a);
   }
   unlink(path);
