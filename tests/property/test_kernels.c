@@ -366,8 +366,7 @@ static void test_spmm_continues_a_row(void **state) {
   }
 }
 
-/* ----------------------------------------------------------------------------------------------- rows and
- * scale */
+/* ------------------------------------------------------------------------------------- rows, scale, round */
 
 /* As rows are added: 16 bits by way of f32. */
 static double sum_of(sley_dtype dtype, double a, double b) {
