@@ -9,7 +9,6 @@
  * Found by measurement on an H200: within a factor of two either way the times differ by a few percent. */
 enum { CHUNK_ROWS = 8, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_FEW = 64, CHUNK_LEAST = 16 };
 enum { WIDE_BYTES = 256, CHUNKS_WANTED = 32768 };
-enum { LONG_ROW = 32 }; /* entries a row, on average, from which steps without a row's end are looked for */
 
 static int64_t entries_of(const sl_spmm_matrix *a) {
   return a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
@@ -116,7 +115,7 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_args *args, sl_stream_
   if (status == SLEY_OK)
     status = upload_chunks(queue, &chunks, out);
   int64_t slots = chunks.slots, longest = chunks.longest;
-  out->long_rows = entries_of(a) >= LONG_ROW * chunks.rows;
+  out->row_entries = chunks.rows > 0 ? entries_of(a) / chunks.rows : 0;
   sl_chunks_free(&chunks);
   SL_TRY(status);
   SL_TRY(upload_columns(queue, a, longest, &out->col));

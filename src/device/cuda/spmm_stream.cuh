@@ -20,6 +20,10 @@
 
 namespace sley {
 
+/* Entries of a row from which on steps without a row's end are looked for; from which on narrow products are
+ * limited by instructions rather than memory. */
+enum { LONG_ROW = 32, VERY_LONG_ROW = 256 };
+
 enum { STREAM_BLOCK = 64, EMPTY_ROWS = 64 /* that a block clears */ };
 
 template <typename T, int VEC>
@@ -198,7 +202,7 @@ sley_status launch_shape(sl_queue *queue, const sl_stream_run &run) {
 }
 
 template <typename T, int VEC> sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run) {
-  if (run.k <= 8 * VEC && run.a.long_rows)
+  if (run.k <= 8 * VEC && run.a.row_entries >= LONG_ROW)
     return launch_shape<T, 8, VEC, true>(queue, run);
   if (run.k <= 8 * VEC)
     return launch_shape<T, 8, VEC, false>(queue, run);
@@ -214,11 +218,12 @@ template <typename T, int VEC> bool fits(const sl_stream_run &run, int lanes) {
          (uintptr_t)run.x % BYTES == 0 && (uintptr_t)run.y % BYTES == 0;
 }
 
-/* The widest loads that alignment allows: 16 bytes a lane, then 8, then single values. Where rows are long it
- * is instructions that limit narrow products: then half as many lanes take a row of X. */
+/* The widest loads that alignment allows: 16 bytes a lane, then 8, then single values. Narrow
+ * products of very long rows have half as many lanes take a row of X. */
 template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream_run &run) {
   SL_TRY(sl_cuda_use(queue->device));
-  if (run.a.long_rows && run.k <= 64 / (int64_t)sizeof(T) && fits<T, 16 / sizeof(T)>(run, 4))
+  if (run.a.row_entries >= VERY_LONG_ROW && run.k <= 64 / (int64_t)sizeof(T) &&
+      fits<T, 16 / sizeof(T)>(run, 4))
     return launch_shape<T, 4, 16 / sizeof(T), true>(queue, run);
   if (fits<T, 16 / sizeof(T)>(run, 8))
     return launch_lanes<T, 16 / sizeof(T)>(queue, run);

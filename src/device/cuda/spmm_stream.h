@@ -17,7 +17,7 @@ typedef struct sl_stream_matrix {
   const sl_long_row *long_row;
   void *partial; /* sums of pieces: slots x k, in the type of the accumulators */
   int64_t chunks, empties, longs;
-  bool long_rows; /* on the whole: steps in which no row ends are the rule */
+  int64_t row_entries; /* of a row that has some, on average */
 } sl_stream_matrix;
 
 typedef struct sl_stream_run {
