@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels.h"
+
+#include <math.h>
+
+#include "base/random.h"
+#include "base/value.h"
+#include "mirror.h"
+
+static uint64_t counter;
+
+int64_t draw(int64_t n) {
+  return sl_below(sl_random(5, counter++, 0), n);
+}
+
+double draw_real(void) {
+  return 2 * sl_unit(sl_random(6, counter++, 0)) - 1;
+}
+
+int64_t pick(const int64_t *list, int64_t count) {
+  return list[draw(count)];
+}
+int repeats(int all) {
+  const char *share = getenv("SLEY_TEST_SHARE");
+  int kept = share && atoi(share) > 0 ? all / atoi(share) : all;
+  return kept > 0 ? kept : 1;
+}
+
+block block_of(size_t bytes, size_t skew) {
+  block b = {.base = malloc(bytes + skew + 1), .bytes = bytes};
+  assert_non_null(b.base);
+  b.data = b.base + skew;
+  return b;
+}
+
+block block_copy(const block *from) {
+  block b = block_of(from->bytes, (size_t)(from->data - from->base));
+  memcpy(b.data, from->data, from->bytes);
+  return b;
+}
+
+void block_fill(block *b, sley_dtype dtype, bool with_nan) {
+  size_t each = sley_dtype_bytes(dtype);
+  for (size_t i = 0; i < b->bytes / each; i++)
+    sl_value_set(b->data, dtype, (int64_t)i, with_nan ? (double)NAN : draw_real());
+}
+
+image image_of_block(sl_queue *queue, const block *b) {
+  return image_of(queue, b->data, b->bytes, (size_t)(b->data - b->base));
+}
+
+sl_queue *queues[QUEUES];
+
+int open_queues(void **state) {
+  (void)state;
+  const int threads[QUEUES] = {1, 2, 5};
+  const sl_device_ops *ops;
+  char note[256];
+  if (sl_device_choose(test_device(), &ops, note, sizeof note)) {
+    fprintf(stderr, "%s\n", sley_last_error());
+    return 1;
+  }
+  for (int q = 0; q < QUEUES; q++) {
+    sl_device *device;
+    if (ops->open(q % ops->count(), threads[q], &device) || ops->queue_create(device, NULL, &queues[q]))
+      return 1;
+  }
+  return 0;
+}
+
+int close_queues(void **state) {
+  (void)state;
+  for (int q = 0; q < QUEUES; q++) {
+    sl_device *device = queues[q]->device;
+    device->ops->queue_destroy(queues[q]);
+    device->ops->close(device);
+  }
+  return 0;
+}

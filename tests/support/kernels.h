@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tests of kernels share: random choices, operands of exact size, and queues of a device
+ * (SLEY_TEST_DEVICE, default the cpu). */
+#ifndef SLEY_TESTS_KERNELS_H
+#define SLEY_TESTS_KERNELS_H
+
+#include "image.h"
+
+/* The next number of a fixed sequence: one of 0 .. n-1; a real in [-1, 1); one of a list. */
+int64_t draw(int64_t n);
+double draw_real(void);
+int64_t pick(const int64_t *list, int64_t count);
+#define PICK(...)                                                                                            \
+  pick((const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+/* One case in so many is run (environment SLEY_TEST_SHARE). */
+int repeats(int all);
+
+/* bytes of exact size, so that a sanitizer sees any access beyond; `skew` bytes off a malloc's alignment.
+ * base is freed by free. */
+typedef struct block {
+  char *base, *data;
+  size_t bytes;
+} block;
+
+block block_of(size_t bytes, size_t skew);
+block block_copy(const block *from);
+
+/* Random values, or NaN. */
+void block_fill(block *b, sley_dtype dtype, bool with_nan);
+image image_of_block(sl_queue *queue, const block *b);
+
+/* Queues of devices with 1, 2 and 5 threads: setup and teardown of a group of tests. */
+enum { QUEUES = 3 };
+extern sl_queue *queues[QUEUES];
+int open_queues(void **state);
+int close_queues(void **state);
+
+#endif
