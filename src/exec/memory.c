@@ -30,6 +30,10 @@ static int64_t exchanges_memory(const sl_plan *plan) {
     bytes +=
         sl_device_bytes(plan->x_rows * SL_BUFFER(plan, SL_BUFFER_X)->row_bytes + (int64_t)sizeof(double));
   if (fetched > 0 && !on_host(plan)) {
+    /* Rows out of reach are packed and land in buffers; others are taken to ask for as many as this rank. */
+    int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
+    if (!comm->lends)
+      bytes += sl_device_bytes(2 * fetched * (row_bytes + (int64_t)sizeof(sl_pull_entry)));
     sl_exchange_spec fence = {.name = "fence", .dtype = plan->dtype};
     bytes +=
         sl_device_bytes(fetched * (int64_t)sizeof(sl_pull_entry)) + comm->ops->exchange_memory(comm, &fence);
