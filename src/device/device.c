@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel lookup, the same for every device. */
+/* Kernel lookup and uploads, the same for every device. */
 #include "device/device.h"
 
 #include <string.h>
@@ -39,4 +39,16 @@ sley_status sl_kernel_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_kernel *kernel;
   SL_TRY(sl_kernel_find(queue->device, args, &kernel));
   return kernel->run(queue, args);
+}
+
+sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out) {
+  const sl_device_ops *ops = queue->device->ops;
+  *out = NULL;
+  SL_TRY(ops->alloc(queue->device, bytes, what, out));
+  sley_status status = ops->copy(queue, SL_COPY_TO_DEVICE, *out, host, bytes);
+  if (status != SLEY_OK) {
+    ops->free(queue->device, *out);
+    *out = NULL;
+  }
+  return status;
 }

@@ -102,6 +102,10 @@ static inline int64_t sl_device_bytes(int64_t bytes) {
   return bytes <= 0 ? GRAIN : (bytes + GRAIN - 1) / GRAIN * GRAIN;
 }
 
+/* A copy of host memory in the memory of the queue's device, freed by the device's free; *out is NULL on an
+ * error. */
+sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out);
+
 /* The cheapest kernel of the device whose predicate holds. Errors: SLEY_ERR_UNSUPPORTED. */
 sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out);
 

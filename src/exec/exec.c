@@ -72,9 +72,10 @@ static sley_status bind_buffers(sl_exec *exec) {
       exec->memory[i] = (void *)buffer->constant;
       continue;
     }
-    SL_TRY(device->alloc(exec->comm->device, bytes, buffer->name, &exec->memory[i]));
     if (buffer->constant)
-      SL_TRY(device->copy(exec->queue, SL_COPY_TO_DEVICE, exec->memory[i], buffer->constant, bytes));
+      SL_TRY(sl_device_upload(exec->queue, buffer->constant, bytes, buffer->name, &exec->memory[i]));
+    else
+      SL_TRY(device->alloc(exec->comm->device, bytes, buffer->name, &exec->memory[i]));
   }
   if (plan->segment) {
     SL_TRY(SL_NEW_ZERO(exec->pages, plan->segment[exec->comm->size] / SL_X_PAGE, "pages of X"));

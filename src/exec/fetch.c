@@ -70,7 +70,6 @@ static int64_t list_entries(sl_fetches *f, sl_pull_entry *entries) {
 }
 
 static sley_status make_lists(sl_fetches *f) {
-  const sl_device_ops *ops = f->comm->device->ops;
   int64_t most = 0;
   f->groups = (f->comm->size + SL_PULL_SOURCES - 1) / SL_PULL_SOURCES;
   SL_TRY(SL_NEW_ZERO(f->source, f->comm->size, "lists of fetches"));
@@ -83,9 +82,8 @@ static sley_status make_lists(sl_fetches *f) {
   sl_pull_entry *entries;
   SL_TRY(SL_NEW_ZERO(entries, most, "lists of fetches"));
   int64_t bytes = list_entries(f, entries) * (int64_t)sizeof *entries;
-  sley_status status = ops->alloc(f->comm->device, bytes, "lists of fetches", (void **)&f->list);
-  if (status == SLEY_OK)
-    status = ops->copy(f->comm->queue, SL_COPY_TO_DEVICE, f->list, entries, bytes);
+  sley_status status =
+      sl_device_upload(f->comm->queue, entries, bytes, "lists of fetches", (void **)&f->list);
   sl_free(entries);
   return status;
 }

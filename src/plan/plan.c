@@ -106,13 +106,13 @@ sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int d
 
 void sl_plan_send(sl_plan *plan, int exchange, const sl_row_list *list) {
   sl_exchange_spec *spec = &SL_EXCHANGE(plan, exchange)->spec;
-  if (list->count > 0 && list->bytes > 0)
+  if (sl_list_moves(list))
     ((sl_row_list *)spec->send)[spec->sends++] = *list;
 }
 
 void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list) {
   sl_exchange_spec *spec = &SL_EXCHANGE(plan, exchange)->spec;
-  if (list->count > 0 && list->bytes > 0)
+  if (sl_list_moves(list))
     ((sl_row_list *)spec->recv)[spec->recvs++] = *list;
 }
 

@@ -79,7 +79,7 @@ sley_status sl_list_facts_match(const char *name, int from, int to, const sl_lis
 }
 
 static int64_t list_memory(const sl_comm *comm, const sl_row_list *list) {
-  if (list->count == 0 || list->bytes == 0)
+  if (!sl_list_moves(list))
     return 0;
   int64_t bytes = list->peer == comm->rank ? 0 : sl_device_bytes(list->count * list->bytes);
   if (list->rows && !comm->device->ops->host_addresses)

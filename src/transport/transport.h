@@ -36,6 +36,11 @@ typedef struct sl_row_list {
   int64_t bytes;  /* of each row that move */
 } sl_row_list;
 
+/* Whether anything moves. */
+static inline bool sl_list_moves(const sl_row_list *list) {
+  return list->count > 0 && list->bytes > 0;
+}
+
 typedef enum sl_grain {
   SL_GRAIN_PEER, /* over message links, one message a peer */
   SL_GRAIN_ROW   /* over message links, one message a row */

@@ -48,9 +48,6 @@ static inline int sl_cuda_processors(const sl_queue *queue) {
   return ((const sl_cuda_device *)queue->device)->processors;
 }
 
-/* A copy of host memory in the device's, freed by the device's free; *out is NULL on an error. */
-sley_status sl_cuda_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out);
-
 /* For kernels that need no inspection. */
 sley_status sl_cuda_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                     void **prepared);

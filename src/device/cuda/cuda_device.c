@@ -355,16 +355,6 @@ static sley_status cuda_copy(sl_queue *queue, sl_copy_kind kind, void *dst, cons
   return ordinary ? cuda_queue_wait(queue) : SLEY_OK;
 }
 
-sley_status sl_cuda_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out) {
-  SL_TRY(cuda_alloc(queue->device, bytes, what, out));
-  sley_status status = cuda_copy(queue, SL_COPY_TO_DEVICE, *out, host, bytes);
-  if (status != SLEY_OK) {
-    cuda_free(queue->device, *out);
-    *out = NULL;
-  }
-  return status;
-}
-
 /* ------------------------------------------------------------------------------------------------ events */
 
 static sley_status cuda_event_create(sl_device *device, sl_event **out) {

@@ -80,8 +80,8 @@ static sley_status upload_rowptr(sl_queue *queue, const sl_spmm_matrix *a, cuspa
     else
       narrow[i] = (int32_t)at;
   }
-  status = sl_cuda_upload(queue, p->wide ? (void *)wide : (void *)narrow, (a->rows + 1) * (p->wide ? 8 : 4),
-                          "a part's rows", &p->rowptr);
+  status = sl_device_upload(queue, p->wide ? (void *)wide : (void *)narrow, (a->rows + 1) * (p->wide ? 8 : 4),
+                            "a part's rows", &p->rowptr);
 done:
   sl_free(narrow);
   sl_free(wide);
@@ -96,13 +96,13 @@ static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *a, cuspa
     p->cols = col >= p->cols ? col + 1 : p->cols;
   }
   SL_TRY(upload_rowptr(queue, a, p));
-  SL_TRY(sl_cuda_upload(queue, (const char *)a->col + first * index_bytes, p->entries * index_bytes,
-                        "a part's columns", &p->col));
-  SL_TRY(sl_cuda_upload(queue, (const char *)a->val + first * value_bytes, p->entries * value_bytes,
-                        "a part's values", &p->val));
+  SL_TRY(sl_device_upload(queue, (const char *)a->col + first * index_bytes, p->entries * index_bytes,
+                          "a part's columns", &p->col));
+  SL_TRY(sl_device_upload(queue, (const char *)a->val + first * value_bytes, p->entries * value_bytes,
+                          "a part's values", &p->val));
   if (!a->rowid)
     return SLEY_OK;
-  SL_TRY(sl_cuda_upload(queue, a->rowid, a->rows * (int64_t)sizeof *a->rowid, "a part's rows", &p->rowid));
+  SL_TRY(sl_device_upload(queue, a->rowid, a->rows * (int64_t)sizeof *a->rowid, "a part's rows", &p->rowid));
   return queue->device->ops->alloc(queue->device, a->rows * p->k * value_bytes, "sums of listed rows",
                                    &p->packed);
 }

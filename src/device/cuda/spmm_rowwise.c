@@ -79,15 +79,15 @@ static sley_status make_lists(rowwise *r, sl_queue *queue, int ps, bool *fits) {
   if (!*fits)
     goto done;
   SL_TRY_GOTO(status,
-              sl_cuda_upload(queue, lists.local, lists.locals * (int64_t)sizeof *lists.local,
-                             "neighbour partitions", (void **)&r->run.local),
+              sl_device_upload(queue, lists.local, lists.locals * (int64_t)sizeof *lists.local,
+                               "neighbour partitions", (void **)&r->run.local),
               done);
   SL_TRY_GOTO(status,
-              sl_cuda_upload(queue, lists.remote, lists.remotes * (int64_t)sizeof *lists.remote,
-                             "neighbour partitions", (void **)&r->run.remote),
+              sl_device_upload(queue, lists.remote, lists.remotes * (int64_t)sizeof *lists.remote,
+                               "neighbour partitions", (void **)&r->run.remote),
               done);
   SL_TRY_GOTO(status,
-              sl_cuda_upload(queue, lists.joined, joins, "neighbour partitions", (void **)&r->run.joined),
+              sl_device_upload(queue, lists.joined, joins, "neighbour partitions", (void **)&r->run.joined),
               done);
   SL_TRY_GOTO(status, ops->alloc(queue->device, sums, "sums of neighbour partitions", &r->run.partial), done);
   r->run.locals = lists.locals;
@@ -103,11 +103,11 @@ static sley_status upload_half(sl_queue *queue, const sl_neighbour_half *half, i
                                int64_t value_bytes, const int32_t **col, const uint8_t **owner,
                                const void **val) {
   int64_t entries = half->rowptr[rows];
-  SL_TRY(sl_cuda_upload(queue, half->col, entries * (int64_t)sizeof *half->col, "a part's columns",
-                        (void **)col));
+  SL_TRY(sl_device_upload(queue, half->col, entries * (int64_t)sizeof *half->col, "a part's columns",
+                          (void **)col));
   if (owner)
-    SL_TRY(sl_cuda_upload(queue, half->owner, entries, "owners of a part's columns", (void **)owner));
-  return sl_cuda_upload(queue, half->val, entries * value_bytes, "a part's values", (void **)val);
+    SL_TRY(sl_device_upload(queue, half->owner, entries, "owners of a part's columns", (void **)owner));
+  return sl_device_upload(queue, half->val, entries * value_bytes, "a part's values", (void **)val);
 }
 
 /* What the device has now. */

@@ -51,7 +51,7 @@ static sley_status upload_rows(sl_queue *queue, const sl_chunks *c, const int32_
   int64_t bytes = (c->rows + 2) * (int64_t)sizeof *c->row;
   void *row;
   if (c->row)
-    return sl_cuda_upload(queue, c->row, bytes, "chunks", (void **)out);
+    return sl_device_upload(queue, c->row, bytes, "chunks", (void **)out);
   SL_TRY(queue->device->ops->alloc(queue->device, bytes, "chunks", &row));
   *out = row;
   return sl_cuda_stream_number(queue, c->rows + 2, c->empties, empty, row);
@@ -62,12 +62,12 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, sl_stream_
   a->empties = c->empties;
   a->longs = c->longs;
   SL_TRY(
-      sl_cuda_upload(queue, c->chunk, c->chunks * (int64_t)sizeof *c->chunk, "chunks", (void **)&a->chunk));
-  SL_TRY(
-      sl_cuda_upload(queue, c->empty, c->empties * (int64_t)sizeof *c->empty, "chunks", (void **)&a->empty));
+      sl_device_upload(queue, c->chunk, c->chunks * (int64_t)sizeof *c->chunk, "chunks", (void **)&a->chunk));
+  SL_TRY(sl_device_upload(queue, c->empty, c->empties * (int64_t)sizeof *c->empty, "chunks",
+                          (void **)&a->empty));
   SL_TRY(upload_rows(queue, c, a->empty, &a->row));
-  return sl_cuda_upload(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
-                        (void **)&a->long_row);
+  return sl_device_upload(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
+                          (void **)&a->long_row);
 }
 
 /* Columns, 32 bits wide, with the ends of rows marked. */
@@ -77,15 +77,15 @@ static sley_status upload_columns(sl_queue *queue, const sl_spmm_matrix *a, int6
   int64_t entries = entries_of(a), first = a->rowptr[0] * (int64_t)sl_index_bytes(a->index);
   void *col = NULL, *wide = NULL, *rowptr = NULL;
   sley_status status =
-      sl_cuda_upload(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "rows", &rowptr);
+      sl_device_upload(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "rows", &rowptr);
   if (status == SLEY_OK && a->index == SLEY_I64) {
-    status = sl_cuda_upload(queue, (const char *)a->col + first, entries * 8, "columns", &wide);
+    status = sl_device_upload(queue, (const char *)a->col + first, entries * 8, "columns", &wide);
     if (status == SLEY_OK)
       status = device->ops->alloc(device, entries * 4, "columns", &col);
     if (status == SLEY_OK)
       status = sl_cuda_stream_narrow(queue, entries, wide, col);
   } else if (status == SLEY_OK) {
-    status = sl_cuda_upload(queue, (const char *)a->col + first, entries * 4, "columns", &col);
+    status = sl_device_upload(queue, (const char *)a->col + first, entries * 4, "columns", &col);
   }
   if (status == SLEY_OK)
     status = sl_cuda_stream_mark(queue, a->rows, rowptr, longest, col);
@@ -119,8 +119,8 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_args *args, sl_stream_
   sl_chunks_free(&chunks);
   SL_TRY(status);
   SL_TRY(upload_columns(queue, a, longest, &out->col));
-  SL_TRY(sl_cuda_upload(queue, (const char *)a->val + a->rowptr[0] * value_bytes, entries_of(a) * value_bytes,
-                        "values", (void **)&out->val));
+  SL_TRY(sl_device_upload(queue, (const char *)a->val + a->rowptr[0] * value_bytes,
+                          entries_of(a) * value_bytes, "values", (void **)&out->val));
   return queue->device->ops->alloc(queue->device, slots * args->k * value_bytes, "sums of pieces of rows",
                                    &out->partial);
 }

@@ -41,13 +41,12 @@ static sley_status open_channel(sl_comm *comm, const sl_row_list *list, channel 
   const sl_device_ops *ops = comm->device->ops;
   void *block = NULL;
   out->list = *list;
-  if (list->count == 0 || list->bytes == 0 || sl_direct_serves((const sl_process_comm *)comm, list->peer))
+  if (!sl_list_moves(list) || sl_direct_serves((const sl_process_comm *)comm, list->peer))
     return SLEY_OK;
   if (list->rows) {
-    int64_t bytes = list->count * (int64_t)sizeof *list->rows;
-    SL_TRY(ops->alloc(comm->device, bytes, "row lists", &block));
+    SL_TRY(sl_device_upload(comm->queue, list->rows, list->count * (int64_t)sizeof *list->rows, "row lists",
+                            &block));
     out->list.rows = out->rows = block;
-    SL_TRY(ops->copy(comm->queue, SL_COPY_TO_DEVICE, block, list->rows, bytes));
   }
   if (list->peer == comm->rank)
     return SLEY_OK;

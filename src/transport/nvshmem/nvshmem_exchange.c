@@ -33,14 +33,12 @@ static sley_status keep_own(sl_comm *comm, const sl_row_list *lists, int count, 
       out->list = lists[i];
       *at = i;
     }
-  if (out->list.count == 0 || out->list.bytes == 0 || !out->list.rows)
+  if (!sl_list_moves(&out->list) || !out->list.rows)
     return SLEY_OK;
   int64_t bytes = out->list.count * (int64_t)sizeof *out->rows;
   void *block = NULL;
-  SL_TRY(comm->device->ops->alloc(comm->device, bytes, "row lists", &block));
-  out->rows = block;
-  SL_TRY(comm->device->ops->copy(comm->queue, SL_COPY_TO_DEVICE, block, out->list.rows, bytes));
-  out->list.rows = out->rows;
+  SL_TRY(sl_device_upload(comm->queue, out->list.rows, bytes, "row lists", &block));
+  out->list.rows = out->rows = block;
   return SLEY_OK;
 }
 
@@ -137,7 +135,7 @@ sley_status sl_nvshmem_exchange_borrow(sl_exchange *base, sl_lent *lent, sl_queu
 
 static sley_status take_own(nvshmem_exchange *exchange, sl_queue *queue) {
   const sl_row_list *from = &exchange->send.list, *to = &exchange->recv.list;
-  if (to->count == 0 || to->bytes == 0)
+  if (!sl_list_moves(to))
     return SLEY_OK;
   sl_process_count((sl_process_comm *)exchange->base.comm, to, exchange->grain);
   return sl_kernel_run(queue, &(sl_kernel_args){.op = SL_OP_ROWS,

@@ -144,7 +144,7 @@ sley_status sl_process_match_lists(sl_process_comm *comm, const sl_exchange_spec
 }
 
 void sl_process_count(sl_process_comm *comm, const sl_row_list *recv, sl_grain grain) {
-  if (recv->count == 0 || recv->bytes == 0)
+  if (!sl_list_moves(recv))
     return;
   sl_link link = sl_link_to(&comm->base, recv->peer);
   comm->counters.bytes[link] += recv->count * recv->bytes;

@@ -11,10 +11,6 @@
 
 enum { ALIGNMENT = 256 };
 
-static bool moves(const sl_row_list *list) {
-  return list->count > 0 && list->bytes > 0;
-}
-
 static int64_t row_at(const sl_row_list *list, int64_t i) {
   return list->rows ? list->rows[i] : list->first + i;
 }
@@ -33,7 +29,7 @@ static sley_status copy_lanes(sl_direct *direct, const sl_exchange_spec *spec) {
     if (sl_direct_serves(comm, spec->send[i].peer)) {
       sl_lane *l = &direct->send[direct->sends++];
       *l = (sl_lane){.list = spec->send[i], .batch = -1};
-      if (moves(&l->list)) {
+      if (sl_list_moves(&l->list)) {
         l->region = region_of(direct, &l->list);
         SL_TRY(SL_NEW(l->positions, l->list.count, "row lists"));
       }
@@ -44,7 +40,7 @@ static sley_status copy_lanes(sl_direct *direct, const sl_exchange_spec *spec) {
       direct->lane_of[i] = direct->recvs;
       sl_lane *l = &direct->recv[direct->recvs++];
       *l = (sl_lane){.list = spec->recv[i], .batch = -1};
-      if (moves(&l->list))
+      if (sl_list_moves(&l->list))
         SL_TRY(SL_NEW(l->positions, l->list.count, "row lists"));
     }
   }
@@ -202,7 +198,7 @@ static int fill_sources(sl_direct *direct) {
   for (int with_rows = 1; with_rows >= 0; with_rows--)
     for (int i = 0; i < direct->recvs; i++) {
       const sl_row_list *list = &direct->recv[i].list;
-      if (moves(list) != (with_rows != 0))
+      if (sl_list_moves(list) != (with_rows != 0))
         continue;
       direct->source[filled++] =
           (sl_pull_source){.bytes = with_rows ? list->bytes : 0,
@@ -245,17 +241,12 @@ static int64_t fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows, sl_
   return listed;
 }
 
-static sley_status upload(sl_direct *direct, const void *host, int64_t bytes, void **out) {
-  sl_comm *base = &direct->comm->base;
-  SL_TRY(base->device->ops->alloc(base->device, bytes, "row lists", out));
-  return base->device->ops->copy(base->queue, SL_COPY_TO_DEVICE, *out, host, bytes);
-}
-
 static sley_status upload_regions(sl_direct *direct) {
   for (int i = 0; i < direct->regions; i++) {
     sl_region *r = &direct->region[i];
     void *there = NULL;
-    sley_status status = upload(direct, r->rows, r->count * (int64_t)sizeof *r->rows, &there);
+    sley_status status = sl_device_upload(direct->comm->base.queue, r->rows,
+                                          r->count * (int64_t)sizeof *r->rows, "row lists", &there);
     sl_free(r->rows);
     r->rows = there;
     r->on_device = true;
@@ -274,7 +265,8 @@ static sley_status upload_list(sl_direct *direct, const sl_exchange_spec *spec) 
   sley_status status = SL_NEW_ZERO(entries, total, "row lists");
   if (status == SLEY_OK) {
     fill_entries(direct, spec->add, rows, entries);
-    status = upload(direct, entries, total * (int64_t)sizeof *entries, (void **)&direct->list);
+    status = sl_device_upload(direct->comm->base.queue, entries, total * (int64_t)sizeof *entries,
+                              "row lists", (void **)&direct->list);
   }
   sl_free(entries);
   sl_free(rows);

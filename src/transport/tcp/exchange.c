@@ -40,24 +40,18 @@ static bool on_host(const sl_comm *comm) {
   return comm->device->ops->host_addresses;
 }
 
-static bool is_empty(const sl_row_list *list) {
-  return list->count == 0 || list->bytes == 0;
-}
-
 /* ---- making */
 
 static sley_status open_channel(sl_comm *comm, const sl_row_list *list, channel *out) {
   const sl_device_ops *ops = comm->device->ops;
   out->list = *list;
-  if (is_empty(list) || sl_direct_serves((const sl_process_comm *)comm, list->peer))
+  if (!sl_list_moves(list) || sl_direct_serves((const sl_process_comm *)comm, list->peer))
     return SLEY_OK;
   if (!on_host(comm) && list->rows) {
     void *rows = NULL;
-    SL_TRY(ops->alloc(comm->device, list->count * (int64_t)sizeof *list->rows, "row lists", &rows));
-    out->device_rows = rows;
-    SL_TRY(ops->copy(comm->queue, SL_COPY_TO_DEVICE, rows, list->rows,
-                     list->count * (int64_t)sizeof *list->rows));
-    out->list.rows = rows;
+    SL_TRY(sl_device_upload(comm->queue, list->rows, list->count * (int64_t)sizeof *list->rows, "row lists",
+                            &rows));
+    out->list.rows = out->device_rows = rows;
   }
   if (list->peer == comm->rank)
     return SLEY_OK;
@@ -266,7 +260,7 @@ static sley_status take(tcp_exchange *exchange, channel *c, sl_queue *queue) {
                        .dst_first = c->list.first,
                        .add = exchange->add,
                        .dtype = exchange->dtype};
-  if (is_empty(&c->list) || sl_direct_serves((const sl_process_comm *)comm, c->list.peer))
+  if (!sl_list_moves(&c->list) || sl_direct_serves((const sl_process_comm *)comm, c->list.peer))
     return SLEY_OK;
   if (c->list.peer == comm->rank) {
     const channel *own = own_channel(exchange);

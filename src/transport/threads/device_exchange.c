@@ -20,10 +20,6 @@
 #include "base/memory.h"
 #include "transport/pull_list.h"
 
-static bool moves(const sl_row_list *list) {
-  return list->count > 0 && list->bytes > 0;
-}
-
 static sl_threads_comm *comm_of(const sl_threads_exchange *exchange) {
   return (sl_threads_comm *)exchange->base.comm;
 }
@@ -34,17 +30,11 @@ static bool is_staged(const sl_comm *receiver, const sl_comm *sender) {
 
 /* Whether begin packs a channel's rows. Sender and receiver find the same answer. */
 static bool is_packed(const sl_channel *channel, const sl_comm *sender, const sl_comm *receiver) {
-  return moves(channel->list) && (channel->way == SL_PACKED || is_staged(receiver, sender));
+  return sl_list_moves(channel->list) && (channel->way == SL_PACKED || is_staged(receiver, sender));
 }
 
 /* ----------------------------------------------------------------------------------------------- preparing
  */
-
-static sley_status upload(sl_comm *comm, const void *host, int64_t bytes, const char *what, void **out) {
-  const sl_device_ops *ops = comm->device->ops;
-  SL_TRY(ops->alloc(comm->device, bytes, what, out));
-  return ops->copy(comm->queue, SL_COPY_TO_DEVICE, *out, host, bytes);
-}
 
 static sley_status prepare_send(sl_threads_exchange *exchange, int i) {
   sl_comm *comm = exchange->base.comm;
@@ -56,8 +46,8 @@ static sley_status prepare_send(sl_threads_exchange *exchange, int i) {
                                   (void **)&channel->buffer));
   if (!list->rows)
     return SLEY_OK;
-  return upload(comm, list->rows, list->count * (int64_t)sizeof *list->rows, "a list of rows",
-                (void **)&exchange->device->packed_rows[i]);
+  return sl_device_upload(comm->queue, list->rows, list->count * (int64_t)sizeof *list->rows,
+                          "a list of rows", (void **)&exchange->device->packed_rows[i]);
 }
 
 /* Said once, to whoever asks why it is slow. */
@@ -113,15 +103,15 @@ static sley_status prepare_receives(sl_threads_exchange *exchange, sl_pull_rows 
   sl_device_exchange *device = exchange->device;
   int64_t total = 0;
   for (int i = 0; i < exchange->recvs; i++)
-    if (moves(&exchange->recv[i])) {
+    if (sl_list_moves(&exchange->recv[i])) {
       SL_TRY(prepare_source(exchange, i, rows));
       total += exchange->recv[i].count;
     }
   sl_pull_entry *entries;
   SL_TRY(SL_NEW_ZERO(entries, total, "a list of rows"));
   list_entries(exchange, rows, entries);
-  sley_status status = upload(exchange->base.comm, entries, total * (int64_t)sizeof *entries,
-                              "a list of rows", (void **)&device->list);
+  sley_status status = sl_device_upload(exchange->base.comm->queue, entries, total * (int64_t)sizeof *entries,
+                                        "a list of rows", (void **)&device->list);
   sl_free(entries);
   return status;
 }
@@ -162,7 +152,7 @@ sley_status sl_device_exchange_prepare(sl_threads_exchange *exchange) {
 /* The lists at whose other end is the peer: what packs its rows, or takes them. */
 static int64_t list_memory(sl_threads_comm *comm, const sl_row_list *list, bool sends) {
   sl_comm *peer = &comm->world->ranks[list->peer].base, *self = &comm->base;
-  if (!moves(list))
+  if (!sl_list_moves(list))
     return 0;
   bool staged = sends ? is_staged(peer, self) : is_staged(self, peer);
   bool packed = staged || (sends && sl_link_to(self, list->peer) == SL_LINK_MESSAGE);

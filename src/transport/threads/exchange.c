@@ -175,7 +175,7 @@ void sl_threads_acknowledge(sl_threads_exchange *exchange, int i) {
   atomic_store(&channel->taken, exchange->round);
   sl_world_wake(comm->world, list->peer);
   sl_link link = sl_link_to(&comm->base, list->peer);
-  if (list->count > 0 && list->bytes > 0) {
+  if (sl_list_moves(list)) {
     comm->counters.bytes[link] += list->count * list->bytes;
     comm->counters.messages[link] += channel->way == SL_ROW_BY_ROW ? list->count : 1;
   }

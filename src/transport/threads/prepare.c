@@ -29,8 +29,7 @@ static sley_status open_channel(sl_threads_exchange *exchange, int i) {
   channel->closed = &exchange->closed;
   bool here =
       exchange->base.comm->device->ops->host_addresses; /* else the buffers are made when peers are known */
-  bool message =
-      sl_link_to(exchange->base.comm, list->peer) == SL_LINK_MESSAGE && list->count > 0 && list->bytes > 0;
+  bool message = sl_link_to(exchange->base.comm, list->peer) == SL_LINK_MESSAGE && sl_list_moves(list);
   if (message && exchange->grain == SL_GRAIN_ROW) {
     channel->way = SL_ROW_BY_ROW;
     channel->slot = SL_SLOT_HEADER + (list->bytes + SL_SLOT_HEADER - 1) / SL_SLOT_HEADER * SL_SLOT_HEADER;

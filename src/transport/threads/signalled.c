@@ -43,9 +43,7 @@ sley_status sl_signalled_prepare(sl_threads_exchange *exchange) {
   sl_board *zeros = sl_alloc_zero(bytes, 1, "a board");
   if (!zeros)
     return SLEY_ERR_MEMORY;
-  sley_status status = comm->device->ops->alloc(comm->device, bytes, "a board", (void **)&device->board);
-  if (status == SLEY_OK)
-    status = comm->device->ops->copy(comm->queue, SL_COPY_TO_DEVICE, device->board, zeros, bytes);
+  sley_status status = sl_device_upload(comm->queue, zeros, bytes, "a board", (void **)&device->board);
   if (status == SLEY_OK) /* before any peer writes to it */
     status = comm->device->ops->queue_wait(comm->queue);
   sl_free(zeros);
@@ -54,10 +52,6 @@ sley_status sl_signalled_prepare(sl_threads_exchange *exchange) {
 
 static sl_board *board_of(const sl_threads_exchange *exchange, int rank) {
   return exchange->ranks[rank]->device->board;
-}
-
-static bool moves(const sl_row_list *list) {
-  return list->count > 0 && list->bytes > 0;
 }
 
 static sl_pull_source source_of(const sl_threads_exchange *exchange, const sl_row_list *list) {
@@ -81,10 +75,10 @@ static int fill_tables(sl_threads_exchange *exchange) {
   }
   int moving = 0, still = 0;
   for (int i = 0; i < exchange->recvs; i++)
-    if (moves(&exchange->recv[i]))
+    if (sl_list_moves(&exchange->recv[i]))
       device->source[moving++] = source_of(exchange, &exchange->recv[i]);
   for (int i = 0; i < exchange->recvs; i++)
-    if (!moves(&exchange->recv[i]))
+    if (!sl_list_moves(&exchange->recv[i]))
       device->source[moving + still++] = source_of(exchange, &exchange->recv[i]);
   return still;
 }
