@@ -241,8 +241,6 @@ sley_status cli_job_start(const char *name, const cli_job_settings *settings, co
   job->ranks.threads = (int)settings->threads;
   job->ranks.trace = trace;
   job->ranks.device = settings->device;
-  if (strcmp(settings->device, "auto") == 0 && sley_dtype_bytes(cli_dtype(settings->dtype)) == 2)
-    job->ranks.device = "cpu"; /* the cuda device has no 16-bit kernels yet */
   int64_t threads = settings->threads * job->ranks.ranks;
   if (threads > MOST_THREADS)
     threads = MOST_THREADS;

@@ -89,11 +89,6 @@ static sley_status bind_buffers(sl_exec *exec) {
   return SLEY_OK;
 }
 
-/* Whether a part's Y holds sums, wider than the caller's Y. */
-static bool is_wide(const sl_plan *plan, const sl_part *part) {
-  return part->y != SL_BUFFER_Y || plan->wide_result;
-}
-
 /* Takes a kernel for a part, and lets it inspect the matrix where that is here already. */
 static sley_status bind_part(sl_exec *exec, int index) {
   const sl_part *part = SL_PART(exec->plan, index);
@@ -122,7 +117,7 @@ static sley_status bind_part(sl_exec *exec, int index) {
                                   .k = part->k,
                                   .alpha = 1,
                                   .beta = 1,
-                                  .wide_y = is_wide(exec->plan, part),
+                                  .wide_y = sl_part_is_wide(exec->plan, part),
                                   .in_order = exec->plan->reproducible,
                                   .pages = part->in_place ? exec->pages : NULL,
                                   .segment = part->in_place ? exec->plan->segment : NULL,
@@ -252,7 +247,7 @@ static sley_status borrow(const sl_exec *exec, int index) {
 static sl_kernel_args product_of(const sl_exec *exec, int index, double alpha, double beta) {
   const sl_part *part = SL_PART(exec->plan, index);
   const bound_part *bound = &exec->parts[index];
-  bool wide = is_wide(exec->plan, part);
+  bool wide = sl_part_is_wide(exec->plan, part);
   return (sl_kernel_args){
       .op = SL_OP_SPMM,
       .spmm = {.a = &bound->a,

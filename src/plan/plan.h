@@ -113,6 +113,11 @@ typedef struct sl_plan {
 #define SL_FETCH(plan, i)    (&((sl_fetch *)(plan)->fetches.items)[i])
 #define SL_STEP(plan, i)     (&((sl_step *)(plan)->steps.items)[i])
 
+/* Whether a part's Y holds sums, wider than the caller's Y. */
+static inline bool sl_part_is_wide(const sl_plan *plan, const sl_part *part) {
+  return part->y != SL_BUFFER_Y || plan->wide_result;
+}
+
 /* An empty plan with buffers X and Y for an inspection. Ended by sl_plan_free, also on error. */
 sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, sl_plan *out);
 void sl_plan_free(sl_plan *plan);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving, adding, pulling and scaling rows: what the kernels of rows.cu serve, and what they cost. */
+/* Moving, adding, pulling, scaling and rounding rows: what the kernels of rows.cu serve, and what they cost.
+ */
+#include "base/value.h"
 #include "device/cuda/cuda.h"
 
 static const double bytes_per_second = 2e12, bytes_per_second_pulled = 3e11, seconds_per_launch = 3e-6;
 
 static bool rows_ok(const sl_kernel_args *args) {
-  return !args->rows.add || args->rows.dtype == SLEY_F32 || args->rows.dtype == SLEY_F64;
+  return !args->rows.add || sley_dtype_bytes(args->rows.dtype) != 0;
 }
 
 static double rows_cost(const sl_kernel_args *args) {
@@ -26,7 +28,7 @@ static int64_t pull_bytes(const sl_pull_args *a) {
 
 static bool pull_ok(const sl_kernel_args *args) {
   const sl_pull_args *a = &args->pull;
-  return a->sources <= SL_PULL_SOURCES && (!a->add || a->dtype == SLEY_F32 || a->dtype == SLEY_F64);
+  return a->sources <= SL_PULL_SOURCES && (!a->add || sley_dtype_bytes(a->dtype) != 0);
 }
 
 static double pull_cost(const sl_kernel_args *args) {
@@ -56,7 +58,7 @@ static sley_status await_run(sl_queue *queue, const sl_kernel_args *args) {
 }
 
 static bool scale_ok(const sl_kernel_args *args) {
-  return args->scale.dtype == SLEY_F32 || args->scale.dtype == SLEY_F64;
+  return sley_dtype_bytes(args->scale.dtype) != 0;
 }
 
 static double scale_cost(const sl_kernel_args *args) {
@@ -68,6 +70,21 @@ static double scale_cost(const sl_kernel_args *args) {
 static sley_status scale_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_scale_args *a = &args->scale;
   return a->rows > 0 && a->k > 0 && a->beta != 1 ? sl_cuda_launch_scale(queue, a) : SLEY_OK;
+}
+
+static bool round_ok(const sl_kernel_args *args) {
+  return sl_is_narrow(args->round.dtype) && sley_dtype_bytes(args->round.dtype) != 0;
+}
+
+static double round_cost(const sl_kernel_args *args) {
+  const sl_round_args *a = &args->round;
+  return seconds_per_launch +
+         (double)a->rows * (double)a->k * (sizeof(float) + sizeof(uint16_t)) / bytes_per_second;
+}
+
+static sley_status round_run(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_round_args *a = &args->round;
+  return a->rows > 0 && a->k > 0 ? sl_cuda_launch_round(queue, a) : SLEY_OK;
 }
 
 const sl_kernel sl_cuda_rows = {.name = "rows",
@@ -101,3 +118,11 @@ const sl_kernel sl_cuda_scale = {.name = "scale",
                                  .prepare = sl_cuda_prepare_nothing,
                                  .release = sl_cuda_release_nothing,
                                  .run = scale_run};
+
+const sl_kernel sl_cuda_round = {.name = "round",
+                                 .op = SL_OP_ROUND,
+                                 .ok = round_ok,
+                                 .cost = round_cost,
+                                 .prepare = sl_cuda_prepare_nothing,
+                                 .release = sl_cuda_release_nothing,
+                                 .run = round_run};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that move, add, pull and scale rows. */
+/* Kernels that move, add, pull, scale and round rows. */
 #include "device/cuda/rows.cuh"
 
 namespace {
@@ -12,6 +12,14 @@ __global__ void __launch_bounds__(THREADS)
   move_rows<V, Join>(rows, count, pieces, group_log);
 }
 
+/* beta v, rounded once. */
+template <class T> __device__ T product_of(double beta, T v) {
+  if constexpr (sizeof(T) == 2)
+    return value<T>::narrow(odd(beta * static_cast<double>(value<T>::widen(v))));
+  else
+    return static_cast<T>(beta * static_cast<double>(v));
+}
+
 template <class T>
 __global__ void __launch_bounds__(THREADS)
     scale(T *y, int64_t rows, int64_t k, int64_t ldy, double beta, int group_log) {
@@ -22,7 +30,32 @@ __global__ void __launch_bounds__(THREADS)
        row += groups)
     for (int64_t f = static_cast<int64_t>(blockIdx.y) * lanes + lane; f < k; f += step) {
       T *at = y + row * ldy + f;
-      *at = beta == 0 ? T(0) : static_cast<T>(beta * static_cast<double>(*at));
+      *at = beta == 0 ? value<T>::narrow(0) : product_of(beta, *at);
+    }
+}
+
+/* VEC values at a time. */
+template <class T, int VEC>
+__global__ void __launch_bounds__(THREADS) round_sums(const sl_round_args a, int group_log) {
+  const int lanes = 1 << group_log, lane = threadIdx.x & (lanes - 1);
+  const int64_t groups = (static_cast<int64_t>(gridDim.x) * THREADS) >> group_log;
+  const int64_t step = static_cast<int64_t>(gridDim.y) * lanes * VEC;
+  for (int64_t row = (static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x) >> group_log; row < a.rows;
+       row += groups)
+    for (int64_t f = (static_cast<int64_t>(blockIdx.y) * lanes + lane) * VEC; f < a.k; f += step) {
+      const vector<float, VEC> sums = load_shared<float, VEC>(a.sums + row * a.ld_sums + f);
+      T *y = static_cast<T *>(a.y) + row * a.ldy + f;
+      vector<T, VEC> old = {};
+      if (a.beta != 0)
+        old = load_plain<T, VEC>(y);
+      float sum[VEC];
+#pragma unroll
+      for (int v = 0; v < VEC; v++)
+        sum[v] = a.beta == 0
+                     ? sums.item[v]
+                     : static_cast<float>(a.beta * static_cast<double>(value<T>::widen(old.item[v]))) +
+                           sums.item[v];
+      store_once<T, VEC>(y, sum);
     }
 }
 
@@ -50,15 +83,19 @@ template <class T, class Rows> void launch_add(cudaStream_t stream, const Rows &
     launch<uint4, add<uint4, T>>(stream, rows, s);
   else if (s.width == 8)
     launch<uint2, add<uint2, T>>(stream, rows, s);
-  else if (sizeof(T) == 4)
-    launch<unsigned, add<unsigned, float>>(stream, rows, s);
+  else
+    launch<typename word<sizeof(T)>::type, add<typename word<sizeof(T)>::type, T>>(stream, rows, s);
 }
 
 template <class Rows> void launch_by_width(cudaStream_t stream, const Rows &rows, const shape &s) {
   if (s.adds && s.dtype == SLEY_F32)
     launch_add<float>(stream, rows, s);
-  else if (s.adds)
+  else if (s.adds && s.dtype == SLEY_F64)
     launch_add<double>(stream, rows, s);
+  else if (s.adds && s.dtype == SLEY_F16)
+    launch_add<f16>(stream, rows, s);
+  else if (s.adds)
+    launch_add<bf16>(stream, rows, s);
   else if (s.width == 16)
     launch<uint4, replace<uint4>>(stream, rows, s);
   else if (s.width == 8)
@@ -108,17 +145,49 @@ sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *a) {
   return sl_cuda_launched(queue, "pull");
 }
 
+/* Blocks for an operation on `each` times as many values a row, which groups of 2^log lanes take. */
+static dim3 grid_for(const sl_queue *queue, int64_t rows, int64_t each, int log) {
+  const int64_t most = 16 * static_cast<int64_t>(sl_cuda_processors(queue)), across = (each + 1023) / 1024;
+  const unsigned y = static_cast<unsigned>(across < most ? across : most);
+  return dim3(blocks_for(rows, log, (most + y - 1) / y), y);
+}
+
+template <class T> static void launch_scale(sl_queue *queue, const sl_scale_args *a) {
+  const int log = group_log_for(a->k);
+  scale<T><<<grid_for(queue, a->rows, a->k, log), THREADS, 0, sl_cuda_stream(queue)>>>(
+      static_cast<T *>(a->y), a->rows, a->k, a->ldy, a->beta, log);
+}
+
 sley_status sl_cuda_launch_scale(sl_queue *queue, const sl_scale_args *a) {
   SL_TRY(sl_cuda_use(queue->device));
-  const int log = group_log_for(a->k);
-  const int64_t most = 16 * static_cast<int64_t>(sl_cuda_processors(queue)), across = (a->k + 1023) / 1024;
-  const unsigned y = static_cast<unsigned>(across < most ? across : most);
-  const dim3 grid(blocks_for(a->rows, log, (most + y - 1) / y), y);
   if (a->dtype == SLEY_F32)
-    scale<float><<<grid, THREADS, 0, sl_cuda_stream(queue)>>>(static_cast<float *>(a->y), a->rows, a->k,
-                                                              a->ldy, a->beta, log);
+    launch_scale<float>(queue, a);
+  else if (a->dtype == SLEY_F64)
+    launch_scale<double>(queue, a);
+  else if (a->dtype == SLEY_F16)
+    launch_scale<f16>(queue, a);
   else
-    scale<double><<<grid, THREADS, 0, sl_cuda_stream(queue)>>>(static_cast<double *>(a->y), a->rows, a->k,
-                                                               a->ldy, a->beta, log);
+    launch_scale<bf16>(queue, a);
   return sl_cuda_launched(queue, "scale");
+}
+
+template <class T, int VEC> static void launch_round(sl_queue *queue, const sl_round_args *a) {
+  const int log = group_log_for(a->k / VEC);
+  round_sums<T, VEC>
+      <<<grid_for(queue, a->rows, a->k / VEC, log), THREADS, 0, sl_cuda_stream(queue)>>>(*a, log);
+}
+
+sley_status sl_cuda_launch_round(sl_queue *queue, const sl_round_args *a) {
+  SL_TRY(sl_cuda_use(queue->device));
+  const bool four = (a->k | a->ld_sums | a->ldy) % 4 == 0 && reinterpret_cast<uintptr_t>(a->sums) % 16 == 0 &&
+                    reinterpret_cast<uintptr_t>(a->y) % 8 == 0;
+  if (a->dtype == SLEY_F16 && four)
+    launch_round<f16, 4>(queue, a);
+  else if (a->dtype == SLEY_F16)
+    launch_round<f16, 1>(queue, a);
+  else if (four)
+    launch_round<bf16, 4>(queue, a);
+  else
+    launch_round<bf16, 1>(queue, a);
+  return sl_cuda_launched(queue, "round");
 }

@@ -8,6 +8,7 @@
 #define SLEY_DEVICE_CUDA_ROWS_CUH
 
 #include "device/cuda/cuda.h"
+#include "device/cuda/values.cuh"
 
 namespace sley {
 
@@ -50,7 +51,7 @@ struct pulled {
   }
 };
 
-/* How two vectors of bytes become one. */
+/* How two vectors of bytes become one; values of 16 bits are added as f32, and rounded. */
 template <class V> struct replace {
   static constexpr bool reads_dst = false;
   __device__ static V join(V, V moved) {
@@ -68,7 +69,7 @@ template <class V, class T> struct add {
     a.v = old;
     b.v = moved;
     for (unsigned i = 0; i < sizeof(V) / sizeof(T); i++)
-      a.t[i] += b.t[i];
+      a.t[i] = value<T>::narrow(value<T>::widen(a.t[i]) + value<T>::widen(b.t[i]));
     return a.v;
   }
 };

@@ -53,15 +53,19 @@ template <class T> __device__ void add_by_width(const pull_round &r, const pulle
     move_wide<uint4, add<uint4, T>>(r, rows);
   else if (width == 8)
     move_wide<uint2, add<uint2, T>>(r, rows);
-  else if (sizeof(T) == 4)
-    move_wide<unsigned, add<unsigned, float>>(r, rows);
+  else
+    move_wide<typename word<sizeof(T)>::type, add<typename word<sizeof(T)>::type, T>>(r, rows);
 }
 
 __device__ void move_by_width(const pull_round &r, const pulled &rows, int width) {
   if (r.add && r.dtype == SLEY_F32)
     add_by_width<float>(r, rows, width);
-  else if (r.add)
+  else if (r.add && r.dtype == SLEY_F64)
     add_by_width<double>(r, rows, width);
+  else if (r.add && r.dtype == SLEY_F16)
+    add_by_width<f16>(r, rows, width);
+  else if (r.add)
+    add_by_width<bf16>(r, rows, width);
   else if (width == 16)
     move_wide<uint4, replace<uint4>>(r, rows);
   else if (width == 8)

@@ -5,7 +5,7 @@
 
 static bool plain_ok(const sl_kernel_args *args) {
   const sl_spmm_matrix *a = args->spmm.a;
-  return (a->dtype == SLEY_F32 || a->dtype == SLEY_F64) && (a->index == SLEY_I32 || a->index == SLEY_I64) &&
+  return sley_dtype_bytes(a->dtype) != 0 && (a->index == SLEY_I32 || a->index == SLEY_I64) &&
          !args->spmm.pages;
 }
 

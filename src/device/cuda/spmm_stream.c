@@ -3,6 +3,7 @@
 #include "device/cuda/spmm_stream.h"
 
 #include "base/memory.h"
+#include "base/value.h"
 
 /* Entries of a chunk: some rows, for chunks of about equal length keep the groups of a warp together; fewer
  * where rows of X are wide and an entry takes longer; and never so many that multiprocessors stand idle.
@@ -12,6 +13,11 @@ enum { WIDE_BYTES = 256, CHUNKS_WANTED = 32768 };
 
 static int64_t entries_of(const sl_spmm_matrix *a) {
   return a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
+}
+
+/* Of a sum of a piece of a row. */
+static int64_t sum_bytes(const sl_spmm_matrix *a) {
+  return (int64_t)sley_dtype_bytes(sl_sum_dtype(a->dtype));
 }
 
 static int64_t target_of(const sl_spmm_args *args) {
@@ -26,8 +32,8 @@ static int64_t target_of(const sl_spmm_args *args) {
 
 static bool stream_ok(const sl_kernel_args *args) {
   const sl_spmm_args *a = &args->spmm;
-  return (a->a->dtype == SLEY_F32 || a->a->dtype == SLEY_F64) &&
-         (a->a->index == SLEY_I32 || a->a->index == SLEY_I64) && !a->arrives && !a->pages;
+  return sley_dtype_bytes(a->a->dtype) != 0 && (a->a->index == SLEY_I32 || a->a->index == SLEY_I64) &&
+         !a->arrives && !a->pages;
 }
 
 static double stream_cost(const sl_kernel_args *args) {
@@ -121,7 +127,7 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_args *args, sl_stream_
   SL_TRY(upload_columns(queue, a, longest, &out->col));
   SL_TRY(sl_device_upload(queue, (const char *)a->val + a->rowptr[0] * value_bytes,
                           entries_of(a) * value_bytes, "values", (void **)&out->val));
-  return queue->device->ops->alloc(queue->device, slots * args->k * value_bytes, "sums of pieces of rows",
+  return queue->device->ops->alloc(queue->device, slots * args->k * sum_bytes(a), "sums of pieces of rows",
                                    &out->partial);
 }
 
@@ -154,7 +160,7 @@ static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
          sl_device_bytes((c.rows + 2) * (int64_t)sizeof *c.row) +
          sl_device_bytes(c.empties * (int64_t)sizeof *c.empty) +
          sl_device_bytes((c.longs + 1) * (int64_t)sizeof *c.long_row) + sl_device_bytes(entries * 4) +
-         sl_device_bytes(entries * value_bytes) + sl_device_bytes(c.slots * s->k * value_bytes);
+         sl_device_bytes(entries * value_bytes) + sl_device_bytes(c.slots * s->k * sum_bytes(a));
 }
 
 static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
@@ -171,8 +177,18 @@ static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
                        .ldy = a->ldy,
                        .k = a->k,
                        .alpha = a->alpha,
-                       .beta = a->beta};
-  return a->a->dtype == SLEY_F32 ? sl_cuda_stream_f32(queue, &run) : sl_cuda_stream_f64(queue, &run);
+                       .beta = a->beta,
+                       .wide_y = a->wide_y};
+  switch (a->a->dtype) {
+  case SLEY_F64:
+    return sl_cuda_stream_f64(queue, &run);
+  case SLEY_F16:
+    return sl_cuda_stream_f16(queue, &run);
+  case SLEY_BF16:
+    return sl_cuda_stream_bf16(queue, &run);
+  default:
+    return sl_cuda_stream_f32(queue, &run);
+  }
 }
 
 const sl_kernel sl_cuda_spmm_stream = {.name = "spmm-stream",

@@ -27,10 +27,11 @@ enum { LONG_ROW = 32, VERY_LONG_ROW = 256 };
 enum { STREAM_BLOCK = 64, EMPTY_ROWS = 64 /* that a block clears */ };
 
 template <typename T, int VEC>
-__device__ __forceinline__ void scaled(accumulator<T> (&acc)[VEC], double beta, const vector<T, VEC> &y) {
+__device__ __forceinline__ void scaled(accumulator<T> (&acc)[VEC], double beta,
+                                       const vector<output<T>, VEC> &y) {
 #pragma unroll
   for (int v = 0; v < VEC; v++)
-    acc[v] = (accumulator<T>)(beta * (double)value<T>::widen(y.item[v]));
+    acc[v] = (accumulator<T>)(beta * (double)value<output<T>>::widen(y.item[v]));
 }
 
 /* Rows of Y without entries: Y = beta Y. */
@@ -38,9 +39,9 @@ template <typename T> __device__ void clear_rows(const sl_stream_run &run, int64
   int64_t first = block * EMPTY_ROWS, count = run.a.empties - first;
   count = (count < EMPTY_ROWS ? count : EMPTY_ROWS) * run.k;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
-    T *y = (T *)run.y + (int64_t)run.a.empty[first + i / run.k] * run.ldy + i % run.k;
-    *y = run.beta == 0 ? value<T>::narrow(0)
-                       : value<T>::narrow((accumulator<T>)(run.beta * (double)value<T>::widen(*y)));
+    using Y = value<output<T>>;
+    output<T> *y = (output<T> *)run.y + (int64_t)run.a.empty[first + i / run.k] * run.ldy + i % run.k;
+    *y = Y::narrow(run.beta == 0 ? 0 : (accumulator<T>)(run.beta * (double)Y::widen(*y)));
   }
 }
 
@@ -53,37 +54,39 @@ template <typename T, int LANES, int VEC, int U, bool BETA, bool RUNS>
 __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_chunk &chunk, int64_t f,
                                              bool on, int lane, unsigned mask) {
   using acc_t = accumulator<T>;
-  const T *x = (const T *)run.x + (on ? f : 0);
-  T *y = (T *)run.y + f;
+  using in_t = input<T>;
+  using out_t = output<T>;
+  const in_t *x = (const in_t *)run.x + (on ? f : 0);
+  out_t *y = (out_t *)run.y + f;
   const uint32_t ldx = (uint32_t)run.ldx, ldy = (uint32_t)run.ldy;
   const int32_t *row = run.a.row + chunk.row;
   const int32_t *col = run.a.col + chunk.begin;
-  const T *val = (const T *)run.a.val + chunk.begin;
+  const in_t *val = (const in_t *)run.a.val + chunk.begin;
   const bool piece = chunk.slot >= 0;
   /* The row being summed, and the one after it, whose number and old values are on their way. */
   int rows_left = chunk.rows - 1;
-  T *out = row_at(y, row[0], ldy);
+  out_t *out = row_at(y, row[0], ldy);
   int32_t next = row[1];
   acc_t acc[VEC];
-  vector<T, VEC> old;
+  vector<out_t, VEC> old;
 #pragma unroll
   for (int v = 0; v < VEC; v++)
     acc[v] = 0;
   if (BETA && !piece && on) {
-    scaled<T, VEC>(acc, run.beta, load_plain<T, VEC>(out));
+    scaled<T, VEC>(acc, run.beta, load_plain<out_t, VEC>(out));
     if (rows_left > 0)
-      old = load_plain<T, VEC>(row_at(y, next, ldy));
+      old = load_plain<out_t, VEC>(row_at(y, next, ldy));
   }
   /* A lane's entry of this step and of the next; the next one's is not touched before it is due, for then it
    * has arrived. */
   int32_t my_col = 0, next_col = 0;
-  T next_val = value<T>::narrow(0);
+  in_t next_val = value<in_t>::narrow(0);
   if (lane < chunk.count) {
     my_col = __ldcs(col + lane);
     next_val = load_once(val + lane);
   }
   for (int e = 0; e < chunk.count; e += LANES) {
-    const acc_t my_val = value<T>::weight(run.alpha, next_val);
+    const acc_t my_val = value<in_t>::weight(run.alpha, next_val);
     if (e + LANES + lane < chunk.count) {
       next_col = __ldcs(col + e + LANES + lane);
       next_val = load_once(val + e + LANES + lane);
@@ -92,16 +95,16 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
     if (RUNS && here == LANES && !__any_sync(mask, my_col < 0)) { /* all of one row, which goes on */
 #pragma unroll
       for (int s = 0; s < LANES; s += U) {
-        vector<T, VEC> in[U];
+        vector<in_t, VEC> in[U];
 #pragma unroll
         for (int u = 0; u < U; u++)
-          in[u] = load_shared<T, VEC>(row_at(x, __shfl_sync(mask, my_col, s + u, LANES), ldx));
+          in[u] = load_shared<in_t, VEC>(row_at(x, __shfl_sync(mask, my_col, s + u, LANES), ldx));
 #pragma unroll
         for (int u = 0; u < U; u++) {
           const acc_t weight = __shfl_sync(mask, my_val, s + u, LANES);
 #pragma unroll
           for (int v = 0; v < VEC; v++)
-            acc[v] = multiply_add(weight, value<T>::widen(in[u].item[v]), acc[v]);
+            acc[v] = multiply_add(weight, value<in_t>::widen(in[u].item[v]), acc[v]);
         }
       }
       my_col = next_col;
@@ -110,12 +113,12 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
     }
 #pragma unroll 1
     for (int s = 0; s < here; s += U) {
-      vector<T, VEC> in[U];
+      vector<in_t, VEC> in[U];
       int32_t c[U];
 #pragma unroll
       for (int u = 0; u < U; u++) {
         c[u] = __shfl_sync(mask, my_col, s + u, LANES);
-        in[u] = load_shared<T, VEC>(row_at(x, c[u] & INT32_MAX, ldx));
+        in[u] = load_shared<in_t, VEC>(row_at(x, c[u] & INT32_MAX, ldx));
       }
 #pragma unroll
       for (int u = 0; u < U; u++) {
@@ -123,10 +126,10 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
         if (s + u < here) {
 #pragma unroll
           for (int v = 0; v < VEC; v++)
-            acc[v] = multiply_add(weight, value<T>::widen(in[u].item[v]), acc[v]);
+            acc[v] = multiply_add(weight, value<in_t>::widen(in[u].item[v]), acc[v]);
           if (c[u] < 0) {
             if (on)
-              store_once<T, VEC>(out, acc);
+              store_once<out_t, VEC>(out, acc);
             out = row_at(y, next, ldy);
             next = (++row)[1];
 #pragma unroll
@@ -135,7 +138,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
             if (BETA && on && rows_left > 0)
               scaled<T, VEC>(acc, run.beta, old);
             if (BETA && on && --rows_left > 0)
-              old = load_plain<T, VEC>(row_at(y, next, ldy));
+              old = load_plain<out_t, VEC>(row_at(y, next, ldy));
           }
         }
       }
@@ -173,11 +176,12 @@ template <typename T> __global__ void add_pieces(const sl_stream_run run) {
   const int32_t end = run.a.long_row[blockIdx.x + 1].first_slot;
   const accumulator<T> *partial = (const accumulator<T> *)run.a.partial;
   for (int64_t f = threadIdx.x; f < run.k; f += blockDim.x) {
-    T *y = (T *)run.y + (int64_t)row.row * run.ldy + f;
-    accumulator<T> acc = run.beta == 0 ? 0 : (accumulator<T>)(run.beta * (double)value<T>::widen(*y));
+    using Y = value<output<T>>;
+    output<T> *y = (output<T> *)run.y + (int64_t)row.row * run.ldy + f;
+    accumulator<T> acc = run.beta == 0 ? 0 : (accumulator<T>)(run.beta * (double)Y::widen(*y));
     for (int32_t slot = row.first_slot; slot < end; slot++)
       acc += partial[(int64_t)slot * run.k + f];
-    *y = value<T>::narrow(acc);
+    *y = Y::narrow(acc);
   }
 }
 
@@ -213,23 +217,31 @@ template <typename T, int VEC> sley_status launch_lanes(sl_queue *queue, const s
 
 /* Whether rows can be read and written VEC values at a time, with work for more than half of `lanes`. */
 template <typename T, int VEC> bool fits(const sl_stream_run &run, int lanes) {
-  constexpr int64_t BYTES = VEC * sizeof(T);
+  constexpr int64_t BYTES = VEC * sizeof(input<T>), OUT = VEC * sizeof(output<T>);
   return run.k % VEC == 0 && run.k > lanes / 2 * VEC && run.ldx % VEC == 0 && run.ldy % VEC == 0 &&
-         (uintptr_t)run.x % BYTES == 0 && (uintptr_t)run.y % BYTES == 0;
+         (uintptr_t)run.x % BYTES == 0 && (uintptr_t)run.y % (OUT < 16 ? OUT : 16) == 0;
 }
 
-/* The widest loads that alignment allows: 16 bytes a lane, then 8, then single values. Narrow
- * products of very long rows have half as many lanes take a row of X. */
+/* The widest loads that alignment allows: 16 bytes a lane, then 8, 4 for values of 2, then single values.
+ * Narrow products of very long rows have half as many lanes take a row of X, and so have those of 16 bits
+ * whose rows are as short as a sector. */
 template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream_run &run) {
+  constexpr int BYTES = sizeof(input<T>);
   SL_TRY(sl_cuda_use(queue->device));
-  if (run.a.row_entries >= VERY_LONG_ROW && run.k <= 64 / (int64_t)sizeof(T) &&
-      fits<T, 16 / sizeof(T)>(run, 4))
-    return launch_shape<T, 4, 16 / sizeof(T), true>(queue, run);
-  if (fits<T, 16 / sizeof(T)>(run, 8))
-    return launch_lanes<T, 16 / sizeof(T)>(queue, run);
-  if constexpr (sizeof(T) < 8)
-    if (fits<T, 8 / sizeof(T)>(run, 8))
-      return launch_lanes<T, 8 / sizeof(T)>(queue, run);
+  if (run.a.row_entries >= VERY_LONG_ROW && run.k <= 64 / BYTES && fits<T, 16 / BYTES>(run, 4))
+    return launch_shape<T, 4, 16 / BYTES, true>(queue, run);
+  if (fits<T, 16 / BYTES>(run, 8))
+    return launch_lanes<T, 16 / BYTES>(queue, run);
+  if constexpr (BYTES < 8)
+    if (fits<T, 8 / BYTES>(run, 8))
+      return launch_lanes<T, 8 / BYTES>(queue, run);
+  if constexpr (BYTES < 4) {
+    if (run.k <= 32 / BYTES && fits<T, 8 / BYTES>(run, 4))
+      return run.a.row_entries >= LONG_ROW ? launch_shape<T, 4, 8 / BYTES, true>(queue, run)
+                                           : launch_shape<T, 4, 8 / BYTES, false>(queue, run);
+    if (fits<T, 4 / BYTES>(run, 8))
+      return launch_lanes<T, 4 / BYTES>(queue, run);
+  }
   return launch_lanes<T, 1>(queue, run);
 }
 

@@ -26,6 +26,7 @@ typedef struct sl_stream_run {
   void *y;
   int64_t ldx, ldy, k; /* elements */
   double alpha, beta;
+  bool wide_y; /* Y holds sums, in f32, where values have 16 bits */
 } sl_stream_run;
 
 #ifdef __cplusplus
@@ -35,6 +36,8 @@ extern "C" {
 /* Enqueue the product. */
 sley_status sl_cuda_stream_f32(sl_queue *queue, const sl_stream_run *run);
 sley_status sl_cuda_stream_f64(sl_queue *queue, const sl_stream_run *run);
+sley_status sl_cuda_stream_f16(sl_queue *queue, const sl_stream_run *run);
+sley_status sl_cuda_stream_bf16(sl_queue *queue, const sl_stream_run *run);
 
 /* Device memory: col32 gets the `entries` columns of col, narrowed. */
 sley_status sl_cuda_stream_narrow(sl_queue *queue, int64_t entries, const int64_t *col, int32_t *col32);

@@ -7,6 +7,14 @@
 
 namespace sley {
 
+/* The types of 16 bits, as bits. */
+struct f16 {
+  unsigned short bits;
+};
+struct bf16 {
+  unsigned short bits;
+};
+
 template <typename T> struct value;
 
 template <> struct value<float> {
@@ -36,7 +44,59 @@ template <> struct value<double> {
   }
 };
 
-template <typename T> using accumulator = typename value<T>::sum;
+/* A double as a float from which a type of 16 bits is rounded as from the double itself: the float towards
+ * zero, its last bit set if it is not exact (round to odd: Boldo and Melquiond 2008). */
+static __device__ __forceinline__ float odd(double v) {
+  const float near = __double2float_rz(v);
+  return (double)near == v || v != v ? near : __uint_as_float(__float_as_uint(near) | 1);
+}
+
+template <> struct value<f16> {
+  using sum = float;
+  static __device__ __forceinline__ float widen(f16 v) {
+    float wide;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(v.bits));
+    return wide;
+  }
+  static __device__ __forceinline__ f16 narrow(float v) {
+    f16 rounded;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(rounded.bits) : "f"(v));
+    return rounded;
+  }
+  static __device__ __forceinline__ float weight(double alpha, f16 v) {
+    return value<float>::weight(alpha, widen(v));
+  }
+};
+
+template <> struct value<bf16> {
+  using sum = float;
+  static __device__ __forceinline__ float widen(bf16 v) {
+    return __uint_as_float((unsigned)v.bits << 16);
+  }
+  static __device__ __forceinline__ bf16 narrow(float v) {
+    bf16 rounded;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(rounded.bits) : "f"(v));
+    return rounded;
+  }
+  static __device__ __forceinline__ float weight(double alpha, bf16 v) {
+    return value<float>::weight(alpha, widen(v));
+  }
+};
+
+/* What a product is made for: values of A and X, which are input<T>, and of Y, which are output<T>: the same
+ * type T, or for wide<T> that of T's sums. */
+template <typename T> struct wide;
+template <typename T> struct operand_types {
+  using in = T;
+  using out = T;
+};
+template <typename T> struct operand_types<wide<T>> {
+  using in = T;
+  using out = typename value<T>::sum;
+};
+template <typename T> using input = typename operand_types<T>::in;
+template <typename T> using output = typename operand_types<T>::out;
+template <typename T> using accumulator = typename value<input<T>>::sum;
 
 static __device__ __forceinline__ float multiply_add(float a, float b, float c) {
   return fmaf(a, b, c);
@@ -45,7 +105,7 @@ static __device__ __forceinline__ double multiply_add(double a, double b, double
   return fma(a, b, c);
 }
 
-/* N neighbouring values, moved as one word of up to 16 bytes. */
+/* N neighbouring values. */
 template <typename T, int N> struct alignas(sizeof(T) * N) vector { T item[N]; };
 
 template <int BYTES> struct word;
@@ -54,6 +114,7 @@ template <> struct word<4> { using type = unsigned int; };
 template <> struct word<8> { using type = uint2; };
 template <> struct word<16> { using type = uint4; };
 
+/* Those of up to 16 bytes, moved as one word. */
 template <typename T, int N> union packed {
   vector<T, N> values;
   typename word<sizeof(T) * N>::type bits;
@@ -68,11 +129,23 @@ template <typename T, int N> __device__ __forceinline__ vector<T, N> load_shared
   return v.values;
 }
 
+/* Of N neighbouring values of type T, how many are moved as one word. */
+template <typename T, int N>
+constexpr int per_word = sizeof(T) * N > 16 ? 16 / static_cast<int>(sizeof(T)) : N;
+
 /* Memory that the kernel may write. */
 template <typename T, int N> __device__ __forceinline__ vector<T, N> load_plain(const T *p) {
-  packed<T, N> v;
-  v.bits = *(const typename word<sizeof(T) * N>::type *)p;
-  return v.values;
+  constexpr int M = per_word<T, N>;
+  vector<T, N> all;
+#pragma unroll
+  for (int w = 0; w < N; w += M) {
+    packed<T, M> v;
+    v.bits = *(const typename word<sizeof(T) * M>::type *)(p + w);
+#pragma unroll
+    for (int i = 0; i < M; i++)
+      all.item[w + i] = v.values.item[i];
+  }
+  return all;
 }
 
 /* Memory that is read once: it should not push other things out of the caches. */
@@ -84,11 +157,15 @@ template <typename T> __device__ __forceinline__ T load_once(const T *p) {
 
 template <typename T, int N>
 __device__ __forceinline__ void store_once(T *p, const accumulator<T> (&sum)[N]) {
-  packed<T, N> v;
+  constexpr int M = per_word<T, N>;
 #pragma unroll
-  for (int i = 0; i < N; i++)
-    v.values.item[i] = value<T>::narrow(sum[i]);
-  __stcs((typename word<sizeof(T) * N>::type *)p, v.bits);
+  for (int w = 0; w < N; w += M) {
+    packed<T, M> v;
+#pragma unroll
+    for (int i = 0; i < M; i++)
+      v.values.item[i] = value<T>::narrow(sum[w + i]);
+    __stcs((typename word<sizeof(T) * M>::type *)(p + w), v.bits);
+  }
 }
 
 } // namespace sley
