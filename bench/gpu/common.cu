@@ -19,11 +19,7 @@ const char *const bench_dtype_name[BENCH_DTYPES] = {"f32", "f64", "f16", "bf16"}
 const size_t bench_dtype_bytes[BENCH_DTYPES] = {4, 8, 2, 2};
 const cudaDataType bench_cuda_type[BENCH_DTYPES] = {CUDA_R_32F, CUDA_R_64F, CUDA_R_16F, CUDA_R_16BF};
 
-/* Sley's public header has only these so far. */
-bool bench_sley_dtype(bench_dtype dtype, sley_dtype *out) {
-  *out = dtype == BENCH_F64 ? SLEY_F64 : SLEY_F32;
-  return dtype == BENCH_F32 || dtype == BENCH_F64;
-}
+const sley_dtype bench_sley_dtype[BENCH_DTYPES] = {SLEY_F32, SLEY_F64, SLEY_F16, SLEY_BF16};
 
 void bench_fail(const char *format, ...) {
   va_list list;
@@ -219,19 +215,18 @@ void gpu_poison(void *y, int64_t rows, int64_t k, bench_dtype dtype, cudaStream_
   CUDA(cudaMemsetAsync(y, 255, (size_t)(rows * k) * bench_dtype_bytes[dtype], stream));
 }
 
-/* Relative rounding of sums and of results, twice the unit roundoff. */
-static double sum_eps(bench_dtype dtype) {
-  return dtype == BENCH_F64 ? 0x1p-52 : 0x1p-23;
-}
-static double result_eps(bench_dtype dtype) {
-  static const double eps[BENCH_DTYPES] = {0x1p-23, 0x1p-52, 0x1p-10, 0x1p-7};
-  return eps[dtype];
-}
+/* Relative rounding of sums and of results, twice the unit roundoff; and what results that are too small for
+ * their type's full precision may be off by. */
+struct rounding {
+  double sum, result, least;
+};
+static const rounding roundings[BENCH_DTYPES] = {
+    {0x1p-23, 0x1p-23, 0}, {0x1p-52, 0x1p-52, 0}, {0x1p-23, 0x1p-10, 0x1p-25}, {0x1p-23, 0x1p-7, 0}};
 
 /* Error over what is allowed; infinite where y is not a number. */
-static __host__ __device__ double excess(double y, double sum, double magnitude, int64_t terms, double eps,
-                                         double eps_result) {
-  double bound = (double)(terms + 2) * eps * magnitude + eps_result * fabs(sum);
+static __host__ __device__ double excess(double y, double sum, double magnitude, int64_t terms,
+                                         const rounding &r) {
+  double bound = (double)(terms + 2) * r.sum * magnitude + r.result * fabs(sum) + r.least;
   double error = fabs(y - sum);
   if (!(error <= bound))
     return bound > 0 && error == error ? error / bound : INFINITY;
@@ -241,8 +236,7 @@ static __host__ __device__ double excess(double y, double sum, double magnitude,
 /* A warp takes 32 columns of a row at a time. */
 template <typename T>
 static __global__ void check(int64_t rows, const int32_t *rowptr, const int32_t *col, const T *val,
-                             const T *x, const T *y, int64_t k, double eps, double eps_result,
-                             unsigned long long *worst) {
+                             const T *x, const T *y, int64_t k, const rounding r, unsigned long long *worst) {
   int64_t strips = (k + 31) / 32, warps = (int64_t)gridDim.x * blockDim.x / 32;
   double most = 0;
   for (int64_t w = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32; w < rows * strips; w += warps) {
@@ -258,7 +252,7 @@ static __global__ void check(int64_t rows, const int32_t *rowptr, const int32_t 
       magnitude += fabs(term);
     }
     double got = sizeof(T) == 8 ? (double)y[row * k + j] : (double)(float)y[row * k + j];
-    double over = excess(got, sum, magnitude, rowptr[row + 1] - rowptr[row], eps, eps_result);
+    double over = excess(got, sum, magnitude, rowptr[row + 1] - rowptr[row], r);
     most = over > most ? over : most;
   }
   /* Doubles that are not negative are ordered as their bits. */
@@ -270,7 +264,7 @@ template <typename T>
 static void start_check(const gpu_csr *a, const void *x, const void *y, int64_t k, unsigned long long *worst,
                         cudaStream_t stream) {
   check<<<4096, 256, 0, stream>>>(a->rows, a->rowptr, a->col, (const T *)a->val, (const T *)x, (const T *)y,
-                                  k, sum_eps(a->dtype), result_eps(a->dtype), worst);
+                                  k, roundings[a->dtype], worst);
   CUDA(cudaGetLastError());
 }
 
@@ -325,7 +319,7 @@ double gpu_check_rows(int64_t rows, const int64_t *rowptr, const int32_t *col, c
         magnitude += std::fabs(term);
       }
       most = std::max(most, excess(host_value(got.data(), j, dtype), sum, magnitude,
-                                   rowptr[row + 1] - rowptr[row], sum_eps(dtype), result_eps(dtype)));
+                                   rowptr[row + 1] - rowptr[row], roundings[dtype]));
     }
   }
   return most;

@@ -26,8 +26,8 @@ extern const char *const bench_dtype_name[BENCH_DTYPES];
 extern const size_t bench_dtype_bytes[BENCH_DTYPES];
 extern const cudaDataType bench_cuda_type[BENCH_DTYPES];
 
-/* Sley's name for it; false if this build of Sley has none. */
-bool bench_sley_dtype(bench_dtype dtype, sley_dtype *out);
+/* Sley's name for it. */
+extern const sley_dtype bench_sley_dtype[BENCH_DTYPES];
 
 /* "a,b,c" as parts; the word all as everything in `known` where that is given. */
 std::vector<std::string> bench_list(const char *text);

@@ -136,7 +136,7 @@ esac
 # In column order the bits of Y are those of the CPU, on any number of GPUs and ranks.
 case "$what" in bits | all)
   matrix=rmat:scale=13,edgefactor=9
-  for dtype in f32 f64; do
+  for dtype in f32 f64 f16 bf16; do
     for k in 32 33; do
       "$sley" spmm "$matrix" --device cpu --ranks 1 --dtype $dtype --k $k --reproducible --repeat 1 \
         --out "$logs/cpu.npy" >/dev/null

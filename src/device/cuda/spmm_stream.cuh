@@ -104,7 +104,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
           const acc_t weight = __shfl_sync(mask, my_val, s + u, LANES);
 #pragma unroll
           for (int v = 0; v < VEC; v++)
-            acc[v] = multiply_add(weight, value<in_t>::widen(in[u].item[v]), acc[v]);
+            acc[v] = multiply_add(weight, widened(in[u], v), acc[v]);
         }
       }
       my_col = next_col;
@@ -126,7 +126,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
         if (s + u < here) {
 #pragma unroll
           for (int v = 0; v < VEC; v++)
-            acc[v] = multiply_add(weight, value<in_t>::widen(in[u].item[v]), acc[v]);
+            acc[v] = multiply_add(weight, widened(in[u], v), acc[v]);
           if (c[u] < 0) {
             if (on)
               store_once<out_t, VEC>(out, acc);

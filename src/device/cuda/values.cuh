@@ -3,6 +3,8 @@
 #ifndef SLEY_DEVICE_CUDA_VALUES_CUH
 #define SLEY_DEVICE_CUDA_VALUES_CUH
 
+#include <type_traits>
+
 #include <cuda_runtime.h>
 
 namespace sley {
@@ -127,6 +129,20 @@ template <typename T, int N> __device__ __forceinline__ vector<T, N> load_shared
   packed<T, N> v;
   v.bits = __ldg((const typename word<sizeof(T) * N>::type *)p);
   return v.values;
+}
+
+/* Value i, widened. */
+template <typename T, int N>
+__device__ __forceinline__ accumulator<T> widened(const vector<T, N> &from, int i) {
+  return value<T>::widen(from.item[i]);
+}
+
+/* Two values of bf16 are taken as the register that they came in: one instruction each, else it is two. */
+template <int N>
+__device__ __forceinline__ std::enable_if_t<N % 2 == 0, float> widened(const vector<bf16, N> &from, int i) {
+  unsigned pair;
+  asm("mov.b32 %0, {%1, %2};" : "=r"(pair) : "h"(from.item[i & ~1].bits), "h"(from.item[i | 1].bits));
+  return __uint_as_float(i % 2 == 0 ? pair << 16 : pair & 0xffff0000);
 }
 
 /* Of N neighbouring values of type T, how many are moved as one word. */
