@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "base/value.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/cusparse_library.h"
 
@@ -23,7 +24,8 @@ typedef struct candidate {
 typedef struct cusparse_product {
   const sl_cusparse *library;
   cusparseHandle_t handle;
-  cudaDataType type;
+  sley_dtype dtype, y_dtype;
+  int64_t value_bytes, y_bytes; /* of a value of A and X, of Y */
   int64_t rows, cols, k, entries;
   bool wide; /* 64-bit numbers */
   void *rowptr, *col, *val, *rowid;
@@ -43,9 +45,21 @@ static sley_status check(const cusparse_product *p, cusparseStatus_t status, con
                  "cuSPARSE: %s: %s", what, p->library->GetErrorString(status));
 }
 
-static bool cusparse_type(sley_dtype dtype, cudaDataType *out) {
-  *out = dtype == SLEY_F64 ? CUDA_R_64F : CUDA_R_32F;
-  return dtype == SLEY_F32 || dtype == SLEY_F64;
+static cudaDataType type_of(sley_dtype dtype) {
+  switch (dtype) {
+  case SLEY_F64:
+    return CUDA_R_64F;
+  case SLEY_F16:
+    return CUDA_R_16F;
+  case SLEY_BF16:
+    return CUDA_R_16BF;
+  default:
+    return CUDA_R_32F;
+  }
+}
+
+static sley_dtype y_dtype_of(const sl_spmm_args *a) {
+  return a->wide_y ? sl_sum_dtype(a->a->dtype) : a->a->dtype;
 }
 
 static int64_t entries_of(const sl_spmm_matrix *a) {
@@ -55,8 +69,7 @@ static int64_t entries_of(const sl_spmm_matrix *a) {
 /* Row starts and columns must have one width. */
 static bool cusparse_ok(const sl_kernel_args *args) {
   const sl_spmm_args *a = &args->spmm;
-  cudaDataType type;
-  return !a->arrives && !a->pages && !a->in_order && cusparse_type(a->a->dtype, &type) &&
+  return !a->arrives && !a->pages && !a->in_order && sley_dtype_bytes(a->a->dtype) != 0 &&
          (a->a->index == SLEY_I64 || entries_of(a->a) <= INT32_MAX);
 }
 
@@ -89,8 +102,7 @@ done:
 }
 
 static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *a, cusparse_product *p) {
-  int64_t first = a->rowptr[0], index_bytes = (int64_t)sl_index_bytes(a->index),
-          value_bytes = (int64_t)sley_dtype_bytes(a->dtype);
+  int64_t first = a->rowptr[0], index_bytes = (int64_t)sl_index_bytes(a->index);
   for (int64_t e = first; e < first + p->entries; e++) {
     int64_t col = sl_index_at(a->col, a->index, e);
     p->cols = col >= p->cols ? col + 1 : p->cols;
@@ -98,12 +110,12 @@ static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *a, cuspa
   SL_TRY(upload_rowptr(queue, a, p));
   SL_TRY(sl_device_upload(queue, (const char *)a->col + first * index_bytes, p->entries * index_bytes,
                           "a part's columns", &p->col));
-  SL_TRY(sl_device_upload(queue, (const char *)a->val + first * value_bytes, p->entries * value_bytes,
+  SL_TRY(sl_device_upload(queue, (const char *)a->val + first * p->value_bytes, p->entries * p->value_bytes,
                           "a part's values", &p->val));
   if (!a->rowid)
     return SLEY_OK;
   SL_TRY(sl_device_upload(queue, a->rowid, a->rows * (int64_t)sizeof *a->rowid, "a part's rows", &p->rowid));
-  return queue->device->ops->alloc(queue->device, a->rows * p->k * value_bytes, "sums of listed rows",
+  return queue->device->ops->alloc(queue->device, a->rows * p->k * p->y_bytes, "sums of listed rows",
                                    &p->packed);
 }
 
@@ -120,9 +132,11 @@ static sley_status describe_operands(cusparse_product *p, const void *x, int64_t
   p->x = p->y = NULL;
   p->ldx = ldx;
   p->ldy = ldy;
-  SL_TRY(check(p, p->library->CreateDnMat(&p->x, p->cols, p->k, ldx, (void *)x, p->type, CUSPARSE_ORDER_ROW),
-               "describing X"));
-  return check(p, p->library->CreateDnMat(&p->y, p->rows, p->k, ldy, y, p->type, CUSPARSE_ORDER_ROW),
+  SL_TRY(check(
+      p, p->library->CreateDnMat(&p->x, p->cols, p->k, ldx, (void *)x, type_of(p->dtype), CUSPARSE_ORDER_ROW),
+      "describing X"));
+  return check(p,
+               p->library->CreateDnMat(&p->y, p->rows, p->k, ldy, y, type_of(p->y_dtype), CUSPARSE_ORDER_ROW),
                "describing Y");
 }
 
@@ -133,12 +147,12 @@ typedef union scalar {
 } scalar;
 
 static scalar scalar_of(const cusparse_product *p, double value) {
-  return p->type == CUDA_R_64F ? (scalar){.f64 = value} : (scalar){.f32 = (float)value};
+  return p->dtype == SLEY_F64 ? (scalar){.f64 = value} : (scalar){.f32 = (float)value};
 }
 
 static sley_status multiply(const cusparse_product *p, const candidate *c, double alpha, double beta) {
   scalar a = scalar_of(p, alpha), b = scalar_of(p, beta);
-  cudaDataType sums = p->type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F;
+  cudaDataType sums = type_of(sl_sum_dtype(p->dtype));
   return check(p,
                p->library->SpMM(p->handle, as_stored, as_stored, &a, c->a, p->x, &b, p->y, sums, c->algorithm,
                                 c->buffer),
@@ -155,13 +169,13 @@ static void candidate_free(const cusparse_product *p, sl_device *device, candida
 static sley_status candidate_make(cusparse_product *p, sl_device *device, cusparseSpMMAlg_t algorithm,
                                   candidate *c) {
   cusparseIndexType_t index = p->wide ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
-  cudaDataType sums = p->type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F;
+  cudaDataType sums = type_of(sl_sum_dtype(p->dtype));
   scalar one = scalar_of(p, 1), zero = scalar_of(p, 0);
   size_t bytes = 0;
   c->algorithm = algorithm;
   SL_TRY(check(p,
                p->library->CreateCsr(&c->a, p->rows, p->cols, p->entries, p->rowptr, p->col, p->val, index,
-                                     index, CUSPARSE_INDEX_BASE_ZERO, p->type),
+                                     index, CUSPARSE_INDEX_BASE_ZERO, type_of(p->dtype)),
                "describing A"));
   SL_TRY(check(p,
                p->library->SpMM_bufferSize(p->handle, as_stored, as_stored, &one, c->a, p->x, &zero, p->y,
@@ -203,17 +217,15 @@ done:
 /* Operands of zeros stand in for the caller's. */
 static sley_status choose(cusparse_product *p, sl_queue *queue) {
   sl_device *device = queue->device;
-  int64_t value_bytes = p->type == CUDA_R_64F ? 8 : 4;
+  int64_t x_bytes = p->cols * p->k * p->value_bytes, y_bytes = p->rows * p->k * p->y_bytes;
   void *x = NULL, *y = NULL;
   double least = INFINITY;
   sley_status status, refused = SLEY_OK;
-  SL_TRY_GOTO(status, device->ops->alloc(device, p->cols * p->k * value_bytes, "X to time with", &x), done);
-  SL_TRY_GOTO(status, device->ops->alloc(device, p->rows * p->k * value_bytes, "Y to time with", &y), done);
-  SL_TRY_GOTO(
-      status,
-      sl_cuda_check(cudaMemsetAsync(x, 0, (size_t)(p->cols * p->k * value_bytes), sl_cuda_stream(queue)),
-                    "clearing X"),
-      done);
+  SL_TRY_GOTO(status, device->ops->alloc(device, x_bytes, "X to time with", &x), done);
+  SL_TRY_GOTO(status, device->ops->alloc(device, y_bytes, "Y to time with", &y), done);
+  SL_TRY_GOTO(status,
+              sl_cuda_check(cudaMemsetAsync(x, 0, (size_t)x_bytes, sl_cuda_stream(queue)), "clearing X"),
+              done);
   SL_TRY_GOTO(status, describe_operands(p, x, p->k, y, p->k), done);
   for (int i = 0; i < ALGORITHMS; i++) {
     candidate c = {0};
@@ -269,7 +281,7 @@ static int64_t cusparse_memory(const sl_kernel_args *args, int64_t *passing) {
     cols = col >= cols ? col + 1 : cols;
   }
   int64_t buffer = sl_device_bytes(8 * (entries + a->rows)),
-          y = sl_device_bytes(a->rows * s->k * value_bytes);
+          y = sl_device_bytes(a->rows * s->k * (int64_t)sley_dtype_bytes(y_dtype_of(s)));
   *passing = buffer + y + sl_device_bytes(cols * s->k * value_bytes);
   return sl_device_bytes((a->rows + 1) * 8) + sl_device_bytes(entries * (int64_t)sl_index_bytes(a->index)) +
          sl_device_bytes(entries * value_bytes) + (a->rowid ? sl_device_bytes(a->rows * 8) + y : 0) + buffer;
@@ -296,7 +308,10 @@ static sley_status cusparse_prepare(sl_device *device, sl_queue *queue, const sl
   p->k = args->spmm.k;
   p->entries = entries_of(a);
   p->wide = a->index == SLEY_I64;
-  (void)cusparse_type(a->dtype, &p->type);
+  p->dtype = a->dtype;
+  p->y_dtype = y_dtype_of(&args->spmm);
+  p->value_bytes = (int64_t)sley_dtype_bytes(p->dtype);
+  p->y_bytes = (int64_t)sley_dtype_bytes(p->y_dtype);
   sley_status status = prepare(queue, a, p);
   if (status != SLEY_OK) {
     cusparse_release(device, p);
@@ -308,21 +323,21 @@ static sley_status cusparse_prepare(sl_device *device, sl_queue *queue, const sl
 
 /* ---------------------------------------------------------------------------------------------- running */
 
-/* The sums in p->packed to the rows of Y that they are of. */
+/* The sums in p->packed to the rows of Y that they are of. Where Y has 16 bits, what is added to it has been
+ * rounded before. */
 static sley_status spread(const cusparse_product *p, sl_queue *queue, const sl_spmm_args *a) {
-  int64_t value_bytes = (int64_t)sley_dtype_bytes(a->a->dtype);
   if (a->beta != 0 && a->beta != 1)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "cuSPARSE's product adds to listed rows with beta 0 or 1, not %g",
                    a->beta);
   sl_rows_args rows = {.count = p->rows,
-                       .bytes = p->k * value_bytes,
+                       .bytes = p->k * p->y_bytes,
                        .src = p->packed,
-                       .src_stride = p->k * value_bytes,
+                       .src_stride = p->k * p->y_bytes,
                        .dst = a->y,
-                       .dst_stride = a->ldy * value_bytes,
+                       .dst_stride = a->ldy * p->y_bytes,
                        .dst_rows = p->rowid,
                        .add = a->beta == 1,
-                       .dtype = a->a->dtype};
+                       .dtype = p->y_dtype};
   return sl_cuda_launch_rows(queue, &rows);
 }
 
@@ -337,7 +352,7 @@ static sley_status cusparse_run(sl_queue *queue, const sl_kernel_args *args) {
   SL_TRY(sl_cuda_use(queue->device));
   if (p->cols == 0) { /* no entries: only beta Y is left */
     sl_scale_args scale = {
-        .rows = p->rows, .k = p->k, .beta = a->beta, .y = a->y, .ldy = a->ldy, .dtype = a->a->dtype};
+        .rows = p->rows, .k = p->k, .beta = a->beta, .y = a->y, .ldy = a->ldy, .dtype = p->y_dtype};
     return p->rowid || a->beta == 1 ? SLEY_OK : sl_cuda_launch_scale(queue, &scale);
   }
   SL_TRY(check(p, p->library->SetStream(p->handle, sl_cuda_stream(queue)), "choosing a stream"));

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "base/value.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/spmm_rowwise.h"
 
@@ -18,7 +19,7 @@ typedef struct rowwise {
   sl_neighbour_shape shape;
   sl_neighbour_table table;
   int listed; /* ps of the lists in the device's memory */
-  int64_t k, value_bytes;
+  int64_t k, value_bytes, sum_bytes;
   sley_dtype dtype;
 } rowwise;
 
@@ -27,7 +28,7 @@ static bool rowwise_ok(const sl_kernel_args *args) {
   const sl_spmm_args *a = &args->spmm;
   return a->pages && a->segment && a->segments <= SL_NEIGHBOUR_OWNERS &&
          a->segment[a->segments] <= INT32_MAX && a->a->rows <= INT32_MAX && !a->a->rowid && !a->in_order &&
-         !a->arrives && (a->a->dtype == SLEY_F32 || a->a->dtype == SLEY_F64);
+         !a->arrives && sley_dtype_bytes(a->a->dtype) != 0;
 }
 
 /* The only one that reads rows in place. */
@@ -72,7 +73,7 @@ static sley_status make_lists(rowwise *r, sl_queue *queue, int ps, bool *fits) {
   free_lists(queue->device, r);
   sley_status status = sl_neighbour_lists_make(&r->split, ps, &lists);
   int64_t parts = (lists.locals + lists.remotes) * (int64_t)sizeof *lists.local;
-  int64_t joins = lists.joins * (int64_t)sizeof *lists.joined, sums = lists.slots * r->k * r->value_bytes;
+  int64_t joins = lists.joins * (int64_t)sizeof *lists.joined, sums = lists.slots * r->k * r->sum_bytes;
   SL_TRY_GOTO(status, status, done);
   SL_TRY_GOTO(status, ops->memory(queue->device, &free, &total), done);
   *fits = parts + joins + sums <= free / 2;
@@ -147,6 +148,7 @@ static sley_status rowwise_prepare(sl_device *device, sl_queue *queue, const sl_
   r->k = a->k;
   r->dtype = a->a->dtype;
   r->value_bytes = (int64_t)sley_dtype_bytes(r->dtype);
+  r->sum_bytes = (int64_t)sley_dtype_bytes(sl_sum_dtype(r->dtype));
   r->run.own = a->own;
   sley_status status = prepare(r, queue, a);
   if (status != SLEY_OK) {
@@ -163,10 +165,11 @@ static int64_t rowwise_memory(const sl_kernel_args *args, int64_t *passing) {
   const sl_spmm_matrix *a = args->spmm.a;
   int64_t entries = a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
   int64_t partitions = entries / first_shape.ps + 2 * a->rows,
-          value_bytes = (int64_t)sley_dtype_bytes(a->dtype);
+          value_bytes = (int64_t)sley_dtype_bytes(a->dtype),
+          sum_bytes = (int64_t)sley_dtype_bytes(sl_sum_dtype(a->dtype));
   *passing = 0;
   return entries * (4 + 1 + value_bytes) + partitions * (int64_t)sizeof(sl_neighbour_part) +
-         a->rows * (int64_t)sizeof(sl_neighbour_row) + partitions * args->spmm.k * value_bytes +
+         a->rows * (int64_t)sizeof(sl_neighbour_row) + partitions * args->spmm.k * sum_bytes +
          ARRAYS * sl_device_bytes(0);
 }
 
@@ -182,6 +185,7 @@ static sley_status run_shape(const rowwise *r, const sl_neighbour_shape *shape, 
   run.ldy = a->ldy;
   run.alpha = a->alpha;
   run.beta = a->beta;
+  run.wide_y = a->wide_y;
   SL_TRY(sl_cuda_use(queue->device));
   cudaError_t error = sl_rowwise_launch(&run, r->dtype, shape, sl_cuda_stream(queue), &launches);
   for (int64_t i = 1; i < launches; i++)

@@ -16,12 +16,13 @@ typedef struct sl_rowwise_run {
   const int32_t *local_col, *remote_col;
   const uint8_t *remote_owner;
   const void *local_val, *remote_val;
-  void *partial;                       /* sums of the slots: slots x k */
+  void *partial;                       /* sums of the slots: slots x k, in the type of sums */
   uintptr_t base[SL_NEIGHBOUR_OWNERS]; /* column c of owner p lies at base[p] + c ldx values */
   int own;
   void *y;
   int64_t k, ldx, ldy; /* elements */
   double alpha, beta;
+  bool wide_y; /* Y is of the type of sums */
 } sl_rowwise_run;
 
 #ifdef __cplusplus

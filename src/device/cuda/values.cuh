@@ -171,17 +171,30 @@ template <typename T> __device__ __forceinline__ T load_once(const T *p) {
   return v.values.item[0];
 }
 
+/* M sums as values, a word. */
+template <typename T, int M> __device__ __forceinline__ packed<T, M> narrowed(const accumulator<T> *sum) {
+  packed<T, M> v;
+#pragma unroll
+  for (int i = 0; i < M; i++)
+    v.values.item[i] = value<T>::narrow(sum[i]);
+  return v;
+}
+
+template <typename T, int N>
+__device__ __forceinline__ void store_plain(T *p, const accumulator<T> (&sum)[N]) {
+  constexpr int M = per_word<T, N>;
+#pragma unroll
+  for (int w = 0; w < N; w += M)
+    *(typename word<sizeof(T) * M>::type *)(p + w) = narrowed<T, M>(sum + w).bits;
+}
+
+/* Memory that the kernel does not come back to. */
 template <typename T, int N>
 __device__ __forceinline__ void store_once(T *p, const accumulator<T> (&sum)[N]) {
   constexpr int M = per_word<T, N>;
 #pragma unroll
-  for (int w = 0; w < N; w += M) {
-    packed<T, M> v;
-#pragma unroll
-    for (int i = 0; i < M; i++)
-      v.values.item[i] = value<T>::narrow(sum[w + i]);
-    __stcs((typename word<sizeof(T) * M>::type *)(p + w), v.bits);
-  }
+  for (int w = 0; w < N; w += M)
+    __stcs((typename word<sizeof(T) * M>::type *)(p + w), narrowed<T, M>(sum + w).bits);
 }
 
 } // namespace sley
