@@ -230,6 +230,8 @@ case "$what" in sanitize | all)
     done
     check "${tool}_reproducible_f64" "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm er:n=700,nnz=9000 \
       --device cuda --ranks 3 --algo all --k 64 --dtype f64 --reproducible --beta 0.5 --repeat 1 --warmup 0
+    check "${tool}_bf16" "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm er:n=700,nnz=9000 --device cuda \
+      --ranks 3 --algo all --k 64 --dtype bf16 --beta 0.5 --repeat 1 --warmup 0
     check "${tool}_kernels" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=30 "$sanitizer" --tool $tool \
       --error-exitcode 9 "$build/tests/test_kernels"
   done

@@ -7,7 +7,7 @@
 #include "mirror.h"
 #include "transport/transport.h"
 
-enum { REPLAYS = 5, RANKS_MOST = 8 };
+enum { REPLAYS = 5, RANKS_MOST = 8, VARIANTS = 5 };
 
 #define EXPECT(condition)                                                                                    \
   do {                                                                                                       \
@@ -20,6 +20,7 @@ enum { REPLAYS = 5, RANKS_MOST = 8 };
 /* What all ranks are given. */
 typedef struct capture_case {
   const sley_matrix *matrix;
+  sley_dtype dtype;
   const char *algo;
   int ranks, workgroup;
   int64_t k;
@@ -37,8 +38,8 @@ typedef struct captured {
   cudaStream_t stream;
   cudaGraph_t graph;
   cudaGraphExec_t ready;
-  float *x, *start, *direct, *replayed; /* the host's: rows of X, of Y before, and of Y after */
-  float *x_there, *y_there;
+  void *x, *start, *direct, *replayed; /* the host's: rows of X, of Y before, and of Y after */
+  void *x_there, *y_there;
   int64_t first, rows, bytes;
 } captured;
 
@@ -53,7 +54,7 @@ static sl_device_counters counted(const captured *s) {
   return now;
 }
 
-static sley_status take(int64_t bytes, float **out) {
+static sley_status take(int64_t bytes, void **out) {
   *out = malloc((size_t)bytes + 1);
   return *out ? SLEY_OK : sl_fail(SLEY_ERR_MEMORY, "no memory for operands");
 }
@@ -63,7 +64,7 @@ static sley_status open_rank(captured *s) {
   int rank = sley_comm_rank(s->comm), gpus = 0;
   s->first = c->begin[rank];
   s->rows = c->begin[rank + 1] - s->first;
-  s->bytes = s->rows * c->k * (int64_t)sizeof(float);
+  s->bytes = s->rows * c->k * (int64_t)sley_dtype_bytes(c->dtype);
   CUDA(cudaGetDeviceCount(&gpus));
   CUDA(cudaSetDevice(rank % gpus));
   CUDA(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
@@ -72,9 +73,9 @@ static sley_status open_rank(captured *s) {
   SL_TRY(take(s->bytes, &s->start));
   SL_TRY(take(s->bytes, &s->direct));
   SL_TRY(take(s->bytes, &s->replayed));
-  SL_TRY(sley_dense_random(3, s->first, s->rows, c->k, NULL, SLEY_F32, s->start, c->k));
-  SL_TRY(sley_comm_alloc(s->comm, s->bytes, (void **)&s->x_there));
-  SL_TRY(sley_comm_alloc(s->comm, s->bytes, (void **)&s->y_there));
+  SL_TRY(sley_dense_random(3, s->first, s->rows, c->k, NULL, c->dtype, s->start, c->k));
+  SL_TRY(sley_comm_alloc(s->comm, s->bytes, &s->x_there));
+  SL_TRY(sley_comm_alloc(s->comm, s->bytes, &s->y_there));
   SL_TRY(sley_matrix_row_block(c->matrix, s->first, s->rows, &s->block));
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
   options.algo = c->algo;
@@ -108,12 +109,13 @@ static sley_status multiply(captured *s) {
 
 /* X of a turn, and Y as it is before. */
 static sley_status lay_out(captured *s, int turn) {
-  SL_TRY(sley_dense_random(10 + (uint64_t)turn, s->first, s->rows, s->c->k, NULL, SLEY_F32, s->x, s->c->k));
+  int64_t k = s->c->k;
+  SL_TRY(sley_dense_random(10 + (uint64_t)turn, s->first, s->rows, k, NULL, s->c->dtype, s->x, k));
   SL_TRY(sley_comm_copy(s->comm, s->x_there, s->x, s->bytes, SLEY_TO_DEVICE));
   return sley_comm_copy(s->comm, s->y_there, s->start, s->bytes, SLEY_TO_DEVICE);
 }
 
-static sley_status fetch(captured *s, float *y) {
+static sley_status fetch(captured *s, void *y) {
   SL_TRY(sley_comm_copy(s->comm, y, s->y_there, s->bytes, SLEY_TO_HOST));
   return sley_comm_wait(s->comm);
 }
@@ -173,15 +175,28 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   return status;
 }
 
-static void capture_algorithms(const sley_matrix *matrix, int ranks, int workgroup) {
+static sley_matrix *make_matrix(sley_dtype dtype) {
+  sley_read_options options = SLEY_READ_OPTIONS_INIT;
+  options.dtype = dtype;
+  options.threads = 1;
+  sley_matrix *matrix;
+  assert_sley_ok(sley_matrix_read("rmat:scale=11,edgefactor=9,seed=5", &options, &matrix));
+  return matrix;
+}
+
+/* matrices: of each dtype */
+static void capture_algorithms(sley_matrix *const *matrices, int ranks, int workgroup) {
+  static const sley_dtype dtypes[VARIANTS] = {SLEY_F32, SLEY_F32, SLEY_F32, SLEY_BF16, SLEY_F16};
   for (const char *const *algo = sley_algorithms(); *algo; algo++)
-    for (int variant = 0; variant < 3; variant++) {
+    for (int variant = 0; variant < VARIANTS; variant++) {
+      const sley_matrix *matrix = matrices[dtypes[variant]];
       capture_case c = {.matrix = matrix,
+                        .dtype = dtypes[variant],
                         .algo = *algo,
                         .ranks = ranks,
                         .workgroup = workgroup,
                         .k = variant == 0 ? 33 : 64,
-                        .beta = variant == 1 ? 0.5 : 0,
+                        .beta = variant == 1 || variant == 3 ? 0.5 : 0,
                         .reproducible = variant == 2};
       sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
       options.ranks = ranks;
@@ -196,24 +211,16 @@ static void capture_algorithms(const sley_matrix *matrix, int ranks, int workgro
     }
 }
 
-static sley_matrix *make_matrix(void) {
-  sley_read_options options = SLEY_READ_OPTIONS_INIT;
-  options.dtype = SLEY_F32;
-  options.threads = 1;
-  sley_matrix *matrix;
-  assert_sley_ok(sley_matrix_read("rmat:scale=11,edgefactor=9,seed=5", &options, &matrix));
-  return matrix;
-}
-
 static void capture_on(int ranks) {
   int gpus = 0;
   if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus < ranks)
     skip();
-  sley_matrix *matrix = make_matrix();
-  capture_algorithms(matrix, ranks, ranks);
+  sley_matrix *matrices[] = {make_matrix(SLEY_F32), NULL, make_matrix(SLEY_F16), make_matrix(SLEY_BF16)};
+  capture_algorithms(matrices, ranks, ranks);
   if (ranks > 2)
-    capture_algorithms(matrix, ranks, 2);
-  sley_matrix_destroy(matrix);
+    capture_algorithms(matrices, ranks, 2);
+  for (int dtype = SLEY_F32; dtype <= SLEY_BF16; dtype++)
+    sley_matrix_destroy(matrices[dtype]);
 }
 
 static void test_one_rank(void **state) {
