@@ -32,12 +32,13 @@ def gpu_single(cases):
     print("Each time is the median of alternating runs on one stream. cuSPARSE: the fastest of `CUSPARSE_SPMM_ALG_DEFAULT` and "
           "`CSR_ALG1` to `3`, each with `cusparseSpMM_preprocess`, row-major operands. Inspection: making the plan, in products, "
           "less and with the copy of A to the GPU; preprocessing likewise in cuSPARSE's products.\n")
-    for line in tables.spmm_summary(rows):
-        print(line + "\n")
-    table(["matrix", "k", "type", "Sley ms", "cuSPARSE ms", "its algorithm", "x cuSPARSE", "inspection", "with copy",
-           "preprocessing"],
-          [[r[0], r[1], r[2], f"{r[3]:.4f}", f"{r[4]:.4f}", r[5], f"{r[6]:.2f}", f"{r[7]:.1f}", f"{r[8]:.1f}", f"{r[9]:.1f}"]
-           for r in rows])
+    for dtype in tables.spmm_dtypes(rows):
+        mine = [r for r in rows if r[2] == dtype]
+        print(tables.spmm_summary(mine)[0] + "\n")
+        table(["matrix", "k", "type", "Sley ms", "cuSPARSE ms", "its algorithm", "x cuSPARSE", "inspection", "with copy",
+               "preprocessing"],
+              [[r[0], r[1], r[2], f"{r[3]:.4f}", f"{r[4]:.4f}", r[5], f"{r[6]:.2f}", f"{r[7]:.1f}", f"{r[8]:.1f}", f"{r[9]:.1f}"]
+               for r in mine])
 
 
 def gpu_ranks(cases):

@@ -65,10 +65,15 @@ def spmm_rows(cases):
     return rows
 
 
+def spmm_dtypes(rows):
+    """Those that there are rows of, in order of appearance."""
+    return list(dict.fromkeys(row[2] for row in rows))
+
+
 def spmm_summary(rows):
     """For each dtype: cases, geometric mean, worst ratio and its case, most inspection."""
     lines = []
-    for dtype in dict.fromkeys(row[2] for row in rows):
+    for dtype in spmm_dtypes(rows):
         mine = [row for row in rows if row[2] == dtype]
         worst = min(mine, key=lambda row: row[6])
         lines.append(f"{dtype}: {len(mine)} cases, geometric mean {geomean([row[6] for row in mine]):.2f} times the best cuSPARSE, "
@@ -122,12 +127,13 @@ def ablation_summary(cases):
 def main():
     run = load(sys.argv[1])
     rows = spmm_rows(run["spmm"])
-    if rows:
-        print("One GPU beside the best cuSPARSE algorithm")
-        for row in rows:
+    for dtype in spmm_dtypes(rows):
+        print(f"One GPU beside the best cuSPARSE algorithm, {dtype}")
+        for row in (row for row in rows if row[2] == dtype):
             print(f"{row[0]:5} {row[1]:4} {row[2]:5} sley {row[3]:9.4f} ms  cusparse {row[4]:9.4f} ({row[5]:7})  ratio {row[6]:5.2f}"
                   f"  inspection {row[7]:6.1f}")
-        print("\n".join(spmm_summary(rows)))
+    for line in spmm_summary(rows):
+        print(line)
     if run["ranks"]:
         print("Several GPUs")
         for r in run["ranks"]:
