@@ -155,6 +155,14 @@ case "$what" in bits | all)
   done
   check all_workgroups_of_2 "$sley" spmm twin:cyt:scale=0.2 --device cuda --ranks 4 --workgroup 2 --algo all \
     --repeat 3
+  for dtype in f32 f16 bf16; do
+    check "all_${dtype}" "$sley" spmm twin:cyt:scale=0.1 --device cuda --ranks "$gpus" --algo all --dtype $dtype \
+      --k 48 --beta 0.5 --verify --repeat 1
+    for ranks in $(seq 1 "$gpus"); do
+      check "cusparse_${dtype}_${ranks}ranks" "$sley" spmm twin:cyt:scale=0.1 --device cuda --ranks "$ranks" \
+        --algo halo --local cusparse --dtype $dtype --k 48 --verify --repeat 1
+    done
+  done
   rm -f "$logs/cpu.npy" "$logs/gpu.npy"
   ;;
 esac
