@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static const char *const op_names[SL_OP_COUNT] = {"spmm", "rows", "pull", "await", "scale", "round"};
+static const char *const op_names[SL_OP_COUNT] = {"spmm",  "rows",  "pull", "arrive",
+                                                  "await", "scale", "round"};
 
 /* Whether a kernel is whose the arguments ask for. */
 static bool serves(const sl_kernel *kernel, const char *library) {

@@ -11,12 +11,13 @@ typedef struct sl_queue sl_queue;
 typedef struct sl_device sl_device;
 
 typedef enum sl_op {
-  SL_OP_SPMM,  /* Y[rowid] = alpha A X + beta Y */
-  SL_OP_ROWS,  /* move or add listed rows */
-  SL_OP_PULL,  /* the same from several memories at once */
-  SL_OP_AWAIT, /* wait until the peers have taken what they were lent */
-  SL_OP_SCALE, /* Y = beta Y */
-  SL_OP_ROUND, /* Y = beta Y + S, S in f32 and Y of 16 bits */
+  SL_OP_SPMM,   /* Y[rowid] = alpha A X + beta Y */
+  SL_OP_ROWS,   /* move or add listed rows */
+  SL_OP_PULL,   /* the same from several memories at once */
+  SL_OP_ARRIVE, /* wait until a stage of a pull is complete */
+  SL_OP_AWAIT,  /* wait until the peers have taken what they were lent */
+  SL_OP_SCALE,  /* Y = beta Y */
+  SL_OP_ROUND,  /* Y = beta Y + S, S in f32 and Y of 16 bits */
   SL_OP_COUNT
 } sl_op;
 
@@ -51,6 +52,11 @@ typedef struct sl_spmm_args {
   double alpha, beta;
   const void *x;
   int64_t ldx; /* elements */
+  /* far_rows > 0: X lies in two memories. Columns below x_rows lie at x, column x_rows + i is row i of far.
+   * far_rows = 0: all columns are below x_rows. */
+  int64_t x_rows, far_rows;
+  const void *far;
+  int64_t ldfar; /* elements */
   /* Not NULL: X is spread over several memories. Column c lies at pages[c / SL_X_PAGE] + c * ldx values; x is
    * unused. */
   const uintptr_t *pages;
@@ -141,6 +147,15 @@ typedef struct sl_pull_entry {
   int32_t source;
 } sl_pull_entry;
 
+/* A stage of a pull: whether its rows are there. Zeroed at first. */
+typedef struct sl_stage_word {
+  uint32_t done; /* workers of the pull that have finished it */
+  uint32_t here; /* 1 from when all have until an arrival takes note */
+} sl_stage_word;
+
+/* Stages of one pull. */
+enum { SL_PULL_STAGES = 16 };
+
 /* Every entry's row becomes (or has added) its source row's bytes. The list lies in the device's memory, the
  * table of sources in the host's. No two entries may name the same bytes of dst. Work is done in about the
  * order of the list, so a list that takes turns among the sources keeps all links busy. Alignment as with
@@ -155,7 +170,18 @@ typedef struct sl_pull_args {
   bool add;
   sley_dtype dtype;
   const sl_signals *signals; /* NULL: the sources may be read at once */
+  /* Not 0: stage s ends before entry stage_end[s] of the list, the last one with the list. Its rows are there
+   * when an arrival at arrived[s] is over: one for each stage and pull. Not with add. */
+  int stages;
+  const int64_t *stage_end; /* host memory */
+  sl_stage_word *arrived;   /* the device's memory */
 } sl_pull_args;
+
+/* Until the pull that names this word has brought the stage's rows. The pull may be in another queue, given
+ * its work before. It tells of every stage, even if it stops early because a peer has failed. */
+typedef struct sl_arrive_args {
+  sl_stage_word *word;
+} sl_arrive_args;
 
 /* After the pull that closed a round: until all peers have taken what they were lent in it. Their boards are
  * not touched: a peer may have gone by then. */
@@ -190,6 +216,7 @@ typedef struct sl_kernel_args {
     sl_spmm_args spmm;
     sl_rows_args rows;
     sl_pull_args pull;
+    sl_arrive_args arrive;
     sl_await_args await;
     sl_scale_args scale;
     sl_round_args round;

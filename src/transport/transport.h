@@ -34,6 +34,9 @@ typedef struct sl_row_list {
   int64_t first;
   int64_t offset; /* bytes from the start of a row to what moves */
   int64_t bytes;  /* of each row that move */
+  /* Of a list to receive, where the exchange has stages: stage s ends before entry stage_end[s]; the last one
+   * ends with the list. Belongs to the caller like rows. */
+  const int64_t *stage_end;
 } sl_row_list;
 
 /* Whether anything moves. */
@@ -54,6 +57,9 @@ typedef struct sl_exchange_spec {
   bool add;         /* received rows are added, peers in the order of recv, rather than stored */
   sley_dtype dtype; /* that add works in */
   sl_grain grain;
+  /* Not 0: rows are received in so many stages, at most SL_PULL_STAGES, see exchange_arrive. Each rank may
+   * have a number of its own. Not with add. */
+  int stages;
 } sl_exchange_spec;
 
 /* Where a peer's rows lie: row r at src + r * stride. */
@@ -86,6 +92,10 @@ typedef struct sl_transport_ops {
                                 int64_t dst_stride, sl_queue *queue);
   /* dst is complete, in queue's order. Collective. */
   sley_status (*exchange_end)(sl_exchange *exchange, sl_queue *queue);
+  /* After end, of an exchange with stages: the rows of the stage are there, in queue's order; end has then
+   * not waited for them. Once for every stage, in ascending order, before reclaim. NULL: end has brought all.
+   * Not collective. */
+  sley_status (*exchange_arrive)(sl_exchange *exchange, int stage, sl_queue *queue);
   /* After end, in queue's order: src is free for reuse, for the peers have taken their rows. Apart from end,
    * so that a rank can go on with what it has received before the slowest peer has. Begin and destroy do it
    * for a round that was not reclaimed. NULL: end does it; see sl_exchange_reclaim. Collective; ranks may
@@ -187,6 +197,12 @@ static inline sl_link sl_link_to(const sl_comm *comm, int peer) {
 static inline sley_status sl_exchange_reclaim(sl_exchange *exchange, sl_queue *queue) {
   const sl_transport_ops *ops = exchange->comm->ops;
   return ops->exchange_reclaim ? ops->exchange_reclaim(exchange, queue) : SLEY_OK;
+}
+
+/* The transport's arrival, if it has one. */
+static inline sley_status sl_exchange_arrive(sl_exchange *exchange, int stage, sl_queue *queue) {
+  const sl_transport_ops *ops = exchange->comm->ops;
+  return ops->exchange_arrive ? ops->exchange_arrive(exchange, stage, queue) : SLEY_OK;
 }
 
 /* Every rank calls it with its own status; all return an error if any had one: the rank's own with its
