@@ -158,19 +158,26 @@ static json_t *plan_json(const planning *shared) {
 
 /* ---- run */
 
-static int run_job(const cli_job *job, const cli_job_settings *settings) {
-  const char *names[CLI_ALGORITHMS + 1] = {"auto"};
-  int count = 1;
-  bool one = settings->algo && strcmp(settings->algo, "auto") != 0 && strcmp(settings->algo, "all") != 0;
-  if (one)
-    names[0] = settings->algo;
-  for (const char *const *name = sley_algorithms(); !one && *name && count <= CLI_ALGORITHMS; name++)
-    names[count++] = *name;
+/* One algorithm, or auto and then those that were named, which are all where none was. */
+static int list_names(const cli_algos *algos, const char *names[CLI_ALGORITHMS + 1]) {
+  int count = 0;
+  bool automatic = strcmp(algos->name[0], "auto") == 0 && !algos->several;
+  if (algos->several || automatic)
+    names[count++] = "auto";
+  for (const char *const *name = automatic ? sley_algorithms() : algos->name; *name; name++)
+    if (count <= CLI_ALGORITHMS)
+      names[count++] = *name;
+  return count;
+}
+
+static int run_job(const cli_job *job, const cli_job_settings *settings, const cli_algos *algos) {
+  const char *names[CLI_ALGORITHMS + 1];
+  int count = list_names(algos, names);
   planning shared = {.job = job,
                      .settings = settings,
                      .names = names,
                      .count = count,
-                     .describe = one,
+                     .describe = count == 1,
                      .k = settings->k < 0 ? DEFAULT_K : settings->k};
   shared.plans = calloc((size_t)count, sizeof *shared.plans);
   if (!shared.plans)
@@ -191,7 +198,8 @@ static int run_job(const cli_job *job, const cli_job_settings *settings) {
 
 static int run(void *settings_, char **positionals) {
   const cli_job_settings *settings = settings_;
-  if (!cli_algo_known("plan", settings->algo))
+  cli_algos algos;
+  if (!cli_algos_read("plan", settings->algo, &algos))
     return CLI_USAGE;
   if (!cli_output_possible(settings->json))
     return CLI_FAILED;
@@ -201,7 +209,7 @@ static int run(void *settings_, char **positionals) {
     status = cli_job_start(positionals[0], settings, NULL, NULL, &job);
   if (status != SLEY_OK)
     return cli_finish(status);
-  int code = run_job(&job, settings);
+  int code = run_job(&job, settings, &algos);
   cli_job_end(&job);
   return code;
 }

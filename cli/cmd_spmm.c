@@ -2,8 +2,9 @@
 /* `sley spmm`: one matrix from its file to a checked product.
  *
  * The way down: cli_job_start (job.c) loads, orders and partitions; cli_operands_make (operands.c) makes X
- * and Y; cli_measure_run (measure.c) starts the ranks, each of which plans its row block and executes the
- * plan; cli_measure_verify (verify.c) compares with a float64 product; report.c prints. */
+ * and Y; cli_measure_run (measure.c) starts the ranks, each of which, for one algorithm after the other,
+ * plans its row block and executes the plan; cli_measure_verify (verify.c) compares with a float64 product;
+ * report.c prints. */
 #include <string.h>
 
 #include "command.h"
@@ -18,7 +19,7 @@
 typedef struct spmm_settings {
   cli_job_settings job; /* first, so that the shared table's offsets hold */
   const char *x, *out, *trace, *local, *transport;
-  double timeout;
+  double timeout, budget;
   int64_t repeat, warmup;
   double alpha, beta;
   bool verify;
@@ -51,6 +52,11 @@ static const cli_option own_options[] = {
      .offset = AT(warmup),
      .most = 1000000,
      .help = "products before the timed ones"},
+    {.name = "budget",
+     .kind = CLI_REAL,
+     .value = "S",
+     .offset = AT(budget),
+     .help = "seconds for the products of one algorithm, after which no more are begun than 3; 0: no limit"},
     {.name = "verify",
      .kind = CLI_SWITCH,
      .offset = AT(verify),
@@ -80,40 +86,17 @@ static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const spmm_settings defaults = {
     .job = CLI_JOB_DEFAULTS, .repeat = 10, .warmup = 2, .alpha = 1, .beta = 0, .verify = true};
 
-/* Runs one algorithm, of all or the only one, and checks it. One of all may be impossible. A wrong product or
- * a wrong count is a failure at work. */
-static int run_one(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
-                   const char *algo, bool all, cli_result *result) {
-  cli_measure measure = {.repeat = settings->repeat,
-                         .warmup = settings->warmup,
-                         .alpha = settings->alpha,
-                         .beta = settings->beta,
-                         .reproducible = settings->job.reproducible,
-                         .mem_limit = settings->job.mem_limit,
-                         .local = settings->local,
-                         .transpose = settings->job.transpose};
-  sley_status status = cli_measure_run(job, operands, &measure, algo, result);
-  if (status == SLEY_ERR_UNSUPPORTED && all) {
-    snprintf(result->algo, sizeof result->algo, "%s", algo);
-    snprintf(result->reason, sizeof result->reason, "%s", sley_last_error());
-    result->impossible = true;
-    return CLI_DONE;
-  }
-  if (status == SLEY_OK && !cli_reports(job))
-    return CLI_DONE;
-  if (status == SLEY_OK && settings->verify)
-    status = cli_measure_verify(job, operands, &measure, result);
-  if (status != SLEY_OK)
-    return cli_tells(job, status) ? cli_finish(status) : CLI_FAILED;
+/* A wrong product or a wrong count is a failure at work. */
+static int judge(const cli_result *result) {
   if (result->verified && !result->check.ok)
     return cli_refuse(SLEY_ERR_INTERNAL,
                       "%s: wrong result at row %lld, column %lld: errors reach %.3g of |A||X|, and rounding "
                       "allows %.3g there",
-                      algo, (long long)result->check.row, (long long)result->check.col,
+                      result->algo, (long long)result->check.row, (long long)result->check.col,
                       result->check.max_error, result->check.bound);
   if (!cli_result_as_predicted(result))
     return cli_refuse(SLEY_ERR_INTERNAL, "%s: the transport counted other traffic than the plan predicted",
-                      algo);
+                      result->algo);
   return CLI_DONE;
 }
 
@@ -145,70 +128,80 @@ static int write_json(const cli_job *job, const cli_operands *operands, const sp
   return cli_output_json(settings->job.json, cli_json_end(json)) ? CLI_DONE : CLI_FAILED;
 }
 
-/* Runs the algorithms named, reports, and writes what was asked for. */
-static int run_algorithms(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
-                          const char *const *names, int count, bool all, cli_result *results) {
+/* Reports what ran, and writes what was asked for. code: so far. */
+static int report(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
+                  const cli_result *results, const cli_algos *algos, int code) {
   bool to_stdout = settings->job.json && strcmp(settings->job.json, "-") == 0;
-  FILE *report = to_stdout ? stderr : stdout;
-  int code = CLI_DONE;
-  for (int i = 0; i < count; i++) {
-    int one = run_one(job, operands, settings, names[i], all, &results[i]);
-    if (results[i].impossible)
-      continue;
-    if (!results[i].ran)
-      return one;
-    code = code == CLI_DONE ? one : code;
-  }
-  if (!cli_reports(job))
-    return code;
+  FILE *stream = to_stdout ? stderr : stdout;
   const cli_result *first = results;
-  while (first->impossible && first < results + count - 1)
+  while (first->impossible && first < results + algos->count - 1)
     first++;
   if (first->impossible)
     return cli_refuse(SLEY_ERR_UNSUPPORTED, "%s", first->reason);
   if (first->note[0])
     cli_say("%s; ranks ran on %s, transport %s", first->note, first->device, first->transport);
-  if (all)
-    cli_report_all(job, operands, results, count, report);
+  if (algos->several)
+    cli_report_all(job, operands, results, algos->count, stream);
   else
-    cli_report_one(job, operands, &results[0], report);
+    cli_report_one(job, operands, &results[0], stream);
   if (settings->out && code == CLI_DONE)
     code = cli_finish(cli_operands_write(operands, job, settings->out));
   if (settings->job.json) {
-    int one = write_json(job, operands, settings, results, count, all);
+    int one = write_json(job, operands, settings, results, algos->count, algos->several);
     code = code == CLI_DONE ? one : code;
   }
   return code;
 }
 
-static int run_job(const cli_job *job, const spmm_settings *settings) {
-  const char *algo = settings->job.algo ? settings->job.algo : "auto";
-  const char *one[] = {algo, NULL};
-  bool all = strcmp(algo, "all") == 0, told = false;
-  const char *const *names = all ? sley_algorithms() : one;
-  int count = 0;
-  while (names[count] && count < CLI_ALGORITHMS)
-    count++;
+/* Runs the algorithms, judges and reports. */
+static int run_algorithms(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
+                          const cli_algos *algos, cli_result *results) {
+  cli_measure measure = {.algos = algos,
+                         .repeat = settings->repeat,
+                         .warmup = settings->warmup,
+                         .budget = settings->budget,
+                         .alpha = settings->alpha,
+                         .beta = settings->beta,
+                         .reproducible = settings->job.reproducible,
+                         .verify = settings->verify,
+                         .mem_limit = settings->job.mem_limit,
+                         .local = settings->local,
+                         .transpose = settings->job.transpose};
+  sley_status status = cli_measure_run(job, operands, &measure, results);
+  int code = CLI_DONE;
+  if (status != SLEY_OK)
+    code = cli_tells(job, status) ? cli_finish(status) : CLI_FAILED;
+  for (int i = 0; i < algos->count && cli_reports(job); i++)
+    if (results[i].ran) {
+      int one = judge(&results[i]);
+      code = code == CLI_DONE ? one : code;
+    }
+  return status == SLEY_OK && cli_reports(job) ? report(job, operands, settings, results, algos, code) : code;
+}
+
+static int run_job(const cli_job *job, const spmm_settings *settings, const cli_algos *algos) {
+  bool told = false;
   cli_operands operands;
   sley_status status = cli_operands_make(job, settings->x, settings->job.k, cli_dtype(settings->job.dtype),
                                          settings->job.seed, settings->beta != 0, &operands, &told);
   if (status != SLEY_OK)
     return told ? CLI_USAGE : cli_finish(status);
-  cli_result *results = cli_share((size_t)count * sizeof *results);
-  int code = results ? run_algorithms(job, &operands, settings, names, count, all, results)
+  size_t bytes = (size_t)algos->count * sizeof(cli_result);
+  cli_result *results = cli_share(bytes);
+  int code = results ? run_algorithms(job, &operands, settings, algos, results)
                      : cli_refuse(SLEY_ERR_MEMORY, "out of memory for the results");
-  cli_unshare(results, (size_t)count * sizeof *results);
+  cli_unshare(results, bytes);
   cli_operands_free(&operands);
   return code;
 }
 
 static int run(void *settings_, char **positionals) {
   const spmm_settings *settings = settings_;
-  const char *algo = settings->job.algo;
-  if (!cli_algo_known("spmm", algo))
+  cli_algos algos;
+  if (!cli_algos_read("spmm", settings->job.algo, &algos))
     return CLI_USAGE;
-  if (settings->trace && algo && strcmp(algo, "all") == 0)
-    return cli_refuse(SLEY_ERR_ARG, "spmm: --trace takes the timeline of one algorithm, not of --algo all");
+  if (settings->trace && algos.several)
+    return cli_refuse(SLEY_ERR_ARG, "spmm: --trace takes the timeline of one algorithm, not of several");
   if (!cli_output_possible(settings->out) || !cli_output_possible(settings->job.json) ||
       !cli_output_possible(settings->trace))
     return CLI_FAILED;
@@ -221,7 +214,7 @@ static int run(void *settings_, char **positionals) {
   if (status != SLEY_OK)
     return cli_finish(status);
   job.ranks.timeout = settings->timeout;
-  int code = run_job(&job, settings);
+  int code = run_job(&job, settings, &algos);
   cli_job_end(&job);
   return code;
 }

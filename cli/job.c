@@ -66,7 +66,7 @@ const cli_option cli_job_options[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(algo),
-     .help = "auto (the planner's choice), all, or one algorithm that sley plan lists"},
+     .help = "auto (the planner's choice), all, or algorithms that sley plan lists, separated by commas"},
     {.name = "device",
      .kind = CLI_CHOICE,
      .value = "NAME",
@@ -123,9 +123,7 @@ sley_dtype cli_dtype(const char *name) {
   return (sley_dtype)dtype;
 }
 
-bool cli_algo_known(const char *command, const char *algo) {
-  if (!algo)
-    return true;
+static bool algo_known(const char *command, const char *algo) {
   const char *names[CLI_ALGORITHMS + 3] = {"auto", "all"};
   int count = 2;
   for (const char *const *name = sley_algorithms(); *name && count < CLI_ALGORITHMS + 2; name++)
@@ -135,6 +133,34 @@ bool cli_algo_known(const char *command, const char *algo) {
       return true;
   cli_error("%s: --algo has no \"%s\"; the nearest is \"%s\"", command, algo, cli_nearest(algo, names));
   return false;
+}
+
+bool cli_algos_read(const char *command, const char *algo, cli_algos *out) {
+  *out = (cli_algos){0};
+  if (algo && strcmp(algo, "all") == 0) {
+    out->several = true;
+    for (const char *const *name = sley_algorithms(); *name && out->count < CLI_ALGORITHMS; name++)
+      out->name[out->count++] = *name;
+    return true;
+  }
+  if (snprintf(out->text, sizeof out->text, "%s", algo ? algo : "auto") >= (int)sizeof out->text) {
+    cli_error("%s: --algo takes at most %zu characters", command, sizeof out->text - 1);
+    return false;
+  }
+  out->several = strchr(out->text, ',') != NULL;
+  for (char *word = out->text, *end = word; end; word = end + 1) {
+    end = strchr(word, ',');
+    if (end)
+      *end = '\0';
+    if (out->count == CLI_ALGORITHMS || strcmp(word, "all") == 0) {
+      cli_error("%s: --algo takes all, or at most %d names", command, CLI_ALGORITHMS);
+      return false;
+    }
+    if (!algo_known(command, word))
+      return false;
+    out->name[out->count++] = word;
+  }
+  return true;
 }
 
 /* ---- steps */

@@ -26,6 +26,18 @@ typedef struct cli_job_settings {
 
 extern const cli_option cli_job_options[];
 
+/* What --algo names. */
+typedef struct cli_algos {
+  int count;
+  bool several; /* all, or a list, be it of one */
+  const char *name[CLI_ALGORITHMS + 1];
+  char text[512];
+} cli_algos;
+
+/* Reads --algo before any work: NULL for auto, "all", or names separated by commas, of which "auto" is one.
+ * False after one line on stderr. The names are valid as long as *out. */
+bool cli_algos_read(const char *command, const char *algo, cli_algos *out);
+
 /* For the tables of the other commands. */
 const char *const *cli_orders(void);
 const char *const *cli_partitions(void);
@@ -78,9 +90,5 @@ sley_status cli_check_device(const char *device, const char *transport);
 /* Whether X and Y count with a plan on the rank's device: where they are copied there, or a limit was given.
  */
 bool cli_counts_operands(const sley_comm *comm, int64_t mem_limit);
-
-/* Checks --algo before any work: NULL, one of the two extra words, or an algorithm's name. Else one line on
- * stderr. */
-bool cli_algo_known(const char *command, const char *algo);
 
 #endif

@@ -14,8 +14,7 @@ typedef struct run {
   const cli_job *job;
   const cli_operands *operands;
   const cli_measure *measure;
-  const char *algo;
-  cli_result *result; /* rank 0 writes, or, under a launcher, every process its own */
+  cli_result *results; /* rank 0 writes, or, under a launcher, every process its own */
 } run;
 
 bool cli_result_as_predicted(const cli_result *result) {
@@ -141,31 +140,56 @@ static sley_status multiply_blocks(sley_comm *comm, sley_plan *plan, const run *
   return status;
 }
 
-/* Executes warmup + repeat times, each begun together, and notes how many nanoseconds this rank took. */
-static sley_status execute(sley_comm *comm, sley_plan *plan, const run *shared, const placed *p,
-                           int64_t *elapsed) {
+/* All ranks meet; *spent: on one of them the budget is. */
+static sley_status meet(sley_comm *comm, const cli_measure *measure, double begin, bool *spent) {
+  *spent = false;
+  if (measure->budget <= 0)
+    return sley_comm_barrier(comm);
+  int64_t over = cli_now_ms() - begin > measure->budget * 1e3;
+  sley_status status = sley_comm_allreduce(comm, SLEY_MAX, &over, 1);
+  *spent = over != 0;
+  return status;
+}
+
+/* One product; its nanoseconds on this rank. */
+static sley_status multiply(sley_comm *comm, sley_plan *plan, const run *shared, const placed *p,
+                            int64_t *taken) {
   const cli_operands *operands = shared->operands;
   const cli_measure *measure = shared->measure;
-  int rank = sley_comm_rank(comm);
-  int64_t runs = measure->warmup + measure->repeat;
+  double start = cli_now_ms();
+  sley_status status =
+      p->blocks > 1 ? multiply_blocks(comm, plan, shared, p)
+                    : sley_spmm(plan, measure->alpha, p->x, operands->k, measure->beta, p->y, operands->k);
+  if (status == SLEY_OK)
+    status = sley_comm_wait(comm);
+  *taken = (int64_t)((cli_now_ms() - start) * 1e6);
+  return status;
+}
+
+/* Executes warmup + repeat times, or as often as the budget lets it, each begun together, and notes how many
+ * nanoseconds this rank took. *repeats: the same on all ranks. */
+static sley_status execute(sley_comm *comm, sley_plan *plan, const run *shared, const placed *p,
+                           const char *algo, int64_t *elapsed, int64_t *repeats) {
+  const cli_measure *measure = shared->measure;
+  double begin = cli_now_ms();
+  int64_t runs = measure->warmup + measure->repeat, ignored;
+  *repeats = 0;
   for (int64_t i = 0; i < runs; i++) {
-    sley_status status = reset(comm, operands, p);
+    bool spent;
+    sley_status status = reset(comm, shared->operands, p);
     if (status == SLEY_OK)
-      status = sley_comm_barrier(comm);
-    double start = cli_now_ms();
-    if (status == SLEY_OK)
-      status = p->blocks > 1
-                   ? multiply_blocks(comm, plan, shared, p)
-                   : sley_spmm(plan, measure->alpha, p->x, operands->k, measure->beta, p->y, operands->k);
-    if (status == SLEY_OK)
-      status = sley_comm_wait(comm);
-    double taken = cli_now_ms() - start;
+      status = meet(comm, measure, begin, &spent);
     if (status != SLEY_OK)
       return status;
-    if (i >= measure->warmup)
-      elapsed[i - measure->warmup] = (int64_t)(taken * 1e6);
-    if (rank == 0)
-      cli_progress(shared->algo, i + 1, runs);
+    if (spent && i > 0 && i < measure->warmup)
+      i = measure->warmup;
+    if (spent && *repeats >= CLI_LEAST)
+      break;
+    status = multiply(comm, plan, shared, p, i < measure->warmup ? &ignored : &elapsed[(*repeats)++]);
+    if (status != SLEY_OK)
+      return status;
+    if (sley_comm_rank(comm) == 0)
+      cli_progress(algo, i + 1, runs);
   }
   return p->copied && p->blocks == 1 ? sley_comm_copy(comm, p->host_y, p->y, p->y_bytes, SLEY_TO_HOST)
                                      : SLEY_OK;
@@ -184,7 +208,7 @@ static int by_value(const void *a, const void *b) {
 
 /* Turns the times of the slowest rank into the result's figures. */
 static void summarise(const run *shared, int64_t *elapsed, cli_result *result) {
-  int64_t repeat = shared->measure->repeat;
+  int64_t repeat = result->repeats;
   qsort(elapsed, (size_t)repeat, sizeof *elapsed, by_value);
   result->min_ms = (double)elapsed[0] * 1e-6;
   result->median_ms = (double)(elapsed[(repeat - 1) / 2] + elapsed[repeat / 2]) * 0.5e-6;
@@ -218,14 +242,13 @@ static sley_status collect_y(sley_comm *comm, const run *shared) {
 static sley_status run_plan(sley_comm *comm, sley_plan *plan, const run *shared, cli_result *result) {
   placed operands = {0};
   void *elapsed = NULL;
-  int repeat = (int)shared->measure->repeat;
-  sley_status status = sley_buffer_alloc(repeat * (int64_t)sizeof(int64_t), &elapsed);
+  sley_status status = sley_buffer_alloc(shared->measure->repeat * (int64_t)sizeof(int64_t), &elapsed);
   if (status == SLEY_OK)
     status = place(comm, shared, &result->info, &operands);
   if (status == SLEY_OK)
-    status = execute(comm, plan, shared, &operands, elapsed);
+    status = execute(comm, plan, shared, &operands, result->algo, elapsed, &result->repeats);
   if (status == SLEY_OK)
-    status = sley_comm_allreduce(comm, SLEY_MAX, elapsed, repeat);
+    status = sley_comm_allreduce(comm, SLEY_MAX, elapsed, (int)result->repeats);
   if (status == SLEY_OK) {
     summarise(shared, elapsed, result);
     status = sley_plan_counted(plan, &result->counted);
@@ -237,55 +260,92 @@ static sley_status run_plan(sley_comm *comm, sley_plan *plan, const run *shared,
   return status;
 }
 
-static sley_status rank_main(sley_comm *comm, void *arg) {
-  run *shared = arg;
-  sley_matrix *block = NULL;
-  sley_plan *plan = NULL;
-  sley_plan_info info;
-  cli_result result = {0};
+/* Plans one algorithm. The plan is there on all ranks or on none. */
+static sley_status make_plan(sley_comm *comm, const sley_matrix *block, const run *shared, const char *algo,
+                             sley_plan **plan, cli_result *result) {
+  const cli_measure *measure = shared->measure;
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
-  options.algo = shared->algo;
-  options.reproducible = shared->measure->reproducible;
-  options.transpose = shared->measure->transpose;
-  options.local = shared->measure->local;
-  options.mem_limit = shared->measure->mem_limit;
+  options.algo = algo;
+  options.reproducible = measure->reproducible;
+  options.transpose = measure->transpose;
+  options.local = measure->local;
+  options.mem_limit = measure->mem_limit;
   options.mem_operands = cli_counts_operands(comm, options.mem_limit);
-
-  sley_status status = cli_job_block(shared->job, comm, &block);
-  if (status == SLEY_OK)
-    status = sley_comm_barrier(comm);
+  sley_plan_info info;
+  sley_status status = sley_comm_barrier(comm);
   double start = cli_now_ms();
   if (status == SLEY_OK)
     status = sley_plan_create(comm, block, shared->job->row_begin, shared->job->col_begin,
-                              shared->operands->k, &options, &plan);
+                              shared->operands->k, &options, plan);
   double plan_ms = cli_now_ms() - start;
   if (status == SLEY_OK)
-    status = sley_plan_info_get(plan, &info);
-  if (status == SLEY_OK) {
-    keep_info(&info, plan_ms, &result);
-    keep_device(comm, &result);
-    status = sley_plan_trials(plan, result.trial, CLI_TRIALS, &result.trials);
-  }
-  if (status == SLEY_OK) {
-    result.trials = result.trials < CLI_TRIALS ? result.trials : CLI_TRIALS;
+    status = sley_plan_info_get(*plan, &info);
+  if (status != SLEY_OK)
+    return status;
+  keep_info(&info, plan_ms, result);
+  keep_device(comm, result);
+  status = sley_plan_trials(*plan, result->trial, CLI_TRIALS, &result->trials);
+  result->trials = result->trials < CLI_TRIALS ? result->trials : CLI_TRIALS;
+  return status;
+}
+
+/* Whether a plan was not made because the algorithm is impossible here, rather than for a failure: the ranks
+ * ask each other, and the message is kept. */
+static bool is_impossible(sley_comm *comm, sley_status status, const char *algo, cli_result *result) {
+  int64_t found[2] = {status == SLEY_ERR_UNSUPPORTED,
+                      status != SLEY_ERR_UNSUPPORTED && status != SLEY_ERR_PEER};
+  char reason[CLI_REASON];
+  snprintf(reason, sizeof reason, "%s", sley_last_error());
+  if (sley_comm_allreduce(comm, SLEY_MAX, found, 2) != SLEY_OK || !found[0] || found[1])
+    return false;
+  *result = (cli_result){.impossible = true};
+  snprintf(result->algo, sizeof result->algo, "%s", algo);
+  snprintf(result->reason, sizeof result->reason, "%s", reason);
+  return true;
+}
+
+/* Plans, runs and checks one algorithm. */
+static sley_status measure_one(sley_comm *comm, const sley_matrix *block, const run *shared, int index) {
+  const cli_measure *measure = shared->measure;
+  const char *algo = measure->algos->name[index];
+  bool first = sley_comm_rank(comm) == 0;
+  sley_plan *plan = NULL;
+  cli_result result = {0};
+  if (first)
+    cli_progress(algo, 0, 0);
+  sley_status status = make_plan(comm, block, shared, algo, &plan, &result);
+  if (status == SLEY_OK)
     status = run_plan(comm, plan, shared, &result);
-  }
-  if (status == SLEY_OK && (sley_comm_rank(comm) == 0 || (shared->job->ranks.transport && cli_launched())))
-    *shared->result = result;
+  else if (measure->algos->several && is_impossible(comm, status, algo, &result))
+    status = SLEY_OK;
+  result.ran = status == SLEY_OK && !result.impossible;
+  if (result.ran && first && measure->verify)
+    status = cli_measure_verify(shared->job, shared->operands, measure, &result);
+  if (status == SLEY_OK && (first || (shared->job->ranks.transport && cli_launched())))
+    shared->results[index] = result;
   sley_plan_destroy(plan);
+  return status;
+}
+
+static sley_status rank_main(sley_comm *comm, void *arg) {
+  const run *shared = arg;
+  sley_matrix *block = NULL;
+  sley_status status = cli_job_block(shared->job, comm, &block);
+  for (int i = 0; i < shared->measure->algos->count && status == SLEY_OK; i++)
+    status = measure_one(comm, block, shared, i);
+  if (sley_comm_rank(comm) == 0)
+    cli_progress_clear();
   sley_matrix_destroy(block);
   return status;
 }
 
 sley_status cli_measure_run(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
-                            const char *algo, cli_result *out) {
-  *out = (cli_result){0};
-  run shared = {.job = job, .operands = operands, .measure = measure, .algo = algo, .result = out};
+                            cli_result *results) {
+  run shared = {.job = job, .operands = operands, .measure = measure, .results = results};
   if (cli_reports(job))
-    cli_progress(algo, 0, 0);
+    cli_progress(measure->algos->name[0], 0, 0);
   sley_status status = sley_run_ranks(&job->ranks, rank_main, &shared);
   cli_progress_clear();
-  out->ran = status == SLEY_OK;
   return status;
 }
 

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One algorithm on one job: plan, warm up, repeat, count. */
+/* Algorithms on one job: plan, warm up, repeat, count, check. */
 #ifndef SLEY_CLI_MEASURE_H
 #define SLEY_CLI_MEASURE_H
 
 #include "operands.h"
 
 typedef struct cli_measure {
+  const cli_algos *algos;
   int64_t repeat, warmup;
+  double budget; /* seconds for the products of one algorithm, after which no more are begun than a warming
+                    one and CLI_LEAST timed ones; 0: no limit */
   double alpha, beta;
-  bool reproducible, transpose;
+  bool reproducible, transpose, verify;
   int64_t mem_limit; /* bytes a rank may take on its device, X and Y included; 0: what is free */
   const char *local; /* whose kernels; NULL: Sley's own */
 } cli_measure;
 
-enum { CLI_NAME = 48, CLI_REASON = 512, CLI_DEVICE = 16, CLI_TRIALS = 32 };
+enum { CLI_NAME = 48, CLI_REASON = 512, CLI_DEVICE = 16, CLI_TRIALS = 32, CLI_LEAST = 3 };
 
 typedef struct cli_result {
   char algo[CLI_NAME]; /* that ran */
@@ -25,6 +28,7 @@ typedef struct cli_result {
   sley_trial trial[CLI_TRIALS]; /* the shapes that rank 0 timed while it planned */
   int trials;
   double plan_ms;
+  int64_t repeats;
   double min_ms, median_ms, p95_ms; /* over the repetitions, of the slowest rank each */
   double gflops;                    /* 2 nnz k per median time */
   bool ran, verified;
@@ -35,19 +39,20 @@ typedef struct cli_result {
 /* Whether the transport counted what the plan predicted. */
 bool cli_result_as_predicted(const cli_result *result);
 
-/* Runs algo ("auto" or a name) on all ranks; Y is left in operands (under a launcher: rank 0's). *out is
- * shared memory where ranks are processes. On devices other than the CPU X and Y are copied there and back
- * outside the times, and a product's time ends when the device is done. Where the device does not hold all
- * columns beside the plan, X and Y stay in the host's memory and one block of columns is copied at a time,
- * within the times.
- */
+/* Runs the algorithms in turn on ranks that are started once; rank 0 checks each one's Y, if asked to, before
+ * the next begins. results, one for each algorithm, are zeroed and shared memory where ranks are processes;
+ * under a launcher only rank 0's are checked. Y of the last is left in operands (under a launcher: rank 0's).
+ * One of several algorithms may be impossible. On devices other than the CPU X and Y are copied there and
+ * back outside the times, and a product's time ends when the device is done. Where the device does not hold
+ * all columns beside the plan, X and Y stay in the host's memory and one block of columns is copied at a
+ * time, within the times. After an error those results hold that have run. */
 sley_status cli_measure_run(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
-                            const char *algo, cli_result *out);
+                            cli_result *results);
 
 /* The least covers' size (sley_plan_info.cover_rows) by a dry plan, for algorithms that do not compute it. */
 sley_status cli_measure_cover_rows(const cli_job *job, int64_t k, bool transpose, int64_t *out);
 
-/* Checks Y of the last run against alpha A X + beta Y0 in float64; fills result->check. */
+/* Checks Y against alpha A X + beta Y0 in float64; fills result->check. */
 sley_status cli_measure_verify(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
                                cli_result *result);
 

@@ -201,6 +201,7 @@ void cli_report_json_add(cli_json *json, const cli_result *result) {
   cli_json_real(&time, "min", result->min_ms);
   cli_json_real(&time, "median", result->median_ms);
   cli_json_real(&time, "p95", result->p95_ms);
+  cli_json_int(&time, "count", result->repeats);
   cli_json_text(json, "algo", result->algo);
   cli_json_text(json, "reason", result->reason);
   cli_json_text(json, "device", result->device);

@@ -13,7 +13,7 @@ _sley() {
     return
   fi
   case "$command" in
-    spmm) options="$job --x --out --alpha --beta --repeat --warmup --verify --no-verify --trace --local --transport --timeout --help" ;;
+    spmm) options="$job --x --out --alpha --beta --repeat --warmup --budget --verify --no-verify --trace --local --transport --timeout --help" ;;
     plan) options="$job --help" ;;
     convert) options="--dtype --threads --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --help" ;;

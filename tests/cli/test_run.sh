@@ -51,6 +51,18 @@ count=$("$json_field" "$work/all.json" algorithms)
 [ "$count" -ge 10 ] || fail "$count algorithms, expected 10 or more"
 [ "$(($(wc -l <"$work/out") - 2))" -eq "$count" ] || fail "the table and the JSON differ in length"
 
+echo "spmm: a list of algorithms, and no more products than there is time for"
+for extra in "" "--transport tcp"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 0 spmm "$graph" --ranks 3 --algo rowwise,auto,cover --warmup 4 --repeat 1000 --budget 1e-9 --json "$work/list.json" $extra
+  field "$work/list.json" algorithms 3
+  field "$work/list.json" algorithms.0.algo rowwise
+  field "$work/list.json" algorithms.2.time_ms.count 3
+  # shellcheck disable=SC2086 # a list of words
+  run 2 spmm "$graph" --ranks 3 --algo all --local cusparse $extra
+  one_line "algorithms of which none is possible" "device cpu has no kernel of cusparse"
+done
+
 echo "plan: the figures, and the names that completion knows"
 run 0 plan "$graph" --ranks 4 --json "$work/plan.json"
 for name in nnz remote_nnz halo_rows cover_rows choice.algo choice.reason algorithms.0.predicted_bytes.direct; do
@@ -80,6 +92,13 @@ done
 wait
 cmp -s "$work/threads.npy" "$work/launched.npy" || fail "launched ranks give another Y: $(cat "$work"/err?)"
 [ -s "$work/out0" ] && [ ! -s "$work/out1" ] || fail "rank 0 alone reports"
+for rank in 0 1 2; do
+  RANK=$rank WORLD_SIZE=3 MASTER_ADDR=localhost MASTER_PORT=$port "$sley" spmm "$graph" --repeat 1 --algo all \
+    --out "$work/launched.npy" --timeout 60 >"$work/out$rank" 2>"$work/err$rank" &
+done
+wait
+[ "$(grep -c ' ok$' "$work/out0")" -ge 10 ] || fail "not all algorithms are right when launched: $(cat "$work"/err?)"
+[ ! -s "$work/out2" ] || fail "rank 2 reports, too"
 RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$port run 1 spmm "$graph" --timeout 0.5
 one_line "a rank that does not come" "rank 1 of 2 did not come"
 RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost run 2 spmm "$graph"

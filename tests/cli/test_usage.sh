@@ -9,7 +9,7 @@ sley=$1 root=$2
 
 job="k ranks threads workgroup algo device mem-limit order partition dtype transpose reproducible seed json"
 declare -A options=(
-  [spmm]="$job x out alpha beta repeat warmup verify trace local"
+  [spmm]="$job x out alpha beta repeat warmup budget verify trace local"
   [plan]="$job"
   [convert]="dtype threads"
   [order]="order output perm dtype threads seed"
@@ -86,6 +86,10 @@ run 2 spmm "$graph" --algo hallo
 one_line "a wrong algorithm" '"halo"'
 run 2 spmm "$graph" --algo all --trace "$work/t.json"
 one_line "--trace with all" "--trace"
+run 2 spmm "$graph" --algo halo,,cover
+one_line "a list with an empty name" '""'
+run 2 spmm "$graph" --algo halo,all
+one_line "all in a list" "--algo takes all, or"
 run 2 spmm
 one_line "a missing word" "usage: sley spmm MATRIX"
 run 2 spmm "$graph" "$graph"
