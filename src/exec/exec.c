@@ -119,6 +119,8 @@ static sley_status bind_part(sl_exec *exec, int index) {
                                   .beta = 1,
                                   .wide_y = sl_part_is_wide(exec->plan, part),
                                   .in_order = exec->plan->reproducible,
+                                  .x_rows = SL_BUFFER(exec->plan, part->x)->rows,
+                                  .far_rows = part->far ? SL_BUFFER(exec->plan, part->far)->rows : 0,
                                   .pages = part->in_place ? exec->pages : NULL,
                                   .segment = part->in_place ? exec->plan->segment : NULL,
                                   .segments = exec->comm->size,
@@ -258,6 +260,10 @@ static sl_kernel_args product_of(const sl_exec *exec, int index, double alpha, d
                                                     : 1,
                .x = exec->memory[part->x],
                .ldx = exec->stride[part->x] / (int64_t)exec->value_bytes,
+               .x_rows = SL_BUFFER(exec->plan, part->x)->rows,
+               .far_rows = part->far ? SL_BUFFER(exec->plan, part->far)->rows : 0,
+               .far = part->far ? exec->memory[part->far] : NULL,
+               .ldfar = part->far ? exec->stride[part->far] / (int64_t)exec->value_bytes : 0,
                .y = exec->memory[part->y],
                .ldy = exec->stride[part->y] / (int64_t)(wide ? exec->sum_bytes : exec->value_bytes),
                .wide_y = wide,
@@ -336,6 +342,8 @@ static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, do
     return borrow(exec, step->index);
   case SL_STEP_END:
     return end_exchange(exec, step->index);
+  case SL_STEP_ARRIVE:
+    return sl_exchange_arrive(exec->exchanges[step->index], step->stage, exec->queue);
   case SL_STEP_SPMM:
     return sum_part(exec, step->index, alpha, beta);
   case SL_STEP_SCALE:

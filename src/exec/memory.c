@@ -43,7 +43,7 @@ static int64_t exchanges_memory(const sl_plan *plan) {
 
 /* A part as its kernel keeps it; *passing becomes the most that one takes besides. */
 static sley_status add_part(const sl_plan *plan, const sl_spmm_matrix *a, int64_t k, bool wide_y,
-                            bool in_place, bool twice, int64_t *bytes, int64_t *passing) {
+                            int64_t far_rows, bool in_place, bool twice, int64_t *bytes, int64_t *passing) {
   static const uintptr_t pages[1];
   const sl_kernel *kernel;
   sl_kernel_args args = {.op = SL_OP_SPMM,
@@ -52,6 +52,7 @@ static sley_status add_part(const sl_plan *plan, const sl_spmm_matrix *a, int64_
                                   .alpha = 1,
                                   .beta = 1,
                                   .wide_y = wide_y,
+                                  .far_rows = far_rows,
                                   .in_order = plan->reproducible,
                                   .pages = in_place ? pages : NULL,
                                   .segment = in_place ? plan->segment : NULL,
@@ -80,7 +81,7 @@ static sley_status add_block(const sl_plan *plan, const sley_matrix *block, bool
                           .index = block->index,
                           .dtype = block->dtype};
   int64_t one = 0;
-  SL_TRY(add_part(plan, &whole, plan->k, plan->wide_result, plan->segment != NULL, twice, &one, passing));
+  SL_TRY(add_part(plan, &whole, plan->k, plan->wide_result, 0, plan->segment != NULL, twice, &one, passing));
   *bytes += one + one / 20;
   return SLEY_OK;
 }
@@ -92,7 +93,8 @@ sley_status sl_exec_memory(const sl_plan *plan, const sley_matrix *block, bool t
   for (int i = 0; i < plan->parts.count && !plan->dry; i++) {
     const sl_part *part = SL_PART(plan, i);
     if (part->arrives_in < 0)
-      SL_TRY(add_part(plan, &part->a, part->k, sl_part_is_wide(plan, part), part->in_place, twice, &bytes,
+      SL_TRY(add_part(plan, &part->a, part->k, sl_part_is_wide(plan, part),
+                      part->far ? SL_BUFFER(plan, part->far)->rows : 0, part->in_place, twice, &bytes,
                       &passing));
   }
   int64_t y = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;

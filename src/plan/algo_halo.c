@@ -2,8 +2,9 @@
 /* halo: each needed row of X once, straight from its owner. Volume 4 N_R k: CoLa, equations 7 and 9 (its RF).
  *
  * Where all links are direct and lend memory of the host, rows are read in place, wherever they lie, and the
- * block is summed in one pass. Else they are brought: loaded over direct links, one message a row over the
- * others; on devices that move rows while they sum, a large halo in pieces. */
+ * block is summed in one pass. Devices with memory of their own load them over direct links, in pieces, while
+ * they sum the rows that need none. Else they are brought and summed after the local part: loaded over direct
+ * links, one message a row over the others. */
 #include "base/memory.h"
 #include "plan/algorithm.h"
 #include "plan/halo_pieces.h"
@@ -66,64 +67,70 @@ static sley_status build_alone(const sl_inspection *ins, sl_plan *plan) {
   return sl_plan_add_step(plan, SL_STEP_SPMM, part);
 }
 
-/* The remote part sums the rows of piece i from here on: cut where they begin, no entry is copied. */
-static sley_status slice_remote(sl_plan *plan, const sl_halo_pieces *pieces, int remote) {
-  sl_part whole = *SL_PART(plan, remote);
-  int64_t begin = 0;
-  for (int i = 0; i < pieces->count; i++) {
-    sl_part slice = whole;
-    int64_t end = begin;
-    while (end < whole.a.rows && (i == pieces->count - 1 || whole.a.rowid[end] < pieces->row[i + 1]))
-      end++;
-    slice.a.rows = end - begin;
-    slice.a.rowid = whole.a.rowid + begin;
-    slice.a.rowptr = whole.a.rowptr + begin;
-    slice.nnz = whole.a.rowptr[end] - whole.a.rowptr[begin];
-    begin = end;
-    if (i == 0)
-      *SL_PART(plan, remote) = slice;
-    else
-      SL_TRY(sl_plan_add_part(plan, &slice, NULL));
-  }
-  return SLEY_OK;
+/* Rows that need no halo, then those of each piece. */
+static sley_status cut_pieces(sl_plan *plan, const sl_inspection *ins, const sl_halo_pieces *pieces,
+                              int buffer, int *first) {
+  sl_column_map columns = {.row_part = pieces->row_part, .place = pieces->place};
+  sl_part_frame frames[1 + SL_HALO_PIECES_MOST] = {{.name = "inner rows", .x = SL_BUFFER_X}};
+  for (int i = 0; i < pieces->count; i++)
+    frames[1 + i] = (sl_part_frame){.name = "outer rows", .x = SL_BUFFER_X, .far = buffer};
+  return sl_parts_cut(plan, ins, &columns, 1 + pieces->count, frames, first);
 }
 
-/* One exchange a piece. */
-static sley_status add_exchanges(sl_plan *plan, const sl_inspection *ins, const sl_halo_pieces *pieces,
-                                 int buffer) {
-  int size = ins->comm->size;
-  for (int i = 0; i < pieces->count; i++) {
-    int exchange;
-    SL_TRY(sl_plan_add_exchange(plan, "halo", SL_BUFFER_X, buffer, SL_GRAIN_ROW, &exchange));
-    for (int p = 0; p < size; p++) {
-      const int64_t *from = &pieces->recv_at[i * size + p], *to = &pieces->wanted_at[i * size + p];
-      sl_row_list send = {p, to[1] - to[0], pieces->wanted + to[0], 0, 0, ins->row_bytes};
-      sl_row_list recv = {p, from[1] - from[0], NULL, from[0], 0, ins->row_bytes};
-      sl_plan_send(plan, exchange, &send);
-      sl_plan_recv(plan, exchange, &recv);
-    }
-    SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
+static void fill_exchange(sl_plan *plan, const sl_inspection *ins, const sl_halo_pieces *pieces,
+                          int exchange) {
+  SL_EXCHANGE(plan, exchange)->spec.stages = pieces->count;
+  for (int p = 0; p < ins->comm->size; p++) {
+    int64_t to = ins->wanted_begin[p], from = ins->halo_begin[p];
+    sl_row_list send = {.peer = p,
+                        .count = ins->wanted_begin[p + 1] - to,
+                        .rows = pieces->wanted + to,
+                        .bytes = ins->row_bytes};
+    sl_row_list recv = {.peer = p,
+                        .count = ins->halo_begin[p + 1] - from,
+                        .first = from,
+                        .bytes = ins->row_bytes,
+                        .stage_end = pieces->end + (int64_t)p * pieces->count};
+    sl_plan_send(plan, exchange, &send);
+    sl_plan_recv(plan, exchange, &recv);
   }
-  return SLEY_OK;
 }
 
-/* Begin all pieces, local part, then for each piece: end it, remote part of its rows. */
-static sley_status build_in_pieces(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces) {
-  int buffer, local, exchange = plan->exchanges.count;
+static sley_status add_pieces(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces) {
+  int buffer, first, exchange;
   SL_TRY(sl_plan_add_buffer(plan, "halo", ins->halo_set.count, ins->row_bytes, &buffer));
-  sl_column_map columns = {.local = 0, .remote = 1, .place = pieces->place};
-  sl_part_frame frames[] = {{.name = "local", .x = SL_BUFFER_X, .whole = true},
-                            {.name = "remote", .x = buffer}};
-  SL_TRY(sl_parts_cut(plan, ins, &columns, 2, frames, &local));
-  if (!plan->dry)
-    SL_TRY(slice_remote(plan, pieces, local + 1));
-  SL_TRY(add_exchanges(plan, ins, pieces, buffer));
-  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, local));
+  SL_TRY(cut_pieces(plan, ins, pieces, buffer, &first));
+  SL_TRY(sl_plan_add_exchange(plan, "halo", SL_BUFFER_X, buffer, SL_GRAIN_ROW, &exchange));
+  fill_exchange(plan, ins, pieces, exchange);
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_END, exchange));
   for (int i = 0; i < pieces->count; i++) {
-    SL_TRY(sl_plan_add_step(plan, SL_STEP_END, exchange + i));
-    if (!plan->dry || i == 0)
-      SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, local + 1 + i));
+    SL_TRY(sl_plan_add_arrival(plan, exchange, i));
+    SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + 1 + i));
   }
+  return SLEY_OK;
+}
+
+static sley_status build_in_pieces(const sl_inspection *ins, sl_plan *plan) {
+  sl_halo_pieces pieces;
+  sley_status status = sl_halo_pieces_make(ins, plan, &pieces);
+  if (status == SLEY_OK)
+    status = add_pieces(ins, plan, &pieces);
+  sl_halo_pieces_free(&pieces);
+  return status;
+}
+
+/* Devices that bring rows to memory of their own, all over direct links, and Sley's kernels on all ranks,
+ * which sum over two memories. Collective. */
+static sley_status suits_pieces(const sl_inspection *ins, bool *suits) {
+  sl_comm *comm = ins->comm;
+  int64_t own = !ins->library;
+  *suits = false;
+  if (comm->device->ops->host_addresses || comm->workgroup < comm->size)
+    return SLEY_OK;
+  SL_TRY(comm->ops->allreduce(comm, SL_MIN, &own, 1));
+  *suits = own;
   return SLEY_OK;
 }
 
@@ -131,18 +138,10 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
   const sl_comm *comm = ins->comm;
   if (comm->size == 1)
     return build_alone(ins, plan);
-  if (!comm->device->ops->host_addresses && !ins->reproducible) {
-    int count;
-    SL_TRY(sl_halo_pieces_count(ins, &count));
-    if (count > 1) {
-      sl_halo_pieces pieces;
-      sley_status status = sl_halo_pieces_make(ins, plan, count, &pieces);
-      if (status == SLEY_OK)
-        status = build_in_pieces(ins, plan, &pieces);
-      sl_halo_pieces_free(&pieces);
-      return status;
-    }
-  }
+  bool pieces;
+  SL_TRY(suits_pieces(ins, &pieces));
+  if (pieces)
+    return build_in_pieces(ins, plan);
   bool in_place = comm->workgroup == comm->size && comm->lends && comm->device->ops->host_addresses;
   int buffer, exchange, first;
   SL_TRY(sl_plan_add_buffer(plan, "halo", in_place ? 0 : ins->halo_set.count, ins->row_bytes, &buffer));

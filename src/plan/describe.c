@@ -66,6 +66,10 @@ static void add_step(text *t, const sl_plan *plan, const sl_step *step) {
         x->spec.add ? " (added)" : "");
     break;
   }
+  case SL_STEP_ARRIVE:
+    add(t, "wait for stage %d of exchange %d, %s\n", step->stage, step->index,
+        SL_EXCHANGE(plan, step->index)->spec.name);
+    break;
   case SL_STEP_BORROW:
     add(t, "borrow exchange %d, %s: its rows are read in place until its end\n", step->index,
         SL_EXCHANGE(plan, step->index)->spec.name);
@@ -76,8 +80,9 @@ static void add_step(text *t, const sl_plan *plan, const sl_step *step) {
       break;
     }
     const sl_part *p = SL_PART(plan, step->index);
-    add(t, "sum part %d, %s: %lld rows, %lld entries, %s -> %s%s\n", step->index, p->name,
-        (long long)p->a.rows, (long long)p->nnz, SL_BUFFER(plan, p->x)->name, SL_BUFFER(plan, p->y)->name,
+    add(t, "sum part %d, %s: %lld rows, %lld entries, %s%s%s -> %s%s\n", step->index, p->name,
+        (long long)p->a.rows, (long long)p->nnz, SL_BUFFER(plan, p->x)->name, p->far ? " and " : "",
+        p->far ? SL_BUFFER(plan, p->far)->name : "", SL_BUFFER(plan, p->y)->name,
         p->beta == SL_BETA_USER   ? " (after beta Y)"
         : p->beta == SL_BETA_ZERO ? " (overwriting)"
                                   : "");

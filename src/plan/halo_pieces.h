@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A halo in pieces: the rows of X that the first rows of the block need come first, so that a device sums
- * those rows while the next piece is on its way. Every row of X still comes once. */
+ * those rows while the next piece is on its way. Every row of X still comes once, and every row of the block
+ * is summed once: over this rank's rows of X and the halo together. */
 #ifndef SLEY_PLAN_HALO_PIECES_H
 #define SLEY_PLAN_HALO_PIECES_H
 
 #include "plan/plan.h"
 
-enum { SL_HALO_PIECES_MOST = 6 };
+enum { SL_HALO_PIECES_MOST = 8 };
 
 typedef struct sl_halo_pieces {
   int count;
-  int64_t *row;   /* count + 1: piece i is what rows row[i] .. row[i + 1] - 1 of the block need first */
-  int64_t *place; /* of each halo entry in the buffer: by piece, then in the halo's order */
-  int64_t
-      *recv_at; /* where the rows of piece i from rank p begin there, at [i * size + p]; count * size + 1 */
-  int64_t *wanted; /* rows of this rank's X that others need, by piece, then by rank, ascending; the plan's */
-  int64_t *wanted_at; /* where those of piece i for rank p begin, at [i * size + p]; count * size + 1 */
+  int32_t *row_part; /* of each row of the block: 0 if it needs no halo, else 1 + the last piece it needs */
+  int64_t *place;    /* of each halo entry as a column of X and the halo buffer: by owner, then by piece */
+  /* Both the plan's: where piece i of the rows from rank p ends, counted from the first of them, at [p count
+   * + i]; and the rows of this rank's X that others need, by rank, then in the order of that rank's buffer.
+   */
+  int64_t *end, *wanted;
 } sl_halo_pieces;
 
-/* The same number on every rank: by the bytes of the largest halo, one for about 48 MiB (SLEY_HALO_PIECE
- * bytes, if the environment says so). Collective. */
-sley_status sl_halo_pieces_count(const sl_inspection *ins, int *count);
-
-/* Ended by sl_halo_pieces_free, also on error; wanted stays as long as the plan. Collective, agreed. */
-sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, int count, sl_halo_pieces *out);
+/* About 12 MiB a piece (or SLEY_HALO_PIECE bytes, if the environment says so). Ended by sl_halo_pieces_free,
+ * also on error; end and wanted stay as long as the plan. Collective, agreed. */
+sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *out);
 void sl_halo_pieces_free(sl_halo_pieces *pieces);
 
 #endif

@@ -17,7 +17,8 @@ typedef struct sl_inspection {
   int64_t k, row_bytes;           /* a row of X or Y: k values */
   int64_t sum_bytes;              /* a row of partial sums: k values of the type of sums */
   bool reproducible;
-  bool owned; /* the block was made for the plan: its memory is the plan's */
+  const char *library; /* whose kernels shall sum the parts; NULL: Sley's own */
+  bool owned;          /* the block was made for the plan: its memory is the plan's */
 
   int64_t remote_nnz;                        /* this rank's */
   int64_t nnz_all, remote_nnz_all, halo_all; /* summed over ranks */

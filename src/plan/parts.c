@@ -51,7 +51,11 @@ static sley_status count_rows(void *context, int thread, int threads) {
   }
   int64_t begin = sl_csr_split(block->rows, block->rowptr, thread, threads);
   int64_t end = sl_csr_split(block->rows, block->rowptr, thread + 1, threads);
-  for (int64_t row = begin; row < end; row++)
+  for (int64_t row = begin; row < end && c->map->row_part; row++) {
+    rows[c->map->row_part[row]]++;
+    entries[c->map->row_part[row]] += block->rowptr[row + 1] - block->rowptr[row];
+  }
+  for (int64_t row = begin; row < end && !c->map->row_part; row++)
     for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
       int p = part_of(c, sl_index_at(block->col, block->index, e));
       if (p < 0)
@@ -71,6 +75,26 @@ static inline void store_entry(const sl_part *part, const sley_matrix *block, in
                                int64_t e) {
   sl_index_set((void *)part->a.col, part->a.index, at, place);
   sl_value_copy((void *)part->a.val, at, block->val, e, block->dtype);
+}
+
+/* Whole rows. */
+static sley_status copy_rows(void *context, int thread, int threads) {
+  cut *c = context;
+  const sley_matrix *block = c->ins->block;
+  int64_t *row_at = c->rows + (int64_t)thread * c->count, *entry_at = c->entries + (int64_t)thread * c->count;
+  int64_t begin = sl_csr_split(block->rows, block->rowptr, thread, threads);
+  int64_t end = sl_csr_split(block->rows, block->rowptr, thread + 1, threads);
+  for (int64_t row = begin; row < end; row++) {
+    int p = c->map->row_part[row];
+    ((int64_t *)c->parts[p].a.rowid)[row_at[p]] = row;
+    ((int64_t *)c->parts[p].a.rowptr)[row_at[p]++] = entry_at[p];
+    for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
+      int64_t place;
+      locate(c, sl_index_at(block->col, block->index, e), &place);
+      store_entry(&c->parts[p], block, entry_at[p]++, place, e);
+    }
+  }
+  return SLEY_OK;
 }
 
 static sley_status fill_rows(void *context, int thread, int threads) {
@@ -145,6 +169,8 @@ static sley_index index_of(const sl_plan *plan, const cut *c, const sl_part_fram
     places = c->ins->halo_set.count; /* columns may be halo places until a builder renumbers them */
   if (frame->in_place)
     places = plan->segment[c->ins->comm->size];
+  if (frame->far)
+    places = SL_BUFFER(plan, frame->x)->rows + SL_BUFFER(plan, frame->far)->rows;
   return sl_index_for(places);
 }
 
@@ -157,9 +183,11 @@ static sley_status frame_parts(const sl_plan *plan, cut *c) {
                             .a = {.index = index_of(plan, c, frame), .dtype = c->ins->block->dtype},
                             .k = c->ins->k,
                             .x = frame->x,
+                            .far = frame->far,
                             .y = SL_BUFFER_Y,
                             .in_place = frame->in_place,
-                            .beta = frame->whole ? SL_BETA_USER : SL_BETA_ONE,
+                            .beta = frame->whole || c->map->row_part ? SL_BETA_USER : SL_BETA_ONE,
+                            .completes = c->map->row_part,
                             .arrives_in = -1};
   }
   return SLEY_OK;
@@ -174,14 +202,14 @@ static sley_status cut_block(sl_plan *plan, cut *c) {
   prefix_sums(c);
   for (int p = 0; p < c->count; p++)
     SL_TRY(take_arrays(plan, &c->parts[p], c->frames[p].whole));
-  return sl_team_run(team, fill_rows, c);
+  return sl_team_run(team, c->map->row_part ? copy_rows : fill_rows, c);
 }
 
 /* Whether every entry goes to the local part, and that stores every row. */
 static bool is_one_part(const cut *c) {
   const sl_column_map *map = c->map;
   int64_t halo = c->ins->halo_set.count;
-  if (!c->frames[map->local].whole || (!map->part && halo > 0 && map->remote != map->local))
+  if (map->row_part || !c->frames[map->local].whole || (!map->part && halo > 0 && map->remote != map->local))
     return false;
   for (int64_t h = 0; map->part && h < halo; h++)
     if (map->part[h] != map->local)

@@ -8,6 +8,9 @@
 /* Where each column of the block goes. Column c of this rank's own rows of X goes to part local at
  * local_place + c - first_col; halo entry h to part part[h] at place[h]; part[h] < 0: to no part. */
 typedef struct sl_column_map {
+  /* Not NULL: whole rows go to parts, row i of the block to part row_part[i], with all its entries and also
+   * if it has none. Of what follows only the places count. */
+  const int32_t *row_part;
   int local;
   int64_t local_place;
   int remote; /* the part of all halo entries where part is NULL */
@@ -19,13 +22,14 @@ typedef struct sl_column_map {
 typedef struct sl_part_frame {
   const char *name;
   int x;         /* buffer that its columns are rows of */
+  int far;       /* not 0: a second one, see sl_part */
   bool whole;    /* stores every row of the block, so that it can carry the caller's beta */
   bool in_place; /* columns are places in plan->segment rather than rows of x */
 } sl_part_frame;
 
 /* Adds count parts to the plan, in the order of frames; their Y is the caller's, with the caller's beta if
- * whole, else added. *first: index of the first. Entries keep their order within a row. Nothing is built in a
- * dry plan.
+ * whole or made of whole rows, else added. *first: index of the first. Entries keep their order within a row.
+ * Nothing is built in a dry plan.
  *
  * What a part has in common with the block is not copied: where all entries go to one whole part, that has
  * the block's own row pointers and values, and its columns too where they are places already, as with one

@@ -39,7 +39,8 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
                    .cover_rows = -1,
                    .dry = dry,
                    .reproducible = ins->reproducible,
-                   .separate_result = ins->reproducible};
+                   .separate_result = ins->reproducible,
+                   .library = ins->library};
   SL_TRY(sl_plan_add_buffer(out, "X", ins->x_rows, ins->row_bytes, NULL));
   return sl_plan_add_buffer(out, "Y", ins->rows, ins->row_bytes, NULL);
 }
@@ -81,7 +82,12 @@ sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index) {
 }
 
 sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index) {
-  sl_step step = {kind, index};
+  sl_step step = {kind, index, 0};
+  return append(&plan->steps, &step, sizeof step, NULL);
+}
+
+sley_status sl_plan_add_arrival(sl_plan *plan, int exchange, int stage) {
+  sl_step step = {SL_STEP_ARRIVE, exchange, stage};
   return append(&plan->steps, &step, sizeof step, NULL);
 }
 
@@ -133,11 +139,13 @@ static void predict_list(const sl_comm *comm, const sl_row_list *list, sl_grain 
   }
 }
 
-/* Whether Y takes sums of more than one step. */
+/* Whether rows of Y take sums of more than one step. */
 static bool is_summed_in_steps(const sl_plan *plan) {
   int parts = 0;
-  for (int i = 0; i < plan->parts.count; i++)
-    parts += SL_PART(plan, i)->y == SL_BUFFER_Y && SL_PART(plan, i)->a.rows > 0;
+  for (int i = 0; i < plan->parts.count; i++) {
+    const sl_part *part = SL_PART(plan, i);
+    parts += part->y == SL_BUFFER_Y && part->a.rows > 0 && !part->completes;
+  }
   bool arrive = false;
   for (int i = 0; i < plan->exchanges.count; i++)
     arrive |= SL_EXCHANGE(plan, i)->dst == SL_BUFFER_Y;

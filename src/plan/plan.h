@@ -35,9 +35,11 @@ typedef struct sl_part {
   int64_t nnz;
   int64_t k;     /* columns of X and Y it works on: the width of the buffers */
   int x, y;      /* buffers */
+  int far;       /* not 0: a second buffer, whose rows are the columns from the last of x's rows on */
   bool in_place; /* columns name rows of every rank's X, in place (see segment), rather than rows of buffer x
                   */
   sl_beta beta;
+  bool completes; /* its rows of Y are summed by no other part */
   /* A part that travels: a's arrays lie in this buffer at these byte offsets once it has arrived; -1: it
    * stays. */
   int arrives_in;
@@ -63,6 +65,7 @@ typedef enum sl_step_kind {
   SL_STEP_BEGIN,   /* exchange index */
   SL_STEP_BORROW,  /* exchange index: the senders' X is read in place until its end */
   SL_STEP_END,     /* exchange index */
+  SL_STEP_ARRIVE,  /* exchange index, which has ended: the rows of a stage are there */
   SL_STEP_SPMM,    /* part index */
   SL_STEP_SCALE,   /* Y = beta Y, the caller's beta */
   SL_STEP_ZERO,    /* buffer index, of sums, = 0 */
@@ -72,6 +75,7 @@ typedef enum sl_step_kind {
 typedef struct sl_step {
   sl_step_kind kind;
   int index;
+  int stage; /* of an arrival */
 } sl_step;
 
 /* Growing array; at most 2^31 - 1 entries. */
@@ -129,6 +133,7 @@ void *sl_plan_alloc(sl_plan *plan, int64_t count, size_t bytes_each);
 sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, int64_t row_bytes, int *index);
 sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index);
 sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index);
+sley_status sl_plan_add_arrival(sl_plan *plan, int exchange, int stage);
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index);
 
 /* An exchange with room for one list a peer in each direction; fill spec through the returned pointers. */

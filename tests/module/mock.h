@@ -57,6 +57,9 @@ typedef struct mock_queue {
 /* NULL-terminated. */
 extern const sl_kernel *const mock_kernels[];
 
+/* Makes X in two memories one without gaps, which the caller frees. */
+sley_status mock_join_x(sl_spmm_args *args, void **out);
+
 /* Whether the environment variable has that value. */
 bool mock_environment_says(const char *name, const char *value);
 

@@ -124,6 +124,7 @@ static void await_event(sl_event *event, uint64_t number) {
 /* ------------------------------------------------------------------------------------------------- queues */
 
 static void run_kernel(mock_queue *queue, mock_task *t) {
+  void *joined = NULL;
   if (t->args.op == SL_OP_SPMM) {
     t->args.spmm.a = &t->a;
     t->args.spmm.pages = t->pages;
@@ -135,7 +136,10 @@ static void run_kernel(mock_queue *queue, mock_task *t) {
     t->args.pull.signals = &t->signals;
   if (t->args.op == SL_OP_AWAIT)
     t->args.await.signals = &t->signals;
-  (void)t->kernel->run(queue->inner, &t->args);
+  if (t->args.op != SL_OP_SPMM || t->args.spmm.far_rows == 0 ||
+      mock_join_x(&t->args.spmm, &joined) == SLEY_OK)
+    (void)t->kernel->run(queue->inner, &t->args);
+  free(joined);
 }
 
 static void work(mock_queue *queue, mock_task *t) {

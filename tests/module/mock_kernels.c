@@ -112,7 +112,9 @@ static sley_status check_spmm(sl_queue *queue, mock_task *t) {
   s->a = &t->a;
   SL_TRY(check(queue, s->y, "Y"));
   SL_TRY(check(queue, t->a.rowptr, "an array of A"));
-  return s->pages ? check_pages(queue, s) : check(queue, s->x, "X");
+  if (s->far_rows > 0)
+    SL_TRY(check(queue, s->far, "far rows of X"));
+  return s->pages ? check_pages(queue, s) : s->x_rows > 0 ? check(queue, s->x, "X") : SLEY_OK;
 }
 
 /* The caller may change its pages before the work runs. */
@@ -122,6 +124,22 @@ static sley_status copy_pages(const sl_spmm_args *s, uintptr_t **out) {
   if (!*out)
     return sl_fail(SLEY_ERR_MEMORY, "no memory for work of the mock device");
   memcpy(*out, s->pages, bytes);
+  return SLEY_OK;
+}
+
+sley_status mock_join_x(sl_spmm_args *s, void **out) {
+  size_t value = sley_dtype_bytes(s->a->dtype), row = (size_t)s->k * value;
+  char *all = malloc((size_t)(s->x_rows + s->far_rows) * row);
+  *out = all;
+  if (!all)
+    return sl_fail(SLEY_ERR_MEMORY, "no memory for work of the mock device");
+  for (int64_t i = 0; i < s->x_rows; i++)
+    memcpy(all + (size_t)i * row, (const char *)s->x + (size_t)(i * s->ldx) * value, row);
+  for (int64_t i = 0; i < s->far_rows; i++)
+    memcpy(all + (size_t)(s->x_rows + i) * row, (const char *)s->far + (size_t)(i * s->ldfar) * value, row);
+  s->x = all;
+  s->ldx = s->k;
+  s->far_rows = 0;
   return SLEY_OK;
 }
 
@@ -188,6 +206,7 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
       return SLEY_OK;
     types.rows = 0;
     known.spmm.a = &types;
+    known.spmm.far_rows = 0; /* it gets both memories as one */
   }
   SL_TRY(sl_kernel_find(((mock_queue *)queue)->cpu, &known, &t.kernel));
   if (args->op == SL_OP_SPMM && args->spmm.pages)

@@ -13,6 +13,7 @@ typedef struct spmm_case {
   sl_spmm_matrix a;
   sl_spmm_args args;
   int64_t cols, y_rows;
+  int64_t near; /* rows of X before those in a second memory; cols: there is none */
   int64_t *rowid, *rowptr;
   void *col, *val;
   block x, y;
@@ -72,6 +73,9 @@ static spmm_case make_spmm(int64_t k) {
   c.args.beta = (double[]){0, 0, 1, 0.7, -1}[draw(5)];
   c.x = block_of((size_t)((c.cols - 1) * c.args.ldx + k) * each, skew_values * each);
   block_fill(&c.x, c.a.dtype, false);
+  c.near = queues[0]->ops->host_addresses || draw(2) ? c.cols : draw(c.cols + 1);
+  c.args.x_rows = c.cols;
+  c.args.ldfar = k + PICK(0, 0, 4, 7);
   c.args.wide_y = draw(2);
   size_t y_each = sley_dtype_bytes(y_dtype(&c));
   c.y = block_of((size_t)(c.y_rows ? (c.y_rows - 1) * c.args.ldy + k : 0) * y_each, skew_values * y_each);
@@ -138,6 +142,17 @@ static void check_bound(const spmm_case *c, const void *y) {
 
 enum { ARRAYS = 4 };
 
+/* The rows of X from near on, by themselves. */
+static block far_rows(const spmm_case *c) {
+  size_t each = sley_dtype_bytes(c->a.dtype), rows = (size_t)(c->cols - c->near);
+  block far = block_of((rows > 0 ? (rows - 1) * (size_t)c->args.ldfar + (size_t)c->args.k : 0) * each, 0);
+  for (size_t i = 0; i < rows; i++)
+    memcpy((char *)far.data + i * (size_t)c->args.ldfar * each,
+           (const char *)c->x.data + ((size_t)c->near + i) * (size_t)c->args.ldx * each,
+           (size_t)c->args.k * each);
+  return far;
+}
+
 /* The matrix's arrays on the device, as those of a part that has arrived. */
 static sl_spmm_matrix arrived(sl_queue *queue, const sl_spmm_matrix *a, image *arrays) {
   size_t entries = (size_t)a->rowptr[a->rows];
@@ -156,9 +171,12 @@ static sl_spmm_matrix arrived(sl_queue *queue, const sl_spmm_matrix *a, image *a
 static void run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queue, bool prepare,
                      const block *y) {
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = c->args};
-  image x = image_of_block(queue, &c->x), out = image_of_block(queue, y), arrays[ARRAYS] = {{0}};
+  block apart = far_rows(c);
+  image x = image_of_block(queue, &c->x), far = image_of_block(queue, &apart), out = image_of_block(queue, y),
+        arrays[ARRAYS] = {{0}};
   args.spmm.a = &c->a;
   args.spmm.x = x.data;
+  args.spmm.far = c->args.far_rows > 0 ? far.data : NULL;
   args.spmm.y = out.data;
   void *prepared = NULL;
   sl_spmm_matrix there;
@@ -176,6 +194,8 @@ static void run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queu
   image_return(&out);
   kernel->release(queue->device, prepared);
   image_drop(&x);
+  image_drop(&far);
+  free(apart.base);
   for (int i = 0; i < ARRAYS; i++)
     image_drop(&arrays[i]);
 }
@@ -222,6 +242,8 @@ static void check_spmm(int64_t k) {
   for (int in_order = 0; in_order < 2; in_order++)
     for (int prepare = 0; prepare < 2; prepare++) {
       c.args.in_order = in_order;
+      c.args.far_rows = prepare ? c.cols - c.near : 0; /* what arrives is in one memory */
+      c.args.x_rows = c.cols - c.args.far_rows;
       int kernels = 0;
       for (const sl_kernel *const *each = queues[0]->ops->kernels; *each; each++)
         if (serves(&c, *each, prepare)) {

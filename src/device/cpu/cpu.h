@@ -17,6 +17,12 @@ typedef enum sl_cpu_isa { SL_CPU_PORTABLE, SL_CPU_AVX2, SL_CPU_AVX512, SL_CPU_NE
  * highest allowed) permits it. */
 bool sl_cpu_has(sl_cpu_isa isa);
 
+/* Whether a kernel for the dtype and instructions can run a product: its rows of X lie in one memory, or are
+ * found through pages. */
+static inline bool sl_cpu_spmm_ok(const sl_kernel_args *args, sley_dtype dtype, sl_cpu_isa isa) {
+  return args->spmm.a->dtype == dtype && args->spmm.far_rows == 0 && sl_cpu_has(isa);
+}
+
 /* The highest that sl_cpu_has, as a word. */
 const char *sl_cpu_isa_name(void);
 

@@ -29,7 +29,7 @@ static inline void stream_values(value *p, vec v) {
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {
-  return args->spmm.a->dtype == SLEY_BF16 && sl_cpu_has(SL_CPU_PORTABLE);
+  return sl_cpu_spmm_ok(args, SLEY_BF16, SL_CPU_PORTABLE);
 }
 
 const sl_kernel sl_cpu_spmm_bf16_portable = {.name = "spmm-bf16-portable",

@@ -34,7 +34,7 @@ static inline void stream_values(value *p, vec v) {
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {
-  return args->spmm.a->dtype == SLEY_F16 && sl_cpu_has(SL_CPU_AVX512);
+  return sl_cpu_spmm_ok(args, SLEY_F16, SL_CPU_AVX512);
 }
 
 const sl_kernel sl_cpu_spmm_f16_avx512 = {.name = "spmm-f16-avx512",

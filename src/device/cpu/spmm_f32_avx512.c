@@ -5,7 +5,7 @@
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {
-  return args->spmm.a->dtype == SLEY_F32 && sl_cpu_has(SL_CPU_AVX512);
+  return sl_cpu_spmm_ok(args, SLEY_F32, SL_CPU_AVX512);
 }
 
 const sl_kernel sl_cpu_spmm_f32_avx512 = {.name = "spmm-f32-avx512",

@@ -49,7 +49,7 @@ static inline vec vec_fma(vec s, vec x, vec acc) {
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {
-  return args->spmm.a->dtype == SLEY_F32 && sl_cpu_has(SL_CPU_NEON);
+  return sl_cpu_spmm_ok(args, SLEY_F32, SL_CPU_NEON);
 }
 
 const sl_kernel sl_cpu_spmm_f32_neon = {.name = "spmm-f32-neon",

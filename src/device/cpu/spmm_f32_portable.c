@@ -5,7 +5,7 @@
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {
-  return args->spmm.a->dtype == SLEY_F32 && sl_cpu_has(SL_CPU_PORTABLE);
+  return sl_cpu_spmm_ok(args, SLEY_F32, SL_CPU_PORTABLE);
 }
 
 const sl_kernel sl_cpu_spmm_f32_portable = {.name = "spmm-f32-portable",

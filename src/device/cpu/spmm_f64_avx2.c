@@ -44,7 +44,7 @@ static inline vec vec_fma(vec s, vec x, vec acc) {
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {
-  return args->spmm.a->dtype == SLEY_F64 && sl_cpu_has(SL_CPU_AVX2);
+  return sl_cpu_spmm_ok(args, SLEY_F64, SL_CPU_AVX2);
 }
 
 const sl_kernel sl_cpu_spmm_f64_avx2 = {.name = "spmm-f64-avx2",

@@ -167,11 +167,15 @@ static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_spmm_args *a = &args->spmm;
   if (a->a->rows <= 0 || a->k <= 0)
     return SLEY_OK;
-  if (a->ldx > UINT32_MAX || a->ldy > UINT32_MAX)
+  if (a->ldx > UINT32_MAX || a->ldfar > UINT32_MAX || a->ldy > UINT32_MAX)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "rows %lld and %lld values apart are too far for the cuda device",
                    (long long)a->ldx, (long long)a->ldy);
   sl_stream_run run = {.a = *(const sl_stream_matrix *)a->prepared,
                        .x = a->x,
+                       .far = a->far,
+                       .x_rows = a->x_rows,
+                       .far_rows = a->far_rows,
+                       .ldfar = a->far ? a->ldfar : 0,
                        .y = a->y,
                        .ldx = a->ldx,
                        .ldy = a->ldy,

@@ -5,6 +5,10 @@
  * ends its row. So short rows cost no more than long ones, and many loads are in flight at all times. Wider k
  * than LANES x VEC is done in panels, the group running through its chunk once a panel.
  *
+ * Where an entry's row of X lies is worked out by the lane that holds the entry, as a PLACE: so many times
+ * the bytes that a lane loads, from the beginning of X or of the far memory, whichever is lower. So an X in
+ * two memories costs nothing, as long as 32 bits reach all of it.
+ *
  * RUNS looks for steps in which no row ends, which need no looking at each entry: it pays where rows are
  * long.
  *
@@ -45,20 +49,49 @@ template <typename T> __device__ void clear_rows(const sl_stream_run &run, int64
   }
 }
 
-/* A row's place: both factors are 32 bits wide, which takes one instruction. */
+/* Where rows of X lie, in units of what a lane loads: column c at base + c near_stride; from column near on
+ * at base + c far_stride + far_at, modulo the range of a PLACE. near_at likewise. */
+struct x_places {
+  const void *base;
+  uint64_t near_at, far_at;
+  uint32_t near_stride, far_stride;
+  uint32_t near;
+};
+
+template <typename PLACE> __device__ __forceinline__ PLACE place_of(const x_places &x, uint32_t col) {
+  const bool far = col >= x.near;
+  const uint32_t stride = far ? x.far_stride : x.near_stride;
+  return (PLACE)col * stride + (PLACE)(far ? x.far_at : x.near_at);
+}
+
+/* A row of Y: both factors are 32 bits wide, which takes one instruction. */
 template <typename T> __device__ __forceinline__ T *row_at(T *first, int32_t row, uint32_t stride) {
   return first + (uint64_t)(uint32_t)row * stride;
 }
 
-template <typename T, int LANES, int VEC, int U, bool BETA, bool RUNS>
-__device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_chunk &chunk, int64_t f,
-                                             bool on, int lane, unsigned mask) {
+/* How a group goes about its stream. MIN_BLOCKS on a multiprocessor keep enough loads in flight: the compiler
+ * may take no more registers than that allows, but for what old values and more than 4 sums a lane need. */
+template <int LANES_, int VEC_, int U_, int MIN_BLOCKS_, bool RUNS_, typename PLACE_> struct shape {
+  static constexpr int LANES = LANES_, VEC = VEC_, U = U_, MIN_BLOCKS = MIN_BLOCKS_;
+  static constexpr bool RUNS = RUNS_;
+  using PLACE = PLACE_;
+  static constexpr int blocks(bool old_values) {
+    return MIN_BLOCKS - (old_values ? MIN_BLOCKS / 4 : 0) - (VEC > 4 ? 2 : 0);
+  }
+};
+
+template <typename T, class S, bool BETA>
+__device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_places &places,
+                                             const sl_chunk &chunk, int64_t f, bool on, int lane,
+                                             unsigned mask) {
+  constexpr int LANES = S::LANES, VEC = S::VEC, U = S::U;
+  using place = typename S::PLACE;
   using acc_t = accumulator<T>;
   using in_t = input<T>;
   using out_t = output<T>;
-  const in_t *x = (const in_t *)run.x + (on ? f : 0);
+  const in_t *x = (const in_t *)places.base + (on ? f : 0);
   out_t *y = (out_t *)run.y + f;
-  const uint32_t ldx = (uint32_t)run.ldx, ldy = (uint32_t)run.ldy;
+  const uint32_t ldy = (uint32_t)run.ldy;
   const int32_t *row = run.a.row + chunk.row;
   const int32_t *col = run.a.col + chunk.begin;
   const in_t *val = (const in_t *)run.a.val + chunk.begin;
@@ -77,28 +110,30 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
     if (rows_left > 0)
       old = load_plain<out_t, VEC>(row_at(y, next, ldy));
   }
-  /* A lane's entry of this step and of the next; the next one's is not touched before it is due, for then it
-   * has arrived. */
-  int32_t my_col = 0, next_col = 0;
+  /* A lane's entry of the next step: it is not touched before it is due, for then it has arrived. */
+  int32_t next_col = 0;
   in_t next_val = value<in_t>::narrow(0);
   if (lane < chunk.count) {
-    my_col = __ldcs(col + lane);
+    next_col = __ldcs(col + lane);
     next_val = load_once(val + lane);
   }
   for (int e = 0; e < chunk.count; e += LANES) {
     const acc_t my_val = value<in_t>::weight(run.alpha, next_val);
+    const place my_place = place_of<place>(places, next_col & INT32_MAX);
+    const unsigned ends = __ballot_sync(mask, next_col < 0) >> (threadIdx.x % 32 / LANES * LANES);
+    next_col = 0;
     if (e + LANES + lane < chunk.count) {
       next_col = __ldcs(col + e + LANES + lane);
       next_val = load_once(val + e + LANES + lane);
     }
     const int here = chunk.count - e < LANES ? chunk.count - e : LANES;
-    if (RUNS && here == LANES && !__any_sync(mask, my_col < 0)) { /* all of one row, which goes on */
+    if (S::RUNS && here == LANES && ends == 0) { /* all of one row, which goes on */
 #pragma unroll
       for (int s = 0; s < LANES; s += U) {
         vector<in_t, VEC> in[U];
 #pragma unroll
         for (int u = 0; u < U; u++)
-          in[u] = load_shared<in_t, VEC>(row_at(x, __shfl_sync(mask, my_col, s + u, LANES), ldx));
+          in[u] = load_shared<in_t, VEC>(x + (uint64_t)__shfl_sync(mask, my_place, s + u, LANES) * VEC);
 #pragma unroll
         for (int u = 0; u < U; u++) {
           const acc_t weight = __shfl_sync(mask, my_val, s + u, LANES);
@@ -107,19 +142,14 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
             acc[v] = multiply_add(weight, widened(in[u], v), acc[v]);
         }
       }
-      my_col = next_col;
-      next_col = 0;
       continue;
     }
 #pragma unroll 1
     for (int s = 0; s < here; s += U) {
       vector<in_t, VEC> in[U];
-      int32_t c[U];
 #pragma unroll
-      for (int u = 0; u < U; u++) {
-        c[u] = __shfl_sync(mask, my_col, s + u, LANES);
-        in[u] = load_shared<in_t, VEC>(row_at(x, c[u] & INT32_MAX, ldx));
-      }
+      for (int u = 0; u < U; u++)
+        in[u] = load_shared<in_t, VEC>(x + (uint64_t)__shfl_sync(mask, my_place, s + u, LANES) * VEC);
 #pragma unroll
       for (int u = 0; u < U; u++) {
         const acc_t weight = __shfl_sync(mask, my_val, s + u, LANES);
@@ -127,7 +157,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
 #pragma unroll
           for (int v = 0; v < VEC; v++)
             acc[v] = multiply_add(weight, widened(in[u], v), acc[v]);
-          if (c[u] < 0) {
+          if (ends >> s & 1u << u) {
             if (on)
               store_once<out_t, VEC>(out, acc);
             out = row_at(y, next, ldy);
@@ -143,8 +173,6 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
         }
       }
     }
-    my_col = next_col;
-    next_col = 0;
   }
   if (piece && on)
 #pragma unroll
@@ -152,9 +180,10 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const sl_
       ((acc_t *)run.a.partial)[chunk.slot * run.k + f + v] = acc[v];
 }
 
-template <typename T, int LANES, int VEC, int U, bool BETA, bool RUNS>
-__global__ void __launch_bounds__(STREAM_BLOCK) stream(const sl_stream_run run) {
-  constexpr int GROUPS = STREAM_BLOCK / LANES;
+template <typename T, class S, bool BETA>
+__global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
+    stream(const sl_stream_run run, const x_places places) {
+  constexpr int LANES = S::LANES, GROUPS = STREAM_BLOCK / LANES;
   const int64_t blocks = (run.a.chunks + GROUPS - 1) / GROUPS;
   if (blockIdx.x >= blocks) {
     clear_rows<T>(run, blockIdx.x - blocks);
@@ -166,8 +195,8 @@ __global__ void __launch_bounds__(STREAM_BLOCK) stream(const sl_stream_run run) 
   if (at >= run.a.chunks)
     return;
   const sl_chunk chunk = run.a.chunk[at];
-  for (int64_t f = lane * VEC; f - lane * VEC < run.k; f += LANES * VEC)
-    stream_chunk<T, LANES, VEC, U, BETA, RUNS>(run, chunk, f, f < run.k, lane, mask);
+  for (int64_t f = lane * S::VEC; f - lane * S::VEC < run.k; f += LANES * S::VEC)
+    stream_chunk<T, S, BETA>(run, places, chunk, f, f < run.k, lane, mask);
 }
 
 /* Y = beta Y + the pieces, in order; a block a long row. */
@@ -185,17 +214,29 @@ template <typename T> __global__ void add_pieces(const sl_stream_run run) {
   }
 }
 
-template <typename T, int LANES, int VEC, bool RUNS>
-sley_status launch_shape(sl_queue *queue, const sl_stream_run &run) {
-  constexpr int GROUPS = STREAM_BLOCK / LANES, U = LANES == 8 ? 8 : 4;
+/* The places of X's rows in units of VEC values; whether 32 bits reach them. */
+template <typename T, int VEC> bool find_places(const sl_stream_run &run, x_places *out) {
+  constexpr uint64_t UNIT = sizeof(input<T>) * VEC;
+  const uintptr_t x = (uintptr_t)run.x, far = run.far ? (uintptr_t)run.far : x, base = x < far ? x : far;
+  const uint64_t ldx = (uint64_t)run.ldx / VEC, ldfar = (uint64_t)run.ldfar / VEC,
+                 near = (uint64_t)run.x_rows;
+  const uint64_t x_end = (x - base) / UNIT + near * ldx;
+  const uint64_t far_end = (far - base) / UNIT + (uint64_t)run.far_rows * ldfar;
+  *out = {(const void *)base, (x - base) / UNIT, (far - base) / UNIT - near * ldfar,
+          (uint32_t)ldx,      (uint32_t)ldfar,   run.far_rows > 0 ? (uint32_t)near : UINT32_MAX};
+  return x_end <= UINT32_MAX && far_end <= UINT32_MAX;
+}
+
+template <typename T, class S>
+sley_status launch_shape(sl_queue *queue, const sl_stream_run &run, const x_places &places) {
+  constexpr int GROUPS = STREAM_BLOCK / S::LANES;
   const int64_t empties = run.beta == 1 ? 0 : run.a.empties;
   const int64_t blocks = (run.a.chunks + GROUPS - 1) / GROUPS + (empties + EMPTY_ROWS - 1) / EMPTY_ROWS;
   if (blocks > 0) {
     if (run.beta == 0)
-      stream<T, LANES, VEC, U, false, RUNS>
-          <<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run);
+      stream<T, S, false><<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run, places);
     else
-      stream<T, LANES, VEC, U, true, RUNS><<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run);
+      stream<T, S, true><<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run, places);
     SL_TRY(sl_cuda_launched(queue, "spmm-stream"));
   }
   if (run.a.longs == 0)
@@ -205,44 +246,59 @@ sley_status launch_shape(sl_queue *queue, const sl_stream_run &run) {
   return sl_cuda_launched(queue, "spmm-stream's pieces");
 }
 
-template <typename T, int VEC> sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run) {
-  if (run.k <= 8 * VEC && run.a.row_entries >= LONG_ROW)
-    return launch_shape<T, 8, VEC, true>(queue, run);
-  if (run.k <= 8 * VEC)
-    return launch_shape<T, 8, VEC, false>(queue, run);
-  if (run.k <= 16 * VEC)
-    return launch_shape<T, 16, VEC, false>(queue, run);
-  return launch_shape<T, 32, VEC, false>(queue, run);
+/* The numbers were found by measurement on an H200. */
+template <typename T, int VEC>
+sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run, int lanes) {
+  x_places places;
+  const bool long_rows = run.a.row_entries >= LONG_ROW;
+  if (!find_places<T, VEC>(run, &places))
+    return launch_shape<T, shape<32, VEC, 4, 8, false, uint64_t>>(queue, run, places);
+  if (lanes == 4 && long_rows)
+    return launch_shape<T, shape<4, VEC, 4, 14, true, uint32_t>>(queue, run, places);
+  if (lanes == 4)
+    return launch_shape<T, shape<4, VEC, 4, 14, false, uint32_t>>(queue, run, places);
+  if (lanes == 8 && long_rows)
+    return launch_shape<T, shape<8, VEC, 8, 14, true, uint32_t>>(queue, run, places);
+  if (lanes == 8)
+    return launch_shape<T, shape<8, VEC, 8, 16, false, uint32_t>>(queue, run, places);
+  if (lanes == 16)
+    return launch_shape<T, shape<16, VEC, 8, 16, true, uint32_t>>(queue, run, places);
+  return launch_shape<T, shape<32, VEC, 8, 14, false, uint32_t>>(queue, run, places);
 }
 
 /* Whether rows can be read and written VEC values at a time, with work for more than half of `lanes`. */
 template <typename T, int VEC> bool fits(const sl_stream_run &run, int lanes) {
   constexpr int64_t BYTES = VEC * sizeof(input<T>), OUT = VEC * sizeof(output<T>);
-  return run.k % VEC == 0 && run.k > lanes / 2 * VEC && run.ldx % VEC == 0 && run.ldy % VEC == 0 &&
-         (uintptr_t)run.x % BYTES == 0 && (uintptr_t)run.y % (OUT < 16 ? OUT : 16) == 0;
+  return run.k % VEC == 0 && run.k > lanes / 2 * VEC && run.ldx % VEC == 0 && run.ldfar % VEC == 0 &&
+         run.ldy % VEC == 0 && ((uintptr_t)run.x | (uintptr_t)run.far) % BYTES == 0 &&
+         (uintptr_t)run.y % (OUT < 16 ? OUT : 16) == 0;
+}
+
+/* The least group that covers k with VEC values a lane, at least 8. */
+template <int VEC> int lanes_for(int64_t k) {
+  return k <= 8 * VEC ? 8 : k <= 16 * VEC ? 16 : 32;
 }
 
 /* The widest loads that alignment allows: 16 bytes a lane, then 8, 4 for values of 2, then single values.
  * Narrow products of very long rows have half as many lanes take a row of X, and so have those of 16 bits
  * whose rows are as short as a sector. */
 template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream_run &run) {
-  constexpr int BYTES = sizeof(input<T>);
+  constexpr int BYTES = sizeof(input<T>), WIDEST = 16 / BYTES;
   SL_TRY(sl_cuda_use(queue->device));
-  if (run.a.row_entries >= VERY_LONG_ROW && run.k <= 64 / BYTES && fits<T, 16 / BYTES>(run, 4))
-    return launch_shape<T, 4, 16 / BYTES, true>(queue, run);
-  if (fits<T, 16 / BYTES>(run, 8))
-    return launch_lanes<T, 16 / BYTES>(queue, run);
+  if (run.a.row_entries >= VERY_LONG_ROW && run.k <= 4 * WIDEST && fits<T, WIDEST>(run, 4))
+    return launch_lanes<T, WIDEST>(queue, run, 4);
+  if (fits<T, WIDEST>(run, 8))
+    return launch_lanes<T, WIDEST>(queue, run, lanes_for<WIDEST>(run.k));
   if constexpr (BYTES < 8)
-    if (fits<T, 8 / BYTES>(run, 8))
-      return launch_lanes<T, 8 / BYTES>(queue, run);
+    if (fits<T, WIDEST / 2>(run, 8))
+      return launch_lanes<T, WIDEST / 2>(queue, run, lanes_for<WIDEST / 2>(run.k));
   if constexpr (BYTES < 4) {
-    if (run.k <= 32 / BYTES && fits<T, 8 / BYTES>(run, 4))
-      return run.a.row_entries >= LONG_ROW ? launch_shape<T, 4, 8 / BYTES, true>(queue, run)
-                                           : launch_shape<T, 4, 8 / BYTES, false>(queue, run);
-    if (fits<T, 4 / BYTES>(run, 8))
-      return launch_lanes<T, 4 / BYTES>(queue, run);
+    if (run.k <= 2 * WIDEST && fits<T, WIDEST / 2>(run, 4))
+      return launch_lanes<T, WIDEST / 2>(queue, run, 4);
+    if (fits<T, WIDEST / 4>(run, 8))
+      return launch_lanes<T, WIDEST / 4>(queue, run, lanes_for<WIDEST / 4>(run.k));
   }
-  return launch_lanes<T, 1>(queue, run);
+  return launch_lanes<T, 1>(queue, run, lanes_for<1>(run.k));
 }
 
 } // namespace sley

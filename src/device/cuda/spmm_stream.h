@@ -22,9 +22,11 @@ typedef struct sl_stream_matrix {
 
 typedef struct sl_stream_run {
   sl_stream_matrix a;
-  const void *x;
+  /* Columns below x_rows name rows of x, those from there on rows of far, if that has any. */
+  const void *x, *far;
+  int64_t x_rows, far_rows;
   void *y;
-  int64_t ldx, ldy, k; /* elements */
+  int64_t ldx, ldfar, ldy, k; /* elements */
   double alpha, beta;
   bool wide_y; /* Y holds sums, in f32, where values have 16 bits */
 } sl_stream_run;
