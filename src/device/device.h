@@ -30,6 +30,8 @@ typedef struct sl_shared {
 /* Blocks to be shared are multiples of this: then nothing else lies in what is mapped elsewhere. */
 #define SL_SHARED_GRAIN (INT64_C(1) << 21)
 
+enum { SL_PLACE_BYTES = 32 };
+
 /* What a backend implements. Every slot is filled; an operation a backend lacks returns SLEY_ERR_UNSUPPORTED.
  */
 typedef struct sl_device_ops {
@@ -43,6 +45,9 @@ typedef struct sl_device_ops {
   sley_status (*open)(int ordinal, int threads, sl_device **out);
   void (*close)(sl_device *device);
   const char *(*describe)(const sl_device *device);
+  /* Where it is in its host: the same, within SL_PLACE_BYTES, for two of one host that are one piece of
+   * hardware, whatever their ordinals. */
+  const char *(*place)(const sl_device *device);
   /* Bytes, now. */
   sley_status (*memory)(sl_device *device, int64_t *free, int64_t *total);
   /* Whether kernels of device may load and store other's memory from now on, other being of the same kind. */

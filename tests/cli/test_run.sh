@@ -162,6 +162,13 @@ run 0 spmm "$graph" --json "$work/device.json"
 silent_err "a device found by itself"
 field "$work/device.json" device cuda
 
+echo "more ranks than devices: a transport that wants one for each rank gives way to another, on all ranks"
+run 0 spmm "$graph" --device cuda --transport nccl --ranks 3 --workgroup 1 --algo all --repeat 1 --json "$work/shared.json"
+silent_err "a device for each rank"
+run 0 spmm "$graph" --device cuda --transport nccl --ranks 4 --workgroup 1 --algo all --repeat 1 --json "$work/shared.json"
+one_line "ranks that share a device" "transport nccl cannot start, tcp instead: the mock of NCCL wants a GPU for each rank, and ranks 0 and 3"
+field "$work/shared.json" algorithms.0.transport tcp
+
 echo "memory: plans that do not fit"
 run 0 spmm "$graph" --x "$work/x.npy" --device cpu --mem-limit 1G --json "$work/memory.json"
 field "$work/memory.json" column_blocks 1

@@ -12,6 +12,7 @@
 typedef struct mock_device {
   sl_device base;
   int ordinal;
+  char place[SL_PLACE_BYTES];
   struct mock_queue *queues;
   pthread_mutex_t lock; /* of the list */
   _Atomic int64_t allocations, copies, waits, launches;

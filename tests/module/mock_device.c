@@ -6,6 +6,7 @@
  * GPU. With SLEY_MOCK_REACH=no no device may load another's memory; with SLEY_MOCK_DEVICES=0 there is none.
  * SLEY_MOCK_MEMORY: bytes that each device has.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -337,6 +338,7 @@ static sley_status open_one(int ordinal, int threads, sl_device **out) {
   SL_TRY(SL_NEW_ZERO(device, 1, "a device"));
   device->base.ops = &mock;
   device->ordinal = ordinal;
+  snprintf(device->place, sizeof device->place, "mock %d", ordinal);
   pthread_mutex_init(&device->lock, NULL);
   *out = &device->base;
   return SLEY_OK;
@@ -352,6 +354,10 @@ static void close_one(sl_device *device) {
 static const char *describe(const sl_device *device) {
   (void)device;
   return "a mock";
+}
+
+static const char *place(const sl_device *device) {
+  return ((const mock_device *)device)->place;
 }
 
 static sley_status memory(sl_device *device, int64_t *available, int64_t *total) {
@@ -383,6 +389,7 @@ static const sl_device_ops mock = {
     .open = open_one,
     .close = close_one,
     .describe = describe,
+    .place = place,
     .memory = memory,
     .reach = reach,
     .counters = counters,

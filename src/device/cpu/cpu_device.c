@@ -73,6 +73,11 @@ static const char *cpu_describe(const sl_device *device) {
   return ((const cpu_device *)device)->text;
 }
 
+static const char *cpu_place(const sl_device *device) {
+  (void)device;
+  return "cpu";
+}
+
 /* Bytes that could be had without swapping: Linux's estimate, else what nobody uses. */
 static int64_t available(int64_t unused) {
   char line[128];
@@ -215,6 +220,7 @@ const sl_device_ops sl_cpu_ops = {
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,
+    .place = cpu_place,
     .memory = cpu_memory,
     .reach = cpu_reach,
     .counters = cpu_counters,

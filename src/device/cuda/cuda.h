@@ -13,10 +13,10 @@ extern "C" {
 
 typedef struct sl_cuda_device {
   sl_device base;
-  int ordinal, processors;    /* processors: multiprocessors */
-  int least, greatest;        /* priorities of streams */
-  sl_device_counters counted; /* changed by atomic operations only */
-  char text[512];
+  int ordinal, processors;               /* processors: multiprocessors */
+  int least, greatest;                   /* priorities of streams */
+  sl_device_counters counted;            /* changed by atomic operations only */
+  char text[512], place[SL_PLACE_BYTES]; /* place: its PCI address */
 } sl_cuda_device;
 
 typedef struct sl_cuda_queue {

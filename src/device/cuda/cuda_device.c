@@ -97,6 +97,8 @@ static sley_status look_at(sl_cuda_device *device) {
   snprintf(device->text, sizeof device->text, "%s, %.1f GiB, driver%s%s for CUDA %d.%d", properties.name,
            (double)properties.totalGlobalMem / (1 << 30), *release ? " " : "", release,
            version_part(driver, 0), version_part(driver, 1));
+  SL_TRY(sl_cuda_check(cudaDeviceGetPCIBusId(device->place, sizeof device->place, device->ordinal),
+                       "asking for the GPU's PCI address"));
   SL_TRY(sl_cuda_use(&device->base));
   return sl_cuda_check(cudaDeviceGetStreamPriorityRange(&device->least, &device->greatest),
                        "asking for the priorities of streams");
@@ -130,6 +132,10 @@ static void cuda_close(sl_device *device) {
 
 static const char *cuda_describe(const sl_device *device) {
   return ((const sl_cuda_device *)device)->text;
+}
+
+static const char *cuda_place(const sl_device *device) {
+  return ((const sl_cuda_device *)device)->place;
 }
 
 static sley_status cuda_memory(sl_device *device, int64_t *free, int64_t *total) {
@@ -400,6 +406,7 @@ const sl_device_ops sl_cuda_ops = {
     .open = cuda_open,
     .close = cuda_close,
     .describe = cuda_describe,
+    .place = cuda_place,
     .memory = cuda_memory,
     .reach = cuda_reach,
     .counters = cuda_counters,

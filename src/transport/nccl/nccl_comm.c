@@ -111,6 +111,8 @@ static sley_status start(sl_process_comm *base) {
   memset(&id, 0, sizeof id);
   sley_status mine = prepare(comm);
   sley_status status = sl_bootstrap_agree(base->boot, "prepare NCCL", 0, 0, mine);
+  if (status == SLEY_OK)
+    status = sl_process_refuse_shared(base, "NCCL");
   if (status == SLEY_OK) {
     ncclResult_t result = base->base.rank == 0 ? comm->nccl.GetUniqueId(&id) : ncclSuccess;
     if (result != ncclSuccess)

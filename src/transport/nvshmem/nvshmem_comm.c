@@ -157,6 +157,8 @@ static sley_status start(sl_process_comm *base) {
   nvshmem_comm *comm = (nvshmem_comm *)base;
   sley_status status = sl_bootstrap_agree(base->boot, "prepare NVSHMEM", 0, 0, prepare(comm));
   if (status == SLEY_OK)
+    status = sl_process_refuse_shared(base, "NVSHMEM");
+  if (status == SLEY_OK)
     status = start_library(comm);
   if (status == SLEY_OK)
     status = sl_direct_start(base, &symmetric_heap);

@@ -28,7 +28,7 @@ static void note(sl_process_comm *comm, const char *why) {
 
 /* What can be said without trying: each rank of a workgroup needs a device of its own, which a waiting pull
  * may fill. */
-static const char *obstacle(const sl_process_comm *comm, const int64_t *ordinals) {
+static const char *obstacle(const sl_process_comm *comm) {
   const sl_comm *base = &comm->base;
   const char *wanted = getenv("SLEY_SIGNALS");
   int group = sl_workgroup_of(base, base->rank), first = sl_workgroup_first(base, group);
@@ -39,31 +39,23 @@ static const char *obstacle(const sl_process_comm *comm, const int64_t *ordinals
     return "SLEY_SIGNALS is off";
   if (members > SL_PULL_SOURCES)
     return "the workgroup is too large";
-  for (int i = 0; i < members; i++)
-    for (int j = 0; j < i; j++)
-      if (ordinals[first + i] == ordinals[first + j])
+  for (int i = first; i < first + members; i++)
+    for (int j = first; j < i; j++)
+      if (comm->first_there[i] == comm->first_there[j])
         return "ranks share a GPU";
   return NULL;
 }
 
 /* Collective: the answer is the same on all ranks. */
 static sley_status find_obstacle(sl_process_comm *comm, bool *found) {
-  int64_t *ordinals = NULL, mine = comm->ordinal, blocked = 0;
-  sley_status status = SL_NEW(ordinals, comm->base.size, "a comm");
-  status = sl_bootstrap_agree(comm->boot, "ways of a workgroup", 0, 0, status);
-  if (status == SLEY_OK)
-    status = sl_bootstrap_allgather(comm->boot, &mine, sizeof mine, ordinals);
-  if (status == SLEY_OK) {
-    const char *why = obstacle(comm, ordinals);
-    blocked = why != NULL;
-    if (why)
-      note(comm, why);
-    status = sl_bootstrap_allreduce(comm->boot, SL_BOOT_MAX, &blocked, 1);
-    if (status == SLEY_OK && blocked && !why)
-      note(comm, "another workgroup's cannot");
-  }
+  const char *why = obstacle(comm);
+  int64_t blocked = why != NULL;
+  if (why)
+    note(comm, why);
+  sley_status status = sl_bootstrap_allreduce(comm->boot, SL_BOOT_MAX, &blocked, 1);
+  if (status == SLEY_OK && blocked && !why)
+    note(comm, "another workgroup's cannot");
   *found = blocked;
-  sl_free(ordinals);
   return status;
 }
 

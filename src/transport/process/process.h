@@ -19,7 +19,8 @@ typedef struct sl_process_comm {
   sl_counters counters;
   uint64_t next_id; /* of exchanges and symmetric memory, the same on all ranks */
   struct sl_process_symm *symms;
-  bool *dirty; /* by rank: has been put to since the last flush */
+  bool *dirty;      /* by rank: has been put to since the last flush */
+  int *first_there; /* by rank, where devices are not the host: the first rank that has the same one */
   char note[SL_PROCESS_NOTE];
   /* See direct.h; on devices whose memory the host cannot address. */
   const struct sl_peer_memory *memory;
@@ -51,6 +52,10 @@ sley_status sl_process_run(const sl_process_backend *backend, const sl_launch *l
  */
 sley_status sl_process_join(const sl_process_backend *backend, const sl_launch *launch, const sl_place *place,
                             sl_rank_main main, void *arg);
+
+/* For libraries that want a device for each rank: names the first two ranks that share one. The same on all
+ * ranks. Errors: SLEY_ERR_UNSUPPORTED. */
+sley_status sl_process_refuse_shared(const sl_process_comm *comm, const char *library);
 
 /* Ops slots, over comm->boot. */
 sley_status sl_process_barrier(sl_comm *comm);

@@ -31,6 +31,39 @@ static void close_device(sl_process_comm *comm, sl_team *own_team) {
     comm->base.device->ops->close(comm->base.device);
 }
 
+/* Which ranks have one device, other than the host: by host and place. Collective. */
+static sley_status find_shared(sl_process_comm *comm) {
+  typedef struct address {
+    char place[SL_PLACE_BYTES];
+  } address;
+  address own = {{0}}, *all = NULL;
+  int size = comm->base.size;
+  if (comm->base.device->ops->host_addresses)
+    return SLEY_OK;
+  snprintf(own.place, sizeof own.place, "%s", comm->base.device->ops->place(comm->base.device));
+  sley_status status = sl_bootstrap_agree(comm->boot, "places", 0, 0, SL_NEW(all, size, "a comm"));
+  if (status == SLEY_OK)
+    status = sl_bootstrap_allgather(comm->boot, &own, sizeof own, all);
+  for (int r = 0; r < size && status == SLEY_OK; r++) {
+    int first = 0;
+    while (first < r && (strcmp(all[first].place, all[r].place) != 0 ||
+                         strcmp(sl_bootstrap_host(comm->boot, first), sl_bootstrap_host(comm->boot, r)) != 0))
+      first++;
+    comm->first_there[r] = first;
+  }
+  sl_free(all);
+  return status;
+}
+
+sley_status sl_process_refuse_shared(const sl_process_comm *comm, const char *library) {
+  for (int r = 0; r < comm->base.size; r++)
+    if (comm->first_there[r] != r)
+      return sl_fail(SLEY_ERR_UNSUPPORTED,
+                     "%s wants a GPU for each rank, and ranks %d and %d share one: use as many ranks as GPUs",
+                     library, comm->first_there[r], r);
+  return SLEY_OK;
+}
+
 /* "auto" must mean the same on all ranks. */
 static sley_status same_device(const sl_process_comm *comm) {
   int64_t kind[2] = {comm->base.device->ops->host_addresses, !comm->base.device->ops->host_addresses};
@@ -108,9 +141,13 @@ static sley_status run_met(const sl_process_backend *backend, const sl_launch *l
   sley_status status = open_device(template, launch, &own_team);
   if (status == SLEY_OK)
     status = SL_NEW_ZERO(template->dirty, template->base.size, "a comm");
+  if (status == SLEY_OK)
+    status = SL_NEW_ZERO(template->first_there, template->base.size, "a comm");
   status = sl_bootstrap_agree(boot, "open devices", 0, 0, status);
   if (status == SLEY_OK)
     status = same_device(template);
+  if (status == SLEY_OK)
+    status = find_shared(template);
   if (status == SLEY_OK)
     status = start(&backend, template, out);
   if (status == SLEY_OK) {
@@ -142,6 +179,7 @@ sley_status sl_process_join(const sl_process_backend *backend, const sl_launch *
   if (comm)
     sl_process_symm_end(comm);
   sl_free(comm);
+  sl_free(template.first_there);
   sl_free(template.dirty);
   return status;
 }
