@@ -5,9 +5,11 @@
  *                  [--repeat 20] [--warmup 3] [--cache DIR] [--json FILE]
  *
  * Every product that is timed is verified: all of Y by sums of doubles on the GPU, a few rows on the host
- * too. Exit 1 if one is wrong. Times: CUDA events around each call on one stream. inspection:
- * sley_plan_create as seen by the host, with the copy of A to the GPU in it; upload: that copy alone, for
- * comparison. */
+ * too. Exit 1 if one is wrong; but where values have 16 bits some of cuSPARSE's algorithms add sums that they
+ * have rounded to 16 bits before, which is said, and they count as its others do. Times: CUDA events around
+ * each call on one stream. inspection: sley_plan_create as seen by the host, with the copy of A to the GPU in
+ * it; upload: that copy alone, for comparison. */
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -77,18 +79,20 @@ static void contender_destroy(contender *c) {
   sley_matrix_destroy(c->matrix);
 }
 
-/* Verifies what is in y, which `who` computed. */
-static double verified(job *j, const char *who, const host_csr *a, const gpu_csr *gpu, const void *x,
-                       const void *y, int64_t k, cudaStream_t stream) {
+/* Verifies what is in y, which contender c computed. */
+static double verified(job *j, int c, const host_csr *a, const gpu_csr *gpu, const void *x, const void *y,
+                       int64_t k, cudaStream_t stream) {
   double worst = gpu_check(gpu, x, y, k, stream);
   double rows =
       gpu_check_rows(a->csr.rows, a->csr.rowptr, (const int32_t *)a->csr.col, a->val, y, k, a->dtype, 16);
   worst = worst > rows ? worst : rows;
-  if (!(worst <= 1)) {
-    std::printf("WRONG: %s on %s, k = %lld, %s: %.3g times the bound\n", who, a->name.c_str(), (long long)k,
-                bench_dtype_name[a->dtype], worst);
+  bool lax = c > 0 && bench_dtype_bytes[a->dtype] == 2;
+  if (!(worst <= 1))
+    std::printf("%s: %s on %s, k = %lld, %s: %.3g times the bound\n", lax ? "inaccurate" : "WRONG",
+                c ? rival_name[c - 1] : "sley", a->name.c_str(), (long long)k, bench_dtype_name[a->dtype],
+                worst);
+  if (!(worst <= 1) && (!lax || std::isnan(worst)))
     j->sum.wrong = true;
-  }
   return worst;
 }
 
@@ -123,7 +127,7 @@ static void run_case(job *j, sley_comm *comm, cudaStream_t stream, const host_cs
       continue;
     gpu_poison(y, a->csr.rows, k, a->dtype, stream);
     multiply(c);
-    error[c] = verified(j, c ? rival_name[c - 1] : "sley", a, gpu, x, y, k, stream);
+    error[c] = verified(j, c, a, gpu, x, y, k, stream);
   }
   for (int round = -set->warmup; round < set->repeat; round++)
     for (int turn = 0; turn < CONTENDERS; turn++) {

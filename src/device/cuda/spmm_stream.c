@@ -8,7 +8,7 @@
 /* Entries of a chunk: some rows, for chunks of about equal length keep the groups of a warp together; fewer
  * where rows of X are wide and an entry takes longer; and never so many that multiprocessors stand idle.
  * Found by measurement on an H200: within a factor of two either way the times differ by a few percent. */
-enum { CHUNK_ROWS = 8, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_FEW = 64, CHUNK_LEAST = 16 };
+enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_FEW = 64, CHUNK_LEAST = 16 };
 enum { WIDE_BYTES = 256, CHUNKS_WANTED = 32768 };
 
 static int64_t entries_of(const sl_spmm_matrix *a) {
