@@ -130,8 +130,10 @@ static void run_kernel(mock_queue *queue, mock_task *t) {
     t->args.spmm.a = &t->a;
     t->args.spmm.pages = t->pages;
   }
-  if (t->args.op == SL_OP_PULL)
+  if (t->args.op == SL_OP_PULL) {
     t->args.pull.source = t->source;
+    t->args.pull.stage_end = t->stage_end;
+  }
   t->signals.lend = t->lend;
   if (t->args.op == SL_OP_PULL && t->args.pull.signals)
     t->args.pull.signals = &t->signals;

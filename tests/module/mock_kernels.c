@@ -165,6 +165,10 @@ static sley_status check_signals(sl_queue *queue, const sl_signals *signals, moc
 static sley_status check_pull(sl_queue *queue, mock_task *t) {
   const sl_pull_args *a = &t->args.pull;
   memcpy(t->source, a->source, (size_t)a->sources * sizeof *a->source);
+  if (a->stages > 0) {
+    memcpy(t->stage_end, a->stage_end, (size_t)(a->stages - 1) * sizeof *a->stage_end);
+    SL_TRY(check(queue, a->arrived, "words of stages"));
+  }
   if (a->signals)
     SL_TRY(check_signals(queue, a->signals, t));
   if (a->count == 0)
@@ -192,6 +196,8 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     SL_TRY(check_rows(queue, &args->rows));
   if (args->op == SL_OP_PULL)
     SL_TRY(check_pull(queue, &t));
+  if (args->op == SL_OP_ARRIVE)
+    SL_TRY(check(queue, args->arrive.word, "the word of a stage"));
   if (args->op == SL_OP_AWAIT)
     SL_TRY(check_signals(queue, args->await.signals, &t));
   if (args->op == SL_OP_SCALE && args->scale.rows > 0 && args->scale.k > 0)
@@ -249,8 +255,8 @@ static const sl_neighbour_table *tuned(const void *prepared) {
     .release = release, .memory = kernel_memory, .narrows = true, .run = run                                 \
   }
 static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mock-rows", SL_OP_ROWS),
-                       pull = KERNEL("mock-pull", SL_OP_PULL), await = KERNEL("mock-await", SL_OP_AWAIT),
-                       scale = KERNEL("mock-scale", SL_OP_SCALE),
+                       pull = KERNEL("mock-pull", SL_OP_PULL), arrive = KERNEL("mock-arrive", SL_OP_ARRIVE),
+                       await = KERNEL("mock-await", SL_OP_AWAIT), scale = KERNEL("mock-scale", SL_OP_SCALE),
                        round_sums = KERNEL("mock-round", SL_OP_ROUND);
 static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .op = SL_OP_SPMM,
@@ -263,4 +269,5 @@ static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .run = run,
                                   .tune = tune,
                                   .tuned = tuned};
-const sl_kernel *const mock_kernels[] = {&spmm, &rowwise, &rows, &pull, &await, &scale, &round_sums, NULL};
+const sl_kernel *const mock_kernels[] = {&spmm,  &rowwise, &rows,       &pull, &arrive,
+                                         &await, &scale,   &round_sums, NULL};

@@ -164,14 +164,30 @@ static int64_t pull_bytes(const sl_pull_args *a) {
   return most;
 }
 
-static sley_status pull_run(sl_queue *queue, const sl_kernel_args *args) {
-  if (args->pull.signals)
-    return sl_cpu_pull_signalled(queue, &args->pull);
-  sl_pull_args a = args->pull;
-  int64_t bytes = pull_bytes(&a);
-  if (bytes <= 0 || a.count <= 0)
+/* Entries begin .. end - 1. */
+static sley_status pull_some(sl_queue *queue, const sl_pull_args *a, int64_t begin, int64_t end) {
+  int64_t bytes = pull_bytes(a);
+  sl_pull_args some = *a;
+  if (bytes <= 0 || begin >= end)
     return SLEY_OK;
-  return sl_team_for(sl_cpu_queue_team(queue), a.count, rows_in_grain(bytes), pull_rows, &a);
+  some.list += begin;
+  return sl_team_for(sl_cpu_queue_team(queue), end - begin, rows_in_grain(bytes), pull_rows, &some);
+}
+
+static sley_status pull_run(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_pull_args *a = &args->pull;
+  if (a->signals)
+    return sl_cpu_pull_signalled(queue, a);
+  sley_status status = SLEY_OK;
+  int64_t begin = 0;
+  for (int s = 0; s < a->stages; s++) {
+    int64_t end = s < a->stages - 1 ? a->stage_end[s] : a->count;
+    sley_status mine = pull_some(queue, a, begin, end);
+    status = status == SLEY_OK ? mine : status;
+    sl_cpu_tell_stage(&a->arrived[s]);
+    begin = end;
+  }
+  return a->stages > 0 ? status : pull_some(queue, a, 0, a->count);
 }
 
 static sley_status scale_rows(void *context, int64_t begin, int64_t end, int thread) {
@@ -240,7 +256,8 @@ static bool rows_ok(const sl_kernel_args *args) {
 
 static bool pull_ok(const sl_kernel_args *args) {
   const sl_pull_args *a = &args->pull;
-  return a->sources <= SL_PULL_SOURCES && (!a->add || sley_dtype_bytes(a->dtype) != 0);
+  return a->sources <= SL_PULL_SOURCES && a->stages <= SL_PULL_STAGES &&
+         (!a->add || (sley_dtype_bytes(a->dtype) != 0 && a->stages == 0));
 }
 
 static bool scale_ok(const sl_kernel_args *args) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pulls that signal each other through boards (kernel.h), for threads of one process: the reference of those
- * that GPUs do. A queue of the CPU runs its work at once, so the rank's thread itself waits for the peers. */
+/* Pulls that signal each other through boards (kernel.h), for threads of one process, and arrivals of their
+ * stages: the reference of those that GPUs do. A queue of the CPU runs its work at once, so the rank's thread
+ * itself waits for the peers. */
 #include <sched.h>
 
 #include "device/cpu/cpu.h"
@@ -34,6 +35,10 @@ static void lend(const sl_signals *signals, uint64_t round) {
   }
 }
 
+void sl_cpu_tell_stage(sl_stage_word *word) {
+  __atomic_store_n(&word->here, 1, __ATOMIC_RELEASE);
+}
+
 sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
   const sl_signals *signals = args->signals;
   uint64_t round = signals->own->round + 1;
@@ -55,12 +60,41 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
   plain.pull.signals = NULL;
   plain.pull.source = source;
   sley_status status = stopped ? SLEY_OK : sl_cpu_pull.run(queue, &plain);
+  for (int i = 0; i < args->stages && stopped; i++)
+    sl_cpu_tell_stage(&args->arrived[i]);
   for (int i = 0; i < args->sources && !stopped && !signals->keeps; i++)
     store(&args->source[i].board->slot[signals->rank].taken, round);
   if (signals->closes && !stopped) /* else await would wait for a round that was not */
     signals->own->round = round;
   return status;
 }
+
+static bool arrive_ok(const sl_kernel_args *args) {
+  (void)args;
+  return true;
+}
+
+static double arrive_cost(const sl_kernel_args *args) {
+  (void)args;
+  return 0;
+}
+
+static sley_status arrive_run(sl_queue *queue, const sl_kernel_args *args) {
+  (void)queue;
+  sl_stage_word *word = args->arrive.word;
+  while (__atomic_load_n(&word->here, __ATOMIC_ACQUIRE) == 0)
+    sched_yield();
+  __atomic_store_n(&word->here, 0, __ATOMIC_RELAXED);
+  return SLEY_OK;
+}
+
+const sl_kernel sl_cpu_arrive = {.name = "arrive",
+                                 .op = SL_OP_ARRIVE,
+                                 .ok = arrive_ok,
+                                 .cost = arrive_cost,
+                                 .prepare = sl_cpu_prepare_nothing,
+                                 .release = sl_cpu_release_nothing,
+                                 .run = arrive_run};
 
 static bool await_ok(const sl_kernel_args *args) {
   (void)args;

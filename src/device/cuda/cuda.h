@@ -53,10 +53,13 @@ sley_status sl_cuda_prepare_nothing(sl_device *device, sl_queue *queue, const sl
                                     void **prepared);
 void sl_cuda_release_nothing(sl_device *device, void *prepared);
 
-/* Kernels of rows.c and their launchers in rows.cu; arguments of no rows or bytes do not reach a launcher. */
-extern const sl_kernel sl_cuda_rows, sl_cuda_pull, sl_cuda_await, sl_cuda_scale, sl_cuda_round;
+/* Kernels of rows.c and their launchers in rows.cu; arguments of no rows or bytes do not reach a launcher,
+ * unless a pull has stages to tell of. */
+extern const sl_kernel sl_cuda_rows, sl_cuda_pull, sl_cuda_arrive, sl_cuda_await, sl_cuda_scale,
+    sl_cuda_round;
 sley_status sl_cuda_launch_rows(sl_queue *queue, const sl_rows_args *args);
 sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *args);
+sley_status sl_cuda_launch_arrive(sl_queue *queue, const sl_arrive_args *args);
 sley_status sl_cuda_launch_scale(sl_queue *queue, const sl_scale_args *args);
 sley_status sl_cuda_launch_round(sl_queue *queue, const sl_round_args *args);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving, adding, pulling, scaling and rounding rows: what the kernels of rows.cu serve, and what they cost.
+/* Moving, adding, pulling, awaiting, scaling and rounding rows: what the kernels of rows.cu serve, and what
+ * they cost.
  */
 #include "base/value.h"
 #include "device/cuda/cuda.h"
@@ -28,7 +29,8 @@ static int64_t pull_bytes(const sl_pull_args *a) {
 
 static bool pull_ok(const sl_kernel_args *args) {
   const sl_pull_args *a = &args->pull;
-  return a->sources <= SL_PULL_SOURCES && (!a->add || sley_dtype_bytes(a->dtype) != 0);
+  return a->sources <= SL_PULL_SOURCES && a->stages <= SL_PULL_STAGES &&
+         (!a->add || (sley_dtype_bytes(a->dtype) != 0 && a->stages == 0));
 }
 
 static double pull_cost(const sl_kernel_args *args) {
@@ -39,8 +41,22 @@ static double pull_cost(const sl_kernel_args *args) {
 static sley_status pull_run(sl_queue *queue, const sl_kernel_args *args) {
   if (args->pull.signals) /* the peers wait for them, rows or not */
     return sl_cuda_launch_pull_signalled(queue, &args->pull);
-  return args->pull.count > 0 && pull_bytes(&args->pull) > 0 ? sl_cuda_launch_pull(queue, &args->pull)
-                                                             : SLEY_OK;
+  bool moves = args->pull.count > 0 && pull_bytes(&args->pull) > 0;
+  return moves || args->pull.stages > 0 ? sl_cuda_launch_pull(queue, &args->pull) : SLEY_OK;
+}
+
+static bool arrive_ok(const sl_kernel_args *args) {
+  (void)args;
+  return true;
+}
+
+static double arrive_cost(const sl_kernel_args *args) {
+  (void)args;
+  return seconds_per_launch;
+}
+
+static sley_status arrive_run(sl_queue *queue, const sl_kernel_args *args) {
+  return sl_cuda_launch_arrive(queue, &args->arrive);
 }
 
 static bool await_ok(const sl_kernel_args *args) {
@@ -102,6 +118,14 @@ const sl_kernel sl_cuda_pull = {.name = "pull",
                                 .prepare = sl_cuda_prepare_nothing,
                                 .release = sl_cuda_release_nothing,
                                 .run = pull_run};
+
+const sl_kernel sl_cuda_arrive = {.name = "arrive",
+                                  .op = SL_OP_ARRIVE,
+                                  .ok = arrive_ok,
+                                  .cost = arrive_cost,
+                                  .prepare = sl_cuda_prepare_nothing,
+                                  .release = sl_cuda_release_nothing,
+                                  .run = arrive_run};
 
 const sl_kernel sl_cuda_await = {.name = "await",
                                  .op = SL_OP_AWAIT,

@@ -1,15 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that move, add, pull, scale and round rows. */
 #include "device/cuda/rows.cuh"
+#include "device/cuda/stages.cuh"
 
 namespace {
 
 using namespace sley;
 
+/* All rows of a pull, stage by stage. */
+struct pulled_in_stages {
+  static constexpr int AHEAD = PULL_AHEAD;
+  pulled rows;
+  pull_stages stages;
+};
+
+template <class V, class Join>
+__device__ void move_all(const listed &rows, int64_t count, int64_t pieces, int group_log) {
+  move_rows<V, Join>(rows, 0, count, pieces, group_log);
+}
+
+template <class V, class Join>
+__device__ void move_all(const pulled_in_stages &rows, int64_t, int64_t pieces, int group_log) {
+  move_stages<V, Join>(rows.rows, rows.stages, pieces, group_log);
+}
+
 template <class V, class Join, class Rows>
 __global__ void __launch_bounds__(THREADS)
     move(const __grid_constant__ Rows rows, int64_t count, int64_t pieces, int group_log) {
-  move_rows<V, Join>(rows, count, pieces, group_log);
+  move_all<V, Join>(rows, count, pieces, group_log);
+}
+
+/* One thread: polls seldom enough not to be in the way of what it waits for. */
+__global__ void wait_for_stage(sl_stage_word *word) {
+  uint32_t here = 0;
+  for (;;) {
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(here) : "l"(&word->here) : "memory");
+    if (here != 0)
+      break;
+    __nanosleep(100);
+  }
+  word->here = 0;
 }
 
 /* beta v, rounded once. */
@@ -72,9 +102,10 @@ void launch(cudaStream_t stream, const Rows &rows, const shape &s) {
   const int64_t vectors = s.bytes / static_cast<int64_t>(sizeof(V));
   const int64_t pieces = (s.bytes + PIECE_BYTES - 1) / PIECE_BYTES;
   const int log = group_log_for(vectors);
-  const unsigned across = static_cast<unsigned>(pieces < PIECES_MOST ? pieces : PIECES_MOST);
+  const unsigned across = pieces < 1 ? 1 : pieces < PIECES_MOST ? static_cast<unsigned>(pieces) : PIECES_MOST;
   const unsigned y = s.blocks < across ? static_cast<unsigned>(s.blocks) : across;
-  const dim3 grid(blocks_for((s.count + Rows::AHEAD - 1) / Rows::AHEAD, log, (s.blocks + y - 1) / y), y);
+  const unsigned x = blocks_for((s.count + Rows::AHEAD - 1) / Rows::AHEAD, log, (s.blocks + y - 1) / y);
+  const dim3 grid(x > 0 ? x : 1, y);
   move<V, Join, Rows><<<grid, THREADS, 0, stream>>>(rows, s.count, pieces, log);
 }
 
@@ -128,21 +159,28 @@ sley_status sl_cuda_launch_rows(sl_queue *queue, const sl_rows_args *a) {
 }
 
 sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *a) {
-  pulled rows = {a->list, static_cast<char *>(a->dst), a->dst_stride, {}};
+  pulled_in_stages p = {{a->list, static_cast<char *>(a->dst), a->dst_stride, {}}, {}};
   uint64_t bits = reinterpret_cast<uintptr_t>(a->dst) | static_cast<uint64_t>(a->dst_stride);
   shape s = {a->count, 0, PULL_BLOCKS, 0, a->add, a->dtype};
   for (int i = 0; i < a->sources; i++) {
     const sl_pull_source *from = &a->source[i];
-    rows.source[i] = *from;
+    p.rows.source[i] = *from;
     bits |= reinterpret_cast<uintptr_t>(from->src) |
             static_cast<uint64_t>(from->stride | from->bytes | from->dst_offset);
     s.bytes = from->bytes > s.bytes ? from->bytes : s.bytes;
   }
   s.width = width_of(bits);
+  p.stages = stages_of(a, s.bytes);
   SL_TRY(check_adds(s));
   SL_TRY(sl_cuda_use(queue->device));
-  launch_by_width(sl_cuda_stream(queue), rows, s);
+  launch_by_width(sl_cuda_stream(queue), p, s);
   return sl_cuda_launched(queue, "pull");
+}
+
+sley_status sl_cuda_launch_arrive(sl_queue *queue, const sl_arrive_args *a) {
+  SL_TRY(sl_cuda_use(queue->device));
+  wait_for_stage<<<1, 1, 0, sl_cuda_stream(queue)>>>(a->word);
+  return sl_cuda_launched(queue, "arrive");
 }
 
 /* Blocks for an operation on `each` times as many values a row, which groups of 2^log lanes take. */

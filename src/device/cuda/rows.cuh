@@ -2,8 +2,10 @@
 /* Moving rows in a kernel.
  *
  * A group of lanes, a power of two that a row fills, takes a row at a time; several rows are loaded before
- * the first is stored, so that enough loads are in flight. Rows longer than a piece are cut: blocks with the
- * same blockIdx.y take the same pieces. Loads and stores are as wide as all addresses and sizes allow. */
+ * the first is stored, so that enough loads are in flight. Of a pull, whose rows are far away, the entries of
+ * the next step are asked for before the rows of this one are waited for: a step then costs the latency of
+ * its rows alone. Rows longer than a piece are cut: blocks with the same blockIdx.y take the same pieces.
+ * Loads and stores are as wide as all addresses and sizes allow. */
 #ifndef SLEY_DEVICE_CUDA_ROWS_CUH
 #define SLEY_DEVICE_CUDA_ROWS_CUH
 
@@ -15,7 +17,8 @@ namespace sley {
 /* Of a pull: enough loads in flight to fill the links, and no more, for they would hold up those of the
  * product beside it. Measured on four H200: twice as many blocks and rows ahead load no faster and slow a
  * product by a quarter more. */
-enum { PULL_BLOCKS = 66, PULL_AHEAD = 2 };
+constexpr int PULL_BLOCKS = 66, PULL_AHEAD = 2;
+static_assert(PULL_AHEAD == 2 || PULL_AHEAD == 4, "rows of a group in flight");
 
 enum { THREADS = 512, ROWS_AHEAD = 4, PIECE_BYTES = 8192, PIECES_MOST = 65535 };
 
@@ -28,23 +31,32 @@ struct job {
 
 struct listed {
   static constexpr int AHEAD = ROWS_AHEAD;
+  static constexpr bool ASKS_EARLY = false;
+  struct entry {
+    int64_t src, dst;
+  };
   sl_rows_args a;
-  __device__ job at(int64_t i) const {
-    int64_t s = a.src_rows ? a.src_rows[i] : a.src_first + i;
-    int64_t d = a.dst_rows ? a.dst_rows[i] : a.dst_first + i;
-    return {static_cast<const char *>(a.src) + s * a.src_stride,
-            static_cast<char *>(a.dst) + d * a.dst_stride, a.bytes};
+  __device__ entry load(int64_t i) const {
+    return {a.src_rows ? a.src_rows[i] : a.src_first + i, a.dst_rows ? a.dst_rows[i] : a.dst_first + i};
+  }
+  __device__ job at(const entry &e) const {
+    return {static_cast<const char *>(a.src) + e.src * a.src_stride,
+            static_cast<char *>(a.dst) + e.dst * a.dst_stride, a.bytes};
   }
 };
 
 struct pulled {
   static constexpr int AHEAD = PULL_AHEAD;
+  static constexpr bool ASKS_EARLY = true;
+  using entry = sl_pull_entry;
   const sl_pull_entry *list;
   char *dst;
   int64_t dst_stride;
   sl_pull_source source[SL_PULL_SOURCES];
-  __device__ job at(int64_t i) const {
-    const sl_pull_entry e = list[i];
+  __device__ entry load(int64_t i) const {
+    return list[i];
+  }
+  __device__ job at(const entry &e) const {
     const sl_pull_source &s = source[e.source];
     return {static_cast<const char *>(s.src) + e.src_row * s.stride,
             dst + e.dst_row * dst_stride + s.dst_offset, s.bytes};
@@ -74,32 +86,47 @@ template <class V, class T> struct add {
   }
 };
 
-/* All threads of the grid together, which is of (blocks, pieces at a time);
+/* The entries of a step, as far as there are any. */
+template <class Rows>
+__device__ void load_entries(const Rows &rows, int64_t first, int64_t end, int64_t groups,
+                             typename Rows::entry *out) {
+#pragma unroll
+  for (int u = 0; u < Rows::AHEAD; u++)
+    if (first + u * groups < end)
+      out[u] = rows.load(first + u * groups);
+}
+
+/* Entries begin .. end - 1, all threads of the grid together, which is of (blocks, pieces at a time);
  * Rows::AHEAD rows are loaded before the first is stored. */
 template <class V, class Join, class Rows>
-__device__ void move_rows(const Rows &rows, int64_t count, int64_t pieces, int group_log) {
+__device__ void move_rows(const Rows &rows, int64_t begin, int64_t end, int64_t pieces, int group_log) {
   constexpr int AHEAD = Rows::AHEAD;
   const int lanes = 1 << group_log, lane = threadIdx.x & (lanes - 1);
   const int64_t groups = (static_cast<int64_t>(gridDim.x) * THREADS) >> group_log;
-  const int64_t mine = (static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x) >> group_log;
+  const int64_t mine = begin + ((static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x) >> group_log);
   constexpr int64_t piece_vectors = PIECE_BYTES / sizeof(V);
-  for (int64_t piece = blockIdx.y; piece < pieces; piece += gridDim.y)
-    for (int64_t first = mine; first < count; first += groups * AHEAD) {
+  for (int64_t piece = blockIdx.y; piece < pieces; piece += gridDim.y) {
+    typename Rows::entry entry[AHEAD];
+    if (Rows::ASKS_EARLY)
+      load_entries(rows, mine, end, groups, entry);
+    for (int64_t first = mine; first < end; first += groups * AHEAD) {
       const V *src[AHEAD];
       V *dst[AHEAD];
       int left[AHEAD], most = 0;
 #pragma unroll
       for (int u = 0; u < AHEAD; u++) {
         left[u] = 0;
-        if (first + u * groups >= count)
+        if (first + u * groups >= end)
           continue;
-        const job j = rows.at(first + u * groups);
+        const job j = rows.at(Rows::ASKS_EARLY ? entry[u] : rows.load(first + u * groups));
         const int64_t vectors = j.bytes / static_cast<int64_t>(sizeof(V)) - piece * piece_vectors;
         src[u] = reinterpret_cast<const V *>(j.src) + piece * piece_vectors;
         dst[u] = reinterpret_cast<V *>(j.dst) + piece * piece_vectors;
         left[u] = static_cast<int>(vectors < 0 ? 0 : vectors < piece_vectors ? vectors : piece_vectors);
         most = left[u] > most ? left[u] : most;
       }
+      if (Rows::ASKS_EARLY)
+        load_entries(rows, first + groups * AHEAD, end, groups, entry);
       for (int v = lane; v < most; v += lanes) {
         V moved[AHEAD];
 #pragma unroll
@@ -112,6 +139,7 @@ __device__ void move_rows(const Rows &rows, int64_t count, int64_t pieces, int g
             dst[u][v] = Join::join(Join::reads_dst ? dst[u][v] : V(), moved[u]);
       }
     }
+  }
 }
 
 /* The least group that a row of so many vectors fills. */

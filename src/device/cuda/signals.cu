@@ -2,7 +2,7 @@
 /* Pulls among devices that tell each other, through boards in their memories, when rows may be read, where
  * they lie and when they have been read. Every rank's pull first writes to its peers' boards, then waits at
  * its own: so pulls of all ranks may run in any order, as long as each has a device to itself. */
-#include "device/cuda/rows.cuh"
+#include "device/cuda/stages.cuh"
 
 namespace {
 
@@ -14,7 +14,8 @@ struct pull_round {
   pulled rows;
   int sources;
   uint64_t bits; /* of the addresses and sizes that the host knows */
-  int64_t count, pieces;
+  pull_stages stages;
+  int64_t pieces;
   int64_t longest; /* bytes of the longest row */
   bool add;
   sley_dtype dtype;
@@ -45,7 +46,7 @@ __device__ bool wait_for(const uint64_t *word, uint64_t round, const uint32_t *s
 
 template <class V, class Join> __device__ void move_wide(const pull_round &r, const pulled &rows) {
   const int log = group_log_for(r.longest / static_cast<int64_t>(sizeof(V)));
-  move_rows<V, Join>(rows, r.count, r.pieces, log);
+  move_stages<V, Join>(rows, r.stages, r.pieces, log);
 }
 
 template <class T> __device__ void add_by_width(const pull_round &r, const pulled &rows, int width) {
@@ -114,6 +115,8 @@ __global__ void __launch_bounds__(THREADS) pull_signalled(const __grid_constant_
   __syncthreads();
   if (!stopped)
     move_by_width(r, rows, width_of(bits));
+  else
+    tell_all(r.stages);
   __syncthreads();
   if (thread == 0) {
     __threadfence();
@@ -161,7 +164,7 @@ sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *a
     r.bits |= static_cast<uint64_t>(a->source[i].bytes | a->source[i].dst_offset);
     r.longest = a->source[i].bytes > r.longest ? a->source[i].bytes : r.longest;
   }
-  r.count = r.longest > 0 ? a->count : 0;
+  r.stages = stages_of(a, r.longest);
   r.pieces = (r.longest + PIECE_BYTES - 1) / PIECE_BYTES;
   r.add = a->add;
   r.dtype = a->dtype;
@@ -170,8 +173,9 @@ sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *a
   const unsigned across = r.pieces < 1             ? 1
                           : r.pieces < PULL_BLOCKS ? static_cast<unsigned>(r.pieces)
                                                    : PULL_BLOCKS;
-  unsigned blocks =
-      blocks_for((r.count + PULL_AHEAD - 1) / PULL_AHEAD, log, (PULL_BLOCKS + across - 1) / across);
+  const int64_t count = r.stages.end[r.stages.count - 1];
+  const unsigned blocks =
+      blocks_for((count + PULL_AHEAD - 1) / PULL_AHEAD, log, (PULL_BLOCKS + across - 1) / across);
   const dim3 grid(blocks > 0 ? blocks : 1, across);
   pull_signalled<<<grid, THREADS, 0, sl_cuda_stream(queue)>>>(r);
   return sl_cuda_launched(queue, "pull with signals");
