@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/boards.h"
 
+static sl_kernel_args args_of(const sl_board_round *round, const sl_signals *signals,
+                              const sl_pull_batch *batch) {
+  return (sl_kernel_args){.op = SL_OP_PULL,
+                          .pull = {.count = batch->count,
+                                   .list = round->list + batch->first,
+                                   .sources = batch->sources,
+                                   .source = round->source + batch->first_source,
+                                   .dst = round->dst,
+                                   .dst_stride = round->dst_stride,
+                                   .add = round->add,
+                                   .dtype = round->dtype,
+                                   .signals = signals}};
+}
+
 sley_status sl_boards_launch(const sl_board_round *round, const sl_signals *signals,
                              const sl_pull_batch *batch, sl_queue *queue) {
-  sl_kernel_args args = {.op = SL_OP_PULL,
-                         .pull = {.count = batch->count,
-                                  .list = round->list + batch->first,
-                                  .sources = batch->sources,
-                                  .source = round->source + batch->first_source,
-                                  .dst = round->dst,
-                                  .dst_stride = round->dst_stride,
-                                  .add = round->add,
-                                  .dtype = round->dtype,
-                                  .signals = signals}};
+  sl_kernel_args args = args_of(round, signals, batch);
   return sl_kernel_run(queue, &args);
 }
 
@@ -33,12 +38,19 @@ sley_status sl_boards_add(const sl_board_round *round, int batch, sl_queue *queu
   return launch(round, false, batch == round->batches - 1, &round->batch[batch], queue);
 }
 
+static sley_status pull_all(const sl_board_round *round, sl_queue *queue) {
+  sl_pull_batch all = {.count = round->batches > 0 ? round->batch[0].count : 0,
+                       .sources = round->moving + round->still};
+  sl_signals signals = round->signals;
+  signals.opens = signals.closes = true;
+  sl_kernel_args args = args_of(round, &signals, &all);
+  sl_stages_fill(round->stages, &args.pull);
+  return sl_kernel_run(queue, &args);
+}
+
 sley_status sl_boards_pull(const sl_board_round *round, sl_queue *queue) {
-  if (!round->add) {
-    sl_pull_batch all = {.count = round->batches > 0 ? round->batch[0].count : 0,
-                         .sources = round->moving + round->still};
-    return launch(round, true, true, &all, queue);
-  }
+  if (!round->add)
+    return pull_all(round, queue);
   SL_TRY(sl_boards_open(round, queue));
   for (int b = 0; b < round->batches; b++)
     SL_TRY(sl_boards_add(round, b, queue));

@@ -18,6 +18,14 @@ static sley_status check_list(const sl_exchange_spec *spec, const char *way, con
   if (spec->add && list->bytes % (int64_t)sley_dtype_bytes(spec->dtype) != 0)
     return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: %lld bytes are no whole values to add", spec->name,
                    way, list->peer, (long long)list->bytes);
+  int64_t staged = 0;
+  for (int s = 0; list->stage_end && s < spec->stages - 1; s++) {
+    if (list->stage_end[s] < staged || list->stage_end[s] > list->count)
+      return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: stage %d ends at %lld of %lld rows, after %lld",
+                     spec->name, way, list->peer, s, (long long)list->stage_end[s], (long long)list->count,
+                     (long long)staged);
+    staged = list->stage_end[s];
+  }
   for (int64_t i = 0; list->rows && i < list->count; i++)
     if (list->rows[i] < 0)
       return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: entry %lld is row %lld", spec->name, way,
@@ -44,6 +52,9 @@ sley_status sl_lists_check(const sl_exchange_spec *spec, int size) {
   if (sley_dtype_bytes(spec->dtype) == 0 || spec->grain > SL_GRAIN_ROW)
     return sl_fail(SLEY_ERR_ARG, "exchange %s: dtype %d, grain %d", spec->name, (int)spec->dtype,
                    (int)spec->grain);
+  if (spec->stages < 0 || spec->stages > SL_PULL_STAGES || (spec->add && spec->stages > 0))
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: %d stages: 0 to %d are possible, none where rows are added",
+                   spec->name, spec->stages, SL_PULL_STAGES);
   SL_TRY(check_lists(spec, "send to", spec->send, spec->sends, size));
   return check_lists(spec, "receive from", spec->recv, spec->recvs, size);
 }

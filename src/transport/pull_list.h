@@ -12,11 +12,17 @@ typedef struct sl_pull_rows {
   int64_t count;
   const int64_t *src_rows, *dst_rows;
   int64_t src_first, dst_first;
+  const int64_t *stage_end; /* stage s ends before entry stage_end[s], the last one with the list; NULL: all
+                               entries are of the last */
 } sl_pull_rows;
 
 /* Writes all entries of the lists, taking turns among them from list `start` on, each in proportion to its
  * length: so that a kernel that works along the result keeps every link busy from beginning to end. Returns
  * their number; out has room for all counts. */
 int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, sl_pull_entry *out);
+
+/* The same with the entries of one of `stages` stages. */
+int64_t sl_pull_interleave_stage(const sl_pull_rows *lists, int count, int start, int stage, int stages,
+                                 sl_pull_entry *out);
 
 #endif

@@ -9,7 +9,7 @@
 #include "mirror.h"
 #include "ranks.h"
 
-enum { RANKS = 8, ROWS = 300, BYTES = 64, STEPS = 8 };
+enum { RANKS = 8, ROWS = 300, BYTES = 64, STEPS = 8, STAGES = 3 };
 
 /* What each rank saw. */
 typedef struct outcome {
@@ -19,27 +19,38 @@ typedef struct outcome {
 
 typedef struct failure {
   const rank_case *c;
-  int rank, step; /* who fails when; -1: nobody */
-  bool inside;    /* between begin and end */
+  int rank, step;                                             /* who fails when; -1: nobody */
+  enum { OUTSIDE, BEFORE_END, BEFORE_ARRIVAL, TRIALS } where; /* of a round */
   sl_grain grain;
   outcome seen;
 } failure;
+
+/* What this rank has lent is freed next. */
+static sley_status fail_inside(sl_comm *comm, int step) {
+  sley_status status = sl_fail(SLEY_ERR_IO, "disk on fire at step %d", step);
+  comm->ops->abort(comm, status);
+  return status;
+}
 
 static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange *exchange, const char *src,
                                 char *dst, sl_symm *symm) {
   bool fails = comm->rank == f->rank && step == f->step;
   if (fails &&
-      !f->inside) /* what it lent is freed when it fails, and nobody aborts before its main returns */
+      f->where ==
+          OUTSIDE) /* what it lent is freed when it fails, and nobody aborts before its main returns */
     SL_TRY(sl_exchange_reclaim(exchange, comm->queue));
-  if (fails && !f->inside)
+  if (fails && f->where == OUTSIDE)
     return sl_fail(SLEY_ERR_IO, "disk on fire at step %d", step);
   SL_TRY(comm->ops->exchange_begin(exchange, src, BYTES, dst, BYTES, comm->queue));
-  if (fails) {
-    sley_status status = sl_fail(SLEY_ERR_IO, "disk on fire at step %d", step);
-    comm->ops->abort(comm, status);
-    return status;
-  }
+  if (fails && f->where == BEFORE_END)
+    return fail_inside(comm, step);
   SL_TRY(comm->ops->exchange_end(exchange, comm->queue));
+  if (fails && step % 2) /* one stage has arrived */
+    SL_TRY(sl_exchange_arrive(exchange, 0, comm->queue));
+  if (fails)
+    return fail_inside(comm, step);
+  for (int s = 0; s < STAGES; s++)
+    SL_TRY(sl_exchange_arrive(exchange, s, comm->queue));
   if (sl_random(f->c->seed, (uint64_t)step, 2) % 2) /* else the next begin does it */
     SL_TRY(sl_exchange_reclaim(exchange, comm->queue));
   int64_t value = 1;
@@ -61,12 +72,14 @@ static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange
 /* All ranks send all ranks ROWS rows, listed and not. Buffers are freed as soon as the rank sees an error. */
 static sley_status failing_work(sl_comm *comm, failure *f) {
   int64_t rows[ROWS];
+  static const int64_t stage_end[] = {ROWS / 3, ROWS / 2};
   for (int i = 0; i < ROWS; i++)
     rows[i] = ROWS - 1 - i;
   sl_row_list send[RANKS], recv[RANKS];
   for (int p = 0; p < comm->size; p++) {
     send[p] = (sl_row_list){.peer = p, .count = ROWS, .rows = p % 2 ? rows : NULL, .bytes = BYTES};
     recv[p] = (sl_row_list){.peer = p, .count = ROWS, .first = p * ROWS, .bytes = BYTES};
+    recv[p].stage_end = p % 3 ? stage_end : NULL;
   }
   sl_exchange_spec spec = {.name = "all to all",
                            .sends = comm->size,
@@ -74,7 +87,8 @@ static sley_status failing_work(sl_comm *comm, failure *f) {
                            .send = send,
                            .recv = recv,
                            .dtype = SLEY_F32,
-                           .grain = f->grain};
+                           .grain = f->grain,
+                           .stages = STAGES};
   sl_exchange *exchange = NULL;
   sl_symm *symm = NULL;
   char *src = NULL, *dst = NULL;
@@ -93,6 +107,8 @@ static sley_status failing_work(sl_comm *comm, failure *f) {
     status = step_of_work(comm, f, step, exchange, from.here, to.here, symm);
   if (status == SLEY_OK)
     status = sl_exchange_reclaim(exchange, comm->queue);
+  if (status == SLEY_OK) /* who fails after the last end is not waited for else */
+    status = comm->ops->barrier(comm);
 done:
   mirror_close(&from);
   mirror_close(&to);
@@ -113,13 +129,13 @@ static sley_status failing_main(sl_comm *comm, void *arg) {
 
 static void abort_body(const rank_case *c) {
   int64_t before = sl_memory_now();
-  for (int trial = 0; trial < 4; trial++) {
+  for (int trial = 0; trial < 2 * TRIALS; trial++) {
     uint64_t bits = sl_random(c->seed, 3, (uint64_t)trial);
     failure f = {.c = c,
                  .rank = (int)sl_below(bits, c->ranks),
                  .step = (int)(bits % STEPS),
-                 .inside = trial & 1,
-                 .grain = trial & 2 ? SL_GRAIN_ROW : SL_GRAIN_PEER};
+                 .where = trial % TRIALS,
+                 .grain = trial / TRIALS ? SL_GRAIN_ROW : SL_GRAIN_PEER};
     char message[128];
     assert_int_equal(run_case(c, failing_main, &f), SLEY_ERR_IO);
     snprintf(message, sizeof message, "rank %d: disk on fire at step %d", f.rank, f.step);
@@ -233,6 +249,14 @@ static sley_status invalid_main(sl_comm *comm, void *arg) {
   sl_exchange *exchange;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     sl_exchange_spec spec = {.name = "wrong", .sends = 1, .send = &wrong[i], .add = true, .dtype = SLEY_F32};
+    EXPECT(comm->ops->exchange_create(comm, &spec, &exchange) == SLEY_ERR_ARG && !exchange);
+  }
+  static const int64_t ends[][2] = {{2, 1}, {0, 4}, {-1, 2}};
+  for (size_t i = 0; i < 5; i++) { /* stages that do not follow each other, are too many, or of sums */
+    sl_row_list list = {.peer = 0, .count = 3, .bytes = 4, .stage_end = i < 3 ? ends[i] : NULL};
+    sl_exchange_spec spec = {.name = "stages", .recvs = 1, .recv = &list, .dtype = SLEY_F32, .stages = 3};
+    spec.stages = i == 3 ? SL_PULL_STAGES + 1 : 3;
+    spec.add = i == 4;
     EXPECT(comm->ops->exchange_create(comm, &spec, &exchange) == SLEY_ERR_ARG && !exchange);
   }
   sl_row_list twice[] = {{.peer = 0}, {.peer = 0}};

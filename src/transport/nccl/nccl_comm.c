@@ -148,6 +148,7 @@ static const sl_transport_ops nccl_ops = {
     .exchange_memory = sl_direct_memory,
     .exchange_begin = sl_nccl_exchange_begin,
     .exchange_end = sl_nccl_exchange_end,
+    .exchange_arrive = sl_nccl_exchange_arrive,
     .exchange_borrow = sl_nccl_exchange_borrow,
     .exchange_destroy = sl_nccl_exchange_destroy,
     .symm_alloc = sl_process_symm_alloc,

@@ -46,6 +46,7 @@ sley_status sl_nccl_exchange_begin(sl_exchange *exchange, const void *src, int64
                                    int64_t dst_stride, sl_queue *queue);
 sley_status sl_nccl_exchange_borrow(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
 sley_status sl_nccl_exchange_end(sl_exchange *exchange, sl_queue *queue);
+sley_status sl_nccl_exchange_arrive(sl_exchange *exchange, int stage, sl_queue *queue);
 void sl_nccl_exchange_destroy(sl_exchange *exchange);
 
 #endif

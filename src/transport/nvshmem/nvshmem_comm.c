@@ -175,6 +175,7 @@ static const sl_transport_ops nvshmem_ops = {
     .exchange_memory = sl_direct_memory,
     .exchange_begin = sl_nvshmem_exchange_begin,
     .exchange_end = sl_nvshmem_exchange_end,
+    .exchange_arrive = sl_nvshmem_exchange_arrive,
     .exchange_borrow = sl_nvshmem_exchange_borrow,
     .exchange_destroy = sl_nvshmem_exchange_destroy,
     .symm_alloc = sl_process_symm_alloc,

@@ -96,6 +96,7 @@ sley_status sl_direct_begin(sl_direct *direct, const void *src, int64_t src_stri
   if (!direct)
     return SLEY_OK;
   sl_queue *beside = direct->comm->urgent;
+  SL_TRY(sl_stages_finish(&direct->stages, direct->name, direct->done, queue));
   SL_TRY(queue->ops->event_record(queue, direct->begun));
   SL_TRY(queue->ops->event_wait(beside, direct->begun));
   SL_TRY(sl_boards_await(&direct->round.signals, beside)); /* the last round's rows have been taken */
@@ -124,10 +125,17 @@ sley_status sl_direct_end(sl_direct *direct, void *dst, int64_t dst_stride, sl_q
   if (!direct->round.add)
     SL_TRY(sl_boards_pull(&direct->round, beside));
   SL_TRY(queue->ops->event_record(beside, direct->done));
-  SL_TRY(queue->ops->event_wait(queue, direct->done));
+  if (direct->stages.count > 0)
+    sl_stages_begin(&direct->stages);
+  else
+    SL_TRY(queue->ops->event_wait(queue, direct->done));
   for (int i = 0; i < direct->recvs; i++)
     sl_process_count(direct->comm, &direct->recv[i].list, direct->grain);
   return direct->round.add ? sl_boards_open(&direct->round, queue) : SLEY_OK;
+}
+
+sley_status sl_direct_arrive(sl_direct *direct, int stage, sl_queue *queue) {
+  return direct ? sl_stages_arrive(&direct->stages, direct->name, stage, direct->done, queue) : SLEY_OK;
 }
 
 sley_status sl_direct_add(sl_direct *direct, int recv, sl_queue *queue) {

@@ -34,6 +34,8 @@ struct sl_direct {
   sl_pull_batch *batch;
   sl_pull_entry *list; /* on the device */
   sl_board_round round;
+  sl_stages stages;
+  char *name; /* the exchange's */
   sl_event *begun, *done;
   sl_grain grain;
   uint64_t word; /* on its way to a board, or from one */

@@ -222,7 +222,8 @@ static int64_t fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows, sl_
                                   .count = l->list.count,
                                   .src_rows = l->positions,
                                   .dst_rows = l->list.rows,
-                                  .dst_first = l->list.first};
+                                  .dst_first = l->list.first,
+                                  .stage_end = l->list.stage_end};
     if (add) {
       int64_t count = sl_pull_interleave(&rows[moving], 1, 0, entries + listed);
       l->batch = direct->round.batches++;
@@ -234,7 +235,7 @@ static int64_t fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows, sl_
     moving++;
   }
   if (!add && moving > 0) {
-    listed = sl_pull_interleave(rows, moving, start < moving ? start : 0, entries);
+    listed = sl_stages_interleave(&direct->stages, rows, moving, start < moving ? start : 0, entries);
     direct->batch[0] = (sl_pull_batch){0, listed, 0, moving};
     direct->round.batches = 1;
   }
@@ -270,7 +271,7 @@ static sley_status upload_list(sl_direct *direct, const sl_exchange_spec *spec) 
   }
   sl_free(entries);
   sl_free(rows);
-  return status;
+  return status == SLEY_OK ? sl_stages_create(&direct->stages, direct->comm->base.queue) : status;
 }
 
 /* What needs no other rank, once all have told. */
@@ -280,6 +281,7 @@ static sley_status finish(sl_direct *direct, const sl_exchange_spec *spec, const
   fill_lends(direct, l);
   int moving = fill_sources(direct);
   SL_TRY(upload_regions(direct));
+  direct->stages.count = moving > 0 ? spec->stages : 0;
   SL_TRY(upload_list(direct, spec));
   SL_TRY(ops->event_create(comm->base.device, &direct->begun));
   SL_TRY(ops->event_create(comm->base.device, &direct->done));
@@ -295,6 +297,7 @@ static sley_status finish(sl_direct *direct, const sl_exchange_spec *spec, const
   direct->round.still = direct->recvs - moving;
   direct->round.add = spec->add;
   direct->round.dtype = spec->dtype;
+  direct->round.stages = &direct->stages;
   direct->grain = spec->grain;
   for (int i = 0; i < direct->sends; i++) {
     sl_free(direct->send[i].positions);
@@ -324,8 +327,10 @@ void sl_direct_free(sl_direct *direct, bool keep) {
     else
       sl_free(direct->region[i].rows);
   ops->free(comm->base.device, direct->list);
+  sl_stages_destroy(&direct->stages, comm->base.device);
   ops->event_destroy(direct->begun);
   ops->event_destroy(direct->done);
+  sl_free(direct->name);
   sl_free(direct->batch);
   sl_free(direct->source);
   sl_free(direct->lend);
@@ -347,7 +352,8 @@ sley_status sl_direct_create(sl_process_comm *comm, const sl_exchange_spec *spec
   if (status == SLEY_OK) {
     direct->comm = comm;
     direct->recvs_of_spec = spec->recvs;
-    status = lay_out(direct, spec, &bytes);
+    direct->name = sl_strdup(spec->name);
+    status = direct->name ? lay_out(direct, spec, &bytes) : SLEY_ERR_MEMORY;
   }
   if (status == SLEY_OK)
     status = open_letters(direct, &l);
@@ -378,5 +384,6 @@ int64_t sl_direct_memory(sl_comm *comm, const sl_exchange_spec *spec) {
     return bytes;
   for (int i = 0; i < spec->recvs; i++)
     bytes += spec->recv[i].count * (int64_t)sizeof(sl_pull_entry);
+  bytes += sl_stages_memory(spec->stages);
   return bytes + SL_SHARED_GRAIN + ALIGNMENT * (int64_t)spec->sends;
 }

@@ -310,3 +310,13 @@ sley_status sl_tcp_exchange_end(sl_exchange *base, sl_queue *queue) {
   exchange->in_flight = false;
   return SLEY_OK;
 }
+
+/* Only rows from the workgroup come in stages: end has seen to the others. */
+sley_status sl_tcp_exchange_arrive(sl_exchange *base, int stage, sl_queue *queue) {
+  tcp_exchange *exchange = (tcp_exchange *)base;
+  sley_status status =
+      exchange->in_flight
+          ? sl_fail(SLEY_ERR_ARG, "exchange %s: stage %d is to arrive before the end", exchange->name, stage)
+          : sl_direct_arrive(exchange->direct, stage, queue);
+  return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
+}

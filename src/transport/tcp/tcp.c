@@ -20,6 +20,7 @@ static const sl_transport_ops tcp_ops = {
     .exchange_memory = sl_direct_memory,
     .exchange_begin = sl_tcp_exchange_begin,
     .exchange_end = sl_tcp_exchange_end,
+    .exchange_arrive = sl_tcp_exchange_arrive,
     .exchange_borrow = sl_tcp_exchange_borrow,
     .exchange_destroy = sl_tcp_exchange_destroy,
     .symm_alloc = sl_process_symm_alloc,

@@ -13,6 +13,7 @@ sley_status sl_tcp_exchange_begin(sl_exchange *exchange, const void *src, int64_
                                   int64_t dst_stride, sl_queue *queue);
 sley_status sl_tcp_exchange_borrow(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
 sley_status sl_tcp_exchange_end(sl_exchange *exchange, sl_queue *queue);
+sley_status sl_tcp_exchange_arrive(sl_exchange *exchange, int stage, sl_queue *queue);
 void sl_tcp_exchange_destroy(sl_exchange *exchange);
 
 #endif

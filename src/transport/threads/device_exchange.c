@@ -5,11 +5,12 @@
  * Begin packs what goes over message links, records the event `begun` and raises `ready`. End waits until the
  * peers have raised theirs; then it gives an urgent queue of its own, beside whatever the rank's queue is
  * working on: wait for `begun` of this rank and of the peers, pull all rows in one launch, record `done`. The
- * rank's queue waits for that, and `taken` is raised. As a sender it waits in reclaim for `taken`, and its
- * queue for the receivers' `done`. Where rows are borrowed, the rank's queue itself waits for the peers'
- * `begun`, and end records `done` there in place of a pull. Each event is recorded before the word that
- * announces it is raised, and not again before its waiters have seen it: ready and taken alternate. Rows to
- * add are added by the rank's queue itself, a launch a peer, in the order of the list.
+ * rank's queue waits for that, or later for the pull's stages, and `taken` is raised. As a sender it waits in
+ * reclaim for `taken`, and its queue for the receivers' `done`. Where rows are borrowed, the rank's queue
+ * itself waits for the peers' `begun`, and end records `done` there in place of a pull. Each event is
+ * recorded before the word that announces it is raised, and not again before its waiters have seen it: ready
+ * and taken alternate. Rows to add are added by the rank's queue itself, a launch a peer, in the order of the
+ * list.
  *
  * Links: direct ones, and messages of single rows, are loaded in place. Where a GPU cannot load another's
  * memory, rows are packed, copied as a whole and moved from there. */
@@ -74,7 +75,8 @@ static sley_status prepare_source(sl_threads_exchange *exchange, int i, sl_pull_
                             .src_rows = packed ? NULL : channel->list->rows,
                             .src_first = packed ? 0 : channel->list->first,
                             .dst_rows = list->rows,
-                            .dst_first = list->first};
+                            .dst_first = list->first,
+                            .stage_end = list->stage_end};
   if (!is_staged(comm, sender))
     return SLEY_OK;
   note_staging((sl_threads_comm *)comm);
@@ -82,17 +84,19 @@ static sley_status prepare_source(sl_threads_exchange *exchange, int i, sl_pull_
                                   (void **)&device->origin[at].landing);
 }
 
-/* Cuts the sources into launches and lists their entries. Adding goes source by source. */
+/* Cuts the sources into launches and lists their entries. Adding goes source by source; stages are for a
+ * single launch. */
 static int64_t list_entries(sl_threads_exchange *exchange, const sl_pull_rows *rows, sl_pull_entry *entries) {
   sl_device_exchange *device = exchange->device;
   int most = exchange->add ? 1 : SL_PULL_SOURCES;
   int64_t at = 0;
+  device->stages.count = device->sources > 0 && device->sources <= most ? exchange->stages : 0;
   for (int first = 0; first < device->sources; first += most) {
     int count = device->sources - first < most ? device->sources - first : most, start = 0;
     while (start < count - 1 &&
            exchange->recv[device->origin[first + start].recv].peer <= exchange->base.comm->rank)
       start++;
-    int64_t listed = sl_pull_interleave(rows + first, count, start, entries + at);
+    int64_t listed = sl_stages_interleave(&device->stages, rows + first, count, start, entries + at);
     device->batch[device->batches++] = (sl_pull_batch){at, listed, first, count};
     at += listed;
   }
@@ -113,7 +117,7 @@ static sley_status prepare_receives(sl_threads_exchange *exchange, sl_pull_rows 
   sley_status status = sl_device_upload(exchange->base.comm->queue, entries, total * (int64_t)sizeof *entries,
                                         "a list of rows", (void **)&device->list);
   sl_free(entries);
-  return status;
+  return status == SLEY_OK ? sl_stages_create(&device->stages, exchange->base.comm->queue) : status;
 }
 
 /* The peers' row lists and devices are looked at while they may not go away. */
@@ -173,7 +177,7 @@ int64_t sl_device_exchange_memory(sl_comm *base, const sl_exchange_spec *spec) {
   for (int i = 0; i < spec->recvs && inside; i++)
     bytes += list_memory(comm, &spec->recv[i], false);
   sl_world_leave_all(comm);
-  return sl_device_bytes(bytes) + sl_device_bytes(board);
+  return sl_device_bytes(bytes) + sl_device_bytes(board) + sl_stages_memory(spec->stages);
 }
 
 void sl_device_exchange_free(sl_threads_exchange *exchange) {
@@ -190,6 +194,7 @@ void sl_device_exchange_free(sl_threads_exchange *exchange) {
   for (int i = 0; i < device->sources; i++)
     owner->ops->free(owner, device->origin[i].landing);
   owner->ops->free(owner, device->list);
+  sl_stages_destroy(&device->stages, owner);
   owner->ops->free(owner, device->board);
   sl_free(device->lend);
   owner->ops->event_destroy(device->done);
@@ -269,7 +274,7 @@ static sley_status locate(sl_threads_exchange *exchange, sl_queue *queue) {
 }
 
 static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
-  const sl_device_exchange *device = exchange->device;
+  sl_device_exchange *device = exchange->device;
   for (int b = 0; b < device->batches; b++) {
     const sl_pull_batch *batch = &device->batch[b];
     sl_kernel_args args = {.op = SL_OP_PULL,
@@ -281,14 +286,24 @@ static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
                                     .dst_stride = exchange->dst_stride,
                                     .add = exchange->add,
                                     .dtype = exchange->dtype}};
+    sl_stages_fill(&device->stages, &args.pull);
     SL_TRY(sl_kernel_run(queue, &args));
   }
   return SLEY_OK;
 }
 
+sley_status sl_device_exchange_given(sl_threads_exchange *exchange, const sl_queue *beside, sl_queue *queue) {
+  sl_device_exchange *device = exchange->device;
+  if (device->stages.count > 0)
+    sl_stages_begin(&device->stages);
+  else if (beside != queue)
+    return queue->ops->event_wait(queue, device->done);
+  return SLEY_OK;
+}
+
 /* Gives the devices the round's receives; the peers cannot free anything meanwhile. */
 static sley_status receive(sl_threads_exchange *exchange, sl_queue *queue) {
-  const sl_device_exchange *device = exchange->device;
+  sl_device_exchange *device = exchange->device;
   const sl_device_ops *ops = queue->ops;
   sl_queue *beside = exchange->add ? queue : comm_of(exchange)->urgent;
   if (beside != queue)
@@ -298,7 +313,7 @@ static sley_status receive(sl_threads_exchange *exchange, sl_queue *queue) {
   SL_TRY(locate(exchange, beside));
   SL_TRY(pull(exchange, beside));
   SL_TRY(ops->event_record(beside, device->done));
-  return beside != queue ? ops->event_wait(queue, device->done) : SLEY_OK;
+  return sl_device_exchange_given(exchange, beside, queue);
 }
 
 static sley_status receive_inside(sl_threads_exchange *exchange, sl_queue *queue) {
@@ -354,10 +369,16 @@ sley_status sl_device_exchange_end(sl_threads_exchange *exchange, sl_queue *queu
   return SLEY_OK;
 }
 
+sley_status sl_device_exchange_arrive(sl_threads_exchange *exchange, int stage, sl_queue *queue) {
+  sl_device_exchange *device = exchange->device;
+  return sl_stages_arrive(&device->stages, exchange->name, stage, device->done, queue);
+}
+
 /* Where devices signal each other, hosts wait only for those that have looked up where rows lie. */
 sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_threads_comm *comm = comm_of(exchange);
   bool signalled = exchange->device->board;
+  SL_TRY(sl_stages_finish(&exchange->device->stages, exchange->name, exchange->device->done, queue));
   for (int i = 0; i < exchange->sends && (!signalled || exchange->borrowed); i++) {
     int peer = exchange->send[i].peer;
     SL_TRY(sl_world_wait(comm, &exchange->channel[i].taken, exchange->round, peer));

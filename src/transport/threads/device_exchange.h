@@ -20,6 +20,7 @@ struct sl_device_exchange {
                             other */
   sl_pull_entry *list;   /* on the device */
   int batches, sources;
+  sl_stages stages; /* of the only batch */
   sl_pull_batch *batch;
   sl_device_source *origin;
   sl_pull_source *source;           /* filled anew each round */
@@ -43,6 +44,7 @@ void sl_device_exchange_free(sl_threads_exchange *exchange);
 sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *src, int64_t src_stride,
                                      sl_queue *queue);
 sley_status sl_device_exchange_end(sl_threads_exchange *exchange, sl_queue *queue);
+sley_status sl_device_exchange_arrive(sl_threads_exchange *exchange, int stage, sl_queue *queue);
 sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue);
 /* The rank stays inside the memory of those it receives from; end takes it out. */
 sley_status sl_device_exchange_borrow(sl_threads_exchange *exchange, sl_queue *queue);
@@ -58,6 +60,10 @@ sley_status sl_signalled_borrow(sl_threads_exchange *exchange, sl_queue *queue);
  * once no peer is inside this rank's memory, waits for what they have been given that writes to its board. */
 void sl_signalled_close(sl_threads_exchange *exchange);
 void sl_signalled_settle(sl_threads_exchange *exchange);
+
+/* The pull of a round and the event `done` are given to beside: has queue wait for it, unless its stages are
+ * to arrive. */
+sley_status sl_device_exchange_given(sl_threads_exchange *exchange, const sl_queue *beside, sl_queue *queue);
 
 /* Waits until the device has done what this rank has given it. */
 void sl_device_exchange_drain(sl_threads_exchange *exchange);

@@ -40,6 +40,7 @@ typedef struct sl_threads_exchange {
   bool add;
   sley_dtype dtype;
   sl_grain grain;
+  int stages;
 
   bool in_flight;
   bool borrowed; /* this round: end moves nothing */

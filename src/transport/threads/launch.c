@@ -177,6 +177,7 @@ const sl_transport_ops sl_threads_ops = {
     .exchange_memory = sl_threads_exchange_memory,
     .exchange_begin = sl_threads_exchange_begin,
     .exchange_end = sl_threads_exchange_end,
+    .exchange_arrive = sl_threads_exchange_arrive,
     .exchange_reclaim = sl_threads_exchange_reclaim,
     .exchange_borrow = sl_threads_exchange_borrow,
     .exchange_destroy = sl_threads_exchange_destroy,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exchanges of ranks that are threads: making and ending them. Two meetings: at the first each rank shows
  * what it has made of its lists, at the second whether its lists fit its peers'. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -66,6 +67,7 @@ static sley_status make(sl_comm *comm, const sl_exchange_spec *spec, sl_threads_
   exchange->add = spec->add;
   exchange->dtype = spec->dtype;
   exchange->grain = spec->grain;
+  exchange->stages = spec->stages;
   exchange->name = sl_strdup(spec->name);
   if (!exchange->name)
     return SLEY_ERR_MEMORY;
@@ -155,13 +157,22 @@ sley_status sl_threads_exchange_create(sl_comm *base, const sl_exchange_spec *sp
   return SLEY_OK;
 }
 
+/* After a failure too, whose message is kept. */
+static void reclaim_last(sl_threads_exchange *exchange) {
+  char message[SL_WORLD_MESSAGE];
+  snprintf(message, sizeof message, "%s", sley_last_error());
+  sley_status status = sl_threads_exchange_reclaim(&exchange->base, exchange->base.comm->queue);
+  if (status != SLEY_OK && *message)
+    (void)sl_fail(SLEY_OK, "%s", message);
+}
+
 /* Waits for those that take this rank's last rows, and for its own device. */
 void sl_threads_exchange_destroy(sl_exchange *base) {
   if (!base)
     return;
   sl_threads_exchange *exchange = (sl_threads_exchange *)base;
   if (exchange->ended)
-    (void)sl_threads_exchange_reclaim(base, base->comm->queue);
+    reclaim_last(exchange);
   if (exchange->device)
     sl_device_exchange_drain(exchange);
   atomic_store(&exchange->closed, true);

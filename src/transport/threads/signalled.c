@@ -104,7 +104,8 @@ static sl_board_round round_of(sl_threads_exchange *exchange) {
                           .dst = exchange->dst,
                           .dst_stride = exchange->dst_stride,
                           .add = exchange->add,
-                          .dtype = exchange->dtype};
+                          .dtype = exchange->dtype,
+                          .stages = &device->stages};
 }
 
 static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
@@ -120,7 +121,7 @@ static sley_status give(sl_threads_exchange *exchange, sl_queue *queue) {
     SL_TRY(queue->ops->event_wait(beside, device->begun));
   SL_TRY(pull(exchange, beside));
   SL_TRY(queue->ops->event_record(beside, device->done));
-  return beside != queue ? queue->ops->event_wait(queue, device->done) : SLEY_OK;
+  return sl_device_exchange_given(exchange, beside, queue);
 }
 
 /* Half of a borrowed round, in the rank's own queue: first the peers are told where rows lie and waited for,

@@ -19,7 +19,7 @@ typedef struct traced_exchange {
   sl_exchange *inner;
   double begun; /* 0: not in flight */
   char name[SL_TRACE_NAME], begin_name[SL_TRACE_NAME], end_name[SL_TRACE_NAME], borrow_name[SL_TRACE_NAME];
-  char reclaim_name[SL_TRACE_NAME];
+  char arrive_name[SL_TRACE_NAME], reclaim_name[SL_TRACE_NAME];
   int64_t bytes[SL_LINK_COUNT]; /* received a round */
 } traced_exchange;
 
@@ -67,6 +67,7 @@ static void name_exchange(traced_exchange *exchange, const char *name) {
   snprintf(exchange->begin_name, SL_TRACE_NAME, "begin %s", name);
   snprintf(exchange->end_name, SL_TRACE_NAME, "end %s", name);
   snprintf(exchange->borrow_name, SL_TRACE_NAME, "borrow %s", name);
+  snprintf(exchange->arrive_name, SL_TRACE_NAME, "arrive %s", name);
   snprintf(exchange->reclaim_name, SL_TRACE_NAME, "reclaim %s", name);
 }
 
@@ -133,6 +134,13 @@ static sley_status exchange_end(sl_exchange *base, sl_queue *queue) {
     count_received(exchange, sl_now());
   exchange->begun = 0;
   return status;
+}
+
+static sley_status exchange_arrive(sl_exchange *base, int stage, sl_queue *queue) {
+  traced_exchange *exchange = (traced_exchange *)base;
+  double begin = sl_now();
+  return record(base->comm, exchange->arrive_name, begin, -1,
+                sl_exchange_arrive(exchange->inner, stage, queue));
 }
 
 static sley_status exchange_reclaim(sl_exchange *base, sl_queue *queue) {
@@ -274,6 +282,7 @@ static const sl_transport_ops traced_ops = {
     .exchange_memory = exchange_memory,
     .exchange_begin = exchange_begin,
     .exchange_end = exchange_end,
+    .exchange_arrive = exchange_arrive,
     .exchange_reclaim = exchange_reclaim,
     .exchange_borrow = exchange_borrow,
     .exchange_destroy = exchange_destroy,
