@@ -131,10 +131,8 @@ static cli_json algorithm_json(const planned *plan) {
   cli_json json = cli_json_start();
   cli_json_text(&json, "algo", plan->algo);
   cli_json_text(&json, "summary", sley_algorithm_summary(plan->algo));
-  cli_json_object(&json, "predicted_bytes",
-                  cli_report_json_traffic(traffic->direct_bytes, traffic->message_bytes));
-  cli_json_object(&json, "predicted_messages",
-                  cli_report_json_traffic(traffic->direct_messages, traffic->message_messages));
+  cli_json_object(&json, "predicted_bytes", cli_report_json_bytes(traffic));
+  cli_json_object(&json, "predicted_messages", cli_report_json_messages(traffic));
   cli_json_real(&json, "predicted_ms", plan->info.predicted_ms);
   cli_json_int(&json, "memory_bytes", plan->info.memory_bytes);
   cli_report_json_memory(&json, &plan->info);

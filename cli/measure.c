@@ -20,7 +20,8 @@ typedef struct run {
 bool cli_result_as_predicted(const cli_result *result) {
   const sley_traffic *a = &result->counted, *b = &result->info.predicted;
   return a->direct_bytes == b->direct_bytes && a->message_bytes == b->message_bytes &&
-         a->direct_messages == b->direct_messages && a->message_messages == b->message_messages;
+         a->direct_messages == b->direct_messages && a->message_messages == b->message_messages &&
+         a->self_bytes == b->self_bytes && a->self_messages == b->self_messages;
 }
 
 static void keep_info(const sley_plan_info *info, double plan_ms, cli_result *out) {

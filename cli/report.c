@@ -127,11 +127,20 @@ void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_
 
 /* ---- JSON */
 
-cli_json cli_report_json_traffic(int64_t direct, int64_t message) {
+static cli_json links_json(int64_t self, int64_t direct, int64_t message) {
   cli_json json = cli_json_start();
+  cli_json_int(&json, "self", self);
   cli_json_int(&json, "direct", direct);
   cli_json_int(&json, "message", message);
   return json;
+}
+
+cli_json cli_report_json_bytes(const sley_traffic *traffic) {
+  return links_json(traffic->self_bytes, traffic->direct_bytes, traffic->message_bytes);
+}
+
+cli_json cli_report_json_messages(const sley_traffic *traffic) {
+  return links_json(traffic->self_messages, traffic->direct_messages, traffic->message_messages);
 }
 
 cli_json cli_report_json(const cli_job *job, const cli_job_settings *settings, int64_t k,
@@ -206,12 +215,9 @@ void cli_report_json_add(cli_json *json, const cli_result *result) {
   cli_json_text(json, "reason", result->reason);
   cli_json_text(json, "device", result->device);
   cli_json_text(json, "transport", result->transport);
-  cli_json_object(json, "volume_bytes",
-                  cli_report_json_traffic(counted->direct_bytes, counted->message_bytes));
-  cli_json_object(json, "predicted_bytes",
-                  cli_report_json_traffic(predicted->direct_bytes, predicted->message_bytes));
-  cli_json_object(json, "messages",
-                  cli_report_json_traffic(counted->direct_messages, counted->message_messages));
+  cli_json_object(json, "volume_bytes", cli_report_json_bytes(counted));
+  cli_json_object(json, "predicted_bytes", cli_report_json_bytes(predicted));
+  cli_json_object(json, "messages", cli_report_json_messages(counted));
   cli_json_object(json, "time_ms", time);
   cli_json_real(json, "predicted_ms", result->info.predicted_ms);
   cli_json_real(json, "plan_ms", result->plan_ms);

@@ -25,7 +25,8 @@ void cli_report_json_add(cli_json *json, const cli_result *result);
 /* Adds what a plan needs on a device, what it may take, and its blocks. */
 void cli_report_json_memory(cli_json *json, const sley_plan_info *info);
 
-cli_json cli_report_json_traffic(int64_t direct, int64_t message);
+cli_json cli_report_json_bytes(const sley_traffic *traffic);
+cli_json cli_report_json_messages(const sley_traffic *traffic);
 
 /* "needs ... of ... a rank" and, if all columns do not fit, in how many blocks; without a newline. */
 void cli_report_memory(const sley_plan_info *info, FILE *stream);

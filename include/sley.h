@@ -294,6 +294,7 @@ typedef struct sley_plan_options {
 typedef struct sley_traffic {
   int64_t direct_bytes, direct_messages;
   int64_t message_bytes, message_messages;
+  int64_t self_bytes, self_messages; /* that exchanges move from a rank to itself */
 } sley_traffic;
 
 typedef struct sley_plan_info {

@@ -127,7 +127,9 @@ static void sum_up(sley_plan *handle) {
   plan->predicted = (sley_traffic){full * w->direct_bytes + rest * n->direct_bytes,
                                    full * w->direct_messages + rest * n->direct_messages,
                                    full * w->message_bytes + rest * n->message_bytes,
-                                   full * w->message_messages + rest * n->message_messages};
+                                   full * w->message_messages + rest * n->message_messages,
+                                   full * w->self_bytes + rest * n->self_bytes,
+                                   full * w->self_messages + rest * n->self_messages};
   plan->predicted_seconds = (double)full * wide->predicted_seconds + (double)rest * narrow->predicted_seconds;
   plan->memory_bytes_most = wide->memory_bytes_most;
 }

@@ -105,10 +105,10 @@ sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_
 
 sley_status sl_spmm_counted(sley_plan *plan, sley_traffic *out) {
   const sl_counters *c = &plan->counted;
-  int64_t sums[4] = {c->bytes[SL_LINK_DIRECT], c->messages[SL_LINK_DIRECT], c->bytes[SL_LINK_MESSAGE],
-                     c->messages[SL_LINK_MESSAGE]};
-  SL_TRY(plan->comm->ops->allreduce(plan->comm, SL_SUM, sums, 4));
-  *out = (sley_traffic){sums[0], sums[1], sums[2], sums[3]};
+  int64_t sums[6] = {c->bytes[SL_LINK_DIRECT],     c->messages[SL_LINK_DIRECT], c->bytes[SL_LINK_MESSAGE],
+                     c->messages[SL_LINK_MESSAGE], c->bytes[SL_LINK_SELF],      c->messages[SL_LINK_SELF]};
+  SL_TRY(plan->comm->ops->allreduce(plan->comm, SL_SUM, sums, 6));
+  *out = (sley_traffic){sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
   return SLEY_OK;
 }
 

@@ -135,6 +135,8 @@ static void predict_list(const sl_comm *comm, const sl_row_list *list, sl_grain 
     traffic->message_messages += grain == SL_GRAIN_ROW ? list->count : 1;
     break;
   default:
+    traffic->self_bytes += list->count * list->bytes;
+    traffic->self_messages++;
     break;
   }
 }
@@ -178,9 +180,10 @@ sley_status sl_plan_finish(sl_plan *plan) {
       predict_list(plan->comm, &one, SL_GRAIN_PEER, &mine);
     }
   }
-  int64_t sums[4] = {mine.direct_bytes, mine.direct_messages, mine.message_bytes, mine.message_messages};
-  SL_TRY(plan->comm->ops->allreduce(plan->comm, SL_SUM, sums, 4));
-  plan->predicted = (sley_traffic){sums[0], sums[1], sums[2], sums[3]};
+  int64_t sums[6] = {mine.direct_bytes,     mine.direct_messages, mine.message_bytes,
+                     mine.message_messages, mine.self_bytes,      mine.self_messages};
+  SL_TRY(plan->comm->ops->allreduce(plan->comm, SL_SUM, sums, 6));
+  plan->predicted = (sley_traffic){sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
   plan->memory_bytes_most = plan->memory_bytes;
   return plan->comm->ops->allreduce(plan->comm, SL_MAX, &plan->memory_bytes_most, 1);
 }

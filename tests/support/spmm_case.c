@@ -199,6 +199,10 @@ void spmm_case_check(const sley_matrix *matrix, const spmm_case *c, spmm_outcome
   if (p->direct_messages != n->direct_messages || p->message_messages != n->message_messages)
     fail_msg("%s: predicted %lld + %lld messages, counted %lld + %lld", where, (long long)p->direct_messages,
              (long long)p->message_messages, (long long)n->direct_messages, (long long)n->message_messages);
+  if (p->self_bytes != n->self_bytes || p->self_messages != n->self_messages)
+    fail_msg("%s: predicted %lld bytes in %lld messages to the ranks themselves, counted %lld in %lld", where,
+             (long long)p->self_bytes, (long long)p->self_messages, (long long)n->self_bytes,
+             (long long)n->self_messages);
   int64_t row_bytes = c->k * (int64_t)sley_dtype_bytes(info.dtype),
           bytes = n->direct_bytes + n->message_bytes;
   int64_t x_rows = c->transpose ? info.rows : info.cols;
