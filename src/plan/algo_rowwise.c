@@ -3,23 +3,37 @@
  * Volume 4 E_R k: CoLa, equation 6. On devices that lend their memory to each other, a kernel reads the rows
  * in place, once for every nonzero. Elsewhere the nonzeros are taken in batches; a batch's rows are fetched
  * one by one, then summed. */
+#include <stdlib.h>
+
 #include "base/memory.h"
 #include "partition/partition.h"
 #include "plan/algorithm.h"
 #include "plan/in_place.h"
 #include "plan/parts.h"
 
-enum { BATCH = 8192 }; /* remote nonzeros fetched before they are summed */
+/* Remote nonzeros fetched before they are summed: on devices more, for a batch may be an exchange of
+ * messages, which takes some 100 microseconds before its first row. */
+enum { BATCH_OF_HOST = 8192, BATCH_OF_DEVICE = 65536, BATCH_MOST = 1 << 24 };
+
+/* SLEY_FETCH_ROWS, if the environment has it. */
+static int32_t batch_of(const sl_comm *comm) {
+  const char *given = getenv("SLEY_FETCH_ROWS");
+  int64_t rows = given ? strtoll(given, NULL, 10) : 0;
+  if (rows > 0)
+    return rows < BATCH_MOST ? (int32_t)rows : BATCH_MOST;
+  return comm->device->ops->host_addresses ? BATCH_OF_HOST : BATCH_OF_DEVICE;
+}
 
 /* Splits one remote part into batches: entry e of a batch uses row e of the buffer. */
 static sley_status add_batches(sl_plan *plan, const sl_part *remote, const int32_t *owner, const int64_t *row,
                                int buffer, const int32_t *places, int *first, int *count) {
+  const int64_t size = SL_BUFFER(plan, buffer)->rows;
   *count = 0;
   *first = plan->parts.count;
   int64_t stored = 0;
   size_t value_bytes = sley_dtype_bytes(remote->a.dtype);
-  for (int64_t begin = 0; begin < remote->nnz; begin += BATCH) {
-    int64_t end = begin + BATCH < remote->nnz ? begin + BATCH : remote->nnz;
+  for (int64_t begin = 0; begin < remote->nnz; begin += size) {
+    int64_t end = begin + size < remote->nnz ? begin + size : remote->nnz;
     while (remote->a.rowptr[stored + 1] <= begin)
       stored++;
     int64_t last = stored;
@@ -180,17 +194,18 @@ static sley_status build_in_place(const sl_inspection *ins, sl_plan *plan) {
 
 static sley_status build_rowwise(const sl_inspection *ins, sl_plan *plan) {
   int buffer, first;
+  int32_t batch = batch_of(ins->comm);
   if (reads_in_place(ins))
     return build_in_place(ins, plan);
   SL_TRY(sl_plan_add_buffer(plan, "published X", ins->x_rows, ins->row_bytes, NULL));
   if (plan->dry)
     return add_dry(plan, ins);
-  SL_TRY(sl_plan_add_buffer(plan, "fetched", ins->remote_nnz < BATCH ? ins->remote_nnz : BATCH,
-                            ins->row_bytes, &buffer));
-  int32_t *places = sl_plan_alloc(plan, BATCH, sizeof *places);
+  batch = ins->remote_nnz < batch ? (int32_t)ins->remote_nnz : batch;
+  SL_TRY(sl_plan_add_buffer(plan, "fetched", batch, ins->row_bytes, &buffer));
+  int32_t *places = sl_plan_alloc(plan, batch, sizeof *places);
   if (!places)
     return SLEY_ERR_MEMORY;
-  for (int32_t i = 0; i < BATCH; i++)
+  for (int32_t i = 0; i < batch; i++)
     places[i] = i;
   /* Columns of the remote parts are halo places until the batches replace them. */
   SL_TRY(cut(plan, ins, buffer, &first));

@@ -19,8 +19,9 @@ static inline bool sl_direct_serves(const sl_process_comm *comm, int peer) {
   return comm->direct && sl_link_to(&comm->base, peer) == SL_LINK_DIRECT;
 }
 
-/* The lists of spec with peers of the workgroup, checked and matched before. Where there is no such way *out
- * is NULL. spec is not used afterwards. Collective; either every rank gets an error or none. */
+/* The lists of spec with peers of the workgroup, checked and matched before. Where there is no such way, or
+ * no such list on any rank, *out is NULL. spec is not used afterwards. Collective; either every rank gets an
+ * error or none. */
 sley_status sl_direct_create(sl_process_comm *comm, const sl_exchange_spec *spec, sl_direct **out);
 
 /* sl_transport_ops.exchange_memory, of what such an exchange takes beside messages or instead of them. */

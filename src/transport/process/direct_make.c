@@ -341,12 +341,24 @@ void sl_direct_free(sl_direct *direct, bool keep) {
   sl_free(direct);
 }
 
+/* Whether a rank has a list with a peer of its workgroup, be it of no rows. Collective. */
+static sley_status is_wanted(sl_process_comm *comm, const sl_exchange_spec *spec, int64_t *wanted) {
+  *wanted = 0;
+  for (int i = 0; i < spec->sends; i++)
+    *wanted |= sl_direct_serves(comm, spec->send[i].peer);
+  for (int i = 0; i < spec->recvs; i++)
+    *wanted |= sl_direct_serves(comm, spec->recv[i].peer);
+  return sl_bootstrap_allreduce(comm->boot, SL_BOOT_MAX, wanted, 1);
+}
+
 sley_status sl_direct_create(sl_process_comm *comm, const sl_exchange_spec *spec, sl_direct **out) {
   sl_direct *direct = NULL;
   letters l = {0};
-  int64_t bytes = 0;
+  int64_t bytes = 0, wanted = 0;
   *out = NULL;
-  if (!comm->direct)
+  if (comm->direct)
+    SL_TRY(is_wanted(comm, spec, &wanted));
+  if (!wanted)
     return SLEY_OK;
   sley_status status = SL_NEW_ZERO(direct, 1, "an exchange");
   if (status == SLEY_OK) {
