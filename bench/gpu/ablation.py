@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two workgroups of two GPUs joined by sockets: what each step from rowwise to cover brings. Starts four ranks of
-`sley spmm` as a launcher would, two of each host that NCCL_HOSTID makes of this one, and writes a JSON line for each
-matrix and algorithm: bytes over direct and message links, messages, and the median time. bench/gpu/run.sh calls it."""
+"""Two workgroups of two GPUs joined by sockets: what each step from rowwise to cover brings. For each matrix and k four
+ranks of `sley spmm` are started once, as a launcher would, two of each host that NCCL_HOSTID makes of this one, and run
+all steps in turn: at least 3 products of each, and no more once the step's budget is spent. Writes a line of JSON with
+the machine, then one for each step: bytes by link class, messages, and times; and prints tables. A step that did not run
+has a line too, which says why. bench/gpu/run.sh calls it."""
 import argparse
 import json
 import os
@@ -10,7 +12,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tables  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = ["rowwise", "halo", "halo-fused", "halo-coalesced", "halo-pipelined", "cover"]
 RANKS = 4
 
@@ -25,71 +32,126 @@ def prepare(args, matrix, folder):
     """The matrix as a file that every rank reads, made once: each would else generate it."""
     if os.path.exists(matrix):
         return matrix
-    path = os.path.join(folder, matrix.replace(":", "-") + ".sley")
+    path = os.path.join(folder, matrix.replace(":", "-").replace("=", "-") + ".sley")
     if not os.path.exists(path):
         name = matrix if ":" in matrix else "twin:" + matrix
         subprocess.run([args.sley, "convert", name, path], check=True, stdout=subprocess.DEVNULL)
     return path
 
 
-def run(args, name, algo):
-    """The JSON object of rank 0's run of a file; raises RuntimeError with what was printed where a rank fails."""
+def run(args, name, k, algorithms, seconds):
+    """Rank 0's JSON object of the steps on a file; raises RuntimeError with what was printed where a rank fails."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "result.json")
-        words = [args.sley, "spmm", name, "--device", "cuda", "--transport", "nccl", "--algo", algo, "--k", str(args.k),
-                 "--order", args.order, "--repeat", str(args.repeat), "--warmup", "2", "--timeout", str(args.limit)]
+        words = [args.sley, "spmm", name, "--device", args.device, "--transport", args.transport, "--algo", ",".join(algorithms),
+                 "--k", str(k), "--order", args.order, "--repeat", str(args.repeat), "--warmup", "2", "--budget", str(args.budget),
+                 "--timeout", str(int(seconds) + 1)]
         port = free_port()
         ranks = []
-        for rank in range(RANKS):
-            env = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1",
-                       MASTER_PORT=str(port), NCCL_HOSTID="ab"[rank // 2], NCCL_SOCKET_IFNAME="lo")
-            ranks.append(subprocess.Popen(words + (["--json", path] if rank == 0 else []), env=env, text=True,
-                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
         try:
-            texts = [r.communicate(timeout=args.limit)[0] for r in ranks]
+            for rank in range(RANKS):
+                env = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1",
+                           MASTER_PORT=str(port), NCCL_HOSTID="ab"[rank // 2], NCCL_NET="Socket", NCCL_SOCKET_IFNAME="lo")
+                ranks.append(subprocess.Popen(words + (["--json", path] if rank == 0 else []), env=env, text=True,
+                                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+            end = time.monotonic() + seconds
+            texts = [r.communicate(timeout=max(0.1, end - time.monotonic()))[0] for r in ranks]
         except subprocess.TimeoutExpired:
+            raise RuntimeError(f"not done within {seconds:.0f} s") from None
+        finally:
             for r in ranks:
-                r.kill()
-            raise RuntimeError(f"not done within {args.limit} s")
+                if r.poll() is None:
+                    r.kill()
+                    r.wait()
         if any(r.returncode for r in ranks):
             raise RuntimeError("\n".join(t.strip() for t in texts if t.strip()))
         with open(path) as stream:
             return json.load(stream)
 
 
+def step_lines(args, matrix, k, result):
+    """A line for each step of a run; "missing" in place of figures where it could not run."""
+    lines = []
+    for step in result["algorithms"] if "algorithms" in result else [result]:
+        line = {"record": "ablation", "matrix": matrix, "k": k, "order": args.order, "algo": step["algo"]}
+        if "impossible" in step:
+            line["missing"] = step["impossible"]
+        else:
+            times = step["time_ms"]
+            line.update({"transport": step["transport"], "device": step["device"], "self_bytes": step["volume_bytes"]["self"],
+                         "direct_bytes": step["volume_bytes"]["direct"], "message_bytes": step["volume_bytes"]["message"],
+                         "messages": step["messages"]["message"], "direct_messages": step["messages"]["direct"],
+                         "ms": times["median"], "min_ms": times["min"], "p95_ms": times["p95"], "repeats": times["count"],
+                         "plan_ms": step["plan_ms"], "ok": step["verify"]["ok"] if step["verify"] else None})
+        lines.append(line)
+    return lines
+
+
+def missing(args, matrix, k, algorithms, why):
+    return [{"record": "ablation", "matrix": matrix, "k": k, "order": args.order, "algo": algo, "missing": str(why)}
+            for algo in algorithms]
+
+
+def measure(args, matrix, k, folder, end):
+    """Lines of all steps. Where they fail together each is tried by itself, so that one does not take the others along."""
+    def left():
+        seconds = end - time.monotonic()
+        if seconds < 5:
+            raise RuntimeError(f"no time is left of {args.limit:.0f} s")
+        return seconds
+
+    try:
+        left()
+        name = prepare(args, matrix, args.cache or folder)
+    except (RuntimeError, subprocess.CalledProcessError) as error:
+        return missing(args, matrix, k, args.algorithms, error)
+    lines = []
+    for algorithms in [args.algorithms] + [[algo] for algo in args.algorithms]:
+        try:
+            found = step_lines(args, matrix, k, run(args, name, k, algorithms, left()))
+        except RuntimeError as error:
+            print(f"{matrix}, k = {k}, {', '.join(algorithms)}: {error}", file=sys.stderr, flush=True)
+            found = missing(args, matrix, k, algorithms, error)
+        if len(algorithms) > 1 and not all("missing" in line for line in found):
+            return found
+        lines += found if len(algorithms) == 1 else []
+    return lines
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sley", required=True)
     parser.add_argument("--json", required=True)
-    parser.add_argument("--matrices", nargs="+", default=["cyt", "clj"])
+    parser.add_argument("--matrices", nargs="+", default=["cyt", "clj"], help="twins, generators or files")
     parser.add_argument("--algorithms", nargs="+", default=STEPS)
-    parser.add_argument("--k", type=int, default=32)
+    parser.add_argument("--k", type=int, nargs="+", default=[32, 64])
     parser.add_argument("--order", default="none")
-    parser.add_argument("--repeat", type=int, default=10)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--transport", default="nccl")
+    parser.add_argument("--repeat", type=int, default=10, help="products timed at most")
+    parser.add_argument("--budget", type=float, default=1.5, help="seconds after which a step begins no more than 3 timed products")
     parser.add_argument("--cache", help="folder that keeps the matrices")
-    parser.add_argument("--limit", type=int, default=120, help="seconds for one run")
+    parser.add_argument("--limit", type=float, default=150, help="seconds for everything")
     args = parser.parse_args()
-    failed = 0
+    begin = time.monotonic()
+    machine = subprocess.run([sys.executable, os.path.join(HERE, "machine.py")], stdout=subprocess.PIPE, text=True, check=True)
+    records = []
     with open(args.json, "w") as out, tempfile.TemporaryDirectory() as folder:
+        def keep(line):
+            out.write(json.dumps(line) + "\n")
+            out.flush()
+
+        keep({"record": "machine", **json.loads(machine.stdout),
+              "sley": subprocess.run([args.sley, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1]})
         for matrix in args.matrices:
-            name = prepare(args, matrix, args.cache or folder)
-            for algo in args.algorithms:
-                try:
-                    result = run(args, name, algo)
-                except RuntimeError as error:
-                    failed = 1
-                    print(f"{matrix} {algo}: {error}", file=sys.stderr)
-                    continue
-                line = {"record": "ablation", "matrix": matrix, "k": args.k, "order": args.order, "algo": algo,
-                        "transport": result["transport"], "direct_bytes": result["volume_bytes"]["direct"],
-                        "message_bytes": result["volume_bytes"]["message"],
-                        "messages": result["messages"]["message"], "ms": result["time_ms"]["median"],
-                        "min_ms": result["time_ms"]["min"], "plan_ms": result["plan_ms"],
-                        "ok": result["verify"]["ok"] if result["verify"] else None}
-                out.write(json.dumps(line) + "\n")
-                out.flush()
-                print(f"{matrix:5} {algo:15} {line['ms']:10.3f} ms", flush=True)
-    return failed
+            for k in args.k:
+                records += measure(args, matrix, k, folder, begin + args.limit)
+                for line in records[-len(args.algorithms):]:
+                    keep(line)
+                print(f"{matrix}, k = {k}: done after {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+    print("\n".join(tables.ablation_table(records)))
+    print("\n".join(tables.ablation_summary(records)))
+    return int(any("missing" in line or line["ok"] is False for line in records))
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def load(folder):
         r["speedup"] = one[r["matrix"], r["k"]] / ms if (r["matrix"], r["k"]) in one else None
         floor = max(r["local"]["ms"]["median"], r["gather"]["ms"]["median"])
         r["over_floor"] = ms / floor if floor > 0 else None
-    ablation = read_lines(os.path.join(folder, "ablation.jsonl"))
+    ablation = [r for r in read_lines(os.path.join(folder, "ablation.jsonl")) if r["record"] == "ablation"]
     return {"machine": machine, "spmm": spmm, "ranks": ranks, "ablation": ablation}
 
 
@@ -106,22 +106,52 @@ def ranks_summary(cases):
     return lines
 
 
-def ablation_summary(cases):
+def ablation_cases(lines):
+    """((matrix, k), its lines in order) of each case."""
+    keys = dict.fromkeys((r["matrix"], r["k"]) for r in lines)
+    return [(key, [r for r in lines if (r["matrix"], r["k"]) == key]) for key in keys]
+
+
+def ablation_table(lines):
+    """A line for each step: median and spread (least to 95 %), MiB by link class, messages, and how many times as fast as the
+    step before; or why it is missing."""
+    text = ["Two workgroups of two GPUs, joined by sockets",
+            f"{'matrix':6} {'k':>4} {'step':15} {'ms':>10} {'min':>10} {'p95':>10} {'runs':>4} {'self MiB':>9} {'direct MiB':>10} "
+            f"{'message MiB':>11} {'messages':>9} {'x before':>8}"]
+    for (matrix, k), mine in ablation_cases(lines):
+        before = None
+        for r in mine:
+            if "missing" in r:
+                text.append(f"{matrix:6} {k:4} {r['algo']:15} missing: {' '.join(r['missing'].split())[:200]}")
+                before = None
+                continue
+            mib = [r[link + "_bytes"] / 2**20 for link in ("self", "direct", "message")]
+            gain = f"{before / r['ms']:8.2f}" if before else ""
+            text.append(f"{matrix:6} {k:4} {r['algo']:15} {r['ms']:10.3f} {r['min_ms']:10.3f} {r['p95_ms']:10.3f} {r['repeats']:4} "
+                        f"{mib[0]:9.2f} {mib[1]:10.2f} {mib[2]:11.2f} {r['messages']:9} {gain:>8}"
+                        + ("" if r["ok"] is not False else "  WRONG"))
+            before = r["ms"]
+    return text
+
+
+def ablation_summary(lines):
     """For each matrix: whether each step was no slower than the one before, and cover beside halo-pipelined by time and by
     bytes over message links."""
-    lines = []
-    for matrix, k in dict.fromkeys((r["matrix"], r["k"]) for r in cases):
-        mine = [r for r in cases if (r["matrix"], r["k"]) == (matrix, k)]
+    text = []
+    for (matrix, k), every in ablation_cases(lines):
+        mine = [r for r in every if "missing" not in r]
         slower = [b["algo"] for a, b in zip(mine, mine[1:]) if b["ms"] > a["ms"]]
-        text = f"{matrix}, k = {k}: " + ("slower than the step before: " + ", ".join(slower) if slower else "no step is slower than the one before")
+        line = f"{matrix}, k = {k}: " + ("slower than the step before: " + ", ".join(slower) if slower else "no step is slower than the one before")
+        if len(mine) < len(every):
+            line += "; missing: " + ", ".join(r["algo"] for r in every if "missing" in r)
         by_name = {r["algo"]: r for r in mine}
         if "cover" in by_name and "halo-pipelined" in by_name:
             cover, halo = by_name["cover"], by_name["halo-pipelined"]
-            if cover["message_bytes"] > 0:
-                text += (f"; cover takes {cover['ms'] / halo['ms']:.2f} of halo-pipelined's time and "
+            if halo["message_bytes"] > 0:
+                line += (f"; cover takes {cover['ms'] / halo['ms']:.2f} of halo-pipelined's time and "
                          f"{cover['message_bytes'] / halo['message_bytes']:.2f} of its bytes between workgroups")
-        lines.append(text + ".")
-    return lines
+        text.append(line + ".")
+    return text
 
 
 def main():
@@ -143,10 +173,7 @@ def main():
                   f"{r['x_broadcast']:5.2f}  x one GPU {number(r['speedup'], '5.2f')}")
         print("\n".join(ranks_summary(run["ranks"])))
     if run["ablation"]:
-        print("Two workgroups of two GPUs, joined by sockets")
-        for r in run["ablation"]:
-            print(f"{r['matrix']:5} {r['k']:4} {r['algo']:15} {r['direct_bytes'] / 2**20:10.2f} MiB direct  "
-                  f"{r['message_bytes'] / 2**20:10.2f} MiB in {r['messages']:9} messages  {r['ms']:10.3f} ms")
+        print("\n".join(ablation_table(run["ablation"])))
         print("\n".join(ablation_summary(run["ablation"])))
 
 
