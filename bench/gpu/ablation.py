@@ -64,7 +64,7 @@ def run(args, name, k, algorithms, seconds):
                     r.kill()
                     r.wait()
         if any(r.returncode for r in ranks):
-            raise RuntimeError("\n".join(t.strip() for t in texts if t.strip()))
+            raise RuntimeError("\n".join(dict.fromkeys(line for text in texts for line in text.splitlines() if line.strip())))
         with open(path) as stream:
             return json.load(stream)
 
