@@ -163,6 +163,178 @@ static void test_rows_are_pulled_from_several_memories(void **state) {
     check_pull();
 }
 
+/* A pull in stages of one table, its own rows to be told apart by their numbers. */
+typedef struct staged {
+  int64_t count, rows, dst_rows;
+  int stages;
+  int64_t end[SL_PULL_STAGES];
+  int64_t *to; /* rows of the destination, as the list has them */
+  sl_pull_entry *list;
+} staged;
+
+enum { STAGED_COLUMNS = 6, STAGED_SOURCES = 3 };
+
+static staged make_staged(void) {
+  staged t = {.count = PICK(0, 0, 1, 2, 40, 1500, 4000), .stages = (int)PICK(1, 2, 3, 7, SL_PULL_STAGES)};
+  t.rows = 1 + draw(200);
+  t.dst_rows = t.count + draw(30);
+  t.to = distinct_list(t.count, t.dst_rows);
+  t.list = calloc((size_t)t.count + 1, sizeof *t.list);
+  for (int64_t i = 0; i < t.count; i++)
+    t.list[i] = (sl_pull_entry){draw(t.rows), t.to[i], (int32_t)draw(STAGED_SOURCES)};
+  for (int s = 0; s < t.stages; s++) {
+    int64_t first = s > 0 ? t.end[s - 1] : 0;
+    t.end[s] = s == t.stages - 1 ? t.count : draw(3) == 0 ? first : first + draw(t.count - first + 1);
+  }
+  return t;
+}
+
+/* Of source s: columns 2 s and 2 s + 1 of the table. */
+static int64_t staged_cell(int64_t row, int64_t column) {
+  return 1000 * (row + 1) + column;
+}
+
+/* The pull in a queue of its own, the arrivals in another, which takes each stage's rows away at once; the
+ * words are as before then, so that they serve a second pull. */
+static void run_staged(const staged *t, sl_queue *queue, sl_queue *beside) {
+  size_t row = STAGED_COLUMNS / STAGED_SOURCES * sizeof(int64_t);
+  int64_t *table = calloc((size_t)t->rows * STAGED_COLUMNS, sizeof *table);
+  int64_t *out = calloc((size_t)t->dst_rows + 1, row), *seen = calloc((size_t)t->dst_rows + 1, row);
+  sl_stage_word words[SL_PULL_STAGES] = {{0}};
+  for (int64_t i = 0; i < t->rows * STAGED_COLUMNS; i++)
+    table[i] = staged_cell(i / STAGED_COLUMNS, i % STAGED_COLUMNS);
+  image src = image_of(queue, table, (size_t)t->rows * STAGED_COLUMNS * sizeof *table, 0);
+  image dst = image_of(queue, out, ((size_t)t->dst_rows + 1) * row, 0);
+  image taken = image_of(queue, seen, ((size_t)t->dst_rows + 1) * row, 0);
+  image list = image_of(queue, t->list, (size_t)t->count * sizeof *t->list, 0);
+  image to = image_of(queue, t->to, (size_t)t->count * sizeof *t->to, 0);
+  image word = image_of(queue, words, sizeof words, 0);
+  assert_sley_ok(queue->ops->queue_wait(queue));
+  sl_pull_source source[STAGED_SOURCES];
+  for (int s = 0; s < STAGED_SOURCES; s++)
+    source[s] = (sl_pull_source){.src = (char *)src.data + (size_t)s * row,
+                                 .stride = STAGED_COLUMNS * sizeof(int64_t),
+                                 .bytes = (int64_t)row};
+  sl_kernel_args pull = {.op = SL_OP_PULL,
+                         .pull = {.count = t->count,
+                                  .list = list.data,
+                                  .sources = STAGED_SOURCES,
+                                  .source = source,
+                                  .dst = dst.data,
+                                  .dst_stride = (int64_t)row,
+                                  .dtype = SLEY_F64,
+                                  .stages = t->stages,
+                                  .stage_end = t->end,
+                                  .arrived = word.data}};
+  pull.pull.add = true;
+  assert_int_equal(sl_kernel_run(beside, &pull), SLEY_ERR_UNSUPPORTED);
+  pull.pull.add = false;
+  sl_event *arrived;
+  assert_sley_ok(queue->ops->event_create(queue->device, &arrived));
+  for (int round = 0; round < 2; round++) {
+    assert_sley_ok(queue->ops->event_record(queue, arrived));
+    assert_sley_ok(queue->ops->event_wait(beside, arrived));
+    assert_sley_ok(sl_kernel_run(beside, &pull));
+    for (int s = 0; s < t->stages; s++) {
+      int64_t first = s > 0 ? t->end[s - 1] : 0;
+      sl_kernel_args arrive = {.op = SL_OP_ARRIVE, .arrive = {(sl_stage_word *)word.data + s}};
+      sl_kernel_args take = {.op = SL_OP_ROWS,
+                             .rows = {.count = t->end[s] - first,
+                                      .bytes = (int64_t)row,
+                                      .src = dst.data,
+                                      .src_stride = (int64_t)row,
+                                      .src_rows = (int64_t *)to.data + first,
+                                      .dst = taken.data,
+                                      .dst_stride = (int64_t)row,
+                                      .dst_rows = (int64_t *)to.data + first,
+                                      .dtype = SLEY_F64}};
+      assert_sley_ok(sl_kernel_run(queue, &arrive));
+      assert_sley_ok(sl_kernel_run(queue, &take));
+    }
+  }
+  assert_sley_ok(beside->ops->queue_wait(beside));
+  queue->ops->event_destroy(arrived);
+  image_return(&taken);
+  image_return(&dst);
+  image_return(&word);
+  image_drop(&src);
+  image_drop(&list);
+  image_drop(&to);
+  for (int64_t i = 0; i < t->count; i++)
+    for (int64_t c = 0; c < 2; c++) {
+      int64_t moved = staged_cell(t->list[i].src_row, 2 * t->list[i].source + c);
+      assert_int_equal(out[2 * t->to[i] + c], moved);
+      assert_int_equal(seen[2 * t->to[i] + c], moved);
+    }
+  for (int s = 0; s < SL_PULL_STAGES; s++)
+    assert_true(words[s].done == 0 && words[s].here == 0);
+  free(seen);
+  free(out);
+  free(table);
+}
+
+static void test_pulls_arrive_in_stages(void **state) {
+  (void)state;
+  for (int repeat = 0; repeat < repeats(80); repeat++) {
+    staged t = make_staged();
+    for (int q = 0; q < QUEUES; q++) {
+      sl_queue *beside;
+      assert_sley_ok(queues[q]->ops->queue_create_urgent(queues[q]->device, &beside));
+      run_staged(&t, queues[q], beside);
+      queues[q]->ops->queue_destroy(beside);
+    }
+    free(t.list);
+    free(t.to);
+  }
+}
+
+/* A pull that waits for a peer in vain moves nothing, but all its stages arrive; so do those of none. */
+static void test_stages_of_pulls_without_rows(void **state) {
+  (void)state;
+  for (int q = 0; q < QUEUES; q++)
+    for (int with = 0; with < 4; with++) {
+      bool stopped = with & 1, listed = with & 2;
+      sl_device *device = queues[q]->device;
+      int64_t row = 7, out = -1, ends[3] = {0, listed, listed};
+      sl_pull_entry entry = {0, 0, 0};
+      sl_stage_word words[3] = {{0}};
+      uint64_t bytes[(sizeof(sl_board) + sizeof(sl_board_slot)) / sizeof(uint64_t)] = {0};
+      void *stop;
+      assert_sley_ok(device->ops->host_alloc(device, sizeof(uint32_t), "a word", &stop));
+      *(uint32_t *)stop = stopped;
+      image src = image_of(queues[q], &row, sizeof row, 0), dst = image_of(queues[q], &out, sizeof out, 0);
+      image list = image_of(queues[q], &entry, sizeof entry, 0);
+      image board = image_of(queues[q], bytes, sizeof bytes, 0);
+      image word = image_of(queues[q], words, sizeof words, 0);
+      sl_lend lend = {.board = board.data, .src = src.data, .stride = 8};
+      sl_signals signals = {
+          .own = board.data, .opens = true, .closes = true, .lends = !stopped, .lend = &lend, .stop = stop};
+      sl_pull_source source = {.bytes = 8, .board = board.data};
+      sl_pull_args a = {.count = listed,
+                        .list = list.data,
+                        .sources = 1,
+                        .source = &source,
+                        .dst = dst.data,
+                        .dst_stride = 8,
+                        .dtype = SLEY_F64,
+                        .signals = &signals,
+                        .stages = 3,
+                        .stage_end = ends,
+                        .arrived = word.data};
+      assert_sley_ok(sl_kernel_run(queues[q], &(sl_kernel_args){.op = SL_OP_PULL, .pull = a}));
+      for (int s = 0; s < 3; s++)
+        assert_sley_ok(sl_kernel_run(
+            queues[q], &(sl_kernel_args){.op = SL_OP_ARRIVE, .arrive = {(sl_stage_word *)word.data + s}}));
+      image_return(&dst);
+      image_drop(&word);
+      image_drop(&board);
+      image_drop(&list);
+      image_drop(&src);
+      device->ops->host_free(device, stop);
+      assert_int_equal(out, listed && !stopped ? 7 : -1);
+    }
+}
+
 static void check_scale(void) {
   sley_dtype dtype = (sley_dtype)draw(4);
   size_t each = sley_dtype_bytes(dtype), skew = (size_t)draw(3) * each;
@@ -246,6 +418,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rows_move_and_add),
       cmocka_unit_test(test_rows_are_pulled_from_several_memories),
+      cmocka_unit_test(test_pulls_arrive_in_stages),
+      cmocka_unit_test(test_stages_of_pulls_without_rows),
       cmocka_unit_test(test_scale),
       cmocka_unit_test(test_sums_are_rounded),
   };

@@ -57,6 +57,38 @@ static void test_lists_take_turns(void **state) {
   }
 }
 
+/* The stages one after the other are all entries: as many of each list as the stage has, in its order. */
+static void test_stages_follow_each_other(void **state) {
+  (void)state;
+  enum { STAGES = 4 };
+  uint64_t seed = 1000;
+  for (int repeat = 0; repeat < 100; repeat++) {
+    sl_pull_rows lists[LISTS] = {{0}};
+    int64_t ends[LISTS][STAGES - 1], next[LISTS] = {0}, at = 0, listed = 0, total = 0;
+    for (int l = 0; l < LISTS; l++) {
+      lists[l] = (sl_pull_rows){.source = l, .count = sl_below(sl_random(2, seed++, 0), 50)};
+      lists[l].stage_end = l % 3 ? ends[l] : NULL;
+      for (int s = 0; s < STAGES - 1; s++) {
+        int64_t first = s > 0 ? ends[l][s - 1] : 0;
+        ends[l][s] = first + sl_below(sl_random(3, seed++, 0), lists[l].count - first + 1);
+      }
+      total += lists[l].count;
+    }
+    sl_pull_entry *entries = calloc((size_t)total + 1, sizeof *entries);
+    for (int s = 0; s < STAGES; s++) {
+      at += sl_pull_interleave_stage(lists, LISTS, repeat % LISTS, s, STAGES, entries + at);
+      for (; listed < at; listed++)
+        assert_int_equal(entries[listed].src_row, next[entries[listed].source]++);
+      for (int l = 0; l < LISTS; l++) {
+        int64_t earlier = lists[l].stage_end && s < STAGES - 1 ? ends[l][s] : 0;
+        assert_int_equal(next[l], s == STAGES - 1 ? lists[l].count : earlier);
+      }
+    }
+    assert_int_equal(at, total);
+    free(entries);
+  }
+}
+
 static void test_equal_lists_alternate_from_the_start(void **state) {
   (void)state;
   sl_pull_rows lists[3];
@@ -74,6 +106,7 @@ static void test_equal_lists_alternate_from_the_start(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists_take_turns),
+                                     cmocka_unit_test(test_stages_follow_each_other),
                                      cmocka_unit_test(test_equal_lists_alternate_from_the_start)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
