@@ -6,8 +6,8 @@
  *
  * ms: from a barrier on, of the slowest rank, by CUDA events on each rank's stream, median over repetitions.
  * steady_ms: a product's share of `repeat` products enqueued one after the other. Beside them: the plan's
- * local parts alone, all ranks at once, and the plan's exchange alone. f32, equal row blocks. Every product
- * is verified; exit 1 if one is wrong. */
+ * local parts alone, all ranks at once, and the plan's exchange alone, until each rank has its halo. f32,
+ * equal row blocks. Every product is verified; exit 1 if one is wrong. */
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -74,10 +74,15 @@ struct timing {
   double own_ms; /* this rank's median */
 };
 
-static timing measure(rank_state *s, int repeat, const std::function<void()> &enqueue) {
+/* `after` is enqueued too, and not timed where a product is timed alone. */
+static timing measure(
+    rank_state *s, int repeat, const std::function<void()> &enqueue,
+    const std::function<void()> &after = [] {}) {
   timing t = {};
-  for (int i = 0; i < s->all->set->warmup; i++)
+  for (int i = 0; i < s->all->set->warmup; i++) {
     enqueue();
+    after();
+  }
   SLEY(sley_comm_wait(s->comm));
   gpu_timer one = gpu_timer_create(repeat), many = gpu_timer_create(1);
   for (int i = 0; i < repeat; i++) {
@@ -85,6 +90,7 @@ static timing measure(rank_state *s, int repeat, const std::function<void()> &en
     gpu_timer_begin(&one, s->stream);
     enqueue();
     gpu_timer_end(&one, s->stream);
+    after();
     CUDA(cudaStreamSynchronize(s->stream));
   }
   std::vector<double> mine = gpu_timer_ms(&one);
@@ -97,8 +103,10 @@ static timing measure(rank_state *s, int repeat, const std::function<void()> &en
   t.ms = bench_statistics(mine);
   SLEY(sley_comm_barrier(s->comm));
   gpu_timer_begin(&many, s->stream);
-  for (int i = 0; i < repeat; i++)
+  for (int i = 0; i < repeat; i++) {
     enqueue();
+    after();
+  }
   gpu_timer_end(&many, s->stream);
   CUDA(cudaStreamSynchronize(s->stream));
   t.steady_ms = largest(s, gpu_timer_ms(&many)[0] / repeat);
@@ -226,7 +234,9 @@ static void run_width(rank_state *s, const sley_matrix *block, const sley_matrix
   timing gathered = {};
   double slowest_rate = 0, halo_bytes = total(s, (double)bytes);
   if (halo_bytes > 0) {
-    gathered = measure(s, set->repeat, [&] { SLEY(bench_gather_run(gather, s->own)); });
+    gathered = measure(
+        s, set->repeat, [&] { SLEY(bench_gather_take(gather, s->own)); },
+        [&] { SLEY(bench_gather_return(gather)); });
     slowest_rate = -largest(s, -(double)bytes / gathered.own_ms / 1e6);
   }
   bench_gather_destroy(gather);

@@ -15,8 +15,10 @@ typedef struct bench_gather bench_gather;
  * others. *out is NULL, with *bytes 0, if the plan has none. Collective. */
 sley_status bench_gather_create(sley_comm *comm, sley_plan *plan, bench_gather **out, int64_t *bytes);
 
-/* Enqueues one exchange of the rows of x, without gaps between them. Collective. */
-sley_status bench_gather_run(bench_gather *gather, const void *x);
+/* Enqueues one exchange of the rows of x, without gaps between them: until this rank's halo is there; and
+ * until the others have theirs too, without which x may not change. Collective. */
+sley_status bench_gather_take(bench_gather *gather, const void *x);
+sley_status bench_gather_return(bench_gather *gather);
 
 void bench_gather_destroy(bench_gather *gather); /* Collective. */
 

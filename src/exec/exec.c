@@ -33,10 +33,19 @@ struct sl_exec {
   sl_lent *lent;       /* what an exchange lends: one a peer */
   sl_fetches *fetches; /* one-sided, if the plan has any */
   void *result;        /* Y computed apart, if the plan wants that */
+  sl_queue *beside;    /* for steps beside, if the plan has any */
+  sl_event *forked, *joined;
 };
 
 static bool fetches(const sl_plan *plan) {
   return plan->steps.count > 0 && SL_STEP(plan, 0)->kind == SL_STEP_PUBLISH;
+}
+
+static bool forks(const sl_plan *plan) {
+  for (int i = 0; i < plan->steps.count; i++)
+    if (SL_STEP(plan, i)->kind == SL_STEP_FORK)
+      return true;
+  return false;
 }
 
 /* Whether a buffer is the plan's own memory. */
@@ -140,6 +149,12 @@ static sley_status bind_local(sl_exec *exec) {
   SL_TRY(SL_NEW_ZERO(exec->parts, exec->plan->parts.count, "bound parts"));
   SL_TRY(SL_NEW_ZERO(exec->exchanges, exec->plan->exchanges.count, "bound exchanges"));
   SL_TRY(SL_NEW_ZERO(exec->lent_out, exec->plan->exchanges.count, "bound exchanges"));
+  if (forks(exec->plan)) {
+    sl_device *device = exec->comm->device;
+    SL_TRY(device->ops->queue_create(device, NULL, &exec->beside));
+    SL_TRY(device->ops->event_create(device, &exec->forked));
+    SL_TRY(device->ops->event_create(device, &exec->joined));
+  }
   for (int i = 0; i < exec->plan->steps.count; i++)
     if (SL_STEP(exec->plan, i)->kind == SL_STEP_SPMM)
       SL_TRY(bind_part(exec, SL_STEP(exec->plan, i)->index));
@@ -170,6 +185,14 @@ void sl_exec_destroy(sl_exec *exec) {
   for (int i = 0; exec->parts && i < plan->parts.count; i++)
     if (exec->parts[i].prepared && !exec->parts[i].shared)
       exec->parts[i].kernel->release(exec->comm->device, exec->parts[i].prepared);
+  if (exec->beside) {
+    (void)exec->beside->ops->queue_wait(exec->beside);
+    exec->comm->device->ops->queue_destroy(exec->beside);
+  }
+  if (exec->forked)
+    exec->comm->device->ops->event_destroy(exec->forked);
+  if (exec->joined)
+    exec->comm->device->ops->event_destroy(exec->joined);
   if (!exec->wide)
     free_buffers(exec);
   sl_free(exec->lent_out);
@@ -276,13 +299,13 @@ static sl_kernel_args product_of(const sl_exec *exec, int index, double alpha, d
                .prepared = bound->prepared}};
 }
 
-static sley_status sum_part(const sl_exec *exec, int index, double alpha, double beta) {
+static sley_status sum_part(const sl_exec *exec, int index, sl_queue *queue, double alpha, double beta) {
   const bound_part *bound = &exec->parts[index];
   if (!bound->kernel)
     return SLEY_OK;
   sl_kernel_args args = product_of(exec, index, alpha, beta);
   double begin = exec->trace ? sl_now() : 0;
-  sley_status status = bound->kernel->run(exec->queue, &args);
+  sley_status status = bound->kernel->run(queue, &args);
   if (exec->trace)
     sl_trace_span(exec->trace, SL_PART(exec->plan, index)->name, begin, sl_now(), -1);
   return status;
@@ -328,9 +351,16 @@ static sley_status end_exchange(sl_exec *exec, int index) {
   return SLEY_OK;
 }
 
+/* A queue goes on once another has come this far. */
+static sley_status follow(sl_queue *queue, sl_queue *other, sl_event *event) {
+  SL_TRY(other->ops->event_record(other, event));
+  return queue->ops->event_wait(queue, event);
+}
+
 static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, double beta) {
   const sl_plan *plan = exec->plan;
   const sl_transport_ops *transport = exec->comm->ops;
+  sl_queue *queue = step->beside ? exec->beside : exec->queue;
   SL_TRY(reclaim(exec, written_by(plan, step)));
   switch (step->kind) {
   case SL_STEP_BEGIN: {
@@ -343,9 +373,13 @@ static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, do
   case SL_STEP_END:
     return end_exchange(exec, step->index);
   case SL_STEP_ARRIVE:
-    return sl_exchange_arrive(exec->exchanges[step->index], step->stage, exec->queue);
+    return sl_exchange_arrive(exec->exchanges[step->index], step->stage, queue);
   case SL_STEP_SPMM:
-    return sum_part(exec, step->index, alpha, beta);
+    return sum_part(exec, step->index, queue, alpha, beta);
+  case SL_STEP_FORK:
+    return follow(exec->beside, exec->queue, exec->forked);
+  case SL_STEP_JOIN:
+    return follow(exec->queue, exec->beside, exec->joined);
   case SL_STEP_SCALE:
     return scale(exec, plan->wide_result ? plan->sum_dtype : plan->dtype, plan->rows, plan->k, beta,
                  exec->memory[SL_BUFFER_Y], exec->stride[SL_BUFFER_Y]);
@@ -498,5 +532,7 @@ sley_status sl_exec_run(sl_exec *exec, double alpha, const void *x, int64_t ldx,
     status = run_steps(exec, alpha, beta, y, ldy * (int64_t)exec->value_bytes);
   if (status != SLEY_OK && status != SLEY_ERR_PEER)
     exec->comm->ops->abort(exec->comm, status);
+  if (status != SLEY_OK && exec->beside)
+    (void)exec->beside->ops->queue_wait(exec->beside); /* it was not joined */
   return status;
 }

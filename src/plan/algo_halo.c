@@ -103,13 +103,16 @@ static sley_status add_pieces(const sl_inspection *ins, sl_plan *plan, const sl_
   SL_TRY(sl_plan_add_exchange(plan, "halo", SL_BUFFER_X, buffer, SL_GRAIN_ROW, &exchange));
   fill_exchange(plan, ins, pieces, exchange);
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_FORK, 0));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_END, exchange));
-  for (int i = 0; i < pieces->count; i++) {
-    SL_TRY(sl_plan_add_arrival(plan, exchange, i));
-    SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + 1 + i));
+  for (int i = 0; i < pieces->count; i++) { /* by turns, so that no piece's last rows leave the device idle */
+    bool beside = i % 2 == 0;
+    SL_TRY(sl_plan_add_arrival(plan, exchange, i, beside));
+    SL_TRY(beside ? sl_plan_add_beside(plan, first + 1 + i)
+                  : sl_plan_add_step(plan, SL_STEP_SPMM, first + 1 + i));
   }
-  return SLEY_OK;
+  return sl_plan_add_step(plan, SL_STEP_JOIN, 0);
 }
 
 static sley_status build_in_pieces(const sl_inspection *ins, sl_plan *plan) {

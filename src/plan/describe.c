@@ -88,6 +88,12 @@ static void add_step(text *t, const sl_plan *plan, const sl_step *step) {
                                   : "");
     break;
   }
+  case SL_STEP_FORK:
+    add(t, "fork: steps with a star do not wait for the others\n");
+    break;
+  case SL_STEP_JOIN:
+    add(t, "join\n");
+    break;
   case SL_STEP_SCALE:
     add(t, "Y = beta Y\n");
     break;
@@ -107,7 +113,7 @@ sley_status sl_plan_describe(const sl_plan *plan, char **out) {
     add(&t, "  buffer %d, %s: %lld rows of %lld bytes\n", i, SL_BUFFER(plan, i)->name,
         (long long)SL_BUFFER(plan, i)->rows, (long long)SL_BUFFER(plan, i)->row_bytes);
   for (int i = 0; i < plan->steps.count; i++) {
-    add(&t, "  %3d  ", i + 1);
+    add(&t, "  %3d%c ", i + 1, SL_STEP(plan, i)->beside ? '*' : ' ');
     add_step(&t, plan, SL_STEP(plan, i));
   }
   if (t.failed) {

@@ -4,17 +4,52 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "plan/machine.h"
 
-/* A piece of this size takes an H200 about 40 microseconds: long beside what waiting for it costs. */
-static const int64_t piece_bytes = 12 << 20;
+/* A piece takes at least so many seconds: long beside what waiting for it costs. */
+static const double piece_seconds = 25e-6;
 
-static int count_pieces(const sl_inspection *ins) {
+/* Entries of rows without remote ones; whole rows of the block by one thread. */
+typedef struct inner_entries {
+  const sl_inspection *ins;
+  int64_t count;
+} inner_entries;
+
+static sley_status add_inner(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  inner_entries *inner = context;
+  const sley_matrix *block = inner->ins->block;
+  int64_t count = 0;
+  for (int64_t row = begin; row < end; row++) {
+    int64_t e = block->rowptr[row];
+    while (e < block->rowptr[row + 1] && !sl_is_remote(inner->ins, sl_index_at(block->col, block->index, e)))
+      e++;
+    if (e == block->rowptr[row + 1])
+      count += e - block->rowptr[row];
+  }
+  __atomic_fetch_add(&inner->count, count, __ATOMIC_RELAXED);
+  return SLEY_OK;
+}
+
+enum { GRAIN = 4096 };
+
+/* As many as fit into the time for which rows are still on their way after the inner rows have been summed,
+ * and one more; SLEY_HALO_PIECE: bytes of each, from the environment. */
+static sley_status count_pieces(const sl_inspection *ins, int *count) {
+  const sl_machine *machine = sl_machine_of(ins->comm->device);
   const char *given = getenv("SLEY_HALO_PIECE");
-  int64_t each = given ? strtoll(given, NULL, 10) : 0, bytes;
-  if (__builtin_mul_overflow(ins->halo_set.count, ins->row_bytes, &bytes))
-    return SL_HALO_PIECES_MOST;
-  bytes /= each > 0 ? each : piece_bytes;
-  return bytes >= SL_HALO_PIECES_MOST ? SL_HALO_PIECES_MOST : 1 + (int)bytes;
+  double bytes = (double)ins->halo_set.count * (double)ins->row_bytes, pieces;
+  if (given && strtod(given, NULL) > 0) {
+    pieces = bytes / strtod(given, NULL);
+  } else {
+    inner_entries inner = {ins, 0};
+    SL_TRY(sl_team_for(sl_plan_team(ins), ins->block->rows, GRAIN, add_inner, &inner));
+    pieces = (bytes / machine->direct_bandwidth -
+              (double)inner.count * (double)ins->row_bytes / machine->spmm_bandwidth) /
+             piece_seconds;
+  }
+  *count = pieces >= SL_HALO_PIECES_MOST ? SL_HALO_PIECES_MOST : pieces > 0 ? 1 + (int)pieces : 1;
+  return SLEY_OK;
 }
 
 /* Of the rows of one piece: which need the halo, and what of it. */
@@ -43,8 +78,6 @@ static sley_status mark(void *context, int64_t begin, int64_t end, int thread) {
   }
   return SLEY_OK;
 }
-
-enum { GRAIN = 4096 };
 
 /* The last pieces first, so that each entry is left with the first that needs it. */
 static sley_status mark_all(const sl_inspection *ins, const sl_halo_pieces *p, int32_t *pieces) {
@@ -108,8 +141,10 @@ sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo
   int32_t *pieces = NULL;
   int64_t *counts = NULL;
   void *wanted = NULL;
-  *out = (sl_halo_pieces){.count = count_pieces(ins)};
-  sley_status status = SL_NEW(counts, 2 * (int64_t)comm->size, "pieces of the halo");
+  *out = (sl_halo_pieces){0};
+  sley_status status = count_pieces(ins, &out->count);
+  if (status == SLEY_OK)
+    status = SL_NEW(counts, 2 * (int64_t)comm->size, "pieces of the halo");
   if (status == SLEY_OK)
     status = SL_NEW(pieces, ins->halo_set.count, "pieces of the halo");
   if (status == SLEY_OK)

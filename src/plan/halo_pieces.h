@@ -19,7 +19,7 @@ typedef struct sl_halo_pieces {
   int64_t *end, *wanted;
 } sl_halo_pieces;
 
-/* About 12 MiB a piece (or SLEY_HALO_PIECE bytes, if the environment says so). Ended by sl_halo_pieces_free,
+/* Ended by sl_halo_pieces_free,
  * also on error; end and wanted stay as long as the plan. Collective, agreed. */
 sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *out);
 void sl_halo_pieces_free(sl_halo_pieces *pieces);

@@ -14,7 +14,7 @@ const sl_machine sl_machine_h200 = {.name = "NVIDIA H200, NVLink",
                                     .message_bandwidth = 5e9,
                                     .message_latency = 20e-6,
                                     .exchange_latency = 8e-6,
-                                    .spmm_bandwidth = 4e12,
+                                    .spmm_bandwidth = 6e12,
                                     .stream_bandwidth = 3.5e12,
                                     .overlaps = true};
 

@@ -82,12 +82,17 @@ sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index) {
 }
 
 sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index) {
-  sl_step step = {kind, index, 0};
+  sl_step step = {kind, index, 0, false};
   return append(&plan->steps, &step, sizeof step, NULL);
 }
 
-sley_status sl_plan_add_arrival(sl_plan *plan, int exchange, int stage) {
-  sl_step step = {SL_STEP_ARRIVE, exchange, stage};
+sley_status sl_plan_add_arrival(sl_plan *plan, int exchange, int stage, bool beside) {
+  sl_step step = {SL_STEP_ARRIVE, exchange, stage, beside};
+  return append(&plan->steps, &step, sizeof step, NULL);
+}
+
+sley_status sl_plan_add_beside(sl_plan *plan, int part) {
+  sl_step step = {SL_STEP_SPMM, part, 0, true};
   return append(&plan->steps, &step, sizeof step, NULL);
 }
 

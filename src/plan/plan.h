@@ -67,6 +67,8 @@ typedef enum sl_step_kind {
   SL_STEP_END,     /* exchange index */
   SL_STEP_ARRIVE,  /* exchange index, which has ended: the rows of a stage are there */
   SL_STEP_SPMM,    /* part index */
+  SL_STEP_FORK,    /* steps beside wait for those before, and for no later ones until the join */
+  SL_STEP_JOIN,    /* what follows waits for the steps beside */
   SL_STEP_SCALE,   /* Y = beta Y, the caller's beta */
   SL_STEP_ZERO,    /* buffer index, of sums, = 0 */
   SL_STEP_RETIRE   /* ends when no rank fetches any more */
@@ -75,7 +77,8 @@ typedef enum sl_step_kind {
 typedef struct sl_step {
   sl_step_kind kind;
   int index;
-  int stage; /* of an arrival */
+  int stage;   /* of an arrival */
+  bool beside; /* between fork and join: an arrival or a part that need not wait for the others */
 } sl_step;
 
 /* Growing array; at most 2^31 - 1 entries. */
@@ -133,7 +136,8 @@ void *sl_plan_alloc(sl_plan *plan, int64_t count, size_t bytes_each);
 sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, int64_t row_bytes, int *index);
 sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index);
 sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index);
-sley_status sl_plan_add_arrival(sl_plan *plan, int exchange, int stage);
+sley_status sl_plan_add_arrival(sl_plan *plan, int exchange, int stage, bool beside);
+sley_status sl_plan_add_beside(sl_plan *plan, int part);
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index);
 
 /* An exchange with room for one list a peer in each direction; fill spec through the returned pointers. */

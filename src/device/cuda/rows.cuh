@@ -17,7 +17,7 @@ namespace sley {
 /* Of a pull: enough loads in flight to fill the links, and no more, for they would hold up those of the
  * product beside it. Measured on four H200: twice as many blocks and rows ahead load no faster and slow a
  * product by a quarter more. */
-constexpr int PULL_BLOCKS = 66, PULL_AHEAD = 2;
+constexpr int PULL_BLOCKS = 33, PULL_AHEAD = 4;
 static_assert(PULL_AHEAD == 2 || PULL_AHEAD == 4, "rows of a group in flight");
 
 enum { THREADS = 512, ROWS_AHEAD = 4, PIECE_BYTES = 8192, PIECES_MOST = 65535 };

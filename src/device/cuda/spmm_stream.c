@@ -6,10 +6,11 @@
 #include "base/value.h"
 
 /* Entries of a chunk: some rows, for chunks of about equal length keep the groups of a warp together; fewer
- * where rows of X are wide and an entry takes longer; and never so many that multiprocessors stand idle.
- * Found by measurement on an H200: within a factor of two either way the times differ by a few percent. */
-enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_FEW = 64, CHUNK_LEAST = 16 };
-enum { WIDE_BYTES = 256, CHUNKS_WANTED = 32768 };
+ * where rows of X are wide and an entry takes longer; and never so many that multiprocessors stand idle: an
+ * H200 holds 135,000 threads, in groups of 8 to 32, and should do so about twice. Found by measurement there:
+ * within a factor of two either way the times differ by a few percent. */
+enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_FEW = 64, CHUNK_LEAST = 32 };
+enum { WIDE_BYTES = 256, THREADS_WANTED = 270000 };
 
 static int64_t entries_of(const sl_spmm_matrix *a) {
   return a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
@@ -23,9 +24,10 @@ static int64_t sum_bytes(const sl_spmm_matrix *a) {
 static int64_t target_of(const sl_spmm_args *args) {
   int64_t entries = entries_of(args->a), bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
   int64_t target = bytes < WIDE_BYTES ? CHUNK_MOST : CHUNK_MOST_WIDE;
+  int64_t chunks = THREADS_WANTED / (bytes <= 128 ? 8 : bytes <= 256 ? 16 : 32);
   while (target > CHUNK_FEW && target * args->a->rows > CHUNK_ROWS * entries)
     target /= 2;
-  while (target > CHUNK_LEAST && entries / target < CHUNKS_WANTED)
+  while (target > CHUNK_LEAST && entries / target < chunks)
     target /= 2;
   return target;
 }
