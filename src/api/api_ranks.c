@@ -128,7 +128,7 @@ int sley_comm_workgroup(const sley_comm *comm) {
 }
 
 const char *sley_comm_transport(const sley_comm *comm) {
-  return comm ? sl_trace_inner(comm)->ops->name : "";
+  return comm ? comm->transport : "";
 }
 
 bool sley_comm_one_process(const sley_comm *comm) {

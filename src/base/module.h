@@ -8,7 +8,7 @@
 
 /* Number of the internal interfaces (device.h, kernel.h, transport.h, registry.h); raised when one of them
  * changes. */
-enum { SL_MODULE_ABI = 4 };
+enum { SL_MODULE_ABI = 5 };
 
 /* What a module exports, under the name its registry asks for: the backend's table, or NULL if abi is not the
  * SL_MODULE_ABI it was built with, which it stores in *built_for in any case. */

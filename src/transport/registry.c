@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/module.h"
-#include "transport/process/process.h"
 #include "transport/tcp/tcp.h"
 #include "transport/threads/threads.h"
 
@@ -59,14 +58,18 @@ static void stop_nothing(sl_process_comm *comm) {
 }
 
 static const sl_process_backend no_nccl = {.name = "nccl",
+                                           .carrier = &sl_no_messages,
                                            .comm_bytes = sizeof(sl_process_comm),
                                            .start = refuse_start,
                                            .stop = stop_nothing,
+                                           .abandon = stop_nothing,
                                            .next = "tcp"};
 static const sl_process_backend no_nvshmem = {.name = "nvshmem",
+                                              .carrier = &sl_no_messages,
                                               .comm_bytes = sizeof(sl_process_comm),
                                               .start = refuse_start,
                                               .stop = stop_nothing,
+                                              .abandon = stop_nothing,
                                               .next = "nccl"};
 
 static sley_status run_no_nccl(const sl_launch *launch, sl_rank_main main, void *arg) {

@@ -75,8 +75,6 @@ typedef struct sley_comm sl_comm;
 typedef enum sl_reduce { SL_SUM, SL_MIN, SL_MAX } sl_reduce;
 
 typedef struct sl_transport_ops {
-  const char *name;
-
   /* Prepares an exchange; spec's lists are used until destroy. All memory it needs is taken here. Collective.
    */
   sley_status (*exchange_create)(sl_comm *comm, const sl_exchange_spec *spec, sl_exchange **out);
@@ -158,6 +156,7 @@ typedef struct sl_transport_ops {
 /* Backends extend it by making it their first member. */
 struct sley_comm {
   const sl_transport_ops *ops;
+  const char *transport; /* its name */
   int rank, size;
   int workgroup;     /* ranks in a full workgroup, 1 .. size */
   bool processes;    /* the ranks are processes: no memory of the host is shared but by symm_alloc */

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/module.h"
-#include "transport/process/direct.h"
 
 static sley_status load(sl_nccl_library *nccl) {
   nccl->handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -109,6 +108,7 @@ static sley_status start(sl_process_comm *base) {
   sl_nccl_comm *comm = (sl_nccl_comm *)base;
   ncclUniqueId id;
   memset(&id, 0, sizeof id);
+  base->in_place = true;
   sley_status mine = prepare(comm);
   sley_status status = sl_bootstrap_agree(base->boot, "prepare NCCL", 0, 0, mine);
   if (status == SLEY_OK)
@@ -137,44 +137,17 @@ static sley_status start(sl_process_comm *base) {
   return status;
 }
 
-void sl_nccl_abort(sl_comm *base, sley_status status) {
-  sl_process_abort(base, status);
+/* So that its GPU does not wait for a rank that has failed. */
+static void abandon(sl_process_comm *base) {
   drop_comm((sl_nccl_comm *)base);
 }
 
-static const sl_transport_ops nccl_ops = {
-    .name = "nccl",
-    .exchange_create = sl_nccl_exchange_create,
-    .exchange_memory = sl_direct_memory,
-    .exchange_begin = sl_nccl_exchange_begin,
-    .exchange_end = sl_nccl_exchange_end,
-    .exchange_arrive = sl_nccl_exchange_arrive,
-    .exchange_borrow = sl_nccl_exchange_borrow,
-    .exchange_destroy = sl_nccl_exchange_destroy,
-    .symm_alloc = sl_process_symm_alloc,
-    .symm_free = sl_process_symm_free,
-    .peer_ptr = sl_process_peer_ptr,
-    .get = sl_process_get,
-    .put = sl_process_put,
-    .fetch_add = sl_process_fetch_add,
-    .flush = sl_process_flush,
-    .barrier = sl_process_barrier,
-    .allgather = sl_process_allgather,
-    .alltoallv = sl_process_alltoallv,
-    .allreduce = sl_process_allreduce,
-    .abort = sl_nccl_abort,
-    .wait = sl_process_wait,
-    .counters = sl_process_counters,
-    .counters_reset = sl_process_counters_reset,
-    .counters_add = sl_process_counters_add,
-    .close = sl_process_close,
-};
-
 static const sl_process_backend nccl_process = {.name = "nccl",
-                                                .ops = &nccl_ops,
+                                                .carrier = &sl_nccl_messages,
                                                 .comm_bytes = sizeof(sl_nccl_comm),
                                                 .start = start,
                                                 .stop = stop,
+                                                .abandon = abandon,
                                                 .next = "tcp"};
 
 static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {

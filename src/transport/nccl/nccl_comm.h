@@ -5,7 +5,7 @@
 
 #include <nccl.h>
 
-#include "transport/process/process.h"
+#include "transport/process/exchange.h"
 
 /* The functions of libnccl that are called. */
 typedef struct sl_nccl_library {
@@ -38,15 +38,6 @@ typedef struct sl_nccl_comm {
  * for the GPU. Errors: SLEY_ERR_UNSUPPORTED (misuse, e.g. two ranks on one GPU), SLEY_ERR_PEER. */
 sley_status sl_nccl_settle(sl_nccl_comm *comm, ncclResult_t result, const char *call);
 
-/* Ends the rank's part in what is in flight, so that its GPU does not wait for a rank that has failed. */
-void sl_nccl_abort(sl_comm *comm, sley_status status);
-
-sley_status sl_nccl_exchange_create(sl_comm *comm, const sl_exchange_spec *spec, sl_exchange **out);
-sley_status sl_nccl_exchange_begin(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
-                                   int64_t dst_stride, sl_queue *queue);
-sley_status sl_nccl_exchange_borrow(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
-sley_status sl_nccl_exchange_end(sl_exchange *exchange, sl_queue *queue);
-sley_status sl_nccl_exchange_arrive(sl_exchange *exchange, int stage, sl_queue *queue);
-void sl_nccl_exchange_destroy(sl_exchange *exchange);
+extern const sl_carrier sl_nccl_messages;
 
 #endif

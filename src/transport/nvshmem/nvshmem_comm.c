@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "base/module.h"
-#include "transport/nvshmem/nvshmem_comm.h"
 #include "transport/nvshmem/nvshmem_library.h"
+#include "transport/process/exchange.h"
 
 /* A block of the heap. What ranks have given back is taken again, never freed: freeing is collective. */
 typedef struct heap_block {
@@ -169,39 +169,16 @@ static sley_status start(sl_process_comm *base) {
   return status;
 }
 
-static const sl_transport_ops nvshmem_ops = {
-    .name = "nvshmem",
-    .exchange_create = sl_nvshmem_exchange_create,
-    .exchange_memory = sl_direct_memory,
-    .exchange_begin = sl_nvshmem_exchange_begin,
-    .exchange_end = sl_nvshmem_exchange_end,
-    .exchange_arrive = sl_nvshmem_exchange_arrive,
-    .exchange_borrow = sl_nvshmem_exchange_borrow,
-    .exchange_destroy = sl_nvshmem_exchange_destroy,
-    .symm_alloc = sl_process_symm_alloc,
-    .symm_free = sl_process_symm_free,
-    .peer_ptr = sl_process_peer_ptr,
-    .get = sl_process_get,
-    .put = sl_process_put,
-    .fetch_add = sl_process_fetch_add,
-    .flush = sl_process_flush,
-    .barrier = sl_process_barrier,
-    .allgather = sl_process_allgather,
-    .alltoallv = sl_process_alltoallv,
-    .allreduce = sl_process_allreduce,
-    .abort = sl_process_abort,
-    .wait = sl_process_wait,
-    .counters = sl_process_counters,
-    .counters_reset = sl_process_counters_reset,
-    .counters_add = sl_process_counters_add,
-    .close = sl_process_close,
-};
+static void abandon(sl_process_comm *comm) {
+  (void)comm;
+}
 
 static const sl_process_backend nvshmem_process = {.name = "nvshmem",
-                                                   .ops = &nvshmem_ops,
+                                                   .carrier = &sl_no_messages,
                                                    .comm_bytes = sizeof(nvshmem_comm),
                                                    .start = start,
                                                    .stop = stop,
+                                                   .abandon = abandon,
                                                    .next = "nccl"};
 
 static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {

@@ -39,6 +39,7 @@ void sl_process_abort(sl_comm *base, sley_status status) {
   sl_bootstrap_abort(comm->boot, status);
   if (comm->stop)
     __atomic_store_n(comm->stop, 1, __ATOMIC_RELEASE);
+  comm->backend->abandon(comm);
 }
 
 enum { SPINS = 2000, LOOKS = 16, PAUSE_NANOSECONDS = 50000 };

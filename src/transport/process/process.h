@@ -13,6 +13,8 @@ enum { SL_PROCESS_NOTE = 1024 };
 /* A rank's comm; a transport extends it by making it its first member. */
 typedef struct sl_process_comm {
   sl_comm base;
+  const struct sl_process_backend *backend;
+  bool in_place; /* messages are sent from and received into any memory of the device, not only packed */
   sl_bootstrap *boot;
   int ordinal;    /* of the rank's device among its kind on this host */
   double timeout; /* seconds */
@@ -33,13 +35,15 @@ typedef struct sl_process_comm {
 /* A transport between processes. */
 typedef struct sl_process_backend {
   const char *name;
-  const sl_transport_ops *ops;
-  size_t comm_bytes; /* of its comm, zeroed before start */
+  const struct sl_carrier *carrier; /* of its exchanges' messages: see exchange.h */
+  size_t comm_bytes;                /* of its comm, zeroed before start */
   /* Prepares a comm whose base, device and boot are set; stop undoes it, and is not called where start
-   * failed. Every rank calls start, and then the ranks agree. It may use boot's collectives, and lower
-   * base.workgroup. */
+   * failed. Every rank calls start, and then the ranks agree. It may use boot's collectives, set in_place,
+   * and lower base.workgroup. */
   sley_status (*start)(sl_process_comm *comm);
   void (*stop)(sl_process_comm *comm);
+  /* A rank has failed: ends this rank's part in what is in flight. */
+  void (*abandon)(sl_process_comm *comm);
   const char *next; /* the transport that ranks turn to where this one cannot start; NULL: none */
 } sl_process_backend;
 
@@ -57,6 +61,9 @@ sley_status sl_process_join(const sl_process_backend *backend, const sl_launch *
  * ranks. Errors: SLEY_ERR_UNSUPPORTED. */
 sley_status sl_process_refuse_shared(const sl_process_comm *comm, const char *library);
 
+/* The operations of all these transports. */
+extern const sl_transport_ops sl_process_ops;
+
 /* Ops slots, over comm->boot. */
 sley_status sl_process_barrier(sl_comm *comm);
 sley_status sl_process_allgather(sl_comm *comm, const void *src, int64_t bytes, void *dst);
@@ -69,7 +76,7 @@ sley_status sl_process_allreduce(sl_comm *comm, sl_reduce op, int64_t *values, i
  * SLEY_ERR_INTERRUPTED: this rank has then aborted. */
 sley_status sl_process_wait_for(sl_process_comm *comm, sl_queue *queue);
 sley_status sl_process_wait(sl_comm *comm);
-/* On devices ends their kernels' waits too. */
+/* Ends what is in flight, on devices their kernels' waits too. */
 void sl_process_abort(sl_comm *comm, sley_status status);
 void sl_process_counters(const sl_comm *comm, sl_counters *out);
 void sl_process_counters_reset(sl_comm *comm);

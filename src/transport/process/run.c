@@ -83,7 +83,9 @@ static sley_status start_one(const sl_process_backend *backend, const sl_process
   sley_status status = sl_bootstrap_agree(boot, "start", 0, 0, comm ? SLEY_OK : SLEY_ERR_MEMORY);
   if (status == SLEY_OK) {
     *comm = *template;
-    comm->base.ops = backend->ops;
+    comm->base.ops = &sl_process_ops;
+    comm->base.transport = backend->name;
+    comm->backend = backend;
     comm->base.note = comm->note;
     sley_status mine = backend->start(comm);
     status = sl_bootstrap_agree(boot, "end of start", 0, 0, mine);

@@ -172,7 +172,6 @@ static void close_rank(sl_comm *comm) {
 }
 
 const sl_transport_ops sl_threads_ops = {
-    .name = "threads",
     .exchange_create = sl_threads_exchange_create,
     .exchange_memory = sl_threads_exchange_memory,
     .exchange_begin = sl_threads_exchange_begin,

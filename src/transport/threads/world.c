@@ -32,6 +32,7 @@ static void pause_briefly(void) {
 
 static sley_status comm_init(sl_threads_comm *comm, sl_world *world, int rank, int ranks, int workgroup) {
   comm->base = (sl_comm){.ops = &sl_threads_ops,
+                         .transport = "threads",
                          .rank = rank,
                          .size = ranks,
                          .workgroup = workgroup,

@@ -14,8 +14,6 @@ void sl_trace_destroy(sl_trace *trace);
 /* A comm that forwards to inner and records. inner outlives it. Closed by its own close, which leaves inner open. */
 sley_status sl_trace_wrap(sl_comm *inner, sl_trace *trace, sl_comm **out);
 
-/* The comm behind a traced one; any other: itself. */
-const sl_comm *sl_trace_inner(const sl_comm *comm);
 
 /* The recorder behind a comm, or NULL if it is not a traced one. */
 sl_trace *sl_trace_of(sl_comm *comm);

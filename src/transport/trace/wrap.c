@@ -51,10 +51,6 @@ sley_status sl_trace_wrap(sl_comm *inner, sl_trace *trace, sl_comm **out) {
   return SLEY_OK;
 }
 
-const sl_comm *sl_trace_inner(const sl_comm *comm) {
-  return comm->ops == &traced_ops ? inner_of(comm) : comm;
-}
-
 sl_trace *sl_trace_of(sl_comm *comm) {
   return comm && comm->ops == &traced_ops ? trace_of(comm) : NULL;
 }
@@ -277,7 +273,6 @@ static void close_wrapper(sl_comm *comm) {
 }
 
 static const sl_transport_ops traced_ops = {
-    .name = "trace",
     .exchange_create = exchange_create,
     .exchange_memory = exchange_memory,
     .exchange_begin = exchange_begin,

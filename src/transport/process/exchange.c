@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the exchanges of all transports between processes have in common. Begin packs rows that do not lie
+ * side by side, in the rank's own queue, and has the carrier start the messages; end takes direct rows, then
+ * puts those of messages into place, peers in the order of the list. With SL_GRAIN_ROW each row counts as a
+ * message. */
+#include "transport/process/exchange.h"
+
+#include <stdio.h>
+
+#include "base/memory.h"
+
+static sl_process_comm *comm_of(const sl_process_exchange *exchange) {
+  return (sl_process_comm *)exchange->base.comm;
+}
+
+static const sl_carrier *carrier_of(const sl_process_exchange *exchange) {
+  return comm_of(exchange)->backend->carrier;
+}
+
+/* ---- making */
+
+static sley_status open_channel(sl_comm *comm, const sl_row_list *list, sl_channel *out) {
+  const sl_device_ops *ops = comm->device->ops;
+  void *block = NULL;
+  out->list = *list;
+  if (!sl_list_moves(list) || sl_direct_serves((const sl_process_comm *)comm, list->peer))
+    return SLEY_OK;
+  if (list->rows && !ops->host_addresses) {
+    SL_TRY(sl_device_upload(comm->queue, list->rows, list->count * (int64_t)sizeof *list->rows, "row lists",
+                            &block));
+    out->list.rows = out->rows = block;
+  }
+  if (list->peer == comm->rank)
+    return SLEY_OK;
+  SL_TRY(ops->alloc(comm->device, list->count * list->bytes, "a message", &block));
+  out->packed = block;
+  out->travels = true;
+  return SLEY_OK;
+}
+
+static void close_channels(sl_comm *comm, sl_channel *channels, int count) {
+  for (int i = 0; i < count; i++) {
+    if (channels[i].packed)
+      comm->device->ops->free(comm->device, channels[i].packed);
+    if (channels[i].rows)
+      comm->device->ops->free(comm->device, channels[i].rows);
+  }
+  sl_free(channels);
+}
+
+static void free_exchange(sl_process_exchange *exchange) {
+  if (!exchange)
+    return;
+  carrier_of(exchange)->close(exchange);
+  close_channels(exchange->base.comm, exchange->send, exchange->sends);
+  close_channels(exchange->base.comm, exchange->recv, exchange->recvs);
+  sl_free(exchange->name);
+  sl_free(exchange);
+}
+
+static sley_status make(sl_process_comm *comm, const sl_exchange_spec *spec, sl_process_exchange **out) {
+  sl_comm *base = &comm->base;
+  sl_process_exchange *exchange = sl_alloc_zero(1, comm->backend->carrier->exchange_bytes, "an exchange");
+  *out = exchange;
+  if (!exchange)
+    return SLEY_ERR_MEMORY;
+  exchange->base.comm = base;
+  exchange->add = spec->add;
+  exchange->dtype = spec->dtype;
+  exchange->grain = spec->grain;
+  exchange->name = sl_strdup(spec->name);
+  if (!exchange->name)
+    return SLEY_ERR_MEMORY;
+  SL_TRY(SL_NEW_ZERO(exchange->send, spec->sends, "an exchange"));
+  SL_TRY(SL_NEW_ZERO(exchange->recv, spec->recvs, "an exchange"));
+  while (exchange->sends < spec->sends) {
+    int i = exchange->sends++;
+    SL_TRY(open_channel(base, &spec->send[i], &exchange->send[i]));
+  }
+  while (exchange->recvs < spec->recvs) {
+    int i = exchange->recvs++;
+    SL_TRY(open_channel(base, &spec->recv[i], &exchange->recv[i]));
+  }
+  SL_TRY(comm->backend->carrier->open(exchange));
+  return sl_process_wait_for(comm, base->queue); /* the lists are there */
+}
+
+sley_status sl_process_exchange_create(sl_comm *base, const sl_exchange_spec *spec, sl_exchange **out) {
+  sl_process_comm *comm = (sl_process_comm *)base;
+  sl_process_exchange *exchange = NULL;
+  *out = NULL;
+  uint64_t id = comm->next_id++;
+  SL_TRY(sl_process_match_lists(comm, spec, SLEY_OK));
+  sley_status status = make(comm, spec, &exchange);
+  status = sl_bootstrap_agree(comm->boot, "buffers of exchange_create", 0, 0, status);
+  if (status == SLEY_OK)
+    status = sl_direct_create(comm, spec, &exchange->direct);
+  if (status != SLEY_OK) {
+    free_exchange(exchange);
+    return status;
+  }
+  exchange->id = id;
+  *out = &exchange->base;
+  return SLEY_OK;
+}
+
+void sl_process_exchange_destroy(sl_exchange *base) {
+  if (!base)
+    return;
+  sl_process_exchange *exchange = (sl_process_exchange *)base;
+  sl_process_comm *comm = comm_of(exchange);
+  char message[1024];
+  if (sl_bootstrap_broken(comm->boot)) /* or the device would wait for the rank that failed */
+    sl_process_abort(base->comm, SLEY_ERR_PEER);
+  else if (exchange->in_flight) /* nobody may write to what is freed here */
+    sl_process_abort(base->comm,
+                     sl_fail(SLEY_ERR_INTERNAL, "exchange %s is destroyed before its end", exchange->name));
+  snprintf(message, sizeof message, "%s", sley_last_error());
+  (void)sl_process_wait_for(comm, base->comm->queue); /* it may still use what is freed here */
+  sl_direct_destroy(exchange->direct);
+  free_exchange(exchange);
+  if (*message)
+    (void)sl_fail(SLEY_OK, "%s", message);
+}
+
+/* ---- running */
+
+static sley_status failed(sl_process_exchange *exchange, sley_status status) {
+  exchange->in_flight = false;
+  sl_process_abort(exchange->base.comm, status);
+  return status;
+}
+
+static sley_status move(sl_queue *queue, sl_rows_args rows) {
+  return sl_kernel_run(queue, &(sl_kernel_args){.op = SL_OP_ROWS, .rows = rows});
+}
+
+/* Where the channel's message is this round. */
+static char *place_of(const sl_process_exchange *exchange, const sl_channel *c, const char *rows,
+                      int64_t stride) {
+  bool side_by_side = !c->list.rows && stride == c->list.bytes && c->list.offset == 0;
+  bool in_place = c->travels && side_by_side && comm_of(exchange)->in_place;
+  return in_place ? (char *)rows + c->list.first * stride : c->packed;
+}
+
+static sley_status pack(const sl_process_exchange *exchange, sl_queue *queue) {
+  for (int i = 0; i < exchange->sends; i++) {
+    const sl_channel *c = &exchange->send[i];
+    if (c->travels && c->at == c->packed)
+      SL_TRY(move(queue, (sl_rows_args){.count = c->list.count,
+                                        .bytes = c->list.bytes,
+                                        .src = exchange->src + c->list.offset,
+                                        .src_stride = exchange->src_stride,
+                                        .src_rows = c->list.rows,
+                                        .src_first = c->list.first,
+                                        .dst = c->packed,
+                                        .dst_stride = c->list.bytes,
+                                        .dtype = exchange->dtype}));
+  }
+  return SLEY_OK;
+}
+
+static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
+  SL_TRY(sl_bootstrap_progress(comm_of(exchange)->boot));
+  for (int i = 0; i < exchange->sends; i++) {
+    sl_channel *c = &exchange->send[i];
+    c->at = place_of(exchange, c, exchange->src, exchange->src_stride);
+  }
+  for (int i = 0; i < exchange->recvs; i++) {
+    sl_channel *c = &exchange->recv[i];
+    c->at = exchange->add ? c->packed : place_of(exchange, c, exchange->dst, exchange->dst_stride);
+  }
+  SL_TRY(sl_direct_begin(exchange->direct, exchange->src, exchange->src_stride, queue));
+  SL_TRY(pack(exchange, queue));
+  return carrier_of(exchange)->begin(exchange, queue);
+}
+
+sley_status sl_process_exchange_begin(sl_exchange *base, const void *src, int64_t src_stride, void *dst,
+                                      int64_t dst_stride, sl_queue *queue) {
+  sl_process_exchange *exchange = (sl_process_exchange *)base;
+  if (exchange->in_flight)
+    return failed(exchange,
+                  sl_fail(SLEY_ERR_ARG, "exchange %s is begun again before its end", exchange->name));
+  exchange->in_flight = true;
+  exchange->round++;
+  exchange->src = src;
+  exchange->src_stride = src_stride;
+  exchange->dst = dst;
+  exchange->dst_stride = dst_stride;
+  sley_status status = begin(exchange, queue);
+  return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
+}
+
+sley_status sl_process_exchange_borrow(sl_exchange *base, sl_lent *lent, sl_queue *queue) {
+  (void)lent;
+  (void)queue;
+  sl_process_exchange *exchange = (sl_process_exchange *)base;
+  return failed(exchange, sl_fail(SLEY_ERR_UNSUPPORTED,
+                                  "exchange %s cannot be borrowed: its ranks are processes", exchange->name));
+}
+
+/* Puts the rows of a list that did not go the direct way into place. */
+static sley_status take(sl_process_exchange *exchange, sl_channel *c, sl_queue *queue) {
+  sl_rows_args rows = {.count = c->list.count,
+                       .bytes = c->list.bytes,
+                       .src = c->packed,
+                       .src_stride = c->list.bytes,
+                       .dst = exchange->dst + c->list.offset,
+                       .dst_stride = exchange->dst_stride,
+                       .dst_rows = c->list.rows,
+                       .dst_first = c->list.first,
+                       .add = exchange->add,
+                       .dtype = exchange->dtype};
+  if (!sl_list_moves(&c->list) || sl_direct_serves(comm_of(exchange), c->list.peer))
+    return SLEY_OK;
+  if (c->travels) {
+    SL_TRY(carrier_of(exchange)->receive(exchange, c, queue));
+  } else {
+    const sl_channel *own = exchange->send;
+    while (own->list.peer != c->list.peer)
+      own++;
+    rows.src = exchange->src + own->list.offset;
+    rows.src_stride = exchange->src_stride;
+    rows.src_rows = own->list.rows;
+    rows.src_first = own->list.first;
+  }
+  sl_process_count(comm_of(exchange), &c->list, exchange->grain);
+  return c->at == c->packed ? move(queue, rows) : SLEY_OK;
+}
+
+static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
+  SL_TRY(sl_bootstrap_progress(comm_of(exchange)->boot));
+  SL_TRY(sl_direct_end(exchange->direct, exchange->dst, exchange->dst_stride, queue));
+  for (int i = 0; i < exchange->recvs; i++) {
+    SL_TRY(sl_direct_add(exchange->direct, i, queue));
+    SL_TRY(take(exchange, &exchange->recv[i], queue));
+  }
+  return carrier_of(exchange)->end(exchange, queue);
+}
+
+sley_status sl_process_exchange_end(sl_exchange *base, sl_queue *queue) {
+  sl_process_exchange *exchange = (sl_process_exchange *)base;
+  if (!exchange->in_flight)
+    return failed(exchange, sl_fail(SLEY_ERR_ARG, "exchange %s is ended but was not begun", exchange->name));
+  sley_status status = end(exchange, queue);
+  if (status != SLEY_OK)
+    return failed(exchange, status);
+  exchange->in_flight = false;
+  return SLEY_OK;
+}
+
+/* Only rows from the workgroup come in stages: end has seen to the others. */
+sley_status sl_process_exchange_arrive(sl_exchange *base, int stage, sl_queue *queue) {
+  sl_process_exchange *exchange = (sl_process_exchange *)base;
+  sley_status status =
+      exchange->in_flight
+          ? sl_fail(SLEY_ERR_ARG, "exchange %s: stage %d is to arrive before the end", exchange->name, stage)
+          : sl_direct_arrive(exchange->direct, stage, queue);
+  return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
+}
+
+/* ---- no messages */
+
+static sley_status open_nothing(sl_process_exchange *exchange) {
+  (void)exchange;
+  return SLEY_OK;
+}
+
+static void close_nothing(sl_process_exchange *exchange) {
+  (void)exchange;
+}
+
+static sley_status wait_for_nothing(sl_process_exchange *exchange, sl_queue *queue) {
+  (void)exchange;
+  (void)queue;
+  return SLEY_OK;
+}
+
+static sley_status refuse(sl_process_exchange *exchange, sl_channel *channel, sl_queue *queue) {
+  (void)queue;
+  return sl_fail(SLEY_ERR_INTERNAL,
+                 "exchange %s: rank %d's rows do not go the direct way, and there is no other",
+                 exchange->name, channel->list.peer);
+}
+
+const sl_carrier sl_no_messages = {.exchange_bytes = sizeof(sl_process_exchange),
+                                   .open = open_nothing,
+                                   .close = close_nothing,
+                                   .begin = wait_for_nothing,
+                                   .receive = refuse,
+                                   .end = wait_for_nothing};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An exchange of ranks that are processes: rows within a workgroup of devices go the direct way (direct.h), a
+ * rank's own rows are moved, and all others travel as one message a peer and round, which the transport's
+ * carrier moves. */
+#ifndef SLEY_TRANSPORT_PROCESS_EXCHANGE_H
+#define SLEY_TRANSPORT_PROCESS_EXCHANGE_H
+
+#include "transport/process/direct.h"
+
+/* One list of the exchange. */
+typedef struct sl_channel {
+  sl_row_list list; /* its rows lie where the device reads them */
+  int64_t
+      *rows; /* their copy in the device's memory; NULL: the caller's are good enough, or none are needed */
+  bool travels; /* as a message */
+  char *packed; /* room for the message in the device's memory, if it travels */
+  char *at; /* where the message is this round: packed, or the rows themselves, where they lie side by side */
+  void *own; /* the carrier's */
+} sl_channel;
+
+/* A carrier extends it by making it the first member of its own. */
+typedef struct sl_process_exchange {
+  sl_exchange base;
+  char *name;
+  uint64_t id, round; /* the same on all ranks */
+  int sends, recvs;
+  sl_channel *send, *recv;
+  sl_direct *direct; /* NULL: no rows go that way */
+  bool add, in_flight;
+  sley_dtype dtype;
+  sl_grain grain;
+  const char *src; /* of this round */
+  int64_t src_stride;
+  char *dst;
+  int64_t dst_stride;
+} sl_process_exchange;
+
+/* How messages travel. */
+typedef struct sl_carrier {
+  size_t exchange_bytes; /* of its exchange, zeroed before open */
+  /* Takes what the messages of an exchange need, once its channels are made. What it has taken when it fails,
+   * close gives back. */
+  sley_status (*open)(sl_process_exchange *exchange);
+  /* Nothing is in flight any more, or the bootstrap is broken. */
+  void (*close)(sl_process_exchange *exchange);
+  /* Starts all messages of the round; those sent are packed in queue's order. */
+  sley_status (*begin)(sl_process_exchange *exchange, sl_queue *queue);
+  /* The channel's message has come, in queue's order. Called for each that travels, in the order of recv. */
+  sley_status (*receive)(sl_process_exchange *exchange, sl_channel *channel, sl_queue *queue);
+  /* All of the round has been received; on return src is free for reuse, in queue's order. */
+  sley_status (*end)(sl_process_exchange *exchange, sl_queue *queue);
+} sl_carrier;
+
+/* For transports of which all ranks are one workgroup that goes the direct way. */
+extern const sl_carrier sl_no_messages;
+
+/* Ops slots. */
+sley_status sl_process_exchange_create(sl_comm *comm, const sl_exchange_spec *spec, sl_exchange **out);
+sley_status sl_process_exchange_begin(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
+                                      int64_t dst_stride, sl_queue *queue);
+sley_status sl_process_exchange_end(sl_exchange *exchange, sl_queue *queue);
+sley_status sl_process_exchange_arrive(sl_exchange *exchange, int stage, sl_queue *queue);
+sley_status sl_process_exchange_borrow(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
+void sl_process_exchange_destroy(sl_exchange *exchange);
+
+#endif
