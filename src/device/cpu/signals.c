@@ -44,7 +44,8 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
   uint64_t round = signals->own->round + 1;
   sl_pull_source source[SL_PULL_SOURCES];
   bool stopped = false;
-  if (signals->opens)
+  /* Whom it lent rows in the last round may still be looking them up, if it has stopped waiting for that. */
+  if (signals->opens && __atomic_load_n(signals->stop, __ATOMIC_RELAXED) == 0)
     lend(signals, round);
   for (int i = 0; i < args->sources; i++) {
     const sl_board_slot *slot = &signals->own->slot[args->source[i].peer];
