@@ -66,7 +66,7 @@ else
 fi
 
 # ---- build
-programs="test_kernels test_row_kernels test_api_device test_transport test_transport_exchange test_transport_failure test_capture test_spmm
+programs="test_kernels test_row_kernels test_api_device test_transport test_transport_exchange test_transport_stages test_transport_failure test_capture test_spmm
   test_spmm_sweep"
 if [ -z "${SLEY_PREBUILT:-}" ]; then
   {
@@ -123,7 +123,7 @@ case "$what" in tests | all)
     [ "$program" != test_spmm_sweep ] || [ -n "${SLEY_DATA:-}" ] || continue
     check "$program" "$build/tests/$program"
   done
-  for program in test_transport_exchange test_spmm test_capture; do
+  for program in test_transport_exchange test_transport_stages test_spmm test_capture; do
     check "${program}_signals" env SLEY_SIGNALS=on "$build/tests/$program"
   done
   unset SLEY_TEST_DEVICE
@@ -204,7 +204,7 @@ case "$what" in processes | all)
       --ranks "$members" --algo all --verify
     over "processes_${transport}_f64_reproducible" $transport "$sley" spmm $matrix --device cuda \
       --transport $transport --ranks "$members" --algo halo --dtype f64 --reproducible --beta 0.5
-    for program in test_transport test_transport_exchange test_transport_failure; do
+    for program in test_transport test_transport_exchange test_transport_stages test_transport_failure; do
       [ $transport = nccl ] || continue # NVSHMEM has one rank a process, and these tests' ranks are threads
       check "${program}_${transport}" env SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=$transport "$build/tests/$program"
     done
