@@ -184,17 +184,11 @@ static sley_status make_exchanges(sl_fetches *f) {
 
 /* Runs the next exchange; dst: where this rank's rows of it go, if it wants any. */
 static sley_status run_exchange(sl_fetches *f, void *dst) {
-  const requests *lists = &f->requests[f->done];
   sl_exchange *exchange = f->exchanges[f->done++];
   sl_comm *comm = f->comm;
   const void *src = comm->ops->peer_ptr(f->published, comm->rank);
   SL_TRY(comm->ops->exchange_begin(exchange, src, f->row_bytes, dst, f->row_bytes, comm->queue));
-  SL_TRY(comm->ops->exchange_end(exchange, comm->queue));
-  /* Over a direct link the exchange has counted one message, but each row is one. */
-  for (int p = 0; p < comm->size; p++)
-    if (lists->count[p] > 0 && sl_link_to(comm, p) == SL_LINK_DIRECT)
-      comm->ops->counters_add(comm, SL_LINK_DIRECT, 0, lists->count[p] - 1);
-  return SLEY_OK;
+  return comm->ops->exchange_end(exchange, comm->queue);
 }
 
 sley_status sl_fetches_create(const sl_plan *plan, sl_fetches **out) {

@@ -130,18 +130,19 @@ void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list) {
 /* What this rank will receive over one list. */
 static void predict_list(const sl_comm *comm, const sl_row_list *list, sl_grain grain,
                          sley_traffic *traffic) {
+  int64_t bytes = list->count * list->bytes, messages = sl_list_messages(comm, list, grain);
   switch (sl_link_to(comm, list->peer)) {
   case SL_LINK_DIRECT:
-    traffic->direct_bytes += list->count * list->bytes;
-    traffic->direct_messages++;
+    traffic->direct_bytes += bytes;
+    traffic->direct_messages += messages;
     break;
   case SL_LINK_MESSAGE:
-    traffic->message_bytes += list->count * list->bytes;
-    traffic->message_messages += grain == SL_GRAIN_ROW ? list->count : 1;
+    traffic->message_bytes += bytes;
+    traffic->message_messages += messages;
     break;
   default:
-    traffic->self_bytes += list->count * list->bytes;
-    traffic->self_messages++;
+    traffic->self_bytes += bytes;
+    traffic->self_messages += messages;
     break;
   }
 }

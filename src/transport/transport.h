@@ -20,8 +20,8 @@ typedef enum sl_link { SL_LINK_SELF, SL_LINK_DIRECT, SL_LINK_MESSAGE, SL_LINK_CO
 typedef struct sl_counters {
   /* Payload over each link class: received by an exchange or get, sent by a put. */
   int64_t bytes[SL_LINK_COUNT];
-  /* What carried it. Self and direct: one a peer and round. Message: one a peer and round, or one a row with
-   * SL_GRAIN_ROW. One a get or put over any link. Where no byte moves, none. fetch_add is not counted. */
+  /* What carried it: see sl_list_messages. One a get or put over any link. Where no byte moves, none.
+   * fetch_add is not counted. */
   int64_t messages[SL_LINK_COUNT];
 } sl_counters;
 
@@ -45,8 +45,8 @@ static inline bool sl_list_moves(const sl_row_list *list) {
 }
 
 typedef enum sl_grain {
-  SL_GRAIN_PEER, /* over message links, one message a peer */
-  SL_GRAIN_ROW   /* over message links, one message a row */
+  SL_GRAIN_PEER, /* one message a peer */
+  SL_GRAIN_ROW   /* one message a row */
 } sl_grain;
 
 typedef struct sl_exchange_spec {
@@ -190,6 +190,14 @@ static inline sl_link sl_link_to(const sl_comm *comm, int peer) {
   if (peer == comm->rank)
     return SL_LINK_SELF;
   return sl_workgroup_of(comm, peer) == sl_workgroup_of(comm, comm->rank) ? SL_LINK_DIRECT : SL_LINK_MESSAGE;
+}
+
+/* Messages that a list received counts as, one round: one, or with SL_GRAIN_ROW, but from the rank itself,
+ * one a row; none where no byte moves. */
+static inline int64_t sl_list_messages(const sl_comm *comm, const sl_row_list *list, sl_grain grain) {
+  if (!sl_list_moves(list))
+    return 0;
+  return grain == SL_GRAIN_ROW && list->peer != comm->rank ? list->count : 1;
 }
 
 /* The transport's reclaim, if it has one. */

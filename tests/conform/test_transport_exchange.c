@@ -195,7 +195,7 @@ static void run_model(sl_comm *comm, party *p, int round, sl_counters *expected)
     sl_link link = sl_link_to(comm, from);
     if (list->count > 0 && list->bytes > 0) {
       expected->bytes[link] += list->count * list->bytes;
-      expected->messages[link] += link == SL_LINK_MESSAGE && s->grain == SL_GRAIN_ROW ? list->count : 1;
+      expected->messages[link] += link != SL_LINK_SELF && s->grain == SL_GRAIN_ROW ? list->count : 1;
     }
   }
 }

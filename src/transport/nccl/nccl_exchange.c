@@ -41,13 +41,13 @@ static sley_status enqueue(const sl_process_exchange *exchange) {
   const sl_nccl_library *nccl = &comm->nccl;
   ncclResult_t result = nccl->GroupStart();
   for (int i = 0; i < exchange->sends && result == ncclSuccess; i++) {
-    const sl_channel *c = &exchange->send[i];
+    const sl_process_channel *c = &exchange->send[i];
     if (c->travels)
       result = nccl->Send(c->at, (size_t)(c->list.count * c->list.bytes), ncclInt8, c->list.peer, comm->comm,
                           comm->stream);
   }
   for (int i = 0; i < exchange->recvs && result == ncclSuccess; i++) {
-    const sl_channel *c = &exchange->recv[i];
+    const sl_process_channel *c = &exchange->recv[i];
     if (c->travels)
       result = nccl->Recv(c->at, (size_t)(c->list.count * c->list.bytes), ncclInt8, c->list.peer, comm->comm,
                           comm->stream);
@@ -67,7 +67,7 @@ static sley_status begin(sl_process_exchange *base, sl_queue *queue) {
   return queue->ops->event_record(beside, exchange->arrived);
 }
 
-static sley_status receive(sl_process_exchange *base, sl_channel *channel, sl_queue *queue) {
+static sley_status receive(sl_process_exchange *base, sl_process_channel *channel, sl_queue *queue) {
   (void)channel;
   return queue->ops->event_wait(queue, ((nccl_exchange *)base)->arrived);
 }

@@ -145,9 +145,7 @@ sley_status sl_process_match_lists(sl_process_comm *comm, const sl_exchange_spec
 }
 
 void sl_process_count(sl_process_comm *comm, const sl_row_list *recv, sl_grain grain) {
-  if (!sl_list_moves(recv))
-    return;
   sl_link link = sl_link_to(&comm->base, recv->peer);
   comm->counters.bytes[link] += recv->count * recv->bytes;
-  comm->counters.messages[link] += link == SL_LINK_MESSAGE && grain == SL_GRAIN_ROW ? recv->count : 1;
+  comm->counters.messages[link] += sl_list_messages(&comm->base, recv, grain);
 }

@@ -19,7 +19,7 @@ static const sl_carrier *carrier_of(const sl_process_exchange *exchange) {
 
 /* ---- making */
 
-static sley_status open_channel(sl_comm *comm, const sl_row_list *list, sl_channel *out) {
+static sley_status open_channel(sl_comm *comm, const sl_row_list *list, sl_process_channel *out) {
   const sl_device_ops *ops = comm->device->ops;
   void *block = NULL;
   out->list = *list;
@@ -38,7 +38,7 @@ static sley_status open_channel(sl_comm *comm, const sl_row_list *list, sl_chann
   return SLEY_OK;
 }
 
-static void close_channels(sl_comm *comm, sl_channel *channels, int count) {
+static void close_channels(sl_comm *comm, sl_process_channel *channels, int count) {
   for (int i = 0; i < count; i++) {
     if (channels[i].packed)
       comm->device->ops->free(comm->device, channels[i].packed);
@@ -136,7 +136,7 @@ static sley_status move(sl_queue *queue, sl_rows_args rows) {
 }
 
 /* Where the channel's message is this round. */
-static char *place_of(const sl_process_exchange *exchange, const sl_channel *c, const char *rows,
+static char *place_of(const sl_process_exchange *exchange, const sl_process_channel *c, const char *rows,
                       int64_t stride) {
   bool side_by_side = !c->list.rows && stride == c->list.bytes && c->list.offset == 0;
   bool in_place = c->travels && side_by_side && comm_of(exchange)->in_place;
@@ -145,7 +145,7 @@ static char *place_of(const sl_process_exchange *exchange, const sl_channel *c, 
 
 static sley_status pack(const sl_process_exchange *exchange, sl_queue *queue) {
   for (int i = 0; i < exchange->sends; i++) {
-    const sl_channel *c = &exchange->send[i];
+    const sl_process_channel *c = &exchange->send[i];
     if (c->travels && c->at == c->packed)
       SL_TRY(move(queue, (sl_rows_args){.count = c->list.count,
                                         .bytes = c->list.bytes,
@@ -163,11 +163,11 @@ static sley_status pack(const sl_process_exchange *exchange, sl_queue *queue) {
 static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
   SL_TRY(sl_bootstrap_progress(comm_of(exchange)->boot));
   for (int i = 0; i < exchange->sends; i++) {
-    sl_channel *c = &exchange->send[i];
+    sl_process_channel *c = &exchange->send[i];
     c->at = place_of(exchange, c, exchange->src, exchange->src_stride);
   }
   for (int i = 0; i < exchange->recvs; i++) {
-    sl_channel *c = &exchange->recv[i];
+    sl_process_channel *c = &exchange->recv[i];
     c->at = exchange->add ? c->packed : place_of(exchange, c, exchange->dst, exchange->dst_stride);
   }
   SL_TRY(sl_direct_begin(exchange->direct, exchange->src, exchange->src_stride, queue));
@@ -200,7 +200,7 @@ sley_status sl_process_exchange_borrow(sl_exchange *base, sl_lent *lent, sl_queu
 }
 
 /* Puts the rows of a list that did not go the direct way into place. */
-static sley_status take(sl_process_exchange *exchange, sl_channel *c, sl_queue *queue) {
+static sley_status take(sl_process_exchange *exchange, sl_process_channel *c, sl_queue *queue) {
   sl_rows_args rows = {.count = c->list.count,
                        .bytes = c->list.bytes,
                        .src = c->packed,
@@ -216,7 +216,7 @@ static sley_status take(sl_process_exchange *exchange, sl_channel *c, sl_queue *
   if (c->travels) {
     SL_TRY(carrier_of(exchange)->receive(exchange, c, queue));
   } else {
-    const sl_channel *own = exchange->send;
+    const sl_process_channel *own = exchange->send;
     while (own->list.peer != c->list.peer)
       own++;
     rows.src = exchange->src + own->list.offset;
@@ -276,7 +276,7 @@ static sley_status wait_for_nothing(sl_process_exchange *exchange, sl_queue *que
   return SLEY_OK;
 }
 
-static sley_status refuse(sl_process_exchange *exchange, sl_channel *channel, sl_queue *queue) {
+static sley_status refuse(sl_process_exchange *exchange, sl_process_channel *channel, sl_queue *queue) {
   (void)queue;
   return sl_fail(SLEY_ERR_INTERNAL,
                  "exchange %s: rank %d's rows do not go the direct way, and there is no other",

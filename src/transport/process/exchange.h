@@ -8,7 +8,7 @@
 #include "transport/process/direct.h"
 
 /* One list of the exchange. */
-typedef struct sl_channel {
+typedef struct sl_process_channel {
   sl_row_list list; /* its rows lie where the device reads them */
   int64_t
       *rows; /* their copy in the device's memory; NULL: the caller's are good enough, or none are needed */
@@ -16,7 +16,7 @@ typedef struct sl_channel {
   char *packed; /* room for the message in the device's memory, if it travels */
   char *at; /* where the message is this round: packed, or the rows themselves, where they lie side by side */
   void *own; /* the carrier's */
-} sl_channel;
+} sl_process_channel;
 
 /* A carrier extends it by making it the first member of its own. */
 typedef struct sl_process_exchange {
@@ -24,7 +24,7 @@ typedef struct sl_process_exchange {
   char *name;
   uint64_t id, round; /* the same on all ranks */
   int sends, recvs;
-  sl_channel *send, *recv;
+  sl_process_channel *send, *recv;
   sl_direct *direct; /* NULL: no rows go that way */
   bool add, in_flight;
   sley_dtype dtype;
@@ -46,7 +46,7 @@ typedef struct sl_carrier {
   /* Starts all messages of the round; those sent are packed in queue's order. */
   sley_status (*begin)(sl_process_exchange *exchange, sl_queue *queue);
   /* The channel's message has come, in queue's order. Called for each that travels, in the order of recv. */
-  sley_status (*receive)(sl_process_exchange *exchange, sl_channel *channel, sl_queue *queue);
+  sley_status (*receive)(sl_process_exchange *exchange, sl_process_channel *channel, sl_queue *queue);
   /* All of the round has been received; on return src is free for reuse, in queue's order. */
   sley_status (*end)(sl_process_exchange *exchange, sl_queue *queue);
 } sl_carrier;

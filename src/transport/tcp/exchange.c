@@ -21,19 +21,20 @@ static sl_bootstrap *boot_of(const sl_process_exchange *exchange) {
   return ((const sl_process_comm *)exchange->base.comm)->boot;
 }
 
-static int64_t bytes_of(const sl_channel *c) {
+static int64_t bytes_of(const sl_process_channel *c) {
   return c->list.count * c->list.bytes;
 }
 
 /* What goes over the socket. */
-static char *message_of(const sl_channel *c) {
+static char *message_of(const sl_process_channel *c) {
   const tcp_message *message = c->own;
   return message->staged ? message->staged : c->at;
 }
 
 /* ---- making */
 
-static sley_status open_channels(const sl_process_exchange *exchange, sl_channel *channels, int count) {
+static sley_status open_channels(const sl_process_exchange *exchange, sl_process_channel *channels,
+                                 int count) {
   for (int i = 0; i < count; i++) {
     tcp_message *message;
     if (!channels[i].travels)
@@ -52,7 +53,7 @@ static sley_status open_messages(sl_process_exchange *exchange) {
   return open_channels(exchange, exchange->recv, exchange->recvs);
 }
 
-static void close_channels(sl_channel *channels, int count) {
+static void close_channels(sl_process_channel *channels, int count) {
   for (int i = 0; i < count; i++) {
     tcp_message *message = channels[i].own;
     if (message)
@@ -78,13 +79,13 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
   sl_comm *comm = exchange->base.comm;
   sl_bootstrap *boot = boot_of(exchange);
   for (int i = 0; i < exchange->recvs; i++) {
-    const sl_channel *c = &exchange->recv[i];
+    const sl_process_channel *c = &exchange->recv[i];
     tcp_message *message = c->own;
     if (c->travels)
       sl_bootstrap_recv(boot, c->list.peer, tag_of(exchange), message_of(c), bytes_of(c), &message->recv);
   }
   for (int i = 0; i < exchange->sends && !on_host(exchange); i++) {
-    const sl_channel *c = &exchange->send[i];
+    const sl_process_channel *c = &exchange->send[i];
     if (c->travels)
       SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, message_of(c), c->at, bytes_of(c)));
   }
@@ -93,7 +94,7 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
   while (start < exchange->sends && exchange->send[start].list.peer <= comm->rank)
     start++;
   for (int i = 0; i < exchange->sends; i++) {
-    const sl_channel *c = &exchange->send[(start + i) % exchange->sends];
+    const sl_process_channel *c = &exchange->send[(start + i) % exchange->sends];
     tcp_message *message = c->own;
     if (!c->travels)
       continue;
@@ -103,7 +104,7 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
   return sl_bootstrap_progress(boot);
 }
 
-static sley_status receive(sl_process_exchange *exchange, sl_channel *c, sl_queue *queue) {
+static sley_status receive(sl_process_exchange *exchange, sl_process_channel *c, sl_queue *queue) {
   tcp_message *message = c->own;
   SL_TRY(sl_bootstrap_wait_received(boot_of(exchange), c->list.peer, &message->recv));
   sl_bootstrap_send(boot_of(exchange), c->list.peer, TAKEN | tag_of(exchange), NULL, 0, &message->send);
@@ -114,7 +115,7 @@ static sley_status receive(sl_process_exchange *exchange, sl_channel *c, sl_queu
 static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
   (void)queue;
   for (int i = 0; i < exchange->sends; i++) {
-    const sl_channel *c = &exchange->send[i];
+    const sl_process_channel *c = &exchange->send[i];
     tcp_message *message = c->own;
     if (!c->travels)
       continue;
@@ -122,7 +123,7 @@ static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
     SL_TRY(sl_bootstrap_wait_received(boot_of(exchange), c->list.peer, &message->recv));
   }
   for (int i = 0; i < exchange->recvs; i++) {
-    const sl_channel *c = &exchange->recv[i];
+    const sl_process_channel *c = &exchange->recv[i];
     if (c->travels)
       SL_TRY(sl_bootstrap_wait_sent(boot_of(exchange), c->list.peer, &((tcp_message *)c->own)->send));
   }

@@ -175,10 +175,8 @@ void sl_threads_acknowledge(sl_threads_exchange *exchange, int i) {
   atomic_store(&channel->taken, exchange->round);
   sl_world_wake(comm->world, list->peer);
   sl_link link = sl_link_to(&comm->base, list->peer);
-  if (sl_list_moves(list)) {
-    comm->counters.bytes[link] += list->count * list->bytes;
-    comm->counters.messages[link] += channel->way == SL_ROW_BY_ROW ? list->count : 1;
-  }
+  comm->counters.bytes[link] += list->count * list->bytes;
+  comm->counters.messages[link] += sl_list_messages(&comm->base, list, exchange->grain);
 }
 
 /* Receives one peer's rows; they have been handed over, or it waits for them. */
