@@ -142,9 +142,10 @@ typedef struct sl_pull_source {
   int peer;
 } sl_pull_source;
 
+/* Of 16 bytes, which a device loads at once. */
 typedef struct sl_pull_entry {
-  int64_t src_row, dst_row;
-  int32_t source;
+  uint64_t src_row : 58, source : 6; /* below SL_PULL_SOURCES */
+  int64_t dst_row;
 } sl_pull_entry;
 
 /* A stage of a pull: whether its rows are there. Zeroed at first. */

@@ -33,6 +33,9 @@ static sley_status add_inner(void *context, int64_t begin, int64_t end, int thre
 
 enum { GRAIN = 4096 };
 
+/* Inner rows are the ones with the best locality: how much faster they are summed than others. */
+static const double inner_speed = 1.5;
+
 /* As many as fit into the time for which rows are still on their way after the inner rows have been summed,
  * and one more; SLEY_HALO_PIECE: bytes of each, from the environment. */
 static sley_status count_pieces(const sl_inspection *ins, int *count) {
@@ -45,7 +48,7 @@ static sley_status count_pieces(const sl_inspection *ins, int *count) {
     inner_entries inner = {ins, 0};
     SL_TRY(sl_team_for(sl_plan_team(ins), ins->block->rows, GRAIN, add_inner, &inner));
     pieces = (bytes / machine->direct_bandwidth -
-              (double)inner.count * (double)ins->row_bytes / machine->spmm_bandwidth) /
+              (double)inner.count * (double)ins->row_bytes / (inner_speed * machine->spmm_bandwidth)) /
              piece_seconds;
   }
   *count = pieces >= SL_HALO_PIECES_MOST ? SL_HALO_PIECES_MOST : pieces > 0 ? 1 + (int)pieces : 1;

@@ -16,12 +16,12 @@ struct pulled_in_stages {
 
 template <class V, class Join>
 __device__ void move_all(const listed &rows, int64_t count, int64_t pieces, int group_log) {
-  move_rows<V, Join>(rows, 0, count, pieces, group_log);
+  move_rows<V, Join>(rows, count, pieces, group_log, unwatched());
 }
 
 template <class V, class Join>
-__device__ void move_all(const pulled_in_stages &rows, int64_t, int64_t pieces, int group_log) {
-  move_stages<V, Join>(rows.rows, rows.stages, pieces, group_log);
+__device__ void move_all(const pulled_in_stages &rows, int64_t count, int64_t pieces, int group_log) {
+  move_rows<V, Join>(rows.rows, count, pieces, group_log, stage_watch(rows.stages));
 }
 
 template <class V, class Join, class Rows>
@@ -170,7 +170,7 @@ sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *a) {
     s.bytes = from->bytes > s.bytes ? from->bytes : s.bytes;
   }
   s.width = width_of(bits);
-  p.stages = stages_of(a, s.bytes);
+  p.stages = stages_of(a);
   SL_TRY(check_adds(s));
   SL_TRY(sl_cuda_use(queue->device));
   launch_by_width(sl_cuda_stream(queue), p, s);

@@ -17,7 +17,7 @@ namespace sley {
 /* Of a pull: enough loads in flight to fill the links, and no more, for they would hold up those of the
  * product beside it. Measured on four H200: twice as many blocks and rows ahead load no faster and slow a
  * product by a quarter more. */
-constexpr int PULL_BLOCKS = 33, PULL_AHEAD = 4;
+constexpr int PULL_BLOCKS = 66, PULL_AHEAD = 2;
 static_assert(PULL_AHEAD == 2 || PULL_AHEAD == 4, "rows of a group in flight");
 
 enum { THREADS = 512, ROWS_AHEAD = 4, PIECE_BYTES = 8192, PIECES_MOST = 65535 };
@@ -54,7 +54,12 @@ struct pulled {
   int64_t dst_stride;
   sl_pull_source source[SL_PULL_SOURCES];
   __device__ entry load(int64_t i) const {
-    return list[i];
+    union {
+      ulonglong2 word;
+      entry e;
+    } both;
+    both.word = __ldcs(reinterpret_cast<const ulonglong2 *>(list + i));
+    return both.e;
   }
   __device__ job at(const entry &e) const {
     const sl_pull_source &s = source[e.source];
@@ -96,27 +101,36 @@ __device__ void load_entries(const Rows &rows, int64_t first, int64_t end, int64
       out[u] = rows.load(first + u * groups);
 }
 
-/* Entries begin .. end - 1, all threads of the grid together, which is of (blocks, pieces at a time);
- * Rows::AHEAD rows are loaded before the first is stored. */
-template <class V, class Join, class Rows>
-__device__ void move_rows(const Rows &rows, int64_t begin, int64_t end, int64_t pieces, int group_log) {
+/* Nobody wants to know how far a move is. */
+struct unwatched {
+  __device__ void passed(int64_t) {
+  }
+};
+
+/* All threads of the grid together, which is of (blocks, pieces at a time); Rows::AHEAD rows are loaded
+ * before the first is stored. The watch is told by every warp, all lanes together, before which entry the
+ * warp has moved its share. */
+template <class V, class Join, class Rows, class Watch>
+__device__ void move_rows(const Rows &rows, int64_t count, int64_t pieces, int group_log, Watch watch) {
   constexpr int AHEAD = Rows::AHEAD;
   const int lanes = 1 << group_log, lane = threadIdx.x & (lanes - 1);
+  const int64_t thread = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
   const int64_t groups = (static_cast<int64_t>(gridDim.x) * THREADS) >> group_log;
-  const int64_t mine = begin + ((static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x) >> group_log);
+  const int64_t mine = thread >> group_log, warps_first = (thread & ~INT64_C(31)) >> group_log;
   constexpr int64_t piece_vectors = PIECE_BYTES / sizeof(V);
   for (int64_t piece = blockIdx.y; piece < pieces; piece += gridDim.y) {
     typename Rows::entry entry[AHEAD];
     if (Rows::ASKS_EARLY)
-      load_entries(rows, mine, end, groups, entry);
-    for (int64_t first = mine; first < end; first += groups * AHEAD) {
+      load_entries(rows, mine, count, groups, entry);
+    for (int64_t done = 0; warps_first + done < count; done += groups * AHEAD) {
+      const int64_t first = mine + done;
       const V *src[AHEAD];
       V *dst[AHEAD];
       int left[AHEAD], most = 0;
 #pragma unroll
       for (int u = 0; u < AHEAD; u++) {
         left[u] = 0;
-        if (first + u * groups >= end)
+        if (first + u * groups >= count)
           continue;
         const job j = rows.at(Rows::ASKS_EARLY ? entry[u] : rows.load(first + u * groups));
         const int64_t vectors = j.bytes / static_cast<int64_t>(sizeof(V)) - piece * piece_vectors;
@@ -126,7 +140,7 @@ __device__ void move_rows(const Rows &rows, int64_t begin, int64_t end, int64_t 
         most = left[u] > most ? left[u] : most;
       }
       if (Rows::ASKS_EARLY)
-        load_entries(rows, first + groups * AHEAD, end, groups, entry);
+        load_entries(rows, first + groups * AHEAD, count, groups, entry);
       for (int v = lane; v < most; v += lanes) {
         V moved[AHEAD];
 #pragma unroll
@@ -138,8 +152,11 @@ __device__ void move_rows(const Rows &rows, int64_t begin, int64_t end, int64_t 
           if (v < left[u])
             dst[u][v] = Join::join(Join::reads_dst ? dst[u][v] : V(), moved[u]);
       }
+      if (piece + gridDim.y >= pieces)
+        watch.passed(warps_first + done + groups * AHEAD);
     }
   }
+  watch.passed(INT64_MAX);
 }
 
 /* The least group that a row of so many vectors fills. */

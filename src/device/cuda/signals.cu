@@ -15,6 +15,7 @@ struct pull_round {
   int sources;
   uint64_t bits; /* of the addresses and sizes that the host knows */
   pull_stages stages;
+  int64_t count;
   int64_t pieces;
   int64_t longest; /* bytes of the longest row */
   bool add;
@@ -46,7 +47,7 @@ __device__ bool wait_for(const uint64_t *word, uint64_t round, const uint32_t *s
 
 template <class V, class Join> __device__ void move_wide(const pull_round &r, const pulled &rows) {
   const int log = group_log_for(r.longest / static_cast<int64_t>(sizeof(V)));
-  move_stages<V, Join>(rows, r.stages, r.pieces, log);
+  move_rows<V, Join>(rows, r.count, r.pieces, log, stage_watch(r.stages));
 }
 
 template <class T> __device__ void add_by_width(const pull_round &r, const pulled &rows, int width) {
@@ -116,7 +117,7 @@ __global__ void __launch_bounds__(THREADS) pull_signalled(const __grid_constant_
   if (!stopped)
     move_by_width(r, rows, width_of(bits));
   else
-    tell_all(r.stages);
+    stage_watch(r.stages).passed(INT64_MAX);
   __syncthreads();
   if (thread == 0) {
     __threadfence();
@@ -164,7 +165,8 @@ sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *a
     r.bits |= static_cast<uint64_t>(a->source[i].bytes | a->source[i].dst_offset);
     r.longest = a->source[i].bytes > r.longest ? a->source[i].bytes : r.longest;
   }
-  r.stages = stages_of(a, r.longest);
+  r.stages = stages_of(a);
+  r.count = r.longest > 0 ? a->count : 0;
   r.pieces = (r.longest + PIECE_BYTES - 1) / PIECE_BYTES;
   r.add = a->add;
   r.dtype = a->dtype;
@@ -173,9 +175,8 @@ sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *a
   const unsigned across = r.pieces < 1             ? 1
                           : r.pieces < PULL_BLOCKS ? static_cast<unsigned>(r.pieces)
                                                    : PULL_BLOCKS;
-  const int64_t count = r.stages.end[r.stages.count - 1];
   const unsigned blocks =
-      blocks_for((count + PULL_AHEAD - 1) / PULL_AHEAD, log, (PULL_BLOCKS + across - 1) / across);
+      blocks_for((r.count + PULL_AHEAD - 1) / PULL_AHEAD, log, (PULL_BLOCKS + across - 1) / across);
   const dim3 grid(blocks > 0 ? blocks : 1, across);
   pull_signalled<<<grid, THREADS, 0, sl_cuda_stream(queue)>>>(r);
   return sl_cuda_launched(queue, "pull with signals");
