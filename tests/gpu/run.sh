@@ -213,6 +213,10 @@ case "$what" in processes | all)
     "$build/tests/test_transport_exchange" # its ranks free nothing between their calls
   over processes_nccl_workgroups_of_2 nccl "$sley" spmm $matrix --device cuda --transport nccl --ranks "$members" \
     --workgroup 2 --algo all --verify
+  for transport in nccl nvshmem; do # libraries that want a GPU for each rank give way
+    over "processes_${transport}_shared_gpu" tcp "$sley" spmm $matrix --device cuda --transport $transport \
+      --ranks "$((gpus + 1))" --algo halo,cover --verify --repeat 2
+  done
   over processes_tcp tcp "$sley" spmm $matrix --device cuda --transport tcp --ranks "$members" --algo all --verify
   if [ "$members" -eq 4 ]; then
     # A function cannot be run under timeout; the ranks have a time limit of their own.
