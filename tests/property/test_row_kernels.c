@@ -109,7 +109,8 @@ static void check_pull(void) {
   int64_t *to = distinct_list(count, dst_rows);
   sl_pull_entry *list = calloc((size_t)count + 1, sizeof *list);
   for (int64_t i = 0; i < count; i++)
-    list[i] = (sl_pull_entry){.src_row = draw(src_rows), .dst_row = to[i], .source = (int32_t)draw(SOURCES)};
+    list[i] = (sl_pull_entry){
+        .src_row = (uint64_t)draw(src_rows), .dst_row = to[i], .source = (unsigned)draw(SOURCES)};
   sl_pull_args a = {.count = count,
                     .list = list,
                     .sources = SOURCES,
@@ -181,7 +182,8 @@ static staged make_staged(void) {
   t.to = distinct_list(t.count, t.dst_rows);
   t.list = calloc((size_t)t.count + 1, sizeof *t.list);
   for (int64_t i = 0; i < t.count; i++)
-    t.list[i] = (sl_pull_entry){draw(t.rows), t.to[i], (int32_t)draw(STAGED_SOURCES)};
+    t.list[i] = (sl_pull_entry){
+        .src_row = (uint64_t)draw(t.rows), .dst_row = t.to[i], .source = (unsigned)draw(STAGED_SOURCES)};
   for (int s = 0; s < t.stages; s++) {
     int64_t first = s > 0 ? t.end[s - 1] : 0;
     t.end[s] = s == t.stages - 1 ? t.count : draw(3) == 0 ? first : first + draw(t.count - first + 1);
