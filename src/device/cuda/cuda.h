@@ -63,6 +63,10 @@ sley_status sl_cuda_launch_arrive(sl_queue *queue, const sl_arrive_args *args);
 sley_status sl_cuda_launch_scale(sl_queue *queue, const sl_scale_args *args);
 sley_status sl_cuda_launch_round(sl_queue *queue, const sl_round_args *args);
 
+/* In pull.cu: the fastest way, and whether it can be gone. */
+bool sl_cuda_is_plain_pull(const sl_pull_args *args);
+sley_status sl_cuda_launch_plain_pull(sl_queue *queue, const sl_pull_args *args);
+
 /* Launchers in signals.cu. */
 sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *args);
 sley_status sl_cuda_launch_await(sl_queue *queue, const sl_await_args *args);
