@@ -70,7 +70,7 @@ static sley_status build_alone(const sl_inspection *ins, sl_plan *plan) {
 /* Rows that need no halo, then those of each piece. */
 static sley_status cut_pieces(sl_plan *plan, const sl_inspection *ins, const sl_halo_pieces *pieces,
                               int buffer, int *first) {
-  sl_column_map columns = {.row_part = pieces->row_part, .place = pieces->place};
+  sl_column_map columns = {.row_part = pieces->row_part, .place = pieces->place, .far_place = ins->x_rows};
   sl_part_frame frames[1 + SL_HALO_PIECES_MOST] = {{.name = "inner rows", .x = SL_BUFFER_X}};
   for (int i = 0; i < pieces->count; i++)
     frames[1 + i] = (sl_part_frame){.name = "outer rows", .x = SL_BUFFER_X, .far = buffer};

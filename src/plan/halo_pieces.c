@@ -55,20 +55,22 @@ static sley_status count_pieces(const sl_inspection *ins, int *count) {
   return SLEY_OK;
 }
 
-/* Of the rows of one piece, which are in every count-th strip of rows: which need the halo, and what of
- * it. Neighbouring rows tend to need rows of the same ranks, so a piece of such rows alone would come over
- * few of the links. */
+/* Of the rows of one piece: which need the halo, and what of it. Pieces are of neighbouring rows, though
+ * their halo then comes over some links more than others: strips of rows from all over the block fill the
+ * links better, but each piece's product then goes through all of X, and the whole took a quarter longer. */
 typedef struct marking {
   const sl_inspection *ins;
-  int64_t strip; /* rows */
-  int32_t piece, count;
+  int64_t first_row;
+  int32_t piece;
   int32_t *row_part;
   int32_t *pieces; /* of each halo entry */
 } marking;
 
-static void mark_strip(const marking *m, int64_t begin, int64_t end) {
+static sley_status mark(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const marking *m = context;
   const sley_matrix *block = m->ins->block;
-  for (int64_t row = begin; row < end; row++) {
+  for (int64_t row = m->first_row + begin; row < m->first_row + end; row++) {
     bool needs = false;
     for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
       int64_t col = sl_index_at(block->col, block->index, e);
@@ -79,28 +81,17 @@ static void mark_strip(const marking *m, int64_t begin, int64_t end) {
     }
     m->row_part[row] = needs ? 1 + m->piece : 0;
   }
-}
-
-static sley_status mark(void *context, int64_t begin, int64_t end, int thread) {
-  (void)thread;
-  const marking *m = context;
-  for (int64_t i = begin; i < end; i++) {
-    int64_t first = (i * m->count + m->piece) * m->strip, rows = m->ins->block->rows;
-    mark_strip(m, first < rows ? first : rows, first + m->strip < rows ? first + m->strip : rows);
-  }
   return SLEY_OK;
 }
 
-enum { STRIP_MOST = 1024, STRIPS_LEAST = 16 /* of a piece */ };
-
 /* The last pieces first, so that each entry is left with the first that needs it. */
 static sley_status mark_all(const sl_inspection *ins, const sl_halo_pieces *p, int32_t *pieces) {
-  int64_t rows = ins->block->rows, strip = rows / (STRIPS_LEAST * p->count);
-  strip = strip < 1 ? 1 : strip < STRIP_MOST ? strip : STRIP_MOST;
-  int64_t strips = (rows + strip - 1) / strip;
+  const sley_matrix *block = ins->block;
   for (int i = p->count - 1; i >= 0; i--) {
-    marking m = {ins, strip, i, p->count, p->row_part, pieces};
-    SL_TRY(sl_team_for(sl_plan_team(ins), (strips + p->count - 1) / p->count, 4, mark, &m));
+    int64_t first = sl_csr_split(block->rows, block->rowptr, i, p->count);
+    int64_t end = sl_csr_split(block->rows, block->rowptr, i + 1, p->count);
+    marking m = {ins, first, i, p->row_part, pieces};
+    SL_TRY(sl_team_for(sl_plan_team(ins), end - first, GRAIN, mark, &m));
   }
   return SLEY_OK;
 }
@@ -131,7 +122,7 @@ static sley_status sort_halo(const sl_inspection *ins, sl_plan *plan, int32_t *p
     int64_t first = ins->halo_begin[p], count = ins->halo_begin[p + 1] - first;
     sort_by_piece(count, pieces + first, out->count, out->place + first, out->end + (int64_t)p * out->count);
     for (int64_t h = first; h < first + count; h++)
-      out->place[h] += ins->x_rows + first;
+      out->place[h] += first;
   }
   return SLEY_OK;
 }

@@ -11,8 +11,10 @@ enum { SL_HALO_PIECES_MOST = 8 };
 
 typedef struct sl_halo_pieces {
   int count;
+  int64_t row[SL_HALO_PIECES_MOST +
+              1];    /* piece i is what rows row[i] .. row[i + 1] - 1 of the block need first */
   int32_t *row_part; /* of each row of the block: 0 if it needs no halo, else 1 + the last piece it needs */
-  int64_t *place;    /* of each halo entry as a column of X and the halo buffer: by owner, then by piece */
+  int64_t *place;    /* of each halo entry in the buffer: by owner, then by piece */
   /* Both the plan's: where piece i of the rows from rank p ends, counted from the first of them, at [p count
    * + i]; and the rows of this rank's X that others need, by rank, then in the order of that rank's buffer.
    */

@@ -35,7 +35,7 @@ static inline int locate(const cut *c, int64_t col, int64_t *place) {
     return map->local;
   }
   int64_t h = sl_colset_place(&ins->halo_set, col);
-  *place = map->place ? map->place[h] : h;
+  *place = map->far_place + (map->place ? map->place[h] : h);
   return map->part ? map->part[h] : map->remote;
 }
 

@@ -16,6 +16,7 @@ typedef struct sl_column_map {
   int remote; /* the part of all halo entries where part is NULL */
   const int32_t *part;
   const int64_t *place; /* NULL: halo entry h is at h */
+  int64_t far_place;    /* added to the places of halo entries */
 } sl_column_map;
 
 /* What the parts are to be, one for each number in the map. */

@@ -147,12 +147,17 @@ static sley_status cuda_memory(sl_device *device, int64_t *free, int64_t *total)
   return SLEY_OK;
 }
 
-/* Access is a property of a pair of GPUs and a direction; it stays enabled. */
+enum { ORDINALS = 64 };
+
+/* Access is a property of a pair of GPUs and a direction; it stays enabled. To ask for it again is an error
+ * of the runtime's, if a harmless one, so what has been asked for is kept. */
 static bool cuda_reach(sl_device *device, sl_device *other) {
+  static bool enabled[ORDINALS][ORDINALS];
   int mine = of(device)->ordinal, theirs = of(other)->ordinal, can = 0;
   if (device->ops != other->ops)
     return false;
-  if (mine == theirs)
+  bool kept = mine < ORDINALS && theirs < ORDINALS;
+  if (mine == theirs || (kept && __atomic_load_n(&enabled[mine][theirs], __ATOMIC_RELAXED)))
     return true;
   if (cudaDeviceCanAccessPeer(&can, mine, theirs) != cudaSuccess || !can ||
       cudaSetDevice(mine) != cudaSuccess) {
@@ -161,7 +166,10 @@ static bool cuda_reach(sl_device *device, sl_device *other) {
   }
   cudaError_t error = cudaDeviceEnablePeerAccess(theirs, 0);
   (void)cudaGetLastError();
-  return error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled;
+  bool reaches = error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled;
+  if (kept && reaches)
+    __atomic_store_n(&enabled[mine][theirs], true, __ATOMIC_RELAXED);
+  return reaches;
 }
 
 static void cuda_counters(const sl_device *device, sl_device_counters *out) {

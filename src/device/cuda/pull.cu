@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pull that brings halos: whole rows, equally long, from memories with equal strides. It runs beside a
- * product for most of that one's time, so it must fill the links with few blocks of few registers: a third of
+ * product for much of that one's time, so it must fill the links with few blocks of few registers: half of
  * the multiprocessors hold one each. */
 #include "device/cuda/stages.cuh"
 
@@ -8,8 +8,10 @@ namespace {
 
 using namespace sley;
 
-/* Rows of a group in flight. Measured on four H200: as fast as 66 blocks with 2. */
-enum { BLOCKS = 33, AHEAD = 4 };
+/* Blocks, and rows of a group in flight. On four H200 33 blocks with 4 rows are as fast alone, but fall
+ * behind beside a product; twice as many of either are slower. Bulk copies by way of shared memory, a warp a
+ * block, need more multiprocessors for short rows, and slow a product as much. */
+enum { BLOCKS = 66, AHEAD = 2 };
 
 struct plain_pull {
   const sl_pull_entry *list;
@@ -20,51 +22,50 @@ struct plain_pull {
   const char *src[SL_PULL_SOURCES];
 };
 
-/* A row's way. */
-struct way {
-  const uint4 *from;
-  uint4 *to;
+union entry_word {
+  ulonglong2 word;
+  sl_pull_entry entry;
 };
 
-__device__ __forceinline__ void find_ways(const plain_pull &p, unsigned first, unsigned groups,
-                                          way (&out)[AHEAD]) {
+__device__ __forceinline__ void load_words(const plain_pull &p, unsigned first, unsigned groups,
+                                           ulonglong2 (&out)[AHEAD]) {
 #pragma unroll
   for (int u = 0; u < AHEAD; u++)
-    if (first + u * groups < p.count) {
-      union {
-        ulonglong2 word;
-        sl_pull_entry entry;
-      } e;
-      e.word = __ldcs(reinterpret_cast<const ulonglong2 *>(p.list + first + u * groups));
-      out[u].from = reinterpret_cast<const uint4 *>(p.src[e.entry.source] + e.entry.src_row * p.src_stride);
-      out[u].to = reinterpret_cast<uint4 *>(p.dst + e.entry.dst_row * p.dst_stride);
-    }
+    if (first + u * groups < p.count)
+      out[u] = __ldcs(reinterpret_cast<const ulonglong2 *>(p.list + first + u * groups));
 }
 
+/* Entries of the next step are on their way while rows of this one are: so they are not looked at before. */
 __global__ void __launch_bounds__(THREADS, 2)
     pull_plain(const __grid_constant__ plain_pull p, int group_log) {
   const unsigned lanes = 1u << group_log, lane = threadIdx.x & (lanes - 1);
   const unsigned thread = blockIdx.x * THREADS + threadIdx.x, groups = gridDim.x * THREADS >> group_log;
   const unsigned mine = thread >> group_log, warps_first = (thread & ~31u) >> group_log;
   stage_watch watch(p.stages);
-  way next[AHEAD];
-  find_ways(p, mine, groups, next);
+  ulonglong2 next[AHEAD];
+  load_words(p, mine, groups, next);
   for (unsigned done = 0; warps_first + done < p.count; done += groups * AHEAD) {
-    way now[AHEAD];
+    const uint4 *from[AHEAD];
+    uint4 *to[AHEAD];
 #pragma unroll
     for (int u = 0; u < AHEAD; u++)
-      now[u] = next[u];
-    find_ways(p, mine + done + groups * AHEAD, groups, next);
+      if (mine + done + u * groups < p.count) {
+        entry_word e;
+        e.word = next[u];
+        from[u] = reinterpret_cast<const uint4 *>(p.src[e.entry.source] + e.entry.src_row * p.src_stride);
+        to[u] = reinterpret_cast<uint4 *>(p.dst + e.entry.dst_row * p.dst_stride);
+      }
+    load_words(p, mine + done + groups * AHEAD, groups, next);
     for (unsigned v = lane; v < p.vectors; v += lanes) {
       uint4 moved[AHEAD];
 #pragma unroll
       for (int u = 0; u < AHEAD; u++)
         if (mine + done + u * groups < p.count)
-          moved[u] = __ldcg(now[u].from + v);
+          moved[u] = __ldcg(from[u] + v);
 #pragma unroll
       for (int u = 0; u < AHEAD; u++)
         if (mine + done + u * groups < p.count)
-          now[u].to[v] = moved[u];
+          to[u][v] = moved[u];
     }
     watch.passed(warps_first + done + groups * AHEAD);
   }
