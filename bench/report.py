@@ -49,7 +49,7 @@ def gpu_ranks(cases):
     print("### Several GPUs of one host, one process\n")
     print("f32, equal row blocks. ms: of the slowest rank, from a barrier on; steady: a product's share of many enqueued one after "
           "the other. Local: the plan's local parts alone, all GPUs at once; gather: its exchange alone, and its rate on the slowest "
-          "GPU. Broadcast: NCCL broadcasts with the best cuSPARSE algorithm, all of X first or stage by stage, the faster. CoLa: "
+          "GPU, from the start until its own rows are there. Broadcast: NCCL broadcasts with the best cuSPARSE algorithm, all of X first or stage by stage, the faster. CoLa: "
           f"times kept in `bench/gpu/anchors.json`: {anchors['source']}\n")
     for line in tables.ranks_summary(cases):
         print(line + "\n")
@@ -61,6 +61,27 @@ def gpu_ranks(cases):
             f"{r['broadcast']['ms']['median']:.4f} ({r['rival']})", f"{r['x_broadcast']:.2f}",
             tables.number(r["cola_ms"], ".3f"), tables.number(r["x_cola"], ".2f"), tables.number(r["speedup"], ".2f")]
            for r in cases])
+
+
+def gpu_ablation(lines):
+    if not lines:
+        return
+    print("### Two workgroups of two GPUs, joined by sockets\n")
+    print("Four processes over NCCL, two of each of the hosts that NCCL_HOSTID makes of one: between the groups only sockets, inside "
+          "direct loads. Each step adds one idea to the one before. f32, median of the runs, and their range to 95 %.\n")
+    for line in tables.ablation_summary(lines):
+        print(line + "\n")
+    rows, before = [], {}
+    for r in lines:
+        case = r["matrix"], r["k"]
+        if "missing" in r:
+            rows.append([*case, r["algo"], "missing", "", "", "", "", "", ""])
+            continue
+        rows.append([*case, r["algo"], f"{r['ms']:.3f}", f"{r['min_ms']:.3f} to {r['p95_ms']:.3f}", r["repeats"],
+                     f"{r['direct_bytes'] / 2**20:.1f}", f"{r['message_bytes'] / 2**20:.1f}", r["messages"],
+                     f"{before[case] / r['ms']:.2f}" if case in before else ""])
+        before[case] = r["ms"]
+    table(["matrix", "k", "step", "ms", "range", "runs", "direct MiB", "message MiB", "messages", "x step before"], rows)
 
 
 def gpus(folders):
@@ -76,6 +97,7 @@ def gpus(folders):
               f"{machine['time']}. Every product is verified.\n")
         gpu_single(run["spmm"])
         gpu_ranks(run["ranks"])
+        gpu_ablation(run["ablation"])
 
 
 def main():
