@@ -286,9 +286,15 @@ typedef struct sley_plan_options {
   int64_t mem_limit;
   bool mem_operands; /* the rank's X and Y count too: whole, or, where that does not fit, one block of columns
                       */
+  /* Executes can be captured into a CUDA graph also where ranks are threads with a GPU each: these then signal
+   * each other, and no thread waits for another. So from the first rank's call of sley_spmm to the last one's
+   * nobody may call what waits for all work of a GPU, such as cudaFree: a GPU may be waiting for a rank that
+   * has not made its call. One rank, and ranks that are processes, need not ask for it. The plan fails with
+   * SLEY_ERR_UNSUPPORTED where ranks share a GPU, or not all GPUs reach each other's memory. */
+  bool capture;
 } sley_plan_options;
 #define SLEY_PLAN_OPTIONS_INIT                                                                               \
-  { sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false }
+  { sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false }
 
 /* Bytes and messages by link class, summed over all ranks, of one execute. */
 typedef struct sley_traffic {

@@ -45,7 +45,8 @@ static sley_status make_fence(sl_fetches *f) {
                              .recvs = f->comm->size,
                              .send = lists,
                              .recv = lists,
-                             .dtype = f->plan->dtype};
+                             .dtype = f->plan->dtype,
+                             .capture = f->plan->capture};
     status = f->comm->ops->exchange_create(f->comm, &spec, &f->fence);
   }
   sl_free(lists);
@@ -161,7 +162,8 @@ static sley_status make_exchange(sl_fetches *f, int index, requests *kept) {
                            .send = kept->send,
                            .recv = kept->recv,
                            .dtype = f->plan->dtype,
-                           .grain = SL_GRAIN_ROW};
+                           .grain = SL_GRAIN_ROW,
+                           .capture = f->plan->capture};
   return comm->ops->exchange_create(comm, &spec, &f->exchanges[index]);
 }
 

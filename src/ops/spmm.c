@@ -36,6 +36,7 @@ static sley_status make(sley_plan *handle, const sley_matrix *block, const int64
   SL_TRY(sl_inspect(handle->comm, block, row_begin, col_begin, k, options->reproducible, &inspection));
   inspection.owned = options->transpose;
   inspection.library = library;
+  inspection.capture = options->capture;
   sley_status status = sl_plan_build(&inspection, options->algo, options->dry, &handle->plan);
   if (status == SLEY_OK)
     status = sl_spmm_fit(handle, &inspection, options);

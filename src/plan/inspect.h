@@ -18,6 +18,7 @@ typedef struct sl_inspection {
   int64_t sum_bytes;              /* a row of partial sums: k values of the type of sums */
   bool reproducible;
   const char *library; /* whose kernels shall sum the parts; NULL: Sley's own */
+  bool capture;        /* exchanges leave everything to the devices, see sl_exchange_spec */
   bool owned;          /* the block was made for the plan: its memory is the plan's */
 
   int64_t remote_nnz;                        /* this rank's */

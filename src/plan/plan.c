@@ -40,7 +40,8 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
                    .dry = dry,
                    .reproducible = ins->reproducible,
                    .separate_result = ins->reproducible,
-                   .library = ins->library};
+                   .library = ins->library,
+                   .capture = ins->capture};
   SL_TRY(sl_plan_add_buffer(out, "X", ins->x_rows, ins->row_bytes, NULL));
   return sl_plan_add_buffer(out, "Y", ins->rows, ins->row_bytes, NULL);
 }
@@ -109,7 +110,8 @@ sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int d
                                         .send = lists,
                                         .recv = lists + plan->comm->size,
                                         .dtype = plan->dtype,
-                                        .grain = grain},
+                                        .grain = grain,
+                                        .capture = plan->capture},
                                .src = src,
                                .dst = dst};
   return append(&plan->exchanges, &exchange, sizeof exchange, index);

@@ -96,6 +96,7 @@ typedef struct sl_plan {
   int64_t all_rows, all_cols, all_nnz, remote_nnz, halo_rows, cover_rows;
   bool dry;
   bool borrows;        /* a part has arrays of the block, which must outlive the plan */
+  bool capture;        /* of its exchanges */
   bool reproducible;   /* every row is summed in column order */
   const char *library; /* whose kernels sum the parts; NULL: Sley's own */
   /* With a beta other than 0, Y is computed apart and added at the end, so that no order of steps is

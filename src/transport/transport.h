@@ -60,6 +60,10 @@ typedef struct sl_exchange_spec {
   /* Not 0: rows are received in so many stages, at most SL_PULL_STAGES, see exchange_arrive. Each rank may
    * have a number of its own. Not with add. */
   int stages;
+  /* Between devices that are not the host's: rounds are the devices' affair alone, the hosts do not wait for
+   * each other, so that a round can be captured; every rank makes its calls without waiting for a device's
+   * work in between. Errors of create: SLEY_ERR_UNSUPPORTED. */
+  bool capture;
 } sl_exchange_spec;
 
 /* Where a peer's rows lie: row r at src + r * stride. */

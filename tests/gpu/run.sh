@@ -123,7 +123,7 @@ case "$what" in tests | all)
     [ "$program" != test_spmm_sweep ] || [ -n "${SLEY_DATA:-}" ] || continue
     check "$program" "$build/tests/$program"
   done
-  for program in test_transport_exchange test_transport_stages test_spmm test_capture; do
+  for program in test_transport_exchange test_transport_stages test_spmm; do
     check "${program}_signals" env SLEY_SIGNALS=on "$build/tests/$program"
   done
   unset SLEY_TEST_DEVICE

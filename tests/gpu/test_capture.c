@@ -78,6 +78,7 @@ static sley_status open_rank(captured *s) {
   SL_TRY(sley_comm_alloc(s->comm, s->bytes, &s->y_there));
   SL_TRY(sley_matrix_row_block(c->matrix, s->first, s->rows, &s->block));
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  options.capture = true;
   options.algo = c->algo;
   options.reproducible = c->reproducible;
   return sley_plan_create(s->comm, s->block, c->begin, c->begin, c->k, &options, &s->plan);

@@ -106,8 +106,77 @@ static void test_older_options(void **state) {
   assert_string_equal(name, "cpu");
 }
 
+enum { ROWS = 90, K = 5 };
+
+/* The devices can do without the hosts. */
+static bool can_capture(const sl_comm *comm) {
+  const sl_device_ops *ops = comm->device->ops;
+  return ops->host_addresses ||
+         (ops->signals && ops->count() >= comm->size && ops->reach(comm->device, comm->device) &&
+          !(getenv("SLEY_MOCK_REACH") && strcmp(getenv("SLEY_MOCK_REACH"), "no") == 0));
+}
+
+/* Y of this rank's rows, by a plan of an algorithm. */
+static sley_status multiply(sley_comm *comm, const sley_matrix *block, const int64_t *begin, const char *algo,
+                            bool capture, float *y) {
+  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  options.algo = algo;
+  options.capture = capture;
+  float x[ROWS * K];
+  mirror there[2];
+  sley_plan *plan = NULL;
+  int64_t first = begin[sley_comm_rank(comm)], bytes = (begin[sley_comm_rank(comm) + 1] - first) * K * 4;
+  SL_TRY(sley_dense_random(3, first, bytes / (K * 4), K, NULL, SLEY_F32, x, K));
+  sley_status status = mirror_open(comm, x, bytes, &there[0]);
+  if (status == SLEY_OK)
+    status = mirror_open(comm, y, bytes, &there[1]);
+  if (status == SLEY_OK)
+    status = sley_plan_create(comm, block, begin, begin, K, &options, &plan);
+  for (int turn = 0; turn < 3 && status == SLEY_OK; turn++) /* nothing waits or is freed in between */
+    status = sley_spmm(plan, 1, there[0].here, K, 0, there[1].here, K);
+  if (status == SLEY_OK)
+    status = mirror_fetch(&there[1]);
+  if (status == SLEY_OK)
+    status = sley_comm_barrier(comm);
+  sley_plan_destroy(plan);
+  mirror_close(&there[1]);
+  mirror_close(&there[0]);
+  return status;
+}
+
+static sley_status capture_main(sley_comm *comm, void *arg) {
+  sley_matrix *matrix = arg, *block;
+  int64_t begin[4];
+  float plain[ROWS * K] = {0}, captured[ROWS * K] = {0};
+  SL_TRY(sley_partition_equal(ROWS, 3, begin));
+  int rank = sley_comm_rank(comm);
+  SL_TRY(sley_matrix_row_block(matrix, begin[rank], begin[rank + 1] - begin[rank], &block));
+  for (const char *const *algo = sley_algorithms(); *algo; algo++) {
+    sley_status status = multiply(comm, block, begin, *algo, true, captured);
+    if (!can_capture(comm)) {
+      EXPECT(status == SLEY_ERR_UNSUPPORTED && strstr(sley_last_error(), "captured"));
+      continue;
+    }
+    SL_TRY(status);
+    SL_TRY(multiply(comm, block, begin, *algo, false, plain));
+    EXPECT(memcmp(plain, captured, sizeof plain) == 0);
+  }
+  sley_matrix_destroy(block);
+  return SLEY_OK;
+}
+
+/* The devices of ranks that are threads need no host between them, or the plan says that they do. */
+static void test_plans_to_capture(void **state) {
+  (void)state;
+  sley_matrix *matrix;
+  assert_sley_ok(sley_matrix_read("er:n=90,nnz=700", NULL, &matrix));
+  assert_sley_ok(run_on(test_device(), capture_main, matrix));
+  sley_matrix_destroy(matrix);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_plans_to_capture),
       cmocka_unit_test(test_memory_of_a_rank),
       cmocka_unit_test(test_no_comm),
       cmocka_unit_test(test_older_options),

@@ -41,6 +41,7 @@ typedef struct sl_threads_exchange {
   sley_dtype dtype;
   sl_grain grain;
   int stages;
+  bool capture;
 
   bool in_flight;
   bool borrowed; /* this round: end moves nothing */

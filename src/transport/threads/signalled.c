@@ -16,15 +16,19 @@ static sl_threads_comm *comm_of(const sl_threads_exchange *exchange) {
   return (sl_threads_comm *)exchange->base.comm;
 }
 
-/* The same answer on every rank. Only where the environment's SLEY_SIGNALS says "on": a GPU that waits for
- * another rank's next call holds up whatever waits for that GPU, and cudaFree waits for all GPUs that could
- * load what is freed. So every rank must make its calls without freeing GPU memory between them. */
+/* By the plan, or by the environment's SLEY_SIGNALS. It is not the rule, for a GPU that waits for another
+ * rank's next call holds up whatever waits for that GPU, and cudaFree waits for all GPUs that could load what
+ * is freed. So every rank must make its calls without freeing GPU memory between them. */
+static bool is_wanted(const sl_threads_exchange *exchange) {
+  const char *wanted = getenv("SLEY_SIGNALS");
+  return exchange->capture || (wanted && strcmp(wanted, "on") == 0);
+}
+
+/* The same answer on every rank. */
 static bool is_possible(const sl_threads_exchange *exchange) {
   const sl_comm *comm = exchange->base.comm;
   const sl_device_ops *ops = comm->device->ops;
-  const char *wanted = getenv("SLEY_SIGNALS");
-  if (!ops->signals || comm->size > SL_PULL_SOURCES || comm->size > ops->count() || !wanted ||
-      strcmp(wanted, "on") != 0)
+  if (!ops->signals || comm->size > SL_PULL_SOURCES || comm->size > ops->count())
     return false;
   for (int p = 0; p < comm->size; p++)
     for (int q = 0; q < comm->size; q++)
@@ -36,8 +40,14 @@ static bool is_possible(const sl_threads_exchange *exchange) {
 sley_status sl_signalled_prepare(sl_threads_exchange *exchange) {
   sl_comm *comm = exchange->base.comm;
   sl_device_exchange *device = exchange->device;
-  if (!is_possible(exchange))
+  if (!is_wanted(exchange))
     return SLEY_OK;
+  if (!is_possible(exchange))
+    return exchange->capture
+               ? sl_fail(SLEY_ERR_UNSUPPORTED,
+                         "products cannot be captured: each rank needs a GPU of its own, and all "
+                         "must reach each other's memory")
+               : SLEY_OK;
   SL_TRY(SL_NEW_ZERO(device->lend, exchange->sends, "an exchange"));
   int64_t bytes = sl_board_bytes(comm->size);
   sl_board *zeros = sl_alloc_zero(bytes, 1, "a board");
