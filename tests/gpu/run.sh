@@ -206,10 +206,12 @@ case "$what" in processes | all)
       --transport $transport --ranks "$members" --algo halo --dtype f64 --reproducible --beta 0.5
     for program in test_transport test_transport_exchange test_transport_stages test_transport_failure; do
       [ $transport = nccl ] || continue # NVSHMEM has one rank a process, and these tests' ranks are threads
-      check "${program}_${transport}" env SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=$transport "$build/tests/$program"
+      # NCCL takes a second to start
+      check "${program}_${transport}" env SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=$transport SLEY_TEST_CASES=5 \
+        "$build/tests/$program"
     done
   done
-  check test_transport_exchange_nccl_signals env SLEY_SIGNALS=on SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl \
+  check test_transport_exchange_nccl_signals env SLEY_SIGNALS=on SLEY_TEST_CASES=5 SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl \
     "$build/tests/test_transport_exchange" # its ranks free nothing between their calls
   over processes_nccl_workgroups_of_2 nccl "$sley" spmm $matrix --device cuda --transport nccl --ranks "$members" \
     --workgroup 2 --algo all --verify
