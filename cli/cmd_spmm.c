@@ -75,7 +75,8 @@ static const cli_option own_options[] = {
      .kind = CLI_REAL,
      .value = "S",
      .offset = AT(timeout),
-     .help = "seconds that ranks as processes wait for each other to come; 0: SLEY_TIMEOUT, else 60"},
+     .help = "seconds that ranks as processes wait for one that does not come, is stopped or cut off; 0: "
+             "SLEY_TIMEOUT, else 60"},
     {.name = "trace",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -169,7 +170,9 @@ static int run_algorithms(const cli_job *job, const cli_operands *operands, cons
                          .transpose = settings->job.transpose};
   sley_status status = cli_measure_run(job, operands, &measure, results);
   int code = CLI_DONE;
-  if (status != SLEY_OK)
+  if (status != SLEY_OK && results->told)
+    code = CLI_USAGE;
+  else if (status != SLEY_OK)
     code = cli_tells(job, status) ? cli_finish(status) : CLI_FAILED;
   for (int i = 0; i < algos->count && cli_reports(job); i++)
     if (results[i].ran) {

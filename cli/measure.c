@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agree.h"
 #include "processes.h"
 #include "terminal.h"
 
@@ -331,7 +332,11 @@ static sley_status measure_one(sley_comm *comm, const sley_matrix *block, const 
 static sley_status rank_main(sley_comm *comm, void *arg) {
   const run *shared = arg;
   sley_matrix *block = NULL;
-  sley_status status = cli_job_block(shared->job, comm, &block);
+  sley_status status = SLEY_OK;
+  if (shared->job->ranks.transport && cli_launched())
+    status = cli_agree(comm, shared->job, shared->operands, shared->measure, &shared->results->told);
+  if (status == SLEY_OK)
+    status = cli_job_block(shared->job, comm, &block);
   for (int i = 0; i < shared->measure->algos->count && status == SLEY_OK; i++)
     status = measure_one(comm, block, shared, i);
   if (sley_comm_rank(comm) == 0)

@@ -33,6 +33,7 @@ typedef struct cli_result {
   double gflops;                    /* 2 nnz k per median time */
   bool ran, verified;
   bool impossible; /* with this transport or device: reason says why */
+  bool told;       /* the ranks were given different jobs, which this process has told */
   sley_check check;
 } cli_result;
 

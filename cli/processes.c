@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "processes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,12 +33,20 @@ bool cli_reports(const cli_job *job) {
   return !job->ranks.transport || !cli_launched() || is_first();
 }
 
-/* Rank 0 tells what others cannot: that a rank was killed or did not come. */
+/* Every rank tells how it ended, but for what another rank says of itself. */
 bool cli_tells(const cli_job *job, sley_status status) {
-  if (status == SLEY_OK || !job->ranks.transport || !cli_launched() || status != SLEY_ERR_PEER)
+  static const char *const mute[] = {"connection was closed", "heard nothing of it", "closed the connection",
+                                     "ended before the ranks met"};
+  if (status != SLEY_ERR_PEER || !job->ranks.transport || !cli_launched())
     return true;
   const char *message = sley_last_error();
-  return is_first() && (strstr(message, "connection was closed") || strstr(message, "did not come"));
+  int rank = -1, led = 0;
+  if (sscanf(message, "rank %d failed: %n", &rank, &led) < 1 || led == 0)
+    return true;
+  for (size_t i = 0; i < sizeof mute / sizeof mute[0]; i++)
+    if (strstr(message, mute[i]))
+      return true;
+  return false;
 }
 
 void *cli_share(size_t bytes) {

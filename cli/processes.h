@@ -18,7 +18,8 @@ int64_t cli_ranks(int64_t asked, const char *transport);
 /* Whether this process reports: not under a launcher, and there rank 0 only. */
 bool cli_reports(const cli_job *job);
 
-/* Whether this process's failure should be told here, given that each failure is told once. */
+/* Whether this process's failure should be told here, which is once for what a rank can say of itself, and by
+ * all for a rank that cannot. */
 bool cli_tells(const cli_job *job, sley_status status);
 
 /* Zeroed memory that forked ranks share with this process. NULL: out of memory. */

@@ -190,7 +190,8 @@ typedef struct sley_rank_options {
   const char *trace; /* NULL, or a file that receives a timeline for Perfetto */
   const char
       *device; /* NULL or "cpu"; "cuda": rank r on GPU r modulo their number; "auto": cuda if there is any */
-  double timeout; /* of ranks that are processes: seconds to meet; 0: SLEY_TIMEOUT, else 60 */
+  double timeout; /* of ranks that are processes: seconds to meet, and until one that is stopped or cut off
+                   * counts as failed; 0: SLEY_TIMEOUT, else 60 */
 } sley_rank_options;
 #define SLEY_RANK_OPTIONS_INIT                                                                               \
   { sizeof(sley_rank_options), 1, 0, 0, NULL, NULL, NULL, 0 }

@@ -28,6 +28,28 @@ const char *sley_algorithm_summary(const char *algo) {
   return NULL;
 }
 
+static int64_t hash_name(const char *name, const char *by_default) {
+  uint64_t hash = UINT64_C(14695981039346656037);
+  for (const char *at = name ? name : by_default; *at; at++)
+    hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
+  return (int64_t)(hash >> 1);
+}
+
+/* All ranks must ask for the same plan, and all get the error. Collective. */
+static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
+  enum { FIELDS = 6 };
+  static const char *const name[FIELDS] = {"algo", "reproducible", "transpose", "dry", "local", "capture"};
+  int64_t least[2 * FIELDS] = {hash_name(o->algo, "auto"),  o->reproducible, o->transpose, o->dry,
+                               hash_name(o->local, "auto"), o->capture};
+  for (int i = 0; i < FIELDS; i++)
+    least[FIELDS + i] = -least[i];
+  SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 2 * FIELDS));
+  for (int i = 0; i < FIELDS; i++)
+    if (least[i] != -least[FIELDS + i])
+      return sl_agree(comm, sl_fail(SLEY_ERR_ARG, "the ranks were given different values of: %s", name[i]));
+  return SLEY_OK;
+}
+
 sley_status sley_plan_create(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                              const int64_t *col_begin, int64_t k, const sley_plan_options *options,
                              sley_plan **out) {
@@ -44,6 +66,7 @@ sley_status sley_plan_create(sley_comm *comm, const sley_matrix *block, const in
   SL_TRY(sl_agree(comm, status));
   if (options)
     chosen = *options;
+  SL_TRY(check_same(comm, &chosen));
   return sl_spmm_plan(comm, block, row_begin, col_begin, k, &chosen, out);
 }
 

@@ -106,7 +106,14 @@ sley_status sl_wire_meet(sl_bootstrap *boot, const char *call, int64_t first, in
   if (status != SLEY_OK) /* no meeting; a failure of one's own counts more */
     return mine == SLEY_OK ? status : sl_fail(mine, "%s", own);
   status = compare_posts(boot);
-  return status == SLEY_OK ? share_reason(boot, mine, own) : status;
+  if (status == SLEY_OK)
+    return share_reason(boot, mine, own);
+  /* Nobody leaves with the error, and tells others that it has failed, before all have found it themselves.
+   */
+  char nothing, text[OWN_MESSAGE];
+  snprintf(text, sizeof text, "%s", sley_last_error());
+  (void)swap_with_all(boot, SL_TAG_REASON | boot->epoch, &nothing, &nothing, 0, 0);
+  return sl_fail(status, "%s", text);
 }
 
 sley_status sl_bootstrap_agree(sl_bootstrap *boot, const char *call, int64_t first, int64_t second,

@@ -2,7 +2,8 @@
 /* How ranks meet. Rank 0 listens; each other rank connects to it, is greeted (so that it knows whom it has
  * reached: another program may hold the port), and says who it is and where it listens itself. Once all have
  * come, or the time is up, rank 0 gives all of them its verdict and the list of all places; then each rank
- * connects to the ranks below it, once for messages and once for what is urgent, and accepts those above. A
+ * connects to the ranks below it, once for messages, once for what is urgent, and, to its neighbours in the
+ * ring of ranks, once for the pulse; and accepts those above. A
  * rank that has failed before comes all the same, to say so. */
 #include <errno.h>
 #include <stdio.h>
@@ -34,8 +35,11 @@ typedef struct hello {
 /* What a rank says to the peers below it, of whom rank 0 knows it already. */
 typedef struct introduction {
   uint64_t magic, key;
-  int64_t rank, urgent;
+  int64_t rank, line;
 } introduction;
+
+/* introduction.line */
+enum { LINE_MESSAGES, LINE_URGENT, LINE_PULSE };
 
 typedef struct verdict {
   int64_t status;
@@ -282,15 +286,24 @@ static bool is_loopback(const char *address) {
   return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
+/* Where the socket of a line to a peer is kept; NULL: there is no such line. */
+static int *slot_of(sl_bootstrap *boot, int p, int64_t line) {
+  if (line != LINE_PULSE)
+    return &boot->peer[line == LINE_URGENT ? sl_wire_urgent(boot, p) : p].fd;
+  bool after = p == (boot->rank + 1) % boot->size, before = boot->rank == (p + 1) % boot->size;
+  if (after && (!before || p > boot->rank)) /* of two ranks each is beside the other once */
+    return &boot->beside[1];
+  return before ? &boot->beside[0] : NULL;
+}
+
 /* Connects to a peer below. */
-static sley_status reach_peer(const meeting *m, int p, bool urgent, double deadline) {
+static sley_status reach_peer(const meeting *m, int p, int line, double deadline) {
   const sl_place *place = m->place;
   const entry *at = &m->entries[p];
   /* Who came to rank 0 on its own host is reached as rank 0 is. */
   const char *address = p == 0 || is_loopback(at->address) ? place->address : at->address;
-  int port = p == 0 ? m->port_0 : (int)at->port,
-      *fd = &m->boot->peer[urgent ? sl_wire_urgent(m->boot, p) : p].fd;
-  const introduction who = {MAGIC, place->key, place->rank, urgent};
+  int port = p == 0 ? m->port_0 : (int)at->port, *fd = slot_of(m->boot, p, line);
+  const introduction who = {MAGIC, place->key, place->rank, line};
   sley_status status = sl_socket_connect(address, port, deadline, fd);
   if (status == SLEY_OK)
     status = sl_socket_write(*fd, &who, sizeof who, deadline);
@@ -300,6 +313,17 @@ static sley_status reach_peer(const meeting *m, int p, bool urgent, double deadl
                  port, strerror(errno));
 }
 
+/* The first rank above that has not come with all its lines; -1: none. */
+static int next_missing(sl_bootstrap *boot, int rank) {
+  for (int p = rank + 1; p < boot->size; p++)
+    for (int64_t line = LINE_MESSAGES; line <= LINE_PULSE; line++) {
+      const int *slot = slot_of(boot, p, line);
+      if (slot && *slot < 0)
+        return p;
+    }
+  return -1;
+}
+
 /* Connects to the ranks below, and accepts those above. */
 static sley_status join_peers(meeting *m) {
   const sl_place *place = m->place;
@@ -307,28 +331,30 @@ static sley_status join_peers(meeting *m) {
   double deadline = sl_now() + place->timeout;
   for (int p = 0; p < place->rank; p++) {
     if (p > 0)
-      SL_TRY(reach_peer(m, p, false, deadline));
-    SL_TRY(reach_peer(m, p, true, deadline));
+      SL_TRY(reach_peer(m, p, LINE_MESSAGES, deadline));
+    SL_TRY(reach_peer(m, p, LINE_URGENT, deadline));
+    if (slot_of(boot, p, LINE_PULSE))
+      SL_TRY(reach_peer(m, p, LINE_PULSE, deadline));
   }
-  for (int missing = (place->size - 1 - place->rank) * (place->rank > 0 ? 2 : 1); missing > 0;) {
+  for (int p = next_missing(boot, place->rank); p >= 0; p = next_missing(boot, place->rank)) {
     int fd;
     introduction who;
     sley_status status = sl_socket_accept(m->listener, deadline, &fd);
     if (status == SLEY_ERR_PEER)
-      return sl_fail(status, "ranks above did not come to rank %d: check that all hosts reach each other",
-                     place->rank);
+      return sl_fail(status,
+                     "rank %d did not come to rank %d within %g s: check that all hosts reach each other", p,
+                     place->rank, place->timeout);
     SL_TRY(status);
     status = sl_socket_read(fd, &who, sizeof who, sl_now() + PATIENCE);
     int *slot = NULL;
     if (status == SLEY_OK && who.magic == MAGIC && who.key == place->key && who.rank > place->rank &&
         who.rank < place->size)
-      slot = &boot->peer[who.urgent ? sl_wire_urgent(boot, (int)who.rank) : who.rank].fd;
+      slot = slot_of(boot, (int)who.rank, who.line);
     if (!slot || *slot >= 0) {
       close(fd);
       continue;
     }
     *slot = fd;
-    missing--;
   }
   return SLEY_OK;
 }
@@ -367,6 +393,9 @@ sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_bootst
     status = place->rank == 0 ? receive_all(&m, mine) : go_to_rank_0(&m, mine);
     if (status == SLEY_OK)
       status = join_peers(&m);
+    const int beside[2] = {(place->rank + place->size - 1) % place->size, (place->rank + 1) % place->size};
+    if (status == SLEY_OK)
+      status = sl_pulse_start(m.boot->beside, beside, place->timeout, &m.boot->pulse);
   }
   drop(&m.listener);
   if (status == SLEY_OK) {

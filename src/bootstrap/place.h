@@ -37,7 +37,8 @@ int sl_place_neighbours(int ranks);
 sley_status sl_timeout(double seconds, double *out);
 
 /* Names this host so that no other has the same name: NCCL_HOSTID if set, so that one host can stand for
- * several; else host name and boot id. */
+ * several; else host name, boot id and network namespace: what has a network of its own, as a container may,
+ * counts as a host. */
 void sl_host_name(char out[SL_HOST_BYTES]);
 
 #endif

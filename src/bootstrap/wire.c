@@ -41,6 +41,7 @@ sley_status sl_wire_create(const sl_place *place, sl_bootstrap **out) {
   boot->local_rank = place->local_rank;
   boot->timeout = place->timeout;
   boot->failed_rank = -1;
+  boot->beside[0] = boot->beside[1] = -1;
   for (int p = 0; p < 2 * place->size; p++)
     boot->peer[p].fd = -1;
   *out = boot;
@@ -50,6 +51,10 @@ sley_status sl_wire_create(const sl_place *place, sl_bootstrap **out) {
 void sl_wire_destroy(sl_bootstrap *boot) {
   if (!boot)
     return;
+  sl_pulse_stop(boot->pulse);
+  for (int i = 0; i < 2; i++)
+    if (boot->beside[i] >= 0)
+      close(boot->beside[i]);
   for (int p = 0; p < 2 * boot->size; p++)
     if (boot->peer[p].fd >= 0)
       close(boot->peer[p].fd);
@@ -97,7 +102,7 @@ static void break_down(sl_bootstrap *boot, int failed_rank, const char *message)
     forget(&boot->peer[urgent]);
     sl_boot_send *notice = &boot->peer[urgent].notice;
     notice->header = (sl_boot_header){.kind = SL_KIND_ABORT, .bytes = sizeof boot->notice};
-    if (p != boot->rank && p != failed_rank && !boot->peer[p].left)
+    if (p != boot->rank && p != failed_rank) /* one that has left may still wait for others to leave */
       sl_wire_queue(boot, urgent, &boot->notice, notice);
   }
 }
@@ -117,8 +122,9 @@ sley_status sl_wire_fail(sl_bootstrap *boot, sley_status status) {
 
 static void take_what_comes(sl_bootstrap *boot, int p);
 
-/* A connection to a peer has ended. If it had news, that is what counts. */
-static void lose(sl_bootstrap *boot, int p) {
+/* A connection to a peer has ended; reason: errno, 0 for an end of file. If it had news, that is what counts.
+ */
+static void lose(sl_bootstrap *boot, int p, int reason) {
   sl_wire_peer *peer = &boot->peer[p];
   int rank = p % boot->size, urgent = sl_wire_urgent(boot, rank);
   close(peer->fd);
@@ -127,7 +133,22 @@ static void lose(sl_bootstrap *boot, int p) {
   if (p < boot->size && boot->peer[urgent].fd >= 0)
     take_what_comes(boot, urgent);
   if (!boot->peer[rank].left && !boot->leaving)
-    break_down(boot, rank, "its connection was closed: the process has ended or was killed");
+    break_down(boot, rank,
+               reason == ETIMEDOUT || reason == EHOSTUNREACH || reason == ENETUNREACH
+                   ? "its connection was closed: its host or the network between does not answer"
+                   : "its connection was closed: the process has ended or was killed");
+}
+
+/* The pulse of a neighbour has stopped. */
+static void heed_pulse(sl_bootstrap *boot) {
+  int rank = sl_pulse_silent(boot->pulse);
+  char message[SL_BOOT_MESSAGE];
+  if (rank < 0 || boot->failed_rank >= 0 || boot->peer[rank].left)
+    return;
+  snprintf(message, sizeof message,
+           "rank %d has heard nothing of it for %g s: it is stopped, or cut off (--timeout sets the limit)",
+           boot->rank, boot->timeout);
+  break_down(boot, rank, message);
 }
 
 /* ---- sending */
@@ -266,6 +287,8 @@ static int read_some(sl_wire_peer *peer, void *into, size_t bytes, size_t *got) 
     }
     if (taken < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
       return 0;
+    if (taken == 0)
+      errno = 0;
     if (taken == 0 || errno != EINTR)
       return -1;
   }
@@ -294,7 +317,7 @@ static void take_what_comes(sl_bootstrap *boot, int p) {
         peer->body += got;
     }
     if (go_on < 0) {
-      lose(boot, p);
+      lose(boot, p, errno);
       return;
     }
     if (go_on == 0)
@@ -316,6 +339,7 @@ static void unstall(sl_bootstrap *boot, int p) {
 
 sley_status sl_wire_turn(sl_bootstrap *boot, int milliseconds) {
   int count = 0;
+  heed_pulse(boot);
   for (int p = 0; p < 2 * boot->size; p++) {
     sl_wire_peer *peer = &boot->peer[p];
     unstall(boot, p);
@@ -333,7 +357,7 @@ sley_status sl_wire_turn(sl_bootstrap *boot, int milliseconds) {
     if (boot->peer[p].fd < 0 || !(boot->pollers[i].revents & (POLLIN | POLLRDHUP | POLLHUP | POLLERR)))
       continue;
     if (boot->peer[p].stalled)
-      lose(boot, p); /* nobody leaves in order while a message of his is held up */
+      lose(boot, p, 0); /* nobody leaves in order while a message of his is held up */
     else
       take_what_comes(boot, p);
   }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a bootstrap: two sockets a peer, served together. One carries messages and the farewell, in
- * order; a message nobody expects yet holds up those behind it. The other, urgent one carries requests, their
- * answers and notices of failure, which never wait. */
+/* The inside of a bootstrap: two sockets a peer (and, with the neighbours in the ring, one for the pulse),
+ * served together. One carries messages and the farewell, in order; a message nobody expects yet holds up
+ * those behind it. The other, urgent one carries requests, their answers and notices of failure, which never
+ * wait. */
 #ifndef SLEY_BOOTSTRAP_WIRE_H
 #define SLEY_BOOTSTRAP_WIRE_H
 
 #include <poll.h>
 
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/pulse.h"
 
 enum { SL_BOOT_MESSAGE = 768, SL_BOOT_CALL = 32 };
 
@@ -69,7 +71,9 @@ struct sl_bootstrap {
   sl_wire_peer *peer; /* 2 size: by rank, then the urgent ones by rank; the own entry holds host and post */
   struct pollfd *pollers; /* room for all */
   int *polled;            /* index of each poller's peer */
-  uint64_t epoch;         /* collectives so far */
+  int beside[2];          /* sockets for the pulse, with the ranks before and after this one; -1: none */
+  sl_pulse *pulse;
+  uint64_t epoch; /* collectives so far */
   sl_boot_memory find;
   sl_boot_freed freed;
   void *owner;
@@ -81,7 +85,7 @@ struct sl_bootstrap {
 
 /* Memory for a bootstrap of a place, without sockets. */
 sley_status sl_wire_create(const sl_place *place, sl_bootstrap **out);
-/* Closes the sockets that are open. */
+/* Ends the pulse, and closes the sockets that are open. */
 void sl_wire_destroy(sl_bootstrap *boot);
 
 /* Serves the sockets: at most `milliseconds` of waiting for something to happen. */

@@ -60,7 +60,7 @@ static sley_status check_local(const sl_comm *comm, const sley_matrix *block, co
   return SLEY_OK;
 }
 
-/* All ranks must have been given the same k, dtype and partitions. */
+/* All ranks must have been given the same k, dtype and partitions, and all get the error. */
 static sley_status check_agreement(const sl_inspection *ins) {
   const sl_comm *comm = ins->comm;
   enum { FIELDS = 5 };
@@ -78,7 +78,8 @@ static sley_status check_agreement(const sl_inspection *ins) {
   SL_TRY(comm->ops->allreduce(ins->comm, SL_MIN, least, 2 * FIELDS));
   for (int i = 0; i < FIELDS; i++)
     if (least[i] != -least[FIELDS + i])
-      return sl_fail(SLEY_ERR_ARG, "the ranks were given different values of: %s", name[i]);
+      return sl_agree(ins->comm,
+                      sl_fail(SLEY_ERR_ARG, "the ranks were given different values of: %s", name[i]));
   return SLEY_OK;
 }
 

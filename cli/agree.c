@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agree.h"
+
+#include <string.h>
+
+#include "terminal.h"
+
+enum { SAMPLES = 4096, MOST_FIELDS = 24 };
+
+static const uint64_t FNV_BASIS = UINT64_C(14695981039346656037), FNV_PRIME = UINT64_C(1099511628211);
+
+typedef struct fields {
+  int count;
+  const char *name[MOST_FIELDS];
+  int64_t low[2 * MOST_FIELDS]; /* the values; from MOST_FIELDS on, their complements */
+} fields;
+
+static void add(fields *f, const char *name, int64_t value) {
+  f->name[f->count] = name;
+  f->low[f->count] = value;
+  f->low[MOST_FIELDS + f->count++] = ~value;
+}
+
+static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
+  const unsigned char *at = data;
+  for (size_t i = 0; i < bytes; i++)
+    hash = (hash ^ at[i]) * FNV_PRIME;
+  return hash;
+}
+
+static int64_t hash_text(uint64_t hash, const char *text) {
+  return (int64_t)mix(hash, text ? text : "", text ? strlen(text) + 1 : 1);
+}
+
+static int64_t bits_of(double value) {
+  int64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+/* Evenly spaced items of an array, the last one included. */
+static uint64_t sample(uint64_t hash, const void *data, int64_t count, size_t bytes) {
+  int64_t taken = count < SAMPLES ? count : SAMPLES;
+  for (int64_t i = 0; i < taken; i++) {
+    int64_t at = taken == count ? i : (int64_t)((double)i / (SAMPLES - 1) * (double)(count - 1));
+    hash = mix(hash, (const char *)data + (size_t)at * bytes, bytes);
+  }
+  return hash;
+}
+
+static sley_status hash_matrix(const cli_job *job, int64_t *out) {
+  sley_csr csr;
+  sley_status status = sley_matrix_csr(job->matrix, &csr);
+  if (status != SLEY_OK)
+    return status;
+  uint64_t hash = sample(FNV_BASIS, csr.rowptr, csr.rows + 1, sizeof *csr.rowptr);
+  hash = sample(hash, csr.col, job->info.nnz, csr.index == SLEY_I32 ? sizeof(int32_t) : sizeof(int64_t));
+  *out = (int64_t)sample(hash, csr.val, job->info.nnz, sley_dtype_bytes(csr.dtype));
+  return SLEY_OK;
+}
+
+static sley_status collect(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
+                           fields *f) {
+  int64_t matrix = 0, parts = (int64_t)FNV_BASIS;
+  sley_status status = hash_matrix(job, &matrix);
+  if (status != SLEY_OK)
+    return status;
+  int64_t begins = job->ranks.ranks + (int64_t)1;
+  parts = (int64_t)mix((uint64_t)parts, job->row_begin, (size_t)begins * sizeof *job->row_begin);
+  parts = (int64_t)mix((uint64_t)parts, job->col_begin, (size_t)begins * sizeof *job->col_begin);
+  int64_t algos = (int64_t)FNV_BASIS;
+  for (int i = 0; i < measure->algos->count; i++)
+    algos = hash_text((uint64_t)algos, measure->algos->name[i]);
+  size_t value = sley_dtype_bytes(operands->dtype);
+  add(f, "--k", operands->k);
+  add(f, "--algo", algos);
+  add(f, "--dtype", operands->dtype);
+  add(f, "the matrix (its rows)", job->info.rows);
+  add(f, "the matrix (its columns)", job->info.cols);
+  add(f, "the matrix (its nonzeros)", job->info.nnz);
+  add(f, "the matrix (its entries: the file, --order or --seed)", matrix);
+  add(f, "--partition", parts);
+  add(f, "--transpose", measure->transpose);
+  add(f, "--reproducible", measure->reproducible);
+  add(f, "--alpha", bits_of(measure->alpha));
+  add(f, "--beta", bits_of(measure->beta));
+  add(f, "X (--x or --seed)", (int64_t)sample(FNV_BASIS, operands->x, operands->x_rows * operands->k, value));
+  add(f, "--repeat", measure->repeat);
+  add(f, "--warmup", measure->warmup);
+  add(f, "--budget", measure->budget > 0);
+  add(f, "--local", hash_text(FNV_BASIS, measure->local));
+  return SLEY_OK;
+}
+
+sley_status cli_agree(sley_comm *comm, const cli_job *job, const cli_operands *operands,
+                      const cli_measure *measure, bool *told) {
+  fields f = {0};
+  sley_status status = collect(job, operands, measure, &f);
+  if (status == SLEY_OK)
+    status = sley_comm_allreduce(comm, SLEY_MIN, f.low, 2 * MOST_FIELDS);
+  for (int i = 0; i < f.count && status == SLEY_OK; i++)
+    if (f.low[i] != ~f.low[MOST_FIELDS + i]) {
+      (void)sley_comm_barrier(comm); /* so that all have seen it before the first ends */
+      cli_error("the ranks were given different values of %s: start all with the same words", f.name[i]);
+      *told = true;
+      status = SLEY_ERR_ARG;
+    }
+  return status;
+}

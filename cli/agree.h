@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether all processes of a launcher were given the same job. */
+#ifndef SLEY_CLI_AGREE_H
+#define SLEY_CLI_AGREE_H
+
+#include "measure.h"
+
+/* Compares what was asked for, and samples of the matrix and of X, over all ranks. Errors: SLEY_ERR_ARG on
+ * all ranks, each of which has then told the setting that differs on stderr (*told set); those of the ranks'
+ * collectives. Collective. */
+sley_status cli_agree(sley_comm *comm, const cli_job *job, const cli_operands *operands,
+                      const cli_measure *measure, bool *told);
+
+#endif
