@@ -16,7 +16,8 @@
 #                   zlib1g-dev zlib1g libpng-dev libpng16-16 libbz2-1.0 liblzma5, and, where pkg-config lacks,
 #                   pkgconf pkgconf-bin libpkgconf3
 #   SLEY_DATA       the real matrices; without them the sweep over them is left out
-#   SLEY_TEST_SHARE test_spmm and test_kernels run one case in so many (1 by default)
+#   SLEY_TEST_SHARE test_spmm and test_kernels run one case in so many (1 by default); SLEY_TEST_CASES: likewise those of the
+#                   transport tests, which take all numbers of ranks
 #   SLEY_LIMIT      seconds for one program (250 by default)
 set -eu
 cd "$(dirname "$0")/../.."
