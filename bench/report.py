@@ -100,6 +100,21 @@ def gpus(folders):
         gpu_ablation(run["ablation"])
 
 
+def slow_links(folder):
+    """Algorithms on hosts that are network namespaces, where bench/hosts.sh has run."""
+    if not os.path.exists(os.path.join(folder, "hosts.json")):
+        return
+    run = load(folder, "hosts")
+    print("## Algorithms over slow links\n")
+    print(f"{run['hosts']} hosts x {run['per_host']} ranks over `tcp`, made by `bench/hosts.sh`: the hosts are network namespaces of this "
+          f"machine, each joined to a switch by a link of {run['rate']} each way. k = {run['k']}, one thread a rank, f32; all ranks share "
+          "the machine's cores, so what is computed is slow beside the links. Times are medians. Bytes over the links a product, by Sley's "
+          "counters and by the interfaces' own.\n")
+    table(["matrix", "algorithm", "ms", "least", "x rowwise", "MiB counted", "MiB on the links", "ratio"],
+          [[r["matrix"], r["algo"], f"{r['ms']:.1f}", f"{r['min_ms']:.1f}", f"{r['x_first']:.2f}", f"{r['counted_bytes'] / 2**20:.2f}",
+            f"{r['link_bytes'] / 2**20:.2f}", f"{r['link_bytes'] / max(r['counted_bytes'], 1):.3f}"] for r in run["rows"]])
+
+
 def main():
     folder = sys.argv[1]
     machine = load(folder, "machine")
@@ -129,6 +144,7 @@ def main():
     table(["matrix", "k"] + names + ["best of the last two / bcast-1d"],
           [[r["matrix"], r["k"]] + [f"{r['ms'][name]:.3f}" for name in names] + [f"{r['best_over_bcast']:.3f}"]
            for r in ranks["algorithms"]])
+    slow_links(folder)
     plan = ranks["planning"]
     print("## Planning\n")
     print(f"`sley plan {plan['matrix']} --ranks 4`: {plan['load_s']:.1f} s to generate, {plan['plan_s']:.1f} s to plan all "

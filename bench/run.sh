@@ -16,4 +16,6 @@ echo "== reading Matrix Market beside scipy"
 python3 -u bench/read_mtx.py --threads 2 --json "$results/read_mtx.json"
 echo "== ordering"
 build/bench/bench_order twin:clj --shuffle --json "$results/order.json" rabbit
+echo "== slow links"
+python3 -u bench/hosts.py --json "$results/hosts.json" || [ $? -eq 77 ]
 python3 bench/report.py "$results" >docs/PERFORMANCE.md

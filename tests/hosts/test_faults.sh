@@ -9,7 +9,7 @@ RANDOM=${4:-1}
 # shellcheck source=tests/cli/lib.sh
 . "$root/tests/cli/lib.sh"
 hosts=$root/tests/hosts/hosts.sh
-"$hosts" --hosts 2 --per-host 1 -- true || exit $?
+"$hosts" --hosts 2 --per-host 1 -- true 2>/dev/null || exit $?
 
 graph=twin:cyt:scale=0.02
 limit=3 # seconds, of --timeout

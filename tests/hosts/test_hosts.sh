@@ -7,7 +7,7 @@ sley=$(realpath "$1") root=$2 json_field=$3
 # shellcheck source=tests/cli/lib.sh
 . "$root/tests/cli/lib.sh"
 hosts=$root/tests/hosts/hosts.sh
-"$hosts" --hosts 2 --per-host 1 -- true || exit $?
+"$hosts" --hosts 2 --per-host 1 -- true 2>/dev/null || exit $?
 
 graph=twin:cyt:scale=0.02
 # on HOSTS words...: the words of sley, on so many hosts of 2 ranks.
