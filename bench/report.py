@@ -108,8 +108,10 @@ def slow_links(folder):
     print("## Algorithms over slow links\n")
     print(f"{run['hosts']} hosts x {run['per_host']} ranks over `tcp`, made by `bench/hosts.sh`: the hosts are network namespaces of this "
           f"machine, each joined to a switch by a link of {run['rate']} each way. k = {run['k']}, one thread a rank, f32; all ranks share "
-          "the machine's cores, so what is computed is slow beside the links. Times are medians. Bytes over the links a product, by Sley's "
-          "counters and by the interfaces' own.\n")
+          "the machine's cores, with other work on it, so medians scatter, and the least of the repeats says more about the links. Bytes "
+          "over the links a product, by Sley's "
+          "counters and by the interfaces' own: `rowwise` asks for every row and is answered in a message of its own, whose headers the "
+          "counters leave out.\n")
     table(["matrix", "algorithm", "ms", "least", "x rowwise", "MiB counted", "MiB on the links", "ratio"],
           [[r["matrix"], r["algo"], f"{r['ms']:.1f}", f"{r['min_ms']:.1f}", f"{r['x_first']:.2f}", f"{r['counted_bytes'] / 2**20:.2f}",
             f"{r['link_bytes'] / 2**20:.2f}", f"{r['link_bytes'] / max(r['counted_bytes'], 1):.3f}"] for r in run["rows"]])
