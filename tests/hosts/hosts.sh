@@ -129,7 +129,7 @@ count_links() {
 
 # The rank itself: notes how and when it ended.
 start_rank() {
-  local rank=$1 extra=() status
+  local rank=$1 extra=()
   shift
   [ -z "$rank_args" ] || read -r -a extra < <(sed -n "$((rank + 1))p" "$rank_args")
   (
