@@ -39,7 +39,7 @@ static const char *instruction_set(void) {
 #endif
 }
 
-static json_t *info_json(const sley_backend *backends, int count) {
+static json_t *info_json(const sley_backend *backends, int count, const sley_machine_info *machine) {
   cli_json json = cli_json_start(), list[MOST_BACKENDS];
   int kept = count < MOST_BACKENDS ? count : MOST_BACKENDS;
   for (int i = 0; i < kept; i++) {
@@ -52,8 +52,27 @@ static json_t *info_json(const sley_backend *backends, int count) {
   cli_json_text(&json, "sley", sley_version());
   cli_json_int(&json, "cores", sysconf(_SC_NPROCESSORS_ONLN));
   cli_json_text(&json, "instruction_set", instruction_set());
+  cli_json of = cli_json_start();
+  cli_json_text(&of, "name", machine->name);
+  cli_json_text(&of, "source", machine->source);
+  cli_json_object(&json, "machine", of);
   cli_json_list(&json, "backends", list, kept);
   return cli_json_end(json);
+}
+
+static void print_info(const sley_backend *backends, int count, const sley_machine_info *machine) {
+  static const char *const headings[] = {"<backend", "<name", "<found", "<detail", NULL};
+  static cli_table table;
+  printf("sley %s\ncores: %ld\ninstruction set: %s\npredictions: for %s (%s)\n\n", sley_version(),
+         sysconf(_SC_NPROCESSORS_ONLN), instruction_set(), machine->name, machine->source);
+  cli_table_start(&table, headings);
+  for (int i = 0; i < count && cli_table_row(&table); i++) {
+    cli_table_cell(&table, 0, "%s", backends[i].kind);
+    cli_table_cell(&table, 1, "%s", backends[i].name);
+    cli_table_cell(&table, 2, "%s", backends[i].available ? "yes" : "no");
+    cli_table_cell(&table, 3, "%s", backends[i].detail ? backends[i].detail : "");
+  }
+  cli_table_print(&table, stdout);
 }
 
 static int run(void *settings_, char **positionals) {
@@ -64,22 +83,18 @@ static int run(void *settings_, char **positionals) {
   sley_status status = sley_backends(&backends, &count);
   if (status != SLEY_OK)
     return cli_finish(status);
-  if (settings->json)
-    return cli_output_json(settings->json, info_json(backends, count)) ? CLI_DONE : CLI_FAILED;
-
-  static const char *const headings[] = {"<backend", "<name", "<found", "<detail", NULL};
-  static cli_table table;
-  printf("sley %s\ncores: %ld\ninstruction set: %s\n\n", sley_version(), sysconf(_SC_NPROCESSORS_ONLN),
-         instruction_set());
-  cli_table_start(&table, headings);
-  for (int i = 0; i < count && cli_table_row(&table); i++) {
-    cli_table_cell(&table, 0, "%s", backends[i].kind);
-    cli_table_cell(&table, 1, "%s", backends[i].name);
-    cli_table_cell(&table, 2, "%s", backends[i].available ? "yes" : "no");
-    cli_table_cell(&table, 3, "%s", backends[i].detail ? backends[i].detail : "");
-  }
-  cli_table_print(&table, stdout);
-  return CLI_DONE;
+  sley_machine *machine = NULL;
+  sley_machine_info of = {0};
+  status = sley_machine_find(NULL, &machine);
+  if (status == SLEY_OK)
+    status = sley_machine_info_get(machine, &of);
+  int code = cli_finish(status);
+  if (status == SLEY_OK && settings->json)
+    code = cli_output_json(settings->json, info_json(backends, count, &of)) ? CLI_DONE : CLI_FAILED;
+  else if (status == SLEY_OK)
+    print_info(backends, count, &of);
+  sley_machine_destroy(machine);
+  return code;
 }
 
 const cli_command cli_info = {.name = "info",

@@ -7,83 +7,43 @@
 #include "command.h"
 #include "job.h"
 #include "output.h"
+#include "planning.h"
 #include "report.h"
 #include "table.h"
 #include "terminal.h"
 
 #define MIB (1024.0 * 1024.0)
-enum { DEFAULT_K = 32 };
+enum { DEFAULT_K = 32, REPEAT = 25, BUDGET = 2 }; /* budget: seconds of measuring for each algorithm */
 
-static const cli_option *const options[] = {cli_job_options, NULL};
-static const cli_job_settings defaults = CLI_JOB_DEFAULTS;
+typedef struct plan_settings {
+  cli_job_settings job; /* first */
+  const char *machine, *scaling;
+  bool measure;
+} plan_settings;
 
-typedef struct planned {
-  char algo[CLI_NAME], reason[CLI_REASON];
-  sley_plan_info info; /* its texts are not valid any more */
-} planned;
-
-/* What the ranks share. Rank 0 writes plans, one for each name, and describes the single one asked for. */
-typedef struct planning {
-  const cli_job *job;
-  const cli_job_settings *settings;
-  const char *const *names;
-  int count;
-  int64_t k;
-  bool describe;
-  planned *plans;
-  const char *device; /* that the ranks have */
-  char *text;         /* freed by sley_buffer_free */
-} planning;
-
-static void keep(const sley_plan_info *info, planned *out) {
-  out->info = *info;
-  snprintf(out->algo, sizeof out->algo, "%s", info->algo ? info->algo : "");
-  snprintf(out->reason, sizeof out->reason, "%s", info->reason ? info->reason : "");
-  out->info.algo = out->info.reason = NULL;
-}
-
-static sley_status plan_one(sley_comm *comm, const sley_matrix *block, planning *shared, int i) {
-  const cli_job *job = shared->job;
-  sley_plan_options plan_options = SLEY_PLAN_OPTIONS_INIT;
-  plan_options.algo = shared->names[i];
-  plan_options.dry = true;
-  plan_options.reproducible = shared->settings->reproducible;
-  plan_options.transpose = shared->settings->transpose;
-  plan_options.mem_limit = shared->settings->mem_limit;
-  plan_options.mem_operands = cli_counts_operands(comm, plan_options.mem_limit);
-  sley_plan *plan = NULL;
-  sley_plan_info info;
-  bool first = sley_comm_rank(comm) == 0;
-  if (first)
-    cli_progress(shared->names[i], i, shared->count);
-  sley_status status =
-      sley_plan_create(comm, block, job->row_begin, job->col_begin, shared->k, &plan_options, &plan);
-  if (status == SLEY_OK)
-    status = sley_plan_info_get(plan, &info);
-  if (status == SLEY_OK && first)
-    keep(&info, &shared->plans[i]);
-  if (status == SLEY_OK && first && shared->describe)
-    status = sley_plan_describe(plan, &shared->text);
-  sley_plan_destroy(plan);
-  return status;
-}
-
-static sley_status rank_main(sley_comm *comm, void *arg) {
-  planning *shared = arg;
-  sley_matrix *block = NULL;
-  sley_status status = cli_job_block(shared->job, comm, &block);
-  if (sley_comm_rank(comm) == 0)
-    shared->device = sley_comm_device(comm);
-  for (int i = 0; status == SLEY_OK && i < shared->count; i++)
-    status = plan_one(comm, block, shared, i);
-  sley_matrix_destroy(block);
-  return status;
-}
+static const cli_option own_options[] = {
+    {.name = "machine",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = offsetof(plan_settings, machine),
+     .help = "predict for the machine that FILE describes; ranks of a node are then a workgroup"},
+    {.name = "scaling",
+     .kind = CLI_TEXT,
+     .value = "P,P,...",
+     .offset = offsetof(plan_settings, scaling),
+     .help = "plan for each of these numbers of ranks, and print tables"},
+    {.name = "measure",
+     .kind = CLI_FLAG,
+     .offset = offsetof(plan_settings, measure),
+     .help = "then run each algorithm on this machine, and show times beside the predictions"},
+    {0}};
+static const cli_option *const options[] = {cli_job_options, own_options, NULL};
+static const plan_settings defaults = {.job = CLI_JOB_DEFAULTS};
 
 /* ---- reports */
 
 /* The figures of the matrix's split are the same in every plan, except that not every plan counts covers. */
-static sley_plan_info shared_info(const planning *shared) {
+static sley_plan_info shared_info(const cli_planning *shared) {
   sley_plan_info info = shared->plans[0].info;
   for (int i = 0; i < shared->count; i++)
     if (shared->plans[i].info.cover_rows >= 0)
@@ -91,10 +51,44 @@ static sley_plan_info shared_info(const planning *shared) {
   return info;
 }
 
-/* names[0] is "auto" or the one algorithm asked for. */
-static void print_text(const planning *shared, FILE *stream) {
+static const cli_result *result_of(const cli_result *results, const char *algo) {
+  for (int i = 0; results && results[i].ran; i++)
+    if (strcmp(results[i].algo, algo) == 0)
+      return &results[i];
+  return NULL;
+}
+
+/* Where predicted times go, and, where they were measured, the times beside them. */
+static void print_phases(const cli_planning *shared, const cli_result *results, FILE *stream) {
   static const char *const headings[] = {
-      "<algo", "direct MiB", "message MiB", "messages", "predicted ms", "needed MiB", "blocks", "<", NULL};
+      "<predicted ms", "pack",     "transfer",           "local", "remote", "wait",
+      "all",           "measured", "predicted/measured", NULL};
+  static cli_table table;
+  fprintf(stream, "\n");
+  cli_table_start(&table, headings);
+  if (!results)
+    table.columns -= 2;
+  for (int i = shared->count > 1 ? 1 : 0; i < shared->count && cli_table_row(&table); i++) {
+    const sley_plan_info *info = &shared->plans[i].info;
+    const cli_result *result = result_of(results, shared->plans[i].algo);
+    const double ms[] = {info->phases.pack_ms,   info->phases.transfer_ms, info->phases.local_ms,
+                         info->phases.remote_ms, info->phases.wait_ms,     info->predicted_ms};
+    cli_table_cell(&table, 0, "%s", shared->plans[i].algo);
+    for (int c = 0; c < 6; c++)
+      cli_table_cell(&table, c + 1, "%.3f", ms[c]);
+    if (result) {
+      cli_table_cell(&table, 7, "%.3f", result->median_ms);
+      cli_table_cell(&table, 8, "%.2f", info->predicted_ms / result->median_ms);
+    }
+  }
+  cli_table_print(&table, stream);
+}
+
+/* names[0] is "auto" or the one algorithm asked for. */
+static void print_text(const cli_planning *shared, const sley_machine_info *machine,
+                       const cli_result *results, FILE *stream) {
+  static const char *const headings[] = {"<algo",        "direct MiB", "message MiB", "messages", "a rank",
+                                         "predicted ms", "needed MiB", "blocks",      "<",        NULL};
   static cli_table table;
   sley_plan_info info = shared_info(shared);
   double width = (double)shared->k * (double)sley_dtype_bytes(shared->job->info.dtype) / MIB;
@@ -106,50 +100,53 @@ static void print_text(const planning *shared, FILE *stream) {
     fprintf(stream, ", %" PRId64 " cover rows (%.2f MiB)", info.cover_rows, (double)info.cover_rows * width);
   fprintf(stream, "\nchoice     ");
   cli_report_reason(shared->plans[0].algo, shared->plans[0].reason, stream);
-  fprintf(stream, "memory     on %s the choice ", shared->device);
-  cli_report_memory(&shared->plans[0].info, stream);
+  fprintf(stream, "machine    %s (%s)\n", machine->name, machine->source);
+  if (shared->machine) {
+    fprintf(stream, "memory     the choice needs %.1f MiB a rank, X and Y included",
+            (double)shared->plans[0].info.needed_bytes / MIB);
+  } else {
+    fprintf(stream, "memory     on %s the choice ", shared->device);
+    cli_report_memory(&shared->plans[0].info, stream);
+  }
   fprintf(stream, "\n");
   cli_table_start(&table, headings);
   for (int i = shared->count > 1 ? 1 : 0; i < shared->count && cli_table_row(&table); i++) {
-    const planned *plan = &shared->plans[i];
+    const cli_planned *plan = &shared->plans[i];
     cli_table_cell(&table, 0, "%s", plan->algo);
     cli_table_cell(&table, 1, "%.3f", (double)plan->info.predicted.direct_bytes / MIB);
     cli_table_cell(&table, 2, "%.3f", (double)plan->info.predicted.message_bytes / MIB);
     cli_table_cell(&table, 3, "%" PRId64, plan->info.predicted.message_messages);
-    cli_table_cell(&table, 4, "%.3f", plan->info.predicted_ms);
-    cli_table_cell(&table, 5, "%.1f", (double)plan->info.needed_bytes / MIB);
-    cli_table_cell(&table, 6, "%" PRId64, plan->info.column_blocks);
-    cli_table_cell(&table, 7, "%s", strcmp(plan->algo, shared->plans[0].algo) == 0 ? "<- choice" : "");
+    cli_table_cell(&table, 4, "%" PRId64, plan->info.rank_messages);
+    cli_table_cell(&table, 5, "%.3f", plan->info.predicted_ms);
+    cli_table_cell(&table, 6, "%.1f", (double)plan->info.needed_bytes / MIB);
+    cli_table_cell(&table, 7, "%" PRId64, plan->info.column_blocks);
+    cli_table_cell(&table, 8, "%s", strcmp(plan->algo, shared->plans[0].algo) == 0 ? "<- choice" : "");
   }
   cli_table_print(&table, stream);
+  print_phases(shared, results, stream);
   if (shared->text)
     fprintf(stream, "\n%s", shared->text);
 }
 
-static cli_json algorithm_json(const planned *plan) {
-  const sley_traffic *traffic = &plan->info.predicted;
-  cli_json json = cli_json_start();
-  cli_json_text(&json, "algo", plan->algo);
-  cli_json_text(&json, "summary", sley_algorithm_summary(plan->algo));
-  cli_json_object(&json, "predicted_bytes", cli_report_json_bytes(traffic));
-  cli_json_object(&json, "predicted_messages", cli_report_json_messages(traffic));
-  cli_json_real(&json, "predicted_ms", plan->info.predicted_ms);
-  cli_json_int(&json, "memory_bytes", plan->info.memory_bytes);
-  cli_report_json_memory(&json, &plan->info);
-  return json;
-}
-
-static json_t *plan_json(const planning *shared) {
+static json_t *plan_json(const cli_planning *shared, const sley_machine_info *machine,
+                         const cli_result *results) {
   sley_plan_info info = shared_info(shared);
   cli_json json = cli_report_json(shared->job, shared->settings, shared->k, &info);
   cli_json choice = cli_json_start(), list[CLI_ALGORITHMS + 1];
   int count = 0;
-  for (int i = shared->count > 1 ? 1 : 0; i < shared->count; i++)
-    list[count++] = algorithm_json(&shared->plans[i]);
+  for (int i = shared->count > 1 ? 1 : 0; i < shared->count; i++) {
+    list[count] = cli_planned_json(&shared->plans[i]);
+    const cli_result *result = result_of(results, shared->plans[i].algo);
+    if (result)
+      cli_json_real(&list[count], "measured_ms", result->median_ms);
+    count++;
+  }
   cli_json_text(&choice, "algo", shared->plans[0].algo);
   cli_json_text(&choice, "reason", shared->plans[0].reason);
   cli_json_object(&json, "choice", choice);
   cli_json_text(&json, "device", shared->device);
+  cli_json_text(&json, "machine", machine->name);
+  cli_json_text(&json, "machine_source", machine->source);
   cli_json_list(&json, "algorithms", list, count);
   return cli_json_end(json);
 }
@@ -168,46 +165,130 @@ static int list_names(const cli_algos *algos, const char *names[CLI_ALGORITHMS +
   return count;
 }
 
-static int run_job(const cli_job *job, const cli_job_settings *settings, const cli_algos *algos) {
+/* Runs each planned algorithm; results: one for each, those that have not run at the end. */
+static sley_status run_all(const cli_planning *shared, cli_result *results) {
+  cli_algos algos = {.several = true};
+  cli_operands operands;
+  bool told = false;
+  for (int i = shared->count > 1 ? 1 : 0; i < shared->count; i++)
+    algos.name[algos.count++] = shared->plans[i].algo;
+  sley_status status = cli_operands_make(shared->job, NULL, shared->k, cli_dtype(shared->settings->dtype),
+                                         shared->settings->seed, false, &operands, &told);
+  if (status != SLEY_OK)
+    return status;
+  cli_measure measure = {.algos = &algos,
+                         .repeat = REPEAT,
+                         .warmup = 2,
+                         .budget = BUDGET,
+                         .alpha = 1,
+                         .reproducible = shared->settings->reproducible,
+                         .transpose = shared->settings->transpose,
+                         .mem_limit = shared->settings->mem_limit};
+  status = cli_measure_run(shared->job, &operands, &measure, results);
+  cli_operands_free(&operands);
+  return status;
+}
+
+static int report(const cli_planning *shared, const sley_machine_info *machine, const cli_result *results) {
+  const char *path = shared->settings->json;
+  print_text(shared, machine, results, path && strcmp(path, "-") == 0 ? stderr : stdout);
+  return path && !cli_output_json(path, plan_json(shared, machine, results)) ? CLI_FAILED : CLI_DONE;
+}
+
+static int plan_job(cli_planning *shared, bool measured) {
+  sley_machine *found = NULL;
+  sley_machine_info machine = {0};
+  cli_result *results = NULL;
+  shared->plans = calloc((size_t)shared->count, sizeof *shared->plans);
+  if (measured)
+    results = calloc((size_t)shared->count + 1, sizeof *results);
+  if (!shared->plans || (measured && !results)) {
+    free(shared->plans);
+    return cli_refuse(SLEY_ERR_MEMORY, "out of memory for the plans");
+  }
+  sley_status status = cli_plan_all(shared);
+  if (status == SLEY_OK && !shared->machine)
+    status = sley_machine_find(shared->device, &found);
+  if (status == SLEY_OK)
+    status = sley_machine_info_get(shared->machine ? shared->machine : found, &machine);
+  if (status == SLEY_OK && measured)
+    status = run_all(shared, results);
+  int code = status == SLEY_OK ? report(shared, &machine, results) : cli_finish(status);
+  sley_machine_destroy(found);
+  sley_buffer_free(shared->text);
+  free(results);
+  free(shared->plans);
+  return code;
+}
+
+/* The machine described, if one is; the ranks must have places on it, and those of a node are a workgroup
+ * unless the job says otherwise. */
+static sley_status read_machine(const plan_settings *settings, int64_t most_ranks, cli_job *job,
+                                sley_machine **out, bool *told) {
+  sley_machine_info info;
+  if (!settings->machine)
+    return SLEY_OK;
+  sley_status status = sley_machine_read(settings->machine, out);
+  if (status == SLEY_OK)
+    status = sley_machine_info_get(*out, &info);
+  if (status == SLEY_OK && info.nodes > 0 && info.ranks_per_node > 0 &&
+      info.nodes * info.ranks_per_node < most_ranks) {
+    cli_error("%s: %" PRId64 " ranks are more than the machine's %" PRId64 " nodes of %" PRId64,
+              settings->machine, most_ranks, info.nodes, info.ranks_per_node);
+    *told = true;
+    return SLEY_ERR_ARG;
+  }
+  if (status == SLEY_OK && job->ranks.workgroup == 0)
+    job->ranks.workgroup = (int)info.ranks_per_node;
+  return status;
+}
+
+static int run_job(cli_job *job, const plan_settings *settings, const cli_algos *algos, const int64_t *scale,
+                   int scales) {
   const char *names[CLI_ALGORITHMS + 1];
   int count = list_names(algos, names);
-  planning shared = {.job = job,
-                     .settings = settings,
-                     .names = names,
-                     .count = count,
-                     .describe = count == 1,
-                     .k = settings->k < 0 ? DEFAULT_K : settings->k};
-  shared.plans = calloc((size_t)count, sizeof *shared.plans);
-  if (!shared.plans)
-    return cli_refuse(SLEY_ERR_MEMORY, "out of memory for the plans");
-  sley_status status = sley_run_ranks(&job->ranks, rank_main, &shared);
-  cli_progress_clear();
-  int code = cli_finish(status);
-  if (status == SLEY_OK) {
-    bool to_stdout = settings->json && strcmp(settings->json, "-") == 0;
-    print_text(&shared, to_stdout ? stderr : stdout);
-    if (settings->json && !cli_output_json(settings->json, plan_json(&shared)))
-      code = CLI_FAILED;
-  }
-  sley_buffer_free(shared.text);
-  free(shared.plans);
+  bool told = false;
+  sley_machine *machine = NULL;
+  sley_status status =
+      read_machine(settings, scales > 0 ? scale[scales - 1] : job->ranks.ranks, job, &machine, &told);
+  cli_planning shared = {.job = job,
+                         .settings = &settings->job,
+                         .machine = machine,
+                         .names = names,
+                         .count = count,
+                         .describe = count == 1,
+                         .k = settings->job.k < 0 ? DEFAULT_K : settings->job.k};
+  int code = told                ? CLI_USAGE
+             : status != SLEY_OK ? cli_finish(status)
+             : scales > 0        ? cli_scale(job, &shared, scale, scales)
+                                 : plan_job(&shared, settings->measure);
+  sley_machine_destroy(machine);
   return code;
 }
 
 static int run(void *settings_, char **positionals) {
-  const cli_job_settings *settings = settings_;
+  const plan_settings *settings = settings_;
   cli_algos algos;
-  if (!cli_algos_read("plan", settings->algo, &algos))
+  int64_t scale[CLI_SCALES];
+  int scales;
+  if (!cli_algos_read("plan", settings->job.algo, &algos) ||
+      !cli_scales_read(settings->scaling, scale, &scales))
     return CLI_USAGE;
-  if (!cli_output_possible(settings->json))
+  if (settings->measure && settings->machine)
+    return cli_refuse(SLEY_ERR_ARG,
+                      "plan: --measure runs on this machine, --machine describes another; SLEY_MACHINE "
+                      "names this one's description");
+  if (settings->measure && scales > 0)
+    return cli_refuse(SLEY_ERR_ARG, "plan: --measure runs one number of ranks, --scaling plans several");
+  if (!cli_output_possible(settings->job.json))
     return CLI_FAILED;
   cli_job job;
-  sley_status status = cli_check_device(settings->device, NULL);
+  sley_status status = cli_check_device(settings->job.device, NULL);
   if (status == SLEY_OK)
-    status = cli_job_start(positionals[0], settings, NULL, NULL, &job);
+    status = cli_job_start(positionals[0], &settings->job, NULL, NULL, &job);
   if (status != SLEY_OK)
     return cli_finish(status);
-  int code = run_job(&job, settings, &algos);
+  int code = run_job(&job, settings, &algos, scale, scales);
   cli_job_end(&job);
   return code;
 }

@@ -294,6 +294,14 @@ sley_status cli_job_start(const char *name, const cli_job_settings *settings, co
   return SLEY_OK;
 }
 
+sley_status cli_job_divide(cli_job *job, const cli_job_settings *settings, int ranks) {
+  sley_buffer_free(job->row_begin);
+  sley_buffer_free(job->col_begin);
+  job->row_begin = job->col_begin = NULL;
+  job->ranks.ranks = ranks;
+  return cli_partition(job->matrix, settings->partition, ranks, &job->row_begin, &job->col_begin);
+}
+
 void cli_job_end(cli_job *job) {
   sley_buffer_free(job->row_begin);
   sley_buffer_free(job->col_begin);

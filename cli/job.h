@@ -75,6 +75,9 @@ sley_status cli_apply_order(sley_matrix **matrix, const char *order, int64_t thr
 sley_status cli_partition(const sley_matrix *matrix, const char *partition, int ranks, int64_t **row_begin,
                           int64_t **col_begin);
 
+/* Partitions the job's matrix anew, for other ranks. */
+sley_status cli_job_divide(cli_job *job, const cli_job_settings *settings, int ranks);
+
 /* Load, order, partition for ranks on a transport (NULL: threads). On an error nothing is left behind. */
 sley_status cli_job_start(const char *name, const cli_job_settings *settings, const char *transport,
                           const char *trace, cli_job *job);

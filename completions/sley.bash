@@ -3,7 +3,7 @@
 
 _sley() {
   local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"
-  local commands="spmm plan convert order generate spy info help"
+  local commands="spmm plan convert order generate spy tune info help"
   local job="--k --ranks --threads --workgroup --algo --device --mem-limit --order --partition --dtype --transpose --reproducible --seed --json"
   local options=""
 
@@ -14,11 +14,12 @@ _sley() {
   fi
   case "$command" in
     spmm) options="$job --x --out --alpha --beta --repeat --warmup --budget --verify --no-verify --trace --local --transport --timeout --help" ;;
-    plan) options="$job --help" ;;
+    plan) options="$job --machine --scaling --measure --help" ;;
     convert) options="--dtype --threads --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --help" ;;
     generate) options="--output --dtype --threads --seed --help" ;;
     spy) options="--output --ranks --partition --order --size --threads --seed --help" ;;
+    tune) options="--out --transport --seconds --help" ;;
     info) options="--json --help" ;;
     help)
       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")

@@ -64,8 +64,8 @@ typedef enum sley_index { SLEY_I32 = 0, SLEY_I64 = 1 } sley_index;
 /* Bytes of one value; 0 if the dtype is unknown. */
 size_t sley_dtype_bytes(sley_dtype dtype);
 
-/* count values of one dtype as another, each rounded once, to nearest and ties to even. src and dst may not overlap.
- * Errors: SLEY_ERR_ARG. */
+/* count values of one dtype as another, each rounded once, to nearest and ties to even. src and dst may not
+ * overlap. Errors: SLEY_ERR_ARG. */
 sley_status sley_convert(sley_dtype from, const void *src, sley_dtype to, void *dst, int64_t count);
 
 /* Host memory aligned to 64 bytes (huge pages where they help) for X and Y. Freed by sley_buffer_free.
@@ -147,11 +147,12 @@ sley_status sley_matrix_row_block(const sley_matrix *matrix, int64_t first, int6
 void sley_matrix_destroy(sley_matrix *matrix);
 
 /* Reads a dense array of 1 or 2 dimensions from .npy (float16/32/64, integers, bool; C or Fortran order) as
- * row-major values of dtype, rounded once. *data is freed by sley_buffer_free. Errors: SLEY_ERR_INPUT, SLEY_ERR_IO. */
+ * row-major values of dtype, rounded once. *data is freed by sley_buffer_free. Errors: SLEY_ERR_INPUT,
+ * SLEY_ERR_IO. */
 sley_status sley_dense_read(const char *path, sley_dtype dtype, int64_t *rows, int64_t *cols, void **data);
 
-/* Writes rows x cols values with leading dimension ld to .npy (SLEY_BF16, which NumPy has not, as float32: exactly);
- * whole or not at all. */
+/* Writes rows x cols values with leading dimension ld to .npy (SLEY_BF16, which NumPy has not, as float32:
+ * exactly); whole or not at all. */
 sley_status sley_dense_write(const char *path, sley_dtype dtype, int64_t rows, int64_t cols, const void *data,
                              int64_t ld);
 
@@ -267,6 +268,38 @@ sley_status sley_comm_set_stream(sley_comm *comm, void *stream);
 /* ------------------------------------------------------------------------------------------------------ 5
  * plans */
 
+/* What links, memory and kernels of a machine do: what times are predicted from. docs/MACHINES.md has the
+ * format of its description. */
+typedef struct sley_machine sley_machine;
+
+typedef struct sley_machine_info {
+  const char *name,
+      *source;        /* the description's name, and its file or "built in"; valid as long as the machine */
+  const char *device; /* "cpu" or "cuda" */
+  int64_t nodes, ranks_per_node, threads; /* 0: not said */
+} sley_machine_info;
+
+/* Reads a description. Errors: SLEY_ERR_INPUT (the message names file and line), SLEY_ERR_IO,
+ * SLEY_ERR_MEMORY. */
+sley_status sley_machine_read(const char *path, sley_machine **out);
+
+/* The one that plans without a machine predict for on "cpu" (NULL too) or "cuda": the description that
+ * SLEY_MACHINE names, else the one that `sley tune` has left in the user's cache, if it is of that device,
+ * else one built in (as SLEY_MACHINE=builtin asks for). Looked up once in a process. */
+sley_status sley_machine_find(const char *device, sley_machine **out);
+
+/* Measures this machine's cores with ranks on a transport ("threads", NULL too, or "tcp"): links by message
+ * size, memory, kernels by width. Takes `seconds` or a little more; 0: about ten. Nothing else should run
+ * meanwhile. */
+sley_status sley_machine_tune(const char *transport, double seconds, sley_machine **out);
+
+/* Writes a description; path NULL: where sley_machine_find looks. *written, if not NULL: the path, to be
+ * freed by sley_buffer_free. */
+sley_status sley_machine_write(const sley_machine *machine, const char *path, char **written);
+
+sley_status sley_machine_info_get(const sley_machine *machine, sley_machine_info *out);
+void sley_machine_destroy(sley_machine *machine); /* accepts NULL */
+
 typedef struct sley_plan sley_plan;
 
 typedef struct sley_plan_options {
@@ -293,9 +326,12 @@ typedef struct sley_plan_options {
    * has not made its call. One rank, and ranks that are processes, need not ask for it. The plan fails with
    * SLEY_ERR_UNSUPPORTED where ranks share a GPU, or not all GPUs reach each other's memory. */
   bool capture;
+  /* What times are predicted for, and the choice made by: NULL: as sley_machine_find. Else its ranks have as
+   * many threads as it says, and the plan need not fit this machine. It outlives the call. */
+  const sley_machine *machine;
 } sley_plan_options;
 #define SLEY_PLAN_OPTIONS_INIT                                                                               \
-  { sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false }
+  { sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false, NULL }
 
 /* Bytes and messages by link class, summed over all ranks, of one execute. */
 typedef struct sley_traffic {
@@ -303,6 +339,16 @@ typedef struct sley_traffic {
   int64_t message_bytes, message_messages;
   int64_t self_bytes, self_messages; /* that exchanges move from a rank to itself */
 } sley_traffic;
+
+/* Parts of a predicted time; they add up to it. Averages over ranks, but the wait is that of the average rank
+ * for the slowest. */
+typedef struct sley_phases {
+  double pack_ms;     /* rows are gathered for messages */
+  double transfer_ms; /* rows come, as far as no sum hides it */
+  double local_ms;    /* nonzeros whose rows of X the rank owns, and storing Y */
+  double remote_ms;   /* the others, partial sums, and adding to Y again */
+  double wait_ms;     /* for other ranks */
+} sley_phases;
 
 typedef struct sley_plan_info {
   const char *algo;   /* that runs; for "auto" the choice */
@@ -319,7 +365,10 @@ typedef struct sley_plan_info {
   int64_t limit_bytes;  /* that may be taken, on the rank that may take least; INT64_MAX: not known */
   int64_t column_width; /* columns of a block; k: all at once */
   int64_t
-      column_blocks; /* blocks, of which the last may be narrower. Traffic and times are of all together */
+      column_blocks;  /* blocks, of which the last may be narrower. Traffic and times are of all together */
+  sley_phases phases; /* of predicted_ms */
+  int64_t
+      rank_messages; /* over direct and message links, that a rank receives, of the one that receives most */
 } sley_plan_info;
 
 /* Names of the algorithms, NULL-terminated; the pointer is static. "auto" is not among them. */
@@ -352,18 +401,20 @@ typedef struct sley_trial {
   bool chosen; /* the fastest */
 } sley_trial;
 
-/* The shapes that this rank has timed, in that order: *count of them, 0 where nothing was timed; the first `room` are
- * written to out. Errors: SLEY_ERR_ARG. */
+/* The shapes that this rank has timed, in that order: *count of them, 0 where nothing was timed; the first
+ * `room` are written to out. Errors: SLEY_ERR_ARG. */
 sley_status sley_plan_trials(const sley_plan *plan, sley_trial *out, int room, int *count);
 
-/* Y = alpha A X + beta Y. x: this rank's rows of X, leading dimension ldx >= k; y likewise; both in memory of the
- * rank's device. With beta = 0 Y need not be initialised. x and y may not overlap. Returns when the work is enqueued:
- * on the cpu that is when it is done, on cuda sley_comm_wait or the caller's stream tells. No allocation, no copy
- * between host and device, no waiting for the device. Collective. On cuda with a GPU for each rank, all within reach of
- * each other, it can be captured into a graph, by each rank's thread on its own stream, after a first direct run; all
- * ranks replay their graphs alike, and all replays have ended everywhere before the plan is destroyed.
- * Errors: SLEY_ERR_ARG, SLEY_ERR_PEER (another rank failed), SLEY_ERR_INTERRUPTED. */
-sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y, int64_t ldy);
+/* Y = alpha A X + beta Y. x: this rank's rows of X, leading dimension ldx >= k; y likewise; both in memory of
+ * the rank's device. With beta = 0 Y need not be initialised. x and y may not overlap. Returns when the work
+ * is enqueued: on the cpu that is when it is done, on cuda sley_comm_wait or the caller's stream tells. No
+ * allocation, no copy between host and device, no waiting for the device. Collective. On cuda with a GPU for
+ * each rank, all within reach of each other, it can be captured into a graph, by each rank's thread on its
+ * own stream, after a first direct run; all ranks replay their graphs alike, and all replays have ended
+ * everywhere before the plan is destroyed. Errors: SLEY_ERR_ARG, SLEY_ERR_PEER (another rank failed),
+ * SLEY_ERR_INTERRUPTED. */
+sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
+                      int64_t ldy);
 
 /* The same for one block of columns (sley_plan_info.column_blocks), for callers whose device holds no more: x
  * and y point at the block's first column. Blocks are run in ascending order, all of them. Collective. Errors
@@ -383,7 +434,8 @@ void sley_plan_destroy(sley_plan *plan);
 typedef struct sley_check {
   int64_t row, col; /* of Y: where the error came closest to, or passed, what rounding allows */
   double max_error; /* there: |Y - A X| / |A||X|, against a float64 product */
-  double bound;     /* there: c eps, c the terms summed + 1, eps of the type of sums; with 16 bits also Y's rounding */
+  double bound;     /* there: c eps, c the terms summed + 1, eps of the type of sums; with 16 bits also Y's
+                       rounding */
   bool ok;          /* every entry is within its bound */
 } sley_check;
 

@@ -89,7 +89,13 @@ sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out) {
                           .needed_bytes = plan->needed_bytes,
                           .limit_bytes = plan->limit_bytes,
                           .column_width = plan->width,
-                          .column_blocks = plan->blocks};
+                          .column_blocks = plan->blocks,
+                          .phases = {.pack_ms = 1e3 * p->phase_seconds[SL_PHASE_PACK],
+                                     .transfer_ms = 1e3 * p->phase_seconds[SL_PHASE_TRANSFER],
+                                     .local_ms = 1e3 * p->phase_seconds[SL_PHASE_LOCAL],
+                                     .remote_ms = 1e3 * p->phase_seconds[SL_PHASE_REMOTE],
+                                     .wait_ms = 1e3 * p->phase_seconds[SL_PHASE_WAIT]},
+                          .rank_messages = p->messages_most};
   return SLEY_OK;
 }
 

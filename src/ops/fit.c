@@ -131,6 +131,9 @@ static void sum_up(sley_plan *handle) {
                                    full * w->self_bytes + rest * n->self_bytes,
                                    full * w->self_messages + rest * n->self_messages};
   plan->predicted_seconds = (double)full * wide->predicted_seconds + (double)rest * narrow->predicted_seconds;
+  for (int i = 0; i < SL_PHASES; i++)
+    plan->phase_seconds[i] = (double)full * wide->phase_seconds[i] + (double)rest * narrow->phase_seconds[i];
+  plan->messages_most = full * wide->messages_most + rest * narrow->messages_most;
   plan->memory_bytes_most = wide->memory_bytes_most;
 }
 
@@ -178,6 +181,10 @@ sley_status sl_spmm_fit(sley_plan *handle, const sl_inspection *ins, const sley_
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, 4));
   handle->needed_bytes = most[0];
   handle->limit_bytes = -most[1];
+  if (ins->machine && !most[3]) { /* another machine's memory is not known */
+    handle->limit_bytes = INT64_MAX;
+    return SLEY_OK;
+  }
   if (!most[2])
     return SLEY_OK;
   if (!most[3] && !handle->plan.dry)

@@ -37,6 +37,7 @@ static sley_status make(sley_plan *handle, const sley_matrix *block, const int64
   inspection.owned = options->transpose;
   inspection.library = library;
   inspection.capture = options->capture;
+  inspection.machine = options->machine;
   sley_status status = sl_plan_build(&inspection, options->algo, options->dry, &handle->plan);
   if (status == SLEY_OK)
     status = sl_spmm_fit(handle, &inspection, options);

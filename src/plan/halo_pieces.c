@@ -47,7 +47,7 @@ static sley_status count_pieces(const sl_inspection *ins, int *count) {
   } else {
     inner_entries inner = {ins, 0};
     SL_TRY(sl_team_for(sl_plan_team(ins), ins->block->rows, GRAIN, add_inner, &inner));
-    pieces = (bytes / machine->direct_bandwidth -
+    pieces = (bytes / machine->link[SL_LINK_DIRECT].bandwidth -
               (double)inner.count * (double)ins->row_bytes / (inner_speed * machine->spmm_bandwidth)) /
              piece_seconds;
   }

@@ -19,6 +19,7 @@ typedef struct sl_inspection {
   bool reproducible;
   const char *library; /* whose kernels shall sum the parts; NULL: Sley's own */
   bool capture;        /* exchanges leave everything to the devices, see sl_exchange_spec */
+  const struct sley_machine *machine; /* that times are predicted for; NULL: the one found for the device */
   bool owned;          /* the block was made for the plan: its memory is the plan's */
 
   int64_t remote_nnz;                        /* this rank's */

@@ -1,23 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The built-in machines, and what follows from a machine's figures. */
 #include "plan/machine.h"
 
-const sl_machine sl_machine_threads = {.name = "threads on one host",
-                                       .direct_bandwidth = 6e9,
-                                       .message_bandwidth = 2.5e9,
-                                       .message_latency = 0.4e-6,
-                                       .exchange_latency = 15e-6,
-                                       .spmm_bandwidth = 9e9,
-                                       .stream_bandwidth = 8e9};
+#include <math.h>
 
-const sl_machine sl_machine_h200 = {.name = "NVIDIA H200, NVLink",
-                                    .direct_bandwidth = 340e9,
-                                    .message_bandwidth = 5e9,
-                                    .message_latency = 20e-6,
-                                    .exchange_latency = 8e-6,
-                                    .spmm_bandwidth = 6e12,
-                                    .stream_bandwidth = 3.5e12,
-                                    .overlaps = true};
+const sl_machine sl_machine_threads = {
+    .name = "threads on one host",
+    .source = "built in",
+    .device = "cpu",
+    .link = {[SL_LINK_SELF] = {0, 6e9}, [SL_LINK_DIRECT] = {0, 6e9}, [SL_LINK_MESSAGE] = {0.8e-6, 5e9}},
+    .meeting = 15e-6,
+    .pack_bandwidth = 5e9,
+    .spmm_bandwidth = 9e9,
+    .stream_bandwidth = 8e9};
+
+const sl_machine sl_machine_h200 = {
+    .name = "NVIDIA H200, NVLink",
+    .source = "built in",
+    .device = "cuda",
+    .link = {[SL_LINK_SELF] = {0, 3.5e12}, [SL_LINK_DIRECT] = {0, 340e9}, [SL_LINK_MESSAGE] = {40e-6, 10e9}},
+    .meeting = 8e-6,
+    .pack_bandwidth = 10e9,
+    .spmm_bandwidth = 6e12,
+    .stream_bandwidth = 3.5e12,
+    .overlaps = true};
 
 const sl_machine *sl_machine_of(const sl_device *device) {
   return device->ops->host_addresses ? &sl_machine_threads : &sl_machine_h200;
+}
+
+/* Place of x between a and b on a logarithmic scale, within [0, 1]. */
+static double place(double x, double a, double b) {
+  if (x <= a || b <= a)
+    return 0;
+  return x >= b ? 1 : log(x / a) / log(b / a);
+}
+
+double sl_machine_link_seconds(const sl_machine *machine, sl_link link, double count, double bytes) {
+  const sl_link_speed *l = &machine->link[link];
+  if (count <= 0 || bytes <= 0)
+    return 0;
+  if (l->points == 0)
+    return count * (l->latency + bytes / l->bandwidth);
+  const sl_link_point *p = l->point, *last = &p[l->points - 1];
+  if (bytes <= p->bytes)
+    return count * p->seconds;
+  if (bytes >= last->bytes) /* as fast as the last, beyond it */
+    return count * last->seconds * bytes / last->bytes;
+  while (p[1].bytes < bytes)
+    p++;
+  return count * (p->seconds + (p[1].seconds - p->seconds) * (bytes - p->bytes) / (p[1].bytes - p->bytes));
+}
+
+/* The rate by reach within one group of equal row_bytes: entries first .. end - 1. */
+static double rate_by_reach(const sl_machine *m, int first, int end, double reach) {
+  int i = first;
+  while (i + 2 < end && m->rate[i + 1].reach < reach)
+    i++;
+  if (i + 1 >= end)
+    return m->rate[i].bandwidth;
+  double at = place(reach, m->rate[i].reach, m->rate[i + 1].reach);
+  return m->rate[i].bandwidth * pow(m->rate[i + 1].bandwidth / m->rate[i].bandwidth, at);
+}
+
+static int group_end(const sl_machine *m, int first) {
+  int end = first;
+  while (end < m->rates && m->rate[end].row_bytes == m->rate[first].row_bytes)
+    end++;
+  return end;
+}
+
+double sl_machine_spmm_rate(const sl_machine *m, double row_bytes, double reach) {
+  if (m->rates == 0)
+    return m->spmm_bandwidth;
+  int low = 0, low_end = group_end(m, 0), high = 0, high_end = low_end;
+  while (m->rate[high].row_bytes < row_bytes && high_end < m->rates) {
+    low = high;
+    low_end = high_end;
+    high = high_end;
+    high_end = group_end(m, high);
+  }
+  double below = rate_by_reach(m, low, low_end, reach), above = rate_by_reach(m, high, high_end, reach);
+  return below * pow(above / below, place(row_bytes, m->rate[low].row_bytes, m->rate[high].row_bytes));
 }

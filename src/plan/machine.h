@@ -1,19 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers the cost model works with: what links and memory of a machine do. */
+/* The numbers the cost model works with: what links, memory and kernels of a machine do. Built in, read from
+ * a description (docs/MACHINES.md), or measured by sley_machine_tune: always this struct. */
 #ifndef SLEY_PLAN_MACHINE_H
 #define SLEY_PLAN_MACHINE_H
 
-#include "device/device.h"
+#include "transport/transport.h"
 
-typedef struct sl_machine {
-  const char *name;
-  double direct_bandwidth;  /* bytes/s that one rank loads from peers' memory, random rows */
-  double message_bandwidth; /* bytes/s of one rank's messages, packing and unpacking included */
-  double message_latency;   /* s a message */
-  double exchange_latency;  /* s an exchange: the ranks wait for each other */
+enum { SL_MACHINE_NAME = 96, SL_MACHINE_SOURCE = 512, SL_MACHINE_POINTS = 24, SL_MACHINE_RATES = 48 };
+
+/* One message of so many bytes takes so long. */
+typedef struct sl_link_point {
+  double bytes, seconds;
+} sl_link_point;
+
+typedef struct sl_link_speed {
+  double latency;   /* s a message */
+  double bandwidth; /* bytes/s of one rank, beyond the latency */
+  int points;       /* measured, ascending in bytes; they go before the two above where there are any */
+  sl_link_point point[SL_MACHINE_POINTS];
+} sl_link_speed;
+
+/* Products over rows of X of row_bytes, where the distinct rows named take reach bytes together. */
+typedef struct sl_rate {
+  double row_bytes, reach, bandwidth; /* bytes/s of one thread (or GPU), entries and the rows they name */
+} sl_rate;
+
+typedef struct sley_machine {
+  char name[SL_MACHINE_NAME], source[SL_MACHINE_SOURCE]; /* source: a file, or "built in" */
+  char device[16];                                       /* "cpu" or "cuda" */
+  int64_t nodes;                                         /* 0: as many as the ranks need */
+  int64_t ranks_per_node;                                /* 0: all ranks are on one node */
+  int64_t threads;                                       /* of a rank; 0: as many as it is given */
+  int64_t cores;                                         /* that the ranks of a node share; 0: enough */
+  sl_link_speed link[SL_LINK_COUNT];
+  double meeting;          /* s an exchange: the ranks wait for each other */
+  double pack_bandwidth;   /* bytes/s at which a rank packs rows that go over message links */
+  double memory_bandwidth; /* bytes/s of a node, all its cores together; 0: not a limit */
   double spmm_bandwidth; /* bytes/s at which one thread (or GPU) takes entries and the rows of X they name */
   double stream_bandwidth; /* bytes/s at which one thread (or GPU) reads and writes rows of Y in order */
-  bool overlaps;           /* rows move while parts are summed; else the rank's threads do both in turn */
+  int rates;               /* measured, ascending in row_bytes, then reach; they go before spmm_bandwidth */
+  sl_rate rate[SL_MACHINE_RATES];
+  bool overlaps; /* rows move while parts are summed; else the rank's threads do both in turn */
 } sl_machine;
 
 /* A server's cores with ranks as threads. Typical figures, not tuned to a machine: they rank algorithms. */
@@ -24,7 +51,33 @@ extern const sl_machine sl_machine_threads;
  * with matrices that have communities, copies. The latencies are estimates. */
 extern const sl_machine sl_machine_h200;
 
-/* The one that stands for a rank's device. */
+/* The built-in one that stands for a rank's device. */
 const sl_machine *sl_machine_of(const sl_device *device);
+
+/* Seconds that a rank needs to receive count messages of bytes each over a link class. */
+double sl_machine_link_seconds(const sl_machine *machine, sl_link link, double count, double bytes);
+
+/* Bytes/s of products with rows of X of row_bytes and so many bytes of distinct ones: interpolated between
+ * the measured rates in the logarithms of both, the nearest beyond them. */
+double sl_machine_spmm_rate(const sl_machine *machine, double row_bytes, double reach);
+
+/* Parses a description of bytes characters; name stands for the file in messages. Errors: SLEY_ERR_INPUT with
+ * the file and the line: an unknown, repeated or missing key, a number out of range, points out of order. */
+sley_status sl_machine_parse(const char *name, const char *text, size_t bytes, sl_machine *out);
+
+/* Reads one from a file of at most 64 KiB. Errors also: SLEY_ERR_IO. */
+sley_status sl_machine_read(const char *path, sl_machine *out);
+
+/* Writes it, so that reading it gives the same figures, whole or not at all. Errors: SLEY_ERR_IO. */
+sley_status sl_machine_write(const sl_machine *machine, const char *path);
+
+/* Where a machine's own description is kept: SLEY_MACHINE, else sley/HOST.machine in the XDG cache. Returns
+ * false where SLEY_MACHINE is "builtin" or there is no home. *named: by SLEY_MACHINE, so that it must be
+ * there. */
+bool sl_machine_path(char *path, size_t room, bool *named);
+
+/* The machine for ranks on a device that a built-in one stands for: the description found, if it is of the
+ * same device, else the built-in one. Looked up once in a process. Errors: as sl_machine_read. */
+sley_status sl_machine_find(const sl_machine *built_in, const sl_machine **out);
 
 #endif

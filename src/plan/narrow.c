@@ -39,11 +39,7 @@ static sley_status copy_list(const sl_list *from, size_t bytes, sl_list *out) {
 static sley_status narrow_exchange(const sl_plan *plan, int64_t k, int index, sl_plan *out) {
   const sl_plan_exchange *from = SL_EXCHANGE(plan, index);
   sl_exchange_spec *spec = &SL_EXCHANGE(out, index)->spec;
-  sl_row_list *lists = sl_plan_alloc(out, (int64_t)from->spec.sends + from->spec.recvs, sizeof *lists);
-  if (!lists)
-    return SLEY_ERR_MEMORY;
-  spec->send = lists;
-  spec->recv = lists + from->spec.sends;
+  spec->send = spec->recv = NULL;
   spec->sends = spec->recvs = 0;
   for (int i = 0; i < from->spec.sends + from->spec.recvs; i++) {
     bool sends = i < from->spec.sends;
@@ -51,7 +47,7 @@ static sley_status narrow_exchange(const sl_plan *plan, int64_t k, int index, sl
     list.bytes = narrow_list(k, SL_BUFFER(plan, sends ? from->src : from->dst), &list);
     (sends ? sl_plan_send : sl_plan_recv)(out, index, &list);
   }
-  return SLEY_OK;
+  return out->failed ? SLEY_ERR_MEMORY : SLEY_OK;
 }
 
 sley_status sl_plan_narrow(const sl_plan *plan, int64_t k, sl_plan *out) {

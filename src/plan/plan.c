@@ -103,30 +103,36 @@ sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index) 
 
 sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int dst, sl_grain grain,
                                  int *index) {
-  sl_row_list *lists = sl_plan_alloc(plan, 2 * (int64_t)plan->comm->size, sizeof *lists);
-  if (!lists)
-    return SLEY_ERR_MEMORY;
-  sl_plan_exchange exchange = {.spec = {.name = name,
-                                        .send = lists,
-                                        .recv = lists + plan->comm->size,
-                                        .dtype = plan->dtype,
-                                        .grain = grain,
-                                        .capture = plan->capture},
-                               .src = src,
-                               .dst = dst};
+  sl_plan_exchange exchange = {
+      .spec = {.name = name, .dtype = plan->dtype, .grain = grain, .capture = plan->capture}, .src = src, .dst = dst};
   return append(&plan->exchanges, &exchange, sizeof exchange, index);
+}
+
+/* One more list: at powers of two they move to an array of twice the length. */
+static void add_list(sl_plan *plan, const sl_row_list **lists, int *count, const sl_row_list *list) {
+  if (!sl_list_moves(list) || plan->failed)
+    return;
+  if ((*count & (*count - 1)) == 0) {
+    sl_row_list *longer = sl_plan_alloc(plan, *count ? 2 * (int64_t)*count : 1, sizeof *longer);
+    if (!longer) {
+      plan->failed = true;
+      return;
+    }
+    if (*count > 0)
+      memcpy(longer, *lists, (size_t)*count * sizeof *longer);
+    *lists = longer;
+  }
+  ((sl_row_list *)*lists)[(*count)++] = *list;
 }
 
 void sl_plan_send(sl_plan *plan, int exchange, const sl_row_list *list) {
   sl_exchange_spec *spec = &SL_EXCHANGE(plan, exchange)->spec;
-  if (sl_list_moves(list))
-    ((sl_row_list *)spec->send)[spec->sends++] = *list;
+  add_list(plan, &spec->send, &spec->sends, list);
 }
 
 void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list) {
   sl_exchange_spec *spec = &SL_EXCHANGE(plan, exchange)->spec;
-  if (sl_list_moves(list))
-    ((sl_row_list *)spec->recv)[spec->recvs++] = *list;
+  add_list(plan, &spec->recv, &spec->recvs, list);
 }
 
 /* What this rank will receive over one list. */
@@ -173,6 +179,7 @@ static void settle_result(sl_plan *plan) {
 }
 
 sley_status sl_plan_finish(sl_plan *plan) {
+  SL_TRY(sl_agree(plan->comm, plan->failed ? SLEY_ERR_MEMORY : SLEY_OK));
   settle_result(plan);
   sley_traffic mine = {0};
   for (int i = 0; i < plan->exchanges.count; i++) {
@@ -192,6 +199,9 @@ sley_status sl_plan_finish(sl_plan *plan) {
                      mine.message_messages, mine.self_bytes,      mine.self_messages};
   SL_TRY(plan->comm->ops->allreduce(plan->comm, SL_SUM, sums, 6));
   plan->predicted = (sley_traffic){sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
-  plan->memory_bytes_most = plan->memory_bytes;
-  return plan->comm->ops->allreduce(plan->comm, SL_MAX, &plan->memory_bytes_most, 1);
+  int64_t most[2] = {plan->memory_bytes, mine.direct_messages + mine.message_messages};
+  SL_TRY(plan->comm->ops->allreduce(plan->comm, SL_MAX, most, 2));
+  plan->memory_bytes_most = most[0];
+  plan->messages_most = most[1];
+  return SLEY_OK;
 }

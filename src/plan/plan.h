@@ -87,6 +87,16 @@ typedef struct sl_list {
   int count, room;
 } sl_list;
 
+/* Where the time of an execute goes. */
+typedef enum sl_phase {
+  SL_PHASE_PACK,     /* rows are gathered for messages */
+  SL_PHASE_TRANSFER, /* rows come, as far as no sum hides it */
+  SL_PHASE_LOCAL,    /* entries whose rows of X the rank owns */
+  SL_PHASE_REMOTE,   /* the other entries, partial sums, and further passes over Y */
+  SL_PHASE_WAIT,     /* for other ranks: meetings, and the difference to the slowest */
+  SL_PHASES
+} sl_phase;
+
 typedef struct sl_plan {
   sl_comm *comm;
   const char *algo;
@@ -111,6 +121,9 @@ typedef struct sl_plan {
   sl_list buffers, parts, exchanges, fetches, steps, kept;
   sley_traffic predicted;                     /* summed over ranks */
   double predicted_seconds, transfer_seconds; /* in all, and of that moving rows; of the slowest rank */
+  double phase_seconds[SL_PHASES];            /* of predicted_seconds, on the average rank */
+  int64_t messages_most, threads;             /* that a rank receives at most; of a rank as predicted */
+  bool failed;                                /* memory was short for a list of rows */
   int64_t memory_bytes;                       /* of this rank: parts, lists and buffers */
   int64_t memory_bytes_most;                  /* of the rank that needs most */
 } sl_plan;
@@ -141,11 +154,13 @@ sley_status sl_plan_add_arrival(sl_plan *plan, int exchange, int stage, bool bes
 sley_status sl_plan_add_beside(sl_plan *plan, int part);
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index);
 
-/* An exchange with room for one list a peer in each direction; fill spec through the returned pointers. */
+/* An exchange without lists. */
 sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int dst, sl_grain grain,
                                  int *index);
 
-/* Appends a list to an exchange's sends or receives; lists without rows are left out. Peers must ascend. */
+/* Appends a list to an exchange's sends or receives; lists without rows are left out. Peers must ascend.
+ * Room grows with the lists, so that exchanges with few peers cost little among many ranks; where memory is
+ * short plan->failed is set, for sl_plan_finish to return. */
 void sl_plan_send(sl_plan *plan, int exchange, const sl_row_list *list);
 void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list);
 

@@ -10,11 +10,12 @@ sley=$1 root=$2
 job="k ranks threads workgroup algo device mem-limit order partition dtype transpose reproducible seed json"
 declare -A options=(
   [spmm]="$job x out alpha beta repeat warmup budget verify trace local"
-  [plan]="$job"
+  [plan]="$job machine scaling measure"
   [convert]="dtype threads"
   [order]="order output perm dtype threads seed"
   [generate]="output dtype threads seed"
   [spy]="output ranks partition order size threads seed"
+  [tune]="out transport seconds"
   [info]="json"
 )
 

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sley tune`: measures this machine and keeps its description, for the planner. */
+#include <stdio.h>
+
+#include "command.h"
+#include "output.h"
+#include "terminal.h"
+
+typedef struct tune_settings {
+  const char *out, *transport;
+  double seconds;
+} tune_settings;
+
+static const char *const *transports(void) {
+  static const char *const names[] = {"threads", "tcp", NULL};
+  return names;
+}
+
+static const cli_option own_options[] = {
+    {.name = "out",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = offsetof(tune_settings, out),
+     .help = "where to write the description; else where SLEY_MACHINE says, else in the user's cache"},
+    {.name = "transport",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = offsetof(tune_settings, transport),
+     .choices = transports,
+     .help = "whose links are measured"},
+    {.name = "seconds",
+     .kind = CLI_REAL,
+     .value = "S",
+     .offset = offsetof(tune_settings, seconds),
+     .help = "time to spend, about"},
+    {0}};
+static const cli_option *const options[] = {own_options, NULL};
+static const tune_settings defaults = {.transport = "threads", .seconds = 10};
+
+static int run(void *settings_, char **positionals) {
+  (void)positionals;
+  const tune_settings *settings = settings_;
+  sley_machine *machine = NULL;
+  sley_machine_info info;
+  char *path = NULL;
+  if (!(settings->seconds > 0 && settings->seconds <= 3600))
+    return cli_refuse(SLEY_ERR_ARG, "tune: --seconds is above 0 and at most 3600");
+  if (!cli_output_possible(settings->out))
+    return CLI_FAILED;
+  cli_progress("measuring this machine", 0, 0);
+  sley_status status = sley_machine_tune(settings->transport, settings->seconds, &machine);
+  cli_progress_clear();
+  if (status == SLEY_OK)
+    status = sley_machine_write(machine, settings->out, &path);
+  if (status == SLEY_OK)
+    status = sley_machine_info_get(machine, &info);
+  if (status == SLEY_OK)
+    printf("%s: written to %s\n", info.name, path);
+  sley_buffer_free(path);
+  sley_machine_destroy(machine);
+  return cli_finish(status);
+}
+
+const cli_command cli_tune = {
+    .name = "tune",
+    .summary = "measure this machine's links, memory and kernels, for the planner",
+    .arguments = "",
+    .positionals = 0,
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .notes =
+        "All cores are used; nothing else should run meanwhile. sley plan and auto then predict by what was\n"
+        "measured. SLEY_MACHINE names another description, SLEY_MACHINE=builtin the one built in.\n",
+    .run = run};

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dry plans of all algorithms, for one number of ranks or for several. */
+#include "planning.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "output.h"
+#include "report.h"
+#include "table.h"
+#include "terminal.h"
+
+#define MIB (1024.0 * 1024.0)
+enum { MOST_RANKS = 4096 };
+
+/* ---- one number of ranks */
+
+static void keep(const sley_plan_info *info, cli_planned *out) {
+  out->info = *info;
+  snprintf(out->algo, sizeof out->algo, "%s", info->algo ? info->algo : "");
+  snprintf(out->reason, sizeof out->reason, "%s", info->reason ? info->reason : "");
+  out->info.algo = out->info.reason = NULL;
+}
+
+static sley_status plan_one(sley_comm *comm, const sley_matrix *block, cli_planning *shared, int i) {
+  const cli_job *job = shared->job;
+  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  options.algo = shared->names[i];
+  options.dry = true;
+  options.reproducible = shared->settings->reproducible;
+  options.transpose = shared->settings->transpose;
+  options.mem_limit = shared->settings->mem_limit;
+  options.machine = shared->machine;
+  options.mem_operands = shared->machine || cli_counts_operands(comm, options.mem_limit);
+  sley_plan *plan = NULL;
+  sley_plan_info info;
+  bool first = sley_comm_rank(comm) == 0;
+  if (first)
+    cli_progress(shared->names[i], i, shared->count);
+  sley_status status =
+      sley_plan_create(comm, block, job->row_begin, job->col_begin, shared->k, &options, &plan);
+  if (status == SLEY_OK)
+    status = sley_plan_info_get(plan, &info);
+  if (status == SLEY_OK && first)
+    keep(&info, &shared->plans[i]);
+  if (status == SLEY_OK && first && shared->describe)
+    status = sley_plan_describe(plan, &shared->text);
+  sley_plan_destroy(plan);
+  return status;
+}
+
+static sley_status rank_main(sley_comm *comm, void *arg) {
+  cli_planning *shared = arg;
+  sley_matrix *block = NULL;
+  sley_status status = cli_job_block(shared->job, comm, &block);
+  if (sley_comm_rank(comm) == 0)
+    shared->device = sley_comm_device(comm);
+  for (int i = 0; status == SLEY_OK && i < shared->count; i++)
+    status = plan_one(comm, block, shared, i);
+  sley_matrix_destroy(block);
+  return status;
+}
+
+sley_status cli_plan_all(cli_planning *planning) {
+  sley_rank_options ranks = planning->job->ranks;
+  if (planning->machine) {
+    ranks.device = "cpu"; /* nothing of this machine is asked for but to plan */
+    ranks.threads = 1;
+  }
+  sley_status status = sley_run_ranks(&ranks, rank_main, planning);
+  cli_progress_clear();
+  return status;
+}
+
+cli_json cli_planned_json(const cli_planned *plan) {
+  const sley_plan_info *info = &plan->info;
+  cli_json json = cli_json_start(), phases = cli_json_start();
+  cli_json_real(&phases, "pack", info->phases.pack_ms);
+  cli_json_real(&phases, "transfer", info->phases.transfer_ms);
+  cli_json_real(&phases, "local", info->phases.local_ms);
+  cli_json_real(&phases, "remote", info->phases.remote_ms);
+  cli_json_real(&phases, "wait", info->phases.wait_ms);
+  cli_json_text(&json, "algo", plan->algo);
+  cli_json_text(&json, "summary", sley_algorithm_summary(plan->algo));
+  cli_json_object(&json, "predicted_bytes", cli_report_json_bytes(&info->predicted));
+  cli_json_object(&json, "predicted_messages", cli_report_json_messages(&info->predicted));
+  cli_json_real(&json, "predicted_ms", info->predicted_ms);
+  cli_json_object(&json, "phases_ms", phases);
+  cli_json_int(&json, "rank_messages", info->rank_messages);
+  cli_json_int(&json, "memory_bytes", info->memory_bytes);
+  cli_report_json_memory(&json, info);
+  return json;
+}
+
+/* ---- several */
+
+bool cli_scales_read(const char *text, int64_t ranks[CLI_SCALES], int *count) {
+  *count = 0;
+  for (const char *at = text; at;) {
+    char *end;
+    long value = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : 0;
+    if (value < 1 || value > MOST_RANKS || *count == CLI_SCALES || (*end && *end != ',') ||
+        (*count > 0 && ranks[*count - 1] >= value)) {
+      cli_error("plan: --scaling takes at most %d numbers of ranks that ascend, 1 to %d, as in 2,4,8",
+                CLI_SCALES, MOST_RANKS);
+      return false;
+    }
+    ranks[(*count)++] = value;
+    at = *end ? end + 1 : NULL;
+  }
+  return true;
+}
+
+typedef enum figure { TIME, TRAFFIC, MEMORY, MESSAGES, FIGURES } figure;
+static const char *const figure_names[FIGURES] = {"predicted ms", "MiB over links, all ranks",
+                                                  "MiB needed, of the rank that needs most",
+                                                  "messages received, of the rank that receives most"};
+
+static void write_cell(cli_table *table, int column, const sley_plan_info *info, figure what) {
+  switch (what) {
+  case TIME:
+    cli_table_cell(table, column, "%.3f", info->predicted_ms);
+    break;
+  case TRAFFIC:
+    cli_table_cell(table, column, "%.1f",
+                   (double)(info->predicted.direct_bytes + info->predicted.message_bytes) / MIB);
+    break;
+  case MEMORY:
+    cli_table_cell(table, column, "%.1f", (double)info->needed_bytes / MIB);
+    break;
+  default:
+    cli_table_cell(table, column, "%" PRId64, info->rank_messages);
+    break;
+  }
+}
+
+/* plans: for each of the scales, `count` plans; the first is skipped where it is auto's. */
+static void print_scaling(const cli_planned *plans, const int64_t *ranks, int scales, int count, int first,
+                          FILE *stream) {
+  static cli_table table;
+  char text[CLI_SCALES][16];
+  for (int what = 0; what < FIGURES; what++) {
+    const char *headings[CLI_SCALES + 2] = {"<ranks"};
+    for (int s = 0; s < scales; s++) {
+      snprintf(text[s], sizeof text[s], "%" PRId64, ranks[s]);
+      headings[s + 1] = text[s];
+    }
+    fprintf(stream, "\n%s\n", figure_names[what]);
+    cli_table_start(&table, headings);
+    for (int i = first; i < count && cli_table_row(&table); i++) {
+      cli_table_cell(&table, 0, "%s", plans[i].algo);
+      for (int s = 0; s < scales; s++)
+        write_cell(&table, s + 1, &plans[s * count + i].info, (figure)what);
+    }
+    if (what == TIME && first > 0 && cli_table_row(&table)) {
+      cli_table_cell(&table, 0, "choice");
+      for (int s = 0; s < scales; s++)
+        cli_table_cell(&table, s + 1, "%s", plans[s * count].algo);
+    }
+    cli_table_print(&table, stream);
+  }
+}
+
+static json_t *scaling_json(const cli_job *job, const cli_planning *planning, const cli_planned *plans,
+                            const int64_t *ranks, int scales, int first) {
+  cli_json json = cli_report_json(job, planning->settings, planning->k, &plans[0].info), list[CLI_SCALES];
+  for (int s = 0; s < scales; s++) {
+    cli_json algorithms[CLI_ALGORITHMS + 1];
+    for (int i = first; i < planning->count; i++)
+      algorithms[i - first] = cli_planned_json(&plans[s * planning->count + i]);
+    list[s] = cli_json_start();
+    cli_json_int(&list[s], "ranks", ranks[s]);
+    cli_json_text(&list[s], "choice", plans[s * planning->count].algo);
+    cli_json_list(&list[s], "algorithms", algorithms, planning->count - first);
+  }
+  cli_json_list(&json, "scaling", list, scales);
+  return cli_json_end(json);
+}
+
+int cli_scale(cli_job *job, const cli_planning *planning, const int64_t *ranks, int count) {
+  int first = planning->count > 1 ? 1 : 0;
+  cli_planned *plans = calloc((size_t)(count * planning->count), sizeof *plans);
+  if (!plans)
+    return cli_refuse(SLEY_ERR_MEMORY, "out of memory for the plans");
+  sley_status status = SLEY_OK;
+  for (int s = 0; s < count && status == SLEY_OK; s++) {
+    cli_planning one = *planning;
+    one.plans = plans + s * planning->count;
+    one.describe = false;
+    status = cli_job_divide(job, planning->settings, (int)ranks[s]);
+    if (status == SLEY_OK)
+      status = cli_plan_all(&one);
+  }
+  int code = cli_finish(status);
+  if (status == SLEY_OK) {
+    const char *path = planning->settings->json;
+    FILE *stream = path && strcmp(path, "-") == 0 ? stderr : stdout;
+    cli_report_matrix(job, planning->k, stream);
+    print_scaling(plans, ranks, count, planning->count, first, stream);
+    if (path && !cli_output_json(path, scaling_json(job, planning, plans, ranks, count, first)))
+      code = CLI_FAILED;
+  }
+  free(plans);
+  return code;
+}

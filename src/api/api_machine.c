@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machines of the public interface: argument checks. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "ops/tune.h"
+#include "plan/machine.h"
+
+sley_status sley_machine_read(const char *path, sley_machine **out) {
+  if (!path || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_machine_read: path or out is NULL");
+  SL_TRY(SL_NEW(*out, 1, "a machine"));
+  sley_status status = sl_machine_read(path, *out);
+  if (status != SLEY_OK) {
+    sl_free(*out);
+    *out = NULL;
+  }
+  return status;
+}
+
+sley_status sley_machine_find(const char *device, sley_machine **out) {
+  if (!out || (device && strcmp(device, "cpu") != 0 && strcmp(device, "cuda") != 0))
+    return sl_fail(SLEY_ERR_ARG, "sley_machine_find: out is NULL, or the device neither cpu nor cuda");
+  const sl_machine *built_in = device && strcmp(device, "cuda") == 0 ? &sl_machine_h200 : &sl_machine_threads;
+  const sl_machine *found;
+  SL_TRY(sl_machine_find(built_in, &found));
+  SL_TRY(SL_NEW(*out, 1, "a machine"));
+  **out = *found;
+  return SLEY_OK;
+}
+
+sley_status sley_machine_tune(const char *transport, double seconds, sley_machine **out) {
+  if (!out || !(seconds >= 0))
+    return sl_fail(SLEY_ERR_ARG, "sley_machine_tune: out is NULL, or seconds less than 0");
+  SL_TRY(SL_NEW(*out, 1, "a machine"));
+  sley_status status = sl_tune(transport ? transport : "threads", seconds > 0 ? seconds : 10, *out);
+  if (status != SLEY_OK) {
+    sl_free(*out);
+    *out = NULL;
+  }
+  return status;
+}
+
+sley_status sley_machine_write(const sley_machine *machine, const char *path, char **written) {
+  char place[SL_MACHINE_SOURCE];
+  bool named;
+  if (!machine)
+    return sl_fail(SLEY_ERR_ARG, "sley_machine_write: machine is NULL");
+  if (!path && !sl_machine_path(place, sizeof place, &named))
+    return sl_fail(SLEY_ERR_ARG,
+                   "there is no place for a machine's description: SLEY_MACHINE is \"builtin\", or "
+                   "neither XDG_CACHE_HOME nor HOME is set");
+  SL_TRY(sl_machine_write(machine, path ? path : place));
+  if (written && !(*written = sl_strdup(path ? path : place)))
+    return SLEY_ERR_MEMORY;
+  return SLEY_OK;
+}
+
+sley_status sley_machine_info_get(const sley_machine *machine, sley_machine_info *out) {
+  if (!machine || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_machine_info_get: machine or out is NULL");
+  *out = (sley_machine_info){.name = machine->name,
+                             .source = machine->source,
+                             .device = machine->device,
+                             .nodes = machine->nodes,
+                             .ranks_per_node = machine->ranks_per_node,
+                             .threads = machine->threads};
+  return SLEY_OK;
+}
+
+void sley_machine_destroy(sley_machine *machine) {
+  sl_free(machine);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measuring a machine for the cost model. */
+#ifndef SLEY_OPS_TUNE_H
+#define SLEY_OPS_TUNE_H
+
+#include "plan/machine.h"
+
+/* Measures the host's cores with a rank of one thread on each (8 at most, 2 at least) on a transport: all do
+ * the same at once, so that what they share is shared in the figures too. Errors: SLEY_ERR_ARG (no such
+ * transport), those of starting ranks. */
+sley_status sl_tune(const char *transport, double seconds, sl_machine *out);
+
+#endif

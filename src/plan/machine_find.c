@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a machine's own description is kept, and which machine stands for a rank's device. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/outfile.h"
+#include "plan/machine.h"
+
+bool sl_machine_path(char *path, size_t room, bool *named) {
+  const char *given = getenv("SLEY_MACHINE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  char host[128] = "host";
+  *named = given && *given;
+  if (*named)
+    return strcmp(given, "builtin") != 0 && snprintf(path, room, "%s", given) < (int)room;
+  gethostname(host, sizeof host - 1);
+  for (char *c = host; *c; c++)
+    if (*c == '/')
+      *c = '-';
+  if (cache && *cache == '/')
+    return snprintf(path, room, "%s/sley/%s.machine", cache, host) < (int)room;
+  return home && *home == '/' && snprintf(path, room, "%s/.cache/sley/%s.machine", home, host) < (int)room;
+}
+
+/* What was found, once. */
+static struct {
+  pthread_once_t once;
+  bool there;
+  sl_machine machine;
+  sley_status status;
+  char message[1024];
+} found = {.once = PTHREAD_ONCE_INIT};
+
+static void look(void) {
+  char path[SL_MACHINE_SOURCE];
+  bool named;
+  if (!sl_machine_path(path, sizeof path, &named) || (!named && access(path, F_OK) != 0))
+    return;
+  found.status = sl_machine_read(path, &found.machine);
+  found.there = found.status == SLEY_OK;
+  if (!found.there)
+    snprintf(found.message, sizeof found.message, "%s", sley_last_error());
+}
+
+sley_status sl_machine_find(const sl_machine *built_in, const sl_machine **out) {
+  pthread_once(&found.once, look);
+  *out = built_in;
+  if (found.status != SLEY_OK)
+    return sl_fail(found.status, "%s", found.message);
+  if (found.there && strcmp(found.machine.device, (*out)->device) == 0)
+    *out = &found.machine;
+  return SLEY_OK;
+}
+
+/* Makes the folders that path names. */
+static void make_folders(const char *path) {
+  char folder[SL_MACHINE_SOURCE];
+  if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
+    return;
+  for (char *c = strchr(folder + 1, '/'); c; c = strchr(c + 1, '/')) {
+    *c = '\0';
+    (void)mkdir(folder, 0777); /* opening the file says what is wrong */
+    *c = '/';
+  }
+}
+
+sley_status sl_machine_write(const sl_machine *m, const char *path) {
+  static const char *const link[SL_LINK_COUNT] = {"self", "direct", "message"};
+  sl_outfile file;
+  make_folders(path);
+  SL_TRY(sl_outfile_open(path, &file));
+  fprintf(file.stream,
+          "# A machine for sley; docs/MACHINES.md explains it. Seconds and bytes/s.\nname %s\ndevice %s\n",
+          m->name, m->device);
+  fprintf(file.stream, "nodes %lld\nranks-per-node %lld\nthreads %lld\ncores %lld\noverlap %s\n",
+          (long long)m->nodes, (long long)m->ranks_per_node, (long long)m->threads, (long long)m->cores,
+          m->overlaps ? "yes" : "no");
+  fprintf(file.stream, "meeting %.6g\npack-bandwidth %.6g\nstream-bandwidth %.6g\nspmm-bandwidth %.6g\n",
+          m->meeting, m->pack_bandwidth, m->stream_bandwidth, m->spmm_bandwidth);
+  if (m->memory_bandwidth > 0)
+    fprintf(file.stream, "memory-bandwidth %.6g\n", m->memory_bandwidth);
+  for (int l = 0; l < SL_LINK_COUNT; l++) {
+    fprintf(file.stream, "link %s %.6g %.6g\n", link[l], m->link[l].latency, m->link[l].bandwidth);
+    for (int i = 0; i < m->link[l].points; i++)
+      fprintf(file.stream, "message %s %.6g %.6g\n", link[l], m->link[l].point[i].bytes,
+              m->link[l].point[i].seconds);
+  }
+  for (int i = 0; i < m->rates; i++)
+    fprintf(file.stream, "spmm %.6g %.6g %.6g\n", m->rate[i].row_bytes, m->rate[i].reach,
+            m->rate[i].bandwidth);
+  return sl_outfile_commit(&file);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machine descriptions: what is read, what is refused and where, and what follows from the figures. */
+#include <math.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "plan/machine.h"
+#include "support.h"
+
+static const char whole[] = "# a machine\n"
+                            "name two hosts\n"
+                            "device cuda\n"
+                            "nodes 2\n"
+                            "ranks-per-node 4\n"
+                            "threads 3\n"
+                            "cores 8\n"
+                            "overlap yes\n"
+                            "meeting 1e-5\n"
+                            "pack-bandwidth 5e9\n"
+                            "\n"
+                            "stream-bandwidth 8e9 # of a thread\n"
+                            "spmm-bandwidth 9e9\n"
+                            "memory-bandwidth 40e9\n"
+                            "link self 0 7e9\n"
+                            "link direct 1e-6 6e9\n"
+                            "link message 2e-6 1e9\n"
+                            "message message 1000 1e-5\n"
+                            "message message 3000 2e-5\n"
+                            "spmm 64 1000 4e9\n"
+                            "spmm 64 100000 1e9\n"
+                            "spmm 256 1000 16e9\n";
+
+static sley_status parse(const char *text, sl_machine *out) {
+  return sl_machine_parse("m", text, strlen(text), out);
+}
+
+static void reads_every_key(void **state) {
+  (void)state;
+  sl_machine m;
+  assert_sley_ok(parse(whole, &m));
+  assert_string_equal(m.name, "two hosts");
+  assert_string_equal(m.device, "cuda");
+  assert_int_equal(m.nodes, 2);
+  assert_int_equal(m.ranks_per_node, 4);
+  assert_int_equal(m.threads, 3);
+  assert_int_equal(m.cores, 8);
+  assert_true(m.overlaps);
+  assert_true(m.meeting == 1e-5 && m.pack_bandwidth == 5e9 && m.stream_bandwidth == 8e9);
+  assert_true(m.spmm_bandwidth == 9e9 && m.memory_bandwidth == 40e9);
+  assert_true(m.link[SL_LINK_DIRECT].latency == 1e-6 && m.link[SL_LINK_MESSAGE].bandwidth == 1e9);
+  assert_int_equal(m.link[SL_LINK_MESSAGE].points, 2);
+  assert_int_equal(m.rates, 3);
+}
+
+/* The text with a line put in place of the line that begins with key ("" to leave it out). */
+static void with_line(const char *key, const char *line, char *out, size_t room) {
+  const char *at = strstr(whole, key), *end = strchr(at, '\n') + 1;
+  snprintf(out, room, "%.*s%s%s", (int)(at - whole), whole, line, end);
+}
+
+static void refuses_with_the_line(void **state) {
+  (void)state;
+  static const struct {
+    const char *key, *line, *where, *what;
+  } cases[] = {{"nodes 2", "nodes -2\n", "m:4: ", "not a whole number"},
+               {"nodes 2", "nodes 99999999999999999999\n", "m:4: ", "out of range"},
+               {"nodes 2", "nodes 2 3\n", "m:4: ", "one value"},
+               {"nodes 2", "nodes\n", "m:4: ", "one value"},
+               {"nodes 2", "nods 2\n", "m:4: ", "no key 'nods'"},
+               {"nodes 2", "cores 2\n", "m:7: ", "given twice"},
+               {"device", "device tpu\n", "m:3: ", "neither cpu nor cuda"},
+               {"meeting", "meeting 0\n", "m:9: ", "out of range"},
+               {"meeting", "meeting nan\n", "m:9: ", "not a number"},
+               {"meeting", "meeting 0x10\n", "m:9: ", "not a number"},
+               {"meeting", "meeting 1e999\n", "m:9: ", "out of range"},
+               {"meeting", "meeting 1e-5s\n", "m:9: ", "not a number"},
+               {"meeting", "", "m:21: ", "'meeting' is missing"},
+               {"link direct", "", "m:21: ", "link direct"},
+               {"link direct", "link direkt 0 1\n", "m:16: ", "no link class"},
+               {"link direct", "link direct 0\n", "m:16: ", "takes a class"},
+               {"link direct", "link direct 0 0\n", "m:16: ", "out of range"},
+               {"message message 3000", "message message 900 1\n", "m:19: ", "must ascend"},
+               {"spmm 256", "spmm 64 1000 1e9\n", "m:22: ", "must ascend"},
+               {"name", "name  \n", "m:2: ", "1 to 95 characters"},
+               {"name", "", "m:21: ", "'name' is missing"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[2048];
+    sl_machine m;
+    with_line(cases[i].key, cases[i].line, text, sizeof text);
+    assert_int_equal(parse(text, &m), SLEY_ERR_INPUT);
+    if (strncmp(sley_last_error(), cases[i].where, strlen(cases[i].where)) != 0 ||
+        !strstr(sley_last_error(), cases[i].what))
+      fail_msg("%s: '%s', expected '%s...%s'", cases[i].line, sley_last_error(), cases[i].where,
+               cases[i].what);
+  }
+}
+
+/* Bytes changed, cut, doubled and swapped at random: never a crash, always a line of message. */
+static void survives_damage(void **state) {
+  (void)state;
+  uint64_t seed = 7;
+  for (int round = 0; round < 20000; round++) {
+    char text[2 * sizeof whole];
+    size_t bytes = sizeof whole - 1;
+    memcpy(text, whole, bytes);
+    for (int change = 0; change < 1 + round % 4; change++) {
+      seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+      size_t at = (size_t)(seed >> 33) % (bytes ? bytes : 1);
+      switch (seed >> 20 & 3) {
+      case 0:
+        text[at] = (char)(seed >> 8);
+        break;
+      case 1:
+        bytes = at;
+        break;
+      case 2:
+        memmove(text + at, text + at + 1, bytes - at);
+        bytes -= bytes > at;
+        break;
+      default:
+        text[at] = "\n 0#.e-9"[seed >> 10 & 7];
+        break;
+      }
+    }
+    char *copy = malloc(bytes + 1); /* exact, so that a sanitizer sees a read beyond */
+    char *exact = bytes ? realloc(copy, bytes) : copy;
+    memcpy(exact, text, bytes);
+    sl_machine m;
+    if (sl_machine_parse("m", exact, bytes, &m) == SLEY_OK) {
+      double rate = sl_machine_spmm_rate(&m, 128, 5000),
+             link = sl_machine_link_seconds(&m, SL_LINK_MESSAGE, 2, 99);
+      assert_true(isfinite(rate) && rate > 0 && isfinite(link) && link > 0);
+    } else {
+      assert_true(strncmp(sley_last_error(), "m:", 2) == 0 && !strchr(sley_last_error(), '\n'));
+    }
+    free(exact);
+  }
+}
+
+static void interpolates(void **state) {
+  (void)state;
+  sl_machine m;
+  assert_sley_ok(parse(whole, &m));
+  assert_true(fabs(sl_machine_link_seconds(&m, SL_LINK_DIRECT, 2, 6e3) - 4e-6) < 1e-12);
+  assert_true(fabs(sl_machine_link_seconds(&m, SL_LINK_MESSAGE, 1, 10) - 1e-5) < 1e-12);
+  assert_true(fabs(sl_machine_link_seconds(&m, SL_LINK_MESSAGE, 3, 2000) - 4.5e-5) < 1e-12);
+  assert_true(fabs(sl_machine_link_seconds(&m, SL_LINK_MESSAGE, 1, 6000) - 4e-5) < 1e-12);
+  assert_true(sl_machine_link_seconds(&m, SL_LINK_MESSAGE, 0, 10) == 0);
+  assert_true(fabs(sl_machine_spmm_rate(&m, 64, 1) - 4e9) < 1);
+  assert_true(fabs(sl_machine_spmm_rate(&m, 64, 1e9) - 1e9) < 1);
+  assert_true(fabs(sl_machine_spmm_rate(&m, 1, 1e4) - 2e9) < 1);
+  assert_true(fabs(sl_machine_spmm_rate(&m, 128, 1000) - 8e9) < 1);
+  assert_true(fabs(sl_machine_spmm_rate(&m, 9999, 1) - 16e9) < 1);
+}
+
+static void writes_what_it_reads(void **state) {
+  (void)state;
+  sl_machine m, again;
+  char path[] = "/tmp/sley-machine-XXXXXX";
+  close(mkstemp(path));
+  assert_sley_ok(parse(whole, &m));
+  assert_sley_ok(sl_machine_write(&m, path));
+  assert_sley_ok(sl_machine_read(path, &again));
+  memcpy(again.source, m.source, sizeof m.source);
+  assert_memory_equal(&again, &m, sizeof m);
+  unlink(path);
+  assert_int_equal(sl_machine_read(path, &again), SLEY_ERR_INPUT);
+  const sl_machine *built_in[] = {&sl_machine_threads, &sl_machine_h200};
+  for (int i = 0; i < 2; i++) {
+    assert_sley_ok(sl_machine_write(built_in[i], path));
+    assert_sley_ok(sl_machine_read(path, &again));
+    assert_true(again.link[SL_LINK_DIRECT].bandwidth == built_in[i]->link[SL_LINK_DIRECT].bandwidth);
+    unlink(path);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(reads_every_key),
+                                     cmocka_unit_test(refuses_with_the_line),
+                                     cmocka_unit_test(survives_damage), cmocka_unit_test(interpolates),
+                                     cmocka_unit_test(writes_what_it_reads)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
