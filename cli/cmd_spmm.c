@@ -70,7 +70,7 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(transport),
-     .help = "threads (the default): ranks in one process; tcp, nccl, ...: ranks as processes"},
+     .help = "threads (the default): ranks in one process; tcp, mpi, nccl, ...: ranks as processes"},
     {.name = "timeout",
      .kind = CLI_REAL,
      .value = "S",
@@ -208,8 +208,13 @@ static int run(void *settings_, char **positionals) {
   if (!cli_output_possible(settings->out) || !cli_output_possible(settings->job.json) ||
       !cli_output_possible(settings->trace))
     return CLI_FAILED;
-  const char *transport = cli_transport(settings->transport, settings->job.device);
-  sley_status status = cli_check_device(settings->job.device, transport);
+  const char *transport;
+  sley_status status = cli_transport(settings->transport, settings->job.device, &transport);
+  if (status != SLEY_OK)
+    return cli_finish(status);
+  if (cli_wants_mpirun(transport))
+    return cli_run_mpirun(settings->job.ranks);
+  status = cli_check_device(settings->job.device, transport);
   if (status != SLEY_OK)
     return cli_finish(status);
   cli_job job;

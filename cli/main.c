@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "processes.h"
 #include "terminal.h"
 
 enum { MOST_POSITIONALS = 4, SIGNAL_BASE = 128 };
@@ -149,6 +150,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
 
 int main(int argc, char **argv) {
   catch_signals();
+  cli_keep_words(argc, argv);
   if (argc < 2) {
     print_usage(stderr);
     return CLI_USAGE;

@@ -5,14 +5,24 @@
 
 #include "job.h"
 
-/* Whether a launcher (torchrun) has started this process as one rank of several. */
+/* The words of the command line, kept for cli_run_mpirun. */
+void cli_keep_words(int count, char **all);
+
+/* Whether a launcher (torchrun, mpirun, srun) has started this process as one rank of several. */
 bool cli_launched(void);
 
-/* The transport that was asked for; NULL: ranks as threads, but under a launcher the one that suits the
- * device. */
-const char *cli_transport(const char *asked, const char *device);
+/* The transport that was asked for; NULL: ranks as threads, but under a launcher the one that suits it and
+ * the device. Errors: those of sley_launcher. */
+sley_status cli_transport(const char *asked, const char *device, const char **out);
 
-/* Ranks to run: as many as asked for; 0: 4, or under a launcher its WORLD_SIZE. */
+/* Whether the ranks of the transport are started by mpirun, and have not been yet. */
+bool cli_wants_mpirun(const char *transport);
+
+/* Becomes mpirun, which runs this command line as `ranks` ranks (0: the default). Returns an exit code if it
+ * cannot. */
+int cli_run_mpirun(int64_t ranks);
+
+/* Ranks to run: as many as asked for; 0: 4, or under a launcher the launcher's number. */
 int64_t cli_ranks(int64_t asked, const char *transport);
 
 /* Whether this process reports: not under a launcher, and there rank 0 only. */

@@ -7,6 +7,9 @@ install(TARGETS sley EXPORT sleyTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS sley_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET sley_mpi)
+  install(TARGETS sley_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/sley)
+endif()
 if(SLEY_CUDA_FOUND)
   install(TARGETS sley_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/sley)
   foreach(module sley_nccl sley_nvshmem)

@@ -210,6 +210,12 @@ typedef sley_status (*sley_rank_fn)(sley_comm *comm, void *arg);
  * is named). */
 sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, void *arg);
 
+/* Who has started this process as one rank of several, as its variables tell: *name receives "variables"
+ * (RANK and WORLD_SIZE, which torchrun sets), "mpi" (mpirun, or srun with PMI), "srun", or NULL: nobody. *rank
+ * and *ranks receive the rank and the number of ranks, 0 where nobody has. Static; not collective. Errors:
+ * SLEY_ERR_ARG (a variable is wrong, or two launchers' disagree: it names them). */
+sley_status sley_launcher(const char **name, int *rank, int *ranks);
+
 int sley_comm_rank(const sley_comm *comm);
 int sley_comm_size(const sley_comm *comm);
 int sley_comm_workgroup(const sley_comm *comm); /* ranks in a full workgroup */
@@ -466,6 +472,10 @@ typedef struct sley_backend {
 
 /* The backends known to this build, looked up now. *out is static to the calling thread. */
 sley_status sley_backends(const sley_backend **out, int *count);
+
+/* SLEY_OK if the transport is there. Touches no device. Errors: SLEY_ERR_ARG (no such transport),
+ * SLEY_ERR_UNSUPPORTED (why not). */
+sley_status sley_transport_found(const char *name);
 
 #ifdef __cplusplus
 }

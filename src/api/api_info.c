@@ -31,6 +31,14 @@ static void look_up_transport(int at, const char *name) {
   fill(at, "transport", name, text != NULL, text ? text : sley_last_error());
 }
 
+sley_status sley_transport_found(const char *name) {
+  const sl_transport_backend *backend;
+  if (!name)
+    return sl_fail(SLEY_ERR_ARG, "sley_transport_found: no name");
+  SL_TRY(sl_transport_backend_find(name, &backend));
+  return backend->describe() ? SLEY_OK : SLEY_ERR_UNSUPPORTED;
+}
+
 sley_status sley_backends(const sley_backend **out, int *count) {
   if (!out || !count)
     return sl_fail(SLEY_ERR_ARG, "sley_backends: an argument is NULL");

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/outfile.h"
 #include "base/team.h"
+#include "bootstrap/launcher.h"
 #include "bootstrap/place.h"
 #include "transport/registry.h"
 #include "transport/trace/trace.h"
@@ -113,6 +114,19 @@ sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, vo
                       .device = o.device,
                       .timeout = o.timeout};
   return o.trace ? run_traced(backend, &launch, fn, arg) : backend->run(&launch, fn, arg);
+}
+
+sley_status sley_launcher(const char **name, int *rank, int *ranks) {
+  if (!name || !rank || !ranks)
+    return sl_fail(SLEY_ERR_ARG, "sley_launcher: an argument is NULL");
+  sl_launcher launcher;
+  *name = NULL;
+  *rank = *ranks = 0;
+  SL_TRY(sl_launcher_find(&launcher));
+  *name = launcher.name;
+  *rank = launcher.rank;
+  *ranks = launcher.size;
+  return SLEY_OK;
 }
 
 int sley_comm_rank(const sley_comm *comm) {

@@ -112,6 +112,10 @@ sley_status sl_bootstrap_wait_received(sl_bootstrap *boot, int peer, sl_boot_rec
 /* Moves what can be moved, and looks for news, without waiting: SLEY_OK, or why this rank should stop. */
 sley_status sl_bootstrap_progress(sl_bootstrap *boot);
 
+/* turn is called whenever this rank waits or looks for news, every 50 ms at least, so that another library
+ * can move its messages meanwhile; NULL: nothing. */
+void sl_bootstrap_meanwhile(sl_bootstrap *boot, void (*turn)(void));
+
 /* ---- requests: one-sided access to memory that a rank keeps for the others. Served whenever the keeper is
  * inside a call. */
 

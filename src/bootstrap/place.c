@@ -2,33 +2,22 @@
 /* The launcher's variables, the time limit, and the host's name. */
 #include "bootstrap/place.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RANKS_MOST = 65536, PORT_MOST = 65535, TIMEOUT_DEFAULT = 60 };
+#include "bootstrap/launcher.h"
+
+enum { PORT_MOST = 65535, TIMEOUT_DEFAULT = 60 };
+
+/* Where the ports lie that are taken where nobody names one: below those that systems give away. */
+enum { PORT_OWN = 20000, PORTS_OWN = 12000 };
 
 bool sl_place_launched(void) {
-  return getenv("RANK") || getenv("WORLD_SIZE");
-}
-
-static sley_status read_number(const char *name, int64_t least, int64_t most, int *out) {
-  const char *text = getenv(name);
-  if (!text || !*text)
-    return sl_fail(
-        SLEY_ERR_ARG,
-        "the variable %s is not set: a launcher sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT", name);
-  char *end;
-  errno = 0;
-  long long value = strtoll(text, &end, 10);
-  if (errno || *end || value < least || value > most)
-    return sl_fail(SLEY_ERR_ARG, "the variable %s is \"%s\": it must be a whole number from %lld to %lld",
-                   name, text, (long long)least, (long long)most);
-  *out = (int)value;
-  return SLEY_OK;
+  sl_launcher launcher;
+  return sl_launcher_find(&launcher) != SLEY_OK || launcher.name;
 }
 
 /* FNV-1a over text, continuing from hash. */
@@ -38,49 +27,90 @@ static uint64_t mix(uint64_t hash, const char *text) {
   return hash;
 }
 
+static sley_status read_address(sl_place *out) {
+  SL_TRY(sl_variable_number("MASTER_PORT", 1, PORT_MOST, &out->port));
+  const char *address = getenv("MASTER_ADDR");
+  if (!address || !*address || strlen(address) >= sizeof out->address)
+    return sl_fail(SLEY_ERR_ARG, "the variable MASTER_ADDR is %s: it must name the host of rank 0",
+                   address && *address ? "too long" : "not set");
+  snprintf(out->address, sizeof out->address, "%s", address);
+  return SLEY_OK;
+}
+
+/* The first name in SLURM's list of hosts: of "node[07-09,12]-a,gpu1" node07-a. */
+static bool first_host(const char *list, char *out, size_t room) {
+  size_t used = 0;
+  for (bool inside = false, skip = false; list && *list && (inside || *list != ','); list++) {
+    if (*list == '[')
+      inside = true;
+    else if (*list == ']')
+      inside = skip = false;
+    else if (inside && (*list == '-' || *list == ','))
+      skip = true;
+    else if (!skip && used + 1 < room)
+      out[used++] = *list;
+  }
+  out[used] = '\0';
+  return used > 0 && used + 1 < room;
+}
+
+/* Where the launcher has ranks meet that nobody has told: all know its job, and so the same port. */
+static sley_status guess_address(const sl_launcher *launcher, sl_place *out) {
+  static const char *const jobs[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"};
+  char parent[32] = "";
+  for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++)
+    out->key = mix(out->key, getenv(jobs[i]));
+  if (!getenv(jobs[0]) && !getenv(jobs[1]) && !getenv(jobs[3]))
+    snprintf(parent, sizeof parent, "%ld", (long)getppid());
+  out->key = mix(out->key, parent);
+  out->port = PORT_OWN + (int)(out->key % PORTS_OWN);
+  const char *hosts = getenv("SLURM_STEP_NODELIST");
+  if (launcher->local_size == launcher->size)
+    snprintf(out->address, sizeof out->address, "127.0.0.1");
+  else if (*parent || !first_host(hosts, out->address, sizeof out->address))
+    return sl_fail(
+        SLEY_ERR_ARG,
+        "the ranks are on several hosts, and nothing tells where rank 0 is: set MASTER_ADDR to its "
+        "host and MASTER_PORT to a free port, for all ranks, or choose transport mpi");
+  return SLEY_OK;
+}
+
 sley_status sl_place_from_variables(sl_place *out) {
-  *out = (sl_place){.local_rank = -1, .listener = -1};
-  SL_TRY(read_number("WORLD_SIZE", 1, RANKS_MOST, &out->size));
-  SL_TRY(read_number("RANK", 0, RANKS_MOST, &out->rank));
-  if (out->rank >= out->size)
-    return sl_fail(SLEY_ERR_ARG, "RANK is %d, but WORLD_SIZE is %d: ranks count from 0 to WORLD_SIZE - 1",
-                   out->rank, out->size);
-  if (getenv("LOCAL_RANK")) {
-    SL_TRY(read_number("LOCAL_RANK", 0, RANKS_MOST, &out->local_rank));
-    if (out->local_rank > out->rank)
-      return sl_fail(SLEY_ERR_ARG, "LOCAL_RANK is %d, but RANK is %d: a local rank is at most the rank",
-                     out->local_rank, out->rank);
-  }
-  if (out->size > 1) {
-    SL_TRY(read_number("MASTER_PORT", 1, PORT_MOST, &out->port));
-    const char *address = getenv("MASTER_ADDR");
-    if (!address || !*address || strlen(address) >= sizeof out->address)
-      return sl_fail(SLEY_ERR_ARG, "the variable MASTER_ADDR is %s: it must name the host of rank 0",
-                     address && *address ? "too long" : "not set");
-    snprintf(out->address, sizeof out->address, "%s", address);
-  }
-  out->key = mix(UINT64_C(14695981039346656037), getenv("TORCHELASTIC_RUN_ID")) ^ (uint64_t)out->port;
+  sl_launcher launcher;
+  *out = (sl_place){.local_rank = -1, .listener = -1, .key = UINT64_C(14695981039346656037)};
+  SL_TRY(sl_launcher_find(&launcher));
+  if (!launcher.name)
+    return sl_fail(SLEY_ERR_ARG, "no launcher has set RANK and WORLD_SIZE");
+  out->rank = launcher.rank;
+  out->size = launcher.size;
+  out->local_rank = launcher.local_rank;
+  bool told = strcmp(launcher.name, "variables") == 0 || getenv("MASTER_ADDR") || getenv("MASTER_PORT");
+  if (out->size > 1 && !told)
+    return guess_address(&launcher, out);
+  if (out->size > 1)
+    SL_TRY(read_address(out));
+  out->key = mix(out->key, getenv("TORCHELASTIC_RUN_ID")) ^ (uint64_t)out->port;
   return SLEY_OK;
 }
 
 sley_status sl_place_ranks(int asked, int *out) {
-  sl_place place;
+  sl_launcher launcher;
   *out = asked;
-  if (!sl_place_launched())
+  SL_TRY(sl_launcher_find(&launcher));
+  if (!launcher.name)
     return SLEY_OK;
-  SL_TRY(sl_place_from_variables(&place));
-  if (asked != 1 && asked != place.size)
-    return sl_fail(SLEY_ERR_ARG,
-                   "%d ranks were asked for, but WORLD_SIZE is %d: give the same number, or none", asked,
-                   place.size);
-  *out = place.size;
+  if (asked != 1 && asked != launcher.size)
+    return sl_fail(SLEY_ERR_ARG, "%d ranks were asked for, but %s is %d: give the same number, or none",
+                   asked, launcher.size_variable, launcher.size);
+  *out = launcher.size;
   return SLEY_OK;
 }
 
 int sl_place_neighbours(int ranks) {
-  const char *text = sl_place_launched() ? getenv("LOCAL_WORLD_SIZE") : NULL;
-  int count = text ? atoi(text) : 0;
-  return count >= 1 && count <= ranks ? count : ranks;
+  sl_launcher launcher;
+  if (sl_launcher_find(&launcher) != SLEY_OK || launcher.local_size < 1 || launcher.local_size > ranks)
+    return ranks;
+  return launcher.local_size;
 }
 
 sley_status sl_timeout(double seconds, double *out) {

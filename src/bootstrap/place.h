@@ -18,18 +18,19 @@ typedef struct sl_place {
   double timeout; /* seconds to meet, and to wait for a peer that does not answer; see sl_timeout */
 } sl_place;
 
-/* Whether a launcher (torchrun) has set RANK or WORLD_SIZE. */
+/* Whether a launcher (torchrun, mpirun, srun) has started this process as a rank: see launcher.h. */
 bool sl_place_launched(void);
 
-/* Reads RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT. Errors: SLEY_ERR_ARG (one that is missing,
- * no number, or does not fit the others: it is named). */
+/* Where the launcher's ranks meet: at MASTER_ADDR and MASTER_PORT, which torchrun sets; under mpirun and srun
+ * they may be missing if all ranks are on this host, or SLURM names their hosts. Errors: SLEY_ERR_ARG (a
+ * variable that is missing, no number, or does not fit the others: it is named). */
 sley_status sl_place_from_variables(sl_place *out);
 
-/* The number of ranks where `asked` were asked for: that, or the launcher's WORLD_SIZE if one is (asked is 1
- * then, or the same). Errors: SLEY_ERR_ARG. */
+/* The number of ranks where `asked` were asked for: that, or the launcher's if there is one (asked is 1 then,
+ * or the same). Errors: SLEY_ERR_ARG. */
 sley_status sl_place_ranks(int asked, int *out);
 
-/* How many of the ranks share this host, as far as a launcher says (LOCAL_WORLD_SIZE); else all. */
+/* How many of the ranks share this host, as far as a launcher says; else all. */
 int sl_place_neighbours(int ranks);
 
 /* seconds > 0: those. 0: SLEY_TIMEOUT, else 60. Errors: SLEY_ERR_ARG (negative, or SLEY_TIMEOUT is no

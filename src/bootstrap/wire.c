@@ -349,6 +349,8 @@ sley_status sl_wire_turn(sl_bootstrap *boot, int milliseconds) {
     boot->pollers[count] = (struct pollfd){.fd = peer->fd, .events = (short)events};
     boot->polled[count++] = p;
   }
+  if (boot->meanwhile)
+    boot->meanwhile();
   int ready = poll(boot->pollers, (nfds_t)count, milliseconds);
   for (int i = 0; i < count && ready > 0; i++) {
     int p = boot->polled[i];
@@ -417,6 +419,10 @@ sley_status sl_bootstrap_wait_sent(sl_bootstrap *boot, int peer, sl_boot_send *s
 
 sley_status sl_bootstrap_wait_received(sl_bootstrap *boot, int peer, sl_boot_recv *recv) {
   return sl_wire_wait(boot, peer, &recv->done, false);
+}
+
+void sl_bootstrap_meanwhile(sl_bootstrap *boot, void (*turn)(void)) {
+  boot->meanwhile = turn;
 }
 
 sley_status sl_bootstrap_progress(sl_bootstrap *boot) {

@@ -77,6 +77,7 @@ struct sl_bootstrap {
   sl_boot_memory find;
   sl_boot_freed freed;
   void *owner;
+  void (*meanwhile)(void); /* another library's turn, or NULL */
   bool leaving;
   int failed_rank; /* -1: none */
   char failed_message[SL_BOOT_MESSAGE];

@@ -77,12 +77,73 @@ static sley_status run_in_threads(const sl_process_backend *backend, const sl_la
   return SLEY_OK;
 }
 
+/* ---- ranks that a launcher has started as processes, each of which runs the test */
+
+enum { TOLD = 1024 };
+
+static int launched_rank, launched_size; /* 0: nobody has */
+static sl_bootstrap *beside;             /* through which they tell each other what they saw */
+
+/* What one rank's run has returned. */
+typedef struct told {
+  sley_status status;
+  char message[TOLD];
+} told;
+
+static void meet_beside(void) {
+  const char *name;
+  sl_place place;
+  if (launched_size > 0 || sley_launcher(&name, &launched_rank, &launched_size) != SLEY_OK || !name)
+    return;
+  sley_status status = sl_place_from_variables(&place);
+  place.timeout = 20;
+  if (status == SLEY_OK)
+    status = sl_bootstrap_meet(&place, SLEY_OK, &beside);
+  if (status != SLEY_OK) {
+    fprintf(stderr, "the ranks of the test do not meet: %s\n", sley_last_error());
+    _exit(99);
+  }
+}
+
+/* As run_in_threads: the same on all ranks. */
+static sley_status run_launched(const sl_transport_backend *backend, const sl_launch *launch,
+                                sl_rank_main main, void *arg) {
+  static told all[64];
+  told mine = {.status = backend->run(launch, main, arg)};
+  snprintf(mine.message, sizeof mine.message, "%s", mine.status == SLEY_OK ? "" : sley_last_error());
+  SL_TRY(sl_bootstrap_allgather(beside, &mine, sizeof mine, all));
+  for (int own = 1; own >= 0; own--)
+    for (int r = 0; r < launch->ranks; r++)
+      if (all[r].status != SLEY_OK && (!own || all[r].status != SLEY_ERR_PEER))
+        return sl_fail(all[r].status, "rank %d: %s", r, all[r].message);
+  return SLEY_OK;
+}
+
+bool test_launched(void) {
+  return launched_size > 0;
+}
+
+void share_seen(void *seen, size_t bytes) {
+  char *all = seen;
+  if (test_launched())
+    assert_sley_ok(sl_bootstrap_allgather(beside, all + (size_t)launched_rank * bytes, (int64_t)bytes, all));
+}
+
+int64_t most_seen(int64_t mine) {
+  if (test_launched())
+    assert_sley_ok(sl_bootstrap_allreduce(beside, SL_BOOT_MAX, &mine, 1));
+  return mine;
+}
+
 sley_status run_case(const rank_case *c, sl_rank_main main, void *arg) {
   const sl_transport_backend *backend;
   SL_TRY(sl_transport_backend_find(c->transport, &backend));
   sl_launch launch = {
       .ranks = c->ranks, .workgroup = c->workgroup, .threads = c->threads, .device = test_device()};
   traced_main traced = {main, arg};
+  if (backend->process && test_launched())
+    return c->traced ? run_launched(backend, &launch, run_main_traced, &traced)
+                     : run_launched(backend, &launch, main, arg);
   if (backend->process)
     return c->traced ? run_in_threads(backend->process, &launch, run_main_traced, &traced)
                      : run_in_threads(backend->process, &launch, main, arg);
@@ -109,9 +170,12 @@ void each_case(void (*body)(const rank_case *c)) {
   const char *transport = getenv("SLEY_TEST_TRANSPORT");
   const uint64_t share = case_share();
   uint64_t seed = 0;
+  meet_beside();
   for (int traced = 0; traced < 2; traced++)
     for (size_t i = 0; i < sizeof rank_counts / sizeof *rank_counts; i++) {
       int ranks = rank_counts[i], groups[] = {1, 2, 4, ranks};
+      if (test_launched() && ranks != launched_size)
+        continue;
       for (size_t g = 0; g < 4; g++) {
         if (groups[g] > ranks || (g < 3 && groups[g] == ranks))
           continue;

@@ -19,9 +19,20 @@ typedef struct rank_case {
 sley_status run_case(const rank_case *c, sl_rank_main main, void *arg);
 
 /* body once for: the transport (environment SLEY_TEST_TRANSPORT, else threads), bare and traced x ranks 1, 2,
- * 3, 4, 7, 8 x workgroup 1, 2, 4, all. Ends the program with a message, and so fails, if a body does not
- * return within 30 s: a rank hangs. */
+ * 3, 4, 7, 8 (where a launcher has started the test: as many as that) x workgroup 1, 2, 4, all. Ends the
+ * program with a message, and so fails, if a body does not return within 30 s: a rank hangs. */
 void each_case(void (*body)(const rank_case *c));
+
+/* Whether the ranks are processes that a launcher has started, each of which runs the whole test: then
+ * run_case returns the same on all, but what a main writes to is seen by its own rank alone, unless it is
+ * shared: */
+bool test_launched(void);
+
+/* An element of so many bytes from each rank, written by its own, becomes known to all. */
+void share_seen(void *seen, size_t bytes);
+
+/* The largest on any rank. */
+int64_t most_seen(int64_t mine);
 
 /* As assert_sley_ok, and says which case failed. */
 void assert_case_ok(const rank_case *c, sley_status status);

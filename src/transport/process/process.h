@@ -44,6 +44,9 @@ typedef struct sl_process_backend {
   void (*stop)(sl_process_comm *comm);
   /* A rank has failed: ends this rank's part in what is in flight. */
   void (*abandon)(sl_process_comm *comm);
+  /* Where this process's rank meets the others, of `ranks` of them, found within timeout seconds. NULL: a
+   * launcher's variables tell, and without a launcher the ranks are forked. Collective. */
+  sley_status (*place)(int ranks, double timeout, sl_place *out);
   const char *next; /* the transport that ranks turn to where this one cannot start; NULL: none */
 } sl_process_backend;
 

@@ -212,13 +212,18 @@ sley_status sl_process_run(const sl_process_backend *backend, const sl_launch *l
   sl_place place;
   double timeout;
   SL_TRY(sl_timeout(launch->timeout, &timeout));
+  if (backend->place) {
+    SL_TRY(backend->place(launch->ranks, timeout, &place));
+    return sl_process_join(backend, launch, &place, main, arg);
+  }
   if (!sl_place_launched()) {
     forked f = {backend, launch, main, arg};
     return sl_spawn(launch->ranks, timeout, forked_main, &f);
   }
   SL_TRY(sl_place_from_variables(&place));
   if (place.size != launch->ranks)
-    return sl_fail(SLEY_ERR_ARG, "a launch of %d ranks where WORLD_SIZE is %d", launch->ranks, place.size);
+    return sl_fail(SLEY_ERR_ARG, "a launch of %d ranks where the launcher has started %d", launch->ranks,
+                   place.size);
   place.timeout = timeout;
   return sl_process_join(backend, launch, &place, main, arg);
 }

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts and ends the exchanges of a run, and the module's table. Each run has a communicator of its own, so
+ * that nothing left by a run that failed is taken for a message of the next. */
+#include "transport/mpi/mpi_comm.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "base/module.h"
+
+/* Seconds for what is in flight from a failure on, and as many for the ranks to part; after an interrupt. */
+static const double FAREWELL = 4, FAREWELL_INTERRUPTED = 0.5;
+
+/* Whether this process is to end soon; the thread's message stays. */
+static bool asked(void) {
+  char message[1024];
+  snprintf(message, sizeof message, "%s", sley_last_error());
+  bool interrupted = sl_interrupted() != SLEY_OK;
+  (void)sl_fail(SLEY_OK, "%s", message);
+  return interrupted;
+}
+
+bool sl_mpi_linger(sl_mpi_comm *comm) {
+  if (comm->farewell == 0)
+    comm->farewell = sl_now() + (asked() ? FAREWELL_INTERRUPTED : FAREWELL);
+  sl_mpi_discard(comm);
+  nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+  return sl_now() < comm->farewell;
+}
+
+/* All ranks meet in MPI, and each lets it move what is left meanwhile. empty: nothing must be left here
+ * before. False: not by the farewell. */
+static bool gather(sl_mpi_comm *comm, bool empty) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  while (!sl_mpi_sweep(comm) && empty)
+    if (!sl_mpi_linger(comm))
+      return false;
+  sl_mpi_enter();
+  int code = MPI_Ibarrier(comm->comm, &request);
+  sl_mpi_leave();
+  for (bool done = false; code == MPI_SUCCESS;) {
+    if (sl_mpi_test(&request, 1, &done) != SLEY_OK || done)
+      return done;
+    (void)sl_mpi_sweep(comm);
+    if (!sl_mpi_linger(comm))
+      return false;
+  }
+  return false;
+}
+
+/* After a failure the ranks that live stay until all have called off their messages, and then until nothing
+ * is left of these; so the memory is free, and MPI good for another run. Where a rank has died, they stay
+ * until the farewell, what is left is never freed, and MPI is not used for an end in order. */
+static bool part(sl_mpi_comm *comm) {
+  char message[1024];
+  snprintf(message, sizeof message, "%s", sley_last_error());
+  comm->farewell = 0;
+  bool clean = gather(comm, false) && gather(comm, true);
+  (void)sl_fail(SLEY_OK, "%s", message);
+  return clean;
+}
+
+static void stop(sl_process_comm *base) {
+  sl_mpi_comm *comm = (sl_mpi_comm *)base;
+  sl_direct_stop(base);
+  if (comm->comm == MPI_COMM_NULL)
+    return;
+  if (sl_bootstrap_broken(base->boot) && !part(comm)) {
+    sl_mpi_forsake(true);
+    return;
+  }
+  sl_mpi_enter();
+  MPI_Comm_free(&comm->comm);
+  sl_mpi_leave();
+}
+
+/* What needs no other rank: MPI must number the ranks as they do themselves. */
+static sley_status prepare(sl_mpi_comm *comm) {
+  const sl_comm *base = &comm->base.base;
+  int rank = -1, size = -1;
+  if (sl_mpi_world() != MPI_COMM_NULL) {
+    SL_TRY(sl_mpi_check(MPI_Comm_rank(sl_mpi_world(), &rank), "MPI_Comm_rank"));
+    SL_TRY(sl_mpi_check(MPI_Comm_size(sl_mpi_world(), &size), "MPI_Comm_size"));
+  }
+  if (rank != base->rank || size != base->size)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "this is rank %d of %d, but rank %d of %d to MPI", base->rank,
+                   base->size, rank, size);
+  return SLEY_OK;
+}
+
+static sley_status make_comm(sl_mpi_comm *comm) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  int *tags = NULL, given = 0;
+  sl_mpi_enter();
+  int code = MPI_Comm_idup(sl_mpi_world(), &comm->comm, &request);
+  sl_mpi_leave();
+  sley_status status = sl_mpi_settle(code, &request,
+                                     (sl_mpi_patience){.boot = comm->base.boot,
+                                                       .timeout = comm->base.timeout,
+                                                       .what = "a rank's part in MPI_Comm_idup"});
+  if (status != SLEY_OK) {
+    comm->comm = MPI_COMM_NULL;
+    sl_mpi_forsake(true);
+    return status;
+  }
+  SL_TRY(sl_mpi_check(MPI_Comm_set_errhandler(comm->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+  SL_TRY(sl_mpi_check(MPI_Comm_get_attr(comm->comm, MPI_TAG_UB, (void *)&tags, &given), "MPI_Comm_get_attr"));
+  comm->tags = given && tags ? *tags : INT16_MAX;
+  return SLEY_OK;
+}
+
+static sley_status start(sl_process_comm *base) {
+  sl_mpi_comm *comm = (sl_mpi_comm *)base;
+  bool on_host = base->base.device->ops->host_addresses;
+  comm->comm = MPI_COMM_NULL;
+  base->in_place = on_host;
+  sley_status mine = prepare(comm);
+  sley_status status = sl_bootstrap_agree(base->boot, "prepare MPI", 0, 0, mine);
+  if (status == SLEY_OK) {
+    sl_bootstrap_meanwhile(base->boot, sl_mpi_turn);
+    status = make_comm(comm);
+  }
+  if (status == SLEY_OK)
+    sl_mpi_forsake(false); /* all ranks live */
+  if (status == SLEY_OK)
+    status = sl_direct_start(base, &sl_shared_memory);
+  if (status != SLEY_OK)
+    stop(base);
+  else if (!on_host && !base->direct)
+    base->base.workgroup = 1; /* no memory of another rank's device is in reach */
+  return status;
+}
+
+static void abandon(sl_process_comm *base) {
+  (void)base;
+}
+
+static const sl_process_backend mpi_process = {.name = "mpi",
+                                               .carrier = &sl_mpi_messages,
+                                               .comm_bytes = sizeof(sl_mpi_comm),
+                                               .start = start,
+                                               .stop = stop,
+                                               .abandon = abandon,
+                                               .place = sl_mpi_place};
+
+static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
+  return sl_process_run(&mpi_process, launch, main, arg);
+}
+
+/* Without initialising MPI. */
+static const char *describe(void) {
+  static _Thread_local char text[256];
+  char version[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
+  int length = 0;
+  if (MPI_Get_library_version(version, &length) != MPI_SUCCESS)
+    length = 0;
+  version[length] = '\0';
+  for (char *at = version; *at; at++)
+    if (*at == '\t')
+      *at = ' ';
+  snprintf(text, sizeof text, "ranks are processes that exchange rows by MPI (%.*s)",
+           (int)strcspn(version, ",\n"), version);
+  return text;
+}
+
+static const sl_transport_backend mpi = {
+    .name = "mpi", .run = run, .describe = describe, .process = &mpi_process};
+
+__attribute__((visibility("default"))) const void *sl_transport_module(int abi, int *built_for);
+
+const void *sl_transport_module(int abi, int *built_for) {
+  *built_for = SL_MODULE_ABI;
+  return abi == SL_MODULE_ABI ? &mpi : NULL;
+}

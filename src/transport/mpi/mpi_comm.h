@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks as processes that exchange rows by MPI. */
+#ifndef SLEY_TRANSPORT_MPI_MPI_COMM_H
+#define SLEY_TRANSPORT_MPI_MPI_COMM_H
+
+#include <mpi.h>
+
+#include "transport/process/exchange.h"
+
+typedef struct sl_mpi_comm {
+  sl_process_comm base;
+  MPI_Comm comm; /* for exchanges, of this run alone; MPI_COMM_NULL: none */
+  int tags;      /* that it has, from 0 on */
+  struct sl_mpi_left
+      *left;   /* messages of exchanges that were ended by a failure, which MPI may still touch */
+  char *waste; /* where a message that nobody receives any more is being received; or NULL */
+  MPI_Request waste_request;
+  double farewell; /* when no more is waited for after a failure; 0: there is none */
+} sl_mpi_comm;
+
+/* Initialises MPI unless somebody has, and sees that this thread may call it. What is initialised here is
+ * finalised when the process exits. Errors: SLEY_ERR_UNSUPPORTED. */
+sley_status sl_mpi_ready(void);
+
+/* All processes of MPI_COMM_WORLD, for the library's own use; it stays until MPI is finalised. */
+MPI_Comm sl_mpi_world(void);
+
+/* Whether a rank may have died: then MPI is not finalised, for that would wait for it. */
+void sl_mpi_forsake(bool dead);
+
+/* Around calls of MPI where it lets one thread in at a time. */
+void sl_mpi_enter(void);
+void sl_mpi_leave(void);
+
+/* Lets MPI move what is on its way. */
+void sl_mpi_turn(void);
+
+/* SLEY_OK, or what MPI says. Errors: SLEY_ERR_PEER. */
+sley_status sl_mpi_check(int code, const char *call);
+
+/* Whether all requests are done; done ones become MPI_REQUEST_NULL or inactive. */
+sley_status sl_mpi_test(MPI_Request *requests, int count, bool *done);
+
+/* A wait that polls: each call waits a little longer than the one before. Errors: SLEY_ERR_PEER (a rank has
+ * failed, or timeout seconds have passed), SLEY_ERR_INTERRUPTED. */
+typedef struct sl_mpi_patience {
+  sl_bootstrap *boot; /* NULL: the ranks have not met */
+  double timeout, begin;
+  int64_t polls;
+  const char *what; /* is waited for */
+} sl_mpi_patience;
+
+sley_status sl_mpi_pause(sl_mpi_patience *patience);
+
+/* Waits for one request, which this call has made: code is its. */
+sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_patience patience);
+
+/* The slot place of sl_process_backend. */
+sley_status sl_mpi_place(int ranks, double timeout, sl_place *out);
+
+extern const sl_carrier sl_mpi_messages;
+
+/* After a failure: takes messages that nobody receives any more, so that their senders are done with them. */
+void sl_mpi_discard(sl_mpi_comm *comm);
+
+/* A little while of that; false: it is time to part. */
+bool sl_mpi_linger(sl_mpi_comm *comm);
+
+/* Frees what of comm->left has come to its end; whether all has. */
+bool sl_mpi_sweep(sl_mpi_comm *comm);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages by MPI, as persistent requests: a channel's are made when it first has a message at an address,
+ * and made again when that has changed. Begin starts the receives and, once they are packed, the sends;
+ * receive and end poll them. With SL_GRAIN_ROW each row is a message; else a message longer than 1 GiB
+ * travels in pieces, since MPI counts in int. On a device without host addresses messages pass through memory
+ * of the host. */
+#include "base/memory.h"
+#include "transport/mpi/mpi_comm.h"
+
+enum { PIECE = 1 << 30, BLOCK = 256 };
+
+/* A channel's. */
+typedef struct sl_mpi_left {
+  char *staged;         /* the message in the host's memory; NULL: it is there anyway */
+  const char *made_for; /* the address that the requests are for; NULL: there are none */
+  MPI_Request *requests;
+  int64_t pieces, piece_bytes, bytes; /* of the message; all pieces but the last are equally long */
+  int64_t done;                       /* pieces of this round */
+  bool started;
+  char *packed; /* of a message that is left: the channel's */
+  struct sl_mpi_left *next;
+} mpi_message;
+
+static sl_mpi_comm *comm_of(const sl_process_exchange *exchange) {
+  return (sl_mpi_comm *)exchange->base.comm;
+}
+
+static bool on_host(const sl_process_exchange *exchange) {
+  return exchange->base.comm->device->ops->host_addresses;
+}
+
+/* What MPI moves. */
+static char *message_of(const sl_process_channel *c) {
+  const mpi_message *message = c->own;
+  return message->staged ? message->staged : c->at;
+}
+
+/* ---- making */
+
+static sley_status open_channels(const sl_process_exchange *exchange, sl_process_channel *channels,
+                                 int count) {
+  for (int i = 0; i < count; i++) {
+    const sl_row_list *list = &channels[i].list;
+    mpi_message *message;
+    if (!channels[i].travels)
+      continue;
+    SL_TRY(SL_NEW_ZERO(message, 1, "a message"));
+    channels[i].own = message;
+    message->bytes = list->count * list->bytes;
+    bool row_by_row = exchange->grain == SL_GRAIN_ROW && list->bytes <= PIECE;
+    message->piece_bytes = row_by_row ? list->bytes : PIECE;
+    message->pieces = (message->bytes + message->piece_bytes - 1) / message->piece_bytes;
+    SL_TRY(SL_NEW(message->requests, message->pieces, "a message's requests"));
+    for (int64_t p = 0; p < message->pieces; p++)
+      message->requests[p] = MPI_REQUEST_NULL;
+    if (!on_host(exchange) && !(message->staged = sl_alloc(message->bytes, 1, "a message")))
+      return SLEY_ERR_MEMORY;
+  }
+  return SLEY_OK;
+}
+
+static sley_status open_messages(sl_process_exchange *exchange) {
+  SL_TRY(open_channels(exchange, exchange->send, exchange->sends));
+  return open_channels(exchange, exchange->recv, exchange->recvs);
+}
+
+/* ---- ending */
+
+/* Whether nothing of the message is in flight; takes note of what has come to its end. */
+static sley_status look(mpi_message *message, bool *over) {
+  *over = true;
+  while (message->started && message->done < message->pieces) {
+    int64_t left = message->pieces - message->done;
+    int count = (int)(left < BLOCK ? left : BLOCK);
+    SL_TRY(sl_mpi_test(message->requests + message->done, count, over));
+    if (!*over)
+      return SLEY_OK;
+    message->done += count;
+  }
+  message->started = false;
+  return SLEY_OK;
+}
+
+static void drop_requests(mpi_message *message) {
+  sl_mpi_enter();
+  for (int64_t p = 0; message->requests && p < message->pieces; p++)
+    if (message->requests[p] != MPI_REQUEST_NULL)
+      MPI_Request_free(&message->requests[p]);
+  sl_mpi_leave();
+  message->made_for = NULL;
+}
+
+static void drop_message(mpi_message *message) {
+  drop_requests(message);
+  sl_free(message->requests);
+  sl_free(message->staged);
+  sl_free(message);
+}
+
+/* A rank has failed: what has not been matched is taken back. What is in flight is left to sl_mpi_sweep, with
+ * the buffers that are the exchange's; a buffer of the caller's is waited for until the farewell. */
+static void call_off(sl_mpi_comm *comm, sl_process_channel *c, bool receives) {
+  mpi_message *message = c->own;
+  bool over = false;
+  sl_mpi_enter();
+  for (int64_t p = message->done; receives && p < message->pieces; p++)
+    MPI_Cancel(&message->requests[p]);
+  sl_mpi_leave();
+  while (look(message, &over) == SLEY_OK && !over && c->at != c->packed && sl_mpi_linger(comm))
+    continue;
+  if (over)
+    return;
+  message->packed = c->packed;
+  c->packed = NULL;
+  message->next = comm->left;
+  comm->left = message;
+}
+
+void sl_mpi_discard(sl_mpi_comm *comm) {
+  int found = 0, bytes = 0;
+  bool over = true;
+  MPI_Message message;
+  MPI_Status status;
+  if (comm->waste && (sl_mpi_test(&comm->waste_request, 1, &over) != SLEY_OK || !over))
+    return;
+  sl_free(comm->waste);
+  comm->waste = NULL;
+  sl_mpi_enter();
+  int code = MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm->comm, &found, &message, &status);
+  if (code == MPI_SUCCESS && found && MPI_Get_count(&status, MPI_BYTE, &bytes) == MPI_SUCCESS) {
+    comm->waste = sl_alloc(bytes > 0 ? bytes : 1, 1, "a message that comes too late");
+    if (comm->waste)
+      (void)MPI_Imrecv(comm->waste, bytes, MPI_BYTE, &message, &comm->waste_request);
+  }
+  sl_mpi_leave();
+}
+
+bool sl_mpi_sweep(sl_mpi_comm *comm) {
+  for (mpi_message **at = &comm->left; *at;) {
+    mpi_message *message = *at;
+    bool over;
+    if (look(message, &over) != SLEY_OK || !over) {
+      at = &message->next;
+      continue;
+    }
+    *at = message->next;
+    comm->base.base.device->ops->free(comm->base.base.device, message->packed);
+    drop_message(message);
+  }
+  return !comm->left && !comm->waste;
+}
+
+static void close_channels(sl_mpi_comm *comm, sl_process_channel *channels, int count, bool receives) {
+  for (int i = 0; i < count; i++) {
+    mpi_message *message = channels[i].own;
+    if (message && message->started)
+      call_off(comm, &channels[i], receives);
+    if (message && !message->started)
+      drop_message(message);
+  }
+}
+
+static void close_messages(sl_process_exchange *exchange) {
+  close_channels(comm_of(exchange), exchange->recv, exchange->recvs, true);
+  close_channels(comm_of(exchange), exchange->send, exchange->sends, false);
+}
+
+/* ---- running */
+
+/* Makes the requests for where the message is this round. */
+static sley_status prepare(const sl_process_exchange *exchange, sl_process_channel *c, bool receives) {
+  const sl_mpi_comm *comm = comm_of(exchange);
+  mpi_message *message = c->own;
+  char *at = message_of(c);
+  int tag = (int)(exchange->id % (uint64_t)comm->tags), code = MPI_SUCCESS;
+  if (message->made_for == at)
+    return SLEY_OK;
+  drop_requests(message);
+  sl_mpi_enter();
+  for (int64_t p = 0; p < message->pieces && code == MPI_SUCCESS; p++) {
+    int64_t first = p * message->piece_bytes, left = message->bytes - first;
+    int bytes = (int)(left < message->piece_bytes ? left : message->piece_bytes);
+    code = receives ? MPI_Recv_init(at + first, bytes, MPI_BYTE, c->list.peer, tag, comm->comm,
+                                    &message->requests[p])
+                    : MPI_Send_init(at + first, bytes, MPI_BYTE, c->list.peer, tag, comm->comm,
+                                    &message->requests[p]);
+  }
+  sl_mpi_leave();
+  SL_TRY(sl_mpi_check(code, receives ? "MPI_Recv_init" : "MPI_Send_init"));
+  message->made_for = at;
+  return SLEY_OK;
+}
+
+static sley_status start(const sl_process_exchange *exchange, sl_process_channel *c, bool receives) {
+  mpi_message *message = c->own;
+  SL_TRY(prepare(exchange, c, receives));
+  message->started = true;
+  message->done = 0;
+  int code = MPI_SUCCESS;
+  sl_mpi_enter();
+  for (int64_t p = 0; p < message->pieces && code == MPI_SUCCESS; p += BLOCK) {
+    int64_t left = message->pieces - p;
+    code = MPI_Startall((int)(left < BLOCK ? left : BLOCK), message->requests + p);
+  }
+  sl_mpi_leave();
+  return sl_mpi_check(code, "MPI_Startall");
+}
+
+static sley_status wait_for(const sl_process_exchange *exchange, const sl_process_channel *c, bool receives) {
+  mpi_message *message = c->own;
+  const sl_process_comm *comm = &comm_of(exchange)->base;
+  sl_mpi_patience patience = {.boot = comm->boot, .timeout = comm->timeout, .what = "a message"};
+  for (;;) {
+    int64_t before = message->done;
+    bool over;
+    SL_TRY(look(message, &over));
+    if (over)
+      return SLEY_OK;
+    if (message->done > before)
+      patience.polls = 0;
+    sley_status status = sl_mpi_pause(&patience);
+    if (status == SLEY_ERR_PEER && !sl_bootstrap_broken(comm->boot))
+      return sl_fail(status,
+                     "rank %d has not %s its rows of exchange %s within %g s: give a longer timeout if it "
+                     "works so long",
+                     c->list.peer, receives ? "sent" : "taken", exchange->name, comm->timeout);
+    SL_TRY(status);
+  }
+}
+
+static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
+  sl_process_comm *comm = &comm_of(exchange)->base;
+  for (int i = 0; i < exchange->sends && !on_host(exchange); i++) {
+    const sl_process_channel *c = &exchange->send[i];
+    if (c->travels)
+      SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, message_of(c), c->at, c->list.count * c->list.bytes));
+  }
+  /* Until they can be sent, and what came last round has gone to the device. */
+  SL_TRY(sl_process_wait_for(comm, queue));
+  for (int i = 0; i < exchange->recvs; i++)
+    if (exchange->recv[i].travels)
+      SL_TRY(start(exchange, &exchange->recv[i], true));
+  int first = 0;
+  while (first < exchange->sends && exchange->send[first].list.peer <= comm->base.rank)
+    first++;
+  for (int i = 0; i < exchange->sends; i++) {
+    sl_process_channel *c = &exchange->send[(first + i) % exchange->sends];
+    if (c->travels)
+      SL_TRY(start(exchange, c, false));
+  }
+  return SLEY_OK;
+}
+
+static sley_status receive(sl_process_exchange *exchange, sl_process_channel *c, sl_queue *queue) {
+  const mpi_message *message = c->own;
+  SL_TRY(wait_for(exchange, c, true));
+  return message->staged ? queue->ops->copy(queue, SL_COPY_TO_DEVICE, c->at, message->staged, message->bytes)
+                         : SLEY_OK;
+}
+
+static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
+  (void)queue;
+  for (int i = 0; i < exchange->sends; i++)
+    if (exchange->send[i].travels)
+      SL_TRY(wait_for(exchange, &exchange->send[i], false));
+  return SLEY_OK;
+}
+
+const sl_carrier sl_mpi_messages = {.exchange_bytes = sizeof(sl_process_exchange),
+                                    .open = open_messages,
+                                    .close = close_messages,
+                                    .begin = begin,
+                                    .receive = receive,
+                                    .end = end};

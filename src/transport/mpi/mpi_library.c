@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MPI as a library: who initialises and finalises it, which threads may call it, and waits that end. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "transport/mpi/mpi_comm.h"
+
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER, gate = PTHREAD_MUTEX_INITIALIZER;
+static MPI_Comm world = MPI_COMM_NULL;
+static int level = MPI_THREAD_SINGLE;
+static bool forsaken;
+
+static void finalise(void) {
+  int over = 0;
+  if (!forsaken && MPI_Finalized(&over) == MPI_SUCCESS && !over)
+    MPI_Finalize();
+}
+
+sley_status sl_mpi_check(int code, const char *call) {
+  char text[MPI_MAX_ERROR_STRING + 1] = "";
+  int length = 0;
+  if (code == MPI_SUCCESS)
+    return SLEY_OK;
+  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS)
+    length = 0;
+  text[length] = '\0';
+  return sl_fail(SLEY_ERR_PEER, "%s: %s", call, text);
+}
+
+/* The level of threads, MPI being initialised afterwards. */
+static sley_status initialise(void) {
+  int begun = 0, over = 0;
+  SL_TRY(sl_mpi_check(MPI_Finalized(&over), "MPI_Finalized"));
+  if (over)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "MPI has been finalised: run ranks before MPI_Finalize is called");
+  SL_TRY(sl_mpi_check(MPI_Initialized(&begun), "MPI_Initialized"));
+  if (begun)
+    return sl_mpi_check(MPI_Query_thread(&level), "MPI_Query_thread");
+  SL_TRY(sl_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread"));
+  return atexit(finalise) == 0 ? SLEY_OK : sl_fail(SLEY_ERR_MEMORY, "no room for MPI's end");
+}
+
+static sley_status make_world(void) {
+  SL_TRY(sl_mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &world), "MPI_Comm_dup"));
+  return sl_mpi_check(MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
+sley_status sl_mpi_ready(void) {
+  int first = 1;
+  pthread_mutex_lock(&starting);
+  sley_status status = SLEY_OK;
+  if (world == MPI_COMM_NULL) {
+    status = initialise();
+    if (status == SLEY_OK)
+      status = make_world();
+  }
+  if (status == SLEY_OK && level < MPI_THREAD_SERIALIZED)
+    status = sl_mpi_check(MPI_Is_thread_main(&first), "MPI_Is_thread_main");
+  pthread_mutex_unlock(&starting);
+  if (status == SLEY_OK && !first)
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "MPI was initialised for its main thread alone, and this is another: call MPI_Init_thread "
+                   "with MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE");
+  return status;
+}
+
+MPI_Comm sl_mpi_world(void) {
+  return world;
+}
+
+void sl_mpi_forsake(bool dead) {
+  forsaken = dead;
+}
+
+void sl_mpi_enter(void) {
+  if (level < MPI_THREAD_MULTIPLE)
+    pthread_mutex_lock(&gate);
+}
+
+void sl_mpi_leave(void) {
+  if (level < MPI_THREAD_MULTIPLE)
+    pthread_mutex_unlock(&gate);
+}
+
+void sl_mpi_turn(void) {
+  int found;
+  sl_mpi_enter();
+  (void)MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &found, MPI_STATUS_IGNORE);
+  sl_mpi_leave();
+}
+
+sley_status sl_mpi_test(MPI_Request *requests, int count, bool *done) {
+  int flag = 0;
+  sl_mpi_enter();
+  int code = MPI_Testall(count, requests, &flag, MPI_STATUSES_IGNORE);
+  sl_mpi_leave();
+  *done = flag != 0;
+  return sl_mpi_check(code, "MPI_Testall");
+}
+
+enum { SPINS = 200, YIELDS = 2000, LOOKS = 16, PAUSE_NANOSECONDS = 50000 };
+
+sley_status sl_mpi_pause(sl_mpi_patience *p) {
+  if (p->polls == 0)
+    p->begin = sl_now();
+  p->polls++;
+  if (p->polls <= SPINS && p->polls % LOOKS != 0)
+    return SLEY_OK;
+  SL_TRY(p->boot ? sl_bootstrap_progress(p->boot) : sl_interrupted());
+  if (sl_now() - p->begin > p->timeout)
+    return sl_fail(SLEY_ERR_PEER,
+                   "%s has not come within %g s: give a longer timeout if a rank works so long", p->what,
+                   p->timeout);
+  if (p->polls > YIELDS)
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
+  else
+    sched_yield();
+  return SLEY_OK;
+}
+
+sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_patience patience) {
+  SL_TRY(sl_mpi_check(code, patience.what));
+  for (;;) {
+    bool done;
+    SL_TRY(sl_mpi_test(request, 1, &done));
+    if (done)
+      return SLEY_OK;
+    SL_TRY(sl_mpi_pause(&patience));
+  }
+}
