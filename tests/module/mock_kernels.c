@@ -133,10 +133,13 @@ sley_status mock_join_x(sl_spmm_args *s, void **out) {
   *out = all;
   if (!all)
     return sl_fail(SLEY_ERR_MEMORY, "no memory for work of the mock device");
-  for (int64_t i = 0; i < s->x_rows; i++)
-    memcpy(all + (size_t)i * row, (const char *)s->x + (size_t)(i * s->ldx) * value, row);
-  for (int64_t i = 0; i < s->far_rows; i++)
-    memcpy(all + (size_t)(s->x_rows + i) * row, (const char *)s->far + (size_t)(i * s->ldfar) * value, row);
+  const sl_spmm_matrix *a = s->a;
+  for (int64_t j = a->rowptr[0]; j < a->rowptr[a->rows]; j++) { /* the other rows may be on their way yet */
+    int64_t c = sl_index_at(a->col, a->index, j);
+    const char *from = c < s->x_rows ? (const char *)s->x + (size_t)(c * s->ldx) * value
+                                     : (const char *)s->far + (size_t)((c - s->x_rows) * s->ldfar) * value;
+    memcpy(all + (size_t)c * row, from, row);
+  }
   s->x = all;
   s->ldx = s->k;
   s->far_rows = 0;
