@@ -2,6 +2,7 @@
 /* Matrices of the public interface: argument checks, and a team of threads for the work below. */
 #include <string.h>
 
+#include "api/read_options.h"
 #include "base/memory.h"
 #include "generate/generate.h"
 #include "io/io.h"
@@ -45,8 +46,7 @@ sley_status sley_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, 
   return status;
 }
 
-/* What the caller gave, over the defaults; shorter structs of older programs are fine. */
-static sley_status read_options(const sley_read_options *given, sley_read_options *out) {
+sley_status sl_read_options_take(const sley_read_options *given, sley_read_options *out) {
   *out = (sley_read_options)SLEY_READ_OPTIONS_INIT;
   if (given) {
     if (given->struct_size < sizeof given->struct_size || given->struct_size > sizeof *out)
@@ -65,7 +65,7 @@ sley_status sley_matrix_read(const char *name, const sley_read_options *options,
     return sl_fail(SLEY_ERR_ARG, "sley_matrix_read: %s is NULL", name ? "out" : "name");
   *out = NULL;
   sley_read_options o;
-  SL_TRY(read_options(options, &o));
+  SL_TRY(sl_read_options_take(options, &o));
   sl_team *team;
   SL_TRY(team_for(o.threads, WORTH_THREADS, &team));
   sley_status status = sl_is_generator(name) ? sl_generate(name, o.dtype, o.seed, team, out)

@@ -37,10 +37,17 @@ static int64_t hash_name(const char *name, const char *by_default) {
 
 /* All ranks must ask for the same plan, and all get the error. Collective. */
 static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
-  enum { FIELDS = 6 };
-  static const char *const name[FIELDS] = {"algo", "reproducible", "transpose", "dry", "local", "capture"};
-  int64_t least[2 * FIELDS] = {hash_name(o->algo, "auto"),  o->reproducible, o->transpose, o->dry,
-                               hash_name(o->local, "auto"), o->capture};
+  enum { FIELDS = 8 };
+  static const char *const name[FIELDS] = {"algo",  "reproducible", "transpose", "dry",
+                                           "local", "capture",      "wire",      "keep_input"};
+  int64_t least[2 * FIELDS] = {hash_name(o->algo, "auto"),
+                               o->reproducible,
+                               o->transpose,
+                               o->dry,
+                               hash_name(o->local, "auto"),
+                               o->capture,
+                               hash_name(o->wire, "none"),
+                               o->keep_input};
   for (int i = 0; i < FIELDS; i++)
     least[FIELDS + i] = -least[i];
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 2 * FIELDS));
@@ -95,7 +102,9 @@ sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out) {
                                      .local_ms = 1e3 * p->phase_seconds[SL_PHASE_LOCAL],
                                      .remote_ms = 1e3 * p->phase_seconds[SL_PHASE_REMOTE],
                                      .wait_ms = 1e3 * p->phase_seconds[SL_PHASE_WAIT]},
-                          .rank_messages = p->messages_most};
+                          .rank_messages = p->messages_most,
+                          .wire = p->wire,
+                          .wire_bound = sl_wire_bound(p->wire, p->roundings)};
   return SLEY_OK;
 }
 
@@ -142,6 +151,23 @@ sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx,
     return status;
   }
   return sl_spmm_execute(plan, alpha, x, ldx, beta, y, ldy);
+}
+
+sley_status sley_spmm_input(sley_plan *plan, sley_input input, int64_t generation, double alpha,
+                            const void *x, int64_t ldx, double beta, void *y, int64_t ldy) {
+  if (!plan)
+    return sl_fail(SLEY_ERR_ARG, "sley_spmm_input: plan is NULL");
+  sley_status status = check_run("sley_spmm_input", plan, plan->plan.k, x, ldx, y, ldy);
+  if (status == SLEY_OK && ((input != SLEY_CHANGED && input != SLEY_UNCHANGED) || generation < 0))
+    status = sl_fail(SLEY_ERR_ARG, "sley_spmm_input: input is neither SLEY_CHANGED nor SLEY_UNCHANGED, or "
+                                   "generation is negative");
+  if (status != SLEY_OK) {
+    plan->comm->ops->abort(plan->comm, status); /* the other ranks must not wait for this one */
+    return status;
+  }
+  return sl_spmm_execute_input(
+      plan, &(sl_input){.state = input, .generation = generation, .x = x, .ldx = ldx, .alpha = alpha}, beta,
+      y, ldy);
 }
 
 sley_status sley_spmm_block(sley_plan *plan, int64_t block, double alpha, const void *x, int64_t ldx,
@@ -199,6 +225,26 @@ sley_status sley_check_spmm(const sley_matrix *matrix, bool transpose, int64_t k
 sley_status sley_check_scaled(const sley_matrix *matrix, bool transpose, int64_t k, double alpha,
                               const void *x, int64_t ldx, double beta, const void *y0, int64_t ldy0,
                               const void *y, int64_t ldy, int threads, sley_check *out) {
-  sl_scaled_product product = {k, ldx, ldy0, ldy, alpha, beta, x, y0, y};
+  sl_scaled_product product = {
+      .k = k, .ldx = ldx, .ldy0 = ldy0, .ldy = ldy, .alpha = alpha, .beta = beta, .x = x, .y0 = y0, .y = y};
+  return check_product(matrix, transpose, &product, threads, out);
+}
+
+sley_status sley_check_wire(const sley_matrix *matrix, bool transpose, int64_t k, double alpha, const void *x,
+                            int64_t ldx, double beta, const void *y0, int64_t ldy0, const void *y,
+                            int64_t ldy, int threads, const sley_plan_info *info, sley_check *out) {
+  if (!info)
+    return sl_fail(SLEY_ERR_ARG, "sley_check_wire: info is NULL");
+  sl_scaled_product product = {.k = k,
+                               .ldx = ldx,
+                               .ldy0 = ldy0,
+                               .ldy = ldy,
+                               .alpha = alpha,
+                               .beta = beta,
+                               .x = x,
+                               .y0 = y0,
+                               .y = y,
+                               .wire_bound = info->wire_bound,
+                               .wire = info->wire};
   return check_product(matrix, transpose, &product, threads, out);
 }

@@ -43,4 +43,14 @@ typedef struct sl_edge_source {
  * more. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. */
 sley_status sl_csr_of_edges(const sl_edge_source *source, sley_dtype dtype, sl_team *team, sley_matrix **out);
 
+/* The edges of items [first, first + count) as triplets without values, in any order, not mirrored. *out is
+ * freed by sl_coo_free. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_edge_list(const sl_edge_source *source, int64_t first, int64_t count, sley_dtype dtype,
+                         sl_team *team, sl_coo *out);
+
+/* Gives a matrix, which owns its arrays and holds rows first_row and on of a source's matrix, the values of
+ * its entries. */
+sley_status sl_edge_values(const sl_edge_source *source, int64_t first_row, sl_team *team,
+                           sley_matrix *matrix);
+
 #endif

@@ -48,5 +48,5 @@ sley_status sl_generate_er(const sl_request *request, sley_matrix **out) {
                            .seed = request->seed,
                            .emit = emit,
                            .context = &self};
-  return sl_csr_of_edges(&source, request->dtype, request->team, out);
+  return request->build(request->context, &source, request->dtype, request->team, out);
 }

@@ -51,7 +51,18 @@ bool sl_is_generator(const char *text) {
   return find(text) != NULL;
 }
 
+static sley_status build_whole(void *context, const sl_edge_source *source, sley_dtype dtype, sl_team *team,
+                               sley_matrix **out) {
+  (void)context;
+  return sl_csr_of_edges(source, dtype, team, out);
+}
+
 sley_status sl_generate(const char *text, sley_dtype dtype, uint64_t seed, sl_team *team, sley_matrix **out) {
+  return sl_generate_by(text, dtype, seed, team, build_whole, NULL, out);
+}
+
+sley_status sl_generate_by(const char *text, sley_dtype dtype, uint64_t seed, sl_team *team,
+                           sl_edge_builder build, void *context, sley_matrix **out) {
   *out = NULL;
   const generator *found = find(text);
   if (!found)
@@ -61,6 +72,6 @@ sley_status sl_generate(const char *text, sley_dtype dtype, uint64_t seed, sl_te
   SL_TRY(sl_spec_parse(text, &spec));
   int64_t own_seed = -1;
   SL_TRY(sl_spec_int(&spec, "seed", 0, INT64_MAX, &own_seed));
-  sl_request request = {&spec, dtype, own_seed >= 0 ? (uint64_t)own_seed : seed, team};
+  sl_request request = {&spec, dtype, own_seed >= 0 ? (uint64_t)own_seed : seed, team, build, context};
   return found->run(&request, out);
 }

@@ -3,7 +3,7 @@
 #ifndef SLEY_GENERATE_GENERATE_H
 #define SLEY_GENERATE_GENERATE_H
 
-#include "matrix/matrix.h"
+#include "generate/edges.h"
 
 /* Whether text names a generator ("er:", "rmat:", "twin:" ...), whatever follows the colon. */
 bool sl_is_generator(const char *text);
@@ -11,6 +11,12 @@ bool sl_is_generator(const char *text);
 /* Makes the matrix of a specification; seed where it names none. Errors: SLEY_ERR_ARG (key or range), MEMORY.
  */
 sley_status sl_generate(const char *text, sley_dtype dtype, uint64_t seed, sl_team *team, sley_matrix **out);
+
+/* The same where `build` makes the matrix of the edges, once the specification is understood. */
+typedef sley_status (*sl_edge_builder)(void *context, const sl_edge_source *source, sley_dtype dtype,
+                                       sl_team *team, sley_matrix **out);
+sley_status sl_generate_by(const char *text, sley_dtype dtype, uint64_t seed, sl_team *team,
+                           sl_edge_builder build, void *context, sley_matrix **out);
 
 /* Fills rows x cols values in [-1, 1) with leading dimension ld. Each depends on the seed, its column and its
  * row's name only: row_names[i], or first + i if that is NULL. An f32 value is the f64 one cut to 24 bits. */

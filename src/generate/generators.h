@@ -5,6 +5,7 @@
 #define SLEY_GENERATE_GENERATORS_H
 
 #include "base/spec.h"
+#include "generate/generate.h"
 #include "matrix/matrix.h"
 
 typedef struct sl_request {
@@ -12,6 +13,8 @@ typedef struct sl_request {
   sley_dtype dtype;
   uint64_t seed; /* the specification's, else the caller's */
   sl_team *team;
+  sl_edge_builder build; /* what makes a matrix of the edges */
+  void *context;
 } sl_request;
 
 sley_status sl_generate_er(const sl_request *request, sley_matrix **out);

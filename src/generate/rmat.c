@@ -68,5 +68,5 @@ sley_status sl_generate_rmat(const sl_request *request, sley_matrix **out) {
                            .seed = request->seed,
                            .emit = emit,
                            .context = &self};
-  return sl_csr_of_edges(&source, request->dtype, request->team, out);
+  return request->build(request->context, &source, request->dtype, request->team, out);
 }

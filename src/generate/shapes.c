@@ -31,7 +31,7 @@ static sley_status by_rows(const sl_request *request, int64_t rows, int64_t row_
                            .context = self};
   if (__builtin_mul_overflow(rows, row_entries, &source.edges))
     return sl_fail(SLEY_ERR_OVERFLOW, "%s: too many entries", request->spec->name);
-  return sl_csr_of_edges(&source, request->dtype, request->team, out);
+  return request->build(request->context, &source, request->dtype, request->team, out);
 }
 
 /* Row i: columns i - width .. i + width, cut at the borders. A diagonal has width 0, a dense matrix reaches

@@ -192,5 +192,5 @@ sley_status sl_generate_twin(const sl_request *request, sley_matrix **out) {
                            .seed = request->seed,
                            .emit = emit,
                            .context = &self};
-  return sl_csr_of_edges(&source, request->dtype, request->team, out);
+  return request->build(request->context, &source, request->dtype, request->team, out);
 }

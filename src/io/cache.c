@@ -80,9 +80,9 @@ static sley_status check_header(const sl_input *input, sl_cache_header *header, 
   return SLEY_OK;
 }
 
-static sley_status check_arrays(const sl_input *input, const sley_csr *csr, int64_t nnz, sl_team *team) {
+static sley_status check_rows(const sl_input *input, const sley_csr *csr, int64_t nnz, sl_team *team) {
   bool sorted;
-  if (csr->rowptr[0] != 0 || csr->rowptr[csr->rows] != nnz)
+  if (csr->rowptr[csr->rows] > nnz)
     return damaged(input, "its row pointers do not span its entries");
   sley_status status = sl_csr_validate(csr, team, &sorted);
   if (status == SLEY_ERR_INPUT)
@@ -95,12 +95,14 @@ static sley_status check_arrays(const sl_input *input, const sley_csr *csr, int6
 /* What keeps a matrix's arrays alive. */
 typedef struct keeper {
   sl_input input;
-  void *converted; /* values of another dtype than the file's, or NULL */
+  int64_t *rowptr; /* with values of another dtype than the file's, else NULL */
+  void *converted;
 } keeper;
 
 static void release_keeper(sley_matrix *matrix) {
   keeper *kept = matrix->storage;
   sl_input_close(&kept->input);
+  sl_free(kept->rowptr);
   sl_free(kept->converted);
   sl_free(kept);
 }
@@ -119,39 +121,64 @@ static sley_status convert_range(void *context, int64_t begin, int64_t end, int 
   return sl_interrupted();
 }
 
-sley_status sl_cache_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+/* Replaces the values by those of another dtype, of these rows alone, whose pointers then start at 0. */
+static sley_status convert(sley_csr *csr, sley_dtype dtype, sl_team *team, keeper *kept) {
   enum { GRAIN = 1 << 16 };
+  int64_t start = csr->rowptr[0], nnz = csr->rowptr[csr->rows] - start;
+  SL_TRY(SL_NEW(kept->rowptr, csr->rows + 1, "row pointers"));
+  kept->converted = sl_alloc(nnz, sley_dtype_bytes(dtype), "values");
+  if (!kept->converted)
+    return SLEY_ERR_MEMORY;
+  for (int64_t i = 0; i <= csr->rows; i++)
+    kept->rowptr[i] = csr->rowptr[i] - start;
+  const char *values = (const char *)csr->val + (size_t)start * sley_dtype_bytes(csr->dtype);
+  conversion job = {values, kept->converted, csr->dtype, dtype};
+  SL_TRY(sl_team_for(team, nnz, GRAIN, convert_range, &job));
+  csr->rowptr = kept->rowptr;
+  csr->col = (const char *)csr->col + (size_t)start * sl_index_bytes(csr->index);
+  csr->val = kept->converted;
+  csr->dtype = dtype;
+  return SLEY_OK;
+}
+
+sley_status sl_cache_look(const sl_input *input, sl_cache_header *header, const int64_t **rowptr) {
+  layout place;
+  SL_TRY(check_header(input, header, &place));
+  *rowptr = (const int64_t *)(const void *)(input->begin + place.rowptr);
+  if ((*rowptr)[0] != 0 || (*rowptr)[header->rows] != header->nnz)
+    return damaged(input, "its row pointers do not span its entries");
+  return SLEY_OK;
+}
+
+sley_status sl_cache_read_rows(sl_input *input, int64_t first, int64_t count, sley_dtype dtype, sl_team *team,
+                               sley_matrix **out) {
   sl_cache_header header;
   layout place;
-  SL_TRY(check_header(input, &header, &place));
-  sley_csr csr = {.rows = header.rows,
+  const int64_t *rowptr;
+  SL_TRY(sl_cache_look(input, &header, &rowptr));
+  (void)lay_out(&header, &place);
+  sley_csr csr = {.rows = count,
                   .cols = header.cols,
-                  .rowptr = (const int64_t *)(const void *)(input->begin + place.rowptr),
+                  .rowptr = rowptr + first,
                   .col = input->begin + place.col,
                   .val = input->begin + place.val,
                   .index = (sley_index)header.index,
                   .dtype = (sley_dtype)header.dtype};
-  SL_TRY(check_arrays(input, &csr, header.nnz, team));
+  SL_TRY(check_rows(input, &csr, header.nnz, team));
   sley_status status;
   sley_matrix *matrix = NULL;
   keeper *kept = NULL;
-  void *converted = NULL;
-  if (csr.dtype != dtype) {
-    converted = sl_alloc(header.nnz, sley_dtype_bytes(dtype), "values");
-    if (!converted)
-      return SLEY_ERR_MEMORY;
-    conversion job = {csr.val, converted, csr.dtype, dtype};
-    SL_TRY_GOTO(status, sl_team_for(team, header.nnz, GRAIN, convert_range, &job), fail);
-    csr.val = converted;
-  }
-  SL_TRY_GOTO(status, SL_NEW(kept, 1, "a matrix"), fail);
+  SL_TRY_GOTO(status, SL_NEW_ZERO(kept, 1, "a matrix"), fail);
   SL_TRY_GOTO(status, SL_NEW(matrix, 1, "a matrix"), fail);
-  *kept = (keeper){*input, converted};
+  if (csr.dtype != dtype)
+    SL_TRY_GOTO(status, convert(&csr, dtype, team, kept), fail);
+  kept->input = *input;
   input->memory = input->mapping = NULL;
-  *matrix = (sley_matrix){.rows = header.rows,
+  int64_t nnz = csr.rowptr[count] - csr.rowptr[0];
+  *matrix = (sley_matrix){.rows = count,
                           .cols = header.cols,
-                          .nnz = header.nnz,
-                          .entries_stored = header.entries_stored,
+                          .nnz = nnz,
+                          .entries_stored = count == header.rows ? header.entries_stored : nnz,
                           .dtype = dtype,
                           .index = csr.index,
                           .rowptr = csr.rowptr,
@@ -159,15 +186,24 @@ sley_status sl_cache_read(sl_input *input, sley_dtype dtype, sl_team *team, sley
                           .val = csr.val,
                           .release = release_keeper,
                           .storage = kept,
-                          .storage_bytes =
-                              (header.rows + 1) * (int64_t)sizeof(int64_t) +
-                              header.nnz * (int64_t)(sl_index_bytes(csr.index) + sley_dtype_bytes(dtype))};
+                          .storage_bytes = sl_csr_bytes(count, nnz, csr.index, dtype)};
   *out = matrix;
   return SLEY_OK;
 fail:
+  if (kept) {
+    sl_free(kept->rowptr);
+    sl_free(kept->converted);
+  }
   sl_free(kept);
-  sl_free(converted);
+  sl_free(matrix);
   return status;
+}
+
+sley_status sl_cache_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+  sl_cache_header header;
+  const int64_t *rowptr;
+  SL_TRY(sl_cache_look(input, &header, &rowptr));
+  return sl_cache_read_rows(input, 0, header.rows, dtype, team, out);
 }
 
 /* Entry first of an array, which may be absent if the matrix has no entries. */

@@ -26,4 +26,14 @@ typedef struct sl_cache_header {
 
 uint64_t sl_cache_checksum(const sl_cache_header *header);
 
+/* The header, and the row pointers in place. Errors: SLEY_ERR_INPUT, SLEY_ERR_UNSUPPORTED (of another version
+ * or byte order). */
+sley_status sl_cache_look(const sl_input *input, sl_cache_header *header, const int64_t **rowptr);
+
+/* Rows [first, first + count), which are the caller's promise, as a matrix that keeps the input; nothing of
+ * the other rows is looked at. Errors: SLEY_ERR_INPUT (these rows are damaged), SLEY_ERR_UNSUPPORTED,
+ * SLEY_ERR_MEMORY; the input stays the caller's. */
+sley_status sl_cache_read_rows(sl_input *input, int64_t first, int64_t count, sley_dtype dtype, sl_team *team,
+                               sley_matrix **out);
+
 #endif

@@ -19,11 +19,15 @@ static const sl_format formats[] = {
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* A zero among the first bytes says that this is no text. */
-static bool is_text(const sl_input *input) {
-  enum { LOOK = 4096 };
-  size_t size = (size_t)(input->end - input->begin);
-  return !memchr(input->begin, 0, size < LOOK ? size : LOOK);
+const sl_format *sl_format_at_head(const sl_input *input) {
+  static bool (*const at_head[])(const sl_input *) = {sl_cache_sniff, sl_npz_sniff, sl_mtx_sniff,
+                                                      sl_rb_sniff};
+  for (size_t s = 0; s < sizeof at_head / sizeof *at_head; s++)
+    if (at_head[s](input))
+      for (int f = 0; f < FORMATS; f++)
+        if (formats[f].sniff == at_head[s])
+          return &formats[f];
+  return NULL;
 }
 
 const sl_format *sl_format_of(const sl_input *input) {
@@ -32,7 +36,7 @@ const sl_format *sl_format_of(const sl_input *input) {
     return NULL;
   }
   for (int f = 0; f < FORMATS; f++)
-    if (formats[f].sniff ? formats[f].sniff(input) : is_text(input))
+    if (formats[f].sniff ? formats[f].sniff(input) : sl_input_is_text(input))
       return &formats[f];
   sl_fail(SLEY_ERR_INPUT,
           "%s:1: not a matrix in any format Sley reads (Matrix Market, edge list, METIS, Rutherford-Boeing, "

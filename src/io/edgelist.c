@@ -15,40 +15,26 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/value.h"
-#include "io/format.h"
+#include "io/edgelist.h"
 #include "io/pieces.h"
 
 typedef enum problem { FINE, NOT_TWO_NUMBERS, NEGATIVE, NOT_A_VALUE } problem;
 
 /* What one piece of the text holds, and the first thing wrong in it. */
-typedef struct piece {
-  int64_t entries; /* in it; then before it */
-  int64_t least, most_row, most_col;
-  const char *least_at, *row_at, *col_at; /* where those stand */
-  bool wide;                              /* a number does not fit 32 bits */
-  bool valued;                            /* a value stands in it */
+typedef struct sl_edge_piece {
+  sl_edge_totals totals; /* entries: before it */
   problem problem;
   const char *at;
 } piece;
 
-typedef struct list {
-  const sl_input *input;
-  const char *body;
-  bool from_one;      /* the header says so */
-  int64_t rows, cols; /* by the header; -1 if it does not say */
-  bool valued;
-  int64_t pieces;
-  piece *piece;
-  int64_t base;
-  sl_coo coo;
-} list;
+typedef sl_edge_lines list;
 
 static bool is_separator(char c) {
   return c == ',' || c == ';';
 }
 
 static bool ends_line(const list *l, const char *at) {
-  return *at == '\n' || *at == '#' || *at == '%' || at >= l->input->end;
+  return *at == '\n' || *at == '#' || *at == '%' || at >= l->part->end;
 }
 
 static bool ends_field(const list *l, const char *at) {
@@ -77,12 +63,12 @@ static bool starts_word(const char *at, const char *word) {
 
 /* The header of KONECT, or the banner of Matrix Market with a size line that is a comment. */
 static void scan_header(list *l) {
-  const char *first = l->input->begin, *second = sl_next_line(first, l->input->end);
+  const char *first = l->head->begin, *second = sl_next_line(first, l->head->end);
   int64_t number[3];
   if (*first != '%')
     return;
   if (strncmp(first, "%%MatrixMarket", 14) == 0) {
-    for (; *second == '%'; second = sl_next_line(second, l->input->end))
+    for (; *second == '%'; second = sl_next_line(second, l->head->end))
       if (scan_numbers(second + 1, 3, number)) {
         l->from_one = true;
         l->rows = number[0];
@@ -103,15 +89,15 @@ static void scan_header(list *l) {
 
 /* Puts the body behind a byte order mark, and behind the first line of data if that names the columns. */
 static void find_body(list *l) {
-  sl_text text = sl_text_start(l->input);
-  const char *first = l->input->begin;
+  sl_text text = sl_text_start(l->head);
+  const char *first = l->head->begin;
   l->body = first;
-  if (sl_input_starts(l->input, "\xef\xbb\xbf", 3))
+  if (sl_input_starts(l->head, "\xef\xbb\xbf", 3))
     l->body = first = sl_skip_blanks(first + 3);
   else if (sl_text_next_data(&text, "#%"))
     first = text.at;
   if (isalpha((unsigned char)*first) || *first == '"' || *first == '_')
-    l->body = sl_next_line(first, l->input->end);
+    l->body = sl_next_line(first, l->head->end);
 }
 
 static sley_status count_pieces(void *context, int64_t begin, int64_t end, int thread) {
@@ -119,10 +105,10 @@ static sley_status count_pieces(void *context, int64_t begin, int64_t end, int t
   list *l = context;
   SL_TRY(sl_interrupted());
   for (int64_t i = begin; i < end; i++) {
-    const char *at = sl_piece_start(l->body, l->input->end, i, l->pieces);
-    const char *stop = sl_piece_start(l->body, l->input->end, i + 1, l->pieces);
+    const char *at = sl_piece_start(l->begin, l->part->end, i, l->pieces);
+    const char *stop = sl_piece_start(l->begin, l->part->end, i + 1, l->pieces);
     for (; at < stop; at = sl_next_line(at, stop))
-      l->piece[i].entries += !ends_line(l, sl_skip_blanks(at));
+      l->piece[i].totals.entries += !ends_line(l, sl_skip_blanks(at));
   }
   return SLEY_OK;
 }
@@ -142,11 +128,11 @@ static bool scan_number(const list *l, piece *p, const char **at, int64_t *out) 
     note(p, NEGATIVE, start);
   if (p->problem)
     return false;
-  if (*out < p->least) {
-    p->least = *out;
-    p->least_at = start;
+  if (*out < p->totals.least) {
+    p->totals.least = *out;
+    p->totals.least_at = start;
   }
-  p->wide |= *out >= INT32_MAX;
+  p->totals.wide |= *out >= INT32_MAX;
   return true;
 }
 
@@ -160,13 +146,13 @@ static void parse_line(const list *l, piece *p, const char *at, int64_t e) {
   const char *col_at = at = skip_gap(at);
   if (!scan_number(l, p, &at, &col))
     return;
-  if (row > p->most_row) {
-    p->most_row = row;
-    p->row_at = row_at;
+  if (row > p->totals.most_row) {
+    p->totals.most_row = row;
+    p->totals.row_at = row_at;
   }
-  if (col > p->most_col) {
-    p->most_col = col;
-    p->col_at = col_at;
+  if (col > p->totals.most_col) {
+    p->totals.most_col = col;
+    p->totals.col_at = col_at;
   }
   double value = 1;
   at = skip_gap(at);
@@ -176,7 +162,7 @@ static void parse_line(const list *l, piece *p, const char *at, int64_t e) {
       note(p, NOT_A_VALUE, at);
       return;
     }
-    p->valued = true;
+    p->totals.valued = true;
   }
   sl_index_set(coo->row, coo->index, e, row);
   sl_index_set(coo->col, coo->index, e, col);
@@ -191,10 +177,10 @@ static sley_status parse_pieces(void *context, int64_t begin, int64_t end, int t
   SL_TRY(sl_interrupted());
   for (int64_t i = begin; i < end; i++) {
     piece *p = &l->piece[i];
-    *p = (piece){.entries = p->entries, .least = INT64_MAX, .most_row = -1, .most_col = -1};
-    int64_t e = p->entries;
-    const char *at = sl_piece_start(l->body, l->input->end, i, l->pieces);
-    const char *stop = sl_piece_start(l->body, l->input->end, i + 1, l->pieces);
+    int64_t e = p->totals.entries;
+    *p = (piece){.totals = {.entries = e, .least = INT64_MAX, .most_row = -1, .most_col = -1}};
+    const char *at = sl_piece_start(l->begin, l->part->end, i, l->pieces);
+    const char *stop = sl_piece_start(l->begin, l->part->end, i + 1, l->pieces);
     for (; at < stop && !p->problem; at = sl_next_line(at, stop)) {
       const char *start = sl_skip_blanks(at);
       if (!ends_line(l, start))
@@ -207,22 +193,22 @@ static sley_status parse_pieces(void *context, int64_t begin, int64_t end, int t
 static sley_status report(const list *l, const piece *p) {
   switch (p->problem) {
   case NEGATIVE:
-    return sl_text_fail(l->input, p->at, "a row or column is negative");
+    return sl_text_fail(l->part, p->at, "a row or column is negative");
   case NOT_A_VALUE:
-    return sl_text_fail(l->input, p->at, "the value of the entry is not a number");
+    return sl_text_fail(l->part, p->at, "the value of the entry is not a number");
   default:
-    return sl_text_fail(l->input, p->at,
+    return sl_text_fail(l->part, p->at,
                         "a line of an edge list starts with two whole numbers, row and column");
   }
 }
 
 /* Gathers the pieces into total; the first problem is reported. */
-static sley_status gather(const list *l, piece *total) {
-  *total = (piece){.least = INT64_MAX, .most_row = -1, .most_col = -1};
+static sley_status gather(const list *l, sl_edge_totals *total) {
+  *total = (sl_edge_totals){.entries = l->coo.count, .least = INT64_MAX, .most_row = -1, .most_col = -1};
   for (int64_t i = 0; i < l->pieces; i++) {
-    const piece *p = &l->piece[i];
-    if (p->problem)
-      return report(l, p);
+    const sl_edge_totals *p = &l->piece[i].totals;
+    if (l->piece[i].problem)
+      return report(l, &l->piece[i]);
     if (p->least < total->least) {
       total->least = p->least;
       total->least_at = p->least_at;
@@ -259,7 +245,7 @@ static void free_triplets(list *l) {
 
 /* Whether the first line of data has a third field. */
 static bool first_has_value(const list *l) {
-  sl_text text = {l->input, l->body};
+  sl_text text = {l->head, l->body};
   if (!sl_text_next_data(&text, "#%"))
     return false;
   const char *at = text.at;
@@ -271,57 +257,69 @@ static bool first_has_value(const list *l) {
   return !ends_line(l, at);
 }
 
-/* Parses into narrow triplets without values unless the first line has one; if the text needs more, once
- * again. */
-static sley_status parse_list(list *l, sl_team *team, piece *total) {
-  SL_TRY(sl_team_for(team, l->pieces, 1, count_pieces, l));
-  for (int64_t i = 0; i < l->pieces; i++) {
-    int64_t entries = l->piece[i].entries;
-    l->piece[i].entries = l->coo.count;
-    l->coo.count += entries;
-  }
-  l->coo.index = SLEY_I32;
-  l->valued = first_has_value(l);
-  for (bool again = true; again;) {
-    SL_TRY(alloc_triplets(l));
-    SL_TRY(sl_team_for(team, l->pieces, 1, parse_pieces, l));
-    SL_TRY(gather(l, total));
-    again = (total->wide && l->coo.index == SLEY_I32) || (total->valued && !l->valued);
-    if (again) {
-      l->coo.index = total->wide ? SLEY_I64 : SLEY_I32;
-      l->valued = total->valued;
-      free_triplets(l);
-    }
+void sl_edge_head(const sl_input *head, sley_dtype dtype, sl_edge_lines *out) {
+  *out = (sl_edge_lines){.head = head, .part = head, .rows = -1, .cols = -1, .coo = {.dtype = dtype}};
+  scan_header(out);
+  find_body(out);
+  out->begin = out->body;
+  out->valued = first_has_value(out);
+}
+
+sley_status sl_edge_count(sl_edge_lines *lines, sl_team *team) {
+  lines->pieces = sl_piece_count(lines->begin, lines->part->end);
+  SL_TRY(SL_NEW_ZERO(lines->piece, lines->pieces, "pieces of a text"));
+  SL_TRY(sl_team_for(team, lines->pieces, 1, count_pieces, lines));
+  for (int64_t i = 0; i < lines->pieces; i++) {
+    int64_t entries = lines->piece[i].totals.entries;
+    lines->piece[i].totals.entries = lines->coo.count;
+    lines->coo.count += entries;
   }
   return SLEY_OK;
 }
 
-static sley_status beyond(const list *l, const char *at, const char *what, int64_t limit) {
-  return sl_text_fail(l->input, at, "the %s is above the %" PRId64 " that the header gives", what, limit);
+sley_status sl_edge_parse(sl_edge_lines *lines, sley_index index, bool valued, sl_team *team,
+                          sl_edge_totals *out) {
+  free_triplets(lines);
+  lines->coo.index = index;
+  lines->valued = valued;
+  SL_TRY(alloc_triplets(lines));
+  SL_TRY(sl_team_for(team, lines->pieces, 1, parse_pieces, lines));
+  return gather(lines, out);
 }
 
-/* Decides the base and the sizes as the head of this file says. */
-static sley_status decide_shape(list *l, const piece *total) {
-  int64_t most = total->most_row > total->most_col ? total->most_row : total->most_col;
-  if (l->from_one && total->least < 1)
-    return sl_text_fail(l->input, total->least_at,
-                        "a row or column 0, but the file's header says that they start from 1");
-  l->base = l->from_one || total->least == 1 ? 1 : 0;
-  if (most == INT64_MAX)
-    return sl_text_fail(l->input, total->most_row == most ? total->row_at : total->col_at,
-                        "a row or column is too large");
+/* at NULL: the place is in another part. */
+static sley_status beyond(const list *l, const char *at, const char *what, int64_t limit) {
+  if (!at)
+    return SLEY_OK;
+  return sl_text_fail(l->part, at, "the %s is above the %" PRId64 " that the header gives", what, limit);
+}
+
+sley_status sl_edge_shape(sl_edge_lines *l, const sl_edge_totals *totals, bool *wrong) {
+  int64_t most = totals->most_row > totals->most_col ? totals->most_row : totals->most_col;
+  const char *most_at = totals->most_row == most ? totals->row_at : totals->col_at;
   bool declared = l->from_one && l->rows >= 0;
-  if (l->coo.count == 0 && !declared)
-    return sl_text_fail(l->input, l->input->begin,
-                        "no line holds an entry: two whole numbers, row and column");
-  if (declared && total->most_row > l->rows)
-    return beyond(l, total->row_at, "row", l->rows);
-  if (declared && total->most_col > l->cols)
-    return beyond(l, total->col_at, "column", l->cols);
+  *wrong = true;
+  l->base = l->from_one || totals->least == 1 ? 1 : 0;
+  if (l->from_one && totals->least < 1)
+    return totals->least_at
+               ? sl_text_fail(l->part, totals->least_at,
+                              "a row or column 0, but the file's header says that they start from 1")
+               : SLEY_OK;
+  if (most == INT64_MAX)
+    return most_at ? sl_text_fail(l->part, most_at, "a row or column is too large") : SLEY_OK;
+  if (totals->entries == 0 && !declared)
+    return sl_text_fail(l->head, l->head->begin, "no line holds an entry: two whole numbers, row and column");
+  if (declared && totals->most_row > l->rows)
+    return beyond(l, totals->row_at, "row", l->rows);
+  if (declared && totals->most_col > l->cols)
+    return beyond(l, totals->col_at, "column", l->cols);
   l->coo.rows = declared ? l->rows : most + 1 - l->base;
   l->coo.cols = declared ? l->cols : most + 1 - l->base;
-  const char *at = declared ? l->input->begin : (total->most_row == most ? total->row_at : total->col_at);
-  return sl_input_check_size(l->input, at, l->coo.rows, l->coo.cols);
+  if (declared || most_at)
+    SL_TRY(sl_input_check_size(declared ? l->head : l->part, declared ? l->head->begin : most_at, l->coo.rows,
+                               l->coo.cols));
+  *wrong = false;
+  return SLEY_OK;
 }
 
 static sley_status rebase(void *context, int64_t begin, int64_t end, int thread) {
@@ -334,22 +332,38 @@ static sley_status rebase(void *context, int64_t begin, int64_t end, int thread)
   return SLEY_OK;
 }
 
+sley_status sl_edge_rebase(sl_edge_lines *lines, sl_team *team) {
+  return lines->base == 1 ? sl_team_for(team, lines->coo.count, 1 << 16, rebase, lines) : SLEY_OK;
+}
+
+void sl_edge_lines_free(sl_edge_lines *lines) {
+  free_triplets(lines);
+  sl_free(lines->piece);
+  lines->piece = NULL;
+}
+
+/* Parses into narrow triplets without values unless the first line has one; if the text needs more, once
+ * again. */
+static sley_status parse_list(list *l, sl_team *team, sl_edge_totals *total) {
+  SL_TRY(sl_edge_count(l, team));
+  SL_TRY(sl_edge_parse(l, SLEY_I32, l->valued, team, total));
+  if (total->wide || total->valued != l->valued)
+    return sl_edge_parse(l, total->wide ? SLEY_I64 : SLEY_I32, total->valued, team, total);
+  return SLEY_OK;
+}
+
 sley_status sl_edgelist_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
-  list l = {.input = input, .rows = -1, .cols = -1, .coo = {.dtype = dtype}};
-  piece total;
+  list l;
+  sl_edge_totals total;
   sley_status status;
-  scan_header(&l);
-  find_body(&l);
-  l.pieces = sl_piece_count(l.body, input->end);
-  SL_TRY(SL_NEW_ZERO(l.piece, l.pieces, "pieces of a text"));
+  bool wrong;
+  sl_edge_head(input, dtype, &l);
   SL_TRY_GOTO(status, parse_list(&l, team, &total), done);
-  SL_TRY_GOTO(status, decide_shape(&l, &total), done);
+  SL_TRY_GOTO(status, sl_edge_shape(&l, &total, &wrong), done);
   sl_input_close(input);
-  if (l.base == 1)
-    SL_TRY_GOTO(status, sl_team_for(team, l.coo.count, 1 << 16, rebase, &l), done);
+  SL_TRY_GOTO(status, sl_edge_rebase(&l, team), done);
   status = sl_coo_to_csr(&l.coo, SL_GENERAL, SL_SUM_REPEATS, team, out);
 done:
-  free_triplets(&l);
-  sl_free(l.piece);
+  sl_edge_lines_free(&l);
   return status;
 }

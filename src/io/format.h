@@ -29,13 +29,22 @@ typedef struct sl_input {
   void *memory;            /* from sl_alloc, or NULL */
   void *mapping;           /* from mmap, or NULL */
   size_t mapping_bytes;
-  int64_t most_rows; /* more rows than this are refused, see sl_input_check_size */
+  int64_t most_rows;    /* more rows than this are refused, see sl_input_check_size */
+  int64_t lines_before; /* of the file, if this is a later part of it; counts in messages */
 } sl_input;
 
 /* Opens path, mapped if it is a plain file, else (gzip, zstd, a pipe) decompressed into memory; "-" is not
  * special. name stays the caller's. Errors: SLEY_ERR_IO (cannot be read), SLEY_ERR_INPUT (a truncated or
  * corrupt stream). */
 sley_status sl_input_open(const char *path, sl_input *out);
+
+/* Maps a plain file as it is: nothing is read ahead, so that a rank which looks at a part of it holds that
+ * part alone, and nothing is decompressed. Errors: SLEY_ERR_IO (cannot be opened); SLEY_ERR_UNSUPPORTED,
+ * without a message: it is empty, or no plain file that can be mapped. */
+sley_status sl_input_map(const char *path, sl_input *out);
+
+/* Sets what a file of so many bytes, decompressed, can mean. */
+void sl_input_set_size(sl_input *input, int64_t bytes);
 
 /* The same of bytes in memory, which are copied (decompressed if they are gzip or zstd). */
 sley_status sl_input_open_memory(const char *name, const void *bytes, size_t size, sl_input *out);
@@ -48,6 +57,9 @@ sley_status sl_input_check_size(const sl_input *input, const char *at, int64_t r
 
 /* Releases what the input still holds. */
 void sl_input_close(sl_input *input);
+
+/* Whether none of the first bytes is a zero, as in a text. */
+bool sl_input_is_text(const sl_input *input);
 
 /* Whether the content starts with these bytes. */
 bool sl_input_starts(const sl_input *input, const void *magic, size_t bytes);
@@ -62,6 +74,10 @@ typedef struct sl_format {
   sley_status (*read)(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
   sley_status (*write)(const sley_matrix *matrix, sl_sink *sink, sl_team *team); /* or NULL */
 } sl_format;
+
+/* The content's format as its first bytes alone tell: NULL, without a message, if it is told by all of its
+ * lines. */
+const sl_format *sl_format_at_head(const sl_input *input);
 
 /* The content's format; NULL, with the message written, if no format claims it. */
 const sl_format *sl_format_of(const sl_input *input);
@@ -79,6 +95,10 @@ bool sl_cache_sniff(const sl_input *input);
 sley_status sl_cache_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
 sley_status sl_cache_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team);
 
+/* Whether a text with these first lines can be such a file without a header line: then *lines lines of data
+ * must follow *body (-1: any number), and whether they do decides. */
+bool sl_mtx_bare_head(const sl_input *head, int64_t *lines, const char **body);
+
 /* npz.c: scipy.sparse.save_npz CSR, CSC, COO; and keys with a prefix (adj_data, adj_indices, adj_indptr,
  * adj_shape) */
 bool sl_npz_sniff(const sl_input *input);
@@ -95,6 +115,10 @@ sley_status sl_rb_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team)
 bool sl_metis_sniff(const sl_input *input);
 sley_status sl_metis_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
 sley_status sl_metis_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team);
+
+/* Whether a text with these first lines can be METIS: not, if more than *lines lines that are neither blank
+ * nor comments follow *body (-1: whatever follows). */
+bool sl_metis_head(const sl_input *head, int64_t *lines, const char **body);
 
 /* edgelist.c: the fallback of every text. A first line "%%MatrixMarket" does not make a file Matrix Market if
  * its size line is a comment ("%64 64 704") and the first line of data has two numbers: such a file comes

@@ -68,95 +68,124 @@ static bool all_zero(const unsigned char *at, size_t size) {
   return true;
 }
 
-/* Members follow each other until the end; zeros may pad it, as on a tape. */
-static sley_status inflate_gzip(const char *name, const unsigned char *content, size_t size, sl_bytes *out) {
+struct sl_inflater {
+  const char *name;
+  const unsigned char *content, *at;
+  size_t size;
+  bool gzip, ended;
+  z_stream members;
+  ZSTD_DStream *frames;
+};
+
+sley_status sl_inflater_open(const char *name, const void *content, size_t size, sl_inflater **out) {
   enum { WINDOW_AND_GZIP = 15 + 16 };
-  z_stream stream = {.zalloc = sl_zlib_alloc, .zfree = sl_codec_free};
-  if (inflateInit2(&stream, WINDOW_AND_GZIP) != Z_OK)
-    return SLEY_ERR_MEMORY;
-  sley_status status = SLEY_OK;
-  const unsigned char *at = content, *end = content + size;
-  for (;;) {
-    SL_TRY_GOTO(status, sl_interrupted(), done);
-    SL_TRY_GOTO(status, sl_bytes_reserve(out, STEP), done);
-    size_t left = (size_t)(end - at);
-    stream.next_in = (unsigned char *)at; /* zlib does not write there */
-    stream.avail_in = left > STEP ? STEP : (unsigned)left;
-    stream.next_out = (unsigned char *)out->data + out->size;
-    stream.avail_out = STEP;
-    int result = inflate(&stream, Z_NO_FLUSH);
-    at = stream.next_in;
-    out->size += STEP - stream.avail_out;
-    if (result == Z_STREAM_END) {
-      left = (size_t)(end - at);
-      if (all_zero(at, left))
-        break;
-      if (!is_gzip(at, left)) {
-        status =
-            sl_fail(SLEY_ERR_INPUT, "%s: %zu bytes of something else follow the gzip stream", name, left);
-        break;
-      }
-      inflateReset(&stream);
-    } else if (result == Z_MEM_ERROR) {
-      status = SLEY_ERR_MEMORY;
-      break;
-    } else if (result == Z_BUF_ERROR || (result == Z_OK && at == end && stream.avail_out > 0)) {
-      status = sl_fail(SLEY_ERR_INPUT, "%s: the gzip stream is truncated after %zu bytes; fetch it again",
-                       name, size);
-      break;
-    } else if (result != Z_OK) {
-      status = sl_fail(SLEY_ERR_INPUT, "%s: the gzip stream is corrupt near byte %zu (%s); fetch it again",
-                       name, (size_t)(at - content), stream.msg ? stream.msg : "bad data");
-      break;
-    }
+  sl_inflater *self;
+  SL_TRY(SL_NEW_ZERO(self, 1, "decompressing"));
+  *self = (sl_inflater){.name = name, .content = content, .at = content, .size = size};
+  self->gzip = is_gzip(content, size);
+  bool opened;
+  if (self->gzip) {
+    self->members = (z_stream){.zalloc = sl_zlib_alloc, .zfree = sl_codec_free};
+    opened = inflateInit2(&self->members, WINDOW_AND_GZIP) == Z_OK;
+  } else {
+    ZSTD_customMem hooks = {sl_zstd_alloc, sl_codec_free, NULL};
+    opened = (self->frames = ZSTD_createDCtx_advanced(hooks)) != NULL;
   }
-done:
-  inflateEnd(&stream);
-  return status;
+  if (!opened) {
+    sl_free(self);
+    return SLEY_ERR_MEMORY;
+  }
+  *out = self;
+  return SLEY_OK;
 }
 
-static sley_status inflate_zstd(const char *name, const void *content, size_t size, sl_bytes *out) {
-  ZSTD_customMem hooks = {sl_zstd_alloc, sl_codec_free, NULL};
-  ZSTD_DStream *stream = ZSTD_createDCtx_advanced(hooks);
-  if (!stream)
-    return SLEY_ERR_MEMORY;
-  sley_status status = SLEY_OK;
-  ZSTD_inBuffer in = {content, size, 0};
-  for (;;) {
-    SL_TRY_GOTO(status, sl_interrupted(), done);
-    SL_TRY_GOTO(status, sl_bytes_reserve(out, STEP), done);
-    ZSTD_outBuffer to = {out->data, out->size + STEP, out->size};
-    size_t before = in.pos, result = ZSTD_decompressStream(stream, &to, &in);
-    bool stuck = in.pos == before && to.pos == out->size;
-    out->size = to.pos;
-    if (ZSTD_isError(result)) {
-      if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
-        status = SLEY_ERR_MEMORY;
-      else
-        status = sl_fail(SLEY_ERR_INPUT, "%s: the zstd stream is corrupt near byte %zu (%s); fetch it again",
-                         name, in.pos, ZSTD_getErrorName(result));
-      break;
-    }
-    if (in.pos == size && result == 0)
-      break; /* the last frame ended with the content */
-    if (stuck || (in.pos == size && to.pos < to.size)) {
-      status = sl_fail(SLEY_ERR_INPUT, "%s: the zstd stream is truncated after %zu bytes; fetch it again",
-                       name, size);
-      break;
-    }
+void sl_inflater_close(sl_inflater *self) {
+  if (!self)
+    return;
+  if (self->gzip)
+    inflateEnd(&self->members);
+  ZSTD_freeDStream(self->frames);
+  sl_free(self);
+}
+
+/* Members follow each other until the end; zeros may pad it, as on a tape. */
+static sley_status step_gzip(sl_inflater *self, char *to, size_t room, size_t *got) {
+  z_stream *stream = &self->members;
+  size_t left = self->size - (size_t)(self->at - self->content);
+  stream->next_in = (unsigned char *)self->at; /* zlib does not write there */
+  stream->avail_in = left > STEP ? STEP : (unsigned)left;
+  stream->next_out = (unsigned char *)to;
+  stream->avail_out = (unsigned)room;
+  int result = inflate(stream, Z_NO_FLUSH);
+  self->at = stream->next_in;
+  left = self->size - (size_t)(self->at - self->content);
+  *got = room - stream->avail_out;
+  if (result == Z_STREAM_END) {
+    self->ended = all_zero(self->at, left);
+    if (!self->ended && !is_gzip(self->at, left))
+      return sl_fail(SLEY_ERR_INPUT, "%s: %zu bytes of something else follow the gzip stream", self->name,
+                     left);
+    inflateReset(stream);
+    return SLEY_OK;
   }
-done:
-  ZSTD_freeDStream(stream);
-  return status;
+  if (result == Z_MEM_ERROR)
+    return SLEY_ERR_MEMORY;
+  if (result == Z_BUF_ERROR || (result == Z_OK && left == 0 && stream->avail_out > 0))
+    return sl_fail(SLEY_ERR_INPUT, "%s: the gzip stream is truncated after %zu bytes; fetch it again",
+                   self->name, self->size);
+  if (result != Z_OK)
+    return sl_fail(SLEY_ERR_INPUT, "%s: the gzip stream is corrupt near byte %zu (%s); fetch it again",
+                   self->name, (size_t)(self->at - self->content), stream->msg ? stream->msg : "bad data");
+  return SLEY_OK;
+}
+
+static sley_status step_zstd(sl_inflater *self, char *to, size_t room, size_t *got) {
+  ZSTD_inBuffer in = {self->content, self->size, (size_t)(self->at - self->content)};
+  ZSTD_outBuffer out = {to, room, 0};
+  size_t before = in.pos, result = ZSTD_decompressStream(self->frames, &out, &in);
+  *got = out.pos;
+  self->at = self->content + in.pos;
+  if (ZSTD_isError(result) && ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
+    return SLEY_ERR_MEMORY;
+  if (ZSTD_isError(result))
+    return sl_fail(SLEY_ERR_INPUT, "%s: the zstd stream is corrupt near byte %zu (%s); fetch it again",
+                   self->name, in.pos, ZSTD_getErrorName(result));
+  self->ended = in.pos == self->size && result == 0; /* the last frame ended with the content */
+  bool stuck = in.pos == before && out.pos == 0;
+  if (!self->ended && (stuck || (in.pos == self->size && out.pos < room)))
+    return sl_fail(SLEY_ERR_INPUT, "%s: the zstd stream is truncated after %zu bytes; fetch it again",
+                   self->name, self->size);
+  return SLEY_OK;
+}
+
+sley_status sl_inflater_take(sl_inflater *self, char *to, size_t room, size_t *got) {
+  *got = 0;
+  while (*got < room && !self->ended) {
+    size_t left = room - *got, some;
+    SL_TRY(sl_interrupted());
+    sley_status status = self->gzip ? step_gzip(self, to + *got, left > STEP ? STEP : left, &some)
+                                    : step_zstd(self, to + *got, left > STEP ? STEP : left, &some);
+    SL_TRY(status);
+    *got += some;
+  }
+  return SLEY_OK;
 }
 
 sley_status sl_inflate(const char *name, const void *content, size_t size, sl_bytes *out) {
   *out = (sl_bytes){0};
   /* A first guess of the size; only what the stream holds is ever touched. */
-  size_t guess = size < SIZE_MAX / 8 ? 4 * size : size;
+  size_t guess = size < SIZE_MAX / 8 ? 4 * size : size, got = STEP;
   SL_TRY(sl_bytes_reserve(out, guess > STEP ? guess : STEP));
-  SL_TRY(is_gzip(content, size) ? inflate_gzip(name, content, size, out)
-                                : inflate_zstd(name, content, size, out));
+  sl_inflater *inflater;
+  SL_TRY(sl_inflater_open(name, content, size, &inflater));
+  sley_status status = SLEY_OK;
+  while (got == STEP && status == SLEY_OK) {
+    SL_TRY_GOTO(status, sl_bytes_reserve(out, STEP), done);
+    status = sl_inflater_take(inflater, out->data + out->size, STEP, &got);
+    out->size += got;
+  }
+done:
+  sl_inflater_close(inflater);
   sl_bytes_pad(out);
-  return SLEY_OK;
+  return status;
 }

@@ -24,6 +24,14 @@ bool sl_is_compressed(const void *content, size_t size);
  * error. Errors: SLEY_ERR_INPUT (truncated, corrupt, or followed by something else), SLEY_ERR_MEMORY. */
 sley_status sl_inflate(const char *name, const void *content, size_t size, sl_bytes *out);
 
+/* The same a piece at a time. */
+typedef struct sl_inflater sl_inflater;
+sley_status sl_inflater_open(const char *name, const void *content, size_t size, sl_inflater **out);
+
+/* The next room bytes; fewer, *got, at the end alone. Errors as sl_inflate's, and SLEY_ERR_INTERRUPTED. */
+sley_status sl_inflater_take(sl_inflater *inflater, char *to, size_t room, size_t *got);
+void sl_inflater_close(sl_inflater *inflater); /* accepts NULL */
+
 /* The allocator hooks of zlib and zstd, onto sl_alloc. */
 void *sl_zlib_alloc(void *opaque, unsigned count, unsigned bytes);
 void *sl_zstd_alloc(void *opaque, size_t bytes);

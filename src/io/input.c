@@ -40,10 +40,13 @@ static sley_status decompress(sl_input *input) {
   return SLEY_OK;
 }
 
+void sl_input_set_size(sl_input *input, int64_t bytes) {
+  input->most_rows = bytes > rows_for_free / ROWS_A_BYTE ? bytes * ROWS_A_BYTE : rows_for_free;
+}
+
 static sley_status finish(sl_input *input) {
   SL_TRY(decompress(input));
-  int64_t size = input->end - input->begin;
-  input->most_rows = size > rows_for_free / ROWS_A_BYTE ? size * ROWS_A_BYTE : rows_for_free;
+  sl_input_set_size(input, input->end - input->begin);
   return SLEY_OK;
 }
 
@@ -57,7 +60,6 @@ static bool map_file(int descriptor, size_t size, sl_input *out) {
     munmap(region, bytes);
     return false;
   }
-  madvise(region, size, MADV_WILLNEED);
   out->mapping = region;
   out->mapping_bytes = bytes;
   out->begin = region;
@@ -97,10 +99,29 @@ sley_status sl_input_open(const char *path, sl_input *out) {
   struct stat info;
   bool plain = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
   sley_status status = SLEY_OK;
-  if (!plain || !map_file(descriptor, (size_t)info.st_size, out))
+  if (plain && map_file(descriptor, (size_t)info.st_size, out))
+    madvise(out->mapping, (size_t)info.st_size, MADV_WILLNEED);
+  else
     status = read_all(descriptor, path, out);
   close(descriptor);
   return status == SLEY_OK ? finish(out) : status;
+}
+
+sley_status sl_input_map(const char *path, sl_input *out) {
+  *out = (sl_input){.name = path};
+  struct stat info;
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+    return SLEY_ERR_UNSUPPORTED; /* not opened: a pipe can be once */
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    return sl_fail(SLEY_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
+  bool plain = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+  bool mapped = plain && map_file(descriptor, (size_t)info.st_size, out);
+  close(descriptor);
+  if (!mapped)
+    return SLEY_ERR_UNSUPPORTED;
+  sl_input_set_size(out, info.st_size);
+  return SLEY_OK;
 }
 
 sley_status sl_input_open_memory(const char *name, const void *bytes, size_t size, sl_input *out) {
@@ -120,6 +141,12 @@ void sl_input_close(sl_input *input) {
   if (input->mapping)
     munmap(input->mapping, input->mapping_bytes);
   *input = (sl_input){.name = input->name};
+}
+
+bool sl_input_is_text(const sl_input *input) {
+  enum { LOOK = 4096 };
+  size_t size = (size_t)(input->end - input->begin);
+  return !memchr(input->begin, 0, size < LOOK ? size : LOOK);
 }
 
 bool sl_input_starts(const sl_input *input, const void *magic, size_t bytes) {

@@ -23,6 +23,11 @@ sley_status sl_matrix_write_file(const sley_matrix *matrix, const char *path, sl
  * SLEY_ERR_UNSUPPORTED (complex values, objects, text), SLEY_ERR_MEMORY. */
 sley_status sl_npy_read(const char *path, sley_dtype dtype, int64_t *rows, int64_t *cols, void **data);
 
+/* The same of some rows: which[i], or first + i where which is NULL; of a plain file in C order nothing else
+ * is looked at. *rows, *cols: of the file. Errors also: SLEY_ERR_ARG (a row that is not in it). */
+sley_status sl_npy_read_rows(const char *path, sley_dtype dtype, const int64_t *which, int64_t first,
+                             int64_t count, int64_t *rows, int64_t *cols, void **data);
+
 /* Writes rows x cols values of leading dimension ld, version 1.0 in C order; the file appears whole or not at
  * all. Errors: SLEY_ERR_ARG (a negative size, ld < cols), SLEY_ERR_IO, SLEY_ERR_MEMORY. */
 sley_status sl_npy_write(const char *path, sley_dtype dtype, int64_t rows, int64_t cols, const void *data,

@@ -119,6 +119,16 @@ bool sl_metis_sniff(const sl_input *input) {
   return least != most || (left >= 0 && left / 2 / per_entry == g.edges && left % (2 * per_entry) == 0);
 }
 
+bool sl_metis_head(const sl_input *head, int64_t *lines, const char **body) {
+  graph g = {0};
+  if (!scan_header(head, &g))
+    return false;
+  bool named = sl_name_ends(head->name, ".graph") || sl_name_ends(head->name, ".metis");
+  *lines = named ? -1 : g.vertices;
+  *body = g.body;
+  return true;
+}
+
 static void note(piece *p, problem found, const char *at) {
   p->problem = found;
   p->at = at;

@@ -133,12 +133,17 @@ static sley_status parse_sizes(const sl_input *input, sl_text *text, sl_mtx_head
   return SLEY_OK;
 }
 
-sley_status sl_mtx_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
-  sl_mtx_header header = {0};
+sley_status sl_mtx_read_header(const sl_input *input, sl_mtx_header *out) {
+  *out = (sl_mtx_header){0};
   sl_text text = sl_text_start(input);
-  SL_TRY(parse_banner(input, &header));
+  SL_TRY(parse_banner(input, out));
   text.at = sl_next_line(input->begin, input->end);
-  SL_TRY(parse_sizes(input, &text, &header));
+  return parse_sizes(input, &text, out);
+}
+
+sley_status sl_mtx_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+  sl_mtx_header header;
+  SL_TRY(sl_mtx_read_header(input, &header));
   return sl_mtx_parse(input, &header, dtype, team, out);
 }
 
@@ -153,8 +158,9 @@ static bool has_lines(const char *at, const char *end, int64_t count) {
   return lines >= count && (lines == count || sl_count_data_lines(at, end, bare_comments) == count);
 }
 
-/* Understands the shapes "m n nnz" + triplets, "m n" + values, and a column of values alone. */
-static bool bare_header(const sl_input *input, sl_mtx_header *header) {
+/* Understands the shapes "m n nnz" + triplets, "m n" + values, and a column of values alone, by the first two
+ * lines of data; whether count entries follow is not looked at (-1: as many as there are lines). */
+static bool bare_shape(const sl_input *input, sl_mtx_header *header) {
   const char *end = input->end;
   sl_text text = sl_text_start(input);
   if (!sl_text_next_data(&text, bare_comments))
@@ -171,7 +177,7 @@ static bool bare_header(const sl_input *input, sl_mtx_header *header) {
     if (!after || !sl_token_ends(after))
       return false;
     header->array = true;
-    header->count = header->rows = sl_count_data_lines(first, end, bare_comments);
+    header->count = header->rows = -1;
     header->cols = 1;
     header->body = first;
     return true;
@@ -185,13 +191,29 @@ static bool bare_header(const sl_input *input, sl_mtx_header *header) {
   }
   if (found == 3 && on_second == 3) {
     header->count = sizes[2];
-    if (sizes[2] > 0 && (sizes[0] == 0 || sizes[1] == 0))
-      return false;
-    return has_lines(body, end, sizes[2]);
+    return sizes[2] == 0 || (sizes[0] > 0 && sizes[1] > 0);
   }
   header->array = true;
   header->count = found == 2 ? sl_mtx_array_entries(sizes[0], sizes[1], SL_GENERAL) : -1;
-  return found == 2 && on_second == 1 && header->count >= 0 && has_lines(body, end, header->count);
+  return found == 2 && on_second == 1 && header->count >= 0;
+}
+
+static bool bare_header(const sl_input *input, sl_mtx_header *header) {
+  if (!bare_shape(input, header))
+    return false;
+  if (header->count >= 0)
+    return has_lines(header->body, input->end, header->count);
+  header->count = header->rows = sl_count_data_lines(header->body, input->end, bare_comments);
+  return true;
+}
+
+bool sl_mtx_bare_head(const sl_input *head, int64_t *lines, const char **body) {
+  sl_mtx_header header;
+  if (!bare_shape(head, &header))
+    return false;
+  *lines = header.count;
+  *body = header.body;
+  return true;
 }
 
 bool sl_mtx_bare_sniff(const sl_input *input) {

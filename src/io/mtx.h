@@ -15,6 +15,47 @@ typedef struct sl_mtx_header {
   const char *body;          /* the line after */
 } sl_mtx_header;
 
+/* The header of a file that sl_mtx_sniff has told; input holds its first lines at least. Errors:
+ * SLEY_ERR_INPUT with file and line. */
+sley_status sl_mtx_read_header(const sl_input *input, sl_mtx_header *out);
+
+/* The lines after a header, or those of them that one rank of several parses. Used so: cut, count, parse;
+ * free.
+ */
+typedef struct sl_mtx_lines {
+  const sl_input *head; /* holds the header */
+  const sl_input *part; /* holds the lines */
+  const sl_mtx_header *header;
+  const char *comments;
+  struct sl_mtx_piece *pieces;
+  int64_t piece_count;
+  bool blank_lines; /* or comments are among the entries: not every line counts */
+  int64_t before;   /* entries in the parts before this one, which the caller sets before it parses */
+  int64_t count;    /* entries in it */
+  bool missing;     /* a blank line was counted as an entry where all counted lines are as many as promised */
+  uint64_t least;   /* index in it, of files that do not say where they count from */
+  sl_coo coo;       /* count entries, in the order of the lines */
+} sl_mtx_lines;
+
+/* The lines of part from begin on, which is the start of one, to its end. */
+sley_status sl_mtx_cut(const sl_input *head, const sl_mtx_header *header, const sl_input *part,
+                       const char *begin, sl_mtx_lines *out);
+
+/* Sets count: every line is an entry, which is fast and nearly always right, or, with blank_lines, every line
+ * that is neither blank nor a comment. */
+sley_status sl_mtx_count(sl_mtx_lines *lines, bool blank_lines, sl_team *team);
+
+/* Whether all parts' `found` entries are those that the header promises. Errors: SLEY_ERR_INPUT; where there
+ * are too many, only from the part that holds the first of those. */
+sley_status sl_mtx_check_count(const sl_mtx_lines *lines, int64_t found);
+
+/* Parses into coo. Errors: SLEY_ERR_INPUT, of the first bad line. If there is none in any part, but entries
+ * are `missing` in one, sl_mtx_tell_missing says so. */
+sley_status sl_mtx_parse_lines(sl_mtx_lines *lines, sley_dtype dtype, sl_team *team);
+sley_status sl_mtx_tell_missing(const sl_mtx_lines *lines);
+
+void sl_mtx_lines_free(sl_mtx_lines *lines);
+
 /* Parses the entries on the team into a matrix. The result and the error, which is that of the first bad
  * line, do not depend on the team. The input is closed once it is read. Errors: SLEY_ERR_INPUT with file and
  * line. */

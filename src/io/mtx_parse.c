@@ -23,49 +23,41 @@ typedef enum fault_kind {
   DIAGONAL
 } fault_kind;
 
-typedef struct text_piece {
+typedef struct sl_mtx_piece {
   const char *begin, *end;
   int64_t count; /* entries in it */
-  int64_t first; /* entries before it */
+  int64_t first; /* entries of the part before it */
   fault_kind fault;
   const char *fault_at;
   uint64_t least; /* index, for files that do not say where they count from */
 } text_piece;
 
-typedef struct parse_job {
-  const sl_input *input;
-  const sl_mtx_header *header;
-  const char *comments;
-  text_piece *pieces;
-  int64_t piece_count;
-  bool blank_lines; /* or comments are among the entries: not every line counts */
-  sl_coo coo;
-} parse_job;
-
 /* --------------------------------------------------------------------------------------------------- cut and
  * count */
 
-static sley_status cut(parse_job *job) {
-  const char *begin = job->header->body, *end = job->input->end;
+sley_status sl_mtx_cut(const sl_input *head, const sl_mtx_header *header, const sl_input *part,
+                       const char *begin, sl_mtx_lines *out) {
+  *out = (sl_mtx_lines){.head = head, .part = part, .header = header, .comments = header->bare ? "%#" : "%"};
+  const char *end = part->end;
   int64_t bytes = end - begin, pieces = bytes / PIECE_BYTES + 1;
   if (pieces > MAX_PIECES)
     pieces = MAX_PIECES;
-  SL_TRY(SL_NEW_ZERO(job->pieces, pieces, "pieces of a text"));
-  job->piece_count = pieces;
+  SL_TRY(SL_NEW_ZERO(out->pieces, pieces, "pieces of a text"));
+  out->piece_count = pieces;
   const char *at = begin;
   for (int64_t p = 0; p < pieces; p++) {
-    job->pieces[p].begin = at;
+    out->pieces[p].begin = at;
     const char *until = p + 1 == pieces ? end : begin + bytes / pieces * (p + 1);
     if (until > at)
       at = until == end ? end : sl_next_line(until, end);
-    job->pieces[p].end = at;
+    out->pieces[p].end = at;
   }
   return SLEY_OK;
 }
 
 static sley_status count_piece(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
-  parse_job *job = context;
+  sl_mtx_lines *job = context;
   SL_TRY(sl_interrupted());
   for (int64_t p = begin; p < end; p++) {
     text_piece *piece = &job->pieces[p];
@@ -75,43 +67,34 @@ static sley_status count_piece(void *context, int64_t begin, int64_t end, int th
   return SLEY_OK;
 }
 
-static int64_t place_pieces(parse_job *job) {
-  int64_t total = 0;
-  for (int64_t p = 0; p < job->piece_count; p++) {
-    job->pieces[p].first = total;
-    total += job->pieces[p].count;
+sley_status sl_mtx_count(sl_mtx_lines *lines, bool blank_lines, sl_team *team) {
+  lines->blank_lines = blank_lines;
+  lines->count = 0;
+  SL_TRY(sl_team_for(team, lines->piece_count, 1, count_piece, lines));
+  for (int64_t p = 0; p < lines->piece_count; p++) {
+    lines->pieces[p].first = lines->count;
+    lines->count += lines->pieces[p].count;
   }
-  return total;
+  return SLEY_OK;
 }
 
-/* Counts every line as an entry first, which is fast and nearly always right. If the sum is the promised one
- * although some lines are blank, entries are missing, and the piece with the blank line notices. */
-static sley_status count(parse_job *job, sl_team *team) {
-  int64_t promised = job->header->count;
-  SL_TRY(sl_team_for(team, job->piece_count, 1, count_piece, job));
-  int64_t found = place_pieces(job);
-  if (found == promised)
-    return SLEY_OK;
-  if (found > promised) {
-    job->blank_lines = true;
-    SL_TRY(sl_team_for(team, job->piece_count, 1, count_piece, job));
-    found = place_pieces(job);
-  }
+sley_status sl_mtx_check_count(const sl_mtx_lines *lines, int64_t found) {
+  int64_t promised = lines->header->count, own = promised - lines->before;
   if (found < promised)
-    return sl_text_fail(job->input, job->header->sizes, "%lld entries are promised but %lld lines follow",
+    return sl_text_fail(lines->head, lines->header->sizes, "%lld entries are promised but %lld lines follow",
                         (long long)promised, (long long)found);
-  if (found == promised)
+  if (found == promised || own < 0 || own >= lines->count)
     return SLEY_OK;
-  text_piece *piece = job->pieces;
-  while (piece->first + piece->count <= promised)
+  const text_piece *piece = lines->pieces;
+  while (piece->first + piece->count <= own)
     piece++;
-  sl_text text = {job->input, piece->begin};
-  for (int64_t e = piece->first; e <= promised; e++) {
-    sl_text_next_data(&text, job->comments);
-    if (e < promised)
+  sl_text text = {lines->part, piece->begin};
+  for (int64_t e = piece->first; e <= own; e++) {
+    sl_text_next_data(&text, lines->comments);
+    if (e < own)
       text.at = sl_next_line(text.at, piece->end);
   }
-  return sl_text_fail(job->input, text.at,
+  return sl_text_fail(lines->part, text.at,
                       "the promised %lld entries end before this line; remove what follows",
                       (long long)promised);
 }
@@ -147,7 +130,7 @@ static inline bool line_ends(const char *at, const char *end) {
 
 /* Lines "row col [value]"; constant arguments make a loop for each combination of types. */
 static inline __attribute__((always_inline)) void
-parse_triplets(parse_job *job, text_piece *piece, sley_index index, sley_dtype dtype, bool pattern) {
+parse_triplets(sl_mtx_lines *job, text_piece *piece, sley_index index, sley_dtype dtype, bool pattern) {
   const sl_mtx_header *header = job->header;
   sl_coo *coo = &job->coo;
   uint64_t lowest = header->bare ? 0 : 1; /* of indices; settle_base decides for bare files */
@@ -219,13 +202,13 @@ static void array_place(const sl_mtx_header *header, int64_t e, int64_t *row, in
 }
 
 /* Lines of one value each. */
-static void parse_values(parse_job *job, text_piece *piece) {
+static void parse_values(sl_mtx_lines *job, text_piece *piece) {
   const sl_mtx_header *header = job->header;
   sl_coo *coo = &job->coo;
   const char *at = piece->begin, *end = piece->end;
   int64_t row = 0, col = 0, skew = header->symmetry == SL_SKEW;
   if (piece->count > 0)
-    array_place(header, piece->first, &row, &col);
+    array_place(header, job->before + piece->first, &row, &col);
   for (int64_t e = piece->first, last = piece->first + piece->count; e < last; e++) {
     at = next_data(at, end, job->comments);
     const char *start = at;
@@ -249,7 +232,7 @@ static void parse_values(parse_job *job, text_piece *piece) {
 
 static sley_status parse_piece(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
-  parse_job *job = context;
+  sl_mtx_lines *job = context;
   SL_TRY(sl_interrupted());
   for (int64_t p = begin; p < end; p++) {
     text_piece *piece = &job->pieces[p];
@@ -269,7 +252,18 @@ static sley_status parse_piece(void *context, int64_t begin, int64_t end, int th
   return SLEY_OK;
 }
 
-static sley_status tell_fault(const parse_job *job, const text_piece *piece) {
+/* Whether the piece has fewer entries than were counted. */
+static bool is_short(const text_piece *piece) {
+  return piece->fault != NO_FAULT && piece->fault_at == piece->end;
+}
+
+sley_status sl_mtx_tell_missing(const sl_mtx_lines *lines) {
+  const sl_mtx_header *header = lines->header;
+  return sl_text_fail(lines->head, header->sizes, "fewer than the promised %lld %s follow",
+                      (long long)header->count, header->array ? "values" : "entries");
+}
+
+static sley_status tell_fault(const sl_mtx_lines *job, const text_piece *piece) {
   const char *at = piece->fault_at;
   const sl_mtx_header *header = job->header;
   int lowest = !header->bare;
@@ -277,45 +271,36 @@ static sley_status tell_fault(const parse_job *job, const text_piece *piece) {
   case NO_FAULT:
     break;
   case BAD_ROW:
-    if (at == piece->end)
-      return sl_text_fail(job->input, header->sizes, "fewer than the promised %lld entries follow",
-                          (long long)header->count);
-    return sl_text_fail(job->input, at, "the row is not a whole number of at least %d", lowest);
+    return sl_text_fail(job->part, at, "the row is not a whole number of at least %d", lowest);
   case BAD_COL:
-    return sl_text_fail(job->input, at, "the column is not a whole number of at least %d", lowest);
+    return sl_text_fail(job->part, at, "the column is not a whole number of at least %d", lowest);
   case ROW_RANGE:
-    return sl_text_fail(job->input, at, "the row is outside %d..%lld", lowest, (long long)header->rows);
+    return sl_text_fail(job->part, at, "the row is outside %d..%lld", lowest, (long long)header->rows);
   case COL_RANGE:
-    return sl_text_fail(job->input, at, "the column is outside %d..%lld", lowest, (long long)header->cols);
+    return sl_text_fail(job->part, at, "the column is outside %d..%lld", lowest, (long long)header->cols);
   case BAD_VALUE:
-    if (at == piece->end)
-      return sl_text_fail(job->input, header->sizes, "fewer than the promised %lld values follow",
-                          (long long)header->count);
-    return sl_text_fail(job->input, at, "the value is missing or not a number; each line is '%s'",
+    return sl_text_fail(job->part, at, "the value is missing or not a number; each line is '%s'",
                         header->array ? "value" : "row column value");
   case EXTRA:
-    return sl_text_fail(job->input, at, "there is more on the line than '%s'",
+    return sl_text_fail(job->part, at, "there is more on the line than '%s'",
                         header->array     ? "value"
                         : header->pattern ? "row column"
                                           : "row column value");
   case DIAGONAL:
-    return sl_text_fail(job->input, at, "the diagonal of a skew-symmetric matrix is zero; remove the entry");
+    return sl_text_fail(job->part, at, "the diagonal of a skew-symmetric matrix is zero; remove the entry");
   }
   return SLEY_OK;
 }
 
 /* Entries of a file without a header count from 0 if an index is 0 or the name ends in .smat, else from 1. */
-static sley_status settle_base(parse_job *job) {
+static sley_status settle_base(sl_mtx_lines *job) {
   const sl_mtx_header *header = job->header;
-  uint64_t least = UINT64_MAX;
-  for (int64_t p = 0; p < job->piece_count; p++)
-    least = job->pieces[p].count && job->pieces[p].least < least ? job->pieces[p].least : least;
-  int64_t base = least == 0 || sl_name_ends(job->input->name, ".smat") ? 0 : 1;
+  int64_t base = job->least == 0 || sl_name_ends(job->head->name, ".smat") ? 0 : 1;
   for (int64_t e = 0; e < header->count; e++) {
     int64_t row = sl_index_at(job->coo.row, job->coo.index, e) - base;
     int64_t col = sl_index_at(job->coo.col, job->coo.index, e) - base;
     if (row >= header->rows || col >= header->cols)
-      return sl_text_fail(job->input, header->sizes,
+      return sl_text_fail(job->head, header->sizes,
                           "entry %lld, (%lld, %lld), is outside %lld x %lld counted from %d",
                           (long long)e + 1, (long long)(row + base), (long long)(col + base),
                           (long long)header->rows, (long long)header->cols, (int)base);
@@ -325,38 +310,66 @@ static sley_status settle_base(parse_job *job) {
   return SLEY_OK;
 }
 
-static sley_status allocate(parse_job *job, sley_dtype dtype) {
+static sley_status allocate(sl_mtx_lines *job, sley_dtype dtype) {
   const sl_mtx_header *header = job->header;
   int64_t larger = header->rows > header->cols ? header->rows : header->cols;
   sl_coo *coo = &job->coo;
-  *coo = (sl_coo){.rows = header->rows, .cols = header->cols, .count = header->count, .dtype = dtype};
+  *coo = (sl_coo){.rows = header->rows, .cols = header->cols, .count = job->count, .dtype = dtype};
   coo->index = sl_index_for(larger);
-  coo->row = sl_alloc(header->count, sl_index_bytes(coo->index), "rows of entries");
-  coo->col = sl_alloc(header->count, sl_index_bytes(coo->index), "columns of entries");
+  coo->row = sl_alloc(job->count, sl_index_bytes(coo->index), "rows of entries");
+  coo->col = sl_alloc(job->count, sl_index_bytes(coo->index), "columns of entries");
   if (!coo->row || !coo->col)
     return SLEY_ERR_MEMORY;
   if (header->pattern)
     return SLEY_OK;
-  coo->val = sl_alloc(header->count, sley_dtype_bytes(dtype), "values of entries");
+  coo->val = sl_alloc(job->count, sley_dtype_bytes(dtype), "values of entries");
   return coo->val ? SLEY_OK : SLEY_ERR_MEMORY;
+}
+
+sley_status sl_mtx_parse_lines(sl_mtx_lines *lines, sley_dtype dtype, sl_team *team) {
+  lines->least = UINT64_MAX;
+  SL_TRY(allocate(lines, dtype));
+  SL_TRY(sl_team_for(team, lines->piece_count, 1, parse_piece, lines));
+  for (int64_t p = 0; p < lines->piece_count; p++) {
+    const text_piece *piece = &lines->pieces[p];
+    lines->missing |= is_short(piece);
+    if (!is_short(piece))
+      SL_TRY(tell_fault(lines, piece));
+    if (piece->count > 0 && piece->least < lines->least)
+      lines->least = piece->least;
+  }
+  return SLEY_OK;
+}
+
+void sl_mtx_lines_free(sl_mtx_lines *lines) {
+  sl_coo_free(&lines->coo);
+  sl_free(lines->pieces);
+  lines->pieces = NULL;
+}
+
+/* If the sum of all lines is the promised one although some are blank, entries are missing, and the piece
+ * with the blank line notices. */
+static sley_status count(sl_mtx_lines *lines, sl_team *team) {
+  SL_TRY(sl_mtx_count(lines, false, team));
+  if (lines->count > lines->header->count)
+    SL_TRY(sl_mtx_count(lines, true, team));
+  return sl_mtx_check_count(lines, lines->count);
 }
 
 sley_status sl_mtx_parse(sl_input *input, const sl_mtx_header *header, sley_dtype dtype, sl_team *team,
                          sley_matrix **out) {
-  parse_job job = {.input = input, .header = header, .comments = header->bare ? "%#" : "%"};
+  sl_mtx_lines lines;
   sley_status status;
-  SL_TRY_GOTO(status, cut(&job), done);
-  SL_TRY_GOTO(status, count(&job, team), done);
-  SL_TRY_GOTO(status, allocate(&job, dtype), done);
-  SL_TRY_GOTO(status, sl_team_for(team, job.piece_count, 1, parse_piece, &job), done);
-  for (int64_t p = 0; p < job.piece_count; p++)
-    SL_TRY_GOTO(status, tell_fault(&job, &job.pieces[p]), done);
+  SL_TRY(sl_mtx_cut(input, header, input, header->body, &lines));
+  SL_TRY_GOTO(status, count(&lines, team), done);
+  SL_TRY_GOTO(status, sl_mtx_parse_lines(&lines, dtype, team), done);
+  if (lines.missing)
+    SL_TRY_GOTO(status, sl_mtx_tell_missing(&lines), done);
   if (header->bare && !header->array)
-    SL_TRY_GOTO(status, settle_base(&job), done);
+    SL_TRY_GOTO(status, settle_base(&lines), done);
   sl_input_close(input); /* decompressed text may be larger than the matrix */
-  status = sl_coo_to_csr(&job.coo, header->symmetry, SL_SUM_REPEATS, team, out);
+  status = sl_coo_to_csr(&lines.coo, header->symmetry, SL_SUM_REPEATS, team, out);
 done:
-  sl_coo_free(&job.coo);
-  sl_free(job.pieces);
+  sl_mtx_lines_free(&lines);
   return status;
 }

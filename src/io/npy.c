@@ -7,35 +7,49 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "io/format.h"
+#include "io/inflate.h"
 #include "io/io.h"
 #include "io/npy.h"
 #include "io/npy_array.h"
 
-sley_status sl_npy_read_input(const sl_input *input, sley_dtype dtype, int64_t *rows, int64_t *cols,
-                              void **data) {
-  const uint8_t *bytes = (const uint8_t *)input->begin;
+/* An array that can be an operand. */
+static sley_status look(const sl_input *input, sl_npy_array *array, int64_t *rows, int64_t *cols) {
   int64_t size = input->end - input->begin;
-  sl_npy_array array;
-  SL_TRY(sl_npy_parse(input->name, bytes, (size_t)size, &array));
-  if (!sl_npy_is_number(&array))
+  SL_TRY(sl_npy_parse(input->name, (const uint8_t *)input->begin, (size_t)size, array));
+  if (!sl_npy_is_number(array))
     return sl_fail(SLEY_ERR_UNSUPPORTED, "%s: an array of text is no dense operand; save numbers",
                    input->name);
-  if (array.dims < 1 || array.dims > 2)
+  if (array->dims < 1 || array->dims > 2)
     return sl_fail(SLEY_ERR_INPUT, "%s: the array has %d dimensions; a dense operand has 1 or 2", input->name,
-                   array.dims);
-  int64_t m = array.shape[0], n = array.dims == 2 ? array.shape[1] : 1;
-  int64_t present = size - array.data_offset, wanted = array.count * array.bytes_each;
+                   array->dims);
+  int64_t present = size - array->data_offset, wanted = array->count * array->bytes_each;
   if (present != wanted)
     return sl_fail(SLEY_ERR_INPUT, "%s: %" PRId64 " bytes follow the header, but the shape needs %" PRId64,
                    input->name, present, wanted);
+  *rows = array->shape[0];
+  *cols = array->dims == 2 ? array->shape[1] : 1;
+  return SLEY_OK;
+}
+
+/* Row i of an array of m x n. */
+static void take_row(const sl_npy_array *array, const uint8_t *elements, int64_t i, int64_t m, int64_t n,
+                     sley_dtype dtype, void *out) {
+  sl_npy_values(array, elements, array->fortran ? i : i * n, array->fortran ? m : 1, n, dtype, out);
+}
+
+sley_status sl_npy_read_input(const sl_input *input, sley_dtype dtype, int64_t *rows, int64_t *cols,
+                              void **data) {
+  sl_npy_array array;
+  int64_t m = 0, n = 0;
+  SL_TRY(look(input, &array, &m, &n));
   void *values = sl_alloc(array.count, sley_dtype_bytes(dtype), "a dense operand");
   if (!values)
     return SLEY_ERR_MEMORY;
-  const uint8_t *elements = bytes + array.data_offset;
+  const uint8_t *elements = (const uint8_t *)input->begin + array.data_offset;
   if (array.fortran && array.count > 0) {
     size_t row_bytes = (size_t)n * sley_dtype_bytes(dtype);
     for (int64_t i = 0; i < m; i++)
-      sl_npy_values(&array, elements, i, m, n, dtype, (char *)values + (size_t)i * row_bytes);
+      take_row(&array, elements, i, m, n, dtype, (char *)values + (size_t)i * row_bytes);
   } else {
     sl_npy_values(&array, elements, 0, 1, array.count, dtype, values);
   }
@@ -49,6 +63,50 @@ sley_status sl_npy_read(const char *path, sley_dtype dtype, int64_t *rows, int64
   sl_input input;
   SL_TRY(sl_input_open(path, &input));
   sley_status status = sl_npy_read_input(&input, dtype, rows, cols, data);
+  sl_input_close(&input);
+  return status;
+}
+
+static sley_status read_rows(const sl_input *input, sley_dtype dtype, const int64_t *which, int64_t first,
+                             int64_t count, int64_t *rows, int64_t *cols, void **data) {
+  sl_npy_array array;
+  int64_t m = 0, n = 0, values;
+  SL_TRY(look(input, &array, &m, &n));
+  if (__builtin_mul_overflow(count, n, &values))
+    return sl_fail(SLEY_ERR_OVERFLOW, "%s: %" PRId64 " rows of %" PRId64 " values are too many", input->name,
+                   count, n);
+  char *out = sl_alloc(values, sley_dtype_bytes(dtype), "rows of a dense operand");
+  if (!out)
+    return SLEY_ERR_MEMORY;
+  const uint8_t *elements = (const uint8_t *)input->begin + array.data_offset;
+  size_t row_bytes = (size_t)n * sley_dtype_bytes(dtype);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t row = which ? which[i] : first + i;
+    if (row < 0 || row >= m) {
+      sl_free(out);
+      return sl_fail(SLEY_ERR_ARG, "%s: row %" PRId64 " is not within its %" PRId64 " rows", input->name, row,
+                     m);
+    }
+    take_row(&array, elements, row, m, n, dtype, out + (size_t)i * row_bytes);
+  }
+  *rows = m;
+  *cols = n;
+  *data = out;
+  return SLEY_OK;
+}
+
+sley_status sl_npy_read_rows(const char *path, sley_dtype dtype, const int64_t *which, int64_t first,
+                             int64_t count, int64_t *rows, int64_t *cols, void **data) {
+  sl_input input;
+  sley_status status = sl_input_map(path, &input);
+  if (status == SLEY_OK && sl_is_compressed(input.begin, (size_t)(input.end - input.begin))) {
+    sl_input_close(&input);
+    status = SLEY_ERR_UNSUPPORTED;
+  }
+  if (status == SLEY_ERR_UNSUPPORTED)
+    status = sl_input_open(path, &input);
+  SL_TRY(status);
+  status = read_rows(&input, dtype, which, first, count, rows, cols, data);
   sl_input_close(&input);
   return status;
 }

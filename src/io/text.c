@@ -19,7 +19,7 @@ static sley_status fail_at(sley_status status, const sl_input *input, const char
                            va_list arguments) {
   char message[512];
   vsnprintf(message, sizeof message, format, arguments);
-  int64_t line = 1;
+  int64_t line = input->lines_before + 1;
   for (const char *next = input->begin; next < at && (next = memchr(next, '\n', (size_t)(at - next))); next++)
     line++;
   return sl_fail(status, "%s:%lld: %s", input->name, (long long)line, message);

@@ -6,7 +6,11 @@
  *
  * Where Y has 16 bits eps is that of f32, in which it is summed, and rounding the sum S adds up to u |S|, u
  * the unit roundoff of Y's type, or half its least subnormal. A sum that reaches what is rounded to infinity
- * may be infinite. */
+ * may be infinite.
+ *
+ * Values that have travelled in a type of 16 bits were rounded to it r times at most, as rows of X or as
+ * partial sums: that adds ((1 + u)^r - 1) |A||X|, and for the subnormal ones half the least subnormal times
+ * the entries of A, and, r times a term, once more by itself. */
 #include "ops/check.h"
 
 #include <float.h>
@@ -30,11 +34,37 @@ typedef struct check {
   double terms; /* beside a row's entries */
   double eps;
   double narrow, least,
-      infinite; /* rounding to Y's type: u, half the least subnormal, what becomes infinite */
-  double *sums; /* 2 k a thread: A X and |A||X| of a row */
+      infinite;      /* rounding to Y's type: u, half the least subnormal, what becomes infinite */
+  double wire_least; /* half the least subnormal of the type that values travelled in; 0: they were wide */
+  double largest_error, largest; /* of all entries: |Y - A X|, |A X| */
+  double *sums;                  /* 2 k a thread: A X and |A||X| of a row */
   pthread_mutex_t lock;
   finding worst;
 } check;
+
+/* Half the least subnormal of a type of 16 bits. */
+static double least_of(sley_dtype dtype) {
+  return dtype == SLEY_F16 ? 0x1p-25 : 0x1p-134;
+}
+
+static double roundoff_of(sley_dtype dtype) {
+  return dtype == SLEY_F16 ? 0x1p-11 : 0x1p-8;
+}
+
+double sl_wire_bound(sley_dtype wire, int roundings) {
+  return roundings > 0 ? expm1(roundings * log1p(roundoff_of(wire))) : 0;
+}
+
+/* What values too small for the type they travelled in add to a row's error. */
+static double least_error(const check *c, int64_t row) {
+  const sley_matrix *a = c->a;
+  double sum = 0, r = c->p->wire_bound / roundoff_of(c->p->wire);
+  if (c->wire_least == 0)
+    return 0;
+  for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++)
+    sum += fabs(c->p->alpha * sl_value_at(a->val, a->dtype, e)) + r;
+  return 2 * c->wire_least * sum;
+}
 
 /* alpha A X + beta Y0 and |alpha A||X| + |beta Y0| of one row, in double. */
 static void sum_row(const check *c, int64_t row, double *sum, double *magnitude) {
@@ -98,14 +128,20 @@ static sley_status check_rows(void *context, int64_t begin, int64_t end, int thr
   const sl_scaled_product *p = c->p;
   double *sum = c->sums + 2 * p->k * thread, *magnitude = sum + p->k;
   finding worst = {.units = -1};
+  double largest_error = 0, largest = 0;
   for (int64_t row = begin; row < end; row++) {
     sum_row(c, row, sum, magnitude);
     double bound = ((double)(c->a->rowptr[row + 1] - c->a->rowptr[row]) + c->terms) * c->eps;
+    double least = least_error(c, row);
     for (int64_t j = 0; j < p->k; j++) {
       double y = sl_value_at(p->y, c->a->dtype, row * p->ldy + j);
       if (is_overflow(c, bound, y, sum[j], magnitude[j]))
         y = sum[j];
-      finding f = judge(y, sum[j], magnitude[j], with_rounding(c, bound, sum[j], magnitude[j]), row, j);
+      double allowed = with_rounding(c, bound, sum[j], magnitude[j]) + p->wire_bound * (1 + bound);
+      allowed += magnitude[j] > 0 ? least / magnitude[j] : 0;
+      finding f = judge(y, sum[j], magnitude[j], allowed, row, j);
+      largest = fmax(largest, fabs(sum[j]));
+      largest_error = fmax(largest_error, isnan(y) ? INFINITY : fabs(y - sum[j]));
       if (is_worse(&f, &worst))
         worst = f;
     }
@@ -113,6 +149,8 @@ static sley_status check_rows(void *context, int64_t begin, int64_t end, int thr
   pthread_mutex_lock(&c->lock);
   if (worst.units >= 0 && is_worse(&worst, &c->worst))
     c->worst = worst;
+  c->largest = fmax(c->largest, largest);
+  c->largest_error = fmax(c->largest_error, largest_error);
   pthread_mutex_unlock(&c->lock);
   return SLEY_OK;
 }
@@ -123,15 +161,12 @@ sley_status sl_check_spmm(const sley_matrix *matrix, const sl_scaled_product *pr
   check c = {.a = matrix, .p = product, .terms = plain ? 1 : 6, .worst = {.units = -1}};
   /* Unit roundoff; twice that in float64, where the oracle rounds as well. */
   c.eps = sl_sum_dtype(matrix->dtype) == SLEY_F32 ? FLT_EPSILON / 2 : DBL_EPSILON;
-  if (matrix->dtype == SLEY_F16) {
-    c.narrow = 0x1p-11;
-    c.least = 0x1p-25;
-    c.infinite = 65520;
-  } else if (matrix->dtype == SLEY_BF16) {
-    c.narrow = 0x1p-8;
-    c.least = 0x1p-134;
-    c.infinite = 0x1.ffp127;
+  if (sl_is_narrow(matrix->dtype)) {
+    c.narrow = roundoff_of(matrix->dtype);
+    c.least = least_of(matrix->dtype);
+    c.infinite = matrix->dtype == SLEY_F16 ? 65520 : 0x1.ffp127;
   }
+  c.wire_least = product->wire_bound > 0 ? least_of(product->wire) : 0;
   SL_TRY(SL_NEW(c.sums, 2 * product->k * sl_team_size(team), "the check's sums"));
   pthread_mutex_init(&c.lock, NULL);
   sley_status status = sl_team_for(team, matrix->rows, 512, check_rows, &c);
@@ -141,6 +176,7 @@ sley_status sl_check_spmm(const sley_matrix *matrix, const sl_scaled_product *pr
                       .bound = c.worst.bound,
                       .ok = c.worst.units <= 1,
                       .row = c.worst.row,
-                      .col = c.worst.col};
+                      .col = c.worst.col,
+                      .relative_error = c.largest_error == 0 ? 0 : c.largest_error / c.largest};
   return status;
 }

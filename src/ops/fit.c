@@ -150,6 +150,10 @@ static sley_status make_narrow(const sley_plan *handle, const sl_inspection *ins
 
 /* Splits into blocks of at most width columns, as many as it takes but no wider than that many take. */
 static sley_status split(sley_plan *handle, const sl_inspection *ins, int64_t width) {
+  if (ins->keeps_input)
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "the product takes blocks of columns in turn, whose rows share buffers: none can be kept "
+                   "(keep_input)");
   int64_t k = handle->plan.k, blocks = (k + width - 1) / width, even = (k + blocks - 1) / blocks;
   if (width >= WIDE)
     even = (even + WIDE - 1) / WIDE * WIDE;

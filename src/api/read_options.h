@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of reading, for the calls that take them. */
+#ifndef SLEY_API_READ_OPTIONS_H
+#define SLEY_API_READ_OPTIONS_H
+
+#include "base/status.h"
+
+/* What the caller gave, over the defaults; shorter structs of older programs are fine. Errors: SLEY_ERR_ARG.
+ */
+sley_status sl_read_options_take(const sley_read_options *given, sley_read_options *out);
+
+#endif

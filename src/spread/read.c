@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/memory.h"
+#include "generate/generate.h"
+#include "io/inflate.h"
+#include "io/io.h"
+#include "io/mtx.h"
+#include "partition/partition.h"
+#include "spread/balance.h"
+#include "spread/entries.h"
+#include "spread/parts.h"
+
+static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
+  const unsigned char *at = data;
+  for (size_t i = 0; i < bytes; i++)
+    hash = (hash ^ at[i]) * UINT64_C(1099511628211);
+  return hash;
+}
+
+/* All ranks must read the same: what they ask for, and the file's bytes, of which samples are compared.
+ * Collective, agreed alike. */
+static sley_status check_same(const sl_spread_reading *r, const sl_input *file) {
+  enum { SAMPLES = 256, SAMPLE = 64 };
+  uint64_t hash = mix(UINT64_C(14695981039346656037), &r->dtype, sizeof r->dtype);
+  hash = mix(hash, &r->by_nonzeros, sizeof r->by_nonzeros);
+  if (!file) {
+    hash = mix(hash, r->name, strlen(r->name));
+    hash = mix(hash, &r->seed, sizeof r->seed);
+  } else if (file->begin) {
+    int64_t size = file->end - file->begin, room = size > SAMPLE ? size - SAMPLE : 0;
+    hash = mix(hash, &size, sizeof size);
+    for (int64_t i = 0; i < SAMPLES; i++) {
+      int64_t at = room / SAMPLES * i;
+      hash = mix(hash, file->begin + at, (size_t)(size - at < SAMPLE ? size - at : SAMPLE));
+    }
+  }
+  int64_t low[2] = {(int64_t)(hash >> 1), -(int64_t)(hash >> 1)};
+  SL_TRY(r->comm->ops->allreduce(r->comm, SL_MIN, low, 2));
+  if (low[0] == -low[1])
+    return SLEY_OK;
+  return sl_fail(SLEY_ERR_ARG,
+                 "%s: the ranks read different matrices, or parts of different types: give all "
+                 "the same file or words, dtype and partition",
+                 r->name);
+}
+
+/* Rank 0 reads the whole matrix, and deals out its rows. */
+static sley_status read_whole(sl_spread_reading *r) {
+  sl_comm *comm = r->comm;
+  int64_t *from = NULL, entries = 0;
+  sley_matrix *whole = NULL;
+  sley_status status = SL_NEW_ZERO(from, comm->size + 1, "a partition");
+  if (status == SLEY_OK && comm->rank == 0)
+    status = sl_matrix_read_file(r->name, r->dtype, comm->team, &whole);
+  SL_TRY_GOTO(status, sl_agree_alike(comm, status), done);
+  for (int i = 0; i <= comm->size; i++)
+    r->begin[i] = 0;
+  if (comm->rank == 0) {
+    entries = whole->entries_stored;
+    from[1] = whole->rows;
+    if (r->by_nonzeros)
+      sl_partition_nnz(whole, comm->size, r->begin);
+    else
+      sl_partition_equal(whole->rows, comm->size, r->begin);
+  }
+  SL_TRY_GOTO(status, comm->ops->allreduce(comm, SL_MAX, &entries, 1), done);
+  SL_TRY_GOTO(status, comm->ops->allreduce(comm, SL_MAX, r->begin, comm->size + 1), done);
+  for (int i = 1; i <= comm->size; i++)
+    from[i] = r->begin[comm->size];
+  r->entries_stored = entries;
+  r->settled = true;
+  status = sl_rows_to_rows(comm, whole, from, r->begin, &r->block);
+  whole = NULL;
+done:
+  sley_matrix_destroy(whole);
+  sl_free(from);
+  return status;
+}
+
+typedef enum way { WHOLE, CACHE, MTX, EDGES } way;
+
+/* The way for a content whose first lines these are. */
+static way way_of(const sl_input *head) {
+  const sl_format *format = sl_format_at_head(head);
+  if (!format)
+    return EDGES;
+  return format->read == sl_cache_read ? CACHE : format->read == sl_mtx_read ? MTX : WHOLE;
+}
+
+/* Rank 0's, to all. */
+static sley_status share_way(sl_comm *comm, way *choice) {
+  int64_t number = comm->rank == 0 ? (int64_t)*choice : -1;
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, &number, 1));
+  *choice = (way)number;
+  return SLEY_OK;
+}
+
+/* A text; *whole: somebody must look at all of it. The file is taken over. */
+static sley_status read_text(sl_spread_reading *r, sl_input *file, bool *whole) {
+  sl_comm *comm = r->comm;
+  sl_spread_text text;
+  SL_TRY(sl_spread_text_open(comm, file, &text));
+  way choice = text.size > 0 && text.head.end > text.head.begin ? way_of(&text.head) : WHOLE;
+  sley_status status;
+  bool edges = false;
+  sl_mtx_header header;
+  if (choice == MTX && text.head.end - text.head.begin < text.size &&
+      sl_mtx_read_header(&text.head, &header) != SLEY_OK)
+    choice = WHOLE; /* more comments than the head holds */
+  SL_TRY_GOTO(status, share_way(comm, &choice), done);
+  if (choice == EDGES && sl_input_is_text(&text.head))
+    SL_TRY_GOTO(status, sl_spread_is_edgelist(comm, &text, &edges), done);
+  *whole = choice != MTX && !edges;
+  if (!*whole)
+    status = choice == MTX ? sl_spread_mtx(r, &text) : sl_spread_edgelist(r, &text);
+done:
+  sl_spread_text_close(&text);
+  return status;
+}
+
+static sley_status read_mapped(sl_spread_reading *r, sl_input *file, bool *whole) {
+  bool compressed = sl_is_compressed(file->begin, (size_t)(file->end - file->begin));
+  way choice = compressed ? EDGES : way_of(file);
+  SL_TRY(check_same(r, file));
+  SL_TRY(share_way(r->comm, &choice));
+  *whole = choice == WHOLE;
+  if (choice == CACHE) {
+    /* What is damaged is told by who looks at all of it. */
+    sley_status status = sl_spread_cache(r, file);
+    *whole = status == SLEY_ERR_INPUT;
+    if (*whole) {
+      sley_matrix_destroy(r->block);
+      r->block = NULL;
+    }
+    return *whole ? SLEY_OK : status;
+  }
+  return *whole ? SLEY_OK : read_text(r, file, whole);
+}
+
+static sley_status read_file(sl_spread_reading *r) {
+  sl_comm *comm = r->comm;
+  sl_input file;
+  sley_status mapped = sl_input_map(r->name, &file);
+  int64_t at_first = comm->rank == 0 ? (int64_t)mapped : -1;
+  sley_status status;
+  SL_TRY_GOTO(status, comm->ops->allreduce(comm, SL_MAX, &at_first, 1), done);
+  bool whole = at_first != SLEY_OK; /* a pipe, or an error that reading tells */
+  if (!whole) {
+    if (mapped == SLEY_ERR_UNSUPPORTED)
+      mapped = sl_fail(SLEY_ERR_IO, "%s: cannot be mapped on rank %d: every rank reads a part of the file",
+                       r->name, comm->rank);
+    SL_TRY_GOTO(status, sl_agree_alike(comm, mapped), done);
+    SL_TRY_GOTO(status, read_mapped(r, &file, &whole), done);
+  }
+  if (whole) {
+    sl_input_close(&file);
+    status = read_whole(r);
+  }
+done:
+  sl_input_close(&file);
+  return status;
+}
+
+/* The numbers of the whole matrix. */
+static sley_status sum_up(const sl_spread_reading *r, sl_spread_info *out) {
+  sl_comm *comm = r->comm;
+  const sley_matrix *block = r->block;
+  int64_t nnz = block->nnz, most = sl_matrix_max_row(block);
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, &nnz, 1));
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, &most, 1));
+  *out = (sl_spread_info){.rows = r->begin[comm->size],
+                          .cols = block->cols,
+                          .nnz = nnz,
+                          .entries_stored = r->entries_stored < 0 ? nnz : r->entries_stored,
+                          .max_row_nnz = most,
+                          .index = block->index};
+  return SLEY_OK;
+}
+
+/* Moves the rows to the partition asked for. */
+static sley_status settle(sl_spread_reading *r) {
+  sl_comm *comm = r->comm;
+  if (r->settled || !r->by_nonzeros)
+    return SLEY_OK;
+  int64_t *from = NULL;
+  sley_status status = sl_agree(comm, SL_NEW(from, comm->size + 1, "a partition"));
+  if (status == SLEY_OK) {
+    memcpy(from, r->begin, ((size_t)comm->size + 1) * sizeof *from);
+    status = sl_spread_partition_nnz(comm, r->block, from, r->begin);
+  }
+  if (status == SLEY_OK) {
+    sley_matrix *block = r->block;
+    r->block = NULL;
+    status = sl_rows_to_rows(comm, block, from, r->begin, &r->block);
+  }
+  sl_free(from);
+  return status;
+}
+
+sley_status sl_spread_read(sl_comm *comm, const char *name, sley_dtype dtype, uint64_t seed, bool by_nonzeros,
+                           int64_t *begin, sl_spread_info *info, sley_matrix **out) {
+  sl_spread_reading r = {.comm = comm,
+                         .name = name,
+                         .dtype = dtype,
+                         .seed = seed,
+                         .by_nonzeros = by_nonzeros,
+                         .begin = begin,
+                         .entries_stored = -1};
+  sley_status status;
+  *out = NULL;
+  if (sl_is_generator(name)) {
+    SL_TRY(check_same(&r, NULL));
+    status = sl_spread_generate(&r);
+  } else {
+    status = read_file(&r);
+  }
+  if (status == SLEY_OK)
+    status = settle(&r);
+  if (status == SLEY_OK)
+    status = sum_up(&r, info);
+  if (status == SLEY_OK)
+    *out = r.block;
+  else
+    sley_matrix_destroy(r.block);
+  return status;
+}
