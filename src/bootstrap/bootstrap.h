@@ -3,10 +3,11 @@
  * them, the collectives that planning needs, messages of known size, and abort. It is separate from the
  * transport that moves rows, and carries what such a transport needs to begin (identifiers, handles).
  *
- * A bootstrap is used by one thread. Sockets are served while its rank is inside one of these calls. Every
- * wait ends, with SLEY_ERR_PEER and a message that names the rank, when a rank aborts, when its process ends,
- * and when it has left while this rank still waits for it; with SLEY_ERR_INTERRUPTED within 50 ms of
- * sley_interrupt(). Either way the bootstrap is then broken: every later call returns SLEY_ERR_PEER. */
+ * A bootstrap is used by one thread. Sockets are served while its rank is inside one of these calls, messages
+ * also between them, see sl_bootstrap_work. Every wait ends, with SLEY_ERR_PEER and a message that names the
+ * rank, when a rank aborts, when its process ends, and when it has left while this rank still waits for it;
+ * with SLEY_ERR_INTERRUPTED within 50 ms of sley_interrupt(). Either way the bootstrap is then broken: every
+ * later call returns SLEY_ERR_PEER. */
 #ifndef SLEY_BOOTSTRAP_BOOTSTRAP_H
 #define SLEY_BOOTSTRAP_BOOTSTRAP_H
 
@@ -23,8 +24,11 @@ typedef struct sl_bootstrap sl_bootstrap;
  */
 sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_bootstrap **out);
 
-/* Leaves: what was sent is delivered, then it waits until all ranks have left or one has failed. NULL:
- * nothing. */
+/* Tells all that this rank calls nothing more, delivers what was sent, and waits until all ranks have left or
+ * one has failed. */
+void sl_bootstrap_leave(sl_bootstrap *boot);
+
+/* Leaves, unless it has, and ends. NULL: nothing. */
 void sl_bootstrap_close(sl_bootstrap *boot);
 
 int sl_bootstrap_rank(const sl_bootstrap *boot);
@@ -71,7 +75,7 @@ sley_status sl_bootstrap_broadcast(sl_bootstrap *boot, int root, void *data, int
 void sl_bootstrap_abort(sl_bootstrap *boot, sley_status status);
 
 /* Whether a rank has failed, as far as is known here. */
-bool sl_bootstrap_broken(const sl_bootstrap *boot);
+bool sl_bootstrap_broken(sl_bootstrap *boot);
 
 /* ---- messages. A tag names a message between two ranks; messages of one pair arrive in the order sent, and
  * one for which no receive is posted yet holds up those behind it. So a rank posts its receives in the order
@@ -88,9 +92,12 @@ typedef struct sl_boot_header {
 typedef struct sl_boot_send {
   sl_boot_header header;
   const void *data;
-  int64_t sent; /* of header and data */
+  const uint32_t *rows; /* NULL, or numbers of the rows at data that are sent one after another */
+  int64_t row_bytes;    /* of each */
+  int64_t sent;         /* of header and data */
   bool done;
-  struct sl_boot_send *next;
+  uint64_t turn; /* 0: goes when it can; else see sl_bootstrap_send_in_turn */
+  struct sl_boot_send *next, *next_turn;
 } sl_boot_send;
 
 typedef struct sl_boot_recv {
@@ -104,6 +111,11 @@ typedef struct sl_boot_recv {
 /* Tags below 2^56 are the caller's. To the rank itself nothing may be sent. */
 void sl_bootstrap_send(sl_bootstrap *boot, int peer, uint64_t tag, const void *data, int64_t bytes,
                        sl_boot_send *send);
+/* Of messages with a turn those of a lower one are sent first, whoever they are for, so that what is needed
+ * first does not share the link. turn: not 0, ascending from call to call. Every rank posts its receives of a
+ * turn without waiting for a message of a later one. */
+void sl_bootstrap_send_in_turn(sl_bootstrap *boot, uint64_t turn, int peer, uint64_t tag, const void *data,
+                               int64_t bytes, sl_boot_send *send);
 void sl_bootstrap_recv(sl_bootstrap *boot, int peer, uint64_t tag, void *data, int64_t bytes,
                        sl_boot_recv *recv);
 sley_status sl_bootstrap_wait_sent(sl_bootstrap *boot, int peer, sl_boot_send *send);
@@ -111,6 +123,13 @@ sley_status sl_bootstrap_wait_received(sl_bootstrap *boot, int peer, sl_boot_rec
 
 /* Moves what can be moved, and looks for news, without waiting: SLEY_OK, or why this rank should stop. */
 sley_status sl_bootstrap_progress(sl_bootstrap *boot);
+
+/* Starts a thread that moves messages while the rank computes. Errors: SLEY_ERR_MEMORY, SLEY_ERR_IO. */
+sley_status sl_bootstrap_start_progress(sl_bootstrap *boot);
+
+/* The rank goes to work: until its next call of this bootstrap, that thread, if there is one, moves the
+ * messages that are in flight, and so uses their memory. */
+void sl_bootstrap_work(sl_bootstrap *boot);
 
 /* turn is called whenever this rank waits or looks for news, every 50 ms at least, so that another library
  * can move its messages meanwhile; NULL: nothing. */
@@ -124,8 +143,11 @@ typedef enum sl_boot_access {
   SL_BOOT_PUT,
   SL_BOOT_ADD,
   SL_BOOT_FLUSH,
-  SL_BOOT_FREE
+  SL_BOOT_FREE,
+  SL_BOOT_ROWS
 } sl_boot_access;
+
+enum { SL_BOOT_ROWS_MOST = 2048 }; /* rows that one request asks for */
 
 /* Where memory `id` lies: base and its bytes; NULL: not known. freed: a peer will not ask for it any more. */
 typedef void *(*sl_boot_memory)(void *owner, uint64_t id, int64_t *bytes);
@@ -139,5 +161,22 @@ void sl_bootstrap_serve(sl_bootstrap *boot, sl_boot_memory find, sl_boot_freed f
  * bounds. */
 sley_status sl_bootstrap_access(sl_bootstrap *boot, int peer, sl_boot_access access, uint64_t id, int64_t at,
                                 void *data, int64_t bytes);
+
+/* Rows that are on their way from a rank. */
+typedef struct sl_boot_rows {
+  sl_boot_send request;
+  sl_boot_recv answer;
+  uint32_t row[SL_BOOT_ROWS_MOST];
+} sl_boot_rows;
+
+/* Takes the memory in which requests for rows are kept until they are answered. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_bootstrap_serve_rows(sl_bootstrap *boot);
+
+/* Asks rank peer for ask->row[0 .. count - 1] of its memory id, each of bytes; they go to dst one after
+ * another, and are there when wait_rows returns. A rank may ask several peers at once, and each for one thing
+ * at a time. The caller has checked the bounds. */
+void sl_bootstrap_ask_rows(sl_bootstrap *boot, int peer, uint64_t id, int64_t bytes, int64_t count, void *dst,
+                           sl_boot_rows *ask);
+sley_status sl_bootstrap_wait_rows(sl_bootstrap *boot, int peer, sl_boot_rows *ask);
 
 #endif

@@ -81,6 +81,7 @@ static sley_status share_reason(sl_bootstrap *boot, sley_status mine, const char
 
 sley_status sl_wire_meet(sl_bootstrap *boot, const char *call, int64_t first, int64_t second,
                          sley_status mine) {
+  sl_wire_enter(boot);
   char own[OWN_MESSAGE] = "";
   if (mine != SLEY_OK)
     snprintf(own, sizeof own, "%s", sley_last_error());

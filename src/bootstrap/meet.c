@@ -370,6 +370,7 @@ static void settle(const meeting *m) {
     if (r != boot->rank) {
       sl_socket_settle(boot->peer[r].fd, boot->timeout);
       sl_socket_settle(boot->peer[sl_wire_urgent(boot, r)].fd, boot->timeout);
+      sl_socket_limit(boot->peer[sl_wire_urgent(boot, r)].fd, boot->timeout);
     }
   }
   if (boot->local_rank < 0)

@@ -16,7 +16,9 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 
-enum { SLICE_MS = 50, BACKLOG = 4096 };
+enum { SLICE_MS = 50, BACKLOG = 4096, UNSENT_MOST = 512 * 1024 };
+
+static const double LIMIT_LEAST = 2; /* seconds */
 
 /* Waits for events. SLEY_ERR_PEER, without a message, after the deadline. */
 static sley_status wait_for(int socket, short events, double deadline) {
@@ -191,8 +193,15 @@ void sl_socket_settle(int socket, double timeout) {
   int on = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  int unsent = UNSENT_MOST; /* what follows may be for another rank: see sl_bootstrap_send_in_turn */
+  setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
   int seconds = timeout > 4 ? (int)(timeout / 4) : 1, probes = 3;
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+void sl_socket_limit(int socket, double timeout) {
+  unsigned milliseconds = (unsigned)((timeout > LIMIT_LEAST ? timeout : LIMIT_LEAST) * 1e3);
+  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
 }

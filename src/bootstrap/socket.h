@@ -29,4 +29,8 @@ void sl_socket_peer(int socket, char out[SL_ADDRESS_BYTES]);
  * seconds. */
 void sl_socket_settle(int socket, double timeout);
 
+/* What is sent and not acknowledged within the time limit closes the connection (ETIMEDOUT), and so does what
+ * the other side leaves no room for. */
+void sl_socket_limit(int socket, double timeout);
+
 #endif

@@ -13,14 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 
-enum { SLICE_MS = 50, ZEROS = 4096, WASTE = 65536 };
-static const double FAREWELL = 1; /* seconds for the last messages of a broken bootstrap */
+enum { SLICE_MS = 50, ZEROS = 4096, WASTE = 65536, PIECES = 128, MUCH = 256 * 1024 };
 
 sley_status sl_wire_create(const sl_place *place, sl_bootstrap **out) {
   *out = NULL;
@@ -51,6 +50,7 @@ sley_status sl_wire_create(const sl_place *place, sl_bootstrap **out) {
 void sl_wire_destroy(sl_bootstrap *boot) {
   if (!boot)
     return;
+  sl_progress_stop(boot->progress);
   sl_pulse_stop(boot->pulse);
   for (int i = 0; i < 2; i++)
     if (boot->beside[i] >= 0)
@@ -58,6 +58,7 @@ void sl_wire_destroy(sl_bootstrap *boot) {
   for (int p = 0; p < 2 * boot->size; p++)
     if (boot->peer[p].fd >= 0)
       close(boot->peer[p].fd);
+  sl_free(boot->asked);
   sl_free(boot->peer);
   sl_free(boot->pollers);
   sl_free(boot->polled);
@@ -79,6 +80,8 @@ static void forget(sl_wire_peer *peer) {
   if (first && first->sent > 0) {
     peer->rest = *first;
     peer->rest.data = NULL;
+    peer->rest.rows = NULL;
+    peer->rest.turn = 0;
     peer->rest.next = NULL;
     peer->first = peer->last = &peer->rest;
   }
@@ -93,6 +96,7 @@ static void break_down(sl_bootstrap *boot, int failed_rank, const char *message)
   if (boot->failed_rank >= 0)
     return;
   boot->failed_rank = failed_rank;
+  boot->in_turn = NULL;
   snprintf(boot->failed_message, sizeof boot->failed_message, "%s", message);
   boot->notice.rank = failed_rank;
   memcpy(boot->notice.text, boot->failed_message, sizeof boot->notice.text);
@@ -122,6 +126,30 @@ sley_status sl_wire_fail(sl_bootstrap *boot, sley_status status) {
 
 static void take_what_comes(sl_bootstrap *boot, int p);
 
+/* From here on it is the caller's again. */
+static void finish(sl_bootstrap *boot, sl_boot_send *out) {
+  sl_boot_send **at = &boot->in_turn;
+  while (out->turn > 0 && *at && *at != out)
+    at = &(*at)->next_turn;
+  if (out->turn > 0 && *at)
+    *at = out->next_turn;
+  out->done = true;
+}
+
+/* Whether it is a queue's turn to send. */
+static bool may_send(const sl_bootstrap *boot, const sl_wire_peer *peer) {
+  return peer->first && peer->first->turn <= (boot->in_turn ? boot->in_turn->turn : 0);
+}
+
+/* Nothing of it can be sent any more, which is no reason to wait. */
+static void drop_queue(sl_bootstrap *boot, sl_wire_peer *peer) {
+  for (sl_boot_send *out = peer->first, *next; out; out = next) {
+    next = out->next;
+    finish(boot, out);
+  }
+  peer->first = peer->last = NULL;
+}
+
 /* A connection to a peer has ended; reason: errno, 0 for an end of file. If it had news, that is what counts.
  */
 static void lose(sl_bootstrap *boot, int p, int reason) {
@@ -129,7 +157,7 @@ static void lose(sl_bootstrap *boot, int p, int reason) {
   int rank = p % boot->size, urgent = sl_wire_urgent(boot, rank);
   close(peer->fd);
   peer->fd = -1;
-  peer->first = peer->last = NULL;
+  drop_queue(boot, peer);
   if (p < boot->size && boot->peer[urgent].fd >= 0)
     take_what_comes(boot, urgent);
   if (!boot->peer[rank].left && !boot->leaving)
@@ -156,8 +184,10 @@ static void heed_pulse(sl_bootstrap *boot) {
 void sl_wire_queue(sl_bootstrap *boot, int p, const void *data, sl_boot_send *send) {
   sl_wire_peer *peer = &boot->peer[p];
   send->data = data;
+  send->rows = NULL;
   send->sent = 0;
-  send->next = NULL;
+  send->turn = 0;
+  send->next = send->next_turn = NULL;
   send->done = peer->fd < 0 || peer->deaf;
   if (send->done)
     return;
@@ -168,45 +198,54 @@ void sl_wire_queue(sl_bootstrap *boot, int p, const void *data, sl_boot_send *se
   peer->last = send;
 }
 
-/* The bytes that come next, at most all of one piece. */
-static size_t next_piece(const sl_boot_send *out, const void **data) {
+/* The bytes of a message from `sent` on, at least one piece of them if there are any; returns the pieces. */
+static int next_pieces(const sl_boot_send *out, struct iovec pieces[PIECES]) {
   static const char zeros[ZEROS];
-  const int64_t head = sizeof out->header;
-  if (out->sent < head) {
-    *data = (const char *)&out->header + out->sent;
-    return (size_t)(head - out->sent);
+  const int64_t head = sizeof out->header, end = head + out->header.bytes;
+  int count = 0;
+  for (int64_t at = out->sent; at < end && count < PIECES;) {
+    const char *data = (const char *)&out->header + at;
+    int64_t bytes = head - at;
+    if (at >= head && !out->data) {
+      data = zeros;
+      bytes = end - at < ZEROS ? end - at : ZEROS;
+    } else if (at >= head && out->rows) {
+      int64_t row = (at - head) / out->row_bytes, within = (at - head) % out->row_bytes;
+      data = (const char *)out->data + out->rows[row] * out->row_bytes + within;
+      bytes = out->row_bytes - within;
+    } else if (at >= head) {
+      data = (const char *)out->data + (at - head);
+      bytes = end - at;
+    }
+    pieces[count++] = (struct iovec){.iov_base = (void *)(uintptr_t)data, .iov_len = (size_t)bytes};
+    at += bytes;
   }
-  int64_t left = head + out->header.bytes - out->sent;
-  if (!out->data) {
-    *data = zeros;
-    return (size_t)(left < ZEROS ? left : ZEROS);
-  }
-  *data = (const char *)out->data + (out->sent - head);
-  return (size_t)left;
+  return count;
 }
 
 static void send_what_goes(sl_bootstrap *boot, int p) {
   sl_wire_peer *peer = &boot->peer[p];
-  while (peer->first) {
+  while (may_send(boot, peer)) {
     sl_boot_send *out = peer->first;
-    const void *data;
-    size_t bytes = next_piece(out, &data);
-    ssize_t sent = bytes > 0 ? send(peer->fd, data, bytes, MSG_NOSIGNAL) : 0;
+    struct iovec pieces[PIECES];
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)next_pieces(out, pieces)};
+    ssize_t sent = sendmsg(peer->fd, &message, MSG_NOSIGNAL);
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
       return;
     if (sent < 0 && errno == EINTR)
       continue;
     if (sent < 0) { /* why it has closed is yet to be read */
       peer->deaf = true;
-      peer->first = peer->last = NULL;
+      drop_queue(boot, peer);
       return;
     }
     out->sent += sent;
+    boot->moved += sent;
     if (out->sent == (int64_t)sizeof out->header + out->header.bytes) {
       peer->first = out->next;
       if (!peer->first)
         peer->last = NULL;
-      out->done = true;
+      finish(boot, out);
     }
   }
 }
@@ -316,8 +355,10 @@ static void take_what_comes(sl_bootstrap *boot, int p) {
       if (!wasted)
         peer->body += got;
     }
+    boot->moved += (int64_t)got;
     if (go_on < 0) {
-      lose(boot, p, errno);
+      if (!boot->helping) /* else the rank finds it in its next call */
+        lose(boot, p, errno);
       return;
     }
     if (go_on == 0)
@@ -345,7 +386,7 @@ sley_status sl_wire_turn(sl_bootstrap *boot, int milliseconds) {
     unstall(boot, p);
     if (peer->fd < 0)
       continue;
-    int events = (peer->stalled ? POLLRDHUP : POLLIN) | (peer->first ? POLLOUT : 0);
+    int events = (peer->stalled ? POLLRDHUP : POLLIN) | (may_send(boot, peer) ? POLLOUT : 0);
     boot->pollers[count] = (struct pollfd){.fd = peer->fd, .events = (short)events};
     boot->polled[count++] = p;
   }
@@ -366,16 +407,68 @@ sley_status sl_wire_turn(sl_bootstrap *boot, int milliseconds) {
   return sl_interrupted();
 }
 
+/* ---- while the rank computes */
+
+static bool in_flight(const sl_wire_peer *peer) {
+  return peer->fd >= 0 && (peer->first || peer->posted || peer->target);
+}
+
+/* The progress thread's turn: messages only, since requests are for memory that the rank may be changing. */
+static bool help(void *arg) {
+  sl_bootstrap *boot = arg;
+  int64_t before = boot->moved;
+  boot->helping = true;
+  for (int p = 0; p < boot->size; p++) {
+    sl_wire_peer *peer = &boot->peer[p];
+    if (!in_flight(peer))
+      continue;
+    unstall(boot, p);
+    send_what_goes(boot, p);
+    if (peer->posted || peer->target)
+      take_what_comes(boot, p);
+  }
+  boot->helping = false;
+  return boot->moved - before > MUCH;
+}
+
+sley_status sl_bootstrap_start_progress(sl_bootstrap *boot) {
+  sl_wire_enter(boot);
+  return boot->progress || boot->size == 1 ? SLEY_OK : sl_progress_start(help, boot, &boot->progress);
+}
+
+void sl_bootstrap_work(sl_bootstrap *boot) {
+  bool something = false;
+  for (int p = 0; p < boot->size; p++)
+    something = something || in_flight(&boot->peer[p]);
+  if (!boot->progress || boot->working || boot->failed_rank >= 0 || !something)
+    return;
+  boot->working = true;
+  sl_progress_allow(boot->progress);
+}
+
 /* ---- messages */
 
 void sl_bootstrap_send(sl_bootstrap *boot, int peer, uint64_t tag, const void *data, int64_t bytes,
                        sl_boot_send *send) {
+  sl_bootstrap_send_in_turn(boot, 0, peer, tag, data, bytes, send);
+}
+
+void sl_bootstrap_send_in_turn(sl_bootstrap *boot, uint64_t turn, int peer, uint64_t tag, const void *data,
+                               int64_t bytes, sl_boot_send *send) {
+  sl_wire_enter(boot);
   send->header = (sl_boot_header){.kind = SL_KIND_DATA, .tag = tag, .bytes = bytes};
   if (boot->failed_rank >= 0) {
     send->done = false;
     return;
   }
   sl_wire_queue(boot, peer, data, send);
+  if (turn > 0 && !send->done) {
+    sl_boot_send **at = &boot->in_turn;
+    while (*at)
+      at = &(*at)->next_turn;
+    *at = send;
+    send->turn = turn;
+  }
   if (boot->peer[peer].first == send)
     send_what_goes(boot, peer);
 }
@@ -393,11 +486,13 @@ void sl_wire_post(sl_bootstrap *boot, int index, uint64_t tag, void *data, int64
 
 void sl_bootstrap_recv(sl_bootstrap *boot, int peer, uint64_t tag, void *data, int64_t bytes,
                        sl_boot_recv *recv) {
+  sl_wire_enter(boot);
   sl_wire_post(boot, peer, tag, data, bytes, recv);
 }
 
 sley_status sl_wire_wait(sl_bootstrap *boot, int p, const bool *done, bool answers) {
   const sl_wire_peer *peer = &boot->peer[p];
+  sl_wire_enter(boot);
   while (!*done) {
     SL_TRY(sl_wire_broken(boot));
     if (peer->left && !answers)
@@ -406,6 +501,10 @@ sley_status sl_wire_wait(sl_bootstrap *boot, int p, const bool *done, bool answe
                                   "rank %d has returned, but rank %d waits for it: all ranks must make the "
                                   "same collective calls",
                                   p, boot->rank));
+    if (answers && boot->peer[sl_wire_urgent(boot, p)].fd < 0)
+      return sl_wire_fail(
+          boot,
+          sl_fail(SLEY_ERR_PEER, "rank %d failed: it has ended, and cannot answer rank %d", p, boot->rank));
     sley_status status = sl_wire_turn(boot, SLICE_MS);
     if (status != SLEY_OK)
       return sl_wire_fail(boot, status);
@@ -422,10 +521,12 @@ sley_status sl_bootstrap_wait_received(sl_bootstrap *boot, int peer, sl_boot_rec
 }
 
 void sl_bootstrap_meanwhile(sl_bootstrap *boot, void (*turn)(void)) {
+  sl_wire_enter(boot);
   boot->meanwhile = turn;
 }
 
 sley_status sl_bootstrap_progress(sl_bootstrap *boot) {
+  sl_wire_enter(boot);
   SL_TRY(sl_wire_broken(boot));
   sley_status status = sl_wire_turn(boot, 0);
   if (status != SLEY_OK)
@@ -433,69 +534,9 @@ sley_status sl_bootstrap_progress(sl_bootstrap *boot) {
   return sl_wire_broken(boot);
 }
 
-bool sl_bootstrap_broken(const sl_bootstrap *boot) {
+bool sl_bootstrap_broken(sl_bootstrap *boot) {
+  sl_wire_enter(boot);
   return boot->failed_rank >= 0;
-}
-
-/* Serves for a while, so that the notice gets out. */
-static void serve_until_sent(sl_bootstrap *boot, double deadline) {
-  for (;;) {
-    bool sent = true;
-    for (int p = 0; p < 2 * boot->size; p++)
-      sent = sent && !boot->peer[p].first;
-    double left = deadline - sl_now();
-    if (sent || left <= 0)
-      return;
-    (void)sl_wire_turn(boot, left * 1e3 < SLICE_MS ? (int)(left * 1e3) + 1 : SLICE_MS);
-  }
-}
-
-void sl_bootstrap_abort(sl_bootstrap *boot, sley_status status) {
-  char message[SL_BOOT_MESSAGE];
-  snprintf(message, sizeof message, "%s", sley_last_error());
-  (void)sl_wire_fail(boot, status);
-  serve_until_sent(boot, sl_now() + FAREWELL / 10);
-  (void)sl_fail(status, "%s", message); /* serving may have met an interrupt */
-}
-
-static bool all_left(const sl_bootstrap *boot) {
-  for (int p = 0; p < boot->size; p++)
-    if (boot->peer[p].fd >= 0 && !boot->peer[p].left)
-      return false;
-  return true;
-}
-
-void sl_bootstrap_close(sl_bootstrap *boot) {
-  if (!boot)
-    return;
-  char message[1024];
-  snprintf(message, sizeof message, "%s", sley_last_error());
-  boot->leaving = boot->failed_rank < 0;
-  for (int p = 0; p < boot->size && boot->leaving; p++) {
-    sl_wire_peer *peer = &boot->peer[p];
-    peer->own_send.header = (sl_boot_header){.kind = SL_KIND_LEAVE};
-    if (p != boot->rank)
-      sl_wire_queue(boot, p, NULL, &peer->own_send);
-  }
-  bool interrupted = false;
-  while (boot->failed_rank < 0 && !interrupted && !all_left(boot))
-    interrupted = sl_wire_turn(boot, SLICE_MS) != SLEY_OK;
-  double deadline = sl_now() + FAREWELL;
-  serve_until_sent(boot, deadline);
-  for (int p = 0; p < 2 * boot->size; p++)
-    if (boot->peer[p].fd >= 0)
-      shutdown(boot->peer[p].fd, SHUT_WR);
-  /* What a peer has sent meanwhile is read, or it would lose what it has not read yet itself. */
-  boot->leaving = true;
-  for (bool open = boot->failed_rank >= 0; open && sl_now() < deadline;) {
-    (void)sl_wire_turn(boot, SLICE_MS);
-    open = false;
-    for (int p = 0; p < 2 * boot->size; p++)
-      open = open || (boot->peer[p].fd >= 0 && !boot->peer[p % boot->size].left);
-  }
-  sl_wire_destroy(boot);
-  if (*message)
-    (void)sl_fail(SLEY_OK, "%s", message);
 }
 
 /* ---- what is known of the ranks */

@@ -9,6 +9,7 @@
 #include <poll.h>
 
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/progress.h"
 #include "bootstrap/pulse.h"
 
 enum { SL_BOOT_MESSAGE = 768, SL_BOOT_CALL = 32 };
@@ -62,6 +63,7 @@ typedef struct sl_wire_peer {
   sl_boot_send answer, notice, own_send, rest;
   sl_boot_recv own_recv;
   int64_t answer_value, request_value;
+  uint32_t *asked; /* rows of a request, within boot->asked */
   sl_boot_post post;
 } sl_wire_peer;
 
@@ -73,9 +75,15 @@ struct sl_bootstrap {
   int *polled;            /* index of each poller's peer */
   int beside[2];          /* sockets for the pulse, with the ranks before and after this one; -1: none */
   sl_pulse *pulse;
-  uint64_t epoch; /* collectives so far */
+  sl_progress *progress; /* NULL: messages move in calls alone */
+  bool working;          /* the progress thread may serve; this rank's thread alone looks at it */
+  bool helping;          /* the progress thread is serving */
+  uint64_t epoch;        /* collectives so far */
+  sl_boot_send *in_turn; /* all that have a turn and are not done, in its order */
+  int64_t moved;         /* bytes over the sockets so far */
   sl_boot_memory find;
   sl_boot_freed freed;
+  uint32_t *asked; /* SL_BOOT_ROWS_MOST a peer; NULL until sl_bootstrap_serve_rows */
   void *owner;
   void (*meanwhile)(void); /* another library's turn, or NULL */
   bool leaving;
@@ -94,6 +102,13 @@ sley_status sl_wire_turn(sl_bootstrap *boot, int milliseconds);
 
 static inline int sl_wire_urgent(const sl_bootstrap *boot, int rank) {
   return boot->size + rank;
+}
+
+/* Every call of this rank begins with it: the progress thread leaves the sockets alone. */
+static inline void sl_wire_enter(sl_bootstrap *boot) {
+  if (boot->working)
+    sl_progress_forbid(boot->progress);
+  boot->working = false;
 }
 
 /* The verdict on a broken bootstrap, or SLEY_OK. */

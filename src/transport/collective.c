@@ -26,6 +26,17 @@ static sley_status share_message(sl_comm *comm, int from, char message[MESSAGE_W
   return SLEY_OK;
 }
 
+sley_status sl_get_rows(sl_symm *symm, int lists, const sl_row_list *list, void *dst) {
+  const sl_transport_ops *ops = symm->comm->ops;
+  if (ops->get_rows)
+    return ops->get_rows(symm, lists, list, dst);
+  for (const sl_row_list *l = list; l < list + lists; l++)
+    for (int64_t i = 0; i < l->count; i++)
+      SL_TRY(
+          ops->get(symm, l->peer, l->rows[i] * l->bytes, (char *)dst + (l->first + i) * l->bytes, l->bytes));
+  return SLEY_OK;
+}
+
 sley_status sl_agree(sl_comm *comm, sley_status mine) {
   char own[OWN_MESSAGE], theirs[MESSAGE_WORDS * 8 + 1];
   snprintf(own, sizeof own, "%s", sley_last_error());
@@ -40,6 +51,18 @@ sley_status sl_agree(sl_comm *comm, sley_status mine) {
   if (status != SLEY_OK)
     return status;
   return sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", (int)first, theirs);
+}
+
+sley_status sl_agree_alike(sl_comm *comm, sley_status mine) {
+  char message[MESSAGE_WORDS * 8 + 1];
+  int64_t first = mine == SLEY_OK ? INT64_MAX : comm->rank;
+  SL_TRY(comm->ops->allreduce(comm, SL_MIN, &first, 1));
+  if (first == INT64_MAX)
+    return SLEY_OK;
+  int64_t status = comm->rank == first ? (int64_t)mine : SLEY_OK; /* which is the least */
+  SL_TRY(share_message(comm, (int)first, message));
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, &status, 1));
+  return sl_fail((sley_status)status, "%s", message);
 }
 
 /* The running sum of count[p] * item_bytes in at, and the bytes in bytes. */

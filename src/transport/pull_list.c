@@ -19,23 +19,55 @@ static int64_t due(int64_t count, int64_t turn, int64_t turns) {
   return (int64_t)((__int128)count * turn / turns);
 }
 
-int64_t sl_pull_interleave_stage(const sl_pull_rows *lists, int count, int start, int stage, int stages,
-                                 sl_pull_entry *out) {
-  int64_t turns = 0, at = 0;
-  for (int l = 0; l < count; l++) {
-    int64_t entries = before(&lists[l], stage + 1, stages) - before(&lists[l], stage, stages);
-    turns = entries > turns ? entries : turns;
-  }
-  for (int64_t turn = 0; turn < turns; turn++)
-    for (int l = 0; l < count; l++) {
-      const sl_pull_rows *list = &lists[(start + l) % count];
-      int64_t first = before(list, stage, stages), entries = before(list, stage + 1, stages) - first;
-      for (int64_t i = due(entries, turn, turns); i < due(entries, turn + 1, turns); i++)
-        out[at++] = entry_of(list, first + i);
-    }
-  return at;
+/* Where the turns of several lists are. */
+typedef struct turns {
+  const sl_pull_rows *lists;
+  int count, stages, low; /* the least stage of an entry that has not been listed */
+  int64_t next[SL_PULL_SOURCES];
+  int stage[SL_PULL_SOURCES]; /* of the next entry; `stages` where none is left */
+} turns;
+
+static void settle(turns *t, int l) {
+  while (t->stage[l] < t->stages && t->next[l] >= before(&t->lists[l], t->stage[l] + 1, t->stages))
+    t->stage[l]++;
 }
 
-int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, sl_pull_entry *out) {
-  return sl_pull_interleave_stage(lists, count, start, 0, 1, out);
+static void find_low(turns *t) {
+  t->low = t->stages;
+  for (int l = 0; l < t->count; l++)
+    t->low = t->stage[l] < t->low ? t->stage[l] : t->low;
+}
+
+/* Entries of a list up to the one that is due, of a single stage, if that is not beyond `most`. */
+static int64_t take_turn(turns *t, int l, int64_t due, int most, sl_pull_entry *out) {
+  int64_t taken = 0;
+  int stage = t->stage[l];
+  while (t->next[l] < due && t->stage[l] == stage && stage <= most) {
+    out[taken++] = entry_of(&t->lists[l], t->next[l]++);
+    settle(t, l);
+  }
+  return taken;
+}
+
+int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, int stages, int ahead,
+                           int64_t *stage_end, sl_pull_entry *out) {
+  turns t = {.lists = lists, .count = count, .stages = stages};
+  int64_t most = 0, at = 0;
+  for (int l = 0; l < count; l++) {
+    most = lists[l].count > most ? lists[l].count : most;
+    settle(&t, l);
+  }
+  find_low(&t);
+  for (int s = 0; s < t.low && stage_end; s++)
+    stage_end[s] = 0;
+  for (int64_t turn = 1; t.low < stages; turn++)
+    for (int i = 0; i < count; i++) {
+      int l = (start + i) % count, low = t.low;
+      at += take_turn(&t, l, due(lists[l].count, turn < most ? turn : most, most), low + ahead, out + at);
+      if (t.stage[l] > low)
+        find_low(&t);
+      for (; low < t.low && stage_end; low++)
+        stage_end[low] = at;
+    }
+  return at;
 }

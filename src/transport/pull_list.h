@@ -16,13 +16,13 @@ typedef struct sl_pull_rows {
                                entries are of the last */
 } sl_pull_rows;
 
-/* Writes all entries of the lists, taking turns among them from list `start` on, each in proportion to its
- * length: so that a kernel that works along the result keeps every link busy from beginning to end. Returns
- * their number; out has room for all counts. */
-int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, sl_pull_entry *out);
-
-/* The same with the entries of one of `stages` stages. */
-int64_t sl_pull_interleave_stage(const sl_pull_rows *lists, int count, int start, int stage, int stages,
-                                 sl_pull_entry *out);
+/* Writes all entries of at most SL_PULL_SOURCES lists, taking turns among them from list `start` on, each in
+ * proportion to its length: so that a kernel that works along the result keeps every link busy from beginning
+ * to end. No entry is of a stage more than `ahead` after that of an entry still to come: stages need some
+ * links more than others, so the more ahead, the better the links are filled, but the later a stage is
+ * complete. stage_end (NULL: not wanted) gets where in the result each of `stages` > 0 stages is. Returns the
+ * number of entries; out has room for all counts. */
+int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, int stages, int ahead,
+                           int64_t *stage_end, sl_pull_entry *out);
 
 #endif

@@ -9,9 +9,10 @@
 
 typedef struct sl_stages {
   int count;                   /* 0: none, or one pull does not bring all rows: end waits for them */
-  int next;                    /* of this round, the first that has not arrived; count: none is under way */
+  bool under_way;              /* a round whose rows no queue has waited for yet */
+  bool first_arrived;          /* in it, a queue waits for the first stage */
   int64_t end[SL_PULL_STAGES]; /* entries of the pull's list, by stage */
-  sl_stage_word *arrived;      /* the device's memory */
+  sl_stage_words *arrived;     /* the device's memory */
 } sl_stages;
 
 /* As sl_pull_interleave, stage after stage; fills stages->end for stages->count, which may be 0. */
@@ -32,12 +33,11 @@ void sl_stages_fill(const sl_stages *stages, sl_pull_args *args);
 /* The pull of a round is given to a queue. */
 void sl_stages_begin(sl_stages *stages);
 
-/* The queue waits until the stage has arrived; with the last one also for `done`, which follows the pull, so
- * that queues that were captured together are joined. Nothing where no round is under way. name: the
- * exchange's, for errors. Errors: SLEY_ERR_ARG (out of turn). */
-sley_status sl_stages_arrive(sl_stages *stages, const char *name, int stage, sl_event *done, sl_queue *queue);
-
-/* All that have not arrived yet. */
-sley_status sl_stages_finish(sl_stages *stages, const char *name, sl_event *done, sl_queue *queue);
+/* words not NULL: the queue waits until the first stage has arrived, and kernels in it can wait for the
+ * others by *words. NULL: the queue waits for all, and for `done`, which follows the pull, so that queues
+ * that were captured together are joined; each round ends so. Where none is under way *words is NULL, and
+ * nothing is done. */
+sley_status sl_stages_arrive(sl_stages *stages, sl_event *done, sl_queue *queue,
+                             const sl_stage_words **words);
 
 #endif

@@ -94,10 +94,11 @@ typedef struct sl_transport_ops {
                                 int64_t dst_stride, sl_queue *queue);
   /* dst is complete, in queue's order. Collective. */
   sley_status (*exchange_end)(sl_exchange *exchange, sl_queue *queue);
-  /* After end, of an exchange with stages: the rows of the stage are there, in queue's order; end has then
-   * not waited for them. Once for every stage, in ascending order, before reclaim. NULL: end has brought all.
-   * Not collective. */
-  sley_status (*exchange_arrive)(sl_exchange *exchange, int stage, sl_queue *queue);
+  /* After end, of an exchange with stages, which has then not waited for its rows; before reclaim, in one
+   * queue. words NULL: all rows are there, in queue's order. Else the rows of the first stage are, and kernels
+   * in queue can wait for the others by *words (SL_OP_ARRIVE and others); *words NULL: all are there. NULL: end
+   * has brought all. Not collective. */
+  sley_status (*exchange_arrive)(sl_exchange *exchange, sl_queue *queue, const sl_stage_words **words);
   /* After end, in queue's order: src is free for reuse, for the peers have taken their rows. Apart from end,
    * so that a rank can go on with what it has received before the slowest peer has. Begin and destroy do it
    * for a round that was not reclaimed. NULL: end does it; see sl_exchange_reclaim. Collective; ranks may
@@ -122,6 +123,10 @@ typedef struct sl_transport_ops {
    * target after flush or a barrier. offset + bytes within the target's memory, else SLEY_ERR_ARG. fetch_add:
    * on int64_t, offset a multiple of 8. get and put of one int64_t at a multiple of 8 are atomic. */
   sley_status (*get)(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
+  /* Gets of single rows, asked for together: of each list (ascending peers, each at most once) rows rows[i]
+   * of the peer's memory, where rows of list->bytes lie side by side, go to rows first + i of dst, whose rows
+   * are as long. dst is memory of the host; not on devices without host addresses. NULL: see sl_get_rows. */
+  sley_status (*get_rows)(sl_symm *symm, int lists, const sl_row_list *list, void *dst);
   sley_status (*put)(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
   sley_status (*fetch_add)(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
   sley_status (*flush)(sl_symm *symm);
@@ -211,15 +216,25 @@ static inline sley_status sl_exchange_reclaim(sl_exchange *exchange, sl_queue *q
 }
 
 /* The transport's arrival, if it has one. */
-static inline sley_status sl_exchange_arrive(sl_exchange *exchange, int stage, sl_queue *queue) {
+static inline sley_status sl_exchange_arrive(sl_exchange *exchange, sl_queue *queue,
+                                             const sl_stage_words **words) {
   const sl_transport_ops *ops = exchange->comm->ops;
-  return ops->exchange_arrive ? ops->exchange_arrive(exchange, stage, queue) : SLEY_OK;
+  if (words)
+    *words = NULL;
+  return ops->exchange_arrive ? ops->exchange_arrive(exchange, queue, words) : SLEY_OK;
 }
+
+/* The transport's get_rows, or gets one by one. */
+sley_status sl_get_rows(sl_symm *symm, int lists, const sl_row_list *list, void *dst);
 
 /* Every rank calls it with its own status; all return an error if any had one: the rank's own with its
  * message, or SLEY_ERR_PEER naming the first other failing rank. Unlike abort the comm stays usable.
  * Collective. */
 sley_status sl_agree(sl_comm *comm, sley_status mine);
+
+/* The same for what the ranks do as one, such as reading a file: all return the status and the message of the
+ * first rank that has an error. Collective. */
+sley_status sl_agree_alike(sl_comm *comm, sley_status mine);
 
 /* alltoallv of items of item_bytes each, sizes exchanged first. send: grouped by rank, send_count[p] items
  * each. *recv (from sl_alloc, the caller's) is grouped by rank too; recv_count: size entries. Collective,

@@ -41,9 +41,9 @@ static bool gather(sl_mpi_comm *comm, bool empty) {
   sl_mpi_enter();
   int code = MPI_Ibarrier(comm->comm, &request);
   sl_mpi_leave();
-  for (bool done = false; code == MPI_SUCCESS;) {
+  for (int done = 0; code == MPI_SUCCESS;) {
     if (sl_mpi_test(&request, 1, &done) != SLEY_OK || done)
-      return done;
+      return done == 1;
     (void)sl_mpi_sweep(comm);
     if (!sl_mpi_linger(comm))
       return false;
@@ -57,8 +57,12 @@ static bool gather(sl_mpi_comm *comm, bool empty) {
 static bool part(sl_mpi_comm *comm) {
   char message[1024];
   snprintf(message, sizeof message, "%s", sley_last_error());
+  if (comm->farewell != 0 && sl_now() >= comm->farewell) /* has been waited for in vain before */
+    return false;
   comm->farewell = 0;
   bool clean = gather(comm, false) && gather(comm, true);
+  while (clean && comm->waste) /* came during the last of it */
+    clean = sl_mpi_linger(comm);
   (void)sl_fail(SLEY_OK, "%s", message);
   return clean;
 }
@@ -68,6 +72,8 @@ static void stop(sl_process_comm *base) {
   sl_direct_stop(base);
   if (comm->comm == MPI_COMM_NULL)
     return;
+  sl_bootstrap_leave(
+      base->boot); /* a rank that returns while another waits for it takes part in what follows */
   if (sl_bootstrap_broken(base->boot) && !part(comm)) {
     sl_mpi_forsake(true);
     return;
@@ -135,7 +141,12 @@ static sley_status start(sl_process_comm *base) {
 }
 
 static void abandon(sl_process_comm *base) {
-  (void)base;
+  sl_mpi_comm *comm = (sl_mpi_comm *)base;
+  char message[1024];
+  snprintf(message, sizeof message, "%s", sley_last_error());
+  if (comm->comm != MPI_COMM_NULL && sl_bootstrap_broken(base->boot))
+    sl_mpi_call_off(comm);
+  (void)sl_fail(SLEY_OK, "%s", message);
 }
 
 static const sl_process_backend mpi_process = {.name = "mpi",

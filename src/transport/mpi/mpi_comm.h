@@ -9,8 +9,9 @@
 
 typedef struct sl_mpi_comm {
   sl_process_comm base;
-  MPI_Comm comm; /* for exchanges, of this run alone; MPI_COMM_NULL: none */
-  int tags;      /* that it has, from 0 on */
+  MPI_Comm comm;            /* for exchanges, of this run alone; MPI_COMM_NULL: none */
+  int tags;                 /* that it has, from 0 on */
+  struct sl_mpi_left *open; /* messages of the exchanges there are */
   struct sl_mpi_left
       *left;   /* messages of exchanges that were ended by a failure, which MPI may still touch */
   char *waste; /* where a message that nobody receives any more is being received; or NULL */
@@ -19,8 +20,14 @@ typedef struct sl_mpi_comm {
 } sl_mpi_comm;
 
 /* Initialises MPI unless somebody has, and sees that this thread may call it. What is initialised here is
- * finalised when the process exits. Errors: SLEY_ERR_UNSUPPORTED. */
-sley_status sl_mpi_ready(void);
+ * finalised when the process exits. Every rank calls it, and waits for the others timeout seconds. Errors:
+ * SLEY_ERR_UNSUPPORTED, SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED. */
+sley_status sl_mpi_ready(double timeout);
+
+/* MPI_Init_thread and MPI_Finalize, each once. *level: the threads that MPI lets in. Errors as sl_mpi_ready.
+ */
+sley_status sl_mpi_initialise(double timeout, int *level);
+void sl_mpi_finalise(double timeout);
 
 /* All processes of MPI_COMM_WORLD, for the library's own use; it stays until MPI is finalised. */
 MPI_Comm sl_mpi_world(void);
@@ -38,8 +45,8 @@ void sl_mpi_turn(void);
 /* SLEY_OK, or what MPI says. Errors: SLEY_ERR_PEER. */
 sley_status sl_mpi_check(int code, const char *call);
 
-/* Whether all requests are done; done ones become MPI_REQUEST_NULL or inactive. */
-sley_status sl_mpi_test(MPI_Request *requests, int count, bool *done);
+/* How many of the requests, from the first on, are done; done ones become MPI_REQUEST_NULL or inactive. */
+sley_status sl_mpi_test(MPI_Request *requests, int count, int *done);
 
 /* A wait that polls: each call waits a little longer than the one before. Errors: SLEY_ERR_PEER (a rank has
  * failed, or timeout seconds have passed), SLEY_ERR_INTERRUPTED. */
@@ -51,6 +58,8 @@ typedef struct sl_mpi_patience {
 } sl_mpi_patience;
 
 sley_status sl_mpi_pause(sl_mpi_patience *patience);
+/* What that looks at, without a pause. */
+sley_status sl_mpi_tire(sl_mpi_patience *patience);
 
 /* Waits for one request, which this call has made: code is its. */
 sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_patience patience);
@@ -59,6 +68,10 @@ sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_patience patien
 sley_status sl_mpi_place(int ranks, double timeout, sl_place *out);
 
 extern const sl_carrier sl_mpi_messages;
+
+/* After a failure: takes back what has not been matched, and waits until MPI touches no row of the caller's,
+ * or the farewell. Waits for peers, which do the same. */
+void sl_mpi_call_off(sl_mpi_comm *comm);
 
 /* After a failure: takes messages that nobody receives any more, so that their senders are done with them. */
 void sl_mpi_discard(sl_mpi_comm *comm);

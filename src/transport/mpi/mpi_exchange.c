@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages by MPI, as persistent requests: a channel's are made when it first has a message at an address,
  * and made again when that has changed. Begin starts the receives and, once they are packed, the sends;
- * receive and end poll them. With SL_GRAIN_ROW each row is a message; else a message longer than 1 GiB
- * travels in pieces, since MPI counts in int. On a device without host addresses messages pass through memory
- * of the host. */
+ * receive and end poll them. With SL_GRAIN_ROW each row from another workgroup is a message; else a message
+ * longer than 1 GiB travels in pieces, since MPI counts in int. On a device without host addresses messages
+ * pass through memory of the host. */
 #include "base/memory.h"
 #include "transport/mpi/mpi_comm.h"
 
@@ -16,9 +16,11 @@ typedef struct sl_mpi_left {
   MPI_Request *requests;
   int64_t pieces, piece_bytes, bytes; /* of the message; all pieces but the last are equally long */
   int64_t done;                       /* pieces of this round */
-  bool started;
-  char *packed; /* of a message that is left: the channel's */
-  struct sl_mpi_left *next;
+  bool started, cancelled;
+  const sl_process_channel *channel; /* NULL: the exchange is gone */
+  bool receives;
+  char *packed;             /* of a message that is left: the channel's */
+  struct sl_mpi_left *next; /* of the comm's messages that are open, or left */
 } mpi_message;
 
 static sl_mpi_comm *comm_of(const sl_process_exchange *exchange) {
@@ -37,8 +39,9 @@ static char *message_of(const sl_process_channel *c) {
 
 /* ---- making */
 
-static sley_status open_channels(const sl_process_exchange *exchange, sl_process_channel *channels,
-                                 int count) {
+static sley_status open_channels(const sl_process_exchange *exchange, sl_process_channel *channels, int count,
+                                 bool receives) {
+  sl_mpi_comm *comm = comm_of(exchange);
   for (int i = 0; i < count; i++) {
     const sl_row_list *list = &channels[i].list;
     mpi_message *message;
@@ -46,8 +49,13 @@ static sley_status open_channels(const sl_process_exchange *exchange, sl_process
       continue;
     SL_TRY(SL_NEW_ZERO(message, 1, "a message"));
     channels[i].own = message;
+    message->channel = &channels[i];
+    message->receives = receives;
+    message->next = comm->open;
+    comm->open = message;
     message->bytes = list->count * list->bytes;
-    bool row_by_row = exchange->grain == SL_GRAIN_ROW && list->bytes <= PIECE;
+    bool row_by_row = exchange->grain == SL_GRAIN_ROW && list->bytes <= PIECE &&
+                      sl_link_to(&comm->base.base, list->peer) == SL_LINK_MESSAGE;
     message->piece_bytes = row_by_row ? list->bytes : PIECE;
     message->pieces = (message->bytes + message->piece_bytes - 1) / message->piece_bytes;
     SL_TRY(SL_NEW(message->requests, message->pieces, "a message's requests"));
@@ -60,24 +68,25 @@ static sley_status open_channels(const sl_process_exchange *exchange, sl_process
 }
 
 static sley_status open_messages(sl_process_exchange *exchange) {
-  SL_TRY(open_channels(exchange, exchange->send, exchange->sends));
-  return open_channels(exchange, exchange->recv, exchange->recvs);
+  SL_TRY(open_channels(exchange, exchange->send, exchange->sends, false));
+  return open_channels(exchange, exchange->recv, exchange->recvs, true);
 }
 
 /* ---- ending */
 
 /* Whether nothing of the message is in flight; takes note of what has come to its end. */
 static sley_status look(mpi_message *message, bool *over) {
-  *over = true;
+  *over = false;
   while (message->started && message->done < message->pieces) {
     int64_t left = message->pieces - message->done;
-    int count = (int)(left < BLOCK ? left : BLOCK);
-    SL_TRY(sl_mpi_test(message->requests + message->done, count, over));
-    if (!*over)
+    int count = (int)(left < BLOCK ? left : BLOCK), done;
+    SL_TRY(sl_mpi_test(message->requests + message->done, count, &done));
+    message->done += done;
+    if (done < count)
       return SLEY_OK;
-    message->done += count;
   }
   message->started = false;
+  *over = true;
   return SLEY_OK;
 }
 
@@ -97,32 +106,63 @@ static void drop_message(mpi_message *message) {
   sl_free(message);
 }
 
-/* A rank has failed: what has not been matched is taken back. What is in flight is left to sl_mpi_sweep, with
- * the buffers that are the exchange's; a buffer of the caller's is waited for until the farewell. */
-static void call_off(sl_mpi_comm *comm, sl_process_channel *c, bool receives) {
-  mpi_message *message = c->own;
-  bool over = false;
+/* The exchange is destroyed. */
+static void unlink_message(sl_mpi_comm *comm, const mpi_message *message) {
+  mpi_message **at = &comm->open;
+  while (*at != message)
+    at = &(*at)->next;
+  *at = message->next;
+}
+
+/* What has not been matched of a message is taken back. */
+static void cancel(mpi_message *message) {
+  bool due = message->started && message->receives && !message->cancelled;
   sl_mpi_enter();
-  for (int64_t p = message->done; receives && p < message->pieces; p++)
+  for (int64_t p = message->done; due && p < message->pieces; p++)
     MPI_Cancel(&message->requests[p]);
   sl_mpi_leave();
-  while (look(message, &over) == SLEY_OK && !over && c->at != c->packed && sl_mpi_linger(comm))
-    continue;
-  if (over)
+  message->cancelled = message->cancelled || due;
+}
+
+/* MPI works on the caller's own rows. */
+static bool in_place(const mpi_message *message) {
+  return message->channel->at != message->channel->packed && !message->staged;
+}
+
+void sl_mpi_call_off(sl_mpi_comm *comm) {
+  for (mpi_message *message = comm->open; message; message = message->next)
+    cancel(message);
+  for (mpi_message *message = comm->open; message; message = message->next) {
+    bool over = !message->started || !in_place(message);
+    while (!over && look(message, &over) == SLEY_OK && !over && sl_mpi_linger(comm))
+      continue;
+  }
+}
+
+/* Of a message that is still in flight, after a failure; what is left then, with its buffer, is
+ * sl_mpi_sweep's.
+ */
+static void close_started(sl_mpi_comm *comm, sl_process_channel *c) {
+  mpi_message *message = c->own;
+  bool over = false;
+  cancel(message);
+  if (look(message, &over) == SLEY_OK && over)
     return;
+  unlink_message(comm, message);
   message->packed = c->packed;
+  message->channel = NULL;
   c->packed = NULL;
   message->next = comm->left;
   comm->left = message;
 }
 
-void sl_mpi_discard(sl_mpi_comm *comm) {
-  int found = 0, bytes = 0;
-  bool over = true;
+/* The next message that nobody receives, if one has come; false: none, or it is still coming. */
+static bool discard_one(sl_mpi_comm *comm) {
+  int found = 0, bytes = 0, over = 0;
   MPI_Message message;
   MPI_Status status;
-  if (comm->waste && (sl_mpi_test(&comm->waste_request, 1, &over) != SLEY_OK || !over))
-    return;
+  if (comm->waste && (sl_mpi_test(&comm->waste_request, 1, &over) != SLEY_OK || over == 0))
+    return false;
   sl_free(comm->waste);
   comm->waste = NULL;
   sl_mpi_enter();
@@ -133,6 +173,12 @@ void sl_mpi_discard(sl_mpi_comm *comm) {
       (void)MPI_Imrecv(comm->waste, bytes, MPI_BYTE, &message, &comm->waste_request);
   }
   sl_mpi_leave();
+  return comm->waste != NULL;
+}
+
+void sl_mpi_discard(sl_mpi_comm *comm) {
+  while (discard_one(comm))
+    continue;
 }
 
 bool sl_mpi_sweep(sl_mpi_comm *comm) {
@@ -150,19 +196,21 @@ bool sl_mpi_sweep(sl_mpi_comm *comm) {
   return !comm->left && !comm->waste;
 }
 
-static void close_channels(sl_mpi_comm *comm, sl_process_channel *channels, int count, bool receives) {
+static void close_channels(sl_mpi_comm *comm, sl_process_channel *channels, int count) {
   for (int i = 0; i < count; i++) {
     mpi_message *message = channels[i].own;
     if (message && message->started)
-      call_off(comm, &channels[i], receives);
-    if (message && !message->started)
+      close_started(comm, &channels[i]);
+    if (message && !message->started) {
+      unlink_message(comm, message);
       drop_message(message);
+    }
   }
 }
 
 static void close_messages(sl_process_exchange *exchange) {
-  close_channels(comm_of(exchange), exchange->recv, exchange->recvs, true);
-  close_channels(comm_of(exchange), exchange->send, exchange->sends, false);
+  close_channels(comm_of(exchange), exchange->recv, exchange->recvs);
+  close_channels(comm_of(exchange), exchange->send, exchange->sends);
 }
 
 /* ---- running */
@@ -195,6 +243,7 @@ static sley_status start(const sl_process_exchange *exchange, sl_process_channel
   mpi_message *message = c->own;
   SL_TRY(prepare(exchange, c, receives));
   message->started = true;
+  message->cancelled = false;
   message->done = 0;
   int code = MPI_SUCCESS;
   sl_mpi_enter();

@@ -13,11 +13,18 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER, gate = PTHREAD_MUTE
 static MPI_Comm world = MPI_COMM_NULL;
 static int level = MPI_THREAD_SINGLE;
 static bool forsaken;
+static const double FOREVER = 1e300, FAREWELL = 5; /* seconds; for MPI_Finalize once all are there */
 
+/* When the process exits. All ranks meet first, for as long as it takes: another may rightly work on for
+ * long. */
 static void finalise(void) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  sl_mpi_patience patience = {.timeout = FOREVER, .what = "a rank's end"};
   int over = 0;
-  if (!forsaken && MPI_Finalized(&over) == MPI_SUCCESS && !over)
-    MPI_Finalize();
+  if (forsaken || MPI_Finalized(&over) != MPI_SUCCESS || over)
+    return;
+  if (sl_mpi_settle(MPI_Ibarrier(world, &request), &request, patience) == SLEY_OK)
+    sl_mpi_finalise(FAREWELL);
 }
 
 sley_status sl_mpi_check(int code, const char *call) {
@@ -31,35 +38,50 @@ sley_status sl_mpi_check(int code, const char *call) {
   return sl_fail(SLEY_ERR_PEER, "%s: %s", call, text);
 }
 
-/* The level of threads, MPI being initialised afterwards. */
-static sley_status initialise(void) {
+/* Sees to it that MPI is initialised; own: by this call. */
+static sley_status initialise(double timeout, bool *own) {
   int begun = 0, over = 0;
   SL_TRY(sl_mpi_check(MPI_Finalized(&over), "MPI_Finalized"));
   if (over)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "MPI has been finalised: run ranks before MPI_Finalize is called");
   SL_TRY(sl_mpi_check(MPI_Initialized(&begun), "MPI_Initialized"));
+  *own = !begun;
   if (begun)
     return sl_mpi_check(MPI_Query_thread(&level), "MPI_Query_thread");
-  SL_TRY(sl_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread"));
+  SL_TRY(sl_mpi_initialise(timeout, &level));
   return atexit(finalise) == 0 ? SLEY_OK : sl_fail(SLEY_ERR_MEMORY, "no room for MPI's end");
 }
 
-static sley_status make_world(void) {
-  SL_TRY(sl_mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &world), "MPI_Comm_dup"));
-  return sl_mpi_check(MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+static sley_status make_world(double timeout) {
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  sl_mpi_patience patience = {.timeout = timeout, .what = "a rank's part in MPI_Comm_idup"};
+  int code = MPI_Comm_idup(MPI_COMM_WORLD, &made, &request);
+  sley_status status = sl_mpi_settle(code, &request, patience);
+  if (status == SLEY_OK)
+    status = sl_mpi_check(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  if (status == SLEY_OK)
+    world = made;
+  else
+    sl_mpi_forsake(true);
+  return status;
 }
 
-sley_status sl_mpi_ready(void) {
+sley_status sl_mpi_ready(double timeout) {
   int first = 1;
+  bool own = false;
   pthread_mutex_lock(&starting);
   sley_status status = SLEY_OK;
   if (world == MPI_COMM_NULL) {
-    status = initialise();
-    if (status == SLEY_OK)
-      status = make_world();
-  }
-  if (status == SLEY_OK && level < MPI_THREAD_SERIALIZED)
+    status = initialise(timeout, &own);
+    if (status == SLEY_OK && level < MPI_THREAD_SERIALIZED)
+      status = own ? sl_fail(SLEY_ERR_UNSUPPORTED, "this MPI lets no thread in but one (level %d)", level)
+                   : sl_mpi_check(MPI_Is_thread_main(&first), "MPI_Is_thread_main");
+    if (status == SLEY_OK && first)
+      status = make_world(timeout);
+  } else if (level < MPI_THREAD_SERIALIZED) {
     status = sl_mpi_check(MPI_Is_thread_main(&first), "MPI_Is_thread_main");
+  }
   pthread_mutex_unlock(&starting);
   if (status == SLEY_OK && !first)
     return sl_fail(SLEY_ERR_UNSUPPORTED,
@@ -93,28 +115,38 @@ void sl_mpi_turn(void) {
   sl_mpi_leave();
 }
 
-sley_status sl_mpi_test(MPI_Request *requests, int count, bool *done) {
-  int flag = 0;
+sley_status sl_mpi_test(MPI_Request *requests, int count, int *done) {
+  int flag = 1, code = MPI_SUCCESS;
+  *done = 0;
   sl_mpi_enter();
-  int code = MPI_Testall(count, requests, &flag, MPI_STATUSES_IGNORE);
+  while (flag && *done < count && code == MPI_SUCCESS) {
+    code = MPI_Test(&requests[*done], &flag, MPI_STATUS_IGNORE);
+    *done += code == MPI_SUCCESS && flag;
+  }
   sl_mpi_leave();
-  *done = flag != 0;
-  return sl_mpi_check(code, "MPI_Testall");
+  return sl_mpi_check(code, "MPI_Test");
 }
 
 enum { SPINS = 200, YIELDS = 2000, LOOKS = 16, PAUSE_NANOSECONDS = 50000 };
 
+sley_status sl_mpi_tire(sl_mpi_patience *p) {
+  if (p->polls++ == 0)
+    p->begin = sl_now();
+  SL_TRY(p->boot ? sl_bootstrap_progress(p->boot) : sl_interrupted());
+  if (sl_now() - p->begin <= p->timeout)
+    return SLEY_OK;
+  return sl_fail(SLEY_ERR_PEER, "%s has not come within %g s: give a longer timeout if a rank works so long",
+                 p->what, p->timeout);
+}
+
 sley_status sl_mpi_pause(sl_mpi_patience *p) {
   if (p->polls == 0)
     p->begin = sl_now();
-  p->polls++;
-  if (p->polls <= SPINS && p->polls % LOOKS != 0)
+  if (p->polls < SPINS && p->polls % LOOKS != LOOKS - 1) {
+    p->polls++;
     return SLEY_OK;
-  SL_TRY(p->boot ? sl_bootstrap_progress(p->boot) : sl_interrupted());
-  if (sl_now() - p->begin > p->timeout)
-    return sl_fail(SLEY_ERR_PEER,
-                   "%s has not come within %g s: give a longer timeout if a rank works so long", p->what,
-                   p->timeout);
+  }
+  SL_TRY(sl_mpi_tire(p));
   if (p->polls > YIELDS)
     nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
   else
@@ -125,9 +157,9 @@ sley_status sl_mpi_pause(sl_mpi_patience *p) {
 sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_patience patience) {
   SL_TRY(sl_mpi_check(code, patience.what));
   for (;;) {
-    bool done;
+    int done;
     SL_TRY(sl_mpi_test(request, 1, &done));
-    if (done)
+    if (done == 1)
       return SLEY_OK;
     SL_TRY(sl_mpi_pause(&patience));
   }

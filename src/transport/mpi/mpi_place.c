@@ -102,7 +102,7 @@ sley_status sl_mpi_place(int ranks, double timeout, sl_place *out) {
   int rank, size;
   *out = (sl_place){.local_rank = -1, .listener = -1, .timeout = timeout};
   SL_TRY(sl_launcher_find(&launcher));
-  SL_TRY(sl_mpi_ready());
+  SL_TRY(sl_mpi_ready(timeout));
   SL_TRY(sl_mpi_check(MPI_Comm_rank(sl_mpi_world(), &rank), "MPI_Comm_rank"));
   SL_TRY(sl_mpi_check(MPI_Comm_size(sl_mpi_world(), &size), "MPI_Comm_size"));
   SL_TRY(compare(&launcher, rank, size));

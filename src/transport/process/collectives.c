@@ -11,35 +11,42 @@ static sl_bootstrap *boot_of(sl_comm *comm) {
   return ((sl_process_comm *)comm)->boot;
 }
 
-/* Puts go another way than the meeting. */
-sley_status sl_process_barrier(sl_comm *comm) {
-  SL_TRY(sl_process_flush_puts((sl_process_comm *)comm));
-  return sl_bootstrap_barrier(boot_of(comm));
-}
-
-sley_status sl_process_allgather(sl_comm *comm, const void *src, int64_t bytes, void *dst) {
-  return sl_bootstrap_allgather(boot_of(comm), src, bytes, dst);
-}
-
-sley_status sl_process_alltoallv(sl_comm *comm, const void *send, const int64_t *send_at,
-                                 const int64_t *send_bytes, void *recv, const int64_t *recv_at,
-                                 const int64_t *recv_bytes) {
-  return sl_bootstrap_alltoallv(boot_of(comm), send, send_at, send_bytes, recv, recv_at, recv_bytes);
-}
-
-sley_status sl_process_allreduce(sl_comm *comm, sl_reduce op, int64_t *values, int count) {
-  static const sl_boot_op ops[] = {[SL_SUM] = SL_BOOT_SUM, [SL_MIN] = SL_BOOT_MIN, [SL_MAX] = SL_BOOT_MAX};
-  if ((unsigned)op > SL_MAX)
-    return sl_fail(SLEY_ERR_ARG, "allreduce: there is no operator %d", (int)op);
-  return sl_bootstrap_allreduce(boot_of(comm), ops[op], values, count);
-}
-
 void sl_process_abort(sl_comm *base, sley_status status) {
   sl_process_comm *comm = (sl_process_comm *)base;
   sl_bootstrap_abort(comm->boot, status);
   if (comm->stop)
     __atomic_store_n(comm->stop, 1, __ATOMIC_RELEASE);
   comm->backend->abandon(comm);
+}
+
+sley_status sl_process_over(sl_comm *comm, sley_status status) {
+  if (status != SLEY_OK && sl_bootstrap_broken(boot_of(comm)))
+    sl_process_abort(comm, status);
+  return status;
+}
+
+/* Puts go another way than the meeting. */
+sley_status sl_process_barrier(sl_comm *comm) {
+  sley_status status = sl_process_flush_puts((sl_process_comm *)comm);
+  return sl_process_over(comm, status == SLEY_OK ? sl_bootstrap_barrier(boot_of(comm)) : status);
+}
+
+sley_status sl_process_allgather(sl_comm *comm, const void *src, int64_t bytes, void *dst) {
+  return sl_process_over(comm, sl_bootstrap_allgather(boot_of(comm), src, bytes, dst));
+}
+
+sley_status sl_process_alltoallv(sl_comm *comm, const void *send, const int64_t *send_at,
+                                 const int64_t *send_bytes, void *recv, const int64_t *recv_at,
+                                 const int64_t *recv_bytes) {
+  return sl_process_over(
+      comm, sl_bootstrap_alltoallv(boot_of(comm), send, send_at, send_bytes, recv, recv_at, recv_bytes));
+}
+
+sley_status sl_process_allreduce(sl_comm *comm, sl_reduce op, int64_t *values, int count) {
+  static const sl_boot_op ops[] = {[SL_SUM] = SL_BOOT_SUM, [SL_MIN] = SL_BOOT_MIN, [SL_MAX] = SL_BOOT_MAX};
+  if ((unsigned)op > SL_MAX)
+    return sl_fail(SLEY_ERR_ARG, "allreduce: there is no operator %d", (int)op);
+  return sl_process_over(comm, sl_bootstrap_allreduce(boot_of(comm), ops[op], values, count));
 }
 
 enum { SPINS = 2000, LOOKS = 16, PAUSE_NANOSECONDS = 50000 };

@@ -96,7 +96,7 @@ sley_status sl_direct_begin(sl_direct *direct, const void *src, int64_t src_stri
   if (!direct)
     return SLEY_OK;
   sl_queue *beside = direct->comm->urgent;
-  SL_TRY(sl_stages_finish(&direct->stages, direct->name, direct->done, queue));
+  SL_TRY(sl_stages_arrive(&direct->stages, direct->done, queue, NULL));
   SL_TRY(queue->ops->event_record(queue, direct->begun));
   SL_TRY(queue->ops->event_wait(beside, direct->begun));
   SL_TRY(sl_boards_await(&direct->round.signals, beside)); /* the last round's rows have been taken */
@@ -134,8 +134,8 @@ sley_status sl_direct_end(sl_direct *direct, void *dst, int64_t dst_stride, sl_q
   return direct->round.add ? sl_boards_open(&direct->round, queue) : SLEY_OK;
 }
 
-sley_status sl_direct_arrive(sl_direct *direct, int stage, sl_queue *queue) {
-  return direct ? sl_stages_arrive(&direct->stages, direct->name, stage, direct->done, queue) : SLEY_OK;
+sley_status sl_direct_arrive(sl_direct *direct, sl_queue *queue, const sl_stage_words **words) {
+  return direct ? sl_stages_arrive(&direct->stages, direct->done, queue, words) : SLEY_OK;
 }
 
 sley_status sl_direct_add(sl_direct *direct, int recv, sl_queue *queue) {

@@ -37,7 +37,7 @@ sley_status sl_direct_end(sl_direct *direct, void *dst, int64_t dst_stride, sl_q
 sley_status sl_direct_add(sl_direct *direct, int recv, sl_queue *queue);
 
 /* The slot exchange_arrive; NULL: nothing. */
-sley_status sl_direct_arrive(sl_direct *direct, int stage, sl_queue *queue);
+sley_status sl_direct_arrive(sl_direct *direct, sl_queue *queue, const sl_stage_words **words);
 
 /* The last round has been ended, or the bootstrap is broken. Waits for the rank's own device. NULL: nothing.
  */

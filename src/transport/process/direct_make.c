@@ -225,7 +225,7 @@ static int64_t fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows, sl_
                                   .dst_first = l->list.first,
                                   .stage_end = l->list.stage_end};
     if (add) {
-      int64_t count = sl_pull_interleave(&rows[moving], 1, 0, entries + listed);
+      int64_t count = sl_pull_interleave(&rows[moving], 1, 0, 1, 0, NULL, entries + listed);
       l->batch = direct->round.batches++;
       direct->batch[l->batch] = (sl_pull_batch){listed, count, moving, 1};
       listed += count;

@@ -90,17 +90,27 @@ sley_status sl_process_exchange_create(sl_comm *base, const sl_exchange_spec *sp
   sl_process_exchange *exchange = NULL;
   *out = NULL;
   uint64_t id = comm->next_id++;
-  SL_TRY(sl_process_match_lists(comm, spec, SLEY_OK));
+  SL_TRY(sl_process_over(base, sl_process_match_lists(comm, spec, SLEY_OK)));
   sley_status status = make(comm, spec, &exchange);
   status = sl_bootstrap_agree(comm->boot, "buffers of exchange_create", 0, 0, status);
   if (status == SLEY_OK)
     status = sl_direct_create(comm, spec, &exchange->direct);
   if (status != SLEY_OK) {
+    status = sl_process_over(base, status);
     free_exchange(exchange);
     return status;
   }
   exchange->id = id;
   *out = &exchange->base;
+  return SLEY_OK;
+}
+
+/* The peers have taken their rows of the last round. */
+static sley_status reclaim(sl_process_exchange *exchange) {
+  if (!exchange->lent)
+    return SLEY_OK;
+  SL_TRY(carrier_of(exchange)->reclaim(exchange));
+  exchange->lent = false;
   return SLEY_OK;
 }
 
@@ -116,6 +126,8 @@ void sl_process_exchange_destroy(sl_exchange *base) {
     sl_process_abort(base->comm,
                      sl_fail(SLEY_ERR_INTERNAL, "exchange %s is destroyed before its end", exchange->name));
   snprintf(message, sizeof message, "%s", sley_last_error());
+  if (!sl_bootstrap_broken(comm->boot))
+    (void)sl_process_over(base->comm, reclaim(exchange));
   (void)sl_process_wait_for(comm, base->comm->queue); /* it may still use what is freed here */
   sl_direct_destroy(exchange->direct);
   free_exchange(exchange);
@@ -161,6 +173,7 @@ static sley_status pack(const sl_process_exchange *exchange, sl_queue *queue) {
 }
 
 static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
+  SL_TRY(reclaim(exchange));
   SL_TRY(sl_bootstrap_progress(comm_of(exchange)->boot));
   for (int i = 0; i < exchange->sends; i++) {
     sl_process_channel *c = &exchange->send[i];
@@ -246,16 +259,26 @@ sley_status sl_process_exchange_end(sl_exchange *base, sl_queue *queue) {
   if (status != SLEY_OK)
     return failed(exchange, status);
   exchange->in_flight = false;
+  exchange->lent = carrier_of(exchange)->reclaim != NULL;
   return SLEY_OK;
 }
 
+sley_status sl_process_exchange_reclaim(sl_exchange *base, sl_queue *queue) {
+  (void)queue;
+  sl_process_exchange *exchange = (sl_process_exchange *)base;
+  sley_status status = exchange->in_flight
+                           ? sl_fail(SLEY_ERR_ARG, "exchange %s is reclaimed before its end", exchange->name)
+                           : reclaim(exchange);
+  return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
+}
+
 /* Only rows from the workgroup come in stages: end has seen to the others. */
-sley_status sl_process_exchange_arrive(sl_exchange *base, int stage, sl_queue *queue) {
+sley_status sl_process_exchange_arrive(sl_exchange *base, sl_queue *queue, const sl_stage_words **words) {
   sl_process_exchange *exchange = (sl_process_exchange *)base;
   sley_status status =
       exchange->in_flight
-          ? sl_fail(SLEY_ERR_ARG, "exchange %s: stage %d is to arrive before the end", exchange->name, stage)
-          : sl_direct_arrive(exchange->direct, stage, queue);
+          ? sl_fail(SLEY_ERR_ARG, "exchange %s: rows are to arrive before its end", exchange->name)
+          : sl_direct_arrive(exchange->direct, queue, words);
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 

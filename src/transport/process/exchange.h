@@ -27,6 +27,7 @@ typedef struct sl_process_exchange {
   sl_process_channel *send, *recv;
   sl_direct *direct; /* NULL: no rows go that way */
   bool add, in_flight;
+  bool lent; /* ended, and not reclaimed */
   sley_dtype dtype;
   sl_grain grain;
   const char *src; /* of this round */
@@ -47,8 +48,12 @@ typedef struct sl_carrier {
   sley_status (*begin)(sl_process_exchange *exchange, sl_queue *queue);
   /* The channel's message has come, in queue's order. Called for each that travels, in the order of recv. */
   sley_status (*receive)(sl_process_exchange *exchange, sl_process_channel *channel, sl_queue *queue);
-  /* All of the round has been received; on return src is free for reuse, in queue's order. */
+  /* All of the round has been received; unless there is a reclaim, on return src is free for reuse, in
+   * queue's order. */
   sley_status (*end)(sl_process_exchange *exchange, sl_queue *queue);
+  /* After end: on return src is free for reuse, and the round's messages have left their memory. NULL: end
+   * sees to it. */
+  sley_status (*reclaim)(sl_process_exchange *exchange);
 } sl_carrier;
 
 /* For transports of which all ranks are one workgroup that goes the direct way. */
@@ -59,7 +64,8 @@ sley_status sl_process_exchange_create(sl_comm *comm, const sl_exchange_spec *sp
 sley_status sl_process_exchange_begin(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
                                       int64_t dst_stride, sl_queue *queue);
 sley_status sl_process_exchange_end(sl_exchange *exchange, sl_queue *queue);
-sley_status sl_process_exchange_arrive(sl_exchange *exchange, int stage, sl_queue *queue);
+sley_status sl_process_exchange_reclaim(sl_exchange *exchange, sl_queue *queue);
+sley_status sl_process_exchange_arrive(sl_exchange *exchange, sl_queue *queue, const sl_stage_words **words);
 sley_status sl_process_exchange_borrow(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
 void sl_process_exchange_destroy(sl_exchange *exchange);
 

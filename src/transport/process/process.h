@@ -20,7 +20,10 @@ typedef struct sl_process_comm {
   double timeout; /* seconds */
   sl_counters counters;
   uint64_t next_id; /* of exchanges and symmetric memory, the same on all ranks */
+  uint64_t rounds;  /* of exchanges begun */
   struct sl_process_symm *symms;
+  struct sl_boot_rows
+      *asks;        /* by rank: rows being asked for; NULL until there is symmetric memory far away */
   bool *dirty;      /* by rank: has been put to since the last flush */
   int *first_there; /* by rank, where devices are not the host: the first rank that has the same one */
   char note[SL_PROCESS_NOTE];
@@ -42,7 +45,7 @@ typedef struct sl_process_backend {
    * and lower base.workgroup. */
   sley_status (*start)(sl_process_comm *comm);
   void (*stop)(sl_process_comm *comm);
-  /* A rank has failed: ends this rank's part in what is in flight. */
+  /* A rank has failed: ends this rank's part in what is in flight. May be called again. */
   void (*abandon)(sl_process_comm *comm);
   /* Where this process's rank meets the others, of `ranks` of them, found within timeout seconds. NULL: a
    * launcher's variables tell, and without a launcher the ranks are forked. Collective. */
@@ -81,6 +84,9 @@ sley_status sl_process_wait_for(sl_process_comm *comm, sl_queue *queue);
 sley_status sl_process_wait(sl_comm *comm);
 /* Ends what is in flight, on devices their kernels' waits too. */
 void sl_process_abort(sl_comm *comm, sley_status status);
+/* What a call that meets other ranks returns: where one has failed, with what is in flight ended, so that
+ * nobody touches what this rank has lent any more. */
+sley_status sl_process_over(sl_comm *comm, sley_status status);
 void sl_process_counters(const sl_comm *comm, sl_counters *out);
 void sl_process_counters_reset(sl_comm *comm);
 void sl_process_counters_add(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages);
@@ -92,6 +98,7 @@ sley_status sl_process_symm_alloc(sl_comm *comm, int64_t bytes, sl_symm **out);
 void sl_process_symm_free(sl_symm *symm);
 void *sl_process_peer_ptr(sl_symm *symm, int rank);
 sley_status sl_process_get(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
+sley_status sl_process_get_rows(sl_symm *symm, int lists, const sl_row_list *list, void *dst);
 sley_status sl_process_put(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
 sley_status sl_process_fetch_add(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
 sley_status sl_process_flush(sl_symm *symm);

@@ -145,8 +145,7 @@ static sley_status run_met(const sl_process_backend *backend, const sl_launch *l
     status = SL_NEW_ZERO(template->dirty, template->base.size, "a comm");
   if (status == SLEY_OK)
     status = SL_NEW_ZERO(template->first_there, template->base.size, "a comm");
-  status = sl_bootstrap_agree(boot, "start: workgroup and ranks", template->base.workgroup,
-                              template->base.size, status);
+  status = sl_bootstrap_agree(boot, "--workgroup", launch->workgroup, 0, status);
   if (status == SLEY_OK)
     status = same_device(template);
   if (status == SLEY_OK)

@@ -69,6 +69,7 @@ static void release(sl_process_comm *comm, bool all) {
 
 void sl_process_symm_end(sl_process_comm *comm) {
   release(comm, true);
+  sl_free(comm->asks);
 }
 
 static void freed(void *owner, uint64_t id) {
@@ -187,6 +188,14 @@ static void free_on_devices(sl_process_comm *comm, sl_process_symm *symm) {
   sl_free(symm);
 }
 
+/* Room for requests for rows, where there are ranks to ask. */
+static sley_status take_asks(sl_process_comm *comm) {
+  if (comm->asks || comm->base.workgroup == comm->base.size)
+    return SLEY_OK;
+  SL_TRY(sl_bootstrap_serve_rows(comm->boot));
+  return SL_NEW(comm->asks, comm->base.size, "requests for rows");
+}
+
 sley_status sl_process_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
   sl_process_comm *comm = (sl_process_comm *)base;
   sl_process_symm *symm = NULL;
@@ -203,7 +212,10 @@ sley_status sl_process_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
   if (status == SLEY_OK) {
     symm->base.comm = base;
     symm->id = comm->next_id;
-    status = make_own(&symm->ranks[base->rank], bytes);
+    symm->ranks[base->rank].fd = -1;
+    status = take_asks(comm);
+    if (status == SLEY_OK)
+      status = make_own(&symm->ranks[base->rank], bytes);
     fd = (int)symm->ranks[base->rank].fd;
   }
   comm->next_id++;
@@ -289,8 +301,15 @@ static bool is_word(int64_t offset, int64_t bytes) {
   return bytes == sizeof(int64_t) && offset % (int64_t)sizeof(int64_t) == 0;
 }
 
-sley_status sl_process_get(sl_symm *base, int rank, int64_t offset, void *dst, int64_t bytes) {
+/* Of a rank of another workgroup. */
+static sley_status access_far(sl_symm *base, int rank, sl_boot_access access, int64_t offset, void *data,
+                              int64_t bytes) {
   sl_process_comm *comm = (sl_process_comm *)base->comm;
+  uint64_t id = ((sl_process_symm *)base)->id;
+  return sl_process_over(base->comm, sl_bootstrap_access(comm->boot, rank, access, id, offset, data, bytes));
+}
+
+sley_status sl_process_get(sl_symm *base, int rank, int64_t offset, void *dst, int64_t bytes) {
   block *from = NULL;
   SL_TRY(locate(base, "get", rank, offset, bytes, &from));
   if (on_devices(base))
@@ -301,9 +320,61 @@ sley_status sl_process_get(sl_symm *base, int rank, int64_t offset, void *dst, i
   } else if (from->at && bytes > 0)
     memcpy(dst, from->at + offset, (size_t)bytes);
   else if (bytes > 0)
-    SL_TRY(sl_bootstrap_access(comm->boot, rank, SL_BOOT_GET, ((sl_process_symm *)base)->id, offset, dst,
-                               bytes));
+    SL_TRY(access_far(base, rank, SL_BOOT_GET, offset, dst, bytes));
   count(base, rank, bytes);
+  return SLEY_OK;
+}
+
+/* Asks for the next rows of a list, from row `done` of it on; returns how many. */
+static int64_t ask(sl_symm *base, const sl_row_list *list, int64_t done, void *dst) {
+  sl_process_comm *comm = (sl_process_comm *)base->comm;
+  sl_boot_rows *rows = &comm->asks[list->peer];
+  int64_t left = list->count - done, count = left < SL_BOOT_ROWS_MOST ? left : SL_BOOT_ROWS_MOST;
+  for (int64_t i = 0; i < count; i++)
+    rows->row[i] = (uint32_t)list->rows[done + i];
+  sl_bootstrap_ask_rows(comm->boot, list->peer, ((sl_process_symm *)base)->id, list->bytes, count,
+                        (char *)dst + (list->first + done) * list->bytes, rows);
+  return count;
+}
+
+/* Lists of ranks that are far away, some rows of each at a time. */
+static sley_status get_far_rows(sl_symm *base, int lists, const sl_row_list *list, void *dst) {
+  sl_process_comm *comm = (sl_process_comm *)base->comm;
+  const block *ranks = ((sl_process_symm *)base)->ranks;
+  bool more = true;
+  for (int64_t done = 0; more; done += SL_BOOT_ROWS_MOST) {
+    more = false;
+    for (int i = 0; i < lists; i++)
+      if (!ranks[list[i].peer].at && done < list[i].count)
+        more = done + ask(base, &list[i], done, dst) < list[i].count || more;
+    for (int i = 0; i < lists; i++)
+      if (!ranks[list[i].peer].at && done < list[i].count)
+        SL_TRY(sl_process_over(base->comm,
+                               sl_bootstrap_wait_rows(comm->boot, list[i].peer, &comm->asks[list[i].peer])));
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_process_get_rows(sl_symm *base, int lists, const sl_row_list *list, void *dst) {
+  bool far = false;
+  if (on_devices(base))
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "get_rows: not from the memory of GPUs");
+  for (const sl_row_list *l = list; l < list + lists; l++) {
+    block *from = NULL;
+    SL_TRY(locate(base, "get_rows", l->peer, 0, 0, &from));
+    int64_t rows = l->bytes > 0 ? from->bytes / l->bytes : 0;
+    for (int64_t i = 0; i < l->count; i++)
+      if (l->bytes <= 0 || l->rows[i] < 0 || l->rows[i] >= rows || l->rows[i] > UINT32_MAX)
+        return sl_fail(SLEY_ERR_ARG, "get_rows: row %lld of the %lld at rank %d", (long long)l->rows[i],
+                       (long long)rows, l->peer);
+    for (int64_t i = 0; i < l->count && from->at; i++)
+      memcpy((char *)dst + (l->first + i) * l->bytes, from->at + l->rows[i] * l->bytes, (size_t)l->bytes);
+    far = far || !from->at;
+  }
+  if (far)
+    SL_TRY(get_far_rows(base, lists, list, dst));
+  for (const sl_row_list *l = list; l < list + lists; l++)
+    sl_process_counters_add(base->comm, sl_link_to(base->comm, l->peer), l->count * l->bytes, l->count);
   return SLEY_OK;
 }
 
@@ -322,8 +393,7 @@ sley_status sl_process_put(sl_symm *base, int rank, int64_t offset, const void *
     memcpy(to->at + offset, src, (size_t)bytes);
   else if (bytes > 0) {
     comm->dirty[rank] = true;
-    SL_TRY(sl_bootstrap_access(comm->boot, rank, SL_BOOT_PUT, ((sl_process_symm *)base)->id, offset,
-                               (void *)src, bytes));
+    SL_TRY(access_far(base, rank, SL_BOOT_PUT, offset, (void *)src, bytes));
   }
   count(base, rank, bytes);
   return SLEY_OK;
@@ -341,11 +411,10 @@ sley_status sl_process_fetch_add(sl_symm *base, int rank, int64_t offset, int64_
   if (to->at)
     value = atomic_fetch_add((_Atomic int64_t *)(void *)(to->at + offset), delta);
   else
-    SL_TRY(sl_bootstrap_access(comm->boot, rank, SL_BOOT_ADD, ((sl_process_symm *)base)->id, offset, &value,
-                               sizeof value));
+    SL_TRY(access_far(base, rank, SL_BOOT_ADD, offset, &value, sizeof value));
   if (old)
     *old = value;
-  return sl_bootstrap_progress(comm->boot);
+  return sl_process_over(base->comm, sl_bootstrap_progress(comm->boot));
 }
 
 sley_status sl_process_flush_puts(sl_process_comm *comm) {
@@ -360,6 +429,6 @@ sley_status sl_process_flush_puts(sl_process_comm *comm) {
 sley_status sl_process_flush(sl_symm *base) {
   sl_process_comm *comm = (sl_process_comm *)base->comm;
   atomic_thread_fence(memory_order_seq_cst);
-  SL_TRY(sl_process_flush_puts(comm));
-  return sl_bootstrap_progress(comm->boot);
+  sley_status status = sl_process_flush_puts(comm);
+  return sl_process_over(base->comm, status == SLEY_OK ? sl_bootstrap_progress(comm->boot) : status);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages over sockets. Begin posts the receives and sends what is packed; end takes the messages in the
- * order of the list, tells each sender so with an empty message, and waits to be told the same: so no rank
- * gets past a round in which a peer has failed. On a device without host addresses messages pass through
- * memory of the host. */
+ * order of the list and tells each sender so with an empty message; reclaim waits to be told the same: so no
+ * rank gets past a product in which a peer has failed, and none waits in between for one that is slower.
+ * While the rank computes, messages move all the same (sl_bootstrap_work). On a device without host addresses
+ * messages pass through memory of the host. */
 #include "base/memory.h"
 #include "transport/tcp/tcp.h"
 
@@ -90,6 +91,7 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
       SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, message_of(c), c->at, bytes_of(c)));
   }
   SL_TRY(sl_process_wait_for((sl_process_comm *)comm, queue)); /* until they can be sent */
+  uint64_t turn = ++((sl_process_comm *)comm)->rounds;
   int start = 0;
   while (start < exchange->sends && exchange->send[start].list.peer <= comm->rank)
     start++;
@@ -99,9 +101,12 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
     if (!c->travels)
       continue;
     sl_bootstrap_recv(boot, c->list.peer, TAKEN | tag_of(exchange), NULL, 0, &message->recv);
-    sl_bootstrap_send(boot, c->list.peer, tag_of(exchange), message_of(c), bytes_of(c), &message->send);
+    sl_bootstrap_send_in_turn(boot, sl_link_to(comm, c->list.peer) == SL_LINK_MESSAGE ? turn : 0,
+                              c->list.peer, tag_of(exchange), message_of(c), bytes_of(c), &message->send);
   }
-  return sl_bootstrap_progress(boot);
+  SL_TRY(sl_bootstrap_progress(boot));
+  sl_bootstrap_work(boot);
+  return SLEY_OK;
 }
 
 static sley_status receive(sl_process_exchange *exchange, sl_process_channel *c, sl_queue *queue) {
@@ -112,8 +117,14 @@ static sley_status receive(sl_process_exchange *exchange, sl_process_channel *c,
                          : SLEY_OK;
 }
 
+/* Others may be in flight still. */
 static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
   (void)queue;
+  sl_bootstrap_work(boot_of(exchange));
+  return SLEY_OK;
+}
+
+static sley_status reclaim(sl_process_exchange *exchange) {
   for (int i = 0; i < exchange->sends; i++) {
     const sl_process_channel *c = &exchange->send[i];
     tcp_message *message = c->own;
@@ -127,6 +138,7 @@ static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
     if (c->travels)
       SL_TRY(sl_bootstrap_wait_sent(boot_of(exchange), c->list.peer, &((tcp_message *)c->own)->send));
   }
+  sl_bootstrap_work(boot_of(exchange));
   return SLEY_OK;
 }
 
@@ -135,4 +147,5 @@ const sl_carrier sl_tcp_messages = {.exchange_bytes = sizeof(sl_process_exchange
                                     .close = close_messages,
                                     .begin = begin,
                                     .receive = receive,
-                                    .end = end};
+                                    .end = end,
+                                    .reclaim = reclaim};

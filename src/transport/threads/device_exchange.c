@@ -369,16 +369,17 @@ sley_status sl_device_exchange_end(sl_threads_exchange *exchange, sl_queue *queu
   return SLEY_OK;
 }
 
-sley_status sl_device_exchange_arrive(sl_threads_exchange *exchange, int stage, sl_queue *queue) {
+sley_status sl_device_exchange_arrive(sl_threads_exchange *exchange, sl_queue *queue,
+                                      const sl_stage_words **words) {
   sl_device_exchange *device = exchange->device;
-  return sl_stages_arrive(&device->stages, exchange->name, stage, device->done, queue);
+  return sl_stages_arrive(&device->stages, device->done, queue, words);
 }
 
 /* Where devices signal each other, hosts wait only for those that have looked up where rows lie. */
 sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_threads_comm *comm = comm_of(exchange);
   bool signalled = exchange->device->board;
-  SL_TRY(sl_stages_finish(&exchange->device->stages, exchange->name, exchange->device->done, queue));
+  SL_TRY(sl_stages_arrive(&exchange->device->stages, exchange->device->done, queue, NULL));
   for (int i = 0; i < exchange->sends && (!signalled || exchange->borrowed); i++) {
     int peer = exchange->send[i].peer;
     SL_TRY(sl_world_wait(comm, &exchange->channel[i].taken, exchange->round, peer));

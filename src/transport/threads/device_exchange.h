@@ -44,7 +44,8 @@ void sl_device_exchange_free(sl_threads_exchange *exchange);
 sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *src, int64_t src_stride,
                                      sl_queue *queue);
 sley_status sl_device_exchange_end(sl_threads_exchange *exchange, sl_queue *queue);
-sley_status sl_device_exchange_arrive(sl_threads_exchange *exchange, int stage, sl_queue *queue);
+sley_status sl_device_exchange_arrive(sl_threads_exchange *exchange, sl_queue *queue,
+                                      const sl_stage_words **words);
 sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue);
 /* The rank stays inside the memory of those it receives from; end takes it out. */
 sley_status sl_device_exchange_borrow(sl_threads_exchange *exchange, sl_queue *queue);

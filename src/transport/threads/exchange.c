@@ -291,14 +291,14 @@ sley_status sl_threads_exchange_end(sl_exchange *base, sl_queue *queue) {
 }
 
 /* In the host's memory end has seen to it. */
-sley_status sl_threads_exchange_arrive(sl_exchange *base, int stage, sl_queue *queue) {
+sley_status sl_threads_exchange_arrive(sl_exchange *base, sl_queue *queue, const sl_stage_words **words) {
   sl_threads_exchange *exchange = (sl_threads_exchange *)base;
   if (exchange->in_flight)
-    return failed(exchange, sl_fail(SLEY_ERR_ARG, "exchange %s: stage %d is to arrive before the end",
-                                    exchange->name, stage));
+    return failed(exchange,
+                  sl_fail(SLEY_ERR_ARG, "exchange %s: rows are to arrive before its end", exchange->name));
   if (!exchange->device)
     return SLEY_OK;
-  sley_status status = sl_device_exchange_arrive(exchange, stage, queue);
+  sley_status status = sl_device_exchange_arrive(exchange, queue, words);
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "transport/threads/threads.h"
+#include "transport/threads/turns.h"
 #include "transport/threads/world.h"
 
 enum { RANKS_MOST = 4096 };
@@ -76,12 +77,14 @@ done:
 static void *rank_thread(void *argument) {
   rank_start *start = argument;
   sl_threads_comm *comm = start->comm;
+  sl_turns_begin(comm);
   comm->status = run_rank(start);
   if (comm->status != SLEY_OK) {
     sl_world_abort(comm, comm->status);
     snprintf(comm->message, sizeof comm->message, "%s", sley_last_error());
   }
   sl_world_left(comm);
+  sl_turns_end(comm);
   return NULL;
 }
 
@@ -108,7 +111,8 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
   char note[SL_WORLD_MESSAGE];
   SL_TRY(sl_device_choose(launch->device, &device, note, sizeof note));
   sl_world *world;
-  SL_TRY(sl_world_create(launch->ranks, launch->workgroup, launch->threads, &world));
+  int turns = device->host_addresses ? sl_turns_of(launch->ranks, launch->threads) : 0;
+  SL_TRY(sl_world_create(launch->ranks, launch->workgroup, launch->threads, turns, &world));
   memcpy(world->note, note, sizeof note);
   sley_status status;
   rank_start *starts;

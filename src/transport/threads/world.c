@@ -18,8 +18,8 @@
 #include "base/memory.h"
 #include "transport/threads/device_exchange.h"
 #include "transport/threads/threads.h"
+#include "transport/threads/turns.h"
 
-static const uint64_t BROKEN = UINT64_C(1) << 63;
 /* Who waits looks a few times, then lets others run, which may well be the rank it waits for, and sleeps only
  * after a number of such polls: waking takes tens of microseconds. */
 enum { LOOKS = 8, POLLS = 50, POLLS_CROWDED = 8, SLEEP_NANOSECONDS = 50 * 1000 * 1000 };
@@ -47,12 +47,13 @@ static sley_status comm_init(sl_threads_comm *comm, sl_world *world, int rank, i
   }
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   pthread_cond_init(&comm->wake, &attributes);
+  sem_init(&comm->turn.go, 0, 0);
   pthread_condattr_destroy(&attributes);
   pthread_mutex_init(&comm->lock, NULL);
   return SLEY_OK;
 }
 
-sley_status sl_world_create(int ranks, int workgroup, int threads, sl_world **out) {
+sley_status sl_world_create(int ranks, int workgroup, int threads, int turns, sl_world **out) {
   *out = NULL;
   sl_world *world;
   SL_TRY(SL_NEW_ZERO(world, 1, "the ranks' world"));
@@ -62,6 +63,8 @@ sley_status sl_world_create(int ranks, int workgroup, int threads, sl_world **ou
   atomic_init(&world->left_rank, -1);
   world->failed_rank = -1;
   pthread_mutex_init(&world->lock, NULL);
+  pthread_mutex_init(&world->turns_lock, NULL);
+  world->turns = world->turns_free = turns;
   for (; world->size < ranks; world->size++)
     SL_TRY_GOTO(status, comm_init(&world->ranks[world->size], world, world->size, ranks, workgroup),
                 fail_ranks);
@@ -81,15 +84,21 @@ void sl_world_destroy(sl_world *world) {
   for (int r = 0; r < world->size; r++) {
     pthread_mutex_destroy(&world->ranks[r].lock);
     pthread_cond_destroy(&world->ranks[r].wake);
+    sem_destroy(&world->ranks[r].turn.go);
     sl_free(world->ranks[r].inside);
   }
   pthread_mutex_destroy(&world->lock);
+  pthread_mutex_destroy(&world->turns_lock);
   sl_free(world->ranks);
   sl_free(world);
 }
 
 void sl_world_wake(sl_world *world, int rank) {
   sl_threads_comm *peer = &world->ranks[rank];
+  if (world->turns > 0) {
+    sl_turns_offer(world, rank);
+    return;
+  }
   if (atomic_load(&peer->sleepers) == 0)
     return;
   pthread_mutex_lock(&peer->lock);
@@ -98,12 +107,16 @@ void sl_world_wake(sl_world *world, int rank) {
 }
 
 static void wake_all(sl_world *world) {
+  if (world->turns > 0) {
+    sl_turns_offer_all(world);
+    return;
+  }
   for (int r = 0; r < world->size; r++)
     sl_world_wake(world, r);
 }
 
 static bool is_broken(sl_world *world) {
-  return (atomic_load(&world->arrivals) & BROKEN) != 0;
+  return (atomic_load(&world->arrivals) & SL_WORLD_BROKEN) != 0;
 }
 
 bool sl_world_enter(sl_threads_comm *comm, int peer) {
@@ -132,7 +145,10 @@ void sl_world_leave_all(sl_threads_comm *comm) {
 
 void sl_world_quiesce(sl_threads_comm *comm) {
   while (atomic_load(&comm->readers) > 0)
-    sched_yield();
+    if (comm->world->turns > 0)
+      sl_turns_wait(comm, NULL, 0, -1); /* a reader may wait for its turn */
+    else
+      sched_yield();
 }
 
 sley_status sl_world_check(sl_threads_comm *comm) {
@@ -169,7 +185,7 @@ void sl_world_abort(sl_threads_comm *comm, sley_status status) {
     snprintf(world->failed_message, sizeof world->failed_message, "%s",
              *message ? message : sley_status_name(status));
     world->failed_rank = comm->base.rank;
-    atomic_fetch_or(&world->arrivals, BROKEN);
+    atomic_fetch_or(&world->arrivals, SL_WORLD_BROKEN);
     for (int r = 0; r < world->size; r++)
       raise_stop(world->ranks[r].stop);
   }
@@ -200,7 +216,7 @@ static sley_status trouble(sl_threads_comm *comm, int peer) {
 }
 
 static bool reached(_Atomic uint64_t *word, uint64_t least) {
-  return word && (atomic_load(word) & ~BROKEN) >= least;
+  return word && (atomic_load(word) & ~SL_WORLD_BROKEN) >= least;
 }
 
 /* Sleeps until the word is reached or there is trouble. */
@@ -223,8 +239,17 @@ static sley_status sleep_until(sl_threads_comm *comm, _Atomic uint64_t *word, ui
   return status;
 }
 
+/* The same while others have this rank's turn. */
+static sley_status wait_in_turn(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least, int peer) {
+  sley_status status = SLEY_OK;
+  while (!reached(word, least) && (status = trouble(comm, peer)) == SLEY_OK)
+    sl_turns_wait(comm, word, least, peer);
+  return status;
+}
+
 sley_status sl_world_wait(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least, int peer) {
-  for (int poll = 0; poll < comm->world->polls; poll++) {
+  bool in_turn = comm->world->turns > 0;
+  for (int poll = 0; poll < comm->world->polls && !in_turn; poll++) {
     for (int look = 0; look < LOOKS; look++) {
       if (reached(word, least))
         return SLEY_OK;
@@ -232,7 +257,7 @@ sley_status sl_world_wait(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_
     }
     sched_yield();
   }
-  sley_status status = sleep_until(comm, word, least, peer);
+  sley_status status = (in_turn ? wait_in_turn : sleep_until)(comm, word, least, peer);
   if (status == SLEY_OK)
     return SLEY_OK;
   sl_world_abort(comm,
@@ -294,7 +319,7 @@ sley_status sl_world_meet(sl_threads_comm *comm, const sl_post *post) {
   memcpy(slot->message, message, sizeof message);
   uint64_t before = atomic_load(&world->arrivals);
   do {
-    if (before & BROKEN)
+    if (before & SL_WORLD_BROKEN)
       return no_meeting(comm, post, message, sl_world_check(comm));
   } while (!atomic_compare_exchange_weak(&world->arrivals, &before, before + 1));
   if (before + 1 == least)

@@ -5,6 +5,7 @@
 #define SLEY_TRANSPORT_THREADS_WORLD_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "transport/transport.h"
@@ -22,6 +23,18 @@ typedef struct sl_post {
 
 typedef struct sl_world sl_world;
 
+/* The top bit of a world's arrivals. */
+#define SL_WORLD_BROKEN (UINT64_C(1) << 63)
+
+/* What a rank waits for, in a world whose ranks take turns (turns.h). Guarded by the world's turns_lock. */
+typedef struct sl_turn {
+  sem_t go;
+  bool waits, granted;
+  _Atomic uint64_t *word; /* NULL: nothing but its turn */
+  uint64_t least;
+  int peer;
+} sl_turn;
+
 typedef struct sl_threads_comm {
   sl_comm base;
   sl_world *world;
@@ -36,6 +49,7 @@ typedef struct sl_threads_comm {
   pthread_mutex_t lock;
   pthread_cond_t wake;
   _Atomic int sleepers;
+  sl_turn turn;
 
   _Atomic int readers; /* peers that are inside this rank's memory now */
   int *inside;         /* peers whose memory this rank stays inside between calls; room for all, twice */
@@ -50,6 +64,9 @@ struct sl_world {
   int size;
   char note[SL_WORLD_MESSAGE]; /* the comms' */
   int polls;                   /* before a waiting rank sleeps */
+  int turns;                   /* ranks that run at once; 0: all */
+  int turns_free, turns_next;  /* turns nobody has; the rank that is looked at next */
+  pthread_mutex_t turns_lock;
   sl_threads_comm *ranks;
   /* Arrivals at meetings, all told. The top bit, set by the first abort, freezes the number: so whether a
    * meeting took place is the same for every rank, whatever the timing. */
@@ -60,8 +77,9 @@ struct sl_world {
   char failed_message[SL_WORLD_MESSAGE];
 };
 
-/* Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. Devices and queues are the caller's to set. */
-sley_status sl_world_create(int ranks, int workgroup, int threads, sl_world **out);
+/* turns: ranks that run at once, 0: all. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. Devices and queues are the
+ * caller's to set. */
+sley_status sl_world_create(int ranks, int workgroup, int threads, int turns, sl_world **out);
 void sl_world_destroy(sl_world *world);
 
 /* Returns when *word has reached least. peer: the rank that will raise it, -1: all of them. Errors:

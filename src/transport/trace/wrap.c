@@ -132,11 +132,11 @@ static sley_status exchange_end(sl_exchange *base, sl_queue *queue) {
   return status;
 }
 
-static sley_status exchange_arrive(sl_exchange *base, int stage, sl_queue *queue) {
+static sley_status exchange_arrive(sl_exchange *base, sl_queue *queue, const sl_stage_words **words) {
   traced_exchange *exchange = (traced_exchange *)base;
   double begin = sl_now();
   return record(base->comm, exchange->arrive_name, begin, -1,
-                sl_exchange_arrive(exchange->inner, stage, queue));
+                sl_exchange_arrive(exchange->inner, queue, words));
 }
 
 static sley_status exchange_reclaim(sl_exchange *base, sl_queue *queue) {
@@ -197,6 +197,15 @@ static sley_status get(sl_symm *symm, int rank, int64_t offset, void *dst, int64
   double begin = sl_now();
   sley_status status = inner_symm(symm)->comm->ops->get(inner_symm(symm), rank, offset, dst, bytes);
   return record(symm->comm, "get", begin, bytes, status);
+}
+
+static sley_status get_rows(sl_symm *symm, int lists, const sl_row_list *list, void *dst) {
+  double begin = sl_now();
+  int64_t bytes = 0;
+  for (int i = 0; i < lists; i++)
+    bytes += list[i].count * list[i].bytes;
+  sley_status status = sl_get_rows(inner_symm(symm), lists, list, dst);
+  return record(symm->comm, "get rows", begin, bytes, status);
 }
 
 static sley_status put(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes) {
@@ -285,6 +294,7 @@ static const sl_transport_ops traced_ops = {
     .symm_free = symm_free,
     .peer_ptr = peer_ptr,
     .get = get,
+    .get_rows = get_rows,
     .put = put,
     .fetch_add = fetch_add,
     .flush = flush,

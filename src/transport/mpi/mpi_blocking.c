@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MPI_Init and MPI_Finalize, which wait for all ranks and cannot be asked to stop: a thread of their own
+ * calls them, both the same, as MPI wants it. The caller waits for it with a time limit, and gives it up. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/interrupt.h"
+#include "transport/mpi/mpi_comm.h"
+
+enum { SLICE_NANOSECONDS = 20 * 1000 * 1000 };
+
+/* What the thread is asked for, in this order. */
+enum { IDLE, INITIALISE, INITIALISED, FINALISE, FINALISED };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int stage = IDLE, code, level = MPI_THREAD_SINGLE;
+
+static void set_stage(int next) {
+  pthread_mutex_lock(&lock);
+  stage = next;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+}
+
+static void *serve(void *arg) {
+  (void)arg;
+  code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+  set_stage(INITIALISED);
+  pthread_mutex_lock(&lock);
+  while (stage != FINALISE)
+    pthread_cond_wait(&changed, &lock);
+  pthread_mutex_unlock(&lock);
+  code = MPI_Finalize();
+  set_stage(FINALISED);
+  return NULL;
+}
+
+/* Until the stage is reached: SLEY_OK; or the patience is over. */
+static sley_status wait_for(int wanted, sl_mpi_patience patience) {
+  sley_status status = SLEY_OK;
+  pthread_mutex_lock(&lock);
+  while (stage != wanted && status == SLEY_OK) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += SLICE_NANOSECONDS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_cond_timedwait(&changed, &lock, &until);
+    pthread_mutex_unlock(&lock);
+    status = sl_mpi_tire(&patience);
+    pthread_mutex_lock(&lock);
+  }
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+sley_status sl_mpi_initialise(double timeout, int *out) {
+  pthread_t thread;
+  sigset_t all, before; /* signals are the callers' threads' */
+  if (stage != IDLE)
+    return sl_fail(SLEY_ERR_PEER, "MPI_Init_thread has been given up before");
+  stage = INITIALISE;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int failed = pthread_create(&thread, NULL, serve, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (failed) {
+    stage = IDLE;
+    return sl_fail(SLEY_ERR_MEMORY, "cannot start a thread: %s", strerror(failed));
+  }
+  pthread_detach(thread);
+  SL_TRY(
+      wait_for(INITIALISED, (sl_mpi_patience){.timeout = timeout, .what = "MPI_Init_thread of all ranks"}));
+  SL_TRY(sl_mpi_check(code, "MPI_Init_thread"));
+  *out = level;
+  return SLEY_OK;
+}
+
+void sl_mpi_finalise(double timeout) {
+  if (stage != INITIALISED)
+    return;
+  set_stage(FINALISE);
+  (void)wait_for(FINALISED, (sl_mpi_patience){.timeout = timeout, .what = "MPI_Finalize of all ranks"});
+}
