@@ -77,6 +77,7 @@ void sley_buffer_free(void *buffer);
  * matrices */
 
 typedef struct sley_matrix sley_matrix;
+typedef struct sley_comm sley_comm; /* one rank's place among the ranks: section 4 */
 
 typedef enum sley_ownership {
   SLEY_COPY = 0,  /* Sley keeps its own copy of the arrays */
@@ -146,15 +147,46 @@ sley_status sley_matrix_row_block(const sley_matrix *matrix, int64_t first, int6
 
 void sley_matrix_destroy(sley_matrix *matrix);
 
+/* Reads or makes a matrix by all ranks together, each its own rows, so that none holds all of it: what
+ * sley_matrix_read gives, to the bit. row_begin (size + 1 entries) receives who owns which rows; partition:
+ * "rows" (NULL too) or "nnz", as sley_partition_rows. *out: rows [row_begin[rank], row_begin[rank + 1]),
+ * columns numbered over the whole matrix. *whole, which may be NULL: the numbers of the whole matrix; bytes
+ * is its size were it in one place.
+ *
+ * A .sley cache is read by offset; of a Matrix Market file or an edge list each rank parses a share of the
+ * lines, and entries go to the owners of their rows; a generator's edges are drawn in shares. A compressed
+ * text is unpacked by rank 0 and dealt out. Matrices of the other formats are read by rank 0, which does hold
+ * them, and dealt out. Every rank opens a plain file, which must be the same one. options->threads is not
+ * looked at: the rank's threads work. Collective. Errors: those of sley_matrix_read, with its message, on all
+ * ranks alike; SLEY_ERR_ARG (the ranks read different things), SLEY_ERR_PEER. */
+sley_status sley_matrix_read_rows(sley_comm *comm, const char *name, const sley_read_options *options,
+                                  const char *partition, int64_t *row_begin, sley_matrix_info *whole,
+                                  sley_matrix **out);
+
 /* Reads a dense array of 1 or 2 dimensions from .npy (float16/32/64, integers, bool; C or Fortran order) as
  * row-major values of dtype, rounded once. *data is freed by sley_buffer_free. Errors: SLEY_ERR_INPUT,
  * SLEY_ERR_IO. */
 sley_status sley_dense_read(const char *path, sley_dtype dtype, int64_t *rows, int64_t *cols, void **data);
 
+/* The same of some rows: row which[i] of the file becomes row i, for i below count; with which NULL row first
+ * + i. Of a plain file in C order nothing else is looked at. *rows and *cols: of the file's array. Not
+ * collective. Errors also: SLEY_ERR_ARG (a row that is not in it). */
+sley_status sley_dense_read_rows(const char *path, sley_dtype dtype, const int64_t *which, int64_t first,
+                                 int64_t count, int64_t *rows, int64_t *cols, void **data);
+
 /* Writes rows x cols values with leading dimension ld to .npy (SLEY_BF16, which NumPy has not, as float32:
  * exactly); whole or not at all. */
 sley_status sley_dense_write(const char *path, sley_dtype dtype, int64_t rows, int64_t cols, const void *data,
                              int64_t ld);
+
+/* The same by all ranks together, into one file in a folder that all see: this rank has rows first to first +
+ * count - 1 of all rows, which follow one another in the order of the ranks. Each writes its rows where they
+ * belong in a file aside; that gets its name once all have. After an error, or sley_interrupt, nothing of it
+ * is left. A path that ends in .gz or .zst, and one that is no regular file, is written by rank 0, which gets
+ * the rows piece by piece. Collective. Errors: SLEY_ERR_ARG (the ranks disagree, or their rows are not all
+ * rows), SLEY_ERR_IO, SLEY_ERR_INTERRUPTED, on all ranks alike; SLEY_ERR_PEER. */
+sley_status sley_dense_write_rows(sley_comm *comm, const char *path, sley_dtype dtype, int64_t rows,
+                                  int64_t cols, int64_t first, int64_t count, const void *data, int64_t ld);
 
 /* ------------------------------------------------------------------------------------- 3 orderings and
  * partitions */
@@ -176,8 +208,6 @@ sley_status sley_partition_equal(int64_t rows, int ranks, int64_t *begin);
 
 /* ------------------------------------------------------------------------------------------------------ 4
  * ranks */
-
-typedef struct sley_comm sley_comm; /* one rank's place among the ranks */
 
 typedef struct sley_rank_options {
   size_t struct_size;
@@ -211,9 +241,9 @@ typedef sley_status (*sley_rank_fn)(sley_comm *comm, void *arg);
 sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, void *arg);
 
 /* Who has started this process as one rank of several, as its variables tell: *name receives "variables"
- * (RANK and WORLD_SIZE, which torchrun sets), "mpi" (mpirun, or srun with PMI), "srun", or NULL: nobody. *rank
- * and *ranks receive the rank and the number of ranks, 0 where nobody has. Static; not collective. Errors:
- * SLEY_ERR_ARG (a variable is wrong, or two launchers' disagree: it names them). */
+ * (RANK and WORLD_SIZE, which torchrun sets), "mpi" (mpirun, or srun with PMI), "srun", or NULL: nobody.
+ * *rank and *ranks receive the rank and the number of ranks, 0 where nobody has. Static; not collective.
+ * Errors: SLEY_ERR_ARG (a variable is wrong, or two launchers' disagree: it names them). */
 sley_status sley_launcher(const char **name, int *rank, int *ranks);
 
 int sley_comm_rank(const sley_comm *comm);
@@ -296,7 +326,8 @@ sley_status sley_machine_find(const char *device, sley_machine **out);
 
 /* Measures this machine's cores with ranks on a transport ("threads", NULL too, or "tcp"): links by message
  * size, memory, kernels by width. Takes `seconds` or a little more; 0: about ten. Nothing else should run
- * meanwhile. */
+ * meanwhile. With "tcp" under a launcher its ranks are used, and links between hosts are measured, too; *out
+ * is NULL on all of them but rank 0. */
 sley_status sley_machine_tune(const char *transport, double seconds, sley_machine **out);
 
 /* Writes a description; path NULL: where sley_machine_find looks. *written, if not NULL: the path, to be
@@ -326,18 +357,29 @@ typedef struct sley_plan_options {
   int64_t mem_limit;
   bool mem_operands; /* the rank's X and Y count too: whole, or, where that does not fit, one block of columns
                       */
-  /* Executes can be captured into a CUDA graph also where ranks are threads with a GPU each: these then signal
-   * each other, and no thread waits for another. So from the first rank's call of sley_spmm to the last one's
-   * nobody may call what waits for all work of a GPU, such as cudaFree: a GPU may be waiting for a rank that
-   * has not made its call. One rank, and ranks that are processes, need not ask for it. The plan fails with
-   * SLEY_ERR_UNSUPPORTED where ranks share a GPU, or not all GPUs reach each other's memory. */
+  /* Executes can be captured into a CUDA graph also where ranks are threads with a GPU each: these then
+   * signal each other, and no thread waits for another. So from the first rank's call of sley_spmm to the
+   * last one's nobody may call what waits for all work of a GPU, such as cudaFree: a GPU may be waiting for a
+   * rank that has not made its call. One rank, and ranks that are processes, need not ask for it. The plan
+   * fails with SLEY_ERR_UNSUPPORTED where ranks share a GPU, or not all GPUs reach each other's memory. */
   bool capture;
   /* What times are predicted for, and the choice made by: NULL: as sley_machine_find. Else its ranks have as
    * many threads as it says, and the plan need not fit this machine. It outlives the call. */
   const sley_machine *machine;
+  /* "bf16" or "f16": rows of X and partial sums of Y travel in that type, rounded on their way once or a few
+   * times, and are summed as wide as ever; NULL or "none": as they are. Volumes are predicted and counted in
+   * the bytes that travel. Rows that are read in place, as ranks of one process on one host do with `halo`,
+   * do not travel and are not rounded. What is larger than f16 holds, 65504, becomes infinite; bf16 has the
+   * range of f32. Not with values of 16 bits, nor with reproducible, whose bits do not depend on which rows
+   * travel (SLEY_ERR_ARG); not with `rowwise`, nor yet on GPUs (SLEY_ERR_UNSUPPORTED). */
+  const char *wire;
+  /* Executes by sley_spmm_input may call X unchanged: what they bring is kept in buffers, which takes more
+   * memory, and rows are brought even where they could be read in place. Not with `rowwise`, nor in blocks of
+   * columns; on GPUs not with partial sums (`cover`, `bcast-1.5d`, `summa-2d`). SLEY_ERR_UNSUPPORTED. */
+  bool keep_input;
 } sley_plan_options;
 #define SLEY_PLAN_OPTIONS_INIT                                                                               \
-  { sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false, NULL }
+  { sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false, NULL, NULL, false }
 
 /* Bytes and messages by link class, summed over all ranks, of one execute. */
 typedef struct sley_traffic {
@@ -375,6 +417,8 @@ typedef struct sley_plan_info {
   sley_phases phases; /* of predicted_ms */
   int64_t
       rank_messages; /* over direct and message links, that a rank receives, of the one that receives most */
+  sley_dtype wire;   /* the type that values travel in */
+  double wire_bound; /* what travelling in it adds to |Y - A X| at most, relative to |A||X|; 0: nothing */
 } sley_plan_info;
 
 /* Names of the algorithms, NULL-terminated; the pointer is static. "auto" is not among them. */
@@ -422,6 +466,22 @@ sley_status sley_plan_trials(const sley_plan *plan, sley_trial *out, int room, i
 sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
                       int64_t ldy);
 
+typedef enum sley_input {
+  SLEY_CHANGED = 0,  /* X may be new: its rows travel */
+  SLEY_UNCHANGED = 1 /* X is as in the last execute, on all ranks: no row travels again */
+} sley_input;
+
+/* sley_spmm with a plan made with keep_input, for an X that seldom changes, such as the features of a GNN's
+ * first layer. generation: a counter of the caller's, the same on all ranks, >= 0, which the caller raises
+ * whenever X has changed on any rank. With SLEY_CHANGED it must be above the last execute's; with
+ * SLEY_UNCHANGED it must be that of the last execute, which was one of sley_spmm_input with the same x and
+ * ldx; with partial sums (`cover`, `bcast-1.5d`, `summa-2d`) also the same alpha. Y, beta and, else, alpha
+ * may differ. Any rank's misuse is an error on all of them, after which the comm and the plan can be used. A
+ * changed X that is called unchanged with its old generation is not found. Collective. Errors: as sley_spmm.
+ */
+sley_status sley_spmm_input(sley_plan *plan, sley_input input, int64_t generation, double alpha,
+                            const void *x, int64_t ldx, double beta, void *y, int64_t ldy);
+
 /* The same for one block of columns (sley_plan_info.column_blocks), for callers whose device holds no more: x
  * and y point at the block's first column. Blocks are run in ascending order, all of them. Collective. Errors
  * as sley_spmm. */
@@ -443,6 +503,7 @@ typedef struct sley_check {
   double bound;     /* there: c eps, c the terms summed + 1, eps of the type of sums; with 16 bits also Y's
                        rounding */
   bool ok;          /* every entry is within its bound */
+  double relative_error; /* the largest |Y - A X| of all, relative to the largest |A X| */
 } sley_check;
 
 /* Compares Y with a float64 product A X (A^T X if transpose), entry by entry. x, y: whole operands. */
@@ -454,6 +515,12 @@ sley_status sley_check_spmm(const sley_matrix *matrix, bool transpose, int64_t k
 sley_status sley_check_scaled(const sley_matrix *matrix, bool transpose, int64_t k, double alpha,
                               const void *x, int64_t ldx, double beta, const void *y0, int64_t ldy0,
                               const void *y, int64_t ldy, int threads, sley_check *out);
+
+/* The same for a product by a plan with wire: entries may be off by what its values' roundings allow, too.
+ * info: the plan's. */
+sley_status sley_check_wire(const sley_matrix *matrix, bool transpose, int64_t k, double alpha, const void *x,
+                            int64_t ldx, double beta, const void *y0, int64_t ldy0, const void *y,
+                            int64_t ldy, int threads, const sley_plan_info *info, sley_check *out);
 
 /* Fills rows [first, first + rows) of a dense operand with values in [-1, 1) that depend on seed, row and
  * column alone. row_names: NULL, or the number that stands for each row. */

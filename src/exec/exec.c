@@ -13,6 +13,7 @@ typedef struct bound_part {
   const sl_kernel *kernel;
   void *prepared;
   bool shared; /* prepared is another's */
+  bool waits;  /* the kernel waits for rows that arrive in stages */
 } bound_part;
 
 struct sl_exec {
@@ -108,6 +109,7 @@ static sley_status bind_part(sl_exec *exec, int index) {
   if (model && model->kernel && model->kernel->narrows && model->prepared) {
     *bound = *model;
     bound->shared = true;
+    bound->waits = false; /* narrower rows may be too short for that */
     return SLEY_OK;
   }
   bound->a = part->a;
@@ -130,6 +132,8 @@ static sley_status bind_part(sl_exec *exec, int index) {
                                   .in_order = exec->plan->reproducible,
                                   .x_rows = SL_BUFFER(exec->plan, part->x)->rows,
                                   .far_rows = part->far ? SL_BUFFER(exec->plan, part->far)->rows : 0,
+                                  .stages = part->stages,
+                                  .stage_end = part->stage_end,
                                   .pages = part->in_place ? exec->pages : NULL,
                                   .segment = part->in_place ? exec->plan->segment : NULL,
                                   .segments = exec->comm->size,
@@ -138,6 +142,7 @@ static sley_status bind_part(sl_exec *exec, int index) {
                                   .arrives = part->arrives_in >= 0,
                                   .team = exec->comm->team}};
   SL_TRY(sl_kernel_find(exec->comm->device, &args, &bound->kernel));
+  bound->waits = bound->kernel->waits && bound->kernel->waits(&args);
   if (part->arrives_in >= 0 || !bound->kernel->prepare)
     return SLEY_OK;
   args.spmm.a = &bound->a;
@@ -301,13 +306,17 @@ static sl_kernel_args product_of(const sl_exec *exec, int index, double alpha, d
 
 static sley_status sum_part(const sl_exec *exec, int index, sl_queue *queue, double alpha, double beta) {
   const bound_part *bound = &exec->parts[index];
+  const sl_part *part = SL_PART(exec->plan, index);
   if (!bound->kernel)
     return SLEY_OK;
   sl_kernel_args args = product_of(exec, index, alpha, beta);
+  if (part->stages > 0)
+    SL_TRY(sl_exchange_arrive(exec->exchanges[part->exchange], queue,
+                              bound->waits ? &args.spmm.arrivals : NULL));
   double begin = exec->trace ? sl_now() : 0;
   sley_status status = bound->kernel->run(queue, &args);
   if (exec->trace)
-    sl_trace_span(exec->trace, SL_PART(exec->plan, index)->name, begin, sl_now(), -1);
+    sl_trace_span(exec->trace, part->name, begin, sl_now(), -1);
   return status;
 }
 
@@ -339,9 +348,30 @@ static int written_by(const sl_plan *plan, const sl_step *step) {
     return SL_BUFFER_Y;
   case SL_STEP_ZERO:
     return step->index;
+  case SL_STEP_CONVERT:
+    return SL_CONVERSION(plan, step->index)->dst;
   default:
     return NO_BUFFER;
   }
+}
+
+static sley_status convert(const sl_exec *exec, int index) {
+  const sl_conversion *c = SL_CONVERSION(exec->plan, index);
+  sl_kernel_args args = {.op = SL_OP_CONVERT,
+                         .convert = {.count = c->count,
+                                     .k = c->k,
+                                     .src = (const char *)exec->memory[c->src] + c->src_offset,
+                                     .src_stride = exec->stride[c->src],
+                                     .src_rows = c->src_rows,
+                                     .src_first = c->src_first,
+                                     .from = c->from,
+                                     .dst = (char *)exec->memory[c->dst] + c->dst_offset,
+                                     .dst_stride = exec->stride[c->dst],
+                                     .dst_rows = c->dst_rows,
+                                     .dst_first = c->dst_first,
+                                     .to = c->to,
+                                     .add = c->add}};
+  return c->k == 0 ? SLEY_OK : sl_kernel_run(exec->queue, &args);
 }
 
 static sley_status end_exchange(sl_exec *exec, int index) {
@@ -360,7 +390,6 @@ static sley_status follow(sl_queue *queue, sl_queue *other, sl_event *event) {
 static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, double beta) {
   const sl_plan *plan = exec->plan;
   const sl_transport_ops *transport = exec->comm->ops;
-  sl_queue *queue = step->beside ? exec->beside : exec->queue;
   SL_TRY(reclaim(exec, written_by(plan, step)));
   switch (step->kind) {
   case SL_STEP_BEGIN: {
@@ -372,10 +401,8 @@ static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, do
     return borrow(exec, step->index);
   case SL_STEP_END:
     return end_exchange(exec, step->index);
-  case SL_STEP_ARRIVE:
-    return sl_exchange_arrive(exec->exchanges[step->index], step->stage, queue);
   case SL_STEP_SPMM:
-    return sum_part(exec, step->index, queue, alpha, beta);
+    return sum_part(exec, step->index, step->beside ? exec->beside : exec->queue, alpha, beta);
   case SL_STEP_FORK:
     return follow(exec->beside, exec->queue, exec->forked);
   case SL_STEP_JOIN:
@@ -388,6 +415,8 @@ static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, do
     return scale(exec, plan->sum_dtype, buffer->rows, buffer->row_bytes / (int64_t)exec->sum_bytes, 0,
                  exec->memory[step->index], exec->stride[step->index]);
   }
+  case SL_STEP_CONVERT:
+    return convert(exec, step->index);
   case SL_STEP_PUBLISH:
     return sl_fetches_publish(exec->fetches, exec->memory[SL_BUFFER_X], exec->stride[SL_BUFFER_X]);
   case SL_STEP_FETCH:
@@ -501,9 +530,16 @@ static sley_status pack_x(sl_exec *exec) {
   return SLEY_OK;
 }
 
-/* All steps; then Y = beta Y + result where the result was computed apart: with a beta in the plan's own
- * dtype, always where the result is wider than Y. */
-static sley_status run_steps(sl_exec *exec, double alpha, double beta, void *y, int64_t y_stride) {
+/* Whether a step has to be run again for an X that has not changed: what fills other buffers than Y has done
+ * so. */
+static bool makes_result(const sl_plan *plan, const sl_step *step) {
+  return step->kind == SL_STEP_FORK || step->kind == SL_STEP_JOIN || written_by(plan, step) == SL_BUFFER_Y;
+}
+
+/* All steps, or with an unchanged X those that make Y; then Y = beta Y + result where the result was computed
+ * apart: with a beta in the plan's own dtype, always where the result is wider than Y. */
+static sley_status run_steps(sl_exec *exec, bool unchanged, double alpha, double beta, void *y,
+                             int64_t y_stride) {
   const sl_plan *plan = exec->plan;
   int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
   bool apart = plan->wide_result || (plan->separate_result && beta != 0);
@@ -512,7 +548,8 @@ static sley_status run_steps(sl_exec *exec, double alpha, double beta, void *y, 
   if (plan->segment)
     SL_TRY(pack_x(exec));
   for (int i = 0; i < plan->steps.count; i++)
-    SL_TRY(run_step(exec, SL_STEP(plan, i), alpha, apart ? 0 : beta));
+    if (!unchanged || makes_result(plan, SL_STEP(plan, i)))
+      SL_TRY(run_step(exec, SL_STEP(plan, i), alpha, apart ? 0 : beta));
   if (plan->wide_result) {
     SL_TRY(round_result(exec, beta, y, y_stride));
   } else if (apart) {
@@ -522,14 +559,14 @@ static sley_status run_steps(sl_exec *exec, double alpha, double beta, void *y, 
   return reclaim(exec, EVERY_BUFFER);
 }
 
-sley_status sl_exec_run(sl_exec *exec, double alpha, const void *x, int64_t ldx, double beta, void *y,
-                        int64_t ldy) {
+sley_status sl_exec_run(sl_exec *exec, bool unchanged, double alpha, const void *x, int64_t ldx, double beta,
+                        void *y, int64_t ldy) {
   exec->memory[SL_BUFFER_X] = (void *)x;
   exec->stride[SL_BUFFER_X] = ldx * (int64_t)exec->value_bytes;
   /* Exchanges look whether the user has interrupted; a plan of one rank has none. */
-  sley_status status = exec->plan->exchanges.count == 0 ? sl_interrupted() : SLEY_OK;
+  sley_status status = exec->plan->exchanges.count == 0 || unchanged ? sl_interrupted() : SLEY_OK;
   if (status == SLEY_OK)
-    status = run_steps(exec, alpha, beta, y, ldy * (int64_t)exec->value_bytes);
+    status = run_steps(exec, unchanged, alpha, beta, y, ldy * (int64_t)exec->value_bytes);
   if (status != SLEY_OK && status != SLEY_ERR_PEER)
     exec->comm->ops->abort(exec->comm, status);
   if (status != SLEY_OK && exec->beside)

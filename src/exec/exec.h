@@ -17,11 +17,12 @@ sley_status sl_exec_create(const sl_plan *plan, sl_exec **out);
  * it. Collective, agreed. */
 sley_status sl_exec_create_beside(const sl_plan *plan, const sl_exec *wide, sl_exec **out);
 
-/* Y = alpha A X + beta Y on this rank's blocks; leading dimensions in elements. Returns when the
+/* Y = alpha A X + beta Y on this rank's blocks; leading dimensions in elements. unchanged: of a plan that
+ * keeps its input, X and alpha are those of the last run on every rank: nothing travels. Returns when the
  * work is enqueued. A failure in flight aborts the comm, so that no other rank waits for this one.
  * Collective. */
-sley_status sl_exec_run(sl_exec *exec, double alpha, const void *x, int64_t ldx, double beta, void *y,
-                        int64_t ldy);
+sley_status sl_exec_run(sl_exec *exec, bool unchanged, double alpha, const void *x, int64_t ldx, double beta,
+                        void *y, int64_t ldy);
 
 /* The shapes that this rank's kernel over X in place was timed in when it was bound; NULL: there is none. */
 const sl_neighbour_table *sl_exec_tuned(const sl_exec *exec);

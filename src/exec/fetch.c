@@ -15,13 +15,14 @@ struct sl_fetches {
   sl_comm *comm;
   int64_t row_bytes;
   sl_symm *published;
+  sl_row_list *wanted; /* room for a list of each rank */
   /* The rest where the host cannot address the device's memory; else NULL. */
   sl_exchange *fence; /* without rows: orders the ranks' queues */
   int groups;
-  sl_pull_source *source; /* of each rank; src NULL: its rows are got one by one */
+  sl_pull_source *source; /* of each rank; src NULL: its rows come by exchanges */
   sl_pull_entry *list;    /* of all fetches, on the device */
   pulled *pulls;          /* groups of each fetch */
-  /* For rows that can neither be pulled nor got: exchanges of those of each fetch, as many as the rank with
+  /* For rows that cannot be pulled: exchanges of those of each fetch, as many as the rank with
    * the most fetches has; NULL: there are none such. */
   sl_exchange **exchanges;
   requests *requests; /* their lists */
@@ -204,6 +205,8 @@ sley_status sl_fetches_create(const sl_plan *plan, sl_fetches **out) {
     f->row_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
     status = comm->ops->symm_alloc(comm, plan->x_rows * f->row_bytes, &f->published);
   }
+  if (status == SLEY_OK)
+    status = sl_agree(comm, SL_NEW(f->wanted, comm->size, "lists of fetches"));
   if (status == SLEY_OK && !on_host(f))
     status = make_fence(f);
   if (status == SLEY_OK && !on_host(f))
@@ -236,6 +239,7 @@ void sl_fetches_destroy(sl_fetches *f) {
     f->comm->device->ops->free(f->comm->device, f->list);
   sl_free(f->pulls);
   sl_free(f->source);
+  sl_free(f->wanted);
   sl_free(f);
 }
 
@@ -285,19 +289,26 @@ static sley_status pull(sl_fetches *f, int index, void *dst) {
   return SLEY_OK;
 }
 
+/* Asks every owner for its rows at once: the entries of a fetch stand in the order of their owners. */
+static sley_status get(sl_fetches *f, const sl_fetch *fetch, void *dst) {
+  int lists = 0;
+  for (int64_t n = 0, end; n < fetch->count; n = end) {
+    for (end = n + 1; end < fetch->count && fetch->owner[end] == fetch->owner[n];)
+      end++;
+    f->wanted[lists++] = (sl_row_list){
+        .peer = fetch->owner[n], .count = end - n, .rows = fetch->row + n, .first = n, .bytes = f->row_bytes};
+  }
+  return sl_get_rows(f->published, lists, f->wanted, dst);
+}
+
 sley_status sl_fetches_run(sl_fetches *f, int index, void *dst) {
-  const sl_fetch *fetch = SL_FETCH(f->plan, index);
   if (f->row_bytes == 0)
     return SLEY_OK;
+  if (on_host(f))
+    return get(f, SL_FETCH(f->plan, index), dst);
   if (f->list)
     SL_TRY(pull(f, index, dst));
-  if (f->exchanges)
-    return run_exchange(f, dst);
-  for (int64_t n = 0; n < fetch->count; n++)
-    if (!f->list || !f->source[fetch->owner[n]].src)
-      SL_TRY(f->comm->ops->get(f->published, fetch->owner[n], fetch->row[n] * f->row_bytes,
-                               (char *)dst + n * f->row_bytes, f->row_bytes));
-  return SLEY_OK;
+  return f->exchanges ? run_exchange(f, dst) : SLEY_OK;
 }
 
 sley_status sl_fetches_retire(sl_fetches *f) {

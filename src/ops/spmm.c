@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/value.h"
 #include "plan/describe.h"
+#include "plan/locality.h"
 #include "plan/transpose.h"
 
 /* The library that the option names; its text is static. */
@@ -27,18 +29,49 @@ static sley_status choose_library(const sley_plan_options *options, const char *
   return SLEY_OK;
 }
 
+/* The type that values travel in. Integer and 16-bit values are as narrow as they get; and bits that are the
+ * same for every number of ranks cannot depend on which rows travel. */
+static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtype, bool *narrows,
+                               sley_dtype *wire) {
+  const char *name = options->wire;
+  *narrows = false;
+  *wire = dtype;
+  if (!name || strcmp(name, "none") == 0)
+    return SLEY_OK;
+  if (strcmp(name, "bf16") != 0 && strcmp(name, "f16") != 0)
+    return sl_fail(SLEY_ERR_ARG, "values cannot travel as \"%s\": none, bf16 and f16 are known", name);
+  if (sl_is_narrow(dtype))
+    return sl_fail(SLEY_ERR_ARG, "values of 16 bits cannot travel narrower (wire %s): leave it out", name);
+  if (options->reproducible)
+    return sl_fail(SLEY_ERR_ARG,
+                   "reproducible bits do not depend on which rows travel, but with wire %s those are "
+                   "rounded: leave one of the two out",
+                   name);
+  *narrows = true;
+  *wire = strcmp(name, "f16") == 0 ? SLEY_F16 : SLEY_BF16;
+  return SLEY_OK;
+}
+
 /* Inspects the block, lets the algorithm build its plan, and binds it. */
 static sley_status make(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
                         const int64_t *col_begin, int64_t k, const sley_plan_options *options) {
   sl_inspection inspection;
   const char *library;
+  bool narrows;
+  sley_dtype wire;
   SL_TRY(sl_agree(handle->comm, choose_library(options, &library)));
+  SL_TRY(sl_agree(handle->comm, choose_wire(options, block->dtype, &narrows, &wire)));
   SL_TRY(sl_inspect(handle->comm, block, row_begin, col_begin, k, options->reproducible, &inspection));
+  sley_status status = sl_agree(handle->comm, sl_locality(&inspection));
   inspection.owned = options->transpose;
   inspection.library = library;
   inspection.capture = options->capture;
+  inspection.narrows = narrows;
+  inspection.wire = wire;
+  inspection.keeps_input = options->keep_input;
   inspection.machine = options->machine;
-  sley_status status = sl_plan_build(&inspection, options->algo, options->dry, &handle->plan);
+  if (status == SLEY_OK)
+    status = sl_plan_build(&inspection, options->algo, options->dry, &handle->plan);
   if (status == SLEY_OK)
     status = sl_spmm_fit(handle, &inspection, options);
   sl_inspection_free(&inspection);
@@ -80,12 +113,13 @@ sley_status sl_spmm_plan(sl_comm *comm, const sley_matrix *block, const int64_t 
   return SLEY_OK;
 }
 
-sley_status sl_spmm_execute_block(sley_plan *plan, int64_t block, double alpha, const void *x, int64_t ldx,
-                                  double beta, void *y, int64_t ldy) {
+static sley_status run_block(sley_plan *plan, int64_t block, bool unchanged, double alpha, const void *x,
+                             int64_t ldx, double beta, void *y, int64_t ldy) {
   sl_counters before, after;
   sl_exec *exec = plan->rest > 0 && block == plan->blocks - 1 ? plan->last : plan->exec;
+  plan->kept.there = false;
   plan->comm->ops->counters(plan->comm, &before);
-  SL_TRY(sl_exec_run(exec, alpha, x, ldx, beta, y, ldy));
+  SL_TRY(sl_exec_run(exec, unchanged, alpha, x, ldx, beta, y, ldy));
   plan->comm->ops->counters(plan->comm, &after);
   if (block == 0)
     plan->counted = (sl_counters){0};
@@ -93,6 +127,79 @@ sley_status sl_spmm_execute_block(sley_plan *plan, int64_t block, double alpha, 
     plan->counted.bytes[link] += after.bytes[link] - before.bytes[link];
     plan->counted.messages[link] += after.messages[link] - before.messages[link];
   }
+  return SLEY_OK;
+}
+
+sley_status sl_spmm_execute_block(sley_plan *plan, int64_t block, double alpha, const void *x, int64_t ldx,
+                                  double beta, void *y, int64_t ldy) {
+  return run_block(plan, block, false, alpha, x, ldx, beta, y, ldy);
+}
+
+/* Whether partial sums are made with the alpha of the execute that brings them. */
+static bool sums_travel(const sl_plan *plan) {
+  for (int i = 0; i < plan->parts.count; i++)
+    if (SL_PART(plan, i)->y != SL_BUFFER_Y)
+      return true;
+  return false;
+}
+
+/* Whether this rank may take its input for what it says. */
+static sley_status check_input(const sley_plan *plan, const sl_input *input) {
+  const sl_input *kept = &plan->kept;
+  long long generation = (long long)input->generation, last = (long long)kept->generation;
+  if (!plan->plan.keeps_input)
+    return sl_fail(SLEY_ERR_ARG, "sley_spmm_input: the plan was not made with keep_input");
+  if (input->state == SLEY_CHANGED) {
+    if (kept->there && input->generation <= kept->generation)
+      return sl_fail(SLEY_ERR_ARG,
+                     "sley_spmm_input: X has changed, but its generation %lld does not come after %lld: "
+                     "raise it each time",
+                     generation, last);
+    return SLEY_OK;
+  }
+  if (!kept->there)
+    return sl_fail(SLEY_ERR_ARG, "sley_spmm_input: X is called unchanged, but there was no execute of "
+                                 "sley_spmm_input before that kept its rows");
+  if (input->generation != kept->generation)
+    return sl_fail(SLEY_ERR_ARG,
+                   "sley_spmm_input: X is called unchanged, but it is generation %lld, and the last execute "
+                   "was given %lld",
+                   generation, last);
+  if (input->x != kept->x || input->ldx != kept->ldx)
+    return sl_fail(SLEY_ERR_ARG, "sley_spmm_input: X is called unchanged, but it is not where it was, or its "
+                                 "leading dimension is another");
+  if (input->alpha != kept->alpha && sums_travel(&plan->plan))
+    return sl_fail(SLEY_ERR_ARG,
+                   "sley_spmm_input: X is called unchanged, but alpha is %g instead of %g, and %s keeps "
+                   "partial sums with it",
+                   input->alpha, kept->alpha, plan->plan.algo);
+  return SLEY_OK;
+}
+
+/* All ranks must say the same of the input; where one cannot, all get an error. Collective. */
+static sley_status agree_input(const sley_plan *plan, const sl_input *input) {
+  sl_comm *comm = plan->comm;
+  sley_status mine = check_input(plan, input);
+  int64_t least[5] = {mine == SLEY_OK, input->state, -(int64_t)input->state, input->generation,
+                      -input->generation};
+  char message[256] = "";
+  if (mine != SLEY_OK)
+    snprintf(message, sizeof message, "%s", sley_last_error());
+  SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 5));
+  if (!least[0])
+    return sl_agree(comm, mine == SLEY_OK ? SLEY_OK : sl_fail(mine, "%s", message));
+  if (least[1] != -least[2] || least[3] != -least[4])
+    return sl_agree(comm, sl_fail(SLEY_ERR_ARG, "sley_spmm_input: the ranks were given different states or "
+                                                "generations of X"));
+  return SLEY_OK;
+}
+
+sley_status sl_spmm_execute_input(sley_plan *plan, const sl_input *input, double beta, void *y, int64_t ldy) {
+  SL_TRY(agree_input(plan, input));
+  SL_TRY(
+      run_block(plan, 0, input->state == SLEY_UNCHANGED, input->alpha, input->x, input->ldx, beta, y, ldy));
+  plan->kept = *input;
+  plan->kept.there = true;
   return SLEY_OK;
 }
 

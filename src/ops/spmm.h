@@ -6,6 +6,16 @@
 #include "exec/exec.h"
 #include "plan/algorithm.h"
 
+/* What an execute was told of its input. */
+typedef struct sl_input {
+  bool there; /* the plan's buffers hold what this execute has brought */
+  sley_input state;
+  int64_t generation;
+  const void *x;
+  int64_t ldx;
+  double alpha;
+} sl_input;
+
 struct sley_plan {
   sl_comm *comm;
   sl_plan plan;
@@ -16,6 +26,7 @@ struct sley_plan {
   sl_exec *exec;           /* NULL for a dry plan */
   sl_exec *last;           /* for rest columns, or NULL */
   sley_matrix *transposed; /* this rank's rows of A^T where the plan borrows of them, or NULL */
+  sl_input kept;           /* of the last execute */
   sl_counters counted;     /* by this rank, in the last execute */
 };
 
@@ -27,6 +38,10 @@ sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_
 /* One block of columns; x and y are its own. */
 sley_status sl_spmm_execute_block(sley_plan *plan, int64_t block, double alpha, const void *x, int64_t ldx,
                                   double beta, void *y, int64_t ldy);
+
+/* As sley_spmm_input. Errors are the same on all ranks, and leave the comm usable, but for those in flight.
+ * Collective. */
+sley_status sl_spmm_execute_input(sley_plan *plan, const sl_input *input, double beta, void *y, int64_t ldy);
 
 /* fit.c: finds the width of the blocks and prepares the plans for them; of dry plans only the numbers. ins:
  * what the plan was built from. Collective, agreed. Errors: SLEY_ERR_MEMORY. */

@@ -10,26 +10,37 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "bootstrap/launcher.h"
 #include "ops/spmm.h"
 #include "transport/registry.h"
 
-enum { MOST_RANKS = 8, SLOTS = 64, LEAST_RUNS = 3, MOST_RUNS = 201, DEGREE = 8, ROW = 256 };
+enum {
+  MOST_RANKS = 64,
+  MOST_CORES = 8,
+  SLOTS = 90,
+  LEAST_RUNS = 5,
+  MOST_RUNS = 401,
+  ROW = 256,
+  FEW = 4,
+  MANY = 20
+};
 static const int64_t message_bytes[] = {64, 256, 1024, 4096, 65536, 1 << 20, 8 << 20, 32 << 20};
 static const int64_t widths[] = {4, 16, 64, 128}; /* of X, in f32 */
-static const int64_t reaches[] = {1 << 18, 1 << 21, 1 << 24, 1 << 26};
+static const int64_t reaches[] = {1 << 18, 1 << 21, 1 << 23, 1 << 25};
 enum {
   MESSAGES = sizeof message_bytes / sizeof *message_bytes,
   WIDTHS = sizeof widths / sizeof *widths,
   REACHES = sizeof reaches / sizeof *reaches,
   BY_ROW = 4, /* so many of the sizes are measured as messages of a row each */
-  ROWS_AT_ONCE = 4096,
-  ARRAY = 1 << 26 /* bytes of the arrays that memory is measured with */
+  ROWS_AT_ONCE = 16384,
+  NEAR = 512 /* rows to either side that half of a matrix's entries name */
 };
 
 /* Shared by the ranks; rank 0 writes to machine. */
 typedef struct tuning {
   sl_machine machine;
   double slot; /* seconds for one figure */
+  bool hosts;  /* messages travel between hosts, whose ranks share their links */
 } tuning;
 
 typedef struct timed {
@@ -79,29 +90,50 @@ static sley_status run_trip(void *context) {
   return sl_exchange_reclaim(t->exchange, queue);
 }
 
-/* Neighbours in pairs send each other count rows of bytes each, scattered over src; an odd last rank does
- * not. */
-static sley_status time_exchange(sl_comm *comm, const tuning *tune, int64_t count, int64_t bytes, bool by_row,
-                                 double *seconds) {
-  int peer = comm->rank ^ 1;
+/* The rank that this one measures a link class with; -1: none. Ranks in pairs: within the workgroup, or
+ * between two workgroups. */
+static int partner_of(const sl_comm *comm, sl_link link) {
+  int group = sl_workgroup_of(comm, comm->rank), at = comm->rank - sl_workgroup_first(comm, group);
+  if (link == SL_LINK_SELF)
+    return comm->rank;
+  if (link == SL_LINK_DIRECT)
+    return (at ^ 1) < sl_workgroup_size(comm, group) ? comm->rank ^ 1 : -1;
+  group ^= 1;
+  return group < sl_workgroups(comm) && at < sl_workgroup_size(comm, group)
+             ? sl_workgroup_first(comm, group) + at
+             : -1;
+}
+
+/* What an exchange of tuning moves: count rows of bytes each, scattered over src if so. */
+typedef struct load {
+  sl_link link;
+  int64_t count, bytes;
+  bool scattered, by_row;
+} load;
+
+/* Pairs send each other such a load, all at once. */
+static sley_status time_exchange(sl_comm *comm, const tuning *tune, const load *l, double *seconds) {
+  int peer = partner_of(comm, l->link);
   int64_t *rows = NULL;
   char *memory = NULL;
-  sley_status status = SL_NEW(rows, count, "rows to send");
+  sley_status status = SL_NEW(rows, l->count, "rows to send");
   if (status == SLEY_OK)
-    status = SL_NEW_ZERO(memory, 2 * count * bytes, "rows to send");
-  for (int64_t i = 0; i < count && status == SLEY_OK; i++)
-    rows[i] = (int64_t)((uint64_t)i * 2654435761u % (uint64_t)count);
-  sl_row_list to = {.peer = peer, .count = count, .rows = rows, .bytes = bytes};
-  sl_row_list from = {.peer = peer, .count = count, .bytes = bytes};
-  int lists = peer < comm->size;
+    status = SL_NEW(memory, 2 * l->count * l->bytes, "rows to send");
+  for (int64_t i = 0; i < l->count && status == SLEY_OK; i++)
+    rows[i] = (int64_t)((uint64_t)i * 2654435761u % (uint64_t)l->count);
+  if (status == SLEY_OK) /* or all pages would be the same one, of zeros */
+    memset(memory, 1, (size_t)(2 * l->count * l->bytes));
+  sl_row_list to = {.peer = peer, .count = l->count, .rows = l->scattered ? rows : NULL, .bytes = l->bytes};
+  sl_row_list from = {.peer = peer, .count = l->count, .bytes = l->bytes};
+  int lists = peer >= 0;
   sl_exchange_spec spec = {.name = "tune",
                            .sends = lists,
                            .recvs = lists,
                            .send = &to,
                            .recv = &from,
                            .dtype = SLEY_F32,
-                           .grain = by_row ? SL_GRAIN_ROW : SL_GRAIN_PEER};
-  trip t = {comm, NULL, memory, memory ? memory + count * bytes : NULL, bytes};
+                           .grain = l->by_row ? SL_GRAIN_ROW : SL_GRAIN_PEER};
+  trip t = {comm, NULL, memory, memory ? memory + l->count * l->bytes : NULL, l->bytes};
   SL_TRY_GOTO(status, sl_agree(comm, status), done);
   SL_TRY_GOTO(status, comm->ops->exchange_create(comm, &spec, &t.exchange), done);
   status = measure(comm, tune->slot, &(timed){run_trip, &t}, seconds);
@@ -114,21 +146,24 @@ done:
   return status;
 }
 
-/* One link class: the meeting, then messages by size less the meeting and what packing them takes. */
+static sley_status time_meeting(sl_comm *comm, const tuning *tune, sl_link link, double *seconds) {
+  return time_exchange(comm, tune, &(load){.link = link, .count = 1, .bytes = 4}, seconds);
+}
+
+/* One link class: the meeting, then messages by size less the meeting. What packing takes is measured apart,
+ * as the link self; over direct links it is part of the message, for only some transports pack. */
 static sley_status tune_link(sl_comm *comm, tuning *tune, sl_link link) {
   sl_machine *m = &tune->machine;
   sl_link_speed speed = {.points = MESSAGES};
   double meeting;
-  SL_TRY(time_exchange(comm, tune, 1, 4, false, &meeting));
+  SL_TRY(time_meeting(comm, tune, link, &meeting));
   for (int i = 0; i < MESSAGES; i++) {
-    int64_t bytes = message_bytes[i], count = i < BY_ROW ? ROWS_AT_ONCE : bytes / ROW;
+    int64_t bytes = message_bytes[i];
+    load l = {link, i < BY_ROW ? ROWS_AT_ONCE : bytes / ROW, i < BY_ROW ? bytes : ROW, true, i < BY_ROW};
     double seconds;
-    SL_TRY(time_exchange(comm, tune, count, i < BY_ROW ? bytes : ROW, i < BY_ROW, &seconds));
-    double whole = seconds;
-    seconds -= meeting;
-    if (link == SL_LINK_MESSAGE)
-      seconds -= (double)count * (double)(i < BY_ROW ? bytes : ROW) / m->pack_bandwidth;
-    seconds = fmax(seconds, 0.2 * whole) / (i < BY_ROW ? ROWS_AT_ONCE : 1);
+    l.scattered = link != SL_LINK_MESSAGE || l.by_row;
+    SL_TRY(time_exchange(comm, tune, &l, &seconds));
+    seconds = fmax(seconds - meeting, 0.2 * seconds) / (l.by_row ? ROWS_AT_ONCE : 1);
     if (i > 0 && seconds < speed.point[i - 1].seconds) /* a longer one is no faster */
       seconds = speed.point[i - 1].seconds;
     speed.point[i] = (sl_link_point){(double)bytes, seconds};
@@ -139,61 +174,13 @@ static sley_status tune_link(sl_comm *comm, tuning *tune, sl_link link) {
   if (comm->rank > 0)
     return SLEY_OK;
   m->link[link] = speed;
-  m->meeting = link == SL_LINK_DIRECT ? meeting : fmax(m->meeting, meeting);
+  if (link == SL_LINK_SELF)
+    m->pack_bandwidth = speed.bandwidth;
+  else
+    m->meeting = fmax(m->meeting, meeting);
+  if (link == SL_LINK_MESSAGE && tune->hosts)
+    m->node_bandwidth = speed.bandwidth * comm->workgroup;
   return SLEY_OK;
-}
-
-/* ---- memory */
-
-typedef struct arrays {
-  char *from, *to;
-  uint64_t sum; /* so that reading is not left out */
-} arrays;
-
-static sley_status write_rows(void *context) {
-  arrays *a = context;
-  for (int64_t i = 0; i < ARRAY; i += ROW)
-    memset(a->to + i, (int)(i >> 8), ROW);
-  return SLEY_OK;
-}
-
-static sley_status gather_rows(void *context) {
-  arrays *a = context;
-  uint64_t rows = ARRAY / ROW;
-  for (uint64_t i = 0; i < rows; i++)
-    memcpy(a->to + i * ROW, a->from + i * 2654435761u % rows * ROW, ROW);
-  return SLEY_OK;
-}
-
-static sley_status read_all(void *context) {
-  arrays *a = context;
-  const uint64_t *words = (const uint64_t *)a->from;
-  for (int64_t i = 0; i < ARRAY / 8; i++)
-    a->sum += words[i];
-  return SLEY_OK;
-}
-
-static sley_status tune_memory(sl_comm *comm, tuning *tune) {
-  arrays a = {0};
-  double write = 0, gather = 0, read = 0;
-  sley_status status = SL_NEW_ZERO(a.from, ARRAY, "an array");
-  if (status == SLEY_OK)
-    status = SL_NEW_ZERO(a.to, ARRAY, "an array");
-  SL_TRY_GOTO(status, sl_agree(comm, status), done);
-  SL_TRY_GOTO(status, measure(comm, tune->slot, &(timed){write_rows, &a}, &write), done);
-  SL_TRY_GOTO(status, measure(comm, tune->slot, &(timed){gather_rows, &a}, &gather), done);
-  SL_TRY_GOTO(status, measure(comm, tune->slot, &(timed){read_all, &a}, &read), done);
-  if (comm->rank == 0) {
-    tune->machine.stream_bandwidth = ARRAY / write;
-    tune->machine.pack_bandwidth = ARRAY / gather;
-    tune->machine.memory_bandwidth = (double)comm->size * ARRAY / read;
-    tune->machine.link[SL_LINK_SELF] = (sl_link_speed){.bandwidth = ARRAY / gather};
-  }
-  status = comm->ops->barrier(comm);
-done:
-  sl_free(a.to);
-  sl_free(a.from);
-  return status;
 }
 
 /* ---- kernels */
@@ -204,28 +191,35 @@ static uint64_t mix(uint64_t x) {
   return x ^ x >> 31;
 }
 
-/* Rank's rows of a block diagonal matrix, DEGREE entries each; of n columns a few are named often and most
- * seldom, as in graphs of people or pages: column number n u^3 for u uniform, spread over the block. */
-static sley_status make_block(const sl_comm *comm, int64_t n, sley_matrix **out) {
+/* A column of an entry: near the diagonal, or anywhere in the block. */
+static int64_t column_of(uint64_t seed, int64_t row, int64_t n, bool near) {
+  uint64_t bits = mix(seed);
+  int64_t width = n < 2 * NEAR ? n : 2 * NEAR, first = row - width / 2;
+  if (!near)
+    return (int64_t)(bits % (uint64_t)n);
+  first = first < 0 ? 0 : first > n - width ? n - width : first;
+  return first + (int64_t)(bits % (uint64_t)width);
+}
+
+/* Rank's rows of a block diagonal matrix, degree entries each. */
+static sley_status make_block(const sl_comm *comm, int64_t n, int degree, bool near, sley_matrix **out) {
   sl_csr_arrays csr;
-  SL_TRY(sl_csr_arrays_alloc(n, n * DEGREE, SLEY_I32, SLEY_F32, &csr));
+  SL_TRY(sl_csr_arrays_alloc(n, n * degree, SLEY_I32, SLEY_F32, &csr));
   int32_t *col = csr.col;
   float *val = csr.val;
   for (int64_t i = 0; i < n; i++) {
-    int32_t *row = col + i * DEGREE;
-    csr.rowptr[i] = i * DEGREE;
-    for (int j = 0; j < DEGREE; j++) {
-      double u = (double)(mix((uint64_t)(i * DEGREE + j) + 1) >> 11) * 0x1p-53;
-      uint64_t hot = (uint64_t)((double)n * u * u * u);
-      int32_t c = (int32_t)(hot * 2654435761u % (uint64_t)n + (uint64_t)(comm->rank * n));
+    int32_t *row = col + i * degree;
+    csr.rowptr[i] = i * degree;
+    for (int j = 0; j < degree; j++) {
+      int32_t c = (int32_t)(column_of((uint64_t)(i * degree + j) + 1, i, n, near) + comm->rank * n);
       int at = j;
       for (; at > 0 && row[at - 1] > c; at--)
         row[at] = row[at - 1];
       row[at] = c;
-      val[i * DEGREE + j] = 1;
+      val[i * degree + j] = 1;
     }
   }
-  csr.rowptr[n] = n * DEGREE;
+  csr.rowptr[n] = n * degree;
   return sl_matrix_adopt(n, n * comm->size, SLEY_I32, SLEY_F32, csr, -1, out);
 }
 
@@ -241,7 +235,9 @@ static sley_status run_product(void *context) {
   return sl_spmm_execute(p->plan, 1, p->x, p->k, 0, p->y, p->k);
 }
 
-static sley_status time_product(sl_comm *comm, const tuning *tune, int64_t n, int64_t k, double *seconds) {
+/* A product with n rows a rank; *at_hand: the share of entries whose row of X is. */
+static sley_status time_product(sl_comm *comm, const tuning *tune, int64_t n, int degree, bool near,
+                                int64_t k, double *seconds, double *at_hand) {
   int64_t begin[MOST_RANKS + 1];
   float *x = NULL, *y = NULL;
   sley_matrix *block = NULL;
@@ -250,47 +246,71 @@ static sley_status time_product(sl_comm *comm, const tuning *tune, int64_t n, in
   options.algo = "halo-coalesced";
   for (int r = 0; r <= comm->size; r++)
     begin[r] = r * n;
-  sley_status status = make_block(comm, n, &block);
+  sley_status status = make_block(comm, n, degree, near, &block);
   if (status == SLEY_OK)
-    status = SL_NEW_ZERO(x, n * k, "X");
+    status = SL_NEW(x, n * k, "X");
+  for (int64_t i = 0; i < n * k && status == SLEY_OK; i++)
+    x[i] = (float)(i % 17);
   if (status == SLEY_OK)
     status = SL_NEW_ZERO(y, n * k, "Y");
   SL_TRY_GOTO(status, sl_agree(comm, status), done);
   SL_TRY_GOTO(status, sl_spmm_plan(comm, block, begin, begin, k, &options, &plan), done);
   status = measure(comm, tune->slot, &(timed){run_product, &(product){plan, x, y, k}}, seconds);
+  *at_hand = plan->plan.near_local;
   sl_spmm_plan_destroy(plan);
 done:
   sl_free(y);
   sl_free(x);
-  sl_matrix_destroy(block);
+  sley_matrix_destroy(block);
   return status;
+}
+
+/* Of rows of so many bytes that take so many together. Products near the diagonal, whose rows of X are at
+ * hand, with few and with many entries a row tell these from storing Y; entries anywhere tell what those cost
+ * whose row is not. */
+static sley_status tune_products(sl_comm *comm, tuning *tune, int64_t width, int64_t reach, bool first) {
+  sl_machine *m = &tune->machine;
+  int64_t row = 4 * width, n = reach / row;
+  double few, close, many, at_hand, ignored;
+  SL_TRY(time_product(comm, tune, n, FEW, true, width, &few, &ignored));
+  SL_TRY(time_product(comm, tune, n, MANY, true, width, &close, &ignored));
+  SL_TRY(time_product(comm, tune, n, MANY, false, width, &many, &at_hand));
+  if (comm->rank > 0)
+    return SLEY_OK;
+  few = fmax(few - m->meeting, 0.5 * few);
+  close = fmax(close - m->meeting, 0.5 * close);
+  many = fmax(many - m->meeting, close);
+  double near = fmax(close - few, 0.5 * close) / (double)(n * (MANY - FEW));
+  double stored = fmax(few - (double)(n * FEW) * near, 0.1 * few);
+  double entry = (many - stored) / (double)(n * MANY), far = entry;
+  if (at_hand < 0.9)
+    far = fmax(entry - at_hand * near, 0) / (1 - at_hand);
+  double store_rate = (double)reach / stored, near_rate = (double)(8 + row) / near;
+  if (!first) { /* more is no faster: a measurement that says so has met with other work */
+    store_rate = fmin(store_rate, m->store[m->stores - 1].bandwidth);
+    m->nears--; /* of sizes that are no longer all in a core's own cache, the first */
+    near_rate = reach > reaches[2] ? m->near[m->nears].bandwidth : near_rate;
+  }
+  m->rate[m->rates++] = (sl_rate){(double)row, (double)reach, (double)(8 + row) / fmax(far, near)};
+  m->store[m->stores++] = (sl_rate){(double)row, (double)reach, store_rate};
+  m->near[m->nears++] = (sl_rate){(double)row, 0, near_rate};
+  m->spmm_bandwidth = m->rate[m->rates - 1].bandwidth;
+  m->stream_bandwidth = store_rate;
+  return SLEY_OK;
 }
 
 static sley_status tune_kernels(sl_comm *comm, tuning *tune) {
   for (int w = 0; w < WIDTHS; w++)
-    for (int r = 0; r < REACHES; r++) {
-      int64_t row = 4 * widths[w], n = reaches[r] / row;
-      double seconds;
-      if (n > 1 << 20)
-        continue; /* narrow rows of a long X take long to make and say little more */
-      SL_TRY(time_product(comm, tune, n, widths[w], &seconds));
-      if (comm->rank > 0)
-        continue;
-      sl_machine *m = &tune->machine;
-      /* Storing Y is counted apart; a small Y stays in a cache and takes less than its stream. */
-      double stored = fmin((double)(n * row) / m->stream_bandwidth, 0.25 * seconds);
-      double sums = fmax(seconds - m->meeting - stored, 0.5 * seconds);
-      double bytes = (double)(n * DEGREE) * (double)(8 + row);
-      m->rate[m->rates++] = (sl_rate){(double)row, (double)reaches[r], bytes / sums};
-      m->spmm_bandwidth = m->rate[m->rates - 1].bandwidth;
-    }
+    for (int r = 0; r < REACHES; r++)
+      if (reaches[r] / (4 * widths[w]) <= 1 << 19) /* narrow rows of a long X take long to make */
+        SL_TRY(tune_products(comm, tune, widths[w], reaches[r], r == 0));
   return SLEY_OK;
 }
 
 /* ---- ranks */
 
 static sley_status tune_direct(sl_comm *comm, void *arg) {
-  SL_TRY(tune_memory(comm, arg));
+  SL_TRY(tune_link(comm, arg, SL_LINK_SELF));
   SL_TRY(tune_link(comm, arg, SL_LINK_DIRECT));
   return tune_kernels(comm, arg);
 }
@@ -299,11 +319,57 @@ static sley_status tune_message(sl_comm *comm, void *arg) {
   return tune_link(comm, arg, SL_LINK_MESSAGE);
 }
 
-sley_status sl_tune(const char *transport, double seconds, sl_machine *out) {
+/* Ranks that a launcher has started, perhaps on several hosts. */
+static sley_status tune_launched(sl_comm *comm, void *arg) {
+  tuning *tune = arg;
+  sl_machine *m = &tune->machine;
+  bool several = sl_workgroups(comm) > 1;
+  tune->hosts = several;
+  if (comm->size > MOST_RANKS)
+    return sl_fail(SLEY_ERR_ARG, "%d ranks are measured at most, not %d", MOST_RANKS, comm->size);
+  if (comm->workgroup > 1)
+    SL_TRY(tune_direct(comm, arg));
+  if (several)
+    SL_TRY(tune_message(comm, arg));
+  if (comm->workgroup == 1) {
+    SL_TRY(tune_link(comm, arg, SL_LINK_SELF));
+    SL_TRY(tune_kernels(comm, arg));
+    m->link[SL_LINK_DIRECT] = m->link[SL_LINK_MESSAGE];
+  } else if (!several) {
+    m->link[SL_LINK_MESSAGE] = m->link[SL_LINK_DIRECT];
+  }
+  return SLEY_OK;
+}
+
+/* More ranks than cores. */
+static sley_status tune_crowded(sl_comm *comm, void *arg) {
+  tuning *tune = arg;
+  double meeting;
+  SL_TRY(time_meeting(comm, tune, SL_LINK_DIRECT, &meeting));
+  if (comm->rank == 0)
+    tune->machine.crowded_meeting = fmax(meeting, tune->machine.meeting);
+  return SLEY_OK;
+}
+
+static sley_status run(const sl_transport_backend *backend, int cores, tuning *shared) {
+  int ranks = cores < 2 ? 2 : cores > MOST_CORES ? MOST_CORES : cores;
+  sl_launch launch = {.ranks = ranks, .workgroup = ranks, .threads = 1, .device = "cpu"};
+  SL_TRY(backend->run(&launch, tune_direct, shared));
+  launch.workgroup = 1;
+  SL_TRY(backend->run(&launch, tune_message, shared));
+  launch.ranks = launch.workgroup = 2 * ranks;
+  return backend->run(&launch, tune_crowded, shared);
+}
+
+sley_status sl_tune(const char *transport, double seconds, sl_machine *out, bool *first) {
   const sl_transport_backend *backend;
+  sl_launcher launcher = {0};
   char host[64] = "host";
-  int cores = sl_cores(), ranks = cores < 2 ? 2 : cores > MOST_RANKS ? MOST_RANKS : cores;
+  int cores = sl_cores();
   SL_TRY(sl_transport_backend_find(transport, &backend));
+  if (strcmp(transport, "threads") != 0)
+    SL_TRY(sl_launcher_find(&launcher));
+  *first = launcher.rank == 0;
   /* Ranks may be processes forked from this one. */
   tuning *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED)
@@ -313,11 +379,9 @@ sley_status sl_tune(const char *transport, double seconds, sl_machine *out) {
   sl_machine *m = &shared->machine;
   *m = (sl_machine){.device = "cpu", .source = "measured now", .cores = cores};
   snprintf(m->name, sizeof m->name, "%s, %d cores, %.8s", host, cores, transport);
-  sl_launch launch = {.ranks = ranks, .workgroup = ranks, .threads = 1, .device = "cpu"};
-  sley_status status = backend->run(&launch, tune_direct, shared);
-  launch.workgroup = 1;
-  if (status == SLEY_OK)
-    status = backend->run(&launch, tune_message, shared);
+  sl_launch launch = {.ranks = launcher.size, .workgroup = launcher.size, .threads = 1, .device = "cpu"};
+  sley_status status =
+      launcher.name ? backend->run(&launch, tune_launched, shared) : run(backend, cores, shared);
   if (status == SLEY_OK)
     *out = *m;
   munmap(shared, sizeof *shared);

@@ -97,7 +97,8 @@ static sley_status list_sent(partials *s, const int64_t *computed_count, int64_t
   SL_TRY(SL_NEW(s->sent, s->computed_begin[comm->size], "partial rows"));
   memset(count, 0, (size_t)comm->size * sizeof *count);
   int64_t at = 0;
-  for (int q = 0; q < comm->size; q++)
+  int first = sl_workgroup_first(comm, s->group), end = first + sl_workgroup_size(comm, s->group);
+  for (int q = first; q < end && sl_workgroups(comm) > 1; q++)
     for (int p = 0; p < comm->size; p++) {
       if (sl_workgroup_of(comm, p) == s->group || sl_relay_of(comm, s->group, p) != q)
         continue;

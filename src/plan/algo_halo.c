@@ -67,14 +67,18 @@ static sley_status build_alone(const sl_inspection *ins, sl_plan *plan) {
   return sl_plan_add_step(plan, SL_STEP_SPMM, part);
 }
 
-/* Rows that need no halo, then those of each piece. */
+/* Rows that are summed first, without the halo, and the others. */
 static sley_status cut_pieces(sl_plan *plan, const sl_inspection *ins, const sl_halo_pieces *pieces,
-                              int buffer, int *first) {
+                              int buffer, int exchange, int *early) {
   sl_column_map columns = {.row_part = pieces->row_part, .place = pieces->place, .far_place = ins->x_rows};
-  sl_part_frame frames[1 + SL_HALO_PIECES_MOST] = {{.name = "inner rows", .x = SL_BUFFER_X}};
-  for (int i = 0; i < pieces->count; i++)
-    frames[1 + i] = (sl_part_frame){.name = "outer rows", .x = SL_BUFFER_X, .far = buffer};
-  return sl_parts_cut(plan, ins, &columns, 1 + pieces->count, frames, first);
+  sl_part_frame frames[] = {{.name = "early rows", .x = SL_BUFFER_X},
+                            {.name = "other rows", .x = SL_BUFFER_X, .far = buffer}};
+  SL_TRY(sl_parts_cut(plan, ins, &columns, 2, frames, early));
+  sl_part *others = SL_PART(plan, *early + 1);
+  others->stages = pieces->count;
+  others->stage_end = pieces->rows;
+  others->exchange = exchange;
+  return SLEY_OK;
 }
 
 static void fill_exchange(sl_plan *plan, const sl_inspection *ins, const sl_halo_pieces *pieces,
@@ -96,22 +100,19 @@ static void fill_exchange(sl_plan *plan, const sl_inspection *ins, const sl_halo
   }
 }
 
+/* The pull is given to the device before anything is summed. The other rows go beside, so that the early
+ * ones' last leave no device idle. */
 static sley_status add_pieces(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces) {
-  int buffer, first, exchange;
+  int buffer, early, exchange;
   SL_TRY(sl_plan_add_buffer(plan, "halo", ins->halo_set.count, ins->row_bytes, &buffer));
-  SL_TRY(cut_pieces(plan, ins, pieces, buffer, &first));
   SL_TRY(sl_plan_add_exchange(plan, "halo", SL_BUFFER_X, buffer, SL_GRAIN_ROW, &exchange));
+  SL_TRY(cut_pieces(plan, ins, pieces, buffer, exchange, &early));
   fill_exchange(plan, ins, pieces, exchange);
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
-  SL_TRY(sl_plan_add_step(plan, SL_STEP_FORK, 0));
-  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_END, exchange));
-  for (int i = 0; i < pieces->count; i++) { /* by turns, so that no piece's last rows leave the device idle */
-    bool beside = i % 2 == 0;
-    SL_TRY(sl_plan_add_arrival(plan, exchange, i, beside));
-    SL_TRY(beside ? sl_plan_add_beside(plan, first + 1 + i)
-                  : sl_plan_add_step(plan, SL_STEP_SPMM, first + 1 + i));
-  }
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_FORK, 0));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, early));
+  SL_TRY(sl_plan_add_beside(plan, early + 1));
   return sl_plan_add_step(plan, SL_STEP_JOIN, 0);
 }
 
@@ -145,7 +146,8 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
   SL_TRY(suits_pieces(ins, &pieces));
   if (pieces)
     return build_in_pieces(ins, plan);
-  bool in_place = comm->workgroup == comm->size && comm->lends && comm->device->ops->host_addresses;
+  bool in_place =
+      comm->workgroup == comm->size && comm->lends && comm->device->ops->host_addresses && !ins->keeps_input;
   int buffer, exchange, first;
   SL_TRY(sl_plan_add_buffer(plan, "halo", in_place ? 0 : ins->halo_set.count, ins->row_bytes, &buffer));
   SL_TRY(in_place ? sl_parts_in_place(plan, ins, &first) : cut_halo(plan, ins, buffer, &first));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rowwise: one fetch for every remote nonzero, as a row-wise kernel that loads on demand does it (MGG).
  * Volume 4 E_R k: CoLa, equation 6. On devices that lend their memory to each other, a kernel reads the rows
- * in place, once for every nonzero. Elsewhere the nonzeros are taken in batches; a batch's rows are fetched
- * one by one, then summed. */
+ * in place, once for every nonzero. Elsewhere the nonzeros are taken in batches; a batch's rows are fetched,
+ * one for each nonzero, those of an owner together, then summed. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -24,7 +24,28 @@ static int32_t batch_of(const sl_comm *comm) {
   return comm->device->ops->host_addresses ? BATCH_OF_HOST : BATCH_OF_DEVICE;
 }
 
-/* Splits one remote part into batches: entry e of a batch uses row e of the buffer. */
+/* Puts the entries of each batch of `size` in the order of their owners, those of one owner as they were.
+ * place[e]: where entry e stands then in its batch. Rank counts: one more than ranks. */
+static void sort_by_owner(const int32_t *owner, const int64_t *row, int64_t count, int64_t size, int ranks,
+                          int64_t *at, int32_t *place, int32_t *sorted_owner, int64_t *sorted_row) {
+  for (int64_t begin = 0; begin < count; begin += size) {
+    int64_t end = begin + size < count ? begin + size : count;
+    for (int p = 0; p <= ranks; p++)
+      at[p] = 0;
+    for (int64_t e = begin; e < end; e++)
+      at[owner[e] + 1]++;
+    for (int p = 0; p < ranks; p++)
+      at[p + 1] += at[p];
+    for (int64_t e = begin; e < end; e++) {
+      int64_t to = at[owner[e]]++;
+      place[e] = (int32_t)to;
+      sorted_owner[begin + to] = owner[e];
+      sorted_row[begin + to] = row[e];
+    }
+  }
+}
+
+/* Splits one remote part into batches: entry e of a batch uses row places[e] of the buffer. */
 static sley_status add_batches(sl_plan *plan, const sl_part *remote, const int32_t *owner, const int64_t *row,
                                int buffer, const int32_t *places, int *first, int *count) {
   const int64_t size = SL_BUFFER(plan, buffer)->rows;
@@ -44,7 +65,7 @@ static sley_status add_batches(sl_plan *plan, const sl_part *remote, const int32
     batch.nnz = end - begin;
     batch.a.rows = last - stored + 1;
     batch.a.rowid = remote->a.rowid + stored;
-    batch.a.col = places;
+    batch.a.col = places + begin;
     batch.a.index = SLEY_I32;
     batch.a.val = (const char *)remote->a.val + (size_t)begin * value_bytes;
     int64_t *rowptr = sl_plan_alloc(plan, batch.a.rows + 1, sizeof *rowptr);
@@ -64,30 +85,48 @@ static sley_status add_batches(sl_plan *plan, const sl_part *remote, const int32
   return SLEY_OK;
 }
 
-/* Owner and row of X of every entry of a remote part whose columns are halo places. */
-static sley_status name_sources(sl_plan *plan, const sl_inspection *ins, const sl_part *remote,
-                                int32_t **owner, int64_t **row) {
-  *owner = sl_plan_alloc(plan, remote->nnz, sizeof **owner);
-  *row = sl_plan_alloc(plan, remote->nnz, sizeof **row);
-  if (!*owner || !*row)
+/* What the batches of a remote part fetch, batch by batch, and where each entry's row stands in its batch. */
+typedef struct sources {
+  int32_t *owner, *place;
+  int64_t *row;
+} sources;
+
+/* Of a remote part whose columns are halo places, in batches of `size`. */
+static sley_status name_sources(sl_plan *plan, const sl_inspection *ins, const sl_part *remote, int64_t size,
+                                sources *out) {
+  int ranks = ins->comm->size;
+  int32_t *owner = NULL;
+  int64_t *row = NULL, *at = NULL;
+  sley_status status;
+  out->owner = sl_plan_alloc(plan, remote->nnz, sizeof *out->owner);
+  out->place = sl_plan_alloc(plan, remote->nnz, sizeof *out->place);
+  out->row = sl_plan_alloc(plan, remote->nnz, sizeof *out->row);
+  if (!out->owner || !out->place || !out->row)
     return SLEY_ERR_MEMORY;
+  SL_TRY_GOTO(status, SL_NEW(owner, remote->nnz, "owners of rows"), done);
+  SL_TRY_GOTO(status, SL_NEW(row, remote->nnz, "rows of X"), done);
+  SL_TRY_GOTO(status, SL_NEW(at, ranks + (int64_t)1, "rank counts"), done);
   for (int64_t e = 0; e < remote->nnz; e++) {
     int64_t col = ins->halo[sl_index_at(remote->a.col, remote->a.index, e)];
-    (*owner)[e] = sl_partition_owner(ins->col_begin, ins->comm->size, col);
-    (*row)[e] = col - ins->col_begin[(*owner)[e]];
+    owner[e] = sl_partition_owner(ins->col_begin, ranks, col);
+    row[e] = col - ins->col_begin[owner[e]];
   }
-  return SLEY_OK;
+  if (remote->nnz > 0)
+    sort_by_owner(owner, row, remote->nnz, size, ranks, at, out->place, out->owner, out->row);
+done:
+  sl_free(at);
+  sl_free(row);
+  sl_free(owner);
+  return status;
 }
 
 /* Steps of one remote part: fetch and sum, batch by batch. */
-static sley_status add_remote(sl_plan *plan, const sl_inspection *ins, int part, int buffer,
-                              const int32_t *places) {
+static sley_status add_remote(sl_plan *plan, const sl_inspection *ins, int part, int buffer) {
   sl_part remote = *SL_PART(plan, part);
-  int32_t *owner;
-  int64_t *row;
+  sources from;
   int first, count, fetch = plan->fetches.count;
-  SL_TRY(name_sources(plan, ins, &remote, &owner, &row));
-  SL_TRY(add_batches(plan, &remote, owner, row, buffer, places, &first, &count));
+  SL_TRY(name_sources(plan, ins, &remote, SL_BUFFER(plan, buffer)->rows, &from));
+  SL_TRY(add_batches(plan, &remote, from.owner, from.row, buffer, from.place, &first, &count));
   for (int i = 0; i < count; i++) {
     SL_TRY(sl_plan_add_step(plan, SL_STEP_FETCH, fetch + i));
     SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + i));
@@ -107,8 +146,8 @@ static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
     if (sl_is_remote(ins, col))
       owner[count++] = sl_partition_owner(ins->col_begin, ins->comm->size, col);
   }
-  /* What the built plan will hold besides: the block itself, and a row number for each fetch. */
-  plan->memory_bytes += sl_block_bytes(block) + 8 * count;
+  /* What the built plan will hold besides: the block itself, and for each fetch a row number and a place. */
+  plan->memory_bytes += sl_block_bytes(block) + 12 * count;
   sl_fetch all = {count, owner, NULL, SL_BUFFER_X};
   return sl_plan_add_fetch(plan, &all, NULL);
 }
@@ -202,19 +241,14 @@ static sley_status build_rowwise(const sl_inspection *ins, sl_plan *plan) {
     return add_dry(plan, ins);
   batch = ins->remote_nnz < batch ? (int32_t)ins->remote_nnz : batch;
   SL_TRY(sl_plan_add_buffer(plan, "fetched", batch, ins->row_bytes, &buffer));
-  int32_t *places = sl_plan_alloc(plan, batch, sizeof *places);
-  if (!places)
-    return SLEY_ERR_MEMORY;
-  for (int32_t i = 0; i < batch; i++)
-    places[i] = i;
   /* Columns of the remote parts are halo places until the batches replace them. */
   SL_TRY(cut(plan, ins, buffer, &first));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_PUBLISH, 0));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_SCALE, 0));
   if (ins->reproducible)
-    SL_TRY(add_remote(plan, ins, first, buffer, places));
+    SL_TRY(add_remote(plan, ins, first, buffer));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + 1));
-  SL_TRY(add_remote(plan, ins, first + 2, buffer, places));
+  SL_TRY(add_remote(plan, ins, first + 2, buffer));
   return sl_plan_add_step(plan, SL_STEP_RETIRE, 0);
 }
 

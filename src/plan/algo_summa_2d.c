@@ -103,26 +103,34 @@ static sley_status size_block(const grid *g, int64_t **out) {
   return SLEY_OK;
 }
 
-/* Sizes of the row team's tiles: sums over its ranks. Collective. */
+/* Sizes of the row team's tiles: sums over its ranks, which tell each other theirs. Collective. */
 static sley_status size_tiles(grid *g) {
   sl_comm *comm = g->ins->comm;
-  int64_t *mine = NULL, *all = NULL, width = 2 * (int64_t)g->panels;
+  int64_t *mine = NULL, *told = NULL, *all = NULL, *counts = NULL, width = 2 * (int64_t)g->panels;
+  int first = g->i * g->pc;
   sley_status status = size_block(g, &mine);
   if (status == SLEY_OK)
-    status = SL_NEW(all, width * comm->size, "tile sizes");
+    status = SL_NEW(told, width * g->pc, "tile sizes");
+  if (status == SLEY_OK)
+    status = SL_NEW_ZERO(counts, 2 * (int64_t)comm->size, "tile sizes");
   if (status == SLEY_OK)
     status = SL_NEW_ZERO(g->stored, g->panels, "tile sizes");
   if (status == SLEY_OK)
     status = SL_NEW_ZERO(g->entries, g->panels, "tile sizes");
+  for (int j = 0; status == SLEY_OK && j < g->pc; j++) {
+    memcpy(told + j * width, mine, (size_t)width * sizeof *mine);
+    counts[first + j] = width;
+  }
   status = sl_agree(comm, status);
   if (status == SLEY_OK)
-    status = comm->ops->allgather(comm, mine, width * (int64_t)sizeof *mine, all);
-  for (int r = g->i * g->pc; status == SLEY_OK && r < (g->i + 1) * g->pc; r++)
-    for (int panel = 0; panel < g->panels; panel++) {
-      g->stored[panel] += all[r * width + 2 * panel];
-      g->entries[panel] += all[r * width + 2 * panel + 1];
-    }
+    status = sl_exchange_items(comm, sizeof(int64_t), told, counts, (void **)&all, counts + comm->size);
+  for (int64_t i = 0; status == SLEY_OK && i < width * g->pc; i += 2) {
+    g->stored[i % width / 2] += all[i];
+    g->entries[i % width / 2] += all[i + 1];
+  }
   sl_free(all);
+  sl_free(counts);
+  sl_free(told);
   sl_free(mine);
   return status;
 }
@@ -293,6 +301,7 @@ static sley_status build_summa(const sl_inspection *ins, sl_plan *plan) {
   g.value_bytes = sley_dtype_bytes(plan->dtype);
   g.sum_bytes = sley_dtype_bytes(plan->sum_dtype);
   plan->separate_result = true;
+  plan->slices = g.pc;
   sl_item *items = NULL;
   int64_t count = 0;
   sley_status status = size_tiles(&g);

@@ -5,6 +5,7 @@
 
 #include "plan/algorithm.h"
 #include "plan/cover_choice.h"
+#include "plan/travel.h"
 
 const sl_algorithm *const sl_algorithms[] = {&sl_algo_bcast_1d,
                                              &sl_algo_bcast_1d_pipelined,
@@ -38,6 +39,8 @@ static sley_status build_one(sl_inspection *ins, const sl_algorithm *algorithm, 
   status = sl_agree(ins->comm, status);
   if (status == SLEY_OK)
     status = sl_agree(ins->comm, algorithm->build(ins, out));
+  if (status == SLEY_OK && sl_asks_to_travel(ins))
+    status = sl_agree(ins->comm, sl_plan_travel(ins, out));
   if (status == SLEY_OK)
     status = sl_plan_finish(out);
   if (status == SLEY_OK)
@@ -64,11 +67,15 @@ static bool is_better(const candidate *a, const candidate *b) {
   return a->seconds <= 1.01 * b->seconds && a->bytes < b->bytes;
 }
 
-/* Plans one more candidate and keeps the best two; of equals the first stays ahead. */
+/* Plans one more candidate and keeps the best two; of equals the first stays ahead. Those that cannot do what
+ * is asked of how values travel are left out. */
 static sley_status consider(sl_inspection *ins, const sl_algorithm *algorithm, candidate *best,
                             candidate *next) {
   sl_plan plan;
-  SL_TRY(build_one(ins, algorithm, true, &plan));
+  sley_status status = build_one(ins, algorithm, true, &plan);
+  if (status == SLEY_ERR_UNSUPPORTED && sl_asks_to_travel(ins)) /* on all ranks */
+    return SLEY_OK;
+  SL_TRY(status);
   candidate c = {algorithm, plan.predicted_seconds, plan.transfer_seconds,
                  plan.predicted.direct_bytes + plan.predicted.message_bytes};
   sl_plan_free(&plan);

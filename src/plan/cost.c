@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cost model: what an execute takes, by phase. Ranks whose threads move their own rows do transfers and
  * sums one after the other; on machines that overlap them, such as GPUs, a plan that sums its local part
- * while rows are in flight takes max(transfers, local part) + remote part. Where the ranks' threads are more
- * than the cores, they take turns: then the work of all ranks by the cores counts, if it is more than the
- * slowest rank's. */
+ * while rows are in flight takes max(transfers, local part) + remote part. Exchanges that follow each other
+ * last as long as on the slowest rank each. Where the ranks' threads are more than the cores, they take
+ * turns: then the work of all ranks by the cores counts, if it is more than the slowest rank's; the time that
+ * links between hosts take is no work. */
+#include <math.h>
+
+#include "base/value.h"
 #include "plan/algorithm.h"
 #include "plan/machine.h"
 
@@ -15,8 +19,24 @@ typedef struct prediction {
   double threads; /* of the rank */
 } prediction;
 
-/* Seconds of the lists one rank sends (packing) or receives. */
-static double list_seconds(const prediction *p, const sl_exchange_spec *spec, bool receiving) {
+/* What moving rows takes a rank. */
+typedef struct moving {
+  double pack, wait; /* its own gathering; the link's time */
+  double work;       /* that the rank's core works in the link's time */
+} moving;
+
+/* The bytes a rank sends or receives over message links in an exchange. */
+static double message_bytes(const prediction *p, const sl_row_list *lists, int count) {
+  double bytes = 0;
+  for (int i = 0; i < count; i++)
+    if (sl_link_to(p->ins->comm, lists[i].peer) == SL_LINK_MESSAGE)
+      bytes += (double)lists[i].count * (double)lists[i].bytes;
+  return bytes;
+}
+
+/* Seconds of lists over their links, or, if so, of the work that messages between hosts are, which is taken
+ * to be that of messages inside one. */
+static double list_seconds(const prediction *p, const sl_exchange_spec *spec, bool receiving, bool working) {
   const sl_row_list *lists = receiving ? spec->recv : spec->send;
   int count = receiving ? spec->recvs : spec->sends;
   double seconds = 0;
@@ -25,15 +45,50 @@ static double list_seconds(const prediction *p, const sl_exchange_spec *spec, bo
     sl_link link = sl_link_to(p->ins->comm, lists[i].peer);
     bool by_row = spec->grain == SL_GRAIN_ROW && link == SL_LINK_MESSAGE;
     double messages = by_row ? (double)lists[i].count : 1;
-    if (receiving)
-      seconds += sl_machine_link_seconds(p->m, link, messages, bytes / messages);
-    else if (link == SL_LINK_MESSAGE)
-      seconds += bytes / p->m->pack_bandwidth;
+    if (working && link == SL_LINK_MESSAGE)
+      link = SL_LINK_DIRECT;
+    seconds += sl_machine_link_seconds(p->m, link, messages, bytes / messages);
   }
   return seconds;
 }
 
-/* Whether the plan reads the exchange's rows in place. */
+/* Rows that go over message links are gathered, but those side by side, which travel from where they lie, and
+ * those that are messages of their own, whose time includes it. */
+static double pack_seconds(const prediction *p, const sl_exchange_spec *spec) {
+  double seconds = 0;
+  for (int i = 0; i < spec->sends && spec->grain == SL_GRAIN_PEER; i++)
+    if (spec->send[i].rows && sl_link_to(p->ins->comm, spec->send[i].peer) == SL_LINK_MESSAGE)
+      seconds += sl_machine_pack_seconds(p->m, (double)spec->send[i].count * (double)spec->send[i].bytes);
+  return seconds;
+}
+
+/* One exchange. Threads fetch rows; processes share the work of a message. The links of a host are its
+ * ranks' together: receivers are taken to receive alike, while a sender may send alone. */
+static moving exchange_seconds(const prediction *p, const sl_exchange_spec *spec) {
+  const sl_machine *m = p->m;
+  moving out = {.pack = pack_seconds(p, spec)};
+  bool between_hosts = m->node_bandwidth > 0, shared = p->ins->comm->processes && !m->overlaps;
+  double receive = list_seconds(p, spec, true, false);
+  out.wait = shared ? (receive + list_seconds(p, spec, false, false)) / 2 : receive;
+  out.work = out.wait;
+  if (!between_hosts)
+    return out;
+  out.work = (list_seconds(p, spec, true, true) + list_seconds(p, spec, false, true)) / 2;
+  double in = message_bytes(p, spec->recv, spec->recvs) * p->ins->comm->workgroup;
+  double sent = message_bytes(p, spec->send, spec->sends);
+  out.wait = fmax(out.wait, fmax(in, sent) / m->node_bandwidth);
+  return out;
+}
+
+/* Whether the plan reads any exchange's rows in place. */
+static bool borrows_any(const sl_plan *plan) {
+  for (int i = 0; i < plan->steps.count; i++)
+    if (SL_STEP(plan, i)->kind == SL_STEP_BORROW)
+      return true;
+  return false;
+}
+
+/* Whether the plan reads this exchange's rows in place. */
 static bool is_borrowed(const sl_plan *plan, int exchange) {
   for (int i = 0; i < plan->steps.count; i++)
     if (SL_STEP(plan, i)->kind == SL_STEP_BORROW && SL_STEP(plan, i)->index == exchange)
@@ -41,57 +96,135 @@ static bool is_borrowed(const sl_plan *plan, int exchange) {
   return false;
 }
 
-/* Times that the ranks wait for each other. Exchanges of a GPU that are begun together wait as one. */
-static int meetings(const sl_machine *m, const sl_plan *plan) {
-  int count = m->overlaps ? 0 : plan->exchanges.count;
-  for (int i = 0; i < plan->steps.count && m->overlaps; i++)
-    count +=
-        SL_STEP(plan, i)->kind == SL_STEP_BEGIN && (i == 0 || SL_STEP(plan, i - 1)->kind != SL_STEP_BEGIN);
-  return count;
+/* Whether this rank has anybody to exchange rows with. */
+static bool takes_part(const prediction *p, const sl_exchange_spec *spec) {
+  int rank = p->ins->comm->rank;
+  for (int i = 0; i < spec->sends; i++)
+    if (spec->send[i].peer != rank)
+      return true;
+  for (int i = 0; i < spec->recvs; i++)
+    if (spec->recv[i].peer != rank)
+      return true;
+  return false;
 }
 
-static void move_seconds(const prediction *p, double *pack, double *transfer) {
-  *pack = *transfer = 0;
-  for (int i = 0; i < p->plan->exchanges.count; i++) {
-    const sl_exchange_spec *spec = &SL_EXCHANGE(p->plan, i)->spec;
-    /* What the host's threads read in place is part of their sums; a GPU reads it over its links. */
-    if (!p->m->overlaps && is_borrowed(p->plan, i))
-      continue;
-    *transfer += list_seconds(p, spec, true);
-    *pack += list_seconds(p, spec, false);
+/* Times that this rank waits for others: exchanges without rows are none. Those of a GPU that are begun
+ * together wait as one. */
+static int64_t meetings(const prediction *p) {
+  const sl_plan *plan = p->plan;
+  int64_t count = 0;
+  bool together = false;
+  for (int i = 0; i < plan->steps.count; i++) {
+    const sl_step *step = SL_STEP(plan, i);
+    bool begins = step->kind == SL_STEP_BEGIN;
+    if (begins && takes_part(p, &SL_EXCHANGE(plan, step->index)->spec) && !together) {
+      count++;
+      together = p->m->overlaps;
+    } else if (!begins) {
+      together = false;
+    }
   }
+  return count + (plan->fetches.count > 0 ? 2 : 0); /* X is lent, and taken back */
+}
+
+/* Row-wise fetches come a batch and owner at a time, and are gathered there. */
+static double fetch_seconds(const prediction *p) {
+  double seconds = 0;
   for (int i = 0; i < p->plan->fetches.count; i++) {
     const sl_fetch *fetch = SL_FETCH(p->plan, i);
     double rows[SL_LINK_COUNT] = {0};
     for (int64_t n = 0; n < fetch->count; n++)
       rows[sl_link_to(p->ins->comm, fetch->owner[n])]++;
-    for (int link = 0; link < SL_LINK_COUNT; link++)
-      *transfer += sl_machine_link_seconds(p->m, (sl_link)link, rows[link], (double)p->ins->row_bytes);
+    for (int link = 0; link < SL_LINK_COUNT; link++) {
+      double bytes = rows[link] * (double)p->ins->row_bytes;
+      seconds +=
+          sl_machine_link_seconds(p->m, (sl_link)link, 1, bytes) + sl_machine_pack_seconds(p->m, bytes);
+    }
   }
+  return seconds;
 }
 
-/* Seconds of products over so many entries that name `reach` distinct rows of X. */
-static double entry_seconds(const prediction *p, int64_t entries, int64_t reach) {
+/* Exchanges whose times are compared one by one; of more only the sums. */
+enum { MOST_SERIAL = 64 };
+
+/* What all ranks' moving takes; pack: this rank's. Each exchange lasts as long as on its slowest rank, or as
+ * the cores take for all. Collective. */
+static sley_status move_seconds(const prediction *p, double cores, double *pack, double *wait) {
+  sl_comm *comm = p->ins->comm;
+  const sl_plan *plan = p->plan;
+  int exchanges = plan->exchanges.count;
+  bool borrows = borrows_any(plan), serial = exchanges <= MOST_SERIAL;
+  int groups = serial && exchanges > 0 ? exchanges : 1;
+  int64_t most[MOST_SERIAL + 1] = {0}, sum[MOST_SERIAL + 1] = {0};
+  *pack = *wait = 0;
+  for (int i = 0; i < exchanges; i++) {
+    /* What the host's threads read in place is part of their sums; a GPU reads it over its links. */
+    if (!p->m->overlaps && borrows && is_borrowed(plan, i))
+      continue;
+    moving one = exchange_seconds(p, &SL_EXCHANGE(plan, i)->spec);
+    *pack += one.pack;
+    most[serial ? i : 0] += (int64_t)(one.wait * 1e9);
+    sum[serial ? i : 0] += (int64_t)(one.work * 1e9);
+  }
+  int64_t fetched = (int64_t)(fetch_seconds(p) * 1e9);
+  most[groups - 1] += fetched;
+  sum[groups - 1] += fetched;
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, groups));
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, sum, groups));
+  for (int i = 0; i < groups; i++)
+    *wait += fmax((double)most[i], cores > 0 ? (double)sum[i] * p->threads / cores : 0) * 1e-9;
+  return SLEY_OK;
+}
+
+/* Entries of a rank's sums. */
+typedef struct entries {
+  double count, reach; /* reach: distinct rows of X that they name */
+  double near;         /* the share of those whose row is at hand */
+} entries;
+
+/* Seconds of products over them, with rows of so many bytes. */
+static double entry_seconds(const prediction *p, const entries *e, double row_bytes) {
   const sley_matrix *block = p->ins->block;
   double entry_bytes = (double)(sl_index_bytes(block->index) + sley_dtype_bytes(block->dtype));
-  double row_bytes = (double)p->ins->row_bytes;
-  double rate = sl_machine_spmm_rate(p->m, row_bytes, (double)reach * row_bytes);
-  return (double)entries * (entry_bytes + row_bytes) / (rate * p->threads);
+  double rate = sl_machine_mixed_rate(p->m, row_bytes, e->reach * row_bytes, e->near);
+  return e->count * (entry_bytes + row_bytes) / (rate * p->threads);
 }
 
-/* Rows of Y that a pass stores. A part stores only rows it has entries for: all rows once, then at most the
- * remote entries. */
-static double passed_rows(const prediction *p, bool again) {
-  int parts = 0;
+/* The share of the halo that comes as rows of X; the rest of the remote entries is summed by the owners of
+ * their rows. */
+static double share_brought(const prediction *p) {
+  int64_t rows = 0;
+  bool sums = false;
+  for (int i = 0; i < p->plan->exchanges.count; i++) {
+    const sl_plan_exchange *x = SL_EXCHANGE(p->plan, i);
+    sums |= x->spec.add && x->dst == SL_BUFFER_Y;
+    for (int r = 0; r < x->spec.recvs && x->src == SL_BUFFER_X; r++)
+      rows += x->spec.recv[r].count;
+  }
+  double halo = (double)p->ins->halo_set.count;
+  return sums && halo > 0 && (double)rows < halo ? (double)rows / halo : 1;
+}
+
+/* Rows of Y that a pass stores. A part stores only rows it has entries for: all rows once, then, of each
+ * further part, at most as many as there are remote entries. A part needs a rank that owns some of its rows
+ * of X; one of partial sums is counted apart. */
+static double passed_rows(const prediction *p, bool again, double remote) {
+  int parts = 0, owners = 0;
   for (int i = 0; i < p->plan->steps.count; i++)
     parts += SL_STEP(p->plan, i)->kind == SL_STEP_SPMM;
-  double rows = (double)p->ins->rows, remote = (double)p->ins->remote_nnz;
+  for (int i = 0; i < p->plan->exchanges.count; i++)
+    if (SL_EXCHANGE(p->plan, i)->spec.add && SL_EXCHANGE(p->plan, i)->dst == SL_BUFFER_Y)
+      parts--;
+  for (int r = 0; r < p->ins->comm->size; r++)
+    owners += p->ins->halo_begin[r] < p->ins->halo_begin[r + 1];
+  parts = parts > 1 + owners ? 1 + owners : parts;
+  double rows = (double)p->ins->rows;
   if (!again)
     return parts > 0 ? rows : 0;
-  return parts < 2 ? 0 : rows < remote ? rows : remote;
+  return parts < 2 ? 0 : fmin((parts - 1) * rows, remote);
 }
 
-/* Partial rows of Y are written by who computes them, and read and written once more where they are added. */
+/* Partial rows of Y are written by who computes them, and added where they belong. */
 static double partial_bytes(const sl_plan *plan) {
   double bytes = 0;
   for (int i = 0; i < plan->exchanges.count; i++) {
@@ -99,9 +232,19 @@ static double partial_bytes(const sl_plan *plan) {
     for (int p = 0; p < spec->sends && spec->add; p++)
       bytes += (double)spec->send[p].count * (double)spec->send[p].bytes;
     for (int p = 0; p < spec->recvs && spec->add; p++)
-      bytes += 2 * (double)spec->recv[p].count * (double)spec->recv[p].bytes;
+      bytes += (double)spec->recv[p].count * (double)spec->recv[p].bytes;
   }
   return bytes;
+}
+
+/* Rows whose values change their type to travel, and back. */
+static void conversion_seconds(const prediction *p, double *before, double *after) {
+  for (int i = 0; i < p->plan->conversions.count; i++) {
+    const sl_conversion *c = SL_CONVERSION(p->plan, i);
+    double bytes =
+        (double)c->count * (double)c->k * (double)(sley_dtype_bytes(c->from) + sley_dtype_bytes(c->to)) / 2;
+    *(sl_is_narrow(c->to) ? before : after) += bytes / (p->m->pack_bandwidth * p->threads);
+  }
 }
 
 /* Whether a part is summed while an exchange is in flight. */
@@ -116,15 +259,22 @@ static bool sums_in_flight(const sl_plan *plan) {
   return false;
 }
 
-/* This rank's phases but the wait. */
-static void predict_rank(const prediction *p, double phase[SL_PHASES]) {
+/* This rank's sums. Where ranks share rows of Y by slices of columns, each goes through the entries of all of
+ * them, and Y is put together at the end. */
+static void sum_seconds(const prediction *p, double *pack, double *local, double *remote) {
   const sl_inspection *ins = p->ins;
-  double row_bytes = (double)ins->row_bytes, stream = p->m->stream_bandwidth * p->threads;
-  move_seconds(p, &phase[SL_PHASE_PACK], &phase[SL_PHASE_TRANSFER]);
-  phase[SL_PHASE_LOCAL] = entry_seconds(p, ins->block->nnz - ins->remote_nnz, ins->x_rows);
-  phase[SL_PHASE_LOCAL] += passed_rows(p, false) * row_bytes / stream;
-  phase[SL_PHASE_REMOTE] = entry_seconds(p, ins->remote_nnz, ins->halo_set.count);
-  phase[SL_PHASE_REMOTE] += (passed_rows(p, true) * row_bytes + partial_bytes(p->plan)) / stream;
+  double slices = p->plan->slices > 1 ? p->plan->slices : 1, brought = share_brought(p);
+  double row_bytes = (double)ins->row_bytes, slice_bytes = row_bytes / slices;
+  double store = sl_machine_store_rate(p->m, row_bytes, (double)ins->rows * row_bytes) * p->threads;
+  double remote_nnz = (double)ins->remote_nnz, halo = (double)ins->halo_set.count;
+  entries own = {((double)ins->block->nnz - remote_nnz) * slices, (double)ins->x_rows, ins->near_local};
+  entries come = {remote_nnz * brought * slices, halo * brought, ins->near_remote};
+  entries lent = {remote_nnz * (1 - brought), halo * (1 - brought), ins->near_remote};
+  *local = entry_seconds(p, &own, slice_bytes) + passed_rows(p, false, 0) * row_bytes / store;
+  *remote = entry_seconds(p, &come, slice_bytes) + entry_seconds(p, &lent, row_bytes);
+  double again = passed_rows(p, true, come.count) + (slices > 1 ? 2 * (double)ins->rows : 0);
+  *remote += (again * row_bytes + partial_bytes(p->plan)) / store;
+  conversion_seconds(p, pack, remote);
 }
 
 /* Bytes that a rank's sums take from memory at least: entries, distinct rows of X, Y. */
@@ -135,22 +285,21 @@ static double least_bytes(const prediction *p) {
          (double)(ins->x_rows + ins->halo_set.count + ins->rows) * (double)ins->row_bytes;
 }
 
-/* Seconds that the ranks of a node take at least, by its cores and its memory, from sums over all ranks. */
-static double node_seconds(const prediction *p, double work, double bytes) {
-  const sl_machine *m = p->m;
-  int64_t ranks = p->ins->comm->size, a_node = m->ranks_per_node > 0 ? m->ranks_per_node : ranks;
-  double nodes = (double)((ranks + a_node - 1) / a_node), seconds = 0;
-  if (m->cores > 0 && !m->overlaps)
-    seconds = work * p->threads / ((double)m->cores * nodes);
-  if (m->memory_bandwidth > 0 && bytes / (m->memory_bandwidth * nodes) > seconds)
-    seconds = bytes / (m->memory_bandwidth * nodes);
-  return seconds;
+/* Hosts that the ranks fill. */
+static double nodes_of(const prediction *p) {
+  int64_t ranks = p->ins->comm->size, a_node = p->m->ranks_per_node > 0 ? p->m->ranks_per_node : ranks;
+  return (double)((ranks + a_node - 1) / a_node);
 }
 
-enum {
-  NANO = SL_PHASES,
-  FIELDS
-}; /* sums over ranks: phases, but least bytes in the place of the wait; work */
+/* Cores of all hosts; 0: enough for every rank's threads. */
+static double cores_of(const prediction *p) {
+  double cores = (double)p->m->cores * nodes_of(p);
+  return p->m->overlaps || cores >= p->threads * p->ins->comm->size ? 0 : cores;
+}
+
+/* Sums over ranks, in nanoseconds but for the bytes; and what the largest is looked for. */
+enum { SUM_PACK, SUM_LOCAL, SUM_REMOTE, SUM_BYTES, SUMS };
+enum { MOST_SUMMING, MOST_MEETINGS, MOSTS };
 
 sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   const sl_machine *m = ins->machine;
@@ -159,38 +308,35 @@ sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
     SL_TRY(sl_agree(comm, sl_machine_find(sl_machine_of(comm->device), &m)));
   double own_threads = m->overlaps ? 1 : sl_team_size(sl_plan_team(ins));
   prediction p = {m, ins, plan, ins->machine && m->threads > 0 ? (double)m->threads : own_threads};
-  double phase[SL_PHASES] = {0}, own = 0, hidden = 0;
-  predict_rank(&p, phase);
-  double moving = phase[SL_PHASE_PACK] + phase[SL_PHASE_TRANSFER];
-  if (m->overlaps && sums_in_flight(plan)) {
-    double transfer = phase[SL_PHASE_TRANSFER], local = phase[SL_PHASE_LOCAL];
-    hidden = transfer < local ? transfer : local;
-    phase[SL_PHASE_TRANSFER] -= hidden;
-  }
-  int64_t sum[FIELDS], most[2];
-  for (int i = 0; i < SL_PHASE_WAIT; i++) {
-    own += phase[i];
-    sum[i] = (int64_t)(phase[i] * 1e9);
-  }
-  sum[SL_PHASE_WAIT] = (int64_t)least_bytes(&p);
-  sum[NANO] = (int64_t)(own * 1e9);
-  most[0] = sum[NANO];
-  most[1] = (int64_t)(moving * 1e9);
-  SL_TRY(comm->ops->allreduce(comm, SL_SUM, sum, FIELDS));
-  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, 2));
-  double slowest = (double)most[0] * 1e-9;
-  double node = node_seconds(&p, (double)sum[NANO] * 1e-9, (double)sum[SL_PHASE_WAIT]);
-  double meet = meetings(m, plan) * m->meeting, mean = (double)sum[NANO] * 1e-9 / comm->size;
-  double working = slowest > node ? slowest : node;
+  double cores = cores_of(&p), pack, transfer, local, remote;
+  SL_TRY(move_seconds(&p, cores, &pack, &transfer));
+  sum_seconds(&p, &pack, &local, &remote);
+  int64_t sum[SUMS] = {(int64_t)(pack * 1e9), (int64_t)(local * 1e9), (int64_t)(remote * 1e9),
+                       (int64_t)least_bytes(&p)};
+  int64_t most[MOSTS] = {sum[SUM_PACK] + sum[SUM_LOCAL] + sum[SUM_REMOTE], meetings(&p)};
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, sum, SUMS));
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, MOSTS));
+  double all = (double)(sum[SUM_PACK] + sum[SUM_LOCAL] + sum[SUM_REMOTE]) * 1e-9, mean = all / comm->size;
+  double summing = (double)most[MOST_SUMMING] * 1e-9;
+  if (cores > 0) /* ranks take turns */
+    summing = fmax(summing, all * p.threads / cores);
+  if (m->memory_bandwidth > 0)
+    summing = fmax(summing, (double)sum[SUM_BYTES] / (m->memory_bandwidth * nodes_of(&p)));
+  double stretch = summing > mean && mean > 0 && cores > 0 ? summing / mean : 1;
+  double meet =
+      (double)most[MOST_MEETINGS] * (cores > 0 && m->crowded_meeting > 0 ? m->crowded_meeting : m->meeting);
+  double hidden =
+      m->overlaps && sums_in_flight(plan) ? fmin(transfer, (double)sum[SUM_LOCAL] * 1e-9 / comm->size) : 0;
   plan->threads = (int64_t)p.threads;
-  plan->predicted_seconds = working + meet;
-  plan->transfer_seconds = (double)most[1] * 1e-9 + meet;
-  /* Where ranks take turns on cores or share a memory, all phases are longer alike. */
-  double stretch = node > mean && mean > 0 ? node / mean : 1, spent = 0;
-  for (int i = 0; i < SL_PHASE_WAIT; i++) {
-    plan->phase_seconds[i] = (double)sum[i] * 1e-9 / comm->size * stretch;
+  plan->transfer_seconds = transfer + (double)sum[SUM_PACK] * 1e-9 / comm->size + meet;
+  plan->predicted_seconds = summing + transfer - hidden + meet;
+  plan->phase_seconds[SL_PHASE_PACK] = (double)sum[SUM_PACK] * 1e-9 / comm->size * stretch;
+  plan->phase_seconds[SL_PHASE_TRANSFER] = transfer - hidden;
+  plan->phase_seconds[SL_PHASE_LOCAL] = (double)sum[SUM_LOCAL] * 1e-9 / comm->size * stretch;
+  plan->phase_seconds[SL_PHASE_REMOTE] = (double)sum[SUM_REMOTE] * 1e-9 / comm->size * stretch;
+  double spent = 0;
+  for (int i = 0; i < SL_PHASE_WAIT; i++)
     spent += plan->phase_seconds[i];
-  }
-  plan->phase_seconds[SL_PHASE_WAIT] = plan->predicted_seconds > spent ? plan->predicted_seconds - spent : 0;
+  plan->phase_seconds[SL_PHASE_WAIT] = fmax(plan->predicted_seconds - spent, 0);
   return SLEY_OK;
 }

@@ -66,10 +66,6 @@ static void add_step(text *t, const sl_plan *plan, const sl_step *step) {
         x->spec.add ? " (added)" : "");
     break;
   }
-  case SL_STEP_ARRIVE:
-    add(t, "wait for stage %d of exchange %d, %s\n", step->stage, step->index,
-        SL_EXCHANGE(plan, step->index)->spec.name);
-    break;
   case SL_STEP_BORROW:
     add(t, "borrow exchange %d, %s: its rows are read in place until its end\n", step->index,
         SL_EXCHANGE(plan, step->index)->spec.name);
@@ -80,7 +76,10 @@ static void add_step(text *t, const sl_plan *plan, const sl_step *step) {
       break;
     }
     const sl_part *p = SL_PART(plan, step->index);
-    add(t, "sum part %d, %s: %lld rows, %lld entries, %s%s%s -> %s%s\n", step->index, p->name,
+    char arrives[64] = "";
+    if (p->stages > 0)
+      snprintf(arrives, sizeof arrives, " as %d pieces of exchange %d arrive", p->stages, p->exchange);
+    add(t, "sum part %d, %s%s: %lld rows, %lld entries, %s%s%s -> %s%s\n", step->index, p->name, arrives,
         (long long)p->a.rows, (long long)p->nnz, SL_BUFFER(plan, p->x)->name, p->far ? " and " : "",
         p->far ? SL_BUFFER(plan, p->far)->name : "", SL_BUFFER(plan, p->y)->name,
         p->beta == SL_BETA_USER   ? " (after beta Y)"
@@ -100,6 +99,13 @@ static void add_step(text *t, const sl_plan *plan, const sl_step *step) {
   case SL_STEP_ZERO:
     add(t, "%s = 0\n", SL_BUFFER(plan, step->index)->name);
     break;
+  case SL_STEP_CONVERT: {
+    const sl_conversion *c = SL_CONVERSION(plan, step->index);
+    add(t, "%lld rows of %s %s %s%s\n", (long long)c->count, SL_BUFFER(plan, c->src)->name,
+        c->add ? "are added to" : "become rows of", SL_BUFFER(plan, c->dst)->name,
+        c->from == c->to ? "" : ", in another type");
+    break;
+  }
   case SL_STEP_RETIRE:
     add(t, "wait until no rank fetches any more\n");
     break;

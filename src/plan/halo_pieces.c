@@ -6,53 +6,37 @@
 #include "base/memory.h"
 #include "plan/machine.h"
 
-/* A piece takes at least so many seconds: long beside what waiting for it costs. */
-static const double piece_seconds = 25e-6;
+/* A piece takes at least so many seconds: long beside what telling of it costs. */
+static const double piece_seconds = 15e-6;
 
-/* Entries of rows without remote ones; whole rows of the block by one thread. */
-typedef struct inner_entries {
-  const sl_inspection *ins;
-  int64_t count;
-} inner_entries;
-
-static sley_status add_inner(void *context, int64_t begin, int64_t end, int thread) {
-  (void)thread;
-  inner_entries *inner = context;
-  const sley_matrix *block = inner->ins->block;
-  int64_t count = 0;
-  for (int64_t row = begin; row < end; row++) {
-    int64_t e = block->rowptr[row];
-    while (e < block->rowptr[row + 1] && !sl_is_remote(inner->ins, sl_index_at(block->col, block->index, e)))
-      e++;
-    if (e == block->rowptr[row + 1])
-      count += e - block->rowptr[row];
-  }
-  __atomic_fetch_add(&inner->count, count, __ATOMIC_RELAXED);
-  return SLEY_OK;
-}
+/* The pull begins about so much later than the first sums. Products of well ordered matrices are so much
+ * faster than the machine's rate: of that speed they are taken to be, for to wait costs more than to sum some
+ * rows apart from their neighbours. */
+static const double start_seconds = 15e-6, fast = 1.6;
 
 enum { GRAIN = 4096 };
 
-/* Inner rows are the ones with the best locality: how much faster they are summed than others. */
-static const double inner_speed = 1.5;
+static double seconds_to_bring(const sl_inspection *ins, int64_t rows) {
+  return (double)rows * (double)ins->row_bytes /
+         sl_machine_of(ins->comm->device)->link[SL_LINK_DIRECT].bandwidth;
+}
 
-/* As many as fit into the time for which rows are still on their way after the inner rows have been summed,
- * and one more; SLEY_HALO_PIECE: bytes of each, from the environment. */
-static sley_status count_pieces(const sl_inspection *ins, int *count) {
-  const sl_machine *machine = sl_machine_of(ins->comm->device);
+static double seconds_to_sum(const sl_inspection *ins, int64_t entries) {
+  return (double)entries * (double)ins->row_bytes / (fast * sl_machine_of(ins->comm->device)->spmm_bandwidth);
+}
+
+/* Bytes of a piece by the environment's SLEY_HALO_PIECE, for tests and trials; 0: it says nothing. */
+static double given_piece(void) {
   const char *given = getenv("SLEY_HALO_PIECE");
-  double bytes = (double)ins->halo_set.count * (double)ins->row_bytes, pieces;
-  if (given && strtod(given, NULL) > 0) {
-    pieces = bytes / strtod(given, NULL);
-  } else {
-    inner_entries inner = {ins, 0};
-    SL_TRY(sl_team_for(sl_plan_team(ins), ins->block->rows, GRAIN, add_inner, &inner));
-    pieces = (bytes / machine->link[SL_LINK_DIRECT].bandwidth -
-              (double)inner.count * (double)ins->row_bytes / (inner_speed * machine->spmm_bandwidth)) /
-             piece_seconds;
-  }
-  *count = pieces >= SL_HALO_PIECES_MOST ? SL_HALO_PIECES_MOST : pieces > 0 ? 1 + (int)pieces : 1;
-  return SLEY_OK;
+  double bytes = given ? strtod(given, NULL) : 0;
+  return bytes > 0 ? bytes : 0;
+}
+
+static int count_pieces(const sl_inspection *ins) {
+  double bytes = (double)ins->halo_set.count * (double)ins->row_bytes;
+  double pieces =
+      given_piece() > 0 ? bytes / given_piece() : seconds_to_bring(ins, ins->halo_set.count) / piece_seconds;
+  return pieces >= SL_PULL_STAGES ? SL_PULL_STAGES : pieces > 0 ? 1 + (int)pieces : 1;
 }
 
 /* Of the rows of one piece: which need the halo, and what of it. Pieces are of neighbouring rows, though
@@ -79,7 +63,7 @@ static sley_status mark(void *context, int64_t begin, int64_t end, int thread) {
       needs = true;
       __atomic_store_n(&m->pieces[sl_colset_place(&m->ins->halo_set, col)], m->piece, __ATOMIC_RELAXED);
     }
-    m->row_part[row] = needs ? 1 + m->piece : 0;
+    m->row_part[row] = needs;
   }
   return SLEY_OK;
 }
@@ -96,9 +80,44 @@ static sley_status mark_all(const sl_inspection *ins, const sl_halo_pieces *p, i
   return SLEY_OK;
 }
 
+/* Entries to be summed first, so that from then on no piece is waited for: as far as can be told. Where
+ * pieces are given, as many as a piece has. */
+static double head_start(const sl_inspection *ins, const sl_halo_pieces *p, const int32_t *pieces) {
+  int64_t brought[SL_PULL_STAGES] = {0}, rows = 0;
+  double most = 0, share = seconds_to_sum(ins, ins->block->nnz) / p->count;
+  if (given_piece() > 0)
+    return (double)ins->block->nnz / p->count;
+  for (int64_t h = 0; h < ins->halo_set.count; h++)
+    brought[pieces[h]]++;
+  for (int i = 0; i < p->count; i++) {
+    rows += brought[i];
+    double late = seconds_to_bring(ins, rows) - i * share;
+    most = late > most ? late : most;
+  }
+  return (most + start_seconds) / seconds_to_sum(ins, 1);
+}
+
+/* The rows that are summed first are the last that need no halo: then all others can follow in order, for a
+ * row finds more of what it names in the caches if it comes after its neighbours. */
+static void choose_early(const sl_inspection *ins, sl_halo_pieces *p, double wanted) {
+  const sley_matrix *block = ins->block;
+  int64_t from = block->rows, row = 0, kept = 0;
+  for (; from > 0 && wanted > 0; from--)
+    if (p->row_part[from - 1] == 0)
+      wanted -= (double)(block->rowptr[from] - block->rowptr[from - 1]);
+  for (int i = 0; i < p->count; i++) {
+    for (int64_t end = sl_csr_split(block->rows, block->rowptr, i + 1, p->count); row < end; row++) {
+      if (row < from)
+        p->row_part[row] = 1;
+      kept += p->row_part[row];
+    }
+    p->rows[i] = kept;
+  }
+}
+
 /* Places of count entries in the order of their pieces, and where each piece ends. */
 static void sort_by_piece(int64_t count, const int32_t *piece, int pieces, int64_t *place, int64_t *end) {
-  int64_t at[SL_HALO_PIECES_MOST + 1] = {0};
+  int64_t at[SL_PULL_STAGES + 1] = {0};
   for (int64_t e = 0; e < count; e++)
     at[piece[e] + 1]++;
   for (int i = 0; i < pieces; i++) {
@@ -113,11 +132,13 @@ static sley_status sort_halo(const sl_inspection *ins, sl_plan *plan, int32_t *p
   int size = ins->comm->size;
   SL_TRY(SL_NEW(out->row_part, ins->block->rows, "pieces of the halo"));
   SL_TRY(SL_NEW(out->place, ins->halo_set.count, "pieces of the halo"));
+  out->rows = sl_plan_alloc(plan, out->count, sizeof *out->rows);
   out->end = sl_plan_alloc(plan, (int64_t)size * out->count, sizeof *out->end);
   out->wanted = sl_plan_alloc(plan, ins->wanted_begin[size], sizeof *out->wanted);
-  if (!out->end || !out->wanted)
+  if (!out->rows || !out->end || !out->wanted)
     return SLEY_ERR_MEMORY;
   SL_TRY(mark_all(ins, out, pieces));
+  choose_early(ins, out, head_start(ins, out, pieces));
   for (int p = 0; p < size; p++) {
     int64_t first = ins->halo_begin[p], count = ins->halo_begin[p + 1] - first;
     sort_by_piece(count, pieces + first, out->count, out->place + first, out->end + (int64_t)p * out->count);
@@ -129,11 +150,11 @@ static sley_status sort_halo(const sl_inspection *ins, sl_plan *plan, int32_t *p
 
 /* The owners' side, given the pieces of what is wanted. */
 static sley_status sort_wanted(const sl_inspection *ins, const int32_t *pieces, sl_halo_pieces *out) {
-  int64_t *place, end[SL_HALO_PIECES_MOST];
+  int64_t *place, end[SL_PULL_STAGES];
   SL_TRY(SL_NEW(place, ins->wanted_begin[ins->comm->size], "pieces of the halo"));
   for (int p = 0; p < ins->comm->size; p++) {
     int64_t first = ins->wanted_begin[p], count = ins->wanted_begin[p + 1] - first;
-    sort_by_piece(count, pieces + first, SL_HALO_PIECES_MOST, place + first, end);
+    sort_by_piece(count, pieces + first, SL_PULL_STAGES, place + first, end);
     for (int64_t e = first; e < first + count; e++)
       out->wanted[first + place[e]] = ins->wanted[e];
   }
@@ -146,10 +167,8 @@ sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo
   int32_t *pieces = NULL;
   int64_t *counts = NULL;
   void *wanted = NULL;
-  *out = (sl_halo_pieces){0};
-  sley_status status = count_pieces(ins, &out->count);
-  if (status == SLEY_OK)
-    status = SL_NEW(counts, 2 * (int64_t)comm->size, "pieces of the halo");
+  *out = (sl_halo_pieces){.count = count_pieces(ins)};
+  sley_status status = SL_NEW(counts, 2 * (int64_t)comm->size, "pieces of the halo");
   if (status == SLEY_OK)
     status = SL_NEW(pieces, ins->halo_set.count, "pieces of the halo");
   if (status == SLEY_OK)

@@ -17,13 +17,18 @@ typedef struct sl_inspection {
   int64_t k, row_bytes;           /* a row of X or Y: k values */
   int64_t sum_bytes;              /* a row of partial sums: k values of the type of sums */
   bool reproducible;
-  const char *library; /* whose kernels shall sum the parts; NULL: Sley's own */
-  bool capture;        /* exchanges leave everything to the devices, see sl_exchange_spec */
+  const char *library;                /* whose kernels shall sum the parts; NULL: Sley's own */
+  bool capture;                       /* exchanges leave everything to the devices, see sl_exchange_spec */
   const struct sley_machine *machine; /* that times are predicted for; NULL: the one found for the device */
-  bool owned;          /* the block was made for the plan: its memory is the plan's */
+  bool narrows;                       /* values travel in the type wire */
+  sley_dtype wire;
+  bool keeps_input; /* see sl_plan */
+  bool owned;       /* the block was made for the plan: its memory is the plan's */
 
   int64_t remote_nnz;                        /* this rank's */
   int64_t nnz_all, remote_nnz_all, halo_all; /* summed over ranks */
+
+  double near_local, near_remote; /* see sl_locality */
 
   /* The halo: distinct remote columns, ascending, hence grouped by owner: owner p's at halo_begin[p] ..
    * [p+1]. */

@@ -52,34 +52,58 @@ double sl_machine_link_seconds(const sl_machine *machine, sl_link link, double c
   return count * (p->seconds + (p[1].seconds - p->seconds) * (bytes - p->bytes) / (p[1].bytes - p->bytes));
 }
 
+/* Measured rates, ascending in row_bytes, then reach. */
+typedef struct rates {
+  int count;
+  const sl_rate *rate;
+} rates;
+
 /* The rate by reach within one group of equal row_bytes: entries first .. end - 1. */
-static double rate_by_reach(const sl_machine *m, int first, int end, double reach) {
+static double rate_by_reach(const rates *r, int first, int end, double reach) {
   int i = first;
-  while (i + 2 < end && m->rate[i + 1].reach < reach)
+  while (i + 2 < end && r->rate[i + 1].reach < reach)
     i++;
   if (i + 1 >= end)
-    return m->rate[i].bandwidth;
-  double at = place(reach, m->rate[i].reach, m->rate[i + 1].reach);
-  return m->rate[i].bandwidth * pow(m->rate[i + 1].bandwidth / m->rate[i].bandwidth, at);
+    return r->rate[i].bandwidth;
+  double at = place(reach, r->rate[i].reach, r->rate[i + 1].reach);
+  return r->rate[i].bandwidth * pow(r->rate[i + 1].bandwidth / r->rate[i].bandwidth, at);
 }
 
-static int group_end(const sl_machine *m, int first) {
+static int group_end(const rates *r, int first) {
   int end = first;
-  while (end < m->rates && m->rate[end].row_bytes == m->rate[first].row_bytes)
+  while (end < r->count && r->rate[end].row_bytes == r->rate[first].row_bytes)
     end++;
   return end;
 }
 
-double sl_machine_spmm_rate(const sl_machine *m, double row_bytes, double reach) {
-  if (m->rates == 0)
-    return m->spmm_bandwidth;
-  int low = 0, low_end = group_end(m, 0), high = 0, high_end = low_end;
-  while (m->rate[high].row_bytes < row_bytes && high_end < m->rates) {
+static double interpolate(const rates *r, double row_bytes, double reach) {
+  int low = 0, low_end = group_end(r, 0), high = 0, high_end = low_end;
+  while (r->rate[high].row_bytes < row_bytes && high_end < r->count) {
     low = high;
     low_end = high_end;
     high = high_end;
-    high_end = group_end(m, high);
+    high_end = group_end(r, high);
   }
-  double below = rate_by_reach(m, low, low_end, reach), above = rate_by_reach(m, high, high_end, reach);
-  return below * pow(above / below, place(row_bytes, m->rate[low].row_bytes, m->rate[high].row_bytes));
+  double below = rate_by_reach(r, low, low_end, reach), above = rate_by_reach(r, high, high_end, reach);
+  return below * pow(above / below, place(row_bytes, r->rate[low].row_bytes, r->rate[high].row_bytes));
+}
+
+double sl_machine_spmm_rate(const sl_machine *m, double row_bytes, double reach) {
+  return m->rates > 0 ? interpolate(&(rates){m->rates, m->rate}, row_bytes, reach) : m->spmm_bandwidth;
+}
+
+double sl_machine_mixed_rate(const sl_machine *m, double row_bytes, double reach, double near) {
+  double far = sl_machine_spmm_rate(m, row_bytes, reach);
+  if (m->nears == 0)
+    return far;
+  return 1 / (near / interpolate(&(rates){m->nears, m->near}, row_bytes, 0) + (1 - near) / far);
+}
+
+double sl_machine_store_rate(const sl_machine *m, double row_bytes, double all) {
+  return m->stores > 0 ? interpolate(&(rates){m->stores, m->store}, row_bytes, all) : m->stream_bandwidth;
+}
+
+double sl_machine_pack_seconds(const sl_machine *m, double bytes) {
+  return m->link[SL_LINK_SELF].points > 0 ? sl_machine_link_seconds(m, SL_LINK_SELF, 1, bytes)
+                                          : bytes / m->pack_bandwidth;
 }

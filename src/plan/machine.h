@@ -6,7 +6,14 @@
 
 #include "transport/transport.h"
 
-enum { SL_MACHINE_NAME = 96, SL_MACHINE_SOURCE = 512, SL_MACHINE_POINTS = 24, SL_MACHINE_RATES = 48 };
+enum {
+  SL_MACHINE_NAME = 96,
+  SL_MACHINE_SOURCE = 512,
+  SL_MACHINE_POINTS = 24,
+  SL_MACHINE_RATES = 48,
+  SL_MACHINE_STORES = 24,
+  SL_MACHINE_NEAR = 12
+};
 
 /* One message of so many bytes takes so long. */
 typedef struct sl_link_point {
@@ -33,13 +40,21 @@ typedef struct sley_machine {
   int64_t threads;                                       /* of a rank; 0: as many as it is given */
   int64_t cores;                                         /* that the ranks of a node share; 0: enough */
   sl_link_speed link[SL_LINK_COUNT];
-  double meeting;          /* s an exchange: the ranks wait for each other */
-  double pack_bandwidth;   /* bytes/s at which a rank packs rows that go over message links */
+  double meeting; /* s an exchange: the ranks wait for each other */
+  double
+      crowded_meeting;   /* the same where the ranks of a node have more threads than its cores; 0: meeting */
+  double node_bandwidth; /* bytes/s over message links into, or out of, a workgroup's ranks; 0: no limit */
+  double pack_bandwidth; /* bytes/s at which a rank gathers rows, beyond the points of the link self */
   double memory_bandwidth; /* bytes/s of a node, all its cores together; 0: not a limit */
   double spmm_bandwidth; /* bytes/s at which one thread (or GPU) takes entries and the rows of X they name */
-  double stream_bandwidth; /* bytes/s at which one thread (or GPU) reads and writes rows of Y in order */
+  double stream_bandwidth; /* bytes/s at which one thread (or GPU) stores rows of Y in order */
   int rates;               /* measured, ascending in row_bytes, then reach; they go before spmm_bandwidth */
   sl_rate rate[SL_MACHINE_RATES];
+  int nears; /* measured, for rows of X that are at hand (sl_locality): reach 0; then rate is for the others
+              */
+  sl_rate near[SL_MACHINE_NEAR];
+  int stores; /* measured likewise, by bytes of a row of Y and of all; they go before stream_bandwidth */
+  sl_rate store[SL_MACHINE_STORES];
   bool overlaps; /* rows move while parts are summed; else the rank's threads do both in turn */
 } sl_machine;
 
@@ -60,6 +75,15 @@ double sl_machine_link_seconds(const sl_machine *machine, sl_link link, double c
 /* Bytes/s of products with rows of X of row_bytes and so many bytes of distinct ones: interpolated between
  * the measured rates in the logarithms of both, the nearest beyond them. */
 double sl_machine_spmm_rate(const sl_machine *machine, double row_bytes, double reach);
+
+/* Bytes/s over all entries, of which a share names rows of X that are at hand. */
+double sl_machine_mixed_rate(const sl_machine *machine, double row_bytes, double reach, double near);
+
+/* The same for storing rows of Y, which take `all` bytes together. */
+double sl_machine_store_rate(const sl_machine *machine, double row_bytes, double all);
+
+/* Seconds to gather so many bytes of rows. */
+double sl_machine_pack_seconds(const sl_machine *machine, double bytes);
 
 /* Parses a description of bytes characters; name stands for the file in messages. Errors: SLEY_ERR_INPUT with
  * the file and the line: an unknown, repeated or missing key, a number out of range, points out of order. */

@@ -31,6 +31,8 @@ static const key keys[] = {WHOLE("nodes", nodes),
                            WHOLE("threads", threads),
                            WHOLE("cores", cores),
                            REAL("meeting", meeting, true),
+                           REAL("crowded-meeting", crowded_meeting, false),
+                           REAL("node-bandwidth", node_bandwidth, false),
                            REAL("pack-bandwidth", pack_bandwidth, true),
                            REAL("memory-bandwidth", memory_bandwidth, false),
                            REAL("stream-bandwidth", stream_bandwidth, true),
@@ -115,20 +117,37 @@ static sley_status read_point(parser *p, char **word) {
   return SLEY_OK;
 }
 
-static sley_status read_rate(parser *p, char **word) {
-  sl_machine *m = p->machine;
-  sl_rate rate;
+/* Adds what words say: the reach's is NULL where it is 0. */
+static sley_status append_rate(const parser *p, char **word, const char *reach, const char *bandwidth,
+                               sl_rate *rates, int most, int *count) {
+  sl_rate rate = {0};
   SL_TRY(read_real(p, word[1], false, &rate.row_bytes));
-  SL_TRY(read_real(p, word[2], false, &rate.reach));
-  SL_TRY(read_real(p, word[3], false, &rate.bandwidth));
-  if (m->rates == SL_MACHINE_RATES)
-    return fail_at(p, "too many lines '%s': 48 are possible", word[0]);
-  const sl_rate *last = &m->rate[m->rates - 1];
-  if (m->rates > 0 &&
+  if (reach)
+    SL_TRY(read_real(p, reach, false, &rate.reach));
+  SL_TRY(read_real(p, bandwidth, false, &rate.bandwidth));
+  if (*count == most)
+    return fail_at(p, "too many lines '%s': %d are possible", word[0], most);
+  const sl_rate *last = &rates[*count - 1];
+  if (*count > 0 &&
       (last->row_bytes > rate.row_bytes || (last->row_bytes == rate.row_bytes && last->reach >= rate.reach)))
     return fail_at(p, "lines '%s' must ascend in bytes a row, then in reach", word[0]);
-  m->rate[m->rates++] = rate;
+  rates[(*count)++] = rate;
   return SLEY_OK;
+}
+
+static sley_status read_rate(parser *p, char **word) {
+  sl_machine *m = p->machine;
+  return append_rate(p, word, word[2], word[3], m->rate, SL_MACHINE_RATES, &m->rates);
+}
+
+static sley_status read_near(parser *p, char **word) {
+  sl_machine *m = p->machine;
+  return append_rate(p, word, NULL, word[2], m->near, SL_MACHINE_NEAR, &m->nears);
+}
+
+static sley_status read_store(parser *p, char **word) {
+  sl_machine *m = p->machine;
+  return append_rate(p, word, word[2], word[3], m->store, SL_MACHINE_STORES, &m->stores);
 }
 
 static sley_status read_choice(const parser *p, const char *word, const char *const *choices, int *out) {
@@ -177,11 +196,14 @@ static int split(char *line, char **word) {
 static sley_status read_line(parser *p, char *line) {
   static const struct {
     const char *name;
+    int words;
     sley_status (*read)(parser *p, char **word);
     const char *usage;
-  } lists[] = {{"link", read_link, "a class, a latency in s and a bandwidth in bytes/s"},
-               {"message", read_point, "a class, a number of bytes and the seconds they take"},
-               {"spmm", read_rate, "bytes a row, bytes of reach, and a bandwidth in bytes/s"}};
+  } lists[] = {{"link", 4, read_link, "a class, a latency in s and a bandwidth in bytes/s"},
+               {"message", 4, read_point, "a class, a number of bytes and the seconds they take"},
+               {"spmm", 4, read_rate, "bytes a row, bytes of reach, and a bandwidth in bytes/s"},
+               {"near", 3, read_near, "bytes a row and a bandwidth in bytes/s"},
+               {"store", 4, read_store, "bytes a row, bytes of all rows, and a bandwidth in bytes/s"}};
   char *word[MOST_WORDS];
   char *name = line + strspn(line, " \t");
   if (strncmp(name, "name", 4) == 0 && (name[4] == ' ' || name[4] == '\t')) {
@@ -198,7 +220,8 @@ static sley_status read_line(parser *p, char *line) {
     return SLEY_OK;
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
     if (strcmp(word[0], lists[i].name) == 0)
-      return count == 4 ? lists[i].read(p, word) : fail_at(p, "'%s' takes %s", word[0], lists[i].usage);
+      return count == lists[i].words ? lists[i].read(p, word)
+                                     : fail_at(p, "'%s' takes %s", word[0], lists[i].usage);
   if (count != 2)
     return fail_at(p, "'%s' and one value are expected on a line", word[0]);
   return read_key(p, word);

@@ -80,6 +80,10 @@ sley_status sl_machine_write(const sl_machine *m, const char *path) {
           m->overlaps ? "yes" : "no");
   fprintf(file.stream, "meeting %.6g\npack-bandwidth %.6g\nstream-bandwidth %.6g\nspmm-bandwidth %.6g\n",
           m->meeting, m->pack_bandwidth, m->stream_bandwidth, m->spmm_bandwidth);
+  if (m->crowded_meeting > 0)
+    fprintf(file.stream, "crowded-meeting %.6g\n", m->crowded_meeting);
+  if (m->node_bandwidth > 0)
+    fprintf(file.stream, "node-bandwidth %.6g\n", m->node_bandwidth);
   if (m->memory_bandwidth > 0)
     fprintf(file.stream, "memory-bandwidth %.6g\n", m->memory_bandwidth);
   for (int l = 0; l < SL_LINK_COUNT; l++) {
@@ -91,5 +95,10 @@ sley_status sl_machine_write(const sl_machine *m, const char *path) {
   for (int i = 0; i < m->rates; i++)
     fprintf(file.stream, "spmm %.6g %.6g %.6g\n", m->rate[i].row_bytes, m->rate[i].reach,
             m->rate[i].bandwidth);
+  for (int i = 0; i < m->nears; i++)
+    fprintf(file.stream, "near %.6g %.6g\n", m->near[i].row_bytes, m->near[i].bandwidth);
+  for (int i = 0; i < m->stores; i++)
+    fprintf(file.stream, "store %.6g %.6g %.6g\n", m->store[i].row_bytes, m->store[i].reach,
+            m->store[i].bandwidth);
   return sl_outfile_commit(&file);
 }

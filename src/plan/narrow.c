@@ -53,11 +53,13 @@ static sley_status narrow_exchange(const sl_plan *plan, int64_t k, int index, sl
 sley_status sl_plan_narrow(const sl_plan *plan, int64_t k, sl_plan *out) {
   *out = *plan;
   out->k = k;
-  out->kept = out->buffers = out->parts = out->exchanges = out->fetches = out->steps = (sl_list){0};
+  out->kept = out->buffers = out->parts = out->exchanges = out->fetches = out->conversions = out->steps =
+      (sl_list){0};
   SL_TRY(copy_list(&plan->buffers, sizeof(sl_buffer), &out->buffers));
   SL_TRY(copy_list(&plan->parts, sizeof(sl_part), &out->parts));
   SL_TRY(copy_list(&plan->exchanges, sizeof(sl_plan_exchange), &out->exchanges));
   SL_TRY(copy_list(&plan->fetches, sizeof(sl_fetch), &out->fetches));
+  SL_TRY(copy_list(&plan->conversions, sizeof(sl_conversion), &out->conversions));
   SL_TRY(copy_list(&plan->steps, sizeof(sl_step), &out->steps));
   int64_t value = (int64_t)sley_dtype_bytes(plan->dtype);
   for (int i = 0; i < plan->buffers.count; i++) {
@@ -70,5 +72,10 @@ sley_status sl_plan_narrow(const sl_plan *plan, int64_t k, sl_plan *out) {
     SL_PART(out, i)->k = SL_BUFFER(out, SL_PART(out, i)->x)->row_bytes / value;
   for (int i = 0; i < plan->exchanges.count; i++)
     SL_TRY(narrow_exchange(plan, k, i, out));
+  for (int i = 0; i < plan->conversions.count; i++) {
+    sl_conversion *c = SL_CONVERSION(out, i);
+    int64_t each = (int64_t)sley_dtype_bytes(c->from);
+    c->k = left_of(SL_BUFFER(plan, c->src), k, c->src_offset, c->k * each) / each;
+  }
   return SLEY_OK;
 }

@@ -30,6 +30,7 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
                    .sum_dtype = sl_sum_dtype(ins->block->dtype),
                    .rows = ins->rows,
                    .x_rows = ins->x_rows,
+                   .near_local = ins->near_local,
                    .k = ins->k,
                    .all_rows = ins->row_begin[ins->comm->size],
                    .all_cols = ins->block->cols,
@@ -41,6 +42,8 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
                    .reproducible = ins->reproducible,
                    .separate_result = ins->reproducible,
                    .library = ins->library,
+                   .wire = ins->narrows ? ins->wire : ins->block->dtype,
+                   .keeps_input = ins->keeps_input,
                    .capture = ins->capture};
   SL_TRY(sl_plan_add_buffer(out, "X", ins->x_rows, ins->row_bytes, NULL));
   return sl_plan_add_buffer(out, "Y", ins->rows, ins->row_bytes, NULL);
@@ -49,8 +52,8 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
 void sl_plan_free(sl_plan *plan) {
   for (int i = 0; i < plan->kept.count; i++)
     sl_free(((void **)plan->kept.items)[i]);
-  sl_list *lists[] = {&plan->buffers, &plan->parts, &plan->exchanges,
-                      &plan->fetches, &plan->steps, &plan->kept};
+  sl_list *lists[] = {&plan->buffers,     &plan->parts, &plan->exchanges, &plan->fetches,
+                      &plan->conversions, &plan->steps, &plan->kept};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
     sl_free(lists[i]->items);
   *plan = (sl_plan){0};
@@ -83,17 +86,12 @@ sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index) {
 }
 
 sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index) {
-  sl_step step = {kind, index, 0, false};
-  return append(&plan->steps, &step, sizeof step, NULL);
-}
-
-sley_status sl_plan_add_arrival(sl_plan *plan, int exchange, int stage, bool beside) {
-  sl_step step = {SL_STEP_ARRIVE, exchange, stage, beside};
+  sl_step step = {kind, index, false};
   return append(&plan->steps, &step, sizeof step, NULL);
 }
 
 sley_status sl_plan_add_beside(sl_plan *plan, int part) {
-  sl_step step = {SL_STEP_SPMM, part, 0, true};
+  sl_step step = {SL_STEP_SPMM, part, true};
   return append(&plan->steps, &step, sizeof step, NULL);
 }
 
@@ -101,10 +99,20 @@ sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index) 
   return append(&plan->fetches, fetch, sizeof *fetch, index);
 }
 
+sley_status sl_plan_add_conversion(sl_plan *plan, const sl_conversion *conversion) {
+  int index;
+  if (conversion->count == 0 || conversion->k == 0)
+    return SLEY_OK;
+  SL_TRY(append(&plan->conversions, conversion, sizeof *conversion, &index));
+  return sl_plan_add_step(plan, SL_STEP_CONVERT, index);
+}
+
 sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int dst, sl_grain grain,
                                  int *index) {
   sl_plan_exchange exchange = {
-      .spec = {.name = name, .dtype = plan->dtype, .grain = grain, .capture = plan->capture}, .src = src, .dst = dst};
+      .spec = {.name = name, .dtype = plan->dtype, .grain = grain, .capture = plan->capture},
+      .src = src,
+      .dst = dst};
   return append(&plan->exchanges, &exchange, sizeof exchange, index);
 }
 
@@ -165,6 +173,8 @@ static bool is_summed_in_steps(const sl_plan *plan) {
   bool arrive = false;
   for (int i = 0; i < plan->exchanges.count; i++)
     arrive |= SL_EXCHANGE(plan, i)->dst == SL_BUFFER_Y;
+  for (int i = 0; i < plan->conversions.count; i++)
+    arrive |= SL_CONVERSION(plan, i)->dst == SL_BUFFER_Y;
   return parts > 1 || arrive;
 }
 

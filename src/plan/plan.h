@@ -40,6 +40,10 @@ typedef struct sl_part {
                   */
   sl_beta beta;
   bool completes; /* its rows of Y are summed by no other part */
+  /* stages > 0: the far rows come by an exchange in so many stages, which has ended when the part is summed;
+   * stored rows before stage_end[s] need only rows that come by stage s. */
+  int stages, exchange;
+  const int64_t *stage_end;
   /* A part that travels: a's arrays lie in this buffer at these byte offsets once it has arrived; -1: it
    * stays. */
   int arrives_in;
@@ -50,6 +54,18 @@ typedef struct sl_plan_exchange {
   sl_exchange_spec spec;
   int src, dst; /* buffers */
 } sl_plan_exchange;
+
+/* Rows of a buffer become rows of another, or are added to them, k values of each from a byte of a row on; in
+ * a type of its own either side. Row numbers as in sl_convert_args. */
+typedef struct sl_conversion {
+  int src, dst; /* buffers */
+  int64_t count, k;
+  const int64_t *src_rows, *dst_rows;
+  int64_t src_first, dst_first;
+  int64_t src_offset, dst_offset;
+  sley_dtype from, to;
+  bool add;
+} sl_conversion;
 
 /* One-sided: row row[i] of rank owner[i]'s X goes to row i of buffer dst. */
 typedef struct sl_fetch {
@@ -65,20 +81,19 @@ typedef enum sl_step_kind {
   SL_STEP_BEGIN,   /* exchange index */
   SL_STEP_BORROW,  /* exchange index: the senders' X is read in place until its end */
   SL_STEP_END,     /* exchange index */
-  SL_STEP_ARRIVE,  /* exchange index, which has ended: the rows of a stage are there */
   SL_STEP_SPMM,    /* part index */
   SL_STEP_FORK,    /* steps beside wait for those before, and for no later ones until the join */
   SL_STEP_JOIN,    /* what follows waits for the steps beside */
   SL_STEP_SCALE,   /* Y = beta Y, the caller's beta */
   SL_STEP_ZERO,    /* buffer index, of sums, = 0 */
+  SL_STEP_CONVERT, /* conversion index */
   SL_STEP_RETIRE   /* ends when no rank fetches any more */
 } sl_step_kind;
 
 typedef struct sl_step {
   sl_step_kind kind;
   int index;
-  int stage;   /* of an arrival */
-  bool beside; /* between fork and join: an arrival or a part that need not wait for the others */
+  bool beside; /* between fork and join: a part that need not wait for the others */
 } sl_step;
 
 /* Growing array; at most 2^31 - 1 entries. */
@@ -103,6 +118,8 @@ typedef struct sl_plan {
   char reason[256];
   sley_dtype dtype, sum_dtype; /* of A, X and Y; of partial sums, also where these travel */
   int64_t rows, x_rows, k;     /* this rank's rows of Y and X */
+  double near_local;           /* of the inspection */
+  int slices;                  /* ranks that share a row of Y, each with a slice of the columns; 0: none do */
   int64_t all_rows, all_cols, all_nnz, remote_nnz, halo_rows, cover_rows;
   bool dry;
   bool borrows;        /* a part has arrays of the block, which must outlive the plan */
@@ -118,7 +135,12 @@ typedef struct sl_plan {
   /* For parts in place: rank p's rows of X are columns segment[p] and up; segments begin on pages
    * (SL_X_PAGE). size + 1 entries, or NULL. */
   const int64_t *segment;
-  sl_list buffers, parts, exchanges, fetches, steps, kept;
+  /* Values travel in the type wire, rounded at most `roundings` times on their way; 0: as they are. */
+  int roundings;
+  sley_dtype wire;
+  /* What an execute has brought stays where it is until the next one: each buffer but Y is filled once. */
+  bool keeps_input;
+  sl_list buffers, parts, exchanges, fetches, conversions, steps, kept;
   sley_traffic predicted;                     /* summed over ranks */
   double predicted_seconds, transfer_seconds; /* in all, and of that moving rows; of the slowest rank */
   double phase_seconds[SL_PHASES];            /* of predicted_seconds, on the average rank */
@@ -128,11 +150,12 @@ typedef struct sl_plan {
   int64_t memory_bytes_most;                  /* of the rank that needs most */
 } sl_plan;
 
-#define SL_BUFFER(plan, i)   (&((sl_buffer *)(plan)->buffers.items)[i])
-#define SL_PART(plan, i)     (&((sl_part *)(plan)->parts.items)[i])
-#define SL_EXCHANGE(plan, i) (&((sl_plan_exchange *)(plan)->exchanges.items)[i])
-#define SL_FETCH(plan, i)    (&((sl_fetch *)(plan)->fetches.items)[i])
-#define SL_STEP(plan, i)     (&((sl_step *)(plan)->steps.items)[i])
+#define SL_BUFFER(plan, i)     (&((sl_buffer *)(plan)->buffers.items)[i])
+#define SL_PART(plan, i)       (&((sl_part *)(plan)->parts.items)[i])
+#define SL_EXCHANGE(plan, i)   (&((sl_plan_exchange *)(plan)->exchanges.items)[i])
+#define SL_FETCH(plan, i)      (&((sl_fetch *)(plan)->fetches.items)[i])
+#define SL_CONVERSION(plan, i) (&((sl_conversion *)(plan)->conversions.items)[i])
+#define SL_STEP(plan, i)       (&((sl_step *)(plan)->steps.items)[i])
 
 /* Whether a part's Y holds sums, wider than the caller's Y. */
 static inline bool sl_part_is_wide(const sl_plan *plan, const sl_part *part) {
@@ -150,9 +173,10 @@ void *sl_plan_alloc(sl_plan *plan, int64_t count, size_t bytes_each);
 sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, int64_t row_bytes, int *index);
 sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index);
 sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index);
-sley_status sl_plan_add_arrival(sl_plan *plan, int exchange, int stage, bool beside);
 sley_status sl_plan_add_beside(sl_plan *plan, int part);
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index);
+/* With its step. */
+sley_status sl_plan_add_conversion(sl_plan *plan, const sl_conversion *conversion);
 
 /* An exchange without lists. */
 sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int dst, sl_grain grain,

@@ -9,6 +9,10 @@
 #include "plan/fusion.h"
 #include "plan/parts.h"
 
+/* Stages in flight, each with a buffer: two bring nothing to wait for where parts are equal; but of most
+ * matrices the local part is the long one, during which a third keeps the links from falling idle. */
+enum { IN_FLIGHT = 3 };
+
 /* Workgroups that a stage brings rows from: first .. last - 1, less the receiver's own. */
 typedef struct stage {
   int first, last;
@@ -25,6 +29,7 @@ typedef struct stages {
   int group; /* this rank's */
   int count;
   stage *stage;
+  int depth; /* buffers, and stages in flight */
   int near_buffer, near_exchange;
   int32_t *part; /* the column map */
   int64_t *place;
@@ -79,19 +84,20 @@ static void place_far_rows(stages *st) {
 
 static sley_status add_buffers(stages *st) {
   const sl_inspection *ins = st->ins;
-  int64_t near_rows = 0, most[2] = {0, 0};
+  int64_t near_rows = 0, most[IN_FLIGHT] = {0};
   int first = sl_workgroup_first(ins->comm, st->group), end = first + sl_workgroup_size(ins->comm, st->group);
   for (int64_t h = ins->halo_begin[first]; h < ins->halo_begin[end]; h++)
     if (!st->options->use || st->options->use[h])
       st->place[h] = near_rows++;
   SL_TRY(sl_plan_add_buffer(st->plan, "near", near_rows, ins->row_bytes, &st->near_buffer));
   for (int s = 0; s < st->count; s++)
-    most[s % 2] = st->stage[s].rows > most[s % 2] ? st->stage[s].rows : most[s % 2];
-  int buffer[2];
-  SL_TRY(sl_plan_add_buffer(st->plan, "far 0", most[0], ins->row_bytes, &buffer[0]));
-  SL_TRY(sl_plan_add_buffer(st->plan, "far 1", most[1], ins->row_bytes, &buffer[1]));
+    most[s % st->depth] = st->stage[s].rows > most[s % st->depth] ? st->stage[s].rows : most[s % st->depth];
+  static const char *const names[IN_FLIGHT] = {"far 0", "far 1", "far 2"};
+  int buffer[IN_FLIGHT];
+  for (int b = 0; b < st->depth; b++)
+    SL_TRY(sl_plan_add_buffer(st->plan, names[b], most[b], ins->row_bytes, &buffer[b]));
   for (int s = 0; s < st->count; s++)
-    st->stage[s].buffer = buffer[s % 2];
+    st->stage[s].buffer = buffer[s % st->depth];
   return SLEY_OK;
 }
 
@@ -240,16 +246,20 @@ static sley_status add_hop(stages *st, int number) {
 static sley_status arrive(stages *st, int s) {
   SL_TRY(sl_plan_add_step(st->plan, SL_STEP_END, st->stage[s].message));
   SL_TRY(sl_plan_add_step(st->plan, SL_STEP_BEGIN, st->stage[s].hop));
-  if (s + 1 < st->count)
-    SL_TRY(sl_plan_add_step(st->plan, SL_STEP_BEGIN, st->stage[s + 1].message));
   return sl_plan_add_step(st->plan, SL_STEP_END, st->stage[s].hop);
+}
+
+/* Stage s's buffer is free again: the next stage that uses it may come. */
+static sley_status follow_up(stages *st, int s) {
+  int next = s + st->depth;
+  return next < st->count ? sl_plan_add_step(st->plan, SL_STEP_BEGIN, st->stage[next].message) : SLEY_OK;
 }
 
 static sley_status add_steps(stages *st, const part_numbers *n, int first) {
   sl_plan *plan = st->plan;
   bool in_order = st->ins->reproducible;
-  if (st->count > 0)
-    SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, st->stage[0].message));
+  for (int s = 0; s < st->depth; s++)
+    SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, st->stage[s].message));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, st->near_exchange));
   if (!in_order)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + n->local));
@@ -263,6 +273,7 @@ static sley_status add_steps(stages *st, const part_numbers *n, int first) {
     if (in_order && st->options->pipelined && s == st->group)
       for (int part = n->near_below; part <= n->near_above; part++)
         SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + part));
+    SL_TRY(follow_up(st, s));
   }
   if (in_order && (!st->options->pipelined || st->count == 0))
     for (int part = 0; part < n->count; part++)
@@ -313,6 +324,7 @@ sley_status sl_add_stages(const sl_inspection *ins, const sl_stage_options *opti
   stages st = {
       .ins = ins, .options = options, .plan = plan, .group = sl_workgroup_of(ins->comm, ins->comm->rank)};
   st.count = groups == 1 ? 0 : !options->pipelined ? 1 : ins->reproducible ? groups : groups - 1;
+  st.depth = st.count < IN_FLIGHT ? st.count : IN_FLIGHT;
   uint8_t *wanted_use = NULL;
   if (options->use)
     SL_TRY(exchange_use(ins, options->use, &wanted_use));

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two changes to a plan that any algorithm has built, so that no algorithm knows of them.
+ *
+ * To let values travel narrower, rows are converted as they are gathered, message by message, travel from
+ * there and come to buffers of that type; they are widened just before a part reads them, and partial sums as
+ * they are added. Rows that are relayed are relayed as they came. Rows that a rank has for itself, and those
+ * that are read in place, do not travel.
+ *
+ * To keep its input, a plan fills every buffer but Y once an execute (keep.c), and what comes for Y first
+ * comes to a buffer of its own. An execute with the same X then runs only the steps that make Y. */
+#include "plan/travel.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/value.h"
+
+/* An exchange as it was built, and what has become of it. */
+typedef struct leg {
+  bool changed;
+  int src, dst;             /* as built */
+  sley_dtype values;        /* as built */
+  sl_row_list *send, *recv; /* as built, without the rank's own */
+  int sends, recvs;
+  sl_row_list own_send, own_recv; /* the rank's own, of no rows if there are none */
+  bool add;
+  int gathered; /* the buffer its rows are gathered in; 0: they travel from where they lie */
+  int staged;   /* the buffer that what comes for dst comes to; 0: it comes to dst, or to its narrow twin */
+  bool pending; /* it has ended, and its rows are to be widened */
+} leg;
+
+typedef struct journey {
+  sl_plan *plan;
+  bool narrows;
+  sley_dtype wire;
+  leg *legs;
+  int *twin; /* of each buffer as built: where its rows arrive as they travel; 0: nowhere */
+} journey;
+
+/* The type of a buffer's values; Y's is settled later, but what comes to it are sums. */
+static sley_dtype type_of(const sl_plan *plan, int buffer) {
+  return buffer == SL_BUFFER_Y ? plan->sum_dtype : SL_BUFFER(plan, buffer)->dtype;
+}
+
+static int64_t resize(int64_t bytes, sley_dtype from, sley_dtype to) {
+  return bytes / (int64_t)sley_dtype_bytes(from) * (int64_t)sley_dtype_bytes(to);
+}
+
+/* A buffer of so many rows like those of another, in another type. */
+static sley_status add_like(sl_plan *plan, const char *name, int like, int64_t rows, sley_dtype dtype,
+                            int *index) {
+  const sl_buffer model = *SL_BUFFER(plan, like);
+  SL_TRY(sl_plan_add_buffer(plan, name, rows, resize(model.row_bytes, model.dtype, dtype), index));
+  SL_BUFFER(plan, *index)->dtype = dtype;
+  SL_BUFFER(plan, *index)->first_column = model.first_column;
+  return SLEY_OK;
+}
+
+static bool is_borrowed(const sl_plan *plan, int exchange) {
+  for (int i = 0; i < plan->steps.count; i++)
+    if (SL_STEP(plan, i)->kind == SL_STEP_BORROW && SL_STEP(plan, i)->index == exchange)
+      return true;
+  return false;
+}
+
+/* ---- lists */
+
+static bool same_rows(const sl_row_list *a, const sl_row_list *b) {
+  return a->rows == b->rows && a->first == b->first && a->count == b->count && a->offset == b->offset &&
+         a->bytes == b->bytes;
+}
+
+/* The lists of a plan are its own. */
+static sl_row_list *lists_of(const sl_row_list *lists) {
+  return (sl_row_list *)lists;
+}
+
+static void resize_list(sl_row_list *list, sley_dtype from, sley_dtype to) {
+  list->offset = resize(list->offset, from, to);
+  list->bytes = resize(list->bytes, from, to);
+}
+
+/* The list now names rows at .. of a buffer that holds nothing else. */
+static void point_at(sl_row_list *list, int64_t at, sley_dtype from, sley_dtype to) {
+  list->rows = NULL;
+  list->first = at;
+  resize_list(list, from, to);
+}
+
+/* Takes the rank's own list out. */
+static void take_own(sl_row_list *lists, int *count, int rank, sl_row_list *own) {
+  int kept = 0;
+  for (int i = 0; i < *count; i++) {
+    if (lists[i].peer == rank)
+      *own = lists[i];
+    else
+      lists[kept++] = lists[i];
+  }
+  *count = kept;
+}
+
+/* The first list of the same rows: those that go to several peers are gathered once. */
+static int first_same(const sl_row_list *lists, int i) {
+  int same = 0;
+  while (!same_rows(&lists[same], &lists[i]))
+    same++;
+  return same;
+}
+
+/* ---- exchanges */
+
+static sley_status copy_lists(const sl_row_list *lists, int count, sl_row_list **out) {
+  SL_TRY(SL_NEW(*out, count, "lists of rows"));
+  if (count > 0)
+    memcpy(*out, lists, (size_t)count * sizeof **out);
+  return SLEY_OK;
+}
+
+/* Notes an exchange as it is built, and takes out what a rank sends itself, if values are to travel
+ * narrower. */
+static sley_status note(journey *j, int index) {
+  sl_plan_exchange *x = SL_EXCHANGE(j->plan, index);
+  leg *l = &j->legs[index];
+  bool staged = x->dst == SL_BUFFER_Y || x->spec.add;
+  *l = (leg){.src = x->src, .dst = x->dst, .values = type_of(j->plan, x->src), .add = x->spec.add};
+  if (SL_BUFFER(j->plan, x->src)->first_column == SL_NO_COLUMNS || is_borrowed(j->plan, index) ||
+      !(j->narrows || staged))
+    return SLEY_OK;
+  l->changed = true;
+  if (j->narrows) {
+    take_own(lists_of(x->spec.send), &x->spec.sends, j->plan->comm->rank, &l->own_send);
+    take_own(lists_of(x->spec.recv), &x->spec.recvs, j->plan->comm->rank, &l->own_recv);
+    x->spec.dtype = j->wire;
+    j->plan->roundings += staged;
+  }
+  l->sends = x->spec.sends;
+  l->recvs = x->spec.recvs;
+  SL_TRY(copy_lists(x->spec.send, l->sends, &l->send));
+  return copy_lists(x->spec.recv, l->recvs, &l->recv);
+}
+
+/* Where the rows of an exchange come to. */
+static sley_status change_receipt(journey *j, int index) {
+  sl_plan *plan = j->plan;
+  leg *l = &j->legs[index];
+  sley_dtype to = j->narrows ? j->wire : l->values;
+  int64_t rows = 0;
+  int dst = 0;
+  if (l->dst == SL_BUFFER_Y || l->add) {
+    for (int i = 0; i < l->recvs; i++)
+      rows += l->recv[i].count;
+    SL_TRY(add_like(plan, "rows received", l->dst, rows, to, &l->staged));
+    dst = l->staged;
+  } else {
+    if (j->twin[l->dst] == 0)
+      SL_TRY(add_like(plan, "rows received", l->dst, SL_BUFFER(plan, l->dst)->rows, to, &j->twin[l->dst]));
+    dst = j->twin[l->dst];
+  }
+  sl_plan_exchange *x = SL_EXCHANGE(plan, index);
+  x->dst = dst;
+  x->spec.add = false;
+  rows = 0;
+  for (int i = 0; i < l->recvs; i++) {
+    sl_row_list *list = &lists_of(x->spec.recv)[i];
+    if (l->staged)
+      point_at(list, rows, l->values, to);
+    else
+      resize_list(list, l->values, to);
+    rows += list->count;
+  }
+  return SLEY_OK;
+}
+
+/* Where they are sent from; all receipts are changed. */
+static sley_status change_despatch(journey *j, int index) {
+  sl_plan *plan = j->plan;
+  leg *l = &j->legs[index];
+  int64_t rows = 0;
+  sl_row_list *send = lists_of(SL_EXCHANGE(plan, index)->spec.send);
+  if (!j->narrows)
+    return SLEY_OK;
+  if (j->twin[l->src] > 0) { /* relayed */
+    SL_EXCHANGE(plan, index)->src = j->twin[l->src];
+    for (int i = 0; i < l->sends; i++)
+      resize_list(&send[i], l->values, j->wire);
+    return SLEY_OK;
+  }
+  for (int i = 0; i < l->sends; i++) {
+    int same = first_same(l->send, i);
+    point_at(&send[i], same < i ? send[same].first : rows, l->values, j->wire);
+    rows += same < i ? 0 : l->send[i].count;
+  }
+  SL_TRY(add_like(plan, "rows to send", l->src, rows, j->wire, &l->gathered));
+  SL_EXCHANGE(plan, index)->src = l->gathered;
+  return SLEY_OK;
+}
+
+/* ---- steps */
+
+/* Rows of one list become, or are added to, those of another. */
+static sley_status convert(sl_plan *plan, int src, const sl_row_list *from, sley_dtype from_type, int dst,
+                           const sl_row_list *to, sley_dtype to_type, bool add) {
+  return sl_plan_add_conversion(plan,
+                                &(sl_conversion){.src = src,
+                                                 .dst = dst,
+                                                 .count = from->count,
+                                                 .k = from->bytes / (int64_t)sley_dtype_bytes(from_type),
+                                                 .src_rows = from->rows,
+                                                 .src_first = from->first,
+                                                 .src_offset = from->offset,
+                                                 .from = from_type,
+                                                 .dst_rows = to->rows,
+                                                 .dst_first = to->first,
+                                                 .dst_offset = to->offset,
+                                                 .to = to_type,
+                                                 .add = add});
+}
+
+static sley_status begin(journey *j, int index) {
+  const leg *l = &j->legs[index];
+  const sl_row_list *send = SL_EXCHANGE(j->plan, index)->spec.send;
+  for (int i = 0; i < l->sends && l->gathered; i++)
+    if (first_same(l->send, i) == i)
+      SL_TRY(convert(j->plan, l->src, &l->send[i], l->values, l->gathered, &send[i], j->wire, false));
+  return SLEY_OK;
+}
+
+/* What has come to a place of its own goes where it belongs. */
+static sley_status settle(journey *j, int index) {
+  leg *l = &j->legs[index];
+  const sl_plan_exchange *x = SL_EXCHANGE(j->plan, index);
+  sley_dtype from = j->narrows ? j->wire : l->values;
+  l->pending = false;
+  for (int i = 0; i < l->recvs; i++)
+    SL_TRY(convert(j->plan, x->dst, &x->spec.recv[i], from, l->dst, &l->recv[i], l->values, l->add));
+  return SLEY_OK;
+}
+
+static sley_status end(journey *j, int index) {
+  leg *l = &j->legs[index];
+  if (!l->changed)
+    return SLEY_OK;
+  SL_TRY(convert(j->plan, l->src, &l->own_send, l->values, l->dst, &l->own_recv, l->values, l->add));
+  l->pending = true;
+  return l->staged || j->plan->dry ? settle(j, index) : SLEY_OK;
+}
+
+/* Widens what has come for a buffer. */
+static sley_status widen(journey *j, int buffer) {
+  for (int i = 0; i < j->plan->exchanges.count; i++)
+    if (j->legs[i].pending && j->legs[i].dst == buffer)
+      SL_TRY(settle(j, i));
+  return SLEY_OK;
+}
+
+static sley_status add_step(journey *j, const sl_step *step) {
+  sl_plan *plan = j->plan;
+  if (step->kind == SL_STEP_BEGIN) {
+    if (j->legs[step->index].changed)
+      SL_TRY(widen(j, j->legs[step->index].dst));
+    SL_TRY(begin(j, step->index));
+  }
+  if (step->kind == SL_STEP_SPMM && !plan->dry) {
+    SL_TRY(widen(j, SL_PART(plan, step->index)->x));
+    if (SL_PART(plan, step->index)->far)
+      SL_TRY(widen(j, SL_PART(plan, step->index)->far));
+  }
+  SL_TRY(sl_plan_add_step(plan, step->kind, step->index));
+  sl_step *added = SL_STEP(plan, plan->steps.count - 1);
+  added->beside = step->beside;
+  return step->kind == SL_STEP_END ? end(j, step->index) : SLEY_OK;
+}
+
+static sley_status change_steps(journey *j) {
+  sl_list steps = j->plan->steps;
+  sley_status status = SLEY_OK;
+  j->plan->steps = (sl_list){0};
+  for (int i = 0; i < steps.count && status == SLEY_OK; i++)
+    status = add_step(j, &((const sl_step *)steps.items)[i]);
+  sl_free(steps.items);
+  return status;
+}
+
+static sley_status change(journey *j) {
+  int exchanges = j->plan->exchanges.count;
+  bool any = false, moves = false;
+  for (int i = 0; i < exchanges; i++) {
+    SL_TRY(note(j, i));
+    any |= j->legs[i].changed;
+    moves |= j->legs[i].changed && !(j->legs[i].add || j->legs[i].dst == SL_BUFFER_Y);
+  }
+  if (!any)
+    return SLEY_OK;
+  j->plan->roundings += moves;
+  if (!j->plan->comm->device->ops->host_addresses)
+    return sl_fail(
+        SLEY_ERR_UNSUPPORTED, "%s: on device %s %s", j->plan->algo, j->plan->comm->device->ops->name,
+        j->narrows ? "values cannot travel narrower (wire)" : "partial sums cannot be kept (keep_input)");
+  for (int i = 0; i < exchanges; i++)
+    if (j->legs[i].changed)
+      SL_TRY(change_receipt(j, i));
+  for (int i = 0; i < exchanges; i++)
+    if (j->legs[i].changed)
+      SL_TRY(change_despatch(j, i));
+  return change_steps(j);
+}
+
+static sley_status refuse_fetches(const sl_inspection *ins, const sl_plan *plan) {
+  bool fetches = plan->steps.count > 0 && SL_STEP(plan, 0)->kind == SL_STEP_PUBLISH;
+  for (int i = 0; i < plan->steps.count; i++)
+    fetches |= SL_STEP(plan, i)->kind == SL_STEP_FETCH ||
+               (ins->keeps_input && SL_STEP(plan, i)->kind == SL_STEP_BORROW);
+  if (!fetches)
+    return SLEY_OK;
+  return sl_fail(SLEY_ERR_UNSUPPORTED, "%s reads rows where they lie, each time it needs one: %s", plan->algo,
+                 ins->keeps_input ? "it keeps none for an X that has not changed (keep_input)"
+                                  : "none travels narrower (wire)");
+}
+
+sley_status sl_plan_travel(const sl_inspection *ins, sl_plan *plan) {
+  journey j = {.plan = plan, .narrows = ins->narrows, .wire = ins->wire};
+  SL_TRY(refuse_fetches(ins, plan));
+  if (ins->keeps_input)
+    SL_TRY(sl_plan_separate(plan));
+  int exchanges = plan->exchanges.count;
+  sley_status status = SL_NEW_ZERO(j.legs, exchanges, "a plan's exchanges");
+  if (status == SLEY_OK)
+    status = SL_NEW_ZERO(j.twin, plan->buffers.count, "a plan's buffers");
+  if (status == SLEY_OK)
+    status = change(&j);
+  for (int i = 0; j.legs && i < exchanges; i++) {
+    sl_free(j.legs[i].send);
+    sl_free(j.legs[i].recv);
+  }
+  sl_free(j.twin);
+  sl_free(j.legs);
+  return status;
+}
