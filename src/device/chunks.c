@@ -53,7 +53,8 @@ static void cut_row(const cutter *c, span *at, int32_t y, int64_t begin, int64_t
                       .count = (int32_t)(to - from),
                       .row = (int32_t)at->rows,
                       .rows = 1,
-                      .slot = (int32_t)at->slots++};
+                      .slot = (int32_t)at->slots++,
+                      .long_row = (int32_t)at->longs - 1};
     store_chunk(c, at, &piece);
   }
 }
@@ -83,8 +84,12 @@ static void cut_span(const cutter *c, int64_t first, int64_t end, span *at) {
     if (entries > c->longest) {
       cut_row(c, at, y, begin, entries);
     } else if (open.count == 0) {
-      open = (sl_chunk){
-          .begin = begin, .count = (int32_t)entries, .row = (int32_t)at->rows, .rows = 1, .slot = -1};
+      open = (sl_chunk){.begin = begin,
+                        .count = (int32_t)entries,
+                        .row = (int32_t)at->rows,
+                        .rows = 1,
+                        .slot = -1,
+                        .long_row = -1};
     } else {
       open.count += (int32_t)entries;
       open.rows++;

@@ -14,7 +14,9 @@ typedef struct sl_chunk {
   int32_t count; /* entries */
   int32_t row;   /* its first row, counted among the rows that have entries */
   int32_t rows;
-  int32_t slot; /* -1; of a piece of a long row: where its sum goes */
+  int32_t slot;     /* -1; of a piece of a long row: where its sum goes */
+  int32_t long_row; /* -1; of a piece: which of the long rows */
+  int32_t stage;    /* 0; for the user of the list to fill */
 } sl_chunk;
 
 typedef struct sl_long_row {

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-static const char *const op_names[SL_OP_COUNT] = {"spmm",  "rows",  "pull", "arrive",
-                                                  "await", "scale", "round"};
+static const char *const op_names[SL_OP_COUNT] = {"spmm",  "rows",  "pull",  "arrive",
+                                                  "await", "scale", "round", "convert"};
 
 /* Whether a kernel is whose the arguments ask for. */
 static bool serves(const sl_kernel *kernel, const char *library) {

@@ -11,13 +11,14 @@ typedef struct sl_queue sl_queue;
 typedef struct sl_device sl_device;
 
 typedef enum sl_op {
-  SL_OP_SPMM,   /* Y[rowid] = alpha A X + beta Y */
-  SL_OP_ROWS,   /* move or add listed rows */
-  SL_OP_PULL,   /* the same from several memories at once */
-  SL_OP_ARRIVE, /* wait until a stage of a pull is complete */
-  SL_OP_AWAIT,  /* wait until the peers have taken what they were lent */
-  SL_OP_SCALE,  /* Y = beta Y */
-  SL_OP_ROUND,  /* Y = beta Y + S, S in f32 and Y of 16 bits */
+  SL_OP_SPMM,    /* Y[rowid] = alpha A X + beta Y */
+  SL_OP_ROWS,    /* move or add listed rows */
+  SL_OP_PULL,    /* the same from several memories at once */
+  SL_OP_ARRIVE,  /* wait until a stage of a pull is complete */
+  SL_OP_AWAIT,   /* wait until the peers have taken what they were lent */
+  SL_OP_SCALE,   /* Y = beta Y */
+  SL_OP_ROUND,   /* Y = beta Y + S, S in f32 and Y of 16 bits */
+  SL_OP_CONVERT, /* move or add listed rows whose values change their type */
   SL_OP_COUNT
 } sl_op;
 
@@ -43,6 +44,27 @@ typedef struct sl_spmm_matrix {
   sley_dtype dtype;
 } sl_spmm_matrix;
 
+/* How the stages of a pull tell of themselves: words in the device's memory, zeroed at first. Rounds of the
+ * pull count from 1 and wrap around. */
+enum { SL_PULL_STAGES = 16, SL_STAGE_COPIES = 32 };
+
+/* A word with a sector of a device's cache to itself. */
+typedef struct sl_lone_word {
+  uint32_t value, unused[7];
+} sl_lone_word;
+
+typedef struct sl_stage_word {
+  sl_lone_word done; /* workers of the pull that have finished it in this round */
+  /* Rounds in which all have, so that its rows are there. All copies say the same, so that the many that wait
+   * do not all ask for one word. */
+  sl_lone_word here[SL_STAGE_COPIES];
+} sl_stage_word;
+
+typedef struct sl_stage_words {
+  sl_lone_word round; /* the last whose first stage was waited for */
+  sl_stage_word stage[SL_PULL_STAGES];
+} sl_stage_words;
+
 /* Columns to a page, where X is spread over several memories. */
 enum { SL_X_PAGE = 4096 };
 
@@ -57,6 +79,13 @@ typedef struct sl_spmm_args {
   int64_t x_rows, far_rows;
   const void *far;
   int64_t ldfar; /* elements */
+  /* stages > 0: the far rows arrive in stages, and stored rows before stage_end[s] name only those that are
+   * there once stage s is; stage_end, in the host's memory, is read at prepare. arrivals, at run: by which
+   * the kernel waits for the stages after the first, the first having been waited for; NULL: all are there.
+   * Only for kernels that wait. */
+  int stages;
+  const int64_t *stage_end;
+  const sl_stage_words *arrivals;
   /* Not NULL: X is spread over several memories. Column c lies at pages[c / SL_X_PAGE] + c * ldx values; x is
    * unused. */
   const uintptr_t *pages;
@@ -148,15 +177,6 @@ typedef struct sl_pull_entry {
   int64_t dst_row;
 } sl_pull_entry;
 
-/* A stage of a pull: whether its rows are there. Zeroed at first. */
-typedef struct sl_stage_word {
-  uint32_t done; /* workers of the pull that have finished it */
-  uint32_t here; /* 1 from when all have until an arrival takes note */
-} sl_stage_word;
-
-/* Stages of one pull. */
-enum { SL_PULL_STAGES = 16 };
-
 /* Every entry's row becomes (or has added) its source row's bytes. The list lies in the device's memory, the
  * table of sources in the host's. No two entries may name the same bytes of dst. Work is done in about the
  * order of the list, so a list that takes turns among the sources keeps all links busy. Alignment as with
@@ -171,17 +191,18 @@ typedef struct sl_pull_args {
   bool add;
   sley_dtype dtype;
   const sl_signals *signals; /* NULL: the sources may be read at once */
-  /* Not 0: stage s ends before entry stage_end[s] of the list, the last one with the list. Its rows are there
-   * when an arrival at arrived[s] is over: one for each stage and pull. Not with add. */
+  /* Not 0: stage s ends before entry stage_end[s] of the list, the last one with the list. Not with add. */
   int stages;
   const int64_t *stage_end; /* host memory */
-  sl_stage_word *arrived;   /* the device's memory */
+  sl_stage_words *arrived;  /* the device's memory */
 } sl_pull_args;
 
-/* Until the pull that names this word has brought the stage's rows. The pull may be in another queue, given
- * its work before. It tells of every stage, even if it stops early because a peer has failed. */
+/* Until the pull that names these words has brought the stage's rows, and those of all stages before. The
+ * pull may be in another queue, given its work before. It tells of every stage, even if it stops early
+ * because a peer has failed. The first stage of each round is waited for once, before the others. */
 typedef struct sl_arrive_args {
-  sl_stage_word *word;
+  sl_stage_words *words;
+  int stage;
 } sl_arrive_args;
 
 /* After the pull that closed a round: until all peers have taken what they were lent in it. Their boards are
@@ -211,6 +232,24 @@ typedef struct sl_round_args {
   sley_dtype dtype;
 } sl_round_args;
 
+/* Rows s(i) of src become, or are added to, rows d(i) of dst, as with sl_rows_args, k values of each: of type
+ * from there, of type to here, rounded once. Not with add to a type of 16 bits, nor from 16 bits to 16. Only
+ * devices with the host's addresses have it. */
+typedef struct sl_convert_args {
+  int64_t count, k;
+  const void *src;
+  int64_t src_stride; /* bytes between rows */
+  const int64_t *src_rows;
+  int64_t src_first;
+  sley_dtype from;
+  void *dst;
+  int64_t dst_stride;
+  const int64_t *dst_rows;
+  int64_t dst_first;
+  sley_dtype to;
+  bool add;
+} sl_convert_args;
+
 typedef struct sl_kernel_args {
   sl_op op;
   union {
@@ -221,6 +260,7 @@ typedef struct sl_kernel_args {
     sl_await_args await;
     sl_scale_args scale;
     sl_round_args round;
+    sl_convert_args convert;
   };
 } sl_kernel_args;
 
@@ -239,6 +279,9 @@ typedef struct sl_kernel {
   /* At most what prepare takes of the device's memory for these arguments and keeps, in bytes; *passing: what
    * it takes besides while it works. NULL: next to nothing. */
   int64_t (*memory)(const sl_kernel_args *args, int64_t *passing);
+  /* Whether a run of these arguments, known at plan time, waits for stages itself. Once the first has arrived
+   * all workers of the pull are at work, so it may fill the device with those that wait. NULL: never. */
+  bool (*waits)(const sl_kernel_args *args);
   bool narrows; /* what prepare makes for k columns serves runs of fewer */
   void (*release)(sl_device *device, void *prepared);
   /* Enqueues the work; arguments are read before it returns, data when it runs. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cpu/convert.h"
 #include "device/cpu/cpu.h"
 
 static const char *const isa_names[] = {[SL_CPU_PORTABLE] = "portable",
@@ -30,6 +31,7 @@ const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_avx512,
                                            &sl_cpu_await,
                                            &sl_cpu_scale,
                                            &sl_cpu_round,
+                                           &sl_cpu_convert,
                                            NULL};
 
 static bool machine_has(sl_cpu_isa isa) {
@@ -62,6 +64,7 @@ const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_neon,
                                            &sl_cpu_await,
                                            &sl_cpu_scale,
                                            &sl_cpu_round,
+                                           &sl_cpu_convert,
                                            NULL};
 
 static bool machine_has(sl_cpu_isa isa) {
@@ -80,6 +83,7 @@ const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_portable,
                                            &sl_cpu_await,
                                            &sl_cpu_scale,
                                            &sl_cpu_round,
+                                           &sl_cpu_convert,
                                            NULL};
 
 static bool machine_has(sl_cpu_isa isa) {
@@ -87,6 +91,14 @@ static bool machine_has(sl_cpu_isa isa) {
 }
 
 #endif
+
+sl_cpu_convert_row *sl_cpu_convert_row_find(void) {
+#if defined(__x86_64__)
+  if (sl_cpu_has(SL_CPU_AVX2))
+    return sl_cpu_convert_row_avx2;
+#endif
+  return sl_cpu_convert_row_portable;
+}
 
 bool sl_cpu_has(sl_cpu_isa isa) {
   const char *limit = getenv("SLEY_CPU");

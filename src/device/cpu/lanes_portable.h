@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes of f32 on any processor: the operations that spmm_body.h is made of, for the kernels that sum in f32.
- */
+/* A lane on any processor: the operations that spmm_body.h is made of. Who includes it has defined sum, float
+ * or double. */
 #ifndef SLEY_DEVICE_CPU_LANES_PORTABLE_H
 #define SLEY_DEVICE_CPU_LANES_PORTABLE_H
 
-#include <math.h>
+#include <tgmath.h>
 
 #include "device/cpu/spmm_parts.h"
 
-typedef float sum;
-typedef float vec; /* one lane, so a part is all or nothing */
+typedef sum vec; /* one lane, so a part is all or nothing */
 typedef int64_t mask;
 enum { LANES = 1 };
 
@@ -42,7 +41,7 @@ static inline void vec_stream(sum *p, vec v) {
 static inline void stream_end(void) {
 }
 static inline vec vec_fma(vec s, vec x, vec acc) {
-  return fmaf(s, x, acc);
+  return fma(s, x, acc);
 }
 
 #endif

@@ -184,7 +184,7 @@ static sley_status pull_run(sl_queue *queue, const sl_kernel_args *args) {
     int64_t end = s < a->stages - 1 ? a->stage_end[s] : a->count;
     sley_status mine = pull_some(queue, a, begin, end);
     status = status == SLEY_OK ? mine : status;
-    sl_cpu_tell_stage(&a->arrived[s]);
+    sl_cpu_tell_stage(&a->arrived->stage[s]);
     begin = end;
   }
   return a->stages > 0 ? status : pull_some(queue, a, 0, a->count);

@@ -36,7 +36,8 @@ static void lend(const sl_signals *signals, uint64_t round) {
 }
 
 void sl_cpu_tell_stage(sl_stage_word *word) {
-  __atomic_store_n(&word->here, 1, __ATOMIC_RELEASE);
+  for (int i = 0; i < SL_STAGE_COPIES; i++)
+    __atomic_store_n(&word->here[i].value, word->here[i].value + 1, __ATOMIC_RELEASE);
 }
 
 sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
@@ -62,7 +63,7 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
   plain.pull.source = source;
   sley_status status = stopped ? SLEY_OK : sl_cpu_pull.run(queue, &plain);
   for (int i = 0; i < args->stages && stopped; i++)
-    sl_cpu_tell_stage(&args->arrived[i]);
+    sl_cpu_tell_stage(&args->arrived->stage[i]);
   for (int i = 0; i < args->sources && !stopped && !signals->keeps; i++)
     store(&args->source[i].board->slot[signals->rank].taken, round);
   if (signals->closes && !stopped) /* else await would wait for a round that was not */
@@ -82,10 +83,12 @@ static double arrive_cost(const sl_kernel_args *args) {
 
 static sley_status arrive_run(sl_queue *queue, const sl_kernel_args *args) {
   (void)queue;
-  sl_stage_word *word = args->arrive.word;
-  while (__atomic_load_n(&word->here, __ATOMIC_ACQUIRE) == 0)
+  sl_stage_words *words = args->arrive.words;
+  if (args->arrive.stage == 0)
+    words->round.value++;
+  const uint32_t *here = &words->stage[args->arrive.stage].here[0].value;
+  while ((int32_t)(__atomic_load_n(here, __ATOMIC_ACQUIRE) - words->round.value) < 0)
     sched_yield();
-  __atomic_store_n(&word->here, 0, __ATOMIC_RELAXED);
   return SLEY_OK;
 }
 

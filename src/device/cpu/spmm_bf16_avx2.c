@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SpMM in bf16, summed in f32, for AVX2. */
 #include "base/half.h"
-#include "device/cpu/lanes_avx2.h"
-#include "device/cpu/part_16_avx2.h"
-
-typedef uint16_t value;
-enum { NARROW = 1 };
+#include "device/cpu/halves_avx2.h"
 
 static inline sum widen(value v) {
   return sl_f32_of_bf16(v);
 }
-static inline vec widened(__m128i v) {
+static inline vec widened(halves v) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
 }
 /* Half the last bit kept, less one, plus that bit carries as ties to even ask; NaN could carry into the sign.
  */
-static inline __m128i rounded(vec v) {
+static inline halves rounded(vec v) {
   __m256i bits = _mm256_castps_si256(v);
   __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
   __m256i up = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
@@ -24,22 +20,8 @@ static inline __m128i rounded(vec v) {
   __m256i kept = _mm256_srli_epi32(_mm256_blendv_epi8(up, quiet, nan), 16);
   return _mm_packus_epi32(_mm256_castsi256_si128(kept), _mm256_extracti128_si256(kept, 1));
 }
-static inline vec load_values(const value *p) {
-  return widened(_mm_loadu_si128((const __m128i *)p));
-}
-static inline vec load_values_part(const value *p, mask m) {
-  return widened(load_part_16(p, m));
-}
-static inline void store_values(value *p, vec v) {
-  _mm_storeu_si128((__m128i *)p, rounded(v));
-}
-static inline void store_values_part(value *p, mask m, vec v) {
-  store_part_16(p, m, rounded(v));
-}
-static inline void stream_values(value *p, vec v) {
-  _mm_stream_si128((__m128i *)p, rounded(v));
-}
 
+#include "device/cpu/spmm_16.h"
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {

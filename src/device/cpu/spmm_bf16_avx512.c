@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SpMM in bf16, summed in f32, for AVX-512. */
 #include "base/half.h"
-#include "device/cpu/lanes_avx512.h"
-
-typedef uint16_t value;
-enum { NARROW = 1 };
+#include "device/cpu/halves_avx512.h"
 
 static inline sum widen(value v) {
   return sl_f32_of_bf16(v);
 }
-static inline vec widened(__m256i v) {
+static inline vec widened(halves v) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16));
 }
 /* Half the last bit kept, less one, plus that bit carries as ties to even ask; NaN could carry into the sign.
  */
-static inline __m256i rounded(vec v) {
+static inline halves rounded(vec v) {
   __m512i bits = _mm512_castps_si512(v);
   __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
   __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
@@ -22,22 +19,8 @@ static inline __m256i rounded(vec v) {
   return _mm512_cvtepi32_epi16(
       _mm512_srli_epi32(_mm512_mask_or_epi32(up, nan, bits, _mm512_set1_epi32(0x400000)), 16));
 }
-static inline vec load_values(const value *p) {
-  return widened(_mm256_loadu_si256((const __m256i *)p));
-}
-static inline vec load_values_part(const value *p, mask m) {
-  return widened(_mm256_maskz_loadu_epi16(m, p));
-}
-static inline void store_values(value *p, vec v) {
-  _mm256_storeu_si256((__m256i *)p, rounded(v));
-}
-static inline void store_values_part(value *p, mask m, vec v) {
-  _mm256_mask_storeu_epi16(p, m, rounded(v));
-}
-static inline void stream_values(value *p, vec v) {
-  _mm256_stream_si256((__m256i *)p, rounded(v));
-}
 
+#include "device/cpu/spmm_16.h"
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {

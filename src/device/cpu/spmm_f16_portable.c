@@ -1,31 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SpMM in f16, summed in f32, for any processor. */
 #include "base/half.h"
-#include "device/cpu/lanes_portable.h"
-
-typedef uint16_t value;
-enum { NARROW = 1 };
+typedef float sum;
+#include "device/cpu/halves_portable.h"
 
 static inline sum widen(value v) {
   return sl_f32_of_f16(v);
 }
-static inline vec load_values(const value *p) {
-  return widen(*p);
+static inline vec widened(halves v) {
+  return widen(v);
 }
-static inline vec load_values_part(const value *p, mask m) {
-  return m ? widen(*p) : 0;
-}
-static inline void store_values(value *p, vec v) {
-  *p = sl_f16_of_f32(v);
-}
-static inline void store_values_part(value *p, mask m, vec v) {
-  if (m)
-    store_values(p, v);
-}
-static inline void stream_values(value *p, vec v) {
-  store_values(p, v);
+static inline halves rounded(vec v) {
+  return sl_f16_of_f32(v);
 }
 
+#include "device/cpu/spmm_16.h"
 #include "device/cpu/spmm_body.h"
 
 static bool ok(const sl_kernel_args *args) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SpMM in f32 for any processor. */
+typedef float sum;
 #include "device/cpu/lanes_portable.h"
 #include "device/cpu/spmm_same.h"
 #include "device/cpu/spmm_body.h"

@@ -1,46 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SpMM in f64 for any processor: the operations that spmm_body.h is made of. */
-#include <math.h>
-
-#include "device/cpu/spmm_parts.h"
-
+/* SpMM in f64 for any processor. */
 typedef double sum;
-typedef double vec; /* one lane, so a part is all or nothing */
-typedef int64_t mask;
-enum { LANES = 1 };
-
-static inline mask mask_of(int64_t lanes) {
-  return lanes;
-}
-static inline vec vec_zero(void) {
-  return 0;
-}
-static inline vec vec_all(sum s) {
-  return s;
-}
-static inline vec vec_load(const sum *p) {
-  return *p;
-}
-static inline vec vec_load_part(const sum *p, mask m) {
-  return m ? *p : 0;
-}
-static inline void vec_store(sum *p, vec v) {
-  *p = v;
-}
-static inline void vec_store_part(sum *p, mask m, vec v) {
-  if (m)
-    *p = v;
-}
-/* There are no such stores here. */
-static inline void vec_stream(sum *p, vec v) {
-  vec_store(p, v);
-}
-static inline void stream_end(void) {
-}
-static inline vec vec_fma(vec s, vec x, vec acc) {
-  return fma(s, x, acc);
-}
-
+#include "device/cpu/lanes_portable.h"
 #include "device/cpu/spmm_same.h"
 #include "device/cpu/spmm_body.h"
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For SpMM kernels whose A, X and Y have 16 bits and are summed in f32: spmm_body.h's operations on values,
+ * made of how the instructions move halves (halves_*.h) and of widen, widened and rounded, which the dtype's
+ * file has defined. */
+#ifndef SLEY_DEVICE_CPU_SPMM_16_H
+#define SLEY_DEVICE_CPU_SPMM_16_H
+
+enum { NARROW = 1 };
+
+static inline vec load_values(const value *p) {
+  return widened(load_halves(p));
+}
+static inline vec load_values_part(const value *p, mask m) {
+  return widened(load_halves_part(p, m));
+}
+static inline void store_values(value *p, vec v) {
+  store_halves(p, rounded(v));
+}
+static inline void store_values_part(value *p, mask m, vec v) {
+  store_halves_part(p, m, rounded(v));
+}
+static inline void stream_values(value *p, vec v) {
+  stream_halves(p, rounded(v));
+}
+
+#endif
