@@ -31,15 +31,10 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* One thread: polls seldom enough not to be in the way of what it waits for. */
-__global__ void wait_for_stage(sl_stage_word *word) {
-  uint32_t here = 0;
-  for (;;) {
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(here) : "l"(&word->here) : "memory");
-    if (here != 0)
-      break;
-    __nanosleep(100);
-  }
-  word->here = 0;
+__global__ void arrive(sl_stage_words *words, int stage) {
+  const uint32_t round = words->round.value + (stage == 0);
+  wait_for_stage(words, stage, round);
+  words->round.value = round;
 }
 
 /* beta v, rounded once. */
@@ -179,7 +174,7 @@ sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *a) {
 
 sley_status sl_cuda_launch_arrive(sl_queue *queue, const sl_arrive_args *a) {
   SL_TRY(sl_cuda_use(queue->device));
-  wait_for_stage<<<1, 1, 0, sl_cuda_stream(queue)>>>(a->word);
+  arrive<<<1, 1, 0, sl_cuda_stream(queue)>>>(a->words, a->stage);
   return sl_cuda_launched(queue, "arrive");
 }
 

@@ -15,8 +15,10 @@
 namespace sley {
 
 /* Of a pull: enough loads in flight to fill the links, and no more, for they would hold up those of the
- * product beside it. Measured on four H200: twice as many blocks and rows ahead load no faster and slow a
- * product by a quarter more. */
+ * product beside it: half of the multiprocessors hold one block each. Measured on four H200: 33 blocks with 4
+ * rows are as fast alone, but fall behind beside a product; twice as many of either load no faster and slow a
+ * product by a quarter more. Bulk copies by way of shared memory, a warp a block, need more multiprocessors
+ * for short rows, and slow a product as much. */
 constexpr int PULL_BLOCKS = 66, PULL_AHEAD = 2;
 static_assert(PULL_AHEAD == 2 || PULL_AHEAD == 4, "rows of a group in flight");
 

@@ -47,7 +47,7 @@ static void stream_release(sl_device *device, void *prepared) {
   sl_stream_matrix *a = prepared;
   if (!a)
     return;
-  const void *blocks[] = {a->chunk, a->col, a->val, a->row, a->empty, a->long_row, a->partial};
+  const void *blocks[] = {a->chunk, a->col, a->val, a->row, a->empty, a->long_row, a->partial, a->finished};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     device->ops->free(device, (void *)blocks[i]);
   sl_free(a);
@@ -74,8 +74,25 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, sl_stream_
   SL_TRY(sl_device_upload(queue, c->empty, c->empties * (int64_t)sizeof *c->empty, "chunks",
                           (void **)&a->empty));
   SL_TRY(upload_rows(queue, c, a->empty, &a->row));
-  return sl_device_upload(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
-                          (void **)&a->long_row);
+  SL_TRY(sl_device_upload(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
+                          (void **)&a->long_row));
+  unsigned *zeros;
+  SL_TRY(SL_NEW_ZERO(zeros, c->longs, "chunks"));
+  sley_status status =
+      sl_device_upload(queue, zeros, c->longs * (int64_t)sizeof *zeros, "chunks", (void **)&a->finished);
+  sl_free(zeros);
+  return status;
+}
+
+/* The stage that each chunk's rows of far have arrived with. */
+static void set_stages(const sl_spmm_args *args, sl_chunks *chunks) {
+  const int64_t *rowptr = args->a->rowptr;
+  for (int64_t i = 0; i < chunks->chunks; i++) {
+    sl_chunk *chunk = &chunks->chunk[i];
+    while (chunk->stage < args->stages - 1 &&
+           chunk->begin + chunk->count > rowptr[args->stage_end[chunk->stage]] - rowptr[0])
+      chunk->stage++;
+  }
 }
 
 /* Columns, 32 bits wide, with the ends of rows marked. */
@@ -120,6 +137,8 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_args *args, sl_stream_
   sl_chunks chunks;
   sley_status status =
       sl_chunks_make(a->rows, a->rowid, a->rowptr, target_of(args), args->in_order, args->team, &chunks);
+  if (status == SLEY_OK && args->stages > 1)
+    set_stages(args, &chunks);
   if (status == SLEY_OK)
     status = upload_chunks(queue, &chunks, out);
   int64_t slots = chunks.slots, longest = chunks.longest;
@@ -161,8 +180,16 @@ static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
   return sl_device_bytes(c.chunks * (int64_t)sizeof *c.chunk) +
          sl_device_bytes((c.rows + 2) * (int64_t)sizeof *c.row) +
          sl_device_bytes(c.empties * (int64_t)sizeof *c.empty) +
-         sl_device_bytes((c.longs + 1) * (int64_t)sizeof *c.long_row) + sl_device_bytes(entries * 4) +
+         sl_device_bytes((c.longs + 1) * (int64_t)sizeof *c.long_row) +
+         sl_device_bytes(c.longs * (int64_t)sizeof(unsigned)) + sl_device_bytes(entries * 4) +
          sl_device_bytes(entries * value_bytes) + sl_device_bytes(c.slots * s->k * sum_bytes(a));
+}
+
+/* Where rows of X fill whole sectors: else the first row that was loaded from a sector might leave in a cache
+ * what the second was before it arrived. */
+static bool stream_waits(const sl_kernel_args *args) {
+  enum { SECTOR = 32 };
+  return args->spmm.k * (int64_t)sley_dtype_bytes(args->spmm.a->dtype) % SECTOR == 0;
 }
 
 static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
@@ -184,6 +211,7 @@ static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
                        .k = a->k,
                        .alpha = a->alpha,
                        .beta = a->beta,
+                       .arrivals = a->arrivals,
                        .wide_y = a->wide_y};
   switch (a->a->dtype) {
   case SLEY_F64:
@@ -204,5 +232,6 @@ const sl_kernel sl_cuda_spmm_stream = {.name = "spmm-stream",
                                        .prepare = stream_prepare,
                                        .release = stream_release,
                                        .memory = stream_memory,
+                                       .waits = stream_waits,
                                        .narrows = true,
                                        .run = stream_run};

@@ -13,14 +13,16 @@
  * long.
  *
  * Every row is summed in stored order by one lane a feature. Only pieces of rows that chunks.c has cut are
- * summed apart; add_pieces then adds them in order. */
+ * summed apart: the group that is the last to finish one of a row adds them, in their order.
+ *
+ * Where the far rows arrive while the kernel runs, a group waits for those of its chunk. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
 #define SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
 
 #include <cstdint>
 
 #include "device/cuda/spmm_stream.h"
-#include "device/cuda/values.cuh"
+#include "device/cuda/stages.cuh"
 
 namespace sley {
 
@@ -133,7 +135,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
         vector<in_t, VEC> in[U];
 #pragma unroll
         for (int u = 0; u < U; u++)
-          in[u] = load_shared<in_t, VEC>(x + (uint64_t)__shfl_sync(mask, my_place, s + u, LANES) * VEC);
+          in[u] = load_plain<in_t, VEC>(x + (uint64_t)__shfl_sync(mask, my_place, s + u, LANES) * VEC);
 #pragma unroll
         for (int u = 0; u < U; u++) {
           const acc_t weight = __shfl_sync(mask, my_val, s + u, LANES);
@@ -149,7 +151,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
       vector<in_t, VEC> in[U];
 #pragma unroll
       for (int u = 0; u < U; u++)
-        in[u] = load_shared<in_t, VEC>(x + (uint64_t)__shfl_sync(mask, my_place, s + u, LANES) * VEC);
+        in[u] = load_plain<in_t, VEC>(x + (uint64_t)__shfl_sync(mask, my_place, s + u, LANES) * VEC);
 #pragma unroll
       for (int u = 0; u < U; u++) {
         const acc_t weight = __shfl_sync(mask, my_val, s + u, LANES);
@@ -180,6 +182,34 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
       ((acc_t *)run.a.partial)[chunk.slot * run.k + f + v] = acc[v];
 }
 
+/* A piece of a long row is summed: once all are, Y = beta Y + the pieces, in order. */
+template <typename T, int LANES>
+__device__ void finish_piece(const sl_stream_run &run, const sl_chunk &chunk, int lane, unsigned mask) {
+  using Y = value<output<T>>;
+  using acc_t = accumulator<T>;
+  const sl_long_row row = run.a.long_row[chunk.long_row];
+  const int32_t pieces = run.a.long_row[chunk.long_row + 1].first_slot - row.first_slot;
+  unsigned finished = 0;
+  __threadfence();
+  __syncwarp(mask);
+  if (lane == 0)
+    finished = atomicAdd(&run.a.finished[chunk.long_row], 1u) + 1;
+  if (__shfl_sync(mask, finished, 0, LANES) != (unsigned)pieces)
+    return;
+  __threadfence();
+  if (lane == 0)
+    run.a.finished[chunk.long_row] = 0;
+  const acc_t *partial = (const acc_t *)run.a.partial + (int64_t)row.first_slot * run.k;
+  for (int64_t f = lane; f < run.k; f += LANES) {
+    output<T> *y = (output<T> *)run.y + (int64_t)row.row * run.ldy + f;
+    acc_t acc = run.beta == 0 ? 0 : (acc_t)(run.beta * (double)Y::widen(*y));
+#pragma unroll 8
+    for (int32_t p = 0; p < pieces; p++)
+      acc += __ldcg(partial + p * run.k + f);
+    *y = Y::narrow(acc);
+  }
+}
+
 template <typename T, class S, bool BETA>
 __global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
     stream(const sl_stream_run run, const x_places places) {
@@ -195,23 +225,15 @@ __global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
   if (at >= run.a.chunks)
     return;
   const sl_chunk chunk = run.a.chunk[at];
+  if (run.arrivals && chunk.stage > 0) {
+    if (lane == 0)
+      wait_for_stage(run.arrivals, chunk.stage, run.arrivals->round.value);
+    __syncwarp(mask);
+  }
   for (int64_t f = lane * S::VEC; f - lane * S::VEC < run.k; f += LANES * S::VEC)
     stream_chunk<T, S, BETA>(run, places, chunk, f, f < run.k, lane, mask);
-}
-
-/* Y = beta Y + the pieces, in order; a block a long row. */
-template <typename T> __global__ void add_pieces(const sl_stream_run run) {
-  const sl_long_row row = run.a.long_row[blockIdx.x];
-  const int32_t end = run.a.long_row[blockIdx.x + 1].first_slot;
-  const accumulator<T> *partial = (const accumulator<T> *)run.a.partial;
-  for (int64_t f = threadIdx.x; f < run.k; f += blockDim.x) {
-    using Y = value<output<T>>;
-    output<T> *y = (output<T> *)run.y + (int64_t)row.row * run.ldy + f;
-    accumulator<T> acc = run.beta == 0 ? 0 : (accumulator<T>)(run.beta * (double)Y::widen(*y));
-    for (int32_t slot = row.first_slot; slot < end; slot++)
-      acc += partial[(int64_t)slot * run.k + f];
-    *y = Y::narrow(acc);
-  }
+  if (chunk.slot >= 0)
+    finish_piece<T, LANES>(run, chunk, lane, mask);
 }
 
 /* The places of X's rows in units of VEC values; whether 32 bits reach them. */
@@ -237,13 +259,8 @@ sley_status launch_shape(sl_queue *queue, const sl_stream_run &run, const x_plac
       stream<T, S, false><<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run, places);
     else
       stream<T, S, true><<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run, places);
-    SL_TRY(sl_cuda_launched(queue, "spmm-stream"));
   }
-  if (run.a.longs == 0)
-    return SLEY_OK;
-  const unsigned threads = run.k < 256 ? (unsigned)(run.k + 31) / 32 * 32 : 256;
-  add_pieces<T><<<(unsigned)run.a.longs, threads, 0, sl_cuda_stream(queue)>>>(run);
-  return sl_cuda_launched(queue, "spmm-stream's pieces");
+  return sl_cuda_launched(queue, "spmm-stream");
 }
 
 /* The numbers were found by measurement on an H200. */

@@ -15,7 +15,8 @@ typedef struct sl_stream_matrix {
   const int32_t *row;   /* of Y, of each row that has entries; two more that are never used */
   const int32_t *empty; /* rows of Y without entries */
   const sl_long_row *long_row;
-  void *partial; /* sums of pieces: slots x k, in the type of the accumulators */
+  void *partial;      /* sums of pieces: slots x k, in the type of the accumulators */
+  unsigned *finished; /* pieces of each long row that are summed; 0 between runs */
   int64_t chunks, empties, longs;
   int64_t row_entries; /* of a row that has some, on average */
 } sl_stream_matrix;
@@ -28,7 +29,8 @@ typedef struct sl_stream_run {
   void *y;
   int64_t ldx, ldfar, ldy, k; /* elements */
   double alpha, beta;
-  bool wide_y; /* Y holds sums, in f32, where values have 16 bits */
+  const sl_stage_words *arrivals; /* chunks wait for their stage; NULL: all rows of far are there */
+  bool wide_y;                    /* Y holds sums, in f32, where values have 16 bits */
 } sl_stream_run;
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages of a pull. Each warp counts itself when it has done its share of one, and goes on; the last tells
- * the arrival that waits for the stage. */
+ * who waits for the stage. */
 #ifndef SLEY_DEVICE_CUDA_STAGES_CUH
 #define SLEY_DEVICE_CUDA_STAGES_CUH
 
@@ -11,7 +11,7 @@ namespace sley {
 struct pull_stages {
   int count;
   int64_t end[SL_PULL_STAGES];
-  sl_stage_word *word;
+  sl_stage_words *words;
 };
 
 inline pull_stages stages_of(const sl_pull_args *a) {
@@ -23,15 +23,21 @@ inline pull_stages stages_of(const sl_pull_args *a) {
 
 /* All lanes of a warp: what they have stored by then is seen by who waits for the stage. */
 __device__ inline void tell(sl_stage_word *word) {
+  static_assert(SL_STAGE_COPIES == 32, "a copy a lane");
+  const unsigned lane = threadIdx.x % 32;
+  bool last = false;
   __syncwarp();
-  if (threadIdx.x % 32 != 0)
+  if (lane == 0) {
+    __threadfence();
+    last = atomicAdd(&word->done.value, 1u) == gridDim.x * gridDim.y * (THREADS / 32) - 1;
+  }
+  if (!__shfl_sync(~0u, last, 0))
     return;
+  if (lane == 0)
+    word->done.value = 0;
   __threadfence();
-  if (atomicAdd(&word->done, 1u) != gridDim.x * gridDim.y * (THREADS / 32) - 1)
-    return;
-  word->done = 0;
-  __threadfence();
-  asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(&word->here) : "memory");
+  uint32_t *here = &word->here[lane].value;
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(here), "r"(*here + 1) : "memory");
 }
 
 /* Tells of the stages that a warp has passed. */
@@ -42,9 +48,22 @@ struct stage_watch {
   }
   __device__ void passed(int64_t entry) {
     for (; next < stages.count && entry >= stages.end[next]; next++)
-      tell(&stages.word[next]);
+      tell(&stages.words->stage[next]);
   }
 };
+
+/* Until a stage has arrived in the round under way. Not an acquire, which would empty the cache of the
+ * multiprocessor each time: nothing may have loaded from the sectors of the stage's rows before. */
+__device__ __forceinline__ void wait_for_stage(const sl_stage_words *words, int stage, uint32_t round) {
+  const uint32_t *here = &words->stage[stage].here[blockIdx.x % SL_STAGE_COPIES].value;
+  for (;;) {
+    uint32_t rounds;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(rounds) : "l"(here) : "memory");
+    if (static_cast<int32_t>(rounds - round) >= 0)
+      return;
+    __nanosleep(300);
+  }
+}
 
 } // namespace sley
 
