@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agree.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "terminal.h"
 
@@ -59,36 +62,75 @@ static sley_status hash_matrix(const cli_job *job, int64_t *out) {
   return SLEY_OK;
 }
 
-static sley_status collect(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
-                           fields *f) {
-  int64_t matrix = 0, parts = (int64_t)FNV_BASIS;
+/* A file's size and samples of its bytes; of what is no plain file the words and the seed. */
+static int64_t hash_file(const char *name, int64_t seed) {
+  enum { SAMPLE = 64, FILE_SAMPLES = 256 };
+  struct stat info;
+  int file = stat(name, &info) == 0 && S_ISREG(info.st_mode) ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+  if (file < 0)
+    return hash_text(mix(FNV_BASIS, &seed, sizeof seed), name);
+  int64_t size = info.st_size;
+  uint64_t hash = mix(FNV_BASIS, &size, sizeof size);
+  for (int64_t i = 0; i < FILE_SAMPLES; i++) {
+    char bytes[SAMPLE];
+    ssize_t got = pread(file, bytes, sizeof bytes, size / FILE_SAMPLES * i);
+    hash = mix(hash, bytes, got > 0 ? (size_t)got : 0);
+  }
+  close(file);
+  return (int64_t)hash;
+}
+
+/* What the ranks will read, each its own rows. */
+static void add_names(fields *f, const cli_job *job, const cli_measure *measure) {
+  const cli_job_settings *settings = job->settings;
+  add(f, "the matrix (the file's content, or the generator's words and --seed)",
+      hash_file(job->name, settings->seed));
+  add(f, "--partition", hash_text(FNV_BASIS, settings->partition));
+  add(f, "X (--x or --seed)", hash_file(measure->x ? measure->x : "", settings->seed));
+}
+
+/* What the process has read. */
+static sley_status add_content(fields *f, const cli_job *job, const cli_operands *operands) {
+  int64_t matrix = 0, parts = (int64_t)FNV_BASIS, begins = job->ranks.ranks + (int64_t)1;
   sley_status status = hash_matrix(job, &matrix);
   if (status != SLEY_OK)
     return status;
-  int64_t begins = job->ranks.ranks + (int64_t)1;
   parts = (int64_t)mix((uint64_t)parts, job->row_begin, (size_t)begins * sizeof *job->row_begin);
   parts = (int64_t)mix((uint64_t)parts, job->col_begin, (size_t)begins * sizeof *job->col_begin);
-  int64_t algos = (int64_t)FNV_BASIS;
-  for (int i = 0; i < measure->algos->count; i++)
-    algos = hash_text((uint64_t)algos, measure->algos->name[i]);
   size_t value = sley_dtype_bytes(operands->dtype);
-  add(f, "--k", operands->k);
-  add(f, "--algo", algos);
-  add(f, "--dtype", operands->dtype);
   add(f, "the matrix (its rows)", job->info.rows);
   add(f, "the matrix (its columns)", job->info.cols);
   add(f, "the matrix (its nonzeros)", job->info.nnz);
   add(f, "the matrix (its entries: the file, --order or --seed)", matrix);
   add(f, "--partition", parts);
+  add(f, "X (--x or --seed)", (int64_t)sample(FNV_BASIS, operands->x, operands->x_rows * operands->k, value));
+  return SLEY_OK;
+}
+
+/* The words that decide how a process reads come first, for what follows differs with them. */
+static sley_status collect(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
+                           fields *f) {
+  int64_t algos = (int64_t)FNV_BASIS;
+  for (int i = 0; i < measure->algos->count; i++)
+    algos = hash_text((uint64_t)algos, measure->algos->name[i]);
   add(f, "--transpose", measure->transpose);
+  add(f, "--order", hash_text(FNV_BASIS, job->settings->order));
+  add(f, "--k", operands ? operands->k : measure->k);
+  add(f, "--algo", algos);
+  add(f, "--dtype", cli_dtype(job->settings->dtype));
   add(f, "--reproducible", measure->reproducible);
   add(f, "--alpha", bits_of(measure->alpha));
   add(f, "--beta", bits_of(measure->beta));
-  add(f, "X (--x or --seed)", (int64_t)sample(FNV_BASIS, operands->x, operands->x_rows * operands->k, value));
   add(f, "--repeat", measure->repeat);
   add(f, "--warmup", measure->warmup);
   add(f, "--budget", measure->budget > 0);
+  add(f, "--wire", hash_text(FNV_BASIS, measure->wire));
+  add(f, "--unchanged", measure->unchanged);
   add(f, "--local", hash_text(FNV_BASIS, measure->local));
+  add(f, "--verify", measure->verify);
+  if (operands)
+    return add_content(f, job, operands);
+  add_names(f, job, measure);
   return SLEY_OK;
 }
 

@@ -5,9 +5,9 @@
 
 #include "measure.h"
 
-/* Compares what was asked for, and samples of the matrix and of X, over all ranks. Errors: SLEY_ERR_ARG on
- * all ranks, each of which has then told the setting that differs on stderr (*told set); those of the ranks'
- * collectives. Collective. */
+/* Compares what was asked for, and samples of the matrix and of X, over all ranks; with operands NULL, before
+ * the ranks of a spread job read, samples of the files. Errors: SLEY_ERR_ARG on all ranks, each of which has
+ * then told the setting that differs on stderr (*told set); those of the ranks' collectives. Collective. */
 sley_status cli_agree(sley_comm *comm, const cli_job *job, const cli_operands *operands,
                       const cli_measure *measure, bool *told);
 

@@ -183,8 +183,9 @@ static sley_status run_all(const cli_planning *shared, cli_result *results) {
                          .alpha = 1,
                          .reproducible = shared->settings->reproducible,
                          .transpose = shared->settings->transpose,
+                         .wire = shared->settings->wire,
                          .mem_limit = shared->settings->mem_limit};
-  status = cli_measure_run(shared->job, &operands, &measure, results);
+  status = cli_measure_run(shared->job, &operands, &measure, results, NULL);
   cli_operands_free(&operands);
   return status;
 }

@@ -22,7 +22,7 @@ typedef struct spmm_settings {
   double timeout, budget;
   int64_t repeat, warmup;
   double alpha, beta;
-  bool verify;
+  bool verify, unchanged;
 } spmm_settings;
 
 #define AT(field) offsetof(spmm_settings, field)
@@ -61,6 +61,10 @@ static const cli_option own_options[] = {
      .kind = CLI_SWITCH,
      .offset = AT(verify),
      .help = "check Y against a float64 product (the default)"},
+    {.name = "unchanged",
+     .kind = CLI_FLAG,
+     .offset = AT(unchanged),
+     .help = "X stays the same: its rows travel for the first product only"},
     {.name = "local",
      .kind = CLI_TEXT,
      .value = "NAME",
@@ -103,13 +107,15 @@ static int judge(const cli_result *result) {
 
 /* The JSON of one algorithm is one object; of all, the shared fields and a list "algorithms". */
 static int write_json(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
-                      const cli_result *results, int count, bool all) {
+                      const cli_result *results, int count, bool all, const cli_found *found) {
   sley_plan_info info = results[0].info;
   for (int i = 0; i < count && results[i].impossible; i++)
     info = results[i + 1 < count ? i + 1 : i].info;
   for (int i = 0; i < count; i++)
     if (!results[i].impossible && results[i].info.cover_rows >= 0)
       info.cover_rows = results[i].info.cover_rows;
+  if (info.cover_rows < 0 && job->spread)
+    info.cover_rows = found->cover_rows;
   if (info.cover_rows < 0) {
     sley_status status = cli_measure_cover_rows(job, operands->k, settings->job.transpose, &info.cover_rows);
     if (status != SLEY_OK)
@@ -131,7 +137,7 @@ static int write_json(const cli_job *job, const cli_operands *operands, const sp
 
 /* Reports what ran, and writes what was asked for. code: so far. */
 static int report(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
-                  const cli_result *results, const cli_algos *algos, int code) {
+                  const cli_result *results, const cli_algos *algos, const cli_found *found, int code) {
   bool to_stdout = settings->job.json && strcmp(settings->job.json, "-") == 0;
   FILE *stream = to_stdout ? stderr : stdout;
   const cli_result *first = results;
@@ -145,18 +151,28 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
     cli_report_all(job, operands, results, algos->count, stream);
   else
     cli_report_one(job, operands, &results[0], stream);
-  if (settings->out && code == CLI_DONE)
+  if (settings->out && code == CLI_DONE && !job->spread)
     code = cli_finish(cli_operands_write(operands, job, settings->out));
   if (settings->job.json) {
-    int one = write_json(job, operands, settings, results, algos->count, algos->several);
+    int one = write_json(job, operands, settings, results, algos->count, algos->several, found);
     code = code == CLI_DONE ? one : code;
   }
   return code;
 }
 
+/* How a run that has failed ends. */
+static int end_failed(const cli_job *job, const cli_result *results, const cli_found *found,
+                      sley_status status) {
+  if (results->told)
+    return CLI_USAGE;
+  if (found->status != SLEY_OK && status != SLEY_ERR_INTERRUPTED) /* all ranks know, and one tells */
+    return cli_reports(job) ? cli_refuse(found->status, "%s", found->message) : cli_quiet_code(found->status);
+  return cli_tells(job, status) ? cli_finish(status) : cli_finish_quietly(status);
+}
+
 /* Runs the algorithms, judges and reports. */
-static int run_algorithms(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
-                          const cli_algos *algos, cli_result *results) {
+static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_settings *settings,
+                          const cli_algos *algos, cli_result *results, cli_found *found) {
   cli_measure measure = {.algos = algos,
                          .repeat = settings->repeat,
                          .warmup = settings->warmup,
@@ -167,33 +183,49 @@ static int run_algorithms(const cli_job *job, const cli_operands *operands, cons
                          .verify = settings->verify,
                          .mem_limit = settings->job.mem_limit,
                          .local = settings->local,
-                         .transpose = settings->job.transpose};
-  sley_status status = cli_measure_run(job, operands, &measure, results);
-  int code = CLI_DONE;
-  if (status != SLEY_OK && results->told)
-    code = CLI_USAGE;
-  else if (status != SLEY_OK)
-    code = cli_tells(job, status) ? cli_finish(status) : CLI_FAILED;
+                         .wire = settings->job.wire,
+                         .unchanged = settings->unchanged,
+                         .transpose = settings->job.transpose,
+                         .k = settings->job.k,
+                         .x = settings->x,
+                         .out = settings->out,
+                         .covers = settings->job.json != NULL};
+  sley_status status = cli_measure_run(job, operands, &measure, results, found);
+  int code = status == SLEY_OK ? CLI_DONE : end_failed(job, results, found, status);
+  if (job->spread) {
+    job->info = found->info;
+    job->load_ms = found->load_ms;
+    operands->k = found->k;
+  }
   for (int i = 0; i < algos->count && cli_reports(job); i++)
     if (results[i].ran) {
       int one = judge(&results[i]);
       code = code == CLI_DONE ? one : code;
     }
-  return status == SLEY_OK && cli_reports(job) ? report(job, operands, settings, results, algos, code) : code;
+  return status == SLEY_OK && cli_reports(job) ? report(job, operands, settings, results, algos, found, code)
+                                               : code;
 }
 
-static int run_job(const cli_job *job, const spmm_settings *settings, const cli_algos *algos) {
+/* What the ranks write to, in memory that they share with this process. */
+typedef struct board {
+  cli_found found;
+  cli_result results[];
+} board;
+
+static int run_job(cli_job *job, const spmm_settings *settings, const cli_algos *algos) {
   bool told = false;
-  cli_operands operands;
-  sley_status status = cli_operands_make(job, settings->x, settings->job.k, cli_dtype(settings->job.dtype),
-                                         settings->job.seed, settings->beta != 0, &operands, &told);
+  cli_operands operands = {.dtype = cli_dtype(settings->job.dtype)};
+  sley_status status = SLEY_OK;
+  if (!job->spread)
+    status = cli_operands_make(job, settings->x, settings->job.k, cli_dtype(settings->job.dtype),
+                               settings->job.seed, settings->beta != 0, &operands, &told);
   if (status != SLEY_OK)
     return told ? CLI_USAGE : cli_finish(status);
-  size_t bytes = (size_t)algos->count * sizeof(cli_result);
-  cli_result *results = cli_share(bytes);
-  int code = results ? run_algorithms(job, &operands, settings, algos, results)
-                     : cli_refuse(SLEY_ERR_MEMORY, "out of memory for the results");
-  cli_unshare(results, bytes);
+  size_t bytes = sizeof(board) + (size_t)algos->count * sizeof(cli_result);
+  board *shared = cli_share(bytes);
+  int code = shared ? run_algorithms(job, &operands, settings, algos, shared->results, &shared->found)
+                    : cli_refuse(SLEY_ERR_MEMORY, "out of memory for the results");
+  cli_unshare(shared, bytes);
   cli_operands_free(&operands);
   return code;
 }

@@ -50,6 +50,8 @@ static int run(void *settings_, char **positionals) {
   cli_progress("measuring this machine", 0, 0);
   sley_status status = sley_machine_tune(settings->transport, settings->seconds, &machine);
   cli_progress_clear();
+  if (status == SLEY_OK && !machine)
+    return CLI_DONE; /* rank 0 writes it */
   if (status == SLEY_OK)
     status = sley_machine_write(machine, settings->out, &path);
   if (status == SLEY_OK)

@@ -31,6 +31,12 @@ extern const cli_command cli_spmm, cli_plan, cli_convert, cli_order, cli_generat
 /* The exit code of a status. If it is not SLEY_OK, the library's last error goes to stderr. */
 int cli_finish(sley_status status);
 
+/* For a failure that another rank tells of: says nothing, unless this process was interrupted too. */
+int cli_finish_quietly(sley_status status);
+
+/* The exit code of a status that another process tells of. */
+int cli_quiet_code(sley_status status);
+
 /* As cli_finish, with a message of the command's own: one line without a newline. */
 int cli_refuse(sley_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

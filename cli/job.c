@@ -30,6 +30,11 @@ const char *const *cli_dtypes(void) {
   return names;
 }
 
+static const char *const *wires(void) {
+  static const char *const names[] = {"none", "bf16", "f16", NULL};
+  return names;
+}
+
 const char *const *cli_devices(void) {
   static const char *const names[] = {"auto", "cpu", "cuda", NULL};
   return names;
@@ -98,6 +103,13 @@ const cli_option cli_job_options[] = {
      .offset = AT(dtype),
      .choices = cli_dtypes,
      .help = "type of all values"},
+    {.name = "wire",
+     .kind = CLI_CHOICE,
+     .value = "TYPE",
+     .offset = AT(wire),
+     .choices = wires,
+     .help = "type in which values travel between ranks, narrower than --dtype; what that costs in accuracy "
+             "is reported"},
     {.name = "transpose", .kind = CLI_FLAG, .offset = AT(transpose), .help = "Y = A^T X instead of A X"},
     {.name = "reproducible",
      .kind = CLI_FLAG,
@@ -258,21 +270,20 @@ static sley_status invert(const int64_t *place, int64_t rows, int64_t **out) {
   return SLEY_OK;
 }
 
-sley_status cli_job_start(const char *name, const cli_job_settings *settings, const char *transport,
-                          const char *trace, cli_job *job) {
-  *job = (cli_job){.name = name, .ranks = SLEY_RANK_OPTIONS_INIT};
-  job->ranks.ranks = (int)cli_ranks(settings->ranks, transport);
-  job->ranks.transport = transport;
-  job->ranks.workgroup = (int)settings->workgroup;
-  job->ranks.threads = (int)settings->threads;
-  job->ranks.trace = trace;
-  job->ranks.device = settings->device;
+/* The rows of X and Y follow from the matrix. */
+static void set_operand_rows(cli_job *job) {
+  bool transpose = job->settings->transpose;
+  job->x_rows = transpose ? job->info.rows : job->info.cols;
+  job->y_rows = transpose ? job->info.cols : job->info.rows;
+}
+
+static sley_status load_whole(cli_job *job) {
+  const cli_job_settings *settings = job->settings;
   int64_t threads = settings->threads * job->ranks.ranks;
   if (threads > MOST_THREADS)
     threads = MOST_THREADS;
-
   double start = cli_now_ms();
-  sley_status status = cli_load(name, settings->dtype, threads, settings->seed, &job->matrix);
+  sley_status status = cli_load(job->name, settings->dtype, threads, settings->seed, &job->matrix);
   job->load_ms = cli_now_ms() - start;
   start = cli_now_ms();
   if (status == SLEY_OK && strcmp(settings->order, "none") != 0)
@@ -289,9 +300,53 @@ sley_status cli_job_start(const char *name, const cli_job_settings *settings, co
     cli_job_end(job);
     return status;
   }
-  job->x_rows = settings->transpose ? job->info.rows : job->info.cols;
-  job->y_rows = settings->transpose ? job->info.cols : job->info.rows;
+  set_operand_rows(job);
   return SLEY_OK;
+}
+
+sley_status cli_job_read(const cli_job *job, sley_comm *comm, cli_job *out) {
+  const cli_job_settings *settings = job->settings;
+  sley_read_options options = SLEY_READ_OPTIONS_INIT;
+  options.dtype = cli_dtype(settings->dtype);
+  options.seed = (uint64_t)settings->seed;
+  int ranks = sley_comm_size(comm);
+  *out = *job;
+  if (sley_comm_rank(comm) == 0)
+    show("loading", job->name);
+  double start = cli_now_ms();
+  sley_status status = numbers(ranks, &out->row_begin);
+  if (status == SLEY_OK)
+    status = numbers(ranks, &out->col_begin);
+  if (status == SLEY_OK)
+    status = sley_matrix_read_rows(comm, job->name, &options, settings->partition, out->row_begin, &out->info,
+                                   &out->block);
+  out->load_ms = cli_now_ms() - start;
+  if (status == SLEY_OK && out->info.rows == out->info.cols)
+    memcpy(out->col_begin, out->row_begin, ((size_t)ranks + 1) * sizeof *out->col_begin);
+  else if (status == SLEY_OK)
+    status = sley_partition_equal(out->info.cols, ranks, out->col_begin);
+  if (sley_comm_rank(comm) == 0)
+    cli_progress_clear();
+  if (status != SLEY_OK) {
+    cli_job_end(out);
+    return status == SLEY_ERR_IO && access(job->name, F_OK) != 0 ? SLEY_ERR_INPUT : status;
+  }
+  set_operand_rows(out);
+  return SLEY_OK;
+}
+
+sley_status cli_job_start(const char *name, const cli_job_settings *settings, const char *transport,
+                          const char *trace, cli_job *job) {
+  *job = (cli_job){.name = name, .ranks = SLEY_RANK_OPTIONS_INIT};
+  job->ranks.ranks = (int)cli_ranks(settings->ranks, transport);
+  job->ranks.transport = transport;
+  job->ranks.workgroup = (int)settings->workgroup;
+  job->ranks.threads = (int)settings->threads;
+  job->ranks.trace = trace;
+  job->ranks.device = settings->device;
+  job->spread = transport && !settings->transpose && strcmp(settings->order, "none") == 0;
+  job->settings = settings;
+  return job->spread ? SLEY_OK : load_whole(job);
 }
 
 sley_status cli_job_divide(cli_job *job, const cli_job_settings *settings, int ranks) {
@@ -307,6 +362,7 @@ void cli_job_end(cli_job *job) {
   sley_buffer_free(job->col_begin);
   sley_buffer_free(job->row_name);
   sley_buffer_free(job->place);
+  sley_matrix_destroy(job->block);
   sley_matrix_destroy(job->matrix);
   *job = (cli_job){0};
 }

@@ -17,12 +17,15 @@ typedef struct cli_job_settings {
   int64_t ranks; /* 0: not given */
   int64_t threads, workgroup, seed;
   int64_t mem_limit; /* bytes a rank may take on its device; 0: what is free */
-  const char *algo, *order, *partition, *dtype, *device, *json;
+  const char *algo, *order, *partition, *dtype, *wire, *device, *json;
   bool transpose, reproducible;
 } cli_job_settings;
 
 #define CLI_JOB_DEFAULTS                                                                                     \
-  { .k = -1, .seed = 1, .order = "none", .partition = "rows", .dtype = "f32", .device = "auto" }
+  {                                                                                                          \
+    .k = -1, .seed = 1, .order = "none", .partition = "rows", .dtype = "f32", .wire = "none",                \
+    .device = "auto"                                                                                         \
+  }
 
 extern const cli_option cli_job_options[];
 
@@ -57,6 +60,11 @@ typedef struct cli_job {
   int64_t x_rows, y_rows; /* of the whole operands, which a transposed product swaps */
   sley_rank_options ranks;
   double load_ms, order_ms;
+  /* Ranks are processes, each of which reads its own rows: matrix stays NULL, and what is known of it is what
+   * a rank's copy of the job holds, once it has read. */
+  bool spread;
+  const cli_job_settings *settings;
+  sley_matrix *block; /* a rank's own rows, if spread */
 } cli_job;
 
 /* Milliseconds of a monotonic clock. */
@@ -78,13 +86,19 @@ sley_status cli_partition(const sley_matrix *matrix, const char *partition, int 
 /* Partitions the job's matrix anew, for other ranks. */
 sley_status cli_job_divide(cli_job *job, const cli_job_settings *settings, int ranks);
 
-/* Load, order, partition for ranks on a transport (NULL: threads). On an error nothing is left behind. */
+/* Load, order, partition for ranks on a transport (NULL: threads). Where ranks are processes, and nothing
+ * needs the whole matrix, as orders and --transpose do, they read it themselves. On an error nothing is left
+ * behind.
+ */
 sley_status cli_job_start(const char *name, const cli_job_settings *settings, const char *transport,
                           const char *trace, cli_job *job);
 void cli_job_end(cli_job *job);
 
 /* A rank's rows of the matrix as a view; the job outlives it. */
 sley_status cli_job_block(const cli_job *job, sley_comm *comm, sley_matrix **out);
+
+/* What a spread job is to one rank, which reads its rows; ended by cli_job_end. Collective. */
+sley_status cli_job_read(const cli_job *job, sley_comm *comm, cli_job *out);
 
 /* A device asked for by name must be there before any work begins: one that is not gives the library's error.
  * On a transport between processes the ranks' own processes look for it. */

@@ -67,6 +67,10 @@ int cli_finish(sley_status status) {
   return exit_code(status);
 }
 
+int cli_finish_quietly(sley_status status) {
+  return caught ? cli_finish(status) : exit_code(status);
+}
+
 int cli_refuse(sley_status status, const char *format, ...) {
   char text[1024];
   va_list arguments;
@@ -74,6 +78,10 @@ int cli_refuse(sley_status status, const char *format, ...) {
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   cli_error("%s", text);
+  return exit_code(status);
+}
+
+int cli_quiet_code(sley_status status) {
   return exit_code(status);
 }
 

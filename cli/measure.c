@@ -8,6 +8,7 @@
 
 #include "agree.h"
 #include "processes.h"
+#include "spread.h"
 #include "terminal.h"
 
 /* What the ranks are given. Y and the result are shared memory where ranks are forked. */
@@ -16,10 +17,12 @@ typedef struct run {
   const cli_operands *operands;
   const cli_measure *measure;
   cli_result *results; /* rank 0 writes, or, under a launcher, every process its own */
+  cli_found *found;    /* likewise, where the job is spread */
 } run;
 
 bool cli_result_as_predicted(const cli_result *result) {
-  const sley_traffic *a = &result->counted, *b = &result->info.predicted;
+  static const sley_traffic none;
+  const sley_traffic *a = &result->counted, *b = result->unchanged ? &none : &result->info.predicted;
   return a->direct_bytes == b->direct_bytes && a->message_bytes == b->message_bytes &&
          a->direct_messages == b->direct_messages && a->message_messages == b->message_messages &&
          a->self_bytes == b->self_bytes && a->self_messages == b->self_messages;
@@ -67,9 +70,9 @@ static sley_status place(sley_comm *comm, const run *shared, const sley_plan_inf
   const int64_t *y_begin = shared->measure->transpose ? job->col_begin : job->row_begin;
   int64_t row = operands->k * (int64_t)sley_dtype_bytes(operands->dtype);
   int64_t x_bytes = (x_begin[rank + 1] - x_begin[rank]) * row;
-  const void *host_x = cli_operands_row(operands, operands->x, x_begin[rank]);
+  const void *host_x = cli_operands_x(operands, x_begin[rank]);
   *out = (placed){.x = host_x, .y_first = y_begin[rank], .y_count = y_begin[rank + 1] - y_begin[rank]};
-  out->y = out->host_y = cli_operands_row(operands, operands->y, out->y_first);
+  out->y = out->host_y = cli_operands_y(operands, out->y_first);
   out->y_bytes = out->y_count * row;
   out->host_x = host_x;
   out->x_count = x_begin[rank + 1] - x_begin[rank];
@@ -153,15 +156,22 @@ static sley_status meet(sley_comm *comm, const cli_measure *measure, double begi
   return status;
 }
 
-/* One product; its nanoseconds on this rank. */
-static sley_status multiply(sley_comm *comm, sley_plan *plan, const run *shared, const placed *p,
-                            int64_t *taken) {
-  const cli_operands *operands = shared->operands;
+/* One product of all columns. */
+static sley_status multiply_all(sley_plan *plan, const run *shared, const placed *p, bool first) {
   const cli_measure *measure = shared->measure;
+  int64_t k = shared->operands->k;
+  if (measure->unchanged)
+    return sley_spmm_input(plan, first ? SLEY_CHANGED : SLEY_UNCHANGED, 1, measure->alpha, p->x, k,
+                           measure->beta, p->y, k);
+  return sley_spmm(plan, measure->alpha, p->x, k, measure->beta, p->y, k);
+}
+
+/* One product; its nanoseconds on this rank. first: of the plan. */
+static sley_status multiply(sley_comm *comm, sley_plan *plan, const run *shared, const placed *p, bool first,
+                            int64_t *taken) {
   double start = cli_now_ms();
   sley_status status =
-      p->blocks > 1 ? multiply_blocks(comm, plan, shared, p)
-                    : sley_spmm(plan, measure->alpha, p->x, operands->k, measure->beta, p->y, operands->k);
+      p->blocks > 1 ? multiply_blocks(comm, plan, shared, p) : multiply_all(plan, shared, p, first);
   if (status == SLEY_OK)
     status = sley_comm_wait(comm);
   *taken = (int64_t)((cli_now_ms() - start) * 1e6);
@@ -187,7 +197,7 @@ static sley_status execute(sley_comm *comm, sley_plan *plan, const run *shared, 
       i = measure->warmup;
     if (spent && *repeats >= CLI_LEAST)
       break;
-    status = multiply(comm, plan, shared, p, i < measure->warmup ? &ignored : &elapsed[(*repeats)++]);
+    status = multiply(comm, plan, shared, p, i == 0, i < measure->warmup ? &ignored : &elapsed[(*repeats)++]);
     if (status != SLEY_OK)
       return status;
     if (sley_comm_rank(comm) == 0)
@@ -223,7 +233,7 @@ static void summarise(const run *shared, int64_t *elapsed, cli_result *result) {
  */
 static sley_status collect_y(sley_comm *comm, const run *shared) {
   const cli_operands *operands = shared->operands;
-  if (sley_comm_one_process(comm) || !cli_launched())
+  if (sley_comm_one_process(comm) || !cli_launched() || shared->job->spread)
     return SLEY_OK;
   const int64_t *y_begin = shared->measure->transpose ? shared->job->col_begin : shared->job->row_begin;
   int size = sley_comm_size(comm);
@@ -233,7 +243,7 @@ static sley_status collect_y(sley_comm *comm, const run *shared) {
   int64_t *bytes = block;
   for (int r = 0; r < size && status == SLEY_OK; r++)
     bytes[r] = (y_begin[r + 1] - y_begin[r]) * row;
-  const void *own = cli_operands_row(operands, operands->y, y_begin[sley_comm_rank(comm)]);
+  const void *own = cli_operands_y(operands, y_begin[sley_comm_rank(comm)]);
   if (status == SLEY_OK)
     status = sley_comm_gather(comm, 0, own, bytes, operands->y);
   sley_buffer_free(block);
@@ -253,6 +263,7 @@ static sley_status run_plan(sley_comm *comm, sley_plan *plan, const run *shared,
     status = sley_comm_allreduce(comm, SLEY_MAX, elapsed, (int)result->repeats);
   if (status == SLEY_OK) {
     summarise(shared, elapsed, result);
+    result->unchanged = shared->measure->unchanged && shared->measure->warmup + result->repeats > 1;
     status = sley_plan_counted(plan, &result->counted);
   }
   if (status == SLEY_OK)
@@ -271,6 +282,8 @@ static sley_status make_plan(sley_comm *comm, const sley_matrix *block, const ru
   options.reproducible = measure->reproducible;
   options.transpose = measure->transpose;
   options.local = measure->local;
+  options.wire = measure->wire;
+  options.keep_input = measure->unchanged;
   options.mem_limit = measure->mem_limit;
   options.mem_operands = cli_counts_operands(comm, options.mem_limit);
   sley_plan_info info;
@@ -321,7 +334,9 @@ static sley_status measure_one(sley_comm *comm, const sley_matrix *block, const 
   else if (measure->algos->several && is_impossible(comm, status, algo, &result))
     status = SLEY_OK;
   result.ran = status == SLEY_OK && !result.impossible;
-  if (result.ran && first && measure->verify)
+  if (result.ran && shared->job->spread && measure->verify)
+    status = cli_spread_verify(comm, shared->job, shared->operands, measure, &result);
+  else if (result.ran && first && measure->verify)
     status = cli_measure_verify(shared->job, shared->operands, measure, &result);
   if (status == SLEY_OK && (first || (shared->job->ranks.transport && cli_launched())))
     shared->results[index] = result;
@@ -329,8 +344,102 @@ static sley_status measure_one(sley_comm *comm, const sley_matrix *block, const 
   return status;
 }
 
+/* Whether this rank writes down what all have in common. */
+static bool writes(const sley_comm *comm) {
+  return sley_comm_rank(comm) == 0 || cli_launched();
+}
+
+/* Keeps the message of an error that every rank has alike: any of them may be the first to end the run. */
+static sley_status keep_failure(const run *shared, sley_status status, const char *message) {
+  if (status == SLEY_OK || status == SLEY_ERR_PEER || status == SLEY_ERR_INTERRUPTED)
+    return status;
+  snprintf(shared->found->message, sizeof shared->found->message, "%s", message);
+  shared->found->status = status;
+  return status;
+}
+
+/* Reads the rank's rows of A and X. */
+static sley_status read_rows(sley_comm *comm, const run *shared, cli_job *job, cli_operands *operands) {
+  char message[CLI_REASON];
+  sley_status status = cli_job_read(shared->job, comm, job);
+  if (status != SLEY_OK)
+    return keep_failure(shared, status, sley_last_error());
+  status = cli_spread_operands(comm, job, shared->measure, operands, message);
+  if (status != SLEY_OK) {
+    keep_failure(shared, status, message[0] ? message : sley_last_error());
+    cli_job_end(job);
+    return status;
+  }
+  if (writes(comm)) {
+    shared->found->info = job->info;
+    shared->found->load_ms = job->load_ms;
+    shared->found->k = operands->k;
+  }
+  return SLEY_OK;
+}
+
+/* Whether every result there is is right, on rank 0. */
+static bool all_right(const run *shared) {
+  bool any = false;
+  for (int i = 0; i < shared->measure->algos->count; i++) {
+    const cli_result *result = &shared->results[i];
+    any |= result->ran;
+    if (result->ran && ((result->verified && !result->check.ok) || !cli_result_as_predicted(result)))
+      return false;
+  }
+  return any;
+}
+
+/* The least covers' size, where no algorithm has told it, and Y's file. */
+static sley_status finish_spread(sley_comm *comm, const run *own) {
+  const cli_measure *measure = own->measure;
+  int64_t covers = -1;
+  for (int i = 0; i < measure->algos->count && sley_comm_rank(comm) == 0; i++)
+    covers = own->results[i].ran && own->results[i].info.cover_rows >= 0 ? own->results[i].info.cover_rows
+                                                                         : covers;
+  int64_t told[2] = {covers, measure->covers}; /* rank 0 may be the only one that reports */
+  sley_status status = sley_comm_allreduce(comm, SLEY_MAX, told, 2);
+  covers = told[0];
+  if (status == SLEY_OK && covers < 0 && told[1])
+    status = cli_spread_cover_rows(comm, own->job, own->operands->k, &covers);
+  if (writes(comm))
+    own->found->cover_rows = covers;
+  if (status == SLEY_OK) {
+    status = cli_spread_write(comm, own->job, own->operands, measure->out, measure->out && all_right(own));
+    keep_failure(own, status, sley_last_error());
+  }
+  return status;
+}
+
+/* A rank of a job of which it holds its own rows alone. */
+static sley_status spread_main(sley_comm *comm, const run *shared) {
+  cli_job job;
+  cli_operands operands;
+  sley_status status = SLEY_OK;
+  if (cli_launched())
+    status = cli_agree(comm, shared->job, NULL, shared->measure, &shared->results->told);
+  if (status == SLEY_OK)
+    status = read_rows(comm, shared, &job, &operands);
+  if (status != SLEY_OK)
+    return status;
+  run own = *shared;
+  own.job = &job;
+  own.operands = &operands;
+  for (int i = 0; i < shared->measure->algos->count && status == SLEY_OK; i++)
+    status = measure_one(comm, job.block, &own, i);
+  if (status == SLEY_OK)
+    status = finish_spread(comm, &own);
+  if (sley_comm_rank(comm) == 0)
+    cli_progress_clear();
+  cli_operands_free(&operands);
+  cli_job_end(&job);
+  return status;
+}
+
 static sley_status rank_main(sley_comm *comm, void *arg) {
   const run *shared = arg;
+  if (shared->job->spread)
+    return spread_main(comm, shared);
   sley_matrix *block = NULL;
   sley_status status = SLEY_OK;
   if (shared->job->ranks.transport && cli_launched())
@@ -346,8 +455,8 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
 }
 
 sley_status cli_measure_run(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
-                            cli_result *results) {
-  run shared = {.job = job, .operands = operands, .measure = measure, .results = results};
+                            cli_result *results, cli_found *found) {
+  run shared = {.job = job, .operands = operands, .measure = measure, .results = results, .found = found};
   if (cli_reports(job))
     cli_progress(measure->algos->name[0], 0, 0);
   sley_status status = sley_run_ranks(&job->ranks, rank_main, &shared);

@@ -14,6 +14,13 @@ typedef struct cli_measure {
   bool reproducible, transpose, verify;
   int64_t mem_limit; /* bytes a rank may take on its device, X and Y included; 0: what is free */
   const char *local; /* whose kernels; NULL: Sley's own */
+  const char *wire;  /* type that values travel in */
+  bool unchanged;    /* all products but the first call X unchanged */
+  /* Where ranks read and write their own rows: */
+  int64_t k;     /* -1: as X's file has it, else 32 */
+  const char *x; /* X's file; NULL: random values */
+  const char *out;
+  bool covers; /* the least covers' size is wanted */
 } cli_measure;
 
 enum { CLI_NAME = 48, CLI_REASON = 512, CLI_DEVICE = 16, CLI_TRIALS = 32, CLI_LEAST = 3 };
@@ -33,9 +40,19 @@ typedef struct cli_result {
   double gflops;                    /* 2 nnz k per median time */
   bool ran, verified;
   bool impossible; /* with this transport or device: reason says why */
+  bool unchanged;  /* the last product called X unchanged */
   bool told;       /* the ranks were given different jobs, which this process has told */
   sley_check check;
 } cli_result;
+
+/* What the ranks of a spread job tell of it. */
+typedef struct cli_found {
+  sley_matrix_info info; /* of the whole matrix */
+  int64_t k, cover_rows;
+  double load_ms;
+  sley_status status; /* that reading or writing failed with, on all ranks, with this message */
+  char message[1024];
+} cli_found;
 
 /* Whether the transport counted what the plan predicted. */
 bool cli_result_as_predicted(const cli_result *result);
@@ -46,9 +63,10 @@ bool cli_result_as_predicted(const cli_result *result);
  * One of several algorithms may be impossible. On devices other than the CPU X and Y are copied there and
  * back outside the times, and a product's time ends when the device is done. Where the device does not hold
  * all columns beside the plan, X and Y stay in the host's memory and one block of columns is copied at a
- * time, within the times. After an error those results hold that have run. */
+ * time, within the times. After an error those results hold that have run. Of a spread job operands is not
+ * looked at, and Y is written as measure says; found, shared memory too, receives what is known then. */
 sley_status cli_measure_run(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
-                            cli_result *results);
+                            cli_result *results, cli_found *found);
 
 /* The least covers' size (sley_plan_info.cover_rows) by a dry plan, for algorithms that do not compute it. */
 sley_status cli_measure_cover_rows(const cli_job *job, int64_t k, bool transpose, int64_t *out);

@@ -3,12 +3,13 @@
 #include "operands.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "processes.h"
 #include "terminal.h"
 
-enum { DEFAULT_K = 32 };
+enum { MESSAGE = 512 };
 
 /* rows x k values. */
 static sley_status dense_alloc(const cli_operands *operands, int64_t rows, void **out) {
@@ -23,8 +24,23 @@ static size_t row_bytes(const cli_operands *operands) {
   return (size_t)operands->k * sley_dtype_bytes(operands->dtype);
 }
 
-void *cli_operands_row(const cli_operands *operands, void *base, int64_t first) {
-  return (char *)base + (size_t)first * row_bytes(operands);
+void *cli_operands_x(const cli_operands *operands, int64_t first) {
+  return (char *)operands->x + (size_t)(first - operands->x_first) * row_bytes(operands);
+}
+
+void *cli_operands_y(const cli_operands *operands, int64_t first) {
+  return (char *)operands->y + (size_t)(first - operands->y_first) * row_bytes(operands);
+}
+
+void cli_operands_tell_rows(char *text, size_t room, const char *path, const cli_job *job, int64_t rows,
+                            int64_t wanted) {
+  snprintf(text, room,
+           "%s: X has %" PRId64 " rows, but the product with %s (%" PRId64 " x %" PRId64 ") needs %" PRId64,
+           path, rows, job->name, job->info.rows, job->info.cols, wanted);
+}
+
+void cli_operands_tell_columns(char *text, size_t room, const char *path, int64_t cols, int64_t k) {
+  snprintf(text, room, "%s: X has %" PRId64 " columns, but --k says %" PRId64, path, cols, k);
 }
 
 /* Row i of source goes to row place[i], or comes from it if back. */
@@ -41,18 +57,19 @@ static sley_status permuted(const cli_operands *operands, const void *source, in
 
 static sley_status read_x(const cli_job *job, const char *path, int64_t k, cli_operands *out, bool *told) {
   int64_t rows = 0, cols = 0;
+  char text[MESSAGE];
   sley_status status = sley_dense_read(path, out->dtype, &rows, &cols, &out->x);
   if (status != SLEY_OK)
     return status;
   *told = true;
   if (rows != out->x_rows) {
-    cli_error("%s: X has %" PRId64 " rows, but the product with %s (%" PRId64 " x %" PRId64
-              ") needs %" PRId64,
-              path, rows, job->name, job->info.rows, job->info.cols, out->x_rows);
+    cli_operands_tell_rows(text, sizeof text, path, job, rows, out->x_rows);
+    cli_error("%s", text);
     return SLEY_ERR_ARG;
   }
   if (k >= 0 && k != cols) {
-    cli_error("%s: X has %" PRId64 " columns, but --k says %" PRId64, path, cols, k);
+    cli_operands_tell_columns(text, sizeof text, path, cols, k);
+    cli_error("%s", text);
     return SLEY_ERR_ARG;
   }
   *told = false;
@@ -84,7 +101,7 @@ sley_status cli_operands_make(const cli_job *job, const char *x_path, int64_t k,
                               int64_t seed, bool with_start, cli_operands *out, bool *told) {
   *told = false;
   *out = (cli_operands){
-      .dtype = dtype, .x_rows = job->x_rows, .y_rows = job->y_rows, .k = k < 0 ? DEFAULT_K : k};
+      .dtype = dtype, .x_rows = job->x_rows, .y_rows = job->y_rows, .k = k < 0 ? CLI_DEFAULT_K : k};
   sley_status status;
   if (x_path) {
     status = read_x(job, x_path, k, out, told);
@@ -119,8 +136,9 @@ void cli_operands_free(cli_operands *operands) {
 
 void cli_operands_reset(const cli_operands *operands, int64_t first, int64_t count) {
   if (operands->y_start)
-    memcpy(cli_operands_row(operands, operands->y, first),
-           cli_operands_row(operands, operands->y_start, first), (size_t)count * row_bytes(operands));
+    memcpy(cli_operands_y(operands, first),
+           (char *)operands->y_start + (size_t)(first - operands->y_first) * row_bytes(operands),
+           (size_t)count * row_bytes(operands));
 }
 
 sley_status cli_operands_write(const cli_operands *operands, const cli_job *job, const char *path) {

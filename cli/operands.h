@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dense operands of a run, whole and in the matrix's order: X read or random, Y before and after. */
+/* The dense operands of a run, in the matrix's order, whole unless spread.h makes them: X read or random, Y
+ * before and after. */
 #ifndef SLEY_CLI_OPERANDS_H
 #define SLEY_CLI_OPERANDS_H
 
 #include "job.h"
 
+enum { CLI_DEFAULT_K = 32 };
+
 typedef struct cli_operands {
   sley_dtype dtype;
   int64_t k, x_rows, y_rows; /* leading dimensions are k */
+  int64_t x_first, y_first;  /* the rows that x and y begin with: 0 unless they are a rank's rows alone */
   void *x, *y;
   size_t shared; /* y is so many bytes of shared memory; 0: ordinary memory */
   void *y_start; /* what Y holds before a run with beta other than 0; else NULL */
@@ -25,7 +29,13 @@ void cli_operands_free(cli_operands *operands);
 void cli_operands_reset(const cli_operands *operands, int64_t first, int64_t count);
 
 /* Row first of X or Y. */
-void *cli_operands_row(const cli_operands *operands, void *base, int64_t first);
+void *cli_operands_x(const cli_operands *operands, int64_t first);
+void *cli_operands_y(const cli_operands *operands, int64_t first);
+
+/* What is wrong with X's file: its rows, its columns. */
+void cli_operands_tell_rows(char *text, size_t room, const char *path, const cli_job *job, int64_t rows,
+                            int64_t wanted);
+void cli_operands_tell_columns(char *text, size_t room, const char *path, int64_t cols, int64_t k);
 
 /* Writes Y in the file's order. */
 sley_status cli_operands_write(const cli_operands *operands, const cli_job *job, const char *path);

@@ -33,6 +33,7 @@ static sley_status plan_one(sley_comm *comm, const sley_matrix *block, cli_plann
   options.transpose = shared->settings->transpose;
   options.mem_limit = shared->settings->mem_limit;
   options.machine = shared->machine;
+  options.wire = shared->settings->wire;
   options.mem_operands = shared->machine || cli_counts_operands(comm, options.mem_limit);
   sley_plan *plan = NULL;
   sley_plan_info info;
@@ -76,18 +77,13 @@ sley_status cli_plan_all(cli_planning *planning) {
 
 cli_json cli_planned_json(const cli_planned *plan) {
   const sley_plan_info *info = &plan->info;
-  cli_json json = cli_json_start(), phases = cli_json_start();
-  cli_json_real(&phases, "pack", info->phases.pack_ms);
-  cli_json_real(&phases, "transfer", info->phases.transfer_ms);
-  cli_json_real(&phases, "local", info->phases.local_ms);
-  cli_json_real(&phases, "remote", info->phases.remote_ms);
-  cli_json_real(&phases, "wait", info->phases.wait_ms);
+  cli_json json = cli_json_start();
   cli_json_text(&json, "algo", plan->algo);
   cli_json_text(&json, "summary", sley_algorithm_summary(plan->algo));
   cli_json_object(&json, "predicted_bytes", cli_report_json_bytes(&info->predicted));
   cli_json_object(&json, "predicted_messages", cli_report_json_messages(&info->predicted));
   cli_json_real(&json, "predicted_ms", info->predicted_ms);
-  cli_json_object(&json, "phases_ms", phases);
+  cli_json_object(&json, "phases_ms", cli_report_json_phases(&info->phases));
   cli_json_int(&json, "rank_messages", info->rank_messages);
   cli_json_int(&json, "memory_bytes", info->memory_bytes);
   cli_report_json_memory(&json, info);

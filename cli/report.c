@@ -59,6 +59,17 @@ static const char *verdict(const cli_result *result) {
   return !result->verified ? "-" : result->check.ok ? "ok" : "WRONG";
 }
 
+/* What travelling narrower has cost, if values did. */
+static void report_wire(const cli_result *result, FILE *stream) {
+  double bound = result->info.wire_bound;
+  if (bound == 0)
+    return;
+  fprintf(stream, "wire       %s: ", cli_dtypes()[result->info.wire]);
+  if (result->verified)
+    fprintf(stream, "the largest error is %.3g of the largest value of Y; ", result->check.relative_error);
+  fprintf(stream, "at most %.3g of |A||X|\n", bound);
+}
+
 void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_result *result,
                     FILE *stream) {
   const sley_traffic *counted = &result->counted;
@@ -73,7 +84,10 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
     fprintf(stream, ", %" PRId64 " cover rows", result->info.cover_rows);
   fprintf(stream, "\ntraffic    %.3f MiB direct, %.3f MiB in %" PRId64 " messages; %s\n",
           (double)counted->direct_bytes / MIB, (double)counted->message_bytes / MIB,
-          counted->message_messages, cli_result_as_predicted(result) ? "as predicted" : "NOT AS PREDICTED");
+          counted->message_messages,
+          !cli_result_as_predicted(result) ? "NOT AS PREDICTED"
+          : result->unchanged              ? "X was called unchanged"
+                                           : "as predicted");
   if (result->info.column_blocks > 1) {
     fprintf(stream, "memory     ");
     cli_report_memory(&result->info, stream);
@@ -81,6 +95,7 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
   }
   fprintf(stream, "time       median %.3f ms, min %.3f, 95 %% within %.3f; plan %.1f ms; %.2f GFLOP/s\n",
           result->median_ms, result->min_ms, result->p95_ms, result->plan_ms, result->gflops);
+  report_wire(result, stream);
   if (result->verified && result->check.ok)
     fprintf(stream,
             "check      ok: every entry within its rounding bound, the largest error is %.3g of |A||X|\n",
@@ -120,6 +135,11 @@ void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_
     cli_table_cell(&table, 9, "%s", verdict(result));
   }
   cli_table_print(&table, stream);
+  for (int i = 0; i < count; i++)
+    if (results[i].ran && results[i].info.wire_bound > 0) {
+      fprintf(stream, "%-18s ", results[i].algo);
+      report_wire(&results[i], stream);
+    }
   for (int i = 0; i < count; i++)
     if (results[i].impossible)
       fprintf(stream, "%s is not possible here: %s\n", results[i].algo, results[i].reason);
@@ -174,10 +194,21 @@ void cli_report_json_memory(cli_json *json, const sley_plan_info *info) {
   cli_json_int(json, "column_blocks", info->column_blocks);
 }
 
+cli_json cli_report_json_phases(const sley_phases *phases) {
+  cli_json json = cli_json_start();
+  cli_json_real(&json, "pack", phases->pack_ms);
+  cli_json_real(&json, "transfer", phases->transfer_ms);
+  cli_json_real(&json, "local", phases->local_ms);
+  cli_json_real(&json, "remote", phases->remote_ms);
+  cli_json_real(&json, "wait", phases->wait_ms);
+  return json;
+}
+
 static cli_json check_json(const sley_check *check) {
   cli_json json = cli_json_start();
   cli_json_real(&json, "max_error", check->max_error);
   cli_json_real(&json, "bound", check->bound);
+  cli_json_real(&json, "relative_error", check->relative_error);
   cli_json_bool(&json, "ok", check->ok);
   cli_json_int(&json, "row", check->row);
   cli_json_int(&json, "col", check->col);
@@ -218,8 +249,11 @@ void cli_report_json_add(cli_json *json, const cli_result *result) {
   cli_json_object(json, "volume_bytes", cli_report_json_bytes(counted));
   cli_json_object(json, "predicted_bytes", cli_report_json_bytes(predicted));
   cli_json_object(json, "messages", cli_report_json_messages(counted));
+  cli_json_text(json, "wire", result->info.wire_bound > 0 ? cli_dtypes()[result->info.wire] : NULL);
+  cli_json_real(json, "wire_bound", result->info.wire_bound);
   cli_json_object(json, "time_ms", time);
   cli_json_real(json, "predicted_ms", result->info.predicted_ms);
+  cli_json_object(json, "phases_ms", cli_report_json_phases(&result->info.phases));
   cli_json_real(json, "plan_ms", result->plan_ms);
   cli_json_real(json, "gflops", result->gflops);
   cli_json_int(json, "memory_bytes", result->info.memory_bytes);

@@ -27,6 +27,7 @@ void cli_report_json_memory(cli_json *json, const sley_plan_info *info);
 
 cli_json cli_report_json_bytes(const sley_traffic *traffic);
 cli_json cli_report_json_messages(const sley_traffic *traffic);
+cli_json cli_report_json_phases(const sley_phases *phases);
 
 /* "needs ... of ... a rank" and, if all columns do not fit, in how many blocks; without a newline. */
 void cli_report_memory(const sley_plan_info *info, FILE *stream);

@@ -8,8 +8,9 @@ sley_status cli_measure_verify(const cli_job *job, const cli_operands *operands,
   int64_t k = operands->k;
   double beta = operands->y_start ? measure->beta : 0; /* without a start Y was zero */
   cli_progress("verifying", 0, 0);
-  sley_status status = sley_check_scaled(job->matrix, measure->transpose, k, measure->alpha, operands->x, k,
-                                         beta, operands->y_start, k, operands->y, k, 0, &result->check);
+  sley_status status =
+      sley_check_wire(job->matrix, measure->transpose, k, measure->alpha, operands->x, k, beta,
+                      operands->y_start, k, operands->y, k, 0, &result->info, &result->check);
   cli_progress_clear();
   result->verified = status == SLEY_OK;
   return status;

@@ -4,7 +4,7 @@
 _sley() {
   local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"
   local commands="spmm plan convert order generate spy tune info help"
-  local job="--k --ranks --threads --workgroup --algo --device --mem-limit --order --partition --dtype --transpose --reproducible --seed --json"
+  local job="--k --ranks --threads --workgroup --algo --device --mem-limit --order --partition --dtype --wire --transpose --reproducible --seed --json"
   local options=""
 
   COMPREPLY=()
@@ -13,7 +13,7 @@ _sley() {
     return
   fi
   case "$command" in
-    spmm) options="$job --x --out --alpha --beta --repeat --warmup --budget --verify --no-verify --trace --local --transport --timeout --help" ;;
+    spmm) options="$job --x --out --alpha --beta --repeat --warmup --budget --unchanged --verify --no-verify --trace --local --transport --timeout --help" ;;
     plan) options="$job --machine --scaling --measure --help" ;;
     convert) options="--dtype --threads --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --help" ;;
@@ -46,6 +46,10 @@ _sley() {
       ;;
     --transport)
       mapfile -t COMPREPLY < <(compgen -W "threads tcp mpi nccl nvshmem" -- "$word")
+      return
+      ;;
+    --wire)
+      mapfile -t COMPREPLY < <(compgen -W "none bf16 f16" -- "$word")
       return
       ;;
     --dtype)
