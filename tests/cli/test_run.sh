@@ -106,6 +106,33 @@ one_line "a variable that is missing" "MASTER_PORT is not set"
 RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$port run 2 spmm "$graph" --ranks 3
 one_line "ranks and WORLD_SIZE disagree" "WORLD_SIZE is 2"
 
+echo "values travel narrower, and an X that is called unchanged does not travel, over threads and tcp"
+for extra in "--transport threads" "--transport tcp"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 0 spmm "$graph" --ranks 4 --workgroup 2 --wire bf16 --algo halo-coalesced,cover,rowwise --repeat 2 --json "$work/wire.json" $extra
+  field "$work/wire.json" algorithms.1.wire bf16
+  field "$work/wire.json" algorithms.1.verify.ok true
+  grep -q '^cover *wire *bf16: the largest error is .* of the largest value of Y; at most' "$work/out" || fail "the error is not reported: $extra"
+  grep -q 'rowwise is not possible here' "$work/out" || fail "rowwise is not refused: $extra"
+  narrow=$("$json_field" "$work/wire.json" algorithms.0.volume_bytes.message)
+  # shellcheck disable=SC2086
+  run 0 spmm "$graph" --ranks 4 --workgroup 2 --algo halo-coalesced --repeat 2 --json "$work/wide.json" $extra
+  field "$work/wide.json" volume_bytes.message $((2 * narrow))
+  # shellcheck disable=SC2086
+  run 0 spmm "$graph" --ranks 4 --workgroup 2 --wire f16 --unchanged --algo halo,cover,summa-2d --repeat 2 --json "$work/kept.json" $extra
+  field "$work/kept.json" algorithms.0.volume_bytes.message 0
+  field "$work/kept.json" algorithms.2.volume_bytes.direct 0
+  field "$work/kept.json" algorithms.2.verify.ok true
+done
+run 0 plan "$graph" --ranks 4 --workgroup 2 --wire bf16 --algo halo-coalesced --json "$work/wire_plan.json"
+field "$work/wire_plan.json" algorithms.0.predicted_bytes.message "$narrow"
+run 2 spmm "$graph" --wire bf16 --reproducible
+one_line "wire and reproducible" "leave one of the two out"
+run 2 spmm "$graph" --wire f16 --dtype bf16
+one_line "wire and 16 bits" "16 bits cannot travel narrower"
+run 2 spmm "$graph" --wire bf16 --algo rowwise
+one_line "wire and rowwise" "rowwise reads rows where they lie"
+
 echo "X from a file: whole numbers, so that every order, rank count and algorithm gives the same bits"
 {
   printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '|i1', 'fortran_order': False, 'shape': (34, 3), }"

@@ -7,9 +7,9 @@ sley=$1 root=$2
 # shellcheck source=tests/cli/lib.sh
 . "$root/tests/cli/lib.sh"
 
-job="k ranks threads workgroup algo device mem-limit order partition dtype transpose reproducible seed json"
+job="k ranks threads workgroup algo device mem-limit order partition dtype wire transpose reproducible seed json"
 declare -A options=(
-  [spmm]="$job x out alpha beta repeat warmup budget verify trace local"
+  [spmm]="$job x out alpha beta repeat warmup budget unchanged verify trace local"
   [plan]="$job machine scaling measure"
   [convert]="dtype threads"
   [order]="order output perm dtype threads seed"

@@ -313,6 +313,82 @@ static sley_status refuse_bounds(sl_comm *comm, sl_symm *symm) {
   return SLEY_OK;
 }
 
+/* Rows of every rank's memory, asked for together: listed at random, more than one request holds, none. */
+static sley_status get_rows(sl_comm *comm, sl_symm *symm, uint64_t seed) {
+  enum { ROWS = 40, LONG = 5000 };
+  int64_t row_bytes = 1 + (int64_t)(sl_random(seed, 11, 0) % 24);
+  char own[ROWS * 24], *dst = NULL;
+  int64_t *rows = NULL, most = (int64_t)comm->size * LONG, at = 0;
+  sl_row_list list[64];
+  sl_counters expected = {{0}, {0}};
+  for (int64_t i = 0; i < ROWS * row_bytes; i++)
+    own[i] = byte_of(seed, comm->rank, 7, i);
+  SL_TRY(comm->ops->put(symm, comm->rank, 0, own, ROWS * row_bytes));
+  SL_TRY(comm->ops->barrier(comm));
+  comm->ops->counters_reset(comm);
+  dst = sl_alloc(most, (size_t)row_bytes, "test");
+  rows = sl_alloc(most, sizeof *rows, "test");
+  sley_status status = sl_agree(comm, dst && rows ? SLEY_OK : SLEY_ERR_MEMORY);
+  int lists = 0;
+  for (int p = 0; p < comm->size && status == SLEY_OK; p++) {
+    uint64_t bits = sl_random(seed, 12, (uint64_t)(comm->rank * comm->size + p));
+    int64_t count = bits % 3 == 0   ? 0
+                    : bits % 3 == 1 ? LONG - (int64_t)(bits / 3 % 100)
+                                    : (int64_t)(bits / 3 % 50);
+    for (int64_t i = 0; i < count; i++)
+      rows[at + i] = sl_below(sl_random(seed, 13 + bits, (uint64_t)i), ROWS);
+    list[lists++] =
+        (sl_row_list){.peer = p, .count = count, .rows = rows + at, .first = at, .bytes = row_bytes};
+    expected.bytes[sl_link_to(comm, p)] += count * row_bytes;
+    expected.messages[sl_link_to(comm, p)] += count;
+    at += count;
+  }
+  if (status == SLEY_OK)
+    status = sl_get_rows(symm, lists, list, dst);
+  for (int i = 0; i < lists && status == SLEY_OK; i++)
+    for (int64_t b = 0; b < list[i].count * row_bytes && status == SLEY_OK; b++)
+      if (dst[list[i].first * row_bytes + b] !=
+          byte_of(seed, list[i].peer, 7, list[i].rows[b / row_bytes] * row_bytes + b % row_bytes))
+        status = sl_fail(SLEY_ERR_INTERNAL, "byte %lld of the rows of rank %d is wrong", (long long)b,
+                         list[i].peer);
+  if (status == SLEY_OK)
+    status = check_counters(comm, &expected);
+  if (status == SLEY_OK) {
+    const int64_t outside[] = {-1, INT64_MAX / 32};
+    for (int i = 0; i < 2 && status == SLEY_OK; i++) {
+      sl_row_list wrong = {.peer = comm->size - 1, .count = 1, .rows = &outside[i], .bytes = row_bytes};
+      if (sl_get_rows(symm, 1, &wrong, dst) != SLEY_ERR_ARG)
+        status = sl_fail(SLEY_ERR_INTERNAL, "row %lld was not refused", (long long)outside[i]);
+    }
+  }
+  sl_free(rows);
+  sl_free(dst);
+  return status;
+}
+
+/* On memory of the host. */
+static sley_status rows_main(sl_comm *comm, void *arg) {
+  const rank_case *c = arg;
+  sl_symm *symm;
+  if (!test_one_sided(comm) || !comm->device->ops->host_addresses)
+    return SLEY_OK;
+  SL_TRY(comm->ops->symm_alloc(comm, 40 * 24, &symm));
+  sley_status status = get_rows(comm, symm, c->seed);
+  if (status == SLEY_OK)
+    status = comm->ops->barrier(comm);
+  comm->ops->symm_free(symm);
+  return status;
+}
+
+static void rows_body(const rank_case *c) {
+  assert_case_ok(c, run_case(c, rows_main, (void *)(uintptr_t)c));
+}
+
+static void test_rows(void **state) {
+  (void)state;
+  each_case(rows_body);
+}
+
 static sley_status symm_main(sl_comm *comm, void *arg) {
   const rank_case *c = arg;
   sl_symm *symm, *empty, *refused;
@@ -394,6 +470,7 @@ int main(void) {
       cmocka_unit_test(test_allreduce), cmocka_unit_test(test_disagreement),
       cmocka_unit_test(test_agree),     cmocka_unit_test(test_exchange_items),
       cmocka_unit_test(test_barrier),   cmocka_unit_test(test_symmetric_memory),
+      cmocka_unit_test(test_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,8 +216,7 @@ static sley_status run_rounds(sl_comm *comm, party *parties, uint64_t seed) {
     for (int i = 0; i < IN_FLIGHT; i++) {
       party *p = &parties[(i + (bits >> 8)) % IN_FLIGHT];
       SL_TRY(comm->ops->exchange_end(p->exchange, comm->queue));
-      for (int stage = 0; stage < stages_of(&p->s, comm->rank); stage++)
-        SL_TRY(sl_exchange_arrive(p->exchange, stage, comm->queue));
+      SL_TRY(sl_exchange_arrive(p->exchange, comm->queue, NULL));
       SL_TRY(mirror_fetch(&p->dst_there));
       if (bits & (uint64_t)1 << (16 + i))
         SL_TRY(mirror_fetch(&p->src_there)); /* the others may still read it, but so may this rank */

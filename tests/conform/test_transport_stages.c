@@ -90,8 +90,12 @@ static sley_status staged_round(sl_comm *comm, staged *t, int round) {
   SL_TRY(mirror_send(&t->src_there));
   SL_TRY(comm->ops->exchange_begin(t->exchange, t->src_there.here, 8, t->dst_there.here, 8, comm->queue));
   SL_TRY(comm->ops->exchange_end(t->exchange, comm->queue));
+  const sl_stage_words *words = NULL;
+  SL_TRY(sl_exchange_arrive(t->exchange, comm->queue, round == 1 ? NULL : &words));
   for (int s = 0; s < t->stages; s++) {
-    SL_TRY(sl_exchange_arrive(t->exchange, s, comm->queue));
+    sl_kernel_args later = {.op = SL_OP_ARRIVE, .arrive = {(sl_stage_words *)words, s}};
+    if (words && s > 0)
+      SL_TRY(sl_kernel_run(comm->queue, &later));
     SL_TRY(copy_stage(comm, t, s));
   }
   if (round % 3)

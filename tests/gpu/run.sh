@@ -127,6 +127,7 @@ case "$what" in tests | all)
   for program in test_transport_exchange test_transport_stages test_spmm; do
     check "${program}_signals" env SLEY_SIGNALS=on "$build/tests/$program"
   done
+  check test_spmm_pieces env SLEY_HALO_PIECE=1000 "$build/tests/test_spmm"
   unset SLEY_TEST_DEVICE
   check info_without_gpu env CUDA_VISIBLE_DEVICES= "$sley" info
   check refused_without_gpu sh -c "CUDA_VISIBLE_DEVICES= '$sley' spmm data/karate.mtx --device cuda; test \$? -eq 2"
@@ -205,15 +206,7 @@ case "$what" in processes | all)
       --ranks "$members" --algo all --verify
     over "processes_${transport}_f64_reproducible" $transport "$sley" spmm $matrix --device cuda \
       --transport $transport --ranks "$members" --algo halo --dtype f64 --reproducible --beta 0.5
-    for program in test_transport test_transport_exchange test_transport_stages test_transport_failure; do
-      [ $transport = nccl ] || continue # NVSHMEM has one rank a process, and these tests' ranks are threads
-      # NCCL takes a second to start
-      check "${program}_${transport}" env SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=$transport SLEY_TEST_CASES=5 \
-        "$build/tests/$program"
-    done
   done
-  check test_transport_exchange_nccl_signals env SLEY_SIGNALS=on SLEY_TEST_CASES=5 SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl \
-    "$build/tests/test_transport_exchange" # its ranks free nothing between their calls
   over processes_nccl_workgroups_of_2 nccl "$sley" spmm $matrix --device cuda --transport nccl --ranks "$members" \
     --workgroup 2 --algo all --verify
   for transport in nccl nvshmem; do # libraries that want a GPU for each rank give way
@@ -233,6 +226,12 @@ case "$what" in processes | all)
     }
     printf '%-44s %6d s   %s\n' processes_nccl_two_groups $(($(date +%s) - begin)) "$verdict" >>"$table"
   fi
+  for program in test_transport test_transport_exchange test_transport_stages test_transport_failure; do
+    # NCCL takes a second to start; NVSHMEM has one rank a process, and these tests' ranks are threads
+    check "${program}_nccl" env SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl SLEY_TEST_CASES=10 "$build/tests/$program"
+  done
+  check test_transport_exchange_nccl_signals env SLEY_SIGNALS=on SLEY_TEST_CASES=10 SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl \
+    "$build/tests/test_transport_exchange" # its ranks free nothing between their calls
   ;;
 esac
 
@@ -247,6 +246,8 @@ case "$what" in sanitize | all)
       --device cuda --ranks 3 --algo all --k 64 --dtype f64 --reproducible --beta 0.5 --repeat 1 --warmup 0
     check "${tool}_bf16" "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm er:n=700,nnz=9000 --device cuda \
       --ranks 3 --algo all --k 64 --dtype bf16 --beta 0.5 --repeat 1 --warmup 0
+    check "${tool}_pieces" env SLEY_HALO_PIECE=2000 "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm \
+      er:n=700,nnz=9000 --device cuda --ranks 3 --algo halo --k 64 --verify --repeat 2 --warmup 0
     check "${tool}_kernels" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=30 "$sanitizer" --tool $tool \
       --error-exitcode 9 "$build/tests/test_kernels"
   done

@@ -8,11 +8,15 @@
 #   --rate RATE      of every host's link, each way, in tc's words (default 1gbit; 0: not shaped)
 #   --out DIR        keeps, per rank R: R.out, R.err, R.code (exit status), R.ms (when it ended, since the start or, after a
 #                    fault, since the fault; negative: before it); links.txt: bytes that each host sent and received over
-#                    its link; fault.ms: when the fault was done, since the start
+#                    its link; fault.ms: when the fault was done, since the start; fault.sent: bytes that all hosts together had
+#                    sent by then; left.txt: processes and files in /dev/shm that ranks have left behind, a line each
 #   --fault WHAT@S   S seconds after the start: kill:R, stop:R, int:R (SIGKILL, SIGSTOP, SIGINT to rank R), int:all,
-#                    cut:H (takes host H's link down). May be given several times
+#                    cut:H (takes host H's link down). May be given several times. WHAT@Bb+S: S seconds after the hosts have
+#                    sent B bytes, all together
 #   --limit S        kills all ranks that still run S seconds after the start (default 600); their code is "late"
 #   --rank-args FILE line R+1 of FILE: words that rank R gets after COMMAND's
+#   --mpirun PROGRAM mpirun of Open MPI or MPICH, on the first host, starts the ranks instead, and its daemons on the other hosts;
+#                    what it and the ranks print counts as rank 0's, and faults strike it
 #
 # Ranks find each other through the variables of torchrun: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and
 # MASTER_PORT. Rank R runs on host R / N. A rank that is stopped is killed once all others have ended.
@@ -21,7 +25,7 @@
 # All of it happens in namespaces of its own, processes too: when it ends, however it ends, nothing is left.
 set -u
 
-hosts=2 per_host=2 rate=1gbit out='' limit=600 rank_args=''
+hosts=2 per_host=2 rate=1gbit out='' limit=600 rank_args='' mpirun=''
 faults=()
 words=("$@")
 
@@ -40,6 +44,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
     --fault) faults+=("$2") ;;
     --limit) limit=$2 ;;
     --rank-args) rank_args=$2 ;;
+    --mpirun) mpirun=$2 ;;
     *) usage "there is no option $1" ;;
   esac
   shift 2
@@ -119,6 +124,17 @@ make_hosts() {
   done
 }
 
+# Puts into `sent` the bytes that all hosts have sent over their links.
+sum_links() {
+  local h name value
+  sent=0
+  for ((h = 0; h < hosts; h++)); do
+    while read -r name _ _ _ _ _ _ _ _ value _; do
+      [ "$name" != eth0: ] || sent=$((sent + value - sent_before[h]))
+    done <"/proc/${holders[$h]}/net/dev"
+  done
+}
+
 # Bytes that each host has received and sent over its link: "HOST RECEIVED SENT" a line.
 count_links() {
   local h
@@ -140,13 +156,60 @@ start_rank() {
   pids[rank]=$!
 }
 
+# All ranks, by mpirun, which logs in to other hosts by this: nsenter, under a host name and in a folder of its own.
+start_by_mpirun() {
+  local agent=$scratch/agent list='' h by=()
+  {
+    echo '#!/bin/bash'
+    echo "holders=(${holders[*]})"
+    echo 'h=$((${1##*.} - 1)); shift'
+    echo 'exec nsenter --net="/proc/${holders[$h]}/ns/net" unshare --uts bash -c "hostname host$h; mkdir -p '"$scratch"'/host$h; TMPDIR='"$scratch"'/host$h; export TMPDIR; $*"'
+  } >"$agent"
+  chmod +x "$agent"
+  for ((h = 0; h < hosts; h++)); do list+=${list:+,}10.77.0.$((h + 1)):$per_host; done
+  by=(--mca plm_rsh_agent "$agent" --mca plm_rsh_no_tree_spawn 1 --host "$list")
+  "$mpirun" --version | grep -qi hydra && export UCX_TLS=tcp,self && by=(-launcher rsh -launcher-exec "$agent" -hosts "$list" -iface eth0)
+  (
+    trap - EXIT INT TERM
+    exec nsenter --net="/proc/${holders[0]}/ns/net" unshare --uts bash -c 'hostname host0; exec "$@"' - env -u SLEY_HOSTS_INSIDE OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+      "$mpirun" "${by[@]}" -n "$((hosts * per_host))" "$@"
+  ) >"$keep/0.out" 2>"$keep/0.err" </dev/null &
+  pids[0]=$!
+}
+
+# Seconds to milliseconds.
+to_ms() { awk -v s="$1" 'BEGIN { printf "%d", s * 1000 }'; }
+
+# is_due I: whether the time of fault I has come.
+is_due() {
+  local at=${faults[$1]#*@}
+  if [[ $at == *b+* ]]; then
+    sum_links
+    [ "$sent" -ge "${at%%b+*}" ] || return 1
+    due[$1]=$((elapsed + $(to_ms "${at#*b+}")))
+    faults[$1]=${faults[$1]%@*}@
+  elif [ -n "$at" ] && [ -z "${due[$1]:-}" ]; then
+    due[$1]=$(to_ms "$at")
+  fi
+  [ "$elapsed" -ge "${due[$1]}" ]
+}
+
+# What ranks have left: processes but this one, its own children's and the hosts', and shared memory.
+list_left() {
+  local p word known=" $$ ${holders[*]} "
+  for p in /proc/[0-9]*; do
+    [[ $known != *" ${p#/proc/} "* ]] && read -r -d '' word <"$p/cmdline" && echo "process ${p#/proc/}: $word"
+  done 2>/dev/null
+  find /dev/shm -mindepth 1
+}
+
 # do_fault WHAT
 do_fault() {
   local what=${1%%:*} who=${1#*:} p
   case $what:$who in
     kill:*) kill -KILL "${pids[$who]}" ;;
     stop:*) kill -STOP "${pids[$who]}"; stopped+=" $who " ;;
-    int:all) for p in "${pids[@]}"; do kill -INT "$p"; done ;;
+    int:all) kill -INT "${pids[@]}" ;;
     int:*) kill -INT "${pids[$who]}" ;;
     cut:*) ip link set "port$who" down ;;
     *) fail "there is no fault $1" ;;
@@ -154,20 +217,29 @@ do_fault() {
 }
 
 make_hosts
+mount -t tmpfs none /dev/shm 2>/dev/null || true
 count_links >"$scratch/before"
+sent_before=() due=()
+while read -r h _ bytes; do sent_before[h]=$bytes; done <"$scratch/before"
 start=$(now_ms) reference=0 stopped='' first=0
-for ((rank = 0; rank < ranks; rank++)); do start_rank "$rank" "$@"; done
+if [ -n "$mpirun" ]; then
+  ranks=1
+  start_by_mpirun "$@"
+else
+  for ((rank = 0; rank < ranks; rank++)); do start_rank "$rank" "$@"; done
+fi
 
 codes=()
 running=$ranks
 while [ "$running" -gt 0 ]; do
   elapsed=$(($(now_ms) - start))
   for i in "${!faults[@]}"; do
-    at=${faults[$i]#*@}
-    if [ "$elapsed" -ge "$(awk -v s="$at" 'BEGIN { printf "%d", s * 1000 }')" ]; then
+    if is_due "$i"; then
       do_fault "${faults[$i]%@*}"
       reference=$(($(now_ms) - start))
+      sum_links
       echo "$reference" >"$keep/fault.ms"
+      echo "$sent" >"$keep/fault.sent"
       unset "faults[$i]"
     fi
   done
@@ -195,6 +267,7 @@ while [ "$running" -gt 0 ]; do
   fi
   sleep 0.02
 done
+list_left >"$keep/left.txt"
 count_links >"$scratch/after"
 join "$scratch/before" "$scratch/after" |
   awk '{ printf "host %d received %.0f sent %.0f\n", $1, $4 - $2, $5 - $3 }' >"$keep/links.txt"

@@ -33,6 +33,7 @@ typedef struct mock_task {
   sl_spmm_matrix a;
   uintptr_t *pages; /* a copy */
   sl_pull_source source[SL_PULL_SOURCES];
+  int stages; /* of a pull, or of rows that a product waits for */
   int64_t stage_end[SL_PULL_STAGES];
   sl_signals signals;
   sl_lend lend[SL_PULL_SOURCES];

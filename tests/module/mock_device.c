@@ -124,8 +124,37 @@ static void await_event(sl_event *event, uint64_t number) {
 
 /* ------------------------------------------------------------------------------------------------- queues */
 
-static void run_kernel(mock_queue *queue, mock_task *t) {
+static void run_spmm(mock_queue *queue, const mock_task *t, sl_kernel_args args) {
   void *joined = NULL;
+  if (args.spmm.far_rows == 0 || mock_join_x(&args.spmm, &joined) == SLEY_OK)
+    (void)t->kernel->run(queue->inner, &args);
+  free(joined);
+}
+
+/* Rows as soon as what they need has arrived. */
+static void run_in_stages(mock_queue *queue, mock_task *t) {
+  size_t value = sley_dtype_bytes(t->a.dtype), y_bytes = t->args.spmm.wide_y && value == 2 ? 4 : value;
+  int64_t first = 0;
+  for (int s = 0; s < t->stages; s++) {
+    sl_kernel_args later = {.op = SL_OP_ARRIVE, .arrive = {(sl_stage_words *)t->args.spmm.arrivals, s}};
+    if (s > 0)
+      (void)sl_kernel_run(queue->inner, &later);
+    sl_kernel_args args = t->args;
+    sl_spmm_matrix some = t->a;
+    args.spmm.a = &some;
+    some.rows = t->stage_end[s] - first;
+    some.rowptr += first;
+    if (some.rowid)
+      some.rowid += first;
+    else
+      args.spmm.y = (char *)args.spmm.y + (size_t)(first * args.spmm.ldy) * y_bytes;
+    if (some.rows > 0)
+      run_spmm(queue, t, args);
+    first = t->stage_end[s];
+  }
+}
+
+static void run_kernel(mock_queue *queue, mock_task *t) {
   if (t->args.op == SL_OP_SPMM) {
     t->args.spmm.a = &t->a;
     t->args.spmm.pages = t->pages;
@@ -139,10 +168,12 @@ static void run_kernel(mock_queue *queue, mock_task *t) {
     t->args.pull.signals = &t->signals;
   if (t->args.op == SL_OP_AWAIT)
     t->args.await.signals = &t->signals;
-  if (t->args.op != SL_OP_SPMM || t->args.spmm.far_rows == 0 ||
-      mock_join_x(&t->args.spmm, &joined) == SLEY_OK)
+  if (t->args.op == SL_OP_SPMM && t->args.spmm.arrivals)
+    run_in_stages(queue, t);
+  else if (t->args.op == SL_OP_SPMM)
+    run_spmm(queue, t, t->args);
+  else
     (void)t->kernel->run(queue->inner, &t->args);
-  free(joined);
 }
 
 static void work(mock_queue *queue, mock_task *t) {

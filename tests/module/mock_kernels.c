@@ -28,6 +28,11 @@ static bool rowwise_ok(const sl_kernel_args *args) {
   return args->spmm.pages && !args->spmm.in_order && !args->spmm.arrives;
 }
 
+/* Not at every k, so that products that wait for all rows are tested too. */
+static bool kernel_waits(const sl_kernel_args *args) {
+  return args->spmm.k % 3 != 0;
+}
+
 static double kernel_cost(const sl_kernel_args *args) {
   (void)args;
   return 0;
@@ -37,6 +42,8 @@ static double kernel_cost(const sl_kernel_args *args) {
 typedef struct prepared_spmm {
   sl_spmm_matrix a;
   sl_neighbour_table table;
+  int stages;
+  int64_t stage_end[SL_PULL_STAGES];
 } prepared_spmm;
 
 static void release(sl_device *device, void *prepared) {
@@ -75,6 +82,9 @@ static sley_status prepare(sl_device *device, sl_queue *queue, const sl_kernel_a
   SL_TRY(SL_NEW_ZERO(made, 1, "a part"));
   sl_spmm_matrix *a = &made->a;
   *a = (sl_spmm_matrix){.rows = from->rows, .index = from->index, .dtype = from->dtype};
+  made->stages = args->spmm.stages;
+  if (made->stages > 0)
+    memcpy(made->stage_end, args->spmm.stage_end, (size_t)made->stages * sizeof *made->stage_end);
   sley_status status = upload_matrix(queue, from, a);
   if (status != SLEY_OK) {
     release(device, a);
@@ -108,6 +118,12 @@ static sley_status check_spmm(sl_queue *queue, mock_task *t) {
   if (s->a->rows == 0 || s->k == 0)
     return SLEY_OK;
   t->a = s->prepared ? *(const sl_spmm_matrix *)s->prepared : *s->a;
+  if (s->arrivals) {
+    const prepared_spmm *made = s->prepared;
+    SL_TRY(check(queue, s->arrivals, "words of stages"));
+    t->stages = made->stages;
+    memcpy(t->stage_end, made->stage_end, sizeof made->stage_end);
+  }
   s->prepared = NULL;
   s->a = &t->a;
   SL_TRY(check(queue, s->y, "Y"));
@@ -200,7 +216,7 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   if (args->op == SL_OP_PULL)
     SL_TRY(check_pull(queue, &t));
   if (args->op == SL_OP_ARRIVE)
-    SL_TRY(check(queue, args->arrive.word, "the word of a stage"));
+    SL_TRY(check(queue, args->arrive.words, "words of stages"));
   if (args->op == SL_OP_AWAIT)
     SL_TRY(check_signals(queue, args->await.signals, &t));
   if (args->op == SL_OP_SCALE && args->scale.rows > 0 && args->scale.k > 0)
@@ -255,7 +271,7 @@ static const sl_neighbour_table *tuned(const void *prepared) {
 #define KERNEL(kernel_name, operation)                                                                       \
   {                                                                                                          \
     .name = kernel_name, .op = operation, .ok = kernel_ok, .cost = kernel_cost, .prepare = prepare,          \
-    .release = release, .memory = kernel_memory, .narrows = true, .run = run                                 \
+    .release = release, .memory = kernel_memory, .waits = kernel_waits, .narrows = true, .run = run          \
   }
 static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mock-rows", SL_OP_ROWS),
                        pull = KERNEL("mock-pull", SL_OP_PULL), arrive = KERNEL("mock-arrive", SL_OP_ARRIVE),

@@ -9,7 +9,6 @@ struct bench_gather {
   sl_comm *comm;
   int count;
   sl_exchange **exchange; /* the plan's */
-  int *stages;            /* of each */
   int64_t row_bytes;
   void *halo;
 };
@@ -19,12 +18,10 @@ static sley_status prepare(bench_gather *gather, const sl_plan *plan, int64_t *b
   const sl_buffer *buffer = SL_BUFFER(plan, SL_EXCHANGE(plan, 0)->dst);
   gather->row_bytes = buffer->row_bytes;
   SL_TRY(SL_NEW_ZERO(gather->exchange, plan->exchanges.count, "a gather"));
-  SL_TRY(SL_NEW_ZERO(gather->stages, plan->exchanges.count, "a gather"));
   SL_TRY(comm->device->ops->alloc(comm->device, buffer->rows * buffer->row_bytes, "halo", &gather->halo));
   for (; gather->count < plan->exchanges.count; gather->count++) {
     const sl_exchange_spec *spec = &SL_EXCHANGE(plan, gather->count)->spec;
     SL_TRY(comm->ops->exchange_create(comm, spec, &gather->exchange[gather->count]));
-    gather->stages[gather->count] = spec->stages;
     for (int i = 0; i < spec->recvs; i++)
       if (spec->recv[i].peer != comm->rank)
         *bytes += spec->recv[i].count * spec->recv[i].bytes;
@@ -58,8 +55,7 @@ sley_status bench_gather_take(bench_gather *gather, const void *x) {
   for (int i = 0; i < gather->count; i++)
     SL_TRY(comm->ops->exchange_end(gather->exchange[i], comm->queue));
   for (int i = 0; i < gather->count; i++)
-    for (int stage = 0; stage < gather->stages[i]; stage++)
-      SL_TRY(sl_exchange_arrive(gather->exchange[i], stage, comm->queue));
+    SL_TRY(sl_exchange_arrive(gather->exchange[i], comm->queue, NULL));
   return SLEY_OK;
 }
 
@@ -74,7 +70,6 @@ void bench_gather_destroy(bench_gather *gather) {
     return;
   for (int i = gather->count - 1; i >= 0; i--)
     gather->comm->ops->exchange_destroy(gather->exchange[i]);
-  sl_free(gather->stages);
   sl_free(gather->exchange);
   if (gather->halo)
     gather->comm->device->ops->free(gather->comm->device, gather->halo);

@@ -147,8 +147,45 @@ static void slower_links_take_longer(void **state) {
   unlink(path);
 }
 
+/* What an exchange costs beside its rows it costs only where there are rows: 1 s here. */
+static void nothing_to_exchange_is_no_meeting(void **state) {
+  (void)state;
+  static const char *const shapes[] = {"empty:rows=60,cols=60", "er:n=60,nnz=300,seed=3"};
+  static const char *const algos[] = {"halo", "halo-coalesced", "halo-pipelined", "cover"};
+  char path[] = "/tmp/sley-machine-XXXXXX";
+  close(mkstemp(path));
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fprintf(file, "name test\nmeeting 1\npack-bandwidth 1e9\nstream-bandwidth 1e9\nspmm-bandwidth 1e9\n"
+                "link direct 0 1e9\nlink message 1e-6 1e9\n");
+  fclose(file);
+  sley_machine *machine;
+  assert_sley_ok(sley_machine_read(path, &machine));
+  for (int full = 0; full < 2; full++) {
+    sley_matrix *matrix;
+    assert_sley_ok(sley_matrix_read(shapes[full], &(sley_read_options)SLEY_READ_OPTIONS_INIT, &matrix));
+    for (int i = 0; i < 4; i++) {
+      shared s = {.matrix = matrix, .machine = machine, .algo = algos[i]};
+      assert_sley_ok(sley_partition_rows(matrix, "rows", 4, s.begin));
+      sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
+      options.ranks = 4;
+      options.workgroup = 2;
+      options.threads = 1;
+      assert_sley_ok(sley_run_ranks(&options, rank_main, &s));
+      if (full)
+        assert_true(s.dry.predicted_ms >= 1000);
+      else
+        assert_true(s.dry.predicted_ms < 1);
+    }
+    sley_matrix_destroy(matrix);
+  }
+  sley_machine_destroy(machine);
+  unlink(path);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(volumes_equal_real_plans),
-                                     cmocka_unit_test(slower_links_take_longer)};
+                                     cmocka_unit_test(slower_links_take_longer),
+                                     cmocka_unit_test(nothing_to_exchange_is_no_meeting)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

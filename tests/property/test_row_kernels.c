@@ -196,13 +196,16 @@ static int64_t staged_cell(int64_t row, int64_t column) {
   return 1000 * (row + 1) + column;
 }
 
-/* The pull in a queue of its own, the arrivals in another, which takes each stage's rows away at once; the
- * words are as before then, so that they serve a second pull. */
+/* The pull in a queue of its own, the arrivals in another, which takes each stage's rows away at once; a
+ * second round, and one in which the counts wrap around. */
 static void run_staged(const staged *t, sl_queue *queue, sl_queue *beside) {
   size_t row = STAGED_COLUMNS / STAGED_SOURCES * sizeof(int64_t);
   int64_t *table = calloc((size_t)t->rows * STAGED_COLUMNS, sizeof *table);
   int64_t *out = calloc((size_t)t->dst_rows + 1, row), *seen = calloc((size_t)t->dst_rows + 1, row);
-  sl_stage_word words[SL_PULL_STAGES] = {{0}};
+  sl_stage_words words = {.round.value = UINT32_MAX};
+  for (int s = 0; s < SL_PULL_STAGES; s++)
+    for (int i = 0; i < SL_STAGE_COPIES; i++)
+      words.stage[s].here[i].value = UINT32_MAX;
   for (int64_t i = 0; i < t->rows * STAGED_COLUMNS; i++)
     table[i] = staged_cell(i / STAGED_COLUMNS, i % STAGED_COLUMNS);
   image src = image_of(queue, table, (size_t)t->rows * STAGED_COLUMNS * sizeof *table, 0);
@@ -210,7 +213,7 @@ static void run_staged(const staged *t, sl_queue *queue, sl_queue *beside) {
   image taken = image_of(queue, seen, ((size_t)t->dst_rows + 1) * row, 0);
   image list = image_of(queue, t->list, (size_t)t->count * sizeof *t->list, 0);
   image to = image_of(queue, t->to, (size_t)t->count * sizeof *t->to, 0);
-  image word = image_of(queue, words, sizeof words, 0);
+  image word = image_of(queue, &words, sizeof words, 0);
   assert_sley_ok(queue->ops->queue_wait(queue));
   sl_pull_source source[STAGED_SOURCES];
   for (int s = 0; s < STAGED_SOURCES; s++)
@@ -239,7 +242,7 @@ static void run_staged(const staged *t, sl_queue *queue, sl_queue *beside) {
     assert_sley_ok(sl_kernel_run(beside, &pull));
     for (int s = 0; s < t->stages; s++) {
       int64_t first = s > 0 ? t->end[s - 1] : 0;
-      sl_kernel_args arrive = {.op = SL_OP_ARRIVE, .arrive = {(sl_stage_word *)word.data + s}};
+      sl_kernel_args arrive = {.op = SL_OP_ARRIVE, .arrive = {word.data, s}};
       sl_kernel_args take = {.op = SL_OP_ROWS,
                              .rows = {.count = t->end[s] - first,
                                       .bytes = (int64_t)row,
@@ -269,7 +272,10 @@ static void run_staged(const staged *t, sl_queue *queue, sl_queue *beside) {
       assert_int_equal(seen[2 * t->to[i] + c], moved);
     }
   for (int s = 0; s < SL_PULL_STAGES; s++)
-    assert_true(words[s].done == 0 && words[s].here == 0);
+    for (int i = 0; i < SL_STAGE_COPIES; i++) {
+      assert_int_equal(words.stage[s].done.value, 0);
+      assert_int_equal(words.stage[s].here[i].value, s < t->stages ? 1 : UINT32_MAX);
+    }
   free(seen);
   free(out);
   free(table);
@@ -299,7 +305,7 @@ static void test_stages_of_pulls_without_rows(void **state) {
       sl_device *device = queues[q]->device;
       int64_t row = 7, out = -1, ends[3] = {0, listed, listed};
       sl_pull_entry entry = {0, 0, 0};
-      sl_stage_word words[3] = {{0}};
+      sl_stage_words words = {0};
       uint64_t bytes[(sizeof(sl_board) + sizeof(sl_board_slot)) / sizeof(uint64_t)] = {0};
       void *stop;
       assert_sley_ok(device->ops->host_alloc(device, sizeof(uint32_t), "a word", &stop));
@@ -307,7 +313,7 @@ static void test_stages_of_pulls_without_rows(void **state) {
       image src = image_of(queues[q], &row, sizeof row, 0), dst = image_of(queues[q], &out, sizeof out, 0);
       image list = image_of(queues[q], &entry, sizeof entry, 0);
       image board = image_of(queues[q], bytes, sizeof bytes, 0);
-      image word = image_of(queues[q], words, sizeof words, 0);
+      image word = image_of(queues[q], &words, sizeof words, 0);
       sl_lend lend = {.board = board.data, .src = src.data, .stride = 8};
       sl_signals signals = {
           .own = board.data, .opens = true, .closes = true, .lends = !stopped, .lend = &lend, .stop = stop};
@@ -325,8 +331,8 @@ static void test_stages_of_pulls_without_rows(void **state) {
                         .arrived = word.data};
       assert_sley_ok(sl_kernel_run(queues[q], &(sl_kernel_args){.op = SL_OP_PULL, .pull = a}));
       for (int s = 0; s < 3; s++)
-        assert_sley_ok(sl_kernel_run(
-            queues[q], &(sl_kernel_args){.op = SL_OP_ARRIVE, .arrive = {(sl_stage_word *)word.data + s}}));
+        assert_sley_ok(
+            sl_kernel_run(queues[q], &(sl_kernel_args){.op = SL_OP_ARRIVE, .arrive = {word.data, s}}));
       image_return(&dst);
       image_drop(&word);
       image_drop(&board);

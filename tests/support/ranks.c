@@ -136,6 +136,7 @@ int64_t most_seen(int64_t mine) {
 }
 
 sley_status run_case(const rank_case *c, sl_rank_main main, void *arg) {
+  meet_beside();
   const sl_transport_backend *backend;
   SL_TRY(sl_transport_backend_find(c->transport, &backend));
   sl_launch launch = {

@@ -44,7 +44,8 @@ static void fail_each(const char *what, sley_status (*job)(const void *), const 
 typedef struct product {
   const char *algo;
   int ranks, workgroup;
-  bool transpose;
+  bool transpose, keep_input;
+  const char *wire;
   sley_matrix *matrix;
 } product;
 
@@ -57,6 +58,8 @@ static sley_status multiply_rank(sley_comm *comm, void *argument) {
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
   options.algo = p->algo;
   options.transpose = p->transpose;
+  options.keep_input = p->keep_input;
+  options.wire = p->wire;
   sley_matrix *block = NULL;
   sley_plan *plan = NULL;
   int rank = sley_comm_rank(comm);
@@ -111,6 +114,22 @@ static void products_of_16_bits(void **state) {
   sley_matrix_destroy(p.matrix);
 }
 
+/* What is changed in a plan after its builder. */
+static void products_whose_values_travel_otherwise(void **state) {
+  (void)state;
+  static const char *const algos[] = {"bcast-1d-pipelined", "bcast-1.5d", "summa-2d", "halo-pipelined",
+                                      "cover"};
+  product p = {.ranks = 4, .workgroup = 2, .keep_input = true, .wire = "bf16"};
+  sley_read_options options = SLEY_READ_OPTIONS_INIT;
+  options.dtype = SLEY_F32;
+  assert_sley_ok(sley_matrix_read("er:rows=40,cols=40,nnz=200,seed=1", &options, &p.matrix));
+  for (size_t i = 0; i < sizeof algos / sizeof *algos; i++) {
+    p.algo = algos[i];
+    fail_each(algos[i], multiply, &p);
+  }
+  sley_matrix_destroy(p.matrix);
+}
+
 /* Reads, orders, permutes, transposes, writes and reads again. */
 static sley_status pass_through(const void *argument) {
   const char *const *names = argument; /* a matrix, an ordering, an output path */
@@ -155,6 +174,7 @@ static void files_and_orderings(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(products_of_16_bits),
+                                     cmocka_unit_test(products_whose_values_travel_otherwise),
                                      cmocka_unit_test(files_and_orderings)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A rank's device through the public interface, on the device the tests run on. */
+#include <math.h>
+
 #include "mirror.h"
 #include "sley.h"
 #include "transport/transport.h"
@@ -144,6 +146,16 @@ static sley_status multiply(sley_comm *comm, const sley_matrix *block, const int
   return status;
 }
 
+/* rowwise finds its shape by timing, and with it the order of its sums: another plan's last bits may differ.
+ */
+static bool is_as_good(const char *algo, const float *a, const float *b) {
+  bool timed = strcmp(algo, "rowwise") == 0;
+  for (int i = 0; i < ROWS * K; i++)
+    if (timed ? fabsf(a[i] - b[i]) > 1e-5f * (1 + fabsf(a[i])) : memcmp(&a[i], &b[i], sizeof a[i]) != 0)
+      return false;
+  return true;
+}
+
 static sley_status capture_main(sley_comm *comm, void *arg) {
   sley_matrix *matrix = arg, *block;
   int64_t begin[4];
@@ -159,7 +171,8 @@ static sley_status capture_main(sley_comm *comm, void *arg) {
     }
     SL_TRY(status);
     SL_TRY(multiply(comm, block, begin, *algo, false, plain));
-    EXPECT(memcmp(plain, captured, sizeof plain) == 0);
+    if (!is_as_good(*algo, plain, captured))
+      return sl_fail(SLEY_ERR_INTERNAL, "%s: a plan to capture gave another Y", *algo);
   }
   sley_matrix_destroy(block);
   return SLEY_OK;

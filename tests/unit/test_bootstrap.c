@@ -238,7 +238,20 @@ typedef struct spawned {
   int survivors;
 } spawned;
 
-enum { WELL, RETURNS_ERROR, KILLED, EXITS, HANGS };
+enum { WELL, RETURNS_ERROR, KILLED, EXITS, HANGS, LEAVES };
+
+/* The last rank leaves and is killed; who has not noticed, and asks it for something, gets no answer. */
+static sley_status ask_who_left(const sl_place *place, sl_bootstrap *boot, int last) {
+  int64_t word = 0;
+  if (place->rank == last) {
+    ualarm(100 * 1000, 0);
+    return SLEY_OK;
+  }
+  usleep(400 * 1000);
+  SL_TRY(sl_bootstrap_access(boot, last, SL_BOOT_FREE, 1, 0, NULL, 0));
+  SL_TRY(sl_bootstrap_access(boot, last, SL_BOOT_FREE, 2, 0, NULL, 0));
+  return sl_bootstrap_access(boot, last, SL_BOOT_GET, 1, 0, &word, sizeof word);
+}
 
 static sley_status spawned_main(const sl_place *place, void *arg) {
   spawned *s = arg;
@@ -246,7 +259,9 @@ static sley_status spawned_main(const sl_place *place, void *arg) {
   SL_TRY(sl_bootstrap_meet(place, SLEY_OK, &boot));
   sley_status status = sl_bootstrap_barrier(boot);
   int last = s->ranks - 1;
-  if (status == SLEY_OK && place->rank == last && s->scenario != WELL) {
+  if (status == SLEY_OK && s->scenario == LEAVES) {
+    status = ask_who_left(place, boot, last);
+  } else if (status == SLEY_OK && place->rank == last && s->scenario != WELL) {
     if (s->scenario == KILLED)
       raise(SIGKILL);
     if (s->scenario == EXITS)
@@ -257,7 +272,7 @@ static sley_status spawned_main(const sl_place *place, void *arg) {
     status = sl_fail(SLEY_ERR_IO, "no disk");
     sl_bootstrap_abort(boot, status);
   }
-  if (status == SLEY_OK) {
+  if (status == SLEY_OK && s->scenario != LEAVES) {
     double start = sl_now();
     status = sl_bootstrap_barrier(boot);
     if (place->rank == 0)
@@ -289,6 +304,8 @@ static void test_spawn(void **state) {
   assert_int_equal(s->survivors, 3);
   run_spawned(s, EXITS, 3, SLEY_ERR_PEER, "rank 2: its process ended by itself, with exit status 3");
   assert_int_equal(s->survivors, 2);
+  run_spawned(s, LEAVES, 2, SLEY_ERR_PEER, "rank 1: its process was ended by signal 14 (Alarm clock)");
+  assert_int_equal(s->survivors, 1);
   munmap(s, sizeof *s);
 }
 

@@ -29,7 +29,13 @@ static const char whole[] = "# a machine\n"
                             "message message 3000 2e-5\n"
                             "spmm 64 1000 4e9\n"
                             "spmm 64 100000 1e9\n"
-                            "spmm 256 1000 16e9\n";
+                            "spmm 256 1000 16e9\n"
+                            "store 64 1000 2e9\n"
+                            "store 64 100000 8e9\n"
+                            "crowded-meeting 2e-5\n"
+                            "node-bandwidth 1e8\n"
+                            "message self 1000 1e-6\n"
+                            "near 64 16e9\n";
 
 static sley_status parse(const char *text, sl_machine *out) {
   return sl_machine_parse("m", text, strlen(text), out);
@@ -51,6 +57,8 @@ static void reads_every_key(void **state) {
   assert_true(m.link[SL_LINK_DIRECT].latency == 1e-6 && m.link[SL_LINK_MESSAGE].bandwidth == 1e9);
   assert_int_equal(m.link[SL_LINK_MESSAGE].points, 2);
   assert_int_equal(m.rates, 3);
+  assert_int_equal(m.stores, 2);
+  assert_true(m.crowded_meeting == 2e-5 && m.node_bandwidth == 1e8);
 }
 
 /* The text with a line put in place of the line that begins with key ("" to leave it out). */
@@ -75,15 +83,19 @@ static void refuses_with_the_line(void **state) {
                {"meeting", "meeting 0x10\n", "m:9: ", "not a number"},
                {"meeting", "meeting 1e999\n", "m:9: ", "out of range"},
                {"meeting", "meeting 1e-5s\n", "m:9: ", "not a number"},
-               {"meeting", "", "m:21: ", "'meeting' is missing"},
-               {"link direct", "", "m:21: ", "link direct"},
+               {"meeting", "", "m:27: ", "'meeting' is missing"},
+               {"link direct", "", "m:27: ", "link direct"},
                {"link direct", "link direkt 0 1\n", "m:16: ", "no link class"},
                {"link direct", "link direct 0\n", "m:16: ", "takes a class"},
                {"link direct", "link direct 0 0\n", "m:16: ", "out of range"},
                {"message message 3000", "message message 900 1\n", "m:19: ", "must ascend"},
                {"spmm 256", "spmm 64 1000 1e9\n", "m:22: ", "must ascend"},
+               {"store 64 100000", "store 64 1000 8e9\n", "m:24: ", "must ascend"},
+               {"near 64", "near 64 0 16e9\n", "m:28: ", "takes bytes a row"},
+               {"near 64", "near 64 0\n", "m:28: ", "out of range"},
+               {"store 64 100000", "store 64 1000\n", "m:24: ", "takes bytes a row"},
                {"name", "name  \n", "m:2: ", "1 to 95 characters"},
-               {"name", "", "m:21: ", "'name' is missing"}};
+               {"name", "", "m:27: ", "'name' is missing"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[2048];
     sl_machine m;
@@ -152,6 +164,16 @@ static void interpolates(void **state) {
   assert_true(fabs(sl_machine_spmm_rate(&m, 1, 1e4) - 2e9) < 1);
   assert_true(fabs(sl_machine_spmm_rate(&m, 128, 1000) - 8e9) < 1);
   assert_true(fabs(sl_machine_spmm_rate(&m, 9999, 1) - 16e9) < 1);
+  assert_true(fabs(sl_machine_store_rate(&m, 64, 1e4) - 4e9) < 1);
+  assert_true(fabs(sl_machine_pack_seconds(&m, 3000) - 3e-6) < 1e-12);
+  assert_true(fabs(sl_machine_mixed_rate(&m, 64, 1, 1) - 16e9) < 1);
+  assert_true(fabs(sl_machine_mixed_rate(&m, 64, 1, 0) - 4e9) < 1);
+  assert_true(fabs(sl_machine_mixed_rate(&m, 64, 1, 0.5) - 6.4e9) < 1);
+  m.nears = 0;
+  assert_true(fabs(sl_machine_mixed_rate(&m, 64, 1, 1) - 4e9) < 1);
+  m.stores = m.link[SL_LINK_SELF].points = 0;
+  assert_true(sl_machine_store_rate(&m, 64, 1e4) == 8e9);
+  assert_true(fabs(sl_machine_pack_seconds(&m, 5e9) - 1) < 1e-9);
 }
 
 static void writes_what_it_reads(void **state) {

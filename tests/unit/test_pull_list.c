@@ -13,7 +13,7 @@ static void check_order(const sl_pull_rows *lists, int count, int start) {
   for (int l = 0; l < count; l++)
     total += lists[l].count;
   sl_pull_entry *entries = calloc((size_t)total + 1, sizeof *entries);
-  assert_int_equal(sl_pull_interleave(lists, count, start, entries), total);
+  assert_int_equal(sl_pull_interleave(lists, count, start, 1, 0, NULL, entries), total);
   for (int64_t at = 0; at < total; at++) {
     int l = entries[at].source;
     const sl_pull_rows *list = &lists[l];
@@ -57,16 +57,35 @@ static void test_lists_take_turns(void **state) {
   }
 }
 
-/* The stages one after the other are all entries: as many of each list as the stage has, in its order. */
+enum { STAGES = 4 };
+
+static int stage_of(const sl_pull_rows *list, int64_t i) {
+  int stage = 0;
+  while (stage < STAGES - 1 && (!list->stage_end || i >= list->stage_end[stage]))
+    stage++;
+  return stage;
+}
+
+/* Of the entries from `at` on; STAGES: there is none. */
+static int least_stage(const sl_pull_rows *lists, const sl_pull_entry *entries, int64_t at, int64_t total) {
+  int least = STAGES;
+  for (; at < total; at++) {
+    int stage = stage_of(&lists[entries[at].source], (int64_t)entries[at].src_row);
+    least = stage < least ? stage : least;
+  }
+  return least;
+}
+
+/* Each list in its own order, no stage too far ahead of another, and each ended where it is said to. */
 static void test_stages_follow_each_other(void **state) {
   (void)state;
-  enum { STAGES = 4 };
   uint64_t seed = 1000;
   for (int repeat = 0; repeat < 100; repeat++) {
     sl_pull_rows lists[LISTS] = {{0}};
-    int64_t ends[LISTS][STAGES - 1], next[LISTS] = {0}, at = 0, listed = 0, total = 0;
+    int ahead = repeat % (STAGES + 1);
+    int64_t ends[LISTS][STAGES - 1], end[STAGES], next[LISTS] = {0}, total = 0;
     for (int l = 0; l < LISTS; l++) {
-      lists[l] = (sl_pull_rows){.source = l, .count = sl_below(sl_random(2, seed++, 0), 50)};
+      lists[l] = (sl_pull_rows){.source = l, .count = sl_below(sl_random(2, seed++, 0), repeat < 3 ? 1 : 50)};
       lists[l].stage_end = l % 3 ? ends[l] : NULL;
       for (int s = 0; s < STAGES - 1; s++) {
         int64_t first = s > 0 ? ends[l][s - 1] : 0;
@@ -75,16 +94,17 @@ static void test_stages_follow_each_other(void **state) {
       total += lists[l].count;
     }
     sl_pull_entry *entries = calloc((size_t)total + 1, sizeof *entries);
-    for (int s = 0; s < STAGES; s++) {
-      at += sl_pull_interleave_stage(lists, LISTS, repeat % LISTS, s, STAGES, entries + at);
-      for (; listed < at; listed++)
-        assert_int_equal(entries[listed].src_row, next[entries[listed].source]++);
-      for (int l = 0; l < LISTS; l++) {
-        int64_t earlier = lists[l].stage_end && s < STAGES - 1 ? ends[l][s] : 0;
-        assert_int_equal(next[l], s == STAGES - 1 ? lists[l].count : earlier);
-      }
+    assert_int_equal(sl_pull_interleave(lists, LISTS, repeat % LISTS, STAGES, ahead, end, entries), total);
+    for (int64_t at = 0; at < total; at++) {
+      const sl_pull_rows *list = &lists[entries[at].source];
+      assert_int_equal(entries[at].src_row, next[entries[at].source]++);
+      assert_true(stage_of(list, (int64_t)entries[at].src_row) <=
+                  least_stage(lists, entries, at, total) + ahead);
     }
-    assert_int_equal(at, total);
+    for (int s = 0; s < STAGES; s++) {
+      assert_true(least_stage(lists, entries, end[s], total) > s);
+      assert_true(end[s] == 0 || least_stage(lists, entries, end[s] - 1, total) <= s);
+    }
     free(entries);
   }
 }
@@ -95,7 +115,7 @@ static void test_equal_lists_alternate_from_the_start(void **state) {
   sl_pull_entry entries[12];
   for (int32_t l = 0; l < 3; l++)
     lists[l] = (sl_pull_rows){.source = l, .count = 4, .src_first = 10 * l, .dst_first = 100 * l};
-  assert_int_equal(sl_pull_interleave(lists, 3, 2, entries), 12);
+  assert_int_equal(sl_pull_interleave(lists, 3, 2, 1, 0, NULL, entries), 12);
   for (int i = 0; i < 12; i++) {
     int l = (2 + i) % 3;
     assert_int_equal(entries[i].source, l);

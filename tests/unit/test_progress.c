@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages longer than sockets hold arrive while both ranks are at work and call nothing that moves them; and
+ * who forbids a turn finds none going on. */
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/progress.h"
+#include "bootstrap/spawn.h"
+#include "support.h"
+
+enum { RANKS = 3, WORDS = 6 * 1000 * 1000, TAG = 9, WATCHDOG_SECONDS = 60 };
+
+static void nap(long milliseconds) {
+  nanosleep(&(struct timespec){.tv_nsec = milliseconds * 1000 * 1000}, NULL);
+}
+
+static int64_t word_of(int from, int to, int64_t i) {
+  return i * 31 + from * 7 + to;
+}
+
+/* Every rank sends every other WORDS words; broken() is a call that moves nothing. */
+static sley_status exchange(sl_bootstrap *boot, int rank, int64_t *sent, int64_t *taken) {
+  sl_boot_send send[RANKS];
+  sl_boot_recv recv[RANKS];
+  const int64_t bytes = WORDS * (int64_t)sizeof *sent;
+  for (int p = 0; p < RANKS; p++) {
+    for (int64_t i = 0; i < WORDS; i++)
+      sent[p * WORDS + i] = word_of(rank, p, i);
+    if (p != rank)
+      sl_bootstrap_recv(boot, p, TAG, taken + p * WORDS, bytes, &recv[p]);
+  }
+  SL_TRY(sl_bootstrap_barrier(boot));
+  for (int p = 0; p < RANKS; p++)
+    if (p != rank)
+      sl_bootstrap_send(boot, p, TAG, sent + p * WORDS, bytes, &send[p]);
+  for (bool done = false; !done;) {
+    sl_bootstrap_work(boot);
+    nap(5);
+    if (sl_bootstrap_broken(boot))
+      return sl_fail(SLEY_ERR_PEER, "broken");
+    done = true;
+    for (int p = 0; p < RANKS; p++)
+      done = done && (p == rank || (recv[p].done && send[p].done));
+  }
+  for (int p = 0; p < RANKS; p++)
+    for (int64_t i = 0; i < WORDS && p != rank; i++)
+      if (taken[p * WORDS + i] != word_of(p, rank, i))
+        return sl_fail(SLEY_ERR_INTERNAL, "word %lld of rank %d is wrong", (long long)i, p);
+  return SLEY_OK;
+}
+
+static sley_status rank_main(const sl_place *place, void *arg) {
+  (void)arg;
+  sl_bootstrap *boot;
+  alarm(WATCHDOG_SECONDS);
+  SL_TRY(sl_bootstrap_meet(place, SLEY_OK, &boot));
+  int64_t *sent = sl_alloc(RANKS * (int64_t)WORDS, sizeof *sent, "test"),
+          *taken = sl_alloc(RANKS * (int64_t)WORDS, sizeof *taken, "test");
+  sley_status status = sent && taken ? sl_bootstrap_start_progress(boot) : SLEY_ERR_MEMORY;
+  if (status == SLEY_OK)
+    status = exchange(boot, place->rank, sent, taken);
+  if (status == SLEY_OK) /* with the thread between calls of all kinds */
+    for (int64_t i = 0; i < 50 && status == SLEY_OK; i++) {
+      sl_bootstrap_work(boot);
+      status = sl_bootstrap_allreduce(boot, SL_BOOT_SUM, &i, 0);
+    }
+  if (status != SLEY_OK)
+    sl_bootstrap_abort(boot, status);
+  sl_bootstrap_close(boot);
+  sl_free(taken);
+  sl_free(sent);
+  return status;
+}
+
+static void test_messages_move(void **state) {
+  (void)state;
+  assert_sley_ok(sl_spawn(RANKS, 30, rank_main, NULL));
+}
+
+typedef struct turns {
+  int64_t count; /* not atomic: between forbid and allow nobody else may touch it */
+} turns;
+
+static bool count_turn(void *arg) {
+  return ((turns *)arg)->count++ % 2;
+}
+
+static void test_forbid(void **state) {
+  (void)state;
+  turns t = {0};
+  sl_progress *progress;
+  alarm(WATCHDOG_SECONDS);
+  assert_sley_ok(sl_progress_start(count_turn, &t, &progress));
+  nap(50); /* it falls asleep */
+  for (int64_t before = 0; before < 20;) {
+    sl_progress_allow(progress);
+    nap(2);
+    sl_progress_forbid(progress);
+    assert_true(t.count >= before);
+    before = t.count;
+    nap(before % 5 == 0 ? 40 : 1);
+    assert_int_equal(t.count, before);
+  }
+  sl_progress_allow(progress);
+  sl_progress_stop(progress);
+  sl_progress_stop(NULL);
+  alarm(0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_messages_move), cmocka_unit_test(test_forbid)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
