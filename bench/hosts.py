@@ -2,13 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Algorithms over slow links: ranks on hosts that are network namespaces of this machine (tests/hosts/hosts.sh).
 
-For every twin one run of the command measures all algorithms in turn, verified; times are medians of its repeats. Bytes over the
-links: by the command's counters, and by the interfaces' own, as the difference of two runs of one algorithm that differ in the
-number of products, over that number. Prints a table; --json FILE keeps the numbers. Exit status 77: no namespaces here.
+For every twin some runs of the command measure all algorithms in turn, verified; times are the median of the runs' medians and the
+least of all. Bytes over the links: by the command's counters, and by the interfaces' own, as the difference of two runs of one
+algorithm that differ in the number of products, over that number.
+
+--overlap: how much of the transfer is hidden behind the computation where both are equally long. The computation's time is a
+product's over links that are not shaped (packing and the handling of messages included); the transfer's is the bytes of the
+busiest link, in or out, over its rate, which is chosen to make them equal. What a product takes longer over the shaped
+links than over the others was not hidden.
+
+Prints tables; --json FILE keeps the numbers. Exit status 77: no namespaces here.
 """
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,11 +28,11 @@ RIVALS = ["bcast-1d", "bcast-1.5d", "summa-2d"]
 SKIPPED = 77
 
 
-def run(options, *words):
-    """Runs the command on all hosts; returns its JSON, and the bytes that all hosts sent over their links."""
+def run(options, *words, rate=None):
+    """Runs the command on all hosts; returns its JSON, and (received, sent) of every host's link, in bytes."""
     with tempfile.TemporaryDirectory() as folder:
         result = os.path.join(folder, "result.json")
-        done = subprocess.run([HOSTS, "--hosts", str(options.hosts), "--per-host", str(options.per_host), "--rate", options.rate,
+        done = subprocess.run([HOSTS, "--hosts", str(options.hosts), "--per-host", str(options.per_host), "--rate", rate or options.rate,
                                "--out", folder, "--", os.path.abspath(options.sley), "spmm", *words, "--threads", "1",
                                "--device", "cpu", "--transport", "tcp", "--timeout", "120", "--json", result],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -35,16 +43,46 @@ def run(options, *words):
             with open(os.path.join(folder, "0.err")) as stream:
                 sys.exit(f"hosts.py: {' '.join(words)}: exit {done.returncode}: {done.stdout}{stream.read()}")
         with open(os.path.join(folder, "links.txt")) as stream:
-            sent = sum(int(line.split()[5]) for line in stream)
+            moved = [(int(words[3]), int(words[5])) for words in map(str.split, stream)]
         with open(result) as stream:
-            return json.load(stream), sent
+            return json.load(stream), moved
 
 
 def links(options, spec, k, algo):
-    """Bytes over the links for one product, by the interfaces."""
+    """Bytes over the links for one product, by the interfaces: of all together, and of the busiest one, in or out."""
     few, many = 2, 2 + options.products
-    sent = [run(options, spec, "--k", k, "--algo", algo, "--no-verify", "--warmup", "0", "--repeat", str(n))[1] for n in (few, many)]
-    return (sent[1] - sent[0]) / (many - few)
+    moved = [run(options, spec, "--k", k, "--algo", algo, "--no-verify", "--warmup", "0", "--repeat", str(n), rate="0")[1]
+             for n in (few, many)]
+    each = [[(b - a) / (many - few) for a, b in zip(*ways)] for ways in zip(*moved)]
+    return sum(sent for _, sent in each), max(max(ways) for ways in each)
+
+
+def best(options, spec, algo, rate):
+    """The least and the median time of a product, in milliseconds."""
+    ms = run(options, spec, "--k", options.overlap_k, "--algo", algo, "--no-verify", "--warmup", "2", "--repeat", "30", rate=rate)[0]["time_ms"]
+    return ms["min"], ms["median"]
+
+
+def overlap(options, spec, algo="halo-pipelined"):
+    """What is not hidden of a transfer that is as long as the computation: runs over either links by turns."""
+    _, busiest = links(options, spec, options.overlap_k, algo)
+    free = [best(options, spec, algo, "0")]
+    shaped, rate = [], busiest * 8 / (free[0][0] / 1e3)
+    for _ in range(options.rounds):
+        shaped.append(best(options, spec, algo, f"{rate / 1e3:.0f}kbit"))
+        free.append(best(options, spec, algo, "0"))
+    compute, total = min(f[0] for f in free), min(s[0] for s in shaped)
+    medians = statistics.median(f[1] for f in free), statistics.median(s[1] for s in shaped)
+    transfer = busiest * 8 / rate * 1e3
+    slow = best(options, spec, algo, f"{rate / 8e3:.0f}kbit")[0]
+    row = {"matrix": spec, "k": int(options.overlap_k), "algo": algo, "rate_mbit": rate / 1e6, "busiest_bytes": busiest,
+           "compute_ms": compute, "transfer_ms": transfer, "product_ms": total, "not_hidden": (total - compute) / transfer,
+           "compute_median_ms": medians[0], "product_median_ms": medians[1],
+           "not_hidden_median": (medians[1] - medians[0]) / transfer, "eighth_ms": slow, "eighth_transfer_ms": transfer * 8}
+    print(f"{spec:22} {algo:15} {rate / 1e6:7.1f} Mbit/s: computation {compute:7.1f} ms (median {medians[0]:.1f}), transfer {transfer:7.1f}, "
+          f"product {total:7.1f} (median {medians[1]:.1f}): {100 * row['not_hidden']:5.1f} % of the transfer not hidden (of medians "
+          f"{100 * row['not_hidden_median']:.1f} %); at an eighth of the rate {slow:.1f} for {transfer * 8:.1f} ms", flush=True)
+    return row
 
 
 def main():
@@ -58,29 +96,39 @@ def main():
     parser.add_argument("--repeat", default="25", help="timed products of each algorithm")
     parser.add_argument("--budget", default="12", help="seconds for one algorithm's products, after three")
     parser.add_argument("--products", type=int, default=2, help="whose bytes are counted by the interfaces")
-    parser.add_argument("--json", help="file for the numbers")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of everything that is timed")
+    parser.add_argument("--overlap", default="red:scale=0.1,prd:scale=0.04", help="twins for the overlap, separated by commas")
+    parser.add_argument("--overlap-k", default="64")
+    parser.add_argument("--json", help="file for the numbers; of what was not measured they stay as they are")
     options = parser.parse_args()
+    kept = {}
+    if options.json and os.path.exists(options.json):
+        with open(options.json) as stream:
+            kept = json.load(stream)
     rows = []
     print(f"{options.hosts} hosts x {options.per_host} ranks, links of {options.rate}, k {options.k}")
-    for spec in ("twin:" + twin for twin in options.twins.split(",")):
-        result, _ = run(options, spec, "--k", options.k, "--algo", ",".join(STEPS + RIVALS), "--warmup", "1", "--repeat",
-                        options.repeat, "--budget", options.budget)
+    for spec in ("twin:" + twin for twin in options.twins.split(",") if twin):
+        results = [run(options, spec, "--k", options.k, "--algo", ",".join(STEPS + RIVALS), "--warmup", "1", "--repeat",
+                       options.repeat, "--budget", options.budget)[0] for _ in range(options.rounds)]
         basic = None
-        for found in result["algorithms"]:
-            assert found["verify"]["ok"], "a product was wrong"
-            counted, ms = found["volume_bytes"]["message"], found["time_ms"]
-            seen = links(options, spec, options.k, found["algo"])
-            basic = basic or ms["median"]
-            rows.append({"matrix": spec, "rows": result["rows"], "nnz": result["nnz"], "algo": found["algo"], "ms": ms["median"],
-                         "min_ms": ms["min"], "p95_ms": ms["p95"], "counted_bytes": counted, "link_bytes": seen,
-                         "messages": found["messages"]["message"] if "messages" in found else None,
-                         "x_first": basic / ms["median"]})
-            print(f"{spec:22} {found['algo']:15} {ms['median']:9.1f} ms (least {ms['min']:.1f})   {basic / ms['median']:7.2f} x rowwise   "
+        for i, found in enumerate(results[0]["algorithms"]):
+            same = [result["algorithms"][i] for result in results]
+            assert all(one["verify"]["ok"] for one in same), "a product was wrong"
+            counted = found["volume_bytes"]["message"]
+            median, least = statistics.median(one["time_ms"]["median"] for one in same), min(one["time_ms"]["min"] for one in same)
+            seen, _ = links(options, spec, options.k, found["algo"])
+            basic = basic or median
+            rows.append({"matrix": spec, "rows": results[0]["rows"], "nnz": results[0]["nnz"], "algo": found["algo"], "ms": median,
+                         "min_ms": least, "p95_ms": max(one["time_ms"]["p95"] for one in same), "counted_bytes": counted,
+                         "link_bytes": seen, "messages": found["messages"]["message"] if "messages" in found else None,
+                         "x_first": basic / median})
+            print(f"{spec:22} {found['algo']:15} {median:9.1f} ms (least {least:.1f})   {basic / median:7.2f} x rowwise   "
                   f"{counted / 2**20:8.2f} MiB counted {seen / 2**20:8.2f} MiB on the links, ratio {seen / max(counted, 1):.4f}", flush=True)
+    hidden = [overlap(options, "twin:" + twin) for twin in options.overlap.split(",") if twin]
     if options.json:
         with open(options.json, "w") as stream:
             json.dump({"hosts": options.hosts, "per_host": options.per_host, "rate": options.rate, "k": int(options.k),
-                       "rows": rows}, stream, indent=1)
+                       "rows": rows or kept.get("rows", []), "overlap": hidden or kept.get("overlap", [])}, stream, indent=1)
     return 0
 
 

@@ -1,57 +1,129 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is the planner right? For twins x k x ranks: the time of auto's choice beside the best algorithm's, and every
-algorithm's predicted time beside its measured one, from `sley plan --measure`.
-Usage: planner.py SLEY OUT.json [--scale S] [--budget-minutes M]; SLEY_MACHINE names the machine's description."""
+"""Is the planner right? For links x twins x k x ranks: the time of auto's choice beside the best algorithm's, and every
+algorithm's predicted time beside its measured one, by phase in the JSON.
+
+Links: threads (ranks in one process, workgroups of half of them), tcp (processes on this host), hosts (processes over tcp on
+2 hosts, which are network namespaces joined by links of --rate; tests/hosts/hosts.sh). Each is predicted for by a description
+that `sley tune` measures first: FOLDER/LINKS.machine, unless it is there. A time is the least of two rounds over all
+algorithms, as what else the machine does makes them longer only. OUT.json keeps the cases, and others that it holds already.
+"""
 import argparse
 import json
+import os
 import subprocess
 import sys
-import time
+import tempfile
 
-TWINS, WIDTHS, RANKS = ("cyt", "clj", "prd"), (16, 64, 128), (2, 4)
+HERE = os.path.dirname(os.path.abspath(__file__))
+HOSTS = os.path.join(HERE, "..", "tests", "hosts", "hosts.sh")
+TWINS, WIDTHS, RANKS, LINKS = ("cyt", "clj", "prd"), (16, 64, 128), (2, 4), ("threads", "tcp", "hosts")
+ALGOS = ("bcast-1d", "bcast-1d-pipelined", "bcast-1.5d", "summa-2d", "rowwise", "halo", "halo-fused", "halo-coalesced",
+         "halo-pipelined", "cover")
+WITHIN = 0.25
 
 
-def run_case(sley, matrix, k, ranks):
-    command = [sley, "plan", matrix, "--k", str(k), "--ranks", str(ranks), "--workgroup", str(max(1, ranks // 2)),
-               "--threads", "1", "--device", "cpu", "--measure", "--json", "-"]
-    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
-    times = {a["algo"]: (a["predicted_ms"], a["measured_ms"]) for a in found["algorithms"] if a.get("measured_ms")}
-    best = min(times, key=lambda a: times[a][1])
-    choice = found["choice"]["algo"]
-    return {"matrix": matrix, "k": k, "ranks": ranks, "machine": found["machine"], "choice": choice, "best": best,
-            "choice_ms": times[choice][1], "best_ms": times[best][1], "predicted_ms": times[choice][0],
-            "algorithms": {a: {"predicted_ms": p, "measured_ms": m} for a, (p, m) in times.items()}}
+def start(options, links, ranks, words, machine):
+    """Runs the command on such links."""
+    command = [os.path.abspath(options.sley), *words]
+    if links == "hosts":
+        command = [HOSTS, "--hosts", "2", "--per-host", str(ranks // 2), "--rate", options.rate, "--", *command]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "SLEY_MACHINE": machine})
+    if done.returncode != 0:
+        sys.exit(f"planner.py: {' '.join(command)}: exit {done.returncode}: {done.stdout}{done.stderr}")
+
+
+def tune(options, links, machine):
+    transport = "threads" if links == "threads" else "tcp"
+    start(options, links, 4, ["tune", "--transport", transport, "--seconds", str(options.tune_seconds), "--out", machine], "builtin")
+
+
+def run_case(options, links, twin, matrix, k, ranks, machine):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "result.json")
+        algos = ",".join(("auto",) + ALGOS + ALGOS)
+        words = ["spmm", matrix, "--k", str(k), "--threads", "1", "--device", "cpu", "--algo", algos, "--warmup", "1", "--repeat",
+                 "1000", "--budget", str(options.budget), "--no-verify", "--json", path]
+        if links != "hosts":
+            words += ["--ranks", str(ranks), "--workgroup", str(ranks // 2)]
+        start(options, links, ranks, words + ["--transport", "threads" if links == "threads" else "tcp"], machine)
+        with open(path) as stream:
+            found = json.load(stream)["algorithms"]
+    choice, algorithms = found[0]["algo"], {}
+    for one in found[1:]:
+        kept = algorithms.setdefault(one["algo"], {"predicted_ms": one["predicted_ms"], "phases_ms": one["phases_ms"],
+                                                   "measured_ms": one["time_ms"]["min"]})
+        kept["measured_ms"] = min(kept["measured_ms"], one["time_ms"]["min"])
+    best = min(algorithms, key=lambda name: algorithms[name]["measured_ms"])
+    return {"links": links, "scale": options.scale, "matrix": twin, "k": k, "ranks": ranks, "choice": choice, "best": best,
+            "choice_ms": algorithms[choice]["measured_ms"], "best_ms": algorithms[best]["measured_ms"],
+            "predicted_ms": algorithms[choice]["predicted_ms"], "algorithms": algorithms}
+
+
+def is_right(predicted, measured):
+    return abs(predicted - measured) <= WITHIN * measured
+
+
+def summary(cases):
+    """Counts, of all cases and by links."""
+    out = {}
+    for links in ("all",) + LINKS:
+        mine = [c for c in cases if links in ("all", c["links"])]
+        each = [a for c in mine for a in c["algorithms"].values()]
+        if mine:
+            out[links] = {"cases": len(mine), "near": sum(c["choice_ms"] <= 1.1 * c["best_ms"] for c in mine),
+                          "choice_right": sum(is_right(c["predicted_ms"], c["choice_ms"]) for c in mine),
+                          "predictions": len(each), "right": sum(is_right(a["predicted_ms"], a["measured_ms"]) for a in each)}
+    return out
+
+
+def keep(options, cases):
+    """A case a line."""
+    with open(options.out, "w") as stream:
+        stream.write(f'{{"rate": {json.dumps(options.rate)},\n "summary": {json.dumps(summary(cases))},\n "cases": [\n')
+        stream.write(",\n".join("  " + json.dumps(c) for c in cases) + "\n]}\n")
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sley")
-    parser.add_argument("out")
+    parser.add_argument("out", metavar="OUT.json")
+    parser.add_argument("--links", default=",".join(LINKS), help="separated by commas")
+    parser.add_argument("--twins", default=",".join(TWINS))
     parser.add_argument("--scale", type=float, default=0.05)
-    parser.add_argument("--budget-minutes", type=float, default=30)
+    parser.add_argument("--rate", default="1gbit", help="of every host's link, each way")
+    parser.add_argument("--budget", type=float, default=0.25, help="seconds for one algorithm's products, twice")
+    parser.add_argument("--tune-seconds", type=float, default=20)
+    parser.add_argument("--folder", default="/tmp/sley-planner", help="for matrices and descriptions")
     options = parser.parse_args()
-    cases, start = [], time.monotonic()
-    print("| matrix | k | ranks | choice | ms | best | ms | choice/best | predicted/measured |\n|---|" + "---|" * 8)
-    for ranks in RANKS:
-        for k in WIDTHS:
-            for twin in TWINS:
-                if time.monotonic() - start > 60 * options.budget_minutes:
-                    continue
-                c = run_case(options.sley, f"twin:{twin}:scale={options.scale}", k, ranks)
-                cases.append(c)
-                print(f"| {twin} | {k} | {ranks} | {c['choice']} | {c['choice_ms']:.3f} | {c['best']} | {c['best_ms']:.3f} "
-                      f"| {c['choice_ms'] / c['best_ms']:.2f} | {c['predicted_ms'] / c['choice_ms']:.2f} |", flush=True)
-    near = sum(c["choice_ms"] <= 1.1 * c["best_ms"] for c in cases)
-    ratios = [a["predicted_ms"] / a["measured_ms"] for c in cases for a in c["algorithms"].values()]
-    within = sum(0.75 <= r <= 1.25 for r in ratios)
-    chosen = sum(0.75 <= c["predicted_ms"] / c["choice_ms"] <= 1.25 for c in cases)
-    print(f"\nchoice within 10 % of the best: {near} of {len(cases)}; predictions within 25 %: of the choice {chosen} of "
-          f"{len(cases)}, of all algorithms {within} of {len(ratios)}")
-    with open(options.out, "w") as file:
-        json.dump({"scale": options.scale, "cases": cases, "near": near, "choice_within": chosen, "within": within,
-                   "predictions": len(ratios)}, file, indent=1)
-        file.write("\n")
+    os.makedirs(options.folder, exist_ok=True)
+    kept = {"cases": []}
+    if os.path.exists(options.out):
+        with open(options.out) as stream:
+            kept = json.load(stream)
+    chosen, twins = options.links.split(","), options.twins.split(",")
+    cases = [c for c in kept["cases"] if c["links"] not in chosen or c["matrix"] not in twins]
+    for links in chosen:
+        machine = os.path.join(options.folder, links + ".machine")
+        if not os.path.exists(machine):
+            tune(options, links, machine)
+        for twin in twins:
+            matrix = os.path.join(options.folder, f"{twin}-{options.scale}.sley")
+            if not os.path.exists(matrix):
+                subprocess.run([options.sley, "generate", f"twin:{twin}:scale={options.scale}", "-o", matrix], check=True,
+                               stdout=subprocess.DEVNULL)
+            for ranks in RANKS:
+                for k in WIDTHS:
+                    c = run_case(options, links, twin, matrix, k, ranks, machine)
+                    cases.append(c)
+                    keep(options, cases)
+                    print(f"{links:8} {twin} k {k:3} ranks {ranks}  {c['choice']:15} {c['choice_ms']:9.3f} ms  best {c['best']:15} "
+                          f"{c['best_ms']:9.3f}  x{c['choice_ms'] / c['best_ms']:.2f}  predicted/measured "
+                          f"{c['predicted_ms'] / c['choice_ms']:.2f}", flush=True)
+    for links, n in summary(cases).items():
+        print(f"{links}: choice within 10 % of the best in {n['near']} of {n['cases']} cases; predictions within 25 %: of the choice "
+              f"{n['choice_right']}, of all algorithms {n['right']} of {n['predictions']}")
     return 0
 
 

@@ -94,7 +94,7 @@ def gpus(folders):
         nccl = next((r["version"] for r in tables.read_lines(os.path.join(folder, "ranks_gpu.jsonl")) if r["record"] == "nccl"), None)
         print(f"Made by `bench/gpu/run.sh` from `{folder.rstrip('/')}`: {machine['gpus']} x {machine['gpu']}, {machine['memory']}, "
               f"driver {machine['driver']}, CUDA {machine['nvcc']}{f', NCCL {nccl}' if nccl else ''}; commit {machine['commit']}, "
-              f"{machine['time']}. Every product is verified.\n")
+              f"{machine['time']}. Every product is verified.{' ' + machine['note'] if 'note' in machine else ''}\n")
         gpu_single(run["spmm"])
         gpu_ranks(run["ranks"])
         gpu_ablation(run["ablation"])
@@ -110,11 +110,76 @@ def slow_links(folder):
           f"machine, each joined to a switch by a link of {run['rate']} each way. k = {run['k']}, one thread a rank, f32; all ranks share "
           "the machine's cores, with other work on it, so medians scatter, and the least of the repeats says more about the links. Bytes "
           "over the links a product, by Sley's "
-          "counters and by the interfaces' own: `rowwise` asks for every row and is answered in a message of its own, whose headers the "
-          "counters leave out.\n")
+          "counters and by the interfaces' own: `rowwise` asks for rows, 4 bytes each, which the counters leave out. TCP is a stream, in which "
+          "`halo` and `halo-fused`, whose rows are messages of their own elsewhere, travel as `halo-coalesced` does: that step "
+          "only shows over transports that keep messages apart (`mpi`).\n")
     table(["matrix", "algorithm", "ms", "least", "x rowwise", "MiB counted", "MiB on the links", "ratio"],
           [[r["matrix"], r["algo"], f"{r['ms']:.1f}", f"{r['min_ms']:.1f}", f"{r['x_first']:.2f}", f"{r['counted_bytes'] / 2**20:.2f}",
             f"{r['link_bytes'] / 2**20:.2f}", f"{r['link_bytes'] / max(r['counted_bytes'], 1):.3f}"] for r in run["rows"]])
+    if run.get("overlap"):
+        print("### Transfer behind computation\n")
+        print("The rate of the links is such that the busiest one takes as long for its bytes as a product takes over links that are not "
+              "shaped (its computation, with packing and the handling of messages). What the product takes longer over the shaped links was not hidden. "
+              "Least of all repeats, which runs over either links take by turns; of the medians in brackets, on a machine with other "
+              "work.\n")
+        table(["matrix", "k", "algorithm", "Mbit/s", "computation ms", "transfer ms", "product ms", "not hidden"],
+              [[r["matrix"], r["k"], r["algo"], f"{r['rate_mbit']:.0f}", f"{r['compute_ms']:.1f}", f"{r['transfer_ms']:.1f}",
+                f"{r['product_ms']:.1f}", f"{100 * r['not_hidden']:.0f} % ({100 * r['not_hidden_median']:.0f} %)"] for r in run["overlap"]])
+
+
+def weak_scaling(folder):
+    """What a rank takes for reading and planning, where bench/scaling.py has run."""
+    if not os.path.exists(os.path.join(folder, "scaling.json")):
+        return
+    run = load(folder, "scaling")
+    names = run["algorithms"]
+    print("## Reading and planning by each rank: weak scaling\n")
+    print(f"`bench/scaling.py`: processes over `tcp`, as many nonzeros a rank, k = {run['k']}. Memory of the rank that takes most, beyond what "
+          "its process had before: at the peak of reading, with the rows read, at the peak of planning (rows included), and what the plan says "
+          "of itself, whose halo buffer (128 bytes a row) is not touched before the first product. A rank's halo grows with the number of ranks "
+          "for the twins, since more of a row's neighbours lie elsewhere; for the band it does not. Seconds are the processor's, not the clock's.\n")
+    table(["matrix", "ranks", "nonzeros a rank", "halo rows a rank", "read s", "peak MiB", "rows MiB", "peak MiB in all", "x 2 ranks"]
+          + [f"{n} s" for n in names] + [f"{n} MiB" for n in names],
+          [[r["name"], r["ranks"], r["rank_nnz"], r["rank_halo"], f"{r['read']['cpu_seconds']:.2f}",
+            f"{r['read']['peak_bytes'] / 2**20:.1f}", f"{r['read']['kept_bytes'] / 2**20:.1f}", f"{r['peak_bytes'] / 2**20:.1f}",
+            f"{r['x_first']:.2f}"] + [f"{r['plans'][n]['cpu_seconds']:.2f}" for n in names]
+           + [f"{r['plans'][n]['plan_bytes'] / 2**20:.1f}" for n in names] for r in run["rows"]])
+
+
+def planner(folder):
+    """The planner's choices and predictions, where bench/planner.py has run."""
+    if not os.path.exists(os.path.join(folder, "planner.json")):
+        return
+    run = load(folder, "planner")
+    names = {"threads": "threads of one process, workgroups of half the ranks", "tcp": "processes on one host, over `tcp`",
+             "hosts": f"processes on 2 hosts (network namespaces), links of {run['rate']}"}
+    print("## The planner's choices and predictions\n")
+    print("Made by `bench/planner.py`: twins, one thread a rank, f32, on two cores that all ranks share. Each kind of links was measured by "
+          "`sley tune` first. Times are the least of two rounds of runs; a prediction is right within 25 % of it. Over slow links predictions "
+          "are 1.3 to 2.8 times too long, perhaps because `sley tune` measures there with all ranks at once on the same two cores.\n")
+    table(["links", "cases", "choice within 10 % of the best", "choice's time right", "all algorithms' times right"],
+          [[names.get(links, links), n["cases"], f"{n['near']} of {n['cases']}", f"{n['choice_right']} of {n['cases']}",
+            f"{n['right']} of {n['predictions']}"] for links, n in run["summary"].items()])
+    table(["links", "matrix", "scale", "k", "ranks", "choice", "ms", "best", "ms", "choice / best", "predicted / measured"],
+          [[c["links"], c["matrix"], c["scale"], c["k"], c["ranks"], c["choice"], f"{c['choice_ms']:.3f}", c["best"], f"{c['best_ms']:.3f}",
+            f"{c['choice_ms'] / c['best_ms']:.2f}", f"{c['predicted_ms'] / c['choice_ms']:.2f}"] for c in run["cases"]])
+
+
+def petsc(folder):
+    """Beside PETSc, where bench/petsc.py has run: on one host, and on hosts that slow links join."""
+    runs = [load(folder, name) for name in ("petsc", "petsc_2", "petsc_4") if os.path.exists(os.path.join(folder, name + ".json"))]
+    if not runs:
+        return
+    print("## Beside PETSc\n")
+    print(f"`MatMatMult` (MAT_REUSE_MATRIX) of MPIAIJ by dense, {runs[0]['version']}, beside `sley_spmm` over `mpi`: the same ranks of one "
+          "thread, rows, X and MPI, f64, in turn in one run (`bench/petsc.py`, `petsc.c`), both checked. Medians of the slowest rank's "
+          "times. Hosts are network namespaces, each joined to a switch by a link of 1 Gbit/s each way; all ranks share the machine's cores.\n")
+    means = [f"{max(run['hosts'], 1)} host{'s' if run['hosts'] > 1 else ''}: {run['geometric_mean']:.2f}" for run in runs]
+    print(f"Geometric means of PETSc's time over Sley's: {', '.join(means)}.\n")
+    table(["hosts x ranks", "matrix", "nonzeros", "k", "PETSc ms", "Sley ms", "algorithm", "PETSc GFLOP/s", "Sley GFLOP/s", "PETSc / Sley"],
+          [[f"{max(run['hosts'], 1)} x {run['per_host']}", r["matrix"], r["nnz"], r["k"], f"{r['petsc']['median_ms']:.1f}",
+            f"{r['sley']['median_ms']:.1f}", r["algo"], f"{2e-6 * r['nnz'] * r['k'] / r['petsc']['median_ms']:.2f}",
+            f"{2e-6 * r['nnz'] * r['k'] / r['sley']['median_ms']:.2f}", f"{r['ratio']:.2f}"] for run in runs for r in run["rows"]])
 
 
 def main():
@@ -147,6 +212,9 @@ def main():
           [[r["matrix"], r["k"]] + [f"{r['ms'][name]:.3f}" for name in names] + [f"{r['best_over_bcast']:.3f}"]
            for r in ranks["algorithms"]])
     slow_links(folder)
+    weak_scaling(folder)
+    planner(folder)
+    petsc(folder)
     plan = ranks["planning"]
     print("## Planning\n")
     print(f"`sley plan {plan['matrix']} --ranks 4`: {plan['load_s']:.1f} s to generate, {plan['plan_s']:.1f} s to plan all "

@@ -18,4 +18,11 @@ echo "== ordering"
 build/bench/bench_order twin:clj --shuffle --json "$results/order.json" rabbit
 echo "== slow links"
 python3 -u bench/hosts.py --json "$results/hosts.json" || [ $? -eq 77 ]
+echo "== reading and planning by each rank"
+python3 -u bench/scaling.py --json "$results/scaling.json"
+echo "== PETSc"
+python3 -u bench/petsc.py --json "$results/petsc.json" || [ $? -eq 77 ]
+for hosts in 2 4; do
+  python3 -u bench/petsc.py --hosts $hosts --repeat 5 --twins cyt:scale=0.1,clj:scale=0.01 --json "$results/petsc_$hosts.json" || [ $? -eq 77 ]
+done
 python3 bench/report.py "$results" >docs/PERFORMANCE.md
