@@ -14,11 +14,12 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "bootstrap/reception.h"
 #include "bootstrap/socket.h"
 #include "bootstrap/wire.h"
 
 static const uint64_t MAGIC = UINT64_C(0x31597970656c5379); /* also tells byte orders apart */
-static const double PATIENCE = 2, FAREWELL = 1; /* seconds for a stranger's answer; for late comers */
+static const double PATIENCE = 2, FAREWELL = 1;             /* seconds for an answer; for late comers */
 enum { RETRY_NANOSECONDS = 20 * 1000 * 1000 };
 
 typedef struct greeting {
@@ -31,6 +32,7 @@ typedef struct hello {
   char host[SL_HOST_BYTES];
   char message[SL_BOOT_MESSAGE];
 } hello;
+_Static_assert(sizeof(hello) <= SL_GUEST_BYTES, "a hello is longer than a reception hears");
 
 /* What a rank says to the peers below it, of whom rank 0 knows it already. */
 typedef struct introduction {
@@ -91,21 +93,14 @@ static sley_status open_port(meeting *m) {
 }
 
 /* Takes the next rank of this run that comes: SLEY_OK and its hello. SLEY_ERR_PEER: the time is up. */
-static sley_status next_hello(const meeting *m, double deadline, hello *who, int *fd) {
-  const greeting mine = {MAGIC, m->place->key};
+static sley_status next_hello(const meeting *m, sl_reception *door, double deadline, hello *who, int *fd) {
   for (;;) {
-    SL_TRY(sl_socket_accept(m->listener, deadline, fd));
-    double patience = sl_now() + PATIENCE;
-    sley_status status = sl_socket_write(*fd, &mine, sizeof mine, patience);
-    if (status == SLEY_OK)
-      status = sl_socket_read(*fd, who, sizeof *who, patience);
-    if (status == SLEY_OK && who->magic == MAGIC && who->key == mine.key) {
+    SL_TRY(sl_reception_next(door, deadline, who, fd));
+    if (who->magic == MAGIC && who->key == m->place->key) {
       who->host[sizeof who->host - 1] = who->message[sizeof who->message - 1] = '\0';
       return SLEY_OK;
     }
     drop(fd);
-    if (status == SLEY_ERR_INTERRUPTED)
-      return status;
   }
 }
 
@@ -136,10 +131,10 @@ static sley_status nobody_came(const meeting *m) {
 }
 
 /* Everyone who still comes is told what has happened, as long as somebody is missing. */
-static void turn_away(const meeting *m, int missing, const verdict *v, double deadline) {
+static void turn_away(const meeting *m, sl_reception *door, int missing, const verdict *v, double deadline) {
   hello who;
   int fd;
-  while (missing-- > 0 && next_hello(m, deadline, &who, &fd) == SLEY_OK) {
+  while (missing-- > 0 && next_hello(m, door, deadline, &who, &fd) == SLEY_OK) {
     (void)sl_socket_write(fd, v, sizeof *v, sl_now() + PATIENCE);
     close(fd);
   }
@@ -153,28 +148,20 @@ static void keep_entry(const meeting *m, const hello *who, int fd) {
   memcpy(at->host, who->host, sizeof at->host);
 }
 
-/* Collects the other ranks and gives the verdict. mine: rank 0's own status. */
-static sley_status receive_all(meeting *m, sley_status mine) {
+/* Collects the other ranks and gives the verdict. mine: rank 0's own status, with the thread's message. */
+static sley_status receive_at(meeting *m, sl_reception *door, sley_status mine) {
   int size = m->place->size, missing = size - 1;
-  verdict own = verdict_of(mine);
-  sley_status opened = open_port(m);
-  if (mine == SLEY_OK)
-    mine = opened;
-  else
-    (void)sl_fail(mine, "%s", own.message);
-  if (opened != SLEY_OK)
-    return mine;
   if (mine != SLEY_OK) {
     verdict v = verdict_of(sl_fail_prefix(mine, "rank 0 failed: "));
     v.status = SLEY_ERR_PEER;
-    turn_away(m, missing, &v, m->deadline);
+    turn_away(m, door, missing, &v, m->deadline);
     return sl_fail(mine, "%s", v.message + strlen("rank 0 failed: "));
   }
   verdict v = {.status = SLEY_OK};
   while (missing > 0 && (v.status == SLEY_OK || v.status == SLEY_ERR_PEER)) {
     hello who;
     int fd;
-    sley_status status = next_hello(m, m->deadline, &who, &fd);
+    sley_status status = next_hello(m, door, m->deadline, &who, &fd);
     if (status != SLEY_OK) {
       v = verdict_of(status == SLEY_ERR_PEER ? nobody_came(m) : status);
       break;
@@ -198,8 +185,26 @@ static sley_status receive_all(meeting *m, sley_status mine) {
       (void)sl_socket_write(fd, m->entries, (size_t)size * sizeof *m->entries, patience);
   }
   if (v.status != SLEY_OK)
-    turn_away(m, missing, &v, sl_now() + FAREWELL);
+    turn_away(m, door, missing, &v, sl_now() + FAREWELL);
   return v.status == SLEY_OK ? SLEY_OK : sl_fail((sley_status)v.status, "%s", v.message);
+}
+
+/* The same, of a rank that has yet to listen. */
+static sley_status receive_all(meeting *m, sley_status mine) {
+  const greeting hail = {MAGIC, m->place->key};
+  verdict own = verdict_of(mine);
+  sley_status opened = open_port(m);
+  if (opened != SLEY_OK && mine == SLEY_OK)
+    return opened;
+  if (mine != SLEY_OK)
+    (void)sl_fail(mine, "%s", own.message);
+  if (opened != SLEY_OK)
+    return mine;
+  sl_reception door;
+  sl_reception_open(m->listener, &hail, sizeof hail, sizeof(hello), &door);
+  sley_status status = receive_at(m, &door, mine);
+  sl_reception_close(&door);
+  return status;
 }
 
 /* ---- the others */
@@ -324,6 +329,31 @@ static int next_missing(sl_bootstrap *boot, int rank) {
   return -1;
 }
 
+/* Accepts the ranks above. */
+static sley_status receive_peers(const meeting *m, sl_reception *door, double deadline) {
+  const sl_place *place = m->place;
+  sl_bootstrap *boot = m->boot;
+  for (int p = next_missing(boot, place->rank); p >= 0; p = next_missing(boot, place->rank)) {
+    int fd;
+    introduction who;
+    sley_status status = sl_reception_next(door, deadline, &who, &fd);
+    if (status == SLEY_ERR_PEER)
+      return sl_fail(status,
+                     "rank %d did not come to rank %d within %g s: check that all hosts reach each other", p,
+                     place->rank, place->timeout);
+    SL_TRY(status);
+    int *slot = NULL;
+    if (who.magic == MAGIC && who.key == place->key && who.rank > place->rank && who.rank < place->size)
+      slot = slot_of(boot, (int)who.rank, who.line);
+    if (!slot || *slot >= 0) {
+      close(fd);
+      continue;
+    }
+    *slot = fd;
+  }
+  return SLEY_OK;
+}
+
 /* Connects to the ranks below, and accepts those above. */
 static sley_status join_peers(meeting *m) {
   const sl_place *place = m->place;
@@ -336,27 +366,11 @@ static sley_status join_peers(meeting *m) {
     if (slot_of(boot, p, LINE_PULSE))
       SL_TRY(reach_peer(m, p, LINE_PULSE, deadline));
   }
-  for (int p = next_missing(boot, place->rank); p >= 0; p = next_missing(boot, place->rank)) {
-    int fd;
-    introduction who;
-    sley_status status = sl_socket_accept(m->listener, deadline, &fd);
-    if (status == SLEY_ERR_PEER)
-      return sl_fail(status,
-                     "rank %d did not come to rank %d within %g s: check that all hosts reach each other", p,
-                     place->rank, place->timeout);
-    SL_TRY(status);
-    status = sl_socket_read(fd, &who, sizeof who, sl_now() + PATIENCE);
-    int *slot = NULL;
-    if (status == SLEY_OK && who.magic == MAGIC && who.key == place->key && who.rank > place->rank &&
-        who.rank < place->size)
-      slot = slot_of(boot, (int)who.rank, who.line);
-    if (!slot || *slot >= 0) {
-      close(fd);
-      continue;
-    }
-    *slot = fd;
-  }
-  return SLEY_OK;
+  sl_reception door;
+  sl_reception_open(m->listener, NULL, 0, sizeof(introduction), &door);
+  sley_status status = receive_peers(m, &door, deadline);
+  sl_reception_close(&door);
+  return status;
 }
 
 /* ---- all */
@@ -390,9 +404,11 @@ sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_bootst
   if (mine == SLEY_OK)
     sl_host_name(m.entries[place->rank].host);
   sley_status status = mine;
+  bool joining = false;
   if (place->size > 1) {
     status = place->rank == 0 ? receive_all(&m, mine) : go_to_rank_0(&m, mine);
-    if (status == SLEY_OK)
+    joining = status == SLEY_OK;
+    if (joining)
       status = join_peers(&m);
     const int beside[2] = {(place->rank + place->size - 1) % place->size, (place->rank + 1) % place->size};
     if (status == SLEY_OK)
@@ -402,6 +418,9 @@ sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_bootst
   if (status == SLEY_OK) {
     settle(&m);
     *out = m.boot;
+  } else if (joining) { /* some may have met all the others: they are told who is missing */
+    sl_bootstrap_abort(m.boot, status);
+    sl_bootstrap_close(m.boot);
   } else {
     sl_wire_destroy(m.boot);
   }

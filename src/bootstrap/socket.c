@@ -133,7 +133,7 @@ sley_status sl_socket_connect(const char *address, int port, double deadline, in
   return status;
 }
 
-sley_status sl_socket_accept(int listener, double deadline, int *out) {
+sley_status sl_socket_accept(int listener, int *out) {
   for (;;) {
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
@@ -141,8 +141,8 @@ sley_status sl_socket_accept(int listener, double deadline, int *out) {
       return SLEY_OK;
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK)
-      SL_TRY(wait_for(listener, POLLIN, deadline));
-    else if (errno != EINTR && errno != ECONNABORTED)
+      return SLEY_ERR_PEER;
+    if (errno != EINTR && errno != ECONNABORTED)
       return sl_fail(SLEY_ERR_IO, "cannot accept a connection: %s", strerror(errno));
   }
 }

@@ -14,9 +14,9 @@ sley_status sl_socket_listen(int port, bool local, int *out_port, int *out);
  */
 sley_status sl_socket_connect(const char *address, int port, double deadline, int *out);
 
-/* The next connection. Errors: SLEY_ERR_PEER once the deadline has passed (without a message), SLEY_ERR_IO.
- */
-sley_status sl_socket_accept(int listener, double deadline, int *out);
+/* A connection that waits at the listener. Errors: SLEY_ERR_PEER if there is none now (without a message),
+ * SLEY_ERR_IO. */
+sley_status sl_socket_accept(int listener, int *out);
 
 /* All bytes or an error: SLEY_ERR_PEER (deadline, or the peer has closed; without a message), SLEY_ERR_IO. */
 sley_status sl_socket_write(int socket, const void *data, size_t bytes, double deadline);

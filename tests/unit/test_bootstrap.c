@@ -178,6 +178,27 @@ static void test_port_in_use(void **state) {
       fail_msg("rank %d: %s", r, ranks[r].message);
 }
 
+/* Others have connected to rank 0 before the ranks come, and say nothing, or half of something. */
+static void test_silent_strangers(void **state) {
+  (void)state;
+  enum { STRANGERS = 3 };
+  rank_state ranks[3];
+  int strangers[STRANGERS];
+  prepare(ranks, 3, 1.5); /* less than a stranger is waited for */
+  assert_sley_ok(
+      sl_socket_listen(ranks[0].place.port, false, &ranks[0].place.port, &ranks[0].place.listener));
+  for (int i = 0; i < STRANGERS; i++) {
+    assert_sley_ok(sl_socket_connect("localhost", ranks[0].place.port, sl_now() + 5, &strangers[i]));
+    assert_sley_ok(sl_socket_write(strangers[i], "GET /", (size_t)i, sl_now() + 5));
+  }
+  run_meeting(ranks, 3, -1);
+  for (int i = 0; i < STRANGERS; i++)
+    close(strangers[i]);
+  for (int r = 0; r < 3; r++)
+    if (ranks[r].status != SLEY_OK)
+      fail_msg("rank %d: %s", r, ranks[r].message);
+}
+
 static void test_rank_that_does_not_come(void **state) {
   (void)state;
   rank_state ranks[3];
@@ -347,6 +368,7 @@ int main(void) {
       cmocka_unit_test(test_variables),
       cmocka_unit_test(test_meeting),
       cmocka_unit_test(test_port_in_use),
+      cmocka_unit_test(test_silent_strangers),
       cmocka_unit_test(test_rank_that_does_not_come),
       cmocka_unit_test(test_ranks_that_disagree),
       cmocka_unit_test(test_rank_that_failed_before),
