@@ -106,8 +106,9 @@ bool cli_reports(const cli_job *job) {
 
 /* Every rank tells how it ended, but for what another rank says of itself. */
 bool cli_tells(const cli_job *job, sley_status status) {
-  static const char *const mute[] = {"connection was closed", "heard nothing of it", "closed the connection",
-                                     "ended before the ranks met"};
+  static const char *const mute[] = {"connection was closed", "heard nothing of it",
+                                     "closed the connection", "ended before the ranks met",
+                                     "did not come",          "cannot reach it"};
   if (status != SLEY_ERR_PEER || !job->ranks.transport || !cli_launched())
     return true;
   const char *message = sley_last_error();

@@ -314,8 +314,8 @@ static sley_status reach_peer(const meeting *m, int p, int line, double deadline
     status = sl_socket_write(*fd, &who, sizeof who, deadline);
   if (status == SLEY_OK || status == SLEY_ERR_INTERRUPTED)
     return status;
-  return sl_fail(SLEY_ERR_PEER, "rank %d cannot reach rank %d at %s, port %d: %s", place->rank, p, address,
-                 port, strerror(errno));
+  return sl_fail(SLEY_ERR_PEER, "rank %d failed: rank %d cannot reach it at %s, port %d: %s", p, place->rank,
+                 address, port, strerror(errno));
 }
 
 /* The first rank above that has not come with all its lines; -1: none. */
@@ -338,9 +338,10 @@ static sley_status receive_peers(const meeting *m, sl_reception *door, double de
     introduction who;
     sley_status status = sl_reception_next(door, deadline, &who, &fd);
     if (status == SLEY_ERR_PEER)
-      return sl_fail(status,
-                     "rank %d did not come to rank %d within %g s: check that all hosts reach each other", p,
-                     place->rank, place->timeout);
+      return sl_fail(
+          status,
+          "rank %d failed: it did not come to rank %d within %g s: check that all hosts reach each other", p,
+          place->rank, place->timeout);
     SL_TRY(status);
     int *slot = NULL;
     if (who.magic == MAGIC && who.key == place->key && who.rank > place->rank && who.rank < place->size)
