@@ -9,7 +9,8 @@ algorithm that differ in the number of products, over that number.
 --overlap: how much of the transfer is hidden behind the computation where both are equally long. The computation's time is a
 product's over links that are not shaped (packing and the handling of messages included); the transfer's is the bytes of the
 busiest link, in or out, over its rate, which is chosen to make them equal. What a product takes longer over the shaped
-links than over the others was not hidden.
+links than over the others was not hidden. Part of that is work: the processors that compute also are the links, and shape them. So
+the time is told, too, in which a processor had nothing to do, which is what waiting for a link would look like.
 
 Prints tables; --json FILE keeps the numbers. Exit status 77: no namespaces here.
 """
@@ -63,25 +64,40 @@ def best(options, spec, algo, rate):
     return ms["min"], ms["median"]
 
 
+def idle(options, spec, algo, rate):
+    """Milliseconds of a product in which a processor had nothing to do, on the average processor."""
+    def stand():
+        with open("/proc/stat") as stream:
+            words = stream.readline().split()
+        return (int(words[4]) + int(words[5])) / os.sysconf("SC_CLK_TCK") * 1e3 / os.cpu_count()
+
+    taken, few, many = [], 10, 210
+    for n in (few, many):
+        before = stand()
+        run(options, spec, "--k", options.overlap_k, "--algo", algo, "--no-verify", "--warmup", "0", "--repeat", str(n), rate=rate)
+        taken.append(stand() - before)
+    return max(taken[1] - taken[0], 0) / (many - few)
+
+
 def overlap(options, spec, algo="halo-pipelined"):
     """What is not hidden of a transfer that is as long as the computation: runs over either links by turns."""
     _, busiest = links(options, spec, options.overlap_k, algo)
-    free = [best(options, spec, algo, "0")]
-    shaped, rate = [], busiest * 8 / (free[0][0] / 1e3)
+    free, shaped = [best(options, spec, algo, "0") for _ in range(options.rounds)], []
+    rate = busiest * 8 / (statistics.median(f[1] for f in free) / 1e3)
     for _ in range(options.rounds):
         shaped.append(best(options, spec, algo, f"{rate / 1e3:.0f}kbit"))
         free.append(best(options, spec, algo, "0"))
-    compute, total = min(f[0] for f in free), min(s[0] for s in shaped)
-    medians = statistics.median(f[1] for f in free), statistics.median(s[1] for s in shaped)
     transfer = busiest * 8 / rate * 1e3
-    slow = best(options, spec, algo, f"{rate / 8e3:.0f}kbit")[0]
-    row = {"matrix": spec, "k": int(options.overlap_k), "algo": algo, "rate_mbit": rate / 1e6, "busiest_bytes": busiest,
-           "compute_ms": compute, "transfer_ms": transfer, "product_ms": total, "not_hidden": (total - compute) / transfer,
-           "compute_median_ms": medians[0], "product_median_ms": medians[1],
-           "not_hidden_median": (medians[1] - medians[0]) / transfer, "eighth_ms": slow, "eighth_transfer_ms": transfer * 8}
-    print(f"{spec:22} {algo:15} {rate / 1e6:7.1f} Mbit/s: computation {compute:7.1f} ms (median {medians[0]:.1f}), transfer {transfer:7.1f}, "
-          f"product {total:7.1f} (median {medians[1]:.1f}): {100 * row['not_hidden']:5.1f} % of the transfer not hidden (of medians "
-          f"{100 * row['not_hidden_median']:.1f} %); at an eighth of the rate {slow:.1f} for {transfer * 8:.1f} ms", flush=True)
+    compute, total = statistics.median(f[1] for f in free), statistics.median(s[1] for s in shaped)
+    least = min(f[0] for f in free), min(s[0] for s in shaped)
+    waited = idle(options, spec, algo, f"{rate / 1e3:.0f}kbit")
+    row = {"hosts": options.hosts, "per_host": options.per_host, "matrix": spec, "k": int(options.overlap_k), "algo": algo,
+           "rate_mbit": rate / 1e6, "busiest_bytes": busiest, "compute_ms": compute, "transfer_ms": transfer, "product_ms": total,
+           "not_hidden": (total - compute) / transfer, "idle_ms": waited, "compute_min_ms": least[0], "product_min_ms": least[1]}
+    print(f"{options.hosts} x {options.per_host} {spec:22} {algo:15} {rate / 1e6:7.1f} Mbit/s: computation {compute:7.1f} ms (least {least[0]:.1f}), "
+          f"transfer {transfer:7.1f}, product {total:7.1f} (least {least[1]:.1f}): {100 * row['not_hidden']:5.1f} % of the transfer not hidden, "
+          f"processors idle {waited:.1f} ms",
+          flush=True)
     return row
 
 
@@ -99,6 +115,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="runs of everything that is timed")
     parser.add_argument("--overlap", default="red:scale=0.1,prd:scale=0.04", help="twins for the overlap, separated by commas")
     parser.add_argument("--overlap-k", default="64")
+    parser.add_argument("--overlap-on", default="4x2,2x2,2x1", help="hosts x ranks on each, separated by commas")
     parser.add_argument("--json", help="file for the numbers; of what was not measured they stay as they are")
     options = parser.parse_args()
     kept = {}
@@ -124,7 +141,10 @@ def main():
                          "x_first": basic / median})
             print(f"{spec:22} {found['algo']:15} {median:9.1f} ms (least {least:.1f})   {basic / median:7.2f} x rowwise   "
                   f"{counted / 2**20:8.2f} MiB counted {seen / 2**20:8.2f} MiB on the links, ratio {seen / max(counted, 1):.4f}", flush=True)
-    hidden = [overlap(options, "twin:" + twin) for twin in options.overlap.split(",") if twin]
+    hidden = []
+    for hosts, per_host in (map(int, on.split("x")) for on in options.overlap_on.split(",")):
+        there = argparse.Namespace(**{**vars(options), "hosts": hosts, "per_host": per_host})
+        hidden += [overlap(there, "twin:" + twin) for twin in options.overlap.split(",") if twin]
     if options.json:
         with open(options.json, "w") as stream:
             json.dump({"hosts": options.hosts, "per_host": options.per_host, "rate": options.rate, "k": int(options.k),

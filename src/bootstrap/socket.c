@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 
-enum { SLICE_MS = 50, BACKLOG = 4096, UNSENT_MOST = 512 * 1024 };
+enum { SLICE_MS = 50, BACKLOG = 4096, UNSENT_MOST = 128 * 1024 };
 
 static const double LIMIT_LEAST = 2; /* seconds */
 

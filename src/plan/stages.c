@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words: near is within the workgroup, far outside it. A far stage is a message exchange into relays, then a
  * hop: an exchange within the workgroup that hands the relayed rows to the members that need them. A stage's
- * buffer holds first the rows this rank relays, then those it took from other relays. */
+ * buffer holds first the rows this rank relays, then those it took from other relays.
+ *
+ * A step brings a workgroup's rows in one stage or, where there are few workgroups, in several: a slice of
+ * each of its ranks' rows a stage, so that more of the sums goes on while rows are on their way, and little
+ * is left to be summed after the last of them. */
 #include "plan/stages.h"
+
+#include <stdlib.h>
 
 #include "base/memory.h"
 #include "plan/algorithm.h"
 #include "plan/fusion.h"
 #include "plan/parts.h"
 
-/* Stages in flight, each with a buffer: two bring nothing to wait for where parts are equal; but of most
- * matrices the local part is the long one, during which a third keeps the links from falling idle. */
+/* Steps in flight, each of whose stages has a buffer: two bring nothing to wait for where parts are equal;
+ * but of most matrices the local part is the long one, during which a third keeps the links from falling
+ * idle. */
 enum { IN_FLIGHT = 3 };
 
-/* Workgroups that a stage brings rows from: first .. last - 1, less the receiver's own. */
+/* Stages that are enough, and a message's bytes below which it is not worth a stage of its own. */
+enum { ENOUGH_STAGES = 8, LEAST_BYTES = 128 * 1024 };
+
+/* Rows come from workgroups first .. last - 1, less the receiver's own; of each rank's the slice `slice`. */
 typedef struct stage {
-  int first, last;
-  int64_t relay_begin, relay_end; /* this rank's relayed rows of the stage */
-  int64_t rows;                   /* of its buffer */
-  int buffer, message, hop;       /* indices in the plan */
+  int first, last, slice;
+  int64_t relayed, rows;    /* rows that this rank relays; of the buffer */
+  int buffer, message, hop; /* indices in the plan */
 } stage;
 
 typedef struct stages {
@@ -26,26 +35,28 @@ typedef struct stages {
   const sl_stage_options *options;
   sl_plan *plan;
   sl_fusion fusion;
-  int group; /* this rank's */
+  int group;  /* this rank's */
+  int slices; /* of every rank's rows, a stage each */
   int count;
   stage *stage;
   int depth; /* buffers, and stages in flight */
   int near_buffer, near_exchange;
-  int32_t *part; /* the column map */
+  int32_t *stage_of; /* by halo entry; near ones: none */
+  int32_t *part;     /* the column map */
   int64_t *place;
 } stages;
 
 /* Source workgroups of a stage for receivers in group. In column order every receiver takes workgroup s at
- * stage s; else receiver g takes workgroup g + s + 1, so that no workgroup sends to all at once (CoLa,
+ * step s; else receiver g takes workgroup g + s + 1, so that no workgroup sends to all at once (CoLa,
  * algorithm 3). */
 static void sources(const stages *st, int group, int number, int *first, int *last) {
-  int groups = sl_workgroups(st->ins->comm);
+  int groups = sl_workgroups(st->ins->comm), step = number / st->slices;
   if (!st->options->pipelined) {
     *first = 0;
     *last = groups;
     return;
   }
-  *first = st->ins->reproducible ? number : (group + number + 1) % groups;
+  *first = st->ins->reproducible ? step : (group + step + 1) % groups;
   *last = *first + 1;
 }
 
@@ -55,49 +66,87 @@ static bool is_source(const stages *st, int receiver_group, int number, int grou
   return group >= first && group < last && group != receiver_group;
 }
 
+/* Ranks whose rows a stage brings: *begin .. *end - 1, less those of the own workgroup. */
+static void source_ranks(const stages *st, const stage *g, int *begin, int *end) {
+  const sl_comm *comm = st->ins->comm;
+  *begin = sl_workgroup_first(comm, g->first);
+  *end = g->last * comm->workgroup < comm->size ? g->last * comm->workgroup : comm->size;
+}
+
+/* The first column of a rank's slice; that of slice `slices` is the end. */
+static int64_t slice_begin(const stages *st, int rank, int slice) {
+  int64_t first = st->ins->col_begin[rank], columns = st->ins->col_begin[rank + 1] - first;
+  return first + columns / st->slices * slice + columns % st->slices * slice / st->slices;
+}
+
+/* Entries begin .. end - 1 of an ascending list, of which the columns of a rank, less `base`, are from .. to
+ * - 1, whose columns belong to a slice of the rank. */
+static void find_slice(const stages *st, int rank, int slice, const int64_t *list, int64_t base, int64_t from,
+                       int64_t to, int64_t *begin, int64_t *end) {
+  *begin = sl_lower_bound(list, from, to, slice_begin(st, rank, slice) - base);
+  *end = sl_lower_bound(list, *begin, to, slice_begin(st, rank, slice + 1) - base);
+}
+
+/* The rows of rank p that this rank relays in a stage: places in fusion.relay. */
+static void find_relayed(const stages *st, const stage *g, int p, int64_t *begin, int64_t *end) {
+  const sl_fusion *f = &st->fusion;
+  find_slice(st, p, g->slice, f->relay, 0, f->relay_begin[p], f->relay_begin[p + 1], begin, end);
+}
+
+/* Every far halo entry's stage; and its place in the stage's buffer, if this rank relays it. */
+static void place_relayed_rows(stages *st, int number) {
+  const sl_inspection *ins = st->ins;
+  stage *g = &st->stage[number];
+  int first, end;
+  source_ranks(st, g, &first, &end);
+  for (int p = first; p < end; p++) {
+    int64_t h, h_end, begin, stop;
+    if (sl_workgroup_of(ins->comm, p) == st->group)
+      continue;
+    find_relayed(st, g, p, &begin, &stop);
+    find_slice(st, p, g->slice, ins->halo, 0, ins->halo_begin[p], ins->halo_begin[p + 1], &h, &h_end);
+    for (; h < h_end; h++) {
+      int64_t at = sl_lower_bound(st->fusion.relay, begin, stop, ins->halo[h]);
+      st->stage_of[h] = number;
+      st->place[h] = g->relayed + at - begin;
+    }
+    g->relayed += stop - begin;
+  }
+  g->rows = g->relayed;
+}
+
 /* Sizes of each stage's buffer and the place of every far halo entry in it. */
 static void place_far_rows(stages *st) {
-  const sl_inspection *ins = st->ins;
-  const sl_comm *comm = ins->comm;
   const sl_fusion *f = &st->fusion;
   for (int s = 0; s < st->count; s++) {
     stage *g = &st->stage[s];
     sources(st, st->group, s, &g->first, &g->last);
-    int from = sl_workgroup_first(comm, g->first);
-    int to = g->last * comm->workgroup < comm->size ? g->last * comm->workgroup : comm->size;
-    g->relay_begin = f->relay_begin[from];
-    g->relay_end = f->relay_begin[to];
-    g->rows = g->relay_end - g->relay_begin;
-    for (int q = 0; q < comm->size; q++)
-      for (int64_t i = f->take_begin[q]; i < f->take_begin[q + 1]; i++) {
-        int64_t h = f->take[i];
-        if (h < ins->halo_begin[from] || h >= ins->halo_begin[to])
-          continue;
-        if (q == comm->rank)
-          st->place[h] =
-              sl_lower_bound(f->relay, g->relay_begin, g->relay_end, ins->halo[h]) - g->relay_begin;
-        else
-          st->place[h] = g->rows++;
-      }
+    g->slice = s % st->slices;
+    place_relayed_rows(st, s);
   }
+  for (int q = 0; q < st->ins->comm->size; q++)
+    for (int64_t i = f->take_begin[q]; i < f->take_begin[q + 1] && q != st->ins->comm->rank; i++)
+      st->place[f->take[i]] = st->stage[st->stage_of[f->take[i]]].rows++;
 }
 
 static sley_status add_buffers(stages *st) {
   const sl_inspection *ins = st->ins;
-  int64_t near_rows = 0, most[IN_FLIGHT] = {0};
+  int64_t near_rows = 0;
   int first = sl_workgroup_first(ins->comm, st->group), end = first + sl_workgroup_size(ins->comm, st->group);
   for (int64_t h = ins->halo_begin[first]; h < ins->halo_begin[end]; h++)
     if (!st->options->use || st->options->use[h])
       st->place[h] = near_rows++;
   SL_TRY(sl_plan_add_buffer(st->plan, "near", near_rows, ins->row_bytes, &st->near_buffer));
-  for (int s = 0; s < st->count; s++)
-    most[s % st->depth] = st->stage[s].rows > most[s % st->depth] ? st->stage[s].rows : most[s % st->depth];
-  static const char *const names[IN_FLIGHT] = {"far 0", "far 1", "far 2"};
-  int buffer[IN_FLIGHT];
-  for (int b = 0; b < st->depth; b++)
-    SL_TRY(sl_plan_add_buffer(st->plan, names[b], most[b], ins->row_bytes, &buffer[b]));
-  for (int s = 0; s < st->count; s++)
-    st->stage[s].buffer = buffer[s % st->depth];
+  for (int s = 0; s < st->count; s++) {
+    stage *g = &st->stage[s];
+    int64_t rows = 0;
+    for (int t = s; t < st->count; t += st->depth)
+      rows = st->stage[t].rows > rows ? st->stage[t].rows : rows;
+    if (s < st->depth)
+      SL_TRY(sl_plan_add_buffer(st->plan, "far", rows, ins->row_bytes, &g->buffer));
+    else
+      g->buffer = st->stage[s - st->depth].buffer;
+  }
   return SLEY_OK;
 }
 
@@ -139,20 +188,15 @@ static sley_status cut_parts(stages *st, const part_numbers *n, int *first) {
   frames[n->near_below] = (sl_part_frame){.name = "near", .x = st->near_buffer, .whole = n->near_below == 0};
   frames[n->near_above] = (sl_part_frame){.name = "near", .x = st->near_buffer, .whole = n->near_above == 0};
   for (int p = 0; p < comm->size; p++) {
-    int group = sl_workgroup_of(comm, p), number;
-    if (p == comm->rank)
-      continue;
-    if (group == st->group) {
-      number = p < comm->rank ? n->near_below : n->near_above;
-    } else {
-      int s = 0;
-      while (!is_source(st, st->group, s, group))
-        s++;
-      number = far_part(st, n, s, group > st->group);
-      frames[number].x = st->stage[s].buffer;
-    }
-    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++)
+    bool near = sl_workgroup_of(comm, p) == st->group;
+    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++) {
+      int number = p < comm->rank ? n->near_below : n->near_above;
+      if (!near) {
+        number = far_part(st, n, st->stage_of[h], p > comm->rank);
+        frames[number].x = st->stage[st->stage_of[h]].buffer;
+      }
       st->part[h] = st->options->use && !st->options->use[h] ? -1 : number;
+    }
   }
   sl_column_map map = {.local = n->local, .part = st->part, .place = st->place};
   sley_status status = sl_parts_cut(st->plan, ins, &map, n->count, frames, first);
@@ -194,52 +238,100 @@ static sley_status add_message(stages *st, int number, const int64_t *out) {
   const sl_comm *comm = ins->comm;
   const sl_fusion *f = &st->fusion;
   stage *g = &st->stage[number];
+  int64_t at = 0, begin, end;
   SL_TRY(sl_plan_add_exchange(st->plan, "far", SL_BUFFER_X, g->buffer, st->options->grain, &g->message));
   for (int p = 0; p < comm->size; p++) {
     if (is_source(st, sl_workgroup_of(comm, p), number, st->group)) {
-      sl_row_list to = {
-          p, f->out_begin[p + 1] - f->out_begin[p], out + f->out_begin[p], 0, 0, ins->row_bytes};
+      find_slice(st, comm->rank, g->slice, f->out, ins->first_col, f->out_begin[p], f->out_begin[p + 1],
+                 &begin, &end);
+      sl_row_list to = {.peer = p, .count = end - begin, .rows = out + begin, .bytes = ins->row_bytes};
       sl_plan_send(st->plan, g->message, &to);
     }
     if (is_source(st, st->group, number, sl_workgroup_of(comm, p))) {
-      int64_t count = f->relay_begin[p + 1] - f->relay_begin[p];
-      sl_row_list from = {p, count, NULL, f->relay_begin[p] - g->relay_begin, 0, ins->row_bytes};
+      find_relayed(st, g, p, &begin, &end);
+      sl_row_list from = {.peer = p, .count = end - begin, .first = at, .bytes = ins->row_bytes};
+      at += from.count;
       sl_plan_recv(st->plan, g->message, &from);
     }
   }
   return SLEY_OK;
 }
 
+/* The rows of a stage that member p of the workgroup takes from this relay. */
+static sley_status send_hop(stages *st, const stage *g, int p) {
+  const sl_fusion *f = &st->fusion;
+  int64_t most = f->hop_begin[p + 1] - f->hop_begin[p], before = 0;
+  int first, end;
+  source_ranks(st, g, &first, &end);
+  sl_row_list to = {.peer = p, .bytes = st->ins->row_bytes};
+  int64_t *rows = sl_plan_alloc(st->plan, most < g->relayed ? most : g->relayed, sizeof *rows);
+  if (!rows)
+    return SLEY_ERR_MEMORY;
+  to.rows = rows;
+  for (int q = first; q < end; q++) {
+    int64_t begin, stop;
+    find_relayed(st, g, q, &begin, &stop);
+    int64_t i = sl_lower_bound(f->hop, f->hop_begin[p], f->hop_begin[p + 1], begin);
+    for (; i < f->hop_begin[p + 1] && f->hop[i] < stop; i++)
+      rows[to.count++] = f->hop[i] - begin + before;
+    before += stop - begin;
+  }
+  sl_plan_send(st->plan, g->hop, &to);
+  return SLEY_OK;
+}
+
 /* Relays hand a stage's rows to the members. */
-static sley_status add_hop(stages *st, int number) {
+static sley_status add_hop(stages *st, int number, const int64_t *taken) {
   const sl_inspection *ins = st->ins;
   const sl_comm *comm = ins->comm;
-  const sl_fusion *f = &st->fusion;
   stage *g = &st->stage[number];
   SL_TRY(sl_plan_add_exchange(st->plan, "hop", g->buffer, g->buffer, SL_GRAIN_PEER, &g->hop));
   int first = sl_workgroup_first(comm, st->group), end = first + sl_workgroup_size(comm, st->group);
-  int64_t from_halo = ins->halo_begin[sl_workgroup_first(comm, g->first)];
-  int last_rank = g->last * comm->workgroup < comm->size ? g->last * comm->workgroup : comm->size;
-  int64_t to_halo = ins->halo_begin[last_rank], at = g->relay_end - g->relay_begin;
+  int64_t at = g->relayed;
   for (int p = first; p < end; p++) {
     if (p == comm->rank)
       continue;
-    int64_t begin = sl_lower_bound(f->hop, f->hop_begin[p], f->hop_begin[p + 1], g->relay_begin);
-    int64_t stop = sl_lower_bound(f->hop, f->hop_begin[p], f->hop_begin[p + 1], g->relay_end);
-    int64_t *rows = sl_plan_alloc(st->plan, stop - begin, sizeof *rows);
-    if (!rows)
-      return SLEY_ERR_MEMORY;
-    for (int64_t i = begin; i < stop; i++)
-      rows[i - begin] = f->hop[i] - g->relay_begin;
-    sl_row_list to = {p, stop - begin, rows, 0, 0, ins->row_bytes};
-    sl_plan_send(st->plan, g->hop, &to);
-    int64_t count = sl_lower_bound(f->take, f->take_begin[p], f->take_begin[p + 1], to_halo) -
-                    sl_lower_bound(f->take, f->take_begin[p], f->take_begin[p + 1], from_halo);
-    sl_row_list from = {p, count, NULL, at, 0, ins->row_bytes};
-    at += count;
+    SL_TRY(send_hop(st, g, p));
+    sl_row_list from = {.peer = p,
+                        .count = taken[(int64_t)(p - first) * st->count + number],
+                        .first = at,
+                        .bytes = ins->row_bytes};
+    at += from.count;
     sl_plan_recv(st->plan, g->hop, &from);
   }
   return SLEY_OK;
+}
+
+/* Rows taken from each relay of the workgroup, by member and stage. */
+static sley_status count_taken(const stages *st, int64_t **taken) {
+  const sl_comm *comm = st->ins->comm;
+  const sl_fusion *f = &st->fusion;
+  int first = sl_workgroup_first(comm, st->group), members = sl_workgroup_size(comm, st->group);
+  SL_TRY(SL_NEW_ZERO(*taken, (int64_t)members * st->count, "stages"));
+  for (int m = 0; m < members; m++)
+    for (int64_t i = f->take_begin[first + m]; i < f->take_begin[first + m + 1]; i++)
+      (*taken)[(int64_t)m * st->count + st->stage_of[f->take[i]]]++;
+  return SLEY_OK;
+}
+
+/* Messages into relays, and hops. */
+static sley_status add_far(stages *st) {
+  const sl_inspection *ins = st->ins;
+  const sl_fusion *f = &st->fusion;
+  int64_t *taken = NULL, out_count = f->out_begin[ins->comm->size];
+  int64_t *out = sl_plan_alloc(st->plan, out_count, sizeof *out);
+  if (!out)
+    return SLEY_ERR_MEMORY;
+  for (int64_t i = 0; i < out_count; i++)
+    out[i] = f->out[i];
+  sley_status status = count_taken(st, &taken);
+  for (int s = 0; s < st->count && status == SLEY_OK; s++) {
+    status = add_message(st, s, out);
+    if (status == SLEY_OK)
+      status = add_hop(st, s, taken);
+  }
+  sl_free(taken);
+  return status;
 }
 
 /* Brings stage s's rows to this rank. */
@@ -258,7 +350,7 @@ static sley_status follow_up(stages *st, int s) {
 static sley_status add_steps(stages *st, const part_numbers *n, int first) {
   sl_plan *plan = st->plan;
   bool in_order = st->ins->reproducible;
-  for (int s = 0; s < st->depth; s++)
+  for (int s = 0; s < st->depth && s < st->count; s++)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, st->stage[s].message));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, st->near_exchange));
   if (!in_order)
@@ -282,23 +374,15 @@ static sley_status add_steps(stages *st, const part_numbers *n, int first) {
 }
 
 static sley_status assemble(stages *st, const uint8_t *wanted_use) {
-  const sl_fusion *f = &st->fusion;
-  int64_t halo = st->ins->halo_set.count, out_count = f->out_begin[st->ins->comm->size];
-  SL_TRY(SL_NEW(st->stage, st->count, "stages"));
+  int64_t halo = st->ins->halo_set.count;
+  SL_TRY(SL_NEW_ZERO(st->stage, st->count, "stages"));
+  SL_TRY(SL_NEW_ZERO(st->stage_of, halo, "the column map"));
   SL_TRY(SL_NEW_ZERO(st->part, halo, "the column map"));
   SL_TRY(SL_NEW_ZERO(st->place, halo, "the column map"));
   place_far_rows(st);
   SL_TRY(add_buffers(st));
-  int64_t *out = sl_plan_alloc(st->plan, out_count, sizeof *out);
-  if (!out)
-    return SLEY_ERR_MEMORY;
-  for (int64_t i = 0; i < out_count; i++)
-    out[i] = f->out[i];
   SL_TRY(add_near(st, wanted_use));
-  for (int s = 0; s < st->count; s++) {
-    SL_TRY(add_message(st, s, out));
-    SL_TRY(add_hop(st, s));
-  }
+  SL_TRY(add_far(st));
   part_numbers n = number_parts(st);
   int first;
   SL_TRY(cut_parts(st, &n, &first));
@@ -319,19 +403,57 @@ static sley_status exchange_use(const sl_inspection *ins, const uint8_t *use, ui
   return status;
 }
 
+/* Least bytes of a message by the environment's SLEY_STAGE_BYTES, for tests and trials; 0: it says nothing.
+ */
+static double given_bytes(void) {
+  const char *given = getenv("SLEY_STAGE_BYTES");
+  double bytes = given ? strtod(given, NULL) : 0;
+  return bytes > 0 ? bytes : 0;
+}
+
+/* Ranks that are threads share the cores that would move rows meanwhile; on devices with memory of their own
+ * a stage costs more than it hides. */
+static bool wants_slices(const stages *st) {
+  const sl_comm *comm = st->ins->comm;
+  return st->options->pipelined && sl_workgroups(comm) > 1 && !st->ins->reproducible &&
+         (given_bytes() > 0 || (comm->processes && comm->device->ops->host_addresses));
+}
+
+/* As many slices as bring enough stages, and messages that are worth it. Collective. */
+static sley_status choose_slices(stages *st) {
+  sl_comm *comm = st->ins->comm;
+  int groups = sl_workgroups(comm);
+  st->slices = 1;
+  if (!wants_slices(st))
+    return SLEY_OK;
+  int64_t rows = st->fusion.relay_begin[comm->size];
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, &rows, 1));
+  double least = given_bytes() > 0 ? given_bytes() : LEAST_BYTES;
+  double messages = (double)rows * (double)st->ins->row_bytes / least,
+         pairs = (double)comm->size * (groups - 1);
+  while (st->slices * (groups - 1) < ENOUGH_STAGES && messages >= (st->slices + 1) * pairs)
+    st->slices++;
+  return SLEY_OK;
+}
+
 sley_status sl_add_stages(const sl_inspection *ins, const sl_stage_options *options, sl_plan *plan) {
   int groups = sl_workgroups(ins->comm);
   stages st = {
       .ins = ins, .options = options, .plan = plan, .group = sl_workgroup_of(ins->comm, ins->comm->rank)};
-  st.count = groups == 1 ? 0 : !options->pipelined ? 1 : ins->reproducible ? groups : groups - 1;
-  st.depth = st.count < IN_FLIGHT ? st.count : IN_FLIGHT;
   uint8_t *wanted_use = NULL;
   if (options->use)
     SL_TRY(exchange_use(ins, options->use, &wanted_use));
   sley_status status = sl_fuse(ins, options->use, &st.fusion);
   if (status == SLEY_OK)
+    status = choose_slices(&st);
+  if (status == SLEY_OK) {
+    int steps = groups == 1 ? 0 : !options->pipelined ? 1 : ins->reproducible ? groups : groups - 1;
+    st.count = steps * st.slices;
+    st.depth = IN_FLIGHT * st.slices;
     status = assemble(&st, wanted_use);
+  }
   sl_free(wanted_use);
+  sl_free(st.stage_of);
   sl_free(st.part);
   sl_free(st.place);
   sl_free(st.stage);
@@ -358,7 +480,7 @@ const sl_algorithm sl_algo_halo_fused = {.name = "halo-fused",
 const sl_algorithm sl_algo_halo_coalesced = {.name = "halo-coalesced",
                                              .summary = "as halo-fused, packed into one message a peer",
                                              .build = build_coalesced};
-const sl_algorithm sl_algo_halo_pipelined = {.name = "halo-pipelined",
-                                             .summary =
-                                                 "as halo-coalesced, a stage a workgroup, the next in flight",
-                                             .build = build_pipelined};
+const sl_algorithm sl_algo_halo_pipelined = {
+    .name = "halo-pipelined",
+    .summary = "as halo-coalesced, in stages, the next in flight while one is summed",
+    .build = build_pipelined};

@@ -8,7 +8,7 @@
 
 typedef struct sl_stage_options {
   sl_grain grain;     /* of the messages between workgroups */
-  bool pipelined;     /* a stage a workgroup, the next in flight while one computes; else all in one stage */
+  bool pipelined;     /* a stage a workgroup, or several, in flight while others are summed; else all in one stage */
   const uint8_t *use; /* flags of the halo entries that come as rows of X; NULL: all. Others go to no part */
 } sl_stage_options;
 

@@ -177,6 +177,13 @@ start_by_mpirun() {
   pids[0]=$!
 }
 
+# Whether a child still runs. No process is started to find out: the ranks want the processors.
+runs() {
+  local line=''
+  while read -r line && [[ $line != State:* ]]; do :; done <"/proc/$1/status"
+  [[ $line == State:* && $line != *[[:space:]]Z* ]]
+} 2>/dev/null
+
 # Seconds to milliseconds.
 to_ms() { awk -v s="$1" 'BEGIN { printf "%d", s * 1000 }'; }
 
@@ -231,6 +238,9 @@ fi
 
 codes=()
 running=$ranks
+exec {quiet}<> <(:) # nothing ever comes: reading with a time limit is a sleep
+nap=0.1
+[ ${#faults[@]} -eq 0 ] || nap=0.02
 while [ "$running" -gt 0 ]; do
   elapsed=$(($(now_ms) - start))
   for i in "${!faults[@]}"; do
@@ -246,7 +256,7 @@ while [ "$running" -gt 0 ]; do
   running=0 held=0
   for ((rank = 0; rank < ranks; rank++)); do
     [ -n "${codes[$rank]:-}" ] && continue
-    if kill -0 "${pids[$rank]}" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/${pids[$rank]}/status" 2>/dev/null; then
+    if runs "${pids[$rank]}"; then
       running=$((running + 1))
       [[ $stopped == *" $rank "* ]] && held=$((held + 1))
     else
@@ -265,7 +275,7 @@ while [ "$running" -gt 0 ]; do
     done
     break
   fi
-  sleep 0.02
+  read -r -t "$nap" -u "$quiet"
 done
 list_left >"$keep/left.txt"
 count_links >"$scratch/after"
