@@ -41,6 +41,7 @@ typedef struct tuning {
   sl_machine machine;
   double slot; /* seconds for one figure */
   bool hosts;  /* messages travel between hosts, whose ranks share their links */
+  bool moves;  /* and do so while ranks compute */
 } tuning;
 
 typedef struct timed {
@@ -91,9 +92,11 @@ static sley_status run_trip(void *context) {
 }
 
 /* The rank that this one measures a link class with; -1: none. Ranks in pairs: within the workgroup, or
- * between two workgroups. */
-static int partner_of(const sl_comm *comm, sl_link link) {
+ * between two workgroups; alone: only the first of each. */
+static int partner_of(const sl_comm *comm, sl_link link, bool alone) {
   int group = sl_workgroup_of(comm, comm->rank), at = comm->rank - sl_workgroup_first(comm, group);
+  if (alone && at > 0)
+    return -1;
   if (link == SL_LINK_SELF)
     return comm->rank;
   if (link == SL_LINK_DIRECT)
@@ -109,11 +112,12 @@ typedef struct load {
   sl_link link;
   int64_t count, bytes;
   bool scattered, by_row;
+  bool alone; /* one pair of two workgroups has the link between them to itself */
 } load;
 
 /* Pairs send each other such a load, all at once. */
 static sley_status time_exchange(sl_comm *comm, const tuning *tune, const load *l, double *seconds) {
-  int peer = partner_of(comm, l->link);
+  int peer = partner_of(comm, l->link, l->alone);
   int64_t *rows = NULL;
   char *memory = NULL;
   sley_status status = SL_NEW(rows, l->count, "rows to send");
@@ -159,7 +163,12 @@ static sley_status tune_link(sl_comm *comm, tuning *tune, sl_link link) {
   SL_TRY(time_meeting(comm, tune, link, &meeting));
   for (int i = 0; i < MESSAGES; i++) {
     int64_t bytes = message_bytes[i];
-    load l = {link, i < BY_ROW ? ROWS_AT_ONCE : bytes / ROW, i < BY_ROW ? bytes : ROW, true, i < BY_ROW};
+    load l = {.link = link,
+              .count = i < BY_ROW ? ROWS_AT_ONCE : bytes / ROW,
+              .bytes = i < BY_ROW ? bytes : ROW,
+              .scattered = true,
+              .by_row = i < BY_ROW,
+              .alone = tune->hosts && link == SL_LINK_MESSAGE};
     double seconds;
     l.scattered = link != SL_LINK_MESSAGE || l.by_row;
     SL_TRY(time_exchange(comm, tune, &l, &seconds));
@@ -178,8 +187,20 @@ static sley_status tune_link(sl_comm *comm, tuning *tune, sl_link link) {
     m->pack_bandwidth = speed.bandwidth;
   else
     m->meeting = fmax(m->meeting, meeting);
-  if (link == SL_LINK_MESSAGE && tune->hosts)
-    m->node_bandwidth = speed.bandwidth * comm->workgroup;
+  return SLEY_OK;
+}
+
+/* The link of a host, which its ranks share. */
+static sley_status tune_node(sl_comm *comm, tuning *tune) {
+  int64_t bytes = message_bytes[MESSAGES - 1];
+  double meeting, seconds;
+  SL_TRY(time_meeting(comm, tune, SL_LINK_MESSAGE, &meeting));
+  SL_TRY(time_exchange(comm, tune, &(load){.link = SL_LINK_MESSAGE, .count = bytes / ROW, .bytes = ROW},
+                       &seconds));
+  if (comm->rank == 0) {
+    tune->machine.node_bandwidth = (double)bytes * comm->workgroup / fmax(seconds - meeting, 0.2 * seconds);
+    tune->machine.messages_move = tune->moves;
+  }
   return SLEY_OK;
 }
 
@@ -331,6 +352,8 @@ static sley_status tune_launched(sl_comm *comm, void *arg) {
     SL_TRY(tune_direct(comm, arg));
   if (several)
     SL_TRY(tune_message(comm, arg));
+  if (several)
+    SL_TRY(tune_node(comm, arg));
   if (comm->workgroup == 1) {
     SL_TRY(tune_link(comm, arg, SL_LINK_SELF));
     SL_TRY(tune_kernels(comm, arg));
@@ -375,7 +398,7 @@ sley_status sl_tune(const char *transport, double seconds, sl_machine *out, bool
   if (shared == MAP_FAILED)
     return sl_fail(SLEY_ERR_MEMORY, "out of memory for a machine's figures");
   gethostname(host, sizeof host - 1);
-  *shared = (tuning){.slot = seconds / SLOTS};
+  *shared = (tuning){.slot = seconds / SLOTS, .moves = strcmp(transport, "tcp") == 0};
   sl_machine *m = &shared->machine;
   *m = (sl_machine){.device = "cpu", .source = "measured now", .cores = cores};
   snprintf(m->name, sizeof m->name, "%s, %d cores, %.8s", host, cores, transport);

@@ -4,177 +4,14 @@
  * while rows are in flight takes max(transfers, local part) + remote part. Exchanges that follow each other
  * last as long as on the slowest rank each. Where the ranks' threads are more than the cores, they take
  * turns: then the work of all ranks by the cores counts, if it is more than the slowest rank's; the time that
- * links between hosts take is no work. */
+ * links between hosts take is no work. Where messages between hosts move while parts are summed, a plan that
+ * sums in flight takes the longer of its cores' work and its links' time, and what it sums of the last rows
+ * to come. */
 #include <math.h>
 
 #include "base/value.h"
 #include "plan/algorithm.h"
-#include "plan/machine.h"
-
-/* What a rank's work is predicted from. */
-typedef struct prediction {
-  const sl_machine *m;
-  const sl_inspection *ins;
-  const sl_plan *plan;
-  double threads; /* of the rank */
-} prediction;
-
-/* What moving rows takes a rank. */
-typedef struct moving {
-  double pack, wait; /* its own gathering; the link's time */
-  double work;       /* that the rank's core works in the link's time */
-} moving;
-
-/* The bytes a rank sends or receives over message links in an exchange. */
-static double message_bytes(const prediction *p, const sl_row_list *lists, int count) {
-  double bytes = 0;
-  for (int i = 0; i < count; i++)
-    if (sl_link_to(p->ins->comm, lists[i].peer) == SL_LINK_MESSAGE)
-      bytes += (double)lists[i].count * (double)lists[i].bytes;
-  return bytes;
-}
-
-/* Seconds of lists over their links, or, if so, of the work that messages between hosts are, which is taken
- * to be that of messages inside one. */
-static double list_seconds(const prediction *p, const sl_exchange_spec *spec, bool receiving, bool working) {
-  const sl_row_list *lists = receiving ? spec->recv : spec->send;
-  int count = receiving ? spec->recvs : spec->sends;
-  double seconds = 0;
-  for (int i = 0; i < count; i++) {
-    double bytes = (double)lists[i].count * (double)lists[i].bytes;
-    sl_link link = sl_link_to(p->ins->comm, lists[i].peer);
-    bool by_row = spec->grain == SL_GRAIN_ROW && link == SL_LINK_MESSAGE;
-    double messages = by_row ? (double)lists[i].count : 1;
-    if (working && link == SL_LINK_MESSAGE)
-      link = SL_LINK_DIRECT;
-    seconds += sl_machine_link_seconds(p->m, link, messages, bytes / messages);
-  }
-  return seconds;
-}
-
-/* Rows that go over message links are gathered, but those side by side, which travel from where they lie, and
- * those that are messages of their own, whose time includes it. */
-static double pack_seconds(const prediction *p, const sl_exchange_spec *spec) {
-  double seconds = 0;
-  for (int i = 0; i < spec->sends && spec->grain == SL_GRAIN_PEER; i++)
-    if (spec->send[i].rows && sl_link_to(p->ins->comm, spec->send[i].peer) == SL_LINK_MESSAGE)
-      seconds += sl_machine_pack_seconds(p->m, (double)spec->send[i].count * (double)spec->send[i].bytes);
-  return seconds;
-}
-
-/* One exchange. Threads fetch rows; processes share the work of a message. The links of a host are its
- * ranks' together: receivers are taken to receive alike, while a sender may send alone. */
-static moving exchange_seconds(const prediction *p, const sl_exchange_spec *spec) {
-  const sl_machine *m = p->m;
-  moving out = {.pack = pack_seconds(p, spec)};
-  bool between_hosts = m->node_bandwidth > 0, shared = p->ins->comm->processes && !m->overlaps;
-  double receive = list_seconds(p, spec, true, false);
-  out.wait = shared ? (receive + list_seconds(p, spec, false, false)) / 2 : receive;
-  out.work = out.wait;
-  if (!between_hosts)
-    return out;
-  out.work = (list_seconds(p, spec, true, true) + list_seconds(p, spec, false, true)) / 2;
-  double in = message_bytes(p, spec->recv, spec->recvs) * p->ins->comm->workgroup;
-  double sent = message_bytes(p, spec->send, spec->sends);
-  out.wait = fmax(out.wait, fmax(in, sent) / m->node_bandwidth);
-  return out;
-}
-
-/* Whether the plan reads any exchange's rows in place. */
-static bool borrows_any(const sl_plan *plan) {
-  for (int i = 0; i < plan->steps.count; i++)
-    if (SL_STEP(plan, i)->kind == SL_STEP_BORROW)
-      return true;
-  return false;
-}
-
-/* Whether the plan reads this exchange's rows in place. */
-static bool is_borrowed(const sl_plan *plan, int exchange) {
-  for (int i = 0; i < plan->steps.count; i++)
-    if (SL_STEP(plan, i)->kind == SL_STEP_BORROW && SL_STEP(plan, i)->index == exchange)
-      return true;
-  return false;
-}
-
-/* Whether this rank has anybody to exchange rows with. */
-static bool takes_part(const prediction *p, const sl_exchange_spec *spec) {
-  int rank = p->ins->comm->rank;
-  for (int i = 0; i < spec->sends; i++)
-    if (spec->send[i].peer != rank)
-      return true;
-  for (int i = 0; i < spec->recvs; i++)
-    if (spec->recv[i].peer != rank)
-      return true;
-  return false;
-}
-
-/* Times that this rank waits for others: exchanges without rows are none. Those of a GPU that are begun
- * together wait as one. */
-static int64_t meetings(const prediction *p) {
-  const sl_plan *plan = p->plan;
-  int64_t count = 0;
-  bool together = false;
-  for (int i = 0; i < plan->steps.count; i++) {
-    const sl_step *step = SL_STEP(plan, i);
-    bool begins = step->kind == SL_STEP_BEGIN;
-    if (begins && takes_part(p, &SL_EXCHANGE(plan, step->index)->spec) && !together) {
-      count++;
-      together = p->m->overlaps;
-    } else if (!begins) {
-      together = false;
-    }
-  }
-  return count + (plan->fetches.count > 0 ? 2 : 0); /* X is lent, and taken back */
-}
-
-/* Row-wise fetches come a batch and owner at a time, and are gathered there. */
-static double fetch_seconds(const prediction *p) {
-  double seconds = 0;
-  for (int i = 0; i < p->plan->fetches.count; i++) {
-    const sl_fetch *fetch = SL_FETCH(p->plan, i);
-    double rows[SL_LINK_COUNT] = {0};
-    for (int64_t n = 0; n < fetch->count; n++)
-      rows[sl_link_to(p->ins->comm, fetch->owner[n])]++;
-    for (int link = 0; link < SL_LINK_COUNT; link++) {
-      double bytes = rows[link] * (double)p->ins->row_bytes;
-      seconds +=
-          sl_machine_link_seconds(p->m, (sl_link)link, 1, bytes) + sl_machine_pack_seconds(p->m, bytes);
-    }
-  }
-  return seconds;
-}
-
-/* Exchanges whose times are compared one by one; of more only the sums. */
-enum { MOST_SERIAL = 64 };
-
-/* What all ranks' moving takes; pack: this rank's. Each exchange lasts as long as on its slowest rank, or as
- * the cores take for all. Collective. */
-static sley_status move_seconds(const prediction *p, double cores, double *pack, double *wait) {
-  sl_comm *comm = p->ins->comm;
-  const sl_plan *plan = p->plan;
-  int exchanges = plan->exchanges.count;
-  bool borrows = borrows_any(plan), serial = exchanges <= MOST_SERIAL;
-  int groups = serial && exchanges > 0 ? exchanges : 1;
-  int64_t most[MOST_SERIAL + 1] = {0}, sum[MOST_SERIAL + 1] = {0};
-  *pack = *wait = 0;
-  for (int i = 0; i < exchanges; i++) {
-    /* What the host's threads read in place is part of their sums; a GPU reads it over its links. */
-    if (!p->m->overlaps && borrows && is_borrowed(plan, i))
-      continue;
-    moving one = exchange_seconds(p, &SL_EXCHANGE(plan, i)->spec);
-    *pack += one.pack;
-    most[serial ? i : 0] += (int64_t)(one.wait * 1e9);
-    sum[serial ? i : 0] += (int64_t)(one.work * 1e9);
-  }
-  int64_t fetched = (int64_t)(fetch_seconds(p) * 1e9);
-  most[groups - 1] += fetched;
-  sum[groups - 1] += fetched;
-  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, groups));
-  SL_TRY(comm->ops->allreduce(comm, SL_SUM, sum, groups));
-  for (int i = 0; i < groups; i++)
-    *wait += fmax((double)most[i], cores > 0 ? (double)sum[i] * p->threads / cores : 0) * 1e-9;
-  return SLEY_OK;
-}
+#include "plan/cost_moves.h"
 
 /* Entries of a rank's sums. */
 typedef struct entries {
@@ -183,7 +20,7 @@ typedef struct entries {
 } entries;
 
 /* Seconds of products over them, with rows of so many bytes. */
-static double entry_seconds(const prediction *p, const entries *e, double row_bytes) {
+static double entry_seconds(const sl_prediction *p, const entries *e, double row_bytes) {
   const sley_matrix *block = p->ins->block;
   double entry_bytes = (double)(sl_index_bytes(block->index) + sley_dtype_bytes(block->dtype));
   double rate = sl_machine_mixed_rate(p->m, row_bytes, e->reach * row_bytes, e->near);
@@ -192,7 +29,7 @@ static double entry_seconds(const prediction *p, const entries *e, double row_by
 
 /* The share of the halo that comes as rows of X; the rest of the remote entries is summed by the owners of
  * their rows. */
-static double share_brought(const prediction *p) {
+static double share_brought(const sl_prediction *p) {
   int64_t rows = 0;
   bool sums = false;
   for (int i = 0; i < p->plan->exchanges.count; i++) {
@@ -208,7 +45,7 @@ static double share_brought(const prediction *p) {
 /* Rows of Y that a pass stores. A part stores only rows it has entries for: all rows once, then, of each
  * further part, at most as many as there are remote entries. A part needs a rank that owns some of its rows
  * of X; one of partial sums is counted apart. */
-static double passed_rows(const prediction *p, bool again, double remote) {
+static double passed_rows(const sl_prediction *p, bool again, double remote) {
   int parts = 0, owners = 0;
   for (int i = 0; i < p->plan->steps.count; i++)
     parts += SL_STEP(p->plan, i)->kind == SL_STEP_SPMM;
@@ -238,7 +75,7 @@ static double partial_bytes(const sl_plan *plan) {
 }
 
 /* Rows whose values change their type to travel, and back. */
-static void conversion_seconds(const prediction *p, double *before, double *after) {
+static void conversion_seconds(const sl_prediction *p, double *before, double *after) {
   for (int i = 0; i < p->plan->conversions.count; i++) {
     const sl_conversion *c = SL_CONVERSION(p->plan, i);
     double bytes =
@@ -261,7 +98,7 @@ static bool sums_in_flight(const sl_plan *plan) {
 
 /* This rank's sums. Where ranks share rows of Y by slices of columns, each goes through the entries of all of
  * them, and Y is put together at the end. */
-static void sum_seconds(const prediction *p, double *pack, double *local, double *remote) {
+static void sum_seconds(const sl_prediction *p, double *pack, double *local, double *remote) {
   const sl_inspection *ins = p->ins;
   double slices = p->plan->slices > 1 ? p->plan->slices : 1, brought = share_brought(p);
   double row_bytes = (double)ins->row_bytes, slice_bytes = row_bytes / slices;
@@ -278,7 +115,7 @@ static void sum_seconds(const prediction *p, double *pack, double *local, double
 }
 
 /* Bytes that a rank's sums take from memory at least: entries, distinct rows of X, Y. */
-static double least_bytes(const prediction *p) {
+static double least_bytes(const sl_prediction *p) {
   const sl_inspection *ins = p->ins;
   double entry_bytes = (double)(sl_index_bytes(ins->block->index) + sley_dtype_bytes(ins->block->dtype));
   return (double)ins->block->nnz * entry_bytes +
@@ -286,20 +123,20 @@ static double least_bytes(const prediction *p) {
 }
 
 /* Hosts that the ranks fill. */
-static double nodes_of(const prediction *p) {
+static double nodes_of(const sl_prediction *p) {
   int64_t ranks = p->ins->comm->size, a_node = p->m->ranks_per_node > 0 ? p->m->ranks_per_node : ranks;
   return (double)((ranks + a_node - 1) / a_node);
 }
 
 /* Cores of all hosts; 0: enough for every rank's threads. */
-static double cores_of(const prediction *p) {
+static double cores_of(const sl_prediction *p) {
   double cores = (double)p->m->cores * nodes_of(p);
   return p->m->overlaps || cores >= p->threads * p->ins->comm->size ? 0 : cores;
 }
 
 /* Sums over ranks, in nanoseconds but for the bytes; and what the largest is looked for. */
 enum { SUM_PACK, SUM_LOCAL, SUM_REMOTE, SUM_BYTES, SUMS };
-enum { MOST_SUMMING, MOST_MEETINGS, MOSTS };
+enum { MOST_SUMMING, MOST_MEETINGS, MOST_STAGES, MOSTS };
 
 sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   const sl_machine *m = ins->machine;
@@ -307,13 +144,15 @@ sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   if (!m)
     SL_TRY(sl_agree(comm, sl_machine_find(sl_machine_of(comm->device), &m)));
   double own_threads = m->overlaps ? 1 : sl_team_size(sl_plan_team(ins));
-  prediction p = {m, ins, plan, ins->machine && m->threads > 0 ? (double)m->threads : own_threads};
-  double cores = cores_of(&p), pack, transfer, local, remote;
-  SL_TRY(move_seconds(&p, cores, &pack, &transfer));
-  sum_seconds(&p, &pack, &local, &remote);
-  int64_t sum[SUMS] = {(int64_t)(pack * 1e9), (int64_t)(local * 1e9), (int64_t)(remote * 1e9),
+  sl_prediction p = {m, ins, plan, ins->machine && m->threads > 0 ? (double)m->threads : own_threads};
+  double cores = cores_of(&p), local, remote;
+  sl_all_moving moved;
+  SL_TRY(sl_cost_moves(&p, cores, &moved));
+  sum_seconds(&p, &moved.pack, &local, &remote);
+  int64_t sum[SUMS] = {(int64_t)(moved.pack * 1e9), (int64_t)(local * 1e9), (int64_t)(remote * 1e9),
                        (int64_t)least_bytes(&p)};
-  int64_t most[MOSTS] = {sum[SUM_PACK] + sum[SUM_LOCAL] + sum[SUM_REMOTE], meetings(&p)};
+  int64_t most[MOSTS] = {sum[SUM_PACK] + sum[SUM_LOCAL] + sum[SUM_REMOTE], sl_cost_meetings(&p),
+                         sl_cost_stages(&p)};
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, sum, SUMS));
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, MOSTS));
   double all = (double)(sum[SUM_PACK] + sum[SUM_LOCAL] + sum[SUM_REMOTE]) * 1e-9, mean = all / comm->size;
@@ -325,8 +164,14 @@ sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   double stretch = summing > mean && mean > 0 && cores > 0 ? summing / mean : 1;
   double meet =
       (double)most[MOST_MEETINGS] * (cores > 0 && m->crowded_meeting > 0 ? m->crowded_meeting : m->meeting);
-  double hidden =
-      m->overlaps && sums_in_flight(plan) ? fmin(transfer, (double)sum[SUM_LOCAL] * 1e-9 / comm->size) : 0;
+  double transfer = moved.wait, hidden = 0;
+  if (m->overlaps && sums_in_flight(plan)) {
+    hidden = fmin(transfer, (double)sum[SUM_LOCAL] * 1e-9 / comm->size);
+  } else if (m->messages_move && m->node_bandwidth > 0 && sums_in_flight(plan)) {
+    double stages = most[MOST_STAGES] > 0 ? (double)most[MOST_STAGES] : 1;
+    double last = (double)sum[SUM_REMOTE] * 1e-9 / comm->size * stretch / stages;
+    hidden = fmax(summing + transfer - fmax(summing + moved.work, moved.link + last), 0);
+  }
   plan->threads = (int64_t)p.threads;
   plan->transfer_seconds = transfer + (double)sum[SUM_PACK] * 1e-9 / comm->size + meet;
   plan->predicted_seconds = summing + transfer - hidden + meet;

@@ -55,7 +55,8 @@ typedef struct sley_machine {
   sl_rate near[SL_MACHINE_NEAR];
   int stores; /* measured likewise, by bytes of a row of Y and of all; they go before stream_bandwidth */
   sl_rate store[SL_MACHINE_STORES];
-  bool overlaps; /* rows move while parts are summed; else the rank's threads do both in turn */
+  bool overlaps;      /* rows move while parts are summed; else the rank's threads do both in turn */
+  bool messages_move; /* those that the node's bandwidth limits do, but for the work that they are */
 } sl_machine;
 
 /* A server's cores with ranks as threads. Typical figures, not tuned to a machine: they rank algorithms. */

@@ -150,15 +150,21 @@ static sley_status read_store(parser *p, char **word) {
   return append_rate(p, word, word[2], word[3], m->store, SL_MACHINE_STORES, &m->stores);
 }
 
+/* choices: ended by NULL. */
 static sley_status read_choice(const parser *p, const char *word, const char *const *choices, int *out) {
-  for (*out = 0; *out < 2; ++*out)
+  char all[64] = "";
+  for (*out = 0; choices[*out]; ++*out) {
     if (strcmp(word, choices[*out]) == 0)
       return SLEY_OK;
-  return fail_at(p, "'%s' is neither %s nor %s", word, choices[0], choices[1]);
+    size_t length = strlen(all);
+    snprintf(all + length, sizeof all - length, "%s%s", *out > 0 ? ", " : "", choices[*out]);
+  }
+  return fail_at(p, "'%s' is none of %s", word, all);
 }
 
 static sley_status read_key(parser *p, char **word) {
-  static const char *const devices[] = {"cpu", "cuda"}, *const answers[] = {"no", "yes"};
+  static const char *const devices[] = {"cpu", "cuda", NULL}, *const answers[] = {"no", "yes", "messages",
+                                                                                  NULL};
   int chosen;
   if (strcmp(word[0], "device") == 0) {
     SL_TRY(once(p, &p->of_device, word[0]));
@@ -170,6 +176,7 @@ static sley_status read_key(parser *p, char **word) {
     SL_TRY(once(p, &p->overlap, word[0]));
     SL_TRY(read_choice(p, word[1], answers, &chosen));
     p->machine->overlaps = chosen == 1;
+    p->machine->messages_move = chosen == 2;
     return SLEY_OK;
   }
   for (int i = 0; i < KEYS; i++)

@@ -77,7 +77,9 @@ sley_status sl_machine_write(const sl_machine *m, const char *path) {
           m->name, m->device);
   fprintf(file.stream, "nodes %lld\nranks-per-node %lld\nthreads %lld\ncores %lld\noverlap %s\n",
           (long long)m->nodes, (long long)m->ranks_per_node, (long long)m->threads, (long long)m->cores,
-          m->overlaps ? "yes" : "no");
+          m->overlaps        ? "yes"
+          : m->messages_move ? "messages"
+                             : "no");
   fprintf(file.stream, "meeting %.6g\npack-bandwidth %.6g\nstream-bandwidth %.6g\nspmm-bandwidth %.6g\n",
           m->meeting, m->pack_bandwidth, m->stream_bandwidth, m->spmm_bandwidth);
   if (m->crowded_meeting > 0)

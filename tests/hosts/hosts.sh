@@ -95,9 +95,9 @@ shape() {
   local device=${*: -1}
   set -- "${@:1:$#-1}"
   [ "$rate" = 0 ] && return
-  "$@" tc qdisc add dev "$device" root tbf rate "$rate" burst 256k latency 50ms 2>/dev/null && return
+  "$@" tc qdisc add dev "$device" root tbf rate "$rate" burst 70k latency 50ms 2>/dev/null && return
   "$@" tc qdisc add dev "$device" root handle 1: htb default 1 2>/dev/null &&
-    "$@" tc class add dev "$device" parent 1: classid 1:1 htb rate "$rate" burst 256k 2>/dev/null && return
+    "$@" tc class add dev "$device" parent 1: classid 1:1 htb rate "$rate" burst 70k 2>/dev/null && return
   skip "this kernel shapes no links (neither tbf nor htb)"
 }
 

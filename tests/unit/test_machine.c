@@ -67,6 +67,25 @@ static void with_line(const char *key, const char *line, char *out, size_t room)
   snprintf(out, room, "%.*s%s%s", (int)(at - whole), whole, line, end);
 }
 
+static void knows_what_moves_meanwhile(void **state) {
+  (void)state;
+  static const struct {
+    const char *line;
+    bool overlaps, messages_move;
+  } cases[] = {{"overlap no\n", false, false},
+               {"overlap yes\n", true, false},
+               {"overlap messages\n", false, true},
+               {"", false, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[2048];
+    sl_machine m;
+    with_line("overlap", cases[i].line, text, sizeof text);
+    assert_sley_ok(parse(text, &m));
+    assert_int_equal(m.overlaps, cases[i].overlaps);
+    assert_int_equal(m.messages_move, cases[i].messages_move);
+  }
+}
+
 static void refuses_with_the_line(void **state) {
   (void)state;
   static const struct {
@@ -77,7 +96,8 @@ static void refuses_with_the_line(void **state) {
                {"nodes 2", "nodes\n", "m:4: ", "one value"},
                {"nodes 2", "nods 2\n", "m:4: ", "no key 'nods'"},
                {"nodes 2", "cores 2\n", "m:7: ", "given twice"},
-               {"device", "device tpu\n", "m:3: ", "neither cpu nor cuda"},
+               {"device", "device tpu\n", "m:3: ", "none of cpu, cuda"},
+               {"overlap", "overlap some\n", "m:8: ", "none of no, yes, messages"},
                {"meeting", "meeting 0\n", "m:9: ", "out of range"},
                {"meeting", "meeting nan\n", "m:9: ", "not a number"},
                {"meeting", "meeting 0x10\n", "m:9: ", "not a number"},
@@ -198,9 +218,9 @@ static void writes_what_it_reads(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(reads_every_key),
-                                     cmocka_unit_test(refuses_with_the_line),
-                                     cmocka_unit_test(survives_damage), cmocka_unit_test(interpolates),
-                                     cmocka_unit_test(writes_what_it_reads)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(reads_every_key),       cmocka_unit_test(knows_what_moves_meanwhile),
+      cmocka_unit_test(refuses_with_the_line), cmocka_unit_test(survives_damage),
+      cmocka_unit_test(interpolates),          cmocka_unit_test(writes_what_it_reads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,8 +67,17 @@ static bool part(sl_mpi_comm *comm) {
   return clean;
 }
 
+/* The progress thread's turn. It wakes too seldom to be in a hurry. */
+static bool help(void *arg) {
+  (void)arg;
+  sl_mpi_turn();
+  return false;
+}
+
 static void stop(sl_process_comm *base) {
   sl_mpi_comm *comm = (sl_mpi_comm *)base;
+  sl_progress_stop(comm->progress);
+  comm->progress = NULL;
   sl_direct_stop(base);
   if (comm->comm == MPI_COMM_NULL)
     return;
@@ -124,6 +133,8 @@ static sley_status start(sl_process_comm *base) {
   comm->comm = MPI_COMM_NULL;
   base->in_place = on_host;
   sley_status mine = prepare(comm);
+  if (mine == SLEY_OK && base->base.size > 1 && sl_mpi_lets_threads_in())
+    mine = sl_progress_start(help, comm, &comm->progress);
   sley_status status = sl_bootstrap_agree(base->boot, "prepare MPI", 0, 0, mine);
   if (status == SLEY_OK) {
     sl_bootstrap_meanwhile(base->boot, sl_mpi_turn);
@@ -144,6 +155,8 @@ static void abandon(sl_process_comm *base) {
   sl_mpi_comm *comm = (sl_mpi_comm *)base;
   char message[1024];
   snprintf(message, sizeof message, "%s", sley_last_error());
+  if (comm->progress)
+    sl_progress_forbid(comm->progress);
   if (comm->comm != MPI_COMM_NULL && sl_bootstrap_broken(base->boot))
     sl_mpi_call_off(comm);
   (void)sl_fail(SLEY_OK, "%s", message);

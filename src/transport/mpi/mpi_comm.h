@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include "bootstrap/progress.h"
 #include "transport/process/exchange.h"
 
 typedef struct sl_mpi_comm {
@@ -16,7 +17,9 @@ typedef struct sl_mpi_comm {
       *left;   /* messages of exchanges that were ended by a failure, which MPI may still touch */
   char *waste; /* where a message that nobody receives any more is being received; or NULL */
   MPI_Request waste_request;
-  double farewell; /* when no more is waited for after a failure; 0: there is none */
+  double farewell;       /* when no more is waited for after a failure; 0: there is none */
+  sl_progress *progress; /* moves messages while this rank computes; NULL: MPI lets no other thread in */
+  int lent;              /* exchanges begun and not reclaimed: without any, MPI is the caller's own */
 } sl_mpi_comm;
 
 /* Initialises MPI unless somebody has, and sees that this thread may call it. What is initialised here is
@@ -38,6 +41,9 @@ void sl_mpi_forsake(bool dead);
 /* Around calls of MPI where it lets one thread in at a time. */
 void sl_mpi_enter(void);
 void sl_mpi_leave(void);
+
+/* Whether threads other than the main one may call it. */
+bool sl_mpi_lets_threads_in(void);
 
 /* Lets MPI move what is on its way. */
 void sl_mpi_turn(void);

@@ -278,25 +278,28 @@ static sley_status wait_for(const sl_process_exchange *exchange, const sl_proces
 }
 
 static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
-  sl_process_comm *comm = &comm_of(exchange)->base;
+  sl_mpi_comm *comm = comm_of(exchange);
   for (int i = 0; i < exchange->sends && !on_host(exchange); i++) {
     const sl_process_channel *c = &exchange->send[i];
     if (c->travels)
       SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, message_of(c), c->at, c->list.count * c->list.bytes));
   }
   /* Until they can be sent, and what came last round has gone to the device. */
-  SL_TRY(sl_process_wait_for(comm, queue));
+  SL_TRY(sl_process_wait_for(&comm->base, queue));
   for (int i = 0; i < exchange->recvs; i++)
     if (exchange->recv[i].travels)
       SL_TRY(start(exchange, &exchange->recv[i], true));
   int first = 0;
-  while (first < exchange->sends && exchange->send[first].list.peer <= comm->base.rank)
+  while (first < exchange->sends && exchange->send[first].list.peer <= comm->base.base.rank)
     first++;
   for (int i = 0; i < exchange->sends; i++) {
     sl_process_channel *c = &exchange->send[(first + i) % exchange->sends];
     if (c->travels)
       SL_TRY(start(exchange, c, false));
   }
+  comm->lent++;
+  if (comm->progress)
+    sl_progress_allow(comm->progress);
   return SLEY_OK;
 }
 
@@ -307,8 +310,17 @@ static sley_status receive(sl_process_exchange *exchange, sl_process_channel *c,
                          : SLEY_OK;
 }
 
+/* The sends may be in flight still. */
 static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
+  (void)exchange;
   (void)queue;
+  return SLEY_OK;
+}
+
+static sley_status reclaim(sl_process_exchange *exchange) {
+  sl_mpi_comm *comm = comm_of(exchange);
+  if (--comm->lent == 0 && comm->progress)
+    sl_progress_forbid(comm->progress);
   for (int i = 0; i < exchange->sends; i++)
     if (exchange->send[i].travels)
       SL_TRY(wait_for(exchange, &exchange->send[i], false));
@@ -320,4 +332,5 @@ const sl_carrier sl_mpi_messages = {.exchange_bytes = sizeof(sl_process_exchange
                                     .close = close_messages,
                                     .begin = begin,
                                     .receive = receive,
-                                    .end = end};
+                                    .end = end,
+                                    .reclaim = reclaim};

@@ -108,6 +108,10 @@ void sl_mpi_leave(void) {
     pthread_mutex_unlock(&gate);
 }
 
+bool sl_mpi_lets_threads_in(void) {
+  return level >= MPI_THREAD_SERIALIZED;
+}
+
 void sl_mpi_turn(void) {
   int found;
   sl_mpi_enter();
