@@ -3,7 +3,9 @@
  * Sley's row block, and the same X; MatMatMult of a product made before (MAT_REUSE_MATRIX) and sley_spmm by a
  * plan made before run in turn. A time is the slowest rank's, from a barrier on. Both results are checked
  * against a product in float64. Rank 0 prints one line of JSON. Usage: mpirun -n P bench_petsc MATRIX K
- * REPEATS ALGORITHM; one thread a rank, f64. */
+ * REPEATS ALGORITHM [TRANSPORT [ADDRESS]]: of Sley, default mpi; where rank 0 is reached (tcp on several
+ * hosts). One thread a rank, f64. */
+#define _POSIX_C_SOURCE 200809L /* setenv */
 #include <petscmat.h>
 #include <sley.h>
 #include <stdio.h>
@@ -13,7 +15,7 @@
 enum { WARMUP = 2, RANKS_MOST = 256 };
 
 typedef struct job {
-  const char *spec, *algo;
+  const char *spec, *algo, *asked; /* asked: transport */
   int64_t k;
   int repeats, rank, ranks;
   sley_matrix *matrix, *block;
@@ -57,7 +59,7 @@ static PetscErrorCode make_matrix(job *j) {
     at[r] = (PetscInt)(csr.rowptr[r] - first);
   for (int64_t e = 0; e < count; e++)
     col[e] = (PetscInt)(csr.index == SLEY_I32 ? ((const int32_t *)csr.col)[first + e]
-                                                   : ((const int64_t *)csr.col)[first + e]);
+                                              : ((const int64_t *)csr.col)[first + e]);
   PetscCall(MatCreateMPIAIJWithArrays(PETSC_COMM_WORLD, (PetscInt)j->rows, (PetscInt)j->rows,
                                       (PetscInt)j->info.rows, (PetscInt)j->info.cols, at, col,
                                       (const double *)csr.val + first, &j->a));
@@ -233,7 +235,7 @@ static PetscErrorCode run(job *j, sley_status *status) {
   sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
   options.ranks = j->ranks;
   options.threads = 1;
-  options.transport = "mpi";
+  options.transport = j->asked;
   *status = sley_run_ranks(&options, compare, j);
   if (*status != SLEY_OK)
     fprintf(stderr, "rank %d: %s: %s\n", j->rank, sley_status_name(*status), sley_last_error());
@@ -258,11 +260,16 @@ static void release(job *j) {
 int main(int argc, char **argv) {
   job j = {.spec = argc > 1 ? argv[1] : NULL};
   sley_status status = SLEY_ERR_ARG;
-  if (argc != 5 || (j.k = atoll(argv[2])) < 1 || (j.repeats = atoi(argv[3])) < 1) {
-    fprintf(stderr, "usage: mpirun -n P bench_petsc MATRIX K REPEATS ALGORITHM\n");
+  if (argc < 5 || argc > 7 || (j.k = atoll(argv[2])) < 1 || (j.repeats = atoi(argv[3])) < 1) {
+    fprintf(stderr, "usage: mpirun -n P bench_petsc MATRIX K REPEATS ALGORITHM [TRANSPORT [ADDRESS]]\n");
     return 2;
   }
   j.algo = argv[4];
+  j.asked = argc > 5 ? argv[5] : "mpi";
+  if (argc > 6) {
+    setenv("MASTER_ADDR", argv[6], 1);
+    setenv("MASTER_PORT", "29411", 1);
+  }
   int words = 1; /* PETSc looks at none of these */
   PetscErrorCode code = PetscInitialize(&words, &argv, NULL, NULL);
   if (!code)

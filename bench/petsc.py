@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Products beside PETSc's MatMatMult of MPIAIJ by dense: build/bench/bench_petsc (petsc.c) on the same ranks, matrices and X, f64,
-in one run each, both results checked. On this host by mpirun; with --hosts H on network namespaces of it that slow links join
+in one run each, both results checked, Sley over mpi and over tcp. On this host by mpirun; with --hosts H on network namespaces of it that slow links join
 (tests/hosts/hosts.sh), in which mpirun starts the ranks. Times are medians; ratios are PETSc's over Sley's.
 Prints a table; --json FILE keeps the numbers. Exit status 77: PETSc is not installed, or there are no namespaces.
 """
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -21,8 +22,8 @@ HABITS = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding
           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
-def run(options, spec, k, algo):
-    command = [os.path.abspath(options.program), spec, k, options.repeat, algo]
+def run(options, spec, k, algo, transport):
+    command = [os.path.abspath(options.program), spec, k, options.repeat, algo, transport] + (["10.77.0.1"] if options.hosts else [])
     with tempfile.TemporaryDirectory() as folder:
         if options.hosts:
             command = [HOSTS, "--hosts", str(options.hosts), "--per-host", str(options.per_host), "--rate", options.rate, "--out", folder,
@@ -56,6 +57,7 @@ def main():
     parser.add_argument("--twins", default="cyt:scale=0.2,clj:scale=0.03", help="separated by commas")
     parser.add_argument("--k", default="32,128")
     parser.add_argument("--algo", default="auto", help="Sley's, separated by commas")
+    parser.add_argument("--transport", default="mpi,tcp", help="Sley's, separated by commas")
     parser.add_argument("--repeat", default="9")
     parser.add_argument("--json", help="file for the numbers")
     options = parser.parse_args()
@@ -65,19 +67,22 @@ def main():
     rows = []
     for spec in ("twin:" + twin for twin in options.twins.split(",")):
         for k in options.k.split(","):
-            for algo in options.algo.split(","):
-                row = run(options, spec, k, algo)
+            for algo, transport in itertools.product(options.algo.split(","), options.transport.split(",")):
+                row = run(options, spec, k, algo, transport)
                 rows.append(row)
                 work = 2e-6 * row["nnz"] * row["k"]
                 print(f"{spec:22} k {k:4} {row['ranks']} ranks   PETSc {row['petsc']['median_ms']:9.2f} ms "
                       f"({work / row['petsc']['median_ms']:.2f} GFLOP/s)   Sley {row['sley']['median_ms']:9.2f} ms "
-                      f"({work / row['sley']['median_ms']:.2f} GFLOP/s, {row['algo']})   ratio {row['ratio']:.2f}", flush=True)
-    mean = statistics.geometric_mean(row["ratio"] for row in rows)
-    print(f"geometric mean {mean:.2f}, least {min(row['ratio'] for row in rows):.2f}")
+                      f"({work / row['sley']['median_ms']:.2f} GFLOP/s, {row['algo']}, {transport})   ratio {row['ratio']:.2f}", flush=True)
+    means = {}
+    for transport in options.transport.split(","):
+        ratios = [row["ratio"] for row in rows if row["transport"] == transport]
+        means[transport] = statistics.geometric_mean(ratios)
+        print(f"{transport}: geometric mean {means[transport]:.2f}, least {min(ratios):.2f}")
     if options.json:
         with open(options.json, "w") as stream:
             json.dump({"hosts": options.hosts, "per_host": options.per_host, "rate": options.rate if options.hosts else None,
-                       "version": rows[0]["version"], "geometric_mean": mean, "rows": rows}, stream, indent=1)
+                       "version": rows[0]["version"], "geometric_means": means, "rows": rows}, stream, indent=1)
     return 0
 
 

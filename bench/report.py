@@ -173,13 +173,14 @@ def petsc(folder):
     if not runs:
         return
     print("## Beside PETSc\n")
-    print(f"`MatMatMult` (MAT_REUSE_MATRIX) of MPIAIJ by dense, {runs[0]['version']}, beside `sley_spmm` over `mpi`: the same ranks of one "
-          "thread, rows, X and MPI, f64, in turn in one run (`bench/petsc.py`, `petsc.c`), both checked. Medians of the slowest rank's "
+    print(f"`MatMatMult` (MAT_REUSE_MATRIX) of MPIAIJ by dense, {runs[0]['version']}, beside `sley_spmm` over `mpi` and over `tcp`: the same ranks of one "
+          "thread, rows and X, f64, in turn in one run (`bench/petsc.py`, `petsc.c`), both checked. Medians of the slowest rank's "
           "times. Hosts are network namespaces, each joined to a switch by a link of 1 Gbit/s each way; all ranks share the machine's cores.\n")
-    means = [f"{max(run['hosts'], 1)} host{'s' if run['hosts'] > 1 else ''}: {run['geometric_mean']:.2f}" for run in runs]
-    print(f"Geometric means of PETSc's time over Sley's: {', '.join(means)}.\n")
-    table(["hosts x ranks", "matrix", "nonzeros", "k", "PETSc ms", "Sley ms", "algorithm", "PETSc GFLOP/s", "Sley GFLOP/s", "PETSc / Sley"],
-          [[f"{max(run['hosts'], 1)} x {run['per_host']}", r["matrix"], r["nnz"], r["k"], f"{r['petsc']['median_ms']:.1f}",
+    means = [f"{max(run['hosts'], 1)} host{'s' if run['hosts'] > 1 else ''}: "
+             + ", ".join(f"{mean:.2f} over `{name}`" for name, mean in run["geometric_means"].items()) for run in runs]
+    print(f"Geometric means of PETSc's time over Sley's: {'; '.join(means)}.\n")
+    table(["hosts x ranks", "transport", "matrix", "nonzeros", "k", "PETSc ms", "Sley ms", "algorithm", "PETSc GFLOP/s", "Sley GFLOP/s", "PETSc / Sley"],
+          [[f"{max(run['hosts'], 1)} x {run['per_host']}", r["transport"], r["matrix"], r["nnz"], r["k"], f"{r['petsc']['median_ms']:.1f}",
             f"{r['sley']['median_ms']:.1f}", r["algo"], f"{2e-6 * r['nnz'] * r['k'] / r['petsc']['median_ms']:.2f}",
             f"{2e-6 * r['nnz'] * r['k'] / r['sley']['median_ms']:.2f}", f"{r['ratio']:.2f}"] for run in runs for r in run["rows"]])
 
