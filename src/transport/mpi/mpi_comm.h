@@ -38,7 +38,8 @@ MPI_Comm sl_mpi_world(void);
 /* Whether a rank may have died: then MPI is not finalised, for that would wait for it. */
 void sl_mpi_forsake(bool dead);
 
-/* Around calls of MPI where it lets one thread in at a time. */
+/* Around calls of MPI, which do not wait: it may let one thread in at a time, and what one thread lets it
+ * bring another reads. */
 void sl_mpi_enter(void);
 void sl_mpi_leave(void);
 

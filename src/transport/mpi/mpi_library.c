@@ -99,13 +99,11 @@ void sl_mpi_forsake(bool dead) {
 }
 
 void sl_mpi_enter(void) {
-  if (level < MPI_THREAD_MULTIPLE)
-    pthread_mutex_lock(&gate);
+  pthread_mutex_lock(&gate);
 }
 
 void sl_mpi_leave(void) {
-  if (level < MPI_THREAD_MULTIPLE)
-    pthread_mutex_unlock(&gate);
+  pthread_mutex_unlock(&gate);
 }
 
 bool sl_mpi_lets_threads_in(void) {
