@@ -16,3 +16,5 @@ require() {
 export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 # Nor can ThreadSanitizer make sense of the order of their own locks.
 export TSAN_OPTIONS=detect_deadlocks=0${TSAN_OPTIONS:+:$TSAN_OPTIONS}
+# MPICH's UCX watches calls that give memory back, which ThreadSanitizer does not survive.
+export UCX_MEM_EVENTS=no
