@@ -103,12 +103,13 @@ static void place_relayed_rows(stages *st, int number) {
     int64_t h, h_end, begin, stop;
     if (sl_workgroup_of(ins->comm, p) == st->group)
       continue;
+    bool relays = sl_relay_of(ins->comm, st->group, p) == ins->comm->rank;
     find_relayed(st, g, p, &begin, &stop);
     find_slice(st, p, g->slice, ins->halo, 0, ins->halo_begin[p], ins->halo_begin[p + 1], &h, &h_end);
     for (; h < h_end; h++) {
-      int64_t at = sl_lower_bound(st->fusion.relay, begin, stop, ins->halo[h]);
       st->stage_of[h] = number;
-      st->place[h] = g->relayed + at - begin;
+      if (relays)
+        st->place[h] = g->relayed + sl_lower_bound(st->fusion.relay, begin, stop, ins->halo[h]) - begin;
     }
     g->relayed += stop - begin;
   }
