@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cost model: what an execute takes, by phase. Ranks whose threads move their own rows do transfers and
  * sums one after the other; on machines that overlap them, such as GPUs, a plan that sums its local part
- * while rows are in flight takes max(transfers, local part) + remote part. Exchanges that follow each other
- * last as long as on the slowest rank each. Where the ranks' threads are more than the cores, they take
- * turns: then the work of all ranks by the cores counts, if it is more than the slowest rank's; the time that
- * links between hosts take is no work. Where messages between hosts move while parts are summed, a plan that
- * sums in flight takes the longer of its cores' work and its links' time, and what it sums of the last rows
- * to come. */
+ * while rows are in flight takes max(transfers, local part) + remote part, and one whose rows come in pieces
+ * max(transfers, both parts). Exchanges that follow each other last as long as on the slowest rank each.
+ * Where the ranks' threads are more than the cores, they take turns: then the work of all ranks by the cores
+ * counts, if it is more than the slowest rank's; the time that links between hosts take is no work. Where
+ * messages between hosts move while parts are summed, a plan that sums in flight takes the longer of its
+ * cores' work and its links' time, and what it sums of the last rows to come. */
 #include <math.h>
 
 #include "base/value.h"
@@ -42,6 +42,14 @@ static double share_brought(const sl_prediction *p) {
   return sums && halo > 0 && (double)rows < halo ? (double)rows / halo : 1;
 }
 
+/* Whether rows come in pieces, and each row of the block is summed once its piece is there. */
+static bool comes_in_pieces(const sl_plan *plan) {
+  for (int i = 0; i < plan->exchanges.count; i++)
+    if (SL_EXCHANGE(plan, i)->spec.stages > 0)
+      return true;
+  return false;
+}
+
 /* Rows of Y that a pass stores. A part stores only rows it has entries for: all rows once, then, of each
  * further part, at most as many as there are remote entries. A part needs a rank that owns some of its rows
  * of X; one of partial sums is counted apart. */
@@ -58,7 +66,7 @@ static double passed_rows(const sl_prediction *p, bool again, double remote) {
   double rows = (double)p->ins->rows;
   if (!again)
     return parts > 0 ? rows : 0;
-  return parts < 2 ? 0 : fmin((parts - 1) * rows, remote);
+  return parts < 2 || comes_in_pieces(p->plan) ? 0 : fmin((parts - 1) * rows, remote);
 }
 
 /* Partial rows of Y are written by who computes them, and added where they belong. */
@@ -165,7 +173,9 @@ sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   double meet =
       (double)most[MOST_MEETINGS] * (cores > 0 && m->crowded_meeting > 0 ? m->crowded_meeting : m->meeting);
   double transfer = moved.wait, hidden = 0;
-  if (m->overlaps && sums_in_flight(plan)) {
+  if (m->overlaps && comes_in_pieces(plan)) {
+    hidden = fmin(transfer, (double)(sum[SUM_LOCAL] + sum[SUM_REMOTE]) * 1e-9 / comm->size);
+  } else if (m->overlaps && sums_in_flight(plan)) {
     hidden = fmin(transfer, (double)sum[SUM_LOCAL] * 1e-9 / comm->size);
   } else if (m->messages_move && m->node_bandwidth > 0 && sums_in_flight(plan)) {
     double stages = most[MOST_STAGES] > 0 ? (double)most[MOST_STAGES] : 1;

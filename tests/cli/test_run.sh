@@ -185,6 +185,8 @@ run 0 spmm "$graph" --x "$work/x.npy" --device cuda --out "$work/z.npy" --json "
 field "$work/device.json" device cuda
 cmp -s "$work/y.npy" "$work/z.npy" || fail "the device changes Y"
 run 0 spmm "$graph" --device cuda --algo all --beta 0.5 --alpha 2 --repeat 2 --workgroup 2
+run 0 plan er:n=20000,nnz=300000 --ranks 4 --k 32 --device cuda --json "$work/device.json"
+field "$work/device.json" choice.algo halo # its pieces come while all of the block is summed
 run 0 spmm "$graph" --json "$work/device.json"
 silent_err "a device found by itself"
 field "$work/device.json" device cuda
