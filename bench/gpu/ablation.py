@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two workgroups of two GPUs joined by sockets: what each step from rowwise to cover brings. For each matrix and k four
 ranks of `sley spmm` are started once, as a launcher would, two of each host that NCCL_HOSTID makes of this one, and run
-all steps in turn: at least 3 products of each, and no more once the step's budget is spent. Writes a line of JSON with
+all steps in turn: at least 3 products of each, and no more once the step's budget is spent. That is done in rounds, every
+other one backwards, since what sockets bring changes by a quarter from one communicator to the next. Writes a line of JSON with
 the machine, then one for each step: bytes by link class, messages, and times; and prints tables. A step that did not run
 has a line too, which says why. bench/gpu/run.sh calls it."""
 import argparse
 import json
 import os
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -87,13 +89,28 @@ def step_lines(args, matrix, k, result):
     return lines
 
 
+def join_rounds(rounds):
+    """One round's lines from those of all; a step that is missing in one is missing."""
+    joined = []
+    for line in rounds[0]:
+        mine = [next(other for other in r if other["algo"] == line["algo"]) for r in rounds]
+        gaps = [other for other in mine if "missing" in other]
+        if gaps:
+            joined.append(gaps[0])
+            continue
+        joined.append({**line, "ms": statistics.median(other["ms"] for other in mine), "min_ms": min(other["min_ms"] for other in mine),
+                       "p95_ms": max(other["p95_ms"] for other in mine), "repeats": sum(other["repeats"] for other in mine),
+                       "round_ms": [other["ms"] for other in mine], "ok": all(other["ok"] is not False for other in mine)})
+    return joined
+
+
 def missing(args, matrix, k, algorithms, why):
     return [{"record": "ablation", "matrix": matrix, "k": k, "order": args.order, "algo": algo, "missing": str(why)}
             for algo in algorithms]
 
 
 def measure(args, matrix, k, folder, end):
-    """Lines of all steps. Where they fail together each is tried by itself, so that one does not take the others along."""
+    """Lines of all steps. Where they fail together at once each is tried by itself, so that one does not take the others along."""
     def left():
         seconds = end - time.monotonic()
         if seconds < 5:
@@ -105,17 +122,22 @@ def measure(args, matrix, k, folder, end):
         name = prepare(args, matrix, args.cache or folder)
     except (RuntimeError, subprocess.CalledProcessError) as error:
         return missing(args, matrix, k, args.algorithms, error)
-    lines = []
-    for algorithms in [args.algorithms] + [[algo] for algo in args.algorithms]:
+    def attempt(algorithms):
         try:
-            found = step_lines(args, matrix, k, run(args, name, k, algorithms, left()))
+            return step_lines(args, matrix, k, run(args, name, k, algorithms, left()))
         except RuntimeError as error:
             print(f"{matrix}, k = {k}, {', '.join(algorithms)}: {error}", file=sys.stderr, flush=True)
-            found = missing(args, matrix, k, algorithms, error)
-        if len(algorithms) > 1 and not all("missing" in line for line in found):
-            return found
-        lines += found if len(algorithms) == 1 else []
-    return lines
+            return missing(args, matrix, k, algorithms, error)
+
+    rounds = []
+    for number in range(args.rounds):
+        found = attempt(args.algorithms[::-1] if number % 2 else args.algorithms)
+        if all("missing" in line for line in found):
+            if rounds:
+                break
+            return [line for algo in args.algorithms for line in attempt([algo])]
+        rounds.append(sorted(found, key=lambda line: args.algorithms.index(line["algo"])))
+    return join_rounds(rounds)
 
 
 def main():
@@ -129,6 +151,7 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--transport", default="nccl")
     parser.add_argument("--repeat", type=int, default=10, help="products timed at most")
+    parser.add_argument("--rounds", type=int, default=3, help="times that all steps are run")
     parser.add_argument("--budget", type=float, default=1.5, help="seconds after which a step begins no more than 3 timed products")
     parser.add_argument("--cache", help="folder that keeps the matrices")
     parser.add_argument("--limit", type=float, default=150, help="seconds for everything")

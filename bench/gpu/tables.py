@@ -135,12 +135,13 @@ def ablation_table(lines):
 
 
 def ablation_summary(lines):
-    """For each matrix: whether each step was no slower than the one before, and cover beside halo-pipelined by time and by
-    bytes over message links."""
+    """For each matrix: whether each step was no slower than the one before, in the median and in every round, and cover beside
+    halo-pipelined by time and by bytes over message links."""
     text = []
     for (matrix, k), every in ablation_cases(lines):
         mine = [r for r in every if "missing" not in r]
-        slower = [b["algo"] for a, b in zip(mine, mine[1:]) if b["ms"] > a["ms"]]
+        slower = [b["algo"] + ("" if min(b.get("round_ms", [b["ms"]])) > max(a.get("round_ms", [a["ms"]])) else " (within the rounds' spread)")
+                  for a, b in zip(mine, mine[1:]) if b["ms"] > a["ms"]]
         line = f"{matrix}, k = {k}: " + ("slower than the step before: " + ", ".join(slower) if slower else "no step is slower than the one before")
         if len(mine) < len(every):
             line += "; missing: " + ", ".join(r["algo"] for r in every if "missing" in r)

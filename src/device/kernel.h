@@ -189,6 +189,7 @@ typedef struct sl_pull_args {
   void *dst;
   int64_t dst_stride;
   bool add;
+  bool unhurried; /* awaited for longer than it takes: it should hinder what runs beside it less */
   sley_dtype dtype;
   const sl_signals *signals; /* NULL: the sources may be read at once */
   /* Not 0: stage s ends before entry stage_end[s] of the list, the last one with the list. Not with add. */

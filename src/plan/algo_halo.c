@@ -84,6 +84,7 @@ static sley_status cut_pieces(sl_plan *plan, const sl_inspection *ins, const sl_
 static void fill_exchange(sl_plan *plan, const sl_inspection *ins, const sl_halo_pieces *pieces,
                           int exchange) {
   SL_EXCHANGE(plan, exchange)->spec.stages = pieces->count;
+  SL_EXCHANGE(plan, exchange)->spec.unhurried = pieces->unhurried;
   for (int p = 0; p < ins->comm->size; p++) {
     int64_t to = ins->wanted_begin[p], from = ins->halo_begin[p];
     sl_row_list send = {.peer = p,

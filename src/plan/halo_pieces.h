@@ -9,6 +9,7 @@
 
 typedef struct sl_halo_pieces {
   int count;         /* 1 to SL_PULL_STAGES */
+  bool unhurried;    /* the block takes longer to sum than the halo to come */
   int32_t *row_part; /* of each row of the block: 0: it needs no halo and is summed first; 1 */
   int64_t *place;    /* of each halo entry in the buffer: by owner, then by piece */
   /* The plan's: how many of the rows with a 1 need only pieces 0 to i; where piece i of the rows

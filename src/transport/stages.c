@@ -30,6 +30,7 @@ int64_t sl_stages_memory(int count) {
 
 void sl_stages_fill(const sl_stages *stages, sl_pull_args *args) {
   args->stages = stages->count;
+  args->unhurried = stages->unhurried;
   args->stage_end = stages->end;
   args->arrived = stages->arrived;
 }

@@ -9,6 +9,7 @@
 
 typedef struct sl_stages {
   int count;                   /* 0: none, or one pull does not bring all rows: end waits for them */
+  bool unhurried;              /* as sl_exchange_spec says */
   bool under_way;              /* a round whose rows no queue has waited for yet */
   bool first_arrived;          /* in it, a queue waits for the first stage */
   int64_t end[SL_PULL_STAGES]; /* entries of the pull's list, by stage */

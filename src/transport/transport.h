@@ -60,6 +60,9 @@ typedef struct sl_exchange_spec {
   /* Not 0: rows are received in so many stages, at most SL_PULL_STAGES, see exchange_arrive. Each rank may
    * have a number of its own. Not with add. */
   int stages;
+  /* The rows are awaited for longer than they take to come, by what is known at plan time: a device may leave
+   * more of itself to what it does meanwhile. */
+  bool unhurried;
   /* Between devices that are not the host's: rounds are the devices' affair alone, the hosts do not wait for
    * each other, so that a round can be captured; every rank makes its calls without waiting for a device's
    * work in between. Errors of create: SLEY_ERR_UNSUPPORTED. */
@@ -95,9 +98,9 @@ typedef struct sl_transport_ops {
   /* dst is complete, in queue's order. Collective. */
   sley_status (*exchange_end)(sl_exchange *exchange, sl_queue *queue);
   /* After end, of an exchange with stages, which has then not waited for its rows; before reclaim, in one
-   * queue. words NULL: all rows are there, in queue's order. Else the rows of the first stage are, and kernels
-   * in queue can wait for the others by *words (SL_OP_ARRIVE and others); *words NULL: all are there. NULL: end
-   * has brought all. Not collective. */
+   * queue. words NULL: all rows are there, in queue's order. Else the rows of the first stage are, and
+   * kernels in queue can wait for the others by *words (SL_OP_ARRIVE and others); *words NULL: all are there.
+   * NULL: end has brought all. Not collective. */
   sley_status (*exchange_arrive)(sl_exchange *exchange, sl_queue *queue, const sl_stage_words **words);
   /* After end, in queue's order: src is free for reuse, for the peers have taken their rows. Apart from end,
    * so that a rank can go on with what it has received before the slowest peer has. Begin and destroy do it

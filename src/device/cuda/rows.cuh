@@ -15,11 +15,12 @@
 namespace sley {
 
 /* Of a pull: enough loads in flight to fill the links, and no more, for they would hold up those of the
- * product beside it: half of the multiprocessors hold one block each. Measured on four H200: 33 blocks with 4
- * rows are as fast alone, but fall behind beside a product; twice as many of either load no faster and slow a
- * product by a quarter more. Bulk copies by way of shared memory, a warp a block, need more multiprocessors
- * for short rows, and slow a product as much. */
-constexpr int PULL_BLOCKS = 66, PULL_AHEAD = 2;
+ * product beside it: less than half of the multiprocessors hold one block each. Measured on four H200: 33
+ * blocks with 4 rows are as fast alone, but fall behind beside a product; 132 blocks load no faster than 66
+ * and slow a product by a quarter more; 40 take up to a sixth longer, and slow it by 2 to 3 % less. Bulk
+ * copies by way of shared memory, a warp a block, need more multiprocessors for short rows, and slow a
+ * product as much. */
+constexpr int PULL_BLOCKS = 60, PULL_BLOCKS_UNHURRIED = 40, PULL_AHEAD = 2;
 static_assert(PULL_AHEAD == 2 || PULL_AHEAD == 4, "rows of a group in flight");
 
 enum { THREADS = 512, ROWS_AHEAD = 4, PIECE_BYTES = 8192, PIECES_MOST = 65535 };

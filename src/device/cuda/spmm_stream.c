@@ -9,7 +9,7 @@
  * where rows of X are wide and an entry takes longer; and never so many that multiprocessors stand idle: an
  * H200 holds 135,000 threads, in groups of 8 to 32, and should do so about twice. Found by measurement there:
  * within a factor of two either way the times differ by a few percent. */
-enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_FEW = 64, CHUNK_LEAST = 32 };
+enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_LEAST = 32 };
 enum { WIDE_BYTES = 256, THREADS_WANTED = 270000 };
 
 static int64_t entries_of(const sl_spmm_matrix *a) {
@@ -25,9 +25,7 @@ static int64_t target_of(const sl_spmm_args *args) {
   int64_t entries = entries_of(args->a), bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
   int64_t target = bytes < WIDE_BYTES ? CHUNK_MOST : CHUNK_MOST_WIDE;
   int64_t chunks = THREADS_WANTED / (bytes <= 128 ? 8 : bytes <= 256 ? 16 : 32);
-  while (target > CHUNK_FEW && target * args->a->rows > CHUNK_ROWS * entries)
-    target /= 2;
-  while (target > CHUNK_LEAST && entries / target < chunks)
+  while (target > CHUNK_LEAST && (target * args->a->rows > CHUNK_ROWS * entries || entries / target < chunks))
     target /= 2;
   return target;
 }

@@ -275,11 +275,13 @@ sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run, int lanes) {
   if (lanes == 4)
     return launch_shape<T, shape<4, VEC, 4, 14, false, uint32_t>>(queue, run, places);
   if (lanes == 8 && long_rows)
-    return launch_shape<T, shape<8, VEC, 8, 14, true, uint32_t>>(queue, run, places);
+    return launch_shape<T, shape<8, VEC, 8, 16, true, uint32_t>>(queue, run, places);
   if (lanes == 8)
     return launch_shape<T, shape<8, VEC, 8, 16, false, uint32_t>>(queue, run, places);
+  if (lanes == 16 && long_rows)
+    return launch_shape<T, shape<16, VEC, 4, 16, true, uint32_t>>(queue, run, places);
   if (lanes == 16)
-    return launch_shape<T, shape<16, VEC, 8, 16, true, uint32_t>>(queue, run, places);
+    return launch_shape<T, shape<16, VEC, 4, 20, false, uint32_t>>(queue, run, places);
   return launch_shape<T, shape<32, VEC, 8, 14, false, uint32_t>>(queue, run, places);
 }
 

@@ -282,6 +282,7 @@ static sley_status finish(sl_direct *direct, const sl_exchange_spec *spec, const
   int moving = fill_sources(direct);
   SL_TRY(upload_regions(direct));
   direct->stages.count = moving > 0 ? spec->stages : 0;
+  direct->stages.unhurried = spec->unhurried;
   SL_TRY(upload_list(direct, spec));
   SL_TRY(ops->event_create(comm->base.device, &direct->begun));
   SL_TRY(ops->event_create(comm->base.device, &direct->done));

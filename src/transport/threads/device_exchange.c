@@ -91,6 +91,7 @@ static int64_t list_entries(sl_threads_exchange *exchange, const sl_pull_rows *r
   int most = exchange->add ? 1 : SL_PULL_SOURCES;
   int64_t at = 0;
   device->stages.count = device->sources > 0 && device->sources <= most ? exchange->stages : 0;
+  device->stages.unhurried = exchange->unhurried;
   for (int first = 0; first < device->sources; first += most) {
     int count = device->sources - first < most ? device->sources - first : most, start = 0;
     while (start < count - 1 &&

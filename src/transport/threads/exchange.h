@@ -41,6 +41,7 @@ typedef struct sl_threads_exchange {
   sley_dtype dtype;
   sl_grain grain;
   int stages;
+  bool unhurried;
   bool capture;
 
   bool in_flight;
