@@ -12,7 +12,7 @@ static const double piece_seconds = 15e-6;
 /* The pull begins about so much later than the first sums. Products of well ordered matrices are so much
  * faster than the machine's rate: of that speed they are taken to be, for to wait costs more than to sum some
  * rows apart from their neighbours. */
-static const double start_seconds = 15e-6, fast = 1.6;
+static const double start_seconds = 15e-6, fast = 1.3;
 
 /* Where bringing the halo takes less than this part of the time in which the machine's rate sums the block, a
  * slower pull is still there in time. On four H200 products were then 2 to 3 % faster, and beyond it slower.
