@@ -176,7 +176,7 @@ sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   if (m->overlaps && comes_in_pieces(plan)) {
     hidden = fmin(transfer, (double)(sum[SUM_LOCAL] + sum[SUM_REMOTE]) * 1e-9 / comm->size);
   } else if (m->overlaps && sums_in_flight(plan)) {
-    hidden = fmin(transfer, (double)sum[SUM_LOCAL] * 1e-9 / comm->size);
+    hidden = fmin(transfer - moved.added, (double)sum[SUM_LOCAL] * 1e-9 / comm->size);
   } else if (m->messages_move && m->node_bandwidth > 0 && sums_in_flight(plan)) {
     double stages = most[MOST_STAGES] > 0 ? (double)most[MOST_STAGES] : 1;
     double last = (double)sum[SUM_REMOTE] * 1e-9 / comm->size * stretch / stages;

@@ -99,9 +99,10 @@ int64_t sl_cost_meetings(const sl_prediction *p) {
   for (int i = 0; i < plan->steps.count; i++) {
     const sl_step *step = SL_STEP(plan, i);
     bool begins = step->kind == SL_STEP_BEGIN;
-    if (begins && takes_part(p, &SL_EXCHANGE(plan, step->index)->spec) && !together) {
-      count++;
-      together = p->m->overlaps || p->m->messages_move;
+    const sl_exchange_spec *spec = begins ? &SL_EXCHANGE(plan, step->index)->spec : NULL;
+    if (begins && takes_part(p, spec) && !together) {
+      count++; /* what is added on a device is awaited apart */
+      together = p->m->messages_move || (p->m->overlaps && !spec->add);
     } else if (!begins) {
       together = false;
     }
@@ -202,6 +203,8 @@ sley_status sl_cost_moves(const sl_prediction *p, double cores, sl_all_moving *o
   for (int i = 0; i < groups; i++) {
     double link = link_seconds(p, wait[i], &sum[i]), work = (double)sum[i].work * share * 1e-9;
     out->wait += cores > 0 ? fmax(link, work) : link;
+    if (serial && i < exchanges && SL_EXCHANGE(plan, i)->spec.add)
+      out->added += link;
     out->link += link;
     out->work += work;
   }

@@ -18,6 +18,7 @@ typedef struct sl_prediction {
 typedef struct sl_all_moving {
   double pack;       /* this rank's own */
   double wait;       /* each exchange as long as on its slowest rank, or as the cores take for all */
+  double added;      /* of it, by exchanges that add: devices sum nothing meanwhile */
   double link, work; /* the two apart; link: of a plan that has all exchanges in flight at once, in all */
 } sl_all_moving;
 
