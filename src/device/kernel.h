@@ -86,6 +86,7 @@ typedef struct sl_spmm_args {
   int stages;
   const int64_t *stage_end;
   const sl_stage_words *arrivals;
+  bool beside_pull; /* at run: the device brings rows meanwhile; a hint, for speed alone */
   /* Not NULL: X is spread over several memories. Column c lies at pages[c / SL_X_PAGE] + c * ldx values; x is
    * unused. */
   const uintptr_t *pages;

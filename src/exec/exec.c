@@ -299,6 +299,7 @@ static sl_kernel_args product_of(const sl_exec *exec, int index, double alpha, d
                .segment = part->in_place ? exec->plan->segment : NULL,
                .segments = exec->comm->size,
                .own = exec->comm->rank,
+               .beside_pull = part->beside_pull,
                .in_order = exec->plan->reproducible,
                .arrives = part->arrives_in >= 0,
                .prepared = bound->prepared}};

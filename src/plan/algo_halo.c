@@ -78,6 +78,7 @@ static sley_status cut_pieces(sl_plan *plan, const sl_inspection *ins, const sl_
   others->stages = pieces->count;
   others->stage_end = pieces->rows;
   others->exchange = exchange;
+  SL_PART(plan, *early)->beside_pull = others->beside_pull = true;
   return SLEY_OK;
 }
 

@@ -44,6 +44,7 @@ typedef struct sl_part {
    * stored rows before stage_end[s] need only rows that come by stage s. */
   int stages, exchange;
   const int64_t *stage_end;
+  bool beside_pull; /* it is summed while the device brings rows */
   /* A part that travels: a's arrays lie in this buffer at these byte offsets once it has arrived; -1: it
    * stays. */
   int arrives_in;

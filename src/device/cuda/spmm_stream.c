@@ -210,6 +210,7 @@ static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
                        .alpha = a->alpha,
                        .beta = a->beta,
                        .arrivals = a->arrivals,
+                       .beside_pull = a->beside_pull,
                        .wide_y = a->wide_y};
   switch (a->a->dtype) {
   case SLEY_F64:

@@ -268,20 +268,20 @@ sley_status launch_shape(sl_queue *queue, const sl_stream_run &run, const x_plac
 template <typename T, int VEC>
 sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run, int lanes) {
   x_places places;
-  const bool long_rows = run.a.row_entries >= LONG_ROW, beside_pull = run.arrivals;
+  const bool long_rows = run.a.row_entries >= LONG_ROW;
   if (!find_places<T, VEC>(run, &places))
     return launch_shape<T, shape<32, VEC, 4, 8, false, uint64_t>>(queue, run, places);
   if (lanes == 4 && long_rows)
     return launch_shape<T, shape<4, VEC, 4, 14, true, uint32_t>>(queue, run, places);
   if (lanes == 4)
     return launch_shape<T, shape<4, VEC, 4, 14, false, uint32_t>>(queue, run, places);
-  if (lanes == 8 && long_rows && beside_pull)
+  if (lanes == 8 && long_rows && run.beside_pull)
     return launch_shape<T, shape<8, VEC, 8, 14, true, uint32_t>>(queue, run, places);
   if (lanes == 8 && long_rows)
     return launch_shape<T, shape<8, VEC, 8, 16, true, uint32_t>>(queue, run, places);
   if (lanes == 8)
     return launch_shape<T, shape<8, VEC, 8, 16, false, uint32_t>>(queue, run, places);
-  if (lanes == 16 && beside_pull)
+  if (lanes == 16 && run.beside_pull)
     return launch_shape<T, shape<16, VEC, 8, 16, true, uint32_t>>(queue, run, places);
   if (lanes == 16 && long_rows)
     return launch_shape<T, shape<16, VEC, 4, 16, true, uint32_t>>(queue, run, places);

@@ -30,7 +30,8 @@ typedef struct sl_stream_run {
   int64_t ldx, ldfar, ldy, k; /* elements */
   double alpha, beta;
   const sl_stage_words *arrivals; /* chunks wait for their stage; NULL: all rows of far are there */
-  bool wide_y;                    /* Y holds sums, in f32, where values have 16 bits */
+  bool beside_pull;
+  bool wide_y; /* Y holds sums, in f32, where values have 16 bits */
 } sl_stream_run;
 
 #ifdef __cplusplus
