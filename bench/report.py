@@ -37,7 +37,7 @@ def gpu_single(cases):
         print(tables.spmm_summary(mine)[0] + "\n")
         table(["matrix", "k", "type", "Sley ms", "cuSPARSE ms", "its algorithm", "x cuSPARSE", "inspection", "with copy",
                "preprocessing"],
-              [[r[0], r[1], r[2], f"{r[3]:.4f}", f"{r[4]:.4f}", r[5], f"{r[6]:.2f}", f"{r[7]:.1f}", f"{r[8]:.1f}", f"{r[9]:.1f}"]
+              [[r[0], r[1], r[2], f"{r[3]:.4f}", f"{r[4]:.4f}", r[5], f"{r[6]:.2f}", f"{r[7]:.1f}", f"{r[8]:.1f}", tables.number(r[9], ".1f")]
                for r in mine])
 
 
@@ -68,7 +68,9 @@ def gpu_ablation(lines):
         return
     print("### Two workgroups of two GPUs, joined by sockets\n")
     print("Four processes over NCCL, two of each of the hosts that NCCL_HOSTID makes of one: between the groups only sockets, inside "
-          "direct loads. Each step adds one idea to the one before. f32, median of the runs, and their range to 95 %.\n")
+          "direct loads. Each step adds one idea to the one before. f32, median of the rounds' medians, and the range of all runs to 95 %. "
+          "Between two workgroups halo-pipelined has one stage: it is then the plan of halo-coalesced, step for step, and what "
+          "differs between the two is what sockets bring from one communicator to the next.\n")
     for line in tables.ablation_summary(lines):
         print(line + "\n")
     rows, before = [], {}

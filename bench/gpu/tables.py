@@ -52,7 +52,7 @@ def load(folder):
 
 def spmm_rows(cases):
     """matrix, k, dtype, Sley ms, cuSPARSE ms, its algorithm, ratio, inspection in products (without, with the copy of A),
-    cuSPARSE's preprocessing in its products."""
+    cuSPARSE's preprocessing in its products, None where it is not known."""
     rows = []
     for r in cases:
         if "sley" not in r or "best" not in r:
@@ -61,7 +61,7 @@ def spmm_rows(cases):
         ms = sley["ms"]["median"]
         rows.append((r["matrix"], r["k"], r["dtype"], ms, rival["ms"]["median"], r["best"], r["ratio"],
                      (sley["plan_ms"] - r["upload_ms"]) / ms, sley["plan_ms"] / ms,
-                     rival["preprocess_ms"] / rival["ms"]["median"]))
+                     rival["preprocess_ms"] / rival["ms"]["median"] if "preprocess_ms" in rival else None))
     return rows
 
 
