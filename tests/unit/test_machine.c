@@ -170,6 +170,12 @@ static void survives_damage(void **state) {
   }
 }
 
+/* Of rows of 64 bytes. */
+static double mixed(const sl_machine *m, double reach, double at_hand, double near) {
+  const double bytes[] = {100, 1000}, within[] = {at_hand, near};
+  return sl_machine_mixed_rate(m, 64, reach, &(sl_nearness){2, bytes, within});
+}
+
 static void interpolates(void **state) {
   (void)state;
   sl_machine m;
@@ -185,15 +191,17 @@ static void interpolates(void **state) {
   assert_true(fabs(sl_machine_spmm_rate(&m, 128, 1000) - 8e9) < 1);
   assert_true(fabs(sl_machine_spmm_rate(&m, 9999, 1) - 16e9) < 1);
   assert_true(fabs(sl_machine_store_rate(&m, 64, 1e4) - 4e9) < 1);
-  assert_true(fabs(sl_machine_pack_seconds(&m, 3000) - 3e-6) < 1e-12);
-  assert_true(fabs(sl_machine_mixed_rate(&m, 64, 1, 1) - 16e9) < 1);
-  assert_true(fabs(sl_machine_mixed_rate(&m, 64, 1, 0) - 4e9) < 1);
-  assert_true(fabs(sl_machine_mixed_rate(&m, 64, 1, 0.5) - 6.4e9) < 1);
+  assert_true(fabs(sl_machine_pack_seconds(&m, 64, 3000) - 3e-6) < 1e-12);
+  assert_true(fabs(mixed(&m, 1, 1, 1) - 16e9) < 1);
+  assert_true(fabs(mixed(&m, 1, 0, 0) - 4e9) < 1);
+  assert_true(fabs(mixed(&m, 1, 0.5, 0.5) - 6.4e9) < 1);
+  assert_true(fabs(mixed(&m, 1e5, 0.5, 0.5) - 1e9 / (0.5 + 0.5 / 16)) < 1);
+  assert_true(fabs(mixed(&m, 1e5, 0.5, 1) - 6.4e9) < 1); /* anywhere in 1000 bytes */
   m.nears = 0;
-  assert_true(fabs(sl_machine_mixed_rate(&m, 64, 1, 1) - 4e9) < 1);
+  assert_true(fabs(mixed(&m, 1, 1, 1) - 4e9) < 1);
   m.stores = m.link[SL_LINK_SELF].points = 0;
   assert_true(sl_machine_store_rate(&m, 64, 1e4) == 8e9);
-  assert_true(fabs(sl_machine_pack_seconds(&m, 5e9) - 1) < 1e-9);
+  assert_true(fabs(sl_machine_pack_seconds(&m, 64, 5e9) - 1) < 1e-9);
 }
 
 static void writes_what_it_reads(void **state) {
