@@ -25,7 +25,7 @@ TWINS, WIDTHS, RANKS, LINKS = ("cyt", "clj", "prd"), (16, 64, 128), (2, 4), ("th
 ALGOS = ("bcast-1d", "bcast-1d-pipelined", "bcast-1.5d", "summa-2d", "rowwise", "halo", "halo-fused", "halo-coalesced",
          "halo-pipelined", "cover")
 WITHIN = 0.25
-ATTEMPTS, PATIENCE = 4, 120  # of a case; seconds of waiting for others
+ATTEMPTS, PATIENCE = 3, 30  # of a case; seconds of waiting for others to rest
 
 
 def core_seconds():
@@ -77,8 +77,11 @@ def start(options, links, ranks, words, machine):
 
 
 def tune(options, links, machine):
+    """The description as text."""
     transport = "threads" if links == "threads" else "tcp"
     start(options, links, 4, ["tune", "--transport", transport, "--seconds", str(options.tune_seconds), "--out", machine], "builtin")
+    with open(machine) as stream:
+        return stream.read()
 
 
 def run_case(options, links, twin, matrix, k, ranks, machine):
@@ -150,7 +153,9 @@ def main():
     for links in chosen:
         machine = os.path.join(options.folder, links + ".machine")
         if not os.path.exists(machine):
-            calmly(options, lambda: tune(options, links, machine))
+            text, _ = calmly(options, lambda: tune(options, links, machine))
+            with open(machine, "w") as stream:
+                stream.write(text)
         for twin in twins:
             matrix = os.path.join(options.folder, f"{twin}-{options.scale}.sley")
             if not os.path.exists(matrix):

@@ -21,7 +21,7 @@ typedef struct sl_timed {
   void *context;
 } sl_timed;
 
-/* The slowest rank's seconds, each run begun together, the fastest of the runs: whatever else the
+/* The slowest rank's seconds, each run begun together, the fastest tenth of the runs: whatever else the
  * machine does makes them longer only. Before each the cores' own caches are filled with other things, as in
  * a product, which goes through all else between two uses of a row. The first run does not count. Collective.
  */

@@ -11,7 +11,7 @@
 enum { FEW = 4, MANY = 20, LONGEST = 8, NEAR = 512 };
 
 static const int64_t widths[] = {4, 16, 64, 128}; /* of X, in f32 */
-static const int64_t reaches[] = {1 << 18, 1 << 21, 1 << 23, 1 << 25};
+static const int64_t reaches[] = {1 << 18, 1 << 21, 1 << 22, 1 << 23, 1 << 25};
 enum { WIDTHS = sizeof widths / sizeof *widths, REACHES = sizeof reaches / sizeof *reaches };
 
 static uint64_t mix(uint64_t x) {
@@ -135,7 +135,7 @@ static sley_status tune_products(sl_comm *comm, sl_tuning *tune, int64_t width, 
   if (!first) { /* more is no faster: a measurement that says so has met with other work */
     store_rate = fmin(store_rate, m->store[m->stores - 1].bandwidth);
     m->nears--; /* of sizes that are no longer all in a core's own cache, the first */
-    near_rate = reach > reaches[2] ? m->near[m->nears].bandwidth : near_rate;
+    near_rate = reach > reaches[3] ? m->near[m->nears].bandwidth : near_rate;
   }
   m->rate[m->rates++] = (sl_rate){(double)row, (double)reach, (double)(8 + row) / fmax(far, near)};
   m->store[m->stores++] = (sl_rate){(double)row, (double)reach, store_rate};

@@ -25,7 +25,7 @@ typedef struct entries {
 static double entry_seconds(const sl_prediction *p, const entries *e, double row_bytes) {
   const sley_matrix *block = p->ins->block;
   double entry_bytes = (double)(sl_index_bytes(block->index) + sley_dtype_bytes(block->dtype));
-  double rate = sl_machine_mixed_rate(p->m, row_bytes, e->reach * row_bytes,
+  double rate = sl_machine_mixed_rate(p->m, row_bytes, e->reach * row_bytes * p->crowd,
                                       &(sl_nearness){SL_WINDOWS, sl_window_bytes, e->within});
   return e->count * (entry_bytes + row_bytes) / (rate * p->threads);
 }
@@ -110,7 +110,8 @@ static sl_sums sums_of(const sl_prediction *p, double pack) {
   sl_sums s = {.pack = pack};
   double slices = p->plan->slices > 1 ? p->plan->slices : 1, brought = share_brought(p);
   double row_bytes = (double)ins->row_bytes, slice_bytes = row_bytes / slices;
-  double store = sl_machine_store_rate(p->m, row_bytes, (double)ins->rows * row_bytes) * p->threads;
+  double store =
+      sl_machine_store_rate(p->m, row_bytes, (double)ins->rows * row_bytes * p->crowd) * p->threads;
   double remote_nnz = (double)ins->remote_nnz, halo = (double)ins->halo_set.count;
   entries own = {((double)ins->block->nnz - remote_nnz) * slices, (double)ins->x_rows, ins->local_within};
   entries come = {remote_nnz * brought * slices, halo * brought, ins->remote_within};
@@ -170,8 +171,9 @@ sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   if (!m)
     SL_TRY(sl_agree(comm, sl_machine_find(sl_machine_of(comm->device), &m)));
   double own_threads = m->overlaps ? 1 : sl_team_size(sl_plan_team(ins));
-  sl_prediction p = {m, ins, plan, ins->machine && m->threads > 0 ? (double)m->threads : own_threads};
+  sl_prediction p = {m, ins, plan, ins->machine && m->threads > 0 ? (double)m->threads : own_threads, 1};
   double cores = cores_of(&p), summing;
+  p.crowd = cores > 0 ? p.threads * comm->size / cores : 1;
   sl_all_moving moved;
   SL_TRY(sl_cost_moves(&p, cores, &moved));
   sl_sums sums = sums_of(&p, moved.pack);

@@ -19,9 +19,15 @@ static double message_bytes(const sl_prediction *p, const sl_row_list *lists, in
   return bytes;
 }
 
+/* Seconds of one message. Of ranks that share a core all messages are as far from it as one of their size. */
+static double message_seconds(const sl_prediction *p, sl_link link, double bytes) {
+  return fmax(sl_machine_link_seconds(p->m, link, 1, bytes),
+              sl_machine_link_seconds(p->m, link, 1, bytes * p->crowd) / p->crowd);
+}
+
 /* Seconds of a list in one message. */
 static double list_time(const sl_prediction *p, sl_link link, const sl_row_list *list) {
-  return sl_machine_link_seconds(p->m, link, list->count > 0, (double)list->count * (double)list->bytes);
+  return message_seconds(p, link, (double)list->count * (double)list->bytes);
 }
 
 /* Seconds of lists over their links, or, if so, of the work that messages between hosts are, which is taken
@@ -35,10 +41,10 @@ static double list_seconds(const sl_prediction *p, const sl_exchange_spec *spec,
     double bytes = (double)lists[i].count * (double)lists[i].bytes;
     sl_link link = sl_link_to(p->ins->comm, lists[i].peer);
     bool by_row = spec->grain == SL_GRAIN_ROW && link == SL_LINK_MESSAGE;
-    double messages = by_row ? (double)lists[i].count : 1;
     if (working && link == SL_LINK_MESSAGE)
       link = SL_LINK_DIRECT;
-    seconds += sl_machine_link_seconds(p->m, link, messages, bytes / messages);
+    seconds += by_row ? sl_machine_link_seconds(p->m, link, (double)lists[i].count, (double)lists[i].bytes)
+                      : message_seconds(p, link, bytes);
   }
   return seconds;
 }
@@ -50,7 +56,8 @@ static bool is_scattered(const sl_prediction *p, const sl_row_list *list, int bu
 
 /* Seconds to copy a list's rows one by one. */
 static double copy_seconds(const sl_prediction *p, const sl_row_list *list) {
-  return sl_machine_pack_seconds(p->m, (double)list->bytes, (double)list->count * (double)list->bytes);
+  double bytes = (double)list->count * (double)list->bytes;
+  return sl_machine_pack_seconds(p->m, (double)list->bytes, bytes * p->crowd) / p->crowd;
 }
 
 /* Rows that go over message links are gathered, but those side by side, which travel from where they lie, and
@@ -59,10 +66,12 @@ static double copy_seconds(const sl_prediction *p, const sl_row_list *list) {
 static double pack_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
   bool every = p->ins->comm->processes && p->m->gathers > 0;
   double seconds = 0;
-  for (int i = 0; i < x->spec.sends && x->spec.grain == SL_GRAIN_PEER; i++) {
+  for (int i = 0; i < x->spec.sends; i++) {
     const sl_row_list *list = &x->spec.send[i];
     sl_link link = sl_link_to(p->ins->comm, list->peer);
-    if (every ? link != SL_LINK_SELF && is_scattered(p, list, x->src) : list->rows && link == SL_LINK_MESSAGE)
+    bool gathers =
+        every ? link != SL_LINK_SELF && is_scattered(p, list, x->src) : link == SL_LINK_MESSAGE && list->rows;
+    if (gathers && (link != SL_LINK_MESSAGE || x->spec.grain == SL_GRAIN_PEER))
       seconds += copy_seconds(p, list);
   }
   return seconds;
