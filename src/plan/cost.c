@@ -68,15 +68,17 @@ static double passed_rows(const sl_prediction *p, bool again, double remote) {
   return scales * rows + (parts < 2 ? 0 : fmin((parts - 1) * rows, remote));
 }
 
-/* Partial rows of Y are written by who computes them, and added where they belong. */
-static double partial_bytes(const sl_plan *plan) {
+/* Partial rows of Y are written by who computes them, and added where they belong; ranks that are threads of
+ * the host add them as they take them, which is the transfer's time. */
+static double partial_bytes(const sl_prediction *p) {
+  bool apart = p->m->overlaps || p->ins->comm->processes;
   double bytes = 0;
-  for (int i = 0; i < plan->exchanges.count; i++) {
-    const sl_exchange_spec *spec = &SL_EXCHANGE(plan, i)->spec;
-    for (int p = 0; p < spec->sends && spec->add; p++)
-      bytes += (double)spec->send[p].count * (double)spec->send[p].bytes;
-    for (int p = 0; p < spec->recvs && spec->add; p++)
-      bytes += (double)spec->recv[p].count * (double)spec->recv[p].bytes;
+  for (int i = 0; i < p->plan->exchanges.count; i++) {
+    const sl_exchange_spec *spec = &SL_EXCHANGE(p->plan, i)->spec;
+    for (int n = 0; n < spec->sends && spec->add; n++)
+      bytes += (double)spec->send[n].count * (double)spec->send[n].bytes;
+    for (int n = 0; n < spec->recvs && spec->add && apart; n++)
+      bytes += (double)spec->recv[n].count * (double)spec->recv[n].bytes;
   }
   return bytes;
 }
@@ -119,7 +121,7 @@ static sl_sums sums_of(const sl_prediction *p, double pack) {
   s.local = entry_seconds(p, &own, slice_bytes) + passed_rows(p, false, 0) * row_bytes / store;
   s.lent = entry_seconds(p, &lent, row_bytes);
   double again = passed_rows(p, true, come.count) + (slices > 1 ? 2 * (double)ins->rows : 0);
-  s.remote = entry_seconds(p, &come, slice_bytes) + (again * row_bytes + partial_bytes(p->plan)) / store;
+  s.remote = entry_seconds(p, &come, slice_bytes) + (again * row_bytes + partial_bytes(p)) / store;
   conversion_seconds(p, &s.pack, &s.remote);
   return s;
 }
