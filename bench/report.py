@@ -150,6 +150,15 @@ def weak_scaling(folder):
            + [f"{r['plans'][n]['plan_bytes'] / 2**20:.1f}" for n in names] for r in run["rows"]])
 
 
+def disturbance(cases):
+    """How calm the machine was, where that is known."""
+    shares = [100 * c["others"] for c in cases if "others" in c]
+    if not shares:
+        return ""
+    return (f" Meanwhile other processes, and the host that this virtual machine is on, took {sum(shares) / len(shares):.0f} % of the cores' "
+            f"time on average, {max(shares):.0f} % at most in a case.")
+
+
 def planner(folder):
     """The planner's choices and predictions, where bench/planner.py has run."""
     if not os.path.exists(os.path.join(folder, "planner.json")):
@@ -159,7 +168,8 @@ def planner(folder):
              "hosts": f"processes on 2 hosts (network namespaces), links of {run['rate']}"}
     print("## The planner's choices and predictions\n")
     print("Made by `bench/planner.py`: twins, one thread a rank, f32, on two cores that all ranks share. Each kind of links was measured by "
-          "`sley tune` first. Times are the least of two rounds of runs; a prediction is right within 25 % of it.\n")
+          "`sley tune` first. Times are the least of two rounds of runs; a prediction is right within 25 % of it." + disturbance(run["cases"])
+          + "\n")
     table(["links", "cases", "choice within 10 % of the best", "choice's time right", "all algorithms' times right"],
           [[names.get(links, links), n["cases"], f"{n['near']} of {n['cases']}", f"{n['choice_right']} of {n['cases']}",
             f"{n['right']} of {n['predictions']}"] for links, n in run["summary"].items()])

@@ -279,8 +279,12 @@ static sley_status add_partials(sl_plan *plan, const partials *s, int *give) {
   SL_BUFFER(plan, buffer)->dtype = plan->sum_dtype;
   SL_TRY_GOTO(status, add_collect(plan, s, &r, buffer, &collect), done);
   SL_TRY_GOTO(status, add_give(plan, s, &r, buffer, give), done);
-  if (!plan->dry)
-    SL_TRY_GOTO(status, add_partial_part(plan, s, &r, buffer, items, count, &part), done);
+  if (plan->dry)
+    status = sl_plan_add_part(plan, &(sl_part){.name = "dry", .y = buffer, .arrives_in = -1}, &part);
+  else
+    status = add_partial_part(plan, s, &r, buffer, items, count, &part);
+  if (status != SLEY_OK)
+    goto done;
   SL_TRY_GOTO(status, sl_plan_add_step(plan, SL_STEP_SPMM, part), done);
   SL_TRY_GOTO(status, sl_plan_add_step(plan, SL_STEP_BEGIN, collect), done);
   SL_TRY_GOTO(status, sl_plan_add_step(plan, SL_STEP_END, collect), done);

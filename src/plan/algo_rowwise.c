@@ -134,7 +134,7 @@ static sley_status add_remote(sl_plan *plan, const sl_inspection *ins, int part,
   return SLEY_OK;
 }
 
-/* A dry plan fetches from each owner as often as the real one, listed without parts. */
+/* A dry plan fetches from each owner as often as the real one, all at once. */
 static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
   const sley_matrix *block = ins->block;
   int32_t *owner = sl_plan_alloc(plan, ins->remote_nnz, sizeof *owner);
@@ -149,7 +149,16 @@ static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
   /* What the built plan will hold besides: the block itself, and for each fetch a row number and a place. */
   plan->memory_bytes += sl_block_bytes(block) + 12 * count;
   sl_fetch all = {count, owner, NULL, SL_BUFFER_X};
-  return sl_plan_add_fetch(plan, &all, NULL);
+  sl_part dry = {.name = "dry", .y = SL_BUFFER_Y, .arrives_in = -1};
+  SL_TRY(sl_plan_add_fetch(plan, &all, NULL));
+  SL_TRY(sl_plan_add_part(plan, &dry, NULL));
+  SL_TRY(sl_plan_add_part(plan, &dry, NULL));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_PUBLISH, 0));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SCALE, 0));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, 0));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_FETCH, 0));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, 1));
+  return sl_plan_add_step(plan, SL_STEP_RETIRE, 0);
 }
 
 /* Parts of the block: halo places as columns, split below and above only where the order of the sum asks for
@@ -178,19 +187,6 @@ static bool reads_in_place(const sl_inspection *ins) {
          !comm->device->ops->host_addresses && !ins->reproducible;
 }
 
-/* This rank's remote nonzeros by owner. */
-static sley_status count_by_owner(const sl_inspection *ins, int64_t *counts) {
-  const sley_matrix *block = ins->block;
-  for (int p = 0; p < ins->comm->size; p++)
-    counts[p] = 0;
-  for (int64_t e = block->rowptr[0]; e < block->rowptr[0] + block->nnz; e++) {
-    int64_t col = sl_index_at(block->col, block->index, e);
-    if (sl_is_remote(ins, col))
-      counts[sl_partition_owner(ins->col_begin, ins->comm->size, col)]++;
-  }
-  return SLEY_OK;
-}
-
 /* An exchange that is only ever borrowed: its lists stand for the rows that the kernel reads, one list of all
  * of a peer's as a single long row, so that what is counted is what moves. Collective. */
 static sley_status add_lending(sl_plan *plan, const sl_inspection *ins, int buffer, int *exchange) {
@@ -199,7 +195,8 @@ static sley_status add_lending(sl_plan *plan, const sl_inspection *ins, int buff
   sley_status status;
   SL_TRY_GOTO(status, SL_NEW(read, comm->size, "nonzeros by owner"), agree);
   SL_TRY_GOTO(status, SL_NEW(lent, (int64_t)comm->size * comm->size, "nonzeros by owner"), agree);
-  status = count_by_owner(ins, read);
+  for (int p = 0; p < comm->size; p++)
+    read[p] = p == comm->rank ? 0 : ins->owner_nnz[p];
 agree:
   status = sl_agree((sl_comm *)comm, status);
   if (status == SLEY_OK)

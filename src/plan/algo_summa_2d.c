@@ -169,6 +169,7 @@ static sley_status add_tile(sl_plan *plan, const grid *g, int panel, int tile_bu
       part_index = 0;
   sl_part part = {.name = "tile",
                   .nnz = g->entries[panel],
+                  .work = (double)g->entries[panel],
                   .k = slice_begin(g, g->j + 1) - slice_begin(g, g->j),
                   .x = x,
                   .y = y,

@@ -12,18 +12,21 @@
 #include "base/value.h"
 #include "plan/algorithm.h"
 #include "plan/cost_moves.h"
+#include "plan/cost_sections.h"
+#include "plan/locality.h"
 
 /* Entries of a rank's sums. */
 typedef struct entries {
-  double count, reach; /* reach: distinct rows of X that they name */
-  double near;         /* the share of those whose row is at hand */
+  double count, reach;  /* reach: distinct rows of X that they name */
+  const double *within; /* shares of them, see sl_locality */
 } entries;
 
 /* Seconds of products over them, with rows of so many bytes. */
 static double entry_seconds(const sl_prediction *p, const entries *e, double row_bytes) {
   const sley_matrix *block = p->ins->block;
   double entry_bytes = (double)(sl_index_bytes(block->index) + sley_dtype_bytes(block->dtype));
-  double rate = sl_machine_mixed_rate(p->m, row_bytes, e->reach * row_bytes, e->near);
+  double rate = sl_machine_mixed_rate(p->m, row_bytes, e->reach * row_bytes * p->crowd,
+                                      &(sl_nearness){SL_WINDOWS, sl_window_bytes, e->within});
   return e->count * (entry_bytes + row_bytes) / (rate * p->threads);
 }
 
@@ -52,32 +55,38 @@ static bool comes_in_pieces(const sl_plan *plan) {
 
 /* Rows of Y that a pass stores. A part stores only rows it has entries for: all rows once, then, of each
  * further part, at most as many as there are remote entries. A part needs a rank that owns some of its rows
- * of X; one of partial sums is counted apart. */
+ * of X; one of partial sums is counted apart. Batches of fetched rows go through Y once, all together, and
+ * what scales Y first goes through it too. */
 static double passed_rows(const sl_prediction *p, bool again, double remote) {
-  int parts = 0, owners = 0;
-  for (int i = 0; i < p->plan->steps.count; i++)
+  int parts = 0, owners = 0, scales = 0;
+  for (int i = 0; i < p->plan->steps.count; i++) {
     parts += SL_STEP(p->plan, i)->kind == SL_STEP_SPMM;
+    scales += SL_STEP(p->plan, i)->kind == SL_STEP_SCALE;
+  }
   for (int i = 0; i < p->plan->exchanges.count; i++)
     if (SL_EXCHANGE(p->plan, i)->spec.add && SL_EXCHANGE(p->plan, i)->dst == SL_BUFFER_Y)
       parts--;
   for (int r = 0; r < p->ins->comm->size; r++)
     owners += p->ins->halo_begin[r] < p->ins->halo_begin[r + 1];
-  parts = parts > 1 + owners ? 1 + owners : parts;
+  int most = p->plan->fetches.count > 0 ? 2 : 1 + owners;
+  parts = parts > most ? most : parts;
   double rows = (double)p->ins->rows;
   if (!again)
     return parts > 0 ? rows : 0;
-  return parts < 2 || comes_in_pieces(p->plan) ? 0 : fmin((parts - 1) * rows, remote);
+  return scales * rows + (parts > 1 && !comes_in_pieces(p->plan) ? fmin((parts - 1) * rows, remote) : 0);
 }
 
-/* Partial rows of Y are written by who computes them, and added where they belong. */
-static double partial_bytes(const sl_plan *plan) {
+/* Partial rows of Y are written by who computes them, and added where they belong; ranks that are threads of
+ * the host add them as they take them, which is the transfer's time. */
+static double partial_bytes(const sl_prediction *p) {
+  bool apart = p->m->overlaps || p->ins->comm->processes;
   double bytes = 0;
-  for (int i = 0; i < plan->exchanges.count; i++) {
-    const sl_exchange_spec *spec = &SL_EXCHANGE(plan, i)->spec;
-    for (int p = 0; p < spec->sends && spec->add; p++)
-      bytes += (double)spec->send[p].count * (double)spec->send[p].bytes;
-    for (int p = 0; p < spec->recvs && spec->add; p++)
-      bytes += (double)spec->recv[p].count * (double)spec->recv[p].bytes;
+  for (int i = 0; i < p->plan->exchanges.count; i++) {
+    const sl_exchange_spec *spec = &SL_EXCHANGE(p->plan, i)->spec;
+    for (int n = 0; n < spec->sends && spec->add; n++)
+      bytes += (double)spec->send[n].count * (double)spec->send[n].bytes;
+    for (int n = 0; n < spec->recvs && spec->add && apart; n++)
+      bytes += (double)spec->recv[n].count * (double)spec->recv[n].bytes;
   }
   return bytes;
 }
@@ -106,20 +115,23 @@ static bool sums_in_flight(const sl_plan *plan) {
 
 /* This rank's sums. Where ranks share rows of Y by slices of columns, each goes through the entries of all of
  * them, and Y is put together at the end. */
-static void sum_seconds(const sl_prediction *p, double *pack, double *local, double *remote) {
+static sl_sums sums_of(const sl_prediction *p, double pack) {
   const sl_inspection *ins = p->ins;
+  sl_sums s = {.pack = pack};
   double slices = p->plan->slices > 1 ? p->plan->slices : 1, brought = share_brought(p);
   double row_bytes = (double)ins->row_bytes, slice_bytes = row_bytes / slices;
-  double store = sl_machine_store_rate(p->m, row_bytes, (double)ins->rows * row_bytes) * p->threads;
+  double store =
+      sl_machine_store_rate(p->m, row_bytes, (double)ins->rows * row_bytes * p->crowd) * p->threads;
   double remote_nnz = (double)ins->remote_nnz, halo = (double)ins->halo_set.count;
-  entries own = {((double)ins->block->nnz - remote_nnz) * slices, (double)ins->x_rows, ins->near_local};
-  entries come = {remote_nnz * brought * slices, halo * brought, ins->near_remote};
-  entries lent = {remote_nnz * (1 - brought), halo * (1 - brought), ins->near_remote};
-  *local = entry_seconds(p, &own, slice_bytes) + passed_rows(p, false, 0) * row_bytes / store;
-  *remote = entry_seconds(p, &come, slice_bytes) + entry_seconds(p, &lent, row_bytes);
+  entries own = {((double)ins->block->nnz - remote_nnz) * slices, (double)ins->x_rows, ins->local_within};
+  entries come = {remote_nnz * brought * slices, halo * brought, ins->remote_within};
+  entries lent = {remote_nnz * (1 - brought), halo * (1 - brought), ins->remote_within};
+  s.local = entry_seconds(p, &own, slice_bytes) + passed_rows(p, false, 0) * row_bytes / store;
+  s.lent = entry_seconds(p, &lent, row_bytes);
   double again = passed_rows(p, true, come.count) + (slices > 1 ? 2 * (double)ins->rows : 0);
-  *remote += (again * row_bytes + partial_bytes(p->plan)) / store;
-  conversion_seconds(p, pack, remote);
+  s.remote = entry_seconds(p, &come, slice_bytes) + (again * row_bytes + partial_bytes(p)) / store;
+  conversion_seconds(p, &s.pack, &s.remote);
+  return s;
 }
 
 /* Bytes that a rank's sums take from memory at least: entries, distinct rows of X, Y. */
@@ -142,9 +154,26 @@ static double cores_of(const sl_prediction *p) {
   return p->m->overlaps || cores >= p->threads * p->ins->comm->size ? 0 : cores;
 }
 
+/* How long all ranks sum. Where the ends of exchanges hold up their senders too, each section takes as long
+ * as on its slowest rank; where there are fewer cores than threads ranks take turns in each. Collective. */
+static sley_status summing_seconds(const sl_prediction *p, const sl_sums *s, double cores, double *seconds) {
+  double own[SL_SECTIONS];
+  int64_t most[SL_SECTIONS], all[SL_SECTIONS];
+  int sections = sl_cost_sections(p, s, own);
+  sl_comm *comm = p->ins->comm;
+  for (int i = 0; i < sections; i++)
+    most[i] = all[i] = (int64_t)(own[i] * 1e9);
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, sections));
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, all, sections));
+  *seconds = 0;
+  for (int i = 0; i < sections; i++)
+    *seconds += fmax((double)most[i], cores > 0 ? (double)all[i] * p->threads / cores : 0) * 1e-9;
+  return SLEY_OK;
+}
+
 /* Sums over ranks, in nanoseconds but for the bytes; and what the largest is looked for. */
 enum { SUM_PACK, SUM_LOCAL, SUM_REMOTE, SUM_BYTES, SUMS };
-enum { MOST_SUMMING, MOST_MEETINGS, MOST_STAGES, MOSTS };
+enum { MOST_MEETINGS, MOST_STAGES, MOSTS };
 
 sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   const sl_machine *m = ins->machine;
@@ -152,21 +181,19 @@ sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   if (!m)
     SL_TRY(sl_agree(comm, sl_machine_find(sl_machine_of(comm->device), &m)));
   double own_threads = m->overlaps ? 1 : sl_team_size(sl_plan_team(ins));
-  sl_prediction p = {m, ins, plan, ins->machine && m->threads > 0 ? (double)m->threads : own_threads};
-  double cores = cores_of(&p), local, remote;
+  sl_prediction p = {m, ins, plan, ins->machine && m->threads > 0 ? (double)m->threads : own_threads, 1};
+  double cores = cores_of(&p), summing;
+  p.crowd = cores > 0 ? p.threads * comm->size / cores : 1;
   sl_all_moving moved;
   SL_TRY(sl_cost_moves(&p, cores, &moved));
-  sum_seconds(&p, &moved.pack, &local, &remote);
-  int64_t sum[SUMS] = {(int64_t)(moved.pack * 1e9), (int64_t)(local * 1e9), (int64_t)(remote * 1e9),
-                       (int64_t)least_bytes(&p)};
-  int64_t most[MOSTS] = {sum[SUM_PACK] + sum[SUM_LOCAL] + sum[SUM_REMOTE], sl_cost_meetings(&p),
-                         sl_cost_stages(&p)};
+  sl_sums sums = sums_of(&p, moved.pack);
+  SL_TRY(summing_seconds(&p, &sums, cores, &summing));
+  int64_t sum[SUMS] = {(int64_t)(sums.pack * 1e9), (int64_t)(sums.local * 1e9),
+                       (int64_t)((sums.remote + sums.lent) * 1e9), (int64_t)least_bytes(&p)};
+  int64_t most[MOSTS] = {sl_cost_meetings(&p), sl_cost_stages(&p)};
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, sum, SUMS));
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, MOSTS));
-  double all = (double)(sum[SUM_PACK] + sum[SUM_LOCAL] + sum[SUM_REMOTE]) * 1e-9, mean = all / comm->size;
-  double summing = (double)most[MOST_SUMMING] * 1e-9;
-  if (cores > 0) /* ranks take turns */
-    summing = fmax(summing, all * p.threads / cores);
+  double mean = (double)(sum[SUM_PACK] + sum[SUM_LOCAL] + sum[SUM_REMOTE]) * 1e-9 / comm->size;
   if (m->memory_bandwidth > 0)
     summing = fmax(summing, (double)sum[SUM_BYTES] / (m->memory_bandwidth * nodes_of(&p)));
   double stretch = summing > mean && mean > 0 && cores > 0 ? summing / mean : 1;

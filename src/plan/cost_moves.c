@@ -19,6 +19,17 @@ static double message_bytes(const sl_prediction *p, const sl_row_list *lists, in
   return bytes;
 }
 
+/* Seconds of one message. Of ranks that share a core all messages are as far from it as one of their size. */
+static double message_seconds(const sl_prediction *p, sl_link link, double bytes) {
+  return fmax(sl_machine_link_seconds(p->m, link, 1, bytes),
+              sl_machine_link_seconds(p->m, link, 1, bytes * p->crowd) / p->crowd);
+}
+
+/* Seconds of a list in one message. */
+static double list_time(const sl_prediction *p, sl_link link, const sl_row_list *list) {
+  return message_seconds(p, link, (double)list->count * (double)list->bytes);
+}
+
 /* Seconds of lists over their links, or, if so, of the work that messages between hosts are, which is taken
  * to be that of messages inside one. */
 static double list_seconds(const sl_prediction *p, const sl_exchange_spec *spec, bool receiving,
@@ -30,34 +41,76 @@ static double list_seconds(const sl_prediction *p, const sl_exchange_spec *spec,
     double bytes = (double)lists[i].count * (double)lists[i].bytes;
     sl_link link = sl_link_to(p->ins->comm, lists[i].peer);
     bool by_row = spec->grain == SL_GRAIN_ROW && link == SL_LINK_MESSAGE;
-    double messages = by_row ? (double)lists[i].count : 1;
     if (working && link == SL_LINK_MESSAGE)
       link = SL_LINK_DIRECT;
-    seconds += sl_machine_link_seconds(p->m, link, messages, bytes / messages);
+    seconds += by_row ? sl_machine_link_seconds(p->m, link, (double)lists[i].count, (double)lists[i].bytes)
+                      : message_seconds(p, link, bytes);
   }
   return seconds;
 }
 
+/* Whether a list's rows are copied one by one from, or to, a buffer. */
+static bool is_scattered(const sl_prediction *p, const sl_row_list *list, int buffer) {
+  return list->rows || list->bytes != SL_BUFFER(p->plan, buffer)->row_bytes;
+}
+
+/* Seconds to copy a list's rows one by one. */
+static double copy_seconds(const sl_prediction *p, const sl_row_list *list) {
+  double bytes = (double)list->count * (double)list->bytes;
+  return sl_machine_pack_seconds(p->m, (double)list->bytes, bytes * p->crowd) / p->crowd;
+}
+
 /* Rows that go over message links are gathered, but those side by side, which travel from where they lie, and
- * those that are messages of their own, whose time includes it. */
-static double pack_seconds(const sl_prediction *p, const sl_exchange_spec *spec) {
+ * those that are messages of their own, whose time includes it. Ranks that are processes gather likewise for
+ * direct links, and strided rows too. */
+static double pack_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
+  bool every = p->ins->comm->processes && p->m->gathers > 0;
   double seconds = 0;
-  for (int i = 0; i < spec->sends && spec->grain == SL_GRAIN_PEER; i++)
-    if (spec->send[i].rows && sl_link_to(p->ins->comm, spec->send[i].peer) == SL_LINK_MESSAGE)
-      seconds += sl_machine_pack_seconds(p->m, (double)spec->send[i].count * (double)spec->send[i].bytes);
+  for (int i = 0; i < x->spec.sends; i++) {
+    const sl_row_list *list = &x->spec.send[i];
+    sl_link link = sl_link_to(p->ins->comm, list->peer);
+    bool gathers =
+        every ? link != SL_LINK_SELF && is_scattered(p, list, x->src) : link == SL_LINK_MESSAGE && list->rows;
+    if (gathers && (link != SL_LINK_MESSAGE || x->spec.grain == SL_GRAIN_PEER))
+      seconds += copy_seconds(p, list);
+  }
+  return seconds;
+}
+
+/* What it takes longer that rows do not lie side by side at the receiver, or, where ranks are threads, which
+ * read rows where they lie, at either end. */
+static double scatter_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
+  const sl_comm *comm = p->ins->comm;
+  double seconds = 0;
+  if (p->m->gathers == 0)
+    return 0;
+  for (int i = 0; i < x->spec.recvs; i++) {
+    const sl_row_list *list = &x->spec.recv[i];
+    sl_link link = sl_link_to(comm, list->peer);
+    double moved = comm->processes && link != SL_LINK_SELF ? 0 : list_time(p, link, list);
+    if (!x->spec.add && is_scattered(p, list, x->dst))
+      seconds += fmax(copy_seconds(p, list) - moved, 0);
+  }
+  for (int i = 0; i < x->spec.sends && !comm->processes; i++) {
+    const sl_row_list *list = &x->spec.send[i];
+    sl_link link = sl_link_to(comm, list->peer);
+    if (is_scattered(p, list, x->src) && (link == SL_LINK_DIRECT || !list->rows))
+      seconds += fmax(copy_seconds(p, list) - list_time(p, link, list), 0);
+  }
   return seconds;
 }
 
 /* One exchange. Threads fetch rows; processes share the work of a message. */
-static moving exchange_seconds(const sl_prediction *p, const sl_exchange_spec *spec) {
+static moving exchange_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
   const sl_machine *m = p->m;
-  moving out = {.pack = pack_seconds(p, spec)};
+  const sl_exchange_spec *spec = &x->spec;
+  moving out = {.pack = pack_seconds(p, x)};
   bool shared = p->ins->comm->processes && !m->overlaps;
-  double receive = list_seconds(p, spec, true, false);
-  out.wait = shared ? (receive + list_seconds(p, spec, false, false)) / 2 : receive;
+  double receive = list_seconds(p, spec, true, false), scatter = scatter_seconds(p, x);
+  out.wait = (shared ? (receive + list_seconds(p, spec, false, false)) / 2 : receive) + scatter;
   out.work = out.wait;
   if (m->node_bandwidth > 0) {
-    out.work = (list_seconds(p, spec, true, true) + list_seconds(p, spec, false, true)) / 2;
+    out.work = (list_seconds(p, spec, true, true) + list_seconds(p, spec, false, true)) / 2 + scatter;
     out.in = message_bytes(p, spec->recv, spec->recvs);
     out.sent = message_bytes(p, spec->send, spec->sends);
   }
@@ -110,21 +163,22 @@ int64_t sl_cost_meetings(const sl_prediction *p) {
   return count + (plan->fetches.count > 0 ? 2 : 0); /* X is lent, and taken back */
 }
 
-/* Row-wise fetches come a batch and owner at a time, and are gathered there. */
-static double fetch_seconds(const sl_prediction *p) {
-  double seconds = 0;
+/* Row-wise fetches come a batch and owner at a time. X is copied first to where all can read it. */
+static moving fetch_seconds(const sl_prediction *p) {
+  double x_bytes = (double)p->ins->x_rows * (double)p->ins->row_bytes;
+  moving out = {0};
   for (int i = 0; i < p->plan->fetches.count; i++) {
     const sl_fetch *fetch = SL_FETCH(p->plan, i);
     double rows[SL_LINK_COUNT] = {0};
     for (int64_t n = 0; n < fetch->count; n++)
       rows[sl_link_to(p->ins->comm, fetch->owner[n])]++;
-    for (int link = 0; link < SL_LINK_COUNT; link++) {
-      double bytes = rows[link] * (double)p->ins->row_bytes;
-      seconds +=
-          sl_machine_link_seconds(p->m, (sl_link)link, 1, bytes) + sl_machine_pack_seconds(p->m, bytes);
-    }
+    for (int link = 0; link < SL_LINK_COUNT; link++)
+      out.wait += sl_machine_fetch_seconds(p->m, (sl_link)link, rows[link], (double)p->ins->row_bytes);
   }
-  return seconds;
+  if (p->plan->fetches.count > 0)
+    out.wait += sl_machine_link_seconds(p->m, SL_LINK_SELF, 1, x_bytes);
+  out.work = out.wait;
+  return out;
 }
 
 /* Exchanges whose times are compared one by one; of more only the sums. */
@@ -187,13 +241,12 @@ sley_status sl_cost_moves(const sl_prediction *p, double cores, sl_all_moving *o
     /* What the host's threads read in place is part of their sums; a GPU reads it over its links. */
     if (!p->m->overlaps && borrows && is_borrowed(plan, i))
       continue;
-    moving one = exchange_seconds(p, &SL_EXCHANGE(plan, i)->spec);
+    moving one = exchange_seconds(p, SL_EXCHANGE(plan, i));
     out->pack += one.pack;
     add_moving(p, &one, &wait[serial ? i : 0], &sum[serial ? i : 0]);
     add_moving(p, &one, &wait[groups], &sum[groups]);
   }
-  moving fetched = {.wait = fetch_seconds(p)};
-  fetched.work = fetched.wait;
+  moving fetched = fetch_seconds(p);
   add_moving(p, &fetched, &wait[groups - 1], &sum[groups - 1]);
   add_moving(p, &fetched, &wait[groups], &sum[groups]);
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, wait, groups + 1));

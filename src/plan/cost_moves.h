@@ -12,6 +12,7 @@ typedef struct sl_prediction {
   const sl_inspection *ins;
   const sl_plan *plan;
   double threads; /* of the rank */
+  double crowd;   /* threads a core, at least 1: their data share its caches, so all of it counts as one's */
 } sl_prediction;
 
 /* What all ranks' moving takes, in seconds. */

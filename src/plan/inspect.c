@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "partition/partition.h"
 
 /* Remote columns among entries begin .. end-1 of the block. */
 static int64_t remote_columns(const void *context, int64_t begin, int64_t end, int64_t *out) {
@@ -110,6 +111,46 @@ static sley_status find_halo(sl_inspection *ins) {
   return SLEY_OK;
 }
 
+/* Of each thread, entries by the owner of their row of X. */
+typedef struct owners {
+  const sl_inspection *ins;
+  int64_t *counts;
+} owners;
+
+/* Columns mostly ascend within a row, so the owner is looked up only where it changes. */
+static sley_status count_owners(void *context, int thread, int threads) {
+  const owners *o = context;
+  const sl_inspection *ins = o->ins;
+  const sley_matrix *block = ins->block;
+  int ranks = ins->comm->size, owner = ins->comm->rank;
+  int64_t *counts = o->counts + (int64_t)thread * ranks, begin = ins->first_col, end = begin + ins->x_rows;
+  int64_t last = block->rowptr[0] + block->nnz * (thread + 1) / threads;
+  for (int64_t e = block->rowptr[0] + block->nnz * thread / threads; e < last; e++) {
+    int64_t col = sl_index_at(block->col, block->index, e);
+    if (col < begin || col >= end) {
+      owner = sl_partition_owner(ins->col_begin, ranks, col);
+      begin = ins->col_begin[owner];
+      end = ins->col_begin[owner + 1];
+    }
+    counts[owner]++;
+  }
+  return SLEY_OK;
+}
+
+static sley_status find_owners(sl_inspection *ins) {
+  sl_team *team = sl_plan_team(ins);
+  int ranks = ins->comm->size, threads = sl_team_size(team);
+  SL_TRY(SL_NEW_ZERO(ins->owner_nnz, (int64_t)threads * ranks, "entry counts"));
+  if (ranks == 1) {
+    ins->owner_nnz[0] = ins->block->nnz;
+    return SLEY_OK;
+  }
+  SL_TRY(sl_team_run(team, count_owners, &(owners){ins, ins->owner_nnz}));
+  for (int64_t i = ranks; i < (int64_t)threads * ranks; i++)
+    ins->owner_nnz[i % ranks] += ins->owner_nnz[i];
+  return SLEY_OK;
+}
+
 /* Tells every owner which of its rows this rank needs. Collective. */
 static sley_status exchange_needs(sl_inspection *ins) {
   sl_comm *comm = ins->comm;
@@ -147,6 +188,7 @@ static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const i
   ins->row_bytes = ins->k * (int64_t)sley_dtype_bytes(ins->block->dtype);
   ins->sum_bytes = ins->k * (int64_t)sley_dtype_bytes(sl_sum_dtype(ins->block->dtype));
   SL_TRY(sl_agree(comm, find_halo(ins)));
+  SL_TRY(sl_agree(comm, find_owners(ins)));
   ins->remote_nnz = ins->halo_set.occurrences;
   int64_t sums[3] = {ins->block->nnz, ins->remote_nnz, ins->halo_set.count};
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, sums, 3));
@@ -167,6 +209,7 @@ sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *r
 }
 
 void sl_inspection_free(sl_inspection *ins) {
+  sl_free(ins->owner_nnz);
   sl_free(ins->cover_use);
   sl_free(ins->wanted_begin);
   sl_free(ins->wanted);

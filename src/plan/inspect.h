@@ -8,6 +8,8 @@
 #include "plan/colset.h"
 #include "transport/transport.h"
 
+enum { SL_WINDOWS = 3 };
+
 typedef struct sl_inspection {
   sl_comm *comm;
   const sley_matrix *block;       /* columns numbered globally */
@@ -26,9 +28,10 @@ typedef struct sl_inspection {
   bool owned;       /* the block was made for the plan: its memory is the plan's */
 
   int64_t remote_nnz;                        /* this rank's */
+  int64_t *owner_nnz;                        /* of the block, by the owner of the row of X they name */
   int64_t nnz_all, remote_nnz_all, halo_all; /* summed over ranks */
 
-  double near_local, near_remote; /* see sl_locality */
+  double local_within[SL_WINDOWS], remote_within[SL_WINDOWS]; /* see sl_locality */
 
   /* The halo: distinct remote columns, ascending, hence grouped by owner: owner p's at halo_begin[p] ..
    * [p+1]. */

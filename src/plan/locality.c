@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sample begins with nothing at hand. Once half as many distinct rows as the cache holds have been named,
- * it counts, until the cache is full: so what it takes for the cache is between a half and the whole of it.
+/* A sample begins with nothing at hand. Once half as many distinct rows as the window holds have been named,
+ * it counts, until the window is full: so what it takes for the window is between a half and the whole of it.
  */
 #include "plan/locality.h"
 
 #include "base/memory.h"
 
-enum { CACHE_BYTES = 1 << 20, SAMPLES = 4, LEAST_ROWS = 16, MOST_ROWS = 1 << 16 };
+enum { SAMPLES = 4, LEAST_ROWS = 16, MOST_ROWS = 1 << 17 };
+
+const double sl_window_bytes[SL_WINDOWS] = {1 << 20, 1 << 22, 1 << 24};
 
 /* Columns named in a sample, by hash. */
 typedef struct named {
@@ -47,8 +49,10 @@ static void count_sample(const sl_inspection *ins, bool remote, int64_t begin, i
   }
 }
 
-static sley_status share_at_hand(const sl_inspection *ins, bool remote, int64_t rows, double *out) {
-  int64_t row_bytes = ins->row_bytes > 0 ? ins->row_bytes : 1, capacity = CACHE_BYTES / row_bytes;
+/* The share of a rank's local or remote entries, which name so many rows, that is within a window. */
+static sley_status share_within(const sl_inspection *ins, bool remote, int64_t rows, double window,
+                                double *out) {
+  int64_t row_bytes = ins->row_bytes > 0 ? ins->row_bytes : 1, capacity = (int64_t)window / row_bytes;
   capacity = capacity < LEAST_ROWS ? LEAST_ROWS : capacity > MOST_ROWS ? MOST_ROWS : capacity;
   int64_t nnz = ins->block->nnz, room = 1;
   *out = 1;
@@ -75,6 +79,9 @@ done:
 }
 
 sley_status sl_locality(sl_inspection *ins) {
-  SL_TRY(share_at_hand(ins, false, ins->x_rows, &ins->near_local));
-  return share_at_hand(ins, true, ins->halo_set.count, &ins->near_remote);
+  for (int w = 0; w < SL_WINDOWS; w++) {
+    SL_TRY(share_within(ins, false, ins->x_rows, sl_window_bytes[w], &ins->local_within[w]));
+    SL_TRY(share_within(ins, true, ins->halo_set.count, sl_window_bytes[w], &ins->remote_within[w]));
+  }
+  return SLEY_OK;
 }

@@ -5,9 +5,12 @@
 
 #include "plan/inspect.h"
 
-/* Shares of this rank's local and remote entries whose row of X was named not long before: within about 1 MiB
- * of distinct rows, as a core's own cache holds. From a few samples of the entries in their order; 1 where
- * all rows fit. Errors: SLEY_ERR_MEMORY. */
+/* Bytes of distinct rows of X, ascending: the first is about what a core's own cache holds. */
+extern const double sl_window_bytes[SL_WINDOWS];
+
+/* Shares of this rank's local and remote entries whose row of X was named not long before, within about so
+ * many bytes of distinct rows. From a few samples of the entries in their order; 1 where all rows fit. Of
+ * very narrow rows a window holds less, for a sample names 131072 at most. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_locality(sl_inspection *ins);
 
 #endif

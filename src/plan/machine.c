@@ -37,20 +37,23 @@ static double place(double x, double a, double b) {
   return x >= b ? 1 : log(x / a) / log(b / a);
 }
 
+/* One of so many bytes, by measured points; beyond the last as fast as that. */
+static double by_points(const sl_link_point *p, int points, double bytes) {
+  const sl_link_point *last = &p[points - 1];
+  if (bytes <= p->bytes)
+    return p->seconds;
+  if (bytes >= last->bytes)
+    return last->seconds * bytes / last->bytes;
+  while (p[1].bytes < bytes)
+    p++;
+  return p->seconds + (p[1].seconds - p->seconds) * (bytes - p->bytes) / (p[1].bytes - p->bytes);
+}
+
 double sl_machine_link_seconds(const sl_machine *machine, sl_link link, double count, double bytes) {
   const sl_link_speed *l = &machine->link[link];
   if (count <= 0 || bytes <= 0)
     return 0;
-  if (l->points == 0)
-    return count * (l->latency + bytes / l->bandwidth);
-  const sl_link_point *p = l->point, *last = &p[l->points - 1];
-  if (bytes <= p->bytes)
-    return count * p->seconds;
-  if (bytes >= last->bytes) /* as fast as the last, beyond it */
-    return count * last->seconds * bytes / last->bytes;
-  while (p[1].bytes < bytes)
-    p++;
-  return count * (p->seconds + (p[1].seconds - p->seconds) * (bytes - p->bytes) / (p[1].bytes - p->bytes));
+  return count * (l->points > 0 ? by_points(l->point, l->points, bytes) : l->latency + bytes / l->bandwidth);
 }
 
 /* Measured rates, ascending in row_bytes, then reach. */
@@ -93,18 +96,37 @@ double sl_machine_spmm_rate(const sl_machine *m, double row_bytes, double reach)
   return m->rates > 0 ? interpolate(&(rates){m->rates, m->rate}, row_bytes, reach) : m->spmm_bandwidth;
 }
 
-double sl_machine_mixed_rate(const sl_machine *m, double row_bytes, double reach, double near) {
-  double far = sl_machine_spmm_rate(m, row_bytes, reach);
+double sl_machine_mixed_rate(const sl_machine *m, double row_bytes, double reach, const sl_nearness *n) {
   if (m->nears == 0)
-    return far;
-  return 1 / (near / interpolate(&(rates){m->nears, m->near}, row_bytes, 0) + (1 - near) / far);
+    return sl_machine_spmm_rate(m, row_bytes, reach);
+  double within = n->within[0];
+  double seconds = within / interpolate(&(rates){m->nears, m->near}, row_bytes, 0);
+  for (int w = 1; w < n->windows; w++) {
+    seconds += fmax(n->within[w] - within, 0) / sl_machine_spmm_rate(m, row_bytes, fmin(n->bytes[w], reach));
+    within = fmax(n->within[w], within);
+  }
+  return 1 / (seconds + (1 - within) / sl_machine_spmm_rate(m, row_bytes, reach));
 }
 
 double sl_machine_store_rate(const sl_machine *m, double row_bytes, double all) {
   return m->stores > 0 ? interpolate(&(rates){m->stores, m->store}, row_bytes, all) : m->stream_bandwidth;
 }
 
-double sl_machine_pack_seconds(const sl_machine *m, double bytes) {
+double sl_machine_pack_seconds(const sl_machine *m, double row_bytes, double bytes) {
+  if (bytes <= 0)
+    return 0;
+  if (m->gathers > 0)
+    return bytes / interpolate(&(rates){m->gathers, m->gather}, row_bytes, bytes);
   return m->link[SL_LINK_SELF].points > 0 ? sl_machine_link_seconds(m, SL_LINK_SELF, 1, bytes)
                                           : bytes / m->pack_bandwidth;
+}
+
+double sl_machine_fetch_seconds(const sl_machine *m, sl_link link, double count, double row_bytes) {
+  const sl_link_speed *l = &m->link[link];
+  if (count <= 0 || row_bytes <= 0)
+    return 0;
+  if (l->fetches > 0)
+    return count * by_points(l->fetch, l->fetches, row_bytes);
+  double bytes = count * row_bytes;
+  return sl_machine_link_seconds(m, link, 1, bytes) + sl_machine_pack_seconds(m, row_bytes, bytes);
 }

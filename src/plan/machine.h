@@ -12,6 +12,8 @@ enum {
   SL_MACHINE_POINTS = 24,
   SL_MACHINE_RATES = 48,
   SL_MACHINE_STORES = 24,
+  SL_MACHINE_GATHERS = 24,
+  SL_MACHINE_FETCHES = 8,
   SL_MACHINE_NEAR = 12
 };
 
@@ -25,6 +27,8 @@ typedef struct sl_link_speed {
   double bandwidth; /* bytes/s of one rank, beyond the latency */
   int points;       /* measured, ascending in bytes; they go before the two above where there are any */
   sl_link_point point[SL_MACHINE_POINTS];
+  int fetches; /* measured: one row of so many bytes that a rank gets one-sided, among others */
+  sl_link_point fetch[SL_MACHINE_FETCHES];
 } sl_link_speed;
 
 /* Products over rows of X of row_bytes, where the distinct rows named take reach bytes together. */
@@ -55,6 +59,8 @@ typedef struct sley_machine {
   sl_rate near[SL_MACHINE_NEAR];
   int stores; /* measured likewise, by bytes of a row of Y and of all; they go before stream_bandwidth */
   sl_rate store[SL_MACHINE_STORES];
+  int gathers; /* measured likewise, of copying rows that do not lie side by side; before link self */
+  sl_rate gather[SL_MACHINE_GATHERS];
   bool overlaps;      /* rows move while parts are summed; else the rank's threads do both in turn */
   bool messages_move; /* those that the node's bandwidth limits do, but for the work that they are */
 } sl_machine;
@@ -77,14 +83,25 @@ double sl_machine_link_seconds(const sl_machine *machine, sl_link link, double c
  * the measured rates in the logarithms of both, the nearest beyond them. */
 double sl_machine_spmm_rate(const sl_machine *machine, double row_bytes, double reach);
 
-/* Bytes/s over all entries, of which a share names rows of X that are at hand. */
-double sl_machine_mixed_rate(const sl_machine *machine, double row_bytes, double reach, double near);
+/* Shares of entries whose row of X was named within so many bytes of distinct rows before; both ascend. */
+typedef struct sl_nearness {
+  int windows;
+  const double *bytes, *within;
+} sl_nearness;
+
+/* Bytes/s over all entries. Those within the first window find their row at hand; those within another one
+ * are as fast as entries anywhere in so many bytes, the rest as fast as anywhere in reach. */
+double sl_machine_mixed_rate(const sl_machine *machine, double row_bytes, double reach,
+                             const sl_nearness *nearness);
 
 /* The same for storing rows of Y, which take `all` bytes together. */
 double sl_machine_store_rate(const sl_machine *machine, double row_bytes, double all);
 
-/* Seconds to gather so many bytes of rows. */
-double sl_machine_pack_seconds(const sl_machine *machine, double bytes);
+/* Seconds to gather, or to scatter, so many bytes of rows of row_bytes. */
+double sl_machine_pack_seconds(const sl_machine *machine, double row_bytes, double bytes);
+
+/* Seconds until count rows of row_bytes have come that a rank gets one-sided, many at a time. */
+double sl_machine_fetch_seconds(const sl_machine *machine, sl_link link, double count, double row_bytes);
 
 /* Parses a description of bytes characters; name stands for the file in messages. Errors: SLEY_ERR_INPUT with
  * the file and the line: an unknown, repeated or missing key, a number out of range, points out of order. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machine descriptions as text: lines "key value", or "link CLASS LATENCY BANDWIDTH", "message CLASS BYTES
- * SECONDS" and "spmm ROW_BYTES REACH BANDWIDTH"; # begins a comment. */
+ * SECONDS", "spmm ROW_BYTES REACH BANDWIDTH" and their like; # begins a comment. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,19 +102,31 @@ static sley_status read_link(parser *p, char **word) {
   return read_real(p, word[3], false, &p->machine->link[link].bandwidth);
 }
 
-static sley_status read_point(parser *p, char **word) {
-  int link;
+/* Adds what words say: word[2] bytes take word[3] seconds. */
+static sley_status append_point(const parser *p, char **word, sl_link_point *points, int most, int *count) {
   sl_link_point point;
-  SL_TRY(read_link_name(p, word[1], &link));
   SL_TRY(read_real(p, word[2], false, &point.bytes));
   SL_TRY(read_real(p, word[3], false, &point.seconds));
-  sl_link_speed *l = &p->machine->link[link];
-  if (l->points == SL_MACHINE_POINTS)
-    return fail_at(p, "too many messages of the link class '%s': 24 are possible", word[1]);
-  if (l->points > 0 && l->point[l->points - 1].bytes >= point.bytes)
-    return fail_at(p, "messages must ascend in bytes, %s does not", word[2]);
-  l->point[l->points++] = point;
+  if (*count == most)
+    return fail_at(p, "too many lines '%s' of the link class '%s': %d are possible", word[0], word[1], most);
+  if (*count > 0 && points[*count - 1].bytes >= point.bytes)
+    return fail_at(p, "lines '%s' must ascend in bytes, %s does not", word[0], word[2]);
+  points[(*count)++] = point;
   return SLEY_OK;
+}
+
+static sley_status read_point(parser *p, char **word) {
+  int link;
+  SL_TRY(read_link_name(p, word[1], &link));
+  sl_link_speed *l = &p->machine->link[link];
+  return append_point(p, word, l->point, SL_MACHINE_POINTS, &l->points);
+}
+
+static sley_status read_fetch(parser *p, char **word) {
+  int link;
+  SL_TRY(read_link_name(p, word[1], &link));
+  sl_link_speed *l = &p->machine->link[link];
+  return append_point(p, word, l->fetch, SL_MACHINE_FETCHES, &l->fetches);
 }
 
 /* Adds what words say: the reach's is NULL where it is 0. */
@@ -148,6 +160,11 @@ static sley_status read_near(parser *p, char **word) {
 static sley_status read_store(parser *p, char **word) {
   sl_machine *m = p->machine;
   return append_rate(p, word, word[2], word[3], m->store, SL_MACHINE_STORES, &m->stores);
+}
+
+static sley_status read_gather(parser *p, char **word) {
+  sl_machine *m = p->machine;
+  return append_rate(p, word, word[2], word[3], m->gather, SL_MACHINE_GATHERS, &m->gathers);
 }
 
 /* choices: ended by NULL. */
@@ -208,6 +225,8 @@ static sley_status read_line(parser *p, char *line) {
     const char *usage;
   } lists[] = {{"link", 4, read_link, "a class, a latency in s and a bandwidth in bytes/s"},
                {"message", 4, read_point, "a class, a number of bytes and the seconds they take"},
+               {"fetch", 4, read_fetch, "a class, bytes of a row and the seconds it takes"},
+               {"gather", 4, read_gather, "bytes a row, bytes of all rows, and a bandwidth in bytes/s"},
                {"spmm", 4, read_rate, "bytes a row, bytes of reach, and a bandwidth in bytes/s"},
                {"near", 3, read_near, "bytes a row and a bandwidth in bytes/s"},
                {"store", 4, read_store, "bytes a row, bytes of all rows, and a bandwidth in bytes/s"}};

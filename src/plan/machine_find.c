@@ -93,7 +93,13 @@ sley_status sl_machine_write(const sl_machine *m, const char *path) {
     for (int i = 0; i < m->link[l].points; i++)
       fprintf(file.stream, "message %s %.6g %.6g\n", link[l], m->link[l].point[i].bytes,
               m->link[l].point[i].seconds);
+    for (int i = 0; i < m->link[l].fetches; i++)
+      fprintf(file.stream, "fetch %s %.6g %.6g\n", link[l], m->link[l].fetch[i].bytes,
+              m->link[l].fetch[i].seconds);
   }
+  for (int i = 0; i < m->gathers; i++)
+    fprintf(file.stream, "gather %.6g %.6g %.6g\n", m->gather[i].row_bytes, m->gather[i].reach,
+            m->gather[i].bandwidth);
   for (int i = 0; i < m->rates; i++)
     fprintf(file.stream, "spmm %.6g %.6g %.6g\n", m->rate[i].row_bytes, m->rate[i].reach,
             m->rate[i].bandwidth);

@@ -297,6 +297,25 @@ static int64_t borrowed_bytes(const sl_plan *plan, const cut *c) {
   return block->nnz * (int64_t)sley_dtype_bytes(block->dtype) + (block->rowptr[0] == 0 ? rows : 0);
 }
 
+/* Tells the parts from `first` on about how many entries they get; those of an owner's rows are divided as
+ * its halo entries are. */
+static void tell_work(const sl_plan *plan, const cut *c, int first) {
+  const sl_inspection *ins = c->ins;
+  const sl_column_map *map = c->map;
+  if (map->row_part)
+    return;
+  SL_PART(plan, first + map->local)->work += (double)ins->owner_nnz[ins->comm->rank];
+  for (int p = 0; p < ins->comm->size; p++) {
+    int64_t begin = ins->halo_begin[p], end = ins->halo_begin[p + 1];
+    double each = (double)ins->owner_nnz[p] / (double)(end > begin ? end - begin : 1);
+    for (int64_t h = begin; h < end; h++) {
+      int part = map->part ? map->part[h] : map->remote;
+      if (part >= 0)
+        SL_PART(plan, first + part)->work += each;
+    }
+  }
+}
+
 sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                          const sl_part_frame *frames, int *first) {
   *first = plan->parts.count;
@@ -311,9 +330,11 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
     plan->memory_bytes += sl_block_bytes(ins->block) - borrowed;
     for (int p = 0; p < count; p++) {
       int64_t rows = one && p != map->local ? 0 : ins->block->rows;
-      sl_part part = {.name = "dry", .a = {.rows = rows}, .y = SL_BUFFER_Y, .arrives_in = -1};
+      sl_part part = {
+          .name = "dry", .a = {.rows = rows}, .x = frames[p].x, .y = SL_BUFFER_Y, .arrives_in = -1};
       SL_TRY(sl_plan_add_part(plan, &part, NULL));
     }
+    tell_work(plan, &c, *first);
     return SLEY_OK;
   }
   sley_status status = frame_parts(plan, &c);
@@ -321,6 +342,8 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
     status = one ? take_block(plan, &c) : cut_block(plan, &c);
   for (int p = 0; p < count && status == SLEY_OK; p++)
     status = sl_plan_add_part(plan, &c.parts[p], NULL);
+  if (status == SLEY_OK)
+    tell_work(plan, &c, *first);
   sl_free(c.parts);
   sl_free(c.entries);
   sl_free(c.rows);

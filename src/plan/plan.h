@@ -33,6 +33,7 @@ typedef struct sl_part {
   const char *name;
   sl_spmm_matrix a; /* its arrays belong to the plan, or to the block; columns are rows of buffer x */
   int64_t nnz;
+  double work;   /* about its share of this rank's entries, of dry plans too; 0: not told */
   int64_t k;     /* columns of X and Y it works on: the width of the buffers */
   int x, y;      /* buffers */
   int far;       /* not 0: a second buffer, whose rows are the columns from the last of x's rows on */
@@ -119,7 +120,7 @@ typedef struct sl_plan {
   char reason[256];
   sley_dtype dtype, sum_dtype; /* of A, X and Y; of partial sums, also where these travel */
   int64_t rows, x_rows, k;     /* this rank's rows of Y and X */
-  double near_local;           /* of the inspection */
+  double near_local;           /* the share within the first window, of the inspection */
   int slices;                  /* ranks that share a row of Y, each with a slice of the columns; 0: none do */
   int64_t all_rows, all_cols, all_nnz, remote_nnz, halo_rows, cover_rows;
   bool dry;

@@ -35,7 +35,11 @@ static const char whole[] = "# a machine\n"
                             "crowded-meeting 2e-5\n"
                             "node-bandwidth 1e8\n"
                             "message self 1000 1e-6\n"
-                            "near 64 16e9\n";
+                            "near 64 16e9\n"
+                            "fetch message 64 1e-7\n"
+                            "fetch message 128 3e-7\n"
+                            "gather 64 1000 1e9\n"
+                            "gather 64 100000 4e9\n";
 
 static sley_status parse(const char *text, sl_machine *out) {
   return sl_machine_parse("m", text, strlen(text), out);
@@ -59,6 +63,8 @@ static void reads_every_key(void **state) {
   assert_int_equal(m.rates, 3);
   assert_int_equal(m.stores, 2);
   assert_true(m.crowded_meeting == 2e-5 && m.node_bandwidth == 1e8);
+  assert_int_equal(m.link[SL_LINK_MESSAGE].fetches, 2);
+  assert_int_equal(m.gathers, 2);
 }
 
 /* The text with a line put in place of the line that begins with key ("" to leave it out). */
@@ -103,8 +109,8 @@ static void refuses_with_the_line(void **state) {
                {"meeting", "meeting 0x10\n", "m:9: ", "not a number"},
                {"meeting", "meeting 1e999\n", "m:9: ", "out of range"},
                {"meeting", "meeting 1e-5s\n", "m:9: ", "not a number"},
-               {"meeting", "", "m:27: ", "'meeting' is missing"},
-               {"link direct", "", "m:27: ", "link direct"},
+               {"meeting", "", "m:31: ", "'meeting' is missing"},
+               {"link direct", "", "m:31: ", "link direct"},
                {"link direct", "link direkt 0 1\n", "m:16: ", "no link class"},
                {"link direct", "link direct 0\n", "m:16: ", "takes a class"},
                {"link direct", "link direct 0 0\n", "m:16: ", "out of range"},
@@ -113,9 +119,14 @@ static void refuses_with_the_line(void **state) {
                {"store 64 100000", "store 64 1000 8e9\n", "m:24: ", "must ascend"},
                {"near 64", "near 64 0 16e9\n", "m:28: ", "takes bytes a row"},
                {"near 64", "near 64 0\n", "m:28: ", "out of range"},
+               {"fetch message 128", "fetch message 64 3e-7\n", "m:30: ", "must ascend"},
+               {"fetch message 128", "fetch wire 128 3e-7\n", "m:30: ", "no link class"},
+               {"fetch message 128", "fetch message 128\n", "m:30: ", "takes a class"},
+               {"gather 64 100000", "gather 64 1000 4e9\n", "m:32: ", "must ascend"},
+               {"gather 64 100000", "gather 64 0 4e9\n", "m:32: ", "out of range"},
                {"store 64 100000", "store 64 1000\n", "m:24: ", "takes bytes a row"},
                {"name", "name  \n", "m:2: ", "1 to 95 characters"},
-               {"name", "", "m:27: ", "'name' is missing"}};
+               {"name", "", "m:31: ", "'name' is missing"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[2048];
     sl_machine m;
@@ -170,6 +181,12 @@ static void survives_damage(void **state) {
   }
 }
 
+/* Of rows of 64 bytes. */
+static double mixed(const sl_machine *m, double reach, double at_hand, double near) {
+  const double bytes[] = {100, 1000}, within[] = {at_hand, near};
+  return sl_machine_mixed_rate(m, 64, reach, &(sl_nearness){2, bytes, within});
+}
+
 static void interpolates(void **state) {
   (void)state;
   sl_machine m;
@@ -185,15 +202,25 @@ static void interpolates(void **state) {
   assert_true(fabs(sl_machine_spmm_rate(&m, 128, 1000) - 8e9) < 1);
   assert_true(fabs(sl_machine_spmm_rate(&m, 9999, 1) - 16e9) < 1);
   assert_true(fabs(sl_machine_store_rate(&m, 64, 1e4) - 4e9) < 1);
-  assert_true(fabs(sl_machine_pack_seconds(&m, 3000) - 3e-6) < 1e-12);
-  assert_true(fabs(sl_machine_mixed_rate(&m, 64, 1, 1) - 16e9) < 1);
-  assert_true(fabs(sl_machine_mixed_rate(&m, 64, 1, 0) - 4e9) < 1);
-  assert_true(fabs(sl_machine_mixed_rate(&m, 64, 1, 0.5) - 6.4e9) < 1);
+  assert_true(fabs(sl_machine_pack_seconds(&m, 64, 1e4) - 1e4 / 2e9) < 1e-12);
+  assert_true(sl_machine_pack_seconds(&m, 64, 0) == 0);
+  assert_true(fabs(sl_machine_fetch_seconds(&m, SL_LINK_MESSAGE, 10, 96) - 2e-6) < 1e-12);
+  assert_true(fabs(sl_machine_fetch_seconds(&m, SL_LINK_MESSAGE, 10, 8) - 1e-6) < 1e-12);
+  assert_true(sl_machine_fetch_seconds(&m, SL_LINK_MESSAGE, 0, 64) == 0);
+  assert_true(fabs(mixed(&m, 1, 1, 1) - 16e9) < 1);
+  assert_true(fabs(mixed(&m, 1, 0, 0) - 4e9) < 1);
+  assert_true(fabs(mixed(&m, 1, 0.5, 0.5) - 6.4e9) < 1);
+  assert_true(fabs(mixed(&m, 1e5, 0.5, 0.5) - 1e9 / (0.5 + 0.5 / 16)) < 1);
+  assert_true(fabs(mixed(&m, 1e5, 0.5, 1) - 6.4e9) < 1); /* anywhere in 1000 bytes */
   m.nears = 0;
-  assert_true(fabs(sl_machine_mixed_rate(&m, 64, 1, 1) - 4e9) < 1);
+  assert_true(fabs(mixed(&m, 1, 1, 1) - 4e9) < 1);
+  m.gathers = 0; /* as in descriptions of before there were such lines */
+  assert_true(fabs(sl_machine_pack_seconds(&m, 64, 3000) - 3e-6) < 1e-12);
+  m.link[SL_LINK_MESSAGE].fetches = 0;
+  assert_true(fabs(sl_machine_fetch_seconds(&m, SL_LINK_MESSAGE, 30, 100) - 2e-5 - 3e-6) < 1e-12);
   m.stores = m.link[SL_LINK_SELF].points = 0;
   assert_true(sl_machine_store_rate(&m, 64, 1e4) == 8e9);
-  assert_true(fabs(sl_machine_pack_seconds(&m, 5e9) - 1) < 1e-9);
+  assert_true(fabs(sl_machine_pack_seconds(&m, 64, 5e9) - 1) < 1e-9);
 }
 
 static void writes_what_it_reads(void **state) {

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of sley_machine_tune share. */
+#ifndef SLEY_OPS_TUNE_INSIDE_H
+#define SLEY_OPS_TUNE_INSIDE_H
+
+#include "plan/machine.h"
+
+enum { SL_TUNE_RANKS = 64 }; /* at most */
+
+/* Shared by the ranks; rank 0 writes to machine. */
+typedef struct sl_tuning {
+  sl_machine machine;
+  double slot; /* seconds for one figure */
+  bool hosts;  /* messages travel between hosts, whose ranks share their links */
+  bool moves;  /* and do so while ranks compute */
+} sl_tuning;
+
+/* What is measured. */
+typedef struct sl_timed {
+  sley_status (*run)(void *context);
+  void *context;
+} sl_timed;
+
+/* The slowest rank's seconds, each run begun together, the fastest tenth of the runs: whatever else the
+ * machine does makes them longer only. Before each the cores' own caches are filled with other things, as in
+ * a product, which goes through all else between two uses of a row. The first run does not count. Collective.
+ */
+sley_status sl_tune_measure(sl_comm *comm, double slot, const sl_timed *what, double *seconds);
+
+/* Messages by size over a link class (self: gathering), and the meeting; one-sided rows. Collective, as all.
+ */
+sley_status sl_tune_link(sl_comm *comm, sl_tuning *tune, sl_link link);
+/* The link of a host, which its ranks share. */
+sley_status sl_tune_node(sl_comm *comm, sl_tuning *tune);
+/* Rows copied one by one. */
+sley_status sl_tune_gather(sl_comm *comm, sl_tuning *tune);
+/* A meeting; of more ranks than cores. */
+sley_status sl_tune_crowded(sl_comm *comm, sl_tuning *tune);
+/* Products. */
+sley_status sl_tune_kernels(sl_comm *comm, sl_tuning *tune);
+
+#endif

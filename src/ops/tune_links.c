@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What moving rows takes. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "ops/tune_inside.h"
+
+/* Bytes of a row of messages that are not one each; how many of the sizes are measured as messages of a row
+ * each, and so many rows at once. */
+enum { ROW = 256, BY_ROW = 4, ROWS_AT_ONCE = 16384 };
+/* One-sided rows: asked for together, as rowwise does; so often; of a memory of so many bytes. */
+enum { BATCH = 8192, BATCHES = 4, FETCHED_FROM = 8 << 20 };
+
+static const int64_t message_bytes[] = {64, 256, 1024, 4096, 65536, 1 << 20, 8 << 20, 32 << 20};
+static const int64_t fetched_bytes[] = {16, 64, 256, 1024};
+static const int64_t gathered_bytes[] = {16, 32, 64, 256, 1024},
+                     gathered_reach[] = {1 << 18, 1 << 21, 1 << 23};
+enum {
+  MESSAGES = sizeof message_bytes / sizeof *message_bytes,
+  FETCHES = sizeof fetched_bytes / sizeof *fetched_bytes,
+  GATHERS = sizeof gathered_bytes / sizeof *gathered_bytes,
+  REACHES = sizeof gathered_reach / sizeof *gathered_reach
+};
+
+typedef struct trip {
+  sl_comm *comm;
+  sl_exchange *exchange;
+  const char *src;
+  char *dst;
+  int64_t stride;
+} trip;
+
+static sley_status run_trip(void *context) {
+  trip *t = context;
+  sl_queue *queue = t->comm->queue;
+  SL_TRY(t->comm->ops->exchange_begin(t->exchange, t->src, t->stride, t->dst, t->stride, queue));
+  SL_TRY(t->comm->ops->exchange_end(t->exchange, queue));
+  return sl_exchange_reclaim(t->exchange, queue);
+}
+
+/* The rank that this one measures a link class with; -1: none. Ranks in pairs: within the workgroup, or
+ * between two workgroups; alone: only the first of each. */
+static int partner_of(const sl_comm *comm, sl_link link, bool alone) {
+  int group = sl_workgroup_of(comm, comm->rank), at = comm->rank - sl_workgroup_first(comm, group);
+  if (alone && at > 0)
+    return -1;
+  if (link == SL_LINK_SELF)
+    return comm->rank;
+  if (link == SL_LINK_DIRECT)
+    return (at ^ 1) < sl_workgroup_size(comm, group) ? comm->rank ^ 1 : -1;
+  group ^= 1;
+  return group < sl_workgroups(comm) && at < sl_workgroup_size(comm, group)
+             ? sl_workgroup_first(comm, group) + at
+             : -1;
+}
+
+/* What an exchange of tuning moves: count rows of bytes each; listed: as a plan's lists do, about every
+ * second one of those there are. */
+typedef struct load {
+  sl_link link;
+  int64_t count, bytes;
+  bool listed, by_row;
+  bool alone; /* one pair of two workgroups has the link between them to itself */
+} load;
+
+/* Pairs send each other such a load, all at once. */
+static sley_status time_exchange(sl_comm *comm, const sl_tuning *tune, const load *l, double *seconds) {
+  int peer = partner_of(comm, l->link, l->alone);
+  int64_t *rows = NULL;
+  char *memory = NULL;
+  sley_status status = SL_NEW(rows, l->count, "rows to send");
+  if (status == SLEY_OK)
+    status = SL_NEW(memory, 3 * l->count * l->bytes, "rows to send");
+  for (int64_t i = 0; i < l->count && status == SLEY_OK; i++)
+    rows[i] = 2 * i + (int64_t)((uint64_t)i * 2654435761u >> 13 & 1);
+  if (status == SLEY_OK) /* or all pages would be the same one, of zeros */
+    memset(memory, 1, (size_t)(3 * l->count * l->bytes));
+  sl_row_list to = {.peer = peer, .count = l->count, .rows = l->listed ? rows : NULL, .bytes = l->bytes};
+  sl_row_list from = {.peer = peer, .count = l->count, .bytes = l->bytes};
+  int lists = peer >= 0;
+  sl_exchange_spec spec = {.name = "tune",
+                           .sends = lists,
+                           .recvs = lists,
+                           .send = &to,
+                           .recv = &from,
+                           .dtype = SLEY_F32,
+                           .grain = l->by_row ? SL_GRAIN_ROW : SL_GRAIN_PEER};
+  trip t = {comm, NULL, memory, memory ? memory + 2 * l->count * l->bytes : NULL, l->bytes};
+  SL_TRY_GOTO(status, sl_agree(comm, status), done);
+  SL_TRY_GOTO(status, comm->ops->exchange_create(comm, &spec, &t.exchange), done);
+  status = sl_tune_measure(comm, tune->slot, &(sl_timed){run_trip, &t}, seconds);
+  if (status != SLEY_OK)
+    comm->ops->abort(comm, status);
+  comm->ops->exchange_destroy(t.exchange);
+done:
+  sl_free(memory);
+  sl_free(rows);
+  return status;
+}
+
+static sley_status time_meeting(sl_comm *comm, const sl_tuning *tune, sl_link link, double *seconds) {
+  return time_exchange(comm, tune, &(load){.link = link, .count = 1, .bytes = 4}, seconds);
+}
+
+/* One-sided rows, by their bytes. */
+typedef struct asking {
+  sl_symm *symm;
+  sl_row_list list; /* without rows: of a rank that asks for none */
+  char *dst;
+} asking;
+
+static sley_status run_asking(void *context) {
+  asking *a = context;
+  for (int batch = 0; batch < BATCHES && a->list.count > 0; batch++)
+    SL_TRY(sl_get_rows(a->symm, 1, &a->list, a->dst));
+  return SLEY_OK;
+}
+
+/* Pairs get rows of each other's memory, anywhere in it, all at once; *seconds: for one row. */
+static sley_status time_rows(sl_comm *comm, const sl_tuning *tune, sl_link link, int64_t bytes,
+                             double *seconds) {
+  int peer = partner_of(comm, link, tune->hosts && link == SL_LINK_MESSAGE);
+  int64_t *rows = NULL, there = FETCHED_FROM / bytes;
+  asking a = {.list = {.peer = peer, .count = peer >= 0 ? BATCH : 0, .bytes = bytes}};
+  sley_status status = SL_NEW(rows, BATCH, "rows to get");
+  if (status == SLEY_OK)
+    status = SL_NEW(a.dst, BATCH * bytes, "rows to get");
+  for (int64_t i = 0; i < BATCH && status == SLEY_OK; i++)
+    rows[i] = (int64_t)((uint64_t)i * 2654435761u % (uint64_t)there);
+  a.list.rows = rows;
+  SL_TRY_GOTO(status, sl_agree(comm, status), done);
+  SL_TRY_GOTO(status, comm->ops->symm_alloc(comm, there * bytes, &a.symm), done);
+  memset(comm->ops->peer_ptr(a.symm, comm->rank), 1, (size_t)(there * bytes));
+  status = sl_tune_measure(comm, tune->slot, &(sl_timed){run_asking, &a}, seconds);
+  if (status != SLEY_OK)
+    comm->ops->abort(comm, status);
+  comm->ops->symm_free(a.symm);
+  *seconds /= BATCHES * BATCH;
+done:
+  sl_free(a.dst);
+  sl_free(rows);
+  return status;
+}
+
+static sley_status tune_fetches(sl_comm *comm, const sl_tuning *tune, sl_link link, sl_link_speed *speed) {
+  for (int i = 0; i < FETCHES; i++) {
+    double seconds;
+    SL_TRY(time_rows(comm, tune, link, fetched_bytes[i], &seconds));
+    if (i > 0) /* a longer one is no faster */
+      seconds = fmax(seconds, speed->fetch[i - 1].seconds);
+    speed->fetch[i] = (sl_link_point){(double)fetched_bytes[i], seconds};
+    speed->fetches++;
+  }
+  return SLEY_OK;
+}
+
+/* Messages by size less the meeting. Their rows lie side by side: what gathering takes is measured apart, as
+ * the link self. */
+static sley_status tune_messages(sl_comm *comm, const sl_tuning *tune, sl_link link, double meeting,
+                                 sl_link_speed *speed) {
+  for (int i = 0; i < MESSAGES; i++) {
+    int64_t bytes = message_bytes[i];
+    load l = {.link = link,
+              .count = i < BY_ROW ? ROWS_AT_ONCE : bytes / ROW,
+              .bytes = i < BY_ROW ? bytes : ROW,
+              .listed = i < BY_ROW || link == SL_LINK_SELF,
+              .by_row = i < BY_ROW,
+              .alone = tune->hosts && link == SL_LINK_MESSAGE};
+    double seconds;
+    SL_TRY(time_exchange(comm, tune, &l, &seconds));
+    seconds = fmax(seconds - meeting, 0.2 * seconds) / (l.by_row ? ROWS_AT_ONCE : 1);
+    if (i > 0) /* a longer one is no faster */
+      seconds = fmax(seconds, speed->point[i - 1].seconds);
+    speed->point[i] = (sl_link_point){(double)bytes, seconds};
+    speed->points++;
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_tune_link(sl_comm *comm, sl_tuning *tune, sl_link link) {
+  sl_machine *m = &tune->machine;
+  sl_link_speed speed = {0};
+  double meeting;
+  SL_TRY(time_meeting(comm, tune, link, &meeting));
+  SL_TRY(tune_messages(comm, tune, link, meeting, &speed));
+  if (link != SL_LINK_SELF)
+    SL_TRY(tune_fetches(comm, tune, link, &speed));
+  const sl_link_point *first = speed.point, *last = &speed.point[MESSAGES - 1];
+  speed.bandwidth = last->bytes / last->seconds;
+  speed.latency = fmax(first->seconds - first->bytes / speed.bandwidth, 0);
+  if (comm->rank > 0)
+    return SLEY_OK;
+  m->link[link] = speed;
+  if (link == SL_LINK_SELF)
+    m->pack_bandwidth = speed.bandwidth;
+  else
+    m->meeting = fmax(m->meeting, meeting);
+  return SLEY_OK;
+}
+
+sley_status sl_tune_gather(sl_comm *comm, sl_tuning *tune) {
+  sl_machine *m = &tune->machine;
+  for (int w = 0; w < GATHERS; w++)
+    for (int r = 0; r < REACHES; r++) {
+      load l = {.link = SL_LINK_SELF,
+                .count = gathered_reach[r] / gathered_bytes[w],
+                .bytes = gathered_bytes[w],
+                .listed = true};
+      double seconds;
+      SL_TRY(time_exchange(comm, tune, &l, &seconds));
+      if (comm->rank == 0)
+        m->gather[m->gathers++] = (sl_rate){(double)gathered_bytes[w], (double)gathered_reach[r],
+                                            (double)gathered_reach[r] / seconds};
+    }
+  return SLEY_OK;
+}
+
+sley_status sl_tune_node(sl_comm *comm, sl_tuning *tune) {
+  int64_t bytes = message_bytes[MESSAGES - 1];
+  double meeting, seconds;
+  SL_TRY(time_meeting(comm, tune, SL_LINK_MESSAGE, &meeting));
+  SL_TRY(time_exchange(comm, tune, &(load){.link = SL_LINK_MESSAGE, .count = bytes / ROW, .bytes = ROW},
+                       &seconds));
+  if (comm->rank == 0) {
+    tune->machine.node_bandwidth = (double)bytes * comm->workgroup / fmax(seconds - meeting, 0.2 * seconds);
+    tune->machine.messages_move = tune->moves;
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_tune_crowded(sl_comm *comm, sl_tuning *tune) {
+  double meeting;
+  SL_TRY(time_meeting(comm, tune, SL_LINK_DIRECT, &meeting));
+  if (comm->rank == 0)
+    tune->machine.crowded_meeting = fmax(meeting, tune->machine.meeting);
+  return SLEY_OK;
+}
