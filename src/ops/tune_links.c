@@ -103,6 +103,12 @@ static sley_status time_meeting(sl_comm *comm, const sl_tuning *tune, sl_link li
   return time_exchange(comm, tune, &(load){.link = link, .count = 1, .bytes = 4}, seconds);
 }
 
+/* A shorter one is no slower: a measurement that says so has met with other work. */
+static void mend(sl_link_point *point, int points) {
+  for (int i = points - 2; i >= 0; i--)
+    point[i].seconds = fmin(point[i].seconds, point[i + 1].seconds);
+}
+
 /* One-sided rows, by their bytes. */
 typedef struct asking {
   sl_symm *symm;
@@ -147,11 +153,10 @@ static sley_status tune_fetches(sl_comm *comm, const sl_tuning *tune, sl_link li
   for (int i = 0; i < FETCHES; i++) {
     double seconds;
     SL_TRY(time_rows(comm, tune, link, fetched_bytes[i], &seconds));
-    if (i > 0) /* a longer one is no faster */
-      seconds = fmax(seconds, speed->fetch[i - 1].seconds);
     speed->fetch[i] = (sl_link_point){(double)fetched_bytes[i], seconds};
     speed->fetches++;
   }
+  mend(speed->fetch, speed->fetches);
   return SLEY_OK;
 }
 
@@ -170,11 +175,10 @@ static sley_status tune_messages(sl_comm *comm, const sl_tuning *tune, sl_link l
     double seconds;
     SL_TRY(time_exchange(comm, tune, &l, &seconds));
     seconds = fmax(seconds - meeting, 0.2 * seconds) / (l.by_row ? ROWS_AT_ONCE : 1);
-    if (i > 0) /* a longer one is no faster */
-      seconds = fmax(seconds, speed->point[i - 1].seconds);
     speed->point[i] = (sl_link_point){(double)bytes, seconds};
     speed->points++;
   }
+  mend(speed->point, speed->points);
   return SLEY_OK;
 }
 

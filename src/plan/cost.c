@@ -113,6 +113,15 @@ static bool sums_in_flight(const sl_plan *plan) {
   return false;
 }
 
+/* Seconds of further passes over Y, of so many rows in all, which read and write them as copying does. */
+static double again_seconds(const sl_prediction *p, double rows, double store) {
+  double row_bytes = (double)p->ins->row_bytes, all = (double)p->ins->rows * row_bytes;
+  if (p->m->gathers == 0 || all <= 0)
+    return rows * row_bytes / store;
+  double pass = sl_machine_pack_seconds(p->m, row_bytes, all * p->crowd) / p->crowd;
+  return rows * row_bytes / all * pass / p->threads;
+}
+
 /* This rank's sums. Where ranks share rows of Y by slices of columns, each goes through the entries of all of
  * them, and Y is put together at the end. */
 static sl_sums sums_of(const sl_prediction *p, double pack) {
@@ -128,8 +137,9 @@ static sl_sums sums_of(const sl_prediction *p, double pack) {
   entries lent = {remote_nnz * (1 - brought), halo * (1 - brought), ins->remote_within};
   s.local = entry_seconds(p, &own, slice_bytes) + passed_rows(p, false, 0) * row_bytes / store;
   s.lent = entry_seconds(p, &lent, row_bytes);
-  double again = passed_rows(p, true, come.count) + (slices > 1 ? 2 * (double)ins->rows : 0);
-  s.remote = entry_seconds(p, &come, slice_bytes) + (again * row_bytes + partial_bytes(p)) / store;
+  double shared = slices > 1 ? 2 * (double)ins->rows * row_bytes : 0;
+  s.remote = entry_seconds(p, &come, slice_bytes) +
+             again_seconds(p, passed_rows(p, true, come.count), store) + (shared + partial_bytes(p)) / store;
   conversion_seconds(p, &s.pack, &s.remote);
   return s;
 }
