@@ -10,7 +10,14 @@
 #include "ops/tune_inside.h"
 #include "transport/registry.h"
 
-enum { MOST_CORES = 8, SLOTS = 120 /* about as many figures are measured */ };
+/* About as many figures are measured, each in several rounds: what disturbs the machine for a while disturbs
+ * it in one of them. */
+enum { MOST_CORES = 8, SLOTS = 120, ROUNDS = 3 };
+
+static void begin_round(sl_tuning *tune) {
+  tune->machine = tune->bare;
+  tune->figures = 0;
+}
 
 static sley_status tune_direct(sl_comm *comm, void *arg) {
   SL_TRY(sl_tune_link(comm, arg, SL_LINK_SELF));
@@ -23,14 +30,12 @@ static sley_status tune_message(sl_comm *comm, void *arg) {
   return sl_tune_link(comm, arg, SL_LINK_MESSAGE);
 }
 
-/* Ranks that a launcher has started, perhaps on several hosts. */
-static sley_status tune_launched(sl_comm *comm, void *arg) {
+static sley_status tune_launched_once(sl_comm *comm, void *arg) {
   sl_tuning *tune = arg;
   sl_machine *m = &tune->machine;
   bool several = sl_workgroups(comm) > 1;
   tune->hosts = several;
-  if (comm->size > SL_TUNE_RANKS)
-    return sl_fail(SLEY_ERR_ARG, "%d ranks are measured at most, not %d", SL_TUNE_RANKS, comm->size);
+  begin_round(tune);
   if (comm->workgroup > 1)
     SL_TRY(tune_direct(comm, arg));
   if (several)
@@ -48,18 +53,34 @@ static sley_status tune_launched(sl_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
+/* Ranks that a launcher has started, perhaps on several hosts. */
+static sley_status tune_launched(sl_comm *comm, void *arg) {
+  if (comm->size > SL_TUNE_RANKS)
+    return sl_fail(SLEY_ERR_ARG, "%d ranks are measured at most, not %d", SL_TUNE_RANKS, comm->size);
+  for (int round = 0; round < ROUNDS; round++)
+    SL_TRY(tune_launched_once(comm, arg));
+  return SLEY_OK;
+}
+
 static sley_status tune_crowded(sl_comm *comm, void *arg) {
   return sl_tune_crowded(comm, arg);
 }
 
-static sley_status run(const sl_transport_backend *backend, int cores, sl_tuning *shared) {
+static sley_status run_once(const sl_transport_backend *backend, int cores, sl_tuning *shared) {
   int ranks = cores < 2 ? 2 : cores > MOST_CORES ? MOST_CORES : cores;
   sl_launch launch = {.ranks = ranks, .workgroup = ranks, .threads = 1, .device = "cpu"};
+  begin_round(shared);
   SL_TRY(backend->run(&launch, tune_direct, shared));
   launch.workgroup = 1;
   SL_TRY(backend->run(&launch, tune_message, shared));
   launch.ranks = launch.workgroup = 2 * ranks;
   return backend->run(&launch, tune_crowded, shared);
+}
+
+static sley_status run(const sl_transport_backend *backend, int cores, sl_tuning *shared) {
+  for (int round = 0; round < ROUNDS; round++)
+    SL_TRY(run_once(backend, cores, shared));
+  return SLEY_OK;
 }
 
 sley_status sl_tune(const char *transport, double seconds, sl_machine *out, bool *first) {
@@ -76,15 +97,14 @@ sley_status sl_tune(const char *transport, double seconds, sl_machine *out, bool
   if (shared == MAP_FAILED)
     return sl_fail(SLEY_ERR_MEMORY, "out of memory for a machine's figures");
   gethostname(host, sizeof host - 1);
-  *shared = (sl_tuning){.slot = seconds / SLOTS, .moves = strcmp(transport, "tcp") == 0};
-  sl_machine *m = &shared->machine;
-  *m = (sl_machine){.device = "cpu", .source = "measured now", .cores = cores};
-  snprintf(m->name, sizeof m->name, "%s, %d cores, %.8s", host, cores, transport);
+  *shared = (sl_tuning){.slot = seconds / (SLOTS * ROUNDS), .moves = strcmp(transport, "tcp") == 0};
+  shared->bare = (sl_machine){.device = "cpu", .source = "measured now", .cores = cores};
+  snprintf(shared->bare.name, sizeof shared->bare.name, "%s, %d cores, %.8s", host, cores, transport);
   sl_launch launch = {.ranks = launcher.size, .workgroup = launcher.size, .threads = 1, .device = "cpu"};
   sley_status status =
       launcher.name ? backend->run(&launch, tune_launched, shared) : run(backend, cores, shared);
   if (status == SLEY_OK)
-    *out = *m;
+    *out = shared->machine;
   munmap(shared, sizeof *shared);
   return status;
 }

@@ -5,14 +5,17 @@
 
 #include "plan/machine.h"
 
-enum { SL_TUNE_RANKS = 64 }; /* at most */
+enum { SL_TUNE_RANKS = 64, SL_TUNE_FIGURES = 256 }; /* at most */
 
 /* Shared by the ranks; rank 0 writes to machine. */
 typedef struct sl_tuning {
-  sl_machine machine;
-  double slot; /* seconds for one figure */
-  bool hosts;  /* messages travel between hosts, whose ranks share their links */
-  bool moves;  /* and do so while ranks compute */
+  sl_machine machine, bare; /* bare: as it is before a round */
+  double slot;              /* seconds for one figure */
+  bool hosts;               /* messages travel between hosts, whose ranks share their links */
+  bool moves;               /* and do so while ranks compute */
+  /* Of earlier rounds, as rank 0 measured them; how many there are of this round. */
+  double best[SL_TUNE_FIGURES];
+  int figures;
 } sl_tuning;
 
 /* What is measured. */
@@ -23,9 +26,9 @@ typedef struct sl_timed {
 
 /* The slowest rank's seconds, each run begun together, the fastest tenth of the runs: whatever else the
  * machine does makes them longer only. Before each the cores' own caches are filled with other things, as in
- * a product, which goes through all else between two uses of a row. The first run does not count. Collective.
- */
-sley_status sl_tune_measure(sl_comm *comm, double slot, const sl_timed *what, double *seconds);
+ * a product, which goes through all else between two uses of a row. The first run does not count. On rank 0,
+ * where an earlier round was faster, its time. Collective. */
+sley_status sl_tune_measure(sl_comm *comm, sl_tuning *tune, const sl_timed *what, double *seconds);
 
 /* Messages by size over a link class (self: gathering), and the meeting; one-sided rows. Collective, as all.
  */

@@ -81,8 +81,8 @@ typedef struct shown {
 } shown;
 
 /* A product with n rows a rank. */
-static sley_status time_product(sl_comm *comm, const sl_tuning *tune, int64_t n, int degree, bool near,
-                                int64_t k, shown *out) {
+static sley_status time_product(sl_comm *comm, sl_tuning *tune, int64_t n, int degree, bool near, int64_t k,
+                                shown *out) {
   int64_t begin[SL_TUNE_RANKS + 1];
   float *x = NULL, *y = NULL;
   sley_matrix *block = NULL;
@@ -100,8 +100,7 @@ static sley_status time_product(sl_comm *comm, const sl_tuning *tune, int64_t n,
     status = SL_NEW_ZERO(y, n * k, "Y");
   SL_TRY_GOTO(status, sl_agree(comm, status), done);
   SL_TRY_GOTO(status, sl_spmm_plan(comm, block, begin, begin, k, &options, &plan), done);
-  status =
-      sl_tune_measure(comm, tune->slot, &(sl_timed){run_product, &(product){plan, x, y, k}}, &out->seconds);
+  status = sl_tune_measure(comm, tune, &(sl_timed){run_product, &(product){plan, x, y, k}}, &out->seconds);
   out->at_hand = plan->plan.near_local;
   out->entries = (double)block->nnz;
   sl_spmm_plan_destroy(plan);

@@ -9,8 +9,8 @@
 /* Bytes of a row of messages that are not one each; how many of the sizes are measured as messages of a row
  * each, and so many rows at once. */
 enum { ROW = 256, BY_ROW = 4, ROWS_AT_ONCE = 16384 };
-/* One-sided rows: asked for together, as rowwise does; so often; of a memory of so many bytes. */
-enum { BATCH = 8192, BATCHES = 4, FETCHED_FROM = 8 << 20 };
+/* One-sided rows: asked for together, as rowwise does; of a memory of so many bytes. */
+enum { BATCH = 8192, FETCHED_FROM = 8 << 20 };
 
 static const int64_t message_bytes[] = {64, 256, 1024, 4096, 65536, 1 << 20, 8 << 20, 32 << 20};
 static const int64_t fetched_bytes[] = {16, 64, 256, 1024};
@@ -65,7 +65,7 @@ typedef struct load {
 } load;
 
 /* Pairs send each other such a load, all at once. */
-static sley_status time_exchange(sl_comm *comm, const sl_tuning *tune, const load *l, double *seconds) {
+static sley_status time_exchange(sl_comm *comm, sl_tuning *tune, const load *l, double *seconds) {
   int peer = partner_of(comm, l->link, l->alone);
   int64_t *rows = NULL;
   char *memory = NULL;
@@ -89,7 +89,7 @@ static sley_status time_exchange(sl_comm *comm, const sl_tuning *tune, const loa
   trip t = {comm, NULL, memory, memory ? memory + 2 * l->count * l->bytes : NULL, l->bytes};
   SL_TRY_GOTO(status, sl_agree(comm, status), done);
   SL_TRY_GOTO(status, comm->ops->exchange_create(comm, &spec, &t.exchange), done);
-  status = sl_tune_measure(comm, tune->slot, &(sl_timed){run_trip, &t}, seconds);
+  status = sl_tune_measure(comm, tune, &(sl_timed){run_trip, &t}, seconds);
   if (status != SLEY_OK)
     comm->ops->abort(comm, status);
   comm->ops->exchange_destroy(t.exchange);
@@ -99,7 +99,7 @@ done:
   return status;
 }
 
-static sley_status time_meeting(sl_comm *comm, const sl_tuning *tune, sl_link link, double *seconds) {
+static sley_status time_meeting(sl_comm *comm, sl_tuning *tune, sl_link link, double *seconds) {
   return time_exchange(comm, tune, &(load){.link = link, .count = 1, .bytes = 4}, seconds);
 }
 
@@ -118,14 +118,11 @@ typedef struct asking {
 
 static sley_status run_asking(void *context) {
   asking *a = context;
-  for (int batch = 0; batch < BATCHES && a->list.count > 0; batch++)
-    SL_TRY(sl_get_rows(a->symm, 1, &a->list, a->dst));
-  return SLEY_OK;
+  return a->list.count > 0 ? sl_get_rows(a->symm, 1, &a->list, a->dst) : SLEY_OK;
 }
 
 /* Pairs get rows of each other's memory, anywhere in it, all at once; *seconds: for one row. */
-static sley_status time_rows(sl_comm *comm, const sl_tuning *tune, sl_link link, int64_t bytes,
-                             double *seconds) {
+static sley_status time_rows(sl_comm *comm, sl_tuning *tune, sl_link link, int64_t bytes, double *seconds) {
   int peer = partner_of(comm, link, tune->hosts && link == SL_LINK_MESSAGE);
   int64_t *rows = NULL, there = FETCHED_FROM / bytes;
   asking a = {.list = {.peer = peer, .count = peer >= 0 ? BATCH : 0, .bytes = bytes}};
@@ -138,18 +135,18 @@ static sley_status time_rows(sl_comm *comm, const sl_tuning *tune, sl_link link,
   SL_TRY_GOTO(status, sl_agree(comm, status), done);
   SL_TRY_GOTO(status, comm->ops->symm_alloc(comm, there * bytes, &a.symm), done);
   memset(comm->ops->peer_ptr(a.symm, comm->rank), 1, (size_t)(there * bytes));
-  status = sl_tune_measure(comm, tune->slot, &(sl_timed){run_asking, &a}, seconds);
+  status = sl_tune_measure(comm, tune, &(sl_timed){run_asking, &a}, seconds);
   if (status != SLEY_OK)
     comm->ops->abort(comm, status);
   comm->ops->symm_free(a.symm);
-  *seconds /= BATCHES * BATCH;
+  *seconds /= BATCH;
 done:
   sl_free(a.dst);
   sl_free(rows);
   return status;
 }
 
-static sley_status tune_fetches(sl_comm *comm, const sl_tuning *tune, sl_link link, sl_link_speed *speed) {
+static sley_status tune_fetches(sl_comm *comm, sl_tuning *tune, sl_link link, sl_link_speed *speed) {
   for (int i = 0; i < FETCHES; i++) {
     double seconds;
     SL_TRY(time_rows(comm, tune, link, fetched_bytes[i], &seconds));
@@ -162,7 +159,7 @@ static sley_status tune_fetches(sl_comm *comm, const sl_tuning *tune, sl_link li
 
 /* Messages by size less the meeting. Their rows lie side by side: what gathering takes is measured apart, as
  * the link self. */
-static sley_status tune_messages(sl_comm *comm, const sl_tuning *tune, sl_link link, double meeting,
+static sley_status tune_messages(sl_comm *comm, sl_tuning *tune, sl_link link, double meeting,
                                  sl_link_speed *speed) {
   for (int i = 0; i < MESSAGES; i++) {
     int64_t bytes = message_bytes[i];

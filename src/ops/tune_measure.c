@@ -15,8 +15,18 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-sley_status sl_tune_measure(sl_comm *comm, double slot, const sl_timed *what, double *seconds) {
-  int64_t times[MOST_RUNS], spent = 0, budget = (int64_t)(slot * 1e9);
+/* Rounds measure the same figures in the same order. */
+static void keep_best(sl_tuning *tune, double *seconds) {
+  if (tune->figures == SL_TUNE_FIGURES)
+    return;
+  double *best = &tune->best[tune->figures++];
+  if (*best == 0 || *seconds < *best)
+    *best = *seconds;
+  *seconds = *best;
+}
+
+sley_status sl_tune_measure(sl_comm *comm, sl_tuning *tune, const sl_timed *what, double *seconds) {
+  int64_t times[MOST_RUNS], spent = 0, budget = (int64_t)(tune->slot * 1e9);
   int runs = 0;
   char *other = NULL;
   sley_status status;
@@ -33,6 +43,8 @@ sley_status sl_tune_measure(sl_comm *comm, double slot, const sl_timed *what, do
   }
   qsort(times, (size_t)runs, sizeof *times, by_value);
   *seconds = (double)times[runs / 10] * 1e-9;
+  if (comm->rank == 0)
+    keep_best(tune, seconds);
 done:
   sl_free(other);
   return status;
