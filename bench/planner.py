@@ -139,7 +139,7 @@ def main():
     parser.add_argument("--scale", type=float, default=0.05)
     parser.add_argument("--rate", default="1gbit", help="of every host's link, each way")
     parser.add_argument("--budget", type=float, default=0.25, help="seconds for one algorithm's products, twice")
-    parser.add_argument("--tune-seconds", type=float, default=20)
+    parser.add_argument("--tune-seconds", type=float, default=60)
     parser.add_argument("--others", type=float, default=0.1, help="share of the cores' time that others may take from a case")
     parser.add_argument("--folder", default="/tmp/sley-planner", help="for matrices and descriptions")
     options = parser.parse_args()

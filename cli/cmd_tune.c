@@ -35,7 +35,7 @@ static const cli_option own_options[] = {
      .help = "time to spend, about"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const tune_settings defaults = {.transport = "threads", .seconds = 10};
+static const tune_settings defaults = {.transport = "threads", .seconds = 30};
 
 static int run(void *settings_, char **positionals) {
   (void)positionals;

@@ -325,9 +325,9 @@ sley_status sley_machine_read(const char *path, sley_machine **out);
 sley_status sley_machine_find(const char *device, sley_machine **out);
 
 /* Measures this machine's cores with ranks on a transport ("threads", NULL too, or "tcp"): links by message
- * size, memory, kernels by width. Takes `seconds` or a little more; 0: about ten. Nothing else should run
- * meanwhile. With "tcp" under a launcher its ranks are used, and links between hosts are measured, too; *out
- * is NULL on all of them but rank 0. */
+ * size, memory, kernels by width. Takes about `seconds`, but ten or so at least; 0: thirty. Nothing else
+ * should run meanwhile. With "tcp" under a launcher its ranks are used, and links between hosts are measured,
+ * too; *out is NULL on all of them but rank 0. */
 sley_status sley_machine_tune(const char *transport, double seconds, sley_machine **out);
 
 /* Writes a description; path NULL: where sley_machine_find looks. *written, if not NULL: the path, to be

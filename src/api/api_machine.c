@@ -34,7 +34,7 @@ sley_status sley_machine_tune(const char *transport, double seconds, sley_machin
     return sl_fail(SLEY_ERR_ARG, "sley_machine_tune: out is NULL, or seconds less than 0");
   bool first = true;
   SL_TRY(SL_NEW(*out, 1, "a machine"));
-  sley_status status = sl_tune(transport ? transport : "threads", seconds > 0 ? seconds : 10, *out, &first);
+  sley_status status = sl_tune(transport ? transport : "threads", seconds > 0 ? seconds : 30, *out, &first);
   if (status != SLEY_OK || !first) {
     sl_free(*out);
     *out = NULL;

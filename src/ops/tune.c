@@ -6,13 +6,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "bootstrap/launcher.h"
 #include "ops/tune_inside.h"
 #include "transport/registry.h"
 
-/* About as many figures are measured, each in several rounds: what disturbs the machine for a while disturbs
- * it in one of them. */
+/* About as many figures are measured, each in several rounds if there is time: what disturbs the machine for
+ * a while disturbs it in one of them. */
 enum { MOST_CORES = 8, SLOTS = 120, ROUNDS = 3 };
+
+/* Whether the next round ends about in time, if it takes as long as those before. */
+static bool is_time_left(const sl_tuning *tune, int rounds, double spent) {
+  return rounds < ROUNDS && spent + spent / rounds <= 1.1 * tune->seconds;
+}
 
 static void begin_round(sl_tuning *tune) {
   tune->machine = tune->bare;
@@ -57,8 +63,13 @@ static sley_status tune_launched_once(sl_comm *comm, void *arg) {
 static sley_status tune_launched(sl_comm *comm, void *arg) {
   if (comm->size > SL_TUNE_RANKS)
     return sl_fail(SLEY_ERR_ARG, "%d ranks are measured at most, not %d", SL_TUNE_RANKS, comm->size);
-  for (int round = 0; round < ROUNDS; round++)
+  double begin = sl_now(), spent = 0;
+  for (int round = 0; round == 0 || is_time_left(arg, round, spent); round++) {
     SL_TRY(tune_launched_once(comm, arg));
+    int64_t longest = (int64_t)((sl_now() - begin) * 1e9);
+    SL_TRY(comm->ops->allreduce(comm, SL_MAX, &longest, 1));
+    spent = (double)longest * 1e-9;
+  }
   return SLEY_OK;
 }
 
@@ -78,7 +89,8 @@ static sley_status run_once(const sl_transport_backend *backend, int cores, sl_t
 }
 
 static sley_status run(const sl_transport_backend *backend, int cores, sl_tuning *shared) {
-  for (int round = 0; round < ROUNDS; round++)
+  double begin = sl_now();
+  for (int round = 0; round == 0 || is_time_left(shared, round, sl_now() - begin); round++)
     SL_TRY(run_once(backend, cores, shared));
   return SLEY_OK;
 }
@@ -97,7 +109,8 @@ sley_status sl_tune(const char *transport, double seconds, sl_machine *out, bool
   if (shared == MAP_FAILED)
     return sl_fail(SLEY_ERR_MEMORY, "out of memory for a machine's figures");
   gethostname(host, sizeof host - 1);
-  *shared = (sl_tuning){.slot = seconds / (SLOTS * ROUNDS), .moves = strcmp(transport, "tcp") == 0};
+  *shared = (sl_tuning){
+      .seconds = seconds, .slot = seconds / (SLOTS * ROUNDS), .moves = strcmp(transport, "tcp") == 0};
   shared->bare = (sl_machine){.device = "cpu", .source = "measured now", .cores = cores};
   snprintf(shared->bare.name, sizeof shared->bare.name, "%s, %d cores, %.8s", host, cores, transport);
   sl_launch launch = {.ranks = launcher.size, .workgroup = launcher.size, .threads = 1, .device = "cpu"};

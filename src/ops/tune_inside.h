@@ -10,7 +10,8 @@ enum { SL_TUNE_RANKS = 64, SL_TUNE_FIGURES = 256 }; /* at most */
 /* Shared by the ranks; rank 0 writes to machine. */
 typedef struct sl_tuning {
   sl_machine machine, bare; /* bare: as it is before a round */
-  double slot;              /* seconds for one figure */
+  double seconds;           /* for all */
+  double slot;              /* for one figure */
   bool hosts;               /* messages travel between hosts, whose ranks share their links */
   bool moves;               /* and do so while ranks compute */
   /* Of earlier rounds, as rank 0 measured them; how many there are of this round. */
