@@ -99,6 +99,7 @@ struct sl_device {
 struct sl_queue {
   const sl_device_ops *ops;
   sl_device *device;
+  sl_team *team; /* may help the calling thread with copies of host memory; NULL: nobody does */
 };
 
 /* What one allocation of so many bytes takes of a device's memory. */

@@ -8,6 +8,7 @@
 #include "base/value.h"
 #include "plan/describe.h"
 #include "plan/locality.h"
+#include "plan/machine.h"
 #include "plan/transpose.h"
 
 /* The library that the option names; its text is static. */
@@ -52,6 +53,16 @@ static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtyp
   return SLEY_OK;
 }
 
+/* Samples the block for machines whose rates ask for it, and for CPUs, which are measured by such samples:
+ * they take as long as hundreds of products of a GPU. */
+static sley_status look_at_locality(sl_inspection *ins) {
+  const sl_device *device = ins->comm->device;
+  const sl_machine *machine = ins->machine;
+  if (!machine)
+    SL_TRY(sl_machine_find(sl_machine_of(device), &machine));
+  return machine->nears > 0 || device->ops->host_addresses ? sl_locality(ins) : SLEY_OK;
+}
+
 /* Inspects the block, lets the algorithm build its plan, and binds it. */
 static sley_status make(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
                         const int64_t *col_begin, int64_t k, const sley_plan_options *options) {
@@ -62,7 +73,6 @@ static sley_status make(sley_plan *handle, const sley_matrix *block, const int64
   SL_TRY(sl_agree(handle->comm, choose_library(options, &library)));
   SL_TRY(sl_agree(handle->comm, choose_wire(options, block->dtype, &narrows, &wire)));
   SL_TRY(sl_inspect(handle->comm, block, row_begin, col_begin, k, options->reproducible, &inspection));
-  sley_status status = sl_agree(handle->comm, sl_locality(&inspection));
   inspection.owned = options->transpose;
   inspection.library = library;
   inspection.capture = options->capture;
@@ -70,6 +80,7 @@ static sley_status make(sley_plan *handle, const sley_matrix *block, const int64
   inspection.wire = wire;
   inspection.keeps_input = options->keep_input;
   inspection.machine = options->machine;
+  sley_status status = sl_agree(handle->comm, look_at_locality(&inspection));
   if (status == SLEY_OK)
     status = sl_plan_build(&inspection, options->algo, options->dry, &handle->plan);
   if (status == SLEY_OK)

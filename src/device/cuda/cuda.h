@@ -11,10 +11,13 @@ extern "C" {
 
 #include "device/device.h"
 
+typedef struct sl_cuda_staging sl_cuda_staging;
+
 typedef struct sl_cuda_device {
   sl_device base;
-  int ordinal, processors;               /* processors: multiprocessors */
-  int least, greatest;                   /* priorities of streams */
+  int ordinal, processors; /* processors: multiprocessors */
+  int least, greatest;     /* priorities of streams */
+  sl_cuda_staging *staging;
   sl_device_counters counted;            /* changed by atomic operations only */
   char text[512], place[SL_PLACE_BYTES]; /* place: its PCI address */
 } sl_cuda_device;
@@ -33,6 +36,14 @@ extern const sl_kernel *const sl_cuda_kernels[];
 
 /* SLEY_OK; else the status for an error of the runtime, with a message of what was tried. Clears it. */
 sley_status sl_cuda_check(cudaError_t error, const char *what);
+
+/* Pinned buffers of the current GPU, for copies of at least a MiB by a queue that has threads to fill them:
+ * whether those are such; and the copy, in the queue's order, after which src may be used again. */
+sley_status sl_cuda_staging_create(sl_cuda_staging **out);
+void sl_cuda_staging_destroy(sl_cuda_staging *staging);
+bool sl_cuda_staging_suits(const sl_queue *queue, int64_t bytes);
+sley_status sl_cuda_staging_copy(sl_cuda_staging *staging, sl_queue *queue, void *dst, const void *src,
+                                 int64_t bytes);
 
 /* Makes the device current for the calling thread. */
 sley_status sl_cuda_use(const sl_device *device);

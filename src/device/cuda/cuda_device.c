@@ -118,6 +118,8 @@ static sley_status cuda_open(int ordinal, int threads, sl_device **out) {
   device->base.ops = &sl_cuda_ops;
   device->ordinal = ordinal;
   sley_status status = look_at(device);
+  if (status == SLEY_OK)
+    status = sl_cuda_staging_create(&device->staging);
   if (status != SLEY_OK) {
     sl_free(device);
     return status;
@@ -127,6 +129,8 @@ static sley_status cuda_open(int ordinal, int threads, sl_device **out) {
 }
 
 static void cuda_close(sl_device *device) {
+  if (cudaSetDevice(of(device)->ordinal) == cudaSuccess)
+    sl_cuda_staging_destroy(of(device)->staging);
   sl_free(device);
 }
 
@@ -363,6 +367,8 @@ static sley_status cuda_copy(sl_queue *queue, sl_copy_kind kind, void *dst, cons
   enum cudaMemoryType from = memory_type(src), to = memory_type(dst);
   if (from != cudaMemoryTypeDevice || to != cudaMemoryTypeDevice)
     count_one(&of(queue->device)->counted.copies);
+  if (from == cudaMemoryTypeUnregistered && to == cudaMemoryTypeDevice && sl_cuda_staging_suits(queue, bytes))
+    return sl_cuda_staging_copy(of(queue->device)->staging, queue, dst, src, bytes);
   SL_TRY(
       sl_cuda_check(cudaMemcpyAsync(dst, src, (size_t)bytes, kinds[kind], sl_cuda_stream(queue)), "a copy"));
   bool ordinary = from == cudaMemoryTypeUnregistered || to == cudaMemoryTypeUnregistered;

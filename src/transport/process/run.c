@@ -19,6 +19,7 @@ static sley_status open_device(sl_process_comm *comm, const sl_launch *launch, s
   SL_TRY(ops->queue_create(base->device, NULL, &base->queue));
   if (!ops->host_addresses)
     SL_TRY(sl_team_create(launch->threads, own_team));
+  base->queue->team = *own_team;
   base->team = *own_team ? *own_team : sl_cpu_queue_team(base->queue);
   return SLEY_OK;
 }

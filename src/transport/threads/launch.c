@@ -52,6 +52,7 @@ static sley_status run_rank(rank_start *start) {
                 destroy_urgent);
     sl_world_stop_at(start->comm, stop);
     SL_TRY_GOTO(status, sl_team_create(start->threads, &own_team), free_stop);
+    comm->queue->team = own_team;
   }
   comm->team = own_team ? own_team : sl_cpu_queue_team(comm->queue);
   status = find_reach(start->comm);
