@@ -103,6 +103,9 @@ def ranks_summary(cases):
         if speedup:
             text += f"; {min(speedup):.2f} to {max(speedup):.2f} times one GPU"
         lines.append(text + ".")
+    cola = [r["x_cola"] for r in cases if r["gpus"] > 1 and r["x_cola"]]
+    if len({r["gpus"] for r in cases if r["gpus"] > 1}) > 1 and cola:
+        lines.append(f"All of several GPUs: {geomean(cola):.2f} times CoLa (worst {min(cola):.2f}).")
     return lines
 
 

@@ -68,7 +68,7 @@ fi
 
 # ---- build
 programs="test_kernels test_row_kernels test_api_device test_transport test_transport_exchange test_transport_stages test_transport_failure test_capture test_spmm
-  test_spmm_sweep"
+  test_column_blocks test_spmm_sweep"
 if [ -z "${SLEY_PREBUILT:-}" ]; then
   {
     cmake -S . -B "$build" -G Ninja -DSLEY_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=${SLEY_ARCHITECTURES:-native}" "$@"
@@ -129,6 +129,11 @@ case "$what" in tests | all)
   done
   check test_spmm_pieces env SLEY_HALO_PIECE=1000 "$build/tests/test_spmm"
   unset SLEY_TEST_DEVICE
+  check unchanged_input "$sley" spmm twin:cyt:scale=0.1 --device cuda --ranks "$gpus" --algo all --unchanged --verify --repeat 2
+  for ranks in 1 "$gpus"; do
+    check "column_blocks_${ranks}ranks" sh -c "'$sley' spmm twin:cyt:scale=0.2 --device cuda --ranks $ranks --k 200 \
+      --mem-limit $((400 / ranks))M --verify >'$logs/blocks' && cat '$logs/blocks' && grep 'blocks of' '$logs/blocks'"
+  done
   check info_without_gpu env CUDA_VISIBLE_DEVICES= "$sley" info
   check refused_without_gpu sh -c "CUDA_VISIBLE_DEVICES= '$sley' spmm data/karate.mtx --device cuda; test \$? -eq 2"
   check cpu_without_gpu env CUDA_VISIBLE_DEVICES= "$sley" spmm data/karate.mtx
