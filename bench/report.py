@@ -31,7 +31,8 @@ def gpu_single(cases):
     print("### One GPU beside cuSPARSE\n")
     print("Each time is the median of alternating runs on one stream. cuSPARSE: the fastest of `CUSPARSE_SPMM_ALG_DEFAULT` and "
           "`CSR_ALG1` to `3`, each with `cusparseSpMM_preprocess`, row-major operands. Inspection: making the plan, in products, "
-          "less and with the copy of A to the GPU; preprocessing likewise in cuSPARSE's products.\n")
+          "with the copy of A to the GPU and less the time that cudaMemcpy takes for it from ordinary memory: below 0 where Sley, whose "
+          "plans copy by way of pinned buffers, is done before. Preprocessing likewise in cuSPARSE's products.\n")
     for dtype in tables.spmm_dtypes(rows):
         mine = [r for r in rows if r[2] == dtype]
         print(tables.spmm_summary(mine)[0] + "\n")
