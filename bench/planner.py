@@ -5,10 +5,10 @@ algorithm's predicted time beside its measured one, by phase in the JSON.
 
 Links: threads (ranks in one process, workgroups of half of them), tcp (processes on this host), hosts (processes over tcp on
 2 hosts, which are network namespaces joined by links of --rate; tests/hosts/hosts.sh). Each is predicted for by a description
-that `sley tune` measures first: FOLDER/LINKS.machine, unless it is there. A time is the least of two rounds over all
-algorithms, as what else the machine does makes them longer only. What other processes (or, on a virtual machine, its host) took
-more than --others of the cores' time from is done again once they rest, a few times at most; OUT.json tells that share. It keeps
-the cases, and others that it holds already.
+that `sley tune` measures first: FOLDER/LINKS.machine, unless it is there. A time is the least of --rounds rounds over all
+algorithms, each with buffers of its own: what else the machine does, and where buffers happen to lie, makes times longer only.
+What other processes (or, on a virtual machine, its host) took more than --others of the cores' time from is done again once they
+rest, a few times at most; OUT.json tells that share, and the rounds. It keeps the cases, and others that it holds already.
 """
 import argparse
 import json
@@ -87,7 +87,7 @@ def tune(options, links, machine):
 def run_case(options, links, twin, matrix, k, ranks, machine):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "result.json")
-        algos = ",".join(("auto",) + ALGOS + ALGOS)
+        algos = ",".join(("auto",) + options.rounds * ALGOS)
         words = ["spmm", matrix, "--k", str(k), "--threads", "1", "--device", "cpu", "--algo", algos, "--warmup", "1", "--repeat",
                  "1000", "--budget", str(options.budget), "--no-verify", "--json", path]
         if links != "hosts":
@@ -101,7 +101,7 @@ def run_case(options, links, twin, matrix, k, ranks, machine):
                                                    "measured_ms": one["time_ms"]["min"]})
         kept["measured_ms"] = min(kept["measured_ms"], one["time_ms"]["min"])
     best = min(algorithms, key=lambda name: algorithms[name]["measured_ms"])
-    return {"links": links, "scale": options.scale, "matrix": twin, "k": k, "ranks": ranks, "choice": choice, "best": best,
+    return {"links": links, "rounds": options.rounds, "scale": options.scale, "matrix": twin, "k": k, "ranks": ranks, "choice": choice, "best": best,
             "choice_ms": algorithms[choice]["measured_ms"], "best_ms": algorithms[best]["measured_ms"],
             "predicted_ms": algorithms[choice]["predicted_ms"], "algorithms": algorithms}
 
@@ -138,7 +138,8 @@ def main():
     parser.add_argument("--twins", default=",".join(TWINS))
     parser.add_argument("--scale", type=float, default=0.05)
     parser.add_argument("--rate", default="1gbit", help="of every host's link, each way")
-    parser.add_argument("--budget", type=float, default=0.25, help="seconds for one algorithm's products, twice")
+    parser.add_argument("--rounds", type=int, default=4, help="over all algorithms")
+    parser.add_argument("--budget", type=float, default=0.12, help="seconds for one algorithm's products in a round")
     parser.add_argument("--tune-seconds", type=float, default=60)
     parser.add_argument("--others", type=float, default=0.1, help="share of the cores' time that others may take from a case")
     parser.add_argument("--folder", default="/tmp/sley-planner", help="for matrices and descriptions")

@@ -169,7 +169,7 @@ def planner(folder):
              "hosts": f"processes on 2 hosts (network namespaces), links of {run['rate']}"}
     print("## The planner's choices and predictions\n")
     print("Made by `bench/planner.py`: twins, one thread a rank, f32, on two cores that all ranks share. Each kind of links was measured by "
-          "`sley tune` first. Times are the least of two rounds of runs; a prediction is right within 25 % of it." + disturbance(run["cases"])
+          "`sley tune` first. Times are the least of several rounds of runs; a prediction is right within 25 % of it." + disturbance(run["cases"])
           + "\n")
     table(["links", "cases", "choice within 10 % of the best", "choice's time right", "all algorithms' times right"],
           [[names.get(links, links), n["cases"], f"{n['near']} of {n['cases']}", f"{n['choice_right']} of {n['cases']}",
