@@ -10,8 +10,9 @@
 #include "base/outfile.h"
 #include "plan/machine.h"
 
-bool sl_machine_path(char *path, size_t room, bool *named) {
+bool sl_machine_path(const char *device, char *path, size_t room, bool *named) {
   const char *given = getenv("SLEY_MACHINE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *kind = strcmp(device, sl_machine_threads.device) == 0 ? "" : device, *dot = *kind ? "." : "";
   char host[128] = "host";
   *named = given && *given;
   if (*named)
@@ -21,37 +22,52 @@ bool sl_machine_path(char *path, size_t room, bool *named) {
     if (*c == '/')
       *c = '-';
   if (cache && *cache == '/')
-    return snprintf(path, room, "%s/sley/%s.machine", cache, host) < (int)room;
-  return home && *home == '/' && snprintf(path, room, "%s/.cache/sley/%s.machine", home, host) < (int)room;
+    return snprintf(path, room, "%s/sley/%s%s%s.machine", cache, host, dot, kind) < (int)room;
+  return home && *home == '/' &&
+         snprintf(path, room, "%s/.cache/sley/%s%s%s.machine", home, host, dot, kind) < (int)room;
 }
 
 /* What was found, once. */
-static struct {
-  pthread_once_t once;
-  bool there;
+typedef struct found {
+  const sl_machine *built_in;
+  bool there; /* a description of the kind of device that the built-in one stands for */
   sl_machine machine;
   sley_status status;
   char message[1024];
-} found = {.once = PTHREAD_ONCE_INIT};
+} found;
 
-static void look(void) {
+static found findings[] = {{.built_in = &sl_machine_threads}, {.built_in = &sl_machine_h200}};
+enum { KINDS = sizeof findings / sizeof *findings };
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void look_for(found *f) {
   char path[SL_MACHINE_SOURCE];
   bool named;
-  if (!sl_machine_path(path, sizeof path, &named) || (!named && access(path, F_OK) != 0))
+  if (!sl_machine_path(f->built_in->device, path, sizeof path, &named) || (!named && access(path, F_OK) != 0))
     return;
-  found.status = sl_machine_read(path, &found.machine);
-  found.there = found.status == SLEY_OK;
-  if (!found.there)
-    snprintf(found.message, sizeof found.message, "%s", sley_last_error());
+  f->status = sl_machine_read(path, &f->machine);
+  f->there = f->status == SLEY_OK && strcmp(f->machine.device, f->built_in->device) == 0;
+  if (f->status != SLEY_OK)
+    snprintf(f->message, sizeof f->message, "%s", sley_last_error());
+}
+
+static void look(void) {
+  for (int i = 0; i < KINDS; i++)
+    look_for(&findings[i]);
 }
 
 sley_status sl_machine_find(const sl_machine *built_in, const sl_machine **out) {
-  pthread_once(&found.once, look);
+  pthread_once(&once, look);
   *out = built_in;
-  if (found.status != SLEY_OK)
-    return sl_fail(found.status, "%s", found.message);
-  if (found.there && strcmp(found.machine.device, (*out)->device) == 0)
-    *out = &found.machine;
+  for (int i = 0; i < KINDS; i++) {
+    const found *f = &findings[i];
+    if (f->built_in != built_in)
+      continue;
+    if (f->status != SLEY_OK)
+      return sl_fail(f->status, "%s", f->message);
+    if (f->there)
+      *out = &f->machine;
+  }
   return SLEY_OK;
 }
 
