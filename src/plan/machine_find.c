@@ -83,6 +83,22 @@ static void make_folders(const char *path) {
   }
 }
 
+static void write_points(FILE *stream, const char *key, const char *link, const sl_link_point *point,
+                         int count) {
+  for (int i = 0; i < count; i++)
+    fprintf(stream, "%s %s %.6g %.6g\n", key, link, point[i].bytes, point[i].seconds);
+}
+
+/* A rate whose reach is 0 has none. */
+static void write_rates(FILE *stream, const char *key, const sl_rate *rate, int count) {
+  for (int i = 0; i < count; i++) {
+    fprintf(stream, "%s %.6g ", key, rate[i].row_bytes);
+    if (rate[i].reach > 0)
+      fprintf(stream, "%.6g ", rate[i].reach);
+    fprintf(stream, "%.6g\n", rate[i].bandwidth);
+  }
+}
+
 sley_status sl_machine_write(const sl_machine *m, const char *path) {
   static const char *const link[SL_LINK_COUNT] = {"self", "direct", "message"};
   sl_outfile file;
@@ -106,23 +122,12 @@ sley_status sl_machine_write(const sl_machine *m, const char *path) {
     fprintf(file.stream, "memory-bandwidth %.6g\n", m->memory_bandwidth);
   for (int l = 0; l < SL_LINK_COUNT; l++) {
     fprintf(file.stream, "link %s %.6g %.6g\n", link[l], m->link[l].latency, m->link[l].bandwidth);
-    for (int i = 0; i < m->link[l].points; i++)
-      fprintf(file.stream, "message %s %.6g %.6g\n", link[l], m->link[l].point[i].bytes,
-              m->link[l].point[i].seconds);
-    for (int i = 0; i < m->link[l].fetches; i++)
-      fprintf(file.stream, "fetch %s %.6g %.6g\n", link[l], m->link[l].fetch[i].bytes,
-              m->link[l].fetch[i].seconds);
+    write_points(file.stream, "message", link[l], m->link[l].point, m->link[l].points);
+    write_points(file.stream, "fetch", link[l], m->link[l].fetch, m->link[l].fetches);
   }
-  for (int i = 0; i < m->gathers; i++)
-    fprintf(file.stream, "gather %.6g %.6g %.6g\n", m->gather[i].row_bytes, m->gather[i].reach,
-            m->gather[i].bandwidth);
-  for (int i = 0; i < m->rates; i++)
-    fprintf(file.stream, "spmm %.6g %.6g %.6g\n", m->rate[i].row_bytes, m->rate[i].reach,
-            m->rate[i].bandwidth);
-  for (int i = 0; i < m->nears; i++)
-    fprintf(file.stream, "near %.6g %.6g\n", m->near[i].row_bytes, m->near[i].bandwidth);
-  for (int i = 0; i < m->stores; i++)
-    fprintf(file.stream, "store %.6g %.6g %.6g\n", m->store[i].row_bytes, m->store[i].reach,
-            m->store[i].bandwidth);
+  write_rates(file.stream, "gather", m->gather, m->gathers);
+  write_rates(file.stream, "spmm", m->rate, m->rates);
+  write_rates(file.stream, "near", m->near, m->nears);
+  write_rates(file.stream, "store", m->store, m->stores);
   return sl_outfile_commit(&file);
 }
