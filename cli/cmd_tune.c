@@ -7,9 +7,14 @@
 #include "terminal.h"
 
 typedef struct tune_settings {
-  const char *out, *transport;
+  const char *device, *out, *transport;
   double seconds;
 } tune_settings;
+
+static const char *const *devices(void) {
+  static const char *const names[] = {"cpu", "cuda", NULL};
+  return names;
+}
 
 static const char *const *transports(void) {
   static const char *const names[] = {"threads", "tcp", NULL};
@@ -17,6 +22,12 @@ static const char *const *transports(void) {
 }
 
 static const cli_option own_options[] = {
+    {.name = "device",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = offsetof(tune_settings, device),
+     .choices = devices,
+     .help = "what is measured: cpu, this machine's cores, or cuda, its GPUs"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -35,7 +46,7 @@ static const cli_option own_options[] = {
      .help = "time to spend, about"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const tune_settings defaults = {.transport = "threads", .seconds = 30};
+static const tune_settings defaults = {.device = "cpu", .transport = "threads", .seconds = 30};
 
 static int run(void *settings_, char **positionals) {
   (void)positionals;
@@ -48,7 +59,7 @@ static int run(void *settings_, char **positionals) {
   if (!cli_output_possible(settings->out))
     return CLI_FAILED;
   cli_progress("measuring this machine", 0, 0);
-  sley_status status = sley_machine_tune(settings->transport, settings->seconds, &machine);
+  sley_status status = sley_machine_tune(settings->device, settings->transport, settings->seconds, &machine);
   cli_progress_clear();
   if (status == SLEY_OK && !machine)
     return CLI_DONE; /* rank 0 writes it */
@@ -71,7 +82,8 @@ const cli_command cli_tune = {
     .options = options,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
-    .notes =
-        "All cores are used; nothing else should run meanwhile. sley plan and auto then predict by what was\n"
-        "measured. SLEY_MACHINE names another description, SLEY_MACHINE=builtin the one built in.\n",
+    .notes = "All cores, or GPUs, are used; nothing else should run meanwhile. sley plan and auto then "
+             "predict by\n"
+             "what was measured, on either by its own description. SLEY_MACHINE names another description,\n"
+             "SLEY_MACHINE=builtin the one built in.\n",
     .run = run};

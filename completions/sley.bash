@@ -19,7 +19,7 @@ _sley() {
     order) options="--order --output --perm --dtype --threads --seed --help" ;;
     generate) options="--output --dtype --threads --seed --help" ;;
     spy) options="--output --ranks --partition --order --size --threads --seed --help" ;;
-    tune) options="--out --transport --seconds --help" ;;
+    tune) options="--device --out --transport --seconds --help" ;;
     info) options="--json --help" ;;
     help)
       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")

@@ -320,18 +320,20 @@ typedef struct sley_machine_info {
 sley_status sley_machine_read(const char *path, sley_machine **out);
 
 /* The one that plans without a machine predict for on "cpu" (NULL too) or "cuda": the description that
- * SLEY_MACHINE names, else the one that `sley tune` has left in the user's cache, if it is of that device,
- * else one built in (as SLEY_MACHINE=builtin asks for). Looked up once in a process. */
+ * SLEY_MACHINE names, else the one that `sley tune` has left in the user's cache for that device, if it is of
+ * that device, else one built in (as SLEY_MACHINE=builtin asks for). Looked up once in a process. */
 sley_status sley_machine_find(const char *device, sley_machine **out);
 
-/* Measures this machine's cores with ranks on a transport ("threads", NULL too, or "tcp"): links by message
- * size, memory, kernels by width. Takes about `seconds`, but ten or so at least; 0: thirty. Nothing else
- * should run meanwhile. With "tcp" under a launcher its ranks are used, and links between hosts are measured,
- * too; *out is NULL on all of them but rank 0. */
-sley_status sley_machine_tune(const char *transport, double seconds, sley_machine **out);
+/* Measures this machine's cores ("cpu", NULL too) or GPUs ("cuda"), with ranks on a transport ("threads",
+ * NULL too, or "tcp"): links by message size, memory, kernels by width. Ranks on GPUs have one each; of a
+ * single one links are not measured, they are those built in. Takes about `seconds`, but on cores ten or so
+ * at least; 0: thirty. Nothing else should run meanwhile. With "tcp" under a launcher its ranks are used, and
+ * links between hosts are measured, too; *out is NULL on all of them but rank 0. Errors: SLEY_ERR_UNSUPPORTED
+ * (no GPU, or no module for it; GPUs with "tcp" but no launcher). */
+sley_status sley_machine_tune(const char *device, const char *transport, double seconds, sley_machine **out);
 
-/* Writes a description; path NULL: where sley_machine_find looks. *written, if not NULL: the path, to be
- * freed by sley_buffer_free. */
+/* Writes a description; path NULL: where sley_machine_find looks for its device. *written, if not NULL: the
+ * path, to be freed by sley_buffer_free. */
 sley_status sley_machine_write(const sley_machine *machine, const char *path, char **written);
 
 sley_status sley_machine_info_get(const sley_machine *machine, sley_machine_info *out);

@@ -18,23 +18,30 @@ sley_status sley_machine_read(const char *path, sley_machine **out) {
   return status;
 }
 
+/* NULL stands for the cpu. */
+static bool is_device(const char *name) {
+  return !name || strcmp(name, "cpu") == 0 || strcmp(name, "cuda") == 0;
+}
+
 sley_status sley_machine_find(const char *device, sley_machine **out) {
-  if (!out || (device && strcmp(device, "cpu") != 0 && strcmp(device, "cuda") != 0))
+  if (!out || !is_device(device))
     return sl_fail(SLEY_ERR_ARG, "sley_machine_find: out is NULL, or the device neither cpu nor cuda");
-  const sl_machine *built_in = device && strcmp(device, "cuda") == 0 ? &sl_machine_h200 : &sl_machine_threads;
   const sl_machine *found;
-  SL_TRY(sl_machine_find(built_in, &found));
+  SL_TRY(sl_machine_find(sl_machine_built_in(device ? device : "cpu"), &found));
   SL_TRY(SL_NEW(*out, 1, "a machine"));
   **out = *found;
   return SLEY_OK;
 }
 
-sley_status sley_machine_tune(const char *transport, double seconds, sley_machine **out) {
-  if (!out || !(seconds >= 0))
-    return sl_fail(SLEY_ERR_ARG, "sley_machine_tune: out is NULL, or seconds less than 0");
+sley_status sley_machine_tune(const char *device, const char *transport, double seconds, sley_machine **out) {
+  if (!out || !is_device(device) || !(seconds >= 0))
+    return sl_fail(SLEY_ERR_ARG,
+                   "sley_machine_tune: out is NULL, the device neither cpu nor cuda, or seconds "
+                   "less than 0");
   bool first = true;
   SL_TRY(SL_NEW(*out, 1, "a machine"));
-  sley_status status = sl_tune(transport ? transport : "threads", seconds > 0 ? seconds : 30, *out, &first);
+  sley_status status = sl_tune(device ? device : "cpu", transport ? transport : "threads",
+                               seconds > 0 ? seconds : 30, *out, &first);
   if (status != SLEY_OK || !first) {
     sl_free(*out);
     *out = NULL;
@@ -47,7 +54,7 @@ sley_status sley_machine_write(const sley_machine *machine, const char *path, ch
   bool named;
   if (!machine)
     return sl_fail(SLEY_ERR_ARG, "sley_machine_write: machine is NULL");
-  if (!path && !sl_machine_path(place, sizeof place, &named))
+  if (!path && !sl_machine_path(machine->device, place, sizeof place, &named))
     return sl_fail(SLEY_ERR_ARG,
                    "there is no place for a machine's description: SLEY_MACHINE is \"builtin\", or "
                    "neither XDG_CACHE_HOME nor HOME is set");

@@ -12,8 +12,9 @@ typedef struct sl_tuning {
   sl_machine machine, bare; /* bare: as it is before a round */
   double seconds;           /* for all */
   double slot;              /* for one figure */
-  bool hosts;               /* messages travel between hosts, whose ranks share their links */
-  bool moves;               /* and do so while ranks compute */
+  double most_bytes; /* of what a device holds of one thing that is measured: more would take too long */
+  bool hosts;        /* messages travel between hosts, whose ranks share their links */
+  bool moves;        /* and do so while ranks compute */
   /* Of earlier rounds, as rank 0 measured them; how many there are of this round. */
   double best[SL_TUNE_FIGURES];
   int figures;
@@ -23,12 +24,23 @@ typedef struct sl_tuning {
 typedef struct sl_timed {
   sley_status (*run)(void *context);
   void *context;
+  bool alone; /* also where ranks enqueue: one run from its first call until its end is seen */
 } sl_timed;
+
+/* Whether the rank enqueues what its device then does by itself. */
+static inline bool sl_tune_enqueues(const sl_comm *comm) {
+  return !comm->device->ops->host_addresses;
+}
+
+/* Memory of the rank's device, filled with values that are not all the same; *out is NULL on an error. */
+sley_status sl_tune_alloc(sl_comm *comm, int64_t bytes, const char *what, void **out);
 
 /* The slowest rank's seconds, each run begun together, the fastest tenth of the runs: whatever else the
  * machine does makes them longer only. Before each the cores' own caches are filled with other things, as in
- * a product, which goes through all else between two uses of a row. The first run does not count. On rank 0,
- * where an earlier round was faster, its time. Collective. */
+ * a product, which goes through all else between two uses of a row. Where ranks enqueue, a run is one of many
+ * that follow each other at once, so that it takes what the device takes, not its host. The first run does
+ * not count. On rank 0, where an earlier round was faster, its time. Aborts the comm on an error. Collective.
+ */
 sley_status sl_tune_measure(sl_comm *comm, sl_tuning *tune, const sl_timed *what, double *seconds);
 
 /* Messages by size over a link class (self: gathering), and the meeting; one-sided rows. Collective, as all.
@@ -40,7 +52,7 @@ sley_status sl_tune_node(sl_comm *comm, sl_tuning *tune);
 sley_status sl_tune_gather(sl_comm *comm, sl_tuning *tune);
 /* A meeting; of more ranks than cores. */
 sley_status sl_tune_crowded(sl_comm *comm, sl_tuning *tune);
-/* Products. */
+/* Products; where ranks enqueue, also what one takes beyond its sums, as the meeting. */
 sley_status sl_tune_kernels(sl_comm *comm, sl_tuning *tune);
 
 #endif

@@ -10,9 +10,40 @@
  * side that half of a matrix's entries name. */
 enum { FEW = 4, MANY = 20, LONGEST = 8, NEAR = 512 };
 
-static const int64_t widths[] = {4, 16, 64, 128}; /* of X, in f32 */
-static const int64_t reaches[] = {1 << 18, 1 << 21, 1 << 22, 1 << 23, 1 << 25};
-enum { WIDTHS = sizeof widths / sizeof *widths, REACHES = sizeof reaches / sizeof *reaches };
+enum { WIDTHS = 4, REACHES = 5 };
+
+/* Which products are measured. */
+typedef struct grid {
+  int64_t width[WIDTHS];  /* of X, in f32 */
+  int64_t reach[REACHES]; /* bytes of X; 0: no more */
+  int64_t most_rows;      /* narrow rows of a long X take long to make */
+  int64_t near_reach;     /* the longest X whose rows count as at hand */
+  bool fills;             /* the smallest keeps what computes busy, so that a larger one is no faster */
+} grid;
+
+static const grid of_core = {.width = {4, 16, 64, 128},
+                             .reach = {1 << 18, 1 << 21, 1 << 22, 1 << 23, 1 << 25},
+                             .most_rows = 1 << 19,
+                             .near_reach = 1 << 23,
+                             .fills = true};
+/* In a GPU's cache, half of it, beyond it. */
+static const grid of_gpu = {.width = {16, 64, 128, 256},
+                            .reach = {1 << 22, 1 << 25, 1 << 27, 1 << 28},
+                            .most_rows = 1 << 21,
+                            .near_reach = 1 << 28};
+
+static const grid *grid_of(const sl_comm *comm) {
+  return sl_tune_enqueues(comm) ? &of_gpu : &of_core;
+}
+
+/* The product of a rank's rows of a block diagonal matrix. */
+typedef struct product {
+  int64_t rows; /* of a rank */
+  int degree;   /* entries a row on average */
+  bool near;    /* near the diagonal; else anywhere in the block */
+  bool halo;    /* but for one entry for each other rank, which names a row of it; then timed alone */
+  int64_t k;
+} product;
 
 static uint64_t mix(uint64_t x) {
   x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -37,20 +68,26 @@ static int degree_of(int64_t row, int mean) {
   return degree < LONGEST * mean ? (int)(degree + 0.5) : LONGEST * mean;
 }
 
-/* Rank's rows of a block diagonal matrix. */
-static sley_status make_block(const sl_comm *comm, int64_t n, int mean, bool near, sley_matrix **out) {
+/* The rank whose columns an entry names: another's in the first entry of the first rows, one for each. */
+static int owner_of(const sl_comm *comm, const product *p, int64_t row, bool first) {
+  return p->halo && first && row < comm->size - 1 ? (comm->rank + 1 + (int)row) % comm->size : comm->rank;
+}
+
+/* This rank's rows. */
+static sley_status make_block(const sl_comm *comm, const product *p, sley_matrix **out) {
   sl_csr_arrays csr;
-  int64_t entries = 0;
+  int64_t n = p->rows, entries = 0;
   for (int64_t i = 0; i < n; i++)
-    entries += degree_of(i, mean);
+    entries += degree_of(i, p->degree);
   SL_TRY(sl_csr_arrays_alloc(n, entries, SLEY_I32, SLEY_F32, &csr));
   int32_t *col = csr.col;
   float *val = csr.val;
   csr.rowptr[0] = 0;
   for (int64_t i = 0; i < n; i++) {
-    int64_t begin = csr.rowptr[i], end = begin + degree_of(i, mean);
+    int64_t begin = csr.rowptr[i], end = begin + degree_of(i, p->degree);
     for (int64_t e = begin; e < end; e++) {
-      int32_t c = (int32_t)(column_of((uint64_t)e + 1, i, n, near) + comm->rank * n);
+      int64_t owner = owner_of(comm, p, i, e == begin);
+      int32_t c = (int32_t)(column_of((uint64_t)e + 1, i, n, p->near) + owner * n);
       int64_t at = e;
       for (; at > begin && col[at - 1] > c; at--)
         col[at] = col[at - 1];
@@ -62,16 +99,15 @@ static sley_status make_block(const sl_comm *comm, int64_t n, int mean, bool nea
   return sl_matrix_adopt(n, n * comm->size, SLEY_I32, SLEY_F32, csr, -1, out);
 }
 
-typedef struct product {
+typedef struct execution {
   sley_plan *plan;
-  const float *x;
-  float *y;
+  void *x, *y;
   int64_t k;
-} product;
+} execution;
 
 static sley_status run_product(void *context) {
-  product *p = context;
-  return sl_spmm_execute(p->plan, 1, p->x, p->k, 0, p->y, p->k);
+  execution *e = context;
+  return sl_spmm_execute(e->plan, 1, e->x, e->k, 0, e->y, e->k);
 }
 
 /* What one product has shown. */
@@ -80,33 +116,29 @@ typedef struct shown {
   double at_hand;          /* the share of entries whose row of X is */
 } shown;
 
-/* A product with n rows a rank. */
-static sley_status time_product(sl_comm *comm, sl_tuning *tune, int64_t n, int degree, bool near, int64_t k,
-                                shown *out) {
-  int64_t begin[SL_TUNE_RANKS + 1];
-  float *x = NULL, *y = NULL;
+static sley_status time_product(sl_comm *comm, sl_tuning *tune, const product *p, shown *out) {
+  int64_t begin[SL_TUNE_RANKS + 1], bytes = p->rows * p->k * (int64_t)sizeof(float);
+  execution e = {.k = p->k};
   sley_matrix *block = NULL;
-  sley_plan *plan = NULL;
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
-  options.algo = "halo-coalesced";
+  options.algo = p->halo ? "halo" : "halo-coalesced";
   for (int r = 0; r <= comm->size; r++)
-    begin[r] = r * n;
-  sley_status status = make_block(comm, n, degree, near, &block);
+    begin[r] = r * p->rows;
+  sley_status status = make_block(comm, p, &block);
   if (status == SLEY_OK)
-    status = SL_NEW(x, n * k, "X");
-  for (int64_t i = 0; i < n * k && status == SLEY_OK; i++)
-    x[i] = (float)(i % 17);
+    status = sl_tune_alloc(comm, bytes, "X", &e.x);
   if (status == SLEY_OK)
-    status = SL_NEW_ZERO(y, n * k, "Y");
+    status = sl_tune_alloc(comm, bytes, "Y", &e.y);
   SL_TRY_GOTO(status, sl_agree(comm, status), done);
-  SL_TRY_GOTO(status, sl_spmm_plan(comm, block, begin, begin, k, &options, &plan), done);
-  status = sl_tune_measure(comm, tune, &(sl_timed){run_product, &(product){plan, x, y, k}}, &out->seconds);
-  out->at_hand = plan->plan.near_local;
+  SL_TRY_GOTO(status, sl_spmm_plan(comm, block, begin, begin, p->k, &options, &e.plan), done);
+  sl_timed what = {.run = run_product, .context = &e, .alone = p->halo};
+  status = sl_tune_measure(comm, tune, &what, &out->seconds);
+  out->at_hand = e.plan->plan.near_local;
   out->entries = (double)block->nnz;
-  sl_spmm_plan_destroy(plan);
+  sl_spmm_plan_destroy(e.plan);
 done:
-  sl_free(y);
-  sl_free(x);
+  comm->device->ops->free(comm->device, e.y);
+  comm->device->ops->free(comm->device, e.x);
   sley_matrix_destroy(block);
   return status;
 }
@@ -115,26 +147,29 @@ done:
  * hand, with few and with many entries a row tell these from storing Y; entries anywhere tell what those cost
  * whose row is not. */
 static sley_status tune_products(sl_comm *comm, sl_tuning *tune, int64_t width, int64_t reach, bool first) {
+  const grid *g = grid_of(comm);
   sl_machine *m = &tune->machine;
   int64_t row = 4 * width, n = reach / row;
+  double meeting = sl_tune_enqueues(comm) ? 0 : m->meeting; /* products that follow each other do not meet */
   shown little, close, many;
-  SL_TRY(time_product(comm, tune, n, FEW, true, width, &little));
-  SL_TRY(time_product(comm, tune, n, MANY, true, width, &close));
-  SL_TRY(time_product(comm, tune, n, MANY, false, width, &many));
+  SL_TRY(time_product(comm, tune, &(product){.rows = n, .degree = FEW, .near = true, .k = width}, &little));
+  SL_TRY(time_product(comm, tune, &(product){.rows = n, .degree = MANY, .near = true, .k = width}, &close));
+  SL_TRY(time_product(comm, tune, &(product){.rows = n, .degree = MANY, .k = width}, &many));
   if (comm->rank > 0)
     return SLEY_OK;
-  double few = fmax(little.seconds - m->meeting, 0.5 * little.seconds);
-  double most = fmax(close.seconds - m->meeting, 0.5 * close.seconds);
+  double few = fmax(little.seconds - meeting, 0.5 * little.seconds);
+  double most = fmax(close.seconds - meeting, 0.5 * close.seconds);
   double near = fmax(most - few, 0.5 * most) / (close.entries - little.entries);
   double stored = fmax(few - little.entries * near, 0.1 * few);
-  double entry = (fmax(many.seconds - m->meeting, most) - stored) / many.entries, far = entry;
+  double entry = (fmax(many.seconds - meeting, most) - stored) / many.entries, far = entry;
   if (many.at_hand < 0.9)
     far = fmax(entry - many.at_hand * near, 0) / (1 - many.at_hand);
   double store_rate = (double)reach / stored, near_rate = (double)(8 + row) / near;
-  if (!first) { /* more is no faster: a measurement that says so has met with other work */
-    store_rate = fmin(store_rate, m->store[m->stores - 1].bandwidth);
+  if (!first) {
+    if (g->fills) /* a measurement that says otherwise has met with other work */
+      store_rate = fmin(store_rate, m->store[m->stores - 1].bandwidth);
     m->nears--; /* of sizes that are no longer all in a core's own cache, the first */
-    near_rate = reach > reaches[3] ? m->near[m->nears].bandwidth : near_rate;
+    near_rate = reach > g->near_reach ? m->near[m->nears].bandwidth : near_rate;
   }
   m->rate[m->rates++] = (sl_rate){(double)row, (double)reach, (double)(8 + row) / fmax(far, near)};
   m->store[m->stores++] = (sl_rate){(double)row, (double)reach, store_rate};
@@ -144,10 +179,25 @@ static sley_status tune_products(sl_comm *comm, sl_tuning *tune, int64_t width, 
   return SLEY_OK;
 }
 
-sley_status sl_tune_kernels(sl_comm *comm, sl_tuning *tune) {
-  for (int w = 0; w < WIDTHS; w++)
-    for (int r = 0; r < REACHES; r++)
-      if (reaches[r] / (4 * widths[w]) <= 1 << 19) /* narrow rows of a long X take long to make */
-        SL_TRY(tune_products(comm, tune, widths[w], reaches[r], r == 0));
+/* What a product takes beyond its sums where ranks enqueue, its launch and all: alone, with a halo of hardly
+ * any bytes, beside the same sums one after another. */
+static sley_status tune_meeting(sl_comm *comm, sl_tuning *tune) {
+  product p = {.rows = 1 << 14, .degree = MANY, .near = true, .k = 64};
+  shown sums, whole;
+  SL_TRY(time_product(comm, tune, &p, &sums));
+  p.halo = true;
+  SL_TRY(time_product(comm, tune, &p, &whole));
+  if (comm->rank == 0)
+    tune->machine.meeting =
+        fmax(tune->machine.meeting, fmax(whole.seconds - sums.seconds, 0.2 * whole.seconds));
   return SLEY_OK;
+}
+
+sley_status sl_tune_kernels(sl_comm *comm, sl_tuning *tune) {
+  const grid *g = grid_of(comm);
+  for (int w = 0; w < WIDTHS; w++)
+    for (int r = 0; r < REACHES && g->reach[r] > 0; r++)
+      if (g->reach[r] / (4 * g->width[w]) <= g->most_rows && (double)g->reach[r] <= tune->most_bytes)
+        SL_TRY(tune_products(comm, tune, g->width[w], g->reach[r], r == 0));
+  return sl_tune_enqueues(comm) && comm->size > 1 ? tune_meeting(comm, tune) : SLEY_OK;
 }

@@ -3,6 +3,7 @@
 #include "plan/machine.h"
 
 #include <math.h>
+#include <string.h>
 
 const sl_machine sl_machine_threads = {
     .name = "threads on one host",
@@ -28,6 +29,10 @@ const sl_machine sl_machine_h200 = {
 
 const sl_machine *sl_machine_of(const sl_device *device) {
   return device->ops->host_addresses ? &sl_machine_threads : &sl_machine_h200;
+}
+
+const sl_machine *sl_machine_built_in(const char *device) {
+  return strcmp(device, sl_machine_h200.device) == 0 ? &sl_machine_h200 : &sl_machine_threads;
 }
 
 /* Place of x between a and b on a logarithmic scale, within [0, 1]. */

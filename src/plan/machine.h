@@ -73,8 +73,10 @@ extern const sl_machine sl_machine_threads;
  * with matrices that have communities, copies. The latencies are estimates. */
 extern const sl_machine sl_machine_h200;
 
-/* The built-in one that stands for a rank's device. */
+/* The built-in one that stands for a rank's device; for the kind of device of that name: "cuda", else "cpu".
+ */
 const sl_machine *sl_machine_of(const sl_device *device);
+const sl_machine *sl_machine_built_in(const char *device);
 
 /* Seconds that a rank needs to receive count messages of bytes each over a link class. */
 double sl_machine_link_seconds(const sl_machine *machine, sl_link link, double count, double bytes);
@@ -113,13 +115,13 @@ sley_status sl_machine_read(const char *path, sl_machine *out);
 /* Writes it, so that reading it gives the same figures, whole or not at all. Errors: SLEY_ERR_IO. */
 sley_status sl_machine_write(const sl_machine *machine, const char *path);
 
-/* Where a machine's own description is kept: SLEY_MACHINE, else sley/HOST.machine in the XDG cache. Returns
- * false where SLEY_MACHINE is "builtin" or there is no home. *named: by SLEY_MACHINE, so that it must be
- * there. */
-bool sl_machine_path(char *path, size_t room, bool *named);
+/* Where a machine's own description for ranks on a kind of device is kept: SLEY_MACHINE, whatever the kind,
+ * else in the XDG cache sley/HOST.machine for "cpu", sley/HOST.cuda.machine for "cuda". Returns false where
+ * SLEY_MACHINE is "builtin" or there is no home. *named: by SLEY_MACHINE, so that it must be there. */
+bool sl_machine_path(const char *device, char *path, size_t room, bool *named);
 
-/* The machine for ranks on a device that a built-in one stands for: the description found, if it is of the
- * same device, else the built-in one. Looked up once in a process. Errors: as sl_machine_read. */
+/* The machine for ranks on the kind of device that a built-in one stands for: the description found, if it is
+ * of that kind, else the built-in one. Looked up once in a process. Errors: as sl_machine_read. */
 sley_status sl_machine_find(const sl_machine *built_in, const sl_machine **out);
 
 #endif

@@ -10,8 +10,9 @@
 #include "base/outfile.h"
 #include "plan/machine.h"
 
-bool sl_machine_path(char *path, size_t room, bool *named) {
+bool sl_machine_path(const char *device, char *path, size_t room, bool *named) {
   const char *given = getenv("SLEY_MACHINE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *kind = strcmp(device, sl_machine_threads.device) == 0 ? "" : device, *dot = *kind ? "." : "";
   char host[128] = "host";
   *named = given && *given;
   if (*named)
@@ -21,37 +22,52 @@ bool sl_machine_path(char *path, size_t room, bool *named) {
     if (*c == '/')
       *c = '-';
   if (cache && *cache == '/')
-    return snprintf(path, room, "%s/sley/%s.machine", cache, host) < (int)room;
-  return home && *home == '/' && snprintf(path, room, "%s/.cache/sley/%s.machine", home, host) < (int)room;
+    return snprintf(path, room, "%s/sley/%s%s%s.machine", cache, host, dot, kind) < (int)room;
+  return home && *home == '/' &&
+         snprintf(path, room, "%s/.cache/sley/%s%s%s.machine", home, host, dot, kind) < (int)room;
 }
 
 /* What was found, once. */
-static struct {
-  pthread_once_t once;
-  bool there;
+typedef struct found {
+  const sl_machine *built_in;
+  bool there; /* a description of the kind of device that the built-in one stands for */
   sl_machine machine;
   sley_status status;
   char message[1024];
-} found = {.once = PTHREAD_ONCE_INIT};
+} found;
 
-static void look(void) {
+static found findings[] = {{.built_in = &sl_machine_threads}, {.built_in = &sl_machine_h200}};
+enum { KINDS = sizeof findings / sizeof *findings };
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void look_for(found *f) {
   char path[SL_MACHINE_SOURCE];
   bool named;
-  if (!sl_machine_path(path, sizeof path, &named) || (!named && access(path, F_OK) != 0))
+  if (!sl_machine_path(f->built_in->device, path, sizeof path, &named) || (!named && access(path, F_OK) != 0))
     return;
-  found.status = sl_machine_read(path, &found.machine);
-  found.there = found.status == SLEY_OK;
-  if (!found.there)
-    snprintf(found.message, sizeof found.message, "%s", sley_last_error());
+  f->status = sl_machine_read(path, &f->machine);
+  f->there = f->status == SLEY_OK && strcmp(f->machine.device, f->built_in->device) == 0;
+  if (f->status != SLEY_OK)
+    snprintf(f->message, sizeof f->message, "%s", sley_last_error());
+}
+
+static void look(void) {
+  for (int i = 0; i < KINDS; i++)
+    look_for(&findings[i]);
 }
 
 sley_status sl_machine_find(const sl_machine *built_in, const sl_machine **out) {
-  pthread_once(&found.once, look);
+  pthread_once(&once, look);
   *out = built_in;
-  if (found.status != SLEY_OK)
-    return sl_fail(found.status, "%s", found.message);
-  if (found.there && strcmp(found.machine.device, (*out)->device) == 0)
-    *out = &found.machine;
+  for (int i = 0; i < KINDS; i++) {
+    const found *f = &findings[i];
+    if (f->built_in != built_in)
+      continue;
+    if (f->status != SLEY_OK)
+      return sl_fail(f->status, "%s", f->message);
+    if (f->there)
+      *out = &f->machine;
+  }
   return SLEY_OK;
 }
 
@@ -64,6 +80,22 @@ static void make_folders(const char *path) {
     *c = '\0';
     (void)mkdir(folder, 0777); /* opening the file says what is wrong */
     *c = '/';
+  }
+}
+
+static void write_points(FILE *stream, const char *key, const char *link, const sl_link_point *point,
+                         int count) {
+  for (int i = 0; i < count; i++)
+    fprintf(stream, "%s %s %.6g %.6g\n", key, link, point[i].bytes, point[i].seconds);
+}
+
+/* A rate whose reach is 0 has none. */
+static void write_rates(FILE *stream, const char *key, const sl_rate *rate, int count) {
+  for (int i = 0; i < count; i++) {
+    fprintf(stream, "%s %.6g ", key, rate[i].row_bytes);
+    if (rate[i].reach > 0)
+      fprintf(stream, "%.6g ", rate[i].reach);
+    fprintf(stream, "%.6g\n", rate[i].bandwidth);
   }
 }
 
@@ -90,23 +122,12 @@ sley_status sl_machine_write(const sl_machine *m, const char *path) {
     fprintf(file.stream, "memory-bandwidth %.6g\n", m->memory_bandwidth);
   for (int l = 0; l < SL_LINK_COUNT; l++) {
     fprintf(file.stream, "link %s %.6g %.6g\n", link[l], m->link[l].latency, m->link[l].bandwidth);
-    for (int i = 0; i < m->link[l].points; i++)
-      fprintf(file.stream, "message %s %.6g %.6g\n", link[l], m->link[l].point[i].bytes,
-              m->link[l].point[i].seconds);
-    for (int i = 0; i < m->link[l].fetches; i++)
-      fprintf(file.stream, "fetch %s %.6g %.6g\n", link[l], m->link[l].fetch[i].bytes,
-              m->link[l].fetch[i].seconds);
+    write_points(file.stream, "message", link[l], m->link[l].point, m->link[l].points);
+    write_points(file.stream, "fetch", link[l], m->link[l].fetch, m->link[l].fetches);
   }
-  for (int i = 0; i < m->gathers; i++)
-    fprintf(file.stream, "gather %.6g %.6g %.6g\n", m->gather[i].row_bytes, m->gather[i].reach,
-            m->gather[i].bandwidth);
-  for (int i = 0; i < m->rates; i++)
-    fprintf(file.stream, "spmm %.6g %.6g %.6g\n", m->rate[i].row_bytes, m->rate[i].reach,
-            m->rate[i].bandwidth);
-  for (int i = 0; i < m->nears; i++)
-    fprintf(file.stream, "near %.6g %.6g\n", m->near[i].row_bytes, m->near[i].bandwidth);
-  for (int i = 0; i < m->stores; i++)
-    fprintf(file.stream, "store %.6g %.6g %.6g\n", m->store[i].row_bytes, m->store[i].reach,
-            m->store[i].bandwidth);
+  write_rates(file.stream, "gather", m->gather, m->gathers);
+  write_rates(file.stream, "spmm", m->rate, m->rates);
+  write_rates(file.stream, "near", m->near, m->nears);
+  write_rates(file.stream, "store", m->store, m->stores);
   return sl_outfile_commit(&file);
 }

@@ -15,7 +15,7 @@ declare -A options=(
   [order]="order output perm dtype threads seed"
   [generate]="output dtype threads seed"
   [spy]="output ranks partition order size threads seed"
-  [tune]="out transport seconds"
+  [tune]="device out transport seconds"
   [info]="json"
 )
 

@@ -4,8 +4,9 @@
 # between the CPU and every number of GPUs, runs compute-sanitizer's four tools on a small selection, and prints a
 # table last.
 #
-#   tests/gpu/run.sh [tests|bits|processes|sanitize|all] [RESULTS]    RESULTS: a folder for the logs, build-gpu/logs
+#   tests/gpu/run.sh [tests|bits|processes|tune|sanitize|all] [RESULTS]    RESULTS: a folder for the logs, build-gpu/logs
 #
+# tune: measures the GPUs (SLEY_TUNE_SECONDS, 20), prints their description, and plans with it.
 # processes: 4 GPUs (or as many as there are) of as many processes, over nccl and nvshmem, and over nccl as two groups of
 # two that sockets join.
 #
@@ -23,9 +24,9 @@ set -eu
 cd "$(dirname "$0")/../.."
 what=${1:-all}
 case "$what" in
-  tests | bits | processes | sanitize | all) ;;
+  tests | bits | processes | tune | sanitize | all) ;;
   *)
-    echo "usage: tests/gpu/run.sh [tests|bits|processes|sanitize|all] [RESULTS]" >&2
+    echo "usage: tests/gpu/run.sh [tests|bits|processes|tune|sanitize|all] [RESULTS]" >&2
     exit 2
     ;;
 esac
@@ -237,6 +238,18 @@ case "$what" in processes | all)
   done
   check test_transport_exchange_nccl_signals env SLEY_SIGNALS=on SLEY_TEST_CASES=10 SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl \
     "$build/tests/test_transport_exchange" # its ranks free nothing between their calls
+  ;;
+esac
+
+# What is measured of these GPUs is a description that plans take.
+case "$what" in tune | all)
+  described=$logs/gpus.machine
+  rm -f "$described"
+  check tune "$sley" tune --device cuda --seconds "${SLEY_TUNE_SECONDS:-20}" --out "$described"
+  if [ -f "$described" ]; then cat "$described"; fi
+  check tune_read "$sley" plan twin:cyt:scale=0.1 --ranks 4 --machine "$described"
+  check tune_used env SLEY_MACHINE="$described" sh -c "'$sley' plan twin:cyt:scale=0.1 --ranks $gpus --device cuda >'$logs/tuned' &&
+    cat '$logs/tuned' && grep -q '^machine .*gpus.machine' '$logs/tuned'"
   ;;
 esac
 

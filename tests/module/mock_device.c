@@ -3,8 +3,8 @@
  * queue is a thread that does its work later, in order, after a pause at random; events order queues; the
  * host is told that it cannot address the memory, and a kernel that is given an address of the host's is
  * refused. So wrong lists, wrong addresses and, under ThreadSanitizer, a wait that is missing show without a
- * GPU. With SLEY_MOCK_REACH=no no device may load another's memory; with SLEY_MOCK_DEVICES=0 there is none.
- * SLEY_MOCK_MEMORY: bytes that each device has.
+ * GPU. With SLEY_MOCK_REACH=no no device may load another's memory; with SLEY_MOCK_DEVICES=0 there is none,
+ * with 1 or 2 so many. SLEY_MOCK_MEMORY: bytes that each device has.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -353,8 +353,9 @@ sley_status mock_copy(sl_queue *queue, sl_copy_kind kind, void *dst, const void 
 /* ------------------------------------------------------------------------------------------------ devices */
 
 static int count(void) {
-  if (!mock_environment_says("SLEY_MOCK_DEVICES", "0"))
-    return DEVICES;
+  int64_t devices = mock_number("SLEY_MOCK_DEVICES", DEVICES);
+  if (devices > 0)
+    return devices < DEVICES ? (int)devices : DEVICES;
   sl_fail(SLEY_ERR_UNSUPPORTED, "no GPU is visible");
   return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machine descriptions: what is read, what is refused and where, and what follows from the figures. */
 #include <math.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -244,10 +245,71 @@ static void writes_what_it_reads(void **state) {
   }
 }
 
+/* A description of a kind of device where it is looked for. */
+static void keep(const sl_machine *built_in, const char *name, char *path, size_t room) {
+  sl_machine m = *built_in;
+  bool named;
+  snprintf(m.name, sizeof m.name, "%s", name);
+  assert_true(sl_machine_path(m.device, path, room, &named));
+  assert_false(named);
+  assert_sley_ok(sl_machine_write(&m, path));
+}
+
+/* No other test here may look: what is found is looked up once in a process. */
+static void finds_one_for_each_device(void **state) {
+  (void)state;
+  char folder[] = "/tmp/sley-cache-XXXXXX", cores[SL_MACHINE_SOURCE], gpus[SL_MACHINE_SOURCE], sley[64];
+  assert_non_null(mkdtemp(folder));
+  unsetenv("SLEY_MACHINE");
+  setenv("XDG_CACHE_HOME", folder, 1);
+  keep(&sl_machine_threads, "cores", cores, sizeof cores);
+  keep(&sl_machine_h200, "GPUs", gpus, sizeof gpus);
+  assert_string_equal(gpus + strlen(gpus) - 13, ".cuda.machine");
+  assert_string_not_equal(cores, gpus);
+  const sl_machine *found;
+  assert_sley_ok(sl_machine_find(&sl_machine_threads, &found));
+  assert_string_equal(found->name, "cores");
+  assert_string_equal(found->source, cores);
+  assert_sley_ok(sl_machine_find(&sl_machine_h200, &found));
+  assert_string_equal(found->name, "GPUs");
+  assert_string_equal(found->source, gpus);
+  unlink(cores);
+  unlink(gpus);
+  snprintf(sley, sizeof sley, "%s/sley", folder);
+  rmdir(sley);
+  rmdir(folder);
+}
+
+static void has_a_path_for_each_device(void **state) {
+  (void)state;
+  char path[SL_MACHINE_SOURCE], short_one[8];
+  bool named;
+  setenv("XDG_CACHE_HOME", "/cache", 1);
+  assert_true(sl_machine_path("cuda", path, sizeof path, &named) && !named);
+  assert_memory_equal(path, "/cache/sley/", 12);
+  assert_false(sl_machine_path("cuda", short_one, sizeof short_one, &named));
+  setenv("XDG_CACHE_HOME", "not absolute", 1);
+  setenv("HOME", "/home/x", 1);
+  assert_true(sl_machine_path("cpu", path, sizeof path, &named) && !named);
+  assert_memory_equal(path, "/home/x/.cache/sley/", 20);
+  assert_null(strstr(path, ".cpu"));
+  setenv("SLEY_MACHINE", "/some.machine", 1);
+  for (int i = 0; sl_device_names[i]; i++) {
+    assert_true(sl_machine_path(sl_device_names[i], path, sizeof path, &named) && named);
+    assert_string_equal(path, "/some.machine");
+  }
+  setenv("SLEY_MACHINE", "builtin", 1);
+  assert_false(sl_machine_path("cuda", path, sizeof path, &named));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reads_every_key),       cmocka_unit_test(knows_what_moves_meanwhile),
-      cmocka_unit_test(refuses_with_the_line), cmocka_unit_test(survives_damage),
-      cmocka_unit_test(interpolates),          cmocka_unit_test(writes_what_it_reads)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(reads_every_key),
+                                     cmocka_unit_test(knows_what_moves_meanwhile),
+                                     cmocka_unit_test(refuses_with_the_line),
+                                     cmocka_unit_test(survives_damage),
+                                     cmocka_unit_test(interpolates),
+                                     cmocka_unit_test(writes_what_it_reads),
+                                     cmocka_unit_test(finds_one_for_each_device),
+                                     cmocka_unit_test(has_a_path_for_each_device)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
