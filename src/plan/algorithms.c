@@ -55,8 +55,8 @@ static sley_status build_one(sl_inspection *ins, const sl_algorithm *algorithm, 
 
 /* An algorithm that was planned without being built. */
 typedef struct candidate {
-  const sl_algorithm *algorithm;  /* NULL: none */
-  double seconds, others_seconds; /* in all; and for other ranks' rows, moved and summed over */
+  const sl_algorithm *algorithm; /* NULL: none */
+  double seconds, spare_seconds; /* see sl_plan */
   int64_t bytes;
 } candidate;
 
@@ -76,8 +76,7 @@ static sley_status consider(sl_inspection *ins, const sl_algorithm *algorithm, c
   if (status == SLEY_ERR_UNSUPPORTED && sl_asks_to_travel(ins)) /* on all ranks */
     return SLEY_OK;
   SL_TRY(status);
-  candidate c = {algorithm, plan.predicted_seconds,
-                 plan.transfer_seconds + plan.phase_seconds[SL_PHASE_REMOTE],
+  candidate c = {algorithm, plan.predicted_seconds, plan.spare_seconds,
                  plan.predicted.direct_bytes + plan.predicted.message_bytes};
   sl_plan_free(&plan);
   if (is_better(&c, best)) {
@@ -90,8 +89,8 @@ static sley_status consider(sl_inspection *ins, const sl_algorithm *algorithm, c
 }
 
 /* Takes the algorithm predicted fastest. rowwise is left out: it moves what halo moves and more. Covers take
- * a matching for every remote block, so they are looked at only where other ranks' rows, of which a cover
- * takes fewer, are at least a quarter of the best time so far. */
+ * a matching for every remote block, so they are looked at only where one could spare at least a quarter of
+ * the best time so far. */
 static sley_status choose(sl_inspection *ins, const sl_algorithm **chosen, char *reason,
                           size_t reason_bytes) {
   if (ins->comm->size == 1) {
@@ -103,7 +102,7 @@ static sley_status choose(sl_inspection *ins, const sl_algorithm **chosen, char 
   for (int i = 0; sl_algorithms[i]; i++)
     if (sl_algorithms[i] != &sl_algo_rowwise && !sl_algorithms[i]->needs_cover)
       SL_TRY(consider(ins, sl_algorithms[i], &best, &next));
-  bool rows_matter = best.others_seconds >= 0.25 * best.seconds;
+  bool rows_matter = best.spare_seconds >= 0.25 * best.seconds;
   if (rows_matter)
     SL_TRY(consider(ins, &sl_algo_cover, &best, &next));
   *chosen = best.algorithm;
@@ -111,7 +110,7 @@ static sley_status choose(sl_inspection *ins, const sl_algorithm **chosen, char 
            "%s is predicted fastest: %.3g ms moving %.2f MiB; next %s: %.3g ms, %.2f MiB%s",
            best.algorithm->name, 1e3 * best.seconds, (double)best.bytes / 1048576, next.algorithm->name,
            1e3 * next.seconds, (double)next.bytes / 1048576,
-           rows_matter ? "" : "; cover not considered: under a quarter of the time is for other ranks' rows");
+           rows_matter ? "" : "; cover not considered: it could spare less than a quarter of the time");
   return SLEY_OK;
 }
 

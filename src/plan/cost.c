@@ -15,6 +15,9 @@
 #include "plan/cost_sections.h"
 #include "plan/locality.h"
 
+/* By which a plan that moves partial sums has more meetings than one that moves rows alone. */
+enum { COVER_MEETINGS = 2 };
+
 /* Entries of a rank's sums. */
 typedef struct entries {
   double count, reach;  /* reach: distinct rows of X that they name */
@@ -220,12 +223,17 @@ sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
     hidden = fmax(summing + transfer - fmax(summing + moved.work, moved.link + last), 0);
   }
   plan->threads = (int64_t)p.threads;
-  plan->transfer_seconds = transfer + (double)sum[SUM_PACK] * 1e-9 / comm->size + meet;
   plan->predicted_seconds = summing + transfer - hidden + meet;
   plan->phase_seconds[SL_PHASE_PACK] = (double)sum[SUM_PACK] * 1e-9 / comm->size * stretch;
   plan->phase_seconds[SL_PHASE_TRANSFER] = transfer - hidden;
   plan->phase_seconds[SL_PHASE_LOCAL] = (double)sum[SUM_LOCAL] * 1e-9 / comm->size * stretch;
   plan->phase_seconds[SL_PHASE_REMOTE] = (double)sum[SUM_REMOTE] * 1e-9 / comm->size * stretch;
+  double remote = plan->phase_seconds[SL_PHASE_REMOTE];
+  if (m->overlaps)
+    plan->spare_seconds =
+        fmax(transfer - hidden - COVER_MEETINGS * m->meeting, 0) + (comes_in_pieces(plan) ? 0 : remote);
+  else
+    plan->spare_seconds = transfer + (double)sum[SUM_PACK] * 1e-9 / comm->size + meet + remote;
   double spent = 0;
   for (int i = 0; i < SL_PHASE_WAIT; i++)
     spent += plan->phase_seconds[i];

@@ -143,13 +143,14 @@ typedef struct sl_plan {
   /* What an execute has brought stays where it is until the next one: each buffer but Y is filled once. */
   bool keeps_input;
   sl_list buffers, parts, exchanges, fetches, conversions, steps, kept;
-  sley_traffic predicted;                     /* summed over ranks */
-  double predicted_seconds, transfer_seconds; /* in all, and of that moving rows; of the slowest rank */
-  double phase_seconds[SL_PHASES];            /* of predicted_seconds, on the average rank */
-  int64_t messages_most, threads;             /* that a rank receives at most; of a rank as predicted */
-  bool failed;                                /* memory was short for a list of rows */
-  int64_t memory_bytes;                       /* of this rank: parts, lists and buffers */
-  int64_t memory_bytes_most;                  /* of the rank that needs most */
+  sley_traffic predicted;          /* summed over ranks */
+  double predicted_seconds;        /* of the slowest rank */
+  double spare_seconds;            /* of it, at most what a cover that moved next to nothing would spare */
+  double phase_seconds[SL_PHASES]; /* of predicted_seconds, on the average rank */
+  int64_t messages_most, threads;  /* that a rank receives at most; of a rank as predicted */
+  bool failed;                     /* memory was short for a list of rows */
+  int64_t memory_bytes;            /* of this rank: parts, lists and buffers */
+  int64_t memory_bytes_most;       /* of the rank that needs most */
 } sl_plan;
 
 #define SL_BUFFER(plan, i)     (&((sl_buffer *)(plan)->buffers.items)[i])
