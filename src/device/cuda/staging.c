@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "device/cuda/cuda.h"
 
-enum { BUFFERS = 2, BUFFER = 8 << 20, PIECE = 1 << 18, LEAST = 1 << 20 };
+enum { BUFFERS = 2, BUFFER = 8 << 20, PIECE = 1 << 18, LEAST = 1 << 20, POOL = 32 };
 
 struct sl_cuda_staging {
   pthread_mutex_t lock; /* queues of several threads may copy to one device */
@@ -16,14 +16,42 @@ struct sl_cuda_staging {
   cudaEvent_t sent[BUFFERS]; /* the buffer may be filled again */
 };
 
+/* Buffers of devices that were closed: to pin one takes milliseconds, and it serves every GPU. */
+static struct {
+  pthread_mutex_t lock;
+  int count;
+  void *buffer[POOL];
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static sley_status take_buffer(void **out) {
+  *out = NULL;
+  pthread_mutex_lock(&pool.lock);
+  if (pool.count > 0)
+    *out = pool.buffer[--pool.count];
+  pthread_mutex_unlock(&pool.lock);
+  return *out ? SLEY_OK
+              : sl_cuda_check(cudaHostAlloc(out, BUFFER, cudaHostAllocPortable), "pinned buffers for copies");
+}
+
+static void return_buffer(void *buffer) {
+  pthread_mutex_lock(&pool.lock);
+  bool keeps = buffer && pool.count < POOL;
+  if (keeps)
+    pool.buffer[pool.count++] = buffer;
+  pthread_mutex_unlock(&pool.lock);
+  if (buffer && !keeps)
+    (void)cudaFreeHost(buffer);
+}
+
 void sl_cuda_staging_destroy(sl_cuda_staging *staging) {
   if (!staging)
     return;
   for (int b = 0; b < BUFFERS; b++) {
-    if (staging->sent[b])
+    if (staging->sent[b]) {
+      (void)cudaEventSynchronize(staging->sent[b]);
       (void)cudaEventDestroy(staging->sent[b]);
-    if (staging->buffer[b])
-      (void)cudaFreeHost(staging->buffer[b]);
+    }
+    return_buffer(staging->buffer[b]);
   }
   pthread_mutex_destroy(&staging->lock);
   sl_free(staging);
@@ -36,8 +64,7 @@ sley_status sl_cuda_staging_create(sl_cuda_staging **out) {
   pthread_mutex_init(&staging->lock, NULL);
   sley_status status = SLEY_OK;
   for (int b = 0; b < BUFFERS && status == SLEY_OK; b++) {
-    status = sl_cuda_check(cudaHostAlloc(&staging->buffer[b], BUFFER, cudaHostAllocDefault),
-                           "pinned buffers for copies");
+    status = take_buffer(&staging->buffer[b]);
     if (status == SLEY_OK)
       status = sl_cuda_check(cudaEventCreateWithFlags(&staging->sent[b], cudaEventDisableTiming),
                              "making an event");
