@@ -100,14 +100,16 @@ static double scatter_seconds(const sl_prediction *p, const sl_plan_exchange *x)
   return seconds;
 }
 
-/* One exchange. Threads fetch rows; processes share the work of a message. */
+/* One exchange. Threads fetch rows; processes share the work of a message; a GPU's link carries what it gets
+ * one way and what its peers get from it the other, at once. */
 static moving exchange_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
   const sl_machine *m = p->m;
   const sl_exchange_spec *spec = &x->spec;
   moving out = {.pack = pack_seconds(p, x)};
   bool shared = p->ins->comm->processes && !m->overlaps;
-  double receive = list_seconds(p, spec, true, false), scatter = scatter_seconds(p, x);
-  out.wait = (shared ? (receive + list_seconds(p, spec, false, false)) / 2 : receive) + scatter;
+  double receive = list_seconds(p, spec, true, false), send = list_seconds(p, spec, false, false);
+  double scatter = scatter_seconds(p, x), link = m->overlaps ? fmax(receive, send) : receive;
+  out.wait = (shared ? (receive + send) / 2 : link) + scatter;
   out.work = out.wait;
   if (m->node_bandwidth > 0) {
     out.work = (list_seconds(p, spec, true, true) + list_seconds(p, spec, false, true)) / 2 + scatter;
