@@ -67,7 +67,7 @@ else
 fi
 
 # ---- build
-programs="test_kernels test_row_kernels test_api_device test_transport test_transport_exchange test_transport_stages test_transport_failure test_capture test_spmm
+programs="test_kernels test_row_kernels test_convert test_api_device test_transport test_transport_exchange test_transport_stages test_transport_failure test_capture test_spmm
   test_spmm_sweep"
 if [ -z "${SLEY_PREBUILT:-}" ]; then
   {
