@@ -370,14 +370,14 @@ typedef struct sley_plan_options {
   const sley_machine *machine;
   /* "bf16" or "f16": rows of X and partial sums of Y travel in that type, rounded on their way once or a few
    * times, and are summed as wide as ever; NULL or "none": as they are. Volumes are predicted and counted in
-   * the bytes that travel. Rows that are read in place, as ranks of one process on one host do with `halo`,
-   * do not travel and are not rounded. What is larger than f16 holds, 65504, becomes infinite; bf16 has the
-   * range of f32. Not with values of 16 bits, nor with reproducible, whose bits do not depend on which rows
-   * travel (SLEY_ERR_ARG); not with `rowwise`, nor yet on GPUs (SLEY_ERR_UNSUPPORTED). */
+   * the bytes that travel. Rows that are read in place, as ranks of one process on one host's CPU do with
+   * `halo`, do not travel and are not rounded. What is larger than f16 holds, 65504, becomes infinite; bf16
+   * has the range of f32. Not with values of 16 bits, nor with reproducible, whose bits do not depend on
+   * which rows travel (SLEY_ERR_ARG); not with `rowwise` (SLEY_ERR_UNSUPPORTED). */
   const char *wire;
   /* Executes by sley_spmm_input may call X unchanged: what they bring is kept in buffers, which takes more
    * memory, and rows are brought even where they could be read in place. Not with `rowwise`, nor in blocks of
-   * columns; on GPUs not with partial sums (`cover`, `bcast-1.5d`, `summa-2d`). SLEY_ERR_UNSUPPORTED. */
+   * columns (SLEY_ERR_UNSUPPORTED). */
   bool keep_input;
 } sley_plan_options;
 #define SLEY_PLAN_OPTIONS_INIT                                                                               \

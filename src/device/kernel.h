@@ -235,8 +235,8 @@ typedef struct sl_round_args {
 } sl_round_args;
 
 /* Rows s(i) of src become, or are added to, rows d(i) of dst, as with sl_rows_args, k values of each: of type
- * from there, of type to here, rounded once. Not with add to a type of 16 bits, nor from 16 bits to 16. Only
- * devices with the host's addresses have it. */
+ * from there, of type to here, rounded once, NaN as any NaN. Not with add to a type of 16 bits, nor from 16
+ * bits to 16, nor from f64 to f32. Lists lie in the device's memory, values are aligned to their size. */
 typedef struct sl_convert_args {
   int64_t count, k;
   const void *src;

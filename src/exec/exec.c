@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "exec/convert.h"
 #include "exec/fetch.h"
 #include "transport/trace/trace.h"
 
@@ -33,8 +34,9 @@ struct sl_exec {
   void *packed;        /* own X without gaps, where the caller's has some */
   sl_lent *lent;       /* what an exchange lends: one a peer */
   sl_fetches *fetches; /* one-sided, if the plan has any */
-  void *result;        /* Y computed apart, if the plan wants that */
-  sl_queue *beside;    /* for steps beside, if the plan has any */
+  sl_conversions *conversions;
+  void *result;     /* Y computed apart, if the plan wants that */
+  sl_queue *beside; /* for steps beside, if the plan has any */
   sl_event *forked, *joined;
 };
 
@@ -64,6 +66,7 @@ static sley_status share_buffers(sl_exec *exec) {
   exec->lent = wide->lent;
   exec->packed = wide->packed;
   exec->result = wide->result;
+  exec->conversions = wide->conversions;
   return SLEY_OK;
 }
 
@@ -96,7 +99,7 @@ static sley_status bind_buffers(sl_exec *exec) {
   int64_t result_bytes = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
   if (plan->separate_result || plan->wide_result)
     SL_TRY(device->alloc(exec->comm->device, result_bytes, "the result", &exec->result));
-  return SLEY_OK;
+  return sl_conversions_create(plan, exec->queue, &exec->conversions);
 }
 
 /* Takes a kernel for a part, and lets it inspect the matrix where that is here already. */
@@ -175,6 +178,7 @@ static void free_buffers(sl_exec *exec) {
   for (int i = SL_BUFFER_Y + 1; exec->memory && i < exec->plan->buffers.count; i++)
     if (exec->memory[i] && !is_borrowed(exec, i))
       device->ops->free(device, exec->memory[i]);
+  sl_conversions_destroy(exec->conversions);
   sl_free(exec->lent);
   sl_free(exec->pages);
 }
@@ -357,22 +361,9 @@ static int written_by(const sl_plan *plan, const sl_step *step) {
 }
 
 static sley_status convert(const sl_exec *exec, int index) {
-  const sl_conversion *c = SL_CONVERSION(exec->plan, index);
-  sl_kernel_args args = {.op = SL_OP_CONVERT,
-                         .convert = {.count = c->count,
-                                     .k = c->k,
-                                     .src = (const char *)exec->memory[c->src] + c->src_offset,
-                                     .src_stride = exec->stride[c->src],
-                                     .src_rows = c->src_rows,
-                                     .src_first = c->src_first,
-                                     .from = c->from,
-                                     .dst = (char *)exec->memory[c->dst] + c->dst_offset,
-                                     .dst_stride = exec->stride[c->dst],
-                                     .dst_rows = c->dst_rows,
-                                     .dst_first = c->dst_first,
-                                     .to = c->to,
-                                     .add = c->add}};
-  return c->k == 0 ? SLEY_OK : sl_kernel_run(exec->queue, &args);
+  int src = SL_CONVERSION(exec->plan, index)->src, dst = SL_CONVERSION(exec->plan, index)->dst;
+  return sl_conversions_run(exec->conversions, exec->plan, index, exec->memory[src], exec->stride[src],
+                            exec->memory[dst], exec->stride[dst], exec->queue);
 }
 
 static sley_status end_exchange(sl_exec *exec, int index) {

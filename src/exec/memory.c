@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exec/memory.h"
 
+#include "exec/convert.h"
+
 static bool on_host(const sl_plan *plan) {
   return plan->comm->device->ops->host_addresses;
 }
@@ -87,7 +89,9 @@ static sley_status add_block(const sl_plan *plan, const sley_matrix *block, bool
 }
 
 sley_status sl_exec_memory(const sl_plan *plan, const sley_matrix *block, bool twice, int64_t *out) {
-  int64_t bytes = buffers_memory(plan) + (twice ? 2 : 1) * exchanges_memory(plan), passing = 0;
+  int64_t bytes =
+              buffers_memory(plan) + sl_conversions_memory(plan) + (twice ? 2 : 1) * exchanges_memory(plan),
+          passing = 0;
   if (plan->dry)
     SL_TRY(add_block(plan, block, twice, &bytes, &passing));
   for (int i = 0; i < plan->parts.count && !plan->dry; i++) {

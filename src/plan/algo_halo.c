@@ -128,12 +128,13 @@ static sley_status build_in_pieces(const sl_inspection *ins, sl_plan *plan) {
 }
 
 /* Devices that bring rows to memory of their own, all over direct links, and Sley's kernels on all ranks,
- * which sum over two memories. Collective. */
+ * which sum over two memories. Rows that are to be widened first cannot be summed as they arrive. Collective.
+ */
 static sley_status suits_pieces(const sl_inspection *ins, bool *suits) {
   sl_comm *comm = ins->comm;
   int64_t own = !ins->library;
   *suits = false;
-  if (comm->device->ops->host_addresses || comm->workgroup < comm->size)
+  if (comm->device->ops->host_addresses || comm->workgroup < comm->size || ins->narrows)
     return SLEY_OK;
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, &own, 1));
   *suits = own;

@@ -94,13 +94,15 @@ static double partial_bytes(const sl_prediction *p) {
   return bytes;
 }
 
-/* Rows whose values change their type to travel, and back. */
+/* Rows whose values change their type to travel, and back: as fast as rows are gathered; on GPUs it is one
+ * pass through their memory. */
 static void conversion_seconds(const sl_prediction *p, double *before, double *after) {
+  double rate = p->m->overlaps ? p->m->stream_bandwidth : p->m->pack_bandwidth * p->threads;
   for (int i = 0; i < p->plan->conversions.count; i++) {
     const sl_conversion *c = SL_CONVERSION(p->plan, i);
     double bytes =
         (double)c->count * (double)c->k * (double)(sley_dtype_bytes(c->from) + sley_dtype_bytes(c->to)) / 2;
-    *(sl_is_narrow(c->to) ? before : after) += bytes / (p->m->pack_bandwidth * p->threads);
+    *(sl_is_narrow(c->to) ? before : after) += bytes / rate;
   }
 }
 

@@ -292,10 +292,6 @@ static sley_status change(journey *j) {
   if (!any)
     return SLEY_OK;
   j->plan->roundings += moves;
-  if (!j->plan->comm->device->ops->host_addresses)
-    return sl_fail(
-        SLEY_ERR_UNSUPPORTED, "%s: on device %s %s", j->plan->algo, j->plan->comm->device->ops->name,
-        j->narrows ? "values cannot travel narrower (wire)" : "partial sums cannot be kept (keep_input)");
   for (int i = 0; i < exchanges; i++)
     if (j->legs[i].changed)
       SL_TRY(change_receipt(j, i));
@@ -305,11 +301,13 @@ static sley_status change(journey *j) {
   return change_steps(j);
 }
 
+/* What devices with memory of their own borrow crosses their links each time it is read, as it is. */
 static sley_status refuse_fetches(const sl_inspection *ins, const sl_plan *plan) {
   bool fetches = plan->steps.count > 0 && SL_STEP(plan, 0)->kind == SL_STEP_PUBLISH;
+  bool borrows = ins->keeps_input || !plan->comm->device->ops->host_addresses;
   for (int i = 0; i < plan->steps.count; i++)
-    fetches |= SL_STEP(plan, i)->kind == SL_STEP_FETCH ||
-               (ins->keeps_input && SL_STEP(plan, i)->kind == SL_STEP_BORROW);
+    fetches |=
+        SL_STEP(plan, i)->kind == SL_STEP_FETCH || (borrows && SL_STEP(plan, i)->kind == SL_STEP_BORROW);
   if (!fetches)
     return SLEY_OK;
   return sl_fail(SLEY_ERR_UNSUPPORTED, "%s reads rows where they lie, each time it needs one: %s", plan->algo,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that travel narrower than they are summed, and rows that do not travel again, on every transport, by
- * every algorithm: right within the bound, counted as predicted, in the bytes that travel. */
+/* Values that travel narrower than they are summed, and rows that do not travel again, on every device and
+ * transport, by every algorithm: right within the bound, counted as predicted, in the bytes that travel. */
 #include <math.h>
 
 #include "base/random.h"
 #include "base/value.h"
+#include "mirror.h"
 #include "ranks.h"
 
 enum { MOST_K = 33, PAD = 2 };
@@ -25,12 +26,13 @@ typedef struct job {
   const char *wire;
 } job;
 
-/* One rank's. X whole, Y its own rows. */
+/* One rank's. X whole, Y its own rows; and what its device has of them. */
 typedef struct part {
   const job *j;
   sley_comm *comm;
   sley_matrix *block;
   void *x, *y, *y0;
+  mirror x_there, y_there;
   sley_plan *plan;
   sley_plan_info info;
 } part;
@@ -63,12 +65,15 @@ static int64_t rows_of(const part *p) {
 }
 
 static const void *own_x(const part *p) {
-  return (const char *)p->x + (size_t)(p->j->col_begin[sley_comm_rank(p->comm)] * p->j->ld) * value_bytes(p);
+  return (const char *)p->x_there.here +
+         (size_t)(p->j->col_begin[sley_comm_rank(p->comm)] * p->j->ld) * value_bytes(p);
 }
 
 /* X of a generation: the same on all ranks. */
 static sley_status fill_x(part *p, uint64_t generation) {
-  return sley_dense_random(generation, 0, p->j->info.cols, p->j->k, NULL, p->j->info.dtype, p->x, p->j->ld);
+  sley_status status =
+      sley_dense_random(generation, 0, p->j->info.cols, p->j->k, NULL, p->j->info.dtype, p->x, p->j->ld);
+  return status == SLEY_OK ? mirror_send(&p->x_there) : status;
 }
 
 static sley_status open_part(part *p) {
@@ -79,13 +84,19 @@ static sley_status open_part(part *p) {
   p->y = calloc((size_t)rows_of(p) + 1, row);
   p->y0 = calloc((size_t)rows_of(p) + 1, row);
   EXPECT(p->x && p->y && p->y0);
-  sley_status status = fill_x(p, 1);
+  sley_status status = mirror_open(p->comm, p->x, j->info.cols * (int64_t)row, &p->x_there);
+  if (status == SLEY_OK)
+    status = mirror_open(p->comm, p->y, rows_of(p) * (int64_t)row, &p->y_there);
+  if (status == SLEY_OK)
+    status = fill_x(p, 1);
   return status == SLEY_OK ? sley_matrix_row_block(j->matrix, j->row_begin[rank], rows_of(p), &p->block)
                            : status;
 }
 
 static void close_part(part *p) {
   sley_matrix_destroy(p->block);
+  mirror_close(&p->y_there);
+  mirror_close(&p->x_there);
   free(p->y0);
   free(p->y);
   free(p->x);
@@ -106,7 +117,26 @@ static bool same_traffic(const sley_traffic *a, const sley_traffic *b) {
   return memcmp(a, b, sizeof *a) == 0;
 }
 
-/* One product, checked. input: SLEY_CHANGED, SLEY_UNCHANGED or -1: plain sley_spmm. */
+/* input: SLEY_CHANGED, SLEY_UNCHANGED or -1: plain sley_spmm. It must not take memory; nor copy between host
+ * and device or wait for the device, but for messages between processes, which may go through the host. */
+static sley_status execute(part *p, int input, int64_t generation, double alpha, double beta) {
+  const sl_device *device = p->comm->device;
+  sl_device_counters before, after;
+  device->ops->counters(device, &before);
+  sley_status status = input < 0
+                           ? sley_spmm(p->plan, alpha, own_x(p), p->j->ld, beta, p->y_there.here, p->j->ld)
+                           : sley_spmm_input(p->plan, (sley_input)input, generation, alpha, own_x(p),
+                                             p->j->ld, beta, p->y_there.here, p->j->ld);
+  device->ops->counters(device, &after);
+  bool asked = after.copies != before.copies || after.waits != before.waits;
+  if (status == SLEY_OK && (after.allocations != before.allocations || (asked && !p->comm->processes)))
+    status = sl_fail(SLEY_ERR_INTERNAL, "%s: %lld allocations, %lld copies and %lld waits in an execute",
+                     p->info.algo, (long long)(after.allocations - before.allocations),
+                     (long long)(after.copies - before.copies), (long long)(after.waits - before.waits));
+  return status;
+}
+
+/* One product, checked. */
 static sley_status multiply(part *p, int input, int64_t generation, double alpha, double beta,
                             sley_check *check) {
   const job *j = p->j;
@@ -117,9 +147,11 @@ static sley_status multiply(part *p, int input, int64_t generation, double alpha
   if (status != SLEY_OK)
     return status;
   memcpy(p->y0, p->y, (size_t)(rows_of(p) * j->ld) * value_bytes(p));
-  status = input < 0 ? sley_spmm(p->plan, alpha, own_x(p), j->ld, beta, p->y, j->ld)
-                     : sley_spmm_input(p->plan, (sley_input)input, generation, alpha, own_x(p), j->ld, beta,
-                                       p->y, j->ld);
+  status = mirror_send(&p->y_there);
+  if (status == SLEY_OK)
+    status = execute(p, input, generation, alpha, beta);
+  if (status == SLEY_OK)
+    status = mirror_fetch(&p->y_there);
   if (status == SLEY_OK)
     status = sley_plan_counted(p->plan, &counted);
   if (status == SLEY_OK)
@@ -162,8 +194,9 @@ static sley_status compare_volumes(part *p, const char *algo) {
   if (status != SLEY_OK)
     return status;
   int64_t ratio = strcmp(p->j->wire, "none") == 0 ? 1 : (int64_t)value_bytes(p) / 2;
-  bool only_values = strcmp(algo, "summa-2d") != 0,
-       in_place = strcmp(algo, "halo") == 0 && p->comm->lends && p->comm->workgroup == p->comm->size;
+  bool only_values = strcmp(algo, "summa-2d") != 0, in_place = strcmp(algo, "halo") == 0 && p->comm->lends &&
+                                                               p->comm->workgroup == p->comm->size &&
+                                                               p->comm->device->ops->host_addresses;
   EXPECT(narrow.message_messages == wide.message_messages);
   EXPECT(moved(&narrow) <= moved(&wide));
   if (only_values && !in_place)
@@ -230,7 +263,7 @@ static sley_status refused(part *p, sley_status status, const char *words) {
 static sley_status spmm_input(part *p, sley_input input, int64_t generation, double alpha, int64_t shift) {
   const char *x = own_x(p);
   return sley_spmm_input(p->plan, input, generation, alpha, x + shift * (int64_t)value_bytes(p), p->j->ld, 0,
-                         p->y, p->j->ld);
+                         p->y_there.here, p->j->ld);
 }
 
 /* Every way to use it wrong, each of which leaves plan and comm usable. The last execute was of generation

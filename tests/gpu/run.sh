@@ -19,6 +19,7 @@
 #   SLEY_DATA       the real matrices; without them the sweep over them is left out
 #   SLEY_TEST_SHARE test_spmm and test_kernels run one case in so many (1 by default); SLEY_TEST_CASES: likewise those of the
 #                   transport tests, which take all numbers of ranks
+#   SLEY_TEST_PROGRAMS  those of the test programs to run, instead of all
 #   SLEY_LIMIT      seconds for one program (250 by default)
 set -eu
 cd "$(dirname "$0")/../.."
@@ -68,8 +69,9 @@ else
 fi
 
 # ---- build
-programs="test_kernels test_row_kernels test_api_device test_transport test_transport_exchange test_transport_stages test_transport_failure test_capture test_spmm
-  test_column_blocks test_spmm_sweep"
+all_programs="test_kernels test_row_kernels test_convert test_api_device test_transport test_transport_exchange test_transport_stages
+  test_transport_failure test_capture test_column_blocks test_travel test_spmm test_spmm_sweep"
+programs=${SLEY_TEST_PROGRAMS:-$all_programs}
 if [ -z "${SLEY_PREBUILT:-}" ]; then
   {
     cmake -S . -B "$build" -G Ninja -DSLEY_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=${SLEY_ARCHITECTURES:-native}" "$@"
@@ -215,6 +217,8 @@ case "$what" in processes | all)
   done
   over processes_nccl_workgroups_of_2 nccl "$sley" spmm $matrix --device cuda --transport nccl --ranks "$members" \
     --workgroup 2 --algo all --verify
+  over processes_nccl_workgroups_of_2_wire nccl "$sley" spmm $matrix --device cuda --transport nccl --ranks "$members" \
+    --workgroup 2 --algo all --wire bf16 --verify
   for transport in nccl nvshmem; do # libraries that want a GPU for each rank give way
     over "processes_${transport}_shared_gpu" tcp "$sley" spmm $matrix --device cuda --transport $transport \
       --ranks "$((gpus + 1))" --algo halo,cover --verify --repeat 2
@@ -264,6 +268,8 @@ case "$what" in sanitize | all)
       --device cuda --ranks 3 --algo all --k 64 --dtype f64 --reproducible --beta 0.5 --repeat 1 --warmup 0
     check "${tool}_bf16" "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm er:n=700,nnz=9000 --device cuda \
       --ranks 3 --algo all --k 64 --dtype bf16 --beta 0.5 --repeat 1 --warmup 0
+    check "${tool}_wire" "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm er:n=700,nnz=9000 --device cuda \
+      --ranks 3 --workgroup 2 --algo halo-pipelined,cover --k 33 --wire f16 --repeat 1 --warmup 0
     check "${tool}_pieces" env SLEY_HALO_PIECE=2000 "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm \
       er:n=700,nnz=9000 --device cuda --ranks 3 --algo halo --k 64 --verify --repeat 2 --warmup 0
     check "${tool}_kernels" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=30 "$sanitizer" --tool $tool \

@@ -24,6 +24,13 @@ static bool kernel_ok(const sl_kernel_args *args) {
   return args->op != SL_OP_SPMM || !args->spmm.pages;
 }
 
+/* As the CPU's, which does the work. */
+static bool convert_ok(const sl_kernel_args *args) {
+  const sl_device cpu = {&sl_cpu_ops};
+  const sl_kernel *kernel;
+  return sl_kernel_find(&cpu, args, &kernel) == SLEY_OK;
+}
+
 static bool rowwise_ok(const sl_kernel_args *args) {
   return args->spmm.pages && !args->spmm.in_order && !args->spmm.arrives;
 }
@@ -207,6 +214,16 @@ static sley_status check_round(sl_queue *queue, const sl_round_args *a) {
   return check(queue, a->y, "Y");
 }
 
+static sley_status check_convert(sl_queue *queue, const sl_convert_args *a) {
+  if (a->count == 0 || a->k == 0)
+    return SLEY_OK;
+  SL_TRY(check(queue, a->src, "rows"));
+  SL_TRY(check(queue, a->dst, "rows"));
+  if (a->src_rows)
+    SL_TRY(check(queue, a->src_rows, "a list"));
+  return a->dst_rows ? check(queue, a->dst_rows, "a list") : SLEY_OK;
+}
+
 static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   mock_task t = {.kind = RUN, .args = *args};
   if (args->op == SL_OP_SPMM)
@@ -223,6 +240,8 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     SL_TRY(check(queue, args->scale.y, "Y"));
   if (args->op == SL_OP_ROUND)
     SL_TRY(check_round(queue, &args->round));
+  if (args->op == SL_OP_CONVERT)
+    SL_TRY(check_convert(queue, &args->convert));
   ((mock_device *)queue->device)->launches++;
   sl_kernel_args known = t.args; /* a kernel that can do without looking at the matrix */
   sl_spmm_matrix types = t.a;
@@ -288,5 +307,12 @@ static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .run = run,
                                   .tune = tune,
                                   .tuned = tuned};
-const sl_kernel *const mock_kernels[] = {&spmm,  &rowwise, &rows,       &pull, &arrive,
-                                         &await, &scale,   &round_sums, NULL};
+static const sl_kernel convert = {.name = "mock-convert",
+                                  .op = SL_OP_CONVERT,
+                                  .ok = convert_ok,
+                                  .cost = kernel_cost,
+                                  .prepare = prepare,
+                                  .release = release,
+                                  .run = run};
+const sl_kernel *const mock_kernels[] = {&spmm,  &rowwise, &rows,       &pull,    &arrive,
+                                         &await, &scale,   &round_sums, &convert, NULL};

@@ -88,7 +88,7 @@ enum { RANKS = 3, K = 80 };
 typedef struct taking {
   const sley_matrix *matrix;
   int64_t row_begin[RANKS + 1], col_begin[RANKS + 1];
-  const char *algo;
+  const char *algo, *wire;
   int64_t mem_limit;
   int64_t taken; /* most of all ranks */
   sley_plan_info info;
@@ -99,6 +99,7 @@ static sley_status take(sley_comm *comm, void *argument) {
   int rank = sley_comm_rank(comm);
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
   options.algo = t->algo;
+  options.wire = t->wire;
   options.mem_limit = t->mem_limit;
   sley_matrix *block;
   sley_plan *plan = NULL;
@@ -142,6 +143,28 @@ static sley_status run(taking *t, int64_t memory) {
   return status;
 }
 
+static void check_needed(taking *t) {
+  t->mem_limit = 0;
+  assert_sley_ok(run(t, (int64_t)1 << 30));
+  int64_t needed = t->info.needed_bytes;
+  if (t->taken > needed || needed > 2 * t->taken) /* workspaces are freed again */
+    fail_msg("%s, wire %s: said to need %lld bytes, took %lld", t->algo, t->wire, (long long)needed,
+             (long long)t->taken);
+  assert_sley_ok(run(t, needed));
+  assert_int_equal(t->info.column_blocks, 1);
+  assert_int_equal(run(t, needed - 1), SLEY_ERR_MEMORY);
+  assert_non_null(strstr(sley_last_error(), "--mem-limit"));
+  t->mem_limit = needed / 2;
+  assert_sley_ok(run(t, needed - 1));
+  assert_true(t->info.column_blocks > 1);
+  if (t->taken > t->mem_limit)
+    fail_msg("%s, wire %s: took %lld bytes of %lld", t->algo, t->wire, (long long)t->taken,
+             (long long)t->mem_limit);
+  t->mem_limit = 1;
+  assert_int_equal(run(t, needed), SLEY_ERR_MEMORY);
+  assert_non_null(strstr(sley_last_error(), "1 column of the product"));
+}
+
 /* On the mock device, which counts: a rank each on three devices. */
 static void what_is_needed_is_enough(void **state) {
   (void)state;
@@ -152,26 +175,12 @@ static void what_is_needed_is_enough(void **state) {
   taking t = {.matrix = matrix};
   assert_sley_ok(sley_partition_rows(matrix, "nnz", RANKS, t.row_begin));
   memcpy(t.col_begin, t.row_begin, sizeof t.col_begin);
-  for (const char *const *algo = sley_algorithms(); *algo; algo++) {
-    t.algo = *algo;
-    t.mem_limit = 0;
-    assert_sley_ok(run(&t, (int64_t)1 << 30));
-    int64_t needed = t.info.needed_bytes;
-    if (t.taken > needed || needed > 2 * t.taken) /* workspaces are freed again */
-      fail_msg("%s: said to need %lld bytes, took %lld", *algo, (long long)needed, (long long)t.taken);
-    assert_sley_ok(run(&t, needed));
-    assert_int_equal(t.info.column_blocks, 1);
-    assert_int_equal(run(&t, needed - 1), SLEY_ERR_MEMORY);
-    assert_non_null(strstr(sley_last_error(), "--mem-limit"));
-    t.mem_limit = needed / 2;
-    assert_sley_ok(run(&t, needed - 1));
-    assert_true(t.info.column_blocks > 1);
-    if (t.taken > t.mem_limit)
-      fail_msg("%s: took %lld bytes of %lld", *algo, (long long)t.taken, (long long)t.mem_limit);
-    t.mem_limit = 1;
-    assert_int_equal(run(&t, needed), SLEY_ERR_MEMORY);
-    assert_non_null(strstr(sley_last_error(), "1 column of the product"));
-  }
+  for (const char *const *algo = sley_algorithms(); *algo; algo++)
+    for (int narrow = 0; narrow < (strcmp(*algo, "rowwise") == 0 ? 1 : 2); narrow++) {
+      t.algo = *algo;
+      t.wire = narrow ? "bf16" : "none";
+      check_needed(&t);
+    }
   sley_matrix_destroy(matrix);
 }
 

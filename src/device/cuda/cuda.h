@@ -74,6 +74,11 @@ sley_status sl_cuda_launch_arrive(sl_queue *queue, const sl_arrive_args *args);
 sley_status sl_cuda_launch_scale(sl_queue *queue, const sl_scale_args *args);
 sley_status sl_cuda_launch_round(sl_queue *queue, const sl_round_args *args);
 
+/* The kernel of convert.c and its launcher in convert.cu, for two types that differ and at least one value.
+ */
+extern const sl_kernel sl_cuda_convert;
+sley_status sl_cuda_launch_convert(sl_queue *queue, const sl_convert_args *args);
+
 /* In pull.cu: the fastest way, and whether it can be gone. */
 bool sl_cuda_is_plain_pull(const sl_pull_args *args);
 sley_status sl_cuda_launch_plain_pull(sl_queue *queue, const sl_pull_args *args);

@@ -94,14 +94,8 @@ struct shape {
 
 template <class V, class Join, class Rows>
 void launch(cudaStream_t stream, const Rows &rows, const shape &s) {
-  const int64_t vectors = s.bytes / static_cast<int64_t>(sizeof(V));
-  const int64_t pieces = (s.bytes + PIECE_BYTES - 1) / PIECE_BYTES;
-  const int log = group_log_for(vectors);
-  const unsigned across = pieces < 1 ? 1 : pieces < PIECES_MOST ? static_cast<unsigned>(pieces) : PIECES_MOST;
-  const unsigned y = s.blocks < across ? static_cast<unsigned>(s.blocks) : across;
-  const unsigned x = blocks_for((s.count + Rows::AHEAD - 1) / Rows::AHEAD, log, (s.blocks + y - 1) / y);
-  const dim3 grid(x > 0 ? x : 1, y);
-  move<V, Join, Rows><<<grid, THREADS, 0, stream>>>(rows, s.count, pieces, log);
+  const move_grid g = grid_of(s.count, s.bytes, sizeof(V), Rows::AHEAD, s.blocks);
+  move<V, Join, Rows><<<g.blocks, THREADS, 0, stream>>>(rows, s.count, g.pieces, g.group_log);
 }
 
 template <class T, class Rows> void launch_add(cudaStream_t stream, const Rows &rows, const shape &s) {

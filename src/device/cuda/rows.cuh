@@ -71,15 +71,18 @@ struct pulled {
   }
 };
 
-/* How two vectors of bytes become one; values of 16 bits are added as f32, and rounded. */
+/* How what is loaded and what is stored there already become what is stored. */
 template <class V> struct replace {
+  using stored = V;
   static constexpr bool reads_dst = false;
   __device__ static V join(V, V moved) {
     return moved;
   }
 };
 
+/* Values of 16 bits are added as f32, and rounded. */
 template <class V, class T> struct add {
+  using stored = V;
   static constexpr bool reads_dst = true;
   __device__ static V join(V old, V moved) {
     union {
@@ -111,10 +114,11 @@ struct unwatched {
 };
 
 /* All threads of the grid together, which is of (blocks, pieces at a time); Rows::AHEAD rows are loaded
- * before the first is stored. The watch is told by every warp, all lanes together, before which entry the
- * warp has moved its share. */
+ * before the first is stored. V and Join::stored are of as many values. The watch is told by every warp, all
+ * lanes together, before which entry the warp has moved its share. */
 template <class V, class Join, class Rows, class Watch>
 __device__ void move_rows(const Rows &rows, int64_t count, int64_t pieces, int group_log, Watch watch) {
+  using W = typename Join::stored;
   constexpr int AHEAD = Rows::AHEAD;
   const int lanes = 1 << group_log, lane = threadIdx.x & (lanes - 1);
   const int64_t thread = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
@@ -128,7 +132,7 @@ __device__ void move_rows(const Rows &rows, int64_t count, int64_t pieces, int g
     for (int64_t done = 0; warps_first + done < count; done += groups * AHEAD) {
       const int64_t first = mine + done;
       const V *src[AHEAD];
-      V *dst[AHEAD];
+      W *dst[AHEAD];
       int left[AHEAD], most = 0;
 #pragma unroll
       for (int u = 0; u < AHEAD; u++) {
@@ -138,7 +142,7 @@ __device__ void move_rows(const Rows &rows, int64_t count, int64_t pieces, int g
         const job j = rows.at(Rows::ASKS_EARLY ? entry[u] : rows.load(first + u * groups));
         const int64_t vectors = j.bytes / static_cast<int64_t>(sizeof(V)) - piece * piece_vectors;
         src[u] = reinterpret_cast<const V *>(j.src) + piece * piece_vectors;
-        dst[u] = reinterpret_cast<V *>(j.dst) + piece * piece_vectors;
+        dst[u] = reinterpret_cast<W *>(j.dst) + piece * piece_vectors;
         left[u] = static_cast<int>(vectors < 0 ? 0 : vectors < piece_vectors ? vectors : piece_vectors);
         most = left[u] > most ? left[u] : most;
       }
@@ -153,7 +157,7 @@ __device__ void move_rows(const Rows &rows, int64_t count, int64_t pieces, int g
 #pragma unroll
         for (int u = 0; u < AHEAD; u++)
           if (v < left[u])
-            dst[u][v] = Join::join(Join::reads_dst ? dst[u][v] : V(), moved[u]);
+            dst[u][v] = Join::join(Join::reads_dst ? dst[u][v] : W(), moved[u]);
       }
       if (piece + gridDim.y >= pieces)
         watch.passed(warps_first + done + groups * AHEAD);
@@ -174,6 +178,24 @@ inline __host__ __device__ int group_log_for(int64_t vectors) {
 inline unsigned blocks_for(int64_t work, int group_log, int64_t most) {
   const int64_t groups = THREADS >> group_log, blocks = (work + groups - 1) / groups;
   return static_cast<unsigned>(blocks < most ? blocks : most);
+}
+
+/* The grid for count rows, the longest of so many bytes, taken as vectors of `width` bytes, `ahead` rows of a
+ * group at a time, in about `most` blocks. */
+struct move_grid {
+  dim3 blocks;
+  int64_t pieces;
+  int group_log;
+};
+inline move_grid grid_of(int64_t count, int64_t bytes, int width, int ahead, int64_t most) {
+  move_grid g = {dim3(1), (bytes + PIECE_BYTES - 1) / PIECE_BYTES, group_log_for(bytes / width)};
+  const unsigned across = g.pieces < 1             ? 1
+                          : g.pieces < PIECES_MOST ? static_cast<unsigned>(g.pieces)
+                                                   : PIECES_MOST;
+  const unsigned y = most < across ? static_cast<unsigned>(most) : across;
+  const unsigned x = blocks_for((count + ahead - 1) / ahead, g.group_log, (most + y - 1) / y);
+  g.blocks = dim3(x > 0 ? x : 1, y);
+  return g;
 }
 
 /* The widest access that an address or size, or the OR of several, allows. */
