@@ -27,13 +27,14 @@ chmod +x "$work/rank"
 
 now_ms() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
 
-# alive: whether a rank's process still is one.
+# lives RANK: whether its process still is one.
+lives() {
+  kill -0 "$(cat "$work/pid.$1")" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$(cat "$work/pid.$1")/status"
+}
+
+# alive: whether any rank's does.
 alive() {
-  local r
-  for r in 0 1 2; do
-    kill -0 "$(cat "$work/pid.$r")" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$(cat "$work/pid.$r")/status" && return 0
-  done
-  return 1
+  lives 0 || lives 1 || lives 2
 }
 
 # strike WHAT SIGNAL: starts the ranks, sends rank 1 the signal once all are there and at work, and waits for the end.
@@ -47,10 +48,12 @@ strike() {
   [ "$what" = late ] || sleep 1.5
   start=$(now_ms)
   [ -z "$signal" ] || kill -"$signal" "$(cat "$work/pid.1")"
-  # Who starts ranks waits for one that is stopped: it is killed once the others have spoken.
+  # Who starts ranks waits for one that is stopped: it is killed once the others have ended. Of those one may have spoken for
+  # both, or been ended by mpirun when the first one was.
   if [ "$signal" = STOP ]; then
-    until [ "$(grep -o 'rank 1 failed' "$work/err" | wc -l)" -ge 2 ] || [ $(($(now_ms) - start)) -gt $most ]; do sleep 0.1; done
-    [ $(($(now_ms) - start)) -le $most ] || fail "$what: not both survivors have named rank 1 in time: $(cat "$work/err")"
+    until { ! lives 0 && ! lives 2; } || [ $(($(now_ms) - start)) -gt $most ]; do sleep 0.1; done
+    [ $(($(now_ms) - start)) -le $most ] || fail "$what: not both survivors have ended in time: $(cat "$work/err")"
+    grep -Eq 'rank 1 (failed|has not)' "$work/err" || fail "$what: rank 1 is not named: $(cat "$work/err")"
     kill -KILL "$(cat "$work/pid.1")" 2>/dev/null
   fi
   wait "$pid" || got=$?
