@@ -12,25 +12,21 @@ enum { FEW = 4, MANY = 20, LONGEST = 8, NEAR = 512 };
 
 enum { WIDTHS = 4, REACHES = 5 };
 
-/* Which products are measured. */
+/* Which products are measured: on cores of all lengths of X, on GPUs of the longest alone. */
 typedef struct grid {
   int64_t width[WIDTHS];  /* of X, in f32 */
-  int64_t reach[REACHES]; /* bytes of X; 0: no more */
+  int64_t reach[REACHES]; /* bytes of X, ascending; 0: no more */
   int64_t most_rows;      /* narrow rows of a long X take long to make */
-  int64_t near_reach;     /* the longest X whose rows count as at hand */
-  bool fills;             /* the smallest keeps what computes busy, so that a larger one is no faster */
 } grid;
 
-static const grid of_core = {.width = {4, 16, 64, 128},
-                             .reach = {1 << 18, 1 << 21, 1 << 22, 1 << 23, 1 << 25},
-                             .most_rows = 1 << 19,
-                             .near_reach = 1 << 23,
-                             .fills = true};
+/* The longest X of cores whose rows count as at hand. */
+enum { NEAR_REACH = 1 << 23 };
+
+static const grid of_core = {
+    .width = {4, 16, 64, 128}, .reach = {1 << 18, 1 << 21, 1 << 22, 1 << 23, 1 << 25}, .most_rows = 1 << 19};
 /* In a GPU's cache, half of it, beyond it. */
-static const grid of_gpu = {.width = {16, 64, 128, 256},
-                            .reach = {1 << 22, 1 << 25, 1 << 27, 1 << 28},
-                            .most_rows = 1 << 21,
-                            .near_reach = 1 << 28};
+static const grid of_gpu = {
+    .width = {16, 64, 128, 256}, .reach = {1 << 22, 1 << 25, 1 << 27, 1 << 28}, .most_rows = 1 << 21};
 
 static const grid *grid_of(const sl_comm *comm) {
   return sl_tune_enqueues(comm) ? &of_gpu : &of_core;
@@ -143,39 +139,65 @@ done:
   return status;
 }
 
-/* Of rows of so many bytes that take so many together. Products near the diagonal, whose rows of X are at
- * hand, with few and with many entries a row tell these from storing Y; entries anywhere tell what those cost
- * whose row is not. */
-static sley_status tune_products(sl_comm *comm, sl_tuning *tune, int64_t width, int64_t reach, bool first) {
-  const grid *g = grid_of(comm);
-  sl_machine *m = &tune->machine;
-  int64_t row = 4 * width, n = reach / row;
-  double meeting = sl_tune_enqueues(comm) ? 0 : m->meeting; /* products that follow each other do not meet */
-  shown little, close, many;
-  SL_TRY(time_product(comm, tune, &(product){.rows = n, .degree = FEW, .near = true, .k = width}, &little));
-  SL_TRY(time_product(comm, tune, &(product){.rows = n, .degree = MANY, .near = true, .k = width}, &close));
-  SL_TRY(time_product(comm, tune, &(product){.rows = n, .degree = MANY, .k = width}, &many));
-  if (comm->rank > 0)
-    return SLEY_OK;
-  double few = fmax(little.seconds - meeting, 0.5 * little.seconds);
-  double most = fmax(close.seconds - meeting, 0.5 * close.seconds);
-  double near = fmax(most - few, 0.5 * most) / (close.entries - little.entries);
-  double stored = fmax(few - little.entries * near, 0.1 * few);
-  double entry = (fmax(many.seconds - meeting, most) - stored) / many.entries, far = entry;
-  if (many.at_hand < 0.9)
-    far = fmax(entry - many.at_hand * near, 0) / (1 - many.at_hand);
-  double store_rate = (double)reach / stored, near_rate = (double)(8 + row) / near;
-  if (!first) {
-    if (g->fills) /* a measurement that says otherwise has met with other work */
-      store_rate = fmin(store_rate, m->store[m->stores - 1].bandwidth);
+/* What products near the diagonal, whose rows of X are at hand, with few and with many entries a row tell. */
+typedef struct told {
+  double near;   /* s an entry */
+  double stored; /* s of X loaded and Y stored, once */
+} told;
+
+static told compare(const shown *little, const shown *close, double meeting) {
+  double few = fmax(little->seconds - meeting, 0.5 * little->seconds);
+  double most = fmax(close->seconds - meeting, 0.5 * close->seconds);
+  double near = fmax(most - few, 0.5 * most) / (close->entries - little->entries);
+  return (told){near, fmax(few - little->entries * near, 0.1 * few)};
+}
+
+/* The figures of cores, from entries anywhere, too: they tell what those cost whose row is not at hand. */
+static void note_core(sl_machine *m, int64_t row, int64_t reach, const told *t, const shown *many,
+                      double meeting, bool first) {
+  double most = t->near * many->entries + t->stored;
+  double entry = (fmax(many->seconds - meeting, most) - t->stored) / many->entries, far = entry;
+  if (many->at_hand < 0.9)
+    far = fmax(entry - many->at_hand * t->near, 0) / (1 - many->at_hand);
+  double store_rate = (double)reach / t->stored, near_rate = (double)(8 + row) / t->near;
+  if (!first) { /* a measurement that says that more is faster has met with other work */
+    store_rate = fmin(store_rate, m->store[m->stores - 1].bandwidth);
     m->nears--; /* of sizes that are no longer all in a core's own cache, the first */
-    near_rate = reach > g->near_reach ? m->near[m->nears].bandwidth : near_rate;
+    near_rate = reach > NEAR_REACH ? m->near[m->nears].bandwidth : near_rate;
   }
-  m->rate[m->rates++] = (sl_rate){(double)row, (double)reach, (double)(8 + row) / fmax(far, near)};
+  m->rate[m->rates++] = (sl_rate){(double)row, (double)reach, (double)(8 + row) / fmax(far, t->near)};
   m->store[m->stores++] = (sl_rate){(double)row, (double)reach, store_rate};
   m->near[m->nears++] = (sl_rate){(double)row, 0, near_rate};
   m->spmm_bandwidth = m->rate[m->rates - 1].bandwidth;
   m->stream_bandwidth = store_rate;
+}
+
+/* Those of a GPU, of the longest X: entries at hand, and memory that loads X and stores Y. To tell entries at
+ * hand from others the block would have to be sampled, which takes longer than many products. */
+static void note_gpu(sl_machine *m, int64_t row, int64_t reach, const told *t) {
+  m->spmm_bandwidth = (double)(8 + row) / t->near;
+  m->rate[m->rates++] = (sl_rate){(double)row, (double)reach, m->spmm_bandwidth};
+  m->stream_bandwidth = 2 * (double)reach / t->stored;
+}
+
+/* Of rows of so many bytes that take so many together. */
+static sley_status tune_products(sl_comm *comm, sl_tuning *tune, int64_t width, int64_t reach, bool first) {
+  sl_machine *m = &tune->machine;
+  int64_t row = 4 * width, n = reach / row;
+  bool enqueues = sl_tune_enqueues(comm);
+  double meeting = enqueues ? 0 : m->meeting; /* products that follow each other do not meet */
+  shown little, close, many;
+  SL_TRY(time_product(comm, tune, &(product){.rows = n, .degree = FEW, .near = true, .k = width}, &little));
+  SL_TRY(time_product(comm, tune, &(product){.rows = n, .degree = MANY, .near = true, .k = width}, &close));
+  if (!enqueues)
+    SL_TRY(time_product(comm, tune, &(product){.rows = n, .degree = MANY, .k = width}, &many));
+  if (comm->rank > 0)
+    return SLEY_OK;
+  told t = compare(&little, &close, meeting);
+  if (enqueues)
+    note_gpu(m, row, reach, &t);
+  else
+    note_core(m, row, reach, &t, &many, meeting, first);
   return SLEY_OK;
 }
 
@@ -193,11 +215,18 @@ static sley_status tune_meeting(sl_comm *comm, sl_tuning *tune) {
   return SLEY_OK;
 }
 
+/* Whether there is time for a product of such a size. */
+static bool is_measured(const grid *g, const sl_tuning *tune, int w, int r) {
+  return r < REACHES && g->reach[r] > 0 && g->reach[r] / (4 * g->width[w]) <= g->most_rows &&
+         (double)g->reach[r] <= tune->most_bytes;
+}
+
 sley_status sl_tune_kernels(sl_comm *comm, sl_tuning *tune) {
   const grid *g = grid_of(comm);
+  bool enqueues = sl_tune_enqueues(comm);
   for (int w = 0; w < WIDTHS; w++)
-    for (int r = 0; r < REACHES && g->reach[r] > 0; r++)
-      if (g->reach[r] / (4 * g->width[w]) <= g->most_rows && (double)g->reach[r] <= tune->most_bytes)
+    for (int r = 0; is_measured(g, tune, w, r); r++)
+      if (!enqueues || !is_measured(g, tune, w, r + 1))
         SL_TRY(tune_products(comm, tune, g->width[w], g->reach[r], r == 0));
-  return sl_tune_enqueues(comm) && comm->size > 1 ? tune_meeting(comm, tune) : SLEY_OK;
+  return enqueues && comm->size > 1 ? tune_meeting(comm, tune) : SLEY_OK;
 }

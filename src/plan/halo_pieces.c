@@ -9,15 +9,14 @@
 /* A piece takes at least so many seconds: long beside what telling of it costs. */
 static const double piece_seconds = 15e-6;
 
-/* The pull begins about so much later than the first sums. Products of well ordered matrices are so much
- * faster than the machine's rate: of that speed they are taken to be, for to wait costs more than to sum some
- * rows apart from their neighbours. */
-static const double start_seconds = 15e-6, fast = 1.3;
+/* The pull begins about so much later than the first sums. With X loaded and Y stored, products of well
+ * ordered matrices take entries at such a part of the machine's rate: as fast as that they are taken to be,
+ * for to wait costs more than to sum some rows apart from their neighbours. */
+static const double start_seconds = 15e-6, fast = 0.82;
 
-/* Where bringing the halo takes less than this part of the time in which the machine's rate sums the block, a
- * slower pull is still there in time. On four H200 products were then 2 to 3 % faster, and beyond it slower.
- */
-static const double unhurried_part = 0.75;
+/* Where bringing the halo takes less than this part of the time in which the block is summed, a slower pull
+ * is still there in time. On four H200 products were then 2 to 3 % faster, and beyond it slower. */
+static const double unhurried_part = 0.97;
 
 enum { GRAIN = 4096 };
 
@@ -31,8 +30,7 @@ static double seconds_to_sum(const sl_inspection *ins, int64_t entries) {
 }
 
 static bool is_unhurried(const sl_inspection *ins) {
-  return seconds_to_bring(ins, ins->halo_set.count) <
-         unhurried_part * fast * seconds_to_sum(ins, ins->block->nnz);
+  return seconds_to_bring(ins, ins->halo_set.count) < unhurried_part * seconds_to_sum(ins, ins->block->nnz);
 }
 
 /* Bytes of a piece by the environment's SLEY_HALO_PIECE, for tests and trials; 0: it says nothing. */

@@ -23,8 +23,8 @@ const sl_machine sl_machine_h200 = {
     .meeting = 30e-6, /* by which products of two and four GPUs whose halo had no bytes took longer than their
                          sums */
     .pack_bandwidth = 10e9,
-    .spmm_bandwidth = 6e12,
-    .stream_bandwidth = 3.5e12,
+    .spmm_bandwidth = 9.5e12,
+    .stream_bandwidth = 4.2e12,
     .overlaps = true};
 
 const sl_machine *sl_machine_of(const sl_device *device) {

@@ -70,7 +70,8 @@ extern const sl_machine sl_machine_threads;
 
 /* GPUs that load each other's memory, between workgroups messages over sockets. Measured on a host with four
  * NVIDIA H200, NVLink between every pair: all four gathering random rows of their peers at once, products
- * with matrices that have communities, copies. The latencies are estimates. */
+ * with matrices that have communities, less the time in which X is loaded and Y stored once, copies. The
+ * latencies are estimates. */
 extern const sl_machine sl_machine_h200;
 
 /* The built-in one that stands for a rank's device; for the kind of device of that name: "cuda", else "cpu".
