@@ -87,6 +87,18 @@ def gpu_ablation(lines):
     table(["matrix", "k", "step", "ms", "range", "runs", "direct MiB", "message MiB", "messages", "x step before"], rows)
 
 
+def gpu_predictions(cases):
+    if not cases:
+        return
+    print("### The planner's choices and predictions on GPUs\n")
+    print("`bench/gpu/predictions.py`: predicted by what `sley tune --device cuda` measured there, f32; predicted / measured ms. "
+          + tables.predictions_summary(cases) + "\n")
+    names = list(cases[0]["algorithms"])
+    table(["matrix", "GPUs", "k", "choice", *names],
+          [[c["matrix"], c["gpus"], c["k"], c["choice"],
+            *[f"{a['predicted_ms']:.3f} / {a['ms']:.3f}" for a in (c["algorithms"][name] for name in names)]] for c in cases])
+
+
 def gpus(folders):
     print("## GPUs\n")
     if not folders:
@@ -101,6 +113,7 @@ def gpus(folders):
         gpu_single(run["spmm"])
         gpu_ranks(run["ranks"])
         gpu_ablation(run["ablation"])
+        gpu_predictions(run["predictions"])
 
 
 def slow_links(folder):

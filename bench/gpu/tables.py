@@ -47,7 +47,8 @@ def load(folder):
         floor = max(r["local"]["ms"]["median"], r["gather"]["ms"]["median"])
         r["over_floor"] = ms / floor if floor > 0 else None
     ablation = [r for r in read_lines(os.path.join(folder, "ablation.jsonl")) if r["record"] == "ablation"]
-    return {"machine": machine, "spmm": spmm, "ranks": ranks, "ablation": ablation}
+    predictions = [r for r in read_lines(os.path.join(folder, "predictions.jsonl")) if r["record"] == "prediction"]
+    return {"machine": machine, "spmm": spmm, "ranks": ranks, "ablation": ablation, "predictions": predictions}
 
 
 def spmm_rows(cases):
@@ -107,6 +108,14 @@ def ranks_summary(cases):
     if len({r["gpus"] for r in cases if r["gpus"] > 1}) > 1 and cola:
         lines.append(f"All of several GPUs: {geomean(cola):.2f} times CoLa (worst {min(cola):.2f}).")
     return lines
+
+
+def predictions_summary(cases):
+    """How often the choice was within 10 % of the best, and predicted times within 25 % of those measured."""
+    near = sum(c["choice_ms"] <= 1.1 * min(a["ms"] for a in c["algorithms"].values()) for c in cases)
+    each = [a for c in cases for a in c["algorithms"].values()]
+    right = sum(abs(a["predicted_ms"] - a["ms"]) <= 0.25 * a["ms"] for a in each)
+    return f"auto's choice is within 10 % of the best in {near} of {len(cases)} cases; {right} of {len(each)} predictions are within 25 %."
 
 
 def ablation_cases(lines):
@@ -176,6 +185,8 @@ def main():
                   f"over floor {number(r['over_floor'], '5.2f')}  x cola {number(r['x_cola'], '5.2f'):5}  x broadcast "
                   f"{r['x_broadcast']:5.2f}  x one GPU {number(r['speedup'], '5.2f')}")
         print("\n".join(ranks_summary(run["ranks"])))
+    if run["predictions"]:
+        print(predictions_summary(run["predictions"]))
     if run["ablation"]:
         print("\n".join(ablation_table(run["ablation"])))
         print("\n".join(ablation_summary(run["ablation"])))
