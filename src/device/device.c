@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/value.h"
+
 static const char *const op_names[SL_OP_COUNT] = {"spmm",  "rows",  "pull",  "arrive",
                                                   "await", "scale", "round", "convert"};
 
@@ -40,6 +42,13 @@ sley_status sl_kernel_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_kernel *kernel;
   SL_TRY(sl_kernel_find(queue->device, args, &kernel));
   return kernel->run(queue, args);
+}
+
+bool sl_converts(const sl_kernel_args *args) {
+  const sl_convert_args *a = &args->convert;
+  bool narrow = sl_is_narrow(a->to);
+  return sley_dtype_bytes(a->from) != 0 && sley_dtype_bytes(a->to) != 0 &&
+         !(narrow && (a->add || sl_is_narrow(a->from))) && !(a->from == SLEY_F64 && a->to == SLEY_F32);
 }
 
 sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out) {

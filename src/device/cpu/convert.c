@@ -63,13 +63,6 @@ static sley_status convert_run(sl_queue *queue, const sl_kernel_args *args) {
   return sl_team_for(sl_cpu_queue_team(queue), a->count, grain, convert_rows, &c);
 }
 
-static bool convert_ok(const sl_kernel_args *args) {
-  const sl_convert_args *a = &args->convert;
-  bool narrow = sl_is_narrow(a->to);
-  return sley_dtype_bytes(a->from) != 0 && sley_dtype_bytes(a->to) != 0 &&
-         !(narrow && (a->add || sl_is_narrow(a->from))) && !(a->from == SLEY_F64 && a->to == SLEY_F32);
-}
-
 static double convert_cost(const sl_kernel_args *args) {
   const sl_convert_args *a = &args->convert;
   return (double)a->count * (double)a->k * (double)(sley_dtype_bytes(a->from) + sley_dtype_bytes(a->to)) /
@@ -78,7 +71,7 @@ static double convert_cost(const sl_kernel_args *args) {
 
 const sl_kernel sl_cpu_convert = {.name = "convert",
                                   .op = SL_OP_CONVERT,
-                                  .ok = convert_ok,
+                                  .ok = sl_converts,
                                   .cost = convert_cost,
                                   .prepare = sl_cpu_prepare_nothing,
                                   .release = sl_cpu_release_nothing,

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moving or adding listed rows whose values change their type: what the kernels of convert.cu serve, and what
  * they cost. */
-#include "base/value.h"
 #include "device/cuda/cuda.h"
 
 static const double bytes_per_second = 2e12, seconds_per_launch = 3e-6;
-
-static bool convert_ok(const sl_kernel_args *args) {
-  const sl_convert_args *a = &args->convert;
-  bool narrow = sl_is_narrow(a->to);
-  return sley_dtype_bytes(a->from) != 0 && sley_dtype_bytes(a->to) != 0 &&
-         !(narrow && (a->add || sl_is_narrow(a->from))) && !(a->from == SLEY_F64 && a->to == SLEY_F32);
-}
 
 static double convert_cost(const sl_kernel_args *args) {
   const sl_convert_args *a = &args->convert;
@@ -46,7 +38,7 @@ static sley_status convert_run(sl_queue *queue, const sl_kernel_args *args) {
 
 const sl_kernel sl_cuda_convert = {.name = "convert",
                                    .op = SL_OP_CONVERT,
-                                   .ok = convert_ok,
+                                   .ok = sl_converts,
                                    .cost = convert_cost,
                                    .prepare = sl_cuda_prepare_nothing,
                                    .release = sl_cuda_release_nothing,
