@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "ops/tune.h"
-#include "plan/machine.h"
+#include "machine/machine.h"
 
 sley_status sley_machine_read(const char *path, sley_machine **out) {
   if (!path || !out)

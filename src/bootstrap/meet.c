@@ -14,9 +14,10 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "bootstrap/meet.h"
 #include "bootstrap/reception.h"
-#include "bootstrap/socket.h"
-#include "bootstrap/wire.h"
+#include "socket/socket.h"
+#include "socket/wire.h"
 
 static const uint64_t MAGIC = UINT64_C(0x31597970656c5379); /* also tells byte orders apart */
 static const double PATIENCE = 2, FAREWELL = 1;             /* seconds for an answer; for late comers */
@@ -30,7 +31,7 @@ typedef struct hello {
   uint64_t magic, key;
   int32_t rank, size, status, port;
   char host[SL_HOST_BYTES];
-  char message[SL_BOOT_MESSAGE];
+  char message[SL_MESH_MESSAGE];
 } hello;
 _Static_assert(sizeof(hello) <= SL_GUEST_BYTES, "a hello is longer than a reception hears");
 
@@ -45,7 +46,7 @@ enum { LINE_MESSAGES, LINE_URGENT, LINE_PULSE };
 
 typedef struct verdict {
   int64_t status;
-  char message[SL_BOOT_MESSAGE];
+  char message[SL_MESH_MESSAGE];
 } verdict;
 
 typedef struct entry {
@@ -56,7 +57,7 @@ typedef struct entry {
 /* The rank's part in a meeting. */
 typedef struct meeting {
   const sl_place *place;
-  sl_bootstrap *boot;
+  sl_mesh *mesh;
   entry *entries; /* by rank */
   int listener, port;
   int port_0; /* where rank 0 was found */
@@ -114,7 +115,7 @@ static sley_status judge(const meeting *m, const hello *who) {
   if (who->rank < 1 || who->rank >= place->size)
     return sl_fail(SLEY_ERR_ARG, "a rank %d has come to %d ranks: RANK must differ everywhere", who->rank,
                    place->size);
-  if (m->boot && m->boot->peer[who->rank].fd >= 0)
+  if (m->mesh && m->mesh->peer[who->rank].fd >= 0)
     return sl_fail(SLEY_ERR_ARG, "two processes have come as rank %d: RANK must differ everywhere",
                    who->rank);
   return SLEY_OK;
@@ -122,7 +123,7 @@ static sley_status judge(const meeting *m, const hello *who) {
 
 static sley_status nobody_came(const meeting *m) {
   int missing = 1;
-  while (m->boot && missing < m->place->size - 1 && m->boot->peer[missing].fd >= 0)
+  while (m->mesh && missing < m->place->size - 1 && m->mesh->peer[missing].fd >= 0)
     missing++;
   return sl_fail(
       SLEY_ERR_PEER,
@@ -142,7 +143,7 @@ static void turn_away(const meeting *m, sl_reception *door, int missing, const v
 
 static void keep_entry(const meeting *m, const hello *who, int fd) {
   entry *at = &m->entries[who->rank];
-  m->boot->peer[who->rank].fd = fd;
+  m->mesh->peer[who->rank].fd = fd;
   sl_socket_peer(fd, at->address);
   at->port = who->port;
   memcpy(at->host, who->host, sizeof at->host);
@@ -179,7 +180,7 @@ static sley_status receive_at(meeting *m, sl_reception *door, sley_status mine) 
     }
   }
   for (int r = 1; r < size; r++) {
-    int fd = m->boot->peer[r].fd;
+    int fd = m->mesh->peer[r].fd;
     double patience = sl_now() + PATIENCE;
     if (fd >= 0 && sl_socket_write(fd, &v, sizeof v, patience) == SLEY_OK && v.status == SLEY_OK)
       (void)sl_socket_write(fd, m->entries, (size_t)size * sizeof *m->entries, patience);
@@ -283,7 +284,7 @@ static sley_status go_to_rank_0(meeting *m, sley_status mine) {
     drop(&fd);
     return mine != SLEY_OK ? sl_fail(mine, "%s", own) : status;
   }
-  m->boot->peer[0].fd = fd;
+  m->mesh->peer[0].fd = fd;
   return SLEY_OK;
 }
 
@@ -292,13 +293,13 @@ static bool is_loopback(const char *address) {
 }
 
 /* Where the socket of a line to a peer is kept; NULL: there is no such line. */
-static int *slot_of(sl_bootstrap *boot, int p, int64_t line) {
+static int *slot_of(sl_mesh *mesh, int p, int64_t line) {
   if (line != LINE_PULSE)
-    return &boot->peer[line == LINE_URGENT ? sl_wire_urgent(boot, p) : p].fd;
-  bool after = p == (boot->rank + 1) % boot->size, before = boot->rank == (p + 1) % boot->size;
-  if (after && (!before || p > boot->rank)) /* of two ranks each is beside the other once */
-    return &boot->beside[1];
-  return before ? &boot->beside[0] : NULL;
+    return &mesh->peer[line == LINE_URGENT ? sl_wire_urgent(mesh, p) : p].fd;
+  bool after = p == (mesh->rank + 1) % mesh->size, before = mesh->rank == (p + 1) % mesh->size;
+  if (after && (!before || p > mesh->rank)) /* of two ranks each is beside the other once */
+    return &mesh->beside[1];
+  return before ? &mesh->beside[0] : NULL;
 }
 
 /* Connects to a peer below. */
@@ -307,7 +308,7 @@ static sley_status reach_peer(const meeting *m, int p, int line, double deadline
   const entry *at = &m->entries[p];
   /* Who came to rank 0 on its own host is reached as rank 0 is. */
   const char *address = p == 0 || is_loopback(at->address) ? place->address : at->address;
-  int port = p == 0 ? m->port_0 : (int)at->port, *fd = slot_of(m->boot, p, line);
+  int port = p == 0 ? m->port_0 : (int)at->port, *fd = slot_of(m->mesh, p, line);
   const introduction who = {MAGIC, place->key, place->rank, line};
   sley_status status = sl_socket_connect(address, port, deadline, fd);
   if (status == SLEY_OK)
@@ -319,10 +320,10 @@ static sley_status reach_peer(const meeting *m, int p, int line, double deadline
 }
 
 /* The first rank above that has not come with all its lines; -1: none. */
-static int next_missing(sl_bootstrap *boot, int rank) {
-  for (int p = rank + 1; p < boot->size; p++)
+static int next_missing(sl_mesh *mesh, int rank) {
+  for (int p = rank + 1; p < mesh->size; p++)
     for (int64_t line = LINE_MESSAGES; line <= LINE_PULSE; line++) {
-      const int *slot = slot_of(boot, p, line);
+      const int *slot = slot_of(mesh, p, line);
       if (slot && *slot < 0)
         return p;
     }
@@ -332,8 +333,8 @@ static int next_missing(sl_bootstrap *boot, int rank) {
 /* Accepts the ranks above. */
 static sley_status receive_peers(const meeting *m, sl_reception *door, double deadline) {
   const sl_place *place = m->place;
-  sl_bootstrap *boot = m->boot;
-  for (int p = next_missing(boot, place->rank); p >= 0; p = next_missing(boot, place->rank)) {
+  sl_mesh *mesh = m->mesh;
+  for (int p = next_missing(mesh, place->rank); p >= 0; p = next_missing(mesh, place->rank)) {
     int fd;
     introduction who;
     sley_status status = sl_reception_next(door, deadline, &who, &fd);
@@ -345,7 +346,7 @@ static sley_status receive_peers(const meeting *m, sl_reception *door, double de
     SL_TRY(status);
     int *slot = NULL;
     if (who.magic == MAGIC && who.key == place->key && who.rank > place->rank && who.rank < place->size)
-      slot = slot_of(boot, (int)who.rank, who.line);
+      slot = slot_of(mesh, (int)who.rank, who.line);
     if (!slot || *slot >= 0) {
       close(fd);
       continue;
@@ -358,13 +359,13 @@ static sley_status receive_peers(const meeting *m, sl_reception *door, double de
 /* Connects to the ranks below, and accepts those above. */
 static sley_status join_peers(meeting *m) {
   const sl_place *place = m->place;
-  sl_bootstrap *boot = m->boot;
+  sl_mesh *mesh = m->mesh;
   double deadline = sl_now() + place->timeout;
   for (int p = 0; p < place->rank; p++) {
     if (p > 0)
       SL_TRY(reach_peer(m, p, LINE_MESSAGES, deadline));
     SL_TRY(reach_peer(m, p, LINE_URGENT, deadline));
-    if (slot_of(boot, p, LINE_PULSE))
+    if (slot_of(mesh, p, LINE_PULSE))
       SL_TRY(reach_peer(m, p, LINE_PULSE, deadline));
   }
   sl_reception door;
@@ -377,29 +378,29 @@ static sley_status join_peers(meeting *m) {
 /* ---- all */
 
 static void settle(const meeting *m) {
-  sl_bootstrap *boot = m->boot;
+  sl_mesh *mesh = m->mesh;
   int before = 0;
-  for (int r = 0; r < boot->size; r++) {
-    memcpy(boot->peer[r].host, m->entries[r].host, SL_HOST_BYTES);
-    before += r < boot->rank && strcmp(m->entries[r].host, m->entries[boot->rank].host) == 0;
-    if (r != boot->rank) {
-      sl_socket_settle(boot->peer[r].fd, boot->timeout);
-      sl_socket_settle(boot->peer[sl_wire_urgent(boot, r)].fd, boot->timeout);
-      sl_socket_limit(boot->peer[sl_wire_urgent(boot, r)].fd, boot->timeout);
+  for (int r = 0; r < mesh->size; r++) {
+    memcpy(mesh->peer[r].host, m->entries[r].host, SL_HOST_BYTES);
+    before += r < mesh->rank && strcmp(m->entries[r].host, m->entries[mesh->rank].host) == 0;
+    if (r != mesh->rank) {
+      sl_socket_settle(mesh->peer[r].fd, mesh->timeout);
+      sl_socket_settle(mesh->peer[sl_wire_urgent(mesh, r)].fd, mesh->timeout);
+      sl_socket_limit(mesh->peer[sl_wire_urgent(mesh, r)].fd, mesh->timeout);
     }
   }
-  if (boot->local_rank < 0)
-    boot->local_rank = before;
+  if (mesh->local_rank < 0)
+    mesh->local_rank = before;
 }
 
-sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_bootstrap **out) {
+sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_mesh **out) {
   *out = NULL;
   meeting m = {.place = place,
                .listener = place->listener,
                .port = place->port,
                .deadline = sl_now() + place->timeout};
   if (mine == SLEY_OK)
-    mine = sl_wire_create(place, &m.boot);
+    mine = sl_wire_create(place->rank, place->size, place->local_rank, place->timeout, &m.mesh);
   if (mine == SLEY_OK)
     mine = SL_NEW_ZERO(m.entries, place->size, "the ranks' places");
   if (mine == SLEY_OK)
@@ -413,17 +414,17 @@ sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_bootst
       status = join_peers(&m);
     const int beside[2] = {(place->rank + place->size - 1) % place->size, (place->rank + 1) % place->size};
     if (status == SLEY_OK)
-      status = sl_pulse_start(m.boot->beside, beside, place->timeout, &m.boot->pulse);
+      status = sl_pulse_start(m.mesh->beside, beside, place->timeout, &m.mesh->pulse);
   }
   drop(&m.listener);
   if (status == SLEY_OK) {
     settle(&m);
-    *out = m.boot;
+    *out = m.mesh;
   } else if (joining) { /* some may have met all the others: they are told who is missing */
-    sl_bootstrap_abort(m.boot, status);
-    sl_bootstrap_close(m.boot);
+    sl_mesh_abort(m.mesh, status);
+    sl_mesh_close(m.mesh);
   } else {
-    sl_wire_destroy(m.boot);
+    sl_wire_destroy(m.mesh);
   }
   sl_free(m.entries);
   return status;

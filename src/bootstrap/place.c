@@ -133,17 +133,17 @@ void sl_host_name(char out[SL_HOST_BYTES]) {
     snprintf(out, SL_HOST_BYTES, "%s", given);
     return;
   }
-  char host[64] = "", boot[40] = "";
+  char host[64] = "", mesh[40] = "";
   if (gethostname(host, sizeof host - 1) != 0)
     host[0] = '\0';
   FILE *stream = fopen("/proc/sys/kernel/random/boot_id", "r");
   if (stream) {
-    if (!fgets(boot, sizeof boot, stream))
-      boot[0] = '\0';
+    if (!fgets(mesh, sizeof mesh, stream))
+      mesh[0] = '\0';
     fclose(stream);
   }
-  boot[strcspn(boot, "\n")] = '\0';
+  mesh[strcspn(mesh, "\n")] = '\0';
   struct stat network = {.st_ino = 0};
   (void)stat("/proc/self/ns/net", &network);
-  snprintf(out, SL_HOST_BYTES, "%s %s %llu", host, boot, (unsigned long long)network.st_ino);
+  snprintf(out, SL_HOST_BYTES, "%s %s %llu", host, mesh, (unsigned long long)network.st_ino);
 }

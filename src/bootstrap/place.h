@@ -4,8 +4,10 @@
 #define SLEY_BOOTSTRAP_PLACE_H
 
 #include "base/status.h"
+#include "socket/mesh.h"
+#include "socket/socket.h"
 
-enum { SL_ADDRESS_BYTES = 256, SL_HOST_BYTES = 128, SL_PORTS = 16 };
+enum { SL_PORTS = 16 };
 
 typedef struct sl_place {
   int rank, size;

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
-#include "bootstrap/socket.h"
+#include "socket/socket.h"
 
 enum { SLICE_MS = 50 };
 

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
-#include "bootstrap/socket.h"
+#include "socket/socket.h"
 
 enum { MESSAGE = 1024, SLICE_MS = 50 };
 /* Seconds: from the first failure to SIGTERM for the others (they end by themselves, since they have been

@@ -5,6 +5,7 @@
 #include "base/value.h"
 #include "exec/memory.h"
 #include "ops/spmm.h"
+#include "predict/cost.h"
 
 enum { WIDE = 32 }; /* columns that wider blocks are multiples of */
 

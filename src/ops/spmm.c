@@ -6,10 +6,11 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "machine/machine.h"
 #include "plan/describe.h"
-#include "plan/locality.h"
-#include "plan/machine.h"
 #include "plan/transpose.h"
+#include "predict/choice.h"
+#include "predict/locality.h"
 
 /* The library that the option names; its text is static. */
 static sley_status choose_library(const sley_plan_options *options, const char **out) {

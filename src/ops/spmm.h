@@ -4,7 +4,7 @@
 #define SLEY_OPS_SPMM_H
 
 #include "exec/exec.h"
-#include "plan/algorithm.h"
+#include "algo/algorithm.h"
 
 /* What an execute was told of its input. */
 typedef struct sl_input {

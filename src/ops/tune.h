@@ -3,7 +3,7 @@
 #ifndef SLEY_OPS_TUNE_H
 #define SLEY_OPS_TUNE_H
 
-#include "plan/machine.h"
+#include "machine/machine.h"
 
 /* Measures a kind of device with ranks on a transport: the host's cores with a rank of one thread on each (8
  * at most, 2 at least), or its GPUs with a rank on each (SL_TUNE_RANKS at most; of one the links are those

@@ -3,7 +3,7 @@
 #ifndef SLEY_OPS_TUNE_INSIDE_H
 #define SLEY_OPS_TUNE_INSIDE_H
 
-#include "plan/machine.h"
+#include "machine/machine.h"
 
 enum { SL_TUNE_RANKS = 64, SL_TUNE_FIGURES = 256 }; /* at most */
 

@@ -4,7 +4,7 @@
 #include "support.h"
 
 #include "base/random.h"
-#include "plan/cover.h"
+#include "algo/cover.h"
 
 enum { MAX_SIDE = 400, MAX_DEGREE = 6, ROUNDS = 1500 };
 

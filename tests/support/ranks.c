@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "bootstrap/socket.h"
+#include "bootstrap/meet.h"
+#include "socket/socket.h"
 #include "mirror.h"
 #include "transport/process/process.h"
 #include "transport/trace/trace.h"
@@ -82,7 +83,7 @@ static sley_status run_in_threads(const sl_process_backend *backend, const sl_la
 enum { TOLD = 1024 };
 
 static int launched_rank, launched_size; /* 0: nobody has */
-static sl_bootstrap *beside;             /* through which they tell each other what they saw */
+static sl_mesh *beside;                  /* through which they tell each other what they saw */
 
 /* What one rank's run has returned. */
 typedef struct told {
@@ -111,7 +112,7 @@ static sley_status run_launched(const sl_transport_backend *backend, const sl_la
   static told all[64];
   told mine = {.status = backend->run(launch, main, arg)};
   snprintf(mine.message, sizeof mine.message, "%s", mine.status == SLEY_OK ? "" : sley_last_error());
-  SL_TRY(sl_bootstrap_allgather(beside, &mine, sizeof mine, all));
+  SL_TRY(sl_mesh_allgather(beside, &mine, sizeof mine, all));
   for (int own = 1; own >= 0; own--)
     for (int r = 0; r < launch->ranks; r++)
       if (all[r].status != SLEY_OK && (!own || all[r].status != SLEY_ERR_PEER))
@@ -126,12 +127,12 @@ bool test_launched(void) {
 void share_seen(void *seen, size_t bytes) {
   char *all = seen;
   if (test_launched())
-    assert_sley_ok(sl_bootstrap_allgather(beside, all + (size_t)launched_rank * bytes, (int64_t)bytes, all));
+    assert_sley_ok(sl_mesh_allgather(beside, all + (size_t)launched_rank * bytes, (int64_t)bytes, all));
 }
 
 int64_t most_seen(int64_t mine) {
   if (test_launched())
-    assert_sley_ok(sl_bootstrap_allreduce(beside, SL_BOOT_MAX, &mine, 1));
+    assert_sley_ok(sl_mesh_allreduce(beside, SL_MESH_MAX, &mine, 1));
   return mine;
 }
 

@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "bootstrap/bootstrap.h"
-#include "bootstrap/socket.h"
+#include "socket/mesh.h"
+#include "socket/socket.h"
+#include "bootstrap/meet.h"
 #include "bootstrap/spawn.h"
 #include "support.h"
 
@@ -95,24 +96,24 @@ typedef struct rank_state {
 
 static void *meet_thread(void *arg) {
   rank_state *r = arg;
-  sl_bootstrap *boot = NULL;
+  sl_mesh *mesh = NULL;
   if (r->mine != SLEY_OK)
     (void)sl_fail(r->mine, "no disk");
-  r->status = sl_bootstrap_meet(&r->place, r->mine, &boot);
+  r->status = sl_bootstrap_meet(&r->place, r->mine, &mesh);
   if (r->status == SLEY_OK) {
     int64_t sum = r->place.rank + 1;
-    r->status = sl_bootstrap_allreduce(boot, SL_BOOT_SUM, &sum, 1);
+    r->status = sl_mesh_allreduce(mesh, SL_MESH_SUM, &sum, 1);
     if (r->status == SLEY_OK && sum != r->place.size * (r->place.size + 1) / 2)
       r->status = sl_fail(SLEY_ERR_INTERNAL, "the sum is %lld", (long long)sum);
-    if (r->status == SLEY_OK && sl_bootstrap_block(boot, r->place.size) != r->place.size)
+    if (r->status == SLEY_OK && sl_mesh_block(mesh, r->place.size) != r->place.size)
       r->status = sl_fail(SLEY_ERR_INTERNAL, "ranks of one host are taken for ranks of several");
     char word[16];
-    snprintf(word, sizeof word, "%s", sl_bootstrap_rank(boot) == r->place.size - 1 ? "hello" : "");
+    snprintf(word, sizeof word, "%s", sl_mesh_rank(mesh) == r->place.size - 1 ? "hello" : "");
     if (r->status == SLEY_OK)
-      r->status = sl_bootstrap_broadcast(boot, r->place.size - 1, word, sizeof word);
+      r->status = sl_mesh_broadcast(mesh, r->place.size - 1, word, sizeof word);
     if (r->status == SLEY_OK && strcmp(word, "hello") != 0)
       r->status = sl_fail(SLEY_ERR_INTERNAL, "the broadcast brings \"%s\"", word);
-    sl_bootstrap_close(boot);
+    sl_mesh_close(mesh);
   }
   snprintf(r->message, sizeof r->message, "%s", r->status == SLEY_OK ? "" : sley_last_error());
   return NULL;
@@ -262,26 +263,26 @@ typedef struct spawned {
 enum { WELL, RETURNS_ERROR, KILLED, EXITS, HANGS, LEAVES };
 
 /* The last rank leaves and is killed; who has not noticed, and asks it for something, gets no answer. */
-static sley_status ask_who_left(const sl_place *place, sl_bootstrap *boot, int last) {
+static sley_status ask_who_left(const sl_place *place, sl_mesh *mesh, int last) {
   int64_t word = 0;
   if (place->rank == last) {
     ualarm(100 * 1000, 0);
     return SLEY_OK;
   }
   usleep(400 * 1000);
-  SL_TRY(sl_bootstrap_access(boot, last, SL_BOOT_FREE, 1, 0, NULL, 0));
-  SL_TRY(sl_bootstrap_access(boot, last, SL_BOOT_FREE, 2, 0, NULL, 0));
-  return sl_bootstrap_access(boot, last, SL_BOOT_GET, 1, 0, &word, sizeof word);
+  SL_TRY(sl_mesh_access(mesh, last, SL_MESH_FREE, 1, 0, NULL, 0));
+  SL_TRY(sl_mesh_access(mesh, last, SL_MESH_FREE, 2, 0, NULL, 0));
+  return sl_mesh_access(mesh, last, SL_MESH_GET, 1, 0, &word, sizeof word);
 }
 
 static sley_status spawned_main(const sl_place *place, void *arg) {
   spawned *s = arg;
-  sl_bootstrap *boot;
-  SL_TRY(sl_bootstrap_meet(place, SLEY_OK, &boot));
-  sley_status status = sl_bootstrap_barrier(boot);
+  sl_mesh *mesh;
+  SL_TRY(sl_bootstrap_meet(place, SLEY_OK, &mesh));
+  sley_status status = sl_mesh_barrier(mesh);
   int last = s->ranks - 1;
   if (status == SLEY_OK && s->scenario == LEAVES) {
-    status = ask_who_left(place, boot, last);
+    status = ask_who_left(place, mesh, last);
   } else if (status == SLEY_OK && place->rank == last && s->scenario != WELL) {
     if (s->scenario == KILLED)
       raise(SIGKILL);
@@ -291,17 +292,17 @@ static sley_status spawned_main(const sl_place *place, void *arg) {
       for (;;)
         pause();
     status = sl_fail(SLEY_ERR_IO, "no disk");
-    sl_bootstrap_abort(boot, status);
+    sl_mesh_abort(mesh, status);
   }
   if (status == SLEY_OK && s->scenario != LEAVES) {
     double start = sl_now();
-    status = sl_bootstrap_barrier(boot);
+    status = sl_mesh_barrier(mesh);
     if (place->rank == 0)
       s->seconds = sl_now() - start;
   }
   if (status == SLEY_ERR_PEER)
     __atomic_fetch_add(&s->survivors, 1, __ATOMIC_SEQ_CST);
-  sl_bootstrap_close(boot);
+  sl_mesh_close(mesh);
   return status;
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "plan/machine.h"
+#include "machine/machine.h"
 #include "support.h"
 
 static const char whole[] = "# a machine\n"

@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "bootstrap/bootstrap.h"
-#include "bootstrap/progress.h"
+#include "socket/mesh.h"
+#include "socket/progress.h"
+#include "bootstrap/meet.h"
 #include "bootstrap/spawn.h"
 #include "support.h"
 
@@ -22,24 +23,24 @@ static int64_t word_of(int from, int to, int64_t i) {
 }
 
 /* Every rank sends every other WORDS words; broken() is a call that moves nothing. */
-static sley_status exchange(sl_bootstrap *boot, int rank, int64_t *sent, int64_t *taken) {
-  sl_boot_send send[RANKS];
-  sl_boot_recv recv[RANKS];
+static sley_status exchange(sl_mesh *mesh, int rank, int64_t *sent, int64_t *taken) {
+  sl_mesh_outgoing send[RANKS];
+  sl_mesh_incoming recv[RANKS];
   const int64_t bytes = WORDS * (int64_t)sizeof *sent;
   for (int p = 0; p < RANKS; p++) {
     for (int64_t i = 0; i < WORDS; i++)
       sent[p * WORDS + i] = word_of(rank, p, i);
     if (p != rank)
-      sl_bootstrap_recv(boot, p, TAG, taken + p * WORDS, bytes, &recv[p]);
+      sl_mesh_recv(mesh, p, TAG, taken + p * WORDS, bytes, &recv[p]);
   }
-  SL_TRY(sl_bootstrap_barrier(boot));
+  SL_TRY(sl_mesh_barrier(mesh));
   for (int p = 0; p < RANKS; p++)
     if (p != rank)
-      sl_bootstrap_send(boot, p, TAG, sent + p * WORDS, bytes, &send[p]);
+      sl_mesh_send(mesh, p, TAG, sent + p * WORDS, bytes, &send[p]);
   for (bool done = false; !done;) {
-    sl_bootstrap_work(boot);
+    sl_mesh_work(mesh);
     nap(5);
-    if (sl_bootstrap_broken(boot))
+    if (sl_mesh_broken(mesh))
       return sl_fail(SLEY_ERR_PEER, "broken");
     done = true;
     for (int p = 0; p < RANKS; p++)
@@ -54,22 +55,22 @@ static sley_status exchange(sl_bootstrap *boot, int rank, int64_t *sent, int64_t
 
 static sley_status rank_main(const sl_place *place, void *arg) {
   (void)arg;
-  sl_bootstrap *boot;
+  sl_mesh *mesh;
   alarm(WATCHDOG_SECONDS);
-  SL_TRY(sl_bootstrap_meet(place, SLEY_OK, &boot));
+  SL_TRY(sl_bootstrap_meet(place, SLEY_OK, &mesh));
   int64_t *sent = sl_alloc(RANKS * (int64_t)WORDS, sizeof *sent, "test"),
           *taken = sl_alloc(RANKS * (int64_t)WORDS, sizeof *taken, "test");
-  sley_status status = sent && taken ? sl_bootstrap_start_progress(boot) : SLEY_ERR_MEMORY;
+  sley_status status = sent && taken ? sl_mesh_start_progress(mesh) : SLEY_ERR_MEMORY;
   if (status == SLEY_OK)
-    status = exchange(boot, place->rank, sent, taken);
+    status = exchange(mesh, place->rank, sent, taken);
   if (status == SLEY_OK) /* with the thread between calls of all kinds */
     for (int64_t i = 0; i < 50 && status == SLEY_OK; i++) {
-      sl_bootstrap_work(boot);
-      status = sl_bootstrap_allreduce(boot, SL_BOOT_SUM, &i, 0);
+      sl_mesh_work(mesh);
+      status = sl_mesh_allreduce(mesh, SL_MESH_SUM, &i, 0);
     }
   if (status != SLEY_OK)
-    sl_bootstrap_abort(boot, status);
-  sl_bootstrap_close(boot);
+    sl_mesh_abort(mesh, status);
+  sl_mesh_close(mesh);
   sl_free(taken);
   sl_free(sent);
   return status;

@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "bootstrap/bootstrap.h"
-#include "bootstrap/pulse.h"
+#include "socket/mesh.h"
+#include "socket/pulse.h"
+#include "bootstrap/meet.h"
 #include "bootstrap/spawn.h"
 #include "support.h"
 
@@ -60,17 +61,17 @@ static void test_silence(void **state) {
 /* Rank STOPPED stops itself; each other notes its error. */
 static sley_status wait_for_stopped(const sl_place *place, void *arg) {
   char(*text)[TEXT] = arg;
-  sl_bootstrap *boot;
-  SL_TRY(sl_bootstrap_meet(place, SLEY_OK, &boot));
-  sley_status status = sl_bootstrap_barrier(boot);
+  sl_mesh *mesh;
+  SL_TRY(sl_bootstrap_meet(place, SLEY_OK, &mesh));
+  sley_status status = sl_mesh_barrier(mesh);
   if (place->rank == STOPPED)
     raise(SIGSTOP);
   if (status == SLEY_OK)
-    status = sl_bootstrap_barrier(boot);
+    status = sl_mesh_barrier(mesh);
   snprintf(text[place->rank], TEXT, "%d %s", (int)status, sley_last_error());
   if (status != SLEY_OK)
-    sl_bootstrap_abort(boot, status);
-  sl_bootstrap_close(boot);
+    sl_mesh_abort(mesh, status);
+  sl_mesh_close(mesh);
   return status;
 }
 

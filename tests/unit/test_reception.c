@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "bootstrap/reception.h"
-#include "bootstrap/socket.h"
+#include "socket/socket.h"
 #include "support.h"
 
 static const char GREETING[] = "welcome";

@@ -81,9 +81,9 @@ static void stop(sl_process_comm *base) {
   sl_direct_stop(base);
   if (comm->comm == MPI_COMM_NULL)
     return;
-  sl_bootstrap_leave(
-      base->boot); /* a rank that returns while another waits for it takes part in what follows */
-  if (sl_bootstrap_broken(base->boot) && !part(comm)) {
+  sl_mesh_leave(
+      base->mesh); /* a rank that returns while another waits for it takes part in what follows */
+  if (sl_mesh_broken(base->mesh) && !part(comm)) {
     sl_mpi_forsake(true);
     return;
   }
@@ -113,7 +113,7 @@ static sley_status make_comm(sl_mpi_comm *comm) {
   int code = MPI_Comm_idup(sl_mpi_world(), &comm->comm, &request);
   sl_mpi_leave();
   sley_status status = sl_mpi_settle(code, &request,
-                                     (sl_mpi_patience){.boot = comm->base.boot,
+                                     (sl_mpi_patience){.mesh = comm->base.mesh,
                                                        .timeout = comm->base.timeout,
                                                        .what = "a rank's part in MPI_Comm_idup"});
   if (status != SLEY_OK) {
@@ -135,9 +135,9 @@ static sley_status start(sl_process_comm *base) {
   sley_status mine = prepare(comm);
   if (mine == SLEY_OK && base->base.size > 1 && sl_mpi_lets_threads_in())
     mine = sl_progress_start(help, comm, &comm->progress);
-  sley_status status = sl_bootstrap_agree(base->boot, "prepare MPI", 0, 0, mine);
+  sley_status status = sl_mesh_agree(base->mesh, "prepare MPI", 0, 0, mine);
   if (status == SLEY_OK) {
-    sl_bootstrap_meanwhile(base->boot, sl_mpi_turn);
+    sl_mesh_meanwhile(base->mesh, sl_mpi_turn);
     status = make_comm(comm);
   }
   if (status == SLEY_OK)
@@ -157,7 +157,7 @@ static void abandon(sl_process_comm *base) {
   snprintf(message, sizeof message, "%s", sley_last_error());
   if (comm->progress)
     sl_progress_forbid(comm->progress);
-  if (comm->comm != MPI_COMM_NULL && sl_bootstrap_broken(base->boot))
+  if (comm->comm != MPI_COMM_NULL && sl_mesh_broken(base->mesh))
     sl_mpi_call_off(comm);
   (void)sl_fail(SLEY_OK, "%s", message);
 }

@@ -5,7 +5,7 @@
 
 #include <mpi.h>
 
-#include "bootstrap/progress.h"
+#include "socket/progress.h"
 #include "transport/process/exchange.h"
 
 typedef struct sl_mpi_comm {
@@ -58,7 +58,7 @@ sley_status sl_mpi_test(MPI_Request *requests, int count, int *done);
 /* A wait that polls: each call waits a little longer than the one before. Errors: SLEY_ERR_PEER (a rank has
  * failed, or timeout seconds have passed), SLEY_ERR_INTERRUPTED. */
 typedef struct sl_mpi_patience {
-  sl_bootstrap *boot; /* NULL: the ranks have not met */
+  sl_mesh *mesh; /* NULL: the ranks have not met */
   double timeout, begin;
   int64_t polls;
   const char *what; /* is waited for */

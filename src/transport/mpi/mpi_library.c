@@ -134,7 +134,7 @@ enum { SPINS = 200, YIELDS = 2000, LOOKS = 16, PAUSE_NANOSECONDS = 50000 };
 sley_status sl_mpi_tire(sl_mpi_patience *p) {
   if (p->polls++ == 0)
     p->begin = sl_now();
-  SL_TRY(p->boot ? sl_bootstrap_progress(p->boot) : sl_interrupted());
+  SL_TRY(p->mesh ? sl_mesh_progress(p->mesh) : sl_interrupted());
   if (sl_now() - p->begin <= p->timeout)
     return SLEY_OK;
   return sl_fail(SLEY_ERR_PEER, "%s has not come within %g s: give a longer timeout if a rank works so long",

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "bootstrap/launcher.h"
-#include "bootstrap/socket.h"
+#include "socket/socket.h"
 #include "transport/mpi/mpi_comm.h"
 
 /* What rank 0 tells all others. */

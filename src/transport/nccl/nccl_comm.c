@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts and ends NCCL on all ranks, and the module's table. The bootstrap carries the communicator's
+/* Starts and ends NCCL on all ranks, and the module's table. The mesh carries the communicator's
  * identifier. */
 #include "transport/nccl/nccl_comm.h"
 
@@ -55,7 +55,7 @@ sley_status sl_nccl_settle(sl_nccl_comm *comm, ncclResult_t result, const char *
       result = state;
       break;
     }
-    SL_TRY(sl_bootstrap_progress(comm->base.boot));
+    SL_TRY(sl_mesh_progress(comm->base.mesh));
     if (sl_now() > deadline)
       return sl_fail(SLEY_ERR_PEER, "%s: no answer from another rank's NCCL within %g s", call,
                      comm->base.timeout);
@@ -75,7 +75,7 @@ static void stop(sl_process_comm *base) {
   sl_nccl_comm *comm = (sl_nccl_comm *)base;
   cudaSetDevice(base->ordinal);
   sl_direct_stop(base);
-  if (comm->comm && !sl_bootstrap_broken(base->boot) &&
+  if (comm->comm && !sl_mesh_broken(base->mesh) &&
       sl_nccl_settle(comm, comm->nccl.CommFinalize(comm->comm), "ncclCommFinalize") == SLEY_OK) {
     comm->nccl.CommDestroy(comm->comm);
     comm->comm = NULL;
@@ -110,17 +110,17 @@ static sley_status start(sl_process_comm *base) {
   memset(&id, 0, sizeof id);
   base->in_place = true;
   sley_status mine = prepare(comm);
-  sley_status status = sl_bootstrap_agree(base->boot, "prepare NCCL", 0, 0, mine);
+  sley_status status = sl_mesh_agree(base->mesh, "prepare NCCL", 0, 0, mine);
   if (status == SLEY_OK)
     status = sl_process_refuse_shared(base, "NCCL");
   if (status == SLEY_OK) {
     ncclResult_t result = base->base.rank == 0 ? comm->nccl.GetUniqueId(&id) : ncclSuccess;
     if (result != ncclSuccess)
       mine = sl_fail(SLEY_ERR_UNSUPPORTED, "ncclGetUniqueId: %s", comm->nccl.GetErrorString(result));
-    status = sl_bootstrap_agree(base->boot, "name NCCL", 0, 0, mine);
+    status = sl_mesh_agree(base->mesh, "name NCCL", 0, 0, mine);
   }
   if (status == SLEY_OK)
-    status = sl_bootstrap_broadcast(base->boot, 0, &id, sizeof id);
+    status = sl_mesh_broadcast(base->mesh, 0, &id, sizeof id);
   if (status == SLEY_OK) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts and ends NVSHMEM on all ranks, hands out its symmetric heap, and the module's table. The bootstrap
+/* Starts and ends NVSHMEM on all ranks, hands out its symmetric heap, and the module's table. The mesh
  * carries NVSHMEM's identifier. Only the library's host side is used: kernels load and store the addresses of
  * nvshmem_ptr, which one host's GPUs have for each other. */
 #include <cuda_runtime_api.h>
@@ -32,7 +32,7 @@ static sley_status find_block(nvshmem_comm *comm, int64_t bytes, heap_block **ou
   *out = NULL;
   for (heap_block *b = comm->blocks; b; b = b->next) {
     int64_t used = b->in_use || b->bytes < bytes;
-    SL_TRY(sl_bootstrap_allreduce(comm->base.boot, SL_BOOT_MAX, &used, 1));
+    SL_TRY(sl_mesh_allreduce(comm->base.mesh, SL_MESH_MAX, &used, 1));
     if (!used) {
       *out = b;
       return SLEY_OK;
@@ -44,7 +44,7 @@ static sley_status find_block(nvshmem_comm *comm, int64_t bytes, heap_block **ou
 static sley_status new_block(nvshmem_comm *comm, int64_t bytes, heap_block **out) {
   heap_block *block;
   sley_status status = SL_NEW_ZERO(block, 1, "symmetric memory");
-  status = sl_bootstrap_agree(comm->base.boot, "symmetric heap", 0, 0, status);
+  status = sl_mesh_agree(comm->base.mesh, "symmetric heap", 0, 0, status);
   if (status != SLEY_OK) {
     sl_free(block);
     return status;
@@ -90,7 +90,7 @@ static sley_status take(sl_process_comm *base, int64_t bytes, sl_peer_block *out
   nvshmem_comm *comm = (nvshmem_comm *)base;
   heap_block *block = NULL;
   *out = (sl_peer_block){0};
-  SL_TRY(sl_bootstrap_allreduce(base->boot, SL_BOOT_MAX, &bytes, 1));
+  SL_TRY(sl_mesh_allreduce(base->mesh, SL_MESH_MAX, &bytes, 1));
   bytes = (bytes / SL_SHARED_GRAIN + 1) * SL_SHARED_GRAIN;
   SL_TRY(find_block(comm, bytes, &block));
   sley_status status = block ? SLEY_OK : new_block(comm, bytes, &block);
@@ -103,7 +103,7 @@ static sley_status take(sl_process_comm *base, int64_t bytes, sl_peer_block *out
     status = locate(comm, out);
   if (status == SLEY_OK)
     status = sl_peer_memory_clear(base, out->own, block->bytes);
-  status = sl_bootstrap_agree(base->boot, "symmetric memory", 0, 0, status);
+  status = sl_mesh_agree(base->mesh, "symmetric memory", 0, 0, status);
   if (status != SLEY_OK)
     give(base, out, false);
   return status;
@@ -123,7 +123,7 @@ static void stop(sl_process_comm *base) {
     comm->blocks = next;
   }
   /* It waits for all ranks; a rank that leaves after a failure leaves the heap to the driver. */
-  if (comm->started && !sl_bootstrap_broken(base->boot))
+  if (comm->started && !sl_mesh_broken(base->mesh))
     comm->library.finalize();
 }
 
@@ -146,16 +146,16 @@ static sley_status start_library(nvshmem_comm *comm) {
   cudaSetDevice(base->ordinal);
   if (base->base.rank == 0)
     mine = sl_nvshmem_name(&comm->library, &id);
-  SL_TRY(sl_bootstrap_agree(base->boot, "name NVSHMEM", 0, 0, mine));
-  SL_TRY(sl_bootstrap_broadcast(base->boot, 0, &id, sizeof id));
+  SL_TRY(sl_mesh_agree(base->mesh, "name NVSHMEM", 0, 0, mine));
+  SL_TRY(sl_mesh_broadcast(base->mesh, 0, &id, sizeof id));
   mine = sl_nvshmem_begin(&comm->library, base->base.rank, base->base.size, &id);
   comm->started = mine == SLEY_OK;
-  return sl_bootstrap_agree(base->boot, "start NVSHMEM", 0, 0, mine);
+  return sl_mesh_agree(base->mesh, "start NVSHMEM", 0, 0, mine);
 }
 
 static sley_status start(sl_process_comm *base) {
   nvshmem_comm *comm = (nvshmem_comm *)base;
-  sley_status status = sl_bootstrap_agree(base->boot, "prepare NVSHMEM", 0, 0, prepare(comm));
+  sley_status status = sl_mesh_agree(base->mesh, "prepare NVSHMEM", 0, 0, prepare(comm));
   if (status == SLEY_OK)
     status = sl_process_refuse_shared(base, "NVSHMEM");
   if (status == SLEY_OK)

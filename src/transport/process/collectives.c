@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport's collectives, abort and counters over the bootstrap, and the matching of lists. */
+/* The transport's collectives, abort and counters over the mesh, and the matching of lists. */
 #include <time.h>
 
 #include "base/clock.h"
@@ -7,20 +7,20 @@
 #include "transport/lists.h"
 #include "transport/process/process.h"
 
-static sl_bootstrap *boot_of(sl_comm *comm) {
-  return ((sl_process_comm *)comm)->boot;
+static sl_mesh *boot_of(sl_comm *comm) {
+  return ((sl_process_comm *)comm)->mesh;
 }
 
 void sl_process_abort(sl_comm *base, sley_status status) {
   sl_process_comm *comm = (sl_process_comm *)base;
-  sl_bootstrap_abort(comm->boot, status);
+  sl_mesh_abort(comm->mesh, status);
   if (comm->stop)
     __atomic_store_n(comm->stop, 1, __ATOMIC_RELEASE);
   comm->backend->abandon(comm);
 }
 
 sley_status sl_process_over(sl_comm *comm, sley_status status) {
-  if (status != SLEY_OK && sl_bootstrap_broken(boot_of(comm)))
+  if (status != SLEY_OK && sl_mesh_broken(boot_of(comm)))
     sl_process_abort(comm, status);
   return status;
 }
@@ -28,32 +28,32 @@ sley_status sl_process_over(sl_comm *comm, sley_status status) {
 /* Puts go another way than the meeting. */
 sley_status sl_process_barrier(sl_comm *comm) {
   sley_status status = sl_process_flush_puts((sl_process_comm *)comm);
-  return sl_process_over(comm, status == SLEY_OK ? sl_bootstrap_barrier(boot_of(comm)) : status);
+  return sl_process_over(comm, status == SLEY_OK ? sl_mesh_barrier(boot_of(comm)) : status);
 }
 
 sley_status sl_process_allgather(sl_comm *comm, const void *src, int64_t bytes, void *dst) {
-  return sl_process_over(comm, sl_bootstrap_allgather(boot_of(comm), src, bytes, dst));
+  return sl_process_over(comm, sl_mesh_allgather(boot_of(comm), src, bytes, dst));
 }
 
 sley_status sl_process_alltoallv(sl_comm *comm, const void *send, const int64_t *send_at,
                                  const int64_t *send_bytes, void *recv, const int64_t *recv_at,
                                  const int64_t *recv_bytes) {
   return sl_process_over(
-      comm, sl_bootstrap_alltoallv(boot_of(comm), send, send_at, send_bytes, recv, recv_at, recv_bytes));
+      comm, sl_mesh_alltoallv(boot_of(comm), send, send_at, send_bytes, recv, recv_at, recv_bytes));
 }
 
 sley_status sl_process_allreduce(sl_comm *comm, sl_reduce op, int64_t *values, int count) {
-  static const sl_boot_op ops[] = {[SL_SUM] = SL_BOOT_SUM, [SL_MIN] = SL_BOOT_MIN, [SL_MAX] = SL_BOOT_MAX};
+  static const sl_mesh_op ops[] = {[SL_SUM] = SL_MESH_SUM, [SL_MIN] = SL_MESH_MIN, [SL_MAX] = SL_MESH_MAX};
   if ((unsigned)op > SL_MAX)
     return sl_fail(SLEY_ERR_ARG, "allreduce: there is no operator %d", (int)op);
-  return sl_process_over(comm, sl_bootstrap_allreduce(boot_of(comm), ops[op], values, count));
+  return sl_process_over(comm, sl_mesh_allreduce(boot_of(comm), ops[op], values, count));
 }
 
 enum { SPINS = 2000, LOOKS = 16, PAUSE_NANOSECONDS = 50000 };
 
 /* Why this rank need not wait any longer, or SLEY_OK. */
 static sley_status trouble(sl_process_comm *comm, double begin) {
-  SL_TRY(sl_bootstrap_progress(comm->boot));
+  SL_TRY(sl_mesh_progress(comm->mesh));
   if (sl_now() - begin <= comm->timeout)
     return SLEY_OK;
   return sl_fail(
@@ -123,7 +123,7 @@ static sley_status compare(sl_process_comm *comm, const sl_exchange_spec *spec, 
     at[p] = p * (int64_t)sizeof *mine;
     bytes[p] = sizeof *mine;
   }
-  SL_TRY(sl_bootstrap_alltoallv(comm->boot, mine, at, bytes, theirs, at, bytes));
+  SL_TRY(sl_mesh_alltoallv(comm->mesh, mine, at, bytes, theirs, at, bytes));
   for (int p = 0; p < size; p++) {
     SL_TRY(sl_list_facts_match(spec->name, rank, p, &mine[p].sent, &theirs[p].taken));
     SL_TRY(sl_list_facts_match(spec->name, p, rank, &theirs[p].sent, &mine[p].taken));
@@ -141,10 +141,10 @@ sley_status sl_process_match_lists(sl_process_comm *comm, const sl_exchange_spec
     mine = SL_NEW(facts, 2 * size, "an exchange");
   if (mine == SLEY_OK)
     mine = SL_NEW(places, 2 * size, "an exchange");
-  sley_status status = sl_bootstrap_agree(comm->boot, "exchange_create", 0, 0, mine);
+  sley_status status = sl_mesh_agree(comm->mesh, "exchange_create", 0, 0, mine);
   if (status == SLEY_OK) {
     status = compare(comm, spec, facts, places);
-    status = sl_bootstrap_agree(comm->boot, "end of exchange_create", 0, 0, status);
+    status = sl_mesh_agree(comm->mesh, "end of exchange_create", 0, 0, status);
   }
   sl_free(places);
   sl_free(facts);

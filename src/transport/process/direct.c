@@ -52,7 +52,7 @@ static sley_status find_obstacle(sl_process_comm *comm, bool *found) {
   int64_t blocked = why != NULL;
   if (why)
     note(comm, why);
-  sley_status status = sl_bootstrap_allreduce(comm->boot, SL_BOOT_MAX, &blocked, 1);
+  sley_status status = sl_mesh_allreduce(comm->mesh, SL_MESH_MAX, &blocked, 1);
   if (status == SLEY_OK && blocked && !why)
     note(comm, "another workgroup's cannot");
   *found = blocked;
@@ -73,18 +73,18 @@ sley_status sl_direct_start(sl_process_comm *comm, const sl_peer_memory *memory)
   comm->stop = stop;
   if (status == SLEY_OK)
     status = ops->queue_create_urgent(comm->base.device, &comm->urgent);
-  status = sl_bootstrap_agree(comm->boot, "queues of a workgroup", 0, 0, status);
+  status = sl_mesh_agree(comm->mesh, "queues of a workgroup", 0, 0, status);
   sl_peer_block trial;
   if (status == SLEY_OK)
     status = memory->take(comm, 1, &trial);
   if (status == SLEY_OK) {
     memory->close(comm, &trial);
-    status = sl_bootstrap_barrier(comm->boot);
+    status = sl_mesh_barrier(comm->mesh);
     memory->give(comm, &trial, status != SLEY_OK);
     comm->direct = status == SLEY_OK;
     return status;
   }
-  if (sl_bootstrap_broken(comm->boot))
+  if (sl_mesh_broken(comm->mesh))
     return status;
   note(comm, sley_last_error());
   return SLEY_OK;
@@ -197,7 +197,7 @@ void sl_direct_destroy(sl_direct *direct) {
   sl_process_comm *comm = direct->comm;
   char message[1024];
   snprintf(message, sizeof message, "%s", sley_last_error());
-  if (sl_bootstrap_broken(comm->boot))
+  if (sl_mesh_broken(comm->mesh))
     comm->base.ops->abort(&comm->base, SLEY_ERR_PEER);
   /* Until they have taken all: a word that came before would stop their pulls. */
   (void)sl_boards_await(&direct->round.signals, comm->urgent);

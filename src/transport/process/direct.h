@@ -9,7 +9,7 @@
 typedef struct sl_direct sl_direct;
 
 /* Whether the GPUs of each workgroup can load each other's memory, found by trying with memory; then
- * comm->direct is set, else a note says why not. Collective. Errors: those of the bootstrap. */
+ * comm->direct is set, else a note says why not. Collective. Errors: those of the mesh. */
 sley_status sl_direct_start(sl_process_comm *comm, const sl_peer_memory *memory);
 /* NULL members: nothing. */
 void sl_direct_stop(sl_process_comm *comm);
@@ -39,7 +39,7 @@ sley_status sl_direct_add(sl_direct *direct, int recv, sl_queue *queue);
 /* The slot exchange_arrive; NULL: nothing. */
 sley_status sl_direct_arrive(sl_direct *direct, sl_queue *queue, const sl_stage_words **words);
 
-/* The last round has been ended, or the bootstrap is broken. Waits for the rank's own device. NULL: nothing.
+/* The last round has been ended, or the mesh is broken. Waits for the rank's own device. NULL: nothing.
  */
 void sl_direct_destroy(sl_direct *direct);
 

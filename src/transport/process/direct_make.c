@@ -166,9 +166,9 @@ static sley_status tell(sl_direct *direct, letters *l) {
     if (positions_in(sent) > 0)
       memcpy(letter + 1, sent->positions, (size_t)(positions_in(sent) * word));
   }
-  SL_TRY(sl_bootstrap_alltoallv(direct->comm->boot, l->send, table_of(direct, l, SEND_AT),
-                                table_of(direct, l, SEND_BYTES), l->recv, table_of(direct, l, RECV_AT),
-                                table_of(direct, l, RECV_BYTES)));
+  SL_TRY(sl_mesh_alltoallv(direct->comm->mesh, l->send, table_of(direct, l, SEND_AT),
+                           table_of(direct, l, SEND_BYTES), l->recv, table_of(direct, l, RECV_AT),
+                           table_of(direct, l, RECV_BYTES)));
   for (int i = 0; i < direct->recvs; i++) {
     sl_lane *got = &direct->recv[i];
     const int64_t *letter = l->recv + table_of(direct, l, RECV_AT)[got->list.peer] / word;
@@ -349,7 +349,7 @@ static sley_status is_wanted(sl_process_comm *comm, const sl_exchange_spec *spec
     *wanted |= sl_direct_serves(comm, spec->send[i].peer);
   for (int i = 0; i < spec->recvs; i++)
     *wanted |= sl_direct_serves(comm, spec->recv[i].peer);
-  return sl_bootstrap_allreduce(comm->boot, SL_BOOT_MAX, wanted, 1);
+  return sl_mesh_allreduce(comm->mesh, SL_MESH_MAX, wanted, 1);
 }
 
 sley_status sl_direct_create(sl_process_comm *comm, const sl_exchange_spec *spec, sl_direct **out) {
@@ -370,7 +370,7 @@ sley_status sl_direct_create(sl_process_comm *comm, const sl_exchange_spec *spec
   }
   if (status == SLEY_OK)
     status = open_letters(direct, &l);
-  status = sl_bootstrap_agree(comm->boot, "rows of a workgroup", 0, 0, status);
+  status = sl_mesh_agree(comm->mesh, "rows of a workgroup", 0, 0, status);
   if (status == SLEY_OK)
     status = comm->memory->take(comm, bytes, &direct->block);
   bool taken = status == SLEY_OK;
@@ -378,7 +378,7 @@ sley_status sl_direct_create(sl_process_comm *comm, const sl_exchange_spec *spec
     status = tell(direct, &l);
     if (status == SLEY_OK)
       status = finish(direct, spec, &l);
-    status = sl_bootstrap_agree(comm->boot, "lists of a workgroup", 0, 0, status);
+    status = sl_mesh_agree(comm->mesh, "lists of a workgroup", 0, 0, status);
   }
   close_letters(&l);
   if (status != SLEY_OK) {

@@ -92,7 +92,7 @@ sley_status sl_process_exchange_create(sl_comm *base, const sl_exchange_spec *sp
   uint64_t id = comm->next_id++;
   SL_TRY(sl_process_over(base, sl_process_match_lists(comm, spec, SLEY_OK)));
   sley_status status = make(comm, spec, &exchange);
-  status = sl_bootstrap_agree(comm->boot, "buffers of exchange_create", 0, 0, status);
+  status = sl_mesh_agree(comm->mesh, "buffers of exchange_create", 0, 0, status);
   if (status == SLEY_OK)
     status = sl_direct_create(comm, spec, &exchange->direct);
   if (status != SLEY_OK) {
@@ -120,13 +120,13 @@ void sl_process_exchange_destroy(sl_exchange *base) {
   sl_process_exchange *exchange = (sl_process_exchange *)base;
   sl_process_comm *comm = comm_of(exchange);
   char message[1024];
-  if (sl_bootstrap_broken(comm->boot)) /* or the device would wait for the rank that failed */
+  if (sl_mesh_broken(comm->mesh)) /* or the device would wait for the rank that failed */
     sl_process_abort(base->comm, SLEY_ERR_PEER);
   else if (exchange->in_flight) /* nobody may write to what is freed here */
     sl_process_abort(base->comm,
                      sl_fail(SLEY_ERR_INTERNAL, "exchange %s is destroyed before its end", exchange->name));
   snprintf(message, sizeof message, "%s", sley_last_error());
-  if (!sl_bootstrap_broken(comm->boot))
+  if (!sl_mesh_broken(comm->mesh))
     (void)sl_process_over(base->comm, reclaim(exchange));
   (void)sl_process_wait_for(comm, base->comm->queue); /* it may still use what is freed here */
   sl_direct_destroy(exchange->direct);
@@ -174,7 +174,7 @@ static sley_status pack(const sl_process_exchange *exchange, sl_queue *queue) {
 
 static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
   SL_TRY(reclaim(exchange));
-  SL_TRY(sl_bootstrap_progress(comm_of(exchange)->boot));
+  SL_TRY(sl_mesh_progress(comm_of(exchange)->mesh));
   for (int i = 0; i < exchange->sends; i++) {
     sl_process_channel *c = &exchange->send[i];
     c->at = place_of(exchange, c, exchange->src, exchange->src_stride);
@@ -242,7 +242,7 @@ static sley_status take(sl_process_exchange *exchange, sl_process_channel *c, sl
 }
 
 static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
-  SL_TRY(sl_bootstrap_progress(comm_of(exchange)->boot));
+  SL_TRY(sl_mesh_progress(comm_of(exchange)->mesh));
   SL_TRY(sl_direct_end(exchange->direct, exchange->dst, exchange->dst_stride, queue));
   for (int i = 0; i < exchange->recvs; i++) {
     SL_TRY(sl_direct_add(exchange->direct, i, queue));

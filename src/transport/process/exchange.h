@@ -42,7 +42,7 @@ typedef struct sl_carrier {
   /* Takes what the messages of an exchange need, once its channels are made. What it has taken when it fails,
    * close gives back. */
   sley_status (*open)(sl_process_exchange *exchange);
-  /* Nothing is in flight any more, or the bootstrap is broken. */
+  /* Nothing is in flight any more, or the mesh is broken. */
   void (*close)(sl_process_exchange *exchange);
   /* Starts all messages of the round; those sent are packed in queue's order. */
   sley_status (*begin)(sl_process_exchange *exchange, sl_queue *queue);

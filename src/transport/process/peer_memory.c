@@ -77,13 +77,13 @@ static sley_status open_peers(sl_process_comm *comm, sl_peer_block *out) {
 static sley_status take(sl_process_comm *comm, int64_t bytes, sl_peer_block *out) {
   *out = (sl_peer_block){0};
   sley_status status = take_own(comm, bytes, out);
-  status = sl_bootstrap_agree(comm->boot, "shared memory", 0, 0, status);
+  status = sl_mesh_agree(comm->mesh, "shared memory", 0, 0, status);
   if (status == SLEY_OK) {
     sl_shared own = out->shared[comm->base.rank];
-    status = sl_bootstrap_allgather(comm->boot, &own, sizeof own, out->shared);
+    status = sl_mesh_allgather(comm->mesh, &own, sizeof own, out->shared);
     if (status == SLEY_OK)
       status = open_peers(comm, out);
-    status = sl_bootstrap_agree(comm->boot, "opening shared memory", 0, 0, status);
+    status = sl_mesh_agree(comm->mesh, "opening shared memory", 0, 0, status);
   }
   if (status != SLEY_OK) {
     close_peers(comm, out);

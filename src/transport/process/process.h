@@ -5,7 +5,8 @@
 #ifndef SLEY_TRANSPORT_PROCESS_PROCESS_H
 #define SLEY_TRANSPORT_PROCESS_PROCESS_H
 
-#include "bootstrap/bootstrap.h"
+#include "bootstrap/place.h"
+#include "socket/mesh.h"
 #include "transport/registry.h"
 
 enum { SL_PROCESS_NOTE = 1024 };
@@ -15,14 +16,14 @@ typedef struct sl_process_comm {
   sl_comm base;
   const struct sl_process_backend *backend;
   bool in_place; /* messages are sent from and received into any memory of the device, not only packed */
-  sl_bootstrap *boot;
+  sl_mesh *mesh;
   int ordinal;    /* of the rank's device among its kind on this host */
   double timeout; /* seconds */
   sl_counters counters;
   uint64_t next_id; /* of exchanges and symmetric memory, the same on all ranks */
   uint64_t rounds;  /* of exchanges begun */
   struct sl_process_symm *symms;
-  struct sl_boot_rows
+  struct sl_mesh_rows
       *asks;        /* by rank: rows being asked for; NULL until there is symmetric memory far away */
   bool *dirty;      /* by rank: has been put to since the last flush */
   int *first_there; /* by rank, where devices are not the host: the first rank that has the same one */
@@ -40,8 +41,8 @@ typedef struct sl_process_backend {
   const char *name;
   const struct sl_carrier *carrier; /* of its exchanges' messages: see exchange.h */
   size_t comm_bytes;                /* of its comm, zeroed before start */
-  /* Prepares a comm whose base, device and boot are set; stop undoes it, and is not called where start
-   * failed. Every rank calls start, and then the ranks agree. It may use boot's collectives, set in_place,
+  /* Prepares a comm whose base, device and mesh are set; stop undoes it, and is not called where start
+   * failed. Every rank calls start, and then the ranks agree. It may use mesh's collectives, set in_place,
    * and lower base.workgroup. */
   sley_status (*start)(sl_process_comm *comm);
   void (*stop)(sl_process_comm *comm);
@@ -70,14 +71,14 @@ sley_status sl_process_refuse_shared(const sl_process_comm *comm, const char *li
 /* The operations of all these transports. */
 extern const sl_transport_ops sl_process_ops;
 
-/* Ops slots, over comm->boot. */
+/* Ops slots, over comm->mesh. */
 sley_status sl_process_barrier(sl_comm *comm);
 sley_status sl_process_allgather(sl_comm *comm, const void *src, int64_t bytes, void *dst);
 sley_status sl_process_alltoallv(sl_comm *comm, const void *send, const int64_t *send_at,
                                  const int64_t *send_bytes, void *recv, const int64_t *recv_at,
                                  const int64_t *recv_bytes);
 sley_status sl_process_allreduce(sl_comm *comm, sl_reduce op, int64_t *values, int count);
-/* The host waits until the queue has done its work, looking after the bootstrap meanwhile. Errors:
+/* The host waits until the queue has done its work, looking after the mesh meanwhile. Errors:
  * SLEY_ERR_PEER (a rank has failed, or the work takes longer than the time limit, as if it waited for one),
  * SLEY_ERR_INTERRUPTED: this rank has then aborted. */
 sley_status sl_process_wait_for(sl_process_comm *comm, sl_queue *queue);
@@ -92,7 +93,7 @@ void sl_process_counters_reset(sl_comm *comm);
 void sl_process_counters_add(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages);
 void sl_process_close(sl_comm *comm);
 
-/* Ops slots of symmetric memory in the host's: shared inside a workgroup, by requests over boot between them.
+/* Ops slots of symmetric memory in the host's: shared inside a workgroup, by requests over mesh between them.
  */
 sley_status sl_process_symm_alloc(sl_comm *comm, int64_t bytes, sl_symm **out);
 void sl_process_symm_free(sl_symm *symm);
@@ -103,10 +104,10 @@ sley_status sl_process_put(sl_symm *symm, int rank, int64_t offset, const void *
 sley_status sl_process_fetch_add(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
 sley_status sl_process_flush(sl_symm *symm);
 
-/* Frees what is left of the comm's memory, once boot is closed. */
+/* Frees what is left of the comm's memory, once mesh is closed. */
 void sl_process_symm_end(sl_process_comm *comm);
 
-/* All puts over boot have arrived. */
+/* All puts over mesh have arrived. */
 sley_status sl_process_flush_puts(sl_process_comm *comm);
 
 /* Checks this rank's lists and, with all ranks, that they fit those of its peers. mine: the rank's own status

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "bootstrap/meet.h"
 #include "bootstrap/spawn.h"
 #include "transport/process/process.h"
 
@@ -14,7 +15,7 @@ static sley_status open_device(sl_process_comm *comm, const sl_launch *launch, s
   const sl_device_ops *ops;
   sl_comm *base = &comm->base;
   SL_TRY(sl_device_choose(launch->device, &ops, comm->note, sizeof comm->note));
-  comm->ordinal = sl_bootstrap_local_rank(comm->boot) % ops->count();
+  comm->ordinal = sl_mesh_local_rank(comm->mesh) % ops->count();
   SL_TRY(ops->open(comm->ordinal, launch->threads, &base->device));
   SL_TRY(ops->queue_create(base->device, NULL, &base->queue));
   if (!ops->host_addresses)
@@ -42,13 +43,13 @@ static sley_status find_shared(sl_process_comm *comm) {
   if (comm->base.device->ops->host_addresses)
     return SLEY_OK;
   snprintf(own.place, sizeof own.place, "%s", comm->base.device->ops->place(comm->base.device));
-  sley_status status = sl_bootstrap_agree(comm->boot, "places", 0, 0, SL_NEW(all, size, "a comm"));
+  sley_status status = sl_mesh_agree(comm->mesh, "places", 0, 0, SL_NEW(all, size, "a comm"));
   if (status == SLEY_OK)
-    status = sl_bootstrap_allgather(comm->boot, &own, sizeof own, all);
+    status = sl_mesh_allgather(comm->mesh, &own, sizeof own, all);
   for (int r = 0; r < size && status == SLEY_OK; r++) {
     int first = 0;
     while (first < r && (strcmp(all[first].place, all[r].place) != 0 ||
-                         strcmp(sl_bootstrap_host(comm->boot, first), sl_bootstrap_host(comm->boot, r)) != 0))
+                         strcmp(sl_mesh_host(comm->mesh, first), sl_mesh_host(comm->mesh, r)) != 0))
       first++;
     comm->first_there[r] = first;
   }
@@ -68,7 +69,7 @@ sley_status sl_process_refuse_shared(const sl_process_comm *comm, const char *li
 /* "auto" must mean the same on all ranks. */
 static sley_status same_device(const sl_process_comm *comm) {
   int64_t kind[2] = {comm->base.device->ops->host_addresses, !comm->base.device->ops->host_addresses};
-  SL_TRY(sl_bootstrap_allreduce(comm->boot, SL_BOOT_SUM, kind, 2));
+  SL_TRY(sl_mesh_allreduce(comm->mesh, SL_MESH_SUM, kind, 2));
   if (kind[0] == 0 || kind[1] == 0)
     return SLEY_OK;
   return sl_fail(SLEY_ERR_UNSUPPORTED, "%lld ranks have a GPU and %lld have none: choose --device cpu",
@@ -80,8 +81,8 @@ static sley_status start_one(const sl_process_backend *backend, const sl_process
                              sl_process_comm **out) {
   *out = NULL;
   sl_process_comm *comm = sl_alloc_zero(1, backend->comm_bytes, "a comm");
-  sl_bootstrap *boot = template->boot;
-  sley_status status = sl_bootstrap_agree(boot, "start", 0, 0, comm ? SLEY_OK : SLEY_ERR_MEMORY);
+  sl_mesh *mesh = template->mesh;
+  sley_status status = sl_mesh_agree(mesh, "start", 0, 0, comm ? SLEY_OK : SLEY_ERR_MEMORY);
   if (status == SLEY_OK) {
     *comm = *template;
     comm->base.ops = &sl_process_ops;
@@ -89,7 +90,7 @@ static sley_status start_one(const sl_process_backend *backend, const sl_process
     comm->backend = backend;
     comm->base.note = comm->note;
     sley_status mine = backend->start(comm);
-    status = sl_bootstrap_agree(boot, "end of start", 0, 0, mine);
+    status = sl_mesh_agree(mesh, "end of start", 0, 0, mine);
     if (status != SLEY_OK && mine == SLEY_OK)
       backend->stop(comm);
   }
@@ -102,13 +103,13 @@ static sley_status start_one(const sl_process_backend *backend, const sl_process
 }
 
 /* The next transport in line, the same on all ranks: found on all of them, or given up. */
-static sley_status find_next(sl_bootstrap *boot, const char *name, const sl_process_backend **out) {
+static sley_status find_next(sl_mesh *mesh, const char *name, const sl_process_backend **out) {
   const sl_transport_backend *found = NULL;
   sley_status status = sl_transport_backend_choose(name, &found);
   if (status == SLEY_OK && !found->process)
     status = sl_fail(SLEY_ERR_UNSUPPORTED, "transport %s does not join processes", name);
   *out = found ? found->process : NULL;
-  return sl_bootstrap_agree(boot, "find a transport", 0, 0, status);
+  return sl_mesh_agree(mesh, "find a transport", 0, 0, status);
 }
 
 /* Starts the backend, or the first of those it names that all ranks can start; a note says so. */
@@ -118,15 +119,15 @@ static sley_status start(const sl_process_backend **backend, sl_process_comm *te
     sley_status status = start_one(*backend, template, out);
     if (status != SLEY_ERR_UNSUPPORTED && status != SLEY_ERR_PEER)
       return status;
-    if (sl_bootstrap_broken(template->boot))
+    if (sl_mesh_broken(template->mesh))
       return status;
     char why[MESSAGE / 2], failed[32];
     int64_t most = status == SLEY_ERR_UNSUPPORTED; /* what another rank reports may be of any kind */
     snprintf(why, sizeof why, "%s", sley_last_error());
     snprintf(failed, sizeof failed, "%s", (*backend)->name);
-    SL_TRY(sl_bootstrap_allreduce(template->boot, SL_BOOT_MAX, &most, 1));
+    SL_TRY(sl_mesh_allreduce(template->mesh, SL_MESH_MAX, &most, 1));
     const sl_process_backend *next = NULL;
-    bool found = most && (*backend)->next && find_next(template->boot, (*backend)->next, &next) == SLEY_OK;
+    bool found = most && (*backend)->next && find_next(template->mesh, (*backend)->next, &next) == SLEY_OK;
     if (!found)
       return sl_fail(status, "transport %s cannot start: %s", failed, why);
     snprintf(template->note, sizeof template->note, "transport %s cannot start, %s instead: %s", failed,
@@ -135,18 +136,18 @@ static sley_status start(const sl_process_backend **backend, sl_process_comm *te
   }
 }
 
-/* From the meeting on. The comm that *out receives is ended once boot is closed: until then others may ask
+/* From the meeting on. The comm that *out receives is ended once mesh is closed: until then others may ask
  * it. */
 static sley_status run_met(const sl_process_backend *backend, const sl_launch *launch,
                            sl_process_comm *template, sl_rank_main main, void *arg, sl_process_comm **out) {
   sl_team *own_team = NULL;
-  sl_bootstrap *boot = template->boot;
+  sl_mesh *mesh = template->mesh;
   sley_status status = open_device(template, launch, &own_team);
   if (status == SLEY_OK)
     status = SL_NEW_ZERO(template->dirty, template->base.size, "a comm");
   if (status == SLEY_OK)
     status = SL_NEW_ZERO(template->first_there, template->base.size, "a comm");
-  status = sl_bootstrap_agree(boot, "--workgroup", launch->workgroup, 0, status);
+  status = sl_mesh_agree(mesh, "--workgroup", launch->workgroup, 0, status);
   if (status == SLEY_OK)
     status = same_device(template);
   if (status == SLEY_OK)
@@ -166,19 +167,19 @@ static sley_status run_met(const sl_process_backend *backend, const sl_launch *l
 
 sley_status sl_process_join(const sl_process_backend *backend, const sl_launch *launch, const sl_place *place,
                             sl_rank_main main, void *arg) {
-  sl_bootstrap *boot;
-  SL_TRY(sl_bootstrap_meet(place, SLEY_OK, &boot));
+  sl_mesh *mesh;
+  SL_TRY(sl_bootstrap_meet(place, SLEY_OK, &mesh));
   sl_process_comm template = {.base = {.rank = place->rank,
                                        .size = place->size,
                                        .processes = true,
-                                       .workgroup = sl_bootstrap_block(boot, launch->workgroup)},
-                              .boot = boot,
+                                       .workgroup = sl_mesh_block(mesh, launch->workgroup)},
+                              .mesh = mesh,
                               .timeout = place->timeout};
   sl_process_comm *comm = NULL;
   sley_status status = run_met(backend, launch, &template, main, arg, &comm);
   if (status != SLEY_OK)
-    sl_bootstrap_abort(boot, status);
-  sl_bootstrap_close(boot);
+    sl_mesh_abort(mesh, status);
+  sl_mesh_close(mesh);
   if (comm)
     sl_process_symm_end(comm);
   sl_free(comm);

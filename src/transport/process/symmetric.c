@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symmetric memory of ranks that are processes. In the host's memory every rank makes its block a file in
- * memory that its workgroup maps; ranks of other workgroups ask for access over the bootstrap, which the
+ * memory that its workgroup maps; ranks of other workgroups ask for access over the mesh, which the
  * owner serves while it waits for something itself. In the memory of devices a workgroup maps the blocks of
  * its ranks; those of other workgroups are out of reach. */
 #define _GNU_SOURCE
@@ -58,7 +58,7 @@ static void unmap_all(sl_process_symm *symm) {
 static void release(sl_process_comm *comm, bool all) {
   for (sl_process_symm **at = &comm->symms; *at;) {
     sl_process_symm *symm = *at;
-    if (all || (symm->freed && (symm->still_in_use == 0 || sl_bootstrap_broken(comm->boot)))) {
+    if (all || (symm->freed && (symm->still_in_use == 0 || sl_mesh_broken(comm->mesh)))) {
       *at = symm->next;
       unmap_all(symm);
     } else {
@@ -119,7 +119,7 @@ static void enlist(sl_process_comm *comm, sl_process_symm *symm) {
     symm->still_in_use += sl_link_to(&comm->base, r) == SL_LINK_MESSAGE;
   symm->next = comm->symms;
   comm->symms = symm;
-  sl_bootstrap_serve(comm->boot, find, freed, comm);
+  sl_mesh_serve(comm->mesh, find, freed, comm);
 }
 
 static sley_status map_all(sl_process_comm *comm, sl_process_symm *symm) {
@@ -127,7 +127,7 @@ static sley_status map_all(sl_process_comm *comm, sl_process_symm *symm) {
   block own = symm->ranks[rank];
   char *at = own.at;
   own.at = NULL;
-  SL_TRY(sl_bootstrap_allgather(comm->boot, &own, sizeof own, symm->ranks));
+  SL_TRY(sl_mesh_allgather(comm->mesh, &own, sizeof own, symm->ranks));
   symm->ranks[rank].at = at;
   for (int r = 0; r < comm->base.size; r++)
     if (sl_link_to(&comm->base, r) == SL_LINK_DIRECT)
@@ -152,9 +152,9 @@ static sley_status alloc_on_devices(sl_process_comm *comm, int64_t bytes, sl_sym
     status = SLEY_ERR_MEMORY;
   else
     status = SL_NEW(sizes, base->size, "symmetric memory");
-  status = sl_bootstrap_agree(comm->boot, "symm_alloc", 0, 0, status);
+  status = sl_mesh_agree(comm->mesh, "symm_alloc", 0, 0, status);
   if (status == SLEY_OK)
-    status = sl_bootstrap_allgather(comm->boot, &bytes, sizeof bytes, sizes);
+    status = sl_mesh_allgather(comm->mesh, &bytes, sizeof bytes, sizes);
   if (status == SLEY_OK)
     status = comm->memory->take(comm, bytes, &symm->device);
   if (status == SLEY_OK) {
@@ -180,10 +180,10 @@ static bool on_devices(const sl_symm *symm) {
 static void free_on_devices(sl_process_comm *comm, sl_process_symm *symm) {
   sley_status status = sl_process_wait_for(comm, comm->base.queue);
   if (status == SLEY_OK)
-    status = sl_bootstrap_agree(comm->boot, "symm_free", 0, 0, SLEY_OK);
+    status = sl_mesh_agree(comm->mesh, "symm_free", 0, 0, SLEY_OK);
   comm->memory->close(comm, &symm->device);
   if (status == SLEY_OK)
-    status = sl_bootstrap_barrier(comm->boot);
+    status = sl_mesh_barrier(comm->mesh);
   comm->memory->give(comm, &symm->device, status != SLEY_OK);
   sl_free(symm);
 }
@@ -192,7 +192,7 @@ static void free_on_devices(sl_process_comm *comm, sl_process_symm *symm) {
 static sley_status take_asks(sl_process_comm *comm) {
   if (comm->asks || comm->base.workgroup == comm->base.size)
     return SLEY_OK;
-  SL_TRY(sl_bootstrap_serve_rows(comm->boot));
+  SL_TRY(sl_mesh_serve_rows(comm->mesh));
   return SL_NEW(comm->asks, comm->base.size, "requests for rows");
 }
 
@@ -219,11 +219,11 @@ sley_status sl_process_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
     fd = (int)symm->ranks[base->rank].fd;
   }
   comm->next_id++;
-  status = sl_bootstrap_agree(comm->boot, "symm_alloc", 0, 0, status);
+  status = sl_mesh_agree(comm->mesh, "symm_alloc", 0, 0, status);
   if (status == SLEY_OK) {
     status = map_all(comm, symm);
     enlist(comm, symm);
-    status = sl_bootstrap_agree(comm->boot, "end of symm_alloc", 0, 0, status);
+    status = sl_mesh_agree(comm->mesh, "end of symm_alloc", 0, 0, status);
     if (status != SLEY_OK)
       comm->symms = symm->next;
   }
@@ -251,9 +251,9 @@ void sl_process_symm_free(sl_symm *base) {
       (void)sl_fail(SLEY_OK, "%s", message);
     return;
   }
-  for (int r = 0; r < base->comm->size && !sl_bootstrap_broken(comm->boot); r++)
+  for (int r = 0; r < base->comm->size && !sl_mesh_broken(comm->mesh); r++)
     if (sl_link_to(base->comm, r) == SL_LINK_MESSAGE)
-      (void)sl_bootstrap_access(comm->boot, r, SL_BOOT_FREE, symm->id, 0, NULL, 0);
+      (void)sl_mesh_access(comm->mesh, r, SL_MESH_FREE, symm->id, 0, NULL, 0);
   if (*message)
     (void)sl_fail(SLEY_OK, "%s", message); /* of what went wrong before */
   symm->freed = true;
@@ -302,11 +302,11 @@ static bool is_word(int64_t offset, int64_t bytes) {
 }
 
 /* Of a rank of another workgroup. */
-static sley_status access_far(sl_symm *base, int rank, sl_boot_access access, int64_t offset, void *data,
+static sley_status access_far(sl_symm *base, int rank, sl_mesh_access_kind access, int64_t offset, void *data,
                               int64_t bytes) {
   sl_process_comm *comm = (sl_process_comm *)base->comm;
   uint64_t id = ((sl_process_symm *)base)->id;
-  return sl_process_over(base->comm, sl_bootstrap_access(comm->boot, rank, access, id, offset, data, bytes));
+  return sl_process_over(base->comm, sl_mesh_access(comm->mesh, rank, access, id, offset, data, bytes));
 }
 
 sley_status sl_process_get(sl_symm *base, int rank, int64_t offset, void *dst, int64_t bytes) {
@@ -320,7 +320,7 @@ sley_status sl_process_get(sl_symm *base, int rank, int64_t offset, void *dst, i
   } else if (from->at && bytes > 0)
     memcpy(dst, from->at + offset, (size_t)bytes);
   else if (bytes > 0)
-    SL_TRY(access_far(base, rank, SL_BOOT_GET, offset, dst, bytes));
+    SL_TRY(access_far(base, rank, SL_MESH_GET, offset, dst, bytes));
   count(base, rank, bytes);
   return SLEY_OK;
 }
@@ -328,12 +328,12 @@ sley_status sl_process_get(sl_symm *base, int rank, int64_t offset, void *dst, i
 /* Asks for the next rows of a list, from row `done` of it on; returns how many. */
 static int64_t ask(sl_symm *base, const sl_row_list *list, int64_t done, void *dst) {
   sl_process_comm *comm = (sl_process_comm *)base->comm;
-  sl_boot_rows *rows = &comm->asks[list->peer];
-  int64_t left = list->count - done, count = left < SL_BOOT_ROWS_MOST ? left : SL_BOOT_ROWS_MOST;
+  sl_mesh_rows *rows = &comm->asks[list->peer];
+  int64_t left = list->count - done, count = left < SL_MESH_ROWS_MOST ? left : SL_MESH_ROWS_MOST;
   for (int64_t i = 0; i < count; i++)
     rows->row[i] = (uint32_t)list->rows[done + i];
-  sl_bootstrap_ask_rows(comm->boot, list->peer, ((sl_process_symm *)base)->id, list->bytes, count,
-                        (char *)dst + (list->first + done) * list->bytes, rows);
+  sl_mesh_ask_rows(comm->mesh, list->peer, ((sl_process_symm *)base)->id, list->bytes, count,
+                   (char *)dst + (list->first + done) * list->bytes, rows);
   return count;
 }
 
@@ -342,7 +342,7 @@ static sley_status get_far_rows(sl_symm *base, int lists, const sl_row_list *lis
   sl_process_comm *comm = (sl_process_comm *)base->comm;
   const block *ranks = ((sl_process_symm *)base)->ranks;
   bool more = true;
-  for (int64_t done = 0; more; done += SL_BOOT_ROWS_MOST) {
+  for (int64_t done = 0; more; done += SL_MESH_ROWS_MOST) {
     more = false;
     for (int i = 0; i < lists; i++)
       if (!ranks[list[i].peer].at && done < list[i].count)
@@ -350,7 +350,7 @@ static sley_status get_far_rows(sl_symm *base, int lists, const sl_row_list *lis
     for (int i = 0; i < lists; i++)
       if (!ranks[list[i].peer].at && done < list[i].count)
         SL_TRY(sl_process_over(base->comm,
-                               sl_bootstrap_wait_rows(comm->boot, list[i].peer, &comm->asks[list[i].peer])));
+                               sl_mesh_wait_rows(comm->mesh, list[i].peer, &comm->asks[list[i].peer])));
   }
   return SLEY_OK;
 }
@@ -393,7 +393,7 @@ sley_status sl_process_put(sl_symm *base, int rank, int64_t offset, const void *
     memcpy(to->at + offset, src, (size_t)bytes);
   else if (bytes > 0) {
     comm->dirty[rank] = true;
-    SL_TRY(access_far(base, rank, SL_BOOT_PUT, offset, (void *)src, bytes));
+    SL_TRY(access_far(base, rank, SL_MESH_PUT, offset, (void *)src, bytes));
   }
   count(base, rank, bytes);
   return SLEY_OK;
@@ -411,17 +411,17 @@ sley_status sl_process_fetch_add(sl_symm *base, int rank, int64_t offset, int64_
   if (to->at)
     value = atomic_fetch_add((_Atomic int64_t *)(void *)(to->at + offset), delta);
   else
-    SL_TRY(access_far(base, rank, SL_BOOT_ADD, offset, &value, sizeof value));
+    SL_TRY(access_far(base, rank, SL_MESH_ADD, offset, &value, sizeof value));
   if (old)
     *old = value;
-  return sl_process_over(base->comm, sl_bootstrap_progress(comm->boot));
+  return sl_process_over(base->comm, sl_mesh_progress(comm->mesh));
 }
 
 sley_status sl_process_flush_puts(sl_process_comm *comm) {
   for (int r = 0; r < comm->base.size; r++)
     if (comm->dirty[r]) {
       comm->dirty[r] = false;
-      SL_TRY(sl_bootstrap_access(comm->boot, r, SL_BOOT_FLUSH, 0, 0, NULL, 0));
+      SL_TRY(sl_mesh_access(comm->mesh, r, SL_MESH_FLUSH, 0, 0, NULL, 0));
     }
   return SLEY_OK;
 }
@@ -430,5 +430,5 @@ sley_status sl_process_flush(sl_symm *base) {
   sl_process_comm *comm = (sl_process_comm *)base->comm;
   atomic_thread_fence(memory_order_seq_cst);
   sley_status status = sl_process_flush_puts(comm);
-  return sl_process_over(base->comm, status == SLEY_OK ? sl_bootstrap_progress(comm->boot) : status);
+  return sl_process_over(base->comm, status == SLEY_OK ? sl_mesh_progress(comm->mesh) : status);
 }

@@ -2,24 +2,24 @@
 /* Messages over sockets. Begin posts the receives and sends what is packed; end takes the messages in the
  * order of the list and tells each sender so with an empty message; reclaim waits to be told the same: so no
  * rank gets past a product in which a peer has failed, and none waits in between for one that is slower.
- * While the rank computes, messages move all the same (sl_bootstrap_work). On a device without host addresses
+ * While the rank computes, messages move all the same (sl_mesh_work). On a device without host addresses
  * messages pass through memory of the host. */
 #include "base/memory.h"
 #include "transport/tcp/tcp.h"
 
 /* A channel's. */
 typedef struct tcp_message {
-  char *staged;      /* the message in the host's memory; NULL: it is there anyway */
-  sl_boot_send send; /* the message, or that it was taken */
-  sl_boot_recv recv;
+  char *staged;          /* the message in the host's memory; NULL: it is there anyway */
+  sl_mesh_outgoing send; /* the message, or that it was taken */
+  sl_mesh_incoming recv;
 } tcp_message;
 
 static bool on_host(const sl_process_exchange *exchange) {
   return exchange->base.comm->device->ops->host_addresses;
 }
 
-static sl_bootstrap *boot_of(const sl_process_exchange *exchange) {
-  return ((const sl_process_comm *)exchange->base.comm)->boot;
+static sl_mesh *boot_of(const sl_process_exchange *exchange) {
+  return ((const sl_process_comm *)exchange->base.comm)->mesh;
 }
 
 static int64_t bytes_of(const sl_process_channel *c) {
@@ -78,12 +78,12 @@ static uint64_t tag_of(const sl_process_exchange *exchange) {
 
 static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
   sl_comm *comm = exchange->base.comm;
-  sl_bootstrap *boot = boot_of(exchange);
+  sl_mesh *mesh = boot_of(exchange);
   for (int i = 0; i < exchange->recvs; i++) {
     const sl_process_channel *c = &exchange->recv[i];
     tcp_message *message = c->own;
     if (c->travels)
-      sl_bootstrap_recv(boot, c->list.peer, tag_of(exchange), message_of(c), bytes_of(c), &message->recv);
+      sl_mesh_recv(mesh, c->list.peer, tag_of(exchange), message_of(c), bytes_of(c), &message->recv);
   }
   for (int i = 0; i < exchange->sends && !on_host(exchange); i++) {
     const sl_process_channel *c = &exchange->send[i];
@@ -100,19 +100,19 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
     tcp_message *message = c->own;
     if (!c->travels)
       continue;
-    sl_bootstrap_recv(boot, c->list.peer, TAKEN | tag_of(exchange), NULL, 0, &message->recv);
-    sl_bootstrap_send_in_turn(boot, sl_link_to(comm, c->list.peer) == SL_LINK_MESSAGE ? turn : 0,
-                              c->list.peer, tag_of(exchange), message_of(c), bytes_of(c), &message->send);
+    sl_mesh_recv(mesh, c->list.peer, TAKEN | tag_of(exchange), NULL, 0, &message->recv);
+    sl_mesh_send_in_turn(mesh, sl_link_to(comm, c->list.peer) == SL_LINK_MESSAGE ? turn : 0, c->list.peer,
+                         tag_of(exchange), message_of(c), bytes_of(c), &message->send);
   }
-  SL_TRY(sl_bootstrap_progress(boot));
-  sl_bootstrap_work(boot);
+  SL_TRY(sl_mesh_progress(mesh));
+  sl_mesh_work(mesh);
   return SLEY_OK;
 }
 
 static sley_status receive(sl_process_exchange *exchange, sl_process_channel *c, sl_queue *queue) {
   tcp_message *message = c->own;
-  SL_TRY(sl_bootstrap_wait_received(boot_of(exchange), c->list.peer, &message->recv));
-  sl_bootstrap_send(boot_of(exchange), c->list.peer, TAKEN | tag_of(exchange), NULL, 0, &message->send);
+  SL_TRY(sl_mesh_wait_received(boot_of(exchange), c->list.peer, &message->recv));
+  sl_mesh_send(boot_of(exchange), c->list.peer, TAKEN | tag_of(exchange), NULL, 0, &message->send);
   return message->staged ? queue->ops->copy(queue, SL_COPY_TO_DEVICE, c->at, message->staged, bytes_of(c))
                          : SLEY_OK;
 }
@@ -120,7 +120,7 @@ static sley_status receive(sl_process_exchange *exchange, sl_process_channel *c,
 /* Others may be in flight still. */
 static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
   (void)queue;
-  sl_bootstrap_work(boot_of(exchange));
+  sl_mesh_work(boot_of(exchange));
   return SLEY_OK;
 }
 
@@ -130,15 +130,15 @@ static sley_status reclaim(sl_process_exchange *exchange) {
     tcp_message *message = c->own;
     if (!c->travels)
       continue;
-    SL_TRY(sl_bootstrap_wait_sent(boot_of(exchange), c->list.peer, &message->send));
-    SL_TRY(sl_bootstrap_wait_received(boot_of(exchange), c->list.peer, &message->recv));
+    SL_TRY(sl_mesh_wait_sent(boot_of(exchange), c->list.peer, &message->send));
+    SL_TRY(sl_mesh_wait_received(boot_of(exchange), c->list.peer, &message->recv));
   }
   for (int i = 0; i < exchange->recvs; i++) {
     const sl_process_channel *c = &exchange->recv[i];
     if (c->travels)
-      SL_TRY(sl_bootstrap_wait_sent(boot_of(exchange), c->list.peer, &((tcp_message *)c->own)->send));
+      SL_TRY(sl_mesh_wait_sent(boot_of(exchange), c->list.peer, &((tcp_message *)c->own)->send));
   }
-  sl_bootstrap_work(boot_of(exchange));
+  sl_mesh_work(boot_of(exchange));
   return SLEY_OK;
 }
 

@@ -3,8 +3,8 @@
 
 static sley_status start(sl_process_comm *comm) {
   comm->in_place = comm->base.device->ops->host_addresses;
-  sley_status status = sl_bootstrap_start_progress(comm->boot);
-  SL_TRY(sl_bootstrap_agree(comm->boot, "a thread for messages", 0, 0, status));
+  sley_status status = sl_mesh_start_progress(comm->mesh);
+  SL_TRY(sl_mesh_agree(comm->mesh, "a thread for messages", 0, 0, status));
   SL_TRY(sl_direct_start(comm, &sl_shared_memory));
   if (!comm->base.device->ops->host_addresses && !comm->direct)
     comm->base.workgroup = 1; /* no memory of another rank's device is in reach */

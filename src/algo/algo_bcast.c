@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bcast-1d: every rank's whole block of X goes to everyone, stage by stage (CAGNET 1D). bcast-1d-pipelined:
+ * the next stage's block travels while this one computes (MG-GCN). Volume 4 n k (P - 1): CoLa, equation 5. */
+#include "base/memory.h"
+#include "algo/algorithm.h"
+#include "plan/parts.h"
+
+/* Stage s: rank s's block goes to everyone else's buffer. */
+static sley_status add_stage(sl_plan *plan, const sl_inspection *ins, int stage, int buffer, int *exchange) {
+  int me = ins->comm->rank;
+  SL_TRY(sl_plan_add_exchange(plan, "broadcast", SL_BUFFER_X, buffer, SL_GRAIN_PEER, exchange));
+  if (stage != me) {
+    sl_row_list from = {
+        .peer = stage, .count = ins->col_begin[stage + 1] - ins->col_begin[stage], .bytes = ins->row_bytes};
+    sl_plan_recv(plan, *exchange, &from);
+    return SLEY_OK;
+  }
+  for (int p = 0; p < ins->comm->size; p++) {
+    sl_row_list to = {.peer = p, .count = ins->x_rows, .bytes = ins->row_bytes};
+    if (p != me)
+      sl_plan_send(plan, *exchange, &to);
+  }
+  return SLEY_OK;
+}
+
+/* Part s: the columns that rank s owns. */
+static sley_status cut_stages(sl_plan *plan, const sl_inspection *ins, const int *buffer_of, int *first) {
+  int ranks = ins->comm->size;
+  int32_t *part = NULL;
+  int64_t *place = NULL;
+  sl_part_frame *frames = NULL;
+  sley_status status;
+  SL_TRY_GOTO(status, SL_NEW(part, ins->halo_set.count, "the column map"), done);
+  SL_TRY_GOTO(status, SL_NEW(place, ins->halo_set.count, "the column map"), done);
+  SL_TRY_GOTO(status, SL_NEW(frames, ranks, "parts"), done);
+  for (int p = 0; p < ranks; p++) {
+    frames[p] = (sl_part_frame){
+        .name = "stage", .x = p == ins->comm->rank ? SL_BUFFER_X : buffer_of[p % 2], .whole = p == 0};
+    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++) {
+      part[h] = p;
+      place[h] = ins->halo[h] - ins->col_begin[p];
+    }
+  }
+  sl_column_map map = {.local = ins->comm->rank, .part = part, .place = place};
+  status = sl_parts_cut(plan, ins, &map, ranks, frames, first);
+done:
+  sl_free(frames);
+  sl_free(place);
+  sl_free(part);
+  return status;
+}
+
+static sley_status build(const sl_inspection *ins, sl_plan *plan, bool pipelined) {
+  int ranks = ins->comm->size, buffers[2], first;
+  int64_t most = 0;
+  for (int p = 0; p < ranks; p++)
+    most =
+        ins->col_begin[p + 1] - ins->col_begin[p] > most ? ins->col_begin[p + 1] - ins->col_begin[p] : most;
+  most = ranks > 1 ? most : 0;
+  SL_TRY(sl_plan_add_buffer(plan, "stage 0", most, ins->row_bytes, &buffers[0]));
+  buffers[1] = buffers[0];
+  if (pipelined)
+    SL_TRY(sl_plan_add_buffer(plan, "stage 1", most, ins->row_bytes, &buffers[1]));
+  SL_TRY(cut_stages(plan, ins, buffers, &first));
+  for (int s = 0; s < ranks; s++) {
+    int exchange;
+    SL_TRY(add_stage(plan, ins, s, buffers[s % 2], &exchange));
+  }
+  for (int s = 0; s < ranks; s++) {
+    if (!pipelined || s == 0)
+      SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, s));
+    if (pipelined && s + 1 < ranks)
+      SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, s + 1));
+    SL_TRY(sl_plan_add_step(plan, SL_STEP_END, s));
+    SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + s));
+  }
+  return SLEY_OK;
+}
+
+static sley_status build_plain(const sl_inspection *ins, sl_plan *plan) {
+  return build(ins, plan, false);
+}
+
+static sley_status build_pipelined(const sl_inspection *ins, sl_plan *plan) {
+  return build(ins, plan, true);
+}
+
+const sl_algorithm sl_algo_bcast_1d = {.name = "bcast-1d",
+                                       .summary = "every rank's whole block of X to everyone, stage by stage",
+                                       .build = build_plain};
+const sl_algorithm sl_algo_bcast_1d_pipelined = {.name = "bcast-1d-pipelined",
+                                                 .summary = "as bcast-1d, the next stage in flight meanwhile",
+                                                 .build = build_pipelined};

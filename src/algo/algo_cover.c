@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cover: as halo-pipelined, but each remote block moves the fewest rows of X and partial rows of Y that cover
+ * its entries. An entry whose column is outside the cover is handed to the column's owner when the plan is
+ * made; the owner multiplies it, partial rows are summed inside the owner's workgroup (collected), and the
+ * sums are given to the rows' owners, who add them. Fewest by bytes: partial rows hold sums, which for dtypes
+ * of 16 bits are twice as wide as values. Source: SHIRO (arXiv 2512.20178).
+ *
+ * In column order (reproducible) partial sums are out of the question: every column is then taken as a row of
+ * X. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "partition/partition.h"
+#include "algo/algorithm.h"
+#include "algo/fusion.h"
+#include "plan/parts.h"
+#include "algo/stages.h"
+
+/* Rows of Y are named by their global number. All lists ascend, hence are grouped by the rows' owners. */
+typedef struct partials {
+  const sl_inspection *ins;
+  int group;
+  int64_t *lent; /* rows this rank has computed elsewhere, by the rank that computes them */
+  int64_t *lent_begin;
+  int64_t *computed; /* rows this rank computes for others, by owner */
+  int64_t *computed_begin;
+  int64_t *sent; /* those of them that another member collects, by member */
+  int64_t *sent_begin;
+  int64_t *received; /* rows members ask this rank to collect, by member */
+  int64_t *received_begin;
+  int64_t *collected; /* union of received: what this rank gives to other workgroups, by owner */
+  int64_t *collected_begin;
+  int64_t *gained; /* rows of this rank that other workgroups' collectors give, by collector */
+  int64_t *gained_begin;
+  sl_colset collected_set;
+} partials;
+
+static void partials_free(partials *s) {
+  int64_t *arrays[] = {s->lent,      s->lent_begin,      s->computed, s->computed_begin,
+                       s->sent,      s->sent_begin,      s->received, s->received_begin,
+                       s->collected, s->collected_begin, s->gained,   s->gained_begin};
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+    sl_free(arrays[i]);
+  sl_colset_free(&s->collected_set);
+}
+
+/* Rank that computes an entry which no row of X serves: its column's owner; -1 for every other entry. */
+static int computes(const void *context, int64_t row, int64_t col) {
+  (void)row;
+  const sl_inspection *ins = context;
+  if (!sl_is_remote(ins, col))
+    return -1;
+  int64_t h = sl_colset_place(&ins->halo_set, col);
+  return ins->cover_use[h] ? -1 : sl_partition_owner(ins->col_begin, ins->comm->size, col);
+}
+
+/* Distinct rows with entries to be computed by each rank. */
+static sley_status list_lent(partials *s, int64_t *count) {
+  const sl_inspection *ins = s->ins;
+  const sley_matrix *block = ins->block;
+  int ranks = ins->comm->size;
+  int64_t row_first = ins->row_begin[ins->comm->rank], *last = NULL, *at = NULL;
+  sley_status status;
+  SL_TRY_GOTO(status, SL_NEW(last, ranks, "rank counts"), done);
+  SL_TRY_GOTO(status, SL_NEW(at, ranks + 1, "rank counts"), done);
+  memset(count, 0, (size_t)ranks * sizeof *count);
+  for (int pass = 0; pass < 2; pass++) {
+    for (int p = 0; p < ranks; p++)
+      last[p] = -1;
+    for (int64_t row = 0; row < block->rows; row++)
+      for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
+        int p = computes(ins, row, sl_index_at(block->col, block->index, e));
+        if (p < 0 || last[p] == row)
+          continue;
+        last[p] = row;
+        if (pass == 0)
+          count[p]++;
+        else
+          s->lent[at[p]++] = row_first + row;
+      }
+    if (pass == 1)
+      break;
+    SL_TRY_GOTO(status, sl_starts(count, ranks, &s->lent_begin), done);
+    SL_TRY_GOTO(status, SL_NEW(s->lent, s->lent_begin[ranks], "partial rows"), done);
+    memcpy(at, s->lent_begin, ((size_t)ranks + 1) * sizeof *at);
+  }
+done:
+  sl_free(at);
+  sl_free(last);
+  return status;
+}
+
+/* Groups the computed rows of other workgroups by the member that collects them (this rank possibly). */
+static sley_status list_sent(partials *s, const int64_t *computed_count, int64_t *count) {
+  const sl_comm *comm = s->ins->comm;
+  SL_TRY(sl_starts(computed_count, comm->size, &s->computed_begin));
+  SL_TRY(SL_NEW(s->sent, s->computed_begin[comm->size], "partial rows"));
+  memset(count, 0, (size_t)comm->size * sizeof *count);
+  int64_t at = 0;
+  int first = sl_workgroup_first(comm, s->group), end = first + sl_workgroup_size(comm, s->group);
+  for (int q = first; q < end && sl_workgroups(comm) > 1; q++)
+    for (int p = 0; p < comm->size; p++) {
+      if (sl_workgroup_of(comm, p) == s->group || sl_relay_of(comm, s->group, p) != q)
+        continue;
+      for (int64_t i = s->computed_begin[p]; i < s->computed_begin[p + 1]; i++)
+        s->sent[at++] = s->computed[i];
+      count[q] += s->computed_begin[p + 1] - s->computed_begin[p];
+    }
+  return sl_starts(count, comm->size, &s->sent_begin);
+}
+
+/* Unites what the members sent; count[p]: rows of it that p owns. */
+static sley_status list_collected(partials *s, const int64_t *received_count, int64_t *count) {
+  const sl_inspection *ins = s->ins;
+  int ranks = ins->comm->size;
+  SL_TRY(sl_starts(received_count, ranks, &s->received_begin));
+  SL_TRY(sl_distinct(s->received, s->received_begin[ranks], ins->row_begin[ranks], sl_plan_team(ins),
+                     &s->collected_set, &s->collected));
+  memset(count, 0, (size_t)ranks * sizeof *count);
+  for (int64_t i = 0; i < s->collected_set.count; i++)
+    count[sl_partition_owner(ins->row_begin, ranks, s->collected[i])]++;
+  return sl_starts(count, ranks, &s->collected_begin);
+}
+
+/* Who computes, collects and gets which partial rows. Collective, agreed. */
+static sley_status list_partials(partials *s, int64_t *count) {
+  sl_comm *comm = s->ins->comm;
+  int64_t *received = count + comm->size;
+  size_t item = sizeof(int64_t);
+  SL_TRY(sl_agree(comm, list_lent(s, count)));
+  SL_TRY(sl_exchange_items(comm, item, s->lent, count, (void **)&s->computed, received));
+  SL_TRY(sl_agree(comm, list_sent(s, received, count)));
+  SL_TRY(sl_exchange_items(comm, item, s->sent, count, (void **)&s->received, received));
+  SL_TRY(sl_agree(comm, list_collected(s, received, count)));
+  SL_TRY(sl_exchange_items(comm, item, s->collected, count, (void **)&s->gained, received));
+  return sl_agree(comm, sl_starts(received, comm->size, &s->gained_begin));
+}
+
+/* The buffer of partial rows: first the collected ones, then those sent to other members by member, then
+ * those given to owners in the workgroup by owner. Both later regions begin where these say. */
+typedef struct regions {
+  int64_t sent, near, rows;
+} regions;
+
+static regions lay_out(const partials *s) {
+  const sl_comm *comm = s->ins->comm;
+  int first = sl_workgroup_first(comm, s->group), end = first + sl_workgroup_size(comm, s->group);
+  regions r = {.sent = s->collected_set.count};
+  int64_t own = s->sent_begin[comm->rank + 1] - s->sent_begin[comm->rank];
+  r.near = r.sent + s->sent_begin[comm->size] - own;
+  r.rows = r.near + s->computed_begin[end] - s->computed_begin[first];
+  return r;
+}
+
+/* Place of row i of the sent list; own collection lies in the first region. */
+static int64_t place_sent(const partials *s, const regions *r, int64_t i) {
+  const sl_comm *comm = s->ins->comm;
+  int64_t own_begin = s->sent_begin[comm->rank], own_end = s->sent_begin[comm->rank + 1];
+  if (i >= own_begin && i < own_end)
+    return sl_colset_place(&s->collected_set, s->sent[i]);
+  return r->sent + (i < own_begin ? i : i - (own_end - own_begin));
+}
+
+/* Members hand their partial sums to the collectors, who add them. */
+static sley_status add_collect(sl_plan *plan, const partials *s, const regions *r, int buffer,
+                               int *exchange) {
+  const sl_comm *comm = s->ins->comm;
+  int64_t row_bytes = s->ins->sum_bytes;
+  SL_TRY(sl_plan_add_exchange(plan, "collect", buffer, buffer, SL_GRAIN_PEER, exchange));
+  SL_EXCHANGE(plan, *exchange)->spec.add = true;
+  SL_EXCHANGE(plan, *exchange)->spec.dtype = plan->sum_dtype;
+  int64_t *rows = sl_plan_alloc(plan, s->received_begin[comm->size], sizeof *rows);
+  if (!rows)
+    return SLEY_ERR_MEMORY;
+  for (int64_t i = 0; i < s->received_begin[comm->size]; i++)
+    rows[i] = sl_colset_place(&s->collected_set, s->received[i]);
+  for (int q = 0; q < comm->size; q++) {
+    if (q == comm->rank)
+      continue;
+    int64_t sends = s->sent_begin[q + 1] - s->sent_begin[q];
+    sl_row_list to = {q, sends, NULL, sends ? place_sent(s, r, s->sent_begin[q]) : 0, 0, row_bytes};
+    int64_t receives = s->received_begin[q + 1] - s->received_begin[q];
+    sl_row_list from = {q, receives, rows + s->received_begin[q], 0, 0, row_bytes};
+    sl_plan_send(plan, *exchange, &to);
+    sl_plan_recv(plan, *exchange, &from);
+  }
+  return SLEY_OK;
+}
+
+/* Partial rows go to their owners, who add them to Y: from collectors of other workgroups, and within the
+ * workgroup straight from who computed them. */
+static sley_status add_give(sl_plan *plan, const partials *s, const regions *r, int buffer, int *exchange) {
+  const sl_inspection *ins = s->ins;
+  const sl_comm *comm = ins->comm;
+  int first = sl_workgroup_first(comm, s->group);
+  int64_t row_first = ins->row_begin[comm->rank];
+  SL_TRY(sl_plan_add_exchange(plan, "give", buffer, SL_BUFFER_Y, SL_GRAIN_PEER, exchange));
+  SL_EXCHANGE(plan, *exchange)->spec.add = true;
+  SL_EXCHANGE(plan, *exchange)->spec.dtype = plan->sum_dtype;
+  for (int p = 0; p < comm->size; p++) {
+    bool near = sl_workgroup_of(comm, p) == s->group;
+    const int64_t *numbers = near ? s->lent : s->gained, *begin = near ? s->lent_begin : s->gained_begin;
+    int64_t count = begin[p + 1] - begin[p];
+    int64_t *rows = sl_plan_alloc(plan, count, sizeof *rows);
+    if (!rows)
+      return SLEY_ERR_MEMORY;
+    for (int64_t i = 0; i < count; i++)
+      rows[i] = numbers[begin[p] + i] - row_first;
+    sl_row_list from = {p, count, rows, 0, 0, ins->sum_bytes};
+    sl_plan_recv(plan, *exchange, &from);
+    const int64_t *from_begin = near ? s->computed_begin : s->collected_begin;
+    int64_t place = near ? r->near + from_begin[p] - from_begin[first] : from_begin[p];
+    sl_row_list to = {p, from_begin[p + 1] - from_begin[p], NULL, place, 0, ins->sum_bytes};
+    sl_plan_send(plan, *exchange, &to);
+  }
+  return SLEY_OK;
+}
+
+/* Place in the buffer of a partial row that this rank computes. */
+static int64_t place_row(const partials *s, const regions *r, int64_t row) {
+  const sl_inspection *ins = s->ins;
+  const sl_comm *comm = ins->comm;
+  int owner = sl_partition_owner(ins->row_begin, comm->size, row);
+  if (sl_workgroup_of(comm, owner) == s->group) {
+    int first = sl_workgroup_first(comm, s->group);
+    return r->near +
+           sl_lower_bound(s->computed, s->computed_begin[owner], s->computed_begin[owner + 1], row) -
+           s->computed_begin[first];
+  }
+  int q = sl_relay_of(comm, s->group, owner);
+  return place_sent(s, r, sl_lower_bound(s->sent, s->sent_begin[q], s->sent_begin[q + 1], row));
+}
+
+/* The part that computes all partial rows from this rank's X. Items come sorted by row, then column. */
+static sley_status add_partial_part(sl_plan *plan, const partials *s, const regions *r, int buffer,
+                                    sl_item *items, int64_t count, int *index) {
+  const sl_inspection *ins = s->ins;
+  int64_t *begin = NULL, place = -1;
+  sl_item *sorted = NULL;
+  sley_status status;
+  for (int64_t i = 0, last = -1; i < count; i++) {
+    if (items[i].row != last)
+      place = place_row(s, r, items[i].row);
+    last = items[i].row;
+    items[i].row = place;
+  }
+  SL_TRY_GOTO(status, SL_NEW_ZERO(begin, r->rows + 1, "partial rows"), done);
+  SL_TRY_GOTO(status, SL_NEW(sorted, count, "partial rows"), done);
+  for (int64_t i = 0; i < count; i++)
+    begin[items[i].row + 1]++;
+  for (int64_t i = 0; i < r->rows; i++)
+    begin[i + 1] += begin[i];
+  for (int64_t i = 0; i < count; i++)
+    sorted[begin[items[i].row]++] = items[i];
+  sl_part frame = {.name = "partial rows",
+                   .k = ins->k,
+                   .x = SL_BUFFER_X,
+                   .y = buffer,
+                   .beta = SL_BETA_ZERO,
+                   .arrives_in = -1,
+                   .a = {.index = sl_index_for(ins->x_rows), .dtype = plan->dtype}};
+  status = sl_part_from_items(plan, &frame, sorted, count, true, r->rows, 0, ins->first_col, index);
+done:
+  sl_free(sorted);
+  sl_free(begin);
+  return status;
+}
+
+/* Adds everything about partial rows; *give: the exchange that ends after all else. Collective. */
+static sley_status add_partials(sl_plan *plan, const partials *s, int *give) {
+  sl_item *items = NULL;
+  int64_t count = 0;
+  if (!plan->dry)
+    SL_TRY(sl_redistribute(s->ins, computes, s->ins, &items, &count));
+  regions r = lay_out(s);
+  int buffer, part = 0, collect;
+  sley_status status;
+  SL_TRY_GOTO(status, sl_plan_add_buffer(plan, "partial rows", r.rows, s->ins->sum_bytes, &buffer), done);
+  SL_BUFFER(plan, buffer)->dtype = plan->sum_dtype;
+  SL_TRY_GOTO(status, add_collect(plan, s, &r, buffer, &collect), done);
+  SL_TRY_GOTO(status, add_give(plan, s, &r, buffer, give), done);
+  if (plan->dry)
+    status = sl_plan_add_part(plan, &(sl_part){.name = "dry", .y = buffer, .arrives_in = -1}, &part);
+  else
+    status = add_partial_part(plan, s, &r, buffer, items, count, &part);
+  if (status != SLEY_OK)
+    goto done;
+  SL_TRY_GOTO(status, sl_plan_add_step(plan, SL_STEP_SPMM, part), done);
+  SL_TRY_GOTO(status, sl_plan_add_step(plan, SL_STEP_BEGIN, collect), done);
+  SL_TRY_GOTO(status, sl_plan_add_step(plan, SL_STEP_END, collect), done);
+  status = sl_plan_add_step(plan, SL_STEP_BEGIN, *give);
+done:
+  sl_free(items);
+  return status;
+}
+
+static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
+  sl_stage_options options = {.grain = SL_GRAIN_PEER, .pipelined = true};
+  if (ins->reproducible)
+    return sl_add_stages(ins, &options, plan);
+  options.use = ins->cover_use;
+  partials s = {.ins = ins, .group = sl_workgroup_of(ins->comm, ins->comm->rank)};
+  int64_t *count = NULL;
+  int give = 0;
+  sley_status status = sl_agree(ins->comm, SL_NEW(count, 2 * (int64_t)ins->comm->size, "rank counts"));
+  if (status == SLEY_OK)
+    status = list_partials(&s, count);
+  if (status == SLEY_OK)
+    status = sl_agree(ins->comm, add_partials(plan, &s, &give));
+  sl_free(count);
+  partials_free(&s);
+  if (status == SLEY_OK)
+    status = sl_add_stages(ins, &options, plan);
+  if (status == SLEY_OK)
+    status = sl_plan_add_step(plan, SL_STEP_END, give);
+  return status;
+}
+
+const sl_algorithm sl_algo_cover = {.name = "cover",
+                                    .summary =
+                                        "as halo-pipelined, the fewest rows of X and partial rows of Y",
+                                    .needs_cover = true,
+                                    .build = build_cover};

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rowwise: one fetch for every remote nonzero, as a row-wise kernel that loads on demand does it (MGG).
+ * Volume 4 E_R k: CoLa, equation 6. On devices that lend their memory to each other, a kernel reads the rows
+ * in place, once for every nonzero. Elsewhere the nonzeros are taken in batches; a batch's rows are fetched,
+ * one for each nonzero, those of an owner together, then summed. */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "partition/partition.h"
+#include "algo/algorithm.h"
+#include "plan/in_place.h"
+#include "plan/parts.h"
+
+/* Remote nonzeros fetched before they are summed: on devices more, for a batch may be an exchange of
+ * messages, which takes some 100 microseconds before its first row. */
+enum { BATCH_OF_HOST = 8192, BATCH_OF_DEVICE = 65536, BATCH_MOST = 1 << 24 };
+
+/* SLEY_FETCH_ROWS, if the environment has it. */
+static int32_t batch_of(const sl_comm *comm) {
+  const char *given = getenv("SLEY_FETCH_ROWS");
+  int64_t rows = given ? strtoll(given, NULL, 10) : 0;
+  if (rows > 0)
+    return rows < BATCH_MOST ? (int32_t)rows : BATCH_MOST;
+  return comm->device->ops->host_addresses ? BATCH_OF_HOST : BATCH_OF_DEVICE;
+}
+
+/* Puts the entries of each batch of `size` in the order of their owners, those of one owner as they were.
+ * place[e]: where entry e stands then in its batch. Rank counts: one more than ranks. */
+static void sort_by_owner(const int32_t *owner, const int64_t *row, int64_t count, int64_t size, int ranks,
+                          int64_t *at, int32_t *place, int32_t *sorted_owner, int64_t *sorted_row) {
+  for (int64_t begin = 0; begin < count; begin += size) {
+    int64_t end = begin + size < count ? begin + size : count;
+    for (int p = 0; p <= ranks; p++)
+      at[p] = 0;
+    for (int64_t e = begin; e < end; e++)
+      at[owner[e] + 1]++;
+    for (int p = 0; p < ranks; p++)
+      at[p + 1] += at[p];
+    for (int64_t e = begin; e < end; e++) {
+      int64_t to = at[owner[e]]++;
+      place[e] = (int32_t)to;
+      sorted_owner[begin + to] = owner[e];
+      sorted_row[begin + to] = row[e];
+    }
+  }
+}
+
+/* Splits one remote part into batches: entry e of a batch uses row places[e] of the buffer. */
+static sley_status add_batches(sl_plan *plan, const sl_part *remote, const int32_t *owner, const int64_t *row,
+                               int buffer, const int32_t *places, int *first, int *count) {
+  const int64_t size = SL_BUFFER(plan, buffer)->rows;
+  *count = 0;
+  *first = plan->parts.count;
+  int64_t stored = 0;
+  size_t value_bytes = sley_dtype_bytes(remote->a.dtype);
+  for (int64_t begin = 0; begin < remote->nnz; begin += size) {
+    int64_t end = begin + size < remote->nnz ? begin + size : remote->nnz;
+    while (remote->a.rowptr[stored + 1] <= begin)
+      stored++;
+    int64_t last = stored;
+    while (remote->a.rowptr[last + 1] < end)
+      last++;
+    sl_part batch = *remote;
+    batch.name = "batch";
+    batch.nnz = end - begin;
+    batch.a.rows = last - stored + 1;
+    batch.a.rowid = remote->a.rowid + stored;
+    batch.a.col = places + begin;
+    batch.a.index = SLEY_I32;
+    batch.a.val = (const char *)remote->a.val + (size_t)begin * value_bytes;
+    int64_t *rowptr = sl_plan_alloc(plan, batch.a.rows + 1, sizeof *rowptr);
+    if (!rowptr)
+      return SLEY_ERR_MEMORY;
+    for (int64_t i = 0; i <= batch.a.rows; i++) {
+      int64_t at = remote->a.rowptr[stored + i];
+      rowptr[i] = (at < begin ? begin : at > end ? end : at) - begin;
+    }
+    batch.a.rowptr = rowptr;
+    batch.x = buffer;
+    SL_TRY(sl_plan_add_part(plan, &batch, NULL));
+    sl_fetch fetch = {end - begin, owner + begin, row + begin, buffer};
+    SL_TRY(sl_plan_add_fetch(plan, &fetch, NULL));
+    ++*count;
+  }
+  return SLEY_OK;
+}
+
+/* What the batches of a remote part fetch, batch by batch, and where each entry's row stands in its batch. */
+typedef struct sources {
+  int32_t *owner, *place;
+  int64_t *row;
+} sources;
+
+/* Of a remote part whose columns are halo places, in batches of `size`. */
+static sley_status name_sources(sl_plan *plan, const sl_inspection *ins, const sl_part *remote, int64_t size,
+                                sources *out) {
+  int ranks = ins->comm->size;
+  int32_t *owner = NULL;
+  int64_t *row = NULL, *at = NULL;
+  sley_status status;
+  out->owner = sl_plan_alloc(plan, remote->nnz, sizeof *out->owner);
+  out->place = sl_plan_alloc(plan, remote->nnz, sizeof *out->place);
+  out->row = sl_plan_alloc(plan, remote->nnz, sizeof *out->row);
+  if (!out->owner || !out->place || !out->row)
+    return SLEY_ERR_MEMORY;
+  SL_TRY_GOTO(status, SL_NEW(owner, remote->nnz, "owners of rows"), done);
+  SL_TRY_GOTO(status, SL_NEW(row, remote->nnz, "rows of X"), done);
+  SL_TRY_GOTO(status, SL_NEW(at, ranks + (int64_t)1, "rank counts"), done);
+  for (int64_t e = 0; e < remote->nnz; e++) {
+    int64_t col = ins->halo[sl_index_at(remote->a.col, remote->a.index, e)];
+    owner[e] = sl_partition_owner(ins->col_begin, ranks, col);
+    row[e] = col - ins->col_begin[owner[e]];
+  }
+  if (remote->nnz > 0)
+    sort_by_owner(owner, row, remote->nnz, size, ranks, at, out->place, out->owner, out->row);
+done:
+  sl_free(at);
+  sl_free(row);
+  sl_free(owner);
+  return status;
+}
+
+/* Steps of one remote part: fetch and sum, batch by batch. */
+static sley_status add_remote(sl_plan *plan, const sl_inspection *ins, int part, int buffer) {
+  sl_part remote = *SL_PART(plan, part);
+  sources from;
+  int first, count, fetch = plan->fetches.count;
+  SL_TRY(name_sources(plan, ins, &remote, SL_BUFFER(plan, buffer)->rows, &from));
+  SL_TRY(add_batches(plan, &remote, from.owner, from.row, buffer, from.place, &first, &count));
+  for (int i = 0; i < count; i++) {
+    SL_TRY(sl_plan_add_step(plan, SL_STEP_FETCH, fetch + i));
+    SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + i));
+  }
+  return SLEY_OK;
+}
+
+/* A dry plan fetches from each owner as often as the real one, all at once. */
+static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
+  const sley_matrix *block = ins->block;
+  int32_t *owner = sl_plan_alloc(plan, ins->remote_nnz, sizeof *owner);
+  if (!owner)
+    return SLEY_ERR_MEMORY;
+  int64_t count = 0;
+  for (int64_t e = block->rowptr[0]; e < block->rowptr[0] + block->nnz; e++) {
+    int64_t col = sl_index_at(block->col, block->index, e);
+    if (sl_is_remote(ins, col))
+      owner[count++] = sl_partition_owner(ins->col_begin, ins->comm->size, col);
+  }
+  /* What the built plan will hold besides: the block itself, and for each fetch a row number and a place. */
+  plan->memory_bytes += sl_block_bytes(block) + 12 * count;
+  sl_fetch all = {count, owner, NULL, SL_BUFFER_X};
+  sl_part dry = {.name = "dry", .y = SL_BUFFER_Y, .arrives_in = -1};
+  SL_TRY(sl_plan_add_fetch(plan, &all, NULL));
+  SL_TRY(sl_plan_add_part(plan, &dry, NULL));
+  SL_TRY(sl_plan_add_part(plan, &dry, NULL));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_PUBLISH, 0));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SCALE, 0));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, 0));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_FETCH, 0));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, 1));
+  return sl_plan_add_step(plan, SL_STEP_RETIRE, 0);
+}
+
+/* Parts of the block: halo places as columns, split below and above only where the order of the sum asks for
+ * it. */
+static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
+  int32_t *part = NULL;
+  int64_t below = ins->halo_begin[ins->comm->rank];
+  if (ins->reproducible)
+    SL_TRY(SL_NEW(part, ins->halo_set.count, "the column map"));
+  for (int64_t h = 0; part && h < ins->halo_set.count; h++)
+    part[h] = h < below ? 0 : 2;
+  sl_part_frame frames[] = {{.name = "remote below", .x = buffer},
+                            {.name = "local", .x = SL_BUFFER_X},
+                            {.name = "remote", .x = buffer}};
+  sley_status status =
+      sl_parts_cut(plan, ins, &(sl_column_map){.local = 1, .remote = 2, .part = part}, 3, frames, first);
+  sl_free(part);
+  return status;
+}
+
+/* Whether one kernel can read all that it needs. Its sums are not in column order. */
+static bool reads_in_place(const sl_inspection *ins) {
+  const sl_comm *comm = ins->comm;
+  enum { RANKS = 64 }; /* whose memories a kernel takes at most */
+  return comm->size > 1 && comm->size <= RANKS && comm->workgroup == comm->size && comm->lends &&
+         !comm->device->ops->host_addresses && !ins->reproducible;
+}
+
+/* An exchange that is only ever borrowed: its lists stand for the rows that the kernel reads, one list of all
+ * of a peer's as a single long row, so that what is counted is what moves. Collective. */
+static sley_status add_lending(sl_plan *plan, const sl_inspection *ins, int buffer, int *exchange) {
+  const sl_comm *comm = ins->comm;
+  int64_t *read = NULL, *lent = NULL;
+  sley_status status;
+  SL_TRY_GOTO(status, SL_NEW(read, comm->size, "nonzeros by owner"), agree);
+  SL_TRY_GOTO(status, SL_NEW(lent, (int64_t)comm->size * comm->size, "nonzeros by owner"), agree);
+  for (int p = 0; p < comm->size; p++)
+    read[p] = p == comm->rank ? 0 : ins->owner_nnz[p];
+agree:
+  status = sl_agree((sl_comm *)comm, status);
+  if (status == SLEY_OK)
+    status = comm->ops->allgather((sl_comm *)comm, read, comm->size * (int64_t)sizeof *read, lent);
+  if (status == SLEY_OK)
+    status = sl_plan_add_exchange(plan, "rows in place", SL_BUFFER_X, buffer, SL_GRAIN_PEER, exchange);
+  for (int p = 0; p < comm->size && status == SLEY_OK; p++) {
+    int64_t sent = lent[(int64_t)p * comm->size + comm->rank];
+    sl_plan_send(plan, *exchange,
+                 &(sl_row_list){.peer = p, .count = sent > 0, .bytes = sent * ins->row_bytes});
+    sl_plan_recv(plan, *exchange,
+                 &(sl_row_list){.peer = p, .count = read[p] > 0, .bytes = read[p] * ins->row_bytes});
+  }
+  sl_free(lent);
+  sl_free(read);
+  return status;
+}
+
+static sley_status build_in_place(const sl_inspection *ins, sl_plan *plan) {
+  int buffer, part, exchange;
+  SL_TRY(sl_plan_add_buffer(plan, "rows read in place", 0, ins->row_bytes, &buffer));
+  /* All ranks agree on the exchange, so none may leave before. */
+  sley_status status = sl_parts_in_place(plan, ins, &part);
+  SL_TRY(sl_agree((sl_comm *)ins->comm, status));
+  SL_TRY(add_lending(plan, ins, buffer, &exchange));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_BORROW, exchange));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, part));
+  return sl_plan_add_step(plan, SL_STEP_END, exchange);
+}
+
+static sley_status build_rowwise(const sl_inspection *ins, sl_plan *plan) {
+  int buffer, first;
+  int32_t batch = batch_of(ins->comm);
+  if (reads_in_place(ins))
+    return build_in_place(ins, plan);
+  SL_TRY(sl_plan_add_buffer(plan, "published X", ins->x_rows, ins->row_bytes, NULL));
+  if (plan->dry)
+    return add_dry(plan, ins);
+  batch = ins->remote_nnz < batch ? (int32_t)ins->remote_nnz : batch;
+  SL_TRY(sl_plan_add_buffer(plan, "fetched", batch, ins->row_bytes, &buffer));
+  /* Columns of the remote parts are halo places until the batches replace them. */
+  SL_TRY(cut(plan, ins, buffer, &first));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_PUBLISH, 0));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SCALE, 0));
+  if (ins->reproducible)
+    SL_TRY(add_remote(plan, ins, first, buffer));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + 1));
+  SL_TRY(add_remote(plan, ins, first + 2, buffer));
+  return sl_plan_add_step(plan, SL_STEP_RETIRE, 0);
+}
+
+const sl_algorithm sl_algo_rowwise = {
+    .name = "rowwise", .summary = "one fetch of a row of X for every remote nonzero", .build = build_rowwise};

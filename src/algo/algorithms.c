@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of algorithms, and what building a plan by one of them takes. */
+#include <string.h>
+
+#include "algo/algorithm.h"
+#include "algo/cover_choice.h"
+#include "plan/travel.h"
+
+const sl_algorithm *const sl_algorithms[] = {&sl_algo_bcast_1d,
+                                             &sl_algo_bcast_1d_pipelined,
+                                             &sl_algo_bcast_15d,
+                                             &sl_algo_summa_2d,
+                                             &sl_algo_rowwise,
+                                             &sl_algo_halo,
+                                             &sl_algo_halo_fused,
+                                             &sl_algo_halo_coalesced,
+                                             &sl_algo_halo_pipelined,
+                                             &sl_algo_cover,
+                                             NULL};
+
+sley_status sl_algorithm_find(const char *name, const sl_algorithm **out) {
+  char names[256] = "auto";
+  for (int i = 0; sl_algorithms[i]; i++) {
+    if (strcmp(sl_algorithms[i]->name, name) == 0) {
+      *out = sl_algorithms[i];
+      return SLEY_OK;
+    }
+    strncat(names, ", ", sizeof names - strlen(names) - 1);
+    strncat(names, sl_algorithms[i]->name, sizeof names - strlen(names) - 1);
+  }
+  return sl_fail(SLEY_ERR_ARG, "there is no algorithm '%s'; choose one of: %s", name, names);
+}
+
+sley_status sl_algorithm_build(const sl_algorithm *algorithm, sl_inspection *ins, bool dry, sl_plan *out) {
+  if (algorithm->needs_cover)
+    SL_TRY(sl_cover_choose(ins));
+  sley_status status = sl_plan_begin(ins, algorithm->name, dry, out);
+  status = sl_agree(ins->comm, status);
+  if (status == SLEY_OK)
+    status = sl_agree(ins->comm, algorithm->build(ins, out));
+  if (status == SLEY_OK && sl_asks_to_travel(ins))
+    status = sl_agree(ins->comm, sl_plan_travel(ins, out));
+  if (status == SLEY_OK)
+    status = sl_plan_finish(out);
+  if (status != SLEY_OK) {
+    sl_plan_free(out);
+    return status;
+  }
+  out->cover_rows = ins->cover_rows;
+  return SLEY_OK;
+}

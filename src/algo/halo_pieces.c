@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "algo/halo_pieces.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "machine/machine.h"
+
+/* A piece takes at least so many seconds: long beside what telling of it costs. */
+static const double piece_seconds = 15e-6;
+
+/* The pull begins about so much later than the first sums. With X loaded and Y stored, products of well
+ * ordered matrices take entries at such a part of the machine's rate: as fast as that they are taken to be,
+ * for to wait costs more than to sum some rows apart from their neighbours. */
+static const double start_seconds = 15e-6, fast = 0.82;
+
+/* Where bringing the halo takes less than this part of the time in which the block is summed, a slower pull
+ * is still there in time. On four H200 products were then 2 to 3 % faster, and beyond it slower. */
+static const double unhurried_part = 0.97;
+
+enum { GRAIN = 4096 };
+
+static double seconds_to_bring(const sl_inspection *ins, int64_t rows) {
+  return (double)rows * (double)ins->row_bytes /
+         sl_machine_of(ins->comm->device)->link[SL_LINK_DIRECT].bandwidth;
+}
+
+static double seconds_to_sum(const sl_inspection *ins, int64_t entries) {
+  return (double)entries * (double)ins->row_bytes / (fast * sl_machine_of(ins->comm->device)->spmm_bandwidth);
+}
+
+static bool is_unhurried(const sl_inspection *ins) {
+  return seconds_to_bring(ins, ins->halo_set.count) < unhurried_part * seconds_to_sum(ins, ins->block->nnz);
+}
+
+/* Bytes of a piece by the environment's SLEY_HALO_PIECE, for tests and trials; 0: it says nothing. */
+static double given_piece(void) {
+  const char *given = getenv("SLEY_HALO_PIECE");
+  double bytes = given ? strtod(given, NULL) : 0;
+  return bytes > 0 ? bytes : 0;
+}
+
+static int count_pieces(const sl_inspection *ins) {
+  double bytes = (double)ins->halo_set.count * (double)ins->row_bytes;
+  double pieces =
+      given_piece() > 0 ? bytes / given_piece() : seconds_to_bring(ins, ins->halo_set.count) / piece_seconds;
+  return pieces >= SL_PULL_STAGES ? SL_PULL_STAGES : pieces > 0 ? 1 + (int)pieces : 1;
+}
+
+/* Of the rows of one piece: which need the halo, and what of it. Pieces are of neighbouring rows, though
+ * their halo then comes over some links more than others: strips of rows from all over the block fill the
+ * links better, but each piece's product then goes through all of X, and the whole took a quarter longer. */
+typedef struct marking {
+  const sl_inspection *ins;
+  int64_t first_row;
+  int32_t piece;
+  int32_t *row_part;
+  int32_t *pieces; /* of each halo entry */
+} marking;
+
+static sley_status mark(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const marking *m = context;
+  const sley_matrix *block = m->ins->block;
+  for (int64_t row = m->first_row + begin; row < m->first_row + end; row++) {
+    bool needs = false;
+    for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
+      int64_t col = sl_index_at(block->col, block->index, e);
+      if (!sl_is_remote(m->ins, col))
+        continue;
+      needs = true;
+      __atomic_store_n(&m->pieces[sl_colset_place(&m->ins->halo_set, col)], m->piece, __ATOMIC_RELAXED);
+    }
+    m->row_part[row] = needs;
+  }
+  return SLEY_OK;
+}
+
+/* The last pieces first, so that each entry is left with the first that needs it. */
+static sley_status mark_all(const sl_inspection *ins, const sl_halo_pieces *p, int32_t *pieces) {
+  const sley_matrix *block = ins->block;
+  for (int i = p->count - 1; i >= 0; i--) {
+    int64_t first = sl_csr_split(block->rows, block->rowptr, i, p->count);
+    int64_t end = sl_csr_split(block->rows, block->rowptr, i + 1, p->count);
+    marking m = {ins, first, i, p->row_part, pieces};
+    SL_TRY(sl_team_for(sl_plan_team(ins), end - first, GRAIN, mark, &m));
+  }
+  return SLEY_OK;
+}
+
+/* Entries to be summed first, so that from then on no piece is waited for: as far as can be told. Where
+ * pieces are given, as many as a piece has. */
+static double head_start(const sl_inspection *ins, const sl_halo_pieces *p, const int32_t *pieces) {
+  int64_t brought[SL_PULL_STAGES] = {0}, rows = 0;
+  double most = 0, share = seconds_to_sum(ins, ins->block->nnz) / p->count;
+  if (given_piece() > 0)
+    return (double)ins->block->nnz / p->count;
+  for (int64_t h = 0; h < ins->halo_set.count; h++)
+    brought[pieces[h]]++;
+  for (int i = 0; i < p->count; i++) {
+    rows += brought[i];
+    double late = seconds_to_bring(ins, rows) - i * share;
+    most = late > most ? late : most;
+  }
+  return (most + start_seconds) / seconds_to_sum(ins, 1);
+}
+
+/* The rows that are summed first are the last that need no halo: then all others can follow in order, for a
+ * row finds more of what it names in the caches if it comes after its neighbours. */
+static void choose_early(const sl_inspection *ins, sl_halo_pieces *p, double wanted) {
+  const sley_matrix *block = ins->block;
+  int64_t from = block->rows, row = 0, kept = 0;
+  for (; from > 0 && wanted > 0; from--)
+    if (p->row_part[from - 1] == 0)
+      wanted -= (double)(block->rowptr[from] - block->rowptr[from - 1]);
+  for (int i = 0; i < p->count; i++) {
+    for (int64_t end = sl_csr_split(block->rows, block->rowptr, i + 1, p->count); row < end; row++) {
+      if (row < from)
+        p->row_part[row] = 1;
+      kept += p->row_part[row];
+    }
+    p->rows[i] = kept;
+  }
+}
+
+/* Places of count entries in the order of their pieces, and where each piece ends. */
+static void sort_by_piece(int64_t count, const int32_t *piece, int pieces, int64_t *place, int64_t *end) {
+  int64_t at[SL_PULL_STAGES + 1] = {0};
+  for (int64_t e = 0; e < count; e++)
+    at[piece[e] + 1]++;
+  for (int i = 0; i < pieces; i++) {
+    at[i + 1] += at[i];
+    end[i] = at[i + 1];
+  }
+  for (int64_t e = 0; e < count; e++)
+    place[e] = at[piece[e]]++;
+}
+
+static sley_status sort_halo(const sl_inspection *ins, sl_plan *plan, int32_t *pieces, sl_halo_pieces *out) {
+  int size = ins->comm->size;
+  SL_TRY(SL_NEW(out->row_part, ins->block->rows, "pieces of the halo"));
+  SL_TRY(SL_NEW(out->place, ins->halo_set.count, "pieces of the halo"));
+  out->rows = sl_plan_alloc(plan, out->count, sizeof *out->rows);
+  out->end = sl_plan_alloc(plan, (int64_t)size * out->count, sizeof *out->end);
+  out->wanted = sl_plan_alloc(plan, ins->wanted_begin[size], sizeof *out->wanted);
+  if (!out->rows || !out->end || !out->wanted)
+    return SLEY_ERR_MEMORY;
+  SL_TRY(mark_all(ins, out, pieces));
+  choose_early(ins, out, head_start(ins, out, pieces));
+  for (int p = 0; p < size; p++) {
+    int64_t first = ins->halo_begin[p], count = ins->halo_begin[p + 1] - first;
+    sort_by_piece(count, pieces + first, out->count, out->place + first, out->end + (int64_t)p * out->count);
+    for (int64_t h = first; h < first + count; h++)
+      out->place[h] += first;
+  }
+  return SLEY_OK;
+}
+
+/* The owners' side, given the pieces of what is wanted. */
+static sley_status sort_wanted(const sl_inspection *ins, const int32_t *pieces, sl_halo_pieces *out) {
+  int64_t *place, end[SL_PULL_STAGES];
+  SL_TRY(SL_NEW(place, ins->wanted_begin[ins->comm->size], "pieces of the halo"));
+  for (int p = 0; p < ins->comm->size; p++) {
+    int64_t first = ins->wanted_begin[p], count = ins->wanted_begin[p + 1] - first;
+    sort_by_piece(count, pieces + first, SL_PULL_STAGES, place + first, end);
+    for (int64_t e = first; e < first + count; e++)
+      out->wanted[first + place[e]] = ins->wanted[e];
+  }
+  sl_free(place);
+  return SLEY_OK;
+}
+
+sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *out) {
+  sl_comm *comm = ins->comm;
+  int32_t *pieces = NULL;
+  int64_t *counts = NULL;
+  void *wanted = NULL;
+  *out = (sl_halo_pieces){.count = count_pieces(ins), .unhurried = is_unhurried(ins)};
+  sley_status status = SL_NEW(counts, 2 * (int64_t)comm->size, "pieces of the halo");
+  if (status == SLEY_OK)
+    status = SL_NEW(pieces, ins->halo_set.count, "pieces of the halo");
+  if (status == SLEY_OK)
+    status = sort_halo(ins, plan, pieces, out);
+  SL_TRY_GOTO(status, sl_agree(comm, status), done);
+  for (int p = 0; p < comm->size; p++)
+    counts[p] = ins->halo_begin[p + 1] - ins->halo_begin[p];
+  SL_TRY_GOTO(status, sl_exchange_items(comm, sizeof *pieces, pieces, counts, &wanted, counts + comm->size),
+              done);
+  status = sl_agree(comm, sort_wanted(ins, wanted, out));
+done:
+  sl_free(wanted);
+  sl_free(counts);
+  sl_free(pieces);
+  return status;
+}
+
+void sl_halo_pieces_free(sl_halo_pieces *pieces) {
+  sl_free(pieces->row_part);
+  sl_free(pieces->place);
+  *pieces = (sl_halo_pieces){0};
+}

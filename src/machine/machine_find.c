@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a machine's own description is kept, and which machine stands for a rank's device. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/outfile.h"
+#include "machine/machine.h"
+
+bool sl_machine_path(const char *device, char *path, size_t room, bool *named) {
+  const char *given = getenv("SLEY_MACHINE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *kind = strcmp(device, sl_machine_threads.device) == 0 ? "" : device, *dot = *kind ? "." : "";
+  char host[128] = "host";
+  *named = given && *given;
+  if (*named)
+    return strcmp(given, "builtin") != 0 && snprintf(path, room, "%s", given) < (int)room;
+  gethostname(host, sizeof host - 1);
+  for (char *c = host; *c; c++)
+    if (*c == '/')
+      *c = '-';
+  if (cache && *cache == '/')
+    return snprintf(path, room, "%s/sley/%s%s%s.machine", cache, host, dot, kind) < (int)room;
+  return home && *home == '/' &&
+         snprintf(path, room, "%s/.cache/sley/%s%s%s.machine", home, host, dot, kind) < (int)room;
+}
+
+/* What was found, once. */
+typedef struct found {
+  const sl_machine *built_in;
+  bool there; /* a description of the kind of device that the built-in one stands for */
+  sl_machine machine;
+  sley_status status;
+  char message[1024];
+} found;
+
+static found findings[] = {{.built_in = &sl_machine_threads}, {.built_in = &sl_machine_h200}};
+enum { KINDS = sizeof findings / sizeof *findings };
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void look_for(found *f) {
+  char path[SL_MACHINE_SOURCE];
+  bool named;
+  if (!sl_machine_path(f->built_in->device, path, sizeof path, &named) || (!named && access(path, F_OK) != 0))
+    return;
+  f->status = sl_machine_read(path, &f->machine);
+  f->there = f->status == SLEY_OK && strcmp(f->machine.device, f->built_in->device) == 0;
+  if (f->status != SLEY_OK)
+    snprintf(f->message, sizeof f->message, "%s", sley_last_error());
+}
+
+static void look(void) {
+  for (int i = 0; i < KINDS; i++)
+    look_for(&findings[i]);
+}
+
+sley_status sl_machine_find(const sl_machine *built_in, const sl_machine **out) {
+  pthread_once(&once, look);
+  *out = built_in;
+  for (int i = 0; i < KINDS; i++) {
+    const found *f = &findings[i];
+    if (f->built_in != built_in)
+      continue;
+    if (f->status != SLEY_OK)
+      return sl_fail(f->status, "%s", f->message);
+    if (f->there)
+      *out = &f->machine;
+  }
+  return SLEY_OK;
+}
+
+/* Makes the folders that path names. */
+static void make_folders(const char *path) {
+  char folder[SL_MACHINE_SOURCE];
+  if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
+    return;
+  for (char *c = strchr(folder + 1, '/'); c; c = strchr(c + 1, '/')) {
+    *c = '\0';
+    (void)mkdir(folder, 0777); /* opening the file says what is wrong */
+    *c = '/';
+  }
+}
+
+static void write_points(FILE *stream, const char *key, const char *link, const sl_link_point *point,
+                         int count) {
+  for (int i = 0; i < count; i++)
+    fprintf(stream, "%s %s %.6g %.6g\n", key, link, point[i].bytes, point[i].seconds);
+}
+
+/* A rate whose reach is 0 has none. */
+static void write_rates(FILE *stream, const char *key, const sl_rate *rate, int count) {
+  for (int i = 0; i < count; i++) {
+    fprintf(stream, "%s %.6g ", key, rate[i].row_bytes);
+    if (rate[i].reach > 0)
+      fprintf(stream, "%.6g ", rate[i].reach);
+    fprintf(stream, "%.6g\n", rate[i].bandwidth);
+  }
+}
+
+sley_status sl_machine_write(const sl_machine *m, const char *path) {
+  static const char *const link[SL_LINK_COUNT] = {"self", "direct", "message"};
+  sl_outfile file;
+  make_folders(path);
+  SL_TRY(sl_outfile_open(path, &file));
+  fprintf(file.stream,
+          "# A machine for sley; docs/MACHINES.md explains it. Seconds and bytes/s.\nname %s\ndevice %s\n",
+          m->name, m->device);
+  fprintf(file.stream, "nodes %lld\nranks-per-node %lld\nthreads %lld\ncores %lld\noverlap %s\n",
+          (long long)m->nodes, (long long)m->ranks_per_node, (long long)m->threads, (long long)m->cores,
+          m->overlaps        ? "yes"
+          : m->messages_move ? "messages"
+                             : "no");
+  fprintf(file.stream, "meeting %.6g\npack-bandwidth %.6g\nstream-bandwidth %.6g\nspmm-bandwidth %.6g\n",
+          m->meeting, m->pack_bandwidth, m->stream_bandwidth, m->spmm_bandwidth);
+  if (m->crowded_meeting > 0)
+    fprintf(file.stream, "crowded-meeting %.6g\n", m->crowded_meeting);
+  if (m->node_bandwidth > 0)
+    fprintf(file.stream, "node-bandwidth %.6g\n", m->node_bandwidth);
+  if (m->memory_bandwidth > 0)
+    fprintf(file.stream, "memory-bandwidth %.6g\n", m->memory_bandwidth);
+  for (int l = 0; l < SL_LINK_COUNT; l++) {
+    fprintf(file.stream, "link %s %.6g %.6g\n", link[l], m->link[l].latency, m->link[l].bandwidth);
+    write_points(file.stream, "message", link[l], m->link[l].point, m->link[l].points);
+    write_points(file.stream, "fetch", link[l], m->link[l].fetch, m->link[l].fetches);
+  }
+  write_rates(file.stream, "gather", m->gather, m->gathers);
+  write_rates(file.stream, "spmm", m->rate, m->rates);
+  write_rates(file.stream, "near", m->near, m->nears);
+  write_rates(file.stream, "store", m->store, m->stores);
+  return sl_outfile_commit(&file);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The choice among the algorithms by predicted time. */
+#ifndef SLEY_PREDICT_CHOICE_H
+#define SLEY_PREDICT_CHOICE_H
+
+#include "algo/algorithm.h"
+
+/* Builds, agrees on, finishes and predicts a plan. name: an algorithm, or "auto" or NULL for the one
+ * predicted fastest. The inspection may be used again. Collective. */
+sley_status sl_plan_build(sl_inspection *ins, const char *name, bool dry, sl_plan *out);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cost model: what an execute takes, by phase. Ranks whose threads move their own rows do transfers and
+ * sums one after the other; on machines that overlap them, such as GPUs, a plan that sums its local part
+ * while rows are in flight takes about max(transfers, local part) + remote part, and one whose rows come in
+ * pieces max(transfers, both parts). Exchanges that follow each other last as long as on the slowest rank
+ * each. Where the ranks' threads are more than the cores, they take turns: then the work of all ranks by the
+ * cores counts, if it is more than the slowest rank's; the time that links between hosts take is no work.
+ * Where messages between hosts move while parts are summed, a plan that sums in flight takes the longer of
+ * its cores' work and its links' time, and what it sums of the last rows to come. */
+#include "predict/cost.h"
+
+#include <math.h>
+
+#include "base/value.h"
+#include "predict/cost_moves.h"
+#include "predict/cost_sections.h"
+#include "predict/locality.h"
+
+/* By which a plan that moves partial sums has more meetings than one that moves rows alone. */
+enum { COVER_MEETINGS = 2 };
+
+/* Of what moves beside sums on machines that overlap, the part that costs nothing: the rest is what both take
+ * from the memory. Measured on H200s, by products with and without their halo's bytes. */
+static const double HIDDEN = 0.85;
+
+/* Entries of a rank's sums. */
+typedef struct entries {
+  double count, reach;  /* reach: distinct rows of X that they name */
+  const double *within; /* shares of them, see sl_locality */
+} entries;
+
+/* Seconds of products over them, with rows of so many bytes. */
+static double entry_seconds(const sl_prediction *p, const entries *e, double row_bytes) {
+  const sley_matrix *block = p->ins->block;
+  double entry_bytes = (double)(sl_index_bytes(block->index) + sley_dtype_bytes(block->dtype));
+  double rate = sl_machine_mixed_rate(p->m, row_bytes, e->reach * row_bytes * p->crowd,
+                                      &(sl_nearness){SL_WINDOWS, sl_window_bytes, e->within});
+  return e->count * (entry_bytes + row_bytes) / (rate * p->threads);
+}
+
+/* The share of the halo that comes as rows of X; the rest of the remote entries is summed by the owners of
+ * their rows. */
+static double share_brought(const sl_prediction *p) {
+  int64_t rows = 0;
+  bool sums = false;
+  for (int i = 0; i < p->plan->exchanges.count; i++) {
+    const sl_plan_exchange *x = SL_EXCHANGE(p->plan, i);
+    sums |= x->spec.add && x->dst == SL_BUFFER_Y;
+    for (int r = 0; r < x->spec.recvs && x->src == SL_BUFFER_X; r++)
+      rows += x->spec.recv[r].count;
+  }
+  double halo = (double)p->ins->halo_set.count;
+  return sums && halo > 0 && (double)rows < halo ? (double)rows / halo : 1;
+}
+
+/* Whether rows come in pieces, and each row of the block is summed once its piece is there. */
+static bool comes_in_pieces(const sl_plan *plan) {
+  for (int i = 0; i < plan->exchanges.count; i++)
+    if (SL_EXCHANGE(plan, i)->spec.stages > 0)
+      return true;
+  return false;
+}
+
+/* Rows of Y that a pass stores. A part stores only rows it has entries for: all rows once, then, of each
+ * further part, at most as many as there are remote entries. A part needs a rank that owns some of its rows
+ * of X; one of partial sums is counted apart. Batches of fetched rows go through Y once, all together, and
+ * what scales Y first goes through it too. */
+static double passed_rows(const sl_prediction *p, bool again, double remote) {
+  int parts = 0, owners = 0, scales = 0;
+  for (int i = 0; i < p->plan->steps.count; i++) {
+    parts += SL_STEP(p->plan, i)->kind == SL_STEP_SPMM;
+    scales += SL_STEP(p->plan, i)->kind == SL_STEP_SCALE;
+  }
+  for (int i = 0; i < p->plan->exchanges.count; i++)
+    if (SL_EXCHANGE(p->plan, i)->spec.add && SL_EXCHANGE(p->plan, i)->dst == SL_BUFFER_Y)
+      parts--;
+  for (int r = 0; r < p->ins->comm->size; r++)
+    owners += p->ins->halo_begin[r] < p->ins->halo_begin[r + 1];
+  int most = p->plan->fetches.count > 0 ? 2 : 1 + owners;
+  parts = parts > most ? most : parts;
+  double rows = (double)p->ins->rows;
+  if (!again)
+    return parts > 0 ? rows : 0;
+  return scales * rows + (parts > 1 && !comes_in_pieces(p->plan) ? fmin((parts - 1) * rows, remote) : 0);
+}
+
+/* Partial rows of Y are written by who computes them, and added where they belong; ranks that are threads of
+ * the host add them as they take them, which is the transfer's time. */
+static double partial_bytes(const sl_prediction *p) {
+  bool apart = p->m->overlaps || p->ins->comm->processes;
+  double bytes = 0;
+  for (int i = 0; i < p->plan->exchanges.count; i++) {
+    const sl_exchange_spec *spec = &SL_EXCHANGE(p->plan, i)->spec;
+    for (int n = 0; n < spec->sends && spec->add; n++)
+      bytes += (double)spec->send[n].count * (double)spec->send[n].bytes;
+    for (int n = 0; n < spec->recvs && spec->add && apart; n++)
+      bytes += (double)spec->recv[n].count * (double)spec->recv[n].bytes;
+  }
+  return bytes;
+}
+
+/* Rows whose values change their type to travel, and back: as fast as rows are gathered; on GPUs it is one
+ * pass through their memory. */
+static void conversion_seconds(const sl_prediction *p, double *before, double *after) {
+  double rate = p->m->overlaps ? p->m->stream_bandwidth : p->m->pack_bandwidth * p->threads;
+  for (int i = 0; i < p->plan->conversions.count; i++) {
+    const sl_conversion *c = SL_CONVERSION(p->plan, i);
+    double bytes =
+        (double)c->count * (double)c->k * (double)(sley_dtype_bytes(c->from) + sley_dtype_bytes(c->to)) / 2;
+    *(sl_is_narrow(c->to) ? before : after) += bytes / rate;
+  }
+}
+
+/* Whether a part is summed while an exchange is in flight. */
+static bool sums_in_flight(const sl_plan *plan) {
+  int flying = 0;
+  for (int i = 0; i < plan->steps.count; i++) {
+    sl_step_kind kind = SL_STEP(plan, i)->kind;
+    flying += (kind == SL_STEP_BEGIN) - (kind == SL_STEP_END);
+    if (kind == SL_STEP_SPMM && flying > 0)
+      return true;
+  }
+  return false;
+}
+
+/* Seconds of further passes over Y, of so many rows in all, which read and write them as copying does. */
+static double again_seconds(const sl_prediction *p, double rows, double store) {
+  double row_bytes = (double)p->ins->row_bytes, all = (double)p->ins->rows * row_bytes;
+  if (p->m->gathers == 0 || all <= 0)
+    return rows * row_bytes / store;
+  double pass = sl_machine_pack_seconds(p->m, row_bytes, all * p->crowd) / p->crowd;
+  return rows * row_bytes / all * pass / p->threads;
+}
+
+/* Of so many rows of X, those that are loaded from memory once whatever the rate of entries, which is that of
+ * rows in the caches: all on machines that overlap. The others' rates tell rows at hand from others. */
+static double first_loads(const sl_prediction *p, double rows) {
+  return p->m->overlaps ? rows : 0;
+}
+
+/* This rank's sums. Where ranks share rows of Y by slices of columns, each goes through the entries of all of
+ * them, and Y is put together at the end. */
+static sl_sums sums_of(const sl_prediction *p, double pack) {
+  const sl_inspection *ins = p->ins;
+  sl_sums s = {.pack = pack};
+  double slices = p->plan->slices > 1 ? p->plan->slices : 1, brought = share_brought(p);
+  double row_bytes = (double)ins->row_bytes, slice_bytes = row_bytes / slices;
+  double store =
+      sl_machine_store_rate(p->m, row_bytes, (double)ins->rows * row_bytes * p->crowd) * p->threads;
+  double remote_nnz = (double)ins->remote_nnz, halo = (double)ins->halo_set.count;
+  entries own = {((double)ins->block->nnz - remote_nnz) * slices, (double)ins->x_rows, ins->local_within};
+  entries come = {remote_nnz * brought * slices, halo * brought, ins->remote_within};
+  entries lent = {remote_nnz * (1 - brought), halo * (1 - brought), ins->remote_within};
+  s.local = entry_seconds(p, &own, slice_bytes) +
+            (passed_rows(p, false, 0) + first_loads(p, (double)ins->x_rows)) * row_bytes / store;
+  s.lent = entry_seconds(p, &lent, row_bytes);
+  double shared = slices > 1 ? 2 * (double)ins->rows * row_bytes : 0;
+  s.remote = entry_seconds(p, &come, slice_bytes) +
+             again_seconds(p, passed_rows(p, true, come.count), store) +
+             (first_loads(p, halo * brought) * row_bytes + shared + partial_bytes(p)) / store;
+  conversion_seconds(p, &s.pack, &s.remote);
+  return s;
+}
+
+/* Bytes that a rank's sums take from memory at least: entries, distinct rows of X, Y. */
+static double least_bytes(const sl_prediction *p) {
+  const sl_inspection *ins = p->ins;
+  double entry_bytes = (double)(sl_index_bytes(ins->block->index) + sley_dtype_bytes(ins->block->dtype));
+  return (double)ins->block->nnz * entry_bytes +
+         (double)(ins->x_rows + ins->halo_set.count + ins->rows) * (double)ins->row_bytes;
+}
+
+/* Hosts that the ranks fill. */
+static double nodes_of(const sl_prediction *p) {
+  int64_t ranks = p->ins->comm->size, a_node = p->m->ranks_per_node > 0 ? p->m->ranks_per_node : ranks;
+  return (double)((ranks + a_node - 1) / a_node);
+}
+
+/* Cores of all hosts; 0: enough for every rank's threads. */
+static double cores_of(const sl_prediction *p) {
+  double cores = (double)p->m->cores * nodes_of(p);
+  return p->m->overlaps || cores >= p->threads * p->ins->comm->size ? 0 : cores;
+}
+
+/* How long all ranks sum. Where the ends of exchanges hold up their senders too, each section takes as long
+ * as on its slowest rank; where there are fewer cores than threads ranks take turns in each. Collective. */
+static sley_status summing_seconds(const sl_prediction *p, const sl_sums *s, double cores, double *seconds) {
+  double own[SL_SECTIONS];
+  int64_t most[SL_SECTIONS], all[SL_SECTIONS];
+  int sections = sl_cost_sections(p, s, own);
+  sl_comm *comm = p->ins->comm;
+  for (int i = 0; i < sections; i++)
+    most[i] = all[i] = (int64_t)(own[i] * 1e9);
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, sections));
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, all, sections));
+  *seconds = 0;
+  for (int i = 0; i < sections; i++)
+    *seconds += fmax((double)most[i], cores > 0 ? (double)all[i] * p->threads / cores : 0) * 1e-9;
+  return SLEY_OK;
+}
+
+/* Sums over ranks, in nanoseconds but for the bytes; and what the largest is looked for. */
+enum { SUM_PACK, SUM_LOCAL, SUM_REMOTE, SUM_BYTES, SUMS };
+enum { MOST_MEETINGS, MOST_STAGES, MOSTS };
+
+sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
+  const sl_machine *m = ins->machine;
+  sl_comm *comm = ins->comm;
+  if (!m)
+    SL_TRY(sl_agree(comm, sl_machine_find(sl_machine_of(comm->device), &m)));
+  double own_threads = m->overlaps ? 1 : sl_team_size(sl_plan_team(ins));
+  sl_prediction p = {m, ins, plan, ins->machine && m->threads > 0 ? (double)m->threads : own_threads, 1};
+  double cores = cores_of(&p), summing;
+  p.crowd = cores > 0 ? p.threads * comm->size / cores : 1;
+  sl_all_moving moved;
+  SL_TRY(sl_cost_moves(&p, cores, &moved));
+  sl_sums sums = sums_of(&p, moved.pack);
+  SL_TRY(summing_seconds(&p, &sums, cores, &summing));
+  int64_t sum[SUMS] = {(int64_t)(sums.pack * 1e9), (int64_t)(sums.local * 1e9),
+                       (int64_t)((sums.remote + sums.lent) * 1e9), (int64_t)least_bytes(&p)};
+  int64_t most[MOSTS] = {sl_cost_meetings(&p), sl_cost_stages(&p)};
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, sum, SUMS));
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, MOSTS));
+  double mean = (double)(sum[SUM_PACK] + sum[SUM_LOCAL] + sum[SUM_REMOTE]) * 1e-9 / comm->size;
+  if (m->memory_bandwidth > 0)
+    summing = fmax(summing, (double)sum[SUM_BYTES] / (m->memory_bandwidth * nodes_of(&p)));
+  double stretch = summing > mean && mean > 0 && cores > 0 ? summing / mean : 1;
+  double meet =
+      (double)most[MOST_MEETINGS] * (cores > 0 && m->crowded_meeting > 0 ? m->crowded_meeting : m->meeting);
+  double transfer = moved.wait, hidden = 0;
+  if (m->overlaps && comes_in_pieces(plan)) {
+    hidden = HIDDEN * fmin(transfer, (double)(sum[SUM_LOCAL] + sum[SUM_REMOTE]) * 1e-9 / comm->size);
+  } else if (m->overlaps && sums_in_flight(plan)) {
+    hidden = HIDDEN * fmin(transfer - moved.added, (double)sum[SUM_LOCAL] * 1e-9 / comm->size);
+  } else if (m->messages_move && m->node_bandwidth > 0 && sums_in_flight(plan)) {
+    double stages = most[MOST_STAGES] > 0 ? (double)most[MOST_STAGES] : 1;
+    double last = (double)sum[SUM_REMOTE] * 1e-9 / comm->size * stretch / stages;
+    hidden = fmax(summing + transfer - fmax(summing + moved.work, moved.link + last), 0);
+  }
+  plan->threads = (int64_t)p.threads;
+  plan->predicted_seconds = summing + transfer - hidden + meet;
+  plan->phase_seconds[SL_PHASE_PACK] = (double)sum[SUM_PACK] * 1e-9 / comm->size * stretch;
+  plan->phase_seconds[SL_PHASE_TRANSFER] = transfer - hidden;
+  plan->phase_seconds[SL_PHASE_LOCAL] = (double)sum[SUM_LOCAL] * 1e-9 / comm->size * stretch;
+  plan->phase_seconds[SL_PHASE_REMOTE] = (double)sum[SUM_REMOTE] * 1e-9 / comm->size * stretch;
+  double remote = plan->phase_seconds[SL_PHASE_REMOTE];
+  if (m->overlaps)
+    plan->spare_seconds =
+        fmax(transfer - hidden - COVER_MEETINGS * m->meeting, 0) + (comes_in_pieces(plan) ? 0 : remote);
+  else
+    plan->spare_seconds = transfer + (double)sum[SUM_PACK] * 1e-9 / comm->size + meet + remote;
+  double spent = 0;
+  for (int i = 0; i < SL_PHASE_WAIT; i++)
+    spent += plan->phase_seconds[i];
+  plan->phase_seconds[SL_PHASE_WAIT] = fmax(plan->predicted_seconds - spent, 0);
+  return SLEY_OK;
+}

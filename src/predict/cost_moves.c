@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "predict/cost_moves.h"
+
+#include <math.h>
+
+/* What moving rows takes a rank. */
+typedef struct moving {
+  double pack, wait; /* its own gathering; the link's time, had it the link of its host to itself */
+  double work;       /* that the rank's core works in the link's time */
+  double in, sent;   /* bytes over the link of its host */
+} moving;
+
+/* The bytes a rank sends or receives over message links in an exchange. */
+static double message_bytes(const sl_prediction *p, const sl_row_list *lists, int count) {
+  double bytes = 0;
+  for (int i = 0; i < count; i++)
+    if (sl_link_to(p->ins->comm, lists[i].peer) == SL_LINK_MESSAGE)
+      bytes += (double)lists[i].count * (double)lists[i].bytes;
+  return bytes;
+}
+
+/* Seconds of one message. Of ranks that share a core all messages are as far from it as one of their size. */
+static double message_seconds(const sl_prediction *p, sl_link link, double bytes) {
+  return fmax(sl_machine_link_seconds(p->m, link, 1, bytes),
+              sl_machine_link_seconds(p->m, link, 1, bytes * p->crowd) / p->crowd);
+}
+
+/* Seconds of a list in one message. */
+static double list_time(const sl_prediction *p, sl_link link, const sl_row_list *list) {
+  return message_seconds(p, link, (double)list->count * (double)list->bytes);
+}
+
+/* Seconds of lists over their links, or, if so, of the work that messages between hosts are, which is taken
+ * to be that of messages inside one. */
+static double list_seconds(const sl_prediction *p, const sl_exchange_spec *spec, bool receiving,
+                           bool working) {
+  const sl_row_list *lists = receiving ? spec->recv : spec->send;
+  int count = receiving ? spec->recvs : spec->sends;
+  double seconds = 0;
+  for (int i = 0; i < count; i++) {
+    double bytes = (double)lists[i].count * (double)lists[i].bytes;
+    sl_link link = sl_link_to(p->ins->comm, lists[i].peer);
+    bool by_row = spec->grain == SL_GRAIN_ROW && link == SL_LINK_MESSAGE;
+    if (working && link == SL_LINK_MESSAGE)
+      link = SL_LINK_DIRECT;
+    seconds += by_row ? sl_machine_link_seconds(p->m, link, (double)lists[i].count, (double)lists[i].bytes)
+                      : message_seconds(p, link, bytes);
+  }
+  return seconds;
+}
+
+/* Whether a list's rows are copied one by one from, or to, a buffer. */
+static bool is_scattered(const sl_prediction *p, const sl_row_list *list, int buffer) {
+  return list->rows || list->bytes != SL_BUFFER(p->plan, buffer)->row_bytes;
+}
+
+/* Seconds to copy a list's rows one by one. */
+static double copy_seconds(const sl_prediction *p, const sl_row_list *list) {
+  double bytes = (double)list->count * (double)list->bytes;
+  return sl_machine_pack_seconds(p->m, (double)list->bytes, bytes * p->crowd) / p->crowd;
+}
+
+/* Rows that go over message links are gathered, but those side by side, which travel from where they lie, and
+ * those that are messages of their own, whose time includes it. Ranks that are processes gather likewise for
+ * direct links, and strided rows too. */
+static double pack_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
+  bool every = p->ins->comm->processes && p->m->gathers > 0;
+  double seconds = 0;
+  for (int i = 0; i < x->spec.sends; i++) {
+    const sl_row_list *list = &x->spec.send[i];
+    sl_link link = sl_link_to(p->ins->comm, list->peer);
+    bool gathers =
+        every ? link != SL_LINK_SELF && is_scattered(p, list, x->src) : link == SL_LINK_MESSAGE && list->rows;
+    if (gathers && (link != SL_LINK_MESSAGE || x->spec.grain == SL_GRAIN_PEER))
+      seconds += copy_seconds(p, list);
+  }
+  return seconds;
+}
+
+/* What it takes longer that rows do not lie side by side at the receiver, or, where ranks are threads, which
+ * read rows where they lie, at either end. */
+static double scatter_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
+  const sl_comm *comm = p->ins->comm;
+  double seconds = 0;
+  if (p->m->gathers == 0)
+    return 0;
+  for (int i = 0; i < x->spec.recvs; i++) {
+    const sl_row_list *list = &x->spec.recv[i];
+    sl_link link = sl_link_to(comm, list->peer);
+    double moved = comm->processes && link != SL_LINK_SELF ? 0 : list_time(p, link, list);
+    if (!x->spec.add && is_scattered(p, list, x->dst))
+      seconds += fmax(copy_seconds(p, list) - moved, 0);
+  }
+  for (int i = 0; i < x->spec.sends && !comm->processes; i++) {
+    const sl_row_list *list = &x->spec.send[i];
+    sl_link link = sl_link_to(comm, list->peer);
+    if (is_scattered(p, list, x->src) && (link == SL_LINK_DIRECT || !list->rows))
+      seconds += fmax(copy_seconds(p, list) - list_time(p, link, list), 0);
+  }
+  return seconds;
+}
+
+/* One exchange. Threads fetch rows; processes share the work of a message; a GPU's link carries what it gets
+ * one way and what its peers get from it the other, at once. */
+static moving exchange_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
+  const sl_machine *m = p->m;
+  const sl_exchange_spec *spec = &x->spec;
+  moving out = {.pack = pack_seconds(p, x)};
+  bool shared = p->ins->comm->processes && !m->overlaps;
+  double receive = list_seconds(p, spec, true, false), send = list_seconds(p, spec, false, false);
+  double scatter = scatter_seconds(p, x), link = m->overlaps ? fmax(receive, send) : receive;
+  out.wait = (shared ? (receive + send) / 2 : link) + scatter;
+  out.work = out.wait;
+  if (m->node_bandwidth > 0) {
+    out.work = (list_seconds(p, spec, true, true) + list_seconds(p, spec, false, true)) / 2 + scatter;
+    out.in = message_bytes(p, spec->recv, spec->recvs);
+    out.sent = message_bytes(p, spec->send, spec->sends);
+  }
+  return out;
+}
+
+/* Whether the plan reads any exchange's rows in place. */
+static bool borrows_any(const sl_plan *plan) {
+  for (int i = 0; i < plan->steps.count; i++)
+    if (SL_STEP(plan, i)->kind == SL_STEP_BORROW)
+      return true;
+  return false;
+}
+
+/* Whether the plan reads this exchange's rows in place. */
+static bool is_borrowed(const sl_plan *plan, int exchange) {
+  for (int i = 0; i < plan->steps.count; i++)
+    if (SL_STEP(plan, i)->kind == SL_STEP_BORROW && SL_STEP(plan, i)->index == exchange)
+      return true;
+  return false;
+}
+
+/* Whether this rank has anybody to exchange rows with. */
+static bool takes_part(const sl_prediction *p, const sl_exchange_spec *spec) {
+  int rank = p->ins->comm->rank;
+  for (int i = 0; i < spec->sends; i++)
+    if (spec->send[i].peer != rank)
+      return true;
+  for (int i = 0; i < spec->recvs; i++)
+    if (spec->recv[i].peer != rank)
+      return true;
+  return false;
+}
+
+int64_t sl_cost_meetings(const sl_prediction *p) {
+  const sl_plan *plan = p->plan;
+  int64_t count = 0;
+  bool together = false;
+  for (int i = 0; i < plan->steps.count; i++) {
+    const sl_step *step = SL_STEP(plan, i);
+    bool begins = step->kind == SL_STEP_BEGIN;
+    const sl_exchange_spec *spec = begins ? &SL_EXCHANGE(plan, step->index)->spec : NULL;
+    if (begins && takes_part(p, spec) && !together) {
+      count++; /* what is added on a device is awaited apart */
+      together = p->m->messages_move || (p->m->overlaps && !spec->add);
+    } else if (!begins) {
+      together = false;
+    }
+  }
+  return count + (plan->fetches.count > 0 ? 2 : 0); /* X is lent, and taken back */
+}
+
+/* Row-wise fetches come a batch and owner at a time. X is copied first to where all can read it. */
+static moving fetch_seconds(const sl_prediction *p) {
+  double x_bytes = (double)p->ins->x_rows * (double)p->ins->row_bytes;
+  moving out = {0};
+  for (int i = 0; i < p->plan->fetches.count; i++) {
+    const sl_fetch *fetch = SL_FETCH(p->plan, i);
+    double rows[SL_LINK_COUNT] = {0};
+    for (int64_t n = 0; n < fetch->count; n++)
+      rows[sl_link_to(p->ins->comm, fetch->owner[n])]++;
+    for (int link = 0; link < SL_LINK_COUNT; link++)
+      out.wait += sl_machine_fetch_seconds(p->m, (sl_link)link, rows[link], (double)p->ins->row_bytes);
+  }
+  if (p->plan->fetches.count > 0)
+    out.wait += sl_machine_link_seconds(p->m, SL_LINK_SELF, 1, x_bytes);
+  out.work = out.wait;
+  return out;
+}
+
+/* Exchanges whose times are compared one by one; of more only the sums. */
+enum { MOST_SERIAL = 63 };
+
+/* Hosts whose links are looked at each; of more than so many, all are taken to be alike. */
+enum { MOST_HOSTS = 16 };
+
+/* An exchange, or several at once, summed over the ranks: nanoseconds, and bytes over the link of a host. */
+typedef struct busy {
+  int64_t work, in[MOST_HOSTS], sent[MOST_HOSTS];
+} busy;
+
+static void add_moving(const sl_prediction *p, const moving *one, int64_t *wait, busy *sum) {
+  int host = sl_workgroup_of(p->ins->comm, p->ins->comm->rank) % MOST_HOSTS;
+  *wait += (int64_t)(one->wait * 1e9);
+  sum->work += (int64_t)(one->work * 1e9);
+  sum->in[host] += (int64_t)one->in;
+  sum->sent[host] += (int64_t)one->sent;
+}
+
+/* How long the links are busy. A host's is its ranks' together. */
+static double link_seconds(const sl_prediction *p, int64_t wait, const busy *sum) {
+  double seconds = (double)wait * 1e-9, node = p->m->node_bandwidth, most = 0, all = 0;
+  int hosts = sl_workgroups(p->ins->comm);
+  for (int h = 0; h < MOST_HOSTS; h++) {
+    double bytes = (double)(sum->in[h] > sum->sent[h] ? sum->in[h] : sum->sent[h]);
+    most = fmax(most, bytes);
+    all += bytes;
+  }
+  double bytes = hosts > MOST_HOSTS ? all / hosts : most;
+  return node > 0 ? fmax(seconds, bytes / node) : seconds;
+}
+
+/* Whether all exchanges of rows of X are begun before the first is waited for. */
+static bool flies_at_once(const sl_plan *plan) {
+  int begun = 0, all = 0;
+  bool waits = false;
+  for (int i = 0; i < plan->steps.count; i++) {
+    const sl_step *step = SL_STEP(plan, i);
+    waits |= step->kind == SL_STEP_END;
+    if (step->kind != SL_STEP_BEGIN || SL_EXCHANGE(plan, step->index)->src != SL_BUFFER_X)
+      continue;
+    all++;
+    begun += !waits;
+  }
+  return begun == all;
+}
+
+sley_status sl_cost_moves(const sl_prediction *p, double cores, sl_all_moving *out) {
+  sl_comm *comm = p->ins->comm;
+  const sl_plan *plan = p->plan;
+  int exchanges = plan->exchanges.count;
+  bool borrows = borrows_any(plan), serial = exchanges <= MOST_SERIAL;
+  int groups = serial && exchanges > 0 ? exchanges : 1;
+  int64_t wait[MOST_SERIAL + 1] = {0}; /* the last: of all together */
+  busy sum[MOST_SERIAL + 1] = {0};
+  *out = (sl_all_moving){0};
+  for (int i = 0; i < exchanges; i++) {
+    /* What the host's threads read in place is part of their sums; a GPU reads it over its links. */
+    if (!p->m->overlaps && borrows && is_borrowed(plan, i))
+      continue;
+    moving one = exchange_seconds(p, SL_EXCHANGE(plan, i));
+    out->pack += one.pack;
+    add_moving(p, &one, &wait[serial ? i : 0], &sum[serial ? i : 0]);
+    add_moving(p, &one, &wait[groups], &sum[groups]);
+  }
+  moving fetched = fetch_seconds(p);
+  add_moving(p, &fetched, &wait[groups - 1], &sum[groups - 1]);
+  add_moving(p, &fetched, &wait[groups], &sum[groups]);
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, wait, groups + 1));
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, (int64_t *)sum,
+                              (groups + 1) * (int)(sizeof *sum / sizeof sum->work)));
+  double share = cores > 0 ? p->threads / cores : 1.0 / comm->size;
+  for (int i = 0; i < groups; i++) {
+    double link = link_seconds(p, wait[i], &sum[i]), work = (double)sum[i].work * share * 1e-9;
+    out->wait += cores > 0 ? fmax(link, work) : link;
+    if (serial && i < exchanges && SL_EXCHANGE(plan, i)->spec.add)
+      out->added += link;
+    out->link += link;
+    out->work += work;
+  }
+  if (flies_at_once(plan))
+    out->link = link_seconds(p, wait[groups], &sum[groups]);
+  return SLEY_OK;
+}
+
+int64_t sl_cost_stages(const sl_prediction *p) {
+  int64_t count = 0;
+  for (int i = 0; i < p->plan->exchanges.count; i++) {
+    const sl_plan_exchange *x = SL_EXCHANGE(p->plan, i);
+    count += x->src == SL_BUFFER_X && message_bytes(p, x->spec.recv, x->spec.recvs) > 0;
+  }
+  return count;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stages of broadcasts show why this counts: in stage s rank s sums its local part, long on most matrices,
+ * and the others, whose parts are short, wait for it before they get the next block. */
+#include "predict/cost_sections.h"
+
+/* Ranks that are threads read rows where they lie, so an exchange ends for the sender when all have taken
+ * them. What a described machine's ranks are is not known. */
+static bool holds_up_senders(const sl_prediction *p) {
+  const sl_comm *comm = p->ins->comm;
+  return !p->ins->machine && !comm->processes && comm->device->ops->host_addresses &&
+         p->plan->fetches.count == 0;
+}
+
+typedef enum kind { LOCAL, REMOTE, LENT, KINDS } kind;
+
+static kind kind_of(const sl_part *part) {
+  if (part->x != SL_BUFFER_X)
+    return REMOTE;
+  return part->y == SL_BUFFER_Y ? LOCAL : LENT;
+}
+
+int sl_cost_sections(const sl_prediction *p, const sl_sums *sums, double *seconds) {
+  const sl_plan *plan = p->plan;
+  double work[KINDS] = {0}, time[KINDS] = {sums->local, sums->remote, sums->lent};
+  int sections = 1;
+  seconds[0] = sums->pack;
+  for (int i = 0; i < plan->steps.count; i++)
+    if (SL_STEP(plan, i)->kind == SL_STEP_SPMM && plan->parts.count > 0)
+      work[kind_of(SL_PART(plan, SL_STEP(plan, i)->index))] += SL_PART(plan, SL_STEP(plan, i)->index)->work;
+  if (work[LOCAL] == 0 || work[REMOTE] == 0) { /* the parts that there are do both */
+    kind k = work[LOCAL] == 0 ? REMOTE : LOCAL;
+    time[k] = time[LOCAL] + time[REMOTE];
+    time[k == LOCAL ? REMOTE : LOCAL] = 0;
+  }
+  for (int i = 0; i < plan->steps.count && holds_up_senders(p); i++) {
+    const sl_step *step = SL_STEP(plan, i);
+    if (step->kind == SL_STEP_SPMM && plan->parts.count > 0) {
+      const sl_part *part = SL_PART(plan, step->index);
+      kind k = kind_of(part);
+      double share = k == LENT ? 1 : work[k] > 0 ? part->work / work[k] : 0;
+      seconds[sections - 1] += time[k] * share;
+      time[k] -= k == LENT ? time[k] : 0;
+    } else if (step->kind == SL_STEP_END && sections < SL_SECTIONS) {
+      seconds[sections++] = 0;
+    }
+  }
+  double told = 0;
+  for (int i = 0; i < sections; i++)
+    told += seconds[i];
+  seconds[sections - 1] += sums->pack + sums->local + sums->remote + sums->lent - told;
+  return sections;
+}

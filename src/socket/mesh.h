@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A mesh: ranks that are processes, with sockets between every two of them. It carries the collectives that
+ * planning needs, messages of known size, one-sided requests, and the notice of a failure; also what a
+ * transport needs to begin (identifiers, handles). sl_bootstrap_meet makes one.
+ *
+ * A mesh is used by one thread. Sockets are served while its rank is inside one of these calls, messages
+ * also between them, see sl_mesh_work. Every wait ends, with SLEY_ERR_PEER and a message that names the
+ * rank, when a rank aborts, when its process ends, and when it has left while this rank still waits for it;
+ * with SLEY_ERR_INTERRUPTED within 50 ms of sley_interrupt(). Either way the mesh is then broken: every
+ * later call returns SLEY_ERR_PEER. */
+#ifndef SLEY_SOCKET_MESH_H
+#define SLEY_SOCKET_MESH_H
+
+#include "base/status.h"
+
+enum { SL_HOST_BYTES = 128 };
+
+typedef struct sl_mesh sl_mesh;
+
+/* Tells all that this rank calls nothing more, delivers what was sent, and waits until all ranks have left or
+ * one has failed. */
+void sl_mesh_leave(sl_mesh *mesh);
+
+/* Leaves, unless it has, and ends. NULL: nothing. */
+void sl_mesh_close(sl_mesh *mesh);
+
+int sl_mesh_rank(const sl_mesh *mesh);
+int sl_mesh_size(const sl_mesh *mesh);
+
+/* The place among the ranks of the same host: the launcher's LOCAL_RANK, else counted. */
+int sl_mesh_local_rank(const sl_mesh *mesh);
+
+/* What sl_host_name gave on that rank's host. */
+const char *sl_mesh_host(const sl_mesh *mesh, int rank);
+
+/* The most ranks, at most `most`, for which every block of that many consecutive ranks is on one host. */
+int sl_mesh_block(const sl_mesh *mesh, int most);
+
+/* ---- collectives. Ranks that make different calls, or disagree on sizes, all get SLEY_ERR_ARG; after that,
+ * and after a sum that overflows, the mesh is as good as before. */
+
+typedef enum sl_mesh_op { SL_MESH_SUM, SL_MESH_MIN, SL_MESH_MAX } sl_mesh_op;
+
+/* All ranks meet in a call of that name with the same two numbers, each with a status of its own: every rank
+ * gets its own error, or SLEY_ERR_PEER with the message of the first other rank that has one, or SLEY_OK. */
+sley_status sl_mesh_agree(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine);
+
+sley_status sl_mesh_barrier(sl_mesh *mesh);
+
+/* bytes from each rank, by rank. */
+sley_status sl_mesh_allgather(sl_mesh *mesh, const void *src, int64_t bytes, void *dst);
+
+/* Rank p gets send + send_at[p] .. + send_bytes[p]; what comes from p goes to recv + recv_at[p]. */
+sley_status sl_mesh_alltoallv(sl_mesh *mesh, const void *send, const int64_t *send_at,
+                              const int64_t *send_bytes, void *recv, const int64_t *recv_at,
+                              const int64_t *recv_bytes);
+
+/* In place. SLEY_ERR_OVERFLOW on all ranks if a sum does not fit. */
+sley_status sl_mesh_allreduce(sl_mesh *mesh, sl_mesh_op op, int64_t *values, int64_t count);
+
+/* Rank root's bytes to all. */
+sley_status sl_mesh_broadcast(sl_mesh *mesh, int root, void *data, int64_t bytes);
+
+/* ---- failure */
+
+/* This rank has failed with the thread's message. The first abort wins. */
+void sl_mesh_abort(sl_mesh *mesh, sley_status status);
+
+/* Whether a rank has failed, as far as is known here. */
+bool sl_mesh_broken(sl_mesh *mesh);
+
+/* ---- messages. A tag names a message between two ranks; messages of one pair arrive in the order sent, and
+ * one for which no receive is posted yet holds up those behind it. So a rank posts its receives in the order
+ * in which its peer sends, and before it waits for anything the peer sends after them. */
+
+typedef struct sl_mesh_header {
+  uint32_t kind, access;
+  uint64_t tag;
+  int64_t bytes;      /* that follow */
+  int64_t at, length; /* of an access */
+} sl_mesh_header;
+
+/* Both belong to the caller, with their data, until done or the mesh is broken. */
+typedef struct sl_mesh_outgoing {
+  sl_mesh_header header;
+  const void *data;
+  const uint32_t *rows; /* NULL, or numbers of the rows at data that are sent one after another */
+  int64_t row_bytes;    /* of each */
+  int64_t sent;         /* of header and data */
+  bool done;
+  uint64_t turn; /* 0: goes when it can; else see sl_mesh_send_in_turn */
+  struct sl_mesh_outgoing *next, *next_turn;
+} sl_mesh_outgoing;
+
+typedef struct sl_mesh_incoming {
+  uint64_t tag;
+  void *data;
+  int64_t bytes; /* exactly */
+  bool done;
+  struct sl_mesh_incoming *next;
+} sl_mesh_incoming;
+
+/* Tags below 2^56 are the caller's. To the rank itself nothing may be sent. */
+void sl_mesh_send(sl_mesh *mesh, int peer, uint64_t tag, const void *data, int64_t bytes,
+                  sl_mesh_outgoing *send);
+/* Of messages with a turn those of a lower one are sent first, whoever they are for, so that what is needed
+ * first does not share the link. turn: not 0, ascending from call to call. Every rank posts its receives of a
+ * turn without waiting for a message of a later one. */
+void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, const void *data,
+                          int64_t bytes, sl_mesh_outgoing *send);
+void sl_mesh_recv(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv);
+sley_status sl_mesh_wait_sent(sl_mesh *mesh, int peer, sl_mesh_outgoing *send);
+sley_status sl_mesh_wait_received(sl_mesh *mesh, int peer, sl_mesh_incoming *recv);
+
+/* Moves what can be moved, and looks for news, without waiting: SLEY_OK, or why this rank should stop. */
+sley_status sl_mesh_progress(sl_mesh *mesh);
+
+/* Starts a thread that moves messages while the rank computes. Errors: SLEY_ERR_MEMORY, SLEY_ERR_IO. */
+sley_status sl_mesh_start_progress(sl_mesh *mesh);
+
+/* The rank goes to work: until its next call of this mesh, that thread, if there is one, moves the
+ * messages that are in flight, and so uses their memory. */
+void sl_mesh_work(sl_mesh *mesh);
+
+/* turn is called whenever this rank waits or looks for news, every 50 ms at least, so that another library
+ * can move its messages meanwhile; NULL: nothing. */
+void sl_mesh_meanwhile(sl_mesh *mesh, void (*turn)(void));
+
+/* ---- requests: one-sided access to memory that a rank keeps for the others. Served whenever the keeper is
+ * inside a call. */
+
+typedef enum sl_mesh_access_kind {
+  SL_MESH_GET = 1,
+  SL_MESH_PUT,
+  SL_MESH_ADD,
+  SL_MESH_FLUSH,
+  SL_MESH_FREE,
+  SL_MESH_ROWS
+} sl_mesh_access_kind;
+
+enum { SL_MESH_ROWS_MOST = 2048 }; /* rows that one request asks for */
+
+/* Where memory `id` lies: base and its bytes; NULL: not known. freed: a peer will not ask for it any more. */
+typedef void *(*sl_mesh_memory)(void *owner, uint64_t id, int64_t *bytes);
+typedef void (*sl_mesh_freed)(void *owner, uint64_t id);
+/* owner must live until the mesh is closed: others may ask until they have left too. */
+void sl_mesh_serve(sl_mesh *mesh, sl_mesh_memory find, sl_mesh_freed freed, void *owner);
+
+/* Asks rank peer for an access to bytes at `at` of its memory id, and waits for the answer if there is one.
+ * GET: data is filled. PUT: data is written. ADD: *(int64_t *)data is added to the 8 bytes there, and becomes
+ * what they were. FLUSH: all puts have arrived. FREE: no request for it follows. The caller has checked the
+ * bounds. */
+sley_status sl_mesh_access(sl_mesh *mesh, int peer, sl_mesh_access_kind access, uint64_t id, int64_t at,
+                           void *data, int64_t bytes);
+
+/* Rows that are on their way from a rank. */
+typedef struct sl_mesh_rows {
+  sl_mesh_outgoing request;
+  sl_mesh_incoming answer;
+  uint32_t row[SL_MESH_ROWS_MOST];
+} sl_mesh_rows;
+
+/* Takes the memory in which requests for rows are kept until they are answered. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_mesh_serve_rows(sl_mesh *mesh);
+
+/* Asks rank peer for ask->row[0 .. count - 1] of its memory id, each of bytes; they go to dst one after
+ * another, and are there when wait_rows returns. A rank may ask several peers at once, and each for one thing
+ * at a time. The caller has checked the bounds. */
+void sl_mesh_ask_rows(sl_mesh *mesh, int peer, uint64_t id, int64_t bytes, int64_t count, void *dst,
+                      sl_mesh_rows *ask);
+sley_status sl_mesh_wait_rows(sl_mesh *mesh, int peer, sl_mesh_rows *ask);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a rank's part ends: by its own failure, or in order, once all have said that nothing more will come. */
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "socket/wire.h"
+
+enum { SLICE_MS = 50 };
+static const double FAREWELL = 1; /* seconds for the last messages of a broken mesh */
+
+/* Serves for a while, so that the notice gets out. */
+static void serve_until_sent(sl_mesh *mesh, double deadline) {
+  for (;;) {
+    bool sent = true;
+    for (int p = 0; p < 2 * mesh->size; p++)
+      sent = sent && !mesh->peer[p].first;
+    double left = deadline - sl_now();
+    if (sent || left <= 0)
+      return;
+    (void)sl_wire_turn(mesh, left * 1e3 < SLICE_MS ? (int)(left * 1e3) + 1 : SLICE_MS);
+  }
+}
+
+void sl_mesh_abort(sl_mesh *mesh, sley_status status) {
+  sl_wire_enter(mesh);
+  char message[SL_MESH_MESSAGE];
+  snprintf(message, sizeof message, "%s", sley_last_error());
+  (void)sl_wire_fail(mesh, status);
+  serve_until_sent(mesh, sl_now() + FAREWELL / 10);
+  (void)sl_fail(status, "%s", message); /* serving may have met an interrupt */
+}
+
+/* Or cannot say so any more, for their host is cut off: their urgent connection tells, which has a time
+ * limit. */
+static bool all_left(const sl_mesh *mesh) {
+  for (int p = 0; p < mesh->size; p++)
+    if (mesh->peer[p].fd >= 0 && mesh->peer[sl_wire_urgent(mesh, p)].fd >= 0 && !mesh->peer[p].left)
+      return false;
+  return true;
+}
+
+void sl_mesh_leave(sl_mesh *mesh) {
+  sl_wire_enter(mesh);
+  bool first = !mesh->leaving && mesh->failed_rank < 0;
+  mesh->leaving = mesh->leaving || first;
+  for (int p = 0; p < mesh->size && first; p++) {
+    sl_wire_peer *peer = &mesh->peer[p];
+    peer->own_send.header = (sl_mesh_header){.kind = SL_KIND_LEAVE};
+    if (p != mesh->rank)
+      sl_wire_queue(mesh, p, NULL, &peer->own_send);
+  }
+  bool interrupted = false;
+  while (mesh->failed_rank < 0 && !interrupted && !all_left(mesh))
+    interrupted = sl_wire_turn(mesh, SLICE_MS) != SLEY_OK;
+}
+
+void sl_mesh_close(sl_mesh *mesh) {
+  if (!mesh)
+    return;
+  char message[1024];
+  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_mesh_leave(mesh);
+  double deadline = sl_now() + FAREWELL;
+  serve_until_sent(mesh, deadline);
+  for (int p = 0; p < 2 * mesh->size; p++)
+    if (mesh->peer[p].fd >= 0)
+      shutdown(mesh->peer[p].fd, SHUT_WR);
+  /* What a peer has sent meanwhile is read, or it would lose what it has not read yet itself. */
+  mesh->leaving = true;
+  for (bool open = mesh->failed_rank >= 0; open && sl_now() < deadline;) {
+    (void)sl_wire_turn(mesh, SLICE_MS);
+    open = false;
+    for (int p = 0; p < 2 * mesh->size; p++)
+      open = open || (mesh->peer[p].fd >= 0 && !mesh->peer[p % mesh->size].left);
+  }
+  sl_wire_destroy(mesh);
+  if (*message)
+    (void)sl_fail(SLEY_OK, "%s", message);
+}

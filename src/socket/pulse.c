@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "socket/pulse.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+enum { BEATS_A_LIMIT = 8, WASTE = 64 };
+static const double LIMIT_LEAST = 2, BEAT_MOST = 1; /* seconds */
+
+struct sl_pulse {
+  pthread_t thread;
+  int wake[2]; /* pipe: closed to end the thread */
+  int socket[2], peer[2];
+  double limit, beat; /* seconds */
+  _Atomic int silent;
+};
+
+/* What has come: 1 something, 0 nothing, -1 the connection has ended in order or with its process, which its
+ * other connections tell of, -2 the network has given it up. */
+static int listen_to(int socket) {
+  char waste[WASTE];
+  int heard = 0;
+  for (;;) {
+    ssize_t got = recv(socket, waste, sizeof waste, MSG_DONTWAIT);
+    if (got > 0)
+      heard = 1;
+    else if (got == 0 || errno == ECONNRESET || errno == EPIPE)
+      return -1;
+    else if (errno == EAGAIN || errno == EWOULDBLOCK)
+      return heard;
+    else if (errno != EINTR)
+      return -2;
+  }
+}
+
+static void *beat(void *arg) {
+  sl_pulse *pulse = arg;
+  double quiet[2] = {0, 0}, last = sl_now(), next = last;
+  int socket[2] = {pulse->socket[0], pulse->socket[1]};
+  for (;;) {
+    double now = sl_now();
+    if (now >= next) {
+      for (int i = 0; i < 2; i++)
+        if (socket[i] >= 0)
+          (void)send(socket[i], "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* what it fails of is read below */
+      next = now + pulse->beat;
+    }
+    struct pollfd pollers[3] = {{.fd = pulse->wake[0], .events = POLLIN},
+                                {.fd = socket[0], .events = POLLIN},
+                                {.fd = socket[1], .events = POLLIN}};
+    (void)poll(pollers, 3, (int)((next - now) * 1e3) + 1);
+    if (pollers[0].revents != 0)
+      return NULL;
+    now = sl_now();
+    /* A longer time than was waited for: this process was stopped itself. */
+    double passed = now - last < 2 * pulse->beat ? now - last : 2 * pulse->beat;
+    last = now;
+    for (int i = 0; i < 2; i++) {
+      int heard = socket[i] >= 0 ? listen_to(socket[i]) : 1;
+      quiet[i] = heard == 0 ? quiet[i] + passed : 0;
+      if (heard == -2 || quiet[i] >= pulse->limit) {
+        int none = -1;
+        atomic_compare_exchange_strong(&pulse->silent, &none, pulse->peer[i]);
+      }
+      if (heard < 0)
+        socket[i] = -1;
+    }
+  }
+}
+
+sley_status sl_pulse_start(const int socket[2], const int peer[2], double timeout, sl_pulse **out) {
+  sl_pulse *pulse;
+  SL_TRY(SL_NEW_ZERO(pulse, 1, "a pulse"));
+  pulse->limit = timeout > LIMIT_LEAST ? timeout : LIMIT_LEAST;
+  pulse->beat = pulse->limit / BEATS_A_LIMIT < BEAT_MOST ? pulse->limit / BEATS_A_LIMIT : BEAT_MOST;
+  memcpy(pulse->socket, socket, sizeof pulse->socket);
+  memcpy(pulse->peer, peer, sizeof pulse->peer);
+  atomic_init(&pulse->silent, -1);
+  if (pipe(pulse->wake) != 0) {
+    sley_status status = sl_fail(SLEY_ERR_IO, "cannot start a thread's pipe: %s", strerror(errno));
+    sl_free(pulse);
+    return status;
+  }
+  sigset_t all, before; /* signals are the callers' threads' */
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int code = pthread_create(&pulse->thread, NULL, beat, pulse);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (code != 0) {
+    close(pulse->wake[0]);
+    close(pulse->wake[1]);
+    sl_free(pulse);
+    return sl_fail(SLEY_ERR_IO, "cannot start a thread: %s", strerror(code));
+  }
+  *out = pulse;
+  return SLEY_OK;
+}
+
+int sl_pulse_silent(const sl_pulse *pulse) {
+  return pulse ? atomic_load(&pulse->silent) : -1;
+}
+
+void sl_pulse_stop(sl_pulse *pulse) {
+  if (!pulse)
+    return;
+  close(pulse->wake[1]);
+  pthread_join(pulse->thread, NULL);
+  close(pulse->wake[0]);
+  sl_free(pulse);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TCP sockets with time limits. A deadline is a time of sl_now(). Every wait ends with SLEY_ERR_INTERRUPTED
+ * within 50 ms of sley_interrupt(). No call raises SIGPIPE. */
+#ifndef SLEY_SOCKET_SOCKET_H
+#define SLEY_SOCKET_SOCKET_H
+
+#include "base/status.h"
+
+enum { SL_ADDRESS_BYTES = 256 };
+
+/* A socket that listens at port (0: any that is free), on this host's own addresses only if local. *port
+ * receives the number. Errors: SLEY_ERR_IO (errno is the reason). */
+sley_status sl_socket_listen(int port, bool local, int *out_port, int *out);
+
+/* One attempt to connect, of at most the deadline. Errors: SLEY_ERR_IO (errno), SLEY_ERR_ARG (no such host).
+ */
+sley_status sl_socket_connect(const char *address, int port, double deadline, int *out);
+
+/* A connection that waits at the listener. Errors: SLEY_ERR_PEER if there is none now (without a message),
+ * SLEY_ERR_IO. */
+sley_status sl_socket_accept(int listener, int *out);
+
+/* All bytes or an error: SLEY_ERR_PEER (deadline, or the peer has closed; without a message), SLEY_ERR_IO. */
+sley_status sl_socket_write(int socket, const void *data, size_t bytes, double deadline);
+sley_status sl_socket_read(int socket, void *data, size_t bytes, double deadline);
+
+/* The peer's address as text. */
+void sl_socket_peer(int socket, char out[SL_ADDRESS_BYTES]);
+
+/* Small messages go at once; an idle connection ends when the peer's host is silent for about timeout
+ * seconds. */
+void sl_socket_settle(int socket, double timeout);
+
+/* What is sent and not acknowledged within the time limit closes the connection (ETIMEDOUT), and so does what
+ * the other side leaves no room for. */
+void sl_socket_limit(int socket, double timeout);
+
+#endif

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Serving the sockets: a message is a header and its bytes. What is sent waits in a queue a peer; what
+ * arrives goes straight to where its receive was posted, and a message that nobody expects yet waits in its
+ * socket.
+ *
+ * Once broken, by an abort here or elsewhere, nothing refers to memory of the callers any more: what is left
+ * of a message that was being sent is made up of zeros, so that the notice of the failure can follow it.
+ * Every rank passes the first notice it gets on to all. */
+#define _GNU_SOURCE
+#include "socket/wire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/interrupt.h"
+#include "base/memory.h"
+
+enum { SLICE_MS = 50, ZEROS = 4096, WASTE = 65536, PIECES = 128, MUCH = 256 * 1024 };
+
+sley_status sl_wire_create(int rank, int size, int local_rank, double timeout, sl_mesh **out) {
+  *out = NULL;
+  sl_mesh *mesh;
+  SL_TRY(SL_NEW_ZERO(mesh, 1, "a mesh"));
+  mesh->peer = sl_alloc_zero(size, 2 * sizeof *mesh->peer, "a mesh");
+  mesh->pollers = sl_alloc(size, 2 * sizeof *mesh->pollers, "a mesh");
+  mesh->polled = sl_alloc(size, 2 * sizeof *mesh->polled, "a mesh");
+  if (!mesh->peer || !mesh->pollers || !mesh->polled) {
+    sl_free(mesh->peer);
+    sl_free(mesh->pollers);
+    sl_free(mesh->polled);
+    sl_free(mesh);
+    return SLEY_ERR_MEMORY;
+  }
+  mesh->rank = rank;
+  mesh->size = size;
+  mesh->local_rank = local_rank;
+  mesh->timeout = timeout;
+  mesh->failed_rank = -1;
+  mesh->beside[0] = mesh->beside[1] = -1;
+  for (int p = 0; p < 2 * size; p++)
+    mesh->peer[p].fd = -1;
+  *out = mesh;
+  return SLEY_OK;
+}
+
+void sl_wire_destroy(sl_mesh *mesh) {
+  if (!mesh)
+    return;
+  sl_progress_stop(mesh->progress);
+  sl_pulse_stop(mesh->pulse);
+  for (int i = 0; i < 2; i++)
+    if (mesh->beside[i] >= 0)
+      close(mesh->beside[i]);
+  for (int p = 0; p < 2 * mesh->size; p++)
+    if (mesh->peer[p].fd >= 0)
+      close(mesh->peer[p].fd);
+  sl_free(mesh->asked);
+  sl_free(mesh->peer);
+  sl_free(mesh->pollers);
+  sl_free(mesh->polled);
+  sl_free(mesh);
+}
+
+/* ---- failure */
+
+sley_status sl_wire_broken(const sl_mesh *mesh) {
+  if (mesh->failed_rank < 0)
+    return SLEY_OK;
+  return sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", mesh->failed_rank, mesh->failed_message);
+}
+
+/* Forgets what the callers lent, but for the shape of a message that is on its way. */
+static void forget(sl_wire_peer *peer) {
+  sl_mesh_outgoing *first = peer->first;
+  peer->first = peer->last = NULL;
+  if (first && first->sent > 0) {
+    peer->rest = *first;
+    peer->rest.data = NULL;
+    peer->rest.rows = NULL;
+    peer->rest.turn = 0;
+    peer->rest.next = NULL;
+    peer->first = peer->last = &peer->rest;
+  }
+  peer->posted = NULL;
+  peer->target = NULL;
+  if (peer->header.kind != SL_KIND_ABORT)
+    peer->body = NULL;
+}
+
+/* Rank failed_rank is the first to fail: tells all. */
+static void break_down(sl_mesh *mesh, int failed_rank, const char *message) {
+  if (mesh->failed_rank >= 0)
+    return;
+  mesh->failed_rank = failed_rank;
+  mesh->in_turn = NULL;
+  snprintf(mesh->failed_message, sizeof mesh->failed_message, "%s", message);
+  mesh->notice.rank = failed_rank;
+  memcpy(mesh->notice.text, mesh->failed_message, sizeof mesh->notice.text);
+  for (int p = 0; p < mesh->size; p++) {
+    int urgent = sl_wire_urgent(mesh, p);
+    forget(&mesh->peer[p]);
+    forget(&mesh->peer[urgent]);
+    sl_mesh_outgoing *notice = &mesh->peer[urgent].notice;
+    notice->header = (sl_mesh_header){.kind = SL_KIND_ABORT, .bytes = sizeof mesh->notice};
+    if (p != mesh->rank && p != failed_rank) /* one that has left may still wait for others to leave */
+      sl_wire_queue(mesh, urgent, &mesh->notice, notice);
+  }
+}
+
+sley_status sl_wire_fail(sl_mesh *mesh, sley_status status) {
+  char message[SL_MESH_MESSAGE];
+  int first = -1, led = 0;
+  snprintf(message, sizeof message, "%s", *sley_last_error() ? sley_last_error() : sley_status_name(status));
+  /* What the ranks agreed on is another's failure, and told as such. */
+  if (status == SLEY_ERR_PEER && sscanf(message, "rank %d failed: %n", &first, &led) == 1 && led > 0 &&
+      first >= 0 && first < mesh->size && first != mesh->rank)
+    break_down(mesh, first, message + led);
+  else
+    break_down(mesh, mesh->rank, message);
+  return status;
+}
+
+static void take_what_comes(sl_mesh *mesh, int p);
+
+/* From here on it is the caller's again. */
+static void finish(sl_mesh *mesh, sl_mesh_outgoing *out) {
+  sl_mesh_outgoing **at = &mesh->in_turn;
+  while (out->turn > 0 && *at && *at != out)
+    at = &(*at)->next_turn;
+  if (out->turn > 0 && *at)
+    *at = out->next_turn;
+  out->done = true;
+}
+
+/* Whether it is a queue's turn to send. */
+static bool may_send(const sl_mesh *mesh, const sl_wire_peer *peer) {
+  return peer->first && peer->first->turn <= (mesh->in_turn ? mesh->in_turn->turn : 0);
+}
+
+/* Nothing of it can be sent any more, which is no reason to wait. */
+static void drop_queue(sl_mesh *mesh, sl_wire_peer *peer) {
+  for (sl_mesh_outgoing *out = peer->first, *next; out; out = next) {
+    next = out->next;
+    finish(mesh, out);
+  }
+  peer->first = peer->last = NULL;
+}
+
+/* A connection to a peer has ended; reason: errno, 0 for an end of file. If it had news, that is what counts.
+ */
+static void lose(sl_mesh *mesh, int p, int reason) {
+  sl_wire_peer *peer = &mesh->peer[p];
+  int rank = p % mesh->size, urgent = sl_wire_urgent(mesh, rank);
+  close(peer->fd);
+  peer->fd = -1;
+  drop_queue(mesh, peer);
+  if (p < mesh->size && mesh->peer[urgent].fd >= 0)
+    take_what_comes(mesh, urgent);
+  if (!mesh->peer[rank].left && !mesh->leaving)
+    break_down(mesh, rank,
+               reason == ETIMEDOUT || reason == EHOSTUNREACH || reason == ENETUNREACH
+                   ? "its connection was closed: its host or the network between does not answer"
+                   : "its connection was closed: the process has ended or was killed");
+}
+
+/* The pulse of a neighbour has stopped. */
+static void heed_pulse(sl_mesh *mesh) {
+  int rank = sl_pulse_silent(mesh->pulse);
+  char message[SL_MESH_MESSAGE];
+  if (rank < 0 || mesh->failed_rank >= 0 || mesh->peer[rank].left)
+    return;
+  snprintf(message, sizeof message,
+           "rank %d has heard nothing of it for %g s: it is stopped, or cut off (--timeout sets the limit)",
+           mesh->rank, mesh->timeout);
+  break_down(mesh, rank, message);
+}
+
+/* ---- sending */
+
+void sl_wire_queue(sl_mesh *mesh, int p, const void *data, sl_mesh_outgoing *send) {
+  sl_wire_peer *peer = &mesh->peer[p];
+  send->data = data;
+  send->rows = NULL;
+  send->sent = 0;
+  send->turn = 0;
+  send->next = send->next_turn = NULL;
+  send->done = peer->fd < 0 || peer->deaf;
+  if (send->done)
+    return;
+  if (peer->last)
+    peer->last->next = send;
+  else
+    peer->first = send;
+  peer->last = send;
+}
+
+/* The bytes of a message from `sent` on, at least one piece of them if there are any; returns the pieces. */
+static int next_pieces(const sl_mesh_outgoing *out, struct iovec pieces[PIECES]) {
+  static const char zeros[ZEROS];
+  const int64_t head = sizeof out->header, end = head + out->header.bytes;
+  int count = 0;
+  for (int64_t at = out->sent; at < end && count < PIECES;) {
+    const char *data = (const char *)&out->header + at;
+    int64_t bytes = head - at;
+    if (at >= head && !out->data) {
+      data = zeros;
+      bytes = end - at < ZEROS ? end - at : ZEROS;
+    } else if (at >= head && out->rows) {
+      int64_t row = (at - head) / out->row_bytes, within = (at - head) % out->row_bytes;
+      data = (const char *)out->data + out->rows[row] * out->row_bytes + within;
+      bytes = out->row_bytes - within;
+    } else if (at >= head) {
+      data = (const char *)out->data + (at - head);
+      bytes = end - at;
+    }
+    pieces[count++] = (struct iovec){.iov_base = (void *)(uintptr_t)data, .iov_len = (size_t)bytes};
+    at += bytes;
+  }
+  return count;
+}
+
+static void send_what_goes(sl_mesh *mesh, int p) {
+  sl_wire_peer *peer = &mesh->peer[p];
+  while (may_send(mesh, peer)) {
+    sl_mesh_outgoing *out = peer->first;
+    struct iovec pieces[PIECES];
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)next_pieces(out, pieces)};
+    ssize_t sent = sendmsg(peer->fd, &message, MSG_NOSIGNAL);
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+      return;
+    if (sent < 0 && errno == EINTR)
+      continue;
+    if (sent < 0) { /* why it has closed is yet to be read */
+      peer->deaf = true;
+      drop_queue(mesh, peer);
+      return;
+    }
+    out->sent += sent;
+    mesh->moved += sent;
+    if (out->sent == (int64_t)sizeof out->header + out->header.bytes) {
+      peer->first = out->next;
+      if (!peer->first)
+        peer->last = NULL;
+      finish(mesh, out);
+    }
+  }
+}
+
+/* ---- receiving */
+
+/* Finds the receive that was posted for the message that arrives; false: none yet. */
+static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
+  if (mesh->failed_rank >= 0 || mesh->leaving) {
+    peer->body = NULL;
+    return true;
+  }
+  for (sl_mesh_incoming **at = &peer->posted; *at; at = &(*at)->next)
+    if ((*at)->tag == peer->header.tag) {
+      sl_mesh_incoming *recv = *at;
+      *at = recv->next;
+      if (recv->bytes != peer->header.bytes) {
+        (void)sl_fail(SLEY_ERR_INTERNAL, "a message of %lld bytes has come where %lld were expected",
+                      (long long)peer->header.bytes, (long long)recv->bytes);
+        (void)sl_wire_fail(mesh, SLEY_ERR_INTERNAL);
+        return true;
+      }
+      peer->target = recv;
+      peer->body = recv->data;
+      return true;
+    }
+  return false;
+}
+
+/* A header is complete. */
+static void begin_body(sl_mesh *mesh, int p) {
+  sl_wire_peer *peer = &mesh->peer[p];
+  peer->body_left = peer->header.bytes;
+  peer->body = NULL;
+  peer->target = NULL;
+  peer->stalled = false;
+  switch (peer->header.kind) {
+  case SL_KIND_DATA:
+    peer->stalled = !find_target(mesh, peer);
+    break;
+  case SL_KIND_ABORT:
+    peer->body = (char *)&peer->news;
+    break;
+  case SL_KIND_REQUEST:
+    if (mesh->failed_rank < 0)
+      sl_wire_request(mesh, p);
+    break;
+  default:
+    break;
+  }
+}
+
+/* A message is complete. */
+static void end_body(sl_mesh *mesh, int p) {
+  sl_wire_peer *peer = &mesh->peer[p];
+  peer->header_got = 0;
+  if (peer->target)
+    peer->target->done = true;
+  peer->target = NULL;
+  if (peer->header.kind == SL_KIND_LEAVE)
+    peer->left = true;
+  else if (peer->header.kind == SL_KIND_REQUEST && mesh->failed_rank < 0)
+    sl_wire_request_done(mesh, p);
+  else if (peer->header.kind == SL_KIND_ABORT) {
+    peer->news.text[sizeof peer->news.text - 1] = '\0';
+    if (peer->news.rank >= 0 && peer->news.rank < mesh->size)
+      break_down(mesh, (int)peer->news.rank, peer->news.text);
+  }
+}
+
+/* Reads some bytes: 1 if it may go on, 0 if there are none now, -1 if the connection has ended. */
+static int read_some(sl_wire_peer *peer, void *into, size_t bytes, size_t *got) {
+  for (;;) {
+    ssize_t taken = recv(peer->fd, into, bytes, 0);
+    if (taken > 0) {
+      *got = (size_t)taken;
+      return 1;
+    }
+    if (taken < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+      return 0;
+    if (taken == 0)
+      errno = 0;
+    if (taken == 0 || errno != EINTR)
+      return -1;
+  }
+}
+
+static void take_what_comes(sl_mesh *mesh, int p) {
+  static _Thread_local char waste[WASTE];
+  sl_wire_peer *peer = &mesh->peer[p];
+  while (!peer->stalled) {
+    size_t got = 0;
+    int go_on;
+    if (peer->header_got < sizeof peer->header) {
+      go_on = read_some(peer, (char *)&peer->header + peer->header_got,
+                        sizeof peer->header - peer->header_got, &got);
+      peer->header_got += got;
+      if (go_on > 0 && peer->header_got == sizeof peer->header)
+        begin_body(mesh, p);
+      else if (go_on > 0)
+        continue;
+    } else {
+      bool wasted = !peer->body;
+      size_t most = wasted && peer->body_left > WASTE ? WASTE : (size_t)peer->body_left;
+      go_on = read_some(peer, wasted ? waste : peer->body, most, &got);
+      peer->body_left -= (int64_t)got;
+      if (!wasted)
+        peer->body += got;
+    }
+    mesh->moved += (int64_t)got;
+    if (go_on < 0) {
+      if (!mesh->helping) /* else the rank finds it in its next call */
+        lose(mesh, p, errno);
+      return;
+    }
+    if (go_on == 0)
+      return;
+    if (!peer->stalled && peer->body_left == 0)
+      end_body(mesh, p);
+  }
+}
+
+/* A receive was posted, or nothing is waited for any more: looks again at the message that was held up. */
+static void unstall(sl_mesh *mesh, int p) {
+  sl_wire_peer *peer = &mesh->peer[p];
+  if (!peer->stalled || !find_target(mesh, peer))
+    return;
+  peer->stalled = false;
+  if (peer->body_left == 0)
+    end_body(mesh, p);
+}
+
+sley_status sl_wire_turn(sl_mesh *mesh, int milliseconds) {
+  int count = 0;
+  heed_pulse(mesh);
+  for (int p = 0; p < 2 * mesh->size; p++) {
+    sl_wire_peer *peer = &mesh->peer[p];
+    unstall(mesh, p);
+    if (peer->fd < 0)
+      continue;
+    int events = (peer->stalled ? POLLRDHUP : POLLIN) | (may_send(mesh, peer) ? POLLOUT : 0);
+    mesh->pollers[count] = (struct pollfd){.fd = peer->fd, .events = (short)events};
+    mesh->polled[count++] = p;
+  }
+  if (mesh->meanwhile)
+    mesh->meanwhile();
+  int ready = poll(mesh->pollers, (nfds_t)count, milliseconds);
+  for (int i = 0; i < count && ready > 0; i++) {
+    int p = mesh->polled[i];
+    if (mesh->pollers[i].revents & POLLOUT)
+      send_what_goes(mesh, p);
+    if (mesh->peer[p].fd < 0 || !(mesh->pollers[i].revents & (POLLIN | POLLRDHUP | POLLHUP | POLLERR)))
+      continue;
+    if (mesh->peer[p].stalled)
+      lose(mesh, p, 0); /* nobody leaves in order while a message of his is held up */
+    else
+      take_what_comes(mesh, p);
+  }
+  return sl_interrupted();
+}
+
+/* ---- while the rank computes */
+
+static bool in_flight(const sl_wire_peer *peer) {
+  return peer->fd >= 0 && (peer->first || peer->posted || peer->target);
+}
+
+/* The progress thread's turn: messages only, since requests are for memory that the rank may be changing. */
+static bool help(void *arg) {
+  sl_mesh *mesh = arg;
+  int64_t before = mesh->moved;
+  mesh->helping = true;
+  for (int p = 0; p < mesh->size; p++) {
+    sl_wire_peer *peer = &mesh->peer[p];
+    if (!in_flight(peer))
+      continue;
+    unstall(mesh, p);
+    send_what_goes(mesh, p);
+    if (peer->posted || peer->target)
+      take_what_comes(mesh, p);
+  }
+  mesh->helping = false;
+  return mesh->moved - before > MUCH;
+}
+
+sley_status sl_mesh_start_progress(sl_mesh *mesh) {
+  sl_wire_enter(mesh);
+  return mesh->progress || mesh->size == 1 ? SLEY_OK : sl_progress_start(help, mesh, &mesh->progress);
+}
+
+void sl_mesh_work(sl_mesh *mesh) {
+  bool something = false;
+  for (int p = 0; p < mesh->size; p++)
+    something = something || in_flight(&mesh->peer[p]);
+  if (!mesh->progress || mesh->working || mesh->failed_rank >= 0 || !something)
+    return;
+  mesh->working = true;
+  sl_progress_allow(mesh->progress);
+}
+
+/* ---- messages */
+
+void sl_mesh_send(sl_mesh *mesh, int peer, uint64_t tag, const void *data, int64_t bytes,
+                  sl_mesh_outgoing *send) {
+  sl_mesh_send_in_turn(mesh, 0, peer, tag, data, bytes, send);
+}
+
+void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, const void *data,
+                          int64_t bytes, sl_mesh_outgoing *send) {
+  sl_wire_enter(mesh);
+  send->header = (sl_mesh_header){.kind = SL_KIND_DATA, .tag = tag, .bytes = bytes};
+  if (mesh->failed_rank >= 0) {
+    send->done = false;
+    return;
+  }
+  sl_wire_queue(mesh, peer, data, send);
+  if (turn > 0 && !send->done) {
+    sl_mesh_outgoing **at = &mesh->in_turn;
+    while (*at)
+      at = &(*at)->next_turn;
+    *at = send;
+    send->turn = turn;
+  }
+  if (mesh->peer[peer].first == send)
+    send_what_goes(mesh, peer);
+}
+
+void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {
+  *recv = (sl_mesh_incoming){.tag = tag, .data = data, .bytes = bytes};
+  if (mesh->failed_rank >= 0)
+    return;
+  sl_mesh_incoming **at = &mesh->peer[index].posted;
+  while (*at)
+    at = &(*at)->next;
+  *at = recv;
+}
+
+void sl_mesh_recv(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {
+  sl_wire_enter(mesh);
+  sl_wire_post(mesh, peer, tag, data, bytes, recv);
+}
+
+sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, bool answers) {
+  const sl_wire_peer *peer = &mesh->peer[p];
+  sl_wire_enter(mesh);
+  while (!*done) {
+    SL_TRY(sl_wire_broken(mesh));
+    if (peer->left && !answers)
+      return sl_wire_fail(mesh,
+                          sl_fail(SLEY_ERR_PEER,
+                                  "rank %d has returned, but rank %d waits for it: all ranks must make the "
+                                  "same collective calls",
+                                  p, mesh->rank));
+    if (answers && mesh->peer[sl_wire_urgent(mesh, p)].fd < 0)
+      return sl_wire_fail(
+          mesh,
+          sl_fail(SLEY_ERR_PEER, "rank %d failed: it has ended, and cannot answer rank %d", p, mesh->rank));
+    sley_status status = sl_wire_turn(mesh, SLICE_MS);
+    if (status != SLEY_OK)
+      return sl_wire_fail(mesh, status);
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_mesh_wait_sent(sl_mesh *mesh, int peer, sl_mesh_outgoing *send) {
+  return sl_wire_wait(mesh, peer, &send->done, false);
+}
+
+sley_status sl_mesh_wait_received(sl_mesh *mesh, int peer, sl_mesh_incoming *recv) {
+  return sl_wire_wait(mesh, peer, &recv->done, false);
+}
+
+void sl_mesh_meanwhile(sl_mesh *mesh, void (*turn)(void)) {
+  sl_wire_enter(mesh);
+  mesh->meanwhile = turn;
+}
+
+sley_status sl_mesh_progress(sl_mesh *mesh) {
+  sl_wire_enter(mesh);
+  SL_TRY(sl_wire_broken(mesh));
+  sley_status status = sl_wire_turn(mesh, 0);
+  if (status != SLEY_OK)
+    return sl_wire_fail(mesh, status);
+  return sl_wire_broken(mesh);
+}
+
+bool sl_mesh_broken(sl_mesh *mesh) {
+  sl_wire_enter(mesh);
+  return mesh->failed_rank >= 0;
+}
+
+/* ---- what is known of the ranks */
+
+int sl_mesh_rank(const sl_mesh *mesh) {
+  return mesh->rank;
+}
+
+int sl_mesh_size(const sl_mesh *mesh) {
+  return mesh->size;
+}
+
+int sl_mesh_local_rank(const sl_mesh *mesh) {
+  return mesh->local_rank;
+}
+
+const char *sl_mesh_host(const sl_mesh *mesh, int rank) {
+  return mesh->peer[rank].host;
+}
+
+static bool blocks_fit(const sl_mesh *mesh, int block) {
+  for (int r = 1; r < mesh->size; r++)
+    if (r % block != 0 && strcmp(mesh->peer[r].host, mesh->peer[r - 1].host) != 0)
+      return false;
+  return true;
+}
+
+int sl_mesh_block(const sl_mesh *mesh, int most) {
+  int block = most < mesh->size ? most : mesh->size;
+  while (block > 1 && !blocks_fit(mesh, block))
+    block--;
+  return block;
+}

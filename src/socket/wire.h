@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a mesh: two sockets a peer (and, with the neighbours in the ring, one for the pulse),
+ * served together. One carries messages and the farewell, in order; a message nobody expects yet holds up
+ * those behind it. The other, urgent one carries requests, their answers and notices of failure, which never
+ * wait. */
+#ifndef SLEY_SOCKET_WIRE_H
+#define SLEY_SOCKET_WIRE_H
+
+#include <poll.h>
+
+#include "socket/mesh.h"
+#include "socket/progress.h"
+#include "socket/pulse.h"
+
+enum { SL_MESH_MESSAGE = 768, SL_MESH_CALL = 32 };
+
+/* header.kind */
+typedef enum sl_mesh_kind {
+  SL_KIND_DATA = 1, /* for a posted receive */
+  SL_KIND_ABORT,    /* who has failed, and the message */
+  SL_KIND_LEAVE,    /* nothing more will come */
+  SL_KIND_REQUEST   /* an access to memory header.tag */
+} sl_mesh_kind;
+
+/* Tags of the mesh's own messages. */
+#define SL_TAG_POST   (UINT64_C(1) << 56)
+#define SL_TAG_REASON (UINT64_C(2) << 56)
+#define SL_TAG_DATA   (UINT64_C(3) << 56)
+#define SL_TAG_ANSWER (UINT64_C(4) << 56)
+
+/* What a rank brings to a meeting of all. */
+typedef struct sl_mesh_post {
+  char call[SL_MESH_CALL];
+  int64_t number[2];
+  int64_t status;
+} sl_mesh_post;
+
+/* Body of an ABORT. */
+typedef struct sl_mesh_notice {
+  int64_t rank; /* that failed first */
+  char text[SL_MESH_MESSAGE];
+} sl_mesh_notice;
+
+typedef struct sl_wire_peer {
+  int fd;    /* -1: none, or closed */
+  bool left; /* said that nothing more will come */
+  bool deaf; /* cannot be sent to any more */
+  char host[SL_HOST_BYTES];
+
+  sl_mesh_outgoing *first, *last; /* to be sent */
+  sl_mesh_incoming *posted;       /* in the order of posting */
+
+  sl_mesh_header header; /* of the message that arrives */
+  size_t header_got;
+  bool stalled; /* nobody has posted a receive for it yet */
+  char *body;   /* where the rest of it goes; NULL: it is thrown away */
+  int64_t body_left;
+  sl_mesh_incoming *target;
+
+  sl_mesh_notice news; /* body of an ABORT that arrives */
+
+  /* Answers to the peer's requests, of which it has one at a time; and this rank's own sends. */
+  sl_mesh_outgoing answer, notice, own_send, rest;
+  sl_mesh_incoming own_recv;
+  int64_t answer_value, request_value;
+  uint32_t *asked; /* rows of a request, within mesh->asked */
+  sl_mesh_post post;
+} sl_wire_peer;
+
+struct sl_mesh {
+  int rank, size, local_rank;
+  double timeout;
+  sl_wire_peer *peer; /* 2 size: by rank, then the urgent ones by rank; the own entry holds host and post */
+  struct pollfd *pollers; /* room for all */
+  int *polled;            /* index of each poller's peer */
+  int beside[2];          /* sockets for the pulse, with the ranks before and after this one; -1: none */
+  sl_pulse *pulse;
+  sl_progress *progress;     /* NULL: messages move in calls alone */
+  bool working;              /* the progress thread may serve; this rank's thread alone looks at it */
+  bool helping;              /* the progress thread is serving */
+  uint64_t epoch;            /* collectives so far */
+  sl_mesh_outgoing *in_turn; /* all that have a turn and are not done, in its order */
+  int64_t moved;             /* bytes over the sockets so far */
+  sl_mesh_memory find;
+  sl_mesh_freed freed;
+  uint32_t *asked; /* SL_MESH_ROWS_MOST a peer; NULL until sl_mesh_serve_rows */
+  void *owner;
+  void (*meanwhile)(void); /* another library's turn, or NULL */
+  bool leaving;
+  int failed_rank; /* -1: none */
+  char failed_message[SL_MESH_MESSAGE];
+  sl_mesh_notice notice; /* body of the ABORT this rank sends */
+};
+
+/* Memory for rank `rank` of a mesh of so many, without sockets. local_rank: -1: not known yet. */
+sley_status sl_wire_create(int rank, int size, int local_rank, double timeout, sl_mesh **out);
+/* Ends the pulse, and closes the sockets that are open. */
+void sl_wire_destroy(sl_mesh *mesh);
+
+/* Serves the sockets: at most `milliseconds` of waiting for something to happen. */
+sley_status sl_wire_turn(sl_mesh *mesh, int milliseconds);
+
+static inline int sl_wire_urgent(const sl_mesh *mesh, int rank) {
+  return mesh->size + rank;
+}
+
+/* Every call of this rank begins with it: the progress thread leaves the sockets alone. */
+static inline void sl_wire_enter(sl_mesh *mesh) {
+  if (mesh->working)
+    sl_progress_forbid(mesh->progress);
+  mesh->working = false;
+}
+
+/* The verdict on a broken mesh, or SLEY_OK. */
+sley_status sl_wire_broken(const sl_mesh *mesh);
+
+/* The header of a request has arrived (request.c): says where its body goes. index: into peer. */
+void sl_wire_request(sl_mesh *mesh, int index);
+/* Its body has arrived. */
+void sl_wire_request_done(sl_mesh *mesh, int index);
+
+/* Queues a message whose header is filled in; its bytes are at data. */
+void sl_wire_queue(sl_mesh *mesh, int index, const void *data, sl_mesh_outgoing *send);
+
+/* Posts a receive. */
+void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv);
+
+/* Serves until *done, which rank will see to. answers: it does so even when it has left. */
+sley_status sl_wire_wait(sl_mesh *mesh, int rank, const bool *done, bool answers);
+
+/* The mesh is broken by this rank's own failure; returns status, the message stays. */
+sley_status sl_wire_fail(sl_mesh *mesh, sley_status status);
+
+/* All ranks meet; afterwards peer[r].post is what rank r brought. As sl_mesh_agree. */
+sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine);
+
+#endif
