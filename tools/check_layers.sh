@@ -18,7 +18,7 @@ report=$(
   for file in $(sources src); do
     awk '
       BEGIN {
-        layers = "base 0 matrix 1 device 1 socket 1 bootstrap 2 io 2 generate 2 transport 3 order 3 partition 3 spread 4 machine 4 plan 4 algo 5 exec 5 predict 6 collective 6 tile 6 ops 7 gnn 8 api 9"
+        layers = "base 0 matrix 1 device 1 socket 1 bootstrap 2 io 2 generate 2 transport 3 order 3 partition 3 parallel_io 4 machine 4 plan 4 algo 5 exec 5 predict 6 collective 6 tile 6 ops 7 gnn 8 api 9"
         n = split(layers, word, " ")
         for (i = 1; i < n; i += 2) layer[word[i]] = word[i + 1]
         home["mpi.h"] = "src/transport/mpi/ src/bootstrap/mpi/"

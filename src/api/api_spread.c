@@ -4,7 +4,7 @@
 
 #include "api/read_options.h"
 #include "io/io.h"
-#include "spread/spread.h"
+#include "parallel_io/parallel_io.h"
 
 static sley_status check_partition(const char *partition, bool *by_nonzeros) {
   *by_nonzeros = partition && strcmp(partition, "nnz") == 0;
@@ -28,8 +28,8 @@ sley_status sley_matrix_read_rows(sley_comm *comm, const char *name, const sley_
   if (status == SLEY_OK)
     status = check_partition(partition, &by_nonzeros);
   SL_TRY(sl_agree(comm, status));
-  sl_spread_info info;
-  SL_TRY(sl_spread_read(comm, name, o.dtype, o.seed, by_nonzeros, row_begin, &info, out));
+  sl_pio_info info;
+  SL_TRY(sl_pio_read(comm, name, o.dtype, o.seed, by_nonzeros, row_begin, &info, out));
   if (whole)
     *whole = (sley_matrix_info){.rows = info.rows,
                                 .cols = info.cols,
@@ -60,5 +60,5 @@ sley_status sley_dense_write_rows(sley_comm *comm, const char *path, sley_dtype 
   if (!path || (!data && count > 0 && cols > 0) || sley_dtype_bytes(dtype) == 0)
     status = sl_fail(SLEY_ERR_ARG, "sley_dense_write_rows: path or data is NULL, or the dtype is unknown");
   SL_TRY(sl_agree_alike(comm, status));
-  return sl_spread_write(comm, path, dtype, rows, cols, first, count, data, ld);
+  return sl_pio_write(comm, path, dtype, rows, cols, first, count, data, ld);
 }

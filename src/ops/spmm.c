@@ -8,7 +8,7 @@
 #include "base/value.h"
 #include "machine/machine.h"
 #include "plan/describe.h"
-#include "plan/transpose.h"
+#include "plan/transpose_blocks.h"
 #include "predict/choice.h"
 #include "predict/locality.h"
 

@@ -62,15 +62,15 @@ static double gain_of(const aggregation *a, int32_t v, int32_t u, int64_t weight
   return (double)weight - (double)a->strength[u] * (double)a->strength[v] * a->inverse_total;
 }
 
-static sley_status add_edge(const aggregation *a, sl_link_sum *sum, int32_t v, int32_t end, int32_t weight) {
+static sley_status add_edge(const aggregation *a, sl_arc_sum *sum, int32_t v, int32_t end, int32_t weight) {
   int32_t u = find_root(a, end);
-  return u == v ? SLEY_OK : sl_link_sum_add(sum, u, weight);
+  return u == v ? SLEY_OK : sl_arc_sum_add(sum, u, weight);
 }
 
 /* Adds the edges of one vertex, from its list or the graph, and forgets the list. */
-static sley_status add_edges(const aggregation *a, sl_link_sum *sum, int32_t v, int32_t part) {
+static sley_status add_edges(const aggregation *a, sl_arc_sum *sum, int32_t v, int32_t part) {
   const sl_undirected *graph = a->input->graph;
-  sl_link_list list = a->input->links->list[part];
+  sl_arc_list list = a->input->links->list[part];
   if (graph && !list.items) {
     for (int64_t e = graph->begin[part]; e < graph->begin[part + 1]; e++)
       SL_TRY(add_edge(a, sum, v, graph->neighbour[e], 1));
@@ -78,12 +78,12 @@ static sley_status add_edges(const aggregation *a, sl_link_sum *sum, int32_t v, 
   }
   for (int32_t i = 0; i < list.count; i++)
     SL_TRY(add_edge(a, sum, v, list.items[i].to, list.items[i].weight));
-  sl_links_drop(a->input->links, sum, part);
+  sl_adjacency_drop(a->input->links, sum, part);
   return SLEY_OK;
 }
 
 /* Sums the edges of the community around v: its own and those of the children since the last time. */
-static sley_status sum_edges(aggregation *a, sl_link_sum *sum, int32_t v) {
+static sley_status sum_edges(aggregation *a, sl_arc_sum *sum, int32_t v) {
   SL_TRY(add_edges(a, sum, v, v));
   for (int32_t c = a->tree.child[v]; c != a->folded[v]; c = a->tree.sibling[c])
     SL_TRY(add_edges(a, sum, v, c));
@@ -93,7 +93,7 @@ static sley_status sum_edges(aggregation *a, sl_link_sum *sum, int32_t v) {
 
 static sley_status propose(void *context, int64_t begin, int64_t end, int thread) {
   aggregation *a = context;
-  sl_link_sum *sum = &a->input->links->sums[thread];
+  sl_arc_sum *sum = &a->input->links->sums[thread];
   for (int64_t i = begin; i < end; i++) {
     int32_t v = a->batch[i], best = -1;
     double most = 0;
@@ -108,9 +108,9 @@ static sley_status propose(void *context, int64_t begin, int64_t end, int thread
     }
     a->target[i] = best;
     if (a->input->graph && a->tree.child[v] < 0)
-      sl_link_sum_clear(sum); /* the graph has the same edges */
+      sl_arc_sum_clear(sum); /* the graph has the same edges */
     else
-      SL_TRY(sl_links_keep(a->input->links, sum, v));
+      SL_TRY(sl_adjacency_keep(a->input->links, sum, v));
   }
   return SLEY_OK;
 }
@@ -119,7 +119,7 @@ static sley_status propose(void *context, int64_t begin, int64_t end, int thread
  * now. */
 static int64_t weight_between(const aggregation *a, int32_t v, int32_t root) {
   const sl_undirected *graph = a->input->graph;
-  sl_link_list list = a->input->links->list[v];
+  sl_arc_list list = a->input->links->list[v];
   int64_t weight = 0;
   for (int32_t i = 0; i < list.count; i++)
     if (find_root(a, list.items[i].to) == root)
@@ -178,7 +178,7 @@ static sley_status visit(aggregation *a, const int32_t *list, int32_t count) {
       a->batch[a->batch_count++] = list[next++];
     SL_TRY(sl_team_for(a->team, a->batch_count, GRAIN, propose, a));
     waiting = carry_out(a);
-    SL_TRY(sl_links_tidy(a->input->links, a->team));
+    SL_TRY(sl_adjacency_tidy(a->input->links, a->team));
     if (a->merges - flat > a->input->count / BATCHES) {
       SL_TRY(sl_team_for(a->team, a->input->count, FLATTEN_GRAIN, flatten, a));
       flat = a->merges;

@@ -4,7 +4,7 @@
 #ifndef SLEY_ORDER_COMMUNITY_H
 #define SLEY_ORDER_COMMUNITY_H
 
-#include "order/links.h"
+#include "order/adjacency.h"
 #include "order/undirected.h"
 
 /* A vertex stands for the community that has gathered around it, until it merges into another vertex, its
@@ -24,7 +24,7 @@ typedef struct sl_dendrogram {
 typedef struct sl_aggregate_input {
   int32_t count;
   const sl_undirected *graph; /* NULL if every vertex has a list */
-  sl_links *links;
+  sl_adjacency *links;
   const int64_t *strength;
   int64_t most; /* no community may grow stronger than this; 0: no limit */
   bool join; /* afterwards join what is connected into one tree, weakest community first, along the link that

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "order/balance.h"
+#include "order/balance_sequence.h"
 #include "order/builtin.h"
 #include "order/community.h"
 #include "order/refine.h"
@@ -51,12 +51,12 @@ static void measure_strength(rabbit *r) {
 
 /* Steps 1 and 2. */
 static sley_status make_pieces(rabbit *r) {
-  sl_links links;
-  SL_TRY(sl_links_create(r->graph->count, sl_team_size(r->team), &links));
+  sl_adjacency links;
+  SL_TRY(sl_adjacency_create(r->graph->count, sl_team_size(r->team), &links));
   int64_t most = r->total / PIECES + 1;
   sl_aggregate_input input = {r->graph->count, r->graph, &links, r->strength, most, false};
   sley_status status = sl_aggregate(&input, r->team, &r->vertices);
-  sl_links_free(&links);
+  sl_adjacency_free(&links);
   if (status == SLEY_OK)
     status = SL_NEW(r->born, r->graph->count, "an ordering");
   if (status != SLEY_OK)
@@ -69,17 +69,17 @@ static sley_status make_pieces(rabbit *r) {
 /* Step 3. */
 static sley_status join_pieces(rabbit *r) {
   int32_t count = r->vertices.labels;
-  sl_links links = {0};
+  sl_adjacency links = {0};
   int64_t *strength = NULL;
   sley_status status;
   SL_TRY_GOTO(status, SL_NEW(strength, count, "pieces"), done);
-  SL_TRY_GOTO(status, sl_links_create(count, sl_team_size(r->team), &links), done);
+  SL_TRY_GOTO(status, sl_adjacency_create(count, sl_team_size(r->team), &links), done);
   SL_TRY_GOTO(status, sl_contract(r->graph, r->strength, r->vertices.label, count, r->team, &links, strength),
               done);
   sl_aggregate_input input = {count, NULL, &links, strength, 0, true};
   status = sl_aggregate(&input, r->team, &r->pieces);
 done:
-  sl_links_free(&links);
+  sl_adjacency_free(&links);
   sl_free(strength);
   return status;
 }

@@ -25,7 +25,7 @@ typedef struct refinement {
   double inverse_total;
   uint64_t share;
   _Atomic int64_t moves;
-  sl_links sums;
+  sl_adjacency sums;
 } refinement;
 
 static bool in_share(const refinement *r, int64_t v) {
@@ -41,7 +41,7 @@ static double value_of(const refinement *r, int64_t v, int64_t weight, int64_t s
   return (double)weight - (double)r->vertex_strength[v] * (double)strength * r->inverse_total;
 }
 
-static sley_status choose_label(refinement *r, int64_t v, sl_link_sum *sum) {
+static sley_status choose_label(refinement *r, int64_t v, sl_arc_sum *sum) {
   const sl_undirected *graph = r->graph;
   int32_t own = r->label[v], to = own;
   int64_t inside = 0, added = r->vertex_strength[v];
@@ -52,7 +52,7 @@ static sley_status choose_label(refinement *r, int64_t v, sl_link_sum *sum) {
     if (r->label[u] == own)
       inside++;
     else
-      SL_TRY(sl_link_sum_add(sum, r->label[u], 1));
+      SL_TRY(sl_arc_sum_add(sum, r->label[u], 1));
   }
   bool stay = allowed(r, v, own);
   double best = value_of(r, v, inside, atomic_load_explicit(&r->strength[own], memory_order_relaxed) - added);
@@ -71,7 +71,7 @@ static sley_status choose_label(refinement *r, int64_t v, sl_link_sum *sum) {
       found = true;
     }
   }
-  sl_link_sum_clear(sum);
+  sl_arc_sum_clear(sum);
   r->chosen[v] = to;
   return SLEY_OK;
 }
@@ -117,7 +117,7 @@ sley_status sl_refine(const sl_undirected *graph, const int64_t *strength, const
   SL_TRY_GOTO(status, SL_NEW(r.chosen, graph->count, "communities"), done);
   SL_TRY_GOTO(status, SL_NEW(r.strength, labels, "communities"), done);
   SL_TRY_GOTO(status, SL_NEW(r.first_label, rule->groups, "communities"), done);
-  SL_TRY_GOTO(status, sl_links_create(0, sl_team_size(team), &r.sums), done);
+  SL_TRY_GOTO(status, sl_adjacency_create(0, sl_team_size(team), &r.sums), done);
   for (int32_t l = 0; l < labels; l++)
     atomic_init(&r.strength[l], 0);
   for (int32_t l = labels; rule->within && l-- > 0;)
@@ -134,7 +134,7 @@ sley_status sl_refine(const sl_undirected *graph, const int64_t *strength, const
       break;
   }
 done:
-  sl_links_free(&r.sums);
+  sl_adjacency_free(&r.sums);
   sl_free(r.first_label);
   sl_free(r.strength);
   sl_free(r.chosen);
@@ -146,28 +146,28 @@ typedef struct contraction {
   const int32_t *label;
   int32_t *member; /* the vertices label by label */
   int64_t *first;  /* of each label in member */
-  sl_links *links;
+  sl_adjacency *links;
 } contraction;
 
 static sley_status contract_labels(void *context, int64_t begin, int64_t end, int thread) {
   contraction *c = context;
-  sl_link_sum *sum = &c->links->sums[thread];
+  sl_arc_sum *sum = &c->links->sums[thread];
   for (int64_t l = begin; l < end; l++) {
     for (int64_t i = c->first[l]; i < c->first[l + 1]; i++) {
       int32_t v = c->member[i];
       for (int64_t e = c->graph->begin[v]; e < c->graph->begin[v + 1]; e++) {
         int32_t other = c->label[c->graph->neighbour[e]];
         if (other != l)
-          SL_TRY(sl_link_sum_add(sum, other, 1));
+          SL_TRY(sl_arc_sum_add(sum, other, 1));
       }
     }
-    SL_TRY(sl_links_keep(c->links, sum, (int32_t)l));
+    SL_TRY(sl_adjacency_keep(c->links, sum, (int32_t)l));
   }
   return SLEY_OK;
 }
 
 sley_status sl_contract(const sl_undirected *graph, const int64_t *strength, const int32_t *label,
-                        int32_t labels, sl_team *team, sl_links *links, int64_t *strength_of) {
+                        int32_t labels, sl_team *team, sl_adjacency *links, int64_t *strength_of) {
   contraction c = {.graph = graph, .label = label, .links = links};
   sley_status status;
   SL_TRY_GOTO(status, SL_NEW(c.member, graph->count, "communities"), done);

@@ -3,7 +3,7 @@
 #ifndef SLEY_ORDER_REFINE_H
 #define SLEY_ORDER_REFINE_H
 
-#include "order/links.h"
+#include "order/adjacency.h"
 #include "order/undirected.h"
 
 typedef struct sl_refine_rule {
@@ -23,6 +23,6 @@ sley_status sl_refine(const sl_undirected *graph, const int64_t *strength, const
 /* The graph whose vertices are the labels: links (created for that many vertices) receives their edges, and
  * strength_of the sums of their members' strengths. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_contract(const sl_undirected *graph, const int64_t *strength, const int32_t *label,
-                        int32_t labels, sl_team *team, sl_links *links, int64_t *strength_of);
+                        int32_t labels, sl_team *team, sl_adjacency *links, int64_t *strength_of);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "formats.h"
 #include "ranks.h"
-#include "spread/spread.h"
+#include "parallel_io/parallel_io.h"
 
 #define GIB (INT64_C(1) << 30)
 
@@ -182,7 +182,7 @@ static sley_status many_values(sl_comm *comm, void *arg) {
   sley_plan_destroy(plan);
   sley_matrix_destroy(block);
   if (p->path)
-    SL_TRY(sl_spread_write(comm, p->path, SLEY_F16, p->rows, K, first, rows, y, K));
+    SL_TRY(sl_pio_write(comm, p->path, SLEY_F16, p->rows, K, first, rows, y, K));
   sl_free(y);
   sl_free(val);
   sl_free(col);

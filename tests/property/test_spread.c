@@ -17,7 +17,7 @@
 #include "io/sink.h"
 #include "partition/partition.h"
 #include "ranks.h"
-#include "spread/spread.h"
+#include "parallel_io/parallel_io.h"
 
 enum { MOST_RANKS = 8 };
 static const int rank_counts[] = {1, 2, 3, 5, 8};
@@ -61,9 +61,9 @@ static bool is_part(const sley_matrix *whole, int64_t first, const sley_matrix *
 static sley_status read_as_expected(sl_comm *comm, void *arg) {
   const expectation *e = arg;
   int64_t begin[MOST_RANKS + 1], wanted[MOST_RANKS + 1];
-  sl_spread_info info;
+  sl_pio_info info;
   sley_matrix *block = NULL;
-  sley_status status = sl_spread_read(comm, e->name, e->dtype, 1, e->by_nonzeros, begin, &info, &block);
+  sley_status status = sl_pio_read(comm, e->name, e->dtype, 1, e->by_nonzeros, begin, &info, &block);
   if (status != e->status || (status != SLEY_OK && strcmp(sley_last_error(), e->message) != 0)) {
     char message[1024];
     snprintf(message, sizeof message, "%s", sley_last_error());
@@ -319,10 +319,10 @@ static void what_is_no_file(void **state) {
 static sley_status read_differently(sl_comm *comm, void *arg) {
   (void)arg;
   int64_t begin[MOST_RANKS + 1];
-  sl_spread_info info;
+  sl_pio_info info;
   sley_matrix *block = NULL;
   const char *name = comm->rank == 1 ? "er:n=300,nnz=2001" : "er:n=300,nnz=2000";
-  EXPECT(sl_spread_read(comm, name, SLEY_F32, 1, false, begin, &info, &block) == SLEY_ERR_ARG);
+  EXPECT(sl_pio_read(comm, name, SLEY_F32, 1, false, begin, &info, &block) == SLEY_ERR_ARG);
   EXPECT(strstr(sley_last_error(), "the ranks read different matrices"));
   return SLEY_OK;
 }
@@ -336,9 +336,9 @@ static void different_matrices_are_found(void **state) {
 static sley_status read_or_fail(sl_comm *comm, void *arg) {
   const expectation *e = arg;
   int64_t begin[MOST_RANKS + 1];
-  sl_spread_info info;
+  sl_pio_info info;
   sley_matrix *block = NULL;
-  sley_status status = sl_spread_read(comm, e->name, e->dtype, 1, e->by_nonzeros, begin, &info, &block);
+  sley_status status = sl_pio_read(comm, e->name, e->dtype, 1, e->by_nonzeros, begin, &info, &block);
   bool right = status != SLEY_OK || is_part(e->whole, begin[comm->rank], block);
   sley_matrix_destroy(block);
   EXPECT(right);
@@ -398,7 +398,7 @@ static sley_status write_as_expected(sl_comm *comm, void *arg) {
   sl_partition_equal(o->rows, comm->size, begin);
   int64_t first = begin[comm->rank], count = begin[comm->rank + 1] - first;
   const char *own = o->data + (size_t)(first * o->ld) * sley_dtype_bytes(o->dtype);
-  sley_status status = sl_spread_write(comm, o->path, o->dtype, o->rows, o->cols,
+  sley_status status = sl_pio_write(comm, o->path, o->dtype, o->rows, o->cols,
                                        first + (comm->rank == o->failing), count, own, o->ld);
   EXPECT(status == o->status);
   return SLEY_OK;

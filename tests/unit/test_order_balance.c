@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "order/balance.h"
+#include "order/balance_sequence.h"
 
 static int64_t sum(const int64_t *size, const int32_t *sequence, int32_t count) {
   int64_t total = 0;

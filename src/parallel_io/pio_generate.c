@@ -3,18 +3,18 @@
 #include "generate/generate.h"
 
 #include "partition/partition.h"
-#include "spread/entries.h"
-#include "spread/parts.h"
+#include "parallel_io/pio_entries.h"
+#include "parallel_io/pio_readers.h"
 
 typedef struct building {
-  sl_spread_reading *reading;
+  sl_pio_reading *reading;
   bool met; /* the ranks have, in build */
 } building;
 
 static sley_status build(void *context, const sl_edge_source *source, sley_dtype dtype, sl_team *team,
                          sley_matrix **out) {
   building *b = context;
-  sl_spread_reading *r = b->reading;
+  sl_pio_reading *r = b->reading;
   sl_comm *comm = r->comm;
   int64_t share = source->items / comm->size, more = source->items % comm->size;
   int64_t first = share * comm->rank + (comm->rank < more ? comm->rank : more);
@@ -38,7 +38,7 @@ static sley_status build(void *context, const sl_edge_source *source, sley_dtype
   return status;
 }
 
-sley_status sl_spread_generate(sl_spread_reading *r) {
+sley_status sl_pio_generate(sl_pio_reading *r) {
   building b = {r, false};
   sley_status status = sl_generate_by(r->name, r->dtype, r->seed, r->comm->team, build, &b, &r->block);
   return b.met ? status : sl_agree_alike(r->comm, status); /* a rank that met the others in build, met this */

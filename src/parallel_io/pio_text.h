@@ -2,25 +2,25 @@
 /* The lines of a text among ranks: each rank holds those that begin in its share of the bytes. A plain file
  * is mapped by every rank, which looks at its own lines only. A compressed one is unpacked by rank 0, which
  * deals pieces out as they come; then each goes to the rank in whose share it is. */
-#ifndef SLEY_SPREAD_TEXT_H
-#define SLEY_SPREAD_TEXT_H
+#ifndef SLEY_PARALLEL_IO_PIO_TEXT_H
+#define SLEY_PARALLEL_IO_PIO_TEXT_H
 
 #include "io/format.h"
 #include "transport/transport.h"
 
-typedef struct sl_spread_text {
+typedef struct sl_pio_text {
   sl_input head; /* the first lines: all of a plain text, else up to 1 MiB */
   sl_input part; /* this rank's lines; messages tell their numbers in the file */
   int64_t from;  /* bytes of the text before part */
   int64_t size;  /* of the text */
-} sl_spread_text;
+} sl_pio_text;
 
 /* Shares out the lines of a file that is mapped as it is, and which the text takes over, also on an error.
  * Collective, agreed alike. */
-sley_status sl_spread_text_open(sl_comm *comm, sl_input *file, sl_spread_text *out);
-void sl_spread_text_close(sl_spread_text *text);
+sley_status sl_pio_text_open(sl_comm *comm, sl_input *file, sl_pio_text *out);
+void sl_pio_text_close(sl_pio_text *text);
 
 /* What a place in head is in part: part's begin where it lies before, its end where it lies behind. */
-const char *sl_spread_text_at(const sl_spread_text *text, const char *in_head);
+const char *sl_pio_text_at(const sl_pio_text *text, const char *in_head);
 
 #endif

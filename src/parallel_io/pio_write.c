@@ -16,8 +16,8 @@
 #include "base/value.h"
 #include "io/npy.h"
 #include "io/sink.h"
-#include "spread/spread.h"
-#include "spread/trade.h"
+#include "parallel_io/parallel_io.h"
+#include "parallel_io/pio_alltoall.h"
 
 enum { NAME = 4096, AT_ONCE = 1 << 22 };
 
@@ -102,15 +102,15 @@ static sley_status make_file(const writing *w, sl_outfile *file, char name[NAME]
 }
 
 static sley_status share_name(sl_comm *comm, char name[NAME]) {
-  sl_trade trade = {0};
-  sley_status status = sl_agree(comm, sl_trade_make(comm->size, &trade));
+  sl_alltoall_lists trade = {0};
+  sley_status status = sl_agree(comm, sl_alltoall_alloc(comm->size, &trade));
   if (status == SLEY_OK) {
     for (int r = 0; r < comm->size && comm->rank == 0; r++)
       trade.send_bytes[r] = r == 0 ? 0 : NAME;
     trade.recv_bytes[0] = comm->rank == 0 ? 0 : NAME;
-    status = sl_trade_run(comm, &trade, name, name);
+    status = sl_alltoall_run(comm, &trade, name, name);
   }
-  sl_trade_free(&trade);
+  sl_alltoall_free(&trade);
   return status;
 }
 
@@ -135,7 +135,7 @@ done:
 /* ---- front to back */
 
 /* The values that rank r has from `first` on, at most a room's: to rank 0. *count: how many. */
-static sley_status fetch(const writing *w, int r, int64_t first, sl_trade *trade, char *taken,
+static sley_status fetch(const writing *w, int r, int64_t first, sl_alltoall_lists *trade, char *taken,
                          int64_t *count) {
   sl_comm *comm = w->comm;
   int64_t value = (int64_t)sley_dtype_bytes(w->written), step = AT_ONCE / value, values[1] = {0};
@@ -146,15 +146,15 @@ static sley_status fetch(const writing *w, int r, int64_t first, sl_trade *trade
   }
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, values, 1));
   *count = values[0];
-  sl_trade_clear(trade, comm->size);
+  sl_alltoall_clear(trade, comm->size);
   if (comm->rank == r)
     trade->send_bytes[0] = *count * value;
   if (comm->rank == 0)
     trade->recv_bytes[r] = *count * value;
-  return sl_trade_run(comm, trade, w->room, taken);
+  return sl_alltoall_run(comm, trade, w->room, taken);
 }
 
-static sley_status pour(const writing *w, sl_sink *sink, sl_trade *trade, char *taken) {
+static sley_status pour(const writing *w, sl_sink *sink, sl_alltoall_lists *trade, char *taken) {
   sl_comm *comm = w->comm;
   size_t value = sley_dtype_bytes(w->written);
   int64_t step = AT_ONCE / (int64_t)value;
@@ -176,10 +176,10 @@ static sley_status pour(const writing *w, sl_sink *sink, sl_trade *trade, char *
 
 static sley_status write_by_first(const writing *w) {
   sl_comm *comm = w->comm;
-  sl_trade trade = {0};
+  sl_alltoall_lists trade = {0};
   sl_sink *sink = NULL;
   char *taken = NULL;
-  sley_status status = sl_trade_make(comm->size, &trade);
+  sley_status status = sl_alltoall_alloc(comm->size, &trade);
   if (status == SLEY_OK)
     status = SL_NEW(taken, AT_ONCE, "values to write");
   if (status == SLEY_OK && comm->rank == 0)
@@ -194,7 +194,7 @@ static sley_status write_by_first(const writing *w) {
 done:
   sl_sink_discard(sink);
   sl_free(taken);
-  sl_trade_free(&trade);
+  sl_alltoall_free(&trade);
   return status;
 }
 
@@ -209,7 +209,7 @@ static sley_status check(const writing *w, int64_t rows) {
     status = sl_fail(SLEY_ERR_ARG, "%s: cannot write %lld of %lld x %lld values of leading dimension %lld",
                      w->path, (long long)w->count, (long long)rows, (long long)w->cols, (long long)w->ld);
   SL_TRY(sl_agree_alike(comm, status));
-  SL_TRY(sl_trade_before(comm, w->count, &before, &all));
+  SL_TRY(sl_prefix_sum(comm, w->count, &before, &all));
   int64_t low[6] = {rows, w->cols, (int64_t)w->dtype, -rows, -w->cols, -(int64_t)w->dtype};
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, low, 6));
   if (low[0] != -low[3] || low[1] != -low[4] || low[2] != -low[5])
@@ -233,8 +233,8 @@ static sley_status by_places(sl_comm *comm, const char *path, bool *out) {
   return SLEY_OK;
 }
 
-sley_status sl_spread_write(sl_comm *comm, const char *path, sley_dtype dtype, int64_t rows, int64_t cols,
-                            int64_t first, int64_t count, const void *data, int64_t ld) {
+sley_status sl_pio_write(sl_comm *comm, const char *path, sley_dtype dtype, int64_t rows, int64_t cols,
+                         int64_t first, int64_t count, const void *data, int64_t ld) {
   writing w = {.comm = comm,
                .path = path,
                .dtype = dtype,

@@ -1,36 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrices that ranks read together, each its own rows, and operands that they write together. */
-#ifndef SLEY_SPREAD_SPREAD_H
-#define SLEY_SPREAD_SPREAD_H
+#ifndef SLEY_PARALLEL_IO_PARALLEL_IO_H
+#define SLEY_PARALLEL_IO_PARALLEL_IO_H
 
 #include "matrix/matrix.h"
 #include "transport/transport.h"
 
 /* What a whole matrix is of which ranks have rows. */
-typedef struct sl_spread_info {
+typedef struct sl_pio_info {
   int64_t rows, cols, nnz, entries_stored, max_row_nnz;
   sley_index index;
-} sl_spread_info;
+} sl_pio_info;
 
 /* Reads a file, or runs a generator, on all ranks: begin (size + 1 entries) receives the partition, by equal
  * rows or by nonzeros, and *out this rank's rows: those of sl_matrix_read_file or sl_generate, to the bit.
  *
- *   .sley                  every rank maps its rows
- *   Matrix Market,         every rank parses the lines that begin in its share of the bytes, and entries go
- * to edge lists             the owners of their rows; a compressed text is unpacked by rank 0, which deals it
- * out generators             every rank draws its share of the edges, which go to the owners of their rows
- *   the other formats      rank 0 reads the matrix, and deals out its rows
+ * A .sley file: every rank maps its rows. Matrix Market and edge lists: every rank parses the lines that
+ * begin in its share of the bytes, and entries go to the owners of their rows; a compressed text is
+ * decompressed by rank 0, which distributes it. Generators: every rank draws its share of the edges, which go
+ * to the owners of their rows. Other formats: rank 0 reads the matrix and distributes its rows.
  *
  * Errors are those of the whole matrix's reader, with its messages, on all ranks; also SLEY_ERR_ARG (the
  * ranks read different things). Collective. */
-sley_status sl_spread_read(sl_comm *comm, const char *name, sley_dtype dtype, uint64_t seed, bool by_nonzeros,
-                           int64_t *begin, sl_spread_info *info, sley_matrix **out);
+sley_status sl_pio_read(sl_comm *comm, const char *name, sley_dtype dtype, uint64_t seed, bool by_nonzeros,
+                        int64_t *begin, sl_pio_info *info, sley_matrix **out);
 
 /* Writes rows x cols values, of which this rank has rows first .. first + count - 1 with leading dimension
  * ld, as .npy: the ranks' rows are all of them, each once. Every rank writes its own into one file aside,
  * which gets its name once all have. Collective, agreed alike. Errors: SLEY_ERR_ARG, SLEY_ERR_IO; nothing is
  * left then. */
-sley_status sl_spread_write(sl_comm *comm, const char *path, sley_dtype dtype, int64_t rows, int64_t cols,
-                            int64_t first, int64_t count, const void *data, int64_t ld);
+sley_status sl_pio_write(sl_comm *comm, const char *path, sley_dtype dtype, int64_t rows, int64_t cols,
+                         int64_t first, int64_t count, const void *data, int64_t ld);
 
 #endif

@@ -4,20 +4,20 @@
 
 #include "io/text.h"
 #include "partition/partition.h"
-#include "spread/entries.h"
-#include "spread/parts.h"
-#include "spread/trade.h"
+#include "parallel_io/pio_entries.h"
+#include "parallel_io/pio_readers.h"
+#include "parallel_io/pio_alltoall.h"
 
 /* Of the text from a place in its head on: all lines, and those that are neither blank nor a comment. */
-static sley_status count_lines(sl_comm *comm, const sl_spread_text *text, const char *in_head,
+static sley_status count_lines(sl_comm *comm, const sl_pio_text *text, const char *in_head,
                                const char *comments, int64_t out[2]) {
-  const char *begin = sl_spread_text_at(text, in_head);
+  const char *begin = sl_pio_text_at(text, in_head);
   out[0] = sl_count_lines(begin, text->part.end);
   out[1] = sl_count_data_lines(begin, text->part.end, comments);
   return comm->ops->allreduce(comm, SL_SUM, out, 2);
 }
 
-sley_status sl_spread_is_edgelist(sl_comm *comm, const sl_spread_text *text, bool *out) {
+sley_status sl_pio_is_edgelist(sl_comm *comm, const sl_pio_text *text, bool *out) {
   int64_t promised, lines[2];
   const char *body;
   bool other = false;
@@ -60,7 +60,7 @@ static sley_status parse(sl_comm *comm, sl_edge_lines *lines, sley_index index, 
   return combine(comm, totals);
 }
 
-static sley_status read_lines(sl_spread_reading *r, sl_edge_lines *lines) {
+static sley_status read_lines(sl_pio_reading *r, sl_edge_lines *lines) {
   sl_comm *comm = r->comm;
   sl_edge_totals totals;
   bool wrong, valued = lines->valued;
@@ -75,11 +75,11 @@ static sley_status read_lines(sl_spread_reading *r, sl_edge_lines *lines) {
   return sl_entries_to_rows(comm, &lines->coo, SL_GENERAL, SL_SUM_REPEATS, r->begin, &r->block);
 }
 
-sley_status sl_spread_edgelist(sl_spread_reading *r, const sl_spread_text *text) {
+sley_status sl_pio_edgelist(sl_pio_reading *r, const sl_pio_text *text) {
   sl_edge_lines lines;
   sl_edge_head(&text->head, r->dtype, &lines);
   lines.part = &text->part;
-  lines.begin = sl_spread_text_at(text, lines.body);
+  lines.begin = sl_pio_text_at(text, lines.body);
   sley_status status = read_lines(r, &lines);
   sl_edge_lines_free(&lines);
   return status;

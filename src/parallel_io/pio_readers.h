@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ways in which ranks come by their rows, for read.c. */
-#ifndef SLEY_SPREAD_PARTS_H
-#define SLEY_SPREAD_PARTS_H
+#ifndef SLEY_PARALLEL_IO_PIO_READERS_H
+#define SLEY_PARALLEL_IO_PIO_READERS_H
 
-#include "spread/spread.h"
-#include "spread/text.h"
+#include "parallel_io/parallel_io.h"
+#include "parallel_io/pio_text.h"
 
-typedef struct sl_spread_reading {
+typedef struct sl_pio_reading {
   sl_comm *comm;
   const char *name;
   sley_dtype dtype;
@@ -17,20 +17,20 @@ typedef struct sl_spread_reading {
   bool settled;           /* begin is as asked for */
   sley_matrix *block;     /* this rank's rows, or NULL */
   int64_t entries_stored; /* of the whole; -1: its nonzeros */
-} sl_spread_reading;
+} sl_pio_reading;
 
 /* Lines of a text that starts with the header of a Matrix Market file. Errors: SLEY_ERR_INPUT, on all ranks
  * alike. Collective, as all here. */
-sley_status sl_spread_mtx(sl_spread_reading *reading, const sl_spread_text *text);
+sley_status sl_pio_mtx(sl_pio_reading *reading, const sl_pio_text *text);
 
 /* Whether a text of none of the formats with a mark at their head is an edge list for sure, told by the
  * number of its lines; if not, who has all of it must look. */
-sley_status sl_spread_is_edgelist(sl_comm *comm, const sl_spread_text *text, bool *out);
-sley_status sl_spread_edgelist(sl_spread_reading *reading, const sl_spread_text *text);
+sley_status sl_pio_is_edgelist(sl_comm *comm, const sl_pio_text *text, bool *out);
+sley_status sl_pio_edgelist(sl_pio_reading *reading, const sl_pio_text *text);
 
 /* Rows of a mapped cache, which the block takes over. */
-sley_status sl_spread_cache(sl_spread_reading *reading, sl_input *file);
+sley_status sl_pio_cache(sl_pio_reading *reading, sl_input *file);
 
-sley_status sl_spread_generate(sl_spread_reading *reading);
+sley_status sl_pio_generate(sl_pio_reading *reading);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Edge lists of communities. Lists live in chunks, each thread filling its own; a forgotten list leaves a
  * hole, and when holes take more than half, the live lists are copied into new chunks. */
-#include "order/links.h"
+#include "order/adjacency.h"
 
 #include <string.h>
 
@@ -9,15 +9,15 @@
 
 enum { CHUNK_LINKS = 1 << 17, LEAST_SLOTS = 32, TIDY_FROM = 1 << 20 };
 
-typedef struct sl_link_chunk {
-  struct sl_link_chunk *next;
+typedef struct sl_arc_chunk {
+  struct sl_arc_chunk *next;
   int64_t used, capacity;
-  sl_link *items;
-} sl_link_chunk;
+  sl_arc *items;
+} sl_arc_chunk;
 
-static void free_chunks(sl_link_chunk *chunk) {
+static void free_chunks(sl_arc_chunk *chunk) {
   while (chunk) {
-    sl_link_chunk *next = chunk->next;
+    sl_arc_chunk *next = chunk->next;
     sl_free(chunk->items);
     sl_free(chunk);
     chunk = next;
@@ -25,8 +25,8 @@ static void free_chunks(sl_link_chunk *chunk) {
 }
 
 /* Room for count links in the thread's chunks; NULL if memory ran out. */
-static sl_link *reserve(sl_link_sum *sum, int64_t count) {
-  sl_link_chunk *chunk = sum->chunks;
+static sl_arc *reserve(sl_arc_sum *sum, int64_t count) {
+  sl_arc_chunk *chunk = sum->chunks;
   if (!chunk || chunk->capacity - chunk->used < count) {
     chunk = sl_alloc_zero(1, sizeof *chunk, "communities' edges");
     if (!chunk)
@@ -41,22 +41,22 @@ static sl_link *reserve(sl_link_sum *sum, int64_t count) {
     sum->chunks = chunk;
     sum->held += chunk->capacity;
   }
-  sl_link *room = chunk->items + chunk->used;
+  sl_arc *room = chunk->items + chunk->used;
   chunk->used += count;
   return room;
 }
 
-sley_status sl_links_create(int32_t vertices, int threads, sl_links *out) {
-  *out = (sl_links){.vertices = vertices, .threads = threads};
+sley_status sl_adjacency_create(int32_t vertices, int threads, sl_adjacency *out) {
+  *out = (sl_adjacency){.vertices = vertices, .threads = threads};
   sley_status status = SL_NEW_ZERO(out->sums, threads, "communities' edges");
   if (status == SLEY_OK)
     status = SL_NEW_ZERO(out->list, vertices, "communities' edges");
   if (status != SLEY_OK)
-    sl_links_free(out);
+    sl_adjacency_free(out);
   return status;
 }
 
-void sl_links_free(sl_links *links) {
+void sl_adjacency_free(sl_adjacency *links) {
   for (int t = 0; links->sums && t < links->threads; t++) {
     free_chunks(links->sums[t].chunks);
     sl_free(links->sums[t].table);
@@ -64,19 +64,19 @@ void sl_links_free(sl_links *links) {
   }
   sl_free(links->list);
   sl_free(links->sums);
-  *links = (sl_links){0};
+  *links = (sl_adjacency){0};
 }
 
-static uint32_t slot_of(const sl_link_sum *sum, int32_t to) {
+static uint32_t slot_of(const sl_arc_sum *sum, int32_t to) {
   return (uint32_t)(((uint64_t)((uint32_t)to * UINT32_C(0x9e3779b1)) * (uint64_t)sum->slots) >> 32);
 }
 
 /* Makes room for one more item in both arrays. */
-static sley_status grow(sl_link_sum *sum) {
+static sley_status grow(sl_arc_sum *sum) {
   if (sum->count == sum->capacity) {
     int64_t capacity = sum->capacity ? 2 * (int64_t)sum->capacity : LEAST_SLOTS;
     capacity = capacity < INT32_MAX ? capacity : INT32_MAX;
-    sl_link *items = sl_realloc(sum->items, capacity, sizeof *items, "communities' edges");
+    sl_arc *items = sl_realloc(sum->items, capacity, sizeof *items, "communities' edges");
     if (!items)
       return SLEY_ERR_MEMORY;
     sum->items = items;
@@ -105,57 +105,57 @@ static sley_status grow(sl_link_sum *sum) {
   return SLEY_OK;
 }
 
-sley_status sl_link_sum_add(sl_link_sum *sum, int32_t to, int32_t weight) {
+sley_status sl_arc_sum_add(sl_arc_sum *sum, int32_t to, int32_t weight) {
   if (sum->count == sum->capacity || 2 * ((int64_t)sum->count + 1) > sum->slots)
     SL_TRY(grow(sum));
   uint32_t slot = slot_of(sum, to);
   for (int32_t item; (item = sum->table[slot]) != 0;) {
-    sl_link *link = &sum->items[item - 1];
+    sl_arc *link = &sum->items[item - 1];
     if (link->to == to) {
       link->weight = weight < INT32_MAX - link->weight ? link->weight + weight : INT32_MAX;
       return SLEY_OK;
     }
     slot = (int64_t)slot + 1 < sum->slots ? slot + 1 : 0;
   }
-  sum->items[sum->count] = (sl_link){to, weight};
+  sum->items[sum->count] = (sl_arc){to, weight};
   sum->table[slot] = ++sum->count;
   return SLEY_OK;
 }
 
-sley_status sl_links_keep(sl_links *links, sl_link_sum *sum, int32_t vertex) {
-  sl_link *room = reserve(sum, sum->count);
+sley_status sl_adjacency_keep(sl_adjacency *links, sl_arc_sum *sum, int32_t vertex) {
+  sl_arc *room = reserve(sum, sum->count);
   if (!room)
     return SLEY_ERR_MEMORY;
   if (sum->count > 0)
     memcpy(room, sum->items, (size_t)sum->count * sizeof *room);
-  links->list[vertex] = (sl_link_list){room, sum->count};
+  links->list[vertex] = (sl_arc_list){room, sum->count};
   sum->live += sum->count;
-  sl_link_sum_clear(sum);
+  sl_arc_sum_clear(sum);
   return SLEY_OK;
 }
 
-void sl_link_sum_clear(sl_link_sum *sum) {
+void sl_arc_sum_clear(sl_arc_sum *sum) {
   if (sum->slots > 0)
     memset(sum->table, 0, (size_t)sum->slots * sizeof *sum->table);
   sum->slots = sum->table_size < LEAST_SLOTS ? 0 : LEAST_SLOTS;
   sum->count = 0;
 }
 
-void sl_links_drop(sl_links *links, sl_link_sum *sum, int32_t vertex) {
+void sl_adjacency_drop(sl_adjacency *links, sl_arc_sum *sum, int32_t vertex) {
   sum->live -= links->list[vertex].count;
-  links->list[vertex] = (sl_link_list){NULL, 0};
+  links->list[vertex] = (sl_arc_list){NULL, 0};
 }
 
 /* Each thread copies the live lists of its share of the vertices. */
 static sley_status copy_live(void *context, int thread, int threads) {
-  sl_links *links = context;
+  sl_adjacency *links = context;
   int64_t first = (int64_t)links->vertices * thread / threads,
           end = (int64_t)links->vertices * (thread + 1) / threads;
   for (int64_t v = first; v < end; v++) {
-    sl_link_list *list = &links->list[v];
+    sl_arc_list *list = &links->list[v];
     if (list->count == 0)
       continue;
-    sl_link *room = reserve(&links->sums[thread], list->count);
+    sl_arc *room = reserve(&links->sums[thread], list->count);
     if (!room)
       return SLEY_ERR_MEMORY;
     memcpy(room, list->items, (size_t)list->count * sizeof *room);
@@ -164,7 +164,7 @@ static sley_status copy_live(void *context, int thread, int threads) {
   return SLEY_OK;
 }
 
-sley_status sl_links_tidy(sl_links *links, sl_team *team) {
+sley_status sl_adjacency_tidy(sl_adjacency *links, sl_team *team) {
   int64_t held = 0, live = 0;
   for (int t = 0; t < links->threads; t++) {
     held += links->sums[t].held;
@@ -172,7 +172,7 @@ sley_status sl_links_tidy(sl_links *links, sl_team *team) {
   }
   if (held < TIDY_FROM || held < 2 * live + (int64_t)links->threads * 2 * CHUNK_LINKS)
     return SLEY_OK;
-  sl_link_chunk **old;
+  sl_arc_chunk **old;
   SL_TRY(SL_NEW(old, links->threads, "communities' edges"));
   for (int t = 0; t < links->threads; t++) {
     old[t] = links->sums[t].chunks;

@@ -7,9 +7,9 @@
 #include "io/io.h"
 #include "io/mtx.h"
 #include "partition/partition.h"
-#include "spread/balance.h"
-#include "spread/entries.h"
-#include "spread/parts.h"
+#include "parallel_io/pio_balance.h"
+#include "parallel_io/pio_entries.h"
+#include "parallel_io/pio_readers.h"
 
 static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
   const unsigned char *at = data;
@@ -20,7 +20,7 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
 
 /* All ranks must read the same: what they ask for, and the file's bytes, of which samples are compared.
  * Collective, agreed alike. */
-static sley_status check_same(const sl_spread_reading *r, const sl_input *file) {
+static sley_status check_same(const sl_pio_reading *r, const sl_input *file) {
   enum { SAMPLES = 256, SAMPLE = 64 };
   uint64_t hash = mix(UINT64_C(14695981039346656037), &r->dtype, sizeof r->dtype);
   hash = mix(hash, &r->by_nonzeros, sizeof r->by_nonzeros);
@@ -46,7 +46,7 @@ static sley_status check_same(const sl_spread_reading *r, const sl_input *file) 
 }
 
 /* Rank 0 reads the whole matrix, and deals out its rows. */
-static sley_status read_whole(sl_spread_reading *r) {
+static sley_status read_whole(sl_pio_reading *r) {
   sl_comm *comm = r->comm;
   int64_t *from = NULL, entries = 0;
   sley_matrix *whole = NULL;
@@ -97,10 +97,10 @@ static sley_status share_way(sl_comm *comm, way *choice) {
 }
 
 /* A text; *whole: somebody must look at all of it. The file is taken over. */
-static sley_status read_text(sl_spread_reading *r, sl_input *file, bool *whole) {
+static sley_status read_text(sl_pio_reading *r, sl_input *file, bool *whole) {
   sl_comm *comm = r->comm;
-  sl_spread_text text;
-  SL_TRY(sl_spread_text_open(comm, file, &text));
+  sl_pio_text text;
+  SL_TRY(sl_pio_text_open(comm, file, &text));
   way choice = text.size > 0 && text.head.end > text.head.begin ? way_of(&text.head) : WHOLE;
   sley_status status;
   bool edges = false;
@@ -110,16 +110,16 @@ static sley_status read_text(sl_spread_reading *r, sl_input *file, bool *whole) 
     choice = WHOLE; /* more comments than the head holds */
   SL_TRY_GOTO(status, share_way(comm, &choice), done);
   if (choice == EDGES && sl_input_is_text(&text.head))
-    SL_TRY_GOTO(status, sl_spread_is_edgelist(comm, &text, &edges), done);
+    SL_TRY_GOTO(status, sl_pio_is_edgelist(comm, &text, &edges), done);
   *whole = choice != MTX && !edges;
   if (!*whole)
-    status = choice == MTX ? sl_spread_mtx(r, &text) : sl_spread_edgelist(r, &text);
+    status = choice == MTX ? sl_pio_mtx(r, &text) : sl_pio_edgelist(r, &text);
 done:
-  sl_spread_text_close(&text);
+  sl_pio_text_close(&text);
   return status;
 }
 
-static sley_status read_mapped(sl_spread_reading *r, sl_input *file, bool *whole) {
+static sley_status read_mapped(sl_pio_reading *r, sl_input *file, bool *whole) {
   bool compressed = sl_is_compressed(file->begin, (size_t)(file->end - file->begin));
   way choice = compressed ? EDGES : way_of(file);
   SL_TRY(check_same(r, file));
@@ -127,7 +127,7 @@ static sley_status read_mapped(sl_spread_reading *r, sl_input *file, bool *whole
   *whole = choice == WHOLE;
   if (choice == CACHE) {
     /* What is damaged is told by who looks at all of it. */
-    sley_status status = sl_spread_cache(r, file);
+    sley_status status = sl_pio_cache(r, file);
     *whole = status == SLEY_ERR_INPUT;
     if (*whole) {
       sley_matrix_destroy(r->block);
@@ -138,7 +138,7 @@ static sley_status read_mapped(sl_spread_reading *r, sl_input *file, bool *whole
   return *whole ? SLEY_OK : read_text(r, file, whole);
 }
 
-static sley_status read_file(sl_spread_reading *r) {
+static sley_status read_file(sl_pio_reading *r) {
   sl_comm *comm = r->comm;
   sl_input file;
   sley_status mapped = sl_input_map(r->name, &file);
@@ -163,23 +163,23 @@ done:
 }
 
 /* The numbers of the whole matrix. */
-static sley_status sum_up(const sl_spread_reading *r, sl_spread_info *out) {
+static sley_status sum_up(const sl_pio_reading *r, sl_pio_info *out) {
   sl_comm *comm = r->comm;
   const sley_matrix *block = r->block;
   int64_t nnz = block->nnz, most = sl_matrix_max_row(block);
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, &nnz, 1));
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, &most, 1));
-  *out = (sl_spread_info){.rows = r->begin[comm->size],
-                          .cols = block->cols,
-                          .nnz = nnz,
-                          .entries_stored = r->entries_stored < 0 ? nnz : r->entries_stored,
-                          .max_row_nnz = most,
-                          .index = block->index};
+  *out = (sl_pio_info){.rows = r->begin[comm->size],
+                       .cols = block->cols,
+                       .nnz = nnz,
+                       .entries_stored = r->entries_stored < 0 ? nnz : r->entries_stored,
+                       .max_row_nnz = most,
+                       .index = block->index};
   return SLEY_OK;
 }
 
 /* Moves the rows to the partition asked for. */
-static sley_status settle(sl_spread_reading *r) {
+static sley_status settle(sl_pio_reading *r) {
   sl_comm *comm = r->comm;
   if (r->settled || !r->by_nonzeros)
     return SLEY_OK;
@@ -187,7 +187,7 @@ static sley_status settle(sl_spread_reading *r) {
   sley_status status = sl_agree(comm, SL_NEW(from, comm->size + 1, "a partition"));
   if (status == SLEY_OK) {
     memcpy(from, r->begin, ((size_t)comm->size + 1) * sizeof *from);
-    status = sl_spread_partition_nnz(comm, r->block, from, r->begin);
+    status = sl_pio_partition_nnz(comm, r->block, from, r->begin);
   }
   if (status == SLEY_OK) {
     sley_matrix *block = r->block;
@@ -198,20 +198,20 @@ static sley_status settle(sl_spread_reading *r) {
   return status;
 }
 
-sley_status sl_spread_read(sl_comm *comm, const char *name, sley_dtype dtype, uint64_t seed, bool by_nonzeros,
-                           int64_t *begin, sl_spread_info *info, sley_matrix **out) {
-  sl_spread_reading r = {.comm = comm,
-                         .name = name,
-                         .dtype = dtype,
-                         .seed = seed,
-                         .by_nonzeros = by_nonzeros,
-                         .begin = begin,
-                         .entries_stored = -1};
+sley_status sl_pio_read(sl_comm *comm, const char *name, sley_dtype dtype, uint64_t seed, bool by_nonzeros,
+                        int64_t *begin, sl_pio_info *info, sley_matrix **out) {
+  sl_pio_reading r = {.comm = comm,
+                      .name = name,
+                      .dtype = dtype,
+                      .seed = seed,
+                      .by_nonzeros = by_nonzeros,
+                      .begin = begin,
+                      .entries_stored = -1};
   sley_status status;
   *out = NULL;
   if (sl_is_generator(name)) {
     SL_TRY(check_same(&r, NULL));
-    status = sl_spread_generate(&r);
+    status = sl_pio_generate(&r);
   } else {
     status = read_file(&r);
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "spread/entries.h"
+#include "parallel_io/pio_entries.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "partition/partition.h"
-#include "spread/trade.h"
+#include "parallel_io/pio_alltoall.h"
 
 /* Triplets grouped by owner. The entries are cut into chunks in their order, each counts its entries by
  * owner, and the counts become its places: so a group is in the order of the entries, whatever the threads.
@@ -115,10 +115,10 @@ done:
 static sley_status send_groups(sl_comm *comm, sl_coo *grouped, const int64_t *send, const int64_t *recv,
                                sl_coo *out) {
   int64_t total = 0;
-  sl_trade trade = {0};
+  sl_alltoall_lists trade = {0};
   for (int r = 0; r < comm->size; r++)
     total += recv[r];
-  sley_status status = sl_trade_make(comm->size, &trade);
+  sley_status status = sl_alltoall_alloc(comm->size, &trade);
   if (status == SLEY_OK)
     status = alloc_triplets(grouped, total, out);
   SL_TRY_GOTO(status, sl_agree(comm, status), done);
@@ -131,26 +131,26 @@ static sley_status send_groups(sl_comm *comm, sl_coo *grouped, const int64_t *se
       trade.send_bytes[r] = send[r] * (int64_t)bytes[a];
       trade.recv_bytes[r] = recv[r] * (int64_t)bytes[a];
     }
-    sl_trade_follow(&trade, comm->size);
-    SL_TRY_GOTO(status, sl_trade_run(comm, &trade, from[a], to[a]), done);
+    sl_alltoall_pack(&trade, comm->size);
+    SL_TRY_GOTO(status, sl_alltoall_run(comm, &trade, from[a], to[a]), done);
   }
 done:
-  sl_trade_free(&trade);
+  sl_alltoall_free(&trade);
   sl_coo_free(grouped);
   return status;
 }
 
 /* Numbers of the ranks' items for each other. */
 static sley_status trade_counts(sl_comm *comm, const int64_t *send, int64_t *recv) {
-  sl_trade trade = {0};
-  sley_status status = sl_agree(comm, sl_trade_make(comm->size, &trade));
+  sl_alltoall_lists trade = {0};
+  sley_status status = sl_agree(comm, sl_alltoall_alloc(comm->size, &trade));
   for (int r = 0; r < comm->size && status == SLEY_OK; r++)
     trade.send_bytes[r] = trade.recv_bytes[r] = sizeof(int64_t);
   if (status == SLEY_OK) {
-    sl_trade_follow(&trade, comm->size);
-    status = sl_trade_run(comm, &trade, send, recv);
+    sl_alltoall_pack(&trade, comm->size);
+    status = sl_alltoall_run(comm, &trade, send, recv);
   }
-  sl_trade_free(&trade);
+  sl_alltoall_free(&trade);
   return status;
 }
 

@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 #include "base/value.h"
-#include "spread/entries.h"
-#include "spread/trade.h"
+#include "parallel_io/pio_entries.h"
+#include "parallel_io/pio_alltoall.h"
 
 /* What a rank that holds no rows has to learn. */
 typedef struct shape {
@@ -20,7 +20,7 @@ typedef struct move {
   shape shape;
   int64_t *lengths; /* of the rows that are sent */
   sl_csr_arrays taken;
-  sl_trade rows, trade; /* in rows, and in bytes of what travels */
+  sl_alltoall_lists rows, trade; /* in rows, and in bytes of what travels */
 } move;
 
 /* The rows that ranks a (by from) and b (by to) have in common. */
@@ -56,9 +56,9 @@ static sley_status trade_lengths(move *m, int64_t rows) {
   if (status == SLEY_OK)
     status = SL_NEW(m->taken.rowptr, rows + 1, "row pointers");
   if (status == SLEY_OK)
-    status = sl_trade_make(comm->size, &m->rows);
+    status = sl_alltoall_alloc(comm->size, &m->rows);
   if (status == SLEY_OK)
-    status = sl_trade_make(comm->size, &m->trade);
+    status = sl_alltoall_alloc(comm->size, &m->trade);
   SL_TRY(sl_agree(comm, status));
   for (int64_t i = 0; i < sent; i++)
     m->lengths[i] = m->block->rowptr[i + 1] - m->block->rowptr[i];
@@ -66,9 +66,9 @@ static sley_status trade_lengths(move *m, int64_t rows) {
     m->rows.send_bytes[r] = common(m, me, r, &first) * (int64_t)sizeof(int64_t);
     m->rows.recv_bytes[r] = common(m, r, me, &first) * (int64_t)sizeof(int64_t);
   }
-  sl_trade_follow(&m->rows, comm->size);
+  sl_alltoall_pack(&m->rows, comm->size);
   /* A rank's rows ascend, and so do their new owners: what goes to one is neighbours. */
-  SL_TRY(sl_trade_run(comm, &m->rows, m->lengths, m->taken.rowptr + 1));
+  SL_TRY(sl_alltoall_run(comm, &m->rows, m->lengths, m->taken.rowptr + 1));
   m->taken.rowptr[0] = 0;
   for (int64_t i = 0; i < rows; i++)
     m->taken.rowptr[i + 1] += m->taken.rowptr[i];
@@ -88,9 +88,9 @@ static sley_status trade_entries(move *m, const void *from, size_t bytes_each, v
     first -= m->to[comm->rank];
     m->trade.recv_bytes[r] = count > 0 ? (m->taken.rowptr[first + count] - m->taken.rowptr[first]) * each : 0;
   }
-  sl_trade_follow(&m->trade, comm->size);
+  sl_alltoall_pack(&m->trade, comm->size);
   const char *start = from ? (const char *)from + m->block->rowptr[0] * each : NULL;
-  return sl_trade_run(comm, &m->trade, start, to);
+  return sl_alltoall_run(comm, &m->trade, start, to);
 }
 
 static sley_status move_rows(move *m, sley_matrix **out) {
@@ -127,8 +127,8 @@ sley_status sl_rows_to_rows(sl_comm *comm, sley_matrix *block, const int64_t *fr
     *out = NULL;
   }
   sl_csr_arrays_free(&m.taken);
-  sl_trade_free(&m.trade);
-  sl_trade_free(&m.rows);
+  sl_alltoall_free(&m.trade);
+  sl_alltoall_free(&m.rows);
   sl_free(m.lengths);
   sl_matrix_destroy(block);
   return status;

@@ -3,7 +3,7 @@
 #include "io/cache.h"
 
 #include "partition/partition.h"
-#include "spread/parts.h"
+#include "parallel_io/pio_readers.h"
 
 /* Balanced nonzeros, by the row pointers in the file. Errors: SLEY_ERR_INPUT (they do not ascend). */
 static sley_status balance(const sl_cache_header *header, const int64_t *rowptr, int ranks, int64_t *begin) {
@@ -15,7 +15,7 @@ static sley_status balance(const sl_cache_header *header, const int64_t *rowptr,
   return SLEY_OK;
 }
 
-sley_status sl_spread_cache(sl_spread_reading *r, sl_input *file) {
+sley_status sl_pio_cache(sl_pio_reading *r, sl_input *file) {
   sl_comm *comm = r->comm;
   sl_cache_header header;
   const int64_t *rowptr;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "spread/text.h"
+#include "parallel_io/pio_text.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 #include "io/inflate.h"
 #include "io/text.h"
-#include "spread/trade.h"
+#include "parallel_io/pio_alltoall.h"
 
 enum { HEAD = 1 << 20, MOST_PIECE = 1 << 20, LEAST_PIECE = 1 << 14, ROUND = 1 << 26 };
 
@@ -15,7 +15,7 @@ static int64_t share_begin(int64_t bytes, int r, int ranks) {
   return bytes / ranks * r + bytes % ranks * r / ranks;
 }
 
-static void share_mapping(const sl_comm *comm, sl_spread_text *text) {
+static void share_mapping(const sl_comm *comm, sl_pio_text *text) {
   const char *begin = text->head.begin, *end = text->head.end, *at[2];
   text->size = end - begin;
   for (int i = 0; i < 2; i++) {
@@ -34,11 +34,11 @@ typedef struct deal {
   int64_t piece;
   sl_bytes own;   /* the pieces this rank was dealt, one after the other */
   int64_t *start; /* size + 1: where each rank's lines begin in the text */
-  sl_trade trade;
+  sl_alltoall_lists trade;
 } deal;
 
 /* The part [*begin, *end) of the text that this rank's piece number t holds. */
-static void piece_range(const deal *d, const sl_spread_text *text, int rank, int64_t t, int64_t *begin,
+static void piece_range(const deal *d, const sl_pio_text *text, int rank, int64_t t, int64_t *begin,
                         int64_t *end) {
   *begin = (t * d->comm->size + rank) * d->piece;
   *begin = *begin < text->size ? *begin : text->size;
@@ -48,8 +48,8 @@ static void piece_range(const deal *d, const sl_spread_text *text, int rank, int
 /* Every rank gets its piece of a round's bytes, which rank 0 has. */
 static sley_status deal_round(deal *d, const char *round, int64_t bytes) {
   sl_comm *comm = d->comm;
-  sl_trade *trade = &d->trade;
-  sl_trade_clear(trade, comm->size);
+  sl_alltoall_lists *trade = &d->trade;
+  sl_alltoall_clear(trade, comm->size);
   for (int r = 0; r < comm->size; r++) {
     int64_t at = r * d->piece, here = bytes - at < 0 ? 0 : bytes - at;
     here = here < d->piece ? here : d->piece;
@@ -61,24 +61,24 @@ static sley_status deal_round(deal *d, const char *round, int64_t bytes) {
       trade->recv_bytes[0] = here;
   }
   SL_TRY(sl_agree(comm, sl_bytes_reserve(&d->own, (size_t)trade->recv_bytes[0])));
-  SL_TRY(sl_trade_run(comm, trade, round, d->own.data + d->own.size));
+  SL_TRY(sl_alltoall_run(comm, trade, round, d->own.data + d->own.size));
   d->own.size += (size_t)trade->recv_bytes[0];
   return SLEY_OK;
 }
 
 /* Every rank gets the text's first bytes. */
-static sley_status share_head(deal *d, const char *round, int64_t bytes, sl_spread_text *text) {
+static sley_status share_head(deal *d, const char *round, int64_t bytes, sl_pio_text *text) {
   sl_comm *comm = d->comm;
-  sl_trade *trade = &d->trade;
+  sl_alltoall_lists *trade = &d->trade;
   sl_bytes head = {0};
   bytes = bytes < HEAD ? bytes : HEAD;
-  sl_trade_clear(trade, comm->size);
+  sl_alltoall_clear(trade, comm->size);
   for (int r = 0; r < comm->size && comm->rank == 0; r++)
     trade->send_bytes[r] = bytes;
   trade->recv_bytes[0] = bytes;
   sley_status status = sl_agree(comm, sl_bytes_reserve(&head, (size_t)bytes));
   if (status == SLEY_OK)
-    status = sl_trade_run(comm, trade, round, head.data);
+    status = sl_alltoall_run(comm, trade, round, head.data);
   if (status != SLEY_OK) {
     sl_free(head.data);
     return status;
@@ -95,7 +95,7 @@ static sley_status share_head(deal *d, const char *round, int64_t bytes, sl_spre
 }
 
 /* Rank 0 unpacks, and deals. */
-static sley_status deal_all(deal *d, const sl_input *file, sl_spread_text *text) {
+static sley_status deal_all(deal *d, const sl_input *file, sl_pio_text *text) {
   sl_comm *comm = d->comm;
   sl_inflater *inflater = NULL;
   char *round = NULL;
@@ -127,7 +127,7 @@ done:
 
 /* The end of the first line that ends at byte `at` or later in one of this rank's pieces; size if none does.
  */
-static int64_t line_end(const deal *d, const sl_spread_text *text, int64_t at) {
+static int64_t line_end(const deal *d, const sl_pio_text *text, int64_t at) {
   int64_t round = d->piece * d->comm->size, t = at / round;
   for (int64_t own = t * d->piece; own < (int64_t)d->own.size; t++, own += d->piece) {
     int64_t begin, end;
@@ -143,7 +143,7 @@ static int64_t line_end(const deal *d, const sl_spread_text *text, int64_t at) {
 }
 
 /* Where every rank's lines begin: the ends of lines at its share's begin, as far as each rank sees them. */
-static sley_status find_starts(deal *d, const sl_spread_text *text) {
+static sley_status find_starts(deal *d, const sl_pio_text *text) {
   sl_comm *comm = d->comm;
   SL_TRY(sl_agree(comm, SL_NEW(d->start, comm->size + 1, "the shares of a text")));
   for (int r = 0; r <= comm->size; r++) {
@@ -161,12 +161,12 @@ static int64_t overlap(int64_t a, int64_t b, int64_t begin, int64_t end) {
 /* Pieces go to the ranks whose lines they hold. A rank's pieces for another are neighbours, since both
  * ascend.
  */
-static sley_status regroup(deal *d, sl_spread_text *text) {
+static sley_status regroup(deal *d, sl_pio_text *text) {
   sl_comm *comm = d->comm;
-  sl_trade *trade = &d->trade;
+  sl_alltoall_lists *trade = &d->trade;
   int64_t from = d->start[comm->rank], until = d->start[comm->rank + 1], begin, end;
   int64_t round = d->piece * comm->size, rounds = (text->size + round - 1) / round;
-  sl_trade_clear(trade, comm->size);
+  sl_alltoall_clear(trade, comm->size);
   for (int64_t t = 0; t < rounds; t++)
     for (int r = 0; r < comm->size; r++) {
       piece_range(d, text, comm->rank, t, &begin, &end);
@@ -174,12 +174,12 @@ static sley_status regroup(deal *d, sl_spread_text *text) {
       piece_range(d, text, r, t, &begin, &end);
       trade->recv_bytes[r] += overlap(begin, end, from, until);
     }
-  sl_trade_follow(trade, comm->size);
+  sl_alltoall_pack(trade, comm->size);
   char *taken = NULL;
   sl_bytes lines = {0};
   sley_status status;
   SL_TRY_GOTO(status, sl_agree(comm, SL_NEW(taken, until - from, "lines of a text")), done);
-  SL_TRY_GOTO(status, sl_trade_run(comm, trade, d->own.data, taken), done);
+  SL_TRY_GOTO(status, sl_alltoall_run(comm, trade, d->own.data, taken), done);
   sl_free(d->own.data);
   d->own = (sl_bytes){0};
   status = sl_bytes_reserve(&lines, (size_t)(until - from));
@@ -204,32 +204,32 @@ done:
   return status;
 }
 
-static sley_status unpack(sl_comm *comm, const sl_input *file, sl_spread_text *text) {
+static sley_status unpack(sl_comm *comm, const sl_input *file, sl_pio_text *text) {
   deal d = {.comm = comm, .piece = ROUND / comm->size};
   d.piece = d.piece > MOST_PIECE ? MOST_PIECE : d.piece < LEAST_PIECE ? LEAST_PIECE : d.piece;
   text->head.name = text->part.name = file->name;
   sley_status status;
-  SL_TRY_GOTO(status, sl_agree(comm, sl_trade_make(comm->size, &d.trade)), done);
+  SL_TRY_GOTO(status, sl_agree(comm, sl_alltoall_alloc(comm->size, &d.trade)), done);
   SL_TRY_GOTO(status, deal_all(&d, file, text), done);
   SL_TRY_GOTO(status, find_starts(&d, text), done);
   SL_TRY_GOTO(status, regroup(&d, text), done);
   sl_input_set_size(&text->head, text->size);
   sl_input_set_size(&text->part, text->size);
 done:
-  sl_trade_free(&d.trade);
+  sl_alltoall_free(&d.trade);
   sl_free(d.start);
   sl_free(d.own.data);
   return status;
 }
 
 /* Lines of the parts before this one. */
-static sley_status number_lines(sl_comm *comm, sl_spread_text *text) {
-  return sl_trade_before(comm, sl_count_lines(text->part.begin, text->part.end), &text->part.lines_before,
-                         NULL);
+static sley_status number_lines(sl_comm *comm, sl_pio_text *text) {
+  return sl_prefix_sum(comm, sl_count_lines(text->part.begin, text->part.end), &text->part.lines_before,
+                       NULL);
 }
 
-sley_status sl_spread_text_open(sl_comm *comm, sl_input *file, sl_spread_text *out) {
-  *out = (sl_spread_text){0};
+sley_status sl_pio_text_open(sl_comm *comm, sl_input *file, sl_pio_text *out) {
+  *out = (sl_pio_text){0};
   sley_status status = SLEY_OK;
   if (sl_is_compressed(file->begin, (size_t)(file->end - file->begin))) {
     status = unpack(comm, file, out);
@@ -242,16 +242,16 @@ sley_status sl_spread_text_open(sl_comm *comm, sl_input *file, sl_spread_text *o
   if (status == SLEY_OK)
     status = number_lines(comm, out);
   if (status != SLEY_OK)
-    sl_spread_text_close(out);
+    sl_pio_text_close(out);
   return status;
 }
 
-void sl_spread_text_close(sl_spread_text *text) {
+void sl_pio_text_close(sl_pio_text *text) {
   sl_input_close(&text->part);
   sl_input_close(&text->head);
 }
 
-const char *sl_spread_text_at(const sl_spread_text *text, const char *in_head) {
+const char *sl_pio_text_at(const sl_pio_text *text, const char *in_head) {
   int64_t at = in_head - text->head.begin - text->from, length = text->part.end - text->part.begin;
   return text->part.begin + (at < 0 ? 0 : at < length ? at : length);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The splits of partition/partition.c, all at once: what that looks up in the row pointers of the matrix, the
  * ranks look up in theirs, and tell each other. */
-#include "spread/balance.h"
+#include "parallel_io/pio_balance.h"
 
 #include "base/memory.h"
 #include "partition/partition.h"
-#include "spread/trade.h"
+#include "parallel_io/pio_alltoall.h"
 
 typedef struct pointers {
   sl_comm *comm;
@@ -78,8 +78,8 @@ static sley_status cut(const pointers *p, const tables *t, int64_t *begin) {
   return SLEY_OK;
 }
 
-sley_status sl_spread_partition_nnz(sl_comm *comm, const sley_matrix *block, const int64_t *from,
-                                    int64_t *begin) {
+sley_status sl_pio_partition_nnz(sl_comm *comm, const sley_matrix *block, const int64_t *from,
+                                 int64_t *begin) {
   int64_t count = comm->size - 1;
   pointers p = {.comm = comm,
                 .rowptr = block->rowptr,
@@ -87,7 +87,7 @@ sley_status sl_spread_partition_nnz(sl_comm *comm, const sley_matrix *block, con
                 .count = block->rows,
                 .rows = from[comm->size]};
   tables t = {0};
-  SL_TRY(sl_trade_before(comm, block->nnz, &p.before, &p.nnz));
+  SL_TRY(sl_prefix_sum(comm, block->nnz, &p.before, &p.nnz));
   sl_partition_equal(p.rows, comm->size, begin);
   if (count == 0 || p.rows == 0)
     return SLEY_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "plan/transpose.h"
+#include "plan/transpose_blocks.h"
 
 #include "base/memory.h"
 #include "base/value.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recursive halving of a sequence. Where no end of a group is near half the rows, a group before the cut
  * changes places with one after it, chosen so that their sizes make up most of the difference. */
-#include "order/balance.h"
+#include "order/balance_sequence.h"
 
 #include "base/memory.h"
 
