@@ -148,7 +148,41 @@ void launch(const sl_rowwise_run &run, const sl_neighbour_shape &shape, cudaStre
   }
 }
 
+/* A thread per value. */
+template <class V>
+__global__ void split_values(const sl_neighbour_word *word, const V *val, int64_t first, int64_t count,
+                             V *local, V *remote) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= count)
+    return;
+  const int64_t e = first + i;
+  const sl_neighbour_word w = word[e / SL_NEIGHBOUR_WORD];
+  const uint32_t bit = 1u << e % SL_NEIGHBOUR_WORD;
+  const int64_t remotes = w.remotes + __popc(w.remote & (bit - 1));
+  *(w.remote & bit ? remote + remotes : local + (e - remotes)) = val[i];
+}
+
+template <class V>
+void launch_split(const sl_neighbour_word *word, const void *val, int64_t first, int64_t count, void *local,
+                  void *remote, cudaStream_t stream) {
+  constexpr int THREADS = 256;
+  split_values<V><<<static_cast<unsigned>((count + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
+      word, static_cast<const V *>(val), first, count, static_cast<V *>(local), static_cast<V *>(remote));
+}
+
 } // namespace
+
+cudaError_t sl_rowwise_split_values(const sl_neighbour_word *word, const void *val, int64_t first,
+                                    int64_t count, int64_t value_bytes, void *local, void *remote,
+                                    cudaStream_t stream) {
+  if (value_bytes == 2)
+    launch_split<uint16_t>(word, val, first, count, local, remote, stream);
+  else if (value_bytes == 4)
+    launch_split<uint32_t>(word, val, first, count, local, remote, stream);
+  else
+    launch_split<uint64_t>(word, val, first, count, local, remote, stream);
+  return cudaGetLastError();
+}
 
 cudaError_t sl_rowwise_launch(const sl_rowwise_run *run, sley_dtype dtype, const sl_neighbour_shape *shape,
                               cudaStream_t stream, int64_t *launches) {

@@ -33,6 +33,13 @@ extern "C" {
 cudaError_t sl_rowwise_launch(const sl_rowwise_run *run, sley_dtype dtype, const sl_neighbour_shape *shape,
                               cudaStream_t stream, int64_t *launches);
 
+/* Enqueues a copy of `count` values, of value_bytes (2, 4 or 8) each, from val, which lies in the device's
+ * memory, to their places in the two halves of the matrix: val[0] is that of entry first, counted from the
+ * matrix's first. Errors as the runtime's. */
+cudaError_t sl_rowwise_split_values(const sl_neighbour_word *word, const void *val, int64_t first,
+                                    int64_t count, int64_t value_bytes, void *local, void *remote,
+                                    cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif
