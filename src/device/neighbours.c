@@ -53,7 +53,7 @@ sley_status sl_neighbour_split_make(const sl_spmm_matrix *a, const int64_t *segm
   size_t value_bytes = sley_dtype_bytes(a->dtype);
   SL_TRY(SL_NEW(out->local.rowptr, a->rows + 1, "a part's rows"));
   SL_TRY(SL_NEW(out->remote.rowptr, a->rows + 1, "a part's rows"));
-  int64_t entries = a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0, locals = 0;
+  int64_t entries = sl_spmm_entries(a), locals = 0;
   for (int64_t e = 0; e < entries; e++) {
     int64_t col = sl_index_at(a->col, a->index, a->rowptr[0] + e);
     locals += col >= segment[own] && col < segment[own + 1];

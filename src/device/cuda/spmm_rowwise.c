@@ -39,8 +39,7 @@ static bool rowwise_ok(const sl_kernel_args *args) {
 /* The only one that reads rows in place. */
 static double rowwise_cost(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
-  const sl_spmm_matrix *a = p->a;
-  return a->rows == 0 ? 0 : (double)(a->rowptr[a->rows] - a->rowptr[0]) * (double)p->k * 4 / 3e11;
+  return (double)sl_spmm_entries(p->a) * (double)p->k * 4 / 3e11;
 }
 
 static void free_lists(sl_device *device, rowwise *r) {
@@ -120,7 +119,7 @@ static sley_status upload_half(sl_queue *queue, const sl_neighbour_half *half, i
 }
 
 static int64_t window_bytes(const sl_spmm_matrix *a) {
-  int64_t entries = a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
+  int64_t entries = sl_spmm_entries(a);
   int64_t bytes = entries * (int64_t)sley_dtype_bytes(a->dtype);
   return bytes < WINDOW_BYTES ? bytes : WINDOW_BYTES;
 }
@@ -187,7 +186,7 @@ static sley_status rowwise_prepare(sl_device *device, sl_queue *queue, const sl_
 static int64_t rowwise_memory(const sl_kernel_args *args, int64_t *passing) {
   enum { ARRAYS = 11 }; /* whose sizes are rounded up */
   const sl_spmm_matrix *a = args->spmm.problem->a;
-  int64_t entries = a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
+  int64_t entries = sl_spmm_entries(a);
   int64_t partitions = entries / first_shape.ps + 2 * a->rows,
           value_bytes = (int64_t)sley_dtype_bytes(a->dtype),
           sum_bytes = (int64_t)sley_dtype_bytes(sl_sum_dtype(a->dtype));
@@ -205,9 +204,8 @@ static sley_status rowwise_refill(sl_device *device, sl_queue *queue, const sl_k
   const rowwise *r = prepared;
   if (!r)
     return SLEY_OK;
-  SL_TRY(sl_cuda_use(device));
   const char *from = (const char *)val + a->rowptr[0] * r->value_bytes;
-  int64_t entries = a->rowptr[a->rows] - a->rowptr[0],
+  int64_t entries = sl_spmm_entries(a),
           most = where == SL_VALUES_IN_HOST ? WINDOW_BYTES / r->value_bytes : entries;
   for (int64_t first = 0, count; first < entries; first += count) {
     const void *there = from + first * r->value_bytes;
@@ -216,11 +214,8 @@ static sley_status rowwise_refill(sl_device *device, sl_queue *queue, const sl_k
       SL_TRY(device->ops->copy(queue, SL_COPY_TO_DEVICE, r->window, there, count * r->value_bytes));
       there = r->window;
     }
-    cudaError_t error =
-        sl_rowwise_split_values(r->word, there, first, count, r->value_bytes, (void *)r->run.local_val,
-                                (void *)r->run.remote_val, sl_cuda_stream(queue));
-    SL_TRY(sl_cuda_launched(queue, "the row-wise product's values"));
-    SL_TRY(sl_cuda_check(error, "the row-wise product's values"));
+    SL_TRY(sl_rowwise_split_values(queue, r->word, there, first, count, r->value_bytes,
+                                   (void *)r->run.local_val, (void *)r->run.remote_val));
   }
   return SLEY_OK;
 }
@@ -229,7 +224,6 @@ static sley_status run_shape(const rowwise *r, const sl_neighbour_shape *shape, 
                              const sl_spmm_run *a) {
   const sl_spmm_problem *problem = a->problem;
   sl_rowwise_run run = r->run;
-  int64_t launches = 0;
   for (int p = 0; p < problem->segments; p++)
     run.base[p] =
         problem->segment[p] < problem->segment[p + 1] ? problem->pages[problem->segment[p] / SL_X_PAGE] : 0;
@@ -240,12 +234,7 @@ static sley_status run_shape(const rowwise *r, const sl_neighbour_shape *shape, 
   run.alpha = a->alpha;
   run.beta = a->beta;
   run.wide_y = problem->wide_y;
-  SL_TRY(sl_cuda_use(queue->device));
-  cudaError_t error = sl_rowwise_launch(&run, r->dtype, shape, sl_cuda_stream(queue), &launches);
-  for (int64_t i = 1; i < launches; i++)
-    SL_TRY(sl_cuda_launched(queue, "the row-wise product"));
-  SL_TRY(sl_cuda_launched(queue, "the row-wise product"));
-  return sl_cuda_check(error, "the row-wise product");
+  return sl_rowwise_launch(queue, &run, r->dtype, shape);
 }
 
 static sley_status rowwise_run(sl_queue *queue, const sl_kernel_args *args) {
