@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#include "base/value.h"
-
-static const char *const op_names[SL_OP_COUNT] = {"spmm",  "rows",  "pull",  "arrive",
-                                                  "await", "scale", "round", "convert"};
+static const char *const op_names[SL_OP_COUNT] = {
+    [SL_OP_SPMM] = "spmm",     [SL_OP_ROWS] = "rows",   [SL_OP_CONVERT] = "convert", [SL_OP_PULL] = "pull",
+    [SL_OP_ARRIVE] = "arrive", [SL_OP_AWAIT] = "await", [SL_OP_SCALE] = "scale",     [SL_OP_ROUND] = "round",
+};
 
 /* Whether a kernel is whose the arguments ask for. */
 static bool serves(const sl_kernel *kernel, const char *library) {
@@ -17,7 +17,7 @@ static bool serves(const sl_kernel *kernel, const char *library) {
 sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out) {
   *out = NULL;
   double least = 0;
-  const char *library = args->op == SL_OP_SPMM ? args->spmm.library : NULL;
+  const char *library = args->op == SL_OP_SPMM ? args->spmm.problem->library : NULL;
   for (const sl_kernel *const *each = device->ops->kernels; *each; each++) {
     const sl_kernel *kernel = *each;
     if (kernel->op != args->op || !serves(kernel, library) || !kernel->ok(args))
@@ -44,11 +44,29 @@ sley_status sl_kernel_run(sl_queue *queue, const sl_kernel_args *args) {
   return kernel->run(queue, args);
 }
 
-bool sl_converts(const sl_kernel_args *args) {
-  const sl_convert_args *a = &args->convert;
-  bool narrow = sl_is_narrow(a->to);
-  return sley_dtype_bytes(a->from) != 0 && sley_dtype_bytes(a->to) != 0 &&
-         !(narrow && (a->add || sl_is_narrow(a->from))) && !(a->from == SLEY_F64 && a->to == SLEY_F32);
+sley_status sl_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                               void **prepared) {
+  (void)device;
+  (void)queue;
+  (void)args;
+  *prepared = NULL;
+  return SLEY_OK;
+}
+
+sley_status sl_refill_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
+                              sl_values_in where, void *prepared) {
+  (void)device;
+  (void)queue;
+  (void)args;
+  (void)val;
+  (void)where;
+  (void)prepared;
+  return SLEY_OK;
+}
+
+void sl_release_nothing(sl_device *device, void *prepared) {
+  (void)device;
+  (void)prepared;
 }
 
 sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out) {
@@ -61,4 +79,13 @@ sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, c
     *out = NULL;
   }
   return status;
+}
+
+sley_status sl_device_copy_values(sl_queue *queue, const sl_spmm_matrix *a, const void *val,
+                                  sl_values_in where, void *kept) {
+  int64_t bytes = (int64_t)sley_dtype_bytes(a->dtype), entries = sl_spmm_entries(a);
+  sl_copy_kind kind = where == SL_VALUES_IN_HOST ? SL_COPY_TO_DEVICE : SL_COPY_WITHIN;
+  if (entries == 0)
+    return SLEY_OK;
+  return queue->ops->copy(queue, kind, kept, (const char *)val + a->rowptr[0] * bytes, entries * bytes);
 }
