@@ -6,6 +6,7 @@
 
 #include "base/team.h"
 #include "base/types.h"
+#include "device/reduce.h"
 
 typedef struct sl_queue sl_queue;
 typedef struct sl_device sl_device;
@@ -19,6 +20,7 @@ typedef enum sl_op {
   SL_OP_SCALE,   /* Y = beta Y */
   SL_OP_ROUND,   /* Y = beta Y + S, S in f32 and Y of 16 bits */
   SL_OP_CONVERT, /* move or add listed rows whose values change their type */
+  SL_OP_REDUCE,  /* one array of several, value by value */
   SL_OP_COUNT
 } sl_op;
 
@@ -263,6 +265,7 @@ typedef struct sl_kernel_args {
     sl_scale_args scale;
     sl_round_args round;
     sl_convert_args convert;
+    sl_reduce_args reduce;
   };
 } sl_kernel_args;
 

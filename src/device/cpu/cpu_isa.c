@@ -32,6 +32,7 @@ const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_avx512,
                                            &sl_cpu_scale,
                                            &sl_cpu_round,
                                            &sl_cpu_convert,
+                                           &sl_cpu_reduce,
                                            NULL};
 
 static bool machine_has(sl_cpu_isa isa) {
@@ -65,6 +66,7 @@ const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_neon,
                                            &sl_cpu_scale,
                                            &sl_cpu_round,
                                            &sl_cpu_convert,
+                                           &sl_cpu_reduce,
                                            NULL};
 
 static bool machine_has(sl_cpu_isa isa) {
@@ -84,6 +86,7 @@ const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_portable,
                                            &sl_cpu_scale,
                                            &sl_cpu_round,
                                            &sl_cpu_convert,
+                                           &sl_cpu_reduce,
                                            NULL};
 
 static bool machine_has(sl_cpu_isa isa) {
