@@ -26,6 +26,9 @@ static sley_status load(sl_nccl_library *nccl) {
                  {"ncclCommDestroy", &nccl->CommDestroy},
                  {"ncclSend", &nccl->Send},
                  {"ncclRecv", &nccl->Recv},
+                 {"ncclAllReduce", &nccl->AllReduce},
+                 {"ncclReduceScatter", &nccl->ReduceScatter},
+                 {"ncclAllGather", &nccl->AllGather},
                  {"ncclGroupStart", &nccl->GroupStart},
                  {"ncclGroupEnd", &nccl->GroupEnd},
                  {"ncclGetErrorString", &nccl->GetErrorString}};
