@@ -301,6 +301,81 @@ sley_status sley_comm_wait(sley_comm *comm);
  * left still exists. Errors: SLEY_ERR_UNSUPPORTED (a stream on the cpu). */
 sley_status sley_comm_set_stream(sley_comm *comm, void *stream);
 
+/* ------------------------------------------------------------------------------------------------------ 4b
+ * collectives */
+
+/* Of the values of collectives. The first four are those of sley_dtype, with the same numbers. */
+typedef enum sley_type {
+  SLEY_TYPE_F32 = 0,
+  SLEY_TYPE_F64 = 1,
+  SLEY_TYPE_F16 = 2,
+  SLEY_TYPE_BF16 = 3,
+  SLEY_TYPE_I64 = 4
+} sley_type;
+
+/* Bytes of one value; 0 if the type is unknown. */
+size_t sley_type_bytes(sley_type type);
+
+typedef enum sley_collective_kind {
+  SLEY_ALLREDUCE = 0,      /* every rank gets the reduced array */
+  SLEY_REDUCE_SCATTER = 1, /* every rank gets its part of the reduced array */
+  SLEY_ALLGATHER = 2       /* every rank gets the ranks' arrays one after the other */
+} sley_collective_kind;
+
+typedef struct sley_collective_options {
+  size_t struct_size;
+  sley_collective_kind kind; /* default SLEY_ALLREDUCE */
+  sley_reduce op;            /* default SLEY_SUM; SLEY_ALLGATHER does not look at it */
+  sley_type type;            /* default SLEY_TYPE_F32 */
+  /* SLEY_ALLREDUCE: values of the array. SLEY_REDUCE_SCATTER, SLEY_ALLGATHER: values of every rank's part,
+   * where counts is NULL; else not looked at. */
+  int64_t count;
+  const int64_t *counts; /* NULL, or the values of each rank's part, size entries; read by create only */
+  /* Floating-point sums, minima and maxima may use the transport's own reduction (NCCL's), which may be
+   * faster: its order of summation, so the bits, may depend on the ranks' places and vary between runs, and
+   * its minimum and maximum may ignore NaN. */
+  bool any_order;
+} sley_collective_options;
+#define SLEY_COLLECTIVE_OPTIONS_INIT                                                                         \
+  { sizeof(sley_collective_options), SLEY_ALLREDUCE, SLEY_SUM, SLEY_TYPE_F32, 0, NULL, false }
+
+/* A prepared collective: it has all memory it needs, so that a run allocates nothing. */
+typedef struct sley_collective sley_collective;
+
+/* Prepares a collective of fixed sizes, to be run any number of times. Ended by sley_collective_destroy,
+ * before the comm ends. Collective. Errors, the same on all ranks: SLEY_ERR_ARG (an option is wrong, or the
+ * ranks' options differ), SLEY_ERR_OVERFLOW; SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
+sley_status sley_collective_create(sley_comm *comm, const sley_collective_options *options,
+                                   sley_collective **out);
+
+/* Runs it. Shapes, in values of the type; part(r) is counts[r] or count, and begin(r) the sum of the parts
+ * before it:
+ *
+ *   kind                  src                       dst                       in place, if
+ *   SLEY_ALLREDUCE        count                     count                     dst = src
+ *   SLEY_REDUCE_SCATTER   all ranks' parts          part(rank)                dst = src + begin(rank)
+ *   SLEY_ALLGATHER        part(rank)                all ranks' parts          src = dst + begin(rank)
+ *
+ * src and dst are memory of the rank's device, aligned to the type; but in place they must not overlap. Either
+ * may be NULL where it has no values. They stay the caller's; only dst is written.
+ *
+ * Bits. Value i of the result is ((v0 + v1) + v2) + ..., or the minimum or maximum, over the ranks' values i
+ * in ascending order of ranks: SLEY_TYPE_F16 and _BF16 in f32, rounded once at the end, the other types in
+ * their own. A result that is NaN is the type's positive quiet NaN without payload. Minimum and maximum are
+ * those of IEEE 754-2019: NaN where a value is NaN, and -0 is less than +0. Sums of SLEY_TYPE_I64 wrap around
+ * modulo 2^64. So the bits depend on the values and the number of ranks alone, not on the transport, the
+ * device, the workgroups or the threads, and all ranks have the same. SLEY_ALLGATHER copies bits.
+ *
+ * The work is enqueued like that of sley_spmm, after all that the rank's calls have enqueued so far; the call
+ * may return before it is done. What is enqueued later, on the same stream, may read dst and write src. On
+ * the cpu all is done when it returns. A rank that cannot go on ends the others with SLEY_ERR_PEER. Several
+ * collectives of a comm are run in the same order on all ranks. Collective. Errors: SLEY_ERR_ARG (a NULL
+ * handle or array, or an array that is not aligned), SLEY_ERR_PEER. */
+sley_status sley_collective_run(sley_collective *collective, const void *src, void *dst);
+
+/* Waits for what is enqueued. Accepts NULL, then on all ranks. Collective. */
+void sley_collective_destroy(sley_collective *collective);
+
 /* ------------------------------------------------------------------------------------------------------ 5
  * plans */
 

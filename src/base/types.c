@@ -16,6 +16,10 @@ size_t sley_dtype_bytes(sley_dtype dtype) {
   return 0;
 }
 
+size_t sley_type_bytes(sley_type type) {
+  return type == SLEY_TYPE_I64 ? sizeof(int64_t) : sley_dtype_bytes((sley_dtype)type);
+}
+
 sley_status sl_narrow_int(int64_t value, const char *what, int *out) {
   if (value < INT_MIN || value > INT_MAX)
     return sl_fail(SLEY_ERR_OVERFLOW, "%s: %lld does not fit an int", what, (long long)value);

@@ -7,6 +7,7 @@
 static const char *const op_names[SL_OP_COUNT] = {
     [SL_OP_SPMM] = "spmm",     [SL_OP_ROWS] = "rows",   [SL_OP_CONVERT] = "convert", [SL_OP_PULL] = "pull",
     [SL_OP_ARRIVE] = "arrive", [SL_OP_AWAIT] = "await", [SL_OP_SCALE] = "scale",     [SL_OP_ROUND] = "round",
+    [SL_OP_REDUCE] = "reduce",
 };
 
 /* Whether a kernel is whose the arguments ask for. */

@@ -6,6 +6,7 @@
 #define SLEY_DEVICE_KERNEL_H
 
 #include "device/op_pull.h"
+#include "device/op_reduce.h"
 #include "device/op_rows.h"
 #include "device/op_scale.h"
 #include "device/op_spmm.h"
@@ -24,6 +25,7 @@ typedef enum sl_op {
   SL_OP_AWAIT,   /* wait until the peers have read the rows lent to them */
   SL_OP_SCALE,   /* Y = beta Y */
   SL_OP_ROUND,   /* Y = beta Y + S, S in f32 and Y of 16 bits */
+  SL_OP_REDUCE,  /* one array of several, value by value */
   SL_OP_COUNT
 } sl_op;
 
@@ -38,6 +40,7 @@ typedef struct sl_kernel_args {
     sl_await_args await;
     sl_scale_args scale;
     sl_round_args round;
+    sl_reduce_args reduce;
   };
 } sl_kernel_args;
 

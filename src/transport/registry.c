@@ -58,6 +58,7 @@ static void stop_nothing(sl_process_comm *comm) {
 }
 
 static const sl_process_backend no_nccl = {.name = "nccl",
+                                           .dense_native = sl_dense_no_native,
                                            .carrier = &sl_no_messages,
                                            .comm_bytes = sizeof(sl_process_comm),
                                            .start = refuse_start,
@@ -65,6 +66,7 @@ static const sl_process_backend no_nccl = {.name = "nccl",
                                            .abandon = stop_nothing,
                                            .next = "tcp"};
 static const sl_process_backend no_nvshmem = {.name = "nvshmem",
+                                              .dense_native = sl_dense_no_native,
                                               .carrier = &sl_no_messages,
                                               .comm_bytes = sizeof(sl_process_comm),
                                               .start = refuse_start,

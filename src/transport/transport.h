@@ -79,6 +79,10 @@ typedef struct sl_exchange sl_exchange;
 typedef struct sl_symm sl_symm;
 typedef struct sley_comm sl_comm;
 
+/* Typed collectives over the device's memory: see dense.h. */
+typedef struct sl_dense_spec sl_dense_spec;
+typedef struct sl_dense_native sl_dense_native;
+
 typedef enum sl_reduce { SL_SUM, SL_MIN, SL_MAX } sl_reduce;
 
 typedef struct sl_transport_ops {
@@ -133,6 +137,11 @@ typedef struct sl_transport_ops {
   sley_status (*put)(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
   sley_status (*fetch_add)(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
   sley_status (*flush)(sl_symm *symm);
+
+  /* Prepares a collective that the transport's library runs itself, and that dense.h allows it. spec is
+   * valid, the same on all ranks, and used during the call only. SLEY_ERR_UNSUPPORTED, without a message, on
+   * all ranks alike: the library has none, or it would be no faster than exchanges. Collective. */
+  sley_status (*dense_native)(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);
 
   /* On host memory, not counted. Collective. */
   sley_status (*barrier)(sl_comm *comm);

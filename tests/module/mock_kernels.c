@@ -240,6 +240,16 @@ static sley_status check_convert(sl_queue *queue, const sl_convert_args *a) {
   return a->dst_rows ? check(queue, a->dst_rows, "a list") : SLEY_OK;
 }
 
+static sley_status check_reduce(sl_queue *queue, const sl_reduce_args *a) {
+  if (a->count == 0)
+    return SLEY_OK;
+  if (a->own >= 0)
+    SL_TRY(check(queue, a->own_src, "a part"));
+  if (a->parts > (a->own >= 0))
+    SL_TRY(check(queue, a->src, "parts"));
+  return check(queue, a->dst, "a result");
+}
+
 static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   mock_task t = {.kind = RUN, .args = *args};
   if (args->op == SL_OP_SPMM)
@@ -258,6 +268,8 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     SL_TRY(check_round(queue, &args->round));
   if (args->op == SL_OP_CONVERT)
     SL_TRY(check_convert(queue, &args->convert));
+  if (args->op == SL_OP_REDUCE)
+    SL_TRY(check_reduce(queue, &args->reduce));
   ((mock_device *)queue->device)->launches++;
   sl_kernel_args known = t.args; /* a kernel that can do without looking at the matrix */
   sl_spmm_matrix types = t.a;
@@ -314,7 +326,8 @@ static const sl_neighbour_table *tuned(const void *prepared) {
 static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mock-rows", SL_OP_ROWS),
                        pull = KERNEL("mock-pull", SL_OP_PULL), arrive = KERNEL("mock-arrive", SL_OP_ARRIVE),
                        await = KERNEL("mock-await", SL_OP_AWAIT), scale = KERNEL("mock-scale", SL_OP_SCALE),
-                       round_sums = KERNEL("mock-round", SL_OP_ROUND);
+                       round_sums = KERNEL("mock-round", SL_OP_ROUND),
+                       reduce = KERNEL("mock-reduce", SL_OP_REDUCE);
 static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .op = SL_OP_SPMM,
                                   .ok = rowwise_ok,
@@ -335,5 +348,5 @@ static const sl_kernel convert = {.name = "mock-convert",
                                   .refill = refill,
                                   .release = release,
                                   .run = run};
-const sl_kernel *const mock_kernels[] = {&spmm,  &rowwise, &rows,       &pull,    &arrive,
-                                         &await, &scale,   &round_sums, &convert, NULL};
+const sl_kernel *const mock_kernels[] = {&spmm,  &rowwise,    &rows,    &pull,   &arrive, &await,
+                                         &scale, &round_sums, &convert, &reduce, NULL};

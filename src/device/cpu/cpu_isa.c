@@ -37,6 +37,7 @@ const sl_kernel *const sl_cpu_kernels[] = {
     &sl_cpu_await,
     &sl_cpu_scale,
     &sl_cpu_round,
+    &sl_cpu_reduce,
     NULL,
 };
 

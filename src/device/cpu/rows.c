@@ -131,6 +131,13 @@ static sley_status rows_run(sl_queue *queue, const sl_kernel_args *args) {
   sl_rows_args a = args->rows;
   if (a.bytes <= 0 || a.count <= 0)
     return SLEY_OK;
+  if (a.count == 1 && a.bytes > GRAIN_BYTES && !a.add) /* a row for all threads: as many rows of a byte */
+    a = (sl_rows_args){.count = a.bytes,
+                       .bytes = 1,
+                       .src = src_row(&a, 0),
+                       .src_stride = 1,
+                       .dst = dst_row(&a, 0),
+                       .dst_stride = 1};
   return sl_team_for(sl_cpu_queue_team(queue), a.count, rows_in_grain(a.bytes), a.add ? add_rows : copy_rows,
                      &a);
 }

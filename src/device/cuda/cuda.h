@@ -78,6 +78,10 @@ sley_status sl_cuda_launch_round(sl_queue *queue, const sl_round_args *args);
 extern const sl_kernel sl_cuda_convert;
 sley_status sl_cuda_launch_convert(sl_queue *queue, const sl_convert_args *args);
 
+/* The kernel of reduce.c and its launcher in reduce.cu, for at least one value. */
+extern const sl_kernel sl_cuda_reduce;
+sley_status sl_cuda_launch_reduce(sl_queue *queue, const sl_reduce_args *args);
+
 /* In pull.cu: the fastest way, and whether it can be gone. */
 bool sl_cuda_is_plain_pull(const sl_pull_args *args);
 sley_status sl_cuda_launch_plain_pull(sl_queue *queue, const sl_pull_args *args);

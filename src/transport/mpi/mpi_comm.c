@@ -81,8 +81,7 @@ static void stop(sl_process_comm *base) {
   sl_direct_stop(base);
   if (comm->comm == MPI_COMM_NULL)
     return;
-  sl_mesh_leave(
-      base->mesh); /* a rank that returns while another waits for it takes part in what follows */
+  sl_mesh_leave(base->mesh); /* a rank that returns while another waits for it takes part in what follows */
   if (sl_mesh_broken(base->mesh) && !part(comm)) {
     sl_mpi_forsake(true);
     return;
@@ -163,6 +162,7 @@ static void abandon(sl_process_comm *base) {
 }
 
 static const sl_process_backend mpi_process = {.name = "mpi",
+                                               .dense_native = sl_dense_no_native,
                                                .carrier = &sl_mpi_messages,
                                                .comm_bytes = sizeof(sl_mpi_comm),
                                                .start = start,

@@ -26,6 +26,9 @@ static sley_status load(sl_nccl_library *nccl) {
                  {"ncclCommDestroy", &nccl->CommDestroy},
                  {"ncclSend", &nccl->Send},
                  {"ncclRecv", &nccl->Recv},
+                 {"ncclAllReduce", &nccl->AllReduce},
+                 {"ncclReduceScatter", &nccl->ReduceScatter},
+                 {"ncclAllGather", &nccl->AllGather},
                  {"ncclGroupStart", &nccl->GroupStart},
                  {"ncclGroupEnd", &nccl->GroupEnd},
                  {"ncclGetErrorString", &nccl->GetErrorString}};
@@ -143,6 +146,7 @@ static void abandon(sl_process_comm *base) {
 }
 
 static const sl_process_backend nccl_process = {.name = "nccl",
+                                                .dense_native = sl_nccl_dense,
                                                 .carrier = &sl_nccl_messages,
                                                 .comm_bytes = sizeof(sl_nccl_comm),
                                                 .start = start,

@@ -21,6 +21,12 @@ typedef struct sl_nccl_library {
                        cudaStream_t stream);
   ncclResult_t (*Recv)(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                        cudaStream_t stream);
+  ncclResult_t (*AllReduce)(const void *src, void *dst, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                            ncclComm_t comm, cudaStream_t stream);
+  ncclResult_t (*ReduceScatter)(const void *src, void *dst, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                ncclComm_t comm, cudaStream_t stream);
+  ncclResult_t (*AllGather)(const void *src, void *dst, size_t count, ncclDataType_t type, ncclComm_t comm,
+                            cudaStream_t stream);
   ncclResult_t (*GroupStart)(void);
   ncclResult_t (*GroupEnd)(void);
   const char *(*GetErrorString)(ncclResult_t result);
@@ -39,5 +45,8 @@ typedef struct sl_nccl_comm {
 sley_status sl_nccl_settle(sl_nccl_comm *comm, ncclResult_t result, const char *call);
 
 extern const sl_carrier sl_nccl_messages;
+
+/* sl_process_backend.dense_native: see nccl_dense.c. */
+sley_status sl_nccl_dense(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);
 
 #endif

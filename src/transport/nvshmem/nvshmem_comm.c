@@ -174,6 +174,7 @@ static void abandon(sl_process_comm *comm) {
 }
 
 static const sl_process_backend nvshmem_process = {.name = "nvshmem",
+                                                   .dense_native = sl_dense_no_native,
                                                    .carrier = &sl_no_messages,
                                                    .comm_bytes = sizeof(nvshmem_comm),
                                                    .start = start,

@@ -150,9 +150,9 @@ static sley_status move(sl_queue *queue, sl_rows_args rows) {
 /* Where the channel's message is this round. */
 static char *place_of(const sl_process_exchange *exchange, const sl_process_channel *c, const char *rows,
                       int64_t stride) {
-  bool side_by_side = !c->list.rows && stride == c->list.bytes && c->list.offset == 0;
+  bool side_by_side = !c->list.rows && (stride == c->list.bytes || c->list.count == 1);
   bool in_place = c->travels && side_by_side && comm_of(exchange)->in_place;
-  return in_place ? (char *)rows + c->list.first * stride : c->packed;
+  return in_place ? (char *)rows + c->list.offset + c->list.first * stride : c->packed;
 }
 
 static sley_status pack(const sl_process_exchange *exchange, sl_queue *queue) {

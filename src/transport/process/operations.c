@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/process/exchange.h"
 
+static sley_status dense_native(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out) {
+  return ((sl_process_comm *)comm)->backend->dense_native(comm, spec, out);
+}
+
 const sl_transport_ops sl_process_ops = {
     .exchange_create = sl_process_exchange_create,
     .exchange_memory = sl_direct_memory,
@@ -18,6 +22,7 @@ const sl_transport_ops sl_process_ops = {
     .put = sl_process_put,
     .fetch_add = sl_process_fetch_add,
     .flush = sl_process_flush,
+    .dense_native = dense_native,
     .barrier = sl_process_barrier,
     .allgather = sl_process_allgather,
     .alltoallv = sl_process_alltoallv,

@@ -7,6 +7,7 @@
 
 #include "bootstrap/place.h"
 #include "socket/mesh.h"
+#include "transport/dense.h"
 #include "transport/registry.h"
 
 enum { SL_PROCESS_NOTE = 1024 };
@@ -51,6 +52,8 @@ typedef struct sl_process_backend {
   /* Where this process's rank meets the others, of `ranks` of them, found within timeout seconds. NULL: a
    * launcher's variables tell, and without a launcher the ranks are forked. Collective. */
   sley_status (*place)(int ranks, double timeout, sl_place *out);
+  /* The transport's slot of that name: sl_dense_no_native, or its own. */
+  sley_status (*dense_native)(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);
   const char *next; /* the transport that ranks turn to where this one cannot start; NULL: none */
 } sl_process_backend;
 

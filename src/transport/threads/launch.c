@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "transport/dense.h"
 #include "transport/threads/threads.h"
 #include "transport/threads/turns.h"
 #include "transport/threads/world.h"
@@ -192,6 +193,7 @@ const sl_transport_ops sl_threads_ops = {
     .put = sl_threads_put,
     .fetch_add = sl_threads_fetch_add,
     .flush = sl_threads_flush,
+    .dense_native = sl_dense_no_native,
     .barrier = sl_threads_barrier,
     .allgather = sl_threads_allgather,
     .alltoallv = sl_threads_alltoallv,

@@ -228,6 +228,10 @@ static sley_status flush(sl_symm *symm) {
 /* ------------------------------------------------------------------------------------------------
  * collectives */
 
+static sley_status dense_native(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out) {
+  return inner_of(comm)->ops->dense_native(inner_of(comm), spec, out);
+}
+
 static sley_status barrier(sl_comm *comm) {
   double begin = sl_now();
   return record(comm, "barrier", begin, -1, inner_of(comm)->ops->barrier(inner_of(comm)));
@@ -298,6 +302,7 @@ static const sl_transport_ops traced_ops = {
     .put = put,
     .fetch_add = fetch_add,
     .flush = flush,
+    .dense_native = dense_native,
     .barrier = barrier,
     .allgather = allgather,
     .alltoallv = alltoallv,

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that make one array of several, value by value. A thread takes a vector of 16 bytes of each part in
+ * turn, so that the order of the sum is that of the parts; where the parts are not aligned to that, a value.
+ */
+#include "device/cuda/cuda.h"
+#include "device/cuda/values.cuh"
+
+namespace {
+
+using namespace sley;
+
+enum { LANES = 256, BLOCKS_PER_PROCESSOR = 8 };
+
+struct i64 {
+  unsigned long long bits;
+};
+
+/* How a type is held while it is reduced, and the bits of a result that is NaN. */
+template <class T> struct held {
+  using type = typename value<T>::sum;
+  static __device__ type load(T v) {
+    return value<T>::widen(v);
+  }
+  static __device__ T store(type v) {
+    if (v == v)
+      return value<T>::narrow(v);
+    return nan();
+  }
+  static __device__ T nan();
+};
+template <> __device__ float held<float>::nan() {
+  return __uint_as_float(0x7fc00000u);
+}
+template <> __device__ double held<double>::nan() {
+  return __longlong_as_double(0x7ff8000000000000ll);
+}
+template <> __device__ f16 held<f16>::nan() {
+  return {0x7e00};
+}
+template <> __device__ bf16 held<bf16>::nan() {
+  return {0x7fc0};
+}
+template <> struct held<i64> {
+  using type = unsigned long long;
+  static __device__ type load(i64 v) {
+    return v.bits;
+  }
+  static __device__ i64 store(type v) {
+    return {v};
+  }
+};
+
+/* Of equal values, of which zeros may differ in their sign, minimum joins the bits and maximum keeps the
+ * common ones. */
+__device__ float either(float a, float b) {
+  return __uint_as_float(__float_as_uint(a) | __float_as_uint(b));
+}
+__device__ float both(float a, float b) {
+  return __uint_as_float(__float_as_uint(a) & __float_as_uint(b));
+}
+__device__ double either(double a, double b) {
+  return __longlong_as_double(__double_as_longlong(a) | __double_as_longlong(b));
+}
+__device__ double both(double a, double b) {
+  return __longlong_as_double(__double_as_longlong(a) & __double_as_longlong(b));
+}
+
+template <class A> __device__ A least(A a, A b) {
+  return a != a || b != b ? a + b : a == b ? either(a, b) : a < b ? a : b;
+}
+template <class A> __device__ A most(A a, A b) {
+  return a != a || b != b ? a + b : a == b ? both(a, b) : a > b ? a : b;
+}
+template <> __device__ unsigned long long least(unsigned long long a, unsigned long long b) {
+  return static_cast<long long>(a) < static_cast<long long>(b) ? a : b;
+}
+template <> __device__ unsigned long long most(unsigned long long a, unsigned long long b) {
+  return static_cast<long long>(a) > static_cast<long long>(b) ? a : b;
+}
+
+template <sley_reduce OP, class A> __device__ A joined(A a, A b) {
+  if constexpr (OP == SLEY_SUM)
+    return a + b;
+  else if constexpr (OP == SLEY_MIN)
+    return least(a, b);
+  else
+    return most(a, b);
+}
+
+template <class T> __device__ const T *part_of(const sl_reduce_args &a, int p) {
+  const char *others = static_cast<const char *>(a.src);
+  return p == a.own ? static_cast<const T *>(a.own_src)
+                    : reinterpret_cast<const T *>(others + (a.own >= 0 && p > a.own ? p - 1 : p) * a.stride);
+}
+
+/* N values from value `first` on. */
+template <class T, sley_reduce OP, int N> __device__ void reduce_at(const sl_reduce_args &a, int64_t first) {
+  using A = typename held<T>::type;
+  A sum[N];
+  packed<T, N> v;
+  v.values = load_plain<T, N>(part_of<T>(a, 0) + first);
+#pragma unroll
+  for (int i = 0; i < N; i++)
+    sum[i] = held<T>::load(v.values.item[i]);
+#pragma unroll 4
+  for (int p = 1; p < a.parts; p++) {
+    v.values = load_plain<T, N>(part_of<T>(a, p) + first);
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      sum[i] = joined<OP>(sum[i], held<T>::load(v.values.item[i]));
+  }
+#pragma unroll
+  for (int i = 0; i < N; i++)
+    v.values.item[i] = held<T>::store(sum[i]);
+  *reinterpret_cast<typename word<sizeof(T) * N>::type *>(static_cast<T *>(a.dst) + first) = v.bits;
+}
+
+template <class T, sley_reduce OP, int N>
+__global__ void __launch_bounds__(LANES) reduce(const __grid_constant__ sl_reduce_args a) {
+  const int64_t vectors = a.count / N, threads = static_cast<int64_t>(gridDim.x) * LANES;
+  const int64_t thread = static_cast<int64_t>(blockIdx.x) * LANES + threadIdx.x;
+  for (int64_t i = thread; i < vectors; i += threads)
+    reduce_at<T, OP, N>(a, i * N);
+  for (int64_t i = vectors * N + thread; i < a.count; i += threads) /* the last few values */
+    reduce_at<T, OP, 1>(a, i);
+}
+
+template <class T, sley_reduce OP, int N> void launch(sl_queue *queue, const sl_reduce_args *a) {
+  const int64_t most = BLOCKS_PER_PROCESSOR * static_cast<int64_t>(sl_cuda_processors(queue));
+  const int64_t wanted = (a->count / N + LANES) / LANES;
+  reduce<T, OP, N>
+      <<<static_cast<unsigned>(wanted < most ? wanted : most), LANES, 0, sl_cuda_stream(queue)>>>(*a);
+}
+
+/* Whether all parts and the result begin at multiples of so many bytes. */
+bool are_aligned(const sl_reduce_args *a, uint64_t bytes) {
+  const uint64_t own = a->own >= 0 ? reinterpret_cast<uintptr_t>(a->own_src) : 0;
+  const bool others = a->parts > (a->own >= 0 ? 1 : 0);
+  const uint64_t far = others ? reinterpret_cast<uintptr_t>(a->src) | static_cast<uint64_t>(a->stride) : 0;
+  return (own | far | reinterpret_cast<uintptr_t>(a->dst)) % bytes == 0;
+}
+
+template <class T, sley_reduce OP> void launch_by_width(sl_queue *queue, const sl_reduce_args *a) {
+  if (are_aligned(a, 16))
+    launch<T, OP, 16 / sizeof(T)>(queue, a);
+  else
+    launch<T, OP, 1>(queue, a);
+}
+
+template <class T> void launch_by_operator(sl_queue *queue, const sl_reduce_args *a) {
+  if (a->op == SLEY_SUM)
+    launch_by_width<T, SLEY_SUM>(queue, a);
+  else if (a->op == SLEY_MIN)
+    launch_by_width<T, SLEY_MIN>(queue, a);
+  else
+    launch_by_width<T, SLEY_MAX>(queue, a);
+}
+
+} // namespace
+
+sley_status sl_cuda_launch_reduce(sl_queue *queue, const sl_reduce_args *a) {
+  if (!are_aligned(a, sley_type_bytes(a->type)))
+    return sl_fail(SLEY_ERR_ARG, "arrays to reduce lie at odd addresses: align them to their values' size");
+  SL_TRY(sl_cuda_use(queue->device));
+  if (a->type == SLEY_TYPE_F32)
+    launch_by_operator<float>(queue, a);
+  else if (a->type == SLEY_TYPE_F64)
+    launch_by_operator<double>(queue, a);
+  else if (a->type == SLEY_TYPE_F16)
+    launch_by_operator<f16>(queue, a);
+  else if (a->type == SLEY_TYPE_BF16)
+    launch_by_operator<bf16>(queue, a);
+  else
+    launch_by_operator<i64>(queue, a);
+  return sl_cuda_launched(queue, "reduce");
+}
