@@ -12,7 +12,6 @@ enum { MOST_ALGORITHMS = 16, MOST_RANKS = 8, PAD = 1 };
 static const char *const shapes[] = {"er:rows=97,cols=97,nnz=3000,seed=1",
                                      "er:rows=40,cols=151,nnz=900,seed=2", "dense:rows=23,cols=19",
                                      "rmat:scale=7,edgefactor=9,seed=5", "er:rows=5,cols=5,nnz=9,seed=4"};
-static const sley_dtype dtypes[] = {SLEY_F32, SLEY_BF16, SLEY_F64, SLEY_F16};
 static const char *const dtype_names[] = {
     [SLEY_F32] = "f32", [SLEY_F64] = "f64", [SLEY_F16] = "f16", [SLEY_BF16] = "bf16"};
 static const int64_t widths[] = {1, 3, 8, 17};
@@ -24,11 +23,14 @@ typedef struct job {
   sley_matrix_info info;
   int64_t k, ld, row_begin[MOST_RANKS + 1], col_begin[MOST_RANKS + 1];
   double alpha, beta;
-  bool keep;                /* plans that keep their input */
   char *x, *start;          /* whole operands; Y before the product */
   char *y[MOST_ALGORITHMS]; /* whole, of each algorithm, by ranks that are threads */
-  bool compare;             /* with y; else y is written */
 } job;
+
+typedef struct jobs {
+  job job[DTYPES];
+  bool compare; /* with y; else y is written */
+} jobs;
 
 static size_t row_bytes(const job *j) {
   return (size_t)j->ld * sley_dtype_bytes(j->info.dtype);
@@ -40,7 +42,7 @@ static bool has_an_order(const char *algo) {
 }
 
 static sley_status product(sley_comm *comm, const job *j, const sley_matrix *block, const char *algo,
-                           char *rows) {
+                           bool keep, char *rows) {
   int rank = sley_comm_rank(comm);
   int64_t count = j->row_begin[rank + 1] - j->row_begin[rank],
           x_rows = j->col_begin[rank + 1] - j->col_begin[rank];
@@ -48,7 +50,7 @@ static sley_status product(sley_comm *comm, const job *j, const sley_matrix *blo
   sley_plan *plan = NULL;
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
   options.algo = algo;
-  options.keep_input = j->keep;
+  options.keep_input = keep;
   memcpy(rows, j->start + (size_t)j->row_begin[rank] * row_bytes(j), (size_t)count * row_bytes(j));
   sley_status status = sley_plan_create(comm, block, j->row_begin, j->col_begin, j->k, &options, &plan);
   if (status == SLEY_OK)
@@ -66,7 +68,7 @@ static sley_status product(sley_comm *comm, const job *j, const sley_matrix *blo
   return status;
 }
 
-static sley_status differs(const job *j, const char *algo, const char *rows, const char *expected,
+static sley_status differs(const job *j, const char *algo, bool keep, const char *rows, const char *expected,
                            int64_t count) {
   int64_t row = 0;
   while (row < count &&
@@ -74,41 +76,56 @@ static sley_status differs(const job *j, const char *algo, const char *rows, con
     row++;
   if (row == count)
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_INTERNAL,
-                 "%s%s, %s, k %lld, beta %g: not the bits of ranks that are threads in row %lld", algo,
-                 j->keep ? " keep_input" : "", dtype_names[j->info.dtype], (long long)j->k, j->beta,
-                 (long long)row);
+  return sl_fail(
+      SLEY_ERR_INTERNAL, "%s%s, %s, k %lld, beta %g: not the bits of ranks that are threads in row %lld",
+      algo, keep ? " keep_input" : "", dtype_names[j->info.dtype], (long long)j->k, j->beta, (long long)row);
+}
+
+/* Products with every algorithm, as the job says and with keep_input. */
+static sley_status run_job(sley_comm *comm, const job *j, bool compare, const sley_matrix *block,
+                           char *rows) {
+  int64_t first = j->row_begin[sley_comm_rank(comm)], count = j->row_begin[sley_comm_rank(comm) + 1] - first;
+  for (int a = 0; sley_algorithms()[a]; a++) {
+    const char *algo = sley_algorithms()[a];
+    char *expected = j->y[a] + (size_t)first * row_bytes(j);
+    if (!has_an_order(algo))
+      continue;
+    for (int keep = 0; keep < 1 + (strcmp(algo, "rowwise") != 0); keep++) {
+      sley_status status = product(comm, j, block, algo, keep, rows);
+      if (status == SLEY_OK && (compare || keep))
+        status = differs(j, algo, keep, rows, expected, count);
+      if (status != SLEY_OK)
+        return status;
+      memcpy(expected, rows, (size_t)count * row_bytes(j));
+    }
+  }
+  return SLEY_OK;
 }
 
 static sley_status rank_main(sley_comm *comm, void *arg) {
-  job *j = arg;
-  int rank = sley_comm_rank(comm);
-  int64_t first = j->row_begin[rank], count = j->row_begin[rank + 1] - first;
-  sley_matrix *block = NULL;
-  char *rows = malloc((size_t)count * row_bytes(j) + 1);
-  EXPECT(rows);
-  sley_status status = sley_matrix_row_block(j->matrix, first, count, &block);
-  for (int a = 0; sley_algorithms()[a] && status == SLEY_OK; a++) {
-    const char *algo = sley_algorithms()[a];
-    if (!has_an_order(algo) || (j->keep && strcmp(algo, "rowwise") == 0))
-      continue;
-    char *all = j->y[a] + (size_t)first * row_bytes(j);
-    status = product(comm, j, block, algo, rows);
-    if (status == SLEY_OK && j->compare)
-      status = differs(j, algo, rows, all, count);
-    else if (status == SLEY_OK)
-      memcpy(all, rows, (size_t)count * row_bytes(j));
+  jobs *all = arg;
+  sley_status status = SLEY_OK;
+  for (int d = 0; d < DTYPES && status == SLEY_OK; d++) {
+    const job *j = &all->job[d];
+    int64_t first = j->row_begin[sley_comm_rank(comm)],
+            count = j->row_begin[sley_comm_rank(comm) + 1] - first;
+    sley_matrix *block = NULL;
+    char *rows = malloc((size_t)count * row_bytes(j) + 1);
+    EXPECT(rows);
+    status = sley_matrix_row_block(j->matrix, first, count, &block);
+    if (status == SLEY_OK)
+      status = run_job(comm, j, all->compare, block, rows);
+    sley_matrix_destroy(block);
+    free(rows);
   }
-  sley_matrix_destroy(block);
-  free(rows);
   return status;
 }
 
-static job make_job(const rank_case *c) {
-  uint64_t draw = sl_random(c->seed, 0, 0);
-  job j = {.alpha = 1.25, .beta = draw % 3 ? 0 : -0.75, .k = widths[draw / 3 % WIDTHS]};
+static job make_job(const rank_case *c, sley_dtype dtype) {
+  uint64_t draw = sl_random(c->seed, (uint64_t)dtype, 0);
+  job j = {.alpha = 1.25, .beta = draw % 2 ? 0 : -0.75, .k = widths[draw / 2 % WIDTHS]};
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
-  options.dtype = dtypes[draw / 12 % DTYPES];
+  options.dtype = dtype;
   options.threads = 1;
   assert_sley_ok(sley_matrix_read(shapes[c->seed % SHAPES], &options, &j.matrix));
   assert_sley_ok(sley_matrix_info_get(j.matrix, &j.info));
@@ -151,19 +168,14 @@ static void same_bits(const rank_case *c) {
   rank_case threads = *c, other = *c;
   threads.transport = "threads";
   other.transport = other_transport();
-  job j = make_job(c);
-  for (int keep = 0; keep < 2; keep++) {
-    j.keep = false;
-    j.compare = false;
-    if (keep == 0)
-      assert_case_ok(&threads, run_case(&threads, rank_main, &j));
-    j.keep = keep;
-    j.compare = true;
-    assert_case_ok(&other, run_case(&other, rank_main, &j));
-    if (keep == 1)
-      assert_case_ok(&threads, run_case(&threads, rank_main, &j));
-  }
-  end_job(&j);
+  jobs all = {0};
+  for (int d = 0; d < DTYPES; d++)
+    all.job[d] = make_job(c, (sley_dtype)d);
+  assert_case_ok(&threads, run_case(&threads, rank_main, &all));
+  all.compare = true;
+  assert_case_ok(&other, run_case(&other, rank_main, &all));
+  for (int d = 0; d < DTYPES; d++)
+    end_job(&all.job[d]);
 }
 
 static void bits_do_not_depend_on_the_transport(void **state) {
