@@ -30,6 +30,7 @@ typedef struct job {
 typedef struct jobs {
   job job[DTYPES];
   bool compare; /* with y; else y is written */
+  int workgroup;
 } jobs;
 
 static size_t row_bytes(const job *j) {
@@ -103,8 +104,12 @@ static sley_status run_job(sley_comm *comm, const job *j, bool compare, const sl
 }
 
 static sley_status rank_main(sley_comm *comm, void *arg) {
-  jobs *all = arg;
+  const jobs *all = arg;
   sley_status status = SLEY_OK;
+  /* Where GPUs of several processes do not reach each other's memory, each is a workgroup of its own. */
+  if (sley_comm_workgroup(comm) != all->workgroup)
+    return test_on_cpu() ? sl_fail(SLEY_ERR_INTERNAL, "a workgroup of %d ranks", sley_comm_workgroup(comm))
+                         : SLEY_OK;
   for (int d = 0; d < DTYPES && status == SLEY_OK; d++) {
     const job *j = &all->job[d];
     int64_t first = j->row_begin[sley_comm_rank(comm)],
@@ -168,7 +173,7 @@ static void same_bits(const rank_case *c) {
   rank_case threads = *c, other = *c;
   threads.transport = "threads";
   other.transport = other_transport();
-  jobs all = {0};
+  jobs all = {.workgroup = c->workgroup};
   for (int d = 0; d < DTYPES; d++)
     all.job[d] = make_job(c, (sley_dtype)d);
   assert_case_ok(&threads, run_case(&threads, rank_main, &all));
