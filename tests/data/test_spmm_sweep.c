@@ -301,7 +301,7 @@ static void compare_transports(subject *s) {
     int ranks, workgroup;
   } configurations[] = {{4, 2}, {8, 4}, {7, 2}, {3, 3}, {2, 1}, {8, 2}, {4, 4}, {7, 4},
                         {3, 2}, {2, 2}, {8, 8}, {4, 1}, {3, 1}, {7, 7}, {7, 1}, {8, 1}};
-  enum { ALL = sizeof configurations / sizeof *configurations, MORE = 25 };
+  enum { ALL = sizeof configurations / sizeof *configurations, MORE = 10 };
   int runs = ALL * MORE / s->sample;
   runs = runs < 1 ? 1 : runs > ALL ? ALL : runs;
   uint64_t draw = name_hash(s);
