@@ -2,7 +2,8 @@
 /* Every algorithm x ranks x workgroup x k x dtype, by default and in column order, on the real matrices:
  * within the rounding bound in every row, the same bits twice, in column order the same bits everywhere, and
  * counted traffic equal to predicted. Up to 100,000 entries all combinations, of larger matrices one in
- * fifty.
+ * fifty. Then, without column order, the bits of ranks that are threads against those of ranks over sockets:
+ * of every matrix and dtype every algorithm, on a share of ranks x workgroup, at least on one.
  *
  * All of it takes about an hour, so a test run draws one combination in SLEY_SWEEP (default 150; 1: all), and
  * the environment variable SLEY_SWEEP_ONLY names the one matrix to run. Each rank checks its own rows. */
@@ -13,7 +14,7 @@
 
 #include "base/random.h"
 #include "mirror.h"
-#include "support.h"
+#include "ranks.h"
 
 enum { WIDTHS = 6, LARGE_NNZ = 100000, LARGE_ROWS = 400000, SHOWN = 10 };
 static const int64_t widths[WIDTHS] = {0, 1, 3, 32, 33, 128};
@@ -32,6 +33,7 @@ typedef struct subject {
   int64_t *row_begin, *col_begin;
   int sample; /* one combination in so many is run */
   atomic_long runs, failures;
+  long left_out, pairs; /* combinations that the draw left out; products made by both transports */
 } subject;
 
 static void complain(subject *s, sley_comm *comm, const char *algo, int64_t k, const char *what) {
@@ -175,23 +177,139 @@ static sley_status run_one(subject *s, sley_comm *comm, const char *algo, int w,
   return status;
 }
 
+/* Of matrix and dtype. */
+static uint64_t name_hash(const subject *s) {
+  uint64_t hash = 0;
+  for (const char *c = s->name; *c; c++)
+    hash = hash * 31 + (unsigned char)*c;
+  return hash + (uint64_t)s->info.dtype;
+}
+
 static sley_status run_rank(sley_comm *comm, void *argument) {
   subject *s = argument;
-  uint64_t name_hash = 0;
-  for (const char *c = s->name; *c; c++)
-    name_hash = name_hash * 31 + (unsigned char)*c;
-  uint64_t stream = sl_random(name_hash + (uint64_t)s->info.dtype, (uint64_t)sley_comm_size(comm),
-                              (uint64_t)sley_comm_workgroup(comm));
+  uint64_t stream =
+      sl_random(name_hash(s), (uint64_t)sley_comm_size(comm), (uint64_t)sley_comm_workgroup(comm));
   for (int a = 0; sley_algorithms()[a]; a++)
     for (int w = 0; w < s->width_count; w++)
       for (int reproducible = 0; reproducible < 2; reproducible++) {
-        if (sl_below(sl_random(stream, (uint64_t)a, (uint64_t)(2 * w + reproducible)), s->sample) != 0)
+        if (sl_below(sl_random(stream, (uint64_t)a, (uint64_t)(2 * w + reproducible)), s->sample) != 0) {
+          if (sley_comm_rank(comm) == 0)
+            s->left_out++;
           continue;
+        }
         sley_status status = run_one(s, comm, sley_algorithms()[a], w, reproducible);
         if (status != SLEY_OK)
           return status;
       }
   return SLEY_OK;
+}
+
+/* Who owns which rows. */
+static void split(subject *s, int ranks, const char *partition) {
+  assert_sley_ok(sley_partition_rows(s->matrix, partition, ranks, s->row_begin));
+  assert_sley_ok(s->info.rows == s->info.cols ? sley_partition_rows(s->matrix, partition, ranks, s->col_begin)
+                                              : sley_partition_equal(s->info.cols, ranks, s->col_begin));
+}
+
+/* ---- the same bits on every transport */
+
+/* Every algorithm at one k, without column order. noted: a hash of each row of Y by algorithm, of ranks that
+ * are threads. */
+typedef struct bits_run {
+  subject *s;
+  int w;
+  bool compare;
+  uint64_t *noted;
+} bits_run;
+
+static sley_status note_or_compare(const bits_run *r, sley_comm *comm, int a) {
+  subject *s = r->s;
+  int rank = sley_comm_rank(comm);
+  int64_t k = widths[r->w], first = s->row_begin[rank], count = s->row_begin[rank + 1] - first;
+  size_t stride = (size_t)s->ld * sley_dtype_bytes(s->info.dtype);
+  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  options.algo = sley_algorithms()[a];
+  sley_matrix *block = NULL;
+  sley_plan *plan = NULL;
+  mirror x = {0}, y = {0};
+  sley_status status = sley_matrix_row_block(s->matrix, first, count, &block);
+  if (status == SLEY_OK)
+    status = sley_plan_create(comm, block, s->row_begin, s->col_begin, k, &options, &plan);
+  if (status == SLEY_OK)
+    status = mirror_open(comm, s->x + (size_t)s->col_begin[rank] * stride,
+                         (s->col_begin[rank + 1] - s->col_begin[rank]) * (int64_t)stride, &x);
+  if (status == SLEY_OK)
+    status = mirror_open(comm, s->y + (size_t)first * stride, count * (int64_t)stride, &y);
+  if (status == SLEY_OK)
+    status = sley_spmm(plan, 1, x.here, s->ld, 0, y.here, s->ld);
+  if (status == SLEY_OK)
+    status = mirror_fetch(&y);
+  int64_t wrong = 0;
+  for (int64_t row = first; row < first + count && status == SLEY_OK; row++) {
+    uint64_t *noted = &r->noted[a * s->info.rows + row], hash = hash_row(s, s->y, row, k);
+    wrong += r->compare && *noted != hash;
+    *noted = hash;
+  }
+  if (wrong > 0)
+    complain(s, comm, options.algo, k, "not the bits of ranks that are threads");
+  sley_plan_destroy(plan);
+  mirror_close(&x);
+  mirror_close(&y);
+  sley_matrix_destroy(block);
+  return status;
+}
+
+static sley_status every_algorithm(sley_comm *comm, void *argument) {
+  bits_run *r = argument;
+  sley_status status = SLEY_OK;
+  for (int a = 0; sley_algorithms()[a] && status == SLEY_OK; a++) {
+    /* Of devices with memory of their own rowwise is a kernel whose order is settled by timing. */
+    if (!test_on_cpu() && strcmp(sley_algorithms()[a], "rowwise") == 0)
+      continue;
+    status = note_or_compare(r, comm, a);
+    if (r->compare && sley_comm_rank(comm) == 0)
+      r->s->pairs++;
+  }
+  return status;
+}
+
+/* With slices of all that pipelined algorithms bring, on two of three, as also small matrices get them then.
+ */
+static void compare_transports_on(subject *s, int ranks, int workgroup, uint64_t draw) {
+  int algorithms = 0;
+  while (sley_algorithms()[algorithms])
+    algorithms++;
+  rank_case c = {.transport = "threads", .ranks = ranks, .workgroup = workgroup, .threads = 1, .seed = draw};
+  bits_run r = {.s = s, .w = 1 + (int)(draw % (uint64_t)(s->width_count - 1))};
+  r.noted = malloc((size_t)algorithms * (size_t)s->info.rows * sizeof *r.noted + 1);
+  assert_non_null(r.noted);
+  if (draw / 8 % 3 != 0)
+    setenv("SLEY_STAGE_BYTES", "40", 1);
+  split(s, ranks, draw / 32 % 2 ? "nnz" : "rows");
+  assert_case_ok(&c, run_case(&c, every_algorithm, &r));
+  c.transport = "tcp";
+  r.compare = true;
+  assert_case_ok(&c, run_case(&c, every_algorithm, &r));
+  unsetenv("SLEY_STAGE_BYTES");
+  free(r.noted);
+}
+
+/* The share of configurations is larger than that of single products, for the bits of small matrices have
+ * little to differ in. */
+static void compare_transports(subject *s) {
+  static const struct {
+    int ranks, workgroup;
+  } configurations[] = {{4, 2}, {8, 4}, {7, 2}, {3, 3}, {2, 1}, {8, 2}, {4, 4}, {7, 4},
+                        {3, 2}, {2, 2}, {8, 8}, {4, 1}, {3, 1}, {7, 7}, {7, 1}, {8, 1}};
+  enum { ALL = sizeof configurations / sizeof *configurations, MORE = 10 };
+  int runs = ALL * MORE / s->sample;
+  runs = runs < 1 ? 1 : runs > ALL ? ALL : runs;
+  uint64_t draw = name_hash(s);
+  for (int i = 0; i < runs; i++) {
+    uint64_t at = (draw + (uint64_t)i) % ALL;
+    compare_transports_on(s, configurations[at].ranks, configurations[at].workgroup,
+                          sl_random(draw, 1, (uint64_t)i));
+  }
 }
 
 /* A X and |A||X| in double. */
@@ -223,23 +341,31 @@ static void run_all_ranks(subject *s) {
       options.device = test_device();
       if (workgroups[g] >= options.ranks)
         continue; /* 0, all, comes last */
-      assert_sley_ok(sley_partition_rows(s->matrix, r % 2 ? "nnz" : "rows", options.ranks, s->row_begin));
-      assert_sley_ok(s->info.rows == s->info.cols
-                         ? sley_partition_rows(s->matrix, r % 2 ? "nnz" : "rows", options.ranks, s->col_begin)
-                         : sley_partition_equal(s->info.cols, options.ranks, s->col_begin));
+      split(s, options.ranks, r % 2 ? "nnz" : "rows");
       sley_status status = sley_run_ranks(&options, run_rank, s);
       if (status != SLEY_OK)
         fail_msg("%s: %s", s->name, sley_last_error());
     }
 }
 
-/* Runs the combinations drawn of one file; returns how many, or -1 if it is no matrix that can be read. */
-static long run_file(const char *path, const char *name, sley_dtype dtype, int sample) {
+/* Of all matrices. */
+typedef struct totals {
+  long runs, left_out, pairs;
+} totals;
+
+static void add_up(totals *sums, subject *s) {
+  sums->runs += atomic_load(&s->runs);
+  sums->left_out += s->left_out;
+  sums->pairs += s->pairs;
+}
+
+/* Runs the combinations drawn of one file; false if it is no matrix that can be read. */
+static bool run_file(const char *path, const char *name, sley_dtype dtype, int sample, totals *sums) {
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
   options.dtype = dtype;
   sley_matrix *matrix;
   if (sley_matrix_read(path, &options, &matrix) != SLEY_OK)
-    return -1;
+    return false;
   subject s = {.name = name, .matrix = matrix, .sample = sample};
   assert_sley_ok(sley_matrix_info_get(matrix, &s.info));
   if (s.info.nnz > LARGE_NNZ)
@@ -260,6 +386,8 @@ static long run_file(const char *path, const char *name, sley_dtype dtype, int s
   assert_sley_ok(sley_dense_random(3, 0, s.info.cols, s.ld, NULL, dtype, s.x, s.ld));
   multiply(&s);
   run_all_ranks(&s);
+  compare_transports(&s);
+  add_up(sums, &s);
   free(s.magnitude);
   free(s.sum);
   free(s.in_order);
@@ -271,7 +399,7 @@ static long run_file(const char *path, const char *name, sley_dtype dtype, int s
   sley_matrix_destroy(matrix);
   if (atomic_load(&s.failures) > 0)
     fail_msg("%s: %ld failures", name, atomic_load(&s.failures));
-  return atomic_load(&s.runs);
+  return true;
 }
 
 static void products_of_real_matrices(void **state) {
@@ -282,7 +410,8 @@ static void products_of_real_matrices(void **state) {
   if (!data)
     skip();
   int sample = draw && atoi(draw) > 0 ? atoi(draw) : 150;
-  long runs = 0, matrices = 0;
+  long matrices = 0;
+  totals sums = {0};
   for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
     char folder[1024], path[2048];
     snprintf(folder, sizeof folder, "%s/%s", data, folders[f]);
@@ -291,17 +420,20 @@ static void products_of_real_matrices(void **state) {
     for (int i = 0; i < count; i++) {
       snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
       if (entries[i]->d_name[0] != '.' && (!only || strcmp(only, entries[i]->d_name) == 0)) {
-        long f32 = run_file(path, entries[i]->d_name, SLEY_F32, sample);
-        long f64 = run_file(path, entries[i]->d_name, SLEY_F64, sample);
-        matrices += f32 >= 0;
-        runs += (f32 > 0 ? f32 : 0) + (f64 > 0 ? f64 : 0);
+        bool read = run_file(path, entries[i]->d_name, SLEY_F32, sample, &sums);
+        run_file(path, entries[i]->d_name, SLEY_F64, sample, &sums);
+        matrices += read;
+        if (!read)
+          printf("not read: %s\n", entries[i]->d_name);
       }
       free(entries[i]);
     }
     if (count >= 0)
       free(entries);
   }
-  printf("%ld combinations on %ld matrices (one in %d)\n", runs, matrices, sample);
+  printf("%ld combinations on %ld matrices (one in %d; %ld not drawn)\n", sums.runs, matrices, sample,
+         sums.left_out);
+  printf("%ld products by ranks that are threads and over sockets, compared bit by bit\n", sums.pairs);
   assert_true(matrices > 0);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Row blocks cut into parts by random maps: every entry is in its part, at its place, in its row, in stored
- * order; and what a part has in common with the block is the block's own. */
+ * order, by turns where the map has them; and what a part has in common with the block is the block's own. */
 #include "ranks.h"
 
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "plan/parts.h"
 
-enum { ROUNDS = 500, MAX_RANKS = 4, PARTS = 3, ROWS = 40 };
+enum { ROUNDS = 500, MAX_RANKS = 4, PARTS = 3, ROWS = 40, TURNS = 4 };
 
 /* How the halo is shared out. */
 typedef enum map_kind { ONE_PART, PLACED, TWO_PARTS, BELOW_AND_ABOVE, SOME_NOWHERE, KINDS } map_kind;
@@ -25,20 +25,24 @@ typedef struct sample {
 typedef struct map_arrays {
   int32_t *part;
   int64_t *place;
+  uint8_t *turn;
 } map_arrays;
 
 /* The map of a kind; places are shuffled by adding a stride, except where they are to be the columns. */
-static sl_column_map make_map(const sl_inspection *ins, map_kind kind, map_arrays *arrays) {
+static sl_column_map make_map(const sl_inspection *ins, map_kind kind, bool turns, map_arrays *arrays) {
   int64_t halo = ins->halo_set.count, below = ins->halo_begin[ins->comm->rank];
   sl_column_map map = {.local_place = kind == PLACED ? ins->first_col : 3, .remote = kind == TWO_PARTS};
   for (int64_t h = 0; h < halo; h++) {
     arrays->place[h] = kind == PLACED ? ins->halo[h] : (h * 7 + 5) % ins->block->cols;
+    arrays->turn[h] = (uint8_t)((h * 5 + 1) % TURNS);
     arrays->part[h] = kind == BELOW_AND_ABOVE ? (h < below ? 1 : 2) : kind == SOME_NOWHERE ? h % 3 - 1 : 0;
   }
   if (kind == BELOW_AND_ABOVE || kind == SOME_NOWHERE)
     map.part = arrays->part;
   if (kind != TWO_PARTS)
     map.place = arrays->place;
+  if (turns)
+    map.turn = arrays->turn;
   return map;
 }
 
@@ -54,17 +58,20 @@ static sley_status check_entries(const sl_inspection *ins, const sl_column_map *
     at[p] = SL_PART(plan, p)->a.rowptr[0];
   for (int64_t row = 0; row < block->rows; row++) {
     bool seen[PARTS] = {false};
-    for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
+    int64_t count = block->rowptr[row + 1] - block->rowptr[row];
+    for (int64_t i = 0; i < TURNS * count; i++) {
+      int64_t e = block->rowptr[row] + i % count;
       int64_t col = sl_index_at(block->col, block->index, e), place = map->local_place + col - ins->first_col;
-      int p = map->local;
+      int p = map->local, turn = 0;
       if (sl_is_remote(ins, col)) {
         int64_t h = 0;
         while (ins->halo[h] != col)
           h++;
         place = map->place ? map->place[h] : h;
         p = map->part ? map->part[h] : map->remote;
+        turn = map->turn ? map->turn[h] : 0;
       }
-      if (p < 0)
+      if (p < 0 || turn != i / count)
         continue;
       const sl_spmm_matrix *a = &SL_PART(plan, p)->a;
       EXPECT(at[p] < a->rowptr[a->rows]);
@@ -90,20 +97,22 @@ static sley_status check_entries(const sl_inspection *ins, const sl_column_map *
 }
 
 /* One part is the block as far as it can be. */
-static sley_status check_borrowing(sample *s, const sl_inspection *ins, const sl_plan *plan) {
+static sley_status check_borrowing(sample *s, const sl_inspection *ins, bool turns, const sl_plan *plan) {
   const sley_matrix *block = ins->block;
   const sl_spmm_matrix *a = &SL_PART(plan, 0)->a;
   bool one = s->kind == ONE_PART || s->kind == PLACED || ins->halo_set.count == 0;
   EXPECT(plan->borrows == one);
   if (!one)
     return SLEY_OK;
-  bool placed =
-      block->index == a->index && (s->kind == PLACED || (ins->halo_set.count == 0 && ins->first_col == 3));
+  bool placed = !turns && block->index == a->index &&
+                (s->kind == PLACED || (ins->halo_set.count == 0 && ins->first_col == 3));
   EXPECT((a->col == block->col) == placed);
   if (placed)
     EXPECT(a->rowptr == block->rowptr && a->val == block->val);
   if (block->rowptr[0] == 0)
-    EXPECT(a->rowptr == block->rowptr && a->val == block->val);
+    EXPECT(a->rowptr == block->rowptr && (turns || a->val == block->val));
+  if (turns)
+    return SLEY_OK;
   const char *values = block->val, *own = a->val;
   EXPECT(own >= values &&
          own <= values + block->rowptr[block->rows] * (int64_t)sley_dtype_bytes(block->dtype));
@@ -113,7 +122,7 @@ static sley_status check_borrowing(sample *s, const sl_inspection *ins, const sl
 
 static sley_status cut_and_check(sample *s, const sl_inspection *ins, map_arrays *arrays) {
   const sl_part_frame frames[PARTS] = {{.name = "whole", .whole = true}, {.name = "one"}, {.name = "two"}};
-  sl_column_map map = make_map(ins, s->kind, arrays);
+  sl_column_map map = make_map(ins, s->kind, s->round % 7 < 2, arrays);
   sl_plan plan, dry;
   int first;
   SL_TRY(sl_plan_begin(ins, "none", false, &plan));
@@ -121,7 +130,7 @@ static sley_status cut_and_check(sample *s, const sl_inspection *ins, map_arrays
   if (status == SLEY_OK)
     status = check_entries(ins, &map, &plan);
   if (status == SLEY_OK)
-    status = check_borrowing(s, ins, &plan);
+    status = check_borrowing(s, ins, map.turn != NULL, &plan);
   if (status == SLEY_OK)
     status = sl_plan_begin(ins, "none", true, &dry);
   if (status == SLEY_OK) {
@@ -146,10 +155,12 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   sley_status status = sl_inspect(comm, block, s->begin, s->begin, 4, false, &ins);
   if (status == SLEY_OK) {
     map_arrays arrays = {calloc((size_t)ins.halo_set.count + 1, sizeof *arrays.part),
-                         calloc((size_t)ins.halo_set.count + 1, sizeof *arrays.place)};
+                         calloc((size_t)ins.halo_set.count + 1, sizeof *arrays.place),
+                         calloc((size_t)ins.halo_set.count + 1, sizeof *arrays.turn)};
     status = cut_and_check(s, &ins, &arrays);
     free(arrays.part);
     free(arrays.place);
+    free(arrays.turn);
     sl_inspection_free(&ins);
   }
   sley_matrix_destroy(block);
