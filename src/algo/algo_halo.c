@@ -2,7 +2,8 @@
 /* halo: each needed row of X once, straight from its owner. Volume 4 N_R k: CoLa, equations 7 and 9 (its RF).
  *
  * Where all links are direct and lend memory of the host, rows are read in place, wherever they lie, and the
- * block is summed in one pass. Devices with memory of their own load them over direct links, in pieces, while
+ * block is summed in one pass, of each row the rank's own columns first: so the bits are those of the two
+ * parts of other transports. Devices with memory of their own load them over direct links, in pieces, while
  * they sum the rows that need none. Else they are brought and summed after the local part: loaded over direct
  * links, one message a row over the others. */
 #include "base/memory.h"
@@ -149,11 +150,13 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
   SL_TRY(suits_pieces(ins, &pieces));
   if (pieces)
     return build_in_pieces(ins, plan);
-  bool in_place =
-      comm->workgroup == comm->size && comm->lends && comm->device->ops->host_addresses && !ins->keeps_input;
+  bool may_lend = comm->workgroup == comm->size && comm->device->ops->host_addresses;
+  bool in_place = may_lend && comm->lends && !ins->keeps_input;
+  plan->begins_with_y = may_lend && !ins->reproducible;
   int buffer, exchange, first;
   SL_TRY(sl_plan_add_buffer(plan, "halo", in_place ? 0 : ins->halo_set.count, ins->row_bytes, &buffer));
-  SL_TRY(in_place ? sl_parts_in_place(plan, ins, &first) : cut_halo(plan, ins, buffer, &first));
+  SL_TRY(in_place ? sl_parts_in_place(plan, ins, !ins->reproducible, &first)
+                  : cut_halo(plan, ins, buffer, &first));
   SL_TRY(add_exchange(plan, ins, buffer, &exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
   if (in_place)

@@ -219,7 +219,7 @@ static sley_status build_in_place(const sl_inspection *ins, sl_plan *plan) {
   int buffer, part, exchange;
   SL_TRY(sl_plan_add_buffer(plan, "rows read in place", 0, ins->row_bytes, &buffer));
   /* All ranks agree on the exchange, so none may leave before. */
-  sley_status status = sl_parts_in_place(plan, ins, &part);
+  sley_status status = sl_parts_in_place(plan, ins, false, &part);
   SL_TRY(sl_agree((sl_comm *)ins->comm, status));
   SL_TRY(add_lending(plan, ins, buffer, &exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));

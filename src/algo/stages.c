@@ -5,7 +5,10 @@
  *
  * A step brings a workgroup's rows in one stage or, where there are few workgroups, in several: a slice of
  * each of its ranks' rows a stage, so that more of the sums goes on while rows are on their way, and little
- * is left to be summed after the last of them. */
+ * is left to be summed after the last of them.
+ *
+ * How many slices there are follows from sizes alone, and a row's entries are summed slice by slice also
+ * where a stage brings all slices: so the bits do not depend on the transport. */
 #include "algo/stages.h"
 
 #include <stdlib.h>
@@ -37,6 +40,7 @@ typedef struct stages {
   sl_fusion fusion;
   int group;  /* this rank's */
   int slices; /* of every rank's rows, a stage each */
+  int turns;  /* slices of every rank's rows that one stage brings, and its part sums in turn; 1: no order */
   int count;
   stage *stage;
   int depth; /* buffers, and stages in flight */
@@ -44,6 +48,7 @@ typedef struct stages {
   int32_t *stage_of; /* by halo entry; near ones: none */
   int32_t *part;     /* the column map */
   int64_t *place;
+  uint8_t *turn; /* NULL where turns is 1 */
 } stages;
 
 /* Source workgroups of a stage for receivers in group. In column order every receiver takes workgroup s at
@@ -73,18 +78,18 @@ static void source_ranks(const stages *st, const stage *g, int *begin, int *end)
   *end = g->last * comm->workgroup < comm->size ? g->last * comm->workgroup : comm->size;
 }
 
-/* The first column of a rank's slice; that of slice `slices` is the end. */
-static int64_t slice_begin(const stages *st, int rank, int slice) {
+/* The first column of one of a rank's slices; that of slice `slices` is the end. */
+static int64_t slice_begin(const stages *st, int rank, int slice, int slices) {
   int64_t first = st->ins->col_begin[rank], columns = st->ins->col_begin[rank + 1] - first;
-  return first + columns / st->slices * slice + columns % st->slices * slice / st->slices;
+  return first + columns / slices * slice + columns % slices * slice / slices;
 }
 
 /* Entries begin .. end - 1 of an ascending list, of which the columns of a rank, less `base`, are from .. to
  * - 1, whose columns belong to a slice of the rank. */
 static void find_slice(const stages *st, int rank, int slice, const int64_t *list, int64_t base, int64_t from,
                        int64_t to, int64_t *begin, int64_t *end) {
-  *begin = sl_lower_bound(list, from, to, slice_begin(st, rank, slice) - base);
-  *end = sl_lower_bound(list, *begin, to, slice_begin(st, rank, slice + 1) - base);
+  *begin = sl_lower_bound(list, from, to, slice_begin(st, rank, slice, st->slices) - base);
+  *end = sl_lower_bound(list, *begin, to, slice_begin(st, rank, slice + 1, st->slices) - base);
 }
 
 /* The rows of rank p that this rank relays in a stage: places in fusion.relay. */
@@ -178,6 +183,22 @@ static int far_part(const stages *st, const part_numbers *n, int s, bool above) 
   return above ? n->near_above + 1 : 0;
 }
 
+/* The turns of halo entries in their parts; near ones: none. */
+static void take_turns(stages *st) {
+  const sl_inspection *ins = st->ins;
+  for (int p = 0; p < ins->comm->size; p++) {
+    int64_t h = ins->halo_begin[p];
+    if (sl_workgroup_of(ins->comm, p) == st->group)
+      continue;
+    for (int turn = 0; turn < st->turns; turn++) {
+      int64_t end =
+          sl_lower_bound(ins->halo, h, ins->halo_begin[p + 1], slice_begin(st, p, turn + 1, st->turns));
+      for (; h < end; h++)
+        st->turn[h] = (uint8_t)turn;
+    }
+  }
+}
+
 static sley_status cut_parts(stages *st, const part_numbers *n, int *first) {
   const sl_inspection *ins = st->ins;
   const sl_comm *comm = ins->comm;
@@ -199,7 +220,9 @@ static sley_status cut_parts(stages *st, const part_numbers *n, int *first) {
       st->part[h] = st->options->use && !st->options->use[h] ? -1 : number;
     }
   }
-  sl_column_map map = {.local = n->local, .part = st->part, .place = st->place};
+  if (st->turn)
+    take_turns(st);
+  sl_column_map map = {.local = n->local, .part = st->part, .place = st->place, .turn = st->turn};
   sley_status status = sl_parts_cut(st->plan, ins, &map, n->count, frames, first);
   sl_free(frames);
   return status;
@@ -380,6 +403,8 @@ static sley_status assemble(stages *st, const uint8_t *wanted_use) {
   SL_TRY(SL_NEW_ZERO(st->stage_of, halo, "the column map"));
   SL_TRY(SL_NEW_ZERO(st->part, halo, "the column map"));
   SL_TRY(SL_NEW_ZERO(st->place, halo, "the column map"));
+  if (st->turns > 1 && halo > 0)
+    SL_TRY(SL_NEW_ZERO(st->turn, halo, "the column map"));
   place_far_rows(st);
   SL_TRY(add_buffers(st));
   SL_TRY(add_near(st, wanted_use));
@@ -412,19 +437,25 @@ static double given_bytes(void) {
   return bytes > 0 ? bytes : 0;
 }
 
-/* Ranks that are threads share the cores that would move rows meanwhile; on devices with memory of their own
- * a stage costs more than it hides. */
+/* On devices with memory of their own a stage costs more than it hides. */
 static bool wants_slices(const stages *st) {
   const sl_comm *comm = st->ins->comm;
   return st->options->pipelined && sl_workgroups(comm) > 1 && !st->ins->reproducible &&
-         (given_bytes() > 0 || (comm->processes && comm->device->ops->host_addresses));
+         (given_bytes() > 0 || comm->device->ops->host_addresses);
 }
 
-/* As many slices as bring enough stages, and messages that are worth it. Collective. */
+/* Ranks that are threads share the cores that would move rows meanwhile: one stage brings all slices. */
+static bool wants_stages(const stages *st) {
+  const sl_comm *comm = st->ins->comm;
+  return comm->processes || !comm->device->ops->host_addresses;
+}
+
+/* As many slices as bring enough stages, and messages that are worth it. Nothing here may depend on the
+ * transport but wants_stages. Collective. */
 static sley_status choose_slices(stages *st) {
   sl_comm *comm = st->ins->comm;
-  int groups = sl_workgroups(comm);
-  st->slices = 1;
+  int groups = sl_workgroups(comm), slices = 1;
+  st->slices = st->turns = 1;
   if (!wants_slices(st))
     return SLEY_OK;
   int64_t rows = st->fusion.relay_begin[comm->size];
@@ -432,8 +463,9 @@ static sley_status choose_slices(stages *st) {
   double least = given_bytes() > 0 ? given_bytes() : LEAST_BYTES;
   double messages = (double)rows * (double)st->ins->row_bytes / least,
          pairs = (double)comm->size * (groups - 1);
-  while (st->slices * (groups - 1) < ENOUGH_STAGES && messages >= (st->slices + 1) * pairs)
-    st->slices++;
+  while (slices * (groups - 1) < ENOUGH_STAGES && messages >= (slices + 1) * pairs)
+    slices++;
+  *(wants_stages(st) ? &st->slices : &st->turns) = slices;
   return SLEY_OK;
 }
 
@@ -457,6 +489,7 @@ sley_status sl_add_stages(const sl_inspection *ins, const sl_stage_options *opti
   sl_free(st.stage_of);
   sl_free(st.part);
   sl_free(st.place);
+  sl_free(st.turn);
   sl_free(st.stage);
   sl_fusion_free(&st.fusion);
   return status;

@@ -525,22 +525,42 @@ static bool makes_result(const sl_plan *plan, const sl_step *step) {
   return step->kind == SL_STEP_FORK || step->kind == SL_STEP_JOIN || written_by(plan, step) == SL_BUFFER_Y;
 }
 
+/* The result = Y, in the type of sums. */
+static sley_status widen_y(sl_exec *exec, const void *y, int64_t y_stride) {
+  const sl_plan *plan = exec->plan;
+  sl_kernel_args args = {.op = SL_OP_CONVERT,
+                         .convert = {.count = plan->rows,
+                                     .k = plan->k,
+                                     .src = y,
+                                     .src_stride = y_stride,
+                                     .from = plan->dtype,
+                                     .dst = exec->result,
+                                     .dst_stride = SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes,
+                                     .to = plan->sum_dtype}};
+  return plan->k == 0 ? SLEY_OK : sl_kernel_run(exec->queue, &args);
+}
+
 /* All steps, or with an unchanged X those that make Y; then Y = beta Y + result where the result was computed
- * apart: with a beta in the plan's own dtype, always where the result is wider than Y. */
+ * apart: with a beta in the plan's own dtype, always where the result is wider than Y, unless that begins
+ * with beta Y. */
 static sley_status run_steps(sl_exec *exec, bool unchanged, double alpha, double beta, void *y,
                              int64_t y_stride) {
   const sl_plan *plan = exec->plan;
   int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
   bool apart = plan->wide_result || (plan->separate_result && beta != 0);
+  bool begins_with_y = plan->wide_result && plan->begins_with_y && beta != 0;
+  double beta_at_end = begins_with_y ? 0 : beta;
   exec->memory[SL_BUFFER_Y] = apart ? exec->result : y;
   exec->stride[SL_BUFFER_Y] = apart ? row_bytes : y_stride;
   if (plan->segment)
     SL_TRY(pack_x(exec));
+  if (begins_with_y)
+    SL_TRY(widen_y(exec, y, y_stride));
   for (int i = 0; i < plan->steps.count; i++)
     if (!unchanged || makes_result(plan, SL_STEP(plan, i)))
-      SL_TRY(run_step(exec, SL_STEP(plan, i), alpha, apart ? 0 : beta));
+      SL_TRY(run_step(exec, SL_STEP(plan, i), alpha, apart && !begins_with_y ? 0 : beta));
   if (plan->wide_result) {
-    SL_TRY(round_result(exec, beta, y, y_stride));
+    SL_TRY(round_result(exec, beta_at_end, y, y_stride));
   } else if (apart) {
     SL_TRY(scale(exec, plan->dtype, plan->rows, plan->k, beta, y, y_stride));
     SL_TRY(move_rows(exec, plan->rows, row_bytes, exec->result, row_bytes, y, y_stride, true));
