@@ -42,7 +42,7 @@ static tile_layout lay_out(const grid *g, int panel) {
 }
 
 static int64_t slice_begin(const grid *g, int j) {
-  return g->ins->k * j / g->pc;
+  return g->ins->wishes->k * j / g->pc;
 }
 
 static int panel_of(const grid *g, int64_t col) {

@@ -239,7 +239,7 @@ static sley_status frame_parts(const sl_plan *plan, cut *c) {
     const sl_part_frame *frame = &c->frames[p];
     c->parts[p] = (sl_part){.name = frame->name,
                             .a = {.index = index_of(plan, c, frame), .dtype = c->ins->block->dtype},
-                            .k = c->ins->k,
+                            .k = c->ins->wishes->k,
                             .x = frame->x,
                             .far = frame->far,
                             .y = SL_BUFFER_Y,
@@ -413,7 +413,7 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
   bool one = is_one_part(&c);
   int64_t borrowed = one ? borrowed_bytes(plan, &c) : 0;
   /* A device with memory of its own holds copies of what is borrowed. */
-  if (ins->owned || !ins->comm->device->ops->host_addresses)
+  if (ins->wishes->owned || !ins->comm->device->ops->host_addresses)
     plan->memory_bytes += borrowed;
   if (plan->dry) {
     plan->memory_bytes += sl_block_bytes(ins->block) - borrowed;
