@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "partition/partition.h"
 #include "algo/algorithm.h"
+#include "algo/cover_choice.h"
 #include "algo/fusion.h"
 #include "plan/parts.h"
 #include "algo/stages.h"
@@ -317,8 +318,17 @@ static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
   return status;
 }
 
+/* A cover takes a matching for every remote block, so it is looked at only where it could spare at least a
+ * quarter of the best time so far. */
+static bool could_spare(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
+  (void)ins;
+  *why_not = "it could spare less than a quarter of the time";
+  return best->spare_seconds >= 0.25 * best->seconds;
+}
+
 const sl_algorithm sl_algo_cover = {.name = "cover",
                                     .summary =
                                         "as halo-pipelined, the fewest rows of X and partial rows of Y",
-                                    .needs_cover = true,
+                                    .considered = could_spare,
+                                    .prepare = sl_cover_choose,
                                     .build = build_cover};

@@ -249,5 +249,14 @@ static sley_status build_rowwise(const sl_inspection *ins, sl_plan *plan) {
   return sl_plan_add_step(plan, SL_STEP_RETIRE, 0);
 }
 
-const sl_algorithm sl_algo_rowwise = {
-    .name = "rowwise", .summary = "one fetch of a row of X for every remote nonzero", .build = build_rowwise};
+/* It moves what halo moves, and more. */
+static bool moves_more(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
+  (void)ins, (void)best, (void)why_not;
+  return false;
+}
+
+const sl_algorithm sl_algo_rowwise = {.name = "rowwise",
+                                      .summary = "one fetch of a row of X for every remote nonzero",
+                                      .considered = moves_more,
+                                      .prepare = sl_prepare_no_more,
+                                      .build = build_rowwise};

@@ -320,4 +320,6 @@ static sley_status build_summa(const sl_inspection *ins, sl_plan *plan) {
 const sl_algorithm sl_algo_summa_2d = {
     .name = "summa-2d",
     .summary = "a grid of ranks, panels of A and X broadcast along rows and columns",
+    .considered = sl_considered_always,
+    .prepare = sl_prepare_no_more,
     .build = build_summa};

@@ -511,11 +511,17 @@ static sley_status build_pipelined(const sl_inspection *ins, sl_plan *plan) {
 const sl_algorithm sl_algo_halo_fused = {.name = "halo-fused",
                                          .summary =
                                              "as halo, across workgroups once a workgroup, one message a row",
+                                         .considered = sl_considered_always,
+                                         .prepare = sl_prepare_no_more,
                                          .build = build_fused};
 const sl_algorithm sl_algo_halo_coalesced = {.name = "halo-coalesced",
                                              .summary = "as halo-fused, packed into one message a peer",
+                                             .considered = sl_considered_always,
+                                             .prepare = sl_prepare_no_more,
                                              .build = build_coalesced};
 const sl_algorithm sl_algo_halo_pipelined = {
     .name = "halo-pipelined",
     .summary = "as halo-coalesced, in stages, the next in flight while one is summed",
+    .considered = sl_considered_always,
+    .prepare = sl_prepare_no_more,
     .build = build_pipelined};
