@@ -281,7 +281,7 @@ static bool is_placed(const cut *c, sley_index index) {
   if (c->map->turn || index != ins->block->index || c->map->local_place != ins->first_col)
     return false;
   for (int64_t h = 0; h < ins->halo_set.count; h++)
-    if ((c->map->place ? c->map->place[h] : h) != ins->halo[h])
+    if ((c->map->place ? c->map->place[h] : h) != ins->halo->row[h])
       return false;
   return true;
 }
@@ -395,7 +395,7 @@ static void tell_work(const sl_plan *plan, const cut *c, int first) {
     return;
   SL_PART(plan, first + map->local)->work += (double)ins->owner_nnz[ins->comm->rank];
   for (int p = 0; p < ins->comm->size; p++) {
-    int64_t begin = ins->halo_begin[p], end = ins->halo_begin[p + 1];
+    int64_t begin = ins->halo->begin[p], end = ins->halo->begin[p + 1];
     double each = (double)ins->owner_nnz[p] / (double)(end > begin ? end - begin : 1);
     for (int64_t h = begin; h < end; h++) {
       int part = map->part ? map->part[h] : map->remote;

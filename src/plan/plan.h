@@ -146,6 +146,7 @@ typedef struct sl_plan {
   /* What an execute has brought stays where it is until the next one: each buffer but Y is filled once. */
   bool keeps_input;
   sl_list buffers, parts, exchanges, fetches, conversions, steps, kept;
+  sl_list halos;                   /* whose lists its exchanges use */
   sley_traffic predicted;          /* summed over ranks */
   double predicted_seconds;        /* of the slowest rank */
   double spare_seconds;            /* of it, at most what a cover that moved next to nothing would spare */
@@ -187,6 +188,12 @@ sley_status sl_plan_add_conversion(sl_plan *plan, const sl_conversion *conversio
 /* An exchange without lists. */
 sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int dst, sl_grain grain,
                                  int *index);
+
+/* An exchange along a halo between a buffer of rows of X (or what is as long) and one of halo->count rows:
+ * SL_HALO_GATHER from `x` to `buffer`, SL_HALO_SCATTER_ADD from `buffer` to `x`. The plan holds the halo,
+ * whose lists count as its memory. */
+sley_status sl_plan_add_halo(sl_plan *plan, const char *name, sl_halo *halo, sl_halo_way way, int x,
+                             int buffer, int64_t row_bytes, sl_grain grain, int *index);
 
 /* Appends a list to an exchange's sends or receives; lists without rows are left out. Peers must ascend.
  * Room grows with the lists, so that exchanges with few peers cost little among many ranks; where memory is

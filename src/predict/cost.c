@@ -75,7 +75,7 @@ static double passed_rows(const sl_prediction *p, bool again, double remote) {
     if (SL_EXCHANGE(p->plan, i)->spec.add && SL_EXCHANGE(p->plan, i)->dst == SL_BUFFER_Y)
       parts--;
   for (int r = 0; r < p->ins->comm->size; r++)
-    owners += p->ins->halo_begin[r] < p->ins->halo_begin[r + 1];
+    owners += p->ins->halo->begin[r] < p->ins->halo->begin[r + 1];
   int most = p->plan->fetches.count > 0 ? 2 : 1 + owners;
   parts = parts > most ? most : parts;
   double rows = (double)p->ins->rows;
