@@ -87,14 +87,16 @@ sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index) {
   return append(&plan->parts, part, sizeof *part, index);
 }
 
-sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index) {
-  sl_step step = {kind, index, false};
-  return append(&plan->steps, &step, sizeof step, NULL);
+sley_status sl_plan_append_step(sl_plan *plan, const sl_step *step) {
+  return append(&plan->steps, step, sizeof *step, NULL);
+}
+
+sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index) {
+  return sl_plan_append_step(plan, &(sl_step){.kind = kind, .index = index});
 }
 
 sley_status sl_plan_add_beside(sl_plan *plan, int part) {
-  sl_step step = {SL_STEP_SPMM, part, true};
-  return append(&plan->steps, &step, sizeof step, NULL);
+  return sl_plan_append_step(plan, &(sl_step){.kind = SL_STEP_SPMM, .index = part, .beside = true});
 }
 
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index) {

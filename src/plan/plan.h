@@ -77,25 +77,32 @@ typedef struct sl_fetch {
   int dst;
 } sl_fetch;
 
-typedef enum sl_step_kind {
-  SL_STEP_PUBLISH, /* X becomes readable by one-sided fetches; ends when every rank's is */
-  SL_STEP_FETCH,   /* fetch index */
-  SL_STEP_BEGIN,   /* exchange index */
-  SL_STEP_BORROW,  /* exchange index: the senders' X is read in place until its end */
-  SL_STEP_END,     /* exchange index */
-  SL_STEP_SPMM,    /* part index */
-  SL_STEP_FORK,    /* steps beside wait for those before, and for no later ones until the join */
-  SL_STEP_JOIN,    /* what follows waits for the steps beside */
-  SL_STEP_SCALE,   /* Y = beta Y, the caller's beta */
-  SL_STEP_ZERO,    /* buffer index, of sums, = 0 */
-  SL_STEP_CONVERT, /* conversion index */
-  SL_STEP_RETIRE   /* ends when no rank fetches any more */
-} sl_step_kind;
+/* A kind of step is a row of functions, see step.h. These are shared by all algorithms; what a step's index
+ * is the number of stands beside. An algorithm may have kinds of its own. */
+typedef struct sl_step_kind sl_step_kind;
+extern const sl_step_kind sl_step_publish, sl_step_fetch, sl_step_begin, sl_step_borrow, sl_step_end,
+    sl_step_spmm, sl_step_fork, sl_step_join, sl_step_scale, sl_step_zero, sl_step_convert, sl_step_retire;
+
+/* clang-format off */
+#define SL_STEP_PUBLISH (&sl_step_publish) /* X becomes readable by one-sided fetches; ends when every rank's is */
+#define SL_STEP_FETCH   (&sl_step_fetch)   /* fetch */
+#define SL_STEP_BEGIN   (&sl_step_begin)   /* exchange */
+#define SL_STEP_BORROW  (&sl_step_borrow)  /* exchange: the senders' X is read in place until its end */
+#define SL_STEP_END     (&sl_step_end)     /* exchange */
+#define SL_STEP_SPMM    (&sl_step_spmm)    /* part */
+#define SL_STEP_FORK    (&sl_step_fork)    /* steps beside wait for those before, and for no later ones until the join */
+#define SL_STEP_JOIN    (&sl_step_join)    /* what follows waits for the steps beside */
+#define SL_STEP_SCALE   (&sl_step_scale)   /* Y = beta Y, the caller's beta */
+#define SL_STEP_ZERO    (&sl_step_zero)    /* buffer, of sums: = 0 */
+#define SL_STEP_CONVERT (&sl_step_convert) /* conversion */
+#define SL_STEP_RETIRE  (&sl_step_retire)  /* ends when no rank fetches any more */
+/* clang-format on */
 
 typedef struct sl_step {
-  sl_step_kind kind;
+  const sl_step_kind *kind;
   int index;
-  bool beside; /* between fork and join: a part that need not wait for the others */
+  bool beside;      /* between fork and join: a part that need not wait for the others */
+  const void *data; /* of kinds that an algorithm has for itself: from sl_plan_alloc, or NULL */
 } sl_step;
 
 /* Growing array; at most 2^31 - 1 entries. */
@@ -179,7 +186,8 @@ void *sl_plan_alloc(sl_plan *plan, int64_t count, size_t bytes_each);
 /* Appenders. Each writes the new entry's index to *index (NULL: not wanted). */
 sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, int64_t row_bytes, int *index);
 sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index);
-sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index);
+sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index);
+sley_status sl_plan_append_step(sl_plan *plan, const sl_step *step);
 sley_status sl_plan_add_beside(sl_plan *plan, int part);
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index);
 /* With its step. */
