@@ -15,7 +15,7 @@
 /* Parts: remote columns below this rank's own, its own, those above. Unless the sum must run in column order
  * the two remote ones are one. */
 static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
-  if (!ins->reproducible) {
+  if (!ins->wishes->reproducible) {
     sl_column_map columns = {.local = 0, .remote = 1};
     sl_part_frame frames[] = {{.name = "local", .x = SL_BUFFER_X, .whole = true},
                               {.name = "remote", .x = buffer}};
@@ -23,7 +23,7 @@ static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer,
   }
   int32_t *part;
   SL_TRY(SL_NEW(part, ins->halo_set.count, "the column map"));
-  int64_t below = ins->halo_begin[ins->comm->rank];
+  int64_t below = ins->halo->begin[ins->comm->rank];
   for (int64_t h = 0; h < ins->halo_set.count; h++)
     part[h] = h < below ? 0 : 2;
   sl_column_map columns = {.local = 1, .part = part};
@@ -33,30 +33,6 @@ static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer,
   sley_status status = sl_parts_cut(plan, ins, &columns, 3, frames, first);
   sl_free(part);
   return status;
-}
-
-/* The halo from its owners into a buffer (in place: of no rows). */
-static sley_status add_exchange(sl_plan *plan, const sl_inspection *ins, int buffer, int *exchange) {
-  SL_TRY(sl_plan_add_exchange(plan, "halo", SL_BUFFER_X, buffer, SL_GRAIN_ROW, exchange));
-  int64_t wanted = ins->wanted_begin[ins->comm->size];
-  int64_t *rows = sl_plan_alloc(plan, wanted, sizeof *rows);
-  if (!rows)
-    return SLEY_ERR_MEMORY;
-  for (int64_t i = 0; i < wanted; i++)
-    rows[i] = ins->wanted[i];
-  for (int p = 0; p < ins->comm->size; p++) {
-    sl_row_list to = {p,
-                      ins->wanted_begin[p + 1] - ins->wanted_begin[p],
-                      rows + ins->wanted_begin[p],
-                      0,
-                      0,
-                      ins->row_bytes};
-    sl_row_list from = {
-        p, ins->halo_begin[p + 1] - ins->halo_begin[p], NULL, ins->halo_begin[p], 0, ins->row_bytes};
-    sl_plan_send(plan, *exchange, &to);
-    sl_plan_recv(plan, *exchange, &from);
-  }
-  return SLEY_OK;
 }
 
 /* One rank: nothing to exchange. */
@@ -88,16 +64,10 @@ static void fill_exchange(sl_plan *plan, const sl_inspection *ins, const sl_halo
   SL_EXCHANGE(plan, exchange)->spec.stages = pieces->count;
   SL_EXCHANGE(plan, exchange)->spec.unhurried = pieces->unhurried;
   for (int p = 0; p < ins->comm->size; p++) {
-    int64_t to = ins->wanted_begin[p], from = ins->halo_begin[p];
-    sl_row_list send = {.peer = p,
-                        .count = ins->wanted_begin[p + 1] - to,
-                        .rows = pieces->wanted + to,
-                        .bytes = ins->row_bytes};
-    sl_row_list recv = {.peer = p,
-                        .count = ins->halo_begin[p + 1] - from,
-                        .first = from,
-                        .bytes = ins->row_bytes,
-                        .stage_end = pieces->end + (int64_t)p * pieces->count};
+    sl_row_list send = sl_halo_list_of_x(ins->halo, p, ins->wishes->row_bytes);
+    sl_row_list recv = sl_halo_list_of_buffer(ins->halo, p, ins->wishes->row_bytes);
+    send.rows = pieces->wanted + ins->halo->wanted_begin[p];
+    recv.stage_end = pieces->end + (int64_t)p * pieces->count;
     sl_plan_send(plan, exchange, &send);
     sl_plan_recv(plan, exchange, &recv);
   }
@@ -107,7 +77,7 @@ static void fill_exchange(sl_plan *plan, const sl_inspection *ins, const sl_halo
  * ones' last leave no device idle. */
 static sley_status add_pieces(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces) {
   int buffer, early, exchange;
-  SL_TRY(sl_plan_add_buffer(plan, "halo", ins->halo_set.count, ins->row_bytes, &buffer));
+  SL_TRY(sl_plan_add_buffer(plan, "halo", ins->halo_set.count, ins->wishes->row_bytes, &buffer));
   SL_TRY(sl_plan_add_exchange(plan, "halo", SL_BUFFER_X, buffer, SL_GRAIN_ROW, &exchange));
   SL_TRY(cut_pieces(plan, ins, pieces, buffer, exchange, &early));
   fill_exchange(plan, ins, pieces, exchange);
@@ -133,9 +103,9 @@ static sley_status build_in_pieces(const sl_inspection *ins, sl_plan *plan) {
  */
 static sley_status suits_pieces(const sl_inspection *ins, bool *suits) {
   sl_comm *comm = ins->comm;
-  int64_t own = !ins->library;
+  int64_t own = !ins->wishes->library;
   *suits = false;
-  if (comm->device->ops->host_addresses || comm->workgroup < comm->size || ins->narrows)
+  if (comm->device->ops->host_addresses || comm->workgroup < comm->size || ins->wishes->narrows)
     return SLEY_OK;
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, &own, 1));
   *suits = own;
@@ -151,17 +121,19 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
   if (pieces)
     return build_in_pieces(ins, plan);
   bool may_lend = comm->workgroup == comm->size && comm->device->ops->host_addresses;
-  bool in_place = may_lend && comm->lends && !ins->keeps_input;
-  plan->begins_with_y = may_lend && !ins->reproducible;
+  bool in_place = may_lend && comm->lends && !ins->wishes->keeps_input;
+  plan->begins_with_y = may_lend && !ins->wishes->reproducible;
   int buffer, exchange, first;
-  SL_TRY(sl_plan_add_buffer(plan, "halo", in_place ? 0 : ins->halo_set.count, ins->row_bytes, &buffer));
-  SL_TRY(in_place ? sl_parts_in_place(plan, ins, !ins->reproducible, &first)
+  SL_TRY(
+      sl_plan_add_buffer(plan, "halo", in_place ? 0 : ins->halo_set.count, ins->wishes->row_bytes, &buffer));
+  SL_TRY(in_place ? sl_parts_in_place(plan, ins, !ins->wishes->reproducible, &first)
                   : cut_halo(plan, ins, buffer, &first));
-  SL_TRY(add_exchange(plan, ins, buffer, &exchange));
+  SL_TRY(sl_plan_add_halo(plan, "halo", ins->halo, SL_HALO_GATHER, SL_BUFFER_X, buffer,
+                          ins->wishes->row_bytes, SL_GRAIN_ROW, &exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
   if (in_place)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_BORROW, exchange));
-  if (in_place || !ins->reproducible)
+  if (in_place || !ins->wishes->reproducible)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first++));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_END, exchange));
   for (int part = first; part < plan->parts.count; part++)
@@ -172,4 +144,7 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
 const sl_algorithm sl_algo_halo = {
     .name = "halo",
     .summary = "each needed row of X once, read in place, loaded, or one message a row",
-    .build = build_halo};
+    .considered = sl_considered_always,
+    .prepare = sl_prepare_no_more,
+    .build = build_halo,
+    .serves_one_rank = true};

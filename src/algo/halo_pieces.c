@@ -21,12 +21,13 @@ static const double unhurried_part = 0.97;
 enum { GRAIN = 4096 };
 
 static double seconds_to_bring(const sl_inspection *ins, int64_t rows) {
-  return (double)rows * (double)ins->row_bytes /
+  return (double)rows * (double)ins->wishes->row_bytes /
          sl_machine_of(ins->comm->device)->link[SL_LINK_DIRECT].bandwidth;
 }
 
 static double seconds_to_sum(const sl_inspection *ins, int64_t entries) {
-  return (double)entries * (double)ins->row_bytes / (fast * sl_machine_of(ins->comm->device)->spmm_bandwidth);
+  return (double)entries * (double)ins->wishes->row_bytes /
+         (fast * sl_machine_of(ins->comm->device)->spmm_bandwidth);
 }
 
 static bool is_unhurried(const sl_inspection *ins) {
@@ -41,7 +42,7 @@ static double given_piece(void) {
 }
 
 static int count_pieces(const sl_inspection *ins) {
-  double bytes = (double)ins->halo_set.count * (double)ins->row_bytes;
+  double bytes = (double)ins->halo_set.count * (double)ins->wishes->row_bytes;
   double pieces =
       given_piece() > 0 ? bytes / given_piece() : seconds_to_bring(ins, ins->halo_set.count) / piece_seconds;
   return pieces >= SL_PULL_STAGES ? SL_PULL_STAGES : pieces > 0 ? 1 + (int)pieces : 1;
@@ -142,13 +143,13 @@ static sley_status sort_halo(const sl_inspection *ins, sl_plan *plan, int32_t *p
   SL_TRY(SL_NEW(out->place, ins->halo_set.count, "pieces of the halo"));
   out->rows = sl_plan_alloc(plan, out->count, sizeof *out->rows);
   out->end = sl_plan_alloc(plan, (int64_t)size * out->count, sizeof *out->end);
-  out->wanted = sl_plan_alloc(plan, ins->wanted_begin[size], sizeof *out->wanted);
+  out->wanted = sl_plan_alloc(plan, ins->halo->wanted_begin[size], sizeof *out->wanted);
   if (!out->rows || !out->end || !out->wanted)
     return SLEY_ERR_MEMORY;
   SL_TRY(mark_all(ins, out, pieces));
   choose_early(ins, out, head_start(ins, out, pieces));
   for (int p = 0; p < size; p++) {
-    int64_t first = ins->halo_begin[p], count = ins->halo_begin[p + 1] - first;
+    int64_t first = ins->halo->begin[p], count = ins->halo->begin[p + 1] - first;
     sort_by_piece(count, pieces + first, out->count, out->place + first, out->end + (int64_t)p * out->count);
     for (int64_t h = first; h < first + count; h++)
       out->place[h] += first;
@@ -159,12 +160,12 @@ static sley_status sort_halo(const sl_inspection *ins, sl_plan *plan, int32_t *p
 /* The owners' side, given the pieces of what is wanted. */
 static sley_status sort_wanted(const sl_inspection *ins, const int32_t *pieces, sl_halo_pieces *out) {
   int64_t *place, end[SL_PULL_STAGES];
-  SL_TRY(SL_NEW(place, ins->wanted_begin[ins->comm->size], "pieces of the halo"));
+  SL_TRY(SL_NEW(place, ins->halo->wanted_begin[ins->comm->size], "pieces of the halo"));
   for (int p = 0; p < ins->comm->size; p++) {
-    int64_t first = ins->wanted_begin[p], count = ins->wanted_begin[p + 1] - first;
+    int64_t first = ins->halo->wanted_begin[p], count = ins->halo->wanted_begin[p + 1] - first;
     sort_by_piece(count, pieces + first, SL_PULL_STAGES, place + first, end);
     for (int64_t e = first; e < first + count; e++)
-      out->wanted[first + place[e]] = ins->wanted[e];
+      out->wanted[first + place[e]] = ins->halo->wanted[e];
   }
   sl_free(place);
   return SLEY_OK;
@@ -183,7 +184,7 @@ sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo
     status = sort_halo(ins, plan, pieces, out);
   SL_TRY_GOTO(status, sl_agree(comm, status), done);
   for (int p = 0; p < comm->size; p++)
-    counts[p] = ins->halo_begin[p + 1] - ins->halo_begin[p];
+    counts[p] = ins->halo->begin[p + 1] - ins->halo->begin[p];
   SL_TRY_GOTO(status, sl_exchange_items(comm, sizeof *pieces, pieces, counts, &wanted, counts + comm->size),
               done);
   status = sl_agree(comm, sort_wanted(ins, wanted, out));

@@ -61,7 +61,7 @@ static void sources(const stages *st, int group, int number, int *first, int *la
     *last = groups;
     return;
   }
-  *first = st->ins->reproducible ? step : (group + step + 1) % groups;
+  *first = st->ins->wishes->reproducible ? step : (group + step + 1) % groups;
   *last = *first + 1;
 }
 
@@ -110,11 +110,11 @@ static void place_relayed_rows(stages *st, int number) {
       continue;
     bool relays = sl_relay_of(ins->comm, st->group, p) == ins->comm->rank;
     find_relayed(st, g, p, &begin, &stop);
-    find_slice(st, p, g->slice, ins->halo, 0, ins->halo_begin[p], ins->halo_begin[p + 1], &h, &h_end);
+    find_slice(st, p, g->slice, ins->halo->row, 0, ins->halo->begin[p], ins->halo->begin[p + 1], &h, &h_end);
     for (; h < h_end; h++) {
       st->stage_of[h] = number;
       if (relays)
-        st->place[h] = g->relayed + sl_lower_bound(st->fusion.relay, begin, stop, ins->halo[h]) - begin;
+        st->place[h] = g->relayed + sl_lower_bound(st->fusion.relay, begin, stop, ins->halo->row[h]) - begin;
     }
     g->relayed += stop - begin;
   }
@@ -139,17 +139,17 @@ static sley_status add_buffers(stages *st) {
   const sl_inspection *ins = st->ins;
   int64_t near_rows = 0;
   int first = sl_workgroup_first(ins->comm, st->group), end = first + sl_workgroup_size(ins->comm, st->group);
-  for (int64_t h = ins->halo_begin[first]; h < ins->halo_begin[end]; h++)
+  for (int64_t h = ins->halo->begin[first]; h < ins->halo->begin[end]; h++)
     if (!st->options->use || st->options->use[h])
       st->place[h] = near_rows++;
-  SL_TRY(sl_plan_add_buffer(st->plan, "near", near_rows, ins->row_bytes, &st->near_buffer));
+  SL_TRY(sl_plan_add_buffer(st->plan, "near", near_rows, ins->wishes->row_bytes, &st->near_buffer));
   for (int s = 0; s < st->count; s++) {
     stage *g = &st->stage[s];
     int64_t rows = 0;
     for (int t = s; t < st->count; t += st->depth)
       rows = st->stage[t].rows > rows ? st->stage[t].rows : rows;
     if (s < st->depth)
-      SL_TRY(sl_plan_add_buffer(st->plan, "far", rows, ins->row_bytes, &g->buffer));
+      SL_TRY(sl_plan_add_buffer(st->plan, "far", rows, ins->wishes->row_bytes, &g->buffer));
     else
       g->buffer = st->stage[s - st->depth].buffer;
   }
@@ -165,7 +165,7 @@ typedef struct part_numbers {
 
 static part_numbers number_parts(const stages *st) {
   part_numbers n = {.local = 0, .near_below = 1, .near_above = 1, .count = 2 + st->count};
-  if (st->ins->reproducible) {
+  if (st->ins->wishes->reproducible) {
     n.near_below = st->options->pipelined ? st->group : st->count;
     n.local = n.near_below + 1;
     n.near_above = n.near_below + 2;
@@ -176,7 +176,7 @@ static part_numbers number_parts(const stages *st) {
 
 /* The part of stage s's columns above or below the own workgroup's. */
 static int far_part(const stages *st, const part_numbers *n, int s, bool above) {
-  if (!st->ins->reproducible)
+  if (!st->ins->wishes->reproducible)
     return 2 + s;
   if (st->options->pipelined)
     return s < st->group ? s : s + 2;
@@ -187,12 +187,12 @@ static int far_part(const stages *st, const part_numbers *n, int s, bool above) 
 static void take_turns(stages *st) {
   const sl_inspection *ins = st->ins;
   for (int p = 0; p < ins->comm->size; p++) {
-    int64_t h = ins->halo_begin[p];
+    int64_t h = ins->halo->begin[p];
     if (sl_workgroup_of(ins->comm, p) == st->group)
       continue;
     for (int turn = 0; turn < st->turns; turn++) {
       int64_t end =
-          sl_lower_bound(ins->halo, h, ins->halo_begin[p + 1], slice_begin(st, p, turn + 1, st->turns));
+          sl_lower_bound(ins->halo->row, h, ins->halo->begin[p + 1], slice_begin(st, p, turn + 1, st->turns));
       for (; h < end; h++)
         st->turn[h] = (uint8_t)turn;
     }
@@ -211,7 +211,7 @@ static sley_status cut_parts(stages *st, const part_numbers *n, int *first) {
   frames[n->near_above] = (sl_part_frame){.name = "near", .x = st->near_buffer, .whole = n->near_above == 0};
   for (int p = 0; p < comm->size; p++) {
     bool near = sl_workgroup_of(comm, p) == st->group;
-    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++) {
+    for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++) {
       int number = p < comm->rank ? n->near_below : n->near_above;
       if (!near) {
         number = far_part(st, n, st->stage_of[h], p > comm->rank);
@@ -236,19 +236,20 @@ static sley_status add_near(stages *st, const uint8_t *wanted_use) {
   SL_TRY(sl_plan_add_exchange(st->plan, "near", SL_BUFFER_X, st->near_buffer, SL_GRAIN_PEER,
                               &st->near_exchange));
   int first = sl_workgroup_first(comm, st->group), end = first + sl_workgroup_size(comm, st->group);
-  int64_t *rows = sl_plan_alloc(st->plan, ins->wanted_begin[end] - ins->wanted_begin[first], sizeof *rows);
+  int64_t *rows =
+      sl_plan_alloc(st->plan, ins->halo->wanted_begin[end] - ins->halo->wanted_begin[first], sizeof *rows);
   if (!rows)
     return SLEY_ERR_MEMORY;
   int64_t at = 0;
   for (int p = first; p < end; p++) {
-    sl_row_list to = {.peer = p, .rows = rows, .bytes = ins->row_bytes};
-    for (int64_t i = ins->wanted_begin[p]; i < ins->wanted_begin[p + 1]; i++)
+    sl_row_list to = {.peer = p, .rows = rows, .bytes = ins->wishes->row_bytes};
+    for (int64_t i = ins->halo->wanted_begin[p]; i < ins->halo->wanted_begin[p + 1]; i++)
       if (!wanted_use || wanted_use[i])
-        rows[to.count++] = ins->wanted[i];
+        rows[to.count++] = ins->halo->wanted[i];
     rows += to.count;
     sl_plan_send(st->plan, st->near_exchange, &to);
-    sl_row_list from = {.peer = p, .first = at, .bytes = ins->row_bytes};
-    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++)
+    sl_row_list from = {.peer = p, .first = at, .bytes = ins->wishes->row_bytes};
+    for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++)
       from.count += !st->options->use || st->options->use[h];
     at += from.count;
     sl_plan_recv(st->plan, st->near_exchange, &from);
@@ -268,12 +269,13 @@ static sley_status add_message(stages *st, int number, const int64_t *out) {
     if (is_source(st, sl_workgroup_of(comm, p), number, st->group)) {
       find_slice(st, comm->rank, g->slice, f->out, ins->first_col, f->out_begin[p], f->out_begin[p + 1],
                  &begin, &end);
-      sl_row_list to = {.peer = p, .count = end - begin, .rows = out + begin, .bytes = ins->row_bytes};
+      sl_row_list to = {
+          .peer = p, .count = end - begin, .rows = out + begin, .bytes = ins->wishes->row_bytes};
       sl_plan_send(st->plan, g->message, &to);
     }
     if (is_source(st, st->group, number, sl_workgroup_of(comm, p))) {
       find_relayed(st, g, p, &begin, &end);
-      sl_row_list from = {.peer = p, .count = end - begin, .first = at, .bytes = ins->row_bytes};
+      sl_row_list from = {.peer = p, .count = end - begin, .first = at, .bytes = ins->wishes->row_bytes};
       at += from.count;
       sl_plan_recv(st->plan, g->message, &from);
     }
@@ -287,7 +289,7 @@ static sley_status send_hop(stages *st, const stage *g, int p) {
   int64_t most = f->hop_begin[p + 1] - f->hop_begin[p], before = 0;
   int first, end;
   source_ranks(st, g, &first, &end);
-  sl_row_list to = {.peer = p, .bytes = st->ins->row_bytes};
+  sl_row_list to = {.peer = p, .bytes = st->ins->wishes->row_bytes};
   int64_t *rows = sl_plan_alloc(st->plan, most < g->relayed ? most : g->relayed, sizeof *rows);
   if (!rows)
     return SLEY_ERR_MEMORY;
@@ -319,7 +321,7 @@ static sley_status add_hop(stages *st, int number, const int64_t *taken) {
     sl_row_list from = {.peer = p,
                         .count = taken[(int64_t)(p - first) * st->count + number],
                         .first = at,
-                        .bytes = ins->row_bytes};
+                        .bytes = ins->wishes->row_bytes};
     at += from.count;
     sl_plan_recv(st->plan, g->hop, &from);
   }
@@ -373,7 +375,7 @@ static sley_status follow_up(stages *st, int s) {
 
 static sley_status add_steps(stages *st, const part_numbers *n, int first) {
   sl_plan *plan = st->plan;
-  bool in_order = st->ins->reproducible;
+  bool in_order = st->ins->wishes->reproducible;
   for (int s = 0; s < st->depth && s < st->count; s++)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, st->stage[s].message));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, st->near_exchange));
@@ -422,7 +424,7 @@ static sley_status exchange_use(const sl_inspection *ins, const uint8_t *use, ui
   int64_t *counts = NULL;
   sley_status status = sl_agree(ins->comm, SL_NEW(counts, 2 * (int64_t)comm->size, "rank counts"));
   for (int p = 0; status == SLEY_OK && p < comm->size; p++)
-    counts[p] = ins->halo_begin[p + 1] - ins->halo_begin[p];
+    counts[p] = ins->halo->begin[p + 1] - ins->halo->begin[p];
   if (status == SLEY_OK)
     status = sl_exchange_items(ins->comm, 1, use, counts, (void **)wanted_use, counts + comm->size);
   sl_free(counts);
@@ -440,7 +442,7 @@ static double given_bytes(void) {
 /* On devices with memory of their own a stage costs more than it hides. */
 static bool wants_slices(const stages *st) {
   const sl_comm *comm = st->ins->comm;
-  return st->options->pipelined && sl_workgroups(comm) > 1 && !st->ins->reproducible &&
+  return st->options->pipelined && sl_workgroups(comm) > 1 && !st->ins->wishes->reproducible &&
          (given_bytes() > 0 || comm->device->ops->host_addresses);
 }
 
@@ -461,7 +463,7 @@ static sley_status choose_slices(stages *st) {
   int64_t rows = st->fusion.relay_begin[comm->size];
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, &rows, 1));
   double least = given_bytes() > 0 ? given_bytes() : LEAST_BYTES;
-  double messages = (double)rows * (double)st->ins->row_bytes / least,
+  double messages = (double)rows * (double)st->ins->wishes->row_bytes / least,
          pairs = (double)comm->size * (groups - 1);
   while (slices * (groups - 1) < ENOUGH_STAGES && messages >= (slices + 1) * pairs)
     slices++;
@@ -480,7 +482,7 @@ sley_status sl_add_stages(const sl_inspection *ins, const sl_stage_options *opti
   if (status == SLEY_OK)
     status = choose_slices(&st);
   if (status == SLEY_OK) {
-    int steps = groups == 1 ? 0 : !options->pipelined ? 1 : ins->reproducible ? groups : groups - 1;
+    int steps = groups == 1 ? 0 : !options->pipelined ? 1 : ins->wishes->reproducible ? groups : groups - 1;
     st.count = steps * st.slices;
     st.depth = IN_FLIGHT * st.slices;
     status = assemble(&st, wanted_use);
@@ -510,11 +512,17 @@ static sley_status build_pipelined(const sl_inspection *ins, sl_plan *plan) {
 const sl_algorithm sl_algo_halo_fused = {.name = "halo-fused",
                                          .summary =
                                              "as halo, across workgroups once a workgroup, one message a row",
+                                         .considered = sl_considered_always,
+                                         .prepare = sl_prepare_no_more,
                                          .build = build_fused};
 const sl_algorithm sl_algo_halo_coalesced = {.name = "halo-coalesced",
                                              .summary = "as halo-fused, packed into one message a peer",
+                                             .considered = sl_considered_always,
+                                             .prepare = sl_prepare_no_more,
                                              .build = build_coalesced};
 const sl_algorithm sl_algo_halo_pipelined = {
     .name = "halo-pipelined",
     .summary = "as halo-coalesced, in stages, the next in flight while one is summed",
+    .considered = sl_considered_always,
+    .prepare = sl_prepare_no_more,
     .build = build_pipelined};

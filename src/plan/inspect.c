@@ -72,8 +72,8 @@ static sley_status check_agreement(const sl_inspection *ins) {
   }
   static const char *const name[FIELDS] = {"k", "dtype", "partition of the rows", "partition of X",
                                            "reproducible"};
-  int64_t least[2 * FIELDS] = {ins->k, ins->block->dtype, (int64_t)(hash[0] >> 1), (int64_t)(hash[1] >> 1),
-                               ins->reproducible};
+  int64_t least[2 * FIELDS] = {ins->wishes->k, ins->block->dtype, (int64_t)(hash[0] >> 1),
+                               (int64_t)(hash[1] >> 1), ins->wishes->reproducible};
   for (int i = 0; i < FIELDS; i++)
     least[FIELDS + i] = -least[i];
   SL_TRY(comm->ops->allreduce(ins->comm, SL_MIN, least, 2 * FIELDS));
@@ -93,22 +93,26 @@ static sley_status copy_partitions(sl_inspection *ins, const int64_t *row_begin,
   return SLEY_OK;
 }
 
-/* The halo and its owners. */
-static sley_status find_halo(sl_inspection *ins) {
+/* The remote columns, ascending: *rows, the caller's. */
+static sley_status find_remote(sl_inspection *ins, int64_t **rows) {
   /* Who owns all columns need not look at them. */
   int64_t entries = ins->x_rows == ins->block->cols ? 0 : ins->block->nnz;
   sl_colset_source source = {entries, remote_columns, ins};
   SL_TRY(sl_colset_build(ins->block->cols, &source, sl_plan_team(ins), &ins->halo_set));
-  SL_TRY(SL_NEW(ins->halo, ins->halo_set.count, "the halo"));
-  sl_colset_list(&ins->halo_set, ins->halo);
-  SL_TRY(SL_NEW(ins->halo_begin, ins->comm->size + 1, "the halo"));
-  int64_t h = 0;
-  for (int p = 0; p <= ins->comm->size; p++) {
-    while (h < ins->halo_set.count && ins->halo[h] < ins->col_begin[p])
-      h++;
-    ins->halo_begin[p] = h;
-  }
+  SL_TRY(SL_NEW(*rows, ins->halo_set.count, "the halo"));
+  sl_colset_list(&ins->halo_set, *rows);
   return SLEY_OK;
+}
+
+/* Collective, agreed. */
+static sley_status find_halo(sl_inspection *ins) {
+  int64_t *rows = NULL;
+  sley_status status = sl_agree(ins->comm, find_remote(ins, &rows));
+  if (status != SLEY_OK) {
+    sl_free(rows);
+    return status;
+  }
+  return sl_halo_create(ins->comm, ins->col_begin, rows, ins->halo_set.count, &ins->halo);
 }
 
 /* Of each thread, entries by the owner of their row of X. */
@@ -151,43 +155,15 @@ static sley_status find_owners(sl_inspection *ins) {
   return SLEY_OK;
 }
 
-/* Tells every owner which of its rows this rank needs. Collective. */
-static sley_status exchange_needs(sl_inspection *ins) {
-  sl_comm *comm = ins->comm;
-  int64_t *counts = NULL;
-  sley_status status = sl_agree(comm, SL_NEW(counts, 2 * (int64_t)comm->size, "halo counts"));
-  if (status != SLEY_OK) {
-    sl_free(counts);
-    return status;
-  }
-  for (int p = 0; p < comm->size; p++)
-    counts[p] = ins->halo_begin[p + 1] - ins->halo_begin[p];
-  int64_t *received = counts + comm->size;
-  status = sl_exchange_items(comm, sizeof(int64_t), ins->halo, counts, (void **)&ins->wanted, received);
-  if (status == SLEY_OK)
-    status = sl_agree(comm, SL_NEW(ins->wanted_begin, comm->size + 1, "halo counts"));
-  if (status == SLEY_OK) {
-    ins->wanted_begin[0] = 0;
-    for (int p = 0; p < comm->size; p++)
-      ins->wanted_begin[p + 1] = ins->wanted_begin[p] + received[p];
-    for (int64_t i = 0; i < ins->wanted_begin[comm->size]; i++)
-      ins->wanted[i] -= ins->first_col;
-  }
-  sl_free(counts);
-  return status;
-}
-
 static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const int64_t *col_begin) {
   sl_comm *comm = ins->comm;
-  SL_TRY(sl_agree(comm, check_local(comm, ins->block, row_begin, col_begin, ins->k)));
+  SL_TRY(sl_agree(comm, check_local(comm, ins->block, row_begin, col_begin, ins->wishes->k)));
   SL_TRY(sl_agree(comm, copy_partitions(ins, row_begin, col_begin)));
   SL_TRY(check_agreement(ins));
   ins->rows = ins->block->rows;
   ins->first_col = col_begin[comm->rank];
   ins->x_rows = col_begin[comm->rank + 1] - ins->first_col;
-  ins->row_bytes = ins->k * (int64_t)sley_dtype_bytes(ins->block->dtype);
-  ins->sum_bytes = ins->k * (int64_t)sley_dtype_bytes(sl_sum_dtype(ins->block->dtype));
-  SL_TRY(sl_agree(comm, find_halo(ins)));
+  SL_TRY(find_halo(ins));
   SL_TRY(sl_agree(comm, find_owners(ins)));
   ins->remote_nnz = ins->halo_set.occurrences;
   int64_t sums[3] = {ins->block->nnz, ins->remote_nnz, ins->halo_set.count};
@@ -195,13 +171,12 @@ static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const i
   ins->nnz_all = sums[0];
   ins->remote_nnz_all = sums[1];
   ins->halo_all = sums[2];
-  return exchange_needs(ins);
+  return SLEY_OK;
 }
 
 sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
-                       const int64_t *col_begin, int64_t k, bool reproducible, sl_inspection *out) {
-  *out =
-      (sl_inspection){.comm = comm, .block = block, .k = k, .reproducible = reproducible, .cover_rows = -1};
+                       const int64_t *col_begin, const sl_plan_wishes *wishes, sl_inspection *out) {
+  *out = (sl_inspection){.comm = comm, .wishes = wishes, .block = block, .cover_rows = -1};
   sley_status status = inspect(out, row_begin, col_begin);
   if (status != SLEY_OK)
     sl_inspection_free(out);
@@ -211,10 +186,7 @@ sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *r
 void sl_inspection_free(sl_inspection *ins) {
   sl_free(ins->owner_nnz);
   sl_free(ins->cover_use);
-  sl_free(ins->wanted_begin);
-  sl_free(ins->wanted);
-  sl_free(ins->halo_begin);
-  sl_free(ins->halo);
+  sl_halo_release(ins->halo);
   sl_colset_free(&ins->halo_set);
   sl_free(ins->col_begin);
   sl_free(ins->row_begin);

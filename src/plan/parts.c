@@ -239,7 +239,7 @@ static sley_status frame_parts(const sl_plan *plan, cut *c) {
     const sl_part_frame *frame = &c->frames[p];
     c->parts[p] = (sl_part){.name = frame->name,
                             .a = {.index = index_of(plan, c, frame), .dtype = c->ins->block->dtype},
-                            .k = c->ins->k,
+                            .k = c->ins->wishes->k,
                             .x = frame->x,
                             .far = frame->far,
                             .y = SL_BUFFER_Y,
@@ -281,7 +281,7 @@ static bool is_placed(const cut *c, sley_index index) {
   if (c->map->turn || index != ins->block->index || c->map->local_place != ins->first_col)
     return false;
   for (int64_t h = 0; h < ins->halo_set.count; h++)
-    if ((c->map->place ? c->map->place[h] : h) != ins->halo[h])
+    if ((c->map->place ? c->map->place[h] : h) != ins->halo->row[h])
       return false;
   return true;
 }
@@ -395,7 +395,7 @@ static void tell_work(const sl_plan *plan, const cut *c, int first) {
     return;
   SL_PART(plan, first + map->local)->work += (double)ins->owner_nnz[ins->comm->rank];
   for (int p = 0; p < ins->comm->size; p++) {
-    int64_t begin = ins->halo_begin[p], end = ins->halo_begin[p + 1];
+    int64_t begin = ins->halo->begin[p], end = ins->halo->begin[p + 1];
     double each = (double)ins->owner_nnz[p] / (double)(end > begin ? end - begin : 1);
     for (int64_t h = begin; h < end; h++) {
       int part = map->part ? map->part[h] : map->remote;
@@ -413,7 +413,7 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
   bool one = is_one_part(&c);
   int64_t borrowed = one ? borrowed_bytes(plan, &c) : 0;
   /* A device with memory of its own holds copies of what is borrowed. */
-  if (ins->owned || !ins->comm->device->ops->host_addresses)
+  if (ins->wishes->owned || !ins->comm->device->ops->host_addresses)
     plan->memory_bytes += borrowed;
   if (plan->dry) {
     plan->memory_bytes += sl_block_bytes(ins->block) - borrowed;

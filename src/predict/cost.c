@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/value.h"
+#include "plan/step.h"
 #include "predict/cost_moves.h"
 #include "predict/cost_sections.h"
 #include "predict/locality.h"
@@ -61,27 +62,33 @@ static bool comes_in_pieces(const sl_plan *plan) {
   return false;
 }
 
+/* What the steps take beside entries and traffic. */
+static sl_step_cost steps_cost(const sl_plan *plan) {
+  sl_step_cost sum = {0};
+  for (int i = 0; i < plan->steps.count; i++)
+    SL_STEP(plan, i)->kind->cost(plan, SL_STEP(plan, i), &sum);
+  return sum;
+}
+
 /* Rows of Y that a pass stores. A part stores only rows it has entries for: all rows once, then, of each
  * further part, at most as many as there are remote entries. A part needs a rank that owns some of its rows
  * of X; one of partial sums is counted apart. Batches of fetched rows go through Y once, all together, and
  * what scales Y first goes through it too. */
 static double passed_rows(const sl_prediction *p, bool again, double remote) {
-  int parts = 0, owners = 0, scales = 0;
-  for (int i = 0; i < p->plan->steps.count; i++) {
-    parts += SL_STEP(p->plan, i)->kind == SL_STEP_SPMM;
-    scales += SL_STEP(p->plan, i)->kind == SL_STEP_SCALE;
-  }
+  sl_step_cost steps = steps_cost(p->plan);
+  int parts = steps.products, owners = 0;
   for (int i = 0; i < p->plan->exchanges.count; i++)
     if (SL_EXCHANGE(p->plan, i)->spec.add && SL_EXCHANGE(p->plan, i)->dst == SL_BUFFER_Y)
       parts--;
   for (int r = 0; r < p->ins->comm->size; r++)
-    owners += p->ins->halo_begin[r] < p->ins->halo_begin[r + 1];
+    owners += p->ins->halo->begin[r] < p->ins->halo->begin[r + 1];
   int most = p->plan->fetches.count > 0 ? 2 : 1 + owners;
   parts = parts > most ? most : parts;
   double rows = (double)p->ins->rows;
   if (!again)
     return parts > 0 ? rows : 0;
-  return scales * rows + (parts > 1 && !comes_in_pieces(p->plan) ? fmin((parts - 1) * rows, remote) : 0);
+  return steps.passes * rows +
+         (parts > 1 && !comes_in_pieces(p->plan) ? fmin((parts - 1) * rows, remote) : 0);
 }
 
 /* Partial rows of Y are written by who computes them, and added where they belong; ranks that are threads of
@@ -115,9 +122,9 @@ static void conversion_seconds(const sl_prediction *p, double *before, double *a
 static bool sums_in_flight(const sl_plan *plan) {
   int flying = 0;
   for (int i = 0; i < plan->steps.count; i++) {
-    sl_step_kind kind = SL_STEP(plan, i)->kind;
-    flying += (kind == SL_STEP_BEGIN) - (kind == SL_STEP_END);
-    if (kind == SL_STEP_SPMM && flying > 0)
+    unsigned acts = SL_STEP(plan, i)->kind->acts;
+    flying += ((acts & SL_ACT_BEGIN) != 0) - ((acts & SL_ACT_END) != 0);
+    if (acts & SL_ACT_SUM && flying > 0)
       return true;
   }
   return false;
@@ -125,7 +132,7 @@ static bool sums_in_flight(const sl_plan *plan) {
 
 /* Seconds of further passes over Y, of so many rows in all, which read and write them as copying does. */
 static double again_seconds(const sl_prediction *p, double rows, double store) {
-  double row_bytes = (double)p->ins->row_bytes, all = (double)p->ins->rows * row_bytes;
+  double row_bytes = p->row_bytes, all = (double)p->ins->rows * row_bytes;
   if (p->m->gathers == 0 || all <= 0)
     return rows * row_bytes / store;
   double pass = sl_machine_pack_seconds(p->m, row_bytes, all * p->crowd) / p->crowd;
@@ -144,7 +151,7 @@ static sl_sums sums_of(const sl_prediction *p, double pack) {
   const sl_inspection *ins = p->ins;
   sl_sums s = {.pack = pack};
   double slices = p->plan->slices > 1 ? p->plan->slices : 1, brought = share_brought(p);
-  double row_bytes = (double)ins->row_bytes, slice_bytes = row_bytes / slices;
+  double row_bytes = p->row_bytes, slice_bytes = row_bytes / slices;
   double store =
       sl_machine_store_rate(p->m, row_bytes, (double)ins->rows * row_bytes * p->crowd) * p->threads;
   double remote_nnz = (double)ins->remote_nnz, halo = (double)ins->halo_set.count;
@@ -155,9 +162,10 @@ static sl_sums sums_of(const sl_prediction *p, double pack) {
             (passed_rows(p, false, 0) + first_loads(p, (double)ins->x_rows)) * row_bytes / store;
   s.lent = entry_seconds(p, &lent, row_bytes);
   double shared = slices > 1 ? 2 * (double)ins->rows * row_bytes : 0;
-  s.remote = entry_seconds(p, &come, slice_bytes) +
-             again_seconds(p, passed_rows(p, true, come.count), store) +
-             (first_loads(p, halo * brought) * row_bytes + shared + partial_bytes(p)) / store;
+  s.remote =
+      entry_seconds(p, &come, slice_bytes) + again_seconds(p, passed_rows(p, true, come.count), store) +
+      (first_loads(p, halo * brought) * row_bytes + shared + partial_bytes(p) + steps_cost(p->plan).bytes) /
+          store;
   conversion_seconds(p, &s.pack, &s.remote);
   return s;
 }
@@ -167,7 +175,7 @@ static double least_bytes(const sl_prediction *p) {
   const sl_inspection *ins = p->ins;
   double entry_bytes = (double)(sl_index_bytes(ins->block->index) + sley_dtype_bytes(ins->block->dtype));
   return (double)ins->block->nnz * entry_bytes +
-         (double)(ins->x_rows + ins->halo_set.count + ins->rows) * (double)ins->row_bytes;
+         (double)(ins->x_rows + ins->halo_set.count + ins->rows) * p->row_bytes;
 }
 
 /* Hosts that the ranks fill. */
@@ -204,12 +212,17 @@ enum { SUM_PACK, SUM_LOCAL, SUM_REMOTE, SUM_BYTES, SUMS };
 enum { MOST_MEETINGS, MOST_STAGES, MOSTS };
 
 sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
-  const sl_machine *m = ins->machine;
+  const sl_machine *m = ins->wishes->machine;
   sl_comm *comm = ins->comm;
   if (!m)
     SL_TRY(sl_agree(comm, sl_machine_find(sl_machine_of(comm->device), &m)));
   double own_threads = m->overlaps ? 1 : sl_team_size(sl_plan_team(ins));
-  sl_prediction p = {m, ins, plan, ins->machine && m->threads > 0 ? (double)m->threads : own_threads, 1};
+  sl_prediction p = {.m = m,
+                     .ins = ins,
+                     .plan = plan,
+                     .row_bytes = (double)SL_BUFFER(plan, SL_BUFFER_X)->row_bytes,
+                     .threads = ins->wishes->machine && m->threads > 0 ? (double)m->threads : own_threads,
+                     .crowd = 1};
   double cores = cores_of(&p), summing;
   p.crowd = cores > 0 ? p.threads * comm->size / cores : 1;
   sl_all_moving moved;

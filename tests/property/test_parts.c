@@ -30,10 +30,10 @@ typedef struct map_arrays {
 
 /* The map of a kind; places are shuffled by adding a stride, except where they are to be the columns. */
 static sl_column_map make_map(const sl_inspection *ins, map_kind kind, bool turns, map_arrays *arrays) {
-  int64_t halo = ins->halo_set.count, below = ins->halo_begin[ins->comm->rank];
+  int64_t halo = ins->halo_set.count, below = ins->halo->begin[ins->comm->rank];
   sl_column_map map = {.local_place = kind == PLACED ? ins->first_col : 3, .remote = kind == TWO_PARTS};
   for (int64_t h = 0; h < halo; h++) {
-    arrays->place[h] = kind == PLACED ? ins->halo[h] : (h * 7 + 5) % ins->block->cols;
+    arrays->place[h] = kind == PLACED ? ins->halo->row[h] : (h * 7 + 5) % ins->block->cols;
     arrays->turn[h] = (uint8_t)((h * 5 + 1) % TURNS);
     arrays->part[h] = kind == BELOW_AND_ABOVE ? (h < below ? 1 : 2) : kind == SOME_NOWHERE ? h % 3 - 1 : 0;
   }
@@ -65,7 +65,7 @@ static sley_status check_entries(const sl_inspection *ins, const sl_column_map *
       int p = map->local, turn = 0;
       if (sl_is_remote(ins, col)) {
         int64_t h = 0;
-        while (ins->halo[h] != col)
+        while (ins->halo->row[h] != col)
           h++;
         place = map->place ? map->place[h] : h;
         p = map->part ? map->part[h] : map->remote;
@@ -151,8 +151,9 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   int64_t rows = s->begin[comm->rank + 1] - s->begin[comm->rank];
   sley_matrix *block;
   sl_inspection ins;
+  sl_plan_wishes wishes = sl_plan_wishes_for(4, s->matrix->dtype);
   SL_TRY(sl_matrix_view(s->matrix, s->begin[comm->rank], rows, &block));
-  sley_status status = sl_inspect(comm, block, s->begin, s->begin, 4, false, &ins);
+  sley_status status = sl_inspect(comm, block, s->begin, s->begin, &wishes, &ins);
   if (status == SLEY_OK) {
     map_arrays arrays = {calloc((size_t)ins.halo_set.count + 1, sizeof *arrays.part),
                          calloc((size_t)ins.halo_set.count + 1, sizeof *arrays.place),

@@ -163,6 +163,5 @@ const sl_kernel sl_cpu_reduce = {.name = "reduce",
                                  .op = SL_OP_REDUCE,
                                  .ok = reduce_ok,
                                  .cost = reduce_cost,
-                                 .prepare = sl_cpu_prepare_nothing,
-                                 .release = sl_cpu_release_nothing,
+                                 SL_KERNEL_KEEPS_NOTHING,
                                  .run = reduce_run};

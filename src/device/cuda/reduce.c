@@ -19,6 +19,5 @@ const sl_kernel sl_cuda_reduce = {.name = "reduce",
                                   .op = SL_OP_REDUCE,
                                   .ok = reduce_ok,
                                   .cost = reduce_cost,
-                                  .prepare = sl_cuda_prepare_nothing,
-                                  .release = sl_cuda_release_nothing,
+                                  SL_KERNEL_KEEPS_NOTHING,
                                   .run = reduce_run};
