@@ -7,7 +7,7 @@
 
 #include "bootstrap/place.h"
 #include "socket/mesh.h"
-#include "transport/registry.h"
+#include "transport/backend.h"
 
 enum { SL_PROCESS_NOTE = 1024 };
 

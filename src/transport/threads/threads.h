@@ -4,7 +4,7 @@
 #ifndef SLEY_TRANSPORT_THREADS_THREADS_H
 #define SLEY_TRANSPORT_THREADS_THREADS_H
 
-#include "transport/registry.h"
+#include "transport/backend.h"
 
 extern const sl_transport_backend sl_threads_backend;
 extern const sl_transport_ops sl_threads_ops;
