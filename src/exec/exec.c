@@ -28,12 +28,13 @@ struct sl_exec {
   int64_t *stride; /* bytes between rows of each */
   bound_part *parts;
   sl_exchange **exchanges;
-  bool *lent_out;      /* of each exchange: ended, its rows not reclaimed */
-  int lent_count;      /* of those */
-  uintptr_t *pages;    /* of the X of all ranks, for parts in place, which want rows without gaps */
-  void *packed;        /* own X without gaps, where the caller's has some */
-  sl_lent *lent;       /* what an exchange lends: one a peer */
-  sl_fetches *fetches; /* one-sided, if the plan has any */
+  const sl_stage_words **words; /* of each exchange, from its arrival to its end */
+  bool *lent_out;               /* of each exchange: ended, its rows not reclaimed */
+  int lent_count;               /* of those */
+  uintptr_t *pages;             /* of the X of all ranks, for parts in place, which want rows without gaps */
+  void *packed;                 /* own X without gaps, where the caller's has some */
+  sl_lent *lent;                /* what an exchange lends: one a peer */
+  sl_fetches *fetches;          /* one-sided, if the plan has any */
   sl_conversions *conversions;
   void *result;     /* Y computed apart, if the plan wants that */
   sl_queue *beside; /* for steps beside, if the plan has any */
@@ -156,6 +157,7 @@ static sley_status bind_local(sl_exec *exec) {
   SL_TRY(bind_buffers(exec));
   SL_TRY(SL_NEW_ZERO(exec->parts, exec->plan->parts.count, "bound parts"));
   SL_TRY(SL_NEW_ZERO(exec->exchanges, exec->plan->exchanges.count, "bound exchanges"));
+  SL_TRY(SL_NEW_ZERO(exec->words, exec->plan->exchanges.count, "bound exchanges"));
   SL_TRY(SL_NEW_ZERO(exec->lent_out, exec->plan->exchanges.count, "bound exchanges"));
   if (forks(exec->plan)) {
     sl_device *device = exec->comm->device;
@@ -205,6 +207,7 @@ void sl_exec_destroy(sl_exec *exec) {
   if (!exec->wide)
     free_buffers(exec);
   sl_free(exec->lent_out);
+  sl_free(exec->words);
   sl_free(exec->exchanges);
   sl_free(exec->parts);
   sl_free(exec->stride);
@@ -309,6 +312,17 @@ static sl_kernel_args product_of(const sl_exec *exec, int index, double alpha, d
                .prepared = bound->prepared}};
 }
 
+/* What a part's kernel waits by; one that cannot wait is started when all stages are there. */
+static sley_status await_stages(const sl_exec *exec, const sl_part *part, bool waits, sl_queue *queue,
+                                const sl_stage_words **arrivals) {
+  const sl_stage_words *words = exec->words[part->exchange];
+  *arrivals = waits ? words : NULL;
+  if (waits || !words)
+    return SLEY_OK;
+  sl_arrive_args last = {.words = (sl_stage_words *)words, .stage = part->stages - 1};
+  return sl_kernel_run(queue, &(sl_kernel_args){.op = SL_OP_ARRIVE, .arrive = last});
+}
+
 static sley_status sum_part(const sl_exec *exec, int index, sl_queue *queue, double alpha, double beta) {
   const bound_part *bound = &exec->parts[index];
   const sl_part *part = SL_PART(exec->plan, index);
@@ -316,8 +330,7 @@ static sley_status sum_part(const sl_exec *exec, int index, sl_queue *queue, dou
     return SLEY_OK;
   sl_kernel_args args = product_of(exec, index, alpha, beta);
   if (part->stages > 0)
-    SL_TRY(sl_exchange_arrive(exec->exchanges[part->exchange], queue,
-                              bound->waits ? &args.spmm.arrivals : NULL));
+    SL_TRY(await_stages(exec, part, bound->waits, queue, &args.spmm.arrivals));
   double begin = exec->trace ? sl_now() : 0;
   sley_status status = bound->kernel->run(queue, &args);
   if (exec->trace)
@@ -367,6 +380,7 @@ static sley_status convert(const sl_exec *exec, int index) {
 }
 
 static sley_status end_exchange(sl_exec *exec, int index) {
+  exec->words[index] = NULL;
   SL_TRY(exec->comm->ops->exchange_end(exec->exchanges[index], exec->queue));
   exec->lent_out[index] = true;
   exec->lent_count++;
@@ -391,6 +405,9 @@ static sley_status run_step(sl_exec *exec, const sl_step *step, double alpha, do
   }
   case SL_STEP_BORROW:
     return borrow(exec, step->index);
+  case SL_STEP_ARRIVE:
+    return sl_exchange_arrive(exec->exchanges[step->index], step->beside ? exec->beside : exec->queue,
+                              &exec->words[step->index]);
   case SL_STEP_END:
     return end_exchange(exec, step->index);
   case SL_STEP_SPMM:

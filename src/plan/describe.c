@@ -70,6 +70,10 @@ static void add_step(text *t, const sl_plan *plan, const sl_step *step) {
     add(t, "borrow exchange %d, %s: its rows are read in place until its end\n", step->index,
         SL_EXCHANGE(plan, step->index)->spec.name);
     break;
+  case SL_STEP_ARRIVE:
+    add(t, "arrive exchange %d, %s: its first piece is there\n", step->index,
+        SL_EXCHANGE(plan, step->index)->spec.name);
+    break;
   case SL_STEP_SPMM: {
     if (plan->dry) {
       add(t, "sum part %d\n", step->index);

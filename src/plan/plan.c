@@ -90,8 +90,8 @@ sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index) {
   return append(&plan->steps, &step, sizeof step, NULL);
 }
 
-sley_status sl_plan_add_beside(sl_plan *plan, int part) {
-  sl_step step = {SL_STEP_SPMM, part, true};
+sley_status sl_plan_add_beside(sl_plan *plan, sl_step_kind kind, int index) {
+  sl_step step = {kind, index, true};
   return append(&plan->steps, &step, sizeof step, NULL);
 }
 

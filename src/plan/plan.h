@@ -41,7 +41,7 @@ typedef struct sl_part {
                   */
   sl_beta beta;
   bool completes; /* its rows of Y are summed by no other part */
-  /* stages > 0: the far rows come by an exchange in so many stages, which has ended when the part is summed;
+  /* stages > 0: the far rows come by an exchange in so many stages, which arrives before the part is summed;
    * stored rows before stage_end[s] need only rows that come by stage s. */
   int stages, exchange;
   const int64_t *stage_end;
@@ -82,6 +82,7 @@ typedef enum sl_step_kind {
   SL_STEP_FETCH,   /* fetch index */
   SL_STEP_BEGIN,   /* exchange index */
   SL_STEP_BORROW,  /* exchange index: the senders' X is read in place until its end */
+  SL_STEP_ARRIVE,  /* exchange index, in stages: kernels of the step's queue can wait for each from here on */
   SL_STEP_END,     /* exchange index */
   SL_STEP_SPMM,    /* part index */
   SL_STEP_FORK,    /* steps beside wait for those before, and for no later ones until the join */
@@ -95,7 +96,7 @@ typedef enum sl_step_kind {
 typedef struct sl_step {
   sl_step_kind kind;
   int index;
-  bool beside; /* between fork and join: a part that need not wait for the others */
+  bool beside; /* between fork and join: in the queue beside the rank's own */
 } sl_step;
 
 /* Growing array; at most 2^31 - 1 entries. */
@@ -176,7 +177,7 @@ void *sl_plan_alloc(sl_plan *plan, int64_t count, size_t bytes_each);
 sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, int64_t row_bytes, int *index);
 sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index);
 sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index);
-sley_status sl_plan_add_beside(sl_plan *plan, int part);
+sley_status sl_plan_add_beside(sl_plan *plan, sl_step_kind kind, int index);
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index);
 /* With its step. */
 sley_status sl_plan_add_conversion(sl_plan *plan, const sl_conversion *conversion);

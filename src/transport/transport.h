@@ -57,7 +57,7 @@ typedef struct sl_exchange_spec {
   bool add;         /* received rows are added, peers in the order of recv, rather than stored */
   sley_dtype dtype; /* that add works in */
   sl_grain grain;
-  /* Not 0: rows are received in so many stages, at most SL_PULL_STAGES, see exchange_arrive. Each rank may
+  /* Not 0: rows are received in so many stages, at most SL_PULL_STAGES, for exchange_arrive. Each rank may
    * have a number of its own. Not with add. */
   int stages;
   /* The rows are awaited for longer than they take to come, by what is known at plan time: a device may leave
@@ -95,17 +95,17 @@ typedef struct sl_transport_ops {
    * may be in flight; all ranks begin and end them in the same order. Collective. */
   sley_status (*exchange_begin)(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
                                 int64_t dst_stride, sl_queue *queue);
+  /* Between begin and end, if rows are wanted before the last has come. The receiving half of the round is
+   * given to the device; the rows of the first stage are there, in queue's order. Kernels in queue can wait
+   * for the others by *words (SL_OP_ARRIVE and others); *words NULL: all rows are there. The host waits for
+   * its peers' hosts to have begun the round, but not for a device. May be called again in a round, with the
+   * same queue. Not collective. */
+  sley_status (*exchange_arrive)(sl_exchange *exchange, sl_queue *queue, const sl_stage_words **words);
   /* dst is complete, in queue's order. Collective. */
   sley_status (*exchange_end)(sl_exchange *exchange, sl_queue *queue);
-  /* After end, of an exchange with stages, which has then not waited for its rows; before reclaim, in one
-   * queue. words NULL: all rows are there, in queue's order. Else the rows of the first stage are, and
-   * kernels in queue can wait for the others by *words (SL_OP_ARRIVE and others); *words NULL: all are there.
-   * NULL: end has brought all. Not collective. */
-  sley_status (*exchange_arrive)(sl_exchange *exchange, sl_queue *queue, const sl_stage_words **words);
   /* After end, in queue's order: src is free for reuse, for the peers have taken their rows. Apart from end,
    * so that a rank can go on with what it has received before the slowest peer has. Begin and destroy do it
-   * for a round that was not reclaimed. NULL: end does it; see sl_exchange_reclaim. Collective; ranks may
-   * reclaim in different orders. */
+   * for a round that was not reclaimed. Collective; ranks may reclaim in different orders. */
   sley_status (*exchange_reclaim)(sl_exchange *exchange, sl_queue *queue);
   /* Between begin and end, in place of moving rows, where comm->lends and every link of the exchange is
    * direct or the rank's own: once all peers have begun, lent[i] tells where the rows of recv[i].peer lie.
@@ -128,7 +128,7 @@ typedef struct sl_transport_ops {
   sley_status (*get)(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
   /* Gets of single rows, asked for together: of each list (ascending peers, each at most once) rows rows[i]
    * of the peer's memory, where rows of list->bytes lie side by side, go to rows first + i of dst, whose rows
-   * are as long. dst is memory of the host; not on devices without host addresses. NULL: see sl_get_rows. */
+   * are as long. dst is memory of the host; not on devices without host addresses. */
   sley_status (*get_rows)(sl_symm *symm, int lists, const sl_row_list *list, void *dst);
   sley_status (*put)(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
   sley_status (*fetch_add)(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
@@ -212,23 +212,21 @@ static inline int64_t sl_list_messages(const sl_comm *comm, const sl_row_list *l
   return grain == SL_GRAIN_ROW && list->peer != comm->rank ? list->count : 1;
 }
 
-/* The transport's reclaim, if it has one. */
-static inline sley_status sl_exchange_reclaim(sl_exchange *exchange, sl_queue *queue) {
-  const sl_transport_ops *ops = exchange->comm->ops;
-  return ops->exchange_reclaim ? ops->exchange_reclaim(exchange, queue) : SLEY_OK;
-}
-
-/* The transport's arrival, if it has one. */
 static inline sley_status sl_exchange_arrive(sl_exchange *exchange, sl_queue *queue,
                                              const sl_stage_words **words) {
-  const sl_transport_ops *ops = exchange->comm->ops;
-  if (words)
-    *words = NULL;
-  return ops->exchange_arrive ? ops->exchange_arrive(exchange, queue, words) : SLEY_OK;
+  return exchange->comm->ops->exchange_arrive(exchange, queue, words);
 }
 
-/* The transport's get_rows, or gets one by one. */
-sley_status sl_get_rows(sl_symm *symm, int lists, const sl_row_list *list, void *dst);
+static inline sley_status sl_exchange_reclaim(sl_exchange *exchange, sl_queue *queue) {
+  return exchange->comm->ops->exchange_reclaim(exchange, queue);
+}
+
+static inline sley_status sl_get_rows(sl_symm *symm, int lists, const sl_row_list *list, void *dst) {
+  return symm->comm->ops->get_rows(symm, lists, list, dst);
+}
+
+/* For the slot get_rows of transports that have nothing better: gets one by one. */
+sley_status sl_get_rows_one_by_one(sl_symm *symm, int lists, const sl_row_list *list, void *dst);
 
 /* Every rank calls it with its own status; all return an error if any had one: the rank's own with its
  * message, or SLEY_ERR_PEER naming the first other failing rank. Unlike abort the comm stays usable.

@@ -89,15 +89,24 @@ static sley_status staged_round(sl_comm *comm, staged *t, int round) {
     t->src[i] = staged_value(comm->rank, round, i);
   SL_TRY(mirror_send(&t->src_there));
   SL_TRY(comm->ops->exchange_begin(t->exchange, t->src_there.here, 8, t->dst_there.here, 8, comm->queue));
-  SL_TRY(comm->ops->exchange_end(t->exchange, comm->queue));
-  const sl_stage_words *words = NULL;
-  SL_TRY(sl_exchange_arrive(t->exchange, comm->queue, round == 1 ? NULL : &words));
+  const sl_stage_words *words = NULL, *again = NULL;
+  if (round != 1)
+    SL_TRY(sl_exchange_arrive(t->exchange, comm->queue, &words));
+  if (round == 2)
+    SL_TRY(sl_exchange_arrive(t->exchange, comm->queue, &again));
+  EXPECT(round != 2 || again == words);
+  if (round == 1 || round == 3) /* without an arrival, or before the stages are waited for */
+    SL_TRY(comm->ops->exchange_end(t->exchange, comm->queue));
+  if (round == 3)
+    words = NULL;
   for (int s = 0; s < t->stages; s++) {
     sl_kernel_args later = {.op = SL_OP_ARRIVE, .arrive = {(sl_stage_words *)words, s}};
     if (words && s > 0)
       SL_TRY(sl_kernel_run(comm->queue, &later));
     SL_TRY(copy_stage(comm, t, s));
   }
+  if (round != 1 && round != 3)
+    SL_TRY(comm->ops->exchange_end(t->exchange, comm->queue));
   if (round % 3)
     SL_TRY(sl_exchange_reclaim(t->exchange, comm->queue));
   SL_TRY(mirror_fetch(&t->seen_there));

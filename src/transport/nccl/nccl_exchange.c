@@ -83,4 +83,5 @@ const sl_carrier sl_nccl_messages = {.exchange_bytes = sizeof(nccl_exchange),
                                      .close = close_messages,
                                      .begin = begin,
                                      .receive = receive,
-                                     .end = end};
+                                     .end = end,
+                                     .reclaim = sl_carrier_reclaim_nothing};

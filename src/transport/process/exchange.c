@@ -195,6 +195,7 @@ sley_status sl_process_exchange_begin(sl_exchange *base, const void *src, int64_
     return failed(exchange,
                   sl_fail(SLEY_ERR_ARG, "exchange %s is begun again before its end", exchange->name));
   exchange->in_flight = true;
+  exchange->received = false;
   exchange->round++;
   exchange->src = src;
   exchange->src_stride = src_stride;
@@ -241,13 +242,23 @@ static sley_status take(sl_process_exchange *exchange, sl_process_channel *c, sl
   return c->at == c->packed ? move(queue, rows) : SLEY_OK;
 }
 
-static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
+/* The receiving half of a round, once. */
+static sley_status receive(sl_process_exchange *exchange, sl_queue *queue) {
   SL_TRY(sl_mesh_progress(comm_of(exchange)->mesh));
-  SL_TRY(sl_direct_end(exchange->direct, exchange->dst, exchange->dst_stride, queue));
+  if (exchange->received)
+    return SLEY_OK;
+  SL_TRY(sl_direct_receive(exchange->direct, exchange->dst, exchange->dst_stride, queue));
   for (int i = 0; i < exchange->recvs; i++) {
     SL_TRY(sl_direct_add(exchange->direct, i, queue));
     SL_TRY(take(exchange, &exchange->recv[i], queue));
   }
+  exchange->received = true;
+  return SLEY_OK;
+}
+
+static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
+  SL_TRY(receive(exchange, queue));
+  SL_TRY(sl_direct_complete(exchange->direct, queue));
   return carrier_of(exchange)->end(exchange, queue);
 }
 
@@ -259,7 +270,7 @@ sley_status sl_process_exchange_end(sl_exchange *base, sl_queue *queue) {
   if (status != SLEY_OK)
     return failed(exchange, status);
   exchange->in_flight = false;
-  exchange->lent = carrier_of(exchange)->reclaim != NULL;
+  exchange->lent = true;
   return SLEY_OK;
 }
 
@@ -272,13 +283,18 @@ sley_status sl_process_exchange_reclaim(sl_exchange *base, sl_queue *queue) {
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 
-/* Only rows from the workgroup come in stages: end has seen to the others. */
+/* Only rows from the workgroup come in stages; the others are taken first. */
+static sley_status arrive(sl_process_exchange *exchange, sl_queue *queue, const sl_stage_words **words) {
+  if (!exchange->in_flight)
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: rows are to arrive outside begin and end", exchange->name);
+  SL_TRY(receive(exchange, queue));
+  return sl_direct_arrive(exchange->direct, queue, words);
+}
+
 sley_status sl_process_exchange_arrive(sl_exchange *base, sl_queue *queue, const sl_stage_words **words) {
   sl_process_exchange *exchange = (sl_process_exchange *)base;
-  sley_status status =
-      exchange->in_flight
-          ? sl_fail(SLEY_ERR_ARG, "exchange %s: rows are to arrive before its end", exchange->name)
-          : sl_direct_arrive(exchange->direct, queue, words);
+  *words = NULL;
+  sley_status status = arrive(exchange, queue, words);
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 
@@ -306,9 +322,15 @@ static sley_status refuse(sl_process_exchange *exchange, sl_process_channel *cha
                  exchange->name, channel->list.peer);
 }
 
+sley_status sl_carrier_reclaim_nothing(sl_process_exchange *exchange) {
+  (void)exchange;
+  return SLEY_OK;
+}
+
 const sl_carrier sl_no_messages = {.exchange_bytes = sizeof(sl_process_exchange),
                                    .open = open_nothing,
                                    .close = close_nothing,
                                    .begin = wait_for_nothing,
                                    .receive = refuse,
-                                   .end = wait_for_nothing};
+                                   .end = wait_for_nothing,
+                                   .reclaim = sl_carrier_reclaim_nothing};

@@ -27,7 +27,8 @@ typedef struct sl_process_exchange {
   sl_process_channel *send, *recv;
   sl_direct *direct; /* NULL: no rows go that way */
   bool add, in_flight;
-  bool lent; /* ended, and not reclaimed */
+  bool received; /* this round: the receiving half is done, or given to the device */
+  bool lent;     /* ended, and not reclaimed */
   sley_dtype dtype;
   sl_grain grain;
   const char *src; /* of this round */
@@ -48,13 +49,15 @@ typedef struct sl_carrier {
   sley_status (*begin)(sl_process_exchange *exchange, sl_queue *queue);
   /* The channel's message has come, in queue's order. Called for each that travels, in the order of recv. */
   sley_status (*receive)(sl_process_exchange *exchange, sl_process_channel *channel, sl_queue *queue);
-  /* All of the round has been received; unless there is a reclaim, on return src is free for reuse, in
-   * queue's order. */
+  /* All of the round has been received. */
   sley_status (*end)(sl_process_exchange *exchange, sl_queue *queue);
-  /* After end: on return src is free for reuse, and the round's messages have left their memory. NULL: end
-   * sees to it. */
+  /* After end: on return src is free for reuse, in queue's order, and the round's messages have left their
+   * memory. */
   sley_status (*reclaim)(sl_process_exchange *exchange);
 } sl_carrier;
+
+/* The slot reclaim of carriers whose end sees to it. */
+sley_status sl_carrier_reclaim_nothing(sl_process_exchange *exchange);
 
 /* For transports of which all ranks are one workgroup that goes the direct way. */
 extern const sl_carrier sl_no_messages;

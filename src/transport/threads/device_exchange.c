@@ -20,6 +20,8 @@
 
 #include "base/memory.h"
 #include "transport/pull_list.h"
+#include "transport/threads/peers.h"
+#include "transport/threads/signalled.h"
 
 static sl_threads_comm *comm_of(const sl_threads_exchange *exchange) {
   return (sl_threads_comm *)exchange->base.comm;
@@ -121,6 +123,25 @@ static sley_status prepare_receives(sl_threads_exchange *exchange, sl_pull_rows 
   return status == SLEY_OK ? sl_stages_create(&device->stages, exchange->base.comm->queue) : status;
 }
 
+/* Before an abort takes the rank out of its peers' memory: `done` stands for what its device still reads
+ * there. */
+static void retreat(void *owner) {
+  sl_threads_exchange *exchange = owner;
+  sl_queue *queue = exchange->base.comm->queue;
+  if (exchange->device->reads)
+    (void)queue->ops->event_record(queue, exchange->device->done);
+  exchange->device->reads = false;
+}
+
+/* After it: the queue waits until no peer's device reads this rank's rows or writes to its board. */
+static void settle(void *owner, sl_queue *queue) {
+  const sl_threads_exchange *exchange = owner;
+  for (int i = 0; i < exchange->sends; i++)
+    sl_threads_wait_read_always(exchange, exchange->send[i].peer, queue);
+  for (int i = 0; i < exchange->recvs && exchange->device->board; i++)
+    sl_threads_wait_read_always(exchange, exchange->recv[i].peer, queue);
+}
+
 /* The peers' row lists and devices are looked at while they may not go away. */
 static sley_status prepare_inside(sl_threads_exchange *exchange, sl_pull_rows *rows) {
   sl_threads_comm *comm = comm_of(exchange);
@@ -141,6 +162,7 @@ sley_status sl_device_exchange_prepare(sl_threads_exchange *exchange) {
   sl_device_exchange *device;
   SL_TRY(SL_NEW_ZERO(device, 1, "an exchange"));
   exchange->device = device;
+  device->work = (sl_device_work){.owner = exchange, .retreat = retreat, .settle = settle};
   SL_TRY(comm->device->ops->event_create(comm->device, &device->begun));
   SL_TRY(comm->device->ops->event_create(comm->device, &device->done));
   SL_TRY(SL_NEW_ZERO(device->packed_rows, exchange->sends, "an exchange"));
@@ -211,14 +233,6 @@ void sl_device_exchange_free(sl_threads_exchange *exchange) {
 /* ------------------------------------------------------------------------------------------------- running
  */
 
-static void take_off(sl_threads_exchange *exchange) {
-  sl_threads_exchange **at = &comm_of(exchange)->flying;
-  while (*at && *at != exchange)
-    at = &(*at)->device->next;
-  if (*at)
-    *at = exchange->device->next;
-}
-
 static sley_status pack(sl_threads_exchange *exchange, int i, sl_queue *queue) {
   const sl_channel *channel = &exchange->channel[i];
   const sl_row_list *list = channel->list;
@@ -245,8 +259,7 @@ sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *
       SL_TRY(pack(exchange, i, queue));
   }
   SL_TRY(queue->ops->event_record(queue, exchange->device->begun));
-  exchange->device->next = comm->flying;
-  comm->flying = exchange;
+  sl_world_track(comm, &exchange->device->work);
   for (int i = 0; i < exchange->sends; i++) { /* devices that signal each other need it to borrow rows */
     atomic_store(&exchange->channel[i].ready, exchange->round);
     sl_world_wake(comm->world, exchange->send[i].peer);
@@ -293,17 +306,8 @@ static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
   return SLEY_OK;
 }
 
-sley_status sl_device_exchange_given(sl_threads_exchange *exchange, const sl_queue *beside, sl_queue *queue) {
-  sl_device_exchange *device = exchange->device;
-  if (device->stages.count > 0)
-    sl_stages_begin(&device->stages);
-  else if (beside != queue)
-    return queue->ops->event_wait(queue, device->done);
-  return SLEY_OK;
-}
-
 /* Gives the devices the round's receives; the peers cannot free anything meanwhile. */
-static sley_status receive(sl_threads_exchange *exchange, sl_queue *queue) {
+static sley_status give_receives(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_device_exchange *device = exchange->device;
   const sl_device_ops *ops = queue->ops;
   sl_queue *beside = exchange->add ? queue : comm_of(exchange)->urgent;
@@ -313,8 +317,7 @@ static sley_status receive(sl_threads_exchange *exchange, sl_queue *queue) {
     SL_TRY(ops->event_wait(beside, exchange->ranks[exchange->recv[i].peer]->device->begun));
   SL_TRY(locate(exchange, beside));
   SL_TRY(pull(exchange, beside));
-  SL_TRY(ops->event_record(beside, device->done));
-  return sl_device_exchange_given(exchange, beside, queue);
+  return ops->event_record(beside, device->done);
 }
 
 static sley_status receive_inside(sl_threads_exchange *exchange, sl_queue *queue) {
@@ -333,16 +336,9 @@ static sley_status receive_inside(sl_threads_exchange *exchange, sl_queue *queue
       return sl_world_wait_end(comm, peer);
     }
   }
-  sley_status status = receive(exchange, queue);
+  sley_status status = give_receives(exchange, queue);
   sl_world_leave_all(comm);
   return status;
-}
-
-/* The queue waits until the peer's device has read this rank's rows. A peer that has closed the exchange
- * waited for its device before. */
-static sley_status wait_read(sl_threads_exchange *exchange, int peer, sl_queue *queue) {
-  const sl_threads_exchange *receiver = exchange->ranks[peer];
-  return atomic_load(&receiver->closed) ? SLEY_OK : queue->ops->event_wait(queue, receiver->device->done);
 }
 
 sley_status sl_device_exchange_borrow(sl_threads_exchange *exchange, sl_queue *queue) {
@@ -354,33 +350,54 @@ sley_status sl_device_exchange_borrow(sl_threads_exchange *exchange, sl_queue *q
   return SLEY_OK;
 }
 
-sley_status sl_device_exchange_end(sl_threads_exchange *exchange, sl_queue *queue) {
-  sl_device_exchange *device = exchange->device;
-  if (device->board) {
-    SL_TRY(sl_signalled_end(exchange, queue));
-  } else if (exchange->borrowed) {
-    SL_TRY(queue->ops->event_record(queue, device->done));
-    device->reads = false;
-    sl_world_leave_all(comm_of(exchange));
-  } else if (exchange->recvs > 0) {
-    SL_TRY(receive_inside(exchange, queue));
-  }
+static void acknowledge_all(sl_threads_exchange *exchange) {
   for (int i = 0; i < exchange->recvs; i++)
     sl_threads_acknowledge(exchange, i);
+}
+
+sley_status sl_device_exchange_receive(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_device_exchange *device = exchange->device;
+  if (device->board)
+    SL_TRY(sl_signalled_receive(exchange, queue));
+  else if (exchange->recvs > 0)
+    SL_TRY(receive_inside(exchange, queue));
+  sl_stages_begin(&device->stages);
+  acknowledge_all(exchange);
   return SLEY_OK;
+}
+
+/* Whether receives went through a queue beside the rank's. */
+static bool has_receives_beside(const sl_threads_exchange *exchange) {
+  return !exchange->add && (exchange->recvs > 0 || exchange->device->board);
 }
 
 sley_status sl_device_exchange_arrive(sl_threads_exchange *exchange, sl_queue *queue,
                                       const sl_stage_words **words) {
   sl_device_exchange *device = exchange->device;
-  return sl_stages_arrive(&device->stages, device->done, queue, words);
+  *words = NULL;
+  return has_receives_beside(exchange) ? sl_stages_arrive(&device->stages, device->done, queue, words)
+                                       : SLEY_OK;
+}
+
+sley_status sl_device_exchange_complete(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_device_exchange *device = exchange->device;
+  return has_receives_beside(exchange) ? sl_stages_complete(&device->stages, device->done, queue) : SLEY_OK;
+}
+
+sley_status sl_device_exchange_give_back(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_device_exchange *device = exchange->device;
+  SL_TRY(device->board ? sl_signalled_give_back(exchange, queue)
+                       : queue->ops->event_record(queue, device->done));
+  device->reads = false;
+  sl_world_leave_all(comm_of(exchange));
+  acknowledge_all(exchange);
+  return SLEY_OK;
 }
 
 /* Where devices signal each other, hosts wait only for those that have looked up where rows lie. */
 sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_threads_comm *comm = comm_of(exchange);
   bool signalled = exchange->device->board;
-  SL_TRY(sl_stages_arrive(&exchange->device->stages, exchange->device->done, queue, NULL));
   for (int i = 0; i < exchange->sends && (!signalled || exchange->borrowed); i++) {
     int peer = exchange->send[i].peer;
     SL_TRY(sl_world_wait(comm, &exchange->channel[i].taken, exchange->round, peer));
@@ -388,51 +405,19 @@ sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *
       continue;
     if (!sl_world_enter(comm, peer))
       return sl_world_check(comm);
-    sley_status status = wait_read(exchange, peer, queue);
+    sley_status status = sl_threads_wait_read(exchange, peer, queue);
     sl_world_leave(comm, peer);
     SL_TRY(status);
   }
   if (signalled)
     SL_TRY(sl_signalled_reclaim(exchange, queue));
-  take_off(exchange);
+  sl_world_untrack(comm, &exchange->device->work);
   return SLEY_OK;
 }
 
 void sl_device_exchange_drain(sl_threads_exchange *exchange) {
   sl_threads_comm *comm = comm_of(exchange);
-  take_off(exchange);
+  sl_world_untrack(comm, &exchange->device->work);
   (void)comm->urgent->ops->queue_wait(comm->urgent);
   (void)comm->base.queue->ops->queue_wait(comm->base.queue);
-}
-
-void sl_device_exchange_retreat(sl_threads_comm *comm) {
-  for (sl_threads_exchange *exchange = comm->flying; exchange; exchange = exchange->device->next) {
-    if (exchange->device->reads)
-      (void)comm->base.queue->ops->event_record(comm->base.queue, exchange->device->done);
-    exchange->device->reads = false;
-  }
-}
-
-void sl_device_exchange_settle(sl_threads_comm *comm) {
-  sl_queue *queue = comm->base.queue;
-  if (!comm->flying)
-    return;
-  while (comm->flying) {
-    sl_threads_exchange *exchange = comm->flying;
-    for (int i = 0; i < exchange->sends; i++) {
-      sl_threads_comm *peer = &comm->world->ranks[exchange->send[i].peer];
-      atomic_fetch_add(&peer->readers, 1); /* the peer keeps its events, though nobody may enter any more */
-      (void)wait_read(exchange, exchange->send[i].peer, queue);
-      atomic_fetch_sub(&peer->readers, 1);
-    }
-    for (int i = 0; i < exchange->recvs && exchange->device->board; i++) {
-      sl_threads_comm *peer = &comm->world->ranks[exchange->recv[i].peer]; /* writes to this rank's board */
-      atomic_fetch_add(&peer->readers, 1);
-      (void)wait_read(exchange, exchange->recv[i].peer, queue);
-      atomic_fetch_sub(&peer->readers, 1);
-    }
-    comm->flying = exchange->device->next;
-  }
-  (void)comm->urgent->ops->queue_wait(comm->urgent);
-  (void)queue->ops->queue_wait(queue);
 }

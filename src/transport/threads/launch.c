@@ -189,6 +189,7 @@ const sl_transport_ops sl_threads_ops = {
     .symm_free = sl_threads_symm_free,
     .peer_ptr = sl_threads_peer_ptr,
     .get = sl_threads_get,
+    .get_rows = sl_get_rows_one_by_one,
     .put = sl_threads_put,
     .fetch_add = sl_threads_fetch_add,
     .flush = sl_threads_flush,
