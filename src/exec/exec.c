@@ -312,12 +312,13 @@ static sl_kernel_args product_of(const sl_exec *exec, int index, double alpha, d
                .prepared = bound->prepared}};
 }
 
-/* What a part's kernel waits by; one that cannot wait is started when all stages are there. */
+/* What a part's kernel waits by; one that cannot wait is started when all stages are there. The first one is.
+ */
 static sley_status await_stages(const sl_exec *exec, const sl_part *part, bool waits, sl_queue *queue,
                                 const sl_stage_words **arrivals) {
   const sl_stage_words *words = exec->words[part->exchange];
   *arrivals = waits ? words : NULL;
-  if (waits || !words)
+  if (waits || !words || part->stages == 1)
     return SLEY_OK;
   sl_arrive_args last = {.words = (sl_stage_words *)words, .stage = part->stages - 1};
   return sl_kernel_run(queue, &(sl_kernel_args){.op = SL_OP_ARRIVE, .arrive = last});

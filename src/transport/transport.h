@@ -75,7 +75,32 @@ typedef struct sl_lent {
   int64_t stride; /* bytes */
 } sl_lent;
 
+/* A pair of ranks of a sized exchange: bytes from one to the other, at most so many a round; the same on both
+ * sides. */
+typedef struct sl_sized_list {
+  int peer;
+  int64_t capacity;
+} sl_sized_list;
+
+/* An exchange whose messages have a length of their own in every round, which the receiver learns from the
+ * message. Not used after create. */
+typedef struct sl_sized_spec {
+  const char *name; /* for traces and errors */
+  int sends, recvs;
+  const sl_sized_list *send, *recv; /* ascending peers, each at most once; may name the rank itself */
+} sl_sized_spec;
+
+/* What moves in a round: send_bytes[i] bytes at src + send_at[i] go to send[i].peer, and what recv[i].peer
+ * sends goes to dst + recv_at[i]. All in bytes. The arrays, of the host's memory, are read by begin alone. */
+typedef struct sl_sized_round {
+  const void *src;
+  const int64_t *send_at, *send_bytes;
+  void *dst;
+  const int64_t *recv_at;
+} sl_sized_round;
+
 typedef struct sl_exchange sl_exchange;
+typedef struct sl_sized sl_sized;
 typedef struct sl_symm sl_symm;
 typedef struct sley_comm sl_comm;
 
@@ -115,6 +140,22 @@ typedef struct sl_transport_ops {
    * SLEY_ERR_PEER. Collective. */
   sley_status (*exchange_borrow)(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
   void (*exchange_destroy)(sl_exchange *exchange); /* Collective. */
+
+  /* Prepares a sized exchange. All memory it needs is taken here. Errors: SLEY_ERR_ARG, where the capacities
+   * of a pair differ, too. Collective. */
+  sley_status (*sized_create)(sl_comm *comm, const sl_sized_spec *spec, sl_sized **out);
+  /* Starts a round, after what queue has been given so far. src and dst may be one buffer if what is sent and
+   * the room for what is received (all of the capacities) do not overlap. Until end src must not change, nor
+   * dst be touched. Several sized exchanges and others may be in flight; all ranks begin and end them in the
+   * same order. Does not wait for a peer. Errors: SLEY_ERR_ARG, where a length is not 0 .. capacity: as any
+   * failure in flight it ends the comm. Collective. */
+  sley_status (*sized_begin)(sl_sized *sized, const sl_sized_round *round, sl_queue *queue);
+  /* In queue's order dst holds what has come, and src is free for reuse; recv_bytes[i]: the length of what
+   * recv[i].peer has sent, known when the call returns. The rest of the room in dst is as it was. Counts the
+   * bytes received, and a message for each length but 0. The host waits for its peers to have begun the
+   * round. Collective. */
+  sley_status (*sized_end)(sl_sized *sized, int64_t *recv_bytes, sl_queue *queue);
+  void (*sized_destroy)(sl_sized *sized); /* NULL: nothing. Collective. */
 
   /* bytes of zeroed memory on every rank (sizes may differ). Waits for the device. Collective. */
   sley_status (*symm_alloc)(sl_comm *comm, int64_t bytes, sl_symm **out);
@@ -179,6 +220,9 @@ struct sley_comm {
   const char *note;  /* why "auto" took this device rather than one that is installed; "" otherwise */
 };
 struct sl_exchange {
+  sl_comm *comm;
+};
+struct sl_sized {
   sl_comm *comm;
 };
 struct sl_symm {

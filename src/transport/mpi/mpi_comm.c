@@ -42,7 +42,7 @@ static bool gather(sl_mpi_comm *comm, bool empty) {
   int code = MPI_Ibarrier(comm->comm, &request);
   sl_mpi_leave();
   for (int done = 0; code == MPI_SUCCESS;) {
-    if (sl_mpi_test(&request, 1, &done) != SLEY_OK || done)
+    if (sl_mpi_test(&request, 1, &done, NULL) != SLEY_OK || done)
       return done == 1;
     (void)sl_mpi_sweep(comm);
     if (!sl_mpi_linger(comm))
@@ -81,8 +81,7 @@ static void stop(sl_process_comm *base) {
   sl_direct_stop(base);
   if (comm->comm == MPI_COMM_NULL)
     return;
-  sl_mesh_leave(
-      base->mesh); /* a rank that returns while another waits for it takes part in what follows */
+  sl_mesh_leave(base->mesh); /* a rank that returns while another waits for it takes part in what follows */
   if (sl_mesh_broken(base->mesh) && !part(comm)) {
     sl_mpi_forsake(true);
     return;
@@ -164,6 +163,7 @@ static void abandon(sl_process_comm *base) {
 
 static const sl_process_backend mpi_process = {.name = "mpi",
                                                .carrier = &sl_mpi_messages,
+                                               .sized = &sl_mpi_messages,
                                                .comm_bytes = sizeof(sl_mpi_comm),
                                                .start = start,
                                                .stop = stop,

@@ -52,8 +52,9 @@ void sl_mpi_turn(void);
 /* SLEY_OK, or what MPI says. Errors: SLEY_ERR_PEER. */
 sley_status sl_mpi_check(int code, const char *call);
 
-/* How many of the requests, from the first on, are done; done ones become MPI_REQUEST_NULL or inactive. */
-sley_status sl_mpi_test(MPI_Request *requests, int count, int *done);
+/* How many of the requests, from the first on, are done; done ones become MPI_REQUEST_NULL or inactive.
+ * received: the bytes that they have received are added to it; NULL: not wanted. */
+sley_status sl_mpi_test(MPI_Request *requests, int count, int *done, int64_t *received);
 
 /* A wait that polls: each call waits a little longer than the one before. Errors: SLEY_ERR_PEER (a rank has
  * failed, or timeout seconds have passed), SLEY_ERR_INTERRUPTED. */

@@ -117,12 +117,18 @@ void sl_mpi_turn(void) {
   sl_mpi_leave();
 }
 
-sley_status sl_mpi_test(MPI_Request *requests, int count, int *done) {
+sley_status sl_mpi_test(MPI_Request *requests, int count, int *done, int64_t *received) {
   int flag = 1, code = MPI_SUCCESS;
   *done = 0;
   sl_mpi_enter();
   while (flag && *done < count && code == MPI_SUCCESS) {
-    code = MPI_Test(&requests[*done], &flag, MPI_STATUS_IGNORE);
+    MPI_Status status;
+    int bytes = 0;
+    code = MPI_Test(&requests[*done], &flag, received ? &status : MPI_STATUS_IGNORE);
+    if (code == MPI_SUCCESS && flag && received)
+      code = MPI_Get_count(&status, MPI_BYTE, &bytes);
+    if (received)
+      *received += bytes > 0 ? bytes : 0; /* cancelled: MPI_UNDEFINED */
     *done += code == MPI_SUCCESS && flag;
   }
   sl_mpi_leave();
@@ -160,7 +166,7 @@ sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_patience patien
   SL_TRY(sl_mpi_check(code, patience.what));
   for (;;) {
     int done;
-    SL_TRY(sl_mpi_test(request, 1, &done));
+    SL_TRY(sl_mpi_test(request, 1, &done, NULL));
     if (done == 1)
       return SLEY_OK;
     SL_TRY(sl_mpi_pause(&patience));

@@ -22,6 +22,12 @@ sley_status sl_threads_exchange_reclaim(sl_exchange *exchange, sl_queue *queue);
 sley_status sl_threads_exchange_borrow(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
 void sl_threads_exchange_destroy(sl_exchange *exchange);
 
+/* sized.c */
+sley_status sl_threads_sized_create(sl_comm *comm, const sl_sized_spec *spec, sl_sized **out);
+sley_status sl_threads_sized_begin(sl_sized *sized, const sl_sized_round *round, sl_queue *queue);
+sley_status sl_threads_sized_end(sl_sized *sized, int64_t *recv_bytes, sl_queue *queue);
+void sl_threads_sized_destroy(sl_sized *sized);
+
 /* symmetric.c */
 sley_status sl_threads_symm_alloc(sl_comm *comm, int64_t bytes, sl_symm **out);
 void sl_threads_symm_free(sl_symm *symm);
