@@ -443,9 +443,11 @@ sley_status sl_mesh_start_progress(sl_mesh *mesh) {
 
 void sl_mesh_work(sl_mesh *mesh) {
   bool something = false;
+  if (!mesh->progress || mesh->working || mesh->failed_rank >= 0)
+    return;
   for (int p = 0; p < mesh->size; p++)
     something = something || in_flight(&mesh->peer[p]);
-  if (!mesh->progress || mesh->working || mesh->failed_rank >= 0 || !something)
+  if (!something)
     return;
   mesh->working = true;
   sl_progress_allow(mesh->progress);

@@ -265,7 +265,7 @@ static sley_status start(const sl_process_exchange *exchange, sl_process_channel
 static sley_status wait_for(const sl_process_exchange *exchange, const sl_process_channel *c, bool receives) {
   mpi_message *message = c->own;
   const sl_process_comm *comm = &comm_of(exchange)->base;
-  sl_mpi_patience patience = {.mesh = comm->mesh, .timeout = comm->timeout, .what = "a message"};
+  sl_mpi_wait wait = {.mesh = comm->mesh, .timeout = comm->timeout, .what = "a message"};
   for (;;) {
     int64_t before = message->done;
     bool over;
@@ -273,8 +273,8 @@ static sley_status wait_for(const sl_process_exchange *exchange, const sl_proces
     if (over)
       return SLEY_OK;
     if (message->done > before)
-      patience.polls = 0;
-    sley_status status = sl_mpi_pause(&patience);
+      wait.polls = 0;
+    sley_status status = sl_mpi_backoff(&wait);
     if (status == SLEY_ERR_PEER && !sl_mesh_broken(comm->mesh))
       return sl_fail(status,
                      "rank %d has not %s its rows of exchange %s within %g s: give a longer timeout if it "

@@ -16,7 +16,8 @@ typedef struct length_message {
 typedef struct nccl_sized {
   sl_process_exchange base;
   sl_event *packed, *arrived;
-  bool grouped; /* this round's group is enqueued */
+  bool messages; /* travel between this rank and others */
+  bool grouped;  /* this round's group is enqueued */
 } nccl_sized;
 
 static sl_nccl_comm *comm_of(const sl_process_exchange *exchange) {
@@ -43,6 +44,10 @@ static sley_status open_messages(sl_process_exchange *base) {
   sl_device *device = base->base.comm->device;
   SL_TRY(open_channels(base->send, base->sends));
   SL_TRY(open_channels(base->recv, base->recvs));
+  for (int i = 0; i < base->sends; i++)
+    exchange->messages = exchange->messages || base->send[i].travels;
+  for (int i = 0; i < base->recvs; i++)
+    exchange->messages = exchange->messages || base->recv[i].travels;
   SL_TRY(device->ops->event_create(device, &exchange->packed));
   return device->ops->event_create(device, &exchange->arrived);
 }
@@ -64,7 +69,7 @@ static void close_messages(sl_process_exchange *base) {
 static sley_status begin(sl_process_exchange *base, sl_queue *queue) {
   nccl_sized *exchange = (nccl_sized *)base;
   sl_mesh *mesh = mesh_of(base);
-  exchange->grouped = false;
+  exchange->grouped = !exchange->messages;
   SL_TRY(queue->ops->event_record(queue, exchange->packed));
   for (int i = 0; i < base->recvs; i++) {
     length_message *message = base->recv[i].own;

@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges between devices whose memory the host cannot address: the ranks' threads agree on what happens,
- * the devices do it later, and no thread waits for a device.
+/* Exchanges of threads whose devices have memory that the host cannot address. The ranks' threads agree on
+ * what happens, by the words `ready` and `taken` of each channel (exchange_inside.h); the devices do it
+ * later, in the order of their queues. No thread waits for a device, so that the next kernels are enqueued
+ * while rows move.
  *
- * Begin packs what goes over message links, records the event `begun` and raises `ready`. End waits until the
- * peers have raised theirs; then it gives an urgent queue of its own, beside whatever the rank's queue is
- * working on: wait for `begun` of this rank and of the peers, pull all rows in one launch, record `done`. The
- * rank's queue waits for that, or later for the pull's stages, and `taken` is raised. As a sender it waits in
- * reclaim for `taken`, and its queue for the receivers' `done`. Where rows are borrowed, the rank's queue
- * itself waits for the peers' `begun`, and end records `done` there in place of a pull. Each event is
- * recorded before the word that announces it is raised, and not again before its waiters have seen it: ready
- * and taken alternate. Rows to add are added by the rank's queue itself, a launch a peer, in the order of the
- * list.
+ * - begin: the thread raises `ready` of its channels. In the rank's queue: messages are packed, the event
+ *   `begun` is recorded.
+ * - receive: the thread waits for `ready` of its senders, then raises `taken`. In an urgent queue: waits for
+ *   `begun` of this rank and of the senders; copies of packed rows that are out of reach; one SL_OP_PULL for
+ *   all senders; the event `done`.
+ * - arrive: the caller's queue waits for the first stage.
+ * - end: the rank's queue waits for its own `done`.
+ * - reclaim: the thread waits for `taken` of its receivers, the rank's queue for their `done`.
  *
- * Links: direct ones, and messages of single rows, are loaded in place. Where a GPU cannot load another's
- * memory, rows are packed, copied as a whole and moved from there. */
+ * Receive is the first half of whichever of arrive and end comes first. The urgent queue lets rows move
+ * beside what the rank's queue works on. Rows that are added go through the rank's queue, one pull per sender
+ * in the order of the list, so that the order of summation is fixed. Where rows are borrowed, the rank's
+ * queue waits for the senders' `begun`, and end records `done` there; nothing is pulled.
+ *
+ * An event may be recorded anew only when all who wait for its last recording have enqueued that wait.
+ * `begun` and `done` are each recorded before the word that announces them is raised, and the words alternate
+ * from round to round, so this holds.
+ *
+ * Which way rows go: over direct links, and with SL_GRAIN_ROW over message links too, the pull loads them
+ * from where they lie. Rows listed for a message link are packed first, and the pull loads the packed ones.
+ * Where a device cannot load another's memory, rows are packed, copied as one block into a landing buffer of
+ * the receiver, and pulled from there. */
 #include "transport/threads/device_exchange.h"
 
 #include <stdio.h>
