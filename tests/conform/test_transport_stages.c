@@ -153,7 +153,39 @@ static void test_stages(void **state) {
   each_case(staged_body);
 }
 
+/* Rows arrive between begin and end only. */
+static sley_status outside_main(sl_comm *comm, void *arg) {
+  const bool *after_end = arg;
+  sl_exchange_spec spec = {.name = "none", .dtype = SLEY_F64, .stages = 2};
+  const sl_stage_words *words;
+  sl_exchange *exchange;
+  SL_TRY(comm->ops->exchange_create(comm, &spec, &exchange));
+  sley_status status = SLEY_OK;
+  if (*after_end)
+    status = comm->ops->exchange_begin(exchange, NULL, 8, NULL, 8, comm->queue);
+  if (*after_end && status == SLEY_OK)
+    status = sl_exchange_arrive(exchange, comm->queue, &words);
+  if (*after_end && status == SLEY_OK)
+    status = comm->ops->exchange_end(exchange, comm->queue);
+  if (status == SLEY_OK)
+    status = sl_exchange_arrive(exchange, comm->queue, &words);
+  comm->ops->exchange_destroy(exchange);
+  return status;
+}
+
+static void outside_body(const rank_case *c) {
+  bool after_end = c->seed & 1;
+  assert_int_equal(run_case(c, outside_main, &after_end), SLEY_ERR_ARG);
+  assert_non_null(strstr(sley_last_error(), "outside begin and end"));
+}
+
+static void test_arrival_out_of_order(void **state) {
+  (void)state;
+  each_case(outside_body);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_stages)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_stages),
+                                     cmocka_unit_test(test_arrival_out_of_order)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
