@@ -22,6 +22,7 @@ static void abandon(sl_process_comm *comm) {
 static const sl_process_backend tcp_process = {.name = "tcp",
                                                .dense_native = sl_dense_no_native,
                                                .carrier = &sl_tcp_messages,
+                                               .sized = &sl_tcp_messages,
                                                .comm_bytes = sizeof(sl_process_comm),
                                                .start = start,
                                                .stop = stop,
