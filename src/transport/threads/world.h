@@ -8,6 +8,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
+#include "transport/rma_queue.h"
 #include "transport/transport.h"
 
 enum { SL_WORLD_MESSAGE = 768, SL_POST_NUMBERS = 2, SL_POST_DATA = 5 };
@@ -35,6 +36,13 @@ typedef struct sl_turn {
   int peer;
 } sl_turn;
 
+/* A device whose memory this rank's device does not use atomics on. */
+typedef struct sl_threads_away {
+  bool needed;
+  sl_device *device; /* opened by this rank, for its operations */
+  sl_rma_queue *queue;
+} sl_threads_away;
+
 typedef struct sl_threads_comm {
   sl_comm base;
   sl_world *world;
@@ -43,7 +51,11 @@ typedef struct sl_threads_comm {
   uint32_t *stop; /* a word that the device reads: raised by an abort; NULL where nobody waits for signals */
   sl_queue *urgent; /* for receiving beside the rank's queue, on devices without host addresses; else NULL */
   struct sl_threads_exchange *flying; /* exchanges begun and not reclaimed, on such devices */
-  sl_post post[2];                    /* of the last two meetings, by epoch's parity */
+  /* One-sided access to devices' memory; NULL on the host, and before the first symmetric memory. */
+  sl_rma_queue *rma;
+  sl_threads_away *away; /* by device */
+  uint32_t words;        /* one-sided accesses to single words */
+  sl_post post[2];       /* of the last two meetings, by epoch's parity */
 
   /* The rank sleeps here. */
   pthread_mutex_t lock;
@@ -116,6 +128,13 @@ void sl_world_quiesce(sl_threads_comm *comm);
 sley_status sl_world_check(sl_threads_comm *comm);
 
 void sl_world_abort(sl_threads_comm *comm, sley_status status);
+
+/* symmetric.c: which devices need an entry of comm->away; all ranks' devices are open. Ends those queues. */
+void sl_threads_find_away(sl_threads_comm *comm);
+void sl_threads_close_queues(sl_threads_comm *comm);
+
+/* All puts that the rank has begun are complete. */
+sley_status sl_threads_flush_puts(sl_threads_comm *comm);
 
 /* The word that an abort raises for this rank's device from now on; NULL: none. */
 void sl_world_stop_at(sl_threads_comm *comm, uint32_t *stop);
