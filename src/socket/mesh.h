@@ -148,8 +148,8 @@ enum {
   SL_MESH_STAGING = (SL_MESH_WINDOW + 1) * SL_MESH_STAGE
 };
 
-/* How a rank keeps memory. Its functions are called by whichever thread serves, one at a time. What load,
- * store and atomic return that is not SLEY_OK breaks the mesh. */
+/* How a rank keeps memory. Its functions are called by whichever thread serves, one at a time, and call
+ * nothing of the mesh. What load, store and atomic return that is not SLEY_OK breaks the mesh. */
 typedef struct sl_mesh_keeper {
   void *owner;
   /* Where memory `id` lies: base and its bytes, and whether the host may address it. NULL: not known. */

@@ -25,11 +25,11 @@ static void unmap_all(sl_process_symm *symm) {
   sl_free(symm);
 }
 
-/* Ends memory that nobody can ask for any more; all: whoever may. */
-static void release(sl_process_comm *comm, bool all) {
+/* Ends memory that nobody can ask for any more; broken: nobody is served. all: whoever may. */
+static void release(sl_process_comm *comm, bool broken, bool all) {
   for (sl_process_symm **at = &comm->symms; *at;) {
     sl_process_symm *symm = *at;
-    if (all || (symm->freed && (symm->still_in_use == 0 || sl_mesh_broken(comm->mesh)))) {
+    if (all || (symm->freed && (symm->still_in_use == 0 || broken))) {
       *at = symm->next;
       unmap_all(symm);
     } else {
@@ -39,7 +39,7 @@ static void release(sl_process_comm *comm, bool all) {
 }
 
 void sl_process_symm_end(sl_process_comm *comm) {
-  release(comm, true);
+  release(comm, true, true);
   sl_free(comm->asks);
 }
 
@@ -47,7 +47,7 @@ bool sl_process_symm_freed(void *owner, uint64_t id) {
   sl_process_comm *comm = owner;
   for (sl_process_symm *symm = comm->symms; symm; symm = symm->next)
     symm->still_in_use -= symm->id == id;
-  release(comm, false);
+  release(comm, false, false);
   return comm->symms != NULL;
 }
 
@@ -283,7 +283,7 @@ void sl_process_symm_free(sl_symm *base) {
       if (sl_link_to(base->comm, r) == SL_LINK_MESSAGE)
         (void)sl_mesh_access(comm->mesh, r, SL_MESH_FREE, symm->id, 0, NULL, 0);
     symm->freed = true;
-    release(comm, false);
+    release(comm, sl_mesh_broken(comm->mesh), false);
     sl_process_keep(comm);
   }
   if (!sl_mesh_broken(comm->mesh))
