@@ -4,6 +4,7 @@
 #define SLEY_DEVICE_DEVICE_H
 
 #include "base/team.h"
+#include "device/atomic.h"
 #include "device/kernel.h"
 
 typedef enum sl_copy_kind { SL_COPY_WITHIN, SL_COPY_TO_DEVICE, SL_COPY_TO_HOST } sl_copy_kind;
@@ -87,6 +88,14 @@ typedef struct sl_device_ops {
   void (*event_destroy)(sl_event *event);
   sley_status (*event_record)(sl_queue *queue, sl_event *event);
   sley_status (*event_wait)(sl_queue *queue, sl_event *event); /* the queue waits, not the host */
+  /* Whether the queue has come to where the event was last recorded, without waiting. */
+  sley_status (*event_query)(sl_event *event, bool *done);
+
+  /* In the queue's order, atomic with those of every device and of the host: see atomic.h. */
+  sley_status (*atomic)(sl_queue *queue, const sl_atomic *args);
+  /* Whether atomics of device on memory of other are atomic with other's own, other being of the same kind.
+   */
+  bool (*reach_atomics)(sl_device *device, sl_device *other);
 
   /* NULL-terminated. */
   const sl_kernel *const *kernels;

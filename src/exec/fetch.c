@@ -77,8 +77,8 @@ static sley_status make_lists(sl_fetches *f) {
   SL_TRY(SL_NEW_ZERO(f->source, f->comm->size, "lists of fetches"));
   SL_TRY(SL_NEW_ZERO(f->pulls, (int64_t)f->groups * f->plan->fetches.count, "lists of fetches"));
   for (int p = 0; p < f->comm->size; p++)
-    f->source[p] = (sl_pull_source){
-        .src = f->comm->ops->peer_ptr(f->published, p), .stride = f->row_bytes, .bytes = f->row_bytes};
+    f->source[p] =
+        (sl_pull_source){.src = sl_peer_ptr(f->published, p), .stride = f->row_bytes, .bytes = f->row_bytes};
   for (int i = 0; i < f->plan->fetches.count; i++)
     most += SL_FETCH(f->plan, i)->count;
   sl_pull_entry *entries;
@@ -189,7 +189,7 @@ static sley_status make_exchanges(sl_fetches *f) {
 static sley_status run_exchange(sl_fetches *f, void *dst) {
   sl_exchange *exchange = f->exchanges[f->done++];
   sl_comm *comm = f->comm;
-  const void *src = comm->ops->peer_ptr(f->published, comm->rank);
+  const void *src = sl_peer_ptr(f->published, comm->rank);
   SL_TRY(comm->ops->exchange_begin(exchange, src, f->row_bytes, dst, f->row_bytes, comm->queue));
   return comm->ops->exchange_end(exchange, comm->queue);
 }
@@ -203,7 +203,7 @@ sley_status sl_fetches_create(const sl_plan *plan, sl_fetches **out) {
     f->plan = plan;
     f->comm = comm;
     f->row_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
-    status = comm->ops->symm_alloc(comm, plan->x_rows * f->row_bytes, &f->published);
+    status = sl_symm_alloc(comm, plan->x_rows * f->row_bytes, &f->published);
   }
   if (status == SLEY_OK)
     status = sl_agree(comm, SL_NEW(f->wanted, comm->size, "lists of fetches"));
@@ -234,7 +234,7 @@ void sl_fetches_destroy(sl_fetches *f) {
   if (f->fence)
     f->comm->ops->exchange_destroy(f->fence);
   if (f->published)
-    f->comm->ops->symm_free(f->published);
+    sl_symm_free(f->published);
   if (f->list)
     f->comm->device->ops->free(f->comm->device, f->list);
   sl_free(f->pulls);
@@ -254,15 +254,15 @@ static sley_status meet(sl_fetches *f) {
 sley_status sl_fetches_publish(sl_fetches *f, const void *x, int64_t stride) {
   f->done = 0;
   if (f->plan->x_rows > 0 && f->row_bytes > 0)
-    SL_TRY(sl_kernel_run(
-        f->comm->queue, &(sl_kernel_args){.op = SL_OP_ROWS,
-                                          .rows = {.count = f->plan->x_rows,
-                                                   .bytes = f->row_bytes,
-                                                   .src = x,
-                                                   .src_stride = stride,
-                                                   .dst = f->comm->ops->peer_ptr(f->published, f->comm->rank),
-                                                   .dst_stride = f->row_bytes,
-                                                   .dtype = f->plan->dtype}}));
+    SL_TRY(sl_kernel_run(f->comm->queue,
+                         &(sl_kernel_args){.op = SL_OP_ROWS,
+                                           .rows = {.count = f->plan->x_rows,
+                                                    .bytes = f->row_bytes,
+                                                    .src = x,
+                                                    .src_stride = stride,
+                                                    .dst = sl_peer_ptr(f->published, f->comm->rank),
+                                                    .dst_stride = f->row_bytes,
+                                                    .dtype = f->plan->dtype}}));
   return meet(f);
 }
 

@@ -164,10 +164,10 @@ static sley_status time_rows(sl_comm *comm, sl_tuning *tune, sl_link link, int64
     rows[i] = (int64_t)((uint64_t)i * 2654435761u % (uint64_t)there);
   a.list.rows = rows;
   SL_TRY_GOTO(status, sl_agree(comm, status), done);
-  SL_TRY_GOTO(status, comm->ops->symm_alloc(comm, there * bytes, &a.symm), done);
-  memset(comm->ops->peer_ptr(a.symm, comm->rank), 1, (size_t)(there * bytes));
+  SL_TRY_GOTO(status, sl_symm_alloc(comm, there * bytes, &a.symm), done);
+  memset(sl_peer_ptr(a.symm, comm->rank), 1, (size_t)(there * bytes));
   status = sl_tune_measure(comm, tune, &(sl_timed){.run = run_asking, .context = &a}, seconds);
-  comm->ops->symm_free(a.symm);
+  sl_symm_free(a.symm);
   *seconds /= BATCH;
 done:
   sl_free(a.dst);

@@ -4,10 +4,10 @@
  * transport needs to begin (identifiers, handles). sl_bootstrap_meet makes one.
  *
  * A mesh is used by one thread. Sockets are served while its rank is inside one of these calls, messages
- * also between them, see sl_mesh_work. Every wait ends, with SLEY_ERR_PEER and a message that names the
- * rank, when a rank aborts, when its process ends, and when it has left while this rank still waits for it;
- * with SLEY_ERR_INTERRUPTED within 50 ms of sley_interrupt(). Either way the mesh is then broken: every
- * later call returns SLEY_ERR_PEER. */
+ * and requests also between them, see sl_mesh_work. Every wait ends, with SLEY_ERR_PEER and a message that
+ * names the rank, when a rank aborts, when its process ends, and when it has left while this rank still waits
+ * for it; with SLEY_ERR_INTERRUPTED within 50 ms of sley_interrupt(). Either way the mesh is then broken:
+ * every later call returns SLEY_ERR_PEER. */
 #ifndef SLEY_SOCKET_MESH_H
 #define SLEY_SOCKET_MESH_H
 
@@ -123,7 +123,7 @@ sley_status sl_mesh_progress(sl_mesh *mesh);
 sley_status sl_mesh_start_progress(sl_mesh *mesh);
 
 /* The rank goes to work: until its next call of this mesh, that thread, if there is one, moves the
- * messages that are in flight, and so uses their memory. */
+ * messages that are in flight, and so uses their memory, and serves the requests of others. */
 void sl_mesh_work(sl_mesh *mesh);
 
 /* turn is called whenever this rank waits or looks for news, every 50 ms at least, so that another library
@@ -131,7 +131,8 @@ void sl_mesh_work(sl_mesh *mesh);
 void sl_mesh_meanwhile(sl_mesh *mesh, void (*turn)(void));
 
 /* ---- requests: one-sided access to memory that a rank keeps for the others. Served whenever the keeper is
- * inside a call. */
+ * inside a call, and by the progress thread while it works, see sl_mesh_work: in the order in which a peer
+ * has asked. */
 
 typedef enum sl_mesh_access_kind {
   SL_MESH_GET = 1,
@@ -139,21 +140,66 @@ typedef enum sl_mesh_access_kind {
   SL_MESH_ADD,
   SL_MESH_FLUSH,
   SL_MESH_FREE,
-  SL_MESH_ROWS
+  SL_MESH_ROWS,
+  SL_MESH_COMPARE_SWAP
 } sl_mesh_access_kind;
 
-enum { SL_MESH_ROWS_MOST = 2048 }; /* rows that one request asks for */
+enum {
+  SL_MESH_ROWS_MOST = 2048,   /* rows that one request asks for */
+  SL_MESH_WINDOW = 8,         /* requests of a peer that may be unanswered; more wait at the asking rank */
+  SL_MESH_STAGE = 128 * 1024, /* bytes of memory that the host cannot address that one request asks for */
+  /* Of staging memory, for each rank: for the answers, and for what is being put. */
+  SL_MESH_STAGING = (SL_MESH_WINDOW + 1) * SL_MESH_STAGE
+};
 
-/* Where memory `id` lies: base and its bytes; NULL: not known. freed: a peer will not ask for it any more. */
-typedef void *(*sl_mesh_memory)(void *owner, uint64_t id, int64_t *bytes);
-typedef void (*sl_mesh_freed)(void *owner, uint64_t id);
-/* owner must live until the mesh is closed: others may ask until they have left too. */
-void sl_mesh_serve(sl_mesh *mesh, sl_mesh_memory find, sl_mesh_freed freed, void *owner);
+/* How a rank keeps memory. Its functions are called by whichever thread serves, one at a time, and call
+ * nothing of the mesh. What load, store and atomic return that is not SLEY_OK breaks the mesh. */
+typedef struct sl_mesh_keeper {
+  void *owner;
+  /* Where memory `id` lies: base and its bytes, and whether the host may address it. NULL: not known. */
+  void *(*find)(void *owner, uint64_t id, int64_t *bytes, bool *on_host);
+  /* A peer will not ask for it any more. Whether anything is kept still. */
+  bool (*freed)(void *owner, uint64_t id);
+  /* For memory that the host cannot address; all return when done. Where there is none: NULL. at: an address
+   * of it. atomic: of an ADD or COMPARE_SWAP; *old: what the word was. */
+  sley_status (*load)(void *owner, void *dst, const char *at, int64_t bytes);
+  sley_status (*store)(void *owner, char *at, const void *src, int64_t bytes);
+  sley_status (*atomic)(void *owner, sl_mesh_access_kind kind, char *at, int64_t value, int64_t expected,
+                        int64_t *old);
+  char *staging; /* SL_MESH_STAGING bytes of each rank, for load and store; NULL with them */
+} sl_mesh_keeper;
 
-/* Asks rank peer for an access to bytes at `at` of its memory id, and waits for the answer if there is one.
- * GET: data is filled. PUT: data is written. ADD: *(int64_t *)data is added to the 8 bytes there, and becomes
- * what they were. FLUSH: all puts have arrived. FREE: no request for it follows. The caller has checked the
- * bounds. */
+/* From now on the rank serves with keeper, which is copied. NULL: nothing is kept now. keeper->owner must
+ * live until the mesh is closed: others may ask until they have left too. */
+void sl_mesh_serve(sl_mesh *mesh, const sl_mesh_keeper *keeper);
+
+/* A request under way: the caller's, with its data, until it is done or the mesh is broken. */
+typedef struct sl_mesh_ask {
+  sl_mesh_outgoing request;
+  sl_mesh_incoming answer;
+  int64_t operand[2];
+  bool answers; /* there will be an answer */
+  int peer;
+  struct sl_mesh_ask *next; /* waits for answers to those before it */
+} sl_mesh_ask;
+
+/* Asks rank peer for an access to bytes at `at` of its memory id. GET: data is filled. PUT: data is sent;
+ * done means that it may change, and a FLUSH that is done afterwards that it has arrived. ADD: *data (an
+ * int64_t) is added to the 8 bytes there, and becomes what they were. COMPARE_SWAP: data[0] is what is
+ * expected there and becomes what was there, data[1] what replaces it. FLUSH: all puts have arrived. FREE: no
+ * request for it follows. The caller has checked the bounds. Any number may be under way. Where the mesh is
+ * broken, nothing. */
+void sl_mesh_ask_access(sl_mesh *mesh, int peer, sl_mesh_access_kind access, uint64_t id, int64_t at,
+                        void *data, int64_t bytes, sl_mesh_ask *ask);
+/* Whether it is done, without a look at the sockets; what has come since is seen after sl_mesh_progress. */
+static inline bool sl_mesh_ask_done(const sl_mesh_ask *ask) {
+  return ask->request.done && (ask->answer.done || !ask->answers);
+}
+/* Serves the sockets once; *done: whether it is done. Errors as those of a wait. */
+sley_status sl_mesh_test_ask(sl_mesh *mesh, const sl_mesh_ask *ask, bool *done);
+sley_status sl_mesh_wait_ask(sl_mesh *mesh, const sl_mesh_ask *ask);
+
+/* Asks, and waits until it is done. */
 sley_status sl_mesh_access(sl_mesh *mesh, int peer, sl_mesh_access_kind access, uint64_t id, int64_t at,
                            void *data, int64_t bytes);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One-sided access: the keeper of the memory serves it between its own waits. A peer has one request that
- * wants an answer at a time. Single words move as atomics, because ranks of the same host may touch them
+/* One-sided access. A rank has at most SL_MESH_WINDOW requests to a peer that want an answer on their way, so
+ * the keeper has an answer's place for each: it never has to stop reading requests for want of one, and two
+ * ranks that ask each other for much do not wait for each other. Puts want no answer: what they bring goes
+ * straight to its place. Single words move as atomics, because ranks of the same host may touch them
  * directly. */
 #include <stdatomic.h>
 #include <string.h>
@@ -8,106 +10,310 @@
 #include "base/memory.h"
 #include "socket/wire.h"
 
+enum { WORD = sizeof(int64_t) };
+
 static bool is_word(const void *at, int64_t bytes) {
-  return bytes == sizeof(int64_t) && (uintptr_t)at % sizeof(int64_t) == 0;
+  return bytes == WORD && (uintptr_t)at % WORD == 0;
 }
 
-void sl_mesh_serve(sl_mesh *mesh, sl_mesh_memory find, sl_mesh_freed freed, void *owner) {
+void sl_mesh_serve(sl_mesh *mesh, const sl_mesh_keeper *keeper) {
   sl_wire_enter(mesh);
-  mesh->find = find;
-  mesh->freed = freed;
-  mesh->owner = owner;
+  mesh->serves = keeper != NULL;
+  if (keeper)
+    mesh->keeper = *keeper;
 }
 
-/* Where the request's bytes lie; NULL if there is no such place. */
-static char *locate(sl_mesh *mesh, const sl_mesh_header *header) {
+/* ---- the keeper's side */
+
+/* Where a request's bytes lie. */
+typedef struct place {
+  char *at; /* NULL: there is no such place */
+  bool on_host;
+} place;
+
+static place locate(const sl_mesh *mesh, const sl_mesh_header *header) {
+  const sl_mesh_keeper *keeper = &mesh->keeper;
   int64_t bytes = 0;
-  char *base = mesh->find ? mesh->find(mesh->owner, header->tag, &bytes) : NULL;
+  place there = {NULL, true};
+  char *base = keeper->find ? keeper->find(keeper->owner, header->tag, &bytes, &there.on_host) : NULL;
   bool inside = base && header->at >= 0 && header->length >= 0 && header->length <= bytes &&
                 header->at <= bytes - header->length;
-  return inside ? base + header->at : NULL;
+  if (!there.on_host && (!keeper->staging || header->length > SL_MESH_STAGE))
+    inside = false;
+  there.at = inside ? base + header->at : NULL;
+  return there;
+}
+
+/* Whether the peer's last request for rows is still being answered. */
+static bool rows_under_way(const sl_wire_peer *peer) {
+  return peer->rows.header.kind != 0 && !peer->rows.done;
+}
+
+/* Whether a request's body is as long as its kind and its other fields say. */
+static bool is_whole(const sl_mesh_header *header) {
+  switch ((sl_mesh_access_kind)header->access) {
+  case SL_MESH_GET:
+    return header->bytes == 0 && header->length >= 0;
+  case SL_MESH_PUT:
+    return header->bytes == header->length && header->length >= 0;
+  case SL_MESH_ADD:
+    return header->bytes == WORD && header->length == WORD;
+  case SL_MESH_COMPARE_SWAP:
+    return header->bytes == 2 * WORD && header->length == WORD;
+  case SL_MESH_ROWS:
+    return header->bytes >= 0 && header->bytes % (int64_t)sizeof(uint32_t) == 0 &&
+           header->bytes <= SL_MESH_ROWS_MOST * (int64_t)sizeof(uint32_t) && header->length >= 0 &&
+           header->length <= INT64_MAX / SL_MESH_ROWS_MOST;
+  case SL_MESH_FLUSH:
+  case SL_MESH_FREE:
+    return header->bytes == 0;
+  }
+  return false;
+}
+
+/* A request that no rank of this library makes. */
+static void refuse(sl_mesh *mesh, int p) {
+  const sl_mesh_header *h = &mesh->peer[p].header;
+  (void)sl_wire_fail(mesh, sl_fail(SLEY_ERR_INTERNAL,
+                                   "rank %d has sent a request that makes no sense: kind %u, %lld bytes for "
+                                   "%lld at %lld",
+                                   p % mesh->size, h->access, (long long)h->bytes, (long long)h->length,
+                                   (long long)h->at));
+}
+
+static char *staging_of(const sl_mesh *mesh, int p, unsigned slot) {
+  return mesh->keeper.staging + (int64_t)(p % mesh->size) * SL_MESH_STAGING + (int64_t)slot * SL_MESH_STAGE;
 }
 
 void sl_wire_request(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
-  char *at = locate(mesh, &peer->header);
-  if (peer->header.access == SL_MESH_ROWS)
-    peer->body =
-        peer->header.bytes <= (int64_t)sizeof(uint32_t) * SL_MESH_ROWS_MOST ? (char *)peer->asked : NULL;
-  else if (peer->header.access == SL_MESH_PUT)
-    peer->body = at && is_word(at, peer->header.length) ? (char *)&peer->request_value : at;
-  else if (peer->header.access == SL_MESH_ADD)
-    peer->body = (char *)&peer->request_value;
+  const sl_mesh_header *header = &peer->header;
+  if (!is_whole(header) ||
+      (header->access == SL_MESH_ROWS &&
+       rows_under_way(peer))) { /* the body, of whatever length, is thrown away: the mesh is broken */
+    refuse(mesh, p);
+    return;
+  }
+  place there = locate(mesh, header);
+  if (header->access == SL_MESH_ROWS)
+    peer->body = (char *)peer->asked;
+  else if (header->access == SL_MESH_PUT && there.at && !there.on_host)
+    peer->body = staging_of(mesh, p, SL_MESH_WINDOW);
+  else if (header->access == SL_MESH_PUT)
+    peer->body = there.at && is_word(there.at, header->length) ? (char *)peer->operand : there.at;
+  else if (header->access == SL_MESH_ADD || header->access == SL_MESH_COMPARE_SWAP)
+    peer->body = (char *)peer->operand;
 }
 
 /* Rows as asked for; zeros if there is one that is not. */
 static void answer_rows(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   const sl_mesh_header *header = &peer->header;
+  const sl_mesh_keeper *keeper = &mesh->keeper;
   int64_t bytes = 0, count = header->bytes / (int64_t)sizeof *peer->asked;
-  char *base = mesh->find ? mesh->find(mesh->owner, header->tag, &bytes) : NULL;
+  bool on_host = true;
+  char *base = keeper->find ? keeper->find(keeper->owner, header->tag, &bytes, &on_host) : NULL;
   int64_t rows = header->length > 0 ? bytes / header->length : 0;
-  bool inside = base && peer->asked && count <= SL_MESH_ROWS_MOST;
+  bool inside = base && on_host && peer->asked;
   for (int64_t i = 0; i < count && inside; i++)
     inside = peer->asked[i] < rows;
-  peer->answer.header =
+  peer->rows.header =
       (sl_mesh_header){.kind = SL_KIND_DATA, .tag = SL_TAG_ANSWER, .bytes = count * header->length};
-  sl_wire_queue(mesh, p, inside ? base : NULL, &peer->answer);
-  peer->answer.rows = inside ? peer->asked : NULL;
-  peer->answer.row_bytes = header->length;
+  sl_wire_queue(mesh, p, inside ? base : NULL, &peer->rows);
+  peer->rows.rows = inside ? peer->asked : NULL;
+  peer->rows.row_bytes = header->length;
+}
+
+/* What has been put is in its place; the words and what came to staging memory are brought there. */
+static sley_status store(const sl_mesh *mesh, int p, place there) {
+  const sl_wire_peer *peer = &mesh->peer[p];
+  const sl_mesh_keeper *keeper = &mesh->keeper;
+  int64_t bytes = peer->header.length;
+  if (there.at && !there.on_host)
+    return keeper->store(keeper->owner, there.at, staging_of(mesh, p, SL_MESH_WINDOW), bytes);
+  if (there.at && is_word(there.at, bytes))
+    atomic_store((_Atomic int64_t *)(void *)there.at, peer->operand[0]);
+  return SLEY_OK;
+}
+
+/* *out: what a GET brings: the memory itself, or a copy in an answer's place; NULL: zeros. */
+static sley_status load(const sl_mesh *mesh, int p, place there, unsigned slot, int64_t *word,
+                        const void **out) {
+  const sl_mesh_keeper *keeper = &mesh->keeper;
+  int64_t bytes = mesh->peer[p].header.length;
+  *out = there.at;
+  if (there.at && !there.on_host) {
+    char *copy = staging_of(mesh, p, slot);
+    *out = copy;
+    return keeper->load(keeper->owner, copy, there.at, bytes);
+  }
+  if (there.at && is_word(there.at, bytes)) {
+    *word = atomic_load((_Atomic int64_t *)(void *)there.at);
+    *out = word;
+  }
+  return SLEY_OK;
+}
+
+static sley_status change_word(const sl_mesh *mesh, int p, place there, int64_t *old) {
+  const sl_wire_peer *peer = &mesh->peer[p];
+  const sl_mesh_keeper *keeper = &mesh->keeper;
+  bool swaps = peer->header.access == SL_MESH_COMPARE_SWAP;
+  int64_t expected = peer->operand[0], value = peer->operand[swaps ? 1 : 0];
+  *old = 0;
+  if (!there.at || !is_word(there.at, WORD))
+    return SLEY_OK;
+  if (!there.on_host)
+    return keeper->atomic(keeper->owner, (sl_mesh_access_kind)peer->header.access, there.at, value, expected,
+                          old);
+  _Atomic int64_t *word = (_Atomic int64_t *)(void *)there.at;
+  if (swaps) {
+    atomic_compare_exchange_strong(word, &expected, value);
+    *old = expected;
+  } else {
+    *old = atomic_fetch_add(word, value);
+  }
+  return SLEY_OK;
+}
+
+/* To a GET, ADD, COMPARE_SWAP or FLUSH. */
+static void answer(sl_mesh *mesh, int p, place there) {
+  sl_wire_peer *peer = &mesh->peer[p];
+  const sl_mesh_header *header = &peer->header;
+  unsigned slot = peer->answers++ % SL_MESH_WINDOW;
+  sl_wire_answer *a = &peer->answer[slot];
+  const void *data = &a->value;
+  sley_status status = SLEY_OK;
+  if (peer->answers > SL_MESH_WINDOW && !a->send.done) { /* it has not waited for the answer before last */
+    refuse(mesh, p);
+    return;
+  }
+  if (header->access == SL_MESH_GET)
+    status = load(mesh, p, there, slot, &a->value, &data);
+  else if (header->access != SL_MESH_FLUSH)
+    status = change_word(mesh, p, there, &a->value);
+  if (status != SLEY_OK) {
+    (void)sl_wire_fail(mesh, status);
+    return;
+  }
+  a->send.header = (sl_mesh_header){.kind = SL_KIND_DATA,
+                                    .tag = SL_TAG_ANSWER,
+                                    .bytes = header->access == SL_MESH_FLUSH ? 0 : header->length};
+  sl_wire_queue(mesh, p, data, &a->send);
+  if (peer->first == &a->send)
+    sl_wire_send(mesh, p);
 }
 
 void sl_wire_request_done(sl_mesh *mesh, int p) {
-  sl_wire_peer *peer = &mesh->peer[p];
-  const sl_mesh_header *header = &peer->header;
-  if (header->access == SL_MESH_ROWS) {
+  const sl_mesh_header *header = &mesh->peer[p].header;
+  const sl_mesh_keeper *keeper = &mesh->keeper;
+  sley_status status = SLEY_OK;
+  switch ((sl_mesh_access_kind)header->access) {
+  case SL_MESH_ROWS:
     answer_rows(mesh, p);
+    break;
+  case SL_MESH_FREE:
+    if (keeper->freed)
+      mesh->serves = keeper->freed(keeper->owner, header->tag);
+    break;
+  case SL_MESH_PUT:
+    status = store(mesh, p, locate(mesh, header));
+    break;
+  default:
+    answer(mesh, p, locate(mesh, header));
+  }
+  if (status != SLEY_OK)
+    (void)sl_wire_fail(mesh, status);
+}
+
+/* ---- the asking side */
+
+static bool may_launch(const sl_wire_peer *peer, const sl_mesh_ask *ask) {
+  return !ask->answers || peer->unanswered < SL_MESH_WINDOW;
+}
+
+static void launch(sl_mesh *mesh, sl_mesh_ask *ask) {
+  int urgent = sl_wire_urgent(mesh, ask->peer);
+  sl_wire_peer *peer = &mesh->peer[urgent];
+  if (ask->answers) {
+    peer->unanswered++;
+    sl_wire_post(mesh, urgent, SL_TAG_ANSWER, ask->answer.data, ask->answer.bytes, &ask->answer);
+  }
+  sl_wire_queue(mesh, urgent, ask->request.data, &ask->request);
+  if (peer->first == &ask->request)
+    sl_wire_send(mesh, urgent);
+}
+
+void sl_wire_answered(sl_mesh *mesh, int p) {
+  sl_wire_peer *peer = &mesh->peer[p];
+  peer->unanswered--;
+  while (peer->waiting && may_launch(peer, peer->waiting)) {
+    sl_mesh_ask *next = peer->waiting;
+    peer->waiting = next->next;
+    launch(mesh, next);
+  }
+}
+
+void sl_mesh_ask_access(sl_mesh *mesh, int p, sl_mesh_access_kind access, uint64_t id, int64_t at, void *data,
+                        int64_t bytes, sl_mesh_ask *ask) {
+  sl_wire_enter(mesh);
+  *ask = (sl_mesh_ask){.peer = p};
+  if (mesh->failed_rank >= 0)
+    return;
+  sl_wire_peer *peer = &mesh->peer[sl_wire_urgent(mesh, p)];
+  ask->answers = access != SL_MESH_PUT && access != SL_MESH_FREE;
+  ask->request.header =
+      (sl_mesh_header){.kind = SL_KIND_REQUEST, .access = access, .tag = id, .at = at, .length = bytes};
+  ask->request.data = data;
+  if (access == SL_MESH_PUT)
+    ask->request.header.bytes = bytes;
+  if (access == SL_MESH_ADD || access == SL_MESH_COMPARE_SWAP) { /* data is the answer's */
+    ask->request.header.bytes = access == SL_MESH_ADD ? WORD : 2 * WORD;
+    memcpy(ask->operand, data, (size_t)ask->request.header.bytes);
+    ask->request.data = ask->operand;
+  }
+  ask->answer.data = data;
+  ask->answer.bytes = access == SL_MESH_FLUSH ? 0 : bytes;
+  if (!peer->waiting && may_launch(peer, ask)) {
+    launch(mesh, ask);
     return;
   }
-  if (header->access == SL_MESH_FREE) {
-    if (mesh->freed)
-      mesh->freed(mesh->owner, header->tag);
-    return;
-  }
-  char *at = header->access == SL_MESH_FLUSH ? NULL : locate(mesh, header);
-  _Atomic int64_t *word = at && is_word(at, header->length) ? (_Atomic int64_t *)(void *)at : NULL;
-  const void *data = NULL;
-  if (header->access == SL_MESH_PUT) {
-    if (word)
-      atomic_store(word, peer->request_value);
-    return;
-  }
-  if (header->access == SL_MESH_ADD && word) {
-    peer->answer_value = atomic_fetch_add(word, peer->request_value);
-    data = &peer->answer_value;
-  } else if (header->access == SL_MESH_GET && word) {
-    peer->answer_value = atomic_load(word);
-    data = &peer->answer_value;
-  } else if (header->access == SL_MESH_GET) {
-    data = at; /* NULL: zeros */
-  }
-  peer->answer.header = (sl_mesh_header){.kind = SL_KIND_DATA,
-                                         .tag = SL_TAG_ANSWER,
-                                         .bytes = header->access == SL_MESH_FLUSH ? 0 : header->length};
-  sl_wire_queue(mesh, p, data, &peer->answer);
+  if (peer->waiting)
+    peer->last_waiting->next = ask;
+  else
+    peer->waiting = ask;
+  peer->last_waiting = ask;
+}
+
+sley_status sl_mesh_test_ask(sl_mesh *mesh, const sl_mesh_ask *ask, bool *done) {
+  sl_wire_enter(mesh);
+  *done = sl_mesh_ask_done(ask);
+  if (*done)
+    return SLEY_OK;
+  sley_status status = sl_mesh_progress(mesh);
+  *done = sl_mesh_ask_done(ask);
+  if (*done)
+    return SLEY_OK;
+  if (status == SLEY_OK && mesh->peer[sl_wire_urgent(mesh, ask->peer)].fd < 0)
+    return sl_wire_fail(mesh,
+                        sl_fail(SLEY_ERR_PEER, "rank %d failed: it has ended, and cannot answer rank %d",
+                                ask->peer, mesh->rank));
+  return status;
+}
+
+sley_status sl_mesh_wait_ask(sl_mesh *mesh, const sl_mesh_ask *ask) {
+  sl_wire_enter(mesh);
+  while (!sl_mesh_ask_done(ask))
+    SL_TRY(sl_wire_wait(mesh, ask->peer, ask->answers ? &ask->answer.done : &ask->request.done, true));
+  return SLEY_OK;
 }
 
 sley_status sl_mesh_access(sl_mesh *mesh, int p, sl_mesh_access_kind access, uint64_t id, int64_t at,
                            void *data, int64_t bytes) {
+  sl_mesh_ask ask;
   sl_wire_enter(mesh);
   SL_TRY(sl_wire_broken(mesh));
-  sl_mesh_incoming answer;
-  sl_mesh_outgoing request = {
-      .header = {.kind = SL_KIND_REQUEST, .access = access, .tag = id, .at = at, .length = bytes}};
-  if (access == SL_MESH_PUT || access == SL_MESH_ADD)
-    request.header.bytes = bytes;
-  int64_t answered = access == SL_MESH_FLUSH ? 0 : bytes;
-  bool answers = access != SL_MESH_PUT && access != SL_MESH_FREE;
-  if (answers)
-    sl_wire_post(mesh, sl_wire_urgent(mesh, p), SL_TAG_ANSWER, data, answered, &answer);
-  sl_wire_queue(mesh, sl_wire_urgent(mesh, p), data, &request);
-  SL_TRY(sl_wire_wait(mesh, p, &request.done, true));
-  return answers ? sl_wire_wait(mesh, p, &answer.done, true) : SLEY_OK;
+  sl_mesh_ask_access(mesh, p, access, id, at, data, bytes, &ask);
+  return sl_mesh_wait_ask(mesh, &ask);
 }
 
 sley_status sl_mesh_serve_rows(sl_mesh *mesh) {
@@ -130,6 +336,7 @@ void sl_mesh_ask_rows(sl_mesh *mesh, int p, uint64_t id, int64_t bytes, int64_t 
                                          .tag = id,
                                          .bytes = count * (int64_t)sizeof *ask->row,
                                          .length = bytes};
+  mesh->peer[sl_wire_urgent(mesh, p)].unanswered++;
   sl_wire_post(mesh, sl_wire_urgent(mesh, p), SL_TAG_ANSWER, dst, count * bytes, &ask->answer);
   sl_wire_queue(mesh, sl_wire_urgent(mesh, p), ask->row, &ask->request);
 }

@@ -87,6 +87,7 @@ static void forget(sl_wire_peer *peer) {
   }
   peer->posted = NULL;
   peer->target = NULL;
+  peer->waiting = peer->last_waiting = NULL;
   if (peer->header.kind != SL_KIND_ABORT)
     peer->body = NULL;
 }
@@ -223,7 +224,7 @@ static int next_pieces(const sl_mesh_outgoing *out, struct iovec pieces[PIECES])
   return count;
 }
 
-static void send_what_goes(sl_mesh *mesh, int p) {
+void sl_wire_send(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   while (may_send(mesh, peer)) {
     sl_mesh_outgoing *out = peer->first;
@@ -280,9 +281,29 @@ static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
   return false;
 }
 
+/* Whether what follows a header is as long as its kind says; of a request see request.c. */
+static bool is_sound(const sl_mesh_header *header) {
+  switch ((sl_mesh_kind)header->kind) {
+  case SL_KIND_ABORT:
+    return header->bytes == (int64_t)sizeof(sl_mesh_notice);
+  case SL_KIND_LEAVE:
+    return header->bytes == 0;
+  case SL_KIND_DATA:
+  case SL_KIND_REQUEST:
+    return header->bytes >= 0;
+  }
+  return false;
+}
+
 /* A header is complete. */
 static void begin_body(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
+  if (!is_sound(&peer->header)) {
+    (void)sl_wire_fail(mesh, sl_fail(SLEY_ERR_INTERNAL,
+                                     "rank %d has sent a message that makes no sense: kind %u, %lld bytes",
+                                     p % mesh->size, peer->header.kind, (long long)peer->header.bytes));
+    peer->header = (sl_mesh_header){.kind = SL_KIND_DATA};
+  }
   peer->body_left = peer->header.bytes;
   peer->body = NULL;
   peer->target = NULL;
@@ -307,8 +328,11 @@ static void begin_body(sl_mesh *mesh, int p) {
 static void end_body(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   peer->header_got = 0;
-  if (peer->target)
+  if (peer->target) {
     peer->target->done = true;
+    if (peer->header.tag == SL_TAG_ANSWER)
+      sl_wire_answered(mesh, p);
+  }
   peer->target = NULL;
   if (peer->header.kind == SL_KIND_LEAVE)
     peer->left = true;
@@ -401,7 +425,7 @@ sley_status sl_wire_turn(sl_mesh *mesh, int milliseconds) {
   for (int i = 0; i < count && ready > 0; i++) {
     int p = mesh->polled[i];
     if (mesh->pollers[i].revents & POLLOUT)
-      send_what_goes(mesh, p);
+      sl_wire_send(mesh, p);
     if (mesh->peer[p].fd < 0 || !(mesh->pollers[i].revents & (POLLIN | POLLRDHUP | POLLHUP | POLLERR)))
       continue;
     if (mesh->peer[p].stalled)
@@ -418,22 +442,29 @@ static bool in_flight(const sl_wire_peer *peer) {
   return peer->fd >= 0 && (peer->first || peer->posted || peer->target);
 }
 
-/* The progress thread's turn: messages only, since requests are for memory that the rank may be changing. */
+/* The progress thread's turn: messages in flight, and requests, where there is memory to ask for. */
 static bool help(void *arg) {
+  enum { LIVELY = 50 };
   sl_mesh *mesh = arg;
   int64_t before = mesh->moved;
   mesh->helping = true;
-  for (int p = 0; p < mesh->size; p++) {
+  if (mesh->lively > 0)
+    mesh->lively--;
+  for (int p = 0; p < 2 * mesh->size; p++) {
     sl_wire_peer *peer = &mesh->peer[p];
-    if (!in_flight(peer))
+    bool asked = p >= mesh->size && mesh->serves && peer->fd >= 0;
+    if (!in_flight(peer) && !asked)
       continue;
+    int64_t then = mesh->moved;
     unstall(mesh, p);
-    send_what_goes(mesh, p);
-    if (peer->posted || peer->target)
+    sl_wire_send(mesh, p);
+    if (peer->posted || peer->target || asked)
       take_what_comes(mesh, p);
+    if (asked && mesh->moved > then) /* who asks once may ask again */
+      mesh->lively = LIVELY;
   }
   mesh->helping = false;
-  return mesh->moved - before > MUCH;
+  return mesh->moved - before > MUCH || mesh->lively > 0;
 }
 
 sley_status sl_mesh_start_progress(sl_mesh *mesh) {
@@ -442,11 +473,12 @@ sley_status sl_mesh_start_progress(sl_mesh *mesh) {
 }
 
 void sl_mesh_work(sl_mesh *mesh) {
-  bool something = false;
+  /* `working` first: while the progress thread may serve, everything else of the mesh is its to change. */
   if (!mesh->progress || mesh->working || mesh->failed_rank >= 0)
     return;
-  for (int p = 0; p < mesh->size; p++)
-    something = something || in_flight(&mesh->peer[p]);
+  bool something = mesh->serves;
+  for (int p = 0; p < 2 * mesh->size && !something; p++)
+    something = in_flight(&mesh->peer[p]);
   if (!something)
     return;
   mesh->working = true;
@@ -477,7 +509,7 @@ void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, 
     send->turn = turn;
   }
   if (mesh->peer[peer].first == send)
-    send_what_goes(mesh, peer);
+    sl_wire_send(mesh, peer);
 }
 
 void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {
@@ -548,36 +580,4 @@ sley_status sl_mesh_progress(sl_mesh *mesh) {
 bool sl_mesh_broken(sl_mesh *mesh) {
   sl_wire_enter(mesh);
   return mesh->failed_rank >= 0;
-}
-
-/* ---- what is known of the ranks */
-
-int sl_mesh_rank(const sl_mesh *mesh) {
-  return mesh->rank;
-}
-
-int sl_mesh_size(const sl_mesh *mesh) {
-  return mesh->size;
-}
-
-int sl_mesh_local_rank(const sl_mesh *mesh) {
-  return mesh->local_rank;
-}
-
-const char *sl_mesh_host(const sl_mesh *mesh, int rank) {
-  return mesh->peer[rank].host;
-}
-
-static bool blocks_fit(const sl_mesh *mesh, int block) {
-  for (int r = 1; r < mesh->size; r++)
-    if (r % block != 0 && strcmp(mesh->peer[r].host, mesh->peer[r - 1].host) != 0)
-      return false;
-  return true;
-}
-
-int sl_mesh_block(const sl_mesh *mesh, int most) {
-  int block = most < mesh->size ? most : mesh->size;
-  while (block > 1 && !blocks_fit(mesh, block))
-    block--;
-  return block;
 }

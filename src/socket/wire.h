@@ -41,6 +41,12 @@ typedef struct sl_mesh_notice {
   char text[SL_MESH_MESSAGE];
 } sl_mesh_notice;
 
+/* An answer to a request. */
+typedef struct sl_wire_answer {
+  sl_mesh_outgoing send;
+  int64_t value; /* what it brings, if that is a word */
+} sl_wire_answer;
+
 typedef struct sl_wire_peer {
   int fd;    /* -1: none, or closed */
   bool left; /* said that nothing more will come */
@@ -59,10 +65,17 @@ typedef struct sl_wire_peer {
 
   sl_mesh_notice news; /* body of an ABORT that arrives */
 
-  /* Answers to the peer's requests, of which it has one at a time; and this rank's own sends. */
-  sl_mesh_outgoing answer, notice, own_send, rest;
+  sl_mesh_outgoing notice, own_send, rest; /* this rank's own sends */
   sl_mesh_incoming own_recv;
-  int64_t answer_value, request_value;
+  /* Of the urgent entry: answers to the peer's requests, taken in turn, and to its one request for rows; the
+   * operands of the request that arrives; and this rank's requests to the peer: how many are unanswered, and
+   * those that wait until there are fewer. */
+  sl_wire_answer answer[SL_MESH_WINDOW];
+  unsigned answers;
+  sl_mesh_outgoing rows;
+  int64_t operand[2];
+  int unanswered;
+  sl_mesh_ask *waiting, *last_waiting;
   uint32_t *asked; /* rows of a request, within mesh->asked */
   sl_mesh_post post;
 } sl_wire_peer;
@@ -81,10 +94,10 @@ struct sl_mesh {
   uint64_t epoch;            /* collectives so far */
   sl_mesh_outgoing *in_turn; /* all that have a turn and are not done, in its order */
   int64_t moved;             /* bytes over the sockets so far */
-  sl_mesh_memory find;
-  sl_mesh_freed freed;
-  uint32_t *asked; /* SL_MESH_ROWS_MOST a peer; NULL until sl_mesh_serve_rows */
-  void *owner;
+  sl_mesh_keeper keeper;
+  bool serves;             /* there may be requests */
+  int lively;              /* turns of the progress thread that are to follow closely */
+  uint32_t *asked;         /* SL_MESH_ROWS_MOST a peer; NULL until sl_mesh_serve_rows */
   void (*meanwhile)(void); /* another library's turn, or NULL */
   bool leaving;
   int failed_rank; /* -1: none */
@@ -118,9 +131,14 @@ sley_status sl_wire_broken(const sl_mesh *mesh);
 void sl_wire_request(sl_mesh *mesh, int index);
 /* Its body has arrived. */
 void sl_wire_request_done(sl_mesh *mesh, int index);
+/* An answer has arrived whole. */
+void sl_wire_answered(sl_mesh *mesh, int index);
 
 /* Queues a message whose header is filled in; its bytes are at data. */
 void sl_wire_queue(sl_mesh *mesh, int index, const void *data, sl_mesh_outgoing *send);
+
+/* Sends what the socket takes now of what is queued. */
+void sl_wire_send(sl_mesh *mesh, int index);
 
 /* Posts a receive. */
 void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv);

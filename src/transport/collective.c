@@ -26,15 +26,6 @@ static sley_status share_message(sl_comm *comm, int from, char message[MESSAGE_W
   return SLEY_OK;
 }
 
-sley_status sl_get_rows_one_by_one(sl_symm *symm, int lists, const sl_row_list *list, void *dst) {
-  const sl_transport_ops *ops = symm->comm->ops;
-  for (const sl_row_list *l = list; l < list + lists; l++)
-    for (int64_t i = 0; i < l->count; i++)
-      SL_TRY(
-          ops->get(symm, l->peer, l->rows[i] * l->bytes, (char *)dst + (l->first + i) * l->bytes, l->bytes));
-  return SLEY_OK;
-}
-
 sley_status sl_agree(sl_comm *comm, sley_status mine) {
   char own[OWN_MESSAGE], theirs[MESSAGE_WORDS * 8 + 1];
   snprintf(own, sizeof own, "%s", sley_last_error());

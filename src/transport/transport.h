@@ -4,8 +4,8 @@
  * planning needs, abort, and counters per link class.
  *
  * Rows and symmetric memory lie in the memory of the ranks' devices, row lists in the host's. On devices
- * without host addresses no call waits for the device, except those that say so; begin, end, reclaim, get
- * and put are in the order of the queue (get and put: of comm->queue).
+ * without host addresses no call waits for the device, except those that say so; begin, end and reclaim
+ * are in the order of the queue.
  *
  * Workgroups are consecutive blocks of comm->workgroup ranks (the last may be smaller). Within one, links are
  * direct: a peer's memory can be loaded and stored. Between two, they are messages. */
@@ -13,7 +13,7 @@
 #define SLEY_TRANSPORT_TRANSPORT_H
 
 #include "base/types.h"
-#include "device/device.h"
+#include "transport/symmetric.h"
 
 typedef enum sl_link { SL_LINK_SELF, SL_LINK_DIRECT, SL_LINK_MESSAGE, SL_LINK_COUNT } sl_link;
 
@@ -101,8 +101,6 @@ typedef struct sl_sized_round {
 
 typedef struct sl_exchange sl_exchange;
 typedef struct sl_sized sl_sized;
-typedef struct sl_symm sl_symm;
-typedef struct sley_comm sl_comm;
 
 /* Typed collectives over the device's memory: see dense.h. */
 typedef struct sl_dense_spec sl_dense_spec;
@@ -161,23 +159,7 @@ typedef struct sl_transport_ops {
   sley_status (*sized_end)(sl_sized *sized, int64_t *recv_bytes, sl_queue *queue);
   void (*sized_destroy)(sl_sized *sized); /* NULL: nothing. Collective. */
 
-  /* bytes of zeroed memory on every rank (sizes may differ). Waits for the device. Collective. */
-  sley_status (*symm_alloc)(sl_comm *comm, int64_t bytes, sl_symm **out);
-  void (*symm_free)(sl_symm *symm); /* Collective. */
-  /* Address of the rank's memory, or NULL if it cannot be loaded and stored from here. Own rank: always. */
-  void *(*peer_ptr)(sl_symm *symm, int rank);
-  /* One-sided. This rank's side may also be the host's memory. get returns with the data (on devices without
-   * host addresses, into device memory, when it is enqueued); put and fetch_add's effect is complete at the
-   * target after flush or a barrier. offset + bytes within the target's memory, else SLEY_ERR_ARG. fetch_add:
-   * on int64_t, offset a multiple of 8. get and put of one int64_t at a multiple of 8 are atomic. */
-  sley_status (*get)(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
-  /* Gets of single rows, asked for together: of each list (ascending peers, each at most once) rows rows[i]
-   * of the peer's memory, where rows of list->bytes lie side by side, go to rows first + i of dst, whose rows
-   * are as long. dst is memory of the host; not on devices without host addresses. */
-  sley_status (*get_rows)(sl_symm *symm, int lists, const sl_row_list *list, void *dst);
-  sley_status (*put)(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
-  sley_status (*fetch_add)(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
-  sley_status (*flush)(sl_symm *symm);
+  const sl_symm_ops *symm; /* one-sided memory: symmetric.h */
 
   /* Prepares a collective that the transport's library runs itself, and that dense.h allows it. spec is
    * valid, the same on all ranks, and used during the call only. SLEY_ERR_UNSUPPORTED, without a message, on
@@ -218,10 +200,11 @@ typedef struct sl_transport_ops {
 /* Backends extend it by making it their first member. */
 struct sley_comm {
   const sl_transport_ops *ops;
+  unsigned one_sided;    /* what its symmetric memory offers: sl_one_sided bits, the same on all ranks */
   const char *transport; /* its name */
   int rank, size;
   int workgroup;     /* ranks in a full workgroup, 1 .. size */
-  bool processes;    /* the ranks are processes: no memory of the host is shared but by symm_alloc */
+  bool processes;    /* the ranks are processes: no memory of the host is shared but symmetric memory */
   bool lends;        /* exchange_borrow works over direct links; the same on all ranks */
   sl_device *device; /* this rank's; not owned */
   sl_queue *queue;   /* for the rank's own work; not owned */
@@ -232,9 +215,6 @@ struct sl_exchange {
   sl_comm *comm;
 };
 struct sl_sized {
-  sl_comm *comm;
-};
-struct sl_symm {
   sl_comm *comm;
 };
 
@@ -273,13 +253,6 @@ static inline sley_status sl_exchange_arrive(sl_exchange *exchange, sl_queue *qu
 static inline sley_status sl_exchange_reclaim(sl_exchange *exchange, sl_queue *queue) {
   return exchange->comm->ops->exchange_reclaim(exchange, queue);
 }
-
-static inline sley_status sl_get_rows(sl_symm *symm, int lists, const sl_row_list *list, void *dst) {
-  return symm->comm->ops->get_rows(symm, lists, list, dst);
-}
-
-/* For the slot get_rows of transports that have nothing better: gets one by one. */
-sley_status sl_get_rows_one_by_one(sl_symm *symm, int lists, const sl_row_list *list, void *dst);
 
 /* Every rank calls it with its own status; all return an error if any had one: the rank's own with its
  * message, or SLEY_ERR_PEER naming the first other failing rank. Unlike abort the comm stays usable.

@@ -245,19 +245,19 @@ static sley_status put_and_get(sl_comm *comm, sl_symm *symm, uint64_t seed) {
   /* Everyone writes the odd bytes of its next rank's memory, one by one. */
   for (int64_t i = 1; i < bytes_at(next); i += 2) {
     char byte = byte_of(seed, rank, next, i);
-    SL_TRY(comm->ops->put(symm, next, i, &byte, 1));
+    SL_TRY(sl_put(symm, next, i, &byte, 1));
     expected.bytes[sl_link_to(comm, next)]++;
     expected.messages[sl_link_to(comm, next)]++;
   }
-  SL_TRY(comm->ops->flush(symm));
+  SL_TRY(sl_flush_all(symm));
   SL_TRY(comm->ops->barrier(comm));
   for (int p = 0; p < size; p++) {
     int64_t first = p % 4, bytes = bytes_at(p) - first;
     int writer = (p + size - 1) % size;
-    SL_TRY(comm->ops->get(symm, p, first, text, bytes));
+    SL_TRY(sl_get(symm, p, first, text, bytes));
     expected.bytes[sl_link_to(comm, p)] += bytes;
     expected.messages[sl_link_to(comm, p)]++;
-    char *peer = comm->ops->peer_ptr(symm, p);
+    char *peer = sl_peer_ptr(symm, p);
     EXPECT(!peer || sl_link_to(comm, p) != SL_LINK_MESSAGE);
     EXPECT(peer || sl_link_to(comm, p) == SL_LINK_MESSAGE || !test_on_cpu());
     char seen[128];
@@ -267,7 +267,7 @@ static sley_status put_and_get(sl_comm *comm, sl_symm *symm, uint64_t seed) {
       EXPECT(text[i] == ((first + i) % 2 ? byte_of(seed, writer, p, first + i) : 0));
       EXPECT(!peer || seen[i] == text[i]);
     }
-    SL_TRY(comm->ops->get(symm, p, bytes_at(p), text, 0));
+    SL_TRY(sl_get(symm, p, bytes_at(p), text, 0));
   }
   return check_counters(comm, &expected);
 }
@@ -279,16 +279,16 @@ static sley_status draw_numbers(sl_comm *comm, sl_symm *symm) {
   int target = comm->size - 1;
   SL_TRY(comm->ops->barrier(comm));
   if (comm->rank == target)
-    SL_TRY(comm->ops->put(symm, target, 8, &zero, 8));
+    SL_TRY(sl_put(symm, target, 8, &zero, 8));
   SL_TRY(comm->ops->barrier(comm));
   for (int i = 0; i < DRAWS; i++) {
-    SL_TRY(comm->ops->fetch_add(symm, target, 8, 3, &old));
+    SL_TRY(sl_fetch_add(symm, target, 8, 3, &old));
     EXPECT(old % 3 == 0);
     sum += old / 3;
   }
-  SL_TRY(comm->ops->flush(symm));
+  SL_TRY(sl_flush_all(symm));
   SL_TRY(comm->ops->barrier(comm));
-  SL_TRY(comm->ops->get(symm, target, 8, &end, 8));
+  SL_TRY(sl_get(symm, target, 8, &end, 8));
   int64_t drawn = (int64_t)comm->size * DRAWS;
   EXPECT(end == 3 * drawn);
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, &sum, 1));
@@ -300,16 +300,16 @@ static sley_status refuse_bounds(sl_comm *comm, sl_symm *symm) {
   int last = comm->size - 1;
   int64_t end = bytes_at(last), old;
   char bytes[16] = {0};
-  EXPECT(comm->ops->get(symm, last, end - 4, bytes, 5) == SLEY_ERR_ARG);
-  EXPECT(comm->ops->get(symm, last, -1, bytes, 1) == SLEY_ERR_ARG);
-  EXPECT(comm->ops->get(symm, last, INT64_MAX, bytes, 2) == SLEY_ERR_ARG);
-  EXPECT(comm->ops->get(symm, last, 0, bytes, -1) == SLEY_ERR_ARG);
-  EXPECT(comm->ops->get(symm, comm->size, 0, bytes, 1) == SLEY_ERR_ARG);
-  EXPECT(comm->ops->put(symm, -1, 0, bytes, 1) == SLEY_ERR_ARG);
-  EXPECT(comm->ops->put(symm, last, end, bytes, 1) == SLEY_ERR_ARG);
-  EXPECT(comm->ops->fetch_add(symm, last, 4, 1, &old) == SLEY_ERR_ARG);
-  EXPECT(comm->ops->fetch_add(symm, last, end, 1, &old) == SLEY_ERR_ARG);
-  EXPECT(comm->ops->peer_ptr(symm, -1) == NULL && comm->ops->peer_ptr(symm, comm->size) == NULL);
+  EXPECT(sl_get(symm, last, end - 4, bytes, 5) == SLEY_ERR_ARG);
+  EXPECT(sl_get(symm, last, -1, bytes, 1) == SLEY_ERR_ARG);
+  EXPECT(sl_get(symm, last, INT64_MAX, bytes, 2) == SLEY_ERR_ARG);
+  EXPECT(sl_get(symm, last, 0, bytes, -1) == SLEY_ERR_ARG);
+  EXPECT(sl_get(symm, comm->size, 0, bytes, 1) == SLEY_ERR_ARG);
+  EXPECT(sl_put(symm, -1, 0, bytes, 1) == SLEY_ERR_ARG);
+  EXPECT(sl_put(symm, last, end, bytes, 1) == SLEY_ERR_ARG);
+  EXPECT(sl_fetch_add(symm, last, 4, 1, &old) == SLEY_ERR_ARG);
+  EXPECT(sl_fetch_add(symm, last, end, 1, &old) == SLEY_ERR_ARG);
+  EXPECT(sl_peer_ptr(symm, -1) == NULL && sl_peer_ptr(symm, comm->size) == NULL);
   return SLEY_OK;
 }
 
@@ -323,7 +323,7 @@ static sley_status get_rows(sl_comm *comm, sl_symm *symm, uint64_t seed) {
   sl_counters expected = {{0}, {0}};
   for (int64_t i = 0; i < ROWS * row_bytes; i++)
     own[i] = byte_of(seed, comm->rank, 7, i);
-  SL_TRY(comm->ops->put(symm, comm->rank, 0, own, ROWS * row_bytes));
+  SL_TRY(sl_put(symm, comm->rank, 0, own, ROWS * row_bytes));
   SL_TRY(comm->ops->barrier(comm));
   comm->ops->counters_reset(comm);
   dst = sl_alloc(most, (size_t)row_bytes, "test");
@@ -366,17 +366,16 @@ static sley_status get_rows(sl_comm *comm, sl_symm *symm, uint64_t seed) {
   return status;
 }
 
-/* On memory of the host. */
 static sley_status rows_main(sl_comm *comm, void *arg) {
   const rank_case *c = arg;
   sl_symm *symm;
-  if (!test_one_sided(comm) || !comm->device->ops->host_addresses)
+  if (!test_one_sided(comm))
     return SLEY_OK;
-  SL_TRY(comm->ops->symm_alloc(comm, 40 * 24, &symm));
+  SL_TRY(sl_symm_alloc(comm, 40 * 24, &symm));
   sley_status status = get_rows(comm, symm, c->seed);
   if (status == SLEY_OK)
     status = comm->ops->barrier(comm);
-  comm->ops->symm_free(symm);
+  sl_symm_free(symm);
   return status;
 }
 
@@ -394,12 +393,11 @@ static sley_status symm_main(sl_comm *comm, void *arg) {
   sl_symm *symm, *empty, *refused;
   if (!test_one_sided(comm))
     return SLEY_OK;
-  SL_TRY(comm->ops->symm_alloc(comm, 0, &empty));
-  sley_status status = comm->ops->symm_alloc(comm, bytes_at(comm->rank), &symm);
+  SL_TRY(sl_symm_alloc(comm, 0, &empty));
+  sley_status status = sl_symm_alloc(comm, bytes_at(comm->rank), &symm);
   if (status == SLEY_OK) {
     char own[128];
-    status =
-        sley_comm_copy(comm, own, comm->ops->peer_ptr(symm, comm->rank), bytes_at(comm->rank), SLEY_TO_HOST);
+    status = sley_comm_copy(comm, own, sl_peer_ptr(symm, comm->rank), bytes_at(comm->rank), SLEY_TO_HOST);
     for (int64_t i = 0; i < bytes_at(comm->rank) && status == SLEY_OK; i++)
       if (own[i] != 0)
         status = sl_fail(SLEY_ERR_INTERNAL, "symmetric memory is not zeroed");
@@ -412,10 +410,10 @@ static sley_status symm_main(sl_comm *comm, void *arg) {
     status = draw_numbers(comm, symm);
   if (status == SLEY_OK)
     status = refuse_bounds(comm, symm);
-  comm->ops->symm_free(symm);
-  comm->ops->symm_free(empty);
+  sl_symm_free(symm);
+  sl_symm_free(empty);
   SL_TRY(status);
-  status = comm->ops->symm_alloc(comm, comm->rank == comm->size / 2 ? -1 : 8, &refused);
+  status = sl_symm_alloc(comm, comm->rank == comm->size / 2 ? -1 : 8, &refused);
   EXPECT(status == (comm->rank == comm->size / 2 ? SLEY_ERR_ARG : SLEY_ERR_PEER));
   return SLEY_OK;
 }
@@ -435,15 +433,15 @@ static sley_status barrier_main(sl_comm *comm, void *arg) {
   sl_symm *symm;
   if (!test_one_sided(comm))
     return comm->ops->barrier(comm);
-  SL_TRY(comm->ops->symm_alloc(comm, 8, &symm));
+  SL_TRY(sl_symm_alloc(comm, 8, &symm));
   sley_status status = SLEY_OK;
   for (int64_t round = 1; round <= 50 && status == SLEY_OK; round++) {
     int64_t seen;
-    status = comm->ops->put(symm, comm->rank, 0, &round, 8);
+    status = sl_put(symm, comm->rank, 0, &round, 8);
     if (status == SLEY_OK)
       status = comm->ops->barrier(comm);
     for (int p = 0; p < comm->size && status == SLEY_OK; p++) {
-      status = comm->ops->get(symm, p, 0, &seen, 8);
+      status = sl_get(symm, p, 0, &seen, 8);
       if (status == SLEY_OK && seen != round)
         status = sl_fail(SLEY_ERR_INTERNAL, "round %lld: rank %d is at %lld", (long long)round, p,
                          (long long)seen);
@@ -451,7 +449,7 @@ static sley_status barrier_main(sl_comm *comm, void *arg) {
     if (status == SLEY_OK)
       status = comm->ops->barrier(comm);
   }
-  comm->ops->symm_free(symm);
+  sl_symm_free(symm);
   return status;
 }
 

@@ -61,8 +61,8 @@ static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange
   case 1:
     if (!symm)
       return sl_agree(comm, SLEY_OK);
-    SL_TRY(comm->ops->fetch_add(symm, step % comm->size, 0, 1, &value));
-    return comm->ops->flush(symm);
+    SL_TRY(sl_fetch_add(symm, step % comm->size, 0, 1, &value));
+    return sl_flush_all(symm);
   case 2:
     return comm->ops->allreduce(comm, SL_SUM, &value, 1);
   default:
@@ -97,7 +97,7 @@ static sley_status failing_work(sl_comm *comm, failure *f) {
   sley_status status;
   SL_TRY_GOTO(status, comm->ops->exchange_create(comm, &spec, &exchange), done);
   if (test_one_sided(comm))
-    SL_TRY_GOTO(status, comm->ops->symm_alloc(comm, 64, &symm), done);
+    SL_TRY_GOTO(status, sl_symm_alloc(comm, 64, &symm), done);
   src = sl_alloc_zero(ROWS, BYTES, "test");
   dst = sl_alloc((int64_t)comm->size * ROWS, BYTES, "test");
   SL_TRY_GOTO(status, sl_agree(comm, src && dst ? SLEY_OK : SLEY_ERR_MEMORY), done);
@@ -115,7 +115,7 @@ done:
   mirror_close(&to);
   sl_free(dst);
   sl_free(src);
-  comm->ops->symm_free(symm);
+  sl_symm_free(symm);
   comm->ops->exchange_destroy(exchange);
   return status;
 }

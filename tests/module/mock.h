@@ -27,7 +27,7 @@ struct sl_event {
 
 typedef struct mock_task {
   struct mock_task *next;
-  enum { RUN, COPY, RECORD, WAIT } kind;
+  enum { RUN, COPY, ATOMIC, RECORD, WAIT } kind;
   const sl_kernel *kernel;
   sl_kernel_args args;
   sl_spmm_matrix a;
@@ -41,6 +41,7 @@ typedef struct mock_task {
   void *dst;
   const void *src;
   int64_t bytes;
+  sl_atomic atomic;
   sl_event *event;
   uint64_t number;
 } mock_task;

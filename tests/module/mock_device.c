@@ -193,6 +193,9 @@ static void work(mock_queue *queue, mock_task *t) {
     else
       memmove(t->dst, t->src, (size_t)t->bytes);
     break;
+  case ATOMIC:
+    *t->atomic.old = sl_atomic_on_host(t->atomic.op, t->atomic.word, t->atomic.value, t->atomic.expected);
+    break;
   case RECORD:
     reach_event(t->event, t->number);
     event_destroy(t->event);
@@ -339,6 +342,24 @@ static sley_status event_wait(sl_queue *queue, sl_event *event) {
   return mock_add_task(queue, &(mock_task){.kind = WAIT, .event = event, .number = number});
 }
 
+static sley_status event_query(sl_event *event, bool *done) {
+  pthread_mutex_lock(&event->lock);
+  *done = event->reached >= event->issued;
+  pthread_mutex_unlock(&event->lock);
+  return SLEY_OK;
+}
+
+static sley_status atomic_word(sl_queue *queue, const sl_atomic *args) {
+  int at = mock_memory_device(args->word), mine = ((mock_device *)queue->device)->ordinal;
+  if (at < 0 || mock_memory_device(args->old) >= 0)
+    return sl_fail(SLEY_ERR_INTERNAL,
+                   "an atomic was given a word of the host's, or a result of the device's");
+  if (at != mine && mock_environment_says("SLEY_MOCK_REACH", "no"))
+    return sl_fail(SLEY_ERR_INTERNAL, "an atomic of device %d was given a word of device %d", mine, at);
+  ((mock_device *)queue->device)->launches++;
+  return mock_add_task(queue, &(mock_task){.kind = ATOMIC, .atomic = *args});
+}
+
 sley_status mock_copy(sl_queue *queue, sl_copy_kind kind, void *dst, const void *src, int64_t bytes) {
   if (bytes < 0)
     return sl_fail(SLEY_ERR_ARG, "a copy of %lld bytes", (long long)bytes);
@@ -450,6 +471,9 @@ static const sl_device_ops mock = {
     .event_destroy = event_destroy,
     .event_record = event_record,
     .event_wait = event_wait,
+    .event_query = event_query,
+    .atomic = atomic_word,
+    .reach_atomics = reach,
     .kernels = mock_kernels,
 };
 

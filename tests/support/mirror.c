@@ -13,7 +13,8 @@ bool test_on_cpu(void) {
 }
 
 bool test_one_sided(const sley_comm *comm) {
-  return test_on_cpu() || !comm->processes;
+  const unsigned wanted = SL_ONE_SIDED_GET | SL_ONE_SIDED_ATOMICS;
+  return (comm->one_sided & wanted) == wanted;
 }
 
 sley_status mirror_open(sley_comm *comm, const void *host, int64_t bytes, mirror *out) {

@@ -10,7 +10,7 @@
 const char *test_device(void);
 bool test_on_cpu(void);
 
-/* Whether all one-sided access is to be had: not between GPUs of several processes. */
+/* Whether the comm says that all one-sided access is to be had. */
 bool test_one_sided(const sley_comm *comm);
 
 /* On the cpu `here` is the host's memory itself. */

@@ -188,6 +188,18 @@ static sley_status cpu_event_wait(sl_queue *queue, sl_event *event) {
   return SLEY_OK;
 }
 
+static sley_status cpu_event_query(sl_event *event, bool *done) {
+  (void)event;
+  *done = true;
+  return SLEY_OK;
+}
+
+static sley_status cpu_atomic(sl_queue *queue, const sl_atomic *args) {
+  (void)queue;
+  *args->old = sl_atomic_on_host(args->op, args->word, args->value, args->expected);
+  return SLEY_OK;
+}
+
 sl_team *sl_cpu_queue_team(sl_queue *queue) {
   return ((cpu_device *)queue->device)->team;
 }
@@ -242,5 +254,8 @@ const sl_device_ops sl_cpu_ops = {
     .event_destroy = cpu_event_destroy,
     .event_record = cpu_event_record,
     .event_wait = cpu_event_wait,
+    .event_query = cpu_event_query,
+    .atomic = cpu_atomic,
+    .reach_atomics = cpu_reach,
     .kernels = sl_cpu_kernels,
 };

@@ -86,6 +86,9 @@ sley_status sl_cuda_launch_reduce(sl_queue *queue, const sl_reduce_args *args);
 bool sl_cuda_is_plain_pull(const sl_pull_args *args);
 sley_status sl_cuda_launch_plain_pull(sl_queue *queue, const sl_pull_args *args);
 
+/* The operation of that name, in atomic.cu. */
+sley_status sl_cuda_launch_atomic(sl_queue *queue, const sl_atomic *args);
+
 /* Launchers in signals.cu. */
 sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *args);
 sley_status sl_cuda_launch_await(sl_queue *queue, const sl_await_args *args);

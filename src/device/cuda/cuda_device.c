@@ -176,6 +176,20 @@ static bool cuda_reach(sl_device *device, sl_device *other) {
   return reaches;
 }
 
+/* Between GPUs that PCI Express alone joins a peer's atomics are not. */
+static bool cuda_reach_atomics(sl_device *device, sl_device *other) {
+  int mine = of(device)->ordinal, theirs = of(other)->ordinal, native = 0;
+  if (!cuda_reach(device, other))
+    return false;
+  if (mine == theirs)
+    return true;
+  if (cudaDeviceGetP2PAttribute(&native, cudaDevP2PAttrNativeAtomicSupported, mine, theirs) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  return native != 0;
+}
+
 static void cuda_counters(const sl_device *device, sl_device_counters *out) {
   const sl_device_counters *counted = &((const sl_cuda_device *)device)->counted;
   *out = (sl_device_counters){.allocations = __atomic_load_n(&counted->allocations, __ATOMIC_RELAXED),
@@ -412,6 +426,16 @@ static sley_status cuda_event_wait(sl_queue *queue, sl_event *event) {
   return sl_cuda_check(cudaStreamWaitEvent(sl_cuda_stream(queue), event->event, 0), "waiting for an event");
 }
 
+static sley_status cuda_event_query(sl_event *event, bool *done) {
+  SL_TRY(sl_cuda_use(event->device));
+  cudaError_t state = cudaEventQuery(event->event);
+  *done = state == cudaSuccess;
+  if (state != cudaErrorNotReady)
+    return sl_cuda_check(state, "asking an event");
+  (void)cudaGetLastError();
+  return SLEY_OK;
+}
+
 const sl_device_ops sl_cuda_ops = {
     .name = "cuda",
     .host_addresses = false,
@@ -442,5 +466,8 @@ const sl_device_ops sl_cuda_ops = {
     .event_destroy = cuda_event_destroy,
     .event_record = cuda_event_record,
     .event_wait = cuda_event_wait,
+    .event_query = cuda_event_query,
+    .atomic = sl_cuda_launch_atomic,
+    .reach_atomics = cuda_reach_atomics,
     .kernels = sl_cuda_kernels,
 };

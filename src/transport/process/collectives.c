@@ -20,14 +20,16 @@ void sl_process_abort(sl_comm *base, sley_status status) {
 }
 
 sley_status sl_process_over(sl_comm *comm, sley_status status) {
-  if (status != SLEY_OK && sl_mesh_broken(boot_of(comm)))
+  if (status == SLEY_OK)
+    sl_mesh_work(boot_of(comm));
+  else if (sl_mesh_broken(boot_of(comm)))
     sl_process_abort(comm, status);
   return status;
 }
 
 /* Puts go another way than the meeting. */
 sley_status sl_process_barrier(sl_comm *comm) {
-  sley_status status = sl_process_flush_puts((sl_process_comm *)comm);
+  sley_status status = sl_process_flush_puts((sl_process_comm *)comm, SL_ALL_RANKS);
   return sl_process_over(comm, status == SLEY_OK ? sl_mesh_barrier(boot_of(comm)) : status);
 }
 
@@ -84,7 +86,7 @@ sley_status sl_process_wait_for(sl_process_comm *comm, sl_queue *queue) {
 }
 
 sley_status sl_process_wait(sl_comm *comm) {
-  return sl_process_wait_for((sl_process_comm *)comm, comm->queue);
+  return sl_process_over(comm, sl_process_wait_for((sl_process_comm *)comm, comm->queue));
 }
 
 void sl_process_counters(const sl_comm *comm, sl_counters *out) {

@@ -25,8 +25,10 @@ typedef struct sl_process_comm {
   uint64_t rounds;  /* of exchanges begun */
   struct sl_process_symm *symms;
   struct sl_mesh_rows
-      *asks;        /* by rank: rows being asked for; NULL until there is symmetric memory far away */
-  bool *dirty;      /* by rank: has been put to since the last flush */
+      *asks; /* by rank: rows being asked for; NULL until there is symmetric memory far away */
+  struct sl_process_staging *staging; /* of symmetric memory on devices; NULL until there is some */
+  uint32_t words;                     /* one-sided accesses to single words */
+  bool *dirty;                        /* by rank: has been put to since the last flush */
   int *first_there; /* by rank, where devices are not the host: the first rank that has the same one */
   char note[SL_PROCESS_NOTE];
   /* See direct.h; on devices whose memory the host cannot address. */
@@ -89,30 +91,30 @@ sley_status sl_process_wait_for(sl_process_comm *comm, sl_queue *queue);
 sley_status sl_process_wait(sl_comm *comm);
 /* Ends what is in flight, on devices their kernels' waits too. */
 void sl_process_abort(sl_comm *comm, sley_status status);
-/* What a call that meets other ranks returns: where one has failed, with what is in flight ended, so that
- * nobody touches what this rank has lent any more. */
+/* What a call that uses the mesh returns, as the last thing it does. SLEY_OK: from here on the progress
+ * thread serves others. Else, where a rank has failed: with what is in flight ended, so that nobody touches
+ * what this rank has lent any more. */
 sley_status sl_process_over(sl_comm *comm, sley_status status);
 void sl_process_counters(const sl_comm *comm, sl_counters *out);
 void sl_process_counters_reset(sl_comm *comm);
 void sl_process_counters_add(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages);
 void sl_process_close(sl_comm *comm);
 
-/* Ops slots of symmetric memory in the host's: shared inside a workgroup, by requests over mesh between them.
- */
+/* One-sided memory (symmetric.h): shared inside a workgroup, by requests over mesh between them. */
+extern const sl_symm_ops sl_process_symm_ops;
+
+/* Slots of it that symmetric.c has. */
 sley_status sl_process_symm_alloc(sl_comm *comm, int64_t bytes, sl_symm **out);
 void sl_process_symm_free(sl_symm *symm);
-void *sl_process_peer_ptr(sl_symm *symm, int rank);
-sley_status sl_process_get(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
-sley_status sl_process_get_rows(sl_symm *symm, int lists, const sl_row_list *list, void *dst);
-sley_status sl_process_put(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
-sley_status sl_process_fetch_add(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
-sley_status sl_process_flush(sl_symm *symm);
 
 /* Frees what is left of the comm's memory, once mesh is closed. */
 void sl_process_symm_end(sl_process_comm *comm);
 
-/* All puts over mesh have arrived. */
-sley_status sl_process_flush_puts(sl_process_comm *comm);
+/* Ends what one-sided access to devices' memory has taken. Before the device is closed. */
+void sl_process_staging_stop(sl_process_comm *comm);
+
+/* All puts to that rank, or SL_ALL_RANKS, are complete there. */
+sley_status sl_process_flush_puts(sl_process_comm *comm, int rank);
 
 /* Checks this rank's lists and, with all ranks, that they fit those of its peers. mine: the rank's own status
  * so far. Either every rank gets an error or none. */

@@ -90,6 +90,9 @@ static sley_status start_one(const sl_process_backend *backend, const sl_process
     comm->base.transport = backend->name;
     comm->backend = backend;
     comm->base.note = comm->note;
+    comm->base.one_sided = SL_ONE_SIDED_GET | SL_ONE_SIDED_ATOMICS | SL_ONE_SIDED_PASSIVE;
+    if (!comm->base.device->ops->host_addresses)
+      comm->base.one_sided |= SL_ONE_SIDED_DEVICE;
     sley_status mine = backend->start(comm);
     status = sl_mesh_agree(mesh, "end of start", 0, 0, mine);
     if (status != SLEY_OK && mine == SLEY_OK)
@@ -161,6 +164,7 @@ static sley_status run_met(const sl_process_backend *backend, const sl_launch *l
     if (status != SLEY_OK)
       comm->base.ops->abort(&comm->base, status);
     backend->stop(comm);
+    sl_process_staging_stop(comm);
   }
   close_device(template, own_team);
   return status;

@@ -11,7 +11,8 @@
 enum { SMALL_COUNT = 64 };
 
 sley_status sl_threads_barrier(sl_comm *base) {
-  return sl_world_meet((sl_threads_comm *)base, &(sl_post){.call = "barrier"});
+  sl_threads_comm *comm = (sl_threads_comm *)base;
+  return sl_world_meet(comm, &(sl_post){.call = "barrier", .status = sl_threads_flush_puts(comm)});
 }
 
 sley_status sl_threads_allgather(sl_comm *base, const void *src, int64_t bytes, void *dst) {

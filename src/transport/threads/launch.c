@@ -27,9 +27,16 @@ static sley_status find_reach(sl_threads_comm *comm) {
   sl_device *device = comm->base.device;
   int64_t all = 1;
   comm->base.lends = device->ops->host_addresses;
+  comm->base.one_sided = SL_ONE_SIDED_GET | SL_ONE_SIDED_ATOMICS;
+  if (comm->world->turns == 0) /* else a rank that computes keeps others from running */
+    comm->base.one_sided |= SL_ONE_SIDED_PASSIVE;
   if (comm->base.lends)
     return SLEY_OK;
-  SL_TRY(sl_world_meet(comm, &(sl_post){.call = "start of the ranks"}));
+  comm->base.one_sided |= SL_ONE_SIDED_DEVICE;
+  sl_post post = {.call = "start of the ranks"};
+  post.status = SL_NEW_ZERO(comm->away, device->ops->count(), "the ranks' world");
+  SL_TRY(sl_world_meet(comm, &post));
+  sl_threads_find_away(comm);
   for (int p = 0; p < comm->base.size && all; p++)
     all = device->ops->reach(device, comm->world->ranks[p].base.device);
   SL_TRY(sl_threads_allreduce(&comm->base, SL_MIN, &all, 1));
@@ -62,6 +69,7 @@ static sley_status run_rank(rank_start *start) {
   if (status != SLEY_OK)
     sl_world_abort(start->comm, status);
   (void)start->device->queue_wait(comm->queue);
+  sl_threads_close_queues(start->comm);
   sl_team_destroy(own_team);
 free_stop:
   sl_world_stop_at(start->comm, NULL);
@@ -190,15 +198,8 @@ const sl_transport_ops sl_threads_ops = {
     .sized_begin = sl_threads_sized_begin,
     .sized_end = sl_threads_sized_end,
     .sized_destroy = sl_threads_sized_destroy,
-    .symm_alloc = sl_threads_symm_alloc,
-    .symm_free = sl_threads_symm_free,
-    .peer_ptr = sl_threads_peer_ptr,
-    .get = sl_threads_get,
-    .get_rows = sl_get_rows_one_by_one,
-    .put = sl_threads_put,
-    .fetch_add = sl_threads_fetch_add,
-    .flush = sl_threads_flush,
     .dense_native = sl_dense_no_native,
+    .symm = &sl_threads_symm_ops,
     .barrier = sl_threads_barrier,
     .allgather = sl_threads_allgather,
     .alltoallv = sl_threads_alltoallv,

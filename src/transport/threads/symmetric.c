@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symmetric memory of ranks that are threads. Every rank holds a reference to every rank's block, and the
  * last one frees it: so an address from peer_ptr stays good until its user has freed, even if the owner
- * failed. */
+ * failed.
+ *
+ * On the host an operation is done when it begins. On devices a rank's own device copies between the blocks,
+ * in a queue beside the rank's; where its atomics on another device's memory would not be atomic, the rank
+ * opens that device itself and gives it the operation. Either way no owner takes part. */
+#include <sched.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "transport/threads/threads.h"
+#include "transport/threads/turns.h"
 #include "transport/threads/world.h"
 
 typedef struct threads_symm {
   sl_symm base;
   _Atomic int references;
-  pthread_mutex_t adding; /* fetch_add, where the host cannot address the block */
   char *block;
   int64_t bytes;
   struct threads_symm *ranks[]; /* of all ranks, this one among them */
 } threads_symm;
+
+/* A handle's room. */
+typedef struct threads_rma {
+  sl_comm *comm;
+  sl_symm *symm;
+  uint64_t number; /* of its copy */
+} threads_rma;
+_Static_assert(sizeof(threads_rma) <= sizeof(sl_rma), "a handle holds it");
 
 static bool on_host(const sl_comm *comm) {
   return comm->device->ops->host_addresses;
@@ -29,7 +42,6 @@ static void free_symm(sl_comm *comm, threads_symm *symm) {
     sl_free(symm->block);
   else
     comm->device->ops->free(comm->device, symm->block);
-  pthread_mutex_destroy(&symm->adding);
   sl_free(symm);
 }
 
@@ -54,18 +66,63 @@ static sley_status take_block(sl_comm *comm, int64_t bytes, char **out) {
   return comm->device->ops->queue_wait(comm->queue);
 }
 
+/* ---- queues for access to devices' memory, from the first allocation to the end of the rank */
+
+void sl_threads_find_away(sl_threads_comm *comm) {
+  const sl_device *device = comm->base.device;
+  int count = device->ops->count();
+  for (int p = 0; p < comm->base.size; p++) {
+    sl_threads_away *away = &comm->away[p % count];
+    away->needed = !device->ops->reach_atomics(comm->base.device, comm->world->ranks[p].base.device);
+  }
+}
+
+static sley_status open_away(const sl_device_ops *ops, int ordinal, sl_threads_away *away) {
+  if (!away->needed || away->queue)
+    return SLEY_OK;
+  if (!away->device)
+    SL_TRY(ops->open(ordinal, 1, &away->device));
+  return sl_rma_queue_create(away->device, &away->queue);
+}
+
+static sley_status open_queues(sl_threads_comm *comm) {
+  sl_device *device = comm->base.device;
+  if (on_host(&comm->base))
+    return SLEY_OK;
+  if (!comm->rma)
+    SL_TRY(sl_rma_queue_create(device, &comm->rma));
+  for (int i = 0; i < device->ops->count(); i++)
+    SL_TRY(open_away(device->ops, i, &comm->away[i]));
+  return SLEY_OK;
+}
+
+void sl_threads_close_queues(sl_threads_comm *comm) {
+  const sl_device_ops *ops = comm->base.device->ops;
+  for (int i = 0; comm->away && i < ops->count(); i++) {
+    sl_rma_queue_destroy(comm->away[i].queue);
+    if (comm->away[i].device)
+      ops->close(comm->away[i].device);
+  }
+  sl_free(comm->away);
+  comm->away = NULL;
+  sl_rma_queue_destroy(comm->rma);
+  comm->rma = NULL;
+}
+
+/* ---- memory */
+
 static sley_status allocate(sl_comm *comm, int64_t bytes, threads_symm **out) {
+  SL_TRY(open_queues((sl_threads_comm *)comm));
   *out = sl_alloc_zero(1, sizeof **out + (size_t)comm->size * sizeof(threads_symm *), "symmetric memory");
   if (!*out)
     return SLEY_ERR_MEMORY;
   (*out)->base.comm = comm;
   (*out)->bytes = bytes;
-  pthread_mutex_init(&(*out)->adding, NULL);
   atomic_init(&(*out)->references, comm->size);
   return take_block(comm, bytes, &(*out)->block);
 }
 
-sley_status sl_threads_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
+static sley_status symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
   sl_threads_comm *comm = (sl_threads_comm *)base;
   *out = NULL;
   threads_symm *symm = NULL;
@@ -86,49 +143,59 @@ sley_status sl_threads_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
   return SLEY_OK;
 }
 
-void sl_threads_symm_free(sl_symm *base) {
-  if (!base)
-    return;
+static sley_status drain(sl_threads_comm *comm) {
+  return comm->rma ? sl_rma_queue_drain(comm->rma) : SLEY_OK;
+}
+
+static void symm_free(sl_symm *base) {
   threads_symm *symm = (threads_symm *)base;
   sl_comm *comm = base->comm;
   (void)comm->device->ops->queue_wait(comm->queue); /* its work may still read the peers' blocks */
+  (void)drain((sl_threads_comm *)comm);
   for (int r = 0; r < comm->size; r++)
     if (r != comm->rank)
       release(comm, symm->ranks[r]);
   release(comm, symm);
 }
 
-static bool rank_exists(const sl_symm *symm, int rank) {
-  return rank >= 0 && rank < symm->comm->size;
-}
-
-void *sl_threads_peer_ptr(sl_symm *base, int rank) {
-  if (!rank_exists(base, rank) || sl_link_to(base->comm, rank) == SL_LINK_MESSAGE)
+static void *peer_ptr(sl_symm *base, int rank) {
+  if (rank < 0 || rank >= base->comm->size || sl_link_to(base->comm, rank) == SL_LINK_MESSAGE)
     return NULL;
   sl_device *own = base->comm->device, *theirs = ((threads_symm *)base)->ranks[rank]->base.comm->device;
   return own == theirs || own->ops->reach(own, theirs) ? ((threads_symm *)base)->ranks[rank]->block : NULL;
 }
 
+/* ---- operations */
+
 /* SLEY_OK, or why the rank must stop; then no peer is inside its memory any more. */
-static sley_status go_on(sl_symm *base) {
-  sl_threads_comm *comm = (sl_threads_comm *)base->comm;
+static sley_status go_on(sl_comm *base) {
+  sl_threads_comm *comm = (sl_threads_comm *)base;
   sley_status status = sl_world_check(comm);
   if (status != SLEY_OK)
     sl_world_abort(comm, status);
   return status;
 }
 
-/* Where offset lies in the rank's block. */
+/* The rank may be calling again and again until another rank has done something: lets that run. */
+static void let_others_run(sl_threads_comm *comm) {
+  enum { CALLS = 64 };
+  if (++comm->words % CALLS != 0)
+    return;
+  if (comm->world->turns > 0)
+    sl_turns_wait(comm, NULL, 0, -1);
+  else
+    sched_yield();
+}
+
+/* The rank's block. */
 static sley_status locate(sl_symm *base, const char *call, int rank, int64_t offset, int64_t bytes,
-                          char **at) {
-  if (!rank_exists(base, rank))
-    return sl_fail(SLEY_ERR_ARG, "%s: rank %d of %d", call, rank, base->comm->size);
-  const threads_symm *target = ((threads_symm *)base)->ranks[rank];
-  if (bytes < 0 || offset < 0 || bytes > target->bytes || offset > target->bytes - bytes)
-    return sl_fail(SLEY_ERR_ARG, "%s: %lld bytes from byte %lld on, of the %lld at rank %d", call,
-                   (long long)bytes, (long long)offset, (long long)target->bytes, rank);
-  *at = target->block + offset;
-  return go_on(base);
+                          char **block) {
+  int size = base->comm->size;
+  bool exists = rank >= 0 && rank < size;
+  const threads_symm *target = exists ? ((threads_symm *)base)->ranks[rank] : NULL;
+  SL_TRY(sl_symm_check(call, rank, size, offset, bytes, exists ? target->bytes : 0));
+  *block = target->block;
+  return go_on(base->comm);
 }
 
 static void count(sl_symm *base, int rank, int64_t bytes) {
@@ -138,75 +205,115 @@ static void count(sl_symm *base, int rank, int64_t bytes) {
   counters->messages[link] += bytes > 0;
 }
 
-/* Whether one aligned word moves: then as an atomic, so that ranks can pass flags. */
-static bool is_word(const char *at, int64_t bytes) {
-  return bytes == sizeof(int64_t) && (uintptr_t)at % sizeof(int64_t) == 0;
+static void open_handle(sl_symm *base, sl_rma *rma) {
+  rma->comm = base->comm;
+  rma->symm = base;
+  ((threads_rma *)rma)->number = 0; /* complete */
 }
 
-static sley_status copy(sl_comm *comm, void *dst, const void *src, int64_t bytes) {
-  return comm->device->ops->copy(comm->queue, SL_COPY_WITHIN, dst, src, bytes);
-}
-
-sley_status sl_threads_get(sl_symm *base, int rank, int64_t offset, void *dst, int64_t bytes) {
-  char *at = NULL;
-  SL_TRY(locate(base, "get", rank, offset, bytes, &at));
-  if (!on_host(base->comm))
-    SL_TRY(copy(base->comm, dst, at, bytes));
-  else if (is_word(at, bytes)) {
-    int64_t word = atomic_load((_Atomic int64_t *)(void *)at);
-    memcpy(dst, &word, sizeof word);
-  } else if (bytes > 0)
-    memcpy(dst, at, (size_t)bytes);
+static sley_status get_begin(sl_symm *base, int rank, int64_t offset, void *dst, int64_t bytes, sl_rma *rma) {
+  sl_threads_comm *comm = (sl_threads_comm *)base->comm;
+  char *block = NULL;
+  SL_TRY(locate(base, "get", rank, offset, bytes, &block));
+  open_handle(base, rma);
+  if (on_host(base->comm))
+    sl_symm_load(dst, block, offset, bytes);
+  else
+    SL_TRY(sl_rma_queue_copy(comm->rma, dst, block + offset, bytes, &((threads_rma *)rma)->number));
+  if (sl_is_word(offset, bytes))
+    let_others_run(comm);
   count(base, rank, bytes);
   return SLEY_OK;
 }
 
-sley_status sl_threads_put(sl_symm *base, int rank, int64_t offset, const void *src, int64_t bytes) {
-  char *at = NULL;
-  SL_TRY(locate(base, "put", rank, offset, bytes, &at));
-  if (!on_host(base->comm)) {
-    SL_TRY(copy(base->comm, at, src, bytes));
-    SL_TRY(base->comm->device->ops->queue_wait(base->comm->queue));
-  } else if (is_word(at, bytes)) {
-    int64_t word;
-    memcpy(&word, src, sizeof word);
-    atomic_store((_Atomic int64_t *)(void *)at, word);
-  } else if (bytes > 0)
-    memcpy(at, src, (size_t)bytes);
+static sley_status put_begin(sl_symm *base, int rank, int64_t offset, const void *src, int64_t bytes,
+                             sl_rma *rma) {
+  sl_threads_comm *comm = (sl_threads_comm *)base->comm;
+  char *block = NULL;
+  SL_TRY(locate(base, "put", rank, offset, bytes, &block));
+  open_handle(base, rma);
+  if (on_host(base->comm))
+    sl_symm_store(block, offset, src, bytes);
+  else
+    SL_TRY(sl_rma_queue_copy(comm->rma, block + offset, src, bytes, &((threads_rma *)rma)->number));
   count(base, rank, bytes);
   return SLEY_OK;
 }
 
-/* The host's threads take turns. */
-static sley_status add_on_device(sl_symm *base, int rank, char *at, int64_t delta, int64_t *before) {
-  threads_symm *target = ((threads_symm *)base)->ranks[rank];
-  pthread_mutex_lock(&target->adding);
-  sley_status status = copy(base->comm, before, at, sizeof *before);
-  int64_t after = (int64_t)((uint64_t)*before + (uint64_t)delta);
-  if (status == SLEY_OK)
-    status = copy(base->comm, at, &after, sizeof after);
-  if (status == SLEY_OK)
-    status = base->comm->device->ops->queue_wait(base->comm->queue);
-  pthread_mutex_unlock(&target->adding);
+static sley_status test(sl_rma *rma, bool *done) {
+  sl_threads_comm *comm = (sl_threads_comm *)rma->symm->comm;
+  *done = true;
+  if (comm->rma)
+    SL_TRY(sl_rma_queue_test(comm->rma, ((threads_rma *)rma)->number, done));
+  sley_status status = *done ? SLEY_OK : go_on(&comm->base);
+  if (status != SLEY_OK)
+    (void)drain(comm); /* an abort ends the waits of what it follows */
   return status;
 }
 
-sley_status sl_threads_fetch_add(sl_symm *base, int rank, int64_t offset, int64_t delta, int64_t *old) {
-  char *at = NULL;
-  SL_TRY(locate(base, "fetch_add", rank, offset, sizeof(int64_t), &at));
-  if (offset % (int64_t)sizeof(int64_t) != 0)
-    return sl_fail(SLEY_ERR_ARG, "fetch_add: offset %lld is not a multiple of 8", (long long)offset);
-  int64_t before = 0;
-  if (on_host(base->comm))
-    before = atomic_fetch_add((_Atomic int64_t *)(void *)at, delta);
-  else
-    SL_TRY(add_on_device(base, rank, at, delta, &before));
+static sley_status wait(sl_rma *rma) {
+  for (bool done = false;;) {
+    SL_TRY(test(rma, &done));
+    if (done)
+      return SLEY_OK;
+    sched_yield();
+  }
+}
+
+static sley_status after(sl_symm *base, sl_queue *queue) {
+  sl_threads_comm *comm = (sl_threads_comm *)base->comm;
+  return comm->rma ? sl_rma_queue_after(comm->rma, queue) : SLEY_OK;
+}
+
+static sley_status atomic(sl_symm *base, const char *call, int rank, int64_t offset, sl_atomic_op op,
+                          int64_t value, int64_t expected, int64_t *old) {
+  sl_threads_comm *comm = (sl_threads_comm *)base->comm;
+  char *block = NULL;
+  int64_t before;
+  SL_TRY(locate(base, call, rank, offset, sizeof(int64_t), &block));
+  SL_TRY(sl_symm_check_word(call, offset));
+  int64_t *word = (int64_t *)(void *)(block + offset);
+  if (on_host(base->comm)) {
+    before = sl_atomic_on_host(op, word, value, expected);
+  } else {
+    const sl_threads_away *away = &comm->away[rank % base->comm->device->ops->count()];
+    SL_TRY(sl_rma_queue_atomic(away->queue ? away->queue : comm->rma, op, word, value, expected, &before));
+  }
+  let_others_run(comm);
   if (old)
     *old = before;
   return SLEY_OK;
 }
 
-/* Stores are visible to a rank that meets or reads a word this one has written since. */
-sley_status sl_threads_flush(sl_symm *base) {
-  return go_on(base);
+static sley_status fetch_add(sl_symm *base, int rank, int64_t offset, int64_t delta, int64_t *old) {
+  return atomic(base, "fetch_add", rank, offset, SL_ATOMIC_ADD, delta, 0, old);
 }
+
+static sley_status compare_swap(sl_symm *base, int rank, int64_t offset, int64_t expected, int64_t desired,
+                                int64_t *old) {
+  return atomic(base, "compare_swap", rank, offset, SL_ATOMIC_COMPARE_SWAP, desired, expected, old);
+}
+
+sley_status sl_threads_flush_puts(sl_threads_comm *comm) {
+  return drain(comm);
+}
+
+/* Stores are visible to a rank that meets or reads a word this one has written since. */
+static sley_status flush(sl_symm *base, int rank) {
+  SL_TRY(sl_symm_check("flush", rank == SL_ALL_RANKS ? 0 : rank, base->comm->size, 0, 0, 0));
+  SL_TRY(drain((sl_threads_comm *)base->comm));
+  return go_on(base->comm);
+}
+
+const sl_symm_ops sl_threads_symm_ops = {.alloc = symm_alloc,
+                                         .free = symm_free,
+                                         .peer_ptr = peer_ptr,
+                                         .get_begin = get_begin,
+                                         .put_begin = put_begin,
+                                         .test = test,
+                                         .wait = wait,
+                                         .after = after,
+                                         .get_rows = sl_get_rows_singly,
+                                         .fetch_add = fetch_add,
+                                         .compare_swap = compare_swap,
+                                         .flush = flush};

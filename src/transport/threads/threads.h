@@ -29,13 +29,7 @@ sley_status sl_threads_sized_end(sl_sized *sized, int64_t *recv_bytes, sl_queue 
 void sl_threads_sized_destroy(sl_sized *sized);
 
 /* symmetric.c */
-sley_status sl_threads_symm_alloc(sl_comm *comm, int64_t bytes, sl_symm **out);
-void sl_threads_symm_free(sl_symm *symm);
-void *sl_threads_peer_ptr(sl_symm *symm, int rank);
-sley_status sl_threads_get(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
-sley_status sl_threads_put(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
-sley_status sl_threads_fetch_add(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
-sley_status sl_threads_flush(sl_symm *symm);
+extern const sl_symm_ops sl_threads_symm_ops;
 
 /* collectives.c */
 sley_status sl_threads_barrier(sl_comm *comm);

@@ -8,6 +8,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
+#include "transport/rma_queue.h"
 #include "transport/transport.h"
 
 enum { SL_WORLD_MESSAGE = 768, SL_POST_NUMBERS = 2, SL_POST_DATA = 5 };
@@ -46,6 +47,13 @@ typedef struct sl_device_work {
   void (*settle)(void *owner, sl_queue *queue);
 } sl_device_work;
 
+/* A device whose memory this rank's device does not use atomics on. */
+typedef struct sl_threads_away {
+  bool needed;
+  sl_device *device; /* opened by this rank, for its operations */
+  sl_rma_queue *queue;
+} sl_threads_away;
+
 typedef struct sl_threads_comm {
   sl_comm base;
   sl_world *world;
@@ -55,6 +63,10 @@ typedef struct sl_threads_comm {
   sl_queue *urgent; /* for receiving beside the rank's queue, on devices without host addresses; else NULL */
   sl_device_work *work; /* on such devices */
   sl_post post[2];      /* of the last two meetings, by epoch's parity */
+  /* One-sided access to devices' memory; NULL on the host, and before the first symmetric memory. */
+  sl_rma_queue *rma;
+  sl_threads_away *away; /* by device */
+  uint32_t words;        /* one-sided accesses to single words */
 
   /* The rank sleeps here. */
   pthread_mutex_t lock;
@@ -131,6 +143,13 @@ void sl_world_abort(sl_threads_comm *comm, sley_status status);
 /* Adds work to the comm's list, and takes it off if it is there. */
 void sl_world_track(sl_threads_comm *comm, sl_device_work *work);
 void sl_world_untrack(sl_threads_comm *comm, sl_device_work *work);
+
+/* symmetric.c: which devices need an entry of comm->away; all ranks' devices are open. Ends those queues. */
+void sl_threads_find_away(sl_threads_comm *comm);
+void sl_threads_close_queues(sl_threads_comm *comm);
+
+/* All puts that the rank has begun are complete. */
+sley_status sl_threads_flush_puts(sl_threads_comm *comm);
 
 /* The word that an abort raises for this rank's device from now on; NULL: none. */
 void sl_world_stop_at(sl_threads_comm *comm, uint32_t *stop);

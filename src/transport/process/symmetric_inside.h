@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of symmetric memory of ranks that are processes, shared by the files that make it (symmetric.c),
+ * access it (one_sided.c) and serve others' requests for it (keeper.c). */
+#ifndef SLEY_TRANSPORT_PROCESS_SYMMETRIC_INSIDE_H
+#define SLEY_TRANSPORT_PROCESS_SYMMETRIC_INSIDE_H
+
+#include "transport/process/peer_memory.h"
+#include "transport/rma_queue.h"
+
+/* Of one rank's block. */
+typedef struct sl_process_block {
+  char *at; /* NULL: not mapped here */
+  int64_t bytes;
+  int64_t pid, fd; /* where the owner's file is, while it is being mapped */
+} sl_process_block;
+
+typedef struct sl_process_symm {
+  sl_symm base;
+  uint64_t id;
+  bool freed;       /* by this rank */
+  int still_in_use; /* by that many ranks of other workgroups, which may ask for access */
+  bool on_device;
+  struct sl_process_symm *next;
+  sl_peer_block device; /* blocks in devices' memory that the workgroup maps */
+  char *alone;          /* or this rank's, which no other maps */
+  sl_process_block ranks[];
+} sl_process_symm;
+
+enum { SL_STAGING_SLOTS = 8 };
+
+/* What one-sided access to devices' memory needs, from the first such memory to the end of the comm. */
+typedef struct sl_process_staging {
+  sl_rma_queue *own;     /* of this rank's operations */
+  sl_rma_queue *serving; /* of those that it serves */
+  char *answers;         /* SL_MESH_STAGING bytes of each rank, of the host, for the device to copy */
+  char *slots;           /* SL_STAGING_SLOTS of SL_MESH_STAGE bytes, likewise: this rank's side of requests */
+  bool taken[SL_STAGING_SLOTS];
+  struct sl_process_rma *first, **last; /* operations that go through slots, in the order begun */
+} sl_process_staging;
+
+/* Makes comm->staging, and starts the thread that serves; where both are there: nothing. */
+sley_status sl_process_staging_start(sl_process_comm *comm);
+
+/* Tells the mesh to serve what is kept now. */
+void sl_process_keep(sl_process_comm *comm);
+
+/* Of the mesh's keeper: a peer has freed it. Whether any memory is left. */
+bool sl_process_symm_freed(void *owner, uint64_t id);
+
+#endif
