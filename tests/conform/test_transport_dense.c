@@ -12,7 +12,7 @@
 #include "ranks.h"
 #include "transport/dense.h"
 
-enum { MOST_RANKS = 64, ROUNDS = 2, COLLECTIVES = 6 };
+enum { MOST_RANKS = 64, ROUNDS = 3, COLLECTIVES = 8 };
 
 /* A collective, the same on all ranks, and this rank's operands of it: both arrays with a margin of a few
  * values that must not change. */
@@ -34,7 +34,7 @@ static int64_t length(uint64_t bits, int size) {
   case 0:
     return (int64_t)(bits / 4 % (uint64_t)(size + 2)); /* about the number of ranks */
   case 1:
-    return (int64_t)(bits / 4 % 14000); /* all-reduces in one exchange and in two */
+    return (int64_t)(bits / 4 % 20000); /* all-reduces in one exchange and in two */
   default:
     return lengths[bits / 4 % (sizeof lengths / sizeof *lengths)];
   }
