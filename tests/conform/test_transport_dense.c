@@ -49,6 +49,8 @@ static void draw_party(party *p, int size, uint64_t seed) {
   p->each = (int64_t)sley_type_bytes(p->spec.type);
   p->in_place = sl_random(seed, 5, 0) % 2;
   p->margin = (int64_t)(sl_random(seed, 6, 0) % 5);
+  if (p->spec.kind == SLEY_ALLGATHER || p->spec.type == SLEY_TYPE_I64) /* no order could be told */
+    p->spec.any_order = sl_random(seed, 9, 0) % 2;
   bool differ = p->spec.kind != SLEY_ALLREDUCE && sl_random(seed, 7, 0) % 2;
   for (int r = 0; r < size; r++) {
     p->counts[r] = differ ? length(sl_random(seed, 8, (uint64_t)r), size) : p->spec.count;
