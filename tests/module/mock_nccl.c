@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A loadable transport of processes for the tests: as NCCL it wants a device for each rank, and turns to tcp,
  * which it is in all else but one: it has collectives of its own, of equally long parts, which pass through
- * the host. Those that reduce begin with the last rank. */
+ * the host. Those that reduce begin with the last rank. With SLEY_MOCK_NCCL_SHARES=yes ranks may share a
+ * device. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -75,7 +77,9 @@ static sley_status make_dense(sl_comm *comm, const sl_dense_spec *spec, sl_dense
 }
 
 static sley_status start(sl_process_comm *comm) {
-  SL_TRY(sl_process_refuse_shared(comm, "the mock of NCCL"));
+  const char *may_share = getenv("SLEY_MOCK_NCCL_SHARES");
+  if (!may_share || strcmp(may_share, "yes") != 0)
+    SL_TRY(sl_process_refuse_shared(comm, "the mock of NCCL"));
   return sl_tcp_backend.process->start(comm);
 }
 
