@@ -348,16 +348,16 @@ typedef struct sley_collective sley_collective;
 sley_status sley_collective_create(sley_comm *comm, const sley_collective_options *options,
                                    sley_collective **out);
 
-/* Runs it. Shapes, in values of the type; part(r) is counts[r] or count, and begin(r) the sum of the parts
- * before it:
+/* Runs it. Shapes, in values of the type; part(r) is counts[r] or count, begin(r) the sum of the parts
+ * before:
  *
  *   kind                  src                       dst                       in place, if
  *   SLEY_ALLREDUCE        count                     count                     dst = src
  *   SLEY_REDUCE_SCATTER   all ranks' parts          part(rank)                dst = src + begin(rank)
  *   SLEY_ALLGATHER        part(rank)                all ranks' parts          src = dst + begin(rank)
  *
- * src and dst are memory of the rank's device, aligned to the type; but in place they must not overlap. Either
- * may be NULL where it has no values. They stay the caller's; only dst is written.
+ * src and dst are memory of the rank's device, aligned to the type. They do not overlap, except in place.
+ * Either may be NULL where it has no values. They stay the caller's; only dst is written.
  *
  * Bits. Value i of the result is ((v0 + v1) + v2) + ..., or the minimum or maximum, over the ranks' values i
  * in ascending order of ranks: SLEY_TYPE_F16 and _BF16 in f32, rounded once at the end, the other types in
@@ -368,9 +368,9 @@ sley_status sley_collective_create(sley_comm *comm, const sley_collective_option
  *
  * The work is enqueued like that of sley_spmm, after all that the rank's calls have enqueued so far; the call
  * may return before it is done. What is enqueued later, on the same stream, may read dst and write src. On
- * the cpu all is done when it returns. A rank that cannot go on ends the others with SLEY_ERR_PEER. Several
- * collectives of a comm are run in the same order on all ranks. Collective. Errors: SLEY_ERR_ARG (a NULL
- * handle or array, or an array that is not aligned), SLEY_ERR_PEER. */
+ * the cpu all is done when it returns. A rank that fails ends the others with SLEY_ERR_PEER. All ranks run
+ * the collectives of a comm in the same order. Collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or
+ * an array that is not aligned), SLEY_ERR_PEER. */
 sley_status sley_collective_run(sley_collective *collective, const void *src, void *dst);
 
 /* Waits for what is enqueued. Accepts NULL, then on all ranks. Collective. */

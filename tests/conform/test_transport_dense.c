@@ -12,7 +12,7 @@
 #include "ranks.h"
 #include "transport/dense.h"
 
-enum { MOST_RANKS = 64, ROUNDS = 2, COLLECTIVES = 6 };
+enum { MOST_RANKS = 64, ROUNDS = 3, COLLECTIVES = 8 };
 
 /* A collective, the same on all ranks, and this rank's operands of it: both arrays with a margin of a few
  * values that must not change. */
@@ -34,7 +34,7 @@ static int64_t length(uint64_t bits, int size) {
   case 0:
     return (int64_t)(bits / 4 % (uint64_t)(size + 2)); /* about the number of ranks */
   case 1:
-    return (int64_t)(bits / 4 % 14000); /* all-reduces in one exchange and in two */
+    return (int64_t)(bits / 4 % 20000); /* all-reduces in one exchange and in two */
   default:
     return lengths[bits / 4 % (sizeof lengths / sizeof *lengths)];
   }
@@ -49,6 +49,8 @@ static void draw_party(party *p, int size, uint64_t seed) {
   p->each = (int64_t)sley_type_bytes(p->spec.type);
   p->in_place = sl_random(seed, 5, 0) % 2;
   p->margin = (int64_t)(sl_random(seed, 6, 0) % 5);
+  if (p->spec.kind == SLEY_ALLGATHER || p->spec.type == SLEY_TYPE_I64) /* no order could be told */
+    p->spec.any_order = sl_random(seed, 9, 0) % 2;
   bool differ = p->spec.kind != SLEY_ALLREDUCE && sl_random(seed, 7, 0) % 2;
   for (int r = 0; r < size; r++) {
     p->counts[r] = differ ? length(sl_random(seed, 8, (uint64_t)r), size) : p->spec.count;
@@ -328,8 +330,9 @@ static void words_body(const rank_case *c) {
   int64_t before = sl_memory_now();
   assert_case_ok(c, run_case(c, lengths_main, NULL));
   assert_case_ok(c, run_case(c, wrong_main, NULL));
-  assert_int_equal(run_case(c, missing_main, NULL), SLEY_ERR_ARG);
   assert_int_equal(sl_memory_now(), before);
+  /* Memory that a failed rank's peer may still touch is kept for good: nothing is said of it here. */
+  assert_int_equal(run_case(c, missing_main, NULL), SLEY_ERR_ARG);
 }
 
 static void test_lengths_and_errors(void **state) {
