@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pulls that signal each other through boards (kernel.h), for threads of one process, and arrivals of their
+/* Pulls that signal each other through boards (op_pull.h), for threads of one process, and arrivals of their
  * stages: the reference of those that GPUs do. A queue of the CPU runs its work at once, so the rank's thread
  * itself waits for the peers. */
 #include <sched.h>

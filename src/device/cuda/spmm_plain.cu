@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Y[row(i)] = alpha sum_j val[j] X[col[j]] + beta Y[row(i)]: a warp a row, one to four features a lane, the
- * entries in stored order by fma, as kernel.h says. */
+ * entries in stored order by fma, as op_spmm.h says. */
 #include "device/cuda/cuda.h"
 #include "device/cuda/values.cuh"
 
