@@ -438,9 +438,12 @@ sley_status sl_mesh_start_progress(sl_mesh *mesh) {
 
 void sl_mesh_work(sl_mesh *mesh) {
   bool something = false;
-  for (int p = 0; p < mesh->size; p++)
-    something = something || in_flight(&mesh->peer[p]);
-  if (!mesh->progress || mesh->working || mesh->failed_rank >= 0 || !something)
+  /* `working` first: while the progress thread may serve, everything else of the mesh is its to change. */
+  if (!mesh->progress || mesh->working || mesh->failed_rank >= 0)
+    return;
+  for (int p = 0; p < mesh->size && !something; p++)
+    something = in_flight(&mesh->peer[p]);
+  if (!something)
     return;
   mesh->working = true;
   sl_progress_allow(mesh->progress);
