@@ -50,8 +50,16 @@ typedef enum sley_status {
 const char *sley_status_name(sley_status status);
 
 /* The message of the calling thread's last error; "" if there was none. Valid until the thread's next error.
- */
+ * At most SLEY_ERROR_BYTES with its terminating 0; a longer one ends in "...". Where the error is about
+ * another rank it begins with that: "rank R failed: " if the status is SLEY_ERR_PEER, else "rank R: ". */
 const char *sley_last_error(void);
+enum { SLEY_ERROR_BYTES = 1024 };
+
+/* The rank that the calling thread's last error is about; -1: no rank in particular, or none but its own. */
+int sley_last_error_rank(void);
+
+/* Whether that rank has failed without a word: others have noticed that it has ended, or does not answer. */
+bool sley_last_error_noticed(void);
 
 /* Asks every running Sley call of this process to end with SLEY_ERR_INTERRUPTED. Async-signal-safe. */
 void sley_interrupt(void);

@@ -85,13 +85,12 @@ static sley_status run_traced(const sl_transport_backend *backend, const sl_laun
     status = sl_trace_create(made, &run.traces[made]);
   if (status == SLEY_OK) {
     status = backend->run(launch, traced_main, &run);
-    char message[1024];
-    strncpy(message, sley_last_error(), sizeof message - 1);
-    message[sizeof message - 1] = '\0';
+    sl_error error;
+    sl_error_take(status, &error);
     sley_status written = SLEY_OK;
     if (!backend->process)
       written = sl_trace_write(launch->trace, run.traces, launch->ranks);
-    status = status != SLEY_OK ? sl_fail(status, "%s", message) : written;
+    status = status != SLEY_OK ? sl_error_restore(&error) : written;
   }
   for (int r = 0; r < made; r++)
     sl_trace_destroy(run.traces[r]);

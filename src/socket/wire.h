@@ -12,7 +12,7 @@
 #include "socket/progress.h"
 #include "socket/pulse.h"
 
-enum { SL_MESH_MESSAGE = 768, SL_MESH_CALL = 32 };
+enum { SL_MESH_CALL = 32 };
 
 /* header.kind */
 typedef enum sl_mesh_kind {
@@ -35,12 +35,6 @@ typedef struct sl_mesh_post {
   int64_t status;
 } sl_mesh_post;
 
-/* Body of an ABORT. */
-typedef struct sl_mesh_notice {
-  int64_t rank; /* that failed first */
-  char text[SL_MESH_MESSAGE];
-} sl_mesh_notice;
-
 typedef struct sl_wire_peer {
   int fd;    /* -1: none, or closed */
   bool left; /* said that nothing more will come */
@@ -57,7 +51,7 @@ typedef struct sl_wire_peer {
   int64_t body_left;
   sl_mesh_incoming *target;
 
-  sl_mesh_notice news; /* body of an ABORT that arrives */
+  sl_error news; /* body of an ABORT that arrives */
 
   /* Answers to the peer's requests, of which it has one at a time; and this rank's own sends. */
   sl_mesh_outgoing answer, notice, own_send, rest;
@@ -87,9 +81,7 @@ struct sl_mesh {
   void *owner;
   void (*meanwhile)(void); /* another library's turn, or NULL */
   bool leaving;
-  int failed_rank; /* -1: none */
-  char failed_message[SL_MESH_MESSAGE];
-  sl_mesh_notice notice; /* body of the ABORT this rank sends */
+  sl_error failure; /* of the rank that failed first, the body of the ABORT this rank sends; rank -1: none */
 };
 
 /* Memory for rank `rank` of a mesh of so many, without sockets. local_rank: -1: not known yet. */

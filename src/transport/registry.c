@@ -46,7 +46,7 @@ sley_status sl_transport_backend_find(const char *name, const sl_transport_backe
 
 /* ---- in place of modules that are not to be had */
 
-static _Thread_local char absence[1024];
+static _Thread_local char absence[SLEY_ERROR_BYTES];
 
 static sley_status refuse_start(sl_process_comm *comm) {
   (void)comm;

@@ -16,10 +16,10 @@ static const double FAREWELL = 4, FAREWELL_INTERRUPTED = 0.5;
 
 /* Whether this process is to end soon; the thread's message stays. */
 static bool asked(void) {
-  char message[1024];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_save(&error);
   bool interrupted = sl_interrupted() != SLEY_OK;
-  (void)sl_fail(SLEY_OK, "%s", message);
+  (void)sl_error_restore(&error);
   return interrupted;
 }
 
@@ -55,15 +55,15 @@ static bool gather(sl_mpi_comm *comm, bool empty) {
  * is left of these; so the memory is free, and MPI good for another run. Where a rank has died, they stay
  * until the farewell, what is left is never freed, and MPI is not used for an end in order. */
 static bool part(sl_mpi_comm *comm) {
-  char message[1024];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_save(&error);
   if (comm->farewell != 0 && sl_now() >= comm->farewell) /* has been waited for in vain before */
     return false;
   comm->farewell = 0;
   bool clean = gather(comm, false) && gather(comm, true);
   while (clean && comm->waste) /* came during the last of it */
     clean = sl_mpi_linger(comm);
-  (void)sl_fail(SLEY_OK, "%s", message);
+  (void)sl_error_restore(&error);
   return clean;
 }
 
@@ -81,8 +81,7 @@ static void stop(sl_process_comm *base) {
   sl_direct_stop(base);
   if (comm->comm == MPI_COMM_NULL)
     return;
-  sl_mesh_leave(
-      base->mesh); /* a rank that returns while another waits for it takes part in what follows */
+  sl_mesh_leave(base->mesh); /* a rank that returns while another waits for it takes part in what follows */
   if (sl_mesh_broken(base->mesh) && !part(comm)) {
     sl_mpi_forsake(true);
     return;
@@ -153,13 +152,13 @@ static sley_status start(sl_process_comm *base) {
 
 static void abandon(sl_process_comm *base) {
   sl_mpi_comm *comm = (sl_mpi_comm *)base;
-  char message[1024];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_save(&error);
   if (comm->progress)
     sl_progress_forbid(comm->progress);
   if (comm->comm != MPI_COMM_NULL && sl_mesh_broken(base->mesh))
     sl_mpi_call_off(comm);
-  (void)sl_fail(SLEY_OK, "%s", message);
+  (void)sl_error_restore(&error);
 }
 
 static const sl_process_backend mpi_process = {.name = "mpi",

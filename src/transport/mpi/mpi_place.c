@@ -16,9 +16,10 @@
 
 /* What rank 0 tells all others. */
 typedef struct meeting_point {
-  char address[SL_ADDRESS_BYTES], message[512];
+  char address[SL_ADDRESS_BYTES];
   uint64_t key;
-  int64_t port, status;
+  int64_t port;
+  sl_error error; /* why it cannot listen; SLEY_OK: it can */
 } meeting_point;
 
 /* An address of this host that others reach: MASTER_ADDR if set, else the first that is not its own alone. */
@@ -64,9 +65,8 @@ static void offer(sl_place *place, meeting_point *out) {
   find_address(out->address);
   if (getrandom(&out->key, sizeof out->key, 0) != (ssize_t)sizeof out->key)
     out->key = (uint64_t)getpid();
-  out->status = sl_socket_listen(0, false, &port, &place->listener);
+  sl_error_take(sl_socket_listen(0, false, &port, &place->listener), &out->error);
   out->port = port;
-  snprintf(out->message, sizeof out->message, "%s", out->status == SLEY_OK ? "" : sley_last_error());
 }
 
 /* FNV-1a of the host's name. */
@@ -121,9 +121,8 @@ sley_status sl_mpi_place(int ranks, double timeout, sl_place *out) {
   sley_status status = tell(&point, timeout, &one_host);
   if (status != SLEY_OK)
     sl_mpi_forsake(true);
-  else if (point.status != SLEY_OK)
-    status = rank == 0 ? sl_fail((sley_status)point.status, "%s", point.message)
-                       : sl_fail(SLEY_ERR_PEER, "rank 0 failed: %s", point.message);
+  else if (point.error.status != SLEY_OK)
+    status = rank == 0 ? sl_error_restore(&point.error) : sl_error_of_peer(0, &point.error);
   out->key = point.key;
   out->port = (int)point.port;
   snprintf(out->address, sizeof out->address, "%s", one_host ? "127.0.0.1" : point.address);

@@ -9,8 +9,6 @@
 #include "socket/mesh.h"
 #include "transport/registry.h"
 
-enum { SL_PROCESS_NOTE = 1024 };
-
 /* A rank's comm; a transport extends it by making it its first member. */
 typedef struct sl_process_comm {
   sl_comm base;
@@ -27,7 +25,7 @@ typedef struct sl_process_comm {
       *asks;        /* by rank: rows being asked for; NULL until there is symmetric memory far away */
   bool *dirty;      /* by rank: has been put to since the last flush */
   int *first_there; /* by rank, where devices are not the host: the first rank that has the same one */
-  char note[SL_PROCESS_NOTE];
+  char note[SLEY_ERROR_BYTES]; /* see sley_comm_device_note */
   /* See direct.h; on devices whose memory the host cannot address. */
   const struct sl_peer_memory *memory;
   bool direct;               /* the devices of a workgroup load each other's memory, the same on all ranks */

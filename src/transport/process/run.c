@@ -8,7 +8,7 @@
 #include "bootstrap/spawn.h"
 #include "transport/process/process.h"
 
-enum { RANKS_MOST = 65536, MESSAGE = 1024 };
+enum { RANKS_MOST = 65536 };
 
 /* The rank's device: the one of its local rank, by turns where there are fewer. */
 static sley_status open_device(sl_process_comm *comm, const sl_launch *launch, sl_team **own_team) {
@@ -121,7 +121,7 @@ static sley_status start(const sl_process_backend **backend, sl_process_comm *te
       return status;
     if (sl_mesh_broken(template->mesh))
       return status;
-    char why[MESSAGE / 2], failed[32];
+    char why[SLEY_ERROR_BYTES], failed[32];
     int64_t most = status == SLEY_ERR_UNSUPPORTED; /* what another rank reports may be of any kind */
     snprintf(why, sizeof why, "%s", sley_last_error());
     snprintf(failed, sizeof failed, "%s", (*backend)->name);
@@ -130,8 +130,8 @@ static sley_status start(const sl_process_backend **backend, sl_process_comm *te
     bool found = most && (*backend)->next && find_next(template->mesh, (*backend)->next, &next) == SLEY_OK;
     if (!found)
       return sl_fail(status, "transport %s cannot start: %s", failed, why);
-    snprintf(template->note, sizeof template->note, "transport %s cannot start, %s instead: %s", failed,
-             next->name, why);
+    sl_text_format(template->note, sizeof template->note, "transport %s cannot start, %s instead: %s", failed,
+                   next->name, why);
     *backend = next;
   }
 }

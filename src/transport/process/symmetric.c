@@ -243,19 +243,19 @@ void sl_process_symm_free(sl_symm *base) {
     return;
   sl_process_comm *comm = (sl_process_comm *)base->comm;
   sl_process_symm *symm = (sl_process_symm *)base;
-  char message[1024];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_save(&error);
   if (on_devices(base)) {
     free_on_devices(comm, symm);
-    if (*message)
-      (void)sl_fail(SLEY_OK, "%s", message);
+    if (*error.text)
+      (void)sl_error_restore(&error);
     return;
   }
   for (int r = 0; r < base->comm->size && !sl_mesh_broken(comm->mesh); r++)
     if (sl_link_to(base->comm, r) == SL_LINK_MESSAGE)
       (void)sl_mesh_access(comm->mesh, r, SL_MESH_FREE, symm->id, 0, NULL, 0);
-  if (*message)
-    (void)sl_fail(SLEY_OK, "%s", message); /* of what went wrong before */
+  if (*error.text)
+    (void)sl_error_restore(&error); /* of what went wrong before */
   symm->freed = true;
   release(comm, false);
 }

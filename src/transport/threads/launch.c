@@ -79,11 +79,10 @@ static void *rank_thread(void *argument) {
   rank_start *start = argument;
   sl_threads_comm *comm = start->comm;
   sl_turns_begin(comm);
-  comm->status = run_rank(start);
-  if (comm->status != SLEY_OK) {
-    sl_world_abort(comm, comm->status);
-    snprintf(comm->message, sizeof comm->message, "%s", sley_last_error());
-  }
+  sley_status status = run_rank(start);
+  sl_error_take(status, &comm->error);
+  if (status != SLEY_OK)
+    sl_world_abort(comm, status);
   sl_world_left(comm);
   sl_turns_end(comm);
   return NULL;
@@ -93,9 +92,9 @@ static void *rank_thread(void *argument) {
 static sley_status first_failure(const sl_world *world) {
   for (int own = 1; own >= 0; own--)
     for (int r = 0; r < world->size; r++) {
-      const sl_threads_comm *comm = &world->ranks[r];
-      if (comm->status != SLEY_OK && (!own || comm->status != SLEY_ERR_PEER))
-        return sl_fail(comm->status, "rank %d: %s", r, comm->message);
+      const sl_error *error = &world->ranks[r].error;
+      if (error->status != SLEY_OK && (!own || error->status != SLEY_ERR_PEER))
+        return sl_error_on(r, error);
     }
   return SLEY_OK;
 }
@@ -109,7 +108,7 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
   if (launch->threads < 1)
     return sl_fail(SLEY_ERR_ARG, "%d threads per rank: at least 1 is needed", launch->threads);
   const sl_device_ops *device;
-  char note[SL_WORLD_MESSAGE];
+  char note[SLEY_ERROR_BYTES];
   SL_TRY(sl_device_choose(launch->device, &device, note, sizeof note));
   sl_world *world;
   int turns = device->host_addresses ? sl_turns_of(launch->ranks, launch->threads) : 0;
@@ -130,10 +129,10 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
   }
   if (started < launch->ranks) { /* the missing rank fails in its place */
     sl_threads_comm *missing = &world->ranks[started];
-    missing->status = sl_fail(SLEY_ERR_MEMORY, "cannot start the thread of rank %d of %d: use fewer ranks",
-                              started, launch->ranks);
-    snprintf(missing->message, sizeof missing->message, "%s", sley_last_error());
-    sl_world_abort(missing, missing->status);
+    status = sl_fail(SLEY_ERR_MEMORY, "cannot start the thread of rank %d of %d: use fewer ranks", started,
+                     launch->ranks);
+    sl_error_take(status, &missing->error);
+    sl_world_abort(missing, status);
   }
   for (int r = 0; r < started; r++)
     pthread_join(starts[r].thread, NULL);
