@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/outfile.h"
+#include "base/structs.h"
 #include "base/team.h"
 #include "bootstrap/launcher.h"
 #include "bootstrap/place.h"
@@ -13,12 +14,7 @@
 /* What the caller gave, over the defaults; shorter structs of older programs are fine. */
 static sley_status read_options(const sley_rank_options *given, sley_rank_options *out) {
   *out = (sley_rank_options)SLEY_RANK_OPTIONS_INIT;
-  if (given) {
-    if (given->struct_size < sizeof given->struct_size || given->struct_size > sizeof *out)
-      return sl_fail(SLEY_ERR_ARG, "sley_rank_options of %zu bytes: start from SLEY_RANK_OPTIONS_INIT",
-                     given->struct_size);
-    memcpy(out, given, given->struct_size);
-  }
+  SL_TRY(sl_struct_take("sley_rank_options", given, sizeof *out, out));
   if (out->ranks < 1)
     return sl_fail(SLEY_ERR_ARG, "%d ranks: at least 1 is needed", out->ranks);
   if (out->workgroup < 0 || out->threads < 0)

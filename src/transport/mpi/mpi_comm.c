@@ -94,10 +94,11 @@ static void stop(sl_process_comm *base) {
 /* What needs no other rank: MPI must number the ranks as they do themselves. */
 static sley_status prepare(sl_mpi_comm *comm) {
   const sl_comm *base = &comm->base.base;
+  MPI_Comm origin = sl_mpi_origin(comm->base.mpi_comm);
   int rank = -1, size = -1;
-  if (sl_mpi_world() != MPI_COMM_NULL) {
-    SL_TRY(sl_mpi_check(MPI_Comm_rank(sl_mpi_world(), &rank), "MPI_Comm_rank"));
-    SL_TRY(sl_mpi_check(MPI_Comm_size(sl_mpi_world(), &size), "MPI_Comm_size"));
+  if (origin != MPI_COMM_NULL) {
+    SL_TRY(sl_mpi_check(MPI_Comm_rank(origin, &rank), "MPI_Comm_rank"));
+    SL_TRY(sl_mpi_check(MPI_Comm_size(origin, &size), "MPI_Comm_size"));
   }
   if (rank != base->rank || size != base->size)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "this is rank %d of %d, but rank %d of %d to MPI", base->rank,
@@ -109,7 +110,7 @@ static sley_status make_comm(sl_mpi_comm *comm) {
   MPI_Request request = MPI_REQUEST_NULL;
   int *tags = NULL, given = 0;
   sl_mpi_enter();
-  int code = MPI_Comm_idup(sl_mpi_world(), &comm->comm, &request);
+  int code = MPI_Comm_idup(sl_mpi_origin(comm->base.mpi_comm), &comm->comm, &request);
   sl_mpi_leave();
   sley_status status = sl_mpi_settle(code, &request,
                                      (sl_mpi_patience){.mesh = comm->base.mesh,

@@ -81,32 +81,37 @@ static uint64_t hash_of_host(void) {
 
 /* Rank 0's point to all, and whether all are on one host. Nothing is allocated, so that no rank fails alone.
  */
-static sley_status tell(meeting_point *point, double timeout, bool *one_host) {
+static sley_status tell(MPI_Comm ranks, meeting_point *point, double timeout, bool *one_host) {
   MPI_Request request = MPI_REQUEST_NULL;
   sl_mpi_patience patience = {.timeout = timeout, .what = "a rank's place, by MPI,"};
   sl_mpi_enter();
-  int code = MPI_Ibcast(point, sizeof *point, MPI_BYTE, 0, sl_mpi_world(), &request);
+  int code = MPI_Ibcast(point, sizeof *point, MPI_BYTE, 0, ranks, &request);
   sl_mpi_leave();
   SL_TRY(sl_mpi_settle(code, &request, patience));
   uint64_t hash = hash_of_host(), mine[2] = {hash, ~hash}, most[2];
   sl_mpi_enter();
-  code = MPI_Iallreduce(mine, most, 2, MPI_UINT64_T, MPI_MAX, sl_mpi_world(), &request);
+  code = MPI_Iallreduce(mine, most, 2, MPI_UINT64_T, MPI_MAX, ranks, &request);
   sl_mpi_leave();
   SL_TRY(sl_mpi_settle(code, &request, patience));
   *one_host = most[0] == ~most[1];
   return SLEY_OK;
 }
 
-sley_status sl_mpi_place(int ranks, double timeout, sl_place *out) {
+sley_status sl_mpi_place(int ranks, const void *mpi_comm, double timeout, sl_place *out) {
   sl_launcher launcher;
   int rank, size;
   *out = (sl_place){.local_rank = -1, .listener = -1, .timeout = timeout};
-  SL_TRY(sl_launcher_find(&launcher));
-  SL_TRY(sl_mpi_ready(timeout));
-  SL_TRY(sl_mpi_check(MPI_Comm_rank(sl_mpi_world(), &rank), "MPI_Comm_rank"));
-  SL_TRY(sl_mpi_check(MPI_Comm_size(sl_mpi_world(), &size), "MPI_Comm_size"));
-  SL_TRY(compare(&launcher, rank, size));
-  if (size != ranks)
+  if (!mpi_comm)
+    SL_TRY(sl_launcher_find(&launcher));
+  SL_TRY(sl_mpi_ready(mpi_comm != NULL, timeout));
+  MPI_Comm origin = sl_mpi_origin(mpi_comm);
+  if (origin == MPI_COMM_NULL)
+    return sl_fail(SLEY_ERR_ARG, "the communicator is MPI_COMM_NULL: this process is none of its ranks");
+  SL_TRY(sl_mpi_check(MPI_Comm_rank(origin, &rank), "MPI_Comm_rank"));
+  SL_TRY(sl_mpi_check(MPI_Comm_size(origin, &size), "MPI_Comm_size"));
+  if (!mpi_comm)
+    SL_TRY(compare(&launcher, rank, size));
+  if (ranks > 0 && size != ranks)
     return sl_fail(SLEY_ERR_ARG,
                    "%d ranks were asked for, but MPI has started %d: start them by mpirun -n %d", ranks, size,
                    ranks);
@@ -118,7 +123,7 @@ sley_status sl_mpi_place(int ranks, double timeout, sl_place *out) {
   bool one_host = false;
   if (rank == 0)
     offer(out, &point);
-  sley_status status = tell(&point, timeout, &one_host);
+  sley_status status = tell(origin, &point, timeout, &one_host);
   if (status != SLEY_OK)
     sl_mpi_forsake(true);
   else if (point.error.status != SLEY_OK)

@@ -22,6 +22,10 @@ sley_status sl_threads_exchange_reclaim(sl_exchange *exchange, sl_queue *queue);
 sley_status sl_threads_exchange_borrow(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
 void sl_threads_exchange_destroy(sl_exchange *exchange);
 
+/* launch.c. A single rank in the calling thread: launch->ranks is 1. */
+sley_status sl_threads_open(const sl_launch *launch, sl_comm **out);
+void sl_threads_close(sl_comm *comm);
+
 /* symmetric.c */
 sley_status sl_threads_symm_alloc(sl_comm *comm, int64_t bytes, sl_symm **out);
 void sl_threads_symm_free(sl_symm *symm);
