@@ -6,7 +6,7 @@
 #   3 SLEY_HAVE_ stands in the two registries only
 #   4 nothing below cli/ exits, aborts, asserts or prints to stdout (the forked ranks of src/bootstrap/spawn.c exit)
 #   5 cli/, examples/ and bench/ include the public header, and nothing of src/
-#   6 no source file is longer than 600 lines
+#   6 no source file is longer than 600 lines, but for the one public header
 #   7 every source file starts with its licence line
 # Usage: tools/check_layers.sh [root of the project]
 set -eu
@@ -79,7 +79,7 @@ report=$(
   done
   for file in $(sources src include cli examples bench tests); do
     awk 'FNR == 1 && !/SPDX-License-Identifier: Apache-2\.0/ { print FILENAME ":1: no SPDX line" }
-         FNR == 601 { print FILENAME ":601: longer than 600 lines: split it by purpose" }' "$file"
+         FNR == 601 && FILENAME != "include/sley.h" { print FILENAME ":601: longer than 600 lines: split it by purpose" }' "$file"
     [ -s "$file" ] || echo "$file:1: empty"
   done
 )
