@@ -257,10 +257,10 @@ typedef sley_status (*sley_rank_fn)(sley_comm *comm, void *arg);
  * all memory, as it is now, and what they write is lost when they end, unless it is shared memory; no device
  * may have been touched in this process before. Under a launcher fn runs once, in this process; ranks must
  * then be 1 or WORLD_SIZE, and every process calls this with agreeing options. Returns the first failing
- * rank's status; its message, led by that rank (see sley_last_error), becomes this thread's (under a launcher:
- * this process's own rank's). Where a transport between processes cannot start on all ranks, they turn to another together;
- * sley_comm_device_note says so. Errors also: SLEY_ERR_PEER (a rank did not come in time, or was killed: it
- * is named). */
+ * rank's status; its message, led by that rank (see sley_last_error), becomes this thread's (under a
+ * launcher: this process's own rank's). Where a transport between processes cannot start on all ranks, they
+ * turn to another together; sley_comm_device_note says so. Errors also: SLEY_ERR_PEER (a rank did not come in
+ * time, or was killed: it is named). */
 sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, void *arg);
 
 typedef struct sley_comm_options {
