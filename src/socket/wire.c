@@ -101,7 +101,8 @@ static void break_down(sl_mesh *mesh, const sl_error *failure) {
     forget(&mesh->peer[urgent]);
     sl_mesh_outgoing *notice = &mesh->peer[urgent].notice;
     notice->header = (sl_mesh_header){.kind = SL_KIND_ABORT, .bytes = sizeof mesh->failure};
-    if (p != mesh->rank && p != failure->rank) /* one that has left may still wait for others to leave */
+    /* One that has left may still wait for others to leave; so may the one that failed, if it has said so. */
+    if (p != mesh->rank && (p != failure->rank || !failure->noticed))
       sl_wire_queue(mesh, urgent, &mesh->failure, notice);
   }
 }

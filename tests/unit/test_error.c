@@ -171,7 +171,7 @@ static sley_status fail_for_another(sl_comm *comm, void *arg) {
 
 static void errors_travel_whole(void **state) {
   (void)state;
-  static const char *const names[] = {"threads", "tcp"};
+  static const char *const names[] = {"tcp", "threads"}; /* a process that has had threads forks badly */
   const sl_launch launch = {.ranks = RANKS, .workgroup = RANKS, .threads = 1, .timeout = 20};
   for (size_t i = 0; i < 2; i++) {
     const sl_transport_backend *backend;
