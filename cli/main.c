@@ -72,12 +72,10 @@ int cli_finish_quietly(sley_status status) {
 }
 
 int cli_refuse(sley_status status, const char *format, ...) {
-  char text[1024];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  cli_error_list(format, arguments);
   va_end(arguments);
-  cli_error("%s", text);
   return exit_code(status);
 }
 

@@ -23,7 +23,7 @@ typedef struct cli_measure {
   bool covers; /* the least covers' size is wanted */
 } cli_measure;
 
-enum { CLI_NAME = 48, CLI_REASON = 512, CLI_DEVICE = 16, CLI_TRIALS = 32, CLI_LEAST = 3 };
+enum { CLI_NAME = 48, CLI_REASON = SLEY_ERROR_BYTES, CLI_DEVICE = 16, CLI_TRIALS = 32, CLI_LEAST = 3 };
 
 typedef struct cli_result {
   char algo[CLI_NAME]; /* that ran */
@@ -51,7 +51,7 @@ typedef struct cli_found {
   int64_t k, cover_rows;
   double load_ms;
   sley_status status; /* that reading or writing failed with, on all ranks, with this message */
-  char message[1024];
+  char message[CLI_REASON];
 } cli_found;
 
 /* Whether the transport counted what the plan predicted. */

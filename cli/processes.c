@@ -106,19 +106,9 @@ bool cli_reports(const cli_job *job) {
 
 /* Every rank tells how it ended, but for what another rank says of itself. */
 bool cli_tells(const cli_job *job, sley_status status) {
-  static const char *const mute[] = {"connection was closed", "heard nothing of it",
-                                     "closed the connection", "ended before the ranks met",
-                                     "did not come",          "cannot reach it"};
   if (status != SLEY_ERR_PEER || !job->ranks.transport || !cli_launched())
     return true;
-  const char *message = sley_last_error();
-  int rank = -1, led = 0;
-  if (sscanf(message, "rank %d failed: %n", &rank, &led) < 1 || led == 0)
-    return true;
-  for (size_t i = 0; i < sizeof mute / sizeof mute[0]; i++)
-    if (strstr(message, mute[i]))
-      return true;
-  return false;
+  return sley_last_error_rank() < 0 || sley_last_error_noticed();
 }
 
 void *cli_share(size_t bytes) {

@@ -24,14 +24,18 @@ static bool in_colour(void) {
   return on_terminal() && !(off && *off);
 }
 
-void cli_error(const char *format, ...) {
+void cli_error_list(const char *format, va_list arguments) {
   cli_progress_clear();
   fputs(in_colour() ? "\033[31msley:\033[0m " : "sley: ", stderr);
+  vfprintf(stderr, format, arguments);
+  fputc('\n', stderr);
+}
+
+void cli_error(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  vfprintf(stderr, format, arguments);
+  cli_error_list(format, arguments);
   va_end(arguments);
-  fputc('\n', stderr);
 }
 
 void cli_say(const char *format, ...) {

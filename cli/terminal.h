@@ -4,10 +4,14 @@
 #define SLEY_CLI_TERMINAL_H
 
 #include <stdbool.h>
+#include <stdarg.h>
 #include <stdint.h>
 
 /* One line led by "sley: ". Clears a progress line first. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same of a list of arguments. */
+void cli_error_list(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 
 /* One line of talk as it is. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

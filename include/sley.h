@@ -10,6 +10,12 @@
  * the comm must call the function, in the same order, with agreeing arguments; all other functions are local.
  * Handles are opaque; destroy functions accept NULL. Strings and arrays returned by pointer belong to the
  * handle.
+ *
+ * Structs. One that begins with struct_size grows from version to version: start it from its INIT macro. The
+ * library takes any size up to its own, with defaults for the fields that an older header did not have, and
+ * answers a larger one with SLEY_ERR_ARG. All other structs, sley_csr and those that Sley fills in, keep
+ * their size and fields as long as SLEY_VERSION_MAJOR stays; zero their memory before filling one in, so that
+ * a field you do not name is 0.
  */
 #ifndef SLEY_H
 #define SLEY_H
@@ -50,8 +56,16 @@ typedef enum sley_status {
 const char *sley_status_name(sley_status status);
 
 /* The message of the calling thread's last error; "" if there was none. Valid until the thread's next error.
- */
+ * At most SLEY_ERROR_BYTES with its terminating 0; a longer one ends in "...". Where the error is about
+ * another rank it begins with that: "rank R failed: " if the status is SLEY_ERR_PEER, else "rank R: ". */
 const char *sley_last_error(void);
+enum { SLEY_ERROR_BYTES = 1024 };
+
+/* The rank that the calling thread's last error is about; -1: no rank in particular, or none but its own. */
+int sley_last_error_rank(void);
+
+/* Whether that rank has failed without a word: others have noticed that it has ended, or does not answer. */
+bool sley_last_error_noticed(void);
 
 /* Asks every running Sley call of this process to end with SLEY_ERR_INTERRUPTED. Async-signal-safe. */
 void sley_interrupt(void);
@@ -95,11 +109,12 @@ typedef struct sley_matrix_info {
 
 typedef struct sley_csr {
   int64_t rows, cols;
-  const int64_t *rowptr; /* rows + 1 positions into col and val; rowptr[0] may be greater than 0 */
+  const int64_t *rowptr; /* rows + 1 positions into col and val; rowptr[0] may be greater than 0; or NULL */
   const void *col;       /* int32_t or int64_t, see index; ascending within each row */
   const void *val;       /* float, double or 16 bits, see dtype */
   sley_index index;
   sley_dtype dtype;
+  const int32_t *rowptr32; /* in place of rowptr: the same in 32 bits. One of the two is NULL */
 } sley_csr;
 
 typedef struct sley_read_options {
@@ -111,11 +126,19 @@ typedef struct sley_read_options {
 #define SLEY_READ_OPTIONS_INIT                                                                               \
   { sizeof(sley_read_options), SLEY_F32, 0, 1 }
 
-/* Makes a matrix of CSR arrays. col has index's type, val dtype's. Rows whose columns do not ascend are
- * sorted (into a copy, whatever the ownership). Entries that repeat stay and count as their sum. Errors:
- * SLEY_ERR_ARG (a negative size, a NULL array), SLEY_ERR_INPUT (rowptr descends, a column out of range: the
- * row is named), SLEY_ERR_MEMORY. */
+/* Makes a matrix of CSR arrays. col has index's type, val dtype's. Row pointers of 32 bits are widened, into
+ * a copy whatever the ownership. Rows whose columns do not ascend are sorted (into a copy, whatever the
+ * ownership). Entries that repeat stay and count as their sum. Errors: SLEY_ERR_ARG (a negative size, a NULL
+ * array, two arrays of row pointers), SLEY_ERR_INPUT (rowptr descends, a column out of range: the row is
+ * named), SLEY_ERR_MEMORY. */
 sley_status sley_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, sley_matrix **out);
+
+/* The same of arrays in the memory of the comm's device (sley_comm_alloc, or the caller's own cudaMalloc):
+ * they are copied to the host's memory, where planning reads them, after what the rank's calls have enqueued;
+ * whoever fills them on another stream waits for that first. They are the caller's to free on return. On the
+ * cpu, SLEY_COPY of host arrays. Waits for the device. Not collective. Errors: also those of sley_comm_copy.
+ */
+sley_status sley_matrix_from_csr_on(sley_comm *comm, const sley_csr *csr, sley_matrix **out);
 
 /* Reads a file (Matrix Market, edge list, METIS, Rutherford-Boeing, scipy .npz, .sley; plain, gzip or zstd;
  * told apart by content) or runs a generator ("twin:clj", "rmat:scale=17,edgefactor=8",
@@ -130,7 +153,7 @@ sley_status sley_matrix_write(const sley_matrix *matrix, const char *path);
 
 sley_status sley_matrix_info_get(const sley_matrix *matrix, sley_matrix_info *out);
 
-/* The arrays themselves; they belong to the matrix. */
+/* The arrays themselves, row pointers of 64 bits; they belong to the matrix. */
 sley_status sley_matrix_csr(const sley_matrix *matrix, sley_csr *out);
 
 /* A^T as a new matrix. threads 0: all cores. Errors: SLEY_ERR_MEMORY. */
@@ -234,11 +257,56 @@ typedef sley_status (*sley_rank_fn)(sley_comm *comm, void *arg);
  * all memory, as it is now, and what they write is lost when they end, unless it is shared memory; no device
  * may have been touched in this process before. Under a launcher fn runs once, in this process; ranks must
  * then be 1 or WORLD_SIZE, and every process calls this with agreeing options. Returns the first failing
- * rank's status; its message, led by "rank R: ", becomes this thread's (under a launcher: this process's own
- * rank's). Where a transport between processes cannot start on all ranks, they turn to another together;
- * sley_comm_device_note says so. Errors also: SLEY_ERR_PEER (a rank did not come in time, or was killed: it
- * is named). */
+ * rank's status; its message, led by that rank (see sley_last_error), becomes this thread's (under a
+ * launcher: this process's own rank's). Where a transport between processes cannot start on all ranks, they
+ * turn to another together; sley_comm_device_note says so. Errors also: SLEY_ERR_PEER (a rank did not come in
+ * time, or was killed: it is named). */
 sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, void *arg);
+
+typedef struct sley_comm_options {
+  size_t struct_size;
+  /* "tcp", "mpi", "nccl", "nvshmem", another module's name, or, for one rank, "threads". NULL: "mpi" with
+   * mpi_comm; else under a launcher "nccl" for the device "cuda", "mpi" where MPI's own launcher has started
+   * the ranks and the module is there, or "tcp"; else "threads". */
+  const char *transport;
+  int workgroup; /* as in sley_rank_options, like the rest */
+  int threads;   /* 0: cores / ranks of this host, as far as a launcher tells, at least 1 */
+  const char *device;
+  const char *trace; /* written by sley_comm_close, of ranks that are processes by rank 0 */
+  double timeout;
+  /* NULL, or the address of an MPI_Comm: its ranks are the comm's, by the same numbers, whatever launcher has
+   * started them, and every one of them opens the comm. It may be a part of MPI_COMM_WORLD, over any
+   * transport between processes. MPI has been initialised, with MPI_THREAD_SERIALIZED or more if threads
+   * other than MPI's main one are to use the comm; Sley does not finalise it. The communicator is used while
+   * the comm is opened, and may be freed afterwards. Needs libsley_mpi.so, built with the program's MPI. */
+  const void *mpi_comm;
+} sley_comm_options;
+#define SLEY_COMM_OPTIONS_INIT                                                                               \
+  { sizeof(sley_comm_options), NULL, 0, 0, NULL, NULL, 0, NULL }
+
+/* Makes this process a rank, in a program whose processes are the ranks themselves: those that a launcher
+ * (mpirun, srun, torchrun; any that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT) has started, or those
+ * of an MPI communicator; without either, one rank. options may be NULL. Collective over all of them.
+ *
+ * The comm, and the plans made with it, may be used by any one thread at a time: not only the one that has
+ * opened it, and with whatever synchronisation orders the threads' calls. Errors and sley_last_error belong
+ * to the thread that made the call. Where MPI was initialised for its main thread alone, only that one may
+ * use a comm over mpi.
+ *
+ * Several comms can be opened one after another, and at the same time, of a launcher's ranks or of different
+ * communicators: all ranks open, use and close them in the same order. Over nvshmem there is one at a time
+ * (another turns to nccl). Errors: SLEY_ERR_ARG (an option; a launcher's
+ * variable; "threads" for several ranks), SLEY_ERR_UNSUPPORTED (no such module, a transport or device that is
+ * not to be had), SLEY_ERR_PEER (a rank did not come in time, or has failed), SLEY_ERR_IO, SLEY_ERR_MEMORY,
+ * SLEY_ERR_INTERRUPTED. */
+sley_status sley_comm_open(const sley_comm_options *options, sley_comm **out);
+
+/* Ends this rank's part, after its plans have been destroyed and its memory freed; waits until all ranks have
+ * closed the comm. A rank that still waits for this one in another call gets SLEY_ERR_PEER. After a failure
+ * of any rank, or sley_interrupt, nothing is waited for but a few seconds at most. NULL: nothing. Collective.
+ * Errors: SLEY_ERR_ARG (a comm that sley_comm_open has not made), those of writing the timeline; the comm is
+ * gone all the same. */
+sley_status sley_comm_close(sley_comm *comm);
 
 /* Who has started this process as one rank of several, as its variables tell: *name receives "variables"
  * (RANK and WORLD_SIZE, which torchrun sets), "mpi" (mpirun, or srun with PMI), "srun", or NULL: nobody.

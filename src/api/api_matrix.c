@@ -4,9 +4,11 @@
 
 #include "api/read_options.h"
 #include "base/memory.h"
+#include "base/structs.h"
 #include "generate/generate.h"
 #include "io/io.h"
 #include "matrix/matrix.h"
+#include "transport/transport.h"
 
 /* Below this many entries starting threads costs more than it saves. */
 enum { WORTH_THREADS = 1 << 20 };
@@ -19,14 +21,20 @@ static sley_status team_for(int threads, int64_t entries, sl_team **out) {
 }
 
 static sley_status check_csr(const sley_csr *csr) {
-  if (!csr || !csr->rowptr)
+  if (!csr || (!csr->rowptr && !csr->rowptr32))
     return sl_fail(SLEY_ERR_ARG, "a matrix of CSR arrays needs rowptr: it is NULL");
+  if (csr->rowptr && csr->rowptr32)
+    return sl_fail(SLEY_ERR_ARG, "a matrix of CSR arrays has rowptr and rowptr32: one of them must be NULL");
   if (csr->rows < 0 || csr->cols < 0)
     return sl_fail(SLEY_ERR_ARG, "a matrix of %lld x %lld: sizes must not be negative", (long long)csr->rows,
                    (long long)csr->cols);
   if ((csr->index != SLEY_I32 && csr->index != SLEY_I64) || sley_dtype_bytes(csr->dtype) == 0)
     return sl_fail(SLEY_ERR_ARG, "unknown index type %d or dtype %d", (int)csr->index, (int)csr->dtype);
-  if (csr->rowptr[csr->rows] != csr->rowptr[0] && (!csr->col || !csr->val))
+  return SLEY_OK;
+}
+
+static sley_status check_entries(const sley_csr *csr) {
+  if (sl_csr_pointer(csr, csr->rows) != sl_csr_pointer(csr, 0) && (!csr->col || !csr->val))
     return sl_fail(SLEY_ERR_ARG, "a matrix with entries needs col and val: %s is NULL",
                    csr->col ? "val" : "col");
   return SLEY_OK;
@@ -37,23 +45,73 @@ sley_status sley_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, 
     return sl_fail(SLEY_ERR_ARG, "sley_matrix_from_csr: out is NULL");
   *out = NULL;
   SL_TRY(check_csr(csr));
+  SL_TRY(check_entries(csr));
   if (ownership != SLEY_COPY && ownership != SLEY_BORROW)
     return sl_fail(SLEY_ERR_ARG, "unknown ownership %d: give SLEY_COPY or SLEY_BORROW", (int)ownership);
   sl_team *team;
-  SL_TRY(team_for(0, csr->rowptr[csr->rows], &team));
+  SL_TRY(team_for(0, sl_csr_pointer(csr, csr->rows), &team));
   sley_status status = sl_matrix_from_csr(csr, ownership, team, out);
   sl_team_destroy(team);
   return status;
 }
 
+/* Bytes [first, first + count) of items at src in the device's memory, in host memory of the caller's. */
+static sley_status fetch(sley_comm *comm, const void *src, int64_t first, int64_t count, size_t item,
+                         const char *what, void **out) {
+  if (!(*out = sl_alloc(count, item, what)))
+    return SLEY_ERR_MEMORY;
+  if (count == 0)
+    return SLEY_OK;
+  return sley_comm_copy(comm, *out, (const char *)src + (size_t)first * item, count * (int64_t)item,
+                        SLEY_TO_HOST);
+}
+
+/* The same for a matrix's arrays. Those of host, which the caller frees, begin with the first entry. */
+static sley_status fetch_csr(sley_comm *comm, const sley_csr *csr, sley_csr *host, void *block[3]) {
+  int64_t items = csr->rows < INT64_MAX ? csr->rows + 1 : csr->rows;
+  SL_TRY(fetch(comm, csr->rowptr ? (const void *)csr->rowptr : csr->rowptr32, 0, items,
+               csr->rowptr ? sizeof *csr->rowptr : sizeof *csr->rowptr32, "row pointers", &block[0]));
+  SL_TRY(sley_comm_wait(comm));
+  *host = *csr;
+  host->rowptr = csr->rowptr ? block[0] : NULL;
+  host->rowptr32 = csr->rowptr ? NULL : block[0];
+  int64_t first = sl_csr_pointer(host, 0), count = sl_csr_pointer(host, csr->rows) - first;
+  if (first < 0 || count < 0)
+    return sl_fail(SLEY_ERR_INPUT, "the row pointers go from %lld to %lld: they must ascend, from 0 or more",
+                   (long long)first, (long long)first + count);
+  if (count > 0 && (!csr->col || !csr->val))
+    return sl_fail(SLEY_ERR_ARG, "a matrix with entries needs col and val: %s is NULL",
+                   csr->col ? "val" : "col");
+  SL_TRY(fetch(comm, csr->col, first, count, sl_index_bytes(csr->index), "columns", &block[1]));
+  SL_TRY(fetch(comm, csr->val, first, count, sley_dtype_bytes(csr->dtype), "values", &block[2]));
+  for (int64_t i = 0; i < items; i++) /* unsigned: what lies between may be anything yet */
+    if (host->rowptr)
+      ((uint64_t *)block[0])[i] -= (uint64_t)first;
+    else
+      ((uint32_t *)block[0])[i] -= (uint32_t)first;
+  host->col = block[1];
+  host->val = block[2];
+  return sley_comm_wait(comm);
+}
+
+sley_status sley_matrix_from_csr_on(sley_comm *comm, const sley_csr *csr, sley_matrix **out) {
+  if (!comm || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_matrix_from_csr_on: %s is NULL", comm ? "out" : "comm");
+  *out = NULL;
+  SL_TRY(check_csr(csr));
+  sley_csr host;
+  void *block[3] = {NULL};
+  sley_status status = fetch_csr(comm, csr, &host, block);
+  if (status == SLEY_OK)
+    status = sl_matrix_from_csr(&host, SLEY_COPY, comm->team, out);
+  for (int i = 0; i < 3; i++)
+    sl_free(block[i]);
+  return status;
+}
+
 sley_status sl_read_options_take(const sley_read_options *given, sley_read_options *out) {
   *out = (sley_read_options)SLEY_READ_OPTIONS_INIT;
-  if (given) {
-    if (given->struct_size < sizeof given->struct_size || given->struct_size > sizeof *out)
-      return sl_fail(SLEY_ERR_ARG, "sley_read_options of %zu bytes: start from SLEY_READ_OPTIONS_INIT",
-                     given->struct_size);
-    memcpy(out, given, given->struct_size);
-  }
+  SL_TRY(sl_struct_take("sley_read_options", given, sizeof *out, out));
   if (sley_dtype_bytes(out->dtype) == 0)
     return sl_fail(SLEY_ERR_ARG, "unknown dtype %d: give SLEY_F32, SLEY_F64, SLEY_F16 or SLEY_BF16",
                    (int)out->dtype);

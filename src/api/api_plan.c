@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/structs.h"
 #include "ops/check.h"
 #include "ops/spmm.h"
 
@@ -66,13 +67,9 @@ sley_status sley_plan_create(sley_comm *comm, const sley_matrix *block, const in
   sley_status status = SLEY_OK;
   if (!block || !row_begin || !col_begin || !out)
     status = sl_fail(SLEY_ERR_ARG, "sley_plan_create: block, row_begin, col_begin or out is NULL");
-  else if (options && options->struct_size != sizeof chosen)
-    status =
-        sl_fail(SLEY_ERR_ARG, "sley_plan_create: options->struct_size is %zu, expected %zu; begin with %s",
-                options->struct_size, sizeof chosen, "SLEY_PLAN_OPTIONS_INIT");
+  else
+    status = sl_struct_take("sley_plan_options", options, sizeof chosen, &chosen);
   SL_TRY(sl_agree(comm, status));
-  if (options)
-    chosen = *options;
   SL_TRY(check_same(comm, &chosen));
   return sl_spmm_plan(comm, block, row_begin, col_begin, k, &chosen, out);
 }

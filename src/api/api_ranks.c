@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/outfile.h"
+#include "base/structs.h"
 #include "base/team.h"
 #include "bootstrap/launcher.h"
 #include "bootstrap/place.h"
@@ -13,12 +14,7 @@
 /* What the caller gave, over the defaults; shorter structs of older programs are fine. */
 static sley_status read_options(const sley_rank_options *given, sley_rank_options *out) {
   *out = (sley_rank_options)SLEY_RANK_OPTIONS_INIT;
-  if (given) {
-    if (given->struct_size < sizeof given->struct_size || given->struct_size > sizeof *out)
-      return sl_fail(SLEY_ERR_ARG, "sley_rank_options of %zu bytes: start from SLEY_RANK_OPTIONS_INIT",
-                     given->struct_size);
-    memcpy(out, given, given->struct_size);
-  }
+  SL_TRY(sl_struct_take("sley_rank_options", given, sizeof *out, out));
   if (out->ranks < 1)
     return sl_fail(SLEY_ERR_ARG, "%d ranks: at least 1 is needed", out->ranks);
   if (out->workgroup < 0 || out->threads < 0)
@@ -85,13 +81,12 @@ static sley_status run_traced(const sl_transport_backend *backend, const sl_laun
     status = sl_trace_create(made, &run.traces[made]);
   if (status == SLEY_OK) {
     status = backend->run(launch, traced_main, &run);
-    char message[1024];
-    strncpy(message, sley_last_error(), sizeof message - 1);
-    message[sizeof message - 1] = '\0';
+    sl_error error;
+    sl_error_take(status, &error);
     sley_status written = SLEY_OK;
     if (!backend->process)
       written = sl_trace_write(launch->trace, run.traces, launch->ranks);
-    status = status != SLEY_OK ? sl_fail(status, "%s", message) : written;
+    status = status != SLEY_OK ? sl_error_restore(&error) : written;
   }
   for (int r = 0; r < made; r++)
     sl_trace_destroy(run.traces[r]);

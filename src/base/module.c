@@ -87,6 +87,7 @@ sley_status sl_module_load(const char *name, const char *symbol, const void **ou
                    symbol);
   return sl_fail(
       SLEY_ERR_UNSUPPORTED,
-      "%s was built for interface %d of Sley, this library has %d: install the module of the same version",
-      s.file, built_for, SL_MODULE_ABI);
+      "%s was built for interface %07x of Sley, this library has %07x: build both from the same sources, or "
+      "install the module of the same version",
+      s.file, (unsigned)built_for, (unsigned)SL_MODULE_ABI);
 }

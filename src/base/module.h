@@ -4,11 +4,11 @@
 #ifndef SLEY_BASE_MODULE_H
 #define SLEY_BASE_MODULE_H
 
+#include "base/abi.h" /* SL_MODULE_ABI; made by the build */
 #include "base/status.h"
 
-/* Number of the internal interfaces (device.h, kernel.h, transport.h, registry.h); raised when one of them
- * changes. */
-enum { SL_MODULE_ABI = 5 };
+/* SL_MODULE_ABI is the number of the internal interfaces: a hash of the headers that modules are compiled
+ * against. A module of other headers is refused. */
 
 /* What a module exports, under the name its registry asks for: the backend's table, or NULL if abi is not the
  * SL_MODULE_ABI it was built with, which it stores in *built_for in any case. */

@@ -1,45 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/status.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MESSAGE_BYTES = 1024 };
-static _Thread_local char last_error[MESSAGE_BYTES];
+static _Thread_local sl_error last = {.rank = -1};
+static _Thread_local char printed[SLEY_ERROR_BYTES]; /* last, as a message */
+
+enum { PREFIX_BYTES = 32 }; /* "rank 2147483647 failed: " */
+_Static_assert(SL_ERROR_TEXT + PREFIX_BYTES <= SLEY_ERROR_BYTES, "a message has no room for its rank");
+_Static_assert(sizeof(sl_error) % sizeof(int64_t) == 0, "an error travels as words of 8 bytes");
 
 const char *sley_last_error(void) {
-  return last_error;
+  return printed;
 }
 
-/* Stores text as the message: one line, whatever bytes of a file it quotes. */
-static void store(char text[MESSAGE_BYTES]) {
+int sley_last_error_rank(void) {
+  return last.rank;
+}
+
+bool sley_last_error_noticed(void) {
+  return last.noticed;
+}
+
+/* Ends text that has filled its room visibly, and not inside a character of several bytes. */
+static void mark_cut(char *text, size_t room) {
+  static const char mark[] = "...";
+  if (room < sizeof mark)
+    return;
+  size_t at = room - sizeof mark;
+  while (at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80)
+    at--;
+  memcpy(text + at, mark, sizeof mark);
+}
+
+void sl_text_vformat(char *out, size_t room, const char *format, va_list arguments) {
+  int bytes = vsnprintf(out, room, format, arguments);
+  if (bytes < 0)
+    out[0] = '\0';
+  else if ((size_t)bytes >= room)
+    mark_cut(out, room);
+}
+
+void sl_text_format(char *out, size_t room, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  sl_text_vformat(out, room, format, arguments);
+  va_end(arguments);
+}
+
+/* One line, whatever bytes of a file it quotes. */
+static void clean(char text[SL_ERROR_TEXT]) {
   for (char *at = text; *at; at++)
     if ((unsigned char)*at < ' ' || *at == 0x7f)
       *at = '?';
-  memcpy(last_error, text, MESSAGE_BYTES);
+}
+
+/* Makes error the thread's last one. */
+static sley_status store(const sl_error *error) {
+  last = *error;
+  clean(last.text);
+  char prefix[PREFIX_BYTES] = "";
+  if (last.rank >= 0)
+    snprintf(prefix, sizeof prefix,
+             last.status == SLEY_ERR_PEER ? "rank %d failed: " : "rank %d: ", last.rank);
+  snprintf(printed, sizeof printed, "%s%s", prefix, last.text);
+  return (sley_status)last.status;
+}
+
+static sley_status store_text(sley_status status, int rank, bool noticed, const char *format,
+                              va_list arguments) {
+  sl_error error = {.status = status, .rank = rank, .noticed = noticed};
+  sl_text_vformat(error.text, sizeof error.text, format, arguments); /* which may point into printed */
+  return store(&error);
 }
 
 sley_status sl_fail(sley_status status, const char *format, ...) {
-  char text[MESSAGE_BYTES]; /* the arguments may point into last_error */
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  store(text);
+  va_list arguments;
+  va_start(arguments, format);
+  store_text(status, -1, false, format, arguments);
+  va_end(arguments);
   return status;
 }
 
+sley_status sl_fail_peer(int rank, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  store_text(SLEY_ERR_PEER, rank, true, format, arguments);
+  va_end(arguments);
+  return SLEY_ERR_PEER;
+}
+
 sley_status sl_fail_prefix(sley_status status, const char *format, ...) {
-  char text[MESSAGE_BYTES];
-  va_list args;
-  va_start(args, format);
-  int led = vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  if (led >= 0 && (size_t)led < sizeof text)
-    snprintf(text + led, sizeof text - (size_t)led, "%s", last_error);
-  store(text);
-  return status;
+  char prefix[SL_ERROR_TEXT];
+  sl_error error = last;
+  va_list arguments;
+  va_start(arguments, format);
+  sl_text_vformat(prefix, sizeof prefix, format, arguments);
+  va_end(arguments);
+  error.status = status;
+  sl_text_format(error.text, sizeof error.text, "%s%s", prefix, last.text);
+  return store(&error);
+}
+
+void sl_error_save(sl_error *out) {
+  *out = last;
+}
+
+void sl_error_take(sley_status status, sl_error *out) {
+  *out = status == SLEY_OK ? (sl_error){.rank = -1} : last;
+  out->status = status;
+  if (status != SLEY_OK && !*out->text)
+    sl_text_format(out->text, sizeof out->text, "%s", sley_status_name(status));
+}
+
+sley_status sl_error_restore(const sl_error *error) {
+  return store(error);
+}
+
+sley_status sl_error_of_peer(int rank, const sl_error *theirs) {
+  sl_error error = *theirs;
+  bool of_another = theirs->status == SLEY_ERR_PEER && theirs->rank >= 0;
+  error.status = SLEY_ERR_PEER;
+  error.rank = of_another ? theirs->rank : rank;
+  error.noticed = of_another && theirs->noticed;
+  return store(&error);
+}
+
+sley_status sl_error_on(int rank, const sl_error *theirs) {
+  sl_error error = *theirs;
+  if (error.rank < 0)
+    error.rank = rank;
+  return store(&error);
+}
+
+void sl_error_check(sl_error *error, int ranks) {
+  error->text[sizeof error->text - 1] = '\0';
+  if (error->status < SLEY_OK || error->status > SLEY_ERR_INTERNAL)
+    error->status = SLEY_ERR_INTERNAL;
+  if (error->rank < 0 || error->rank >= ranks)
+    error->rank = -1;
+  error->noticed = error->noticed != 0;
+  clean(error->text);
 }
 
 const char *sley_status_name(sley_status status) {

@@ -36,8 +36,7 @@ struct sl_team {
   pthread_mutex_t lock; /* for the two conditions and the failure */
   pthread_cond_t work, done;
   int failed_thread; /* lowest failing thread, or -1 */
-  sley_status failed_status;
-  char failed_message[1024];
+  sl_error failure;  /* its error */
 };
 
 int sl_cores(void) {
@@ -81,8 +80,7 @@ static void note_result(sl_team *team, int thread, sley_status status) {
   pthread_mutex_lock(&team->lock);
   if (team->failed_thread < 0 || thread < team->failed_thread) {
     team->failed_thread = thread;
-    team->failed_status = status;
-    snprintf(team->failed_message, sizeof team->failed_message, "%s", sley_last_error());
+    sl_error_take(status, &team->failure);
   }
   pthread_mutex_unlock(&team->lock);
 }
@@ -218,7 +216,7 @@ sley_status sl_team_run(sl_team *team, sl_team_body body, void *context) {
   wake_workers(team);
   note_result(team, 0, body(context, 0, team->threads));
   wait_for_workers(team);
-  return team->failed_thread >= 0 ? sl_fail(team->failed_status, "%s", team->failed_message) : SLEY_OK;
+  return team->failed_thread >= 0 ? sl_error_restore(&team->failure) : SLEY_OK;
 }
 
 typedef struct range_loop {

@@ -29,9 +29,9 @@ typedef struct greeting {
 
 typedef struct hello {
   uint64_t magic, key;
-  int32_t rank, size, status, port;
+  int32_t rank, size, port, spare;
   char host[SL_HOST_BYTES];
-  char message[SL_MESH_MESSAGE];
+  sl_error error; /* why it cannot take part; SLEY_OK: it can */
 } hello;
 _Static_assert(sizeof(hello) <= SL_GUEST_BYTES, "a hello is longer than a reception hears");
 
@@ -43,11 +43,6 @@ typedef struct introduction {
 
 /* introduction.line */
 enum { LINE_MESSAGES, LINE_URGENT, LINE_PULSE };
-
-typedef struct verdict {
-  int64_t status;
-  char message[SL_MESH_MESSAGE];
-} verdict;
 
 typedef struct entry {
   char address[SL_ADDRESS_BYTES], host[SL_HOST_BYTES];
@@ -70,11 +65,10 @@ static void drop(int *fd) {
   *fd = -1;
 }
 
-static verdict verdict_of(sley_status status) {
-  verdict v = {.status = status};
-  if (status != SLEY_OK)
-    snprintf(v.message, sizeof v.message, "%s", sley_last_error());
-  return v;
+static sl_error error_of(sley_status status) {
+  sl_error error;
+  sl_error_take(status, &error);
+  return error;
 }
 
 /* ---- rank 0 */
@@ -98,7 +92,8 @@ static sley_status next_hello(const meeting *m, sl_reception *door, double deadl
   for (;;) {
     SL_TRY(sl_reception_next(door, deadline, who, fd));
     if (who->magic == MAGIC && who->key == m->place->key) {
-      who->host[sizeof who->host - 1] = who->message[sizeof who->message - 1] = '\0';
+      who->host[sizeof who->host - 1] = '\0';
+      sl_error_check(&who->error, m->place->size);
       return SLEY_OK;
     }
     drop(fd);
@@ -132,11 +127,12 @@ static sley_status nobody_came(const meeting *m) {
 }
 
 /* Everyone who still comes is told what has happened, as long as somebody is missing. */
-static void turn_away(const meeting *m, sl_reception *door, int missing, const verdict *v, double deadline) {
+static void turn_away(const meeting *m, sl_reception *door, int missing, const sl_error *verdict,
+                      double deadline) {
   hello who;
   int fd;
   while (missing-- > 0 && next_hello(m, door, deadline, &who, &fd) == SLEY_OK) {
-    (void)sl_socket_write(fd, v, sizeof *v, sl_now() + PATIENCE);
+    (void)sl_socket_write(fd, verdict, sizeof *verdict, sl_now() + PATIENCE);
     close(fd);
   }
 }
@@ -153,52 +149,53 @@ static void keep_entry(const meeting *m, const hello *who, int fd) {
 static sley_status receive_at(meeting *m, sl_reception *door, sley_status mine) {
   int size = m->place->size, missing = size - 1;
   if (mine != SLEY_OK) {
-    verdict v = verdict_of(sl_fail_prefix(mine, "rank 0 failed: "));
-    v.status = SLEY_ERR_PEER;
-    turn_away(m, door, missing, &v, m->deadline);
-    return sl_fail(mine, "%s", v.message + strlen("rank 0 failed: "));
+    sl_error own = error_of(mine), told = error_of(sl_error_of_peer(0, &own));
+    turn_away(m, door, missing, &told, m->deadline);
+    return sl_error_restore(&own);
   }
-  verdict v = {.status = SLEY_OK};
-  while (missing > 0 && (v.status == SLEY_OK || v.status == SLEY_ERR_PEER)) {
+  sl_error verdict = error_of(SLEY_OK);
+  while (missing > 0 && (verdict.status == SLEY_OK || verdict.status == SLEY_ERR_PEER)) {
     hello who;
     int fd;
     sley_status status = next_hello(m, door, m->deadline, &who, &fd);
     if (status != SLEY_OK) {
-      v = verdict_of(status == SLEY_ERR_PEER ? nobody_came(m) : status);
+      verdict = error_of(status == SLEY_ERR_PEER ? nobody_came(m) : status);
       break;
     }
     missing--;
     status = judge(m, &who);
     if (status != SLEY_OK) {
-      v = verdict_of(status);
-      (void)sl_socket_write(fd, &v, sizeof v, sl_now() + PATIENCE);
+      verdict = error_of(status);
+      (void)sl_socket_write(fd, &verdict, sizeof verdict, sl_now() + PATIENCE);
       close(fd);
     } else {
       keep_entry(m, &who, fd);
-      if (who.status != SLEY_OK && v.status == SLEY_OK)
-        v = verdict_of(sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", who.rank, who.message));
+      if (who.error.status != SLEY_OK && verdict.status == SLEY_OK)
+        verdict = error_of(sl_error_of_peer(who.rank, &who.error));
     }
   }
   for (int r = 1; r < size; r++) {
     int fd = m->mesh->peer[r].fd;
     double patience = sl_now() + PATIENCE;
-    if (fd >= 0 && sl_socket_write(fd, &v, sizeof v, patience) == SLEY_OK && v.status == SLEY_OK)
+    if (fd >= 0 && sl_socket_write(fd, &verdict, sizeof verdict, patience) == SLEY_OK &&
+        verdict.status == SLEY_OK)
       (void)sl_socket_write(fd, m->entries, (size_t)size * sizeof *m->entries, patience);
   }
-  if (v.status != SLEY_OK)
-    turn_away(m, door, missing, &v, sl_now() + FAREWELL);
-  return v.status == SLEY_OK ? SLEY_OK : sl_fail((sley_status)v.status, "%s", v.message);
+  if (verdict.status == SLEY_OK)
+    return SLEY_OK;
+  turn_away(m, door, missing, &verdict, sl_now() + FAREWELL);
+  return sl_error_restore(&verdict);
 }
 
 /* The same, of a rank that has yet to listen. */
 static sley_status receive_all(meeting *m, sley_status mine) {
   const greeting hail = {MAGIC, m->place->key};
-  verdict own = verdict_of(mine);
+  sl_error own = error_of(mine);
   sley_status opened = open_port(m);
   if (opened != SLEY_OK && mine == SLEY_OK)
     return opened;
   if (mine != SLEY_OK)
-    (void)sl_fail(mine, "%s", own.message);
+    (void)sl_error_restore(&own);
   if (opened != SLEY_OK)
     return mine;
   sl_reception door;
@@ -236,7 +233,7 @@ static sley_status find_rank_0(meeting *m, int *fd) {
       return status;
     if (place->local &&
         (reason == ECONNREFUSED || reason == 0)) /* it listens before the others are started */
-      return sl_fail(SLEY_ERR_PEER, "rank 0 failed: it has ended before the ranks met");
+      return sl_fail_peer(0, "it has ended before the ranks met");
     if (reason != 0)
       snprintf(last, sizeof last, "%s", strerror(reason));
     SL_TRY(sl_interrupted());
@@ -252,37 +249,38 @@ static sley_status find_rank_0(meeting *m, int *fd) {
 /* Goes to rank 0 and takes its verdict. mine: this rank's own status, with the thread's message. */
 static sley_status go_to_rank_0(meeting *m, sley_status mine) {
   const sl_place *place = m->place;
-  char own[1024] = "";
   if (mine == SLEY_OK)
     mine = sl_socket_listen(0, place->local, &m->port, &m->listener);
-  if (mine != SLEY_OK)
-    snprintf(own, sizeof own, "%s", sley_last_error());
   int fd = -1;
-  verdict v;
-  hello who = {MAGIC, place->key, place->rank, place->size, mine, m->port, "", ""};
-  memcpy(who.message, own, sizeof who.message - 1);
+  sl_error verdict;
+  hello who = {.magic = MAGIC,
+               .key = place->key,
+               .rank = place->rank,
+               .size = place->size,
+               .port = m->port,
+               .error = error_of(mine)};
   sl_host_name(who.host);
   sley_status status = find_rank_0(m, &fd);
   if (status == SLEY_OK) {
     double deadline = m->deadline + PATIENCE + FAREWELL; /* rank 0's reason is better than "no answer" */
     status = sl_socket_write(fd, &who, sizeof who, deadline);
     if (status == SLEY_OK)
-      status = sl_socket_read(fd, &v, sizeof v, deadline);
+      status = sl_socket_read(fd, &verdict, sizeof verdict, deadline);
     if (status == SLEY_ERR_PEER)
-      (void)sl_fail(status, "rank 0 failed: it has closed the connection, or does not answer");
+      (void)sl_fail_peer(0, "it has closed the connection, or does not answer");
   }
-  if (status == SLEY_OK && v.status != SLEY_OK) {
-    v.message[sizeof v.message - 1] = '\0';
-    status = sl_fail((sley_status)v.status, "%s", v.message);
+  if (status == SLEY_OK) {
+    sl_error_check(&verdict, place->size);
+    status = verdict.status == SLEY_OK ? SLEY_OK : sl_error_restore(&verdict);
   }
   if (status == SLEY_OK) {
     status = sl_socket_read(fd, m->entries, (size_t)place->size * sizeof *m->entries, m->deadline + PATIENCE);
     if (status == SLEY_ERR_PEER)
-      (void)sl_fail(status, "rank 0 failed: it has closed the connection");
+      (void)sl_fail_peer(0, "it has closed the connection");
   }
   if (mine != SLEY_OK || status != SLEY_OK) {
     drop(&fd);
-    return mine != SLEY_OK ? sl_fail(mine, "%s", own) : status;
+    return mine != SLEY_OK ? sl_error_restore(&who.error) : status;
   }
   m->mesh->peer[0].fd = fd;
   return SLEY_OK;
@@ -315,8 +313,8 @@ static sley_status reach_peer(const meeting *m, int p, int line, double deadline
     status = sl_socket_write(*fd, &who, sizeof who, deadline);
   if (status == SLEY_OK || status == SLEY_ERR_INTERRUPTED)
     return status;
-  return sl_fail(SLEY_ERR_PEER, "rank %d failed: rank %d cannot reach it at %s, port %d: %s", p, place->rank,
-                 address, port, strerror(errno));
+  return sl_fail_peer(p, "rank %d cannot reach it at %s, port %d: %s", place->rank, address, port,
+                      strerror(errno));
 }
 
 /* The first rank above that has not come with all its lines; -1: none. */
@@ -339,10 +337,8 @@ static sley_status receive_peers(const meeting *m, sl_reception *door, double de
     introduction who;
     sley_status status = sl_reception_next(door, deadline, &who, &fd);
     if (status == SLEY_ERR_PEER)
-      return sl_fail(
-          status,
-          "rank %d failed: it did not come to rank %d within %g s: check that all hosts reach each other", p,
-          place->rank, place->timeout);
+      return sl_fail_peer(p, "it did not come to rank %d within %g s: check that all hosts reach each other",
+                          place->rank, place->timeout);
     SL_TRY(status);
     int *slot = NULL;
     if (who.magic == MAGIC && who.key == place->key && who.rank > place->rank && who.rank < place->size)

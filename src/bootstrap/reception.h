@@ -9,7 +9,7 @@
 #include "base/status.h"
 
 /* Guests heard at once, and the longest message. */
-enum { SL_GUESTS = 32, SL_GUEST_BYTES = 1024 };
+enum { SL_GUESTS = 32, SL_GUEST_BYTES = 1280 };
 
 typedef struct sl_guest {
   int fd;

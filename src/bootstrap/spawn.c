@@ -21,16 +21,15 @@
 #include "base/memory.h"
 #include "socket/socket.h"
 
-enum { MESSAGE = 1024, SLICE_MS = 50 };
+enum { SLICE_MS = 50 };
 /* Seconds: from the first failure to SIGTERM for the others (they end by themselves, since they have been
  * told), from an interrupt to SIGTERM, and from SIGTERM to SIGKILL. */
 static const double GRACE_FAILED = 5, GRACE_INTERRUPTED = 0.5, GRACE_ASKED = 1;
 
 /* What a rank leaves behind, in shared memory. */
 typedef struct outcome {
-  int returned; /* main has returned, and the rest is true */
-  sley_status status;
-  char message[MESSAGE];
+  int returned;   /* main has returned, and the error is true */
+  sl_error error; /* SLEY_OK: none */
 } outcome;
 
 typedef struct child {
@@ -51,9 +50,7 @@ static void live(const sl_place *place, pid_t parent, sl_spawn_main main, void *
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
     _exit(1);
-  out->status = main(place, arg);
-  if (out->status != SLEY_OK)
-    snprintf(out->message, sizeof out->message, "%s", sley_last_error());
+  sl_error_take(main(place, arg), &out->error);
   out->returned = 1;
   fflush(NULL);
   _exit(0);
@@ -102,7 +99,7 @@ static int collect(family *f) {
 }
 
 static bool failed(const family *f, int r) {
-  return f->children[r].pid == 0 && (!f->outcomes[r].returned || f->outcomes[r].status != SLEY_OK);
+  return f->children[r].pid == 0 && (!f->outcomes[r].returned || f->outcomes[r].error.status != SLEY_OK);
 }
 
 /* Waits until something has happened, at most a slice. */
@@ -137,10 +134,9 @@ static void wait_for_all(family *f, bool incomplete) {
 
 static sley_status tell_killed(int rank, int code) {
   if (WIFSIGNALED(code))
-    return sl_fail(SLEY_ERR_PEER, "rank %d: its process was ended by signal %d (%s)", rank, WTERMSIG(code),
-                   strsignal(WTERMSIG(code)));
-  return sl_fail(SLEY_ERR_PEER, "rank %d: its process ended by itself, with exit status %d", rank,
-                 WEXITSTATUS(code));
+    return sl_fail_peer(rank, "its process was ended by signal %d (%s)", WTERMSIG(code),
+                        strsignal(WTERMSIG(code)));
+  return sl_fail_peer(rank, "its process ended by itself, with exit status %d", WEXITSTATUS(code));
 }
 
 static sley_status first_failure(const family *f) {
@@ -149,8 +145,9 @@ static sley_status first_failure(const family *f) {
       const outcome *out = &f->outcomes[r];
       if (pass == 1 && !out->returned)
         return tell_killed(r, f->children[r].code);
-      if (pass != 1 && out->returned && out->status != SLEY_OK && (pass == 2 || out->status != SLEY_ERR_PEER))
-        return sl_fail(out->status, "rank %d: %s", r, out->message);
+      sley_status status = (sley_status)out->error.status;
+      if (pass != 1 && out->returned && status != SLEY_OK && (pass == 2 || status != SLEY_ERR_PEER))
+        return sl_error_on(r, &out->error);
     }
   return SLEY_OK;
 }
@@ -177,13 +174,13 @@ sley_status sl_spawn(int ranks, double timeout, sl_spawn_main main, void *arg) {
     status = start_one(&f, &place, main, arg);
   if (place.listener >= 0)
     close(place.listener);
-  char message[MESSAGE];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_take(status, &error);
   wait_for_all(&f, status != SLEY_OK);
   if (status == SLEY_OK)
     status = first_failure(&f);
   else
-    (void)sl_fail(status, "%s", message);
+    (void)sl_error_restore(&error);
   for (int r = 0; r < f.started; r++)
     close(f.children[r].pipe);
   if (f.outcomes)

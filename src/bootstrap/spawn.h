@@ -12,7 +12,7 @@ typedef sley_status (*sl_spawn_main)(const sl_place *place, void *arg);
  * all, copied where written; what was written is lost when a rank ends. The ranks end with this process, with
  * this process's interrupt, and soon after the first of them that fails or is killed. Returns the first
  * failing rank's status: the lowest of those that failed for a reason of their own, then of those that were
- * killed (SLEY_ERR_PEER), then of the others; its message, led by "rank R: ", becomes this thread's. Errors
+ * killed (SLEY_ERR_PEER), then of the others; its error, about that rank, becomes this thread's. Errors
  * of its own: SLEY_ERR_IO, SLEY_ERR_MEMORY. */
 sley_status sl_spawn(int ranks, double timeout, sl_spawn_main main, void *arg);
 

@@ -17,8 +17,8 @@ static sley_status fail_at(sley_status status, const sl_input *input, const char
 
 static sley_status fail_at(sley_status status, const sl_input *input, const char *at, const char *format,
                            va_list arguments) {
-  char message[512];
-  vsnprintf(message, sizeof message, format, arguments);
+  char message[SL_ERROR_TEXT];
+  sl_text_vformat(message, sizeof message, format, arguments);
   int64_t line = input->lines_before + 1;
   for (const char *next = input->begin; next < at && (next = memchr(next, '\n', (size_t)(at - next))); next++)
     line++;

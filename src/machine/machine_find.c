@@ -32,8 +32,7 @@ typedef struct found {
   const sl_machine *built_in;
   bool there; /* a description of the kind of device that the built-in one stands for */
   sl_machine machine;
-  sley_status status;
-  char message[1024];
+  sl_error error; /* SLEY_OK: none */
 } found;
 
 static found findings[] = {{.built_in = &sl_machine_threads}, {.built_in = &sl_machine_h200}};
@@ -45,10 +44,9 @@ static void look_for(found *f) {
   bool named;
   if (!sl_machine_path(f->built_in->device, path, sizeof path, &named) || (!named && access(path, F_OK) != 0))
     return;
-  f->status = sl_machine_read(path, &f->machine);
-  f->there = f->status == SLEY_OK && strcmp(f->machine.device, f->built_in->device) == 0;
-  if (f->status != SLEY_OK)
-    snprintf(f->message, sizeof f->message, "%s", sley_last_error());
+  sley_status status = sl_machine_read(path, &f->machine);
+  f->there = status == SLEY_OK && strcmp(f->machine.device, f->built_in->device) == 0;
+  sl_error_take(status, &f->error);
 }
 
 static void look(void) {
@@ -63,8 +61,8 @@ sley_status sl_machine_find(const sl_machine *built_in, const sl_machine **out) 
     const found *f = &findings[i];
     if (f->built_in != built_in)
       continue;
-    if (f->status != SLEY_OK)
-      return sl_fail(f->status, "%s", f->message);
+    if (f->error.status != SLEY_OK)
+      return sl_error_restore(&f->error);
     if (f->there)
       *out = &f->machine;
   }

@@ -157,9 +157,8 @@ static sley_status copy_arrays(const sley_csr *csr, sl_csr_arrays *out) {
   return SLEY_OK;
 }
 
-sley_status sl_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, sl_team *team,
-                               sley_matrix **out) {
-  *out = NULL;
+static sley_status from_wide(const sley_csr *csr, sley_ownership ownership, sl_team *team,
+                             sley_matrix **out) {
   bool sorted;
   SL_TRY(sl_csr_validate(csr, team, &sorted));
   if (sorted && ownership == SLEY_BORROW)
@@ -175,4 +174,43 @@ sley_status sl_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, sl
     }
   }
   return sl_matrix_adopt(csr->rows, csr->cols, csr->index, csr->dtype, arrays, -1, out);
+}
+
+/* A view of borrowed columns and values takes row pointers over. */
+static sley_status keep_pointers(sley_matrix *view, int64_t *rowptr) {
+  sl_csr_arrays *kept = sl_alloc(1, sizeof *kept, "a matrix");
+  if (!kept)
+    return SLEY_ERR_MEMORY;
+  *kept = (sl_csr_arrays){.rowptr = rowptr};
+  view->storage = kept;
+  view->storage_bytes = (view->rows + 1) * (int64_t)sizeof *rowptr;
+  view->release = release_arrays;
+  return SLEY_OK;
+}
+
+sley_status sl_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, sl_team *team,
+                               sley_matrix **out) {
+  *out = NULL;
+  if (csr->rowptr)
+    return from_wide(csr, ownership, team, out);
+  int64_t *rowptr = csr->rows < INT64_MAX ? sl_alloc(csr->rows + 1, sizeof *rowptr, "row pointers") : NULL;
+  if (!rowptr)
+    return csr->rows < INT64_MAX
+               ? SLEY_ERR_MEMORY
+               : sl_fail(SLEY_ERR_OVERFLOW, "a matrix of %lld rows is too large", (long long)csr->rows);
+  for (int64_t i = 0; i <= csr->rows; i++)
+    rowptr[i] = csr->rowptr32[i];
+  sley_csr wide = *csr;
+  wide.rowptr = rowptr;
+  wide.rowptr32 = NULL;
+  sley_status status = from_wide(&wide, ownership, team, out);
+  if (status == SLEY_OK && (*out)->rowptr == rowptr) { /* the arrays are borrowed */
+    status = keep_pointers(*out, rowptr);
+    if (status == SLEY_OK)
+      return SLEY_OK;
+    sl_matrix_destroy(*out);
+    *out = NULL;
+  }
+  sl_free(rowptr);
+  return status;
 }

@@ -48,6 +48,11 @@ void sl_matrix_destroy(sley_matrix *matrix);
 /* The arrays as a public struct; they belong to the matrix. */
 sley_csr sl_matrix_csr(const sley_matrix *matrix);
 
+/* Row pointer i of arrays of either width. */
+static inline int64_t sl_csr_pointer(const sley_csr *csr, int64_t i) {
+  return csr->rowptr ? csr->rowptr[i] : csr->rowptr32[i];
+}
+
 /* A matrix of the caller's arrays, validated; the work of sley_matrix_from_csr. */
 sley_status sl_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, sl_team *team,
                                sley_matrix **out);

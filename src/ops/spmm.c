@@ -193,12 +193,11 @@ static sley_status agree_input(const sley_plan *plan, const sl_input *input) {
   sley_status mine = check_input(plan, input);
   int64_t least[5] = {mine == SLEY_OK, input->state, -(int64_t)input->state, input->generation,
                       -input->generation};
-  char message[256] = "";
-  if (mine != SLEY_OK)
-    snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error own;
+  sl_error_take(mine, &own);
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 5));
   if (!least[0])
-    return sl_agree(comm, mine == SLEY_OK ? SLEY_OK : sl_fail(mine, "%s", message));
+    return sl_agree(comm, mine == SLEY_OK ? SLEY_OK : sl_error_restore(&own));
   if (least[1] != -least[2] || least[3] != -least[4])
     return sl_agree(comm, sl_fail(SLEY_ERR_ARG, "sley_spmm_input: the ranks were given different states or "
                                                 "generations of X"));

@@ -110,7 +110,7 @@ static sley_status run(const sl_transport_backend *backend, const sl_launch *lau
 /* How many ranks to start, and with how many threads each. */
 static sley_status find_ranks(const char *device, const char *transport, sl_launch *launch) {
   const sl_device_ops *ops;
-  char note[256];
+  char note[SLEY_ERROR_BYTES];
   int cores = sl_cores();
   launch->ranks = cores < 2 ? 2 : cores > MOST_CORES ? MOST_CORES : cores;
   if (strcmp(device, "cuda") == 0) {

@@ -50,14 +50,14 @@ static sley_status check_local(const sl_comm *comm, const sley_matrix *block, co
     return sl_fail(SLEY_ERR_ARG, "rank %d has a block of %lld rows, the partition gives it %lld", comm->rank,
                    (long long)block->rows, (long long)mine);
   if (block->cols != col_begin[comm->size])
-    return sl_fail(SLEY_ERR_ARG, "rank %d: the matrix has %lld columns, the partition of X %lld rows",
-                   comm->rank, (long long)block->cols, (long long)col_begin[comm->size]);
+    return sl_fail(SLEY_ERR_ARG, "the matrix has %lld columns, the partition of X %lld rows",
+                   (long long)block->cols, (long long)col_begin[comm->size]);
   if (k < 0 || k > INT64_MAX / 64)
-    return sl_fail(SLEY_ERR_ARG, "rank %d: k is %lld", comm->rank, (long long)k);
+    return sl_fail(SLEY_ERR_ARG, "k is %lld: it must be 0 or more, and its rows addressable", (long long)k);
   int64_t bytes;
   if (__builtin_mul_overflow(k * (int64_t)sley_dtype_bytes(sl_sum_dtype(block->dtype)),
                              block->rows + block->cols, &bytes))
-    return sl_fail(SLEY_ERR_OVERFLOW, "rank %d: X or Y has more than 2^63 bytes", comm->rank);
+    return sl_fail(SLEY_ERR_OVERFLOW, "X or Y has more than 2^63 bytes");
   return SLEY_OK;
 }
 

@@ -7,8 +7,6 @@
 #include "base/memory.h"
 #include "socket/wire.h"
 
-enum { OWN_MESSAGE = 1024 };
-
 /* Sends own bytes to every peer and takes as many from each, to dst + r * stride. */
 static sley_status swap_with_all(sl_mesh *mesh, uint64_t tag, const void *own, void *dst, int64_t stride,
                                  int64_t bytes) {
@@ -62,28 +60,25 @@ static sley_status compare_posts(const sl_mesh *mesh) {
 }
 
 /* Every rank's status is known: what this rank returns. */
-static sley_status share_reason(sl_mesh *mesh, sley_status mine, const char *own) {
+static sley_status share_reason(sl_mesh *mesh, const sl_error *own) {
   int first = 0;
   while (first < mesh->size && mesh->peer[first].post.status == SLEY_OK)
     first++;
   if (first == mesh->size)
     return SLEY_OK;
-  char text[SL_MESH_MESSAGE] = "";
-  if (mesh->rank == first)
-    snprintf(text, sizeof text, "%.*s", SL_MESH_MESSAGE - 1, own);
-  sley_status status = pass_on(mesh, first, SL_TAG_REASON | mesh->epoch, text, sizeof text);
-  text[sizeof text - 1] = '\0';
-  if (mine != SLEY_OK)
-    return sl_fail(mine, "%s", own);
+  sl_error error = *own;
+  sley_status status = pass_on(mesh, first, SL_TAG_REASON | mesh->epoch, &error, sizeof error);
+  if (own->status != SLEY_OK)
+    return sl_error_restore(own);
   SL_TRY(status);
-  return sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", first, text);
+  sl_error_check(&error, mesh->size);
+  return sl_error_of_peer(first, &error);
 }
 
 sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine) {
   sl_wire_enter(mesh);
-  char own[OWN_MESSAGE] = "";
-  if (mine != SLEY_OK)
-    snprintf(own, sizeof own, "%s", sley_last_error());
+  sl_error own;
+  sl_error_take(mine, &own);
   sl_mesh_post *post = &mesh->peer[mesh->rank].post;
   *post = (sl_mesh_post){.number = {first, second}, .status = mine};
   snprintf(post->call, sizeof post->call, "%s", call);
@@ -104,16 +99,17 @@ sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t
     if (p != mesh->rank)
       status = sl_mesh_wait_sent(mesh, p, &mesh->peer[p].own_send);
   if (status != SLEY_OK) /* no meeting; a failure of one's own counts more */
-    return mine == SLEY_OK ? status : sl_fail(mine, "%s", own);
+    return mine == SLEY_OK ? status : sl_error_restore(&own);
   status = compare_posts(mesh);
   if (status == SLEY_OK)
-    return share_reason(mesh, mine, own);
+    return share_reason(mesh, &own);
   /* Nobody leaves with the error, and tells others that it has failed, before all have found it themselves.
    */
-  char nothing, text[OWN_MESSAGE];
-  snprintf(text, sizeof text, "%s", sley_last_error());
+  char nothing;
+  sl_error error;
+  sl_error_take(status, &error);
   (void)swap_with_all(mesh, SL_TAG_REASON | mesh->epoch, &nothing, &nothing, 0, 0);
-  return sl_fail(status, "%s", text);
+  return sl_error_restore(&error);
 }
 
 sley_status sl_mesh_agree(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine) {

@@ -24,11 +24,11 @@ static void serve_until_sent(sl_mesh *mesh, double deadline) {
 
 void sl_mesh_abort(sl_mesh *mesh, sley_status status) {
   sl_wire_enter(mesh);
-  char message[SL_MESH_MESSAGE];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_take(status, &error);
   (void)sl_wire_fail(mesh, status);
   serve_until_sent(mesh, sl_now() + FAREWELL / 10);
-  (void)sl_fail(status, "%s", message); /* serving may have met an interrupt */
+  (void)sl_error_restore(&error); /* serving may have met an interrupt */
 }
 
 /* Or cannot say so any more, for their host is cut off: their urgent connection tells, which has a time
@@ -42,7 +42,7 @@ static bool all_left(const sl_mesh *mesh) {
 
 void sl_mesh_leave(sl_mesh *mesh) {
   sl_wire_enter(mesh);
-  bool first = !mesh->leaving && mesh->failed_rank < 0;
+  bool first = !mesh->leaving && mesh->failure.rank < 0;
   mesh->leaving = mesh->leaving || first;
   for (int p = 0; p < mesh->size && first; p++) {
     sl_wire_peer *peer = &mesh->peer[p];
@@ -51,15 +51,15 @@ void sl_mesh_leave(sl_mesh *mesh) {
       sl_wire_queue(mesh, p, NULL, &peer->own_send);
   }
   bool interrupted = false;
-  while (mesh->failed_rank < 0 && !interrupted && !all_left(mesh))
+  while (mesh->failure.rank < 0 && !interrupted && !all_left(mesh))
     interrupted = sl_wire_turn(mesh, SLICE_MS) != SLEY_OK;
 }
 
 void sl_mesh_close(sl_mesh *mesh) {
   if (!mesh)
     return;
-  char message[1024];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_save(&error);
   sl_mesh_leave(mesh);
   double deadline = sl_now() + FAREWELL;
   serve_until_sent(mesh, deadline);
@@ -68,13 +68,13 @@ void sl_mesh_close(sl_mesh *mesh) {
       shutdown(mesh->peer[p].fd, SHUT_WR);
   /* What a peer has sent meanwhile is read, or it would lose what it has not read yet itself. */
   mesh->leaving = true;
-  for (bool open = mesh->failed_rank >= 0; open && sl_now() < deadline;) {
+  for (bool open = mesh->failure.rank >= 0; open && sl_now() < deadline;) {
     (void)sl_wire_turn(mesh, SLICE_MS);
     open = false;
     for (int p = 0; p < 2 * mesh->size; p++)
       open = open || (mesh->peer[p].fd >= 0 && !mesh->peer[p % mesh->size].left);
   }
   sl_wire_destroy(mesh);
-  if (*message)
-    (void)sl_fail(SLEY_OK, "%s", message);
+  if (*error.text)
+    (void)sl_error_restore(&error);
 }

@@ -257,7 +257,7 @@ void sl_mesh_ask_access(sl_mesh *mesh, int p, sl_mesh_access_kind access, uint64
                         int64_t bytes, sl_mesh_ask *ask) {
   sl_wire_enter(mesh);
   *ask = (sl_mesh_ask){.peer = p};
-  if (mesh->failed_rank >= 0)
+  if (mesh->failure.rank >= 0)
     return;
   sl_wire_peer *peer = &mesh->peer[sl_wire_urgent(mesh, p)];
   ask->answers = access != SL_MESH_PUT && access != SL_MESH_FREE;

@@ -39,7 +39,7 @@ sley_status sl_wire_create(int rank, int size, int local_rank, double timeout, s
   mesh->size = size;
   mesh->local_rank = local_rank;
   mesh->timeout = timeout;
-  mesh->failed_rank = -1;
+  mesh->failure.rank = -1;
   mesh->beside[0] = mesh->beside[1] = -1;
   for (int p = 0; p < 2 * size; p++)
     mesh->peer[p].fd = -1;
@@ -68,9 +68,7 @@ void sl_wire_destroy(sl_mesh *mesh) {
 /* ---- failure */
 
 sley_status sl_wire_broken(const sl_mesh *mesh) {
-  if (mesh->failed_rank < 0)
-    return SLEY_OK;
-  return sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", mesh->failed_rank, mesh->failed_message);
+  return mesh->failure.rank < 0 ? SLEY_OK : sl_error_of_peer(mesh->failure.rank, &mesh->failure);
 }
 
 /* Forgets what the callers lent, but for the shape of a message that is on its way. */
@@ -92,37 +90,41 @@ static void forget(sl_wire_peer *peer) {
     peer->body = NULL;
 }
 
-/* Rank failed_rank is the first to fail: tells all. */
-static void break_down(sl_mesh *mesh, int failed_rank, const char *message) {
-  if (mesh->failed_rank >= 0)
+/* failure.rank is the first to fail: tells all. */
+static void break_down(sl_mesh *mesh, const sl_error *failure) {
+  if (mesh->failure.rank >= 0)
     return;
-  mesh->failed_rank = failed_rank;
+  mesh->failure = *failure;
   mesh->in_turn = NULL;
-  snprintf(mesh->failed_message, sizeof mesh->failed_message, "%s", message);
-  mesh->notice.rank = failed_rank;
-  memcpy(mesh->notice.text, mesh->failed_message, sizeof mesh->notice.text);
   for (int p = 0; p < mesh->size; p++) {
     int urgent = sl_wire_urgent(mesh, p);
     forget(&mesh->peer[p]);
     forget(&mesh->peer[urgent]);
     sl_mesh_outgoing *notice = &mesh->peer[urgent].notice;
-    notice->header = (sl_mesh_header){.kind = SL_KIND_ABORT, .bytes = sizeof mesh->notice};
-    if (p != mesh->rank && p != failed_rank) /* one that has left may still wait for others to leave */
-      sl_wire_queue(mesh, urgent, &mesh->notice, notice);
+    notice->header = (sl_mesh_header){.kind = SL_KIND_ABORT, .bytes = sizeof mesh->failure};
+    /* One that has left may still wait for others to leave; so may the one that failed, if it has said so. */
+    if (p != mesh->rank && (p != failure->rank || !failure->noticed))
+      sl_wire_queue(mesh, urgent, &mesh->failure, notice);
   }
 }
 
 sley_status sl_wire_fail(sl_mesh *mesh, sley_status status) {
-  char message[SL_MESH_MESSAGE];
-  int first = -1, led = 0;
-  snprintf(message, sizeof message, "%s", *sley_last_error() ? sley_last_error() : sley_status_name(status));
+  sl_error failure;
+  sl_error_take(status, &failure);
   /* What the ranks agreed on is another's failure, and told as such. */
-  if (status == SLEY_ERR_PEER && sscanf(message, "rank %d failed: %n", &first, &led) == 1 && led > 0 &&
-      first >= 0 && first < mesh->size && first != mesh->rank)
-    break_down(mesh, first, message + led);
-  else
-    break_down(mesh, mesh->rank, message);
+  if (status != SLEY_ERR_PEER || failure.rank < 0 || failure.rank >= mesh->size) {
+    failure.rank = mesh->rank;
+    failure.noticed = false;
+  }
+  break_down(mesh, &failure);
   return status;
+}
+
+/* The same for what this rank has noticed of another. */
+static void break_down_of(sl_mesh *mesh, int rank, const char *text) {
+  sl_error failure = {.status = SLEY_ERR_PEER, .rank = rank, .noticed = true};
+  sl_text_format(failure.text, sizeof failure.text, "%s", text);
+  break_down(mesh, &failure);
 }
 
 static void take_what_comes(sl_mesh *mesh, int p);
@@ -162,22 +164,22 @@ static void lose(sl_mesh *mesh, int p, int reason) {
   if (p < mesh->size && mesh->peer[urgent].fd >= 0)
     take_what_comes(mesh, urgent);
   if (!mesh->peer[rank].left && !mesh->leaving)
-    break_down(mesh, rank,
-               reason == ETIMEDOUT || reason == EHOSTUNREACH || reason == ENETUNREACH
-                   ? "its connection was closed: its host or the network between does not answer"
-                   : "its connection was closed: the process has ended or was killed");
+    break_down_of(mesh, rank,
+                  reason == ETIMEDOUT || reason == EHOSTUNREACH || reason == ENETUNREACH
+                      ? "its connection was closed: its host or the network between does not answer"
+                      : "its connection was closed: the process has ended or was killed");
 }
 
 /* The pulse of a neighbour has stopped. */
 static void heed_pulse(sl_mesh *mesh) {
   int rank = sl_pulse_silent(mesh->pulse);
-  char message[SL_MESH_MESSAGE];
-  if (rank < 0 || mesh->failed_rank >= 0 || mesh->peer[rank].left)
+  char text[SL_ERROR_TEXT];
+  if (rank < 0 || mesh->failure.rank >= 0 || mesh->peer[rank].left)
     return;
-  snprintf(message, sizeof message,
+  snprintf(text, sizeof text,
            "rank %d has heard nothing of it for %g s: it is stopped, or cut off (--timeout sets the limit)",
            mesh->rank, mesh->timeout);
-  break_down(mesh, rank, message);
+  break_down_of(mesh, rank, text);
 }
 
 /* ---- sending */
@@ -259,7 +261,7 @@ static bool fits(const sl_mesh_incoming *recv, int64_t bytes) {
 
 /* Finds the receive that was posted for the message that arrives; false: none yet. */
 static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
-  if (mesh->failed_rank >= 0 || mesh->leaving) {
+  if (mesh->failure.rank >= 0 || mesh->leaving) {
     peer->body = NULL;
     return true;
   }
@@ -285,7 +287,7 @@ static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
 static bool is_sound(const sl_mesh_header *header) {
   switch ((sl_mesh_kind)header->kind) {
   case SL_KIND_ABORT:
-    return header->bytes == (int64_t)sizeof(sl_mesh_notice);
+    return header->bytes == (int64_t)sizeof(sl_error);
   case SL_KIND_LEAVE:
     return header->bytes == 0;
   case SL_KIND_DATA:
@@ -316,7 +318,7 @@ static void begin_body(sl_mesh *mesh, int p) {
     peer->body = (char *)&peer->news;
     break;
   case SL_KIND_REQUEST:
-    if (mesh->failed_rank < 0)
+    if (mesh->failure.rank < 0)
       sl_wire_request(mesh, p);
     break;
   default:
@@ -336,12 +338,12 @@ static void end_body(sl_mesh *mesh, int p) {
   peer->target = NULL;
   if (peer->header.kind == SL_KIND_LEAVE)
     peer->left = true;
-  else if (peer->header.kind == SL_KIND_REQUEST && mesh->failed_rank < 0)
+  else if (peer->header.kind == SL_KIND_REQUEST && mesh->failure.rank < 0)
     sl_wire_request_done(mesh, p);
   else if (peer->header.kind == SL_KIND_ABORT) {
-    peer->news.text[sizeof peer->news.text - 1] = '\0';
-    if (peer->news.rank >= 0 && peer->news.rank < mesh->size)
-      break_down(mesh, (int)peer->news.rank, peer->news.text);
+    sl_error_check(&peer->news, mesh->size);
+    if (peer->news.rank >= 0)
+      break_down(mesh, &peer->news);
   }
 }
 
@@ -474,7 +476,7 @@ sley_status sl_mesh_start_progress(sl_mesh *mesh) {
 
 void sl_mesh_work(sl_mesh *mesh) {
   /* `working` first: while the progress thread may serve, everything else of the mesh is its to change. */
-  if (!mesh->progress || mesh->working || mesh->failed_rank >= 0)
+  if (!mesh->progress || mesh->working || mesh->failure.rank >= 0)
     return;
   bool something = mesh->serves;
   for (int p = 0; p < 2 * mesh->size && !something; p++)
@@ -496,7 +498,7 @@ void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, 
                           int64_t bytes, sl_mesh_outgoing *send) {
   sl_wire_enter(mesh);
   send->header = (sl_mesh_header){.kind = SL_KIND_DATA, .tag = tag, .bytes = bytes};
-  if (mesh->failed_rank >= 0) {
+  if (mesh->failure.rank >= 0) {
     send->done = false;
     return;
   }
@@ -514,7 +516,7 @@ void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, 
 
 void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {
   *recv = (sl_mesh_incoming){.tag = tag, .data = data, .bytes = bytes};
-  if (mesh->failed_rank >= 0)
+  if (mesh->failure.rank >= 0)
     return;
   sl_mesh_incoming **at = &mesh->peer[index].posted;
   while (*at)
@@ -545,9 +547,7 @@ sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, bool answers) {
                                   "same collective calls",
                                   p, mesh->rank));
     if (answers && mesh->peer[sl_wire_urgent(mesh, p)].fd < 0)
-      return sl_wire_fail(
-          mesh,
-          sl_fail(SLEY_ERR_PEER, "rank %d failed: it has ended, and cannot answer rank %d", p, mesh->rank));
+      return sl_wire_fail(mesh, sl_fail_peer(p, "it has ended, and cannot answer rank %d", mesh->rank));
     sley_status status = sl_wire_turn(mesh, SLICE_MS);
     if (status != SLEY_OK)
       return sl_wire_fail(mesh, status);
@@ -579,5 +579,5 @@ sley_status sl_mesh_progress(sl_mesh *mesh) {
 
 bool sl_mesh_broken(sl_mesh *mesh) {
   sl_wire_enter(mesh);
-  return mesh->failed_rank >= 0;
+  return mesh->failure.rank >= 0;
 }

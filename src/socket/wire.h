@@ -12,7 +12,7 @@
 #include "socket/progress.h"
 #include "socket/pulse.h"
 
-enum { SL_MESH_MESSAGE = 768, SL_MESH_CALL = 32 };
+enum { SL_MESH_CALL = 32 };
 
 /* header.kind */
 typedef enum sl_mesh_kind {
@@ -34,12 +34,6 @@ typedef struct sl_mesh_post {
   int64_t number[2];
   int64_t status;
 } sl_mesh_post;
-
-/* Body of an ABORT. */
-typedef struct sl_mesh_notice {
-  int64_t rank; /* that failed first */
-  char text[SL_MESH_MESSAGE];
-} sl_mesh_notice;
 
 /* An answer to a request. */
 typedef struct sl_wire_answer {
@@ -63,7 +57,7 @@ typedef struct sl_wire_peer {
   int64_t body_left;
   sl_mesh_incoming *target;
 
-  sl_mesh_notice news; /* body of an ABORT that arrives */
+  sl_error news; /* body of an ABORT that arrives */
 
   sl_mesh_outgoing notice, own_send, rest; /* this rank's own sends */
   sl_mesh_incoming own_recv;
@@ -100,9 +94,7 @@ struct sl_mesh {
   uint32_t *asked;         /* SL_MESH_ROWS_MOST a peer; NULL until sl_mesh_serve_rows */
   void (*meanwhile)(void); /* another library's turn, or NULL */
   bool leaving;
-  int failed_rank; /* -1: none */
-  char failed_message[SL_MESH_MESSAGE];
-  sl_mesh_notice notice; /* body of the ABORT this rank sends */
+  sl_error failure; /* of the rank that failed first, the body of the ABORT this rank sends; rank -1: none */
 };
 
 /* Memory for rank `rank` of a mesh of so many, without sockets. local_rank: -1: not known yet. */

@@ -13,6 +13,8 @@ typedef struct sl_launch {
   const char *trace;  /* NULL: none */
   const char *device; /* NULL or a name that sl_device_choose takes */
   double timeout;     /* seconds, of transports between processes; 0: see sl_timeout */
+  const void
+      *mpi_comm; /* NULL, or the address of an MPI_Comm whose ranks these are; of sl_comm_start alone */
 } sl_launch;
 
 /* How a transport starts ranks. */

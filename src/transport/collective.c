@@ -6,52 +6,47 @@
 #include "base/memory.h"
 #include "transport/transport.h"
 
-enum { MESSAGE_WORDS = 64, OWN_MESSAGE = 1024 };
+enum { ERROR_WORDS = sizeof(sl_error) / sizeof(int64_t) };
 
-/* Carries the message of rank `from` to all: the others give the least number, so that the maximum is its
- * own. */
-static sley_status share_message(sl_comm *comm, int from, char message[MESSAGE_WORDS * 8 + 1]) {
-  int64_t words[MESSAGE_WORDS];
-  for (int i = 0; i < MESSAGE_WORDS; i++)
+/* Carries the error of rank `from` to all: the others give the least number, so that the maximum is its own.
+ */
+static sley_status share_error(sl_comm *comm, int from, const sl_error *own, sl_error *out) {
+  int64_t words[ERROR_WORDS];
+  for (int i = 0; i < ERROR_WORDS; i++)
     words[i] = INT64_MIN;
-  if (comm->rank == from) {
-    memset(words, 0, sizeof words);
-    const char *text = sley_last_error();
-    size_t length = strlen(text);
-    memcpy(words, text, length < sizeof words ? length : sizeof words);
-  }
-  SL_TRY(comm->ops->allreduce(comm, SL_MAX, words, MESSAGE_WORDS));
-  memcpy(message, words, sizeof words);
-  message[sizeof words] = '\0';
+  if (comm->rank == from)
+    memcpy(words, own, sizeof words);
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, words, ERROR_WORDS));
+  memcpy(out, words, sizeof words);
+  sl_error_check(out, comm->size);
   return SLEY_OK;
 }
 
 sley_status sl_agree(sl_comm *comm, sley_status mine) {
-  char own[OWN_MESSAGE], theirs[MESSAGE_WORDS * 8 + 1];
-  snprintf(own, sizeof own, "%s", sley_last_error());
+  sl_error own, theirs;
+  sl_error_take(mine, &own);
   int64_t first = mine == SLEY_OK ? INT64_MAX : comm->rank;
   sley_status status = comm->ops->allreduce(comm, SL_MIN, &first, 1);
   if (status == SLEY_OK && first == INT64_MAX)
     return SLEY_OK;
   if (status == SLEY_OK)
-    status = share_message(comm, (int)first, theirs);
+    status = share_error(comm, (int)first, &own, &theirs);
   if (mine != SLEY_OK) /* the collectives may have failed too, and written over the message */
-    return sl_fail(mine, "%s", own);
+    return sl_error_restore(&own);
   if (status != SLEY_OK)
     return status;
-  return sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", (int)first, theirs);
+  return sl_error_of_peer((int)first, &theirs);
 }
 
 sley_status sl_agree_alike(sl_comm *comm, sley_status mine) {
-  char message[MESSAGE_WORDS * 8 + 1];
+  sl_error own, theirs;
+  sl_error_take(mine, &own);
   int64_t first = mine == SLEY_OK ? INT64_MAX : comm->rank;
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, &first, 1));
   if (first == INT64_MAX)
     return SLEY_OK;
-  int64_t status = comm->rank == first ? (int64_t)mine : SLEY_OK; /* which is the least */
-  SL_TRY(share_message(comm, (int)first, message));
-  SL_TRY(comm->ops->allreduce(comm, SL_MAX, &status, 1));
-  return sl_fail((sley_status)status, "%s", message);
+  SL_TRY(share_error(comm, (int)first, &own, &theirs));
+  return sl_error_restore(&theirs);
 }
 
 /* The running sum of count[p] * item_bytes in at, and the bytes in bytes. */

@@ -221,10 +221,10 @@ sley_status sl_dense_create(sl_comm *comm, const sl_dense_spec *spec, sl_dense *
     status = finish(dense, spec);
   sl_free(words);
   if (status != SLEY_OK) {
-    char message[1024];
-    snprintf(message, sizeof message, "%s", sley_last_error());
+    sl_error error;
+    sl_error_take(status, &error);
     sl_dense_destroy(dense);
-    return sl_fail(status, "%s", message);
+    return sl_error_restore(&error);
   }
   *out = dense;
   return SLEY_OK;

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/module.h"
+#include "bootstrap/launcher.h"
+#include "bootstrap/place.h"
 #include "transport/tcp/tcp.h"
 #include "transport/threads/threads.h"
 
@@ -44,9 +46,51 @@ sley_status sl_transport_backend_find(const char *name, const sl_transport_backe
   return status;
 }
 
+/* ---- one rank of programs that are the ranks themselves */
+
+/* Ranks of one host share its cores. */
+static void complete(sl_launch *launch) {
+  int here = sl_place_neighbours(launch->ranks);
+  if (launch->workgroup == 0 || launch->workgroup > launch->ranks)
+    launch->workgroup = launch->ranks;
+  if (launch->threads == 0)
+    launch->threads = sl_cores() / here > 1 ? sl_cores() / here : 1;
+}
+
+sley_status sl_comm_start(const sl_transport_backend *backend, const sl_launch *launch, sl_comm **out) {
+  sl_launch complete_launch = *launch;
+  sl_place place;
+  sl_process_comm *comm;
+  bool launched;
+  *out = NULL;
+  if (backend->process) {
+    SL_TRY(sl_process_place(backend->process, launch, &place, &launched));
+    complete_launch.ranks = place.size;
+    complete(&complete_launch);
+    SL_TRY(sl_process_open(backend->process, &complete_launch, &place, &comm));
+    *out = &comm->base;
+    return SLEY_OK;
+  }
+  sl_launcher launcher;
+  SL_TRY(sl_launcher_find(&launcher));
+  if (backend != &sl_threads_backend || launch->mpi_comm || launcher.size > 1)
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "transport %s does not join processes: choose tcp, mpi, nccl or nvshmem", backend->name);
+  complete_launch.ranks = 1;
+  complete(&complete_launch);
+  return sl_threads_open(&complete_launch, out);
+}
+
+void sl_comm_end(sl_comm *comm) {
+  if (comm && comm->processes)
+    sl_process_end((sl_process_comm *)comm, SLEY_OK);
+  else if (comm)
+    sl_threads_close(comm);
+}
+
 /* ---- in place of modules that are not to be had */
 
-static _Thread_local char absence[1024];
+static _Thread_local char absence[SLEY_ERROR_BYTES];
 
 static sley_status refuse_start(sl_process_comm *comm) {
   (void)comm;

@@ -209,6 +209,7 @@ struct sley_comm {
   sl_device *device; /* this rank's; not owned */
   sl_queue *queue;   /* for the rank's own work; not owned */
   sl_team *team;     /* the rank's threads, for work on the host; not owned, NULL: the calling thread alone */
+  void *opened;      /* what sley_comm_close needs; NULL: not made by sley_comm_open */
   const char *note;  /* why "auto" took this device rather than one that is installed; "" otherwise */
 };
 struct sl_exchange {

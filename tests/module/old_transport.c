@@ -6,6 +6,6 @@ const void *sl_transport_module(int abi, int *built_for);
 
 const void *sl_transport_module(int abi, int *built_for) {
   (void)abi;
-  *built_for = 999;
+  *built_for = 0x999;
   return NULL;
 }

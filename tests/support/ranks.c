@@ -43,14 +43,12 @@ typedef struct joining {
   sl_rank_main main;
   void *arg;
   pthread_t thread;
-  sley_status status;
-  char message[1024];
+  sl_error error; /* that its life ended with; SLEY_OK: none */
 } joining;
 
 static void *join_thread(void *arg) {
   joining *j = arg;
-  j->status = sl_process_join(j->backend, j->launch, &j->place, j->main, j->arg);
-  snprintf(j->message, sizeof j->message, "%s", j->status == SLEY_OK ? "" : sley_last_error());
+  sl_error_take(sl_process_join(j->backend, j->launch, &j->place, j->main, j->arg), &j->error);
   return NULL;
 }
 
@@ -73,23 +71,15 @@ static sley_status run_in_threads(const sl_process_backend *backend, const sl_la
     pthread_join(ranks[r].thread, NULL);
   for (int own = 1; own >= 0; own--)
     for (int r = 0; r < launch->ranks; r++)
-      if (ranks[r].status != SLEY_OK && (!own || ranks[r].status != SLEY_ERR_PEER))
-        return sl_fail(ranks[r].status, "rank %d: %s", r, ranks[r].message);
+      if (ranks[r].error.status != SLEY_OK && (!own || ranks[r].error.status != SLEY_ERR_PEER))
+        return sl_error_on(r, &ranks[r].error);
   return SLEY_OK;
 }
 
 /* ---- ranks that a launcher has started as processes, each of which runs the test */
 
-enum { TOLD = 1024 };
-
 static int launched_rank, launched_size; /* 0: nobody has */
 static sl_mesh *beside;                  /* through which they tell each other what they saw */
-
-/* What one rank's run has returned. */
-typedef struct told {
-  sley_status status;
-  char message[TOLD];
-} told;
 
 static void meet_beside(void) {
   const char *name;
@@ -109,14 +99,14 @@ static void meet_beside(void) {
 /* As run_in_threads: the same on all ranks. */
 static sley_status run_launched(const sl_transport_backend *backend, const sl_launch *launch,
                                 sl_rank_main main, void *arg) {
-  static told all[64];
-  told mine = {.status = backend->run(launch, main, arg)};
-  snprintf(mine.message, sizeof mine.message, "%s", mine.status == SLEY_OK ? "" : sley_last_error());
+  static sl_error all[64];
+  sl_error mine; /* what this rank's run has returned */
+  sl_error_take(backend->run(launch, main, arg), &mine);
   SL_TRY(sl_mesh_allgather(beside, &mine, sizeof mine, all));
   for (int own = 1; own >= 0; own--)
     for (int r = 0; r < launch->ranks; r++)
       if (all[r].status != SLEY_OK && (!own || all[r].status != SLEY_ERR_PEER))
-        return sl_fail(all[r].status, "rank %d: %s", r, all[r].message);
+        return sl_error_on(r, &all[r]);
   return SLEY_OK;
 }
 

@@ -2,6 +2,7 @@
 /* The public functions of matrices and dense operands: results, ownership, refusals. */
 #include "support.h"
 
+#include <stddef.h>
 #include <unistd.h>
 
 static const int64_t rowptr[] = {0, 2, 2, 5};
@@ -71,6 +72,125 @@ static void wrong_arrays_are_refused(void **state) {
   assert_int_equal(sley_matrix_from_csr(&given, (sley_ownership)7, &a), SLEY_ERR_ARG);
   assert_int_equal(sley_matrix_from_csr(&given, SLEY_COPY, NULL), SLEY_ERR_ARG);
   sley_matrix_destroy(NULL);
+}
+
+static void row_pointers_may_have_32_bits(void **state) {
+  (void)state;
+  static const int32_t thin[] = {0, 2, 2, 5}, later[] = {2, 2, 5}, falling[] = {0, 2, 1, 5},
+                       all[] = {-1, 2, 2, 5};
+  for (int how = SLEY_COPY; how <= SLEY_BORROW; how++)
+    for (int sorted = 0; sorted < 2; sorted++) {
+      sley_csr csr = given, out;
+      sley_matrix *a, *t, *b;
+      csr.rowptr = NULL;
+      csr.rowptr32 = thin;
+      csr.col = sorted ? col : unsorted;
+      assert_sley_ok(sley_matrix_from_csr(&csr, (sley_ownership)how, &a));
+      assert_sley_ok(sley_matrix_csr(a, &out));
+      assert_null(out.rowptr32);
+      assert_memory_equal(out.rowptr, rowptr, sizeof rowptr);
+      assert_memory_equal(out.col, col, sizeof col);
+      assert_int_equal(out.col == csr.col, how == SLEY_BORROW && sorted);
+      assert_sley_ok(sley_matrix_transpose(a, 1, &t));
+      assert_sley_ok(sley_matrix_row_block(a, 1, 2, &b));
+      sley_matrix_destroy(b);
+      sley_matrix_destroy(t);
+      sley_matrix_destroy(a);
+    }
+  sley_csr csr = given, out;
+  sley_matrix *a;
+  csr.rowptr32 = thin;
+  assert_int_equal(sley_matrix_from_csr(&csr, SLEY_COPY, &a), SLEY_ERR_ARG);
+  assert_non_null(strstr(sley_last_error(), "rowptr and rowptr32"));
+  csr.rowptr = NULL;
+  csr.rowptr32 = falling;
+  assert_int_equal(sley_matrix_from_csr(&csr, SLEY_BORROW, &a), SLEY_ERR_INPUT);
+  csr.rowptr32 = all;
+  assert_int_equal(sley_matrix_from_csr(&csr, SLEY_BORROW, &a), SLEY_ERR_INPUT);
+  csr.rows = 2;
+  csr.rowptr32 = later; /* the first is not 0 */
+  assert_sley_ok(sley_matrix_from_csr(&csr, SLEY_COPY, &a));
+  assert_sley_ok(sley_matrix_csr(a, &out));
+  assert_int_equal(out.rowptr[2] - out.rowptr[0], 3);
+  assert_int_equal(((const int32_t *)out.col)[out.rowptr[0]], 1);
+  sley_matrix_destroy(a);
+}
+
+static sley_status nothing(sley_comm *comm, void *arg) {
+  (void)comm;
+  (void)arg;
+  return SLEY_OK;
+}
+
+static sley_status plan_with(sley_comm *comm, void *arg) {
+  const int64_t begin[] = {0, 3}, cols[] = {0, 4};
+  sley_matrix *a;
+  sley_plan *plan = NULL;
+  if (sley_matrix_from_csr(&given, SLEY_BORROW, &a) != SLEY_OK)
+    return SLEY_ERR_INTERNAL;
+  sley_status status = sley_plan_create(comm, a, begin, cols, 2, arg, &plan);
+  sley_plan_destroy(plan);
+  sley_matrix_destroy(a);
+  return status;
+}
+
+/* Calls that take a struct with a size, each with one of its options that begins with `size`. */
+static sley_status read_with(size_t size) {
+  sley_read_options options = SLEY_READ_OPTIONS_INIT;
+  sley_matrix *a = NULL;
+  options.struct_size = size;
+  sley_status status = sley_matrix_read("er:n=10,nnz=20", &options, &a);
+  sley_matrix_destroy(a);
+  return status;
+}
+
+static sley_status ranks_with(size_t size) {
+  sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
+  options.struct_size = size;
+  return sley_run_ranks(&options, nothing, NULL);
+}
+
+static sley_status options_with(size_t size) {
+  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  options.struct_size = size;
+  return sley_run_ranks(NULL, plan_with, &options);
+}
+
+static sley_status comm_with(size_t size) {
+  sley_comm_options options = SLEY_COMM_OPTIONS_INIT;
+  sley_comm *comm = NULL;
+  options.struct_size = size;
+  sley_status status = sley_comm_open(&options, &comm);
+  (void)sley_comm_close(comm);
+  return status;
+}
+
+/* A smaller one is of an older header, and what it lacks has its default; a larger one is refused. */
+static void structs_are_checked_alike(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    size_t size, second; /* of the whole; up to the second field */
+    sley_status (*call)(size_t size);
+  } structs[] = {
+      {"sley_read_options", sizeof(sley_read_options), offsetof(sley_read_options, threads), read_with},
+      {"sley_rank_options", sizeof(sley_rank_options), offsetof(sley_rank_options, workgroup), ranks_with},
+      {"sley_plan_options", sizeof(sley_plan_options), offsetof(sley_plan_options, reproducible),
+       options_with},
+      {"sley_comm_options", sizeof(sley_comm_options), offsetof(sley_comm_options, workgroup), comm_with},
+  };
+  for (size_t i = 0; i < sizeof structs / sizeof *structs; i++) {
+    assert_sley_ok(structs[i].call(structs[i].size));
+    assert_sley_ok(structs[i].call(structs[i].second));
+    assert_sley_ok(structs[i].call(sizeof(size_t)));
+    const size_t wrong[] = {0, sizeof(size_t) - 1, structs[i].size + 1, structs[i].size + 8, SIZE_MAX};
+    for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+      char expected[64];
+      snprintf(expected, sizeof expected, "%s.struct_size is %zu", structs[i].name, wrong[w]);
+      assert_int_equal(structs[i].call(wrong[w]), SLEY_ERR_ARG);
+      assert_non_null(strstr(sley_last_error(), expected));
+    }
+  }
 }
 
 static void matrices_may_be_empty(void **state) {
@@ -293,6 +413,8 @@ int main(void) {
       cmocka_unit_test(arrays_are_copied_or_borrowed),
       cmocka_unit_test(unsorted_rows_are_sorted_in_a_copy),
       cmocka_unit_test(wrong_arrays_are_refused),
+      cmocka_unit_test(row_pointers_may_have_32_bits),
+      cmocka_unit_test(structs_are_checked_alike),
       cmocka_unit_test(matrices_may_be_empty),
       cmocka_unit_test(row_blocks_are_views),
       cmocka_unit_test(permutations_are_checked),

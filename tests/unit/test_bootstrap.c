@@ -322,11 +322,11 @@ static void test_spawn(void **state) {
     run_spawned(s, WELL, ranks, SLEY_OK, "");
   run_spawned(s, RETURNS_ERROR, 4, SLEY_ERR_IO, "rank 3: no disk");
   assert_int_equal(s->survivors, 3);
-  run_spawned(s, KILLED, 4, SLEY_ERR_PEER, "rank 3: its process was ended by signal 9 (Killed)");
+  run_spawned(s, KILLED, 4, SLEY_ERR_PEER, "rank 3 failed: its process was ended by signal 9 (Killed)");
   assert_int_equal(s->survivors, 3);
-  run_spawned(s, EXITS, 3, SLEY_ERR_PEER, "rank 2: its process ended by itself, with exit status 3");
+  run_spawned(s, EXITS, 3, SLEY_ERR_PEER, "rank 2 failed: its process ended by itself, with exit status 3");
   assert_int_equal(s->survivors, 2);
-  run_spawned(s, LEAVES, 2, SLEY_ERR_PEER, "rank 1: its process was ended by signal 14 (Alarm clock)");
+  run_spawned(s, LEAVES, 2, SLEY_ERR_PEER, "rank 1 failed: its process was ended by signal 14 (Alarm clock)");
   assert_int_equal(s->survivors, 1);
   munmap(s, sizeof *s);
 }

@@ -40,6 +40,7 @@ static sley_status exchange(sl_mesh *mesh, int rank, int64_t *sent, int64_t *tak
   for (bool done = false; !done;) {
     sl_mesh_work(mesh);
     nap(5);
+    sl_mesh_work(mesh); /* the thread is at it: nothing of the mesh may be looked at */
     if (sl_mesh_broken(mesh))
       return sl_fail(SLEY_ERR_PEER, "broken");
     done = true;

@@ -16,10 +16,10 @@ static const double FAREWELL = 4, FAREWELL_INTERRUPTED = 0.5;
 
 /* Whether this process is to end soon; the thread's message stays. */
 static bool asked(void) {
-  char message[1024];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_save(&error);
   bool interrupted = sl_interrupted() != SLEY_OK;
-  (void)sl_fail(SLEY_OK, "%s", message);
+  (void)sl_error_restore(&error);
   return interrupted;
 }
 
@@ -55,15 +55,15 @@ static bool gather(sl_mpi_comm *comm, bool empty) {
  * is left of these; so the memory is free, and MPI good for another run. Where a rank has died, they stay
  * until the farewell, what is left is never freed, and MPI is not used for an end in order. */
 static bool part(sl_mpi_comm *comm) {
-  char message[1024];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_save(&error);
   if (comm->farewell != 0 && sl_now() >= comm->farewell) /* has been waited for in vain before */
     return false;
   comm->farewell = 0;
   bool clean = gather(comm, false) && gather(comm, true);
   while (clean && comm->waste) /* came during the last of it */
     clean = sl_mpi_linger(comm);
-  (void)sl_fail(SLEY_OK, "%s", message);
+  (void)sl_error_restore(&error);
   return clean;
 }
 
@@ -94,10 +94,11 @@ static void stop(sl_process_comm *base) {
 /* What needs no other rank: MPI must number the ranks as they do themselves. */
 static sley_status prepare(sl_mpi_comm *comm) {
   const sl_comm *base = &comm->base.base;
+  MPI_Comm origin = sl_mpi_origin(comm->base.mpi_comm);
   int rank = -1, size = -1;
-  if (sl_mpi_world() != MPI_COMM_NULL) {
-    SL_TRY(sl_mpi_check(MPI_Comm_rank(sl_mpi_world(), &rank), "MPI_Comm_rank"));
-    SL_TRY(sl_mpi_check(MPI_Comm_size(sl_mpi_world(), &size), "MPI_Comm_size"));
+  if (origin != MPI_COMM_NULL) {
+    SL_TRY(sl_mpi_check(MPI_Comm_rank(origin, &rank), "MPI_Comm_rank"));
+    SL_TRY(sl_mpi_check(MPI_Comm_size(origin, &size), "MPI_Comm_size"));
   }
   if (rank != base->rank || size != base->size)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "this is rank %d of %d, but rank %d of %d to MPI", base->rank,
@@ -109,7 +110,7 @@ static sley_status make_comm(sl_mpi_comm *comm) {
   MPI_Request request = MPI_REQUEST_NULL;
   int *tags = NULL, given = 0;
   sl_mpi_enter();
-  int code = MPI_Comm_idup(sl_mpi_world(), &comm->comm, &request);
+  int code = MPI_Comm_idup(sl_mpi_origin(comm->base.mpi_comm), &comm->comm, &request);
   sl_mpi_leave();
   sley_status status = sl_mpi_settle(code, &request,
                                      (sl_mpi_wait){.mesh = comm->base.mesh,
@@ -152,13 +153,13 @@ static sley_status start(sl_process_comm *base) {
 
 static void abandon(sl_process_comm *base) {
   sl_mpi_comm *comm = (sl_mpi_comm *)base;
-  char message[1024];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_save(&error);
   if (comm->progress)
     sl_progress_forbid(comm->progress);
   if (comm->comm != MPI_COMM_NULL && sl_mesh_broken(base->mesh))
     sl_mpi_call_off(comm);
-  (void)sl_fail(SLEY_OK, "%s", message);
+  (void)sl_error_restore(&error);
 }
 
 static const sl_process_backend mpi_process = {.name = "mpi",

@@ -23,17 +23,22 @@ typedef struct sl_mpi_comm {
 } sl_mpi_comm;
 
 /* Initialises MPI unless somebody has, and sees that this thread may call it. What is initialised here is
- * finalised when the process exits. Every rank calls it, and waits for the others timeout seconds. Errors:
+ * finalised when the process exits. Every rank calls it, and waits for the others timeout seconds. given: the
+ * program has communicators of its own, so MPI must have been initialised, and nobody is waited for. Errors:
  * SLEY_ERR_UNSUPPORTED, SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED. */
-sley_status sl_mpi_ready(double timeout);
+sley_status sl_mpi_ready(bool given, double timeout);
 
 /* MPI_Init_thread and MPI_Finalize, each once. *level: the threads that MPI lets in. Errors as sl_mpi_ready.
  */
 sley_status sl_mpi_initialise(double timeout, int *level);
 void sl_mpi_finalise(double timeout);
 
-/* All processes of MPI_COMM_WORLD, for the library's own use; it stays until MPI is finalised. */
+/* All processes of MPI_COMM_WORLD, for the library's own use; it stays until MPI is finalised. MPI_COMM_NULL:
+ * communicators have been given only. */
 MPI_Comm sl_mpi_world(void);
+
+/* The communicator at that address, or, NULL, sl_mpi_world. */
+MPI_Comm sl_mpi_origin(const void *mpi_comm);
 
 /* Whether MPI_Finalize is left out when the process exits: where a rank may have died, it would wait for it.
  */
@@ -76,7 +81,7 @@ sley_status sl_mpi_check_wait(sl_mpi_wait *wait);
 sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_wait wait);
 
 /* The slot place of sl_process_backend. */
-sley_status sl_mpi_place(int ranks, double timeout, sl_place *out);
+sley_status sl_mpi_place(int ranks, const void *mpi_comm, double timeout, sl_place *out);
 
 extern const sl_carrier sl_mpi_messages;
 

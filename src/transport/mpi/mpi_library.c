@@ -67,12 +67,31 @@ static sley_status make_world(double timeout) {
   return status;
 }
 
-sley_status sl_mpi_ready(double timeout) {
+/* Whether this thread may call MPI, which the program has initialised. */
+static sley_status look_at_given(int *first) {
+  int begun = 0, over = 0;
+  SL_TRY(sl_mpi_check(MPI_Initialized(&begun), "MPI_Initialized"));
+  SL_TRY(sl_mpi_check(MPI_Finalized(&over), "MPI_Finalized"));
+  if (!begun || over)
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "a communicator was given, but MPI %s: open comms between MPI_Init "
+                   "and MPI_Finalize",
+                   over ? "has been finalised"
+                        : "is not initialised, or another MPI than "
+                          "that of libsley_mpi.so");
+  SL_TRY(sl_mpi_check(MPI_Query_thread(&level), "MPI_Query_thread"));
+  return level >= MPI_THREAD_SERIALIZED ? SLEY_OK
+                                        : sl_mpi_check(MPI_Is_thread_main(first), "MPI_Is_thread_main");
+}
+
+sley_status sl_mpi_ready(bool given, double timeout) {
   int first = 1;
   bool own = false;
   pthread_mutex_lock(&starting);
   sley_status status = SLEY_OK;
-  if (world == MPI_COMM_NULL) {
+  if (given) {
+    status = look_at_given(&first);
+  } else if (world == MPI_COMM_NULL) {
     status = initialise(timeout, &own);
     if (status == SLEY_OK && level < MPI_THREAD_SERIALIZED)
       status = own ? sl_fail(SLEY_ERR_UNSUPPORTED, "this MPI lets no thread in but one (level %d)", level)
@@ -94,6 +113,10 @@ MPI_Comm sl_mpi_world(void) {
   return world;
 }
 
+MPI_Comm sl_mpi_origin(const void *mpi_comm) {
+  return mpi_comm ? *(const MPI_Comm *)mpi_comm : world;
+}
+
 void sl_mpi_skip_finalise(bool skip) {
   skips_finalise = skip;
 }
@@ -113,7 +136,8 @@ bool sl_mpi_lets_threads_in(void) {
 void sl_mpi_turn(void) {
   int found;
   sl_mpi_enter();
-  (void)MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &found, MPI_STATUS_IGNORE);
+  (void)MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world == MPI_COMM_NULL ? MPI_COMM_SELF : world, &found,
+                   MPI_STATUS_IGNORE);
   sl_mpi_leave();
 }
 

@@ -16,9 +16,10 @@
 
 /* What rank 0 tells all others. */
 typedef struct meeting_point {
-  char address[SL_ADDRESS_BYTES], message[512];
+  char address[SL_ADDRESS_BYTES];
   uint64_t key;
-  int64_t port, status;
+  int64_t port;
+  sl_error error; /* why it cannot listen; SLEY_OK: it can */
 } meeting_point;
 
 /* An address of this host that others reach: MASTER_ADDR if set, else the first that is not its own alone. */
@@ -64,9 +65,8 @@ static void offer(sl_place *place, meeting_point *out) {
   find_address(out->address);
   if (getrandom(&out->key, sizeof out->key, 0) != (ssize_t)sizeof out->key)
     out->key = (uint64_t)getpid();
-  out->status = sl_socket_listen(0, false, &port, &place->listener);
+  sl_error_take(sl_socket_listen(0, false, &port, &place->listener), &out->error);
   out->port = port;
-  snprintf(out->message, sizeof out->message, "%s", out->status == SLEY_OK ? "" : sley_last_error());
 }
 
 /* FNV-1a of the host's name. */
@@ -81,32 +81,37 @@ static uint64_t hash_of_host(void) {
 
 /* Rank 0's point to all, and whether all are on one host. Nothing is allocated, so that no rank fails alone.
  */
-static sley_status tell(meeting_point *point, double timeout, bool *one_host) {
+static sley_status tell(MPI_Comm ranks, meeting_point *point, double timeout, bool *one_host) {
   MPI_Request request = MPI_REQUEST_NULL;
   sl_mpi_wait wait = {.timeout = timeout, .what = "a rank's place, by MPI,"};
   sl_mpi_enter();
-  int code = MPI_Ibcast(point, sizeof *point, MPI_BYTE, 0, sl_mpi_world(), &request);
+  int code = MPI_Ibcast(point, sizeof *point, MPI_BYTE, 0, ranks, &request);
   sl_mpi_leave();
   SL_TRY(sl_mpi_settle(code, &request, wait));
   uint64_t hash = hash_of_host(), mine[2] = {hash, ~hash}, most[2];
   sl_mpi_enter();
-  code = MPI_Iallreduce(mine, most, 2, MPI_UINT64_T, MPI_MAX, sl_mpi_world(), &request);
+  code = MPI_Iallreduce(mine, most, 2, MPI_UINT64_T, MPI_MAX, ranks, &request);
   sl_mpi_leave();
   SL_TRY(sl_mpi_settle(code, &request, wait));
   *one_host = most[0] == ~most[1];
   return SLEY_OK;
 }
 
-sley_status sl_mpi_place(int ranks, double timeout, sl_place *out) {
+sley_status sl_mpi_place(int ranks, const void *mpi_comm, double timeout, sl_place *out) {
   sl_launcher launcher;
   int rank, size;
   *out = (sl_place){.local_rank = -1, .listener = -1, .timeout = timeout};
-  SL_TRY(sl_launcher_find(&launcher));
-  SL_TRY(sl_mpi_ready(timeout));
-  SL_TRY(sl_mpi_check(MPI_Comm_rank(sl_mpi_world(), &rank), "MPI_Comm_rank"));
-  SL_TRY(sl_mpi_check(MPI_Comm_size(sl_mpi_world(), &size), "MPI_Comm_size"));
-  SL_TRY(compare(&launcher, rank, size));
-  if (size != ranks)
+  if (!mpi_comm)
+    SL_TRY(sl_launcher_find(&launcher));
+  SL_TRY(sl_mpi_ready(mpi_comm != NULL, timeout));
+  MPI_Comm origin = sl_mpi_origin(mpi_comm);
+  if (origin == MPI_COMM_NULL)
+    return sl_fail(SLEY_ERR_ARG, "the communicator is MPI_COMM_NULL: this process is none of its ranks");
+  SL_TRY(sl_mpi_check(MPI_Comm_rank(origin, &rank), "MPI_Comm_rank"));
+  SL_TRY(sl_mpi_check(MPI_Comm_size(origin, &size), "MPI_Comm_size"));
+  if (!mpi_comm)
+    SL_TRY(compare(&launcher, rank, size));
+  if (ranks > 0 && size != ranks)
     return sl_fail(SLEY_ERR_ARG,
                    "%d ranks were asked for, but MPI has started %d: start them by mpirun -n %d", ranks, size,
                    ranks);
@@ -118,12 +123,11 @@ sley_status sl_mpi_place(int ranks, double timeout, sl_place *out) {
   bool one_host = false;
   if (rank == 0)
     offer(out, &point);
-  sley_status status = tell(&point, timeout, &one_host);
+  sley_status status = tell(origin, &point, timeout, &one_host);
   if (status != SLEY_OK)
     sl_mpi_skip_finalise(true);
-  else if (point.status != SLEY_OK)
-    status = rank == 0 ? sl_fail((sley_status)point.status, "%s", point.message)
-                       : sl_fail(SLEY_ERR_PEER, "rank 0 failed: %s", point.message);
+  else if (point.error.status != SLEY_OK)
+    status = rank == 0 ? sl_error_restore(&point.error) : sl_error_of_peer(0, &point.error);
   out->key = point.key;
   out->port = (int)point.port;
   snprintf(out->address, sizeof out->address, "%s", one_host ? "127.0.0.1" : point.address);

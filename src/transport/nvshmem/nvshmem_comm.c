@@ -114,6 +114,9 @@ static const sl_peer_memory symmetric_heap = {.take = take, .close = close_nothi
 
 /* ---- starting */
 
+/* The library can be started once at a time in a process. */
+static bool in_use;
+
 static void stop(sl_process_comm *base) {
   nvshmem_comm *comm = (nvshmem_comm *)base;
   cudaSetDevice(base->ordinal);
@@ -124,8 +127,10 @@ static void stop(sl_process_comm *base) {
     comm->blocks = next;
   }
   /* It waits for all ranks; a rank that leaves after a failure leaves the heap to the driver. */
-  if (comm->started && !sl_mesh_broken(base->mesh))
+  if (comm->started && !sl_mesh_broken(base->mesh)) {
     comm->library.finalize();
+    in_use = false;
+  }
 }
 
 /* What needs no other rank. */
@@ -137,6 +142,8 @@ static sley_status prepare(nvshmem_comm *comm) {
   if (base->workgroup < base->size)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "over NVSHMEM rows move inside one workgroup only, and there are %d",
                    sl_workgroups(base));
+  if (in_use)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "another comm uses NVSHMEM in this process: close it first");
   return sl_nvshmem_load(&comm->library);
 }
 
@@ -150,7 +157,7 @@ static sley_status start_library(nvshmem_comm *comm) {
   SL_TRY(sl_mesh_agree(base->mesh, "name NVSHMEM", 0, 0, mine));
   SL_TRY(sl_mesh_broadcast(base->mesh, 0, &id, sizeof id));
   mine = sl_nvshmem_begin(&comm->library, base->base.rank, base->base.size, &id);
-  comm->started = mine == SLEY_OK;
+  comm->started = in_use = mine == SLEY_OK;
   return sl_mesh_agree(base->mesh, "start NVSHMEM", 0, 0, mine);
 }
 

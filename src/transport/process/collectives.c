@@ -58,11 +58,10 @@ static sley_status trouble(sl_process_comm *comm, double begin) {
   SL_TRY(sl_mesh_progress(comm->mesh));
   if (sl_now() - begin <= comm->timeout)
     return SLEY_OK;
-  return sl_fail(
-      SLEY_ERR_PEER,
-      "rank %d: the device has not finished within %g s, and may be waiting for a rank that hangs: "
-      "give a longer timeout if its work takes so long",
-      comm->base.rank, comm->timeout);
+  return sl_fail(SLEY_ERR_PEER,
+                 "the device has not finished within %g s, and may be waiting for a rank that hangs: "
+                 "give a longer timeout if its work takes so long",
+                 comm->timeout);
 }
 
 sley_status sl_process_wait_for(sl_process_comm *comm, sl_queue *queue) {

@@ -21,9 +21,9 @@ static const double COURTESY = 0.1, PATIENCE = 2;
 
 static void note(sl_process_comm *comm, const char *why) {
   if (!comm->note[0])
-    snprintf(comm->note, sizeof comm->note,
-             "GPUs of different processes do not load each other's memory (%s): rows travel as messages",
-             why);
+    sl_text_format(
+        comm->note, sizeof comm->note,
+        "GPUs of different processes do not load each other's memory (%s): rows travel as messages", why);
 }
 
 /* What can be said without trying: each rank of a workgroup needs a device of its own, which a waiting pull
@@ -200,8 +200,8 @@ void sl_direct_destroy(sl_direct *direct) {
   if (!direct)
     return;
   sl_process_comm *comm = direct->comm;
-  char message[1024];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_save(&error);
   if (sl_mesh_broken(comm->mesh))
     comm->base.ops->abort(&comm->base, SLEY_ERR_PEER);
   /* Until they have taken all: a word that came before would stop their pulls. */
@@ -213,8 +213,8 @@ void sl_direct_destroy(sl_direct *direct) {
   direct->next = comm->parting;
   comm->parting = direct;
   reap(comm, COURTESY);
-  if (*message)
-    (void)sl_fail(SLEY_OK, "%s", message); /* of what went wrong before */
+  if (*error.text)
+    (void)sl_error_restore(&error); /* of what went wrong before */
 }
 
 void sl_direct_stop(sl_process_comm *comm) {

@@ -117,20 +117,20 @@ void sl_process_exchange_destroy(sl_exchange *base) {
     return;
   sl_process_exchange *exchange = (sl_process_exchange *)base;
   sl_process_comm *comm = comm_of(exchange);
-  char message[1024];
+  sl_error error;
   if (sl_mesh_broken(comm->mesh)) /* or the device would wait for the rank that failed */
     sl_process_abort(base->comm, SLEY_ERR_PEER);
   else if (exchange->in_flight) /* nobody may write to what is freed here */
     sl_process_abort(base->comm,
                      sl_fail(SLEY_ERR_INTERNAL, "exchange %s is destroyed before its end", exchange->name));
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error_save(&error);
   if (!sl_mesh_broken(comm->mesh))
     (void)sl_process_over(base->comm, reclaim(exchange));
   (void)sl_process_wait_for(comm, base->comm->queue); /* it may still use what is freed here */
   sl_direct_destroy(exchange->direct);
   free_exchange(exchange);
-  if (*message)
-    (void)sl_fail(SLEY_OK, "%s", message);
+  if (*error.text)
+    (void)sl_error_restore(&error);
 }
 
 /* ---- running */

@@ -10,16 +10,16 @@
 #include "transport/backend.h"
 #include "transport/dense.h"
 
-enum { SL_PROCESS_NOTE = 1024 };
-
 /* A rank's comm; a transport extends it by making it its first member. */
 typedef struct sl_process_comm {
   sl_comm base;
   const struct sl_process_backend *backend;
   bool in_place; /* messages are sent from and received into any memory of the device, not only packed */
   sl_mesh *mesh;
-  int ordinal;    /* of the rank's device among its kind on this host */
-  double timeout; /* seconds */
+  sl_team *own_team;    /* of ranks whose device has none */
+  const void *mpi_comm; /* of sl_launch; while the transport starts */
+  int ordinal;          /* of the rank's device among its kind on this host */
+  double timeout;       /* seconds */
   sl_counters counters;
   uint64_t next_id; /* of exchanges and symmetric memory, the same on all ranks */
   uint64_t rounds;  /* of exchanges begun */
@@ -30,7 +30,7 @@ typedef struct sl_process_comm {
   uint32_t words;                     /* one-sided accesses to single words */
   bool *dirty;                        /* by rank: has been put to since the last flush */
   int *first_there; /* by rank, where devices are not the host: the first rank that has the same one */
-  char note[SL_PROCESS_NOTE];
+  char note[SLEY_ERROR_BYTES]; /* see sley_comm_device_note */
   /* See direct.h; on devices whose memory the host cannot address. */
   const struct sl_peer_memory *memory;
   bool direct;               /* the devices of a workgroup load each other's memory, the same on all ranks */
@@ -52,9 +52,10 @@ typedef struct sl_process_backend {
   void (*stop)(sl_process_comm *comm);
   /* A rank has failed: ends this rank's part in what is in flight. May be called again. */
   void (*abandon)(sl_process_comm *comm);
-  /* Where this process's rank meets the others, of `ranks` of them, found within timeout seconds. NULL: a
-   * launcher's variables tell, and without a launcher the ranks are forked. Collective. */
-  sley_status (*place)(int ranks, double timeout, sl_place *out);
+  /* Where this process's rank meets the others, of `ranks` of them (0: however many there are), found within
+   * timeout seconds. mpi_comm: NULL, or the address of the MPI_Comm whose ranks they are. NULL: a launcher's
+   * variables tell, and without a launcher the ranks are forked. Collective. */
+  sley_status (*place)(int ranks, const void *mpi_comm, double timeout, sl_place *out);
   /* The transport's slot of that name: sl_dense_no_native, or its own. */
   sley_status (*dense_native)(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);
   const char *next; /* the transport that ranks turn to where this one cannot start; NULL: none */
@@ -65,8 +66,22 @@ typedef struct sl_process_backend {
 sley_status sl_process_run(const sl_process_backend *backend, const sl_launch *launch, sl_rank_main main,
                            void *arg);
 
-/* A rank's whole life: meets the others at place, opens its device, starts the transport, runs main, leaves.
+/* This process becomes a rank: meets the others at place, opens its device, starts the transport. Collective.
  */
+sley_status sl_process_open(const sl_process_backend *backend, const sl_launch *launch, const sl_place *place,
+                            sl_process_comm **out);
+
+/* The rank leaves: in order, or, where status is an error (this rank's, with the thread's message) or a rank
+ * has failed, without waiting for others. The thread's error stays. Collective. */
+void sl_process_end(sl_process_comm *comm, sley_status status);
+
+/* Where the ranks of this process's job meet: by launch->mpi_comm, by the backend's own means, or as a
+ * launcher's variables tell; *launched false: there is no launcher, and place is that of a single rank.
+ * Collective. */
+sley_status sl_process_place(const sl_process_backend *backend, const sl_launch *launch, sl_place *out,
+                             bool *launched);
+
+/* A rank's whole life: sl_process_open, main, sl_process_end. */
 sley_status sl_process_join(const sl_process_backend *backend, const sl_launch *launch, const sl_place *place,
                             sl_rank_main main, void *arg);
 

@@ -9,10 +9,10 @@
 #include "transport/process/process.h"
 #include "transport/registry.h"
 
-enum { RANKS_MOST = 65536, MESSAGE = 1024 };
+enum { RANKS_MOST = 65536 };
 
 /* The rank's device: the one of its local rank, by turns where there are fewer. */
-static sley_status open_device(sl_process_comm *comm, const sl_launch *launch, sl_team **own_team) {
+static sley_status open_device(sl_process_comm *comm, const sl_launch *launch) {
   const sl_device_ops *ops;
   sl_comm *base = &comm->base;
   SL_TRY(sl_device_choose(launch->device, &ops, comm->note, sizeof comm->note));
@@ -20,14 +20,14 @@ static sley_status open_device(sl_process_comm *comm, const sl_launch *launch, s
   SL_TRY(ops->open(comm->ordinal, launch->threads, &base->device));
   SL_TRY(ops->queue_create(base->device, NULL, &base->queue));
   if (!ops->host_addresses)
-    SL_TRY(sl_team_create(launch->threads, own_team));
-  base->queue->team = *own_team;
-  base->team = *own_team ? *own_team : sl_cpu_queue_team(base->queue);
+    SL_TRY(sl_team_create(launch->threads, &comm->own_team));
+  base->queue->team = comm->own_team;
+  base->team = comm->own_team ? comm->own_team : sl_cpu_queue_team(base->queue);
   return SLEY_OK;
 }
 
-static void close_device(sl_process_comm *comm, sl_team *own_team) {
-  sl_team_destroy(own_team);
+static void close_device(sl_process_comm *comm) {
+  sl_team_destroy(comm->own_team);
   if (comm->base.queue)
     comm->base.queue->ops->queue_destroy(comm->base.queue);
   if (comm->base.device)
@@ -125,7 +125,7 @@ static sley_status start(const sl_process_backend **backend, sl_process_comm *te
       return status;
     if (sl_mesh_broken(template->mesh))
       return status;
-    char why[MESSAGE / 2], failed[32];
+    char why[SLEY_ERROR_BYTES], failed[32];
     int64_t most = status == SLEY_ERR_UNSUPPORTED; /* what another rank reports may be of any kind */
     snprintf(why, sizeof why, "%s", sley_last_error());
     snprintf(failed, sizeof failed, "%s", (*backend)->name);
@@ -134,62 +134,85 @@ static sley_status start(const sl_process_backend **backend, sl_process_comm *te
     bool found = most && (*backend)->next && find_next(template->mesh, (*backend)->next, &next) == SLEY_OK;
     if (!found)
       return sl_fail(status, "transport %s cannot start: %s", failed, why);
-    snprintf(template->note, sizeof template->note, "transport %s cannot start, %s instead: %s", failed,
-             next->name, why);
+    sl_text_format(template->note, sizeof template->note, "transport %s cannot start, %s instead: %s", failed,
+                   next->name, why);
     *backend = next;
   }
 }
 
-/* From the meeting on. The comm that *out receives is ended once mesh is closed: until then others may ask
- * it. */
-static sley_status run_met(const sl_process_backend *backend, const sl_launch *launch,
-                           sl_process_comm *template, sl_rank_main main, void *arg, sl_process_comm **out) {
-  sl_team *own_team = NULL;
+/* From the meeting on: fills template, and makes a comm of it. */
+static sley_status prepare(const sl_process_backend *backend, const sl_launch *launch,
+                           sl_process_comm *template, sl_process_comm **out) {
   sl_mesh *mesh = template->mesh;
-  sley_status status = open_device(template, launch, &own_team);
+  sley_status status = open_device(template, launch);
   if (status == SLEY_OK)
     status = SL_NEW_ZERO(template->dirty, template->base.size, "a comm");
   if (status == SLEY_OK)
     status = SL_NEW_ZERO(template->first_there, template->base.size, "a comm");
-  status = sl_mesh_agree(mesh, "--workgroup", launch->workgroup, 0, status);
-  if (status == SLEY_OK)
-    status = same_device(template);
-  if (status == SLEY_OK)
-    status = find_shared(template);
-  if (status == SLEY_OK)
-    status = start(&backend, template, out);
-  if (status == SLEY_OK) {
-    sl_process_comm *comm = *out;
-    status = main(&comm->base, arg);
-    if (status != SLEY_OK)
-      comm->base.ops->abort(&comm->base, status);
-    backend->stop(comm);
-    sl_process_staging_stop(comm);
-  }
-  close_device(template, own_team);
-  return status;
+  SL_TRY(sl_mesh_agree(mesh, "--workgroup", launch->workgroup, 0, status));
+  SL_TRY(same_device(template));
+  SL_TRY(find_shared(template));
+  return start(&backend, template, out);
 }
 
-sley_status sl_process_join(const sl_process_backend *backend, const sl_launch *launch, const sl_place *place,
-                            sl_rank_main main, void *arg) {
+/* What all comms begin with. */
+static void free_template(sl_process_comm *template) {
+  sl_free(template->first_there);
+  sl_free(template->dirty);
+}
+
+sley_status sl_process_open(const sl_process_backend *backend, const sl_launch *launch, const sl_place *place,
+                            sl_process_comm **out) {
   sl_mesh *mesh;
+  *out = NULL;
   SL_TRY(sl_bootstrap_meet(place, SLEY_OK, &mesh));
   sl_process_comm template = {.base = {.rank = place->rank,
                                        .size = place->size,
                                        .processes = true,
                                        .workgroup = sl_mesh_block(mesh, launch->workgroup)},
                               .mesh = mesh,
+                              .mpi_comm = launch->mpi_comm,
                               .timeout = place->timeout};
-  sl_process_comm *comm = NULL;
-  sley_status status = run_met(backend, launch, &template, main, arg, &comm);
-  if (status != SLEY_OK)
-    sl_mesh_abort(mesh, status);
+  sley_status status = prepare(backend, launch, &template, out);
+  if (status == SLEY_OK) {
+    (*out)->mpi_comm = NULL;
+    return SLEY_OK;
+  }
+  sl_error error;
+  sl_error_take(status, &error);
+  close_device(&template);
+  (void)sl_error_restore(&error);
+  sl_mesh_abort(mesh, status);
   sl_mesh_close(mesh);
-  if (comm)
-    sl_process_symm_end(comm);
+  free_template(&template);
+  return sl_error_restore(&error);
+}
+
+void sl_process_end(sl_process_comm *comm, sley_status status) {
+  sl_process_comm template = *comm; /* its symmetric memory lives until the mesh is closed: others may ask */
+  sl_error error;
+  if (status != SLEY_OK)
+    comm->base.ops->abort(&comm->base, status);
+  sl_error_save(&error);
+  comm->backend->stop(comm);
+  sl_process_staging_stop(comm);
+  close_device(comm);
+  (void)sl_error_restore(&error);
+  if (status != SLEY_OK)
+    sl_mesh_abort(template.mesh, status);
+  sl_mesh_close(template.mesh);
+  sl_process_symm_end(comm);
   sl_free(comm);
-  sl_free(template.first_there);
-  sl_free(template.dirty);
+  free_template(&template);
+  (void)sl_error_restore(&error);
+}
+
+sley_status sl_process_join(const sl_process_backend *backend, const sl_launch *launch, const sl_place *place,
+                            sl_rank_main main, void *arg) {
+  sl_process_comm *comm;
+  SL_TRY(sl_process_open(backend, launch, place, &comm));
+  sley_status status = main(&comm->base, arg);
+  sl_process_end(comm, status);
   return status;
 }
 
@@ -206,6 +229,35 @@ static sley_status forked_main(const sl_place *place, void *arg) {
   return sl_process_join(f->backend, f->launch, place, f->main, f->arg);
 }
 
+/* Whatever joins them, MPI tells where the ranks of a communicator meet. */
+static sley_status place_by_mpi(const sl_process_backend *backend, const sl_launch *launch, double timeout,
+                                sl_place *out) {
+  const sl_transport_backend *mpi = NULL;
+  if (!backend->place)
+    SL_TRY(sl_transport_backend_find("mpi", &mpi));
+  if (mpi && (!mpi->process || !mpi->process->place))
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "transport mpi does not know communicators");
+  return (mpi ? mpi->process : backend)->place(0, launch->mpi_comm, timeout, out);
+}
+
+sley_status sl_process_place(const sl_process_backend *backend, const sl_launch *launch, sl_place *out,
+                             bool *launched) {
+  double timeout;
+  *launched = true;
+  SL_TRY(sl_timeout(launch->timeout, &timeout));
+  if (launch->mpi_comm)
+    return place_by_mpi(backend, launch, timeout, out);
+  if (backend->place)
+    return backend->place(launch->ranks, NULL, timeout, out);
+  *launched = sl_place_launched();
+  if (*launched)
+    SL_TRY(sl_place_from_variables(out));
+  else
+    *out = (sl_place){.size = 1, .listener = -1};
+  out->timeout = timeout;
+  return SLEY_OK;
+}
+
 sley_status sl_process_run(const sl_process_backend *backend, const sl_launch *launch, sl_rank_main main,
                            void *arg) {
   if (launch->ranks < 1 || launch->ranks > RANKS_MOST)
@@ -216,20 +268,14 @@ sley_status sl_process_run(const sl_process_backend *backend, const sl_launch *l
   if (launch->threads < 1)
     return sl_fail(SLEY_ERR_ARG, "%d threads per rank: at least 1 is needed", launch->threads);
   sl_place place;
-  double timeout;
-  SL_TRY(sl_timeout(launch->timeout, &timeout));
-  if (backend->place) {
-    SL_TRY(backend->place(launch->ranks, timeout, &place));
-    return sl_process_join(backend, launch, &place, main, arg);
-  }
-  if (!sl_place_launched()) {
+  bool launched;
+  SL_TRY(sl_process_place(backend, launch, &place, &launched));
+  if (!launched) {
     forked f = {backend, launch, main, arg};
-    return sl_spawn(launch->ranks, timeout, forked_main, &f);
+    return sl_spawn(launch->ranks, place.timeout, forked_main, &f);
   }
-  SL_TRY(sl_place_from_variables(&place));
   if (place.size != launch->ranks)
     return sl_fail(SLEY_ERR_ARG, "a launch of %d ranks where the launcher has started %d", launch->ranks,
                    place.size);
-  place.timeout = timeout;
   return sl_process_join(backend, launch, &place, main, arg);
 }

@@ -274,8 +274,8 @@ sley_status sl_process_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
 void sl_process_symm_free(sl_symm *base) {
   sl_process_comm *comm = (sl_process_comm *)base->comm;
   sl_process_symm *symm = (sl_process_symm *)base;
-  char message[1024];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_save(&error);
   if (symm->on_device) {
     free_on_devices(comm, symm);
   } else {
@@ -288,6 +288,6 @@ void sl_process_symm_free(sl_symm *base) {
   }
   if (!sl_mesh_broken(comm->mesh))
     sl_mesh_work(comm->mesh);
-  if (*message)
-    (void)sl_fail(SLEY_OK, "%s", message); /* of what went wrong before */
+  if (*error.text)
+    (void)sl_error_restore(&error); /* of what went wrong before */
 }

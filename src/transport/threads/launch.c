@@ -44,55 +44,66 @@ static sley_status find_reach(sl_threads_comm *comm) {
   return SLEY_OK;
 }
 
-/* Ranks on the CPU have a device each; ranks on other devices take turns with those there are. */
-static sley_status run_rank(rank_start *start) {
-  sl_comm *comm = &start->comm->base;
-  sl_team *own_team = NULL;
+static void close_rank(sl_threads_comm *rank) {
+  sl_comm *comm = &rank->base;
+  if (!comm->device)
+    return;
+  const sl_device_ops *ops = comm->device->ops;
+  uint32_t *stop = rank->stop;
+  if (comm->queue)
+    (void)ops->queue_wait(comm->queue);
+  sl_threads_close_queues(rank);
+  if (!ops->host_addresses)
+    sl_team_destroy(comm->team);
+  sl_world_stop_at(rank, NULL);
+  if (stop)
+    ops->host_free(comm->device, stop);
+  if (rank->urgent)
+    ops->queue_destroy(rank->urgent);
+  if (comm->queue)
+    ops->queue_destroy(comm->queue);
+  ops->close(comm->device);
+}
+
+/* Ranks on the CPU have a device each; ranks on other devices take turns with those there are. After an error
+ * too the rank is closed by close_rank. */
+static sley_status open_rank(sl_threads_comm *rank, const sl_device_ops *ops, int threads) {
+  sl_comm *comm = &rank->base;
   void *stop = NULL;
-  sley_status status;
-  int ordinal = comm->rank % start->device->count();
-  SL_TRY_GOTO(status, start->device->open(ordinal, start->threads, &comm->device), done);
-  SL_TRY_GOTO(status, start->device->queue_create(comm->device, NULL, &comm->queue), close_device);
-  if (!start->device->host_addresses) {
-    SL_TRY_GOTO(status, start->device->queue_create_urgent(comm->device, &start->comm->urgent),
-                destroy_queue);
-    SL_TRY_GOTO(status, start->device->host_alloc(comm->device, sizeof(uint32_t), "a word", &stop),
-                destroy_urgent);
-    sl_world_stop_at(start->comm, stop);
-    SL_TRY_GOTO(status, sl_team_create(start->threads, &own_team), free_stop);
-    comm->queue->team = own_team;
+  SL_TRY(ops->open(comm->rank % ops->count(), threads, &comm->device));
+  SL_TRY(ops->queue_create(comm->device, NULL, &comm->queue));
+  if (ops->host_addresses) {
+    comm->team = sl_cpu_queue_team(comm->queue);
+    return find_reach(rank);
   }
-  comm->team = own_team ? own_team : sl_cpu_queue_team(comm->queue);
-  status = find_reach(start->comm);
+  SL_TRY(ops->queue_create_urgent(comm->device, &rank->urgent));
+  SL_TRY(ops->host_alloc(comm->device, sizeof(uint32_t), "a word", &stop));
+  sl_world_stop_at(rank, stop);
+  SL_TRY(sl_team_create(threads, &comm->team));
+  comm->queue->team = comm->team;
+  return find_reach(rank);
+}
+
+static sley_status run_rank(rank_start *start) {
+  sley_status status = open_rank(start->comm, start->device, start->threads);
   if (status == SLEY_OK)
-    status = start->main(comm, start->arg);
+    status = start->main(&start->comm->base, start->arg);
   if (status != SLEY_OK)
     sl_world_abort(start->comm, status);
-  (void)start->device->queue_wait(comm->queue);
-  sl_threads_close_queues(start->comm);
-  sl_team_destroy(own_team);
-free_stop:
-  sl_world_stop_at(start->comm, NULL);
-  start->device->host_free(comm->device, stop);
-destroy_urgent:
-  start->device->queue_destroy(start->comm->urgent);
-destroy_queue:
-  start->device->queue_destroy(comm->queue);
-close_device:
-  start->device->close(comm->device);
-done:
-  return status;
+  sl_error error;
+  sl_error_take(status, &error);
+  close_rank(start->comm);
+  return status == SLEY_OK ? SLEY_OK : sl_error_restore(&error);
 }
 
 static void *rank_thread(void *argument) {
   rank_start *start = argument;
   sl_threads_comm *comm = start->comm;
   sl_turns_begin(comm);
-  comm->status = run_rank(start);
-  if (comm->status != SLEY_OK) {
-    sl_world_abort(comm, comm->status);
-    snprintf(comm->message, sizeof comm->message, "%s", sley_last_error());
-  }
+  sley_status status = run_rank(start);
+  sl_error_take(status, &comm->error);
+  if (status != SLEY_OK)
+    sl_world_abort(comm, status);
   sl_world_left(comm);
   sl_turns_end(comm);
   return NULL;
@@ -102,9 +113,9 @@ static void *rank_thread(void *argument) {
 static sley_status first_failure(const sl_world *world) {
   for (int own = 1; own >= 0; own--)
     for (int r = 0; r < world->size; r++) {
-      const sl_threads_comm *comm = &world->ranks[r];
-      if (comm->status != SLEY_OK && (!own || comm->status != SLEY_ERR_PEER))
-        return sl_fail(comm->status, "rank %d: %s", r, comm->message);
+      const sl_error *error = &world->ranks[r].error;
+      if (error->status != SLEY_OK && (!own || error->status != SLEY_ERR_PEER))
+        return sl_error_on(r, error);
     }
   return SLEY_OK;
 }
@@ -118,7 +129,7 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
   if (launch->threads < 1)
     return sl_fail(SLEY_ERR_ARG, "%d threads per rank: at least 1 is needed", launch->threads);
   const sl_device_ops *device;
-  char note[SL_WORLD_MESSAGE];
+  char note[SLEY_ERROR_BYTES];
   SL_TRY(sl_device_choose(launch->device, &device, note, sizeof note));
   sl_world *world;
   int turns = device->host_addresses ? sl_turns_of(launch->ranks, launch->threads) : 0;
@@ -139,10 +150,10 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
   }
   if (started < launch->ranks) { /* the missing rank fails in its place */
     sl_threads_comm *missing = &world->ranks[started];
-    missing->status = sl_fail(SLEY_ERR_MEMORY, "cannot start the thread of rank %d of %d: use fewer ranks",
-                              started, launch->ranks);
-    snprintf(missing->message, sizeof missing->message, "%s", sley_last_error());
-    sl_world_abort(missing, missing->status);
+    status = sl_fail(SLEY_ERR_MEMORY, "cannot start the thread of rank %d of %d: use fewer ranks", started,
+                     launch->ranks);
+    sl_error_take(status, &missing->error);
+    sl_world_abort(missing, status);
   }
   for (int r = 0; r < started; r++)
     pthread_join(starts[r].thread, NULL);
@@ -151,6 +162,30 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
 destroy_world:
   sl_world_destroy(world);
   return status;
+}
+
+sley_status sl_threads_open(const sl_launch *launch, sl_comm **out) {
+  const sl_device_ops *device;
+  char note[SLEY_ERROR_BYTES];
+  sl_world *world;
+  *out = NULL;
+  SL_TRY(sl_device_choose(launch->device, &device, note, sizeof note));
+  SL_TRY(sl_world_create(1, 1, launch->threads, 0, &world));
+  memcpy(world->note, note, sizeof note);
+  sley_status status = open_rank(&world->ranks[0], device, launch->threads);
+  if (status == SLEY_OK) {
+    *out = &world->ranks[0].base;
+    return SLEY_OK;
+  }
+  close_rank(&world->ranks[0]);
+  sl_world_destroy(world);
+  return status;
+}
+
+void sl_threads_close(sl_comm *comm) {
+  sl_world *world = ((sl_threads_comm *)comm)->world;
+  close_rank(&world->ranks[0]);
+  sl_world_destroy(world);
 }
 
 static const char *describe(void) {
@@ -181,7 +216,7 @@ static void counters_reset(sl_comm *comm) {
 }
 
 /* The launcher owns the comm and ends it after the rank's main. */
-static void close_rank(sl_comm *comm) {
+static void close_nothing(sl_comm *comm) {
   (void)comm;
 }
 
@@ -209,7 +244,7 @@ const sl_transport_ops sl_threads_ops = {
     .counters = counters,
     .counters_reset = counters_reset,
     .counters_add = counters_add,
-    .close = close_rank,
+    .close = close_nothing,
 };
 
 const sl_transport_backend sl_threads_backend = {.name = "threads", .run = run, .describe = describe};

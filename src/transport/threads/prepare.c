@@ -162,11 +162,11 @@ sley_status sl_threads_exchange_create(sl_comm *base, const sl_exchange_spec *sp
 
 /* After a failure too, whose message is kept. */
 static void reclaim_last(sl_threads_exchange *exchange) {
-  char message[SL_WORLD_MESSAGE];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_save(&error);
   sley_status status = sl_threads_exchange_reclaim(&exchange->base, exchange->base.comm->queue);
-  if (status != SLEY_OK && *message)
-    (void)sl_fail(SLEY_OK, "%s", message);
+  if (status != SLEY_OK && *error.text)
+    (void)sl_error_restore(&error);
 }
 
 /* Waits for those that take this rank's last rows, and for its own device. */

@@ -28,6 +28,10 @@ sley_status sl_threads_sized_begin(sl_sized *sized, const sl_sized_round *round,
 sley_status sl_threads_sized_end(sl_sized *sized, int64_t *recv_bytes, sl_queue *queue);
 void sl_threads_sized_destroy(sl_sized *sized);
 
+/* launch.c. A single rank in the calling thread: launch->ranks is 1. */
+sley_status sl_threads_open(const sl_launch *launch, sl_comm **out);
+void sl_threads_close(sl_comm *comm);
+
 /* symmetric.c */
 extern const sl_symm_ops sl_threads_symm_ops;
 

@@ -60,7 +60,7 @@ sley_status sl_world_create(int ranks, int workgroup, int threads, int turns, sl
   SL_TRY_GOTO(status, SL_NEW_ZERO(world->ranks, ranks, "the ranks' world"), fail);
   world->polls = (int64_t)ranks * threads <= sl_cores() ? POLLS : POLLS_CROWDED;
   atomic_init(&world->left_rank, -1);
-  world->failed_rank = -1;
+  world->failure.rank = -1;
   pthread_mutex_init(&world->lock, NULL);
   pthread_mutex_init(&world->turns_lock, NULL);
   world->turns = world->turns_free = turns;
@@ -155,8 +155,7 @@ sley_status sl_world_check(sl_threads_comm *comm) {
   if (!is_broken(world))
     return sl_interrupted();
   pthread_mutex_lock(&world->lock);
-  sley_status status =
-      sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", world->failed_rank, world->failed_message);
+  sley_status status = sl_error_of_peer(world->failure.rank, &world->failure);
   pthread_mutex_unlock(&world->lock);
   return status;
 }
@@ -169,7 +168,7 @@ static void raise_stop(uint32_t *stop) {
 void sl_world_stop_at(sl_threads_comm *comm, uint32_t *stop) {
   pthread_mutex_lock(&comm->world->lock);
   comm->stop = stop;
-  if (comm->world->failed_rank >= 0)
+  if (comm->world->failure.rank >= 0)
     raise_stop(stop);
   pthread_mutex_unlock(&comm->world->lock);
 }
@@ -204,14 +203,15 @@ static void settle(sl_threads_comm *comm) {
 
 void sl_world_abort(sl_threads_comm *comm, sley_status status) {
   sl_world *world = comm->world;
-  const char *message = sley_last_error();
+  sl_error failure;
+  sl_error_take(status, &failure);
+  if (failure.status != SLEY_ERR_PEER || failure.rank < 0 || failure.rank >= world->size)
+    failure.rank = comm->base.rank;
   retreat(comm);
   sl_world_leave_all(comm);
   pthread_mutex_lock(&world->lock);
-  if (world->failed_rank < 0) {
-    snprintf(world->failed_message, sizeof world->failed_message, "%s",
-             *message ? message : sley_status_name(status));
-    world->failed_rank = comm->base.rank;
+  if (world->failure.rank < 0) {
+    world->failure = failure;
     atomic_fetch_or(&world->arrivals, SL_WORLD_BROKEN);
     for (int r = 0; r < world->size; r++)
       raise_stop(world->ranks[r].stop);
@@ -320,38 +320,36 @@ static sley_status compare_posts(sl_threads_comm *comm) {
     return mine;
   for (int r = 0; r < size; r++)
     if (sl_world_post(comm, r)->status != SLEY_OK)
-      return sl_fail(SLEY_ERR_PEER, "rank %d failed: %s", r, sl_world_post(comm, r)->message);
+      return sl_error_of_peer(r, &sl_world_post(comm, r)->error);
   return SLEY_OK;
 }
 
 /* The meeting does not take place. A rank that came with a failure of its own keeps that. */
-static sley_status no_meeting(sl_threads_comm *comm, const sl_post *post, const char *message,
-                              sley_status status) {
+static sley_status no_meeting(sl_threads_comm *comm, const sl_error *own, sley_status status) {
   sl_world_abort(comm, status);
-  return post->status == SLEY_OK ? status : sl_fail(post->status, "%s", message);
+  return own->status == SLEY_OK ? status : sl_error_restore(own);
 }
 
 sley_status sl_world_meet(sl_threads_comm *comm, const sl_post *post) {
   sl_world *world = comm->world;
-  char message[SL_WORLD_MESSAGE] = "";
-  if (post->status != SLEY_OK)
-    snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error own;
+  sl_error_take(post->status, &own);
   sley_status status = sl_world_check(comm);
   if (status != SLEY_OK) /* the slots must not be touched: others may still look at them */
-    return no_meeting(comm, post, message, status);
+    return no_meeting(comm, &own, status);
 
   uint64_t epoch = ++comm->epoch, least = epoch * (uint64_t)world->size;
   sl_post *slot = &comm->post[epoch & 1];
   *slot = *post;
-  memcpy(slot->message, message, sizeof message);
+  slot->error = own;
   uint64_t before = atomic_load(&world->arrivals);
   do {
     if (before & SL_WORLD_BROKEN)
-      return no_meeting(comm, post, message, sl_world_check(comm));
+      return no_meeting(comm, &own, sl_world_check(comm));
   } while (!atomic_compare_exchange_weak(&world->arrivals, &before, before + 1));
   if (before + 1 == least)
     wake_all(world);
   else if ((status = sl_world_wait(comm, &world->arrivals, least, -1)) != SLEY_OK)
-    return no_meeting(comm, post, message, status);
+    return no_meeting(comm, &own, status);
   return compare_posts(comm);
 }

@@ -11,15 +11,15 @@
 #include "transport/rma_queue.h"
 #include "transport/transport.h"
 
-enum { SL_WORLD_MESSAGE = 768, SL_POST_NUMBERS = 2, SL_POST_DATA = 5 };
+enum { SL_POST_NUMBERS = 2, SL_POST_DATA = 5 };
 
 /* What a rank brings to a meeting. */
 typedef struct sl_post {
   const char *call;                /* name of the collective; the same on all ranks */
   int64_t number[SL_POST_NUMBERS]; /* arguments that must be the same on all ranks */
   const void *data[SL_POST_DATA];  /* what the others may look at until the next meeting */
-  sley_status status;              /* the rank's own failure, with the thread's message */
-  char message[SL_WORLD_MESSAGE];  /* filled by the meeting */
+  sley_status status;              /* the rank's own failure, with the thread's error */
+  sl_error error;                  /* filled by the meeting */
 } sl_post;
 
 typedef struct sl_world sl_world;
@@ -79,13 +79,12 @@ typedef struct sl_threads_comm {
   int inside_count;
   _Atomic bool left; /* its main has returned */
 
-  sley_status status; /* of its main, with the message */
-  char message[SL_WORLD_MESSAGE];
+  sl_error error; /* of its main; SLEY_OK: none */
 } sl_threads_comm;
 
 struct sl_world {
   int size;
-  char note[SL_WORLD_MESSAGE]; /* the comms' */
+  char note[SLEY_ERROR_BYTES]; /* the comms' */
   int polls;                   /* before a waiting rank sleeps */
   int turns;                   /* ranks that run at once; 0: all */
   int turns_free, turns_next;  /* turns nobody has; the rank that is looked at next */
@@ -95,9 +94,8 @@ struct sl_world {
    * meeting took place is the same for every rank, whatever the timing. */
   _Alignas(64) _Atomic uint64_t arrivals;
   _Alignas(64) _Atomic int left_rank; /* one of those that left, or -1 */
-  pthread_mutex_t lock;               /* guards the first abort's rank (-1: none) and message */
-  int failed_rank;
-  char failed_message[SL_WORLD_MESSAGE];
+  pthread_mutex_t lock;               /* guards the failure */
+  sl_error failure;                   /* of the first abort; rank -1: none */
 };
 
 /* turns: ranks that run at once, 0: all. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. Devices and queues are the

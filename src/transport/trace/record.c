@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 
-enum { EVENTS_FIRST = 1024, MESSAGE = 1024 };
+enum { EVENTS_FIRST = 1024 };
 
 sley_status sl_trace_create(int rank, sl_trace **out) {
   *out = NULL;
@@ -32,11 +32,11 @@ void sl_trace_destroy(sl_trace *trace) {
 }
 
 static bool grow(sl_trace *trace) {
-  char message[MESSAGE];
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error error;
+  sl_error_save(&error);
   sl_trace_event *larger = sl_realloc(trace->events, 2 * trace->capacity, sizeof *larger, "a timeline");
   if (!larger) {
-    (void)sl_fail(SLEY_ERR_MEMORY, "%s", message); /* puts the former message back */
+    (void)sl_error_restore(&error);
     return false;
   }
   trace->events = larger;
