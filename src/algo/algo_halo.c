@@ -73,8 +73,8 @@ static void fill_exchange(sl_plan *plan, const sl_inspection *ins, const sl_halo
   }
 }
 
-/* The pull is given to the device before anything is summed. The other rows go beside, so that the early
- * ones' last leave no device idle. */
+/* The pull is given to the device before anything is summed. The other rows go beside, where their pieces are
+ * awaited, so that the early ones' last leave no device idle. */
 static sley_status add_pieces(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces) {
   int buffer, early, exchange;
   SL_TRY(sl_plan_add_buffer(plan, "halo", ins->halo_set.count, ins->wishes->row_bytes, &buffer));
@@ -82,11 +82,12 @@ static sley_status add_pieces(const sl_inspection *ins, sl_plan *plan, const sl_
   SL_TRY(cut_pieces(plan, ins, pieces, buffer, exchange, &early));
   fill_exchange(plan, ins, pieces, exchange);
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
-  SL_TRY(sl_plan_add_step(plan, SL_STEP_END, exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_FORK, 0));
+  SL_TRY(sl_plan_add_beside(plan, SL_STEP_ARRIVE, exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, early));
-  SL_TRY(sl_plan_add_beside(plan, early + 1));
-  return sl_plan_add_step(plan, SL_STEP_JOIN, 0);
+  SL_TRY(sl_plan_add_beside(plan, SL_STEP_SPMM, early + 1));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_JOIN, 0));
+  return sl_plan_add_step(plan, SL_STEP_END, exchange);
 }
 
 static sley_status build_in_pieces(const sl_inspection *ins, sl_plan *plan) {

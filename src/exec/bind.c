@@ -59,6 +59,7 @@ static sley_status bind_local(sl_exec *exec) {
   SL_TRY(bind_buffers(exec));
   SL_TRY(SL_NEW_ZERO(exec->parts, exec->run.plan->parts.count, "bound parts"));
   SL_TRY(SL_NEW_ZERO(exec->exchanges, exec->run.plan->exchanges.count, "bound exchanges"));
+  SL_TRY(SL_NEW_ZERO(exec->words, exec->run.plan->exchanges.count, "bound exchanges"));
   SL_TRY(SL_NEW_ZERO(exec->lent_out, exec->run.plan->exchanges.count, "bound exchanges"));
   SL_TRY(SL_NEW_ZERO(exec->state, exec->run.plan->steps.count, "bound steps"));
   for (int i = 0; i < exec->run.plan->steps.count; i++) {
@@ -106,6 +107,7 @@ void sl_exec_destroy(sl_exec *exec) {
   if (!exec->wide)
     free_buffers(exec);
   sl_free(exec->lent_out);
+  sl_free(exec->words);
   sl_free(exec->exchanges);
   sl_free(exec->parts);
   sl_free(exec->state);

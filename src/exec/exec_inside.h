@@ -28,12 +28,13 @@ struct sl_exec {
   void **state; /* of each step, what its kind's bind made */
   sl_bound_part *parts;
   sl_exchange **exchanges;
-  bool *lent_out;      /* of each exchange: ended, its rows not reclaimed */
-  int lent_count;      /* of those */
-  uintptr_t *pages;    /* of the X of all ranks, for parts in place, which want rows without gaps */
-  void *packed;        /* own X without gaps, where the caller's has some */
-  sl_lent *lent;       /* what an exchange lends: one a peer */
-  sl_fetches *fetches; /* one-sided, if the plan has any */
+  const sl_stage_words **words; /* of each exchange, from its arrival to its end */
+  bool *lent_out;               /* of each exchange: ended, its rows not reclaimed */
+  int lent_count;               /* of those */
+  uintptr_t *pages;             /* of the X of all ranks, for parts in place, which want rows without gaps */
+  void *packed;                 /* own X without gaps, where the caller's has some */
+  sl_lent *lent;                /* what an exchange lends: one a peer */
+  sl_fetches *fetches;          /* one-sided, if the plan has any */
   sl_conversions *conversions;
   void *result;     /* Y computed apart, if the plan wants that */
   sl_queue *beside; /* for steps beside, if the plan has any */

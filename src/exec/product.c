@@ -78,6 +78,18 @@ sl_kernel_args sl_product_args(const sl_exec *exec, int index, double alpha, dou
                .beside_pull = part->beside_pull}};
 }
 
+/* What a part's kernel waits by; one that cannot wait is started when all stages are there. The first one is.
+ */
+static sley_status await_stages(const sl_exec *exec, const sl_part *part, bool waits, sl_queue *queue,
+                                const sl_stage_words **arrivals) {
+  const sl_stage_words *words = exec->words[part->exchange];
+  *arrivals = waits ? words : NULL;
+  if (waits || !words || part->stages == 1)
+    return SLEY_OK;
+  sl_arrive_args last = {.words = (sl_stage_words *)words, .stage = part->stages - 1};
+  return sl_kernel_run(queue, &(sl_kernel_args){.op = SL_OP_ARRIVE, .arrive = last});
+}
+
 sley_status sl_product_run(const sl_exec *exec, int index, sl_queue *queue) {
   const sl_bound_part *bound = &exec->parts[index];
   const sl_part *part = SL_PART(exec->run.plan, index);
@@ -85,8 +97,7 @@ sley_status sl_product_run(const sl_exec *exec, int index, sl_queue *queue) {
     return SLEY_OK;
   sl_kernel_args args = sl_product_args(exec, index, exec->run.alpha, exec->run.beta);
   if (part->stages > 0)
-    SL_TRY(sl_exchange_arrive(exec->exchanges[part->exchange], queue,
-                              bound->waits ? &args.spmm.arrivals : NULL));
+    SL_TRY(await_stages(exec, part, bound->waits, queue, &args.spmm.arrivals));
   double begin = exec->trace ? sl_now() : 0;
   sley_status status = bound->kernel->run(queue, &args);
   if (exec->trace)

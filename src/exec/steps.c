@@ -13,7 +13,7 @@ static const char *name_of(const sl_plan *plan, int buffer) {
   return SL_BUFFER(plan, buffer)->name;
 }
 
-/* ---- begin, borrow, end: an exchange */
+/* ---- begin, borrow, arrive, end: an exchange */
 
 static int64_t list_rows(const sl_row_list *lists, int count) {
   int64_t rows = 0;
@@ -92,6 +92,28 @@ const sl_step_kind sl_step_borrow = {.name = "borrow",
                                      .release = sl_step_releases_nothing,
                                      .run = borrow_run};
 
+static void arrive_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
+  snprintf(line, bytes, "arrive exchange %d, %s: its first piece is there", step->index,
+           SL_EXCHANGE(plan, step->index)->spec.name);
+}
+
+static sley_status arrive_run(sl_run *run, const sl_step *step, void *state) {
+  (void)state;
+  sl_exec *exec = exec_of(run);
+  return sl_exchange_arrive(exec->exchanges[step->index], step->beside ? exec->beside : run->queue,
+                            &exec->words[step->index]);
+}
+
+const sl_step_kind sl_step_arrive = {.name = "arrive",
+                                     .writes = sl_step_writes_nothing,
+                                     .uses = sl_step_uses_nothing,
+                                     .describe = arrive_describe,
+                                     .cost = sl_step_costs_nothing,
+                                     .memory = sl_step_takes_nothing,
+                                     .bind = sl_step_binds_nothing,
+                                     .release = sl_step_releases_nothing,
+                                     .run = arrive_run};
+
 static void end_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
   describe_exchange("end", plan, step->index, line, bytes);
 }
@@ -99,6 +121,7 @@ static void end_describe(const sl_plan *plan, const sl_step *step, char *line, s
 static sley_status end_run(sl_run *run, const sl_step *step, void *state) {
   (void)state;
   sl_exec *exec = exec_of(run);
+  exec->words[step->index] = NULL;
   SL_TRY(run->comm->ops->exchange_end(exec->exchanges[step->index], run->queue));
   exec->lent_out[step->index] = true;
   exec->lent_count++;

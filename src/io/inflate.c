@@ -9,23 +9,9 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "io/codec.h"
 
 enum { STEP = 1 << 22 }; /* bytes produced between looks at the interrupt flag */
-
-void *sl_zlib_alloc(void *opaque, unsigned count, unsigned bytes) {
-  (void)opaque;
-  return sl_alloc((int64_t)count, bytes, "gzip");
-}
-
-void *sl_zstd_alloc(void *opaque, size_t bytes) {
-  (void)opaque;
-  return sl_alloc((int64_t)bytes, 1, "zstd");
-}
-
-void sl_codec_free(void *opaque, void *block) {
-  (void)opaque;
-  sl_free(block);
-}
 
 sley_status sl_bytes_reserve(sl_bytes *bytes, size_t more) {
   size_t need = bytes->size + more + SL_INPUT_PADDING;

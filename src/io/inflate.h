@@ -32,9 +32,4 @@ sley_status sl_inflater_open(const char *name, const void *content, size_t size,
 sley_status sl_inflater_take(sl_inflater *inflater, char *to, size_t room, size_t *got);
 void sl_inflater_close(sl_inflater *inflater); /* accepts NULL */
 
-/* The allocator hooks of zlib and zstd, onto sl_alloc. */
-void *sl_zlib_alloc(void *opaque, unsigned count, unsigned bytes);
-void *sl_zstd_alloc(void *opaque, size_t bytes);
-void sl_codec_free(void *opaque, void *block);
-
 #endif

@@ -13,7 +13,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/outfile.h"
-#include "io/inflate.h"
+#include "io/codec.h"
 
 enum { ROOM = 1 << 18, GZIP_LEVEL = 6, ZSTD_LEVEL = 3 };
 

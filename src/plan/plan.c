@@ -96,8 +96,8 @@ sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index)
   return sl_plan_append_step(plan, &(sl_step){.kind = kind, .index = index});
 }
 
-sley_status sl_plan_add_beside(sl_plan *plan, int part) {
-  return sl_plan_append_step(plan, &(sl_step){.kind = SL_STEP_SPMM, .index = part, .beside = true});
+sley_status sl_plan_add_beside(sl_plan *plan, const sl_step_kind *kind, int index) {
+  return sl_plan_append_step(plan, &(sl_step){.kind = kind, .index = index, .beside = true});
 }
 
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index) {

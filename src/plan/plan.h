@@ -44,7 +44,7 @@ typedef struct sl_part {
                   */
   sl_beta beta;
   bool completes; /* its rows of Y are summed by no other part */
-  /* stages > 0: the far rows come by an exchange in so many stages, which has ended when the part is summed;
+  /* stages > 0: the far rows come by an exchange in so many stages, which arrives before the part is summed;
    * stored rows before stage_end[s] need only rows that come by stage s. */
   int stages, exchange;
   const int64_t *stage_end;
@@ -83,14 +83,16 @@ typedef struct sl_fetch {
 /* A kind of step is a row of functions, see step.h. These are shared by all algorithms; what a step's index
  * is the number of stands beside. An algorithm may have kinds of its own. */
 typedef struct sl_step_kind sl_step_kind;
-extern const sl_step_kind sl_step_publish, sl_step_fetch, sl_step_begin, sl_step_borrow, sl_step_end,
-    sl_step_spmm, sl_step_fork, sl_step_join, sl_step_scale, sl_step_zero, sl_step_convert, sl_step_retire;
+extern const sl_step_kind sl_step_publish, sl_step_fetch, sl_step_begin, sl_step_borrow, sl_step_arrive,
+    sl_step_end, sl_step_spmm, sl_step_fork, sl_step_join, sl_step_scale, sl_step_zero, sl_step_convert,
+    sl_step_retire;
 
 /* clang-format off */
 #define SL_STEP_PUBLISH (&sl_step_publish) /* X becomes readable by one-sided fetches; ends when every rank's is */
 #define SL_STEP_FETCH   (&sl_step_fetch)   /* fetch */
 #define SL_STEP_BEGIN   (&sl_step_begin)   /* exchange */
 #define SL_STEP_BORROW  (&sl_step_borrow)  /* exchange: the senders' X is read in place until its end */
+#define SL_STEP_ARRIVE  (&sl_step_arrive)  /* exchange, in stages: kernels of the step's queue can wait for each from here on */
 #define SL_STEP_END     (&sl_step_end)     /* exchange */
 #define SL_STEP_SPMM    (&sl_step_spmm)    /* part */
 #define SL_STEP_FORK    (&sl_step_fork)    /* steps beside wait for those before, and for no later ones until the join */
@@ -104,7 +106,7 @@ extern const sl_step_kind sl_step_publish, sl_step_fetch, sl_step_begin, sl_step
 typedef struct sl_step {
   const sl_step_kind *kind;
   int index;
-  bool beside;      /* between fork and join: a part that need not wait for the others */
+  bool beside;      /* between fork and join: in the queue beside the rank's own */
   const void *data; /* of kinds that an algorithm has for itself: from sl_plan_alloc, or NULL */
 } sl_step;
 
@@ -193,7 +195,7 @@ sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, in
 sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index);
 sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index);
 sley_status sl_plan_append_step(sl_plan *plan, const sl_step *step);
-sley_status sl_plan_add_beside(sl_plan *plan, int part);
+sley_status sl_plan_add_beside(sl_plan *plan, const sl_step_kind *kind, int index);
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index);
 /* With its step. */
 sley_status sl_plan_add_conversion(sl_plan *plan, const sl_conversion *conversion);

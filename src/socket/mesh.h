@@ -95,8 +95,8 @@ typedef struct sl_mesh_outgoing {
 typedef struct sl_mesh_incoming {
   uint64_t tag;
   void *data;
-  int64_t bytes; /* exactly */
-  bool done;
+  int64_t bytes; /* exactly; of sl_mesh_recv_up_to: at most, and once it has come, how many there are */
+  bool done, up_to;
   struct sl_mesh_incoming *next;
 } sl_mesh_incoming;
 
@@ -109,6 +109,10 @@ void sl_mesh_send(sl_mesh *mesh, int peer, uint64_t tag, const void *data, int64
 void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, const void *data,
                           int64_t bytes, sl_mesh_outgoing *send);
 void sl_mesh_recv(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv);
+/* The same for a message of at most so many bytes; recv->bytes tells how many have come. A longer one breaks
+ * the mesh, and nothing of it is stored. */
+void sl_mesh_recv_up_to(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t most,
+                        sl_mesh_incoming *recv);
 sley_status sl_mesh_wait_sent(sl_mesh *mesh, int peer, sl_mesh_outgoing *send);
 sley_status sl_mesh_wait_received(sl_mesh *mesh, int peer, sl_mesh_incoming *recv);
 

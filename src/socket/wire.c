@@ -252,6 +252,10 @@ static void send_what_goes(sl_mesh *mesh, int p) {
 
 /* ---- receiving */
 
+static bool fits(const sl_mesh_incoming *recv, int64_t bytes) {
+  return bytes == recv->bytes || (recv->up_to && bytes >= 0 && bytes < recv->bytes);
+}
+
 /* Finds the receive that was posted for the message that arrives; false: none yet. */
 static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
   if (mesh->failed_rank >= 0 || mesh->leaving) {
@@ -262,12 +266,13 @@ static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
     if ((*at)->tag == peer->header.tag) {
       sl_mesh_incoming *recv = *at;
       *at = recv->next;
-      if (recv->bytes != peer->header.bytes) {
-        (void)sl_fail(SLEY_ERR_INTERNAL, "a message of %lld bytes has come where %lld were expected",
-                      (long long)peer->header.bytes, (long long)recv->bytes);
+      if (!fits(recv, peer->header.bytes)) {
+        (void)sl_fail(SLEY_ERR_INTERNAL, "a message of %lld bytes has come where %s%lld were expected",
+                      (long long)peer->header.bytes, recv->up_to ? "at most " : "", (long long)recv->bytes);
         (void)sl_wire_fail(mesh, SLEY_ERR_INTERNAL);
         return true;
       }
+      recv->bytes = peer->header.bytes;
       peer->target = recv;
       peer->body = recv->data;
       return true;
@@ -438,9 +443,11 @@ sley_status sl_mesh_start_progress(sl_mesh *mesh) {
 
 void sl_mesh_work(sl_mesh *mesh) {
   bool something = false;
+  if (!mesh->progress || mesh->working || mesh->failed_rank >= 0)
+    return;
   for (int p = 0; p < mesh->size; p++)
     something = something || in_flight(&mesh->peer[p]);
-  if (!mesh->progress || mesh->working || mesh->failed_rank >= 0 || !something)
+  if (!something)
     return;
   mesh->working = true;
   sl_progress_allow(mesh->progress);
@@ -486,6 +493,12 @@ void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t by
 void sl_mesh_recv(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {
   sl_wire_enter(mesh);
   sl_wire_post(mesh, peer, tag, data, bytes, recv);
+}
+
+void sl_mesh_recv_up_to(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t most,
+                        sl_mesh_incoming *recv) {
+  sl_mesh_recv(mesh, peer, tag, data, most, recv);
+  recv->up_to = true;
 }
 
 sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, bool answers) {

@@ -26,10 +26,8 @@ static sley_status share_message(sl_comm *comm, int from, char message[MESSAGE_W
   return SLEY_OK;
 }
 
-sley_status sl_get_rows(sl_symm *symm, int lists, const sl_row_list *list, void *dst) {
+sley_status sl_get_rows_one_by_one(sl_symm *symm, int lists, const sl_row_list *list, void *dst) {
   const sl_transport_ops *ops = symm->comm->ops;
-  if (ops->get_rows)
-    return ops->get_rows(symm, lists, list, dst);
   for (const sl_row_list *l = list; l < list + lists; l++)
     for (int64_t i = 0; i < l->count; i++)
       SL_TRY(

@@ -59,6 +59,7 @@ static void stop_nothing(sl_process_comm *comm) {
 
 static const sl_process_backend no_nccl = {.name = "nccl",
                                            .carrier = &sl_no_messages,
+                                           .sized = &sl_no_messages,
                                            .comm_bytes = sizeof(sl_process_comm),
                                            .start = refuse_start,
                                            .stop = stop_nothing,
@@ -66,6 +67,7 @@ static const sl_process_backend no_nccl = {.name = "nccl",
                                            .next = "tcp"};
 static const sl_process_backend no_nvshmem = {.name = "nvshmem",
                                               .carrier = &sl_no_messages,
+                                              .sized = &sl_no_messages,
                                               .comm_bytes = sizeof(sl_process_comm),
                                               .start = refuse_start,
                                               .stop = stop_nothing,

@@ -3,26 +3,7 @@
 #ifndef SLEY_TRANSPORT_REGISTRY_H
 #define SLEY_TRANSPORT_REGISTRY_H
 
-#include "transport/transport.h"
-
-/* One rank's main. */
-typedef sley_status (*sl_rank_main)(sl_comm *comm, void *arg);
-
-typedef struct sl_launch {
-  int ranks, workgroup, threads;
-  const char *trace;  /* NULL: none */
-  const char *device; /* NULL or a name that sl_device_choose takes */
-  double timeout;     /* seconds, of transports between processes; 0: see sl_timeout */
-} sl_launch;
-
-/* How a transport starts ranks. */
-typedef struct sl_transport_backend {
-  const char *name;
-  sley_status (*run)(const sl_launch *launch, sl_rank_main main, void *arg);
-  /* NULL: what it needs at run time is not installed; the thread's last error says what. */
-  const char *(*describe)(void);
-  const struct sl_process_backend *process; /* of transports between processes; else NULL */
-} sl_transport_backend;
+#include "transport/backend.h"
 
 /* Built in, or the module libsley_NAME.so. Errors: SLEY_ERR_ARG (unknown), SLEY_ERR_UNSUPPORTED (why not). */
 sley_status sl_transport_backend_find(const char *name, const sl_transport_backend **out);

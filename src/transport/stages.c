@@ -13,7 +13,7 @@ int64_t sl_stages_interleave(sl_stages *stages, const sl_pull_rows *lists, int c
 
 sley_status sl_stages_create(sl_stages *stages, sl_queue *queue) {
   static const sl_stage_words zeros;
-  stages->under_way = false;
+  stages->first_arrived = true;
   return stages->count == 0
              ? SLEY_OK
              : sl_device_upload(queue, &zeros, sizeof zeros, "words of stages", (void **)&stages->arrived);
@@ -36,25 +36,25 @@ void sl_stages_fill(const sl_stages *stages, sl_pull_args *args) {
 }
 
 void sl_stages_begin(sl_stages *stages) {
-  stages->under_way = true;
-  stages->first_arrived = false;
+  stages->first_arrived = stages->count == 0;
+}
+
+/* In every round, for the wait counts them. */
+static sley_status wait_for_first(sl_stages *stages, sl_queue *queue) {
+  sl_kernel_args first = {.op = SL_OP_ARRIVE, .arrive = {.words = stages->arrived, .stage = 0}};
+  if (!stages->first_arrived)
+    SL_TRY(sl_kernel_run(queue, &first));
+  stages->first_arrived = true;
+  return SLEY_OK;
 }
 
 sley_status sl_stages_arrive(sl_stages *stages, sl_event *done, sl_queue *queue,
                              const sl_stage_words **words) {
-  if (words)
-    *words = NULL;
-  if (!stages->under_way)
-    return SLEY_OK;
-  if (!stages->first_arrived) { /* in every round, for it counts them */
-    sl_kernel_args first = {.op = SL_OP_ARRIVE, .arrive = {.words = stages->arrived, .stage = 0}};
-    SL_TRY(sl_kernel_run(queue, &first));
-    stages->first_arrived = true;
-  }
-  if (words) {
-    *words = stages->arrived;
-    return SLEY_OK;
-  }
-  stages->under_way = false;
+  *words = stages->count > 0 ? stages->arrived : NULL;
+  return *words ? wait_for_first(stages, queue) : queue->ops->event_wait(queue, done);
+}
+
+sley_status sl_stages_complete(sl_stages *stages, sl_event *done, sl_queue *queue) {
+  SL_TRY(wait_for_first(stages, queue));
   return queue->ops->event_wait(queue, done);
 }

@@ -10,8 +10,7 @@
 typedef struct sl_stages {
   int count;                   /* 0: none, or one pull does not bring all rows: end waits for them */
   bool unhurried;              /* as sl_exchange_spec says */
-  bool under_way;              /* a round whose rows no queue has waited for yet */
-  bool first_arrived;          /* in it, a queue waits for the first stage */
+  bool first_arrived;          /* in this round a queue waits for the first stage */
   int64_t end[SL_PULL_STAGES]; /* entries of the pull's list, by stage */
   sl_stage_words *arrived;     /* the device's memory */
 } sl_stages;
@@ -34,11 +33,14 @@ void sl_stages_fill(const sl_stages *stages, sl_pull_args *args);
 /* The pull of a round is given to a queue. */
 void sl_stages_begin(sl_stages *stages);
 
-/* words not NULL: the queue waits until the first stage has arrived, and kernels in it can wait for the
- * others by *words. NULL: the queue waits for all, and for `done`, which follows the pull, so that queues
- * that were captured together are joined; each round ends so. Where none is under way *words is NULL, and
- * nothing is done. */
+/* The queue waits until the first stage has arrived, and kernels in it can wait for the others by *words.
+ * Where there are no stages *words is NULL, and it waits for all. `done` follows the pull. May be called
+ * again in the round, in the same queue. */
 sley_status sl_stages_arrive(sl_stages *stages, sl_event *done, sl_queue *queue,
                              const sl_stage_words **words);
+
+/* The queue waits for all stages; each round ends so, so that queues that were captured together are joined.
+ */
+sley_status sl_stages_complete(sl_stages *stages, sl_event *done, sl_queue *queue);
 
 #endif

@@ -57,7 +57,7 @@ typedef struct sl_exchange_spec {
   bool add;         /* received rows are added, peers in the order of recv, rather than stored */
   sley_dtype dtype; /* that add works in */
   sl_grain grain;
-  /* Not 0: rows are received in so many stages, at most SL_PULL_STAGES, see exchange_arrive. Each rank may
+  /* Not 0: rows are received in so many stages, at most SL_PULL_STAGES, for exchange_arrive. Each rank may
    * have a number of its own. Not with add. */
   int stages;
   /* The rows are awaited for longer than they take to come, by what is known at plan time: a device may leave
@@ -75,7 +75,32 @@ typedef struct sl_lent {
   int64_t stride; /* bytes */
 } sl_lent;
 
+/* A pair of ranks of a sized exchange: bytes from one to the other, at most so many a round; the same on both
+ * sides. */
+typedef struct sl_sized_list {
+  int peer;
+  int64_t capacity;
+} sl_sized_list;
+
+/* An exchange whose messages have a length of their own in every round, which the receiver learns from the
+ * message. Not used after create. */
+typedef struct sl_sized_spec {
+  const char *name; /* for traces and errors */
+  int sends, recvs;
+  const sl_sized_list *send, *recv; /* ascending peers, each at most once; may name the rank itself */
+} sl_sized_spec;
+
+/* What moves in a round: send_bytes[i] bytes at src + send_at[i] go to send[i].peer, and what recv[i].peer
+ * sends goes to dst + recv_at[i]. All in bytes. The arrays, of the host's memory, are read by begin alone. */
+typedef struct sl_sized_round {
+  const void *src;
+  const int64_t *send_at, *send_bytes;
+  void *dst;
+  const int64_t *recv_at;
+} sl_sized_round;
+
 typedef struct sl_exchange sl_exchange;
+typedef struct sl_sized sl_sized;
 typedef struct sl_symm sl_symm;
 typedef struct sley_comm sl_comm;
 
@@ -95,17 +120,17 @@ typedef struct sl_transport_ops {
    * may be in flight; all ranks begin and end them in the same order. Collective. */
   sley_status (*exchange_begin)(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
                                 int64_t dst_stride, sl_queue *queue);
+  /* Between begin and end, if rows are wanted before the last has come. The receiving half of the round is
+   * given to the device; the rows of the first stage are there, in queue's order. Kernels in queue can wait
+   * for the others by *words (SL_OP_ARRIVE and others); *words NULL: all rows are there. The host waits for
+   * its peers' hosts to have begun the round, but not for a device. May be called again in a round, with the
+   * same queue. Not collective. */
+  sley_status (*exchange_arrive)(sl_exchange *exchange, sl_queue *queue, const sl_stage_words **words);
   /* dst is complete, in queue's order. Collective. */
   sley_status (*exchange_end)(sl_exchange *exchange, sl_queue *queue);
-  /* After end, of an exchange with stages, which has then not waited for its rows; before reclaim, in one
-   * queue. words NULL: all rows are there, in queue's order. Else the rows of the first stage are, and
-   * kernels in queue can wait for the others by *words (SL_OP_ARRIVE and others); *words NULL: all are there.
-   * NULL: end has brought all. Not collective. */
-  sley_status (*exchange_arrive)(sl_exchange *exchange, sl_queue *queue, const sl_stage_words **words);
   /* After end, in queue's order: src is free for reuse, for the peers have taken their rows. Apart from end,
    * so that a rank can go on with what it has received before the slowest peer has. Begin and destroy do it
-   * for a round that was not reclaimed. NULL: end does it; see sl_exchange_reclaim. Collective; ranks may
-   * reclaim in different orders. */
+   * for a round that was not reclaimed. Collective; ranks may reclaim in different orders. */
   sley_status (*exchange_reclaim)(sl_exchange *exchange, sl_queue *queue);
   /* Between begin and end, in place of moving rows, where comm->lends and every link of the exchange is
    * direct or the rank's own: once all peers have begun, lent[i] tells where the rows of recv[i].peer lie.
@@ -115,6 +140,22 @@ typedef struct sl_transport_ops {
    * SLEY_ERR_PEER. Collective. */
   sley_status (*exchange_borrow)(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
   void (*exchange_destroy)(sl_exchange *exchange); /* Collective. */
+
+  /* Prepares a sized exchange. All memory it needs is taken here. Errors: SLEY_ERR_ARG, where the capacities
+   * of a pair differ, too. Collective. */
+  sley_status (*sized_create)(sl_comm *comm, const sl_sized_spec *spec, sl_sized **out);
+  /* Starts a round, after what queue has been given so far. src and dst may be one buffer if what is sent and
+   * the room for what is received (all of the capacities) do not overlap. Until end src must not change, nor
+   * dst be touched. Several sized exchanges and others may be in flight; all ranks begin and end them in the
+   * same order. Does not wait for a peer. Errors: SLEY_ERR_ARG, where a length is not 0 .. capacity: as any
+   * failure in flight it ends the comm. Collective. */
+  sley_status (*sized_begin)(sl_sized *sized, const sl_sized_round *round, sl_queue *queue);
+  /* In queue's order dst holds what has come, and src is free for reuse; recv_bytes[i]: the length of what
+   * recv[i].peer has sent, known when the call returns. The rest of the room in dst is as it was. Counts the
+   * bytes received, and a message for each length but 0. The host waits for its peers to have begun the
+   * round. Collective. */
+  sley_status (*sized_end)(sl_sized *sized, int64_t *recv_bytes, sl_queue *queue);
+  void (*sized_destroy)(sl_sized *sized); /* NULL: nothing. Collective. */
 
   /* bytes of zeroed memory on every rank (sizes may differ). Waits for the device. Collective. */
   sley_status (*symm_alloc)(sl_comm *comm, int64_t bytes, sl_symm **out);
@@ -128,7 +169,7 @@ typedef struct sl_transport_ops {
   sley_status (*get)(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
   /* Gets of single rows, asked for together: of each list (ascending peers, each at most once) rows rows[i]
    * of the peer's memory, where rows of list->bytes lie side by side, go to rows first + i of dst, whose rows
-   * are as long. dst is memory of the host; not on devices without host addresses. NULL: see sl_get_rows. */
+   * are as long. dst is memory of the host; not on devices without host addresses. */
   sley_status (*get_rows)(sl_symm *symm, int lists, const sl_row_list *list, void *dst);
   sley_status (*put)(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
   sley_status (*fetch_add)(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
@@ -181,6 +222,9 @@ struct sley_comm {
 struct sl_exchange {
   sl_comm *comm;
 };
+struct sl_sized {
+  sl_comm *comm;
+};
 struct sl_symm {
   sl_comm *comm;
 };
@@ -212,23 +256,21 @@ static inline int64_t sl_list_messages(const sl_comm *comm, const sl_row_list *l
   return grain == SL_GRAIN_ROW && list->peer != comm->rank ? list->count : 1;
 }
 
-/* The transport's reclaim, if it has one. */
-static inline sley_status sl_exchange_reclaim(sl_exchange *exchange, sl_queue *queue) {
-  const sl_transport_ops *ops = exchange->comm->ops;
-  return ops->exchange_reclaim ? ops->exchange_reclaim(exchange, queue) : SLEY_OK;
-}
-
-/* The transport's arrival, if it has one. */
 static inline sley_status sl_exchange_arrive(sl_exchange *exchange, sl_queue *queue,
                                              const sl_stage_words **words) {
-  const sl_transport_ops *ops = exchange->comm->ops;
-  if (words)
-    *words = NULL;
-  return ops->exchange_arrive ? ops->exchange_arrive(exchange, queue, words) : SLEY_OK;
+  return exchange->comm->ops->exchange_arrive(exchange, queue, words);
 }
 
-/* The transport's get_rows, or gets one by one. */
-sley_status sl_get_rows(sl_symm *symm, int lists, const sl_row_list *list, void *dst);
+static inline sley_status sl_exchange_reclaim(sl_exchange *exchange, sl_queue *queue) {
+  return exchange->comm->ops->exchange_reclaim(exchange, queue);
+}
+
+static inline sley_status sl_get_rows(sl_symm *symm, int lists, const sl_row_list *list, void *dst) {
+  return symm->comm->ops->get_rows(symm, lists, list, dst);
+}
+
+/* For the slot get_rows of transports that have nothing better: gets one by one. */
+sley_status sl_get_rows_one_by_one(sl_symm *symm, int lists, const sl_row_list *list, void *dst);
 
 /* Every rank calls it with its own status; all return an error if any had one: the rank's own with its
  * message, or SLEY_ERR_PEER naming the first other failing rank. Unlike abort the comm stays usable.

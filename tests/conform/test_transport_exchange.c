@@ -215,8 +215,10 @@ static sley_status run_rounds(sl_comm *comm, party *parties, uint64_t seed) {
     }
     for (int i = 0; i < IN_FLIGHT; i++) {
       party *p = &parties[(i + (bits >> 8)) % IN_FLIGHT];
+      const sl_stage_words *words;
+      if (bits & (uint64_t)1 << (24 + i)) /* of an exchange without stages all rows arrive at once */
+        SL_TRY(sl_exchange_arrive(p->exchange, comm->queue, &words));
       SL_TRY(comm->ops->exchange_end(p->exchange, comm->queue));
-      SL_TRY(sl_exchange_arrive(p->exchange, comm->queue, NULL));
       SL_TRY(mirror_fetch(&p->dst_there));
       if (bits & (uint64_t)1 << (16 + i))
         SL_TRY(mirror_fetch(&p->src_there)); /* the others may still read it, but so may this rank */

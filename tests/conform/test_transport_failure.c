@@ -19,8 +19,8 @@ typedef struct outcome {
 
 typedef struct failure {
   const rank_case *c;
-  int rank, step;                                             /* who fails when; -1: nobody */
-  enum { OUTSIDE, BEFORE_END, BEFORE_ARRIVAL, TRIALS } where; /* of a round */
+  int rank, step;                                                             /* who fails when; -1: nobody */
+  enum { OUTSIDE, BEFORE_ARRIVAL, BEFORE_END, BEFORE_RECLAIM, TRIALS } where; /* of a round */
   sl_grain grain;
   outcome seen;
 } failure;
@@ -42,15 +42,16 @@ static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange
   if (fails && f->where == OUTSIDE)
     return sl_fail(SLEY_ERR_IO, "disk on fire at step %d", step);
   SL_TRY(comm->ops->exchange_begin(exchange, src, BYTES, dst, BYTES, comm->queue));
+  if (fails && f->where == BEFORE_ARRIVAL)
+    return fail_inside(comm, step);
+  const sl_stage_words *words;
+  if (fails || step % 2) /* one stage has arrived */
+    SL_TRY(sl_exchange_arrive(exchange, comm->queue, &words));
   if (fails && f->where == BEFORE_END)
     return fail_inside(comm, step);
   SL_TRY(comm->ops->exchange_end(exchange, comm->queue));
-  const sl_stage_words *words;
-  if (fails && step % 2) /* one stage has arrived */
-    SL_TRY(sl_exchange_arrive(exchange, comm->queue, &words));
   if (fails)
     return fail_inside(comm, step);
-  SL_TRY(sl_exchange_arrive(exchange, comm->queue, NULL));
   if (sl_random(f->c->seed, (uint64_t)step, 2) % 2) /* else the next begin does it */
     SL_TRY(sl_exchange_reclaim(exchange, comm->queue));
   int64_t value = 1;

@@ -89,15 +89,24 @@ static sley_status staged_round(sl_comm *comm, staged *t, int round) {
     t->src[i] = staged_value(comm->rank, round, i);
   SL_TRY(mirror_send(&t->src_there));
   SL_TRY(comm->ops->exchange_begin(t->exchange, t->src_there.here, 8, t->dst_there.here, 8, comm->queue));
-  SL_TRY(comm->ops->exchange_end(t->exchange, comm->queue));
-  const sl_stage_words *words = NULL;
-  SL_TRY(sl_exchange_arrive(t->exchange, comm->queue, round == 1 ? NULL : &words));
+  const sl_stage_words *words = NULL, *again = NULL;
+  if (round != 1)
+    SL_TRY(sl_exchange_arrive(t->exchange, comm->queue, &words));
+  if (round == 2)
+    SL_TRY(sl_exchange_arrive(t->exchange, comm->queue, &again));
+  EXPECT(round != 2 || again == words);
+  if (round == 1 || round == 3) /* without an arrival, or before the stages are waited for */
+    SL_TRY(comm->ops->exchange_end(t->exchange, comm->queue));
+  if (round == 3)
+    words = NULL;
   for (int s = 0; s < t->stages; s++) {
     sl_kernel_args later = {.op = SL_OP_ARRIVE, .arrive = {(sl_stage_words *)words, s}};
     if (words && s > 0)
       SL_TRY(sl_kernel_run(comm->queue, &later));
     SL_TRY(copy_stage(comm, t, s));
   }
+  if (round != 1 && round != 3)
+    SL_TRY(comm->ops->exchange_end(t->exchange, comm->queue));
   if (round % 3)
     SL_TRY(sl_exchange_reclaim(t->exchange, comm->queue));
   SL_TRY(mirror_fetch(&t->seen_there));
@@ -144,7 +153,39 @@ static void test_stages(void **state) {
   each_case(staged_body);
 }
 
+/* Rows arrive between begin and end only. */
+static sley_status outside_main(sl_comm *comm, void *arg) {
+  const bool *after_end = arg;
+  sl_exchange_spec spec = {.name = "none", .dtype = SLEY_F64, .stages = 2};
+  const sl_stage_words *words;
+  sl_exchange *exchange;
+  SL_TRY(comm->ops->exchange_create(comm, &spec, &exchange));
+  sley_status status = SLEY_OK;
+  if (*after_end)
+    status = comm->ops->exchange_begin(exchange, NULL, 8, NULL, 8, comm->queue);
+  if (*after_end && status == SLEY_OK)
+    status = sl_exchange_arrive(exchange, comm->queue, &words);
+  if (*after_end && status == SLEY_OK)
+    status = comm->ops->exchange_end(exchange, comm->queue);
+  if (status == SLEY_OK)
+    status = sl_exchange_arrive(exchange, comm->queue, &words);
+  comm->ops->exchange_destroy(exchange);
+  return status;
+}
+
+static void outside_body(const rank_case *c) {
+  bool after_end = c->seed & 1;
+  assert_int_equal(run_case(c, outside_main, &after_end), SLEY_ERR_ARG);
+  assert_non_null(strstr(sley_last_error(), "outside begin and end"));
+}
+
+static void test_arrival_out_of_order(void **state) {
+  (void)state;
+  each_case(outside_body);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_stages)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_stages),
+                                     cmocka_unit_test(test_arrival_out_of_order)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

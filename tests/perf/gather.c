@@ -54,8 +54,6 @@ sley_status bench_gather_take(bench_gather *gather, const void *x) {
                                      gather->row_bytes, comm->queue));
   for (int i = 0; i < gather->count; i++)
     SL_TRY(comm->ops->exchange_end(gather->exchange[i], comm->queue));
-  for (int i = 0; i < gather->count; i++)
-    SL_TRY(sl_exchange_arrive(gather->exchange[i], comm->queue, NULL));
   return SLEY_OK;
 }
 

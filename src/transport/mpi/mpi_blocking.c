@@ -39,8 +39,8 @@ static void *serve(void *arg) {
   return NULL;
 }
 
-/* Until the stage is reached: SLEY_OK; or the patience is over. */
-static sley_status wait_for(int wanted, sl_mpi_patience patience) {
+/* Until the stage is reached: SLEY_OK; or the wait is over. */
+static sley_status wait_for(int wanted, sl_mpi_wait wait) {
   sley_status status = SLEY_OK;
   pthread_mutex_lock(&lock);
   while (stage != wanted && status == SLEY_OK) {
@@ -51,7 +51,7 @@ static sley_status wait_for(int wanted, sl_mpi_patience patience) {
     until.tv_nsec %= 1000000000;
     (void)pthread_cond_timedwait(&changed, &lock, &until);
     pthread_mutex_unlock(&lock);
-    status = sl_mpi_tire(&patience);
+    status = sl_mpi_check_wait(&wait);
     pthread_mutex_lock(&lock);
   }
   pthread_mutex_unlock(&lock);
@@ -73,8 +73,7 @@ sley_status sl_mpi_initialise(double timeout, int *out) {
     return sl_fail(SLEY_ERR_MEMORY, "cannot start a thread: %s", strerror(failed));
   }
   pthread_detach(thread);
-  SL_TRY(
-      wait_for(INITIALISED, (sl_mpi_patience){.timeout = timeout, .what = "MPI_Init_thread of all ranks"}));
+  SL_TRY(wait_for(INITIALISED, (sl_mpi_wait){.timeout = timeout, .what = "MPI_Init_thread of all ranks"}));
   SL_TRY(sl_mpi_check(code, "MPI_Init_thread"));
   *out = level;
   return SLEY_OK;
@@ -84,5 +83,5 @@ void sl_mpi_finalise(double timeout) {
   if (stage != INITIALISED)
     return;
   set_stage(FINALISE);
-  (void)wait_for(FINALISED, (sl_mpi_patience){.timeout = timeout, .what = "MPI_Finalize of all ranks"});
+  (void)wait_for(FINALISED, (sl_mpi_wait){.timeout = timeout, .what = "MPI_Finalize of all ranks"});
 }

@@ -42,7 +42,7 @@ static bool gather(sl_mpi_comm *comm, bool empty) {
   int code = MPI_Ibarrier(comm->comm, &request);
   sl_mpi_leave();
   for (int done = 0; code == MPI_SUCCESS;) {
-    if (sl_mpi_test(&request, 1, &done) != SLEY_OK || done)
+    if (sl_mpi_test(&request, 1, &done, NULL) != SLEY_OK || done)
       return done == 1;
     (void)sl_mpi_sweep(comm);
     if (!sl_mpi_linger(comm))
@@ -67,8 +67,8 @@ static bool part(sl_mpi_comm *comm) {
   return clean;
 }
 
-/* The progress thread's turn. It wakes too seldom to be in a hurry. */
-static bool help(void *arg) {
+/* What the progress thread calls. It wakes too seldom to be in a hurry. */
+static bool move_messages(void *arg) {
   (void)arg;
   sl_mpi_turn();
   return false;
@@ -81,10 +81,9 @@ static void stop(sl_process_comm *base) {
   sl_direct_stop(base);
   if (comm->comm == MPI_COMM_NULL)
     return;
-  sl_mesh_leave(
-      base->mesh); /* a rank that returns while another waits for it takes part in what follows */
+  sl_mesh_leave(base->mesh); /* a rank that returns while another waits for it takes part in what follows */
   if (sl_mesh_broken(base->mesh) && !part(comm)) {
-    sl_mpi_forsake(true);
+    sl_mpi_skip_finalise(true);
     return;
   }
   sl_mpi_enter();
@@ -113,12 +112,12 @@ static sley_status make_comm(sl_mpi_comm *comm) {
   int code = MPI_Comm_idup(sl_mpi_world(), &comm->comm, &request);
   sl_mpi_leave();
   sley_status status = sl_mpi_settle(code, &request,
-                                     (sl_mpi_patience){.mesh = comm->base.mesh,
-                                                       .timeout = comm->base.timeout,
-                                                       .what = "a rank's part in MPI_Comm_idup"});
+                                     (sl_mpi_wait){.mesh = comm->base.mesh,
+                                                   .timeout = comm->base.timeout,
+                                                   .what = "a rank's part in MPI_Comm_idup"});
   if (status != SLEY_OK) {
     comm->comm = MPI_COMM_NULL;
-    sl_mpi_forsake(true);
+    sl_mpi_skip_finalise(true);
     return status;
   }
   SL_TRY(sl_mpi_check(MPI_Comm_set_errhandler(comm->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
@@ -134,14 +133,14 @@ static sley_status start(sl_process_comm *base) {
   base->in_place = on_host;
   sley_status mine = prepare(comm);
   if (mine == SLEY_OK && base->base.size > 1 && sl_mpi_lets_threads_in())
-    mine = sl_progress_start(help, comm, &comm->progress);
+    mine = sl_progress_start(move_messages, comm, &comm->progress);
   sley_status status = sl_mesh_agree(base->mesh, "prepare MPI", 0, 0, mine);
   if (status == SLEY_OK) {
     sl_mesh_meanwhile(base->mesh, sl_mpi_turn);
     status = make_comm(comm);
   }
   if (status == SLEY_OK)
-    sl_mpi_forsake(false); /* all ranks live */
+    sl_mpi_skip_finalise(false); /* all ranks live */
   if (status == SLEY_OK)
     status = sl_direct_start(base, &sl_shared_memory);
   if (status != SLEY_OK)
@@ -164,6 +163,7 @@ static void abandon(sl_process_comm *base) {
 
 static const sl_process_backend mpi_process = {.name = "mpi",
                                                .carrier = &sl_mpi_messages,
+                                               .sized = &sl_mpi_messages,
                                                .comm_bytes = sizeof(sl_mpi_comm),
                                                .start = start,
                                                .stop = stop,

@@ -35,8 +35,9 @@ void sl_mpi_finalise(double timeout);
 /* All processes of MPI_COMM_WORLD, for the library's own use; it stays until MPI is finalised. */
 MPI_Comm sl_mpi_world(void);
 
-/* Whether a rank may have died: then MPI is not finalised, for that would wait for it. */
-void sl_mpi_forsake(bool dead);
+/* Whether MPI_Finalize is left out when the process exits: where a rank may have died, it would wait for it.
+ */
+void sl_mpi_skip_finalise(bool skip);
 
 /* Around calls of MPI, which do not wait: it may let one thread in at a time, and what one thread lets it
  * bring another reads. */
@@ -52,24 +53,27 @@ void sl_mpi_turn(void);
 /* SLEY_OK, or what MPI says. Errors: SLEY_ERR_PEER. */
 sley_status sl_mpi_check(int code, const char *call);
 
-/* How many of the requests, from the first on, are done; done ones become MPI_REQUEST_NULL or inactive. */
-sley_status sl_mpi_test(MPI_Request *requests, int count, int *done);
+/* How many of the requests, from the first on, are done; done ones become MPI_REQUEST_NULL or inactive.
+ * received: the bytes that they have received are added to it; NULL: not wanted. */
+sley_status sl_mpi_test(MPI_Request *requests, int count, int *done, int64_t *received);
 
-/* A wait that polls: each call waits a little longer than the one before. Errors: SLEY_ERR_PEER (a rank has
- * failed, or timeout seconds have passed), SLEY_ERR_INTERRUPTED. */
-typedef struct sl_mpi_patience {
+/* A wait that polls. */
+typedef struct sl_mpi_wait {
   sl_mesh *mesh; /* NULL: the ranks have not met */
   double timeout, begin;
   int64_t polls;
   const char *what; /* is waited for */
-} sl_mpi_patience;
+} sl_mpi_wait;
 
-sley_status sl_mpi_pause(sl_mpi_patience *patience);
-/* What that looks at, without a pause. */
-sley_status sl_mpi_tire(sl_mpi_patience *patience);
+/* Between two polls: returns at once for the first ones, then yields, then sleeps for longer each time. Looks
+ * at the mesh, the time limit and the interrupt now and then. Errors: SLEY_ERR_PEER (a rank has failed, or
+ * timeout seconds have passed), SLEY_ERR_INTERRUPTED. */
+sley_status sl_mpi_backoff(sl_mpi_wait *wait);
+/* That look alone. */
+sley_status sl_mpi_check_wait(sl_mpi_wait *wait);
 
 /* Waits for one request, which this call has made: code is its. */
-sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_patience patience);
+sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_wait wait);
 
 /* The slot place of sl_process_backend. */
 sley_status sl_mpi_place(int ranks, double timeout, sl_place *out);

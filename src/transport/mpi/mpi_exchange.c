@@ -2,8 +2,9 @@
 /* Messages by MPI, as persistent requests: a channel's are made when it first has a message at an address,
  * and made again when that has changed. Begin starts the receives and, once they are packed, the sends;
  * receive and end poll them. With SL_GRAIN_ROW each row from another workgroup is a message; else a message
- * longer than 1 GiB travels in pieces, since MPI counts in int. On a device without host addresses messages
- * pass through memory of the host. */
+ * longer than 1 GiB travels in pieces, since MPI counts in int; of a sized exchange all pieces that there is
+ * room for are sent, the last ones empty, and MPI tells how long they are. On a device without host addresses
+ * messages pass through memory of the host. */
 #include "base/memory.h"
 #include "transport/mpi/mpi_comm.h"
 
@@ -14,8 +15,11 @@ typedef struct sl_mpi_left {
   char *staged;         /* the message in the host's memory; NULL: it is there anyway */
   const char *made_for; /* the address that the requests are for; NULL: there are none */
   MPI_Request *requests;
-  int64_t pieces, piece_bytes, bytes; /* of the message; all pieces but the last are equally long */
-  int64_t done;                       /* pieces of this round */
+  int64_t pieces, piece_bytes; /* all pieces but the last are equally long */
+  int64_t room;                /* of the message, and but for sized exchanges its length */
+  int64_t made_bytes;          /* what the requests are for in all */
+  int64_t done;                /* pieces of this round */
+  int64_t received;            /* bytes in them */
   bool started, cancelled;
   const sl_process_channel *channel; /* NULL: the exchange is gone */
   bool receives;
@@ -53,15 +57,15 @@ static sley_status open_channels(const sl_process_exchange *exchange, sl_process
     message->receives = receives;
     message->next = comm->open;
     comm->open = message;
-    message->bytes = list->count * list->bytes;
+    message->room = list->count * list->bytes;
     bool row_by_row = exchange->grain == SL_GRAIN_ROW && list->bytes <= PIECE &&
                       sl_link_to(&comm->base.base, list->peer) == SL_LINK_MESSAGE;
     message->piece_bytes = row_by_row ? list->bytes : PIECE;
-    message->pieces = (message->bytes + message->piece_bytes - 1) / message->piece_bytes;
+    message->pieces = (message->room + message->piece_bytes - 1) / message->piece_bytes;
     SL_TRY(SL_NEW(message->requests, message->pieces, "a message's requests"));
     for (int64_t p = 0; p < message->pieces; p++)
       message->requests[p] = MPI_REQUEST_NULL;
-    if (!on_host(exchange) && !(message->staged = sl_alloc(message->bytes, 1, "a message")))
+    if (!on_host(exchange) && !(message->staged = sl_alloc(message->room, 1, "a message")))
       return SLEY_ERR_MEMORY;
   }
   return SLEY_OK;
@@ -80,7 +84,8 @@ static sley_status look(mpi_message *message, bool *over) {
   while (message->started && message->done < message->pieces) {
     int64_t left = message->pieces - message->done;
     int count = (int)(left < BLOCK ? left : BLOCK), done;
-    SL_TRY(sl_mpi_test(message->requests + message->done, count, &done));
+    SL_TRY(sl_mpi_test(message->requests + message->done, count, &done,
+                       message->receives ? &message->received : NULL));
     message->done += done;
     if (done < count)
       return SLEY_OK;
@@ -161,7 +166,7 @@ static bool discard_one(sl_mpi_comm *comm) {
   int found = 0, bytes = 0, over = 0;
   MPI_Message message;
   MPI_Status status;
-  if (comm->waste && (sl_mpi_test(&comm->waste_request, 1, &over) != SLEY_OK || over == 0))
+  if (comm->waste && (sl_mpi_test(&comm->waste_request, 1, &over, NULL) != SLEY_OK || over == 0))
     return false;
   sl_free(comm->waste);
   comm->waste = NULL;
@@ -221,12 +226,13 @@ static sley_status prepare(const sl_process_exchange *exchange, sl_process_chann
   mpi_message *message = c->own;
   char *at = message_of(c);
   int tag = (int)(exchange->id % (uint64_t)comm->tags), code = MPI_SUCCESS;
-  if (message->made_for == at)
+  int64_t all = receives ? message->room : c->bytes;
+  if (message->made_for == at && at && message->made_bytes == all)
     return SLEY_OK;
   drop_requests(message);
   sl_mpi_enter();
   for (int64_t p = 0; p < message->pieces && code == MPI_SUCCESS; p++) {
-    int64_t first = p * message->piece_bytes, left = message->bytes - first;
+    int64_t first = p * message->piece_bytes < all ? p * message->piece_bytes : all, left = all - first;
     int bytes = (int)(left < message->piece_bytes ? left : message->piece_bytes);
     code = receives ? MPI_Recv_init(at + first, bytes, MPI_BYTE, c->list.peer, tag, comm->comm,
                                     &message->requests[p])
@@ -236,6 +242,7 @@ static sley_status prepare(const sl_process_exchange *exchange, sl_process_chann
   sl_mpi_leave();
   SL_TRY(sl_mpi_check(code, receives ? "MPI_Recv_init" : "MPI_Send_init"));
   message->made_for = at;
+  message->made_bytes = all;
   return SLEY_OK;
 }
 
@@ -244,7 +251,7 @@ static sley_status start(const sl_process_exchange *exchange, sl_process_channel
   SL_TRY(prepare(exchange, c, receives));
   message->started = true;
   message->cancelled = false;
-  message->done = 0;
+  message->done = message->received = 0;
   int code = MPI_SUCCESS;
   sl_mpi_enter();
   for (int64_t p = 0; p < message->pieces && code == MPI_SUCCESS; p += BLOCK) {
@@ -258,7 +265,7 @@ static sley_status start(const sl_process_exchange *exchange, sl_process_channel
 static sley_status wait_for(const sl_process_exchange *exchange, const sl_process_channel *c, bool receives) {
   mpi_message *message = c->own;
   const sl_process_comm *comm = &comm_of(exchange)->base;
-  sl_mpi_patience patience = {.mesh = comm->mesh, .timeout = comm->timeout, .what = "a message"};
+  sl_mpi_wait wait = {.mesh = comm->mesh, .timeout = comm->timeout, .what = "a message"};
   for (;;) {
     int64_t before = message->done;
     bool over;
@@ -266,8 +273,8 @@ static sley_status wait_for(const sl_process_exchange *exchange, const sl_proces
     if (over)
       return SLEY_OK;
     if (message->done > before)
-      patience.polls = 0;
-    sley_status status = sl_mpi_pause(&patience);
+      wait.polls = 0;
+    sley_status status = sl_mpi_backoff(&wait);
     if (status == SLEY_ERR_PEER && !sl_mesh_broken(comm->mesh))
       return sl_fail(status,
                      "rank %d has not %s its rows of exchange %s within %g s: give a longer timeout if it "
@@ -281,8 +288,8 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
   sl_mpi_comm *comm = comm_of(exchange);
   for (int i = 0; i < exchange->sends && !on_host(exchange); i++) {
     const sl_process_channel *c = &exchange->send[i];
-    if (c->travels)
-      SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, message_of(c), c->at, c->list.count * c->list.bytes));
+    if (c->travels && c->bytes > 0)
+      SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, message_of(c), c->at, c->bytes));
   }
   /* Until they can be sent, and what came last round has gone to the device. */
   SL_TRY(sl_process_wait_for(&comm->base, queue));
@@ -306,8 +313,11 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
 static sley_status receive(sl_process_exchange *exchange, sl_process_channel *c, sl_queue *queue) {
   const mpi_message *message = c->own;
   SL_TRY(wait_for(exchange, c, true));
-  return message->staged ? queue->ops->copy(queue, SL_COPY_TO_DEVICE, c->at, message->staged, message->bytes)
-                         : SLEY_OK;
+  if (exchange->sized)
+    c->bytes = message->received;
+  if (!message->staged || c->bytes == 0)
+    return SLEY_OK;
+  return queue->ops->copy(queue, SL_COPY_TO_DEVICE, c->at, message->staged, c->bytes);
 }
 
 /* The sends may be in flight still. */

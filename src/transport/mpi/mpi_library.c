@@ -12,18 +12,18 @@
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER, gate = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm world = MPI_COMM_NULL;
 static int level = MPI_THREAD_SINGLE;
-static bool forsaken;
+static bool skips_finalise;
 static const double FOREVER = 1e300, FAREWELL = 5; /* seconds; for MPI_Finalize once all are there */
 
 /* When the process exits. All ranks meet first, for as long as it takes: another may rightly work on for
  * long. */
 static void finalise(void) {
   MPI_Request request = MPI_REQUEST_NULL;
-  sl_mpi_patience patience = {.timeout = FOREVER, .what = "a rank's end"};
+  sl_mpi_wait wait = {.timeout = FOREVER, .what = "a rank's end"};
   int over = 0;
-  if (forsaken || MPI_Finalized(&over) != MPI_SUCCESS || over)
+  if (skips_finalise || MPI_Finalized(&over) != MPI_SUCCESS || over)
     return;
-  if (sl_mpi_settle(MPI_Ibarrier(world, &request), &request, patience) == SLEY_OK)
+  if (sl_mpi_settle(MPI_Ibarrier(world, &request), &request, wait) == SLEY_OK)
     sl_mpi_finalise(FAREWELL);
 }
 
@@ -55,15 +55,15 @@ static sley_status initialise(double timeout, bool *own) {
 static sley_status make_world(double timeout) {
   MPI_Comm made = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
-  sl_mpi_patience patience = {.timeout = timeout, .what = "a rank's part in MPI_Comm_idup"};
+  sl_mpi_wait wait = {.timeout = timeout, .what = "a rank's part in MPI_Comm_idup"};
   int code = MPI_Comm_idup(MPI_COMM_WORLD, &made, &request);
-  sley_status status = sl_mpi_settle(code, &request, patience);
+  sley_status status = sl_mpi_settle(code, &request, wait);
   if (status == SLEY_OK)
     status = sl_mpi_check(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   if (status == SLEY_OK)
     world = made;
   else
-    sl_mpi_forsake(true);
+    sl_mpi_skip_finalise(true);
   return status;
 }
 
@@ -94,8 +94,8 @@ MPI_Comm sl_mpi_world(void) {
   return world;
 }
 
-void sl_mpi_forsake(bool dead) {
-  forsaken = dead;
+void sl_mpi_skip_finalise(bool skip) {
+  skips_finalise = skip;
 }
 
 void sl_mpi_enter(void) {
@@ -117,12 +117,18 @@ void sl_mpi_turn(void) {
   sl_mpi_leave();
 }
 
-sley_status sl_mpi_test(MPI_Request *requests, int count, int *done) {
+sley_status sl_mpi_test(MPI_Request *requests, int count, int *done, int64_t *received) {
   int flag = 1, code = MPI_SUCCESS;
   *done = 0;
   sl_mpi_enter();
   while (flag && *done < count && code == MPI_SUCCESS) {
-    code = MPI_Test(&requests[*done], &flag, MPI_STATUS_IGNORE);
+    MPI_Status status;
+    int bytes = 0;
+    code = MPI_Test(&requests[*done], &flag, received ? &status : MPI_STATUS_IGNORE);
+    if (code == MPI_SUCCESS && flag && received)
+      code = MPI_Get_count(&status, MPI_BYTE, &bytes);
+    if (received)
+      *received += bytes > 0 ? bytes : 0; /* cancelled: MPI_UNDEFINED */
     *done += code == MPI_SUCCESS && flag;
   }
   sl_mpi_leave();
@@ -131,7 +137,7 @@ sley_status sl_mpi_test(MPI_Request *requests, int count, int *done) {
 
 enum { SPINS = 200, YIELDS = 2000, LOOKS = 16, PAUSE_NANOSECONDS = 50000 };
 
-sley_status sl_mpi_tire(sl_mpi_patience *p) {
+sley_status sl_mpi_check_wait(sl_mpi_wait *p) {
   if (p->polls++ == 0)
     p->begin = sl_now();
   SL_TRY(p->mesh ? sl_mesh_progress(p->mesh) : sl_interrupted());
@@ -141,14 +147,14 @@ sley_status sl_mpi_tire(sl_mpi_patience *p) {
                  p->what, p->timeout);
 }
 
-sley_status sl_mpi_pause(sl_mpi_patience *p) {
+sley_status sl_mpi_backoff(sl_mpi_wait *p) {
   if (p->polls == 0)
     p->begin = sl_now();
   if (p->polls < SPINS && p->polls % LOOKS != LOOKS - 1) {
     p->polls++;
     return SLEY_OK;
   }
-  SL_TRY(sl_mpi_tire(p));
+  SL_TRY(sl_mpi_check_wait(p));
   if (p->polls > YIELDS)
     nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
   else
@@ -156,13 +162,13 @@ sley_status sl_mpi_pause(sl_mpi_patience *p) {
   return SLEY_OK;
 }
 
-sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_patience patience) {
-  SL_TRY(sl_mpi_check(code, patience.what));
+sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_wait wait) {
+  SL_TRY(sl_mpi_check(code, wait.what));
   for (;;) {
     int done;
-    SL_TRY(sl_mpi_test(request, 1, &done));
+    SL_TRY(sl_mpi_test(request, 1, &done, NULL));
     if (done == 1)
       return SLEY_OK;
-    SL_TRY(sl_mpi_pause(&patience));
+    SL_TRY(sl_mpi_backoff(&wait));
   }
 }

@@ -83,16 +83,16 @@ static uint64_t hash_of_host(void) {
  */
 static sley_status tell(meeting_point *point, double timeout, bool *one_host) {
   MPI_Request request = MPI_REQUEST_NULL;
-  sl_mpi_patience patience = {.timeout = timeout, .what = "a rank's place, by MPI,"};
+  sl_mpi_wait wait = {.timeout = timeout, .what = "a rank's place, by MPI,"};
   sl_mpi_enter();
   int code = MPI_Ibcast(point, sizeof *point, MPI_BYTE, 0, sl_mpi_world(), &request);
   sl_mpi_leave();
-  SL_TRY(sl_mpi_settle(code, &request, patience));
+  SL_TRY(sl_mpi_settle(code, &request, wait));
   uint64_t hash = hash_of_host(), mine[2] = {hash, ~hash}, most[2];
   sl_mpi_enter();
   code = MPI_Iallreduce(mine, most, 2, MPI_UINT64_T, MPI_MAX, sl_mpi_world(), &request);
   sl_mpi_leave();
-  SL_TRY(sl_mpi_settle(code, &request, patience));
+  SL_TRY(sl_mpi_settle(code, &request, wait));
   *one_host = most[0] == ~most[1];
   return SLEY_OK;
 }
@@ -120,7 +120,7 @@ sley_status sl_mpi_place(int ranks, double timeout, sl_place *out) {
     offer(out, &point);
   sley_status status = tell(&point, timeout, &one_host);
   if (status != SLEY_OK)
-    sl_mpi_forsake(true);
+    sl_mpi_skip_finalise(true);
   else if (point.status != SLEY_OK)
     status = rank == 0 ? sl_fail((sley_status)point.status, "%s", point.message)
                        : sl_fail(SLEY_ERR_PEER, "rank 0 failed: %s", point.message);

@@ -144,6 +144,7 @@ static void abandon(sl_process_comm *base) {
 
 static const sl_process_backend nccl_process = {.name = "nccl",
                                                 .carrier = &sl_nccl_messages,
+                                                .sized = &sl_nccl_sized_messages,
                                                 .comm_bytes = sizeof(sl_nccl_comm),
                                                 .start = start,
                                                 .stop = stop,

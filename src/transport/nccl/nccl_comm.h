@@ -38,6 +38,10 @@ typedef struct sl_nccl_comm {
  * for the GPU. Errors: SLEY_ERR_UNSUPPORTED (misuse, e.g. two ranks on one GPU), SLEY_ERR_PEER. */
 sley_status sl_nccl_settle(sl_nccl_comm *comm, ncclResult_t result, const char *call);
 
-extern const sl_carrier sl_nccl_messages;
+/* One group on the stream beside the rank's queue: all that this rank sends and receives in the round, as far
+ * as messages are longer than 0. */
+sley_status sl_nccl_enqueue(const sl_process_exchange *exchange);
+
+extern const sl_carrier sl_nccl_messages, sl_nccl_sized_messages;
 
 #endif

@@ -35,22 +35,19 @@ static void close_messages(sl_process_exchange *base) {
     ops->event_destroy(exchange->arrived);
 }
 
-/* One group: all that this rank sends and receives in the round. */
-static sley_status enqueue(const sl_process_exchange *exchange) {
+sley_status sl_nccl_enqueue(const sl_process_exchange *exchange) {
   sl_nccl_comm *comm = comm_of(exchange);
   const sl_nccl_library *nccl = &comm->nccl;
   ncclResult_t result = nccl->GroupStart();
   for (int i = 0; i < exchange->sends && result == ncclSuccess; i++) {
     const sl_process_channel *c = &exchange->send[i];
-    if (c->travels)
-      result = nccl->Send(c->at, (size_t)(c->list.count * c->list.bytes), ncclInt8, c->list.peer, comm->comm,
-                          comm->stream);
+    if (c->travels && c->bytes > 0)
+      result = nccl->Send(c->at, (size_t)c->bytes, ncclInt8, c->list.peer, comm->comm, comm->stream);
   }
   for (int i = 0; i < exchange->recvs && result == ncclSuccess; i++) {
     const sl_process_channel *c = &exchange->recv[i];
-    if (c->travels)
-      result = nccl->Recv(c->at, (size_t)(c->list.count * c->list.bytes), ncclInt8, c->list.peer, comm->comm,
-                          comm->stream);
+    if (c->travels && c->bytes > 0)
+      result = nccl->Recv(c->at, (size_t)c->bytes, ncclInt8, c->list.peer, comm->comm, comm->stream);
   }
   ncclResult_t ended = nccl->GroupEnd();
   return sl_nccl_settle(comm, result == ncclSuccess ? ended : result, "ncclSend and ncclRecv");
@@ -63,7 +60,7 @@ static sley_status begin(sl_process_exchange *base, sl_queue *queue) {
     return SLEY_OK;
   SL_TRY(queue->ops->event_record(queue, exchange->packed));
   SL_TRY(queue->ops->event_wait(beside, exchange->packed));
-  SL_TRY(enqueue(base));
+  SL_TRY(sl_nccl_enqueue(base));
   return queue->ops->event_record(beside, exchange->arrived);
 }
 
@@ -83,4 +80,5 @@ const sl_carrier sl_nccl_messages = {.exchange_bytes = sizeof(nccl_exchange),
                                      .close = close_messages,
                                      .begin = begin,
                                      .receive = receive,
-                                     .end = end};
+                                     .end = end,
+                                     .reclaim = sl_carrier_reclaim_nothing};

@@ -9,6 +9,7 @@
 #include "base/module.h"
 #include "transport/nvshmem/nvshmem_library.h"
 #include "transport/process/exchange.h"
+#include "transport/tcp/tcp.h"
 
 /* A block of the heap. What ranks have given back is taken again, never freed: freeing is collective. */
 typedef struct heap_block {
@@ -175,6 +176,7 @@ static void abandon(sl_process_comm *comm) {
 
 static const sl_process_backend nvshmem_process = {.name = "nvshmem",
                                                    .carrier = &sl_no_messages,
+                                                   .sized = &sl_tcp_messages,
                                                    .comm_bytes = sizeof(nvshmem_comm),
                                                    .start = start,
                                                    .stop = stop,

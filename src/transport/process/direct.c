@@ -96,7 +96,6 @@ sley_status sl_direct_begin(sl_direct *direct, const void *src, int64_t src_stri
   if (!direct)
     return SLEY_OK;
   sl_queue *beside = direct->comm->urgent;
-  SL_TRY(sl_stages_arrive(&direct->stages, direct->done, queue, NULL));
   SL_TRY(queue->ops->event_record(queue, direct->begun));
   SL_TRY(queue->ops->event_wait(beside, direct->begun));
   SL_TRY(sl_boards_await(&direct->round.signals, beside)); /* the last round's rows have been taken */
@@ -116,7 +115,7 @@ sley_status sl_direct_begin(sl_direct *direct, const void *src, int64_t src_stri
   return SLEY_OK;
 }
 
-sley_status sl_direct_end(sl_direct *direct, void *dst, int64_t dst_stride, sl_queue *queue) {
+sley_status sl_direct_receive(sl_direct *direct, void *dst, int64_t dst_stride, sl_queue *queue) {
   if (!direct)
     return SLEY_OK;
   sl_queue *beside = direct->comm->urgent;
@@ -125,17 +124,23 @@ sley_status sl_direct_end(sl_direct *direct, void *dst, int64_t dst_stride, sl_q
   if (!direct->round.add)
     SL_TRY(sl_boards_pull(&direct->round, beside));
   SL_TRY(queue->ops->event_record(beside, direct->done));
-  if (direct->stages.count > 0)
-    sl_stages_begin(&direct->stages);
-  else
-    SL_TRY(queue->ops->event_wait(queue, direct->done));
+  sl_stages_begin(&direct->stages);
   for (int i = 0; i < direct->recvs; i++)
     sl_process_count(direct->comm, &direct->recv[i].list, direct->grain);
-  return direct->round.add ? sl_boards_open(&direct->round, queue) : SLEY_OK;
+  if (!direct->round.add)
+    return SLEY_OK;
+  SL_TRY(queue->ops->event_wait(queue, direct->done));
+  return sl_boards_open(&direct->round, queue);
 }
 
 sley_status sl_direct_arrive(sl_direct *direct, sl_queue *queue, const sl_stage_words **words) {
-  return direct ? sl_stages_arrive(&direct->stages, direct->done, queue, words) : SLEY_OK;
+  *words = NULL;
+  return direct && !direct->round.add ? sl_stages_arrive(&direct->stages, direct->done, queue, words)
+                                      : SLEY_OK;
+}
+
+sley_status sl_direct_complete(sl_direct *direct, sl_queue *queue) {
+  return direct && !direct->round.add ? sl_stages_complete(&direct->stages, direct->done, queue) : SLEY_OK;
 }
 
 sley_status sl_direct_add(sl_direct *direct, int recv, sl_queue *queue) {

@@ -30,14 +30,15 @@ int64_t sl_direct_memory(sl_comm *comm, const sl_exchange_spec *spec);
 /* Lays out the rows that peers will take. After what queue has been given so far. NULL: nothing. */
 sley_status sl_direct_begin(sl_direct *direct, const void *src, int64_t src_stride, sl_queue *queue);
 
-/* Takes the peers' rows and counts them; queue waits for that, unless the exchange has stages. Rows to add
- * are left to sl_direct_add, to be called for every list of the spec's recv in turn; lists of other peers are
+/* Gives the device the round's receives beside what queue has been given, and counts them. Rows to add are
+ * left to sl_direct_add, to be called for every list of the spec's recv in turn; lists of other peers are
  * passed over. NULL: nothing. */
-sley_status sl_direct_end(sl_direct *direct, void *dst, int64_t dst_stride, sl_queue *queue);
+sley_status sl_direct_receive(sl_direct *direct, void *dst, int64_t dst_stride, sl_queue *queue);
 sley_status sl_direct_add(sl_direct *direct, int recv, sl_queue *queue);
 
-/* The slot exchange_arrive; NULL: nothing. */
+/* After receive: queue waits for the first stage, as sl_stages_arrive; for all rows. NULL: nothing. */
 sley_status sl_direct_arrive(sl_direct *direct, sl_queue *queue, const sl_stage_words **words);
+sley_status sl_direct_complete(sl_direct *direct, sl_queue *queue);
 
 /* The last round has been ended, or the mesh is broken. Waits for the rank's own device. NULL: nothing.
  */

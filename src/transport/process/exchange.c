@@ -13,10 +13,6 @@ static sl_process_comm *comm_of(const sl_process_exchange *exchange) {
   return (sl_process_comm *)exchange->base.comm;
 }
 
-static const sl_carrier *carrier_of(const sl_process_exchange *exchange) {
-  return comm_of(exchange)->backend->carrier;
-}
-
 /* ---- making */
 
 static sley_status open_channel(sl_comm *comm, const sl_row_list *list, sl_process_channel *out) {
@@ -35,6 +31,7 @@ static sley_status open_channel(sl_comm *comm, const sl_row_list *list, sl_proce
   SL_TRY(ops->alloc(comm->device, list->count * list->bytes, "a message", &block));
   out->packed = block;
   out->travels = true;
+  out->bytes = list->count * list->bytes;
   return SLEY_OK;
 }
 
@@ -51,7 +48,7 @@ static void close_channels(sl_comm *comm, sl_process_channel *channels, int coun
 static void free_exchange(sl_process_exchange *exchange) {
   if (!exchange)
     return;
-  carrier_of(exchange)->close(exchange);
+  exchange->carrier->close(exchange);
   close_channels(exchange->base.comm, exchange->send, exchange->sends);
   close_channels(exchange->base.comm, exchange->recv, exchange->recvs);
   sl_free(exchange->name);
@@ -65,6 +62,7 @@ static sley_status make(sl_process_comm *comm, const sl_exchange_spec *spec, sl_
   if (!exchange)
     return SLEY_ERR_MEMORY;
   exchange->base.comm = base;
+  exchange->carrier = comm->backend->carrier;
   exchange->add = spec->add;
   exchange->dtype = spec->dtype;
   exchange->grain = spec->grain;
@@ -81,7 +79,7 @@ static sley_status make(sl_process_comm *comm, const sl_exchange_spec *spec, sl_
     int i = exchange->recvs++;
     SL_TRY(open_channel(base, &spec->recv[i], &exchange->recv[i]));
   }
-  SL_TRY(comm->backend->carrier->open(exchange));
+  SL_TRY(exchange->carrier->open(exchange));
   return sl_process_wait_for(comm, base->queue); /* the lists are there */
 }
 
@@ -109,7 +107,7 @@ sley_status sl_process_exchange_create(sl_comm *base, const sl_exchange_spec *sp
 static sley_status reclaim(sl_process_exchange *exchange) {
   if (!exchange->lent)
     return SLEY_OK;
-  SL_TRY(carrier_of(exchange)->reclaim(exchange));
+  SL_TRY(exchange->carrier->reclaim(exchange));
   exchange->lent = false;
   return SLEY_OK;
 }
@@ -185,7 +183,7 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
   }
   SL_TRY(sl_direct_begin(exchange->direct, exchange->src, exchange->src_stride, queue));
   SL_TRY(pack(exchange, queue));
-  return carrier_of(exchange)->begin(exchange, queue);
+  return exchange->carrier->begin(exchange, queue);
 }
 
 sley_status sl_process_exchange_begin(sl_exchange *base, const void *src, int64_t src_stride, void *dst,
@@ -195,6 +193,7 @@ sley_status sl_process_exchange_begin(sl_exchange *base, const void *src, int64_
     return failed(exchange,
                   sl_fail(SLEY_ERR_ARG, "exchange %s is begun again before its end", exchange->name));
   exchange->in_flight = true;
+  exchange->received = false;
   exchange->round++;
   exchange->src = src;
   exchange->src_stride = src_stride;
@@ -227,7 +226,7 @@ static sley_status take(sl_process_exchange *exchange, sl_process_channel *c, sl
   if (!sl_list_moves(&c->list) || sl_direct_serves(comm_of(exchange), c->list.peer))
     return SLEY_OK;
   if (c->travels) {
-    SL_TRY(carrier_of(exchange)->receive(exchange, c, queue));
+    SL_TRY(exchange->carrier->receive(exchange, c, queue));
   } else {
     const sl_process_channel *own = exchange->send;
     while (own->list.peer != c->list.peer)
@@ -241,14 +240,24 @@ static sley_status take(sl_process_exchange *exchange, sl_process_channel *c, sl
   return c->at == c->packed ? move(queue, rows) : SLEY_OK;
 }
 
-static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
+/* The receiving half of a round, once. */
+static sley_status receive(sl_process_exchange *exchange, sl_queue *queue) {
   SL_TRY(sl_mesh_progress(comm_of(exchange)->mesh));
-  SL_TRY(sl_direct_end(exchange->direct, exchange->dst, exchange->dst_stride, queue));
+  if (exchange->received)
+    return SLEY_OK;
+  SL_TRY(sl_direct_receive(exchange->direct, exchange->dst, exchange->dst_stride, queue));
   for (int i = 0; i < exchange->recvs; i++) {
     SL_TRY(sl_direct_add(exchange->direct, i, queue));
     SL_TRY(take(exchange, &exchange->recv[i], queue));
   }
-  return carrier_of(exchange)->end(exchange, queue);
+  exchange->received = true;
+  return SLEY_OK;
+}
+
+static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
+  SL_TRY(receive(exchange, queue));
+  SL_TRY(sl_direct_complete(exchange->direct, queue));
+  return exchange->carrier->end(exchange, queue);
 }
 
 sley_status sl_process_exchange_end(sl_exchange *base, sl_queue *queue) {
@@ -259,7 +268,7 @@ sley_status sl_process_exchange_end(sl_exchange *base, sl_queue *queue) {
   if (status != SLEY_OK)
     return failed(exchange, status);
   exchange->in_flight = false;
-  exchange->lent = carrier_of(exchange)->reclaim != NULL;
+  exchange->lent = true;
   return SLEY_OK;
 }
 
@@ -272,13 +281,18 @@ sley_status sl_process_exchange_reclaim(sl_exchange *base, sl_queue *queue) {
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 
-/* Only rows from the workgroup come in stages: end has seen to the others. */
+/* Only rows from the workgroup come in stages; the others are taken first. */
+static sley_status arrive(sl_process_exchange *exchange, sl_queue *queue, const sl_stage_words **words) {
+  if (!exchange->in_flight)
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: rows are to arrive outside begin and end", exchange->name);
+  SL_TRY(receive(exchange, queue));
+  return sl_direct_arrive(exchange->direct, queue, words);
+}
+
 sley_status sl_process_exchange_arrive(sl_exchange *base, sl_queue *queue, const sl_stage_words **words) {
   sl_process_exchange *exchange = (sl_process_exchange *)base;
-  sley_status status =
-      exchange->in_flight
-          ? sl_fail(SLEY_ERR_ARG, "exchange %s: rows are to arrive before its end", exchange->name)
-          : sl_direct_arrive(exchange->direct, queue, words);
+  *words = NULL;
+  sley_status status = arrive(exchange, queue, words);
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 
@@ -306,9 +320,15 @@ static sley_status refuse(sl_process_exchange *exchange, sl_process_channel *cha
                  exchange->name, channel->list.peer);
 }
 
+sley_status sl_carrier_reclaim_nothing(sl_process_exchange *exchange) {
+  (void)exchange;
+  return SLEY_OK;
+}
+
 const sl_carrier sl_no_messages = {.exchange_bytes = sizeof(sl_process_exchange),
                                    .open = open_nothing,
                                    .close = close_nothing,
                                    .begin = wait_for_nothing,
                                    .receive = refuse,
-                                   .end = wait_for_nothing};
+                                   .end = wait_for_nothing,
+                                   .reclaim = sl_carrier_reclaim_nothing};

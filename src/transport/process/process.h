@@ -7,7 +7,7 @@
 
 #include "bootstrap/place.h"
 #include "socket/mesh.h"
-#include "transport/registry.h"
+#include "transport/backend.h"
 
 enum { SL_PROCESS_NOTE = 1024 };
 
@@ -40,6 +40,7 @@ typedef struct sl_process_comm {
 typedef struct sl_process_backend {
   const char *name;
   const struct sl_carrier *carrier; /* of its exchanges' messages: see exchange.h */
+  const struct sl_carrier *sized;   /* of the messages of sized exchanges, which all take this way */
   size_t comm_bytes;                /* of its comm, zeroed before start */
   /* Prepares a comm whose base, device and mesh are set; stop undoes it, and is not called where start
    * failed. Every rank calls start, and then the ranks agree. It may use mesh's collectives, set in_place,

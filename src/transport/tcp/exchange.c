@@ -2,8 +2,9 @@
 /* Messages over sockets. Begin posts the receives and sends what is packed; end takes the messages in the
  * order of the list and tells each sender so with an empty message; reclaim waits to be told the same: so no
  * rank gets past a product in which a peer has failed, and none waits in between for one that is slower.
- * While the rank computes, messages move all the same (sl_mesh_work). On a device without host addresses
- * messages pass through memory of the host. */
+ * Of sized exchanges nobody is told: their src is free once it has gone to the sockets. While the rank
+ * computes, messages move all the same (sl_mesh_work). On a device without host addresses messages pass
+ * through memory of the host. */
 #include "base/memory.h"
 #include "transport/tcp/tcp.h"
 
@@ -20,10 +21,6 @@ static bool on_host(const sl_process_exchange *exchange) {
 
 static sl_mesh *boot_of(const sl_process_exchange *exchange) {
   return ((const sl_process_comm *)exchange->base.comm)->mesh;
-}
-
-static int64_t bytes_of(const sl_process_channel *c) {
-  return c->list.count * c->list.bytes;
 }
 
 /* What goes over the socket. */
@@ -82,13 +79,15 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
   for (int i = 0; i < exchange->recvs; i++) {
     const sl_process_channel *c = &exchange->recv[i];
     tcp_message *message = c->own;
-    if (c->travels)
-      sl_mesh_recv(mesh, c->list.peer, tag_of(exchange), message_of(c), bytes_of(c), &message->recv);
+    if (c->travels && exchange->sized)
+      sl_mesh_recv_up_to(mesh, c->list.peer, tag_of(exchange), message_of(c), c->list.count, &message->recv);
+    else if (c->travels)
+      sl_mesh_recv(mesh, c->list.peer, tag_of(exchange), message_of(c), c->bytes, &message->recv);
   }
   for (int i = 0; i < exchange->sends && !on_host(exchange); i++) {
     const sl_process_channel *c = &exchange->send[i];
-    if (c->travels)
-      SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, message_of(c), c->at, bytes_of(c)));
+    if (c->travels && c->bytes > 0)
+      SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, message_of(c), c->at, c->bytes));
   }
   SL_TRY(sl_process_wait_for((sl_process_comm *)comm, queue)); /* until they can be sent */
   uint64_t turn = ++((sl_process_comm *)comm)->rounds;
@@ -100,9 +99,10 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
     tcp_message *message = c->own;
     if (!c->travels)
       continue;
-    sl_mesh_recv(mesh, c->list.peer, TAKEN | tag_of(exchange), NULL, 0, &message->recv);
+    if (!exchange->sized)
+      sl_mesh_recv(mesh, c->list.peer, TAKEN | tag_of(exchange), NULL, 0, &message->recv);
     sl_mesh_send_in_turn(mesh, sl_link_to(comm, c->list.peer) == SL_LINK_MESSAGE ? turn : 0, c->list.peer,
-                         tag_of(exchange), message_of(c), bytes_of(c), &message->send);
+                         tag_of(exchange), message_of(c), c->bytes, &message->send);
   }
   SL_TRY(sl_mesh_progress(mesh));
   sl_mesh_work(mesh);
@@ -112,9 +112,13 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
 static sley_status receive(sl_process_exchange *exchange, sl_process_channel *c, sl_queue *queue) {
   tcp_message *message = c->own;
   SL_TRY(sl_mesh_wait_received(boot_of(exchange), c->list.peer, &message->recv));
-  sl_mesh_send(boot_of(exchange), c->list.peer, TAKEN | tag_of(exchange), NULL, 0, &message->send);
-  return message->staged ? queue->ops->copy(queue, SL_COPY_TO_DEVICE, c->at, message->staged, bytes_of(c))
-                         : SLEY_OK;
+  if (exchange->sized)
+    c->bytes = message->recv.bytes;
+  else
+    sl_mesh_send(boot_of(exchange), c->list.peer, TAKEN | tag_of(exchange), NULL, 0, &message->send);
+  if (!message->staged || c->bytes == 0)
+    return SLEY_OK;
+  return queue->ops->copy(queue, SL_COPY_TO_DEVICE, c->at, message->staged, c->bytes);
 }
 
 /* Others may be in flight still. */
@@ -131,9 +135,10 @@ static sley_status reclaim(sl_process_exchange *exchange) {
     if (!c->travels)
       continue;
     SL_TRY(sl_mesh_wait_sent(boot_of(exchange), c->list.peer, &message->send));
-    SL_TRY(sl_mesh_wait_received(boot_of(exchange), c->list.peer, &message->recv));
+    if (!exchange->sized)
+      SL_TRY(sl_mesh_wait_received(boot_of(exchange), c->list.peer, &message->recv));
   }
-  for (int i = 0; i < exchange->recvs; i++) {
+  for (int i = 0; i < exchange->recvs && !exchange->sized; i++) {
     const sl_process_channel *c = &exchange->recv[i];
     if (c->travels)
       SL_TRY(sl_mesh_wait_sent(boot_of(exchange), c->list.peer, &((tcp_message *)c->own)->send));

@@ -21,6 +21,7 @@ static void abandon(sl_process_comm *comm) {
 
 static const sl_process_backend tcp_process = {.name = "tcp",
                                                .carrier = &sl_tcp_messages,
+                                               .sized = &sl_tcp_messages,
                                                .comm_bytes = sizeof(sl_process_comm),
                                                .start = start,
                                                .stop = stop,

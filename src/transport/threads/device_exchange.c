@@ -1,25 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges between devices whose memory the host cannot address: the ranks' threads agree on what happens,
- * the devices do it later, and no thread waits for a device.
+/* Exchanges of threads whose devices have memory that the host cannot address. The ranks' threads agree on
+ * what happens, by the words `ready` and `taken` of each channel (exchange_inside.h); the devices do it
+ * later, in the order of their queues. No thread waits for a device, so that the next kernels are enqueued
+ * while rows move.
  *
- * Begin packs what goes over message links, records the event `begun` and raises `ready`. End waits until the
- * peers have raised theirs; then it gives an urgent queue of its own, beside whatever the rank's queue is
- * working on: wait for `begun` of this rank and of the peers, pull all rows in one launch, record `done`. The
- * rank's queue waits for that, or later for the pull's stages, and `taken` is raised. As a sender it waits in
- * reclaim for `taken`, and its queue for the receivers' `done`. Where rows are borrowed, the rank's queue
- * itself waits for the peers' `begun`, and end records `done` there in place of a pull. Each event is
- * recorded before the word that announces it is raised, and not again before its waiters have seen it: ready
- * and taken alternate. Rows to add are added by the rank's queue itself, a launch a peer, in the order of the
- * list.
+ * - begin: the thread raises `ready` of its channels. In the rank's queue: messages are packed, the event
+ *   `begun` is recorded.
+ * - receive: the thread waits for `ready` of its senders, then raises `taken`. In an urgent queue: waits for
+ *   `begun` of this rank and of the senders; copies of packed rows that are out of reach; one SL_OP_PULL for
+ *   all senders; the event `done`.
+ * - arrive: the caller's queue waits for the first stage.
+ * - end: the rank's queue waits for its own `done`.
+ * - reclaim: the thread waits for `taken` of its receivers, the rank's queue for their `done`.
  *
- * Links: direct ones, and messages of single rows, are loaded in place. Where a GPU cannot load another's
- * memory, rows are packed, copied as a whole and moved from there. */
+ * Receive is the first half of whichever of arrive and end comes first. The urgent queue lets rows move
+ * beside what the rank's queue works on. Rows that are added go through the rank's queue, one pull per sender
+ * in the order of the list, so that the order of summation is fixed. Where rows are borrowed, the rank's
+ * queue waits for the senders' `begun`, and end records `done` there; nothing is pulled.
+ *
+ * An event may be recorded anew only when all who wait for its last recording have enqueued that wait.
+ * `begun` and `done` are each recorded before the word that announces them is raised, and the words alternate
+ * from round to round, so this holds.
+ *
+ * Which way rows go: over direct links, and with SL_GRAIN_ROW over message links too, the pull loads them
+ * from where they lie. Rows listed for a message link are packed first, and the pull loads the packed ones.
+ * Where a device cannot load another's memory, rows are packed, copied as one block into a landing buffer of
+ * the receiver, and pulled from there. */
 #include "transport/threads/device_exchange.h"
 
 #include <stdio.h>
 
 #include "base/memory.h"
 #include "transport/pull_list.h"
+#include "transport/threads/peers.h"
+#include "transport/threads/signalled.h"
 
 static sl_threads_comm *comm_of(const sl_threads_exchange *exchange) {
   return (sl_threads_comm *)exchange->base.comm;
@@ -121,6 +135,25 @@ static sley_status prepare_receives(sl_threads_exchange *exchange, sl_pull_rows 
   return status == SLEY_OK ? sl_stages_create(&device->stages, exchange->base.comm->queue) : status;
 }
 
+/* Before an abort takes the rank out of its peers' memory: `done` stands for what its device still reads
+ * there. */
+static void retreat(void *owner) {
+  sl_threads_exchange *exchange = owner;
+  sl_queue *queue = exchange->base.comm->queue;
+  if (exchange->device->reads)
+    (void)queue->ops->event_record(queue, exchange->device->done);
+  exchange->device->reads = false;
+}
+
+/* After it: the queue waits until no peer's device reads this rank's rows or writes to its board. */
+static void settle(void *owner, sl_queue *queue) {
+  const sl_threads_exchange *exchange = owner;
+  for (int i = 0; i < exchange->sends; i++)
+    sl_threads_wait_read_always(exchange, exchange->send[i].peer, queue);
+  for (int i = 0; i < exchange->recvs && exchange->device->board; i++)
+    sl_threads_wait_read_always(exchange, exchange->recv[i].peer, queue);
+}
+
 /* The peers' row lists and devices are looked at while they may not go away. */
 static sley_status prepare_inside(sl_threads_exchange *exchange, sl_pull_rows *rows) {
   sl_threads_comm *comm = comm_of(exchange);
@@ -141,6 +174,7 @@ sley_status sl_device_exchange_prepare(sl_threads_exchange *exchange) {
   sl_device_exchange *device;
   SL_TRY(SL_NEW_ZERO(device, 1, "an exchange"));
   exchange->device = device;
+  device->work = (sl_device_work){.owner = exchange, .retreat = retreat, .settle = settle};
   SL_TRY(comm->device->ops->event_create(comm->device, &device->begun));
   SL_TRY(comm->device->ops->event_create(comm->device, &device->done));
   SL_TRY(SL_NEW_ZERO(device->packed_rows, exchange->sends, "an exchange"));
@@ -211,14 +245,6 @@ void sl_device_exchange_free(sl_threads_exchange *exchange) {
 /* ------------------------------------------------------------------------------------------------- running
  */
 
-static void take_off(sl_threads_exchange *exchange) {
-  sl_threads_exchange **at = &comm_of(exchange)->flying;
-  while (*at && *at != exchange)
-    at = &(*at)->device->next;
-  if (*at)
-    *at = exchange->device->next;
-}
-
 static sley_status pack(sl_threads_exchange *exchange, int i, sl_queue *queue) {
   const sl_channel *channel = &exchange->channel[i];
   const sl_row_list *list = channel->list;
@@ -245,8 +271,7 @@ sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *
       SL_TRY(pack(exchange, i, queue));
   }
   SL_TRY(queue->ops->event_record(queue, exchange->device->begun));
-  exchange->device->next = comm->flying;
-  comm->flying = exchange;
+  sl_world_track(comm, &exchange->device->work);
   for (int i = 0; i < exchange->sends; i++) { /* devices that signal each other need it to borrow rows */
     atomic_store(&exchange->channel[i].ready, exchange->round);
     sl_world_wake(comm->world, exchange->send[i].peer);
@@ -293,17 +318,8 @@ static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
   return SLEY_OK;
 }
 
-sley_status sl_device_exchange_given(sl_threads_exchange *exchange, const sl_queue *beside, sl_queue *queue) {
-  sl_device_exchange *device = exchange->device;
-  if (device->stages.count > 0)
-    sl_stages_begin(&device->stages);
-  else if (beside != queue)
-    return queue->ops->event_wait(queue, device->done);
-  return SLEY_OK;
-}
-
 /* Gives the devices the round's receives; the peers cannot free anything meanwhile. */
-static sley_status receive(sl_threads_exchange *exchange, sl_queue *queue) {
+static sley_status give_receives(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_device_exchange *device = exchange->device;
   const sl_device_ops *ops = queue->ops;
   sl_queue *beside = exchange->add ? queue : comm_of(exchange)->urgent;
@@ -313,8 +329,7 @@ static sley_status receive(sl_threads_exchange *exchange, sl_queue *queue) {
     SL_TRY(ops->event_wait(beside, exchange->ranks[exchange->recv[i].peer]->device->begun));
   SL_TRY(locate(exchange, beside));
   SL_TRY(pull(exchange, beside));
-  SL_TRY(ops->event_record(beside, device->done));
-  return sl_device_exchange_given(exchange, beside, queue);
+  return ops->event_record(beside, device->done);
 }
 
 static sley_status receive_inside(sl_threads_exchange *exchange, sl_queue *queue) {
@@ -333,16 +348,9 @@ static sley_status receive_inside(sl_threads_exchange *exchange, sl_queue *queue
       return sl_world_wait_end(comm, peer);
     }
   }
-  sley_status status = receive(exchange, queue);
+  sley_status status = give_receives(exchange, queue);
   sl_world_leave_all(comm);
   return status;
-}
-
-/* The queue waits until the peer's device has read this rank's rows. A peer that has closed the exchange
- * waited for its device before. */
-static sley_status wait_read(sl_threads_exchange *exchange, int peer, sl_queue *queue) {
-  const sl_threads_exchange *receiver = exchange->ranks[peer];
-  return atomic_load(&receiver->closed) ? SLEY_OK : queue->ops->event_wait(queue, receiver->device->done);
 }
 
 sley_status sl_device_exchange_borrow(sl_threads_exchange *exchange, sl_queue *queue) {
@@ -354,33 +362,54 @@ sley_status sl_device_exchange_borrow(sl_threads_exchange *exchange, sl_queue *q
   return SLEY_OK;
 }
 
-sley_status sl_device_exchange_end(sl_threads_exchange *exchange, sl_queue *queue) {
-  sl_device_exchange *device = exchange->device;
-  if (device->board) {
-    SL_TRY(sl_signalled_end(exchange, queue));
-  } else if (exchange->borrowed) {
-    SL_TRY(queue->ops->event_record(queue, device->done));
-    device->reads = false;
-    sl_world_leave_all(comm_of(exchange));
-  } else if (exchange->recvs > 0) {
-    SL_TRY(receive_inside(exchange, queue));
-  }
+static void acknowledge_all(sl_threads_exchange *exchange) {
   for (int i = 0; i < exchange->recvs; i++)
     sl_threads_acknowledge(exchange, i);
+}
+
+sley_status sl_device_exchange_receive(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_device_exchange *device = exchange->device;
+  if (device->board)
+    SL_TRY(sl_signalled_receive(exchange, queue));
+  else if (exchange->recvs > 0)
+    SL_TRY(receive_inside(exchange, queue));
+  sl_stages_begin(&device->stages);
+  acknowledge_all(exchange);
   return SLEY_OK;
+}
+
+/* Whether receives went through a queue beside the rank's. */
+static bool has_receives_beside(const sl_threads_exchange *exchange) {
+  return !exchange->add && (exchange->recvs > 0 || exchange->device->board);
 }
 
 sley_status sl_device_exchange_arrive(sl_threads_exchange *exchange, sl_queue *queue,
                                       const sl_stage_words **words) {
   sl_device_exchange *device = exchange->device;
-  return sl_stages_arrive(&device->stages, device->done, queue, words);
+  *words = NULL;
+  return has_receives_beside(exchange) ? sl_stages_arrive(&device->stages, device->done, queue, words)
+                                       : SLEY_OK;
+}
+
+sley_status sl_device_exchange_complete(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_device_exchange *device = exchange->device;
+  return has_receives_beside(exchange) ? sl_stages_complete(&device->stages, device->done, queue) : SLEY_OK;
+}
+
+sley_status sl_device_exchange_give_back(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_device_exchange *device = exchange->device;
+  SL_TRY(device->board ? sl_signalled_give_back(exchange, queue)
+                       : queue->ops->event_record(queue, device->done));
+  device->reads = false;
+  sl_world_leave_all(comm_of(exchange));
+  acknowledge_all(exchange);
+  return SLEY_OK;
 }
 
 /* Where devices signal each other, hosts wait only for those that have looked up where rows lie. */
 sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_threads_comm *comm = comm_of(exchange);
   bool signalled = exchange->device->board;
-  SL_TRY(sl_stages_arrive(&exchange->device->stages, exchange->device->done, queue, NULL));
   for (int i = 0; i < exchange->sends && (!signalled || exchange->borrowed); i++) {
     int peer = exchange->send[i].peer;
     SL_TRY(sl_world_wait(comm, &exchange->channel[i].taken, exchange->round, peer));
@@ -388,51 +417,19 @@ sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *
       continue;
     if (!sl_world_enter(comm, peer))
       return sl_world_check(comm);
-    sley_status status = wait_read(exchange, peer, queue);
+    sley_status status = sl_threads_wait_read(exchange, peer, queue);
     sl_world_leave(comm, peer);
     SL_TRY(status);
   }
   if (signalled)
     SL_TRY(sl_signalled_reclaim(exchange, queue));
-  take_off(exchange);
+  sl_world_untrack(comm, &exchange->device->work);
   return SLEY_OK;
 }
 
 void sl_device_exchange_drain(sl_threads_exchange *exchange) {
   sl_threads_comm *comm = comm_of(exchange);
-  take_off(exchange);
+  sl_world_untrack(comm, &exchange->device->work);
   (void)comm->urgent->ops->queue_wait(comm->urgent);
   (void)comm->base.queue->ops->queue_wait(comm->base.queue);
-}
-
-void sl_device_exchange_retreat(sl_threads_comm *comm) {
-  for (sl_threads_exchange *exchange = comm->flying; exchange; exchange = exchange->device->next) {
-    if (exchange->device->reads)
-      (void)comm->base.queue->ops->event_record(comm->base.queue, exchange->device->done);
-    exchange->device->reads = false;
-  }
-}
-
-void sl_device_exchange_settle(sl_threads_comm *comm) {
-  sl_queue *queue = comm->base.queue;
-  if (!comm->flying)
-    return;
-  while (comm->flying) {
-    sl_threads_exchange *exchange = comm->flying;
-    for (int i = 0; i < exchange->sends; i++) {
-      sl_threads_comm *peer = &comm->world->ranks[exchange->send[i].peer];
-      atomic_fetch_add(&peer->readers, 1); /* the peer keeps its events, though nobody may enter any more */
-      (void)wait_read(exchange, exchange->send[i].peer, queue);
-      atomic_fetch_sub(&peer->readers, 1);
-    }
-    for (int i = 0; i < exchange->recvs && exchange->device->board; i++) {
-      sl_threads_comm *peer = &comm->world->ranks[exchange->recv[i].peer]; /* writes to this rank's board */
-      atomic_fetch_add(&peer->readers, 1);
-      (void)wait_read(exchange, exchange->recv[i].peer, queue);
-      atomic_fetch_sub(&peer->readers, 1);
-    }
-    comm->flying = exchange->device->next;
-  }
-  (void)comm->urgent->ops->queue_wait(comm->urgent);
-  (void)queue->ops->queue_wait(queue);
 }

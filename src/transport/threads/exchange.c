@@ -7,12 +7,8 @@
  * messages of consecutive rows, which need no packing; packed: begin gathers the rows into the channel's
  * buffer, end scatters them. Message links; row by row: as packed, but each row is a message with a round
  * number of its own. Message links, SL_GRAIN_ROW. */
-#include "transport/threads/exchange.h"
-
-#include <string.h>
-
-#include "base/memory.h"
 #include "transport/threads/device_exchange.h"
+#include "transport/threads/peers.h"
 
 static sley_status move(sl_queue *queue, sl_rows_args rows) {
   if (rows.count == 0 || rows.bytes == 0)
@@ -100,7 +96,7 @@ sley_status sl_threads_exchange_begin(sl_exchange *base, const void *src, int64_
     SL_TRY(sl_threads_exchange_reclaim(base, queue));
   exchange->in_flight = true;
   exchange->round++;
-  exchange->borrowed = false;
+  exchange->received = exchange->borrowed = false;
   exchange->dst = dst;
   exchange->dst_stride = dst_stride;
   if (exchange->device) {
@@ -168,17 +164,6 @@ static sley_status take_in_place(sl_threads_exchange *exchange, const sl_row_lis
   return status;
 }
 
-void sl_threads_acknowledge(sl_threads_exchange *exchange, int i) {
-  sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
-  const sl_row_list *list = &exchange->recv[i];
-  sl_channel *channel = exchange->from[i];
-  atomic_store(&channel->taken, exchange->round);
-  sl_world_wake(comm->world, list->peer);
-  sl_link link = sl_link_to(&comm->base, list->peer);
-  comm->counters.bytes[link] += list->count * list->bytes;
-  comm->counters.messages[link] += sl_list_messages(&comm->base, list, exchange->grain);
-}
-
 /* Receives one peer's rows; they have been handed over, or it waits for them. */
 static sley_status take(sl_threads_exchange *exchange, int i, sl_queue *queue) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
@@ -220,24 +205,13 @@ static sley_status take_as_they_come(sl_threads_exchange *exchange, sl_queue *qu
   return SLEY_OK;
 }
 
-sley_status sl_threads_stay(sl_threads_exchange *exchange, int peer) {
-  sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
-  if (!sl_world_stay(comm, peer))
-    return sl_world_check(comm);
-  if (!atomic_load(&exchange->ranks[peer]->closed))
-    return SLEY_OK;
-  sl_world_leave_all(comm);     /* the peer gave up on this round: the reason is on its way */
-  sl_signalled_close(exchange); /* who waits for this rank would else keep the peer from ending */
-  return sl_world_wait_end(comm, peer);
-}
-
 /* Waits for all before it enters any: nobody inside a peer's memory may wait. */
 static sley_status borrow(sl_threads_exchange *exchange, sl_lent *lent, sl_queue *queue) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
   if (!comm->base.lends)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "exchange %s: the memory of device %s cannot be borrowed",
                    exchange->name, comm->base.device->ops->name);
-  if (!exchange->in_flight || exchange->borrowed || comm->inside_count > 0)
+  if (!exchange->in_flight || exchange->received || exchange->borrowed || comm->inside_count > 0)
     return sl_fail(SLEY_ERR_ARG, "exchange %s is borrowed while it is not begun, or another is",
                    exchange->name);
   for (int i = 0; i < exchange->recvs; i++)
@@ -262,47 +236,66 @@ sley_status sl_threads_exchange_borrow(sl_exchange *base, sl_lent *lent, sl_queu
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 
-sley_status sl_threads_exchange_end(sl_exchange *base, sl_queue *queue) {
-  sl_threads_exchange *exchange = (sl_threads_exchange *)base;
-  sl_threads_comm *comm = (sl_threads_comm *)base->comm;
-  if (!exchange->in_flight)
-    return failed(exchange, sl_fail(SLEY_ERR_ARG, "exchange %s is ended but was not begun", exchange->name));
-  sley_status status = sl_world_check(comm);
-  if (exchange->device) {
-    if (status == SLEY_OK)
-      status = sl_device_exchange_end(exchange, queue);
-    exchange->in_flight = false;
-    exchange->ended = status == SLEY_OK;
-    return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
-  }
-  if (exchange->borrowed) {
-    sl_world_leave_all(comm);
-    for (int i = 0; i < exchange->recvs; i++)
-      sl_threads_acknowledge(exchange, i);
-  } else if (status == SLEY_OK) {
-    status = exchange->add ? take_in_order(exchange, queue) : take_as_they_come(exchange, queue);
-  }
-  for (int i = 0; i < exchange->sends && status == SLEY_OK; i++)
-    status = sl_world_wait(comm, &exchange->channel[i].taken, exchange->round, exchange->send[i].peer);
-  if (status != SLEY_OK)
-    return failed(exchange, status);
-  exchange->in_flight = false;
+/* The receiving half of a round, once: over on the host's memory, given to the device on others. */
+static sley_status receive(sl_threads_exchange *exchange, sl_queue *queue) {
+  if (exchange->received)
+    return SLEY_OK;
+  if (exchange->device)
+    SL_TRY(sl_device_exchange_receive(exchange, queue));
+  else
+    SL_TRY(exchange->add ? take_in_order(exchange, queue) : take_as_they_come(exchange, queue));
+  exchange->received = true;
   return SLEY_OK;
 }
 
-/* In the host's memory end has seen to it. */
+static sley_status give_back(sl_threads_exchange *exchange, sl_queue *queue) {
+  if (exchange->device)
+    return sl_device_exchange_give_back(exchange, queue);
+  sl_world_leave_all((sl_threads_comm *)exchange->base.comm);
+  for (int i = 0; i < exchange->recvs; i++)
+    sl_threads_acknowledge(exchange, i);
+  return SLEY_OK;
+}
+
+/* On the host's memory all have taken their rows when it returns; else that is reclaim's affair. */
+static sley_status end(sl_threads_exchange *exchange, sl_queue *queue) {
+  sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
+  SL_TRY(sl_world_check(comm));
+  sley_status status = exchange->borrowed ? give_back(exchange, queue) : receive(exchange, queue);
+  if (status == SLEY_OK && exchange->device && !exchange->borrowed)
+    status = sl_device_exchange_complete(exchange, queue);
+  for (int i = 0; i < exchange->sends && status == SLEY_OK && !exchange->device; i++)
+    status = sl_world_wait(comm, &exchange->channel[i].taken, exchange->round, exchange->send[i].peer);
+  return status;
+}
+
+sley_status sl_threads_exchange_end(sl_exchange *base, sl_queue *queue) {
+  sl_threads_exchange *exchange = (sl_threads_exchange *)base;
+  if (!exchange->in_flight)
+    return failed(exchange, sl_fail(SLEY_ERR_ARG, "exchange %s is ended but was not begun", exchange->name));
+  sley_status status = end(exchange, queue);
+  if (status != SLEY_OK)
+    return failed(exchange, status);
+  exchange->in_flight = false;
+  exchange->ended = exchange->device;
+  return SLEY_OK;
+}
+
 sley_status sl_threads_exchange_arrive(sl_exchange *base, sl_queue *queue, const sl_stage_words **words) {
   sl_threads_exchange *exchange = (sl_threads_exchange *)base;
-  if (exchange->in_flight)
-    return failed(exchange,
-                  sl_fail(SLEY_ERR_ARG, "exchange %s: rows are to arrive before its end", exchange->name));
-  if (!exchange->device)
-    return SLEY_OK;
-  sley_status status = sl_device_exchange_arrive(exchange, queue, words);
+  *words = NULL;
+  if (!exchange->in_flight || exchange->borrowed)
+    return failed(exchange, sl_fail(SLEY_ERR_ARG, "exchange %s: rows are to arrive outside begin and end",
+                                    exchange->name));
+  sley_status status = sl_world_check((sl_threads_comm *)base->comm);
+  if (status == SLEY_OK)
+    status = receive(exchange, queue);
+  if (status == SLEY_OK && exchange->device)
+    status = sl_device_exchange_arrive(exchange, queue, words);
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 
-/* Here too. */
+/* In the host's memory end has seen to it. */
 sley_status sl_threads_exchange_reclaim(sl_exchange *base, sl_queue *queue) {
   sl_threads_exchange *exchange = (sl_threads_exchange *)base;
   if (exchange->in_flight)

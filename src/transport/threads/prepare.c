@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "transport/lists.h"
 #include "transport/threads/device_exchange.h"
+#include "transport/threads/peers.h"
 
 /* Frees an exchange to which nobody refers any more. */
 static void free_exchange(sl_threads_exchange *exchange) {
@@ -178,9 +179,9 @@ void sl_threads_exchange_destroy(sl_exchange *base) {
   if (exchange->device)
     sl_device_exchange_drain(exchange);
   atomic_store(&exchange->closed, true);
-  sl_signalled_close(exchange);
+  sl_threads_leave_words(exchange);
   sl_world_quiesce((sl_threads_comm *)base->comm);
-  sl_signalled_settle(exchange);
+  sl_threads_settle_boards(exchange);
   sl_device_exchange_free(exchange);
   release_all(exchange);
 }

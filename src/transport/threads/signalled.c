@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "transport/threads/device_exchange.h"
+#include "transport/threads/peers.h"
+#include "transport/threads/signalled.h"
 
 static sl_threads_comm *comm_of(const sl_threads_exchange *exchange) {
   return (sl_threads_comm *)exchange->base.comm;
@@ -130,8 +131,7 @@ static sley_status give(sl_threads_exchange *exchange, sl_queue *queue) {
   if (beside != queue)
     SL_TRY(queue->ops->event_wait(beside, device->begun));
   SL_TRY(pull(exchange, beside));
-  SL_TRY(queue->ops->event_record(beside, device->done));
-  return sl_device_exchange_given(exchange, beside, queue);
+  return queue->ops->event_record(beside, device->done);
 }
 
 /* Half of a borrowed round, in the rank's own queue: first the peers are told where rows lie and waited for,
@@ -156,25 +156,19 @@ sley_status sl_signalled_borrow(sl_threads_exchange *exchange, sl_queue *queue) 
   return pass_words(exchange, queue, true);
 }
 
-static sley_status end_borrowed(sl_threads_exchange *exchange, sl_queue *queue) {
+/* The rank is inside its peers' memory already. */
+sley_status sl_signalled_give_back(sl_threads_exchange *exchange, sl_queue *queue) {
   SL_TRY(pass_words(exchange, queue, false));
-  SL_TRY(queue->ops->event_record(queue, exchange->device->done));
-  exchange->device->reads = false;
-  return SLEY_OK;
+  return queue->ops->event_record(queue, exchange->device->done);
 }
 
 /* The peers keep their boards while work that writes to them is given to the device. */
-sley_status sl_signalled_end(sl_threads_exchange *exchange, sl_queue *queue) {
-  sley_status status = SLEY_OK;
-  if (exchange->borrowed) { /* the rank is inside already */
-    SL_TRY(end_borrowed(exchange, queue));
-  } else {
-    status = stay_with_receivers(exchange);
-    for (int i = 0; i < exchange->recvs && status == SLEY_OK; i++)
-      status = sl_threads_stay(exchange, exchange->recv[i].peer);
-    if (status == SLEY_OK)
-      status = give(exchange, queue);
-  }
+sley_status sl_signalled_receive(sl_threads_exchange *exchange, sl_queue *queue) {
+  sley_status status = stay_with_receivers(exchange);
+  for (int i = 0; i < exchange->recvs && status == SLEY_OK; i++)
+    status = sl_threads_stay(exchange, exchange->recv[i].peer);
+  if (status == SLEY_OK)
+    status = give(exchange, queue);
   sl_world_leave_all(comm_of(exchange));
   return status;
 }
@@ -183,56 +177,4 @@ sley_status sl_signalled_reclaim(sl_threads_exchange *exchange, sl_queue *queue)
   sl_signals signals = signals_of(exchange);
   sl_kernel_args await = {.op = SL_OP_AWAIT, .await = {.signals = &signals}};
   return sl_kernel_run(queue, &await);
-}
-
-static bool has_board(const sl_threads_exchange *exchange) {
-  return exchange->device && exchange->device->board;
-}
-
-/* Writes to the peer's board, unless it has closed the exchange too. */
-static void leave_word(sl_threads_exchange *exchange, int peer) {
-  static const uint64_t closed = SL_BOARD_CLOSED;
-  sl_threads_comm *comm = comm_of(exchange);
-  sl_queue *queue = comm->base.queue;
-  const sl_threads_exchange *there = exchange->ranks[peer];
-  sl_threads_comm *other = &comm->world->ranks[peer];
-  atomic_fetch_add(&other->readers, 1); /* after an abort too */
-  if (!atomic_load(&there->closed)) {
-    sl_board_slot *slot = &there->device->board->slot[comm->base.rank];
-    (void)queue->ops->copy(queue, SL_COPY_TO_DEVICE, &slot->ready, &closed, sizeof closed);
-    (void)queue->ops->copy(queue, SL_COPY_TO_DEVICE, &slot->taken, &closed, sizeof closed);
-    (void)queue->ops->queue_wait(queue);
-  }
-  atomic_fetch_sub(&other->readers, 1);
-}
-
-void sl_signalled_close(sl_threads_exchange *exchange) {
-  if (!has_board(exchange))
-    return;
-  for (int i = 0; i < exchange->sends; i++)
-    leave_word(exchange, exchange->send[i].peer);
-  for (int i = 0; i < exchange->recvs; i++)
-    leave_word(exchange, exchange->recv[i].peer);
-}
-
-/* A peer that has closed the exchange has waited for its own device. */
-static void wait_for_device(sl_threads_exchange *exchange, int peer) {
-  sl_threads_comm *comm = comm_of(exchange);
-  sl_queue *queue = comm->base.queue;
-  sl_threads_comm *other = &comm->world->ranks[peer];
-  atomic_fetch_add(&other->readers, 1);
-  if (!atomic_load(&exchange->ranks[peer]->closed))
-    (void)queue->ops->event_wait(queue, exchange->ranks[peer]->device->done);
-  atomic_fetch_sub(&other->readers, 1);
-}
-
-void sl_signalled_settle(sl_threads_exchange *exchange) {
-  if (!has_board(exchange))
-    return;
-  for (int i = 0; i < exchange->sends; i++)
-    wait_for_device(exchange, exchange->send[i].peer);
-  for (int i = 0; i < exchange->recvs; i++)
-    wait_for_device(exchange, exchange->recv[i].peer);
-  sl_queue *queue = exchange->base.comm->queue;
-  (void)queue->ops->queue_wait(queue);
 }

@@ -4,7 +4,7 @@
 #ifndef SLEY_TRANSPORT_THREADS_THREADS_H
 #define SLEY_TRANSPORT_THREADS_THREADS_H
 
-#include "transport/registry.h"
+#include "transport/backend.h"
 
 extern const sl_transport_backend sl_threads_backend;
 extern const sl_transport_ops sl_threads_ops;
@@ -21,6 +21,12 @@ sley_status sl_threads_exchange_arrive(sl_exchange *exchange, sl_queue *queue, c
 sley_status sl_threads_exchange_reclaim(sl_exchange *exchange, sl_queue *queue);
 sley_status sl_threads_exchange_borrow(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
 void sl_threads_exchange_destroy(sl_exchange *exchange);
+
+/* sized.c */
+sley_status sl_threads_sized_create(sl_comm *comm, const sl_sized_spec *spec, sl_sized **out);
+sley_status sl_threads_sized_begin(sl_sized *sized, const sl_sized_round *round, sl_queue *queue);
+sley_status sl_threads_sized_end(sl_sized *sized, int64_t *recv_bytes, sl_queue *queue);
+void sl_threads_sized_destroy(sl_sized *sized);
 
 /* symmetric.c */
 sley_status sl_threads_symm_alloc(sl_comm *comm, int64_t bytes, sl_symm **out);

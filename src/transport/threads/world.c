@@ -16,7 +16,6 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
-#include "transport/threads/device_exchange.h"
 #include "transport/threads/threads.h"
 #include "transport/threads/turns.h"
 
@@ -175,10 +174,38 @@ void sl_world_stop_at(sl_threads_comm *comm, uint32_t *stop) {
   pthread_mutex_unlock(&comm->world->lock);
 }
 
+void sl_world_track(sl_threads_comm *comm, sl_device_work *work) {
+  work->next = comm->work;
+  comm->work = work;
+}
+
+void sl_world_untrack(sl_threads_comm *comm, sl_device_work *work) {
+  sl_device_work **at = &comm->work;
+  while (*at && *at != work)
+    at = &(*at)->next;
+  if (*at)
+    *at = work->next;
+}
+
+static void retreat(const sl_threads_comm *comm) {
+  for (const sl_device_work *work = comm->work; work; work = work->next)
+    work->retreat(work->owner);
+}
+
+static void settle(sl_threads_comm *comm) {
+  sl_queue *queue = comm->base.queue, *urgent = comm->urgent;
+  if (!comm->work)
+    return;
+  for (; comm->work; comm->work = comm->work->next)
+    comm->work->settle(comm->work->owner, queue);
+  (void)urgent->ops->queue_wait(urgent);
+  (void)queue->ops->queue_wait(queue);
+}
+
 void sl_world_abort(sl_threads_comm *comm, sley_status status) {
   sl_world *world = comm->world;
   const char *message = sley_last_error();
-  sl_device_exchange_retreat(comm);
+  retreat(comm);
   sl_world_leave_all(comm);
   pthread_mutex_lock(&world->lock);
   if (world->failed_rank < 0) {
@@ -192,7 +219,7 @@ void sl_world_abort(sl_threads_comm *comm, sley_status status) {
   pthread_mutex_unlock(&world->lock);
   wake_all(world);
   sl_world_quiesce(comm);
-  sl_device_exchange_settle(comm);
+  settle(comm);
 }
 
 void sl_world_left(sl_threads_comm *comm) {

@@ -35,6 +35,17 @@ typedef struct sl_turn {
   int peer;
 } sl_turn;
 
+/* What a rank's device has been given, from then on until peers' devices are done with this rank's memory and
+ * its own with theirs. An abort calls both functions; after settle the list is empty, and both of the rank's
+ * queues have done their work. */
+typedef struct sl_device_work {
+  struct sl_device_work *next;
+  void *owner;
+  void (*retreat)(void *owner); /* before the abort takes the rank out of its peers' memory */
+  /* After it: queue waits for the peers' devices that still touch this rank's memory. */
+  void (*settle)(void *owner, sl_queue *queue);
+} sl_device_work;
+
 typedef struct sl_threads_comm {
   sl_comm base;
   sl_world *world;
@@ -42,8 +53,8 @@ typedef struct sl_threads_comm {
   sl_counters counters;
   uint32_t *stop; /* a word that the device reads: raised by an abort; NULL where nobody waits for signals */
   sl_queue *urgent; /* for receiving beside the rank's queue, on devices without host addresses; else NULL */
-  struct sl_threads_exchange *flying; /* exchanges begun and not reclaimed, on such devices */
-  sl_post post[2];                    /* of the last two meetings, by epoch's parity */
+  sl_device_work *work; /* on such devices */
+  sl_post post[2];      /* of the last two meetings, by epoch's parity */
 
   /* The rank sleeps here. */
   pthread_mutex_t lock;
@@ -116,6 +127,10 @@ void sl_world_quiesce(sl_threads_comm *comm);
 sley_status sl_world_check(sl_threads_comm *comm);
 
 void sl_world_abort(sl_threads_comm *comm, sley_status status);
+
+/* Adds work to the comm's list, and takes it off if it is there. */
+void sl_world_track(sl_threads_comm *comm, sl_device_work *work);
+void sl_world_untrack(sl_threads_comm *comm, sl_device_work *work);
 
 /* The word that an abort raises for this rank's device from now on; NULL: none. */
 void sl_world_stop_at(sl_threads_comm *comm, uint32_t *stop);

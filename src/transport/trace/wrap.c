@@ -23,6 +23,13 @@ typedef struct traced_exchange {
   int64_t bytes[SL_LINK_COUNT]; /* received a round */
 } traced_exchange;
 
+typedef struct traced_sized {
+  sl_sized base;
+  sl_sized *inner;
+  int recvs;
+  char begin_name[SL_TRACE_NAME], end_name[SL_TRACE_NAME];
+} traced_sized;
+
 typedef struct traced_symm {
   sl_symm base;
   sl_symm *inner;
@@ -160,6 +167,49 @@ static void exchange_destroy(sl_exchange *base) {
   sl_free(exchange);
 }
 
+static sley_status sized_create(sl_comm *comm, const sl_sized_spec *spec, sl_sized **out) {
+  *out = NULL;
+  double begin = sl_now();
+  traced_sized *sized;
+  sley_status status = SL_NEW_ZERO(sized, 1, "a traced exchange");
+  SL_TRY_GOTO(status, sl_agree(inner_of(comm), status), fail);
+  sized->base.comm = comm;
+  SL_TRY_GOTO(status, inner_of(comm)->ops->sized_create(inner_of(comm), spec, &sized->inner), fail);
+  sized->recvs = spec->recvs;
+  snprintf(sized->begin_name, SL_TRACE_NAME, "begin %s", spec->name);
+  snprintf(sized->end_name, SL_TRACE_NAME, "end %s", spec->name);
+  *out = &sized->base;
+  return record(comm, "sized_create", begin, -1, SLEY_OK);
+fail:
+  sl_free(sized);
+  return record(comm, "sized_create", begin, -1, status);
+}
+
+static sley_status sized_begin(sl_sized *base, const sl_sized_round *round, sl_queue *queue) {
+  traced_sized *sized = (traced_sized *)base;
+  double begin = sl_now();
+  sley_status status = sized->inner->comm->ops->sized_begin(sized->inner, round, queue);
+  return record(base->comm, sized->begin_name, begin, -1, status);
+}
+
+static sley_status sized_end(sl_sized *base, int64_t *recv_bytes, sl_queue *queue) {
+  traced_sized *sized = (traced_sized *)base;
+  double begin = sl_now();
+  sley_status status = sized->inner->comm->ops->sized_end(sized->inner, recv_bytes, queue);
+  int64_t bytes = 0;
+  for (int i = 0; i < sized->recvs && status == SLEY_OK; i++)
+    bytes += recv_bytes[i];
+  return record(base->comm, sized->end_name, begin, bytes, status);
+}
+
+static void sized_destroy(sl_sized *base) {
+  if (!base)
+    return;
+  traced_sized *sized = (traced_sized *)base;
+  sized->inner->comm->ops->sized_destroy(sized->inner);
+  sl_free(sized);
+}
+
 /* ------------------------------------------------------------------------------------------- symmetric
  * memory */
 
@@ -290,6 +340,10 @@ static const sl_transport_ops traced_ops = {
     .exchange_reclaim = exchange_reclaim,
     .exchange_borrow = exchange_borrow,
     .exchange_destroy = exchange_destroy,
+    .sized_create = sized_create,
+    .sized_begin = sized_begin,
+    .sized_end = sized_end,
+    .sized_destroy = sized_destroy,
     .symm_alloc = symm_alloc,
     .symm_free = symm_free,
     .peer_ptr = peer_ptr,

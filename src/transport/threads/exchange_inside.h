@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of an exchange of ranks that are threads: made by prepare.c, run by exchange.c. */
-#ifndef SLEY_TRANSPORT_THREADS_EXCHANGE_H
-#define SLEY_TRANSPORT_THREADS_EXCHANGE_H
+/* The inside of an exchange of ranks that are threads: made by prepare.c, run by exchange.c and, on devices
+ * whose memory the host cannot address, by device_exchange.c. */
+#ifndef SLEY_TRANSPORT_THREADS_EXCHANGE_INSIDE_H
+#define SLEY_TRANSPORT_THREADS_EXCHANGE_INSIDE_H
 
+#include "transport/boards.h"
 #include "transport/threads/threads.h"
 #include "transport/threads/world.h"
 
@@ -23,7 +25,29 @@ typedef struct sl_channel {
   _Alignas(64) _Atomic uint64_t taken; /* last round received */
 } sl_channel;
 
-typedef struct sl_device_exchange sl_device_exchange;
+/* Where a source's rows come from. */
+typedef struct sl_device_source {
+  int recv;      /* its place among the exchange's */
+  char *landing; /* where packed rows are copied to if the peer's memory is out of reach; else NULL */
+} sl_device_source;
+
+/* The part of an exchange that lives on a device whose memory the host cannot address. */
+typedef struct sl_device_exchange {
+  sl_event *begun;       /* src may be read and dst written: recorded in the rank's queue by begin */
+  sl_event *done;        /* the rank has read its peers' rows: recorded by end */
+  bool reads;            /* rows borrowed this round: done is yet to be recorded */
+  int64_t **packed_rows; /* of each send, on the device; NULL where nothing is packed or the rows follow each
+                            other */
+  sl_pull_entry *list;   /* on the device */
+  int batches, sources;
+  sl_stages stages; /* of the only batch */
+  sl_pull_batch *batch;
+  sl_device_source *origin;
+  sl_pull_source *source; /* filled anew each round */
+  sl_board *board;        /* on the device: the ranks' devices signal each other; NULL: hosts do */
+  sl_lend *lend;          /* with a board: one a send, filled anew each round */
+  sl_device_work work;    /* in the comm's list from begin to reclaim */
+} sl_device_exchange;
 
 /* Every rank holds a reference to every rank's exchange, and the last one frees it. */
 typedef struct sl_threads_exchange {
@@ -45,15 +69,12 @@ typedef struct sl_threads_exchange {
   bool capture;
 
   bool in_flight;
+  bool received; /* this round: the receiving half is done, or given to the device */
   bool borrowed; /* this round: end moves nothing */
   bool ended;    /* this round, on a device, and not reclaimed */
   uint64_t round;
   void *dst;
   int64_t dst_stride;
 } sl_threads_exchange;
-
-/* Enters the peer's memory to stay there, until sl_world_leave_all. Errors: SLEY_ERR_PEER, where it has
- * closed the exchange, or a rank has failed; then this rank is inside nobody's memory. */
-sley_status sl_threads_stay(sl_threads_exchange *exchange, int peer);
 
 #endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exchanges of threads whose devices signal each other through boards (device/kernel.h): device_exchange.c
+ * hands their rounds to these functions. */
+#ifndef SLEY_TRANSPORT_THREADS_SIGNALLED_H
+#define SLEY_TRANSPORT_THREADS_SIGNALLED_H
+
+#include "transport/threads/exchange_inside.h"
+
+/* Makes the board where the exchange is wanted so and can be so; else device->board stays NULL. Errors:
+ * SLEY_ERR_UNSUPPORTED, where it is to be captured and cannot be. Local; the answer is the same on all ranks.
+ */
+sley_status sl_signalled_prepare(sl_threads_exchange *exchange);
+
+/* The rounds, as in device_exchange.h. */
+sley_status sl_signalled_receive(sl_threads_exchange *exchange, sl_queue *queue);
+sley_status sl_signalled_borrow(sl_threads_exchange *exchange, sl_queue *queue);
+sley_status sl_signalled_give_back(sl_threads_exchange *exchange, sl_queue *queue);
+sley_status sl_signalled_reclaim(sl_threads_exchange *exchange, sl_queue *queue);
+
+#endif
