@@ -13,7 +13,7 @@ static const char *name_of(const sl_plan *plan, int buffer) {
   return SL_BUFFER(plan, buffer)->name;
 }
 
-/* ---- begin, borrow, end: an exchange */
+/* ---- begin, borrow, arrive, end: an exchange */
 
 static int64_t list_rows(const sl_row_list *lists, int count) {
   int64_t rows = 0;
