@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a rank keeps symmetric memory for those that ask over the mesh: where it lies, and access to what lies
- * on its device, through staging memory and a queue that nothing else uses. */
+ * on its device, through staging memory and a queue that nothing else uses. And how long it keeps what its
+ * peers have mapped, when a rank has failed. */
+#include <time.h>
+
+#include "base/clock.h"
 #include "base/memory.h"
 #include "transport/process/symmetric_inside.h"
 
@@ -76,12 +80,65 @@ sley_status sl_process_staging_start(sl_process_comm *comm) {
   return sl_mesh_start_progress(comm->mesh);
 }
 
+/* ---- parting */
+
+static const double PATIENCE = 2; /* seconds, for ranks that are still at work */
+enum { CLOSED = 1, PAUSE_NANOSECONDS = 100000 };
+
+void sl_process_part(sl_process_comm *comm, sl_process_symm *symm) {
+  const sl_comm *base = &comm->base;
+  int place = sl_place_in_workgroup(base, base->rank), group = sl_workgroup_of(base, base->rank);
+  int first = sl_workgroup_first(base, group);
+  const int64_t closed = CLOSED;
+  (void)sl_rma_queue_drain(comm->staging->own);
+  for (int i = 0; i < sl_workgroup_size(base, group); i++) {
+    char *words = symm->device.at[i] + sl_process_words_at(symm->ranks[first + i].bytes);
+    (void)base->device->ops->copy(base->queue, SL_COPY_TO_DEVICE, words + place * (int)sizeof closed, &closed,
+                                  sizeof closed);
+  }
+  (void)base->queue->ops->queue_wait(base->queue);
+  comm->memory->close(comm, &symm->device);
+  symm->next = comm->staging->parting;
+  comm->staging->parting = symm;
+}
+
+static bool all_have_parted(sl_process_comm *comm, const sl_process_symm *symm) {
+  const sl_comm *base = &comm->base;
+  int members = sl_workgroup_size(base, sl_workgroup_of(base, base->rank));
+  char *words = symm->device.own + sl_process_words_at(symm->ranks[base->rank].bytes);
+  for (int i = 0; i < members; i++) {
+    int64_t word = 0;
+    if (base->device->ops->copy(base->queue, SL_COPY_TO_HOST, &word, words + i * (int)sizeof word,
+                                sizeof word) != SLEY_OK ||
+        word != CLOSED)
+      return false;
+  }
+  return true;
+}
+
+/* What a peer may still touch, which perhaps was killed, stays. */
+static void reap(sl_process_comm *comm) {
+  double deadline = sl_now() + PATIENCE;
+  for (sl_process_symm *symm = comm->staging->parting, *next; symm; symm = next) {
+    bool gone = all_have_parted(comm, symm);
+    while (!gone && sl_now() < deadline) {
+      nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
+      gone = all_have_parted(comm, symm);
+    }
+    next = symm->next;
+    comm->memory->give(comm, &symm->device, !gone);
+    sl_free(symm);
+  }
+  comm->staging->parting = NULL;
+}
+
 void sl_process_staging_stop(sl_process_comm *comm) {
   sl_process_staging *s = comm->staging;
   sl_device *device = comm->base.device;
   if (!s)
     return;
   sl_mesh_serve(comm->mesh, NULL);
+  reap(comm);
   sl_rma_queue_destroy(s->own);
   sl_rma_queue_destroy(s->serving);
   if (s->answers)

@@ -162,8 +162,8 @@ static sley_status run_met(const sl_process_backend *backend, const sl_launch *l
     status = main(&comm->base, arg);
     if (status != SLEY_OK)
       comm->base.ops->abort(&comm->base, status);
-    backend->stop(comm);
     sl_process_staging_stop(comm);
+    backend->stop(comm);
   }
   close_device(template, own_team);
   return status;

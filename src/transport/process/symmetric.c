@@ -140,7 +140,8 @@ static sley_status take_on_devices(sl_process_comm *comm, int64_t bytes, sl_proc
     symm->ranks[base->rank].at = symm->alone;
     return sl_mesh_agree(comm->mesh, "symmetric memory", 0, 0, status);
   }
-  SL_TRY(comm->memory->take(comm, bytes, &symm->device));
+  SL_TRY(comm->memory->take(comm, sl_process_words_at(bytes) + base->workgroup * (int64_t)sizeof(int64_t),
+                            &symm->device));
   for (int r = 0; r < base->size; r++)
     if (sl_link_to(base, r) != SL_LINK_MESSAGE)
       symm->ranks[r].at = symm->device.at[sl_place_in_workgroup(base, r)];
@@ -201,6 +202,11 @@ static void free_on_devices(sl_process_comm *comm, sl_process_symm *symm) {
     status = sl_process_flush_puts(comm, SL_ALL_RANKS);
   if (status == SLEY_OK)
     status = sl_mesh_agree(comm->mesh, "symm_free", 0, 0, SLEY_OK);
+  if (status != SLEY_OK && symm->device.own) {
+    unlist(comm, symm);
+    sl_process_part(comm, symm);
+    return;
+  }
   if (symm->device.own)
     comm->memory->close(comm, &symm->device);
   if (status == SLEY_OK)

@@ -36,10 +36,20 @@ typedef struct sl_process_staging {
   char *slots;           /* SL_STAGING_SLOTS of SL_MESH_STAGE bytes, likewise: this rank's side of requests */
   bool taken[SL_STAGING_SLOTS];
   struct sl_process_rma *first, **last; /* operations that go through slots, in the order begun */
+  sl_process_symm *parting; /* given up by this rank after a failure, and not by all its peers yet */
 } sl_process_staging;
 
 /* Makes comm->staging, and starts the thread that serves; where both are there: nothing. */
 sley_status sl_process_staging_start(sl_process_comm *comm);
+
+/* Where a block of so many bytes that a workgroup maps has a word for each of its ranks, by place. */
+static inline int64_t sl_process_words_at(int64_t bytes) {
+  return (bytes + (int64_t)sizeof(int64_t) - 1) / (int64_t)sizeof(int64_t) * (int64_t)sizeof(int64_t);
+}
+
+/* After a failure, when ranks do not meet any more: tells the workgroup that this rank touches symm no more;
+ * its memory goes when all have told so, at the end of the comm. */
+void sl_process_part(sl_process_comm *comm, sl_process_symm *symm);
 
 /* Tells the mesh to serve what is kept now. */
 void sl_process_keep(sl_process_comm *comm);
