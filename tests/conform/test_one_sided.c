@@ -512,8 +512,9 @@ static sley_status work_on(sl_comm *comm, sl_symm *symm, char *host, int64_t ste
   int64_t old;
   for (int p = 0; p < comm->size && status == SLEY_OK; p++) {
     char *here = host + (int64_t)p * FAR_BYTES;
-    status = (step + p) % 2 ? sl_get_begin(symm, p, 64, here, FAR_BYTES, &rma[p])
-                            : sl_put_begin(symm, p, 64, here, FAR_BYTES, &rma[p]);
+    int64_t at = 64 + (int64_t)comm->rank * FAR_BYTES;
+    status = (step + p) % 2 ? sl_get_begin(symm, p, at, here, FAR_BYTES, &rma[p])
+                            : sl_put_begin(symm, p, at, here, FAR_BYTES, &rma[p]);
     begun[p] = status == SLEY_OK;
   }
   if (status == SLEY_OK)
@@ -539,7 +540,7 @@ static sley_status failing_main(sl_comm *comm, void *arg) {
   int64_t old = 1;
   if (!has(comm, SL_ONE_SIDED_GET | SL_ONE_SIDED_ATOMICS))
     return SLEY_OK;
-  TRY(sl_symm_alloc(comm, 64 + FAR_BYTES, &symm));
+  TRY(sl_symm_alloc(comm, 64 + comm->size * (int64_t)FAR_BYTES, &symm));
   host = sl_alloc_zero(comm->size, FAR_BYTES, "test");
   TRY(sl_agree(comm, host ? SLEY_OK : SLEY_ERR_MEMORY));
   if (comm->rank == f->rank) {

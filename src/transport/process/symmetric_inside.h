@@ -36,7 +36,6 @@ typedef struct sl_process_staging {
   char *slots;           /* SL_STAGING_SLOTS of SL_MESH_STAGE bytes, likewise: this rank's side of requests */
   bool taken[SL_STAGING_SLOTS];
   struct sl_process_rma *first, **last; /* operations that go through slots, in the order begun */
-  sl_process_symm *parting; /* given up by this rank after a failure, and not by all its peers yet */
 } sl_process_staging;
 
 /* Makes comm->staging, and starts the thread that serves; where both are there: nothing. */
@@ -47,8 +46,10 @@ static inline int64_t sl_process_words_at(int64_t bytes) {
   return (bytes + (int64_t)sizeof(int64_t) - 1) / (int64_t)sizeof(int64_t) * (int64_t)sizeof(int64_t);
 }
 
-/* After a failure, when ranks do not meet any more: tells the workgroup that this rank touches symm no more;
- * its memory goes when all have told so, at the end of the comm. */
+/* This rank's operations on symm, on devices, are complete, as far as they can be. */
+void sl_process_quiet(sl_process_comm *comm, sl_process_symm *symm);
+/* Then: tells the workgroup that this rank touches symm no more. Its memory goes once all have told so, and
+ * nobody will ask for it: now, at the next such call, or at the end of the comm. */
 void sl_process_part(sl_process_comm *comm, sl_process_symm *symm);
 
 /* Tells the mesh to serve what is kept now. */
