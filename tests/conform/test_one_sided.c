@@ -21,8 +21,7 @@ static bool has(const sl_comm *comm, unsigned wanted) {
   } while (0)
 #define TRY(call) SL_TRY_GOTO(status, call, done)
 
-/* -------------------------------------------------------------------------------------------------
- * many handles */
+/* ---- many handles */
 
 /* The block of rank `at` has a segment for each rank, which alone writes it. Not a multiple of anything; one
  * of them longer than what a request may bring of a device's memory. */
@@ -206,8 +205,7 @@ static void test_many_handles(void **state) {
   each_case(handles_body);
 }
 
-/* -------------------------------------------------------------------------------------------------
- * words */
+/* ---- words */
 
 enum { DRAWS = 20, TICKET = 8, LOCK = 16, GUARDED = 24, BLOCK = 1024 };
 
@@ -290,8 +288,7 @@ static void test_atomics(void **state) {
   each_case(words_body);
 }
 
-/* -------------------------------------------------------------------------------------------------
- * when it can be seen */
+/* ---- when it can be seen */
 
 enum { FLAG = 8, ACK = 16, DATA = 64, LENGTH = 201, STEPS = 6 };
 
@@ -382,8 +379,7 @@ static void test_order(void **state) {
   each_case(order_body);
 }
 
-/* -------------------------------------------------------------------------------------------------
- * an owner that computes */
+/* ---- an owner that computes */
 
 enum { FINISHED = 48 };
 
@@ -440,8 +436,7 @@ static void test_owner_that_computes(void **state) {
   each_case(passive_body);
 }
 
-/* -------------------------------------------------------------------------------------------------
- * what is refused, and failure */
+/* ---- what is refused, and failure */
 
 static sley_status refuse_main(sl_comm *comm, void *arg) {
   (void)arg;
@@ -512,8 +507,9 @@ static sley_status work_on(sl_comm *comm, sl_symm *symm, char *host, int64_t ste
   int64_t old;
   for (int p = 0; p < comm->size && status == SLEY_OK; p++) {
     char *here = host + (int64_t)p * FAR_BYTES;
-    status = (step + p) % 2 ? sl_get_begin(symm, p, 64, here, FAR_BYTES, &rma[p])
-                            : sl_put_begin(symm, p, 64, here, FAR_BYTES, &rma[p]);
+    int64_t at = 64 + (int64_t)comm->rank * FAR_BYTES;
+    status = (step + p) % 2 ? sl_get_begin(symm, p, at, here, FAR_BYTES, &rma[p])
+                            : sl_put_begin(symm, p, at, here, FAR_BYTES, &rma[p]);
     begun[p] = status == SLEY_OK;
   }
   if (status == SLEY_OK)
@@ -539,7 +535,7 @@ static sley_status failing_main(sl_comm *comm, void *arg) {
   int64_t old = 1;
   if (!has(comm, SL_ONE_SIDED_GET | SL_ONE_SIDED_ATOMICS))
     return SLEY_OK;
-  TRY(sl_symm_alloc(comm, 64 + FAR_BYTES, &symm));
+  TRY(sl_symm_alloc(comm, 64 + comm->size * (int64_t)FAR_BYTES, &symm));
   host = sl_alloc_zero(comm->size, FAR_BYTES, "test");
   TRY(sl_agree(comm, host ? SLEY_OK : SLEY_ERR_MEMORY));
   if (comm->rank == f->rank) {

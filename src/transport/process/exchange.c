@@ -200,7 +200,7 @@ sley_status sl_process_exchange_begin(sl_exchange *base, const void *src, int64_
   exchange->dst = dst;
   exchange->dst_stride = dst_stride;
   sley_status status = begin(exchange, queue);
-  return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
+  return status == SLEY_OK ? sl_process_over(base->comm, SLEY_OK) : failed(exchange, status);
 }
 
 sley_status sl_process_exchange_borrow(sl_exchange *base, sl_lent *lent, sl_queue *queue) {
@@ -269,7 +269,7 @@ sley_status sl_process_exchange_end(sl_exchange *base, sl_queue *queue) {
     return failed(exchange, status);
   exchange->in_flight = false;
   exchange->lent = true;
-  return SLEY_OK;
+  return sl_process_over(base->comm, SLEY_OK);
 }
 
 sley_status sl_process_exchange_reclaim(sl_exchange *base, sl_queue *queue) {
@@ -278,7 +278,7 @@ sley_status sl_process_exchange_reclaim(sl_exchange *base, sl_queue *queue) {
   sley_status status = exchange->in_flight
                            ? sl_fail(SLEY_ERR_ARG, "exchange %s is reclaimed before its end", exchange->name)
                            : reclaim(exchange);
-  return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
+  return status == SLEY_OK ? sl_process_over(base->comm, SLEY_OK) : failed(exchange, status);
 }
 
 /* Only rows from the workgroup come in stages; the others are taken first. */

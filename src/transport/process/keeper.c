@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a rank keeps symmetric memory for those that ask over the mesh: where it lies, and access to what lies
- * on its device, through staging memory and a queue that nothing else uses. */
+ * on its device, through staging memory and a queue that nothing else uses. And how long it keeps what its
+ * peers have mapped, when a rank has failed. */
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
 #include "base/memory.h"
 #include "transport/process/symmetric_inside.h"
 
@@ -76,11 +81,100 @@ sley_status sl_process_staging_start(sl_process_comm *comm) {
   return sl_mesh_start_progress(comm->mesh);
 }
 
+/* ---- parting */
+
+/* Seconds for ranks that are about to, and for those still at work when this rank's comm ends. */
+static const double COURTESY = 0.1, PATIENCE = 2;
+enum { CLOSED = 1, PAUSE_NANOSECONDS = 100000 };
+
+void sl_process_quiet(sl_process_comm *comm, sl_process_symm *symm) {
+  (void)symm;
+  sley_status status = sl_process_wait_for(comm, comm->base.queue);
+  if (status == SLEY_OK)
+    status = sl_process_flush_puts(comm, SL_ALL_RANKS);
+  (void)sl_process_over(&comm->base, status);
+  (void)sl_rma_queue_drain(comm->staging->own);
+}
+
+/* A word in each block of the workgroup. */
+static void leave_words(sl_process_comm *comm, const sl_process_symm *symm) {
+  const sl_comm *base = &comm->base;
+  int place = sl_place_in_workgroup(base, base->rank), group = sl_workgroup_of(base, base->rank);
+  int first = sl_workgroup_first(base, group);
+  const int64_t closed = CLOSED;
+  for (int i = 0; i < sl_workgroup_size(base, group); i++) {
+    char *words = symm->device.at[i] + sl_process_words_at(symm->ranks[first + i].bytes);
+    (void)base->device->ops->copy(base->queue, SL_COPY_TO_DEVICE, words + place * (int)sizeof closed, &closed,
+                                  sizeof closed);
+  }
+  (void)base->queue->ops->queue_wait(base->queue);
+}
+
+static bool words_are_here(sl_process_comm *comm, const sl_process_symm *symm) {
+  const sl_comm *base = &comm->base;
+  int members = sl_workgroup_size(base, sl_workgroup_of(base, base->rank));
+  char *words = symm->device.own + sl_process_words_at(symm->ranks[base->rank].bytes);
+  for (int i = 0; i < members; i++) {
+    int64_t word = 0;
+    if (base->device->ops->copy(base->queue, SL_COPY_TO_HOST, &word, words + i * (int)sizeof word,
+                                sizeof word) != SLEY_OK ||
+        word != CLOSED)
+      return false;
+  }
+  return true;
+}
+
+/* Whether nobody will touch it or ask for it. */
+static bool is_left(sl_process_comm *comm, const sl_process_symm *symm) {
+  bool asked = symm->still_in_use > 0 && sl_mesh_progress(comm->mesh) == SLEY_OK && symm->still_in_use > 0;
+  return !asked && (!symm->device.own || words_are_here(comm, symm));
+}
+
+static void give_back(sl_process_comm *comm, sl_process_symm *symm, bool keep) {
+  if (symm->device.own)
+    comm->memory->give(comm, &symm->device, keep);
+  if (symm->alone)
+    comm->base.device->ops->free(comm->base.device, symm->alone);
+  sl_free(symm);
+}
+
+/* Gives back what this rank has freed and nobody touches any more, waiting for so many seconds; last: and the
+ * rest, but for what a peer may still touch, which perhaps was killed. */
+static void reap(sl_process_comm *comm, double patience, bool last) {
+  double deadline = sl_now() + patience;
+  for (sl_process_symm **at = &comm->symms; *at;) {
+    sl_process_symm *symm = *at;
+    bool over = symm->on_device && symm->freed, left = over && is_left(comm, symm);
+    while (over && !left && sl_now() < deadline) {
+      nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
+      left = is_left(comm, symm);
+    }
+    if (left || (over && last)) {
+      *at = symm->next;
+      give_back(comm, symm, !left);
+    } else {
+      at = &symm->next;
+    }
+  }
+}
+
+void sl_process_part(sl_process_comm *comm, sl_process_symm *symm) {
+  if (symm->device.own) {
+    leave_words(comm, symm);
+    comm->memory->close(comm, &symm->device);
+  }
+  symm->freed = true;
+  reap(comm, COURTESY, false);
+}
+
 void sl_process_staging_stop(sl_process_comm *comm) {
   sl_process_staging *s = comm->staging;
   sl_device *device = comm->base.device;
+  char message[1024];
   if (!s)
     return;
+  snprintf(message, sizeof message, "%s", sley_last_error());
+  reap(comm, PATIENCE, true);
   sl_mesh_serve(comm->mesh, NULL);
   sl_rma_queue_destroy(s->own);
   sl_rma_queue_destroy(s->serving);
@@ -90,4 +184,6 @@ void sl_process_staging_stop(sl_process_comm *comm) {
     device->ops->host_free(device, s->slots);
   sl_free(s);
   comm->staging = NULL;
+  if (*message)
+    (void)sl_fail(SLEY_OK, "%s", message); /* of what went wrong before */
 }

@@ -263,7 +263,9 @@ static sley_status test(sl_rma *rma, bool *done) {
     if (status == SLEY_OK && !*done)
       status = over(comm, sl_mesh_progress(comm->mesh));
   } else if (r->state == STAGED) {
-    status = over(comm, drive(comm));
+    status =
+        comm->staging->first ? drive(comm) : sl_mesh_progress(comm->mesh); /* none: a failure ended all */
+    status = over(comm, status);
     *done = r->state == COMPLETE;
     if (*done)
       return SLEY_OK;

@@ -194,8 +194,8 @@ void sl_process_end(sl_process_comm *comm, sley_status status) {
   if (status != SLEY_OK)
     comm->base.ops->abort(&comm->base, status);
   sl_error_save(&error);
-  comm->backend->stop(comm);
   sl_process_staging_stop(comm);
+  comm->backend->stop(comm);
   close_device(comm);
   (void)sl_error_restore(&error);
   if (status != SLEY_OK)

@@ -25,11 +25,11 @@ static void unmap_all(sl_process_symm *symm) {
   sl_free(symm);
 }
 
-/* Ends memory that nobody can ask for any more; broken: nobody is served. all: whoever may. */
+/* Ends memory of the host that nobody can ask for any more; broken: nobody is served. all: whoever may. */
 static void release(sl_process_comm *comm, bool broken, bool all) {
   for (sl_process_symm **at = &comm->symms; *at;) {
     sl_process_symm *symm = *at;
-    if (all || (symm->freed && (symm->still_in_use == 0 || broken))) {
+    if (!symm->on_device && (all || (symm->freed && (symm->still_in_use == 0 || broken)))) {
       *at = symm->next;
       unmap_all(symm);
     } else {
@@ -140,7 +140,8 @@ static sley_status take_on_devices(sl_process_comm *comm, int64_t bytes, sl_proc
     symm->ranks[base->rank].at = symm->alone;
     return sl_mesh_agree(comm->mesh, "symmetric memory", 0, 0, status);
   }
-  SL_TRY(comm->memory->take(comm, bytes, &symm->device));
+  SL_TRY(comm->memory->take(comm, sl_process_words_at(bytes) + base->workgroup * (int64_t)sizeof(int64_t),
+                            &symm->device));
   for (int r = 0; r < base->size; r++)
     if (sl_link_to(base, r) != SL_LINK_MESSAGE)
       symm->ranks[r].at = symm->device.at[sl_place_in_workgroup(base, r)];
@@ -173,44 +174,21 @@ static sley_status alloc_on_devices(sl_process_comm *comm, int64_t bytes, sl_sym
       symm->ranks[r].bytes = sizes[r];
     status = take_on_devices(comm, bytes, symm);
   }
-  if (status == SLEY_OK) {
-    enlist(comm, symm);
-    status = sl_mesh_agree(comm->mesh, "end of symm_alloc", 0, 0, SLEY_OK);
-    if (status != SLEY_OK)
-      unlist(comm, symm);
-  }
   sl_free(sizes);
-  if (status == SLEY_OK) {
+  if (status != SLEY_OK) {
+    if (symm && symm->alone)
+      base->device->ops->free(base->device, symm->alone);
+    sl_free(symm);
+    return status;
+  }
+  symm->still_in_use = base->size - 1; /* atomics are asked for in a workgroup, too */
+  enlist(comm, symm);
+  status = sl_mesh_agree(comm->mesh, "end of symm_alloc", 0, 0, SLEY_OK);
+  if (status != SLEY_OK)
+    sl_process_part(comm, symm);
+  else
     *out = &symm->base;
-    return SLEY_OK;
-  }
-  if (symm && symm->device.own) {
-    comm->memory->close(comm, &symm->device);
-    comm->memory->give(comm, &symm->device, true);
-  }
-  if (symm && symm->alone)
-    base->device->ops->free(base->device, symm->alone);
-  sl_free(symm);
   return status;
-}
-
-/* All ranks' devices are done with it, and nobody asks for it, before any rank's memory goes. */
-static void free_on_devices(sl_process_comm *comm, sl_process_symm *symm) {
-  sley_status status = sl_process_wait_for(comm, comm->base.queue);
-  if (status == SLEY_OK)
-    status = sl_process_flush_puts(comm, SL_ALL_RANKS);
-  if (status == SLEY_OK)
-    status = sl_mesh_agree(comm->mesh, "symm_free", 0, 0, SLEY_OK);
-  if (symm->device.own)
-    comm->memory->close(comm, &symm->device);
-  if (status == SLEY_OK)
-    status = sl_mesh_barrier(comm->mesh);
-  unlist(comm, symm);
-  if (symm->device.own)
-    comm->memory->give(comm, &symm->device, status != SLEY_OK);
-  if (symm->alone)
-    comm->base.device->ops->free(comm->base.device, symm->alone);
-  sl_free(symm);
 }
 
 /* Room for requests for rows, where there are ranks to ask. */
@@ -269,23 +247,25 @@ sley_status sl_process_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
                                                                  : alloc_on_devices(comm, bytes, out));
 }
 
-/* Host memory: waits for nobody; but ranks of other workgroups may ask for access until they have called it
- * too. */
+/* Ranks do not meet for it, since one that has failed may come alone: each tells those that may still want
+ * access that it wants none, and its own memory goes when all of them have told so. */
 void sl_process_symm_free(sl_symm *base) {
   sl_process_comm *comm = (sl_process_comm *)base->comm;
   sl_process_symm *symm = (sl_process_symm *)base;
   sl_error error;
   sl_error_save(&error);
+  if (symm->on_device)
+    sl_process_quiet(comm, symm);
+  for (int r = 0; r < base->comm->size && !sl_mesh_broken(comm->mesh); r++)
+    if (r != base->comm->rank && (symm->on_device || sl_link_to(base->comm, r) == SL_LINK_MESSAGE))
+      (void)sl_mesh_access(comm->mesh, r, SL_MESH_FREE, symm->id, 0, NULL, 0);
   if (symm->on_device) {
-    free_on_devices(comm, symm);
+    sl_process_part(comm, symm);
   } else {
-    for (int r = 0; r < base->comm->size && !sl_mesh_broken(comm->mesh); r++)
-      if (sl_link_to(base->comm, r) == SL_LINK_MESSAGE)
-        (void)sl_mesh_access(comm->mesh, r, SL_MESH_FREE, symm->id, 0, NULL, 0);
     symm->freed = true;
     release(comm, sl_mesh_broken(comm->mesh), false);
-    sl_process_keep(comm);
   }
+  sl_process_keep(comm);
   if (!sl_mesh_broken(comm->mesh))
     sl_mesh_work(comm->mesh);
   if (*error.text)

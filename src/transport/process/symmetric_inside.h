@@ -41,6 +41,17 @@ typedef struct sl_process_staging {
 /* Makes comm->staging, and starts the thread that serves; where both are there: nothing. */
 sley_status sl_process_staging_start(sl_process_comm *comm);
 
+/* Where a block of so many bytes that a workgroup maps has a word for each of its ranks, by place. */
+static inline int64_t sl_process_words_at(int64_t bytes) {
+  return (bytes + (int64_t)sizeof(int64_t) - 1) / (int64_t)sizeof(int64_t) * (int64_t)sizeof(int64_t);
+}
+
+/* This rank's operations on symm, on devices, are complete, as far as they can be. */
+void sl_process_quiet(sl_process_comm *comm, sl_process_symm *symm);
+/* Then: tells the workgroup that this rank touches symm no more. Its memory goes once all have told so, and
+ * nobody will ask for it: now, at the next such call, or at the end of the comm. */
+void sl_process_part(sl_process_comm *comm, sl_process_symm *symm);
+
 /* Tells the mesh to serve what is kept now. */
 void sl_process_keep(sl_process_comm *comm);
 
