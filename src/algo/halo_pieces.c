@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "machine/machine.h"
+#include "plan/resident.h"
 
 /* A piece takes at least so many seconds: long beside what telling of it costs. */
 static const double piece_seconds = 15e-6;
@@ -79,6 +80,12 @@ static sley_status mark(void *context, int64_t begin, int64_t end, int thread) {
 /* The last pieces first, so that each entry is left with the first that needs it. */
 static sley_status mark_all(const sl_inspection *ins, const sl_halo_pieces *p, int32_t *pieces) {
   const sley_matrix *block = ins->block;
+  if (ins->resident) {
+    int64_t first[SL_PULL_STAGES];
+    for (int i = 0; i < p->count; i++)
+      first[i] = sl_csr_split(block->rows, block->rowptr, i, p->count);
+    return sl_resident_needs(ins, p->count, first, p->row_part, pieces);
+  }
   for (int i = p->count - 1; i >= 0; i--) {
     int64_t first = sl_csr_split(block->rows, block->rowptr, i, p->count);
     int64_t end = sl_csr_split(block->rows, block->rowptr, i + 1, p->count);
@@ -136,15 +143,20 @@ static void sort_by_piece(int64_t count, const int32_t *piece, int pieces, int64
     place[e] = at[piece[e]]++;
 }
 
+/* What stays with the plan. */
+static sley_status take_lists(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *out) {
+  int size = ins->comm->size;
+  out->rows = sl_plan_alloc(plan, out->count, sizeof *out->rows);
+  out->end = sl_plan_alloc(plan, (int64_t)size * out->count, sizeof *out->end);
+  out->wanted = sl_plan_alloc(plan, ins->wanted_begin[size], sizeof *out->wanted);
+  return out->rows && out->end && out->wanted ? SLEY_OK : SLEY_ERR_MEMORY;
+}
+
 static sley_status sort_halo(const sl_inspection *ins, sl_plan *plan, int32_t *pieces, sl_halo_pieces *out) {
   int size = ins->comm->size;
   SL_TRY(SL_NEW(out->row_part, ins->block->rows, "pieces of the halo"));
   SL_TRY(SL_NEW(out->place, ins->halo_set.count, "pieces of the halo"));
-  out->rows = sl_plan_alloc(plan, out->count, sizeof *out->rows);
-  out->end = sl_plan_alloc(plan, (int64_t)size * out->count, sizeof *out->end);
-  out->wanted = sl_plan_alloc(plan, ins->wanted_begin[size], sizeof *out->wanted);
-  if (!out->rows || !out->end || !out->wanted)
-    return SLEY_ERR_MEMORY;
+  SL_TRY(take_lists(ins, plan, out));
   SL_TRY(mark_all(ins, out, pieces));
   choose_early(ins, out, head_start(ins, out, pieces));
   for (int p = 0; p < size; p++) {
@@ -176,6 +188,8 @@ sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo
   int64_t *counts = NULL;
   void *wanted = NULL;
   *out = (sl_halo_pieces){.count = count_pieces(ins), .unhurried = is_unhurried(ins)};
+  if (plan->dry) /* how many pieces and rows there are is enough to predict by */
+    return sl_agree(comm, take_lists(ins, plan, out));
   sley_status status = SL_NEW(counts, 2 * (int64_t)comm->size, "pieces of the halo");
   if (status == SLEY_OK)
     status = SL_NEW(pieces, ins->halo_set.count, "pieces of the halo");

@@ -6,8 +6,8 @@
 
 #include "base/value.h"
 
-static const char *const op_names[SL_OP_COUNT] = {"spmm",  "rows",  "pull",  "arrive",
-                                                  "await", "scale", "round", "convert"};
+static const char *const op_names[SL_OP_COUNT] = {"spmm",  "rows",    "pull",    "arrive", "await", "scale",
+                                                  "round", "convert", "columns", "needs",  "tally", "cut"};
 
 /* Whether a kernel is whose the arguments ask for. */
 static bool serves(const sl_kernel *kernel, const char *library) {

@@ -6,6 +6,7 @@
 
 #include "base/team.h"
 #include "base/types.h"
+#include "device/op_inspect.h"
 
 typedef struct sl_queue sl_queue;
 typedef struct sl_device sl_device;
@@ -19,6 +20,10 @@ typedef enum sl_op {
   SL_OP_SCALE,   /* Y = beta Y */
   SL_OP_ROUND,   /* Y = beta Y + S, S in f32 and Y of 16 bits */
   SL_OP_CONVERT, /* move or add listed rows whose values change their type */
+  SL_OP_COLUMNS, /* of op_inspect.h: which columns a row block has */
+  SL_OP_NEEDS,   /* which rows need which of them first */
+  SL_OP_TALLY,   /* entries of each row by part */
+  SL_OP_CUT,     /* the parts */
   SL_OP_COUNT
 } sl_op;
 
@@ -33,8 +38,9 @@ typedef enum sl_op {
  * sum pieces of a long row apart and add them in an order that depends on the matrix alone: the bits are
  * still the same from run to run.
  *
- * Where the arrays lie: at prepare in the host's memory, whatever the device. A run with what prepare made
- * reads none of them. A run of a matrix that was not prepared reads them in the device's memory. */
+ * Where the arrays lie: at prepare in the host's memory, whatever the device, but col and val of a resident
+ * matrix. A run with what prepare made reads none of them, but those. A run of a matrix that was not prepared
+ * reads them in the device's memory. */
 typedef struct sl_spmm_matrix {
   int64_t rows;         /* stored */
   const int64_t *rowid; /* row of Y of each stored row, ascending; NULL: the same number */
@@ -42,6 +48,9 @@ typedef struct sl_spmm_matrix {
   const void *col, *val;
   sley_index index;
   sley_dtype dtype;
+  /* col and val lie in the memory of the device, col in 32 bits, before prepare. What prepare makes uses them
+   * where they are, and may set the sign bits of col; they outlive it. */
+  bool resident;
 } sl_spmm_matrix;
 
 /* How the stages of a pull tell of themselves: words in the device's memory, zeroed at first. Rounds of the
@@ -263,6 +272,10 @@ typedef struct sl_kernel_args {
     sl_scale_args scale;
     sl_round_args round;
     sl_convert_args convert;
+    sl_columns_args columns;
+    sl_needs_args needs;
+    sl_tally_args tally;
+    sl_cut_args cut;
   };
 } sl_kernel_args;
 

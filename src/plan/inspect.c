@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "partition/partition.h"
+#include "plan/resident.h"
 
 /* Remote columns among entries begin .. end-1 of the block. */
 static int64_t remote_columns(const void *context, int64_t begin, int64_t end, int64_t *out) {
@@ -98,7 +99,10 @@ static sley_status find_halo(sl_inspection *ins) {
   /* Who owns all columns need not look at them. */
   int64_t entries = ins->x_rows == ins->block->cols ? 0 : ins->block->nnz;
   sl_colset_source source = {entries, remote_columns, ins};
-  SL_TRY(sl_colset_build(ins->block->cols, &source, sl_plan_team(ins), &ins->halo_set));
+  if (ins->resident)
+    SL_TRY(sl_resident_columns(ins));
+  else
+    SL_TRY(sl_colset_build(ins->block->cols, &source, sl_plan_team(ins), &ins->halo_set));
   SL_TRY(SL_NEW(ins->halo, ins->halo_set.count, "the halo"));
   sl_colset_list(&ins->halo_set, ins->halo);
   SL_TRY(SL_NEW(ins->halo_begin, ins->comm->size + 1, "the halo"));
@@ -140,6 +144,8 @@ static sley_status count_owners(void *context, int thread, int threads) {
 static sley_status find_owners(sl_inspection *ins) {
   sl_team *team = sl_plan_team(ins);
   int ranks = ins->comm->size, threads = sl_team_size(team);
+  if (ins->resident) /* found with the halo */
+    return SLEY_OK;
   SL_TRY(SL_NEW_ZERO(ins->owner_nnz, (int64_t)threads * ranks, "entry counts"));
   if (ranks == 1) {
     ins->owner_nnz[0] = ins->block->nnz;
@@ -187,6 +193,7 @@ static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const i
   ins->x_rows = col_begin[comm->rank + 1] - ins->first_col;
   ins->row_bytes = ins->k * (int64_t)sley_dtype_bytes(ins->block->dtype);
   ins->sum_bytes = ins->k * (int64_t)sley_dtype_bytes(sl_sum_dtype(ins->block->dtype));
+  SL_TRY(sl_agree(comm, sl_resident_open(ins)));
   SL_TRY(sl_agree(comm, find_halo(ins)));
   SL_TRY(sl_agree(comm, find_owners(ins)));
   ins->remote_nnz = ins->halo_set.occurrences;
@@ -209,6 +216,7 @@ sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *r
 }
 
 void sl_inspection_free(sl_inspection *ins) {
+  sl_resident_close(ins->resident);
   sl_free(ins->owner_nnz);
   sl_free(ins->cover_use);
   sl_free(ins->wanted_begin);

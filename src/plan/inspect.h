@@ -44,6 +44,8 @@ typedef struct sl_inspection {
   uint8_t *cover_use;
   int64_t cover_rows;
 
+  struct sl_resident *resident; /* the block in the device's memory; NULL: planning is done on the host */
+
   /* What others need of this rank: row numbers within its block of X, ascending; peer p's likewise. */
   int64_t *wanted, *wanted_begin;
 } sl_inspection;

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "plan/resident.h"
 
 /* Shared by the two passes over the block's rows: count, then fill. */
 typedef struct cut {
@@ -194,6 +195,11 @@ static sley_status frame_parts(const sl_plan *plan, cut *c) {
 }
 
 static sley_status cut_block(sl_plan *plan, cut *c) {
+  if (sl_resident_suits(c->ins, c->count, c->frames, c->parts)) {
+    sley_status status = sl_resident_cut(plan, c->ins, c->map, c->count, c->frames, c->parts);
+    if (status != SLEY_ERR_MEMORY) /* else the host has the memory to do it */
+      return status;
+  }
   int64_t slots = (int64_t)c->threads * c->count;
   SL_TRY(SL_NEW(c->rows, slots, "part counts"));
   SL_TRY(SL_NEW(c->entries, slots, "part counts"));

@@ -27,7 +27,7 @@ static inline bool sl_cpu_spmm_ok(const sl_kernel_args *args, sley_dtype dtype, 
 const char *sl_cpu_isa_name(void);
 
 extern const sl_kernel sl_cpu_rows, sl_cpu_pull, sl_cpu_arrive, sl_cpu_await, sl_cpu_scale, sl_cpu_round,
-    sl_cpu_convert;
+    sl_cpu_convert, sl_cpu_columns, sl_cpu_needs, sl_cpu_tally, sl_cpu_cut;
 /* signals.c; tell: the stage's rows are there. */
 sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args);
 void sl_cpu_tell_stage(sl_stage_word *word);

@@ -32,6 +32,10 @@ const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_avx512,
                                            &sl_cpu_scale,
                                            &sl_cpu_round,
                                            &sl_cpu_convert,
+                                           &sl_cpu_columns,
+                                           &sl_cpu_needs,
+                                           &sl_cpu_tally,
+                                           &sl_cpu_cut,
                                            NULL};
 
 static bool machine_has(sl_cpu_isa isa) {
@@ -65,6 +69,10 @@ const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_neon,
                                            &sl_cpu_scale,
                                            &sl_cpu_round,
                                            &sl_cpu_convert,
+                                           &sl_cpu_columns,
+                                           &sl_cpu_needs,
+                                           &sl_cpu_tally,
+                                           &sl_cpu_cut,
                                            NULL};
 
 static bool machine_has(sl_cpu_isa isa) {
@@ -84,6 +92,10 @@ const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_portable,
                                            &sl_cpu_scale,
                                            &sl_cpu_round,
                                            &sl_cpu_convert,
+                                           &sl_cpu_columns,
+                                           &sl_cpu_needs,
+                                           &sl_cpu_tally,
+                                           &sl_cpu_cut,
                                            NULL};
 
 static bool machine_has(sl_cpu_isa isa) {

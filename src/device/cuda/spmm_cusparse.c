@@ -69,8 +69,8 @@ static int64_t entries_of(const sl_spmm_matrix *a) {
 /* Row starts and columns must have one width. */
 static bool cusparse_ok(const sl_kernel_args *args) {
   const sl_spmm_args *a = &args->spmm;
-  return !a->arrives && !a->pages && a->far_rows == 0 && !a->in_order && sley_dtype_bytes(a->a->dtype) != 0 &&
-         (a->a->index == SLEY_I64 || entries_of(a->a) <= INT32_MAX);
+  return !a->arrives && !a->a->resident && !a->pages && a->far_rows == 0 && !a->in_order &&
+         sley_dtype_bytes(a->a->dtype) != 0 && (a->a->index == SLEY_I64 || entries_of(a->a) <= INT32_MAX);
 }
 
 static double cusparse_cost(const sl_kernel_args *args) {

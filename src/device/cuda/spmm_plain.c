@@ -5,7 +5,7 @@
 
 static bool plain_ok(const sl_kernel_args *args) {
   const sl_spmm_matrix *a = args->spmm.a;
-  return sley_dtype_bytes(a->dtype) != 0 && (a->index == SLEY_I32 || a->index == SLEY_I64) &&
+  return sley_dtype_bytes(a->dtype) != 0 && (a->index == SLEY_I32 || a->index == SLEY_I64) && !a->resident &&
          !args->spmm.pages && args->spmm.far_rows == 0;
 }
 

@@ -27,8 +27,8 @@ typedef struct rowwise {
 static bool rowwise_ok(const sl_kernel_args *args) {
   const sl_spmm_args *a = &args->spmm;
   return a->pages && a->segment && a->segments <= SL_NEIGHBOUR_OWNERS &&
-         a->segment[a->segments] <= INT32_MAX && a->a->rows <= INT32_MAX && !a->a->rowid && !a->in_order &&
-         !a->arrives && sley_dtype_bytes(a->a->dtype) != 0;
+         a->segment[a->segments] <= INT32_MAX && a->a->rows <= INT32_MAX && !a->a->rowid && !a->a->resident &&
+         !a->in_order && !a->arrives && sley_dtype_bytes(a->a->dtype) != 0;
 }
 
 /* The only one that reads rows in place. */
