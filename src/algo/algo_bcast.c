@@ -10,13 +10,14 @@ static sley_status add_stage(sl_plan *plan, const sl_inspection *ins, int stage,
   int me = ins->comm->rank;
   SL_TRY(sl_plan_add_exchange(plan, "broadcast", SL_BUFFER_X, buffer, SL_GRAIN_PEER, exchange));
   if (stage != me) {
-    sl_row_list from = {
-        .peer = stage, .count = ins->col_begin[stage + 1] - ins->col_begin[stage], .bytes = ins->row_bytes};
+    sl_row_list from = {.peer = stage,
+                        .count = ins->col_begin[stage + 1] - ins->col_begin[stage],
+                        .bytes = ins->wishes->row_bytes};
     sl_plan_recv(plan, *exchange, &from);
     return SLEY_OK;
   }
   for (int p = 0; p < ins->comm->size; p++) {
-    sl_row_list to = {.peer = p, .count = ins->x_rows, .bytes = ins->row_bytes};
+    sl_row_list to = {.peer = p, .count = ins->x_rows, .bytes = ins->wishes->row_bytes};
     if (p != me)
       sl_plan_send(plan, *exchange, &to);
   }
@@ -57,10 +58,10 @@ static sley_status build(const sl_inspection *ins, sl_plan *plan, bool pipelined
     most =
         ins->col_begin[p + 1] - ins->col_begin[p] > most ? ins->col_begin[p + 1] - ins->col_begin[p] : most;
   most = ranks > 1 ? most : 0;
-  SL_TRY(sl_plan_add_buffer(plan, "stage 0", most, ins->row_bytes, &buffers[0]));
+  SL_TRY(sl_plan_add_buffer(plan, "stage 0", most, ins->wishes->row_bytes, &buffers[0]));
   buffers[1] = buffers[0];
   if (pipelined)
-    SL_TRY(sl_plan_add_buffer(plan, "stage 1", most, ins->row_bytes, &buffers[1]));
+    SL_TRY(sl_plan_add_buffer(plan, "stage 1", most, ins->wishes->row_bytes, &buffers[1]));
   SL_TRY(cut_stages(plan, ins, buffers, &first));
   for (int s = 0; s < ranks; s++) {
     int exchange;
@@ -87,7 +88,11 @@ static sley_status build_pipelined(const sl_inspection *ins, sl_plan *plan) {
 
 const sl_algorithm sl_algo_bcast_1d = {.name = "bcast-1d",
                                        .summary = "every rank's whole block of X to everyone, stage by stage",
+                                       .considered = sl_considered_always,
+                                       .prepare = sl_prepare_no_more,
                                        .build = build_plain};
 const sl_algorithm sl_algo_bcast_1d_pipelined = {.name = "bcast-1d-pipelined",
                                                  .summary = "as bcast-1d, the next stage in flight meanwhile",
+                                                 .considered = sl_considered_always,
+                                                 .prepare = sl_prepare_no_more,
                                                  .build = build_pipelined};

@@ -36,12 +36,13 @@ static sley_status add_stage(sl_plan *plan, const teams *t, int stage, int buffe
   int exchange, source = source_team(t, stage);
   SL_TRY(sl_plan_add_exchange(plan, "broadcast", SL_BUFFER_X, buffer, SL_GRAIN_PEER, &exchange));
   for (int p = 0; p < ins->comm->size; p++) {
-    sl_row_list to = {.peer = p, .count = ins->x_rows, .bytes = ins->row_bytes};
+    sl_row_list to = {.peer = p, .count = ins->x_rows, .bytes = ins->wishes->row_bytes};
     if (t->team / t->c == stage && p % t->c == t->team % t->c)
       sl_plan_send(plan, exchange, &to);
     if (p / t->c == source) {
       int64_t first = ins->col_begin[p] - ins->col_begin[source * t->c];
-      sl_row_list from = {p, ins->col_begin[p + 1] - ins->col_begin[p], NULL, first, 0, ins->row_bytes};
+      sl_row_list from = {
+          p, ins->col_begin[p + 1] - ins->col_begin[p], NULL, first, 0, ins->wishes->row_bytes};
       sl_plan_recv(plan, exchange, &from);
     }
   }
@@ -64,7 +65,7 @@ static sley_status add_part(sl_plan *plan, const teams *t, int stage, const sl_i
     if (items[i].col >= first && items[i].col < end)
       own[kept++] = items[i];
   sl_part frame = {.name = "block",
-                   .k = ins->k,
+                   .k = ins->wishes->k,
                    .x = x,
                    .y = y,
                    .beta = stage == 0 ? SL_BETA_ZERO : SL_BETA_ONE,
@@ -86,8 +87,9 @@ static sley_status add_reduction(sl_plan *plan, const teams *t, int sums) {
   SL_EXCHANGE(plan, exchange)->spec.dtype = plan->sum_dtype;
   for (int p = first; p < first + t->c; p++) {
     int64_t from_row = ins->row_begin[p] - ins->row_begin[first];
-    sl_row_list to = {p, ins->row_begin[p + 1] - ins->row_begin[p], NULL, from_row, 0, ins->sum_bytes};
-    sl_row_list from = {p, ins->rows, NULL, 0, 0, ins->sum_bytes};
+    sl_row_list to = {
+        p, ins->row_begin[p + 1] - ins->row_begin[p], NULL, from_row, 0, ins->wishes->sum_bytes};
+    sl_row_list from = {p, ins->rows, NULL, 0, 0, ins->wishes->sum_bytes};
     sl_plan_send(plan, exchange, &to);
     sl_plan_recv(plan, exchange, &from);
   }
@@ -105,8 +107,8 @@ static sley_status assemble(sl_plan *plan, const teams *t, const sl_item *items,
   }
   int x, y;
   int64_t team_rows = ins->row_begin[(t->team + 1) * t->c] - ins->row_begin[t->team * t->c];
-  SL_TRY(sl_plan_add_buffer(plan, "block of X", most, ins->row_bytes, &x));
-  SL_TRY(sl_plan_add_buffer(plan, "partial sums", team_rows, ins->sum_bytes, &y));
+  SL_TRY(sl_plan_add_buffer(plan, "block of X", most, ins->wishes->row_bytes, &x));
+  SL_TRY(sl_plan_add_buffer(plan, "partial sums", team_rows, ins->wishes->sum_bytes, &y));
   SL_BUFFER(plan, y)->dtype = plan->sum_dtype;
   for (int s = 0; s < t->stages; s++) {
     SL_TRY(add_stage(plan, t, s, x));
@@ -121,7 +123,7 @@ static sley_status build_15d(const sl_inspection *ins, sl_plan *plan) {
   for (int d = 2; d * d <= ranks; d++)
     if (ranks % d == 0)
       c = d;
-  if (c == 1 || ins->reproducible)
+  if (c == 1 || ins->wishes->reproducible)
     return sl_algo_bcast_1d.build(ins, plan);
   teams t = {ins, c, ranks / c, ins->comm->rank / c, ins->comm->rank % c, (ranks / c + c - 1) / c};
   sl_item *items = NULL;
@@ -136,4 +138,6 @@ static sley_status build_15d(const sl_inspection *ins, sl_plan *plan) {
 
 const sl_algorithm sl_algo_bcast_15d = {.name = "bcast-1.5d",
                                         .summary = "blocks of X to every c-th rank, partial sums of Y added",
+                                        .considered = sl_considered_always,
+                                        .prepare = sl_prepare_no_more,
                                         .build = build_15d};

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "partition/partition.h"
 #include "algo/algorithm.h"
+#include "algo/cover_choice.h"
 #include "algo/fusion.h"
 #include "plan/parts.h"
 #include "algo/stages.h"
@@ -165,7 +166,7 @@ static int64_t place_sent(const partials *s, const regions *r, int64_t i) {
 static sley_status add_collect(sl_plan *plan, const partials *s, const regions *r, int buffer,
                                int *exchange) {
   const sl_comm *comm = s->ins->comm;
-  int64_t row_bytes = s->ins->sum_bytes;
+  int64_t row_bytes = s->ins->wishes->sum_bytes;
   SL_TRY(sl_plan_add_exchange(plan, "collect", buffer, buffer, SL_GRAIN_PEER, exchange));
   SL_EXCHANGE(plan, *exchange)->spec.add = true;
   SL_EXCHANGE(plan, *exchange)->spec.dtype = plan->sum_dtype;
@@ -206,11 +207,11 @@ static sley_status add_give(sl_plan *plan, const partials *s, const regions *r, 
       return SLEY_ERR_MEMORY;
     for (int64_t i = 0; i < count; i++)
       rows[i] = numbers[begin[p] + i] - row_first;
-    sl_row_list from = {p, count, rows, 0, 0, ins->sum_bytes};
+    sl_row_list from = {p, count, rows, 0, 0, ins->wishes->sum_bytes};
     sl_plan_recv(plan, *exchange, &from);
     const int64_t *from_begin = near ? s->computed_begin : s->collected_begin;
     int64_t place = near ? r->near + from_begin[p] - from_begin[first] : from_begin[p];
-    sl_row_list to = {p, from_begin[p + 1] - from_begin[p], NULL, place, 0, ins->sum_bytes};
+    sl_row_list to = {p, from_begin[p + 1] - from_begin[p], NULL, place, 0, ins->wishes->sum_bytes};
     sl_plan_send(plan, *exchange, &to);
   }
   return SLEY_OK;
@@ -253,7 +254,7 @@ static sley_status add_partial_part(sl_plan *plan, const partials *s, const regi
   for (int64_t i = 0; i < count; i++)
     sorted[begin[items[i].row]++] = items[i];
   sl_part frame = {.name = "partial rows",
-                   .k = ins->k,
+                   .k = ins->wishes->k,
                    .x = SL_BUFFER_X,
                    .y = buffer,
                    .beta = SL_BETA_ZERO,
@@ -275,7 +276,8 @@ static sley_status add_partials(sl_plan *plan, const partials *s, int *give) {
   regions r = lay_out(s);
   int buffer, part = 0, collect;
   sley_status status;
-  SL_TRY_GOTO(status, sl_plan_add_buffer(plan, "partial rows", r.rows, s->ins->sum_bytes, &buffer), done);
+  SL_TRY_GOTO(status, sl_plan_add_buffer(plan, "partial rows", r.rows, s->ins->wishes->sum_bytes, &buffer),
+              done);
   SL_BUFFER(plan, buffer)->dtype = plan->sum_dtype;
   SL_TRY_GOTO(status, add_collect(plan, s, &r, buffer, &collect), done);
   SL_TRY_GOTO(status, add_give(plan, s, &r, buffer, give), done);
@@ -296,7 +298,7 @@ done:
 
 static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
   sl_stage_options options = {.grain = SL_GRAIN_PEER, .pipelined = true};
-  if (ins->reproducible)
+  if (ins->wishes->reproducible)
     return sl_add_stages(ins, &options, plan);
   options.use = ins->cover_use;
   partials s = {.ins = ins, .group = sl_workgroup_of(ins->comm, ins->comm->rank)};
@@ -316,8 +318,17 @@ static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
   return status;
 }
 
+/* A cover takes a matching for every remote block, so it is looked at only where it could spare at least a
+ * quarter of the best time so far. */
+static bool could_spare(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
+  (void)ins;
+  *why_not = "it could spare less than a quarter of the time";
+  return best->spare_seconds >= 0.25 * best->seconds;
+}
+
 const sl_algorithm sl_algo_cover = {.name = "cover",
                                     .summary =
                                         "as halo-pipelined, the fewest rows of X and partial rows of Y",
-                                    .needs_cover = true,
+                                    .considered = could_spare,
+                                    .prepare = sl_cover_choose,
                                     .build = build_cover};

@@ -2,7 +2,8 @@
 /* halo: each needed row of X once, straight from its owner. Volume 4 N_R k: CoLa, equations 7 and 9 (its RF).
  *
  * Where all links are direct and lend memory of the host, rows are read in place, wherever they lie, and the
- * block is summed in one pass. Devices with memory of their own load them over direct links, in pieces, while
+ * block is summed in one pass, of each row the rank's own columns first: so the bits are those of the two
+ * parts of other transports. Devices with memory of their own load them over direct links, in pieces, while
  * they sum the rows that need none. Else they are brought and summed after the local part: loaded over direct
  * links, one message a row over the others. */
 #include "base/memory.h"
@@ -14,7 +15,7 @@
 /* Parts: remote columns below this rank's own, its own, those above. Unless the sum must run in column order
  * the two remote ones are one. */
 static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
-  if (!ins->reproducible) {
+  if (!ins->wishes->reproducible) {
     sl_column_map columns = {.local = 0, .remote = 1};
     sl_part_frame frames[] = {{.name = "local", .x = SL_BUFFER_X, .whole = true},
                               {.name = "remote", .x = buffer}};
@@ -49,9 +50,9 @@ static sley_status add_exchange(sl_plan *plan, const sl_inspection *ins, int buf
                       rows + ins->wanted_begin[p],
                       0,
                       0,
-                      ins->row_bytes};
+                      ins->wishes->row_bytes};
     sl_row_list from = {
-        p, ins->halo_begin[p + 1] - ins->halo_begin[p], NULL, ins->halo_begin[p], 0, ins->row_bytes};
+        p, ins->halo_begin[p + 1] - ins->halo_begin[p], NULL, ins->halo_begin[p], 0, ins->wishes->row_bytes};
     sl_plan_send(plan, *exchange, &to);
     sl_plan_recv(plan, *exchange, &from);
   }
@@ -91,11 +92,11 @@ static void fill_exchange(sl_plan *plan, const sl_inspection *ins, const sl_halo
     sl_row_list send = {.peer = p,
                         .count = ins->wanted_begin[p + 1] - to,
                         .rows = pieces->wanted + to,
-                        .bytes = ins->row_bytes};
+                        .bytes = ins->wishes->row_bytes};
     sl_row_list recv = {.peer = p,
                         .count = ins->halo_begin[p + 1] - from,
                         .first = from,
-                        .bytes = ins->row_bytes,
+                        .bytes = ins->wishes->row_bytes,
                         .stage_end = pieces->end + (int64_t)p * pieces->count};
     sl_plan_send(plan, exchange, &send);
     sl_plan_recv(plan, exchange, &recv);
@@ -106,7 +107,7 @@ static void fill_exchange(sl_plan *plan, const sl_inspection *ins, const sl_halo
  * ones' last leave no device idle. */
 static sley_status add_pieces(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces) {
   int buffer, early, exchange;
-  SL_TRY(sl_plan_add_buffer(plan, "halo", ins->halo_set.count, ins->row_bytes, &buffer));
+  SL_TRY(sl_plan_add_buffer(plan, "halo", ins->halo_set.count, ins->wishes->row_bytes, &buffer));
   SL_TRY(sl_plan_add_exchange(plan, "halo", SL_BUFFER_X, buffer, SL_GRAIN_ROW, &exchange));
   SL_TRY(cut_pieces(plan, ins, pieces, buffer, exchange, &early));
   fill_exchange(plan, ins, pieces, exchange);
@@ -132,9 +133,9 @@ static sley_status build_in_pieces(const sl_inspection *ins, sl_plan *plan) {
  */
 static sley_status suits_pieces(const sl_inspection *ins, bool *suits) {
   sl_comm *comm = ins->comm;
-  int64_t own = !ins->library;
+  int64_t own = !ins->wishes->library;
   *suits = false;
-  if (comm->device->ops->host_addresses || comm->workgroup < comm->size || ins->narrows)
+  if (comm->device->ops->host_addresses || comm->workgroup < comm->size || ins->wishes->narrows)
     return SLEY_OK;
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, &own, 1));
   *suits = own;
@@ -149,16 +150,19 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
   SL_TRY(suits_pieces(ins, &pieces));
   if (pieces)
     return build_in_pieces(ins, plan);
-  bool in_place =
-      comm->workgroup == comm->size && comm->lends && comm->device->ops->host_addresses && !ins->keeps_input;
+  bool may_lend = comm->workgroup == comm->size && comm->device->ops->host_addresses;
+  bool in_place = may_lend && comm->lends && !ins->wishes->keeps_input;
+  plan->begins_with_y = may_lend && !ins->wishes->reproducible;
   int buffer, exchange, first;
-  SL_TRY(sl_plan_add_buffer(plan, "halo", in_place ? 0 : ins->halo_set.count, ins->row_bytes, &buffer));
-  SL_TRY(in_place ? sl_parts_in_place(plan, ins, &first) : cut_halo(plan, ins, buffer, &first));
+  SL_TRY(
+      sl_plan_add_buffer(plan, "halo", in_place ? 0 : ins->halo_set.count, ins->wishes->row_bytes, &buffer));
+  SL_TRY(in_place ? sl_parts_in_place(plan, ins, !ins->wishes->reproducible, &first)
+                  : cut_halo(plan, ins, buffer, &first));
   SL_TRY(add_exchange(plan, ins, buffer, &exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
   if (in_place)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_BORROW, exchange));
-  if (in_place || !ins->reproducible)
+  if (in_place || !ins->wishes->reproducible)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first++));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_END, exchange));
   for (int part = first; part < plan->parts.count; part++)
@@ -169,4 +173,7 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
 const sl_algorithm sl_algo_halo = {
     .name = "halo",
     .summary = "each needed row of X once, read in place, loaded, or one message a row",
-    .build = build_halo};
+    .considered = sl_considered_always,
+    .prepare = sl_prepare_no_more,
+    .build = build_halo,
+    .serves_one_rank = true};

@@ -166,7 +166,7 @@ static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
 static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
   int32_t *part = NULL;
   int64_t below = ins->halo_begin[ins->comm->rank];
-  if (ins->reproducible)
+  if (ins->wishes->reproducible)
     SL_TRY(SL_NEW(part, ins->halo_set.count, "the column map"));
   for (int64_t h = 0; part && h < ins->halo_set.count; h++)
     part[h] = h < below ? 0 : 2;
@@ -184,7 +184,7 @@ static bool reads_in_place(const sl_inspection *ins) {
   const sl_comm *comm = ins->comm;
   enum { RANKS = 64 }; /* whose memories a kernel takes at most */
   return comm->size > 1 && comm->size <= RANKS && comm->workgroup == comm->size && comm->lends &&
-         !comm->device->ops->host_addresses && !ins->reproducible;
+         !comm->device->ops->host_addresses && !ins->wishes->reproducible;
 }
 
 /* An exchange that is only ever borrowed: its lists stand for the rows that the kernel reads, one list of all
@@ -206,9 +206,9 @@ agree:
   for (int p = 0; p < comm->size && status == SLEY_OK; p++) {
     int64_t sent = lent[(int64_t)p * comm->size + comm->rank];
     sl_plan_send(plan, *exchange,
-                 &(sl_row_list){.peer = p, .count = sent > 0, .bytes = sent * ins->row_bytes});
+                 &(sl_row_list){.peer = p, .count = sent > 0, .bytes = sent * ins->wishes->row_bytes});
     sl_plan_recv(plan, *exchange,
-                 &(sl_row_list){.peer = p, .count = read[p] > 0, .bytes = read[p] * ins->row_bytes});
+                 &(sl_row_list){.peer = p, .count = read[p] > 0, .bytes = read[p] * ins->wishes->row_bytes});
   }
   sl_free(lent);
   sl_free(read);
@@ -217,9 +217,9 @@ agree:
 
 static sley_status build_in_place(const sl_inspection *ins, sl_plan *plan) {
   int buffer, part, exchange;
-  SL_TRY(sl_plan_add_buffer(plan, "rows read in place", 0, ins->row_bytes, &buffer));
+  SL_TRY(sl_plan_add_buffer(plan, "rows read in place", 0, ins->wishes->row_bytes, &buffer));
   /* All ranks agree on the exchange, so none may leave before. */
-  sley_status status = sl_parts_in_place(plan, ins, &part);
+  sley_status status = sl_parts_in_place(plan, ins, false, &part);
   SL_TRY(sl_agree((sl_comm *)ins->comm, status));
   SL_TRY(add_lending(plan, ins, buffer, &exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
@@ -233,21 +233,30 @@ static sley_status build_rowwise(const sl_inspection *ins, sl_plan *plan) {
   int32_t batch = batch_of(ins->comm);
   if (reads_in_place(ins))
     return build_in_place(ins, plan);
-  SL_TRY(sl_plan_add_buffer(plan, "published X", ins->x_rows, ins->row_bytes, NULL));
+  SL_TRY(sl_plan_add_buffer(plan, "published X", ins->x_rows, ins->wishes->row_bytes, NULL));
   if (plan->dry)
     return add_dry(plan, ins);
   batch = ins->remote_nnz < batch ? (int32_t)ins->remote_nnz : batch;
-  SL_TRY(sl_plan_add_buffer(plan, "fetched", batch, ins->row_bytes, &buffer));
+  SL_TRY(sl_plan_add_buffer(plan, "fetched", batch, ins->wishes->row_bytes, &buffer));
   /* Columns of the remote parts are halo places until the batches replace them. */
   SL_TRY(cut(plan, ins, buffer, &first));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_PUBLISH, 0));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_SCALE, 0));
-  if (ins->reproducible)
+  if (ins->wishes->reproducible)
     SL_TRY(add_remote(plan, ins, first, buffer));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + 1));
   SL_TRY(add_remote(plan, ins, first + 2, buffer));
   return sl_plan_add_step(plan, SL_STEP_RETIRE, 0);
 }
 
-const sl_algorithm sl_algo_rowwise = {
-    .name = "rowwise", .summary = "one fetch of a row of X for every remote nonzero", .build = build_rowwise};
+/* It moves what halo moves, and more. */
+static bool moves_more(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
+  (void)ins, (void)best, (void)why_not;
+  return false;
+}
+
+const sl_algorithm sl_algo_rowwise = {.name = "rowwise",
+                                      .summary = "one fetch of a row of X for every remote nonzero",
+                                      .considered = moves_more,
+                                      .prepare = sl_prepare_no_more,
+                                      .build = build_rowwise};

@@ -42,7 +42,7 @@ static tile_layout lay_out(const grid *g, int panel) {
 }
 
 static int64_t slice_begin(const grid *g, int j) {
-  return g->ins->k * j / g->pc;
+  return g->ins->wishes->k * j / g->pc;
 }
 
 static int panel_of(const grid *g, int64_t col) {
@@ -320,4 +320,6 @@ static sley_status build_summa(const sl_inspection *ins, sl_plan *plan) {
 const sl_algorithm sl_algo_summa_2d = {
     .name = "summa-2d",
     .summary = "a grid of ranks, panels of A and X broadcast along rows and columns",
+    .considered = sl_considered_always,
+    .prepare = sl_prepare_no_more,
     .build = build_summa};

@@ -6,17 +6,33 @@
 
 #include "plan/plan.h"
 
+/* What the algorithms that come before one in the table are predicted to take: the best of them. */
+typedef struct sl_best_so_far {
+  double seconds, spare_seconds; /* see sl_plan; 0: there is none yet */
+} sl_best_so_far;
+
+/* No slot is NULL. */
 typedef struct sl_algorithm {
   const char *name, *summary;
-  bool needs_cover;                                              /* sl_cover_choose comes first */
+  /* For the choice, which plans each algorithm without building it unless this says no. *why_not, for the
+   * reason of the choice: static text, or NULL where there is nothing to say. The same on all ranks. Local.
+   */
+  bool (*considered)(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not);
+  /* What it needs of the inspection beside what all do; called before build. Collective, agreed. */
+  sley_status (*prepare)(sl_inspection *ins);
   sley_status (*build)(const sl_inspection *ins, sl_plan *plan); /* Collective. */
+  bool serves_one_rank; /* the one to take where nothing travels, the first in the table */
 } sl_algorithm;
+
+/* Of algorithms that are always considered, and that need nothing else of the inspection. */
+bool sl_considered_always(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not);
+sley_status sl_prepare_no_more(sl_inspection *ins);
 
 extern const sl_algorithm sl_algo_bcast_1d, sl_algo_bcast_1d_pipelined, sl_algo_bcast_15d, sl_algo_summa_2d,
     sl_algo_rowwise, sl_algo_halo, sl_algo_halo_fused, sl_algo_halo_coalesced, sl_algo_halo_pipelined,
     sl_algo_cover;
 
-/* All of them, NULL-terminated. */
+/* All of them, NULL-terminated. Those that compare themselves with others come after them. */
 extern const sl_algorithm *const sl_algorithms[];
 
 /* Errors: SLEY_ERR_ARG listing the names. */

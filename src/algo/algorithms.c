@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "algo/algorithm.h"
-#include "algo/cover_choice.h"
 #include "plan/travel.h"
 
 const sl_algorithm *const sl_algorithms[] = {&sl_algo_bcast_1d,
@@ -17,6 +16,16 @@ const sl_algorithm *const sl_algorithms[] = {&sl_algo_bcast_1d,
                                              &sl_algo_halo_pipelined,
                                              &sl_algo_cover,
                                              NULL};
+
+bool sl_considered_always(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
+  (void)ins, (void)best, (void)why_not;
+  return true;
+}
+
+sley_status sl_prepare_no_more(sl_inspection *ins) {
+  (void)ins;
+  return SLEY_OK;
+}
 
 sley_status sl_algorithm_find(const char *name, const sl_algorithm **out) {
   char names[256] = "auto";
@@ -32,8 +41,7 @@ sley_status sl_algorithm_find(const char *name, const sl_algorithm **out) {
 }
 
 sley_status sl_algorithm_build(const sl_algorithm *algorithm, sl_inspection *ins, bool dry, sl_plan *out) {
-  if (algorithm->needs_cover)
-    SL_TRY(sl_cover_choose(ins));
+  SL_TRY(algorithm->prepare(ins));
   sley_status status = sl_plan_begin(ins, algorithm->name, dry, out);
   status = sl_agree(ins->comm, status);
   if (status == SLEY_OK)

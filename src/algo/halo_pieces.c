@@ -22,12 +22,13 @@ static const double unhurried_part = 0.97;
 enum { GRAIN = 4096 };
 
 static double seconds_to_bring(const sl_inspection *ins, int64_t rows) {
-  return (double)rows * (double)ins->row_bytes /
+  return (double)rows * (double)ins->wishes->row_bytes /
          sl_machine_of(ins->comm->device)->link[SL_LINK_DIRECT].bandwidth;
 }
 
 static double seconds_to_sum(const sl_inspection *ins, int64_t entries) {
-  return (double)entries * (double)ins->row_bytes / (fast * sl_machine_of(ins->comm->device)->spmm_bandwidth);
+  return (double)entries * (double)ins->wishes->row_bytes /
+         (fast * sl_machine_of(ins->comm->device)->spmm_bandwidth);
 }
 
 static bool is_unhurried(const sl_inspection *ins) {
@@ -42,7 +43,7 @@ static double given_piece(void) {
 }
 
 static int count_pieces(const sl_inspection *ins) {
-  double bytes = (double)ins->halo_set.count * (double)ins->row_bytes;
+  double bytes = (double)ins->halo_set.count * (double)ins->wishes->row_bytes;
   double pieces =
       given_piece() > 0 ? bytes / given_piece() : seconds_to_bring(ins, ins->halo_set.count) / piece_seconds;
   return pieces >= SL_PULL_STAGES ? SL_PULL_STAGES : pieces > 0 ? 1 + (int)pieces : 1;

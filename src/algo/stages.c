@@ -5,7 +5,10 @@
  *
  * A step brings a workgroup's rows in one stage or, where there are few workgroups, in several: a slice of
  * each of its ranks' rows a stage, so that more of the sums goes on while rows are on their way, and little
- * is left to be summed after the last of them. */
+ * is left to be summed after the last of them.
+ *
+ * How many slices there are follows from sizes alone, and a row's entries are summed slice by slice also
+ * where a stage brings all slices: so the bits do not depend on the transport. */
 #include "algo/stages.h"
 
 #include <stdlib.h>
@@ -37,6 +40,7 @@ typedef struct stages {
   sl_fusion fusion;
   int group;  /* this rank's */
   int slices; /* of every rank's rows, a stage each */
+  int turns;  /* slices of every rank's rows that one stage brings, and its part sums in turn; 1: no order */
   int count;
   stage *stage;
   int depth; /* buffers, and stages in flight */
@@ -44,6 +48,7 @@ typedef struct stages {
   int32_t *stage_of; /* by halo entry; near ones: none */
   int32_t *part;     /* the column map */
   int64_t *place;
+  uint8_t *turn; /* NULL where turns is 1 */
 } stages;
 
 /* Source workgroups of a stage for receivers in group. In column order every receiver takes workgroup s at
@@ -56,7 +61,7 @@ static void sources(const stages *st, int group, int number, int *first, int *la
     *last = groups;
     return;
   }
-  *first = st->ins->reproducible ? step : (group + step + 1) % groups;
+  *first = st->ins->wishes->reproducible ? step : (group + step + 1) % groups;
   *last = *first + 1;
 }
 
@@ -73,18 +78,18 @@ static void source_ranks(const stages *st, const stage *g, int *begin, int *end)
   *end = g->last * comm->workgroup < comm->size ? g->last * comm->workgroup : comm->size;
 }
 
-/* The first column of a rank's slice; that of slice `slices` is the end. */
-static int64_t slice_begin(const stages *st, int rank, int slice) {
+/* The first column of one of a rank's slices; that of slice `slices` is the end. */
+static int64_t slice_begin(const stages *st, int rank, int slice, int slices) {
   int64_t first = st->ins->col_begin[rank], columns = st->ins->col_begin[rank + 1] - first;
-  return first + columns / st->slices * slice + columns % st->slices * slice / st->slices;
+  return first + columns / slices * slice + columns % slices * slice / slices;
 }
 
 /* Entries begin .. end - 1 of an ascending list, of which the columns of a rank, less `base`, are from .. to
  * - 1, whose columns belong to a slice of the rank. */
 static void find_slice(const stages *st, int rank, int slice, const int64_t *list, int64_t base, int64_t from,
                        int64_t to, int64_t *begin, int64_t *end) {
-  *begin = sl_lower_bound(list, from, to, slice_begin(st, rank, slice) - base);
-  *end = sl_lower_bound(list, *begin, to, slice_begin(st, rank, slice + 1) - base);
+  *begin = sl_lower_bound(list, from, to, slice_begin(st, rank, slice, st->slices) - base);
+  *end = sl_lower_bound(list, *begin, to, slice_begin(st, rank, slice + 1, st->slices) - base);
 }
 
 /* The rows of rank p that this rank relays in a stage: places in fusion.relay. */
@@ -137,14 +142,14 @@ static sley_status add_buffers(stages *st) {
   for (int64_t h = ins->halo_begin[first]; h < ins->halo_begin[end]; h++)
     if (!st->options->use || st->options->use[h])
       st->place[h] = near_rows++;
-  SL_TRY(sl_plan_add_buffer(st->plan, "near", near_rows, ins->row_bytes, &st->near_buffer));
+  SL_TRY(sl_plan_add_buffer(st->plan, "near", near_rows, ins->wishes->row_bytes, &st->near_buffer));
   for (int s = 0; s < st->count; s++) {
     stage *g = &st->stage[s];
     int64_t rows = 0;
     for (int t = s; t < st->count; t += st->depth)
       rows = st->stage[t].rows > rows ? st->stage[t].rows : rows;
     if (s < st->depth)
-      SL_TRY(sl_plan_add_buffer(st->plan, "far", rows, ins->row_bytes, &g->buffer));
+      SL_TRY(sl_plan_add_buffer(st->plan, "far", rows, ins->wishes->row_bytes, &g->buffer));
     else
       g->buffer = st->stage[s - st->depth].buffer;
   }
@@ -160,7 +165,7 @@ typedef struct part_numbers {
 
 static part_numbers number_parts(const stages *st) {
   part_numbers n = {.local = 0, .near_below = 1, .near_above = 1, .count = 2 + st->count};
-  if (st->ins->reproducible) {
+  if (st->ins->wishes->reproducible) {
     n.near_below = st->options->pipelined ? st->group : st->count;
     n.local = n.near_below + 1;
     n.near_above = n.near_below + 2;
@@ -171,11 +176,27 @@ static part_numbers number_parts(const stages *st) {
 
 /* The part of stage s's columns above or below the own workgroup's. */
 static int far_part(const stages *st, const part_numbers *n, int s, bool above) {
-  if (!st->ins->reproducible)
+  if (!st->ins->wishes->reproducible)
     return 2 + s;
   if (st->options->pipelined)
     return s < st->group ? s : s + 2;
   return above ? n->near_above + 1 : 0;
+}
+
+/* The turns of halo entries in their parts; near ones: none. */
+static void take_turns(stages *st) {
+  const sl_inspection *ins = st->ins;
+  for (int p = 0; p < ins->comm->size; p++) {
+    int64_t h = ins->halo_begin[p];
+    if (sl_workgroup_of(ins->comm, p) == st->group)
+      continue;
+    for (int turn = 0; turn < st->turns; turn++) {
+      int64_t end =
+          sl_lower_bound(ins->halo, h, ins->halo_begin[p + 1], slice_begin(st, p, turn + 1, st->turns));
+      for (; h < end; h++)
+        st->turn[h] = (uint8_t)turn;
+    }
+  }
 }
 
 static sley_status cut_parts(stages *st, const part_numbers *n, int *first) {
@@ -199,7 +220,9 @@ static sley_status cut_parts(stages *st, const part_numbers *n, int *first) {
       st->part[h] = st->options->use && !st->options->use[h] ? -1 : number;
     }
   }
-  sl_column_map map = {.local = n->local, .part = st->part, .place = st->place};
+  if (st->turn)
+    take_turns(st);
+  sl_column_map map = {.local = n->local, .part = st->part, .place = st->place, .turn = st->turn};
   sley_status status = sl_parts_cut(st->plan, ins, &map, n->count, frames, first);
   sl_free(frames);
   return status;
@@ -218,13 +241,13 @@ static sley_status add_near(stages *st, const uint8_t *wanted_use) {
     return SLEY_ERR_MEMORY;
   int64_t at = 0;
   for (int p = first; p < end; p++) {
-    sl_row_list to = {.peer = p, .rows = rows, .bytes = ins->row_bytes};
+    sl_row_list to = {.peer = p, .rows = rows, .bytes = ins->wishes->row_bytes};
     for (int64_t i = ins->wanted_begin[p]; i < ins->wanted_begin[p + 1]; i++)
       if (!wanted_use || wanted_use[i])
         rows[to.count++] = ins->wanted[i];
     rows += to.count;
     sl_plan_send(st->plan, st->near_exchange, &to);
-    sl_row_list from = {.peer = p, .first = at, .bytes = ins->row_bytes};
+    sl_row_list from = {.peer = p, .first = at, .bytes = ins->wishes->row_bytes};
     for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++)
       from.count += !st->options->use || st->options->use[h];
     at += from.count;
@@ -245,12 +268,13 @@ static sley_status add_message(stages *st, int number, const int64_t *out) {
     if (is_source(st, sl_workgroup_of(comm, p), number, st->group)) {
       find_slice(st, comm->rank, g->slice, f->out, ins->first_col, f->out_begin[p], f->out_begin[p + 1],
                  &begin, &end);
-      sl_row_list to = {.peer = p, .count = end - begin, .rows = out + begin, .bytes = ins->row_bytes};
+      sl_row_list to = {
+          .peer = p, .count = end - begin, .rows = out + begin, .bytes = ins->wishes->row_bytes};
       sl_plan_send(st->plan, g->message, &to);
     }
     if (is_source(st, st->group, number, sl_workgroup_of(comm, p))) {
       find_relayed(st, g, p, &begin, &end);
-      sl_row_list from = {.peer = p, .count = end - begin, .first = at, .bytes = ins->row_bytes};
+      sl_row_list from = {.peer = p, .count = end - begin, .first = at, .bytes = ins->wishes->row_bytes};
       at += from.count;
       sl_plan_recv(st->plan, g->message, &from);
     }
@@ -264,7 +288,7 @@ static sley_status send_hop(stages *st, const stage *g, int p) {
   int64_t most = f->hop_begin[p + 1] - f->hop_begin[p], before = 0;
   int first, end;
   source_ranks(st, g, &first, &end);
-  sl_row_list to = {.peer = p, .bytes = st->ins->row_bytes};
+  sl_row_list to = {.peer = p, .bytes = st->ins->wishes->row_bytes};
   int64_t *rows = sl_plan_alloc(st->plan, most < g->relayed ? most : g->relayed, sizeof *rows);
   if (!rows)
     return SLEY_ERR_MEMORY;
@@ -296,7 +320,7 @@ static sley_status add_hop(stages *st, int number, const int64_t *taken) {
     sl_row_list from = {.peer = p,
                         .count = taken[(int64_t)(p - first) * st->count + number],
                         .first = at,
-                        .bytes = ins->row_bytes};
+                        .bytes = ins->wishes->row_bytes};
     at += from.count;
     sl_plan_recv(st->plan, g->hop, &from);
   }
@@ -350,7 +374,7 @@ static sley_status follow_up(stages *st, int s) {
 
 static sley_status add_steps(stages *st, const part_numbers *n, int first) {
   sl_plan *plan = st->plan;
-  bool in_order = st->ins->reproducible;
+  bool in_order = st->ins->wishes->reproducible;
   for (int s = 0; s < st->depth && s < st->count; s++)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, st->stage[s].message));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, st->near_exchange));
@@ -380,6 +404,8 @@ static sley_status assemble(stages *st, const uint8_t *wanted_use) {
   SL_TRY(SL_NEW_ZERO(st->stage_of, halo, "the column map"));
   SL_TRY(SL_NEW_ZERO(st->part, halo, "the column map"));
   SL_TRY(SL_NEW_ZERO(st->place, halo, "the column map"));
+  if (st->turns > 1 && halo > 0)
+    SL_TRY(SL_NEW_ZERO(st->turn, halo, "the column map"));
   place_far_rows(st);
   SL_TRY(add_buffers(st));
   SL_TRY(add_near(st, wanted_use));
@@ -412,28 +438,35 @@ static double given_bytes(void) {
   return bytes > 0 ? bytes : 0;
 }
 
-/* Ranks that are threads share the cores that would move rows meanwhile; on devices with memory of their own
- * a stage costs more than it hides. */
+/* On devices with memory of their own a stage costs more than it hides. */
 static bool wants_slices(const stages *st) {
   const sl_comm *comm = st->ins->comm;
-  return st->options->pipelined && sl_workgroups(comm) > 1 && !st->ins->reproducible &&
-         (given_bytes() > 0 || (comm->processes && comm->device->ops->host_addresses));
+  return st->options->pipelined && sl_workgroups(comm) > 1 && !st->ins->wishes->reproducible &&
+         (given_bytes() > 0 || comm->device->ops->host_addresses);
 }
 
-/* As many slices as bring enough stages, and messages that are worth it. Collective. */
+/* Ranks that are threads share the cores that would move rows meanwhile: one stage brings all slices. */
+static bool wants_stages(const stages *st) {
+  const sl_comm *comm = st->ins->comm;
+  return comm->processes || !comm->device->ops->host_addresses;
+}
+
+/* As many slices as bring enough stages, and messages that are worth it. Nothing here may depend on the
+ * transport but wants_stages. Collective. */
 static sley_status choose_slices(stages *st) {
   sl_comm *comm = st->ins->comm;
-  int groups = sl_workgroups(comm);
-  st->slices = 1;
+  int groups = sl_workgroups(comm), slices = 1;
+  st->slices = st->turns = 1;
   if (!wants_slices(st))
     return SLEY_OK;
   int64_t rows = st->fusion.relay_begin[comm->size];
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, &rows, 1));
   double least = given_bytes() > 0 ? given_bytes() : LEAST_BYTES;
-  double messages = (double)rows * (double)st->ins->row_bytes / least,
+  double messages = (double)rows * (double)st->ins->wishes->row_bytes / least,
          pairs = (double)comm->size * (groups - 1);
-  while (st->slices * (groups - 1) < ENOUGH_STAGES && messages >= (st->slices + 1) * pairs)
-    st->slices++;
+  while (slices * (groups - 1) < ENOUGH_STAGES && messages >= (slices + 1) * pairs)
+    slices++;
+  *(wants_stages(st) ? &st->slices : &st->turns) = slices;
   return SLEY_OK;
 }
 
@@ -448,7 +481,7 @@ sley_status sl_add_stages(const sl_inspection *ins, const sl_stage_options *opti
   if (status == SLEY_OK)
     status = choose_slices(&st);
   if (status == SLEY_OK) {
-    int steps = groups == 1 ? 0 : !options->pipelined ? 1 : ins->reproducible ? groups : groups - 1;
+    int steps = groups == 1 ? 0 : !options->pipelined ? 1 : ins->wishes->reproducible ? groups : groups - 1;
     st.count = steps * st.slices;
     st.depth = IN_FLIGHT * st.slices;
     status = assemble(&st, wanted_use);
@@ -457,6 +490,7 @@ sley_status sl_add_stages(const sl_inspection *ins, const sl_stage_options *opti
   sl_free(st.stage_of);
   sl_free(st.part);
   sl_free(st.place);
+  sl_free(st.turn);
   sl_free(st.stage);
   sl_fusion_free(&st.fusion);
   return status;
@@ -477,11 +511,17 @@ static sley_status build_pipelined(const sl_inspection *ins, sl_plan *plan) {
 const sl_algorithm sl_algo_halo_fused = {.name = "halo-fused",
                                          .summary =
                                              "as halo, across workgroups once a workgroup, one message a row",
+                                         .considered = sl_considered_always,
+                                         .prepare = sl_prepare_no_more,
                                          .build = build_fused};
 const sl_algorithm sl_algo_halo_coalesced = {.name = "halo-coalesced",
                                              .summary = "as halo-fused, packed into one message a peer",
+                                             .considered = sl_considered_always,
+                                             .prepare = sl_prepare_no_more,
                                              .build = build_coalesced};
 const sl_algorithm sl_algo_halo_pipelined = {
     .name = "halo-pipelined",
     .summary = "as halo-coalesced, in stages, the next in flight while one is summed",
+    .considered = sl_considered_always,
+    .prepare = sl_prepare_no_more,
     .build = build_pipelined};

@@ -6,8 +6,12 @@
 
 #include "base/value.h"
 
-static const char *const op_names[SL_OP_COUNT] = {"spmm",  "rows",    "pull",    "arrive", "await", "scale",
-                                                  "round", "convert", "columns", "needs",  "tally", "cut"};
+static const char *const op_names[SL_OP_COUNT] = {
+    [SL_OP_SPMM] = "spmm",   [SL_OP_ROWS] = "rows",     [SL_OP_CONVERT] = "convert",
+    [SL_OP_PULL] = "pull",   [SL_OP_ARRIVE] = "arrive", [SL_OP_AWAIT] = "await",
+    [SL_OP_SCALE] = "scale", [SL_OP_ROUND] = "round",   [SL_OP_COLUMNS] = "columns",
+    [SL_OP_NEEDS] = "needs", [SL_OP_TALLY] = "tally",   [SL_OP_CUT] = "cut",
+};
 
 /* Whether a kernel is whose the arguments ask for. */
 static bool serves(const sl_kernel *kernel, const char *library) {
@@ -17,7 +21,7 @@ static bool serves(const sl_kernel *kernel, const char *library) {
 sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out) {
   *out = NULL;
   double least = 0;
-  const char *library = args->op == SL_OP_SPMM ? args->spmm.library : NULL;
+  const char *library = args->op == SL_OP_SPMM ? args->spmm.problem->library : NULL;
   for (const sl_kernel *const *each = device->ops->kernels; *each; each++) {
     const sl_kernel *kernel = *each;
     if (kernel->op != args->op || !serves(kernel, library) || !kernel->ok(args))
@@ -44,6 +48,31 @@ sley_status sl_kernel_run(sl_queue *queue, const sl_kernel_args *args) {
   return kernel->run(queue, args);
 }
 
+sley_status sl_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                               void **prepared) {
+  (void)device;
+  (void)queue;
+  (void)args;
+  *prepared = NULL;
+  return SLEY_OK;
+}
+
+sley_status sl_refill_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
+                              sl_values_in where, void *prepared) {
+  (void)device;
+  (void)queue;
+  (void)args;
+  (void)val;
+  (void)where;
+  (void)prepared;
+  return SLEY_OK;
+}
+
+void sl_release_nothing(sl_device *device, void *prepared) {
+  (void)device;
+  (void)prepared;
+}
+
 bool sl_converts(const sl_kernel_args *args) {
   const sl_convert_args *a = &args->convert;
   bool narrow = sl_is_narrow(a->to);
@@ -61,4 +90,14 @@ sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, c
     *out = NULL;
   }
   return status;
+}
+
+sley_status sl_device_copy_values(sl_queue *queue, const sl_spmm_matrix *a, const void *val,
+                                  sl_values_in where, void *kept) {
+  int64_t bytes = (int64_t)sley_dtype_bytes(a->dtype), first = a->rows > 0 ? a->rowptr[0] : 0;
+  int64_t entries = a->rows > 0 ? a->rowptr[a->rows] - first : 0;
+  sl_copy_kind kind = where == SL_VALUES_IN_HOST ? SL_COPY_TO_DEVICE : SL_COPY_WITHIN;
+  if (entries == 0)
+    return SLEY_OK;
+  return queue->ops->copy(queue, kind, kept, (const char *)val + first * bytes, entries * bytes);
 }

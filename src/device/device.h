@@ -112,6 +112,11 @@ static inline int64_t sl_device_bytes(int64_t bytes) {
  * error. */
 sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out);
 
+/* For refill of kernels that keep the values in stored order, in the queue's device: enqueues the copy of the
+ * values of a's entries from val, as refill is given it, to kept, where that of the first entry lies. */
+sley_status sl_device_copy_values(sl_queue *queue, const sl_spmm_matrix *a, const void *val,
+                                  sl_values_in where, void *kept);
+
 /* The cheapest kernel of the device whose predicate holds. Errors: SLEY_ERR_UNSUPPORTED. */
 sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out);
 

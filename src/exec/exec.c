@@ -11,6 +11,7 @@
 /* A part with the kernel chosen for it. */
 typedef struct bound_part {
   sl_spmm_matrix a;
+  sl_spmm_problem problem; /* of a */
   const sl_kernel *kernel;
   void *prepared;
   bool shared; /* prepared is another's */
@@ -102,6 +103,26 @@ static sley_status bind_buffers(sl_exec *exec) {
   return sl_conversions_create(plan, exec->queue, &exec->conversions);
 }
 
+/* What is known of a part's product now. */
+static sl_spmm_problem problem_of(const sl_exec *exec, const sl_part *part, const sl_spmm_matrix *a) {
+  const sl_plan *plan = exec->plan;
+  return (sl_spmm_problem){.a = a,
+                           .k = part->k,
+                           .x_rows = SL_BUFFER(plan, part->x)->rows,
+                           .far_rows = part->far ? SL_BUFFER(plan, part->far)->rows : 0,
+                           .stages = part->stages,
+                           .stage_end = part->stage_end,
+                           .pages = part->in_place ? exec->pages : NULL,
+                           .segment = part->in_place ? plan->segment : NULL,
+                           .segments = exec->comm->size,
+                           .own = exec->comm->rank,
+                           .wide_y = sl_part_is_wide(plan, part),
+                           .in_order = plan->reproducible,
+                           .arrives = part->arrives_in >= 0,
+                           .library = part->arrives_in < 0 ? plan->library : NULL,
+                           .team = exec->comm->team};
+}
+
 /* Takes a kernel for a part, and lets it inspect the matrix where that is here already. */
 static sley_status bind_part(sl_exec *exec, int index) {
   const sl_part *part = SL_PART(exec->plan, index);
@@ -109,46 +130,32 @@ static sley_status bind_part(sl_exec *exec, int index) {
   if (bound->kernel || part->a.rows == 0 || part->k == 0)
     return SLEY_OK;
   const bound_part *model = exec->wide ? &exec->wide->parts[index] : NULL;
-  if (model && model->kernel && model->kernel->narrows && model->prepared) {
-    *bound = *model;
-    bound->shared = true;
-    bound->waits = false; /* narrower rows may be too short for that */
-    return SLEY_OK;
-  }
-  bound->a = part->a;
-  if (part->arrives_in >= 0) {
+  bool shared = model && model->kernel && model->kernel->narrows && model->prepared;
+  bound->a = shared ? model->a : part->a;
+  if (part->arrives_in >= 0 && !shared) {
     const char *base = exec->memory[part->arrives_in];
     bound->a.rowid = (const int64_t *)(base + part->rowid_at);
     bound->a.rowptr = (const int64_t *)(base + part->rowptr_at);
     bound->a.col = base + part->col_at;
     bound->a.val = base + part->val_at;
   }
+  bound->problem = problem_of(exec, part, &bound->a);
+  if (shared) {
+    bound->kernel = model->kernel;
+    bound->prepared = model->prepared;
+    bound->shared = true; /* and does not wait: narrower rows may be too short for that */
+    return SLEY_OK;
+  }
   sl_spmm_matrix known = bound->a;
   if (part->arrives_in >= 0)
     known.rows = 0; /* its arrays have no contents yet */
-  sl_kernel_args args = {.op = SL_OP_SPMM,
-                         .spmm = {.a = &known,
-                                  .k = part->k,
-                                  .alpha = 1,
-                                  .beta = 1,
-                                  .wide_y = sl_part_is_wide(exec->plan, part),
-                                  .in_order = exec->plan->reproducible,
-                                  .x_rows = SL_BUFFER(exec->plan, part->x)->rows,
-                                  .far_rows = part->far ? SL_BUFFER(exec->plan, part->far)->rows : 0,
-                                  .stages = part->stages,
-                                  .stage_end = part->stage_end,
-                                  .pages = part->in_place ? exec->pages : NULL,
-                                  .segment = part->in_place ? exec->plan->segment : NULL,
-                                  .segments = exec->comm->size,
-                                  .own = exec->comm->rank,
-                                  .library = part->arrives_in < 0 ? exec->plan->library : NULL,
-                                  .arrives = part->arrives_in >= 0,
-                                  .team = exec->comm->team}};
+  sl_spmm_problem problem = problem_of(exec, part, &known);
+  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
   SL_TRY(sl_kernel_find(exec->comm->device, &args, &bound->kernel));
   bound->waits = bound->kernel->waits && bound->kernel->waits(&args);
-  if (part->arrives_in >= 0 || !bound->kernel->prepare)
+  if (part->arrives_in >= 0)
     return SLEY_OK;
-  args.spmm.a = &bound->a;
+  args.spmm.problem = &bound->problem;
   return bound->kernel->prepare(exec->comm->device, exec->queue, &args, &bound->prepared);
 }
 
@@ -281,32 +288,22 @@ static sley_status borrow(const sl_exec *exec, int index) {
 static sl_kernel_args product_of(const sl_exec *exec, int index, double alpha, double beta) {
   const sl_part *part = SL_PART(exec->plan, index);
   const bound_part *bound = &exec->parts[index];
-  bool wide = sl_part_is_wide(exec->plan, part);
+  int64_t y_bytes = (int64_t)(bound->problem.wide_y ? exec->sum_bytes : exec->value_bytes);
   return (sl_kernel_args){
       .op = SL_OP_SPMM,
-      .spmm = {.a = &bound->a,
-               .k = part->k,
+      .spmm = {.problem = &bound->problem,
+               .prepared = bound->prepared,
                .alpha = alpha,
                .beta = part->beta == SL_BETA_USER   ? beta
                        : part->beta == SL_BETA_ZERO ? 0
                                                     : 1,
                .x = exec->memory[part->x],
                .ldx = exec->stride[part->x] / (int64_t)exec->value_bytes,
-               .x_rows = SL_BUFFER(exec->plan, part->x)->rows,
-               .far_rows = part->far ? SL_BUFFER(exec->plan, part->far)->rows : 0,
                .far = part->far ? exec->memory[part->far] : NULL,
                .ldfar = part->far ? exec->stride[part->far] / (int64_t)exec->value_bytes : 0,
                .y = exec->memory[part->y],
-               .ldy = exec->stride[part->y] / (int64_t)(wide ? exec->sum_bytes : exec->value_bytes),
-               .wide_y = wide,
-               .pages = part->in_place ? exec->pages : NULL,
-               .segment = part->in_place ? exec->plan->segment : NULL,
-               .segments = exec->comm->size,
-               .own = exec->comm->rank,
-               .beside_pull = part->beside_pull,
-               .in_order = exec->plan->reproducible,
-               .arrives = part->arrives_in >= 0,
-               .prepared = bound->prepared}};
+               .ldy = exec->stride[part->y] / y_bytes,
+               .beside_pull = part->beside_pull}};
 }
 
 static sley_status sum_part(const sl_exec *exec, int index, sl_queue *queue, double alpha, double beta) {
@@ -528,22 +525,42 @@ static bool makes_result(const sl_plan *plan, const sl_step *step) {
   return step->kind == SL_STEP_FORK || step->kind == SL_STEP_JOIN || written_by(plan, step) == SL_BUFFER_Y;
 }
 
+/* The result = Y, in the type of sums. */
+static sley_status widen_y(sl_exec *exec, const void *y, int64_t y_stride) {
+  const sl_plan *plan = exec->plan;
+  sl_kernel_args args = {.op = SL_OP_CONVERT,
+                         .convert = {.count = plan->rows,
+                                     .k = plan->k,
+                                     .src = y,
+                                     .src_stride = y_stride,
+                                     .from = plan->dtype,
+                                     .dst = exec->result,
+                                     .dst_stride = SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes,
+                                     .to = plan->sum_dtype}};
+  return plan->k == 0 ? SLEY_OK : sl_kernel_run(exec->queue, &args);
+}
+
 /* All steps, or with an unchanged X those that make Y; then Y = beta Y + result where the result was computed
- * apart: with a beta in the plan's own dtype, always where the result is wider than Y. */
+ * apart: with a beta in the plan's own dtype, always where the result is wider than Y, unless that begins
+ * with beta Y. */
 static sley_status run_steps(sl_exec *exec, bool unchanged, double alpha, double beta, void *y,
                              int64_t y_stride) {
   const sl_plan *plan = exec->plan;
   int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
   bool apart = plan->wide_result || (plan->separate_result && beta != 0);
+  bool begins_with_y = plan->wide_result && plan->begins_with_y && beta != 0;
+  double beta_at_end = begins_with_y ? 0 : beta;
   exec->memory[SL_BUFFER_Y] = apart ? exec->result : y;
   exec->stride[SL_BUFFER_Y] = apart ? row_bytes : y_stride;
   if (plan->segment)
     SL_TRY(pack_x(exec));
+  if (begins_with_y)
+    SL_TRY(widen_y(exec, y, y_stride));
   for (int i = 0; i < plan->steps.count; i++)
     if (!unchanged || makes_result(plan, SL_STEP(plan, i)))
-      SL_TRY(run_step(exec, SL_STEP(plan, i), alpha, apart ? 0 : beta));
+      SL_TRY(run_step(exec, SL_STEP(plan, i), alpha, apart && !begins_with_y ? 0 : beta));
   if (plan->wide_result) {
-    SL_TRY(round_result(exec, beta, y, y_stride));
+    SL_TRY(round_result(exec, beta_at_end, y, y_stride));
   } else if (apart) {
     SL_TRY(scale(exec, plan->dtype, plan->rows, plan->k, beta, y, y_stride));
     SL_TRY(move_rows(exec, plan->rows, row_bytes, exec->result, row_bytes, y, y_stride, true));

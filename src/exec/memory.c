@@ -48,20 +48,18 @@ static sley_status add_part(const sl_plan *plan, const sl_spmm_matrix *a, int64_
                             int64_t far_rows, bool in_place, bool twice, int64_t *bytes, int64_t *passing) {
   static const uintptr_t pages[1];
   const sl_kernel *kernel;
-  sl_kernel_args args = {.op = SL_OP_SPMM,
-                         .spmm = {.a = a,
-                                  .k = k,
-                                  .alpha = 1,
-                                  .beta = 1,
-                                  .wide_y = wide_y,
-                                  .far_rows = far_rows,
-                                  .in_order = plan->reproducible,
-                                  .pages = in_place ? pages : NULL,
-                                  .segment = in_place ? plan->segment : NULL,
-                                  .segments = plan->comm->size,
-                                  .own = plan->comm->rank,
-                                  .team = plan->comm->team,
-                                  .library = plan->library}};
+  sl_spmm_problem problem = {.a = a,
+                             .k = k,
+                             .far_rows = far_rows,
+                             .pages = in_place ? pages : NULL,
+                             .segment = in_place ? plan->segment : NULL,
+                             .segments = plan->comm->size,
+                             .own = plan->comm->rank,
+                             .wide_y = wide_y,
+                             .in_order = plan->reproducible,
+                             .library = plan->library,
+                             .team = plan->comm->team};
+  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
   if (a->rows == 0 || k == 0)
     return SLEY_OK;
   SL_TRY(sl_kernel_find(plan->comm->device, &args, &kernel));

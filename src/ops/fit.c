@@ -140,18 +140,14 @@ static void sum_up(sley_plan *handle) {
 
 /* The plan for k of its columns, with what is summed over ranks. */
 static sley_status make_narrow(const sley_plan *handle, const sl_inspection *ins, int64_t k, sl_plan *out) {
-  sl_inspection part = *ins;
-  part.k = k;
-  part.row_bytes = k * (int64_t)sley_dtype_bytes(ins->block->dtype);
-  part.sum_bytes = k * (int64_t)sley_dtype_bytes(sl_sum_dtype(ins->block->dtype));
   SL_TRY(sl_agree(handle->comm, sl_plan_narrow(&handle->plan, k, out)));
   SL_TRY(sl_plan_finish(out));
-  return sl_plan_predict(&part, out);
+  return sl_plan_predict(ins, out);
 }
 
 /* Splits into blocks of at most width columns, as many as it takes but no wider than that many take. */
 static sley_status split(sley_plan *handle, const sl_inspection *ins, int64_t width) {
-  if (ins->keeps_input)
+  if (ins->wishes->keeps_input)
     return sl_fail(SLEY_ERR_UNSUPPORTED,
                    "the product takes blocks of columns in turn, whose rows share buffers: none can be kept "
                    "(keep_input)");
@@ -186,7 +182,7 @@ sley_status sl_spmm_fit(sley_plan *handle, const sl_inspection *ins, const sley_
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, 4));
   handle->needed_bytes = most[0];
   handle->limit_bytes = -most[1];
-  if (ins->machine && !most[3]) { /* another machine's memory is not known */
+  if (ins->wishes->machine && !most[3]) { /* another machine's memory is not known */
     handle->limit_bytes = INT64_MAX;
     return SLEY_OK;
   }

@@ -34,11 +34,8 @@ static sley_status choose_library(const sley_plan_options *options, const char *
 
 /* The type that values travel in. Integer and 16-bit values are as narrow as they get; and bits that are the
  * same for every number of ranks cannot depend on which rows travel. */
-static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtype, bool *narrows,
-                               sley_dtype *wire) {
+static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtype, sl_plan_wishes *wishes) {
   const char *name = options->wire;
-  *narrows = false;
-  *wire = dtype;
   if (!name || strcmp(name, "none") == 0)
     return SLEY_OK;
   if (strcmp(name, "bf16") != 0 && strcmp(name, "f16") != 0)
@@ -50,16 +47,28 @@ static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtyp
                    "reproducible bits do not depend on which rows travel, but with wire %s those are "
                    "rounded: leave one of the two out",
                    name);
-  *narrows = true;
-  *wire = strcmp(name, "f16") == 0 ? SLEY_F16 : SLEY_BF16;
+  wishes->narrows = true;
+  wishes->wire = strcmp(name, "f16") == 0 ? SLEY_F16 : SLEY_BF16;
   return SLEY_OK;
+}
+
+static sley_status read_wishes(const sley_plan_options *options, int64_t k, sley_dtype dtype,
+                               sl_plan_wishes *out) {
+  *out = sl_plan_wishes_for(k, dtype);
+  out->reproducible = options->reproducible;
+  out->capture = options->capture;
+  out->machine = options->machine;
+  out->keeps_input = options->keep_input;
+  out->owned = options->transpose;
+  SL_TRY(choose_library(options, &out->library));
+  return choose_wire(options, dtype, out);
 }
 
 /* Samples the block for machines whose rates ask for it, and for CPUs, which are measured by such samples:
  * they take as long as hundreds of products of a GPU. */
 static sley_status look_at_locality(sl_inspection *ins) {
   const sl_device *device = ins->comm->device;
-  const sl_machine *machine = ins->machine;
+  const sl_machine *machine = ins->wishes->machine;
   if (!machine)
     SL_TRY(sl_machine_find(sl_machine_of(device), &machine));
   return machine->nears > 0 || device->ops->host_addresses ? sl_locality(ins) : SLEY_OK;
@@ -69,19 +78,9 @@ static sley_status look_at_locality(sl_inspection *ins) {
 static sley_status make(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
                         const int64_t *col_begin, int64_t k, const sley_plan_options *options) {
   sl_inspection inspection;
-  const char *library;
-  bool narrows;
-  sley_dtype wire;
-  SL_TRY(sl_agree(handle->comm, choose_library(options, &library)));
-  SL_TRY(sl_agree(handle->comm, choose_wire(options, block->dtype, &narrows, &wire)));
-  SL_TRY(sl_inspect(handle->comm, block, row_begin, col_begin, k, options->reproducible, &inspection));
-  inspection.owned = options->transpose;
-  inspection.library = library;
-  inspection.capture = options->capture;
-  inspection.narrows = narrows;
-  inspection.wire = wire;
-  inspection.keeps_input = options->keep_input;
-  inspection.machine = options->machine;
+  sl_plan_wishes wishes;
+  SL_TRY(sl_agree(handle->comm, read_wishes(options, k, block->dtype, &wishes)));
+  SL_TRY(sl_inspect(handle->comm, block, row_begin, col_begin, &wishes, &inspection));
   if (options->mem_limit > 0) { /* parts are then cut where no limit holds */
     sl_resident_close(inspection.resident);
     inspection.resident = NULL;

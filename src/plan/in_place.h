@@ -5,8 +5,9 @@
 
 #include "plan/plan.h"
 
-/* Sets plan->segment and adds the whole block as one part whose columns are places in it. *index: the part.
- */
-sley_status sl_parts_in_place(sl_plan *plan, const sl_inspection *ins, int *index);
+/* Sets plan->segment and adds the whole block as one part whose columns are places in it. own_first: of each
+ * row the columns that this rank owns come before the others, which may take a copy of the values. *index:
+ * the part. */
+sley_status sl_parts_in_place(sl_plan *plan, const sl_inspection *ins, bool own_first, int *index);
 
 #endif

@@ -73,8 +73,8 @@ static sley_status check_agreement(const sl_inspection *ins) {
   }
   static const char *const name[FIELDS] = {"k", "dtype", "partition of the rows", "partition of X",
                                            "reproducible"};
-  int64_t least[2 * FIELDS] = {ins->k, ins->block->dtype, (int64_t)(hash[0] >> 1), (int64_t)(hash[1] >> 1),
-                               ins->reproducible};
+  int64_t least[2 * FIELDS] = {ins->wishes->k, ins->block->dtype, (int64_t)(hash[0] >> 1),
+                               (int64_t)(hash[1] >> 1), ins->wishes->reproducible};
   for (int i = 0; i < FIELDS; i++)
     least[FIELDS + i] = -least[i];
   SL_TRY(comm->ops->allreduce(ins->comm, SL_MIN, least, 2 * FIELDS));
@@ -185,14 +185,12 @@ static sley_status exchange_needs(sl_inspection *ins) {
 
 static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const int64_t *col_begin) {
   sl_comm *comm = ins->comm;
-  SL_TRY(sl_agree(comm, check_local(comm, ins->block, row_begin, col_begin, ins->k)));
+  SL_TRY(sl_agree(comm, check_local(comm, ins->block, row_begin, col_begin, ins->wishes->k)));
   SL_TRY(sl_agree(comm, copy_partitions(ins, row_begin, col_begin)));
   SL_TRY(check_agreement(ins));
   ins->rows = ins->block->rows;
   ins->first_col = col_begin[comm->rank];
   ins->x_rows = col_begin[comm->rank + 1] - ins->first_col;
-  ins->row_bytes = ins->k * (int64_t)sley_dtype_bytes(ins->block->dtype);
-  ins->sum_bytes = ins->k * (int64_t)sley_dtype_bytes(sl_sum_dtype(ins->block->dtype));
   SL_TRY(sl_agree(comm, sl_resident_open(ins)));
   SL_TRY(sl_agree(comm, find_halo(ins)));
   SL_TRY(sl_agree(comm, find_owners(ins)));
@@ -206,9 +204,8 @@ static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const i
 }
 
 sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
-                       const int64_t *col_begin, int64_t k, bool reproducible, sl_inspection *out) {
-  *out =
-      (sl_inspection){.comm = comm, .block = block, .k = k, .reproducible = reproducible, .cover_rows = -1};
+                       const int64_t *col_begin, const sl_plan_wishes *wishes, sl_inspection *out) {
+  *out = (sl_inspection){.comm = comm, .wishes = wishes, .block = block, .cover_rows = -1};
   sley_status status = inspect(out, row_begin, col_begin);
   if (status != SLEY_OK)
     sl_inspection_free(out);

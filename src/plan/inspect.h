@@ -6,29 +6,20 @@
 
 #include "matrix/matrix.h"
 #include "plan/colset.h"
+#include "plan/wishes.h"
 #include "transport/transport.h"
 
 enum { SL_WINDOWS = 3 };
 
 typedef struct sl_inspection {
   sl_comm *comm;
+  const sl_plan_wishes *wishes;   /* the user's, which outlive the inspection */
   const sley_matrix *block;       /* columns numbered globally */
   int64_t *row_begin, *col_begin; /* size + 1 entries each */
   int64_t rows;                   /* of the block */
   int64_t first_col, x_rows;      /* this rank's rows of X are first_col .. first_col + x_rows - 1 */
-  int64_t k, row_bytes;           /* a row of X or Y: k values */
-  int64_t sum_bytes;              /* a row of partial sums: k values of the type of sums */
-  bool reproducible;
-  const char *library;                /* whose kernels shall sum the parts; NULL: Sley's own */
-  bool capture;                       /* exchanges leave everything to the devices, see sl_exchange_spec */
-  const struct sley_machine *machine; /* that times are predicted for; NULL: the one found for the device */
-  bool narrows;                       /* values travel in the type wire */
-  sley_dtype wire;
-  bool keeps_input; /* see sl_plan */
-  bool owned;       /* the block was made for the plan: its memory is the plan's */
-
-  int64_t remote_nnz;                        /* this rank's */
-  int64_t *owner_nnz;                        /* of the block, by the owner of the row of X they name */
+  int64_t remote_nnz;             /* this rank's */
+  int64_t *owner_nnz;             /* of the block, by the owner of the row of X they name */
   int64_t nnz_all, remote_nnz_all, halo_all; /* summed over ranks */
 
   double local_within[SL_WINDOWS], remote_within[SL_WINDOWS]; /* see sl_locality */
@@ -50,10 +41,10 @@ typedef struct sl_inspection {
   int64_t *wanted, *wanted_begin;
 } sl_inspection;
 
-/* Inspects; the arrays row_begin and col_begin are copied, block must outlive the result. Collective, agreed:
- * ranks that differ in k, dtype, sizes or partition get SLEY_ERR_ARG. */
+/* Inspects; the arrays row_begin and col_begin are copied, block and wishes must outlive the result.
+ * Collective, agreed: ranks that differ in k, dtype, sizes or partition get SLEY_ERR_ARG. */
 sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
-                       const int64_t *col_begin, int64_t k, bool reproducible, sl_inspection *out);
+                       const int64_t *col_begin, const sl_plan_wishes *wishes, sl_inspection *out);
 void sl_inspection_free(sl_inspection *inspection);
 
 /* Whether a column's row of X is another rank's. */

@@ -27,16 +27,19 @@ static inline int part_of(const cut *c, int64_t col) {
   return map->part ? map->part[sl_colset_place(&c->ins->halo_set, col)] : map->remote;
 }
 
-/* Its part and place. */
-static inline int locate(const cut *c, int64_t col, int64_t *place) {
+/* Its part, place and turn. */
+static inline int locate(const cut *c, int64_t col, int64_t *place, int *turn) {
   const sl_inspection *ins = c->ins;
   const sl_column_map *map = c->map;
+  *turn = 0;
   if (!sl_is_remote(ins, col)) {
     *place = map->local_place + col - ins->first_col;
     return map->local;
   }
   int64_t h = sl_colset_place(&ins->halo_set, col);
   *place = map->far_place + (map->place ? map->place[h] : h);
+  if (map->turn)
+    *turn = map->turn[h];
   return map->part ? map->part[h] : map->remote;
 }
 
@@ -78,6 +81,53 @@ static inline void store_entry(const sl_part *part, const sley_matrix *block, in
   sl_value_copy((void *)part->a.val, at, block->val, e, block->dtype);
 }
 
+/* Entries of one row that are stored after those of turn 0. */
+typedef struct late_entry {
+  int64_t place, e;
+  int part, turn;
+} late_entry;
+
+typedef struct late_entries {
+  late_entry *entry;
+  int64_t count;
+  uint64_t turns; /* bit t: there are entries of turn t */
+} late_entries;
+
+/* Room for the late entries of any one of rows begin .. end - 1. */
+static sley_status late_entries_make(const cut *c, int64_t begin, int64_t end, late_entries *out) {
+  const int64_t *rowptr = c->ins->block->rowptr;
+  int64_t most = 0;
+  *out = (late_entries){0};
+  for (int64_t row = begin; row < end && c->map->turn; row++)
+    most = rowptr[row + 1] - rowptr[row] > most ? rowptr[row + 1] - rowptr[row] : most;
+  return SL_NEW(out->entry, most, "entries of a row");
+}
+
+/* Stores the late entries of a row, turn by turn. entry_at: by part, where its next entry goes. */
+static void store_late(const cut *c, late_entries *late, int64_t *entry_at) {
+  for (uint64_t turn = 0; late->turns >> turn; turn++) {
+    if (!(late->turns >> turn & 1))
+      continue;
+    for (int64_t i = 0; i < late->count; i++) {
+      const late_entry *l = &late->entry[i];
+      if ((uint64_t)l->turn == turn)
+        store_entry(&c->parts[l->part], c->ins->block, entry_at[l->part]++, l->place, l->e);
+    }
+  }
+  late->count = 0;
+  late->turns = 0;
+}
+
+static inline void store_or_delay(const cut *c, late_entries *late, int part, int turn, int64_t place,
+                                  int64_t e, int64_t *entry_at) {
+  if (turn == 0) {
+    store_entry(&c->parts[part], c->ins->block, entry_at[part]++, place, e);
+    return;
+  }
+  late->entry[late->count++] = (late_entry){.place = place, .e = e, .part = part, .turn = turn};
+  late->turns |= UINT64_C(1) << turn;
+}
+
 /* Whole rows. */
 static sley_status copy_rows(void *context, int thread, int threads) {
   cut *c = context;
@@ -91,7 +141,8 @@ static sley_status copy_rows(void *context, int thread, int threads) {
     ((int64_t *)c->parts[p].a.rowptr)[row_at[p]++] = entry_at[p];
     for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
       int64_t place;
-      locate(c, sl_index_at(block->col, block->index, e), &place);
+      int turn;
+      locate(c, sl_index_at(block->col, block->index, e), &place, &turn);
       store_entry(&c->parts[p], block, entry_at[p]++, place, e);
     }
   }
@@ -102,16 +153,20 @@ static sley_status fill_rows(void *context, int thread, int threads) {
   cut *c = context;
   const sley_matrix *block = c->ins->block;
   int64_t *row_at = c->rows + (int64_t)thread * c->count, *entry_at = c->entries + (int64_t)thread * c->count;
-  int64_t *last;
-  SL_TRY(SL_NEW(last, c->count, "part counts"));
-  for (int p = 0; p < c->count; p++)
-    last[p] = -1;
+  int64_t *last = NULL;
+  late_entries late;
   int64_t begin = sl_csr_split(block->rows, block->rowptr, thread, threads);
   int64_t end = sl_csr_split(block->rows, block->rowptr, thread + 1, threads);
+  sley_status status = late_entries_make(c, begin, end, &late);
+  if (status != SLEY_OK)
+    return status;
+  SL_TRY_GOTO(status, SL_NEW(last, c->count, "part counts"), done);
+  for (int p = 0; p < c->count; p++)
+    last[p] = -1;
   for (int64_t row = begin; row < end; row++) {
     for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
       int64_t place;
-      int p = locate(c, sl_index_at(block->col, block->index, e), &place);
+      int turn, p = locate(c, sl_index_at(block->col, block->index, e), &place, &turn);
       if (p < 0)
         continue;
       const sl_part *part = &c->parts[p];
@@ -120,14 +175,17 @@ static sley_status fill_rows(void *context, int thread, int threads) {
         ((int64_t *)part->a.rowptr)[row_at[p]++] = entry_at[p];
         last[p] = row;
       }
-      store_entry(part, block, entry_at[p]++, place, e);
+      store_or_delay(c, &late, p, turn, place, e, entry_at);
     }
+    store_late(c, &late, entry_at);
     for (int p = 0; p < c->count; p++)
       if (c->frames[p].whole)
         ((int64_t *)c->parts[p].a.rowptr)[row + 1] = entry_at[p];
   }
+done:
   sl_free(last);
-  return SLEY_OK;
+  sl_free(late.entry);
+  return status;
 }
 
 /* Turns the threads' counts into starts; the totals become the part's sizes. */
@@ -182,7 +240,7 @@ static sley_status frame_parts(const sl_plan *plan, cut *c) {
     const sl_part_frame *frame = &c->frames[p];
     c->parts[p] = (sl_part){.name = frame->name,
                             .a = {.index = index_of(plan, c, frame), .dtype = c->ins->block->dtype},
-                            .k = c->ins->k,
+                            .k = c->ins->wishes->k,
                             .x = frame->x,
                             .far = frame->far,
                             .y = SL_BUFFER_Y,
@@ -223,10 +281,10 @@ static bool is_one_part(const cut *c) {
   return true;
 }
 
-/* Whether the block's columns are the places, as they are. */
+/* Whether the block's columns are the places, as they are and in their order. */
 static bool is_placed(const cut *c, sley_index index) {
   const sl_inspection *ins = c->ins;
-  if (index != ins->block->index || c->map->local_place != ins->first_col)
+  if (c->map->turn || index != ins->block->index || c->map->local_place != ins->first_col)
     return false;
   for (int64_t h = 0; h < ins->halo_set.count; h++)
     if ((c->map->place ? c->map->place[h] : h) != ins->halo[h])
@@ -242,9 +300,34 @@ static sley_status renumber(void *context, int64_t begin, int64_t end, int threa
   const sl_part *part = &c->parts[c->map->local];
   for (int64_t e = begin; e < end; e++) {
     int64_t place;
-    locate(c, sl_index_at(block->col, block->index, block->rowptr[0] + e), &place);
+    int turn;
+    locate(c, sl_index_at(block->col, block->index, block->rowptr[0] + e), &place, &turn);
     sl_index_set((void *)part->a.col, part->a.index, e, place);
   }
+  return SLEY_OK;
+}
+
+/* The only part's columns and values, row by row in the order of turns. */
+static sley_status reorder(void *context, int thread, int threads) {
+  cut *c = context;
+  const sley_matrix *block = c->ins->block;
+  int local = c->map->local;
+  late_entries late;
+  int64_t begin = sl_csr_split(block->rows, block->rowptr, thread, threads);
+  int64_t end = sl_csr_split(block->rows, block->rowptr, thread + 1, threads);
+  SL_TRY(late_entries_make(c, begin, end, &late));
+  int64_t *entry_at = c->entries + (int64_t)thread * c->count;
+  entry_at[local] = block->rowptr[begin] - block->rowptr[0];
+  for (int64_t row = begin; row < end; row++) {
+    for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
+      int64_t place;
+      int turn;
+      locate(c, sl_index_at(block->col, block->index, e), &place, &turn);
+      store_or_delay(c, &late, local, turn, place, e, entry_at);
+    }
+    store_late(c, &late, entry_at);
+  }
+  sl_free(late.entry);
   return SLEY_OK;
 }
 
@@ -286,7 +369,12 @@ static sley_status take_block(sl_plan *plan, cut *c) {
       return SLEY_ERR_MEMORY;
     SL_TRY(sl_team_for(team, block->rows + 1, AT_ONCE, shift_rows, c));
   }
-  return sl_team_for(team, block->nnz, AT_ONCE, renumber, c);
+  if (!c->map->turn)
+    return sl_team_for(team, block->nnz, AT_ONCE, renumber, c);
+  part->a.val = sl_plan_alloc(plan, block->nnz, sley_dtype_bytes(block->dtype));
+  SL_TRY(part->a.val ? SLEY_OK : SLEY_ERR_MEMORY);
+  SL_TRY(SL_NEW(c->entries, (int64_t)c->threads * c->count, "part counts"));
+  return sl_team_run(team, reorder, c);
 }
 
 int64_t sl_block_bytes(const sley_matrix *block) {
@@ -300,7 +388,8 @@ static int64_t borrowed_bytes(const sl_plan *plan, const cut *c) {
   int64_t rows = (block->rows + 1) * (int64_t)sizeof(int64_t);
   if (is_placed(c, index_of(plan, c, &c->frames[c->map->local])))
     return sl_block_bytes(block);
-  return block->nnz * (int64_t)sley_dtype_bytes(block->dtype) + (block->rowptr[0] == 0 ? rows : 0);
+  return (c->map->turn ? 0 : block->nnz * (int64_t)sley_dtype_bytes(block->dtype)) +
+         (block->rowptr[0] == 0 ? rows : 0);
 }
 
 /* Tells the parts from `first` on about how many entries they get; those of an owner's rows are divided as
@@ -330,7 +419,7 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
   bool one = is_one_part(&c);
   int64_t borrowed = one ? borrowed_bytes(plan, &c) : 0;
   /* A device with memory of its own holds copies of what is borrowed. */
-  if (ins->owned || !ins->comm->device->ops->host_addresses)
+  if (ins->wishes->owned || !ins->comm->device->ops->host_addresses)
     plan->memory_bytes += borrowed;
   if (plan->dry) {
     plan->memory_bytes += sl_block_bytes(ins->block) - borrowed;

@@ -17,7 +17,13 @@ typedef struct sl_column_map {
   const int32_t *part;
   const int64_t *place; /* NULL: halo entry h is at h */
   int64_t far_place;    /* added to the places of halo entries */
+  /* NULL: entries keep their order within a row. Else halo entry h has turn turn[h], at most SL_TURNS - 1,
+   * and the columns of this rank's own rows of X have turn 0: the entries of a row that go to the same part
+   * are stored, and so summed, by ascending turn, those of one turn in the order of the block. */
+  const uint8_t *turn;
 } sl_column_map;
+
+enum { SL_TURNS = 64 };
 
 /* What the parts are to be, one for each number in the map. */
 typedef struct sl_part_frame {
@@ -30,12 +36,11 @@ typedef struct sl_part_frame {
 } sl_part_frame;
 
 /* Adds count parts to the plan, in the order of frames; their Y is the caller's, with the caller's beta if
- * whole or made of whole rows, else added. *first: index of the first. Entries keep their order within a row.
- * Nothing is built in a dry plan.
+ * whole or made of whole rows, else added. *first: index of the first. Nothing is built in a dry plan.
  *
  * What a part has in common with the block is not copied: where all entries go to one whole part, that has
- * the block's own row pointers and values, and its columns too where they are places already, as with one
- * rank. plan->borrows then tells that the block must outlive the plan. */
+ * the block's own row pointers and, without turns, values, and its columns too where they are places already,
+ * as with one rank. plan->borrows then tells that the block must outlive the plan. */
 sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                          const sl_part_frame *frames, int *first);
 

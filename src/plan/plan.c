@@ -31,7 +31,7 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
                    .rows = ins->rows,
                    .x_rows = ins->x_rows,
                    .near_local = ins->local_within[0],
-                   .k = ins->k,
+                   .k = ins->wishes->k,
                    .all_rows = ins->row_begin[ins->comm->size],
                    .all_cols = ins->block->cols,
                    .all_nnz = ins->nnz_all,
@@ -39,14 +39,14 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
                    .halo_rows = ins->halo_all,
                    .cover_rows = -1,
                    .dry = dry,
-                   .reproducible = ins->reproducible,
-                   .separate_result = ins->reproducible,
-                   .library = ins->library,
-                   .wire = ins->narrows ? ins->wire : ins->block->dtype,
-                   .keeps_input = ins->keeps_input,
-                   .capture = ins->capture};
-  SL_TRY(sl_plan_add_buffer(out, "X", ins->x_rows, ins->row_bytes, NULL));
-  return sl_plan_add_buffer(out, "Y", ins->rows, ins->row_bytes, NULL);
+                   .reproducible = ins->wishes->reproducible,
+                   .separate_result = ins->wishes->reproducible,
+                   .library = ins->wishes->library,
+                   .wire = ins->wishes->narrows ? ins->wishes->wire : ins->block->dtype,
+                   .keeps_input = ins->wishes->keeps_input,
+                   .capture = ins->wishes->capture};
+  SL_TRY(sl_plan_add_buffer(out, "X", ins->x_rows, ins->wishes->row_bytes, NULL));
+  return sl_plan_add_buffer(out, "Y", ins->rows, ins->wishes->row_bytes, NULL);
 }
 
 /* A block of the device's memory that lives as long as the plan. */

@@ -134,6 +134,9 @@ typedef struct sl_plan {
   /* The dtype has 16 bits and Y is made by more than one step: buffer Y then holds sums of type sum_dtype,
    * apart from the caller's Y, which is rounded once at the end. */
   bool wide_result;
+  /* With wide_result: sums begin with beta Y, as where one part makes Y, instead of Y being added at the end.
+   */
+  bool begins_with_y;
   /* For parts in place: rank p's rows of X are columns segment[p] and up; segments begin on pages
    * (SL_X_PAGE). size + 1 entries, or NULL. */
   const int64_t *segment;

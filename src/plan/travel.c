@@ -304,21 +304,21 @@ static sley_status change(journey *j) {
 /* What devices with memory of their own borrow crosses their links each time it is read, as it is. */
 static sley_status refuse_fetches(const sl_inspection *ins, const sl_plan *plan) {
   bool fetches = plan->steps.count > 0 && SL_STEP(plan, 0)->kind == SL_STEP_PUBLISH;
-  bool borrows = ins->keeps_input || !plan->comm->device->ops->host_addresses;
+  bool borrows = ins->wishes->keeps_input || !plan->comm->device->ops->host_addresses;
   for (int i = 0; i < plan->steps.count; i++)
     fetches |=
         SL_STEP(plan, i)->kind == SL_STEP_FETCH || (borrows && SL_STEP(plan, i)->kind == SL_STEP_BORROW);
   if (!fetches)
     return SLEY_OK;
   return sl_fail(SLEY_ERR_UNSUPPORTED, "%s reads rows where they lie, each time it needs one: %s", plan->algo,
-                 ins->keeps_input ? "it keeps none for an X that has not changed (keep_input)"
-                                  : "none travels narrower (wire)");
+                 ins->wishes->keeps_input ? "it keeps none for an X that has not changed (keep_input)"
+                                          : "none travels narrower (wire)");
 }
 
 sley_status sl_plan_travel(const sl_inspection *ins, sl_plan *plan) {
-  journey j = {.plan = plan, .narrows = ins->narrows, .wire = ins->wire};
+  journey j = {.plan = plan, .narrows = ins->wishes->narrows, .wire = ins->wishes->wire};
   SL_TRY(refuse_fetches(ins, plan));
-  if (ins->keeps_input)
+  if (ins->wishes->keeps_input)
     SL_TRY(sl_plan_separate(plan));
   int exchanges = plan->exchanges.count;
   sley_status status = SL_NEW_ZERO(j.legs, exchanges, "a plan's exchanges");

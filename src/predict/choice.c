@@ -52,29 +52,44 @@ static sley_status consider(sl_inspection *ins, const sl_algorithm *algorithm, c
   return SLEY_OK;
 }
 
-/* Takes the algorithm predicted fastest. rowwise is left out: it moves what halo moves and more. Covers take
- * a matching for every remote block, so they are looked at only where one could spare at least a quarter of
- * the best time so far. */
+/* Where nothing travels. */
+static const sl_algorithm *for_one_rank(void) {
+  int i = 0;
+  while (sl_algorithms[i + 1] && !sl_algorithms[i]->serves_one_rank)
+    i++;
+  return sl_algorithms[i];
+}
+
+/* Asks an algorithm whether it is to be considered; if not, why, at the end of `left_out`. */
+static bool is_considered(const sl_inspection *ins, const sl_algorithm *algorithm, const candidate *best,
+                          char *left_out, size_t bytes) {
+  const char *why_not = NULL;
+  size_t used = strlen(left_out);
+  if (algorithm->considered(ins, &(sl_best_so_far){best->seconds, best->spare_seconds}, &why_not))
+    return true;
+  if (why_not)
+    snprintf(left_out + used, bytes - used, "; %s not considered: %s", algorithm->name, why_not);
+  return false;
+}
+
+/* Takes the algorithm predicted fastest. */
 static sley_status choose(sl_inspection *ins, const sl_algorithm **chosen, char *reason,
                           size_t reason_bytes) {
   if (ins->comm->size == 1) {
-    *chosen = &sl_algo_halo;
+    *chosen = for_one_rank();
     snprintf(reason, reason_bytes, "one rank: no row moves, all algorithms are the same");
     return SLEY_OK;
   }
   candidate best = {0}, next = {0};
+  char left_out[128] = "";
   for (int i = 0; sl_algorithms[i]; i++)
-    if (sl_algorithms[i] != &sl_algo_rowwise && !sl_algorithms[i]->needs_cover)
+    if (is_considered(ins, sl_algorithms[i], &best, left_out, sizeof left_out))
       SL_TRY(consider(ins, sl_algorithms[i], &best, &next));
-  bool rows_matter = best.spare_seconds >= 0.25 * best.seconds;
-  if (rows_matter)
-    SL_TRY(consider(ins, &sl_algo_cover, &best, &next));
   *chosen = best.algorithm;
   snprintf(reason, reason_bytes,
            "%s is predicted fastest: %.3g ms moving %.2f MiB; next %s: %.3g ms, %.2f MiB%s",
            best.algorithm->name, 1e3 * best.seconds, (double)best.bytes / 1048576, next.algorithm->name,
-           1e3 * next.seconds, (double)next.bytes / 1048576,
-           rows_matter ? "" : "; cover not considered: it could spare less than a quarter of the time");
+           1e3 * next.seconds, (double)next.bytes / 1048576, left_out);
   return SLEY_OK;
 }
 

@@ -125,7 +125,7 @@ static bool sums_in_flight(const sl_plan *plan) {
 
 /* Seconds of further passes over Y, of so many rows in all, which read and write them as copying does. */
 static double again_seconds(const sl_prediction *p, double rows, double store) {
-  double row_bytes = (double)p->ins->row_bytes, all = (double)p->ins->rows * row_bytes;
+  double row_bytes = p->row_bytes, all = (double)p->ins->rows * row_bytes;
   if (p->m->gathers == 0 || all <= 0)
     return rows * row_bytes / store;
   double pass = sl_machine_pack_seconds(p->m, row_bytes, all * p->crowd) / p->crowd;
@@ -144,7 +144,7 @@ static sl_sums sums_of(const sl_prediction *p, double pack) {
   const sl_inspection *ins = p->ins;
   sl_sums s = {.pack = pack};
   double slices = p->plan->slices > 1 ? p->plan->slices : 1, brought = share_brought(p);
-  double row_bytes = (double)ins->row_bytes, slice_bytes = row_bytes / slices;
+  double row_bytes = p->row_bytes, slice_bytes = row_bytes / slices;
   double store =
       sl_machine_store_rate(p->m, row_bytes, (double)ins->rows * row_bytes * p->crowd) * p->threads;
   double remote_nnz = (double)ins->remote_nnz, halo = (double)ins->halo_set.count;
@@ -167,7 +167,7 @@ static double least_bytes(const sl_prediction *p) {
   const sl_inspection *ins = p->ins;
   double entry_bytes = (double)(sl_index_bytes(ins->block->index) + sley_dtype_bytes(ins->block->dtype));
   return (double)ins->block->nnz * entry_bytes +
-         (double)(ins->x_rows + ins->halo_set.count + ins->rows) * (double)ins->row_bytes;
+         (double)(ins->x_rows + ins->halo_set.count + ins->rows) * p->row_bytes;
 }
 
 /* Hosts that the ranks fill. */
@@ -204,12 +204,17 @@ enum { SUM_PACK, SUM_LOCAL, SUM_REMOTE, SUM_BYTES, SUMS };
 enum { MOST_MEETINGS, MOST_STAGES, MOSTS };
 
 sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
-  const sl_machine *m = ins->machine;
+  const sl_machine *m = ins->wishes->machine;
   sl_comm *comm = ins->comm;
   if (!m)
     SL_TRY(sl_agree(comm, sl_machine_find(sl_machine_of(comm->device), &m)));
   double own_threads = m->overlaps ? 1 : sl_team_size(sl_plan_team(ins));
-  sl_prediction p = {m, ins, plan, ins->machine && m->threads > 0 ? (double)m->threads : own_threads, 1};
+  sl_prediction p = {.m = m,
+                     .ins = ins,
+                     .plan = plan,
+                     .row_bytes = (double)SL_BUFFER(plan, SL_BUFFER_X)->row_bytes,
+                     .threads = ins->wishes->machine && m->threads > 0 ? (double)m->threads : own_threads,
+                     .crowd = 1};
   double cores = cores_of(&p), summing;
   p.crowd = cores > 0 ? p.threads * comm->size / cores : 1;
   sl_all_moving moved;

@@ -167,7 +167,7 @@ int64_t sl_cost_meetings(const sl_prediction *p) {
 
 /* Row-wise fetches come a batch and owner at a time. X is copied first to where all can read it. */
 static moving fetch_seconds(const sl_prediction *p) {
-  double x_bytes = (double)p->ins->x_rows * (double)p->ins->row_bytes;
+  double x_bytes = (double)p->ins->x_rows * p->row_bytes;
   moving out = {0};
   for (int i = 0; i < p->plan->fetches.count; i++) {
     const sl_fetch *fetch = SL_FETCH(p->plan, i);
@@ -175,7 +175,7 @@ static moving fetch_seconds(const sl_prediction *p) {
     for (int64_t n = 0; n < fetch->count; n++)
       rows[sl_link_to(p->ins->comm, fetch->owner[n])]++;
     for (int link = 0; link < SL_LINK_COUNT; link++)
-      out.wait += sl_machine_fetch_seconds(p->m, (sl_link)link, rows[link], (double)p->ins->row_bytes);
+      out.wait += sl_machine_fetch_seconds(p->m, (sl_link)link, rows[link], p->row_bytes);
   }
   if (p->plan->fetches.count > 0)
     out.wait += sl_machine_link_seconds(p->m, SL_LINK_SELF, 1, x_bytes);

@@ -11,8 +11,9 @@ typedef struct sl_prediction {
   const sl_machine *m;
   const sl_inspection *ins;
   const sl_plan *plan;
-  double threads; /* of the rank */
-  double crowd;   /* threads a core, at least 1: their data share its caches, so all of it counts as one's */
+  double row_bytes; /* of a row of X: of the plan, which may have fewer columns than were inspected */
+  double threads;   /* of the rank */
+  double crowd; /* threads a core, at least 1: their data share its caches, so all of it counts as one's */
 } sl_prediction;
 
 /* What all ranks' moving takes, in seconds. */

@@ -7,7 +7,7 @@
  * them. What a described machine's ranks are is not known. */
 static bool holds_up_senders(const sl_prediction *p) {
   const sl_comm *comm = p->ins->comm;
-  return !p->ins->machine && !comm->processes && comm->device->ops->host_addresses &&
+  return !p->ins->wishes->machine && !comm->processes && comm->device->ops->host_addresses &&
          p->plan->fetches.count == 0;
 }
 

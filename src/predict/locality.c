@@ -73,7 +73,7 @@ static sley_status count_samples(void *context, int64_t begin, int64_t end, int 
 /* Those of a window for a rank's local or remote entries, which name so many rows: none if it holds all. */
 static void add_samples(samples *all, bool remote, int64_t rows, int window) {
   const sl_inspection *ins = all->ins;
-  int64_t row_bytes = ins->row_bytes > 0 ? ins->row_bytes : 1, nnz = ins->block->nnz;
+  int64_t row_bytes = ins->wishes->row_bytes > 0 ? ins->wishes->row_bytes : 1, nnz = ins->block->nnz;
   int64_t capacity = (int64_t)sl_window_bytes[window] / row_bytes;
   capacity = capacity < LEAST_ROWS ? LEAST_ROWS : capacity > MOST_ROWS ? MOST_ROWS : capacity;
   if (rows <= capacity)

@@ -31,7 +31,8 @@ typedef struct mock_task {
   const sl_kernel *kernel;
   sl_kernel_args args;
   sl_spmm_matrix a;
-  uintptr_t *pages; /* a copy */
+  sl_spmm_problem problem; /* of a */
+  uintptr_t *pages;        /* a copy */
   sl_pull_source source[SL_PULL_SOURCES];
   int stages; /* of a pull, or of rows that a product waits for */
   int64_t stage_end[SL_PULL_STAGES];
@@ -60,8 +61,9 @@ typedef struct mock_queue {
 /* NULL-terminated. */
 extern const sl_kernel *const mock_kernels[];
 
-/* Makes X in two memories one without gaps, which the caller frees. */
-sley_status mock_join_x(sl_spmm_args *args, void **out);
+/* Makes X in two memories one without gaps, which the caller frees; changes run and problem so that they
+ * name it. */
+sley_status mock_join_x(sl_spmm_run *run, sl_spmm_problem *problem, void **out);
 
 /* Whether the environment variable has that value. */
 bool mock_environment_says(const char *name, const char *value);

@@ -126,14 +126,16 @@ static void await_event(sl_event *event, uint64_t number) {
 
 static void run_spmm(mock_queue *queue, const mock_task *t, sl_kernel_args args) {
   void *joined = NULL;
-  if (args.spmm.far_rows == 0 || mock_join_x(&args.spmm, &joined) == SLEY_OK)
+  sl_spmm_problem problem = *args.spmm.problem;
+  args.spmm.problem = &problem;
+  if (problem.far_rows == 0 || mock_join_x(&args.spmm, &problem, &joined) == SLEY_OK)
     (void)t->kernel->run(queue->inner, &args);
   free(joined);
 }
 
 /* Rows as soon as what they need has arrived. */
 static void run_in_stages(mock_queue *queue, mock_task *t) {
-  size_t value = sley_dtype_bytes(t->a.dtype), y_bytes = t->args.spmm.wide_y && value == 2 ? 4 : value;
+  size_t value = sley_dtype_bytes(t->a.dtype), y_bytes = t->problem.wide_y && value == 2 ? 4 : value;
   int64_t first = 0;
   for (int s = 0; s < t->stages; s++) {
     sl_kernel_args later = {.op = SL_OP_ARRIVE, .arrive = {(sl_stage_words *)t->args.spmm.arrivals, s}};
@@ -141,7 +143,9 @@ static void run_in_stages(mock_queue *queue, mock_task *t) {
       (void)sl_kernel_run(queue->inner, &later);
     sl_kernel_args args = t->args;
     sl_spmm_matrix some = t->a;
-    args.spmm.a = &some;
+    sl_spmm_problem problem = t->problem;
+    problem.a = &some;
+    args.spmm.problem = &problem;
     some.rows = t->stage_end[s] - first;
     some.rowptr += first;
     if (some.rowid)
@@ -156,8 +160,9 @@ static void run_in_stages(mock_queue *queue, mock_task *t) {
 
 static void run_kernel(mock_queue *queue, mock_task *t) {
   if (t->args.op == SL_OP_SPMM) {
-    t->args.spmm.a = &t->a;
-    t->args.spmm.pages = t->pages;
+    t->problem.a = &t->a;
+    t->problem.pages = t->pages;
+    t->args.spmm.problem = &t->problem;
   }
   if (t->args.op == SL_OP_PULL) {
     t->args.pull.source = t->source;

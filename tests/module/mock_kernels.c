@@ -21,7 +21,7 @@ static sley_status check(const sl_queue *queue, const void *address, const char 
 }
 
 static bool kernel_ok(const sl_kernel_args *args) {
-  return args->op != SL_OP_SPMM || !args->spmm.pages;
+  return args->op != SL_OP_SPMM || !args->spmm.problem->pages;
 }
 
 /* As the CPU's, which does the work. */
@@ -32,12 +32,13 @@ static bool convert_ok(const sl_kernel_args *args) {
 }
 
 static bool rowwise_ok(const sl_kernel_args *args) {
-  return args->spmm.pages && !args->spmm.in_order && !args->spmm.arrives;
+  const sl_spmm_problem *p = args->spmm.problem;
+  return p->pages && !p->in_order && !p->arrives;
 }
 
 /* Not at every k, so that products that wait for all rows are tested too. */
 static bool kernel_waits(const sl_kernel_args *args) {
-  return args->spmm.k % 3 != 0;
+  return args->spmm.problem->k % 3 != 0;
 }
 
 static double kernel_cost(const sl_kernel_args *args) {
@@ -93,15 +94,16 @@ static sley_status prepare(sl_device *device, sl_queue *queue, const sl_kernel_a
   *prepared = NULL;
   if (args->op != SL_OP_SPMM)
     return SLEY_OK;
-  const sl_spmm_matrix *from = args->spmm.a;
+  const sl_spmm_problem *problem = args->spmm.problem;
+  const sl_spmm_matrix *from = problem->a;
   prepared_spmm *made;
   SL_TRY(SL_NEW_ZERO(made, 1, "a part"));
   sl_spmm_matrix *a = &made->a;
   *a = (sl_spmm_matrix){
       .rows = from->rows, .index = from->index, .dtype = from->dtype, .resident = from->resident};
-  made->stages = args->spmm.stages;
+  made->stages = problem->stages;
   if (made->stages > 0)
-    memcpy(made->stage_end, args->spmm.stage_end, (size_t)made->stages * sizeof *made->stage_end);
+    memcpy(made->stage_end, problem->stage_end, (size_t)made->stages * sizeof *made->stage_end);
   sley_status status = upload_matrix(queue, from, a);
   if (status != SLEY_OK) {
     release(device, a);
@@ -111,8 +113,19 @@ static sley_status prepare(sl_device *device, sl_queue *queue, const sl_kernel_a
   return SLEY_OK;
 }
 
+static sley_status refill(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
+                          sl_values_in where, void *prepared) {
+  const sl_spmm_matrix *a = args->op == SL_OP_SPMM ? args->spmm.problem->a : NULL;
+  const prepared_spmm *made = prepared;
+  (void)device;
+  if (!made)
+    return SLEY_OK;
+  char *kept = (char *)made->a.val + (size_t)a->rowptr[0] * sley_dtype_bytes(a->dtype);
+  return sl_device_copy_values(queue, a, val, where, kept);
+}
+
 static int64_t kernel_memory(const sl_kernel_args *args, int64_t *passing) {
-  const sl_spmm_matrix *a = args->spmm.a;
+  const sl_spmm_matrix *a = args->spmm.problem->a;
   int64_t entries = a->rowptr[a->rows];
   *passing = sl_device_bytes(0); /* while shapes are tried */
   return (a->rowid ? sl_device_bytes(a->rows * 8) : 0) + sl_device_bytes((a->rows + 1) * 8) +
@@ -120,8 +133,9 @@ static int64_t kernel_memory(const sl_kernel_args *args, int64_t *passing) {
          sl_device_bytes(entries * (int64_t)sley_dtype_bytes(a->dtype));
 }
 
-static sley_status check_pages(sl_queue *queue, const sl_spmm_args *s) {
-  int64_t row_bytes = s->ldx * (int64_t)sley_dtype_bytes(s->a->dtype);
+static sley_status check_pages(sl_queue *queue, const sl_spmm_run *run) {
+  const sl_spmm_problem *s = run->problem;
+  int64_t row_bytes = run->ldx * (int64_t)sley_dtype_bytes(s->a->dtype);
   for (int p = 0; p < s->segments; p++)
     if (s->segment[p] < s->segment[p + 1] && s->pages[s->segment[p] / SL_X_PAGE]) /* else none is read */
       SL_TRY(check(
@@ -131,10 +145,11 @@ static sley_status check_pages(sl_queue *queue, const sl_spmm_args *s) {
 }
 
 static sley_status check_spmm(sl_queue *queue, mock_task *t) {
-  sl_spmm_args *s = &t->args.spmm;
-  if (s->a->rows == 0 || s->k == 0)
+  sl_spmm_run *s = &t->args.spmm;
+  if (s->problem->a->rows == 0 || s->problem->k == 0)
     return SLEY_OK;
-  t->a = s->prepared ? *(const sl_spmm_matrix *)s->prepared : *s->a;
+  t->problem = *s->problem;
+  t->a = s->prepared ? *(const sl_spmm_matrix *)s->prepared : *s->problem->a;
   if (s->arrivals) {
     const prepared_spmm *made = s->prepared;
     SL_TRY(check(queue, s->arrivals, "words of stages"));
@@ -142,16 +157,17 @@ static sley_status check_spmm(sl_queue *queue, mock_task *t) {
     memcpy(t->stage_end, made->stage_end, sizeof made->stage_end);
   }
   s->prepared = NULL;
-  s->a = &t->a;
+  t->problem.a = &t->a;
+  s->problem = &t->problem;
   SL_TRY(check(queue, s->y, "Y"));
   SL_TRY(check(queue, t->a.rowptr, "an array of A"));
-  if (s->far_rows > 0)
+  if (t->problem.far_rows > 0)
     SL_TRY(check(queue, s->far, "far rows of X"));
-  return s->pages ? check_pages(queue, s) : s->x_rows > 0 ? check(queue, s->x, "X") : SLEY_OK;
+  return t->problem.pages ? check_pages(queue, s) : t->problem.x_rows > 0 ? check(queue, s->x, "X") : SLEY_OK;
 }
 
 /* The caller may change its pages before the work runs. */
-static sley_status copy_pages(const sl_spmm_args *s, uintptr_t **out) {
+static sley_status copy_pages(const sl_spmm_problem *s, uintptr_t **out) {
   size_t bytes = (size_t)(s->segment[s->segments] / SL_X_PAGE) * sizeof **out;
   *out = malloc(bytes + 1);
   if (!*out)
@@ -160,22 +176,22 @@ static sley_status copy_pages(const sl_spmm_args *s, uintptr_t **out) {
   return SLEY_OK;
 }
 
-sley_status mock_join_x(sl_spmm_args *s, void **out) {
-  size_t value = sley_dtype_bytes(s->a->dtype), row = (size_t)s->k * value;
-  char *all = malloc((size_t)(s->x_rows + s->far_rows) * row);
+sley_status mock_join_x(sl_spmm_run *s, sl_spmm_problem *p, void **out) {
+  size_t value = sley_dtype_bytes(p->a->dtype), row = (size_t)p->k * value;
+  char *all = malloc((size_t)(p->x_rows + p->far_rows) * row);
   *out = all;
   if (!all)
     return sl_fail(SLEY_ERR_MEMORY, "no memory for work of the mock device");
-  const sl_spmm_matrix *a = s->a;
+  const sl_spmm_matrix *a = p->a;
   for (int64_t j = a->rowptr[0]; j < a->rowptr[a->rows]; j++) { /* the other rows may be on their way yet */
     int64_t c = sl_index_at(a->col, a->index, j);
-    const char *from = c < s->x_rows ? (const char *)s->x + (size_t)(c * s->ldx) * value
-                                     : (const char *)s->far + (size_t)((c - s->x_rows) * s->ldfar) * value;
+    const char *from = c < p->x_rows ? (const char *)s->x + (size_t)(c * s->ldx) * value
+                                     : (const char *)s->far + (size_t)((c - p->x_rows) * s->ldfar) * value;
     memcpy(all + (size_t)c * row, from, row);
   }
   s->x = all;
-  s->ldx = s->k;
-  s->far_rows = 0;
+  s->ldx = p->k;
+  p->far_rows = 0;
   return SLEY_OK;
 }
 
@@ -300,16 +316,18 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   ((mock_device *)queue->device)->launches++;
   sl_kernel_args known = t.args; /* a kernel that can do without looking at the matrix */
   sl_spmm_matrix types = t.a;
+  sl_spmm_problem problem = t.problem;
   if (args->op == SL_OP_SPMM) {
-    if (args->spmm.a->rows == 0 || args->spmm.k == 0)
+    if (args->spmm.problem->a->rows == 0 || args->spmm.problem->k == 0)
       return SLEY_OK;
     types.rows = 0;
-    known.spmm.a = &types;
-    known.spmm.far_rows = 0; /* it gets both memories as one */
+    problem.a = &types;
+    problem.far_rows = 0; /* it gets both memories as one */
+    known.spmm.problem = &problem;
   }
   SL_TRY(sl_kernel_find(((mock_queue *)queue)->cpu, &known, &t.kernel));
-  if (args->op == SL_OP_SPMM && args->spmm.pages)
-    SL_TRY(copy_pages(&args->spmm, &t.pages));
+  if (args->op == SL_OP_SPMM && args->spmm.problem->pages)
+    SL_TRY(copy_pages(args->spmm.problem, &t.pages));
   return mock_add_task(queue, &t);
 }
 
@@ -345,7 +363,8 @@ static const sl_neighbour_table *tuned(const void *prepared) {
 #define KERNEL(kernel_name, operation)                                                                       \
   {                                                                                                          \
     .name = kernel_name, .op = operation, .ok = kernel_ok, .cost = kernel_cost, .prepare = prepare,          \
-    .release = release, .memory = kernel_memory, .waits = kernel_waits, .narrows = true, .run = run          \
+    .refill = refill, .release = release, .memory = kernel_memory, .waits = kernel_waits, .narrows = true,   \
+    .run = run                                                                                               \
   }
 static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mock-rows", SL_OP_ROWS),
                        pull = KERNEL("mock-pull", SL_OP_PULL), arrive = KERNEL("mock-arrive", SL_OP_ARRIVE),
@@ -359,6 +378,7 @@ static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .ok = rowwise_ok,
                                   .cost = kernel_cost,
                                   .prepare = prepare,
+                                  .refill = refill,
                                   .release = release,
                                   .memory = kernel_memory,
                                   .narrows = true,
@@ -370,6 +390,7 @@ static const sl_kernel convert = {.name = "mock-convert",
                                   .ok = convert_ok,
                                   .cost = kernel_cost,
                                   .prepare = prepare,
+                                  .refill = refill,
                                   .release = release,
                                   .run = run};
 const sl_kernel *const mock_kernels[] = {&spmm,       &rowwise, &rows,    &pull,  &arrive, &await, &scale,

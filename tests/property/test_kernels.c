@@ -2,7 +2,7 @@
 /* Every SpMM kernel of a device (SLEY_TEST_DEVICE, default the cpu) on random shapes: where the order is
  * asked for, each must give the bits of a scalar loop in the documented order, for any number of threads,
  * write nothing else, and stay within rounding of a float64 product; where it is not, the bits must repeat.
- */
+ * What was prepared with other values and refilled gives the same bits. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -11,7 +11,8 @@
 
 typedef struct spmm_case {
   sl_spmm_matrix a;
-  sl_spmm_args args;
+  sl_spmm_problem problem;
+  sl_spmm_run args;
   int64_t cols, y_rows;
   int64_t near; /* rows of X before those in a second memory; cols: there is none */
   int64_t *rowid, *rowptr;
@@ -21,7 +22,7 @@ typedef struct spmm_case {
 
 /* Of Y. */
 static sley_dtype y_dtype(const spmm_case *c) {
-  return c->args.wide_y ? sl_sum_dtype(c->a.dtype) : c->a.dtype;
+  return c->problem.wide_y ? sl_sum_dtype(c->a.dtype) : c->a.dtype;
 }
 
 static int64_t row_length(int64_t cols, int64_t shape, int64_t i, int64_t rows) {
@@ -66,7 +67,7 @@ static spmm_case make_spmm(int64_t k) {
   c.a.rowptr = c.rowptr;
   c.a.col = c.col;
   c.a.val = c.val;
-  c.args.k = k;
+  c.problem.k = k;
   c.args.ldx = k + PICK(0, 0, 1, 5, 16);
   c.args.ldy = k + PICK(0, 0, 3, 16);
   c.args.alpha = (double[]){1, 1, 0.3, -2, 0}[draw(5)];
@@ -74,9 +75,9 @@ static spmm_case make_spmm(int64_t k) {
   c.x = block_of((size_t)((c.cols - 1) * c.args.ldx + k) * each, skew_values * each);
   block_fill(&c.x, c.a.dtype, false);
   c.near = queues[0]->ops->host_addresses || draw(2) ? c.cols : draw(c.cols + 1);
-  c.args.x_rows = c.cols;
+  c.problem.x_rows = c.cols;
   c.args.ldfar = k + PICK(0, 0, 4, 7);
-  c.args.wide_y = draw(2);
+  c.problem.wide_y = draw(2);
   size_t y_each = sley_dtype_bytes(y_dtype(&c));
   c.y = block_of((size_t)(c.y_rows ? (c.y_rows - 1) * c.args.ldy + k : 0) * y_each, skew_values * y_each);
   block_fill(&c.y, y_dtype(&c), c.args.beta == 0); /* NaN must not leak */
@@ -96,7 +97,7 @@ static void free_spmm(spmm_case *c) {
 static void scalar_order(const spmm_case *c, void *y) {
   sley_dtype dtype = c->a.dtype, to = y_dtype(c);
   for (int64_t i = 0; i < c->a.rows; i++)
-    for (int64_t f = 0; f < c->args.k; f++) {
+    for (int64_t f = 0; f < c->problem.k; f++) {
       int64_t at = (c->rowid ? c->rowid[i] : i) * c->args.ldy + f;
       double start = c->args.beta == 0 ? 0 : c->args.beta * sl_value_at(y, to, at);
       float single = (float)start;
@@ -120,7 +121,7 @@ static void check_bound(const spmm_case *c, const void *y) {
   sley_dtype to = y_dtype(c);
   long double narrow = to == SLEY_F16 ? 0x1p-11L : to == SLEY_BF16 ? 0x1p-8L : 0;
   for (int64_t i = 0; i < c->a.rows; i++)
-    for (int64_t f = 0; f < c->args.k; f++) {
+    for (int64_t f = 0; f < c->problem.k; f++) {
       int64_t at = (c->rowid ? c->rowid[i] : i) * c->args.ldy + f;
       long double sum = 0, size = 0;
       if (c->args.beta != 0) {
@@ -145,11 +146,11 @@ enum { ARRAYS = 4 };
 /* The rows of X from near on, by themselves. */
 static block far_rows(const spmm_case *c) {
   size_t each = sley_dtype_bytes(c->a.dtype), rows = (size_t)(c->cols - c->near);
-  block far = block_of((rows > 0 ? (rows - 1) * (size_t)c->args.ldfar + (size_t)c->args.k : 0) * each, 0);
+  block far = block_of((rows > 0 ? (rows - 1) * (size_t)c->args.ldfar + (size_t)c->problem.k : 0) * each, 0);
   for (size_t i = 0; i < rows; i++)
     memcpy((char *)far.data + i * (size_t)c->args.ldfar * each,
            (const char *)c->x.data + ((size_t)c->near + i) * (size_t)c->args.ldx * each,
-           (size_t)c->args.k * each);
+           (size_t)c->problem.k * each);
   return far;
 }
 
@@ -168,26 +169,59 @@ static sl_spmm_matrix arrived(sl_queue *queue, const sl_spmm_matrix *a, image *a
   return there;
 }
 
-static void run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queue, bool prepare,
+/* How a kernel gets the matrix: it arrives after planning; prepare sees it; prepare sees other values, and
+ * refill brings those of the matrix. */
+typedef enum source { ARRIVED, PREPARED, REFILLED_FROM_HOST, REFILLED_FROM_DEVICE } source;
+
+/* A product with other values is enqueued before; those of the host change once refill has returned. */
+static void refill(const spmm_case *c, const sl_kernel *kernel, sl_queue *queue, source from,
+                   const sl_kernel_args *args, void *prepared) {
+  size_t bytes = (size_t)c->rowptr[c->a.rows] * sley_dtype_bytes(c->a.dtype);
+  bool host = from == REFILLED_FROM_HOST;
+  block y = block_copy(&c->y), copy = block_of(bytes, 0);
+  image out = image_of_block(queue, &y), val = image_of(queue, c->val, bytes, 0);
+  sl_kernel_args before = *args;
+  before.spmm.y = out.data;
+  memcpy(copy.data, c->val, bytes);
+  assert_sley_ok(kernel->run(queue, &before));
+  int64_t allocations = sl_memory_count();
+  assert_sley_ok(kernel->refill(queue->device, queue, args, host ? copy.data : val.data,
+                                host ? SL_VALUES_IN_HOST : SL_VALUES_IN_DEVICE, prepared));
+  assert_int_equal(sl_memory_count(), allocations);
+  memset(copy.data, 0xff, bytes);
+  image_return(&out); /* waits for the queue */
+  image_drop(&val);
+  free(copy.base);
+  free(y.base);
+}
+
+static void run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queue, source from,
                      const block *y) {
+  sl_spmm_problem problem = c->problem;
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = c->args};
   block apart = far_rows(c);
   image x = image_of_block(queue, &c->x), far = image_of_block(queue, &apart), out = image_of_block(queue, y),
         arrays[ARRAYS] = {{0}};
-  args.spmm.a = &c->a;
+  args.spmm.problem = &problem;
   args.spmm.x = x.data;
-  args.spmm.far = c->args.far_rows > 0 ? far.data : NULL;
+  args.spmm.far = problem.far_rows > 0 ? far.data : NULL;
   args.spmm.y = out.data;
   void *prepared = NULL;
-  sl_spmm_matrix there;
-  if (prepare)
+  sl_spmm_matrix a = from == ARRIVED ? arrived(queue, &c->a, arrays) : c->a;
+  problem.a = &a;
+  problem.arrives = from == ARRIVED;
+  block others = block_of((size_t)c->rowptr[a.rows] * sley_dtype_bytes(a.dtype), 0);
+  block_fill(&others, a.dtype, false);
+  if (from >= REFILLED_FROM_HOST)
+    a.val = others.data;
+  if (from != ARRIVED)
     assert_sley_ok(kernel->prepare(queue->device, queue, &args, &prepared));
-  else {
-    there = arrived(queue, &c->a, arrays);
-    args.spmm.a = &there;
-    args.spmm.arrives = true;
-  }
   args.spmm.prepared = prepared;
+  if (from >= REFILLED_FROM_HOST) {
+    refill(c, kernel, queue, from, &args, prepared);
+    if (queue->ops->host_addresses) /* such kernels keep no values */
+      a.val = c->val;
+  }
   int64_t allocations = sl_memory_count();
   assert_sley_ok(kernel->run(queue, &args));
   assert_int_equal(sl_memory_count(), allocations);
@@ -195,6 +229,7 @@ static void run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queu
   kernel->release(queue->device, prepared);
   image_drop(&x);
   image_drop(&far);
+  free(others.base);
   free(apart.base);
   for (int i = 0; i < ARRAYS; i++)
     image_drop(&arrays[i]);
@@ -203,9 +238,10 @@ static void run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queu
 /* What a kernel finds at plan time; of a part that arrives no more than its types. */
 static bool serves(const spmm_case *c, const sl_kernel *kernel, bool prepare) {
   sl_spmm_matrix known = c->a;
-  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = c->args};
-  args.spmm.a = &known;
-  args.spmm.arrives = !prepare;
+  sl_spmm_problem problem = c->problem;
+  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
+  problem.a = &known;
+  problem.arrives = !prepare;
   if (!prepare)
     known.rows = 0;
   if (kernel->op != SL_OP_SPMM || kernel->library ||
@@ -215,13 +251,26 @@ static bool serves(const spmm_case *c, const sl_kernel *kernel, bool prepare) {
   return true;
 }
 
+/* A part that gets new values, from the host's memory or the device's, has the bits of one prepared anew. */
+static void check_refill(const spmm_case *c, const sl_kernel *kernel, sl_queue *queue,
+                         const block *expected) {
+  for (source from = REFILLED_FROM_HOST; from <= REFILLED_FROM_DEVICE; from++) {
+    block y = block_copy(&c->y);
+    run_spmm(c, kernel, queue, from, &y);
+    assert_memory_equal(y.data, expected->data, y.bytes);
+    free(y.base);
+  }
+}
+
 /* One kernel, however often it runs and with however many threads. */
 static void check_kernel(const spmm_case *c, const sl_kernel *kernel, bool prepare, const block *in_order) {
   block first = {0};
   for (int q = 0; q < QUEUES; q++) {
     block y = block_copy(&c->y);
-    run_spmm(c, kernel, queues[q], prepare, &y);
-    if (c->args.in_order)
+    run_spmm(c, kernel, queues[q], prepare ? PREPARED : ARRIVED, &y);
+    if (prepare && draw(3) == 0)
+      check_refill(c, kernel, queues[q], &y);
+    if (c->problem.in_order)
       assert_memory_equal(y.data, in_order->data, y.bytes);
     else if (first.base)
       assert_memory_equal(y.data, first.data, y.bytes);
@@ -241,9 +290,9 @@ static void check_spmm(int64_t k) {
   check_bound(&c, expected.data);
   for (int in_order = 0; in_order < 2; in_order++)
     for (int prepare = 0; prepare < 2; prepare++) {
-      c.args.in_order = in_order;
-      c.args.far_rows = prepare ? c.cols - c.near : 0; /* what arrives is in one memory */
-      c.args.x_rows = c.cols - c.args.far_rows;
+      c.problem.in_order = in_order;
+      c.problem.far_rows = prepare ? c.cols - c.near : 0; /* what arrives is in one memory */
+      c.problem.x_rows = c.cols - c.problem.far_rows;
       int kernels = 0;
       for (const sl_kernel *const *each = queues[0]->ops->kernels; *each; each++)
         if (serves(&c, *each, prepare)) {
@@ -295,7 +344,7 @@ static void test_spmm_continues_a_row(void **state) {
         ptr[half][i + 1] = at + count;
       }
     }
-    c.args.in_order = true;
+    c.problem.in_order = true;
     for (int half = 0; half < 2; half++) {
       spmm_case part = c;
       part.a.rowptr = ptr[half];
@@ -303,12 +352,12 @@ static void test_spmm_continues_a_row(void **state) {
       part.a.val = val[half];
       if (half == 1)
         part.args.beta = 1;
-      sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = part.args};
-      args.spmm.a = &part.a;
+      sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &part.problem}};
+      part.problem.a = &part.a;
       const sl_kernel *kernel;
       sl_queue *queue = queues[draw(QUEUES)];
       assert_sley_ok(sl_kernel_find(queue->device, &args, &kernel));
-      run_spmm(&part, kernel, queue, true, &c.y);
+      run_spmm(&part, kernel, queue, PREPARED, &c.y);
       free(ptr[half]);
       free(col[half]);
       free(val[half]);
@@ -326,7 +375,8 @@ static void test_prepare_without_memory(void **state) {
   float val[] = {1, 2};
   sl_spmm_matrix a = {
       .rows = 2, .rowptr = rowptr, .col = col, .val = val, .index = SLEY_I32, .dtype = SLEY_F32};
-  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.a = &a, .k = 32, .ldx = 32, .ldy = 32}};
+  sl_spmm_problem problem = {.a = &a, .k = 32};
+  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem, .ldx = 32, .ldy = 32}};
   const sl_kernel *kernel;
   assert_sley_ok(sl_kernel_find(queues[1]->device, &args, &kernel));
   void *prepared;

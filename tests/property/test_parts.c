@@ -142,8 +142,9 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   int64_t rows = s->begin[comm->rank + 1] - s->begin[comm->rank];
   sley_matrix *block;
   sl_inspection ins;
+  sl_plan_wishes wishes = sl_plan_wishes_for(4, s->matrix->dtype);
   SL_TRY(sl_matrix_view(s->matrix, s->begin[comm->rank], rows, &block));
-  sley_status status = sl_inspect(comm, block, s->begin, s->begin, 4, false, &ins);
+  sley_status status = sl_inspect(comm, block, s->begin, s->begin, &wishes, &ins);
   if (status == SLEY_OK) {
     map_arrays arrays = {calloc((size_t)ins.halo_set.count + 1, sizeof *arrays.part),
                          calloc((size_t)ins.halo_set.count + 1, sizeof *arrays.place)};

@@ -149,7 +149,8 @@ static void test_lookup_takes_the_best_kernel(void **state) {
   float val[] = {1};
   sl_spmm_matrix a = {
       .rows = 1, .rowptr = rowptr, .col = col, .val = val, .index = SLEY_I32, .dtype = SLEY_F32};
-  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.a = &a, .k = 32, .ldx = 32, .ldy = 32}};
+  sl_spmm_problem problem = {.a = &a, .k = 32};
+  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem, .ldx = 32, .ldy = 32}};
   const sl_kernel *kernel;
   assert_sley_ok(sl_kernel_find(device, &args, &kernel));
   assert_non_null(strstr(kernel->name, sl_cpu_isa_name()));

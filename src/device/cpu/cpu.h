@@ -20,7 +20,8 @@ bool sl_cpu_has(sl_cpu_isa isa);
 /* Whether a kernel for the dtype and instructions can run a product: its rows of X lie in one memory, or are
  * found through pages. */
 static inline bool sl_cpu_spmm_ok(const sl_kernel_args *args, sley_dtype dtype, sl_cpu_isa isa) {
-  return args->spmm.a->dtype == dtype && args->spmm.far_rows == 0 && sl_cpu_has(isa);
+  const sl_spmm_problem *p = args->spmm.problem;
+  return p->a->dtype == dtype && p->far_rows == 0 && sl_cpu_has(isa);
 }
 
 /* The highest that sl_cpu_has, as a word. */
@@ -31,11 +32,6 @@ extern const sl_kernel sl_cpu_rows, sl_cpu_pull, sl_cpu_arrive, sl_cpu_await, sl
 /* signals.c; tell: the stage's rows are there. */
 sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args);
 void sl_cpu_tell_stage(sl_stage_word *word);
-
-/* For kernels that need no inspection. */
-sley_status sl_cpu_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
-                                   void **prepared);
-void sl_cpu_release_nothing(sl_device *device, void *prepared);
 
 /* The same SpMM body compiled for each type and instruction set; those not of this architecture are not
  * built. */

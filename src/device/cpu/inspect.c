@@ -120,7 +120,8 @@ static double inspect_cost(const sl_kernel_args *args) {
 #define INSPECTION(kernel_name, operation, function)                                                         \
   {                                                                                                          \
     .name = kernel_name, .op = operation, .ok = inspect_ok, .cost = inspect_cost,                            \
-    .prepare = sl_cpu_prepare_nothing, .release = sl_cpu_release_nothing, .run = function                    \
+    .prepare = sl_prepare_nothing, .refill = sl_refill_nothing, .release = sl_release_nothing,               \
+    .run = function                                                                                          \
   }
 
 const sl_kernel sl_cpu_columns = INSPECTION("columns", SL_OP_COLUMNS, columns_run),

@@ -288,48 +288,38 @@ static double round_cost(const sl_kernel_args *args) {
          bytes_per_second;
 }
 
-sley_status sl_cpu_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
-                                   void **prepared) {
-  (void)device;
-  (void)queue;
-  (void)args;
-  *prepared = NULL;
-  return SLEY_OK;
-}
-
-void sl_cpu_release_nothing(sl_device *device, void *prepared) {
-  (void)device;
-  (void)prepared;
-}
-
 const sl_kernel sl_cpu_rows = {.name = "rows",
                                .op = SL_OP_ROWS,
                                .ok = rows_ok,
                                .cost = rows_cost,
-                               .prepare = sl_cpu_prepare_nothing,
-                               .release = sl_cpu_release_nothing,
+                               .prepare = sl_prepare_nothing,
+                               .refill = sl_refill_nothing,
+                               .release = sl_release_nothing,
                                .run = rows_run};
 
 const sl_kernel sl_cpu_pull = {.name = "pull",
                                .op = SL_OP_PULL,
                                .ok = pull_ok,
                                .cost = pull_cost,
-                               .prepare = sl_cpu_prepare_nothing,
-                               .release = sl_cpu_release_nothing,
+                               .prepare = sl_prepare_nothing,
+                               .refill = sl_refill_nothing,
+                               .release = sl_release_nothing,
                                .run = pull_run};
 
 const sl_kernel sl_cpu_scale = {.name = "scale",
                                 .op = SL_OP_SCALE,
                                 .ok = scale_ok,
                                 .cost = scale_cost,
-                                .prepare = sl_cpu_prepare_nothing,
-                                .release = sl_cpu_release_nothing,
+                                .prepare = sl_prepare_nothing,
+                                .refill = sl_refill_nothing,
+                                .release = sl_release_nothing,
                                 .run = scale_run};
 
 const sl_kernel sl_cpu_round = {.name = "round",
                                 .op = SL_OP_ROUND,
                                 .ok = round_ok,
                                 .cost = round_cost,
-                                .prepare = sl_cpu_prepare_nothing,
-                                .release = sl_cpu_release_nothing,
+                                .prepare = sl_prepare_nothing,
+                                .refill = sl_refill_nothing,
+                                .release = sl_release_nothing,
                                 .run = round_run};

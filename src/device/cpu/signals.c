@@ -96,8 +96,9 @@ const sl_kernel sl_cpu_arrive = {.name = "arrive",
                                  .op = SL_OP_ARRIVE,
                                  .ok = arrive_ok,
                                  .cost = arrive_cost,
-                                 .prepare = sl_cpu_prepare_nothing,
-                                 .release = sl_cpu_release_nothing,
+                                 .prepare = sl_prepare_nothing,
+                                 .refill = sl_refill_nothing,
+                                 .release = sl_release_nothing,
                                  .run = arrive_run};
 
 static bool await_ok(const sl_kernel_args *args) {
@@ -122,6 +123,7 @@ const sl_kernel sl_cpu_await = {.name = "await",
                                 .op = SL_OP_AWAIT,
                                 .ok = await_ok,
                                 .cost = await_cost,
-                                .prepare = sl_cpu_prepare_nothing,
-                                .release = sl_cpu_release_nothing,
+                                .prepare = sl_prepare_nothing,
+                                .refill = sl_refill_nothing,
+                                .release = sl_release_nothing,
                                 .run = await_run};

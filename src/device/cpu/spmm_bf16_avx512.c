@@ -32,5 +32,6 @@ const sl_kernel sl_cpu_spmm_bf16_avx512 = {.name = "spmm-bf16-avx512",
                                            .ok = ok,
                                            .cost = cost,
                                            .prepare = sl_cpu_spmm_prepare,
+                                           .refill = sl_refill_nothing,
                                            .release = sl_cpu_spmm_release,
                                            .run = run};

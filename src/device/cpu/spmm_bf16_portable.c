@@ -26,5 +26,6 @@ const sl_kernel sl_cpu_spmm_bf16_portable = {.name = "spmm-bf16-portable",
                                              .ok = ok,
                                              .cost = cost,
                                              .prepare = sl_cpu_spmm_prepare,
+                                             .refill = sl_refill_nothing,
                                              .release = sl_cpu_spmm_release,
                                              .run = run};

@@ -159,10 +159,10 @@ INLINE void end_row(const operands *o, bool stream, void *row, const vec *acc, c
 }
 
 /* Whether Y's lines, of values of these bytes, are written whole, once and too many to stay in the caches. */
-INLINE bool may_stream(const sl_spmm_args *args, const panel *p, int64_t bytes) {
+INLINE bool may_stream(const sl_spmm_run *args, const panel *p, int64_t bytes) {
   uint64_t misaligned =
       ((uintptr_t)args->y | (uint64_t)(args->ldy * bytes) | (uint64_t)(p->feature * bytes)) % 64;
-  return args->beta == 0 && misaligned == 0 && args->a->rows * p->width * bytes > STREAM_BYTES;
+  return args->beta == 0 && misaligned == 0 && args->problem->a->rows * p->width * bytes > STREAM_BYTES;
 }
 
 INLINE int64_t shortest_row(const int64_t *rowptr, const int rows) {
@@ -172,18 +172,18 @@ INLINE int64_t shortest_row(const int64_t *rowptr, const int rows) {
   return least;
 }
 
-INLINE void run_panel(const sl_spmm_args *args, const panel *p, const int vectors, const bool whole,
+INLINE void run_panel(const sl_spmm_run *args, const panel *p, const int vectors, const bool whole,
                       const sley_index index, const bool paged) {
-  const sl_spmm_matrix *a = args->a;
+  const sl_spmm_matrix *a = args->problem->a;
   const operands o = {.col = a->col,
                       .val = a->val,
                       .x = paged ? NULL : (const char *)((const value *)args->x + p->feature),
                       .stride = args->ldx * (int64_t)sizeof(value),
-                      .pages = args->pages,
+                      .pages = args->problem->pages,
                       .offset = p->feature * (int64_t)sizeof(value),
                       .alpha = args->alpha,
                       .unit = args->alpha == 1,
-                      .wide = args->wide_y,
+                      .wide = args->problem->wide_y,
                       .tail = mask_of(p->width - (vectors - 1) * LANES)};
   const int64_t bytes = is_rounded(&o) ? sizeof(value) : sizeof(sum), stride = args->ldy * bytes;
   const int64_t *rowptr = a->rowptr, fetchable = rowptr[a->rows] - AHEAD;
@@ -233,7 +233,7 @@ INLINE void run_panel(const sl_spmm_args *args, const panel *p, const int vector
     stream_end();
 }
 
-INLINE void choose_panel(const sl_spmm_args *args, const panel *p, const sley_index index, const bool paged) {
+INLINE void choose_panel(const sl_spmm_run *args, const panel *p, const sley_index index, const bool paged) {
   const int vectors = (int)((p->width + LANES - 1) / LANES);
   const bool whole = p->width % LANES == 0;
   switch (vectors * 2 + whole) {
@@ -279,7 +279,7 @@ INLINE void choose_panel(const sl_spmm_args *args, const panel *p, const sley_in
   }
 }
 
-INLINE void run_part(const sl_spmm_args *args, const sl_spmm_part *part, const sley_index index,
+INLINE void run_part(const sl_spmm_run *args, const sl_spmm_part *part, const sley_index index,
                      const bool paged) {
   panel p = {.row = part->row, .row_end = part->row_end};
   for (int64_t c = part->feature; c < part->feature_end; c += p.width) {
@@ -290,30 +290,30 @@ INLINE void run_part(const sl_spmm_args *args, const sl_spmm_part *part, const s
   }
 }
 
-static void run_part_i32(const sl_spmm_args *args, const sl_spmm_part *part) {
+static void run_part_i32(const sl_spmm_run *args, const sl_spmm_part *part) {
   run_part(args, part, SLEY_I32, false);
 }
 
-static void run_part_i64(const sl_spmm_args *args, const sl_spmm_part *part) {
+static void run_part_i64(const sl_spmm_run *args, const sl_spmm_part *part) {
   run_part(args, part, SLEY_I64, false);
 }
 
-static void run_part_paged_i32(const sl_spmm_args *args, const sl_spmm_part *part) {
+static void run_part_paged_i32(const sl_spmm_run *args, const sl_spmm_part *part) {
   run_part(args, part, SLEY_I32, true);
 }
 
-static void run_part_paged_i64(const sl_spmm_args *args, const sl_spmm_part *part) {
+static void run_part_paged_i64(const sl_spmm_run *args, const sl_spmm_part *part) {
   run_part(args, part, SLEY_I64, true);
 }
 
 static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   static const sl_spmm_part_body body[2][2] = {{run_part_i32, run_part_i64},
                                                {run_part_paged_i32, run_part_paged_i64}};
-  const sl_spmm_args *a = &args->spmm;
-  return sl_cpu_spmm_run(queue, a, body[a->pages != NULL][a->a->index == SLEY_I64]);
+  const sl_spmm_problem *p = args->spmm.problem;
+  return sl_cpu_spmm_run(queue, &args->spmm, body[p->pages != NULL][p->a->index == SLEY_I64]);
 }
 
 /* Portable fma is a call. */
 static double cost(const sl_kernel_args *args) {
-  return sl_cpu_spmm_cost(&args->spmm, LANES > 1 ? 2 * LANES : 0.2);
+  return sl_cpu_spmm_cost(args->spmm.problem, LANES > 1 ? 2 * LANES : 0.2);
 }

@@ -26,5 +26,6 @@ const sl_kernel sl_cpu_spmm_f16_portable = {.name = "spmm-f16-portable",
                                             .ok = ok,
                                             .cost = cost,
                                             .prepare = sl_cpu_spmm_prepare,
+                                            .refill = sl_refill_nothing,
                                             .release = sl_cpu_spmm_release,
                                             .run = run};

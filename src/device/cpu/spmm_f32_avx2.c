@@ -13,5 +13,6 @@ const sl_kernel sl_cpu_spmm_f32_avx2 = {.name = "spmm-f32-avx2",
                                         .ok = ok,
                                         .cost = cost,
                                         .prepare = sl_cpu_spmm_prepare,
+                                        .refill = sl_refill_nothing,
                                         .release = sl_cpu_spmm_release,
                                         .run = run};

@@ -52,5 +52,6 @@ const sl_kernel sl_cpu_spmm_f64_avx512 = {.name = "spmm-f64-avx512",
                                           .ok = ok,
                                           .cost = cost,
                                           .prepare = sl_cpu_spmm_prepare,
+                                          .refill = sl_refill_nothing,
                                           .release = sl_cpu_spmm_release,
                                           .run = run};

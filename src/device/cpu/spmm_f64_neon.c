@@ -57,5 +57,6 @@ const sl_kernel sl_cpu_spmm_f64_neon = {.name = "spmm-f64-neon",
                                         .ok = ok,
                                         .cost = cost,
                                         .prepare = sl_cpu_spmm_prepare,
+                                        .refill = sl_refill_nothing,
                                         .release = sl_cpu_spmm_release,
                                         .run = run};

@@ -14,5 +14,6 @@ const sl_kernel sl_cpu_spmm_f64_portable = {.name = "spmm-f64-portable",
                                             .ok = ok,
                                             .cost = cost,
                                             .prepare = sl_cpu_spmm_prepare,
+                                            .refill = sl_refill_nothing,
                                             .release = sl_cpu_spmm_release,
                                             .run = run};

@@ -61,8 +61,8 @@ sley_status sl_cpu_spmm_prepare(sl_device *device, sl_queue *queue, const sl_ker
                                 void **prepared) {
   (void)device;
   *prepared = NULL;
-  const sl_spmm_matrix *a = args->spmm.a;
-  int64_t k = args->spmm.k, threads = sl_team_size(sl_cpu_queue_team(queue));
+  const sl_spmm_matrix *a = args->spmm.problem->a;
+  int64_t k = args->spmm.problem->k, threads = sl_team_size(sl_cpu_queue_team(queue));
   if (threads == 1 || k == 0 || a->rows == 0)
     return SLEY_OK;
   int64_t fair = work_of(a, 0, a->rows) / (threads * PARTS_PER_THREAD) + 1;
@@ -82,7 +82,7 @@ void sl_cpu_spmm_release(sl_device *device, void *prepared) {
 }
 
 typedef struct product {
-  const sl_spmm_args *args;
+  const sl_spmm_run *args;
   sl_spmm_part_body body;
 } product;
 
@@ -98,17 +98,18 @@ static sley_status run_parts(void *context, int64_t begin, int64_t end, int thre
 static sley_status run_rows(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   const product *p = context;
-  p->body(p->args, &(sl_spmm_part){begin, end, 0, p->args->k});
+  p->body(p->args, &(sl_spmm_part){begin, end, 0, p->args->problem->k});
   return SLEY_OK;
 }
 
-sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_args *args, sl_spmm_part_body body) {
-  const sl_spmm_matrix *a = args->a;
-  if (args->k <= 0 || a->rows <= 0)
+sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_run *args, sl_spmm_part_body body) {
+  const sl_spmm_matrix *a = args->problem->a;
+  int64_t k = args->problem->k;
+  if (k <= 0 || a->rows <= 0)
     return SLEY_OK;
   product p = {.args = args, .body = body};
   sl_team *team = sl_cpu_queue_team(queue);
-  if ((double)(entries(a) + a->rows) * (double)args->k < SERIAL_WORK || sl_team_size(team) == 1)
+  if ((double)(entries(a) + a->rows) * (double)k < SERIAL_WORK || sl_team_size(team) == 1)
     return run_rows(&p, 0, a->rows, 0);
   if (args->prepared)
     return sl_team_for(team, ((const parts *)args->prepared)->count, 1, run_parts, &p);
@@ -116,11 +117,11 @@ sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_args *args, sl_spmm_p
   return sl_team_for(team, a->rows, grain, run_rows, &p);
 }
 
-double sl_cpu_spmm_cost(const sl_spmm_args *args, double flops_per_cycle) {
+double sl_cpu_spmm_cost(const sl_spmm_problem *problem, double flops_per_cycle) {
   const double cycles_per_second = 2.5e9, bytes_per_second = 1e10;
-  double work = (double)entries(args->a) * (double)args->k;
-  double bytes =
-      work * (double)sley_dtype_bytes(args->a->dtype) +
-      (double)entries(args->a) * (double)(sl_index_bytes(args->a->index) + sley_dtype_bytes(args->a->dtype));
+  const sl_spmm_matrix *a = problem->a;
+  double work = (double)entries(a) * (double)problem->k;
+  double bytes = work * (double)sley_dtype_bytes(a->dtype) +
+                 (double)entries(a) * (double)(sl_index_bytes(a->index) + sley_dtype_bytes(a->dtype));
   return 2 * work / (flops_per_cycle * cycles_per_second) + bytes / bytes_per_second;
 }

@@ -13,7 +13,7 @@ typedef struct sl_spmm_part {
   int64_t feature, feature_end;
 } sl_spmm_part;
 
-typedef void (*sl_spmm_part_body)(const sl_spmm_args *args, const sl_spmm_part *part);
+typedef void (*sl_spmm_part_body)(const sl_spmm_run *args, const sl_spmm_part *part);
 
 /* Parts of about equal work, counted in entries and rows. A row longer than a part is cut over its features
  * where k allows, never over its entries: that would change the order of summation. The result depends on the
@@ -23,9 +23,9 @@ sley_status sl_cpu_spmm_prepare(sl_device *device, sl_queue *queue, const sl_ker
 void sl_cpu_spmm_release(sl_device *device, void *prepared);
 
 /* Runs body over the parts that args->prepared holds, or over equal row ranges if it holds none. */
-sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_args *args, sl_spmm_part_body body);
+sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_run *args, sl_spmm_part_body body);
 
 /* Seconds for a processor that multiplies and adds flops_per_cycle numbers at best. */
-double sl_cpu_spmm_cost(const sl_spmm_args *args, double flops_per_cycle);
+double sl_cpu_spmm_cost(const sl_spmm_problem *problem, double flops_per_cycle);
 
 #endif

@@ -59,11 +59,6 @@ static inline int sl_cuda_processors(const sl_queue *queue) {
   return ((const sl_cuda_device *)queue->device)->processors;
 }
 
-/* For kernels that need no inspection. */
-sley_status sl_cuda_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
-                                    void **prepared);
-void sl_cuda_release_nothing(sl_device *device, void *prepared);
-
 /* Kernels of rows.c and their launchers in rows.cu; arguments of no rows or bytes do not reach a launcher,
  * unless a pull has stages to tell of. */
 extern const sl_kernel sl_cuda_rows, sl_cuda_pull, sl_cuda_arrive, sl_cuda_await, sl_cuda_scale,
@@ -108,7 +103,7 @@ typedef struct sl_cuda_csr {
 /* The kernel of spmm_plain.c and its launcher in spmm_plain.cu: every width, type and stride, in stored
  * order, a warp a row. The reference on the device, and for parts that arrive. */
 extern const sl_kernel sl_cuda_spmm_plain;
-sley_status sl_cuda_launch_spmm_plain(sl_queue *queue, const sl_spmm_args *args, const sl_cuda_csr *a);
+sley_status sl_cuda_launch_spmm_plain(sl_queue *queue, const sl_spmm_run *args, const sl_cuda_csr *a);
 
 /* The kernel of spmm_cusparse.c: that library's product, for plans that ask for it. */
 extern const sl_kernel sl_cuda_spmm_cusparse;

@@ -31,7 +31,8 @@ static sley_status cut_run(sl_queue *queue, const sl_kernel_args *args) {
 #define INSPECTION(kernel_name, operation, function)                                                         \
   {                                                                                                          \
     .name = kernel_name, .op = operation, .ok = inspect_ok, .cost = inspect_cost,                            \
-    .prepare = sl_cuda_prepare_nothing, .release = sl_cuda_release_nothing, .run = function                  \
+    .prepare = sl_prepare_nothing, .refill = sl_refill_nothing, .release = sl_release_nothing,               \
+    .run = function                                                                                          \
   }
 
 const sl_kernel sl_cuda_columns = INSPECTION("columns", SL_OP_COLUMNS, columns_run),

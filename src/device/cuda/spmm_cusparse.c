@@ -58,8 +58,8 @@ static cudaDataType type_of(sley_dtype dtype) {
   }
 }
 
-static sley_dtype y_dtype_of(const sl_spmm_args *a) {
-  return a->wide_y ? sl_sum_dtype(a->a->dtype) : a->a->dtype;
+static sley_dtype y_dtype_of(const sl_spmm_problem *p) {
+  return p->wide_y ? sl_sum_dtype(p->a->dtype) : p->a->dtype;
 }
 
 static int64_t entries_of(const sl_spmm_matrix *a) {
@@ -68,13 +68,13 @@ static int64_t entries_of(const sl_spmm_matrix *a) {
 
 /* Row starts and columns must have one width. */
 static bool cusparse_ok(const sl_kernel_args *args) {
-  const sl_spmm_args *a = &args->spmm;
-  return !a->arrives && !a->a->resident && !a->pages && a->far_rows == 0 && !a->in_order &&
-         sley_dtype_bytes(a->a->dtype) != 0 && (a->a->index == SLEY_I64 || entries_of(a->a) <= INT32_MAX);
+  const sl_spmm_problem *p = args->spmm.problem;
+  return !p->arrives && !p->a->resident && !p->pages && p->far_rows == 0 && !p->in_order &&
+         sley_dtype_bytes(p->a->dtype) != 0 && (p->a->index == SLEY_I64 || entries_of(p->a) <= INT32_MAX);
 }
 
 static double cusparse_cost(const sl_kernel_args *args) {
-  return 1e-5 + (double)entries_of(args->spmm.a) * (double)args->spmm.k * 4 / 1e12;
+  return 1e-5 + (double)entries_of(args->spmm.problem->a) * (double)args->spmm.problem->k * 4 / 1e12;
 }
 
 /* ------------------------------------------------------------------------------------------ preparation */
@@ -273,7 +273,7 @@ static void cusparse_release(sl_device *device, void *prepared) {
 
 /* What the library's own buffers take it says only when it has the matrix: about two numbers an entry. */
 static int64_t cusparse_memory(const sl_kernel_args *args, int64_t *passing) {
-  const sl_spmm_args *s = &args->spmm;
+  const sl_spmm_problem *s = args->spmm.problem;
   const sl_spmm_matrix *a = s->a;
   int64_t entries = entries_of(a), value_bytes = (int64_t)sley_dtype_bytes(a->dtype), cols = 0;
   for (int64_t e = 0; e < entries; e++) {
@@ -298,18 +298,19 @@ static sley_status prepare(sl_queue *queue, const sl_spmm_matrix *a, cusparse_pr
 
 static sley_status cusparse_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                     void **prepared) {
-  const sl_spmm_matrix *a = args->spmm.a;
+  const sl_spmm_problem *problem = args->spmm.problem;
+  const sl_spmm_matrix *a = problem->a;
   *prepared = NULL;
-  if (a->rows == 0 || args->spmm.k == 0)
+  if (a->rows == 0 || problem->k == 0)
     return SLEY_OK;
   cusparse_product *p;
   SL_TRY(SL_NEW_ZERO(p, 1, "cuSPARSE's product"));
   p->rows = a->rows;
-  p->k = args->spmm.k;
+  p->k = problem->k;
   p->entries = entries_of(a);
   p->wide = a->index == SLEY_I64;
   p->dtype = a->dtype;
-  p->y_dtype = y_dtype_of(&args->spmm);
+  p->y_dtype = y_dtype_of(problem);
   p->value_bytes = (int64_t)sley_dtype_bytes(p->dtype);
   p->y_bytes = (int64_t)sley_dtype_bytes(p->y_dtype);
   sley_status status = prepare(queue, a, p);
@@ -321,11 +322,20 @@ static sley_status cusparse_prepare(sl_device *device, sl_queue *queue, const sl
   return SLEY_OK;
 }
 
+/* The manual says of cusparseSpMM_preprocess that it serves all products with the same sparsity pattern of A,
+ * so values may change without it. A new prepare may choose another algorithm, and bits that differ. */
+static sley_status cusparse_refill(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                                   const void *val, sl_values_in where, void *prepared) {
+  const cusparse_product *p = prepared;
+  (void)device;
+  return p ? sl_device_copy_values(queue, args->spmm.problem->a, val, where, p->val) : SLEY_OK;
+}
+
 /* ---------------------------------------------------------------------------------------------- running */
 
 /* The sums in p->packed to the rows of Y that they are of. Where Y has 16 bits, what is added to it has been
  * rounded before. */
-static sley_status spread(const cusparse_product *p, sl_queue *queue, const sl_spmm_args *a) {
+static sley_status spread(const cusparse_product *p, sl_queue *queue, const sl_spmm_run *a) {
   if (a->beta != 0 && a->beta != 1)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "cuSPARSE's product adds to listed rows with beta 0 or 1, not %g",
                    a->beta);
@@ -342,10 +352,10 @@ static sley_status spread(const cusparse_product *p, sl_queue *queue, const sl_s
 }
 
 static sley_status cusparse_run(sl_queue *queue, const sl_kernel_args *args) {
-  const sl_spmm_args *a = &args->spmm;
+  const sl_spmm_run *a = &args->spmm;
   cusparse_product *p = (void *)a->prepared;
   if (!p)
-    return a->a->rows <= 0 || a->k <= 0
+    return a->problem->a->rows <= 0 || a->problem->k <= 0
                ? SLEY_OK
                : sl_fail(SLEY_ERR_UNSUPPORTED,
                          "cuSPARSE's product wants a matrix that is there when the plan is made");
@@ -373,6 +383,7 @@ const sl_kernel sl_cuda_spmm_cusparse = {.name = "spmm-cusparse",
                                          .ok = cusparse_ok,
                                          .cost = cusparse_cost,
                                          .prepare = cusparse_prepare,
+                                         .refill = cusparse_refill,
                                          .release = cusparse_release,
                                          .memory = cusparse_memory,
                                          .run = cusparse_run};

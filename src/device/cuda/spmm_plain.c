@@ -4,16 +4,18 @@
 #include "device/cuda/cuda.h"
 
 static bool plain_ok(const sl_kernel_args *args) {
-  const sl_spmm_matrix *a = args->spmm.a;
+  const sl_spmm_problem *p = args->spmm.problem;
+  const sl_spmm_matrix *a = p->a;
   return sley_dtype_bytes(a->dtype) != 0 && (a->index == SLEY_I32 || a->index == SLEY_I64) && !a->resident &&
-         !args->spmm.pages && args->spmm.far_rows == 0;
+         !p->pages && p->far_rows == 0;
 }
 
 /* Entries are not known of a part that arrives. */
 static double plain_cost(const sl_kernel_args *args) {
-  const sl_spmm_args *a = &args->spmm;
-  double entries = a->arrives || a->a->rows == 0 ? 0 : (double)(a->a->rowptr[a->a->rows] - a->a->rowptr[0]);
-  return 5e-6 + entries * (double)a->k * (double)sley_dtype_bytes(a->a->dtype) / 1e12;
+  const sl_spmm_problem *p = args->spmm.problem;
+  const sl_spmm_matrix *a = p->a;
+  double entries = p->arrives || a->rows == 0 ? 0 : (double)(a->rowptr[a->rows] - a->rowptr[0]);
+  return 5e-6 + entries * (double)p->k * (double)sley_dtype_bytes(a->dtype) / 1e12;
 }
 
 static void plain_release(sl_device *device, void *prepared) {
@@ -46,11 +48,12 @@ static sley_status upload(sl_queue *queue, const sl_spmm_matrix *a, sl_cuda_csr 
 static sley_status plain_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                  void **prepared) {
   *prepared = NULL;
-  if (args->spmm.a->rows == 0 || args->spmm.k == 0)
+  const sl_spmm_problem *p = args->spmm.problem;
+  if (p->a->rows == 0 || p->k == 0)
     return SLEY_OK;
   sl_cuda_csr *csr;
   SL_TRY(SL_NEW_ZERO(csr, 1, "a part's arrays"));
-  sley_status status = upload(queue, args->spmm.a, csr);
+  sley_status status = upload(queue, p->a, csr);
   if (status != SLEY_OK) {
     plain_release(device, csr);
     return status;
@@ -59,8 +62,15 @@ static sley_status plain_prepare(sl_device *device, sl_queue *queue, const sl_ke
   return SLEY_OK;
 }
 
+static sley_status plain_refill(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                                const void *val, sl_values_in where, void *prepared) {
+  const sl_cuda_csr *csr = prepared;
+  (void)device;
+  return csr ? sl_device_copy_values(queue, args->spmm.problem->a, val, where, (void *)csr->val) : SLEY_OK;
+}
+
 static int64_t plain_memory(const sl_kernel_args *args, int64_t *passing) {
-  const sl_spmm_matrix *a = args->spmm.a;
+  const sl_spmm_matrix *a = args->spmm.problem->a;
   int64_t entries = a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
   *passing = 0;
   return sl_device_bytes((a->rows + 1) * (int64_t)sizeof *a->rowptr) +
@@ -70,14 +80,15 @@ static int64_t plain_memory(const sl_kernel_args *args, int64_t *passing) {
 }
 
 static sley_status plain_run(sl_queue *queue, const sl_kernel_args *args) {
-  const sl_spmm_args *a = &args->spmm;
-  if (a->a->rows <= 0 || a->k <= 0)
+  const sl_spmm_run *run = &args->spmm;
+  const sl_spmm_matrix *a = run->problem->a;
+  if (a->rows <= 0 || run->problem->k <= 0)
     return SLEY_OK;
-  if (a->pages)
+  if (run->problem->pages)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "the cuda device reads no rows in place");
   sl_cuda_csr arrived = {
-      .rows = a->a->rows, .rowid = a->a->rowid, .rowptr = a->a->rowptr, .col = a->a->col, .val = a->a->val};
-  return sl_cuda_launch_spmm_plain(queue, a, a->prepared ? a->prepared : &arrived);
+      .rows = a->rows, .rowid = a->rowid, .rowptr = a->rowptr, .col = a->col, .val = a->val};
+  return sl_cuda_launch_spmm_plain(queue, run, run->prepared ? run->prepared : &arrived);
 }
 
 const sl_kernel sl_cuda_spmm_plain = {.name = "spmm-plain",
@@ -85,6 +96,7 @@ const sl_kernel sl_cuda_spmm_plain = {.name = "spmm-plain",
                                       .ok = plain_ok,
                                       .cost = plain_cost,
                                       .prepare = plain_prepare,
+                                      .refill = plain_refill,
                                       .release = plain_release,
                                       .memory = plain_memory,
                                       .narrows = true,

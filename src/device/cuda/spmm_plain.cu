@@ -65,9 +65,10 @@ void launch(cudaStream_t stream, const operands<T, I> &o, int64_t most) {
 }
 
 template <class T, class I>
-void launch_by_width(sl_queue *queue, const sl_spmm_args *s, const sl_cuda_csr *a) {
+void launch_by_width(sl_queue *queue, const sl_spmm_run *s, const sl_cuda_csr *a) {
+  const int64_t k = s->problem->k;
   const operands<T, I> o = {*a,
-                            s->k,
+                            k,
                             s->ldx,
                             s->ldy,
                             s->alpha,
@@ -75,16 +76,16 @@ void launch_by_width(sl_queue *queue, const sl_spmm_args *s, const sl_cuda_csr *
                             static_cast<const input<T> *>(s->x),
                             static_cast<output<T> *>(s->y)};
   const int64_t most = INT32_MAX;
-  if (s->k <= WARP)
+  if (k <= WARP)
     launch<T, I, 1>(sl_cuda_stream(queue), o, most);
-  else if (s->k <= 2 * WARP)
+  else if (k <= 2 * WARP)
     launch<T, I, 2>(sl_cuda_stream(queue), o, most);
   else
     launch<T, I, FEATURES_MOST>(sl_cuda_stream(queue), o, most);
 }
 
-template <class T> void launch_by_index(sl_queue *queue, const sl_spmm_args *s, const sl_cuda_csr *a) {
-  if (s->a->index == SLEY_I32)
+template <class T> void launch_by_index(sl_queue *queue, const sl_spmm_run *s, const sl_cuda_csr *a) {
+  if (s->problem->a->index == SLEY_I32)
     launch_by_width<T, int32_t>(queue, s, a);
   else
     launch_by_width<T, int64_t>(queue, s, a);
@@ -92,18 +93,18 @@ template <class T> void launch_by_index(sl_queue *queue, const sl_spmm_args *s, 
 
 } // namespace
 
-sley_status sl_cuda_launch_spmm_plain(sl_queue *queue, const sl_spmm_args *s, const sl_cuda_csr *a) {
+sley_status sl_cuda_launch_spmm_plain(sl_queue *queue, const sl_spmm_run *s, const sl_cuda_csr *a) {
   SL_TRY(sl_cuda_use(queue->device));
-  const sley_dtype dtype = s->a->dtype;
+  const sley_dtype dtype = s->problem->a->dtype;
   if (dtype == SLEY_F32)
     launch_by_index<float>(queue, s, a);
   else if (dtype == SLEY_F64)
     launch_by_index<double>(queue, s, a);
-  else if (dtype == SLEY_F16 && s->wide_y)
+  else if (dtype == SLEY_F16 && s->problem->wide_y)
     launch_by_index<wide<f16>>(queue, s, a);
   else if (dtype == SLEY_F16)
     launch_by_index<f16>(queue, s, a);
-  else if (s->wide_y)
+  else if (s->problem->wide_y)
     launch_by_index<wide<bf16>>(queue, s, a);
   else
     launch_by_index<bf16>(queue, s, a);

@@ -25,16 +25,17 @@ typedef struct rowwise {
 
 /* Columns become 32-bit numbers. */
 static bool rowwise_ok(const sl_kernel_args *args) {
-  const sl_spmm_args *a = &args->spmm;
-  return a->pages && a->segment && a->segments <= SL_NEIGHBOUR_OWNERS &&
-         a->segment[a->segments] <= INT32_MAX && a->a->rows <= INT32_MAX && !a->a->rowid && !a->a->resident &&
-         !a->in_order && !a->arrives && sley_dtype_bytes(a->a->dtype) != 0;
+  const sl_spmm_problem *p = args->spmm.problem;
+  return p->pages && p->segment && p->segments <= SL_NEIGHBOUR_OWNERS &&
+         p->segment[p->segments] <= INT32_MAX && p->a->rows <= INT32_MAX && !p->a->rowid && !p->a->resident &&
+         !p->in_order && !p->arrives && sley_dtype_bytes(p->a->dtype) != 0;
 }
 
 /* The only one that reads rows in place. */
 static double rowwise_cost(const sl_kernel_args *args) {
-  const sl_spmm_matrix *a = args->spmm.a;
-  return a->rows == 0 ? 0 : (double)(a->rowptr[a->rows] - a->rowptr[0]) * (double)args->spmm.k * 4 / 3e11;
+  const sl_spmm_problem *p = args->spmm.problem;
+  const sl_spmm_matrix *a = p->a;
+  return a->rows == 0 ? 0 : (double)(a->rowptr[a->rows] - a->rowptr[0]) * (double)p->k * 4 / 3e11;
 }
 
 static void free_lists(sl_device *device, rowwise *r) {
@@ -121,7 +122,7 @@ static void forget_entries(sl_neighbour_half *half) {
   half->col = NULL;
 }
 
-static sley_status prepare(rowwise *r, sl_queue *queue, const sl_spmm_args *a) {
+static sley_status prepare(rowwise *r, sl_queue *queue, const sl_spmm_problem *a) {
   bool fits;
   SL_TRY(sl_neighbour_split_make(a->a, a->segment, a->segments, a->own, &r->split));
   SL_TRY(upload_half(queue, &r->split.local, a->a->rows, r->value_bytes, &r->run.local_col, NULL,
@@ -138,7 +139,7 @@ static sley_status prepare(rowwise *r, sl_queue *queue, const sl_spmm_args *a) {
 
 static sley_status rowwise_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                    void **prepared) {
-  const sl_spmm_args *a = &args->spmm;
+  const sl_spmm_problem *a = args->spmm.problem;
   *prepared = NULL;
   if (a->a->rows == 0 || a->k == 0)
     return SLEY_OK;
@@ -162,30 +163,32 @@ static sley_status rowwise_prepare(sl_device *device, sl_queue *queue, const sl_
 /* With the lists of the first shape. The search tries others only as far as half of what is free allows. */
 static int64_t rowwise_memory(const sl_kernel_args *args, int64_t *passing) {
   enum { ARRAYS = 9 }; /* whose sizes are rounded up */
-  const sl_spmm_matrix *a = args->spmm.a;
+  const sl_spmm_matrix *a = args->spmm.problem->a;
   int64_t entries = a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
   int64_t partitions = entries / first_shape.ps + 2 * a->rows,
           value_bytes = (int64_t)sley_dtype_bytes(a->dtype),
           sum_bytes = (int64_t)sley_dtype_bytes(sl_sum_dtype(a->dtype));
   *passing = 0;
   return entries * (4 + 1 + value_bytes) + partitions * (int64_t)sizeof(sl_neighbour_part) +
-         a->rows * (int64_t)sizeof(sl_neighbour_row) + partitions * args->spmm.k * sum_bytes +
+         a->rows * (int64_t)sizeof(sl_neighbour_row) + partitions * args->spmm.problem->k * sum_bytes +
          ARRAYS * sl_device_bytes(0);
 }
 
 static sley_status run_shape(const rowwise *r, const sl_neighbour_shape *shape, sl_queue *queue,
-                             const sl_spmm_args *a) {
+                             const sl_spmm_run *a) {
+  const sl_spmm_problem *problem = a->problem;
   sl_rowwise_run run = r->run;
   int64_t launches = 0;
-  for (int p = 0; p < a->segments; p++)
-    run.base[p] = a->segment[p] < a->segment[p + 1] ? a->pages[a->segment[p] / SL_X_PAGE] : 0;
+  for (int p = 0; p < problem->segments; p++)
+    run.base[p] =
+        problem->segment[p] < problem->segment[p + 1] ? problem->pages[problem->segment[p] / SL_X_PAGE] : 0;
   run.y = a->y;
-  run.k = a->k;
+  run.k = problem->k;
   run.ldx = a->ldx;
   run.ldy = a->ldy;
   run.alpha = a->alpha;
   run.beta = a->beta;
-  run.wide_y = a->wide_y;
+  run.wide_y = problem->wide_y;
   SL_TRY(sl_cuda_use(queue->device));
   cudaError_t error = sl_rowwise_launch(&run, r->dtype, shape, sl_cuda_stream(queue), &launches);
   for (int64_t i = 1; i < launches; i++)
@@ -204,7 +207,7 @@ static sley_status rowwise_run(sl_queue *queue, const sl_kernel_args *args) {
 typedef struct tuning {
   rowwise *r;
   sl_queue *queue;
-  const sl_spmm_args *args;
+  const sl_spmm_run *args;
   cudaEvent_t begin, end;
 } tuning;
 

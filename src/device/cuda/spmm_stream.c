@@ -21,7 +21,7 @@ static int64_t sum_bytes(const sl_spmm_matrix *a) {
   return (int64_t)sley_dtype_bytes(sl_sum_dtype(a->dtype));
 }
 
-static int64_t target_of(const sl_spmm_args *args) {
+static int64_t target_of(const sl_spmm_problem *args) {
   int64_t entries = entries_of(args->a), bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
   int64_t target = bytes < WIDE_BYTES ? CHUNK_MOST : CHUNK_MOST_WIDE;
   int64_t chunks = THREADS_WANTED / (bytes <= 128 ? 8 : bytes <= 256 ? 16 : 32);
@@ -31,13 +31,13 @@ static int64_t target_of(const sl_spmm_args *args) {
 }
 
 static bool stream_ok(const sl_kernel_args *args) {
-  const sl_spmm_args *a = &args->spmm;
+  const sl_spmm_problem *a = args->spmm.problem;
   return sley_dtype_bytes(a->a->dtype) != 0 && (a->a->index == SLEY_I32 || a->a->index == SLEY_I64) &&
          !a->arrives && !a->pages;
 }
 
 static double stream_cost(const sl_kernel_args *args) {
-  const sl_spmm_args *a = &args->spmm;
+  const sl_spmm_problem *a = args->spmm.problem;
   return 5e-6 + (double)entries_of(a->a) * (double)a->k * (double)sley_dtype_bytes(a->a->dtype) / 5e12;
 }
 
@@ -90,7 +90,7 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, sl_stream_
 }
 
 /* The stage that each chunk's rows of far have arrived with. */
-static void set_stages(const sl_spmm_args *args, sl_chunks *chunks) {
+static void set_stages(const sl_spmm_problem *args, sl_chunks *chunks) {
   const int64_t *rowptr = args->a->rowptr;
   for (int64_t i = 0; i < chunks->chunks; i++) {
     sl_chunk *chunk = &chunks->chunk[i];
@@ -137,7 +137,7 @@ static sley_status check_columns(const sl_spmm_matrix *a) {
   return SLEY_OK;
 }
 
-static sley_status inspect(sl_queue *queue, const sl_spmm_args *args, sl_stream_matrix *out) {
+static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stream_matrix *out) {
   const sl_spmm_matrix *a = args->a;
   int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype);
   SL_TRY(check_columns(a));
@@ -165,12 +165,13 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_args *args, sl_stream_
 static sley_status stream_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                   void **prepared) {
   *prepared = NULL;
-  if (args->spmm.a->rows == 0 || args->spmm.k == 0)
+  const sl_spmm_problem *problem = args->spmm.problem;
+  if (problem->a->rows == 0 || problem->k == 0)
     return SLEY_OK;
   sl_stream_matrix *a;
   SL_TRY(SL_NEW_ZERO(a, 1, "a part's streams"));
-  a->borrows = args->spmm.a->resident;
-  sley_status status = inspect(queue, &args->spmm, a);
+  a->borrows = problem->a->resident;
+  sley_status status = inspect(queue, problem, a);
   if (status != SLEY_OK) {
     stream_release(device, a);
     return status;
@@ -179,9 +180,17 @@ static sley_status stream_prepare(sl_device *device, sl_queue *queue, const sl_k
   return SLEY_OK;
 }
 
+/* Marks are in the columns; the values are kept in stored order. */
+static sley_status stream_refill(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                                 const void *val, sl_values_in where, void *prepared) {
+  const sl_stream_matrix *a = prepared;
+  (void)device;
+  return a ? sl_device_copy_values(queue, args->spmm.problem->a, val, where, (void *)a->val) : SLEY_OK;
+}
+
 /* Column ends are marked, and wide columns narrowed, from copies that are freed again. */
 static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
-  const sl_spmm_args *s = &args->spmm;
+  const sl_spmm_problem *s = args->spmm.problem;
   const sl_spmm_matrix *a = s->a;
   int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype), entries = entries_of(a);
   sl_chunks c;
@@ -200,12 +209,14 @@ static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
  * what the second was before it arrived. */
 static bool stream_waits(const sl_kernel_args *args) {
   enum { SECTOR = 32 };
-  return args->spmm.k * (int64_t)sley_dtype_bytes(args->spmm.a->dtype) % SECTOR == 0;
+  const sl_spmm_problem *p = args->spmm.problem;
+  return p->k * (int64_t)sley_dtype_bytes(p->a->dtype) % SECTOR == 0;
 }
 
 static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
-  const sl_spmm_args *a = &args->spmm;
-  if (a->a->rows <= 0 || a->k <= 0)
+  const sl_spmm_run *a = &args->spmm;
+  const sl_spmm_problem *p = a->problem;
+  if (p->a->rows <= 0 || p->k <= 0)
     return SLEY_OK;
   if (a->ldx > UINT32_MAX || a->ldfar > UINT32_MAX || a->ldy > UINT32_MAX)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "rows %lld and %lld values apart are too far for the cuda device",
@@ -213,19 +224,19 @@ static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
   sl_stream_run run = {.a = *(const sl_stream_matrix *)a->prepared,
                        .x = a->x,
                        .far = a->far,
-                       .x_rows = a->x_rows,
-                       .far_rows = a->far_rows,
+                       .x_rows = p->x_rows,
+                       .far_rows = p->far_rows,
                        .ldfar = a->far ? a->ldfar : 0,
                        .y = a->y,
                        .ldx = a->ldx,
                        .ldy = a->ldy,
-                       .k = a->k,
+                       .k = p->k,
                        .alpha = a->alpha,
                        .beta = a->beta,
                        .arrivals = a->arrivals,
                        .beside_pull = a->beside_pull,
-                       .wide_y = a->wide_y};
-  switch (a->a->dtype) {
+                       .wide_y = p->wide_y};
+  switch (p->a->dtype) {
   case SLEY_F64:
     return sl_cuda_stream_f64(queue, &run);
   case SLEY_F16:
@@ -242,6 +253,7 @@ const sl_kernel sl_cuda_spmm_stream = {.name = "spmm-stream",
                                        .ok = stream_ok,
                                        .cost = stream_cost,
                                        .prepare = stream_prepare,
+                                       .refill = stream_refill,
                                        .release = stream_release,
                                        .memory = stream_memory,
                                        .waits = stream_waits,

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the user asks of a plan, apart from what inspection finds: fixed before inspection and only read
+ * afterwards. */
+#ifndef SLEY_PLAN_WISHES_H
+#define SLEY_PLAN_WISHES_H
+
+#include "base/types.h"
+
+typedef struct sl_plan_wishes {
+  int64_t k;                          /* columns of X and Y */
+  int64_t row_bytes;                  /* of a row of X or Y: k values */
+  int64_t sum_bytes;                  /* of a row of partial sums: k values of the type of sums */
+  bool reproducible;                  /* every row is summed in column order */
+  const char *library;                /* whose kernels shall sum the parts; NULL: Sley's own */
+  bool capture;                       /* exchanges leave everything to the devices, see sl_exchange_spec */
+  const struct sley_machine *machine; /* that times are predicted for; NULL: the one found for the device */
+  bool narrows;                       /* values travel in the type wire */
+  sley_dtype wire;                    /* the dtype of the matrix where values travel as they are */
+  bool keeps_input;                   /* see sl_plan */
+  bool owned;                         /* the block was made for the plan: its memory is the plan's */
+} sl_plan_wishes;
+
+/* Wishes for k columns of a matrix of dtype, with nothing else asked for. k too large for the widths:
+ * sl_inspect refuses it. */
+sl_plan_wishes sl_plan_wishes_for(int64_t k, sley_dtype dtype);
+
+#endif
