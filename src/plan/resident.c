@@ -309,6 +309,47 @@ static sley_status tally(cutting *c) {
   return download(ins, c->tally, c->device_tally, count, sizeof *c->tally);
 }
 
+static void free_device(const cutting *c) {
+  sl_device *device = c->ins->comm->device;
+  device->ops->free(device, c->device_at);
+  device->ops->free(device, c->device_tally);
+  device->ops->free(device, (void *)c->device_map.row_part);
+  device->ops->free(device, (void *)c->device_map.place);
+  device->ops->free(device, (void *)c->device_map.part);
+}
+
+static sley_status count_set(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const cutting *c = context;
+  for (int p = 0; p < c->count; p++) {
+    const int32_t *tallied = c->tally + p * c->ins->block->rows;
+    int64_t rows = 0, entries = 0;
+    for (int64_t row = begin; row < end; row++) {
+      rows += tallied[row] > 0;
+      entries += tallied[row];
+    }
+    __atomic_fetch_add(&c->entries[2 * p], rows, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&c->entries[2 * p + 1], entries, __ATOMIC_RELAXED);
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_resident_sizes(const sl_inspection *ins, int parts, int own, const int32_t *part,
+                              int64_t *sizes) {
+  enum { AT_ONCE = 1 << 14 };
+  sl_column_map map = {.local = own, .part = part};
+  cutting c = {.ins = ins, .map = &map, .count = parts, .entries = sizes};
+  memset(sizes, 0, 2 * (size_t)parts * sizeof *sizes);
+  sley_status status = upload_map(&c);
+  if (status == SLEY_OK)
+    status = tally(&c);
+  if (status == SLEY_OK)
+    status = sl_team_for(sl_plan_team(ins), ins->block->rows, AT_ONCE, count_set, &c);
+  free_device(&c);
+  sl_free(c.tally);
+  return status;
+}
+
 static sley_status upload_values(const sl_inspection *ins) {
   const sley_matrix *block = ins->block;
   size_t bytes = sley_dtype_bytes(block->dtype);
@@ -367,17 +408,12 @@ static void forget_arrays(sl_plan *plan, const cutting *c, int kept) {
 
 sley_status sl_resident_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                             const sl_part_frame *frames, sl_part *parts) {
-  sl_device *device = ins->comm->device;
   int kept = plan->device_kept.count;
   cutting c = {.ins = ins, .map = map, .count = count, .frames = frames, .parts = parts};
   sley_status status = cut_parts(plan, &c);
   if (status != SLEY_OK)
     forget_arrays(plan, &c, kept);
-  device->ops->free(device, c.device_at);
-  device->ops->free(device, c.device_tally);
-  device->ops->free(device, (void *)c.device_map.row_part);
-  device->ops->free(device, (void *)c.device_map.place);
-  device->ops->free(device, (void *)c.device_map.part);
+  free_device(&c);
   sl_free(c.at);
   sl_free(c.entries);
   sl_free(c.rows);

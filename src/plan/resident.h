@@ -29,6 +29,12 @@ sley_status sl_resident_columns(sl_inspection *ins);
 sley_status sl_resident_needs(const sl_inspection *ins, int pieces, const int64_t *piece_row, int32_t *needs,
                               int32_t *piece);
 
+/* Of each of at most SL_CUT_PARTS sets of columns: the rows with entries there, and their entries, at
+ * sizes[2 p] and sizes[2 p + 1]. The rank's own columns are of set own, remote column h is of set part[h].
+ * Local. */
+sley_status sl_resident_sizes(const sl_inspection *ins, int parts, int own, const int32_t *part,
+                              int64_t *sizes);
+
 /* Whether these parts can be cut on the device: Sley's kernels sum them, and their columns have 32 bits. */
 bool sl_resident_suits(const sl_inspection *ins, int count, const sl_part_frame *frames,
                        const sl_part *parts);
