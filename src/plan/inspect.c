@@ -94,6 +94,19 @@ static sley_status copy_partitions(sl_inspection *ins, const int64_t *row_begin,
   return SLEY_OK;
 }
 
+/* Members of an ascending list that are less than a limit. */
+static int64_t below(const int64_t *list, int64_t count, int64_t limit) {
+  int64_t low = 0, high = count;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (list[middle] < limit)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 /* The halo and its owners. */
 static sley_status find_halo(sl_inspection *ins) {
   /* Who owns all columns need not look at them. */
@@ -106,12 +119,8 @@ static sley_status find_halo(sl_inspection *ins) {
   SL_TRY(SL_NEW(ins->halo, ins->halo_set.count, "the halo"));
   sl_colset_list(&ins->halo_set, ins->halo);
   SL_TRY(SL_NEW(ins->halo_begin, ins->comm->size + 1, "the halo"));
-  int64_t h = 0;
-  for (int p = 0; p <= ins->comm->size; p++) {
-    while (h < ins->halo_set.count && ins->halo[h] < ins->col_begin[p])
-      h++;
-    ins->halo_begin[p] = h;
-  }
+  for (int p = 0; p <= ins->comm->size; p++)
+    ins->halo_begin[p] = below(ins->halo, ins->halo_set.count, ins->col_begin[p]);
   return SLEY_OK;
 }
 

@@ -403,10 +403,12 @@ static void tell_work(const sl_plan *plan, const cut *c, int first) {
   for (int p = 0; p < ins->comm->size; p++) {
     int64_t begin = ins->halo_begin[p], end = ins->halo_begin[p + 1];
     double each = (double)ins->owner_nnz[p] / (double)(end > begin ? end - begin : 1);
-    for (int64_t h = begin; h < end; h++) {
+    for (int64_t h = begin, next; h < end; h = next) { /* neighbours are mostly of one part */
       int part = map->part ? map->part[h] : map->remote;
+      for (next = map->part ? h + 1 : end; next < end && map->part[next] == part;)
+        next++;
       if (part >= 0)
-        SL_PART(plan, first + part)->work += each;
+        SL_PART(plan, first + part)->work += each * (double)(next - h);
     }
   }
 }
