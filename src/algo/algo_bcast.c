@@ -37,9 +37,9 @@ static sley_status cut_stages(sl_plan *plan, const sl_inspection *ins, const int
   for (int p = 0; p < ranks; p++) {
     frames[p] = (sl_part_frame){
         .name = "stage", .x = p == ins->comm->rank ? SL_BUFFER_X : buffer_of[p % 2], .whole = p == 0};
-    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++) {
+    for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++) {
       part[h] = p;
-      place[h] = ins->halo[h] - ins->col_begin[p];
+      place[h] = ins->halo->row[h] - ins->col_begin[p];
     }
   }
   sl_column_map map = {.local = ins->comm->rank, .part = part, .place = place};

@@ -23,7 +23,7 @@ static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer,
   }
   int32_t *part;
   SL_TRY(SL_NEW(part, ins->halo_set.count, "the column map"));
-  int64_t below = ins->halo_begin[ins->comm->rank];
+  int64_t below = ins->halo->begin[ins->comm->rank];
   for (int64_t h = 0; h < ins->halo_set.count; h++)
     part[h] = h < below ? 0 : 2;
   sl_column_map columns = {.local = 1, .part = part};
@@ -33,30 +33,6 @@ static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer,
   sley_status status = sl_parts_cut(plan, ins, &columns, 3, frames, first);
   sl_free(part);
   return status;
-}
-
-/* The halo from its owners into a buffer (in place: of no rows). */
-static sley_status add_exchange(sl_plan *plan, const sl_inspection *ins, int buffer, int *exchange) {
-  SL_TRY(sl_plan_add_exchange(plan, "halo", SL_BUFFER_X, buffer, SL_GRAIN_ROW, exchange));
-  int64_t wanted = ins->wanted_begin[ins->comm->size];
-  int64_t *rows = sl_plan_alloc(plan, wanted, sizeof *rows);
-  if (!rows)
-    return SLEY_ERR_MEMORY;
-  for (int64_t i = 0; i < wanted; i++)
-    rows[i] = ins->wanted[i];
-  for (int p = 0; p < ins->comm->size; p++) {
-    sl_row_list to = {p,
-                      ins->wanted_begin[p + 1] - ins->wanted_begin[p],
-                      rows + ins->wanted_begin[p],
-                      0,
-                      0,
-                      ins->wishes->row_bytes};
-    sl_row_list from = {
-        p, ins->halo_begin[p + 1] - ins->halo_begin[p], NULL, ins->halo_begin[p], 0, ins->wishes->row_bytes};
-    sl_plan_send(plan, *exchange, &to);
-    sl_plan_recv(plan, *exchange, &from);
-  }
-  return SLEY_OK;
 }
 
 /* One rank: nothing to exchange. */
@@ -88,16 +64,10 @@ static void fill_exchange(sl_plan *plan, const sl_inspection *ins, const sl_halo
   SL_EXCHANGE(plan, exchange)->spec.stages = pieces->count;
   SL_EXCHANGE(plan, exchange)->spec.unhurried = pieces->unhurried;
   for (int p = 0; p < ins->comm->size; p++) {
-    int64_t to = ins->wanted_begin[p], from = ins->halo_begin[p];
-    sl_row_list send = {.peer = p,
-                        .count = ins->wanted_begin[p + 1] - to,
-                        .rows = pieces->wanted + to,
-                        .bytes = ins->wishes->row_bytes};
-    sl_row_list recv = {.peer = p,
-                        .count = ins->halo_begin[p + 1] - from,
-                        .first = from,
-                        .bytes = ins->wishes->row_bytes,
-                        .stage_end = pieces->end + (int64_t)p * pieces->count};
+    sl_row_list send = sl_halo_list_of_x(ins->halo, p, ins->wishes->row_bytes);
+    sl_row_list recv = sl_halo_list_of_buffer(ins->halo, p, ins->wishes->row_bytes);
+    send.rows = pieces->wanted + ins->halo->wanted_begin[p];
+    recv.stage_end = pieces->end + (int64_t)p * pieces->count;
     sl_plan_send(plan, exchange, &send);
     sl_plan_recv(plan, exchange, &recv);
   }
@@ -158,7 +128,8 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
       sl_plan_add_buffer(plan, "halo", in_place ? 0 : ins->halo_set.count, ins->wishes->row_bytes, &buffer));
   SL_TRY(in_place ? sl_parts_in_place(plan, ins, !ins->wishes->reproducible, &first)
                   : cut_halo(plan, ins, buffer, &first));
-  SL_TRY(add_exchange(plan, ins, buffer, &exchange));
+  SL_TRY(sl_plan_add_halo(plan, "halo", ins->halo, SL_HALO_GATHER, SL_BUFFER_X, buffer,
+                          ins->wishes->row_bytes, SL_GRAIN_ROW, &exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
   if (in_place)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_BORROW, exchange));

@@ -107,7 +107,7 @@ static sley_status name_sources(sl_plan *plan, const sl_inspection *ins, const s
   SL_TRY_GOTO(status, SL_NEW(row, remote->nnz, "rows of X"), done);
   SL_TRY_GOTO(status, SL_NEW(at, ranks + (int64_t)1, "rank counts"), done);
   for (int64_t e = 0; e < remote->nnz; e++) {
-    int64_t col = ins->halo[sl_index_at(remote->a.col, remote->a.index, e)];
+    int64_t col = ins->halo->row[sl_index_at(remote->a.col, remote->a.index, e)];
     owner[e] = sl_partition_owner(ins->col_begin, ranks, col);
     row[e] = col - ins->col_begin[owner[e]];
   }
@@ -165,7 +165,7 @@ static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
  * it. */
 static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
   int32_t *part = NULL;
-  int64_t below = ins->halo_begin[ins->comm->rank];
+  int64_t below = ins->halo->begin[ins->comm->rank];
   if (ins->wishes->reproducible)
     SL_TRY(SL_NEW(part, ins->halo_set.count, "the column map"));
   for (int64_t h = 0; part && h < ins->halo_set.count; h++)

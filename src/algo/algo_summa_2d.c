@@ -97,7 +97,7 @@ static sley_status size_resident(const grid *g, int64_t **out) {
   int32_t *panel;
   SL_TRY(SL_NEW(panel, ins->halo_set.count, "the column map"));
   for (int p = 0; p < ins->comm->size; p++)
-    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++)
+    for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++)
       panel[h] = p / g->panel_ranks;
   sley_status status = SL_NEW(*out, 2 * (int64_t)g->panels, "tile sizes");
   if (status == SLEY_OK)

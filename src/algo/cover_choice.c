@@ -95,7 +95,7 @@ static sley_status group_edges(const sl_inspection *ins, const int *key, int key
   SL_TRY_GOTO(status, SL_NEW_ZERO(*begin, keys + 1, "block starts"), done);
   SL_TRY_GOTO(status, SL_NEW(at, keys, "block starts"), done);
   for (int p = 0; p < ins->comm->size; p++)
-    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++)
+    for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++)
       halo_key[h] = key[p];
   for (int pass = 0; pass < 2; pass++) {
     for (int64_t row = 0; row < block->rows; row++)

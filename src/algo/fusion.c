@@ -56,14 +56,14 @@ static sley_status group_requests(const sl_inspection *ins, const uint8_t *use, 
       if (sl_workgroup_of(comm, p) == group)
         continue;
       int relay = sl_relay_of(comm, group, p);
-      for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++) {
+      for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++) {
         if (use && !use[h])
           continue;
         if (pass == 0) {
           count[relay]++;
         } else {
           f->take[at[relay]] = h;
-          (*requests)[at[relay]++] = ins->halo[h];
+          (*requests)[at[relay]++] = ins->halo->row[h];
         }
       }
     }

@@ -187,7 +187,7 @@ static sley_status take_lists(const sl_inspection *ins, sl_plan *plan, sl_halo_p
   int size = ins->comm->size;
   out->rows = sl_plan_alloc(plan, out->count, sizeof *out->rows);
   out->end = sl_plan_alloc(plan, (int64_t)size * out->count, sizeof *out->end);
-  out->wanted = sl_plan_alloc(plan, ins->wanted_begin[size], sizeof *out->wanted);
+  out->wanted = sl_plan_alloc(plan, ins->halo->wanted_begin[size], sizeof *out->wanted);
   return out->rows && out->end && out->wanted ? SLEY_OK : SLEY_ERR_MEMORY;
 }
 
@@ -198,7 +198,7 @@ static sley_status sort_halo(const sl_inspection *ins, sl_plan *plan, int32_t *p
   SL_TRY(take_lists(ins, plan, out));
   SL_TRY(mark_all(ins, out, pieces));
   for (int p = 0; p < size; p++) {
-    int64_t first = ins->halo_begin[p], count = ins->halo_begin[p + 1] - first;
+    int64_t first = ins->halo->begin[p], count = ins->halo->begin[p + 1] - first;
     SL_TRY(sort_by_piece(sl_plan_team(ins), first, count, pieces + first, out->count, out->place + first,
                          out->end + (int64_t)p * out->count));
   }
@@ -223,15 +223,15 @@ static sley_status move_wanted(void *context, int64_t begin, int64_t end, int th
 /* Given the pieces of what is wanted. */
 static sley_status sort_wanted(const sl_inspection *ins, const int32_t *pieces, sl_halo_pieces *out) {
   sl_team *team = sl_plan_team(ins);
-  int64_t *place, end[SL_PULL_STAGES], all = ins->wanted_begin[ins->comm->size];
+  int64_t *place, end[SL_PULL_STAGES], all = ins->halo->wanted_begin[ins->comm->size];
   SL_TRY(SL_NEW(place, all, "pieces of the halo"));
   sley_status status = SLEY_OK;
   for (int p = 0; p < ins->comm->size && status == SLEY_OK; p++) {
-    int64_t first = ins->wanted_begin[p], count = ins->wanted_begin[p + 1] - first;
+    int64_t first = ins->halo->wanted_begin[p], count = ins->halo->wanted_begin[p + 1] - first;
     status = sort_by_piece(team, first, count, pieces + first, SL_PULL_STAGES, place + first, end);
   }
   if (status == SLEY_OK)
-    status = sl_team_for(team, all, GRAIN, move_wanted, &(wanting){ins->wanted, place, out->wanted});
+    status = sl_team_for(team, all, GRAIN, move_wanted, &(wanting){ins->halo->wanted, place, out->wanted});
   sl_free(place);
   return status;
 }
@@ -251,7 +251,7 @@ sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo
     status = sort_halo(ins, plan, pieces, out);
   SL_TRY_GOTO(status, sl_agree(comm, status), done);
   for (int p = 0; p < comm->size; p++)
-    counts[p] = ins->halo_begin[p + 1] - ins->halo_begin[p];
+    counts[p] = ins->halo->begin[p + 1] - ins->halo->begin[p];
   SL_TRY_GOTO(status, sl_exchange_items(comm, sizeof *pieces, pieces, counts, &wanted, counts + comm->size),
               done);
   status = sl_agree(comm, sort_wanted(ins, wanted, out));

@@ -110,11 +110,11 @@ static void place_relayed_rows(stages *st, int number) {
       continue;
     bool relays = sl_relay_of(ins->comm, st->group, p) == ins->comm->rank;
     find_relayed(st, g, p, &begin, &stop);
-    find_slice(st, p, g->slice, ins->halo, 0, ins->halo_begin[p], ins->halo_begin[p + 1], &h, &h_end);
+    find_slice(st, p, g->slice, ins->halo->row, 0, ins->halo->begin[p], ins->halo->begin[p + 1], &h, &h_end);
     for (; h < h_end; h++) {
       st->stage_of[h] = number;
       if (relays)
-        st->place[h] = g->relayed + sl_lower_bound(st->fusion.relay, begin, stop, ins->halo[h]) - begin;
+        st->place[h] = g->relayed + sl_lower_bound(st->fusion.relay, begin, stop, ins->halo->row[h]) - begin;
     }
     g->relayed += stop - begin;
   }
@@ -139,7 +139,7 @@ static sley_status add_buffers(stages *st) {
   const sl_inspection *ins = st->ins;
   int64_t near_rows = 0;
   int first = sl_workgroup_first(ins->comm, st->group), end = first + sl_workgroup_size(ins->comm, st->group);
-  for (int64_t h = ins->halo_begin[first]; h < ins->halo_begin[end]; h++)
+  for (int64_t h = ins->halo->begin[first]; h < ins->halo->begin[end]; h++)
     if (!st->options->use || st->options->use[h])
       st->place[h] = near_rows++;
   SL_TRY(sl_plan_add_buffer(st->plan, "near", near_rows, ins->wishes->row_bytes, &st->near_buffer));
@@ -187,12 +187,12 @@ static int far_part(const stages *st, const part_numbers *n, int s, bool above) 
 static void take_turns(stages *st) {
   const sl_inspection *ins = st->ins;
   for (int p = 0; p < ins->comm->size; p++) {
-    int64_t h = ins->halo_begin[p];
+    int64_t h = ins->halo->begin[p];
     if (sl_workgroup_of(ins->comm, p) == st->group)
       continue;
     for (int turn = 0; turn < st->turns; turn++) {
       int64_t end =
-          sl_lower_bound(ins->halo, h, ins->halo_begin[p + 1], slice_begin(st, p, turn + 1, st->turns));
+          sl_lower_bound(ins->halo->row, h, ins->halo->begin[p + 1], slice_begin(st, p, turn + 1, st->turns));
       for (; h < end; h++)
         st->turn[h] = (uint8_t)turn;
     }
@@ -211,7 +211,7 @@ static sley_status cut_parts(stages *st, const part_numbers *n, int *first) {
   frames[n->near_above] = (sl_part_frame){.name = "near", .x = st->near_buffer, .whole = n->near_above == 0};
   for (int p = 0; p < comm->size; p++) {
     bool near = sl_workgroup_of(comm, p) == st->group;
-    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++) {
+    for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++) {
       int number = p < comm->rank ? n->near_below : n->near_above;
       if (!near) {
         number = far_part(st, n, st->stage_of[h], p > comm->rank);
@@ -236,22 +236,23 @@ static sley_status add_near(stages *st, const uint8_t *wanted_use) {
   SL_TRY(sl_plan_add_exchange(st->plan, "near", SL_BUFFER_X, st->near_buffer, SL_GRAIN_PEER,
                               &st->near_exchange));
   int first = sl_workgroup_first(comm, st->group), end = first + sl_workgroup_size(comm, st->group);
-  int64_t *rows = sl_plan_alloc(st->plan, ins->wanted_begin[end] - ins->wanted_begin[first], sizeof *rows);
+  int64_t *rows =
+      sl_plan_alloc(st->plan, ins->halo->wanted_begin[end] - ins->halo->wanted_begin[first], sizeof *rows);
   if (!rows)
     return SLEY_ERR_MEMORY;
   int64_t at = 0;
   for (int p = first; p < end; p++) {
     sl_row_list to = {.peer = p, .rows = rows, .bytes = ins->wishes->row_bytes};
     if (st->plan->dry && !wanted_use) /* their number is enough to predict by */
-      to.count = ins->wanted_begin[p + 1] - ins->wanted_begin[p];
+      to.count = ins->halo->wanted_begin[p + 1] - ins->halo->wanted_begin[p];
     else
-      for (int64_t i = ins->wanted_begin[p]; i < ins->wanted_begin[p + 1]; i++)
+      for (int64_t i = ins->halo->wanted_begin[p]; i < ins->halo->wanted_begin[p + 1]; i++)
         if (!wanted_use || wanted_use[i])
-          rows[to.count++] = ins->wanted[i];
+          rows[to.count++] = ins->halo->wanted[i];
     rows += to.count;
     sl_plan_send(st->plan, st->near_exchange, &to);
     sl_row_list from = {.peer = p, .first = at, .bytes = ins->wishes->row_bytes};
-    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++)
+    for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++)
       from.count += !st->options->use || st->options->use[h];
     at += from.count;
     sl_plan_recv(st->plan, st->near_exchange, &from);
@@ -426,7 +427,7 @@ static sley_status exchange_use(const sl_inspection *ins, const uint8_t *use, ui
   int64_t *counts = NULL;
   sley_status status = sl_agree(ins->comm, SL_NEW(counts, 2 * (int64_t)comm->size, "rank counts"));
   for (int p = 0; status == SLEY_OK && p < comm->size; p++)
-    counts[p] = ins->halo_begin[p + 1] - ins->halo_begin[p];
+    counts[p] = ins->halo->begin[p + 1] - ins->halo->begin[p];
   if (status == SLEY_OK)
     status = sl_exchange_items(ins->comm, 1, use, counts, (void **)wanted_use, counts + comm->size);
   sl_free(counts);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exec/memory.h"
 
-#include "exec/convert.h"
+#include "exec/exec_inside.h"
 
 static bool on_host(const sl_plan *plan) {
   return plan->comm->device->ops->host_addresses;
@@ -28,7 +28,7 @@ static int64_t exchanges_memory(const sl_plan *plan) {
     bytes += comm->ops->exchange_memory(comm, &SL_EXCHANGE(plan, i)->spec);
   for (int i = 0; i < plan->fetches.count; i++)
     fetched += SL_FETCH(plan, i)->count;
-  if (plan->fetches.count > 0 || (plan->steps.count > 0 && SL_STEP(plan, 0)->kind == SL_STEP_PUBLISH))
+  if (plan->fetches.count > 0 || sl_plan_does(plan, SL_ACT_FETCH))
     bytes +=
         sl_device_bytes(plan->x_rows * SL_BUFFER(plan, SL_BUFFER_X)->row_bytes + (int64_t)sizeof(double));
   if (fetched > 0 && !on_host(plan)) {
@@ -43,24 +43,15 @@ static int64_t exchanges_memory(const sl_plan *plan) {
   return bytes;
 }
 
-/* A part as its kernel keeps it; *passing becomes the most that one takes besides. */
-static sley_status add_part(const sl_plan *plan, const sl_spmm_matrix *a, int64_t k, bool wide_y,
-                            int64_t far_rows, bool in_place, bool twice, int64_t *bytes, int64_t *passing) {
+/* A part, with the matrix a for its own, as its kernel keeps it; *passing becomes the most that one takes
+ * besides. */
+static sley_status add_part(const sl_plan *plan, const sl_part *part, const sl_spmm_matrix *a, bool twice,
+                            int64_t *bytes, int64_t *passing) {
   static const uintptr_t pages[1];
   const sl_kernel *kernel;
-  sl_spmm_problem problem = {.a = a,
-                             .k = k,
-                             .far_rows = far_rows,
-                             .pages = in_place ? pages : NULL,
-                             .segment = in_place ? plan->segment : NULL,
-                             .segments = plan->comm->size,
-                             .own = plan->comm->rank,
-                             .wide_y = wide_y,
-                             .in_order = plan->reproducible,
-                             .library = plan->library,
-                             .team = plan->comm->team};
+  sl_spmm_problem problem = sl_product_problem(plan, part, a, pages);
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
-  if (a->rows == 0 || k == 0)
+  if (a->rows == 0 || part->k == 0)
     return SLEY_OK;
   SL_TRY(sl_kernel_find(plan->comm->device, &args, &kernel));
   if (!kernel->memory)
@@ -80,8 +71,10 @@ static sley_status add_block(const sl_plan *plan, const sley_matrix *block, bool
                           .val = block->val,
                           .index = block->index,
                           .dtype = block->dtype};
+  sl_part part = {
+      .k = plan->k, .x = SL_BUFFER_X, .y = SL_BUFFER_Y, .in_place = plan->segment != NULL, .arrives_in = -1};
   int64_t one = 0;
-  SL_TRY(add_part(plan, &whole, plan->k, plan->wide_result, 0, plan->segment != NULL, twice, &one, passing));
+  SL_TRY(add_part(plan, &part, &whole, twice, &one, passing));
   *bytes += one + one / 20;
   return SLEY_OK;
 }
@@ -95,10 +88,10 @@ sley_status sl_exec_memory(const sl_plan *plan, const sley_matrix *block, bool t
   for (int i = 0; i < plan->parts.count && !plan->dry; i++) {
     const sl_part *part = SL_PART(plan, i);
     if (part->arrives_in < 0)
-      SL_TRY(add_part(plan, &part->a, part->k, sl_part_is_wide(plan, part),
-                      part->far ? SL_BUFFER(plan, part->far)->rows : 0, part->in_place, twice, &bytes,
-                      &passing));
+      SL_TRY(add_part(plan, part, &part->a, twice, &bytes, &passing));
   }
+  for (int i = 0; i < plan->steps.count && !plan->dry; i++)
+    bytes += SL_STEP(plan, i)->kind->memory(plan, SL_STEP(plan, i));
   int64_t y = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
   if (plan->segment && !on_host(plan) && y > passing)
     passing = sl_device_bytes(y); /* kernels that read in place are timed on a Y of zeros */

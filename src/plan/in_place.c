@@ -24,7 +24,7 @@ static sley_status add_segments(sl_plan *plan, const sl_inspection *ins) {
 /* Every halo entry's turn after the rank's own rows; NULL where the order of the block is that order. */
 static sley_status own_rows_first(const sl_inspection *ins, uint8_t **turn) {
   *turn = NULL;
-  if (ins->halo_begin[ins->comm->rank] == 0)
+  if (ins->halo->begin[ins->comm->rank] == 0)
     return SLEY_OK;
   SL_TRY(SL_NEW(*turn, ins->halo_set.count, "the column map"));
   memset(*turn, 1, (size_t)ins->halo_set.count);
@@ -38,8 +38,8 @@ sley_status sl_parts_in_place(sl_plan *plan, const sl_inspection *ins, bool own_
   const int64_t *segment = plan->segment;
   SL_TRY(SL_NEW(place, ins->halo_set.count, "the column map"));
   for (int p = 0; p < ins->comm->size; p++)
-    for (int64_t h = ins->halo_begin[p]; h < ins->halo_begin[p + 1]; h++)
-      place[h] = segment[p] + ins->halo[h] - ins->col_begin[p];
+    for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++)
+      place[h] = segment[p] + ins->halo->row[h] - ins->col_begin[p];
   sley_status status = own_first ? own_rows_first(ins, &turn) : SLEY_OK;
   sl_column_map columns = {.local_place = segment[ins->comm->rank], .place = place, .turn = turn};
   sl_part_frame frame = {.name = "block", .x = SL_BUFFER_X, .whole = true, .in_place = true};

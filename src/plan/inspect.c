@@ -94,21 +94,8 @@ static sley_status copy_partitions(sl_inspection *ins, const int64_t *row_begin,
   return SLEY_OK;
 }
 
-/* Members of an ascending list that are less than a limit. */
-static int64_t below(const int64_t *list, int64_t count, int64_t limit) {
-  int64_t low = 0, high = count;
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    if (list[middle] < limit)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-/* The halo and its owners. */
-static sley_status find_halo(sl_inspection *ins) {
+/* The remote columns, ascending: *rows, the caller's. */
+static sley_status find_remote(sl_inspection *ins, int64_t **rows) {
   /* Who owns all columns need not look at them. */
   int64_t entries = ins->x_rows == ins->block->cols ? 0 : ins->block->nnz;
   sl_colset_source source = {entries, remote_columns, ins};
@@ -116,12 +103,20 @@ static sley_status find_halo(sl_inspection *ins) {
     SL_TRY(sl_resident_columns(ins));
   else
     SL_TRY(sl_colset_build(ins->block->cols, &source, sl_plan_team(ins), &ins->halo_set));
-  SL_TRY(SL_NEW(ins->halo, ins->halo_set.count, "the halo"));
-  sl_colset_list(&ins->halo_set, ins->halo);
-  SL_TRY(SL_NEW(ins->halo_begin, ins->comm->size + 1, "the halo"));
-  for (int p = 0; p <= ins->comm->size; p++)
-    ins->halo_begin[p] = below(ins->halo, ins->halo_set.count, ins->col_begin[p]);
+  SL_TRY(SL_NEW(*rows, ins->halo_set.count, "the halo"));
+  sl_colset_list(&ins->halo_set, *rows);
   return SLEY_OK;
+}
+
+/* Collective, agreed. */
+static sley_status find_halo(sl_inspection *ins) {
+  int64_t *rows = NULL;
+  sley_status status = sl_agree(ins->comm, find_remote(ins, &rows));
+  if (status != SLEY_OK) {
+    sl_free(rows);
+    return status;
+  }
+  return sl_halo_create(ins->comm, ins->col_begin, rows, ins->halo_set.count, &ins->halo);
 }
 
 /* Of each thread, entries by the owner of their row of X. */
@@ -166,32 +161,6 @@ static sley_status find_owners(sl_inspection *ins) {
   return SLEY_OK;
 }
 
-/* Tells every owner which of its rows this rank needs. Collective. */
-static sley_status exchange_needs(sl_inspection *ins) {
-  sl_comm *comm = ins->comm;
-  int64_t *counts = NULL;
-  sley_status status = sl_agree(comm, SL_NEW(counts, 2 * (int64_t)comm->size, "halo counts"));
-  if (status != SLEY_OK) {
-    sl_free(counts);
-    return status;
-  }
-  for (int p = 0; p < comm->size; p++)
-    counts[p] = ins->halo_begin[p + 1] - ins->halo_begin[p];
-  int64_t *received = counts + comm->size;
-  status = sl_exchange_items(comm, sizeof(int64_t), ins->halo, counts, (void **)&ins->wanted, received);
-  if (status == SLEY_OK)
-    status = sl_agree(comm, SL_NEW(ins->wanted_begin, comm->size + 1, "halo counts"));
-  if (status == SLEY_OK) {
-    ins->wanted_begin[0] = 0;
-    for (int p = 0; p < comm->size; p++)
-      ins->wanted_begin[p + 1] = ins->wanted_begin[p] + received[p];
-    for (int64_t i = 0; i < ins->wanted_begin[comm->size]; i++)
-      ins->wanted[i] -= ins->first_col;
-  }
-  sl_free(counts);
-  return status;
-}
-
 static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const int64_t *col_begin) {
   sl_comm *comm = ins->comm;
   SL_TRY(sl_agree(comm, check_local(comm, ins->block, row_begin, col_begin, ins->wishes->k)));
@@ -201,7 +170,7 @@ static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const i
   ins->first_col = col_begin[comm->rank];
   ins->x_rows = col_begin[comm->rank + 1] - ins->first_col;
   SL_TRY(sl_agree(comm, sl_resident_open(ins)));
-  SL_TRY(sl_agree(comm, find_halo(ins)));
+  SL_TRY(find_halo(ins));
   SL_TRY(sl_agree(comm, find_owners(ins)));
   ins->remote_nnz = ins->halo_set.occurrences;
   int64_t sums[3] = {ins->block->nnz, ins->remote_nnz, ins->halo_set.count};
@@ -209,7 +178,7 @@ static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const i
   ins->nnz_all = sums[0];
   ins->remote_nnz_all = sums[1];
   ins->halo_all = sums[2];
-  return exchange_needs(ins);
+  return SLEY_OK;
 }
 
 sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
@@ -225,10 +194,7 @@ void sl_inspection_free(sl_inspection *ins) {
   sl_resident_close(ins->resident);
   sl_free(ins->owner_nnz);
   sl_free(ins->cover_use);
-  sl_free(ins->wanted_begin);
-  sl_free(ins->wanted);
-  sl_free(ins->halo_begin);
-  sl_free(ins->halo);
+  sl_halo_release(ins->halo);
   sl_colset_free(&ins->halo_set);
   sl_free(ins->col_begin);
   sl_free(ins->row_begin);

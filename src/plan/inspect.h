@@ -6,6 +6,7 @@
 
 #include "matrix/matrix.h"
 #include "plan/colset.h"
+#include "plan/halo.h"
 #include "plan/wishes.h"
 #include "transport/transport.h"
 
@@ -24,10 +25,10 @@ typedef struct sl_inspection {
 
   double local_within[SL_WINDOWS], remote_within[SL_WINDOWS]; /* see sl_locality */
 
-  /* The halo: distinct remote columns, ascending, hence grouped by owner: owner p's at halo_begin[p] ..
-   * [p+1]. */
+  /* The distinct remote columns: as a set, by which a column's place in the halo is found, and as the halo,
+   * which others may hold beyond the inspection. */
   sl_colset halo_set;
-  int64_t *halo, *halo_begin;
+  sl_halo *halo;
 
   /* Which halo entries a least cover takes as rows of X (1) and which as partial rows of Y (0); NULL until
    * sl_cover_choose. cover_rows: weight of the covers of all remote blocks between ranks in rows of X, summed
@@ -36,9 +37,6 @@ typedef struct sl_inspection {
   int64_t cover_rows;
 
   struct sl_resident *resident; /* the block in the device's memory; NULL: planning is done on the host */
-
-  /* What others need of this rank: row numbers within its block of X, ascending; peer p's likewise. */
-  int64_t *wanted, *wanted_begin;
 } sl_inspection;
 
 /* Inspects; the arrays row_begin and col_begin are copied, block and wishes must outlive the result.

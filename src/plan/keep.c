@@ -4,6 +4,7 @@
 #include "plan/travel.h"
 
 #include "base/memory.h"
+#include "plan/step.h"
 
 typedef struct filling {
   int now;       /* the buffer that stands for the original one */
@@ -57,12 +58,10 @@ static sley_status separate_exchange(sl_plan *plan, filling *fillings, int index
   return mark(f, &x->spec, SL_BUFFER(plan, f->now)->rows);
 }
 
-static void separate_part(sl_plan *plan, const filling *fillings, int index) {
-  sl_part *part = SL_PART(plan, index);
-  part->x = fillings[part->x].now;
-  part->far = part->far ? fillings[part->far].now : 0;
-  part->y = fillings[part->y].now;
-  part->arrives_in = part->arrives_in >= 0 ? fillings[part->arrives_in].now : part->arrives_in;
+static void separate_step(sl_plan *plan, const filling *fillings, sl_step *step) {
+  int *used[SL_STEP_USES], count = step->kind->uses(plan, step, used);
+  for (int i = 0; i < count; i++)
+    *used[i] = fillings[*used[i]].now;
 }
 
 sley_status sl_plan_separate(sl_plan *plan) {
@@ -73,11 +72,11 @@ sley_status sl_plan_separate(sl_plan *plan) {
   for (int i = 0; i < buffers; i++)
     fillings[i].now = i;
   for (int i = 0; i < plan->steps.count; i++) {
-    const sl_step *step = SL_STEP(plan, i);
-    if (step->kind == SL_STEP_BEGIN)
+    sl_step *step = SL_STEP(plan, i);
+    if (step->kind->acts & SL_ACT_BEGIN)
       SL_TRY_GOTO(status, separate_exchange(plan, fillings, step->index), done);
-    else if (step->kind == SL_STEP_SPMM && !plan->dry)
-      separate_part(plan, fillings, step->index);
+    if (!plan->dry)
+      separate_step(plan, fillings, step);
   }
   status = SLEY_OK;
 done:

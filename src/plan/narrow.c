@@ -54,8 +54,8 @@ sley_status sl_plan_narrow(const sl_plan *plan, int64_t k, sl_plan *out) {
   *out = *plan;
   out->k = k;
   out->device_kept = (sl_list){0};
-  out->kept = out->buffers = out->parts = out->exchanges = out->fetches = out->conversions = out->steps =
-      (sl_list){0};
+  out->kept = out->halos = out->buffers = out->parts = out->exchanges = out->fetches = out->conversions =
+      out->steps = (sl_list){0};
   SL_TRY(copy_list(&plan->buffers, sizeof(sl_buffer), &out->buffers));
   SL_TRY(copy_list(&plan->parts, sizeof(sl_part), &out->parts));
   SL_TRY(copy_list(&plan->exchanges, sizeof(sl_plan_exchange), &out->exchanges));

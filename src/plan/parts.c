@@ -253,7 +253,7 @@ static sley_status frame_parts(const sl_plan *plan, cut *c) {
 }
 
 static sley_status cut_block(sl_plan *plan, cut *c) {
-  if (sl_resident_suits(c->ins, c->count, c->frames, c->parts)) {
+  if (sl_resident_suits(c->ins, c->map, c->count, c->frames, c->parts)) {
     sley_status status = sl_resident_cut(plan, c->ins, c->map, c->count, c->frames, c->parts);
     if (status != SLEY_ERR_MEMORY) /* else the host has the memory to do it */
       return status;
@@ -287,7 +287,7 @@ static bool is_placed(const cut *c, sley_index index) {
   if (c->map->turn || index != ins->block->index || c->map->local_place != ins->first_col)
     return false;
   for (int64_t h = 0; h < ins->halo_set.count; h++)
-    if ((c->map->place ? c->map->place[h] : h) != ins->halo[h])
+    if ((c->map->place ? c->map->place[h] : h) != ins->halo->row[h])
       return false;
   return true;
 }
@@ -401,7 +401,7 @@ static void tell_work(const sl_plan *plan, const cut *c, int first) {
     return;
   SL_PART(plan, first + map->local)->work += (double)ins->owner_nnz[ins->comm->rank];
   for (int p = 0; p < ins->comm->size; p++) {
-    int64_t begin = ins->halo_begin[p], end = ins->halo_begin[p + 1];
+    int64_t begin = ins->halo->begin[p], end = ins->halo->begin[p + 1];
     double each = (double)ins->owner_nnz[p] / (double)(end > begin ? end - begin : 1);
     for (int64_t h = begin, next; h < end; h = next) { /* neighbours are mostly of one part */
       int part = map->part ? map->part[h] : map->remote;

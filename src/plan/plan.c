@@ -67,8 +67,10 @@ void sl_plan_free(sl_plan *plan) {
   for (int i = 0; i < plan->kept.count; i++)
     sl_free(((void **)plan->kept.items)[i]);
   sl_plan_free_device(plan, 0);
-  sl_list *lists[] = {&plan->device_kept, &plan->buffers,     &plan->parts, &plan->exchanges,
-                      &plan->fetches,     &plan->conversions, &plan->steps, &plan->kept};
+  for (int i = 0; i < plan->halos.count; i++)
+    sl_halo_release(((sl_halo **)plan->halos.items)[i]);
+  sl_list *lists[] = {&plan->buffers, &plan->parts, &plan->exchanges, &plan->fetches,    &plan->conversions,
+                      &plan->steps,   &plan->kept,  &plan->halos,     &plan->device_kept};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
     sl_free(lists[i]->items);
   *plan = (sl_plan){0};
@@ -114,14 +116,16 @@ sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index) {
   return append(&plan->parts, part, sizeof *part, index);
 }
 
-sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index) {
-  sl_step step = {kind, index, false};
-  return append(&plan->steps, &step, sizeof step, NULL);
+sley_status sl_plan_append_step(sl_plan *plan, const sl_step *step) {
+  return append(&plan->steps, step, sizeof *step, NULL);
+}
+
+sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index) {
+  return sl_plan_append_step(plan, &(sl_step){.kind = kind, .index = index});
 }
 
 sley_status sl_plan_add_beside(sl_plan *plan, int part) {
-  sl_step step = {SL_STEP_SPMM, part, true};
-  return append(&plan->steps, &step, sizeof step, NULL);
+  return sl_plan_append_step(plan, &(sl_step){.kind = SL_STEP_SPMM, .index = part, .beside = true});
 }
 
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index) {
@@ -170,6 +174,23 @@ void sl_plan_send(sl_plan *plan, int exchange, const sl_row_list *list) {
 void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list) {
   sl_exchange_spec *spec = &SL_EXCHANGE(plan, exchange)->spec;
   add_list(plan, &spec->recv, &spec->recvs, list);
+}
+
+sley_status sl_plan_add_halo(sl_plan *plan, const char *name, sl_halo *halo, sl_halo_way way, int x,
+                             int buffer, int64_t row_bytes, sl_grain grain, int *index) {
+  bool gathers = way == SL_HALO_GATHER;
+  SL_TRY(append(&plan->halos, &halo, sizeof halo, NULL));
+  sl_halo_hold(halo);
+  plan->memory_bytes += halo->wanted_begin[halo->comm->size] * (int64_t)sizeof *halo->wanted;
+  SL_TRY(sl_plan_add_exchange(plan, name, gathers ? x : buffer, gathers ? buffer : x, grain, index));
+  SL_EXCHANGE(plan, *index)->spec.add = !gathers;
+  for (int p = 0; p < halo->comm->size; p++) {
+    sl_row_list of_x = sl_halo_list_of_x(halo, p, row_bytes),
+                of_buffer = sl_halo_list_of_buffer(halo, p, row_bytes);
+    sl_plan_send(plan, *index, gathers ? &of_x : &of_buffer);
+    sl_plan_recv(plan, *index, gathers ? &of_buffer : &of_x);
+  }
+  return SLEY_OK;
 }
 
 /* What this rank will receive over one list. */

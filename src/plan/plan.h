@@ -77,25 +77,32 @@ typedef struct sl_fetch {
   int dst;
 } sl_fetch;
 
-typedef enum sl_step_kind {
-  SL_STEP_PUBLISH, /* X becomes readable by one-sided fetches; ends when every rank's is */
-  SL_STEP_FETCH,   /* fetch index */
-  SL_STEP_BEGIN,   /* exchange index */
-  SL_STEP_BORROW,  /* exchange index: the senders' X is read in place until its end */
-  SL_STEP_END,     /* exchange index */
-  SL_STEP_SPMM,    /* part index */
-  SL_STEP_FORK,    /* steps beside wait for those before, and for no later ones until the join */
-  SL_STEP_JOIN,    /* what follows waits for the steps beside */
-  SL_STEP_SCALE,   /* Y = beta Y, the caller's beta */
-  SL_STEP_ZERO,    /* buffer index, of sums, = 0 */
-  SL_STEP_CONVERT, /* conversion index */
-  SL_STEP_RETIRE   /* ends when no rank fetches any more */
-} sl_step_kind;
+/* A kind of step is a row of functions, see step.h. These are shared by all algorithms; what a step's index
+ * is the number of stands beside. An algorithm may have kinds of its own. */
+typedef struct sl_step_kind sl_step_kind;
+extern const sl_step_kind sl_step_publish, sl_step_fetch, sl_step_begin, sl_step_borrow, sl_step_end,
+    sl_step_spmm, sl_step_fork, sl_step_join, sl_step_scale, sl_step_zero, sl_step_convert, sl_step_retire;
+
+/* clang-format off */
+#define SL_STEP_PUBLISH (&sl_step_publish) /* X becomes readable by one-sided fetches; ends when every rank's is */
+#define SL_STEP_FETCH   (&sl_step_fetch)   /* fetch */
+#define SL_STEP_BEGIN   (&sl_step_begin)   /* exchange */
+#define SL_STEP_BORROW  (&sl_step_borrow)  /* exchange: the senders' X is read in place until its end */
+#define SL_STEP_END     (&sl_step_end)     /* exchange */
+#define SL_STEP_SPMM    (&sl_step_spmm)    /* part */
+#define SL_STEP_FORK    (&sl_step_fork)    /* steps beside wait for those before, and for no later ones until the join */
+#define SL_STEP_JOIN    (&sl_step_join)    /* what follows waits for the steps beside */
+#define SL_STEP_SCALE   (&sl_step_scale)   /* Y = beta Y, the caller's beta */
+#define SL_STEP_ZERO    (&sl_step_zero)    /* buffer, of sums: = 0 */
+#define SL_STEP_CONVERT (&sl_step_convert) /* conversion */
+#define SL_STEP_RETIRE  (&sl_step_retire)  /* ends when no rank fetches any more */
+/* clang-format on */
 
 typedef struct sl_step {
-  sl_step_kind kind;
+  const sl_step_kind *kind;
   int index;
-  bool beside; /* between fork and join: a part that need not wait for the others */
+  bool beside;      /* between fork and join: a part that need not wait for the others */
+  const void *data; /* of kinds that an algorithm has for itself: from sl_plan_alloc, or NULL */
 } sl_step;
 
 /* Growing array; at most 2^31 - 1 entries. */
@@ -148,6 +155,7 @@ typedef struct sl_plan {
   sl_list buffers, parts, exchanges, fetches, conversions, steps, kept;
   sl_list device_kept;             /* blocks of the device's memory */
   int64_t device_bytes;            /* of those */
+  sl_list halos;                   /* whose lists its exchanges use */
   sley_traffic predicted;          /* summed over ranks */
   double predicted_seconds;        /* of the slowest rank */
   double spare_seconds;            /* of it, at most what a cover that moved next to nothing would spare */
@@ -186,7 +194,8 @@ void sl_plan_free_device(sl_plan *plan, int count);
 /* Appenders. Each writes the new entry's index to *index (NULL: not wanted). */
 sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, int64_t row_bytes, int *index);
 sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index);
-sley_status sl_plan_add_step(sl_plan *plan, sl_step_kind kind, int index);
+sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index);
+sley_status sl_plan_append_step(sl_plan *plan, const sl_step *step);
 sley_status sl_plan_add_beside(sl_plan *plan, int part);
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index);
 /* With its step. */
@@ -195,6 +204,12 @@ sley_status sl_plan_add_conversion(sl_plan *plan, const sl_conversion *conversio
 /* An exchange without lists. */
 sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int dst, sl_grain grain,
                                  int *index);
+
+/* An exchange along a halo between a buffer of rows of X (or what is as long) and one of halo->count rows:
+ * SL_HALO_GATHER from `x` to `buffer`, SL_HALO_SCATTER_ADD from `buffer` to `x`. The plan holds the halo,
+ * whose lists count as its memory. */
+sley_status sl_plan_add_halo(sl_plan *plan, const char *name, sl_halo *halo, sl_halo_way way, int x,
+                             int buffer, int64_t row_bytes, sl_grain grain, int *index);
 
 /* Appends a list to an exchange's sends or receives; lists without rows are left out. Peers must ascend.
  * Room grows with the lists, so that exchanges with few peers cost little among many ranks; where memory is

@@ -35,9 +35,10 @@ sley_status sl_resident_needs(const sl_inspection *ins, int pieces, const int64_
 sley_status sl_resident_sizes(const sl_inspection *ins, int parts, int own, const int32_t *part,
                               int64_t *sizes);
 
-/* Whether these parts can be cut on the device: Sley's kernels sum them, and their columns have 32 bits. */
-bool sl_resident_suits(const sl_inspection *ins, int count, const sl_part_frame *frames,
-                       const sl_part *parts);
+/* Whether these parts can be cut on the device: Sley's kernels sum them, and their columns have 32 bits, and
+ * entries keep their order within a row. */
+bool sl_resident_suits(const sl_inspection *ins, const sl_column_map *map, int count,
+                       const sl_part_frame *frames, const sl_part *parts);
 
 /* Cuts the parts, framed by the caller: row numbers and row pointers in the host's memory, columns and values
  * in the device's, which belong to the plan. Errors: SLEY_ERR_MEMORY where the device's is short; the parts

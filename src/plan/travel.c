@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "plan/step.h"
 
 /* An exchange as it was built, and what has become of it. */
 typedef struct leg {
@@ -54,13 +55,6 @@ static sley_status add_like(sl_plan *plan, const char *name, int like, int64_t r
   SL_BUFFER(plan, *index)->dtype = dtype;
   SL_BUFFER(plan, *index)->first_column = model.first_column;
   return SLEY_OK;
-}
-
-static bool is_borrowed(const sl_plan *plan, int exchange) {
-  for (int i = 0; i < plan->steps.count; i++)
-    if (SL_STEP(plan, i)->kind == SL_STEP_BORROW && SL_STEP(plan, i)->index == exchange)
-      return true;
-  return false;
 }
 
 /* ---- lists */
@@ -123,7 +117,7 @@ static sley_status note(journey *j, int index) {
   leg *l = &j->legs[index];
   bool staged = x->dst == SL_BUFFER_Y || x->spec.add;
   *l = (leg){.src = x->src, .dst = x->dst, .values = type_of(j->plan, x->src), .add = x->spec.add};
-  if (SL_BUFFER(j->plan, x->src)->first_column == SL_NO_COLUMNS || is_borrowed(j->plan, index) ||
+  if (SL_BUFFER(j->plan, x->src)->first_column == SL_NO_COLUMNS || sl_plan_borrows(j->plan, index) ||
       !(j->narrows || staged))
     return SLEY_OK;
   l->changed = true;
@@ -253,22 +247,25 @@ static sley_status widen(journey *j, int buffer) {
   return SLEY_OK;
 }
 
-static sley_status add_step(journey *j, const sl_step *step) {
-  sl_plan *plan = j->plan;
-  if (step->kind == SL_STEP_BEGIN) {
+/* Widens what has come for the buffers that a step reads or writes. */
+static sley_status widen_used(journey *j, sl_step *step) {
+  int *used[SL_STEP_USES], count = step->kind->uses(j->plan, step, used);
+  for (int i = 0; i < count; i++)
+    SL_TRY(widen(j, *used[i]));
+  return SLEY_OK;
+}
+
+static sley_status add_step(journey *j, sl_step *step) {
+  unsigned acts = step->kind->acts;
+  if (acts & SL_ACT_BEGIN) {
     if (j->legs[step->index].changed)
       SL_TRY(widen(j, j->legs[step->index].dst));
     SL_TRY(begin(j, step->index));
   }
-  if (step->kind == SL_STEP_SPMM && !plan->dry) {
-    SL_TRY(widen(j, SL_PART(plan, step->index)->x));
-    if (SL_PART(plan, step->index)->far)
-      SL_TRY(widen(j, SL_PART(plan, step->index)->far));
-  }
-  SL_TRY(sl_plan_add_step(plan, step->kind, step->index));
-  sl_step *added = SL_STEP(plan, plan->steps.count - 1);
-  added->beside = step->beside;
-  return step->kind == SL_STEP_END ? end(j, step->index) : SLEY_OK;
+  if (!j->plan->dry)
+    SL_TRY(widen_used(j, step));
+  SL_TRY(sl_plan_append_step(j->plan, step));
+  return acts & SL_ACT_END ? end(j, step->index) : SLEY_OK;
 }
 
 static sley_status change_steps(journey *j) {
@@ -276,7 +273,7 @@ static sley_status change_steps(journey *j) {
   sley_status status = SLEY_OK;
   j->plan->steps = (sl_list){0};
   for (int i = 0; i < steps.count && status == SLEY_OK; i++)
-    status = add_step(j, &((const sl_step *)steps.items)[i]);
+    status = add_step(j, &((sl_step *)steps.items)[i]);
   sl_free(steps.items);
   return status;
 }
@@ -303,12 +300,8 @@ static sley_status change(journey *j) {
 
 /* What devices with memory of their own borrow crosses their links each time it is read, as it is. */
 static sley_status refuse_fetches(const sl_inspection *ins, const sl_plan *plan) {
-  bool fetches = plan->steps.count > 0 && SL_STEP(plan, 0)->kind == SL_STEP_PUBLISH;
   bool borrows = ins->wishes->keeps_input || !plan->comm->device->ops->host_addresses;
-  for (int i = 0; i < plan->steps.count; i++)
-    fetches |=
-        SL_STEP(plan, i)->kind == SL_STEP_FETCH || (borrows && SL_STEP(plan, i)->kind == SL_STEP_BORROW);
-  if (!fetches)
+  if (!sl_plan_does(plan, borrows ? SL_ACT_FETCH | SL_ACT_BORROW : SL_ACT_FETCH))
     return SLEY_OK;
   return sl_fail(SLEY_ERR_UNSUPPORTED, "%s reads rows where they lie, each time it needs one: %s", plan->algo,
                  ins->wishes->keeps_input ? "it keeps none for an X that has not changed (keep_input)"

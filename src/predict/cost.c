@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/value.h"
+#include "plan/step.h"
 #include "predict/cost_moves.h"
 #include "predict/cost_sections.h"
 #include "predict/locality.h"
@@ -61,27 +62,33 @@ static bool comes_in_pieces(const sl_plan *plan) {
   return false;
 }
 
+/* What the steps take beside entries and traffic. */
+static sl_step_cost steps_cost(const sl_plan *plan) {
+  sl_step_cost sum = {0};
+  for (int i = 0; i < plan->steps.count; i++)
+    SL_STEP(plan, i)->kind->cost(plan, SL_STEP(plan, i), &sum);
+  return sum;
+}
+
 /* Rows of Y that a pass stores. A part stores only rows it has entries for: all rows once, then, of each
  * further part, at most as many as there are remote entries. A part needs a rank that owns some of its rows
  * of X; one of partial sums is counted apart. Batches of fetched rows go through Y once, all together, and
  * what scales Y first goes through it too. */
 static double passed_rows(const sl_prediction *p, bool again, double remote) {
-  int parts = 0, owners = 0, scales = 0;
-  for (int i = 0; i < p->plan->steps.count; i++) {
-    parts += SL_STEP(p->plan, i)->kind == SL_STEP_SPMM;
-    scales += SL_STEP(p->plan, i)->kind == SL_STEP_SCALE;
-  }
+  sl_step_cost steps = steps_cost(p->plan);
+  int parts = steps.products, owners = 0;
   for (int i = 0; i < p->plan->exchanges.count; i++)
     if (SL_EXCHANGE(p->plan, i)->spec.add && SL_EXCHANGE(p->plan, i)->dst == SL_BUFFER_Y)
       parts--;
   for (int r = 0; r < p->ins->comm->size; r++)
-    owners += p->ins->halo_begin[r] < p->ins->halo_begin[r + 1];
+    owners += p->ins->halo->begin[r] < p->ins->halo->begin[r + 1];
   int most = p->plan->fetches.count > 0 ? 2 : 1 + owners;
   parts = parts > most ? most : parts;
   double rows = (double)p->ins->rows;
   if (!again)
     return parts > 0 ? rows : 0;
-  return scales * rows + (parts > 1 && !comes_in_pieces(p->plan) ? fmin((parts - 1) * rows, remote) : 0);
+  return steps.passes * rows +
+         (parts > 1 && !comes_in_pieces(p->plan) ? fmin((parts - 1) * rows, remote) : 0);
 }
 
 /* Partial rows of Y are written by who computes them, and added where they belong; ranks that are threads of
@@ -115,9 +122,9 @@ static void conversion_seconds(const sl_prediction *p, double *before, double *a
 static bool sums_in_flight(const sl_plan *plan) {
   int flying = 0;
   for (int i = 0; i < plan->steps.count; i++) {
-    sl_step_kind kind = SL_STEP(plan, i)->kind;
-    flying += (kind == SL_STEP_BEGIN) - (kind == SL_STEP_END);
-    if (kind == SL_STEP_SPMM && flying > 0)
+    unsigned acts = SL_STEP(plan, i)->kind->acts;
+    flying += ((acts & SL_ACT_BEGIN) != 0) - ((acts & SL_ACT_END) != 0);
+    if (acts & SL_ACT_SUM && flying > 0)
       return true;
   }
   return false;
@@ -155,9 +162,10 @@ static sl_sums sums_of(const sl_prediction *p, double pack) {
             (passed_rows(p, false, 0) + first_loads(p, (double)ins->x_rows)) * row_bytes / store;
   s.lent = entry_seconds(p, &lent, row_bytes);
   double shared = slices > 1 ? 2 * (double)ins->rows * row_bytes : 0;
-  s.remote = entry_seconds(p, &come, slice_bytes) +
-             again_seconds(p, passed_rows(p, true, come.count), store) +
-             (first_loads(p, halo * brought) * row_bytes + shared + partial_bytes(p)) / store;
+  s.remote =
+      entry_seconds(p, &come, slice_bytes) + again_seconds(p, passed_rows(p, true, come.count), store) +
+      (first_loads(p, halo * brought) * row_bytes + shared + partial_bytes(p) + steps_cost(p->plan).bytes) /
+          store;
   conversion_seconds(p, &s.pack, &s.remote);
   return s;
 }

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "plan/step.h"
+
 /* What moving rows takes a rank. */
 typedef struct moving {
   double pack, wait; /* its own gathering; the link's time, had it the link of its host to itself */
@@ -119,22 +121,6 @@ static moving exchange_seconds(const sl_prediction *p, const sl_plan_exchange *x
   return out;
 }
 
-/* Whether the plan reads any exchange's rows in place. */
-static bool borrows_any(const sl_plan *plan) {
-  for (int i = 0; i < plan->steps.count; i++)
-    if (SL_STEP(plan, i)->kind == SL_STEP_BORROW)
-      return true;
-  return false;
-}
-
-/* Whether the plan reads this exchange's rows in place. */
-static bool is_borrowed(const sl_plan *plan, int exchange) {
-  for (int i = 0; i < plan->steps.count; i++)
-    if (SL_STEP(plan, i)->kind == SL_STEP_BORROW && SL_STEP(plan, i)->index == exchange)
-      return true;
-  return false;
-}
-
 /* Whether this rank has anybody to exchange rows with. */
 static bool takes_part(const sl_prediction *p, const sl_exchange_spec *spec) {
   int rank = p->ins->comm->rank;
@@ -153,7 +139,7 @@ int64_t sl_cost_meetings(const sl_prediction *p) {
   bool together = false;
   for (int i = 0; i < plan->steps.count; i++) {
     const sl_step *step = SL_STEP(plan, i);
-    bool begins = step->kind == SL_STEP_BEGIN;
+    bool begins = step->kind->acts & SL_ACT_BEGIN;
     const sl_exchange_spec *spec = begins ? &SL_EXCHANGE(plan, step->index)->spec : NULL;
     if (begins && takes_part(p, spec) && !together) {
       count++; /* what is added on a device is awaited apart */
@@ -221,8 +207,8 @@ static bool flies_at_once(const sl_plan *plan) {
   bool waits = false;
   for (int i = 0; i < plan->steps.count; i++) {
     const sl_step *step = SL_STEP(plan, i);
-    waits |= step->kind == SL_STEP_END;
-    if (step->kind != SL_STEP_BEGIN || SL_EXCHANGE(plan, step->index)->src != SL_BUFFER_X)
+    waits |= (step->kind->acts & SL_ACT_END) != 0;
+    if (!(step->kind->acts & SL_ACT_BEGIN) || SL_EXCHANGE(plan, step->index)->src != SL_BUFFER_X)
       continue;
     all++;
     begun += !waits;
@@ -234,14 +220,14 @@ sley_status sl_cost_moves(const sl_prediction *p, double cores, sl_all_moving *o
   sl_comm *comm = p->ins->comm;
   const sl_plan *plan = p->plan;
   int exchanges = plan->exchanges.count;
-  bool borrows = borrows_any(plan), serial = exchanges <= MOST_SERIAL;
+  bool borrows = sl_plan_does(plan, SL_ACT_BORROW), serial = exchanges <= MOST_SERIAL;
   int groups = serial && exchanges > 0 ? exchanges : 1;
   int64_t wait[MOST_SERIAL + 1] = {0}; /* the last: of all together */
   busy sum[MOST_SERIAL + 1] = {0};
   *out = (sl_all_moving){0};
   for (int i = 0; i < exchanges; i++) {
     /* What the host's threads read in place is part of their sums; a GPU reads it over its links. */
-    if (!p->m->overlaps && borrows && is_borrowed(plan, i))
+    if (!p->m->overlaps && borrows && sl_plan_borrows(plan, i))
       continue;
     moving one = exchange_seconds(p, SL_EXCHANGE(plan, i));
     out->pack += one.pack;

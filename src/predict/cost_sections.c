@@ -3,6 +3,8 @@
  * and the others, whose parts are short, wait for it before they get the next block. */
 #include "predict/cost_sections.h"
 
+#include "plan/step.h"
+
 /* Ranks that are threads read rows where they lie, so an exchange ends for the sender when all have taken
  * them. What a described machine's ranks are is not known. */
 static bool holds_up_senders(const sl_prediction *p) {
@@ -25,7 +27,7 @@ int sl_cost_sections(const sl_prediction *p, const sl_sums *sums, double *second
   int sections = 1;
   seconds[0] = sums->pack;
   for (int i = 0; i < plan->steps.count; i++)
-    if (SL_STEP(plan, i)->kind == SL_STEP_SPMM && plan->parts.count > 0)
+    if (SL_STEP(plan, i)->kind->acts & SL_ACT_SUM && plan->parts.count > 0)
       work[kind_of(SL_PART(plan, SL_STEP(plan, i)->index))] += SL_PART(plan, SL_STEP(plan, i)->index)->work;
   if (work[LOCAL] == 0 || work[REMOTE] == 0) { /* the parts that there are do both */
     kind k = work[LOCAL] == 0 ? REMOTE : LOCAL;
@@ -34,13 +36,13 @@ int sl_cost_sections(const sl_prediction *p, const sl_sums *sums, double *second
   }
   for (int i = 0; i < plan->steps.count && holds_up_senders(p); i++) {
     const sl_step *step = SL_STEP(plan, i);
-    if (step->kind == SL_STEP_SPMM && plan->parts.count > 0) {
+    if (step->kind->acts & SL_ACT_SUM && plan->parts.count > 0) {
       const sl_part *part = SL_PART(plan, step->index);
       kind k = kind_of(part);
       double share = k == LENT ? 1 : work[k] > 0 ? part->work / work[k] : 0;
       seconds[sections - 1] += time[k] * share;
       time[k] -= k == LENT ? time[k] : 0;
-    } else if (step->kind == SL_STEP_END && sections < SL_SECTIONS) {
+    } else if (step->kind->acts & SL_ACT_END && sections < SL_SECTIONS) {
       seconds[sections++] = 0;
     }
   }

@@ -35,7 +35,7 @@ static sley_status check_columns(const sl_inspection *ins) {
     owned[owner] += entries;
     if (owner == ins->comm->rank || entries == 0)
       continue;
-    EXPECT(halo < ins->halo_set.count && ins->halo[halo] == col);
+    EXPECT(halo < ins->halo_set.count && ins->halo->row[halo] == col);
     EXPECT(sl_colset_place(&ins->halo_set, col) == halo);
     halo++;
     remote += entries;

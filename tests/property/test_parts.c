@@ -29,10 +29,10 @@ typedef struct map_arrays {
 
 /* The map of a kind; places are shuffled by adding a stride, except where they are to be the columns. */
 static sl_column_map make_map(const sl_inspection *ins, map_kind kind, map_arrays *arrays) {
-  int64_t halo = ins->halo_set.count, below = ins->halo_begin[ins->comm->rank];
+  int64_t halo = ins->halo_set.count, below = ins->halo->begin[ins->comm->rank];
   sl_column_map map = {.local_place = kind == PLACED ? ins->first_col : 3, .remote = kind == TWO_PARTS};
   for (int64_t h = 0; h < halo; h++) {
-    arrays->place[h] = kind == PLACED ? ins->halo[h] : (h * 7 + 5) % ins->block->cols;
+    arrays->place[h] = kind == PLACED ? ins->halo->row[h] : (h * 7 + 5) % ins->block->cols;
     arrays->part[h] = kind == BELOW_AND_ABOVE ? (h < below ? 1 : 2) : kind == SOME_NOWHERE ? h % 3 - 1 : 0;
   }
   if (kind == BELOW_AND_ABOVE || kind == SOME_NOWHERE)
@@ -59,7 +59,7 @@ static sley_status check_entries(const sl_inspection *ins, const sl_column_map *
       int p = map->local;
       if (sl_is_remote(ins, col)) {
         int64_t h = 0;
-        while (ins->halo[h] != col)
+        while (ins->halo->row[h] != col)
           h++;
         place = map->place ? map->place[h] : h;
         p = map->part ? map->part[h] : map->remote;

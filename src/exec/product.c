@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of a plan as products: the one place where the arguments of SpMM kernels are filled in. */
+#include "base/clock.h"
+#include "exec/exec_inside.h"
+
+sl_spmm_problem sl_product_problem(const sl_plan *plan, const sl_part *part, const sl_spmm_matrix *a,
+                                   const uintptr_t *pages) {
+  return (sl_spmm_problem){.a = a,
+                           .k = part->k,
+                           .x_rows = SL_BUFFER(plan, part->x)->rows,
+                           .far_rows = part->far ? SL_BUFFER(plan, part->far)->rows : 0,
+                           .stages = part->stages,
+                           .stage_end = part->stage_end,
+                           .pages = part->in_place ? pages : NULL,
+                           .segment = part->in_place ? plan->segment : NULL,
+                           .segments = plan->comm->size,
+                           .own = plan->comm->rank,
+                           .wide_y = sl_part_is_wide(plan, part),
+                           .in_order = plan->reproducible,
+                           .arrives = part->arrives_in >= 0,
+                           .library = part->arrives_in < 0 ? plan->library : NULL,
+                           .team = plan->comm->team};
+}
+
+sley_status sl_product_bind(sl_exec *exec, int index) {
+  const sl_part *part = SL_PART(exec->run.plan, index);
+  sl_bound_part *bound = &exec->parts[index];
+  if (bound->kernel || part->a.rows == 0 || part->k == 0)
+    return SLEY_OK;
+  const sl_bound_part *model = exec->wide ? &exec->wide->parts[index] : NULL;
+  bool shared = model && model->kernel && model->kernel->narrows && model->prepared;
+  bound->a = shared ? model->a : part->a;
+  if (part->arrives_in >= 0 && !shared) {
+    const char *base = exec->run.memory[part->arrives_in];
+    bound->a.rowid = (const int64_t *)(base + part->rowid_at);
+    bound->a.rowptr = (const int64_t *)(base + part->rowptr_at);
+    bound->a.col = base + part->col_at;
+    bound->a.val = base + part->val_at;
+  }
+  bound->problem = sl_product_problem(exec->run.plan, part, &bound->a, exec->pages);
+  if (shared) {
+    bound->kernel = model->kernel;
+    bound->prepared = model->prepared;
+    bound->shared = true; /* and does not wait: narrower rows may be too short for that */
+    return SLEY_OK;
+  }
+  sl_spmm_matrix known = bound->a;
+  if (part->arrives_in >= 0)
+    known.rows = 0; /* its arrays have no contents yet */
+  sl_spmm_problem problem = sl_product_problem(exec->run.plan, part, &known, exec->pages);
+  sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
+  SL_TRY(sl_kernel_find(exec->run.comm->device, &args, &bound->kernel));
+  bound->waits = bound->kernel->waits && bound->kernel->waits(&args);
+  if (part->arrives_in >= 0)
+    return SLEY_OK;
+  args.spmm.problem = &bound->problem;
+  return bound->kernel->prepare(exec->run.comm->device, exec->run.queue, &args, &bound->prepared);
+}
+
+sl_kernel_args sl_product_args(const sl_exec *exec, int index, double alpha, double beta) {
+  const sl_part *part = SL_PART(exec->run.plan, index);
+  const sl_bound_part *bound = &exec->parts[index];
+  int64_t y_bytes = (int64_t)(bound->problem.wide_y ? exec->sum_bytes : exec->value_bytes);
+  return (sl_kernel_args){
+      .op = SL_OP_SPMM,
+      .spmm = {.problem = &bound->problem,
+               .prepared = bound->prepared,
+               .alpha = alpha,
+               .beta = part->beta == SL_BETA_USER   ? beta
+                       : part->beta == SL_BETA_ZERO ? 0
+                                                    : 1,
+               .x = exec->run.memory[part->x],
+               .ldx = exec->run.stride[part->x] / (int64_t)exec->value_bytes,
+               .far = part->far ? exec->run.memory[part->far] : NULL,
+               .ldfar = part->far ? exec->run.stride[part->far] / (int64_t)exec->value_bytes : 0,
+               .y = exec->run.memory[part->y],
+               .ldy = exec->run.stride[part->y] / y_bytes,
+               .beside_pull = part->beside_pull}};
+}
+
+sley_status sl_product_run(const sl_exec *exec, int index, sl_queue *queue) {
+  const sl_bound_part *bound = &exec->parts[index];
+  const sl_part *part = SL_PART(exec->run.plan, index);
+  if (!bound->kernel)
+    return SLEY_OK;
+  sl_kernel_args args = sl_product_args(exec, index, exec->run.alpha, exec->run.beta);
+  if (part->stages > 0)
+    SL_TRY(sl_exchange_arrive(exec->exchanges[part->exchange], queue,
+                              bound->waits ? &args.spmm.arrivals : NULL));
+  double begin = exec->trace ? sl_now() : 0;
+  sley_status status = bound->kernel->run(queue, &args);
+  if (exec->trace)
+    sl_trace_span(exec->trace, part->name, begin, sl_now(), -1);
+  return status;
+}
+
+const sl_neighbour_table *sl_exec_tuned(const sl_exec *exec) {
+  const sl_neighbour_table *table = NULL;
+  for (int i = 0; i < exec->run.plan->parts.count && !table; i++) {
+    const sl_bound_part *bound = &exec->parts[i];
+    if (bound->kernel && bound->kernel->tuned)
+      table = bound->kernel->tuned(bound->prepared);
+  }
+  return table && table->count > 0 ? table : NULL;
+}

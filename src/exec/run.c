@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running a bound plan: its steps in their order, and what comes before and after them. */
+#include "base/interrupt.h"
+#include "exec/exec_inside.h"
+
+/* At the latest, so that it does not wait for a peer that is slow to take them while there is work to do. */
+sley_status sl_exec_reclaim(sl_exec *exec, int buffer) {
+  for (int i = 0; i < exec->run.plan->exchanges.count && exec->lent_count > 0; i++) {
+    if (!exec->lent_out[i] || (buffer != SL_EVERY_BUFFER && buffer != SL_EXCHANGE(exec->run.plan, i)->src))
+      continue;
+    exec->lent_out[i] = false;
+    exec->lent_count--;
+    SL_TRY(sl_exchange_reclaim(exec->exchanges[i], exec->run.queue));
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_exec_step(sl_exec *exec, int index) {
+  const sl_step *step = SL_STEP(exec->run.plan, index);
+  SL_TRY(sl_exec_reclaim(exec, step->kind->writes(exec->run.plan, step)));
+  return step->kind->run(&exec->run, step, exec->state[index]);
+}
+
+/* Whether a step has to be run again for an X that has not changed: what fills other buffers than Y has done
+ * so. */
+static bool makes_result(const sl_plan *plan, const sl_step *step) {
+  return step->kind->acts & SL_ACT_ORDER || step->kind->writes(plan, step) == SL_BUFFER_Y;
+}
+
+/* All steps, or with an unchanged X those that make Y; then Y = beta Y + result where the result was computed
+ * apart: with a beta in the plan's own dtype, always where the result is wider than Y, unless that begins
+ * with beta Y. */
+static sley_status run_steps(sl_exec *exec, bool unchanged, double alpha, double beta, void *y,
+                             int64_t y_stride) {
+  const sl_plan *plan = exec->run.plan;
+  int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
+  bool apart = plan->wide_result || (plan->separate_result && beta != 0);
+  bool begins_with_y = plan->wide_result && plan->begins_with_y && beta != 0;
+  double beta_at_end = begins_with_y ? 0 : beta;
+  exec->run.memory[SL_BUFFER_Y] = apart ? exec->result : y;
+  exec->run.stride[SL_BUFFER_Y] = apart ? row_bytes : y_stride;
+  exec->run.alpha = alpha;
+  exec->run.beta = apart && !begins_with_y ? 0 : beta;
+  if (plan->segment)
+    SL_TRY(sl_operand_pack_x(exec));
+  if (begins_with_y)
+    SL_TRY(sl_operand_widen(exec, y, y_stride));
+  for (int i = 0; i < plan->steps.count; i++)
+    if (!unchanged || makes_result(plan, SL_STEP(plan, i)))
+      SL_TRY(sl_exec_step(exec, i));
+  if (plan->wide_result) {
+    SL_TRY(sl_operand_round(exec, beta_at_end, y, y_stride));
+  } else if (apart) {
+    SL_TRY(sl_operand_scale(exec, plan->dtype, plan->rows, plan->k, beta, y, y_stride));
+    SL_TRY(sl_operand_move(exec, plan->rows, row_bytes, exec->result, row_bytes, y, y_stride, true));
+  }
+  return sl_exec_reclaim(exec, SL_EVERY_BUFFER);
+}
+
+sley_status sl_exec_run(sl_exec *exec, bool unchanged, double alpha, const void *x, int64_t ldx, double beta,
+                        void *y, int64_t ldy) {
+  exec->run.memory[SL_BUFFER_X] = (void *)x;
+  exec->run.stride[SL_BUFFER_X] = ldx * (int64_t)exec->value_bytes;
+  /* Exchanges look whether the user has interrupted; a plan of one rank has none. */
+  sley_status status = exec->run.plan->exchanges.count == 0 || unchanged ? sl_interrupted() : SLEY_OK;
+  if (status == SLEY_OK)
+    status = run_steps(exec, unchanged, alpha, beta, y, ldy * (int64_t)exec->value_bytes);
+  if (status != SLEY_OK && status != SLEY_ERR_PEER)
+    exec->run.comm->ops->abort(exec->run.comm, status);
+  if (status != SLEY_OK && exec->beside)
+    (void)exec->beside->ops->queue_wait(exec->beside); /* it was not joined */
+  return status;
+}
