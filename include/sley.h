@@ -379,9 +379,13 @@ typedef struct sley_plan_options {
    * memory, and rows are brought even where they could be read in place. Not with `rowwise`, nor in blocks of
    * columns (SLEY_ERR_UNSUPPORTED). */
   bool keep_input;
+  /* The plan takes new values by sley_plan_set_values: it remembers where its values come from, 8 bytes an
+   * entry where these are not the block's own. Not with transpose, nor with algorithms that give entries of
+   * the matrix to other ranks: bcast-1.5d, summa-2d, cover (SLEY_ERR_UNSUPPORTED; auto leaves them out). */
+  bool renewable;
 } sley_plan_options;
 #define SLEY_PLAN_OPTIONS_INIT                                                                               \
-  { sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false, NULL, NULL, false }
+  { sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false, NULL, NULL, false, false }
 
 /* Bytes and messages by link class, summed over all ranks, of one execute. */
 typedef struct sley_traffic {
@@ -492,6 +496,14 @@ sley_status sley_spmm_block(sley_plan *plan, int64_t block, double alpha, const 
 
 /* What the transport counted in the last execute, summed over all ranks. Collective. */
 sley_status sley_plan_counted(sley_plan *plan, sley_traffic *out);
+
+/* New values for the matrix of a plan made with renewable: val holds those of this rank's block, in the order
+ * of the block's entries and in its type, in the host's memory. Executes from then on have the bits of a new
+ * plan of the new values, which this replaces at a small part of the cost. val takes the place of the block's
+ * own values: it stays as it is until the next sley_plan_set_values or the plan's end. To change the values
+ * of the array that the plan has, change them and call this with it again. Every rank calls it between the
+ * same two executes. Errors: SLEY_ERR_ARG. Not collective: it waits for no other rank. */
+sley_status sley_plan_set_values(sley_plan *plan, const void *val);
 
 /* Collective. */
 void sley_plan_destroy(sley_plan *plan);

@@ -125,6 +125,7 @@ static sley_status build_15d(const sl_inspection *ins, sl_plan *plan) {
       c = d;
   if (c == 1 || ins->wishes->reproducible)
     return sl_algo_bcast_1d.build(ins, plan);
+  plan->entries_travel = true;
   teams t = {ins, c, ranks / c, ins->comm->rank / c, ins->comm->rank % c, (ranks / c + c - 1) / c};
   sl_item *items = NULL;
   int64_t count = 0;

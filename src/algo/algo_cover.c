@@ -301,6 +301,7 @@ static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
   if (ins->wishes->reproducible)
     return sl_add_stages(ins, &options, plan);
   options.use = ins->cover_use;
+  plan->entries_travel = true;
   partials s = {.ins = ins, .group = sl_workgroup_of(ins->comm, ins->comm->rank)};
   int64_t *count = NULL;
   int give = 0;

@@ -67,6 +67,7 @@ static sley_status add_batches(sl_plan *plan, const sl_part *remote, const int32
     batch.a.rowid = remote->a.rowid + stored;
     batch.a.col = places + begin;
     batch.a.index = SLEY_I32;
+    batch.entry = remote->entry ? remote->entry + begin : NULL;
     batch.a.val = (const char *)remote->a.val + (size_t)begin * value_bytes;
     int64_t *rowptr = sl_plan_alloc(plan, batch.a.rows + 1, sizeof *rowptr);
     if (!rowptr)

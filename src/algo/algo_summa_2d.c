@@ -320,6 +320,7 @@ static sley_status build_summa(const sl_inspection *ins, sl_plan *plan) {
   g.value_bytes = sley_dtype_bytes(plan->dtype);
   g.sum_bytes = sley_dtype_bytes(plan->sum_dtype);
   plan->separate_result = true;
+  plan->entries_travel = true;
   plan->slices = g.pc;
   sl_item *items = NULL;
   int64_t count = 0;

@@ -39,7 +39,8 @@ extern const sl_algorithm *const sl_algorithms[];
 sley_status sl_algorithm_find(const char *name, const sl_algorithm **out);
 
 /* Builds, agrees on and finishes a plan by one algorithm; its times are not predicted. The inspection may be
- * used again. Collective. */
+ * used again. Errors: SLEY_ERR_UNSUPPORTED, on all ranks, where the algorithm cannot do what is wished of how
+ * values travel, or of new values. Collective. */
 sley_status sl_algorithm_build(const sl_algorithm *algorithm, sl_inspection *ins, bool dry, sl_plan *out);
 
 #endif

@@ -40,12 +40,24 @@ sley_status sl_algorithm_find(const char *name, const sl_algorithm **out) {
   return sl_fail(SLEY_ERR_ARG, "there is no algorithm '%s'; choose one of: %s", name, names);
 }
 
+/* Where entries of A went to other ranks, new values would have to follow them. */
+static sley_status refuse_travelled(const sl_plan *plan) {
+  if (!plan->entries_travel)
+    return SLEY_OK;
+  return sl_fail(SLEY_ERR_UNSUPPORTED,
+                 "%s gives entries of the matrix to other ranks: its plans take no new values (renewable); "
+                 "take another algorithm, such as halo",
+                 plan->algo);
+}
+
 sley_status sl_algorithm_build(const sl_algorithm *algorithm, sl_inspection *ins, bool dry, sl_plan *out) {
   SL_TRY(algorithm->prepare(ins));
   sley_status status = sl_plan_begin(ins, algorithm->name, dry, out);
   status = sl_agree(ins->comm, status);
   if (status == SLEY_OK)
     status = sl_agree(ins->comm, algorithm->build(ins, out));
+  if (status == SLEY_OK && ins->wishes->renewable)
+    status = sl_agree(ins->comm, refuse_travelled(out));
   if (status == SLEY_OK && sl_asks_to_travel(ins))
     status = sl_agree(ins->comm, sl_plan_travel(ins, out));
   if (status == SLEY_OK)

@@ -37,9 +37,9 @@ static int64_t hash_name(const char *name, const char *by_default) {
 
 /* All ranks must ask for the same plan, and all get the error. Collective. */
 static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
-  enum { FIELDS = 8 };
-  static const char *const name[FIELDS] = {"algo",  "reproducible", "transpose", "dry",
-                                           "local", "capture",      "wire",      "keep_input"};
+  enum { FIELDS = 9 };
+  static const char *const name[FIELDS] = {"algo",    "reproducible", "transpose",  "dry",      "local",
+                                           "capture", "wire",         "keep_input", "renewable"};
   int64_t least[2 * FIELDS] = {hash_name(o->algo, "auto"),
                                o->reproducible,
                                o->transpose,
@@ -47,7 +47,8 @@ static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
                                hash_name(o->local, "auto"),
                                o->capture,
                                hash_name(o->wire, "none"),
-                               o->keep_input};
+                               o->keep_input,
+                               o->renewable};
   for (int i = 0; i < FIELDS; i++)
     least[FIELDS + i] = -least[i];
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 2 * FIELDS));
@@ -184,6 +185,17 @@ sley_status sley_spmm_block(sley_plan *plan, int64_t block, double alpha, const 
     return status;
   }
   return sl_spmm_execute_block(plan, block, alpha, x, ldx, beta, y, ldy);
+}
+
+sley_status sley_plan_set_values(sley_plan *plan, const void *val) {
+  if (!plan)
+    return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: plan is NULL");
+  if (!plan->exec || !plan->plan.renewable)
+    return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: the plan %s",
+                   plan->exec ? "was not made with renewable" : "is dry, it holds no values");
+  if (!val && plan->nnz > 0)
+    return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: val is NULL");
+  return sl_spmm_set_values(plan, val);
 }
 
 sley_status sley_plan_counted(sley_plan *plan, sley_traffic *out) {

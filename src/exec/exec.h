@@ -24,6 +24,12 @@ sley_status sl_exec_create_beside(const sl_plan *plan, const sl_exec *wide, sl_e
 sley_status sl_exec_run(sl_exec *exec, bool unchanged, double alpha, const void *x, int64_t ldx, double beta,
                         void *y, int64_t ldy);
 
+/* Of a plan that is renewable: the entries' values become val, the block's in their order, in the host's
+ * memory; the next run uses them. Where parts have values in common with the block, they refer to val from
+ * then on. For a narrower plan after the wider one it uses. Enqueues work, waits for no other rank. Not
+ * collective. */
+sley_status sl_exec_set_values(sl_exec *exec, const void *val);
+
 /* The shapes that this rank's kernel over X in place was timed in when it was bound; NULL: there is none. */
 const sl_neighbour_table *sl_exec_tuned(const sl_exec *exec);
 

@@ -60,6 +60,10 @@ static sley_status read_wishes(const sley_plan_options *options, int64_t k, sley
   out->machine = options->machine;
   out->keeps_input = options->keep_input;
   out->owned = options->transpose;
+  out->renewable = options->renewable;
+  if (options->renewable && options->transpose)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "entries of A^T come from other ranks: its plans take no new values "
+                                         "(renewable)");
   SL_TRY(choose_library(options, &out->library));
   return choose_wire(options, dtype, out);
 }
@@ -80,6 +84,7 @@ static sley_status make(sley_plan *handle, const sley_matrix *block, const int64
   sl_inspection inspection;
   sl_plan_wishes wishes;
   SL_TRY(sl_agree(handle->comm, read_wishes(options, k, block->dtype, &wishes)));
+  handle->nnz = block->nnz;
   SL_TRY(sl_inspect(handle->comm, block, row_begin, col_begin, &wishes, &inspection));
   if (options->mem_limit > 0) { /* parts are then cut where no limit holds */
     sl_resident_close(inspection.resident);
@@ -228,6 +233,11 @@ sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_
     SL_TRY(sl_spmm_execute_block(plan, b, alpha, x ? (const char *)x + b * bytes : NULL, ldx, beta,
                                  y ? (char *)y + b * bytes : NULL, ldy));
   return SLEY_OK;
+}
+
+sley_status sl_spmm_set_values(sley_plan *plan, const void *val) {
+  SL_TRY(sl_exec_set_values(plan->exec, val));
+  return plan->last ? sl_exec_set_values(plan->last, val) : SLEY_OK;
 }
 
 sley_status sl_spmm_counted(sley_plan *plan, sley_traffic *out) {

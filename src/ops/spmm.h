@@ -19,6 +19,7 @@ typedef struct sl_input {
 struct sley_plan {
   sl_comm *comm;
   sl_plan plan;
+  int64_t nnz; /* of this rank's block */
   /* In blocks of columns the plan is run for `width` of them at a time, and for `rest` at the end. */
   int64_t width, rest, blocks;
   sl_plan wide, narrow; /* plan for width columns, where that is not all of them, and for rest, if any */
@@ -42,6 +43,9 @@ sley_status sl_spmm_execute_block(sley_plan *plan, int64_t block, double alpha, 
 /* As sley_spmm_input. Errors are the same on all ranks, and leave the comm usable, but for those in flight.
  * Collective. */
 sley_status sl_spmm_execute_input(sley_plan *plan, const sl_input *input, double beta, void *y, int64_t ldy);
+
+/* As sley_plan_set_values. */
+sley_status sl_spmm_set_values(sley_plan *plan, const void *val);
 
 /* fit.c: finds the width of the blocks and prepares the plans for them; of dry plans only the numbers. ins:
  * what the plan was built from. Collective, agreed. Errors: SLEY_ERR_MEMORY. */

@@ -79,6 +79,8 @@ static inline void store_entry(const sl_part *part, const sley_matrix *block, in
                                int64_t e) {
   sl_index_set((void *)part->a.col, part->a.index, at, place);
   sl_value_copy((void *)part->a.val, at, block->val, e, block->dtype);
+  if (part->entry)
+    part->entry[at] = e - block->rowptr[0];
 }
 
 /* Entries of one row that are stored after those of turn 0. */
@@ -211,7 +213,8 @@ static sley_status take_arrays(sl_plan *plan, sl_part *part, bool whole) {
   int64_t *rowid = whole ? NULL : sl_plan_alloc(plan, part->a.rows, sizeof *rowid);
   void *col = sl_plan_alloc(plan, part->nnz, sl_index_bytes(part->a.index));
   void *val = sl_plan_alloc(plan, part->nnz, sley_dtype_bytes(part->a.dtype));
-  if (!rowptr || (!whole && !rowid) || !col || !val)
+  part->entry = plan->renewable ? sl_plan_alloc(plan, part->nnz, sizeof *part->entry) : NULL;
+  if (!rowptr || (!whole && !rowid) || !col || !val || (plan->renewable && !part->entry))
     return SLEY_ERR_MEMORY;
   rowptr[0] = 0;
   rowptr[part->a.rows] = part->nnz;
@@ -372,7 +375,8 @@ static sley_status take_block(sl_plan *plan, cut *c) {
   if (!c->map->turn)
     return sl_team_for(team, block->nnz, AT_ONCE, renumber, c);
   part->a.val = sl_plan_alloc(plan, block->nnz, sley_dtype_bytes(block->dtype));
-  SL_TRY(part->a.val ? SLEY_OK : SLEY_ERR_MEMORY);
+  part->entry = plan->renewable ? sl_plan_alloc(plan, block->nnz, sizeof *part->entry) : NULL;
+  SL_TRY(part->a.val && (part->entry || !plan->renewable) ? SLEY_OK : SLEY_ERR_MEMORY);
   SL_TRY(SL_NEW(c->entries, (int64_t)c->threads * c->count, "part counts"));
   return sl_team_run(team, reorder, c);
 }
@@ -425,6 +429,8 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
     plan->memory_bytes += borrowed;
   if (plan->dry) {
     plan->memory_bytes += sl_block_bytes(ins->block) - borrowed;
+    if (plan->renewable && (!one || map->turn))
+      plan->memory_bytes += ins->block->nnz * (int64_t)sizeof(int64_t);
     for (int p = 0; p < count; p++) {
       int64_t rows = one && p != map->local ? 0 : ins->block->rows;
       sl_part part = {

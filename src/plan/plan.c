@@ -44,6 +44,7 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
                    .library = ins->wishes->library,
                    .wire = ins->wishes->narrows ? ins->wishes->wire : ins->block->dtype,
                    .keeps_input = ins->wishes->keeps_input,
+                   .renewable = ins->wishes->renewable,
                    .capture = ins->wishes->capture};
   SL_TRY(sl_plan_add_buffer(out, "X", ins->x_rows, ins->wishes->row_bytes, NULL));
   return sl_plan_add_buffer(out, "Y", ins->rows, ins->wishes->row_bytes, NULL);

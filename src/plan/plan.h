@@ -33,6 +33,9 @@ typedef struct sl_part {
   const char *name;
   sl_spmm_matrix a; /* its arrays belong to the plan, or to the block; columns are rows of buffer x */
   int64_t nnz;
+  /* Of plans that are renewable, which of the block's entries, counted from its first, each of its own is;
+   * NULL: the same, and a.val lies in the block. */
+  int64_t *entry;
   double work;   /* about its share of this rank's entries, of dry plans too; 0: not told */
   int64_t k;     /* columns of X and Y it works on: the width of the buffers */
   int x, y;      /* buffers */
@@ -133,6 +136,8 @@ typedef struct sl_plan {
   bool dry;
   bool borrows;        /* a part has arrays of the block, which must outlive the plan */
   bool capture;        /* of its exchanges */
+  bool renewable;      /* its parts can take new values */
+  bool entries_travel; /* entries of A go to other ranks, when the plan is made: it cannot be renewable */
   bool reproducible;   /* every row is summed in column order */
   const char *library; /* whose kernels sum the parts; NULL: Sley's own */
   /* With a beta other than 0, Y is computed apart and added at the end, so that no order of steps is

@@ -17,6 +17,7 @@ typedef struct sl_plan_wishes {
   bool narrows;                       /* values travel in the type wire */
   sley_dtype wire;                    /* the dtype of the matrix where values travel as they are */
   bool keeps_input;                   /* see sl_plan */
+  bool renewable;                     /* parts remember which entries their values come from */
   bool owned;                         /* the block was made for the plan: its memory is the plan's */
 } sl_plan_wishes;
 

@@ -37,7 +37,7 @@ static sley_status consider(sl_inspection *ins, const sl_algorithm *algorithm, c
                             candidate *next) {
   sl_plan plan;
   sley_status status = build_one(ins, algorithm, true, &plan);
-  if (status == SLEY_ERR_UNSUPPORTED && sl_asks_to_travel(ins)) /* on all ranks */
+  if (status == SLEY_ERR_UNSUPPORTED && (sl_asks_to_travel(ins) || ins->wishes->renewable)) /* on all ranks */
     return SLEY_OK;
   SL_TRY(status);
   candidate c = {algorithm, plan.predicted_seconds, plan.spare_seconds,
