@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "base/value.h"
-
 static const char *const op_names[SL_OP_COUNT] = {
     [SL_OP_SPMM] = "spmm",   [SL_OP_ROWS] = "rows",     [SL_OP_CONVERT] = "convert",
     [SL_OP_PULL] = "pull",   [SL_OP_ARRIVE] = "arrive", [SL_OP_AWAIT] = "await",
@@ -73,13 +71,6 @@ void sl_release_nothing(sl_device *device, void *prepared) {
   (void)prepared;
 }
 
-bool sl_converts(const sl_kernel_args *args) {
-  const sl_convert_args *a = &args->convert;
-  bool narrow = sl_is_narrow(a->to);
-  return sley_dtype_bytes(a->from) != 0 && sley_dtype_bytes(a->to) != 0 &&
-         !(narrow && (a->add || sl_is_narrow(a->from))) && !(a->from == SLEY_F64 && a->to == SLEY_F32);
-}
-
 sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out) {
   const sl_device_ops *ops = queue->device->ops;
   *out = NULL;
@@ -94,10 +85,9 @@ sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, c
 
 sley_status sl_device_copy_values(sl_queue *queue, const sl_spmm_matrix *a, const void *val,
                                   sl_values_in where, void *kept) {
-  int64_t bytes = (int64_t)sley_dtype_bytes(a->dtype), first = a->rows > 0 ? a->rowptr[0] : 0;
-  int64_t entries = a->rows > 0 ? a->rowptr[a->rows] - first : 0;
+  int64_t bytes = (int64_t)sley_dtype_bytes(a->dtype), entries = sl_spmm_entries(a);
   sl_copy_kind kind = where == SL_VALUES_IN_HOST ? SL_COPY_TO_DEVICE : SL_COPY_WITHIN;
   if (entries == 0)
     return SLEY_OK;
-  return queue->ops->copy(queue, kind, kept, (const char *)val + first * bytes, entries * bytes);
+  return queue->ops->copy(queue, kind, kept, (const char *)val + a->rowptr[0] * bytes, entries * bytes);
 }

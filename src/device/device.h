@@ -120,9 +120,6 @@ sley_status sl_device_copy_values(sl_queue *queue, const sl_spmm_matrix *a, cons
 /* The cheapest kernel of the device whose predicate holds. Errors: SLEY_ERR_UNSUPPORTED. */
 sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out);
 
-/* Whether the types are such that CONVERT is defined for them: what its kernels serve on every device. */
-bool sl_converts(const sl_kernel_args *args);
-
 /* Finds and runs in one go, without preparation: for ROWS, PULL and SCALE. */
 sley_status sl_kernel_run(sl_queue *queue, const sl_kernel_args *args);
 

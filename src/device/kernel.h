@@ -69,7 +69,8 @@ typedef struct sl_kernel {
    * prepare. val[j] is the new value of entry j, rowptr[0] <= j < rowptr[rows], as in the matrix; it lies in
    * the host's memory or in the memory of the queue's device. prepared may be NULL. Enqueues the work and
    * allocates nothing. Values in the host's memory may be changed when it returns, those in the device's
-   * memory when the queue has done the work. Runs that are enqueued later have the bits of a new prepare.
+   * memory when the queue has done the work. Runs that are enqueued later have the bits of a new
+   * prepare, unless that settles something by timing.
    * Kernels that read the matrix itself at every run (those of the CPU) do nothing here: the caller changes
    * the values in place, or lets the matrix point to others. */
   sley_status (*refill)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
@@ -98,5 +99,8 @@ sley_status sl_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kern
 sley_status sl_refill_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
                               sl_values_in where, void *prepared);
 void sl_release_nothing(sl_device *device, void *prepared);
+
+#define SL_KERNEL_KEEPS_NOTHING                                                                              \
+  .prepare = sl_prepare_nothing, .refill = sl_refill_nothing, .release = sl_release_nothing
 
 #endif

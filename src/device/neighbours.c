@@ -27,6 +27,8 @@ static void half_free(sl_neighbour_half *half) {
 }
 
 void sl_neighbour_split_free(sl_neighbour_split *split) {
+  sl_free(split->word);
+  split->word = NULL;
   half_free(&split->remote);
   half_free(&split->local);
 }
@@ -38,17 +40,26 @@ static sley_status half_take(sl_neighbour_half *half, int64_t entries, size_t va
   return half->val ? SLEY_OK : SLEY_ERR_MEMORY;
 }
 
+/* Entry `bit` of the word has `remotes` remote entries before it. */
+static void mark_entry(sl_neighbour_word *word, int64_t bit, int64_t remotes, int remote) {
+  if (bit == 0)
+    word->remotes = remotes;
+  word->remote |= (uint32_t)remote << bit;
+}
+
 sley_status sl_neighbour_split_make(const sl_spmm_matrix *a, const int64_t *segment, int segments, int own,
                                     sl_neighbour_split *out) {
   *out = (sl_neighbour_split){.rows = a->rows};
   size_t value_bytes = sley_dtype_bytes(a->dtype);
   SL_TRY(SL_NEW(out->local.rowptr, a->rows + 1, "a part's rows"));
   SL_TRY(SL_NEW(out->remote.rowptr, a->rows + 1, "a part's rows"));
-  int64_t entries = a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0, locals = 0;
+  int64_t entries = sl_spmm_entries(a), locals = 0;
   for (int64_t e = 0; e < entries; e++) {
     int64_t col = sl_index_at(a->col, a->index, a->rowptr[0] + e);
     locals += col >= segment[own] && col < segment[own + 1];
   }
+  out->words = (entries + SL_NEIGHBOUR_WORD - 1) / SL_NEIGHBOUR_WORD;
+  SL_TRY(SL_NEW_ZERO(out->word, out->words, "places of a part's values"));
   SL_TRY(half_take(&out->local, locals, value_bytes));
   SL_TRY(half_take(&out->remote, entries - locals, value_bytes));
   int64_t at[2] = {0, 0};
@@ -60,6 +71,8 @@ sley_status sl_neighbour_split_make(const sl_spmm_matrix *a, const int64_t *segm
       int64_t col = sl_index_at(a->col, a->index, e);
       int which = !(col >= segment[own] && col < segment[own + 1]);
       sl_neighbour_half *half = halves[which];
+      mark_entry(&out->word[(e - a->rowptr[0]) / SL_NEIGHBOUR_WORD], (e - a->rowptr[0]) % SL_NEIGHBOUR_WORD,
+                 at[1], which);
       half->col[at[which]] = (int32_t)col;
       half->owner[at[which]] = (uint8_t)(which ? owner_of(segment, segments, col) : own);
       memcpy((char *)half->val + (size_t)at[which] * value_bytes,

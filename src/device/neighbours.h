@@ -2,7 +2,7 @@
 /* Neighbour partitions: how MGG (Wang et al., OSDI 2023, sections 4.1 and 5.1) cuts a rank's rows for a
  * kernel that reads rows of X in place, its own and its peers'. The entries of local and of remote columns
  * are kept apart; each row's are cut into partitions of at most ps; a warp takes dist partitions of either
- * kind, by turns. */
+ * kind, alternating between the two. */
 #ifndef SLEY_DEVICE_NEIGHBOURS_H
 #define SLEY_DEVICE_NEIGHBOURS_H
 
@@ -18,9 +18,22 @@ typedef struct sl_neighbour_half {
   void *val;
 } sl_neighbour_half;
 
+/* Which of 32 consecutive entries of the matrix are remote, and how many are before them. Both halves keep
+ * the order of entries, so this gives the place of every entry in its half: with n remote entries before
+ * entry e, counted from rowptr[0], it is entry n of the remote half or entry e - n of the local one. */
+typedef struct sl_neighbour_word {
+  int64_t remotes; /* entries before the first of the word that are remote */
+  uint32_t remote; /* bit i: entry i of the word is remote */
+  uint32_t unused;
+} sl_neighbour_word;
+
+enum { SL_NEIGHBOUR_WORD = 32 }; /* entries per word */
+
 typedef struct sl_neighbour_split {
   int64_t rows;
   sl_neighbour_half local, remote;
+  sl_neighbour_word *word; /* one for each SL_NEIGHBOUR_WORD entries of the matrix, rounded up */
+  int64_t words;
 } sl_neighbour_split;
 
 /* Splits a's entries by whether their column lies in segment `own` of X. segment: segments + 1 columns,

@@ -26,7 +26,7 @@ typedef struct sl_rows_args {
 
 /* SL_OP_CONVERT. As SL_OP_ROWS with rows of k values, which are converted from type `from` to type `to`,
  * rounded once, NaN to any NaN. Not supported: add to a type of 16 bits, 16 bits to 16 bits, f64 to f32
- * (sl_converts). Values are aligned to their size. */
+ * (sl_convert_ok). Values are aligned to their size. */
 typedef struct sl_convert_args {
   int64_t count, k;
   const void *src;

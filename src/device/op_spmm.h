@@ -31,9 +31,10 @@
  * entries. That gives the bits of one call if Y has the type of sums (wide_y); SL_OP_ROUND then converts the
  * sums to 16 bits. Plans that sum the local and the remote columns of a row in separate calls rely on it.
  *
- * Where in_order is false, a kernel may cut a long row into pieces, sum each piece from 0 in stored order and
- * then add beta y and the pieces, first to last. Where a row is cut must depend on the matrix alone, so the
- * bits repeat from run to run, but they differ from those of the order above. */
+ * Where in_order is false, a kernel may sum pieces of a row separately, each from 0 in stored order, and add
+ * beta y and the pieces in a fixed order. Which entries form a piece may depend on the matrix and on what
+ * prepare and tune have settled, never on the course of a run: the bits repeat from run to run of a plan, but
+ * they may differ from those of the order above. */
 
 /* Memory: when a kernel prepares, all arrays lie in the host's memory, whatever the device, except those of
  * resident columns and values. A run with what
@@ -51,6 +52,10 @@ typedef struct sl_spmm_matrix {
    * of col; the caller keeps them until release. */
   bool resident;
 } sl_spmm_matrix;
+
+static inline int64_t sl_spmm_entries(const sl_spmm_matrix *a) {
+  return a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
+}
 
 /* Columns per page, where X is spread over several memories. */
 enum { SL_X_PAGE = 4096 };

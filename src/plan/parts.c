@@ -256,7 +256,7 @@ static sley_status frame_parts(const sl_plan *plan, cut *c) {
 }
 
 static sley_status cut_block(sl_plan *plan, cut *c) {
-  if (sl_resident_suits(c->ins, c->map, c->count, c->frames, c->parts)) {
+  if (sl_resident_suits(plan, c->ins, c->map, c->count, c->frames, c->parts)) {
     sley_status status = sl_resident_cut(plan, c->ins, c->map, c->count, c->frames, c->parts);
     if (status != SLEY_ERR_MEMORY) /* else the host has the memory to do it */
       return status;

@@ -163,9 +163,9 @@ sley_status sl_resident_needs(const sl_inspection *ins, int pieces, const int64_
 
 /* ---- parts */
 
-bool sl_resident_suits(const sl_inspection *ins, const sl_column_map *map, int count,
+bool sl_resident_suits(const sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                        const sl_part_frame *frames, const sl_part *parts) {
-  if (!ins->resident || map->turn || ins->wishes->library || count > SL_CUT_PARTS)
+  if (!ins->resident || plan->renewable || map->turn || ins->wishes->library || count > SL_CUT_PARTS)
     return false;
   for (int p = 0; p < count; p++)
     if (frames[p].in_place || frames[p].on_host || parts[p].a.index != SLEY_I32)

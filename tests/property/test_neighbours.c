@@ -62,6 +62,20 @@ static void sum_parts(const sample *s, const sl_neighbour_half *half, const sl_n
   }
 }
 
+/* Every value of the matrix is found at its place in its half. */
+static void check_places(const sample *s, const sl_neighbour_split *split) {
+  for (int64_t e = s->rowptr[0]; e < s->rowptr[s->rows]; e++) {
+    int64_t at = e - s->rowptr[0];
+    const sl_neighbour_word *word = &split->word[at / SL_NEIGHBOUR_WORD];
+    uint32_t bit = UINT32_C(1) << at % SL_NEIGHBOUR_WORD;
+    int64_t remotes = word->remotes + __builtin_popcount(word->remote & (bit - 1));
+    bool remote = s->col[e] < s->segment[s->own] || s->col[e] >= s->segment[s->own + 1];
+    assert_int_equal((word->remote & bit) != 0, remote);
+    const double *val = remote ? split->remote.val : split->local.val;
+    assert_true(val[remote ? remotes : at - remotes] == s->val[e]);
+  }
+}
+
 static void sums_are_the_product(void **state) {
   (void)state;
   sample *s = malloc(sizeof *s);
@@ -76,6 +90,7 @@ static void sums_are_the_product(void **state) {
                         .dtype = SLEY_F64};
     sl_neighbour_split split;
     assert_sley_ok(sl_neighbour_split_make(&a, s->segment, RANKS, s->own, &split));
+    check_places(s, &split);
     for (int ps = 1; ps <= 32; ps = 2 * ps + (int)(seed % 2)) {
       sl_neighbour_lists lists;
       assert_sley_ok(sl_neighbour_lists_make(&split, ps, &lists));
@@ -123,7 +138,7 @@ static void failing_memory_is_an_error(void **state) {
                       .val = s->val,
                       .index = SLEY_I64,
                       .dtype = SLEY_F64};
-  for (int64_t fail = 1; fail <= 12; fail++) {
+  for (int64_t fail = 1; fail <= 13; fail++) {
     sl_neighbour_split split;
     sl_neighbour_lists lists = {0};
     sl_memory_fail_at(fail);
@@ -131,7 +146,7 @@ static void failing_memory_is_an_error(void **state) {
     if (status == SLEY_OK)
       status = sl_neighbour_lists_make(&split, 4, &lists);
     sl_memory_fail_at(0);
-    assert_int_equal(status, fail <= 11 ? SLEY_ERR_MEMORY : SLEY_OK);
+    assert_int_equal(status, fail <= 12 ? SLEY_ERR_MEMORY : SLEY_OK);
     sl_neighbour_lists_free(&lists);
     sl_neighbour_split_free(&split);
   }

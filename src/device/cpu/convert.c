@@ -63,17 +63,9 @@ static sley_status convert_run(sl_queue *queue, const sl_kernel_args *args) {
   return sl_team_for(sl_cpu_queue_team(queue), a->count, grain, convert_rows, &c);
 }
 
-static double convert_cost(const sl_kernel_args *args) {
-  const sl_convert_args *a = &args->convert;
-  return (double)a->count * (double)a->k * (double)(sley_dtype_bytes(a->from) + sley_dtype_bytes(a->to)) /
-         8e9;
-}
-
 const sl_kernel sl_cpu_convert = {.name = "convert",
                                   .op = SL_OP_CONVERT,
-                                  .ok = sl_converts,
-                                  .cost = convert_cost,
-                                  .prepare = sl_prepare_nothing,
-                                  .refill = sl_refill_nothing,
-                                  .release = sl_release_nothing,
+                                  .ok = sl_convert_ok,
+                                  .cost = sl_cpu_rows_cost,
+                                  SL_KERNEL_KEEPS_NOTHING,
                                   .run = convert_run};

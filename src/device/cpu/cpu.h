@@ -4,6 +4,7 @@
 #define SLEY_DEVICE_CPU_CPU_H
 
 #include "device/device.h"
+#include "device/op_common.h"
 
 extern const sl_device_ops sl_cpu_ops;
 
@@ -17,18 +18,14 @@ typedef enum sl_cpu_isa { SL_CPU_PORTABLE, SL_CPU_AVX2, SL_CPU_AVX512, SL_CPU_NE
  * highest allowed) permits it. */
 bool sl_cpu_has(sl_cpu_isa isa);
 
-/* Whether a kernel for the dtype and instructions can run a product: its rows of X lie in one memory, or are
- * found through pages. */
-static inline bool sl_cpu_spmm_ok(const sl_kernel_args *args, sley_dtype dtype, sl_cpu_isa isa) {
-  const sl_spmm_problem *p = args->spmm.problem;
-  return p->a->dtype == dtype && p->far_rows == 0 && sl_cpu_has(isa);
-}
-
 /* The highest that sl_cpu_has, as a word. */
 const char *sl_cpu_isa_name(void);
 
 extern const sl_kernel sl_cpu_rows, sl_cpu_pull, sl_cpu_arrive, sl_cpu_await, sl_cpu_scale, sl_cpu_round,
     sl_cpu_convert, sl_cpu_columns, sl_cpu_needs, sl_cpu_tally, sl_cpu_cut;
+/* Estimated seconds of any operation but SpMM. */
+double sl_cpu_rows_cost(const sl_kernel_args *args);
+
 /* signals.c; tell: the stage's rows are there. */
 sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args);
 void sl_cpu_tell_stage(sl_stage_word *word);

@@ -11,98 +11,58 @@ static const char *const isa_names[] = {[SL_CPU_PORTABLE] = "portable",
                                         [SL_CPU_AVX512] = "avx512",
                                         [SL_CPU_NEON] = "neon"};
 
+/* All kernels of this architecture; the SpMM kernels of better instruction sets first. */
+const sl_kernel *const sl_cpu_kernels[] = {
 #if defined(__x86_64__)
-
-const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_avx512,
-                                           &sl_cpu_spmm_f64_avx512,
-                                           &sl_cpu_spmm_f16_avx512,
-                                           &sl_cpu_spmm_bf16_avx512,
-                                           &sl_cpu_spmm_f32_avx2,
-                                           &sl_cpu_spmm_f64_avx2,
-                                           &sl_cpu_spmm_f16_avx2,
-                                           &sl_cpu_spmm_bf16_avx2,
-                                           &sl_cpu_spmm_f32_portable,
-                                           &sl_cpu_spmm_f64_portable,
-                                           &sl_cpu_spmm_f16_portable,
-                                           &sl_cpu_spmm_bf16_portable,
-                                           &sl_cpu_rows,
-                                           &sl_cpu_pull,
-                                           &sl_cpu_arrive,
-                                           &sl_cpu_await,
-                                           &sl_cpu_scale,
-                                           &sl_cpu_round,
-                                           &sl_cpu_convert,
-                                           &sl_cpu_columns,
-                                           &sl_cpu_needs,
-                                           &sl_cpu_tally,
-                                           &sl_cpu_cut,
-                                           NULL};
+    &sl_cpu_spmm_f32_avx512,
+    &sl_cpu_spmm_f64_avx512,
+    &sl_cpu_spmm_f16_avx512,
+    &sl_cpu_spmm_bf16_avx512,
+    &sl_cpu_spmm_f32_avx2,
+    &sl_cpu_spmm_f64_avx2,
+    &sl_cpu_spmm_f16_avx2,
+    &sl_cpu_spmm_bf16_avx2,
+#elif defined(__aarch64__)
+    &sl_cpu_spmm_f32_neon,
+    &sl_cpu_spmm_f64_neon,
+#endif
+    &sl_cpu_spmm_f32_portable,
+    &sl_cpu_spmm_f64_portable,
+    &sl_cpu_spmm_f16_portable,
+    &sl_cpu_spmm_bf16_portable,
+    &sl_cpu_rows,
+    &sl_cpu_convert,
+    &sl_cpu_pull,
+    &sl_cpu_arrive,
+    &sl_cpu_await,
+    &sl_cpu_scale,
+    &sl_cpu_round,
+    &sl_cpu_columns,
+    &sl_cpu_needs,
+    &sl_cpu_tally,
+    &sl_cpu_cut,
+    NULL,
+};
 
 static bool machine_has(sl_cpu_isa isa) {
   switch (isa) {
   case SL_CPU_PORTABLE:
     return true;
+#if defined(__x86_64__)
   case SL_CPU_AVX2:
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   case SL_CPU_AVX512:
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("fma");
+#elif defined(__aarch64__)
   case SL_CPU_NEON:
+    return true;
+#endif
+  default:
     return false;
   }
-  return false;
 }
-
-#elif defined(__aarch64__)
-
-const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_neon,
-                                           &sl_cpu_spmm_f64_neon,
-                                           &sl_cpu_spmm_f32_portable,
-                                           &sl_cpu_spmm_f64_portable,
-                                           &sl_cpu_spmm_f16_portable,
-                                           &sl_cpu_spmm_bf16_portable,
-                                           &sl_cpu_rows,
-                                           &sl_cpu_pull,
-                                           &sl_cpu_arrive,
-                                           &sl_cpu_await,
-                                           &sl_cpu_scale,
-                                           &sl_cpu_round,
-                                           &sl_cpu_convert,
-                                           &sl_cpu_columns,
-                                           &sl_cpu_needs,
-                                           &sl_cpu_tally,
-                                           &sl_cpu_cut,
-                                           NULL};
-
-static bool machine_has(sl_cpu_isa isa) {
-  return isa == SL_CPU_PORTABLE || isa == SL_CPU_NEON;
-}
-
-#else
-
-const sl_kernel *const sl_cpu_kernels[] = {&sl_cpu_spmm_f32_portable,
-                                           &sl_cpu_spmm_f64_portable,
-                                           &sl_cpu_spmm_f16_portable,
-                                           &sl_cpu_spmm_bf16_portable,
-                                           &sl_cpu_rows,
-                                           &sl_cpu_pull,
-                                           &sl_cpu_arrive,
-                                           &sl_cpu_await,
-                                           &sl_cpu_scale,
-                                           &sl_cpu_round,
-                                           &sl_cpu_convert,
-                                           &sl_cpu_columns,
-                                           &sl_cpu_needs,
-                                           &sl_cpu_tally,
-                                           &sl_cpu_cut,
-                                           NULL};
-
-static bool machine_has(sl_cpu_isa isa) {
-  return isa == SL_CPU_PORTABLE;
-}
-
-#endif
 
 sl_cpu_convert_row *sl_cpu_convert_row_find(void) {
 #if defined(__x86_64__)

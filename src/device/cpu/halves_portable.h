@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving one value of 16 bits. */
+/* One value of 16 bits, for any processor: moves and conversions. */
 #ifndef SLEY_DEVICE_CPU_HALVES_PORTABLE_H
 #define SLEY_DEVICE_CPU_HALVES_PORTABLE_H
 
+typedef float sum;
+#include "base/half.h"
 #include "device/cpu/lanes_portable.h"
 
 typedef uint16_t value;
@@ -23,6 +25,19 @@ static inline void store_halves_part(value *p, mask m, halves v) {
 }
 static inline void stream_halves(value *p, halves v) {
   store_halves(p, v);
+}
+
+static inline vec widened_f16(halves v) {
+  return sl_f32_of_f16(v);
+}
+static inline halves rounded_f16(vec v) {
+  return sl_f16_of_f32(v);
+}
+static inline vec widened_bf16(halves v) {
+  return sl_f32_of_bf16(v);
+}
+static inline halves rounded_bf16(vec v) {
+  return sl_bf16_of_f32(v);
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lane on any processor: the operations that spmm_body.h is made of. Who includes it has defined sum, float
- * or double. */
+/* Vectors of one lane, for any processor: the operations that spmm_body.h is made of. Who includes it has
+ * defined sum, float or double. */
 #ifndef SLEY_DEVICE_CPU_LANES_PORTABLE_H
 #define SLEY_DEVICE_CPU_LANES_PORTABLE_H
 
@@ -10,7 +10,7 @@
 
 typedef sum vec; /* one lane, so a part is all or nothing */
 typedef int64_t mask;
-enum { LANES = 1 };
+enum { LANES = 1, ISA = SL_CPU_PORTABLE };
 
 static inline mask mask_of(int64_t lanes) {
   return lanes;
@@ -34,7 +34,7 @@ static inline void vec_store_part(sum *p, mask m, vec v) {
   if (m)
     *p = v;
 }
-/* There are no such stores here. */
+/* Standard C has no stores that bypass the caches. */
 static inline void vec_stream(sum *p, vec v) {
   vec_store(p, v);
 }

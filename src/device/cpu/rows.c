@@ -156,17 +156,9 @@ static sley_status pull_rows(void *context, int64_t begin, int64_t end, int thre
   return SLEY_OK;
 }
 
-/* Bytes of the longest row. */
-static int64_t pull_bytes(const sl_pull_args *a) {
-  int64_t most = 0;
-  for (int i = 0; i < a->sources; i++)
-    most = a->source[i].bytes > most ? a->source[i].bytes : most;
-  return most;
-}
-
 /* Entries begin .. end - 1. */
 static sley_status pull_some(sl_queue *queue, const sl_pull_args *a, int64_t begin, int64_t end) {
-  int64_t bytes = pull_bytes(a);
+  int64_t bytes = sl_pull_row_bytes(a);
   sl_pull_args some = *a;
   if (bytes <= 0 || begin >= end)
     return SLEY_OK;
@@ -249,77 +241,34 @@ static sley_status round_run(sl_queue *queue, const sl_kernel_args *args) {
   return sl_team_for(sl_cpu_queue_team(queue), a.rows, rows_in_grain(row_bytes), round_rows, &a);
 }
 
-/* They serve any arguments of a known dtype, and each is the only one of its operation. */
-static bool rows_ok(const sl_kernel_args *args) {
-  return !args->rows.add || sley_dtype_bytes(args->rows.dtype) != 0;
-}
-
-static bool pull_ok(const sl_kernel_args *args) {
-  const sl_pull_args *a = &args->pull;
-  return a->sources <= SL_PULL_SOURCES && a->stages <= SL_PULL_STAGES &&
-         (!a->add || (sley_dtype_bytes(a->dtype) != 0 && a->stages == 0));
-}
-
-static bool scale_ok(const sl_kernel_args *args) {
-  return sley_dtype_bytes(args->scale.dtype) != 0;
-}
-
-static bool round_ok(const sl_kernel_args *args) {
-  return sl_is_narrow(args->round.dtype) && sley_dtype_bytes(args->round.dtype) != 0;
-}
-
-static const double bytes_per_second = 8e9;
-
-static double rows_cost(const sl_kernel_args *args) {
-  return (double)args->rows.count * (double)args->rows.bytes / bytes_per_second;
-}
-
-static double pull_cost(const sl_kernel_args *args) {
-  return (double)args->pull.count * (double)pull_bytes(&args->pull) / bytes_per_second;
-}
-
-static double scale_cost(const sl_kernel_args *args) {
-  const sl_scale_args *a = &args->scale;
-  return (double)a->rows * (double)a->k * (double)sley_dtype_bytes(a->dtype) / bytes_per_second;
-}
-
-static double round_cost(const sl_kernel_args *args) {
-  return (double)args->round.rows * (double)args->round.k * (sizeof(float) + sizeof(uint16_t)) /
-         bytes_per_second;
+double sl_cpu_rows_cost(const sl_kernel_args *args) {
+  return sl_op_bytes(args) / 8e9;
 }
 
 const sl_kernel sl_cpu_rows = {.name = "rows",
                                .op = SL_OP_ROWS,
-                               .ok = rows_ok,
-                               .cost = rows_cost,
-                               .prepare = sl_prepare_nothing,
-                               .refill = sl_refill_nothing,
-                               .release = sl_release_nothing,
+                               .ok = sl_rows_ok,
+                               .cost = sl_cpu_rows_cost,
+                               SL_KERNEL_KEEPS_NOTHING,
                                .run = rows_run};
 
 const sl_kernel sl_cpu_pull = {.name = "pull",
                                .op = SL_OP_PULL,
-                               .ok = pull_ok,
-                               .cost = pull_cost,
-                               .prepare = sl_prepare_nothing,
-                               .refill = sl_refill_nothing,
-                               .release = sl_release_nothing,
+                               .ok = sl_pull_ok,
+                               .cost = sl_cpu_rows_cost,
+                               SL_KERNEL_KEEPS_NOTHING,
                                .run = pull_run};
 
 const sl_kernel sl_cpu_scale = {.name = "scale",
                                 .op = SL_OP_SCALE,
-                                .ok = scale_ok,
-                                .cost = scale_cost,
-                                .prepare = sl_prepare_nothing,
-                                .refill = sl_refill_nothing,
-                                .release = sl_release_nothing,
+                                .ok = sl_scale_ok,
+                                .cost = sl_cpu_rows_cost,
+                                SL_KERNEL_KEEPS_NOTHING,
                                 .run = scale_run};
 
 const sl_kernel sl_cpu_round = {.name = "round",
                                 .op = SL_OP_ROUND,
-                                .ok = round_ok,
-                                .cost = round_cost,
-                                .prepare = sl_prepare_nothing,
-                                .refill = sl_refill_nothing,
-                                .release = sl_release_nothing,
+                                .ok = sl_round_ok,
+                                .cost = sl_cpu_rows_cost,
+                                SL_KERNEL_KEEPS_NOTHING,
                                 .run = round_run};

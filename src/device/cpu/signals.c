@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pulls that signal each other through boards (kernel.h), for threads of one process, and arrivals of their
+/* Pulls that signal each other through boards (op_pull.h), for threads of one process, and arrivals of their
  * stages: the reference of those that GPUs do. A queue of the CPU runs its work at once, so the rank's thread
  * itself waits for the peers. */
 #include <sched.h>
@@ -71,16 +71,6 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
   return status;
 }
 
-static bool arrive_ok(const sl_kernel_args *args) {
-  (void)args;
-  return true;
-}
-
-static double arrive_cost(const sl_kernel_args *args) {
-  (void)args;
-  return 0;
-}
-
 static sley_status arrive_run(sl_queue *queue, const sl_kernel_args *args) {
   (void)queue;
   sl_stage_words *words = args->arrive.words;
@@ -94,22 +84,10 @@ static sley_status arrive_run(sl_queue *queue, const sl_kernel_args *args) {
 
 const sl_kernel sl_cpu_arrive = {.name = "arrive",
                                  .op = SL_OP_ARRIVE,
-                                 .ok = arrive_ok,
-                                 .cost = arrive_cost,
-                                 .prepare = sl_prepare_nothing,
-                                 .refill = sl_refill_nothing,
-                                 .release = sl_release_nothing,
+                                 .ok = sl_always_ok,
+                                 .cost = sl_cpu_rows_cost,
+                                 SL_KERNEL_KEEPS_NOTHING,
                                  .run = arrive_run};
-
-static bool await_ok(const sl_kernel_args *args) {
-  (void)args;
-  return true;
-}
-
-static double await_cost(const sl_kernel_args *args) {
-  (void)args;
-  return 0;
-}
 
 static sley_status await_run(sl_queue *queue, const sl_kernel_args *args) {
   (void)queue;
@@ -121,9 +99,7 @@ static sley_status await_run(sl_queue *queue, const sl_kernel_args *args) {
 
 const sl_kernel sl_cpu_await = {.name = "await",
                                 .op = SL_OP_AWAIT,
-                                .ok = await_ok,
-                                .cost = await_cost,
-                                .prepare = sl_prepare_nothing,
-                                .refill = sl_refill_nothing,
-                                .release = sl_release_nothing,
+                                .ok = sl_always_ok,
+                                .cost = sl_cpu_rows_cost,
+                                SL_KERNEL_KEEPS_NOTHING,
                                 .run = await_run};

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The SpMM kernel, included once by each file that has defined: sum (float or double), vec (LANES of them),
- * mask and the vec_ operations; value, the type of A, X and Y, with the operations that widen it on loading
- * and round it on storing; NARROW: whether value is not sum, so that Y may be of either. A row's
- * accumulators, up to PANEL vectors of features at a time, stay in registers while its entries pass in stored
- * order: acc = fma(alpha val, x, acc), the order kernel.h documents, so that every instruction set gives the
- * same bits.
+/* The SpMM kernel, the same for every type and instruction set. A file that includes it, one per type and
+ * instruction set, has included
+ *   - a lanes_*.h: ISA; sum (float or double), vec (LANES of them), mask and the vec_ operations;
+ *   - a values_*.h: DTYPE; value, the type of A and X, and how it is loaded as vec and stored; NARROW:
+ * whether value is not sum, so that Y may be of either. It gets SPMM_KERNEL, the descriptor of the kernel.
+ *
+ * A row's accumulators, up to PANEL vectors of features at a time, stay in registers while its entries pass
+ * in stored order: acc = fma(alpha val, x, acc), the order of op_spmm.h, so that every instruction set gives
+ * the same bits.
  *
  * The parameters declared const int, bool or sley_index below are constants at every call, and each call is
  * inlined: the compiler makes a loop of its own for each. */
@@ -313,7 +316,19 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   return sl_cpu_spmm_run(queue, &args->spmm, body[p->pages != NULL][p->a->index == SLEY_I64]);
 }
 
+static bool ok(const sl_kernel_args *args) {
+  const sl_spmm_problem *p = args->spmm.problem;
+  return p->a->dtype == (sley_dtype)DTYPE && p->far_rows == 0 && sl_cpu_has((sl_cpu_isa)ISA);
+}
+
 /* Portable fma is a call. */
 static double cost(const sl_kernel_args *args) {
   return sl_cpu_spmm_cost(args->spmm.problem, LANES > 1 ? 2 * LANES : 0.2);
 }
+
+/* The descriptor of the kernel that was compiled here. */
+#define SPMM_KERNEL(kernel_name)                                                                             \
+  {                                                                                                          \
+    .name = kernel_name, .op = SL_OP_SPMM, .ok = ok, .cost = cost, .prepare = sl_cpu_spmm_prepare,           \
+    .refill = sl_refill_nothing, .release = sl_cpu_spmm_release, .run = run                                  \
+  }

@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SpMM in f32 for AVX2 and FMA. */
-#include "device/cpu/lanes_avx2.h"
-#include "device/cpu/spmm_same.h"
+#include "device/cpu/lanes_f32_avx2.h"
+#include "device/cpu/values_same.h"
+
 #include "device/cpu/spmm_body.h"
 
-static bool ok(const sl_kernel_args *args) {
-  return sl_cpu_spmm_ok(args, SLEY_F32, SL_CPU_AVX2);
-}
-
-const sl_kernel sl_cpu_spmm_f32_avx2 = {.name = "spmm-f32-avx2",
-                                        .op = SL_OP_SPMM,
-                                        .ok = ok,
-                                        .cost = cost,
-                                        .prepare = sl_cpu_spmm_prepare,
-                                        .refill = sl_refill_nothing,
-                                        .release = sl_cpu_spmm_release,
-                                        .run = run};
+const sl_kernel sl_cpu_spmm_f32_avx2 = SPMM_KERNEL("spmm-f32-avx2");

@@ -1,57 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SpMM in f64 for AVX2 and FMA: the operations that spmm_body.h is made of. */
-#include <immintrin.h>
+/* SpMM in f64 for AVX2 and FMA. */
+#include "device/cpu/lanes_f64_avx2.h"
+#include "device/cpu/values_same.h"
 
-#include "device/cpu/spmm_parts.h"
-
-typedef double sum;
-typedef __m256d vec;
-typedef __m256i mask;
-enum { LANES = 4 };
-
-static inline mask mask_of(int64_t lanes) {
-  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(lanes), _mm256_set_epi64x(3, 2, 1, 0));
-}
-static inline vec vec_zero(void) {
-  return _mm256_setzero_pd();
-}
-static inline vec vec_all(sum s) {
-  return _mm256_set1_pd(s);
-}
-static inline vec vec_load(const sum *p) {
-  return _mm256_loadu_pd(p);
-}
-static inline vec vec_load_part(const sum *p, mask m) {
-  return _mm256_maskload_pd(p, m);
-}
-static inline void vec_store(sum *p, vec v) {
-  _mm256_storeu_pd(p, v);
-}
-static inline void vec_store_part(sum *p, mask m, vec v) {
-  _mm256_maskstore_pd(p, m, v);
-}
-static inline void vec_stream(sum *p, vec v) {
-  _mm256_stream_pd(p, v);
-}
-static inline void stream_end(void) {
-  _mm_sfence();
-}
-static inline vec vec_fma(vec s, vec x, vec acc) {
-  return _mm256_fmadd_pd(s, x, acc);
-}
-
-#include "device/cpu/spmm_same.h"
 #include "device/cpu/spmm_body.h"
 
-static bool ok(const sl_kernel_args *args) {
-  return sl_cpu_spmm_ok(args, SLEY_F64, SL_CPU_AVX2);
-}
-
-const sl_kernel sl_cpu_spmm_f64_avx2 = {.name = "spmm-f64-avx2",
-                                        .op = SL_OP_SPMM,
-                                        .ok = ok,
-                                        .cost = cost,
-                                        .prepare = sl_cpu_spmm_prepare,
-                                        .refill = sl_refill_nothing,
-                                        .release = sl_cpu_spmm_release,
-                                        .run = run};
+const sl_kernel sl_cpu_spmm_f64_avx2 = SPMM_KERNEL("spmm-f64-avx2");

@@ -13,10 +13,6 @@ typedef struct parts {
   sl_spmm_part part[];
 } parts;
 
-static int64_t entries(const sl_spmm_matrix *a) {
-  return a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
-}
-
 /* Number of pieces to cut the features of a row of `work` into. */
 static int64_t row_pieces(int64_t work, int64_t fair, int64_t k) {
   int64_t most = (k + FEATURES_LEAST - 1) / FEATURES_LEAST;
@@ -109,7 +105,7 @@ sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_run *args, sl_spmm_pa
     return SLEY_OK;
   product p = {.args = args, .body = body};
   sl_team *team = sl_cpu_queue_team(queue);
-  if ((double)(entries(a) + a->rows) * (double)k < SERIAL_WORK || sl_team_size(team) == 1)
+  if ((double)(sl_spmm_entries(a) + a->rows) * (double)k < SERIAL_WORK || sl_team_size(team) == 1)
     return run_rows(&p, 0, a->rows, 0);
   if (args->prepared)
     return sl_team_for(team, ((const parts *)args->prepared)->count, 1, run_parts, &p);
@@ -120,8 +116,8 @@ sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_run *args, sl_spmm_pa
 double sl_cpu_spmm_cost(const sl_spmm_problem *problem, double flops_per_cycle) {
   const double cycles_per_second = 2.5e9, bytes_per_second = 1e10;
   const sl_spmm_matrix *a = problem->a;
-  double work = (double)entries(a) * (double)problem->k;
+  double work = (double)sl_spmm_entries(a) * (double)problem->k;
   double bytes = work * (double)sley_dtype_bytes(a->dtype) +
-                 (double)entries(a) * (double)(sl_index_bytes(a->index) + sley_dtype_bytes(a->dtype));
+                 (double)sl_spmm_entries(a) * (double)(sl_index_bytes(a->index) + sley_dtype_bytes(a->dtype));
   return 2 * work / (flops_per_cycle * cycles_per_second) + bytes / bytes_per_second;
 }

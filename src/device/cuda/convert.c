@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving or adding listed rows whose values change their type: what the kernels of convert.cu serve, and what
- * they cost. */
+/* Moving or adding listed rows whose values change their type: the kernel whose launcher is in convert.cu. */
 #include "device/cuda/cuda.h"
-
-static const double bytes_per_second = 2e12, seconds_per_launch = 3e-6;
-
-static double convert_cost(const sl_kernel_args *args) {
-  const sl_convert_args *a = &args->convert;
-  return seconds_per_launch + (double)a->count * (double)a->k *
-                                  (double)(sley_dtype_bytes(a->from) + sley_dtype_bytes(a->to)) /
-                                  bytes_per_second;
-}
 
 /* Of one type: rows as others are. */
 static sley_status move(sl_queue *queue, const sl_convert_args *a) {
@@ -38,9 +28,7 @@ static sley_status convert_run(sl_queue *queue, const sl_kernel_args *args) {
 
 const sl_kernel sl_cuda_convert = {.name = "convert",
                                    .op = SL_OP_CONVERT,
-                                   .ok = sl_converts,
-                                   .cost = convert_cost,
-                                   .prepare = sl_prepare_nothing,
-                                   .refill = sl_refill_nothing,
-                                   .release = sl_release_nothing,
+                                   .ok = sl_convert_ok,
+                                   .cost = sl_cuda_rows_cost,
+                                   SL_KERNEL_KEEPS_NOTHING,
                                    .run = convert_run};

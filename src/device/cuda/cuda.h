@@ -10,6 +10,7 @@ extern "C" {
 #endif
 
 #include "device/device.h"
+#include "device/op_common.h"
 
 typedef struct sl_cuda_staging sl_cuda_staging;
 
@@ -58,6 +59,9 @@ static inline cudaStream_t sl_cuda_stream(const sl_queue *queue) {
 static inline int sl_cuda_processors(const sl_queue *queue) {
   return ((const sl_cuda_device *)queue->device)->processors;
 }
+
+/* Estimated seconds of any operation but SpMM. */
+double sl_cuda_rows_cost(const sl_kernel_args *args);
 
 /* Kernels of rows.c and their launchers in rows.cu; arguments of no rows or bytes do not reach a launcher,
  * unless a pull has stages to tell of. */

@@ -62,19 +62,16 @@ static sley_dtype y_dtype_of(const sl_spmm_problem *p) {
   return p->wide_y ? sl_sum_dtype(p->a->dtype) : p->a->dtype;
 }
 
-static int64_t entries_of(const sl_spmm_matrix *a) {
-  return a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
-}
-
 /* Row starts and columns must have one width. */
 static bool cusparse_ok(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   return !p->arrives && !p->a->resident && !p->pages && p->far_rows == 0 && !p->in_order &&
-         sley_dtype_bytes(p->a->dtype) != 0 && (p->a->index == SLEY_I64 || entries_of(p->a) <= INT32_MAX);
+         sley_dtype_bytes(p->a->dtype) != 0 &&
+         (p->a->index == SLEY_I64 || sl_spmm_entries(p->a) <= INT32_MAX);
 }
 
 static double cusparse_cost(const sl_kernel_args *args) {
-  return 1e-5 + (double)entries_of(args->spmm.problem->a) * (double)args->spmm.problem->k * 4 / 1e12;
+  return 1e-5 + (double)sl_spmm_entries(args->spmm.problem->a) * (double)args->spmm.problem->k * 4 / 1e12;
 }
 
 /* ------------------------------------------------------------------------------------------ preparation */
@@ -275,7 +272,7 @@ static void cusparse_release(sl_device *device, void *prepared) {
 static int64_t cusparse_memory(const sl_kernel_args *args, int64_t *passing) {
   const sl_spmm_problem *s = args->spmm.problem;
   const sl_spmm_matrix *a = s->a;
-  int64_t entries = entries_of(a), value_bytes = (int64_t)sley_dtype_bytes(a->dtype), cols = 0;
+  int64_t entries = sl_spmm_entries(a), value_bytes = (int64_t)sley_dtype_bytes(a->dtype), cols = 0;
   for (int64_t e = 0; e < entries; e++) {
     int64_t col = sl_index_at(a->col, a->index, a->rowptr[0] + e);
     cols = col >= cols ? col + 1 : cols;
@@ -307,7 +304,7 @@ static sley_status cusparse_prepare(sl_device *device, sl_queue *queue, const sl
   SL_TRY(SL_NEW_ZERO(p, 1, "cuSPARSE's product"));
   p->rows = a->rows;
   p->k = problem->k;
-  p->entries = entries_of(a);
+  p->entries = sl_spmm_entries(a);
   p->wide = a->index == SLEY_I64;
   p->dtype = a->dtype;
   p->y_dtype = y_dtype_of(problem);

@@ -14,7 +14,7 @@ static bool plain_ok(const sl_kernel_args *args) {
 static double plain_cost(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   const sl_spmm_matrix *a = p->a;
-  double entries = p->arrives || a->rows == 0 ? 0 : (double)(a->rowptr[a->rows] - a->rowptr[0]);
+  double entries = p->arrives ? 0 : (double)sl_spmm_entries(a);
   return 5e-6 + entries * (double)p->k * (double)sley_dtype_bytes(a->dtype) / 1e12;
 }
 
@@ -30,7 +30,7 @@ static void plain_release(sl_device *device, void *prepared) {
 }
 
 static sley_status upload(sl_queue *queue, const sl_spmm_matrix *a, sl_cuda_csr *csr) {
-  int64_t first = a->rowptr[0], entries = a->rowptr[a->rows] - first;
+  int64_t first = a->rowptr[0], entries = sl_spmm_entries(a);
   int64_t index_bytes = (int64_t)sl_index_bytes(a->index), value_bytes = (int64_t)sley_dtype_bytes(a->dtype);
   csr->rows = a->rows;
   csr->first = first;
@@ -71,7 +71,7 @@ static sley_status plain_refill(sl_device *device, sl_queue *queue, const sl_ker
 
 static int64_t plain_memory(const sl_kernel_args *args, int64_t *passing) {
   const sl_spmm_matrix *a = args->spmm.problem->a;
-  int64_t entries = a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
+  int64_t entries = sl_spmm_entries(a);
   *passing = 0;
   return sl_device_bytes((a->rows + 1) * (int64_t)sizeof *a->rowptr) +
          (a->rowid ? sl_device_bytes(a->rows * (int64_t)sizeof *a->rowid) : 0) +

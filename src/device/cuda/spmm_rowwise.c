@@ -10,6 +10,9 @@
 
 enum { TIMED_RUNS = 3 };
 
+/* Bytes of new values that refill has on the device at a time, where they come from the host. */
+enum { WINDOW_BYTES = 4 << 20 };
+
 /* Before a search. */
 static const sl_neighbour_shape first_shape = {16, 2, 4};
 
@@ -20,6 +23,8 @@ typedef struct rowwise {
   sl_neighbour_table table;
   int listed; /* ps of the lists in the device's memory */
   int64_t k, value_bytes, sum_bytes;
+  sl_neighbour_word *word; /* on the device, as `window` */
+  void *window;            /* values on their way from the host */
   sley_dtype dtype;
 } rowwise;
 
@@ -34,8 +39,7 @@ static bool rowwise_ok(const sl_kernel_args *args) {
 /* The only one that reads rows in place. */
 static double rowwise_cost(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
-  const sl_spmm_matrix *a = p->a;
-  return a->rows == 0 ? 0 : (double)(a->rowptr[a->rows] - a->rowptr[0]) * (double)p->k * 4 / 3e11;
+  return (double)sl_spmm_entries(p->a) * (double)p->k * 4 / 3e11;
 }
 
 static void free_lists(sl_device *device, rowwise *r) {
@@ -54,6 +58,8 @@ static void rowwise_release(sl_device *device, void *prepared) {
   if (!r)
     return;
   free_lists(device, r);
+  device->ops->free(device, r->window);
+  device->ops->free(device, r->word);
   device->ops->free(device, (void *)r->run.remote_val);
   device->ops->free(device, (void *)r->run.remote_owner);
   device->ops->free(device, (void *)r->run.remote_col);
@@ -112,6 +118,21 @@ static sley_status upload_half(sl_queue *queue, const sl_neighbour_half *half, i
   return sl_device_upload(queue, half->val, entries * value_bytes, "a part's values", (void **)val);
 }
 
+static int64_t window_bytes(const sl_spmm_matrix *a) {
+  int64_t entries = sl_spmm_entries(a);
+  int64_t bytes = entries * (int64_t)sley_dtype_bytes(a->dtype);
+  return bytes < WINDOW_BYTES ? bytes : WINDOW_BYTES;
+}
+
+/* What refill needs to put values into their halves. */
+static sley_status upload_places(sl_queue *queue, const sl_spmm_matrix *a, rowwise *r) {
+  SL_TRY(sl_device_upload(queue, r->split.word, r->split.words * (int64_t)sizeof *r->split.word,
+                          "places of a part's values", (void **)&r->word));
+  sl_free(r->split.word);
+  r->split.word = NULL;
+  return queue->device->ops->alloc(queue->device, window_bytes(a), "new values of a part", &r->window);
+}
+
 /* What the device has now. */
 static void forget_entries(sl_neighbour_half *half) {
   sl_free(half->val);
@@ -129,6 +150,7 @@ static sley_status prepare(rowwise *r, sl_queue *queue, const sl_spmm_problem *a
                      &r->run.local_val));
   SL_TRY(upload_half(queue, &r->split.remote, a->a->rows, r->value_bytes, &r->run.remote_col,
                      &r->run.remote_owner, &r->run.remote_val));
+  SL_TRY(upload_places(queue, a->a, r));
   forget_entries(&r->split.local);
   forget_entries(&r->split.remote);
   SL_TRY(make_lists(r, queue, r->shape.ps, &fits));
@@ -162,23 +184,46 @@ static sley_status rowwise_prepare(sl_device *device, sl_queue *queue, const sl_
 
 /* With the lists of the first shape. The search tries others only as far as half of what is free allows. */
 static int64_t rowwise_memory(const sl_kernel_args *args, int64_t *passing) {
-  enum { ARRAYS = 9 }; /* whose sizes are rounded up */
+  enum { ARRAYS = 11 }; /* whose sizes are rounded up */
   const sl_spmm_matrix *a = args->spmm.problem->a;
-  int64_t entries = a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
+  int64_t entries = sl_spmm_entries(a);
   int64_t partitions = entries / first_shape.ps + 2 * a->rows,
           value_bytes = (int64_t)sley_dtype_bytes(a->dtype),
           sum_bytes = (int64_t)sley_dtype_bytes(sl_sum_dtype(a->dtype));
   *passing = 0;
-  return entries * (4 + 1 + value_bytes) + partitions * (int64_t)sizeof(sl_neighbour_part) +
-         a->rows * (int64_t)sizeof(sl_neighbour_row) + partitions * args->spmm.problem->k * sum_bytes +
-         ARRAYS * sl_device_bytes(0);
+  int64_t words = (entries + SL_NEIGHBOUR_WORD - 1) / SL_NEIGHBOUR_WORD;
+  return entries * (4 + 1 + value_bytes) + words * (int64_t)sizeof(sl_neighbour_word) + window_bytes(a) +
+         partitions * (int64_t)sizeof(sl_neighbour_part) + a->rows * (int64_t)sizeof(sl_neighbour_row) +
+         partitions * args->spmm.problem->k * sum_bytes + ARRAYS * sl_device_bytes(0);
+}
+
+/* Values from the host pass through the window, one part after the other in the queue's order. */
+static sley_status rowwise_refill(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
+                                  const void *val, sl_values_in where, void *prepared) {
+  const sl_spmm_matrix *a = args->spmm.problem->a;
+  const rowwise *r = prepared;
+  if (!r)
+    return SLEY_OK;
+  const char *from = (const char *)val + a->rowptr[0] * r->value_bytes;
+  int64_t entries = sl_spmm_entries(a),
+          most = where == SL_VALUES_IN_HOST ? WINDOW_BYTES / r->value_bytes : entries;
+  for (int64_t first = 0, count; first < entries; first += count) {
+    const void *there = from + first * r->value_bytes;
+    count = entries - first < most ? entries - first : most;
+    if (where == SL_VALUES_IN_HOST) {
+      SL_TRY(device->ops->copy(queue, SL_COPY_TO_DEVICE, r->window, there, count * r->value_bytes));
+      there = r->window;
+    }
+    SL_TRY(sl_rowwise_split_values(queue, r->word, there, first, count, r->value_bytes,
+                                   (void *)r->run.local_val, (void *)r->run.remote_val));
+  }
+  return SLEY_OK;
 }
 
 static sley_status run_shape(const rowwise *r, const sl_neighbour_shape *shape, sl_queue *queue,
                              const sl_spmm_run *a) {
   const sl_spmm_problem *problem = a->problem;
   sl_rowwise_run run = r->run;
-  int64_t launches = 0;
   for (int p = 0; p < problem->segments; p++)
     run.base[p] =
         problem->segment[p] < problem->segment[p + 1] ? problem->pages[problem->segment[p] / SL_X_PAGE] : 0;
@@ -189,12 +234,7 @@ static sley_status run_shape(const rowwise *r, const sl_neighbour_shape *shape, 
   run.alpha = a->alpha;
   run.beta = a->beta;
   run.wide_y = problem->wide_y;
-  SL_TRY(sl_cuda_use(queue->device));
-  cudaError_t error = sl_rowwise_launch(&run, r->dtype, shape, sl_cuda_stream(queue), &launches);
-  for (int64_t i = 1; i < launches; i++)
-    SL_TRY(sl_cuda_launched(queue, "the row-wise product"));
-  SL_TRY(sl_cuda_launched(queue, "the row-wise product"));
-  return sl_cuda_check(error, "the row-wise product");
+  return sl_rowwise_launch(queue, &run, r->dtype, shape);
 }
 
 static sley_status rowwise_run(sl_queue *queue, const sl_kernel_args *args) {
@@ -262,6 +302,7 @@ const sl_kernel sl_cuda_spmm_rowwise = {.name = "spmm-rowwise",
                                         .ok = rowwise_ok,
                                         .cost = rowwise_cost,
                                         .prepare = rowwise_prepare,
+                                        .refill = rowwise_refill,
                                         .release = rowwise_release,
                                         .memory = rowwise_memory,
                                         .narrows = true,

@@ -121,14 +121,14 @@ template <class T, int VEC> bool fits(const sl_rowwise_run &run, int owners) {
 }
 
 template <class T>
-void launch(const sl_rowwise_run &run, const sl_neighbour_shape &shape, cudaStream_t stream,
-            int64_t *launches) {
+sley_status launch(sl_queue *queue, const sl_rowwise_run &run, const sl_neighbour_shape &shape) {
   constexpr int WIDE = 16 / sizeof(input<T>), HALF = WIDE / 2, PAIR = sizeof(input<T>) == 2 ? 2 : 1,
                 JOIN_WARPS = 8;
   const int64_t most = run.locals > run.remotes ? run.locals : run.remotes;
   const int64_t warps = (most + shape.dist - 1) / shape.dist;
   const unsigned blocks = static_cast<unsigned>((warps + shape.wpb - 1) / shape.wpb),
                  threads = 32u * shape.wpb;
+  const cudaStream_t stream = sl_cuda_stream(queue);
   if (blocks > 0) {
     /* As wide as the width fills a warp with. */
     if (run.k >= 32 * WIDE && fits<T, WIDE>(run, SL_NEIGHBOUR_OWNERS))
@@ -139,30 +139,62 @@ void launch(const sl_rowwise_run &run, const sl_neighbour_shape &shape, cudaStre
       rowwise<T, PAIR><<<blocks, threads, 0, stream>>>(run, shape.dist);
     else
       rowwise<T, 1><<<blocks, threads, 0, stream>>>(run, shape.dist);
-    ++*launches;
+    SL_TRY(sl_cuda_launched(queue, "spmm-rowwise"));
   }
   if (run.joins > 0) {
     join<T><<<static_cast<unsigned>((run.joins + JOIN_WARPS - 1) / JOIN_WARPS), 32 * JOIN_WARPS, 0, stream>>>(
         run);
-    ++*launches;
+    SL_TRY(sl_cuda_launched(queue, "spmm-rowwise, joining partitions"));
   }
+  return SLEY_OK;
+}
+
+/* A thread per value. */
+template <class V>
+__global__ void split_values(const sl_neighbour_word *word, const V *val, int64_t first, int64_t count,
+                             V *local, V *remote) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= count)
+    return;
+  const int64_t e = first + i;
+  const sl_neighbour_word w = word[e / SL_NEIGHBOUR_WORD];
+  const uint32_t bit = 1u << e % SL_NEIGHBOUR_WORD;
+  const int64_t remotes = w.remotes + __popc(w.remote & (bit - 1));
+  *(w.remote & bit ? remote + remotes : local + (e - remotes)) = val[i];
+}
+
+template <class V>
+void launch_split(const sl_neighbour_word *word, const void *val, int64_t first, int64_t count, void *local,
+                  void *remote, cudaStream_t stream) {
+  constexpr int THREADS = 256;
+  split_values<V><<<static_cast<unsigned>((count + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
+      word, static_cast<const V *>(val), first, count, static_cast<V *>(local), static_cast<V *>(remote));
 }
 
 } // namespace
 
-cudaError_t sl_rowwise_launch(const sl_rowwise_run *run, sley_dtype dtype, const sl_neighbour_shape *shape,
-                              cudaStream_t stream, int64_t *launches) {
-  if (dtype == SLEY_F64)
-    launch<double>(*run, *shape, stream, launches);
-  else if (dtype == SLEY_F32)
-    launch<float>(*run, *shape, stream, launches);
-  else if (dtype == SLEY_F16 && run->wide_y)
-    launch<wide<f16>>(*run, *shape, stream, launches);
-  else if (dtype == SLEY_F16)
-    launch<f16>(*run, *shape, stream, launches);
-  else if (run->wide_y)
-    launch<wide<bf16>>(*run, *shape, stream, launches);
+sley_status sl_rowwise_split_values(sl_queue *queue, const sl_neighbour_word *word, const void *val,
+                                    int64_t first, int64_t count, int64_t value_bytes, void *local,
+                                    void *remote) {
+  const cudaStream_t stream = sl_cuda_stream(queue);
+  SL_TRY(sl_cuda_use(queue->device));
+  if (value_bytes == 2)
+    launch_split<uint16_t>(word, val, first, count, local, remote, stream);
+  else if (value_bytes == 4)
+    launch_split<uint32_t>(word, val, first, count, local, remote, stream);
   else
-    launch<bf16>(*run, *shape, stream, launches);
-  return cudaGetLastError();
+    launch_split<uint64_t>(word, val, first, count, local, remote, stream);
+  return sl_cuda_launched(queue, "spmm-rowwise, new values");
+}
+
+sley_status sl_rowwise_launch(sl_queue *queue, const sl_rowwise_run *run, sley_dtype dtype,
+                              const sl_neighbour_shape *shape) {
+  SL_TRY(sl_cuda_use(queue->device));
+  if (dtype == SLEY_F64)
+    return launch<double>(queue, *run, *shape);
+  if (dtype == SLEY_F32)
+    return launch<float>(queue, *run, *shape);
+  if (dtype == SLEY_F16)
+    return run->wide_y ? launch<wide<f16>>(queue, *run, *shape) : launch<f16>(queue, *run, *shape);
+  return run->wide_y ? launch<wide<bf16>>(queue, *run, *shape) : launch<bf16>(queue, *run, *shape);
 }

@@ -3,8 +3,7 @@
 #ifndef SLEY_DEVICE_CUDA_SPMM_ROWWISE_H
 #define SLEY_DEVICE_CUDA_SPMM_ROWWISE_H
 
-#include <cuda_runtime_api.h>
-
+#include "device/cuda/cuda.h"
 #include "device/neighbour_search.h"
 #include "device/neighbours.h"
 
@@ -29,9 +28,16 @@ typedef struct sl_rowwise_run {
 extern "C" {
 #endif
 
-/* Enqueues the product; *launches is raised by the number of kernels. Errors as the runtime's. */
-cudaError_t sl_rowwise_launch(const sl_rowwise_run *run, sley_dtype dtype, const sl_neighbour_shape *shape,
-                              cudaStream_t stream, int64_t *launches);
+/* Enqueues the product. */
+sley_status sl_rowwise_launch(sl_queue *queue, const sl_rowwise_run *run, sley_dtype dtype,
+                              const sl_neighbour_shape *shape);
+
+/* Enqueues a copy of `count` values, of value_bytes (2, 4 or 8) each, from val, which lies in the device's
+ * memory, to their places in the two halves of the matrix: val[0] is that of entry first, counted from the
+ * matrix's first. */
+sley_status sl_rowwise_split_values(sl_queue *queue, const sl_neighbour_word *word, const void *val,
+                                    int64_t first, int64_t count, int64_t value_bytes, void *local,
+                                    void *remote);
 
 #ifdef __cplusplus
 }

@@ -12,17 +12,13 @@
 enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_LEAST = 32 };
 enum { WIDE_BYTES = 256, THREADS_WANTED = 270000 };
 
-static int64_t entries_of(const sl_spmm_matrix *a) {
-  return a->rows > 0 ? a->rowptr[a->rows] - a->rowptr[0] : 0;
-}
-
 /* Of a sum of a piece of a row. */
 static int64_t sum_bytes(const sl_spmm_matrix *a) {
   return (int64_t)sley_dtype_bytes(sl_sum_dtype(a->dtype));
 }
 
 static int64_t target_of(const sl_spmm_problem *args) {
-  int64_t entries = entries_of(args->a), bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
+  int64_t entries = sl_spmm_entries(args->a), bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
   int64_t target = bytes < WIDE_BYTES ? CHUNK_MOST : CHUNK_MOST_WIDE;
   int64_t chunks = THREADS_WANTED / (bytes <= 128 ? 8 : bytes <= 256 ? 16 : 32);
   while (target > CHUNK_LEAST && (target * args->a->rows > CHUNK_ROWS * entries || entries / target < chunks))
@@ -38,7 +34,7 @@ static bool stream_ok(const sl_kernel_args *args) {
 
 static double stream_cost(const sl_kernel_args *args) {
   const sl_spmm_problem *a = args->spmm.problem;
-  return 5e-6 + (double)entries_of(a->a) * (double)a->k * (double)sley_dtype_bytes(a->a->dtype) / 5e12;
+  return 5e-6 + (double)sl_spmm_entries(a->a) * (double)a->k * (double)sley_dtype_bytes(a->a->dtype) / 5e12;
 }
 
 static void stream_release(sl_device *device, void *prepared) {
@@ -104,7 +100,7 @@ static void set_stages(const sl_spmm_problem *args, sl_chunks *chunks) {
 static sley_status upload_columns(sl_queue *queue, const sl_spmm_matrix *a, int64_t longest,
                                   const int32_t **out) {
   sl_device *device = queue->device;
-  int64_t entries = entries_of(a), first = a->rowptr[0] * (int64_t)sl_index_bytes(a->index);
+  int64_t entries = sl_spmm_entries(a), first = a->rowptr[0] * (int64_t)sl_index_bytes(a->index);
   void *col = NULL, *wide = NULL, *rowptr = NULL;
   sley_status status =
       sl_device_upload(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "rows", &rowptr);
@@ -149,7 +145,7 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stre
   if (status == SLEY_OK)
     status = upload_chunks(queue, &chunks, out);
   int64_t slots = chunks.slots, longest = chunks.longest;
-  out->row_entries = chunks.rows > 0 ? entries_of(a) / chunks.rows : 0;
+  out->row_entries = chunks.rows > 0 ? sl_spmm_entries(a) / chunks.rows : 0;
   sl_chunks_free(&chunks);
   SL_TRY(status);
   SL_TRY(upload_columns(queue, a, longest, &out->col));
@@ -157,7 +153,7 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stre
     out->val = a->val;
   else
     SL_TRY(sl_device_upload(queue, (const char *)a->val + a->rowptr[0] * value_bytes,
-                            entries_of(a) * value_bytes, "values", (void **)&out->val));
+                            sl_spmm_entries(a) * value_bytes, "values", (void **)&out->val));
   return queue->device->ops->alloc(queue->device, slots * args->k * sum_bytes(a), "sums of pieces of rows",
                                    &out->partial);
 }
@@ -192,7 +188,7 @@ static sley_status stream_refill(sl_device *device, sl_queue *queue, const sl_ke
 static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
   const sl_spmm_problem *s = args->spmm.problem;
   const sl_spmm_matrix *a = s->a;
-  int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype), entries = entries_of(a);
+  int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype), entries = sl_spmm_entries(a);
   sl_chunks c;
   sl_chunks_count(a->rows, a->rowptr, target_of(s), s->in_order, s->team, &c);
   *passing = sl_device_bytes((a->rows + 1) * (int64_t)sizeof *a->rowptr) +

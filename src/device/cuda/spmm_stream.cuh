@@ -1,21 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SpMM as streams of entries. A group of LANES threads takes a chunk of whole rows and runs through its
- * entries as one stream: each lane holds VEC neighbouring features of the row being summed, each step loads U
- * rows of X before it uses the first, whatever rows of A they belong to, and an entry whose column is marked
- * ends its row. So short rows cost no more than long ones, and many loads are in flight at all times. Wider k
- * than LANES x VEC is done in panels, the group running through its chunk once a panel.
+/* SpMM as streams of entries: the product of Sley's own on NVIDIA GPUs, for every part that is known when
+ * it is planned.
  *
- * Where an entry's row of X lies is worked out by the lane that holds the entry, as a PLACE: so many times
- * the bytes that a lane loads, from the beginning of X or of the far memory, whichever is lower. So an X in
- * two memories costs nothing, as long as 32 bits reach all of it.
+ * What limits it. Each entry of A needs one row of X: k values at an address that is as good as random. At
+ * the widths of graph networks (k = 16 to 256) the product is limited by the rate of these loads, from the
+ * L2 cache or from memory, and that rate is reached only if every multiprocessor has many loads in flight
+ * at all times. A kernel that gives each row of A to a warp does not reach it: most rows of a graph are
+ * short, so each warp starts a few loads, waits for them, stores a row and starts again. (Narrow products
+ * of very long rows are limited by instructions instead: VERY_LONG_ROW.)
  *
- * RUNS looks for steps in which no row ends, which need no looking at each entry: it pays where rows are
+ * Work of a group. The host cuts the rows into chunks of about equally many entries (chunks.h). A group of
+ * LANES threads, 4 to 32, takes one chunk and reads its entries as one stream, across the ends of rows:
+ *   - Each lane holds VEC neighbouring features of the row that is being summed; LANES x VEC features are
+ *     one panel. If k is larger, the group reads its chunk once per panel.
+ *   - The lanes load LANES entries together, one each, and one block ahead of their use. By shuffles every
+ *     lane gets them one after the other.
+ *   - Each step loads the rows of X of U entries before it uses the first of them, whichever rows of A the
+ *     entries belong to. So short rows cost no more than long ones, and U loads per lane are in flight.
+ *   - The sign bit of a column marks the last entry of its row (spmm_stream_mark.cu). After it the sums
+ *     are stored, and the next row begins. The number of that row, and for beta != 0 its old values of Y,
+ *     were loaded one row ahead.
+ * RUNS adds a second, shorter loop for blocks of entries in which no row ends; it pays where rows are
  * long.
  *
- * Every row is summed in stored order by one lane a feature. Only pieces of rows that chunks.c has cut are
- * summed apart: the group that is the last to finish one of a row adds them, in their order.
+ * Addresses. The lane that loads an entry computes where its row of X lies, as a PLACE: the distance from
+ * the beginning of X or of the far memory, whichever is lower, in units of the bytes that one lane loads.
+ * An X in two memories therefore costs one comparison per entry and lane, not one per load. A PLACE has 32
+ * bits if that is enough for both memories, else 64.
  *
- * Where the far rows arrive while the kernel runs, a group waits for those of its chunk. */
+ * Order of summation. A whole row is summed in stored order, each feature by one lane, with the roundings
+ * that op_spmm.h defines. A row that the host has cut into pieces (chunks.h; never where in_order is set)
+ * is summed piece by piece into the slots of `partial`. Each group that has written a piece increments the
+ * row's counter in `finished` by an atomic operation; the group that finds the counter complete adds beta
+ * Y and the pieces, first to last, stores the row and sets the counter back to 0. Which group that is
+ * varies; the order of the additions does not, so the bits repeat.
+ *
+ * Arrival. Where the rows of the far memory arrive while the kernel runs, a group first waits for the
+ * stage of its chunk (stages.cuh).
+ *
+ * The shapes (LANES, VEC, U, blocks per multiprocessor) were found by measurement on H200 GPUs. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
 #define SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
 

@@ -1,47 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes of f32 on AVX2 and FMA: the operations that spmm_body.h is made of, for the kernels that sum in f32.
- */
-#ifndef SLEY_DEVICE_CPU_LANES_AVX2_H
-#define SLEY_DEVICE_CPU_LANES_AVX2_H
+/* Vectors of f64 in AVX2 and FMA: the operations that spmm_body.h is made of, for kernels that sum in f64. */
+#ifndef SLEY_DEVICE_CPU_LANES_F64_AVX2_H
+#define SLEY_DEVICE_CPU_LANES_F64_AVX2_H
 
 #include <immintrin.h>
 
 #include "device/cpu/spmm_parts.h"
 
-typedef float sum;
-typedef __m256 vec;
+typedef double sum;
+typedef __m256d vec;
 typedef __m256i mask;
-enum { LANES = 8 };
+enum { LANES = 4, ISA = SL_CPU_AVX2 };
 
 static inline mask mask_of(int64_t lanes) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)lanes), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(lanes), _mm256_set_epi64x(3, 2, 1, 0));
 }
 static inline vec vec_zero(void) {
-  return _mm256_setzero_ps();
+  return _mm256_setzero_pd();
 }
 static inline vec vec_all(sum s) {
-  return _mm256_set1_ps(s);
+  return _mm256_set1_pd(s);
 }
 static inline vec vec_load(const sum *p) {
-  return _mm256_loadu_ps(p);
+  return _mm256_loadu_pd(p);
 }
 static inline vec vec_load_part(const sum *p, mask m) {
-  return _mm256_maskload_ps(p, m);
+  return _mm256_maskload_pd(p, m);
 }
 static inline void vec_store(sum *p, vec v) {
-  _mm256_storeu_ps(p, v);
+  _mm256_storeu_pd(p, v);
 }
 static inline void vec_store_part(sum *p, mask m, vec v) {
-  _mm256_maskstore_ps(p, m, v);
+  _mm256_maskstore_pd(p, m, v);
 }
 static inline void vec_stream(sum *p, vec v) {
-  _mm256_stream_ps(p, v);
+  _mm256_stream_pd(p, v);
 }
 static inline void stream_end(void) {
   _mm_sfence();
 }
 static inline vec vec_fma(vec s, vec x, vec acc) {
-  return _mm256_fmadd_ps(s, x, acc);
+  return _mm256_fmadd_pd(s, x, acc);
 }
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For SpMM kernels whose A, X and Y have 16 bits and are summed in f32: spmm_body.h's operations on values,
- * made of how the instructions move halves (halves_*.h) and of widen, widened and rounded, which the dtype's
- * file has defined. */
-#ifndef SLEY_DEVICE_CPU_SPMM_16_H
-#define SLEY_DEVICE_CPU_SPMM_16_H
+ * made of the moves in halves_*.h and of widened and rounded, which values_f16.h and values_bf16.h choose. */
+#ifndef SLEY_DEVICE_CPU_VALUES_16_H
+#define SLEY_DEVICE_CPU_VALUES_16_H
 
 enum { NARROW = 1 };
 

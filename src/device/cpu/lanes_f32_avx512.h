@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes of f32 on AVX-512: the operations that spmm_body.h is made of, for the kernels that sum in f32. */
-#ifndef SLEY_DEVICE_CPU_LANES_AVX512_H
-#define SLEY_DEVICE_CPU_LANES_AVX512_H
+/* Vectors of f32 in AVX-512: the operations that spmm_body.h is made of, for kernels that sum in f32. */
+#ifndef SLEY_DEVICE_CPU_LANES_F32_AVX512_H
+#define SLEY_DEVICE_CPU_LANES_F32_AVX512_H
 
 #include <immintrin.h>
 
@@ -10,7 +10,7 @@
 typedef float sum;
 typedef __m512 vec;
 typedef __mmask16 mask;
-enum { LANES = 16 };
+enum { LANES = 16, ISA = SL_CPU_AVX512 };
 
 static inline mask mask_of(int64_t lanes) {
   return (mask)((1u << lanes) - 1);

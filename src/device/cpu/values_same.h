@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For SpMM kernels whose A, X and Y have the type of sums: spmm_body.h's operations on values are those on
- * sums.
- */
-#ifndef SLEY_DEVICE_CPU_SPMM_SAME_H
-#define SLEY_DEVICE_CPU_SPMM_SAME_H
+ * sums. */
+#ifndef SLEY_DEVICE_CPU_VALUES_SAME_H
+#define SLEY_DEVICE_CPU_VALUES_SAME_H
 
 typedef sum value;
-enum { NARROW = 0 };
+enum { NARROW = 0, DTYPE = sizeof(sum) == sizeof(double) ? SLEY_F64 : SLEY_F32 };
 
 static inline sum widen(value v) {
   return v;
