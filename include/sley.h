@@ -498,7 +498,7 @@ typedef struct sley_plan_options {
   /* Bytes that a rank may take on its device for the plan: parts, lists, buffers, workspaces; 0: what the
    * device has free, shared among its ranks. Where all columns do not fit, a plan with a limit works in
    * blocks of columns, the widest that fit (multiples of 32 where possible); without one it fails with
-   * SLEY_ERR_MEMORY before anything is taken. Bits of reproducible plans do not depend on it. */
+   * SLEY_ERR_MEMORY, and nothing stays taken. Bits of reproducible plans do not depend on it. */
   int64_t mem_limit;
   bool mem_operands; /* the rank's X and Y count too: whole, or, where that does not fit, one block of columns
                       */

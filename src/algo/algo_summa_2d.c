@@ -12,6 +12,7 @@
 #include "partition/partition.h"
 #include "algo/algorithm.h"
 #include "plan/parts.h"
+#include "plan/resident.h"
 
 typedef struct grid {
   const sl_inspection *ins;
@@ -90,8 +91,25 @@ static sley_status size_rows(void *context, int thread, int threads) {
   return SLEY_OK;
 }
 
+/* The same where the block lies on the device. */
+static sley_status size_resident(const grid *g, int64_t **out) {
+  const sl_inspection *ins = g->ins;
+  int32_t *panel;
+  SL_TRY(SL_NEW(panel, ins->halo_set.count, "the column map"));
+  for (int p = 0; p < ins->comm->size; p++)
+    for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++)
+      panel[h] = p / g->panel_ranks;
+  sley_status status = SL_NEW(*out, 2 * (int64_t)g->panels, "tile sizes");
+  if (status == SLEY_OK)
+    status = sl_resident_sizes(ins, g->panels, ins->comm->rank / g->panel_ranks, panel, *out);
+  sl_free(panel);
+  return status;
+}
+
 /* Sizes of this rank's share of its row team's tiles, in 2 panels from sl_alloc. */
 static sley_status size_block(const grid *g, int64_t **out) {
+  if (g->ins->resident && g->panels <= SL_CUT_PARTS)
+    return size_resident(g, out);
   sl_team *team = sl_plan_team(g->ins);
   int threads = sl_team_size(team), width = 2 * g->panels;
   sizing s = {.g = g};

@@ -2,9 +2,11 @@
 #include "algo/halo_pieces.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "machine/machine.h"
+#include "plan/resident.h"
 
 /* A piece takes at least so many seconds: long beside what telling of it costs. */
 static const double piece_seconds = 15e-6;
@@ -80,6 +82,12 @@ static sley_status mark(void *context, int64_t begin, int64_t end, int thread) {
 /* The last pieces first, so that each entry is left with the first that needs it. */
 static sley_status mark_all(const sl_inspection *ins, const sl_halo_pieces *p, int32_t *pieces) {
   const sley_matrix *block = ins->block;
+  if (ins->resident) {
+    int64_t first[SL_PULL_STAGES];
+    for (int i = 0; i < p->count; i++)
+      first[i] = sl_csr_split(block->rows, block->rowptr, i, p->count);
+    return sl_resident_needs(ins, p->count, first, p->row_part, pieces);
+  }
   for (int i = p->count - 1; i >= 0; i--) {
     int64_t first = sl_csr_split(block->rows, block->rowptr, i, p->count);
     int64_t end = sl_csr_split(block->rows, block->rowptr, i + 1, p->count);
@@ -91,15 +99,14 @@ static sley_status mark_all(const sl_inspection *ins, const sl_halo_pieces *p, i
 
 /* Entries to be summed first, so that from then on no piece is waited for: as far as can be told. Where
  * pieces are given, as many as a piece has. */
-static double head_start(const sl_inspection *ins, const sl_halo_pieces *p, const int32_t *pieces) {
-  int64_t brought[SL_PULL_STAGES] = {0}, rows = 0;
+static double head_start(const sl_inspection *ins, const sl_halo_pieces *p) {
   double most = 0, share = seconds_to_sum(ins, ins->block->nnz) / p->count;
   if (given_piece() > 0)
     return (double)ins->block->nnz / p->count;
-  for (int64_t h = 0; h < ins->halo_set.count; h++)
-    brought[pieces[h]]++;
   for (int i = 0; i < p->count; i++) {
-    rows += brought[i];
+    int64_t rows = 0; /* up to this piece */
+    for (int r = 0; r < ins->comm->size; r++)
+      rows += p->end[(int64_t)r * p->count + i];
     double late = seconds_to_bring(ins, rows) - i * share;
     most = late > most ? late : most;
   }
@@ -124,51 +131,109 @@ static void choose_early(const sl_inspection *ins, sl_halo_pieces *p, double wan
   }
 }
 
-/* Places of count entries in the order of their pieces, and where each piece ends. */
-static void sort_by_piece(int64_t count, const int32_t *piece, int pieces, int64_t *place, int64_t *end) {
-  int64_t at[SL_PULL_STAGES + 1] = {0};
-  for (int64_t e = 0; e < count; e++)
-    at[piece[e] + 1]++;
+/* Entries sorted by their pieces, those of a piece in their order. Each thread takes a run of them. */
+typedef struct sorting {
+  int64_t count;
+  const int32_t *piece;
+  int64_t *at; /* of each thread and piece: entries, then where the next one goes */
+  int64_t *place;
+} sorting;
+
+static sley_status count_pieces_of(void *context, int thread, int threads) {
+  const sorting *s = context;
+  int64_t counts[SL_PULL_STAGES] = {0};
+  for (int64_t e = s->count * thread / threads; e < s->count * (thread + 1) / threads; e++)
+    counts[s->piece[e]]++;
+  memcpy(s->at + (int64_t)thread * SL_PULL_STAGES, counts, sizeof counts);
+  return SLEY_OK;
+}
+
+static sley_status place_entries(void *context, int thread, int threads) {
+  const sorting *s = context;
+  int64_t at[SL_PULL_STAGES];
+  memcpy(at, s->at + (int64_t)thread * SL_PULL_STAGES, sizeof at);
+  for (int64_t e = s->count * thread / threads; e < s->count * (thread + 1) / threads; e++)
+    s->place[e] = at[s->piece[e]]++;
+  return SLEY_OK;
+}
+
+/* Places from `first` on of count entries in the order of their pieces, and where each piece ends, counted
+ * from the first. */
+static sley_status sort_by_piece(sl_team *team, int64_t first, int64_t count, const int32_t *piece,
+                                 int pieces, int64_t *place, int64_t *end) {
+  enum { FEW = 1 << 14 };
+  sl_team *some = count < FEW ? NULL : team;
+  int threads = sl_team_size(some);
+  int64_t sum = first;
+  sorting s = {count, piece, NULL, place};
+  SL_TRY(SL_NEW(s.at, (int64_t)threads * SL_PULL_STAGES, "pieces of the halo"));
+  sley_status status = sl_team_run(some, count_pieces_of, &s);
   for (int i = 0; i < pieces; i++) {
-    at[i + 1] += at[i];
-    end[i] = at[i + 1];
+    for (int t = 0; t < threads; t++) {
+      int64_t *at = &s.at[(int64_t)t * SL_PULL_STAGES + i], entries = *at;
+      *at = sum;
+      sum += entries;
+    }
+    end[i] = sum - first;
   }
-  for (int64_t e = 0; e < count; e++)
-    place[e] = at[piece[e]]++;
+  if (status == SLEY_OK)
+    status = sl_team_run(some, place_entries, &s);
+  sl_free(s.at);
+  return status;
+}
+
+/* What stays with the plan. */
+static sley_status take_lists(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *out) {
+  int size = ins->comm->size;
+  out->rows = sl_plan_alloc(plan, out->count, sizeof *out->rows);
+  out->end = sl_plan_alloc(plan, (int64_t)size * out->count, sizeof *out->end);
+  out->wanted = sl_plan_alloc(plan, ins->halo->wanted_begin[size], sizeof *out->wanted);
+  return out->rows && out->end && out->wanted ? SLEY_OK : SLEY_ERR_MEMORY;
 }
 
 static sley_status sort_halo(const sl_inspection *ins, sl_plan *plan, int32_t *pieces, sl_halo_pieces *out) {
   int size = ins->comm->size;
   SL_TRY(SL_NEW(out->row_part, ins->block->rows, "pieces of the halo"));
   SL_TRY(SL_NEW(out->place, ins->halo_set.count, "pieces of the halo"));
-  out->rows = sl_plan_alloc(plan, out->count, sizeof *out->rows);
-  out->end = sl_plan_alloc(plan, (int64_t)size * out->count, sizeof *out->end);
-  out->wanted = sl_plan_alloc(plan, ins->halo->wanted_begin[size], sizeof *out->wanted);
-  if (!out->rows || !out->end || !out->wanted)
-    return SLEY_ERR_MEMORY;
+  SL_TRY(take_lists(ins, plan, out));
   SL_TRY(mark_all(ins, out, pieces));
-  choose_early(ins, out, head_start(ins, out, pieces));
   for (int p = 0; p < size; p++) {
     int64_t first = ins->halo->begin[p], count = ins->halo->begin[p + 1] - first;
-    sort_by_piece(count, pieces + first, out->count, out->place + first, out->end + (int64_t)p * out->count);
-    for (int64_t h = first; h < first + count; h++)
-      out->place[h] += first;
+    SL_TRY(sort_by_piece(sl_plan_team(ins), first, count, pieces + first, out->count, out->place + first,
+                         out->end + (int64_t)p * out->count));
   }
+  choose_early(ins, out, head_start(ins, out));
   return SLEY_OK;
 }
 
-/* The owners' side, given the pieces of what is wanted. */
-static sley_status sort_wanted(const sl_inspection *ins, const int32_t *pieces, sl_halo_pieces *out) {
-  int64_t *place, end[SL_PULL_STAGES];
-  SL_TRY(SL_NEW(place, ins->halo->wanted_begin[ins->comm->size], "pieces of the halo"));
-  for (int p = 0; p < ins->comm->size; p++) {
-    int64_t first = ins->halo->wanted_begin[p], count = ins->halo->wanted_begin[p + 1] - first;
-    sort_by_piece(count, pieces + first, SL_PULL_STAGES, place + first, end);
-    for (int64_t e = first; e < first + count; e++)
-      out->wanted[first + place[e]] = ins->halo->wanted[e];
-  }
-  sl_free(place);
+/* The owners' side: rows to their places. */
+typedef struct wanting {
+  const int64_t *from, *place;
+  int64_t *to;
+} wanting;
+
+static sley_status move_wanted(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const wanting *w = context;
+  for (int64_t e = begin; e < end; e++)
+    w->to[w->place[e]] = w->from[e];
   return SLEY_OK;
+}
+
+/* Given the pieces of what is wanted. */
+static sley_status sort_wanted(const sl_inspection *ins, const int32_t *pieces, sl_halo_pieces *out) {
+  sl_team *team = sl_plan_team(ins);
+  int64_t *place, end[SL_PULL_STAGES], all = ins->halo->wanted_begin[ins->comm->size];
+  SL_TRY(SL_NEW(place, all, "pieces of the halo"));
+  sley_status status = SLEY_OK;
+  for (int p = 0; p < ins->comm->size && status == SLEY_OK; p++) {
+    int64_t first = ins->halo->wanted_begin[p], count = ins->halo->wanted_begin[p + 1] - first;
+    status = sort_by_piece(team, first, count, pieces + first, SL_PULL_STAGES, place + first, end);
+  }
+  if (status == SLEY_OK)
+    status = sl_team_for(team, all, GRAIN, move_wanted, &(wanting){ins->halo->wanted, place, out->wanted});
+  sl_free(place);
+  return status;
 }
 
 sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *out) {
@@ -177,6 +242,8 @@ sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo
   int64_t *counts = NULL;
   void *wanted = NULL;
   *out = (sl_halo_pieces){.count = count_pieces(ins), .unhurried = is_unhurried(ins)};
+  if (plan->dry) /* how many pieces and rows there are is enough to predict by */
+    return sl_agree(comm, take_lists(ins, plan, out));
   sley_status status = SL_NEW(counts, 2 * (int64_t)comm->size, "pieces of the halo");
   if (status == SLEY_OK)
     status = SL_NEW(pieces, ins->halo_set.count, "pieces of the halo");

@@ -18,8 +18,8 @@ typedef struct sl_halo_pieces {
   int64_t *rows, *end, *wanted;
 } sl_halo_pieces;
 
-/* Ended by sl_halo_pieces_free, also on error; rows, end and wanted stay as long as the plan. Collective,
- * agreed. */
+/* Ended by sl_halo_pieces_free, also on error; rows, end and wanted stay as long as the plan. Of a dry plan
+ * the lists have room but no contents, and there are no places. Collective, agreed. */
 sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *out);
 void sl_halo_pieces_free(sl_halo_pieces *pieces);
 

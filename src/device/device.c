@@ -5,8 +5,10 @@
 #include <string.h>
 
 static const char *const op_names[SL_OP_COUNT] = {
-    [SL_OP_SPMM] = "spmm",     [SL_OP_ROWS] = "rows",   [SL_OP_CONVERT] = "convert", [SL_OP_PULL] = "pull",
-    [SL_OP_ARRIVE] = "arrive", [SL_OP_AWAIT] = "await", [SL_OP_SCALE] = "scale",     [SL_OP_ROUND] = "round",
+    [SL_OP_SPMM] = "spmm",     [SL_OP_ROWS] = "rows",     [SL_OP_CONVERT] = "convert",
+    [SL_OP_PULL] = "pull",     [SL_OP_ARRIVE] = "arrive", [SL_OP_AWAIT] = "await",
+    [SL_OP_SCALE] = "scale",   [SL_OP_ROUND] = "round",   [SL_OP_COLUMNS] = "columns",
+    [SL_OP_NEEDS] = "needs",   [SL_OP_TALLY] = "tally",   [SL_OP_CUT] = "cut",
     [SL_OP_REDUCE] = "reduce",
 };
 

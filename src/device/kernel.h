@@ -5,6 +5,7 @@
 #ifndef SLEY_DEVICE_KERNEL_H
 #define SLEY_DEVICE_KERNEL_H
 
+#include "device/op_inspect.h"
 #include "device/op_pull.h"
 #include "device/op_reduce.h"
 #include "device/op_rows.h"
@@ -26,6 +27,10 @@ typedef enum sl_op {
   SL_OP_SCALE,   /* Y = beta Y */
   SL_OP_ROUND,   /* Y = beta Y + S, S in f32 and Y of 16 bits */
   SL_OP_REDUCE,  /* one array of several, value by value */
+  SL_OP_COLUMNS, /* find the columns of a row block, and whose they are */
+  SL_OP_NEEDS,   /* find which rows of a block need which columns first */
+  SL_OP_TALLY,   /* count the entries of each row of a block by part */
+  SL_OP_CUT,     /* copy the entries of a block to parts */
   SL_OP_COUNT
 } sl_op;
 
@@ -41,6 +46,10 @@ typedef struct sl_kernel_args {
     sl_scale_args scale;
     sl_round_args round;
     sl_reduce_args reduce;
+    sl_columns_args columns;
+    sl_needs_args needs;
+    sl_tally_args tally;
+    sl_cut_args cut;
   };
 } sl_kernel_args;
 

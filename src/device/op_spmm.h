@@ -36,7 +36,8 @@
  * prepare and tune have settled, never on the course of a run: the bits repeat from run to run of a plan, but
  * they may differ from those of the order above. */
 
-/* Memory: when a kernel prepares, all arrays lie in the host's memory, whatever the device. A run with what
+/* Memory: when a kernel prepares, all arrays lie in the host's memory, whatever the device, except those of
+ * resident columns and values. A run with what
  * prepare returned reads none of them on a device with memory of its own; kernels of the CPU keep no copy and
  * read the arrays at every run. A run without preparation reads them in the device's memory. */
 typedef struct sl_spmm_matrix {
@@ -46,6 +47,10 @@ typedef struct sl_spmm_matrix {
   const void *col, *val; /* of entry j, rowptr[0] <= j < rowptr[rows] */
   sley_index index;
   sley_dtype dtype;
+  /* On a device with memory of its own: col and val lie there when a kernel prepares, col in 32 bits, and
+   * begin with entry rowptr[0] = 0. What prepare returns uses them where they are, and may set the sign bits
+   * of col; the caller keeps them until release. */
+  bool resident;
 } sl_spmm_matrix;
 
 static inline int64_t sl_spmm_entries(const sl_spmm_matrix *a) {

@@ -87,7 +87,7 @@ static sley_status may_take(const fitting *f, int64_t mem_limit, int64_t needed,
                ? INT64_MAX
                : (int64_t)((double)needed / (double)sums[0] * ((double)free + (double)sums[1]));
   else if (devices > 0)
-    free /= (ranks + devices - 1) / devices;
+    free = free / ((ranks + devices - 1) / devices) + f->handle->plan.device_bytes;
   *out = mem_limit > 0 && mem_limit < free ? mem_limit : free;
   return SLEY_OK;
 }

@@ -8,6 +8,7 @@
 #include "base/value.h"
 #include "machine/machine.h"
 #include "plan/describe.h"
+#include "plan/resident.h"
 #include "plan/transpose_blocks.h"
 #include "predict/choice.h"
 #include "predict/locality.h"
@@ -85,9 +86,15 @@ static sley_status make(sley_plan *handle, const sley_matrix *block, const int64
   SL_TRY(sl_agree(handle->comm, read_wishes(options, k, block->dtype, &wishes)));
   handle->nnz = block->nnz;
   SL_TRY(sl_inspect(handle->comm, block, row_begin, col_begin, &wishes, &inspection));
+  if (options->mem_limit > 0) { /* parts are then cut where no limit holds */
+    sl_resident_close(inspection.resident);
+    inspection.resident = NULL;
+  }
   sley_status status = sl_agree(handle->comm, look_at_locality(&inspection));
   if (status == SLEY_OK)
     status = sl_plan_build(&inspection, options->algo, options->dry, &handle->plan);
+  sl_resident_close(inspection.resident); /* the memory is wanted */
+  inspection.resident = NULL;
   if (status == SLEY_OK)
     status = sl_spmm_fit(handle, &inspection, options);
   sl_inspection_free(&inspection);

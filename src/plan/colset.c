@@ -85,6 +85,26 @@ done:
   return status;
 }
 
+sley_status sl_colset_from_bits(int64_t range, const uint64_t *bits, sl_colset *out) {
+  *out = (sl_colset){.range = range, .pages = (range + SL_COLSET_PAGE - 1) / SL_COLSET_PAGE};
+  int64_t known = (range + 63) / 64;
+  sley_status status = SL_NEW(out->page_at, out->pages, "a column set");
+  if (status == SLEY_OK)
+    status = SL_NEW(out->words, out->pages * WORDS_A_PAGE, "a column set");
+  if (status != SLEY_OK) {
+    sl_colset_free(out);
+    return status;
+  }
+  for (int64_t page = 0; page < out->pages; page++)
+    out->page_at[page] = page * WORDS_A_PAGE;
+  out->word_count = out->pages * WORDS_A_PAGE;
+  for (int64_t i = 0; i < out->word_count; i++) {
+    out->words[i] = (sl_colset_word){i < known ? bits[i] : 0, out->count};
+    out->count += sl_ones(out->words[i].bits);
+  }
+  return SLEY_OK;
+}
+
 void sl_colset_list(const sl_colset *set, int64_t *out) {
   for (int64_t page = 0; page < set->pages; page++) {
     if (set->page_at[page] < 0)

@@ -8,13 +8,9 @@
 #define SLEY_PLAN_COLSET_H
 
 #include "base/team.h"
+#include "device/op_inspect.h"
 
 enum { SL_COLSET_PAGE = 4096 }; /* columns a page */
-
-typedef struct sl_colset_word {
-  uint64_t bits;
-  int64_t before; /* members in front of this word */
-} sl_colset_word;
 
 typedef struct sl_colset {
   int64_t range, pages;
@@ -36,6 +32,8 @@ typedef struct sl_colset_source {
 /* The set of all columns of the source, each in [0, range). Freed by sl_colset_free. Errors: SLEY_ERR_MEMORY.
  */
 sley_status sl_colset_build(int64_t range, const sl_colset_source *source, sl_team *team, sl_colset *out);
+/* The same of a set whose bits are known: bit c % 64 of word c / 64 for column c, (range + 63) / 64 words. */
+sley_status sl_colset_from_bits(int64_t range, const uint64_t *bits, sl_colset *out);
 void sl_colset_free(sl_colset *set);
 
 /* The members in ascending order; out has room for count. */

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "partition/partition.h"
+#include "plan/resident.h"
 
 /* Remote columns among entries begin .. end-1 of the block. */
 static int64_t remote_columns(const void *context, int64_t begin, int64_t end, int64_t *out) {
@@ -98,7 +99,10 @@ static sley_status find_remote(sl_inspection *ins, int64_t **rows) {
   /* Who owns all columns need not look at them. */
   int64_t entries = ins->x_rows == ins->block->cols ? 0 : ins->block->nnz;
   sl_colset_source source = {entries, remote_columns, ins};
-  SL_TRY(sl_colset_build(ins->block->cols, &source, sl_plan_team(ins), &ins->halo_set));
+  if (ins->resident)
+    SL_TRY(sl_resident_columns(ins));
+  else
+    SL_TRY(sl_colset_build(ins->block->cols, &source, sl_plan_team(ins), &ins->halo_set));
   SL_TRY(SL_NEW(*rows, ins->halo_set.count, "the halo"));
   sl_colset_list(&ins->halo_set, *rows);
   return SLEY_OK;
@@ -144,6 +148,8 @@ static sley_status count_owners(void *context, int thread, int threads) {
 static sley_status find_owners(sl_inspection *ins) {
   sl_team *team = sl_plan_team(ins);
   int ranks = ins->comm->size, threads = sl_team_size(team);
+  if (ins->resident) /* found with the halo */
+    return SLEY_OK;
   SL_TRY(SL_NEW_ZERO(ins->owner_nnz, (int64_t)threads * ranks, "entry counts"));
   if (ranks == 1) {
     ins->owner_nnz[0] = ins->block->nnz;
@@ -163,6 +169,7 @@ static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const i
   ins->rows = ins->block->rows;
   ins->first_col = col_begin[comm->rank];
   ins->x_rows = col_begin[comm->rank + 1] - ins->first_col;
+  SL_TRY(sl_agree(comm, sl_resident_open(ins)));
   SL_TRY(find_halo(ins));
   SL_TRY(sl_agree(comm, find_owners(ins)));
   ins->remote_nnz = ins->halo_set.occurrences;
@@ -184,6 +191,7 @@ sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *r
 }
 
 void sl_inspection_free(sl_inspection *ins) {
+  sl_resident_close(ins->resident);
   sl_free(ins->owner_nnz);
   sl_free(ins->cover_use);
   sl_halo_release(ins->halo);

@@ -35,6 +35,8 @@ typedef struct sl_inspection {
    * over ranks. */
   uint8_t *cover_use;
   int64_t cover_rows;
+
+  struct sl_resident *resident; /* the block in the device's memory; NULL: planning is done on the host */
 } sl_inspection;
 
 /* Inspects; the arrays row_begin and col_begin are copied, block and wishes must outlive the result.

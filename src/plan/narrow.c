@@ -53,6 +53,7 @@ static sley_status narrow_exchange(const sl_plan *plan, int64_t k, int index, sl
 sley_status sl_plan_narrow(const sl_plan *plan, int64_t k, sl_plan *out) {
   *out = *plan;
   out->k = k;
+  out->device_kept = (sl_list){0};
   out->kept = out->halos = out->buffers = out->parts = out->exchanges = out->fetches = out->conversions =
       out->steps = (sl_list){0};
   SL_TRY(copy_list(&plan->buffers, sizeof(sl_buffer), &out->buffers));

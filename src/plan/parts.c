@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "plan/resident.h"
 
 /* Shared by the two passes over the block's rows: count, then fill. */
 typedef struct cut {
@@ -255,6 +256,11 @@ static sley_status frame_parts(const sl_plan *plan, cut *c) {
 }
 
 static sley_status cut_block(sl_plan *plan, cut *c) {
+  if (sl_resident_suits(plan, c->ins, c->map, c->count, c->frames, c->parts)) {
+    sley_status status = sl_resident_cut(plan, c->ins, c->map, c->count, c->frames, c->parts);
+    if (status != SLEY_ERR_MEMORY) /* else the host has the memory to do it */
+      return status;
+  }
   int64_t slots = (int64_t)c->threads * c->count;
   SL_TRY(SL_NEW(c->rows, slots, "part counts"));
   SL_TRY(SL_NEW(c->entries, slots, "part counts"));
@@ -401,10 +407,12 @@ static void tell_work(const sl_plan *plan, const cut *c, int first) {
   for (int p = 0; p < ins->comm->size; p++) {
     int64_t begin = ins->halo->begin[p], end = ins->halo->begin[p + 1];
     double each = (double)ins->owner_nnz[p] / (double)(end > begin ? end - begin : 1);
-    for (int64_t h = begin; h < end; h++) {
+    for (int64_t h = begin, next; h < end; h = next) { /* neighbours are mostly of one part */
       int part = map->part ? map->part[h] : map->remote;
+      for (next = map->part ? h + 1 : end; next < end && map->part[next] == part;)
+        next++;
       if (part >= 0)
-        SL_PART(plan, first + part)->work += each;
+        SL_PART(plan, first + part)->work += each * (double)(next - h);
     }
   }
 }

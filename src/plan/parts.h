@@ -32,6 +32,7 @@ typedef struct sl_part_frame {
   int far;       /* not 0: a second one, see sl_part */
   bool whole;    /* stores every row of the block, so that it can carry the caller's beta */
   bool in_place; /* columns are places in plan->segment rather than rows of x */
+  bool on_host;  /* the builder reads its columns or values: they lie in the host's memory on every device */
 } sl_part_frame;
 
 /* Adds count parts to the plan, in the order of frames; their Y is the caller's, with the caller's beta if

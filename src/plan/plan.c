@@ -50,13 +50,28 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
   return sl_plan_add_buffer(out, "Y", ins->rows, ins->wishes->row_bytes, NULL);
 }
 
+/* A block of the device's memory that lives as long as the plan. */
+typedef struct device_block {
+  void *block;
+  int64_t bytes;
+} device_block;
+
+void sl_plan_free_device(sl_plan *plan, int count) {
+  while (plan->device_kept.count > count) {
+    const device_block *last = &((device_block *)plan->device_kept.items)[--plan->device_kept.count];
+    plan->comm->device->ops->free(plan->comm->device, last->block);
+    plan->device_bytes -= last->bytes;
+  }
+}
+
 void sl_plan_free(sl_plan *plan) {
   for (int i = 0; i < plan->kept.count; i++)
     sl_free(((void **)plan->kept.items)[i]);
+  sl_plan_free_device(plan, 0);
   for (int i = 0; i < plan->halos.count; i++)
     sl_halo_release(((sl_halo **)plan->halos.items)[i]);
-  sl_list *lists[] = {&plan->buffers,     &plan->parts, &plan->exchanges, &plan->fetches,
-                      &plan->conversions, &plan->steps, &plan->kept,      &plan->halos};
+  sl_list *lists[] = {&plan->buffers, &plan->parts, &plan->exchanges, &plan->fetches,    &plan->conversions,
+                      &plan->steps,   &plan->kept,  &plan->halos,     &plan->device_kept};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
     sl_free(lists[i]->items);
   *plan = (sl_plan){0};
@@ -72,6 +87,20 @@ void *sl_plan_alloc(sl_plan *plan, int64_t count, size_t bytes_each) {
   }
   plan->memory_bytes += count * (int64_t)bytes_each;
   return block;
+}
+
+sley_status sl_plan_alloc_device(sl_plan *plan, int64_t bytes, const char *what, void **out) {
+  sl_device *device = plan->comm->device;
+  SL_TRY(device->ops->alloc(device, bytes, what, out));
+  device_block kept = {*out, sl_device_bytes(bytes)};
+  sley_status status = append(&plan->device_kept, &kept, sizeof kept, NULL);
+  if (status != SLEY_OK) {
+    device->ops->free(device, *out);
+    *out = NULL;
+    return status;
+  }
+  plan->device_bytes += kept.bytes;
+  return SLEY_OK;
 }
 
 sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, int64_t row_bytes, int *index) {

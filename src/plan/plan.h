@@ -160,6 +160,8 @@ typedef struct sl_plan {
   /* What an execute has brought stays where it is until the next one: each buffer but Y is filled once. */
   bool keeps_input;
   sl_list buffers, parts, exchanges, fetches, conversions, steps, kept;
+  sl_list device_kept;             /* blocks of the device's memory */
+  int64_t device_bytes;            /* of those */
   sl_list halos;                   /* whose lists its exchanges use */
   sley_traffic predicted;          /* summed over ranks */
   double predicted_seconds;        /* of the slowest rank */
@@ -189,6 +191,12 @@ void sl_plan_free(sl_plan *plan);
 
 /* count bytes_each-sized elements that live as long as the plan; NULL with the message written. */
 void *sl_plan_alloc(sl_plan *plan, int64_t count, size_t bytes_each);
+
+/* The same in the memory of the plan's device; not counted in memory_bytes, since kernels count the parts
+ * that they use. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_plan_alloc_device(sl_plan *plan, int64_t bytes, const char *what, void **out);
+/* Gives back all but the first `count` blocks taken so. */
+void sl_plan_free_device(sl_plan *plan, int count);
 
 /* Appenders. Each writes the new entry's index to *index (NULL: not wanted). */
 sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, int64_t row_bytes, int *index);

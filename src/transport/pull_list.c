@@ -49,8 +49,19 @@ static int64_t take_turn(turns *t, int l, int64_t due, int most, sl_pull_entry *
   return taken;
 }
 
+/* Nothing to take turns with. */
+static int64_t list_one(const sl_pull_rows *list, int stages, int64_t *stage_end, sl_pull_entry *out) {
+  for (int64_t i = 0; i < list->count; i++)
+    out[i] = entry_of(list, i);
+  for (int s = 0; s < stages && stage_end; s++)
+    stage_end[s] = before(list, s + 1, stages);
+  return list->count;
+}
+
 int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, int stages, int ahead,
                            int64_t *stage_end, sl_pull_entry *out) {
+  if (count == 1)
+    return list_one(&lists[0], stages, stage_end, out);
   turns t = {.lists = lists, .count = count, .stages = stages};
   int64_t most = 0, at = 0;
   for (int l = 0; l < count; l++) {

@@ -70,7 +70,7 @@ fi
 
 # ---- build
 all_programs="test_kernels test_row_kernels test_convert test_api_device test_transport test_transport_exchange test_transport_stages
-  test_transport_failure test_capture test_column_blocks test_travel test_spmm test_spmm_sweep"
+  test_transport_failure test_capture test_column_blocks test_travel test_resident test_spmm test_spmm_sweep"
 programs=${SLEY_TEST_PROGRAMS:-$all_programs}
 if [ -z "${SLEY_PREBUILT:-}" ]; then
   {

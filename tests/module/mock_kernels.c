@@ -48,7 +48,7 @@ static double kernel_cost(const sl_kernel_args *args) {
 
 /* What is prepared is what the CPU's kernels read, the matrix in the device's memory; and what was tried. */
 typedef struct prepared_spmm {
-  sl_spmm_matrix a;
+  sl_spmm_matrix a; /* resident: its columns and values are another's */
   sl_neighbour_table table;
   int stages;
   int64_t stage_end[SL_PULL_STAGES];
@@ -60,8 +60,10 @@ static void release(sl_device *device, void *prepared) {
     return;
   mock_give(device, (void *)a->rowid);
   mock_give(device, (void *)a->rowptr);
-  mock_give(device, (void *)a->col);
-  mock_give(device, (void *)a->val);
+  if (!a->resident) {
+    mock_give(device, (void *)a->col);
+    mock_give(device, (void *)a->val);
+  }
   sl_free(a);
 }
 
@@ -77,6 +79,13 @@ static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *from, sl
   if (from->rowid)
     SL_TRY(upload(queue, from->rowid, from->rows * 8, (const void **)&a->rowid));
   SL_TRY(upload(queue, from->rowptr, (from->rows + 1) * 8, (const void **)&a->rowptr));
+  if (from->resident) {
+    SL_TRY(check(queue, from->col, "columns of a part"));
+    SL_TRY(check(queue, from->val, "values of a part"));
+    a->col = from->col;
+    a->val = from->val;
+    return SLEY_OK;
+  }
   SL_TRY(upload(queue, from->col, entries * (int64_t)sl_index_bytes(from->index), &a->col));
   return upload(queue, from->val, entries * (int64_t)sley_dtype_bytes(from->dtype), &a->val);
 }
@@ -90,7 +99,8 @@ static sley_status prepare(sl_device *device, sl_queue *queue, const sl_kernel_a
   prepared_spmm *made;
   SL_TRY(SL_NEW_ZERO(made, 1, "a part"));
   sl_spmm_matrix *a = &made->a;
-  *a = (sl_spmm_matrix){.rows = from->rows, .index = from->index, .dtype = from->dtype};
+  *a = (sl_spmm_matrix){
+      .rows = from->rows, .index = from->index, .dtype = from->dtype, .resident = from->resident};
   made->stages = problem->stages;
   if (made->stages > 0)
     memcpy(made->stage_end, problem->stage_end, (size_t)made->stages * sizeof *made->stage_end);
@@ -250,6 +260,49 @@ static sley_status check_reduce(sl_queue *queue, const sl_reduce_args *a) {
   return check(queue, a->dst, "a result");
 }
 
+static sley_status check_block(sl_queue *queue, const sl_block_arrays *b) {
+  SL_TRY(check(queue, b->rowptr, "rows of a block"));
+  return check(queue, b->col, "columns of a block");
+}
+
+static sley_status check_map(sl_queue *queue, const sl_cut_map *map) {
+  const void *arrays[] = {map->words, map->row_part, map->part, map->place};
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+    if (arrays[i])
+      SL_TRY(check(queue, arrays[i], "a map of columns"));
+  return SLEY_OK;
+}
+
+static sley_status check_inspection(sl_queue *queue, const sl_kernel_args *args) {
+  if (args->op == SL_OP_COLUMNS) {
+    SL_TRY(check_block(queue, &args->columns.block));
+    SL_TRY(check(queue, args->columns.bits, "bits"));
+    SL_TRY(check(queue, args->columns.owner_begin, "a partition"));
+    return check(queue, args->columns.owner_nnz, "counts");
+  }
+  if (args->op == SL_OP_NEEDS) {
+    SL_TRY(check_block(queue, &args->needs.block));
+    SL_TRY(check(queue, args->needs.words, "a set"));
+    SL_TRY(check(queue, args->needs.piece_row, "pieces"));
+    SL_TRY(check(queue, args->needs.needs, "needs"));
+    return check(queue, args->needs.piece, "pieces");
+  }
+  if (args->op == SL_OP_TALLY) {
+    SL_TRY(check_block(queue, &args->tally.block));
+    SL_TRY(check_map(queue, &args->tally.map));
+    return check(queue, args->tally.tally, "counts");
+  }
+  SL_TRY(check_block(queue, &args->cut.block));
+  SL_TRY(check_map(queue, &args->cut.map));
+  SL_TRY(check(queue, args->cut.block.val, "values of a block"));
+  SL_TRY(check(queue, args->cut.at, "starts"));
+  for (int p = 0; p < args->cut.parts; p++) {
+    SL_TRY(check(queue, args->cut.col[p], "a part's columns"));
+    SL_TRY(check(queue, args->cut.val[p], "a part's values"));
+  }
+  return SLEY_OK;
+}
+
 static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   mock_task t = {.kind = RUN, .args = *args};
   if (args->op == SL_OP_SPMM)
@@ -270,6 +323,8 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     SL_TRY(check_convert(queue, &args->convert));
   if (args->op == SL_OP_REDUCE)
     SL_TRY(check_reduce(queue, &args->reduce));
+  if (args->op >= SL_OP_COLUMNS)
+    SL_TRY(check_inspection(queue, args));
   ((mock_device *)queue->device)->launches++;
   sl_kernel_args known = t.args; /* a kernel that can do without looking at the matrix */
   sl_spmm_matrix types = t.a;
@@ -327,7 +382,10 @@ static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mo
                        pull = KERNEL("mock-pull", SL_OP_PULL), arrive = KERNEL("mock-arrive", SL_OP_ARRIVE),
                        await = KERNEL("mock-await", SL_OP_AWAIT), scale = KERNEL("mock-scale", SL_OP_SCALE),
                        round_sums = KERNEL("mock-round", SL_OP_ROUND),
-                       reduce = KERNEL("mock-reduce", SL_OP_REDUCE);
+                       reduce = KERNEL("mock-reduce", SL_OP_REDUCE),
+                       columns = KERNEL("mock-columns", SL_OP_COLUMNS),
+                       needs = KERNEL("mock-needs", SL_OP_NEEDS), tally = KERNEL("mock-tally", SL_OP_TALLY),
+                       cut = KERNEL("mock-cut", SL_OP_CUT);
 static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .op = SL_OP_SPMM,
                                   .ok = rowwise_ok,
@@ -348,5 +406,6 @@ static const sl_kernel convert = {.name = "mock-convert",
                                   .refill = refill,
                                   .release = release,
                                   .run = run};
-const sl_kernel *const mock_kernels[] = {&spmm,  &rowwise,    &rows,    &pull,   &arrive, &await,
-                                         &scale, &round_sums, &convert, &reduce, NULL};
+const sl_kernel *const mock_kernels[] = {&spmm,    &rowwise, &rows,       &pull,    &arrive,
+                                         &await,   &scale,   &round_sums, &convert, &reduce,
+                                         &columns, &needs,   &tally,      &cut,     NULL};

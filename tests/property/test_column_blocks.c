@@ -103,20 +103,17 @@ static sley_status take(sley_comm *comm, void *argument) {
   options.mem_limit = t->mem_limit;
   sley_matrix *block;
   sley_plan *plan = NULL;
-  int64_t before, after, total, allocations;
-  sl_device_counters counters;
+  int64_t before, after, total;
   sley_status status = sley_matrix_row_block(t->matrix, t->row_begin[rank],
                                              t->row_begin[rank + 1] - t->row_begin[rank], &block);
   if (status != SLEY_OK)
     return status;
-  comm->device->ops->counters(comm->device, &counters);
-  allocations = counters.allocations;
   status = comm->device->ops->memory(comm->device, &before, &total);
   if (status == SLEY_OK)
     status = sley_plan_create(comm, block, t->row_begin, t->col_begin, K, &options, &plan);
-  comm->device->ops->counters(comm->device, &counters);
-  if (status == SLEY_ERR_MEMORY && counters.allocations != allocations)
-    status = sl_fail(SLEY_ERR_INTERNAL, "memory was taken by a plan that does not fit");
+  if (status == SLEY_ERR_MEMORY && comm->device->ops->memory(comm->device, &after, &total) == SLEY_OK &&
+      after != before)
+    status = sl_fail(SLEY_ERR_INTERNAL, "memory is kept by a plan that does not fit");
   if (status == SLEY_OK)
     status = comm->device->ops->memory(comm->device, &after, &total);
   int64_t taken = status == SLEY_OK ? before - after : 0;

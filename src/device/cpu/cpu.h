@@ -22,7 +22,7 @@ bool sl_cpu_has(sl_cpu_isa isa);
 const char *sl_cpu_isa_name(void);
 
 extern const sl_kernel sl_cpu_rows, sl_cpu_pull, sl_cpu_arrive, sl_cpu_await, sl_cpu_scale, sl_cpu_round,
-    sl_cpu_convert, sl_cpu_reduce;
+    sl_cpu_convert, sl_cpu_reduce, sl_cpu_columns, sl_cpu_needs, sl_cpu_tally, sl_cpu_cut;
 /* Estimated seconds of any operation but SpMM. */
 double sl_cpu_rows_cost(const sl_kernel_args *args);
 

@@ -38,6 +38,10 @@ const sl_kernel *const sl_cpu_kernels[] = {
     &sl_cpu_scale,
     &sl_cpu_round,
     &sl_cpu_reduce,
+    &sl_cpu_columns,
+    &sl_cpu_needs,
+    &sl_cpu_tally,
+    &sl_cpu_cut,
     NULL,
 };
 

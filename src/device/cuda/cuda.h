@@ -82,6 +82,13 @@ sley_status sl_cuda_launch_convert(sl_queue *queue, const sl_convert_args *args)
 extern const sl_kernel sl_cuda_reduce;
 sley_status sl_cuda_launch_reduce(sl_queue *queue, const sl_reduce_args *args);
 
+/* The kernels of inspect.c and their launchers in inspect.cu, for blocks that are not empty. */
+extern const sl_kernel sl_cuda_columns, sl_cuda_needs, sl_cuda_tally, sl_cuda_cut;
+sley_status sl_cuda_launch_columns(sl_queue *queue, const sl_columns_args *args);
+sley_status sl_cuda_launch_needs(sl_queue *queue, const sl_needs_args *args);
+sley_status sl_cuda_launch_tally(sl_queue *queue, const sl_tally_args *args);
+sley_status sl_cuda_launch_cut(sl_queue *queue, const sl_cut_args *args);
+
 /* In pull.cu: the fastest way, and whether it can be gone. */
 bool sl_cuda_is_plain_pull(const sl_pull_args *args);
 sley_status sl_cuda_launch_plain_pull(sl_queue *queue, const sl_pull_args *args);

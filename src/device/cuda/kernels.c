@@ -15,5 +15,9 @@ const sl_kernel *const sl_cuda_kernels[] = {
     &sl_cuda_round,
     &sl_cuda_convert,
     &sl_cuda_reduce,
+    &sl_cuda_columns,
+    &sl_cuda_needs,
+    &sl_cuda_tally,
+    &sl_cuda_cut,
     NULL,
 };

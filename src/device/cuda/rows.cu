@@ -30,6 +30,17 @@ __global__ void __launch_bounds__(THREADS)
   move_all<V, Join>(rows, count, pieces, group_log);
 }
 
+template <class V, class Join, class Rows>
+__global__ void __launch_bounds__(THREADS)
+    move_few(const __grid_constant__ Rows rows, int64_t count, int64_t pieces, int group_log) {
+  if constexpr (std::is_same<Rows, listed>::value) {
+    move_pieces<V, Join>(rows, count, pieces, group_log);
+  } else {
+    move_pieces<V, Join>(rows.rows, count, pieces, group_log);
+    stage_watch(rows.stages).passed(INT64_MAX);
+  }
+}
+
 /* One thread: polls seldom enough not to be in the way of what it waits for. */
 __global__ void arrive(sl_stage_words *words, int stage) {
   const uint32_t round = words->round.value + (stage == 0);
@@ -95,7 +106,10 @@ struct shape {
 template <class V, class Join, class Rows>
 void launch(cudaStream_t stream, const Rows &rows, const shape &s) {
   const move_grid g = grid_of(s.count, s.bytes, sizeof(V), Rows::AHEAD, s.blocks);
-  move<V, Join, Rows><<<g.blocks, THREADS, 0, stream>>>(rows, s.count, g.pieces, g.group_log);
+  if (are_few(s.count, s.bytes))
+    move_few<V, Join, Rows><<<g.blocks, THREADS, 0, stream>>>(rows, s.count, g.pieces, g.group_log);
+  else
+    move<V, Join, Rows><<<g.blocks, THREADS, 0, stream>>>(rows, s.count, g.pieces, g.group_log);
 }
 
 template <class T, class Rows> void launch_add(cudaStream_t stream, const Rows &rows, const shape &s) {

@@ -4,7 +4,8 @@
  * A group of lanes, a power of two that a row fills, takes a row at a time; several rows are loaded before
  * the first is stored, so that enough loads are in flight. Of a pull, whose rows are far away, the entries of
  * the next step are asked for before the rows of this one are waited for: a step then costs the latency of
- * its rows alone. Rows longer than a piece are cut: blocks with the same blockIdx.y take the same pieces.
+ * its rows alone. Rows longer than a piece are cut: blocks with the same blockIdx.y take the same pieces; but
+ * where rows are long and few, as of a message that is one row, each group takes pieces.
  * Loads and stores are as wide as all addresses and sizes allow. */
 #ifndef SLEY_DEVICE_CUDA_ROWS_CUH
 #define SLEY_DEVICE_CUDA_ROWS_CUH
@@ -113,6 +114,48 @@ struct unwatched {
   }
 };
 
+/* The same of few long rows: all groups of the grid take pieces in turn, so that none is idle. A kernel does
+ * one or the other: both together take more registers than either. */
+template <class V, class Join, class Rows>
+__device__ void move_pieces(const Rows &rows, int64_t count, int64_t pieces, int group_log) {
+  using W = typename Join::stored;
+  constexpr int AHEAD = 4;
+  constexpr int64_t piece_vectors = PIECE_BYTES / sizeof(V);
+  const int lanes = 1 << group_log, lane = threadIdx.x & (lanes - 1);
+  const int64_t block = static_cast<int64_t>(blockIdx.y) * gridDim.x + blockIdx.x;
+  const int64_t mine = (block * THREADS + threadIdx.x) >> group_log;
+  const int64_t groups = (static_cast<int64_t>(gridDim.x) * gridDim.y * THREADS) >> group_log;
+  for (int64_t first = mine; first < count * pieces; first += groups * AHEAD) {
+    const V *src[AHEAD];
+    W *dst[AHEAD];
+    int left[AHEAD], most = 0;
+#pragma unroll
+    for (int u = 0; u < AHEAD; u++) {
+      const int64_t item = first + u * groups, row = item / pieces, piece = item % pieces;
+      left[u] = 0;
+      if (row >= count)
+        continue;
+      const job j = rows.at(rows.load(row));
+      const int64_t vectors = j.bytes / static_cast<int64_t>(sizeof(V)) - piece * piece_vectors;
+      src[u] = reinterpret_cast<const V *>(j.src) + piece * piece_vectors;
+      dst[u] = reinterpret_cast<W *>(j.dst) + piece * piece_vectors;
+      left[u] = static_cast<int>(vectors < 0 ? 0 : vectors < piece_vectors ? vectors : piece_vectors);
+      most = left[u] > most ? left[u] : most;
+    }
+    for (int v = lane; v < most; v += lanes) {
+      V moved[AHEAD];
+#pragma unroll
+      for (int u = 0; u < AHEAD; u++)
+        if (v < left[u])
+          moved[u] = __ldcg(src[u] + v);
+#pragma unroll
+      for (int u = 0; u < AHEAD; u++)
+        if (v < left[u])
+          dst[u][v] = Join::join(Join::reads_dst ? dst[u][v] : W(), moved[u]);
+    }
+  }
+}
+
 /* All threads of the grid together, which is of (blocks, pieces at a time); Rows::AHEAD rows are loaded
  * before the first is stored. V and Join::stored are of as many values. The watch is told by every warp, all
  * lanes together, before which entry the warp has moved its share. */
@@ -196,6 +239,11 @@ inline move_grid grid_of(int64_t count, int64_t bytes, int width, int ahead, int
   const unsigned x = blocks_for((count + ahead - 1) / ahead, g.group_log, (most + y - 1) / y);
   g.blocks = dim3(x > 0 ? x : 1, y);
   return g;
+}
+
+/* Whether move_pieces serves better than move_rows, which keeps one group of a block busy for each row. */
+inline bool are_few(int64_t count, int64_t bytes) {
+  return count < THREADS / 32 && bytes > PIECE_BYTES;
 }
 
 /* The widest access that an address or size, or the OR of several, allows. */

@@ -47,39 +47,45 @@ __device__ bool wait_for(const uint64_t *word, uint64_t round, const uint32_t *s
   }
 }
 
-template <class V, class Join> __device__ void move_wide(const pull_round &r, const pulled &rows) {
+template <bool FEW, class V, class Join> __device__ void move_wide(const pull_round &r, const pulled &rows) {
   const int log = group_log_for(r.longest / static_cast<int64_t>(sizeof(V)));
-  move_rows<V, Join>(rows, r.count, r.pieces, log, stage_watch(r.stages));
+  if constexpr (FEW) {
+    move_pieces<V, Join>(rows, r.count, r.pieces, log);
+    stage_watch(r.stages).passed(INT64_MAX);
+  } else {
+    move_rows<V, Join>(rows, r.count, r.pieces, log, stage_watch(r.stages));
+  }
 }
 
-template <class T> __device__ void add_by_width(const pull_round &r, const pulled &rows, int width) {
+template <bool FEW, class T>
+__device__ void add_by_width(const pull_round &r, const pulled &rows, int width) {
   if (width == 16)
-    move_wide<uint4, add<uint4, T>>(r, rows);
+    move_wide<FEW, uint4, add<uint4, T>>(r, rows);
   else if (width == 8)
-    move_wide<uint2, add<uint2, T>>(r, rows);
+    move_wide<FEW, uint2, add<uint2, T>>(r, rows);
   else
-    move_wide<typename word<sizeof(T)>::type, add<typename word<sizeof(T)>::type, T>>(r, rows);
+    move_wide<FEW, typename word<sizeof(T)>::type, add<typename word<sizeof(T)>::type, T>>(r, rows);
 }
 
-__device__ void move_by_width(const pull_round &r, const pulled &rows, int width) {
+template <bool FEW> __device__ void move_by_width(const pull_round &r, const pulled &rows, int width) {
   if (r.add && r.dtype == SLEY_F32)
-    add_by_width<float>(r, rows, width);
+    add_by_width<FEW, float>(r, rows, width);
   else if (r.add && r.dtype == SLEY_F64)
-    add_by_width<double>(r, rows, width);
+    add_by_width<FEW, double>(r, rows, width);
   else if (r.add && r.dtype == SLEY_F16)
-    add_by_width<f16>(r, rows, width);
+    add_by_width<FEW, f16>(r, rows, width);
   else if (r.add)
-    add_by_width<bf16>(r, rows, width);
+    add_by_width<FEW, bf16>(r, rows, width);
   else if (width == 16)
-    move_wide<uint4, replace<uint4>>(r, rows);
+    move_wide<FEW, uint4, replace<uint4>>(r, rows);
   else if (width == 8)
-    move_wide<uint2, replace<uint2>>(r, rows);
+    move_wide<FEW, uint2, replace<uint2>>(r, rows);
   else if (width == 4)
-    move_wide<unsigned, replace<unsigned>>(r, rows);
+    move_wide<FEW, unsigned, replace<unsigned>>(r, rows);
   else if (width == 2)
-    move_wide<unsigned short, replace<unsigned short>>(r, rows);
+    move_wide<FEW, unsigned short, replace<unsigned short>>(r, rows);
   else
-    move_wide<unsigned char, replace<unsigned char>>(r, rows);
+    move_wide<FEW, unsigned char, replace<unsigned char>>(r, rows);
 }
 
 /* The usual pull, of rows of X: it must be as fast as one without signals. */
@@ -95,6 +101,8 @@ __device__ void move_plain(const pull_round &r, const pulled &rows) {
       group_log_for(p.vectors), stage_watch(r.stages));
 }
 
+/* FEW: see are_few. */
+template <bool FEW>
 __global__ void __launch_bounds__(THREADS, 2) pull_signalled(const __grid_constant__ pull_round r) {
   __shared__ pulled rows;
   __shared__ unsigned long long bits;
@@ -129,10 +137,10 @@ __global__ void __launch_bounds__(THREADS, 2) pull_signalled(const __grid_consta
                         static_cast<unsigned long long>(rows.source[thread].stride));
   }
   __syncthreads();
-  if (!stopped && r.equal && bits % 16 == 0)
+  if (!FEW && !stopped && r.equal && bits % 16 == 0)
     move_plain(r, rows);
   else if (!stopped)
-    move_by_width(r, rows, width_of(bits));
+    move_by_width<FEW>(r, rows, width_of(bits));
   else
     stage_watch(r.stages).passed(INT64_MAX);
   __syncthreads();
@@ -210,7 +218,10 @@ sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *a
   const unsigned blocks =
       blocks_for((r.count + PULL_AHEAD - 1) / PULL_AHEAD, log, (PULL_BLOCKS + across - 1) / across);
   const dim3 grid(blocks > 0 ? blocks : 1, across);
-  pull_signalled<<<grid, THREADS, 0, sl_cuda_stream(queue)>>>(r);
+  if (are_few(r.count, r.longest))
+    pull_signalled<true><<<grid, THREADS, 0, sl_cuda_stream(queue)>>>(r);
+  else
+    pull_signalled<false><<<grid, THREADS, 0, sl_cuda_stream(queue)>>>(r);
   return sl_cuda_launched(queue, "pull with signals");
 }
 

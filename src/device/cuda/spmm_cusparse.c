@@ -65,7 +65,8 @@ static sley_dtype y_dtype_of(const sl_spmm_problem *p) {
 /* Row starts and columns must have one width. */
 static bool cusparse_ok(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
-  return !p->arrives && !p->pages && p->far_rows == 0 && !p->in_order && sley_dtype_bytes(p->a->dtype) != 0 &&
+  return !p->arrives && !p->a->resident && !p->pages && p->far_rows == 0 && !p->in_order &&
+         sley_dtype_bytes(p->a->dtype) != 0 &&
          (p->a->index == SLEY_I64 || sl_spmm_entries(p->a) <= INT32_MAX);
 }
 

@@ -6,8 +6,8 @@
 static bool plain_ok(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   const sl_spmm_matrix *a = p->a;
-  return sley_dtype_bytes(a->dtype) != 0 && (a->index == SLEY_I32 || a->index == SLEY_I64) && !p->pages &&
-         p->far_rows == 0;
+  return sley_dtype_bytes(a->dtype) != 0 && (a->index == SLEY_I32 || a->index == SLEY_I64) && !a->resident &&
+         !p->pages && p->far_rows == 0;
 }
 
 /* Entries are not known of a part that arrives. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Y[row(i)] = alpha sum_j val[j] X[col[j]] + beta Y[row(i)]: a warp a row, one to four features a lane, the
- * entries in stored order by fma, as op_spmm.h says. */
+/* Y[row(i)] = alpha sum_j val[j] X[col[j]] + beta Y[row(i)]: a group of lanes per row, some neighbouring
+ * features per lane, the entries in stored order by fma, as op_spmm.h says, with the rows of X of several
+ * entries in flight. Nothing is prepared, so rows are as unequal as they come. Where the order is free, rows
+ * that would keep one group busy for long are left to a second kernel, of a block per row: each of its groups
+ * sums a strip of the row, and the strips are added in order. */
 #include "device/cuda/cuda.h"
 #include "device/cuda/values.cuh"
 
@@ -8,7 +11,8 @@ namespace {
 
 using namespace sley;
 
-enum { WARP = 32, THREADS = 256, FEATURES_MOST = 4 };
+/* LONG: entries of a row that is summed in strips; neither depends on k, for bits must not. */
+enum { THREADS = 256, IN_FLIGHT = 8, LONG = 512, STRIPS = 32, WORD = 16 };
 
 template <class T, class I> struct operands {
   sl_cuda_csr a;
@@ -16,79 +20,183 @@ template <class T, class I> struct operands {
   double alpha, beta;
   const input<T> *x;
   output<T> *y;
+  int64_t longest; /* entries of a row that the first kernel sums */
 };
 
-template <class T, class I, int FEATURES>
-__global__ void __launch_bounds__(THREADS) product(const operands<T, I> o) {
+/* Of a row: its entries, the features of this lane, and its row of Y. */
+template <class T, class I, int FEATURES> struct row_sum {
   using X = value<input<T>>;
-  using Y = value<output<T>>;
   using sum_t = accumulator<T>;
-  const I *col = static_cast<const I *>(o.a.col);
-  const input<T> *val = static_cast<const input<T> *>(o.a.val);
-  const int64_t warps = static_cast<int64_t>(gridDim.x) * (THREADS / WARP);
-  const int64_t step = static_cast<int64_t>(gridDim.y) * (WARP * FEATURES);
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * (THREADS / WARP) + threadIdx.x / WARP; i < o.a.rows;
-       i += warps) {
+  const operands<T, I> &o;
+  const I *col;
+  const input<T> *val;
+  const input<T> *x;
+  sum_t sum[FEATURES];
+
+  __device__ __forceinline__ row_sum(const operands<T, I> &operands, int64_t feature)
+      : o(operands), col(static_cast<const I *>(operands.a.col)),
+        val(static_cast<const input<T> *>(operands.a.val)), x(operands.x + feature) {
+  }
+
+  __device__ __forceinline__ void begin(const output<T> *y) {
+    using Y = value<output<T>>;
+#pragma unroll
+    for (int f = 0; f < FEATURES; f++)
+      sum[f] =
+          !y || o.beta == 0 ? sum_t(0) : static_cast<sum_t>(o.beta * static_cast<double>(Y::widen(y[f])));
+  }
+
+  /* Entries j .. end - 1. */
+  __device__ __forceinline__ void add(int64_t j, int64_t end) {
+    for (; j + IN_FLIGHT <= end; j += IN_FLIGHT)
+      add_some<IN_FLIGHT>(j);
+    for (; j < end; j++)
+      add_some<1>(j);
+  }
+
+  template <int COUNT> __device__ __forceinline__ void add_some(int64_t j) {
+    I at[COUNT];
+    sum_t weight[COUNT];
+    vector<input<T>, FEATURES> from[COUNT];
+#pragma unroll
+    for (int u = 0; u < COUNT; u++)
+      at[u] = col[j + u];
+#pragma unroll
+    for (int u = 0; u < COUNT; u++)
+      weight[u] = X::weight(o.alpha, val[j + u]);
+#pragma unroll
+    for (int u = 0; u < COUNT; u++)
+      from[u] = load_plain<input<T>, FEATURES>(x + static_cast<int64_t>(at[u]) * o.ldx);
+#pragma unroll
+    for (int u = 0; u < COUNT; u++)
+#pragma unroll
+      for (int f = 0; f < FEATURES; f++)
+        sum[f] = multiply_add(weight[u], widened(from[u], f), sum[f]);
+  }
+
+  __device__ __forceinline__ void store(output<T> *y) const {
+#pragma unroll
+    for (int f = 0; f < FEATURES; f++)
+      y[f] = value<output<T>>::narrow(sum[f]);
+  }
+};
+
+template <class T, class I, int LANES, int FEATURES>
+__global__ void __launch_bounds__(THREADS) product(const operands<T, I> o) {
+  enum { GROUPS = THREADS / LANES };
+  const int64_t step = static_cast<int64_t>(gridDim.y) * (LANES * FEATURES);
+  const int64_t first = (static_cast<int64_t>(blockIdx.y) * LANES + threadIdx.x % LANES) * FEATURES;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * GROUPS + threadIdx.x / LANES; i < o.a.rows;
+       i += static_cast<int64_t>(gridDim.x) * GROUPS) {
     const int64_t begin = o.a.rowptr[i] - o.a.first, end = o.a.rowptr[i + 1] - o.a.first;
     output<T> *y = o.y + (o.a.rowid ? o.a.rowid[i] : i) * o.ldy;
-    for (int64_t f = static_cast<int64_t>(blockIdx.y) * (WARP * FEATURES) + threadIdx.x % WARP; f < o.k;
-         f += step) {
-      sum_t sum[FEATURES];
-#pragma unroll
-      for (int u = 0; u < FEATURES; u++)
-        sum[u] = o.beta == 0 || f + u * WARP >= o.k
-                     ? sum_t(0)
-                     : static_cast<sum_t>(o.beta * static_cast<double>(Y::widen(y[f + u * WARP])));
-      for (int64_t j = begin; j < end; j++) {
-        const sum_t weight = X::weight(o.alpha, val[j]);
-        const input<T> *x = o.x + static_cast<int64_t>(col[j]) * o.ldx + f;
-#pragma unroll
-        for (int u = 0; u < FEATURES; u++)
-          if (f + u * WARP < o.k)
-            sum[u] = multiply_add(weight, X::widen(x[u * WARP]), sum[u]);
-      }
-#pragma unroll
-      for (int u = 0; u < FEATURES; u++)
-        if (f + u * WARP < o.k)
-          y[f + u * WARP] = Y::narrow(sum[u]);
+    for (int64_t f = first; f < o.k && end - begin <= o.longest; f += step) {
+      row_sum<T, I, FEATURES> row(o, f);
+      row.begin(y + f);
+      row.add(begin, end);
+      row.store(y + f);
     }
   }
 }
 
-template <class T, class I, int FEATURES>
-void launch(cudaStream_t stream, const operands<T, I> &o, int64_t most) {
-  const int64_t across = (o.k + WARP * FEATURES - 1) / (WARP * FEATURES);
-  const int64_t down = (o.a.rows + THREADS / WARP - 1) / (THREADS / WARP);
-  const unsigned y = static_cast<unsigned>(across < 1024 ? across : 1024);
-  const dim3 grid(static_cast<unsigned>(down < most ? down : most), y);
-  product<T, I, FEATURES><<<grid, THREADS, 0, stream>>>(o);
+/* A block takes rows blockIdx.x, + gridDim.x, ...: long rows are often neighbours. It looks at as many at
+ * once as it has threads, and sums those that are long. */
+template <class T, class I, int LANES, int FEATURES>
+__global__ void __launch_bounds__(STRIPS *LANES) long_rows(const operands<T, I> o) {
+  enum { SIZE = STRIPS * LANES };
+  __shared__ int64_t found[SIZE];
+  __shared__ int count;
+  __shared__ accumulator<T> sums[STRIPS][LANES * FEATURES];
+  const int strip = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+  const int64_t step = static_cast<int64_t>(gridDim.y) * (LANES * FEATURES);
+  for (int64_t base = 0; base * gridDim.x < o.a.rows; base += SIZE) {
+    const int64_t row = (base + threadIdx.x) * gridDim.x + blockIdx.x;
+    __syncthreads();
+    if (threadIdx.x == 0)
+      count = 0;
+    __syncthreads();
+    if (row < o.a.rows && o.a.rowptr[row + 1] - o.a.rowptr[row] > LONG)
+      found[atomicAdd(&count, 1)] = row;
+    __syncthreads();
+    for (int n = 0; n < count; n++) {
+      const int64_t i = found[n], begin = o.a.rowptr[i] - o.a.first,
+                    entries = o.a.rowptr[i + 1] - o.a.rowptr[i];
+      output<T> *y = o.y + (o.a.rowid ? o.a.rowid[i] : i) * o.ldy;
+      for (int64_t all = static_cast<int64_t>(blockIdx.y) * (LANES * FEATURES); all < o.k; all += step) {
+        const int64_t f = all + lane * FEATURES;
+        row_sum<T, I, FEATURES> part(o, f);
+        part.begin(nullptr);
+        if (f < o.k)
+          part.add(begin + entries * strip / STRIPS, begin + entries * (strip + 1) / STRIPS);
+#pragma unroll
+        for (int u = 0; u < FEATURES; u++)
+          sums[strip][lane * FEATURES + u] = part.sum[u];
+        __syncthreads();
+        if (strip == 0 && f < o.k) {
+          part.begin(y + f);
+          for (int s = 0; s < STRIPS; s++)
+#pragma unroll
+            for (int u = 0; u < FEATURES; u++)
+              part.sum[u] += sums[s][lane * FEATURES + u];
+          part.store(y + f);
+        }
+        __syncthreads();
+      }
+    }
+  }
 }
 
+template <class T, class I, int LANES, int FEATURES> void launch(sl_queue *queue, const operands<T, I> &o) {
+  enum { GROUPS = THREADS / LANES };
+  cudaStream_t stream = sl_cuda_stream(queue);
+  const int64_t across = (o.k + LANES * FEATURES - 1) / (LANES * FEATURES);
+  const int64_t down = (o.a.rows + GROUPS - 1) / GROUPS, few = 2 * sl_cuda_processors(queue);
+  const unsigned y = static_cast<unsigned>(across < 1024 ? across : 1024);
+  if (o.longest == LONG) /* first, since they take longest */
+    long_rows<T, I, LANES, FEATURES>
+        <<<dim3(static_cast<unsigned>(o.a.rows < few ? o.a.rows : few), y), STRIPS * LANES, 0, stream>>>(o);
+  product<T, I, LANES, FEATURES>
+      <<<dim3(static_cast<unsigned>(down < INT32_MAX ? down : INT32_MAX), y), THREADS, 0, stream>>>(o);
+}
+
+template <class T, class I, int FEATURES> void launch_by_width(sl_queue *queue, const operands<T, I> &o) {
+  if (o.k <= 8 * FEATURES)
+    launch<T, I, 8, FEATURES>(queue, o);
+  else if (o.k <= 16 * FEATURES)
+    launch<T, I, 16, FEATURES>(queue, o);
+  else
+    launch<T, I, 32, FEATURES>(queue, o);
+}
+
+bool is_aligned(const void *p, int64_t stride_bytes) {
+  return reinterpret_cast<uintptr_t>(p) % WORD == 0 && stride_bytes % WORD == 0;
+}
+
+/* Rows of X are loaded in words where they consist of them. */
 template <class T, class I>
-void launch_by_width(sl_queue *queue, const sl_spmm_run *s, const sl_cuda_csr *a) {
-  const int64_t k = s->problem->k;
+void launch_by_alignment(sl_queue *queue, const sl_spmm_run *s, const sl_cuda_csr *a) {
+  constexpr int FEATURES = WORD / sizeof(input<T>);
+  const sl_spmm_problem *p = s->problem;
   const operands<T, I> o = {*a,
-                            k,
+                            p->k,
                             s->ldx,
                             s->ldy,
                             s->alpha,
                             s->beta,
                             static_cast<const input<T> *>(s->x),
-                            static_cast<output<T> *>(s->y)};
-  const int64_t most = INT32_MAX;
-  if (k <= WARP)
-    launch<T, I, 1>(sl_cuda_stream(queue), o, most);
-  else if (k <= 2 * WARP)
-    launch<T, I, 2>(sl_cuda_stream(queue), o, most);
+                            static_cast<output<T> *>(s->y),
+                            p->arrives && !p->in_order ? LONG : INT64_MAX};
+  if (p->k % FEATURES == 0 && is_aligned(s->x, s->ldx * static_cast<int64_t>(sizeof(input<T>))))
+    launch_by_width<T, I, FEATURES>(queue, o);
   else
-    launch<T, I, FEATURES_MOST>(sl_cuda_stream(queue), o, most);
+    launch_by_width<T, I, 1>(queue, o);
 }
 
 template <class T> void launch_by_index(sl_queue *queue, const sl_spmm_run *s, const sl_cuda_csr *a) {
   if (s->problem->a->index == SLEY_I32)
-    launch_by_width<T, int32_t>(queue, s, a);
+    launch_by_alignment<T, int32_t>(queue, s, a);
   else
-    launch_by_width<T, int64_t>(queue, s, a);
+    launch_by_alignment<T, int64_t>(queue, s, a);
 }
 
 } // namespace

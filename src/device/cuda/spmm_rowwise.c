@@ -32,8 +32,8 @@ typedef struct rowwise {
 static bool rowwise_ok(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   return p->pages && p->segment && p->segments <= SL_NEIGHBOUR_OWNERS &&
-         p->segment[p->segments] <= INT32_MAX && p->a->rows <= INT32_MAX && !p->a->rowid && !p->in_order &&
-         !p->arrives && sley_dtype_bytes(p->a->dtype) != 0;
+         p->segment[p->segments] <= INT32_MAX && p->a->rows <= INT32_MAX && !p->a->rowid && !p->a->resident &&
+         !p->in_order && !p->arrives && sley_dtype_bytes(p->a->dtype) != 0;
 }
 
 /* The only one that reads rows in place. */

@@ -41,7 +41,14 @@ static void stream_release(sl_device *device, void *prepared) {
   sl_stream_matrix *a = prepared;
   if (!a)
     return;
-  const void *blocks[] = {a->chunk, a->col, a->val, a->row, a->empty, a->long_row, a->partial, a->finished};
+  const void *blocks[] = {a->chunk,
+                          a->borrows ? NULL : a->col,
+                          a->borrows ? NULL : a->val,
+                          a->row,
+                          a->empty,
+                          a->long_row,
+                          a->partial,
+                          a->finished};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     device->ops->free(device, (void *)blocks[i]);
   sl_free(a);
@@ -97,7 +104,9 @@ static sley_status upload_columns(sl_queue *queue, const sl_spmm_matrix *a, int6
   void *col = NULL, *wide = NULL, *rowptr = NULL;
   sley_status status =
       sl_device_upload(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "rows", &rowptr);
-  if (status == SLEY_OK && a->index == SLEY_I64) {
+  if (a->resident) {
+    col = (void *)a->col;
+  } else if (status == SLEY_OK && a->index == SLEY_I64) {
     status = sl_device_upload(queue, (const char *)a->col + first, entries * 8, "columns", &wide);
     if (status == SLEY_OK)
       status = device->ops->alloc(device, entries * 4, "columns", &col);
@@ -117,7 +126,7 @@ static sley_status upload_columns(sl_queue *queue, const sl_spmm_matrix *a, int6
 
 static sley_status check_columns(const sl_spmm_matrix *a) {
   const int64_t *col = a->col;
-  for (int64_t i = a->rowptr[0]; a->index == SLEY_I64 && i < a->rowptr[a->rows]; i++)
+  for (int64_t i = a->rowptr[0]; !a->resident && a->index == SLEY_I64 && i < a->rowptr[a->rows]; i++)
     if (col[i] >= INT32_MAX)
       return sl_fail(SLEY_ERR_OVERFLOW, "a part with column %lld is too wide for one device: use more ranks",
                      (long long)col[i]);
@@ -140,8 +149,11 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stre
   sl_chunks_free(&chunks);
   SL_TRY(status);
   SL_TRY(upload_columns(queue, a, longest, &out->col));
-  SL_TRY(sl_device_upload(queue, (const char *)a->val + a->rowptr[0] * value_bytes,
-                          sl_spmm_entries(a) * value_bytes, "values", (void **)&out->val));
+  if (a->resident)
+    out->val = a->val;
+  else
+    SL_TRY(sl_device_upload(queue, (const char *)a->val + a->rowptr[0] * value_bytes,
+                            sl_spmm_entries(a) * value_bytes, "values", (void **)&out->val));
   return queue->device->ops->alloc(queue->device, slots * args->k * sum_bytes(a), "sums of pieces of rows",
                                    &out->partial);
 }
@@ -154,6 +166,7 @@ static sley_status stream_prepare(sl_device *device, sl_queue *queue, const sl_k
     return SLEY_OK;
   sl_stream_matrix *a;
   SL_TRY(SL_NEW_ZERO(a, 1, "a part's streams"));
+  a->borrows = problem->a->resident;
   sley_status status = inspect(queue, problem, a);
   if (status != SLEY_OK) {
     stream_release(device, a);

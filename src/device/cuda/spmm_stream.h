@@ -19,6 +19,7 @@ typedef struct sl_stream_matrix {
   unsigned *finished; /* pieces of each long row that are summed; 0 between runs */
   int64_t chunks, empties, longs;
   int64_t row_entries; /* of a row that has some, on average */
+  bool borrows;        /* col and val are the matrix's own, which lay on the device */
 } sl_stream_matrix;
 
 typedef struct sl_stream_run {
