@@ -6,11 +6,13 @@
  * Operations. get and put move any bytes; fetch_add and compare_swap work on an int64_t at a multiple of 8.
  * This rank's side of an operation (dst, src) may be memory of the host or of the rank's device.
  *
- * Completion. get_begin and put_begin return at once, with a handle in the caller's sl_rma. The operation is
- * complete at the origin when test says so or wait returns: dst of a get then holds the data, src of a put
- * may be changed. Until then neither may be touched, and the sl_rma stays where it is. A put is complete at
- * the target, visible to the owner and to every rank, after a later flush of that rank, flush_all, or a
- * barrier of the comm that this rank has returned from. The atomics return complete on both sides.
+ * Completion. get_begin and put_begin return at once, with a handle in the caller's sl_rma. (Where the block
+ * is a device's and this rank's side memory of the host that is not pinned, they wait for the copy.) The
+ * operation is complete at the origin when test says so or wait returns: dst of a get then holds the data,
+ * src of a put may be changed. Until then neither may be touched, and the sl_rma stays where it is. A put is
+ * complete at the target, visible to the owner and to every rank, after a later flush of that rank,
+ * flush_all, or a barrier of the comm that this rank has returned from. The atomics return complete on both
+ * sides.
  *
  * Order. Operations between their begin and their completion are in no order, not even those of one rank on
  * one word: to order two, complete the first before the second begins (a put: at the target). Where a block
@@ -18,10 +20,11 @@
  * queue has been given before `after` (below) precedes the operations begun later; an operation that is
  * complete precedes whatever a queue is given later.
  *
- * Atomicity. fetch_add, compare_swap, and a get or put of 8 bytes at a multiple of 8 are atomic with each
- * other, whichever ranks make them. Nothing is atomic with the owner's own loads and stores by peer_ptr, but
- * for 8-byte atomics of the host on host memory and of system scope on a device's. Of two operations in
- * flight that touch the same bytes, one of which is not a get, the result is undefined.
+ * Atomicity. fetch_add and compare_swap are atomic with each other, whichever ranks make them. In memory of
+ * the host so is a get or put of 8 bytes at a multiple of 8, and each atomic of 8 bytes by the address of
+ * peer_ptr. In memory of a device a get or put is atomic with nothing: flags there are set and read by
+ * fetch_add. Of two operations in flight that touch the same bytes otherwise, one of which is not a get, the
+ * result is undefined.
  *
  * Progress. comm->one_sided says what the comm offers, see sl_one_sided. With SL_ONE_SIDED_PASSIVE every
  * operation completes while the owner computes and calls nothing; without it only while the owner is inside a
@@ -70,7 +73,8 @@ typedef struct sl_rma {
 typedef struct sl_symm_ops {
   /* bytes of zeroed memory on every rank (sizes may differ). Waits for the device. Collective. */
   sley_status (*alloc)(sl_comm *comm, int64_t bytes, sl_symm **out);
-  /* Nothing of this rank's may be in flight on it. NULL: nothing. Collective. */
+  /* Nothing of this rank's may be in flight on it. Collective, but ranks do not wait for each other: a block
+   * lives until all have called it, or have failed. */
   void (*free)(sl_symm *symm);
   /* Address of the rank's memory for loads and stores of this rank's device (the host, where that is one), or
    * NULL if there is none. Own rank: always. */

@@ -87,8 +87,7 @@ sley_status sl_process_staging_start(sl_process_comm *comm) {
 static const double COURTESY = 0.1, PATIENCE = 2;
 enum { CLOSED = 1, PAUSE_NANOSECONDS = 100000 };
 
-void sl_process_quiet(sl_process_comm *comm, sl_process_symm *symm) {
-  (void)symm;
+void sl_process_quiet(sl_process_comm *comm) {
   sley_status status = sl_process_wait_for(comm, comm->base.queue);
   if (status == SLEY_OK)
     status = sl_process_flush_puts(comm, SL_ALL_RANKS);

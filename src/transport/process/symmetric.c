@@ -255,7 +255,7 @@ void sl_process_symm_free(sl_symm *base) {
   sl_error error;
   sl_error_save(&error);
   if (symm->on_device)
-    sl_process_quiet(comm, symm);
+    sl_process_quiet(comm);
   for (int r = 0; r < base->comm->size && !sl_mesh_broken(comm->mesh); r++)
     if (r != base->comm->rank && (symm->on_device || sl_link_to(base->comm, r) == SL_LINK_MESSAGE))
       (void)sl_mesh_access(comm->mesh, r, SL_MESH_FREE, symm->id, 0, NULL, 0);

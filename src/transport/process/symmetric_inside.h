@@ -46,8 +46,8 @@ static inline int64_t sl_process_words_at(int64_t bytes) {
   return (bytes + (int64_t)sizeof(int64_t) - 1) / (int64_t)sizeof(int64_t) * (int64_t)sizeof(int64_t);
 }
 
-/* This rank's operations on symm, on devices, are complete, as far as they can be. */
-void sl_process_quiet(sl_process_comm *comm, sl_process_symm *symm);
+/* This rank's operations on devices' memory are complete, as far as they can be. */
+void sl_process_quiet(sl_process_comm *comm);
 /* Then: tells the workgroup that this rank touches symm no more. Its memory goes once all have told so, and
  * nobody will ask for it: now, at the next such call, or at the end of the comm. */
 void sl_process_part(sl_process_comm *comm, sl_process_symm *symm);
