@@ -162,6 +162,7 @@ static sley_status handles_main(sl_comm *comm, void *arg) {
     for (int64_t i = 0; i < segment_bytes(seed, p, rank, size); i++)
       host[p * row + i] = byte_of(seed, p, segment_begin(seed, p, rank, size) + i);
   TRY(mirror_open(comm, host, size * row, &there));
+  TRY(sl_rma_after(symm, comm->queue)); /* which the copy was given to */
   bool from_host = seed % 2;
   char *here = from_host ? host : there.here;
   comm->ops->counters_reset(comm);
@@ -174,6 +175,7 @@ static sley_status handles_main(sl_comm *comm, void *arg) {
   TRY(comm->ops->barrier(comm)); /* flushes too */
   memset(host, 0x55, (size_t)(size * row));
   TRY(mirror_send(&there));
+  TRY(sl_rma_after(symm, comm->queue));
   TRY(get_blocks(comm, symm, seed, f, here, row, &expected));
   TRY(land(f));
   TRY(check_counters(comm, &expected));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An NVIDIA GPU as a device. A queue is a stream. Every call makes its GPU current itself, so any thread may
  * make it. Several devices may be opened on one GPU; they share its memory. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -157,6 +158,7 @@ enum { ORDINALS = 64 };
  * of the runtime's, if a harmless one, so what has been asked for is kept. */
 static bool cuda_reach(sl_device *device, sl_device *other) {
   static bool enabled[ORDINALS][ORDINALS];
+  static pthread_mutex_t enabling = PTHREAD_MUTEX_INITIALIZER;
   int mine = of(device)->ordinal, theirs = of(other)->ordinal, can = 0;
   if (device->ops != other->ops)
     return false;
@@ -168,11 +170,15 @@ static bool cuda_reach(sl_device *device, sl_device *other) {
     (void)cudaGetLastError();
     return false;
   }
-  cudaError_t error = cudaDeviceEnablePeerAccess(theirs, 0);
+  pthread_mutex_lock(&enabling); /* ranks that share a GPU would enable the same access at once */
+  cudaError_t error = cudaSuccess;
+  if (!kept || !__atomic_load_n(&enabled[mine][theirs], __ATOMIC_RELAXED))
+    error = cudaDeviceEnablePeerAccess(theirs, 0);
   (void)cudaGetLastError();
   bool reaches = error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled;
   if (kept && reaches)
     __atomic_store_n(&enabled[mine][theirs], true, __ATOMIC_RELAXED);
+  pthread_mutex_unlock(&enabling);
   return reaches;
 }
 

@@ -169,10 +169,10 @@ void sl_process_part(sl_process_comm *comm, sl_process_symm *symm) {
 void sl_process_staging_stop(sl_process_comm *comm) {
   sl_process_staging *s = comm->staging;
   sl_device *device = comm->base.device;
-  char message[1024];
+  sl_error error;
   if (!s)
     return;
-  snprintf(message, sizeof message, "%s", sley_last_error());
+  sl_error_save(&error);
   reap(comm, PATIENCE, true);
   sl_mesh_serve(comm->mesh, NULL);
   sl_rma_queue_destroy(s->own);
@@ -183,6 +183,6 @@ void sl_process_staging_stop(sl_process_comm *comm) {
     device->ops->host_free(device, s->slots);
   sl_free(s);
   comm->staging = NULL;
-  if (*message)
-    (void)sl_fail(SLEY_OK, "%s", message); /* of what went wrong before */
+  if (*error.text)
+    (void)sl_error_restore(&error); /* of what went wrong before */
 }
