@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` puts where: library, header, command, pkg-config file, CMake package, man page, completion.
+# Modules install themselves: cmake/Module.cmake.
 include(CMakePackageConfigHelpers)
 
 set_target_properties(sley_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
@@ -7,17 +8,6 @@ install(TARGETS sley EXPORT sleyTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS sley_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-if(TARGET sley_mpi)
-  install(TARGETS sley_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/sley)
-endif()
-if(SLEY_CUDA_FOUND)
-  install(TARGETS sley_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/sley)
-  foreach(module sley_nccl sley_nvshmem)
-    if(TARGET ${module})
-      install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/sley)
-    endif()
-  endforeach()
-endif()
 install(FILES ${CMAKE_SOURCE_DIR}/include/sley.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/docs/man/sley.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${CMAKE_SOURCE_DIR}/completions/sley.bash RENAME sley

@@ -12,7 +12,7 @@
 #include "partition/partition.h"
 #include "algo/algorithm.h"
 #include "plan/parts.h"
-#include "plan/resident.h"
+#include "plan/resident_cut.h"
 
 typedef struct grid {
   const sl_inspection *ins;

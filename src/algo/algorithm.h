@@ -28,9 +28,8 @@ typedef struct sl_algorithm {
 bool sl_considered_always(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not);
 sley_status sl_prepare_no_more(sl_inspection *ins);
 
-extern const sl_algorithm sl_algo_bcast_1d, sl_algo_bcast_1d_pipelined, sl_algo_bcast_15d, sl_algo_summa_2d,
-    sl_algo_rowwise, sl_algo_halo, sl_algo_halo_fused, sl_algo_halo_coalesced, sl_algo_halo_pipelined,
-    sl_algo_cover;
+/* What bcast-1.5d is where ranks cannot be divided into teams. */
+extern const sl_algorithm sl_algo_bcast_1d;
 
 /* All of them, NULL-terminated. Those that compare themselves with others come after them. */
 extern const sl_algorithm *const sl_algorithms[];

@@ -5,6 +5,14 @@
 #include "algo/algorithm.h"
 #include "plan/travel.h"
 
+/* Each is one of a file algo_*.c, or of stages.c. Few others know one by name. */
+extern const sl_algorithm sl_algo_bcast_1d_pipelined;
+extern const sl_algorithm sl_algo_bcast_15d;
+extern const sl_algorithm sl_algo_summa_2d;
+extern const sl_algorithm sl_algo_rowwise;
+extern const sl_algorithm sl_algo_halo, sl_algo_halo_fused, sl_algo_halo_coalesced, sl_algo_halo_pipelined;
+extern const sl_algorithm sl_algo_cover;
+
 const sl_algorithm *const sl_algorithms[] = {&sl_algo_bcast_1d,
                                              &sl_algo_bcast_1d_pipelined,
                                              &sl_algo_bcast_15d,

@@ -4,13 +4,17 @@
 
 #include <string.h>
 
-static const char *const op_names[SL_OP_COUNT] = {
-    [SL_OP_SPMM] = "spmm",     [SL_OP_ROWS] = "rows",     [SL_OP_CONVERT] = "convert",
-    [SL_OP_PULL] = "pull",     [SL_OP_ARRIVE] = "arrive", [SL_OP_AWAIT] = "await",
-    [SL_OP_SCALE] = "scale",   [SL_OP_ROUND] = "round",   [SL_OP_COLUMNS] = "columns",
-    [SL_OP_NEEDS] = "needs",   [SL_OP_TALLY] = "tally",   [SL_OP_CUT] = "cut",
-    [SL_OP_REDUCE] = "reduce",
-};
+#include "device/cpu/cpu.h"
+
+/* What an operation is called: as the CPU's kernel of it, up to the first hyphen. */
+static sley_status refuse(const sl_device *device, sl_op op) {
+  const char *name = "operation";
+  for (const sl_kernel *const *each = sl_cpu_kernels; *each; each++)
+    if ((*each)->op == op)
+      name = (*each)->name;
+  return sl_fail(SLEY_ERR_UNSUPPORTED, "device %s has no kernel for this %.*s", device->ops->name,
+                 (int)strcspn(name, "-"), name);
+}
 
 /* Whether a kernel is whose the arguments ask for. */
 static bool serves(const sl_kernel *kernel, const char *library) {
@@ -35,10 +39,7 @@ sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, 
     return sl_fail(SLEY_ERR_UNSUPPORTED,
                    "device %s has no kernel of %s for this product: leave out \"local\" to use Sley's own",
                    device->ops->name, library);
-  if (!*out)
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "device %s has no kernel for this %s", device->ops->name,
-                   (unsigned)args->op < SL_OP_COUNT ? op_names[args->op] : "operation");
-  return SLEY_OK;
+  return *out ? SLEY_OK : refuse(device, args->op);
 }
 
 sley_status sl_kernel_run(sl_queue *queue, const sl_kernel_args *args) {

@@ -16,7 +16,7 @@ typedef struct sl_queue sl_queue;
 typedef struct sl_device sl_device;
 struct sl_neighbour_table; /* device/neighbour_search.h */
 
-/* An operation is one line here, one in the union below and its name in device.c. */
+/* An operation is one line here and one in the union below; CONTRIBUTING.md says what else. */
 typedef enum sl_op {
   SL_OP_SPMM,    /* Y[rowid] = alpha A X + beta Y */
   SL_OP_ROWS,    /* copy or add listed rows */
@@ -30,8 +30,7 @@ typedef enum sl_op {
   SL_OP_COLUMNS, /* find the columns of a row block, and whose they are */
   SL_OP_NEEDS,   /* find which rows of a block need which columns first */
   SL_OP_TALLY,   /* count the entries of each row of a block by part */
-  SL_OP_CUT,     /* copy the entries of a block to parts */
-  SL_OP_COUNT
+  SL_OP_CUT      /* copy the entries of a block to parts */
 } sl_op;
 
 typedef struct sl_kernel_args {

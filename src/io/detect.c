@@ -30,6 +30,15 @@ const sl_format *sl_format_at_head(const sl_input *input) {
   return NULL;
 }
 
+static void refuse(const sl_input *input) {
+  char list[256] = "";
+  size_t length = 0;
+  for (int f = 0; f < FORMATS && length < sizeof list; f++)
+    length +=
+        (size_t)snprintf(list + length, sizeof list - length, "%s%s", length ? ", " : "", formats[f].name);
+  sl_fail(SLEY_ERR_INPUT, "%s:1: not a matrix in any format Sley reads (%s)", input->name, list);
+}
+
 const sl_format *sl_format_of(const sl_input *input) {
   if (input->begin == input->end) {
     sl_fail(SLEY_ERR_INPUT, "%s:1: the file is empty; give a matrix", input->name);
@@ -38,11 +47,7 @@ const sl_format *sl_format_of(const sl_input *input) {
   for (int f = 0; f < FORMATS; f++)
     if (formats[f].sniff ? formats[f].sniff(input) : sl_input_is_text(input))
       return &formats[f];
-  sl_fail(SLEY_ERR_INPUT,
-          "%s:1: not a matrix in any format Sley reads (Matrix Market, edge list, METIS, Rutherford-Boeing, "
-          ".npz, "
-          ".sley)",
-          input->name);
+  refuse(input);
   return NULL;
 }
 

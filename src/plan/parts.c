@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
-#include "plan/resident.h"
+#include "plan/resident_cut.h"
 
 /* Shared by the two passes over the block's rows: count, then fill. */
 typedef struct cut {

@@ -6,19 +6,14 @@
 
 #include "base/memory.h"
 
-struct sl_resident {
-  sl_device *device;
-  sl_block_arrays block;
-  sl_colset_word *words; /* of the remote columns; NULL until wanted */
-};
-
 /* Beside the block there is room for its parts, and half as much again for what is taken in between. */
 static bool has_room(const sl_inspection *ins) {
   const sl_device_ops *ops = ins->comm->device->ops;
   int64_t free = 0, total = 0, devices = ops->count(), ranks = ins->comm->size;
   if (devices < 1 || ops->memory(ins->comm->device, &free, &total) != SLEY_OK)
     return false;
-  return free / ((ranks + devices - 1) / devices) / 5 > sl_block_bytes(ins->block) / 2;
+  return free / ((ranks + devices - 1) / devices) / 5 >
+         sl_csr_bytes(ins->block->rows, ins->block->nnz, ins->block->index, ins->block->dtype) / 2;
 }
 
 static bool suits(const sl_inspection *ins) {
@@ -29,15 +24,14 @@ static bool suits(const sl_inspection *ins) {
          !(where && strcmp(where, "host") == 0) && has_room(ins);
 }
 
-/* *out in the device's memory gets a copy of the host's. */
-static sley_status upload(const sl_inspection *ins, const void *host, int64_t count, size_t bytes_each,
-                          void *out) {
+sley_status sl_resident_upload(const sl_inspection *ins, const void *host, int64_t count, size_t bytes_each,
+                               void *out) {
   return sl_device_upload(ins->comm->queue, host, count * (int64_t)bytes_each, "a block to plan for",
                           (void **)out);
 }
 
-static sley_status download(const sl_inspection *ins, void *host, const void *from, int64_t count,
-                            size_t bytes_each) {
+sley_status sl_resident_download(const sl_inspection *ins, void *host, const void *from, int64_t count,
+                                 size_t bytes_each) {
   sl_queue *queue = ins->comm->queue;
   return queue->ops->copy(queue, SL_COPY_TO_HOST, host, from, count * (int64_t)bytes_each);
 }
@@ -61,10 +55,11 @@ sley_status sl_resident_open(sl_inspection *ins) {
   r->device = ins->comm->device;
   r->block = (sl_block_arrays){
       .rows = block->rows, .entries = block->nnz, .first = ins->first_col, .count = ins->x_rows};
-  sley_status status = upload(ins, block->rowptr, block->rows + 1, sizeof *block->rowptr, &r->block.rowptr);
+  sley_status status =
+      sl_resident_upload(ins, block->rowptr, block->rows + 1, sizeof *block->rowptr, &r->block.rowptr);
   if (status == SLEY_OK)
-    status = upload(ins, (const int32_t *)block->col + block->rowptr[0], block->nnz, sizeof(int32_t),
-                    &r->block.col);
+    status = sl_resident_upload(ins, (const int32_t *)block->col + block->rowptr[0], block->nnz,
+                                sizeof(int32_t), &r->block.col);
   if (status != SLEY_OK) {
     sl_resident_close(r);
     return status == SLEY_ERR_MEMORY ? SLEY_OK : status;
@@ -85,9 +80,9 @@ static sley_status find_columns(sl_inspection *ins, column_arrays *c) {
   int64_t words = (ins->block->cols + 63) / 64;
   SL_TRY(SL_NEW_ZERO(c->bits, words, "a column set"));
   SL_TRY(SL_NEW_ZERO(ins->owner_nnz, ranks, "entry counts"));
-  SL_TRY(upload(ins, c->bits, words, sizeof *c->bits, &c->device_bits));
-  SL_TRY(upload(ins, ins->owner_nnz, ranks, sizeof *ins->owner_nnz, &c->device_nnz));
-  SL_TRY(upload(ins, ins->col_begin, ranks + 1, sizeof *ins->col_begin, &c->device_begin));
+  SL_TRY(sl_resident_upload(ins, c->bits, words, sizeof *c->bits, &c->device_bits));
+  SL_TRY(sl_resident_upload(ins, ins->owner_nnz, ranks, sizeof *ins->owner_nnz, &c->device_nnz));
+  SL_TRY(sl_resident_upload(ins, ins->col_begin, ranks + 1, sizeof *ins->col_begin, &c->device_begin));
   sl_kernel_args args = {.op = SL_OP_COLUMNS,
                          .columns = {.block = ins->resident->block,
                                      .bits = c->device_bits,
@@ -95,8 +90,8 @@ static sley_status find_columns(sl_inspection *ins, column_arrays *c) {
                                      .owner_begin = c->device_begin,
                                      .owner_nnz = c->device_nnz}};
   SL_TRY(sl_kernel_run(ins->comm->queue, &args));
-  SL_TRY(download(ins, c->bits, c->device_bits, words, sizeof *c->bits));
-  SL_TRY(download(ins, ins->owner_nnz, c->device_nnz, ranks, sizeof *ins->owner_nnz));
+  SL_TRY(sl_resident_download(ins, c->bits, c->device_bits, words, sizeof *c->bits));
+  SL_TRY(sl_resident_download(ins, ins->owner_nnz, c->device_nnz, ranks, sizeof *ins->owner_nnz));
   SL_TRY(sl_colset_from_bits(ins->block->cols, c->bits, &ins->halo_set));
   ins->halo_set.occurrences = ins->block->nnz - ins->owner_nnz[ins->comm->rank];
   return SLEY_OK;
@@ -113,11 +108,11 @@ sley_status sl_resident_columns(sl_inspection *ins) {
   return status;
 }
 
-/* The numbers of remote columns, on the device. */
-static sley_status number_columns(const sl_inspection *ins) {
+sley_status sl_resident_number(const sl_inspection *ins) {
   sl_resident *r = ins->resident;
   return r->words ? SLEY_OK
-                  : upload(ins, ins->halo_set.words, ins->halo_set.word_count, sizeof *r->words, &r->words);
+                  : sl_resident_upload(ins, ins->halo_set.words, ins->halo_set.word_count, sizeof *r->words,
+                                       &r->words);
 }
 
 /* ---- needs */
@@ -133,9 +128,9 @@ static sley_status find_needs(const sl_inspection *ins, int pieces, const int64_
   int64_t rows = ins->block->rows, halo = ins->halo_set.count;
   for (int64_t h = 0; h < halo; h++)
     piece[h] = pieces;
-  SL_TRY(number_columns(ins));
-  SL_TRY(upload(ins, piece_row, pieces, sizeof *piece_row, &device->piece_row));
-  SL_TRY(upload(ins, piece, halo, sizeof *piece, &device->piece));
+  SL_TRY(sl_resident_number(ins));
+  SL_TRY(sl_resident_upload(ins, piece_row, pieces, sizeof *piece_row, &device->piece_row));
+  SL_TRY(sl_resident_upload(ins, piece, halo, sizeof *piece, &device->piece));
   SL_TRY(queue->ops->alloc(queue->device, rows * (int64_t)sizeof *needs, "needs of rows",
                            (void **)&device->needs));
   sl_kernel_args args = {.op = SL_OP_NEEDS,
@@ -146,8 +141,8 @@ static sley_status find_needs(const sl_inspection *ins, int pieces, const int64_
                                    .needs = device->needs,
                                    .piece = device->piece}};
   SL_TRY(sl_kernel_run(queue, &args));
-  SL_TRY(download(ins, needs, device->needs, rows, sizeof *needs));
-  return download(ins, piece, device->piece, halo, sizeof *piece);
+  SL_TRY(sl_resident_download(ins, needs, device->needs, rows, sizeof *needs));
+  return sl_resident_download(ins, piece, device->piece, halo, sizeof *piece);
 }
 
 sley_status sl_resident_needs(const sl_inspection *ins, int pieces, const int64_t *piece_row, int32_t *needs,
@@ -158,265 +153,5 @@ sley_status sl_resident_needs(const sl_inspection *ins, int pieces, const int64_
   ops->free(ins->comm->device, device.needs);
   ops->free(ins->comm->device, device.piece);
   ops->free(ins->comm->device, device.piece_row);
-  return status;
-}
-
-/* ---- parts */
-
-bool sl_resident_suits(const sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
-                       const sl_part_frame *frames, const sl_part *parts) {
-  if (!ins->resident || plan->renewable || map->turn || ins->wishes->library || count > SL_CUT_PARTS)
-    return false;
-  for (int p = 0; p < count; p++)
-    if (frames[p].in_place || frames[p].on_host || parts[p].a.index != SLEY_I32)
-      return false;
-  return true;
-}
-
-typedef struct cutting {
-  const sl_inspection *ins;
-  const sl_column_map *map;
-  int count;
-  const sl_part_frame *frames;
-  sl_part *parts;
-  int32_t *tally;          /* of each part and row: entries; NULL where whole rows go to parts */
-  int64_t *at;             /* where they begin in the part; of each row alone where whole rows go to parts */
-  int64_t *rows, *entries; /* of each thread and part, then where the thread's begin */
-  /* In the device's memory. */
-  int32_t *device_tally;
-  int64_t *device_at;
-  sl_cut_map device_map;
-} cutting;
-
-static int64_t at_count(const cutting *c) {
-  return c->ins->block->rows * (c->map->row_part ? 1 : c->count);
-}
-
-/* Entries of a row that go to a part, and whether the part stores the row. */
-static inline bool takes(const cutting *c, int p, int64_t row, int64_t *entries) {
-  const sley_matrix *block = c->ins->block;
-  if (c->map->row_part) {
-    bool whole = c->map->row_part[row] == p;
-    *entries = whole ? block->rowptr[row + 1] - block->rowptr[row] : 0;
-    return whole;
-  }
-  *entries = c->tally[p * block->rows + row];
-  return *entries > 0 || c->frames[p].whole;
-}
-
-static sley_status count_rows(void *context, int thread, int threads) {
-  cutting *c = context;
-  int64_t all = c->ins->block->rows, entries;
-  for (int p = 0; p < c->count; p++) {
-    int64_t rows = 0, sum = 0;
-    for (int64_t row = all * thread / threads; row < all * (thread + 1) / threads; row++) {
-      rows += takes(c, p, row, &entries);
-      sum += entries;
-    }
-    c->rows[(int64_t)thread * c->count + p] = rows;
-    c->entries[(int64_t)thread * c->count + p] = sum;
-  }
-  return SLEY_OK;
-}
-
-static sley_status list_rows(void *context, int thread, int threads) {
-  cutting *c = context;
-  int64_t all = c->ins->block->rows, entries;
-  for (int p = 0; p < c->count; p++) {
-    int64_t *rowid = (int64_t *)c->parts[p].a.rowid, *rowptr = (int64_t *)c->parts[p].a.rowptr;
-    int64_t *at = c->at + (c->map->row_part ? 0 : p * all);
-    int64_t stored = c->rows[(int64_t)thread * c->count + p];
-    int64_t entry = c->entries[(int64_t)thread * c->count + p];
-    for (int64_t row = all * thread / threads; row < all * (thread + 1) / threads; row++) {
-      bool stores = takes(c, p, row, &entries);
-      if (stores && rowid)
-        rowid[stored] = row;
-      if (stores)
-        rowptr[stored++] = entry;
-      if (stores || !c->map->row_part)
-        at[row] = entry;
-      entry += entries;
-    }
-  }
-  return SLEY_OK;
-}
-
-/* The threads' counts become starts; the totals are the parts' sizes. */
-static void sum_counts(cutting *c, int threads) {
-  for (int p = 0; p < c->count; p++) {
-    int64_t rows = 0, entries = 0;
-    for (int64_t i = p; i < (int64_t)threads * c->count; i += c->count) {
-      int64_t r = c->rows[i], e = c->entries[i];
-      c->rows[i] = rows;
-      c->entries[i] = entries;
-      rows += r;
-      entries += e;
-    }
-    c->parts[p].a.rows = rows;
-    c->parts[p].nnz = entries;
-  }
-}
-
-static sley_status take_arrays(sl_plan *plan, const cutting *c, int p) {
-  sl_part *part = &c->parts[p];
-  bool whole = c->frames[p].whole;
-  int64_t *rowptr = sl_plan_alloc(plan, part->a.rows + 1, sizeof *rowptr);
-  int64_t *rowid = whole ? NULL : sl_plan_alloc(plan, part->a.rows, sizeof *rowid);
-  if (!rowptr || (!whole && !rowid))
-    return SLEY_ERR_MEMORY;
-  rowptr[part->a.rows] = part->nnz;
-  part->a.rowptr = rowptr;
-  part->a.rowid = rowid;
-  part->a.resident = true;
-  SL_TRY(sl_plan_alloc_device(plan, part->nnz * (int64_t)sizeof(int32_t), "a part's columns",
-                              (void **)&part->a.col));
-  return sl_plan_alloc_device(plan, part->nnz * (int64_t)sley_dtype_bytes(part->a.dtype), "a part's values",
-                              (void **)&part->a.val);
-}
-
-static sley_status upload_map(cutting *c) {
-  const sl_inspection *ins = c->ins;
-  const sl_column_map *map = c->map;
-  int64_t halo = ins->halo_set.count;
-  sl_cut_map *to = &c->device_map;
-  *to = (sl_cut_map){.local = map->local,
-                     .remote = map->remote,
-                     .local_place = map->local_place,
-                     .far_place = map->far_place};
-  SL_TRY(number_columns(ins));
-  if (map->part)
-    SL_TRY(upload(ins, map->part, halo, sizeof *map->part, &to->part));
-  if (map->place)
-    SL_TRY(upload(ins, map->place, halo, sizeof *map->place, &to->place));
-  if (map->row_part)
-    SL_TRY(upload(ins, map->row_part, ins->block->rows, sizeof *map->row_part, &to->row_part));
-  to->words = ins->resident->words;
-  return SLEY_OK;
-}
-
-static sley_status tally(cutting *c) {
-  const sl_inspection *ins = c->ins;
-  sl_queue *queue = ins->comm->queue;
-  int64_t count = c->count * ins->block->rows;
-  SL_TRY(SL_NEW(c->tally, count, "part counts"));
-  SL_TRY(queue->ops->alloc(queue->device, count * (int64_t)sizeof *c->tally, "part counts",
-                           (void **)&c->device_tally));
-  sl_kernel_args args = {
-      .op = SL_OP_TALLY,
-      .tally = {
-          .block = ins->resident->block, .map = c->device_map, .parts = c->count, .tally = c->device_tally}};
-  SL_TRY(sl_kernel_run(queue, &args));
-  return download(ins, c->tally, c->device_tally, count, sizeof *c->tally);
-}
-
-static void free_device(const cutting *c) {
-  sl_device *device = c->ins->comm->device;
-  device->ops->free(device, c->device_at);
-  device->ops->free(device, c->device_tally);
-  device->ops->free(device, (void *)c->device_map.row_part);
-  device->ops->free(device, (void *)c->device_map.place);
-  device->ops->free(device, (void *)c->device_map.part);
-}
-
-static sley_status count_set(void *context, int64_t begin, int64_t end, int thread) {
-  (void)thread;
-  const cutting *c = context;
-  for (int p = 0; p < c->count; p++) {
-    const int32_t *tallied = c->tally + p * c->ins->block->rows;
-    int64_t rows = 0, entries = 0;
-    for (int64_t row = begin; row < end; row++) {
-      rows += tallied[row] > 0;
-      entries += tallied[row];
-    }
-    __atomic_fetch_add(&c->entries[2 * p], rows, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&c->entries[2 * p + 1], entries, __ATOMIC_RELAXED);
-  }
-  return SLEY_OK;
-}
-
-sley_status sl_resident_sizes(const sl_inspection *ins, int parts, int own, const int32_t *part,
-                              int64_t *sizes) {
-  enum { AT_ONCE = 1 << 14 };
-  sl_column_map map = {.local = own, .part = part};
-  cutting c = {.ins = ins, .map = &map, .count = parts, .entries = sizes};
-  memset(sizes, 0, 2 * (size_t)parts * sizeof *sizes);
-  sley_status status = upload_map(&c);
-  if (status == SLEY_OK)
-    status = tally(&c);
-  if (status == SLEY_OK)
-    status = sl_team_for(sl_plan_team(ins), ins->block->rows, AT_ONCE, count_set, &c);
-  free_device(&c);
-  sl_free(c.tally);
-  return status;
-}
-
-static sley_status upload_values(const sl_inspection *ins) {
-  const sley_matrix *block = ins->block;
-  size_t bytes = sley_dtype_bytes(block->dtype);
-  if (ins->resident->block.val)
-    return SLEY_OK;
-  return upload(ins, (const char *)block->val + (size_t)block->rowptr[0] * bytes, block->nnz, bytes,
-                &ins->resident->block.val);
-}
-
-static sley_status fill(const cutting *c) {
-  const sl_inspection *ins = c->ins;
-  sl_queue *queue = ins->comm->queue;
-  sl_kernel_args args = {.op = SL_OP_CUT,
-                         .cut = {.block = ins->resident->block,
-                                 .map = c->device_map,
-                                 .parts = c->count,
-                                 .value_bytes = (int64_t)sley_dtype_bytes(ins->block->dtype),
-                                 .at = c->device_at}};
-  for (int p = 0; p < c->count; p++) {
-    args.cut.col[p] = (int32_t *)c->parts[p].a.col;
-    args.cut.val[p] = (void *)c->parts[p].a.val;
-  }
-  SL_TRY(sl_kernel_run(queue, &args));
-  return queue->ops->queue_wait(queue);
-}
-
-static sley_status cut_parts(sl_plan *plan, cutting *c) {
-  const sl_inspection *ins = c->ins;
-  sl_team *team = sl_plan_team(ins);
-  int64_t slots = (int64_t)sl_team_size(team) * c->count;
-  SL_TRY(upload_map(c));
-  if (!c->map->row_part)
-    SL_TRY(tally(c));
-  SL_TRY(SL_NEW(c->rows, slots, "part counts"));
-  SL_TRY(SL_NEW(c->entries, slots, "part counts"));
-  SL_TRY(SL_NEW(c->at, at_count(c), "part counts"));
-  SL_TRY(sl_team_run(team, count_rows, c));
-  sum_counts(c, sl_team_size(team));
-  for (int p = 0; p < c->count; p++)
-    SL_TRY(take_arrays(plan, c, p));
-  SL_TRY(sl_team_run(team, list_rows, c));
-  SL_TRY(upload(ins, c->at, at_count(c), sizeof *c->at, &c->device_at));
-  SL_TRY(upload_values(ins));
-  return fill(c);
-}
-
-/* Parts that could not be cut keep nothing; what the plan has taken of the host's memory goes with it. */
-static void forget_arrays(sl_plan *plan, const cutting *c, int kept) {
-  sl_plan_free_device(plan, kept);
-  for (int p = 0; p < c->count; p++) {
-    sl_spmm_matrix *a = &c->parts[p].a;
-    *a = (sl_spmm_matrix){.index = a->index, .dtype = a->dtype};
-    c->parts[p].nnz = 0;
-  }
-}
-
-sley_status sl_resident_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
-                            const sl_part_frame *frames, sl_part *parts) {
-  int kept = plan->device_kept.count;
-  cutting c = {.ins = ins, .map = map, .count = count, .frames = frames, .parts = parts};
-  sley_status status = cut_parts(plan, &c);
-  if (status != SLEY_OK)
-    forget_arrays(plan, &c, kept);
-  free_device(&c);
-  sl_free(c.at);
-  sl_free(c.entries);
-  sl_free(c.rows);
-  sl_free(c.tally);
   return status;
 }

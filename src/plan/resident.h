@@ -10,9 +10,13 @@
 #ifndef SLEY_PLAN_RESIDENT_H
 #define SLEY_PLAN_RESIDENT_H
 
-#include "plan/parts.h"
+#include "plan/inspect.h"
 
-typedef struct sl_resident sl_resident;
+typedef struct sl_resident {
+  sl_device *device;
+  sl_block_arrays block;
+  sl_colset_word *words; /* of the remote columns; NULL until wanted */
+} sl_resident;
 
 /* Copies the block's rows and columns to the device: ins->resident; leaves it NULL where the block does not
  * suit or memory is short. Local. Waits for the rank's queue. */
@@ -29,21 +33,14 @@ sley_status sl_resident_columns(sl_inspection *ins);
 sley_status sl_resident_needs(const sl_inspection *ins, int pieces, const int64_t *piece_row, int32_t *needs,
                               int32_t *piece);
 
-/* Of each of at most SL_CUT_PARTS sets of columns: the rows with entries there, and their entries, at
- * sizes[2 p] and sizes[2 p + 1]. The rank's own columns are of set own, remote column h is of set part[h].
- * Local. */
-sley_status sl_resident_sizes(const sl_inspection *ins, int parts, int own, const int32_t *part,
-                              int64_t *sizes);
+/* For those that run kernels of their own on the block. *out in the device's memory gets a copy of the
+ * host's; the other way waits. */
+sley_status sl_resident_upload(const sl_inspection *ins, const void *host, int64_t count, size_t bytes_each,
+                               void *out);
+sley_status sl_resident_download(const sl_inspection *ins, void *host, const void *from, int64_t count,
+                                 size_t bytes_each);
 
-/* Whether these parts can be cut on the device: Sley's kernels sum them, their columns have 32 bits, entries
- * keep their order within a row, and values do not change. */
-bool sl_resident_suits(const sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
-                       const sl_part_frame *frames, const sl_part *parts);
-
-/* Cuts the parts, framed by the caller: row numbers and row pointers in the host's memory, columns and values
- * in the device's, which belong to the plan. Errors: SLEY_ERR_MEMORY where the device's is short; the parts
- * are then as they were. Local. */
-sley_status sl_resident_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
-                            const sl_part_frame *frames, sl_part *parts);
+/* Sees to it that the block has its words, by which kernels number remote columns. */
+sley_status sl_resident_number(const sl_inspection *ins);
 
 #endif

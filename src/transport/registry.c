@@ -21,6 +21,16 @@ static bool is_known(const char *name) {
   return false;
 }
 
+/* A name that is neither known nor a module's; the last error says why not. */
+static sley_status refuse_name(const char *name) {
+  char names[256] = "";
+  size_t length = 0;
+  for (const char *const *known = sl_transport_names; *known && length < sizeof names; known++)
+    length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", length ? ", " : "", *known);
+  return sl_fail(SLEY_ERR_ARG, "there is no transport called \"%s\" (known are %s): %s", name, names,
+                 sley_last_error());
+}
+
 /* A name that can be part of a file's name, so that a module of somebody else's is found too. */
 static bool is_plain(const char *name) {
   return *name && strlen(name) < 32 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name);
@@ -40,9 +50,7 @@ sley_status sl_transport_backend_find(const char *name, const sl_transport_backe
   if (status == SLEY_OK)
     *out = table;
   else if (!is_known(name))
-    return sl_fail(SLEY_ERR_ARG,
-                   "there is no transport called \"%s\" (threads, tcp, mpi, nccl and nvshmem are known): %s",
-                   name, sley_last_error());
+    return refuse_name(name);
   return status;
 }
 
@@ -75,7 +83,8 @@ sley_status sl_comm_start(const sl_transport_backend *backend, const sl_launch *
   SL_TRY(sl_launcher_find(&launcher));
   if (backend != &sl_threads_backend || launch->mpi_comm || launcher.size > 1)
     return sl_fail(SLEY_ERR_UNSUPPORTED,
-                   "transport %s does not join processes: choose tcp, mpi, nccl or nvshmem", backend->name);
+                   "transport %s does not join processes: choose one that does, such as tcp or mpi",
+                   backend->name);
   complete_launch.ranks = 1;
   complete(&complete_launch);
   return sl_threads_open(&complete_launch, out);

@@ -45,6 +45,31 @@ for command in "${!options[@]}"; do
   grep -q '^.Ss '"$command"'$' "$root/docs/man/sley.1" || fail "sley.1 lacks $command"
 done
 
+echo "completion knows every algorithm, device and transport"
+# completed WORD: what may follow WORD goes to $work/completed.
+completed() {
+  COMP_WORDS=(sley spmm "$1" "")
+  COMP_CWORD=3
+  _sley
+  printf '%s\n' "${COMPREPLY[@]}" >"$work/completed"
+}
+run 0 plan "$root/data/karate.mtx" --ranks 2
+sed -n '/^algo /,/^$/p' "$work/out" | sed '1d; /^$/d' | cut -d ' ' -f 1 >"$work/names"
+[ "$(wc -l <"$work/names")" -ge 10 ] || fail "sley plan lists $(wc -l <"$work/names") algorithms"
+completed --algo
+while read -r name; do
+  grep -qx -- "$name" "$work/completed" || fail "completion of --algo lacks $name"
+done <"$work/names"
+run 0 info
+cp "$work/out" "$work/info"
+for kind in device transport; do
+  grep -q "^$kind " "$work/info" || fail "sley info lists no $kind"
+  completed --$kind
+  while read -r name; do
+    grep -qx -- "$name" "$work/completed" || fail "completion of --$kind lacks $name"
+  done < <(awk -v kind=$kind '$1 == kind { print $2 }' "$work/info")
+done
+
 echo "the first words"
 run 0 --version
 grep -qx 'sley [0-9]*\.[0-9]*\.[0-9]*' "$work/out" || fail "--version prints $(cat "$work/out")"

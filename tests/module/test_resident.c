@@ -9,7 +9,7 @@
 #include "algo/algorithm.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "plan/resident.h"
+#include "plan/resident_cut.h"
 
 enum { ROUNDS = 60, MAX_RANKS = 4, ROWS = 90 };
 

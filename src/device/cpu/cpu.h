@@ -21,23 +21,14 @@ bool sl_cpu_has(sl_cpu_isa isa);
 /* The highest that sl_cpu_has, as a word. */
 const char *sl_cpu_isa_name(void);
 
-extern const sl_kernel sl_cpu_rows, sl_cpu_pull, sl_cpu_arrive, sl_cpu_await, sl_cpu_scale, sl_cpu_round,
-    sl_cpu_convert, sl_cpu_reduce, sl_cpu_columns, sl_cpu_needs, sl_cpu_tally, sl_cpu_cut;
+/* Kernels that others here run. */
+extern const sl_kernel sl_cpu_rows, sl_cpu_pull;
+
 /* Estimated seconds of any operation but SpMM. */
 double sl_cpu_rows_cost(const sl_kernel_args *args);
 
 /* signals.c; tell: the stage's rows are there. */
 sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args);
 void sl_cpu_tell_stage(sl_stage_word *word);
-
-/* The same SpMM body compiled for each type and instruction set; those not of this architecture are not
- * built. */
-extern const sl_kernel sl_cpu_spmm_f32_portable, sl_cpu_spmm_f64_portable;
-extern const sl_kernel sl_cpu_spmm_f32_avx2, sl_cpu_spmm_f64_avx2;
-extern const sl_kernel sl_cpu_spmm_f32_avx512, sl_cpu_spmm_f64_avx512;
-extern const sl_kernel sl_cpu_spmm_f16_portable, sl_cpu_spmm_bf16_portable;
-extern const sl_kernel sl_cpu_spmm_f16_avx2, sl_cpu_spmm_bf16_avx2;
-extern const sl_kernel sl_cpu_spmm_f16_avx512, sl_cpu_spmm_bf16_avx512;
-extern const sl_kernel sl_cpu_spmm_f32_neon, sl_cpu_spmm_f64_neon;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this processor can do, and the kernels that may therefore run. */
+/* What this processor can do. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,40 +10,6 @@ static const char *const isa_names[] = {[SL_CPU_PORTABLE] = "portable",
                                         [SL_CPU_AVX2] = "avx2",
                                         [SL_CPU_AVX512] = "avx512",
                                         [SL_CPU_NEON] = "neon"};
-
-/* All kernels of this architecture; the SpMM kernels of better instruction sets first. */
-const sl_kernel *const sl_cpu_kernels[] = {
-#if defined(__x86_64__)
-    &sl_cpu_spmm_f32_avx512,
-    &sl_cpu_spmm_f64_avx512,
-    &sl_cpu_spmm_f16_avx512,
-    &sl_cpu_spmm_bf16_avx512,
-    &sl_cpu_spmm_f32_avx2,
-    &sl_cpu_spmm_f64_avx2,
-    &sl_cpu_spmm_f16_avx2,
-    &sl_cpu_spmm_bf16_avx2,
-#elif defined(__aarch64__)
-    &sl_cpu_spmm_f32_neon,
-    &sl_cpu_spmm_f64_neon,
-#endif
-    &sl_cpu_spmm_f32_portable,
-    &sl_cpu_spmm_f64_portable,
-    &sl_cpu_spmm_f16_portable,
-    &sl_cpu_spmm_bf16_portable,
-    &sl_cpu_rows,
-    &sl_cpu_convert,
-    &sl_cpu_pull,
-    &sl_cpu_arrive,
-    &sl_cpu_await,
-    &sl_cpu_scale,
-    &sl_cpu_round,
-    &sl_cpu_reduce,
-    &sl_cpu_columns,
-    &sl_cpu_needs,
-    &sl_cpu_tally,
-    &sl_cpu_cut,
-    NULL,
-};
 
 static bool machine_has(sl_cpu_isa isa) {
   switch (isa) {

@@ -63,27 +63,18 @@ static inline int sl_cuda_processors(const sl_queue *queue) {
 /* Estimated seconds of any operation but SpMM. */
 double sl_cuda_rows_cost(const sl_kernel_args *args);
 
-/* Kernels of rows.c and their launchers in rows.cu; arguments of no rows or bytes do not reach a launcher,
+/* Launchers in rows.cu, for the kernels of rows.c; arguments of no rows or bytes do not reach a launcher,
  * unless a pull has stages to tell of. */
-extern const sl_kernel sl_cuda_rows, sl_cuda_pull, sl_cuda_arrive, sl_cuda_await, sl_cuda_scale,
-    sl_cuda_round;
 sley_status sl_cuda_launch_rows(sl_queue *queue, const sl_rows_args *args);
 sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *args);
 sley_status sl_cuda_launch_arrive(sl_queue *queue, const sl_arrive_args *args);
 sley_status sl_cuda_launch_scale(sl_queue *queue, const sl_scale_args *args);
 sley_status sl_cuda_launch_round(sl_queue *queue, const sl_round_args *args);
 
-/* The kernel of convert.c and its launcher in convert.cu, for two types that differ and at least one value.
- */
-extern const sl_kernel sl_cuda_convert;
+/* The launcher in convert.cu, for two types that differ and at least one value. */
 sley_status sl_cuda_launch_convert(sl_queue *queue, const sl_convert_args *args);
 
-/* The kernel of reduce.c and its launcher in reduce.cu, for at least one value. */
-extern const sl_kernel sl_cuda_reduce;
-sley_status sl_cuda_launch_reduce(sl_queue *queue, const sl_reduce_args *args);
-
-/* The kernels of inspect.c and their launchers in inspect.cu, for blocks that are not empty. */
-extern const sl_kernel sl_cuda_columns, sl_cuda_needs, sl_cuda_tally, sl_cuda_cut;
+/* Launchers in inspect.cu, for blocks that are not empty. */
 sley_status sl_cuda_launch_columns(sl_queue *queue, const sl_columns_args *args);
 sley_status sl_cuda_launch_needs(sl_queue *queue, const sl_needs_args *args);
 sley_status sl_cuda_launch_tally(sl_queue *queue, const sl_tally_args *args);
@@ -100,9 +91,6 @@ sley_status sl_cuda_launch_atomic(sl_queue *queue, const sl_atomic *args);
 sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *args);
 sley_status sl_cuda_launch_await(sl_queue *queue, const sl_await_args *args);
 
-/* The kernels of spmm_stream*: for every part that is known when it is planned. */
-extern const sl_kernel sl_cuda_spmm_stream;
-
 /* A sparse matrix in the device's memory. */
 typedef struct sl_cuda_csr {
   int64_t rows;
@@ -111,16 +99,8 @@ typedef struct sl_cuda_csr {
   const void *col, *val;
 } sl_cuda_csr;
 
-/* The kernel of spmm_plain.c and its launcher in spmm_plain.cu: every width, type and stride, in stored
- * order, a warp a row. The reference on the device, and for parts that arrive. */
-extern const sl_kernel sl_cuda_spmm_plain;
+/* The launcher in spmm_plain.cu: every width, type and stride, in stored order, a warp a row. */
 sley_status sl_cuda_launch_spmm_plain(sl_queue *queue, const sl_spmm_run *args, const sl_cuda_csr *a);
-
-/* The kernel of spmm_cusparse.c: that library's product, for plans that ask for it. */
-extern const sl_kernel sl_cuda_spmm_cusparse;
-
-/* The kernel of spmm_rowwise.c: the product over X in place in several GPUs' memories. */
-extern const sl_kernel sl_cuda_spmm_rowwise;
 
 #ifdef __cplusplus
 }

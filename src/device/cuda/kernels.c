@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of the cuda device's kernels: of those that can serve, the cheapest runs. */
+/* The table of the cuda device's kernels: of those that can serve, the cheapest runs. Nobody else knows them
+ * by name, so they are declared here. */
 #include "device/cuda/cuda.h"
+
+extern const sl_kernel sl_cuda_rows, sl_cuda_pull, sl_cuda_arrive, sl_cuda_await, sl_cuda_scale,
+    sl_cuda_round;
+extern const sl_kernel sl_cuda_convert;
+extern const sl_kernel sl_cuda_reduce;
+extern const sl_kernel sl_cuda_columns, sl_cuda_needs, sl_cuda_tally, sl_cuda_cut;
+
+/* The product: for every part that is known when it is planned; the reference on the device, and for parts
+ * that arrive; a library's, for plans that ask for it; over X in place in several GPUs' memories. */
+extern const sl_kernel sl_cuda_spmm_stream, sl_cuda_spmm_plain, sl_cuda_spmm_cusparse, sl_cuda_spmm_rowwise;
 
 const sl_kernel *const sl_cuda_kernels[] = {
     &sl_cuda_spmm_stream,

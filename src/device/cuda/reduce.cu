@@ -156,9 +156,10 @@ template <class T> void launch_by_operator(sl_queue *queue, const sl_reduce_args
     launch_by_width<T, SLEY_MAX>(queue, a);
 }
 
-} // namespace
-
-sley_status sl_cuda_launch_reduce(sl_queue *queue, const sl_reduce_args *a) {
+sley_status reduce_run(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_reduce_args *a = &args->reduce;
+  if (a->count <= 0)
+    return SLEY_OK;
   if (!are_aligned(a, sley_type_bytes(a->type)))
     return sl_fail(SLEY_ERR_ARG, "arrays to reduce lie at odd addresses: align them to their values' size");
   SL_TRY(sl_cuda_use(queue->device));
@@ -173,4 +174,25 @@ sley_status sl_cuda_launch_reduce(sl_queue *queue, const sl_reduce_args *a) {
   else
     launch_by_operator<i64>(queue, a);
   return sl_cuda_launched(queue, "reduce");
+}
+
+bool reduce_ok(const sl_kernel_args *args) {
+  return sl_reduces(&args->reduce);
+}
+
+double reduce_cost(const sl_kernel_args *args) {
+  const sl_reduce_args *a = &args->reduce;
+  return 3e-6 + static_cast<double>(a->count) * sley_type_bytes(a->type) * (a->parts + 1) / 2e12;
+}
+
+} // namespace
+
+extern "C" {
+extern const sl_kernel sl_cuda_reduce;
+const sl_kernel sl_cuda_reduce = {.name = "reduce",
+                                  .op = SL_OP_REDUCE,
+                                  .ok = reduce_ok,
+                                  .cost = reduce_cost,
+                                  SL_KERNEL_KEEPS_NOTHING,
+                                  .run = reduce_run};
 }
