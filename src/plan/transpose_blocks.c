@@ -14,8 +14,9 @@ static int owner_of_column(const void *context, int64_t row, int64_t col) {
 }
 
 /* CSR of the transposed items, which come sorted by row: a counting sort by column keeps that order within
- * each. places: NULL, or receives where each item is. */
-static sley_status build_block(const sl_inspection *ins, const sl_item *items, int64_t count, int64_t *places,
+ * each. source: NULL, or receives which item
+ * each entry is. */
+static sley_status build_block(const sl_inspection *ins, const sl_item *items, int64_t count, int64_t *source,
                                sley_matrix **out) {
   int64_t first = ins->col_begin[ins->comm->rank], rows = ins->col_begin[ins->comm->rank + 1] - first;
   int64_t cols = ins->row_begin[ins->comm->size];
@@ -39,8 +40,8 @@ static sley_status build_block(const sl_inspection *ins, const sl_item *items, i
   }
   for (int64_t i = 0; i < count; i++) {
     int64_t place = at[items[i].col - first]++;
-    if (places)
-      places[i] = place;
+    if (source)
+      source[place] = i;
     sl_index_set(arrays.col, index, place, items[i].row);
     sl_value_set(arrays.val, dtype, place, items[i].value);
   }
@@ -57,7 +58,7 @@ struct sl_transposition {
   sley_dtype dtype;
   int64_t sends, receives; /* entries */
   int64_t *entry;          /* the block's entries in the order in which they are sent */
-  int64_t *place;          /* of each entry received, where it belongs in the block of A^T */
+  int64_t *source;         /* of each entry of the block of A^T, which of those received it is */
   int64_t *send_at, *send_bytes, *recv_at, *recv_bytes; /* by rank; in one piece of memory */
   void *send, *recv;
 };
@@ -68,7 +69,7 @@ void sl_transposition_destroy(sl_transposition *t) {
   sl_free(t->recv);
   sl_free(t->send);
   sl_free(t->send_at);
-  sl_free(t->place);
+  sl_free(t->source);
   sl_free(t->entry);
   sl_free(t);
 }
@@ -101,7 +102,7 @@ static sley_status list_sent(const sl_inspection *ins, sl_transposition *t) {
   return SLEY_OK;
 }
 
-/* What it receives; the places are known. */
+/* What it receives; the sources are known. */
 static sley_status list_received(const sl_inspection *ins, const sl_item *items, sl_transposition *t) {
   int64_t value = (int64_t)sley_dtype_bytes(t->dtype);
   for (int64_t i = 0; i < t->receives; i++)
@@ -120,7 +121,7 @@ static sley_status begin(const sl_inspection *ins, int64_t receives, sl_transpos
   t->comm = ins->comm;
   t->dtype = ins->block->dtype;
   t->receives = receives;
-  SL_TRY(SL_NEW(t->place, receives, "the transpose"));
+  SL_TRY(SL_NEW(t->source, receives, "the transpose"));
   SL_TRY(SL_NEW_ZERO(t->send_at, 4 * (int64_t)ranks, "the transpose"));
   t->send_bytes = t->send_at + ranks;
   t->recv_at = t->send_bytes + ranks;
@@ -128,7 +129,7 @@ static sley_status begin(const sl_inspection *ins, int64_t receives, sl_transpos
   return SLEY_OK;
 }
 
-/* Of one rank: where each entry has gone. */
+/* Of one rank: where each entry has come from. */
 static sley_status list_own(const sl_inspection *ins, const sley_matrix *transposed, sl_transposition *t) {
   const sley_matrix *block = ins->block;
   int64_t *at;
@@ -136,7 +137,7 @@ static sley_status list_own(const sl_inspection *ins, const sley_matrix *transpo
   for (int64_t r = 0; r < transposed->rows; r++)
     at[r] = transposed->rowptr[r] - transposed->rowptr[0];
   for (int64_t e = 0; e < block->nnz; e++)
-    t->place[e] = at[sl_index_at(block->col, block->index, block->rowptr[0] + e)]++;
+    t->source[at[sl_index_at(block->col, block->index, block->rowptr[0] + e)]++] = e;
   sl_free(at);
   return SLEY_OK;
 }
@@ -154,7 +155,7 @@ static sley_status transpose_items(const sl_inspection *ins, const sl_item *item
   if (!values)
     return build_block(ins, items, count, NULL, out);
   SL_TRY(begin(ins, count, values));
-  SL_TRY(build_block(ins, items, count, (*values)->place, out));
+  SL_TRY(build_block(ins, items, count, (*values)->source, out));
   SL_TRY(list_sent(ins, *values));
   return list_received(ins, items, *values);
 }
@@ -189,37 +190,38 @@ sley_status sl_transpose_blocks(sl_comm *comm, const sley_matrix *block, const i
 enum { AT_ONCE = 1 << 15 };
 
 typedef struct moving {
-  const sl_transposition *t;
+  size_t value_bytes;
+  const int64_t *which; /* to[i] = from[which[i]] */
   const void *from;
   void *to;
 } moving;
 
-/* Entries begin .. end - 1 of those sent. */
-static sley_status pack(void *context, int64_t first, int64_t end, int thread) {
+static sley_status move_values(void *context, int64_t first, int64_t end, int thread) {
   (void)thread;
   const moving *m = context;
-  for (int64_t i = first; i < end; i++)
-    sl_value_copy(m->to, i, m->from, m->t->entry[i], m->t->dtype);
-  return SLEY_OK;
-}
-
-/* Entries begin .. end - 1 of those received. */
-static sley_status place(void *context, int64_t first, int64_t end, int thread) {
-  (void)thread;
-  const moving *m = context;
-  for (int64_t i = first; i < end; i++)
-    sl_value_copy(m->to, m->t->place[i], m->from, i, m->t->dtype);
+  const int64_t *which = m->which;
+  if (m->value_bytes == sizeof(uint64_t))
+    for (int64_t i = first; i < end; i++)
+      ((uint64_t *)m->to)[i] = ((const uint64_t *)m->from)[which[i]];
+  else if (m->value_bytes == sizeof(uint32_t))
+    for (int64_t i = first; i < end; i++)
+      ((uint32_t *)m->to)[i] = ((const uint32_t *)m->from)[which[i]];
+  else
+    for (int64_t i = first; i < end; i++)
+      ((uint16_t *)m->to)[i] = ((const uint16_t *)m->from)[which[i]];
   return SLEY_OK;
 }
 
 sley_status sl_transposition_run(const sl_transposition *t, const void *val, void *out) {
   sl_comm *comm = t->comm;
+  size_t value = sley_dtype_bytes(t->dtype);
   const void *received = val;
   if (comm->size > 1) {
-    SL_TRY(sl_team_for(comm->team, t->sends, AT_ONCE, pack, &(moving){t, val, t->send}));
+    SL_TRY(sl_team_for(comm->team, t->sends, AT_ONCE, move_values, &(moving){value, t->entry, val, t->send}));
     SL_TRY(
         comm->ops->alltoallv(comm, t->send, t->send_at, t->send_bytes, t->recv, t->recv_at, t->recv_bytes));
     received = t->recv;
   }
-  return sl_team_for(comm->team, t->receives, AT_ONCE, place, &(moving){t, received, out});
+  return sl_team_for(comm->team, t->receives, AT_ONCE, move_values,
+                     &(moving){value, t->source, received, out});
 }

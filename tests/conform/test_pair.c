@@ -6,6 +6,7 @@
 #include "base/value.h"
 #include "matrix/matrix.h"
 #include "mirror.h"
+#include "ops/spmm.h"
 #include "ranks.h"
 
 enum { MOST_RANKS = 8 };
@@ -22,6 +23,7 @@ typedef struct sample {
   int64_t k;
   const char *algo;
   bool reproducible, renewable;
+  bool symmetric; /* the pattern is, and the partitions are equal */
 } sample;
 
 /* One direction: this rank's rows of the operands, on the device and not, and what is expected. */
@@ -125,6 +127,7 @@ static const void *values_of(const sley_matrix *block) {
 
 static sley_status use_pair(sley_comm *comm, const sample *s, sley_matrix *const block[2],
                             const side sides[2], sley_plan *pair[2]) {
+  EXPECT((pair[0]->halo == pair[1]->halo) == s->symmetric); /* all that was inspected is shared */
   const sley_matrix *old[2] = {s->old, s->old_transposed}, *fresh[2] = {s->fresh, s->fresh_transposed};
   SL_TRY(check_pair(comm, s, block[0], old, sides, pair));
   if (s->renewable) {
@@ -246,6 +249,7 @@ static void run_matrix(const rank_case *c, uint64_t draw) {
     assert_sley_ok(sley_partition_equal(s.old->cols, c->ranks, s.col_begin));
   if (draw / 480 % 4 == 0 && c->ranks > 1) /* the first rank owns no row */
     s.row_begin[1] = 0;
+  s.symmetric = which == SYMMETRIC && memcmp(s.row_begin, s.col_begin, sizeof s.row_begin) == 0;
   for (int a = 0; sley_algorithms()[a]; a++)
     if ((draw + (uint64_t)a) % (3 * case_share()) == 0) {
       s.algo = sley_algorithms()[a];
