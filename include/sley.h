@@ -523,8 +523,10 @@ typedef struct sley_plan_options {
    * columns (SLEY_ERR_UNSUPPORTED). */
   bool keep_input;
   /* The plan takes new values by sley_plan_set_values: it remembers where its values come from, 8 bytes an
-   * entry where these are not the block's own. Not with transpose, nor with algorithms that give entries of
-   * the matrix to other ranks: bcast-1.5d, summa-2d, cover (SLEY_ERR_UNSUPPORTED; auto leaves them out). */
+   * entry where these are not the block's own. A plan of A^T (transpose, or of a pair) also remembers where
+   * its entries come from and go to, 16 bytes and two values for each. Not with algorithms that give entries
+   * of the matrix to other ranks: bcast-1.5d, summa-2d, cover (SLEY_ERR_UNSUPPORTED; auto leaves them out).
+   */
   bool renewable;
 } sley_plan_options;
 #define SLEY_PLAN_OPTIONS_INIT                                                                               \
@@ -585,6 +587,17 @@ sley_status sley_plan_create(sley_comm *comm, const sley_matrix *block, const in
                              const int64_t *col_begin, int64_t k, const sley_plan_options *options,
                              sley_plan **out);
 
+/* Two plans at once: *out as sley_plan_create makes it for Y = A X, and *out_transposed as it makes it with
+ * the option transpose, for X' = A^T Y' with the partitions swapped: Y' is divided as Y, X' as X. Both have
+ * the bits of the plans made one by one. They share the checks, and, where the pattern of A is symmetric and
+ * row_begin equals col_begin, all that inspection finds, the lists of the halo included; the entries of A
+ * travel to the owners of their columns once. The options hold for each of the two (mem_limit too), but
+ * transpose must be false. Each is destroyed by itself, in any order that all ranks share; block must outlive
+ * *out only. Collective. Errors: as sley_plan_create; then there is neither. */
+sley_status sley_plan_create_pair(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                                  const int64_t *col_begin, int64_t k, const sley_plan_options *options,
+                                  sley_plan **out, sley_plan **out_transposed);
+
 /* The same on every rank. */
 sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out);
 
@@ -640,16 +653,77 @@ sley_status sley_spmm_block(sley_plan *plan, int64_t block, double alpha, const 
 /* What the transport counted in the last execute, summed over all ranks. Collective. */
 sley_status sley_plan_counted(sley_plan *plan, sley_traffic *out);
 
-/* New values for the matrix of a plan made with renewable: val holds those of this rank's block, in the order
- * of the block's entries and in its type, in the host's memory. Executes from then on have the bits of a new
- * plan of the new values, which this replaces at a small part of the cost. val takes the place of the block's
- * own values: it stays as it is until the next sley_plan_set_values or the plan's end. To change the values
- * of the array that the plan has, change them and call this with it again. Every rank calls it between the
- * same two executes. Errors: SLEY_ERR_ARG. Not collective: it waits for no other rank. */
+/* New values for the matrix of a plan made with renewable: val holds those of this rank's block of A, in the
+ * order of the block's entries and in its type, in the host's memory. Executes from then on have the bits of
+ * a new plan of the new values, which this replaces at a small part of the cost. Every rank calls it between
+ * the same two executes; each plan of a pair has a call of its own, both with the values of A.
+ *
+ * A plan of A: val takes the place of the block's own values: it stays as it is until the next
+ * sley_plan_set_values or the plan's end. To change the values of the array that the plan has, change them
+ * and call this with it again. Not collective: it waits for no other rank.
+ *
+ * A plan of A^T (transpose, or of a pair): the values travel to the ranks that have the entries of A^T; val
+ * may change once the call has returned. Collective; it waits for the other ranks.
+ *
+ * Errors: SLEY_ERR_ARG; of a plan of A^T on all ranks, and SLEY_ERR_PEER. */
 sley_status sley_plan_set_values(sley_plan *plan, const void *val);
 
 /* Collective. */
 void sley_plan_destroy(sley_plan *plan);
+
+/* ---------------------------------------------------------------------------------------------------- 5b
+ * halos */
+
+/* The rows of X that a rank needs, and the exchanges that move them: gather, from their owners to a buffer of
+ * this rank; and its reverse, scatter-add, from the buffer to the owners, which add them to their rows. So
+ * the backward pass of a gather is a scatter-add with the same halo. */
+typedef struct sley_halo sley_halo;
+
+typedef struct sley_halo_info {
+  int64_t rows;         /* that this rank needs: rows of its buffer */
+  const int64_t *row;   /* their numbers in X, ascending: entry h is row h of the buffer */
+  const int64_t *begin; /* size + 1 entries: rank p owns rows begin[p] .. begin[p + 1] - 1 of the buffer */
+  int64_t own_rows;     /* rows of X that this rank owns */
+  int64_t wanted_rows;  /* that the ranks, itself included, need of this one, with repeats */
+  int64_t k;            /* columns */
+  sley_dtype dtype;
+} sley_halo_info;
+
+/* A halo of `count` rows of X, whose global numbers row[] ascend without repeats; each rank names its own,
+ * and a rank's own rows may be among them. col_begin: size + 1 entries, the same on every rank: rank r owns
+ * rows [col_begin[r], col_begin[r + 1]) of X. k >= 0 columns of dtype. row and col_begin are read by this
+ * call only. Everything the exchanges need is prepared here. Ended by sley_halo_destroy, before the comm
+ * ends. Collective. Errors, on all ranks: SLEY_ERR_ARG (a row that does not ascend or that no rank owns, k or
+ * dtype is wrong, the ranks disagree), SLEY_ERR_OVERFLOW, SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
+sley_status sley_halo_create(sley_comm *comm, const int64_t *row, int64_t count, const int64_t *col_begin,
+                             int64_t k, sley_dtype dtype, sley_halo **out);
+
+/* The halo of a plan: the distinct rows of X that this rank's entries name and that other ranks own, with the
+ * plan's k and dtype. It shares the plan's lists and outlives the plan if need be; its exchanges are its own.
+ * For any plan, dry ones too; of a plan of A^T, rows of its X. Collective. Errors: as sley_halo_create. */
+sley_status sley_plan_halo(const sley_plan *plan, sley_halo **out);
+
+/* Arrays of *out belong to the halo. Not collective. */
+sley_status sley_halo_info_get(const sley_halo *halo, sley_halo_info *out);
+
+/* Row h of buffer becomes row row[h] of X. x: this rank's rows of X, leading dimension ldx >= k; buffer:
+ * `rows` rows, leading dimension ld >= k, in elements; both in memory of the rank's device, and not
+ * overlapping. They stay the caller's; only k columns of buffer are written. Enqueued after all that the
+ * rank's calls have enqueued so far: on the cpu all is done on return; on cuda work that is enqueued later on
+ * the same stream may read buffer and write x (over tcp and mpi rows travel through the host's memory, for
+ * which the call may wait). Nothing is kept from call to call: each moves what x holds. Allocates nothing.
+ * Collective. Errors: SLEY_ERR_ARG, SLEY_ERR_PEER (another rank failed), SLEY_ERR_INTERRUPTED. An error ends
+ * the comm. */
+sley_status sley_halo_gather(sley_halo *halo, const void *x, int64_t ldx, void *buffer, int64_t ld);
+
+/* Row h of every rank's buffer is added to row row[h] of X, at its owner: to the row's value first that of
+ * the lowest rank that needs it, then that of the next, so that the bits are the same every time, on every
+ * transport and device. Each addition is in dtype, and rounded to it. buffer is read, k columns of x are
+ * written. Shapes, order, waiting and errors: as sley_halo_gather. */
+sley_status sley_halo_scatter_add(sley_halo *halo, const void *buffer, int64_t ld, void *x, int64_t ldx);
+
+/* Accepts NULL, then on all ranks. Collective. */
+void sley_halo_destroy(sley_halo *halo);
 
 /* ----------------------------------------------------------------------------------------------------- 6
  * checks */

@@ -75,6 +75,26 @@ sley_status sley_plan_create(sley_comm *comm, const sley_matrix *block, const in
   return sl_spmm_plan(comm, block, row_begin, col_begin, k, &chosen, out);
 }
 
+sley_status sley_plan_create_pair(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                                  const int64_t *col_begin, int64_t k, const sley_plan_options *options,
+                                  sley_plan **out, sley_plan **out_transposed) {
+  sley_plan_options chosen = SLEY_PLAN_OPTIONS_INIT;
+  if (!comm)
+    return sl_fail(SLEY_ERR_ARG, "sley_plan_create_pair: comm is NULL");
+  sley_status status = SLEY_OK;
+  if (!block || !row_begin || !col_begin || !out || !out_transposed)
+    status = sl_fail(SLEY_ERR_ARG,
+                     "sley_plan_create_pair: block, row_begin, col_begin, out or out_transposed is NULL");
+  else
+    status = sl_struct_take("sley_plan_options", options, sizeof chosen, &chosen);
+  if (status == SLEY_OK && chosen.transpose)
+    status = sl_fail(SLEY_ERR_ARG, "sley_plan_create_pair makes the plan of A^T anyway: leave the option "
+                                   "transpose out");
+  SL_TRY(sl_agree(comm, status));
+  SL_TRY(check_same(comm, &chosen));
+  return sl_spmm_plan_pair(comm, block, row_begin, col_begin, k, &chosen, out, out_transposed);
+}
+
 sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out) {
   if (!plan || !out)
     return sl_fail(SLEY_ERR_ARG, "sley_plan_info_get: plan or out is NULL");
@@ -184,15 +204,22 @@ sley_status sley_spmm_block(sley_plan *plan, int64_t block, double alpha, const 
   return sl_spmm_execute_block(plan, block, alpha, x, ldx, beta, y, ldy);
 }
 
-sley_status sley_plan_set_values(sley_plan *plan, const void *val) {
-  if (!plan)
-    return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: plan is NULL");
+static sley_status check_values(const sley_plan *plan, const void *val) {
   if (!plan->exec || !plan->plan.renewable)
     return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: the plan %s",
                    plan->exec ? "was not made with renewable" : "is dry, it holds no values");
   if (!val && plan->nnz > 0)
     return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: val is NULL");
-  return sl_spmm_set_values(plan, val);
+  return SLEY_OK;
+}
+
+sley_status sley_plan_set_values(sley_plan *plan, const void *val) {
+  if (!plan)
+    return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: plan is NULL");
+  sley_status status = check_values(plan, val);
+  if (plan->values) /* the ranks exchange them */
+    status = sl_agree(plan->comm, status);
+  return status == SLEY_OK ? sl_spmm_set_values(plan, val) : status;
 }
 
 sley_status sley_plan_counted(sley_plan *plan, sley_traffic *out) {

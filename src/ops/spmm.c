@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Plans of sparse products: made alone or as a pair, executed, given new values, destroyed. */
 #include "ops/spmm.h"
 
 #include <stdio.h>
@@ -9,7 +10,6 @@
 #include "machine/machine.h"
 #include "plan/describe.h"
 #include "plan/resident.h"
-#include "plan/transpose_blocks.h"
 #include "predict/choice.h"
 #include "predict/locality.h"
 
@@ -61,9 +61,6 @@ static sley_status read_wishes(const sley_plan_options *options, int64_t k, sley
   out->keeps_input = options->keep_input;
   out->owned = options->transpose;
   out->renewable = options->renewable;
-  if (options->renewable && options->transpose)
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "entries of A^T come from other ranks: its plans take no new values "
-                                         "(renewable)");
   SL_TRY(choose_library(options, &out->library));
   return choose_wire(options, dtype, out);
 }
@@ -78,26 +75,20 @@ static sley_status look_at_locality(sl_inspection *ins) {
   return machine->nears > 0 || device->ops->host_addresses ? sl_locality(ins) : SLEY_OK;
 }
 
-/* Inspects the block, lets the algorithm build its plan, and binds it. */
-static sley_status make(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
-                        const int64_t *col_begin, int64_t k, const sley_plan_options *options) {
-  sl_inspection inspection;
-  sl_plan_wishes wishes;
-  SL_TRY(sl_agree(handle->comm, read_wishes(options, k, block->dtype, &wishes)));
-  handle->nnz = block->nnz;
-  SL_TRY(sl_inspect(handle->comm, block, row_begin, col_begin, &wishes, &inspection));
+/* Lets the algorithm build the plan of what was inspected, and binds it. */
+static sley_status build(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options) {
   if (options->mem_limit > 0) { /* parts are then cut where no limit holds */
-    sl_resident_close(inspection.resident);
-    inspection.resident = NULL;
+    sl_resident_close(ins->resident);
+    ins->resident = NULL;
   }
-  sley_status status = sl_agree(handle->comm, look_at_locality(&inspection));
+  handle->halo = sl_halo_hold(ins->halo);
+  sley_status status = sl_agree(handle->comm, look_at_locality(ins));
   if (status == SLEY_OK)
-    status = sl_plan_build(&inspection, options->algo, options->dry, &handle->plan);
-  sl_resident_close(inspection.resident); /* the memory is wanted */
-  inspection.resident = NULL;
+    status = sl_plan_build(ins, options->algo, options->dry, &handle->plan);
+  sl_resident_close(ins->resident); /* the memory is wanted */
+  ins->resident = NULL;
   if (status == SLEY_OK)
-    status = sl_spmm_fit(handle, &inspection, options);
-  sl_inspection_free(&inspection);
+    status = sl_spmm_fit(handle, ins, options);
   if (status == SLEY_OK && !options->dry)
     status = sl_exec_create(handle->blocks > 1 ? &handle->wide : &handle->plan, &handle->exec);
   if (status == SLEY_OK && !options->dry && handle->rest > 0)
@@ -105,17 +96,53 @@ static sley_status make(sley_plan *handle, const sley_matrix *block, const int64
   return status;
 }
 
-/* The same for A^T, of which this rank first gets its rows. */
-static sley_status make_transposed(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
-                                   const int64_t *col_begin, int64_t k, const sley_plan_options *options) {
-  sley_matrix *transposed = NULL;
-  SL_TRY(sl_transpose_blocks(handle->comm, block, row_begin, col_begin, &transposed));
-  sley_status status = make(handle, transposed, col_begin, row_begin, k, options);
-  if (status == SLEY_OK && handle->plan.borrows)
-    handle->transposed = transposed;
-  else
-    sley_matrix_destroy(transposed);
+static sley_status inspect_and_build(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
+                                     const int64_t *col_begin, const sl_plan_wishes *wishes,
+                                     const sley_plan_options *options) {
+  sl_inspection inspection;
+  SL_TRY(sl_inspect_checked(handle->comm, block, row_begin, col_begin, wishes, &inspection));
+  sley_status status = build(handle, &inspection, options);
+  sl_inspection_free(&inspection);
   return status;
+}
+
+/* This rank's rows of A^T for a plan; they are the handle's from then on. */
+static sley_status transpose(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
+                             const int64_t *col_begin, const sley_plan_options *options) {
+  bool renewable = options->renewable && !options->dry;
+  return sl_transpose_blocks(handle->comm, block, row_begin, col_begin, renewable ? &handle->values : NULL,
+                             &handle->transposed);
+}
+
+/* What the made plan of A^T does not look at any more is given back. */
+static void drop_transposed(sley_plan *handle) {
+  if (handle->plan.borrows || handle->values)
+    return;
+  sley_matrix_destroy(handle->transposed);
+  handle->transposed = NULL;
+}
+
+/* The plan of A, or of A^T, of which this rank first gets its rows. */
+static sley_status make(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
+                        const int64_t *col_begin, int64_t k, const sley_plan_options *options) {
+  sl_plan_wishes wishes;
+  SL_TRY(sl_agree(handle->comm, read_wishes(options, k, block->dtype, &wishes)));
+  SL_TRY(sl_inspect_check(handle->comm, block, row_begin, col_begin, &wishes));
+  if (!options->transpose)
+    return inspect_and_build(handle, block, row_begin, col_begin, &wishes, options);
+  SL_TRY(transpose(handle, block, row_begin, col_begin, options));
+  SL_TRY(inspect_and_build(handle, handle->transposed, col_begin, row_begin, &wishes, options));
+  drop_transposed(handle);
+  return SLEY_OK;
+}
+
+static sley_status begin_plan(sl_comm *comm, const sley_matrix *block, sley_plan **out) {
+  sley_status status = SL_NEW_ZERO(*out, 1, "a plan");
+  if (status == SLEY_OK) {
+    (*out)->comm = comm;
+    (*out)->nnz = block->nnz;
+  }
+  return sl_agree(comm, status);
 }
 
 sley_status sl_spmm_plan(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
@@ -123,16 +150,68 @@ sley_status sl_spmm_plan(sl_comm *comm, const sley_matrix *block, const int64_t 
                          sley_plan **out) {
   sley_plan *handle = NULL;
   *out = NULL;
-  sley_status status = sl_agree(comm, SL_NEW_ZERO(handle, 1, "a plan"));
-  if (status == SLEY_OK) {
-    handle->comm = comm;
-    status = (options->transpose ? make_transposed : make)(handle, block, row_begin, col_begin, k, options);
-  }
+  sley_status status = begin_plan(comm, block, &handle);
+  if (status == SLEY_OK)
+    status = make(handle, block, row_begin, col_begin, k, options);
   if (status != SLEY_OK) {
     sl_spmm_plan_destroy(handle);
     return status;
   }
   *out = handle;
+  return SLEY_OK;
+}
+
+/* The plan of A^T from the inspection of A, which serves both where the pattern is symmetric. */
+static sley_status make_second(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options) {
+  const sley_matrix *block = ins->block;
+  sl_plan_wishes wishes = *ins->wishes;
+  bool symmetric;
+  wishes.owned = true;
+  SL_TRY(transpose(handle, block, ins->row_begin, ins->col_begin, options));
+  SL_TRY(sl_is_symmetric(ins, handle->transposed, &symmetric));
+  if (symmetric) {
+    ins->block = handle->transposed;
+    ins->wishes = &wishes;
+    SL_TRY(sl_agree(handle->comm, sl_resident_open(ins)));
+    SL_TRY(build(handle, ins, options));
+  } else {
+    SL_TRY(inspect_and_build(handle, handle->transposed, ins->col_begin, ins->row_begin, &wishes, options));
+  }
+  drop_transposed(handle);
+  return SLEY_OK;
+}
+
+static sley_status make_pair(sley_plan *const pair[2], const sley_matrix *block, const int64_t *row_begin,
+                             const int64_t *col_begin, int64_t k, const sley_plan_options *options) {
+  sl_comm *comm = pair[0]->comm;
+  sl_inspection inspection;
+  sl_plan_wishes wishes;
+  SL_TRY(sl_agree(comm, read_wishes(options, k, block->dtype, &wishes)));
+  SL_TRY(sl_inspect(comm, block, row_begin, col_begin, &wishes, &inspection));
+  sley_status status = build(pair[0], &inspection, options);
+  if (status == SLEY_OK)
+    status = make_second(pair[1], &inspection, options);
+  sl_inspection_free(&inspection);
+  return status;
+}
+
+sley_status sl_spmm_plan_pair(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                              const int64_t *col_begin, int64_t k, const sley_plan_options *options,
+                              sley_plan **out, sley_plan **out_transposed) {
+  sley_plan *pair[2] = {NULL, NULL};
+  *out = *out_transposed = NULL;
+  sley_status status = begin_plan(comm, block, &pair[0]);
+  if (status == SLEY_OK)
+    status = begin_plan(comm, block, &pair[1]);
+  if (status == SLEY_OK)
+    status = make_pair(pair, block, row_begin, col_begin, k, options);
+  if (status != SLEY_OK) {
+    sl_spmm_plan_destroy(pair[1]);
+    sl_spmm_plan_destroy(pair[0]);
+    return status;
+  }
+  *out = pair[0];
+  *out_transposed = pair[1];
   return SLEY_OK;
 }
 
@@ -234,9 +313,19 @@ sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_
   return SLEY_OK;
 }
 
-sley_status sl_spmm_set_values(sley_plan *plan, const void *val) {
+static sley_status set_values(sley_plan *plan, const void *val) {
   SL_TRY(sl_exec_set_values(plan->exec, val));
   return plan->last ? sl_exec_set_values(plan->last, val) : SLEY_OK;
+}
+
+sley_status sl_spmm_set_values(sley_plan *plan, const void *val) {
+  if (!plan->values)
+    return set_values(plan, val);
+  void *own = (void *)plan->transposed->val;
+  sley_status status = sl_transposition_run(plan->values, val, own);
+  if (status == SLEY_OK)
+    status = set_values(plan, own);
+  return sl_agree(plan->comm, status);
 }
 
 sley_status sl_spmm_counted(sley_plan *plan, sley_traffic *out) {
@@ -301,6 +390,8 @@ void sl_spmm_plan_destroy(sley_plan *plan) {
   sl_plan_free(&plan->narrow);
   sl_plan_free(&plan->wide);
   sl_plan_free(&plan->plan);
+  sl_halo_release(plan->halo);
+  sl_transposition_destroy(plan->values);
   sley_matrix_destroy(plan->transposed);
   sl_free(plan);
 }

@@ -5,6 +5,7 @@
 
 #include "exec/exec.h"
 #include "algo/algorithm.h"
+#include "plan/transpose_blocks.h"
 
 /* What an execute was told of its input. */
 typedef struct sl_input {
@@ -19,21 +20,28 @@ typedef struct sl_input {
 struct sley_plan {
   sl_comm *comm;
   sl_plan plan;
-  int64_t nnz; /* of this rank's block */
+  int64_t nnz; /* of this rank's block of A, whose values set_values takes */
   /* In blocks of columns the plan is run for `width` of them at a time, and for `rest` at the end. */
   int64_t width, rest, blocks;
   sl_plan wide, narrow; /* plan for width columns, where that is not all of them, and for rest, if any */
   int64_t needed_bytes, limit_bytes;
-  sl_exec *exec;           /* NULL for a dry plan */
-  sl_exec *last;           /* for rest columns, or NULL */
-  sley_matrix *transposed; /* this rank's rows of A^T where the plan borrows of them, or NULL */
-  sl_input kept;           /* of the last execute */
-  sl_counters counted;     /* by this rank, in the last execute */
+  sl_exec *exec; /* NULL for a dry plan */
+  sl_exec *last; /* for rest columns, or NULL */
+  sley_matrix
+      *transposed; /* this rank's rows of A^T where the plan borrows of them or renews them, or NULL */
+  sl_transposition *values; /* by which they get new values, or NULL */
+  sl_halo *halo;            /* the inspection's */
+  sl_input kept;            /* of the last execute */
+  sl_counters counted;      /* by this rank, in the last execute */
 };
 
 sley_status sl_spmm_plan(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                          const int64_t *col_begin, int64_t k, const sley_plan_options *options,
                          sley_plan **out);
+/* As sley_plan_create_pair. */
+sley_status sl_spmm_plan_pair(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                              const int64_t *col_begin, int64_t k, const sley_plan_options *options,
+                              sley_plan **out, sley_plan **out_transposed);
 sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
                             int64_t ldy);
 /* One block of columns; x and y are its own. */

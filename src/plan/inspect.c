@@ -63,25 +63,24 @@ static sley_status check_local(const sl_comm *comm, const sley_matrix *block, co
 }
 
 /* All ranks must have been given the same k, dtype and partitions, and all get the error. */
-static sley_status check_agreement(const sl_inspection *ins) {
-  const sl_comm *comm = ins->comm;
+static sley_status check_agreement(sl_comm *comm, sley_dtype dtype, const int64_t *row_begin,
+                                   const int64_t *col_begin, const sl_plan_wishes *wishes) {
   enum { FIELDS = 5 };
   uint64_t hash[2] = {0, 0};
   for (int r = 0; r <= comm->size; r++) {
-    hash[0] = hash[0] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)ins->row_begin[r] + 1;
-    hash[1] = hash[1] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)ins->col_begin[r] + 1;
+    hash[0] = hash[0] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)row_begin[r] + 1;
+    hash[1] = hash[1] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)col_begin[r] + 1;
   }
   static const char *const name[FIELDS] = {"k", "dtype", "partition of the rows", "partition of X",
                                            "reproducible"};
-  int64_t least[2 * FIELDS] = {ins->wishes->k, ins->block->dtype, (int64_t)(hash[0] >> 1),
-                               (int64_t)(hash[1] >> 1), ins->wishes->reproducible};
+  int64_t least[2 * FIELDS] = {wishes->k, dtype, (int64_t)(hash[0] >> 1), (int64_t)(hash[1] >> 1),
+                               wishes->reproducible};
   for (int i = 0; i < FIELDS; i++)
     least[FIELDS + i] = -least[i];
-  SL_TRY(comm->ops->allreduce(ins->comm, SL_MIN, least, 2 * FIELDS));
+  SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 2 * FIELDS));
   for (int i = 0; i < FIELDS; i++)
     if (least[i] != -least[FIELDS + i])
-      return sl_agree(ins->comm,
-                      sl_fail(SLEY_ERR_ARG, "the ranks were given different values of: %s", name[i]));
+      return sl_agree(comm, sl_fail(SLEY_ERR_ARG, "the ranks were given different values of: %s", name[i]));
   return SLEY_OK;
 }
 
@@ -163,9 +162,7 @@ static sley_status find_owners(sl_inspection *ins) {
 
 static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const int64_t *col_begin) {
   sl_comm *comm = ins->comm;
-  SL_TRY(sl_agree(comm, check_local(comm, ins->block, row_begin, col_begin, ins->wishes->k)));
   SL_TRY(sl_agree(comm, copy_partitions(ins, row_begin, col_begin)));
-  SL_TRY(check_agreement(ins));
   ins->rows = ins->block->rows;
   ins->first_col = col_begin[comm->rank];
   ins->x_rows = col_begin[comm->rank + 1] - ins->first_col;
@@ -181,13 +178,51 @@ static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const i
   return SLEY_OK;
 }
 
-sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
-                       const int64_t *col_begin, const sl_plan_wishes *wishes, sl_inspection *out) {
+sley_status sl_inspect_check(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                             const int64_t *col_begin, const sl_plan_wishes *wishes) {
+  SL_TRY(sl_agree(comm, check_local(comm, block, row_begin, col_begin, wishes->k)));
+  return check_agreement(comm, block->dtype, row_begin, col_begin, wishes);
+}
+
+sley_status sl_inspect_checked(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                               const int64_t *col_begin, const sl_plan_wishes *wishes, sl_inspection *out) {
   *out = (sl_inspection){.comm = comm, .wishes = wishes, .block = block, .cover_rows = -1};
   sley_status status = inspect(out, row_begin, col_begin);
   if (status != SLEY_OK)
     sl_inspection_free(out);
   return status;
+}
+
+sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                       const int64_t *col_begin, const sl_plan_wishes *wishes, sl_inspection *out) {
+  *out = (sl_inspection){0};
+  SL_TRY(sl_inspect_check(comm, block, row_begin, col_begin, wishes));
+  return sl_inspect_checked(comm, block, row_begin, col_begin, wishes, out);
+}
+
+/* Whether two blocks have the same rows and columns. */
+static bool same_pattern(const sley_matrix *a, const sley_matrix *b) {
+  if (a->rows != b->rows || a->cols != b->cols || a->nnz != b->nnz)
+    return false;
+  int64_t a_first = a->rowptr[0], b_first = b->rowptr[0];
+  for (int64_t row = 0; row <= a->rows; row++)
+    if (a->rowptr[row] - a_first != b->rowptr[row] - b_first)
+      return false;
+  for (int64_t e = 0; e < a->nnz; e++)
+    if (sl_index_at(a->col, a->index, a_first + e) != sl_index_at(b->col, b->index, b_first + e))
+      return false;
+  return true;
+}
+
+sley_status sl_is_symmetric(const sl_inspection *ins, const sley_matrix *transposed, bool *out) {
+  sl_comm *comm = ins->comm;
+  size_t bytes = ((size_t)comm->size + 1) * sizeof *ins->row_begin;
+  int64_t same = memcmp(ins->row_begin, ins->col_begin, bytes) == 0 &&
+                 ins->block->index == transposed->index && same_pattern(ins->block, transposed);
+  *out = false;
+  SL_TRY(comm->ops->allreduce(comm, SL_MIN, &same, 1));
+  *out = same != 0;
+  return SLEY_OK;
 }
 
 void sl_inspection_free(sl_inspection *ins) {

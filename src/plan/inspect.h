@@ -39,10 +39,24 @@ typedef struct sl_inspection {
   struct sl_resident *resident; /* the block in the device's memory; NULL: planning is done on the host */
 } sl_inspection;
 
+/* The checks that sl_inspect begins with: each rank's block fits the partitions, and all ranks were given the
+ * same k, dtype and partitions. Collective, agreed. Errors: SLEY_ERR_ARG, SLEY_ERR_OVERFLOW. */
+sley_status sl_inspect_check(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                             const int64_t *col_begin, const sl_plan_wishes *wishes);
+
+/* sl_inspect without these: for the transpose of what was checked, with the partitions swapped. */
+sley_status sl_inspect_checked(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                               const int64_t *col_begin, const sl_plan_wishes *wishes, sl_inspection *out);
+
 /* Inspects; the arrays row_begin and col_begin are copied, block and wishes must outlive the result.
  * Collective, agreed: ranks that differ in k, dtype, sizes or partition get SLEY_ERR_ARG. */
 sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                        const int64_t *col_begin, const sl_plan_wishes *wishes, sl_inspection *out);
+
+/* Whether the block of A^T has its entries where the inspected one of A has them, on every rank, and the
+ * partitions are equal: what was inspected is then true of both. Collective. */
+sley_status sl_is_symmetric(const sl_inspection *ins, const sley_matrix *transposed, bool *out);
+
 void sl_inspection_free(sl_inspection *inspection);
 
 /* Whether a column's row of X is another rank's. */

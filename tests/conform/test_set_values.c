@@ -185,8 +185,6 @@ static sley_status refuse_main(sl_comm *comm, void *arg) {
   status = sley_plan_set_values(plan, s->old->val);
   sley_plan_destroy(plan);
   EXPECT(status == SLEY_ERR_ARG && strstr(sley_last_error(), "dry"));
-  options.transpose = true;
-  EXPECT(sley_plan_create(comm, s->old, s->begin, s->begin, K, &options, &plan) == SLEY_ERR_UNSUPPORTED);
   EXPECT(sley_plan_set_values(NULL, s->old->val) == SLEY_ERR_ARG);
   return SLEY_OK;
 }

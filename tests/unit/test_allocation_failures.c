@@ -99,6 +99,72 @@ static void products(void **state) {
   sley_matrix_destroy(p.matrix);
 }
 
+/* A pair with new values, and the halo of its first plan. */
+static sley_status use_pair(sley_plan *plan, sley_plan *transposed, const sley_matrix *block) {
+  float x[64 * K] = {0}, y[64 * K], buffer[64 * K];
+  sley_csr csr;
+  sley_halo *halo = NULL;
+  sley_status status = sley_matrix_csr(block, &csr);
+  const float *val = (const float *)csr.val + csr.rowptr[0];
+  if (status == SLEY_OK)
+    status = sley_plan_set_values(plan, val);
+  if (status == SLEY_OK)
+    status = sley_plan_set_values(transposed, val);
+  if (status == SLEY_OK)
+    status = sley_spmm(transposed, 1, x, K, 0, y, K);
+  if (status == SLEY_OK)
+    status = sley_plan_halo(plan, &halo);
+  if (status == SLEY_OK)
+    status = sley_halo_gather(halo, x, K, buffer, K);
+  sley_halo_destroy(halo);
+  return status;
+}
+
+static sley_status pair_rank(sley_comm *comm, void *argument) {
+  const product *p = argument;
+  static const int64_t needed[] = {1, 25, 39};
+  int64_t begin[9];
+  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  options.algo = p->algo;
+  options.renewable = true;
+  sley_matrix *block = NULL;
+  sley_plan *plan = NULL, *transposed = NULL;
+  sley_halo *halo = NULL;
+  int rank = sley_comm_rank(comm);
+  sley_status status = sley_partition_rows(p->matrix, "rows", p->ranks, begin);
+  if (status == SLEY_OK)
+    status = sley_matrix_row_block(p->matrix, begin[rank], begin[rank + 1] - begin[rank], &block);
+  if (status == SLEY_OK)
+    status = sley_plan_create_pair(comm, block, begin, begin, K, &options, &plan, &transposed);
+  if (status == SLEY_OK)
+    status = use_pair(plan, transposed, block);
+  if (status == SLEY_OK)
+    status = sley_halo_create(comm, needed, 3, begin, K, SLEY_F32, &halo);
+  sley_halo_destroy(halo);
+  sley_plan_destroy(transposed);
+  sley_plan_destroy(plan);
+  sley_matrix_destroy(block);
+  return status;
+}
+
+static sley_status make_pair(const void *argument) {
+  const product *p = argument;
+  sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
+  options.ranks = p->ranks;
+  options.threads = 1;
+  return sley_run_ranks(&options, pair_rank, (void *)p);
+}
+
+static void pairs_and_halos(void **state) {
+  (void)state;
+  product p = {.ranks = 2, .algo = "halo"};
+  assert_sley_ok(sley_matrix_read("er:rows=40,cols=40,nnz=200,seed=1", NULL, &p.matrix));
+  fail_each("a pair", make_pair, &p);
+  p.ranks = 1;
+  fail_each("a pair of one rank", make_pair, &p);
+  sley_matrix_destroy(p.matrix);
+}
+
 /* In 16 bits sums lie apart from Y. */
 static void products_of_16_bits(void **state) {
   (void)state;
@@ -173,8 +239,8 @@ static void files_and_orderings(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(products_of_16_bits),
-                                     cmocka_unit_test(products_whose_values_travel_otherwise),
-                                     cmocka_unit_test(files_and_orderings)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products), cmocka_unit_test(pairs_and_halos), cmocka_unit_test(products_of_16_bits),
+      cmocka_unit_test(products_whose_values_travel_otherwise), cmocka_unit_test(files_and_orderings)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Halos for callers: rows of X that are gathered, and added to where they came from. */
+#include "ops/halo_rows.h"
+
+#include <string.h>
+
+#include "base/interrupt.h"
+#include "base/memory.h"
+
+enum { WIDEST_VALUE = 64 }; /* more than any dtype's bytes */
+
+static sley_status check_partition(const sl_comm *comm, const int64_t *begin) {
+  if (begin[0] != 0)
+    return sl_fail(SLEY_ERR_ARG, "sley_halo_create: col_begin begins with %lld instead of 0",
+                   (long long)begin[0]);
+  for (int r = 0; r < comm->size; r++)
+    if (begin[r] > begin[r + 1])
+      return sl_fail(SLEY_ERR_ARG, "sley_halo_create: col_begin descends at rank %d", r);
+  return SLEY_OK;
+}
+
+/* What this rank can tell by itself. */
+static sley_status check_arguments(const sl_comm *comm, const int64_t *row, int64_t count,
+                                   const int64_t *begin, int64_t k, sley_dtype dtype) {
+  int64_t bytes, value = (int64_t)sley_dtype_bytes(dtype);
+  if (!begin || count < 0 || (count > 0 && !row))
+    return sl_fail(SLEY_ERR_ARG, "sley_halo_create: col_begin or row is NULL, or count is negative");
+  SL_TRY(check_partition(comm, begin));
+  if (value == 0)
+    return sl_fail(SLEY_ERR_ARG, "sley_halo_create: there is no dtype %d", (int)dtype);
+  if (k < 0 || k > INT64_MAX / WIDEST_VALUE)
+    return sl_fail(SLEY_ERR_ARG,
+                   "sley_halo_create: k is %lld: it must be 0 or more, and its rows addressable",
+                   (long long)k);
+  if (__builtin_mul_overflow(k * value, begin[comm->size], &bytes))
+    return sl_fail(SLEY_ERR_OVERFLOW, "sley_halo_create: X has more than 2^63 bytes");
+  return SLEY_OK;
+}
+
+/* All ranks must have been given the same. Collective. */
+static sley_status check_same(sl_comm *comm, const int64_t *begin, int64_t k, sley_dtype dtype) {
+  enum { FIELDS = 3 };
+  static const char *const name[FIELDS] = {"k", "dtype", "col_begin"};
+  uint64_t hash = 0;
+  for (int r = 0; r <= comm->size; r++)
+    hash = hash * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)begin[r] + 1;
+  int64_t least[2 * FIELDS] = {k, dtype, (int64_t)(hash >> 1)};
+  for (int i = 0; i < FIELDS; i++)
+    least[FIELDS + i] = -least[i];
+  SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 2 * FIELDS));
+  for (int i = 0; i < FIELDS; i++)
+    if (least[i] != -least[FIELDS + i])
+      return sl_agree(
+          comm,
+          sl_fail(SLEY_ERR_ARG, "sley_halo_create: the ranks were given different values of: %s", name[i]));
+  return SLEY_OK;
+}
+
+sley_status sl_halo_rows_create(sl_comm *comm, const int64_t *row, int64_t count, const int64_t *col_begin,
+                                int64_t k, sley_dtype dtype, sley_halo **out) {
+  int64_t *copy = NULL;
+  sl_halo *halo = NULL;
+  *out = NULL;
+  SL_TRY(sl_agree(comm, check_arguments(comm, row, count, col_begin, k, dtype)));
+  SL_TRY(check_same(comm, col_begin, k, dtype));
+  sley_status status = SL_NEW(copy, count, "the halo");
+  if (status == SLEY_OK && count > 0)
+    memcpy(copy, row, (size_t)count * sizeof *copy);
+  status = sl_agree(comm, status);
+  if (status != SLEY_OK) {
+    sl_free(copy);
+    return status;
+  }
+  SL_TRY(sl_halo_create(comm, col_begin, copy, count, &halo));
+  status = sl_halo_rows_of(halo, k, dtype, out);
+  sl_halo_release(halo);
+  return status;
+}
+
+static sley_status take_memory(sl_halo *halo, int64_t k, sley_dtype dtype, sley_halo **out) {
+  SL_TRY(SL_NEW_ZERO(*out, 1, "a halo"));
+  (*out)->comm = halo->comm;
+  (*out)->halo = sl_halo_hold(halo);
+  (*out)->k = k;
+  (*out)->dtype = dtype;
+  return SL_NEW((*out)->lists, 4 * (int64_t)halo->comm->size, "a halo's lists");
+}
+
+sley_status sl_halo_rows_of(sl_halo *halo, int64_t k, sley_dtype dtype, sley_halo **out) {
+  static const char *const name[2] = {
+      [SL_HALO_GATHER] = "halo gather", [SL_HALO_SCATTER_ADD] = "halo scatter-add"};
+  sl_comm *comm = halo->comm;
+  sley_halo *made = NULL;
+  *out = NULL;
+  sley_status status = sl_agree(comm, take_memory(halo, k, dtype, &made));
+  for (int way = 0; way < 2 && status == SLEY_OK; way++) {
+    sl_exchange_spec spec;
+    sl_halo_spec(halo, (sl_halo_way)way, name[way], dtype, k * (int64_t)sley_dtype_bytes(dtype),
+                 made->lists + 2 * (int64_t)comm->size * way, &spec);
+    status = comm->ops->exchange_create(comm, &spec, &made->exchange[way]);
+  }
+  if (status != SLEY_OK) {
+    sl_halo_rows_destroy(made);
+    return status;
+  }
+  *out = made;
+  return SLEY_OK;
+}
+
+static sley_status move(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
+                        int64_t dst_stride) {
+  sl_comm *comm = exchange->comm;
+  SL_TRY(sl_interrupted());
+  SL_TRY(comm->ops->exchange_begin(exchange, src, src_stride, dst, dst_stride, comm->queue));
+  SL_TRY(comm->ops->exchange_end(exchange, comm->queue));
+  return sl_exchange_reclaim(exchange, comm->queue);
+}
+
+sley_status sl_halo_rows_run(sley_halo *halo, sl_halo_way way, const void *src, int64_t src_ld, void *dst,
+                             int64_t dst_ld) {
+  int64_t value = (int64_t)sley_dtype_bytes(halo->dtype);
+  sley_status status = move(halo->exchange[way], src, src_ld * value, dst, dst_ld * value);
+  if (status != SLEY_OK && status != SLEY_ERR_PEER)
+    halo->comm->ops->abort(halo->comm, status);
+  return status;
+}
+
+void sl_halo_rows_destroy(sley_halo *halo) {
+  if (!halo)
+    return;
+  for (int way = 1; way >= 0; way--)
+    if (halo->exchange[way])
+      halo->comm->ops->exchange_destroy(halo->exchange[way]);
+  sl_free(halo->lists);
+  sl_halo_release(halo->halo);
+  sl_free(halo);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The halo of the public interface: lists that it may share with a plan, and its two exchanges. */
+#ifndef SLEY_OPS_HALO_ROWS_H
+#define SLEY_OPS_HALO_ROWS_H
+
+#include "plan/halo.h"
+
+struct sley_halo {
+  sl_comm *comm;
+  sl_halo *halo;
+  int64_t k;
+  sley_dtype dtype;
+  sl_row_list *lists;       /* of both exchanges */
+  sl_exchange *exchange[2]; /* by sl_halo_way */
+};
+
+/* As sley_halo_create. Arguments are checked here. Collective, agreed. */
+sley_status sl_halo_rows_create(sl_comm *comm, const int64_t *row, int64_t count, const int64_t *col_begin,
+                                int64_t k, sley_dtype dtype, sley_halo **out);
+
+/* The exchanges of k columns of dtype along a halo that others may use too: one more user. Collective,
+ * agreed. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_halo_rows_of(sl_halo *halo, int64_t k, sley_dtype dtype, sley_halo **out);
+
+/* Moves rows: src and dst are X and the buffer, or the buffer and X. Leading dimensions in elements. Errors
+ * abort the comm. Collective. */
+sley_status sl_halo_rows_run(sley_halo *halo, sl_halo_way way, const void *src, int64_t src_ld, void *dst,
+                             int64_t dst_ld);
+
+/* Accepts NULL. Collective. */
+void sl_halo_rows_destroy(sley_halo *halo);
+
+#endif
