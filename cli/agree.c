@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Under a launcher: compares what all ranks were asked for, and samples of the matrix and of X. */
 #include "agree.h"
 
 #include <fcntl.h>

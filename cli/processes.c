@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Runs whose ranks are processes: what they tell the process of the command in shared memory. */
 #include "processes.h"
 
 #include <errno.h>

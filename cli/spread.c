@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks that hold their own rows alone: loading, operands, check and output. */
 #include "spread.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The rival of a product over several GPUs: NCCL broadcasts of X, then cuSPARSE. */
 #include "broadcast.h"
 
 #define NCCL(call) check((call), #call, __LINE__)

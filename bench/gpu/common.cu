@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the GPU benchmarks share: operands, checks, timing with events, JSON lines. */
 #include "common.h"
 
 #include <cuda_bf16.h>

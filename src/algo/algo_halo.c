@@ -52,22 +52,22 @@ static sley_status cut_pieces(sl_plan *plan, const sl_inspection *ins, const sl_
                             {.name = "other rows", .x = SL_BUFFER_X, .far = buffer}};
   SL_TRY(sl_parts_cut(plan, ins, &columns, 2, frames, early));
   sl_part *others = SL_PART(plan, *early + 1);
-  others->stages = pieces->count;
-  others->stage_end = pieces->rows;
+  others->pieces = pieces->count;
+  others->piece_end = pieces->rows;
   others->exchange = exchange;
-  SL_PART(plan, *early)->beside_pull = others->beside_pull = true;
+  SL_PART(plan, *early)->during_pull = others->during_pull = true;
   return SLEY_OK;
 }
 
 static void fill_exchange(sl_plan *plan, const sl_inspection *ins, const sl_halo_pieces *pieces,
                           int exchange) {
-  SL_EXCHANGE(plan, exchange)->spec.stages = pieces->count;
+  SL_EXCHANGE(plan, exchange)->spec.pieces = pieces->count;
   SL_EXCHANGE(plan, exchange)->spec.unhurried = pieces->unhurried;
   for (int p = 0; p < ins->comm->size; p++) {
     sl_row_list send = sl_halo_list_of_x(ins->halo, p, ins->wishes->row_bytes);
     sl_row_list recv = sl_halo_list_of_buffer(ins->halo, p, ins->wishes->row_bytes);
     send.rows = pieces->wanted + ins->halo->wanted_begin[p];
-    recv.stage_end = pieces->end + (int64_t)p * pieces->count;
+    recv.piece_end = pieces->end + (int64_t)p * pieces->count;
     sl_plan_send(plan, exchange, &send);
     sl_plan_recv(plan, exchange, &recv);
   }
@@ -83,9 +83,9 @@ static sley_status add_pieces(const sl_inspection *ins, sl_plan *plan, const sl_
   fill_exchange(plan, ins, pieces, exchange);
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_FORK, 0));
-  SL_TRY(sl_plan_add_beside(plan, SL_STEP_ARRIVE, exchange));
+  SL_TRY(sl_plan_add_concurrent(plan, SL_STEP_ARRIVE, exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, early));
-  SL_TRY(sl_plan_add_beside(plan, SL_STEP_SPMM, early + 1));
+  SL_TRY(sl_plan_add_concurrent(plan, SL_STEP_SPMM, early + 1));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_JOIN, 0));
   return sl_plan_add_step(plan, SL_STEP_END, exchange);
 }
@@ -106,7 +106,7 @@ static sley_status suits_pieces(const sl_inspection *ins, bool *suits) {
   sl_comm *comm = ins->comm;
   int64_t own = !ins->wishes->library;
   *suits = false;
-  if (comm->device->ops->host_addresses || comm->workgroup < comm->size || ins->wishes->narrows)
+  if (comm->device->ops->host_addresses || comm->workgroup < comm->size || ins->wishes->has_wire)
     return SLEY_OK;
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, &own, 1));
   *suits = own;
@@ -122,7 +122,7 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
   if (pieces)
     return build_in_pieces(ins, plan);
   bool may_lend = comm->workgroup == comm->size && comm->device->ops->host_addresses;
-  bool in_place = may_lend && comm->lends && !ins->wishes->keeps_input;
+  bool in_place = may_lend && comm->zero_copy && !ins->wishes->keeps_input;
   plan->begins_with_y = may_lend && !ins->wishes->reproducible;
   int buffer, exchange, first;
   SL_TRY(
@@ -133,7 +133,7 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
                           ins->wishes->row_bytes, SL_GRAIN_ROW, &exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
   if (in_place)
-    SL_TRY(sl_plan_add_step(plan, SL_STEP_BORROW, exchange));
+    SL_TRY(sl_plan_add_step(plan, SL_STEP_MAP, exchange));
   if (in_place || !ins->wishes->reproducible)
     SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first++));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_END, exchange));

@@ -184,11 +184,11 @@ static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int 
 static bool reads_in_place(const sl_inspection *ins) {
   const sl_comm *comm = ins->comm;
   enum { RANKS = 64 }; /* whose memories a kernel takes at most */
-  return comm->size > 1 && comm->size <= RANKS && comm->workgroup == comm->size && comm->lends &&
+  return comm->size > 1 && comm->size <= RANKS && comm->workgroup == comm->size && comm->zero_copy &&
          !comm->device->ops->host_addresses && !ins->wishes->reproducible;
 }
 
-/* An exchange that is only ever borrowed: its lists stand for the rows that the kernel reads, one list of all
+/* An exchange that is only ever mapped: its lists stand for the rows that the kernel reads, one list of all
  * of a peer's as a single long row, so that what is counted is what moves. Collective. */
 static sley_status add_lending(sl_plan *plan, const sl_inspection *ins, int buffer, int *exchange) {
   const sl_comm *comm = ins->comm;
@@ -224,7 +224,7 @@ static sley_status build_in_place(const sl_inspection *ins, sl_plan *plan) {
   SL_TRY(sl_agree((sl_comm *)ins->comm, status));
   SL_TRY(add_lending(plan, ins, buffer, &exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
-  SL_TRY(sl_plan_add_step(plan, SL_STEP_BORROW, exchange));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_MAP, exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, part));
   return sl_plan_add_step(plan, SL_STEP_END, exchange);
 }

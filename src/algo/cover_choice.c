@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Chooses, for every remote block, which entries are served by rows of X and which by partial rows of Y. */
 #include "algo/cover_choice.h"
 
 #include <string.h>

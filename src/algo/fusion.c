@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Fusion: which rows each rank relays for its workgroup, and who takes them from whom. */
 #include "algo/fusion.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts a halo into pieces that arrive in the order in which the rows of the block need them. */
 #include "algo/halo_pieces.h"
 
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static int count_pieces(const sl_inspection *ins) {
   double bytes = (double)ins->halo_set.count * (double)ins->wishes->row_bytes;
   double pieces =
       given_piece() > 0 ? bytes / given_piece() : seconds_to_bring(ins, ins->halo_set.count) / piece_seconds;
-  return pieces >= SL_PULL_STAGES ? SL_PULL_STAGES : pieces > 0 ? 1 + (int)pieces : 1;
+  return pieces >= SL_PIECES_MOST ? SL_PIECES_MOST : pieces > 0 ? 1 + (int)pieces : 1;
 }
 
 /* Of the rows of one piece: which need the halo, and what of it. Pieces are of neighbouring rows, though
@@ -83,7 +84,7 @@ static sley_status mark(void *context, int64_t begin, int64_t end, int thread) {
 static sley_status mark_all(const sl_inspection *ins, const sl_halo_pieces *p, int32_t *pieces) {
   const sley_matrix *block = ins->block;
   if (ins->resident) {
-    int64_t first[SL_PULL_STAGES];
+    int64_t first[SL_PIECES_MOST];
     for (int i = 0; i < p->count; i++)
       first[i] = sl_csr_split(block->rows, block->rowptr, i, p->count);
     return sl_resident_needs(ins, p->count, first, p->row_part, pieces);
@@ -141,17 +142,17 @@ typedef struct sorting {
 
 static sley_status count_pieces_of(void *context, int thread, int threads) {
   const sorting *s = context;
-  int64_t counts[SL_PULL_STAGES] = {0};
+  int64_t counts[SL_PIECES_MOST] = {0};
   for (int64_t e = s->count * thread / threads; e < s->count * (thread + 1) / threads; e++)
     counts[s->piece[e]]++;
-  memcpy(s->at + (int64_t)thread * SL_PULL_STAGES, counts, sizeof counts);
+  memcpy(s->at + (int64_t)thread * SL_PIECES_MOST, counts, sizeof counts);
   return SLEY_OK;
 }
 
 static sley_status place_entries(void *context, int thread, int threads) {
   const sorting *s = context;
-  int64_t at[SL_PULL_STAGES];
-  memcpy(at, s->at + (int64_t)thread * SL_PULL_STAGES, sizeof at);
+  int64_t at[SL_PIECES_MOST];
+  memcpy(at, s->at + (int64_t)thread * SL_PIECES_MOST, sizeof at);
   for (int64_t e = s->count * thread / threads; e < s->count * (thread + 1) / threads; e++)
     s->place[e] = at[s->piece[e]]++;
   return SLEY_OK;
@@ -166,11 +167,11 @@ static sley_status sort_by_piece(sl_team *team, int64_t first, int64_t count, co
   int threads = sl_team_size(some);
   int64_t sum = first;
   sorting s = {count, piece, NULL, place};
-  SL_TRY(SL_NEW(s.at, (int64_t)threads * SL_PULL_STAGES, "pieces of the halo"));
+  SL_TRY(SL_NEW(s.at, (int64_t)threads * SL_PIECES_MOST, "pieces of the halo"));
   sley_status status = sl_team_run(some, count_pieces_of, &s);
   for (int i = 0; i < pieces; i++) {
     for (int t = 0; t < threads; t++) {
-      int64_t *at = &s.at[(int64_t)t * SL_PULL_STAGES + i], entries = *at;
+      int64_t *at = &s.at[(int64_t)t * SL_PIECES_MOST + i], entries = *at;
       *at = sum;
       sum += entries;
     }
@@ -223,12 +224,12 @@ static sley_status move_wanted(void *context, int64_t begin, int64_t end, int th
 /* Given the pieces of what is wanted. */
 static sley_status sort_wanted(const sl_inspection *ins, const int32_t *pieces, sl_halo_pieces *out) {
   sl_team *team = sl_plan_team(ins);
-  int64_t *place, end[SL_PULL_STAGES], all = ins->halo->wanted_begin[ins->comm->size];
+  int64_t *place, end[SL_PIECES_MOST], all = ins->halo->wanted_begin[ins->comm->size];
   SL_TRY(SL_NEW(place, all, "pieces of the halo"));
   sley_status status = SLEY_OK;
   for (int p = 0; p < ins->comm->size && status == SLEY_OK; p++) {
     int64_t first = ins->halo->wanted_begin[p], count = ins->halo->wanted_begin[p + 1] - first;
-    status = sort_by_piece(team, first, count, pieces + first, SL_PULL_STAGES, place + first, end);
+    status = sort_by_piece(team, first, count, pieces + first, SL_PIECES_MOST, place + first, end);
   }
   if (status == SLEY_OK)
     status = sl_team_for(team, all, GRAIN, move_wanted, &(wanting){ins->halo->wanted, place, out->wanted});

@@ -8,7 +8,7 @@
 #include "plan/plan.h"
 
 typedef struct sl_halo_pieces {
-  int count;         /* 1 to SL_PULL_STAGES */
+  int count;         /* 1 to SL_PIECES_MOST */
   bool unhurried;    /* the block takes longer to sum than the halo to come */
   int32_t *row_part; /* of each row of the block: 0: it needs no halo and is summed first; 1 */
   int64_t *place;    /* of each halo entry in the buffer: by owner, then by piece */

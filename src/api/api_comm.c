@@ -7,7 +7,7 @@
 #include "base/outfile.h"
 #include "base/structs.h"
 #include "bootstrap/launcher.h"
-#include "transport/registry.h"
+#include "transport/transport_registry.h"
 #include "transport/trace/trace.h"
 
 /* What close needs beside the comm that the caller has. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "device/device.h"
-#include "transport/registry.h"
+#include "transport/transport_registry.h"
 
 enum { BACKENDS = 16, DETAIL = 512 };
 

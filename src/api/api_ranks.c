@@ -8,7 +8,7 @@
 #include "base/team.h"
 #include "bootstrap/launcher.h"
 #include "bootstrap/place.h"
-#include "transport/registry.h"
+#include "transport/transport_registry.h"
 #include "transport/trace/trace.h"
 
 /* What the caller gave, over the defaults; shorter structs of older programs are fine. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The flag that sley_interrupt sets. */
 #include "base/interrupt.h"
 
 #include <stdatomic.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The flag that sley_interrupt sets, and the status it stands for. */
 #ifndef SLEY_BASE_INTERRUPT_H
 #define SLEY_BASE_INTERRUPT_H
 
 #include "base/status.h"
 
-/* SLEY_ERR_INTERRUPTED, with its message, once sley_interrupt was called. Long loops and every wait ask it. */
+/* SLEY_ERR_INTERRUPTED, with its message, once sley_interrupt was called. Long loops and every wait ask it.
+ */
 sley_status sl_interrupted(void);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers are read and written with a decimal point, whatever the locale of the program. */
 #include "base/locale.h"
 
 #include <pthread.h>

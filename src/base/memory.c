@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Host memory: checked allocation that tests can make fail, and large buffers on huge pages. */
 #include "base/memory.h"
 
 #include <malloc.h>
@@ -13,7 +14,8 @@ static _Atomic int64_t bytes_now, bytes_peak, allocations, fail_at;
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, LARGE = 1 << 30 };
 
 static void count_up(void *block) {
-  int64_t now = atomic_fetch_add(&bytes_now, (int64_t)malloc_usable_size(block)) + (int64_t)malloc_usable_size(block);
+  int64_t now =
+      atomic_fetch_add(&bytes_now, (int64_t)malloc_usable_size(block)) + (int64_t)malloc_usable_size(block);
   int64_t peak = atomic_load(&bytes_peak);
   while (now > peak && !atomic_compare_exchange_weak(&bytes_peak, &peak, now)) {
   }
@@ -29,7 +31,8 @@ static size_t machine_bytes(void) {
 
 /* Whether this allocation is allowed; bytes receives its size. */
 static bool admit(int64_t count, size_t bytes_each, const char *what, size_t *bytes) {
-  if (count < 0 || __builtin_mul_overflow((size_t)count, bytes_each, bytes) || *bytes > (size_t)INT64_MAX - HUGE_PAGE) {
+  if (count < 0 || __builtin_mul_overflow((size_t)count, bytes_each, bytes) ||
+      *bytes > (size_t)INT64_MAX - HUGE_PAGE) {
     sl_fail(SLEY_ERR_MEMORY, "cannot allocate %lld x %zu bytes for %s: the size overflows", (long long)count,
             bytes_each, what);
     return false;

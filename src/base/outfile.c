@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Output files that appear whole or not at all. */
 #define _GNU_SOURCE
 #include "base/outfile.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses specifications such as "rmat:scale=17,edgefactor=8": a name and options. */
 #include "base/spec.h"
 
 #include <errno.h>
@@ -70,7 +71,8 @@ sley_status sl_parse_int(const char *text, const char *what, int64_t least, int6
   if (end == text || *end || text[0] == ' ')
     return sl_fail(SLEY_ERR_ARG, "%s: '%s' is not a whole number", what, text);
   if (overflow || value < least || value > most)
-    return sl_fail(SLEY_ERR_ARG, "%s: %s is not within %lld .. %lld", what, text, (long long)least, (long long)most);
+    return sl_fail(SLEY_ERR_ARG, "%s: %s is not within %lld .. %lld", what, text, (long long)least,
+                   (long long)most);
   *out = value;
   return SLEY_OK;
 }

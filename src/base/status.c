@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Errors of the calling thread: status and message. */
 #include "base/status.h"
 
 #include <stdio.h>

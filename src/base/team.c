@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A team: threads that run one function together. */
 #define _GNU_SOURCE
 #include "base/team.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Names and sizes of value and index types. */
 #include "base/types.h"
 
 #include <limits.h>

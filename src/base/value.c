@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Conversion of arrays of values between types. */
 #include "base/value.h"
 
 int sl_value_digits(sley_dtype dtype) {

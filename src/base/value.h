@@ -12,7 +12,7 @@ static inline sley_dtype sl_sum_dtype(sley_dtype dtype) {
 }
 
 /* Whether sums of the dtype are wider than its values. */
-static inline bool sl_is_narrow(sley_dtype dtype) {
+static inline bool sl_is_16_bit(sley_dtype dtype) {
   return sl_sum_dtype(dtype) != dtype;
 }
 

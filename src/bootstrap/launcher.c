@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the launcher that started this process, from its environment variables. */
 #include "bootstrap/launcher.h"
 
 #include <errno.h>

@@ -296,8 +296,8 @@ static int *slot_of(sl_mesh *mesh, int p, int64_t line) {
     return &mesh->peer[line == LINE_URGENT ? sl_wire_urgent(mesh, p) : p].fd;
   bool after = p == (mesh->rank + 1) % mesh->size, before = mesh->rank == (p + 1) % mesh->size;
   if (after && (!before || p > mesh->rank)) /* of two ranks each is beside the other once */
-    return &mesh->beside[1];
-  return before ? &mesh->beside[0] : NULL;
+    return &mesh->pulse_fd[1];
+  return before ? &mesh->pulse_fd[0] : NULL;
 }
 
 /* Connects to a peer below. */
@@ -410,7 +410,7 @@ sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_mesh *
       status = join_peers(&m);
     const int beside[2] = {(place->rank + place->size - 1) % place->size, (place->rank + 1) % place->size};
     if (status == SLEY_OK)
-      status = sl_pulse_start(m.mesh->beside, beside, place->timeout, &m.mesh->pulse);
+      status = sl_pulse_start(m.mesh->pulse_fd, beside, place->timeout, &m.mesh->pulse);
   }
   drop(&m.listener);
   if (status == SLEY_OK) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Accepts connections that begin with one message, and hears all of them side by side. */
 #include "bootstrap/reception.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts rows into chunks of about equally many entries. */
 #include "device/chunks.h"
 
 #include <pthread.h>
@@ -41,21 +42,21 @@ static void close_chunk(const cutter *c, span *at, sl_chunk *open) {
   open->count = 0;
 }
 
-/* The row as pieces of about target entries. */
+/* The row as fragments of about target entries. */
 static void cut_row(const cutter *c, span *at, int32_t y, int64_t begin, int64_t entries) {
-  int64_t pieces = (entries + c->target - 1) / c->target;
+  int64_t fragments = (entries + c->target - 1) / c->target;
   if (c->fills)
     c->out->long_row[at->longs] = (sl_long_row){y, (int32_t)at->slots};
   at->longs++;
-  for (int64_t p = 0; p < pieces; p++) {
-    int64_t from = entries * p / pieces, to = entries * (p + 1) / pieces;
-    sl_chunk piece = {.begin = begin + from,
-                      .count = (int32_t)(to - from),
-                      .row = (int32_t)at->rows,
-                      .rows = 1,
-                      .slot = (int32_t)at->slots++,
-                      .long_row = (int32_t)at->longs - 1};
-    store_chunk(c, at, &piece);
+  for (int64_t p = 0; p < fragments; p++) {
+    int64_t from = entries * p / fragments, to = entries * (p + 1) / fragments;
+    sl_chunk fragment = {.begin = begin + from,
+                         .count = (int32_t)(to - from),
+                         .row = (int32_t)at->rows,
+                         .rows = 1,
+                         .slot = (int32_t)at->slots++,
+                         .long_row = (int32_t)at->longs - 1};
+    store_chunk(c, at, &fragment);
   }
 }
 
@@ -176,7 +177,7 @@ static sley_status overlong_first(sl_chunks *out, int64_t overlong, int64_t most
 
 static sley_status check_sizes(const cutter *c, const span *sum) {
   int64_t rows = c->rows, entries = rows > 0 ? c->rowptr[rows] - c->rowptr[0] : 0;
-  /* Two chunks in a row hold more than target together, spans apart; a long row has at most 5/4 pieces a
+  /* Two chunks in a row hold more than target together, spans apart; a long row has at most 5/4 fragments a
    * target. */
   if (rows >= INT32_MAX || is_too_long(c, sum->most) || entries / c->target >= INT32_MAX / 4 ||
       (c->rowid && rows > 0 && c->rowid[rows - 1] >= INT32_MAX))

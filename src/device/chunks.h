@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of a matrix cut into chunks of about equally many entries, one for each small group of workers of
  * a device. A chunk is a run of whole rows, so that no two groups write to a row; only rows much longer than
- * a chunk are cut into pieces, whose sums are added in order afterwards. Plain host code: it needs no device.
+ * a chunk are cut into fragments, whose sums are added in order afterwards. Plain host code: it needs no
+ * device.
  */
 #ifndef SLEY_DEVICE_CHUNKS_H
 #define SLEY_DEVICE_CHUNKS_H
@@ -14,14 +15,14 @@ typedef struct sl_chunk {
   int32_t count; /* entries */
   int32_t row;   /* its first row, counted among the rows that have entries */
   int32_t rows;
-  int32_t slot;     /* -1; of a piece of a long row: where its sum goes */
-  int32_t long_row; /* -1; of a piece: which of the long rows */
-  int32_t stage;    /* 0; for the user of the list to fill */
+  int32_t slot;     /* -1; of a fragment of a long row: where its sum goes */
+  int32_t long_row; /* -1; of a fragment: which of the long rows */
+  int32_t piece;    /* 0; for the user of the list to fill */
 } sl_chunk;
 
 typedef struct sl_long_row {
   int32_t row;        /* of Y */
-  int32_t first_slot; /* its pieces end where the next long row's begin */
+  int32_t first_slot; /* its fragments end where the next long row's begin */
 } sl_long_row;
 
 typedef struct sl_chunks {
@@ -38,7 +39,7 @@ typedef struct sl_chunks {
   int64_t longest; /* entries of a row that is not cut, at most */
 } sl_chunks;
 
-/* Chunks of about `target` entries (> 0). A row of more than 4 target is cut into pieces, unless in_order
+/* Chunks of about `target` entries (> 0). A row of more than 4 target is cut into fragments, unless in_order
  * asks for every row in one chunk. rowid as in sl_spmm_matrix. Rows, and the entries of a row, are at most
  * 2^31 - 2. The team shares the work; the result does not depend on it. Ended by sl_chunks_free, also on
  * error. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. */

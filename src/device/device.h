@@ -46,7 +46,7 @@ typedef struct sl_device_ops {
   sley_status (*open)(int ordinal, int threads, sl_device **out);
   void (*close)(sl_device *device);
   const char *(*describe)(const sl_device *device);
-  /* Where it is in its host: the same, within SL_PLACE_BYTES, for two of one host that are one piece of
+  /* Where it is in its host: the same, within SL_PLACE_BYTES, for two of one host that are one fragment of
    * hardware, whatever their ordinals. */
   const char *(*place)(const sl_device *device);
   /* Bytes, now. */

@@ -22,7 +22,7 @@ typedef enum sl_op {
   SL_OP_ROWS,    /* copy or add listed rows */
   SL_OP_CONVERT, /* copy or add listed rows whose values change their type */
   SL_OP_PULL,    /* copy or add listed rows of several memories at once */
-  SL_OP_ARRIVE,  /* wait until a stage of a pull is complete */
+  SL_OP_ARRIVE,  /* wait until a piece of a pull is complete */
   SL_OP_AWAIT,   /* wait until the peers have read the rows lent to them */
   SL_OP_SCALE,   /* Y = beta Y */
   SL_OP_ROUND,   /* Y = beta Y + S, S in f32 and Y of 16 bits */
@@ -80,10 +80,10 @@ typedef struct sl_kernel {
   /* At most what prepare takes of the device's memory for these arguments and keeps, in bytes; *passing: what
    * it takes besides while it works. NULL: next to nothing. */
   int64_t (*memory)(const sl_kernel_args *args, int64_t *passing);
-  /* Whether a run of this problem waits for stages itself. Once the first has arrived all workers of the pull
+  /* Whether a run of this problem waits for pieces itself. Once the first has arrived all workers of the pull
    * are running, so the kernel may fill the device with blocks that wait. NULL: never. */
   bool (*waits)(const sl_kernel_args *args);
-  bool narrows; /* what prepare makes for k columns serves runs of fewer */
+  bool serves_fewer_columns; /* what prepare makes for k columns serves runs of fewer */
   void (*release)(sl_device *device, void *prepared);
   /* Enqueues the work. The arguments, and the problem, are read before it returns, data when the work runs.
    */

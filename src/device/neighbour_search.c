@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The search over shapes of the row-wise kernel: which to time next, and which was fastest. */
 #include "device/neighbour_search.h"
 
 #include <math.h>

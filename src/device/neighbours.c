@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Splits rows into partitions of local and remote entries for the row-wise kernel (MGG, algorithm 1). */
 #include "device/neighbours.h"
 
 #include <string.h>

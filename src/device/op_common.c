@@ -9,15 +9,15 @@ bool sl_rows_ok(const sl_kernel_args *args) {
 
 bool sl_convert_ok(const sl_kernel_args *args) {
   const sl_convert_args *a = &args->convert;
-  bool narrow = sl_is_narrow(a->to);
+  bool narrow = sl_is_16_bit(a->to);
   return sley_dtype_bytes(a->from) != 0 && sley_dtype_bytes(a->to) != 0 &&
-         !(narrow && (a->add || sl_is_narrow(a->from))) && !(a->from == SLEY_F64 && a->to == SLEY_F32);
+         !(narrow && (a->add || sl_is_16_bit(a->from))) && !(a->from == SLEY_F64 && a->to == SLEY_F32);
 }
 
 bool sl_pull_ok(const sl_kernel_args *args) {
   const sl_pull_args *a = &args->pull;
-  return a->sources <= SL_PULL_SOURCES && a->stages <= SL_PULL_STAGES &&
-         (!a->add || (sley_dtype_bytes(a->dtype) != 0 && a->stages == 0));
+  return a->sources <= SL_PULL_SOURCES && a->pieces <= SL_PIECES_MOST &&
+         (!a->add || (sley_dtype_bytes(a->dtype) != 0 && a->pieces == 0));
 }
 
 bool sl_scale_ok(const sl_kernel_args *args) {
@@ -25,7 +25,7 @@ bool sl_scale_ok(const sl_kernel_args *args) {
 }
 
 bool sl_round_ok(const sl_kernel_args *args) {
-  return sl_is_narrow(args->round.dtype) && sley_dtype_bytes(args->round.dtype) != 0;
+  return sl_is_16_bit(args->round.dtype) && sley_dtype_bytes(args->round.dtype) != 0;
 }
 
 bool sl_always_ok(const sl_kernel_args *args) {

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SL_OP_PULL, SL_OP_ARRIVE and SL_OP_AWAIT: a device loads rows from several memories at once, in stages if
+/* SL_OP_PULL, SL_OP_ARRIVE and SL_OP_AWAIT: a device loads rows from several memories at once, in pieces if
  * asked; devices tell each other through words in memory when rows may be read and when they have been. */
 #ifndef SLEY_DEVICE_OP_PULL_H
 #define SLEY_DEVICE_OP_PULL_H
 
 #include "base/types.h"
 
-/* Words by which the stages of a pull are announced. They lie in the device's memory, zero at first. Rounds
+/* Words by which the pieces of a pull are announced. They lie in the device's memory, zero at first. Rounds
  * of the pull count from 1 and wrap around. */
-enum { SL_PULL_STAGES = 16, SL_STAGE_COPIES = 32 };
+enum { SL_PIECES_MOST = 16, SL_PIECE_COPIES = 32 };
 
 /* A word with a sector of a device's cache to itself. */
 typedef struct sl_lone_word {
   uint32_t value, unused[7];
 } sl_lone_word;
 
-typedef struct sl_stage_word {
-  sl_lone_word done; /* workers of the pull that have finished the stage in this round */
-  /* The last round in which all workers have finished the stage, so that its rows are there. All copies have
+typedef struct sl_piece_word {
+  sl_lone_word done; /* workers of the pull that have finished the piece in this round */
+  /* The last round in which all workers have finished the piece, so that its rows are there. All copies have
    * the same value; many readers wait at the same time, and copies spread their loads. */
-  sl_lone_word here[SL_STAGE_COPIES];
-} sl_stage_word;
+  sl_lone_word here[SL_PIECE_COPIES];
+} sl_piece_word;
 
-typedef struct sl_stage_words {
-  sl_lone_word round; /* the last round whose first stage was waited for */
-  sl_stage_word stage[SL_PULL_STAGES];
-} sl_stage_words;
+typedef struct sl_piece_words {
+  sl_lone_word round; /* the last round whose first piece was waited for */
+  sl_piece_word piece[SL_PIECES_MOST];
+} sl_piece_words;
 
 /* Sources of one pull at most; with more, several pulls are made. */
 enum { SL_PULL_SOURCES = 64 };
@@ -53,12 +53,12 @@ typedef struct sl_board {
 } sl_board;
 
 /* Rows lent to a peer. */
-typedef struct sl_lend {
+typedef struct sl_offer {
   sl_board *board; /* the peer's */
   int peer;
   const void *src;
   int64_t stride; /* bytes */
-} sl_lend;
+} sl_offer;
 
 typedef struct sl_signals {
   sl_board *own;
@@ -67,7 +67,7 @@ typedef struct sl_signals {
       closes; /* this pull is the first or last of its round: the first lends rows, the last ends it */
   bool keeps; /* the sources' rows are read after this pull too: a later one tells the peers they are taken */
   int lends;  /* at most SL_PULL_SOURCES */
-  const sl_lend *lend;  /* host memory */
+  const sl_offer *lend; /* host memory */
   const uint32_t *stop; /* a word the device can read; once it is not 0, nobody waits any longer */
 } sl_signals;
 
@@ -100,19 +100,19 @@ typedef struct sl_pull_args {
   bool unhurried; /* waited for later than it takes: it should slow down less what runs at the same time */
   sley_dtype dtype;
   const sl_signals *signals; /* NULL: the sources may be read at once */
-  /* Not 0: stage s ends before entry stage_end[s] of the list, the last stage with the list. Not with add. */
-  int stages;
-  const int64_t *stage_end; /* host memory */
-  sl_stage_words *arrived;  /* the device's memory */
+  /* Not 0: piece s ends before entry piece_end[s] of the list, the last piece with the list. Not with add. */
+  int pieces;
+  const int64_t *piece_end; /* host memory */
+  sl_piece_words *arrived;  /* the device's memory */
 } sl_pull_args;
 
-/* SL_OP_ARRIVE. Waits until the pull that uses these words has brought the rows of the stage and of all
- * stages before. The pull may be in another queue, enqueued earlier. It announces every stage, even if it
- * stops early because a peer has failed. The first stage of each round is waited for once, before the others.
+/* SL_OP_ARRIVE. Waits until the pull that uses these words has brought the rows of the piece and of all
+ * pieces before. The pull may be in another queue, enqueued earlier. It announces every piece, even if it
+ * stops early because a peer has failed. The first piece of each round is waited for once, before the others.
  */
 typedef struct sl_arrive_args {
-  sl_stage_words *words;
-  int stage;
+  sl_piece_words *words;
+  int piece;
 } sl_arrive_args;
 
 /* SL_OP_AWAIT. After the pull that closed a round: waits until all peers have read what was lent to them in

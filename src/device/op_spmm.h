@@ -31,10 +31,10 @@
  * entries. That gives the bits of one call if Y has the type of sums (wide_y); SL_OP_ROUND then converts the
  * sums to 16 bits. Plans that sum the local and the remote columns of a row in separate calls rely on it.
  *
- * Where in_order is false, a kernel may sum pieces of a row separately, each from 0 in stored order, and add
- * beta y and the pieces in a fixed order. Which entries form a piece may depend on the matrix and on what
- * prepare and tune have settled, never on the course of a run: the bits repeat from run to run of a plan, but
- * they may differ from those of the order above. */
+ * Where in_order is false, a kernel may sum fragments of a row separately, each from 0 in stored order, and
+ * add beta y and the fragments in a fixed order. Which entries form a fragment may depend on the matrix and
+ * on what prepare and tune have settled, never on the course of a run: the bits repeat from run to run of a
+ * plan, but they may differ from those of the order above. */
 
 /* Memory: when a kernel prepares, all arrays lie in the host's memory, whatever the device, except those of
  * resident columns and values. A run with what
@@ -68,11 +68,11 @@ typedef struct sl_spmm_problem {
   /* far_rows > 0: X lies in two memories. Columns below x_rows are rows of x; column x_rows + i is row i of
    * far. far_rows = 0: all columns are below x_rows. */
   int64_t x_rows, far_rows;
-  /* stages > 0: the rows of far arrive in stages. Stored rows before stage_end[s] name only rows that are
-   * there once stage s is complete. stage_end lies in the host's memory and is read by prepare only. Only for
-   * kernels that wait for stages (sl_kernel's waits). */
-  int stages;
-  const int64_t *stage_end;
+  /* pieces > 0: the rows of far arrive in pieces. Stored rows before piece_end[s] name only rows that are
+   * there once piece s is complete. piece_end lies in the host's memory and is read by prepare only. Only for
+   * kernels that wait for pieces (sl_kernel's waits). */
+  int pieces;
+  const int64_t *piece_end;
   /* Not NULL: X is spread over several memories and read in place. Column c lies at
    * pages[c / SL_X_PAGE] + c * ldx values; x is unused. Host memory; the contents may change between runs. */
   const uintptr_t *pages;
@@ -90,17 +90,18 @@ typedef struct sl_spmm_problem {
 
 /* Known when the product runs. All pointers are to the device's memory unless said otherwise. */
 typedef struct sl_spmm_run {
-  const sl_spmm_problem *problem; /* as given to prepare; k may be smaller if the kernel `narrows` */
-  const void *prepared;           /* what prepare returned for the problem, or NULL */
+  const sl_spmm_problem
+      *problem;         /* as given to prepare; k may be smaller if the kernel `serves_fewer_columns` */
+  const void *prepared; /* what prepare returned for the problem, or NULL */
   double alpha, beta;
   const void *x, *far;
   int64_t ldx, ldfar; /* elements between rows */
   void *y;
   int64_t ldy; /* elements between rows */
-  /* With stages: words by which the kernel waits for the stages after the first, which the caller has waited
+  /* With pieces: words by which the kernel waits for the pieces after the first, which the caller has waited
    * for. NULL: all rows are there. */
-  const sl_stage_words *arrivals;
-  bool beside_pull; /* a pull runs at the same time on the device: a hint, which affects speed only */
+  const sl_piece_words *arrivals;
+  bool during_pull; /* a pull runs at the same time on the device: a hint, which affects speed only */
 } sl_spmm_run;
 
 #endif

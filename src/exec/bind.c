@@ -5,7 +5,7 @@
 #include "exec/exec_inside.h"
 
 /* Whether a buffer is the plan's own memory. */
-static bool is_borrowed(const sl_exec *exec, int buffer) {
+static bool is_constant(const sl_exec *exec, int buffer) {
   return SL_BUFFER(exec->run.plan, buffer)->constant && exec->run.comm->device->ops->host_addresses;
 }
 
@@ -16,7 +16,7 @@ static sley_status share_buffers(sl_exec *exec) {
     exec->run.memory[i] = wide->run.memory[i];
   }
   exec->pages = wide->pages;
-  exec->lent = wide->lent;
+  exec->mapped = wide->mapped;
   exec->packed = wide->packed;
   exec->result = wide->result;
   exec->conversions = wide->conversions;
@@ -34,7 +34,7 @@ static sley_status bind_buffers(sl_exec *exec) {
     const sl_buffer *buffer = SL_BUFFER(plan, i);
     exec->run.stride[i] = buffer->row_bytes;
     int64_t bytes = buffer->rows * buffer->row_bytes;
-    if (is_borrowed(exec, i)) {
+    if (is_constant(exec, i)) {
       exec->run.memory[i] = (void *)buffer->constant;
       continue;
     }
@@ -45,7 +45,7 @@ static sley_status bind_buffers(sl_exec *exec) {
   }
   if (plan->segment) {
     SL_TRY(SL_NEW_ZERO(exec->pages, plan->segment[exec->run.comm->size] / SL_X_PAGE, "pages of X"));
-    SL_TRY(SL_NEW(exec->lent, exec->run.comm->size, "pages of X"));
+    SL_TRY(SL_NEW(exec->mapped, exec->run.comm->size, "pages of X"));
     int64_t x_bytes = plan->x_rows * SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
     SL_TRY(device->alloc(exec->run.comm->device, x_bytes, "packed X", &exec->packed));
   }
@@ -60,7 +60,7 @@ static sley_status bind_local(sl_exec *exec) {
   SL_TRY(SL_NEW_ZERO(exec->parts, exec->run.plan->parts.count, "bound parts"));
   SL_TRY(SL_NEW_ZERO(exec->exchanges, exec->run.plan->exchanges.count, "bound exchanges"));
   SL_TRY(SL_NEW_ZERO(exec->words, exec->run.plan->exchanges.count, "bound exchanges"));
-  SL_TRY(SL_NEW_ZERO(exec->lent_out, exec->run.plan->exchanges.count, "bound exchanges"));
+  SL_TRY(SL_NEW_ZERO(exec->unreclaimed, exec->run.plan->exchanges.count, "bound exchanges"));
   SL_TRY(SL_NEW_ZERO(exec->state, exec->run.plan->steps.count, "bound steps"));
   for (int i = 0; i < exec->run.plan->steps.count; i++) {
     const sl_step *step = SL_STEP(exec->run.plan, i);
@@ -76,10 +76,10 @@ static void free_buffers(sl_exec *exec) {
   if (exec->result)
     device->ops->free(device, exec->result);
   for (int i = SL_BUFFER_Y + 1; exec->run.memory && i < exec->run.plan->buffers.count; i++)
-    if (exec->run.memory[i] && !is_borrowed(exec, i))
+    if (exec->run.memory[i] && !is_constant(exec, i))
       device->ops->free(device, exec->run.memory[i]);
   sl_conversions_destroy(exec->conversions);
-  sl_free(exec->lent);
+  sl_free(exec->mapped);
   sl_free(exec->pages);
 }
 
@@ -96,9 +96,9 @@ void sl_exec_destroy(sl_exec *exec) {
   for (int i = 0; exec->parts && i < plan->parts.count; i++)
     if (exec->parts[i].prepared && !exec->parts[i].shared)
       exec->parts[i].kernel->release(exec->run.comm->device, exec->parts[i].prepared);
-  if (exec->beside) {
-    (void)exec->beside->ops->queue_wait(exec->beside);
-    exec->run.comm->device->ops->queue_destroy(exec->beside);
+  if (exec->second_queue) {
+    (void)exec->second_queue->ops->queue_wait(exec->second_queue);
+    exec->run.comm->device->ops->queue_destroy(exec->second_queue);
   }
   if (exec->forked)
     exec->run.comm->device->ops->event_destroy(exec->forked);
@@ -106,7 +106,7 @@ void sl_exec_destroy(sl_exec *exec) {
     exec->run.comm->device->ops->event_destroy(exec->joined);
   if (!exec->wide)
     free_buffers(exec);
-  sl_free(exec->lent_out);
+  sl_free(exec->unreclaimed);
   sl_free(exec->words);
   sl_free(exec->exchanges);
   sl_free(exec->parts);
@@ -116,7 +116,7 @@ void sl_exec_destroy(sl_exec *exec) {
   sl_free(exec);
 }
 
-sley_status sl_exec_create_beside(const sl_plan *plan, const sl_exec *wide, sl_exec **out) {
+sley_status sl_exec_create_sharing(const sl_plan *plan, const sl_exec *wide, sl_exec **out) {
   sl_comm *comm = plan->comm;
   sl_exec *exec = NULL;
   *out = NULL;
@@ -146,5 +146,5 @@ sley_status sl_exec_create_beside(const sl_plan *plan, const sl_exec *wide, sl_e
 }
 
 sley_status sl_exec_create(const sl_plan *plan, sl_exec **out) {
-  return sl_exec_create_beside(plan, NULL, out);
+  return sl_exec_create_sharing(plan, NULL, out);
 }

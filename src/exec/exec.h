@@ -15,7 +15,7 @@ sley_status sl_exec_create(const sl_plan *plan, sl_exec **out);
 /* Binds plan, which was narrowed from the plan that wide is bound to or from that one's, for columns run in
  * turn with wide's: it uses wide's buffers, and its parts where their kernels allow it, so wide must outlive
  * it. Collective, agreed. */
-sley_status sl_exec_create_beside(const sl_plan *plan, const sl_exec *wide, sl_exec **out);
+sley_status sl_exec_create_sharing(const sl_plan *plan, const sl_exec *wide, sl_exec **out);
 
 /* Y = alpha A X + beta Y on this rank's blocks; leading dimensions in elements. unchanged: of a plan that
  * keeps its input, X and alpha are those of the last run on every rank: nothing travels. Returns when the

@@ -4,7 +4,7 @@
 #ifndef SLEY_EXEC_EXEC_INSIDE_H
 #define SLEY_EXEC_EXEC_INSIDE_H
 
-#include "exec/convert.h"
+#include "exec/conversions.h"
 #include "exec/exec.h"
 #include "exec/fetch.h"
 #include "plan/step.h"
@@ -17,7 +17,7 @@ typedef struct sl_bound_part {
   const sl_kernel *kernel;
   void *prepared;
   bool shared; /* prepared is another's */
-  bool waits;  /* the kernel waits for rows that arrive in stages */
+  bool waits;  /* the kernel waits for rows that arrive in pieces */
 } sl_bound_part;
 
 struct sl_exec {
@@ -28,16 +28,16 @@ struct sl_exec {
   void **state; /* of each step, what its kind's bind made */
   sl_bound_part *parts;
   sl_exchange **exchanges;
-  const sl_stage_words **words; /* of each exchange, from its arrival to its end */
-  bool *lent_out;               /* of each exchange: ended, its rows not reclaimed */
-  int lent_count;               /* of those */
+  const sl_piece_words **words; /* of each exchange, from its arrival to its end */
+  bool *unreclaimed;            /* of each exchange: ended, its rows not reclaimed */
+  int unreclaimed_count;        /* of those */
   uintptr_t *pages;             /* of the X of all ranks, for parts in place, which want rows without gaps */
   void *packed;                 /* own X without gaps, where the caller's has some */
-  sl_lent *lent;                /* what an exchange lends: one a peer */
+  sl_mapped_rows *mapped;       /* what an exchange lends: one a peer */
   sl_fetches *fetches;          /* one-sided, if the plan has any */
   sl_conversions *conversions;
-  void *result;     /* Y computed apart, if the plan wants that */
-  sl_queue *beside; /* for steps beside, if the plan has any */
+  void *result;           /* Y computed apart, if the plan wants that */
+  sl_queue *second_queue; /* for concurrent steps, if the plan has any */
   sl_event *forked, *joined;
 };
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One-sided fetches of rows of the X of peers: lists, published memory, and running one fetch. */
 #include "exec/fetch.h"
 
 #include "base/memory.h"

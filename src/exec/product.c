@@ -9,8 +9,8 @@ sl_spmm_problem sl_product_problem(const sl_plan *plan, const sl_part *part, con
                            .k = part->k,
                            .x_rows = SL_BUFFER(plan, part->x)->rows,
                            .far_rows = part->far ? SL_BUFFER(plan, part->far)->rows : 0,
-                           .stages = part->stages,
-                           .stage_end = part->stage_end,
+                           .pieces = part->pieces,
+                           .piece_end = part->piece_end,
                            .pages = part->in_place ? pages : NULL,
                            .segment = part->in_place ? plan->segment : NULL,
                            .segments = plan->comm->size,
@@ -28,7 +28,7 @@ sley_status sl_product_bind(sl_exec *exec, int index) {
   if (bound->kernel || part->a.rows == 0 || part->k == 0)
     return SLEY_OK;
   const sl_bound_part *model = exec->wide ? &exec->wide->parts[index] : NULL;
-  bool shared = model && model->kernel && model->kernel->narrows && model->prepared;
+  bool shared = model && model->kernel && model->kernel->serves_fewer_columns && model->prepared;
   bound->a = shared ? model->a : part->a;
   if (part->arrives_in >= 0 && !shared) {
     const char *base = exec->run.memory[part->arrives_in];
@@ -75,18 +75,18 @@ sl_kernel_args sl_product_args(const sl_exec *exec, int index, double alpha, dou
                .ldfar = part->far ? exec->run.stride[part->far] / (int64_t)exec->value_bytes : 0,
                .y = exec->run.memory[part->y],
                .ldy = exec->run.stride[part->y] / y_bytes,
-               .beside_pull = part->beside_pull}};
+               .during_pull = part->during_pull}};
 }
 
-/* What a part's kernel waits by; one that cannot wait is started when all stages are there. The first one is.
+/* What a part's kernel waits by; one that cannot wait is started when all pieces are there. The first one is.
  */
-static sley_status await_stages(const sl_exec *exec, const sl_part *part, bool waits, sl_queue *queue,
-                                const sl_stage_words **arrivals) {
-  const sl_stage_words *words = exec->words[part->exchange];
+static sley_status await_pieces(const sl_exec *exec, const sl_part *part, bool waits, sl_queue *queue,
+                                const sl_piece_words **arrivals) {
+  const sl_piece_words *words = exec->words[part->exchange];
   *arrivals = waits ? words : NULL;
-  if (waits || !words || part->stages == 1)
+  if (waits || !words || part->pieces == 1)
     return SLEY_OK;
-  sl_arrive_args last = {.words = (sl_stage_words *)words, .stage = part->stages - 1};
+  sl_arrive_args last = {.words = (sl_piece_words *)words, .piece = part->pieces - 1};
   return sl_kernel_run(queue, &(sl_kernel_args){.op = SL_OP_ARRIVE, .arrive = last});
 }
 
@@ -96,8 +96,8 @@ sley_status sl_product_run(const sl_exec *exec, int index, sl_queue *queue) {
   if (!bound->kernel)
     return SLEY_OK;
   sl_kernel_args args = sl_product_args(exec, index, exec->run.alpha, exec->run.beta);
-  if (part->stages > 0)
-    SL_TRY(await_stages(exec, part, bound->waits, queue, &args.spmm.arrivals));
+  if (part->pieces > 0)
+    SL_TRY(await_pieces(exec, part, bound->waits, queue, &args.spmm.arrivals));
   double begin = exec->trace ? sl_now() : 0;
   sley_status status = bound->kernel->run(queue, &args);
   if (exec->trace)

@@ -13,7 +13,7 @@ static const char *name_of(const sl_plan *plan, int buffer) {
   return SL_BUFFER(plan, buffer)->name;
 }
 
-/* ---- begin, borrow, arrive, end: an exchange */
+/* ---- begin, map, arrive, end: an exchange */
 
 static int64_t list_rows(const sl_row_list *lists, int count) {
   int64_t rows = 0;
@@ -57,8 +57,8 @@ const sl_step_kind sl_step_begin = {.name = "begin",
                                     .release = sl_step_releases_nothing,
                                     .run = begin_run};
 
-static void borrow_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
-  snprintf(line, bytes, "borrow exchange %d, %s: its rows are read in place until its end", step->index,
+static void map_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
+  snprintf(line, bytes, "map exchange %d, %s: its rows are read in place until its end", step->index,
            SL_EXCHANGE(plan, step->index)->spec.name);
 }
 
@@ -70,27 +70,27 @@ static void set_pages(const sl_exec *exec, int p, const void *src) {
     exec->pages[page] = base;
 }
 
-static sley_status borrow_run(sl_run *run, const sl_step *step, void *state) {
+static sley_status map_run(sl_run *run, const sl_step *step, void *state) {
   (void)state;
   const sl_exec *exec = exec_of(run);
   const sl_exchange_spec *spec = &SL_EXCHANGE(run->plan, step->index)->spec;
-  SL_TRY(run->comm->ops->exchange_borrow(exec->exchanges[step->index], exec->lent, run->queue));
+  SL_TRY(run->comm->ops->exchange_map(exec->exchanges[step->index], exec->mapped, run->queue));
   set_pages(exec, run->comm->rank, run->memory[SL_BUFFER_X]);
   for (int i = 0; i < spec->recvs; i++)
-    set_pages(exec, spec->recv[i].peer, exec->lent[i].src);
+    set_pages(exec, spec->recv[i].peer, exec->mapped[i].src);
   return SLEY_OK;
 }
 
-const sl_step_kind sl_step_borrow = {.name = "borrow",
-                                     .acts = SL_ACT_BORROW,
-                                     .writes = sl_step_writes_nothing,
-                                     .uses = sl_step_uses_nothing,
-                                     .describe = borrow_describe,
-                                     .cost = sl_step_costs_nothing,
-                                     .memory = sl_step_takes_nothing,
-                                     .bind = sl_step_binds_nothing,
-                                     .release = sl_step_releases_nothing,
-                                     .run = borrow_run};
+const sl_step_kind sl_step_map = {.name = "map",
+                                  .acts = SL_ACT_MAP,
+                                  .writes = sl_step_writes_nothing,
+                                  .uses = sl_step_uses_nothing,
+                                  .describe = map_describe,
+                                  .cost = sl_step_costs_nothing,
+                                  .memory = sl_step_takes_nothing,
+                                  .bind = sl_step_binds_nothing,
+                                  .release = sl_step_releases_nothing,
+                                  .run = map_run};
 
 static void arrive_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
   snprintf(line, bytes, "arrive exchange %d, %s: its first piece is there", step->index,
@@ -100,7 +100,7 @@ static void arrive_describe(const sl_plan *plan, const sl_step *step, char *line
 static sley_status arrive_run(sl_run *run, const sl_step *step, void *state) {
   (void)state;
   sl_exec *exec = exec_of(run);
-  return sl_exchange_arrive(exec->exchanges[step->index], step->beside ? exec->beside : run->queue,
+  return sl_exchange_arrive(exec->exchanges[step->index], step->concurrent ? exec->second_queue : run->queue,
                             &exec->words[step->index]);
 }
 
@@ -123,8 +123,8 @@ static sley_status end_run(sl_run *run, const sl_step *step, void *state) {
   sl_exec *exec = exec_of(run);
   exec->words[step->index] = NULL;
   SL_TRY(run->comm->ops->exchange_end(exec->exchanges[step->index], run->queue));
-  exec->lent_out[step->index] = true;
-  exec->lent_count++;
+  exec->unreclaimed[step->index] = true;
+  exec->unreclaimed_count++;
   return SLEY_OK;
 }
 
@@ -164,8 +164,8 @@ static void spmm_describe(const sl_plan *plan, const sl_step *step, char *line, 
   }
   const sl_part *p = SL_PART(plan, step->index);
   char arrives[64] = "";
-  if (p->stages > 0)
-    snprintf(arrives, sizeof arrives, " as %d pieces of exchange %d arrive", p->stages, p->exchange);
+  if (p->pieces > 0)
+    snprintf(arrives, sizeof arrives, " as %d pieces of exchange %d arrive", p->pieces, p->exchange);
   snprintf(line, bytes, "sum part %d, %s%s: %lld rows, %lld entries, %s%s%s -> %s%s", step->index, p->name,
            arrives, (long long)p->a.rows, (long long)p->nnz, name_of(plan, p->x), p->far ? " and " : "",
            p->far ? name_of(plan, p->far) : "", name_of(plan, p->y),
@@ -186,7 +186,8 @@ static sley_status spmm_bind(sl_run *run, const sl_step *step, void **state) {
 
 static sley_status spmm_run(sl_run *run, const sl_step *step, void *state) {
   (void)state;
-  return sl_product_run(exec_of(run), step->index, step->beside ? exec_of(run)->beside : run->queue);
+  return sl_product_run(exec_of(run), step->index,
+                        step->concurrent ? exec_of(run)->second_queue : run->queue);
 }
 
 const sl_step_kind sl_step_spmm = {.name = "spmm",
@@ -216,9 +217,9 @@ static sley_status fork_bind(sl_run *run, const sl_step *step, void **state) {
   (void)step, (void)state;
   sl_exec *exec = exec_of(run);
   sl_device *device = run->comm->device;
-  if (exec->beside)
+  if (exec->second_queue)
     return SLEY_OK;
-  SL_TRY(device->ops->queue_create(device, NULL, &exec->beside));
+  SL_TRY(device->ops->queue_create(device, NULL, &exec->second_queue));
   SL_TRY(device->ops->event_create(device, &exec->forked));
   return device->ops->event_create(device, &exec->joined);
 }
@@ -231,12 +232,12 @@ static sley_status follow(sl_queue *queue, sl_queue *other, sl_event *event) {
 
 static sley_status fork_run(sl_run *run, const sl_step *step, void *state) {
   (void)step, (void)state;
-  return follow(exec_of(run)->beside, run->queue, exec_of(run)->forked);
+  return follow(exec_of(run)->second_queue, run->queue, exec_of(run)->forked);
 }
 
 static sley_status join_run(sl_run *run, const sl_step *step, void *state) {
   (void)step, (void)state;
-  return follow(run->queue, exec_of(run)->beside, exec_of(run)->joined);
+  return follow(run->queue, exec_of(run)->second_queue, exec_of(run)->joined);
 }
 
 const sl_step_kind sl_step_fork = {.name = "fork",

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads and writes .sley files: the CSR arrays as they are, checked when they are read. */
 #include "io/cache.h"
 
 #include <string.h>

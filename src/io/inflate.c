@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Decompresses gzip and zstd streams. */
 #define ZSTD_STATIC_LINKING_ONLY /* for the allocator hooks */
 #include "io/inflate.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writes text to a plain, gzip or zstd file. */
 #define ZSTD_STATIC_LINKING_ONLY /* for the allocator hooks */
 #include "io/sink.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses numbers and lines of text, and names their place in messages. */
 #define _GNU_SOURCE
 #include "io/text.h"
 

@@ -161,7 +161,7 @@ sley_status sl_check_spmm(const sley_matrix *matrix, const sl_scaled_product *pr
   check c = {.a = matrix, .p = product, .terms = plain ? 1 : 6, .worst = {.units = -1}};
   /* Unit roundoff; twice that in float64, where the oracle rounds as well. */
   c.eps = sl_sum_dtype(matrix->dtype) == SLEY_F32 ? FLT_EPSILON / 2 : DBL_EPSILON;
-  if (sl_is_narrow(matrix->dtype)) {
+  if (sl_is_16_bit(matrix->dtype)) {
     c.narrow = roundoff_of(matrix->dtype);
     c.least = least_of(matrix->dtype);
     c.infinite = matrix->dtype == SLEY_F16 ? 65520 : 0x1.ffp127;

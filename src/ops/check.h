@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Compares a product with one in float64, entry by entry. */
 #ifndef SLEY_OPS_CHECK_H
 #define SLEY_OPS_CHECK_H
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/value.h"
-#include "exec/memory.h"
+#include "exec/footprint.h"
 #include "ops/spmm.h"
 #include "predict/cost.h"
 
@@ -28,7 +28,7 @@ static sley_status need(const fitting *f, int64_t width, int64_t *out) {
   if (width == plan->k) {
     SL_TRY(sl_exec_memory(plan, f->ins->block, false, out));
   } else {
-    sley_status status = sl_plan_narrow(plan, width, &narrow);
+    sley_status status = sl_plan_for_columns(plan, width, &narrow);
     if (status == SLEY_OK)
       status = sl_exec_memory(&narrow, f->ins->block, plan->k % width != 0, out);
     sl_plan_free(&narrow);
@@ -121,7 +121,7 @@ static sley_status refuse(const sley_plan *handle, int64_t bytes, int64_t column
 
 /* The plan's traffic and time become those of all blocks together. */
 static void sum_up(sley_plan *handle) {
-  const sl_plan *wide = &handle->wide, *narrow = &handle->narrow;
+  const sl_plan *wide = &handle->full_block, *narrow = &handle->last_block;
   sl_plan *plan = &handle->plan;
   int64_t full = plan->k / handle->width, rest = handle->rest > 0;
   const sley_traffic *w = &wide->predicted, *n = &narrow->predicted;
@@ -140,7 +140,7 @@ static void sum_up(sley_plan *handle) {
 
 /* The plan for k of its columns, with what is summed over ranks. */
 static sley_status make_narrow(const sley_plan *handle, const sl_inspection *ins, int64_t k, sl_plan *out) {
-  SL_TRY(sl_agree(handle->comm, sl_plan_narrow(&handle->plan, k, out)));
+  SL_TRY(sl_agree(handle->comm, sl_plan_for_columns(&handle->plan, k, out)));
   SL_TRY(sl_plan_finish(out));
   return sl_plan_predict(ins, out);
 }
@@ -157,9 +157,9 @@ static sley_status split(sley_plan *handle, const sl_inspection *ins, int64_t wi
   handle->width = even;
   handle->rest = k % even;
   handle->blocks = blocks;
-  SL_TRY(make_narrow(handle, ins, even, &handle->wide));
+  SL_TRY(make_narrow(handle, ins, even, &handle->full_block));
   if (handle->rest > 0)
-    SL_TRY(make_narrow(handle, ins, handle->rest, &handle->narrow));
+    SL_TRY(make_narrow(handle, ins, handle->rest, &handle->last_block));
   sum_up(handle);
   return SLEY_OK;
 }

@@ -40,14 +40,14 @@ static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtyp
     return SLEY_OK;
   if (strcmp(name, "bf16") != 0 && strcmp(name, "f16") != 0)
     return sl_fail(SLEY_ERR_ARG, "values cannot travel as \"%s\": none, bf16 and f16 are known", name);
-  if (sl_is_narrow(dtype))
+  if (sl_is_16_bit(dtype))
     return sl_fail(SLEY_ERR_ARG, "values of 16 bits cannot travel narrower (wire %s): leave it out", name);
   if (options->reproducible)
     return sl_fail(SLEY_ERR_ARG,
                    "reproducible bits do not depend on which rows travel, but with wire %s those are "
                    "rounded: leave one of the two out",
                    name);
-  wishes->narrows = true;
+  wishes->has_wire = true;
   wishes->wire = strcmp(name, "f16") == 0 ? SLEY_F16 : SLEY_BF16;
   return SLEY_OK;
 }
@@ -90,9 +90,9 @@ static sley_status build(sley_plan *handle, sl_inspection *ins, const sley_plan_
   if (status == SLEY_OK)
     status = sl_spmm_fit(handle, ins, options);
   if (status == SLEY_OK && !options->dry)
-    status = sl_exec_create(handle->blocks > 1 ? &handle->wide : &handle->plan, &handle->exec);
+    status = sl_exec_create(handle->blocks > 1 ? &handle->full_block : &handle->plan, &handle->exec);
   if (status == SLEY_OK && !options->dry && handle->rest > 0)
-    status = sl_exec_create_beside(&handle->narrow, handle->exec, &handle->last);
+    status = sl_exec_create_sharing(&handle->last_block, handle->exec, &handle->last);
   return status;
 }
 
@@ -116,7 +116,7 @@ static sley_status transpose(sley_plan *handle, const sley_matrix *block, const 
 
 /* What the made plan of A^T does not look at any more is given back. */
 static void drop_transposed(sley_plan *handle) {
-  if (handle->plan.borrows || handle->values)
+  if (handle->plan.uses_block || handle->values)
     return;
   sley_matrix_destroy(handle->transposed);
   handle->transposed = NULL;
@@ -387,8 +387,8 @@ void sl_spmm_plan_destroy(sley_plan *plan) {
     return;
   sl_exec_destroy(plan->last);
   sl_exec_destroy(plan->exec);
-  sl_plan_free(&plan->narrow);
-  sl_plan_free(&plan->wide);
+  sl_plan_free(&plan->last_block);
+  sl_plan_free(&plan->full_block);
   sl_plan_free(&plan->plan);
   sl_halo_release(plan->halo);
   sl_transposition_destroy(plan->values);

@@ -23,12 +23,12 @@ struct sley_plan {
   int64_t nnz; /* of this rank's block of A, whose values set_values takes */
   /* In blocks of columns the plan is run for `width` of them at a time, and for `rest` at the end. */
   int64_t width, rest, blocks;
-  sl_plan wide, narrow; /* plan for width columns, where that is not all of them, and for rest, if any */
+  sl_plan full_block,
+      last_block; /* plan for width columns, where that is not all of them, and for rest, if any */
   int64_t needed_bytes, limit_bytes;
-  sl_exec *exec; /* NULL for a dry plan */
-  sl_exec *last; /* for rest columns, or NULL */
-  sley_matrix
-      *transposed; /* this rank's rows of A^T where the plan borrows of them or renews them, or NULL */
+  sl_exec *exec;            /* NULL for a dry plan */
+  sl_exec *last;            /* for rest columns, or NULL */
+  sley_matrix *transposed;  /* this rank's rows of A^T where the plan uses them or renews them, or NULL */
   sl_transposition *values; /* by which they get new values, or NULL */
   sl_halo *halo;            /* the inspection's */
   sl_input kept;            /* of the last execute */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Measures a machine: runs the ranks, and puts the measured figures together. */
 #include "ops/tune.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 #include "base/clock.h"
 #include "bootstrap/launcher.h"
 #include "ops/tune_inside.h"
-#include "transport/registry.h"
+#include "transport/transport_registry.h"
 
 /* About as many figures are measured, each in several rounds if there is time: what disturbs the machine for
  * a while disturbs it in one of them. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Timing of repeated runs for tune. */
 #include <stdlib.h>
 #include <string.h>
 

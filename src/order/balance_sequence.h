@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Changes a sequence of groups so that equal row blocks cut few of them. */
 #ifndef SLEY_ORDER_BALANCE_H
 #define SLEY_ORDER_BALANCE_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The displacement and count arrays of an alltoallv, and exclusive prefix sums over ranks. */
 #include "parallel_io/pio_alltoall.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sends entries and rows to the ranks that own them. */
 #include "parallel_io/pio_entries.h"
 
 #include <string.h>

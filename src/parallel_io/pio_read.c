@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a matrix on all ranks: tells the format, and takes the reader for it. */
 #include <string.h>
 
 #include "base/memory.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Distributes the lines of a text: mapped, or decompressed by rank 0. */
 #include "parallel_io/pio_text.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sets of column numbers as bitmaps: building, listing, and the place of a column. */
 #include "plan/colset.h"
 
 #include <stdatomic.h>

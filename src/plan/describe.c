@@ -51,7 +51,7 @@ sley_status sl_plan_describe(const sl_plan *plan, char **out) {
     const sl_step *step = SL_STEP(plan, i);
     char line[480] = "";
     step->kind->describe(plan, step, line, sizeof line);
-    add(&t, "  %3d%c %s\n", i + 1, step->beside ? '*' : ' ', line);
+    add(&t, "  %3d%c %s\n", i + 1, step->concurrent ? '*' : ' ', line);
   }
   if (t.failed) {
     sl_free(t.bytes);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A plan in words. */
 #ifndef SLEY_PLAN_DESCRIBE_H
 #define SLEY_PLAN_DESCRIBE_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Makes a row block one part that reads the rows of X of all ranks where they are. */
 #include "plan/in_place.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Inspection: finds the halo of a row block, and what the other ranks need of this one. */
 #include "plan/inspect.h"
 
 #include <string.h>

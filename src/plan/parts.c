@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts a row block into parts, by all threads of the rank. */
 #include "plan/parts.h"
 
 #include <string.h>
@@ -354,7 +355,7 @@ static sley_status take_block(sl_plan *plan, cut *c) {
     if (p != c->map->local)
       SL_TRY(take_arrays(plan, &c->parts[p], c->frames[p].whole));
   }
-  plan->borrows = true;
+  plan->uses_block = true;
   part->nnz = block->nnz;
   part->a.rowptr = block->rowptr;
   part->a.col = block->col;
@@ -386,8 +387,8 @@ int64_t sl_block_bytes(const sley_matrix *block) {
          (block->rows + 1) * (int64_t)sizeof(int64_t);
 }
 
-/* Of the arrays that the only part borrows. */
-static int64_t borrowed_bytes(const sl_plan *plan, const cut *c) {
+/* Of the arrays that the only part shares with the block. */
+static int64_t shared_bytes(const sl_plan *plan, const cut *c) {
   const sley_matrix *block = c->ins->block;
   int64_t rows = (block->rows + 1) * (int64_t)sizeof(int64_t);
   if (is_placed(c, index_of(plan, c, &c->frames[c->map->local])))
@@ -423,12 +424,12 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
   cut c = {
       .ins = ins, .map = map, .count = count, .frames = frames, .threads = sl_team_size(sl_plan_team(ins))};
   bool one = is_one_part(&c);
-  int64_t borrowed = one ? borrowed_bytes(plan, &c) : 0;
-  /* A device with memory of its own holds copies of what is borrowed. */
+  int64_t shared = one ? shared_bytes(plan, &c) : 0;
+  /* A device with memory of its own holds copies of what is shared. */
   if (ins->wishes->owned || !ins->comm->device->ops->host_addresses)
-    plan->memory_bytes += borrowed;
+    plan->memory_bytes += shared;
   if (plan->dry) {
-    plan->memory_bytes += sl_block_bytes(ins->block) - borrowed;
+    plan->memory_bytes += sl_block_bytes(ins->block) - shared;
     if (plan->renewable && (!one || map->turn))
       plan->memory_bytes += ins->block->nnz * (int64_t)sizeof(int64_t);
     for (int p = 0; p < count; p++) {

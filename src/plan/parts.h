@@ -40,7 +40,7 @@ typedef struct sl_part_frame {
  *
  * What a part has in common with the block is not copied: where all entries go to one whole part, that has
  * the block's own row pointers and, without turns, values, and its columns too where they are places already,
- * as with one rank. plan->borrows then tells that the block must outlive the plan. */
+ * as with one rank. plan->uses_block then tells that the block must outlive the plan. */
 sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                          const sl_part_frame *frames, int *first);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Makes, fills and frees plans, and sums their traffic and memory over the ranks. */
 #include "plan/plan.h"
 
 #include <string.h>
@@ -42,7 +43,7 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
                    .reproducible = ins->wishes->reproducible,
                    .separate_result = ins->wishes->reproducible,
                    .library = ins->wishes->library,
-                   .wire = ins->wishes->narrows ? ins->wishes->wire : ins->block->dtype,
+                   .wire = ins->wishes->has_wire ? ins->wishes->wire : ins->block->dtype,
                    .keeps_input = ins->wishes->keeps_input,
                    .renewable = ins->wishes->renewable,
                    .capture = ins->wishes->capture};
@@ -125,8 +126,8 @@ sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index)
   return sl_plan_append_step(plan, &(sl_step){.kind = kind, .index = index});
 }
 
-sley_status sl_plan_add_beside(sl_plan *plan, const sl_step_kind *kind, int index) {
-  return sl_plan_append_step(plan, &(sl_step){.kind = kind, .index = index, .beside = true});
+sley_status sl_plan_add_concurrent(sl_plan *plan, const sl_step_kind *kind, int index) {
+  return sl_plan_append_step(plan, &(sl_step){.kind = kind, .index = index, .concurrent = true});
 }
 
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index) {
@@ -232,7 +233,7 @@ static bool is_summed_in_steps(const sl_plan *plan) {
 /* Decides how Y is made. */
 static void settle_result(sl_plan *plan) {
   sl_buffer *y = SL_BUFFER(plan, SL_BUFFER_Y);
-  plan->wide_result = sl_is_narrow(plan->dtype) && (plan->separate_result || is_summed_in_steps(plan));
+  plan->wide_result = sl_is_16_bit(plan->dtype) && (plan->separate_result || is_summed_in_steps(plan));
   if (!plan->wide_result)
     return;
   y->dtype = plan->sum_dtype;

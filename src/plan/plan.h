@@ -44,11 +44,11 @@ typedef struct sl_part {
                   */
   sl_beta beta;
   bool completes; /* its rows of Y are summed by no other part */
-  /* stages > 0: the far rows come by an exchange in so many stages, which arrives before the part is summed;
-   * stored rows before stage_end[s] need only rows that come by stage s. */
-  int stages, exchange;
-  const int64_t *stage_end;
-  bool beside_pull; /* it is summed while the device brings rows */
+  /* pieces > 0: the far rows come by an exchange in so many pieces, which arrives before the part is summed;
+   * stored rows before piece_end[s] need only rows that come by piece s. */
+  int pieces, exchange;
+  const int64_t *piece_end;
+  bool during_pull; /* it is summed while the device brings rows */
   /* A part that travels: a's arrays lie in this buffer at these byte offsets once it has arrived; -1: it
    * stays. */
   int arrives_in;
@@ -83,7 +83,7 @@ typedef struct sl_fetch {
 /* A kind of step is a row of functions, see step.h. These are shared by all algorithms; what a step's index
  * is the number of stands beside. An algorithm may have kinds of its own. */
 typedef struct sl_step_kind sl_step_kind;
-extern const sl_step_kind sl_step_publish, sl_step_fetch, sl_step_begin, sl_step_borrow, sl_step_arrive,
+extern const sl_step_kind sl_step_publish, sl_step_fetch, sl_step_begin, sl_step_map, sl_step_arrive,
     sl_step_end, sl_step_spmm, sl_step_fork, sl_step_join, sl_step_scale, sl_step_zero, sl_step_convert,
     sl_step_retire;
 
@@ -91,12 +91,12 @@ extern const sl_step_kind sl_step_publish, sl_step_fetch, sl_step_begin, sl_step
 #define SL_STEP_PUBLISH (&sl_step_publish) /* X becomes readable by one-sided fetches; ends when every rank's is */
 #define SL_STEP_FETCH   (&sl_step_fetch)   /* fetch */
 #define SL_STEP_BEGIN   (&sl_step_begin)   /* exchange */
-#define SL_STEP_BORROW  (&sl_step_borrow)  /* exchange: the senders' X is read in place until its end */
-#define SL_STEP_ARRIVE  (&sl_step_arrive)  /* exchange in stages: kernels of the step's queue can wait for each from here on */
+#define SL_STEP_MAP  (&sl_step_map)  /* exchange: the senders' X is read in place until its end */
+#define SL_STEP_ARRIVE  (&sl_step_arrive)  /* exchange in pieces: kernels of the step's queue can wait for each from here on */
 #define SL_STEP_END     (&sl_step_end)     /* exchange */
 #define SL_STEP_SPMM    (&sl_step_spmm)    /* part */
-#define SL_STEP_FORK    (&sl_step_fork)    /* steps beside wait for those before, and for no later ones until the join */
-#define SL_STEP_JOIN    (&sl_step_join)    /* what follows waits for the steps beside */
+#define SL_STEP_FORK    (&sl_step_fork)    /* concurrent steps wait for those before, and for no later ones until the join */
+#define SL_STEP_JOIN    (&sl_step_join)    /* what follows waits for the concurrent steps */
 #define SL_STEP_SCALE   (&sl_step_scale)   /* Y = beta Y, the caller's beta */
 #define SL_STEP_ZERO    (&sl_step_zero)    /* buffer, of sums: = 0 */
 #define SL_STEP_CONVERT (&sl_step_convert) /* conversion */
@@ -106,7 +106,7 @@ extern const sl_step_kind sl_step_publish, sl_step_fetch, sl_step_begin, sl_step
 typedef struct sl_step {
   const sl_step_kind *kind;
   int index;
-  bool beside;      /* between fork and join: in the queue beside the rank's own */
+  bool concurrent;  /* between fork and join: in the queue beside the rank's own */
   const void *data; /* of kinds that an algorithm has for itself: from sl_plan_alloc, or NULL */
 } sl_step;
 
@@ -136,7 +136,7 @@ typedef struct sl_plan {
   int slices;                  /* ranks that share a row of Y, each with a slice of the columns; 0: none do */
   int64_t all_rows, all_cols, all_nnz, remote_nnz, halo_rows, cover_rows;
   bool dry;
-  bool borrows;        /* a part has arrays of the block, which must outlive the plan */
+  bool uses_block;     /* a part has arrays of the block, which must outlive the plan */
   bool capture;        /* of its exchanges */
   bool renewable;      /* its parts can take new values */
   bool entries_travel; /* entries of A go to other ranks, when the plan is made: it cannot be renewable */
@@ -203,7 +203,7 @@ sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, in
 sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index);
 sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index);
 sley_status sl_plan_append_step(sl_plan *plan, const sl_step *step);
-sley_status sl_plan_add_beside(sl_plan *plan, const sl_step_kind *kind, int index);
+sley_status sl_plan_add_concurrent(sl_plan *plan, const sl_step_kind *kind, int index);
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index);
 /* With its step. */
 sley_status sl_plan_add_conversion(sl_plan *plan, const sl_conversion *conversion);
@@ -230,6 +230,6 @@ sley_status sl_plan_finish(sl_plan *plan);
 /* The same plan for the first k <= plan->k columns: lists and buffers are narrower, all else is shared with
  * plan, which outlives it. Ended by sl_plan_free, also on error. Local; sl_plan_finish sums up over ranks
  * anew. */
-sley_status sl_plan_narrow(const sl_plan *plan, int64_t k, sl_plan *out);
+sley_status sl_plan_for_columns(const sl_plan *plan, int64_t k, sl_plan *out);
 
 #endif

@@ -37,9 +37,9 @@ bool sl_plan_does(const sl_plan *plan, unsigned acts) {
   return false;
 }
 
-bool sl_plan_borrows(const sl_plan *plan, int exchange) {
+bool sl_plan_maps(const sl_plan *plan, int exchange) {
   for (int i = 0; i < plan->steps.count; i++)
-    if (SL_STEP(plan, i)->kind->acts & SL_ACT_BORROW && SL_STEP(plan, i)->index == exchange)
+    if (SL_STEP(plan, i)->kind->acts & SL_ACT_MAP && SL_STEP(plan, i)->index == exchange)
       return true;
   return false;
 }

@@ -23,7 +23,7 @@ typedef struct sl_run {
 /* How others take part in a step, and what its index then means. A step may do several. */
 enum {
   SL_ACT_BEGIN = 1,  /* it begins exchange `index` */
-  SL_ACT_BORROW = 2, /* the rows of exchange `index` are read in place until its end */
+  SL_ACT_MAP = 2,    /* the rows of exchange `index` are read in place until its end */
   SL_ACT_END = 4,    /* it ends exchange `index` */
   SL_ACT_SUM = 8,    /* it sums part `index` */
   SL_ACT_FETCH = 16, /* it takes part in one-sided fetches */
@@ -75,6 +75,6 @@ void sl_step_releases_nothing(sl_run *run, void *state);
 bool sl_plan_does(const sl_plan *plan, unsigned acts);
 
 /* Whether the rows of an exchange are read in place. */
-bool sl_plan_borrows(const sl_plan *plan, int exchange);
+bool sl_plan_maps(const sl_plan *plan, int exchange);
 
 #endif

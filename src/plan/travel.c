@@ -32,7 +32,7 @@ typedef struct leg {
 
 typedef struct journey {
   sl_plan *plan;
-  bool narrows;
+  bool has_wire;
   sley_dtype wire;
   leg *legs;
   int *twin; /* of each buffer as built: where its rows arrive as they travel; 0: nowhere */
@@ -117,11 +117,11 @@ static sley_status note(journey *j, int index) {
   leg *l = &j->legs[index];
   bool staged = x->dst == SL_BUFFER_Y || x->spec.add;
   *l = (leg){.src = x->src, .dst = x->dst, .values = type_of(j->plan, x->src), .add = x->spec.add};
-  if (SL_BUFFER(j->plan, x->src)->first_column == SL_NO_COLUMNS || sl_plan_borrows(j->plan, index) ||
-      !(j->narrows || staged))
+  if (SL_BUFFER(j->plan, x->src)->first_column == SL_NO_COLUMNS || sl_plan_maps(j->plan, index) ||
+      !(j->has_wire || staged))
     return SLEY_OK;
   l->changed = true;
-  if (j->narrows) {
+  if (j->has_wire) {
     take_own(lists_of(x->spec.send), &x->spec.sends, j->plan->comm->rank, &l->own_send);
     take_own(lists_of(x->spec.recv), &x->spec.recvs, j->plan->comm->rank, &l->own_recv);
     x->spec.dtype = j->wire;
@@ -137,7 +137,7 @@ static sley_status note(journey *j, int index) {
 static sley_status change_receipt(journey *j, int index) {
   sl_plan *plan = j->plan;
   leg *l = &j->legs[index];
-  sley_dtype to = j->narrows ? j->wire : l->values;
+  sley_dtype to = j->has_wire ? j->wire : l->values;
   int64_t rows = 0;
   int dst = 0;
   if (l->dst == SL_BUFFER_Y || l->add) {
@@ -171,7 +171,7 @@ static sley_status change_despatch(journey *j, int index) {
   leg *l = &j->legs[index];
   int64_t rows = 0;
   sl_row_list *send = lists_of(SL_EXCHANGE(plan, index)->spec.send);
-  if (!j->narrows)
+  if (!j->has_wire)
     return SLEY_OK;
   if (j->twin[l->src] > 0) { /* relayed */
     SL_EXCHANGE(plan, index)->src = j->twin[l->src];
@@ -223,7 +223,7 @@ static sley_status begin(journey *j, int index) {
 static sley_status settle(journey *j, int index) {
   leg *l = &j->legs[index];
   const sl_plan_exchange *x = SL_EXCHANGE(j->plan, index);
-  sley_dtype from = j->narrows ? j->wire : l->values;
+  sley_dtype from = j->has_wire ? j->wire : l->values;
   l->pending = false;
   for (int i = 0; i < l->recvs; i++)
     SL_TRY(convert(j->plan, x->dst, &x->spec.recv[i], from, l->dst, &l->recv[i], l->values, l->add));
@@ -298,10 +298,10 @@ static sley_status change(journey *j) {
   return change_steps(j);
 }
 
-/* What devices with memory of their own borrow crosses their links each time it is read, as it is. */
+/* What devices with memory of their own map crosses their links each time it is read, as it is. */
 static sley_status refuse_fetches(const sl_inspection *ins, const sl_plan *plan) {
-  bool borrows = ins->wishes->keeps_input || !plan->comm->device->ops->host_addresses;
-  if (!sl_plan_does(plan, borrows ? SL_ACT_FETCH | SL_ACT_BORROW : SL_ACT_FETCH))
+  bool maps = ins->wishes->keeps_input || !plan->comm->device->ops->host_addresses;
+  if (!sl_plan_does(plan, maps ? SL_ACT_FETCH | SL_ACT_MAP : SL_ACT_FETCH))
     return SLEY_OK;
   return sl_fail(SLEY_ERR_UNSUPPORTED, "%s reads rows where they lie, each time it needs one: %s", plan->algo,
                  ins->wishes->keeps_input ? "it keeps none for an X that has not changed (keep_input)"
@@ -309,7 +309,7 @@ static sley_status refuse_fetches(const sl_inspection *ins, const sl_plan *plan)
 }
 
 sley_status sl_plan_travel(const sl_inspection *ins, sl_plan *plan) {
-  journey j = {.plan = plan, .narrows = ins->wishes->narrows, .wire = ins->wishes->wire};
+  journey j = {.plan = plan, .has_wire = ins->wishes->has_wire, .wire = ins->wishes->wire};
   SL_TRY(refuse_fetches(ins, plan));
   if (ins->wishes->keeps_input)
     SL_TRY(sl_plan_separate(plan));

@@ -8,7 +8,7 @@
 
 /* Whether the inspection asks for either. */
 static inline bool sl_asks_to_travel(const sl_inspection *ins) {
-  return ins->wishes->narrows || ins->wishes->keeps_input;
+  return ins->wishes->has_wire || ins->wishes->keeps_input;
 }
 
 /* Changes a plan that is built but not finished to what the inspection asks for. Errors:

@@ -14,7 +14,7 @@ typedef struct sl_plan_wishes {
   const char *library;                /* whose kernels shall sum the parts; NULL: Sley's own */
   bool capture;                       /* exchanges leave everything to the devices, see sl_exchange_spec */
   const struct sley_machine *machine; /* that times are predicted for; NULL: the one found for the device */
-  bool narrows;                       /* values travel in the type wire */
+  bool has_wire;                      /* values travel in the type wire */
   sley_dtype wire;                    /* the dtype of the matrix where values travel as they are */
   bool keeps_input;                   /* see sl_plan */
   bool renewable;                     /* parts remember which entries their values come from */

@@ -57,7 +57,7 @@ static double share_brought(const sl_prediction *p) {
 /* Whether rows come in pieces, and each row of the block is summed once its piece is there. */
 static bool comes_in_pieces(const sl_plan *plan) {
   for (int i = 0; i < plan->exchanges.count; i++)
-    if (SL_EXCHANGE(plan, i)->spec.stages > 0)
+    if (SL_EXCHANGE(plan, i)->spec.pieces > 0)
       return true;
   return false;
 }
@@ -114,7 +114,7 @@ static void conversion_seconds(const sl_prediction *p, double *before, double *a
     const sl_conversion *c = SL_CONVERSION(p->plan, i);
     double bytes =
         (double)c->count * (double)c->k * (double)(sley_dtype_bytes(c->from) + sley_dtype_bytes(c->to)) / 2;
-    *(sl_is_narrow(c->to) ? before : after) += bytes / rate;
+    *(sl_is_16_bit(c->to) ? before : after) += bytes / rate;
   }
 }
 
@@ -157,10 +157,10 @@ static sl_sums sums_of(const sl_prediction *p, double pack) {
   double remote_nnz = (double)ins->remote_nnz, halo = (double)ins->halo_set.count;
   entries own = {((double)ins->block->nnz - remote_nnz) * slices, (double)ins->x_rows, ins->local_within};
   entries come = {remote_nnz * brought * slices, halo * brought, ins->remote_within};
-  entries lent = {remote_nnz * (1 - brought), halo * (1 - brought), ins->remote_within};
+  entries partial = {remote_nnz * (1 - brought), halo * (1 - brought), ins->remote_within};
   s.local = entry_seconds(p, &own, slice_bytes) +
             (passed_rows(p, false, 0) + first_loads(p, (double)ins->x_rows)) * row_bytes / store;
-  s.lent = entry_seconds(p, &lent, row_bytes);
+  s.partial = entry_seconds(p, &partial, row_bytes);
   double shared = slices > 1 ? 2 * (double)ins->rows * row_bytes : 0;
   s.remote =
       entry_seconds(p, &come, slice_bytes) + again_seconds(p, passed_rows(p, true, come.count), store) +
@@ -230,7 +230,7 @@ sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   sl_sums sums = sums_of(&p, moved.pack);
   SL_TRY(summing_seconds(&p, &sums, cores, &summing));
   int64_t sum[SUMS] = {(int64_t)(sums.pack * 1e9), (int64_t)(sums.local * 1e9),
-                       (int64_t)((sums.remote + sums.lent) * 1e9), (int64_t)least_bytes(&p)};
+                       (int64_t)((sums.remote + sums.partial) * 1e9), (int64_t)least_bytes(&p)};
   int64_t most[MOSTS] = {sl_cost_meetings(&p), sl_cost_stages(&p)};
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, sum, SUMS));
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, MOSTS));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the moves of a plan cost: messages, gathering, fetches, conversions. */
 #include "predict/cost_moves.h"
 
 #include <math.h>
@@ -220,14 +221,14 @@ sley_status sl_cost_moves(const sl_prediction *p, double cores, sl_all_moving *o
   sl_comm *comm = p->ins->comm;
   const sl_plan *plan = p->plan;
   int exchanges = plan->exchanges.count;
-  bool borrows = sl_plan_does(plan, SL_ACT_BORROW), serial = exchanges <= MOST_SERIAL;
+  bool maps = sl_plan_does(plan, SL_ACT_MAP), serial = exchanges <= MOST_SERIAL;
   int groups = serial && exchanges > 0 ? exchanges : 1;
   int64_t wait[MOST_SERIAL + 1] = {0}; /* the last: of all together */
   busy sum[MOST_SERIAL + 1] = {0};
   *out = (sl_all_moving){0};
   for (int i = 0; i < exchanges; i++) {
     /* What the host's threads read in place is part of their sums; a GPU reads it over its links. */
-    if (!p->m->overlaps && borrows && sl_plan_borrows(plan, i))
+    if (!p->m->overlaps && maps && sl_plan_maps(plan, i))
       continue;
     moving one = exchange_seconds(p, SL_EXCHANGE(plan, i));
     out->pack += one.pack;

@@ -23,7 +23,7 @@ static kind kind_of(const sl_part *part) {
 
 int sl_cost_sections(const sl_prediction *p, const sl_sums *sums, double *seconds) {
   const sl_plan *plan = p->plan;
-  double work[KINDS] = {0}, time[KINDS] = {sums->local, sums->remote, sums->lent};
+  double work[KINDS] = {0}, time[KINDS] = {sums->local, sums->remote, sums->partial};
   int sections = 1;
   seconds[0] = sums->pack;
   for (int i = 0; i < plan->steps.count; i++)
@@ -49,6 +49,6 @@ int sl_cost_sections(const sl_prediction *p, const sl_sums *sums, double *second
   double told = 0;
   for (int i = 0; i < sections; i++)
     told += seconds[i];
-  seconds[sections - 1] += sums->pack + sums->local + sums->remote + sums->lent - told;
+  seconds[sections - 1] += sums->pack + sums->local + sums->remote + sums->partial - told;
   return sections;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The pulse: a thread that tells the neighbours in the ring of ranks that this rank is alive. */
 #include "socket/pulse.h"
 
 #include <errno.h>

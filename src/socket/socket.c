@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* TCP sockets with time limits: listen, connect, accept, read, write. */
 #define _GNU_SOURCE
 #include "socket/socket.h"
 

@@ -40,7 +40,7 @@ sley_status sl_wire_create(int rank, int size, int local_rank, double timeout, s
   mesh->local_rank = local_rank;
   mesh->timeout = timeout;
   mesh->failure.rank = -1;
-  mesh->beside[0] = mesh->beside[1] = -1;
+  mesh->pulse_fd[0] = mesh->pulse_fd[1] = -1;
   for (int p = 0; p < 2 * size; p++)
     mesh->peer[p].fd = -1;
   *out = mesh;
@@ -53,8 +53,8 @@ void sl_wire_destroy(sl_mesh *mesh) {
   sl_progress_stop(mesh->progress);
   sl_pulse_stop(mesh->pulse);
   for (int i = 0; i < 2; i++)
-    if (mesh->beside[i] >= 0)
-      close(mesh->beside[i]);
+    if (mesh->pulse_fd[i] >= 0)
+      close(mesh->pulse_fd[i]);
   for (int p = 0; p < 2 * mesh->size; p++)
     if (mesh->peer[p].fd >= 0)
       close(mesh->peer[p].fd);

@@ -80,7 +80,7 @@ struct sl_mesh {
   sl_wire_peer *peer; /* 2 size: by rank, then the urgent ones by rank; the own entry holds host and post */
   struct pollfd *pollers; /* room for all */
   int *polled;            /* index of each poller's peer */
-  int beside[2];          /* sockets for the pulse, with the ranks before and after this one; -1: none */
+  int pulse_fd[2];        /* sockets for the pulse, with the ranks before and after this one; -1: none */
   sl_pulse *pulse;
   sl_progress *progress;     /* NULL: messages move in calls alone */
   bool working;              /* the progress thread may serve; this rank's thread alone looks at it */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Boards: memory in which the devices of several ranks signal each other. */
 #include "transport/boards.h"
 
 static sl_kernel_args args_of(const sl_board_round *round, const sl_signals *signals,
@@ -44,7 +45,7 @@ static sley_status pull_all(const sl_board_round *round, sl_queue *queue) {
   sl_signals signals = round->signals;
   signals.opens = signals.closes = true;
   sl_kernel_args args = args_of(round, &signals, &all);
-  sl_stages_fill(round->stages, &args.pull);
+  sl_arrivals_fill(round->pieces, &args.pull);
   return sl_kernel_run(queue, &args);
 }
 

@@ -4,7 +4,7 @@
 #ifndef SLEY_TRANSPORT_BOARDS_H
 #define SLEY_TRANSPORT_BOARDS_H
 
-#include "transport/stages.h"
+#include "transport/arrivals.h"
 
 /* A launch: entries of the list, and which sources they name. */
 typedef struct sl_pull_batch {
@@ -25,7 +25,7 @@ typedef struct sl_board_round {
   int64_t dst_stride;
   bool add;
   sley_dtype dtype;
-  const sl_stages *stages; /* of sl_boards_pull, where rows are not added */
+  const sl_arrivals *pieces; /* of sl_boards_pull, where rows are not added */
 } sl_board_round;
 
 /* Bytes of a board with a slot for each of so many ranks. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What every transport checks of an exchange before it makes one. */
 #include "transport/lists.h"
 
 enum { ROW_HEADER = 128 }; /* the most that a transport adds to a row that travels alone */
@@ -19,12 +20,12 @@ static sley_status check_list(const sl_exchange_spec *spec, const char *way, con
     return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: %lld bytes are no whole values to add", spec->name,
                    way, list->peer, (long long)list->bytes);
   int64_t staged = 0;
-  for (int s = 0; list->stage_end && s < spec->stages - 1; s++) {
-    if (list->stage_end[s] < staged || list->stage_end[s] > list->count)
-      return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: stage %d ends at %lld of %lld rows, after %lld",
-                     spec->name, way, list->peer, s, (long long)list->stage_end[s], (long long)list->count,
+  for (int s = 0; list->piece_end && s < spec->pieces - 1; s++) {
+    if (list->piece_end[s] < staged || list->piece_end[s] > list->count)
+      return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: piece %d ends at %lld of %lld rows, after %lld",
+                     spec->name, way, list->peer, s, (long long)list->piece_end[s], (long long)list->count,
                      (long long)staged);
-    staged = list->stage_end[s];
+    staged = list->piece_end[s];
   }
   for (int64_t i = 0; list->rows && i < list->count; i++)
     if (list->rows[i] < 0)
@@ -52,9 +53,9 @@ sley_status sl_lists_check(const sl_exchange_spec *spec, int size) {
   if (sley_dtype_bytes(spec->dtype) == 0 || spec->grain > SL_GRAIN_ROW)
     return sl_fail(SLEY_ERR_ARG, "exchange %s: dtype %d, grain %d", spec->name, (int)spec->dtype,
                    (int)spec->grain);
-  if (spec->stages < 0 || spec->stages > SL_PULL_STAGES || (spec->add && spec->stages > 0))
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: %d stages: 0 to %d are possible, none where rows are added",
-                   spec->name, spec->stages, SL_PULL_STAGES);
+  if (spec->pieces < 0 || spec->pieces > SL_PIECES_MOST || (spec->add && spec->pieces > 0))
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: %d pieces: 0 to %d are possible, none where rows are added",
+                   spec->name, spec->pieces, SL_PIECES_MOST);
   SL_TRY(check_lists(spec, "send to", spec->send, spec->sends, size));
   return check_lists(spec, "receive from", spec->recv, spec->recvs, size);
 }

@@ -12,17 +12,17 @@ typedef struct sl_pull_rows {
   int64_t count;
   const int64_t *src_rows, *dst_rows;
   int64_t src_first, dst_first;
-  const int64_t *stage_end; /* stage s ends before entry stage_end[s], the last one with the list; NULL: all
+  const int64_t *piece_end; /* piece s ends before entry piece_end[s], the last one with the list; NULL: all
                                entries are of the last */
 } sl_pull_rows;
 
 /* Writes all entries of at most SL_PULL_SOURCES lists, taking turns among them from list `start` on, each in
  * proportion to its length: so that a kernel that works along the result keeps every link busy from beginning
- * to end. No entry is of a stage more than `ahead` after that of an entry still to come: stages need some
- * links more than others, so the more ahead, the better the links are filled, but the later a stage is
- * complete. stage_end (NULL: not wanted) gets where in the result each of `stages` > 0 stages is. Returns the
+ * to end. No entry is of a piece more than `ahead` after that of an entry still to come: pieces need some
+ * links more than others, so the more ahead, the better the links are filled, but the later a piece is
+ * complete. piece_end (NULL: not wanted) gets where in the result each of `pieces` > 0 pieces is. Returns the
  * number of entries; out has room for all counts. */
-int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, int stages, int ahead,
-                           int64_t *stage_end, sl_pull_entry *out);
+int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, int pieces, int ahead,
+                           int64_t *piece_end, sl_pull_entry *out);
 
 #endif

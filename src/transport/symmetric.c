@@ -80,10 +80,24 @@ sley_status sl_put(sl_symm *symm, int rank, int64_t offset, const void *src, int
 }
 
 sley_status sl_get_rows_singly(sl_symm *symm, int lists, const sl_row_list *list, void *dst) {
+  enum { IN_FLIGHT = 32 };
+  sl_rma rma[IN_FLIGHT];
+  int64_t begun = 0, ended = 0;
+  sley_status status = SLEY_OK;
   for (const sl_row_list *l = list; l < list + lists; l++)
-    for (int64_t i = 0; i < l->count; i++)
-      SL_TRY(sl_get(symm, l->peer, l->rows[i] * l->bytes, (char *)dst + (l->first + i) * l->bytes, l->bytes));
-  return SLEY_OK;
+    for (int64_t i = 0; i < l->count && status == SLEY_OK; i++) {
+      if (begun - ended == IN_FLIGHT)
+        status = sl_rma_wait(&rma[ended++ % IN_FLIGHT]);
+      if (status == SLEY_OK)
+        status = sl_get_begin(symm, l->peer, l->rows[i] * l->bytes, (char *)dst + (l->first + i) * l->bytes,
+                              l->bytes, &rma[begun % IN_FLIGHT]);
+      begun += status == SLEY_OK;
+    }
+  for (; ended < begun; ended++) {
+    sley_status one = sl_rma_wait(&rma[ended % IN_FLIGHT]);
+    status = status == SLEY_OK ? one : status;
+  }
+  return status;
 }
 
 sley_status sl_symm_check(const char *call, int rank, int size, int64_t offset, int64_t bytes,

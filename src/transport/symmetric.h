@@ -130,7 +130,8 @@ sley_status sl_put(sl_symm *symm, int rank, int64_t offset, const void *src, int
 
 /* ---- for transports */
 
-/* Gets the rows one by one, each waited for: the slot get_rows of those that know no better. */
+/* Gets the rows one by one, some of them in flight at a time: the slot get_rows of those that know no better.
+ */
 sley_status sl_get_rows_singly(sl_symm *symm, int lists, const struct sl_row_list *list, void *dst);
 
 /* Whether bytes at offset lie within a block of block_bytes, of rank `rank` of size. Errors: SLEY_ERR_ARG. */

@@ -34,9 +34,9 @@ typedef struct sl_row_list {
   int64_t first;
   int64_t offset; /* bytes from the start of a row to what moves */
   int64_t bytes;  /* of each row that move */
-  /* Of a list to receive, where the exchange has stages: stage s ends before entry stage_end[s]; the last one
+  /* Of a list to receive, where the exchange has pieces: piece s ends before entry piece_end[s]; the last one
    * ends with the list. Belongs to the caller like rows. */
-  const int64_t *stage_end;
+  const int64_t *piece_end;
 } sl_row_list;
 
 /* Whether anything moves. */
@@ -57,9 +57,9 @@ typedef struct sl_exchange_spec {
   bool add;         /* received rows are added, peers in the order of recv, rather than stored */
   sley_dtype dtype; /* that add works in */
   sl_grain grain;
-  /* Not 0: rows are received in so many stages, at most SL_PULL_STAGES, for exchange_arrive. Each rank may
+  /* Not 0: rows are received in so many pieces, at most SL_PIECES_MOST, for exchange_arrive. Each rank may
    * have a number of its own. Not with add. */
-  int stages;
+  int pieces;
   /* The rows are awaited for longer than they take to come, by what is known at plan time: a device may leave
    * more of itself to what it does meanwhile. */
   bool unhurried;
@@ -70,10 +70,10 @@ typedef struct sl_exchange_spec {
 } sl_exchange_spec;
 
 /* Where a peer's rows lie: row r at src + r * stride. */
-typedef struct sl_lent {
+typedef struct sl_mapped_rows {
   const void *src;
   int64_t stride; /* bytes */
-} sl_lent;
+} sl_mapped_rows;
 
 /* A pair of ranks of a sized exchange: bytes from one to the other, at most so many a round; the same on both
  * sides. */
@@ -123,24 +123,24 @@ typedef struct sl_transport_ops {
   sley_status (*exchange_begin)(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
                                 int64_t dst_stride, sl_queue *queue);
   /* Between begin and end, if rows are wanted before the last has come. The receiving half of the round is
-   * given to the device; the rows of the first stage are there, in queue's order. Kernels in queue can wait
+   * given to the device; the rows of the first piece are there, in queue's order. Kernels in queue can wait
    * for the others by *words (SL_OP_ARRIVE and others); *words NULL: all rows are there. The host waits for
    * its peers' hosts to have begun the round, but not for a device. May be called again in a round, with the
    * same queue. Not collective. */
-  sley_status (*exchange_arrive)(sl_exchange *exchange, sl_queue *queue, const sl_stage_words **words);
+  sley_status (*exchange_arrive)(sl_exchange *exchange, sl_queue *queue, const sl_piece_words **words);
   /* dst is complete, in queue's order. Collective. */
   sley_status (*exchange_end)(sl_exchange *exchange, sl_queue *queue);
   /* After end, in queue's order: src is free for reuse, for the peers have taken their rows. Apart from end,
    * so that a rank can go on with what it has received before the slowest peer has. Begin and destroy do it
    * for a round that was not reclaimed. Collective; ranks may reclaim in different orders. */
   sley_status (*exchange_reclaim)(sl_exchange *exchange, sl_queue *queue);
-  /* Between begin and end, in place of moving rows, where comm->lends and every link of the exchange is
-   * direct or the rank's own: once all peers have begun, lent[i] tells where the rows of recv[i].peer lie.
+  /* Between begin and end, in place of moving rows, where comm->zero_copy and every link of the exchange is
+   * direct or the rank's own: once all peers have begun, mapped[i] tells where the rows of recv[i].peer lie.
    * They may be read, in queue's order, until end, which then moves nothing; traffic counts as if it had. The
    * host waits for its peers' hosts, but not for a device. No call that waits for a peer may come before that
-   * end, and no other exchange may be borrowed meanwhile. Not with add. Errors: SLEY_ERR_UNSUPPORTED,
+   * end, and no other exchange may be mapped meanwhile. Not with add. Errors: SLEY_ERR_UNSUPPORTED,
    * SLEY_ERR_PEER. Collective. */
-  sley_status (*exchange_borrow)(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
+  sley_status (*exchange_map)(sl_exchange *exchange, sl_mapped_rows *mapped, sl_queue *queue);
   void (*exchange_destroy)(sl_exchange *exchange); /* Collective. */
 
   /* Prepares a sized exchange. All memory it needs is taken here. Errors: SLEY_ERR_ARG, where the capacities
@@ -205,7 +205,7 @@ struct sley_comm {
   int rank, size;
   int workgroup;     /* ranks in a full workgroup, 1 .. size */
   bool processes;    /* the ranks are processes: no memory of the host is shared but symmetric memory */
-  bool lends;        /* exchange_borrow works over direct links; the same on all ranks */
+  bool zero_copy;    /* exchange_map works over direct links; the same on all ranks */
   sl_device *device; /* this rank's; not owned */
   sl_queue *queue;   /* for the rank's own work; not owned */
   sl_team *team;     /* the rank's threads, for work on the host; not owned, NULL: the calling thread alone */
@@ -247,7 +247,7 @@ static inline int64_t sl_list_messages(const sl_comm *comm, const sl_row_list *l
 }
 
 static inline sley_status sl_exchange_arrive(sl_exchange *exchange, sl_queue *queue,
-                                             const sl_stage_words **words) {
+                                             const sl_piece_words **words) {
   return exchange->comm->ops->exchange_arrive(exchange, queue, words);
 }
 

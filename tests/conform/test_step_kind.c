@@ -243,7 +243,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   sl_inspection ins;
   sl_plan_wishes wishes = sl_plan_wishes_for(K, SLEY_F32);
   wishes.keeps_input = s->way == KEEPS_INPUT;
-  wishes.narrows = s->way == NARROW;
+  wishes.has_wire = s->way == NARROW;
   wishes.wire = s->way == NARROW ? SLEY_BF16 : SLEY_F32;
   sley_status status = sl_agree(comm, make_block(s, comm->rank, &block));
   if (status == SLEY_OK)

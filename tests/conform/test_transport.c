@@ -319,6 +319,7 @@ static sley_status get_rows(sl_comm *comm, sl_symm *symm, uint64_t seed) {
   int64_t row_bytes = 1 + (int64_t)(sl_random(seed, 11, 0) % 24);
   char own[ROWS * 24], *dst = NULL;
   int64_t *rows = NULL, most = (int64_t)comm->size * LONG, at = 0;
+  int64_t many = comm->device->ops->host_addresses ? LONG : 300; /* of devices they come one by one */
   sl_row_list list[64];
   sl_counters expected = {{0}, {0}};
   for (int64_t i = 0; i < ROWS * row_bytes; i++)
@@ -333,7 +334,7 @@ static sley_status get_rows(sl_comm *comm, sl_symm *symm, uint64_t seed) {
   for (int p = 0; p < comm->size && status == SLEY_OK; p++) {
     uint64_t bits = sl_random(seed, 12, (uint64_t)(comm->rank * comm->size + p));
     int64_t count = bits % 3 == 0   ? 0
-                    : bits % 3 == 1 ? LONG - (int64_t)(bits / 3 % 100)
+                    : bits % 3 == 1 ? many - (int64_t)(bits / 3 % 100)
                                     : (int64_t)(bits / 3 % 50);
     for (int64_t i = 0; i < count; i++)
       rows[at + i] = sl_below(sl_random(seed, 13 + bits, (uint64_t)i), ROWS);

@@ -121,7 +121,7 @@ typedef struct party {
   sl_exchange *exchange;
   sl_row_list send[RANKS], recv[RANKS];
   int sends, recvs;
-  int64_t rows[2][RANKS][ROWS], ends[RANKS][SL_PULL_STAGES];
+  int64_t rows[2][RANKS][ROWS], ends[RANKS][SL_PIECES_MOST];
   char *src, *dst, *model, *scratch;
   mirror src_there, dst_there;
 } party;
@@ -145,7 +145,7 @@ static sl_row_list make_list(party *p, int side, int peer, int from, int to) {
   else if (list.count > 0)
     list.first = p->rows[side][peer][0];
   if (side)
-    list.stage_end = stage_ends(s, from, to, p->ends[peer]);
+    list.piece_end = stage_ends(s, from, to, p->ends[peer]);
   return list;
 }
 
@@ -215,7 +215,7 @@ static sley_status run_rounds(sl_comm *comm, party *parties, uint64_t seed) {
     }
     for (int i = 0; i < IN_FLIGHT; i++) {
       party *p = &parties[(i + (bits >> 8)) % IN_FLIGHT];
-      const sl_stage_words *words;
+      const sl_piece_words *words;
       if (bits & (uint64_t)1 << (24 + i)) /* of an exchange without stages all rows arrive at once */
         SL_TRY(sl_exchange_arrive(p->exchange, comm->queue, &words));
       SL_TRY(comm->ops->exchange_end(p->exchange, comm->queue));
@@ -321,14 +321,14 @@ typedef struct lending {
 } lending;
 
 /* Reads the peers' rows where they lie, as a kernel does. */
-static sley_status read_lent(sl_comm *comm, lending *l, const sl_lent *lent) {
+static sley_status read_lent(sl_comm *comm, lending *l, const sl_mapped_rows *mapped) {
   for (int i = 0; i < l->peers; i++) {
-    EXPECT(lent[i].stride == 8);
+    EXPECT(mapped[i].stride == 8);
     SL_TRY(sl_kernel_run(comm->queue, &(sl_kernel_args){.op = SL_OP_ROWS,
                                                         .rows = {.count = 2,
                                                                  .bytes = 8,
-                                                                 .src = lent[i].src,
-                                                                 .src_stride = lent[i].stride,
+                                                                 .src = mapped[i].src,
+                                                                 .src_stride = mapped[i].stride,
                                                                  .dst = (int64_t *)l->got_there.here + 2 * i,
                                                                  .dst_stride = 8,
                                                                  .dtype = SLEY_F64}}));
@@ -337,13 +337,13 @@ static sley_status read_lent(sl_comm *comm, lending *l, const sl_lent *lent) {
 }
 
 static sley_status lend_round(sl_comm *comm, lending *l, int round) {
-  sl_lent lent[LENDERS];
+  sl_mapped_rows mapped[LENDERS];
   l->rows[0] = 1000 * comm->rank + round;
   l->rows[1] = -l->rows[0];
   SL_TRY(mirror_send(&l->rows_there));
   SL_TRY(comm->ops->exchange_begin(l->exchange, l->rows_there.here, 8, NULL, 8, comm->queue));
-  SL_TRY(comm->ops->exchange_borrow(l->exchange, lent, comm->queue));
-  SL_TRY(read_lent(comm, l, lent));
+  SL_TRY(comm->ops->exchange_map(l->exchange, mapped, comm->queue));
+  SL_TRY(read_lent(comm, l, mapped));
   SL_TRY(comm->ops->exchange_end(l->exchange, comm->queue));
   SL_TRY(mirror_fetch(&l->got_there));
   if (round % 2)
@@ -400,7 +400,7 @@ static sley_status fail_while_lent_main(sl_comm *comm, void *arg) {
   sl_row_list send = {.peer = next, .count = 1, .bytes = 8}, recv = {.peer = last, .count = 1, .bytes = 8};
   sl_exchange_spec spec = {
       .name = "lend", .sends = 1, .recvs = 1, .send = &send, .recv = &recv, .dtype = SLEY_F64};
-  sl_lent lent;
+  sl_mapped_rows mapped;
   sl_exchange *exchange;
   mirror there, got;
   int64_t taken = -1;
@@ -411,9 +411,9 @@ static sley_status fail_while_lent_main(sl_comm *comm, void *arg) {
   if (status == SLEY_OK)
     status = comm->ops->exchange_begin(exchange, there.here, 8, NULL, 8, comm->queue);
   if (status == SLEY_OK)
-    status = comm->ops->exchange_borrow(exchange, &lent, comm->queue);
+    status = comm->ops->exchange_map(exchange, &mapped, comm->queue);
   if (status == SLEY_OK) /* it may run when the lender has failed, but not when its memory is gone */
-    status = sley_comm_copy(comm, got.here, lent.src, 8, SLEY_WITHIN);
+    status = sley_comm_copy(comm, got.here, mapped.src, 8, SLEY_WITHIN);
   if (status == SLEY_OK && comm->rank == comm->size - 1) {
     status = sl_fail(SLEY_ERR_INTERNAL, "on purpose");
     comm->ops->abort(comm, status);
@@ -434,7 +434,7 @@ static sley_status refuse_main(sl_comm *comm, void *arg) {
       .name = "lend", .sends = 1, .recvs = 1, .send = &list, .recv = &list, .dtype = SLEY_F64};
   (void)arg;
   int64_t row = 0;
-  sl_lent lent;
+  sl_mapped_rows mapped;
   sl_exchange *exchange;
   mirror there;
   SL_TRY(comm->ops->exchange_create(comm, &spec, &exchange));
@@ -442,7 +442,7 @@ static sley_status refuse_main(sl_comm *comm, void *arg) {
   if (status == SLEY_OK)
     status = comm->ops->exchange_begin(exchange, there.here, 8, there.here, 8, comm->queue);
   if (status == SLEY_OK)
-    status = comm->ops->exchange_borrow(exchange, &lent, comm->queue);
+    status = comm->ops->exchange_map(exchange, &mapped, comm->queue);
   comm->ops->exchange_destroy(exchange);
   mirror_close(&there);
   return status;
@@ -450,7 +450,7 @@ static sley_status refuse_main(sl_comm *comm, void *arg) {
 
 static sley_status ask_main(sl_comm *comm, void *arg) {
   if (comm->rank == 0)
-    *(bool *)arg = comm->lends;
+    *(bool *)arg = comm->zero_copy;
   return SLEY_OK;
 }
 

@@ -44,7 +44,7 @@ static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange
   SL_TRY(comm->ops->exchange_begin(exchange, src, BYTES, dst, BYTES, comm->queue));
   if (fails && f->where == BEFORE_ARRIVAL)
     return fail_inside(comm, step);
-  const sl_stage_words *words;
+  const sl_piece_words *words;
   if (fails || step % 2) /* one stage has arrived */
     SL_TRY(sl_exchange_arrive(exchange, comm->queue, &words));
   if (fails && f->where == BEFORE_END)
@@ -73,14 +73,14 @@ static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange
 /* All ranks send all ranks ROWS rows, listed and not. Buffers are freed as soon as the rank sees an error. */
 static sley_status failing_work(sl_comm *comm, failure *f) {
   int64_t rows[ROWS];
-  static const int64_t stage_end[] = {ROWS / 3, ROWS / 2};
+  static const int64_t piece_end[] = {ROWS / 3, ROWS / 2};
   for (int i = 0; i < ROWS; i++)
     rows[i] = ROWS - 1 - i;
   sl_row_list send[RANKS], recv[RANKS];
   for (int p = 0; p < comm->size; p++) {
     send[p] = (sl_row_list){.peer = p, .count = ROWS, .rows = p % 2 ? rows : NULL, .bytes = BYTES};
     recv[p] = (sl_row_list){.peer = p, .count = ROWS, .first = p * ROWS, .bytes = BYTES};
-    recv[p].stage_end = p % 3 ? stage_end : NULL;
+    recv[p].piece_end = p % 3 ? piece_end : NULL;
   }
   sl_exchange_spec spec = {.name = "all to all",
                            .sends = comm->size,
@@ -89,7 +89,7 @@ static sley_status failing_work(sl_comm *comm, failure *f) {
                            .recv = recv,
                            .dtype = SLEY_F32,
                            .grain = f->grain,
-                           .stages = STAGES};
+                           .pieces = STAGES};
   sl_exchange *exchange = NULL;
   sl_symm *symm = NULL;
   char *src = NULL, *dst = NULL;
@@ -258,9 +258,9 @@ static sley_status invalid_main(sl_comm *comm, void *arg) {
   }
   static const int64_t ends[][2] = {{2, 1}, {0, 4}, {-1, 2}};
   for (size_t i = 0; i < 5; i++) { /* stages that do not follow each other, are too many, or of sums */
-    sl_row_list list = {.peer = 0, .count = 3, .bytes = 4, .stage_end = i < 3 ? ends[i] : NULL};
-    sl_exchange_spec spec = {.name = "stages", .recvs = 1, .recv = &list, .dtype = SLEY_F32, .stages = 3};
-    spec.stages = i == 3 ? SL_PULL_STAGES + 1 : 3;
+    sl_row_list list = {.peer = 0, .count = 3, .bytes = 4, .piece_end = i < 3 ? ends[i] : NULL};
+    sl_exchange_spec spec = {.name = "stages", .recvs = 1, .recv = &list, .dtype = SLEY_F32, .pieces = 3};
+    spec.pieces = i == 3 ? SL_PIECES_MOST + 1 : 3;
     spec.add = i == 4;
     EXPECT(comm->ops->exchange_create(comm, &spec, &exchange) == SLEY_ERR_ARG && !exchange);
   }

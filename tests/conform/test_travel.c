@@ -194,9 +194,9 @@ static sley_status compare_volumes(part *p, const char *algo) {
   if (status != SLEY_OK)
     return status;
   int64_t ratio = strcmp(p->j->wire, "none") == 0 ? 1 : (int64_t)value_bytes(p) / 2;
-  bool only_values = strcmp(algo, "summa-2d") != 0, in_place = strcmp(algo, "halo") == 0 && p->comm->lends &&
-                                                               p->comm->workgroup == p->comm->size &&
-                                                               p->comm->device->ops->host_addresses;
+  bool only_values = strcmp(algo, "summa-2d") != 0,
+       in_place = strcmp(algo, "halo") == 0 && p->comm->zero_copy && p->comm->workgroup == p->comm->size &&
+                  p->comm->device->ops->host_addresses;
   EXPECT(narrow.message_messages == wide.message_messages);
   EXPECT(moved(&narrow) <= moved(&wide));
   if (only_values && !in_place)
@@ -332,7 +332,7 @@ static sley_status unchanged_main(sley_comm *comm, void *arg) {
 static void unchanged(const rank_case *c) {
   static const sley_dtype dtypes[] = {SLEY_F32, SLEY_F64, SLEY_BF16, SLEY_F16};
   sley_dtype dtype = dtypes[c->seed / 3 % 4];
-  job j = make_job(c, dtype, sl_is_narrow(dtype) ? "none" : wires[c->seed % 3]);
+  job j = make_job(c, dtype, sl_is_16_bit(dtype) ? "none" : wires[c->seed % 3]);
   assert_case_ok(c, run_case(c, unchanged_main, &j));
   sley_matrix_destroy(j.matrix);
 }
@@ -353,7 +353,7 @@ static sley_status refusals_main(sley_comm *comm, void *arg) {
   } refusals[] = {{"bf16", "halo", true, "reproducible"},
                   {"f8", "halo", false, "none, bf16 and f16"},
                   {"f16", "rowwise", false, "rowwise"}};
-  bool narrow = sl_is_narrow(p.j->info.dtype);
+  bool narrow = sl_is_16_bit(p.j->info.dtype);
   for (size_t i = 0; i < 3 && status == SLEY_OK; i++) {
     if (i == 2 && comm->size == 1)
       continue;

@@ -69,7 +69,7 @@ else
 fi
 
 # ---- build
-all_programs="test_kernels test_row_kernels test_convert test_api_device test_transport test_transport_exchange test_transport_stages
+all_programs="test_kernels test_row_kernels test_convert test_api_device test_transport test_transport_exchange test_transport_pieces
   test_transport_failure test_capture test_column_blocks test_travel test_resident test_spmm test_spmm_sweep"
 programs=${SLEY_TEST_PROGRAMS:-$all_programs}
 if [ -z "${SLEY_PREBUILT:-}" ]; then
@@ -127,7 +127,7 @@ case "$what" in tests | all)
     [ "$program" != test_spmm_sweep ] || [ -n "${SLEY_DATA:-}" ] || continue
     check "$program" "$build/tests/$program"
   done
-  for program in test_transport_exchange test_transport_stages test_spmm; do
+  for program in test_transport_exchange test_transport_pieces test_spmm; do
     check "${program}_signals" env SLEY_SIGNALS=on "$build/tests/$program"
   done
   check test_spmm_pieces env SLEY_HALO_PIECE=1000 "$build/tests/test_spmm"
@@ -236,7 +236,7 @@ case "$what" in processes | all)
     }
     printf '%-44s %6d s   %s\n' processes_nccl_two_groups $(($(date +%s) - begin)) "$verdict" >>"$table"
   fi
-  for program in test_transport test_transport_exchange test_transport_stages test_transport_failure; do
+  for program in test_transport test_transport_exchange test_transport_pieces test_transport_failure; do
     # NCCL takes a second to start; NVSHMEM has one rank a process, and these tests' ranks are threads
     check "${program}_nccl" env SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl SLEY_TEST_CASES=10 "$build/tests/$program"
   done

@@ -34,10 +34,10 @@ typedef struct mock_task {
   sl_spmm_problem problem; /* of a */
   uintptr_t *pages;        /* a copy */
   sl_pull_source source[SL_PULL_SOURCES];
-  int stages; /* of a pull, or of rows that a product waits for */
-  int64_t stage_end[SL_PULL_STAGES];
+  int pieces; /* of a pull, or of rows that a product waits for */
+  int64_t piece_end[SL_PIECES_MOST];
   sl_signals signals;
-  sl_lend lend[SL_PULL_SOURCES];
+  sl_offer lend[SL_PULL_SOURCES];
   void *dst;
   const void *src;
   int64_t bytes;

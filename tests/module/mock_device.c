@@ -134,11 +134,11 @@ static void run_spmm(mock_queue *queue, const mock_task *t, sl_kernel_args args)
 }
 
 /* Rows as soon as what they need has arrived. */
-static void run_in_stages(mock_queue *queue, mock_task *t) {
+static void run_in_pieces(mock_queue *queue, mock_task *t) {
   size_t value = sley_dtype_bytes(t->a.dtype), y_bytes = t->problem.wide_y && value == 2 ? 4 : value;
   int64_t first = 0;
-  for (int s = 0; s < t->stages; s++) {
-    sl_kernel_args later = {.op = SL_OP_ARRIVE, .arrive = {(sl_stage_words *)t->args.spmm.arrivals, s}};
+  for (int s = 0; s < t->pieces; s++) {
+    sl_kernel_args later = {.op = SL_OP_ARRIVE, .arrive = {(sl_piece_words *)t->args.spmm.arrivals, s}};
     if (s > 0)
       (void)sl_kernel_run(queue->inner, &later);
     sl_kernel_args args = t->args;
@@ -146,7 +146,7 @@ static void run_in_stages(mock_queue *queue, mock_task *t) {
     sl_spmm_problem problem = t->problem;
     problem.a = &some;
     args.spmm.problem = &problem;
-    some.rows = t->stage_end[s] - first;
+    some.rows = t->piece_end[s] - first;
     some.rowptr += first;
     if (some.rowid)
       some.rowid += first;
@@ -154,7 +154,7 @@ static void run_in_stages(mock_queue *queue, mock_task *t) {
       args.spmm.y = (char *)args.spmm.y + (size_t)(first * args.spmm.ldy) * y_bytes;
     if (some.rows > 0)
       run_spmm(queue, t, args);
-    first = t->stage_end[s];
+    first = t->piece_end[s];
   }
 }
 
@@ -166,7 +166,7 @@ static void run_kernel(mock_queue *queue, mock_task *t) {
   }
   if (t->args.op == SL_OP_PULL) {
     t->args.pull.source = t->source;
-    t->args.pull.stage_end = t->stage_end;
+    t->args.pull.piece_end = t->piece_end;
   }
   t->signals.lend = t->lend;
   if (t->args.op == SL_OP_PULL && t->args.pull.signals)
@@ -174,7 +174,7 @@ static void run_kernel(mock_queue *queue, mock_task *t) {
   if (t->args.op == SL_OP_AWAIT)
     t->args.await.signals = &t->signals;
   if (t->args.op == SL_OP_SPMM && t->args.spmm.arrivals)
-    run_in_stages(queue, t);
+    run_in_pieces(queue, t);
   else if (t->args.op == SL_OP_SPMM)
     run_spmm(queue, t, t->args);
   else

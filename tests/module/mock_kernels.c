@@ -50,8 +50,8 @@ static double kernel_cost(const sl_kernel_args *args) {
 typedef struct prepared_spmm {
   sl_spmm_matrix a; /* resident: its columns and values are another's */
   sl_neighbour_table table;
-  int stages;
-  int64_t stage_end[SL_PULL_STAGES];
+  int pieces;
+  int64_t piece_end[SL_PIECES_MOST];
 } prepared_spmm;
 
 static void release(sl_device *device, void *prepared) {
@@ -101,9 +101,9 @@ static sley_status prepare(sl_device *device, sl_queue *queue, const sl_kernel_a
   sl_spmm_matrix *a = &made->a;
   *a = (sl_spmm_matrix){
       .rows = from->rows, .index = from->index, .dtype = from->dtype, .resident = from->resident};
-  made->stages = problem->stages;
-  if (made->stages > 0)
-    memcpy(made->stage_end, problem->stage_end, (size_t)made->stages * sizeof *made->stage_end);
+  made->pieces = problem->pieces;
+  if (made->pieces > 0)
+    memcpy(made->piece_end, problem->piece_end, (size_t)made->pieces * sizeof *made->piece_end);
   sley_status status = upload_matrix(queue, from, a);
   if (status != SLEY_OK) {
     release(device, a);
@@ -152,9 +152,9 @@ static sley_status check_spmm(sl_queue *queue, mock_task *t) {
   t->a = s->prepared ? *(const sl_spmm_matrix *)s->prepared : *s->problem->a;
   if (s->arrivals) {
     const prepared_spmm *made = s->prepared;
-    SL_TRY(check(queue, s->arrivals, "words of stages"));
-    t->stages = made->stages;
-    memcpy(t->stage_end, made->stage_end, sizeof made->stage_end);
+    SL_TRY(check(queue, s->arrivals, "words of pieces"));
+    t->pieces = made->pieces;
+    memcpy(t->piece_end, made->piece_end, sizeof made->piece_end);
   }
   s->prepared = NULL;
   t->problem.a = &t->a;
@@ -217,9 +217,9 @@ static sley_status check_signals(sl_queue *queue, const sl_signals *signals, moc
 static sley_status check_pull(sl_queue *queue, mock_task *t) {
   const sl_pull_args *a = &t->args.pull;
   memcpy(t->source, a->source, (size_t)a->sources * sizeof *a->source);
-  if (a->stages > 0) {
-    memcpy(t->stage_end, a->stage_end, (size_t)(a->stages - 1) * sizeof *a->stage_end);
-    SL_TRY(check(queue, a->arrived, "words of stages"));
+  if (a->pieces > 0) {
+    memcpy(t->piece_end, a->piece_end, (size_t)(a->pieces - 1) * sizeof *a->piece_end);
+    SL_TRY(check(queue, a->arrived, "words of pieces"));
   }
   if (a->signals)
     SL_TRY(check_signals(queue, a->signals, t));
@@ -312,7 +312,7 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   if (args->op == SL_OP_PULL)
     SL_TRY(check_pull(queue, &t));
   if (args->op == SL_OP_ARRIVE)
-    SL_TRY(check(queue, args->arrive.words, "words of stages"));
+    SL_TRY(check(queue, args->arrive.words, "words of pieces"));
   if (args->op == SL_OP_AWAIT)
     SL_TRY(check_signals(queue, args->await.signals, &t));
   if (args->op == SL_OP_SCALE && args->scale.rows > 0 && args->scale.k > 0)
@@ -375,8 +375,8 @@ static const sl_neighbour_table *tuned(const void *prepared) {
 #define KERNEL(kernel_name, operation)                                                                       \
   {                                                                                                          \
     .name = kernel_name, .op = operation, .ok = kernel_ok, .cost = kernel_cost, .prepare = prepare,          \
-    .refill = refill, .release = release, .memory = kernel_memory, .waits = kernel_waits, .narrows = true,   \
-    .run = run                                                                                               \
+    .refill = refill, .release = release, .memory = kernel_memory, .waits = kernel_waits,                    \
+    .serves_fewer_columns = true, .run = run                                                                 \
   }
 static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mock-rows", SL_OP_ROWS),
                        pull = KERNEL("mock-pull", SL_OP_PULL), arrive = KERNEL("mock-arrive", SL_OP_ARRIVE),
@@ -394,7 +394,7 @@ static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .refill = refill,
                                   .release = release,
                                   .memory = kernel_memory,
-                                  .narrows = true,
+                                  .serves_fewer_columns = true,
                                   .run = run,
                                   .tune = tune,
                                   .tuned = tuned};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of the mock device, which the host must not address. */
 #include "mock_memory.h"
 
 #include <pthread.h>

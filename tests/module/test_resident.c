@@ -75,9 +75,9 @@ static sley_status same_part(sl_comm *comm, const sl_part *x, const sl_part *y) 
   const sl_spmm_matrix *a = &x->a, *b = &y->a;
   EXPECT(strcmp(x->name, y->name) == 0 && x->nnz == y->nnz && a->rows == b->rows && a->index == b->index);
   EXPECT(x->x == y->x && x->y == y->y && x->far == y->far && x->beta == y->beta && x->work == y->work);
-  EXPECT(x->stages == y->stages && x->completes == y->completes && !a->rowid == !b->rowid);
-  for (int s = 0; s < x->stages; s++)
-    EXPECT(x->stage_end[s] == y->stage_end[s]);
+  EXPECT(x->pieces == y->pieces && x->completes == y->completes && !a->rowid == !b->rowid);
+  for (int s = 0; s < x->pieces; s++)
+    EXPECT(x->piece_end[s] == y->piece_end[s]);
   if (x->arrives_in >= 0 || y->arrives_in >= 0)
     return SLEY_OK;
   EXPECT(memcmp(a->rowptr, b->rowptr, (size_t)(a->rows + 1) * 8) == 0);
@@ -112,7 +112,7 @@ static sley_status same_plans(sample *s, const sl_plan *x, const sl_plan *y) {
   }
   for (int i = 0; i < x->exchanges.count; i++) {
     const sl_exchange_spec *a = &SL_EXCHANGE(x, i)->spec, *b = &SL_EXCHANGE(y, i)->spec;
-    EXPECT(a->sends == b->sends && a->recvs == b->recvs && a->stages == b->stages);
+    EXPECT(a->sends == b->sends && a->recvs == b->recvs && a->pieces == b->pieces);
     SL_TRY(same_lists(a->send, b->send, a->sends));
     SL_TRY(same_lists(a->recv, b->recv, a->recvs));
   }

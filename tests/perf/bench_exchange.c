@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "transport/registry.h"
+#include "transport/transport_registry.h"
 
 enum { RANKS_MOST = 64, SOURCE_ROWS = 1 << 16 };
 

@@ -101,7 +101,7 @@ static sley_status check_borrowing(sample *s, const sl_inspection *ins, bool tur
   const sley_matrix *block = ins->block;
   const sl_spmm_matrix *a = &SL_PART(plan, 0)->a;
   bool one = s->kind == ONE_PART || s->kind == PLACED || ins->halo_set.count == 0;
-  EXPECT(plan->borrows == one);
+  EXPECT(plan->uses_block == one);
   if (!one)
     return SLEY_OK;
   bool placed = !turns && block->index == a->index &&
@@ -136,7 +136,7 @@ static sley_status cut_and_check(sample *s, const sl_inspection *ins, map_arrays
   if (status == SLEY_OK) {
     status = sl_parts_cut(&dry, ins, &map, PARTS, frames, &first);
     /* Beyond what a dry plan counts are the starts of parts without rows. */
-    if (status == SLEY_OK && plan.borrows && ins->block->index == SLEY_I32 &&
+    if (status == SLEY_OK && plan.uses_block && ins->block->index == SLEY_I32 &&
         plan.memory_bytes != dry.memory_bytes + (PARTS - 1) * (int64_t)sizeof(int64_t))
       status = sl_fail(SLEY_ERR_INTERNAL, "a dry plan says %lld bytes, a built one %lld",
                        (long long)dry.memory_bytes, (long long)plan.memory_bytes);

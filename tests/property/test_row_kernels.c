@@ -164,29 +164,29 @@ static void test_rows_are_pulled_from_several_memories(void **state) {
     check_pull();
 }
 
-/* A pull in stages of one table, its own rows to be told apart by their numbers. */
+/* A pull in pieces of one table, its own rows to be told apart by their numbers. */
 typedef struct staged {
   int64_t count, rows, dst_rows;
-  int stages;
-  int64_t end[SL_PULL_STAGES];
+  int pieces;
+  int64_t end[SL_PIECES_MOST];
   int64_t *to; /* rows of the destination, as the list has them */
   sl_pull_entry *list;
 } staged;
 
-enum { STAGED_COLUMNS = 6, STAGED_SOURCES = 3 };
+enum { PIECED_COLUMNS = 6, PIECED_SOURCES = 3 };
 
 static staged make_staged(void) {
-  staged t = {.count = PICK(0, 0, 1, 2, 40, 1500, 4000), .stages = (int)PICK(1, 2, 3, 7, SL_PULL_STAGES)};
+  staged t = {.count = PICK(0, 0, 1, 2, 40, 1500, 4000), .pieces = (int)PICK(1, 2, 3, 7, SL_PIECES_MOST)};
   t.rows = 1 + draw(200);
   t.dst_rows = t.count + draw(30);
   t.to = distinct_list(t.count, t.dst_rows);
   t.list = calloc((size_t)t.count + 1, sizeof *t.list);
   for (int64_t i = 0; i < t.count; i++)
     t.list[i] = (sl_pull_entry){
-        .src_row = (uint64_t)draw(t.rows), .dst_row = t.to[i], .source = (unsigned)draw(STAGED_SOURCES)};
-  for (int s = 0; s < t.stages; s++) {
+        .src_row = (uint64_t)draw(t.rows), .dst_row = t.to[i], .source = (unsigned)draw(PIECED_SOURCES)};
+  for (int s = 0; s < t.pieces; s++) {
     int64_t first = s > 0 ? t.end[s - 1] : 0;
-    t.end[s] = s == t.stages - 1 ? t.count : draw(3) == 0 ? first : first + draw(t.count - first + 1);
+    t.end[s] = s == t.pieces - 1 ? t.count : draw(3) == 0 ? first : first + draw(t.count - first + 1);
   }
   return t;
 }
@@ -196,40 +196,40 @@ static int64_t staged_cell(int64_t row, int64_t column) {
   return 1000 * (row + 1) + column;
 }
 
-/* The pull in a queue of its own, the arrivals in another, which takes each stage's rows away at once; a
+/* The pull in a queue of its own, the arrivals in another, which takes each piece's rows away at once; a
  * second round, and one in which the counts wrap around. */
 static void run_staged(const staged *t, sl_queue *queue, sl_queue *beside) {
-  size_t row = STAGED_COLUMNS / STAGED_SOURCES * sizeof(int64_t);
-  int64_t *table = calloc((size_t)t->rows * STAGED_COLUMNS, sizeof *table);
+  size_t row = PIECED_COLUMNS / PIECED_SOURCES * sizeof(int64_t);
+  int64_t *table = calloc((size_t)t->rows * PIECED_COLUMNS, sizeof *table);
   int64_t *out = calloc((size_t)t->dst_rows + 1, row), *seen = calloc((size_t)t->dst_rows + 1, row);
-  sl_stage_words words = {.round.value = UINT32_MAX};
-  for (int s = 0; s < SL_PULL_STAGES; s++)
-    for (int i = 0; i < SL_STAGE_COPIES; i++)
-      words.stage[s].here[i].value = UINT32_MAX;
-  for (int64_t i = 0; i < t->rows * STAGED_COLUMNS; i++)
-    table[i] = staged_cell(i / STAGED_COLUMNS, i % STAGED_COLUMNS);
-  image src = image_of(queue, table, (size_t)t->rows * STAGED_COLUMNS * sizeof *table, 0);
+  sl_piece_words words = {.round.value = UINT32_MAX};
+  for (int s = 0; s < SL_PIECES_MOST; s++)
+    for (int i = 0; i < SL_PIECE_COPIES; i++)
+      words.piece[s].here[i].value = UINT32_MAX;
+  for (int64_t i = 0; i < t->rows * PIECED_COLUMNS; i++)
+    table[i] = staged_cell(i / PIECED_COLUMNS, i % PIECED_COLUMNS);
+  image src = image_of(queue, table, (size_t)t->rows * PIECED_COLUMNS * sizeof *table, 0);
   image dst = image_of(queue, out, ((size_t)t->dst_rows + 1) * row, 0);
   image taken = image_of(queue, seen, ((size_t)t->dst_rows + 1) * row, 0);
   image list = image_of(queue, t->list, (size_t)t->count * sizeof *t->list, 0);
   image to = image_of(queue, t->to, (size_t)t->count * sizeof *t->to, 0);
   image word = image_of(queue, &words, sizeof words, 0);
   assert_sley_ok(queue->ops->queue_wait(queue));
-  sl_pull_source source[STAGED_SOURCES];
-  for (int s = 0; s < STAGED_SOURCES; s++)
+  sl_pull_source source[PIECED_SOURCES];
+  for (int s = 0; s < PIECED_SOURCES; s++)
     source[s] = (sl_pull_source){.src = (char *)src.data + (size_t)s * row,
-                                 .stride = STAGED_COLUMNS * sizeof(int64_t),
+                                 .stride = PIECED_COLUMNS * sizeof(int64_t),
                                  .bytes = (int64_t)row};
   sl_kernel_args pull = {.op = SL_OP_PULL,
                          .pull = {.count = t->count,
                                   .list = list.data,
-                                  .sources = STAGED_SOURCES,
+                                  .sources = PIECED_SOURCES,
                                   .source = source,
                                   .dst = dst.data,
                                   .dst_stride = (int64_t)row,
                                   .dtype = SLEY_F64,
-                                  .stages = t->stages,
-                                  .stage_end = t->end,
+                                  .pieces = t->pieces,
+                                  .piece_end = t->end,
                                   .arrived = word.data}};
   pull.pull.add = true;
   assert_int_equal(sl_kernel_run(beside, &pull), SLEY_ERR_UNSUPPORTED);
@@ -240,7 +240,7 @@ static void run_staged(const staged *t, sl_queue *queue, sl_queue *beside) {
     assert_sley_ok(queue->ops->event_record(queue, arrived));
     assert_sley_ok(queue->ops->event_wait(beside, arrived));
     assert_sley_ok(sl_kernel_run(beside, &pull));
-    for (int s = 0; s < t->stages; s++) {
+    for (int s = 0; s < t->pieces; s++) {
       int64_t first = s > 0 ? t->end[s - 1] : 0;
       sl_kernel_args arrive = {.op = SL_OP_ARRIVE, .arrive = {word.data, s}};
       sl_kernel_args take = {.op = SL_OP_ROWS,
@@ -271,17 +271,17 @@ static void run_staged(const staged *t, sl_queue *queue, sl_queue *beside) {
       assert_int_equal(out[2 * t->to[i] + c], moved);
       assert_int_equal(seen[2 * t->to[i] + c], moved);
     }
-  for (int s = 0; s < SL_PULL_STAGES; s++)
-    for (int i = 0; i < SL_STAGE_COPIES; i++) {
-      assert_int_equal(words.stage[s].done.value, 0);
-      assert_int_equal(words.stage[s].here[i].value, s < t->stages ? 1 : UINT32_MAX);
+  for (int s = 0; s < SL_PIECES_MOST; s++)
+    for (int i = 0; i < SL_PIECE_COPIES; i++) {
+      assert_int_equal(words.piece[s].done.value, 0);
+      assert_int_equal(words.piece[s].here[i].value, s < t->pieces ? 1 : UINT32_MAX);
     }
   free(seen);
   free(out);
   free(table);
 }
 
-static void test_pulls_arrive_in_stages(void **state) {
+static void test_pulls_arrive_in_pieces(void **state) {
   (void)state;
   for (int repeat = 0; repeat < repeats(80); repeat++) {
     staged t = make_staged();
@@ -296,8 +296,8 @@ static void test_pulls_arrive_in_stages(void **state) {
   }
 }
 
-/* A pull that waits for a peer in vain moves nothing, but all its stages arrive; so do those of none. */
-static void test_stages_of_pulls_without_rows(void **state) {
+/* A pull that waits for a peer in vain moves nothing, but all its pieces arrive; so do those of none. */
+static void test_pieces_of_pulls_without_rows(void **state) {
   (void)state;
   for (int q = 0; q < QUEUES; q++)
     for (int with = 0; with < 4; with++) {
@@ -305,7 +305,7 @@ static void test_stages_of_pulls_without_rows(void **state) {
       sl_device *device = queues[q]->device;
       int64_t row = 7, out = -1, ends[3] = {0, listed, listed};
       sl_pull_entry entry = {0, 0, 0};
-      sl_stage_words words = {0};
+      sl_piece_words words = {0};
       uint64_t bytes[(sizeof(sl_board) + sizeof(sl_board_slot)) / sizeof(uint64_t)] = {0};
       void *stop;
       assert_sley_ok(device->ops->host_alloc(device, sizeof(uint32_t), "a word", &stop));
@@ -314,7 +314,7 @@ static void test_stages_of_pulls_without_rows(void **state) {
       image list = image_of(queues[q], &entry, sizeof entry, 0);
       image board = image_of(queues[q], bytes, sizeof bytes, 0);
       image word = image_of(queues[q], &words, sizeof words, 0);
-      sl_lend lend = {.board = board.data, .src = src.data, .stride = 8};
+      sl_offer lend = {.board = board.data, .src = src.data, .stride = 8};
       sl_signals signals = {
           .own = board.data, .opens = true, .closes = true, .lends = !stopped, .lend = &lend, .stop = stop};
       sl_pull_source source = {.bytes = 8, .board = board.data};
@@ -326,8 +326,8 @@ static void test_stages_of_pulls_without_rows(void **state) {
                         .dst_stride = 8,
                         .dtype = SLEY_F64,
                         .signals = &signals,
-                        .stages = 3,
-                        .stage_end = ends,
+                        .pieces = 3,
+                        .piece_end = ends,
                         .arrived = word.data};
       assert_sley_ok(sl_kernel_run(queues[q], &(sl_kernel_args){.op = SL_OP_PULL, .pull = a}));
       for (int s = 0; s < 3; s++)
@@ -426,8 +426,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rows_move_and_add),
       cmocka_unit_test(test_rows_are_pulled_from_several_memories),
-      cmocka_unit_test(test_pulls_arrive_in_stages),
-      cmocka_unit_test(test_stages_of_pulls_without_rows),
+      cmocka_unit_test(test_pulls_arrive_in_pieces),
+      cmocka_unit_test(test_pieces_of_pulls_without_rows),
       cmocka_unit_test(test_scale),
       cmocka_unit_test(test_sums_are_rounded),
   };

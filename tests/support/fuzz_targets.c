@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The targets of the fuzzers, which tests replay the corpus through. */
 #include "fuzz_targets.h"
 
 #include <stdio.h>

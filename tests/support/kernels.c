@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Operands and oracles for tests of kernels. */
 #include "kernels.h"
 
 #include <math.h>

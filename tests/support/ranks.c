@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the ranks of a test on the transport and device that the environment names. */
 #include "ranks.h"
 
 #include <pthread.h>

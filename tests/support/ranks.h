@@ -5,7 +5,7 @@
 #define SLEY_TESTS_RANKS_H
 
 #include "support.h"
-#include "transport/registry.h"
+#include "transport/transport_registry.h"
 
 typedef struct rank_case {
   const char *transport;
@@ -23,8 +23,8 @@ sley_status run_case(const rank_case *c, sl_rank_main main, void *arg);
  * program with a message, and so fails, if a body does not return within 30 s: a rank hangs. */
 void each_case(void (*body)(const rank_case *c));
 
-/* The environment's SLEY_TEST_CASES, at least 1: each_case runs one case in so many, and a body with many runs may do
- * likewise. For transports whose ranks take long to start. */
+/* The environment's SLEY_TEST_CASES, at least 1: each_case runs one case in so many, and a body with many
+ * runs may do likewise. For transports whose ranks take long to start. */
 uint64_t case_share(void);
 
 /* Whether the ranks are processes that a launcher has started, each of which runs the whole test: then

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A random product over ranks, compared with a float64 oracle. */
 #include "spmm_case.h"
 
 #include "mirror.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What every test program shares. */
 #include "support.h"
 
 #include <sys/stat.h>

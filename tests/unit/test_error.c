@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-#include "transport/registry.h"
+#include "transport/transport_registry.h"
 
 enum { LONGEST = SL_ERROR_TEXT - 1, RANKS = 3 };
 

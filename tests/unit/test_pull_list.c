@@ -61,7 +61,7 @@ enum { STAGES = 4 };
 
 static int stage_of(const sl_pull_rows *list, int64_t i) {
   int stage = 0;
-  while (stage < STAGES - 1 && (!list->stage_end || i >= list->stage_end[stage]))
+  while (stage < STAGES - 1 && (!list->piece_end || i >= list->piece_end[stage]))
     stage++;
   return stage;
 }
@@ -86,7 +86,7 @@ static void test_stages_follow_each_other(void **state) {
     int64_t ends[LISTS][STAGES - 1], end[STAGES], next[LISTS] = {0}, total = 0;
     for (int l = 0; l < LISTS; l++) {
       lists[l] = (sl_pull_rows){.source = l, .count = sl_below(sl_random(2, seed++, 0), repeat < 3 ? 1 : 50)};
-      lists[l].stage_end = l % 3 ? ends[l] : NULL;
+      lists[l].piece_end = l % 3 ? ends[l] : NULL;
       for (int s = 0; s < STAGES - 1; s++) {
         int64_t first = s > 0 ? ends[l][s - 1] : 0;
         ends[l][s] = first + sl_below(sl_random(3, seed++, 0), lists[l].count - first + 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conversion of rows where the processor converts eight f16 at once. */
-#include "device/cpu/convert.h"
+#include "device/cpu/cpu_convert.h"
 
 #include <immintrin.h>
 

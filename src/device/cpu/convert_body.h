@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row of values from one type to another, in pieces of f32. A file that includes it first defines
+/* One row of values from one type to another, in fragments of f32. A file that includes it first defines
  *   static void narrow_f16(uint16_t *to, const float *from, int64_t count);
  *   static void widen_f16(float *to, const uint16_t *from, int64_t count);
  * for the instructions it is compiled for. */
@@ -8,7 +8,7 @@
 
 #include "base/value.h"
 
-enum { PIECE = 256 }; /* values */
+enum { FRAGMENT = 256 }; /* values */
 
 /* The compiler makes vectors of it: no branch, and NaN is chosen at the end. */
 static void narrow_bf16(uint16_t *restrict to, const float *restrict from, int64_t count) {
@@ -53,18 +53,19 @@ static void same_f64(double *restrict to, const double *restrict from, int64_t c
 
 /* k values; see sl_convert_args. */
 static void convert_row(char *dst, sley_dtype to, const char *src, sley_dtype from, int64_t k, bool add) {
-  float piece[PIECE];
+  float fragment[FRAGMENT];
   const int64_t from_bytes = (int64_t)sley_dtype_bytes(from), to_bytes = (int64_t)sley_dtype_bytes(to);
-  for (int64_t done = 0; done < k; done += PIECE, dst += PIECE * to_bytes, src += PIECE * from_bytes) {
-    const int64_t count = k - done < PIECE ? k - done : PIECE;
+  for (int64_t done = 0; done < k;
+       done += FRAGMENT, dst += FRAGMENT * to_bytes, src += FRAGMENT * from_bytes) {
+    const int64_t count = k - done < FRAGMENT ? k - done : FRAGMENT;
     const float *floats = (const float *)(const void *)src;
     if (from == SLEY_F64 && to == SLEY_F64) {
       same_f64((double *)(void *)dst, (const double *)(const void *)src, count, add);
       continue;
     }
     if (from != SLEY_F32) {
-      to_floats(piece, from, src, count);
-      floats = piece;
+      to_floats(fragment, from, src, count);
+      floats = fragment;
     }
     if (to == SLEY_F32)
       store_f32((float *)(void *)dst, floats, count, add);

@@ -27,8 +27,8 @@ extern const sl_kernel sl_cpu_rows, sl_cpu_pull;
 /* Estimated seconds of any operation but SpMM. */
 double sl_cpu_rows_cost(const sl_kernel_args *args);
 
-/* signals.c; tell: the stage's rows are there. */
+/* signals.c; tell: the piece's rows are there. */
 sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args);
-void sl_cpu_tell_stage(sl_stage_word *word);
+void sl_cpu_tell_piece(sl_piece_word *word);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cpu/convert.h"
+#include "device/cpu/cpu_convert.h"
 #include "device/cpu/cpu.h"
 
 static const char *const isa_names[] = {[SL_CPU_PORTABLE] = "portable",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pulls that signal each other through boards (op_pull.h), for threads of one process, and arrivals of their
- * stages: the reference of those that GPUs do. A queue of the CPU runs its work at once, so the rank's thread
+ * pieces: the reference of those that GPUs do. A queue of the CPU runs its work at once, so the rank's thread
  * itself waits for the peers. */
 #include <sched.h>
 
@@ -35,8 +35,8 @@ static void lend(const sl_signals *signals, uint64_t round) {
   }
 }
 
-void sl_cpu_tell_stage(sl_stage_word *word) {
-  for (int i = 0; i < SL_STAGE_COPIES; i++)
+void sl_cpu_tell_piece(sl_piece_word *word) {
+  for (int i = 0; i < SL_PIECE_COPIES; i++)
     __atomic_store_n(&word->here[i].value, word->here[i].value + 1, __ATOMIC_RELEASE);
 }
 
@@ -62,8 +62,8 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
   plain.pull.signals = NULL;
   plain.pull.source = source;
   sley_status status = stopped ? SLEY_OK : sl_cpu_pull.run(queue, &plain);
-  for (int i = 0; i < args->stages && stopped; i++)
-    sl_cpu_tell_stage(&args->arrived->stage[i]);
+  for (int i = 0; i < args->pieces && stopped; i++)
+    sl_cpu_tell_piece(&args->arrived->piece[i]);
   for (int i = 0; i < args->sources && !stopped && !signals->keeps; i++)
     store(&args->source[i].board->slot[signals->rank].taken, round);
   if (signals->closes && !stopped) /* else await would wait for a round that was not */
@@ -73,10 +73,10 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
 
 static sley_status arrive_run(sl_queue *queue, const sl_kernel_args *args) {
   (void)queue;
-  sl_stage_words *words = args->arrive.words;
-  if (args->arrive.stage == 0)
+  sl_piece_words *words = args->arrive.words;
+  if (args->arrive.piece == 0)
     words->round.value++;
-  const uint32_t *here = &words->stage[args->arrive.stage].here[0].value;
+  const uint32_t *here = &words->piece[args->arrive.piece].here[0].value;
   while ((int32_t)(__atomic_load_n(here, __ATOMIC_ACQUIRE) - words->round.value) < 0)
     sched_yield();
   return SLEY_OK;

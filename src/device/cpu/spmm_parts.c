@@ -13,8 +13,8 @@ typedef struct parts {
   sl_spmm_part part[];
 } parts;
 
-/* Number of pieces to cut the features of a row of `work` into. */
-static int64_t row_pieces(int64_t work, int64_t fair, int64_t k) {
+/* Number of fragments to cut the features of a row of `work` into. */
+static int64_t row_fragments(int64_t work, int64_t fair, int64_t k) {
   int64_t most = (k + FEATURES_LEAST - 1) / FEATURES_LEAST;
   int64_t want = work / fair;
   return want < 2 || most < 2 ? 1 : want < most ? want : most;
@@ -39,14 +39,15 @@ static int64_t end_of_part(const sl_spmm_matrix *a, int64_t begin, int64_t fair)
 }
 
 /* Cuts greedily; returns the number of parts. Two parts in a row hold more than a fair share together, and a
- * row is cut into no more pieces than it holds shares. */
+ * row is cut into no more fragments than it holds shares. */
 static int64_t cut(const sl_spmm_matrix *a, int64_t k, int64_t fair, sl_spmm_part *out) {
   int64_t count = 0, lines = (k + FEATURES_LEAST - 1) / FEATURES_LEAST;
   for (int64_t begin = 0, end; begin < a->rows; begin = end) {
     end = end_of_part(a, begin, fair);
-    int64_t pieces = row_pieces(work_of(a, begin, begin + 1), fair, k);
-    for (int64_t p = 0; p < pieces; p++) {
-      int64_t from = lines * p / pieces * FEATURES_LEAST, to = lines * (p + 1) / pieces * FEATURES_LEAST;
+    int64_t fragments = row_fragments(work_of(a, begin, begin + 1), fair, k);
+    for (int64_t p = 0; p < fragments; p++) {
+      int64_t from = lines * p / fragments * FEATURES_LEAST,
+              to = lines * (p + 1) / fragments * FEATURES_LEAST;
       out[count++] = (sl_spmm_part){begin, end, from, to < k ? to : k};
     }
   }

@@ -64,7 +64,7 @@ static inline int sl_cuda_processors(const sl_queue *queue) {
 double sl_cuda_rows_cost(const sl_kernel_args *args);
 
 /* Launchers in rows.cu, for the kernels of rows.c; arguments of no rows or bytes do not reach a launcher,
- * unless a pull has stages to tell of. */
+ * unless a pull has pieces to tell of. */
 sley_status sl_cuda_launch_rows(sl_queue *queue, const sl_rows_args *args);
 sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *args);
 sley_status sl_cuda_launch_arrive(sl_queue *queue, const sl_arrive_args *args);

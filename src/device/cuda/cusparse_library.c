@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opens cuSPARSE at run time and looks its functions up. */
 #include "device/cuda/cusparse_library.h"
 
 #include <dlfcn.h>

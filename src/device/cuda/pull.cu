@@ -11,7 +11,7 @@ using namespace sley;
 struct plain_pull {
   plain_rows rows;
   int64_t src_stride;
-  pull_stages stages;
+  pull_pieces pieces;
   const char *src[SL_PULL_SOURCES];
 };
 
@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     pull_plain(const __grid_constant__ plain_pull p, int group_log) {
   pull_rows(
       p.rows, [&](const sl_pull_entry &e) { return p.src[e.source] + e.src_row * p.src_stride; }, group_log,
-      stage_watch(p.stages));
+      piece_watch(p.pieces));
 }
 
 } // namespace
@@ -31,7 +31,7 @@ bool sl_cuda_is_plain_pull(const sl_pull_args *a) {
   for (int i = 0; i < a->sources; i++) {
     const sl_pull_source *s = &a->source[i];
     if (s->stride != a->source[0].stride || s->bytes != a->source[0].bytes ||
-        s->dst_offset != a->source[0].dst_offset || s->bytes > PIECE_BYTES)
+        s->dst_offset != a->source[0].dst_offset || s->bytes > FRAGMENT_BYTES)
       return false;
     bits |= reinterpret_cast<uintptr_t>(s->src) | static_cast<uint64_t>(s->stride | s->bytes | s->dst_offset);
   }
@@ -42,7 +42,7 @@ sley_status sl_cuda_launch_plain_pull(sl_queue *queue, const sl_pull_args *a) {
   plain_pull p = {{a->list, static_cast<char *>(a->dst) + a->source[0].dst_offset, a->dst_stride,
                    static_cast<unsigned>(a->count), static_cast<unsigned>(a->source[0].bytes / 16)},
                   a->source[0].stride,
-                  stages_of(a),
+                  pieces_of(a),
                   {}};
   for (int i = 0; i < a->sources; i++)
     p.src[i] = static_cast<const char *>(a->source[i].src);
@@ -50,7 +50,7 @@ sley_status sl_cuda_launch_plain_pull(sl_queue *queue, const sl_pull_args *a) {
   const int log = group_log_for(p.rows.vectors);
   const unsigned wanted = blocks_for((a->count + PULL_AHEAD - 1) / PULL_AHEAD, log,
                                      a->unhurried ? PULL_BLOCKS_UNHURRIED : PULL_BLOCKS);
-  const dim3 grid(wanted > 0 ? wanted : 1); /* at least one, to tell of stages */
+  const dim3 grid(wanted > 0 ? wanted : 1); /* at least one, to tell of pieces */
   pull_plain<<<grid, THREADS, 0, sl_cuda_stream(queue)>>>(p, log);
   return sl_cuda_launched(queue, "pull");
 }

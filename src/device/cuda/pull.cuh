@@ -3,7 +3,7 @@
 #ifndef SLEY_DEVICE_CUDA_PULL_CUH
 #define SLEY_DEVICE_CUDA_PULL_CUH
 
-#include "device/cuda/stages.cuh"
+#include "device/cuda/fragments.cuh"
 
 namespace sley {
 
@@ -66,7 +66,7 @@ struct row_move {
  * told of while rows of this one are on their way: the fence that takes costs no time then. */
 template <class From>
 __device__ __forceinline__ void pull_rows(const plain_rows &p, const From &from, int group_log,
-                                          stage_watch watch) {
+                                          piece_watch watch) {
   const unsigned lanes = 1u << group_log, lane = threadIdx.x & (lanes - 1);
   const unsigned thread = blockIdx.x * THREADS + threadIdx.x, groups = gridDim.x * THREADS >> group_log;
   const unsigned mine = thread >> group_log, warps_first = (thread & ~31u) >> group_log;

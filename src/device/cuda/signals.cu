@@ -10,13 +10,13 @@ using namespace sley;
 
 struct pull_round {
   sl_signals signals;
-  sl_lend lend[SL_PULL_SOURCES];
+  sl_offer lend[SL_PULL_SOURCES];
   pulled rows;
   int sources;
   uint64_t bits; /* of the addresses and sizes that the host knows */
-  pull_stages stages;
+  pull_pieces pieces;
   int64_t count;
-  int64_t pieces;
+  int64_t fragments;
   int64_t longest; /* bytes of the longest row */
   bool equal;      /* rows that move are equally long and go to the same bytes of their destination */
   int64_t dst_offset;
@@ -50,10 +50,10 @@ __device__ bool wait_for(const uint64_t *word, uint64_t round, const uint32_t *s
 template <bool FEW, class V, class Join> __device__ void move_wide(const pull_round &r, const pulled &rows) {
   const int log = group_log_for(r.longest / static_cast<int64_t>(sizeof(V)));
   if constexpr (FEW) {
-    move_pieces<V, Join>(rows, r.count, r.pieces, log);
-    stage_watch(r.stages).passed(INT64_MAX);
+    move_fragments<V, Join>(rows, r.count, r.fragments, log);
+    piece_watch(r.pieces).passed(INT64_MAX);
   } else {
-    move_rows<V, Join>(rows, r.count, r.pieces, log, stage_watch(r.stages));
+    move_rows<V, Join>(rows, r.count, r.fragments, log, piece_watch(r.pieces));
   }
 }
 
@@ -98,7 +98,7 @@ __device__ void move_plain(const pull_round &r, const pulled &rows) {
         const sl_pull_source &s = rows.source[e.source];
         return static_cast<const char *>(s.src) + e.src_row * s.stride;
       },
-      group_log_for(p.vectors), stage_watch(r.stages));
+      group_log_for(p.vectors), piece_watch(r.pieces));
 }
 
 /* FEW: see are_few. */
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(THREADS, 2) pull_signalled(const __grid_consta
   else if (!stopped)
     move_by_width<FEW>(r, rows, width_of(bits));
   else
-    stage_watch(r.stages).passed(INT64_MAX);
+    piece_watch(r.pieces).passed(INT64_MAX);
   __syncthreads();
   if (thread == 0) {
     __threadfence();
@@ -176,7 +176,7 @@ __global__ void await_taken(const __grid_constant__ lenders l) {
 
 /* As far as the host knows, whether rows are as move_plain wants them. */
 static bool are_equal(const sl_pull_args *a, int64_t longest, int64_t *offset) {
-  bool equal = !a->add && a->count < PLAIN_ENTRIES && longest > 0 && longest <= PIECE_BYTES;
+  bool equal = !a->add && a->count < PLAIN_ENTRIES && longest > 0 && longest <= FRAGMENT_BYTES;
   *offset = 0;
   for (int i = 0, moving = 0; i < a->sources; i++) {
     const sl_pull_source *s = &a->source[i];
@@ -204,16 +204,16 @@ sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *a
     r.bits |= static_cast<uint64_t>(a->source[i].bytes | a->source[i].dst_offset);
     r.longest = a->source[i].bytes > r.longest ? a->source[i].bytes : r.longest;
   }
-  r.stages = stages_of(a);
+  r.pieces = pieces_of(a);
   r.equal = are_equal(a, r.longest, &r.dst_offset);
   r.count = r.longest > 0 ? a->count : 0;
-  r.pieces = (r.longest + PIECE_BYTES - 1) / PIECE_BYTES;
+  r.fragments = (r.longest + FRAGMENT_BYTES - 1) / FRAGMENT_BYTES;
   r.add = a->add;
   r.dtype = a->dtype;
   SL_TRY(sl_cuda_use(queue->device));
   const int log = group_log_for(r.longest / 16);
-  const unsigned across = r.pieces < 1             ? 1
-                          : r.pieces < PULL_BLOCKS ? static_cast<unsigned>(r.pieces)
+  const unsigned across = r.fragments < 1             ? 1
+                          : r.fragments < PULL_BLOCKS ? static_cast<unsigned>(r.fragments)
                                                    : PULL_BLOCKS;
   const unsigned blocks =
       blocks_for((r.count + PULL_AHEAD - 1) / PULL_AHEAD, log, (PULL_BLOCKS + across - 1) / across);

@@ -99,5 +99,5 @@ const sl_kernel sl_cuda_spmm_plain = {.name = "spmm-plain",
                                       .refill = plain_refill,
                                       .release = plain_release,
                                       .memory = plain_memory,
-                                      .narrows = true,
+                                      .serves_fewer_columns = true,
                                       .run = plain_run};

@@ -305,7 +305,7 @@ const sl_kernel sl_cuda_spmm_rowwise = {.name = "spmm-rowwise",
                                         .refill = rowwise_refill,
                                         .release = rowwise_release,
                                         .memory = rowwise_memory,
-                                        .narrows = true,
+                                        .serves_fewer_columns = true,
                                         .run = rowwise_run,
                                         .tune = rowwise_tune,
                                         .tuned = rowwise_tuned};

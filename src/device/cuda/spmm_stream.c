@@ -12,7 +12,7 @@
 enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_LEAST = 32 };
 enum { WIDE_BYTES = 256, THREADS_WANTED = 270000 };
 
-/* Of a sum of a piece of a row. */
+/* Of a sum of a fragment of a row. */
 static int64_t sum_bytes(const sl_spmm_matrix *a) {
   return (int64_t)sley_dtype_bytes(sl_sum_dtype(a->dtype));
 }
@@ -85,14 +85,14 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, sl_stream_
   return status;
 }
 
-/* The stage that each chunk's rows of far have arrived with. */
-static void set_stages(const sl_spmm_problem *args, sl_chunks *chunks) {
+/* The piece that each chunk's rows of far have arrived with. */
+static void set_pieces(const sl_spmm_problem *args, sl_chunks *chunks) {
   const int64_t *rowptr = args->a->rowptr;
   for (int64_t i = 0; i < chunks->chunks; i++) {
     sl_chunk *chunk = &chunks->chunk[i];
-    while (chunk->stage < args->stages - 1 &&
-           chunk->begin + chunk->count > rowptr[args->stage_end[chunk->stage]] - rowptr[0])
-      chunk->stage++;
+    while (chunk->piece < args->pieces - 1 &&
+           chunk->begin + chunk->count > rowptr[args->piece_end[chunk->piece]] - rowptr[0])
+      chunk->piece++;
   }
 }
 
@@ -140,8 +140,8 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stre
   sl_chunks chunks;
   sley_status status =
       sl_chunks_make(a->rows, a->rowid, a->rowptr, target_of(args), args->in_order, args->team, &chunks);
-  if (status == SLEY_OK && args->stages > 1)
-    set_stages(args, &chunks);
+  if (status == SLEY_OK && args->pieces > 1)
+    set_pieces(args, &chunks);
   if (status == SLEY_OK)
     status = upload_chunks(queue, &chunks, out);
   int64_t slots = chunks.slots, longest = chunks.longest;
@@ -154,7 +154,7 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stre
   else
     SL_TRY(sl_device_upload(queue, (const char *)a->val + a->rowptr[0] * value_bytes,
                             sl_spmm_entries(a) * value_bytes, "values", (void **)&out->val));
-  return queue->device->ops->alloc(queue->device, slots * args->k * sum_bytes(a), "sums of pieces of rows",
+  return queue->device->ops->alloc(queue->device, slots * args->k * sum_bytes(a), "sums of fragments of rows",
                                    &out->partial);
 }
 
@@ -230,7 +230,7 @@ static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
                        .alpha = a->alpha,
                        .beta = a->beta,
                        .arrivals = a->arrivals,
-                       .beside_pull = a->beside_pull,
+                       .during_pull = a->during_pull,
                        .wide_y = p->wide_y};
   switch (p->a->dtype) {
   case SLEY_F64:
@@ -253,5 +253,5 @@ const sl_kernel sl_cuda_spmm_stream = {.name = "spmm-stream",
                                        .release = stream_release,
                                        .memory = stream_memory,
                                        .waits = stream_waits,
-                                       .narrows = true,
+                                       .serves_fewer_columns = true,
                                        .run = stream_run};

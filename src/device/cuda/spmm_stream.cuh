@@ -29,14 +29,14 @@
  * bits if that is enough for both memories, else 64.
  *
  * Order of summation. A whole row is summed in stored order, each feature by one lane, with the roundings
- * that op_spmm.h defines. A row that the host has cut into pieces (chunks.h; never where in_order is set)
- * is summed piece by piece into the slots of `partial`. Each group that has written a piece increments the
+ * that op_spmm.h defines. A row that the host has cut into fragments (chunks.h; never where in_order is set)
+ * is summed fragment by fragment into the slots of `partial`. Each group that has written a fragment increments the
  * row's counter in `finished` by an atomic operation; the group that finds the counter complete adds beta
- * Y and the pieces, first to last, stores the row and sets the counter back to 0. Which group that is
+ * Y and the fragments, first to last, stores the row and sets the counter back to 0. Which group that is
  * varies; the order of the additions does not, so the bits repeat.
  *
  * Arrival. Where the rows of the far memory arrive while the kernel runs, a group first waits for the
- * stage of its chunk (stages.cuh).
+ * piece of its chunk (pieces.cuh).
  *
  * The shapes (LANES, VEC, U, blocks per multiprocessor) were found by measurement on H200 GPUs. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
@@ -45,7 +45,7 @@
 #include <cstdint>
 
 #include "device/cuda/spmm_stream.h"
-#include "device/cuda/stages.cuh"
+#include "device/cuda/fragments.cuh"
 
 namespace sley {
 
@@ -120,7 +120,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
   const int32_t *row = run.a.row + chunk.row;
   const int32_t *col = run.a.col + chunk.begin;
   const in_t *val = (const in_t *)run.a.val + chunk.begin;
-  const bool piece = chunk.slot >= 0;
+  const bool fragment = chunk.slot >= 0;
   /* The row being summed, and the one after it, whose number and old values are on their way. */
   int rows_left = chunk.rows - 1;
   out_t *out = row_at(y, row[0], ldy);
@@ -130,7 +130,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
 #pragma unroll
   for (int v = 0; v < VEC; v++)
     acc[v] = 0;
-  if (BETA && !piece && on) {
+  if (BETA && !fragment && on) {
     scaled<T, VEC>(acc, run.beta, load_plain<out_t, VEC>(out));
     if (rows_left > 0)
       old = load_plain<out_t, VEC>(row_at(y, next, ldy));
@@ -199,25 +199,25 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
       }
     }
   }
-  if (piece && on)
+  if (fragment && on)
 #pragma unroll
     for (int v = 0; v < VEC; v++)
       ((acc_t *)run.a.partial)[chunk.slot * run.k + f + v] = acc[v];
 }
 
-/* A piece of a long row is summed: once all are, Y = beta Y + the pieces, in order. */
+/* A fragment of a long row is summed: once all are, Y = beta Y + the fragments, in order. */
 template <typename T, int LANES>
-__device__ void finish_piece(const sl_stream_run &run, const sl_chunk &chunk, int lane, unsigned mask) {
+__device__ void finish_fragment(const sl_stream_run &run, const sl_chunk &chunk, int lane, unsigned mask) {
   using Y = value<output<T>>;
   using acc_t = accumulator<T>;
   const sl_long_row row = run.a.long_row[chunk.long_row];
-  const int32_t pieces = run.a.long_row[chunk.long_row + 1].first_slot - row.first_slot;
+  const int32_t fragments = run.a.long_row[chunk.long_row + 1].first_slot - row.first_slot;
   unsigned finished = 0;
   __threadfence();
   __syncwarp(mask);
   if (lane == 0)
     finished = atomicAdd(&run.a.finished[chunk.long_row], 1u) + 1;
-  if (__shfl_sync(mask, finished, 0, LANES) != (unsigned)pieces)
+  if (__shfl_sync(mask, finished, 0, LANES) != (unsigned)fragments)
     return;
   __threadfence();
   if (lane == 0)
@@ -227,7 +227,7 @@ __device__ void finish_piece(const sl_stream_run &run, const sl_chunk &chunk, in
     output<T> *y = (output<T> *)run.y + (int64_t)row.row * run.ldy + f;
     acc_t acc = run.beta == 0 ? 0 : (acc_t)(run.beta * (double)Y::widen(*y));
 #pragma unroll 8
-    for (int32_t p = 0; p < pieces; p++)
+    for (int32_t p = 0; p < fragments; p++)
       acc += __ldcg(partial + p * run.k + f);
     *y = Y::narrow(acc);
   }
@@ -248,15 +248,15 @@ __global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
   if (at >= run.a.chunks)
     return;
   const sl_chunk chunk = run.a.chunk[at];
-  if (run.arrivals && chunk.stage > 0) {
+  if (run.arrivals && chunk.piece > 0) {
     if (lane == 0)
-      wait_for_stage(run.arrivals, chunk.stage, run.arrivals->round.value);
+      wait_for_piece(run.arrivals, chunk.piece, run.arrivals->round.value);
     __syncwarp(mask);
   }
   for (int64_t f = lane * S::VEC; f - lane * S::VEC < run.k; f += LANES * S::VEC)
     stream_chunk<T, S, BETA>(run, places, chunk, f, f < run.k, lane, mask);
   if (chunk.slot >= 0)
-    finish_piece<T, LANES>(run, chunk, lane, mask);
+    finish_fragment<T, LANES>(run, chunk, lane, mask);
 }
 
 /* The places of X's rows in units of VEC values; whether 32 bits reach them. */
@@ -298,13 +298,13 @@ sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run, int lanes) {
     return launch_shape<T, shape<4, VEC, 4, 14, true, uint32_t>>(queue, run, places);
   if (lanes == 4)
     return launch_shape<T, shape<4, VEC, 4, 14, false, uint32_t>>(queue, run, places);
-  if (lanes == 8 && long_rows && run.beside_pull)
+  if (lanes == 8 && long_rows && run.during_pull)
     return launch_shape<T, shape<8, VEC, 8, 14, true, uint32_t>>(queue, run, places);
   if (lanes == 8 && long_rows)
     return launch_shape<T, shape<8, VEC, 8, 16, true, uint32_t>>(queue, run, places);
   if (lanes == 8)
     return launch_shape<T, shape<8, VEC, 8, 16, false, uint32_t>>(queue, run, places);
-  if (lanes == 16 && run.beside_pull)
+  if (lanes == 16 && run.during_pull)
     return launch_shape<T, shape<16, VEC, 8, 16, true, uint32_t>>(queue, run, places);
   if (lanes == 16 && long_rows)
     return launch_shape<T, shape<16, VEC, 4, 16, true, uint32_t>>(queue, run, places);

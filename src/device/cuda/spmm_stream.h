@@ -7,7 +7,7 @@
 #include "device/cuda/cuda.h"
 
 /* A matrix in the device's memory. The sign bit of a column marks the last entry of its row, unless the row
- * is cut into pieces. */
+ * is cut into fragments. */
 typedef struct sl_stream_matrix {
   const sl_chunk *chunk;
   const int32_t *col;
@@ -15,8 +15,8 @@ typedef struct sl_stream_matrix {
   const int32_t *row;   /* of Y, of each row that has entries; two more that are never used */
   const int32_t *empty; /* rows of Y without entries */
   const sl_long_row *long_row;
-  void *partial;      /* sums of pieces: slots x k, in the type of the accumulators */
-  unsigned *finished; /* pieces of each long row that are summed; 0 between runs */
+  void *partial;      /* sums of fragments: slots x k, in the type of the accumulators */
+  unsigned *finished; /* fragments of each long row that are summed; 0 between runs */
   int64_t chunks, empties, longs;
   int64_t row_entries; /* of a row that has some, on average */
   bool borrows;        /* col and val are the matrix's own, which lay on the device */
@@ -30,8 +30,8 @@ typedef struct sl_stream_run {
   void *y;
   int64_t ldx, ldfar, ldy, k; /* elements */
   double alpha, beta;
-  const sl_stage_words *arrivals; /* chunks wait for their stage; NULL: all rows of far are there */
-  bool beside_pull;
+  const sl_piece_words *arrivals; /* chunks wait for their piece; NULL: all rows of far are there */
+  bool during_pull;
   bool wide_y; /* Y holds sums, in f32, where values have 16 bits */
 } sl_stream_run;
 

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "device/cuda/cuda.h"
 
-enum { BUFFERS = 2, BUFFER = 8 << 20, PIECE = 1 << 18, LEAST = 1 << 20, POOL = 32 };
+enum { BUFFERS = 2, BUFFER = 8 << 20, FRAGMENT = 1 << 18, LEAST = 1 << 20, POOL = 32 };
 
 struct sl_cuda_staging {
   pthread_mutex_t lock; /* queues of several threads may copy to one device */
@@ -99,7 +99,7 @@ static sley_status copy(sl_cuda_staging *staging, sl_queue *queue, char *dst, co
   for (int64_t at = 0, b = 0; at < bytes; at += BUFFER, b = (b + 1) % BUFFERS) {
     int64_t count = bytes - at < BUFFER ? bytes - at : BUFFER;
     SL_TRY(sl_cuda_check(cudaEventSynchronize(staging->sent[b]), "waiting for a copy"));
-    SL_TRY(sl_team_for(queue->team, count, PIECE, fill, &(filling){staging->buffer[b], src + at}));
+    SL_TRY(sl_team_for(queue->team, count, FRAGMENT, fill, &(filling){staging->buffer[b], src + at}));
     SL_TRY(sl_cuda_check(
         cudaMemcpyAsync(dst + at, staging->buffer[b], (size_t)count, cudaMemcpyHostToDevice, stream),
         "a copy"));

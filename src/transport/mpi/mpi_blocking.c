@@ -17,11 +17,11 @@ enum { IDLE, INITIALISE, INITIALISED, FINALISE, FINALISED };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int stage = IDLE, code, level = MPI_THREAD_SINGLE;
+static int piece = IDLE, code, level = MPI_THREAD_SINGLE;
 
-static void set_stage(int next) {
+static void set_piece(int next) {
   pthread_mutex_lock(&lock);
-  stage = next;
+  piece = next;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
 }
@@ -29,21 +29,21 @@ static void set_stage(int next) {
 static void *serve(void *arg) {
   (void)arg;
   code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
-  set_stage(INITIALISED);
+  set_piece(INITIALISED);
   pthread_mutex_lock(&lock);
-  while (stage != FINALISE)
+  while (piece != FINALISE)
     pthread_cond_wait(&changed, &lock);
   pthread_mutex_unlock(&lock);
   code = MPI_Finalize();
-  set_stage(FINALISED);
+  set_piece(FINALISED);
   return NULL;
 }
 
-/* Until the stage is reached: SLEY_OK; or the wait is over. */
+/* Until the piece is reached: SLEY_OK; or the wait is over. */
 static sley_status wait_for(int wanted, sl_mpi_wait wait) {
   sley_status status = SLEY_OK;
   pthread_mutex_lock(&lock);
-  while (stage != wanted && status == SLEY_OK) {
+  while (piece != wanted && status == SLEY_OK) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += SLICE_NANOSECONDS;
@@ -61,15 +61,15 @@ static sley_status wait_for(int wanted, sl_mpi_wait wait) {
 sley_status sl_mpi_initialise(double timeout, int *out) {
   pthread_t thread;
   sigset_t all, before; /* signals are the callers' threads' */
-  if (stage != IDLE)
+  if (piece != IDLE)
     return sl_fail(SLEY_ERR_PEER, "MPI_Init_thread has been given up before");
-  stage = INITIALISE;
+  piece = INITIALISE;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int failed = pthread_create(&thread, NULL, serve, NULL);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (failed) {
-    stage = IDLE;
+    piece = IDLE;
     return sl_fail(SLEY_ERR_MEMORY, "cannot start a thread: %s", strerror(failed));
   }
   pthread_detach(thread);
@@ -80,8 +80,8 @@ sley_status sl_mpi_initialise(double timeout, int *out) {
 }
 
 void sl_mpi_finalise(double timeout) {
-  if (stage != INITIALISED)
+  if (piece != INITIALISED)
     return;
-  set_stage(FINALISE);
+  set_piece(FINALISE);
   (void)wait_for(FINALISED, (sl_mpi_wait){.timeout = timeout, .what = "MPI_Finalize of all ranks"});
 }

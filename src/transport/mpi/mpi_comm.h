@@ -6,7 +6,7 @@
 #include <mpi.h>
 
 #include "socket/progress.h"
-#include "transport/process/exchange.h"
+#include "transport/process/process_exchange.h"
 
 typedef struct sl_mpi_comm {
   sl_process_comm base;
@@ -19,7 +19,7 @@ typedef struct sl_mpi_comm {
   MPI_Request waste_request;
   double farewell;       /* when no more is waited for after a failure; 0: there is none */
   sl_progress *progress; /* moves messages while this rank computes; NULL: MPI lets no other thread in */
-  int lent;              /* exchanges begun and not reclaimed: without any, MPI is the caller's own */
+  int unreclaimed;       /* exchanges begun and not reclaimed: without any, MPI is the caller's own */
 } sl_mpi_comm;
 
 /* Initialises MPI unless somebody has, and sees that this thread may call it. What is initialised here is

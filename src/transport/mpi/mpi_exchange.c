@@ -304,7 +304,7 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
     if (c->travels)
       SL_TRY(start(exchange, c, false));
   }
-  comm->lent++;
+  comm->unreclaimed++;
   if (comm->progress)
     sl_progress_allow(comm->progress);
   return SLEY_OK;
@@ -329,7 +329,7 @@ static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
 
 static sley_status reclaim(sl_process_exchange *exchange) {
   sl_mpi_comm *comm = comm_of(exchange);
-  if (--comm->lent == 0 && comm->progress)
+  if (--comm->unreclaimed == 0 && comm->progress)
     sl_progress_forbid(comm->progress);
   for (int i = 0; i < exchange->sends; i++)
     if (exchange->send[i].travels)

@@ -5,7 +5,7 @@
 
 #include <nccl.h>
 
-#include "transport/process/exchange.h"
+#include "transport/process/process_exchange.h"
 
 /* The functions of libnccl that are called. */
 typedef struct sl_nccl_library {

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/module.h"
 #include "transport/nvshmem/nvshmem_library.h"
-#include "transport/process/exchange.h"
+#include "transport/process/process_exchange.h"
 #include "transport/tcp/tcp.h"
 
 /* A block of the heap. What ranks have given back is taken again, never freed: freeing is collective. */

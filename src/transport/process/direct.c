@@ -124,7 +124,7 @@ sley_status sl_direct_receive(sl_direct *direct, void *dst, int64_t dst_stride, 
   if (!direct->round.add)
     SL_TRY(sl_boards_pull(&direct->round, beside));
   SL_TRY(queue->ops->event_record(beside, direct->done));
-  sl_stages_begin(&direct->stages);
+  sl_arrivals_begin(&direct->pieces);
   for (int i = 0; i < direct->recvs; i++)
     sl_process_count(direct->comm, &direct->recv[i].list, direct->grain);
   if (!direct->round.add)
@@ -133,14 +133,14 @@ sley_status sl_direct_receive(sl_direct *direct, void *dst, int64_t dst_stride, 
   return sl_boards_open(&direct->round, queue);
 }
 
-sley_status sl_direct_arrive(sl_direct *direct, sl_queue *queue, const sl_stage_words **words) {
+sley_status sl_direct_arrive(sl_direct *direct, sl_queue *queue, const sl_piece_words **words) {
   *words = NULL;
-  return direct && !direct->round.add ? sl_stages_arrive(&direct->stages, direct->done, queue, words)
+  return direct && !direct->round.add ? sl_arrivals_arrive(&direct->pieces, direct->done, queue, words)
                                       : SLEY_OK;
 }
 
 sley_status sl_direct_complete(sl_direct *direct, sl_queue *queue) {
-  return direct && !direct->round.add ? sl_stages_complete(&direct->stages, direct->done, queue) : SLEY_OK;
+  return direct && !direct->round.add ? sl_arrivals_complete(&direct->pieces, direct->done, queue) : SLEY_OK;
 }
 
 sley_status sl_direct_add(sl_direct *direct, int recv, sl_queue *queue) {

@@ -36,8 +36,8 @@ sley_status sl_direct_begin(sl_direct *direct, const void *src, int64_t src_stri
 sley_status sl_direct_receive(sl_direct *direct, void *dst, int64_t dst_stride, sl_queue *queue);
 sley_status sl_direct_add(sl_direct *direct, int recv, sl_queue *queue);
 
-/* After receive: queue waits for the first stage, as sl_stages_arrive; for all rows. NULL: nothing. */
-sley_status sl_direct_arrive(sl_direct *direct, sl_queue *queue, const sl_stage_words **words);
+/* After receive: queue waits for the first piece, as sl_arrivals_arrive; for all rows. NULL: nothing. */
+sley_status sl_direct_arrive(sl_direct *direct, sl_queue *queue, const sl_piece_words **words);
 sley_status sl_direct_complete(sl_direct *direct, sl_queue *queue);
 
 /* The last round has been ended, or the mesh is broken. Waits for the rank's own device. NULL: nothing.

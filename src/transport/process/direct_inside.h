@@ -29,12 +29,12 @@ struct sl_direct {
   sl_region *region;
   sl_lane *send, *recv;
   int *lane_of; /* of each list of the spec's recv: its lane, or -1 */
-  sl_lend *lend;
+  sl_offer *lend;
   sl_pull_source *source;
   sl_pull_batch *batch;
   sl_pull_entry *list; /* on the device */
   sl_board_round round;
-  sl_stages stages;
+  sl_arrivals pieces;
   char *name; /* the exchange's */
   sl_event *begun, *done;
   sl_grain grain;

@@ -185,10 +185,10 @@ static void fill_lends(sl_direct *direct, const letters *l) {
     int peer = sent->list.peer;
     const sl_region *r = sent->positions ? &direct->region[sent->region] : NULL;
     uintptr_t there = (uintptr_t)l->recv[table_of(direct, l, RECV_AT)[peer] / (int64_t)sizeof(int64_t)];
-    direct->lend[i] = (sl_lend){.board = (sl_board *)(void *)block_of(direct, peer),
-                                .peer = sl_place_in_workgroup(&direct->comm->base, peer),
-                                .src = (const void *)(there + (r ? (uintptr_t)r->at : 0)),
-                                .stride = r ? r->bytes : 0};
+    direct->lend[i] = (sl_offer){.board = (sl_board *)(void *)block_of(direct, peer),
+                                 .peer = sl_place_in_workgroup(&direct->comm->base, peer),
+                                 .src = (const void *)(there + (r ? (uintptr_t)r->at : 0)),
+                                 .stride = r ? r->bytes : 0};
   }
 }
 
@@ -223,7 +223,7 @@ static int64_t fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows, sl_
                                   .src_rows = l->positions,
                                   .dst_rows = l->list.rows,
                                   .dst_first = l->list.first,
-                                  .stage_end = l->list.stage_end};
+                                  .piece_end = l->list.piece_end};
     if (add) {
       int64_t count = sl_pull_interleave(&rows[moving], 1, 0, 1, 0, NULL, entries + listed);
       l->batch = direct->round.batches++;
@@ -235,7 +235,7 @@ static int64_t fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows, sl_
     moving++;
   }
   if (!add && moving > 0) {
-    listed = sl_stages_interleave(&direct->stages, rows, moving, start < moving ? start : 0, entries);
+    listed = sl_arrivals_interleave(&direct->pieces, rows, moving, start < moving ? start : 0, entries);
     direct->batch[0] = (sl_pull_batch){0, listed, 0, moving};
     direct->round.batches = 1;
   }
@@ -271,7 +271,7 @@ static sley_status upload_list(sl_direct *direct, const sl_exchange_spec *spec) 
   }
   sl_free(entries);
   sl_free(rows);
-  return status == SLEY_OK ? sl_stages_create(&direct->stages, direct->comm->base.queue) : status;
+  return status == SLEY_OK ? sl_arrivals_create(&direct->pieces, direct->comm->base.queue) : status;
 }
 
 /* What needs no other rank, once all have told. */
@@ -281,8 +281,8 @@ static sley_status finish(sl_direct *direct, const sl_exchange_spec *spec, const
   fill_lends(direct, l);
   int moving = fill_sources(direct);
   SL_TRY(upload_regions(direct));
-  direct->stages.count = moving > 0 ? spec->stages : 0;
-  direct->stages.unhurried = spec->unhurried;
+  direct->pieces.count = moving > 0 ? spec->pieces : 0;
+  direct->pieces.unhurried = spec->unhurried;
   SL_TRY(upload_list(direct, spec));
   SL_TRY(ops->event_create(comm->base.device, &direct->begun));
   SL_TRY(ops->event_create(comm->base.device, &direct->done));
@@ -298,7 +298,7 @@ static sley_status finish(sl_direct *direct, const sl_exchange_spec *spec, const
   direct->round.still = direct->recvs - moving;
   direct->round.add = spec->add;
   direct->round.dtype = spec->dtype;
-  direct->round.stages = &direct->stages;
+  direct->round.pieces = &direct->pieces;
   direct->grain = spec->grain;
   for (int i = 0; i < direct->sends; i++) {
     sl_free(direct->send[i].positions);
@@ -328,7 +328,7 @@ void sl_direct_free(sl_direct *direct, bool keep) {
     else
       sl_free(direct->region[i].rows);
   ops->free(comm->base.device, direct->list);
-  sl_stages_destroy(&direct->stages, comm->base.device);
+  sl_arrivals_destroy(&direct->pieces, comm->base.device);
   ops->event_destroy(direct->begun);
   ops->event_destroy(direct->done);
   sl_free(direct->name);
@@ -397,6 +397,6 @@ int64_t sl_direct_memory(sl_comm *comm, const sl_exchange_spec *spec) {
     return bytes;
   for (int i = 0; i < spec->recvs; i++)
     bytes += spec->recv[i].count * (int64_t)sizeof(sl_pull_entry);
-  bytes += sl_stages_memory(spec->stages);
+  bytes += sl_arrivals_memory(spec->pieces);
   return bytes + SL_SHARED_GRAIN + ALIGNMENT * (int64_t)spec->sends;
 }

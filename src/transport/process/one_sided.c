@@ -19,7 +19,7 @@ typedef enum rma_state {
   COMPLETE,
   COPIED, /* a copy of this rank's device */
   ASKED,  /* a request */
-  STAGED  /* requests through slots, one after another */
+  PIECED  /* requests through slots, one after another */
 } rma_state;
 
 typedef enum staged_step {
@@ -36,7 +36,7 @@ typedef struct sl_process_rma {
   rma_state state;
   sl_mesh_ask ask;
   uint64_t number; /* of a copy */
-  /* STAGED */
+  /* PIECED */
   staged_step step;
   bool puts;
   int rank, slot;
@@ -145,9 +145,9 @@ static sley_status drive(sl_process_comm *comm) {
   SL_TRY(sl_mesh_progress(comm->mesh));
   for (sl_process_rma **at = &s->first; *at;) {
     sl_process_rma *r = *at;
-    for (bool moved = true; moved && r->state == STAGED;)
+    for (bool moved = true; moved && r->state == PIECED;)
       SL_TRY(step(comm, r, &moved));
-    if (r->state == STAGED) {
+    if (r->state == PIECED) {
       at = &r->next;
     } else {
       *at = r->next;
@@ -185,7 +185,7 @@ static sl_process_rma *open_handle(sl_symm *base, sl_rma *rma) {
 static sley_status begin_staged(sl_process_comm *comm, sl_process_rma *r, bool puts, int rank, int64_t offset,
                                 char *here, int64_t bytes) {
   sl_process_staging *s = comm->staging;
-  r->state = STAGED;
+  r->state = PIECED;
   r->step = NEEDS_SLOT;
   r->puts = puts;
   r->rank = rank;
@@ -262,7 +262,7 @@ static sley_status test(sl_rma *rma, bool *done) {
     status = sl_rma_queue_test(comm->staging->own, r->number, done);
     if (status == SLEY_OK && !*done)
       status = over(comm, sl_mesh_progress(comm->mesh));
-  } else if (r->state == STAGED) {
+  } else if (r->state == PIECED) {
     status =
         comm->staging->first ? drive(comm) : sl_mesh_progress(comm->mesh); /* none: a failure ended all */
     status = over(comm, status);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/process/exchange.h"
+/* The table of operations that all transports between processes share. */
+#include "transport/process/process_exchange.h"
 
 static sley_status dense_native(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out) {
   return ((sl_process_comm *)comm)->backend->dense_native(comm, spec, out);
@@ -12,7 +13,7 @@ const sl_transport_ops sl_process_ops = {
     .exchange_end = sl_process_exchange_end,
     .exchange_arrive = sl_process_exchange_arrive,
     .exchange_reclaim = sl_process_exchange_reclaim,
-    .exchange_borrow = sl_process_exchange_borrow,
+    .exchange_map = sl_process_exchange_map,
     .exchange_destroy = sl_process_exchange_destroy,
     .sized_create = sl_process_sized_create,
     .sized_begin = sl_process_sized_begin,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Maps blocks of device memory of the other processes of a workgroup. */
 #include "transport/process/peer_memory.h"
 
 #include <stdlib.h>

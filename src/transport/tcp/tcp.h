@@ -4,7 +4,7 @@
 #ifndef SLEY_TRANSPORT_TCP_TCP_H
 #define SLEY_TRANSPORT_TCP_TCP_H
 
-#include "transport/process/exchange.h"
+#include "transport/process/process_exchange.h"
 
 extern const sl_transport_backend sl_tcp_backend;
 

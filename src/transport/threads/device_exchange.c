@@ -9,7 +9,7 @@
  * - receive: the thread waits for `ready` of its senders, then raises `taken`. In an urgent queue: waits for
  *   `begun` of this rank and of the senders; copies of packed rows that are out of reach; one SL_OP_PULL for
  *   all senders; the event `done`.
- * - arrive: the caller's queue waits for the first stage.
+ * - arrive: the caller's queue waits for the first piece.
  * - end: the rank's queue waits for its own `done`.
  * - reclaim: the thread waits for `taken` of its receivers, the rank's queue for their `done`.
  *
@@ -39,13 +39,13 @@ static sl_threads_comm *comm_of(const sl_threads_exchange *exchange) {
   return (sl_threads_comm *)exchange->base.comm;
 }
 
-static bool is_staged(const sl_comm *receiver, const sl_comm *sender) {
+static bool has_pieces(const sl_comm *receiver, const sl_comm *sender) {
   return !receiver->device->ops->reach(receiver->device, sender->device);
 }
 
 /* Whether begin packs a channel's rows. Sender and receiver find the same answer. */
 static bool is_packed(const sl_channel *channel, const sl_comm *sender, const sl_comm *receiver) {
-  return sl_list_moves(channel->list) && (channel->way == SL_PACKED || is_staged(receiver, sender));
+  return sl_list_moves(channel->list) && (channel->way == SL_PACKED || has_pieces(receiver, sender));
 }
 
 /* ----------------------------------------------------------------------------------------------- preparing
@@ -90,28 +90,28 @@ static sley_status prepare_source(sl_threads_exchange *exchange, int i, sl_pull_
                             .src_first = packed ? 0 : channel->list->first,
                             .dst_rows = list->rows,
                             .dst_first = list->first,
-                            .stage_end = list->stage_end};
-  if (!is_staged(comm, sender))
+                            .piece_end = list->piece_end};
+  if (!has_pieces(comm, sender))
     return SLEY_OK;
   note_staging((sl_threads_comm *)comm);
   return comm->device->ops->alloc(comm->device, list->count * list->bytes, "a message",
                                   (void **)&device->origin[at].landing);
 }
 
-/* Cuts the sources into launches and lists their entries. Adding goes source by source; stages are for a
+/* Cuts the sources into launches and lists their entries. Adding goes source by source; pieces are for a
  * single launch. */
 static int64_t list_entries(sl_threads_exchange *exchange, const sl_pull_rows *rows, sl_pull_entry *entries) {
   sl_device_exchange *device = exchange->device;
   int most = exchange->add ? 1 : SL_PULL_SOURCES;
   int64_t at = 0;
-  device->stages.count = device->sources > 0 && device->sources <= most ? exchange->stages : 0;
-  device->stages.unhurried = exchange->unhurried;
+  device->pieces.count = device->sources > 0 && device->sources <= most ? exchange->pieces : 0;
+  device->pieces.unhurried = exchange->unhurried;
   for (int first = 0; first < device->sources; first += most) {
     int count = device->sources - first < most ? device->sources - first : most, start = 0;
     while (start < count - 1 &&
            exchange->recv[device->origin[first + start].recv].peer <= exchange->base.comm->rank)
       start++;
-    int64_t listed = sl_stages_interleave(&device->stages, rows + first, count, start, entries + at);
+    int64_t listed = sl_arrivals_interleave(&device->pieces, rows + first, count, start, entries + at);
     device->batch[device->batches++] = (sl_pull_batch){at, listed, first, count};
     at += listed;
   }
@@ -132,7 +132,7 @@ static sley_status prepare_receives(sl_threads_exchange *exchange, sl_pull_rows 
   sley_status status = sl_device_upload(exchange->base.comm->queue, entries, total * (int64_t)sizeof *entries,
                                         "a list of rows", (void **)&device->list);
   sl_free(entries);
-  return status == SLEY_OK ? sl_stages_create(&device->stages, exchange->base.comm->queue) : status;
+  return status == SLEY_OK ? sl_arrivals_create(&device->pieces, exchange->base.comm->queue) : status;
 }
 
 /* Before an abort takes the rank out of its peers' memory: `done` stands for what its device still reads
@@ -193,7 +193,7 @@ static int64_t list_memory(sl_threads_comm *comm, const sl_row_list *list, bool 
   sl_comm *peer = &comm->world->ranks[list->peer].base, *self = &comm->base;
   if (!sl_list_moves(list))
     return 0;
-  bool staged = sends ? is_staged(peer, self) : is_staged(self, peer);
+  bool staged = sends ? has_pieces(peer, self) : has_pieces(self, peer);
   bool packed = staged || (sends && sl_link_to(self, list->peer) == SL_LINK_MESSAGE);
   int64_t bytes = packed ? sl_device_bytes(list->count * list->bytes) : 0;
   if (packed && sends && list->rows)
@@ -212,7 +212,7 @@ int64_t sl_device_exchange_memory(sl_comm *base, const sl_exchange_spec *spec) {
   for (int i = 0; i < spec->recvs && inside; i++)
     bytes += list_memory(comm, &spec->recv[i], false);
   sl_world_leave_all(comm);
-  return sl_device_bytes(bytes) + sl_device_bytes(board) + sl_stages_memory(spec->stages);
+  return sl_device_bytes(bytes) + sl_device_bytes(board) + sl_arrivals_memory(spec->pieces);
 }
 
 void sl_device_exchange_free(sl_threads_exchange *exchange) {
@@ -229,7 +229,7 @@ void sl_device_exchange_free(sl_threads_exchange *exchange) {
   for (int i = 0; i < device->sources; i++)
     owner->ops->free(owner, device->origin[i].landing);
   owner->ops->free(owner, device->list);
-  sl_stages_destroy(&device->stages, owner);
+  sl_arrivals_destroy(&device->pieces, owner);
   owner->ops->free(owner, device->board);
   sl_free(device->lend);
   owner->ops->event_destroy(device->done);
@@ -312,7 +312,7 @@ static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
                                     .dst_stride = exchange->dst_stride,
                                     .add = exchange->add,
                                     .dtype = exchange->dtype}};
-    sl_stages_fill(&device->stages, &args.pull);
+    sl_arrivals_fill(&device->pieces, &args.pull);
     SL_TRY(sl_kernel_run(queue, &args));
   }
   return SLEY_OK;
@@ -353,10 +353,10 @@ static sley_status receive_inside(sl_threads_exchange *exchange, sl_queue *queue
   return status;
 }
 
-sley_status sl_device_exchange_borrow(sl_threads_exchange *exchange, sl_queue *queue) {
+sley_status sl_device_exchange_map(sl_threads_exchange *exchange, sl_queue *queue) {
   exchange->device->reads = true;
   if (exchange->device->board)
-    return sl_signalled_borrow(exchange, queue);
+    return sl_signalled_map(exchange, queue);
   for (int i = 0; i < exchange->recvs; i++)
     SL_TRY(queue->ops->event_wait(queue, exchange->ranks[exchange->recv[i].peer]->device->begun));
   return SLEY_OK;
@@ -373,7 +373,7 @@ sley_status sl_device_exchange_receive(sl_threads_exchange *exchange, sl_queue *
     SL_TRY(sl_signalled_receive(exchange, queue));
   else if (exchange->recvs > 0)
     SL_TRY(receive_inside(exchange, queue));
-  sl_stages_begin(&device->stages);
+  sl_arrivals_begin(&device->pieces);
   acknowledge_all(exchange);
   return SLEY_OK;
 }
@@ -384,16 +384,16 @@ static bool has_receives_beside(const sl_threads_exchange *exchange) {
 }
 
 sley_status sl_device_exchange_arrive(sl_threads_exchange *exchange, sl_queue *queue,
-                                      const sl_stage_words **words) {
+                                      const sl_piece_words **words) {
   sl_device_exchange *device = exchange->device;
   *words = NULL;
-  return has_receives_beside(exchange) ? sl_stages_arrive(&device->stages, device->done, queue, words)
+  return has_receives_beside(exchange) ? sl_arrivals_arrive(&device->pieces, device->done, queue, words)
                                        : SLEY_OK;
 }
 
 sley_status sl_device_exchange_complete(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_device_exchange *device = exchange->device;
-  return has_receives_beside(exchange) ? sl_stages_complete(&device->stages, device->done, queue) : SLEY_OK;
+  return has_receives_beside(exchange) ? sl_arrivals_complete(&device->pieces, device->done, queue) : SLEY_OK;
 }
 
 sley_status sl_device_exchange_give_back(sl_threads_exchange *exchange, sl_queue *queue) {
@@ -410,7 +410,7 @@ sley_status sl_device_exchange_give_back(sl_threads_exchange *exchange, sl_queue
 sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_threads_comm *comm = comm_of(exchange);
   bool signalled = exchange->device->board;
-  for (int i = 0; i < exchange->sends && (!signalled || exchange->borrowed); i++) {
+  for (int i = 0; i < exchange->sends && (!signalled || exchange->mapped); i++) {
     int peer = exchange->send[i].peer;
     SL_TRY(sl_world_wait(comm, &exchange->channel[i].taken, exchange->round, peer));
     if (signalled)

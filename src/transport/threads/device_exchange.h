@@ -22,14 +22,14 @@ sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *
 /* Gives the device the round's receives, beside what queue has been given; rows that are added go through
  * queue itself. Waits until the peers' threads have begun the round. */
 sley_status sl_device_exchange_receive(sl_threads_exchange *exchange, sl_queue *queue);
-/* Both after receive: the queue waits for the first stage, or for all rows where there are no stages; the
+/* Both after receive: the queue waits for the first piece, or for all rows where there are no pieces; the
  * queue waits for all rows. */
 sley_status sl_device_exchange_arrive(sl_threads_exchange *exchange, sl_queue *queue,
-                                      const sl_stage_words **words);
+                                      const sl_piece_words **words);
 sley_status sl_device_exchange_complete(sl_threads_exchange *exchange, sl_queue *queue);
 /* In place of receive, arrive and complete: the rank stays inside the memory of those it receives from;
  * give_back takes it out. */
-sley_status sl_device_exchange_borrow(sl_threads_exchange *exchange, sl_queue *queue);
+sley_status sl_device_exchange_map(sl_threads_exchange *exchange, sl_queue *queue);
 sley_status sl_device_exchange_give_back(sl_threads_exchange *exchange, sl_queue *queue);
 sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue);
 

@@ -35,17 +35,17 @@ typedef struct sl_device_source {
 typedef struct sl_device_exchange {
   sl_event *begun;       /* src may be read and dst written: recorded in the rank's queue by begin */
   sl_event *done;        /* the rank has read its peers' rows: recorded by end */
-  bool reads;            /* rows borrowed this round: done is yet to be recorded */
+  bool reads;            /* rows mapped this round: done is yet to be recorded */
   int64_t **packed_rows; /* of each send, on the device; NULL where nothing is packed or the rows follow each
                             other */
   sl_pull_entry *list;   /* on the device */
   int batches, sources;
-  sl_stages stages; /* of the only batch */
+  sl_arrivals pieces; /* of the only batch */
   sl_pull_batch *batch;
   sl_device_source *origin;
   sl_pull_source *source; /* filled anew each round */
   sl_board *board;        /* on the device: the ranks' devices signal each other; NULL: hosts do */
-  sl_lend *lend;          /* with a board: one a send, filled anew each round */
+  sl_offer *lend;         /* with a board: one a send, filled anew each round */
   sl_device_work work;    /* in the comm's list from begin to reclaim */
 } sl_device_exchange;
 
@@ -64,13 +64,13 @@ typedef struct sl_threads_exchange {
   bool add;
   sley_dtype dtype;
   sl_grain grain;
-  int stages;
+  int pieces;
   bool unhurried;
   bool capture;
 
   bool in_flight;
   bool received; /* this round: the receiving half is done, or given to the device */
-  bool borrowed; /* this round: end moves nothing */
+  bool mapped;   /* this round: end moves nothing */
   bool ended;    /* this round, on a device, and not reclaimed */
   uint64_t round;
   void *dst;

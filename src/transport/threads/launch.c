@@ -26,11 +26,11 @@ typedef struct rank_start {
 static sley_status find_reach(sl_threads_comm *comm) {
   sl_device *device = comm->base.device;
   int64_t all = 1;
-  comm->base.lends = device->ops->host_addresses;
+  comm->base.zero_copy = device->ops->host_addresses;
   comm->base.one_sided = SL_ONE_SIDED_GET | SL_ONE_SIDED_ATOMICS;
   if (comm->world->turns == 0) /* else a rank that computes keeps others from running */
     comm->base.one_sided |= SL_ONE_SIDED_PASSIVE;
-  if (comm->base.lends)
+  if (comm->base.zero_copy)
     return SLEY_OK;
   comm->base.one_sided |= SL_ONE_SIDED_DEVICE;
   sl_post post = {.call = "start of the ranks"};
@@ -40,7 +40,7 @@ static sley_status find_reach(sl_threads_comm *comm) {
   for (int p = 0; p < comm->base.size && all; p++)
     all = device->ops->reach(device, comm->world->ranks[p].base.device);
   SL_TRY(sl_threads_allreduce(&comm->base, SL_MIN, &all, 1));
-  comm->base.lends = all;
+  comm->base.zero_copy = all;
   return SLEY_OK;
 }
 
@@ -227,7 +227,7 @@ const sl_transport_ops sl_threads_ops = {
     .exchange_end = sl_threads_exchange_end,
     .exchange_arrive = sl_threads_exchange_arrive,
     .exchange_reclaim = sl_threads_exchange_reclaim,
-    .exchange_borrow = sl_threads_exchange_borrow,
+    .exchange_map = sl_threads_exchange_map,
     .exchange_destroy = sl_threads_exchange_destroy,
     .sized_create = sl_threads_sized_create,
     .sized_begin = sl_threads_sized_begin,

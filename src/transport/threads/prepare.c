@@ -68,7 +68,7 @@ static sley_status make(sl_comm *comm, const sl_exchange_spec *spec, sl_threads_
   exchange->add = spec->add;
   exchange->dtype = spec->dtype;
   exchange->grain = spec->grain;
-  exchange->stages = spec->stages;
+  exchange->pieces = spec->pieces;
   exchange->unhurried = spec->unhurried;
   exchange->capture = spec->capture;
   exchange->name = sl_strdup(spec->name);

@@ -79,10 +79,10 @@ static int fill_tables(sl_threads_exchange *exchange) {
   for (int i = 0; i < exchange->sends; i++) {
     const sl_channel *channel = &exchange->channel[i];
     const sl_row_list *list = channel->list;
-    device->lend[i] = (sl_lend){.board = board_of(exchange, list->peer),
-                                .peer = list->peer,
-                                .src = channel->buffer ? channel->buffer : channel->src + list->offset,
-                                .stride = channel->buffer ? list->bytes : channel->src_stride};
+    device->lend[i] = (sl_offer){.board = board_of(exchange, list->peer),
+                                 .peer = list->peer,
+                                 .src = channel->buffer ? channel->buffer : channel->src + list->offset,
+                                 .stride = channel->buffer ? list->bytes : channel->src_stride};
   }
   int moving = 0, still = 0;
   for (int i = 0; i < exchange->recvs; i++)
@@ -116,7 +116,7 @@ static sl_board_round round_of(sl_threads_exchange *exchange) {
                           .dst_stride = exchange->dst_stride,
                           .add = exchange->add,
                           .dtype = exchange->dtype,
-                          .stages = &device->stages};
+                          .pieces = &device->pieces};
 }
 
 static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
@@ -151,7 +151,7 @@ static sley_status stay_with_receivers(sl_threads_exchange *exchange) {
   return SLEY_OK;
 }
 
-sley_status sl_signalled_borrow(sl_threads_exchange *exchange, sl_queue *queue) {
+sley_status sl_signalled_map(sl_threads_exchange *exchange, sl_queue *queue) {
   SL_TRY(stay_with_receivers(exchange));
   return pass_words(exchange, queue, true);
 }

@@ -13,7 +13,7 @@ sley_status sl_signalled_prepare(sl_threads_exchange *exchange);
 
 /* The rounds, as in device_exchange.h. */
 sley_status sl_signalled_receive(sl_threads_exchange *exchange, sl_queue *queue);
-sley_status sl_signalled_borrow(sl_threads_exchange *exchange, sl_queue *queue);
+sley_status sl_signalled_map(sl_threads_exchange *exchange, sl_queue *queue);
 sley_status sl_signalled_give_back(sl_threads_exchange *exchange, sl_queue *queue);
 sley_status sl_signalled_reclaim(sl_threads_exchange *exchange, sl_queue *queue);
 

@@ -11,15 +11,15 @@ extern const sl_transport_ops sl_threads_ops;
 
 /* The slots of sl_threads_ops, by file. */
 
-/* prepare.c: create, destroy; exchange.c: begin, end, borrow, reclaim */
+/* prepare.c: create, destroy; exchange.c: begin, end, map, reclaim */
 sley_status sl_threads_exchange_create(sl_comm *comm, const sl_exchange_spec *spec, sl_exchange **out);
 int64_t sl_threads_exchange_memory(sl_comm *comm, const sl_exchange_spec *spec);
 sley_status sl_threads_exchange_begin(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
                                       int64_t dst_stride, sl_queue *queue);
 sley_status sl_threads_exchange_end(sl_exchange *exchange, sl_queue *queue);
-sley_status sl_threads_exchange_arrive(sl_exchange *exchange, sl_queue *queue, const sl_stage_words **words);
+sley_status sl_threads_exchange_arrive(sl_exchange *exchange, sl_queue *queue, const sl_piece_words **words);
 sley_status sl_threads_exchange_reclaim(sl_exchange *exchange, sl_queue *queue);
-sley_status sl_threads_exchange_borrow(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
+sley_status sl_threads_exchange_map(sl_exchange *exchange, sl_mapped_rows *mapped, sl_queue *queue);
 void sl_threads_exchange_destroy(sl_exchange *exchange);
 
 /* sized.c */

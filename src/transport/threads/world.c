@@ -35,7 +35,7 @@ static sley_status comm_init(sl_threads_comm *comm, sl_world *world, int rank, i
                          .rank = rank,
                          .size = ranks,
                          .workgroup = workgroup,
-                         .lends = true,
+                         .zero_copy = true,
                          .note = world->note};
   comm->world = world;
   SL_TRY(SL_NEW(comm->inside, 2 * (int64_t)ranks, "the ranks' world"));

@@ -12,7 +12,7 @@ typedef struct traced_exchange {
   sl_exchange base;
   sl_exchange *inner;
   double begun; /* 0: not in flight */
-  char name[SL_TRACE_NAME], begin_name[SL_TRACE_NAME], end_name[SL_TRACE_NAME], borrow_name[SL_TRACE_NAME];
+  char name[SL_TRACE_NAME], begin_name[SL_TRACE_NAME], end_name[SL_TRACE_NAME], map_name[SL_TRACE_NAME];
   char arrive_name[SL_TRACE_NAME], reclaim_name[SL_TRACE_NAME];
   int64_t bytes[SL_LINK_COUNT]; /* received a round */
 } traced_exchange;
@@ -45,7 +45,7 @@ static void name_exchange(traced_exchange *exchange, const char *name) {
   snprintf(exchange->name, SL_TRACE_NAME, "%s", name);
   snprintf(exchange->begin_name, SL_TRACE_NAME, "begin %s", name);
   snprintf(exchange->end_name, SL_TRACE_NAME, "end %s", name);
-  snprintf(exchange->borrow_name, SL_TRACE_NAME, "borrow %s", name);
+  snprintf(exchange->map_name, SL_TRACE_NAME, "map %s", name);
   snprintf(exchange->arrive_name, SL_TRACE_NAME, "arrive %s", name);
   snprintf(exchange->reclaim_name, SL_TRACE_NAME, "reclaim %s", name);
 }
@@ -117,7 +117,7 @@ static sley_status exchange_end(sl_exchange *base, sl_queue *queue) {
   return status;
 }
 
-static sley_status exchange_arrive(sl_exchange *base, sl_queue *queue, const sl_stage_words **words) {
+static sley_status exchange_arrive(sl_exchange *base, sl_queue *queue, const sl_piece_words **words) {
   traced_exchange *exchange = (traced_exchange *)base;
   double begin = sl_now();
   return sl_traced_record(base->comm, exchange->arrive_name, begin, -1,
@@ -131,11 +131,11 @@ static sley_status exchange_reclaim(sl_exchange *base, sl_queue *queue) {
                           sl_exchange_reclaim(exchange->inner, queue));
 }
 
-static sley_status exchange_borrow(sl_exchange *base, sl_lent *lent, sl_queue *queue) {
+static sley_status exchange_map(sl_exchange *base, sl_mapped_rows *mapped, sl_queue *queue) {
   traced_exchange *exchange = (traced_exchange *)base;
   double begin = sl_now();
-  sley_status status = exchange->inner->comm->ops->exchange_borrow(exchange->inner, lent, queue);
-  return sl_traced_record(base->comm, exchange->borrow_name, begin, -1, status);
+  sley_status status = exchange->inner->comm->ops->exchange_map(exchange->inner, mapped, queue);
+  return sl_traced_record(base->comm, exchange->map_name, begin, -1, status);
 }
 
 static void exchange_destroy(sl_exchange *base) {
@@ -258,7 +258,7 @@ static const sl_transport_ops traced_ops = {
     .exchange_end = exchange_end,
     .exchange_arrive = exchange_arrive,
     .exchange_reclaim = exchange_reclaim,
-    .exchange_borrow = exchange_borrow,
+    .exchange_map = exchange_map,
     .exchange_destroy = exchange_destroy,
     .sized_create = sized_create,
     .sized_begin = sized_begin,

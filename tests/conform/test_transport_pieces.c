@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every transport promises of exchanges in stages: random lists and stages, a number of its own for each
+/* What every transport promises of exchanges in pieces: random lists and pieces, a number of its own for each
  * rank, for several rounds. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "mirror.h"
 #include "ranks.h"
 
-enum { RANKS = 8, STAGED_ROWS = 40, STAGED_ROUNDS = 6 };
+enum { RANKS = 8, PIECED_ROWS = 40, PIECED_ROUNDS = 6 };
 
-/* An exchange in stages, one rank's. What has arrived is copied away at once, stage by stage. */
+/* An exchange in pieces, one rank's. What has arrived is copied away at once, piece by piece. */
 typedef struct staged {
   uint64_t seed;
   sl_row_list send[RANKS], recv[RANKS];
-  int64_t rows[RANKS][STAGED_ROWS], ends[RANKS][SL_PULL_STAGES];
-  int stages;
-  int64_t src[STAGED_ROWS], dst[RANKS * STAGED_ROWS], seen[RANKS * STAGED_ROWS];
+  int64_t rows[RANKS][PIECED_ROWS], ends[RANKS][SL_PIECES_MOST];
+  int pieces;
+  int64_t src[PIECED_ROWS], dst[RANKS * PIECED_ROWS], seen[RANKS * PIECED_ROWS];
   mirror src_there, dst_there, seen_there;
   sl_exchange *exchange;
 } staged;
 
 static int64_t staged_count(uint64_t seed, int from, int to) {
   uint64_t bits = sl_random(seed, 30, (uint64_t)(from * RANKS + to));
-  return bits % 5 == 0 ? 0 : sl_below(bits, STAGED_ROWS + 1);
+  return bits % 5 == 0 ? 0 : sl_below(bits, PIECED_ROWS + 1);
 }
 
 static int64_t staged_row(uint64_t seed, int from, int to, int64_t i) {
-  return sl_below(sl_random(seed, 100 + (uint64_t)(from * RANKS + to), (uint64_t)i), STAGED_ROWS);
+  return sl_below(sl_random(seed, 100 + (uint64_t)(from * RANKS + to), (uint64_t)i), PIECED_ROWS);
 }
 
 static int64_t staged_value(int rank, int round, int64_t row) {
@@ -33,21 +33,21 @@ static int64_t staged_value(int rank, int round, int64_t row) {
 }
 
 static sley_status open_staged(sl_comm *comm, staged *t) {
-  static const int stages[] = {1, 2, 3, 5, SL_PULL_STAGES};
+  static const int pieces[] = {1, 2, 3, 5, SL_PIECES_MOST};
   int rank = comm->rank;
-  t->stages = stages[sl_below(sl_random(t->seed, 31, (uint64_t)rank), 5)];
+  t->pieces = pieces[sl_below(sl_random(t->seed, 31, (uint64_t)rank), 5)];
   for (int p = 0; p < comm->size; p++) {
     int64_t sent = staged_count(t->seed, rank, p), taken = staged_count(t->seed, p, rank), at = 0;
     for (int64_t i = 0; i < sent; i++)
       t->rows[p][i] = staged_row(t->seed, rank, p, i);
-    for (int s = 0; s < t->stages - 1; s++)
+    for (int s = 0; s < t->pieces - 1; s++)
       t->ends[p][s] = at += sl_below(sl_random(t->seed, 32 + (uint64_t)p, (uint64_t)s), taken - at + 1);
     t->send[p] = (sl_row_list){.peer = p, .count = sent, .rows = t->rows[p], .bytes = 8};
     t->recv[p] = (sl_row_list){.peer = p,
                                .count = taken,
-                               .first = p * STAGED_ROWS,
+                               .first = p * PIECED_ROWS,
                                .bytes = 8,
-                               .stage_end = (t->seed + (uint64_t)p) % 4 ? t->ends[p] : NULL};
+                               .piece_end = (t->seed + (uint64_t)p) % 4 ? t->ends[p] : NULL};
   }
   SL_TRY(mirror_open(comm, t->src, sizeof t->src, &t->src_there));
   SL_TRY(mirror_open(comm, t->dst, sizeof t->dst, &t->dst_there));
@@ -58,18 +58,18 @@ static sley_status open_staged(sl_comm *comm, staged *t) {
                            .send = t->send,
                            .recv = t->recv,
                            .dtype = SLEY_F64,
-                           .stages = t->stages};
+                           .pieces = t->pieces};
   EXPECT(comm->ops->exchange_memory(comm, &spec) >= 0);
   return comm->ops->exchange_create(comm, &spec, &t->exchange);
 }
 
-/* The rows of a stage, in the queue's order. */
-static sley_status copy_stage(sl_comm *comm, staged *t, int stage) {
+/* The rows of a piece, in the queue's order. */
+static sley_status copy_piece(sl_comm *comm, staged *t, int piece) {
   for (int p = 0; p < comm->size; p++) {
     const sl_row_list *list = &t->recv[p];
-    int64_t all = stage == t->stages - 1 ? list->count : 0;
-    int64_t begin = stage > 0 && list->stage_end ? list->stage_end[stage - 1] : 0;
-    int64_t end = list->stage_end && stage < t->stages - 1 ? list->stage_end[stage] : all;
+    int64_t all = piece == t->pieces - 1 ? list->count : 0;
+    int64_t begin = piece > 0 && list->piece_end ? list->piece_end[piece - 1] : 0;
+    int64_t end = list->piece_end && piece < t->pieces - 1 ? list->piece_end[piece] : all;
     SL_TRY(sl_kernel_run(comm->queue, &(sl_kernel_args){.op = SL_OP_ROWS,
                                                         .rows = {.count = end - begin,
                                                                  .bytes = 8,
@@ -85,25 +85,25 @@ static sley_status copy_stage(sl_comm *comm, staged *t, int stage) {
 }
 
 static sley_status staged_round(sl_comm *comm, staged *t, int round) {
-  for (int64_t i = 0; i < STAGED_ROWS; i++)
+  for (int64_t i = 0; i < PIECED_ROWS; i++)
     t->src[i] = staged_value(comm->rank, round, i);
   SL_TRY(mirror_send(&t->src_there));
   SL_TRY(comm->ops->exchange_begin(t->exchange, t->src_there.here, 8, t->dst_there.here, 8, comm->queue));
-  const sl_stage_words *words = NULL, *again = NULL;
+  const sl_piece_words *words = NULL, *again = NULL;
   if (round != 1)
     SL_TRY(sl_exchange_arrive(t->exchange, comm->queue, &words));
   if (round == 2)
     SL_TRY(sl_exchange_arrive(t->exchange, comm->queue, &again));
   EXPECT(round != 2 || again == words);
-  if (round == 1 || round == 3) /* without an arrival, or before the stages are waited for */
+  if (round == 1 || round == 3) /* without an arrival, or before the pieces are waited for */
     SL_TRY(comm->ops->exchange_end(t->exchange, comm->queue));
   if (round == 3)
     words = NULL;
-  for (int s = 0; s < t->stages; s++) {
-    sl_kernel_args later = {.op = SL_OP_ARRIVE, .arrive = {(sl_stage_words *)words, s}};
+  for (int s = 0; s < t->pieces; s++) {
+    sl_kernel_args later = {.op = SL_OP_ARRIVE, .arrive = {(sl_piece_words *)words, s}};
     if (words && s > 0)
       SL_TRY(sl_kernel_run(comm->queue, &later));
-    SL_TRY(copy_stage(comm, t, s));
+    SL_TRY(copy_piece(comm, t, s));
   }
   if (round != 1 && round != 3)
     SL_TRY(comm->ops->exchange_end(t->exchange, comm->queue));
@@ -114,8 +114,8 @@ static sley_status staged_round(sl_comm *comm, staged *t, int round) {
   for (int p = 0; p < comm->size; p++)
     for (int64_t i = 0; i < t->recv[p].count; i++) {
       int64_t sent = staged_value(p, round, staged_row(t->seed, p, comm->rank, i));
-      EXPECT(t->seen[p * STAGED_ROWS + i] == sent);
-      EXPECT(t->dst[p * STAGED_ROWS + i] == sent);
+      EXPECT(t->seen[p * PIECED_ROWS + i] == sent);
+      EXPECT(t->dst[p * PIECED_ROWS + i] == sent);
     }
   return round % 3 ? SLEY_OK : comm->ops->barrier(comm); /* peers may still read src */
 }
@@ -128,7 +128,7 @@ static sley_status staged_main(sl_comm *comm, void *arg) {
     EXPECT(t);
     t->seed = c->seed * 10 + repeat;
     status = open_staged(comm, t);
-    for (int round = 0; round < STAGED_ROUNDS && status == SLEY_OK; round++)
+    for (int round = 0; round < PIECED_ROUNDS && status == SLEY_OK; round++)
       status = staged_round(comm, t, round);
     if (status != SLEY_OK)
       comm->ops->abort(comm, status);
@@ -147,8 +147,8 @@ static void staged_body(const rank_case *c) {
   assert_int_equal(sl_memory_now(), before);
 }
 
-/* The rows of a stage are there when it has arrived, whatever is still on its way. */
-static void test_stages(void **state) {
+/* The rows of a piece are there when it has arrived, whatever is still on its way. */
+static void test_pieces(void **state) {
   (void)state;
   each_case(staged_body);
 }
@@ -156,8 +156,8 @@ static void test_stages(void **state) {
 /* Rows arrive between begin and end only. */
 static sley_status outside_main(sl_comm *comm, void *arg) {
   const bool *after_end = arg;
-  sl_exchange_spec spec = {.name = "none", .dtype = SLEY_F64, .stages = 2};
-  const sl_stage_words *words;
+  sl_exchange_spec spec = {.name = "none", .dtype = SLEY_F64, .pieces = 2};
+  const sl_piece_words *words;
   sl_exchange *exchange;
   SL_TRY(comm->ops->exchange_create(comm, &spec, &exchange));
   sley_status status = SLEY_OK;
@@ -185,7 +185,7 @@ static void test_arrival_out_of_order(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_stages),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_pieces),
                                      cmocka_unit_test(test_arrival_out_of_order)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ sley_status sl_threads_exchange_begin(sl_exchange *base, const void *src, int64_
     SL_TRY(sl_threads_exchange_reclaim(base, queue));
   exchange->in_flight = true;
   exchange->round++;
-  exchange->received = exchange->borrowed = false;
+  exchange->received = exchange->mapped = false;
   exchange->dst = dst;
   exchange->dst_stride = dst_stride;
   if (exchange->device) {
@@ -206,33 +206,33 @@ static sley_status take_as_they_come(sl_threads_exchange *exchange, sl_queue *qu
 }
 
 /* Waits for all before it enters any: nobody inside a peer's memory may wait. */
-static sley_status borrow(sl_threads_exchange *exchange, sl_lent *lent, sl_queue *queue) {
+static sley_status map_rows(sl_threads_exchange *exchange, sl_mapped_rows *mapped, sl_queue *queue) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
-  if (!comm->base.lends)
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "exchange %s: the memory of device %s cannot be borrowed",
+  if (!comm->base.zero_copy)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "exchange %s: the memory of device %s cannot be mapped",
                    exchange->name, comm->base.device->ops->name);
-  if (!exchange->in_flight || exchange->received || exchange->borrowed || comm->inside_count > 0)
-    return sl_fail(SLEY_ERR_ARG, "exchange %s is borrowed while it is not begun, or another is",
+  if (!exchange->in_flight || exchange->received || exchange->mapped || comm->inside_count > 0)
+    return sl_fail(SLEY_ERR_ARG, "exchange %s is mapped while it is not begun, or another is",
                    exchange->name);
   for (int i = 0; i < exchange->recvs; i++)
     if (exchange->add || sl_link_to(&comm->base, exchange->recv[i].peer) == SL_LINK_MESSAGE)
-      return sl_fail(SLEY_ERR_UNSUPPORTED,
-                     "exchange %s adds or crosses a message link: it cannot be borrowed", exchange->name);
+      return sl_fail(SLEY_ERR_UNSUPPORTED, "exchange %s adds or crosses a message link: it cannot be mapped",
+                     exchange->name);
   for (int i = 0; i < exchange->recvs; i++)
     SL_TRY(sl_world_wait(comm, &exchange->from[i]->ready, exchange->round, exchange->recv[i].peer));
   for (int i = 0; i < exchange->recvs; i++)
     SL_TRY(sl_threads_stay(exchange, exchange->recv[i].peer));
-  exchange->borrowed = true;
+  exchange->mapped = true;
   if (exchange->device)
-    SL_TRY(sl_device_exchange_borrow(exchange, queue));
+    SL_TRY(sl_device_exchange_map(exchange, queue));
   for (int i = 0; i < exchange->recvs; i++)
-    lent[i] = (sl_lent){exchange->from[i]->src, exchange->from[i]->src_stride};
+    mapped[i] = (sl_mapped_rows){exchange->from[i]->src, exchange->from[i]->src_stride};
   return SLEY_OK;
 }
 
-sley_status sl_threads_exchange_borrow(sl_exchange *base, sl_lent *lent, sl_queue *queue) {
+sley_status sl_threads_exchange_map(sl_exchange *base, sl_mapped_rows *mapped, sl_queue *queue) {
   sl_threads_exchange *exchange = (sl_threads_exchange *)base;
-  sley_status status = borrow(exchange, lent, queue);
+  sley_status status = map_rows(exchange, mapped, queue);
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 
@@ -261,8 +261,8 @@ static sley_status give_back(sl_threads_exchange *exchange, sl_queue *queue) {
 static sley_status end(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
   SL_TRY(sl_world_check(comm));
-  sley_status status = exchange->borrowed ? give_back(exchange, queue) : receive(exchange, queue);
-  if (status == SLEY_OK && exchange->device && !exchange->borrowed)
+  sley_status status = exchange->mapped ? give_back(exchange, queue) : receive(exchange, queue);
+  if (status == SLEY_OK && exchange->device && !exchange->mapped)
     status = sl_device_exchange_complete(exchange, queue);
   for (int i = 0; i < exchange->sends && status == SLEY_OK && !exchange->device; i++)
     status = sl_world_wait(comm, &exchange->channel[i].taken, exchange->round, exchange->send[i].peer);
@@ -281,10 +281,10 @@ sley_status sl_threads_exchange_end(sl_exchange *base, sl_queue *queue) {
   return SLEY_OK;
 }
 
-sley_status sl_threads_exchange_arrive(sl_exchange *base, sl_queue *queue, const sl_stage_words **words) {
+sley_status sl_threads_exchange_arrive(sl_exchange *base, sl_queue *queue, const sl_piece_words **words) {
   sl_threads_exchange *exchange = (sl_threads_exchange *)base;
   *words = NULL;
-  if (!exchange->in_flight || exchange->borrowed)
+  if (!exchange->in_flight || exchange->mapped)
     return failed(exchange, sl_fail(SLEY_ERR_ARG, "exchange %s: rows are to arrive outside begin and end",
                                     exchange->name));
   sley_status status = sl_world_check((sl_threads_comm *)base->comm);

@@ -1,50 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that move, add, pull, scale and round rows. */
-#include "device/cuda/rows.cuh"
-#include "device/cuda/stages.cuh"
+#include "device/cuda/cuda_rows.cuh"
+#include "device/cuda/fragments.cuh"
 
 namespace {
 
 using namespace sley;
 
-/* All rows of a pull, stage by stage. */
-struct pulled_in_stages {
+/* All rows of a pull, piece by piece. */
+struct pulled_in_pieces {
   static constexpr int AHEAD = PULL_AHEAD;
   pulled rows;
-  pull_stages stages;
+  pull_pieces pieces;
 };
 
 template <class V, class Join>
-__device__ void move_all(const listed &rows, int64_t count, int64_t pieces, int group_log) {
-  move_rows<V, Join>(rows, count, pieces, group_log, unwatched());
+__device__ void move_all(const listed &rows, int64_t count, int64_t fragments, int group_log) {
+  move_rows<V, Join>(rows, count, fragments, group_log, unwatched());
 }
 
 template <class V, class Join>
-__device__ void move_all(const pulled_in_stages &rows, int64_t count, int64_t pieces, int group_log) {
-  move_rows<V, Join>(rows.rows, count, pieces, group_log, stage_watch(rows.stages));
+__device__ void move_all(const pulled_in_pieces &rows, int64_t count, int64_t fragments, int group_log) {
+  move_rows<V, Join>(rows.rows, count, fragments, group_log, piece_watch(rows.pieces));
 }
 
 template <class V, class Join, class Rows>
 __global__ void __launch_bounds__(THREADS)
-    move(const __grid_constant__ Rows rows, int64_t count, int64_t pieces, int group_log) {
-  move_all<V, Join>(rows, count, pieces, group_log);
+    move(const __grid_constant__ Rows rows, int64_t count, int64_t fragments, int group_log) {
+  move_all<V, Join>(rows, count, fragments, group_log);
 }
 
 template <class V, class Join, class Rows>
 __global__ void __launch_bounds__(THREADS)
-    move_few(const __grid_constant__ Rows rows, int64_t count, int64_t pieces, int group_log) {
+    move_few(const __grid_constant__ Rows rows, int64_t count, int64_t fragments, int group_log) {
   if constexpr (std::is_same<Rows, listed>::value) {
-    move_pieces<V, Join>(rows, count, pieces, group_log);
+    move_fragments<V, Join>(rows, count, fragments, group_log);
   } else {
-    move_pieces<V, Join>(rows.rows, count, pieces, group_log);
-    stage_watch(rows.stages).passed(INT64_MAX);
+    move_fragments<V, Join>(rows.rows, count, fragments, group_log);
+    piece_watch(rows.pieces).passed(INT64_MAX);
   }
 }
 
 /* One thread: polls seldom enough not to be in the way of what it waits for. */
-__global__ void arrive(sl_stage_words *words, int stage) {
-  const uint32_t round = words->round.value + (stage == 0);
-  wait_for_stage(words, stage, round);
+__global__ void arrive(sl_piece_words *words, int piece) {
+  const uint32_t round = words->round.value + (piece == 0);
+  wait_for_piece(words, piece, round);
   words->round.value = round;
 }
 
@@ -107,9 +107,9 @@ template <class V, class Join, class Rows>
 void launch(cudaStream_t stream, const Rows &rows, const shape &s) {
   const move_grid g = grid_of(s.count, s.bytes, sizeof(V), Rows::AHEAD, s.blocks);
   if (are_few(s.count, s.bytes))
-    move_few<V, Join, Rows><<<g.blocks, THREADS, 0, stream>>>(rows, s.count, g.pieces, g.group_log);
+    move_few<V, Join, Rows><<<g.blocks, THREADS, 0, stream>>>(rows, s.count, g.fragments, g.group_log);
   else
-    move<V, Join, Rows><<<g.blocks, THREADS, 0, stream>>>(rows, s.count, g.pieces, g.group_log);
+    move<V, Join, Rows><<<g.blocks, THREADS, 0, stream>>>(rows, s.count, g.fragments, g.group_log);
 }
 
 template <class T, class Rows> void launch_add(cudaStream_t stream, const Rows &rows, const shape &s) {
@@ -162,7 +162,7 @@ sley_status sl_cuda_launch_rows(sl_queue *queue, const sl_rows_args *a) {
 }
 
 sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *a) {
-  pulled_in_stages p = {{a->list, static_cast<char *>(a->dst), a->dst_stride, {}}, {}};
+  pulled_in_pieces p = {{a->list, static_cast<char *>(a->dst), a->dst_stride, {}}, {}};
   uint64_t bits = reinterpret_cast<uintptr_t>(a->dst) | static_cast<uint64_t>(a->dst_stride);
   shape s = {a->count, 0, PULL_BLOCKS, 0, a->add, a->dtype};
   for (int i = 0; i < a->sources; i++) {
@@ -173,7 +173,7 @@ sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *a) {
     s.bytes = from->bytes > s.bytes ? from->bytes : s.bytes;
   }
   s.width = width_of(bits);
-  p.stages = stages_of(a);
+  p.pieces = pieces_of(a);
   SL_TRY(check_adds(s));
   SL_TRY(sl_cuda_use(queue->device));
   launch_by_width(sl_cuda_stream(queue), p, s);
@@ -182,7 +182,7 @@ sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *a) {
 
 sley_status sl_cuda_launch_arrive(sl_queue *queue, const sl_arrive_args *a) {
   SL_TRY(sl_cuda_use(queue->device));
-  arrive<<<1, 1, 0, sl_cuda_stream(queue)>>>(a->words, a->stage);
+  arrive<<<1, 1, 0, sl_cuda_stream(queue)>>>(a->words, a->piece);
   return sl_cuda_launched(queue, "arrive");
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exec/memory.h"
+/* Adds up how much device memory binding a plan takes. */
+#include "exec/footprint.h"
 
 #include "exec/exec_inside.h"
 
@@ -34,7 +35,7 @@ static int64_t exchanges_memory(const sl_plan *plan) {
   if (fetched > 0 && !on_host(plan)) {
     /* Rows out of reach are packed and land in buffers; others are taken to ask for as many as this rank. */
     int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
-    if (!comm->lends)
+    if (!comm->zero_copy)
       bytes += sl_device_bytes(2 * fetched * (row_bytes + (int64_t)sizeof(sl_pull_entry)));
     sl_exchange_spec fence = {.name = "fence", .dtype = plan->dtype};
     bytes +=
@@ -57,7 +58,7 @@ static sley_status add_part(const sl_plan *plan, const sl_part *part, const sl_s
   if (!kernel->memory)
     return SLEY_OK;
   int64_t most = 0;
-  *bytes += kernel->memory(&args, &most) * (twice && !kernel->narrows ? 2 : 1);
+  *bytes += kernel->memory(&args, &most) * (twice && !kernel->serves_fewer_columns ? 2 : 1);
   *passing = most > *passing ? most : *passing;
   return SLEY_OK;
 }

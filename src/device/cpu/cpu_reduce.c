@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "device/cpu/convert.h"
+#include "device/cpu/cpu_convert.h"
 #include "device/cpu/cpu.h"
 
 /* Values of a block; bytes of all parts that a thread claims at a time. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "transport/process/exchange.h"
+#include "transport/process/process_exchange.h"
 #include "transport/sized.h"
 
 typedef struct process_sized {

@@ -81,7 +81,7 @@ static sley_status copy_rows(void *context, int64_t begin, int64_t end, int thre
 }
 
 /* Value i of an array of 16-bit values becomes value. */
-static inline void set_narrow(void *array, sley_dtype dtype, int64_t i, float value) {
+static inline void set_last(void *array, sley_dtype dtype, int64_t i, float value) {
   ((uint16_t *)array)[i] = dtype == SLEY_F16 ? sl_f16_of_f32(value) : sl_bf16_of_f32(value);
 }
 
@@ -92,10 +92,10 @@ static inline void add_row(char *dst, const char *src, int64_t bytes, sley_dtype
     int64_t k = bytes / (int64_t)sizeof *y;
     for (int64_t j = 0; j < k; j++)
       y[j] += x[j];
-  } else if (sl_is_narrow(dtype)) {
+  } else if (sl_is_16_bit(dtype)) {
     int64_t k = bytes / (int64_t)sley_dtype_bytes(dtype);
     for (int64_t j = 0; j < k; j++)
-      set_narrow(dst, dtype, j, (float)sl_value_at(dst, dtype, j) + (float)sl_value_at(src, dtype, j));
+      set_last(dst, dtype, j, (float)sl_value_at(dst, dtype, j) + (float)sl_value_at(src, dtype, j));
   } else {
     double *y = (double *)dst;
     const double *x = (const double *)src;
@@ -179,14 +179,14 @@ static sley_status pull_run(sl_queue *queue, const sl_kernel_args *args) {
     return sl_cpu_pull_signalled(queue, a);
   sley_status status = SLEY_OK;
   int64_t begin = 0;
-  for (int s = 0; s < a->stages; s++) {
-    int64_t end = s < a->stages - 1 ? a->stage_end[s] : a->count;
+  for (int s = 0; s < a->pieces; s++) {
+    int64_t end = s < a->pieces - 1 ? a->piece_end[s] : a->count;
     sley_status mine = pull_some(queue, a, begin, end);
     status = status == SLEY_OK ? mine : status;
-    sl_cpu_tell_stage(&a->arrived->stage[s]);
+    sl_cpu_tell_piece(&a->arrived->piece[s]);
     begin = end;
   }
-  return a->stages > 0 ? status : pull_some(queue, a, 0, a->count);
+  return a->pieces > 0 ? status : pull_some(queue, a, 0, a->count);
 }
 
 static sley_status scale_rows(void *context, int64_t begin, int64_t end, int thread) {
@@ -199,7 +199,7 @@ static sley_status scale_rows(void *context, int64_t begin, int64_t end, int thr
     else if (a->dtype == SLEY_F32)
       for (float *y = (float *)a->y + i * a->ldy, *last = y + a->k; y < last; y++)
         *y = (float)(a->beta * (double)*y);
-    else if (sl_is_narrow(a->dtype))
+    else if (sl_is_16_bit(a->dtype))
       for (int64_t j = i * a->ldy; j < i * a->ldy + a->k; j++)
         sl_value_set(a->y, a->dtype, j, a->beta * sl_value_at(a->y, a->dtype, j));
     else
@@ -223,10 +223,10 @@ static inline __attribute__((always_inline)) void round_row(const sl_round_args 
   uint16_t *y = (uint16_t *)a->y + row * a->ldy;
   if (a->beta == 0)
     for (int64_t j = 0; j < a->k; j++)
-      set_narrow(y, dtype, j, sums[j]);
+      set_last(y, dtype, j, sums[j]);
   else
     for (int64_t j = 0; j < a->k; j++)
-      set_narrow(y, dtype, j, (float)(a->beta * sl_value_at(y, dtype, j)) + sums[j]);
+      set_last(y, dtype, j, (float)(a->beta * sl_value_at(y, dtype, j)) + sums[j]);
 }
 
 static sley_status round_rows(void *context, int64_t begin, int64_t end, int thread) {

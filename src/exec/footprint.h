@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much of a rank's device memory binding a plan takes, said before anything is taken. */
-#ifndef SLEY_EXEC_MEMORY_H
-#define SLEY_EXEC_MEMORY_H
+#ifndef SLEY_EXEC_FOOTPRINT_H
+#define SLEY_EXEC_FOOTPRINT_H
 
 #include "plan/plan.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moving or adding listed rows whose values change their type, over the team: for values that travel narrower
  * than they are computed with. */
-#include "device/cpu/convert.h"
+#include "device/cpu/cpu_convert.h"
 
 #include "device/cpu/cpu.h"
 

@@ -5,11 +5,11 @@
 
 /* At the latest, so that it does not wait for a peer that is slow to take them while there is work to do. */
 sley_status sl_exec_reclaim(sl_exec *exec, int buffer) {
-  for (int i = 0; i < exec->run.plan->exchanges.count && exec->lent_count > 0; i++) {
-    if (!exec->lent_out[i] || (buffer != SL_EVERY_BUFFER && buffer != SL_EXCHANGE(exec->run.plan, i)->src))
+  for (int i = 0; i < exec->run.plan->exchanges.count && exec->unreclaimed_count > 0; i++) {
+    if (!exec->unreclaimed[i] || (buffer != SL_EVERY_BUFFER && buffer != SL_EXCHANGE(exec->run.plan, i)->src))
       continue;
-    exec->lent_out[i] = false;
-    exec->lent_count--;
+    exec->unreclaimed[i] = false;
+    exec->unreclaimed_count--;
     SL_TRY(sl_exchange_reclaim(exec->exchanges[i], exec->run.queue));
   }
   return SLEY_OK;
@@ -67,7 +67,7 @@ sley_status sl_exec_run(sl_exec *exec, bool unchanged, double alpha, const void 
     status = run_steps(exec, unchanged, alpha, beta, y, ldy * (int64_t)exec->value_bytes);
   if (status != SLEY_OK && status != SLEY_ERR_PEER)
     exec->run.comm->ops->abort(exec->run.comm, status);
-  if (status != SLEY_OK && exec->beside)
-    (void)exec->beside->ops->queue_wait(exec->beside); /* it was not joined */
+  if (status != SLEY_OK && exec->second_queue)
+    (void)exec->second_queue->ops->queue_wait(exec->second_queue); /* it was not joined */
   return status;
 }

@@ -12,7 +12,7 @@ static sley_status tune_steps(sl_exec *exec) {
   exec->run.beta = 0;
   for (int i = 0; i < plan->steps.count; i++) {
     const sl_step *step = SL_STEP(plan, i);
-    if (step->kind->acts & (SL_ACT_BEGIN | SL_ACT_BORROW | SL_ACT_END))
+    if (step->kind->acts & (SL_ACT_BEGIN | SL_ACT_MAP | SL_ACT_END))
       SL_TRY(sl_exec_step(exec, i));
     const sl_bound_part *bound = step->kind->acts & SL_ACT_SUM ? &exec->parts[step->index] : NULL;
     if (!bound || !bound->kernel || !bound->kernel->tune || !SL_PART(plan, step->index)->in_place ||

@@ -7,7 +7,7 @@
 #include "bootstrap/meet.h"
 #include "bootstrap/spawn.h"
 #include "transport/process/process.h"
-#include "transport/registry.h"
+#include "transport/transport_registry.h"
 
 enum { RANKS_MOST = 65536 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which transports there are, built in or as modules. */
-#ifndef SLEY_TRANSPORT_REGISTRY_H
-#define SLEY_TRANSPORT_REGISTRY_H
+#ifndef SLEY_TRANSPORT_TRANSPORT_REGISTRY_H
+#define SLEY_TRANSPORT_TRANSPORT_REGISTRY_H
 
 #include "transport/backend.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which transports there are: ranks as threads, and as processes over TCP, always; others as loadable
  * modules. */
-#include "transport/registry.h"
+#include "transport/transport_registry.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The conversions of a plan, whose lists of rows lie where the device can read them. */
-#ifndef SLEY_EXEC_CONVERT_H
-#define SLEY_EXEC_CONVERT_H
+#ifndef SLEY_EXEC_CONVERSIONS_H
+#define SLEY_EXEC_CONVERSIONS_H
 
 #include "plan/plan.h"
 

@@ -4,8 +4,8 @@
  * A group of lanes, a power of two that a row fills, takes a row at a time; several rows are loaded before
  * the first is stored, so that enough loads are in flight. Of a pull, whose rows are far away, the entries of
  * the next step are asked for before the rows of this one are waited for: a step then costs the latency of
- * its rows alone. Rows longer than a piece are cut: blocks with the same blockIdx.y take the same pieces; but
- * where rows are long and few, as of a message that is one row, each group takes pieces.
+ * its rows alone. Rows longer than a fragment are cut: blocks with the same blockIdx.y take the same fragments; but
+ * where rows are long and few, as of a message that is one row, each group takes fragments.
  * Loads and stores are as wide as all addresses and sizes allow. */
 #ifndef SLEY_DEVICE_CUDA_ROWS_CUH
 #define SLEY_DEVICE_CUDA_ROWS_CUH
@@ -24,7 +24,7 @@ namespace sley {
 constexpr int PULL_BLOCKS = 60, PULL_BLOCKS_UNHURRIED = 40, PULL_AHEAD = 2;
 static_assert(PULL_AHEAD == 2 || PULL_AHEAD == 4, "rows of a group in flight");
 
-enum { THREADS = 512, ROWS_AHEAD = 4, PIECE_BYTES = 8192, PIECES_MOST = 65535 };
+enum { THREADS = 512, ROWS_AHEAD = 4, FRAGMENT_BYTES = 8192, FRAGMENTS_MOST = 65535 };
 
 /* One row to move. */
 struct job {
@@ -114,32 +114,32 @@ struct unwatched {
   }
 };
 
-/* The same of few long rows: all groups of the grid take pieces in turn, so that none is idle. A kernel does
+/* The same of few long rows: all groups of the grid take fragments in turn, so that none is idle. A kernel does
  * one or the other: both together take more registers than either. */
 template <class V, class Join, class Rows>
-__device__ void move_pieces(const Rows &rows, int64_t count, int64_t pieces, int group_log) {
+__device__ void move_fragments(const Rows &rows, int64_t count, int64_t fragments, int group_log) {
   using W = typename Join::stored;
   constexpr int AHEAD = 4;
-  constexpr int64_t piece_vectors = PIECE_BYTES / sizeof(V);
+  constexpr int64_t fragment_vectors = FRAGMENT_BYTES / sizeof(V);
   const int lanes = 1 << group_log, lane = threadIdx.x & (lanes - 1);
   const int64_t block = static_cast<int64_t>(blockIdx.y) * gridDim.x + blockIdx.x;
   const int64_t mine = (block * THREADS + threadIdx.x) >> group_log;
   const int64_t groups = (static_cast<int64_t>(gridDim.x) * gridDim.y * THREADS) >> group_log;
-  for (int64_t first = mine; first < count * pieces; first += groups * AHEAD) {
+  for (int64_t first = mine; first < count * fragments; first += groups * AHEAD) {
     const V *src[AHEAD];
     W *dst[AHEAD];
     int left[AHEAD], most = 0;
 #pragma unroll
     for (int u = 0; u < AHEAD; u++) {
-      const int64_t item = first + u * groups, row = item / pieces, piece = item % pieces;
+      const int64_t item = first + u * groups, row = item / fragments, fragment = item % fragments;
       left[u] = 0;
       if (row >= count)
         continue;
       const job j = rows.at(rows.load(row));
-      const int64_t vectors = j.bytes / static_cast<int64_t>(sizeof(V)) - piece * piece_vectors;
-      src[u] = reinterpret_cast<const V *>(j.src) + piece * piece_vectors;
-      dst[u] = reinterpret_cast<W *>(j.dst) + piece * piece_vectors;
-      left[u] = static_cast<int>(vectors < 0 ? 0 : vectors < piece_vectors ? vectors : piece_vectors);
+      const int64_t vectors = j.bytes / static_cast<int64_t>(sizeof(V)) - fragment * fragment_vectors;
+      src[u] = reinterpret_cast<const V *>(j.src) + fragment * fragment_vectors;
+      dst[u] = reinterpret_cast<W *>(j.dst) + fragment * fragment_vectors;
+      left[u] = static_cast<int>(vectors < 0 ? 0 : vectors < fragment_vectors ? vectors : fragment_vectors);
       most = left[u] > most ? left[u] : most;
     }
     for (int v = lane; v < most; v += lanes) {
@@ -156,19 +156,19 @@ __device__ void move_pieces(const Rows &rows, int64_t count, int64_t pieces, int
   }
 }
 
-/* All threads of the grid together, which is of (blocks, pieces at a time); Rows::AHEAD rows are loaded
+/* All threads of the grid together, which is of (blocks, fragments at a time); Rows::AHEAD rows are loaded
  * before the first is stored. V and Join::stored are of as many values. The watch is told by every warp, all
  * lanes together, before which entry the warp has moved its share. */
 template <class V, class Join, class Rows, class Watch>
-__device__ void move_rows(const Rows &rows, int64_t count, int64_t pieces, int group_log, Watch watch) {
+__device__ void move_rows(const Rows &rows, int64_t count, int64_t fragments, int group_log, Watch watch) {
   using W = typename Join::stored;
   constexpr int AHEAD = Rows::AHEAD;
   const int lanes = 1 << group_log, lane = threadIdx.x & (lanes - 1);
   const int64_t thread = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
   const int64_t groups = (static_cast<int64_t>(gridDim.x) * THREADS) >> group_log;
   const int64_t mine = thread >> group_log, warps_first = (thread & ~INT64_C(31)) >> group_log;
-  constexpr int64_t piece_vectors = PIECE_BYTES / sizeof(V);
-  for (int64_t piece = blockIdx.y; piece < pieces; piece += gridDim.y) {
+  constexpr int64_t fragment_vectors = FRAGMENT_BYTES / sizeof(V);
+  for (int64_t fragment = blockIdx.y; fragment < fragments; fragment += gridDim.y) {
     typename Rows::entry entry[AHEAD];
     if (Rows::ASKS_EARLY)
       load_entries(rows, mine, count, groups, entry);
@@ -183,10 +183,10 @@ __device__ void move_rows(const Rows &rows, int64_t count, int64_t pieces, int g
         if (first + u * groups >= count)
           continue;
         const job j = rows.at(Rows::ASKS_EARLY ? entry[u] : rows.load(first + u * groups));
-        const int64_t vectors = j.bytes / static_cast<int64_t>(sizeof(V)) - piece * piece_vectors;
-        src[u] = reinterpret_cast<const V *>(j.src) + piece * piece_vectors;
-        dst[u] = reinterpret_cast<W *>(j.dst) + piece * piece_vectors;
-        left[u] = static_cast<int>(vectors < 0 ? 0 : vectors < piece_vectors ? vectors : piece_vectors);
+        const int64_t vectors = j.bytes / static_cast<int64_t>(sizeof(V)) - fragment * fragment_vectors;
+        src[u] = reinterpret_cast<const V *>(j.src) + fragment * fragment_vectors;
+        dst[u] = reinterpret_cast<W *>(j.dst) + fragment * fragment_vectors;
+        left[u] = static_cast<int>(vectors < 0 ? 0 : vectors < fragment_vectors ? vectors : fragment_vectors);
         most = left[u] > most ? left[u] : most;
       }
       if (Rows::ASKS_EARLY)
@@ -202,7 +202,7 @@ __device__ void move_rows(const Rows &rows, int64_t count, int64_t pieces, int g
           if (v < left[u])
             dst[u][v] = Join::join(Join::reads_dst ? dst[u][v] : W(), moved[u]);
       }
-      if (piece + gridDim.y >= pieces)
+      if (fragment + gridDim.y >= fragments)
         watch.passed(warps_first + done + groups * AHEAD);
     }
   }
@@ -227,23 +227,23 @@ inline unsigned blocks_for(int64_t work, int group_log, int64_t most) {
  * group at a time, in about `most` blocks. */
 struct move_grid {
   dim3 blocks;
-  int64_t pieces;
+  int64_t fragments;
   int group_log;
 };
 inline move_grid grid_of(int64_t count, int64_t bytes, int width, int ahead, int64_t most) {
-  move_grid g = {dim3(1), (bytes + PIECE_BYTES - 1) / PIECE_BYTES, group_log_for(bytes / width)};
-  const unsigned across = g.pieces < 1             ? 1
-                          : g.pieces < PIECES_MOST ? static_cast<unsigned>(g.pieces)
-                                                   : PIECES_MOST;
+  move_grid g = {dim3(1), (bytes + FRAGMENT_BYTES - 1) / FRAGMENT_BYTES, group_log_for(bytes / width)};
+  const unsigned across = g.fragments < 1             ? 1
+                          : g.fragments < FRAGMENTS_MOST ? static_cast<unsigned>(g.fragments)
+                                                   : FRAGMENTS_MOST;
   const unsigned y = most < across ? static_cast<unsigned>(most) : across;
   const unsigned x = blocks_for((count + ahead - 1) / ahead, g.group_log, (most + y - 1) / y);
   g.blocks = dim3(x > 0 ? x : 1, y);
   return g;
 }
 
-/* Whether move_pieces serves better than move_rows, which keeps one group of a block busy for each row. */
+/* Whether move_fragments serves better than move_rows, which keeps one group of a block busy for each row. */
 inline bool are_few(int64_t count, int64_t bytes) {
-  return count < THREADS / 32 && bytes > PIECE_BYTES;
+  return count < THREADS / 32 && bytes > FRAGMENT_BYTES;
 }
 
 /* The widest access that an address or size, or the OR of several, allows. */

@@ -50,7 +50,7 @@ static sley_status narrow_exchange(const sl_plan *plan, int64_t k, int index, sl
   return out->failed ? SLEY_ERR_MEMORY : SLEY_OK;
 }
 
-sley_status sl_plan_narrow(const sl_plan *plan, int64_t k, sl_plan *out) {
+sley_status sl_plan_for_columns(const sl_plan *plan, int64_t k, sl_plan *out) {
   *out = *plan;
   out->k = k;
   out->device_kept = (sl_list){0};

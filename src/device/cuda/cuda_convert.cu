@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that move or add rows whose values change their type: the loop of rows.cuh, with vectors that are
  * wider on one side than on the other. */
-#include "device/cuda/rows.cuh"
+#include "device/cuda/cuda_rows.cuh"
 
 namespace {
 
@@ -42,8 +42,8 @@ template <class From, class To, int N, bool ADDS> struct conversion {
 
 template <class Conversion>
 __global__ void __launch_bounds__(THREADS)
-    convert(const __grid_constant__ listed rows, int64_t count, int64_t pieces, int group_log) {
-  move_rows<typename Conversion::loaded, Conversion>(rows, count, pieces, group_log, unwatched());
+    convert(const __grid_constant__ listed rows, int64_t count, int64_t fragments, int group_log) {
+  move_rows<typename Conversion::loaded, Conversion>(rows, count, fragments, group_log, unwatched());
 }
 
 /* As rows to be moved, whose bytes are those of the source. */
@@ -67,7 +67,7 @@ template <class From, class To, int N, bool ADDS> void launch(sl_queue *queue, c
   const listed rows = rows_of(a);
   const move_grid g = grid_of(a->count, rows.a.bytes, sizeof(typename kind::loaded), listed::AHEAD,
                               16 * static_cast<int64_t>(sl_cuda_processors(queue)));
-  convert<kind><<<g.blocks, THREADS, 0, sl_cuda_stream(queue)>>>(rows, a->count, g.pieces, g.group_log);
+  convert<kind><<<g.blocks, THREADS, 0, sl_cuda_stream(queue)>>>(rows, a->count, g.fragments, g.group_log);
 }
 
 /* Whether all rows, on either side, are made of aligned words of n values. */

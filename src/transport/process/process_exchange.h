@@ -2,8 +2,8 @@
 /* An exchange of ranks that are processes: rows within a workgroup of devices go the direct way (direct.h), a
  * rank's own rows are moved, and all others travel as one message a peer and round, which the transport's
  * carrier moves. */
-#ifndef SLEY_TRANSPORT_PROCESS_EXCHANGE_H
-#define SLEY_TRANSPORT_PROCESS_EXCHANGE_H
+#ifndef SLEY_TRANSPORT_PROCESS_PROCESS_EXCHANGE_H
+#define SLEY_TRANSPORT_PROCESS_PROCESS_EXCHANGE_H
 
 #include "transport/process/direct.h"
 
@@ -31,8 +31,8 @@ typedef struct sl_process_exchange {
   const struct sl_carrier *carrier; /* of its messages */
   bool sized;                       /* messages are of at most list.count bytes; receivers learn how many */
   bool add, in_flight;
-  bool received; /* this round: the receiving half is done, or given to the device */
-  bool lent;     /* ended, and not reclaimed */
+  bool received;    /* this round: the receiving half is done, or given to the device */
+  bool unreclaimed; /* ended, and not reclaimed */
   sley_dtype dtype;
   sl_grain grain;
   const char *src; /* of this round */
@@ -83,8 +83,8 @@ sley_status sl_process_exchange_begin(sl_exchange *exchange, const void *src, in
                                       int64_t dst_stride, sl_queue *queue);
 sley_status sl_process_exchange_end(sl_exchange *exchange, sl_queue *queue);
 sley_status sl_process_exchange_reclaim(sl_exchange *exchange, sl_queue *queue);
-sley_status sl_process_exchange_arrive(sl_exchange *exchange, sl_queue *queue, const sl_stage_words **words);
-sley_status sl_process_exchange_borrow(sl_exchange *exchange, sl_lent *lent, sl_queue *queue);
+sley_status sl_process_exchange_arrive(sl_exchange *exchange, sl_queue *queue, const sl_piece_words **words);
+sley_status sl_process_exchange_map(sl_exchange *exchange, sl_mapped_rows *mapped, sl_queue *queue);
 void sl_process_exchange_destroy(sl_exchange *exchange);
 sley_status sl_process_sized_create(sl_comm *comm, const sl_sized_spec *spec, sl_sized **out);
 sley_status sl_process_sized_begin(sl_sized *sized, const sl_sized_round *round, sl_queue *queue);

@@ -17,7 +17,7 @@ static sley_status pull_run(sl_queue *queue, const sl_kernel_args *args) {
   if (args->pull.signals) /* the peers wait for them, rows or not */
     return sl_cuda_launch_pull_signalled(queue, &args->pull);
   bool moves = args->pull.count > 0 && sl_pull_row_bytes(&args->pull) > 0;
-  if (!moves && args->pull.stages == 0)
+  if (!moves && args->pull.pieces == 0)
     return SLEY_OK;
   return sl_cuda_is_plain_pull(&args->pull) ? sl_cuda_launch_plain_pull(queue, &args->pull)
                                             : sl_cuda_launch_pull(queue, &args->pull);

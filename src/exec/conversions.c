@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exec/convert.h"
+/* The conversions of a plan: lists of rows in the memory of the device, and running one conversion. */
+#include "exec/conversions.h"
 
 #include "base/memory.h"
 

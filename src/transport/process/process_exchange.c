@@ -3,7 +3,7 @@
  * side by side, in the rank's own queue, and has the carrier start the messages; end takes direct rows, then
  * puts those of messages into place, peers in the order of the list. With SL_GRAIN_ROW each row counts as a
  * message. */
-#include "transport/process/exchange.h"
+#include "transport/process/process_exchange.h"
 
 #include <stdio.h>
 
@@ -105,10 +105,10 @@ sley_status sl_process_exchange_create(sl_comm *base, const sl_exchange_spec *sp
 
 /* The peers have taken their rows of the last round. */
 static sley_status reclaim(sl_process_exchange *exchange) {
-  if (!exchange->lent)
+  if (!exchange->unreclaimed)
     return SLEY_OK;
   SL_TRY(exchange->carrier->reclaim(exchange));
-  exchange->lent = false;
+  exchange->unreclaimed = false;
   return SLEY_OK;
 }
 
@@ -203,12 +203,12 @@ sley_status sl_process_exchange_begin(sl_exchange *base, const void *src, int64_
   return status == SLEY_OK ? sl_process_over(base->comm, SLEY_OK) : failed(exchange, status);
 }
 
-sley_status sl_process_exchange_borrow(sl_exchange *base, sl_lent *lent, sl_queue *queue) {
-  (void)lent;
+sley_status sl_process_exchange_map(sl_exchange *base, sl_mapped_rows *mapped, sl_queue *queue) {
+  (void)mapped;
   (void)queue;
   sl_process_exchange *exchange = (sl_process_exchange *)base;
   return failed(exchange, sl_fail(SLEY_ERR_UNSUPPORTED,
-                                  "exchange %s cannot be borrowed: its ranks are processes", exchange->name));
+                                  "exchange %s cannot be mapped: its ranks are processes", exchange->name));
 }
 
 /* Puts the rows of a list that did not go the direct way into place. */
@@ -268,7 +268,7 @@ sley_status sl_process_exchange_end(sl_exchange *base, sl_queue *queue) {
   if (status != SLEY_OK)
     return failed(exchange, status);
   exchange->in_flight = false;
-  exchange->lent = true;
+  exchange->unreclaimed = true;
   return sl_process_over(base->comm, SLEY_OK);
 }
 
@@ -281,15 +281,15 @@ sley_status sl_process_exchange_reclaim(sl_exchange *base, sl_queue *queue) {
   return status == SLEY_OK ? sl_process_over(base->comm, SLEY_OK) : failed(exchange, status);
 }
 
-/* Only rows from the workgroup come in stages; the others are taken first. */
-static sley_status arrive(sl_process_exchange *exchange, sl_queue *queue, const sl_stage_words **words) {
+/* Only rows from the workgroup come in pieces; the others are taken first. */
+static sley_status arrive(sl_process_exchange *exchange, sl_queue *queue, const sl_piece_words **words) {
   if (!exchange->in_flight)
     return sl_fail(SLEY_ERR_ARG, "exchange %s: rows are to arrive outside begin and end", exchange->name);
   SL_TRY(receive(exchange, queue));
   return sl_direct_arrive(exchange->direct, queue, words);
 }
 
-sley_status sl_process_exchange_arrive(sl_exchange *base, sl_queue *queue, const sl_stage_words **words) {
+sley_status sl_process_exchange_arrive(sl_exchange *base, sl_queue *queue, const sl_piece_words **words) {
   sl_process_exchange *exchange = (sl_process_exchange *)base;
   *words = NULL;
   sley_status status = arrive(exchange, queue, words);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The words by which a pull tells of each piece, and the order of its list by pieces. */
+#include "transport/arrivals.h"
+
+/* Of sl_pull_interleave. On four H200 with 16 pieces of neighbouring rows of a graph: with none ahead a pull
+ * takes a tenth longer, with two a twentieth. */
+enum { PIECES_AHEAD = 8 };
+
+int64_t sl_arrivals_interleave(sl_arrivals *pieces, const sl_pull_rows *lists, int count, int start,
+                               sl_pull_entry *out) {
+  return sl_pull_interleave(lists, count, start, pieces->count > 0 ? pieces->count : 1, PIECES_AHEAD,
+                            pieces->count > 0 ? pieces->end : NULL, out);
+}
+
+sley_status sl_arrivals_create(sl_arrivals *pieces, sl_queue *queue) {
+  static const sl_piece_words zeros;
+  pieces->first_arrived = true;
+  return pieces->count == 0
+             ? SLEY_OK
+             : sl_device_upload(queue, &zeros, sizeof zeros, "words of pieces", (void **)&pieces->arrived);
+}
+
+void sl_arrivals_destroy(sl_arrivals *pieces, sl_device *device) {
+  device->ops->free(device, pieces->arrived);
+  pieces->arrived = NULL;
+}
+
+int64_t sl_arrivals_memory(int count) {
+  return count > 0 ? sl_device_bytes(sizeof(sl_piece_words)) : 0;
+}
+
+void sl_arrivals_fill(const sl_arrivals *pieces, sl_pull_args *args) {
+  args->pieces = pieces->count;
+  args->unhurried = pieces->unhurried;
+  args->piece_end = pieces->end;
+  args->arrived = pieces->arrived;
+}
+
+void sl_arrivals_begin(sl_arrivals *pieces) {
+  pieces->first_arrived = pieces->count == 0;
+}
+
+/* In every round, for the wait counts them. */
+static sley_status wait_for_first(sl_arrivals *pieces, sl_queue *queue) {
+  sl_kernel_args first = {.op = SL_OP_ARRIVE, .arrive = {.words = pieces->arrived, .piece = 0}};
+  if (!pieces->first_arrived)
+    SL_TRY(sl_kernel_run(queue, &first));
+  pieces->first_arrived = true;
+  return SLEY_OK;
+}
+
+sley_status sl_arrivals_arrive(sl_arrivals *pieces, sl_event *done, sl_queue *queue,
+                               const sl_piece_words **words) {
+  *words = pieces->count > 0 ? pieces->arrived : NULL;
+  return *words ? wait_for_first(pieces, queue) : queue->ops->event_wait(queue, done);
+}
+
+sley_status sl_arrivals_complete(sl_arrivals *pieces, sl_event *done, sl_queue *queue) {
+  SL_TRY(wait_for_first(pieces, queue));
+  return queue->ops->event_wait(queue, done);
+}
