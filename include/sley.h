@@ -619,8 +619,11 @@ sley_status sley_plan_trials(const sley_plan *plan, sley_trial *out, int room, i
 
 /* Y = alpha A X + beta Y. x: this rank's rows of X, leading dimension ldx >= k; y likewise; both in memory of
  * the rank's device. With beta = 0 Y need not be initialised. x and y may not overlap. Returns when the work
- * is enqueued: on the cpu that is when it is done, on cuda sley_comm_wait or the caller's stream tells. No
- * allocation, no copy between host and device, no waiting for the device. Collective. On cuda with a GPU for
+ * is enqueued: on the cpu that is when it is done, on cuda sley_comm_wait or the caller's stream tells. It
+ * allocates nothing. On cuda it makes no copy between host and device and waits for no device, except where
+ * rows travel through the host's memory: with the transports tcp and mpi between workgroups, and where GPUs
+ * of one do not reach each other. There the rows of messages are copied through staging buffers, and the call
+ * waits for these copies. Collective. On cuda with a GPU for
  * each rank, all within reach of each other, it can be captured into a graph, by each rank's thread on its
  * own stream, after a first direct run; all ranks replay their graphs alike, and all replays have ended
  * everywhere before the plan is destroyed. Errors: SLEY_ERR_ARG, SLEY_ERR_PEER (another rank failed),

@@ -69,8 +69,10 @@ else
 fi
 
 # ---- build
-all_programs="test_kernels test_row_kernels test_convert test_api_device test_transport test_transport_exchange test_transport_pieces
-  test_transport_failure test_capture test_column_blocks test_travel test_resident test_spmm test_spmm_sweep"
+all_programs="test_kernels test_row_kernels test_convert test_api_device test_transport test_transport_exchange
+  test_transport_pieces test_transport_failure test_capture test_column_blocks test_travel
+  test_resident test_reduce test_transport_dense test_transport_sized test_one_sided test_halo
+  test_api_halo test_pair test_step_kind test_set_values test_comm test_bits test_spmm test_spmm_sweep"
 programs=${SLEY_TEST_PROGRAMS:-$all_programs}
 if [ -z "${SLEY_PREBUILT:-}" ]; then
   {
@@ -236,7 +238,8 @@ case "$what" in processes | all)
     }
     printf '%-44s %6d s   %s\n' processes_nccl_two_groups $(($(date +%s) - begin)) "$verdict" >>"$table"
   fi
-  for program in test_transport test_transport_exchange test_transport_pieces test_transport_failure; do
+  for program in test_transport test_transport_exchange test_transport_pieces test_transport_dense \
+    test_transport_sized test_one_sided test_halo test_set_values test_transport_failure; do
     # NCCL takes a second to start; NVSHMEM has one rank a process, and these tests' ranks are threads
     check "${program}_nccl" env SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl SLEY_TEST_CASES=10 "$build/tests/$program"
   done
