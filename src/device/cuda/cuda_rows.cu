@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that move, add, pull, scale and round rows. */
 #include "device/cuda/cuda_rows.cuh"
-#include "device/cuda/fragments.cuh"
+#include "device/cuda/pieces.cuh"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #ifndef SLEY_DEVICE_CUDA_PULL_CUH
 #define SLEY_DEVICE_CUDA_PULL_CUH
 
-#include "device/cuda/fragments.cuh"
+#include "device/cuda/pieces.cuh"
 
 namespace sley {
 

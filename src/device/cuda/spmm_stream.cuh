@@ -45,7 +45,7 @@
 #include <cstdint>
 
 #include "device/cuda/spmm_stream.h"
-#include "device/cuda/fragments.cuh"
+#include "device/cuda/pieces.cuh"
 
 namespace sley {
 
