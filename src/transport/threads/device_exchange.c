@@ -271,6 +271,7 @@ sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *
       SL_TRY(pack(exchange, i, queue));
   }
   SL_TRY(queue->ops->event_record(queue, exchange->device->begun));
+  sl_world_untrack(comm, &exchange->device->work); /* of the last round, where devices signal each other */
   sl_world_track(comm, &exchange->device->work);
   for (int i = 0; i < exchange->sends; i++) { /* devices that signal each other need it to borrow rows */
     atomic_store(&exchange->channel[i].ready, exchange->round);
@@ -406,7 +407,9 @@ sley_status sl_device_exchange_give_back(sl_threads_exchange *exchange, sl_queue
   return SLEY_OK;
 }
 
-/* Where devices signal each other, hosts wait only for those that have looked up where rows lie. */
+/* Where devices signal each other, hosts wait only for those that have looked up where rows lie. An abort
+ * ends the wait of this rank's device before its peers have read the rows: so the work stays on the list,
+ * until the next round or the end of the exchange, and the abort waits for the peers' devices. */
 sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_threads_comm *comm = comm_of(exchange);
   bool signalled = exchange->device->board;
@@ -423,7 +426,8 @@ sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *
   }
   if (signalled)
     SL_TRY(sl_signalled_reclaim(exchange, queue));
-  sl_world_untrack(comm, &exchange->device->work);
+  else
+    sl_world_untrack(comm, &exchange->device->work);
   return SLEY_OK;
 }
 
