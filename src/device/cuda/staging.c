@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Large copies of ordinary host memory to a GPU. The runtime fills its pinned buffers with one thread, which
- * is slower than the link by far; here the rank's threads fill two, by turns, each while the other is on its
- * way. */
+ * is slower than the link by far; here the rank's threads fill two alternately, each while the other is on
+ * its way. */
 #include <pthread.h>
 #include <string.h>
 

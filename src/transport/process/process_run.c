@@ -11,7 +11,7 @@
 
 enum { RANKS_MOST = 65536 };
 
-/* The rank's device: the one of its local rank, by turns where there are fewer. */
+/* The rank's device: the one of its local rank, modulo their number. */
 static sley_status open_device(sl_process_comm *comm, const sl_launch *launch) {
   const sl_device_ops *ops;
   sl_comm *base = &comm->base;
