@@ -48,6 +48,20 @@ sley_status sl_nccl_settle(sl_nccl_comm *comm, ncclResult_t result, const char *
  * as messages are longer than 0. */
 sley_status sl_nccl_enqueue(const sl_process_exchange *exchange);
 
+/* Of one exchange or collective: order the comm's stream and the rank's queue. */
+typedef struct sl_nccl_events {
+  sl_event *ready; /* recorded in the queue: what the stream reads is written */
+  sl_event *done;  /* recorded in the stream: what it was given is done */
+} sl_nccl_events;
+
+sley_status sl_nccl_events_open(const sl_nccl_comm *comm, sl_nccl_events *events);
+
+/* Waits first until the stream has done what it was given. Accepts events that were opened in part. */
+void sl_nccl_events_close(sl_nccl_comm *comm, sl_nccl_events *events);
+
+/* Whether messages of an exchange travel between this rank and others. */
+bool sl_nccl_travels(const sl_process_exchange *exchange);
+
 extern const sl_carrier sl_nccl_messages, sl_nccl_sized_messages;
 
 /* sl_process_backend.dense_native: see nccl_dense.c. */

@@ -12,7 +12,7 @@ typedef struct nccl_dense {
   size_t count; /* values; reduce-scatter and all-gather: of each rank */
   ncclDataType_t type;
   ncclRedOp_t op;
-  sl_event *given, *done;
+  sl_nccl_events events;
 } nccl_dense;
 
 /* Whether all parts are as long as the first. */
@@ -43,21 +43,16 @@ static sley_status run(sl_dense_native *native, const void *src, void *dst, sl_q
   nccl_dense *dense = (nccl_dense *)native;
   sl_queue *beside = dense->comm->beside;
   SL_TRY(sl_mesh_progress(dense->comm->base.mesh));
-  SL_TRY(queue->ops->event_record(queue, dense->given));
-  SL_TRY(queue->ops->event_wait(beside, dense->given));
+  SL_TRY(queue->ops->event_record(queue, dense->events.ready));
+  SL_TRY(queue->ops->event_wait(beside, dense->events.ready));
   SL_TRY(enqueue(dense, src, dst));
-  SL_TRY(queue->ops->event_record(beside, dense->done));
-  return queue->ops->event_wait(queue, dense->done);
+  SL_TRY(queue->ops->event_record(beside, dense->events.done));
+  return queue->ops->event_wait(queue, dense->events.done);
 }
 
 static void destroy(sl_dense_native *native) {
   nccl_dense *dense = (nccl_dense *)native;
-  const sl_device_ops *ops = dense->comm->base.base.device->ops;
-  (void)sl_process_wait_for(&dense->comm->base, dense->comm->beside);
-  if (dense->given)
-    ops->event_destroy(dense->given);
-  if (dense->done)
-    ops->event_destroy(dense->done);
+  sl_nccl_events_close(dense->comm, &dense->events);
   sl_free(dense);
 }
 
@@ -68,7 +63,6 @@ static sley_status make(sl_nccl_comm *comm, const sl_dense_spec *spec, nccl_dens
                                          [SLEY_TYPE_BF16] = ncclBfloat16,
                                          [SLEY_TYPE_I64] = ncclInt64};
   static const ncclRedOp_t ops[] = {[SLEY_SUM] = ncclSum, [SLEY_MIN] = ncclMin, [SLEY_MAX] = ncclMax};
-  sl_device *device = comm->base.base.device;
   nccl_dense *dense;
   SL_TRY(SL_NEW_ZERO(dense, 1, "a collective"));
   *out = dense;
@@ -78,8 +72,7 @@ static sley_status make(sl_nccl_comm *comm, const sl_dense_spec *spec, nccl_dens
   dense->count = (size_t)(spec->counts ? spec->counts[0] : spec->count);
   dense->type = types[spec->type];
   dense->op = ops[spec->op];
-  SL_TRY(device->ops->event_create(device, &dense->given));
-  return device->ops->event_create(device, &dense->done);
+  return sl_nccl_events_open(comm, &dense->events);
 }
 
 sley_status sl_nccl_dense(sl_comm *base, const sl_dense_spec *spec, sl_dense_native **out) {

@@ -6,7 +6,7 @@
 
 typedef struct nccl_exchange {
   sl_process_exchange base;
-  sl_event *packed, *arrived;
+  sl_nccl_events events;
   bool messages; /* travel between this rank and others */
 } nccl_exchange;
 
@@ -16,23 +16,12 @@ static sl_nccl_comm *comm_of(const sl_process_exchange *exchange) {
 
 static sley_status open_messages(sl_process_exchange *base) {
   nccl_exchange *exchange = (nccl_exchange *)base;
-  sl_device *device = base->base.comm->device;
-  for (int i = 0; i < base->sends; i++)
-    exchange->messages = exchange->messages || base->send[i].travels;
-  for (int i = 0; i < base->recvs; i++)
-    exchange->messages = exchange->messages || base->recv[i].travels;
-  SL_TRY(device->ops->event_create(device, &exchange->packed));
-  return device->ops->event_create(device, &exchange->arrived);
+  exchange->messages = sl_nccl_travels(base);
+  return sl_nccl_events_open(comm_of(base), &exchange->events);
 }
 
 static void close_messages(sl_process_exchange *base) {
-  nccl_exchange *exchange = (nccl_exchange *)base;
-  const sl_device_ops *ops = base->base.comm->device->ops;
-  (void)sl_process_wait_for(&comm_of(base)->base, comm_of(base)->beside);
-  if (exchange->packed)
-    ops->event_destroy(exchange->packed);
-  if (exchange->arrived)
-    ops->event_destroy(exchange->arrived);
+  sl_nccl_events_close(comm_of(base), &((nccl_exchange *)base)->events);
 }
 
 sley_status sl_nccl_enqueue(const sl_process_exchange *exchange) {
@@ -58,21 +47,21 @@ static sley_status begin(sl_process_exchange *base, sl_queue *queue) {
   sl_queue *beside = comm_of(base)->beside;
   if (!exchange->messages)
     return SLEY_OK;
-  SL_TRY(queue->ops->event_record(queue, exchange->packed));
-  SL_TRY(queue->ops->event_wait(beside, exchange->packed));
+  SL_TRY(queue->ops->event_record(queue, exchange->events.ready));
+  SL_TRY(queue->ops->event_wait(beside, exchange->events.ready));
   SL_TRY(sl_nccl_enqueue(base));
-  return queue->ops->event_record(beside, exchange->arrived);
+  return queue->ops->event_record(beside, exchange->events.done);
 }
 
 static sley_status receive(sl_process_exchange *base, sl_process_channel *channel, sl_queue *queue) {
   (void)channel;
-  return queue->ops->event_wait(queue, ((nccl_exchange *)base)->arrived);
+  return queue->ops->event_wait(queue, ((nccl_exchange *)base)->events.done);
 }
 
 /* A rank that only sends waits here for what it has sent. */
 static sley_status end(sl_process_exchange *base, sl_queue *queue) {
   const nccl_exchange *exchange = (nccl_exchange *)base;
-  return exchange->messages ? queue->ops->event_wait(queue, exchange->arrived) : SLEY_OK;
+  return exchange->messages ? queue->ops->event_wait(queue, exchange->events.done) : SLEY_OK;
 }
 
 const sl_carrier sl_nccl_messages = {.exchange_bytes = sizeof(nccl_exchange),

@@ -15,7 +15,7 @@ typedef struct length_message {
 
 typedef struct nccl_sized {
   sl_process_exchange base;
-  sl_event *packed, *arrived;
+  sl_nccl_events events;
   bool messages; /* travel between this rank and others */
   bool grouped;  /* this round's group is enqueued */
 } nccl_sized;
@@ -41,25 +41,14 @@ static sley_status open_channels(sl_process_channel *channels, int count) {
 
 static sley_status open_messages(sl_process_exchange *base) {
   nccl_sized *exchange = (nccl_sized *)base;
-  sl_device *device = base->base.comm->device;
   SL_TRY(open_channels(base->send, base->sends));
   SL_TRY(open_channels(base->recv, base->recvs));
-  for (int i = 0; i < base->sends; i++)
-    exchange->messages = exchange->messages || base->send[i].travels;
-  for (int i = 0; i < base->recvs; i++)
-    exchange->messages = exchange->messages || base->recv[i].travels;
-  SL_TRY(device->ops->event_create(device, &exchange->packed));
-  return device->ops->event_create(device, &exchange->arrived);
+  exchange->messages = sl_nccl_travels(base);
+  return sl_nccl_events_open(comm_of(base), &exchange->events);
 }
 
 static void close_messages(sl_process_exchange *base) {
-  nccl_sized *exchange = (nccl_sized *)base;
-  const sl_device_ops *ops = base->base.comm->device->ops;
-  (void)sl_process_wait_for(&comm_of(base)->base, comm_of(base)->beside);
-  if (exchange->packed)
-    ops->event_destroy(exchange->packed);
-  if (exchange->arrived)
-    ops->event_destroy(exchange->arrived);
+  sl_nccl_events_close(comm_of(base), &((nccl_sized *)base)->events);
   for (int i = 0; i < base->sends; i++)
     sl_free(base->send[i].own);
   for (int i = 0; i < base->recvs; i++)
@@ -70,7 +59,7 @@ static sley_status begin(sl_process_exchange *base, sl_queue *queue) {
   nccl_sized *exchange = (nccl_sized *)base;
   sl_mesh *mesh = mesh_of(base);
   exchange->grouped = !exchange->messages;
-  SL_TRY(queue->ops->event_record(queue, exchange->packed));
+  SL_TRY(queue->ops->event_record(queue, exchange->events.ready));
   for (int i = 0; i < base->recvs; i++) {
     length_message *message = base->recv[i].own;
     if (base->recv[i].travels)
@@ -116,10 +105,10 @@ static sley_status group(sl_process_exchange *base, sl_queue *queue) {
     return SLEY_OK;
   exchange->grouped = true;
   SL_TRY(take_lengths(base));
-  SL_TRY(queue->ops->event_wait(beside, exchange->packed));
+  SL_TRY(queue->ops->event_wait(beside, exchange->events.ready));
   SL_TRY(sl_nccl_enqueue(base));
-  SL_TRY(queue->ops->event_record(beside, exchange->arrived));
-  return queue->ops->event_wait(queue, exchange->arrived);
+  SL_TRY(queue->ops->event_record(beside, exchange->events.done));
+  return queue->ops->event_wait(queue, exchange->events.done);
 }
 
 static sley_status receive(sl_process_exchange *base, sl_process_channel *channel, sl_queue *queue) {
