@@ -205,7 +205,8 @@ void sl_direct_destroy(sl_direct *direct) {
   if (sl_mesh_broken(comm->mesh))
     comm->base.ops->abort(&comm->base, SLEY_ERR_PEER);
   /* Until they have taken all: a word that came before would stop their pulls. */
-  (void)sl_boards_await(&direct->round.signals, comm->urgent);
+  if (direct->round.signals.own) /* else it was not made whole */
+    (void)sl_boards_await(&direct->round.signals, comm->urgent);
   (void)sl_process_wait_for(comm, comm->urgent);
   (void)sl_process_wait_for(comm, comm->base.queue);
   leave_words(direct);
