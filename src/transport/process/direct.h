@@ -40,7 +40,7 @@ sley_status sl_direct_add(sl_direct *direct, int recv, sl_queue *queue);
 sley_status sl_direct_arrive(sl_direct *direct, sl_queue *queue, const sl_piece_words **words);
 sley_status sl_direct_complete(sl_direct *direct, sl_queue *queue);
 
-/* The last round has been ended, or the mesh is broken, also while it was made. Waits for the rank's own
+/* The last round has been ended, or the mesh is broken, or it was not made whole. Waits for the rank's own
  * device. NULL: nothing. */
 void sl_direct_destroy(sl_direct *direct);
 

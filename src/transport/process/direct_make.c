@@ -381,19 +381,14 @@ sley_status sl_direct_create(sl_process_comm *comm, const sl_exchange_spec *spec
     status = sl_mesh_agree(comm->mesh, "lists of a workgroup", 0, 0, status);
   }
   close_letters(&l);
-  if (status != SLEY_OK && taken && sl_mesh_broken(comm->mesh)) {
-    /* Peers for which the exchange was made before may have begun a round: their devices write here. */
+  if (status == SLEY_OK) {
+    *out = direct;
+  } else if (taken) { /* peers may have theirs already, and begun a round: their devices write here */
     sl_direct_destroy(direct);
-    return status;
-  }
-  if (status != SLEY_OK) { /* on all ranks */
-    if (taken)
-      comm->memory->close(comm, &direct->block);
+  } else {
     sl_direct_free(direct, false);
-    return status;
   }
-  *out = direct;
-  return SLEY_OK;
+  return status;
 }
 
 int64_t sl_direct_memory(sl_comm *comm, const sl_exchange_spec *spec) {
