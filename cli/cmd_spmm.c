@@ -164,7 +164,7 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
 static int end_failed(const cli_job *job, const cli_result *results, const cli_found *found,
                       sley_status status) {
   if (results->told)
-    return CLI_USAGE;
+    return found->status != SLEY_OK ? cli_quiet_code(found->status) : CLI_USAGE;
   if (found->status != SLEY_OK && status != SLEY_ERR_INTERRUPTED) /* all ranks know, and one tells */
     return cli_reports(job) ? cli_refuse(found->status, "%s", found->message) : cli_quiet_code(found->status);
   return cli_tells(job, status) ? cli_finish(status) : cli_finish_quietly(status);

@@ -358,15 +358,28 @@ static sley_status keep_failure(const run *shared, sley_status status, const cha
   return status;
 }
 
+/* The same where a launcher may end all ranks once the first has ended: it is told before any of them ends.
+ * Collective; but a lack of memory may be one rank's alone. */
+static sley_status fail_together(sley_comm *comm, const run *shared, sley_status status, const char *message) {
+  keep_failure(shared, status, message);
+  if (shared->found->status == SLEY_OK || status == SLEY_ERR_MEMORY || !cli_launched())
+    return status;
+  if (cli_reports(shared->job))
+    cli_error("%s", shared->found->message);
+  shared->results->told = true;
+  (void)sley_comm_barrier(comm);
+  return status;
+}
+
 /* Reads the rank's rows of A and X. */
 static sley_status read_rows(sley_comm *comm, const run *shared, cli_job *job, cli_operands *operands) {
   char message[CLI_REASON];
   sley_status status = cli_job_read(shared->job, comm, job);
   if (status != SLEY_OK)
-    return keep_failure(shared, status, sley_last_error());
+    return fail_together(comm, shared, status, sley_last_error());
   status = cli_spread_operands(comm, job, shared->measure, operands, message);
   if (status != SLEY_OK) {
-    keep_failure(shared, status, message[0] ? message : sley_last_error());
+    fail_together(comm, shared, status, message[0] ? message : sley_last_error());
     cli_job_end(job);
     return status;
   }
@@ -406,7 +419,7 @@ static sley_status finish_spread(sley_comm *comm, const run *own) {
     own->found->cover_rows = covers;
   if (status == SLEY_OK) {
     status = cli_spread_write(comm, own->job, own->operands, measure->out, measure->out && all_right(own));
-    keep_failure(own, status, sley_last_error());
+    fail_together(comm, own, status, sley_last_error());
   }
   return status;
 }

@@ -41,7 +41,7 @@ typedef struct cli_result {
   bool ran, verified;
   bool impossible; /* with this transport or device: reason says why */
   bool unchanged;  /* the last product called X unchanged */
-  bool told;       /* the ranks were given different jobs, which this process has told */
+  bool told;       /* why the run failed is told already: the job differs, or what cli_found says */
   sley_check check;
 } cli_result;
 

@@ -34,5 +34,14 @@ for ranks in 1 2 3 8; do
     compared=$((compared + 1))
   done
 done
+# mpirun ends all ranks once one has ended: what is wrong is told before.
+for transport in mpi tcp; do
+  for round in 1 2 3; do
+    got=0
+    "$mpirun" -n 4 "$sley" spmm "$work/none.mtx" --transport "$transport" --timeout 60 </dev/null >"$work/out" 2>&1 || got=$?
+    [ "$got" -eq 2 ] && [ "$(grep -c 'none.mtx: cannot open' "$work/out")" -eq 1 ] ||
+      fail "a missing matrix over $transport, round $round: exit $got: $(cat "$work/out")"
+  done
+done
 echo "$products products right and as predicted, $compared with the bits of threads"
 finish
