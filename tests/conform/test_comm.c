@@ -10,7 +10,7 @@
 
 #include "ranks.h"
 
-enum { WATCHDOG_SECONDS = 100, K = 5, N = 700 };
+enum { K = 5, N = 700 };
 
 static const char *transport(void) {
   const char *name = getenv("SLEY_TEST_TRANSPORT");

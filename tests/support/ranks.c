@@ -13,7 +13,6 @@
 #include "transport/process/process.h"
 #include "transport/trace/trace.h"
 
-enum { WATCHDOG_SECONDS = 30 };
 
 typedef struct traced_main {
   sl_rank_main main;

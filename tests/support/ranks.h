@@ -20,7 +20,7 @@ sley_status run_case(const rank_case *c, sl_rank_main main, void *arg);
 
 /* body once for: the transport (environment SLEY_TEST_TRANSPORT, else threads), bare and traced x ranks 1, 2,
  * 3, 4, 7, 8 (where a launcher has started the test: as many as that) x workgroup 1, 2, 4, all. Ends the
- * program with a message, and so fails, if a body does not return within 30 s: a rank hangs. */
+ * program with a message, and so fails, if a body does not return within WATCHDOG_SECONDS: a rank hangs. */
 void each_case(void (*body)(const rank_case *c));
 
 /* The environment's SLEY_TEST_CASES, at least 1: each_case runs one case in so many, and a body with many

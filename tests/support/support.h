@@ -15,6 +15,10 @@
 
 #include "sley.h"
 
+/* After so long a test that waits for other ranks ends itself: one of them hangs. Long, for under a sanitizer
+ * and beside other work a case may take a minute. */
+enum { WATCHDOG_SECONDS = 300 };
+
 /* Asserts SLEY_OK and shows the library's message if it is not. */
 #define assert_sley_ok(call)                                                                                 \
   do {                                                                                                       \

@@ -8,7 +8,7 @@
 #include "bootstrap/meet.h"
 #include "support.h"
 
-enum { ROOM = 100, TAG = 3, WATCHDOG_SECONDS = 60 };
+enum { ROOM = 100, TAG = 3 };
 
 #define EXPECT(condition)                                                                                    \
   do {                                                                                                       \

@@ -12,7 +12,7 @@
 #include "bootstrap/spawn.h"
 #include "support.h"
 
-enum { RANKS = 3, WORDS = 6 * 1000 * 1000, TAG = 9, WATCHDOG_SECONDS = 60 };
+enum { RANKS = 3, WORDS = 6 * 1000 * 1000, TAG = 9 };
 
 static void nap(long milliseconds) {
   nanosleep(&(struct timespec){.tv_nsec = milliseconds * 1000 * 1000}, NULL);
