@@ -3,7 +3,17 @@
 # Modules install themselves: cmake/Module.cmake.
 include(CMakePackageConfigHelpers)
 
-set_target_properties(sley_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+# The command has one RUNPATH, as built and as installed, so installing changes no file and another prefix builds none. In the
+# build folder the library's folder is a link. CMake's own way, to replace the path on installing, leaves an empty element in
+# the path of what is built, and the loader takes that for the current folder.
+set_target_properties(sley_command PROPERTIES BUILD_WITH_INSTALL_RPATH ON
+                      INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+get_filename_component(SLEY_BUILT_LIBDIR ${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR} ABSOLUTE)
+get_filename_component(SLEY_BUILT_LIBDIR_PARENT ${SLEY_BUILT_LIBDIR} DIRECTORY)
+if(NOT EXISTS ${SLEY_BUILT_LIBDIR})
+  file(MAKE_DIRECTORY ${SLEY_BUILT_LIBDIR_PARENT})
+  file(CREATE_LINK ${CMAKE_BINARY_DIR}/src ${SLEY_BUILT_LIBDIR} SYMBOLIC)
+endif()
 install(TARGETS sley EXPORT sleyTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
