@@ -33,7 +33,7 @@ done
 load=()
 finish() {
   [ ${#load[@]} -eq 0 ] || kill "${load[@]}" 2>/dev/null
-  umount "$root/dev" "$root/proc" "$root/sys" 2>/dev/null || true
+  for name in dev proc sys; do umount -R "$root/$name" 2>/dev/null || true; done
 }
 trap finish EXIT
 mount -t proc proc "$root/proc"
