@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # The short way in. The build itself is CMake's (CMakeLists.txt).
 #
-#   make run                 build, multiply a bundled graph and twin:cyt on 4 ranks, print the table of all algorithms
+#   make run                 build the command, multiply a bundled graph and twin:cyt on 4 ranks by every algorithm, print the tables
 #   make run MATRIX=file     the same with any matrix
+#   make                     build the library, its modules and the command
 #   make test                build and run the tests
-#   make install PREFIX=dir  install (default /usr/local)
+#   make install PREFIX=dir  install (default /usr/local); DESTDIR is honoured
+#   make uninstall PREFIX=dir
+#   make deb                 Debian packages, in BUILD/deb
 #   make sanitize            the tests under ASan + UBSan, then under TSan
 #   make clean               remove the build folders
+#
+# Each installs through apt what it needs and is missing (tools/setup.sh); where it cannot, the build uses what is there.
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -16,38 +21,61 @@ MATRICES = $(MATRIX)
 else
 MATRICES = data/karate.mtx twin:cyt
 endif
+# The module for GPUs takes minutes to compile: `make run` builds it where the driver of one is loaded.
+MODULES = $(if $(wildcard /dev/nvidiactl),sley_cuda_if_any)
 
-.PHONY: all run test install sanitize setup clean
+.PHONY: all run test install uninstall deb sanitize clean
 
-all: $(BUILD)/build.ninja
-	@cmake --build $(BUILD) --parallel $(JOBS)
+# $(call configure,FOLDER,OPTIONS): a folder's generator is chosen once.
+configure = cmake -S . -B $(1) $$([ -e $(1)/CMakeCache.txt ] || ! command -v ninja >/dev/null || echo -G Ninja) $(2)
+# $(call build,FOLDER,TARGETS)
+build = cmake --build $(1) --parallel $(JOBS) $(2)
 
-setup:
-	@tools/setup.sh
+all:
+	@tools/setup.sh build
+	@$(call configure,$(BUILD))
+	@$(call build,$(BUILD),--target sley_product)
 
-$(BUILD)/build.ninja: | setup
-	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX)
-
-run: all
+# A folder that has the tests keeps them, unbuilt.
+run:
+	@tools/setup.sh run
+	@[ -e $(BUILD)/CMakeCache.txt ] || $(call configure,$(BUILD),-DSLEY_TESTS=OFF)
+	@$(call build,$(BUILD),--target sley_command $(MODULES))
 	@for matrix in $(MATRICES); do \
 	  echo; $(BUILD)/cli/sley spmm "$$matrix" --ranks 4 --k 32 --algo all || exit $$?; \
 	done
 
-test: all
+test:
+	@tools/setup.sh test
+	@$(call configure,$(BUILD),-DSLEY_TESTS=ON)
+	@$(call build,$(BUILD))
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
 
-install: all
-	@cmake -DCMAKE_INSTALL_PREFIX=$(PREFIX) -S . -B $(BUILD) >/dev/null
-	@cmake --build $(BUILD) --parallel $(JOBS)
-	@cmake --install $(BUILD)
+install:
+	@tools/setup.sh build
+	@$(call configure,$(BUILD),-DCMAKE_INSTALL_PREFIX=$(PREFIX)) >/dev/null
+	@$(call build,$(BUILD),--target sley_product)
+	@tools/install.sh $(BUILD) $(PREFIX)
 
-sanitize: setup
-	@cmake -S . -B $(BUILD)-asan -G Ninja -DSLEY_SANITIZE=address,undefined
-	@cmake --build $(BUILD)-asan --parallel $(JOBS)
-	@ctest --test-dir $(BUILD)-asan --output-on-failure
-	@cmake -S . -B $(BUILD)-tsan -G Ninja -DSLEY_SANITIZE=thread
-	@cmake --build $(BUILD)-tsan --parallel $(JOBS)
-	@ctest --test-dir $(BUILD)-tsan --output-on-failure
+uninstall:
+	@tools/uninstall.sh $(PREFIX)
+
+deb:
+	@tools/setup.sh build
+	@$(call configure,$(BUILD),-DCMAKE_INSTALL_PREFIX=/usr) >/dev/null
+	@$(call build,$(BUILD),--target sley_product)
+	@cd $(BUILD) && cpack -G DEB -B deb
+
+sanitize:
+	@tools/setup.sh test
+	@$(call configure,$(BUILD)-asan,-DSLEY_SANITIZE=address$(comma)undefined)
+	@$(call build,$(BUILD)-asan)
+	@ctest --test-dir $(BUILD)-asan --output-on-failure --parallel $(JOBS)
+	@$(call configure,$(BUILD)-tsan,-DSLEY_SANITIZE=thread)
+	@$(call build,$(BUILD)-tsan)
+	@ctest --test-dir $(BUILD)-tsan --output-on-failure --parallel $(JOBS)
+
+comma = ,
 
 clean:
 	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan

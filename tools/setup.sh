@@ -1,34 +1,61 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what Sley is built with, through apt, and only what is missing.
+# Installs through apt what Sley is built with, and only what is missing. Where there is no apt, or no right to install, it names
+# what is missing and ends with 0: the build uses what is there, and says itself what it cannot do without.
+# Usage: setup.sh run|build|test
+#   run    the library and the command
+#   build  also the transport mpi: what `make`, `make install` and `make deb` need
+#   test   also what only the tests use
 set -eu
+role=${1:-build}
 
-packages="build-essential cmake ninja-build pkg-config libcmocka-dev zlib1g-dev libzstd-dev libzip-dev libjansson-dev libpng-dev libscotch-dev libopenmpi-dev openmpi-bin libmpich-dev mpich"
+# A package, and, after a colon, a command that serves as well, wherever it comes from.
+run="gcc:cc libc6-dev make:make cmake:cmake ninja-build:ninja pkg-config:pkg-config zlib1g-dev libzstd-dev libzip-dev
+  libjansson-dev libpng-dev"
+optional="libscotch-dev"
+mpi="libopenmpi-dev:mpicc openmpi-bin:mpirun"
+# openssh-client: MPI libraries look for a way to other hosts when they start.
+test="libopenmpi-dev openmpi-bin libmpich-dev mpich libcmocka-dev iproute2 util-linux gzip zstd binutils"
+case $role in
+  run) packages="$run $optional" ;;
+  build) packages="$run $optional $mpi" ;;
+  test) packages="$run $optional $test" ;;
+  *) echo "usage: tools/setup.sh run|build|test" >&2; exit 2 ;;
+esac
 
-if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
-  echo "setup: there is no apt here; if the build fails, install what these Debian packages contain: $packages" >&2
-  exit 0
-fi
-
+# Without dpkg only commands can be looked for; of libraries CMake says what is missing.
 missing=""
-for package in $packages; do
-  state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
-  [ "$state" = installed ] || missing="$missing $package"
+for entry in $packages; do
+  package=${entry%%:*} command=${entry#*:}
+  if [ "$command" != "$entry" ] && command -v "$command" >/dev/null 2>&1; then continue; fi
+  if command -v dpkg-query >/dev/null 2>&1; then
+    state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" != installed ] || continue
+  elif [ "$command" = "$entry" ]; then
+    continue
+  fi
+  missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0
 
+go_on() {
+  echo "setup: $1; the build uses what is there. Not found (names of Debian's packages):$missing" >&2
+  exit 0
+}
+
+command -v apt-get >/dev/null 2>&1 || go_on "there is no apt here"
 root=""
 if [ "$(id -u)" -ne 0 ]; then
-  if ! command -v sudo >/dev/null 2>&1; then
-    echo "setup: neither root nor sudo: ask an administrator to run: apt-get install$missing" >&2
-    exit 1
-  fi
+  command -v sudo >/dev/null 2>&1 || go_on "neither root nor sudo"
+  # A password can be asked for only where somebody sits.
+  [ -t 0 ] || sudo -n true 2>/dev/null || go_on "sudo wants a password"
   root=sudo
 fi
 
 echo "setup: installing$missing" >&2
 # shellcheck disable=SC2086 # the lists are meant to be split
 {
-  $root apt-get -q update >&2
-  $root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $missing >&2
+  $root apt-get -q update >&2 || go_on "apt-get update failed"
+  $root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $missing >&2 ||
+    go_on "apt-get install failed"
 }

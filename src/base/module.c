@@ -4,6 +4,7 @@
 #include "base/module.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,18 +40,24 @@ static void look_in_list(search *s, const char *list) {
   }
 }
 
+/* In the folder sley beside this library, as it is installed, and in its own folder, as it is built. */
 static void look_beside_library(search *s) {
   Dl_info info;
   if (!dladdr((const void *)(uintptr_t)sl_module_load, &info) || !info.dli_fname)
     return;
   const char *slash = strrchr(info.dli_fname, '/');
-  if (slash)
-    look_in(s, info.dli_fname, (size_t)(slash - info.dli_fname));
+  char folder[PATH_BYTES];
+  if (!slash)
+    return;
+  int bytes = (int)(slash - info.dli_fname);
+  int written = snprintf(folder, sizeof folder, "%.*s/sley", bytes, info.dli_fname);
+  if (written > 0 && (size_t)written < sizeof folder)
+    look_in(s, folder, (size_t)written);
+  look_in(s, info.dli_fname, (size_t)bytes);
 }
 
 static void look(search *s) {
   look_in_list(s, getenv("SLEY_MODULE_PATH"));
-  look_in(s, SLEY_MODULE_DIR, strlen(SLEY_MODULE_DIR));
   look_beside_library(s);
 }
 
@@ -58,6 +65,17 @@ bool sl_module_installed(const char *name) {
   search s = {.name = name};
   look(&s);
   return s.found;
+}
+
+/* Gives the module what it uses of this library. Ranks that are threads may load it at the same time, and its
+ * first user sets it up while the others wait. */
+static void hand_over(void *module) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  sl_module_taker take = (sl_module_taker)(uintptr_t)dlsym(module, "sl_module_take");
+  pthread_mutex_lock(&lock);
+  if (take)
+    take(sl_module_table);
+  pthread_mutex_unlock(&lock);
 }
 
 sley_status sl_module_load(const char *name, const char *symbol, const void **out) {
@@ -74,6 +92,7 @@ sley_status sl_module_load(const char *name, const char *symbol, const void **ou
     const char *why = dlerror();
     return sl_fail(SLEY_ERR_UNSUPPORTED, "%s cannot be loaded: %s", s.file, why ? why : "no reason given");
   }
+  hand_over(module);
   sl_module_entry entry = (sl_module_entry)(uintptr_t)dlsym(module, symbol);
   int built_for = 0;
   const void *table = entry ? entry(SL_MODULE_ABI, &built_for) : NULL;

@@ -1,24 +1,45 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs a build into an empty prefix, looks that everything is there, and builds and runs an example from it twice:
-# through pkg-config, and through find_package from CMake.
-# Usage: test_install.sh ROOT BUILD [compiler flags, e.g. of a sanitizer]
+# Installs a build into an empty prefix: everything is there, stripped, with its debug information beside it; an example is built and
+# run from it through pkg-config and through find_package; the tree still works at another place, with its modules, and another
+# prefix builds nothing; uninstalling leaves nothing. Usage: test_install.sh ROOT BUILD [compiler flags, e.g. of a sanitizer]
 set -eu
 root=$1 build=$2 flags=${3:-}
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 prefix=$tree/usr
+fail() { echo "$*"; exit 1; }
 
-cmake --install "$build" --prefix "$prefix" >"$tree/log" || { cat "$tree/log"; exit 1; }
-for name in bin/sley include/sley.h share/man/man1/sley.1 share/bash-completion/completions/sley; do
-  [ -f "$prefix/$name" ] || { echo "not installed: $name"; exit 1; }
+"$root/tools/install.sh" "$build" "$prefix" >"$tree/log" || fail "$(cat "$tree/log")"
+for name in bin/sley include/sley.h share/man/man1/sley.1 share/man/man3/sley_spmm.3 share/man/man3/libsley.3 \
+  share/bash-completion/completions/sley share/doc/sley/README.md share/doc/sley/docs/FORMATS.md share/doc/sley/examples/01_one_rank.c; do
+  [ -f "$prefix/$name" ] || fail "not installed: $name"
 done
+grep -q 'export LD_LIBRARY_PATH=' "$tree/log" || fail "it does not say how programs find the library: $(cat "$tree/log")"
 library=$(find "$prefix" -name 'libsley.so.0')
-[ -n "$library" ] || { echo "not installed: libsley.so.0"; exit 1; }
-objdump -p "$library" | grep -q 'SONAME *libsley\.so\.0$' || { echo "the SONAME is not libsley.so.0"; exit 1; }
+[ -n "$library" ] || fail "not installed: libsley.so.0"
+objdump -p "$library" | grep -q 'SONAME *libsley\.so\.0$' || fail "the SONAME is not libsley.so.0"
+"$root/tests/install/runpath.sh" "$prefix"
 
-# The command finds its library by its own place.
-"$prefix/bin/sley" --version | grep -qx 'sley [0-9]*\.[0-9]*\.[0-9]*' || { echo "the installed command does not run"; exit 1; }
+# No debug information in what runs; gdb finds it by the name in .gnu_debuglink, in the folder .debug.
+! readelf -SW "$library" | grep -q '\.debug_info' || fail "the library is not stripped"
+for file in "$library" "$prefix/bin/sley"; do
+  file=$(readlink -f "$file")
+  readelf -SW "$file" | grep -q gnu_debuglink || fail "$file has no .gnu_debuglink"
+  readelf -SW "${file%/*}/.debug/${file##*/}.debug" | grep -q '\.debug_info' || fail "no debug information of $file"
+done
+
+# The command finds its library by its own place, and the library its modules.
+"$prefix/bin/sley" --version | grep -qx 'sley [0-9]*\.[0-9]*\.[0-9]*' || fail "the installed command does not run"
+mv "$prefix" "$tree/moved"
+for module in "$build"/src/libsley_*.so; do
+  name=${module##*/libsley_} name=${name%.so}
+  [ "$name" != internal ] && [ -e "$module" ] || continue
+  [ -e "$(find "$tree/moved" -name "libsley_$name.so")" ] || fail "the module $name is not installed"
+  # It may lack a GPU, but not the file.
+  ! "$tree/moved/bin/sley" info | grep "libsley_$name.so is not installed" || fail "the moved tree does not find the module $name"
+done
+mv "$tree/moved" "$prefix"
 
 PKG_CONFIG_PATH=$(dirname "$library")/pkgconfig
 LD_LIBRARY_PATH=$(dirname "$library")
@@ -40,6 +61,15 @@ build_user() {
   cmake -S "$tree/user" -B "$tree/user/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="$flags"
   cmake --build "$tree/user/build"
 }
-build_user >"$tree/log" 2>&1 || { cat "$tree/log"; exit 1; }
+build_user >"$tree/log" 2>&1 || fail "$(cat "$tree/log")"
 "$tree/user/build/by_cmake"
-echo "install: pkg-config and find_package both work"
+
+# No prefix is compiled in: another one builds nothing.
+chosen=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$build/CMakeCache.txt")
+[ ! -e "$build/build.ninja" ] || ! grep -E '^ *(DEFINES|FLAGS|LINK_FLAGS) =' "$build/build.ninja" | grep -F "$chosen/lib" || fail "the prefix is compiled in"
+! strings -a "$library" | grep -q "$prefix" || fail "the library has its prefix in it"
+
+"$root/tools/uninstall.sh" "$prefix" >"$tree/log" || fail "$(cat "$tree/log")"
+[ ! -e "$prefix" ] || [ -z "$(find "$prefix" -type f -o -type l)" ] || fail "left: $(find "$prefix" -type f -o -type l)"
+! "$root/tools/uninstall.sh" "$prefix" 2>"$tree/log" || fail "uninstalls what is not there"
+echo "install: pkg-config and find_package both work, moved too, and nothing is left"

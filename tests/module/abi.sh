@@ -21,10 +21,10 @@ built=$(grep -o 'SL_MODULE_ABI = 0x[0-9a-f]*' "$header")
 [ "$(number "$source")" = "$built" ] || fail "the build's number is not that of its headers"
 mkdir -p "$work/copy/src/transport"
 cp -R "$source/include" "$work/copy/"
-cp -R "$source"/src/{base,device,socket,bootstrap,transport} "$work/copy/src/"
+cp -R "$source"/src/{base,device,socket,bootstrap,transport,module_calls.txt} "$work/copy/src/"
 [ "$(number "$work/copy")" = "$built" ] || fail "the same headers elsewhere have another number"
 for name in include/sley.h src/base/status.h src/device/kernel.h src/socket/mesh.h src/bootstrap/place.h \
-  src/transport/transport.h src/transport/process/process.h; do
+  src/transport/transport.h src/transport/process/process.h src/module_calls.txt; do
   cp "$work/copy/$name" "$work/kept"
   echo "/* changed */" >>"$work/copy/$name"
   [ "$(number "$work/copy")" != "$built" ] || fail "a change of $name does not change the number"

@@ -9,6 +9,9 @@
 
 #include "device/device.h"
 
+/* The device that does the work. */
+const sl_device_ops *mock_cpu(void);
+
 typedef struct mock_device {
   sl_device base;
   int ordinal;

@@ -14,7 +14,6 @@
 #include "base/memory.h"
 #include "base/module.h"
 #include "base/random.h"
-#include "device/cpu/cpu.h"
 #include "mock.h"
 #include "mock_memory.h"
 
@@ -23,6 +22,11 @@ enum { DEVICES = MOCK_DEVICES, PAUSE_ODDS = 16, PAUSE_MICROSECONDS = 200 };
 static const sl_device_ops mock;
 
 /* ------------------------------------------------------------------------------------------------- memory */
+
+const sl_device_ops *mock_cpu(void) {
+  const sl_device_ops *ops;
+  return sl_device_backend("cpu", &ops) == SLEY_OK ? ops : NULL;
+}
 
 bool mock_environment_says(const char *name, const char *value) {
   const char *given = getenv(name);
@@ -263,13 +267,13 @@ static sley_status queue_create(sl_device *base, void *native, sl_queue **out) {
   queue->base = (sl_queue){.ops = &mock, .device = base};
   queue->last = &queue->first;
   sley_status status;
-  SL_TRY_GOTO(status, sl_cpu_ops.open(0, 1, &queue->cpu), fail);
-  SL_TRY_GOTO(status, sl_cpu_ops.queue_create(queue->cpu, NULL, &queue->inner), fail_cpu);
+  SL_TRY_GOTO(status, mock_cpu()->open(0, 1, &queue->cpu), fail);
+  SL_TRY_GOTO(status, mock_cpu()->queue_create(queue->cpu, NULL, &queue->inner), fail_cpu);
   pthread_mutex_init(&queue->lock, NULL);
   pthread_cond_init(&queue->changed, NULL);
   if (pthread_create(&queue->thread, NULL, serve, queue) != 0) {
     status = sl_fail(SLEY_ERR_MEMORY, "no memory for a queue's thread");
-    sl_cpu_ops.queue_destroy(queue->inner);
+    mock_cpu()->queue_destroy(queue->inner);
     goto fail_cpu;
   }
   pthread_mutex_lock(&device->lock);
@@ -279,7 +283,7 @@ static sley_status queue_create(sl_device *base, void *native, sl_queue **out) {
   *out = &queue->base;
   return SLEY_OK;
 fail_cpu:
-  sl_cpu_ops.close(queue->cpu);
+  mock_cpu()->close(queue->cpu);
 fail:
   sl_free(queue);
   return status;
@@ -307,8 +311,8 @@ static void queue_destroy(sl_queue *base) {
   pthread_join(queue->thread, NULL);
   pthread_cond_destroy(&queue->changed);
   pthread_mutex_destroy(&queue->lock);
-  sl_cpu_ops.queue_destroy(queue->inner);
-  sl_cpu_ops.close(queue->cpu);
+  mock_cpu()->queue_destroy(queue->inner);
+  mock_cpu()->close(queue->cpu);
   sl_free(queue);
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "device/cpu/cpu.h"
 #include "device/neighbour_search.h"
 #include "mock.h"
 #include "mock_memory.h"
@@ -26,7 +25,7 @@ static bool kernel_ok(const sl_kernel_args *args) {
 
 /* As the CPU's, which does the work. */
 static bool convert_ok(const sl_kernel_args *args) {
-  const sl_device cpu = {&sl_cpu_ops};
+  const sl_device cpu = {mock_cpu()};
   const sl_kernel *kernel;
   return sl_kernel_find(&cpu, args, &kernel) == SLEY_OK;
 }

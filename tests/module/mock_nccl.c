@@ -8,7 +8,8 @@
 
 #include "base/memory.h"
 #include "base/module.h"
-#include "transport/tcp/tcp.h"
+#include "transport/process/process.h"
+#include "transport/transport_registry.h"
 
 static sl_process_backend process;
 
@@ -80,7 +81,9 @@ static sley_status start(sl_process_comm *comm) {
   const char *may_share = getenv("SLEY_MOCK_NCCL_SHARES");
   if (!may_share || strcmp(may_share, "yes") != 0)
     SL_TRY(sl_process_refuse_shared(comm, "the mock of NCCL"));
-  return sl_tcp_backend.process->start(comm);
+  const sl_transport_backend *tcp;
+  SL_TRY(sl_transport_backend_find("tcp", &tcp));
+  return tcp->process->start(comm);
 }
 
 static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
@@ -98,10 +101,13 @@ const void *sl_transport_module(int abi, int *built_for);
 
 const void *sl_transport_module(int abi, int *built_for) {
   *built_for = SL_MODULE_ABI;
-  process = *sl_tcp_backend.process;
+  const sl_transport_backend *tcp;
+  if (abi != SL_MODULE_ABI || sl_transport_backend_find("tcp", &tcp) != SLEY_OK)
+    return NULL;
+  process = *tcp->process;
   process.name = "nccl";
   process.start = start;
   process.dense_native = make_dense;
   process.next = "tcp";
-  return abi == SL_MODULE_ABI ? &mock : NULL;
+  return &mock;
 }

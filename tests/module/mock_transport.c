@@ -3,11 +3,13 @@
 #include <stdlib.h>
 
 #include "base/module.h"
-#include "transport/threads/threads.h"
+#include "transport/transport_registry.h"
 
 static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
   setenv("SLEY_MOCK_RAN", "yes", 1);
-  return sl_threads_backend.run(launch, main, arg);
+  const sl_transport_backend *threads;
+  SL_TRY(sl_transport_backend_find("threads", &threads));
+  return threads->run(launch, main, arg);
 }
 
 static const char *describe(void) {

@@ -19,6 +19,19 @@
  * and beside other work a case may take a minute. */
 enum { WATCHDOG_SECONDS = 300 };
 
+/* A program all of whose tests are skipped ends with TEST_SKIPPED, which ctest reports as skipped. */
+enum { TEST_SKIPPED = 77 };
+extern int test_skips;
+#undef skip
+#define skip() (test_skips++, _skip(__FILE__, __LINE__))
+#undef cmocka_run_group_tests
+#define cmocka_run_group_tests(group, setup, teardown)                                                       \
+  test_run_group(#group, group, sizeof(group) / sizeof *(group), setup, teardown)
+
+/* Runs the tests. The number that failed, or TEST_SKIPPED. */
+int test_run_group(const char *name, const struct CMUnitTest *tests, size_t count, CMFixtureFunction setup,
+                   CMFixtureFunction teardown);
+
 /* Asserts SLEY_OK and shows the library's message if it is not. */
 #define assert_sley_ok(call)                                                                                 \
   do {                                                                                                       \
