@@ -46,6 +46,7 @@ typedef struct sl_wire_peer {
   bool left; /* said that nothing more will come */
   bool deaf; /* cannot be sent to any more */
   char host[SL_HOST_BYTES];
+  int pid; /* of its process, where that can be looked up here; else 0 */
 
   sl_mesh_outgoing *first, *last; /* to be sent */
   sl_mesh_incoming *posted;       /* in the order of posting */
