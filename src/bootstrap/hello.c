@@ -36,8 +36,8 @@ bool sl_hello_check(sl_hello *hello, int ranks) {
     return false;
   int least = hello->error.status == SLEY_OK ? 1 : 0;
   sl_error_check(&hello->error, ranks);
-  return hello->size >= 1 && hello->port >= least && hello->port <= PORT_MOST && is_process(&hello->process) &&
-         is_text(hello->host, sizeof hello->host);
+  return hello->size >= 1 && hello->port >= least && hello->port <= PORT_MOST &&
+         is_process(&hello->process) && is_text(hello->host, sizeof hello->host);
 }
 
 bool sl_verdict_check(sl_error *verdict, int ranks) {

@@ -60,11 +60,8 @@ static void add_line(lines *all, int p, uint32_t kind) {
   const sl_place *place = all->place;
   line *l = &all->line[all->count++];
   *l = (line){.peer = p, .visit = {.fd = -1}};
-  l->visit.claim = (sl_claim){.kind = kind,
-                              .job = place->key,
-                              .from = place->rank,
-                              .to = p,
-                              .port = (int32_t)all->entries[p].port};
+  l->visit.claim = (sl_claim){
+      .kind = kind, .job = place->key, .from = place->rank, .to = p, .port = (int32_t)all->entries[p].port};
 }
 
 static sley_status cannot_reach(const lines *all, const line *l, const char *why) {
@@ -140,8 +137,7 @@ static void wait_a_moment(const lines *all, double deadline) {
     if (l->visit.state == SL_VISIT_DONE)
       continue;
     if (l->visit.fd >= 0)
-      all->pollers[count++] =
-          (struct pollfd){.fd = l->visit.fd, .events = sl_visit_events(&l->visit)};
+      all->pollers[count++] = (struct pollfd){.fd = l->visit.fd, .events = sl_visit_events(&l->visit)};
     else if (l->again < until)
       until = l->again;
   }

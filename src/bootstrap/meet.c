@@ -105,8 +105,9 @@ static sley_status nobody_came(const meeting *m, const sl_reception *door) {
   if (*m->turned_away)
     sl_text_format(also, sizeof also, "; who has come was sent away: %s", m->turned_away);
   else if (door->unproven > 0)
-    sl_text_format(also, sizeof also, "; %lld connections did not know the secret: SLEY_SECRET or "
-                                      "SLEY_SECRET_FILE must be the same for all ranks",
+    sl_text_format(also, sizeof also,
+                   "; %lld connections did not know the secret: SLEY_SECRET or "
+                   "SLEY_SECRET_FILE must be the same for all ranks",
                    (long long)door->unproven);
   return sl_fail(
       SLEY_ERR_PEER,
@@ -214,12 +215,12 @@ static sley_status find_rank_0(meeting *m, const sl_hello *who, int *fd) {
   const sl_place *place = m->place;
   int ports = place->listens ? 1 : SL_PORTS;
   double patience = PATIENCE;
-  char last[256] = "nobody answers";
+  bool refused = false; /* by who listens there */
+  char last[256] = "nobody answers: check MASTER_ADDR and MASTER_PORT";
   for (int i = 0; sl_now() < m->deadline; i = (i + 1) % ports) {
     double until = place->listens || sl_now() + patience > m->deadline ? m->deadline : sl_now() + patience;
     int port = place->port + i;
-    sley_status status =
-        port > UINT16_MAX ? SLEY_ERR_IO : sl_socket_connect(place->address, port, until, fd);
+    sley_status status = port > UINT16_MAX ? SLEY_ERR_IO : sl_socket_connect(place->address, port, until, fd);
     int reason = errno;
     if (status == SLEY_OK) {
       sl_visit visit = {.fd = *fd, .state = SL_VISIT_CHALLENGED, .payload = who};
@@ -237,27 +238,26 @@ static sley_status find_rank_0(meeting *m, const sl_hello *who, int *fd) {
       }
       drop(fd);
       reason = visit.reason;
-      if (visit.state == SL_VISIT_UNPROVEN || (visit.state == SL_VISIT_ENDED && visit.done == 0))
-        snprintf(last, sizeof last,
-                 "who answers there does not know the secret, or is another job's: SLEY_SECRET or "
-                 "SLEY_SECRET_FILE must be the same for all ranks");
+      refused = refused || visit.state == SL_VISIT_UNPROVEN || visit.claimed;
     }
     if (status == SLEY_ERR_ARG || status == SLEY_ERR_INTERRUPTED || status == SLEY_ERR_INTERNAL)
       return status;
     if (place->listens && reason == ECONNREFUSED)
       return sl_fail_peer(0, "it has ended before the ranks met");
     if (reason != 0)
-      snprintf(last, sizeof last, "%s", strerror(reason));
+      snprintf(last, sizeof last, "%s: check MASTER_ADDR and MASTER_PORT", strerror(reason));
     SL_TRY(sl_interrupted());
     if (i + 1 == ports) {
       nanosleep(&(struct timespec){.tv_nsec = RETRY_NANOSECONDS}, NULL);
       patience *= 2;
     }
   }
-  return sl_fail(
-      SLEY_ERR_PEER,
-      "rank %d cannot reach rank 0 at %s, port %d, within %g s: %s: check MASTER_ADDR and MASTER_PORT",
-      place->rank, place->address, place->port, place->timeout, last);
+  return sl_fail(SLEY_ERR_PEER, "rank %d cannot reach rank 0 at %s, port %d, within %g s: %s", place->rank,
+                 place->address, place->port, place->timeout,
+                 refused ? "who listens there has another secret, or is of another job: SLEY_SECRET or "
+                           "SLEY_SECRET_FILE must be "
+                           "the same for all ranks"
+                         : last);
 }
 
 static bool is_loopback(const char *address) {

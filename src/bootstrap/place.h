@@ -14,11 +14,11 @@ typedef struct sl_place {
   int rank, size;
   int local_rank; /* among the ranks of this host; -1: found when they meet */
   char address[SL_ADDRESS_BYTES];
-  int port;     /* of rank 0; where it is taken, one of the SL_PORTS from it on */
-  uint64_t key; /* of the run: ranks of another run that come to the port are sent away */
-  int listener; /* rank 0's listening socket, given by who started the ranks; else -1 */
-  bool local;   /* all ranks are on this host: only its loopback address is listened on */
-  bool listens; /* rank 0 listens at port before any other rank is started */
+  int port;         /* of rank 0; where it is taken, one of the SL_PORTS from it on */
+  uint64_t key;     /* of the run: ranks of another run that come to the port are sent away */
+  int listener;     /* rank 0's listening socket, given by who started the ranks; else -1 */
+  bool local;       /* all ranks are on this host: only its loopback address is listened on */
+  bool listens;     /* rank 0 listens at port before any other rank is started */
   sl_secret secret; /* by which ranks prove that they belong to the job; see sl_secret_from_environment */
   double timeout;   /* seconds to meet, and to wait for a peer that does not answer; see sl_timeout */
   double patience;  /* seconds to meet, where somebody watches the ranks until they have; 0: timeout */

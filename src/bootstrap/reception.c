@@ -96,8 +96,7 @@ static sley_status admit(sl_reception *reception) {
     sl_guest *guest = &reception->guest[reception->count];
     status = sl_challenge_make(&guest->challenge);
     /* A new connection has room for a challenge. */
-    if (status == SLEY_OK &&
-        sl_socket_write(fd, &guest->challenge, sizeof guest->challenge, 0) == SLEY_OK) {
+    if (status == SLEY_OK && sl_socket_write(fd, &guest->challenge, sizeof guest->challenge, 0) == SLEY_OK) {
       reception->count++;
       guest->fd = fd;
       guest->got = 0;

@@ -27,8 +27,8 @@ typedef struct sl_reception {
   const sl_secret *secret;
   sl_claim wanted; /* job, to, port, payload: what a claim must say */
   int count;
-  sl_guest *guest;             /* room for SL_GUESTS, in the order in which they came */
-  int64_t unproven, foreign;   /* that were sent away */
+  sl_guest *guest;           /* room for SL_GUESTS, in the order in which they came */
+  int64_t unproven, foreign; /* that were sent away */
 } sl_reception;
 
 /* Nothing is waited for. listener and secret stay the caller's, and must outlive the reception. Errors:

@@ -52,7 +52,8 @@ sley_status sl_secret_from_environment(sl_secret *out) {
     text = contents;
   }
   if (bytes < LEAST)
-    return sl_fail(SLEY_ERR_ARG, "%s has %zu bytes: a secret has at least %d, as openssl rand -hex 32 makes one",
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s has %zu bytes: a secret has at least %d, as openssl rand -hex 32 makes one",
                    name ? "the file SLEY_SECRET_FILE" : "SLEY_SECRET", bytes, LEAST);
   return sl_secret_of_text(text, bytes, out);
 }

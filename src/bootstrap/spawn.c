@@ -36,9 +36,9 @@ typedef struct outcome {
 } outcome;
 
 typedef struct child {
-  pid_t pid; /* 0: none, or waited for */
-  int pipe;  /* end of file when the rank has ended */
-  int code;  /* as waitpid gives it */
+  pid_t pid;            /* 0: none, or waited for */
+  int pipe;             /* end of file when the rank has ended */
+  int code;             /* as waitpid gives it */
   int stop_signal;      /* by which it is stopped; 0: it is not */
   double stopped;       /* seconds, for which this process ran itself */
   bool given_up, ended; /* it was stopped when it was killed here; it was asked to end, or killed, here */
@@ -199,8 +199,7 @@ static sley_status first_failure(const family *f) {
       sley_status status = (sley_status)out->error.status;
       if (!out->returned && (pass == ENDED_HERE || (pass == KILLED && (c->given_up || !c->ended))))
         return tell_killed(f, r);
-      if (out->returned && status != SLEY_OK &&
-          (pass == NOTICED || (pass == OWN && status != SLEY_ERR_PEER)))
+      if (out->returned && status != SLEY_OK && (pass == NOTICED || (pass == OWN && status != SLEY_ERR_PEER)))
         return sl_error_on(r, &out->error);
     }
   return SLEY_OK;

@@ -84,8 +84,10 @@ sley_status sl_visit_step(const sl_secret *secret, sl_visit *visit) {
     SL_TRY(sl_claim_make(secret, &visit->challenge, visit->payload, &visit->claim));
     visit->state = SL_VISIT_CLAIMING;
   }
-  if (visit->state == SL_VISIT_CLAIMING && give(visit))
+  if (visit->state == SL_VISIT_CLAIMING && give(visit)) {
     visit->state = SL_VISIT_ANSWERED;
+    visit->claimed = true;
+  }
   if (visit->state == SL_VISIT_ANSWERED && take(visit, &visit->proof, sizeof visit->proof))
     visit->state = sl_proof_check(secret, &visit->challenge, &visit->claim, &visit->proof)
                        ? SL_VISIT_DONE

@@ -18,7 +18,8 @@ typedef enum sl_visit_state {
 typedef struct sl_visit {
   int fd;
   sl_visit_state state;
-  int reason; /* errno with which it has ended; 0: none */
+  int reason;   /* errno with which it has ended; 0: none */
+  bool claimed; /* a claim has been sent */
   size_t done;
   sl_challenge challenge;
   sl_claim claim; /* the caller has set kind, job, from, to, port and payload */

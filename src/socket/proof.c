@@ -76,7 +76,8 @@ sl_claim_verdict sl_claim_check(const sl_secret *secret, const sl_challenge *cha
   sl_claim claim;
   uint8_t mac[SL_MAC_BYTES];
   memcpy(&claim, message, sizeof claim);
-  bool hello = claim.kind == SL_CLAIM_HELLO, line = claim.kind > SL_CLAIM_HELLO && claim.kind <= SL_CLAIM_PULSE;
+  bool hello = claim.kind == SL_CLAIM_HELLO,
+       line = claim.kind > SL_CLAIM_HELLO && claim.kind <= SL_CLAIM_PULSE;
   if (claim.magic != MAGIC || claim.version != SL_PROTOCOL || claim.job != wanted->job ||
       claim.to != wanted->to || claim.port != wanted->port || claim.payload != wanted->payload ||
       (wanted->payload > 0 ? !hello : !line))

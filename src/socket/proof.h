@@ -70,7 +70,8 @@ sley_status sl_challenge_make(sl_challenge *out);
 /* Whether it is one of this program and version. */
 bool sl_challenge_check(const sl_challenge *challenge);
 
-/* Fills in everything but kind, job, from, to, port and payload, which are set. payload: claim->payload bytes.
+/* Fills in everything but kind, job, from, to, port and payload, which are set. payload: claim->payload
+ * bytes.
  */
 sley_status sl_claim_make(const sl_secret *secret, const sl_challenge *challenge, const void *payload,
                           sl_claim *claim);
