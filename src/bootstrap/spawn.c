@@ -29,6 +29,9 @@ static const double GRACE_FAILED = 5, GRACE_INTERRUPTED = 0.5, GRACE_ASKED = 1;
 /* Seconds for ranks to meet: those that end or are stopped meanwhile are seen here. */
 static const double MEETING = 60;
 
+/* Seconds that a rank may be stopped at least, as in the pulse. */
+static const double LIMIT_LEAST = 2;
+
 /* What a rank leaves behind, in shared memory. */
 typedef struct outcome {
   int returned;   /* main has returned, and the error is true */
@@ -219,7 +222,7 @@ static sley_status prepare(family *f, sl_place *place) {
 }
 
 sley_status sl_spawn(int ranks, double timeout, sl_spawn_main main, void *arg) {
-  family f = {.ranks = ranks, .timeout = timeout, .seen = sl_now()};
+  family f = {.ranks = ranks, .timeout = timeout > LIMIT_LEAST ? timeout : LIMIT_LEAST, .seen = sl_now()};
   sl_place place = {.size = ranks,
                     .address = "127.0.0.1",
                     .listener = -1,
