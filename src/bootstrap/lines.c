@@ -24,7 +24,7 @@ typedef struct line {
   double again; /* when to connect, if fd is -1 */
 } line;
 
-typedef struct lines {
+struct sl_lines {
   const sl_place *place;
   const sl_entry *entries;
   sl_mesh *mesh;
@@ -32,7 +32,7 @@ typedef struct lines {
   int count, done;
   struct pollfd *pollers;
   sl_reception door;
-} lines;
+};
 
 /* Which of this rank's pulses joins it with p; -1: none. */
 static int pulse_of(const sl_mesh *mesh, int p) {
@@ -50,13 +50,13 @@ static int *slot_of(sl_mesh *mesh, int p, uint32_t kind) {
 }
 
 /* A connection is proven. */
-static void keep(lines *all, int p, uint32_t kind, int fd) {
+static void keep(sl_lines *all, int p, uint32_t kind, int fd) {
   *slot_of(all->mesh, p, kind) = fd;
   if (kind == SL_CLAIM_PULSE)
     sl_pulse_add(all->mesh->pulse, pulse_of(all->mesh, p), fd);
 }
 
-static void add_line(lines *all, int p, uint32_t kind) {
+static void add_line(sl_lines *all, int p, uint32_t kind) {
   const sl_place *place = all->place;
   line *l = &all->line[all->count++];
   *l = (line){.peer = p, .visit = {.fd = -1}};
@@ -64,7 +64,7 @@ static void add_line(lines *all, int p, uint32_t kind) {
       .kind = kind, .job = place->key, .from = place->rank, .to = p, .port = (int32_t)all->entries[p].port};
 }
 
-static sley_status cannot_reach(const lines *all, const line *l, const char *why) {
+static sley_status cannot_reach(const sl_lines *all, const line *l, const char *why) {
   const sl_entry *at = &all->entries[l->peer];
   return sl_fail_peer(l->peer, "rank %d cannot reach it at %s, port %lld: %s", all->place->rank, at->address,
                       (long long)at->port, why);
@@ -72,7 +72,7 @@ static sley_status cannot_reach(const lines *all, const line *l, const char *why
 
 /* One more step of a connection. One that has been closed before it was proven is made again: the listener
  * may have been short of room. */
-static sley_status step(lines *all, line *l) {
+static sley_status step(sl_lines *all, line *l) {
   sl_visit *visit = &l->visit;
   if (visit->state == SL_VISIT_DONE || (visit->fd < 0 && sl_now() < l->again))
     return SLEY_OK;
@@ -101,7 +101,7 @@ static sley_status step(lines *all, line *l) {
 
 /* Accepts who has come from above. One that comes twice has lost its first connection before it was proven to
  * it. */
-static sley_status receive(lines *all) {
+static sley_status receive(sl_lines *all) {
   const sl_place *place = all->place;
   for (;;) {
     int fd;
@@ -129,7 +129,7 @@ static int next_missing(sl_mesh *mesh) {
   return -1;
 }
 
-static void wait_a_moment(const lines *all, double deadline) {
+static void wait_a_moment(const sl_lines *all, double deadline) {
   int count = sl_reception_pollers(&all->door, all->pollers);
   double until = sl_now() + SLICE_MS * 1e-3;
   for (int i = 0; i < all->count; i++) {
@@ -145,7 +145,7 @@ static void wait_a_moment(const lines *all, double deadline) {
   (void)poll(all->pollers, (nfds_t)count, left > 0 ? (int)(left * 1e3) + 1 : 0);
 }
 
-static sley_status join_all(lines *all, double deadline) {
+static sley_status join_all(sl_lines *all, double deadline) {
   const sl_place *place = all->place;
   for (;;) {
     for (int i = 0; i < all->count; i++)
@@ -166,30 +166,48 @@ static sley_status join_all(lines *all, double deadline) {
   }
 }
 
-sley_status sl_lines_join(const sl_place *place, const sl_entry *entries, int listener, int port,
-                          sl_mesh *mesh) {
-  const sl_claim wanted = {.job = place->key, .to = place->rank, .port = port};
-  lines all = {.place = place, .entries = entries, .mesh = mesh};
+sley_status sl_lines_create(const sl_place *place, sl_lines **out) {
   int most = 2 * place->rank + 2; /* connections to ranks below */
-  sley_status status = SL_NEW_ZERO(all.line, most, "connections to other ranks");
+  sl_lines *all;
+  *out = NULL;
+  SL_TRY(SL_NEW_ZERO(all, 1, "connections to other ranks"));
+  all->place = place;
+  sley_status status = SL_NEW_ZERO(all->line, most, "connections to other ranks");
   if (status == SLEY_OK)
-    status = SL_NEW(all.pollers, most + SL_GUESTS + 1, "connections to other ranks");
+    status = SL_NEW(all->pollers, most + SL_GUESTS + 1, "connections to other ranks");
   if (status == SLEY_OK)
-    status = sl_reception_open(listener, &place->secret, &wanted, &all.door);
-  for (int p = 0; p < place->rank && status == SLEY_OK; p++) {
+    *out = all;
+  else
+    sl_lines_destroy(all);
+  return status;
+}
+
+void sl_lines_destroy(sl_lines *all) {
+  if (!all)
+    return;
+  sl_free(all->pollers);
+  sl_free(all->line);
+  sl_free(all);
+}
+
+sley_status sl_lines_join(sl_lines *all, const sl_entry *entries, int listener, int port, sl_guest *guest,
+                          sl_mesh *mesh) {
+  const sl_place *place = all->place;
+  const sl_claim wanted = {.job = place->key, .to = place->rank, .port = port};
+  all->entries = entries;
+  all->mesh = mesh;
+  SL_TRY(sl_reception_open(listener, &place->secret, &wanted, guest, SL_GUESTS, &all->door));
+  for (int p = 0; p < place->rank; p++) {
     if (p > 0)
-      add_line(&all, p, SL_CLAIM_MESSAGES);
-    add_line(&all, p, SL_CLAIM_URGENT);
+      add_line(all, p, SL_CLAIM_MESSAGES);
+    add_line(all, p, SL_CLAIM_URGENT);
     if (pulse_of(mesh, p) >= 0)
-      add_line(&all, p, SL_CLAIM_PULSE);
+      add_line(all, p, SL_CLAIM_PULSE);
   }
-  if (status == SLEY_OK)
-    status = join_all(&all, sl_now() + (place->patience > 0 ? place->patience : place->timeout));
-  for (int i = 0; i < all.count; i++)
-    if (all.line[i].visit.fd >= 0 && all.line[i].visit.state != SL_VISIT_DONE)
-      close(all.line[i].visit.fd);
-  sl_reception_close(&all.door);
-  sl_free(all.pollers);
-  sl_free(all.line);
+  sley_status status = join_all(all, sl_now() + (place->patience > 0 ? place->patience : place->timeout));
+  for (int i = 0; i < all->count; i++)
+    if (all->line[i].visit.fd >= 0 && all->line[i].visit.state != SL_VISIT_DONE)
+      close(all->line[i].visit.fd);
+  sl_reception_close(&all->door);
   return status;
 }

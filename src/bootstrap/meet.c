@@ -21,7 +21,7 @@
 #include "socket/wire.h"
 
 static const double PATIENCE = 2, FAREWELL = 1; /* seconds for an answer; for late comers */
-enum { RETRY_NANOSECONDS = 20 * 1000 * 1000 };
+enum { RETRY_NANOSECONDS = 20 * 1000 * 1000, FEW = 4 };
 
 /* What rank 0 hears. */
 typedef struct hello_message {
@@ -36,6 +36,8 @@ typedef struct meeting {
   const sl_place *place;
   sl_mesh *mesh;
   sl_entry *entries; /* by rank */
+  sl_guest *guests;  /* SL_GUESTS */
+  sl_lines *lines;
   int listener, port;
   double deadline;
   char turned_away[SL_ERROR_TEXT]; /* why rank 0 has sent somebody away; "" */
@@ -200,7 +202,9 @@ static sley_status receive_all(meeting *m, sley_status mine) {
     return mine;
   const sl_claim wanted = {.job = m->place->key, .to = 0, .port = m->port, .payload = sizeof(sl_hello)};
   sl_reception door;
-  sley_status status = sl_reception_open(m->listener, &m->place->secret, &wanted, &door);
+  sl_guest few[FEW]; /* where there was no memory, those who come are told so */
+  sley_status status = sl_reception_open(m->listener, &m->place->secret, &wanted, m->guests ? m->guests : few,
+                                         m->guests ? SL_GUESTS : FEW, &door);
   if (status == SLEY_OK)
     status = receive_at(m, &door, mine);
   sl_reception_close(&door);
@@ -322,14 +326,22 @@ static sley_status go_to_rank_0(meeting *m, sley_status mine) {
 
 /* ---- all */
 
-/* The pulse beats from the first connection on, or a rank that is slow to join the others were taken for one
- * that is stopped. */
-static sley_status join_peers(const meeting *m) {
+/* What a rank needs to join the others: taken before they meet, so that one that has none can say so. */
+static sley_status prepare(meeting *m) {
   const sl_place *place = m->place;
   const int none[2] = {-1, -1};
   const int beside[2] = {(place->rank + place->size - 1) % place->size, (place->rank + 1) % place->size};
-  SL_TRY(sl_pulse_start(none, beside, place->timeout, &m->mesh->pulse));
-  return sl_lines_join(place, m->entries, m->listener, m->port, m->mesh);
+  SL_TRY(sl_wire_create(place->rank, place->size, place->local_rank, place->timeout, &m->mesh));
+  SL_TRY(SL_NEW_ZERO(m->entries, place->size, "the ranks' places"));
+  sl_host_name(m->entries[place->rank].host);
+  m->entries[place->rank].process = sl_process_id_own();
+  if (place->size == 1)
+    return SLEY_OK;
+  SL_TRY(SL_NEW(m->guests, SL_GUESTS, "connections of ranks that come"));
+  SL_TRY(sl_lines_create(place, &m->lines));
+  /* It beats from the first connection on, or a rank that is slow to join the others were taken for one that
+   * is stopped. */
+  return sl_pulse_start(none, beside, place->timeout, &m->mesh->pulse);
 }
 
 static void settle(const meeting *m) {
@@ -359,20 +371,14 @@ sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_mesh *
                .port = place->port,
                .deadline = sl_now() + (place->patience > 0 ? place->patience : place->timeout)};
   if (mine == SLEY_OK)
-    mine = sl_wire_create(place->rank, place->size, place->local_rank, place->timeout, &m.mesh);
-  if (mine == SLEY_OK)
-    mine = SL_NEW_ZERO(m.entries, place->size, "the ranks' places");
-  if (mine == SLEY_OK) {
-    sl_host_name(m.entries[place->rank].host);
-    m.entries[place->rank].process = sl_process_id_own();
-  }
+    mine = prepare(&m);
   sley_status status = mine;
   bool joining = false;
   if (place->size > 1) {
     status = place->rank == 0 ? receive_all(&m, mine) : go_to_rank_0(&m, mine);
     joining = status == SLEY_OK;
     if (joining)
-      status = join_peers(&m);
+      status = sl_lines_join(m.lines, m.entries, m.listener, m.port, m.guests, m.mesh);
   }
   drop(&m.listener);
   if (status == SLEY_OK) {
@@ -384,6 +390,8 @@ sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_mesh *
   } else {
     sl_wire_destroy(m.mesh);
   }
+  sl_lines_destroy(m.lines);
+  sl_free(m.guests);
   sl_free(m.entries);
   return status;
 }

@@ -10,58 +10,71 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
-#include "base/memory.h"
 #include "socket/socket.h"
 
-enum { SLICE_MS = 50, ADMITTED_AT_ONCE = 64 };
+enum { SLICE_MS = 50, ADMITTED_AT_ONCE = 256 };
 
 /* Seconds: how long a guest may take; and how long it stays at least where others want its place. */
 static const double PATIENCE = 10, PATIENCE_FULL = 0.25;
 
-sley_status sl_reception_open(int listener, const sl_secret *secret, const sl_claim *wanted,
-                              sl_reception *out) {
-  *out = (sl_reception){.listener = listener, .secret = secret, .wanted = *wanted};
+sley_status sl_reception_open(int listener, const sl_secret *secret, const sl_claim *wanted, sl_guest *guest,
+                              int room, sl_reception *out) {
+  *out =
+      (sl_reception){.listener = listener, .secret = secret, .wanted = *wanted, .guest = guest, .room = room};
   if (wanted->payload < 0 || sizeof *wanted + (size_t)wanted->payload > SL_GUEST_BYTES)
     return sl_fail(SLEY_ERR_INTERNAL, "a claim with %d bytes is longer than a reception hears",
                    wanted->payload);
-  return SL_NEW(out->guest, SL_GUESTS, "connections of ranks that come");
+  return SLEY_OK;
 }
 
-/* The guest leaves the list; its socket stays open. */
+/* The guest leaves, and the last one takes its place; its socket stays open. */
 static int release(sl_reception *reception, int g) {
   int fd = reception->guest[g].fd;
   reception->count--;
-  memmove(&reception->guest[g], &reception->guest[g + 1],
-          (size_t)(reception->count - g) * sizeof *reception->guest);
+  if (g != reception->count)
+    reception->guest[g] = reception->guest[reception->count];
   return fd;
 }
 
-/* The oldest guest of the address that has the most of them. */
+static bool same_address(const sl_guest *a, const sl_guest *b) {
+  return memcmp(a->address, b->address, sizeof a->address) == 0;
+}
+
+/* The oldest guest of an address that has more than half of all guests, if there is one; else of all. */
 static int find_least_welcome(const sl_reception *reception) {
-  int worst = 0, most = 0;
-  for (int g = 0; g < reception->count; g++) {
-    int same = 0;
-    for (int other = g; other < reception->count; other++)
-      same += memcmp(reception->guest[other].address, reception->guest[g].address,
-                     sizeof reception->guest[g].address) == 0;
-    if (same > most) {
-      most = same;
-      worst = g;
-    }
+  const sl_guest *guest = reception->guest;
+  int greedy = 0, votes = 0, worst = -1;
+  for (int g = 0; g < reception->count; g++) { /* whoever has the majority is left in the end */
+    if (votes == 0)
+      greedy = g;
+    votes += same_address(&guest[g], &guest[greedy]) ? 1 : -1;
   }
+  for (int g = 0; g < reception->count; g++)
+    if ((votes <= 0 || same_address(&guest[g], &guest[greedy])) &&
+        (worst < 0 || guest[g].since < guest[worst].since))
+      worst = g;
   return worst;
 }
 
-/* Sends away who has had his time; and one more where all places are taken. */
-static void make_room(sl_reception *reception) {
+/* Sends away who has had his time. */
+static void end_late(sl_reception *reception) {
   double now = sl_now();
-  while (reception->count > 0 && now - reception->guest[0].since > PATIENCE)
-    close(release(reception, 0));
-  if (reception->count < SL_GUESTS)
-    return;
+  for (int g = 0; g < reception->count;)
+    if (now - reception->guest[g].since > PATIENCE)
+      close(release(reception, g));
+    else
+      g++;
+}
+
+/* Whether there is room for another: where all places are taken, one that has had some time loses its own. */
+static bool make_room(sl_reception *reception) {
+  if (reception->count < reception->room)
+    return true;
   int worst = find_least_welcome(reception);
-  if (now - reception->guest[worst].since > PATIENCE_FULL)
-    close(release(reception, worst));
+  if (sl_now() - reception->guest[worst].since <= PATIENCE_FULL)
+    return false;
+  close(release(reception, worst));
+  return true;
 }
 
 static void note_address(int fd, uint8_t out[16]) {
@@ -78,11 +91,9 @@ static void note_address(int fd, uint8_t out[16]) {
 
 /* Takes who waits at the door, as far as there is room. */
 static sley_status admit(sl_reception *reception) {
-  for (int i = 0; i < ADMITTED_AT_ONCE; i++) {
+  end_late(reception);
+  for (int i = 0; i < ADMITTED_AT_ONCE && make_room(reception); i++) {
     int fd;
-    make_room(reception);
-    if (reception->count == SL_GUESTS)
-      return SLEY_OK;
     sley_status status = sl_socket_accept(reception->listener, &fd);
     if (status == SLEY_ERR_MEMORY && reception->count == 0)
       return sl_fail(SLEY_ERR_IO, "cannot accept a connection: %s: raise the limit of open files (ulimit -n)",
@@ -163,7 +174,7 @@ int sl_reception_pollers(const sl_reception *reception, struct pollfd *out) {
   int count = reception->count;
   for (int g = 0; g < count; g++)
     out[g] = (struct pollfd){.fd = reception->guest[g].fd, .events = POLLIN};
-  if (count < SL_GUESTS)
+  if (count < reception->room)
     out[count++] = (struct pollfd){.fd = reception->listener, .events = POLLIN};
   return count;
 }
@@ -188,6 +199,4 @@ sley_status sl_reception_next(sl_reception *reception, double deadline, void *me
 void sl_reception_close(sl_reception *reception) {
   while (reception->count > 0)
     close(release(reception, 0));
-  sl_free(reception->guest);
-  reception->guest = NULL;
 }

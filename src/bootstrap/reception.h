@@ -11,7 +11,7 @@
 #include "socket/proof.h"
 
 /* Guests heard at once, and the longest message. */
-enum { SL_GUESTS = 256, SL_GUEST_BYTES = 1408 };
+enum { SL_GUESTS = 512, SL_GUEST_BYTES = 1408 };
 
 typedef struct sl_guest {
   int fd;
@@ -26,15 +26,15 @@ typedef struct sl_reception {
   int listener;
   const sl_secret *secret;
   sl_claim wanted; /* job, to, port, payload: what a claim must say */
-  int count;
-  sl_guest *guest;           /* room for SL_GUESTS, in the order in which they came */
+  int count, room;
+  sl_guest *guest;
   int64_t unproven, foreign; /* that were sent away */
 } sl_reception;
 
-/* Nothing is waited for. listener and secret stay the caller's, and must outlive the reception. Errors:
- * SLEY_ERR_MEMORY. */
-sley_status sl_reception_open(int listener, const sl_secret *secret, const sl_claim *wanted,
-                              sl_reception *out);
+/* Nothing is waited for or allocated. listener, secret and room for guests (SL_GUESTS at most) stay the
+ * caller's, and must outlive the reception. Errors: SLEY_ERR_INTERNAL (a payload that is too long). */
+sley_status sl_reception_open(int listener, const sl_secret *secret, const sl_claim *wanted, sl_guest *guest,
+                              int room, sl_reception *out);
 
 /* Takes who has come, hears what they have said, and hands over a guest who is proven, and has the proof of
  * this side: copies its message (a claim and the payload), and gives its socket. *out -1: there is none now.

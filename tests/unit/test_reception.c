@@ -17,6 +17,7 @@ typedef struct heard {
 } heard;
 
 static sl_reception door;
+static sl_guest guests[SL_GUESTS];
 static sl_secret secret;
 static int port;
 
@@ -26,7 +27,7 @@ static int set_up(void **state) {
   if (sl_socket_listen(0, true, &port, &listener) != SLEY_OK || sl_secret_make(&secret) != SLEY_OK)
     return -1;
   const sl_claim wanted = {.job = JOB, .to = 0, .port = port, .payload = PAYLOAD};
-  return sl_reception_open(listener, &secret, &wanted, &door) == SLEY_OK ? 0 : -1;
+  return sl_reception_open(listener, &secret, &wanted, guests, SL_GUESTS, &door) == SLEY_OK ? 0 : -1;
 }
 
 static int tear_down(void **state) {
