@@ -147,6 +147,8 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
     return cli_refuse(SLEY_ERR_UNSUPPORTED, "%s", first->reason);
   if (first->note[0])
     cli_say("%s; ranks ran on %s, transport %s", first->note, first->device, first->transport);
+  if (first->network[0])
+    cli_say("%s", first->network);
   if (algos->several)
     cli_report_all(job, operands, results, algos->count, stream);
   else

@@ -30,6 +30,7 @@ typedef struct cli_result {
   char reason[CLI_REASON];
   char device[CLI_DEVICE], transport[CLI_DEVICE]; /* that it ran on */
   char note[CLI_REASON];                          /* what the device was not as asked for; "" */
+  char network[CLI_REASON];                       /* sley_comm_network_note */
   sley_plan_info info;                            /* its texts are not valid any more: use the two above */
   sley_traffic counted;
   sley_trial trial[CLI_TRIALS]; /* the shapes that rank 0 timed while it planned */

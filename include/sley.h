@@ -345,6 +345,10 @@ const char *sley_comm_device(const sley_comm *comm);
  * "" otherwise. Valid as long as the comm. */
 const char *sley_comm_device_note(const sley_comm *comm);
 
+/* That the ranks have met over a network, and nothing but the network has kept strangers out: neither the
+ * launcher nor the user has given them a secret (SLEY_SECRET, SLEY_SECRET_FILE). "" otherwise. Static. */
+const char *sley_comm_network_note(const sley_comm *comm);
+
 /* Memory of the rank's device, for X and Y; contents undefined. Freed by sley_comm_free before the comm ends
  * (on cuda that waits for the GPU). bytes >= 0. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
 sley_status sley_comm_alloc(sley_comm *comm, int64_t bytes, void **out);

@@ -27,6 +27,7 @@ report=$(
         home["cuda_runtime.h"] = home["cuda_runtime_api.h"] = home["cuda.h"] = home["cuda_fp16.h"] = home["cuda_bf16.h"] = \
           "src/device/cuda/ src/transport/nccl/ src/transport/nvshmem/"
         home["scotch.h"] = "src/order/"
+        home["sodium.h"] = "src/socket/"
         home["zip.h"] = home["zlib.h"] = home["zstd.h"] = "src/io/"
       }
       function say(what) { print FILENAME ":" FNR ": " what }

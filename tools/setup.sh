@@ -11,7 +11,7 @@ role=${1:-build}
 
 # A package, and, after a colon, a command that serves as well, wherever it comes from.
 run="gcc:cc libc6-dev make:make cmake:cmake ninja-build:ninja pkg-config:pkg-config zlib1g-dev libzstd-dev libzip-dev
-  libjansson-dev libpng-dev"
+  libjansson-dev libsodium-dev libpng-dev"
 optional="libscotch-dev"
 mpi="libopenmpi-dev:mpicc openmpi-bin:mpirun"
 # openssh-client: MPI libraries look for a way to other hosts when they start.

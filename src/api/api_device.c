@@ -10,6 +10,13 @@ const char *sley_comm_device_note(const sley_comm *comm) {
   return comm && comm->note ? comm->note : "";
 }
 
+const char *sley_comm_network_note(const sley_comm *comm) {
+  return comm && comm->trusts_network ? "the ranks have met over a network without a secret, which is "
+                                        "trusted to have no strangers: set "
+                                        "SLEY_SECRET or SLEY_SECRET_FILE for all ranks"
+                                      : "";
+}
+
 sley_status sley_comm_alloc(sley_comm *comm, int64_t bytes, void **out) {
   if (!comm || !out)
     return sl_fail(SLEY_ERR_ARG, "sley_comm_alloc: comm or out is NULL");

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How ranks meet. Rank 0 listens; each other rank connects to it, is greeted (so that it knows whom it has
- * reached: another program may hold the port), and says who it is and where it listens itself. Once all have
- * come, or the time is up, rank 0 gives all of them its verdict and the list of all places; then each rank
- * connects to the ranks below it, once for messages, once for what is urgent, and, to its neighbours in the
- * ring of ranks, once for the pulse; and accepts those above. A
- * rank that has failed before comes all the same, to say so. */
+/* How ranks meet. Rank 0 listens; each other rank connects to it, and says who it is and where it listens
+ * itself, while both prove that they know the job's secret (another program may hold the port, or come to
+ * it). Once all have come, or the time is up, rank 0 gives all of them its verdict and the list of all
+ * places; then every two ranks connect (lines.c). A rank that has failed before comes all the same, to say
+ * so. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,48 +14,33 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "bootstrap/meet.h"
+#include "bootstrap/lines.h"
 #include "bootstrap/reception.h"
+#include "bootstrap/visit.h"
 #include "socket/socket.h"
 #include "socket/wire.h"
 
-static const uint64_t MAGIC = UINT64_C(0x31597970656c5379); /* also tells byte orders apart */
-static const double PATIENCE = 2, FAREWELL = 1;             /* seconds for an answer; for late comers */
-enum { RETRY_NANOSECONDS = 20 * 1000 * 1000 };
+static const double PATIENCE = 2, FAREWELL = 1; /* seconds for an answer; for late comers */
+enum { RETRY_NANOSECONDS = 20 * 1000 * 1000, FEW = 4 };
 
-typedef struct greeting {
-  uint64_t magic, key;
-} greeting;
-
-typedef struct hello {
-  uint64_t magic, key;
-  int32_t rank, size, port, spare;
-  char host[SL_HOST_BYTES];
-  sl_error error; /* why it cannot take part; SLEY_OK: it can */
-} hello;
-_Static_assert(sizeof(hello) <= SL_GUEST_BYTES, "a hello is longer than a reception hears");
-
-/* What a rank says to the peers below it, of whom rank 0 knows it already. */
-typedef struct introduction {
-  uint64_t magic, key;
-  int64_t rank, line;
-} introduction;
-
-/* introduction.line */
-enum { LINE_MESSAGES, LINE_URGENT, LINE_PULSE };
-
-typedef struct entry {
-  char address[SL_ADDRESS_BYTES], host[SL_HOST_BYTES];
-  int64_t port;
-} entry;
+/* What rank 0 hears. */
+typedef struct hello_message {
+  sl_claim claim;
+  sl_hello hello;
+} hello_message;
+_Static_assert(sizeof(hello_message) == sizeof(sl_claim) + sizeof(sl_hello), "no padding between them");
+_Static_assert(sizeof(hello_message) <= SL_GUEST_BYTES, "a hello is longer than a reception hears");
 
 /* The rank's part in a meeting. */
 typedef struct meeting {
   const sl_place *place;
   sl_mesh *mesh;
-  entry *entries; /* by rank */
+  sl_entry *entries; /* by rank */
+  sl_guest *guests;  /* SL_GUESTS */
+  sl_lines *lines;
   int listener, port;
-  int port_0; /* where rank 0 was found */
   double deadline;
+  char turned_away[SL_ERROR_TEXT]; /* why rank 0 has sent somebody away; "" */
 } meeting;
 
 static void drop(int *fd) {
@@ -88,48 +72,55 @@ static sley_status open_port(meeting *m) {
 }
 
 /* Takes the next rank of this run that comes: SLEY_OK and its hello. SLEY_ERR_PEER: the time is up. */
-static sley_status next_hello(const meeting *m, sl_reception *door, double deadline, hello *who, int *fd) {
+static sley_status next_hello(const meeting *m, sl_reception *door, double deadline, hello_message *who,
+                              int *fd) {
   for (;;) {
     SL_TRY(sl_reception_next(door, deadline, who, fd));
-    if (who->magic == MAGIC && who->key == m->place->key) {
-      who->host[sizeof who->host - 1] = '\0';
-      sl_error_check(&who->error, m->place->size);
+    if (sl_hello_check(&who->hello, m->place->size))
       return SLEY_OK;
-    }
     drop(fd);
   }
 }
 
-static sley_status judge(const meeting *m, const hello *who) {
+/* Whether who has come fits the ranks. */
+static sley_status judge(const meeting *m, const hello_message *who) {
   const sl_place *place = m->place;
-  if (who->size != place->size)
+  int rank = who->claim.from;
+  if (who->hello.size != place->size)
     return sl_fail(
         SLEY_ERR_ARG,
         "rank %d was started as one of %d ranks, rank 0 as one of %d: WORLD_SIZE must be the same everywhere",
-        who->rank, who->size, place->size);
-  if (who->rank < 1 || who->rank >= place->size)
-    return sl_fail(SLEY_ERR_ARG, "a rank %d has come to %d ranks: RANK must differ everywhere", who->rank,
+        rank, who->hello.size, place->size);
+  if (rank < 1 || rank >= place->size)
+    return sl_fail(SLEY_ERR_ARG, "a rank %d has come to %d ranks: RANK must differ everywhere", rank,
                    place->size);
-  if (m->mesh && m->mesh->peer[who->rank].fd >= 0)
-    return sl_fail(SLEY_ERR_ARG, "two processes have come as rank %d: RANK must differ everywhere",
-                   who->rank);
+  if (m->mesh->peer[rank].fd >= 0)
+    return sl_fail(SLEY_ERR_ARG, "two processes have come as rank %d: RANK must differ everywhere", rank);
   return SLEY_OK;
 }
 
-static sley_status nobody_came(const meeting *m) {
+static sley_status nobody_came(const meeting *m, const sl_reception *door) {
+  char also[SL_ERROR_TEXT] = "";
   int missing = 1;
   while (m->mesh && missing < m->place->size - 1 && m->mesh->peer[missing].fd >= 0)
     missing++;
+  if (*m->turned_away)
+    sl_text_format(also, sizeof also, "; who has come was sent away: %s", m->turned_away);
+  else if (door->unproven > 0)
+    sl_text_format(also, sizeof also,
+                   "; %lld connections did not know the secret: SLEY_SECRET or "
+                   "SLEY_SECRET_FILE must be the same for all ranks",
+                   (long long)door->unproven);
   return sl_fail(
       SLEY_ERR_PEER,
-      "rank %d of %d did not come to port %d within %g s: start all ranks, or give them longer (--timeout)",
-      missing, m->place->size, m->port, m->place->timeout);
+      "rank %d of %d did not come to port %d within %g s: start all ranks, or give them longer (--timeout)%s",
+      missing, m->place->size, m->port, m->place->timeout, also);
 }
 
 /* Everyone who still comes is told what has happened, as long as somebody is missing. */
 static void turn_away(const meeting *m, sl_reception *door, int missing, const sl_error *verdict,
                       double deadline) {
-  hello who;
+  hello_message who;
   int fd;
   while (missing-- > 0 && next_hello(m, door, deadline, &who, &fd) == SLEY_OK) {
     (void)sl_socket_write(fd, verdict, sizeof *verdict, sl_now() + PATIENCE);
@@ -137,12 +128,20 @@ static void turn_away(const meeting *m, sl_reception *door, int missing, const s
   }
 }
 
-static void keep_entry(const meeting *m, const hello *who, int fd) {
-  entry *at = &m->entries[who->rank];
-  m->mesh->peer[who->rank].fd = fd;
+static void keep_entry(const meeting *m, const hello_message *who, int fd) {
+  sl_entry *at = &m->entries[who->claim.from];
+  m->mesh->peer[who->claim.from].fd = fd;
   sl_socket_peer(fd, at->address);
-  at->port = who->port;
-  memcpy(at->host, who->host, sizeof at->host);
+  at->port = who->hello.port;
+  at->process = who->hello.process;
+  memcpy(at->host, who->hello.host, sizeof at->host);
+}
+
+/* Tells who has come that it does not belong here. */
+static void send_away(int fd, sley_status status, sl_error *why) {
+  *why = error_of(status);
+  (void)sl_socket_write(fd, why, sizeof *why, sl_now() + PATIENCE);
+  close(fd);
 }
 
 /* Collects the other ranks and gives the verdict. mine: rank 0's own status, with the thread's message. */
@@ -155,24 +154,28 @@ static sley_status receive_at(meeting *m, sl_reception *door, sley_status mine) 
   }
   sl_error verdict = error_of(SLEY_OK);
   while (missing > 0 && (verdict.status == SLEY_OK || verdict.status == SLEY_ERR_PEER)) {
-    hello who;
+    hello_message who;
     int fd;
     sley_status status = next_hello(m, door, m->deadline, &who, &fd);
     if (status != SLEY_OK) {
-      verdict = error_of(status == SLEY_ERR_PEER ? nobody_came(m) : status);
+      verdict = error_of(status == SLEY_ERR_PEER ? nobody_came(m, door) : status);
       break;
     }
-    missing--;
     status = judge(m, &who);
-    if (status != SLEY_OK) {
-      verdict = error_of(status);
-      (void)sl_socket_write(fd, &verdict, sizeof verdict, sl_now() + PATIENCE);
-      close(fd);
-    } else {
-      keep_entry(m, &who, fd);
-      if (who.error.status != SLEY_OK && verdict.status == SLEY_OK)
-        verdict = error_of(sl_error_of_peer(who.rank, &who.error));
+    if (status != SLEY_OK) { /* whoever does not know a secret ends no job */
+      sl_error why;
+      send_away(fd, status, &why);
+      memcpy(m->turned_away, why.text, sizeof why.text);
+      if (m->place->secret.given) {
+        verdict = why;
+        missing--;
+      }
+      continue;
     }
+    missing--;
+    keep_entry(m, &who, fd);
+    if (who.hello.error.status != SLEY_OK && verdict.status == SLEY_OK)
+      verdict = error_of(sl_error_of_peer(who.claim.from, &who.hello.error));
   }
   for (int r = 1; r < size; r++) {
     int fd = m->mesh->peer[r].fd;
@@ -189,7 +192,6 @@ static sley_status receive_at(meeting *m, sl_reception *door, sley_status mine) 
 
 /* The same, of a rank that has yet to listen. */
 static sley_status receive_all(meeting *m, sley_status mine) {
-  const greeting hail = {MAGIC, m->place->key};
   sl_error own = error_of(mine);
   sley_status opened = open_port(m);
   if (opened != SLEY_OK && mine == SLEY_OK)
@@ -198,52 +200,90 @@ static sley_status receive_all(meeting *m, sley_status mine) {
     (void)sl_error_restore(&own);
   if (opened != SLEY_OK)
     return mine;
+  const sl_claim wanted = {.job = m->place->key, .to = 0, .port = m->port, .payload = sizeof(sl_hello)};
   sl_reception door;
-  sl_reception_open(m->listener, &hail, sizeof hail, sizeof(hello), &door);
-  sley_status status = receive_at(m, &door, mine);
+  sl_guest few[FEW]; /* where there was no memory, those who come are told so */
+  sley_status status = sl_reception_open(m->listener, &m->place->secret, &wanted, m->guests ? m->guests : few,
+                                         m->guests ? SL_GUESTS : FEW, &door);
+  if (status == SLEY_OK)
+    status = receive_at(m, &door, mine);
   sl_reception_close(&door);
   return status;
 }
 
 /* ---- the others */
 
-/* Connects to rank 0 and is greeted by it. */
-static sley_status find_rank_0(meeting *m, int *fd) {
+/* Connects to rank 0 and tells it who. Another program may hold a port, and say nothing: each attempt has a
+ * limit of time, which doubles. */
+static sley_status find_rank_0(meeting *m, const sl_hello *who, int *fd) {
   const sl_place *place = m->place;
-  int ports = place->local ? 1 : SL_PORTS;
-  char last[256] = "nobody answers";
+  int ports = place->listens ? 1 : SL_PORTS;
+  double patience = PATIENCE;
+  bool refused = false; /* by who listens there */
+  char last[256] = "nobody answers: check MASTER_ADDR and MASTER_PORT";
   for (int i = 0; sl_now() < m->deadline; i = (i + 1) % ports) {
-    double patience = sl_now() + PATIENCE < m->deadline ? sl_now() + PATIENCE : m->deadline;
-    sley_status status = place->port + i > UINT16_MAX
-                             ? SLEY_ERR_IO
-                             : sl_socket_connect(place->address, place->port + i, patience, fd);
+    double until = place->listens || sl_now() + patience > m->deadline ? m->deadline : sl_now() + patience;
+    int port = place->port + i;
+    sley_status status = port > UINT16_MAX ? SLEY_ERR_IO : sl_socket_connect(place->address, port, until, fd);
     int reason = errno;
     if (status == SLEY_OK) {
-      greeting theirs;
-      status = sl_socket_read(*fd, &theirs, sizeof theirs, patience);
-      if (status == SLEY_OK && theirs.magic == MAGIC && theirs.key == place->key) {
-        m->port_0 = place->port + i;
+      sl_visit visit = {.fd = *fd, .state = SL_VISIT_CHALLENGED, .payload = who};
+      visit.claim = (sl_claim){.kind = SL_CLAIM_HELLO,
+                               .job = place->key,
+                               .from = place->rank,
+                               .to = 0,
+                               .port = port,
+                               .payload = sizeof *who};
+      status = sl_visit_run(&place->secret, until, &visit);
+      if (visit.state == SL_VISIT_DONE) {
+        m->entries[0].port = port;
+        sl_socket_peer(*fd, m->entries[0].address);
         return SLEY_OK;
       }
       drop(fd);
-      reason = 0;
-    } else if (status == SLEY_ERR_ARG)
+      reason = visit.reason;
+      refused = refused || visit.state == SL_VISIT_UNPROVEN || visit.claimed;
+    }
+    if (status == SLEY_ERR_ARG || status == SLEY_ERR_INTERRUPTED || status == SLEY_ERR_INTERNAL)
       return status;
-    if (status == SLEY_ERR_INTERRUPTED)
-      return status;
-    if (place->local &&
-        (reason == ECONNREFUSED || reason == 0)) /* it listens before the others are started */
+    if (place->listens && reason == ECONNREFUSED)
       return sl_fail_peer(0, "it has ended before the ranks met");
     if (reason != 0)
-      snprintf(last, sizeof last, "%s", strerror(reason));
+      snprintf(last, sizeof last, "%s: check MASTER_ADDR and MASTER_PORT", strerror(reason));
     SL_TRY(sl_interrupted());
-    if (i + 1 == ports)
+    if (i + 1 == ports) {
       nanosleep(&(struct timespec){.tv_nsec = RETRY_NANOSECONDS}, NULL);
+      patience *= 2;
+    }
   }
-  return sl_fail(
-      SLEY_ERR_PEER,
-      "rank %d cannot reach rank 0 at %s, port %d, within %g s: %s: check MASTER_ADDR and MASTER_PORT",
-      place->rank, place->address, place->port, place->timeout, last);
+  return sl_fail(SLEY_ERR_PEER, "rank %d cannot reach rank 0 at %s, port %d, within %g s: %s", place->rank,
+                 place->address, place->port, place->timeout,
+                 refused ? "who listens there has another secret, or is of another job: SLEY_SECRET or "
+                           "SLEY_SECRET_FILE must be "
+                           "the same for all ranks"
+                         : last);
+}
+
+static bool is_loopback(const char *address) {
+  return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+}
+
+/* The entries as rank 0 has sent them, but where rank 0 is; and who came to rank 0 on its own host is reached
+ * as rank 0 is. */
+static sley_status take_entries(const meeting *m, int fd) {
+  int size = m->place->size;
+  char address[SL_ADDRESS_BYTES];
+  int64_t port = m->entries[0].port;
+  memcpy(address, m->entries[0].address, sizeof address);
+  if (sl_socket_read(fd, m->entries, (size_t)size * sizeof *m->entries, m->deadline + PATIENCE) != SLEY_OK)
+    return sl_fail_peer(0, "it has closed the connection");
+  if (!sl_entries_check(m->entries, size))
+    return sl_fail_peer(0, "the list of ranks that it has sent makes no sense");
+  m->entries[0].port = port;
+  for (int r = 0; r < size; r++)
+    if (r == 0 || is_loopback(m->entries[r].address))
+      memcpy(m->entries[r].address, address, sizeof address);
+  return SLEY_OK;
 }
 
 /* Goes to rank 0 and takes its verdict. mine: this rank's own status, with the thread's message. */
@@ -253,31 +293,29 @@ static sley_status go_to_rank_0(meeting *m, sley_status mine) {
     mine = sl_socket_listen(0, place->local, &m->port, &m->listener);
   int fd = -1;
   sl_error verdict;
-  hello who = {.magic = MAGIC,
-               .key = place->key,
-               .rank = place->rank,
-               .size = place->size,
-               .port = m->port,
-               .error = error_of(mine)};
+  sl_hello who = {.size = place->size,
+                  .port = mine == SLEY_OK ? m->port : 0,
+                  .process = sl_process_id_own(),
+                  .error = error_of(mine)};
+  sl_entry unused; /* where there was no memory for entries, only the error is told */
+  bool bare = m->entries == NULL;
+  if (bare)
+    m->entries = &unused;
   sl_host_name(who.host);
-  sley_status status = find_rank_0(m, &fd);
-  if (status == SLEY_OK) {
-    double deadline = m->deadline + PATIENCE + FAREWELL; /* rank 0's reason is better than "no answer" */
-    status = sl_socket_write(fd, &who, sizeof who, deadline);
-    if (status == SLEY_OK)
-      status = sl_socket_read(fd, &verdict, sizeof verdict, deadline);
+  sley_status status = find_rank_0(m, &who, &fd);
+  if (bare)
+    m->entries = NULL;
+  if (status == SLEY_OK) { /* rank 0's reason is better than "no answer" */
+    status = sl_socket_read(fd, &verdict, sizeof verdict, m->deadline + PATIENCE + FAREWELL);
     if (status == SLEY_ERR_PEER)
       (void)sl_fail_peer(0, "it has closed the connection, or does not answer");
   }
-  if (status == SLEY_OK) {
-    sl_error_check(&verdict, place->size);
-    status = verdict.status == SLEY_OK ? SLEY_OK : sl_error_restore(&verdict);
-  }
-  if (status == SLEY_OK) {
-    status = sl_socket_read(fd, m->entries, (size_t)place->size * sizeof *m->entries, m->deadline + PATIENCE);
-    if (status == SLEY_ERR_PEER)
-      (void)sl_fail_peer(0, "it has closed the connection");
-  }
+  if (status == SLEY_OK && !sl_verdict_check(&verdict, place->size))
+    status = sl_fail_peer(0, "the verdict that it has sent makes no sense");
+  if (status == SLEY_OK && verdict.status != SLEY_OK)
+    status = sl_error_restore(&verdict);
+  if (status == SLEY_OK && !bare)
+    status = take_entries(m, fd);
   if (mine != SLEY_OK || status != SLEY_OK) {
     drop(&fd);
     return mine != SLEY_OK ? sl_error_restore(&who.error) : status;
@@ -286,103 +324,40 @@ static sley_status go_to_rank_0(meeting *m, sley_status mine) {
   return SLEY_OK;
 }
 
-static bool is_loopback(const char *address) {
-  return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
-}
-
-/* Where the socket of a line to a peer is kept; NULL: there is no such line. */
-static int *slot_of(sl_mesh *mesh, int p, int64_t line) {
-  if (line != LINE_PULSE)
-    return &mesh->peer[line == LINE_URGENT ? sl_wire_urgent(mesh, p) : p].fd;
-  bool after = p == (mesh->rank + 1) % mesh->size, before = mesh->rank == (p + 1) % mesh->size;
-  if (after && (!before || p > mesh->rank)) /* of two ranks each is beside the other once */
-    return &mesh->pulse_fd[1];
-  return before ? &mesh->pulse_fd[0] : NULL;
-}
-
-/* Connects to a peer below. */
-static sley_status reach_peer(const meeting *m, int p, int line, double deadline) {
-  const sl_place *place = m->place;
-  const entry *at = &m->entries[p];
-  /* Who came to rank 0 on its own host is reached as rank 0 is. */
-  const char *address = p == 0 || is_loopback(at->address) ? place->address : at->address;
-  int port = p == 0 ? m->port_0 : (int)at->port, *fd = slot_of(m->mesh, p, line);
-  const introduction who = {MAGIC, place->key, place->rank, line};
-  sley_status status = sl_socket_connect(address, port, deadline, fd);
-  if (status == SLEY_OK)
-    status = sl_socket_write(*fd, &who, sizeof who, deadline);
-  if (status == SLEY_OK || status == SLEY_ERR_INTERRUPTED)
-    return status;
-  return sl_fail_peer(p, "rank %d cannot reach it at %s, port %d: %s", place->rank, address, port,
-                      strerror(errno));
-}
-
-/* The first rank above that has not come with all its lines; -1: none. */
-static int next_missing(sl_mesh *mesh, int rank) {
-  for (int p = rank + 1; p < mesh->size; p++)
-    for (int64_t line = LINE_MESSAGES; line <= LINE_PULSE; line++) {
-      const int *slot = slot_of(mesh, p, line);
-      if (slot && *slot < 0)
-        return p;
-    }
-  return -1;
-}
-
-/* Accepts the ranks above. */
-static sley_status receive_peers(const meeting *m, sl_reception *door, double deadline) {
-  const sl_place *place = m->place;
-  sl_mesh *mesh = m->mesh;
-  for (int p = next_missing(mesh, place->rank); p >= 0; p = next_missing(mesh, place->rank)) {
-    int fd;
-    introduction who;
-    sley_status status = sl_reception_next(door, deadline, &who, &fd);
-    if (status == SLEY_ERR_PEER)
-      return sl_fail_peer(p, "it did not come to rank %d within %g s: check that all hosts reach each other",
-                          place->rank, place->timeout);
-    SL_TRY(status);
-    int *slot = NULL;
-    if (who.magic == MAGIC && who.key == place->key && who.rank > place->rank && who.rank < place->size)
-      slot = slot_of(mesh, (int)who.rank, who.line);
-    if (!slot || *slot >= 0) {
-      close(fd);
-      continue;
-    }
-    *slot = fd;
-  }
-  return SLEY_OK;
-}
-
-/* Connects to the ranks below, and accepts those above. */
-static sley_status join_peers(meeting *m) {
-  const sl_place *place = m->place;
-  sl_mesh *mesh = m->mesh;
-  double deadline = sl_now() + place->timeout;
-  for (int p = 0; p < place->rank; p++) {
-    if (p > 0)
-      SL_TRY(reach_peer(m, p, LINE_MESSAGES, deadline));
-    SL_TRY(reach_peer(m, p, LINE_URGENT, deadline));
-    if (slot_of(mesh, p, LINE_PULSE))
-      SL_TRY(reach_peer(m, p, LINE_PULSE, deadline));
-  }
-  sl_reception door;
-  sl_reception_open(m->listener, NULL, 0, sizeof(introduction), &door);
-  sley_status status = receive_peers(m, &door, deadline);
-  sl_reception_close(&door);
-  return status;
-}
-
 /* ---- all */
+
+/* What a rank needs to join the others: taken before they meet, so that one that has none can say so. */
+static sley_status prepare(meeting *m) {
+  const sl_place *place = m->place;
+  const int none[2] = {-1, -1};
+  const int beside[2] = {(place->rank + place->size - 1) % place->size, (place->rank + 1) % place->size};
+  SL_TRY(sl_wire_create(place->rank, place->size, place->local_rank, place->timeout, &m->mesh));
+  SL_TRY(SL_NEW_ZERO(m->entries, place->size, "the ranks' places"));
+  sl_host_name(m->entries[place->rank].host);
+  m->entries[place->rank].process = sl_process_id_own();
+  if (place->size == 1)
+    return SLEY_OK;
+  SL_TRY(SL_NEW(m->guests, SL_GUESTS, "connections of ranks that come"));
+  SL_TRY(sl_lines_create(place, &m->lines));
+  /* It beats from the first connection on, or a rank that is slow to join the others were taken for one that
+   * is stopped. */
+  return sl_pulse_start(none, beside, place->timeout, &m->mesh->pulse);
+}
 
 static void settle(const meeting *m) {
   sl_mesh *mesh = m->mesh;
   int before = 0;
+  const sl_entry *own = &m->entries[mesh->rank];
   for (int r = 0; r < mesh->size; r++) {
-    memcpy(mesh->peer[r].host, m->entries[r].host, SL_HOST_BYTES);
-    before += r < mesh->rank && strcmp(m->entries[r].host, m->entries[mesh->rank].host) == 0;
+    const sl_entry *at = &m->entries[r];
+    bool here = strcmp(at->host, own->host) == 0;
+    memcpy(mesh->peer[r].host, at->host, SL_HOST_BYTES);
+    before += r < mesh->rank && here;
+    mesh->peer[r].pid =
+        here && at->process.space != 0 && at->process.space == own->process.space ? (int)at->process.pid : 0;
     if (r != mesh->rank) {
       sl_socket_settle(mesh->peer[r].fd, mesh->timeout);
       sl_socket_settle(mesh->peer[sl_wire_urgent(mesh, r)].fd, mesh->timeout);
-      sl_socket_limit(mesh->peer[sl_wire_urgent(mesh, r)].fd, mesh->timeout);
     }
   }
   if (mesh->local_rank < 0)
@@ -394,23 +369,16 @@ sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_mesh *
   meeting m = {.place = place,
                .listener = place->listener,
                .port = place->port,
-               .deadline = sl_now() + place->timeout};
+               .deadline = sl_now() + (place->patience > 0 ? place->patience : place->timeout)};
   if (mine == SLEY_OK)
-    mine = sl_wire_create(place->rank, place->size, place->local_rank, place->timeout, &m.mesh);
-  if (mine == SLEY_OK)
-    mine = SL_NEW_ZERO(m.entries, place->size, "the ranks' places");
-  if (mine == SLEY_OK)
-    sl_host_name(m.entries[place->rank].host);
+    mine = prepare(&m);
   sley_status status = mine;
   bool joining = false;
   if (place->size > 1) {
     status = place->rank == 0 ? receive_all(&m, mine) : go_to_rank_0(&m, mine);
     joining = status == SLEY_OK;
     if (joining)
-      status = join_peers(&m);
-    const int beside[2] = {(place->rank + place->size - 1) % place->size, (place->rank + 1) % place->size};
-    if (status == SLEY_OK)
-      status = sl_pulse_start(m.mesh->pulse_fd, beside, place->timeout, &m.mesh->pulse);
+      status = sl_lines_join(m.lines, m.entries, m.listener, m.port, m.guests, m.mesh);
   }
   drop(&m.listener);
   if (status == SLEY_OK) {
@@ -422,6 +390,8 @@ sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_mesh *
   } else {
     sl_wire_destroy(m.mesh);
   }
+  sl_lines_destroy(m.lines);
+  sl_free(m.guests);
   sl_free(m.entries);
   return status;
 }

@@ -65,7 +65,8 @@ static sley_status guess_address(const sl_launcher *launcher, sl_place *out) {
   out->key = mix(out->key, parent);
   out->port = PORT_OWN + (int)(out->key % PORTS_OWN);
   const char *hosts = getenv("SLURM_STEP_NODELIST");
-  if (launcher->local_size == launcher->size)
+  out->local = launcher->local_size == launcher->size;
+  if (out->local)
     snprintf(out->address, sizeof out->address, "127.0.0.1");
   else if (*parent || !first_host(hosts, out->address, sizeof out->address))
     return sl_fail(
@@ -84,11 +85,18 @@ sley_status sl_place_from_variables(sl_place *out) {
   out->rank = launcher.rank;
   out->size = launcher.size;
   out->local_rank = launcher.local_rank;
+  if (out->size > 1)
+    SL_TRY(sl_secret_from_environment(&out->secret));
   bool told = strcmp(launcher.name, "variables") == 0 || getenv("MASTER_ADDR") || getenv("MASTER_PORT");
   if (out->size > 1 && !told)
     return guess_address(&launcher, out);
   if (out->size > 1)
     SL_TRY(read_address(out));
+  /* A name of the loopback address reaches ranks of this host alone; they use the address itself. */
+  out->local = launcher.local_size == launcher.size || strncmp(out->address, "127.", 4) == 0 ||
+               strcmp(out->address, "localhost") == 0 || strcmp(out->address, "::1") == 0;
+  if (out->local)
+    snprintf(out->address, sizeof out->address, "127.0.0.1");
   out->key = mix(out->key, getenv("TORCHELASTIC_RUN_ID")) ^ (uint64_t)out->port;
   return SLEY_OK;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accepts connections that begin with one message, and hears all of them side by side. */
+/* Accepts connections, and hears the claims of all of them side by side. */
 #include "bootstrap/reception.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,45 +12,111 @@
 #include "base/interrupt.h"
 #include "socket/socket.h"
 
-enum { SLICE_MS = 50 };
+enum { SLICE_MS = 50, ADMITTED_AT_ONCE = 256 };
 
-static const double PATIENCE = 2; /* seconds for a guest, where others have no room */
+/* Seconds: how long a guest may take; and how long it stays at least where others want its place. */
+static const double PATIENCE = 10, PATIENCE_FULL = 0.25;
 
-void sl_reception_open(int listener, const void *greeting, size_t greeting_bytes, size_t bytes,
-                       sl_reception *out) {
-  out->listener = listener;
-  out->greeting = greeting;
-  out->greeting_bytes = greeting_bytes;
-  out->bytes = bytes;
-  out->count = 0;
+sley_status sl_reception_open(int listener, const sl_secret *secret, const sl_claim *wanted, sl_guest *guest,
+                              int room, sl_reception *out) {
+  *out =
+      (sl_reception){.listener = listener, .secret = secret, .wanted = *wanted, .guest = guest, .room = room};
+  if (wanted->payload < 0 || sizeof *wanted + (size_t)wanted->payload > SL_GUEST_BYTES)
+    return sl_fail(SLEY_ERR_INTERNAL, "a claim with %d bytes is longer than a reception hears",
+                   wanted->payload);
+  return SLEY_OK;
 }
 
-/* The guest leaves the list; its socket stays open. */
+/* The guest leaves, and the last one takes its place; its socket stays open. */
 static int release(sl_reception *reception, int g) {
   int fd = reception->guest[g].fd;
   reception->count--;
-  memmove(&reception->guest[g], &reception->guest[g + 1],
-          (size_t)(reception->count - g) * sizeof *reception->guest);
+  if (g != reception->count)
+    reception->guest[g] = reception->guest[reception->count];
   return fd;
 }
 
-/* Takes all who wait at the door, as far as there is room. */
+static bool same_address(const sl_guest *a, const sl_guest *b) {
+  return memcmp(a->address, b->address, sizeof a->address) == 0;
+}
+
+/* The oldest guest of an address that has more than half of all guests, if there is one; else of all. */
+static int find_least_welcome(const sl_reception *reception) {
+  const sl_guest *guest = reception->guest;
+  int greedy = 0, votes = 0, worst = -1;
+  for (int g = 0; g < reception->count; g++) { /* whoever has the majority is left in the end */
+    if (votes == 0)
+      greedy = g;
+    votes += same_address(&guest[g], &guest[greedy]) ? 1 : -1;
+  }
+  for (int g = 0; g < reception->count; g++)
+    if ((votes <= 0 || same_address(&guest[g], &guest[greedy])) &&
+        (worst < 0 || guest[g].since < guest[worst].since))
+      worst = g;
+  return worst;
+}
+
+/* Sends away who has had his time. */
+static void end_late(sl_reception *reception) {
+  double now = sl_now();
+  for (int g = 0; g < reception->count;)
+    if (now - reception->guest[g].since > PATIENCE)
+      close(release(reception, g));
+    else
+      g++;
+}
+
+/* Whether there is room for another: where all places are taken, one that has had some time loses its own. */
+static bool make_room(sl_reception *reception) {
+  if (reception->count < reception->room)
+    return true;
+  int worst = find_least_welcome(reception);
+  if (sl_now() - reception->guest[worst].since <= PATIENCE_FULL)
+    return false;
+  close(release(reception, worst));
+  return true;
+}
+
+static void note_address(int fd, uint8_t out[16]) {
+  struct sockaddr_storage name;
+  socklen_t length = sizeof name;
+  memset(out, 0, 16);
+  if (getpeername(fd, (struct sockaddr *)&name, &length) != 0)
+    return;
+  if (name.ss_family == AF_INET6)
+    memcpy(out, &((struct sockaddr_in6 *)&name)->sin6_addr, 16);
+  else if (name.ss_family == AF_INET)
+    memcpy(out, &((struct sockaddr_in *)&name)->sin_addr, 4);
+}
+
+/* Takes who waits at the door, as far as there is room. */
 static sley_status admit(sl_reception *reception) {
-  while (reception->count < SL_GUESTS) {
+  end_late(reception);
+  for (int i = 0; i < ADMITTED_AT_ONCE && make_room(reception); i++) {
     int fd;
     sley_status status = sl_socket_accept(reception->listener, &fd);
+    if (status == SLEY_ERR_MEMORY && reception->count == 0)
+      return sl_fail(SLEY_ERR_IO, "cannot accept a connection: %s: raise the limit of open files (ulimit -n)",
+                     strerror(errno));
+    if (status == SLEY_ERR_MEMORY) {
+      close(release(reception, find_least_welcome(reception)));
+      return SLEY_OK;
+    }
     if (status != SLEY_OK)
       return status == SLEY_ERR_PEER ? SLEY_OK : status; /* nobody is there */
-    /* A new connection has room for a greeting. */
-    if (reception->greeting_bytes == 0 ||
-        sl_socket_write(fd, reception->greeting, reception->greeting_bytes, 0) == SLEY_OK) {
-      sl_guest *guest = &reception->guest[reception->count++];
+    sl_guest *guest = &reception->guest[reception->count];
+    status = sl_challenge_make(&guest->challenge);
+    /* A new connection has room for a challenge. */
+    if (status == SLEY_OK && sl_socket_write(fd, &guest->challenge, sizeof guest->challenge, 0) == SLEY_OK) {
+      reception->count++;
       guest->fd = fd;
       guest->got = 0;
       guest->since = sl_now();
+      note_address(fd, guest->address);
     } else {
       close(fd);
     }
+    SL_TRY(status);
   }
   return SLEY_OK;
 }
@@ -69,42 +135,64 @@ static bool hear(sl_guest *guest, size_t bytes) {
   return true;
 }
 
-/* Waits until somebody comes, or says something, for a moment at most. */
-static sley_status listen_to_all(const sl_reception *reception, double left) {
-  struct pollfd pollers[SL_GUESTS + 1];
-  int count = reception->count;
-  for (int g = 0; g < count; g++)
-    pollers[g] = (struct pollfd){.fd = reception->guest[g].fd, .events = POLLIN};
-  if (count < SL_GUESTS)
-    pollers[count++] = (struct pollfd){.fd = reception->listener, .events = POLLIN};
-  int ready = poll(pollers, (nfds_t)count, left * 1e3 < SLICE_MS ? (int)(left * 1e3) + 1 : SLICE_MS);
-  if (ready < 0 && errno != EINTR)
-    return sl_fail(SLEY_ERR_IO, "cannot wait for sockets: %s", strerror(errno));
+/* A claim is complete: whether it is true, and this side's proof is on its way. */
+static bool judge(sl_reception *reception, const sl_guest *guest) {
+  sl_claim_verdict verdict =
+      sl_claim_check(reception->secret, &guest->challenge, &reception->wanted, guest->message);
+  reception->foreign += verdict == SL_CLAIM_FOREIGN;
+  reception->unproven += verdict == SL_CLAIM_UNPROVEN;
+  if (verdict != SL_CLAIM_PROVEN)
+    return false;
+  sl_proof proof;
+  sl_claim claim;
+  memcpy(&claim, guest->message, sizeof claim);
+  sl_proof_make(reception->secret, &guest->challenge, &claim, &proof);
+  return sl_socket_write(guest->fd, &proof, sizeof proof, 0) == SLEY_OK;
+}
+
+sley_status sl_reception_take(sl_reception *reception, void *message, int *out) {
+  size_t bytes = sizeof(sl_claim) + (size_t)reception->wanted.payload;
+  *out = -1;
+  SL_TRY(admit(reception));
+  for (int g = 0; g < reception->count;) {
+    sl_guest *guest = &reception->guest[g];
+    bool stays = hear(guest, bytes);
+    if (stays && guest->got < bytes) {
+      g++;
+    } else if (stays && judge(reception, guest)) {
+      memcpy(message, guest->message, bytes);
+      *out = release(reception, g);
+      return SLEY_OK;
+    } else {
+      close(release(reception, g));
+    }
+  }
   return SLEY_OK;
 }
 
+int sl_reception_pollers(const sl_reception *reception, struct pollfd *out) {
+  int count = reception->count;
+  for (int g = 0; g < count; g++)
+    out[g] = (struct pollfd){.fd = reception->guest[g].fd, .events = POLLIN};
+  if (count < reception->room)
+    out[count++] = (struct pollfd){.fd = reception->listener, .events = POLLIN};
+  return count;
+}
+
 sley_status sl_reception_next(sl_reception *reception, double deadline, void *message, int *out) {
+  struct pollfd pollers[SL_GUESTS + 1];
   for (;;) {
-    SL_TRY(admit(reception));
-    for (int g = 0; g < reception->count;) {
-      sl_guest *guest = &reception->guest[g];
-      if (!hear(guest, reception->bytes)) {
-        close(release(reception, g));
-      } else if (guest->got == reception->bytes) {
-        memcpy(message, guest->message, reception->bytes);
-        *out = release(reception, g);
-        return SLEY_OK;
-      } else {
-        g++;
-      }
-    }
+    SL_TRY(sl_reception_take(reception, message, out));
+    if (*out >= 0)
+      return SLEY_OK;
     SL_TRY(sl_interrupted());
-    double now = sl_now();
-    if (now >= deadline)
+    double left = deadline - sl_now();
+    if (left <= 0)
       return SLEY_ERR_PEER;
-    if (reception->count == SL_GUESTS && now - reception->guest[0].since > PATIENCE)
-      close(release(reception, 0));
-    SL_TRY(listen_to_all(reception, deadline - now));
+    int count = sl_reception_pollers(reception, pollers);
+    int ready = poll(pollers, (nfds_t)count, left * 1e3 < SLICE_MS ? (int)(left * 1e3) + 1 : SLICE_MS);
+    if (ready < 0 && errno != EINTR)
+      return sl_fail(SLEY_ERR_IO, "cannot wait for sockets: %s", strerror(errno));
   }
 }
 

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,8 +22,15 @@
 
 enum { SLICE_MS = 50 };
 /* Seconds: from the first failure to SIGTERM for the others (they end by themselves, since they have been
- * told), from an interrupt to SIGTERM, and from SIGTERM to SIGKILL. */
+ * told), from an interrupt to SIGTERM, and from SIGTERM to SIGKILL. A rank that is stopped cannot end by
+ * itself: it is killed at once. */
 static const double GRACE_FAILED = 5, GRACE_INTERRUPTED = 0.5, GRACE_ASKED = 1;
+
+/* Seconds for ranks to meet: those that end or are stopped meanwhile are seen here. */
+static const double MEETING = 60;
+
+/* Seconds that a rank may be stopped at least, as in the pulse. */
+static const double LIMIT_LEAST = 2;
 
 /* What a rank leaves behind, in shared memory. */
 typedef struct outcome {
@@ -33,14 +39,18 @@ typedef struct outcome {
 } outcome;
 
 typedef struct child {
-  pid_t pid; /* 0: none, or waited for */
-  int pipe;  /* end of file when the rank has ended */
-  int code;  /* as waitpid gives it */
+  pid_t pid;            /* 0: none, or waited for */
+  int pipe;             /* end of file when the rank has ended */
+  int code;             /* as waitpid gives it */
+  int stop_signal;      /* by which it is stopped; 0: it is not */
+  double stopped;       /* seconds, for which this process ran itself */
+  bool given_up, ended; /* it was stopped when it was killed here; it was asked to end, or killed, here */
 } child;
 
 typedef struct family {
   int ranks, started;
   outcome *outcomes;
+  double timeout, seen; /* seen: sl_now() when it was looked after the ranks last */
   child *children;
   struct pollfd *pollers;
 } family;
@@ -80,22 +90,58 @@ static sley_status start_one(family *f, sl_place *place, sl_spawn_main main, voi
   return SLEY_OK;
 }
 
-static void signal_all(const family *f, int number) {
+static void signal_all(family *f, int number) {
   for (int r = 0; r < f->started; r++)
-    if (f->children[r].pid > 0)
+    if (f->children[r].pid > 0) {
+      f->children[r].ended = true;
       kill(f->children[r].pid, number);
+    }
+}
+
+/* Takes note of a rank that has ended, is stopped or goes on. */
+static void look_after(child *c) {
+  int code;
+  pid_t found;
+  while ((found = waitpid(c->pid, &code, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
+    if (WIFSTOPPED(code) || WIFCONTINUED(code)) {
+      c->stop_signal = WIFSTOPPED(code) ? WSTOPSIG(code) : 0;
+      c->stopped = 0;
+      continue;
+    }
+    c->code = code;
+    break;
+  }
+  if (found != 0) /* ended; or not to be waited for: somebody else did */
+    c->pid = 0;
 }
 
 /* Takes leave of the ranks that have ended; returns how many run still. */
 static int collect(family *f) {
   int running = 0;
+  double now = sl_now(), passed = now - f->seen;
+  if (passed > 2 * SLICE_MS * 1e-3) /* this process did not run itself */
+    passed = 2 * SLICE_MS * 1e-3;
+  f->seen = now;
   for (int r = 0; r < f->started; r++) {
     child *c = &f->children[r];
-    if (c->pid > 0 && waitpid(c->pid, &c->code, WNOHANG) != 0) /* not to be waited for: somebody else did */
-      c->pid = 0;
+    if (c->pid > 0)
+      look_after(c);
+    if (c->pid > 0 && c->stop_signal != 0)
+      c->stopped += passed;
     running += c->pid > 0;
   }
   return running;
+}
+
+/* Kills the ranks that have been stopped for the time limit, or, once a rank has failed, that are stopped. */
+static void give_up_stopped(family *f, bool broken) {
+  for (int r = 0; r < f->started; r++) {
+    child *c = &f->children[r];
+    if (c->pid > 0 && c->stop_signal != 0 && !c->given_up && (broken || c->stopped >= f->timeout)) {
+      c->given_up = true;
+      kill(c->pid, SIGKILL);
+    }
+  }
 }
 
 static bool failed(const family *f, int r) {
@@ -123,6 +169,7 @@ static void wait_for_all(family *f, bool incomplete) {
         ask_at = now + GRACE_FAILED;
     if (interrupted && (ask_at < 0 || ask_at > now + GRACE_INTERRUPTED))
       ask_at = now + GRACE_INTERRUPTED;
+    give_up_stopped(f, ask_at >= 0);
     if (ask_at >= 0 && now >= ask_at) {
       signal_all(f, sent == 0 ? SIGTERM : SIGKILL);
       sent++;
@@ -132,21 +179,30 @@ static void wait_for_all(family *f, bool incomplete) {
   }
 }
 
-static sley_status tell_killed(int rank, int code) {
+static sley_status tell_killed(const family *f, int rank) {
+  const child *c = &f->children[rank];
+  int code = c->code;
+  if (c->given_up)
+    return sl_fail_peer(rank, "its process was stopped by signal %d (%s)", c->stop_signal,
+                        strsignal(c->stop_signal));
   if (WIFSIGNALED(code))
     return sl_fail_peer(rank, "its process was ended by signal %d (%s)", WTERMSIG(code),
                         strsignal(WTERMSIG(code)));
   return sl_fail_peer(rank, "its process ended by itself, with exit status %d", WEXITSTATUS(code));
 }
 
+/* What counts most: a rank's own error, then one that was killed or stopped by others, then what ranks say of
+ * each other, then one that did not end when it was asked to. */
 static sley_status first_failure(const family *f) {
-  for (int pass = 0; pass < 3; pass++)
+  enum { OWN, KILLED, NOTICED, ENDED_HERE, PASSES };
+  for (int pass = 0; pass < PASSES; pass++)
     for (int r = 0; r < f->started; r++) {
       const outcome *out = &f->outcomes[r];
-      if (pass == 1 && !out->returned)
-        return tell_killed(r, f->children[r].code);
+      const child *c = &f->children[r];
       sley_status status = (sley_status)out->error.status;
-      if (pass != 1 && out->returned && status != SLEY_OK && (pass == 2 || status != SLEY_ERR_PEER))
+      if (!out->returned && (pass == ENDED_HERE || (pass == KILLED && (c->given_up || !c->ended))))
+        return tell_killed(f, r);
+      if (out->returned && status != SLEY_OK && (pass == NOTICED || (pass == OWN && status != SLEY_ERR_PEER)))
         return sl_error_on(r, &out->error);
     }
   return SLEY_OK;
@@ -160,14 +216,20 @@ static sley_status prepare(family *f, sl_place *place) {
   if (shared == MAP_FAILED)
     return sl_fail(SLEY_ERR_MEMORY, "cannot share memory with %d ranks: %s", f->ranks, strerror(errno));
   f->outcomes = shared;
-  if (getrandom(&place->key, sizeof place->key, 0) != (ssize_t)sizeof place->key)
-    place->key = (uint64_t)getpid();
+  SL_TRY(sl_random_bytes(&place->key, sizeof place->key));
+  SL_TRY(sl_secret_make(&place->secret)); /* the ranks have it by the fork */
   return sl_socket_listen(0, true, &place->port, &place->listener);
 }
 
 sley_status sl_spawn(int ranks, double timeout, sl_spawn_main main, void *arg) {
-  family f = {.ranks = ranks};
-  sl_place place = {.size = ranks, .address = "127.0.0.1", .listener = -1, .local = true, .timeout = timeout};
+  family f = {.ranks = ranks, .timeout = timeout > LIMIT_LEAST ? timeout : LIMIT_LEAST, .seen = sl_now()};
+  sl_place place = {.size = ranks,
+                    .address = "127.0.0.1",
+                    .listener = -1,
+                    .local = true,
+                    .listens = true,
+                    .timeout = timeout,
+                    .patience = timeout > MEETING ? timeout : MEETING};
   sley_status status = prepare(&f, &place);
   fflush(NULL); /* or the ranks would write it again */
   while (status == SLEY_OK && f.started < ranks)

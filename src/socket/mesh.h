@@ -158,8 +158,9 @@ typedef struct sl_mesh_keeper {
   void *owner;
   /* Where memory `id` lies: base and its bytes, and whether the host may address it. NULL: not known. */
   void *(*find)(void *owner, uint64_t id, int64_t *bytes, bool *on_host);
-  /* A peer will not ask for it any more. Whether anything is kept still. */
-  bool (*freed)(void *owner, uint64_t id);
+  /* Rank `rank` will not ask for it any more; what is not known, or freed by it before, is ignored. Whether
+   * anything is kept still. */
+  bool (*freed)(void *owner, uint64_t id, int rank);
   /* For memory that the host cannot address; all return when done. Where there is none: NULL. at: an address
    * of it. atomic: of an ADD or COMPARE_SWAP; *old: what the word was. */
   sley_status (*load)(void *owner, void *dst, const char *at, int64_t bytes);

@@ -100,6 +100,8 @@ sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t
       status = sl_mesh_wait_sent(mesh, p, &mesh->peer[p].own_send);
   if (status != SLEY_OK) /* no meeting; a failure of one's own counts more */
     return mine == SLEY_OK ? status : sl_error_restore(&own);
+  for (int p = 0; p < mesh->size; p++)
+    mesh->peer[p].post.call[SL_MESH_CALL - 1] = '\0';
   status = compare_posts(mesh);
   if (status == SLEY_OK)
     return share_reason(mesh, &own);

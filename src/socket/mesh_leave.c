@@ -9,12 +9,17 @@
 enum { SLICE_MS = 50 };
 static const double FAREWELL = 1; /* seconds for the last messages of a broken mesh */
 
+/* The rank is known not to answer. */
+static bool is_given_up(const sl_mesh *mesh, int p) {
+  return mesh->failure.rank == p % mesh->size && mesh->failure.noticed;
+}
+
 /* Serves for a while, so that the notice gets out. */
 static void serve_until_sent(sl_mesh *mesh, double deadline) {
   for (;;) {
     bool sent = true;
     for (int p = 0; p < 2 * mesh->size; p++)
-      sent = sent && !mesh->peer[p].first;
+      sent = sent && (!mesh->peer[p].first || is_given_up(mesh, p));
     double left = deadline - sl_now();
     if (sent || left <= 0)
       return;
@@ -72,7 +77,7 @@ void sl_mesh_close(sl_mesh *mesh) {
     (void)sl_wire_turn(mesh, SLICE_MS);
     open = false;
     for (int p = 0; p < 2 * mesh->size; p++)
-      open = open || (mesh->peer[p].fd >= 0 && !mesh->peer[p % mesh->size].left);
+      open = open || (mesh->peer[p].fd >= 0 && !mesh->peer[p % mesh->size].left && !is_given_up(mesh, p));
   }
   sl_wire_destroy(mesh);
   if (*error.text)

@@ -14,13 +14,14 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-enum { BEATS_A_LIMIT = 8, WASTE = 64 };
+enum { BEATS_A_LIMIT = 8, WASTE = 64, READS = 16 };
 static const double LIMIT_LEAST = 2, BEAT_MOST = 1; /* seconds */
 
 struct sl_pulse {
   pthread_t thread;
-  int wake[2]; /* pipe: closed to end the thread */
-  int socket[2], peer[2];
+  int wake[2]; /* pipe: a byte when there is a new socket, closed to end the thread */
+  _Atomic int socket[2];
+  int peer[2];
   double limit, beat; /* seconds */
   _Atomic int silent;
 };
@@ -30,7 +31,7 @@ struct sl_pulse {
 static int listen_to(int socket) {
   char waste[WASTE];
   int heard = 0;
-  for (;;) {
+  for (int i = 0; i < READS; i++) { /* who sends without end is alive, and no more */
     ssize_t got = recv(socket, waste, sizeof waste, MSG_DONTWAIT);
     if (got > 0)
       heard = 1;
@@ -41,26 +42,41 @@ static int listen_to(int socket) {
     else if (errno != EINTR)
       return -2;
   }
+  return heard;
+}
+
+/* Seconds until the next thing to do: a beat, or the end of a peer's time. */
+static double until_next(const sl_pulse *pulse, const double quiet[2], const int socket[2], double to_beat) {
+  for (int i = 0; i < 2; i++)
+    if (socket[i] >= 0 && pulse->limit - quiet[i] < to_beat)
+      to_beat = pulse->limit - quiet[i];
+  return to_beat > 0 ? to_beat : 0;
 }
 
 static void *beat(void *arg) {
   sl_pulse *pulse = arg;
   double quiet[2] = {0, 0}, last = sl_now(), next = last;
-  int socket[2] = {pulse->socket[0], pulse->socket[1]};
+  bool over[2] = {false, false};
   for (;;) {
     double now = sl_now();
-    if (now >= next) {
-      for (int i = 0; i < 2; i++)
-        if (socket[i] >= 0)
-          (void)send(socket[i], "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* what it fails of is read below */
-      next = now + pulse->beat;
+    int socket[2];
+    for (int i = 0; i < 2; i++) {
+      socket[i] = over[i] ? -1 : atomic_load(&pulse->socket[i]);
+      if (now >= next && socket[i] >= 0)
+        (void)send(socket[i], "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* what it fails of is read below */
     }
+    if (now >= next)
+      next = now + pulse->beat;
     struct pollfd pollers[3] = {{.fd = pulse->wake[0], .events = POLLIN},
                                 {.fd = socket[0], .events = POLLIN},
                                 {.fd = socket[1], .events = POLLIN}};
-    (void)poll(pollers, 3, (int)((next - now) * 1e3) + 1);
-    if (pollers[0].revents != 0)
-      return NULL;
+    (void)poll(pollers, 3, (int)(until_next(pulse, quiet, socket, next - now) * 1e3) + 1);
+    char byte;
+    if (pollers[0].revents != 0) {
+      if (read(pulse->wake[0], &byte, 1) != 1)
+        return NULL;
+      next = 0; /* a new peer hears of this rank at once */
+    }
     now = sl_now();
     /* A longer time than was waited for: this process was stopped itself. */
     double passed = now - last < 2 * pulse->beat ? now - last : 2 * pulse->beat;
@@ -71,9 +87,10 @@ static void *beat(void *arg) {
       if (heard == -2 || quiet[i] >= pulse->limit) {
         int none = -1;
         atomic_compare_exchange_strong(&pulse->silent, &none, pulse->peer[i]);
+        over[i] = true;
       }
       if (heard < 0)
-        socket[i] = -1;
+        over[i] = true;
     }
   }
 }
@@ -83,7 +100,8 @@ sley_status sl_pulse_start(const int socket[2], const int peer[2], double timeou
   SL_TRY(SL_NEW_ZERO(pulse, 1, "a pulse"));
   pulse->limit = timeout > LIMIT_LEAST ? timeout : LIMIT_LEAST;
   pulse->beat = pulse->limit / BEATS_A_LIMIT < BEAT_MOST ? pulse->limit / BEATS_A_LIMIT : BEAT_MOST;
-  memcpy(pulse->socket, socket, sizeof pulse->socket);
+  for (int i = 0; i < 2; i++)
+    atomic_init(&pulse->socket[i], socket[i]);
   memcpy(pulse->peer, peer, sizeof pulse->peer);
   atomic_init(&pulse->silent, -1);
   if (pipe(pulse->wake) != 0) {
@@ -104,6 +122,11 @@ sley_status sl_pulse_start(const int socket[2], const int peer[2], double timeou
   }
   *out = pulse;
   return SLEY_OK;
+}
+
+void sl_pulse_add(sl_pulse *pulse, int i, int socket) {
+  atomic_store(&pulse->socket[i], socket);
+  (void)!write(pulse->wake[1], "", 1);
 }
 
 int sl_pulse_silent(const sl_pulse *pulse) {

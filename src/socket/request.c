@@ -49,78 +49,64 @@ static bool rows_under_way(const sl_wire_peer *peer) {
   return peer->rows.header.kind != 0 && !peer->rows.done;
 }
 
-/* Whether a request's body is as long as its kind and its other fields say. */
-static bool is_whole(const sl_mesh_header *header) {
-  switch ((sl_mesh_access_kind)header->access) {
-  case SL_MESH_GET:
-    return header->bytes == 0 && header->length >= 0;
-  case SL_MESH_PUT:
-    return header->bytes == header->length && header->length >= 0;
-  case SL_MESH_ADD:
-    return header->bytes == WORD && header->length == WORD;
-  case SL_MESH_COMPARE_SWAP:
-    return header->bytes == 2 * WORD && header->length == WORD;
-  case SL_MESH_ROWS:
-    return header->bytes >= 0 && header->bytes % (int64_t)sizeof(uint32_t) == 0 &&
-           header->bytes <= SL_MESH_ROWS_MOST * (int64_t)sizeof(uint32_t) && header->length >= 0 &&
-           header->length <= INT64_MAX / SL_MESH_ROWS_MOST;
-  case SL_MESH_FLUSH:
-  case SL_MESH_FREE:
-    return header->bytes == 0;
-  }
-  return false;
-}
-
-/* A request that no rank of this library makes. */
-static void refuse(sl_mesh *mesh, int p) {
-  const sl_mesh_header *h = &mesh->peer[p].header;
-  (void)sl_wire_fail(mesh, sl_fail(SLEY_ERR_INTERNAL,
-                                   "rank %d has sent a request that makes no sense: kind %u, %lld bytes for "
-                                   "%lld at %lld",
-                                   p % mesh->size, h->access, (long long)h->bytes, (long long)h->length,
-                                   (long long)h->at));
-}
-
 static char *staging_of(const sl_mesh *mesh, int p, unsigned slot) {
   return mesh->keeper.staging + (int64_t)(p % mesh->size) * SL_MESH_STAGING + (int64_t)slot * SL_MESH_STAGE;
+}
+
+/* What a request asks for that is not there, or not in its order; NULL: nothing. Its header by itself is
+ * sound (header.h). */
+static const char *refusal(const sl_mesh *mesh, const sl_wire_peer *peer) {
+  const sl_mesh_header *header = &peer->header;
+  if (header->access == SL_MESH_FLUSH || header->access == SL_MESH_FREE)
+    return NULL;
+  if (header->access == SL_MESH_ROWS) {
+    place row = locate(mesh, header);
+    if (!row.at || !row.on_host || !peer->asked)
+      return "it asks for rows of memory that is not there";
+    return rows_under_way(peer) ? "it asks for rows before it has had those asked for before" : NULL;
+  }
+  return locate(mesh, header).at ? NULL : "it asks for memory that is not there";
 }
 
 void sl_wire_request(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   const sl_mesh_header *header = &peer->header;
-  if (!is_whole(header) ||
-      (header->access == SL_MESH_ROWS &&
-       rows_under_way(peer))) { /* the body, of whatever length, is thrown away: the mesh is broken */
-    refuse(mesh, p);
+  const char *wrong = refusal(mesh, peer);
+  if (wrong) {
+    sl_wire_violated(mesh, p, wrong);
     return;
   }
-  place there = locate(mesh, header);
   if (header->access == SL_MESH_ROWS)
     peer->body = (char *)peer->asked;
-  else if (header->access == SL_MESH_PUT && there.at && !there.on_host)
-    peer->body = staging_of(mesh, p, SL_MESH_WINDOW);
-  else if (header->access == SL_MESH_PUT)
-    peer->body = there.at && is_word(there.at, header->length) ? (char *)peer->operand : there.at;
-  else if (header->access == SL_MESH_ADD || header->access == SL_MESH_COMPARE_SWAP)
+  if (header->access == SL_MESH_ADD || header->access == SL_MESH_COMPARE_SWAP)
     peer->body = (char *)peer->operand;
+  if (header->access != SL_MESH_PUT)
+    return;
+  place there = locate(mesh, header);
+  if (!there.on_host)
+    peer->body = staging_of(mesh, p, SL_MESH_WINDOW);
+  else
+    peer->body = is_word(there.at, header->length) ? (char *)peer->operand : there.at;
 }
 
-/* Rows as asked for; zeros if there is one that is not. */
+/* Rows as asked for. */
 static void answer_rows(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   const sl_mesh_header *header = &peer->header;
   const sl_mesh_keeper *keeper = &mesh->keeper;
   int64_t bytes = 0, count = header->bytes / (int64_t)sizeof *peer->asked;
   bool on_host = true;
-  char *base = keeper->find ? keeper->find(keeper->owner, header->tag, &bytes, &on_host) : NULL;
-  int64_t rows = header->length > 0 ? bytes / header->length : 0;
-  bool inside = base && on_host && peer->asked;
-  for (int64_t i = 0; i < count && inside; i++)
-    inside = peer->asked[i] < rows;
+  const char *base = keeper->find(keeper->owner, header->tag, &bytes, &on_host);
+  int64_t rows = base && on_host ? bytes / header->length : 0;
+  for (int64_t i = 0; i < count; i++)
+    if (peer->asked[i] >= rows) {
+      sl_wire_violated(mesh, p, "it asks for a row that is not there");
+      return;
+    }
   peer->rows.header =
       (sl_mesh_header){.kind = SL_KIND_DATA, .tag = SL_TAG_ANSWER, .bytes = count * header->length};
-  sl_wire_queue(mesh, p, inside ? base : NULL, &peer->rows);
-  peer->rows.rows = inside ? peer->asked : NULL;
+  sl_wire_queue(mesh, p, base, &peer->rows);
+  peer->rows.rows = peer->asked;
   peer->rows.row_bytes = header->length;
 }
 
@@ -183,8 +169,8 @@ static void answer(sl_mesh *mesh, int p, place there) {
   sl_wire_answer *a = &peer->answer[slot];
   const void *data = &a->value;
   sley_status status = SLEY_OK;
-  if (peer->answers > SL_MESH_WINDOW && !a->send.done) { /* it has not waited for the answer before last */
-    refuse(mesh, p);
+  if (a->send.header.kind != 0 && !a->send.done) {
+    sl_wire_violated(mesh, p, "it asks for more before it has had the answers to what it has asked for");
     return;
   }
   if (header->access == SL_MESH_GET)
@@ -213,7 +199,7 @@ void sl_wire_request_done(sl_mesh *mesh, int p) {
     break;
   case SL_MESH_FREE:
     if (keeper->freed)
-      mesh->serves = keeper->freed(keeper->owner, header->tag);
+      mesh->serves = keeper->freed(keeper->owner, header->tag, p % mesh->size);
     break;
   case SL_MESH_PUT:
     status = store(mesh, p, locate(mesh, header));

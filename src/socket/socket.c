@@ -19,8 +19,6 @@
 
 enum { SLICE_MS = 50, BACKLOG = 4096, UNSENT_MOST = 128 * 1024 };
 
-static const double LIMIT_LEAST = 2; /* seconds */
-
 /* Waits for events. SLEY_ERR_PEER, without a message, after the deadline. */
 static sley_status wait_for(int socket, short events, double deadline) {
   for (;;) {
@@ -134,6 +132,30 @@ sley_status sl_socket_connect(const char *address, int port, double deadline, in
   return status;
 }
 
+sley_status sl_socket_begin_connect(const char *address, int port, int *out) {
+  char service[16];
+  snprintf(service, sizeof service, "%d", port);
+  struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                           .ai_socktype = SOCK_STREAM,
+                           .ai_flags = AI_NUMERICSERV | AI_NUMERICHOST},
+                  *found;
+  *out = -1;
+  if (getaddrinfo(address, service, &hints, &found) != 0) {
+    errno = EINVAL;
+    return SLEY_ERR_IO;
+  }
+  int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), reason = errno;
+  if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) != 0 && errno != EINPROGRESS) {
+    reason = errno;
+    close(fd);
+    fd = -1;
+  }
+  freeaddrinfo(found);
+  errno = reason;
+  *out = fd;
+  return fd >= 0 ? SLEY_OK : SLEY_ERR_IO;
+}
+
 sley_status sl_socket_accept(int listener, int *out) {
   for (;;) {
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -143,8 +165,11 @@ sley_status sl_socket_accept(int listener, int *out) {
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK)
       return SLEY_ERR_PEER;
-    if (errno != EINTR && errno != ECONNABORTED)
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+      return SLEY_ERR_MEMORY;
+    if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK)
       return sl_fail(SLEY_ERR_IO, "cannot accept a connection: %s", strerror(errno));
+    /* All else is about the one connection, which has ended before it was accepted. */
   }
 }
 
@@ -200,9 +225,4 @@ void sl_socket_settle(int socket, double timeout) {
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-}
-
-void sl_socket_limit(int socket, double timeout) {
-  unsigned milliseconds = (unsigned)((timeout > LIMIT_LEAST ? timeout : LIMIT_LEAST) * 1e3);
-  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
 }

@@ -16,8 +16,12 @@ sley_status sl_socket_listen(int port, bool local, int *out_port, int *out);
  */
 sley_status sl_socket_connect(const char *address, int port, double deadline, int *out);
 
-/* A connection that waits at the listener. Errors: SLEY_ERR_PEER if there is none now (without a message),
- * SLEY_ERR_IO. */
+/* Begins to connect to a numeric address, without waiting: the socket is writable once it has connected, or
+ * failed (SO_ERROR). Errors: SLEY_ERR_IO (errno; without a message), *out is -1. */
+sley_status sl_socket_begin_connect(const char *address, int port, int *out);
+
+/* A connection that waits at the listener. Errors, without a message: SLEY_ERR_PEER (there is none now),
+ * SLEY_ERR_MEMORY (no file descriptors or memory for another); SLEY_ERR_IO. */
 sley_status sl_socket_accept(int listener, int *out);
 
 /* All bytes or an error: SLEY_ERR_PEER (deadline, or the peer has closed; without a message), SLEY_ERR_IO. */
@@ -27,12 +31,10 @@ sley_status sl_socket_read(int socket, void *data, size_t bytes, double deadline
 /* The peer's address as text. */
 void sl_socket_peer(int socket, char out[SL_ADDRESS_BYTES]);
 
-/* Small messages go at once; an idle connection ends when the peer's host is silent for about timeout
- * seconds. */
+/* Small messages go at once; an idle connection ends when the peer's host is silent for about timeout seconds
+ * (keepalive, which the peer's kernel answers). There is no limit (TCP_USER_TIMEOUT) on what is sent and not
+ * taken: it would also end the connection to a rank that computes, or gets no processor, and so reads late.
+ * Whether a rank lives is told by its pulse. */
 void sl_socket_settle(int socket, double timeout);
-
-/* What is sent and not acknowledged within the time limit closes the connection (ETIMEDOUT), and so does what
- * the other side leaves no room for. */
-void sl_socket_limit(int socket, double timeout);
 
 #endif

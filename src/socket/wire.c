@@ -10,6 +10,7 @@
 #include "socket/wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,7 +20,10 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 
-enum { SLICE_MS = 50, ZEROS = 4096, WASTE = 65536, PIECES = 128, MUCH = 256 * 1024 };
+enum { SLICE_MS = 50, ZEROS = 4096, WASTE = 65536, PIECES = 128 };
+
+/* Bytes that one connection may move in a turn: then it is the others' turn, and an interrupt's. */
+enum { TURN = 8 * 1024 * 1024 };
 
 sley_status sl_wire_create(int rank, int size, int local_rank, double timeout, sl_mesh **out) {
   *out = NULL;
@@ -170,15 +174,46 @@ static void lose(sl_mesh *mesh, int p, int reason) {
                       : "its connection was closed: the process has ended or was killed");
 }
 
+/* Whether a process of this host is stopped, by a signal or a debugger. */
+static bool is_stopped(int pid) {
+  char name[64], line[256];
+  snprintf(name, sizeof name, "/proc/%d/stat", pid);
+  int fd = pid > 0 ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+  ssize_t got = fd >= 0 ? read(fd, line, sizeof line - 1) : 0;
+  if (fd >= 0)
+    close(fd);
+  line[got > 0 ? got : 0] = '\0';
+  const char *name_end = strrchr(line, ')'); /* the state follows the name in brackets */
+  return name_end && name_end[1] == ' ' && (name_end[2] == 'T' || name_end[2] == 't');
+}
+
 /* The pulse of a neighbour has stopped. */
 static void heed_pulse(sl_mesh *mesh) {
   int rank = sl_pulse_silent(mesh->pulse);
   char text[SL_ERROR_TEXT];
   if (rank < 0 || mesh->failure.rank >= 0 || mesh->peer[rank].left)
     return;
-  snprintf(text, sizeof text,
-           "rank %d has heard nothing of it for %g s: it is stopped, or cut off (--timeout sets the limit)",
-           mesh->rank, mesh->timeout);
+  if (is_stopped(mesh->peer[rank].pid))
+    snprintf(text, sizeof text, "its process %d is stopped, for %g s or more (--timeout sets the limit)",
+             mesh->peer[rank].pid, mesh->timeout);
+  else
+    snprintf(text, sizeof text,
+             "rank %d has heard nothing of it for %g s: it is stopped, or cut off (--timeout sets the limit)",
+             mesh->rank, mesh->timeout);
+  break_down_of(mesh, rank, text);
+}
+
+void sl_wire_violated(sl_mesh *mesh, int p, const char *what) {
+  const sl_mesh_header *h = &mesh->peer[p].header;
+  int rank = p % mesh->size;
+  char text[SL_ERROR_TEXT];
+  snprintf(
+      text, sizeof text,
+      "rank %d has had a message from it that makes no sense: %s (kind %u.%u, tag %llu, %lld bytes, %lld at "
+      "%lld)",
+      mesh->rank, what, h->kind, h->access, (unsigned long long)h->tag, (long long)h->bytes,
+      (long long)h->length, (long long)h->at);
+  mesh->peer[rank].dropped = mesh->peer[sl_wire_urgent(mesh, rank)].dropped = true;
   break_down_of(mesh, rank, text);
 }
 
@@ -228,7 +263,7 @@ static int next_pieces(const sl_mesh_outgoing *out, struct iovec pieces[PIECES])
 
 void sl_wire_send(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
-  while (may_send(mesh, peer)) {
+  for (int64_t before = mesh->moved; may_send(mesh, peer) && mesh->moved - before < TURN;) {
     sl_mesh_outgoing *out = peer->first;
     struct iovec pieces[PIECES];
     struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)next_pieces(out, pieces)};
@@ -270,8 +305,10 @@ static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
       sl_mesh_incoming *recv = *at;
       *at = recv->next;
       if (!fits(recv, peer->header.bytes)) {
-        (void)sl_fail(SLEY_ERR_INTERNAL, "a message of %lld bytes has come where %s%lld were expected",
-                      (long long)peer->header.bytes, recv->up_to ? "at most " : "", (long long)recv->bytes);
+        (void)sl_fail(SLEY_ERR_INTERNAL,
+                      "a message of %lld bytes has come from rank %d where %s%lld were expected",
+                      (long long)peer->header.bytes, (int)(peer - mesh->peer) % mesh->size,
+                      recv->up_to ? "at most " : "", (long long)recv->bytes);
         (void)sl_wire_fail(mesh, SLEY_ERR_INTERNAL);
         return true;
       }
@@ -283,36 +320,24 @@ static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
   return false;
 }
 
-/* Whether what follows a header is as long as its kind says; of a request see request.c. */
-static bool is_sound(const sl_mesh_header *header) {
-  switch ((sl_mesh_kind)header->kind) {
-  case SL_KIND_ABORT:
-    return header->bytes == (int64_t)sizeof(sl_error);
-  case SL_KIND_LEAVE:
-    return header->bytes == 0;
-  case SL_KIND_DATA:
-  case SL_KIND_REQUEST:
-    return header->bytes >= 0;
-  }
-  return false;
-}
-
 /* A header is complete. */
 static void begin_body(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
-  if (!is_sound(&peer->header)) {
-    (void)sl_wire_fail(mesh, sl_fail(SLEY_ERR_INTERNAL,
-                                     "rank %d has sent a message that makes no sense: kind %u, %lld bytes",
-                                     p % mesh->size, peer->header.kind, (long long)peer->header.bytes));
-    peer->header = (sl_mesh_header){.kind = SL_KIND_DATA};
-  }
+  bool urgent = p >= mesh->size;
+  const char *wrong = sl_header_check(&peer->header, urgent);
   peer->body_left = peer->header.bytes;
   peer->body = NULL;
   peer->target = NULL;
   peer->stalled = false;
-  switch (peer->header.kind) {
+  if (wrong || (!urgent && peer->left)) {
+    sl_wire_violated(mesh, p, wrong ? wrong : "it has left before");
+    return;
+  }
+  switch ((sl_mesh_kind)peer->header.kind) {
   case SL_KIND_DATA:
     peer->stalled = !find_target(mesh, peer);
+    if (peer->stalled && urgent) /* it would hold up a notice */
+      sl_wire_violated(mesh, p, "nobody has asked for it");
     break;
   case SL_KIND_ABORT:
     peer->body = (char *)&peer->news;
@@ -321,7 +346,7 @@ static void begin_body(sl_mesh *mesh, int p) {
     if (mesh->failure.rank < 0)
       sl_wire_request(mesh, p);
     break;
-  default:
+  case SL_KIND_LEAVE:
     break;
   }
 }
@@ -342,7 +367,9 @@ static void end_body(sl_mesh *mesh, int p) {
     sl_wire_request_done(mesh, p);
   else if (peer->header.kind == SL_KIND_ABORT) {
     sl_error_check(&peer->news, mesh->size);
-    if (peer->news.rank >= 0)
+    if (peer->news.rank < 0 || peer->news.status == SLEY_OK)
+      sl_wire_violated(mesh, p, "an error about no rank");
+    else
       break_down(mesh, &peer->news);
   }
 }
@@ -367,7 +394,7 @@ static int read_some(sl_wire_peer *peer, void *into, size_t bytes, size_t *got) 
 static void take_what_comes(sl_mesh *mesh, int p) {
   static _Thread_local char waste[WASTE];
   sl_wire_peer *peer = &mesh->peer[p];
-  while (!peer->stalled) {
+  for (int64_t before = mesh->moved; !peer->stalled && !peer->dropped && mesh->moved - before < TURN;) {
     size_t got = 0;
     int go_on;
     if (peer->header_got < sizeof peer->header) {
@@ -394,7 +421,7 @@ static void take_what_comes(sl_mesh *mesh, int p) {
     }
     if (go_on == 0)
       return;
-    if (!peer->stalled && peer->body_left == 0)
+    if (!peer->stalled && !peer->dropped && peer->body_left == 0)
       end_body(mesh, p);
   }
 }
@@ -402,11 +429,16 @@ static void take_what_comes(sl_mesh *mesh, int p) {
 /* A receive was posted, or nothing is waited for any more: looks again at the message that was held up. */
 static void unstall(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
-  if (!peer->stalled || !find_target(mesh, peer))
+  if (!peer->stalled || peer->dropped || !find_target(mesh, peer))
     return;
   peer->stalled = false;
   if (peer->body_left == 0)
     end_body(mesh, p);
+}
+
+void sl_wire_take(sl_mesh *mesh, int p) {
+  unstall(mesh, p);
+  take_what_comes(mesh, p);
 }
 
 sley_status sl_wire_turn(sl_mesh *mesh, int milliseconds) {
@@ -415,6 +447,8 @@ sley_status sl_wire_turn(sl_mesh *mesh, int milliseconds) {
   for (int p = 0; p < 2 * mesh->size; p++) {
     sl_wire_peer *peer = &mesh->peer[p];
     unstall(mesh, p);
+    if (peer->fd >= 0 && peer->dropped)
+      lose(mesh, p, 0);
     if (peer->fd < 0)
       continue;
     int events = (peer->stalled ? POLLRDHUP : POLLIN) | (may_send(mesh, peer) ? POLLOUT : 0);
@@ -436,148 +470,4 @@ sley_status sl_wire_turn(sl_mesh *mesh, int milliseconds) {
       take_what_comes(mesh, p);
   }
   return sl_interrupted();
-}
-
-/* ---- while the rank computes */
-
-static bool in_flight(const sl_wire_peer *peer) {
-  return peer->fd >= 0 && (peer->first || peer->posted || peer->target);
-}
-
-/* The progress thread's turn: messages in flight, and requests, where there is memory to ask for. */
-static bool help(void *arg) {
-  enum { LIVELY = 50 };
-  sl_mesh *mesh = arg;
-  int64_t before = mesh->moved;
-  mesh->helping = true;
-  if (mesh->lively > 0)
-    mesh->lively--;
-  for (int p = 0; p < 2 * mesh->size; p++) {
-    sl_wire_peer *peer = &mesh->peer[p];
-    bool asked = p >= mesh->size && mesh->serves && peer->fd >= 0;
-    if (!in_flight(peer) && !asked)
-      continue;
-    int64_t then = mesh->moved;
-    unstall(mesh, p);
-    sl_wire_send(mesh, p);
-    if (peer->posted || peer->target || asked)
-      take_what_comes(mesh, p);
-    if (asked && mesh->moved > then) /* who asks once may ask again */
-      mesh->lively = LIVELY;
-  }
-  mesh->helping = false;
-  return mesh->moved - before > MUCH || mesh->lively > 0;
-}
-
-sley_status sl_mesh_start_progress(sl_mesh *mesh) {
-  sl_wire_enter(mesh);
-  return mesh->progress || mesh->size == 1 ? SLEY_OK : sl_progress_start(help, mesh, &mesh->progress);
-}
-
-void sl_mesh_work(sl_mesh *mesh) {
-  /* `working` first: while the progress thread may serve, everything else of the mesh is its to change. */
-  if (!mesh->progress || mesh->working || mesh->failure.rank >= 0)
-    return;
-  bool something = mesh->serves;
-  for (int p = 0; p < 2 * mesh->size && !something; p++)
-    something = in_flight(&mesh->peer[p]);
-  if (!something)
-    return;
-  mesh->working = true;
-  sl_progress_allow(mesh->progress);
-}
-
-/* ---- messages */
-
-void sl_mesh_send(sl_mesh *mesh, int peer, uint64_t tag, const void *data, int64_t bytes,
-                  sl_mesh_outgoing *send) {
-  sl_mesh_send_in_turn(mesh, 0, peer, tag, data, bytes, send);
-}
-
-void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, const void *data,
-                          int64_t bytes, sl_mesh_outgoing *send) {
-  sl_wire_enter(mesh);
-  send->header = (sl_mesh_header){.kind = SL_KIND_DATA, .tag = tag, .bytes = bytes};
-  if (mesh->failure.rank >= 0) {
-    send->done = false;
-    return;
-  }
-  sl_wire_queue(mesh, peer, data, send);
-  if (turn > 0 && !send->done) {
-    sl_mesh_outgoing **at = &mesh->in_turn;
-    while (*at)
-      at = &(*at)->next_turn;
-    *at = send;
-    send->turn = turn;
-  }
-  if (mesh->peer[peer].first == send)
-    sl_wire_send(mesh, peer);
-}
-
-void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {
-  *recv = (sl_mesh_incoming){.tag = tag, .data = data, .bytes = bytes};
-  if (mesh->failure.rank >= 0)
-    return;
-  sl_mesh_incoming **at = &mesh->peer[index].posted;
-  while (*at)
-    at = &(*at)->next;
-  *at = recv;
-}
-
-void sl_mesh_recv(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {
-  sl_wire_enter(mesh);
-  sl_wire_post(mesh, peer, tag, data, bytes, recv);
-}
-
-void sl_mesh_recv_up_to(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t most,
-                        sl_mesh_incoming *recv) {
-  sl_mesh_recv(mesh, peer, tag, data, most, recv);
-  recv->up_to = true;
-}
-
-sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, bool answers) {
-  const sl_wire_peer *peer = &mesh->peer[p];
-  sl_wire_enter(mesh);
-  while (!*done) {
-    SL_TRY(sl_wire_broken(mesh));
-    if (peer->left && !answers)
-      return sl_wire_fail(mesh,
-                          sl_fail(SLEY_ERR_PEER,
-                                  "rank %d has returned, but rank %d waits for it: all ranks must make the "
-                                  "same collective calls",
-                                  p, mesh->rank));
-    if (answers && mesh->peer[sl_wire_urgent(mesh, p)].fd < 0)
-      return sl_wire_fail(mesh, sl_fail_peer(p, "it has ended, and cannot answer rank %d", mesh->rank));
-    sley_status status = sl_wire_turn(mesh, SLICE_MS);
-    if (status != SLEY_OK)
-      return sl_wire_fail(mesh, status);
-  }
-  return SLEY_OK;
-}
-
-sley_status sl_mesh_wait_sent(sl_mesh *mesh, int peer, sl_mesh_outgoing *send) {
-  return sl_wire_wait(mesh, peer, &send->done, false);
-}
-
-sley_status sl_mesh_wait_received(sl_mesh *mesh, int peer, sl_mesh_incoming *recv) {
-  return sl_wire_wait(mesh, peer, &recv->done, false);
-}
-
-void sl_mesh_meanwhile(sl_mesh *mesh, void (*turn)(void)) {
-  sl_wire_enter(mesh);
-  mesh->meanwhile = turn;
-}
-
-sley_status sl_mesh_progress(sl_mesh *mesh) {
-  sl_wire_enter(mesh);
-  SL_TRY(sl_wire_broken(mesh));
-  sley_status status = sl_wire_turn(mesh, 0);
-  if (status != SLEY_OK)
-    return sl_wire_fail(mesh, status);
-  return sl_wire_broken(mesh);
-}
-
-bool sl_mesh_broken(sl_mesh *mesh) {
-  sl_wire_enter(mesh);
-  return mesh->failure.rank >= 0;
 }

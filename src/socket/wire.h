@@ -8,25 +8,12 @@
 
 #include <poll.h>
 
+#include "socket/header.h"
 #include "socket/mesh.h"
 #include "socket/progress.h"
 #include "socket/pulse.h"
 
 enum { SL_MESH_CALL = 32 };
-
-/* header.kind */
-typedef enum sl_mesh_kind {
-  SL_KIND_DATA = 1, /* for a posted receive */
-  SL_KIND_ABORT,    /* who has failed, and the message */
-  SL_KIND_LEAVE,    /* nothing more will come */
-  SL_KIND_REQUEST   /* an access to memory header.tag */
-} sl_mesh_kind;
-
-/* Tags of the mesh's own messages. */
-#define SL_TAG_POST   (UINT64_C(1) << 56)
-#define SL_TAG_REASON (UINT64_C(2) << 56)
-#define SL_TAG_DATA   (UINT64_C(3) << 56)
-#define SL_TAG_ANSWER (UINT64_C(4) << 56)
 
 /* What a rank brings to a meeting of all. */
 typedef struct sl_mesh_post {
@@ -42,10 +29,12 @@ typedef struct sl_wire_answer {
 } sl_wire_answer;
 
 typedef struct sl_wire_peer {
-  int fd;    /* -1: none, or closed */
-  bool left; /* said that nothing more will come */
-  bool deaf; /* cannot be sent to any more */
+  int fd;       /* -1: none, or closed */
+  bool left;    /* said that nothing more will come */
+  bool deaf;    /* cannot be sent to any more */
+  bool dropped; /* has broken the protocol: nothing more is read, and the connection will be closed */
   char host[SL_HOST_BYTES];
+  int pid; /* of its process, where that can be looked up here; else 0 */
 
   sl_mesh_outgoing *first, *last; /* to be sent */
   sl_mesh_incoming *posted;       /* in the order of posting */
@@ -140,6 +129,13 @@ sley_status sl_wire_wait(sl_mesh *mesh, int rank, const bool *done, bool answers
 
 /* The mesh is broken by this rank's own failure; returns status, the message stays. */
 sley_status sl_wire_fail(sl_mesh *mesh, sley_status status);
+
+/* Rank p % size has sent what no rank of this library sends: the mesh is broken by its failure, and its
+ * connections are closed. */
+void sl_wire_violated(sl_mesh *mesh, int p, const char *what);
+
+/* Looks again at a message that was held up, and takes what has come. */
+void sl_wire_take(sl_mesh *mesh, int index);
 
 /* All ranks meet; afterwards peer[r].post is what rank r brought. As sl_mesh_agree. */
 sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -217,10 +218,16 @@ static void test_rank_that_does_not_come(void **state) {
   }
 }
 
+static void give_secret(rank_state *ranks, int size, const char *text) {
+  for (int r = 0; r < size; r++)
+    assert_sley_ok(sl_secret_of_text(text, strlen(text), &ranks[r].place.secret));
+}
+
 static void test_ranks_that_disagree(void **state) {
   (void)state;
   rank_state ranks[3];
   prepare(ranks, 3, 5);
+  give_secret(ranks, 3, "the secret of a test");
   ranks[2].place.size = 4;
   run_meeting(ranks, 3, -1);
   for (int r = 0; r < 3; r++) {
@@ -228,12 +235,95 @@ static void test_ranks_that_disagree(void **state) {
     assert_non_null(strstr(ranks[r].message, "rank 2 was started as one of 4 ranks, rank 0 as one of 3"));
   }
   prepare(ranks, 3, 5);
+  give_secret(ranks, 3, "the secret of a test");
   ranks[2].place.rank = 1;
   run_meeting(ranks, 3, -1);
   for (int r = 0; r < 3; r++) {
     assert_int_equal(ranks[r].status, SLEY_ERR_ARG);
     assert_non_null(strstr(ranks[r].message, "two processes have come as rank 1"));
   }
+}
+
+/* Without a secret whoever comes may be a stranger: it is told, and sent away, and the others wait on. */
+static void test_one_that_does_not_fit_and_has_no_secret(void **state) {
+  (void)state;
+  static const char *const told[] = {"rank 2 was started as one of 4 ranks, rank 0 as one of 3",
+                                     "two processes have come as rank 1"};
+  for (int i = 0; i < 2; i++) {
+    rank_state ranks[3];
+    prepare(ranks, 3, 1);
+    ranks[2].place.size += i == 0;
+    ranks[2].place.rank -= i;
+    run_meeting(ranks, 3, -1);
+    int sent_away = 0;
+    for (int r = 0; r < 3; r++) {
+      bool away = r > 0 && ranks[r].status == SLEY_ERR_ARG;
+      sent_away += away;
+      assert_int_equal(ranks[r].status, away ? SLEY_ERR_ARG : SLEY_ERR_PEER);
+      assert_non_null(strstr(ranks[r].message, told[i]));
+      if (!away)
+        assert_non_null(strstr(ranks[r].message, "rank 2 of 3 did not come"));
+    }
+    assert_int_equal(sent_away, 1);
+  }
+}
+
+static void test_secrets(void **state) {
+  (void)state;
+  rank_state ranks[3];
+  prepare(ranks, 3, 20);
+  give_secret(ranks, 3, "the secret of a test");
+  run_meeting(ranks, 3, -1);
+  for (int r = 0; r < 3; r++)
+    if (ranks[r].status != SLEY_OK)
+      fail_msg("rank %d: %s", r, ranks[r].message);
+  for (int none = 0; none < 2; none++) { /* another secret, or none */
+    prepare(ranks, 3, 1);
+    give_secret(ranks, none ? 2 : 3, "the secret of a test");
+    if (!none)
+      give_secret(&ranks[2], 1, "the secret of another");
+    run_meeting(ranks, 3, -1);
+    for (int r = 0; r < 3; r++)
+      assert_int_equal(ranks[r].status, SLEY_ERR_PEER);
+    assert_non_null(strstr(ranks[0].message, "rank 2 of 3 did not come"));
+    assert_non_null(strstr(ranks[0].message, "did not know the secret"));
+    assert_non_null(strstr(ranks[2].message, "SLEY_SECRET"));
+  }
+}
+
+static void assert_no_secret(sley_status expected, const char *what) {
+  sl_secret secret;
+  assert_int_equal(sl_secret_from_environment(&secret), expected);
+  assert_non_null(strstr(sley_last_error(), what));
+}
+
+static void test_secret_from_environment(void **state) {
+  (void)state;
+  sl_secret text, file;
+  char name[] = "/tmp/sley_secret_XXXXXX";
+  static const char words[] = "0123456789abcdef";
+  int fd = mkstemp(name);
+  assert_true(fd >= 0);
+  assert_sley_ok(sl_secret_from_environment(&text));
+  assert_false(text.given);
+  setenv("SLEY_SECRET", "short", 1);
+  assert_no_secret(SLEY_ERR_ARG, "SLEY_SECRET has 5 bytes");
+  setenv("SLEY_SECRET", words, 1);
+  assert_sley_ok(sl_secret_from_environment(&text));
+  assert_true(text.given);
+  setenv("SLEY_SECRET_FILE", name, 1);
+  assert_no_secret(SLEY_ERR_ARG, "both set");
+  unsetenv("SLEY_SECRET");
+  assert_no_secret(SLEY_ERR_ARG, "has 0 bytes");
+  assert_int_equal(dprintf(fd, "%s\n", words), (int)strlen(words) + 1);
+  assert_sley_ok(sl_secret_from_environment(&file));
+  assert_memory_equal(file.key, text.key, sizeof file.key);
+  fchmod(fd, 0640);
+  assert_no_secret(SLEY_ERR_ARG, "chmod 600");
+  close(fd);
+  unlink(name);
+  assert_no_secret(SLEY_ERR_IO, "No such file");
+  unsetenv("SLEY_SECRET_FILE");
 }
 
 static void test_rank_that_failed_before(void **state) {
@@ -372,6 +462,9 @@ int main(void) {
       cmocka_unit_test(test_silent_strangers),
       cmocka_unit_test(test_rank_that_does_not_come),
       cmocka_unit_test(test_ranks_that_disagree),
+      cmocka_unit_test(test_one_that_does_not_fit_and_has_no_secret),
+      cmocka_unit_test(test_secrets),
+      cmocka_unit_test(test_secret_from_environment),
       cmocka_unit_test(test_rank_that_failed_before),
       cmocka_unit_test(test_spawn),
       cmocka_unit_test(test_spawn_ends_with_its_parent),

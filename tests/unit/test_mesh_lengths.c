@@ -25,7 +25,7 @@ static sley_status send_lengths(sl_mesh *mesh, const int *lengths, int count) {
     SL_TRY(sl_mesh_wait_sent(mesh, 1, &send));
   }
   EXPECT(sl_mesh_barrier(mesh) == SLEY_ERR_PEER); /* the last one was too long */
-  EXPECT(strstr(sley_last_error(), "rank 1 failed: a message of 101 bytes has come where at most 100"));
+  EXPECT(strstr(sley_last_error(), "rank 1 failed: a message of 101 bytes has come from rank 0 where at most 100"));
   return SLEY_OK;
 }
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "bootstrap/launcher.h"
@@ -18,6 +17,7 @@
 typedef struct meeting_point {
   char address[SL_ADDRESS_BYTES];
   uint64_t key;
+  sl_secret secret;
   int64_t port;
   sl_error error; /* why it cannot listen; SLEY_OK: it can */
 } meeting_point;
@@ -60,12 +60,15 @@ static sley_status compare(const sl_launcher *launcher, int rank, int size) {
 }
 
 /* Rank 0 listens. */
-static void offer(sl_place *place, meeting_point *out) {
+static void offer(sl_place *place, bool one_host, meeting_point *out) {
   int port = 0;
   find_address(out->address);
-  if (getrandom(&out->key, sizeof out->key, 0) != (ssize_t)sizeof out->key)
-    out->key = (uint64_t)getpid();
-  sl_error_take(sl_socket_listen(0, false, &port, &place->listener), &out->error);
+  sley_status status = sl_random_bytes(&out->key, sizeof out->key);
+  if (status == SLEY_OK)
+    status = sl_secret_make(&out->secret);
+  if (status == SLEY_OK)
+    status = sl_socket_listen(0, one_host, &port, &place->listener);
+  sl_error_take(status, &out->error);
   out->port = port;
 }
 
@@ -79,22 +82,30 @@ static uint64_t hash_of_host(void) {
   return hash;
 }
 
-/* Rank 0's point to all, and whether all are on one host. Nothing is allocated, so that no rank fails alone.
- */
-static sley_status tell(MPI_Comm ranks, meeting_point *point, double timeout, bool *one_host) {
+/* Whether all ranks are on one host. */
+static sley_status compare_hosts(MPI_Comm ranks, sl_mpi_wait wait, bool *one_host) {
   MPI_Request request = MPI_REQUEST_NULL;
-  sl_mpi_wait wait = {.timeout = timeout, .what = "a rank's place, by MPI,"};
-  sl_mpi_enter();
-  int code = MPI_Ibcast(point, sizeof *point, MPI_BYTE, 0, ranks, &request);
-  sl_mpi_leave();
-  SL_TRY(sl_mpi_settle(code, &request, wait));
   uint64_t hash = hash_of_host(), mine[2] = {hash, ~hash}, most[2];
   sl_mpi_enter();
-  code = MPI_Iallreduce(mine, most, 2, MPI_UINT64_T, MPI_MAX, ranks, &request);
+  int code = MPI_Iallreduce(mine, most, 2, MPI_UINT64_T, MPI_MAX, ranks, &request);
   sl_mpi_leave();
   SL_TRY(sl_mpi_settle(code, &request, wait));
   *one_host = most[0] == ~most[1];
   return SLEY_OK;
+}
+
+/* Where rank 0 listens, from there on, and the job's secret, to all. Nothing is allocated, so that no rank
+ * fails alone. */
+static sley_status tell(MPI_Comm ranks, sl_place *place, meeting_point *point) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  sl_mpi_wait wait = {.timeout = place->timeout, .what = "a rank's place, by MPI,"};
+  SL_TRY(compare_hosts(ranks, wait, &place->local));
+  if (place->rank == 0)
+    offer(place, place->local, point);
+  sl_mpi_enter();
+  int code = MPI_Ibcast(point, sizeof *point, MPI_BYTE, 0, ranks, &request);
+  sl_mpi_leave();
+  return sl_mpi_settle(code, &request, wait);
 }
 
 sley_status sl_mpi_place(int ranks, const void *mpi_comm, double timeout, sl_place *out) {
@@ -120,17 +131,16 @@ sley_status sl_mpi_place(int ranks, const void *mpi_comm, double timeout, sl_pla
   if (size == 1)
     return SLEY_OK;
   meeting_point point = {.port = 0};
-  bool one_host = false;
-  if (rank == 0)
-    offer(out, &point);
-  sley_status status = tell(origin, &point, timeout, &one_host);
+  sley_status status = tell(origin, out, &point);
   if (status != SLEY_OK)
     sl_mpi_skip_finalise(true);
   else if (point.error.status != SLEY_OK)
     status = rank == 0 ? sl_error_restore(&point.error) : sl_error_of_peer(0, &point.error);
   out->key = point.key;
+  out->secret = point.secret;
+  out->listens = true;
   out->port = (int)point.port;
-  snprintf(out->address, sizeof out->address, "%s", one_host ? "127.0.0.1" : point.address);
+  snprintf(out->address, sizeof out->address, "%s", out->local ? "127.0.0.1" : point.address);
   if (status != SLEY_OK && out->listener >= 0)
     close(out->listener);
   return status;

@@ -166,13 +166,15 @@ sley_status sl_process_open(const sl_process_backend *backend, const sl_launch *
   sl_mesh *mesh;
   *out = NULL;
   SL_TRY(sl_bootstrap_meet(place, SLEY_OK, &mesh));
-  sl_process_comm template = {.base = {.rank = place->rank,
-                                       .size = place->size,
-                                       .processes = true,
-                                       .workgroup = sl_mesh_block(mesh, launch->workgroup)},
-                              .mesh = mesh,
-                              .mpi_comm = launch->mpi_comm,
-                              .timeout = place->timeout};
+  sl_process_comm template = {
+      .base = {.rank = place->rank,
+               .size = place->size,
+               .processes = true,
+               .trusts_network = place->size > 1 && !place->local && !place->secret.given,
+               .workgroup = sl_mesh_block(mesh, launch->workgroup)},
+      .mesh = mesh,
+      .mpi_comm = launch->mpi_comm,
+      .timeout = place->timeout};
   sley_status status = prepare(backend, launch, &template, out);
   if (status == SLEY_OK) {
     (*out)->mpi_comm = NULL;

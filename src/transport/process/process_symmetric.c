@@ -9,10 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "transport/process/symmetric_inside.h"
+
+enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW };
 
 static size_t mapped_bytes(int64_t bytes) {
   return bytes > 0 ? (size_t)bytes : 1;
@@ -43,10 +46,13 @@ void sl_process_symm_end(sl_process_comm *comm) {
   sl_free(comm->asks);
 }
 
-bool sl_process_symm_freed(void *owner, uint64_t id) {
+bool sl_process_symm_freed(void *owner, uint64_t id, int rank) {
   sl_process_comm *comm = owner;
   for (sl_process_symm *symm = comm->symms; symm; symm = symm->next)
-    symm->still_in_use -= symm->id == id;
+    if (symm->id == id && !symm->ranks[rank].parted) {
+      symm->ranks[rank].parted = true;
+      symm->still_in_use--;
+    }
   release(comm, false, false);
   return comm->symms != NULL;
 }
@@ -60,27 +66,41 @@ static sley_status map_file(int fd, sl_process_block *out) {
   return SLEY_OK;
 }
 
-/* The rank's own block, as a file in memory. */
+/* The rank's own block, as a file in memory, which nobody can make shorter: an access beyond its end would be
+ * a SIGBUS. */
 static sley_status make_own(sl_process_block *own, int64_t bytes) {
   own->bytes = bytes;
   own->pid = getpid();
-  own->fd = memfd_create("sley", MFD_CLOEXEC);
-  if (own->fd < 0 || ftruncate((int)own->fd, (off_t)mapped_bytes(bytes)) != 0)
+  own->fd = memfd_create("sley", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (own->fd < 0 || ftruncate((int)own->fd, (off_t)mapped_bytes(bytes)) != 0 ||
+      fcntl((int)own->fd, F_ADD_SEALS, SEALS) != 0)
     return sl_fail(SLEY_ERR_MEMORY, "cannot make %lld bytes of symmetric memory: %s", (long long)bytes,
                    strerror(errno));
   return map_file((int)own->fd, own);
 }
 
+/* Whether an open file is what a peer has told of: a sealed file in memory, this user's, of those bytes. */
+static bool is_block(int fd, const sl_process_block *peer) {
+  struct stat about;
+  int seals = fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
+         about.st_uid == geteuid() && about.st_size == (off_t)mapped_bytes(peer->bytes);
+}
+
 static sley_status map_peer(sl_comm *comm, int rank, sl_process_block *peer) {
   char path[64];
+  if (peer->bytes < 0 || peer->pid < 1 || peer->pid > INT32_MAX || peer->fd < 0 || peer->fd > INT32_MAX)
+    return sl_fail_peer(rank, "it tells of memory that cannot be: %lld bytes, process %lld, file %lld",
+                        (long long)peer->bytes, (long long)peer->pid, (long long)peer->fd);
   snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)peer->pid, (long long)peer->fd);
-  int fd = open(path, O_RDWR | O_CLOEXEC);
+  int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0)
     return sl_fail(
         SLEY_ERR_IO,
         "rank %d cannot open the memory of rank %d, which is in its workgroup: %s; use --workgroup 1",
         comm->rank, rank, strerror(errno));
-  sley_status status = map_file(fd, peer);
+  sley_status status = is_block(fd, peer) ? map_file(fd, peer)
+                                          : sl_fail_peer(rank, "%s is not the memory that it tells of", path);
   close(fd);
   return status;
 }
@@ -116,6 +136,10 @@ static sley_status map_all(sl_process_comm *comm, sl_process_symm *symm) {
   char *at = own.at;
   own.at = NULL;
   SL_TRY(sl_mesh_allgather(comm->mesh, &own, sizeof own, symm->ranks));
+  for (int r = 0; r < comm->base.size; r++) { /* what only this rank can know of them */
+    symm->ranks[r].at = NULL;
+    symm->ranks[r].parted = false;
+  }
   symm->ranks[rank].at = at;
   for (int r = 0; r < comm->base.size; r++)
     if (sl_link_to(&comm->base, r) == SL_LINK_DIRECT)

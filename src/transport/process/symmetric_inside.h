@@ -12,6 +12,7 @@ typedef struct sl_process_block {
   char *at; /* NULL: not mapped here */
   int64_t bytes;
   int64_t pid, fd; /* where the owner's file is, while it is being mapped */
+  bool parted;     /* the rank has said that it will not ask for this rank's block any more */
 } sl_process_block;
 
 typedef struct sl_process_symm {
@@ -55,7 +56,7 @@ void sl_process_part(sl_process_comm *comm, sl_process_symm *symm);
 /* Tells the mesh to serve what is kept now. */
 void sl_process_keep(sl_process_comm *comm);
 
-/* Of the mesh's keeper: a peer has freed it. Whether any memory is left. */
-bool sl_process_symm_freed(void *owner, uint64_t id);
+/* Of the mesh's keeper: rank `rank` has freed it. Whether any memory is left. */
+bool sl_process_symm_freed(void *owner, uint64_t id, int rank);
 
 #endif

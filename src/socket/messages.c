@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages of the callers: sent, posted and waited for, and moved while the rank computes. */
+#include "socket/wire.h"
+
+enum { SLICE_MS = 50, MUCH = 256 * 1024 };
+
+/* ---- while the rank computes */
+
+static bool in_flight(const sl_wire_peer *peer) {
+  return peer->fd >= 0 && (peer->first || peer->posted || peer->target);
+}
+
+/* The progress thread's turn: messages in flight, and requests, where there is memory to ask for. */
+static bool help(void *arg) {
+  enum { LIVELY = 50 };
+  sl_mesh *mesh = arg;
+  int64_t before = mesh->moved;
+  mesh->helping = true;
+  if (mesh->lively > 0)
+    mesh->lively--;
+  for (int p = 0; p < 2 * mesh->size; p++) {
+    sl_wire_peer *peer = &mesh->peer[p];
+    bool asked = p >= mesh->size && mesh->serves && peer->fd >= 0;
+    if (!in_flight(peer) && !asked)
+      continue;
+    int64_t then = mesh->moved;
+    sl_wire_send(mesh, p);
+    if (peer->posted || peer->target || asked)
+      sl_wire_take(mesh, p);
+    if (asked && mesh->moved > then) /* who asks once may ask again */
+      mesh->lively = LIVELY;
+  }
+  mesh->helping = false;
+  return mesh->moved - before > MUCH || mesh->lively > 0;
+}
+
+sley_status sl_mesh_start_progress(sl_mesh *mesh) {
+  sl_wire_enter(mesh);
+  return mesh->progress || mesh->size == 1 ? SLEY_OK : sl_progress_start(help, mesh, &mesh->progress);
+}
+
+void sl_mesh_work(sl_mesh *mesh) {
+  /* `working` first: while the progress thread may serve, everything else of the mesh is its to change. */
+  if (!mesh->progress || mesh->working || mesh->failure.rank >= 0)
+    return;
+  bool something = mesh->serves;
+  for (int p = 0; p < 2 * mesh->size && !something; p++)
+    something = in_flight(&mesh->peer[p]);
+  if (!something)
+    return;
+  mesh->working = true;
+  sl_progress_allow(mesh->progress);
+}
+
+/* ---- messages */
+
+void sl_mesh_send(sl_mesh *mesh, int peer, uint64_t tag, const void *data, int64_t bytes,
+                  sl_mesh_outgoing *send) {
+  sl_mesh_send_in_turn(mesh, 0, peer, tag, data, bytes, send);
+}
+
+void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, const void *data,
+                          int64_t bytes, sl_mesh_outgoing *send) {
+  sl_wire_enter(mesh);
+  send->header = (sl_mesh_header){.kind = SL_KIND_DATA, .tag = tag, .bytes = bytes};
+  if (mesh->failure.rank >= 0) {
+    send->done = false;
+    return;
+  }
+  sl_wire_queue(mesh, peer, data, send);
+  if (turn > 0 && !send->done) {
+    sl_mesh_outgoing **at = &mesh->in_turn;
+    while (*at)
+      at = &(*at)->next_turn;
+    *at = send;
+    send->turn = turn;
+  }
+  if (mesh->peer[peer].first == send)
+    sl_wire_send(mesh, peer);
+}
+
+void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {
+  *recv = (sl_mesh_incoming){.tag = tag, .data = data, .bytes = bytes};
+  if (mesh->failure.rank >= 0)
+    return;
+  sl_mesh_incoming **at = &mesh->peer[index].posted;
+  while (*at)
+    at = &(*at)->next;
+  *at = recv;
+}
+
+void sl_mesh_recv(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {
+  sl_wire_enter(mesh);
+  sl_wire_post(mesh, peer, tag, data, bytes, recv);
+}
+
+void sl_mesh_recv_up_to(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t most,
+                        sl_mesh_incoming *recv) {
+  sl_mesh_recv(mesh, peer, tag, data, most, recv);
+  recv->up_to = true;
+}
+
+sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, bool answers) {
+  const sl_wire_peer *peer = &mesh->peer[p];
+  sl_wire_enter(mesh);
+  while (!*done) {
+    SL_TRY(sl_wire_broken(mesh));
+    if (peer->left && !answers)
+      return sl_wire_fail(mesh,
+                          sl_fail(SLEY_ERR_PEER,
+                                  "rank %d has returned, but rank %d waits for it: all ranks must make the "
+                                  "same collective calls",
+                                  p, mesh->rank));
+    if (answers && mesh->peer[sl_wire_urgent(mesh, p)].fd < 0)
+      return sl_wire_fail(mesh, sl_fail_peer(p, "it has ended, and cannot answer rank %d", mesh->rank));
+    sley_status status = sl_wire_turn(mesh, SLICE_MS);
+    if (status != SLEY_OK)
+      return sl_wire_fail(mesh, status);
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_mesh_wait_sent(sl_mesh *mesh, int peer, sl_mesh_outgoing *send) {
+  return sl_wire_wait(mesh, peer, &send->done, false);
+}
+
+sley_status sl_mesh_wait_received(sl_mesh *mesh, int peer, sl_mesh_incoming *recv) {
+  return sl_wire_wait(mesh, peer, &recv->done, false);
+}
+
+void sl_mesh_meanwhile(sl_mesh *mesh, void (*turn)(void)) {
+  sl_wire_enter(mesh);
+  mesh->meanwhile = turn;
+}
+
+sley_status sl_mesh_progress(sl_mesh *mesh) {
+  sl_wire_enter(mesh);
+  SL_TRY(sl_wire_broken(mesh));
+  sley_status status = sl_wire_turn(mesh, 0);
+  if (status != SLEY_OK)
+    return sl_wire_fail(mesh, status);
+  return sl_wire_broken(mesh);
+}
+
+bool sl_mesh_broken(sl_mesh *mesh) {
+  sl_wire_enter(mesh);
+  return mesh->failure.rank >= 0;
+}
