@@ -70,6 +70,11 @@ bool sley_last_error_noticed(void);
 /* Asks every running Sley call of this process to end with SLEY_ERR_INTERRUPTED. Async-signal-safe. */
 void sley_interrupt(void);
 
+/* Removes the files that this process, and the ranks it has forked, have begun to write and not finished, and
+ * lets none be begun any more. For a process that ends at once, such as in a signal's handler, when what was
+ * running has not ended by itself soon enough after sley_interrupt. Async-signal-safe. */
+void sley_discard_outputs(void);
+
 /* Of the values of A, X and Y. Those of 16 bits are summed in f32 and Y is rounded once: SLEY_F16 is IEEE's
  * binary16, SLEY_BF16 the upper half of an f32. */
 typedef enum sley_dtype { SLEY_F32 = 0, SLEY_F64 = 1, SLEY_F16 = 2, SLEY_BF16 = 3 } sley_dtype;

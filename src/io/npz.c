@@ -299,6 +299,15 @@ static bool rows_ascend(int64_t rows, const int64_t *rowptr, const void *col, sl
   return true;
 }
 
+/* In rows that ascend. */
+static bool repeats(int64_t rows, const int64_t *rowptr, const void *col, sley_index index) {
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t e = rowptr[i] + 1; e < rowptr[i + 1]; e++)
+      if (sl_index_at(col, index, e) == sl_index_at(col, index, e - 1))
+        return true;
+  return false;
+}
+
 /* CSR of lines x across; CSC is the CSR of the transpose. */
 static sley_status read_compressed(const archive *in, int64_t lines, int64_t across, sley_dtype dtype,
                                    sl_team *team, sley_matrix **out) {
@@ -313,7 +322,9 @@ static sley_status read_compressed(const archive *in, int64_t lines, int64_t acr
   if (!rows_ascend(lines, arrays.rowptr, arrays.col, index))
     SL_TRY_GOTO(status, sl_csr_sort_rows(lines, arrays.rowptr, index, arrays.col, dtype, arrays.val, team),
                 failed);
-  return sl_matrix_adopt(lines, across, index, dtype, arrays, -1, out);
+  if (repeats(lines, arrays.rowptr, arrays.col, index))
+    SL_TRY_GOTO(status, sl_csr_merge_repeats(lines, index, dtype, SL_SUM_REPEATS, team, &arrays), failed);
+  return sl_matrix_adopt(lines, across, index, dtype, arrays, nnz, out);
 failed:
   sl_csr_arrays_free(&arrays);
   return status;

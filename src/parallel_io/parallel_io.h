@@ -15,7 +15,7 @@ typedef struct sl_pio_info {
 /* Reads a file, or runs a generator, on all ranks: begin (size + 1 entries) receives the partition, by equal
  * rows or by nonzeros, and *out this rank's rows: those of sl_matrix_read_file or sl_generate, to the bit.
  *
- * A .sley file: every rank maps its rows. Matrix Market and edge lists: every rank parses the lines that
+ * A .sley file: every rank reads its rows. Matrix Market and edge lists: every rank parses the lines that
  * begin in its share of the bytes, and entries go to the owners of their rows; a compressed text is
  * decompressed by rank 0, which distributes it. Generators: every rank draws its share of the edges, which go
  * to the owners of their rows. Other formats: rank 0 reads the matrix and distributes its rows.

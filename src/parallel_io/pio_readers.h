@@ -28,8 +28,8 @@ sley_status sl_pio_mtx(sl_pio_reading *reading, const sl_pio_text *text);
 sley_status sl_pio_is_edgelist(sl_comm *comm, const sl_pio_text *text, bool *out);
 sley_status sl_pio_edgelist(sl_pio_reading *reading, const sl_pio_text *text);
 
-/* Rows of a mapped cache, which the block takes over. */
-sley_status sl_pio_cache(sl_pio_reading *reading, sl_input *file);
+/* Rows of a cache, by their offsets. */
+sley_status sl_pio_cache(sl_pio_reading *reading, const sl_file *file);
 
 sley_status sl_pio_generate(sl_pio_reading *reading);
 
