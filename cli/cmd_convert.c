@@ -2,6 +2,7 @@
 /* `sley convert`: a matrix in, a file in another format out. */
 
 #include "command.h"
+#include "input.h"
 #include "job.h"
 #include "output.h"
 #include "write.h"
@@ -32,6 +33,8 @@ static int run(void *settings_, char **positionals) {
   const convert_settings *settings = settings_;
   if (!cli_output_possible(positionals[1]))
     return CLI_FAILED;
+  if (!cli_take_stdin("convert", positionals[0], NULL))
+    return CLI_USAGE;
   sley_matrix *matrix = NULL;
   sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed, &matrix);
   if (status == SLEY_OK)

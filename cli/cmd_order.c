@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sley order`: finds an order of rows and columns and writes the matrix in it, the order itself, or both. */
 #include "command.h"
+#include "input.h"
 #include "job.h"
 #include "output.h"
 #include "terminal.h"
@@ -68,6 +69,8 @@ static int run(void *settings_, char **positionals) {
     return cli_refuse(SLEY_ERR_ARG, "order: --output FILE or --perm FILE is missing");
   if (!cli_output_possible(settings->output) || !cli_output_possible(settings->perm))
     return CLI_FAILED;
+  if (!cli_take_stdin("order", positionals[0], NULL))
+    return CLI_USAGE;
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
   sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed, &matrix);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "input.h"
 #include "job.h"
 #include "output.h"
 #include "picture.h"
@@ -88,6 +89,8 @@ static int run(void *settings_, char **positionals) {
   const spy_settings *settings = settings_;
   if (!cli_output_possible(settings->output))
     return CLI_FAILED;
+  if (!cli_take_stdin("spy", positionals[0], NULL))
+    return CLI_USAGE;
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
   sley_status status = cli_load(positionals[0], "f32", settings->threads, settings->seed, &matrix);

@@ -43,6 +43,7 @@ const char *const *cli_devices(void) {
 #define AT(field) offsetof(cli_job_settings, field)
 const cli_option cli_job_options[] = {
     {.name = "k",
+     .letter = 'k',
      .kind = CLI_INT,
      .value = "K",
      .offset = AT(k),
@@ -102,7 +103,7 @@ const cli_option cli_job_options[] = {
      .value = "TYPE",
      .offset = AT(dtype),
      .choices = cli_dtypes,
-     .help = "type of all values"},
+     .help = "type of all values (default f32; f64 where a .npz, a .sley or X's .npy stores f64)"},
     {.name = "wire",
      .kind = CLI_CHOICE,
      .value = "TYPE",
@@ -135,6 +136,20 @@ sley_dtype cli_dtype(const char *name) {
   return (sley_dtype)dtype;
 }
 
+void cli_settle_dtype(cli_job_settings *settings, const char *matrix, const char *x) {
+  const char *const inputs[] = {matrix, x};
+  for (int i = 0; i < 2 && !settings->dtype; i++) {
+    sley_dtype stored;
+    int dims;
+    if (inputs[i] && sley_stored_type(inputs[i], &stored, &dims) == SLEY_OK && stored == SLEY_F64) {
+      settings->dtype = "f64";
+      settings->dtype_from = inputs[i];
+    }
+  }
+  if (!settings->dtype)
+    settings->dtype = "f32";
+}
+
 static bool algo_known(const char *command, const char *algo) {
   const char *names[CLI_ALGORITHMS + 3] = {"auto", "all"};
   int count = 2;
@@ -143,7 +158,9 @@ static bool algo_known(const char *command, const char *algo) {
   for (int i = 0; i < count; i++)
     if (strcmp(names[i], algo) == 0)
       return true;
-  cli_error("%s: --algo has no \"%s\"; the nearest is \"%s\"", command, algo, cli_nearest(algo, names));
+  char suggestion[512];
+  cli_suggest(suggestion, sizeof suggestion, algo, names);
+  cli_error("%s: --algo has no \"%s\"%s", command, algo, suggestion);
   return false;
 }
 
@@ -197,6 +214,10 @@ static void show(const char *verb, const char *name) {
   cli_progress(text, 0, 0);
 }
 
+sley_status cli_input_status(sley_status status, const char *name) {
+  return status == SLEY_ERR_IO && strcmp(name, "-") != 0 && access(name, F_OK) != 0 ? SLEY_ERR_INPUT : status;
+}
+
 sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, sley_matrix **out) {
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
   options.dtype = cli_dtype(dtype);
@@ -205,9 +226,7 @@ sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64
   show("loading", name);
   sley_status status = sley_matrix_read(name, &options, out);
   cli_progress_clear();
-  if (status == SLEY_ERR_IO && access(name, F_OK) != 0)
-    return SLEY_ERR_INPUT; /* no such file: a wrong word, not a failure at work */
-  return status;
+  return cli_input_status(status, name);
 }
 
 sley_status cli_apply_order(sley_matrix **matrix, const char *order, int64_t threads, int64_t seed,
@@ -329,7 +348,7 @@ sley_status cli_job_read(const cli_job *job, sley_comm *comm, cli_job *out) {
     cli_progress_clear();
   if (status != SLEY_OK) {
     cli_job_end(out);
-    return status == SLEY_ERR_IO && access(job->name, F_OK) != 0 ? SLEY_ERR_INPUT : status;
+    return cli_input_status(status, job->name);
   }
   set_operand_rows(out);
   return SLEY_OK;

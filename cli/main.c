@@ -174,7 +174,9 @@ static int refuse_command(const char *name) {
   for (int i = 0; i < COMMANDS; i++)
     names[i] = commands[i]->name;
   names[COMMANDS] = "help";
-  cli_error("there is no command \"%s\"; the nearest is \"%s\"", name, cli_nearest(name, names));
+  char suggestion[256];
+  cli_suggest(suggestion, sizeof suggestion, name, names);
+  cli_error("there is no command \"%s\"%s", name, suggestion);
   return CLI_USAGE;
 }
 

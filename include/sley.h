@@ -202,6 +202,14 @@ sley_status sley_dense_read(const char *path, sley_dtype dtype, int64_t *rows, i
 sley_status sley_dense_read_rows(const char *path, sley_dtype dtype, const int64_t *which, int64_t first,
                                  int64_t count, int64_t *rows, int64_t *cols, void **data);
 
+/* The type in which a file stores its values, where its format carries one: .sley, .npz and .npy; SLEY_F32 for
+ * whole numbers. *dims: 2 for a matrix, else the array's. Looks at the first bytes alone. Errors:
+ * SLEY_ERR_UNSUPPORTED (texts, generators, pipes: whoever reads them decides), SLEY_ERR_IO, SLEY_ERR_MEMORY. */
+sley_status sley_stored_type(const char *path, sley_dtype *dtype, int *dims);
+
+/* In place of the columns of an array that is written: it has one dimension, one value a row. */
+#define SLEY_VECTOR INT64_C(-1)
+
 /* Writes rows x cols values with leading dimension ld to .npy (SLEY_BF16, which NumPy has not, as float32:
  * exactly); whole or not at all. */
 sley_status sley_dense_write(const char *path, sley_dtype dtype, int64_t rows, int64_t cols, const void *data,
@@ -745,7 +753,9 @@ typedef struct sley_check {
   double relative_error; /* the largest |Y - A X| of all, relative to the largest |A X| */
 } sley_check;
 
-/* Compares Y with a float64 product A X (A^T X if transpose), entry by entry. x, y: whole operands. */
+/* Compares Y with a float64 product A X (A^T X if transpose), entry by entry. x, y: whole operands. NaN and
+ * infinities are values: where A or X has one, Y must have what IEEE 754 makes of it; the errors above are of
+ * the entries that are finite. */
 sley_status sley_check_spmm(const sley_matrix *matrix, bool transpose, int64_t k, const void *x, int64_t ldx,
                             const void *y, int64_t ldy, int threads, sley_check *out);
 

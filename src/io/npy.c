@@ -227,6 +227,8 @@ static sley_status put_values(sl_sink *sink, sley_dtype dtype, const char *value
 
 sley_status sl_npy_write(const char *path, sley_dtype dtype, int64_t rows, int64_t cols, const void *data,
                          int64_t ld) {
+  int dims = cols == SLEY_VECTOR ? 1 : 2;
+  cols = dims == 1 ? 1 : cols;
   if (rows < 0 || cols < 0 || (rows > 1 && ld < cols))
     return sl_fail(SLEY_ERR_ARG,
                    "%s: cannot write %" PRId64 " x %" PRId64 " values of leading dimension %" PRId64, path,
@@ -234,7 +236,7 @@ sley_status sl_npy_write(const char *path, sley_dtype dtype, int64_t rows, int64
   size_t bytes = sley_dtype_bytes(dtype);
   char header[SL_NPY_HEADER_ROOM];
   size_t header_bytes =
-      sl_npy_header(header, sl_npy_type('f', sley_dtype_bytes(sl_npy_dtype(dtype))), 2, rows, cols);
+      sl_npy_header(header, sl_npy_type('f', sley_dtype_bytes(sl_npy_dtype(dtype))), dims, rows, cols);
   void *piece = NULL;
   if (sl_npy_dtype(dtype) != dtype && !(piece = sl_alloc(PIECE, sizeof(double), "values to write")))
     return SLEY_ERR_MEMORY;
