@@ -9,7 +9,7 @@
 
 typedef struct order_settings {
   const char *order, *output, *perm, *dtype;
-  int64_t threads, seed;
+  int64_t threads, seed, mem_limit;
 } order_settings;
 
 #define AT(field) offsetof(order_settings, field)
@@ -49,6 +49,11 @@ static const cli_option own_options[] = {
      .offset = AT(seed),
      .most = INT64_MAX,
      .help = "of random orders and generators that name none"},
+    {.name = "mem-limit",
+     .kind = CLI_SIZE,
+     .value = "SIZE",
+     .offset = AT(mem_limit),
+     .help = "bytes that a compressed file may unpack to, such as 512M or 8G"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const order_settings defaults = {.order = "rabbit", .dtype = "f64", .seed = 1};
@@ -73,7 +78,8 @@ static int run(void *settings_, char **positionals) {
     return CLI_USAGE;
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
-  sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed, &matrix);
+  sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed,
+                                settings->mem_limit, &matrix);
   double start = cli_now_ms();
   if (status == SLEY_OK)
     status = cli_apply_order(&matrix, settings->order, settings->threads, settings->seed, &place);

@@ -85,7 +85,8 @@ const cli_option cli_job_options[] = {
      .offset = AT(mem_limit),
      .help = "memory that a rank may take on its device, X and Y included, such as 512M or 8G: where all "
              "columns do "
-             "not fit, blocks of them are multiplied in turn"},
+             "not fit, blocks of them are multiplied in turn; a compressed file may unpack to what all ranks "
+             "may take"},
     {.name = "order",
      .kind = CLI_CHOICE,
      .value = "NAME",
@@ -218,11 +219,13 @@ sley_status cli_input_status(sley_status status, const char *name) {
   return status == SLEY_ERR_IO && strcmp(name, "-") != 0 && access(name, F_OK) != 0 ? SLEY_ERR_INPUT : status;
 }
 
-sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, sley_matrix **out) {
+sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, int64_t unpack_limit,
+                     sley_matrix **out) {
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
   options.dtype = cli_dtype(dtype);
   options.threads = (int)threads;
   options.seed = (uint64_t)seed;
+  options.unpack_limit = unpack_limit;
   show("loading", name);
   sley_status status = sley_matrix_read(name, &options, out);
   cli_progress_clear();
@@ -296,13 +299,20 @@ static void set_operand_rows(cli_job *job) {
   job->y_rows = transpose ? job->info.cols : job->info.rows;
 }
 
+/* What all ranks may take, the matrix's file may unpack to. */
+static int64_t unpack_limit(const cli_job *job) {
+  int64_t limit = job->settings->mem_limit, all;
+  return __builtin_mul_overflow(limit, (int64_t)job->ranks.ranks, &all) ? 0 : all;
+}
+
 static sley_status load_whole(cli_job *job) {
   const cli_job_settings *settings = job->settings;
   int64_t threads = settings->threads * job->ranks.ranks;
   if (threads > MOST_THREADS)
     threads = MOST_THREADS;
   double start = cli_now_ms();
-  sley_status status = cli_load(job->name, settings->dtype, threads, settings->seed, &job->matrix);
+  sley_status status =
+      cli_load(job->name, settings->dtype, threads, settings->seed, unpack_limit(job), &job->matrix);
   job->load_ms = cli_now_ms() - start;
   start = cli_now_ms();
   if (status == SLEY_OK && strcmp(settings->order, "none") != 0)
@@ -328,6 +338,7 @@ sley_status cli_job_read(const cli_job *job, sley_comm *comm, cli_job *out) {
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
   options.dtype = cli_dtype(settings->dtype);
   options.seed = (uint64_t)settings->seed;
+  options.unpack_limit = unpack_limit(job);
   int ranks = sley_comm_size(comm);
   *out = *job;
   if (sley_comm_rank(comm) == 0)

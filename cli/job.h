@@ -75,8 +75,9 @@ double cli_now_ms(void);
  * work. */
 sley_status cli_input_status(sley_status status, const char *name);
 
-/* Loads a matrix with progress. threads 0: all cores. */
-sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, sley_matrix **out);
+/* Loads a matrix with progress. threads 0: all cores; unpack_limit: of a compressed file, 0: any. */
+sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, int64_t unpack_limit,
+                     sley_matrix **out);
 
 /* Finds the order and replaces *matrix by the matrix in that order, rows and columns alike. *place (rows
  * entries, freed by sley_buffer_free) receives the order. */

@@ -37,8 +37,8 @@ static size_t distance(const char *a, const char *b) {
 }
 
 static bool is_near(const char *word, size_t letters_wrong) {
-  size_t length = strnlen(word, WORD_LIMIT), most = length / 3;
-  return letters_wrong <= (most > 1 ? most : 1) && letters_wrong < length;
+  size_t length = strnlen(word, WORD_LIMIT), most = length < 4 ? 1 : length < 7 ? 2 : length / 3;
+  return letters_wrong <= most && letters_wrong < length;
 }
 
 const char *cli_nearest(const char *word, const char *const *list) {

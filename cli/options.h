@@ -44,7 +44,7 @@ bool cli_options_parse(const struct cli_command *command, int argc, char **argv,
 void cli_options_help(const struct cli_command *command, FILE *stream);
 
 /* The word of a NULL-terminated list nearest to word by edit distance, if it is near enough to be meant: at
- * most a third of the letters differ, or one does. NULL: none is. */
+ * most 1 letter of 3, 2 of 6, or a third of more differ. NULL: none is. */
 const char *cli_nearest(const char *word, const char *const *list);
 
 /* What to say of a word that is not in the list, after "no X": "; the nearest is ..." or, where none is near,

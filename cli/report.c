@@ -83,7 +83,8 @@ static void report_not_finite(const cli_result *result, FILE *stream) {
   if (result->not_finite == 0)
     return;
   fprintf(stream, "not finite %" PRId64 " of %" PRId64 " results are NaN or infinite%s\n", result->not_finite,
-          result->y_values, result->verified && result->check.ok ? ", where A X is" : "");
+          result->y_values,
+          result->verified && result->check.ok ? ", where A X is or leaves the range of the type" : "");
 }
 
 void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_result *result,

@@ -124,12 +124,14 @@ typedef struct sley_csr {
 
 typedef struct sley_read_options {
   size_t struct_size;
-  sley_dtype dtype; /* of the values; default SLEY_F32 */
-  int threads;      /* to read with; 0: all cores */
-  uint64_t seed;    /* for generators that name none; default 1 */
+  sley_dtype dtype;     /* of the values; default SLEY_F32 */
+  int threads;          /* to read with; 0: all cores */
+  uint64_t seed;        /* for generators that name none; default 1 */
+  int64_t unpack_limit; /* bytes that a compressed file may unpack to; default 0: any, but not beyond 256 MiB
+                           and 256 times its size */
 } sley_read_options;
 #define SLEY_READ_OPTIONS_INIT                                                                               \
-  { sizeof(sley_read_options), SLEY_F32, 0, 1 }
+  { sizeof(sley_read_options), SLEY_F32, 0, 1, 0 }
 
 /* Makes a matrix of CSR arrays. col has index's type, val dtype's. Row pointers of 32 bits are widened, into
  * a copy whatever the ownership. Rows whose columns do not ascend are sorted (into a copy, whatever the
@@ -146,7 +148,7 @@ sley_status sley_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, 
 sley_status sley_matrix_from_csr_on(sley_comm *comm, const sley_csr *csr, sley_matrix **out);
 
 /* Reads a file (Matrix Market, edge list, METIS, Rutherford-Boeing, scipy .npz, .sley; plain, gzip or zstd;
- * told apart by content) or runs a generator ("twin:clj", "rmat:scale=17,edgefactor=8",
+ * told apart by content; "-": standard input) or runs a generator ("twin:clj", "rmat:scale=17,edgefactor=8",
  * "er:n=1000,nnz=8000"). Symmetric files are expanded and repeated entries summed. options may be NULL.
  * Errors: SLEY_ERR_INPUT (file and line), SLEY_ERR_IO, SLEY_ERR_UNSUPPORTED (complex values),
  * SLEY_ERR_MEMORY. */
@@ -202,9 +204,10 @@ sley_status sley_dense_read(const char *path, sley_dtype dtype, int64_t *rows, i
 sley_status sley_dense_read_rows(const char *path, sley_dtype dtype, const int64_t *which, int64_t first,
                                  int64_t count, int64_t *rows, int64_t *cols, void **data);
 
-/* The type in which a file stores its values, where its format carries one: .sley, .npz and .npy; SLEY_F32 for
- * whole numbers. *dims: 2 for a matrix, else the array's. Looks at the first bytes alone. Errors:
- * SLEY_ERR_UNSUPPORTED (texts, generators, pipes: whoever reads them decides), SLEY_ERR_IO, SLEY_ERR_MEMORY. */
+/* The type in which a file stores its values, where its format carries one: .sley, .npz and .npy; SLEY_F32
+ * for whole numbers. *dims: 2 for a matrix, else the array's. Looks at the first bytes alone. Errors:
+ * SLEY_ERR_UNSUPPORTED (texts, generators, pipes: whoever reads them decides), SLEY_ERR_IO, SLEY_ERR_MEMORY.
+ */
 sley_status sley_stored_type(const char *path, sley_dtype *dtype, int *dims);
 
 /* In place of the columns of an array that is written: it has one dimension, one value a row. */

@@ -29,6 +29,7 @@ typedef struct sl_input {
   const char *begin, *end; /* the content */
   void *memory;            /* from sl_alloc, or NULL */
   int64_t most_rows;       /* more rows than this are refused, see sl_input_check_size */
+  int64_t unpack_limit;    /* bytes that what is packed in it may take; 0: any */
   int64_t lines_before;    /* of the file, if this is a later part of it; counts in messages */
 } sl_input;
 
@@ -37,8 +38,12 @@ typedef struct sl_input {
  * truncated or corrupt stream), SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
 sley_status sl_input_open(const char *path, sl_input *out);
 
-/* The same of a file that is open, which stays the caller's; team: NULL, or threads to read with. */
-sley_status sl_input_load(const sl_file *file, sl_team *team, sl_input *out);
+/* The same of a file that is open, which stays the caller's; team: NULL, or threads to read with; unpacked to
+ * at most limit bytes (0: any). */
+sley_status sl_input_load(const sl_file *file, int64_t limit, sl_team *team, sl_input *out);
+
+/* sl_input_open with a limit. */
+sley_status sl_input_open_within(const char *path, int64_t limit, sl_input *out);
 
 /* The same of its bytes as they are, compressed or not. */
 sley_status sl_input_load_packed(const sl_file *file, sl_team *team, sl_input *out);

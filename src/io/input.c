@@ -31,7 +31,7 @@ static sley_status decompress(sl_input *input) {
   if (!sl_is_compressed(input->begin, size))
     return SLEY_OK;
   sl_bytes bytes;
-  sley_status status = sl_inflate(input->name, input->begin, size, &bytes);
+  sley_status status = sl_inflate(input->name, input->begin, size, input->unpack_limit, &bytes);
   sl_input_close(input);
   if (status != SLEY_OK) {
     sl_free(bytes.data);
@@ -105,12 +105,17 @@ static sley_status load_stream(const char *path, sl_input *out) {
   return status;
 }
 
-sley_status sl_input_load(const sl_file *file, sl_team *team, sl_input *out) {
+sley_status sl_input_load(const sl_file *file, int64_t limit, sl_team *team, sl_input *out) {
   SL_TRY(sl_input_load_packed(file, team, out));
+  out->unpack_limit = limit;
   return finish(out);
 }
 
 sley_status sl_input_open(const char *path, sl_input *out) {
+  return sl_input_open_within(path, 0, out);
+}
+
+sley_status sl_input_open_within(const char *path, int64_t limit, sl_input *out) {
   *out = (sl_input){.name = path};
   sl_file file;
   sley_status status = sl_file_open(path, &file);
@@ -120,6 +125,7 @@ sley_status sl_input_open(const char *path, sl_input *out) {
   } else if (status == SLEY_ERR_UNSUPPORTED) {
     status = load_stream(path, out);
   }
+  out->unpack_limit = limit;
   return status == SLEY_OK ? finish(out) : status;
 }
 

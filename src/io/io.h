@@ -9,6 +9,10 @@
  * and, for a text, line), SLEY_ERR_UNSUPPORTED (complex values), SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
 sley_status sl_matrix_read_file(const char *path, sley_dtype dtype, sl_team *team, sley_matrix **out);
 
+/* The same of a file that may unpack to at most limit bytes (0: any); errors: SLEY_ERR_MEMORY beyond it. */
+sley_status sl_matrix_read_within(const char *path, sley_dtype dtype, int64_t limit, sl_team *team,
+                                  sley_matrix **out);
+
 /* The same of a file's bytes in memory; name is for messages, and its ending counts where an ending does. */
 sley_status sl_matrix_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype,
                                   sl_team *team, sley_matrix **out);

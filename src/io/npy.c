@@ -150,7 +150,7 @@ static sley_status read_path(const char *path, sley_dtype dtype, const int64_t *
     SL_TRY(status);
     status = sl_file_read(&file, 0, file.size < 4 ? file.size : 4, start, NULL);
     if (status == SLEY_OK && sl_is_compressed(start, sizeof start))
-      status = sl_input_load(&file, NULL, &input);
+      status = sl_input_load(&file, 0, NULL, &input);
     else if (status == SLEY_OK)
       status = read_rows(&file, dtype, which, first, count, rows, cols, data);
     sl_file_close(&file);

@@ -71,7 +71,7 @@ static bool unpack(const char *path, char *head, size_t *size) {
   sl_inflater *inflater;
   char unpacked[UNPACKED];
   size_t got = 0;
-  if (sl_inflater_open(path, head, *size, &inflater) != SLEY_OK)
+  if (sl_inflater_open(path, head, *size, 0, &inflater) != SLEY_OK)
     return false;
   sley_status status = sl_inflater_take(inflater, unpacked, sizeof unpacked, &got);
   sl_inflater_close(inflater);

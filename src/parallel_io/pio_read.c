@@ -58,7 +58,7 @@ static sley_status read_whole(sl_pio_reading *r) {
   sley_matrix *whole = NULL;
   sley_status status = SL_NEW_ZERO(from, comm->size + 1, "a partition");
   if (status == SLEY_OK && comm->rank == 0)
-    status = sl_matrix_read_file(r->name, r->dtype, comm->team, &whole);
+    status = sl_matrix_read_within(r->name, r->dtype, r->limit, comm->team, &whole);
   SL_TRY_GOTO(status, sl_agree_alike(comm, status), done);
   for (int i = 0; i <= comm->size; i++)
     r->begin[i] = 0;
@@ -106,7 +106,7 @@ static sley_status share_way(sl_comm *comm, way *choice) {
 static sley_status read_text(sl_pio_reading *r, const sl_file *file, bool *whole) {
   sl_comm *comm = r->comm;
   sl_pio_text text;
-  SL_TRY(sl_pio_text_open(comm, file, &text));
+  SL_TRY(sl_pio_text_open(comm, file, r->limit, &text));
   way choice = text.size > 0 && text.head.end > text.head.begin ? way_of(&text.head) : WHOLE;
   sley_status status;
   bool edges = false;
@@ -213,12 +213,13 @@ static sley_status settle(sl_pio_reading *r) {
   return status;
 }
 
-sley_status sl_pio_read(sl_comm *comm, const char *name, sley_dtype dtype, uint64_t seed, bool by_nonzeros,
-                        int64_t *begin, sl_pio_info *info, sley_matrix **out) {
+sley_status sl_pio_read(sl_comm *comm, const char *name, sley_dtype dtype, uint64_t seed, int64_t limit,
+                        bool by_nonzeros, int64_t *begin, sl_pio_info *info, sley_matrix **out) {
   sl_pio_reading r = {.comm = comm,
                       .name = name,
                       .dtype = dtype,
                       .seed = seed,
+                      .limit = limit,
                       .by_nonzeros = by_nonzeros,
                       .begin = begin,
                       .entries_stored = -1};

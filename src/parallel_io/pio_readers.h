@@ -11,6 +11,7 @@ typedef struct sl_pio_reading {
   const char *name;
   sley_dtype dtype;
   uint64_t seed;
+  int64_t limit;    /* bytes that the file may unpack to; 0: any */
   bool by_nonzeros; /* begin shall be so, not that it is yet */
   /* What is read: */
   int64_t *begin;         /* the partition of block */

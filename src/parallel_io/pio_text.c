@@ -156,7 +156,7 @@ static sley_status share_head(deal *d, const char *round, int64_t bytes, sl_pio_
 }
 
 /* Rank 0 unpacks, and deals. */
-static sley_status deal_all(deal *d, const sl_file *file, sl_pio_text *text) {
+static sley_status deal_all(deal *d, const sl_file *file, int64_t limit, sl_pio_text *text) {
   sl_comm *comm = d->comm;
   sl_input packed = {0};
   sl_inflater *inflater = NULL;
@@ -168,7 +168,8 @@ static sley_status deal_all(deal *d, const sl_file *file, sl_pio_text *text) {
   if (comm->rank == 0 && status == SLEY_OK)
     status = sl_input_load_packed(file, NULL, &packed);
   if (comm->rank == 0 && status == SLEY_OK)
-    status = sl_inflater_open(file->name, packed.begin, (size_t)(packed.end - packed.begin), &inflater);
+    status =
+        sl_inflater_open(file->name, packed.begin, (size_t)(packed.end - packed.begin), limit, &inflater);
   for (bool first = true; got == room; first = false) {
     int64_t bytes = 0;
     if (comm->rank == 0 && status == SLEY_OK) {
@@ -269,13 +270,13 @@ done:
   return status;
 }
 
-static sley_status unpack(sl_comm *comm, const sl_file *file, sl_pio_text *text) {
+static sley_status unpack(sl_comm *comm, const sl_file *file, int64_t limit, sl_pio_text *text) {
   deal d = {.comm = comm, .piece = ROUND / comm->size};
   d.piece = d.piece > MOST_PIECE ? MOST_PIECE : d.piece < LEAST_PIECE ? LEAST_PIECE : d.piece;
   text->head.name = text->part.name = file->name;
   sley_status status;
   SL_TRY_GOTO(status, sl_agree(comm, sl_alltoall_alloc(comm->size, &d.trade)), done);
-  SL_TRY_GOTO(status, deal_all(&d, file, text), done);
+  SL_TRY_GOTO(status, deal_all(&d, file, limit, text), done);
   SL_TRY_GOTO(status, find_starts(&d, text), done);
   SL_TRY_GOTO(status, regroup(&d, text), done);
   sl_input_set_size(&text->head, text->size);
@@ -293,12 +294,13 @@ static sley_status number_lines(sl_comm *comm, sl_pio_text *text) {
                        NULL);
 }
 
-sley_status sl_pio_text_open(sl_comm *comm, const sl_file *file, sl_pio_text *out) {
+sley_status sl_pio_text_open(sl_comm *comm, const sl_file *file, int64_t limit, sl_pio_text *out) {
   *out = (sl_pio_text){0};
   char first[4] = {0};
   sley_status status = sl_file_read(file, 0, file->size < 4 ? file->size : 4, first, NULL);
   SL_TRY(sl_agree_alike(comm, status));
-  status = sl_is_compressed(first, sizeof first) ? unpack(comm, file, out) : share_file(comm, file, out);
+  status =
+      sl_is_compressed(first, sizeof first) ? unpack(comm, file, limit, out) : share_file(comm, file, out);
   if (status == SLEY_OK)
     status = number_lines(comm, out);
   if (status != SLEY_OK)

@@ -15,8 +15,9 @@ typedef struct sl_pio_text {
   int64_t size;  /* of the text */
 } sl_pio_text;
 
-/* Shares out the lines of a file. Collective, agreed alike. */
-sley_status sl_pio_text_open(sl_comm *comm, const sl_file *file, sl_pio_text *out);
+/* Shares out the lines of a file, which may unpack to at most limit bytes (0: any). Collective, agreed alike.
+ */
+sley_status sl_pio_text_open(sl_comm *comm, const sl_file *file, int64_t limit, sl_pio_text *out);
 void sl_pio_text_close(sl_pio_text *text);
 
 /* What a place in head is in part: part's begin where it lies before, its end where it lies behind. */
