@@ -2,29 +2,36 @@
 /* `sley convert`: a matrix in, a file in another format out. */
 
 #include "command.h"
+#include "input.h"
 #include "job.h"
 #include "output.h"
 #include "write.h"
 
 typedef struct convert_settings {
   const char *dtype;
-  int64_t threads, seed;
+  int64_t threads, seed, mem_limit;
 } convert_settings;
 
 #define AT(field) offsetof(convert_settings, field)
-static const cli_option own_options[] = {{.name = "dtype",
-                                          .kind = CLI_CHOICE,
-                                          .value = "TYPE",
-                                          .offset = AT(dtype),
-                                          .choices = cli_dtypes,
-                                          .help = "type of the values"},
-                                         {.name = "threads",
-                                          .kind = CLI_INT,
-                                          .value = "T",
-                                          .offset = AT(threads),
-                                          .most = 4096,
-                                          .help = "threads to read with; 0: all cores"},
-                                         {0}};
+static const cli_option own_options[] = {
+    {.name = "dtype",
+     .kind = CLI_CHOICE,
+     .value = "TYPE",
+     .offset = AT(dtype),
+     .choices = cli_dtypes,
+     .help = "type of the values"},
+    {.name = "threads",
+     .kind = CLI_INT,
+     .value = "T",
+     .offset = AT(threads),
+     .most = 4096,
+     .help = "threads to read with; 0: all cores"},
+    {.name = "mem-limit",
+     .kind = CLI_SIZE,
+     .value = "SIZE",
+     .offset = AT(mem_limit),
+     .help = "bytes that a compressed file may unpack to, such as 512M or 8G"},
+    {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const convert_settings defaults = {.dtype = "f64", .seed = 1};
 
@@ -32,8 +39,11 @@ static int run(void *settings_, char **positionals) {
   const convert_settings *settings = settings_;
   if (!cli_output_possible(positionals[1]))
     return CLI_FAILED;
+  if (!cli_take_stdin("convert", positionals[0], NULL))
+    return CLI_USAGE;
   sley_matrix *matrix = NULL;
-  sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed, &matrix);
+  sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed,
+                                settings->mem_limit, &matrix);
   if (status == SLEY_OK)
     status = cli_write_matrix(matrix, positionals[1]);
   sley_matrix_destroy(matrix);

@@ -54,7 +54,8 @@ static int run(void *settings_, char **positionals) {
   if (!cli_output_possible(settings->output))
     return CLI_FAILED;
   sley_matrix *matrix = NULL;
-  sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed, &matrix);
+  sley_status status =
+      cli_load(positionals[0], settings->dtype, settings->threads, settings->seed, 0, &matrix);
   if (status == SLEY_OK)
     status = cli_write_matrix(matrix, settings->output);
   sley_matrix_destroy(matrix);

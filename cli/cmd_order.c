@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sley order`: finds an order of rows and columns and writes the matrix in it, the order itself, or both. */
 #include "command.h"
+#include "input.h"
 #include "job.h"
 #include "output.h"
 #include "terminal.h"
@@ -8,7 +9,7 @@
 
 typedef struct order_settings {
   const char *order, *output, *perm, *dtype;
-  int64_t threads, seed;
+  int64_t threads, seed, mem_limit;
 } order_settings;
 
 #define AT(field) offsetof(order_settings, field)
@@ -48,6 +49,11 @@ static const cli_option own_options[] = {
      .offset = AT(seed),
      .most = INT64_MAX,
      .help = "of random orders and generators that name none"},
+    {.name = "mem-limit",
+     .kind = CLI_SIZE,
+     .value = "SIZE",
+     .offset = AT(mem_limit),
+     .help = "bytes that a compressed file may unpack to, such as 512M or 8G"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const order_settings defaults = {.order = "rabbit", .dtype = "f64", .seed = 1};
@@ -68,9 +74,12 @@ static int run(void *settings_, char **positionals) {
     return cli_refuse(SLEY_ERR_ARG, "order: --output FILE or --perm FILE is missing");
   if (!cli_output_possible(settings->output) || !cli_output_possible(settings->perm))
     return CLI_FAILED;
+  if (!cli_take_stdin("order", positionals[0], NULL))
+    return CLI_USAGE;
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
-  sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed, &matrix);
+  sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed,
+                                settings->mem_limit, &matrix);
   double start = cli_now_ms();
   if (status == SLEY_OK)
     status = cli_apply_order(&matrix, settings->order, settings->threads, settings->seed, &place);

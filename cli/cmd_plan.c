@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "input.h"
 #include "job.h"
 #include "output.h"
 #include "planning.h"
@@ -268,7 +269,7 @@ static int run_job(cli_job *job, const plan_settings *settings, const cli_algos 
 }
 
 static int run(void *settings_, char **positionals) {
-  const plan_settings *settings = settings_;
+  plan_settings *settings = settings_;
   cli_algos algos;
   int64_t scale[CLI_SCALES];
   int scales;
@@ -281,8 +282,13 @@ static int run(void *settings_, char **positionals) {
                       "names this one's description");
   if (settings->measure && scales > 0)
     return cli_refuse(SLEY_ERR_ARG, "plan: --measure runs one number of ranks, --scaling plans several");
+  if (!cli_name_fits_json("plan", positionals[0], settings->job.json))
+    return CLI_USAGE;
   if (!cli_output_possible(settings->job.json))
     return CLI_FAILED;
+  if (!cli_take_stdin("plan", positionals[0], NULL))
+    return CLI_USAGE;
+  cli_settle_dtype(&settings->job, positionals[0], NULL);
   cli_job job;
   sley_status status = cli_check_device(settings->job.device, NULL);
   if (status == SLEY_OK)

@@ -6,8 +6,11 @@
  * plans its row block and executes the plan; cli_measure_verify (verify.c) compares with a float64 product;
  * report.c prints. */
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 #include "command.h"
+#include "input.h"
 #include "job.h"
 #include "measure.h"
 #include "operands.h"
@@ -31,8 +34,12 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(x),
-     .help = "X as .npy; else random values"},
-    {.name = "out", .kind = CLI_TEXT, .value = "FILE", .offset = AT(out), .help = "write Y as .npy"},
+     .help = "X as .npy, of one dimension or two; else random values"},
+    {.name = "out",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(out),
+     .help = "write Y as .npy (.gz, .zst); one dimension where X has one"},
     {.name = "alpha", .kind = CLI_REAL, .value = "A", .offset = AT(alpha), .help = "Y = alpha A X + beta Y"},
     {.name = "beta",
      .kind = CLI_REAL,
@@ -45,16 +52,17 @@ static const cli_option own_options[] = {
      .offset = AT(repeat),
      .least = 1,
      .most = 1000000,
-     .help = "timed products"},
+     .help = "timed products (default 10; 1 with --x or --out)"},
     {.name = "warmup",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(warmup),
      .most = 1000000,
-     .help = "products before the timed ones"},
+     .help = "products before the timed ones (default 2; 0 with --x or --out)"},
     {.name = "budget",
      .kind = CLI_REAL,
      .value = "S",
+     .positive = true,
      .offset = AT(budget),
      .help = "seconds for the products of one algorithm, after which no more are begun than 3; 0: no limit"},
     {.name = "verify",
@@ -78,6 +86,7 @@ static const cli_option own_options[] = {
     {.name = "timeout",
      .kind = CLI_REAL,
      .value = "S",
+     .positive = true,
      .offset = AT(timeout),
      .help = "seconds that ranks as processes wait for one that does not come, is stopped or cut off; 0: "
              "SLEY_TIMEOUT, else 60"},
@@ -89,7 +98,7 @@ static const cli_option own_options[] = {
     {0}};
 static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const spmm_settings defaults = {
-    .job = CLI_JOB_DEFAULTS, .repeat = 10, .warmup = 2, .alpha = 1, .beta = 0, .verify = true};
+    .job = CLI_JOB_DEFAULTS, .repeat = 0, .warmup = -1, .alpha = 1, .beta = 0, .verify = true};
 
 /* A wrong product or a wrong count is a failure at work. */
 static int judge(const cli_result *result) {
@@ -190,6 +199,7 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
                          .transpose = settings->job.transpose,
                          .k = settings->job.k,
                          .x = settings->x,
+                         .vector = cli_x_is_vector(settings->x),
                          .out = settings->out,
                          .covers = settings->job.json != NULL};
   sley_status status = cli_measure_run(job, operands, &measure, results, found);
@@ -232,22 +242,60 @@ static int run_job(cli_job *job, const spmm_settings *settings, const cli_algos 
   return code;
 }
 
-static int run(void *settings_, char **positionals) {
-  const spmm_settings *settings = settings_;
-  cli_algos algos;
-  if (!cli_algos_read("spmm", settings->job.algo, &algos))
-    return CLI_USAGE;
-  if (settings->trace && algos.several)
+static bool ends(const char *path, const char *ending) {
+  size_t length = strlen(path), own = strlen(ending);
+  return length >= own && strcasecmp(path + length - own, ending) == 0;
+}
+
+/* Y is written as .npy alone; a device or a pipe may have any name. */
+static bool is_out_name(const char *path) {
+  struct stat info;
+  if (!path || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) ||
+      ends(path, ".npy") || ends(path, ".npy.gz") || ends(path, ".npy.zst"))
+    return true;
+  cli_error("%s: the ending names no format of Y; known is .npy, also with .gz or .zst", path);
+  return false;
+}
+
+/* Who gives X, or wants Y, wants the product; times are measured otherwise, or if --repeat asks for them. */
+static void settle_repeats(spmm_settings *settings) {
+  bool one = settings->repeat == 0 && (settings->x || settings->out);
+  if (settings->repeat == 0)
+    settings->repeat = one ? 1 : 10;
+  if (settings->warmup < 0)
+    settings->warmup = one ? 0 : 2;
+}
+
+/* What can be refused before any work. Returns the exit code. */
+static int check_words(const spmm_settings *settings, const cli_algos *algos, const char *matrix) {
+  if (settings->trace && algos->several)
     return cli_refuse(SLEY_ERR_ARG, "spmm: --trace takes the timeline of one algorithm, not of several");
+  if (!is_out_name(settings->out) || !cli_name_fits_json("spmm", matrix, settings->job.json))
+    return CLI_USAGE;
   if (!cli_output_possible(settings->out) || !cli_output_possible(settings->job.json) ||
       !cli_output_possible(settings->trace))
     return CLI_FAILED;
+  return CLI_DONE;
+}
+
+static int run(void *settings_, char **positionals) {
+  spmm_settings *settings = settings_;
+  cli_algos algos;
+  if (!cli_algos_read("spmm", settings->job.algo, &algos))
+    return CLI_USAGE;
+  settle_repeats(settings);
+  int refused = check_words(settings, &algos, positionals[0]);
+  if (refused != CLI_DONE)
+    return refused;
   const char *transport;
   sley_status status = cli_transport(settings->transport, settings->job.device, &transport);
   if (status != SLEY_OK)
     return cli_finish(status);
   if (cli_wants_mpirun(transport))
     return cli_run_mpirun(settings->job.ranks);
+  if (!cli_take_stdin("spmm", positionals[0], settings->x))
+    return CLI_USAGE;
+  cli_settle_dtype(&settings->job, positionals[0], settings->x);
   status = cli_check_device(settings->job.device, transport);
   if (status != SLEY_OK)
     return cli_finish(status);
@@ -270,7 +318,8 @@ const cli_command cli_spmm = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes = "MATRIX is a file (Matrix Market, edge list, METIS, Rutherford-Boeing, .npz, .sley; plain, .gz "
-             "or .zst) or\n"
-             "a generator: twin:clj, twin:clj:scale=0.1, rmat:scale=17,edgefactor=8, er:n=1000,nnz=8000.\n"
+             "or .zst),\n"
+             "- (standard input), or a generator: twin:clj, twin:clj:scale=0.1, rmat:scale=17,edgefactor=8, "
+             "er:n=1000,nnz=8000.\n"
              "Exit status: 0 done, 1 failed at work, 2 wrong usage or input, 130 interrupted.\n",
     .run = run};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "input.h"
 #include "job.h"
 #include "output.h"
 #include "picture.h"
@@ -10,56 +11,62 @@
 
 typedef struct spy_settings {
   const char *output, *order, *partition;
-  int64_t ranks, size, threads, seed;
+  int64_t ranks, size, threads, seed, mem_limit;
 } spy_settings;
 
 #define AT(field) offsetof(spy_settings, field)
-static const cli_option own_options[] = {{.name = "output",
-                                          .letter = 'o',
-                                          .required = true,
-                                          .kind = CLI_TEXT,
-                                          .value = "FILE",
-                                          .offset = AT(output),
-                                          .help = "the PNG to write; - for stdout"},
-                                         {.name = "ranks",
-                                          .kind = CLI_INT,
-                                          .value = "P",
-                                          .offset = AT(ranks),
-                                          .least = 1,
-                                          .most = 4096,
-                                          .help = "draw the lines between the row blocks of P ranks"},
-                                         {.name = "partition",
-                                          .kind = CLI_CHOICE,
-                                          .value = "NAME",
-                                          .offset = AT(partition),
-                                          .choices = cli_partitions,
-                                          .help = "what is equal on every rank"},
-                                         {.name = "order",
-                                          .kind = CLI_CHOICE,
-                                          .value = "NAME",
-                                          .offset = AT(order),
-                                          .choices = cli_orders,
-                                          .help = "order of rows and columns"},
-                                         {.name = "size",
-                                          .kind = CLI_INT,
-                                          .value = "PIXELS",
-                                          .offset = AT(size),
-                                          .least = 16,
-                                          .most = 16384,
-                                          .help = "of the longer side"},
-                                         {.name = "threads",
-                                          .kind = CLI_INT,
-                                          .value = "T",
-                                          .offset = AT(threads),
-                                          .most = 4096,
-                                          .help = "threads; 0: all cores"},
-                                         {.name = "seed",
-                                          .kind = CLI_INT,
-                                          .value = "N",
-                                          .offset = AT(seed),
-                                          .most = INT64_MAX,
-                                          .help = "of random orders and generators that name none"},
-                                         {0}};
+static const cli_option own_options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .required = true,
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(output),
+     .help = "the PNG to write; - for stdout"},
+    {.name = "ranks",
+     .kind = CLI_INT,
+     .value = "P",
+     .offset = AT(ranks),
+     .least = 1,
+     .most = 4096,
+     .help = "draw the lines between the row blocks of P ranks"},
+    {.name = "partition",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(partition),
+     .choices = cli_partitions,
+     .help = "what is equal on every rank"},
+    {.name = "order",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(order),
+     .choices = cli_orders,
+     .help = "order of rows and columns"},
+    {.name = "size",
+     .kind = CLI_INT,
+     .value = "PIXELS",
+     .offset = AT(size),
+     .least = 16,
+     .most = 16384,
+     .help = "of the longer side"},
+    {.name = "threads",
+     .kind = CLI_INT,
+     .value = "T",
+     .offset = AT(threads),
+     .most = 4096,
+     .help = "threads; 0: all cores"},
+    {.name = "seed",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(seed),
+     .most = INT64_MAX,
+     .help = "of random orders and generators that name none"},
+    {.name = "mem-limit",
+     .kind = CLI_SIZE,
+     .value = "SIZE",
+     .offset = AT(mem_limit),
+     .help = "bytes that a compressed file may unpack to, such as 512M or 8G"},
+    {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const spy_settings defaults = {
     .order = "none", .partition = "rows", .ranks = 1, .size = 800, .seed = 1};
@@ -88,9 +95,12 @@ static int run(void *settings_, char **positionals) {
   const spy_settings *settings = settings_;
   if (!cli_output_possible(settings->output))
     return CLI_FAILED;
+  if (!cli_take_stdin("spy", positionals[0], NULL))
+    return CLI_USAGE;
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
-  sley_status status = cli_load(positionals[0], "f32", settings->threads, settings->seed, &matrix);
+  sley_status status =
+      cli_load(positionals[0], "f32", settings->threads, settings->seed, settings->mem_limit, &matrix);
   if (status == SLEY_OK && strcmp(settings->order, "none") != 0)
     status = cli_apply_order(&matrix, settings->order, settings->threads, settings->seed, &place);
   int code = status == SLEY_OK ? draw(settings, matrix) : cli_finish(status);

@@ -43,6 +43,7 @@ const char *const *cli_devices(void) {
 #define AT(field) offsetof(cli_job_settings, field)
 const cli_option cli_job_options[] = {
     {.name = "k",
+     .letter = 'k',
      .kind = CLI_INT,
      .value = "K",
      .offset = AT(k),
@@ -84,7 +85,8 @@ const cli_option cli_job_options[] = {
      .offset = AT(mem_limit),
      .help = "memory that a rank may take on its device, X and Y included, such as 512M or 8G: where all "
              "columns do "
-             "not fit, blocks of them are multiplied in turn"},
+             "not fit, blocks of them are multiplied in turn; a compressed file may unpack to what all ranks "
+             "may take"},
     {.name = "order",
      .kind = CLI_CHOICE,
      .value = "NAME",
@@ -102,7 +104,7 @@ const cli_option cli_job_options[] = {
      .value = "TYPE",
      .offset = AT(dtype),
      .choices = cli_dtypes,
-     .help = "type of all values"},
+     .help = "type of all values (default f32; f64 where a .npz, a .sley or X's .npy stores f64)"},
     {.name = "wire",
      .kind = CLI_CHOICE,
      .value = "TYPE",
@@ -135,6 +137,20 @@ sley_dtype cli_dtype(const char *name) {
   return (sley_dtype)dtype;
 }
 
+void cli_settle_dtype(cli_job_settings *settings, const char *matrix, const char *x) {
+  const char *const inputs[] = {matrix, x};
+  for (int i = 0; i < 2 && !settings->dtype; i++) {
+    sley_dtype stored;
+    int dims;
+    if (inputs[i] && sley_stored_type(inputs[i], &stored, &dims) == SLEY_OK && stored == SLEY_F64) {
+      settings->dtype = "f64";
+      settings->dtype_from = inputs[i];
+    }
+  }
+  if (!settings->dtype)
+    settings->dtype = "f32";
+}
+
 static bool algo_known(const char *command, const char *algo) {
   const char *names[CLI_ALGORITHMS + 3] = {"auto", "all"};
   int count = 2;
@@ -143,7 +159,9 @@ static bool algo_known(const char *command, const char *algo) {
   for (int i = 0; i < count; i++)
     if (strcmp(names[i], algo) == 0)
       return true;
-  cli_error("%s: --algo has no \"%s\"; the nearest is \"%s\"", command, algo, cli_nearest(algo, names));
+  char suggestion[512];
+  cli_suggest(suggestion, sizeof suggestion, algo, names);
+  cli_error("%s: --algo has no \"%s\"%s", command, algo, suggestion);
   return false;
 }
 
@@ -197,17 +215,21 @@ static void show(const char *verb, const char *name) {
   cli_progress(text, 0, 0);
 }
 
-sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, sley_matrix **out) {
+sley_status cli_input_status(sley_status status, const char *name) {
+  return status == SLEY_ERR_IO && strcmp(name, "-") != 0 && access(name, F_OK) != 0 ? SLEY_ERR_INPUT : status;
+}
+
+sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, int64_t unpack_limit,
+                     sley_matrix **out) {
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
   options.dtype = cli_dtype(dtype);
   options.threads = (int)threads;
   options.seed = (uint64_t)seed;
+  options.unpack_limit = unpack_limit;
   show("loading", name);
   sley_status status = sley_matrix_read(name, &options, out);
   cli_progress_clear();
-  if (status == SLEY_ERR_IO && access(name, F_OK) != 0)
-    return SLEY_ERR_INPUT; /* no such file: a wrong word, not a failure at work */
-  return status;
+  return cli_input_status(status, name);
 }
 
 sley_status cli_apply_order(sley_matrix **matrix, const char *order, int64_t threads, int64_t seed,
@@ -277,13 +299,20 @@ static void set_operand_rows(cli_job *job) {
   job->y_rows = transpose ? job->info.cols : job->info.rows;
 }
 
+/* What all ranks may take, the matrix's file may unpack to. */
+static int64_t unpack_limit(const cli_job *job) {
+  int64_t limit = job->settings->mem_limit, all;
+  return __builtin_mul_overflow(limit, (int64_t)job->ranks.ranks, &all) ? 0 : all;
+}
+
 static sley_status load_whole(cli_job *job) {
   const cli_job_settings *settings = job->settings;
   int64_t threads = settings->threads * job->ranks.ranks;
   if (threads > MOST_THREADS)
     threads = MOST_THREADS;
   double start = cli_now_ms();
-  sley_status status = cli_load(job->name, settings->dtype, threads, settings->seed, &job->matrix);
+  sley_status status =
+      cli_load(job->name, settings->dtype, threads, settings->seed, unpack_limit(job), &job->matrix);
   job->load_ms = cli_now_ms() - start;
   start = cli_now_ms();
   if (status == SLEY_OK && strcmp(settings->order, "none") != 0)
@@ -309,6 +338,7 @@ sley_status cli_job_read(const cli_job *job, sley_comm *comm, cli_job *out) {
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
   options.dtype = cli_dtype(settings->dtype);
   options.seed = (uint64_t)settings->seed;
+  options.unpack_limit = unpack_limit(job);
   int ranks = sley_comm_size(comm);
   *out = *job;
   if (sley_comm_rank(comm) == 0)
@@ -329,7 +359,7 @@ sley_status cli_job_read(const cli_job *job, sley_comm *comm, cli_job *out) {
     cli_progress_clear();
   if (status != SLEY_OK) {
     cli_job_end(out);
-    return status == SLEY_ERR_IO && access(job->name, F_OK) != 0 ? SLEY_ERR_INPUT : status;
+    return cli_input_status(status, job->name);
   }
   set_operand_rows(out);
   return SLEY_OK;

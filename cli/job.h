@@ -17,15 +17,13 @@ typedef struct cli_job_settings {
   int64_t ranks; /* 0: not given */
   int64_t threads, workgroup, seed;
   int64_t mem_limit; /* bytes a rank may take on its device; 0: what is free */
-  const char *algo, *order, *partition, *dtype, *wire, *device, *json;
+  const char *algo, *order, *partition, *dtype, *wire, *device, *json; /* dtype NULL: not given */
+  const char *dtype_from; /* the file that stores f64, for which dtype was chosen; NULL: it was not */
   bool transpose, reproducible;
 } cli_job_settings;
 
 #define CLI_JOB_DEFAULTS                                                                                     \
-  {                                                                                                          \
-    .k = -1, .seed = 1, .order = "none", .partition = "rows", .dtype = "f32", .wire = "none",                \
-    .device = "auto"                                                                                         \
-  }
+  { .k = -1, .seed = 1, .order = "none", .partition = "rows", .wire = "none", .device = "auto" }
 
 extern const cli_option cli_job_options[];
 
@@ -49,6 +47,9 @@ const char *const *cli_devices(void);
 
 sley_dtype cli_dtype(const char *name);
 
+/* Chooses the dtype where none was given: f64 if the matrix or X (NULL: none) is stored in it, else f32. */
+void cli_settle_dtype(cli_job_settings *settings, const char *matrix, const char *x);
+
 typedef struct cli_job {
   const char *name;    /* of the matrix, as given */
   sley_matrix *matrix; /* in the order asked for */
@@ -70,8 +71,13 @@ typedef struct cli_job {
 /* Milliseconds of a monotonic clock. */
 double cli_now_ms(void);
 
-/* Loads a matrix with progress. threads 0: all cores. */
-sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, sley_matrix **out);
+/* The status of reading a file that failed so: one that does not exist is a wrong word, not a failure at
+ * work. */
+sley_status cli_input_status(sley_status status, const char *name);
+
+/* Loads a matrix with progress. threads 0: all cores; unpack_limit: of a compressed file, 0: any. */
+sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, int64_t unpack_limit,
+                     sley_matrix **out);
 
 /* Finds the order and replaces *matrix by the matrix in that order, rows and columns alike. *place (rows
  * entries, freed by sley_buffer_free) receives the order. */

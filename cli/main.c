@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "output.h"
 #include "processes.h"
 #include "terminal.h"
 
@@ -21,19 +24,72 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 /* ---- statuses and signals */
 
-static volatile sig_atomic_t caught;
+/* How long what runs has to end by itself: of ranks that this process has forked, which see the signal too,
+ * and of itself, which waits for them. Within 2 seconds all is over, whatever is running. */
+enum { RANK_MS = 800, GRACE_MS = 1300, TWICE_MS = 250 };
 
-/* The first signal asks the library to stop, so that no partial file stays; the second ends at once. */
+static volatile sig_atomic_t caught;
+static pid_t self;
+static struct timespec caught_at;
+static volatile sig_atomic_t told; /* that it was interrupted */
+
+/* Ends at once, and leaves no unfinished file. Only calls that are safe in a signal's handler. */
+static void end_now(int number) {
+  if (getpid() == self) {
+    static const char text[] = "sley: interrupted\n";
+    cli_output_abandon();
+    cli_progress_abandon();
+    if (!told)
+      (void)!write(STDERR_FILENO, text, sizeof text - 1);
+  }
+  sley_discard_outputs();
+  _exit(SIGNAL_BASE + number);
+}
+
+static void on_alarm(int number) {
+  (void)number;
+  end_now(caught);
+}
+
+static int64_t ms_since_caught(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)(now.tv_sec - caught_at.tv_sec) * 1000 + (now.tv_nsec - caught_at.tv_nsec) / 1000000;
+}
+
+/* The first signal asks the library to stop, so that no partial file stays, and sets a time for that; the
+ * second ends at once, unless it is the first one's twin, as of a launcher that signals a process and its
+ * group. */
 static void on_signal(int number) {
-  if (caught)
-    _exit(SIGNAL_BASE + number);
+  int before = errno;
+  if (caught) {
+    if (ms_since_caught() > TWICE_MS)
+      end_now(number);
+    errno = before;
+    return;
+  }
+  clock_gettime(CLOCK_MONOTONIC, &caught_at);
   caught = number;
   sley_interrupt();
+  int ms = getpid() == self ? GRACE_MS : RANK_MS;
+  struct itimerval grace = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
+  setitimer(ITIMER_REAL, &grace, NULL);
+  errno = before;
 }
 
 static void catch_signals(void) {
+  self = getpid();
+  struct sigaction alarm = {.sa_handler = on_alarm};
+  sigfillset(&alarm.sa_mask);
+  sigaction(SIGALRM, &alarm, NULL);
+  sigset_t unblocked; /* whatever the parent has blocked */
+  sigemptyset(&unblocked);
+  sigaddset(&unblocked, SIGALRM);
+  sigprocmask(SIG_UNBLOCK, &unblocked, NULL);
   struct sigaction action = {.sa_handler = on_signal};
   sigemptyset(&action.sa_mask);
+  sigaddset(&action.sa_mask, SIGINT);
+  sigaddset(&action.sa_mask, SIGTERM);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
   struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -60,9 +116,10 @@ static int exit_code(sley_status status) {
 }
 
 int cli_finish(sley_status status) {
-  if (status == SLEY_ERR_INTERRUPTED || (status != SLEY_OK && caught))
+  if (status == SLEY_ERR_INTERRUPTED || (status != SLEY_OK && caught)) {
+    told = true;
     cli_error("interrupted");
-  else if (status != SLEY_OK)
+  } else if (status != SLEY_OK)
     cli_error("%s", *sley_last_error() ? sley_last_error() : sley_status_name(status));
   return exit_code(status);
 }
@@ -117,7 +174,9 @@ static int refuse_command(const char *name) {
   for (int i = 0; i < COMMANDS; i++)
     names[i] = commands[i]->name;
   names[COMMANDS] = "help";
-  cli_error("there is no command \"%s\"; the nearest is \"%s\"", name, cli_nearest(name, names));
+  char suggestion[256];
+  cli_suggest(suggestion, sizeof suggestion, name, names);
+  cli_error("there is no command \"%s\"%s", name, suggestion);
   return CLI_USAGE;
 }
 

@@ -2,6 +2,7 @@
 /* What every rank does in `sley spmm`, and the times it collects. */
 #include "measure.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,6 +321,33 @@ static bool is_impossible(sley_comm *comm, sley_status status, const char *algo,
   return true;
 }
 
+/* Values of count that are NaN or infinite: those whose exponent has all its bits. */
+static int64_t not_finite(sley_dtype dtype, const void *values, int64_t count) {
+  int64_t found = 0;
+  for (int64_t i = 0; i < count; i++) {
+    if (dtype == SLEY_F64)
+      found += !isfinite(((const double *)values)[i]);
+    else if (dtype == SLEY_F32)
+      found += !isfinite(((const float *)values)[i]);
+    else
+      found += dtype == SLEY_F16 ? (((const uint16_t *)values)[i] & 0x7c00) == 0x7c00
+                                 : (((const uint16_t *)values)[i] & 0x7f80) == 0x7f80;
+  }
+  return found;
+}
+
+/* Of all of Y, on rank 0; where ranks have their own rows of it alone, together. */
+static sley_status count_not_finite(sley_comm *comm, const run *shared, cli_result *result) {
+  const cli_operands *operands = shared->operands;
+  bool spread = shared->job->spread;
+  int rank = sley_comm_rank(comm);
+  int64_t rows = spread ? shared->job->row_begin[rank + 1] - shared->job->row_begin[rank] : operands->y_rows;
+  if (spread || rank == 0)
+    result->not_finite = not_finite(operands->dtype, operands->y, rows * operands->k);
+  result->y_values = operands->y_rows * operands->k;
+  return spread ? sley_comm_allreduce(comm, SLEY_SUM, &result->not_finite, 1) : SLEY_OK;
+}
+
 /* Plans, runs and checks one algorithm. */
 static sley_status measure_one(sley_comm *comm, const sley_matrix *block, const run *shared, int index) {
   const cli_measure *measure = shared->measure;
@@ -335,6 +363,9 @@ static sley_status measure_one(sley_comm *comm, const sley_matrix *block, const 
   else if (measure->algos->several && is_impossible(comm, status, algo, &result))
     status = SLEY_OK;
   result.ran = status == SLEY_OK && !result.impossible;
+  if (result.ran)
+    status = count_not_finite(comm, shared, &result);
+  result.ran &= status == SLEY_OK;
   if (result.ran && shared->job->spread && measure->verify)
     status = cli_spread_verify(comm, shared->job, shared->operands, measure, &result);
   else if (result.ran && first && measure->verify)

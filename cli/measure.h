@@ -19,6 +19,7 @@ typedef struct cli_measure {
   /* Where ranks read and write their own rows: */
   int64_t k;     /* -1: as X's file has it, else 32 */
   const char *x; /* X's file; NULL: random values */
+  bool vector;   /* which has one dimension, as Y's shall have */
   const char *out;
   bool covers; /* the least covers' size is wanted */
 } cli_measure;
@@ -39,6 +40,7 @@ typedef struct cli_result {
   int64_t repeats;
   double min_ms, median_ms, p95_ms; /* over the repetitions, of the slowest rank each */
   double gflops;                    /* 2 nnz k per median time */
+  int64_t y_values, not_finite;     /* Y's values, and those that are NaN or infinite */
   bool ran, verified;
   bool impossible; /* with this transport or device: reason says why */
   bool unchanged;  /* the last product called X unchanged */

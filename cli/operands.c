@@ -60,7 +60,8 @@ static sley_status read_x(const cli_job *job, const char *path, int64_t k, cli_o
   char text[MESSAGE];
   sley_status status = sley_dense_read(path, out->dtype, &rows, &cols, &out->x);
   if (status != SLEY_OK)
-    return status;
+    return cli_input_status(status, path);
+  out->vector = cli_x_is_vector(path);
   *told = true;
   if (rows != out->x_rows) {
     cli_operands_tell_rows(text, sizeof text, path, job, rows, out->x_rows);
@@ -141,13 +142,24 @@ void cli_operands_reset(const cli_operands *operands, int64_t first, int64_t cou
            (size_t)count * row_bytes(operands));
 }
 
+int64_t cli_operands_file_columns(const cli_operands *operands) {
+  return operands->vector && operands->k == 1 ? SLEY_VECTOR : operands->k;
+}
+
+bool cli_x_is_vector(const char *path) {
+  sley_dtype dtype;
+  int dims = 0;
+  return path && sley_stored_type(path, &dtype, &dims) == SLEY_OK && dims == 1;
+}
+
 sley_status cli_operands_write(const cli_operands *operands, const cli_job *job, const char *path) {
+  int64_t columns = cli_operands_file_columns(operands);
   if (!job->place)
-    return sley_dense_write(path, operands->dtype, operands->y_rows, operands->k, operands->y, operands->k);
+    return sley_dense_write(path, operands->dtype, operands->y_rows, columns, operands->y, operands->k);
   void *moved = NULL;
   sley_status status = permuted(operands, operands->y, operands->y_rows, job->place, true, &moved);
   if (status == SLEY_OK)
-    status = sley_dense_write(path, operands->dtype, operands->y_rows, operands->k, moved, operands->k);
+    status = sley_dense_write(path, operands->dtype, operands->y_rows, columns, moved, operands->k);
   sley_buffer_free(moved);
   return status;
 }

@@ -11,6 +11,7 @@ enum { CLI_DEFAULT_K = 32 };
 typedef struct cli_operands {
   sley_dtype dtype;
   int64_t k, x_rows, y_rows; /* leading dimensions are k */
+  bool vector;               /* X has one dimension, and so shall Y's file */
   int64_t x_first, y_first;  /* the rows that x and y begin with: 0 unless they are a rank's rows alone */
   void *x, *y;
   size_t shared; /* y is so many bytes of shared memory; 0: ordinary memory */
@@ -36,6 +37,12 @@ void *cli_operands_y(const cli_operands *operands, int64_t first);
 void cli_operands_tell_rows(char *text, size_t room, const char *path, const cli_job *job, int64_t rows,
                             int64_t wanted);
 void cli_operands_tell_columns(char *text, size_t room, const char *path, int64_t cols, int64_t k);
+
+/* The columns of Y's file. */
+int64_t cli_operands_file_columns(const cli_operands *operands);
+
+/* Whether X's file has one dimension. */
+bool cli_x_is_vector(const char *path);
 
 /* Writes Y in the file's order. */
 sley_status cli_operands_write(const cli_operands *operands, const cli_job *job, const char *path);

@@ -36,6 +36,11 @@ static size_t distance(const char *a, const char *b) {
   return row[length_b];
 }
 
+static bool is_near(const char *word, size_t letters_wrong) {
+  size_t length = strnlen(word, WORD_LIMIT), most = length < 4 ? 1 : length < 7 ? 2 : length / 3;
+  return letters_wrong <= most && letters_wrong < length;
+}
+
 const char *cli_nearest(const char *word, const char *const *list) {
   const char *best = NULL;
   size_t best_distance = SIZE_MAX;
@@ -46,26 +51,80 @@ const char *cli_nearest(const char *word, const char *const *list) {
       best_distance = d;
     }
   }
-  return best;
+  return best && is_near(word, best_distance) ? best : NULL;
+}
+
+void cli_suggest(char *text, size_t room, const char *word, const char *const *list) {
+  const char *near = cli_nearest(word, list);
+  if (near) {
+    snprintf(text, room, "; the nearest is \"%s\"", near);
+    return;
+  }
+  size_t length = (size_t)snprintf(text, room, "; known are");
+  for (; *list && length < room; list++)
+    length += (size_t)snprintf(text + length, room - length, " %s", *list);
 }
 
 /* ---- parsing */
 
-/* The option of that name; *off tells whether it was "no-" and the name of a switch. */
-static const cli_option *find(const cli_command *command, const char *name, size_t length, bool *off) {
-  *off = false;
+/* How a long option that is given as so many letters of name fits: not, as a beginning, or wholly. */
+typedef enum fit { NO_FIT, BEGINS, WHOLE } fit;
+
+static fit fits(const char *name, size_t length, const char *option) {
+  if (strncmp(option, name, length) != 0)
+    return NO_FIT;
+  return option[length] ? BEGINS : WHOLE;
+}
+
+/* What has been found for a name. */
+typedef struct found {
+  const cli_option *option, *other; /* other: a second one that begins so */
+  bool off, other_off;              /* "no-" and the name of a switch */
+  bool help;                        /* --help begins so */
+  bool whole;
+} found;
+
+static void note(found *f, const cli_option *option, bool off, fit how) {
+  if (how == NO_FIT || f->whole)
+    return;
+  if (how == WHOLE) {
+    *f = (found){.option = option, .off = off, .whole = true};
+  } else if (!f->option) {
+    f->option = option;
+    f->off = off;
+  } else {
+    f->other = option;
+    f->other_off = off;
+  }
+}
+
+/* The option that a name means. */
+static found find(const cli_command *command, const char *name, size_t length) {
+  found f = {0};
+  char off[NAME_LIMIT];
+  if (length == 0)
+    return f;
+  f.help = fits(name, length, "help") != NO_FIT;
   for (const cli_option *const *table = command->options; *table; table++) {
     for (const cli_option *option = *table; option->name; option++) {
-      if (strlen(option->name) == length && strncmp(option->name, name, length) == 0)
-        return option;
-      if (option->kind == CLI_SWITCH && length > 3 && strncmp(name, "no-", 3) == 0 &&
-          strlen(option->name) == length - 3 && strncmp(option->name, name + 3, length - 3) == 0) {
-        *off = true;
-        return option;
+      note(&f, option, false, fits(name, length, option->name));
+      if (option->kind == CLI_SWITCH) {
+        snprintf(off, sizeof off, "no-%s", option->name);
+        note(&f, option, true, fits(name, length, off));
       }
     }
   }
-  return NULL;
+  return f;
+}
+
+/* Whether a word asks for the page: -h, --help, or what it alone begins with. */
+static bool asks_for_help(const cli_command *command, const char *word) {
+  if (strcmp(word, "-h") == 0)
+    return true;
+  if (strncmp(word, "--", 2) != 0)
+    return false;
+  found f = find(command, word + 2, strlen(word + 2));
+  return f.help && !f.option;
 }
 
 static const cli_option *find_letter(const cli_command *command, char letter) {
@@ -76,22 +135,29 @@ static const cli_option *find_letter(const cli_command *command, char letter) {
   return NULL;
 }
 
-static bool refuse_unknown(const cli_command *command, const char *word) {
+static bool refuse_unknown(const cli_command *command, const char *dashes, const char *word) {
+  enum { MOST = 64 };
+  const char *names[MOST + 2] = {"help"};
   char name[NAME_LIMIT];
+  int count = 1;
   size_t length = strcspn(word, "=");
   snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word);
-  const char *best = "help";
-  size_t best_distance = distance(name, best);
-  for (const cli_option *const *table = command->options; *table; table++) {
-    for (const cli_option *option = *table; option->name; option++) {
-      size_t d = distance(name, option->name);
-      if (d < best_distance) {
-        best = option->name;
-        best_distance = d;
-      }
-    }
-  }
-  cli_error("%s: unknown option --%s; the nearest is --%s", command->name, name, best);
+  for (const cli_option *const *table = command->options; *table; table++)
+    for (const cli_option *option = *table; option->name && count < MOST; option++)
+      names[count++] = option->name;
+  const char *near = dashes[1] ? cli_nearest(name, names) : NULL; /* of a letter all are near */
+  if (near)
+    cli_error("%s: unknown option --%s; the nearest is --%s", command->name, name, near);
+  else
+    cli_error("%s: unknown option %s%s; sley %s --help lists all", command->name, dashes, name,
+              command->name);
+  return false;
+}
+
+static bool refuse_short(const cli_command *command, const char *name, size_t length, const found *f) {
+  cli_error("%s: --%.*s may be --%s%s or --%s%s: give more of it", command->name, (int)length, name,
+            f->off ? "no-" : "", f->option->name, f->other ? (f->other_off ? "no-" : "") : "",
+            f->other ? f->other->name : "help");
   return false;
 }
 
@@ -139,8 +205,9 @@ static bool store_choice(const cli_command *command, const cli_option *option, c
       return true;
     }
   }
-  cli_error("%s: --%s has no \"%s\"; the nearest is \"%s\"", command->name, option->name, text,
-            cli_nearest(text, choices));
+  char suggestion[256];
+  cli_suggest(suggestion, sizeof suggestion, text, choices);
+  cli_error("%s: --%s has no \"%s\"%s", command->name, option->name, text, suggestion);
   return false;
 }
 
@@ -159,8 +226,9 @@ static bool store(const cli_command *command, const cli_option *option, const ch
     return store_size(command, option, text, (int64_t *)place);
   case CLI_REAL: {
     double value = strtod(text, &end);
-    if (end == text || *end || !isfinite(value))
-      return refuse_value(command, option, text, "a finite number");
+    if (end == text || *end || !isfinite(value) || (option->positive && value < 0))
+      return refuse_value(command, option, text,
+                          option->positive ? "a finite number from 0" : "a finite number");
     *(double *)place = value;
     return true;
   }
@@ -187,15 +255,19 @@ static bool parse_option(const cli_command *command, int argc, char **argv, int 
   if (word[1] == '-') {
     const char *name = word + 2;
     size_t length = strcspn(name, "=");
-    option = find(command, name, length, &off);
-    if (!option)
-      return refuse_unknown(command, name);
+    found f = find(command, name, length);
+    if (!f.option)
+      return refuse_unknown(command, "--", name);
+    if (!f.whole && (f.other || f.help))
+      return refuse_short(command, name, length, &f);
+    option = f.option;
+    off = f.off;
     if (name[length] == '=')
       value = name + length + 1;
   } else {
     option = find_letter(command, word[1]);
     if (!option)
-      return refuse_unknown(command, word + 1);
+      return refuse_unknown(command, "-", word + 1);
     if (word[2])
       value = word + 2;
   }
@@ -230,7 +302,7 @@ bool cli_options_parse(const cli_command *command, int argc, char **argv, void *
                        bool *help) {
   *help = false;
   for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
-    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+    if (asks_for_help(command, argv[i])) {
       *help = true;
       return true;
     }

@@ -22,6 +22,7 @@ typedef struct cli_option {
   const char *name; /* without the dashes; NULL ends a table */
   char letter;      /* short form, or 0 */
   bool required;    /* CLI_TEXT and CLI_CHOICE only */
+  bool positive;    /* CLI_REAL only: 0 or more */
   cli_option_kind kind;
   const char *value;                   /* its name in the help, e.g. "N"; NULL for flags */
   size_t offset;                       /* into the settings struct */
@@ -33,15 +34,21 @@ typedef struct cli_option {
 struct cli_command;
 
 /* Reads argv[0..argc) of a command into settings, and the other words into positionals (command->positionals
- * entries, borrowed). Sets *help and stops if --help or -h is met. False after one line on stderr: unknown
- * option (with the nearest known one), a missing or wrong value, too many or too few words. */
+ * entries, borrowed). A long option may be cut as long as only one begins so. Sets *help and stops if --help
+ * or -h is met. False after one line on stderr: an unknown option (with the nearest known one, if one is
+ * near), one that is cut too short, a missing or wrong value, too many or too few words. */
 bool cli_options_parse(const struct cli_command *command, int argc, char **argv, void *settings,
                        char **positionals, bool *help);
 
 /* The help page of a command. */
 void cli_options_help(const struct cli_command *command, FILE *stream);
 
-/* The word of a NULL-terminated list nearest to word by edit distance; NULL if the list is empty. */
+/* The word of a NULL-terminated list nearest to word by edit distance, if it is near enough to be meant: at
+ * most 1 letter of 3, 2 of 6, or a third of more differ. NULL: none is. */
 const char *cli_nearest(const char *word, const char *const *list);
+
+/* What to say of a word that is not in the list, after "no X": "; the nearest is ..." or, where none is near,
+ * "; known are ...". */
+void cli_suggest(char *text, size_t room, const char *word, const char *const *list);
 
 #endif

@@ -15,6 +15,25 @@ static bool is_stdout(const char *path) {
   return strcmp(path, "-") == 0;
 }
 
+static const char *volatile pending; /* the file aside that is being written */
+
+void cli_output_abandon(void) {
+  if (pending)
+    unlink(pending);
+}
+
+/* What path names once links are followed, freed by free. NULL: it cannot be written, errno says why. */
+static char *resolve(const char *path) {
+  struct stat info;
+  char *target = realpath(path, NULL);
+  if (!target)
+    return errno == ENOENT && lstat(path, &info) != 0 ? strdup(path) : NULL;
+  if (access(target, W_OK) == 0)
+    return target;
+  free(target);
+  return NULL;
+}
+
 bool cli_output_possible(const char *path) {
   if (!path || is_stdout(path))
     return true;
@@ -23,34 +42,49 @@ bool cli_output_possible(const char *path) {
     cli_error("%s: cannot write: it is a folder", path);
     return false;
   }
-  char *folder = strdup(path);
-  if (!folder) {
-    cli_error("%s: out of memory", path);
-    return false;
+  bool there = stat(path, &info) == 0 && !S_ISREG(info.st_mode); /* a device or a pipe */
+  char *folder = there ? NULL : resolve(path);
+  bool possible = there ? access(path, W_OK) == 0 : folder != NULL;
+  if (folder) {
+    char *slash = strrchr(folder, '/');
+    if (slash)
+      slash[slash == folder] = '\0';
+    possible = access(slash ? folder : ".", W_OK | X_OK) == 0;
   }
-  char *slash = strrchr(folder, '/');
-  const char *where = !slash ? "." : slash == folder ? "/" : folder;
-  if (slash)
-    *slash = '\0';
-  bool possible = access(slash == folder ? "/" : where, W_OK | X_OK) == 0;
-  if (!possible)
+  if (!possible && errno == ENOENT && lstat(path, &info) == 0)
+    cli_error("%s: cannot write: it is a link to nothing", path);
+  else if (!possible)
     cli_error("%s: cannot write: %s", path, strerror(errno));
   free(folder);
   return possible;
 }
 
-/* A new file beside path, whose name with room for the suffix aside holds. */
-static FILE *open_aside(char *aside) {
-  int descriptor = mkstemp(aside);
-  if (descriptor < 0)
-    return NULL;
+/* The new file looks as the one that it replaces, if there is one. */
+static bool set_mode(int descriptor, const struct stat *replaced) {
+  if (replaced) {
+    if (replaced->st_uid != geteuid() || replaced->st_gid != getegid())
+      (void)!fchown(descriptor, replaced->st_uid, replaced->st_gid); /* only some may */
+    return fchmod(descriptor, replaced->st_mode & 07777) == 0;
+  }
   mode_t mask = umask(0);
   umask(mask);
-  FILE *stream = fchmod(descriptor, 0666 & ~mask) == 0 ? fdopen(descriptor, "wb") : NULL;
+  return fchmod(descriptor, 0666 & ~mask) == 0;
+}
+
+/* A new file beside path, whose name with room for the suffix aside holds. */
+static FILE *open_aside(char *aside, const struct stat *replaced) {
+  pending = aside;
+  int descriptor = mkstemp(aside);
+  if (descriptor < 0) {
+    pending = NULL;
+    return NULL;
+  }
+  FILE *stream = set_mode(descriptor, replaced) ? fdopen(descriptor, "wb") : NULL;
   if (!stream) {
     int reason = errno;
     close(descriptor);
     unlink(aside);
+    pending = NULL;
     errno = reason;
   }
   return stream;
@@ -63,17 +97,16 @@ bool cli_output_open(cli_output *output, const char *path) {
     return true;
   }
   struct stat info;
-  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) { /* a device or a pipe */
+  bool there = stat(path, &info) == 0;
+  if (there && !S_ISREG(info.st_mode)) { /* a device or a pipe */
     output->stream = fopen(path, "wb");
-  } else {
+  } else if ((output->target = resolve(path))) {
     static const char suffix[] = ".part-XXXXXX";
-    char *target = realpath(path, NULL); /* a link stays one */
-    output->target = target ? target : strdup(path);
     size_t bytes = output->target ? strlen(output->target) + sizeof suffix : 0;
     output->aside = bytes ? malloc(bytes) : NULL;
     if (output->aside) {
       snprintf(output->aside, bytes, "%s%s", output->target, suffix);
-      output->stream = open_aside(output->aside);
+      output->stream = open_aside(output->aside, there ? &info : NULL);
     } else {
       errno = ENOMEM;
     }
@@ -97,6 +130,8 @@ bool cli_output_commit(cli_output *output) {
   failed |= fclose(output->stream) != 0;
   output->stream = NULL;
   failed = failed || (output->aside && rename(output->aside, output->target) != 0);
+  if (!failed)
+    pending = NULL;
   if (failed) {
     cli_error("%s: cannot write: %s", output->path, strerror(errno ? errno : EIO));
     cli_output_discard(output);
@@ -113,6 +148,7 @@ void cli_output_discard(cli_output *output) {
     fclose(output->stream);
   if (output->aside)
     unlink(output->aside);
+  pending = NULL;
   free(output->aside);
   free(output->target);
   *output = (cli_output){0};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files the command itself writes (JSON, PNG, permutations): whole or not at all. "-" is stdout. */
+/* Files the command itself writes (JSON, PNG, permutations): whole or not at all. "-" is stdout. As with cp,
+ * a link stays one, a file that is replaced keeps its mode, and a link to nothing is refused. One at a time.
+ */
 #ifndef SLEY_CLI_OUTPUT_H
 #define SLEY_CLI_OUTPUT_H
 
@@ -26,6 +28,10 @@ bool cli_output_open(cli_output *output, const char *path);
  */
 bool cli_output_commit(cli_output *output);
 void cli_output_discard(cli_output *output);
+
+/* Removes the file that is being written, for a process that ends in a signal's handler: async-signal-safe.
+ */
+void cli_output_abandon(void);
 
 /* Writes a JSON value and releases it (NULL counts as out of memory). False after one line on stderr. */
 bool cli_output_json(const char *path, json_t *value);

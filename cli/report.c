@@ -24,6 +24,9 @@ void cli_report_matrix(const cli_job *job, int64_t k, FILE *stream) {
     fprintf(stream, "%d rank%s, direct links\n", job->ranks.ranks, job->ranks.ranks == 1 ? "" : "s");
   else
     fprintf(stream, "%d ranks in workgroups of %d\n", job->ranks.ranks, workgroup);
+  if (job->settings->dtype_from)
+    fprintf(stream, "dtype      f64, in which %s is stored; --dtype f32 computes in f32\n",
+            job->settings->dtype_from);
 }
 
 void cli_report_reason(const char *algo, const char *reason, FILE *stream) {
@@ -59,15 +62,29 @@ static const char *verdict(const cli_result *result) {
   return !result->verified ? "-" : result->check.ok ? "ok" : "WRONG";
 }
 
-/* What travelling narrower has cost, if values did. */
-static void report_wire(const cli_result *result, FILE *stream) {
+/* What travelling narrower has cost, or that no values did, if it was asked for. */
+static void report_wire(const cli_job *job, const cli_result *result, FILE *stream) {
   double bound = result->info.wire_bound;
-  if (bound == 0)
+  if (bound == 0) {
+    if (strcmp(job->settings->wire, "none") != 0)
+      fprintf(stream, "wire       %s changes nothing: %s\n", job->settings->wire,
+              job->ranks.ranks == 1 ? "there is one rank, and nothing travels"
+                                    : "the values are read in place, or none is needed");
     return;
+  }
   fprintf(stream, "wire       %s: ", cli_dtypes()[result->info.wire]);
   if (result->verified)
     fprintf(stream, "the largest error is %.3g of the largest value of Y; ", result->check.relative_error);
   fprintf(stream, "at most %.3g of |A||X|\n", bound);
+}
+
+/* How many results are NaN or infinite, if any. */
+static void report_not_finite(const cli_result *result, FILE *stream) {
+  if (result->not_finite == 0)
+    return;
+  fprintf(stream, "not finite %" PRId64 " of %" PRId64 " results are NaN or infinite%s\n", result->not_finite,
+          result->y_values,
+          result->verified && result->check.ok ? ", where A X is or leaves the range of the type" : "");
 }
 
 void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_result *result,
@@ -95,16 +112,17 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
   }
   fprintf(stream, "time       median %.3f ms, min %.3f, 95 %% within %.3f; plan %.1f ms; %.2f GFLOP/s\n",
           result->median_ms, result->min_ms, result->p95_ms, result->plan_ms, result->gflops);
-  report_wire(result, stream);
+  report_wire(job, result, stream);
   if (result->verified && result->check.ok)
     fprintf(stream,
-            "check      ok: every entry within its rounding bound, the largest error is %.3g of |A||X|\n",
-            result->check.max_error);
+            "check      ok: every %sentry within its rounding bound, the largest error is %.3g of |A||X|\n",
+            result->not_finite > 0 ? "finite " : "", result->check.max_error);
   else if (result->verified)
     fprintf(stream,
             "check      WRONG at row %" PRId64 ", column %" PRId64
             ": error up to %.3g of |A||X|, allowed there %.3g\n",
             result->check.row, result->check.col, result->check.max_error, result->check.bound);
+  report_not_finite(result, stream);
 }
 
 void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_result *results, int count,
@@ -136,9 +154,14 @@ void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_
   }
   cli_table_print(&table, stream);
   for (int i = 0; i < count; i++)
-    if (results[i].ran && results[i].info.wire_bound > 0) {
+    if (results[i].ran && strcmp(job->settings->wire, "none") != 0) {
       fprintf(stream, "%-18s ", results[i].algo);
-      report_wire(&results[i], stream);
+      report_wire(job, &results[i], stream);
+    }
+  for (int i = 0; i < count; i++)
+    if (results[i].ran && results[i].not_finite > 0) {
+      fprintf(stream, "%-18s ", results[i].algo);
+      report_not_finite(&results[i], stream);
     }
   for (int i = 0; i < count; i++)
     if (results[i].impossible)
@@ -258,6 +281,7 @@ void cli_report_json_add(cli_json *json, const cli_result *result) {
   cli_json_real(json, "gflops", result->gflops);
   cli_json_int(json, "memory_bytes", result->info.memory_bytes);
   cli_report_json_memory(json, &result->info);
+  cli_json_int(json, "not_finite", result->not_finite);
   add_trials(json, result);
   if (result->verified)
     cli_json_object(json, "verify", check_json(&result->check));

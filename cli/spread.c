@@ -24,7 +24,8 @@ static sley_status read_x(const cli_job *job, const cli_measure *measure, int64_
   sley_status status = sley_dense_read_rows(measure->x, out->dtype, NULL, 0, 0, &rows, &cols, &nothing);
   sley_buffer_free(nothing);
   if (status != SLEY_OK)
-    return status;
+    return cli_input_status(status, measure->x);
+  out->vector = measure->vector;
   if (rows != out->x_rows) {
     cli_operands_tell_rows(message, CLI_REASON, measure->x, job, rows, out->x_rows);
     return SLEY_ERR_ARG;
@@ -259,6 +260,7 @@ sley_status cli_spread_write(sley_comm *comm, const cli_job *job, const cli_oper
   sley_status status = sley_comm_allreduce(comm, SLEY_MAX, &write, 1);
   if (status != SLEY_OK || !write)
     return status;
-  return sley_dense_write_rows(comm, path ? path : "Y", operands->dtype, operands->y_rows, operands->k, first,
-                               job->row_begin[rank + 1] - first, operands->y, operands->k);
+  return sley_dense_write_rows(comm, path ? path : "Y", operands->dtype, operands->y_rows,
+                               cli_operands_file_columns(operands), first, job->row_begin[rank + 1] - first,
+                               operands->y, operands->k);
 }

@@ -12,7 +12,7 @@
 enum { BAR_WIDTH = 24 };
 #define REDRAW_SECONDS 0.05
 
-static bool progress_shown;
+static volatile bool progress_shown;
 
 static bool on_terminal(void) {
   const char *term = getenv("TERM");
@@ -75,4 +75,10 @@ void cli_progress_clear(void) {
   fputs("\r\033[K", stderr);
   fflush(stderr);
   progress_shown = false;
+}
+
+void cli_progress_abandon(void) {
+  static const char clear[] = "\r\033[K";
+  if (progress_shown)
+    (void)!write(STDERR_FILENO, clear, sizeof clear - 1);
 }

@@ -23,4 +23,7 @@ void cli_progress(const char *text, int64_t done, int64_t total);
 /* Removes the progress line. */
 void cli_progress_clear(void);
 
+/* The same for a process that ends in a signal's handler: async-signal-safe. */
+void cli_progress_abandon(void);
+
 #endif

@@ -15,10 +15,10 @@ _sley() {
   case "$command" in
     spmm) options="$job --x --out --alpha --beta --repeat --warmup --budget --unchanged --verify --no-verify --trace --local --transport --timeout --help" ;;
     plan) options="$job --machine --scaling --measure --help" ;;
-    convert) options="--dtype --threads --help" ;;
-    order) options="--order --output --perm --dtype --threads --seed --help" ;;
+    convert) options="--dtype --threads --mem-limit --help" ;;
+    order) options="--order --output --perm --dtype --threads --seed --mem-limit --help" ;;
     generate) options="--output --dtype --threads --seed --help" ;;
-    spy) options="--output --ranks --partition --order --size --threads --seed --help" ;;
+    spy) options="--output --ranks --partition --order --size --threads --seed --mem-limit --help" ;;
     tune) options="--device --out --transport --seconds --help" ;;
     info) options="--json --help" ;;
     help)

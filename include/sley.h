@@ -70,6 +70,11 @@ bool sley_last_error_noticed(void);
 /* Asks every running Sley call of this process to end with SLEY_ERR_INTERRUPTED. Async-signal-safe. */
 void sley_interrupt(void);
 
+/* Removes the files that this process, and the ranks it has forked, have begun to write and not finished, and
+ * lets none be begun any more. For a process that ends at once, such as in a signal's handler, when what was
+ * running has not ended by itself soon enough after sley_interrupt. Async-signal-safe. */
+void sley_discard_outputs(void);
+
 /* Of the values of A, X and Y. Those of 16 bits are summed in f32 and Y is rounded once: SLEY_F16 is IEEE's
  * binary16, SLEY_BF16 the upper half of an f32. */
 typedef enum sley_dtype { SLEY_F32 = 0, SLEY_F64 = 1, SLEY_F16 = 2, SLEY_BF16 = 3 } sley_dtype;
@@ -119,12 +124,14 @@ typedef struct sley_csr {
 
 typedef struct sley_read_options {
   size_t struct_size;
-  sley_dtype dtype; /* of the values; default SLEY_F32 */
-  int threads;      /* to read with; 0: all cores */
-  uint64_t seed;    /* for generators that name none; default 1 */
+  sley_dtype dtype;     /* of the values; default SLEY_F32 */
+  int threads;          /* to read with; 0: all cores */
+  uint64_t seed;        /* for generators that name none; default 1 */
+  int64_t unpack_limit; /* bytes that a compressed file may unpack to; default 0: any, but not beyond 256 MiB
+                           and 256 times its size */
 } sley_read_options;
 #define SLEY_READ_OPTIONS_INIT                                                                               \
-  { sizeof(sley_read_options), SLEY_F32, 0, 1 }
+  { sizeof(sley_read_options), SLEY_F32, 0, 1, 0 }
 
 /* Makes a matrix of CSR arrays. col has index's type, val dtype's. Row pointers of 32 bits are widened, into
  * a copy whatever the ownership. Rows whose columns do not ascend are sorted (into a copy, whatever the
@@ -141,7 +148,7 @@ sley_status sley_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, 
 sley_status sley_matrix_from_csr_on(sley_comm *comm, const sley_csr *csr, sley_matrix **out);
 
 /* Reads a file (Matrix Market, edge list, METIS, Rutherford-Boeing, scipy .npz, .sley; plain, gzip or zstd;
- * told apart by content) or runs a generator ("twin:clj", "rmat:scale=17,edgefactor=8",
+ * told apart by content; "-": standard input) or runs a generator ("twin:clj", "rmat:scale=17,edgefactor=8",
  * "er:n=1000,nnz=8000"). Symmetric files are expanded and repeated entries summed. options may be NULL.
  * Errors: SLEY_ERR_INPUT (file and line), SLEY_ERR_IO, SLEY_ERR_UNSUPPORTED (complex values),
  * SLEY_ERR_MEMORY. */
@@ -196,6 +203,15 @@ sley_status sley_dense_read(const char *path, sley_dtype dtype, int64_t *rows, i
  * collective. Errors also: SLEY_ERR_ARG (a row that is not in it). */
 sley_status sley_dense_read_rows(const char *path, sley_dtype dtype, const int64_t *which, int64_t first,
                                  int64_t count, int64_t *rows, int64_t *cols, void **data);
+
+/* The type in which a file stores its values, where its format carries one: .sley, .npz and .npy; SLEY_F32
+ * for whole numbers. *dims: 2 for a matrix, else the array's. Looks at the first bytes alone. Errors:
+ * SLEY_ERR_UNSUPPORTED (texts, generators, pipes: whoever reads them decides), SLEY_ERR_IO, SLEY_ERR_MEMORY.
+ */
+sley_status sley_stored_type(const char *path, sley_dtype *dtype, int *dims);
+
+/* In place of the columns of an array that is written: it has one dimension, one value a row. */
+#define SLEY_VECTOR INT64_C(-1)
 
 /* Writes rows x cols values with leading dimension ld to .npy (SLEY_BF16, which NumPy has not, as float32:
  * exactly); whole or not at all. */
@@ -744,7 +760,9 @@ typedef struct sley_check {
   double relative_error; /* the largest |Y - A X| of all, relative to the largest |A X| */
 } sley_check;
 
-/* Compares Y with a float64 product A X (A^T X if transpose), entry by entry. x, y: whole operands. */
+/* Compares Y with a float64 product A X (A^T X if transpose), entry by entry. x, y: whole operands. NaN and
+ * infinities are values: where A or X has one, Y must have what IEEE 754 makes of it; the errors above are of
+ * the entries that are finite. */
 sley_status sley_check_spmm(const sley_matrix *matrix, bool transpose, int64_t k, const void *x, int64_t ldx,
                             const void *y, int64_t ldy, int threads, sley_check *out);
 

@@ -70,6 +70,12 @@ sley_status sley_dense_write(const char *path, sley_dtype dtype, int64_t rows, i
                              int64_t ld) {
   if (!path)
     return sl_fail(SLEY_ERR_ARG, "sley_dense_write: path is NULL");
-  SL_TRY(check_dense(rows, cols, dtype, data, ld));
+  SL_TRY(check_dense(rows, cols == SLEY_VECTOR ? 1 : cols, dtype, data, ld));
   return sl_npy_write(path, dtype, rows, cols, data, ld);
+}
+
+sley_status sley_stored_type(const char *path, sley_dtype *dtype, int *dims) {
+  if (!path || !dtype || !dims)
+    return sl_fail(SLEY_ERR_ARG, "sley_stored_type: path, dtype and dims must not be NULL");
+  return sl_stored_type(path, dtype, dims);
 }

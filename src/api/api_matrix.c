@@ -115,6 +115,9 @@ sley_status sl_read_options_take(const sley_read_options *given, sley_read_optio
   if (sley_dtype_bytes(out->dtype) == 0)
     return sl_fail(SLEY_ERR_ARG, "unknown dtype %d: give SLEY_F32, SLEY_F64, SLEY_F16 or SLEY_BF16",
                    (int)out->dtype);
+  if (out->unpack_limit < 0)
+    return sl_fail(SLEY_ERR_ARG, "an unpack_limit of %lld bytes: it must not be negative",
+                   (long long)out->unpack_limit);
   return SLEY_OK;
 }
 
@@ -126,8 +129,9 @@ sley_status sley_matrix_read(const char *name, const sley_read_options *options,
   SL_TRY(sl_read_options_take(options, &o));
   sl_team *team;
   SL_TRY(team_for(o.threads, WORTH_THREADS, &team));
-  sley_status status = sl_is_generator(name) ? sl_generate(name, o.dtype, o.seed, team, out)
-                                             : sl_matrix_read_file(name, o.dtype, team, out);
+  sley_status status = sl_is_generator(name)
+                           ? sl_generate(name, o.dtype, o.seed, team, out)
+                           : sl_matrix_read_within(name, o.dtype, o.unpack_limit, team, out);
   sl_team_destroy(team);
   return status;
 }

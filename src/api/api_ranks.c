@@ -108,7 +108,10 @@ sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, vo
                       .trace = o.trace,
                       .device = o.device,
                       .timeout = o.timeout};
-  return o.trace ? run_traced(backend, &launch, fn, arg) : backend->run(&launch, fn, arg);
+  sl_outfile_share();
+  sley_status status = o.trace ? run_traced(backend, &launch, fn, arg) : backend->run(&launch, fn, arg);
+  sl_outfile_sweep(); /* of ranks that were killed */
+  return status;
 }
 
 sley_status sley_launcher(const char **name, int *rank, int *ranks) {

@@ -29,7 +29,7 @@ sley_status sley_matrix_read_rows(sley_comm *comm, const char *name, const sley_
     status = check_partition(partition, &by_nonzeros);
   SL_TRY(sl_agree(comm, status));
   sl_pio_info info;
-  SL_TRY(sl_pio_read(comm, name, o.dtype, o.seed, by_nonzeros, row_begin, &info, out));
+  SL_TRY(sl_pio_read(comm, name, o.dtype, o.seed, o.unpack_limit, by_nonzeros, row_begin, &info, out));
   if (whole)
     *whole = (sley_matrix_info){.rows = info.rows,
                                 .cols = info.cols,

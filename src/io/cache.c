@@ -2,6 +2,7 @@
 /* Reads and writes .sley files: the CSR arrays as they are, checked when they are read. */
 #include "io/cache.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/interrupt.h"
@@ -49,162 +50,210 @@ bool sl_cache_sniff(const sl_input *input) {
   return sl_input_starts(input, magic, sizeof magic);
 }
 
-static sley_status damaged(const sl_input *input, const char *what) {
+static sley_status damaged(const sl_file *file, const char *what) {
   return sl_fail(SLEY_ERR_INPUT, "%s: the .sley cache is damaged (%s); make it again with sley convert",
-                 input->name, what);
+                 file->name, what);
 }
 
-static sley_status check_header(const sl_input *input, sl_cache_header *header, layout *place) {
-  int64_t size = input->end - input->begin;
-  if (size < (int64_t)sizeof *header)
-    return damaged(input, "it ends within its header");
-  memcpy(header, input->begin, sizeof *header);
+sley_status sl_cache_is(const sl_file *file, bool *out) {
+  unsigned char start[sizeof magic];
+  *out = false;
+  if (file->size < (int64_t)sizeof start)
+    return SLEY_OK;
+  SL_TRY(sl_file_read(file, 0, sizeof start, start, NULL));
+  *out = memcmp(start, magic, sizeof magic) == 0;
+  return SLEY_OK;
+}
+
+static sley_status check_header(const sl_file *file, const sl_cache_header *header, layout *place) {
   if (header->order == __builtin_bswap32(order_mark))
     return sl_fail(SLEY_ERR_UNSUPPORTED,
                    "%s: the .sley cache is from a machine of the other byte order; make it again on this one",
-                   input->name);
+                   file->name);
   if (header->order != order_mark)
-    return damaged(input, "its mark of the byte order is wrong");
+    return damaged(file, "its mark of the byte order is wrong");
   if (header->version != SL_CACHE_VERSION)
     return sl_fail(
         SLEY_ERR_UNSUPPORTED,
         "%s: the .sley cache has version %u, and this Sley reads %d; make it again with sley convert",
-        input->name, header->version, SL_CACHE_VERSION);
+        file->name, header->version, SL_CACHE_VERSION);
   if (header->checksum != sl_cache_checksum(header))
-    return damaged(input, "its header's checksum is wrong");
+    return damaged(file, "its header's checksum is wrong");
   if (header->dtype > SLEY_BF16 || header->index > SLEY_I64)
-    return damaged(input, "its types are unknown");
+    return damaged(file, "its types are unknown");
   if (header->cols < 0 || header->entries_stored < 0 || !lay_out(header, place))
-    return damaged(input, "its sizes are not possible");
-  if (header->file_bytes != place->end || size != place->end)
-    return damaged(input, "its length does not fit its sizes");
+    return damaged(file, "its sizes are not possible");
+  if (header->index == SLEY_I32 && header->cols > (int64_t)INT32_MAX + 1)
+    return damaged(file, "it has more columns than its indices of 32 bits reach");
+  if (header->file_bytes != place->end || file->size != place->end)
+    return damaged(file, "its length does not fit its sizes");
   return SLEY_OK;
 }
 
-static sley_status check_rows(const sl_input *input, const sley_csr *csr, int64_t nnz, sl_team *team) {
-  bool sorted;
-  if (csr->rowptr[csr->rows] > nnz)
-    return damaged(input, "its row pointers do not span its entries");
-  sley_status status = sl_csr_validate(csr, team, &sorted);
-  if (status == SLEY_ERR_INPUT)
-    return sl_fail_prefix(status, "%s: the .sley cache is damaged: ", input->name);
-  if (status == SLEY_OK && !sorted)
-    return damaged(input, "columns do not ascend within a row");
+sley_status sl_cache_look(const sl_file *file, sl_cache_header *header) {
+  layout place;
+  int64_t ends[2];
+  if (file->size < (int64_t)sizeof *header)
+    return damaged(file, "it ends within its header");
+  SL_TRY(sl_file_read(file, 0, sizeof *header, header, NULL));
+  SL_TRY(check_header(file, header, &place));
+  SL_TRY(sl_cache_pointers(file, 0, 0, NULL, &ends[0]));
+  SL_TRY(sl_cache_pointers(file, header->rows, 0, NULL, &ends[1]));
+  if (ends[0] != 0 || ends[1] != header->nnz)
+    return damaged(file, "its row pointers do not span its entries");
+  return SLEY_OK;
+}
+
+sley_status sl_cache_pointers(const sl_file *file, int64_t first, int64_t count, sl_team *team,
+                              int64_t *rowptr) {
+  int64_t each = sizeof *rowptr;
+  return sl_file_read(file, (int64_t)sizeof(sl_cache_header) + first * each, (count + 1) * each, rowptr,
+                      team);
+}
+
+/* Values of the file on their way to those of another dtype, piece by piece. */
+typedef struct conversion {
+  const sl_file *file;
+  int64_t at, count;
+  sley_dtype from, to;
+  char *out;
+} conversion;
+
+enum { PIECE = 1 << 16 }; /* values */
+
+static sley_status convert_pieces(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const conversion *job = context;
+  size_t from = sley_dtype_bytes(job->from), to = sley_dtype_bytes(job->to);
+  char *room;
+  SL_TRY(SL_NEW(room, PIECE * (int64_t)sizeof(double), "values to convert"));
+  sley_status status = SLEY_OK;
+  for (int64_t first = begin * PIECE; first < end * PIECE && first < job->count && status == SLEY_OK;
+       first += PIECE) {
+    int64_t some = job->count - first < PIECE ? job->count - first : PIECE;
+    status = sl_file_read(job->file, job->at + first * (int64_t)from, some * (int64_t)from, room, NULL);
+    if (status == SLEY_OK)
+      sl_values_convert(job->from, room, job->to, job->out + (size_t)first * to, some);
+  }
+  sl_free(room);
   return status;
 }
 
-/* What keeps a matrix's arrays alive. */
-typedef struct keeper {
-  sl_input input;
-  int64_t *rowptr; /* with values of another dtype than the file's, else NULL */
-  void *converted;
-} keeper;
-
-static void release_keeper(sley_matrix *matrix) {
-  keeper *kept = matrix->storage;
-  sl_input_close(&kept->input);
-  sl_free(kept->rowptr);
-  sl_free(kept->converted);
-  sl_free(kept);
+/* count values of the file from byte at on, as dtype. */
+static sley_status read_values(const sl_file *file, int64_t at, int64_t count, sley_dtype from, sley_dtype to,
+                               sl_team *team, void *out) {
+  if (from == to)
+    return sl_file_read(file, at, count * (int64_t)sley_dtype_bytes(from), out, team);
+  conversion job = {file, at, count, from, to, out};
+  return sl_team_for(team, count / PIECE + (count % PIECE != 0), 1, convert_pieces, &job);
 }
 
-typedef struct conversion {
-  const char *from;
-  char *to;
-  sley_dtype from_dtype, to_dtype;
-} conversion;
+/* The pointers of the rows, from 0 on, and where their entries begin in the file. */
+static sley_status take_pointers(const sl_file *file, const sl_cache_header *header, int64_t first,
+                                 int64_t count, sl_team *team, int64_t *rowptr, int64_t *start) {
+  SL_TRY(sl_cache_pointers(file, first, count, team, rowptr));
+  *start = rowptr[0];
+  if (rowptr[0] < 0 || rowptr[count] > header->nnz)
+    return damaged(file, "its row pointers do not span its entries");
+  for (int64_t i = 0; i < count; i++)
+    if (rowptr[i] > rowptr[i + 1])
+      return sl_fail(SLEY_ERR_INPUT,
+                     "%s: the .sley cache is damaged: row %lld: rowptr descends from %lld to %lld",
+                     file->name, (long long)i, (long long)rowptr[i], (long long)rowptr[i + 1]);
+  for (int64_t i = 0; i <= count; i++)
+    rowptr[i] -= *start;
+  return SLEY_OK;
+}
 
-static sley_status convert_range(void *context, int64_t begin, int64_t end, int thread) {
+static sley_status check_columns(const sl_file *file, const sley_csr *csr, sl_team *team) {
+  bool sorted;
+  sley_status status = sl_csr_validate(csr, team, &sorted);
+  if (status == SLEY_ERR_INPUT)
+    return sl_fail_prefix(status, "%s: the .sley cache is damaged: ", file->name);
+  if (status == SLEY_OK && !sorted)
+    return damaged(file, "columns do not ascend within a row");
+  return status;
+}
+
+typedef struct search {
+  const int64_t *rowptr;
+  const void *col;
+  sley_index index;
+  atomic_bool found;
+} search;
+
+static sley_status find_repeats(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
-  conversion *job = context;
-  sl_values_convert(job->from_dtype, job->from + (size_t)begin * sley_dtype_bytes(job->from_dtype),
-                    job->to_dtype, job->to + (size_t)begin * sley_dtype_bytes(job->to_dtype), end - begin);
+  search *s = context;
+  bool found = false;
+  for (int64_t i = begin; i < end; i++)
+    for (int64_t e = s->rowptr[i] + 1; e < s->rowptr[i + 1]; e++)
+      found |= sl_index_at(s->col, s->index, e) == sl_index_at(s->col, s->index, e - 1);
+  if (found)
+    atomic_store(&s->found, true);
   return sl_interrupted();
 }
 
-/* Replaces the values by those of another dtype, of these rows alone, whose pointers then start at 0. */
-static sley_status convert(sley_csr *csr, sley_dtype dtype, sl_team *team, keeper *kept) {
-  enum { GRAIN = 1 << 16 };
-  int64_t start = csr->rowptr[0], nnz = csr->rowptr[csr->rows] - start;
-  SL_TRY(SL_NEW(kept->rowptr, csr->rows + 1, "row pointers"));
-  kept->converted = sl_alloc(nnz, sley_dtype_bytes(dtype), "values");
-  if (!kept->converted)
+/* Sums what repeats, which matrices that Sley has read never do. */
+static sley_status merge(const sl_cache_header *header, int64_t count, sley_dtype dtype, sl_team *team,
+                         sl_csr_arrays *arrays) {
+  enum { GRAIN = 4096 };
+  search s = {.rowptr = arrays->rowptr, .col = arrays->col, .index = (sley_index)header->index};
+  atomic_init(&s.found, false);
+  SL_TRY(sl_team_for(team, count, GRAIN, find_repeats, &s));
+  return atomic_load(&s.found) ? sl_csr_merge_repeats(count, s.index, dtype, SL_SUM_REPEATS, team, arrays)
+                               : SLEY_OK;
+}
+
+static sley_status fill(const sl_file *file, const sl_cache_header *header, int64_t first, int64_t count,
+                        sley_dtype dtype, sl_team *team, sl_csr_arrays *arrays) {
+  layout place;
+  int64_t start, nnz;
+  sley_index index = (sley_index)header->index;
+  (void)lay_out(header, &place);
+  SL_TRY(SL_NEW(arrays->rowptr, count + 1, "row pointers"));
+  SL_TRY(take_pointers(file, header, first, count, team, arrays->rowptr, &start));
+  nnz = arrays->rowptr[count];
+  int64_t col_bytes = (int64_t)sl_index_bytes(index);
+  arrays->col = sl_alloc(nnz, sl_index_bytes(index), "columns");
+  arrays->val = arrays->col ? sl_alloc(nnz, sley_dtype_bytes(dtype), "values") : NULL;
+  if (!arrays->val)
     return SLEY_ERR_MEMORY;
-  for (int64_t i = 0; i <= csr->rows; i++)
-    kept->rowptr[i] = csr->rowptr[i] - start;
-  const char *values = (const char *)csr->val + (size_t)start * sley_dtype_bytes(csr->dtype);
-  conversion job = {values, kept->converted, csr->dtype, dtype};
-  SL_TRY(sl_team_for(team, nnz, GRAIN, convert_range, &job));
-  csr->rowptr = kept->rowptr;
-  csr->col = (const char *)csr->col + (size_t)start * sl_index_bytes(csr->index);
-  csr->val = kept->converted;
-  csr->dtype = dtype;
-  return SLEY_OK;
-}
-
-sley_status sl_cache_look(const sl_input *input, sl_cache_header *header, const int64_t **rowptr) {
-  layout place;
-  SL_TRY(check_header(input, header, &place));
-  *rowptr = (const int64_t *)(const void *)(input->begin + place.rowptr);
-  if ((*rowptr)[0] != 0 || (*rowptr)[header->rows] != header->nnz)
-    return damaged(input, "its row pointers do not span its entries");
-  return SLEY_OK;
-}
-
-sley_status sl_cache_read_rows(sl_input *input, int64_t first, int64_t count, sley_dtype dtype, sl_team *team,
-                               sley_matrix **out) {
-  sl_cache_header header;
-  layout place;
-  const int64_t *rowptr;
-  SL_TRY(sl_cache_look(input, &header, &rowptr));
-  (void)lay_out(&header, &place);
+  SL_TRY(sl_file_read(file, place.col + start * col_bytes, nnz * col_bytes, arrays->col, team));
   sley_csr csr = {.rows = count,
-                  .cols = header.cols,
-                  .rowptr = rowptr + first,
-                  .col = input->begin + place.col,
-                  .val = input->begin + place.val,
-                  .index = (sley_index)header.index,
-                  .dtype = (sley_dtype)header.dtype};
-  SL_TRY(check_rows(input, &csr, header.nnz, team));
-  sley_status status;
-  sley_matrix *matrix = NULL;
-  keeper *kept = NULL;
-  SL_TRY_GOTO(status, SL_NEW_ZERO(kept, 1, "a matrix"), fail);
-  SL_TRY_GOTO(status, SL_NEW(matrix, 1, "a matrix"), fail);
-  if (csr.dtype != dtype)
-    SL_TRY_GOTO(status, convert(&csr, dtype, team, kept), fail);
-  kept->input = *input;
-  input->memory = input->mapping = NULL;
-  int64_t nnz = csr.rowptr[count] - csr.rowptr[0];
-  *matrix = (sley_matrix){.rows = count,
-                          .cols = header.cols,
-                          .nnz = nnz,
-                          .entries_stored = count == header.rows ? header.entries_stored : nnz,
-                          .dtype = dtype,
-                          .index = csr.index,
-                          .rowptr = csr.rowptr,
-                          .col = csr.col,
-                          .val = csr.val,
-                          .release = release_keeper,
-                          .storage = kept,
-                          .storage_bytes = sl_csr_bytes(count, nnz, csr.index, dtype)};
-  *out = matrix;
-  return SLEY_OK;
-fail:
-  if (kept) {
-    sl_free(kept->rowptr);
-    sl_free(kept->converted);
+                  .cols = header->cols,
+                  .rowptr = arrays->rowptr,
+                  .col = arrays->col,
+                  .index = index,
+                  .dtype = dtype};
+  SL_TRY(check_columns(file, &csr, team));
+  int64_t at = place.val + start * (int64_t)sley_dtype_bytes((sley_dtype)header->dtype);
+  SL_TRY(read_values(file, at, nnz, (sley_dtype)header->dtype, dtype, team, arrays->val));
+  SL_TRY(sl_file_check_unchanged(file));
+  return merge(header, count, dtype, team, arrays);
+}
+
+sley_status sl_cache_read_rows(const sl_file *file, const sl_cache_header *header, int64_t first,
+                               int64_t count, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+  sl_csr_arrays arrays = {0};
+  sley_status status = fill(file, header, first, count, dtype, team, &arrays);
+  if (status != SLEY_OK) {
+    sl_csr_arrays_free(&arrays);
+    return status;
   }
-  sl_free(kept);
-  sl_free(matrix);
-  return status;
+  return sl_matrix_adopt(count, header->cols, (sley_index)header->index, dtype, arrays,
+                         count == header->rows ? header->entries_stored : -1, out);
+}
+
+sley_status sl_cache_read_file(const sl_file *file, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+  sl_cache_header header;
+  SL_TRY(sl_cache_look(file, &header));
+  return sl_cache_read_rows(file, &header, 0, header.rows, dtype, team, out);
 }
 
 sley_status sl_cache_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
-  sl_cache_header header;
-  const int64_t *rowptr;
-  SL_TRY(sl_cache_look(input, &header, &rowptr));
-  return sl_cache_read_rows(input, 0, header.rows, dtype, team, out);
+  sl_file file = sl_file_of_memory(input->name, input->begin, input->end - input->begin);
+  return sl_cache_read_file(&file, dtype, team, out);
 }
 
 /* Entry first of an array, which may be absent if the matrix has no entries. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/locale.h"
+#include "io/cache.h"
 #include "io/format.h"
 #include "io/io.h"
 
@@ -59,9 +60,27 @@ static sley_status read_input(sl_input *input, sley_dtype dtype, sl_team *team, 
 }
 
 sley_status sl_matrix_read_file(const char *path, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+  return sl_matrix_read_within(path, dtype, 0, team, out);
+}
+
+sley_status sl_matrix_read_within(const char *path, sley_dtype dtype, int64_t limit, sl_team *team,
+                                  sley_matrix **out) {
   sl_input input;
-  SL_TRY(sl_input_open(path, &input));
-  return read_input(&input, dtype, team, out);
+  sl_file file;
+  bool cache = false;
+  sley_status status = sl_file_open(path, &file);
+  if (status == SLEY_ERR_UNSUPPORTED) { /* a pipe */
+    SL_TRY(sl_input_open_within(path, limit, &input));
+    return read_input(&input, dtype, team, out);
+  }
+  if (status == SLEY_OK)
+    status = sl_cache_is(&file, &cache);
+  if (status == SLEY_OK && cache)
+    status = sl_cache_read_file(&file, dtype, team, out);
+  else if (status == SLEY_OK)
+    status = sl_input_load(&file, limit, team, &input);
+  sl_file_close(&file);
+  return status == SLEY_OK && !cache ? read_input(&input, dtype, team, out) : status;
 }
 
 sley_status sl_matrix_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype,

@@ -14,6 +14,7 @@
 #ifndef SLEY_IO_FORMAT_H
 #define SLEY_IO_FORMAT_H
 
+#include "io/file.h"
 #include "io/sink.h"
 #include "matrix/matrix.h"
 
@@ -21,27 +22,31 @@
  * stop at a byte that is neither a digit nor a blank without comparing with end. */
 enum { SL_INPUT_PADDING = 16 };
 
-/* The whole content of a file, decompressed, in memory or mapped, aligned to 64 bytes. It may itself hold
- * zeros. */
+/* The whole content of a file, decompressed, in memory that nobody else writes to, aligned to 64 bytes. It
+ * may itself hold zeros. */
 typedef struct sl_input {
   const char *name;        /* for messages */
   const char *begin, *end; /* the content */
   void *memory;            /* from sl_alloc, or NULL */
-  void *mapping;           /* from mmap, or NULL */
-  size_t mapping_bytes;
-  int64_t most_rows;    /* more rows than this are refused, see sl_input_check_size */
-  int64_t lines_before; /* of the file, if this is a later part of it; counts in messages */
+  int64_t most_rows;       /* more rows than this are refused, see sl_input_check_size */
+  int64_t unpack_limit;    /* bytes that what is packed in it may take; 0: any */
+  int64_t lines_before;    /* of the file, if this is a later part of it; counts in messages */
 } sl_input;
 
-/* Opens path, mapped if it is a plain file, else (gzip, zstd, a pipe) decompressed into memory; "-" is not
- * special. name stays the caller's. Errors: SLEY_ERR_IO (cannot be read), SLEY_ERR_INPUT (a truncated or
- * corrupt stream). */
+/* Reads the file at path, or a pipe to its end, and decompresses what is gzip or zstd; "-" is standard input.
+ * name stays the caller's. Errors: SLEY_ERR_IO (cannot be read; became another meanwhile), SLEY_ERR_INPUT (a
+ * truncated or corrupt stream), SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
 sley_status sl_input_open(const char *path, sl_input *out);
 
-/* Maps a plain file as it is: nothing is read ahead, so that a rank which looks at a part of it holds that
- * part alone, and nothing is decompressed. Errors: SLEY_ERR_IO (cannot be opened); SLEY_ERR_UNSUPPORTED,
- * without a message: it is empty, or no plain file that can be mapped. */
-sley_status sl_input_map(const char *path, sl_input *out);
+/* The same of a file that is open, which stays the caller's; team: NULL, or threads to read with; unpacked to
+ * at most limit bytes (0: any). */
+sley_status sl_input_load(const sl_file *file, int64_t limit, sl_team *team, sl_input *out);
+
+/* sl_input_open with a limit. */
+sley_status sl_input_open_within(const char *path, int64_t limit, sl_input *out);
+
+/* The same of its bytes as they are, compressed or not. */
+sley_status sl_input_load_packed(const sl_file *file, sl_team *team, sl_input *out);
 
 /* Sets what a file of so many bytes, decompressed, can mean. */
 void sl_input_set_size(sl_input *input, int64_t bytes);

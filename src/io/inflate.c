@@ -57,6 +57,7 @@ static bool all_zero(const unsigned char *at, size_t size) {
 
 struct sl_inflater {
   const char *name;
+  int64_t limit, unpacked;
   const unsigned char *content, *at;
   size_t size;
   bool gzip, ended;
@@ -64,11 +65,33 @@ struct sl_inflater {
   ZSTD_DStream *frames;
 };
 
-sley_status sl_inflater_open(const char *name, const void *content, size_t size, sl_inflater **out) {
+sley_status sl_check_unpacked(const char *name, int64_t unpacked, int64_t packed, int64_t limit) {
+  if (limit > 0 && unpacked > limit)
+    return sl_fail(SLEY_ERR_MEMORY, "%s: unpacks to more than the limit of %lld bytes; give a larger one",
+                   name, (long long)limit);
+  if (unpacked > SL_UNPACK_FREE && unpacked / SL_UNPACK_RATIO > packed)
+    return sl_fail(
+        SLEY_ERR_INPUT,
+        "%s: unpacks to more than %lld MiB and more than %d times its size, as no matrix does; unpack it "
+        "yourself if it is one",
+        name, (long long)(SL_UNPACK_FREE >> 20), SL_UNPACK_RATIO);
+  return SLEY_OK;
+}
+
+/* What a zstd frame's header promises is believed if it is too much. */
+static sley_status check_promise(const sl_inflater *self) {
+  unsigned long long promised = ZSTD_getFrameContentSize(self->content, self->size);
+  if (promised == ZSTD_CONTENTSIZE_UNKNOWN || promised == ZSTD_CONTENTSIZE_ERROR || promised > INT64_MAX)
+    return SLEY_OK;
+  return sl_check_unpacked(self->name, (int64_t)promised, (int64_t)self->size, self->limit);
+}
+
+sley_status sl_inflater_open(const char *name, const void *content, size_t size, int64_t limit,
+                             sl_inflater **out) {
   enum { WINDOW_AND_GZIP = 15 + 16 };
   sl_inflater *self;
   SL_TRY(SL_NEW_ZERO(self, 1, "decompressing"));
-  *self = (sl_inflater){.name = name, .content = content, .at = content, .size = size};
+  *self = (sl_inflater){.name = name, .limit = limit, .content = content, .at = content, .size = size};
   self->gzip = is_gzip(content, size);
   bool opened;
   if (self->gzip) {
@@ -81,6 +104,11 @@ sley_status sl_inflater_open(const char *name, const void *content, size_t size,
   if (!opened) {
     sl_free(self);
     return SLEY_ERR_MEMORY;
+  }
+  sley_status status = self->gzip ? SLEY_OK : check_promise(self);
+  if (status != SLEY_OK) {
+    sl_inflater_close(self);
+    return status;
   }
   *out = self;
   return SLEY_OK;
@@ -154,17 +182,21 @@ sley_status sl_inflater_take(sl_inflater *self, char *to, size_t room, size_t *g
                                     : step_zstd(self, to + *got, left > STEP ? STEP : left, &some);
     SL_TRY(status);
     *got += some;
+    self->unpacked += (int64_t)some;
+    SL_TRY(sl_check_unpacked(self->name, self->unpacked, self->at - self->content, self->limit));
   }
   return SLEY_OK;
 }
 
-sley_status sl_inflate(const char *name, const void *content, size_t size, sl_bytes *out) {
+sley_status sl_inflate(const char *name, const void *content, size_t size, int64_t limit, sl_bytes *out) {
   *out = (sl_bytes){0};
   /* A first guess of the size; only what the stream holds is ever touched. */
   size_t guess = size < SIZE_MAX / 8 ? 4 * size : size, got = STEP;
+  if (limit > 0 && guess > (size_t)limit)
+    guess = (size_t)limit;
   SL_TRY(sl_bytes_reserve(out, guess > STEP ? guess : STEP));
   sl_inflater *inflater;
-  SL_TRY(sl_inflater_open(name, content, size, &inflater));
+  SL_TRY(sl_inflater_open(name, content, size, limit, &inflater));
   sley_status status = SLEY_OK;
   while (got == STEP && status == SLEY_OK) {
     SL_TRY_GOTO(status, sl_bytes_reserve(out, STEP), done);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The content of a file as one range of memory: mapped, or read and decompressed. */
+/* The content of a file as one range of memory: read, and decompressed where it is compressed. */
 #include "io/format.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "base/memory.h"
+#include "io/file.h"
 #include "io/inflate.h"
 #include "io/text.h"
 
@@ -30,7 +31,7 @@ static sley_status decompress(sl_input *input) {
   if (!sl_is_compressed(input->begin, size))
     return SLEY_OK;
   sl_bytes bytes;
-  sley_status status = sl_inflate(input->name, input->begin, size, &bytes);
+  sley_status status = sl_inflate(input->name, input->begin, size, input->unpack_limit, &bytes);
   sl_input_close(input);
   if (status != SLEY_OK) {
     sl_free(bytes.data);
@@ -50,28 +51,12 @@ static sley_status finish(sl_input *input) {
   return SLEY_OK;
 }
 
-/* Maps size bytes with the padding after them: the file is laid over the front of a region of zeros. */
-static bool map_file(int descriptor, size_t size, sl_input *out) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (size + SL_INPUT_PADDING + page - 1) / page * page;
-  char *region = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (region == MAP_FAILED)
-    return false;
-  if (mmap(region, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, descriptor, 0) == MAP_FAILED) {
-    munmap(region, bytes);
-    return false;
-  }
-  out->mapping = region;
-  out->mapping_bytes = bytes;
-  out->begin = region;
-  out->end = region + size;
-  return true;
-}
-
 static sley_status read_all(int descriptor, const char *path, sl_input *out) {
   enum { CHUNK = 1 << 20 };
   sl_bytes bytes = {0};
   sley_status status;
   for (;;) {
+    SL_TRY_GOTO(status, sl_interrupted(), fail);
     SL_TRY_GOTO(status, sl_bytes_reserve(&bytes, CHUNK), fail);
     ssize_t got = read(descriptor, bytes.data + bytes.size, CHUNK);
     if (got == 0)
@@ -91,37 +76,57 @@ fail:
   return status;
 }
 
-sley_status sl_input_open(const char *path, sl_input *out) {
-  *out = (sl_input){.name = path};
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0)
-    return sl_fail(SLEY_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
-  struct stat info;
-  bool plain = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
-  sley_status status = SLEY_OK;
-  if (plain && map_file(descriptor, (size_t)info.st_size, out))
-    madvise(out->mapping, (size_t)info.st_size, MADV_WILLNEED);
-  else
-    status = read_all(descriptor, path, out);
-  close(descriptor);
-  return status == SLEY_OK ? finish(out) : status;
+sley_status sl_input_load_packed(const sl_file *file, sl_team *team, sl_input *out) {
+  sl_bytes bytes = {0};
+  *out = (sl_input){.name = file->name};
+  SL_TRY(sl_bytes_reserve(&bytes, (size_t)file->size));
+  sley_status status = sl_file_read(file, 0, file->size, bytes.data, team);
+  if (status == SLEY_OK)
+    status = sl_file_check_unchanged(file);
+  if (status != SLEY_OK) {
+    sl_free(bytes.data);
+    return status;
+  }
+  bytes.size = (size_t)file->size;
+  sl_bytes_pad(&bytes);
+  hold_memory(out, bytes);
+  return SLEY_OK;
 }
 
-sley_status sl_input_map(const char *path, sl_input *out) {
-  *out = (sl_input){.name = path};
-  struct stat info;
-  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-    return SLEY_ERR_UNSUPPORTED; /* not opened: a pipe can be once */
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+/* What is no plain file, from front to back. */
+static sley_status load_stream(const char *path, sl_input *out) {
+  int descriptor = open(sl_file_path(path), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0 && strcmp(path, "-") == 0)
+    descriptor = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0); /* a socket has no path */
   if (descriptor < 0)
     return sl_fail(SLEY_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
-  bool plain = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
-  bool mapped = plain && map_file(descriptor, (size_t)info.st_size, out);
+  sley_status status = read_all(descriptor, path, out);
   close(descriptor);
-  if (!mapped)
-    return SLEY_ERR_UNSUPPORTED;
-  sl_input_set_size(out, info.st_size);
-  return SLEY_OK;
+  return status;
+}
+
+sley_status sl_input_load(const sl_file *file, int64_t limit, sl_team *team, sl_input *out) {
+  SL_TRY(sl_input_load_packed(file, team, out));
+  out->unpack_limit = limit;
+  return finish(out);
+}
+
+sley_status sl_input_open(const char *path, sl_input *out) {
+  return sl_input_open_within(path, 0, out);
+}
+
+sley_status sl_input_open_within(const char *path, int64_t limit, sl_input *out) {
+  *out = (sl_input){.name = path};
+  sl_file file;
+  sley_status status = sl_file_open(path, &file);
+  if (status == SLEY_OK) {
+    status = sl_input_load_packed(&file, NULL, out);
+    sl_file_close(&file);
+  } else if (status == SLEY_ERR_UNSUPPORTED) {
+    status = load_stream(path, out);
+  }
+  out->unpack_limit = limit;
+  return status == SLEY_OK ? finish(out) : status;
 }
 
 sley_status sl_input_open_memory(const char *name, const void *bytes, size_t size, sl_input *out) {
@@ -138,8 +143,6 @@ sley_status sl_input_open_memory(const char *name, const void *bytes, size_t siz
 
 void sl_input_close(sl_input *input) {
   sl_free(input->memory);
-  if (input->mapping)
-    munmap(input->mapping, input->mapping_bytes);
   *input = (sl_input){.name = input->name};
 }
 

@@ -9,6 +9,10 @@
  * and, for a text, line), SLEY_ERR_UNSUPPORTED (complex values), SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
 sley_status sl_matrix_read_file(const char *path, sley_dtype dtype, sl_team *team, sley_matrix **out);
 
+/* The same of a file that may unpack to at most limit bytes (0: any); errors: SLEY_ERR_MEMORY beyond it. */
+sley_status sl_matrix_read_within(const char *path, sley_dtype dtype, int64_t limit, sl_team *team,
+                                  sley_matrix **out);
+
 /* The same of a file's bytes in memory; name is for messages, and its ending counts where an ending does. */
 sley_status sl_matrix_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype,
                                   sl_team *team, sley_matrix **out);
@@ -17,6 +21,11 @@ sley_status sl_matrix_read_memory(const char *name, const void *bytes, size_t si
  * Errors: SLEY_ERR_ARG (an unknown ending; the message lists the known ones), SLEY_ERR_IO, SLEY_ERR_MEMORY.
  */
 sley_status sl_matrix_write_file(const sley_matrix *matrix, const char *path, sl_team *team);
+
+/* The type in which a file stores its values, where its format carries one: .sley, .npz and .npy (plain or
+ * compressed, an .npz plain); f32 for whole numbers. *dims: 2 for a matrix, else the array's. Errors:
+ * SLEY_ERR_UNSUPPORTED (texts, pipes, whatever is damaged), SLEY_ERR_IO, SLEY_ERR_MEMORY. */
+sley_status sl_stored_type(const char *path, sley_dtype *dtype, int *dims);
 
 /* Reads a dense array of 1 or 2 dimensions as row-major rows x cols values of dtype (a vector: rows x 1);
  * *data is from sl_alloc. Errors: SLEY_ERR_IO, SLEY_ERR_INPUT (damaged, truncated, other dimensions),
@@ -28,8 +37,9 @@ sley_status sl_npy_read(const char *path, sley_dtype dtype, int64_t *rows, int64
 sley_status sl_npy_read_rows(const char *path, sley_dtype dtype, const int64_t *which, int64_t first,
                              int64_t count, int64_t *rows, int64_t *cols, void **data);
 
-/* Writes rows x cols values of leading dimension ld, version 1.0 in C order; the file appears whole or not at
- * all. Errors: SLEY_ERR_ARG (a negative size, ld < cols), SLEY_ERR_IO, SLEY_ERR_MEMORY. */
+/* Writes rows x cols values of leading dimension ld, version 1.0 in C order; cols SLEY_VECTOR: one value a
+ * row, as an array of one dimension. The file appears whole or not at all. Errors: SLEY_ERR_ARG (a negative
+ * size, ld < cols), SLEY_ERR_IO, SLEY_ERR_MEMORY. */
 sley_status sl_npy_write(const char *path, sley_dtype dtype, int64_t rows, int64_t cols, const void *data,
                          int64_t ld);
 

@@ -111,7 +111,7 @@ bool sl_metis_sniff(const sl_input *input) {
     least = here < least ? here : least;
     most = here > most ? here : most;
   }
-  if (lines != g.vertices || g.edges == 0)
+  if (lines != g.vertices || lines == 0 || g.edges == 0)
     return false;
   /* As many lines as vertices. It is METIS if the entries fit too, or if the lines cannot be those of a list.
    */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/value.h"
 #include "io/format.h"
@@ -12,103 +13,163 @@
 #include "io/npy.h"
 #include "io/npy_array.h"
 
-/* An array that can be an operand. */
-static sley_status look(const sl_input *input, sl_npy_array *array, int64_t *rows, int64_t *cols) {
-  int64_t size = input->end - input->begin;
-  SL_TRY(sl_npy_parse(input->name, (const uint8_t *)input->begin, (size_t)size, array));
+/* The header of an array that can be an operand. */
+static sley_status look(const sl_file *file, sl_npy_array *array, int64_t *rows, int64_t *cols) {
+  uint8_t prefix[SL_NPY_PREFIX] = {0}, *header = NULL;
+  int64_t offset, head = file->size < SL_NPY_PREFIX ? file->size : SL_NPY_PREFIX;
+  SL_TRY(sl_file_read(file, 0, head, prefix, NULL));
+  SL_TRY(sl_npy_offset(file->name, prefix, (size_t)head, &offset));
+  if (offset > file->size)
+    return sl_fail(SLEY_ERR_INPUT, "%s: the file ends inside the NumPy header", file->name);
+  SL_TRY(SL_NEW(header, offset, "a NumPy header"));
+  sley_status status = sl_file_read(file, 0, offset, header, NULL);
+  if (status == SLEY_OK)
+    status = sl_npy_parse(file->name, header, (size_t)offset, array);
+  sl_free(header);
+  SL_TRY(status);
   if (!sl_npy_is_number(array))
     return sl_fail(SLEY_ERR_UNSUPPORTED, "%s: an array of text is no dense operand; save numbers",
-                   input->name);
+                   file->name);
   if (array->dims < 1 || array->dims > 2)
-    return sl_fail(SLEY_ERR_INPUT, "%s: the array has %d dimensions; a dense operand has 1 or 2", input->name,
+    return sl_fail(SLEY_ERR_INPUT, "%s: the array has %d dimensions; a dense operand has 1 or 2", file->name,
                    array->dims);
-  int64_t present = size - array->data_offset, wanted = array->count * array->bytes_each;
+  int64_t present = file->size - array->data_offset, wanted = array->count * array->bytes_each;
   if (present != wanted)
     return sl_fail(SLEY_ERR_INPUT, "%s: %" PRId64 " bytes follow the header, but the shape needs %" PRId64,
-                   input->name, present, wanted);
+                   file->name, present, wanted);
   *rows = array->shape[0];
   *cols = array->dims == 2 ? array->shape[1] : 1;
   return SLEY_OK;
 }
 
-/* Row i of an array of m x n. */
-static void take_row(const sl_npy_array *array, const uint8_t *elements, int64_t i, int64_t m, int64_t n,
-                     sley_dtype dtype, void *out) {
-  sl_npy_values(array, elements, array->fortran ? i : i * n, array->fortran ? m : 1, n, dtype, out);
+/* Rows of an array of m x n: which[i], or first + i where which is NULL. */
+typedef struct rows_wanted {
+  const sl_npy_array *array;
+  const int64_t *which;
+  int64_t first, count, m, n;
+  sley_dtype dtype;
+  char *out;
+} rows_wanted;
+
+static int64_t row_at(const rows_wanted *w, int64_t i) {
+  return w->which ? w->which[i] : w->first + i;
+}
+
+/* `count` elements that follow one another from `element` on, to values from `to` on. */
+static sley_status take_run(const rows_wanted *w, sl_window *window, int64_t element, int64_t count,
+                            int64_t to) {
+  int64_t each = w->array->bytes_each, step = SL_WINDOW / each;
+  size_t value = sley_dtype_bytes(w->dtype);
+  for (int64_t done = 0; done < count; done += step) {
+    int64_t some = count - done < step ? count - done : step;
+    const void *bytes;
+    SL_TRY(sl_window_look(window, w->array->data_offset + (element + done) * each, some * each, &bytes));
+    sl_npy_values(w->array, bytes, 0, 1, some, w->dtype, w->out + (size_t)(to + done) * value);
+  }
+  return SLEY_OK;
+}
+
+/* Columns in turn, as they stand in the file. */
+static sley_status take_fortran(const rows_wanted *w, sl_window *window) {
+  size_t value = sley_dtype_bytes(w->dtype);
+  for (int64_t j = 0; j < w->n; j++)
+    for (int64_t i = 0; i < w->count; i++) {
+      const void *bytes;
+      int64_t element = j * w->m + row_at(w, i);
+      if (i % 65536 == 0)
+        SL_TRY(sl_interrupted());
+      SL_TRY(sl_window_look(window, w->array->data_offset + element * w->array->bytes_each,
+                            w->array->bytes_each, &bytes));
+      sl_npy_values(w->array, bytes, 0, 1, 1, w->dtype, w->out + (size_t)(i * w->n + j) * value);
+    }
+  return SLEY_OK;
+}
+
+static sley_status take_rows(const rows_wanted *w, sl_window *window) {
+  if (w->array->fortran)
+    return take_fortran(w, window);
+  if (!w->which)
+    return take_run(w, window, w->first * w->n, w->count * w->n, 0);
+  for (int64_t i = 0; i < w->count; i++) {
+    if (i % 65536 == 0)
+      SL_TRY(sl_interrupted());
+    SL_TRY(take_run(w, window, w->which[i] * w->n, w->n, i * w->n));
+  }
+  return SLEY_OK;
+}
+
+/* count < 0: all rows. */
+static sley_status read_rows(const sl_file *file, sley_dtype dtype, const int64_t *which, int64_t first,
+                             int64_t count, int64_t *rows, int64_t *cols, void **data) {
+  sl_npy_array array;
+  int64_t m = 0, n = 0, values;
+  SL_TRY(look(file, &array, &m, &n));
+  count = count < 0 ? m : count;
+  if (__builtin_mul_overflow(count, n, &values))
+    return sl_fail(SLEY_ERR_OVERFLOW, "%s: %" PRId64 " rows of %" PRId64 " values are too many", file->name,
+                   count, n);
+  rows_wanted w = {&array, which, first, count, m, n, dtype, NULL};
+  for (int64_t i = 0; i < count; i++)
+    if (row_at(&w, i) < 0 || row_at(&w, i) >= m)
+      return sl_fail(SLEY_ERR_ARG, "%s: row %" PRId64 " is not within its %" PRId64 " rows", file->name,
+                     row_at(&w, i), m);
+  w.out = sl_alloc(values, sley_dtype_bytes(dtype), "a dense operand");
+  if (!w.out)
+    return SLEY_ERR_MEMORY;
+  sl_window window = {.file = file};
+  sley_status status = values > 0 ? take_rows(&w, &window) : SLEY_OK;
+  sl_window_free(&window);
+  if (status == SLEY_OK)
+    status = sl_file_check_unchanged(file);
+  if (status != SLEY_OK) {
+    sl_free(w.out);
+    return status;
+  }
+  *rows = m;
+  *cols = n;
+  *data = w.out;
+  return SLEY_OK;
 }
 
 sley_status sl_npy_read_input(const sl_input *input, sley_dtype dtype, int64_t *rows, int64_t *cols,
                               void **data) {
-  sl_npy_array array;
-  int64_t m = 0, n = 0;
-  SL_TRY(look(input, &array, &m, &n));
-  void *values = sl_alloc(array.count, sley_dtype_bytes(dtype), "a dense operand");
-  if (!values)
-    return SLEY_ERR_MEMORY;
-  const uint8_t *elements = (const uint8_t *)input->begin + array.data_offset;
-  if (array.fortran && array.count > 0) {
-    size_t row_bytes = (size_t)n * sley_dtype_bytes(dtype);
-    for (int64_t i = 0; i < m; i++)
-      take_row(&array, elements, i, m, n, dtype, (char *)values + (size_t)i * row_bytes);
-  } else {
-    sl_npy_values(&array, elements, 0, 1, array.count, dtype, values);
-  }
-  *rows = m;
-  *cols = n;
-  *data = values;
-  return SLEY_OK;
+  sl_file file = sl_file_of_memory(input->name, input->begin, input->end - input->begin);
+  return read_rows(&file, dtype, NULL, 0, -1, rows, cols, data);
 }
 
-sley_status sl_npy_read(const char *path, sley_dtype dtype, int64_t *rows, int64_t *cols, void **data) {
-  sl_input input;
-  SL_TRY(sl_input_open(path, &input));
-  sley_status status = sl_npy_read_input(&input, dtype, rows, cols, data);
+/* What is compressed, or no plain file, is read whole first. */
+static sley_status read_path(const char *path, sley_dtype dtype, const int64_t *which, int64_t first,
+                             int64_t count, int64_t *rows, int64_t *cols, void **data) {
+  sl_file file;
+  sl_input input = {0};
+  char start[4] = {0};
+  sley_status status = sl_file_open(path, &file);
+  if (status == SLEY_ERR_UNSUPPORTED) {
+    SL_TRY(sl_input_open(path, &input));
+  } else {
+    SL_TRY(status);
+    status = sl_file_read(&file, 0, file.size < 4 ? file.size : 4, start, NULL);
+    if (status == SLEY_OK && sl_is_compressed(start, sizeof start))
+      status = sl_input_load(&file, 0, NULL, &input);
+    else if (status == SLEY_OK)
+      status = read_rows(&file, dtype, which, first, count, rows, cols, data);
+    sl_file_close(&file);
+    if (status != SLEY_OK || !input.begin)
+      return status;
+  }
+  file = sl_file_of_memory(path, input.begin, input.end - input.begin);
+  status = read_rows(&file, dtype, which, first, count, rows, cols, data);
   sl_input_close(&input);
   return status;
 }
 
-static sley_status read_rows(const sl_input *input, sley_dtype dtype, const int64_t *which, int64_t first,
-                             int64_t count, int64_t *rows, int64_t *cols, void **data) {
-  sl_npy_array array;
-  int64_t m = 0, n = 0, values;
-  SL_TRY(look(input, &array, &m, &n));
-  if (__builtin_mul_overflow(count, n, &values))
-    return sl_fail(SLEY_ERR_OVERFLOW, "%s: %" PRId64 " rows of %" PRId64 " values are too many", input->name,
-                   count, n);
-  char *out = sl_alloc(values, sley_dtype_bytes(dtype), "rows of a dense operand");
-  if (!out)
-    return SLEY_ERR_MEMORY;
-  const uint8_t *elements = (const uint8_t *)input->begin + array.data_offset;
-  size_t row_bytes = (size_t)n * sley_dtype_bytes(dtype);
-  for (int64_t i = 0; i < count; i++) {
-    int64_t row = which ? which[i] : first + i;
-    if (row < 0 || row >= m) {
-      sl_free(out);
-      return sl_fail(SLEY_ERR_ARG, "%s: row %" PRId64 " is not within its %" PRId64 " rows", input->name, row,
-                     m);
-    }
-    take_row(&array, elements, row, m, n, dtype, out + (size_t)i * row_bytes);
-  }
-  *rows = m;
-  *cols = n;
-  *data = out;
-  return SLEY_OK;
+sley_status sl_npy_read(const char *path, sley_dtype dtype, int64_t *rows, int64_t *cols, void **data) {
+  return read_path(path, dtype, NULL, 0, -1, rows, cols, data);
 }
 
 sley_status sl_npy_read_rows(const char *path, sley_dtype dtype, const int64_t *which, int64_t first,
                              int64_t count, int64_t *rows, int64_t *cols, void **data) {
-  sl_input input;
-  sley_status status = sl_input_map(path, &input);
-  if (status == SLEY_OK && sl_is_compressed(input.begin, (size_t)(input.end - input.begin))) {
-    sl_input_close(&input);
-    status = SLEY_ERR_UNSUPPORTED;
-  }
-  if (status == SLEY_ERR_UNSUPPORTED)
-    status = sl_input_open(path, &input);
-  SL_TRY(status);
-  status = read_rows(&input, dtype, which, first, count, rows, cols, data);
-  sl_input_close(&input);
-  return status;
+  return read_path(path, dtype, which, first, count, rows, cols, data);
 }
 
 size_t sl_npy_header(char header[SL_NPY_HEADER_ROOM], const char *type, int dims, int64_t first,
@@ -166,6 +227,8 @@ static sley_status put_values(sl_sink *sink, sley_dtype dtype, const char *value
 
 sley_status sl_npy_write(const char *path, sley_dtype dtype, int64_t rows, int64_t cols, const void *data,
                          int64_t ld) {
+  int dims = cols == SLEY_VECTOR ? 1 : 2;
+  cols = dims == 1 ? 1 : cols;
   if (rows < 0 || cols < 0 || (rows > 1 && ld < cols))
     return sl_fail(SLEY_ERR_ARG,
                    "%s: cannot write %" PRId64 " x %" PRId64 " values of leading dimension %" PRId64, path,
@@ -173,7 +236,7 @@ sley_status sl_npy_write(const char *path, sley_dtype dtype, int64_t rows, int64
   size_t bytes = sley_dtype_bytes(dtype);
   char header[SL_NPY_HEADER_ROOM];
   size_t header_bytes =
-      sl_npy_header(header, sl_npy_type('f', sley_dtype_bytes(sl_npy_dtype(dtype))), 2, rows, cols);
+      sl_npy_header(header, sl_npy_type('f', sley_dtype_bytes(sl_npy_dtype(dtype))), dims, rows, cols);
   void *piece = NULL;
   if (sl_npy_dtype(dtype) != dtype && !(piece = sl_alloc(PIECE, sizeof(double), "values to write")))
     return SLEY_ERR_MEMORY;

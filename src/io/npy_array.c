@@ -198,6 +198,9 @@ sley_status sl_npy_parse(const char *name, const uint8_t *bytes, size_t size, sl
       break;
     }
   }
+  skip_space(&in);
+  if (in.at != in.end)
+    return literal_fail(&in, "the end of the header");
   if (!type || !order || !shape)
     return sl_fail(SLEY_ERR_INPUT, "%s: the NumPy header lacks %s", name,
                    !type ? "descr" : (!order ? "fortran_order" : "shape"));

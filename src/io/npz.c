@@ -9,6 +9,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "io/format.h"
+#include "io/inflate.h"
 #include "io/npy_array.h"
 
 /* One array of the archive: its header, and its bytes from sl_alloc. */
@@ -19,9 +20,10 @@ typedef struct member {
 
 typedef struct archive {
   zip_t *zip;
-  int64_t size;       /* of the whole archive, in bytes */
-  int64_t most_lines; /* rows that may be claimed without an array that backs them */
-  const char *prefix; /* of the keys */
+  int64_t size;            /* of the whole archive, in bytes */
+  int64_t most_lines;      /* rows that may be claimed without an array that backs them */
+  const char *prefix;      /* of the keys */
+  int64_t unpacked, limit; /* bytes of the members read, and the most they may be */
 } archive;
 
 bool sl_npz_sniff(const sl_input *input) {
@@ -42,6 +44,7 @@ static sley_status open_archive(const sl_input *input, archive *out) {
   zip_error_init(&error);
   out->size = input->end - input->begin;
   out->most_lines = input->most_rows;
+  out->limit = input->unpack_limit;
   zip_source_t *source = zip_source_buffer_create(input->begin, (zip_uint64_t)out->size, 0, &error);
   out->zip = source ? zip_open_from_source(source, ZIP_RDONLY, &error) : NULL;
   sley_status status = SLEY_OK;
@@ -135,7 +138,7 @@ done:
   return status;
 }
 
-static sley_status read_member(const archive *in, const char *key, member *out) {
+static sley_status read_member(archive *in, const char *key, member *out) {
   char name[64];
   snprintf(name, sizeof name, "%s%s.npy", in->prefix, key);
   zip_int64_t index = zip_name_locate(in->zip, name, 0);
@@ -143,6 +146,10 @@ static sley_status read_member(const archive *in, const char *key, member *out) 
   if (index < 0 || zip_stat_index(in->zip, (zip_uint64_t)index, 0, &stat) != 0)
     return sl_fail(SLEY_ERR_INPUT, "the archive has no %s", name);
   SL_TRY(check_member(in, name, &stat));
+  if (stat.comp_method != ZIP_CM_STORE) {
+    in->unpacked += (int64_t)stat.size; /* at most 1032 times the file's size each, so it fits */
+    SL_TRY(sl_check_unpacked(name, in->unpacked, in->size, in->limit));
+  }
   zip_file_t *file = zip_fopen_index(in->zip, (zip_uint64_t)index, 0);
   if (!file)
     return sl_fail(SLEY_ERR_INPUT, "%s: cannot be unpacked: %s", name, zip_strerror(in->zip));
@@ -152,7 +159,7 @@ static sley_status read_member(const archive *in, const char *key, member *out) 
 }
 
 /* A one-dimensional array of numbers, whole ones if asked. */
-static sley_status read_vector(const archive *in, const char *key, bool whole, member *out) {
+static sley_status read_vector(archive *in, const char *key, bool whole, member *out) {
   SL_TRY(read_member(in, key, out));
   bool fits = out->array.dims == 1 && (whole ? sl_npy_is_whole(&out->array) : sl_npy_is_number(&out->array));
   if (fits)
@@ -162,7 +169,7 @@ static sley_status read_vector(const archive *in, const char *key, bool whole, m
                  whole ? "whole" : "real");
 }
 
-static sley_status read_shape(const archive *in, int64_t *rows, int64_t *cols) {
+static sley_status read_shape(archive *in, int64_t *rows, int64_t *cols) {
   member shape = {0};
   SL_TRY(read_vector(in, "shape", true, &shape));
   sley_status status = SLEY_OK;
@@ -180,7 +187,7 @@ static sley_status read_shape(const archive *in, int64_t *rows, int64_t *cols) {
 }
 
 /* The word in format.npy, of bytes or of UCS-4 characters; csr if there is none. */
-static sley_status read_format(const archive *in, char word[8]) {
+static sley_status read_format(archive *in, char word[8]) {
   strcpy(word, has_key(in, in->prefix, "indptr") ? "csr" : "coo");
   if (!has_key(in, in->prefix, "format"))
     return SLEY_OK;
@@ -213,7 +220,7 @@ static sley_status check_lines(const archive *in, int64_t lines) {
 
 /* rowptr of the arrays from indptr: lines + 1 positions that ascend from 0. Fewer positions than the shape
  * has lines is an error, so nothing is allocated beyond what the file holds. */
-static sley_status fill_pointers(const archive *in, int64_t lines, sl_csr_arrays *arrays) {
+static sley_status fill_pointers(archive *in, int64_t lines, sl_csr_arrays *arrays) {
   member indptr = {0};
   SL_TRY(read_vector(in, "indptr", true, &indptr));
   sley_status status = SLEY_OK;
@@ -240,8 +247,8 @@ done:
 }
 
 /* out[i] = the indices of key, each in [0, limit), as index type. At least count of them must be there. */
-static sley_status fill_indices(const archive *in, const char *key, int64_t count, int64_t limit,
-                                sley_index index, void **out) {
+static sley_status fill_indices(archive *in, const char *key, int64_t count, int64_t limit, sley_index index,
+                                void **out) {
   member indices = {0};
   SL_TRY(read_vector(in, key, true, &indices));
   sley_status status = SLEY_OK;
@@ -270,8 +277,7 @@ done:
 }
 
 /* The values of data; count < 0 stands for as many as there are, which *have receives. */
-static sley_status fill_values(const archive *in, int64_t count, sley_dtype dtype, void **out,
-                               int64_t *have) {
+static sley_status fill_values(archive *in, int64_t count, sley_dtype dtype, void **out, int64_t *have) {
   member data = {0};
   SL_TRY(read_vector(in, "data", false, &data));
   sley_status status = SLEY_OK;
@@ -299,8 +305,17 @@ static bool rows_ascend(int64_t rows, const int64_t *rowptr, const void *col, sl
   return true;
 }
 
+/* In rows that ascend. */
+static bool repeats(int64_t rows, const int64_t *rowptr, const void *col, sley_index index) {
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t e = rowptr[i] + 1; e < rowptr[i + 1]; e++)
+      if (sl_index_at(col, index, e) == sl_index_at(col, index, e - 1))
+        return true;
+  return false;
+}
+
 /* CSR of lines x across; CSC is the CSR of the transpose. */
-static sley_status read_compressed(const archive *in, int64_t lines, int64_t across, sley_dtype dtype,
+static sley_status read_compressed(archive *in, int64_t lines, int64_t across, sley_dtype dtype,
                                    sl_team *team, sley_matrix **out) {
   sl_csr_arrays arrays = {0};
   sley_index index = sl_index_for(across);
@@ -313,14 +328,16 @@ static sley_status read_compressed(const archive *in, int64_t lines, int64_t acr
   if (!rows_ascend(lines, arrays.rowptr, arrays.col, index))
     SL_TRY_GOTO(status, sl_csr_sort_rows(lines, arrays.rowptr, index, arrays.col, dtype, arrays.val, team),
                 failed);
-  return sl_matrix_adopt(lines, across, index, dtype, arrays, -1, out);
+  if (repeats(lines, arrays.rowptr, arrays.col, index))
+    SL_TRY_GOTO(status, sl_csr_merge_repeats(lines, index, dtype, SL_SUM_REPEATS, team, &arrays), failed);
+  return sl_matrix_adopt(lines, across, index, dtype, arrays, nnz, out);
 failed:
   sl_csr_arrays_free(&arrays);
   return status;
 }
 
-static sley_status read_triplets(const archive *in, int64_t rows, int64_t cols, sley_dtype dtype,
-                                 sl_team *team, sley_matrix **out) {
+static sley_status read_triplets(archive *in, int64_t rows, int64_t cols, sley_dtype dtype, sl_team *team,
+                                 sley_matrix **out) {
   sl_coo coo = {.rows = rows, .cols = cols, .dtype = dtype, .index = sl_index_for(rows > cols ? rows : cols)};
   sley_status status;
   SL_TRY_GOTO(status, fill_values(in, -1, dtype, &coo.val, &coo.count), done);

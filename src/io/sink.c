@@ -81,11 +81,11 @@ static sley_status put_gzip(sl_sink *sink, const void *bytes, size_t size, bool 
   const unsigned char *at = bytes;
   int result = Z_OK;
   do {
-    SL_TRY(sl_interrupted());
     unsigned piece = size > PIECE ? PIECE : (unsigned)size;
     stream->next_in = (unsigned char *)at; /* zlib does not write there */
     stream->avail_in = piece;
     do {
+      SL_TRY(sl_interrupted());
       stream->next_out = (unsigned char *)sink->room;
       stream->avail_out = ROOM;
       result = deflate(stream, last && piece == size ? Z_FINISH : Z_NO_FLUSH);

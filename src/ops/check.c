@@ -10,7 +10,12 @@
  *
  * Values that have travelled in a type of 16 bits were rounded to it r times at most, as rows of X or as
  * partial sums: that adds ((1 + u)^r - 1) |A||X|, and for the subnormal ones half the least subnormal times
- * the entries of A, and, r times a term, once more by itself. */
+ * the entries of A, and, r times a term, once more by itself.
+ *
+ * NaN and infinity are values. Where one is a factor of a term, the entry of Y is what IEEE 754 makes of
+ * those terms, in any order: a NaN, or an infinity of their sign. Where finite terms reach the largest number
+ * of the type that they are summed in, some order of summation passes it, and the entry may be finite or not.
+ */
 #include "ops/check.h"
 
 #include <float.h>
@@ -36,8 +41,10 @@ typedef struct check {
   double narrow, least,
       infinite;      /* rounding to Y's type: u, half the least subnormal, what becomes infinite */
   double wire_least; /* half the least subnormal of the type that values travelled in; 0: they were wide */
-  double largest_error, largest; /* of all entries: |Y - A X|, |A X| */
-  double *sums;                  /* 2 k a thread: A X and |A||X| of a row */
+  double largest_error, largest; /* of all entries that are finite: |Y - A X|, |A X| */
+  double limit;                  /* sums from here on are infinite in the type of sums */
+  bool factor_overflows;         /* alpha or beta alone does */
+  double *sums;                  /* LISTS k a thread, see row_sums */
   pthread_mutex_t lock;
   finding worst;
 } check;
@@ -66,21 +73,40 @@ static double least_error(const check *c, int64_t row) {
   return 2 * c->wire_least * sum;
 }
 
-/* alpha A X + beta Y0 and |alpha A||X| + |beta Y0| of one row, in double. */
-static void sum_row(const check *c, int64_t row, double *sum, double *magnitude) {
+/* Of a row, k each. */
+enum { LISTS = 4 };
+typedef struct row_sums {
+  double *sum, *magnitude; /* alpha A X + beta Y0, and |alpha A||X| + |beta Y0| */
+  double *plain;           /* |A||X| */
+  double *special;         /* the sum of the terms with a factor that is not finite; 0: there is none */
+} row_sums;
+
+static void add_term(const row_sums *s, int64_t j, double scaled, double plain, bool finite) {
+  s->sum[j] += scaled;
+  if (!finite) {
+    s->special[j] += scaled;
+    return;
+  }
+  s->magnitude[j] += fabs(scaled);
+  s->plain[j] += fabs(plain);
+}
+
+static void sum_row(const check *c, int64_t row, const row_sums *s) {
   const sley_matrix *a = c->a;
   const sl_scaled_product *p = c->p;
   for (int64_t j = 0; j < p->k; j++) {
-    sum[j] = p->beta == 0 ? 0 : p->beta * sl_value_at(p->y0, a->dtype, row * p->ldy0 + j);
-    magnitude[j] = fabs(sum[j]);
+    s->sum[j] = s->magnitude[j] = s->plain[j] = s->special[j] = 0;
+    if (p->beta != 0) {
+      double y0 = sl_value_at(p->y0, a->dtype, row * p->ldy0 + j);
+      add_term(s, j, p->beta * y0, y0, isfinite(y0));
+    }
   }
   for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
-    double value = p->alpha * sl_value_at(a->val, a->dtype, e);
+    double entry = sl_value_at(a->val, a->dtype, e), value = p->alpha * entry;
     int64_t at = sl_index_at(a->col, a->index, e) * p->ldx;
     for (int64_t j = 0; j < p->k; j++) {
-      double term = value * sl_value_at(p->x, a->dtype, at + j);
-      sum[j] += term;
-      magnitude[j] += fabs(term);
+      double x = sl_value_at(p->x, a->dtype, at + j);
+      add_term(s, j, value * x, entry * x, isfinite(entry) && isfinite(x));
     }
   }
 }
@@ -111,9 +137,19 @@ static finding judge(double y, double sum, double magnitude, double bound, int64
     return f;
   f.relative = magnitude > 0 ? error / magnitude : INFINITY;
   f.units = f.relative / bound;
-  if (isnan(f.units)) /* a NaN or infinity on either side */
-    f.relative = f.units = y == sum || (isnan(y) && isnan(sum)) ? 0 : INFINITY;
   return f;
+}
+
+/* The same where the entry of Y, a term or the sum is not finite: right or wrong. overflows: some order of
+ * summation leaves the range of the type. */
+static finding judge_special(double y, double sum, double special, bool overflows, int64_t row, int64_t col) {
+  bool right;
+  if (special != 0) /* or NaN */
+    right = !isfinite(y) && (overflows || y == special || (isnan(y) && isnan(special)));
+  else
+    right = overflows || y == sum;
+  double wrong = right ? 0 : INFINITY;
+  return (finding){.relative = wrong, .units = wrong, .row = row, .col = col};
 }
 
 /* Of equal findings the one in the earlier place, so that the answer does not depend on threads. */
@@ -126,22 +162,29 @@ static bool is_worse(const finding *a, const finding *b) {
 static sley_status check_rows(void *context, int64_t begin, int64_t end, int thread) {
   check *c = context;
   const sl_scaled_product *p = c->p;
-  double *sum = c->sums + 2 * p->k * thread, *magnitude = sum + p->k;
+  double *lists = c->sums + LISTS * p->k * thread;
+  row_sums s = {lists, lists + p->k, lists + 2 * p->k, lists + 3 * p->k};
   finding worst = {.units = -1};
   double largest_error = 0, largest = 0;
   for (int64_t row = begin; row < end; row++) {
-    sum_row(c, row, sum, magnitude);
+    sum_row(c, row, &s);
     double bound = ((double)(c->a->rowptr[row + 1] - c->a->rowptr[row]) + c->terms) * c->eps;
     double least = least_error(c, row);
     for (int64_t j = 0; j < p->k; j++) {
-      double y = sl_value_at(p->y, c->a->dtype, row * p->ldy + j);
-      if (is_overflow(c, bound, y, sum[j], magnitude[j]))
-        y = sum[j];
-      double allowed = with_rounding(c, bound, sum[j], magnitude[j]) + p->wire_bound * (1 + bound);
-      allowed += magnitude[j] > 0 ? least / magnitude[j] : 0;
-      finding f = judge(y, sum[j], magnitude[j], allowed, row, j);
-      largest = fmax(largest, fabs(sum[j]));
-      largest_error = fmax(largest_error, isnan(y) ? INFINITY : fabs(y - sum[j]));
+      double y = sl_value_at(p->y, c->a->dtype, row * p->ldy + j), sum = s.sum[j], magnitude = s.magnitude[j];
+      if (s.special[j] == 0 && is_overflow(c, bound, y, sum, magnitude))
+        y = sum;
+      finding f;
+      if (s.special[j] != 0 || !isfinite(y) || !isfinite(sum)) {
+        bool overflows = c->factor_overflows || !(fmax(magnitude, s.plain[j]) * (1 + bound) < c->limit);
+        f = judge_special(y, sum, s.special[j], overflows, row, j);
+      } else {
+        double allowed = with_rounding(c, bound, sum, magnitude) + p->wire_bound * (1 + bound);
+        allowed += magnitude > 0 ? least / magnitude : 0;
+        f = judge(y, sum, magnitude, allowed, row, j);
+        largest = fmax(largest, fabs(sum));
+        largest_error = fmax(largest_error, fabs(y - sum));
+      }
       if (is_worse(&f, &worst))
         worst = f;
     }
@@ -166,8 +209,11 @@ sley_status sl_check_spmm(const sley_matrix *matrix, const sl_scaled_product *pr
     c.least = least_of(matrix->dtype);
     c.infinite = matrix->dtype == SLEY_F16 ? 65520 : 0x1.ffp127;
   }
+  bool narrow_sums = sl_sum_dtype(matrix->dtype) == SLEY_F32;
+  c.limit = narrow_sums ? (double)FLT_MAX : DBL_MAX;
+  c.factor_overflows = fabs(product->alpha) > c.limit || fabs(product->beta) > c.limit;
   c.wire_least = product->wire_bound > 0 ? least_of(product->wire) : 0;
-  SL_TRY(SL_NEW(c.sums, 2 * product->k * sl_team_size(team), "the check's sums"));
+  SL_TRY(SL_NEW(c.sums, LISTS * product->k * sl_team_size(team), "the check's sums"));
   pthread_mutex_init(&c.lock, NULL);
   sley_status status = sl_team_for(team, matrix->rows, 512, check_rows, &c);
   pthread_mutex_destroy(&c.lock);

@@ -15,15 +15,17 @@ typedef struct sl_pio_info {
 /* Reads a file, or runs a generator, on all ranks: begin (size + 1 entries) receives the partition, by equal
  * rows or by nonzeros, and *out this rank's rows: those of sl_matrix_read_file or sl_generate, to the bit.
  *
- * A .sley file: every rank maps its rows. Matrix Market and edge lists: every rank parses the lines that
+ * A .sley file: every rank reads its rows. Matrix Market and edge lists: every rank parses the lines that
  * begin in its share of the bytes, and entries go to the owners of their rows; a compressed text is
  * decompressed by rank 0, which distributes it. Generators: every rank draws its share of the edges, which go
  * to the owners of their rows. Other formats: rank 0 reads the matrix and distributes its rows.
  *
+ * A compressed file may unpack to at most limit bytes (0: any).
+ *
  * Errors are those of the whole matrix's reader, with its messages, on all ranks; also SLEY_ERR_ARG (the
  * ranks read different things). Collective. */
-sley_status sl_pio_read(sl_comm *comm, const char *name, sley_dtype dtype, uint64_t seed, bool by_nonzeros,
-                        int64_t *begin, sl_pio_info *info, sley_matrix **out);
+sley_status sl_pio_read(sl_comm *comm, const char *name, sley_dtype dtype, uint64_t seed, int64_t limit,
+                        bool by_nonzeros, int64_t *begin, sl_pio_info *info, sley_matrix **out);
 
 /* Writes rows x cols values, of which this rank has rows first .. first + count - 1 with leading dimension
  * ld, as .npy: the ranks' rows are all of them, each once. Every rank writes its own into one file aside,

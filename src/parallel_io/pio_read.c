@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "generate/generate.h"
-#include "io/inflate.h"
+#include "io/cache.h"
 #include "io/io.h"
 #include "io/mtx.h"
 #include "partition/partition.h"
@@ -21,20 +21,25 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
 
 /* All ranks must read the same: what they ask for, and the file's bytes, of which samples are compared.
  * Collective, agreed alike. */
-static sley_status check_same(const sl_pio_reading *r, const sl_input *file) {
+static sley_status check_same(const sl_pio_reading *r, const sl_file *file) {
   enum { SAMPLES = 256, SAMPLE = 64 };
   uint64_t hash = mix(UINT64_C(14695981039346656037), &r->dtype, sizeof r->dtype);
   hash = mix(hash, &r->by_nonzeros, sizeof r->by_nonzeros);
   if (!file) {
     hash = mix(hash, r->name, strlen(r->name));
     hash = mix(hash, &r->seed, sizeof r->seed);
-  } else if (file->begin) {
-    int64_t size = file->end - file->begin, room = size > SAMPLE ? size - SAMPLE : 0;
+  } else {
+    int64_t size = file->size, room = size > SAMPLE ? size - SAMPLE : 0;
+    sley_status status = SLEY_OK;
     hash = mix(hash, &size, sizeof size);
-    for (int64_t i = 0; i < SAMPLES; i++) {
-      int64_t at = room / SAMPLES * i;
-      hash = mix(hash, file->begin + at, (size_t)(size - at < SAMPLE ? size - at : SAMPLE));
+    for (int64_t i = 0; i < SAMPLES && status == SLEY_OK; i++) {
+      char bytes[SAMPLE];
+      int64_t at = room / SAMPLES * i, some = size - at < SAMPLE ? size - at : SAMPLE;
+      status = sl_file_read(file, at, some, bytes, NULL);
+      if (status == SLEY_OK)
+        hash = mix(hash, bytes, (size_t)some);
     }
+    SL_TRY(sl_agree_alike(r->comm, status));
   }
   int64_t low[2] = {(int64_t)(hash >> 1), -(int64_t)(hash >> 1)};
   SL_TRY(r->comm->ops->allreduce(r->comm, SL_MIN, low, 2));
@@ -53,7 +58,7 @@ static sley_status read_whole(sl_pio_reading *r) {
   sley_matrix *whole = NULL;
   sley_status status = SL_NEW_ZERO(from, comm->size + 1, "a partition");
   if (status == SLEY_OK && comm->rank == 0)
-    status = sl_matrix_read_file(r->name, r->dtype, comm->team, &whole);
+    status = sl_matrix_read_within(r->name, r->dtype, r->limit, comm->team, &whole);
   SL_TRY_GOTO(status, sl_agree_alike(comm, status), done);
   for (int i = 0; i <= comm->size; i++)
     r->begin[i] = 0;
@@ -79,14 +84,14 @@ done:
   return status;
 }
 
-typedef enum way { WHOLE, CACHE, MTX, EDGES } way;
+typedef enum way { WHOLE, MTX, EDGES } way;
 
 /* The way for a content whose first lines these are. */
 static way way_of(const sl_input *head) {
   const sl_format *format = sl_format_at_head(head);
   if (!format)
     return EDGES;
-  return format->read == sl_cache_read ? CACHE : format->read == sl_mtx_read ? MTX : WHOLE;
+  return format->read == sl_mtx_read ? MTX : WHOLE; /* a cache that is compressed, too */
 }
 
 /* Rank 0's, to all. */
@@ -97,11 +102,11 @@ static sley_status share_way(sl_comm *comm, way *choice) {
   return SLEY_OK;
 }
 
-/* A text; *whole: somebody must look at all of it. The file is taken over. */
-static sley_status read_text(sl_pio_reading *r, sl_input *file, bool *whole) {
+/* A text; *whole: somebody must look at all of it. */
+static sley_status read_text(sl_pio_reading *r, const sl_file *file, bool *whole) {
   sl_comm *comm = r->comm;
   sl_pio_text text;
-  SL_TRY(sl_pio_text_open(comm, file, &text));
+  SL_TRY(sl_pio_text_open(comm, file, r->limit, &text));
   way choice = text.size > 0 && text.head.end > text.head.begin ? way_of(&text.head) : WHOLE;
   sley_status status;
   bool edges = false;
@@ -120,46 +125,55 @@ done:
   return status;
 }
 
-static sley_status read_mapped(sl_pio_reading *r, sl_input *file, bool *whole) {
-  bool compressed = sl_is_compressed(file->begin, (size_t)(file->end - file->begin));
-  way choice = compressed ? EDGES : way_of(file);
+/* Whether the file is an archive, and whether it is a cache. */
+static sley_status look(const sl_file *file, bool *archive, bool *cache) {
+  char first[4] = {0};
+  int64_t some = file->size < (int64_t)sizeof first ? file->size : (int64_t)sizeof first;
+  SL_TRY(sl_file_read(file, 0, some, first, NULL));
+  sl_input head = {.name = file->name, .begin = first, .end = first + some};
+  *archive = sl_npz_sniff(&head);
+  return sl_cache_is(file, cache);
+}
+
+static sley_status read_parts(sl_pio_reading *r, const sl_file *file, bool *whole) {
+  bool cache = false, archive = false;
   SL_TRY(check_same(r, file));
-  SL_TRY(share_way(r->comm, &choice));
-  *whole = choice == WHOLE;
-  if (choice == CACHE) {
-    /* What is damaged is told by who looks at all of it. */
-    sley_status status = sl_pio_cache(r, file);
-    *whole = status == SLEY_ERR_INPUT;
-    if (*whole) {
-      sley_matrix_destroy(r->block);
-      r->block = NULL;
-    }
-    return *whole ? SLEY_OK : status;
+  sley_status status = sl_agree_alike(r->comm, look(file, &archive, &cache));
+  if (status != SLEY_OK)
+    return status;
+  *whole = archive;
+  if (!cache)
+    return archive ? SLEY_OK : read_text(r, file, whole);
+  /* What is damaged is told by who looks at all of it. */
+  status = sl_pio_cache(r, file);
+  *whole = status == SLEY_ERR_INPUT;
+  if (*whole) {
+    sley_matrix_destroy(r->block);
+    r->block = NULL;
+    r->settled = false;
   }
-  return *whole ? SLEY_OK : read_text(r, file, whole);
+  return *whole ? SLEY_OK : status;
 }
 
 static sley_status read_file(sl_pio_reading *r) {
   sl_comm *comm = r->comm;
-  sl_input file;
-  sley_status mapped = sl_input_map(r->name, &file);
-  int64_t at_first = comm->rank == 0 ? (int64_t)mapped : -1;
+  sl_file file;
+  sley_status opened = sl_file_open(r->name, &file);
+  int64_t at_first = comm->rank == 0 ? (int64_t)opened : -1;
   sley_status status;
   SL_TRY_GOTO(status, comm->ops->allreduce(comm, SL_MAX, &at_first, 1), done);
   bool whole = at_first != SLEY_OK; /* a pipe, or an error that reading tells */
   if (!whole) {
-    if (mapped == SLEY_ERR_UNSUPPORTED)
-      mapped = sl_fail(SLEY_ERR_IO, "%s: cannot be mapped on rank %d: every rank reads a part of the file",
+    if (opened == SLEY_ERR_UNSUPPORTED)
+      opened = sl_fail(SLEY_ERR_IO, "%s: is empty or no plain file on rank %d: every rank reads a part of it",
                        r->name, comm->rank);
-    SL_TRY_GOTO(status, sl_agree_alike(comm, mapped), done);
-    SL_TRY_GOTO(status, read_mapped(r, &file, &whole), done);
+    SL_TRY_GOTO(status, sl_agree_alike(comm, opened), done);
+    SL_TRY_GOTO(status, read_parts(r, &file, &whole), done);
   }
-  if (whole) {
-    sl_input_close(&file);
+  if (whole)
     status = read_whole(r);
-  }
 done:
-  sl_input_close(&file);
+  sl_file_close(&file);
   return status;
 }
 
@@ -199,12 +213,13 @@ static sley_status settle(sl_pio_reading *r) {
   return status;
 }
 
-sley_status sl_pio_read(sl_comm *comm, const char *name, sley_dtype dtype, uint64_t seed, bool by_nonzeros,
-                        int64_t *begin, sl_pio_info *info, sley_matrix **out) {
+sley_status sl_pio_read(sl_comm *comm, const char *name, sley_dtype dtype, uint64_t seed, int64_t limit,
+                        bool by_nonzeros, int64_t *begin, sl_pio_info *info, sley_matrix **out) {
   sl_pio_reading r = {.comm = comm,
                       .name = name,
                       .dtype = dtype,
                       .seed = seed,
+                      .limit = limit,
                       .by_nonzeros = by_nonzeros,
                       .begin = begin,
                       .entries_stored = -1};

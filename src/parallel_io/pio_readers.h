@@ -11,6 +11,7 @@ typedef struct sl_pio_reading {
   const char *name;
   sley_dtype dtype;
   uint64_t seed;
+  int64_t limit;    /* bytes that the file may unpack to; 0: any */
   bool by_nonzeros; /* begin shall be so, not that it is yet */
   /* What is read: */
   int64_t *begin;         /* the partition of block */
@@ -28,8 +29,8 @@ sley_status sl_pio_mtx(sl_pio_reading *reading, const sl_pio_text *text);
 sley_status sl_pio_is_edgelist(sl_comm *comm, const sl_pio_text *text, bool *out);
 sley_status sl_pio_edgelist(sl_pio_reading *reading, const sl_pio_text *text);
 
-/* Rows of a mapped cache, which the block takes over. */
-sley_status sl_pio_cache(sl_pio_reading *reading, sl_input *file);
+/* Rows of a cache, by their offsets. */
+sley_status sl_pio_cache(sl_pio_reading *reading, const sl_file *file);
 
 sley_status sl_pio_generate(sl_pio_reading *reading);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Distributes the lines of a text: mapped, or decompressed by rank 0. */
+/* Distributes the lines of a text: read by each rank, or decompressed by rank 0. */
 #include "parallel_io/pio_text.h"
 
 #include <string.h>
@@ -16,16 +16,81 @@ static int64_t share_begin(int64_t bytes, int r, int ranks) {
   return bytes / ranks * r + bytes % ranks * r / ranks;
 }
 
-static void share_mapping(const sl_comm *comm, sl_pio_text *text) {
-  const char *begin = text->head.begin, *end = text->head.end, *at[2];
-  text->size = end - begin;
-  for (int i = 0; i < 2; i++) {
-    int64_t share = share_begin(text->size, comm->rank + i, comm->size);
-    at[i] = share == 0 ? begin : sl_next_line(begin + share - 1, end);
+static void hold(sl_input *input, sl_bytes bytes) {
+  sl_bytes_pad(&bytes);
+  input->memory = bytes.data;
+  input->begin = bytes.data;
+  input->end = bytes.data + bytes.size;
+}
+
+/* If the head is not all of the text, it ends with a line. */
+static void cut_head(sl_bytes *head, int64_t size) {
+  if ((int64_t)head->size < size)
+    while (head->size > 0 && head->data[head->size - 1] != '\n')
+      head->size--;
+}
+
+static sley_status append(const sl_file *file, int64_t at, int64_t bytes, sl_bytes *out) {
+  SL_TRY(sl_bytes_reserve(out, (size_t)bytes));
+  SL_TRY(sl_file_read(file, at, bytes, out->data + out->size, NULL));
+  out->size += (size_t)bytes;
+  return SLEY_OK;
+}
+
+/* The bytes from `from` on to the end of the line that holds byte last, or of the file. */
+static sley_status append_lines(const sl_file *file, int64_t from, int64_t last, sl_bytes *out) {
+  enum { MORE = 1 << 16 };
+  int64_t end = file->size - last > MORE ? last + MORE : file->size, looked = last - from;
+  SL_TRY(append(file, from, end - from, out));
+  for (;;) {
+    const char *newline = memchr(out->data + looked, '\n', out->size - (size_t)looked);
+    if (newline) {
+      out->size = (size_t)(newline + 1 - out->data);
+      return SLEY_OK;
+    }
+    if (end == file->size)
+      return SLEY_OK;
+    looked = (int64_t)out->size;
+    int64_t more = file->size - end > MORE ? MORE : file->size - end;
+    SL_TRY(append(file, end, more, out));
+    end += more;
   }
-  text->from = at[0] - begin;
-  text->part =
-      (sl_input){.name = text->head.name, .begin = at[0], .end = at[1], .most_rows = text->head.most_rows};
+}
+
+/* The head, and the lines that begin in the rank's share. */
+static sley_status read_share(const sl_comm *comm, const sl_file *file, sl_pio_text *text) {
+  sl_bytes head = {0}, lines = {0};
+  int64_t share = share_begin(file->size, comm->rank, comm->size),
+          next = share_begin(file->size, comm->rank + 1, comm->size), from = share > 0 ? share - 1 : 0;
+  sley_status status = append(file, 0, file->size < HEAD ? file->size : HEAD, &head);
+  if (status == SLEY_OK && next > share)
+    status = append_lines(file, from, next - 1, &lines);
+  else if (status == SLEY_OK)
+    status = sl_bytes_reserve(&lines, 0);
+  if (status == SLEY_OK)
+    status = sl_file_check_unchanged(file);
+  if (status != SLEY_OK) {
+    sl_free(head.data);
+    sl_free(lines.data);
+    return status;
+  }
+  cut_head(&head, file->size);
+  hold(&text->head, head);
+  hold(&text->part, lines);
+  /* The first line is the rank's own only if it begins where the share does. */
+  if (share > 0 && next > share)
+    text->part.begin = sl_next_line(text->part.begin, text->part.end);
+  text->from = from + (text->part.begin - lines.data);
+  return SLEY_OK;
+}
+
+static sley_status share_file(sl_comm *comm, const sl_file *file, sl_pio_text *text) {
+  text->size = file->size;
+  text->head.name = text->part.name = file->name;
+  SL_TRY(sl_agree_alike(comm, read_share(comm, file, text)));
+  sl_input_set_size(&text->head, file->size);
+  sl_input_set_size(&text->part, file->size);
+  return SLEY_OK;
 }
 
 /* ---- compressed texts: piece i, of `piece` bytes, first goes to rank i modulo the ranks */
@@ -85,19 +150,15 @@ static sley_status share_head(deal *d, const char *round, int64_t bytes, sl_pio_
     return status;
   }
   head.size = (size_t)bytes;
-  if (bytes == HEAD) /* whole lines */
-    while (head.size > 0 && head.data[head.size - 1] != '\n')
-      head.size--;
-  sl_bytes_pad(&head);
-  text->head.memory = head.data;
-  text->head.begin = head.data;
-  text->head.end = head.data + head.size;
+  cut_head(&head, bytes == HEAD ? bytes + 1 : bytes); /* more may follow */
+  hold(&text->head, head);
   return SLEY_OK;
 }
 
 /* Rank 0 unpacks, and deals. */
-static sley_status deal_all(deal *d, const sl_input *file, sl_pio_text *text) {
+static sley_status deal_all(deal *d, const sl_file *file, int64_t limit, sl_pio_text *text) {
   sl_comm *comm = d->comm;
+  sl_input packed = {0};
   sl_inflater *inflater = NULL;
   char *round = NULL;
   sley_status status = SLEY_OK;
@@ -105,7 +166,10 @@ static sley_status deal_all(deal *d, const sl_input *file, sl_pio_text *text) {
   if (comm->rank == 0)
     status = SL_NEW(round, (int64_t)room, "a text to deal out");
   if (comm->rank == 0 && status == SLEY_OK)
-    status = sl_inflater_open(file->name, file->begin, (size_t)(file->end - file->begin), &inflater);
+    status = sl_input_load_packed(file, NULL, &packed);
+  if (comm->rank == 0 && status == SLEY_OK)
+    status =
+        sl_inflater_open(file->name, packed.begin, (size_t)(packed.end - packed.begin), limit, &inflater);
   for (bool first = true; got == room; first = false) {
     int64_t bytes = 0;
     if (comm->rank == 0 && status == SLEY_OK) {
@@ -122,6 +186,7 @@ static sley_status deal_all(deal *d, const sl_input *file, sl_pio_text *text) {
   }
 done:
   sl_inflater_close(inflater);
+  sl_input_close(&packed);
   sl_free(round);
   return status;
 }
@@ -205,13 +270,13 @@ done:
   return status;
 }
 
-static sley_status unpack(sl_comm *comm, const sl_input *file, sl_pio_text *text) {
+static sley_status unpack(sl_comm *comm, const sl_file *file, int64_t limit, sl_pio_text *text) {
   deal d = {.comm = comm, .piece = ROUND / comm->size};
   d.piece = d.piece > MOST_PIECE ? MOST_PIECE : d.piece < LEAST_PIECE ? LEAST_PIECE : d.piece;
   text->head.name = text->part.name = file->name;
   sley_status status;
   SL_TRY_GOTO(status, sl_agree(comm, sl_alltoall_alloc(comm->size, &d.trade)), done);
-  SL_TRY_GOTO(status, deal_all(&d, file, text), done);
+  SL_TRY_GOTO(status, deal_all(&d, file, limit, text), done);
   SL_TRY_GOTO(status, find_starts(&d, text), done);
   SL_TRY_GOTO(status, regroup(&d, text), done);
   sl_input_set_size(&text->head, text->size);
@@ -229,17 +294,13 @@ static sley_status number_lines(sl_comm *comm, sl_pio_text *text) {
                        NULL);
 }
 
-sley_status sl_pio_text_open(sl_comm *comm, sl_input *file, sl_pio_text *out) {
+sley_status sl_pio_text_open(sl_comm *comm, const sl_file *file, int64_t limit, sl_pio_text *out) {
   *out = (sl_pio_text){0};
-  sley_status status = SLEY_OK;
-  if (sl_is_compressed(file->begin, (size_t)(file->end - file->begin))) {
-    status = unpack(comm, file, out);
-    sl_input_close(file);
-  } else {
-    out->head = *file;
-    file->memory = file->mapping = NULL;
-    share_mapping(comm, out);
-  }
+  char first[4] = {0};
+  sley_status status = sl_file_read(file, 0, file->size < 4 ? file->size : 4, first, NULL);
+  SL_TRY(sl_agree_alike(comm, status));
+  status =
+      sl_is_compressed(first, sizeof first) ? unpack(comm, file, limit, out) : share_file(comm, file, out);
   if (status == SLEY_OK)
     status = number_lines(comm, out);
   if (status != SLEY_OK)

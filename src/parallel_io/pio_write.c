@@ -235,6 +235,8 @@ static sley_status by_places(sl_comm *comm, const char *path, bool *out) {
 
 sley_status sl_pio_write(sl_comm *comm, const char *path, sley_dtype dtype, int64_t rows, int64_t cols,
                          int64_t first, int64_t count, const void *data, int64_t ld) {
+  int dims = cols == SLEY_VECTOR ? 1 : 2;
+  cols = dims == 1 ? 1 : cols;
   writing w = {.comm = comm,
                .path = path,
                .dtype = dtype,
@@ -247,7 +249,7 @@ sley_status sl_pio_write(sl_comm *comm, const char *path, sley_dtype dtype, int6
   bool places;
   SL_TRY(check(&w, rows));
   size_t value = sley_dtype_bytes(w.written);
-  w.header_bytes = (int64_t)sl_npy_header(w.header, sl_npy_type('f', value), 2, rows, cols);
+  w.header_bytes = (int64_t)sl_npy_header(w.header, sl_npy_type('f', value), dims, rows, cols);
   if (__builtin_mul_overflow(cols, (int64_t)value, &w.row_bytes) ||
       __builtin_mul_overflow(rows, w.row_bytes, &w.bytes) ||
       __builtin_add_overflow(w.bytes, w.header_bytes, &w.bytes))

@@ -85,11 +85,29 @@ one_line "an unknown command" '"spmm"'
 run 2 help sppm
 one_line "help for an unknown command" '"spmm"'
 
-echo "wrong options"
+echo "short options, and long ones cut short"
 graph=$root/data/karate.mtx
-run 2 spmm "$graph" --rank 4
+for words in "-k 8" "-k8" "--k 8" "--k=8"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 0 spmm "$graph" $words --rank 2 --repe 1 --no-v
+  grep -q 'k = 8; 2 ranks' "$work/out" || fail "$words --rank 2 are not understood: $(head -1 "$work/out")"
+  grep -q '^check' "$work/out" && fail "--no-v does not say --no-verify"
+done
+run 0 spmm --he
+grep -q '^usage: sley spmm' "$work/out" || fail "--he is not --help"
+
+echo "wrong options"
+run 2 spmm "$graph" --rnaks 4
 one_line "an unknown option" "--ranks"
 silent_out "an unknown option"
+run 2 spmm "$graph" --picture x.png
+one_line "an unknown option that is near to none" "unknown option --picture; sley spmm --help lists all"
+run 2 spmm "$graph" --re 3
+one_line "an option cut too short" "--repeat"
+run 2 spmm "$graph" --timeout -1
+one_line "a negative timeout" "--timeout takes a finite number from 0"
+run 2 spmm "$graph" --budget -1
+one_line "a negative budget" "--budget takes a finite number from 0"
 run 2 spmm "$graph" --workgruop=4
 one_line "an unknown option with a value" "--workgroup"
 run 2 spmm "$graph" -q
@@ -108,6 +126,8 @@ run 2 spmm "$graph" --transpose=yes
 one_line "a value for a flag" "--transpose takes no value"
 run 2 spmm "$graph" --order rabit
 one_line "a wrong choice" '"rabbit"'
+run 2 spmm "$graph" --order wood
+one_line "a choice that is near to none" "known are none rabbit rcm"
 run 2 spmm "$graph" --algo hallo
 one_line "a wrong algorithm" '"halo"'
 run 2 spmm "$graph" --algo all --trace "$work/t.json"

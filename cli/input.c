@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Standard input as a file, and names as UTF-8. */
+#define _GNU_SOURCE
+#include "input.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "processes.h"
+#include "terminal.h"
+
+static bool is_stdin(const char *name) {
+  return name && strcmp(name, "-") == 0;
+}
+
+static bool put_all(int file, const char *bytes, size_t count) {
+  while (count > 0) {
+    ssize_t put = write(file, bytes, count);
+    if (put < 0 && errno != EINTR)
+      return false;
+    put = put < 0 ? 0 : put;
+    bytes += put;
+    count -= (size_t)put;
+  }
+  return true;
+}
+
+/* Everything from standard input into file. */
+static bool copy_all(int file) {
+  static char room[1 << 16];
+  for (;;) {
+    ssize_t got = read(STDIN_FILENO, room, sizeof room);
+    if (got == 0)
+      return true;
+    if (got < 0) /* a signal, too: then all ends */
+      return false;
+    if (!put_all(file, room, (size_t)got))
+      return false;
+  }
+}
+
+bool cli_take_stdin(const char *command, const char *name, const char *other) {
+  if (!is_stdin(name) && !is_stdin(other))
+    return true;
+  if (is_stdin(name) && is_stdin(other)) {
+    cli_error("%s: the matrix and X cannot both be -, standard input", command);
+    return false;
+  }
+  if (cli_launched()) {
+    cli_error("%s: - is standard input, which a launcher gives to one rank alone: name a file that all see",
+              command);
+    return false;
+  }
+  struct stat info;
+  if (fstat(STDIN_FILENO, &info) == 0 && S_ISREG(info.st_mode))
+    return true;
+  int file = memfd_create("standard input", MFD_CLOEXEC);
+  bool taken = file >= 0 && copy_all(file) && dup2(file, STDIN_FILENO) >= 0;
+  if (!taken)
+    cli_error("-: cannot read standard input: %s", strerror(errno));
+  if (file >= 0)
+    close(file);
+  return taken;
+}
+
+bool cli_name_fits_json(const char *command, const char *text, const char *json) {
+  json_t *value = json ? json_string(text) : NULL;
+  bool fits = !json || value;
+  json_decref(value);
+  if (!fits)
+    cli_error("%s: --json cannot hold the name of the matrix, which is not UTF-8: rename the file", command);
+  return fits;
+}
