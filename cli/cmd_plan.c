@@ -85,6 +85,21 @@ static void print_phases(const cli_planning *shared, const cli_result *results, 
   cli_table_print(&table, stream);
 }
 
+/* Which algorithms the choice has not looked at is of no interest above a table that has them. */
+static void print_reason(const cli_planning *shared, FILE *stream) {
+  static const char not_considered[] = " not considered: ";
+  char reason[sizeof shared->plans[0].reason];
+  snprintf(reason, sizeof reason, "%s", shared->plans[0].reason);
+  char *said = shared->count > 1 ? strstr(reason, not_considered) : NULL;
+  if (said) {
+    char *begin = said, *end = strstr(said, " (");
+    while (begin > reason && *begin != ';')
+      begin--;
+    memmove(begin, end ? end : said + strlen(said), strlen(end ? end : "") + 1);
+  }
+  cli_report_reason(shared->plans[0].algo, reason, stream);
+}
+
 /* names[0] is "auto" or the one algorithm asked for. */
 static void print_text(const cli_planning *shared, const sley_machine_info *machine,
                        const cli_result *results, FILE *stream) {
@@ -100,8 +115,10 @@ static void print_text(const cli_planning *shared, const sley_machine_info *mach
   if (info.cover_rows >= 0)
     fprintf(stream, ", %" PRId64 " cover rows (%.2f MiB)", info.cover_rows, (double)info.cover_rows * width);
   fprintf(stream, "\nchoice     ");
-  cli_report_reason(shared->plans[0].algo, shared->plans[0].reason, stream);
-  fprintf(stream, "machine    %s (%s)\n", machine->name, machine->source);
+  print_reason(shared, stream);
+  bool typical = strcmp(machine->source, "built in") == 0;
+  fprintf(stream, "machine    %s (%s)\n", machine->name,
+          typical ? "built-in figures; run sley tune" : machine->source);
   if (shared->machine) {
     fprintf(stream, "memory     the choice needs %.1f MiB a rank, X and Y included",
             (double)shared->plans[0].info.needed_bytes / MIB);

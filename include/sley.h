@@ -357,7 +357,7 @@ sley_status sley_comm_gather(sley_comm *comm, int root, const void *src, const i
 /* Where the rank's X and Y lie and its kernels run: "cpu" or "cuda". Static. */
 const char *sley_comm_device(const sley_comm *comm);
 
-/* Why "auto" did not take a device whose module is installed, or another transport runs than was asked for;
+/* Why "auto" did not take a GPU that is there and whose module is installed, or another transport runs than was asked for;
  * "" otherwise. Valid as long as the comm. */
 const char *sley_comm_device_note(const sley_comm *comm);
 

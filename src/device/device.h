@@ -137,7 +137,8 @@ sley_status sl_kernel_run(sl_queue *queue, const sl_kernel_args *args);
 sley_status sl_device_backend(const char *name, const sl_device_ops **out);
 
 /* The backend that ranks asked for: NULL or "cpu"; another name, if there is a device to be had; "auto": cuda
- * if there is, else cpu, and then note (of note_bytes) says why, unless no module for it is installed. Errors
+ * if there is, else cpu, and then note (of note_bytes) says why, unless no module for it is installed or the
+ * machine has no GPU. Errors
  * as sl_device_backend, and SLEY_ERR_UNSUPPORTED where there is no device. */
 sley_status sl_device_choose(const char *name, const sl_device_ops **out, char *note, size_t note_bytes);
 

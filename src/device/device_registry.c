@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which device backends there are: the CPU, always; others as loadable modules. */
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/module.h"
 #include "device/cpu/cpu.h"
@@ -32,6 +34,35 @@ static sley_status find_usable(const char *name, const sl_device_ops **out) {
   return (*out)->count() > 0 ? SLEY_OK : sl_fail_prefix(SLEY_ERR_UNSUPPORTED, "device %s: ", name);
 }
 
+/* The first line of a file; "" if it cannot be read. */
+static void read_word(const char *path, char *out, int room) {
+  FILE *stream = fopen(path, "r");
+  if (stream && fgets(out, room, stream))
+    out[strcspn(out, "\n")] = '\0';
+  if (stream)
+    fclose(stream);
+}
+
+/* Whether a GPU of NVIDIA's is on the PCI bus. A container's driver may hide the bus, but then shows the
+ * device. */
+static bool has_gpu(void) {
+  if (access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0)
+    return true;
+  DIR *bus = opendir("/sys/bus/pci/devices");
+  bool found = false;
+  for (struct dirent *one; bus && !found && (one = readdir(bus));) {
+    char path[512], vendor[16] = "", class[16] = "";
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/vendor", one->d_name);
+    read_word(path, vendor, sizeof vendor);
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/class", one->d_name);
+    read_word(path, class, sizeof class);
+    found = strcmp(vendor, "0x10de") == 0 && strncmp(class, "0x03", 4) == 0; /* a display controller */
+  }
+  if (bus)
+    closedir(bus);
+  return found;
+}
+
 sley_status sl_device_choose(const char *name, const sl_device_ops **out, char *note, size_t note_bytes) {
   snprintf(note, note_bytes, "%s", "");
   if (!name)
@@ -41,7 +72,8 @@ sley_status sl_device_choose(const char *name, const sl_device_ops **out, char *
   if (sl_module_installed("cuda")) {
     if (find_usable("cuda", out) == SLEY_OK)
       return SLEY_OK;
-    sl_text_format(note, note_bytes, "%s", sley_last_error());
+    if (has_gpu()) /* without one nobody misses it */
+      sl_text_format(note, note_bytes, "%s", sley_last_error());
   }
   *out = &sl_cpu_ops;
   return SLEY_OK;

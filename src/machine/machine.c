@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The built-in machines, and what follows from a machine's figures. */
+/* The built-in machine of GPUs, and what follows from a machine's figures. */
 #include "machine/machine.h"
 
 #include <math.h>
 #include <string.h>
-
-const sl_machine sl_machine_threads = {
-    .name = "threads on one host",
-    .source = "built in",
-    .device = "cpu",
-    .link = {[SL_LINK_SELF] = {0, 6e9}, [SL_LINK_DIRECT] = {0, 6e9}, [SL_LINK_MESSAGE] = {0.8e-6, 5e9}},
-    .meeting = 15e-6,
-    .pack_bandwidth = 5e9,
-    .spmm_bandwidth = 9e9,
-    .stream_bandwidth = 8e9};
 
 const sl_machine sl_machine_h200 = {
     .name = "NVIDIA H200, NVLink",
@@ -33,6 +23,10 @@ const sl_machine *sl_machine_of(const sl_device *device) {
 
 const sl_machine *sl_machine_built_in(const char *device) {
   return strcmp(device, sl_machine_h200.device) == 0 ? &sl_machine_h200 : &sl_machine_threads;
+}
+
+bool sl_machine_is_built_in(const sl_machine *machine) {
+  return strcmp(machine->source, sl_machine_threads.source) == 0;
 }
 
 /* Place of x between a and b on a logarithmic scale, within [0, 1]. */

@@ -65,7 +65,8 @@ typedef struct sley_machine {
   bool messages_move; /* those that the node's bandwidth limits do, but for the work that they are */
 } sl_machine;
 
-/* A server's cores with ranks as threads. Typical figures, not tuned to a machine: they rank algorithms. */
+/* A server's cores with ranks as threads: typical figures, not tuned to a machine. How many cores there are
+ * it does not say; sl_machine_find does. */
 extern const sl_machine sl_machine_threads;
 
 /* GPUs that load each other's memory, between workgroups messages over sockets. Measured on a host with four
@@ -122,7 +123,11 @@ sley_status sl_machine_write(const sl_machine *machine, const char *path);
 bool sl_machine_path(const char *device, char *path, size_t room, bool *named);
 
 /* The machine for ranks on the kind of device that a built-in one stands for: the description found, if it is
- * of that kind, else the built-in one. Looked up once in a process. Errors: as sl_machine_read. */
+ * of that kind, else a copy of the built-in one with the cores of this host. Looked up once in a process.
+ * Errors: as sl_machine_read. */
 sley_status sl_machine_find(const sl_machine *built_in, const sl_machine **out);
+
+/* Whether its figures are those built in, and not read or measured. */
+bool sl_machine_is_built_in(const sl_machine *machine);
 
 #endif

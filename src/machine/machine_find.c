@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/outfile.h"
+#include "base/team.h"
 #include "machine/machine.h"
 
 bool sl_machine_path(const char *device, char *path, size_t room, bool *named) {
@@ -30,9 +31,9 @@ bool sl_machine_path(const char *device, char *path, size_t room, bool *named) {
 /* What was found, once. */
 typedef struct found {
   const sl_machine *built_in;
-  bool there; /* a description of the kind of device that the built-in one stands for */
-  sl_machine machine;
-  sl_error error; /* SLEY_OK: none */
+  sl_machine machine; /* a description of the kind of device that the built-in one stands for; else the
+                         built-in one with what is known of this host */
+  sl_error error;     /* SLEY_OK: none */
 } found;
 
 static found findings[] = {{.built_in = &sl_machine_threads}, {.built_in = &sl_machine_h200}};
@@ -44,14 +45,25 @@ static void look_for(found *f) {
   bool named;
   if (!sl_machine_path(f->built_in->device, path, sizeof path, &named) || (!named && access(path, F_OK) != 0))
     return;
-  sley_status status = sl_machine_read(path, &f->machine);
-  f->there = status == SLEY_OK && strcmp(f->machine.device, f->built_in->device) == 0;
+  sl_machine read;
+  sley_status status = sl_machine_read(path, &read);
+  if (status == SLEY_OK && strcmp(read.device, f->built_in->device) == 0)
+    f->machine = read;
   sl_error_take(status, &f->error);
 }
 
+/* Rates are typical ones; how many cores there are is known. The machine of GPUs has one each. */
+static void look_at_host(found *f) {
+  f->machine = *f->built_in;
+  if (!f->built_in->overlaps)
+    f->machine.cores = sl_cores();
+}
+
 static void look(void) {
-  for (int i = 0; i < KINDS; i++)
+  for (int i = 0; i < KINDS; i++) {
+    look_at_host(&findings[i]);
     look_for(&findings[i]);
+  }
 }
 
 sley_status sl_machine_find(const sl_machine *built_in, const sl_machine **out) {
@@ -63,8 +75,7 @@ sley_status sl_machine_find(const sl_machine *built_in, const sl_machine **out) 
       continue;
     if (f->error.status != SLEY_OK)
       return sl_error_restore(&f->error);
-    if (f->there)
-      *out = &f->machine;
+    *out = &f->machine;
   }
   return SLEY_OK;
 }

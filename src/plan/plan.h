@@ -129,7 +129,7 @@ typedef enum sl_phase {
 typedef struct sl_plan {
   sl_comm *comm;
   const char *algo;
-  char reason[256];
+  char reason[320];
   sley_dtype dtype, sum_dtype; /* of A, X and Y; of partial sums, also where these travel */
   int64_t rows, x_rows, k;     /* this rank's rows of Y and X */
   double near_local;           /* the share within the first window, of the inspection */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "machine/machine.h"
 #include "plan/travel.h"
 #include "predict/cost.h"
 
@@ -72,6 +73,17 @@ static bool is_considered(const sl_inspection *ins, const sl_algorithm *algorith
   return false;
 }
 
+/* Adds that the figures are typical ones, where they are. */
+static sley_status say_whose_figures(const sl_inspection *ins, char *reason, size_t reason_bytes) {
+  const sl_machine *machine = ins->wishes->machine;
+  size_t used = strlen(reason);
+  if (!machine)
+    SL_TRY(sl_machine_find(sl_machine_of(ins->comm->device), &machine));
+  if (sl_machine_is_built_in(machine))
+    snprintf(reason + used, reason_bytes - used, " (built-in figures; run sley tune)");
+  return SLEY_OK;
+}
+
 /* Takes the algorithm predicted fastest. */
 static sley_status choose(sl_inspection *ins, const sl_algorithm **chosen, char *reason,
                           size_t reason_bytes) {
@@ -90,7 +102,7 @@ static sley_status choose(sl_inspection *ins, const sl_algorithm **chosen, char 
            "%s is predicted fastest: %.3g ms moving %.2f MiB; next %s: %.3g ms, %.2f MiB%s",
            best.algorithm->name, 1e3 * best.seconds, (double)best.bytes / 1048576, next.algorithm->name,
            1e3 * next.seconds, (double)next.bytes / 1048576, left_out);
-  return SLEY_OK;
+  return say_whose_figures(ins, reason, reason_bytes);
 }
 
 sley_status sl_plan_build(sl_inspection *ins, const char *name, bool dry, sl_plan *out) {

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/value.h"
+#include "bootstrap/place.h"
 #include "plan/step.h"
 #include "predict/cost_moves.h"
 #include "predict/cost_sections.h"
@@ -178,9 +179,11 @@ static double least_bytes(const sl_prediction *p) {
          (double)(ins->x_rows + ins->halo_set.count + ins->rows) * p->row_bytes;
 }
 
-/* Hosts that the ranks fill. */
+/* Hosts that the ranks fill. The built-in machine is this host, of whose ranks the launcher tells. */
 static double nodes_of(const sl_prediction *p) {
   int64_t ranks = p->ins->comm->size, a_node = p->m->ranks_per_node > 0 ? p->m->ranks_per_node : ranks;
+  if (p->ins->comm->processes && sl_machine_is_built_in(p->m))
+    a_node = sl_place_neighbours((int)ranks);
   return (double)((ranks + a_node - 1) / a_node);
 }
 
@@ -210,6 +213,16 @@ static sley_status summing_seconds(const sl_prediction *p, const sl_sums *s, dou
 /* Sums over ranks, in nanoseconds but for the bytes; and what the largest is looked for. */
 enum { SUM_PACK, SUM_LOCAL, SUM_REMOTE, SUM_BYTES, SUMS };
 enum { MOST_MEETINGS, MOST_STAGES, MOSTS };
+
+/* Hosts may differ, in cores or in figures: the longest time of any rank is that of all, so that all choose
+ * alike. Collective. */
+static sley_status agree_on_times(sl_comm *comm, sl_plan *plan) {
+  int64_t most[] = {(int64_t)(plan->predicted_seconds * 1e12), (int64_t)(plan->spare_seconds * 1e12)};
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, 2));
+  plan->predicted_seconds = (double)most[0] * 1e-12;
+  plan->spare_seconds = (double)most[1] * 1e-12;
+  return SLEY_OK;
+}
 
 sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   const sl_machine *m = ins->wishes->machine;
@@ -265,6 +278,7 @@ sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
   double spent = 0;
   for (int i = 0; i < SL_PHASE_WAIT; i++)
     spent += plan->phase_seconds[i];
+  SL_TRY(agree_on_times(comm, plan));
   plan->phase_seconds[SL_PHASE_WAIT] = fmax(plan->predicted_seconds - spent, 0);
   return SLEY_OK;
 }

@@ -392,7 +392,7 @@ static int read_some(sl_wire_peer *peer, void *into, size_t bytes, size_t *got) 
 }
 
 static void take_what_comes(sl_mesh *mesh, int p) {
-  static _Thread_local char waste[WASTE];
+  char waste[WASTE]; /* on the stack: thread-local it would be memory of every thread */
   sl_wire_peer *peer = &mesh->peer[p];
   for (int64_t before = mesh->moved; !peer->stalled && !peer->dropped && mesh->moved - before < TURN;) {
     size_t got = 0;

@@ -8,8 +8,6 @@
 #include "transport/threads/threads.h"
 #include "transport/threads/world.h"
 
-enum { SMALL_COUNT = 64 };
-
 sley_status sl_threads_barrier(sl_comm *base) {
   sl_threads_comm *comm = (sl_threads_comm *)base;
   return sl_world_meet(comm, &(sl_post){.call = "barrier", .status = sl_threads_flush_puts(comm)});
@@ -72,7 +70,7 @@ sley_status sl_threads_alltoallv(sl_comm *base, const void *send, const int64_t 
   return sl_world_meet(comm, &(sl_post){.call = "end of alltoallv", .status = status});
 }
 
-static bool reduce_into(sl_reduce op, int64_t *sum, const int64_t *values, int count) {
+bool sl_threads_reduce_into(sl_reduce op, int64_t *sum, const int64_t *values, int count) {
   bool overflow = false;
   for (int i = 0; i < count; i++) {
     if (op == SL_SUM)
@@ -83,17 +81,33 @@ static bool reduce_into(sl_reduce op, int64_t *sum, const int64_t *values, int c
   return !overflow;
 }
 
+static sley_status no_sum(const sl_comm *comm) {
+  return sl_fail(SLEY_ERR_OVERFLOW, "allreduce: a sum over %d ranks does not fit 64 bits", comm->size);
+}
+
+/* Few values: the last rank to come reduces those of all, in one meeting. */
+static sley_status reduce_small(sl_threads_comm *comm, sl_post *post, int64_t *values, int count) {
+  post->reduces = true;
+  SL_TRY(sl_world_meet(comm, post));
+  const sl_verdict *verdict = sl_world_verdict(comm);
+  if (verdict->overflow)
+    return no_sum(&comm->base);
+  if (count > 0)
+    memcpy(values, verdict->sum, (size_t)count * sizeof *values);
+  return SLEY_OK;
+}
+
 sley_status sl_threads_allreduce(sl_comm *base, sl_reduce op, int64_t *values, int count) {
   sl_threads_comm *comm = (sl_threads_comm *)base;
-  int64_t small[SMALL_COUNT], *sum = small, *large = NULL;
+  int64_t *sum = NULL;
   sl_post post = {.call = "allreduce", .number = {op, count}, .data = {values}};
   if (count < 0 || (count > 0 && !values) || op > SL_MAX)
     post.status =
         sl_fail(SLEY_ERR_ARG, "allreduce: operator %d on %d values at %p", (int)op, count, (void *)values);
-  else if (count > SMALL_COUNT) {
-    post.status = SL_NEW(large, count, "an allreduce");
-    sum = large;
-  }
+  else if (count > SL_SMALL_COUNT)
+    post.status = SL_NEW(sum, count, "an allreduce");
+  else
+    return reduce_small(comm, &post, values, count);
   sley_status status = sl_world_meet(comm, &post);
   if (status != SLEY_OK)
     goto done;
@@ -103,14 +117,14 @@ sley_status sl_threads_allreduce(sl_comm *base, sl_reduce op, int64_t *values, i
     const int64_t *theirs = sl_world_post(comm, r)->data[0];
     if (r == 0)
       memcpy(sum, theirs, (size_t)count * sizeof *sum);
-    else if (!reduce_into(op, sum, theirs, count))
-      status = sl_fail(SLEY_ERR_OVERFLOW, "allreduce: a sum over %d ranks does not fit 64 bits", base->size);
+    else if (!sl_threads_reduce_into(op, sum, theirs, count))
+      status = no_sum(base);
     sl_world_leave(comm, r);
   }
   status = sl_world_meet(comm, &(sl_post){.call = "end of allreduce", .status = status});
   if (status == SLEY_OK && count > 0)
     memcpy(values, sum, (size_t)count * sizeof *sum);
 done:
-  sl_free(large);
+  sl_free(sum);
   return status;
 }

@@ -324,6 +324,52 @@ static sley_status compare_posts(sl_threads_comm *comm) {
   return SLEY_OK;
 }
 
+/* Whether all make the same call and none has failed. */
+static bool posts_alike(const sl_threads_comm *comm) {
+  const sl_post *first = sl_world_post(comm, 0);
+  for (int r = 0; r < comm->base.size; r++) {
+    const sl_post *post = sl_world_post(comm, r);
+    if ((post->call != first->call && strcmp(post->call, first->call) != 0) || post->status != SLEY_OK)
+      return false;
+    for (int i = 0; i < SL_POST_NUMBERS; i++)
+      if (post->number[i] != first->number[i])
+        return false;
+  }
+  return true;
+}
+
+/* Reduces all ranks' values, while they wait. Stops where a rank has aborted: then no rank takes the sums. */
+static void reduce_posts(sl_threads_comm *comm, sl_verdict *verdict) {
+  const sl_post *mine = sl_world_post(comm, comm->base.rank);
+  int count = (int)mine->number[1];
+  for (int r = 0; r < comm->base.size; r++) {
+    if (!sl_world_enter(comm, r))
+      return;
+    const int64_t *theirs = sl_world_post(comm, r)->data[0];
+    if (r == 0)
+      memcpy(verdict->sum, theirs, (size_t)count * sizeof *theirs);
+    else if (!sl_threads_reduce_into((sl_reduce)mine->number[0], verdict->sum, theirs, count))
+      verdict->overflow = true;
+    sl_world_leave(comm, r);
+  }
+  verdict->complete = true;
+}
+
+/* The last rank to come looks at what all brought. */
+static void conclude(sl_threads_comm *comm) {
+  sl_verdict *verdict = &comm->world->verdict[comm->epoch & 1];
+  verdict->complete = verdict->overflow = false;
+  verdict->alike = posts_alike(comm);
+  if (verdict->alike && sl_world_post(comm, comm->base.rank)->reduces)
+    reduce_posts(comm, verdict);
+  atomic_store(&comm->world->met, comm->epoch);
+  wake_all(comm->world);
+}
+
+const sl_verdict *sl_world_verdict(const sl_threads_comm *comm) {
+  return &comm->world->verdict[comm->epoch & 1];
+}
+
 /* The meeting does not take place. A rank that came with a failure of its own keeps that. */
 static sley_status no_meeting(sl_threads_comm *comm, const sl_error *own, sley_status status) {
   sl_world_abort(comm, status);
@@ -348,8 +394,11 @@ sley_status sl_world_meet(sl_threads_comm *comm, const sl_post *post) {
       return no_meeting(comm, &own, sl_world_check(comm));
   } while (!atomic_compare_exchange_weak(&world->arrivals, &before, before + 1));
   if (before + 1 == least)
-    wake_all(world);
-  else if ((status = sl_world_wait(comm, &world->arrivals, least, -1)) != SLEY_OK)
+    conclude(comm);
+  else if ((status = sl_world_wait(comm, &world->met, epoch, -1)) != SLEY_OK)
     return no_meeting(comm, &own, status);
-  return compare_posts(comm);
+  const sl_verdict *verdict = sl_world_verdict(comm);
+  if (verdict->alike && (!slot->reduces || verdict->complete))
+    return SLEY_OK;
+  return verdict->alike ? no_meeting(comm, &own, sl_world_check(comm)) : compare_posts(comm);
 }

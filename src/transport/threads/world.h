@@ -18,11 +18,22 @@ typedef struct sl_post {
   const char *call;                /* name of the collective; the same on all ranks */
   int64_t number[SL_POST_NUMBERS]; /* arguments that must be the same on all ranks */
   const void *data[SL_POST_DATA];  /* what the others may look at until the next meeting */
-  sley_status status;              /* the rank's own failure, with the thread's error */
-  sl_error error;                  /* filled by the meeting */
+  bool reduces;       /* data[0] is reduced by the meeting: number[1] values, SL_SMALL_COUNT at most */
+  sley_status status; /* the rank's own failure, with the thread's error */
+  sl_error error;     /* filled by the meeting */
 } sl_post;
 
 typedef struct sl_world sl_world;
+
+enum { SL_SMALL_COUNT = 64 };
+
+/* What the last rank to come found. */
+typedef struct sl_verdict {
+  bool alike;    /* all make the same call, and none has failed; else each looks for itself */
+  bool complete; /* a small reduction is done */
+  bool overflow;
+  int64_t sum[SL_SMALL_COUNT]; /* of it */
+} sl_verdict;
 
 /* The top bit of a world's arrivals. */
 #define SL_WORLD_BROKEN (UINT64_C(1) << 63)
@@ -93,6 +104,10 @@ struct sl_world {
   /* Arrivals at meetings, all told. The top bit, set by the first abort, freezes the number: so whether a
    * meeting took place is the same for every rank, whatever the timing. */
   _Alignas(64) _Atomic uint64_t arrivals;
+  /* Meetings that have taken place: the last rank to come looks at all posts for all of them, so a meeting is
+   * as much work as there are ranks, and not its square. */
+  _Alignas(64) _Atomic uint64_t met;
+  sl_verdict verdict[2];              /* of the last two meetings, by epoch's parity */
   _Alignas(64) _Atomic int left_rank; /* one of those that left, or -1 */
   pthread_mutex_t lock;               /* guards the failure */
   sl_error failure;                   /* of the first abort; rank -1: none */
@@ -117,6 +132,12 @@ void sl_world_wake(sl_world *world, int rank);
 /* All ranks meet. Errors: SLEY_ERR_ARG (they make different calls: all ranks get it), a rank's own status,
  * SLEY_ERR_PEER where another's was not SLEY_OK; either every rank gets an error or none. */
 sley_status sl_world_meet(sl_threads_comm *comm, const sl_post *post);
+
+/* What was found at the meeting this rank was last at; stays until the rank comes to the next one. */
+const sl_verdict *sl_world_verdict(const sl_threads_comm *comm);
+
+/* Takes values into sum by the operator; false where a sum does not fit. */
+bool sl_threads_reduce_into(sl_reduce op, int64_t *sum, const int64_t *values, int count);
 
 /* What a rank brought to the meeting this rank was last at. */
 const sl_post *sl_world_post(const sl_threads_comm *comm, int rank);
