@@ -205,6 +205,14 @@ static void count(sl_symm *base, int rank, int64_t bytes) {
   counters->messages[link] += bytes > 0;
 }
 
+/* As gets of its rows one by one. */
+static void count_rows(sl_symm *base, const sl_row_list *list) {
+  sl_counters *counters = &((sl_threads_comm *)base->comm)->counters;
+  sl_link link = sl_link_to(base->comm, list->peer);
+  counters->bytes[link] += list->count * list->bytes;
+  counters->messages[link] += list->bytes > 0 ? list->count : 0;
+}
+
 static void open_handle(sl_symm *base, sl_rma *rma) {
   rma->comm = base->comm;
   rma->symm = base;
@@ -237,6 +245,28 @@ static sley_status put_begin(sl_symm *base, int rank, int64_t offset, const void
   else
     SL_TRY(sl_rma_queue_copy(comm->rma, block + offset, src, bytes, &((threads_rma *)rma)->number));
   count(base, rank, bytes);
+  return SLEY_OK;
+}
+
+/* Rows of a host's memory need no handles. An abort is looked for now and then. */
+static sley_status get_rows(sl_symm *base, int lists, const sl_row_list *list, void *dst) {
+  enum { UNCHECKED = 256 };
+  if (!on_host(base->comm))
+    return sl_get_rows_singly(base, lists, list, dst);
+  for (const sl_row_list *l = list; l < list + lists; l++) {
+    char *block = NULL, *to = (char *)dst + l->first * l->bytes;
+    SL_TRY(locate(base, "get_rows", l->peer, 0, 0, &block));
+    int64_t rows = l->bytes > 0 ? ((threads_symm *)base)->ranks[l->peer]->bytes / l->bytes : 0;
+    for (int64_t i = 0; i < l->count; i++) {
+      if (i % UNCHECKED == 0)
+        SL_TRY(go_on(base->comm));
+      if (l->bytes > 0 && (l->rows[i] < 0 || l->rows[i] >= rows))
+        return sl_fail(SLEY_ERR_ARG, "get_rows: row %lld of the %lld at rank %d", (long long)l->rows[i],
+                       (long long)rows, l->peer);
+      memcpy(to + i * l->bytes, block + l->rows[i] * l->bytes, (size_t)l->bytes);
+    }
+    count_rows(base, l);
+  }
   return SLEY_OK;
 }
 
@@ -313,7 +343,7 @@ const sl_symm_ops sl_threads_symm_ops = {.alloc = symm_alloc,
                                          .test = test,
                                          .wait = wait,
                                          .after = after,
-                                         .get_rows = sl_get_rows_singly,
+                                         .get_rows = get_rows,
                                          .fetch_add = fetch_add,
                                          .compare_swap = compare_swap,
                                          .flush = flush};
