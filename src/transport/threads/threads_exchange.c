@@ -7,12 +7,26 @@
  * messages of consecutive rows, which need no packing; packed: begin gathers the rows into the channel's
  * buffer, end scatters them. Message links; row by row: as packed, but each row is a message with a round
  * number of its own. Message links, SL_GRAIN_ROW. */
+#include <string.h>
+
 #include "transport/threads/device_exchange.h"
 #include "transport/threads/peers.h"
 
+static void copy_row(const sl_rows_args *rows) {
+  int64_t from = rows->src_rows ? rows->src_rows[0] : rows->src_first;
+  int64_t to = rows->dst_rows ? rows->dst_rows[0] : rows->dst_first;
+  memcpy((char *)rows->dst + to * rows->dst_stride, (const char *)rows->src + from * rows->src_stride,
+         (size_t)rows->bytes);
+}
+
+/* A single row is copied here: to find a kernel takes as long as the copy. */
 static sley_status move(sl_queue *queue, sl_rows_args rows) {
   if (rows.count == 0 || rows.bytes == 0)
     return SLEY_OK;
+  if (rows.count == 1 && !rows.add && queue->device->ops->host_addresses) {
+    copy_row(&rows);
+    return SLEY_OK;
+  }
   return sl_kernel_run(queue, &(sl_kernel_args){.op = SL_OP_ROWS, .rows = rows});
 }
 
