@@ -170,8 +170,9 @@ void each_case(void (*body)(const rank_case *c)) {
       for (size_t g = 0; g < 4; g++) {
         if (groups[g] > ranks || (g < 3 && groups[g] == ranks))
           continue;
-        rank_case c = {
-            transport ? transport : "threads", traced != 0, ranks, groups[g], 1 + (int)(seed % 2), ++seed};
+        int threads = 1 + (int)(seed % 2);
+        seed++;
+        rank_case c = {transport ? transport : "threads", traced != 0, ranks, groups[g], threads, seed};
         if (seed % share != 0)
           continue;
         alarm(WATCHDOG_SECONDS);

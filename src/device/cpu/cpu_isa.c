@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "device/cpu/cpu_convert.h"
 #include "device/cpu/cpu.h"
 
@@ -11,13 +15,22 @@ static const char *const isa_names[] = {[SL_CPU_PORTABLE] = "portable",
                                         [SL_CPU_AVX512] = "avx512",
                                         [SL_CPU_NEON] = "neon"};
 
+#if defined(__x86_64__)
+/* The conversions of f16, of which clang's __builtin_cpu_supports does not know: bit 29 of CPUID's leaf 1.
+ * The system saves their registers where it has AVX2. */
+static bool has_f16c(void) {
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C);
+}
+#endif
+
 static bool machine_has(sl_cpu_isa isa) {
   switch (isa) {
   case SL_CPU_PORTABLE:
     return true;
 #if defined(__x86_64__)
   case SL_CPU_AVX2:
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   case SL_CPU_AVX512:
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
