@@ -99,8 +99,7 @@ static sley_status step(sl_lines *all, line *l) {
   return closed ? SLEY_OK : cannot_reach(all, l, strerror(visit->reason));
 }
 
-/* Accepts who has come from above. One that comes twice has lost its first connection before it was proven to
- * it. */
+/* Accepts who has come from above. */
 static sley_status receive(sl_lines *all) {
   const sl_place *place = all->place;
   for (;;) {

@@ -21,6 +21,7 @@
 #include "socket/wire.h"
 
 static const double PATIENCE = 2, FAREWELL = 1; /* seconds for an answer; for late comers */
+static const double FIRST_TRY = 0.5;            /* seconds for the first answer of a port */
 enum { RETRY_NANOSECONDS = 20 * 1000 * 1000, FEW = 4 };
 
 /* What rank 0 hears. */
@@ -94,7 +95,7 @@ static sley_status judge(const meeting *m, const hello_message *who) {
   if (rank < 1 || rank >= place->size)
     return sl_fail(SLEY_ERR_ARG, "a rank %d has come to %d ranks: RANK must differ everywhere", rank,
                    place->size);
-  if (m->mesh->peer[rank].fd >= 0)
+  if (m->mesh->peer[rank].fd >= 0 && !sl_socket_has_ended(m->mesh->peer[rank].fd))
     return sl_fail(SLEY_ERR_ARG, "two processes have come as rank %d: RANK must differ everywhere", rank);
   return SLEY_OK;
 }
@@ -172,7 +173,9 @@ static sley_status receive_at(meeting *m, sl_reception *door, sley_status mine) 
       }
       continue;
     }
-    missing--;
+    int *kept = &m->mesh->peer[who.claim.from].fd;
+    missing -= *kept < 0;
+    drop(kept); /* of a rank that has lost patience with it, and comes again */
     keep_entry(m, &who, fd);
     if (who.hello.error.status != SLEY_OK && verdict.status == SLEY_OK)
       verdict = error_of(sl_error_of_peer(who.claim.from, &who.hello.error));
@@ -218,7 +221,7 @@ static sley_status receive_all(meeting *m, sley_status mine) {
 static sley_status find_rank_0(meeting *m, const sl_hello *who, int *fd) {
   const sl_place *place = m->place;
   int ports = place->listens ? 1 : SL_PORTS;
-  double patience = PATIENCE;
+  double patience = FIRST_TRY;
   bool refused = false; /* by who listens there */
   char last[256] = "nobody answers: check MASTER_ADDR and MASTER_PORT";
   for (int i = 0; sl_now() < m->deadline; i = (i + 1) % ports) {

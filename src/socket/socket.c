@@ -203,6 +203,12 @@ sley_status sl_socket_read(int socket, void *data, size_t bytes, double deadline
   return SLEY_OK;
 }
 
+bool sl_socket_has_ended(int socket) {
+  char byte;
+  ssize_t got = recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
 void sl_socket_peer(int socket, char out[SL_ADDRESS_BYTES]) {
   struct sockaddr_storage name;
   socklen_t length = sizeof name;

@@ -28,6 +28,9 @@ sley_status sl_socket_accept(int listener, int *out);
 sley_status sl_socket_write(int socket, const void *data, size_t bytes, double deadline);
 sley_status sl_socket_read(int socket, void *data, size_t bytes, double deadline);
 
+/* Whether the other end has closed a connection that nothing unread is on. */
+bool sl_socket_has_ended(int socket);
+
 /* The peer's address as text. */
 void sl_socket_peer(int socket, char out[SL_ADDRESS_BYTES]);
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Fuzzes every reader for SECONDS each (default 60), or the named ones: tests/fuzz/run.sh [SECONDS [TARGET...]]
+# Fuzzes every reader, and every message over sockets, for SECONDS each (default 60), or the named ones: tests/fuzz/run.sh [SECONDS [TARGET...]]
 # Builds with clang, AddressSanitizer and UndefinedBehaviorSanitizer into build-fuzz. One line a target; what it found
 # is left in build-fuzz/found, to be mended and then added to tests/fuzz/corpus. Fails if anything was found.
 # The environment's JOBS, default 2, is how many files are compiled at a time.

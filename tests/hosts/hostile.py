@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile sessions against the ranks of a TCP job: strangers while ranks meet, and a proven rank while they work.
 
-  hostile.py SLEY [--strangers N] [--members N] [--seed S]
+  hostile.py SLEY [--strangers N] [--members N] [--seed S] [--pause S]
 
 Strangers (default 300 sessions) know the port, the job and all of the protocol, but not the secret. They send garbage,
 claims with every field at its edges, claims by other keys, replays and reflections, halves of messages, or nothing; they
@@ -37,7 +37,7 @@ TAGS = [0, 1, 2, 1 << 55, 1 << 56, (1 << 56) + 1, (1 << 56) + 2, 2 << 56, (2 << 
         5 << 56, (1 << 64) - 1]
 ARGUMENTS = ["spmm", "er:n=64,nnz=400", "--k", "4", "--transport", "tcp", "--threads", "1", "--timeout", "30"]
 
-PAUSE = 0.002  # seconds between sessions
+OPTIONS = {"pause": 0.002}  # seconds between the sessions of an attacker
 
 counts, problems, lock = {}, [], threading.Lock()
 
@@ -153,16 +153,16 @@ def edge_claim(challenge, job, port, key):
     return claim_of(key, challenge, payload=payload, **fields)
 
 
-def stranger(job, port, held):
-    """One session; a socket that stays open goes to held."""
-    kind = random.choice(["garbage", "silent", "half", "edges", "other key", "empty key", "replay", "reflection", "flood",
-                          "reset", "request", "header"])
+def stranger(job, port, held, patience=10):
+    """One session; a socket that stays open goes to held. A listener is given so many seconds for an answer."""
+    kind = random.choice(["garbage", "silent", "half", "edges", "other key", "empty key", "replay", "reflection", "reset",
+                          "request", "header"] * 6 + ["flood"])
     try:
         if kind == "flood":
             for _ in range(39):
                 held.append(connect(port))
                 count(kind)
-        sock = connect(port)
+        sock = connect(port, patience)
         count(kind)
         challenge = take(sock, 48) if kind not in ("silent", "garbage", "reset", "request", "header", "flood") else b""
         if kind == "garbage":
@@ -176,7 +176,7 @@ def stranger(job, port, held):
         elif kind == "empty key":
             sock.sendall(claim_of(bytes(32), challenge, random.choice([HELLO, URGENT]), job, 1, 0, port, hello_of()))
         elif kind == "replay":  # a true claim, for the challenge of another connection
-            other = connect(port)
+            other = connect(port, patience)
             sock.sendall(claim_of(SECRET, take(other, 48), HELLO, job, random.choice([1, 2]), 0, port, hello_of()))
             other.close()
         elif kind == "reflection":
@@ -190,7 +190,6 @@ def stranger(job, port, held):
         elif kind == "header":
             sock.sendall(header() * random.choice([1, 40]))
         if kind in ("other key", "empty key", "replay", "reflection"):
-            sock.settimeout(30)
             if sock.recv(1):  # the proof, which only a rank gets
                 problems.append(f"a stranger is let in: {kind}")
         if kind in ("silent", "half", "flood") or random.random() < 0.2:
@@ -258,7 +257,7 @@ def meet_among_strangers(sley, sessions, held_port):
         for _ in range(sessions // 3):
             stranger(job.job, port, held)
     job.start(1)
-    ports = [port, job.await_port(1)]
+    ports = [(port, 10), (job.await_port(1), 0.1)]  # rank 1 answers only once all have come
     left = [sessions - sessions // 3]
 
     def go_on():
@@ -266,8 +265,9 @@ def meet_among_strangers(sley, sessions, held_port):
             left[0] -= 1
             if left[0] < 0 and sessions == 0:
                 return
-            stranger(job.job, random.choice(ports), held)
-            time.sleep(PAUSE)
+            target, patience = random.choice(ports)
+            stranger(job.job, target, held, patience)
+            time.sleep(OPTIONS["pause"])
             if left[0] <= 0 and all(p.poll() is not None for p in job.ranks.values()):
                 return
 
@@ -377,8 +377,10 @@ def main():
     parser.add_argument("--strangers", type=int, default=300)
     parser.add_argument("--members", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pause", type=float, default=0.002, help="seconds between the sessions of each of two attackers")
     options = parser.parse_args()
     random.seed(options.seed)
+    OPTIONS["pause"] = options.pause
     per_job = 150
     plain = sorted(meet_among_strangers(options.sley, 0, False) for _ in range(5))[2]
     delays = []

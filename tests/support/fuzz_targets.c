@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "fuzz_wire.h"
 #include "io/cache.h"
 #include "io/format.h"
 #include "io/io.h"
@@ -16,12 +17,14 @@ enum {
   MOST_ROWS = 1 << 16
 }; /* so that a header of a few bytes costs no time; larger ones are refused alike */
 
-static void demand(bool true_of_any_input, const char *what) {
+void fuzz_demand(bool true_of_any_input, const char *what) {
   if (true_of_any_input)
     return;
   fprintf(stderr, "broken promise: %s\n", what);
   abort();
 }
+
+#define demand fuzz_demand
 
 /* What every reader promises of the matrix it makes. */
 static void check_matrix(sley_matrix *a, sley_dtype dtype) {
@@ -132,8 +135,20 @@ static void run_stream(const uint8_t *bytes, size_t size) {
 }
 
 const fuzz_target fuzz_targets[] = {
-    {"mtx", run_mtx},       {"mtx_bare", run_mtx_bare}, {"edgelist", run_edgelist}, {"metis", run_metis},
-    {"rb", run_rb},         {"npz", run_npz},           {"npy", run_npy},           {"cache", run_cache},
+    {"mtx", run_mtx},
+    {"mtx_bare", run_mtx_bare},
+    {"edgelist", run_edgelist},
+    {"metis", run_metis},
+    {"rb", run_rb},
+    {"npz", run_npz},
+    {"npy", run_npy},
+    {"cache", run_cache},
     {"stream", run_stream},
+    {"header", fuzz_header},
+    {"wire", fuzz_wire},
+    {"collective", fuzz_collective},
+    {"claim", fuzz_claim},
+    {"entries", fuzz_entries},
+    {"visit", fuzz_visit},
 };
 const int fuzz_target_count = sizeof fuzz_targets / sizeof *fuzz_targets;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fuzzers run and the replay of their corpora too: one function for each reader. */
+/* What the fuzzers run and the replay of their corpora too: one function for each reader, and for each
+ * message that comes over a socket. */
 #ifndef SLEY_TESTS_FUZZ_TARGETS_H
 #define SLEY_TESTS_FUZZ_TARGETS_H
 
