@@ -479,6 +479,8 @@ def check_matrix(path, content, reader, texts, container):
         code, text, err = call(*words, *(["--transport", "tcp"] if rng.random() < 0.5 else []))
         multiplied += 1
         not_finite += "not finite" in text
+        if code == 2 and re.search("cannot allocate|out of memory", err):
+            return  # as many columns as the file says, but no X has so many rows
         if code != 0 or "check      ok" not in text:
             problem(path, content, f"{path}: the product ends with {code}: {err.strip()}")
 
