@@ -57,12 +57,21 @@ static void clean(char text[SL_ERROR_TEXT]) {
       *at = '?';
 }
 
+/* Whether the text says itself which rank it is about, as the message of an error that quotes another does.
+ */
+static bool names_rank(const sl_error *error) {
+  char name[PREFIX_BYTES];
+  size_t length = (size_t)snprintf(name, sizeof name, "rank %d", error->rank);
+  return strncmp(error->text, name, length) == 0 &&
+         (error->text[length] == ' ' || error->text[length] == ':');
+}
+
 /* Makes error the thread's last one. */
 static sley_status store(const sl_error *error) {
   last = *error;
   clean(last.text);
   char prefix[PREFIX_BYTES] = "";
-  if (last.rank >= 0)
+  if (last.rank >= 0 && !names_rank(&last))
     snprintf(prefix, sizeof prefix,
              last.status == SLEY_ERR_PEER ? "rank %d failed: " : "rank %d: ", last.rank);
   snprintf(printed, sizeof printed, "%s%s", prefix, last.text);

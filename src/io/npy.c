@@ -98,6 +98,18 @@ static sley_status take_rows(const rows_wanted *w, sl_window *window) {
   return SLEY_OK;
 }
 
+static sley_status check_rows(const char *name, const rows_wanted *w) {
+  int64_t looked = w->which ? w->count : w->count > 0 ? 2 : 0; /* of a range, the ends */
+  for (int64_t i = 0; i < looked; i++) {
+    int64_t row = w->which ? w->which[i]
+                  : i == 0 ? w->first
+                           : w->count - 1 + (w->first < w->m ? w->first : 0);
+    if (row < 0 || row >= w->m)
+      return sl_fail(SLEY_ERR_ARG, "%s: row %" PRId64 " is not within its %" PRId64 " rows", name, row, w->m);
+  }
+  return SLEY_OK;
+}
+
 /* count < 0: all rows. */
 static sley_status read_rows(const sl_file *file, sley_dtype dtype, const int64_t *which, int64_t first,
                              int64_t count, int64_t *rows, int64_t *cols, void **data) {
@@ -109,10 +121,7 @@ static sley_status read_rows(const sl_file *file, sley_dtype dtype, const int64_
     return sl_fail(SLEY_ERR_OVERFLOW, "%s: %" PRId64 " rows of %" PRId64 " values are too many", file->name,
                    count, n);
   rows_wanted w = {&array, which, first, count, m, n, dtype, NULL};
-  for (int64_t i = 0; i < count; i++)
-    if (row_at(&w, i) < 0 || row_at(&w, i) >= m)
-      return sl_fail(SLEY_ERR_ARG, "%s: row %" PRId64 " is not within its %" PRId64 " rows", file->name,
-                     row_at(&w, i), m);
+  SL_TRY(check_rows(file->name, &w));
   w.out = sl_alloc(values, sley_dtype_bytes(dtype), "a dense operand");
   if (!w.out)
     return SLEY_ERR_MEMORY;

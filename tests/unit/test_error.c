@@ -48,6 +48,24 @@ static void the_rank_leads_once(void **state) {
   assert_false(sley_last_error_noticed());
 }
 
+/* A text that begins with the rank, as one that quotes an error of it does, gets no second prefix. */
+static void the_rank_is_not_named_twice(void **state) {
+  (void)state;
+  sl_error error;
+  sl_fail(SLEY_ERR_INPUT, "rank 0: no such row");
+  sl_error_take(SLEY_ERR_INPUT, &error);
+  assert_int_equal(sl_error_on(0, &error), SLEY_ERR_INPUT);
+  assert_string_equal(sley_last_error(), "rank 0: no such row");
+  sl_fail(SLEY_ERR_ARG, "rank 0 has a block of 3 rows");
+  sl_error_take(SLEY_ERR_ARG, &error);
+  assert_int_equal(sl_error_on(0, &error), SLEY_ERR_ARG);
+  assert_string_equal(sley_last_error(), "rank 0 has a block of 3 rows");
+  sl_fail(SLEY_ERR_ARG, "rank 10 has a block of 3 rows");
+  sl_error_take(SLEY_ERR_ARG, &error);
+  assert_int_equal(sl_error_on(1, &error), SLEY_ERR_ARG);
+  assert_string_equal(sley_last_error(), "rank 1: rank 10 has a block of 3 rows");
+}
+
 static void errors_are_kept(void **state) {
   (void)state;
   sl_error kept, other, none;
@@ -186,6 +204,7 @@ static void errors_travel_whole(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_rank_leads_once),
+      cmocka_unit_test(the_rank_is_not_named_twice),
       cmocka_unit_test(errors_are_kept),
       cmocka_unit_test(long_texts_are_cut_visibly),
       cmocka_unit_test(characters_are_not_cut),

@@ -1,0 +1,197 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What a user's files meet: values that are not finite, types, names, standard input, files that change or unpack to too much,
+# and outputs that replace others.
+# Usage: test_files.sh SLEY ROOT JSON_FIELD
+set -u
+sley=$1 root=$2 json_field=$3
+# shellcheck source=tests/cli/lib.sh
+. "$root/tests/cli/lib.sh"
+graph=$root/data/karate.mtx
+
+says() { grep -q -- "$2" "$work/out" || fail "$1: stdout lacks \"$2\": $(head -3 "$work/out")"; }
+says_not() { grep -q -- "$2" "$work/out" && fail "$1: stdout has \"$2\""; }
+# npy FILE SHAPE KIND VALUES...: an array in C order; values are f4 or f8 as bytes of printf.
+npy() {
+  local file=$1 shape=$2 kind=$3
+  shift 3
+  {
+    printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '$kind', 'fortran_order': False, 'shape': $shape, }"
+    printf '%b' "$@"
+  } >"$file"
+}
+shape_of() { tail -c +11 "$1" | head -1 | sed "s/.*'shape': \(([^)]*)\).*/\1/"; }
+
+echo "NaN and infinities are values, in A and in X, on every algorithm, type and transport"
+printf '%%%%MatrixMarket matrix coordinate real general\n4 4 7\n1 1 nan\n1 2 1\n2 2 inf\n2 3 -inf\n3 3 2\n4 1 inf\n4 4 1\n' >"$work/nan.mtx"
+for extra in "" "--transport tcp" "--reproducible" "--dtype f16" "--dtype bf16" "--dtype f64" "--wire bf16 --algo halo" "--transpose" "--beta 0.5" \
+  "--alpha 0" "--order random"; do
+  rm -f "$work/y.npy"
+  # shellcheck disable=SC2086 # a list of words
+  run 0 spmm "$work/nan.mtx" -k 3 --ranks 2 $extra --out "$work/y.npy" --json "$work/j.json"
+  says "$extra" "^check *ok: every finite entry"
+  says "$extra" "^not finite 9 of 12 results are NaN or infinite, where A X is"
+  [ -s "$work/y.npy" ] || fail "$extra: no Y is written"
+  [ "$("$json_field" "$work/j.json" not_finite)" = 9 ] || fail "$extra: the JSON does not count them"
+done
+run 0 spmm "$work/nan.mtx" -k 3 --ranks 3 --algo all --workgroup 2
+grep -q 'WRONG\|NO$' "$work/out" && fail "an algorithm is wrong: $(cat "$work/out")"
+[ "$(grep -c 'not finite 9 of 12' "$work/out")" -ge 10 ] || fail "not all algorithms count: $(cat "$work/out")"
+printf '%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 2 1\n' >"$work/unit.mtx"
+npy "$work/x.npy" "(2, 2)" "<f4" '\0\0\0\0' '\0\0\0200\077' '\0\0\0300\0177' '\0\0\0200\0377' # 0 1 NaN -inf
+run 0 spmm "$work/unit.mtx" --x "$work/x.npy" --out "$work/y.npy" --ranks 2
+says "X" "not finite 2 of 4 results"
+cmp -s "$work/x.npy" "$work/y.npy" || fail "I X is not X"
+printf '%%%%MatrixMarket matrix coordinate real general\n1 2 2\n1 1 3e38\n1 2 3e38\n' >"$work/large.mtx"
+npy "$work/two.npy" "(2, 1)" "<f4" '\0\0\0200\077' '\0\0\0200\077'
+run 0 spmm "$work/large.mtx" --x "$work/two.npy" --ranks 1
+says "a sum beyond f32" "not finite 1 of 1"
+
+echo "f64 inputs compute in f64, and the line says so"
+run 0 convert "$graph" "$work/g.npz"
+run 0 convert "$graph" "$work/g.sley"
+run 0 convert "$graph" "$work/g.sley.zst"
+run 0 convert "$graph" "$work/g32.sley" --dtype f32
+for file in g.npz g.sley g.sley.zst; do
+  for command in "spmm --repeat 1" "spmm --repeat 1 --transport tcp" "plan"; do
+    # shellcheck disable=SC2086 # a list of words
+    run 0 $command "$work/$file" --ranks 2
+    says "$command $file" "nonzeros, f64;"
+    says "$command $file" "^dtype *f64, in which $work/$file is stored"
+  done
+  run 0 spmm "$work/$file" --dtype f32 --repeat 1
+  says "$file --dtype f32" "nonzeros, f32;"
+  says_not "$file --dtype f32" "^dtype"
+done
+run 0 spmm "$work/g32.sley" --repeat 1
+says "f32" "nonzeros, f32;"
+run 0 spmm "$graph" --repeat 1
+says "a text" "nonzeros, f32;"
+npy "$work/x8.npy" "(2, 1)" "<f8" '\0\0\0\0\0\0\0360\077' '\0\0\0\0\0\0\0\0100'
+run 0 spmm "$work/unit.mtx" --x "$work/x8.npy" --out "$work/y.npy" --ranks 2
+says "X in f64" "^dtype *f64, in which $work/x8.npy is stored"
+cmp -s "$work/x8.npy" "$work/y.npy" || fail "f64: I X is not X"
+
+echo "an X of one dimension gives such a Y; one product with --x or --out, unless --repeat asks"
+npy "$work/v.npy" "(2,)" "<f4" '\0\0\0200\077' '\0\0\0\0100'
+for extra in "" "--transport tcp" "--order random"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 0 spmm "$work/unit.mtx" --x "$work/v.npy" --out "$work/y.npy" --ranks 2 --json "$work/j.json" $extra
+  [ "$(shape_of "$work/y.npy")" = "(2,)" ] || fail "$extra: Y's shape is $(shape_of "$work/y.npy")"
+  [ "$(tail -c 8 "$work/y.npy" | od -An -tx1)" = "$(tail -c 8 "$work/v.npy" | od -An -tx1)" ] || fail "$extra: I X is not X"
+  [ "$("$json_field" "$work/j.json" time_ms.count)" = 1 ] || fail "$extra: more than one product"
+done
+run 0 spmm "$graph" --json "$work/j.json"
+[ "$("$json_field" "$work/j.json" time_ms.count)" = 10 ] || fail "not 10 products by default"
+run 0 spmm "$graph" --out "$work/y.npy" --repeat 3 --json "$work/j.json"
+[ "$("$json_field" "$work/j.json" time_ms.count)" = 3 ] || fail "--repeat 3 is not heard"
+
+echo "standard input"
+run 0 spmm "$graph" -k 3 --ranks 2 --reproducible --out "$work/y1.npy" --dtype f64
+for extra in "" "--transport tcp"; do
+  for from in "$graph" "$work/g.npz" "$work/g.sley.zst"; do
+    # shellcheck disable=SC2086 # a list of words
+    cat "$from" | "$sley" spmm - -k 3 --ranks 2 --reproducible --dtype f64 --out "$work/y2.npy" $extra >"$work/out" 2>"$work/err" ||
+      fail "spmm - of $from $extra: $(cat "$work/err")"
+    cmp -s "$work/y1.npy" "$work/y2.npy" || fail "spmm - of $from $extra gives another Y"
+  done
+done
+"$sley" convert - "$work/c.mtx" <"$work/g.npz" 2>"$work/err" || fail "convert -: $(cat "$work/err")"
+printf 'x y z\n' | "$sley" plan - >"$work/out" 2>"$work/err" && fail "plan - accepts nonsense"
+one_line "plan - of nonsense" "sley: -:"
+"$sley" spmm - --x - </dev/null 2>"$work/err" && fail "two inputs from standard input"
+one_line "two inputs from standard input" "cannot both be -"
+
+echo "words that are refused before any work"
+run 2 spmm "$graph" --out "$work/y.csv"
+one_line "--out y.csv" "y.csv: the ending names no format of Y"
+for extra in "" "--transport tcp"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 2 spmm "$graph" --x "$work/none.npy" $extra
+  one_line "a missing X $extra" "none.npy: cannot open: No such file"
+done
+cp "$graph" "$work/"$'k\xff.mtx'
+for command in spmm plan; do
+  run 2 $command "$work/"$'k\xff.mtx' --json "$work/never.json"
+  one_line "$command: a name that is not UTF-8" "not UTF-8"
+  silent_out "$command: a name that is not UTF-8"
+  run 0 $command "$work/"$'k\xff.mtx'
+done
+run 0 spmm "$graph" --ranks 1 --wire bf16 --repeat 1
+says "--wire with one rank" "^wire *bf16 changes nothing: there is one rank"
+run 0 spmm "$work/unit.mtx" --ranks 2 --wire bf16 --algo halo --repeat 1
+says "--wire of a diagonal" "^wire *bf16"
+
+echo "formats: repeats, one line, junk"
+printf '0 1\n' >"$work/one.el"
+run 0 convert "$work/one.el" "$work/one.mtx"
+grep -qx '2 2 1' "$work/one.mtx" || fail "one line is not an edge list: $(cat "$work/one.mtx")"
+npy "$work/junk.npy" "(2, 1)" "<f4" '\0\0\0200\077' '\0\0\0200\077'
+sed -i 's/(2, 1), }    /(2, 1), } xyz/' "$work/junk.npy"
+run 2 spmm "$work/unit.mtx" --x "$work/junk.npy"
+one_line "junk after the header" "junk.npy: the NumPy header is not valid"
+
+echo "files that unpack to too much"
+head -c 300M /dev/zero | gzip >"$work/zero.mtx.gz"
+for extra in "" "--transport tcp"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 2 spmm "$work/zero.mtx.gz" --ranks 2 $extra
+  one_line "300 MiB of zeros $extra" "zero.mtx.gz: unpacks to more than 256 MiB and more than 256 times its size"
+done
+run 0 convert "$graph" "$work/g.mtx.gz"
+run 0 convert "$work/g.mtx.gz" "$work/c.mtx" --mem-limit 1M
+run 2 convert "$work/g.mtx.gz" "$work/c.mtx" --mem-limit 1K
+one_line "--mem-limit" "unpacks to more than the limit of 1024 bytes"
+for extra in "" "--transport tcp"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 2 spmm "$work/g.mtx.gz" --ranks 2 --mem-limit 512 $extra
+  one_line "--mem-limit of ranks $extra" "unpacks to more than the limit of 1024 bytes"
+done
+
+echo "outputs keep the mode of what they replace, and follow links"
+mkdir "$work/o" "$work/elsewhere"
+outputs=("convert $graph OUT.mtx" "spmm $graph --repeat 1 --out OUT.npy" "spmm $graph --repeat 1 --transport tcp --out OUT.npy"
+  "plan $graph --json OUT.json" "order $graph --perm OUT.npy" "spmm $graph --repeat 1 --algo halo --trace OUT.json")
+for words in "${outputs[@]}"; do
+  name=${words##*/OUT} name=x.${words##*OUT.}
+  rm -rf "$work/o/"* "$work/elsewhere/"*
+  echo old >"$work/elsewhere/target"
+  chmod 640 "$work/elsewhere/target"
+  ln -s ../elsewhere/target "$work/o/$name"
+  # shellcheck disable=SC2086 # a list of words
+  run 0 ${words/OUT.*/$work/o/$name}
+  [ -L "$work/o/$name" ] || fail "$words: the link is no link any more"
+  [ "$(stat -c %a "$work/elsewhere/target")" = 640 ] || fail "$words: the mode became $(stat -c %a "$work/elsewhere/target")"
+  grep -qx old "$work/elsewhere/target" && fail "$words: the target is the old one"
+  [ "$(ls -A "$work/elsewhere" "$work/o" | grep -c part)" -eq 0 ] || fail "$words: left a part"
+  rm "$work/elsewhere/target"
+  # shellcheck disable=SC2086 # a list of words
+  run 1 ${words/OUT.*/$work/o/$name}
+  one_line "$words: a link to nothing" "it is a link to nothing"
+done
+
+echo "inputs that are cut or overwritten while they are used: an error that names the file, or the product of what was there"
+run 0 generate er:n=100000,nnz=3000000 -o "$work/big.sley"
+run 0 convert "$work/big.sley" "$work/big.mtx"
+for file in big.sley big.mtx; do
+  for way in cut overwritten; do
+    for after in 0.01 0.03 0.08 0.3; do
+      cp "$work/$file" "$work/used-$file"
+      extra=$([ "$after" = 0.03 ] && echo "--transport tcp")
+      # shellcheck disable=SC2086 # a list of words
+      "$sley" spmm "$work/used-$file" -k 2 --ranks 2 --repeat 100 --budget 1 $extra >"$work/out" 2>"$work/err" &
+      child=$!
+      sleep "$after"
+      if [ $way = cut ]; then truncate -s 1000 "$work/used-$file"; else head -c 2000000 /dev/urandom | dd of="$work/used-$file" conv=notrunc bs=64K seek=10 2>"$work/dd"; fi
+      wait $child
+      code=$?
+      what="$file $way after $after s $extra"
+      case $code in
+        0) says "$what" "^check *ok" ;;
+        1 | 2) grep -q "used-$file" "$work/err" || fail "$what: the error names no file: $(cat "$work/err")" ;;
+        *) fail "$what: exit $code: $(cat "$work/err")" ;;
+      esac
+    done
+  done
+done
+finish

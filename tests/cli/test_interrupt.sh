@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Ctrl-C at random moments of every command: each ends within 2 seconds, with 130, or done, and leaves nothing unfinished.
+# Usage: test_interrupt.sh SLEY ROOT [COUNT [SEED]]; COUNT interrupts, each of the commands in turn.
+set -u
+sley=$(realpath "$1") root=$2 count=${3:-26} seed=${4:-1}
+# shellcheck source=tests/cli/lib.sh
+. "$root/tests/cli/lib.sh"
+MOST_MS=2000
+RANDOM=$seed
+mkdir "$work/in" "$work/y"
+run 0 generate twin:cyt:scale=0.15 -o "$work/in/a.mtx"
+run 0 convert "$work/in/a.mtx" "$work/in/a.sley"
+run 0 convert "$work/in/a.mtx" "$work/in/a.mtx.gz"
+run 0 convert "$work/in/a.sley" "$work/in/a.npz"
+
+in=$work/in y=$work/y
+commands=(
+  "spmm $in/a.mtx --repeat 1000000 --out $y/y.npy --json $y/y.json"
+  "spmm $in/a.sley --repeat 1000000 --transport tcp --out $y/y.npy --trace $y/t.json --algo halo"
+  "spmm $in/a.mtx.gz -k 128 --repeat 1 --transport tcp --out $y/y.npy"
+  "spmm $in/a.mtx -k 128 --repeat 1 --ranks 3 --out $y/y.npy.gz"
+  "spmm $in/a.npz --algo all --repeat 1000 --order rcm --transpose"
+  "plan $in/a.mtx --ranks 64 --json $y/y.json"
+  "convert $in/a.mtx $y/b.mtx.gz"
+  "convert $in/a.mtx.gz $y/b.npz"
+  "convert $in/a.sley $y/b.el.zst"
+  "order $in/a.mtx --order scotch -o $y/b.sley --perm $y/p.npy"
+  "generate twin:clj -o $y/b.mtx"
+  "spy $in/a.mtx.gz --order rabbit -o $y/b.png"
+  "tune --seconds 30 --out $y/m.machine"
+)
+
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+
+# Whether a process of the group runs still.
+group_runs() { kill -0 -- "-$1" 2>/dev/null; }
+
+set -m # each command in a group of its own, as on a terminal
+longest=0 done_before=0
+for ((i = 0; i < count; i++)); do
+  words=${commands[i % ${#commands[@]}]}
+  rm -rf "${y:?}"/*
+  after=$((RANDOM % 2500)) to=all
+  [ $((i / ${#commands[@]} % 3)) -ne 1 ] || to=one # a signal to the command alone, as by kill
+  # shellcheck disable=SC2086 # a list of words
+  "$sley" $words >"$work/out" 2>"$work/err" </dev/null &
+  child=$!
+  sleep "$((after / 1000)).$(printf %03d $((after % 1000)))"
+  begin=$(now_ms)
+  if [ $to = all ]; then kill -INT -- "-$child" 2>/dev/null; else kill -INT "$child" 2>/dev/null; fi
+  wait "$child"
+  code=$?
+  took=$(($(now_ms) - begin))
+  [ $took -le $longest ] || longest=$took
+  what="sley ${words//$work\//}, interrupted ($to) after $after ms"
+  if [ $code -eq 0 ]; then
+    done_before=$((done_before + 1))
+  else
+    [ $code -eq 130 ] || fail "$what: exit $code: $(cat "$work/err")"
+    [ $took -le $MOST_MS ] || fail "$what: took $took ms"
+    [ "$(grep -c interrupted "$work/err")" -le 1 ] || fail "$what: says it twice: $(cat "$work/err")"
+  fi
+  for ((wait_more = 0; wait_more < 20; wait_more++)); do group_runs "$child" && sleep 0.1 || break; done
+  group_runs "$child" && fail "$what: processes run still"
+  left=$(find "$work/y" "$work/in" -name '*.part-*')
+  [ -z "$left" ] || fail "$what: left $left"
+done
+echo "$count interrupts, $done_before of commands that had ended; the longest end took $longest ms"
+finish
