@@ -16,7 +16,7 @@ enum { MOST_RANKS = 4096, MOST_THREADS = 4096 };
 /* ---- options */
 
 const char *const *cli_orders(void) {
-  static const char *const names[] = {"none", "rabbit", "rcm", "degree", "scotch", "random", NULL};
+  static const char *const names[] = {"none", "rabbit", "rcm", "degree", "scotch", "metis", "random", NULL};
   return names;
 }
 

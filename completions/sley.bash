@@ -33,7 +33,7 @@ _sley() {
       return
       ;;
     --order)
-      mapfile -t COMPREPLY < <(compgen -W "none rabbit rcm degree scotch random" -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W "none rabbit rcm degree scotch metis random" -- "$word")
       return
       ;;
     --partition)

@@ -3,7 +3,7 @@
 # Installs what Sley is built with, through apt, and only what is missing.
 set -eu
 
-packages="build-essential cmake ninja-build pkg-config libcmocka-dev zlib1g-dev libzstd-dev libzip-dev libjansson-dev libpng-dev libscotch-dev libopenmpi-dev openmpi-bin libmpich-dev mpich"
+packages="build-essential cmake ninja-build pkg-config libcmocka-dev zlib1g-dev libzstd-dev libzip-dev libjansson-dev libpng-dev libscotch-dev libmetis-dev libhwloc-dev libopenmpi-dev openmpi-bin libmpich-dev mpich"
 
 if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
   echo "setup: there is no apt here; if the build fails, install what these Debian packages contain: $packages" >&2
