@@ -7,18 +7,20 @@
  * report.c prints. */
 #include <string.h>
 
+#include "ablation.h"
 #include "command.h"
 #include "job.h"
 #include "measure.h"
 #include "operands.h"
 #include "output.h"
 #include "processes.h"
+#include "plot.h"
 #include "report.h"
 #include "terminal.h"
 
 typedef struct spmm_settings {
   cli_job_settings job; /* first, so that the shared table's offsets hold */
-  const char *x, *out, *trace, *local, *transport;
+  const char *x, *out, *plot, *trace, *local, *transport;
   double timeout, budget;
   int64_t repeat, warmup;
   double alpha, beta;
@@ -33,6 +35,11 @@ static const cli_option own_options[] = {
      .offset = AT(x),
      .help = "X as .npy; else random values"},
     {.name = "out", .kind = CLI_TEXT, .value = "FILE", .offset = AT(out), .help = "write Y as .npy"},
+    {.name = "plot",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(plot),
+     .help = "draw times and bytes of several algorithms, by gnuplot, as .svg or .png"},
     {.name = "alpha", .kind = CLI_REAL, .value = "A", .offset = AT(alpha), .help = "Y = alpha A X + beta Y"},
     {.name = "beta",
      .kind = CLI_REAL,
@@ -136,6 +143,48 @@ static int write_json(const cli_job *job, const cli_operands *operands, const sp
 }
 
 /* Reports what ran, and writes what was asked for. code: so far. */
+static void report_ablation(const cli_result *results, int count, FILE *stream) {
+  cli_step steps[CLI_ALGORITHMS];
+  for (int i = 0; i < count; i++)
+    steps[i] =
+        (cli_step){.algo = results[i].algo,
+                   .ms = results[i].impossible ? 0 : results[i].median_ms,
+                   .bytes = results[i].counted.direct_bytes + results[i].counted.message_bytes,
+                   .messages = results[i].counted.direct_messages + results[i].counted.message_messages};
+  fprintf(stream, "\n");
+  cli_ablation_print(steps, count, "median ms", stream);
+}
+
+static bool plot_results(const cli_job *job, const cli_operands *operands, const char *path,
+                         const cli_result *results, int count) {
+  const char *names[CLI_ALGORITHMS];
+  double ms[CLI_ALGORITHMS], bytes[2 * CLI_ALGORITHMS];
+  char title[256];
+  for (int i = 0; i < count; i++) {
+    names[i] = results[i].algo;
+    ms[i] = results[i].impossible ? 0 : results[i].median_ms;
+    bytes[i] = (double)results[i].counted.direct_bytes / (1 << 20);
+    bytes[count + i] = (double)results[i].counted.message_bytes / (1 << 20);
+  }
+  snprintf(title, sizeof title, "%s, k = %lld, %d ranks", job->name, (long long)operands->k,
+           job->ranks.ranks);
+  const cli_chart charts[] = {{.title = "time of a product",
+                               .unit = "ms, median",
+                               .points = count,
+                               .point = names,
+                               .series = 1,
+                               .name = (const char *[]){"ms"},
+                               .value = ms},
+                              {.title = "bytes over links",
+                               .unit = "MiB",
+                               .points = count,
+                               .point = names,
+                               .series = 2,
+                               .name = (const char *[]){"direct", "message"},
+                               .value = bytes}};
+  return cli_plot(path, title, charts, 2);
+}
+
 static int report(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                   const cli_result *results, const cli_algos *algos, const cli_found *found, int code) {
   bool to_stdout = settings->job.json && strcmp(settings->job.json, "-") == 0;
@@ -149,8 +198,13 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
     cli_say("%s; ranks ran on %s, transport %s", first->note, first->device, first->transport);
   if (algos->several)
     cli_report_all(job, operands, results, algos->count, stream);
-  else
+  if (algos->ablation)
+    report_ablation(results, algos->count, stream);
+  if (!algos->several)
     cli_report_one(job, operands, &results[0], stream);
+  if (settings->plot && code == CLI_DONE &&
+      !plot_results(job, operands, settings->plot, results, algos->count))
+    code = CLI_FAILED;
   if (settings->out && code == CLI_DONE && !job->spread)
     code = cli_finish(cli_operands_write(operands, job, settings->out));
   if (settings->job.json) {
@@ -235,6 +289,11 @@ static int run(void *settings_, char **positionals) {
   cli_algos algos;
   if (!cli_algos_read("spmm", settings->job.algo, &algos))
     return CLI_USAGE;
+  int code;
+  if (settings->plot && !algos.several)
+    return cli_refuse(SLEY_ERR_ARG, "spmm: --plot draws several algorithms: give --algo all, cola or a list");
+  if (!cli_plot_possible("spmm", settings->plot, &code))
+    return code;
   if (settings->trace && algos.several)
     return cli_refuse(SLEY_ERR_ARG, "spmm: --trace takes the timeline of one algorithm, not of several");
   if (!cli_output_possible(settings->out) || !cli_output_possible(settings->job.json) ||
@@ -254,7 +313,7 @@ static int run(void *settings_, char **positionals) {
   if (status != SLEY_OK)
     return cli_finish(status);
   job.ranks.timeout = settings->timeout;
-  int code = run_job(&job, settings, &algos);
+  code = run_job(&job, settings, &algos);
   cli_job_end(&job);
   return code;
 }

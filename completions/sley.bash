@@ -28,7 +28,7 @@ _sley() {
   esac
   case "$previous" in
     --algo)
-      mapfile -t COMPREPLY < <(compgen -W "auto all bcast-1d bcast-1d-pipelined bcast-1.5d summa-2d rowwise halo
+      mapfile -t COMPREPLY < <(compgen -W "auto all cola bcast-1d bcast-1d-pipelined bcast-1.5d summa-2d rowwise halo
         halo-fused halo-coalesced halo-pipelined cover" -- "$word")
       return
       ;;
