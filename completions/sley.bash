@@ -13,8 +13,8 @@ _sley() {
     return
   fi
   case "$command" in
-    spmm) options="$job --x --out --alpha --beta --repeat --warmup --budget --unchanged --verify --no-verify --trace --local --transport --timeout --help" ;;
-    plan) options="$job --machine --scaling --measure --help" ;;
+    spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --verify --no-verify --trace --local --transport --timeout --help" ;;
+    plan) options="$job --machine --scaling --plot --measure --help" ;;
     convert) options="--dtype --threads --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --help" ;;
     generate) options="--output --dtype --threads --seed --help" ;;
