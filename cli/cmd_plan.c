@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ablation.h"
 #include "command.h"
 #include "input.h"
 #include "job.h"
 #include "output.h"
 #include "planning.h"
+#include "plot.h"
 #include "report.h"
 #include "table.h"
 #include "terminal.h"
@@ -18,7 +20,7 @@ enum { DEFAULT_K = 32, REPEAT = 25, BUDGET = 2 }; /* budget: seconds of measurin
 
 typedef struct plan_settings {
   cli_job_settings job; /* first */
-  const char *machine, *scaling;
+  const char *machine, *scaling, *plot;
   bool measure;
 } plan_settings;
 
@@ -33,6 +35,11 @@ static const cli_option own_options[] = {
      .value = "P,P,...",
      .offset = offsetof(plan_settings, scaling),
      .help = "plan for each of these numbers of ranks, and print tables"},
+    {.name = "plot",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = offsetof(plan_settings, plot),
+     .help = "draw the predicted times and volumes, by gnuplot, as .svg or .png"},
     {.name = "measure",
      .kind = CLI_FLAG,
      .offset = offsetof(plan_settings, measure),
@@ -83,6 +90,22 @@ static void print_phases(const cli_planning *shared, const cli_result *results, 
     }
   }
   cli_table_print(&table, stream);
+}
+
+/* The steps of --algo cola, as predicted. */
+static void print_ablation(const cli_planning *shared, FILE *stream) {
+  cli_step steps[CLI_ALGORITHMS];
+  int count = 0;
+  for (int i = 1; i < shared->count; i++) {
+    const sley_plan_info *info = &shared->plans[i].info;
+    steps[count++] =
+        (cli_step){.algo = shared->plans[i].algo,
+                   .ms = info->predicted_ms,
+                   .bytes = info->predicted.direct_bytes + info->predicted.message_bytes,
+                   .messages = info->predicted.direct_messages + info->predicted.message_messages};
+  }
+  fprintf(stream, "\n");
+  cli_ablation_print(steps, count, "predicted ms", stream);
 }
 
 /* Which algorithms the choice has not looked at is of no interest above a table that has them. */
@@ -142,6 +165,8 @@ static void print_text(const cli_planning *shared, const sley_machine_info *mach
   }
   cli_table_print(&table, stream);
   print_phases(shared, results, stream);
+  if (shared->ablation)
+    print_ablation(shared, stream);
   if (shared->text)
     fprintf(stream, "\n%s", shared->text);
 }
@@ -211,6 +236,8 @@ static sley_status run_all(const cli_planning *shared, cli_result *results) {
 static int report(const cli_planning *shared, const sley_machine_info *machine, const cli_result *results) {
   const char *path = shared->settings->json;
   print_text(shared, machine, results, path && strcmp(path, "-") == 0 ? stderr : stdout);
+  if (shared->plot && !cli_planning_plot(shared))
+    return CLI_FAILED;
   return path && !cli_output_json(path, plan_json(shared, machine, results)) ? CLI_FAILED : CLI_DONE;
 }
 
@@ -276,6 +303,8 @@ static int run_job(cli_job *job, const plan_settings *settings, const cli_algos 
                          .names = names,
                          .count = count,
                          .describe = count == 1,
+                         .ablation = algos->ablation,
+                         .plot = settings->plot,
                          .k = settings->job.k < 0 ? DEFAULT_K : settings->job.k};
   int code = told                ? CLI_USAGE
              : status != SLEY_OK ? cli_finish(status)
@@ -301,6 +330,9 @@ static int run(void *settings_, char **positionals) {
     return cli_refuse(SLEY_ERR_ARG, "plan: --measure runs one number of ranks, --scaling plans several");
   if (!cli_name_fits_json("plan", positionals[0], settings->job.json))
     return CLI_USAGE;
+  int code;
+  if (!cli_plot_possible("plan", settings->plot, &code))
+    return code;
   if (!cli_output_possible(settings->job.json))
     return CLI_FAILED;
   if (!cli_take_stdin("plan", positionals[0], NULL))
@@ -312,7 +344,7 @@ static int run(void *settings_, char **positionals) {
     status = cli_job_start(positionals[0], &settings->job, NULL, NULL, &job);
   if (status != SLEY_OK)
     return cli_finish(status);
-  int code = run_job(&job, settings, &algos, scale, scales);
+  code = run_job(&job, settings, &algos, scale, scales);
   cli_job_end(&job);
   return code;
 }

@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "ablation.h"
 #include "command.h"
 #include "input.h"
 #include "job.h"
@@ -16,12 +17,13 @@
 #include "operands.h"
 #include "output.h"
 #include "processes.h"
+#include "plot.h"
 #include "report.h"
 #include "terminal.h"
 
 typedef struct spmm_settings {
   cli_job_settings job; /* first, so that the shared table's offsets hold */
-  const char *x, *out, *trace, *local, *transport;
+  const char *x, *out, *plot, *trace, *local, *transport;
   double timeout, budget;
   int64_t repeat, warmup;
   double alpha, beta;
@@ -40,6 +42,11 @@ static const cli_option own_options[] = {
      .value = "FILE",
      .offset = AT(out),
      .help = "write Y as .npy (.gz, .zst); one dimension where X has one"},
+    {.name = "plot",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(plot),
+     .help = "draw times and bytes of several algorithms, by gnuplot, as .svg or .png"},
     {.name = "alpha", .kind = CLI_REAL, .value = "A", .offset = AT(alpha), .help = "Y = alpha A X + beta Y"},
     {.name = "beta",
      .kind = CLI_REAL,
@@ -145,6 +152,48 @@ static int write_json(const cli_job *job, const cli_operands *operands, const sp
 }
 
 /* Reports what ran, and writes what was asked for. code: so far. */
+static void report_ablation(const cli_result *results, int count, FILE *stream) {
+  cli_step steps[CLI_ALGORITHMS];
+  for (int i = 0; i < count; i++)
+    steps[i] =
+        (cli_step){.algo = results[i].algo,
+                   .ms = results[i].impossible ? 0 : results[i].median_ms,
+                   .bytes = results[i].counted.direct_bytes + results[i].counted.message_bytes,
+                   .messages = results[i].counted.direct_messages + results[i].counted.message_messages};
+  fprintf(stream, "\n");
+  cli_ablation_print(steps, count, "median ms", stream);
+}
+
+static bool plot_results(const cli_job *job, const cli_operands *operands, const char *path,
+                         const cli_result *results, int count) {
+  const char *names[CLI_ALGORITHMS];
+  double ms[CLI_ALGORITHMS], bytes[2 * CLI_ALGORITHMS];
+  char title[256];
+  for (int i = 0; i < count; i++) {
+    names[i] = results[i].algo;
+    ms[i] = results[i].impossible ? 0 : results[i].median_ms;
+    bytes[i] = (double)results[i].counted.direct_bytes / (1 << 20);
+    bytes[count + i] = (double)results[i].counted.message_bytes / (1 << 20);
+  }
+  snprintf(title, sizeof title, "%s, k = %lld, %d ranks", job->name, (long long)operands->k,
+           job->ranks.ranks);
+  const cli_chart charts[] = {{.title = "time of a product",
+                               .unit = "ms, median",
+                               .points = count,
+                               .point = names,
+                               .series = 1,
+                               .name = (const char *[]){"ms"},
+                               .value = ms},
+                              {.title = "bytes over links",
+                               .unit = "MiB",
+                               .points = count,
+                               .point = names,
+                               .series = 2,
+                               .name = (const char *[]){"direct", "message"},
+                               .value = bytes}};
+  return cli_plot(path, title, charts, 2);
+}
+
 static int report(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                   const cli_result *results, const cli_algos *algos, const cli_found *found, int code) {
   bool to_stdout = settings->job.json && strcmp(settings->job.json, "-") == 0;
@@ -160,8 +209,13 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
     cli_say("%s", first->network);
   if (algos->several)
     cli_report_all(job, operands, results, algos->count, stream);
-  else
+  if (algos->ablation)
+    report_ablation(results, algos->count, stream);
+  if (!algos->several)
     cli_report_one(job, operands, &results[0], stream);
+  if (settings->plot && code == CLI_DONE &&
+      !plot_results(job, operands, settings->plot, results, algos->count))
+    code = CLI_FAILED;
   if (settings->out && code == CLI_DONE && !job->spread)
     code = cli_finish(cli_operands_write(operands, job, settings->out));
   if (settings->job.json) {
@@ -268,6 +322,11 @@ static void settle_repeats(spmm_settings *settings) {
 
 /* What can be refused before any work. Returns the exit code. */
 static int check_words(const spmm_settings *settings, const cli_algos *algos, const char *matrix) {
+  int code;
+  if (settings->plot && !algos->several)
+    return cli_refuse(SLEY_ERR_ARG, "spmm: --plot draws several algorithms: give --algo all, cola or a list");
+  if (!cli_plot_possible("spmm", settings->plot, &code))
+    return code;
   if (settings->trace && algos->several)
     return cli_refuse(SLEY_ERR_ARG, "spmm: --trace takes the timeline of one algorithm, not of several");
   if (!is_out_name(settings->out) || !cli_name_fits_json("spmm", matrix, settings->job.json))
@@ -304,7 +363,7 @@ static int run(void *settings_, char **positionals) {
   if (status != SLEY_OK)
     return cli_finish(status);
   job.ranks.timeout = settings->timeout;
-  int code = run_job(&job, settings, &algos);
+  code = run_job(&job, settings, &algos);
   cli_job_end(&job);
   return code;
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ablation.h"
 #include "command.h"
 #include "processes.h"
 #include "terminal.h"
@@ -16,7 +17,7 @@ enum { MOST_RANKS = 4096, MOST_THREADS = 4096 };
 /* ---- options */
 
 const char *const *cli_orders(void) {
-  static const char *const names[] = {"none", "rabbit", "rcm", "degree", "scotch", "random", NULL};
+  static const char *const names[] = {"none", "rabbit", "rcm", "degree", "scotch", "metis", "random", NULL};
   return names;
 }
 
@@ -72,7 +73,8 @@ const cli_option cli_job_options[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(algo),
-     .help = "auto (the planner's choice), all, or algorithms that sley plan lists, separated by commas"},
+     .help = "auto (the planner's choice), all, cola (the steps of its ablation), or algorithms that sley "
+             "plan lists, separated by commas"},
     {.name = "device",
      .kind = CLI_CHOICE,
      .value = "NAME",
@@ -171,6 +173,10 @@ bool cli_algos_read(const char *command, const char *algo, cli_algos *out) {
     out->several = true;
     for (const char *const *name = sley_algorithms(); *name && out->count < CLI_ALGORITHMS; name++)
       out->name[out->count++] = *name;
+    return true;
+  }
+  if (algo && strcmp(algo, "cola") == 0) {
+    cli_ablation_names(out);
     return true;
   }
   if (snprintf(out->text, sizeof out->text, "%s", algo ? algo : "auto") >= (int)sizeof out->text) {

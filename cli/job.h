@@ -30,13 +30,14 @@ extern const cli_option cli_job_options[];
 /* What --algo names. */
 typedef struct cli_algos {
   int count;
-  bool several; /* all, or a list, be it of one */
+  bool several;  /* all, or a list, be it of one */
+  bool ablation; /* "cola": the steps of its ablation (ablation.h) */
   const char *name[CLI_ALGORITHMS + 1];
   char text[512];
 } cli_algos;
 
-/* Reads --algo before any work: NULL for auto, "all", or names separated by commas, of which "auto" is one.
- * False after one line on stderr. The names are valid as long as *out. */
+/* Reads --algo before any work: NULL for auto, "all", "cola", or names separated by commas, of which "auto"
+ * is one. False after one line on stderr. The names are valid as long as *out. */
 bool cli_algos_read(const char *command, const char *algo, cli_algos *out);
 
 /* For the tables of the other commands. */

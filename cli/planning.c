@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "output.h"
+#include "plot.h"
 #include "report.h"
 #include "table.h"
 #include "terminal.h"
@@ -88,6 +89,37 @@ cli_json cli_planned_json(const cli_planned *plan) {
   cli_json_int(&json, "memory_bytes", info->memory_bytes);
   cli_report_json_memory(&json, info);
   return json;
+}
+
+bool cli_planning_plot(const cli_planning *planning) {
+  const char *names[CLI_ALGORITHMS + 1];
+  double ms[CLI_ALGORITHMS + 1], mib[2 * (CLI_ALGORITHMS + 1)];
+  char title[256];
+  int first = planning->count > 1 ? 1 : 0, count = planning->count - first;
+  for (int i = 0; i < count; i++) {
+    const cli_planned *plan = &planning->plans[first + i];
+    names[i] = plan->algo;
+    ms[i] = plan->info.predicted_ms;
+    mib[i] = (double)plan->info.predicted.direct_bytes / MIB;
+    mib[count + i] = (double)plan->info.predicted.message_bytes / MIB;
+  }
+  snprintf(title, sizeof title, "%s, k = %" PRId64 ", %d ranks", planning->job->name, planning->k,
+           planning->job->ranks.ranks);
+  const cli_chart charts[] = {{.title = "predicted time of a product",
+                               .unit = "ms",
+                               .points = count,
+                               .point = names,
+                               .series = 1,
+                               .name = (const char *[]){"ms"},
+                               .value = ms},
+                              {.title = "bytes over links",
+                               .unit = "MiB",
+                               .points = count,
+                               .point = names,
+                               .series = 2,
+                               .name = (const char *[]){"direct", "message"},
+                               .value = mib}};
+  return cli_plot(planning->plot, title, charts, 2);
 }
 
 /* ---- several */
@@ -175,6 +207,42 @@ static json_t *scaling_json(const cli_job *job, const cli_planning *planning, co
   return cli_json_end(json);
 }
 
+/* Lines of time and traffic by the number of ranks. */
+static bool plot_scaling(const cli_job *job, const cli_planning *planning, const cli_planned *plans,
+                         const int64_t *ranks, int scales, int first) {
+  double ms[CLI_SCALES * CLI_ALGORITHMS], mib[CLI_SCALES * CLI_ALGORITHMS];
+  const char *points[CLI_SCALES], *names[CLI_ALGORITHMS];
+  char text[CLI_SCALES][16], title[256];
+  int count = planning->count - first;
+  for (int s = 0; s < scales; s++) {
+    snprintf(text[s], sizeof text[s], "%" PRId64, ranks[s]);
+    points[s] = text[s];
+  }
+  for (int i = 0; i < count; i++) {
+    names[i] = plans[first + i].algo;
+    for (int s = 0; s < scales; s++) {
+      const sley_plan_info *info = &plans[s * planning->count + first + i].info;
+      ms[i * scales + s] = info->predicted_ms;
+      mib[i * scales + s] = (double)(info->predicted.direct_bytes + info->predicted.message_bytes) / MIB;
+    }
+  }
+  cli_chart time = {.title = "predicted time of a product",
+                    .unit = "ms",
+                    .lines = true,
+                    .across = "ranks",
+                    .points = scales,
+                    .point = points,
+                    .series = count,
+                    .name = names,
+                    .value = ms};
+  cli_chart charts[] = {time, time};
+  charts[1].title = "bytes over links, all ranks";
+  charts[1].unit = "MiB";
+  charts[1].value = mib;
+  snprintf(title, sizeof title, "%s, k = %" PRId64, job->name, planning->k);
+  return cli_plot(planning->plot, title, charts, 2);
+}
+
 int cli_scale(cli_job *job, const cli_planning *planning, const int64_t *ranks, int count) {
   int first = planning->count > 1 ? 1 : 0;
   cli_planned *plans = calloc((size_t)(count * planning->count), sizeof *plans);
@@ -196,6 +264,8 @@ int cli_scale(cli_job *job, const cli_planning *planning, const int64_t *ranks, 
     cli_report_matrix(job, planning->k, stream);
     print_scaling(plans, ranks, count, planning->count, first, stream);
     if (path && !cli_output_json(path, scaling_json(job, planning, plans, ranks, count, first)))
+      code = CLI_FAILED;
+    if (planning->plot && !plot_scaling(job, planning, plans, ranks, count, first))
       code = CLI_FAILED;
   }
   free(plans);

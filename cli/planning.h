@@ -19,7 +19,8 @@ typedef struct cli_planning {
   const char *const *names;
   int count;
   int64_t k;
-  bool describe;
+  bool describe, ablation;
+  const char *plot; /* a file to draw to; NULL: none */
   cli_planned *plans;
   const char *device; /* that the ranks have */
   char *text;         /* freed by sley_buffer_free */
@@ -31,13 +32,16 @@ sley_status cli_plan_all(cli_planning *planning);
 /* One algorithm's prediction as JSON. */
 cli_json cli_planned_json(const cli_planned *plan);
 
+/* Draws predicted times and volumes to the file of `plot`. False after one line on stderr. */
+bool cli_planning_plot(const cli_planning *planning);
+
 enum { CLI_SCALES = 11 }; /* rank counts at most */
 
 /* Reads "2,4,1024": rank counts that ascend. *count 0 with text NULL. False after one line on stderr. */
 bool cli_scales_read(const char *text, int64_t ranks[CLI_SCALES], int *count);
 
 /* Plans for each rank count in turn, prints tables of time, traffic, memory and messages, and writes the
- * settings' JSON. job is divided anew for each. Returns the exit code. */
+ * settings' JSON and plot. job is divided anew for each. Returns the exit code. */
 int cli_scale(cli_job *job, const cli_planning *planning, const int64_t *ranks, int count);
 
 #endif

@@ -13,8 +13,8 @@ _sley() {
     return
   fi
   case "$command" in
-    spmm) options="$job --x --out --alpha --beta --repeat --warmup --budget --unchanged --verify --no-verify --trace --local --transport --timeout --help" ;;
-    plan) options="$job --machine --scaling --measure --help" ;;
+    spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --verify --no-verify --trace --local --transport --timeout --help" ;;
+    plan) options="$job --machine --scaling --plot --measure --help" ;;
     convert) options="--dtype --threads --mem-limit --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --mem-limit --help" ;;
     generate) options="--output --dtype --threads --seed --help" ;;
@@ -28,12 +28,12 @@ _sley() {
   esac
   case "$previous" in
     --algo)
-      mapfile -t COMPREPLY < <(compgen -W "auto all bcast-1d bcast-1d-pipelined bcast-1.5d summa-2d rowwise halo
+      mapfile -t COMPREPLY < <(compgen -W "auto all cola bcast-1d bcast-1d-pipelined bcast-1.5d summa-2d rowwise halo
         halo-fused halo-coalesced halo-pipelined cover" -- "$word")
       return
       ;;
     --order)
-      mapfile -t COMPREPLY < <(compgen -W "none rabbit rcm degree scotch random" -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W "none rabbit rcm degree scotch metis random" -- "$word")
       return
       ;;
     --partition)

@@ -231,7 +231,7 @@ sley_status sley_dense_write_rows(sley_comm *comm, const char *path, sley_dtype 
  * partitions */
 
 /* Fills perm (rows entries): row i of A goes to place perm[i]. name: "none", "rabbit", "rcm", "degree",
- * "scotch", "random". A must be square; an unsymmetric pattern is taken as A + A^T. The same seed gives the
+ * "scotch", "metis", "random". A must be square; an unsymmetric pattern is taken as A + A^T. The same seed gives the
  * same order; rabbit's depends on nothing else either. threads 0: all cores. Errors: SLEY_ERR_ARG (not
  * square, unknown name), SLEY_ERR_UNSUPPORTED (library not built in), SLEY_ERR_MEMORY. Sources: rabbit: Arai
  * et al., IPDPS 2016 (community aggregation); rcm: Cuthill-McKee reversed, George-Liu start. */

@@ -26,8 +26,9 @@ report=$(
         home["nvshmem.h"] = home["nvshmemx.h"] = "src/transport/nvshmem/"
         home["cuda_runtime.h"] = home["cuda_runtime_api.h"] = home["cuda.h"] = home["cuda_fp16.h"] = home["cuda_bf16.h"] = \
           "src/device/cuda/ src/transport/nccl/ src/transport/nvshmem/"
-        home["scotch.h"] = "src/order/"
         home["sodium.h"] = "src/socket/"
+        home["scotch.h"] = home["metis.h"] = "src/order/"
+        home["hwloc.h"] = "src/base/"
         home["zip.h"] = home["zlib.h"] = home["zstd.h"] = "src/io/"
       }
       function say(what) { print FILENAME ":" FNR ": " what }

@@ -11,8 +11,8 @@ role=${1:-build}
 
 # A package, and, after a colon, a command that serves as well, wherever it comes from.
 run="gcc:cc libc6-dev make:make cmake:cmake ninja-build:ninja pkg-config:pkg-config zlib1g-dev libzstd-dev libzip-dev
-  libjansson-dev libsodium-dev libpng-dev"
-optional="libscotch-dev"
+  libjansson-dev libsodium-dev libhwloc-dev libpng-dev"
+optional="libscotch-dev libmetis-dev"
 mpi="libopenmpi-dev:mpicc openmpi-bin:mpirun"
 # openssh-client: MPI libraries look for a way to other hosts when they start.
 test="libopenmpi-dev openmpi-bin libmpich-dev mpich libcmocka-dev iproute2 util-linux gzip zstd binutils"

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A team: threads that run one function together. */
-#define _GNU_SOURCE
 #include "base/team.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "base/memory.h"
 
 typedef struct worker {
@@ -41,24 +40,7 @@ struct sl_team {
 };
 
 int sl_cores(void) {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0)
-    return 1;
-  int cores = CPU_COUNT(&set);
-  return cores > 0 ? cores : 1;
-}
-
-static pthread_once_t cores_once = PTHREAD_ONCE_INIT;
-static int cores_found;
-
-static void find_cores(void) {
-  cores_found = sl_cores();
-}
-
-/* sl_cores without a call into the system. */
-static int cores_at_start(void) {
-  pthread_once(&cores_once, find_cores);
-  return cores_found;
+  return sl_processors_here()->cores;
 }
 
 /* Tells the processor that this is a loop that waits. */
@@ -97,7 +79,7 @@ static bool all_done(sl_team *team, uint64_t unused) {
 
 /* Whether it came true within the time for polling. */
 static bool poll_until(sl_team *team, bool (*holds)(sl_team *, uint64_t), uint64_t seen) {
-  if (atomic_load_explicit(&threads_of_all_teams, memory_order_relaxed) > cores_at_start())
+  if (atomic_load_explicit(&threads_of_all_teams, memory_order_relaxed) > sl_cores())
     return holds(team, seen);
   double end = sl_now() + poll_seconds;
   do {

@@ -14,7 +14,7 @@ void sl_team_destroy(sl_team *team);
 /* Number of threads; 1 for NULL, which stands for the calling thread alone everywhere below. */
 int sl_team_size(const sl_team *team);
 
-/* Cores this process may use. */
+/* Cores this process may use at once (base/cores.h), at least 1. */
 int sl_cores(void);
 
 typedef sley_status (*sl_team_body)(void *context, int thread, int threads);

@@ -6,6 +6,6 @@
 #include "order/order.h"
 
 extern const sl_ordering sl_order_none, sl_order_random, sl_order_degree, sl_order_rcm, sl_order_rabbit,
-    sl_order_scotch;
+    sl_order_scotch, sl_order_metis;
 
 #endif

@@ -32,4 +32,29 @@ if [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then
   lacks "no GPU" "cuda\|GPU"
   run 2 spmm twin:cyt:scale=0.001 --ranks 2 --device cuda
 fi
+echo "the ablation is one table of steps"
+run 0 plan twin:cyt:scale=0.01 --ranks 4 --workgroup 2 --device cpu --algo cola
+has "cola" '^algo .*predicted ms .*x step before'
+has "cola" '^cover .*rows of X or of Y'
+run 0 spmm twin:cyt:scale=0.01 --ranks 4 --workgroup 2 --device cpu --algo cola --repeat 1
+has "cola" '^algo .*median ms .*x step before'
+awk '/x step before/ { on = 1; next } on { if ($1 == "rowwise") first = $(NF-4); else if ($NF - first / $(NF-4) > 0.02 * $NF + 0.01 || first / $(NF-4) - $NF > 0.02 * $NF + 0.01) bad = 1; n++ }
+  END { exit bad || n != 6 }' "$work/out" || fail "cola: the ratios are not those of the times"
+
+echo "charts"
+run 2 plan twin:cyt:scale=0.01 --plot "$work/a.jpg"
+one_line "another ending" "must end in .svg or .png"
+run 2 spmm twin:cyt:scale=0.01 --plot "$work/a.svg"
+one_line "one algorithm" "several algorithms"
+PATH=/nowhere run 2 plan twin:cyt:scale=0.01 --plot "$work/a.svg"
+one_line "no gnuplot" "gnuplot, which is not installed"
+if command -v gnuplot >/dev/null; then
+  run 0 plan twin:cyt:scale=0.01 --ranks 4 --device cpu --plot "$work/a.svg"
+  grep -q "halo-coalesced" "$work/a.svg" || fail "the chart lacks an algorithm"
+  run 0 plan twin:cyt:scale=0.01 --scaling 1,2,4 --device cpu --plot "$work/b.png"
+  [ "$(head -c 4 "$work/b.png" | tail -c 3)" = PNG ] || fail "no PNG"
+  run 0 spmm twin:cyt:scale=0.01 --ranks 2 --device cpu --repeat 1 --algo cola --plot "$work/c.svg"
+  grep -q "</svg>" "$work/c.svg" || fail "no SVG"
+  run 1 plan twin:cyt:scale=0.01 --ranks 2 --device cpu --plot "$work/none/a.svg"
+fi
 finish

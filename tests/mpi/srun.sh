@@ -89,4 +89,12 @@ if "$sley" info | grep -q '^transport *mpi *yes.*Open MPI' && srun --mpi=list 2>
 else
   echo "mpi: not tried, SLURM has no PMIx here, or the module is not one of Open MPI"
 fi
+# A step ends as a whole: what is wrong is told once, and a task that does not come is named.
+got=0
+srun -n 3 -O "$sley" spmm "$work/none.mtx" </dev/null >"$work/step" 2>&1 || got=$?
+[ "$got" -eq 2 ] && [ "$(grep -c 'none.mtx: cannot open' "$work/step")" -eq 1 ] || fail "a missing matrix: $got: $(cat "$work/step")"
+got=0
+# shellcheck disable=SC2016 # the tasks' shell expands it
+srun -n 3 -O sh -c '[ "$SLURM_PROCID" != 1 ] || exit 3; exec "$@"' task "$sley" spmm "$graph" --timeout 3 </dev/null >"$work/step" 2>&1 || got=$?
+[ "$got" -eq 3 ] && grep -q 'rank 1 of 3 did not come' "$work/step" || fail "a task that does not come: $got: $(cat "$work/step")"
 finish

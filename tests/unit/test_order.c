@@ -139,12 +139,12 @@ static sley_matrix *planted_groups(void) {
 /* A random order leaves about 3 distinct remote columns in 4; the planted groups about 1 in 5. */
 static void community_orders_find_planted_groups(void **state) {
   (void)state;
-  const char *const names[] = {"rabbit", "scotch"};
+  const char *const names[] = {"rabbit", "scotch", "metis"};
   sley_matrix *matrix = planted_groups();
   int64_t *perm = calloc((size_t)matrix->rows, sizeof *perm);
   assert_sley_ok(sley_order(matrix, "none", 1, 1, perm));
   int64_t before = halo(matrix, perm, GROUPS);
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 3; i++) {
     sley_status status = sley_order(matrix, names[i], 1, 2, perm);
     if (status == SLEY_ERR_UNSUPPORTED)
       continue;
@@ -154,6 +154,30 @@ static void community_orders_find_planted_groups(void **state) {
       fail_msg("%s leaves a halo of %lld rows of %lld", names[i], (long long)after, (long long)before);
   }
   free(perm);
+  sley_matrix_destroy(matrix);
+}
+
+/* A grid that was shuffled: dividers bring back most of what the grid's own order had. */
+static void dividers_find_a_grid(void **state) {
+  (void)state;
+  const char *const names[] = {"scotch", "metis"};
+  sley_matrix *plain;
+  assert_sley_ok(sley_matrix_read("grid:nx=64,ny=64", NULL, &plain));
+  sley_matrix *matrix = shuffled(plain, 5);
+  int64_t *perm = calloc((size_t)matrix->rows, sizeof *perm);
+  assert_sley_ok(sley_order(matrix, "none", 1, 1, perm));
+  int64_t before = halo(matrix, perm, 8);
+  for (int i = 0; i < 2; i++) {
+    sley_status status = sley_order(matrix, names[i], 1, 2, perm);
+    if (status == SLEY_ERR_UNSUPPORTED)
+      continue;
+    assert_int_equal(status, SLEY_OK);
+    int64_t after = halo(matrix, perm, 8);
+    if (after * 8 > before)
+      fail_msg("%s leaves a halo of %lld rows of %lld", names[i], (long long)after, (long long)before);
+  }
+  free(perm);
+  sley_matrix_destroy(plain);
   sley_matrix_destroy(matrix);
 }
 
@@ -203,11 +227,11 @@ static void arguments_are_checked(void **state) {
 
 static void every_allocation_may_fail(void **state) {
   (void)state;
-  const char *const names[] = {"degree", "rcm", "rabbit", "scotch"};
+  const char *const names[] = {"degree", "rcm", "rabbit", "scotch", "metis"};
   sley_matrix *matrix;
   assert_sley_ok(sley_matrix_read("er:n=60,nnz=200,seed=3", NULL, &matrix));
   int64_t perm[60];
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 5; i++) {
     int64_t before = sl_memory_now(), nth = 1;
     sley_status status = SLEY_ERR_MEMORY;
     for (; status == SLEY_ERR_MEMORY; nth++) {
@@ -229,6 +253,7 @@ int main(void) {
       cmocka_unit_test(rcm_narrows_a_grid),
       cmocka_unit_test(rcm_walks_a_path_from_its_end),
       cmocka_unit_test(community_orders_find_planted_groups),
+      cmocka_unit_test(dividers_find_a_grid),
       cmocka_unit_test(rabbit_keeps_components_together),
       cmocka_unit_test(arguments_are_checked),
       cmocka_unit_test(every_allocation_may_fail),

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cores.h"
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 
@@ -12,7 +13,7 @@ typedef struct cpu_device {
   sl_device base;
   sl_team *team;
   _Atomic int64_t allocations;
-  char text[160];
+  char text[256];
 } cpu_device;
 
 struct sl_event {
@@ -41,6 +42,21 @@ static int cpu_count(void) {
   return 1;
 }
 
+/* The cores that ranks share, and what else there is where that is not all. */
+static void describe_processors(const char *model, char *out, size_t room) {
+  const sl_processors *p = sl_processors_here();
+  char more[96] = "";
+  size_t used = 0;
+  if (p->hardware > p->physical)
+    used += (size_t)snprintf(more, sizeof more, " of %d hardware threads", p->hardware);
+  if (p->quota > 0)
+    used += (size_t)snprintf(more + used, sizeof more - used, " by a quota of %.3g", p->quota);
+  if (p->numa_nodes > 1)
+    snprintf(more + used, sizeof more - used, " on %d NUMA nodes", p->numa_nodes);
+  snprintf(out, room, "%s, %d core%s%s, %s", model, p->cores, p->cores == 1 ? "" : "s", more,
+           sl_cpu_isa_name());
+}
+
 static sley_status cpu_open(int ordinal, int threads, sl_device **out) {
   *out = NULL;
   if (ordinal != 0)
@@ -55,9 +71,7 @@ static sley_status cpu_open(int ordinal, int threads, sl_device **out) {
   }
   char model[96] = "unnamed processor";
   model_name(model, sizeof model);
-  int cores = sl_cores();
-  snprintf(device->text, sizeof device->text, "%s, %d core%s, %s", model, cores, cores == 1 ? "" : "s",
-           sl_cpu_isa_name());
+  describe_processors(model, device->text, sizeof device->text);
   *out = &device->base;
   return SLEY_OK;
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Charts, drawn by gnuplot as a child process. */
+#ifndef SLEY_CLI_PLOT_H
+#define SLEY_CLI_PLOT_H
+
+#include <stdbool.h>
+
+/* Bars, or lines over numbers, both on logarithmic scales. */
+typedef struct cli_chart {
+  const char *title, *unit; /* unit: of the values */
+  bool lines;
+  const char *across; /* of lines: what the points are numbers of */
+  int points;
+  const char *const *point; /* names of the points; of lines numbers */
+  int series;
+  const char *const *name; /* of the series */
+  const double *value;     /* series by series; 0: there is none */
+} cli_chart;
+
+/* Before long work. True for NULL. Else false after one line on stderr: FILE's name does not end in .svg or
+ * .png, it cannot be written (*code: CLI_FAILED), or there is no gnuplot. */
+bool cli_plot_possible(const char *command, const char *path, int *code);
+
+/* Draws the charts side by side. False, with nothing left behind, after one line on stderr. */
+bool cli_plot(const char *path, const char *title, const cli_chart *charts, int count);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts as a library divides a graph, numbered one after another. */
+#include "order/divided.h"
+
+#include <pthread.h>
+
+#include "base/memory.h"
+
+enum { LEAST_ROWS_A_PART = 8 };
+
+/* Such libraries keep global state. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static void put(void *numbers, size_t bytes, int64_t at, int64_t value) {
+  if (bytes == sizeof(int32_t))
+    ((int32_t *)numbers)[at] = (int32_t)value;
+  else
+    ((int64_t *)numbers)[at] = value;
+}
+
+static int64_t get(const void *numbers, size_t bytes, int64_t at) {
+  return bytes == sizeof(int32_t) ? ((const int32_t *)numbers)[at] : ((const int64_t *)numbers)[at];
+}
+
+/* The graph without loops and repeats. */
+static void write_plain(const sl_undirected *graph, size_t bytes, void *begin, void *neighbour) {
+  int64_t placed = 0;
+  for (int32_t v = 0; v < graph->count; v++) {
+    put(begin, bytes, v, placed);
+    for (int64_t e = graph->begin[v]; e < graph->begin[v + 1]; e++) {
+      int32_t w = graph->neighbour[e];
+      if (w != v && (e == graph->begin[v] || w != graph->neighbour[e - 1]))
+        put(neighbour, bytes, placed++, w);
+    }
+  }
+  put(begin, bytes, graph->count, placed);
+}
+
+/* Fills part, which is 0 everywhere. */
+static sley_status divide(const sl_undirected *graph, const sl_divider *divider, uint64_t seed, void *part) {
+  int64_t edges = graph->begin[graph->count] - graph->begin[0], parts = SL_PARTS;
+  int64_t bytes = (int64_t)divider->number_bytes;
+  while (parts > 1 && parts * LEAST_ROWS_A_PART > graph->count)
+    parts /= 2;
+  if (parts == 1)
+    return SLEY_OK;
+  if (bytes == sizeof(int32_t) && edges > INT32_MAX)
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "%s with 32-bit numbers takes at most %d entries, not %lld: use rabbit", divider->name,
+                   INT32_MAX, (long long)edges);
+  char *begin = NULL, *neighbour = NULL;
+  sley_status status;
+  SL_TRY_GOTO(status, SL_NEW(begin, ((int64_t)graph->count + 1) * bytes, "a graph to divide"), done);
+  SL_TRY_GOTO(status, SL_NEW(neighbour, edges * bytes, "a graph to divide"), done);
+  write_plain(graph, divider->number_bytes, begin, neighbour);
+  pthread_mutex_lock(&turn);
+  status = divider->divide(graph->count, begin, neighbour, parts, seed, part);
+  pthread_mutex_unlock(&turn);
+done:
+  sl_free(neighbour);
+  sl_free(begin);
+  return status;
+}
+
+sley_status sl_order_divided(const sley_matrix *matrix, const sl_divider *divider, uint64_t seed,
+                             sl_team *team, int64_t *perm) {
+  sl_undirected graph;
+  char *part = NULL;
+  SL_TRY(sl_undirected_create(matrix, team, &graph));
+  size_t bytes = divider->number_bytes;
+  sley_status status = SL_NEW_ZERO(part, graph.count * (int64_t)bytes, "the parts of a graph");
+  if (status == SLEY_OK)
+    status = divide(&graph, divider, seed, part);
+  int64_t place[SL_PARTS + 1] = {0};
+  if (status == SLEY_OK) {
+    for (int32_t v = 0; v < graph.count; v++)
+      place[get(part, bytes, v) + 1]++;
+    for (int p = 0; p < SL_PARTS; p++)
+      place[p + 1] += place[p];
+    for (int32_t v = 0; v < graph.count; v++)
+      perm[v] = place[get(part, bytes, v)]++;
+  }
+  sl_free(part);
+  sl_undirected_free(&graph);
+  return status;
+}
