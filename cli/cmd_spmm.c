@@ -363,7 +363,7 @@ static int run(void *settings_, char **positionals) {
   if (status != SLEY_OK)
     return cli_finish(status);
   job.ranks.timeout = settings->timeout;
-  code = run_job(&job, settings, &algos);
+  int code = run_job(&job, settings, &algos);
   cli_job_end(&job);
   return code;
 }
