@@ -9,6 +9,7 @@
 #   make uninstall PREFIX=dir
 #   make deb                 Debian packages, in BUILD/deb
 #   make sanitize            the tests under ASan + UBSan, then under TSan
+#   make sanitize-some       those of teams, readers, transports and execution, fewer cases of each
 #   make clean               remove the build folders
 #
 # Each installs through apt what it needs and is missing (tools/setup.sh); where it cannot, the build uses what is there.
@@ -24,7 +25,7 @@ endif
 # The module for GPUs takes minutes to compile: `make run` builds it where the driver of one is loaded.
 MODULES = $(if $(wildcard /dev/nvidiactl),sley_cuda_if_any)
 
-.PHONY: all run test install uninstall deb sanitize clean
+.PHONY: all run test install uninstall deb sanitize sanitize-some clean
 
 # $(call configure,FOLDER,OPTIONS): a folder's generator is chosen once.
 configure = cmake -S . -B $(1) $$([ -e $(1)/CMakeCache.txt ] || ! command -v ninja >/dev/null || echo -G Ninja) $(2)
@@ -74,6 +75,18 @@ sanitize:
 	@$(call configure,$(BUILD)-tsan,-DSLEY_SANITIZE=thread)
 	@$(call build,$(BUILD)-tsan)
 	@ctest --test-dir $(BUILD)-tsan --output-on-failure --parallel $(JOBS)
+
+# $(call sanitize_some,FOLDER,SANITIZERS)
+define sanitize_some
+@$(call configure,$(1),-DSLEY_SANITIZE=$(2))
+@$(call build,$(1),--target sley_sanitized_tests)
+@SLEY_TEST_CASES=4 SLEY_TEST_SHARE=8 ctest --test-dir $(1) --output-on-failure --parallel $(JOBS) -L sanitized
+endef
+
+sanitize-some:
+	@tools/setup.sh test
+	$(call sanitize_some,$(BUILD)-asan,address$(comma)undefined)
+	$(call sanitize_some,$(BUILD)-tsan,thread)
 
 comma = ,
 
