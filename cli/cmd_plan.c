@@ -7,6 +7,7 @@
 #include "command.h"
 #include "input.h"
 #include "job.h"
+#include "legend.h"
 #include "output.h"
 #include "planning.h"
 #include "report.h"
@@ -85,6 +86,11 @@ static void print_phases(const cli_planning *shared, const cli_result *results, 
   cli_table_print(&table, stream);
 }
 
+static const char *name_of(const void *context, int i) {
+  const cli_planning *shared = context;
+  return i == 0 && shared->count > 1 ? NULL : shared->plans[i].algo; /* the first is auto's */
+}
+
 /* names[0] is "auto" or the one algorithm asked for. */
 static void print_text(const cli_planning *shared, const sley_machine_info *machine,
                        const cli_result *results, FILE *stream) {
@@ -125,6 +131,8 @@ static void print_text(const cli_planning *shared, const sley_machine_info *mach
   }
   cli_table_print(&table, stream);
   print_phases(shared, results, stream);
+  cli_legend_algorithms(name_of, shared, shared->count, stream);
+  cli_legend_plan(stream, results != NULL);
   if (shared->text)
     fprintf(stream, "\n%s", shared->text);
 }

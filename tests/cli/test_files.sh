@@ -131,6 +131,19 @@ sed -i 's/(2, 1), }    /(2, 1), } xyz/' "$work/junk.npy"
 run 2 spmm "$work/unit.mtx" --x "$work/junk.npy"
 one_line "junk after the header" "junk.npy: the NumPy header is not valid"
 
+echo "FORMATS names every field of the JSON"
+run 0 spmm "$graph" --ranks 2 --algo all --wire bf16 --json "$work/1.json"
+run 0 spmm "$graph" --ranks 2 --json "$work/2.json"
+run 0 plan "$graph" --ranks 2 --measure --json "$work/3.json"
+run 0 plan "$graph" --scaling 2,3 --json "$work/4.json"
+run 0 info --json "$work/5.json"
+sed -n '/^## JSON/,$p' "$root/docs/FORMATS.md" >"$work/said"
+grep -oh '"[a-z0-9_]*":' "$work"/[1-5].json | tr -d '":' | sort -u >"$work/fields"
+[ "$(wc -l <"$work/fields")" -gt 40 ] || fail "the JSON has $(wc -l <"$work/fields") fields"
+while read -r name; do
+  grep -q "[\`{,]$name[\`{,}]" "$work/said" || fail "FORMATS.md lacks the field $name"
+done <"$work/fields"
+
 echo "files that unpack to too much"
 head -c 300M /dev/zero | gzip >"$work/zero.mtx.gz"
 for extra in "" "--transport tcp"; do
