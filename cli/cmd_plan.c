@@ -294,8 +294,9 @@ static int run(void *settings_, char **positionals) {
     return CLI_USAGE;
   if (!cli_output_possible(settings->job.json))
     return CLI_FAILED;
-  if (!cli_take_stdin("plan", positionals[0], NULL))
-    return CLI_USAGE;
+  int taken = cli_take_stdin("plan", positionals[0], NULL);
+  if (taken != CLI_DONE)
+    return taken;
   cli_settle_dtype(&settings->job, positionals[0], NULL);
   cli_job job;
   sley_status status = cli_check_device(settings->job.device, NULL);

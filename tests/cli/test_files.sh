@@ -102,6 +102,13 @@ one_line "plan - of nonsense" "sley: -:"
 "$sley" spmm - --x - </dev/null 2>"$work/err" && fail "two inputs from standard input"
 one_line "two inputs from standard input" "cannot both be -"
 
+mkfifo "$work/pipe"
+sleep 30 >"$work/pipe" &
+writer=$!
+timeout -s INT 1 "$sley" spmm - <"$work/pipe" >"$work/out" 2>"$work/err"
+kill $writer
+one_line "an interrupt while standard input is read" "interrupted"
+
 echo "words that are refused before any work"
 run 2 spmm "$graph" --out "$work/y.csv"
 one_line "--out y.csv" "y.csv: the ending names no format of Y"
