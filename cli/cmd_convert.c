@@ -39,8 +39,9 @@ static int run(void *settings_, char **positionals) {
   const convert_settings *settings = settings_;
   if (!cli_output_possible(positionals[1]))
     return CLI_FAILED;
-  if (!cli_take_stdin("convert", positionals[0], NULL))
-    return CLI_USAGE;
+  int taken = cli_take_stdin("convert", positionals[0], NULL);
+  if (taken != CLI_DONE)
+    return taken;
   sley_matrix *matrix = NULL;
   sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed,
                                 settings->mem_limit, &matrix);

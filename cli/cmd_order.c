@@ -74,8 +74,9 @@ static int run(void *settings_, char **positionals) {
     return cli_refuse(SLEY_ERR_ARG, "order: --output FILE or --perm FILE is missing");
   if (!cli_output_possible(settings->output) || !cli_output_possible(settings->perm))
     return CLI_FAILED;
-  if (!cli_take_stdin("order", positionals[0], NULL))
-    return CLI_USAGE;
+  int taken = cli_take_stdin("order", positionals[0], NULL);
+  if (taken != CLI_DONE)
+    return taken;
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
   sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed,

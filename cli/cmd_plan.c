@@ -8,6 +8,7 @@
 #include "command.h"
 #include "input.h"
 #include "job.h"
+#include "legend.h"
 #include "output.h"
 #include "planning.h"
 #include "plot.h"
@@ -123,6 +124,11 @@ static void print_reason(const cli_planning *shared, FILE *stream) {
   cli_report_reason(shared->plans[0].algo, reason, stream);
 }
 
+static const char *name_of(const void *context, int i) {
+  const cli_planning *shared = context;
+  return i == 0 && shared->count > 1 ? NULL : shared->plans[i].algo; /* the first is auto's */
+}
+
 /* names[0] is "auto" or the one algorithm asked for. */
 static void print_text(const cli_planning *shared, const sley_machine_info *machine,
                        const cli_result *results, FILE *stream) {
@@ -167,6 +173,8 @@ static void print_text(const cli_planning *shared, const sley_machine_info *mach
   print_phases(shared, results, stream);
   if (shared->ablation)
     print_ablation(shared, stream);
+  cli_legend_algorithms(name_of, shared, shared->count, stream);
+  cli_legend_plan(stream, results != NULL);
   if (shared->text)
     fprintf(stream, "\n%s", shared->text);
 }
@@ -335,8 +343,9 @@ static int run(void *settings_, char **positionals) {
     return code;
   if (!cli_output_possible(settings->job.json))
     return CLI_FAILED;
-  if (!cli_take_stdin("plan", positionals[0], NULL))
-    return CLI_USAGE;
+  int taken = cli_take_stdin("plan", positionals[0], NULL);
+  if (taken != CLI_DONE)
+    return taken;
   cli_settle_dtype(&settings->job, positionals[0], NULL);
   cli_job job;
   sley_status status = cli_check_device(settings->job.device, NULL);

@@ -352,8 +352,9 @@ static int run(void *settings_, char **positionals) {
     return cli_finish(status);
   if (cli_wants_mpirun(transport))
     return cli_run_mpirun(settings->job.ranks);
-  if (!cli_take_stdin("spmm", positionals[0], settings->x))
-    return CLI_USAGE;
+  int taken = cli_take_stdin("spmm", positionals[0], settings->x);
+  if (taken != CLI_DONE)
+    return taken;
   cli_settle_dtype(&settings->job, positionals[0], settings->x);
   status = cli_check_device(settings->job.device, transport);
   if (status != SLEY_OK)

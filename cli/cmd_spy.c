@@ -95,8 +95,9 @@ static int run(void *settings_, char **positionals) {
   const spy_settings *settings = settings_;
   if (!cli_output_possible(settings->output))
     return CLI_FAILED;
-  if (!cli_take_stdin("spy", positionals[0], NULL))
-    return CLI_USAGE;
+  int taken = cli_take_stdin("spy", positionals[0], NULL);
+  if (taken != CLI_DONE)
+    return taken;
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
   sley_status status =

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "processes.h"
 #include "terminal.h"
 
@@ -43,28 +44,31 @@ static bool copy_all(int file) {
   }
 }
 
-bool cli_take_stdin(const char *command, const char *name, const char *other) {
+int cli_take_stdin(const char *command, const char *name, const char *other) {
   if (!is_stdin(name) && !is_stdin(other))
-    return true;
+    return CLI_DONE;
   if (is_stdin(name) && is_stdin(other)) {
     cli_error("%s: the matrix and X cannot both be -, standard input", command);
-    return false;
+    return CLI_USAGE;
   }
   if (cli_launched()) {
     cli_error("%s: - is standard input, which a launcher gives to one rank alone: name a file that all see",
               command);
-    return false;
+    return CLI_USAGE;
   }
   struct stat info;
   if (fstat(STDIN_FILENO, &info) == 0 && S_ISREG(info.st_mode))
-    return true;
+    return CLI_DONE;
   int file = memfd_create("standard input", MFD_CLOEXEC);
   bool taken = file >= 0 && copy_all(file) && dup2(file, STDIN_FILENO) >= 0;
-  if (!taken)
-    cli_error("-: cannot read standard input: %s", strerror(errno));
+  int reason = taken ? 0 : errno;
   if (file >= 0)
     close(file);
-  return taken;
+  if (reason == EINTR) /* by the signal that asks all to end */
+    return cli_finish(SLEY_ERR_INTERRUPTED);
+  if (!taken)
+    cli_error("-: cannot read standard input: %s", strerror(reason));
+  return taken ? CLI_DONE : CLI_FAILED;
 }
 
 bool cli_name_fits_json(const char *command, const char *text, const char *json) {

@@ -26,7 +26,7 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 /* How long what runs has to end by itself: of ranks that this process has forked, which see the signal too,
  * and of itself, which waits for them. Within 2 seconds all is over, whatever is running. */
-enum { RANK_MS = 800, GRACE_MS = 1300, TWICE_MS = 250 };
+enum { RANK_MS = 500, GRACE_MS = 900, TWICE_MS = 250 };
 
 static volatile sig_atomic_t caught;
 static pid_t self;

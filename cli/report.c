@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "legend.h"
 #include "table.h"
 #include "terminal.h"
 
@@ -153,6 +154,7 @@ void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_
     cli_table_cell(&table, 9, "%s", verdict(result));
   }
   cli_table_print(&table, stream);
+  cli_legend_spmm(stream);
   for (int i = 0; i < count; i++)
     if (results[i].ran && strcmp(job->settings->wire, "none") != 0) {
       fprintf(stream, "%-18s ", results[i].algo);

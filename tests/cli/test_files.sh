@@ -90,7 +90,7 @@ echo "standard input"
 run 0 spmm "$graph" -k 3 --ranks 2 --reproducible --out "$work/y1.npy" --dtype f64
 for extra in "" "--transport tcp"; do
   for from in "$graph" "$work/g.npz" "$work/g.sley.zst"; do
-    # shellcheck disable=SC2086 # a list of words
+    # shellcheck disable=SC2002,SC2086 # a pipe, not a file; a list of words
     cat "$from" | "$sley" spmm - -k 3 --ranks 2 --reproducible --dtype f64 --out "$work/y2.npy" $extra >"$work/out" 2>"$work/err" ||
       fail "spmm - of $from $extra: $(cat "$work/err")"
     cmp -s "$work/y1.npy" "$work/y2.npy" || fail "spmm - of $from $extra gives another Y"
@@ -101,6 +101,13 @@ printf 'x y z\n' | "$sley" plan - >"$work/out" 2>"$work/err" && fail "plan - acc
 one_line "plan - of nonsense" "sley: -:"
 "$sley" spmm - --x - </dev/null 2>"$work/err" && fail "two inputs from standard input"
 one_line "two inputs from standard input" "cannot both be -"
+
+mkfifo "$work/pipe"
+sleep 30 >"$work/pipe" &
+writer=$!
+timeout -s INT 1 "$sley" spmm - <"$work/pipe" >"$work/out" 2>"$work/err"
+kill $writer
+one_line "an interrupt while standard input is read" "interrupted"
 
 echo "words that are refused before any work"
 run 2 spmm "$graph" --out "$work/y.csv"
@@ -130,6 +137,19 @@ npy "$work/junk.npy" "(2, 1)" "<f4" '\0\0\0200\077' '\0\0\0200\077'
 sed -i 's/(2, 1), }    /(2, 1), } xyz/' "$work/junk.npy"
 run 2 spmm "$work/unit.mtx" --x "$work/junk.npy"
 one_line "junk after the header" "junk.npy: the NumPy header is not valid"
+
+echo "FORMATS names every field of the JSON"
+run 0 spmm "$graph" --ranks 2 --algo all --wire bf16 --json "$work/1.json"
+run 0 spmm "$graph" --ranks 2 --json "$work/2.json"
+run 0 plan "$graph" --ranks 2 --measure --json "$work/3.json"
+run 0 plan "$graph" --scaling 2,3 --json "$work/4.json"
+run 0 info --json "$work/5.json"
+sed -n '/^## JSON/,$p' "$root/docs/FORMATS.md" >"$work/said"
+grep -oh '"[a-z0-9_]*":' "$work"/[1-5].json | tr -d '":' | sort -u >"$work/fields"
+[ "$(wc -l <"$work/fields")" -gt 40 ] || fail "the JSON has $(wc -l <"$work/fields") fields"
+while read -r name; do
+  grep -q "[\`{,]${name}[\`{,}]" "$work/said" || fail "FORMATS.md lacks the field $name"
+done <"$work/fields"
 
 echo "files that unpack to too much"
 head -c 300M /dev/zero | gzip >"$work/zero.mtx.gz"
@@ -163,7 +183,7 @@ for words in "${outputs[@]}"; do
   [ -L "$work/o/$name" ] || fail "$words: the link is no link any more"
   [ "$(stat -c %a "$work/elsewhere/target")" = 640 ] || fail "$words: the mode became $(stat -c %a "$work/elsewhere/target")"
   grep -qx old "$work/elsewhere/target" && fail "$words: the target is the old one"
-  [ "$(ls -A "$work/elsewhere" "$work/o" | grep -c part)" -eq 0 ] || fail "$words: left a part"
+  [ -z "$(find "$work/elsewhere" "$work/o" -name '*part*')" ] || fail "$words: left a part"
   rm "$work/elsewhere/target"
   # shellcheck disable=SC2086 # a list of words
   run 1 ${words/OUT.*/$work/o/$name}

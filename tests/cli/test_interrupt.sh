@@ -61,7 +61,10 @@ for ((i = 0; i < count; i++)); do
     [ $took -le $MOST_MS ] || fail "$what: took $took ms"
     [ "$(grep -c interrupted "$work/err")" -le 1 ] || fail "$what: says it twice: $(cat "$work/err")"
   fi
-  for ((wait_more = 0; wait_more < 20; wait_more++)); do group_runs "$child" && sleep 0.1 || break; done
+  for ((wait_more = 0; wait_more < 20; wait_more++)); do
+    group_runs "$child" || break
+    sleep 0.1
+  done
   group_runs "$child" && fail "$what: processes run still"
   left=$(find "$work/y" "$work/in" -name '*.part-*')
   [ -z "$left" ] || fail "$what: left $left"

@@ -70,6 +70,21 @@ for kind in device transport; do
   done < <(awk -v kind=$kind '$1 == kind { print $2 }' "$work/info")
 done
 
+echo "the man page names every variable and every algorithm; sley plan explains its terms"
+grep -rhoE 'getenv\("[A-Z_a-z]+"\)' "$root/src" "$root/cli" --include='*.c' | cut -d '"' -f 2 | sort -u >"$work/variables"
+[ "$(wc -l <"$work/variables")" -gt 10 ] || fail "the sources read $(wc -l <"$work/variables") variables"
+while read -r name; do
+  sed -n '/^.Sh ENVIRONMENT/,/^.Sh EXIT/p' "$root/docs/man/sley.1" | grep -qw "$name" || fail "sley.1 lacks the variable $name"
+done <"$work/variables"
+run 0 plan "$root/data/karate.mtx" --ranks 2
+while read -r name; do
+  sed -n '/^.Sh ALGORITHMS/,/^.Sh MACHINES/p' "$root/docs/man/sley.1" | grep -qx ".It Cm $name" || fail "sley.1 explains no $name"
+  sed -n '/^algorithms:/,/^$/p' "$work/out" | grep -q "^  $name  *[a-z]" || fail "sley plan has no summary of $name"
+done <"$work/names"
+for term in "direct MiB" "message MiB" messages "a rank" "predicted ms" "needed MiB" blocks "halo rows" "cover rows" "  pack" "  wait"; do
+  sed -n '/^terms:/,$p' "$work/out" | grep -q "^  $term  " || fail "sley plan does not explain '$term'"
+done
+
 echo "the first words"
 run 0 --version
 grep -qx 'sley [0-9]*\.[0-9]*\.[0-9]*' "$work/out" || fail "--version prints $(cat "$work/out")"

@@ -399,7 +399,7 @@ static sley_status write_as_expected(sl_comm *comm, void *arg) {
   int64_t first = begin[comm->rank], count = begin[comm->rank + 1] - first;
   const char *own = o->data + (size_t)(first * o->ld) * sley_dtype_bytes(o->dtype);
   sley_status status = sl_pio_write(comm, o->path, o->dtype, o->rows, o->cols,
-                                       first + (comm->rank == o->failing), count, own, o->ld);
+                                    first + (comm->rank == o->failing), count, own, o->ld);
   EXPECT(status == o->status);
   return SLEY_OK;
 }

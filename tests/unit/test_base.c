@@ -7,6 +7,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -372,6 +373,54 @@ static void random_numbers_are_uniform(void **state) {
   assert_true(sl_unit(UINT64_MAX) < 1);
 }
 
+/* A file that replaces another has its mode; one that a process leaves when it is killed, or must end at
+ * once, is removed by whoever has called sl_outfile_share before. */
+static void outfiles_of_others(void **state) {
+  (void)state;
+  char directory[] = "/tmp/sley-test-XXXXXX", name[64];
+  struct stat info;
+  sl_outfile file;
+  assert_non_null(mkdtemp(directory));
+  snprintf(name, sizeof name, "%s/out", directory);
+  FILE *made = fopen(name, "w");
+  assert_non_null(made);
+  fclose(made);
+  assert_int_equal(chmod(name, 0640), 0);
+  assert_sley_ok(sl_outfile_open(name, &file));
+  assert_sley_ok(sl_outfile_commit(&file));
+  assert_int_equal(stat(name, &info), 0);
+  assert_int_equal(info.st_mode & 07777, 0640);
+  unlink(name);
+
+  assert_int_equal(symlink("nowhere", name), 0);
+  assert_int_equal(sl_outfile_open(name, &file), SLEY_ERR_IO);
+  assert_non_null(strstr(sley_last_error(), "a link to nothing"));
+  unlink(name);
+
+  sl_outfile_share();
+  for (int way = 0; way < 2; way++) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+      sley_status status = sl_outfile_open(name, &file);
+      if (way == 1)
+        sley_discard_outputs();
+      _exit(status);
+    }
+    int code;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+    if (way == 0) {
+      assert_int_not_equal(rmdir(directory), 0); /* it is there */
+      sl_outfile_sweep();
+    }
+    assert_int_equal(rmdir(directory), 0);
+    assert_int_equal(mkdir(directory, 0700), 0);
+  }
+  assert_int_equal(sl_outfile_open(name, &file), SLEY_ERR_IO); /* none may be begun any more */
+  assert_int_equal(rmdir(directory), 0);
+}
+
 /* A device is written straight and stays a device; a link stays a link. */
 static void test_outfile_devices_and_links(void **state) {
   (void)state;
@@ -422,6 +471,7 @@ int main(void) {
       cmocka_unit_test(files_appear_whole_or_not_at_all),
       cmocka_unit_test(unwritable_places_are_errors),
       cmocka_unit_test(random_numbers_are_uniform),
+      cmocka_unit_test(outfiles_of_others), /* the last: no file can be begun after it */
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -203,12 +203,9 @@ static void errors_travel_whole(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_rank_leads_once),
-      cmocka_unit_test(the_rank_is_not_named_twice),
-      cmocka_unit_test(errors_are_kept),
-      cmocka_unit_test(long_texts_are_cut_visibly),
-      cmocka_unit_test(characters_are_not_cut),
-      cmocka_unit_test(errors_from_elsewhere_are_made_safe),
+      cmocka_unit_test(the_rank_leads_once),    cmocka_unit_test(the_rank_is_not_named_twice),
+      cmocka_unit_test(errors_are_kept),        cmocka_unit_test(long_texts_are_cut_visibly),
+      cmocka_unit_test(characters_are_not_cut), cmocka_unit_test(errors_from_elsewhere_are_made_safe),
       cmocka_unit_test(errors_travel_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
