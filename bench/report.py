@@ -210,6 +210,28 @@ def petsc(folder):
             f"{2e-6 * r['nnz'] * r['k'] / r['sley']['median_ms']:.2f}", f"{r['ratio']:.2f}"] for run in runs for r in run["rows"]])
 
 
+def gpu_folders(folder):
+    beside = os.path.join(os.path.dirname(os.path.abspath(folder)), "gpu-*", "machine.json")
+    return sorted(os.path.relpath(os.path.dirname(path)) for path in glob.glob(beside))
+
+
+def summary(folder, local, folders):
+    """The means that count, and the charts of bench/plots.py."""
+    x = {r["matrix"]: r["x_first"] for r in load(folder, "hosts")["rows"] if r["algo"] == "cover"}
+    print("## Summary\n")
+    print(f"On two cores the local product has {local['geometric_mean']['mkl']:.2f} times MKL's speed and "
+          f"{local['geometric_mean']['scipy']:.2f} times scipy's (geometric means). On 4 hosts with links of 1 Gbit/s `cover` is "
+          f"{min(x.values()):.1f} to {max(x.values()):.1f} times as fast as fetching a row for every remote nonzero (`rowwise`).")
+    for path in folders:
+        cases = [c for c in tables.load(path)["ranks"] if c["gpus"] == 4 and c["x_cola"]]
+        if cases:
+            print(f"On four H200s products have {tables.geomean([c['x_cola'] for c in cases]):.2f} times the speed of CoLa's published "
+                  f"code and {tables.geomean([c['x_broadcast'] for c in cases]):.2f} times that of NCCL broadcasts with cuSPARSE.")
+    print("\n![Local product beside MKL and scipy](img/local.svg)\n\n![Algorithms over slow links](img/links.svg)\n\n"
+          "![Four GPUs beside CoLa and NCCL](img/gpus.svg)\n\n"
+          "The charts are drawn from the same results by `bench/plots.py bench/results docs/img`.\n")
+
+
 def main():
     folder = sys.argv[1]
     machine = load(folder, "machine")
@@ -219,6 +241,7 @@ def main():
           f"{machine['numpy']}, scipy {machine['scipy']}, mkl {machine['mkl']}. The cores are a virtual machine's, so "
           "ratios within a table count, not times. Every product is verified.\n")
     local = load(folder, "spmm_local")
+    summary(folder, local, sys.argv[2:] or gpu_folders(folder))
     print("## Local product beside MKL and scipy\n")
     print(f"{local['threads']} threads, f32, medians of alternating runs. MKL: `mkl_sparse_s_mm` on an optimised handle; scipy: "
           f"the loop under `csr @ dense`. Geometric mean: {local['geometric_mean']['mkl']:.2f} times MKL's speed, "
@@ -262,8 +285,7 @@ def main():
     table(["ordering", "seconds", "processor seconds", "V_FC MiB", "times lower", "peak MiB"],
           [[r["order"], f"{r['seconds']:.1f}", f"{r['cpu_seconds']:.1f}", f"{r['v_fc_bytes'] / 2**20:.1f}",
             f"{r['times_lower']:.2f}", r["peak_mib"]] for r in order["orders"]])
-    beside = os.path.join(os.path.dirname(os.path.abspath(folder)), "gpu-*")
-    gpus(sys.argv[2:] or sorted(os.path.relpath(path) for path in glob.glob(beside)))
+    gpus(sys.argv[2:] or gpu_folders(folder))
 
 
 main()

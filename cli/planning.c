@@ -39,8 +39,11 @@ static sley_status plan_one(sley_comm *comm, const sley_matrix *block, cli_plann
   sley_plan *plan = NULL;
   sley_plan_info info;
   bool first = sley_comm_rank(comm) == 0;
-  if (first)
-    cli_progress(shared->names[i], i, shared->count);
+  if (first) {
+    char what[CLI_NAME + 32];
+    snprintf(what, sizeof what, "planning %s on %d ranks", shared->names[i], sley_comm_size(comm));
+    cli_progress(what, i, shared->count);
+  }
   sley_status status =
       sley_plan_create(comm, block, job->row_begin, job->col_begin, shared->k, &options, &plan);
   if (status == SLEY_OK)

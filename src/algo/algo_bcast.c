@@ -24,9 +24,15 @@ static sley_status add_stage(sl_plan *plan, const sl_inspection *ins, int stage,
   return SLEY_OK;
 }
 
-/* Part s: the columns that rank s owns. */
+/* Whether this rank has something to do in stage s: it may have entries for the columns that rank s owns, or
+ * it is the first one, which stores every row of Y. */
+static bool sums_in(const sl_inspection *ins, int s) {
+  return s == 0 || s == ins->comm->rank || ins->halo->begin[s] < ins->halo->begin[s + 1];
+}
+
+/* A part for each stage that needs one: the columns that rank s owns. Of many ranks most have none. */
 static sley_status cut_stages(sl_plan *plan, const sl_inspection *ins, const int *buffer_of, int *first) {
-  int ranks = ins->comm->size;
+  int ranks = ins->comm->size, parts = 0, local = 0;
   int32_t *part = NULL;
   int64_t *place = NULL;
   sl_part_frame *frames = NULL;
@@ -35,15 +41,19 @@ static sley_status cut_stages(sl_plan *plan, const sl_inspection *ins, const int
   SL_TRY_GOTO(status, SL_NEW(place, ins->halo_set.count, "the column map"), done);
   SL_TRY_GOTO(status, SL_NEW(frames, ranks, "parts"), done);
   for (int p = 0; p < ranks; p++) {
-    frames[p] = (sl_part_frame){
+    if (!sums_in(ins, p))
+      continue;
+    local = p == ins->comm->rank ? parts : local;
+    frames[parts] = (sl_part_frame){
         .name = "stage", .x = p == ins->comm->rank ? SL_BUFFER_X : buffer_of[p % 2], .whole = p == 0};
     for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++) {
-      part[h] = p;
+      part[h] = parts;
       place[h] = ins->halo->row[h] - ins->col_begin[p];
     }
+    parts++;
   }
-  sl_column_map map = {.local = ins->comm->rank, .part = part, .place = place};
-  status = sl_parts_cut(plan, ins, &map, ranks, frames, first);
+  sl_column_map map = {.local = local, .part = part, .place = place};
+  status = sl_parts_cut(plan, ins, &map, parts, frames, first);
 done:
   sl_free(frames);
   sl_free(place);
@@ -67,13 +77,14 @@ static sley_status build(const sl_inspection *ins, sl_plan *plan, bool pipelined
     int exchange;
     SL_TRY(add_stage(plan, ins, s, buffers[s % 2], &exchange));
   }
-  for (int s = 0; s < ranks; s++) {
+  for (int s = 0, part = first; s < ranks; s++) {
     if (!pipelined || s == 0)
       SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, s));
     if (pipelined && s + 1 < ranks)
       SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, s + 1));
     SL_TRY(sl_plan_add_step(plan, SL_STEP_END, s));
-    SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first + s));
+    if (sums_in(ins, s))
+      SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, part++));
   }
   return SLEY_OK;
 }

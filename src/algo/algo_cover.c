@@ -201,7 +201,10 @@ static sley_status add_give(sl_plan *plan, const partials *s, const regions *r, 
   for (int p = 0; p < comm->size; p++) {
     bool near = sl_workgroup_of(comm, p) == s->group;
     const int64_t *numbers = near ? s->lent : s->gained, *begin = near ? s->lent_begin : s->gained_begin;
-    int64_t count = begin[p + 1] - begin[p];
+    const int64_t *from_begin = near ? s->computed_begin : s->collected_begin;
+    int64_t count = begin[p + 1] - begin[p], sends = from_begin[p + 1] - from_begin[p];
+    if (count == 0 && sends == 0) /* nearly all, where there are many ranks */
+      continue;
     int64_t *rows = sl_plan_alloc(plan, count, sizeof *rows);
     if (!rows)
       return SLEY_ERR_MEMORY;
@@ -209,9 +212,8 @@ static sley_status add_give(sl_plan *plan, const partials *s, const regions *r, 
       rows[i] = numbers[begin[p] + i] - row_first;
     sl_row_list from = {p, count, rows, 0, 0, ins->wishes->sum_bytes};
     sl_plan_recv(plan, *exchange, &from);
-    const int64_t *from_begin = near ? s->computed_begin : s->collected_begin;
     int64_t place = near ? r->near + from_begin[p] - from_begin[first] : from_begin[p];
-    sl_row_list to = {p, from_begin[p + 1] - from_begin[p], NULL, place, 0, ins->wishes->sum_bytes};
+    sl_row_list to = {p, sends, NULL, place, 0, ins->wishes->sum_bytes};
     sl_plan_send(plan, *exchange, &to);
   }
   return SLEY_OK;

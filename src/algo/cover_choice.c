@@ -79,7 +79,8 @@ static sley_status cover_blocks(void *context, int64_t begin, int64_t end, int t
   (void)thread;
   block_cover *blocks = context;
   for (int64_t i = begin; i < end; i++)
-    SL_TRY(cover_block(&blocks[i]));
+    if (blocks[i].count > 0) /* of many ranks most blocks have none */
+      SL_TRY(cover_block(&blocks[i]));
   return SLEY_OK;
 }
 

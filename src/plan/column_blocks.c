@@ -54,6 +54,7 @@ sley_status sl_plan_for_columns(const sl_plan *plan, int64_t k, sl_plan *out) {
   *out = *plan;
   out->k = k;
   out->device_kept = (sl_list){0};
+  out->spare_lists = 0;
   out->kept = out->halos = out->buffers = out->parts = out->exchanges = out->fetches = out->conversions =
       out->steps = (sl_list){0};
   SL_TRY(copy_list(&plan->buffers, sizeof(sl_buffer), &out->buffers));

@@ -7,6 +7,8 @@
 #include "base/memory.h"
 #include "base/value.h"
 
+enum { SPARE_LISTS = 8 };
+
 /* Appends one item. */
 static sley_status append(sl_list *list, const void *item, size_t bytes, int *index) {
   if (list->count == list->room) {
@@ -151,18 +153,45 @@ sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int d
   return append(&plan->exchanges, &exchange, sizeof exchange, index);
 }
 
+/* Room for one list. Exchanges of one list are many where there are many ranks, so a block holds several. */
+static sl_row_list *room_for_one(sl_plan *plan) {
+  if (plan->spare_lists == 0) {
+    plan->spare_list = sl_plan_alloc(plan, SPARE_LISTS, sizeof *plan->spare_list);
+    plan->spare_lists = plan->spare_list ? SPARE_LISTS : 0;
+  }
+  if (plan->spare_lists == 0)
+    return NULL;
+  plan->spare_lists--;
+  return plan->spare_list++;
+}
+
+/* Lets go of what sl_plan_alloc gave, of which count * bytes_each were counted. */
+static void give_back(sl_plan *plan, const void *block, int64_t count, size_t bytes_each) {
+  void **kept = plan->kept.items;
+  for (int i = plan->kept.count - 1; i >= 0; i--)
+    if (kept[i] == block) {
+      sl_free(kept[i]);
+      kept[i] = kept[--plan->kept.count];
+      plan->memory_bytes -= count * (int64_t)bytes_each;
+      return;
+    }
+}
+
 /* One more list: at powers of two they move to an array of twice the length. */
 static void add_list(sl_plan *plan, const sl_row_list **lists, int *count, const sl_row_list *list) {
   if (!sl_list_moves(list) || plan->failed)
     return;
   if ((*count & (*count - 1)) == 0) {
-    sl_row_list *longer = sl_plan_alloc(plan, *count ? 2 * (int64_t)*count : 1, sizeof *longer);
+    sl_row_list *longer =
+        *count ? sl_plan_alloc(plan, 2 * (int64_t)*count, sizeof *longer) : room_for_one(plan);
     if (!longer) {
       plan->failed = true;
       return;
     }
     if (*count > 0)
       memcpy(longer, *lists, (size_t)*count * sizeof *longer);
+    if (*count > 1)
+      give_back(plan, *lists, *count, sizeof *longer);
     *lists = longer;
   }
   ((sl_row_list *)*lists)[(*count)++] = *list;

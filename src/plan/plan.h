@@ -160,6 +160,8 @@ typedef struct sl_plan {
   /* What an execute has brought stays where it is until the next one: each buffer but Y is filled once. */
   bool keeps_input;
   sl_list buffers, parts, exchanges, fetches, conversions, steps, kept;
+  sl_row_list *spare_list; /* room for lists, in a block of those kept */
+  int spare_lists;
   sl_list device_kept;             /* blocks of the device's memory */
   int64_t device_bytes;            /* of those */
   sl_list halos;                   /* whose lists its exchanges use */

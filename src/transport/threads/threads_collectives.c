@@ -70,17 +70,6 @@ sley_status sl_threads_alltoallv(sl_comm *base, const void *send, const int64_t 
   return sl_world_meet(comm, &(sl_post){.call = "end of alltoallv", .status = status});
 }
 
-bool sl_threads_reduce_into(sl_reduce op, int64_t *sum, const int64_t *values, int count) {
-  bool overflow = false;
-  for (int i = 0; i < count; i++) {
-    if (op == SL_SUM)
-      overflow |= __builtin_add_overflow(sum[i], values[i], &sum[i]);
-    else if (op == SL_MIN ? values[i] < sum[i] : values[i] > sum[i])
-      sum[i] = values[i];
-  }
-  return !overflow;
-}
-
 static sley_status no_sum(const sl_comm *comm) {
   return sl_fail(SLEY_ERR_OVERFLOW, "allreduce: a sum over %d ranks does not fit 64 bits", comm->size);
 }
@@ -117,7 +106,7 @@ sley_status sl_threads_allreduce(sl_comm *base, sl_reduce op, int64_t *values, i
     const int64_t *theirs = sl_world_post(comm, r)->data[0];
     if (r == 0)
       memcpy(sum, theirs, (size_t)count * sizeof *sum);
-    else if (!sl_threads_reduce_into(op, sum, theirs, count))
+    else if (!sl_world_reduce_into(op, sum, theirs, count))
       status = no_sum(base);
     sl_world_leave(comm, r);
   }

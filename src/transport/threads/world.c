@@ -338,6 +338,17 @@ static bool posts_alike(const sl_threads_comm *comm) {
   return true;
 }
 
+bool sl_world_reduce_into(sl_reduce op, int64_t *sum, const int64_t *values, int count) {
+  bool overflow = false;
+  for (int i = 0; i < count; i++) {
+    if (op == SL_SUM)
+      overflow |= __builtin_add_overflow(sum[i], values[i], &sum[i]);
+    else if (op == SL_MIN ? values[i] < sum[i] : values[i] > sum[i])
+      sum[i] = values[i];
+  }
+  return !overflow;
+}
+
 /* Reduces all ranks' values, while they wait. Stops where a rank has aborted: then no rank takes the sums. */
 static void reduce_posts(sl_threads_comm *comm, sl_verdict *verdict) {
   const sl_post *mine = sl_world_post(comm, comm->base.rank);
@@ -348,7 +359,7 @@ static void reduce_posts(sl_threads_comm *comm, sl_verdict *verdict) {
     const int64_t *theirs = sl_world_post(comm, r)->data[0];
     if (r == 0)
       memcpy(verdict->sum, theirs, (size_t)count * sizeof *theirs);
-    else if (!sl_threads_reduce_into((sl_reduce)mine->number[0], verdict->sum, theirs, count))
+    else if (!sl_world_reduce_into((sl_reduce)mine->number[0], verdict->sum, theirs, count))
       verdict->overflow = true;
     sl_world_leave(comm, r);
   }

@@ -137,7 +137,7 @@ sley_status sl_world_meet(sl_threads_comm *comm, const sl_post *post);
 const sl_verdict *sl_world_verdict(const sl_threads_comm *comm);
 
 /* Takes values into sum by the operator; false where a sum does not fit. */
-bool sl_threads_reduce_into(sl_reduce op, int64_t *sum, const int64_t *values, int count);
+bool sl_world_reduce_into(sl_reduce op, int64_t *sum, const int64_t *values, int count);
 
 /* What a rank brought to the meeting this rank was last at. */
 const sl_post *sl_world_post(const sl_threads_comm *comm, int rank);
