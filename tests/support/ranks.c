@@ -13,7 +13,7 @@
 #include "transport/process/process.h"
 #include "transport/trace/trace.h"
 
-enum { WATCHDOG_SECONDS = 300 }; /* a case takes less than a second, but not beside a load of 50 */
+enum { WATCHDOG_SECONDS = 30 };
 
 typedef struct traced_main {
   sl_rank_main main;
