@@ -14,7 +14,6 @@ run="gcc:cc libc6-dev make:make cmake:cmake ninja-build:ninja pkg-config:pkg-con
   libjansson-dev libsodium-dev libhwloc-dev libpng-dev"
 optional="libscotch-dev libmetis-dev"
 mpi="libopenmpi-dev:mpicc openmpi-bin:mpirun"
-# openssh-client: MPI libraries look for a way to other hosts when they start.
 test="libopenmpi-dev openmpi-bin libmpich-dev mpich libcmocka-dev iproute2 util-linux gzip zstd binutils"
 case $role in
   run) packages="$run $optional" ;;
