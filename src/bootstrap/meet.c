@@ -7,22 +7,20 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "bootstrap/meet.h"
+#include "bootstrap/find.h"
 #include "bootstrap/lines.h"
 #include "bootstrap/reception.h"
-#include "bootstrap/visit.h"
 #include "socket/socket.h"
 #include "socket/wire.h"
 
 static const double PATIENCE = 2, FAREWELL = 1; /* seconds for an answer; for late comers */
-static const double FIRST_TRY = 0.5;            /* seconds for the first answer of a port */
-enum { RETRY_NANOSECONDS = 20 * 1000 * 1000, FEW = 4 };
+enum { FEW = 4 };
 
 /* What rank 0 hears. */
 typedef struct hello_message {
@@ -175,7 +173,7 @@ static sley_status receive_at(meeting *m, sl_reception *door, sley_status mine) 
     }
     int *kept = &m->mesh->peer[who.claim.from].fd;
     missing -= *kept < 0;
-    drop(kept); /* of a rank that has lost patience with it, and comes again */
+    drop(kept); /* which has ended before the rank was answered */
     keep_entry(m, &who, fd);
     if (who.hello.error.status != SLEY_OK && verdict.status == SLEY_OK)
       verdict = error_of(sl_error_of_peer(who.claim.from, &who.hello.error));
@@ -216,57 +214,6 @@ static sley_status receive_all(meeting *m, sley_status mine) {
 
 /* ---- the others */
 
-/* Connects to rank 0 and tells it who. Another program may hold a port, and say nothing: each attempt has a
- * limit of time, which doubles. */
-static sley_status find_rank_0(meeting *m, const sl_hello *who, int *fd) {
-  const sl_place *place = m->place;
-  int ports = place->listens ? 1 : SL_PORTS;
-  double patience = FIRST_TRY;
-  bool refused = false; /* by who listens there */
-  char last[256] = "nobody answers: check MASTER_ADDR and MASTER_PORT";
-  for (int i = 0; sl_now() < m->deadline; i = (i + 1) % ports) {
-    double until = place->listens || sl_now() + patience > m->deadline ? m->deadline : sl_now() + patience;
-    int port = place->port + i;
-    sley_status status = port > UINT16_MAX ? SLEY_ERR_IO : sl_socket_connect(place->address, port, until, fd);
-    int reason = errno;
-    if (status == SLEY_OK) {
-      sl_visit visit = {.fd = *fd, .state = SL_VISIT_CHALLENGED, .payload = who};
-      visit.claim = (sl_claim){.kind = SL_CLAIM_HELLO,
-                               .job = place->key,
-                               .from = place->rank,
-                               .to = 0,
-                               .port = port,
-                               .payload = sizeof *who};
-      status = sl_visit_run(&place->secret, until, &visit);
-      if (visit.state == SL_VISIT_DONE) {
-        m->entries[0].port = port;
-        sl_socket_peer(*fd, m->entries[0].address);
-        return SLEY_OK;
-      }
-      drop(fd);
-      reason = visit.reason;
-      refused = refused || visit.state == SL_VISIT_UNPROVEN || visit.claimed;
-    }
-    if (status == SLEY_ERR_ARG || status == SLEY_ERR_INTERRUPTED || status == SLEY_ERR_INTERNAL)
-      return status;
-    if (place->listens && reason == ECONNREFUSED)
-      return sl_fail_peer(0, "it has ended before the ranks met");
-    if (reason != 0)
-      snprintf(last, sizeof last, "%s: check MASTER_ADDR and MASTER_PORT", strerror(reason));
-    SL_TRY(sl_interrupted());
-    if (i + 1 == ports) {
-      nanosleep(&(struct timespec){.tv_nsec = RETRY_NANOSECONDS}, NULL);
-      patience *= 2;
-    }
-  }
-  return sl_fail(SLEY_ERR_PEER, "rank %d cannot reach rank 0 at %s, port %d, within %g s: %s", place->rank,
-                 place->address, place->port, place->timeout,
-                 refused ? "who listens there has another secret, or is of another job: SLEY_SECRET or "
-                           "SLEY_SECRET_FILE must be "
-                           "the same for all ranks"
-                         : last);
-}
-
 static bool is_loopback(const char *address) {
   return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
@@ -305,7 +252,7 @@ static sley_status go_to_rank_0(meeting *m, sley_status mine) {
   if (bare)
     m->entries = &unused;
   sl_host_name(who.host);
-  sley_status status = find_rank_0(m, &who, &fd);
+  sley_status status = sl_find_rank_0(place, &who, m->deadline, m->entries, &fd);
   if (bare)
     m->entries = NULL;
   if (status == SLEY_OK) { /* rank 0's reason is better than "no answer" */

@@ -132,6 +132,20 @@ sley_status sl_socket_connect(const char *address, int port, double deadline, in
   return status;
 }
 
+sley_status sl_socket_resolve(const char *name, int most, char out[][SL_ADDRESS_BYTES], int *count) {
+  struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found;
+  *count = 0;
+  int code = getaddrinfo(name, NULL, &hints, &found);
+  if (code != 0)
+    return sl_fail(SLEY_ERR_ARG, "the host \"%s\" cannot be found: %s", name, gai_strerror(code));
+  for (const struct addrinfo *one = found; one && *count < most; one = one->ai_next)
+    if (getnameinfo(one->ai_addr, one->ai_addrlen, out[*count], SL_ADDRESS_BYTES, NULL, 0, NI_NUMERICHOST) ==
+        0)
+      ++*count;
+  freeaddrinfo(found);
+  return *count > 0 ? SLEY_OK : sl_fail(SLEY_ERR_ARG, "the host \"%s\" has no address", name);
+}
+
 sley_status sl_socket_begin_connect(const char *address, int port, int *out) {
   char service[16];
   snprintf(service, sizeof service, "%d", port);

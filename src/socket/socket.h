@@ -16,6 +16,10 @@ sley_status sl_socket_listen(int port, bool local, int *out_port, int *out);
  */
 sley_status sl_socket_connect(const char *address, int port, double deadline, int *out);
 
+/* The numeric addresses that a host's name stands for, at most `most` of them. Errors: SLEY_ERR_ARG (no such
+ * host). */
+sley_status sl_socket_resolve(const char *name, int most, char out[][SL_ADDRESS_BYTES], int *count);
+
 /* Begins to connect to a numeric address, without waiting: the socket is writable once it has connected, or
  * failed (SO_ERROR). Errors: SLEY_ERR_IO (errno; without a message), *out is -1. */
 sley_status sl_socket_begin_connect(const char *address, int port, int *out);

@@ -14,6 +14,7 @@
 #   SLEY_BUILD      build folder, build-gpu by default; SLEY_PREBUILT=1: use what is there, build nothing
 #   SLEY_DEBS       folder with .deb files to unpack beside the build, for machines where nothing can be installed:
 #                   libcmocka-dev libcmocka0 libjansson-dev libjansson4 libzip-dev libzip4 libzstd-dev libzstd1
+#                   libsodium-dev libsodium23
 #                   zlib1g-dev zlib1g libpng-dev libpng16-16 libbz2-1.0 liblzma5, and, where pkg-config lacks,
 #                   pkgconf pkgconf-bin libpkgconf3
 #   SLEY_DATA       the real matrices; without them the sweep over them is left out
