@@ -78,7 +78,7 @@ for target in "$@"; do
   echo "$who: make $target: exit $got; packages $((installed - start)) s and $(($(megabytes "$root/usr") - before)) MB," \
     "then $(($(date +%s) - installed)) s, $(megabytes "$root/home/sley/build") MB in the build folder"
   if [ "$got" -ne 0 ]; then
-    tail -40 "$log.setup" "$log"
+    tail -n 40 "$log.setup" "$log" 2>&1 || true
     failed=1
   fi
   if [ "$target" = test ]; then
