@@ -60,6 +60,7 @@ skip() {
 # ---- outside: once more, in namespaces of users (if need be), processes, mounts and networks
 
 if [ -z "${SLEY_HOSTS_INSIDE:-}" ]; then
+  PATH=$PATH:/usr/sbin:/sbin # where Debian has tc, and a user no path
   for tool in ip tc unshare nsenter; do
     command -v "$tool" >/dev/null || skip "$tool is missing (packages iproute2, util-linux)"
   done

@@ -18,10 +18,6 @@ if [ ! -e "$folder/base/bin/sh" ] || [ ! -e "$folder/base/.complete" ]; then
   debootstrap --variant=minbase bookworm "$folder/base" "$mirror" >"$folder/debootstrap.log" || { tail "$folder/debootstrap.log"; exit 1; }
   touch "$folder/base/.complete"
 fi
-if mountpoint -q "$root/proc" || mountpoint -q "$root/dev"; then
-  echo "bare.sh: $root is in use" >&2
-  exit 1
-fi
 rm -rf --one-file-system "$root"
 cp -a "$folder/base" "$root"
 
@@ -32,16 +28,20 @@ for file in /etc/apt/apt.conf.d/*; do
 done
 load=()
 finish() {
-  [ ${#load[@]} -eq 0 ] || kill "${load[@]}" 2>/dev/null
-  for name in dev proc sys; do umount -R "$root/$name" 2>/dev/null || true; done
+  [ ${#load[@]} -eq 0 ] || kill "${load[@]}" 2>/dev/null || true
 }
 trap finish EXIT
-mount -t proc proc "$root/proc"
-mount --rbind /dev "$root/dev"
-mount --make-rslave "$root/dev"
-mount --bind /sys "$root/sys"
 
-within() { chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"; }
+# within COMMAND...: in the folder as the root of a mount namespace, which goes with the command. Not by chroot: below one no user
+# may make namespaces, which tests of hosts need.
+within() {
+  unshare --mount --propagation private sh -ec '
+    root=$1; shift
+    mount --rbind "$root" "$root"; mount --make-rprivate "$root"
+    mount -t proc proc "$root/proc"; mount --rbind /dev "$root/dev"; mount --rbind /sys "$root/sys"
+    mkdir -p "$root/.old"; cd "$root"; pivot_root . .old; umount -l /.old
+    exec "$@"' sh "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"
+}
 as_user() {
   if [ "$who" = root ]; then
     within sh -c "cd /home/sley && $*"
@@ -78,7 +78,7 @@ for target in "$@"; do
   echo "$who: make $target: exit $got; packages $((installed - start)) s and $(($(megabytes "$root/usr") - before)) MB," \
     "then $(($(date +%s) - installed)) s, $(megabytes "$root/home/sley/build") MB in the build folder"
   if [ "$got" -ne 0 ]; then
-    tail -40 "$log.setup" "$log"
+    tail -n 40 "$log.setup" "$log" 2>&1 || true
     failed=1
   fi
   if [ "$target" = test ]; then
