@@ -122,7 +122,8 @@ class Job:
                     problems.append(f"rank {rank} listens beyond loopback: {ports}")
                 return ports[0][0]
             time.sleep(0.01)
-        raise RuntimeError(f"rank {rank} does not listen: {self.ranks[rank].poll()}")
+        self.ranks[rank].kill()
+        raise RuntimeError(f"rank {rank} does not listen: {self.ranks[rank].communicate()[1][-500:]}")
 
     def end(self, seconds=120):
         """By rank: exit status, what it has written."""
