@@ -45,9 +45,12 @@ static void leave_word(sl_threads_exchange *exchange, int peer) {
   atomic_fetch_sub(&other->readers, 1);
 }
 
+/* The rank's device first reads all that it was lent: a peer that finds the word may free it. */
 void sl_threads_leave_words(sl_threads_exchange *exchange) {
   if (!has_board(exchange))
     return;
+  const sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
+  (void)comm->urgent->ops->queue_wait(comm->urgent);
   for (int i = 0; i < exchange->sends; i++)
     leave_word(exchange, exchange->send[i].peer);
   for (int i = 0; i < exchange->recvs; i++)
