@@ -79,16 +79,6 @@ void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, 
     sl_wire_send(mesh, peer);
 }
 
-void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {
-  *recv = (sl_mesh_incoming){.tag = tag, .data = data, .bytes = bytes};
-  if (mesh->failure.rank >= 0)
-    return;
-  sl_mesh_incoming **at = &mesh->peer[index].posted;
-  while (*at)
-    at = &(*at)->next;
-  *at = recv;
-}
-
 void sl_mesh_recv(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {
   sl_wire_enter(mesh);
   sl_wire_post(mesh, peer, tag, data, bytes, recv);
@@ -145,4 +135,42 @@ sley_status sl_mesh_progress(sl_mesh *mesh) {
 bool sl_mesh_broken(sl_mesh *mesh) {
   sl_wire_enter(mesh);
   return mesh->failure.rank >= 0;
+}
+
+/* ---- waiting for what was asked of a peer (request.c) */
+
+sley_status sl_mesh_test_ask(sl_mesh *mesh, const sl_mesh_ask *ask, bool *done) {
+  sl_wire_enter(mesh);
+  *done = sl_mesh_ask_done(ask);
+  if (*done)
+    return SLEY_OK;
+  sley_status status = sl_mesh_progress(mesh);
+  *done = sl_mesh_ask_done(ask);
+  if (*done)
+    return SLEY_OK;
+  if (status == SLEY_OK && mesh->peer[sl_wire_urgent(mesh, ask->peer)].fd < 0)
+    return sl_wire_fail(mesh,
+                        sl_fail(SLEY_ERR_PEER, "rank %d failed: it has ended, and cannot answer rank %d",
+                                ask->peer, mesh->rank));
+  return status;
+}
+
+sley_status sl_mesh_wait_ask(sl_mesh *mesh, const sl_mesh_ask *ask) {
+  sl_wire_enter(mesh);
+  while (!sl_mesh_ask_done(ask))
+    SL_TRY(sl_wire_wait(mesh, ask->peer, ask->answers ? &ask->answer.done : &ask->request.done, true));
+  return SLEY_OK;
+}
+
+sley_status sl_mesh_access(sl_mesh *mesh, int p, sl_mesh_access_kind access, uint64_t id, int64_t at,
+                           void *data, int64_t bytes) {
+  sl_mesh_ask ask;
+  sl_wire_enter(mesh);
+  SL_TRY(sl_wire_broken(mesh));
+  sl_mesh_ask_access(mesh, p, access, id, at, data, bytes, &ask);
+  return sl_mesh_wait_ask(mesh, &ask);
+}
+
+sley_status sl_mesh_wait_rows(sl_mesh *mesh, int p, sl_mesh_rows *ask) {
+  return sl_wire_wait(mesh, p, &ask->answer.done, true);
 }

@@ -270,38 +270,6 @@ void sl_mesh_ask_access(sl_mesh *mesh, int p, sl_mesh_access_kind access, uint64
   peer->last_waiting = ask;
 }
 
-sley_status sl_mesh_test_ask(sl_mesh *mesh, const sl_mesh_ask *ask, bool *done) {
-  sl_wire_enter(mesh);
-  *done = sl_mesh_ask_done(ask);
-  if (*done)
-    return SLEY_OK;
-  sley_status status = sl_mesh_progress(mesh);
-  *done = sl_mesh_ask_done(ask);
-  if (*done)
-    return SLEY_OK;
-  if (status == SLEY_OK && mesh->peer[sl_wire_urgent(mesh, ask->peer)].fd < 0)
-    return sl_wire_fail(mesh,
-                        sl_fail(SLEY_ERR_PEER, "rank %d failed: it has ended, and cannot answer rank %d",
-                                ask->peer, mesh->rank));
-  return status;
-}
-
-sley_status sl_mesh_wait_ask(sl_mesh *mesh, const sl_mesh_ask *ask) {
-  sl_wire_enter(mesh);
-  while (!sl_mesh_ask_done(ask))
-    SL_TRY(sl_wire_wait(mesh, ask->peer, ask->answers ? &ask->answer.done : &ask->request.done, true));
-  return SLEY_OK;
-}
-
-sley_status sl_mesh_access(sl_mesh *mesh, int p, sl_mesh_access_kind access, uint64_t id, int64_t at,
-                           void *data, int64_t bytes) {
-  sl_mesh_ask ask;
-  sl_wire_enter(mesh);
-  SL_TRY(sl_wire_broken(mesh));
-  sl_mesh_ask_access(mesh, p, access, id, at, data, bytes, &ask);
-  return sl_mesh_wait_ask(mesh, &ask);
-}
-
 sley_status sl_mesh_serve_rows(sl_mesh *mesh) {
   sl_wire_enter(mesh);
   if (mesh->asked)
@@ -315,7 +283,8 @@ sley_status sl_mesh_serve_rows(sl_mesh *mesh) {
 void sl_mesh_ask_rows(sl_mesh *mesh, int p, uint64_t id, int64_t bytes, int64_t count, void *dst,
                       sl_mesh_rows *ask) {
   ask->answer.done = false;
-  if (sl_mesh_broken(mesh))
+  sl_wire_enter(mesh);
+  if (mesh->failure.rank >= 0)
     return;
   ask->request.header = (sl_mesh_header){.kind = SL_KIND_REQUEST,
                                          .access = SL_MESH_ROWS,
@@ -325,8 +294,4 @@ void sl_mesh_ask_rows(sl_mesh *mesh, int p, uint64_t id, int64_t bytes, int64_t 
   mesh->peer[sl_wire_urgent(mesh, p)].unanswered++;
   sl_wire_post(mesh, sl_wire_urgent(mesh, p), SL_TAG_ANSWER, dst, count * bytes, &ask->answer);
   sl_wire_queue(mesh, sl_wire_urgent(mesh, p), ask->row, &ask->request);
-}
-
-sley_status sl_mesh_wait_rows(sl_mesh *mesh, int p, sl_mesh_rows *ask) {
-  return sl_wire_wait(mesh, p, &ask->answer.done, true);
 }

@@ -236,6 +236,16 @@ void sl_wire_queue(sl_mesh *mesh, int p, const void *data, sl_mesh_outgoing *sen
   peer->last = send;
 }
 
+void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {
+  *recv = (sl_mesh_incoming){.tag = tag, .data = data, .bytes = bytes};
+  if (mesh->failure.rank >= 0)
+    return;
+  sl_mesh_incoming **at = &mesh->peer[index].posted;
+  while (*at)
+    at = &(*at)->next;
+  *at = recv;
+}
+
 /* The bytes of a message from `sent` on, at least one piece of them if there are any; returns the pieces. */
 static int next_pieces(const sl_mesh_outgoing *out, struct iovec pieces[PIECES]) {
   static const char zeros[ZEROS];
