@@ -49,13 +49,13 @@ bool cli_plot_possible(const char *command, const char *path, int *code) {
   return cli_output_possible(path);
 }
 
-/* In double quotes; what gnuplot would read otherwise is taken as it is. */
+/* In double quotes, in which gnuplot would run what stands between backquotes. */
 static void put_text(FILE *script, const char *text) {
   fputc('"', script);
   for (; *text; text++) {
     if (*text == '"' || *text == '\\')
       fputc('\\', script);
-    fputc(*text == '\n' ? ' ' : *text, script);
+    fputc((unsigned char)*text < ' ' ? ' ' : *text == '`' ? '\'' : *text, script);
   }
   fputc('"', script);
 }

@@ -51,6 +51,12 @@ one_line "no gnuplot" "gnuplot, which is not installed"
 if command -v gnuplot >/dev/null; then
   run 0 plan twin:cyt:scale=0.01 --ranks 4 --device cpu --plot "$work/a.svg"
   grep -q "halo-coalesced" "$work/a.svg" || fail "the chart lacks an algorithm"
+  # A name is text to gnuplot, also one with a command in it.
+  # shellcheck disable=SC2016 # the backquotes are the name's
+  name='a`touch ran`$(touch ran)"; system "touch ran"; #.mtx'
+  printf '%%%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n2 1\n' >"$work/$name"
+  (cd "$work" && "$sley" plan "$name" --ranks 2 --device cpu --plot d.svg >/dev/null) || fail "a plot of a matrix with an odd name"
+  [ -s "$work/d.svg" ] && [ ! -e "$work/ran" ] || fail "gnuplot ran a matrix's name"
   run 0 plan twin:cyt:scale=0.01 --scaling 1,2,4 --device cpu --plot "$work/b.png"
   [ "$(head -c 4 "$work/b.png" | tail -c 3)" = PNG ] || fail "no PNG"
   run 0 spmm twin:cyt:scale=0.01 --ranks 2 --device cpu --repeat 1 --algo cola --plot "$work/c.svg"
