@@ -3,10 +3,15 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "ops/check.h"
 #include "ops/spmm.h"
+#include "transport/trace/trace.h"
+
+/* In a timeline one span holds all that planning has recorded, which a viewer folds. */
+static const char PLANNING[] = "planning";
 
 enum { NAMES = 32 };
 static const char *names[NAMES];
@@ -72,7 +77,10 @@ sley_status sley_plan_create(sley_comm *comm, const sley_matrix *block, const in
     status = sl_struct_take("sley_plan_options", options, sizeof chosen, &chosen);
   SL_TRY(sl_agree(comm, status));
   SL_TRY(check_same(comm, &chosen));
-  return sl_spmm_plan(comm, block, row_begin, col_begin, k, &chosen, out);
+  double begin = sl_now();
+  status = sl_spmm_plan(comm, block, row_begin, col_begin, k, &chosen, out);
+  sl_trace_span(sl_trace_of(comm), PLANNING, begin, sl_now(), -1);
+  return status;
 }
 
 sley_status sley_plan_create_pair(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
@@ -92,7 +100,10 @@ sley_status sley_plan_create_pair(sley_comm *comm, const sley_matrix *block, con
                                    "transpose out");
   SL_TRY(sl_agree(comm, status));
   SL_TRY(check_same(comm, &chosen));
-  return sl_spmm_plan_pair(comm, block, row_begin, col_begin, k, &chosen, out, out_transposed);
+  double begin = sl_now();
+  status = sl_spmm_plan_pair(comm, block, row_begin, col_begin, k, &chosen, out, out_transposed);
+  sl_trace_span(sl_trace_of(comm), PLANNING, begin, sl_now(), -1);
+  return status;
 }
 
 sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out) {

@@ -24,6 +24,7 @@ struct sl_exec {
   sl_run run;          /* what steps of every kind run with */
   const sl_exec *wide; /* whose buffers and parts it uses, or NULL */
   sl_trace *trace;     /* NULL unless the comm is traced */
+  int64_t products;    /* traced so far */
   size_t value_bytes, sum_bytes;
   void **state; /* of each step, what its kind's bind made */
   sl_bound_part *parts;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running a bound plan: its steps in their order, and what comes before and after them. */
+#include <stdio.h>
+
+#include "base/clock.h"
 #include "base/interrupt.h"
 #include "exec/exec_inside.h"
 
@@ -57,8 +60,16 @@ static sley_status run_steps(sl_exec *exec, bool unchanged, double alpha, double
   return sl_exec_reclaim(exec, SL_EVERY_BUFFER);
 }
 
+/* A span around all that a product has recorded, with its number, so that products are told apart. */
+static void trace_product(sl_exec *exec, double begin) {
+  char name[32];
+  snprintf(name, sizeof name, "product %lld", (long long)++exec->products);
+  sl_trace_span(exec->trace, name, begin, sl_now(), -1);
+}
+
 sley_status sl_exec_run(sl_exec *exec, bool unchanged, double alpha, const void *x, int64_t ldx, double beta,
                         void *y, int64_t ldy) {
+  double begin = exec->trace ? sl_now() : 0;
   exec->run.memory[SL_BUFFER_X] = (void *)x;
   exec->run.stride[SL_BUFFER_X] = ldx * (int64_t)exec->value_bytes;
   /* Exchanges look whether the user has interrupted; a plan of one rank has none. */
@@ -69,5 +80,7 @@ sley_status sl_exec_run(sl_exec *exec, bool unchanged, double alpha, const void 
     exec->run.comm->ops->abort(exec->run.comm, status);
   if (status != SLEY_OK && exec->second_queue)
     (void)exec->second_queue->ops->queue_wait(exec->second_queue); /* it was not joined */
+  if (exec->trace)
+    trace_product(exec, begin);
   return status;
 }
