@@ -14,7 +14,8 @@ run="gcc:cc libc6-dev make:make cmake:cmake ninja-build:ninja pkg-config:pkg-con
   libjansson-dev libsodium-dev libhwloc-dev libpng-dev"
 optional="libscotch-dev libmetis-dev"
 mpi="libopenmpi-dev:mpicc openmpi-bin:mpirun"
-test="libopenmpi-dev openmpi-bin libmpich-dev mpich libcmocka-dev iproute2 util-linux gzip zstd binutils"
+test="libopenmpi-dev openmpi-bin libmpich-dev mpich libcmocka-dev iproute2 util-linux gzip zstd binutils
+  python3:python3 gnuplot-nox:gnuplot"
 case $role in
   run) packages="$run $optional" ;;
   build) packages="$run $optional $mpi" ;;
