@@ -48,7 +48,9 @@ typedef struct sl_board_slot {
 typedef struct sl_board {
   uint64_t round; /* the last that the rank has finished */
   uint32_t done;  /* blocks of its pull that have finished */
-  uint32_t unused;
+  /* Not 0: a pull ended before its round was finished, for everybody shall stop or a peer is gone. The rank
+   * lends no more: peers may still be looking up what it lent for that round. */
+  uint32_t stopped;
   sl_board_slot slot[]; /* one per rank */
 } sl_board;
 

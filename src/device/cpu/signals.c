@@ -46,7 +46,7 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
   sl_pull_source source[SL_PULL_SOURCES];
   bool stopped = false;
   /* Whom it lent rows in the last round may still be looking them up, if it has stopped waiting for that. */
-  if (signals->opens && __atomic_load_n(signals->stop, __ATOMIC_RELAXED) == 0)
+  if (signals->opens && signals->own->stopped == 0 && __atomic_load_n(signals->stop, __ATOMIC_RELAXED) == 0)
     lend(signals, round);
   for (int i = 0; i < args->sources; i++) {
     const sl_board_slot *slot = &signals->own->slot[args->source[i].peer];
@@ -66,7 +66,9 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
     sl_cpu_tell_piece(&args->arrived->piece[i]);
   for (int i = 0; i < args->sources && !stopped && !signals->keeps; i++)
     store(&args->source[i].board->slot[signals->rank].taken, round);
-  if (signals->closes && !stopped) /* else await would wait for a round that was not */
+  if (stopped)
+    signals->own->stopped = 1;
+  else if (signals->closes) /* else await would wait for a round that was not */
     signals->own->round = round;
   return status;
 }

@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(THREADS, 2) pull_signalled(const __grid_consta
   const sl_signals &s = r.signals;
   const uint64_t round = s.own->round + 1;
   const int thread = threadIdx.x;
-  if (s.opens && blockIdx.x == 0 && blockIdx.y == 0 && thread < s.lends) {
+  if (s.opens && s.own->stopped == 0 && blockIdx.x == 0 && blockIdx.y == 0 && thread < s.lends) {
     sl_board_slot *slot = &r.lend[thread].board->slot[s.rank];
     slot->src = r.lend[thread].src;
     slot->stride = r.lend[thread].stride;
@@ -154,7 +154,9 @@ __global__ void __launch_bounds__(THREADS, 2) pull_signalled(const __grid_consta
   if (thread == 0) {
     __threadfence();
     s.own->done = 0;
-    if (s.closes && !stopped) /* else await would wait for a round that was not */
+    if (stopped)
+      s.own->stopped = 1;
+    else if (s.closes) /* else await would wait for a round that was not */
       s.own->round = round;
   }
   __syncthreads();
