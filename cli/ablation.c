@@ -56,8 +56,8 @@ void cli_ablation_print(const cli_step *steps, int count, const char *what, FILE
     }
     first = first > 0 ? first : s->ms;
     cli_table_cell(&table, 2, "%.3f", s->ms);
-    cli_table_cell(&table, 3, "%.3f", (double)s->bytes / MIB);
-    cli_table_cell(&table, 4, "%" PRId64, s->messages);
+    cli_table_cell(&table, 3, "%.3f", (double)(s->traffic.direct_bytes + s->traffic.message_bytes) / MIB);
+    cli_table_cell(&table, 4, "%" PRId64, s->traffic.direct_messages + s->traffic.message_messages);
     ratio(&table, 5, before, s->ms);
     ratio(&table, 6, first, s->ms);
     before = s->ms;

@@ -3,7 +3,6 @@
 #ifndef SLEY_CLI_ABLATION_H
 #define SLEY_CLI_ABLATION_H
 
-#include <stdint.h>
 #include <stdio.h>
 
 #include "job.h"
@@ -16,7 +15,7 @@ void cli_ablation_names(cli_algos *out);
 typedef struct cli_step {
   const char *algo;
   double ms; /* 0: not possible */
-  int64_t bytes, messages;
+  sley_traffic traffic;
 } cli_step;
 
 /* The table: time, bytes over links, messages; times the step before and the first one over it. what: "median

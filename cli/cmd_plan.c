@@ -95,16 +95,8 @@ static void print_phases(const cli_planning *shared, const cli_result *results, 
 
 /* The steps of --algo cola, as predicted. */
 static void print_ablation(const cli_planning *shared, FILE *stream) {
-  cli_step steps[CLI_ALGORITHMS];
-  int count = 0;
-  for (int i = 1; i < shared->count; i++) {
-    const sley_plan_info *info = &shared->plans[i].info;
-    steps[count++] =
-        (cli_step){.algo = shared->plans[i].algo,
-                   .ms = info->predicted_ms,
-                   .bytes = info->predicted.direct_bytes + info->predicted.message_bytes,
-                   .messages = info->predicted.direct_messages + info->predicted.message_messages};
-  }
+  cli_step steps[CLI_ALGORITHMS + 1];
+  int count = cli_planning_steps(shared, steps);
   fprintf(stream, "\n");
   cli_ablation_print(steps, count, "predicted ms", stream);
 }

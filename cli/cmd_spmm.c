@@ -151,49 +151,29 @@ static int write_json(const cli_job *job, const cli_operands *operands, const sp
   return cli_output_json(settings->job.json, cli_json_end(json)) ? CLI_DONE : CLI_FAILED;
 }
 
-/* Reports what ran, and writes what was asked for. code: so far. */
+static void fill_steps(const cli_result *results, int count, cli_step *out) {
+  for (int i = 0; i < count; i++)
+    out[i] = (cli_step){.algo = results[i].algo,
+                        .ms = results[i].impossible ? 0 : results[i].median_ms,
+                        .traffic = results[i].counted};
+}
+
 static void report_ablation(const cli_result *results, int count, FILE *stream) {
   cli_step steps[CLI_ALGORITHMS];
-  for (int i = 0; i < count; i++)
-    steps[i] =
-        (cli_step){.algo = results[i].algo,
-                   .ms = results[i].impossible ? 0 : results[i].median_ms,
-                   .bytes = results[i].counted.direct_bytes + results[i].counted.message_bytes,
-                   .messages = results[i].counted.direct_messages + results[i].counted.message_messages};
+  fill_steps(results, count, steps);
   fprintf(stream, "\n");
   cli_ablation_print(steps, count, "median ms", stream);
 }
 
 static bool plot_results(const cli_job *job, const cli_operands *operands, const char *path,
                          const cli_result *results, int count) {
-  const char *names[CLI_ALGORITHMS];
-  double ms[CLI_ALGORITHMS], bytes[2 * CLI_ALGORITHMS];
-  char title[256];
-  for (int i = 0; i < count; i++) {
-    names[i] = results[i].algo;
-    ms[i] = results[i].impossible ? 0 : results[i].median_ms;
-    bytes[i] = (double)results[i].counted.direct_bytes / (1 << 20);
-    bytes[count + i] = (double)results[i].counted.message_bytes / (1 << 20);
-  }
-  snprintf(title, sizeof title, "%s, k = %lld, %d ranks", job->name, (long long)operands->k,
-           job->ranks.ranks);
-  const cli_chart charts[] = {{.title = "time of a product",
-                               .unit = "ms, median",
-                               .points = count,
-                               .point = names,
-                               .series = 1,
-                               .name = (const char *[]){"ms"},
-                               .value = ms},
-                              {.title = "bytes over links",
-                               .unit = "MiB",
-                               .points = count,
-                               .point = names,
-                               .series = 2,
-                               .name = (const char *[]){"direct", "message"},
-                               .value = bytes}};
-  return cli_plot(path, title, charts, 2);
+  cli_step steps[CLI_ALGORITHMS];
+  fill_steps(results, count, steps);
+  return cli_plot_steps(path, job, operands->k, steps, count,
+                        &(cli_chart){.title = "time of a product", .unit = "ms, median"});
 }
 
+/* Reports what ran, and writes what was asked for. code: so far. */
 static int report(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                   const cli_result *results, const cli_algos *algos, const cli_found *found, int code) {
   bool to_stdout = settings->job.json && strcmp(settings->job.json, "-") == 0;

@@ -94,35 +94,20 @@ cli_json cli_planned_json(const cli_planned *plan) {
   return json;
 }
 
-bool cli_planning_plot(const cli_planning *planning) {
-  const char *names[CLI_ALGORITHMS + 1];
-  double ms[CLI_ALGORITHMS + 1], mib[2 * (CLI_ALGORITHMS + 1)];
-  char title[256];
+int cli_planning_steps(const cli_planning *planning, cli_step *out) {
   int first = planning->count > 1 ? 1 : 0, count = planning->count - first;
   for (int i = 0; i < count; i++) {
     const cli_planned *plan = &planning->plans[first + i];
-    names[i] = plan->algo;
-    ms[i] = plan->info.predicted_ms;
-    mib[i] = (double)plan->info.predicted.direct_bytes / MIB;
-    mib[count + i] = (double)plan->info.predicted.message_bytes / MIB;
+    out[i] = (cli_step){.algo = plan->algo, .ms = plan->info.predicted_ms, .traffic = plan->info.predicted};
   }
-  snprintf(title, sizeof title, "%s, k = %" PRId64 ", %d ranks", planning->job->name, planning->k,
-           planning->job->ranks.ranks);
-  const cli_chart charts[] = {{.title = "predicted time of a product",
-                               .unit = "ms",
-                               .points = count,
-                               .point = names,
-                               .series = 1,
-                               .name = (const char *[]){"ms"},
-                               .value = ms},
-                              {.title = "bytes over links",
-                               .unit = "MiB",
-                               .points = count,
-                               .point = names,
-                               .series = 2,
-                               .name = (const char *[]){"direct", "message"},
-                               .value = mib}};
-  return cli_plot(planning->plot, title, charts, 2);
+  return count;
+}
+
+bool cli_planning_plot(const cli_planning *planning) {
+  cli_step steps[CLI_ALGORITHMS + 1];
+  int count = cli_planning_steps(planning, steps);
+  return cli_plot_steps(planning->plot, planning->job, planning->k, steps, count,
+                        &(cli_chart){.title = "predicted time of a product", .unit = "ms"});
 }
 
 /* ---- several */

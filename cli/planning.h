@@ -3,6 +3,7 @@
 #ifndef SLEY_CLI_PLANNING_H
 #define SLEY_CLI_PLANNING_H
 
+#include "ablation.h"
 #include "json.h"
 #include "measure.h"
 
@@ -31,6 +32,10 @@ sley_status cli_plan_all(cli_planning *planning);
 
 /* One algorithm's prediction as JSON. */
 cli_json cli_planned_json(const cli_planned *plan);
+
+/* The algorithms that were planned, without auto's, as steps: fills at most CLI_ALGORITHMS + 1 and returns
+ * their number. */
+int cli_planning_steps(const cli_planning *planning, cli_step *out);
 
 /* Draws predicted times and volumes to the file of `plot`. False after one line on stderr. */
 bool cli_planning_plot(const cli_planning *planning);

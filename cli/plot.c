@@ -3,6 +3,7 @@
 #include "plot.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "output.h"
 #include "terminal.h"
 
+#define MIB (1024.0 * 1024.0)
 enum { WIDTH = 560, HEIGHT = 420 };
 
 static bool ends_with(const char *text, const char *end) {
@@ -172,4 +174,33 @@ bool cli_plot(const char *path, const char *title, const cli_chart *charts, int 
   }
   fclose(script);
   return written;
+}
+
+bool cli_plot_steps(const char *path, const cli_job *job, int64_t k, const cli_step *steps, int count,
+                    const cli_chart *times) {
+  const char *names[CLI_ALGORITHMS + 1];
+  double ms[CLI_ALGORITHMS + 1], mib[2 * (CLI_ALGORITHMS + 1)];
+  char title[256];
+  for (int i = 0; i < count; i++) {
+    names[i] = steps[i].algo;
+    ms[i] = steps[i].ms;
+    mib[i] = (double)steps[i].traffic.direct_bytes / MIB;
+    mib[count + i] = (double)steps[i].traffic.message_bytes / MIB;
+  }
+  snprintf(title, sizeof title, "%s, k = %" PRId64 ", %d ranks", job->name, k, job->ranks.ranks);
+  const cli_chart charts[] = {{.title = times->title,
+                               .unit = times->unit,
+                               .points = count,
+                               .point = names,
+                               .series = 1,
+                               .name = (const char *[]){"ms"},
+                               .value = ms},
+                              {.title = "bytes over links",
+                               .unit = "MiB",
+                               .points = count,
+                               .point = names,
+                               .series = 2,
+                               .name = (const char *[]){"direct", "message"},
+                               .value = mib}};
+  return cli_plot(path, title, charts, 2);
 }

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "ablation.h"
+
 /* Bars, or lines over numbers, both on logarithmic scales. */
 typedef struct cli_chart {
   const char *title, *unit; /* unit: of the values */
@@ -23,5 +25,10 @@ bool cli_plot_possible(const char *command, const char *path, int *code);
 
 /* Draws the charts side by side. False, with nothing left behind, after one line on stderr. */
 bool cli_plot(const char *path, const char *title, const cli_chart *charts, int count);
+
+/* Draws the times and the bytes of count algorithms, CLI_ALGORITHMS + 1 at most, two charts. times: title and
+ * unit of the first. Returns as cli_plot. */
+bool cli_plot_steps(const char *path, const cli_job *job, int64_t k, const cli_step *steps, int count,
+                    const cli_chart *times);
 
 #endif

@@ -127,18 +127,11 @@ static sley_matrix *revalue(const sley_matrix *old) {
   return fresh;
 }
 
-/* Whether entries of A go to other ranks. */
-static bool travels(const sample *s, int ranks) {
-  if (strcmp(s->algo, "bcast-1.5d") == 0)
-    return ranks >= 4 && ranks % 2 == 0 && !s->reproducible;
-  return strcmp(s->algo, "summa-2d") == 0 || (strcmp(s->algo, "cover") == 0 && !s->reproducible);
-}
-
 static void run_sample(const rank_case *c, sample *s) {
   if (!test_on_cpu() && strcmp(s->algo, "rowwise") == 0 && !s->reproducible)
     return; /* the order of its kernel is found by timing */
   sley_status status = run_case(c, rank_main, s);
-  if (travels(s, c->ranks))
+  if (entries_travel(s->algo, s->reproducible, c->ranks))
     assert_int_equal(status, SLEY_ERR_UNSUPPORTED);
   else
     assert_case_ok(c, status);

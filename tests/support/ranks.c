@@ -13,7 +13,6 @@
 #include "transport/process/process.h"
 #include "transport/trace/trace.h"
 
-
 typedef struct traced_main {
   sl_rank_main main;
   void *arg;
@@ -187,4 +186,10 @@ void assert_case_ok(const rank_case *c, sley_status status) {
     fail_msg("%s%s, %d ranks, workgroup %d, %d threads, seed %llu: %s: %s", c->transport,
              c->traced ? "+trace" : "", c->ranks, c->workgroup, c->threads, (unsigned long long)c->seed,
              sley_status_name(status), sley_last_error());
+}
+
+bool entries_travel(const char *algo, bool reproducible, int ranks) {
+  if (strcmp(algo, "bcast-1.5d") == 0)
+    return ranks >= 4 && ranks % 2 == 0 && !reproducible;
+  return strcmp(algo, "summa-2d") == 0 || (strcmp(algo, "cover") == 0 && !reproducible);
 }

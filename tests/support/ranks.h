@@ -48,4 +48,8 @@ void assert_case_ok(const rank_case *c, sley_status status);
       return sl_fail(SLEY_ERR_INTERNAL, "%s:%d: %s does not hold", __FILE__, __LINE__, #condition);          \
   } while (0)
 
+/* Whether a plan of the algorithm hands entries of A to other ranks, so that it takes no new values by
+ * itself. */
+bool entries_travel(const char *algo, bool reproducible, int ranks);
+
 #endif

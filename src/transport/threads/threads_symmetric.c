@@ -198,19 +198,12 @@ static sley_status locate(sl_symm *base, const char *call, int rank, int64_t off
   return go_on(base->comm);
 }
 
-static void count(sl_symm *base, int rank, int64_t bytes) {
+/* So many operations of so many bytes each. */
+static void count(sl_symm *base, int rank, int64_t operations, int64_t bytes) {
   sl_counters *counters = &((sl_threads_comm *)base->comm)->counters;
   sl_link link = sl_link_to(base->comm, rank);
-  counters->bytes[link] += bytes;
-  counters->messages[link] += bytes > 0;
-}
-
-/* As gets of its rows one by one. */
-static void count_rows(sl_symm *base, const sl_row_list *list) {
-  sl_counters *counters = &((sl_threads_comm *)base->comm)->counters;
-  sl_link link = sl_link_to(base->comm, list->peer);
-  counters->bytes[link] += list->count * list->bytes;
-  counters->messages[link] += list->bytes > 0 ? list->count : 0;
+  counters->bytes[link] += operations * bytes;
+  counters->messages[link] += bytes > 0 ? operations : 0;
 }
 
 static void open_handle(sl_symm *base, sl_rma *rma) {
@@ -230,7 +223,7 @@ static sley_status get_begin(sl_symm *base, int rank, int64_t offset, void *dst,
     SL_TRY(sl_rma_queue_copy(comm->rma, dst, block + offset, bytes, &((threads_rma *)rma)->number));
   if (sl_is_word(offset, bytes))
     let_others_run(comm);
-  count(base, rank, bytes);
+  count(base, rank, 1, bytes);
   return SLEY_OK;
 }
 
@@ -244,7 +237,7 @@ static sley_status put_begin(sl_symm *base, int rank, int64_t offset, const void
     sl_symm_store(block, offset, src, bytes);
   else
     SL_TRY(sl_rma_queue_copy(comm->rma, block + offset, src, bytes, &((threads_rma *)rma)->number));
-  count(base, rank, bytes);
+  count(base, rank, 1, bytes);
   return SLEY_OK;
 }
 
@@ -265,7 +258,7 @@ static sley_status get_rows(sl_symm *base, int lists, const sl_row_list *list, v
                        (long long)rows, l->peer);
       memcpy(to + i * l->bytes, block + l->rows[i] * l->bytes, (size_t)l->bytes);
     }
-    count_rows(base, l);
+    count(base, l->peer, l->count, l->bytes);
   }
   return SLEY_OK;
 }
