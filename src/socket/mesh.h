@@ -69,6 +69,9 @@ void sl_mesh_abort(sl_mesh *mesh, sley_status status);
 /* Whether a rank has failed, as far as is known here. */
 bool sl_mesh_broken(sl_mesh *mesh);
 
+/* Whether it was others that noticed: the rank has ended, is stopped or cut off, and takes part in nothing. */
+bool sl_mesh_lost_rank(sl_mesh *mesh);
+
 /* ---- messages. A tag names a message between two ranks; messages of one pair arrive in the order sent, and
  * one for which no receive is posted yet holds up those behind it. So a rank posts its receives in the order
  * in which its peer sends, and before it waits for anything the peer sends after them. */

@@ -137,6 +137,11 @@ bool sl_mesh_broken(sl_mesh *mesh) {
   return mesh->failure.rank >= 0;
 }
 
+bool sl_mesh_lost_rank(sl_mesh *mesh) {
+  sl_wire_enter(mesh);
+  return mesh->failure.rank >= 0 && mesh->failure.noticed;
+}
+
 /* ---- waiting for what was asked of a peer (request.c) */
 
 sley_status sl_mesh_test_ask(sl_mesh *mesh, const sl_mesh_ask *ask, bool *done) {

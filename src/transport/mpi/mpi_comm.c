@@ -11,8 +11,9 @@
 #include "base/interrupt.h"
 #include "base/module.h"
 
-/* Seconds for what is in flight from a failure on, and as many for the ranks to part; after an interrupt. */
-static const double FAREWELL = 4, FAREWELL_INTERRUPTED = 0.5;
+/* Seconds for what is in flight from a failure on, and as many for the ranks to part; after an interrupt, or
+ * where a rank will never part because it has ended or is stopped. */
+static const double FAREWELL = 4, FAREWELL_SHORT = 0.5;
 
 /* Whether this process is to end soon; the thread's message stays. */
 static bool asked(void) {
@@ -24,8 +25,10 @@ static bool asked(void) {
 }
 
 bool sl_mpi_linger(sl_mpi_comm *comm) {
-  if (comm->farewell == 0)
-    comm->farewell = sl_now() + (asked() ? FAREWELL_INTERRUPTED : FAREWELL);
+  if (comm->farewell == 0) {
+    bool brief = asked() || sl_mesh_lost_rank(comm->base.mesh);
+    comm->farewell = sl_now() + (brief ? FAREWELL_SHORT : FAREWELL);
+  }
   sl_mpi_discard(comm);
   nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
   return sl_now() < comm->farewell;

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A rank of a job on this host is killed or stopped at a random moment: the others must end in time and say why.
+
+  kills.py SLEY [--mpirun MPIRUN] [--count N] [--seed S] [--jobs J] [--spare S]
+
+Each case starts three ranks, over TCP or, with --mpirun, over MPI, and sends one of them SIGKILL or SIGSTOP, before the
+ranks have met or while they multiply. Every survivor must end within --timeout and --spare seconds (default 2) of the
+signal. Over TCP each names the rank, and says that its process ended or is stopped. Over MPI the first to end does so for a
+rank that is stopped, and mpirun ends the others; of a rank that is killed mpirun tells. A rank that stops before it has met
+the others cannot be named by its process: the others say who has not come. --jobs: so many cases at once (default 1).
+
+Case I of a seed is always the same fault. Prints counts, the longest end beyond the time limit, and what was wrong. Exit
+status: 0 if all is well, else 1. Wants a machine that does nothing else: it measures times.
+"""
+import argparse
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+RANKS, TIMEOUT = 3, 3
+JOB = ["spmm", "twin:cyt:scale=0.02", "--threads", "1", "--timeout", str(TIMEOUT), "--repeat", "1000000"]
+# A rank under mpirun: notes its process, and keeps its messages.
+WRAPPER = """#!/bin/sh
+rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+echo $$ >"$1/new.$rank"
+mv "$1/new.$rank" "$1/pid.$rank"
+shift
+exec "$@" >"$KILLS_FOLDER/out.$rank" 2>"$KILLS_FOLDER/err.$rank"
+"""
+lock, lines, problems, late = threading.Lock(), {}, [], []
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def read(path):
+    try:
+        with open(path, errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def start_tcp(sley, folder, algo):
+    """The ranks' processes, which are our children."""
+    environment = dict(os.environ, WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()),
+                       SLEY_SECRET="a secret of the tests", SLEY_MACHINE="builtin")
+    environment.pop("LOCAL_RANK", None)
+    ranks = []
+    for rank in range(RANKS):
+        environment["RANK"] = str(rank)
+        with open(f"{folder}/out.{rank}", "w") as out, open(f"{folder}/err.{rank}", "w") as err:
+            ranks.append(subprocess.Popen([sley, *JOB, "--transport", "tcp", "--algo", algo], env=environment, stdout=out, stderr=err))
+    return ranks, [process.pid for process in ranks]
+
+
+def start_mpi(sley, folder, algo, mpirun):
+    """mpirun's process, and those of the ranks."""
+    wrapper = f"{folder}/rank"
+    with open(wrapper, "w") as file:
+        file.write(WRAPPER)
+    os.chmod(wrapper, 0o755)
+    environment = dict(os.environ, KILLS_FOLDER=folder, SLEY_MACHINE="builtin", OMPI_ALLOW_RUN_AS_ROOT="1",
+                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
+    with open(f"{folder}/mpirun", "w") as out:
+        process = subprocess.Popen([mpirun, "-n", str(RANKS), wrapper, folder, sley, *JOB, "--transport", "mpi", "--algo", algo],
+                                   env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+    deadline = time.time() + 60
+    while not all(os.path.exists(f"{folder}/pid.{rank}") for rank in range(RANKS)):
+        if time.time() > deadline or process.poll() is not None:
+            raise RuntimeError(f"{mpirun} starts no ranks: {read(folder + '/mpirun')}")
+        time.sleep(0.01)
+    return [process], [int(read(f"{folder}/pid.{rank}")) for rank in range(RANKS)]
+
+
+def await_end(processes, pids, seconds):
+    """Whether all end within so many seconds."""
+    deadline = time.time() + seconds
+    while any(is_alive(pid) for pid in pids):
+        if time.time() > deadline:
+            return False
+        for process in processes:
+            process.poll()
+        time.sleep(0.01)
+    return True
+
+
+def why_wrong(transport, fault, victim, folder):
+    """What is missing in what was said; None: nothing."""
+    said = {rank: read(f"{folder}/err.{rank}") for rank in range(RANKS) if rank != victim}
+    named = rf"rank {victim} failed|rank {victim} has not|rank {victim} did not|ranks? .*\b{victim}\b.* not come"
+    cause = {"kill": r"ended|killed|closed|not come", "stop": r"is stopped|not come"}[fault]
+    is_told = lambda text: re.search(named, text) and re.search(cause, text)
+    if transport == "tcp":
+        silent = [rank for rank, text in said.items() if not is_told(text)]
+        return f"rank {silent[0]} says: {said[silent[0]] or 'nothing'}" if silent else None
+    if fault == "kill":
+        text = read(f"{folder}/mpirun")
+        return None if re.search(r"signal 9|SIGNALS?: .*9|KILLED", text) else f"mpirun says: {text[-300:]}"
+    if any(is_told(text) or re.search("MPI_Init_thread of all ranks has not come", text) for text in said.values()):
+        return None
+    return f"the survivors say: {said}"
+
+
+def one(options, number):
+    dice = random.Random(options.seed * 1000003 + number)
+    transport = dice.choice(["tcp", "mpi"]) if options.mpirun else "tcp"
+    fault, victim = dice.choice(["kill", "stop"]), dice.randrange(RANKS)
+    algo, moment = dice.choice(["halo", "cover", "rowwise", "halo-pipelined", "bcast-1d"]), dice.choice([0.2, 1.5]) * dice.random()
+    what = f"case {number}: {transport}, {algo}, {fault} rank {victim} after {moment:.3f} s"
+    with tempfile.TemporaryDirectory() as folder:
+        processes, pids = start_tcp(options.sley, folder, algo) if transport == "tcp" else \
+            start_mpi(options.sley, folder, algo, options.mpirun)
+        time.sleep(moment)
+        os.kill(pids[victim], signal.SIGKILL if fault == "kill" else signal.SIGSTOP)
+        begin = time.time()
+        survivors = [pid for rank, pid in enumerate(pids) if rank != victim]
+        in_time = await_end(processes, survivors, TIMEOUT + 20)
+        took = time.time() - begin
+        if fault == "stop":
+            os.kill(pids[victim], signal.SIGKILL)
+        for pid in [] if in_time else survivors:
+            os.kill(pid, signal.SIGKILL)
+        for process in processes:
+            process.wait()
+        wrong = why_wrong(transport, fault, victim, folder)
+    with lock:
+        lines[transport, fault] = lines.get((transport, fault), 0) + 1
+        late.append(took - TIMEOUT)
+        if took > TIMEOUT + options.spare:
+            problems.append(f"{what}: the last survivor ended after {took:.1f} s")
+        if wrong:
+            problems.append(f"{what}: {wrong}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sley")
+    parser.add_argument("--mpirun")
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--spare", type=float, default=2)
+    options = parser.parse_args()
+    numbers = iter(range(1, options.count + 1))
+
+    def work():
+        while True:
+            with lock:
+                number = next(numbers, None)
+            if number is None:
+                return
+            try:
+                one(options, number)
+            except (OSError, RuntimeError) as error:
+                with lock:
+                    problems.append(f"case {number}: {error}")
+
+    workers = [threading.Thread(target=work) for _ in range(options.jobs)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for (transport, fault), count in sorted(lines.items()):
+        print(f"{transport} {fault:5} {count:4}")
+    if late:
+        print(f"the longest end came {max(late):.2f} s after the time limit of {TIMEOUT} s, or before it")
+    for problem in problems:
+        print("WRONG:", problem)
+    print(f"{len(problems)} problems")
+    return 1 if problems or not late else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
