@@ -108,7 +108,7 @@ def why_wrong(transport, fault, victim, folder):
     """What is missing in what was said; None: nothing."""
     said = {rank: read(f"{folder}/err.{rank}") for rank in range(RANKS) if rank != victim}
     named = rf"rank {victim} failed|rank {victim} has not|rank {victim} did not|ranks? .*\b{victim}\b.* not come"
-    cause = {"kill": r"ended|killed|closed|not come", "stop": r"is stopped|not come"}[fault]
+    cause = {"kill": r"ended|killed|closed|not come|refused", "stop": r"is stopped|not come|does not answer"}[fault]
     is_told = lambda text: re.search(named, text) and re.search(cause, text)
     if transport == "tcp":
         silent = [rank for rank, text in said.items() if not is_told(text)]
