@@ -6,7 +6,6 @@
  * plans its row block and executes the plan; cli_measure_verify (verify.c) compares with a float64 product;
  * report.c prints. */
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "ablation.h"
@@ -276,16 +275,11 @@ static int run_job(cli_job *job, const spmm_settings *settings, const cli_algos 
   return code;
 }
 
-static bool ends(const char *path, const char *ending) {
-  size_t length = strlen(path), own = strlen(ending);
-  return length >= own && strcasecmp(path + length - own, ending) == 0;
-}
-
 /* Y is written as .npy alone; a device or a pipe may have any name. */
 static bool is_out_name(const char *path) {
   struct stat info;
   if (!path || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) ||
-      ends(path, ".npy") || ends(path, ".npy.gz") || ends(path, ".npy.zst"))
+      cli_ends_with(path, ".npy") || cli_ends_with(path, ".npy.gz") || cli_ends_with(path, ".npy.zst"))
     return true;
   cli_error("%s: the ending names no format of Y; known is .npy, also with .gz or .zst", path);
   return false;

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sley spy`: a picture of a matrix, darker where nonzeros are denser, with the partition's lines. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "command.h"
+#include "gnuplot.h"
 #include "input.h"
 #include "job.h"
 #include "output.h"
 #include "picture.h"
+#include "spy_axes.h"
 #include "terminal.h"
 
 typedef struct spy_settings {
   const char *output, *order, *partition;
   int64_t ranks, size, threads, seed, mem_limit;
+  bool bare;
 } spy_settings;
 
 #define AT(field) offsetof(spy_settings, field)
@@ -22,7 +27,7 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(output),
-     .help = "the PNG to write; - for stdout"},
+     .help = "the picture to write, PNG, or SVG where it ends in .svg; - for stdout"},
     {.name = "ranks",
      .kind = CLI_INT,
      .value = "P",
@@ -48,7 +53,11 @@ static const cli_option own_options[] = {
      .offset = AT(size),
      .least = 16,
      .most = 16384,
-     .help = "of the longer side"},
+     .help = "of the longer side of the matrix's area"},
+    {.name = "bare",
+     .kind = CLI_FLAG,
+     .offset = AT(bare),
+     .help = "the matrix's area alone, as PNG: no axes, title and scale, for which gnuplot is needed"},
     {.name = "threads",
      .kind = CLI_INT,
      .value = "T",
@@ -71,7 +80,37 @@ static const cli_option *const options[] = {own_options, NULL};
 static const spy_settings defaults = {
     .order = "none", .partition = "rows", .ranks = 1, .size = 800, .seed = 1};
 
-static int draw(const spy_settings *settings, const sley_matrix *matrix) {
+/* What is drawn: the file, its size, and what was made of it. */
+static void write_title(const spy_settings *settings, const char *name, const sley_matrix *matrix, char *out,
+                        size_t bytes) {
+  sley_matrix_info info;
+  const char *base = strrchr(name, '/');
+  char order[64] = "", ranks[32] = "";
+  if (sley_matrix_info_get(matrix, &info) != SLEY_OK)
+    info = (sley_matrix_info){0};
+  if (strcmp(settings->order, "none") != 0)
+    snprintf(order, sizeof order, ", order %s", settings->order);
+  if (settings->ranks > 1)
+    snprintf(ranks, sizeof ranks, ", %" PRId64 " ranks", settings->ranks);
+  snprintf(out, bytes, "%s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros%s%s", base ? base + 1 : name,
+           info.rows, info.cols, info.nnz, order, ranks);
+}
+
+/* With axes, or without where gnuplot is missing, which is told. */
+static bool write(const spy_settings *settings, const char *name, const sley_matrix *matrix,
+                  const cli_picture *picture) {
+  char title[256];
+  if (settings->bare)
+    return cli_picture_write(picture, settings->output);
+  if (!cli_gnuplot_found()) {
+    cli_say("spy: gnuplot is not installed (Debian: gnuplot-nox): drawn without axes, title and scale");
+    return cli_picture_write(picture, settings->output);
+  }
+  write_title(settings, name, matrix, title, sizeof title);
+  return cli_spy_axes(picture, title, settings->output);
+}
+
+static int draw(const spy_settings *settings, const char *name, const sley_matrix *matrix) {
   int64_t *row_begin = NULL, *col_begin = NULL;
   int ranks = (int)settings->ranks;
   cli_picture picture = {0};
@@ -81,7 +120,7 @@ static int draw(const spy_settings *settings, const sley_matrix *matrix) {
   int code = CLI_DONE;
   if (status == SLEY_OK) {
     cli_picture_lines(&picture, row_begin, col_begin, ranks);
-    code = cli_picture_write(&picture, settings->output) ? CLI_DONE : CLI_FAILED;
+    code = write(settings, name, matrix, &picture) ? CLI_DONE : CLI_FAILED;
   } else {
     code = cli_finish(status);
   }
@@ -104,7 +143,7 @@ static int run(void *settings_, char **positionals) {
       cli_load(positionals[0], "f32", settings->threads, settings->seed, settings->mem_limit, &matrix);
   if (status == SLEY_OK && strcmp(settings->order, "none") != 0)
     status = cli_apply_order(&matrix, settings->order, settings->threads, settings->seed, &place);
-  int code = status == SLEY_OK ? draw(settings, matrix) : cli_finish(status);
+  int code = status == SLEY_OK ? draw(settings, positionals[0], matrix) : cli_finish(status);
   sley_buffer_free(place);
   sley_matrix_destroy(matrix);
   return code;

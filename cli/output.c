@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,6 +89,11 @@ static FILE *open_aside(char *aside, const struct stat *replaced) {
     errno = reason;
   }
   return stream;
+}
+
+bool cli_ends_with(const char *path, const char *ending) {
+  size_t length = strlen(path), own = strlen(ending);
+  return length > own && strcasecmp(path + length - own, ending) == 0;
 }
 
 bool cli_output_open(cli_output *output, const char *path) {

@@ -21,6 +21,9 @@ typedef struct cli_output {
  */
 bool cli_output_possible(const char *path);
 
+/* Whether a path has the ending, in capitals or not. */
+bool cli_ends_with(const char *path, const char *ending);
+
 /* False after one line on stderr. path must outlive the output. */
 bool cli_output_open(cli_output *output, const char *path);
 

@@ -22,7 +22,7 @@ static void put(cli_picture *picture, int x, int y, const unsigned char *colour)
 
 /* The colour of t in 0..1: from light to dark blue, through five anchors whose CIE lightness falls evenly
  * from 86 to 14, so that equal steps of t look equal. */
-static void colour_of(double t, unsigned char *out) {
+void cli_picture_colour(double t, unsigned char *out) {
   static const double anchor[5][CHANNELS] = {
       {166, 199, 230}, {108, 158, 209}, {62, 118, 178}, {28, 78, 138}, {8, 38, 84}};
   double place = t * 4;
@@ -101,6 +101,8 @@ static void paint(cli_picture *picture, const uint32_t *counts) {
     filled += counts[i] != 0;
   /* Lone points need contrast: an almost empty picture leaves out the light half of the scale. */
   double lightest = (double)filled < 0.03 * (double)pixels ? 0.5 : 0;
+  picture->most = most;
+  picture->lightest = lightest;
   for (int y = 0; y < picture->inner_height; y++) {
     for (int x = 0; x < picture->inner_width; x++) {
       uint32_t here = counts[(size_t)y * (size_t)picture->inner_width + (size_t)x];
@@ -108,7 +110,7 @@ static void paint(cli_picture *picture, const uint32_t *counts) {
         continue;
       unsigned char colour[CHANNELS];
       double t = most > 1 ? log((double)here) / log((double)most) : 0.5;
-      colour_of(lightest + (1 - lightest) * (t > 1 ? 1 : t), colour);
+      cli_picture_colour(lightest + (1 - lightest) * (t > 1 ? 1 : t), colour);
       put(picture, picture->left + x, picture->top + y, colour);
     }
   }

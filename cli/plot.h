@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Charts, drawn by gnuplot as a child process. */
+/* Charts of times and volumes, drawn by gnuplot. */
 #ifndef SLEY_CLI_PLOT_H
 #define SLEY_CLI_PLOT_H
 

@@ -18,7 +18,7 @@ _sley() {
     convert) options="--dtype --threads --mem-limit --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --mem-limit --help" ;;
     generate) options="--output --dtype --threads --seed --help" ;;
-    spy) options="--output --ranks --partition --order --size --threads --seed --mem-limit --help" ;;
+    spy) options="--output --ranks --partition --order --size --bare --threads --seed --mem-limit --help" ;;
     tune) options="--device --out --transport --seconds --help" ;;
     info) options="--json --help" ;;
     help)

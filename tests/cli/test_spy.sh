@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Pictures: size, where nonzeros are drawn, the partition's lines, empty and rectangular matrices.
+# Pictures: size, where nonzeros are drawn, the partition's lines, empty and rectangular matrices; axes around them.
 # Usage: test_spy.sh SLEY ROOT PNG_PIXEL
 set -u
 sley=$1 root=$2 png_pixel=$3
@@ -21,7 +21,7 @@ pixel() {
 }
 
 # A diagonal of 4 in 18 pixels: cells of 4, with a gap of one.
-run 0 spy diag:n=4 -o "$work/a.png" --size 18
+run 0 spy diag:n=4 -o "$work/a.png" --bare --size 18
 for i in 0 4 8 12; do
   pixel $i $i 16 16 not $paper
   pixel $((i + 2)) $((i + 2)) 16 16 not $paper
@@ -29,17 +29,42 @@ for i in 0 4 8 12; do
   pixel $(((i + 4) % 16)) $i 16 16 is $paper
 done
 # Two ranks: lines at the middle, behind the nonzeros.
-run 0 spy diag:n=4 -o "$work/a.png" --size 18 --ranks 2
+run 0 spy diag:n=4 -o "$work/a.png" --bare --size 18 --ranks 2
 pixel 0 8 16 16 not $paper
 pixel 8 0 16 16 not $paper
 pixel 0 4 16 16 is $paper
 pixel 8 8 16 16 not e89460
 pixel 0 8 16 16 is e89460
 # Denser is darker: a full matrix beside an empty one; a large one shrinks to the size.
-run 0 spy dense:rows=100,cols=50 -o "$work/a.png" --size 64
+run 0 spy dense:rows=100,cols=50 -o "$work/a.png" --bare --size 64
 pixel 0 0 32 64 not $paper
 pixel 31 63 32 64 not $paper
-run 0 spy empty:rows=10,cols=40 -o "$work/a.png" --size 80
+run 0 spy empty:rows=10,cols=40 -o "$work/a.png" --bare --size 80
 pixel 0 0 80 20 is $paper
-run 0 spy empty:rows=0,cols=0 -o "$work/a.png" --size 20
+run 0 spy empty:rows=0,cols=0 -o "$work/a.png" --bare --size 20
+
+# With axes, title and scale: the same pixels between margins, in both formats.
+if command -v gnuplot >/dev/null; then
+  run 0 spy dense:rows=100,cols=50 -o "$work/a.png" --size 400
+  for at in "89 46 000000" "90 446 000000" "110 246 3e76b2"; do
+    read -r x y colour <<<"$at"
+    got=$("$png_pixel" "$work/a.png" "$x" "$y")
+    [ "$got" = "460 504 $colour" ] || fail "axes: pixel $x $y is $got, expected $colour"
+  done
+  run 0 spy "$root/data/karate.mtx" -o "$work/a.svg" --order rcm --ranks 2
+  for text in "karate.mtx: 34 x 34" "order rcm, 2 ranks" ">column<" ">row<"; do
+    grep -qF -- "$text" "$work/a.svg" || fail "the SVG lacks $text"
+  done
+  for matrix in empty:rows=0,cols=0 empty:rows=0,cols=5 empty:rows=3,cols=1 diag:n=1; do
+    run 0 spy $matrix -o "$work/a.png"
+    silent_err "spy $matrix"
+  done
+  run 0 spy twin:cyt:scale=0.05 -o "$work/a.svg"
+  grep -qF "nonzeros in a pixel" "$work/a.svg" || fail "there is no scale"
+fi
+# Without gnuplot: the area alone, and a line.
+mkdir "$work/nothing"
+PATH=$work/nothing run 0 spy diag:n=4 -o "$work/a.png" --size 18
+one_line "no gnuplot" "drawn without axes"
+pixel 0 0 16 16 not $paper
 finish

@@ -14,7 +14,7 @@ declare -A options=(
   [convert]="dtype threads"
   [order]="order output perm dtype threads seed"
   [generate]="output dtype threads seed"
-  [spy]="output ranks partition order size threads seed"
+  [spy]="output ranks partition order size bare threads seed"
   [tune]="device out transport seconds"
   [info]="json"
 )

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gnuplot reads a script, and data from a file that it inherits, and writes the picture to the output file
+ * that it inherits. */
+#include "gnuplot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "output.h"
+#include "terminal.h"
+
+bool cli_gnuplot_found(void) {
+  const char *at = getenv("PATH");
+  char path[4096];
+  for (; at && *at; at += strcspn(at, ":"), at += *at == ':') {
+    int length = (int)strcspn(at, ":");
+    if (length > 0 && snprintf(path, sizeof path, "%.*s/gnuplot", length, at) < (int)sizeof path &&
+        access(path, X_OK) == 0)
+      return true;
+  }
+  return false;
+}
+
+FILE *cli_gnuplot_script(const char *path) {
+  FILE *script = tmpfile();
+  if (!script)
+    cli_error("%s: cannot make a temporary file for gnuplot: %s", path, strerror(errno));
+  return script;
+}
+
+/* In double quotes gnuplot would run what stands between backquotes. */
+void cli_gnuplot_text(FILE *script, const char *text) {
+  fputc('"', script);
+  for (; *text; text++) {
+    if (*text == '"' || *text == '\\')
+      fputc('\\', script);
+    fputc((unsigned char)*text < ' ' ? ' ' : *text == '`' ? '\'' : *text, script);
+  }
+  fputc('"', script);
+}
+
+enum { DATA_FD = 3 }; /* see CLI_GNUPLOT_DATA */
+
+/* Its complaints go nowhere. */
+static pid_t start(FILE *script, FILE *data, FILE *picture) {
+  pid_t child = fork();
+  if (child != 0)
+    return child;
+  FILE *nowhere = fopen("/dev/null", "w");
+  if (dup2(fileno(script), STDIN_FILENO) < 0 || dup2(fileno(picture), STDOUT_FILENO) < 0 || !nowhere ||
+      dup2(fileno(nowhere), STDERR_FILENO) < 0 || (data && dup2(fileno(data), DATA_FD) < 0))
+    _exit(126);
+  execlp("gnuplot", "gnuplot", "-d", "-", (char *)NULL);
+  _exit(127);
+}
+
+/* Whether gnuplot has drawn it. */
+static bool draw(FILE *script, FILE *data, FILE *picture) {
+  rewind(script);
+  if (data)
+    rewind(data);
+  fflush(picture);
+  pid_t child = start(script, data, picture);
+  int ended = 0;
+  while (child > 0 && waitpid(child, &ended, 0) < 0)
+    if (errno != EINTR)
+      return false;
+  return child > 0 && WIFEXITED(ended) && WEXITSTATUS(ended) == 0;
+}
+
+/* Whether everything was written to a temporary file. */
+static bool is_whole(FILE *file) {
+  return !file || (fflush(file) == 0 && !ferror(file));
+}
+
+bool cli_gnuplot_run(const char *path, FILE *script, FILE *data) {
+  cli_output output;
+  bool written = is_whole(script) && is_whole(data);
+  if (!written) {
+    cli_error("%s: cannot write a temporary file for gnuplot: %s", path, strerror(errno));
+  } else if ((written = cli_output_open(&output, path))) {
+    written = draw(script, data, output.stream);
+    if (written) {
+      written = cli_output_commit(&output);
+    } else {
+      cli_error("%s: gnuplot could not draw it", path);
+      cli_output_discard(&output);
+    }
+  }
+  fclose(script);
+  if (data)
+    fclose(data);
+  return written;
+}

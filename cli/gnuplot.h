@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program gnuplot, run as a child process that reads a script and writes a picture. */
+#ifndef SLEY_CLI_GNUPLOT_H
+#define SLEY_CLI_GNUPLOT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* What a script names its data file, where it is given one. */
+#define CLI_GNUPLOT_DATA "/dev/fd/3"
+
+bool cli_gnuplot_found(void);
+
+/* The empty script of the picture at path, a temporary file; NULL after one line on stderr. */
+FILE *cli_gnuplot_script(const char *path);
+
+/* Writes a text in double quotes. */
+void cli_gnuplot_text(FILE *script, const char *text);
+
+/* Draws to the output path ("-": stdout) by the script, and by the data (a temporary file too, or NULL), and
+ * closes both. False, with nothing left behind, after one line on stderr. */
+bool cli_gnuplot_run(const char *path, FILE *script, FILE *data);
+
+#endif
