@@ -63,7 +63,9 @@ static sley_status lay_out(const char *what, int size, const int64_t *count, int
   return SLEY_OK;
 }
 
-enum { COUNT_AT, COUNT_BYTES, SEND_AT, SEND_BYTES, RECV_AT, RECV_BYTES, TABLES };
+/* Where the counts lie is not asked any more once they are there: what is received has its table in that
+ * place. */
+enum { RECV_AT, RECV_BYTES, SEND_AT, SEND_BYTES, TABLES, COUNT_AT = RECV_AT, COUNT_BYTES = RECV_BYTES };
 
 sley_status sl_exchange_items(sl_comm *comm, int64_t item_bytes, const void *send, const int64_t *send_count,
                               void **recv, int64_t *recv_count) {
