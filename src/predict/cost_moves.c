@@ -152,6 +152,16 @@ int64_t sl_cost_meetings(const sl_prediction *p) {
   return count + (plan->fetches.count > 0 ? 2 : 0); /* X is lent, and taken back */
 }
 
+/* Seconds of fetching rows one by one: each as long as was measured of rows at hand, but no faster than rows
+ * of so many bytes in all are copied. */
+static double rows_seconds(const sl_prediction *p, sl_link link, double rows) {
+  double reach = (double)p->ins->halo_set.count * p->row_bytes * p->crowd;
+  double copy = p->m->gathers > 0 && reach > 0
+                    ? rows * p->row_bytes * sl_machine_pack_seconds(p->m, p->row_bytes, reach) / reach
+                    : 0;
+  return fmax(sl_machine_fetch_seconds(p->m, link, rows, p->row_bytes), copy);
+}
+
 /* Row-wise fetches come a batch and owner at a time. X is copied first to where all can read it. */
 static moving fetch_seconds(const sl_prediction *p) {
   double x_bytes = (double)p->ins->x_rows * p->row_bytes;
@@ -162,7 +172,7 @@ static moving fetch_seconds(const sl_prediction *p) {
     for (int64_t n = 0; n < fetch->count; n++)
       rows[sl_link_to(p->ins->comm, fetch->owner[n])]++;
     for (int link = 0; link < SL_LINK_COUNT; link++)
-      out.wait += sl_machine_fetch_seconds(p->m, (sl_link)link, rows[link], p->row_bytes);
+      out.wait += rows_seconds(p, (sl_link)link, rows[link]);
   }
   if (p->plan->fetches.count > 0)
     out.wait += sl_machine_link_seconds(p->m, SL_LINK_SELF, 1, x_bytes);
