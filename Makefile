@@ -43,7 +43,7 @@ run:
 	@[ -e $(BUILD)/CMakeCache.txt ] || $(call configure,$(BUILD),-DSLEY_TESTS=OFF)
 	@$(call build,$(BUILD),--target sley_command $(MODULES))
 	@for matrix in $(MATRICES); do \
-	  echo; $(BUILD)/cli/sley spmm "$$matrix" --ranks 4 --k 32 --algo all || exit $$?; \
+	  echo; $(BUILD)/cli/sley spmm "$$matrix" --ranks 4 --k 32 --algo all --repeat 5 || exit $$?; \
 	done
 
 test:
