@@ -6,7 +6,8 @@
  * of every matrix and dtype every algorithm, on a share of ranks x workgroup, at least on one.
  *
  * All of it takes about an hour, so a test run draws one combination in SLEY_SWEEP (default 150; 1: all), and
- * the environment variable SLEY_SWEEP_ONLY names the one matrix to run. Each rank checks its own rows. */
+ * the environment variable SLEY_SWEEP_ONLY names the one matrix to run. SLEY_SWEEP_NNZ leaves out matrices of
+ * more entries, and says how many. Each rank checks its own rows. */
 #include <dirent.h>
 #include <float.h>
 #include <math.h>
@@ -350,7 +351,8 @@ static void run_all_ranks(subject *s) {
 
 /* Of all matrices. */
 typedef struct totals {
-  long runs, left_out, pairs;
+  int64_t most_nnz; /* larger ones are left out */
+  long larger, runs, left_out, pairs;
 } totals;
 
 static void add_up(totals *sums, subject *s) {
@@ -368,6 +370,11 @@ static bool run_file(const char *path, const char *name, sley_dtype dtype, int s
     return false;
   subject s = {.name = name, .matrix = matrix, .sample = sample};
   assert_sley_ok(sley_matrix_info_get(matrix, &s.info));
+  if (s.info.nnz > sums->most_nnz) {
+    sums->larger++;
+    sley_matrix_destroy(matrix);
+    return true;
+  }
   if (s.info.nnz > LARGE_NNZ)
     s.sample = sample * 50;
   s.width_count = s.info.rows + s.info.cols > LARGE_ROWS ? WIDTHS - 1 : WIDTHS;
@@ -406,12 +413,13 @@ static void products_of_real_matrices(void **state) {
   (void)state;
   static const char *const folders[] = {"mtx",      "mtx-lagraph", "hb",  "metis",
                                         "edgelist", "snap",        "npz", "gnn"};
-  const char *data = test_data_dir(), *draw = getenv("SLEY_SWEEP"), *only = getenv("SLEY_SWEEP_ONLY");
+  const char *data = test_data_dir(), *draw = getenv("SLEY_SWEEP"), *only = getenv("SLEY_SWEEP_ONLY"),
+             *most = getenv("SLEY_SWEEP_NNZ");
   if (!data)
     skip();
   int sample = draw && atoi(draw) > 0 ? atoi(draw) : 150;
   long matrices = 0;
-  totals sums = {0};
+  totals sums = {.most_nnz = most && atoll(most) > 0 ? atoll(most) : INT64_MAX};
   for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
     char folder[1024], path[2048];
     snprintf(folder, sizeof folder, "%s/%s", data, folders[f]);
@@ -433,6 +441,8 @@ static void products_of_real_matrices(void **state) {
   }
   printf("%ld combinations on %ld matrices (one in %d; %ld not drawn)\n", sums.runs, matrices, sample,
          sums.left_out);
+  if (sums.larger > 0)
+    printf("%ld of more than %lld entries left out\n", sums.larger, (long long)sums.most_nnz);
   printf("%ld products by ranks that are threads and over sockets, compared bit by bit\n", sums.pairs);
   assert_true(matrices > 0);
 }
