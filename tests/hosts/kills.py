@@ -35,7 +35,7 @@ mv "$1/new.$rank" "$1/pid.$rank"
 shift
 exec "$@" >"$KILLS_FOLDER/out.$rank" 2>"$KILLS_FOLDER/err.$rank"
 """
-lock, lines, problems, late = threading.Lock(), {}, [], []
+lock, lines, problems, late, left_waiting = threading.Lock(), {}, [], [], []
 
 
 def free_port():
@@ -141,7 +141,13 @@ def one(options, number):
         for pid in [] if in_time else survivors:
             os.kill(pid, signal.SIGKILL)
         for process in processes:
-            process.wait()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:  # mpirun, whose ranks have all ended
+                process.kill()
+                process.wait()
+                with lock:
+                    left_waiting.append(number)
         wrong = why_wrong(transport, fault, victim, folder)
     with lock:
         lines[transport, fault] = lines.get((transport, fault), 0) + 1
@@ -184,6 +190,8 @@ def main():
         print(f"{transport} {fault:5} {count:4}")
     if late:
         print(f"the longest end came {max(late):.2f} s after the time limit of {TIMEOUT} s, or before it")
+    if left_waiting:
+        print(f"mpirun itself had to be killed 30 s after its ranks had ended, in cases {left_waiting}")
     for problem in problems:
         print("WRONG:", problem)
     print(f"{len(problems)} problems")
