@@ -80,7 +80,7 @@ static const cli_option *const options[] = {own_options, NULL};
 static const spy_settings defaults = {
     .order = "none", .partition = "rows", .ranks = 1, .size = 800, .seed = 1};
 
-/* What is drawn: the file, its size, and what was made of it. */
+/* The matrix's name and size, its order and the ranks. */
 static void write_title(const spy_settings *settings, const char *name, const sley_matrix *matrix, char *out,
                         size_t bytes) {
   sley_matrix_info info;
@@ -97,8 +97,8 @@ static void write_title(const spy_settings *settings, const char *name, const sl
 }
 
 /* With axes, or without where gnuplot is missing, which is told. */
-static bool write(const spy_settings *settings, const char *name, const sley_matrix *matrix,
-                  const cli_picture *picture) {
+static bool write_picture(const spy_settings *settings, const char *name, const sley_matrix *matrix,
+                          const cli_picture *picture) {
   char title[256];
   if (settings->bare)
     return cli_picture_write(picture, settings->output);
@@ -120,7 +120,7 @@ static int draw(const spy_settings *settings, const char *name, const sley_matri
   int code = CLI_DONE;
   if (status == SLEY_OK) {
     cli_picture_lines(&picture, row_begin, col_begin, ranks);
-    code = write(settings, name, matrix, &picture) ? CLI_DONE : CLI_FAILED;
+    code = write_picture(settings, name, matrix, &picture) ? CLI_DONE : CLI_FAILED;
   } else {
     code = cli_finish(status);
   }
@@ -132,6 +132,9 @@ static int draw(const spy_settings *settings, const char *name, const sley_matri
 
 static int run(void *settings_, char **positionals) {
   const spy_settings *settings = settings_;
+  if (!settings->bare && cli_ends_with(settings->output, ".svg") && !cli_gnuplot_found())
+    return cli_refuse(SLEY_ERR_ARG, "spy: SVG needs the program gnuplot, which is not installed (Debian: "
+                                    "gnuplot-nox); name a .png for a picture without axes");
   if (!cli_output_possible(settings->output))
     return CLI_FAILED;
   int taken = cli_take_stdin("spy", positionals[0], NULL);

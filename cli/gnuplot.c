@@ -24,11 +24,16 @@ bool cli_gnuplot_found(void) {
   return false;
 }
 
-FILE *cli_gnuplot_script(const char *path) {
-  FILE *script = tmpfile();
-  if (!script)
+FILE *cli_gnuplot_file(const char *path) {
+  FILE *file = tmpfile();
+  if (!file)
     cli_error("%s: cannot make a temporary file for gnuplot: %s", path, strerror(errno));
-  return script;
+  return file;
+}
+
+void cli_gnuplot_begin(FILE *script, const char *path, int width, int height) {
+  fprintf(script, "set terminal %s noenhanced size %d,%d\nset encoding utf8\n",
+          cli_ends_with(path, ".svg") ? "svg" : "png", width, height);
 }
 
 /* In double quotes gnuplot would run what stands between backquotes. */

@@ -11,8 +11,12 @@
 
 bool cli_gnuplot_found(void);
 
-/* The empty script of the picture at path, a temporary file; NULL after one line on stderr. */
-FILE *cli_gnuplot_script(const char *path);
+/* An empty temporary file, for the script or the data of the picture at path; NULL after one line on stderr.
+ */
+FILE *cli_gnuplot_file(const char *path);
+
+/* The first lines of a script: SVG if the path ends in .svg, else PNG; width and height in pixels. */
+void cli_gnuplot_begin(FILE *script, const char *path, int width, int height);
 
 /* Writes a text in double quotes. */
 void cli_gnuplot_text(FILE *script, const char *text);

@@ -93,7 +93,7 @@ static FILE *open_aside(char *aside, const struct stat *replaced) {
 
 bool cli_ends_with(const char *path, const char *ending) {
   size_t length = strlen(path), own = strlen(ending);
-  return length > own && strcasecmp(path + length - own, ending) == 0;
+  return length >= own && strcasecmp(path + length - own, ending) == 0;
 }
 
 bool cli_output_open(cli_output *output, const char *path) {

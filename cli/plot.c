@@ -85,9 +85,8 @@ static void put_chart(FILE *script, const cli_chart *c, int number) {
 
 static void put_script(FILE *script, const char *path, const char *title, const cli_chart *charts,
                        int count) {
-  fprintf(script, "set terminal %s noenhanced size %d,%d\n", cli_ends_with(path, ".png") ? "png" : "svg",
-          WIDTH * count, HEIGHT);
-  fputs("set encoding utf8\nset grid ytics\n", script);
+  cli_gnuplot_begin(script, path, WIDTH * count, HEIGHT);
+  fputs("set grid ytics\n", script);
   for (int i = 0; i < count; i++)
     put_data(script, &charts[i], i);
   fprintf(script, "set multiplot layout 1,%d title ", count);
@@ -99,7 +98,7 @@ static void put_script(FILE *script, const char *path, const char *title, const 
 }
 
 bool cli_plot(const char *path, const char *title, const cli_chart *charts, int count) {
-  FILE *script = cli_gnuplot_script(path);
+  FILE *script = cli_gnuplot_file(path);
   if (!script)
     return false;
   put_script(script, path, title, charts, count);

@@ -6,13 +6,12 @@
 #include <stdio.h>
 
 #include "gnuplot.h"
-#include "output.h"
 
 enum { LEFT = 90, RIGHT = 130, TOP = 46, BOTTOM = 58, LEAST = 240, STEPS = 8, CHANNELS = 3 };
 
 /* The matrix's area alone, row by row. */
 static FILE *pixels_of(const cli_picture *p, const char *path) {
-  FILE *data = cli_gnuplot_script(path);
+  FILE *data = cli_gnuplot_file(path);
   for (int y = 0; data && y < p->inner_height; y++)
     fwrite(p->rgb + ((size_t)(p->top + y) * (size_t)p->width + (size_t)p->left) * CHANNELS, CHANNELS,
            (size_t)p->inner_width, data);
@@ -51,10 +50,8 @@ static void put_script(FILE *script, const cli_picture *p, const char *title, co
   height = height < LEAST ? LEAST : height;
   int64_t cols = p->cols > 0 ? p->cols : 1, rows = p->rows > 0 ? p->rows : 1; /* an axis has a length */
   double dx = (double)cols / p->inner_width, dy = (double)rows / p->inner_height;
-  fprintf(script, "set terminal %s noenhanced size %d,%d\n", cli_ends_with(path, ".svg") ? "svg" : "png",
-          width, height);
-  fputs("set encoding utf8\nunset key\nset tics out nomirror format \"%.0f\"\nset xtics rotate by -30\n",
-        script);
+  cli_gnuplot_begin(script, path, width, height);
+  fputs("unset key\nset tics out nomirror format \"%.0f\"\nset xtics rotate by -30\n", script);
   fputs("set xlabel \"column\"\nset ylabel \"row\"\nset cbtics format \"%g\"\nset title ", script);
   cli_gnuplot_text(script, title);
   fputc('\n', script);
@@ -69,7 +66,7 @@ static void put_script(FILE *script, const cli_picture *p, const char *title, co
 }
 
 bool cli_spy_axes(const cli_picture *picture, const char *title, const char *path) {
-  FILE *data = pixels_of(picture, path), *script = data ? cli_gnuplot_script(path) : NULL;
+  FILE *data = pixels_of(picture, path), *script = data ? cli_gnuplot_file(path) : NULL;
   if (!script) {
     if (data)
       fclose(data);

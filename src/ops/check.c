@@ -76,23 +76,16 @@ static double least_error(const check *c, int64_t row) {
 /* Of a row, k each. */
 enum { LISTS = 5 };
 typedef struct row_sums {
-  double *x;               /* of X */
+  double *x;               /* of X or Y0, in double precision */
   double *sum, *magnitude; /* alpha A X + beta Y0, and |alpha A||X| + |beta Y0| */
   double *plain;           /* |A||X| */
   double *special;         /* the sum of the terms with a factor that is not finite; 0: there is none */
 } row_sums;
 
-static void add_term(const row_sums *s, int64_t j, double scaled, double plain, bool finite) {
-  s->sum[j] += scaled;
-  if (!finite) {
-    s->special[j] += scaled;
-    return;
-  }
-  s->magnitude[j] += fabs(scaled);
-  s->plain[j] += fabs(plain);
-}
+/* Adds the terms of one entry of A; value: alpha times it. */
+typedef void (*add_entry)(const row_sums *s, int64_t k, double entry, double value);
 
-/* The terms of one entry of A where all are finite. */
+/* Where all factors are finite. */
 static void add_finite(const row_sums *s, int64_t k, double entry, double value) {
   const double *restrict x = s->x;
   double *restrict sum = s->sum, *restrict magnitude = s->magnitude, *restrict plain = s->plain;
@@ -104,47 +97,50 @@ static void add_finite(const row_sums *s, int64_t k, double entry, double value)
   }
 }
 
-/* The sums of a row if all its terms and sums are finite, which shows in |A||X| and |alpha A||X|. */
-static bool sum_finite(const check *c, int64_t row, const row_sums *s) {
+static void add_any(const row_sums *s, int64_t k, double entry, double value) {
+  for (int64_t j = 0; j < k; j++) {
+    double scaled = value * s->x[j];
+    s->sum[j] += scaled;
+    if (!isfinite(entry) || !isfinite(s->x[j])) {
+      s->special[j] += scaled;
+      continue;
+    }
+    s->magnitude[j] += fabs(scaled);
+    s->plain[j] += fabs(entry * s->x[j]);
+  }
+}
+
+/* A row of X or Y0, from its first value on, in double precision. */
+static void load(const check *c, const void *values, int64_t first, const row_sums *s) {
+  sley_dtype dtype = c->a->dtype;
+  sl_values_convert(dtype, (const char *)values + (size_t)first * sley_dtype_bytes(dtype), SLEY_F64, s->x,
+                    c->p->k);
+}
+
+static void sum_terms(const check *c, int64_t row, const row_sums *s, add_entry add) {
   const sley_matrix *a = c->a;
   const sl_scaled_product *p = c->p;
-  size_t bytes = sley_dtype_bytes(a->dtype);
   for (int64_t j = 0; j < p->k; j++)
     s->sum[j] = s->magnitude[j] = s->plain[j] = s->special[j] = 0;
   if (p->beta != 0) {
-    sl_values_convert(a->dtype, (const char *)p->y0 + (size_t)(row * p->ldy0) * bytes, SLEY_F64, s->x, p->k);
-    add_finite(s, p->k, 1, p->beta);
+    load(c, p->y0, row * p->ldy0, s);
+    add(s, p->k, 1, p->beta);
   }
   for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
     double entry = sl_value_at(a->val, a->dtype, e);
-    int64_t at = sl_index_at(a->col, a->index, e) * p->ldx;
-    sl_values_convert(a->dtype, (const char *)p->x + (size_t)at * bytes, SLEY_F64, s->x, p->k);
-    add_finite(s, p->k, entry, p->alpha * entry);
+    load(c, p->x, sl_index_at(a->col, a->index, e) * p->ldx, s);
+    add(s, p->k, entry, p->alpha * entry);
   }
-  bool finite = true;
-  for (int64_t j = 0; j < p->k; j++)
-    finite &= isfinite(s->magnitude[j]) && isfinite(s->plain[j]);
-  return finite;
 }
 
+/* A factor that is not finite shows in |A||X| or in |alpha A||X|; then the row is summed with care. */
 static void sum_row(const check *c, int64_t row, const row_sums *s) {
-  const sley_matrix *a = c->a;
-  const sl_scaled_product *p = c->p;
-  for (int64_t j = 0; j < p->k; j++) {
-    s->sum[j] = s->magnitude[j] = s->plain[j] = s->special[j] = 0;
-    if (p->beta != 0) {
-      double y0 = sl_value_at(p->y0, a->dtype, row * p->ldy0 + j);
-      add_term(s, j, p->beta * y0, y0, isfinite(y0));
-    }
-  }
-  for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
-    double entry = sl_value_at(a->val, a->dtype, e), value = p->alpha * entry;
-    int64_t at = sl_index_at(a->col, a->index, e) * p->ldx;
-    for (int64_t j = 0; j < p->k; j++) {
-      double x = sl_value_at(p->x, a->dtype, at + j);
-      add_term(s, j, value * x, entry * x, isfinite(entry) && isfinite(x));
-    }
-  }
+  bool finite = true;
+  sum_terms(c, row, s, add_finite);
+  for (int64_t j = 0; j < c->p->k; j++)
+    finite &= isfinite(s->magnitude[j]) && isfinite(s->plain[j]);
+  if (!finite)
+    sum_terms(c, row, s, add_any);
 }
 
 /* What the sum may be, at most, in size. */
@@ -203,8 +199,7 @@ static sley_status check_rows(void *context, int64_t begin, int64_t end, int thr
   finding worst = {.units = -1};
   double largest_error = 0, largest = 0;
   for (int64_t row = begin; row < end; row++) {
-    if (!sum_finite(c, row, &s))
-      sum_row(c, row, &s);
+    sum_row(c, row, &s);
     double bound = ((double)(c->a->rowptr[row + 1] - c->a->rowptr[row]) + c->terms) * c->eps;
     double least = least_error(c, row);
     for (int64_t j = 0; j < p->k; j++) {

@@ -63,7 +63,7 @@ static sley_status lay_out(const char *what, int size, const int64_t *count, int
   return SLEY_OK;
 }
 
-/* Where the counts lie is not asked any more once they are there: what is received has its table in that
+/* The tables of the counts are not needed once the counts are there: those of what is received take their
  * place. */
 enum { RECV_AT, RECV_BYTES, SEND_AT, SEND_BYTES, TABLES, COUNT_AT = RECV_AT, COUNT_BYTES = RECV_BYTES };
 

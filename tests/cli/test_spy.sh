@@ -67,4 +67,7 @@ mkdir "$work/nothing"
 PATH=$work/nothing run 0 spy diag:n=4 -o "$work/a.png" --size 18
 one_line "no gnuplot" "drawn without axes"
 pixel 0 0 16 16 not $paper
+PATH=$work/nothing run 2 spy diag:n=4 -o "$work/none.svg"
+one_line "no gnuplot, SVG" "SVG needs the program gnuplot"
+[ ! -e "$work/none.svg" ] || fail "a refused picture was written"
 finish
