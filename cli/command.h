@@ -3,6 +3,7 @@
 #ifndef SLEY_CLI_COMMAND_H
 #define SLEY_CLI_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "options.h"
@@ -36,6 +37,9 @@ int cli_finish_quietly(sley_status status);
 
 /* The exit code of a status that another process tells of. */
 int cli_quiet_code(sley_status status);
+
+/* Whether this process was asked to end, by SIGINT or SIGTERM. */
+bool cli_interrupted(void);
 
 /* As cli_finish, with a message of the command's own: one line without a newline. */
 int cli_refuse(sley_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -4,11 +4,13 @@
 #include "gnuplot.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "output.h"
 #include "terminal.h"
 
@@ -49,11 +51,13 @@ void cli_gnuplot_text(FILE *script, const char *text) {
 
 enum { DATA_FD = 3 }; /* see CLI_GNUPLOT_DATA */
 
-/* Its complaints go nowhere. */
+/* Its complaints go nowhere. A group of its own, so that Ctrl-C comes to this process alone, which ends it.
+ */
 static pid_t start(FILE *script, FILE *data, FILE *picture) {
   pid_t child = fork();
   if (child != 0)
     return child;
+  setpgid(0, 0);
   FILE *nowhere = fopen("/dev/null", "w");
   if (dup2(fileno(script), STDIN_FILENO) < 0 || dup2(fileno(picture), STDOUT_FILENO) < 0 || !nowhere ||
       dup2(fileno(nowhere), STDERR_FILENO) < 0 || (data && dup2(fileno(data), DATA_FD) < 0))
@@ -70,9 +74,12 @@ static bool draw(FILE *script, FILE *data, FILE *picture) {
   fflush(picture);
   pid_t child = start(script, data, picture);
   int ended = 0;
-  while (child > 0 && waitpid(child, &ended, 0) < 0)
+  while (child > 0 && waitpid(child, &ended, 0) < 0) {
     if (errno != EINTR)
       return false;
+    if (cli_interrupted())
+      kill(child, SIGKILL);
+  }
   return child > 0 && WIFEXITED(ended) && WEXITSTATUS(ended) == 0;
 }
 
@@ -91,7 +98,10 @@ bool cli_gnuplot_run(const char *path, FILE *script, FILE *data) {
     if (written) {
       written = cli_output_commit(&output);
     } else {
-      cli_error("%s: gnuplot could not draw it", path);
+      if (cli_interrupted())
+        cli_finish(SLEY_ERR_INTERRUPTED);
+      else
+        cli_error("%s: gnuplot could not draw it", path);
       cli_output_discard(&output);
     }
   }

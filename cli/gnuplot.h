@@ -22,7 +22,7 @@ void cli_gnuplot_begin(FILE *script, const char *path, int width, int height);
 void cli_gnuplot_text(FILE *script, const char *text);
 
 /* Draws to the output path ("-": stdout) by the script, and by the data (a temporary file too, or NULL), and
- * closes both. False, with nothing left behind, after one line on stderr. */
+ * closes both. False, with nothing left behind, after one line on stderr; so too when interrupted. */
 bool cli_gnuplot_run(const char *path, FILE *script, FILE *data);
 
 #endif

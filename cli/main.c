@@ -136,6 +136,10 @@ int cli_refuse(sley_status status, const char *format, ...) {
   return exit_code(status);
 }
 
+bool cli_interrupted(void) {
+  return caught != 0;
+}
+
 int cli_quiet_code(sley_status status) {
   return exit_code(status);
 }
@@ -210,7 +214,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
   }
   cli_progress_clear();
   free(settings);
-  return code;
+  return code == CLI_FAILED && caught ? SIGNAL_BASE + caught : code;
 }
 
 int main(int argc, char **argv) {

@@ -70,4 +70,25 @@ pixel 0 0 16 16 not $paper
 PATH=$work/nothing run 2 spy diag:n=4 -o "$work/none.svg"
 one_line "no gnuplot, SVG" "SVG needs the program gnuplot"
 [ ! -e "$work/none.svg" ] || fail "a refused picture was written"
+# A gnuplot that fails is told of; one that Ctrl-C comes to, or that runs when it comes, is an interrupt.
+mkdir "$work/failing" "$work/endless" "$work/drawn"
+printf '#!/bin/sh\nexit 1\n' >"$work/failing/gnuplot"
+printf '#!/bin/sh\necho $$ >"%s/started"\nexec sleep 600\n' "$work" >"$work/endless/gnuplot"
+chmod +x "$work"/{failing,endless}/gnuplot
+PATH=$work/failing:$PATH run 1 spy diag:n=4 -o "$work/drawn/a.png"
+one_line "a failing gnuplot" "gnuplot could not draw it"
+set -m # groups of their own, as on a terminal
+for to in -- ''; do # the group, or the command alone
+  rm -f "$work/started"
+  PATH=$work/endless:$PATH "$sley" spy diag:n=4 -o "$work/drawn/a.png" >"$work/out" 2>"$work/err" </dev/null &
+  child=$!
+  until [ -s "$work/started" ] || ! kill -0 $child 2>/dev/null; do sleep 0.05; done
+  kill -INT ${to:+$to -}$child
+  code=0
+  wait $child || code=$?
+  [ $code -eq 130 ] || fail "interrupted beside gnuplot: exit $code"
+  one_line "interrupted beside gnuplot" "sley: interrupted"
+  kill -0 "$(cat "$work/started")" 2>/dev/null && fail "gnuplot runs still"
+done
+[ -z "$(ls -A "$work/drawn")" ] || fail "left $(ls -A "$work/drawn")"
 finish

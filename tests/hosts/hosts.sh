@@ -178,11 +178,11 @@ start_by_mpirun() {
   pids[0]=$!
 }
 
-# Whether a child still runs. No process is started to find out: the ranks want the processors.
+# Whether a child still runs. No process is started to find out: the ranks want the processors. One line, so that a program
+# that starts meanwhile (exec) does not move what is read.
 runs() {
   local line=''
-  while read -r line && [[ $line != State:* ]]; do :; done <"/proc/$1/status"
-  [[ $line == State:* && $line != *[[:space:]]Z* ]]
+  read -r line <"/proc/$1/stat" && [[ ${line##*) } != [ZX]* ]]
 } 2>/dev/null
 
 # Seconds to milliseconds.
