@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU as a device. A queue runs its work at once on the device's team, so everything is in order, a queue
  * never holds work back, and events have nothing to wait for. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,8 +21,11 @@ struct sl_event {
   bool recorded;
 };
 
-/* The processor's name as the system tells it; left as it is if it does not. */
-static void model_name(char *name, size_t bytes) {
+static char model_name[96] = "unnamed processor";
+static pthread_once_t named = PTHREAD_ONCE_INIT;
+
+/* The processor's name as the system tells it, which asks every processor. */
+static void find_model_name(void) {
   FILE *file = fopen("/proc/cpuinfo", "re");
   if (!file)
     return;
@@ -32,7 +36,7 @@ static void model_name(char *name, size_t bytes) {
       continue;
     value += 1 + (value[1] == ' ');
     value[strcspn(value, "\n")] = 0;
-    snprintf(name, bytes, "%s", value);
+    snprintf(model_name, sizeof model_name, "%s", value);
     break;
   }
   fclose(file);
@@ -43,7 +47,7 @@ static int cpu_count(void) {
 }
 
 /* The cores that ranks share, and what else there is where that is not all. */
-static void describe_processors(const char *model, char *out, size_t room) {
+static void describe_processors(char *out, size_t room) {
   const sl_processors *p = sl_processors_here();
   char more[96] = "";
   size_t used = 0;
@@ -53,7 +57,7 @@ static void describe_processors(const char *model, char *out, size_t room) {
     used += (size_t)snprintf(more + used, sizeof more - used, " by a quota of %.3g", p->quota);
   if (p->numa_nodes > 1)
     snprintf(more + used, sizeof more - used, " on %d NUMA nodes", p->numa_nodes);
-  snprintf(out, room, "%s, %d core%s%s, %s", model, p->cores, p->cores == 1 ? "" : "s", more,
+  snprintf(out, room, "%s, %d core%s%s, %s", model_name, p->cores, p->cores == 1 ? "" : "s", more,
            sl_cpu_isa_name());
 }
 
@@ -69,9 +73,8 @@ static sley_status cpu_open(int ordinal, int threads, sl_device **out) {
     sl_free(device);
     return status;
   }
-  char model[96] = "unnamed processor";
-  model_name(model, sizeof model);
-  describe_processors(model, device->text, sizeof device->text);
+  pthread_once(&named, find_model_name);
+  describe_processors(device->text, sizeof device->text);
   *out = &device->base;
   return SLEY_OK;
 }

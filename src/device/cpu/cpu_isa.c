@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What this processor can do. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,10 +18,18 @@ static const char *const isa_names[] = {[SL_CPU_PORTABLE] = "portable",
 
 #if defined(__x86_64__)
 /* The conversions of f16, of which clang's __builtin_cpu_supports does not know: bit 29 of CPUID's leaf 1.
- * The system saves their registers where it has AVX2. */
+ * The system saves their registers where it has AVX2. Asked once: a virtual machine takes tens of
+ * microseconds for each CPUID, and kernels are looked for at every prepare. */
 static bool has_f16c(void) {
-  unsigned eax, ebx, ecx, edx;
-  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C);
+  enum { UNKNOWN, NO, YES };
+  static _Atomic int known = UNKNOWN;
+  int answer = atomic_load_explicit(&known, memory_order_relaxed);
+  if (answer == UNKNOWN) {
+    unsigned eax, ebx, ecx, edx;
+    answer = __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) ? YES : NO;
+    atomic_store_explicit(&known, answer, memory_order_relaxed);
+  }
+  return answer == YES;
 }
 #endif
 
