@@ -3,6 +3,7 @@
 #include "mock_memory.h"
 
 #include <pthread.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,15 +11,21 @@
 
 enum { HEADER = 64 };
 
+/* A block, at its beginning; of two, one ends before the other begins. */
 typedef struct header {
-  struct header *next;
+  const char *begin, *end; /* what the caller has of it; an empty one has a byte */
   int64_t bytes;
   int ordinal;
 } header;
 
-static header *blocks;
+static void *blocks; /* a tree of headers, by address */
 static int64_t used[MOCK_DEVICES];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+
+static int compare(const void *a_, const void *b_) {
+  const header *a = a_, *b = b_;
+  return a->end <= b->begin ? -1 : a->begin >= b->end;
+}
 
 int64_t mock_number(const char *name, int64_t otherwise) {
   const char *given = getenv(name);
@@ -30,23 +37,19 @@ int64_t mock_memory_of_one(void) {
 }
 
 int64_t mock_memory_free(int ordinal) {
-  pthread_mutex_lock(&lock);
+  pthread_rwlock_rdlock(&lock);
   int64_t bytes = mock_memory_of_one() - used[ordinal];
-  pthread_mutex_unlock(&lock);
+  pthread_rwlock_unlock(&lock);
   return bytes;
 }
 
 int mock_memory_device(const void *address) {
-  int found = -1;
-  pthread_mutex_lock(&lock);
-  for (const header *h = blocks; h && found < 0; h = h->next) {
-    const char *begin = (const char *)h + HEADER;
-    int64_t bytes = h->bytes > 0 ? h->bytes : 1;
-    if ((const char *)address >= begin && (const char *)address < begin + bytes)
-      found = h->ordinal;
-  }
-  pthread_mutex_unlock(&lock);
-  return found;
+  const header point = {.begin = address, .end = (const char *)address + 1};
+  pthread_rwlock_rdlock(&lock);
+  header *const *found = tfind(&point, &blocks, compare);
+  int ordinal = found ? (*found)->ordinal : -1;
+  pthread_rwlock_unlock(&lock);
+  return ordinal;
 }
 
 sley_status mock_memory_take(int ordinal, int64_t bytes, const char *what, void **out) {
@@ -58,23 +61,26 @@ sley_status mock_memory_take(int ordinal, int64_t bytes, const char *what, void 
     return SLEY_ERR_MEMORY;
   memset(block, 0xA5, (size_t)(bytes + HEADER));
   header *h = (header *)(void *)block;
-  pthread_mutex_lock(&lock);
-  *h = (header){.next = blocks, .bytes = bytes, .ordinal = ordinal};
-  blocks = h;
-  used[ordinal] += sl_device_bytes(bytes);
-  pthread_mutex_unlock(&lock);
+  const char *begin = block + HEADER;
+  *h = (header){.begin = begin, .end = begin + (bytes > 0 ? bytes : 1), .bytes = bytes, .ordinal = ordinal};
+  pthread_rwlock_wrlock(&lock);
+  bool kept = tsearch(h, &blocks, compare) != NULL;
+  if (kept)
+    used[ordinal] += sl_device_bytes(bytes);
+  pthread_rwlock_unlock(&lock);
+  if (!kept) {
+    sl_free(h);
+    return sl_fail(SLEY_ERR_MEMORY, "out of memory for the mock's tree of blocks");
+  }
   *out = block + HEADER;
   return SLEY_OK;
 }
 
 void mock_memory_give(void *block) {
   header *h = (header *)(void *)((char *)block - HEADER);
-  pthread_mutex_lock(&lock);
-  header **at = &blocks;
-  while (*at != h)
-    at = &(*at)->next;
-  *at = h->next;
+  pthread_rwlock_wrlock(&lock);
+  tdelete(h, &blocks, compare);
   used[h->ordinal] -= sl_device_bytes(h->bytes);
-  pthread_mutex_unlock(&lock);
+  pthread_rwlock_unlock(&lock);
   sl_free(h);
 }
