@@ -3,7 +3,7 @@
 """Local SpMM, Y = A X: Sley beside MKL and scipy.sparse, in one run.
 
 The ten real matrices of the data folder with most nonzeros, and the eight twins at scale 0.1, in f32 at k = 32 and
-128. All rivals multiply the same CSR arrays by the same X into the same Y (64-byte aligned, huge pages), with the
+128; or, with --drawn SEED, matrices of the data folder and widths from 1 to 1,024 that the seed chooses. All rivals multiply the same CSR arrays by the same X into the same Y (64-byte aligned, huge pages), with the
 same number of threads (scipy has one). Sley runs one rank through the public header; MKL's handle is optimised with
 mkl_sparse_set_mm_hint and mkl_sparse_optimize. Every product is compared with float64 sums within their rounding.
 
@@ -27,7 +27,14 @@ import numpy as np  # noqa: E402: reads the environment
 import scipy.sparse  # noqa: E402
 
 PAUSE = 0.003
-EPS = 2.0**-24
+EPS = {"f32": 2.0**-24, "f64": 2.0**-53}
+NUMPY = {"f32": np.float32, "f64": np.float64}
+SCALAR = {"f32": C.c_float, "f64": C.c_double}
+
+
+class ReadOptions(C.Structure):
+    _fields_ = [("struct_size", C.c_size_t), ("dtype", C.c_int), ("threads", C.c_int), ("seed", C.c_uint64),
+                ("unpack_limit", C.c_int64)]
 
 
 class MatrixInfo(C.Structure):
@@ -37,7 +44,7 @@ class MatrixInfo(C.Structure):
 
 class Csr(C.Structure):
     _fields_ = [("rows", C.c_int64), ("cols", C.c_int64), ("rowptr", C.POINTER(C.c_int64)), ("col", C.c_void_p),
-                ("val", C.c_void_p), ("index", C.c_int), ("dtype", C.c_int)]
+                ("val", C.c_void_p), ("index", C.c_int), ("dtype", C.c_int), ("rowptr32", C.POINTER(C.c_int32))]
 
 
 class RankOptions(C.Structure):
@@ -81,8 +88,8 @@ def load_mkl(threads):
     return mkl
 
 
-def largest(data, count):
-    """Names of the real matrices with most nonzeros; those of symmetric files count twice."""
+def sizes_of(data):
+    """Entries of the real matrices by name; those of symmetric files count twice."""
     sizes = {}
     with open(os.path.join(data, "MANIFEST.tsv")) as manifest:
         for line in list(manifest)[1:]:
@@ -91,12 +98,18 @@ def largest(data, count):
                 continue
             both = "symmetric" in field[5] and "fmt" not in field[5]
             sizes[field[0]] = int(field[4]) * (2 if both else 1)
+    return sizes
+
+
+def largest(data, count):
+    sizes = sizes_of(data)
     return sorted(sizes, key=sizes.get, reverse=True)[:count]
 
 
 class Bench:
     def __init__(self, args):
         self.args = args
+        self.dtype, self.scalar, self.bytes = NUMPY[args.dtype], SCALAR[args.dtype], C.sizeof(SCALAR[args.dtype])
         self.sley = load_sley(args.library)
         self.mkl = load_mkl(args.threads)
         self.rows = []
@@ -109,8 +122,8 @@ class Bench:
     def buffer(self, rows, k):
         """rows x k values of Sley's buffer, which every rival is given."""
         block = C.c_void_p()
-        self.check(self.sley.sley_buffer_alloc(max(rows * k, 1) * 4, C.byref(block)))
-        values = np.ctypeslib.as_array((C.c_float * (rows * k)).from_address(block.value)).reshape(rows, k)
+        self.check(self.sley.sley_buffer_alloc(max(rows * k, 1) * self.bytes, C.byref(block)))
+        values = np.ctypeslib.as_array((self.scalar * (rows * k)).from_address(block.value)).reshape(rows, k)
         return block, values
 
     def sley_rival(self, comm, matrix, csr, k, x, y):
@@ -125,15 +138,16 @@ class Bench:
         rowptr, col, val = arrays
         handle, general, row_major, none = C.c_void_p(), MklDescription(20, 0, 0), C.c_int(101), C.c_int(10)
         ends = rowptr.ctypes.data + rowptr.itemsize
-        status = self.mkl.mkl_sparse_s_create_csr(C.byref(handle), C.c_int(0), C.c_int(shape[0]), C.c_int(shape[1]),
-                                                  C.c_void_p(rowptr.ctypes.data), C.c_void_p(ends),
-                                                  C.c_void_p(col.ctypes.data), C.c_void_p(val.ctypes.data))
+        letter = "s" if self.dtype is np.float32 else "d"
+        create = getattr(self.mkl, f"mkl_sparse_{letter}_create_csr")
+        status = create(C.byref(handle), C.c_int(0), C.c_int(shape[0]), C.c_int(shape[1]), C.c_void_p(rowptr.ctypes.data),
+                        C.c_void_p(ends), C.c_void_p(col.ctypes.data), C.c_void_p(val.ctypes.data))
         status = status or self.mkl.mkl_sparse_set_mm_hint(handle, none, general, row_major, C.c_int(k), C.c_int(1000))
         status = status or self.mkl.mkl_sparse_optimize(handle)
         if status:
             raise RuntimeError(f"MKL refuses the matrix with status {status}")
-        width, one, zero = C.c_int(k), C.c_float(1), C.c_float(0)
-        mm = self.mkl.mkl_sparse_s_mm
+        width, one, zero = C.c_int(k), self.scalar(1), self.scalar(0)
+        mm = getattr(self.mkl, f"mkl_sparse_{letter}_mm")
 
         def multiply():
             if mm(none, one, handle, general, row_major, x, width, width, zero, y, width) != 0:
@@ -160,7 +174,7 @@ class Bench:
         columns = sorted({0, x.shape[1] // 2, x.shape[1] - 1})
         part = x[:, columns].astype(np.float64)
         error = np.abs(y[:, columns] - a @ part)
-        bound = terms * EPS * (abs(a) @ abs(part))
+        bound = terms * EPS[self.args.dtype] * (abs(a) @ abs(part))
         if not np.all(error <= bound):
             raise RuntimeError(f"{rival}'s product of {name} is wrong")
 
@@ -171,7 +185,7 @@ class Bench:
         rowptr = np.ctypeslib.as_array(csr.rowptr, (csr.rows + 1,)).astype(np.int32)
         nnz = int(rowptr[-1])
         col = np.ctypeslib.as_array(C.cast(csr.col, C.POINTER(C.c_int32)), (nnz,))
-        val = np.ctypeslib.as_array(C.cast(csr.val, C.POINTER(C.c_float)), (nnz,))
+        val = np.ctypeslib.as_array(C.cast(csr.val, C.POINTER(self.scalar)), (nnz,))
         arrays = (rowptr, col, val)
         x_block, x = self.buffer(csr.cols, k)
         y_block, y = self.buffer(csr.rows, k)
@@ -179,7 +193,8 @@ class Bench:
         rivals = {"sley": self.sley_rival(comm, matrix, csr, k, x_block, y_block)}
         if self.mkl:
             rivals["mkl"] = self.mkl_rival(arrays, shape, k, x_block, y_block)
-        rivals["scipy"] = self.scipy_rival(arrays, shape, k, x, y)
+        if not self.args.drawn:
+            rivals["scipy"] = self.scipy_rival(arrays, shape, k, x, y)
         for rival, (multiply, _) in rivals.items():
             y.fill(np.nan)
             multiply()
@@ -208,10 +223,11 @@ class Bench:
 
     def rank_main(self, comm, _):
         try:
-            for name, path in self.args.inputs:
+            for name, path, widths in self.args.inputs:
                 matrix = C.c_void_p()
-                self.check(self.sley.sley_matrix_read(path.encode(), None, C.byref(matrix)))
-                for k in self.args.k:
+                options = ReadOptions(C.sizeof(ReadOptions), 0 if self.args.dtype == "f32" else 1, 0, 1, 0)
+                self.check(self.sley.sley_matrix_read(path.encode(), C.byref(options), C.byref(matrix)))
+                for k in widths:
                     self.measure(comm, name, matrix, k)
                 self.sley.sley_matrix_destroy(matrix)
         except Exception as error:  # ctypes would print it and go on
@@ -222,11 +238,23 @@ class Bench:
     def run(self):
         options = RankOptions(C.sizeof(RankOptions), 1, 0, self.args.threads, None, None)
         print(f"{'matrix':36} {'nnz':>10} {'k':>4} " + " ".join(f"{r + ' ms':>9}" for r in
-              ["sley"] + (["mkl"] if self.mkl else []) + ["scipy"]) + f" {'GFLOP/s':>7} times faster than")
+              ["sley"] + (["mkl"] if self.mkl else []) + ([] if self.args.drawn else ["scipy"])) + f" {'GFLOP/s':>7} times faster than")
         status = self.sley.sley_run_ranks(C.byref(options), RANK_MAIN(self.rank_main), None)
         if self.error:
             sys.exit(f"spmm_local: {self.error}")
         self.check(status)
+
+
+def drawn_cases(args):
+    """(name, path, k) of matrices of the data folder, and widths from 1 to 1,024 as likely by their logarithm, by a seed."""
+    rng = np.random.default_rng(args.drawn)
+    names = sorted(n for n, entries in sizes_of(args.data).items() if entries > args.entries)
+    chosen = rng.permutation(names)[:args.count]
+    cases = []
+    for name in chosen:
+        widths = np.unique(np.exp2(rng.uniform(0, 10, args.widths)).astype(int))
+        cases.append((name, os.path.join(args.data, name), [int(k) for k in widths]))
+    return cases
 
 
 def geometric_mean(values):
@@ -240,25 +268,35 @@ def main():
     parser.add_argument("--data", default=os.environ.get("SLEY_DATA", os.path.join(HERE, "../../shared/data")))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--k", type=int, nargs="+", default=[32, 128])
+    parser.add_argument("--dtype", choices=["f32", "f64"], default="f32")
+    parser.add_argument("--drawn", type=int, metavar="SEED", help="draw matrices and widths")
+    parser.add_argument("--count", type=int, default=40, help="matrices that are drawn")
+    parser.add_argument("--widths", type=int, default=8, help="widths that are drawn for each")
+    parser.add_argument("--entries", type=int, default=20000, help="drawn matrices have more")
     parser.add_argument("--repeat", type=int, default=7, help="least turns of each rival")
     parser.add_argument("--seconds", type=float, default=1.0, help="go on with turns for as long")
     parser.add_argument("--json", default=os.path.join(HERE, "results/spmm_local.json"))
     args = parser.parse_args()
     if args.matrices:
-        args.inputs = [(os.path.basename(m), m) for m in args.matrices]
+        args.inputs = [(os.path.basename(m), m, args.k) for m in args.matrices]
+    elif args.drawn:
+        args.inputs = drawn_cases(args)
+        print(f"seed {args.drawn}: {sum(len(i[2]) for i in args.inputs)} cases")
     else:
-        args.inputs = [(n, os.path.join(args.data, n)) for n in largest(args.data, 10)]
-        args.inputs += [(f"twin:{t}:scale=0.1",) * 2 for t in TWINS]
+        args.inputs = [(n, os.path.join(args.data, n), args.k) for n in largest(args.data, 10)]
+        args.inputs += [(f"twin:{t}:scale=0.1", f"twin:{t}:scale=0.1", args.k) for t in TWINS]
     bench = Bench(args)
     if not bench.mkl:
         print("note: libmkl_rt.so is not to be had, so MKL takes no part (pip install mkl)", file=sys.stderr)
     bench.run()
     summary = {r: geometric_mean([row["ratio"][r] for row in bench.rows]) for r in bench.rows[0]["ratio"]}
     for rival, mean in summary.items():
-        print(f"geometric mean, times faster than {rival}: {mean:.3f}")
+        worst = min(bench.rows, key=lambda row: row["ratio"][rival])
+        print(f"times faster than {rival}: geometric mean {mean:.3f}, worst {worst['ratio'][rival]:.3f} "
+              f"({worst['matrix']}, k = {worst['k']})")
     os.makedirs(os.path.dirname(os.path.abspath(args.json)), exist_ok=True)
     with open(args.json, "w") as out:
-        json.dump({"threads": args.threads, "geometric_mean": summary, "rows": bench.rows}, out, indent=1)
+        json.dump({"threads": args.threads, "dtype": args.dtype, "seed": args.drawn, "geometric_mean": summary, "rows": bench.rows}, out, indent=1)
 
 
 if __name__ == "__main__":

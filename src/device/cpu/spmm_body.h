@@ -24,6 +24,8 @@ enum {
   /* One vector a row makes a chain of dependent sums; rows of at least this length are summed several at a
      time. */
   TOGETHER_LEAST = 24,
+  /* Entries whose values are converted, or multiplied by alpha, at a time. */
+  CHUNK = 64,
   /* A Y beyond this many bytes goes past the caches, which spares reading what is overwritten. */
   STREAM_BYTES = 8 << 20
 };
@@ -49,13 +51,17 @@ typedef struct operands {
   mask tail; /* of the last vector, if that is not whole */
 } operands;
 
+static __attribute__((noinline)) void scale_factors(const value *val, double alpha, int64_t count, sum *out) {
+  for (int64_t i = 0; i < count; i++)
+    out[i] = alpha == 1 ? widen(val[i]) : (sum)(alpha * (double)widen(val[i]));
+}
+
 INLINE int64_t column(const void *col, int64_t j, const sley_index index) {
   return index == SLEY_I32 ? ((const int32_t *)col)[j] : ((const int64_t *)col)[j];
 }
 
-/* The row of X that entry j takes. */
-INLINE const char *x_row(const operands *o, int64_t j, const sley_index index, const bool paged) {
-  int64_t c = column(o->col, j, index);
+/* The row of X that is column c's. */
+INLINE const char *x_row(const operands *o, int64_t c, const bool paged) {
   if (!paged)
     return o->x + c * o->stride;
   return (const char *)(o->pages[(uint64_t)c / SL_X_PAGE] + (uintptr_t)(c * o->stride)) + o->offset;
@@ -63,20 +69,18 @@ INLINE const char *x_row(const operands *o, int64_t j, const sley_index index, c
 
 INLINE void fetch_entry(const operands *o, int64_t j, const int vectors, const sley_index index,
                         const bool paged) {
-  const char *row = x_row(o, j, index, paged);
   if (!paged && vectors * LANES <= UNFETCHED_LINES * LINE_VALUES)
     return;
+  const char *row = x_row(o, column(o->col, j, index), paged);
   for (int line = 0; line < FETCHED_LINES; line++)
     __builtin_prefetch(row + line * 64, 0, 3);
 }
 
-INLINE void add_entry(const operands *o, int64_t j, vec *acc, const int vectors, const bool whole,
-                      const sley_index index, const bool paged) {
+/* acc += factor * the row of X that is column c's. */
+INLINE void add_entry(const operands *o, int64_t c, sum factor, vec *acc, const int vectors, const bool whole,
+                      const bool paged) {
   const int body = whole ? vectors : vectors - 1;
-  const value *row = (const value *)x_row(o, j, index, paged);
-  sum factor = widen(o->val[j]);
-  if (__builtin_expect(!o->unit, 0))
-    factor = (sum)(o->alpha * (double)factor);
+  const value *row = (const value *)x_row(o, c, paged);
   const vec s = vec_all(factor);
 #pragma GCC unroll 16
   for (int v = 0; v < body; v++)
@@ -90,7 +94,7 @@ INLINE bool is_rounded(const operands *o) {
   return NARROW && !o->wide;
 }
 
-/* Of rounded values; a call, since rows begin seldom and the code stands in every loop. */
+/* Of rounded values; calls, since rows begin seldom and the code stands in every loop. */
 static __attribute__((noinline)) void scale_values(const value *y, double beta, int64_t width, sum *out) {
   for (int64_t c = 0; c < width; c++)
     out[c] = (sum)(beta * (double)widen(y[c]));
@@ -193,6 +197,7 @@ INLINE void run_panel(const sl_spmm_run *args, const panel *p, const int vectors
   const double beta = args->beta;
   const bool stream = whole && may_stream(args, p, bytes);
   char *const y = (char *)args->y + p->feature * bytes;
+  const bool direct = !NARROW && o.unit; /* values are factors as they are */
   const int together = vectors == 1 ? 4 : vectors == 2 ? 2 : 1;
 
   for (int64_t i = p->row; i < p->row_end;) {
@@ -201,21 +206,26 @@ INLINE void run_panel(const sl_spmm_run *args, const panel *p, const int vectors
     int rows = 1;
     if (together > 1 && i + together <= p->row_end) {
       rows = together;
-      common = shortest_row(rowptr + i, together);
+      common = !direct ? 0 : shortest_row(rowptr + i, together);
     }
     if (together > 1 && common >= TOGETHER_LEAST) {
+      const char *col[4];
+      const sum *val[4];
 #pragma GCC unroll 4
-      for (int r = 0; r < together; r++)
+      for (int r = 0; r < together; r++) {
         begin_row(&o, beta, p->width, y + (a->rowid ? a->rowid[i + r] : i + r) * stride, acc[r], vectors,
                   whole);
+        col[r] = (const char *)o.col + rowptr[i + r] * (int64_t)sl_index_bytes(index);
+        val[r] = (const sum *)o.val + rowptr[i + r];
+      }
       for (int64_t n = 0; n < common; n++)
 #pragma GCC unroll 4
         for (int r = 0; r < together; r++)
-          add_entry(&o, rowptr[i + r] + n, acc[r], vectors, whole, index, paged);
+          add_entry(&o, column(col[r], n, index), val[r][n], acc[r], vectors, whole, paged);
 #pragma GCC unroll 4
       for (int r = 0; r < together; r++) {
         for (int64_t j = rowptr[i + r] + common; j < rowptr[i + r + 1]; j++)
-          add_entry(&o, j, acc[r], vectors, whole, index, paged);
+          add_entry(&o, column(o.col, j, index), ((const sum *)o.val)[j], acc[r], vectors, whole, paged);
         end_row(&o, stream, y + (a->rowid ? a->rowid[i + r] : i + r) * stride, acc[r], vectors, whole);
       }
       i += together;
@@ -224,11 +234,22 @@ INLINE void run_panel(const sl_spmm_run *args, const panel *p, const int vectors
     for (const int64_t last = i + rows; i < last; i++) {
       char *row = y + (a->rowid ? a->rowid[i] : i) * stride;
       begin_row(&o, beta, p->width, row, acc[0], vectors, whole);
-      const int64_t begin = rowptr[i], end = rowptr[i + 1], ahead = end <= fetchable ? AHEAD : 0;
-      for (int64_t j = begin; j < end; j++) {
-        fetch_entry(&o, j + ahead, vectors, index, paged);
-        add_entry(&o, j, acc[0], vectors, whole, index, paged);
-      }
+      const int64_t end = rowptr[i + 1], ahead = end <= fetchable ? AHEAD : 0;
+      if (direct)
+        for (int64_t j = rowptr[i]; j < end; j++) {
+          fetch_entry(&o, j + ahead, vectors, index, paged);
+          add_entry(&o, column(o.col, j, index), ((const sum *)o.val)[j], acc[0], vectors, whole, paged);
+        }
+      else
+        for (int64_t j = rowptr[i]; j < end;) {
+          sum factor[CHUNK];
+          const int64_t first = j, last_of_chunk = end - j < CHUNK ? end : j + CHUNK;
+          scale_factors(o.val + j, o.alpha, last_of_chunk - j, factor);
+          for (; j < last_of_chunk; j++) {
+            fetch_entry(&o, j + ahead, vectors, index, paged);
+            add_entry(&o, column(o.col, j, index), factor[j - first], acc[0], vectors, whole, paged);
+          }
+        }
       end_row(&o, stream, row, acc[0], vectors, whole);
     }
   }
@@ -236,78 +257,56 @@ INLINE void run_panel(const sl_spmm_run *args, const panel *p, const int vectors
     stream_end();
 }
 
-INLINE void choose_panel(const sl_spmm_run *args, const panel *p, const sley_index index, const bool paged) {
-  const int vectors = (int)((p->width + LANES - 1) / LANES);
-  const bool whole = p->width % LANES == 0;
-  switch (vectors * 2 + whole) {
-  case 2:
-    run_panel(args, p, 1, false, index, paged);
-    break;
-  case 3:
-    run_panel(args, p, 1, true, index, paged);
-    break;
-  case 4:
-    run_panel(args, p, 2, false, index, paged);
-    break;
-  case 5:
-    run_panel(args, p, 2, true, index, paged);
-    break;
-  case 6:
-  case 7:
-    run_panel(args, p, 3, false, index, paged);
-    break;
-  case 8:
-    run_panel(args, p, 4, false, index, paged);
-    break;
-  case 9:
-    run_panel(args, p, 4, true, index, paged);
-    break;
-  case 10:
-  case 11:
-    run_panel(args, p, 5, false, index, paged);
-    break;
-  case 12:
-  case 13:
-    run_panel(args, p, 6, false, index, paged);
-    break;
-  case 14:
-  case 15:
-    run_panel(args, p, 7, false, index, paged);
-    break;
-  case 16:
-    run_panel(args, p, 8, false, index, paged);
-    break;
-  default:
-    run_panel(args, p, 8, true, index, paged);
-  }
-}
+typedef void panel_body(const sl_spmm_run *args, const panel *p);
 
-INLINE void run_part(const sl_spmm_run *args, const sl_spmm_part *part, const sley_index index,
-                     const bool paged) {
+/* Functions of their own: in one function the loops would have each other's constants in their registers. */
+#define PANEL_BODY(name, index, paged, vectors, whole)                                                       \
+  static __attribute__((noinline)) void panel_##name##_##vectors##_##whole(const sl_spmm_run *args,          \
+                                                                           const panel *p) {                 \
+    run_panel(args, p, vectors, whole, index, paged);                                                        \
+  }
+
+/* By vectors, the last of them whole or not; of those that are rare the general one. */
+#define PANEL_BODIES(name, index, paged)                                                                     \
+  PANEL_BODY(name, index, paged, 1, false)                                                                   \
+  PANEL_BODY(name, index, paged, 1, true)                                                                    \
+  PANEL_BODY(name, index, paged, 2, false)                                                                   \
+  PANEL_BODY(name, index, paged, 2, true)                                                                    \
+  PANEL_BODY(name, index, paged, 3, false)                                                                   \
+  PANEL_BODY(name, index, paged, 4, false)                                                                   \
+  PANEL_BODY(name, index, paged, 4, true)                                                                    \
+  PANEL_BODY(name, index, paged, 5, false)                                                                   \
+  PANEL_BODY(name, index, paged, 6, false)                                                                   \
+  PANEL_BODY(name, index, paged, 7, false)                                                                   \
+  PANEL_BODY(name, index, paged, 8, false)                                                                   \
+  PANEL_BODY(name, index, paged, 8, true)                                                                    \
+  static panel_body *const panels_##name[PANEL + 1][2] = {                                                   \
+      [1] = {panel_##name##_1_false, panel_##name##_1_true},                                                 \
+      [2] = {panel_##name##_2_false, panel_##name##_2_true},                                                 \
+      [3] = {panel_##name##_3_false, panel_##name##_3_false},                                                \
+      [4] = {panel_##name##_4_false, panel_##name##_4_true},                                                 \
+      [5] = {panel_##name##_5_false, panel_##name##_5_false},                                                \
+      [6] = {panel_##name##_6_false, panel_##name##_6_false},                                                \
+      [7] = {panel_##name##_7_false, panel_##name##_7_false},                                                \
+      [8] = {panel_##name##_8_false, panel_##name##_8_true}};                                                \
+  static void run_part_##name(const sl_spmm_run *args, const sl_spmm_part *part) {                           \
+    run_panels(args, part, panels_##name);                                                                   \
+  }
+
+static void run_panels(const sl_spmm_run *args, const sl_spmm_part *part, panel_body *const body[][2]) {
   panel p = {.row = part->row, .row_end = part->row_end};
   for (int64_t c = part->feature; c < part->feature_end; c += p.width) {
     int64_t left = part->feature_end - c;
     p.feature = c;
     p.width = left < PANEL * LANES ? left : PANEL * LANES;
-    choose_panel(args, &p, index, paged);
+    body[(p.width + LANES - 1) / LANES][p.width % LANES == 0](args, &p);
   }
 }
 
-static void run_part_i32(const sl_spmm_run *args, const sl_spmm_part *part) {
-  run_part(args, part, SLEY_I32, false);
-}
-
-static void run_part_i64(const sl_spmm_run *args, const sl_spmm_part *part) {
-  run_part(args, part, SLEY_I64, false);
-}
-
-static void run_part_paged_i32(const sl_spmm_run *args, const sl_spmm_part *part) {
-  run_part(args, part, SLEY_I32, true);
-}
-
-static void run_part_paged_i64(const sl_spmm_run *args, const sl_spmm_part *part) {
-  run_part(args, part, SLEY_I64, true);
-}
+PANEL_BODIES(i32, SLEY_I32, false)
+PANEL_BODIES(i64, SLEY_I64, false)
+PANEL_BODIES(paged_i32, SLEY_I32, true)
+PANEL_BODIES(paged_i64, SLEY_I64, true)
 
 static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   static const sl_spmm_part_body body[2][2] = {{run_part_i32, run_part_i64},
@@ -321,9 +320,8 @@ static bool ok(const sl_kernel_args *args) {
   return p->a->dtype == (sley_dtype)DTYPE && p->far_rows == 0 && sl_cpu_has((sl_cpu_isa)ISA);
 }
 
-/* Portable fma is a call. */
 static double cost(const sl_kernel_args *args) {
-  return sl_cpu_spmm_cost(args->spmm.problem, LANES > 1 ? 2 * LANES : 0.2);
+  return sl_cpu_spmm_cost(args->spmm.problem, LANES, NARROW && (int)ISA != (int)SL_CPU_AVX512);
 }
 
 /* The descriptor of the kernel that was compiled here. */

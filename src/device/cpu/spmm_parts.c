@@ -2,11 +2,18 @@
 /* Cuts an SpMM into parts and runs them. */
 #include "device/cpu/spmm_parts.h"
 
+#include <math.h>
+
 #include "base/memory.h"
 
 /* Parts a thread gets, on average; the work of a row beyond its entries, in entries; features below which a
  * row is not cut further (a line of f32); entries times features below which the team is not woken. */
 enum { PARTS_PER_THREAD = 24, ROW_WORK = 2, FEATURES_LEAST = 16, SERIAL_WORK = 30000 };
+
+/* Cycles of an entry: for each vector; for one that is not whole, and for one that is then loaded value by
+ * value; for each lane of a vector, since wider ones load across cache lines more often; where the fused
+ * multiply-add is a call. */
+static const double VECTOR = 0.5, PART_OF_VECTOR = 0.25, PART_BY_VALUE = 8, LANE = 0.02, FMA_CALL = 10;
 
 typedef struct parts {
   int64_t count;
@@ -114,11 +121,13 @@ sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_run *args, sl_spmm_pa
   return sl_team_for(team, a->rows, grain, run_rows, &p);
 }
 
-double sl_cpu_spmm_cost(const sl_spmm_problem *problem, double flops_per_cycle) {
+double sl_cpu_spmm_cost(const sl_spmm_problem *problem, int lanes, bool by_value) {
   const double cycles_per_second = 2.5e9, bytes_per_second = 1e10;
   const sl_spmm_matrix *a = problem->a;
-  double work = (double)sl_spmm_entries(a) * (double)problem->k;
-  double bytes = work * (double)sley_dtype_bytes(a->dtype) +
-                 (double)sl_spmm_entries(a) * (double)(sl_index_bytes(a->index) + sley_dtype_bytes(a->dtype));
-  return 2 * work / (flops_per_cycle * cycles_per_second) + bytes / bytes_per_second;
+  double entries = (double)sl_spmm_entries(a), k = (double)problem->k;
+  double bytes = entries * k * (double)sley_dtype_bytes(a->dtype) +
+                 entries * (double)(sl_index_bytes(a->index) + sley_dtype_bytes(a->dtype));
+  double part_of_one = problem->k % lanes == 0 ? 0 : by_value ? PART_BY_VALUE : PART_OF_VECTOR;
+  double cycles = lanes > 1 ? VECTOR * ceil(k / lanes) + part_of_one + LANE * lanes : FMA_CALL * k;
+  return entries * cycles / cycles_per_second + bytes / bytes_per_second;
 }

@@ -25,7 +25,8 @@ void sl_cpu_spmm_release(sl_device *device, void *prepared);
 /* Runs body over the parts that args->prepared holds, or over equal row ranges if it holds none. */
 sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_run *args, sl_spmm_part_body body);
 
-/* Seconds for a processor that multiplies and adds flops_per_cycle numbers at best. */
-double sl_cpu_spmm_cost(const sl_spmm_problem *problem, double flops_per_cycle);
+/* Seconds with vectors of so many lanes; 1: no vectors, and a call for each multiply-add. by_value: a vector
+ * that is not whole is loaded value by value. Narrow products are faster with narrow vectors. */
+double sl_cpu_spmm_cost(const sl_spmm_problem *problem, int lanes, bool by_value);
 
 #endif
