@@ -3,8 +3,9 @@
 """Local SpMM, Y = A X: Sley beside MKL and scipy.sparse, in one run.
 
 The ten real matrices of the data folder with most nonzeros, and the eight twins at scale 0.1, in f32 at k = 32 and
-128; or, with --drawn SEED, matrices of the data folder and widths from 1 to 1,024 that the seed chooses. All rivals multiply the same CSR arrays by the same X into the same Y (64-byte aligned, huge pages), with the
-same number of threads (scipy has one). Sley runs one rank through the public header; MKL's handle is optimised with
+128; or, with --drawn SEED, matrices of the data folder and widths from 1 to 1,024 that the seed chooses, without scipy.
+All rivals multiply the same CSR arrays by the same X into the same Y (64-byte aligned, huge pages), with the same
+number of threads (scipy has one). Sley runs one rank through the public header; MKL's handle is optimised with
 mkl_sparse_set_mm_hint and mkl_sparse_optimize. Every product is compared with float64 sums within their rounding.
 
 The rivals take turns. Each turn is a pause, in which the threads of the one before go to sleep (MKL's would otherwise
@@ -193,7 +194,7 @@ class Bench:
         rivals = {"sley": self.sley_rival(comm, matrix, csr, k, x_block, y_block)}
         if self.mkl:
             rivals["mkl"] = self.mkl_rival(arrays, shape, k, x_block, y_block)
-        if not self.args.drawn:
+        if self.args.drawn is None:
             rivals["scipy"] = self.scipy_rival(arrays, shape, k, x, y)
         for rival, (multiply, _) in rivals.items():
             y.fill(np.nan)
@@ -238,7 +239,8 @@ class Bench:
     def run(self):
         options = RankOptions(C.sizeof(RankOptions), 1, 0, self.args.threads, None, None)
         print(f"{'matrix':36} {'nnz':>10} {'k':>4} " + " ".join(f"{r + ' ms':>9}" for r in
-              ["sley"] + (["mkl"] if self.mkl else []) + ([] if self.args.drawn else ["scipy"])) + f" {'GFLOP/s':>7} times faster than")
+              ["sley"] + (["mkl"] if self.mkl else []) + (["scipy"] if self.args.drawn is None else [])) +
+              f" {'GFLOP/s':>7} times faster than")
         status = self.sley.sley_run_ranks(C.byref(options), RANK_MAIN(self.rank_main), None)
         if self.error:
             sys.exit(f"spmm_local: {self.error}")
@@ -246,7 +248,7 @@ class Bench:
 
 
 def drawn_cases(args):
-    """(name, path, k) of matrices of the data folder, and widths from 1 to 1,024 as likely by their logarithm, by a seed."""
+    """(name, path, widths): matrices of the data folder, and widths from 1 to 1,024, their logarithms uniform, by a seed."""
     rng = np.random.default_rng(args.drawn)
     names = sorted(n for n, entries in sizes_of(args.data).items() if entries > args.entries)
     chosen = rng.permutation(names)[:args.count]
@@ -279,7 +281,7 @@ def main():
     args = parser.parse_args()
     if args.matrices:
         args.inputs = [(os.path.basename(m), m, args.k) for m in args.matrices]
-    elif args.drawn:
+    elif args.drawn is not None:
         args.inputs = drawn_cases(args)
         print(f"seed {args.drawn}: {sum(len(i[2]) for i in args.inputs)} cases")
     else:
@@ -296,7 +298,8 @@ def main():
               f"({worst['matrix']}, k = {worst['k']})")
     os.makedirs(os.path.dirname(os.path.abspath(args.json)), exist_ok=True)
     with open(args.json, "w") as out:
-        json.dump({"threads": args.threads, "dtype": args.dtype, "seed": args.drawn, "geometric_mean": summary, "rows": bench.rows}, out, indent=1)
+        json.dump({"threads": args.threads, "dtype": args.dtype, "seed": args.drawn, "geometric_mean": summary,
+                   "rows": bench.rows}, out, indent=1)
 
 
 if __name__ == "__main__":

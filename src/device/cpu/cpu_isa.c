@@ -18,8 +18,8 @@ static const char *const isa_names[] = {[SL_CPU_PORTABLE] = "portable",
 
 #if defined(__x86_64__)
 /* The conversions of f16, of which clang's __builtin_cpu_supports does not know: bit 29 of CPUID's leaf 1.
- * The system saves their registers where it has AVX2. Asked once: a virtual machine takes tens of
- * microseconds for each CPUID, and kernels are looked for at every prepare. */
+ * The system saves their registers where it has AVX2. Asked once: virtual
+ * machines trap CPUID, and kernels are looked for at every prepare. */
 static bool has_f16c(void) {
   enum { UNKNOWN, NO, YES };
   static _Atomic int known = UNKNOWN;

@@ -51,6 +51,7 @@ typedef struct operands {
   mask tail; /* of the last vector, if that is not whole */
 } operands;
 
+/* alpha val, in the type of sums; a call, since it stands in every loop. */
 static __attribute__((noinline)) void scale_factors(const value *val, double alpha, int64_t count, sum *out) {
   for (int64_t i = 0; i < count; i++)
     out[i] = alpha == 1 ? widen(val[i]) : (sum)(alpha * (double)widen(val[i]));
@@ -94,7 +95,7 @@ INLINE bool is_rounded(const operands *o) {
   return NARROW && !o->wide;
 }
 
-/* Of rounded values; calls, since rows begin seldom and the code stands in every loop. */
+/* Of rounded values; a call, since rows begin seldom and the code stands in every loop. */
 static __attribute__((noinline)) void scale_values(const value *y, double beta, int64_t width, sum *out) {
   for (int64_t c = 0; c < width; c++)
     out[c] = (sum)(beta * (double)widen(y[c]));
@@ -206,7 +207,7 @@ INLINE void run_panel(const sl_spmm_run *args, const panel *p, const int vectors
     int rows = 1;
     if (together > 1 && i + together <= p->row_end) {
       rows = together;
-      common = !direct ? 0 : shortest_row(rowptr + i, together);
+      common = direct ? shortest_row(rowptr + i, together) : 0;
     }
     if (together > 1 && common >= TOGETHER_LEAST) {
       const char *col[4];
