@@ -25,10 +25,8 @@ static void keep(const sley_plan_info *info, cli_planned *out) {
   out->info.algo = out->info.reason = NULL;
 }
 
-static sley_status plan_one(sley_comm *comm, const sley_matrix *block, cli_planning *shared, int i) {
-  const cli_job *job = shared->job;
+static sley_plan_options options_of(const sley_comm *comm, const cli_planning *shared) {
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
-  options.algo = shared->names[i];
   options.dry = true;
   options.reproducible = shared->settings->reproducible;
   options.transpose = shared->settings->transpose;
@@ -36,23 +34,65 @@ static sley_status plan_one(sley_comm *comm, const sley_matrix *block, cli_plann
   options.machine = shared->machine;
   options.wire = shared->settings->wire;
   options.mem_operands = shared->machine || cli_counts_operands(comm, options.mem_limit);
+  return options;
+}
+
+/* What rank 0 has to say while it plans. */
+typedef struct progress {
+  int ranks, done, count;
+} progress;
+
+static void show_progress(void *context, const char *name) {
+  progress *p = context;
+  char what[CLI_NAME + 32];
+  snprintf(what, sizeof what, "planning %s on %d ranks", name, p->ranks);
+  cli_progress(what, p->done++, p->count);
+}
+
+/* The one algorithm that is described as well. */
+static sley_status plan_one(sley_comm *comm, const sley_matrix *block, cli_planning *shared) {
+  const cli_job *job = shared->job;
+  sley_plan_options options = options_of(comm, shared);
+  options.algo = shared->names[0];
   sley_plan *plan = NULL;
   sley_plan_info info;
   bool first = sley_comm_rank(comm) == 0;
-  if (first) {
-    char what[CLI_NAME + 32];
-    snprintf(what, sizeof what, "planning %s on %d ranks", shared->names[i], sley_comm_size(comm));
-    cli_progress(what, i, shared->count);
-  }
+  if (first)
+    show_progress(&(progress){.ranks = sley_comm_size(comm), .count = 1}, shared->names[0]);
   sley_status status =
       sley_plan_create(comm, block, job->row_begin, job->col_begin, shared->k, &options, &plan);
   if (status == SLEY_OK)
     status = sley_plan_info_get(plan, &info);
-  if (status == SLEY_OK && first)
-    keep(&info, &shared->plans[i]);
-  if (status == SLEY_OK && first && shared->describe)
+  if (status == SLEY_OK && first) {
+    keep(&info, &shared->plans[0]);
     status = sley_plan_describe(plan, &shared->text);
+  }
   sley_plan_destroy(plan);
+  return status;
+}
+
+static sley_status compare(sley_comm *comm, const sley_matrix *block, cli_planning *shared) {
+  const cli_job *job = shared->job;
+  const char *names[CLI_ALGORITHMS + 2] = {NULL};
+  sley_plan_options options = options_of(comm, shared);
+  sley_comparison *comparison = NULL;
+  sley_plan_info info;
+  bool first = sley_comm_rank(comm) == 0;
+  progress shown = {.ranks = sley_comm_size(comm)};
+  for (int i = 0; i < shared->count; i++)
+    names[i] = shared->names[i];
+  while (sley_algorithms()[shown.count])
+    shown.count++;
+  options.progress = show_progress;
+  options.progress_context = &shown;
+  sley_status status =
+      sley_plan_compare(comm, block, job->row_begin, job->col_begin, shared->k, &options, names, &comparison);
+  for (int i = 0; status == SLEY_OK && first && i < shared->count; i++) {
+    status = sley_comparison_get(comparison, i, &info);
+    if (status == SLEY_OK)
+      keep(&info, &shared->plans[i]);
+  }
+  sley_comparison_destroy(comparison);
   return status;
 }
 
@@ -62,8 +102,8 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   sley_status status = cli_job_block(shared->job, comm, &block);
   if (sley_comm_rank(comm) == 0)
     shared->device = sley_comm_device(comm);
-  for (int i = 0; status == SLEY_OK && i < shared->count; i++)
-    status = plan_one(comm, block, shared, i);
+  if (status == SLEY_OK)
+    status = shared->describe ? plan_one(comm, block, shared) : compare(comm, block, shared);
   sley_matrix_destroy(block);
   return status;
 }

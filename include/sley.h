@@ -231,10 +231,10 @@ sley_status sley_dense_write_rows(sley_comm *comm, const char *path, sley_dtype 
  * partitions */
 
 /* Fills perm (rows entries): row i of A goes to place perm[i]. name: "none", "rabbit", "rcm", "degree",
- * "scotch", "metis", "random". A must be square; an unsymmetric pattern is taken as A + A^T. The same seed gives the
- * same order; rabbit's depends on nothing else either. threads 0: all cores. Errors: SLEY_ERR_ARG (not
- * square, unknown name), SLEY_ERR_UNSUPPORTED (library not built in), SLEY_ERR_MEMORY. Sources: rabbit: Arai
- * et al., IPDPS 2016 (community aggregation); rcm: Cuthill-McKee reversed, George-Liu start. */
+ * "scotch", "metis", "random". A must be square; an unsymmetric pattern is taken as A + A^T. The same seed
+ * gives the same order; rabbit's depends on nothing else either. threads 0: all cores. Errors: SLEY_ERR_ARG
+ * (not square, unknown name), SLEY_ERR_UNSUPPORTED (library not built in), SLEY_ERR_MEMORY. Sources: rabbit:
+ * Arai et al., IPDPS 2016 (community aggregation); rcm: Cuthill-McKee reversed, George-Liu start. */
 sley_status sley_order(const sley_matrix *matrix, const char *name, uint64_t seed, int threads,
                        int64_t *perm);
 
@@ -357,7 +357,8 @@ sley_status sley_comm_gather(sley_comm *comm, int root, const void *src, const i
 /* Where the rank's X and Y lie and its kernels run: "cpu" or "cuda". Static. */
 const char *sley_comm_device(const sley_comm *comm);
 
-/* Why "auto" did not take a GPU that is there and whose module is installed, or another transport runs than was asked for;
+/* Why "auto" did not take a GPU that is there and whose module is installed, or another transport runs than
+ * was asked for;
  * "" otherwise. Valid as long as the comm. */
 const char *sley_comm_device_note(const sley_comm *comm);
 
@@ -548,9 +549,16 @@ typedef struct sley_plan_options {
    * of the matrix to other ranks: bcast-1.5d, summa-2d, cover (SLEY_ERR_UNSUPPORTED; auto leaves them out).
    */
   bool renewable;
+  /* sley_plan_compare calls it on rank 0, in the thread of the call, before each algorithm that it plans,
+   * with the algorithm's name; NULL: it calls nothing. It may not call the library. */
+  void (*progress)(void *context, const char *algo);
+  void *progress_context;
 } sley_plan_options;
 #define SLEY_PLAN_OPTIONS_INIT                                                                               \
-  { sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false, NULL, NULL, false, false }
+  {                                                                                                          \
+    sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false, NULL, NULL, false, false,   \
+        NULL, NULL                                                                                           \
+  }
 
 /* Bytes and messages by link class, summed over all ranks, of one execute. */
 typedef struct sley_traffic {
@@ -617,6 +625,22 @@ sley_status sley_plan_create(sley_comm *comm, const sley_matrix *block, const in
 sley_status sley_plan_create_pair(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                                   const int64_t *col_begin, int64_t k, const sley_plan_options *options,
                                   sley_plan **out, sley_plan **out_transposed);
+
+/* What several plans would be: what each of the algorithms would move, take and need, without the plans. The
+ * matrix is inspected once, and no more plans are in memory at a time than ranks can work at once, which
+ * counts where ranks are many. algos: names that sley_algorithms() lists, or "auto" for the one predicted
+ * fastest, NULL-terminated; only read during the call. options: as for sley_plan_create; `algo` and `dry` are
+ * not looked at. The other arguments: as for sley_plan_create; block is only read during the call. *out is
+ * the caller's. Collective. Errors: as sley_plan_create; then there is none. */
+typedef struct sley_comparison sley_comparison;
+sley_status sley_plan_compare(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                              const int64_t *col_begin, int64_t k, const sley_plan_options *options,
+                              const char *const *algos, sley_comparison **out);
+
+/* What sley_plan_info_get would say of the plan of algos[i]; its texts are valid until the comparison's end.
+ * The same on every rank. Errors: SLEY_ERR_ARG. */
+sley_status sley_comparison_get(const sley_comparison *comparison, int i, sley_plan_info *out);
+void sley_comparison_destroy(sley_comparison *comparison); /* accepts NULL; not collective */
 
 /* The same on every rank. */
 sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out);
@@ -793,7 +817,8 @@ typedef struct sley_backend {
   const char *detail; /* what was found, or why it was not */
 } sley_backend;
 
-/* The backends known to this build, looked up now. *out is static to the calling thread. */
+/* The backends known to this build, looked up now. *out is valid until the calling thread asks again
+ * or ends. */
 sley_status sley_backends(const sley_backend **out, int *count);
 
 /* SLEY_OK if the transport is there. Touches no device. Errors: SLEY_ERR_ARG (no such transport),

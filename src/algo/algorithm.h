@@ -34,12 +34,16 @@ extern const sl_algorithm sl_algo_bcast_1d;
 /* All of them, NULL-terminated. Those that compare themselves with others come after them. */
 extern const sl_algorithm *const sl_algorithms[];
 
-/* Errors: SLEY_ERR_ARG listing the names. */
-sley_status sl_algorithm_find(const char *name, const sl_algorithm **out);
+/* The place of a name in the table. Errors: SLEY_ERR_ARG listing the names. */
+sley_status sl_algorithm_find(const char *name, int *out);
 
-/* Builds, agrees on and finishes a plan by one algorithm; its times are not predicted. The inspection may be
- * used again. Errors: SLEY_ERR_UNSUPPORTED, on all ranks, where the algorithm cannot do what is wished of how
- * values travel, or of new values. Collective. */
+/* Builds a plan by one algorithm, of which nothing is counted yet. The inspection may be used again. Ended by
+ * sl_plan_free, also on error. Errors: those of its own ranks' build, on which the ranks have not agreed yet;
+ * SLEY_ERR_UNSUPPORTED, on all ranks, where the algorithm cannot do what is wished of how values travel, or
+ * of new values. Collective. */
+sley_status sl_algorithm_draft(const sl_algorithm *algorithm, sl_inspection *ins, bool dry, sl_plan *out);
+
+/* The same, agreed on and counted; its times are not predicted. Without a plan on errors. Collective. */
 sley_status sl_algorithm_build(const sl_algorithm *algorithm, sl_inspection *ins, bool dry, sl_plan *out);
 
 #endif

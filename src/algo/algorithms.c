@@ -35,11 +35,11 @@ sley_status sl_prepare_no_more(sl_inspection *ins) {
   return SLEY_OK;
 }
 
-sley_status sl_algorithm_find(const char *name, const sl_algorithm **out) {
+sley_status sl_algorithm_find(const char *name, int *out) {
   char names[256] = "auto";
   for (int i = 0; sl_algorithms[i]; i++) {
     if (strcmp(sl_algorithms[i]->name, name) == 0) {
-      *out = sl_algorithms[i];
+      *out = i;
       return SLEY_OK;
     }
     strncat(names, ", ", sizeof names - strlen(names) - 1);
@@ -58,22 +58,24 @@ static sley_status refuse_travelled(const sl_plan *plan) {
                  plan->algo);
 }
 
-sley_status sl_algorithm_build(const sl_algorithm *algorithm, sl_inspection *ins, bool dry, sl_plan *out) {
+sley_status sl_algorithm_draft(const sl_algorithm *algorithm, sl_inspection *ins, bool dry, sl_plan *out) {
+  *out = (sl_plan){0};
   SL_TRY(algorithm->prepare(ins));
-  sley_status status = sl_plan_begin(ins, algorithm->name, dry, out);
-  status = sl_agree(ins->comm, status);
-  if (status == SLEY_OK)
-    status = sl_agree(ins->comm, algorithm->build(ins, out));
-  if (status == SLEY_OK && ins->wishes->renewable)
-    status = sl_agree(ins->comm, refuse_travelled(out));
-  if (status == SLEY_OK && sl_asks_to_travel(ins))
-    status = sl_agree(ins->comm, sl_plan_travel(ins, out));
-  if (status == SLEY_OK)
-    status = sl_plan_finish(out);
-  if (status != SLEY_OK) {
-    sl_plan_free(out);
-    return status;
-  }
+  SL_TRY(sl_agree(ins->comm, sl_plan_begin(ins, algorithm->name, dry, out)));
+  SL_TRY(algorithm->build(ins, out));
+  if (ins->wishes->renewable)
+    SL_TRY(refuse_travelled(out));
+  if (sl_asks_to_travel(ins))
+    SL_TRY(sl_plan_travel(ins, out));
   out->cover_rows = ins->cover_rows;
   return SLEY_OK;
+}
+
+sley_status sl_algorithm_build(const sl_algorithm *algorithm, sl_inspection *ins, bool dry, sl_plan *out) {
+  sley_status status = sl_agree(ins->comm, sl_algorithm_draft(algorithm, ins, dry, out));
+  if (status == SLEY_OK)
+    status = sl_plan_finish(out);
+  if (status != SLEY_OK)
+    sl_plan_free(out);
+  return status;
 }

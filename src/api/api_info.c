@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which backends there are on this machine, and why others are not. */
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/device.h"
@@ -8,27 +10,52 @@
 
 enum { BACKENDS = 16, DETAIL = 512 };
 
-static _Thread_local sley_backend backends[BACKENDS];
-static _Thread_local char details[BACKENDS][DETAIL];
+typedef struct table {
+  sley_backend backends[BACKENDS];
+  char details[BACKENDS][DETAIL];
+} table;
 
-static void fill(int at, const char *kind, const char *name, bool available, const char *detail) {
-  snprintf(details[at], DETAIL, "%s", detail);
-  backends[at] = (sley_backend){.kind = kind, .name = name, .available = available, .detail = details[at]};
+/* Each thread that asks has a table of its own. Not thread-local memory, which every thread of a program
+ * would have. */
+static pthread_key_t key;
+static bool has_key;
+
+static void make_key(void) {
+  has_key = pthread_key_create(&key, free) == 0; /* of the C library, which is never unloaded */
 }
 
-static void look_up_device(int at, const char *name) {
+static sley_status own_table(table **out) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, make_key);
+  *out = has_key ? pthread_getspecific(key) : NULL;
+  if (*out)
+    return SLEY_OK;
+  *out = has_key ? calloc(1, sizeof **out) : NULL;
+  if (*out && pthread_setspecific(key, *out) == 0)
+    return SLEY_OK;
+  free(*out);
+  return sl_fail(SLEY_ERR_MEMORY, "out of memory for the list of backends");
+}
+
+static void fill(table *t, int at, const char *kind, const char *name, bool available, const char *detail) {
+  snprintf(t->details[at], DETAIL, "%s", detail);
+  t->backends[at] =
+      (sley_backend){.kind = kind, .name = name, .available = available, .detail = t->details[at]};
+}
+
+static void look_up_device(table *t, int at, const char *name) {
   const sl_device_ops *ops;
   sl_device *device;
   bool available = sl_device_backend(name, &ops) == SLEY_OK && ops->open(0, 1, &device) == SLEY_OK;
-  fill(at, "device", name, available, available ? ops->describe(device) : sley_last_error());
+  fill(t, at, "device", name, available, available ? ops->describe(device) : sley_last_error());
   if (available)
     ops->close(device);
 }
 
-static void look_up_transport(int at, const char *name) {
+static void look_up_transport(table *t, int at, const char *name) {
   const sl_transport_backend *backend;
   const char *text = sl_transport_backend_find(name, &backend) == SLEY_OK ? backend->describe() : NULL;
-  fill(at, "transport", name, text != NULL, text ? text : sley_last_error());
+  fill(t, at, "transport", name, text != NULL, text ? text : sley_last_error());
 }
 
 sley_status sley_transport_found(const char *name) {
@@ -43,11 +70,13 @@ sley_status sley_backends(const sley_backend **out, int *count) {
   if (!out || !count)
     return sl_fail(SLEY_ERR_ARG, "sley_backends: an argument is NULL");
   int at = 0;
+  table *t;
+  SL_TRY(own_table(&t));
   for (const char *const *name = sl_device_names; *name && at < BACKENDS; name++)
-    look_up_device(at++, *name);
+    look_up_device(t, at++, *name);
   for (const char *const *name = sl_transport_names; *name && at < BACKENDS; name++)
-    look_up_transport(at++, *name);
-  *out = backends;
+    look_up_transport(t, at++, *name);
+  *out = t->backends;
   *count = at;
   return SLEY_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "ops/check.h"
+#include "ops/compare.h"
 #include "ops/spmm.h"
 #include "transport/trace/trace.h"
 
@@ -106,34 +107,83 @@ sley_status sley_plan_create_pair(sley_comm *comm, const sley_matrix *block, con
   return status;
 }
 
+/* The names of a comparison as one text: what all ranks must have been given alike. Freed by sl_free. */
+static char *join_names(const char *const *algos, int count) {
+  size_t bytes = 1;
+  for (int i = 0; i < count; i++)
+    bytes += strlen(algos[i]) + 1;
+  char *text = sl_alloc((int64_t)bytes, 1, "names of algorithms");
+  if (text)
+    *text = 0;
+  for (int i = 0; text && i < count; i++)
+    strcat(strcat(text, algos[i]), ",");
+  return text;
+}
+
+static sley_status new_comparison(const char *const *algos, sley_comparison **out, char **joined) {
+  int count = 0;
+  while (algos[count])
+    count++;
+  SL_TRY(SL_NEW_ZERO(*out, 1, "a comparison"));
+  (*out)->names = algos;
+  (*out)->count = count;
+  SL_TRY(SL_NEW_ZERO((*out)->info, count, "a comparison"));
+  *joined = join_names(algos, count);
+  return *joined ? SLEY_OK : SLEY_ERR_MEMORY;
+}
+
+sley_status sley_plan_compare(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                              const int64_t *col_begin, int64_t k, const sley_plan_options *options,
+                              const char *const *algos, sley_comparison **out) {
+  sley_plan_options chosen = SLEY_PLAN_OPTIONS_INIT;
+  sley_comparison *made = NULL;
+  char *joined = NULL;
+  if (!comm)
+    return sl_fail(SLEY_ERR_ARG, "sley_plan_compare: comm is NULL");
+  sley_status status = SLEY_OK;
+  if (!block || !row_begin || !col_begin || !algos || !out)
+    status = sl_fail(SLEY_ERR_ARG, "sley_plan_compare: block, row_begin, col_begin, algos or out is NULL");
+  else
+    status = sl_struct_take("sley_plan_options", options, sizeof chosen, &chosen);
+  if (status == SLEY_OK)
+    status = new_comparison(algos, &made, &joined);
+  chosen.algo = joined;
+  chosen.dry = true;
+  status = sl_agree(comm, status);
+  if (status == SLEY_OK)
+    status = check_same(comm, &chosen);
+  sl_free(joined);
+  chosen.algo = NULL;
+  double begin = sl_now();
+  if (status == SLEY_OK)
+    status = sl_spmm_compare(comm, block, row_begin, col_begin, k, &chosen, made);
+  sl_trace_span(sl_trace_of(comm), PLANNING, begin, sl_now(), -1);
+  if (status != SLEY_OK) {
+    sley_comparison_destroy(made);
+    return status;
+  }
+  made->names = NULL; /* the caller's */
+  *out = made;
+  return SLEY_OK;
+}
+
+sley_status sley_comparison_get(const sley_comparison *comparison, int i, sley_plan_info *out) {
+  if (!comparison || !out || i < 0 || i >= comparison->count)
+    return sl_fail(SLEY_ERR_ARG, "sley_comparison_get: comparison or out is NULL, or there is no plan %d", i);
+  *out = comparison->info[i];
+  return SLEY_OK;
+}
+
+void sley_comparison_destroy(sley_comparison *comparison) {
+  if (comparison)
+    sl_free(comparison->info);
+  sl_free(comparison);
+}
+
 sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out) {
   if (!plan || !out)
     return sl_fail(SLEY_ERR_ARG, "sley_plan_info_get: plan or out is NULL");
-  const sl_plan *p = &plan->plan;
-  *out = (sley_plan_info){.algo = p->algo,
-                          .reason = p->reason,
-                          .rows = p->all_rows,
-                          .cols = p->all_cols,
-                          .nnz = p->all_nnz,
-                          .k = p->k,
-                          .remote_nnz = p->remote_nnz,
-                          .halo_rows = p->halo_rows,
-                          .cover_rows = p->cover_rows,
-                          .predicted = p->predicted,
-                          .predicted_ms = 1e3 * p->predicted_seconds,
-                          .memory_bytes = p->memory_bytes_most,
-                          .needed_bytes = plan->needed_bytes,
-                          .limit_bytes = plan->limit_bytes,
-                          .column_width = plan->width,
-                          .column_blocks = plan->blocks,
-                          .phases = {.pack_ms = 1e3 * p->phase_seconds[SL_PHASE_PACK],
-                                     .transfer_ms = 1e3 * p->phase_seconds[SL_PHASE_TRANSFER],
-                                     .local_ms = 1e3 * p->phase_seconds[SL_PHASE_LOCAL],
-                                     .remote_ms = 1e3 * p->phase_seconds[SL_PHASE_REMOTE],
-                                     .wait_ms = 1e3 * p->phase_seconds[SL_PHASE_WAIT]},
-                          .rank_messages = p->messages_most,
-                          .wire = p->wire,
-                          .wire_bound = sl_wire_bound(p->wire, p->roundings)};
+  sl_spmm_info(plan, out);
   return SLEY_OK;
 }
 

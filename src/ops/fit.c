@@ -121,21 +121,21 @@ static sley_status refuse(const sley_plan *handle, int64_t bytes, int64_t column
 
 /* The plan's traffic and time become those of all blocks together. */
 static void sum_up(sley_plan *handle) {
-  const sl_plan *wide = &handle->full_block, *narrow = &handle->last_block;
-  sl_plan *plan = &handle->plan;
-  int64_t full = plan->k / handle->width, rest = handle->rest > 0;
+  const sl_figures *wide = &handle->full_block.figures, *narrow = &handle->last_block.figures;
+  sl_figures *all = &handle->plan.figures;
+  int64_t full = handle->plan.k / handle->width, rest = handle->rest > 0;
   const sley_traffic *w = &wide->predicted, *n = &narrow->predicted;
-  plan->predicted = (sley_traffic){full * w->direct_bytes + rest * n->direct_bytes,
-                                   full * w->direct_messages + rest * n->direct_messages,
-                                   full * w->message_bytes + rest * n->message_bytes,
-                                   full * w->message_messages + rest * n->message_messages,
-                                   full * w->self_bytes + rest * n->self_bytes,
-                                   full * w->self_messages + rest * n->self_messages};
-  plan->predicted_seconds = (double)full * wide->predicted_seconds + (double)rest * narrow->predicted_seconds;
+  all->predicted = (sley_traffic){full * w->direct_bytes + rest * n->direct_bytes,
+                                  full * w->direct_messages + rest * n->direct_messages,
+                                  full * w->message_bytes + rest * n->message_bytes,
+                                  full * w->message_messages + rest * n->message_messages,
+                                  full * w->self_bytes + rest * n->self_bytes,
+                                  full * w->self_messages + rest * n->self_messages};
+  all->predicted_seconds = (double)full * wide->predicted_seconds + (double)rest * narrow->predicted_seconds;
   for (int i = 0; i < SL_PHASES; i++)
-    plan->phase_seconds[i] = (double)full * wide->phase_seconds[i] + (double)rest * narrow->phase_seconds[i];
-  plan->messages_most = full * wide->messages_most + rest * narrow->messages_most;
-  plan->memory_bytes_most = wide->memory_bytes_most;
+    all->phase_seconds[i] = (double)full * wide->phase_seconds[i] + (double)rest * narrow->phase_seconds[i];
+  all->messages_most = full * wide->messages_most + rest * narrow->messages_most;
+  all->memory_bytes_most = wide->memory_bytes_most;
 }
 
 /* The plan for k of its columns, with what is summed over ranks. */
@@ -164,32 +164,54 @@ static sley_status split(sley_plan *handle, const sl_inspection *ins, int64_t wi
   return SLEY_OK;
 }
 
+/* Whether all columns at once fit on all ranks, of which this one needs so many bytes; *limited: some rank
+ * was given a limit. Fills what the handle says of memory, and one block. Collective. */
+static sley_status fit_whole(sley_plan *handle, fitting *f, const sley_plan_options *options, int64_t needed,
+                             bool *fits, bool *limited) {
+  handle->width = handle->plan.k;
+  handle->blocks = 1;
+  SL_TRY(may_take(f, options->mem_limit, needed, &f->limit));
+  int64_t most[4] = {needed, -f->limit, needed > f->limit, options->mem_limit > 0};
+  SL_TRY(handle->comm->ops->allreduce(handle->comm, SL_MAX, most, 4));
+  handle->needed_bytes = most[0];
+  handle->limit_bytes = -most[1];
+  *limited = most[3];
+  *fits = !most[2];
+  if (f->ins->wishes->machine && !*limited) { /* another machine's memory is not known */
+    handle->limit_bytes = INT64_MAX;
+    *fits = true;
+  }
+  return SLEY_OK;
+}
+
+static sley_status check_limit(const sley_plan_options *options) {
+  if (options->mem_limit < 0)
+    return sl_fail(SLEY_ERR_ARG, "a memory limit of %lld bytes", (long long)options->mem_limit);
+  return SLEY_OK;
+}
+
+sley_status sl_spmm_fits(sley_plan *handle, const sl_inspection *ins, const sley_plan_options *options,
+                         int64_t plan_bytes, bool *fits) {
+  fitting f = {.handle = handle, .ins = ins, .operands = options->mem_operands};
+  bool limited;
+  SL_TRY(sl_agree(handle->comm, check_limit(options)));
+  return fit_whole(handle, &f, options, plan_bytes + operand_bytes(&f, handle->plan.k), fits, &limited);
+}
+
 sley_status sl_spmm_fit(sley_plan *handle, const sl_inspection *ins, const sley_plan_options *options) {
   sl_comm *comm = handle->comm;
   fitting f = {.handle = handle, .ins = ins, .operands = options->mem_operands};
-  bool limited = options->mem_limit > 0;
+  bool limited, fits;
   int64_t needed = 0, width = 0;
-  handle->width = handle->plan.k;
-  handle->blocks = 1;
-  sley_status status = SLEY_OK;
-  if (options->mem_limit < 0)
-    status = sl_fail(SLEY_ERR_ARG, "a memory limit of %lld bytes", (long long)options->mem_limit);
+  sley_status status = check_limit(options);
   if (status == SLEY_OK)
     status = need(&f, handle->plan.k, &needed);
   SL_TRY(sl_agree(comm, status));
-  SL_TRY(may_take(&f, options->mem_limit, needed, &f.limit));
-  int64_t most[4] = {needed, -f.limit, needed > f.limit, limited};
-  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, 4));
-  handle->needed_bytes = most[0];
-  handle->limit_bytes = -most[1];
-  if (ins->wishes->machine && !most[3]) { /* another machine's memory is not known */
-    handle->limit_bytes = INT64_MAX;
+  SL_TRY(fit_whole(handle, &f, options, needed, &fits, &limited));
+  if (fits)
     return SLEY_OK;
-  }
-  if (!most[2])
-    return SLEY_OK;
-  if (!most[3] && !handle->plan.dry)
-    return refuse(handle, most[0], handle->plan.k, false);
+  if (!limited && !handle->plan.dry)
+    return refuse(handle, handle->needed_bytes, handle->plan.k, false);
   SL_TRY(sl_agree(comm, widest(&f, &width)));
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, &width, 1));
   if (width > 0)

@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "machine/machine.h"
+#include "ops/check.h"
+#include "ops/compare.h"
 #include "plan/describe.h"
 #include "plan/resident.h"
 #include "predict/choice.h"
@@ -75,14 +77,19 @@ static sley_status look_at_locality(sl_inspection *ins) {
   return machine->nears > 0 || device->ops->host_addresses ? sl_locality(ins) : SLEY_OK;
 }
 
-/* Lets the algorithm build the plan of what was inspected, and binds it. */
-static sley_status build(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options) {
+/* What both building and comparing plans begin with. */
+static sley_status begin_planning(sl_inspection *ins, const sley_plan_options *options) {
   if (options->mem_limit > 0) { /* parts are then cut where no limit holds */
     sl_resident_close(ins->resident);
     ins->resident = NULL;
   }
+  return sl_agree(ins->comm, look_at_locality(ins));
+}
+
+/* Lets the algorithm build the plan of what was inspected, and binds it. */
+static sley_status build(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options) {
+  sley_status status = begin_planning(ins, options);
   handle->halo = sl_halo_hold(ins->halo);
-  sley_status status = sl_agree(handle->comm, look_at_locality(ins));
   if (status == SLEY_OK)
     status = sl_plan_build(ins, options->algo, options->dry, &handle->plan);
   sl_resident_close(ins->resident); /* the memory is wanted */
@@ -96,12 +103,26 @@ static sley_status build(sley_plan *handle, sl_inspection *ins, const sley_plan_
   return status;
 }
 
+/* What is asked of an inspection: one plan, or, with a comparison, what plans would be. */
+typedef struct request {
+  int64_t k;
+  const sley_plan_options *options;
+  sley_comparison *comparison; /* NULL: a plan is made */
+} request;
+
 static sley_status inspect_and_build(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
                                      const int64_t *col_begin, const sl_plan_wishes *wishes,
-                                     const sley_plan_options *options) {
+                                     const request *asked) {
   sl_inspection inspection;
   SL_TRY(sl_inspect_checked(handle->comm, block, row_begin, col_begin, wishes, &inspection));
-  sley_status status = build(handle, &inspection, options);
+  sley_status status;
+  if (asked->comparison) {
+    status = begin_planning(&inspection, asked->options);
+    if (status == SLEY_OK)
+      status = sl_spmm_compare_all(handle, &inspection, asked->options, asked->comparison);
+  } else {
+    status = build(handle, &inspection, asked->options);
+  }
   sl_inspection_free(&inspection);
   return status;
 }
@@ -124,14 +145,15 @@ static void drop_transposed(sley_plan *handle) {
 
 /* The plan of A, or of A^T, of which this rank first gets its rows. */
 static sley_status make(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
-                        const int64_t *col_begin, int64_t k, const sley_plan_options *options) {
+                        const int64_t *col_begin, const request *asked) {
+  const sley_plan_options *options = asked->options;
   sl_plan_wishes wishes;
-  SL_TRY(sl_agree(handle->comm, read_wishes(options, k, block->dtype, &wishes)));
+  SL_TRY(sl_agree(handle->comm, read_wishes(options, asked->k, block->dtype, &wishes)));
   SL_TRY(sl_inspect_check(handle->comm, block, row_begin, col_begin, &wishes));
   if (!options->transpose)
-    return inspect_and_build(handle, block, row_begin, col_begin, &wishes, options);
+    return inspect_and_build(handle, block, row_begin, col_begin, &wishes, asked);
   SL_TRY(transpose(handle, block, row_begin, col_begin, options));
-  SL_TRY(inspect_and_build(handle, handle->transposed, col_begin, row_begin, &wishes, options));
+  SL_TRY(inspect_and_build(handle, handle->transposed, col_begin, row_begin, &wishes, asked));
   drop_transposed(handle);
   return SLEY_OK;
 }
@@ -152,13 +174,25 @@ sley_status sl_spmm_plan(sl_comm *comm, const sley_matrix *block, const int64_t 
   *out = NULL;
   sley_status status = begin_plan(comm, block, &handle);
   if (status == SLEY_OK)
-    status = make(handle, block, row_begin, col_begin, k, options);
+    status = make(handle, block, row_begin, col_begin, &(request){.k = k, .options = options});
   if (status != SLEY_OK) {
     sl_spmm_plan_destroy(handle);
     return status;
   }
   *out = handle;
   return SLEY_OK;
+}
+
+sley_status sl_spmm_compare(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                            const int64_t *col_begin, int64_t k, const sley_plan_options *options,
+                            sley_comparison *comparison) {
+  sley_plan *handle = NULL;
+  sley_status status = begin_plan(comm, block, &handle);
+  if (status == SLEY_OK)
+    status = make(handle, block, row_begin, col_begin,
+                  &(request){.k = k, .options = options, .comparison = comparison});
+  sl_spmm_plan_destroy(handle);
+  return status;
 }
 
 /* The plan of A^T from the inspection of A, which serves both where the pattern is symmetric. */
@@ -175,7 +209,8 @@ static sley_status make_second(sley_plan *handle, sl_inspection *ins, const sley
     SL_TRY(sl_agree(handle->comm, sl_resident_open(ins)));
     SL_TRY(build(handle, ins, options));
   } else {
-    SL_TRY(inspect_and_build(handle, handle->transposed, ins->col_begin, ins->row_begin, &wishes, options));
+    SL_TRY(inspect_and_build(handle, handle->transposed, ins->col_begin, ins->row_begin, &wishes,
+                             &(request){.options = options}));
   }
   drop_transposed(handle);
   return SLEY_OK;
@@ -335,6 +370,35 @@ sley_status sl_spmm_counted(sley_plan *plan, sley_traffic *out) {
   SL_TRY(plan->comm->ops->allreduce(plan->comm, SL_SUM, sums, 6));
   *out = (sley_traffic){sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
   return SLEY_OK;
+}
+
+void sl_spmm_info(const sley_plan *plan, sley_plan_info *out) {
+  const sl_plan *p = &plan->plan;
+  const sl_figures *f = &p->figures;
+  *out = (sley_plan_info){.algo = p->algo,
+                          .reason = p->reason,
+                          .rows = p->all_rows,
+                          .cols = p->all_cols,
+                          .nnz = p->all_nnz,
+                          .k = p->k,
+                          .remote_nnz = p->remote_nnz,
+                          .halo_rows = p->halo_rows,
+                          .cover_rows = p->cover_rows,
+                          .predicted = f->predicted,
+                          .predicted_ms = 1e3 * f->predicted_seconds,
+                          .memory_bytes = f->memory_bytes_most,
+                          .needed_bytes = plan->needed_bytes,
+                          .limit_bytes = plan->limit_bytes,
+                          .column_width = plan->width,
+                          .column_blocks = plan->blocks,
+                          .phases = {.pack_ms = 1e3 * f->phase_seconds[SL_PHASE_PACK],
+                                     .transfer_ms = 1e3 * f->phase_seconds[SL_PHASE_TRANSFER],
+                                     .local_ms = 1e3 * f->phase_seconds[SL_PHASE_LOCAL],
+                                     .remote_ms = 1e3 * f->phase_seconds[SL_PHASE_REMOTE],
+                                     .wait_ms = 1e3 * f->phase_seconds[SL_PHASE_WAIT]},
+                          .rank_messages = f->messages_most,
+                          .wire = p->wire,
+                          .wire_bound = sl_wire_bound(p->wire, p->roundings)};
 }
 
 void sl_spmm_trials(const sley_plan *plan, sley_trial *out, int room, int *count) {

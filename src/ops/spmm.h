@@ -59,10 +59,18 @@ sley_status sl_spmm_set_values(sley_plan *plan, const void *val);
  * what the plan was built from. Collective, agreed. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_spmm_fit(sley_plan *plan, const sl_inspection *ins, const sley_plan_options *options);
 
-/* The plan in words, and what its kernels settled; freed by sl_free. */
+/* Whether a plan of all columns fits that takes so many bytes on this rank, beside X and Y if they count;
+ * fills what the handle, whose plan is not built, says of memory. Collective, agreed. */
+sley_status sl_spmm_fits(sley_plan *handle, const sl_inspection *ins, const sley_plan_options *options,
+                         int64_t plan_bytes, bool *fits);
+
+/* As sley_plan_info_get. */
+void sl_spmm_info(const sley_plan *plan, sley_plan_info *out);
+
 /* As sley_plan_trials. */
 void sl_spmm_trials(const sley_plan *plan, sley_trial *out, int room, int *count);
 
+/* The plan in words, and what its kernels settled; freed by sl_free. */
 sley_status sl_spmm_describe(const sley_plan *plan, char **out);
 sley_status sl_spmm_counted(sley_plan *plan, sley_traffic *out);
 void sl_spmm_plan_destroy(sley_plan *plan);

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-enum { BATCH = 2048, WORDS_A_PAGE = SL_COLSET_PAGE / 64 };
+enum { BATCH = 512, WORDS_A_PAGE = SL_COLSET_PAGE / 64 };
 
 typedef struct build {
   const sl_colset_source *source;
@@ -57,7 +57,7 @@ static sley_status find_pages(build *b, sl_team *team) {
   sl_colset *set = b->set;
   if (set->range > 4 * source->entries) {
     SL_TRY(SL_NEW_ZERO(b->touched, set->pages, "a column set"));
-    SL_TRY(sl_team_for(team, source->entries, 64 * BATCH, touch_pages, b));
+    SL_TRY(sl_team_for(team, source->entries, 256 * BATCH, touch_pages, b));
   }
   SL_TRY(SL_NEW(set->page_at, set->pages, "a column set"));
   for (int64_t page = 0; page < set->pages; page++) {
@@ -74,7 +74,7 @@ sley_status sl_colset_build(int64_t range, const sl_colset_source *source, sl_te
   sley_status status;
   SL_TRY_GOTO(status, find_pages(&b, team), done);
   SL_TRY_GOTO(status, SL_NEW_ZERO(out->words, out->word_count, "a column set"), done);
-  SL_TRY_GOTO(status, sl_team_for(team, source->entries, 64 * BATCH, set_bits, &b), done);
+  SL_TRY_GOTO(status, sl_team_for(team, source->entries, 256 * BATCH, set_bits, &b), done);
   for (int64_t i = 0; i < out->word_count; i++) {
     out->words[i].before = out->count;
     out->count += sl_ones(out->words[i].bits);

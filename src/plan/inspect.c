@@ -85,15 +85,6 @@ static sley_status check_agreement(sl_comm *comm, sley_dtype dtype, const int64_
   return SLEY_OK;
 }
 
-static sley_status copy_partitions(sl_inspection *ins, const int64_t *row_begin, const int64_t *col_begin) {
-  int64_t entries = ins->comm->size + 1;
-  SL_TRY(SL_NEW(ins->row_begin, entries, "a partition"));
-  SL_TRY(SL_NEW(ins->col_begin, entries, "a partition"));
-  memcpy(ins->row_begin, row_begin, (size_t)entries * sizeof *row_begin);
-  memcpy(ins->col_begin, col_begin, (size_t)entries * sizeof *col_begin);
-  return SLEY_OK;
-}
-
 /* The remote columns, ascending: *rows, the caller's. */
 static sley_status find_remote(sl_inspection *ins, int64_t **rows) {
   /* Who owns all columns need not look at them. */
@@ -161,12 +152,11 @@ static sley_status find_owners(sl_inspection *ins) {
   return SLEY_OK;
 }
 
-static sley_status inspect(sl_inspection *ins, const int64_t *row_begin, const int64_t *col_begin) {
+static sley_status inspect(sl_inspection *ins) {
   sl_comm *comm = ins->comm;
-  SL_TRY(sl_agree(comm, copy_partitions(ins, row_begin, col_begin)));
   ins->rows = ins->block->rows;
-  ins->first_col = col_begin[comm->rank];
-  ins->x_rows = col_begin[comm->rank + 1] - ins->first_col;
+  ins->first_col = ins->col_begin[comm->rank];
+  ins->x_rows = ins->col_begin[comm->rank + 1] - ins->first_col;
   SL_TRY(sl_agree(comm, sl_resident_open(ins)));
   SL_TRY(find_halo(ins));
   SL_TRY(sl_agree(comm, find_owners(ins)));
@@ -187,8 +177,13 @@ sley_status sl_inspect_check(sl_comm *comm, const sley_matrix *block, const int6
 
 sley_status sl_inspect_checked(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                                const int64_t *col_begin, const sl_plan_wishes *wishes, sl_inspection *out) {
-  *out = (sl_inspection){.comm = comm, .wishes = wishes, .block = block, .cover_rows = -1};
-  sley_status status = inspect(out, row_begin, col_begin);
+  *out = (sl_inspection){.comm = comm,
+                         .wishes = wishes,
+                         .block = block,
+                         .row_begin = row_begin,
+                         .col_begin = col_begin,
+                         .cover_rows = -1};
+  sley_status status = inspect(out);
   if (status != SLEY_OK)
     sl_inspection_free(out);
   return status;
@@ -232,7 +227,5 @@ void sl_inspection_free(sl_inspection *ins) {
   sl_free(ins->cover_use);
   sl_halo_release(ins->halo);
   sl_colset_free(&ins->halo_set);
-  sl_free(ins->col_begin);
-  sl_free(ins->row_begin);
   *ins = (sl_inspection){0};
 }

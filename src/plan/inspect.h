@@ -14,13 +14,13 @@ enum { SL_WINDOWS = 3 };
 
 typedef struct sl_inspection {
   sl_comm *comm;
-  const sl_plan_wishes *wishes;   /* the user's, which outlive the inspection */
-  const sley_matrix *block;       /* columns numbered globally */
-  int64_t *row_begin, *col_begin; /* size + 1 entries each */
-  int64_t rows;                   /* of the block */
-  int64_t first_col, x_rows;      /* this rank's rows of X are first_col .. first_col + x_rows - 1 */
-  int64_t remote_nnz;             /* this rank's */
-  int64_t *owner_nnz;             /* of the block, by the owner of the row of X they name */
+  const sl_plan_wishes *wishes;         /* the user's, which outlive the inspection */
+  const sley_matrix *block;             /* columns numbered globally */
+  const int64_t *row_begin, *col_begin; /* the caller's, size + 1 entries each */
+  int64_t rows;                         /* of the block */
+  int64_t first_col, x_rows;            /* this rank's rows of X are first_col .. first_col + x_rows - 1 */
+  int64_t remote_nnz;                   /* this rank's */
+  int64_t *owner_nnz;                   /* of the block, by the owner of the row of X they name */
   int64_t nnz_all, remote_nnz_all, halo_all; /* summed over ranks */
 
   double local_within[SL_WINDOWS], remote_within[SL_WINDOWS]; /* see sl_locality */
@@ -48,7 +48,7 @@ sley_status sl_inspect_check(sl_comm *comm, const sley_matrix *block, const int6
 sley_status sl_inspect_checked(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                                const int64_t *col_begin, const sl_plan_wishes *wishes, sl_inspection *out);
 
-/* Inspects; the arrays row_begin and col_begin are copied, block and wishes must outlive the result.
+/* Inspects; row_begin, col_begin, block and wishes must outlive the result.
  * Collective, agreed: ranks that differ in k, dtype, sizes or partition get SLEY_ERR_ARG. */
 sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                        const int64_t *col_begin, const sl_plan_wishes *wishes, sl_inspection *out);

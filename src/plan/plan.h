@@ -12,6 +12,8 @@
 enum { SL_BUFFER_X = 0, SL_BUFFER_Y = 1 };
 enum { SL_NO_COLUMNS = -1 };
 
+enum { SL_REASON = 320 }; /* bytes of why a plan's algorithm was taken */
+
 typedef struct sl_buffer {
   const char *name;
   int64_t rows, row_bytes;
@@ -126,10 +128,20 @@ typedef enum sl_phase {
   SL_PHASES
 } sl_phase;
 
+/* What is said of an execute when its plan is made, the same on all ranks. */
+typedef struct sl_figures {
+  sley_traffic predicted;          /* summed over ranks */
+  double predicted_seconds;        /* of the slowest rank */
+  double spare_seconds;            /* of it, at most what a cover that moved next to nothing would spare */
+  double phase_seconds[SL_PHASES]; /* of predicted_seconds, on the average rank */
+  int64_t messages_most;           /* that a rank receives at most */
+  int64_t memory_bytes_most;       /* of the rank that needs most */
+} sl_figures;
+
 typedef struct sl_plan {
   sl_comm *comm;
   const char *algo;
-  char reason[320];
+  char reason[SL_REASON];
   sley_dtype dtype, sum_dtype; /* of A, X and Y; of partial sums, also where these travel */
   int64_t rows, x_rows, k;     /* this rank's rows of Y and X */
   double near_local;           /* the share within the first window, of the inspection */
@@ -162,17 +174,12 @@ typedef struct sl_plan {
   sl_list buffers, parts, exchanges, fetches, conversions, steps, kept;
   sl_row_list *spare_list; /* room for lists, in a block of those kept */
   int spare_lists;
-  sl_list device_kept;             /* blocks of the device's memory */
-  int64_t device_bytes;            /* of those */
-  sl_list halos;                   /* whose lists its exchanges use */
-  sley_traffic predicted;          /* summed over ranks */
-  double predicted_seconds;        /* of the slowest rank */
-  double spare_seconds;            /* of it, at most what a cover that moved next to nothing would spare */
-  double phase_seconds[SL_PHASES]; /* of predicted_seconds, on the average rank */
-  int64_t messages_most, threads;  /* that a rank receives at most; of a rank as predicted */
-  bool failed;                     /* memory was short for a list of rows */
-  int64_t memory_bytes;            /* of this rank: parts, lists and buffers */
-  int64_t memory_bytes_most;       /* of the rank that needs most */
+  sl_list device_kept;  /* blocks of the device's memory */
+  int64_t device_bytes; /* of those */
+  sl_list halos;        /* whose lists its exchanges use */
+  bool failed;          /* memory was short for a list of rows */
+  int64_t memory_bytes; /* of this rank: parts, lists and buffers */
+  sl_figures figures;
 } sl_plan;
 
 #define SL_BUFFER(plan, i)     (&((sl_buffer *)(plan)->buffers.items)[i])
@@ -226,7 +233,20 @@ sley_status sl_plan_add_halo(sl_plan *plan, const char *name, sl_halo *halo, sl_
 void sl_plan_send(sl_plan *plan, int exchange, const sl_row_list *list);
 void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list);
 
-/* Sums up traffic and memory over ranks when all steps are in. Collective. */
+/* A rank's own share of its plan's figures. */
+typedef struct sl_plan_share {
+  sley_traffic received;
+  int64_t memory_bytes;
+} sl_plan_share;
+
+/* Settles how Y is made and counts what this rank receives and keeps, when all steps are in. Local. Errors:
+ * SLEY_ERR_MEMORY, where it was short for a list. */
+sley_status sl_plan_count(sl_plan *plan, sl_plan_share *out);
+
+/* The figures of traffic and memory, from all ranks' shares. Collective. */
+sley_status sl_plan_sum_up(sl_comm *comm, const sl_plan_share *own, sl_figures *out);
+
+/* sl_plan_count, agreed on, and sl_plan_sum_up. Collective. */
 sley_status sl_plan_finish(sl_plan *plan);
 
 /* The same plan for the first k <= plan->k columns: lists and buffers are narrower, all else is shared with

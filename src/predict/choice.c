@@ -10,40 +10,33 @@
 #include "plan/travel.h"
 #include "predict/cost.h"
 
-static sley_status build_one(sl_inspection *ins, const sl_algorithm *algorithm, bool dry, sl_plan *out) {
-  SL_TRY(sl_algorithm_build(algorithm, ins, dry, out));
-  sley_status status = sl_plan_predict(ins, out);
-  if (status != SLEY_OK)
-    sl_plan_free(out);
-  return status;
-}
-
 /* An algorithm that was planned without being built. */
 typedef struct candidate {
-  const sl_algorithm *algorithm; /* NULL: none */
-  double seconds, spare_seconds; /* see sl_plan */
+  int index;                     /* in sl_algorithms; -1: there is none */
+  double seconds, spare_seconds; /* see sl_figures */
   int64_t bytes;
 } candidate;
 
 /* Of two within a hundredth, the one that moves less: its time hangs on less that was guessed. */
 static bool is_better(const candidate *a, const candidate *b) {
-  if (!b->algorithm || a->seconds < 0.99 * b->seconds)
+  if (b->index < 0 || a->seconds < 0.99 * b->seconds)
     return true;
   return a->seconds <= 1.01 * b->seconds && a->bytes < b->bytes;
 }
 
 /* Plans one more candidate and keeps the best two; of equals the first stays ahead. Those that cannot do what
  * is asked of how values travel are left out. */
-static sley_status consider(sl_inspection *ins, const sl_algorithm *algorithm, candidate *best,
-                            candidate *next) {
-  sl_plan plan;
-  sley_status status = build_one(ins, algorithm, true, &plan);
-  if (status == SLEY_ERR_UNSUPPORTED && (sl_asks_to_travel(ins) || ins->wishes->renewable)) /* on all ranks */
+static sley_status consider(sl_forecasts *forecasts, int i, candidate *best, candidate *next) {
+  const sl_plan_wishes *wishes = forecasts->ins->wishes;
+  const sl_forecast *forecast;
+  sley_status status = sl_forecast_get(forecasts, i, &forecast);
+  if (status == SLEY_ERR_UNSUPPORTED &&
+      (sl_asks_to_travel(forecasts->ins) || wishes->renewable)) /* on all ranks */
     return SLEY_OK;
   SL_TRY(status);
-  candidate c = {algorithm, plan.predicted_seconds, plan.spare_seconds,
-                 plan.predicted.direct_bytes + plan.predicted.message_bytes};
-  sl_plan_free(&plan);
+  const sl_figures *figures = &forecast->figures;
+  candidate c = {i, figures->predicted_seconds, figures->spare_seconds,
+                 figures->predicted.direct_bytes + figures->predicted.message_bytes};
   if (is_better(&c, best)) {
     *next = *best;
     *best = c;
@@ -54,11 +47,11 @@ static sley_status consider(sl_inspection *ins, const sl_algorithm *algorithm, c
 }
 
 /* Where nothing travels. */
-static const sl_algorithm *for_one_rank(void) {
+static int for_one_rank(void) {
   int i = 0;
   while (sl_algorithms[i + 1] && !sl_algorithms[i]->serves_one_rank)
     i++;
-  return sl_algorithms[i];
+  return i;
 }
 
 /* Asks an algorithm whether it is to be considered; if not, why, at the end of `left_out`. */
@@ -84,36 +77,48 @@ static sley_status say_whose_figures(const sl_inspection *ins, char *reason, siz
   return SLEY_OK;
 }
 
-/* Takes the algorithm predicted fastest. */
-static sley_status choose(sl_inspection *ins, const sl_algorithm **chosen, char *reason,
-                          size_t reason_bytes) {
+sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASON]) {
+  const sl_inspection *ins = forecasts->ins;
   if (ins->comm->size == 1) {
     *chosen = for_one_rank();
-    snprintf(reason, reason_bytes, "one rank: no row moves, all algorithms are the same");
+    snprintf(reason, SL_REASON, "one rank: no row moves, all algorithms are the same");
     return SLEY_OK;
   }
-  candidate best = {0}, next = {0};
+  candidate best = {.index = -1}, next = {.index = -1};
   char left_out[128] = "";
   for (int i = 0; sl_algorithms[i]; i++)
     if (is_considered(ins, sl_algorithms[i], &best, left_out, sizeof left_out))
-      SL_TRY(consider(ins, sl_algorithms[i], &best, &next));
-  *chosen = best.algorithm;
-  snprintf(reason, reason_bytes,
+      SL_TRY(consider(forecasts, i, &best, &next));
+  *chosen = best.index;
+  snprintf(reason, SL_REASON,
            "%s is predicted fastest: %.3g ms moving %.2f MiB; next %s: %.3g ms, %.2f MiB%s",
-           best.algorithm->name, 1e3 * best.seconds, (double)best.bytes / 1048576, next.algorithm->name,
-           1e3 * next.seconds, (double)next.bytes / 1048576, left_out);
-  return say_whose_figures(ins, reason, reason_bytes);
+           sl_algorithms[best.index]->name, 1e3 * best.seconds, (double)best.bytes / 1048576,
+           sl_algorithms[next.index]->name, 1e3 * next.seconds, (double)next.bytes / 1048576, left_out);
+  return say_whose_figures(ins, reason, SL_REASON);
+}
+
+/* Where only a name was asked for there is nothing to choose. */
+static sley_status choose_for(sl_inspection *ins, const char *name, int *chosen, char reason[SL_REASON]) {
+  snprintf(reason, SL_REASON, "asked for");
+  if (name && strcmp(name, "auto") != 0)
+    return sl_agree(ins->comm, sl_algorithm_find(name, chosen));
+  sl_forecasts forecasts;
+  sley_status status = sl_forecasts_begin(ins, &forecasts);
+  if (status == SLEY_OK)
+    status = sl_choose(&forecasts, chosen, reason);
+  sl_forecasts_end(&forecasts);
+  return status;
 }
 
 sley_status sl_plan_build(sl_inspection *ins, const char *name, bool dry, sl_plan *out) {
+  int chosen;
+  char reason[SL_REASON];
   *out = (sl_plan){0};
-  const sl_algorithm *algorithm = NULL;
-  char reason[sizeof out->reason] = "asked for";
-  if (name && strcmp(name, "auto") != 0)
-    SL_TRY(sl_agree(ins->comm, sl_algorithm_find(name, &algorithm)));
-  else
-    SL_TRY(choose(ins, &algorithm, reason, sizeof reason));
-  SL_TRY(build_one(ins, algorithm, dry, out));
+  SL_TRY(choose_for(ins, name, &chosen, reason));
+  SL_TRY(sl_algorithm_build(sl_algorithms[chosen], ins, dry, out));
   memcpy(out->reason, reason, sizeof reason);
-  return SLEY_OK;
+  sley_status status = sl_plan_predict(ins, out);
+  if (status != SLEY_OK)
+    sl_plan_free(out);
+  return status;
 }

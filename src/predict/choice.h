@@ -3,7 +3,11 @@
 #ifndef SLEY_PREDICT_CHOICE_H
 #define SLEY_PREDICT_CHOICE_H
 
-#include "algo/algorithm.h"
+#include "predict/forecast.h"
+
+/* The algorithm predicted fastest: its place in sl_algorithms, and why, in words. Forecasts are made of those
+ * that could be. Collective. */
+sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASON]);
 
 /* Builds, agrees on, finishes and predicts a plan. name: an algorithm, or "auto" or NULL for the one
  * predicted fastest. The inspection may be used again. Collective. */

@@ -14,8 +14,6 @@
 #include "base/value.h"
 #include "bootstrap/place.h"
 #include "plan/step.h"
-#include "predict/cost_moves.h"
-#include "predict/cost_sections.h"
 #include "predict/locality.h"
 
 /* By which a plan that moves partial sums has more meetings than one that moves rows alone. */
@@ -206,18 +204,16 @@ static double cores_of(const sl_prediction *p) {
 
 /* How long all ranks sum. Where the ends of exchanges hold up their senders too, each section takes as long
  * as on its slowest rank; where there are fewer cores than threads ranks take turns in each. Collective. */
-static sley_status summing_seconds(const sl_prediction *p, const sl_sums *s, double cores, double *seconds) {
-  double own[SL_SECTIONS];
+static sley_status summing_seconds(const sl_estimate *e, double *seconds) {
   int64_t most[SL_SECTIONS], all[SL_SECTIONS];
-  int sections = sl_cost_sections(p, s, own);
-  sl_comm *comm = p->ins->comm;
-  for (int i = 0; i < sections; i++)
-    most[i] = all[i] = (int64_t)(own[i] * 1e9);
-  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, sections));
-  SL_TRY(comm->ops->allreduce(comm, SL_SUM, all, sections));
+  sl_comm *comm = e->p.ins->comm;
+  for (int i = 0; i < e->sections; i++)
+    most[i] = all[i] = (int64_t)(e->section[i] * 1e9);
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, e->sections));
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, all, e->sections));
   *seconds = 0;
-  for (int i = 0; i < sections; i++)
-    *seconds += fmax((double)most[i], cores > 0 ? (double)all[i] * p->threads / cores : 0) * 1e-9;
+  for (int i = 0; i < e->sections; i++)
+    *seconds += fmax((double)most[i], e->cores > 0 ? (double)all[i] * e->p.threads / e->cores : 0) * 1e-9;
   return SLEY_OK;
 }
 
@@ -227,69 +223,100 @@ enum { MOST_MEETINGS, MOST_STAGES, MOSTS };
 
 /* Hosts may differ, in cores or in figures: the longest time of any rank is that of all, so that all choose
  * alike. Collective. */
-static sley_status agree_on_times(sl_comm *comm, sl_plan *plan) {
-  int64_t most[] = {(int64_t)(plan->predicted_seconds * 1e12), (int64_t)(plan->spare_seconds * 1e12)};
+static sley_status agree_on_times(sl_comm *comm, sl_figures *f) {
+  int64_t most[] = {(int64_t)(f->predicted_seconds * 1e12), (int64_t)(f->spare_seconds * 1e12)};
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, 2));
-  plan->predicted_seconds = (double)most[0] * 1e-12;
-  plan->spare_seconds = (double)most[1] * 1e-12;
+  f->predicted_seconds = (double)most[0] * 1e-12;
+  f->spare_seconds = (double)most[1] * 1e-12;
   return SLEY_OK;
 }
 
-sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
+sley_status sl_plan_estimate(const sl_inspection *ins, const sl_plan *plan, sl_estimate *out) {
   const sl_machine *m = ins->wishes->machine;
+  *out = (sl_estimate){0};
   sl_comm *comm = ins->comm;
   if (!m)
-    SL_TRY(sl_agree(comm, sl_machine_find(sl_machine_of(comm->device), &m)));
+    SL_TRY(sl_machine_find(sl_machine_of(comm->device), &m));
   double own_threads = m->overlaps ? 1 : sl_team_size(sl_plan_team(ins));
-  sl_prediction p = {.m = m,
-                     .ins = ins,
-                     .plan = plan,
-                     .row_bytes = (double)SL_BUFFER(plan, SL_BUFFER_X)->row_bytes,
-                     .threads = ins->wishes->machine && m->threads > 0 ? (double)m->threads : own_threads,
-                     .crowd = 1};
-  double cores = cores_of(&p), summing;
-  p.crowd = cores > 0 ? p.threads * comm->size / cores : 1;
+  sl_prediction *p = &out->p;
+  *p = (sl_prediction){.m = m,
+                       .ins = ins,
+                       .plan = plan,
+                       .row_bytes = (double)SL_BUFFER(plan, SL_BUFFER_X)->row_bytes,
+                       .threads = ins->wishes->machine && m->threads > 0 ? (double)m->threads : own_threads,
+                       .crowd = 1};
+  out->cores = cores_of(p);
+  p->crowd = out->cores > 0 ? p->threads * comm->size / out->cores : 1;
+  SL_TRY(sl_cost_own_moves(p, &out->moves));
+  out->sums = sums_of(p, out->moves.pack);
+  out->sections = sl_cost_sections(p, &out->sums, out->section);
+  out->meetings = sl_cost_meetings(p);
+  out->stages = sl_cost_stages(p);
+  out->least_bytes = least_bytes(p);
+  out->in_pieces = comes_in_pieces(plan);
+  out->in_flight = sums_in_flight(plan);
+  p->plan = NULL;
+  return SLEY_OK;
+}
+
+void sl_estimate_free(sl_estimate *estimate) {
+  sl_cost_own_moves_free(&estimate->moves);
+}
+
+sley_status sl_estimate_sum_up(sl_estimate *own, sl_figures *out) {
+  const sl_prediction *p = &own->p;
+  const sl_machine *m = p->m;
+  const sl_sums *sums = &own->sums;
+  sl_comm *comm = p->ins->comm;
+  double cores = own->cores, summing;
   sl_all_moving moved;
-  SL_TRY(sl_cost_moves(&p, cores, &moved));
-  sl_sums sums = sums_of(&p, moved.pack);
-  SL_TRY(summing_seconds(&p, &sums, cores, &summing));
-  int64_t sum[SUMS] = {(int64_t)(sums.pack * 1e9), (int64_t)(sums.local * 1e9),
-                       (int64_t)((sums.remote + sums.partial) * 1e9), (int64_t)least_bytes(&p)};
-  int64_t most[MOSTS] = {sl_cost_meetings(&p), sl_cost_stages(&p)};
+  SL_TRY(sl_cost_all_moves(p, cores, &own->moves, &moved));
+  SL_TRY(summing_seconds(own, &summing));
+  int64_t sum[SUMS] = {(int64_t)(sums->pack * 1e9), (int64_t)(sums->local * 1e9),
+                       (int64_t)((sums->remote + sums->partial) * 1e9), (int64_t)own->least_bytes};
+  int64_t most[MOSTS] = {own->meetings, own->stages};
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, sum, SUMS));
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, MOSTS));
   double mean = (double)(sum[SUM_PACK] + sum[SUM_LOCAL] + sum[SUM_REMOTE]) * 1e-9 / comm->size;
   if (m->memory_bandwidth > 0)
-    summing = fmax(summing, (double)sum[SUM_BYTES] / (m->memory_bandwidth * nodes_of(&p)));
+    summing = fmax(summing, (double)sum[SUM_BYTES] / (m->memory_bandwidth * nodes_of(p)));
   double stretch = summing > mean && mean > 0 && cores > 0 ? summing / mean : 1;
   double meet =
       (double)most[MOST_MEETINGS] * (cores > 0 && m->crowded_meeting > 0 ? m->crowded_meeting : m->meeting);
   double transfer = moved.wait, hidden = 0;
-  if (m->overlaps && comes_in_pieces(plan)) {
+  if (m->overlaps && own->in_pieces) {
     hidden = HIDDEN * fmin(transfer, (double)(sum[SUM_LOCAL] + sum[SUM_REMOTE]) * 1e-9 / comm->size);
-  } else if (m->overlaps && sums_in_flight(plan)) {
+  } else if (m->overlaps && own->in_flight) {
     hidden = HIDDEN * fmin(transfer - moved.added, (double)sum[SUM_LOCAL] * 1e-9 / comm->size);
-  } else if (m->messages_move && m->node_bandwidth > 0 && sums_in_flight(plan)) {
+  } else if (m->messages_move && m->node_bandwidth > 0 && own->in_flight) {
     double stages = most[MOST_STAGES] > 0 ? (double)most[MOST_STAGES] : 1;
     double last = (double)sum[SUM_REMOTE] * 1e-9 / comm->size * stretch / stages;
     hidden = fmax(summing + transfer - fmax(summing + moved.work, moved.link + last), 0);
   }
-  plan->threads = (int64_t)p.threads;
-  plan->predicted_seconds = summing + transfer - hidden + meet;
-  plan->phase_seconds[SL_PHASE_PACK] = (double)sum[SUM_PACK] * 1e-9 / comm->size * stretch;
-  plan->phase_seconds[SL_PHASE_TRANSFER] = transfer - hidden;
-  plan->phase_seconds[SL_PHASE_LOCAL] = (double)sum[SUM_LOCAL] * 1e-9 / comm->size * stretch;
-  plan->phase_seconds[SL_PHASE_REMOTE] = (double)sum[SUM_REMOTE] * 1e-9 / comm->size * stretch;
-  double remote = plan->phase_seconds[SL_PHASE_REMOTE];
+  out->predicted_seconds = summing + transfer - hidden + meet;
+  out->phase_seconds[SL_PHASE_PACK] = (double)sum[SUM_PACK] * 1e-9 / comm->size * stretch;
+  out->phase_seconds[SL_PHASE_TRANSFER] = transfer - hidden;
+  out->phase_seconds[SL_PHASE_LOCAL] = (double)sum[SUM_LOCAL] * 1e-9 / comm->size * stretch;
+  out->phase_seconds[SL_PHASE_REMOTE] = (double)sum[SUM_REMOTE] * 1e-9 / comm->size * stretch;
+  double remote = out->phase_seconds[SL_PHASE_REMOTE];
   if (m->overlaps)
-    plan->spare_seconds =
-        fmax(transfer - hidden - COVER_MEETINGS * m->meeting, 0) + (comes_in_pieces(plan) ? 0 : remote);
+    out->spare_seconds =
+        fmax(transfer - hidden - COVER_MEETINGS * m->meeting, 0) + (own->in_pieces ? 0 : remote);
   else
-    plan->spare_seconds = transfer + (double)sum[SUM_PACK] * 1e-9 / comm->size + meet + remote;
+    out->spare_seconds = transfer + (double)sum[SUM_PACK] * 1e-9 / comm->size + meet + remote;
   double spent = 0;
   for (int i = 0; i < SL_PHASE_WAIT; i++)
-    spent += plan->phase_seconds[i];
-  SL_TRY(agree_on_times(comm, plan));
-  plan->phase_seconds[SL_PHASE_WAIT] = fmax(plan->predicted_seconds - spent, 0);
+    spent += out->phase_seconds[i];
+  SL_TRY(agree_on_times(comm, out));
+  out->phase_seconds[SL_PHASE_WAIT] = fmax(out->predicted_seconds - spent, 0);
   return SLEY_OK;
+}
+
+sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan) {
+  sl_estimate own;
+  sley_status status = sl_agree(ins->comm, sl_plan_estimate(ins, plan, &own));
+  if (status == SLEY_OK)
+    status = sl_estimate_sum_up(&own, &plan->figures);
+  sl_estimate_free(&own);
+  return status;
 }

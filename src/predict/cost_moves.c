@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/memory.h"
 #include "plan/step.h"
 
 /* What moving rows takes a rank. */
@@ -180,35 +181,25 @@ static moving fetch_seconds(const sl_prediction *p) {
   return out;
 }
 
-/* Exchanges whose times are compared one by one; of more only the sums. */
-enum { MOST_SERIAL = 63 };
-
-/* Hosts whose links are looked at each; of more than so many, all are taken to be alike. */
-enum { MOST_HOSTS = 16 };
-
-/* An exchange, or several at once, summed over the ranks: nanoseconds, and bytes over the link of a host. */
-typedef struct busy {
-  int64_t work, in[MOST_HOSTS], sent[MOST_HOSTS];
-} busy;
-
-static void add_moving(const sl_prediction *p, const moving *one, int64_t *wait, busy *sum) {
-  int host = sl_workgroup_of(p->ins->comm, p->ins->comm->rank) % MOST_HOSTS;
-  *wait += (int64_t)(one->wait * 1e9);
+static void add_moving(const sl_prediction *p, const moving *one, int group, sl_own_moves *out) {
+  int host = sl_workgroup_of(p->ins->comm, p->ins->comm->rank) % SL_HOSTS_MOST;
+  sl_busy *sum = &out->busy[group];
+  out->wait[group] += (int64_t)(one->wait * 1e9);
   sum->work += (int64_t)(one->work * 1e9);
   sum->in[host] += (int64_t)one->in;
   sum->sent[host] += (int64_t)one->sent;
 }
 
 /* How long the links are busy. A host's is its ranks' together. */
-static double link_seconds(const sl_prediction *p, int64_t wait, const busy *sum) {
+static double link_seconds(const sl_prediction *p, int64_t wait, const sl_busy *sum) {
   double seconds = (double)wait * 1e-9, node = p->m->node_bandwidth, most = 0, all = 0;
   int hosts = sl_workgroups(p->ins->comm);
-  for (int h = 0; h < MOST_HOSTS; h++) {
+  for (int h = 0; h < SL_HOSTS_MOST; h++) {
     double bytes = (double)(sum->in[h] > sum->sent[h] ? sum->in[h] : sum->sent[h]);
     most = fmax(most, bytes);
     all += bytes;
   }
-  double bytes = hosts > MOST_HOSTS ? all / hosts : most;
+  double bytes = hosts > SL_HOSTS_MOST ? all / hosts : most;
   return node > 0 ? fmax(seconds, bytes / node) : seconds;
 }
 
@@ -227,41 +218,54 @@ static bool flies_at_once(const sl_plan *plan) {
   return begun == all;
 }
 
-sley_status sl_cost_moves(const sl_prediction *p, double cores, sl_all_moving *out) {
-  sl_comm *comm = p->ins->comm;
+sley_status sl_cost_own_moves(const sl_prediction *p, sl_own_moves *out) {
   const sl_plan *plan = p->plan;
   int exchanges = plan->exchanges.count;
-  bool maps = sl_plan_does(plan, SL_ACT_MAP), serial = exchanges <= MOST_SERIAL;
-  int groups = serial && exchanges > 0 ? exchanges : 1;
-  int64_t wait[MOST_SERIAL + 1] = {0}; /* the last: of all together */
-  busy sum[MOST_SERIAL + 1] = {0};
-  *out = (sl_all_moving){0};
+  bool maps = sl_plan_does(plan, SL_ACT_MAP), serial = exchanges <= SL_SERIAL_MOST;
+  *out = (sl_own_moves){.groups = serial && exchanges > 0 ? exchanges : 1, .at_once = flies_at_once(plan)};
+  SL_TRY(SL_NEW_ZERO(out->wait, out->groups + 1, "predicted moves"));
+  SL_TRY(SL_NEW_ZERO(out->busy, out->groups + 1, "predicted moves"));
   for (int i = 0; i < exchanges; i++) {
+    if (serial && SL_EXCHANGE(plan, i)->spec.add)
+      out->adding |= UINT64_C(1) << i;
     /* What the host's threads read in place is part of their sums; a GPU reads it over its links. */
     if (!p->m->overlaps && maps && sl_plan_maps(plan, i))
       continue;
     moving one = exchange_seconds(p, SL_EXCHANGE(plan, i));
     out->pack += one.pack;
-    add_moving(p, &one, &wait[serial ? i : 0], &sum[serial ? i : 0]);
-    add_moving(p, &one, &wait[groups], &sum[groups]);
+    add_moving(p, &one, serial ? i : 0, out);
+    add_moving(p, &one, out->groups, out);
   }
   moving fetched = fetch_seconds(p);
-  add_moving(p, &fetched, &wait[groups - 1], &sum[groups - 1]);
-  add_moving(p, &fetched, &wait[groups], &sum[groups]);
-  SL_TRY(comm->ops->allreduce(comm, SL_MAX, wait, groups + 1));
-  SL_TRY(comm->ops->allreduce(comm, SL_SUM, (int64_t *)sum,
-                              (groups + 1) * (int)(sizeof *sum / sizeof sum->work)));
+  add_moving(p, &fetched, out->groups - 1, out);
+  add_moving(p, &fetched, out->groups, out);
+  return SLEY_OK;
+}
+
+void sl_cost_own_moves_free(sl_own_moves *moves) {
+  sl_free(moves->wait);
+  sl_free(moves->busy);
+}
+
+sley_status sl_cost_all_moves(const sl_prediction *p, double cores, sl_own_moves *own, sl_all_moving *out) {
+  sl_comm *comm = p->ins->comm;
+  int all = own->groups;
+  *out = (sl_all_moving){.pack = own->pack};
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, own->wait, all + 1));
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, (int64_t *)own->busy,
+                              (all + 1) * (int)(sizeof *own->busy / sizeof own->busy->work)));
   double share = cores > 0 ? p->threads / cores : 1.0 / comm->size;
-  for (int i = 0; i < groups; i++) {
-    double link = link_seconds(p, wait[i], &sum[i]), work = (double)sum[i].work * share * 1e-9;
+  for (int i = 0; i < all; i++) {
+    double link = link_seconds(p, own->wait[i], &own->busy[i]),
+           work = (double)own->busy[i].work * share * 1e-9;
     out->wait += cores > 0 ? fmax(link, work) : link;
-    if (serial && i < exchanges && SL_EXCHANGE(plan, i)->spec.add)
+    if (own->adding >> i & 1)
       out->added += link;
     out->link += link;
     out->work += work;
   }
-  if (flies_at_once(plan))
-    out->link = link_seconds(p, wait[groups], &sum[groups]);
+  if (own->at_once)
+    out->link = link_seconds(p, own->wait[all], &own->busy[all]);
   return SLEY_OK;
 }
 

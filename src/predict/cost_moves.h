@@ -24,9 +24,36 @@ typedef struct sl_all_moving {
   double link, work; /* the two apart; link: of a plan that has all exchanges in flight at once, in all */
 } sl_all_moving;
 
-/* cores: that the ranks take turns on; 0: there are enough. Exchanges that follow each other last as long as
- * on the slowest rank each. Collective. */
-sley_status sl_cost_moves(const sl_prediction *p, double cores, sl_all_moving *out);
+/* Exchanges whose times are compared one by one; of more only the sums. */
+enum { SL_SERIAL_MOST = 63 };
+
+/* Hosts whose links are looked at each; of more than so many, all are taken to be alike. */
+enum { SL_HOSTS_MOST = 16 };
+
+/* An exchange, or several at once: nanoseconds, and bytes over the link of a host. */
+typedef struct sl_busy {
+  int64_t work, in[SL_HOSTS_MOST], sent[SL_HOSTS_MOST];
+} sl_busy;
+
+/* This rank's moves in groups: each exchange is one, or all are one where there are many. One more entry is
+ * of all together. */
+typedef struct sl_own_moves {
+  double pack;
+  int groups;
+  bool at_once;    /* all exchanges of rows of X are begun before the first is waited for */
+  uint64_t adding; /* bit i: group i is an exchange that adds */
+  int64_t *wait;   /* groups + 1 entries each */
+  sl_busy *busy;
+} sl_own_moves;
+
+/* Ended by sl_cost_own_moves_free, also on error. Local. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_cost_own_moves(const sl_prediction *p, sl_own_moves *out);
+void sl_cost_own_moves_free(sl_own_moves *moves);
+
+/* From all ranks' own moves, which are overwritten; p's plan is not looked at. cores: that the ranks take
+ * turns on; 0: there are enough. Exchanges that follow each other last as long as on the slowest rank each.
+ * Collective. */
+sley_status sl_cost_all_moves(const sl_prediction *p, double cores, sl_own_moves *own, sl_all_moving *out);
 
 /* Times that this rank waits for others: exchanges without rows are none. Those that are begun together wait
  * as one where they move by themselves. */

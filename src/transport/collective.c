@@ -67,10 +67,35 @@ static sley_status lay_out(const char *what, int size, const int64_t *count, int
  * place. */
 enum { RECV_AT, RECV_BYTES, SEND_AT, SEND_BYTES, TABLES, COUNT_AT = RECV_AT, COUNT_BYTES = RECV_BYTES };
 
+/* Whether a rank has anything to send. Collective. */
+static sley_status any_sends(sl_comm *comm, const int64_t *count, bool *out) {
+  int64_t sends = 0;
+  for (int p = 0; p < comm->size; p++)
+    sends |= count[p] != 0;
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, &sends, 1));
+  *out = sends != 0;
+  return SLEY_OK;
+}
+
+static sley_status receive_nothing(sl_comm *comm, void **recv, int64_t *recv_count) {
+  memset(recv_count, 0, (size_t)comm->size * sizeof *recv_count);
+  *recv = sl_alloc(0, 1, "received items");
+  sley_status status = sl_agree(comm, *recv ? SLEY_OK : SLEY_ERR_MEMORY);
+  if (status != SLEY_OK) {
+    sl_free(*recv);
+    *recv = NULL;
+  }
+  return status;
+}
+
 sley_status sl_exchange_items(sl_comm *comm, int64_t item_bytes, const void *send, const int64_t *send_count,
                               void **recv, int64_t *recv_count) {
   int size = comm->size;
+  bool any;
   *recv = NULL;
+  SL_TRY(any_sends(comm, send_count, &any));
+  if (!any && item_bytes > 0)
+    return receive_nothing(comm, recv, recv_count);
   int64_t *tables = sl_alloc(size, TABLES * sizeof *tables, "an exchange of items");
   sley_status status = tables ? SLEY_OK : SLEY_ERR_MEMORY;
   int64_t total;

@@ -266,8 +266,8 @@ sley_status sl_agree(sl_comm *comm, sley_status mine);
 sley_status sl_agree_alike(sl_comm *comm, sley_status mine);
 
 /* alltoallv of items of item_bytes each, sizes exchanged first. send: grouped by rank, send_count[p] items
- * each. *recv (from sl_alloc, the caller's) is grouped by rank too; recv_count: size entries. Collective,
- * agreed. */
+ * each. *recv (from sl_alloc, the caller's) is grouped by rank too; recv_count: size entries. Where no rank
+ * sends anything there are no messages. Collective, agreed. */
 sley_status sl_exchange_items(sl_comm *comm, int64_t item_bytes, const void *send, const int64_t *send_count,
                               void **recv, int64_t *recv_count);
 

@@ -222,9 +222,9 @@ static sley_status plan_and_run(const sample *s, sl_inspection *ins) {
     status = sl_algorithm_build(&dear, ins, true, &dry);
   if (status == SLEY_OK)
     status = sl_plan_predict(ins, &dry);
-  if (status == SLEY_OK && dry.predicted_seconds < plan.predicted_seconds + 1)
+  if (status == SLEY_OK && dry.figures.predicted_seconds < plan.figures.predicted_seconds + 1)
     status = sl_fail(SLEY_ERR_INTERNAL, "the cost of the new step is not counted: %g s, %g s",
-                     dry.predicted_seconds, plan.predicted_seconds);
+                     dry.figures.predicted_seconds, plan.figures.predicted_seconds);
   if (status == SLEY_OK)
     status = sl_plan_describe(&plan, &text);
   if (status == SLEY_OK && !strstr(text, "copy X to a copy of X\n"))

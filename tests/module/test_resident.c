@@ -121,13 +121,13 @@ static sley_status same_plans(sample *s, const sl_plan *x, const sl_plan *y) {
 
 /* One plan is built on the device, the other on the host. */
 static sley_status build_both(sample *s, sl_inspection *ins) {
-  const sl_algorithm *algorithm;
+  int place;
   sl_plan device, host;
-  SL_TRY(sl_algorithm_find(s->algo, &algorithm));
-  SL_TRY(sl_algorithm_build(algorithm, ins, false, &device));
+  SL_TRY(sl_algorithm_find(s->algo, &place));
+  SL_TRY(sl_algorithm_build(sl_algorithms[place], ins, false, &device));
   sl_resident_close(ins->resident);
   ins->resident = NULL;
-  sley_status status = sl_algorithm_build(algorithm, ins, false, &host);
+  sley_status status = sl_algorithm_build(sl_algorithms[place], ins, false, &host);
   if (status == SLEY_OK) {
     status = sl_agree(ins->comm, same_plans(s, &device, &host));
     sl_plan_free(&host);

@@ -2,6 +2,7 @@
 /* Worlds of many more ranks than cores, whose ranks take turns. */
 #include <stdatomic.h>
 
+#include "base/memory.h"
 #include "base/team.h"
 #include "ranks.h"
 
@@ -125,9 +126,60 @@ static void a_rank_that_left_is_named(void **state) {
   assert_non_null(strstr(sley_last_error(), "rank 7 has returned"));
 }
 
+/* An algorithm planned alone, or compared. */
+typedef struct planning {
+  const sley_matrix *matrix;
+  int64_t begin[RANKS + 1];
+  bool compared;
+} planning;
+
+static sley_status plan_dry(sley_comm *comm, void *arg) {
+  static const char *const algos[] = {"bcast-1d", NULL};
+  const planning *p = arg;
+  int rank = sley_comm_rank(comm);
+  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  sley_matrix *block;
+  sley_plan *plan = NULL;
+  sley_comparison *comparison = NULL;
+  options.algo = algos[0];
+  options.dry = true;
+  SL_TRY(sley_matrix_row_block(p->matrix, p->begin[rank], p->begin[rank + 1] - p->begin[rank], &block));
+  sley_status status =
+      p->compared ? sley_plan_compare(comm, block, p->begin, p->begin, 4, &options, algos, &comparison)
+                  : sley_plan_create(comm, block, p->begin, p->begin, 4, &options, &plan);
+  sley_plan_destroy(plan);
+  sley_comparison_destroy(comparison);
+  sley_matrix_destroy(block);
+  return status;
+}
+
+static int64_t peak_of(planning *p, bool compared) {
+  p->compared = compared;
+  sl_memory_peak_reset();
+  assert_sley_ok(run(RANKS, plan_dry, p));
+  return sl_memory_peak();
+}
+
+/* A comparison holds the plans of as many ranks as work at once; plans of bcast-1d take 200 bytes and more
+ * for each of the other ranks. */
+static void compared_plans_are_few_at_a_time(void **state) {
+  (void)state;
+  planning p = {0};
+  sley_matrix *matrix;
+  if (sl_cores() > RANKS / 4)
+    skip();
+  assert_sley_ok(sley_matrix_read("er:n=1000,nnz=4000", NULL, &matrix));
+  assert_sley_ok(sley_partition_equal(1000, RANKS, p.begin));
+  p.matrix = matrix;
+  int64_t planned = peak_of(&p, false), compared = peak_of(&p, true);
+  sley_matrix_destroy(matrix);
+  assert_true(planned - compared > (int64_t)RANKS * RANKS * 200 / 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(only_so_many_run_at_once), cmocka_unit_test(products_are_right),
-      cmocka_unit_test(a_failure_reaches_all), cmocka_unit_test(a_rank_that_left_is_named)};
+      cmocka_unit_test(compared_plans_are_few_at_a_time), cmocka_unit_test(a_failure_reaches_all),
+      cmocka_unit_test(a_rank_that_left_is_named)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
