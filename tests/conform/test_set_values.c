@@ -57,8 +57,9 @@ static sley_status compare(sley_comm *comm, const sample *s, sley_matrix *const 
   for (int i = 0; i < 2; i++)
     val[i] = (const char *)block[i]->val + (size_t)block[i]->rowptr[0] * sley_dtype_bytes(s->old->dtype);
   sley_status status = make_plan(comm, s, block[0], true, &renewed);
+  /* auto leaves out what is not renewable: for the same choice it must be asked for both */
   if (status == SLEY_OK)
-    status = make_plan(comm, s, block[1], false, &plan);
+    status = make_plan(comm, s, block[1], strcmp(s->algo, "auto") == 0, &plan);
   if (status == SLEY_OK)
     status = multiply(renewed, x, y, product[0]);
   if (status == SLEY_OK)

@@ -14,14 +14,18 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "transport/threads/threads.h"
 #include "transport/threads/turns.h"
 
 /* Who waits looks a few times, then lets others run, which may well be the rank it waits for, and sleeps only
- * after a number of such polls: waking takes tens of microseconds. */
-enum { LOOKS = 8, POLLS = 50, POLLS_CROWDED = 8, SLEEP_NANOSECONDS = 50 * 1000 * 1000 };
+ * after a number of such polls: waking takes tens of microseconds. Where other programs want the cores, one of
+ * them then runs for a whole slice of time, some milliseconds, whereas a rank that is woken goes before it. So
+ * a rank that was kept from running for LONG_YIELD sleeps at once, in the next UNPOLLED waits too. */
+enum { LOOKS = 8, POLLS = 50, POLLS_CROWDED = 8, UNPOLLED = 64, SLEEP_NANOSECONDS = 50 * 1000 * 1000 };
+static const double LONG_YIELD = 500e-6;
 
 static void pause_briefly(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -274,16 +278,35 @@ static sley_status wait_in_turn(sl_threads_comm *comm, _Atomic uint64_t *word, u
   return status;
 }
 
-sley_status sl_world_wait(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least, int peer) {
-  bool in_turn = comm->world->turns > 0;
-  for (int poll = 0; poll < comm->world->polls && !in_turn; poll++) {
+/* Lets others run. Whether that took long. */
+static bool yields_long(void) {
+  double begin = sl_now();
+  sched_yield();
+  return sl_now() - begin > LONG_YIELD;
+}
+
+/* Whether the word was reached while the rank polled. */
+static bool poll_until(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least) {
+  int polls = comm->unpolled > 0 ? 1 : comm->world->polls;
+  comm->unpolled -= comm->unpolled > 0;
+  for (int poll = 0; poll < polls; poll++) {
     for (int look = 0; look < LOOKS; look++) {
       if (reached(word, least))
-        return SLEY_OK;
+        return true;
       pause_briefly();
     }
-    sched_yield();
+    if (polls > 1 && yields_long()) {
+      comm->unpolled = UNPOLLED;
+      break;
+    }
   }
+  return false;
+}
+
+sley_status sl_world_wait(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least, int peer) {
+  bool in_turn = comm->world->turns > 0;
+  if (!in_turn && poll_until(comm, word, least))
+    return SLEY_OK;
   sley_status status = (in_turn ? wait_in_turn : sleep_until)(comm, word, least, peer);
   if (status == SLEY_OK)
     return SLEY_OK;

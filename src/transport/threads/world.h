@@ -79,6 +79,8 @@ typedef struct sl_threads_comm {
   sl_threads_away *away; /* by device */
   uint32_t words;        /* one-sided accesses to single words */
 
+  int unpolled; /* waits to come in which it sleeps at once */
+
   /* The rank sleeps here. */
   pthread_mutex_t lock;
   pthread_cond_t wake;
