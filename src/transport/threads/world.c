@@ -21,11 +21,12 @@
 #include "transport/threads/turns.h"
 
 /* Who waits looks a few times, then lets others run, which may well be the rank it waits for, and sleeps only
- * after a number of such polls: waking takes tens of microseconds. Where other programs want the cores, one of
- * them then runs for a whole slice of time, some milliseconds, whereas a rank that is woken goes before it. So
- * a rank that was kept from running for LONG_YIELD sleeps at once, in the next UNPOLLED waits too. */
+ * after a number of such polls: waking takes tens of microseconds. Where other programs have the cores, each
+ * poll gives one of them a whole slice of time, some milliseconds, whereas a rank that is woken goes before
+ * it: then it sleeps at once, in the next UNPOLLED waits too. That is so when letting others run took
+ * LONG_YIELD, and the process has had less than SHARE of a core since the last time. */
 enum { LOOKS = 8, POLLS = 50, POLLS_CROWDED = 8, UNPOLLED = 64, SLEEP_NANOSECONDS = 50 * 1000 * 1000 };
-static const double LONG_YIELD = 500e-6;
+static const double LONG_YIELD = 500e-6, SHARE = 0.5;
 
 static void pause_briefly(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -278,11 +279,24 @@ static sley_status wait_in_turn(sl_threads_comm *comm, _Atomic uint64_t *word, u
   return status;
 }
 
-/* Lets others run. Whether that took long. */
-static bool yields_long(void) {
+/* Seconds that all threads of the process have run. */
+static double process_seconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* Lets others run. Whether these are other programs. */
+static bool yields_to_strangers(sl_threads_comm *comm) {
   double begin = sl_now();
   sched_yield();
-  return sl_now() - begin > LONG_YIELD;
+  double now = sl_now();
+  if (now - begin < LONG_YIELD)
+    return false;
+  double had = process_seconds(), last = comm->long_yield, last_had = comm->long_yield_had;
+  comm->long_yield = now;
+  comm->long_yield_had = had;
+  return last > 0 && had - last_had < SHARE * (now - last);
 }
 
 /* Whether the word was reached while the rank polled. */
@@ -295,7 +309,7 @@ static bool poll_until(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t l
         return true;
       pause_briefly();
     }
-    if (polls > 1 && yields_long()) {
+    if (polls > 1 && yields_to_strangers(comm)) {
       comm->unpolled = UNPOLLED;
       break;
     }

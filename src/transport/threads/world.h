@@ -79,7 +79,10 @@ typedef struct sl_threads_comm {
   sl_threads_away *away; /* by device */
   uint32_t words;        /* one-sided accesses to single words */
 
-  int unpolled; /* waits to come in which it sleeps at once */
+  /* Waits to come in which it sleeps at once; when it last let others run for long, and how long the process
+   * had run then. */
+  int unpolled;
+  double long_yield, long_yield_had;
 
   /* The rank sleeps here. */
   pthread_mutex_t lock;
