@@ -358,8 +358,7 @@ sley_status sley_comm_gather(sley_comm *comm, int root, const void *src, const i
 const char *sley_comm_device(const sley_comm *comm);
 
 /* Why "auto" did not take a GPU that is there and whose module is installed, or another transport runs than
- * was asked for;
- * "" otherwise. Valid as long as the comm. */
+ * was asked for; "" otherwise. Valid as long as the comm. */
 const char *sley_comm_device_note(const sley_comm *comm);
 
 /* That the ranks have met over a network, and nothing but the network has kept strangers out: neither the
@@ -626,13 +625,15 @@ sley_status sley_plan_create_pair(sley_comm *comm, const sley_matrix *block, con
                                   const int64_t *col_begin, int64_t k, const sley_plan_options *options,
                                   sley_plan **out, sley_plan **out_transposed);
 
-/* What several plans would be: what each of the algorithms would move, take and need, without the plans. The
- * matrix is inspected once, and no more plans are in memory at a time than ranks can work at once, which
- * counts where ranks are many. algos: names that sley_algorithms() lists, or "auto" for the one predicted
+/* What several plans would be, as sley_plan_compare finds it. */
+typedef struct sley_comparison sley_comparison;
+
+/* What each of several algorithms would move, take and need, without their plans. The matrix is inspected
+ * once, and no more plans are in memory at a time than ranks can work at once, which counts where ranks are
+ * many. algos: names that sley_algorithms() lists, or "auto" for the one predicted
  * fastest, NULL-terminated; only read during the call. options: as for sley_plan_create; `algo` and `dry` are
  * not looked at. The other arguments: as for sley_plan_create; block is only read during the call. *out is
  * the caller's. Collective. Errors: as sley_plan_create; then there is none. */
-typedef struct sley_comparison sley_comparison;
 sley_status sley_plan_compare(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                               const int64_t *col_begin, int64_t k, const sley_plan_options *options,
                               const char *const *algos, sley_comparison **out);
@@ -817,8 +818,8 @@ typedef struct sley_backend {
   const char *detail; /* what was found, or why it was not */
 } sley_backend;
 
-/* The backends known to this build, looked up now. *out is valid until the calling thread asks again
- * or ends. */
+/* The backends known to this build, looked up now. *out is valid until the calling thread asks again or ends.
+ */
 sley_status sley_backends(const sley_backend **out, int *count);
 
 /* SLEY_OK if the transport is there. Touches no device. Errors: SLEY_ERR_ARG (no such transport),

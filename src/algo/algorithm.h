@@ -38,7 +38,7 @@ extern const sl_algorithm *const sl_algorithms[];
 sley_status sl_algorithm_find(const char *name, int *out);
 
 /* Builds a plan by one algorithm, of which nothing is counted yet. The inspection may be used again. Ended by
- * sl_plan_free, also on error. Errors: those of its own ranks' build, on which the ranks have not agreed yet;
+ * sl_plan_free, also on error. Errors: those of this rank's build, on which the ranks have not agreed yet;
  * SLEY_ERR_UNSUPPORTED, on all ranks, where the algorithm cannot do what is wished of how values travel, or
  * of new values. Collective. */
 sley_status sl_algorithm_draft(const sl_algorithm *algorithm, sl_inspection *ins, bool dry, sl_plan *out);
