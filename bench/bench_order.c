@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times orderings and counts what they save: the halo rows N_R of equal row blocks, and V_FC = 4 N_R k bytes.
+/* Times orderings and counts what they save: the halo rows N_R of equal row blocks, and V_FC = 4 N_R k bytes;
+ * and the intensity of windows, entries per distinct column of 16 rows.
  *
  *   bench_order MATRIX [--ranks 16] [--k 32] [--threads 2] [--seed 1] [--shuffle] [--json FILE|-] [ORDER ...]
  *
@@ -81,6 +82,17 @@ static int64_t count_halo(const sley_csr *a, const int64_t *perm, int ranks) {
   return halo;
 }
 
+/* Of the windows of a in the order that perm (checked) gives. */
+static double intensity(const sley_matrix *matrix, const int64_t *perm, int64_t rows, int threads) {
+  int64_t *row_at = need(malloc(((size_t)rows + 1) * sizeof *row_at));
+  sley_window_info info;
+  for (int64_t i = 0; i < rows; i++)
+    row_at[perm[i]] = i;
+  need_ok(sley_matrix_windows(matrix, row_at, threads, &info));
+  free(row_at);
+  return info.columns > 0 ? (double)info.entries / (double)info.columns : 0;
+}
+
 static long peak_mib(void) {
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
@@ -95,14 +107,18 @@ static json_t *measure(const settings *s, const sley_matrix *matrix, const sley_
   double taken = seconds(CLOCK_MONOTONIC) - start, cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_start;
   long peak = peak_mib();
   int64_t halo = count_halo(a, perm, s->ranks);
+  double dense = intensity(matrix, perm, a->rows, s->threads);
   free(perm);
   double ratio = halo > 0 ? (double)halo_before / (double)halo : 0;
   double mib = 4.0 * (double)halo * (double)s->k / (1 << 20);
-  fprintf(stderr, "%-8s %8.2f s %8.2f CPU s %12lld halo rows %10.2f MiB %6.2f x lower, peak %ld MiB\n", order,
-          taken, cpu, (long long)halo, mib, ratio, peak);
-  return json_pack("{s:s, s:f, s:f, s:I, s:I, s:f, s:I}", "order", order, "seconds", taken, "cpu_seconds",
-                   cpu, "halo_rows", (json_int_t)halo, "v_fc_bytes", (json_int_t)(4 * halo * s->k),
-                   "times_lower", ratio, "peak_mib", (json_int_t)peak);
+  fprintf(
+      stderr,
+      "%-8s %8.2f s %8.2f CPU s %12lld halo rows %10.2f MiB %6.2f x lower, intensity %5.2f, peak %ld MiB\n",
+      order, taken, cpu, (long long)halo, mib, ratio, dense, peak);
+  return json_pack("{s:s, s:f, s:f, s:I, s:I, s:f, s:f, s:I}", "order", order, "seconds", taken,
+                   "cpu_seconds", cpu, "halo_rows", (json_int_t)halo, "v_fc_bytes",
+                   (json_int_t)(4 * halo * s->k), "times_lower", ratio, "intensity", dense, "peak_mib",
+                   (json_int_t)peak);
 }
 
 static sley_matrix *load(const settings *s) {
@@ -191,17 +207,18 @@ int main(int argc, char **argv) {
   int64_t *none = need(malloc(((size_t)a.rows + 1) * sizeof *none));
   need_ok(sley_order(matrix, "none", s.seed, s.threads, none));
   int64_t before = count_halo(&a, none, s.ranks);
+  double dense = intensity(matrix, none, a.rows, s.threads);
   free(none);
-  fprintf(stderr, "%-8s %8s   %8s       %12lld halo rows %10.2f MiB\n", "before", "", "", (long long)before,
-          4.0 * (double)before * (double)s.k / (1 << 20));
+  fprintf(stderr, "%-8s %8s   %8s       %12lld halo rows %10.2f MiB               intensity %5.2f\n",
+          "before", "", "", (long long)before, 4.0 * (double)before * (double)s.k / (1 << 20), dense);
   json_t *orders = json_array();
   for (int i = 0; i < s.order_count; i++)
     json_array_append_new(orders, measure(&s, matrix, &a, s.orders[i], before));
   json_t *report =
-      json_pack("{s:s, s:b, s:I, s:I, s:i, s:I, s:i, s:I, s:I, s:o}", "matrix", s.matrix, "shuffled",
+      json_pack("{s:s, s:b, s:I, s:I, s:i, s:I, s:i, s:I, s:I, s:f, s:o}", "matrix", s.matrix, "shuffled",
                 s.shuffle, "rows", (json_int_t)a.rows, "nnz", (json_int_t)(a.rowptr[a.rows] - a.rowptr[0]),
                 "ranks", s.ranks, "k", (json_int_t)s.k, "threads", s.threads, "halo_rows", (json_int_t)before,
-                "v_fc_bytes", (json_int_t)(4 * before * s.k), "orders", orders);
+                "v_fc_bytes", (json_int_t)(4 * before * s.k), "intensity", dense, "orders", orders);
   int failed = 0;
   if (s.json && strcmp(s.json, "-") == 0)
     failed = json_dumpf(report, stdout, JSON_INDENT(2)) != 0 || puts("") < 0;

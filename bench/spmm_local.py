@@ -3,7 +3,7 @@
 """Local SpMM, Y = A X: Sley beside MKL and scipy.sparse, in one run.
 
 The ten real matrices of the data folder with most nonzeros, and the eight twins at scale 0.1, in f32 at k = 32 and
-128; or, with --drawn SEED, matrices of the data folder and widths from 1 to 1,024 that the seed chooses, without scipy.
+128. (`sley bench` compares its kernels and MKL on matrices and widths that a seed draws.)
 All rivals multiply the same CSR arrays by the same X into the same Y (64-byte aligned, huge pages), with the same
 number of threads (scipy has one). Sley runs one rank through the public header; MKL's handle is optimised with
 mkl_sparse_set_mm_hint and mkl_sparse_optimize. Every product is compared with float64 sums within their rounding.
@@ -95,7 +95,9 @@ def sizes_of(data):
     with open(os.path.join(data, "MANIFEST.tsv")) as manifest:
         for line in list(manifest)[1:]:
             field = line.rstrip("\n").split("\t")
-            if field[1] == "npy" or "malformed" in field[0] or not field[4].isdigit():
+            if field[1] == "npy" or "labels" in field[0] or "malformed" in field[0] or not field[4].isdigit():
+                continue
+            if field[5].startswith("HB c"):  # complex
                 continue
             both = "symmetric" in field[5] and "fmt" not in field[5]
             sizes[field[0]] = int(field[4]) * (2 if both else 1)
@@ -194,8 +196,7 @@ class Bench:
         rivals = {"sley": self.sley_rival(comm, matrix, csr, k, x_block, y_block)}
         if self.mkl:
             rivals["mkl"] = self.mkl_rival(arrays, shape, k, x_block, y_block)
-        if self.args.drawn is None:
-            rivals["scipy"] = self.scipy_rival(arrays, shape, k, x, y)
+        rivals["scipy"] = self.scipy_rival(arrays, shape, k, x, y)
         for rival, (multiply, _) in rivals.items():
             y.fill(np.nan)
             multiply()
@@ -239,24 +240,12 @@ class Bench:
     def run(self):
         options = RankOptions(C.sizeof(RankOptions), 1, 0, self.args.threads, None, None)
         print(f"{'matrix':36} {'nnz':>10} {'k':>4} " + " ".join(f"{r + ' ms':>9}" for r in
-              ["sley"] + (["mkl"] if self.mkl else []) + (["scipy"] if self.args.drawn is None else [])) +
+              ["sley"] + (["mkl"] if self.mkl else []) + ["scipy"]) +
               f" {'GFLOP/s':>7} times faster than")
         status = self.sley.sley_run_ranks(C.byref(options), RANK_MAIN(self.rank_main), None)
         if self.error:
             sys.exit(f"spmm_local: {self.error}")
         self.check(status)
-
-
-def drawn_cases(args):
-    """(name, path, widths): matrices of the data folder, and widths from 1 to 1,024, their logarithms uniform, by a seed."""
-    rng = np.random.default_rng(args.drawn)
-    names = sorted(n for n, entries in sizes_of(args.data).items() if entries > args.entries)
-    chosen = rng.permutation(names)[:args.count]
-    cases = []
-    for name in chosen:
-        widths = np.unique(np.exp2(rng.uniform(0, 10, args.widths)).astype(int))
-        cases.append((name, os.path.join(args.data, name), [int(k) for k in widths]))
-    return cases
 
 
 def geometric_mean(values):
@@ -271,19 +260,12 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--k", type=int, nargs="+", default=[32, 128])
     parser.add_argument("--dtype", choices=["f32", "f64"], default="f32")
-    parser.add_argument("--drawn", type=int, metavar="SEED", help="draw matrices and widths")
-    parser.add_argument("--count", type=int, default=40, help="matrices that are drawn")
-    parser.add_argument("--widths", type=int, default=8, help="widths that are drawn for each")
-    parser.add_argument("--entries", type=int, default=20000, help="drawn matrices have more")
     parser.add_argument("--repeat", type=int, default=7, help="least turns of each rival")
     parser.add_argument("--seconds", type=float, default=1.0, help="go on with turns for as long")
     parser.add_argument("--json", default=os.path.join(HERE, "results/spmm_local.json"))
     args = parser.parse_args()
     if args.matrices:
         args.inputs = [(os.path.basename(m), m, args.k) for m in args.matrices]
-    elif args.drawn is not None:
-        args.inputs = drawn_cases(args)
-        print(f"seed {args.drawn}: {sum(len(i[2]) for i in args.inputs)} cases")
     else:
         args.inputs = [(n, os.path.join(args.data, n), args.k) for n in largest(args.data, 10)]
         args.inputs += [(f"twin:{t}:scale=0.1", f"twin:{t}:scale=0.1", args.k) for t in TWINS]
@@ -298,7 +280,7 @@ def main():
               f"({worst['matrix']}, k = {worst['k']})")
     os.makedirs(os.path.dirname(os.path.abspath(args.json)), exist_ok=True)
     with open(args.json, "w") as out:
-        json.dump({"threads": args.threads, "dtype": args.dtype, "seed": args.drawn, "geometric_mean": summary,
+        json.dump({"threads": args.threads, "dtype": args.dtype, "geometric_mean": summary,
                    "rows": bench.rows}, out, indent=1)
 
 

@@ -127,7 +127,9 @@ static sley_status collect(const cli_job *job, const cli_operands *operands, con
   add(f, "--budget", measure->budget > 0);
   add(f, "--wire", hash_text(FNV_BASIS, measure->wire));
   add(f, "--unchanged", measure->unchanged);
+  add(f, "--update", job->settings->update);
   add(f, "--local", hash_text(FNV_BASIS, measure->local));
+  add(f, "--kernel", hash_text(FNV_BASIS, measure->kernel));
   add(f, "--verify", measure->verify);
   if (operands)
     return add_content(f, job, operands);

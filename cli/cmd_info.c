@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley info`: the version, the machine, and every backend with what was found or why it was not. */
+/* `sley info`: the version, the machine, every backend with what was found or why it was not, and the kernels
+ * of the devices that were found. */
+#include <string.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -7,7 +9,7 @@
 #include "output.h"
 #include "table.h"
 
-enum { MOST_BACKENDS = 32 };
+enum { MOST_BACKENDS = 32, MOST_KERNELS = 64 };
 
 typedef struct info_settings {
   const char *json;
@@ -39,6 +41,40 @@ static const char *instruction_set(void) {
 #endif
 }
 
+/* The kernels of a backend that is a device and available; *count 0: there are none. */
+static void find_kernels(const sley_backend *backend, sley_kernel kernels[MOST_KERNELS], int *count) {
+  bool usable = backend->available && strcmp(backend->kind, "device") == 0;
+  if (!usable || sley_kernels(backend->name, kernels, MOST_KERNELS, count) != SLEY_OK)
+    *count = 0;
+  *count = *count < MOST_KERNELS ? *count : MOST_KERNELS;
+}
+
+static void add_kernels(cli_json *json, const sley_backend *backend) {
+  sley_kernel kernels[MOST_KERNELS];
+  cli_json list[MOST_KERNELS];
+  int count;
+  find_kernels(backend, kernels, &count);
+  for (int i = 0; i < count; i++) {
+    list[i] = cli_json_start();
+    cli_json_text(&list[i], "name", kernels[i].name);
+    cli_json_text(&list[i], "library", kernels[i].library);
+  }
+  if (count > 0)
+    cli_json_list(json, "kernels", list, count);
+}
+
+static void print_kernels(const sley_backend *backend) {
+  sley_kernel kernels[MOST_KERNELS];
+  int count;
+  find_kernels(backend, kernels, &count);
+  if (count > 0)
+    printf("\nkernels of %s:", backend->name);
+  for (int i = 0; i < count; i++)
+    printf(" %s", kernels[i].name);
+  if (count > 0)
+    printf("\n");
+}
+
 static json_t *info_json(const sley_backend *backends, int count, const sley_machine_info *machine) {
   cli_json json = cli_json_start(), list[MOST_BACKENDS];
   int kept = count < MOST_BACKENDS ? count : MOST_BACKENDS;
@@ -48,6 +84,7 @@ static json_t *info_json(const sley_backend *backends, int count, const sley_mac
     cli_json_text(&list[i], "name", backends[i].name);
     cli_json_bool(&list[i], "available", backends[i].available);
     cli_json_text(&list[i], "detail", backends[i].detail);
+    add_kernels(&list[i], &backends[i]);
   }
   cli_json_text(&json, "sley", sley_version());
   cli_json_int(&json, "cores", sysconf(_SC_NPROCESSORS_ONLN));
@@ -73,6 +110,8 @@ static void print_info(const sley_backend *backends, int count, const sley_machi
     cli_table_cell(&table, 3, "%s", backends[i].detail ? backends[i].detail : "");
   }
   cli_table_print(&table, stdout);
+  for (int i = 0; i < count; i++)
+    print_kernels(&backends[i]);
 }
 
 static int run(void *settings_, char **positionals) {

@@ -5,6 +5,7 @@
 #include "job.h"
 #include "output.h"
 #include "terminal.h"
+#include "windows.h"
 #include "write.h"
 
 typedef struct order_settings {
@@ -68,6 +69,17 @@ static int write_results(const order_settings *settings, const sley_matrix *matr
   return cli_finish(status);
 }
 
+/* What the order has done to the windows. */
+static sley_status say_windows(const order_settings *settings, const sley_matrix *matrix,
+                               const int64_t *place) {
+  cli_windows windows;
+  sley_status status = cli_windows_count(matrix, place, settings->threads, &windows);
+  if (status == SLEY_OK)
+    cli_say("intensity of windows of %d rows: %.2f, before %.2f nonzeros per distinct column",
+            SLEY_WINDOW_ROWS, cli_intensity(&windows.now), cli_intensity(&windows.before));
+  return status;
+}
+
 static int run(void *settings_, char **positionals) {
   const order_settings *settings = settings_;
   if (!settings->output && !settings->perm)
@@ -84,13 +96,11 @@ static int run(void *settings_, char **positionals) {
   double start = cli_now_ms();
   if (status == SLEY_OK)
     status = cli_apply_order(&matrix, settings->order, settings->threads, settings->seed, &place);
-  int code;
   if (status == SLEY_OK) {
     cli_say("ordered by %s in %.1f ms", settings->order, cli_now_ms() - start);
-    code = write_results(settings, matrix, place);
-  } else {
-    code = cli_finish(status);
+    status = say_windows(settings, matrix, place);
   }
+  int code = status == SLEY_OK ? write_results(settings, matrix, place) : cli_finish(status);
   sley_buffer_free(place);
   sley_matrix_destroy(matrix);
   return code;

@@ -135,7 +135,9 @@ static void print_text(const cli_planning *shared, const sley_machine_info *mach
           info.remote_nnz, (double)info.remote_nnz * width, info.halo_rows, (double)info.halo_rows * width);
   if (info.cover_rows >= 0)
     fprintf(stream, ", %" PRId64 " cover rows (%.2f MiB)", info.cover_rows, (double)info.cover_rows * width);
-  fprintf(stream, "\nchoice     ");
+  fprintf(stream, "\n");
+  cli_windows_print(&shared->windows, stream);
+  fprintf(stream, "choice     ");
   print_reason(shared, stream);
   bool typical = strcmp(machine->source, "built in") == 0;
   fprintf(stream, "machine    %s (%s)\n", machine->name,
@@ -148,6 +150,8 @@ static void print_text(const cli_planning *shared, const sley_machine_info *mach
     cli_report_memory(&shared->plans[0].info, stream);
   }
   fprintf(stream, "\n");
+  if (shared->describe)
+    cli_kernels_print(&shared->plans[0].kernels, stream);
   cli_table_start(&table, headings);
   for (int i = shared->count > 1 ? 1 : 0; i < shared->count && cli_table_row(&table); i++) {
     const cli_planned *plan = &shared->plans[i];
@@ -179,11 +183,14 @@ static json_t *plan_json(const cli_planning *shared, const sley_machine_info *ma
   int count = 0;
   for (int i = shared->count > 1 ? 1 : 0; i < shared->count; i++) {
     list[count] = cli_planned_json(&shared->plans[i]);
+    if (shared->describe)
+      cli_kernels_json(&list[count], &shared->plans[i].kernels);
     const cli_result *result = result_of(results, shared->plans[i].algo);
     if (result)
       cli_json_real(&list[count], "measured_ms", result->median_ms);
     count++;
   }
+  cli_windows_json(&json, &shared->windows);
   cli_json_text(&choice, "algo", shared->plans[0].algo);
   cli_json_text(&choice, "reason", shared->plans[0].reason);
   cli_json_object(&json, "choice", choice);
@@ -197,7 +204,7 @@ static json_t *plan_json(const cli_planning *shared, const sley_machine_info *ma
 /* ---- run */
 
 /* One algorithm, or auto and then those that were named, which are all where none was. */
-static int list_names(const cli_algos *algos, const char *names[CLI_ALGORITHMS + 1]) {
+static int list_names(const cli_algos *algos, const char *names[CLI_ALGORITHMS + 2]) {
   int count = 0;
   bool automatic = strcmp(algos->name[0], "auto") == 0 && !algos->several;
   if (algos->several || automatic)
@@ -205,6 +212,7 @@ static int list_names(const cli_algos *algos, const char *names[CLI_ALGORITHMS +
   for (const char *const *name = automatic ? sley_algorithms() : algos->name; *name; name++)
     if (count <= CLI_ALGORITHMS)
       names[count++] = *name;
+  names[count] = NULL;
   return count;
 }
 
@@ -227,6 +235,7 @@ static sley_status run_all(const cli_planning *shared, cli_result *results) {
                          .reproducible = shared->settings->reproducible,
                          .transpose = shared->settings->transpose,
                          .wire = shared->settings->wire,
+                         .kernel = shared->settings->kernel,
                          .mem_limit = shared->settings->mem_limit};
   status = cli_measure_run(shared->job, &operands, &measure, results, NULL);
   cli_operands_free(&operands);
@@ -291,7 +300,7 @@ static sley_status read_machine(const plan_settings *settings, int64_t most_rank
 
 static int run_job(cli_job *job, const plan_settings *settings, const cli_algos *algos, const int64_t *scale,
                    int scales) {
-  const char *names[CLI_ALGORITHMS + 1];
+  const char *names[CLI_ALGORITHMS + 2];
   int count = list_names(algos, names);
   bool told = false;
   sley_machine *machine = NULL;
@@ -306,6 +315,8 @@ static int run_job(cli_job *job, const plan_settings *settings, const cli_algos 
                          .ablation = algos->ablation,
                          .plot = settings->plot,
                          .k = settings->job.k < 0 ? DEFAULT_K : settings->job.k};
+  if (status == SLEY_OK)
+    status = cli_windows_count(job->matrix, job->place, cli_job_threads(job), &shared.windows);
   int code = told                ? CLI_USAGE
              : status != SLEY_OK ? cli_finish(status)
              : scales > 0        ? cli_scale(job, &shared, scale, scales)
@@ -326,6 +337,9 @@ static int run(void *settings_, char **positionals) {
     return cli_refuse(SLEY_ERR_ARG,
                       "plan: --measure runs on this machine, --machine describes another; SLEY_MACHINE "
                       "names this one's description");
+  if (settings->machine && strcmp(settings->job.kernel, "auto") != 0)
+    return cli_refuse(SLEY_ERR_ARG,
+                      "plan: --kernel names a kernel of this machine's device, --machine describes another");
   if (settings->measure && scales > 0)
     return cli_refuse(SLEY_ERR_ARG, "plan: --measure runs one number of ranks, --scaling plans several");
   if (!cli_name_fits_json("plan", positionals[0], settings->job.json))

@@ -79,6 +79,13 @@ static const cli_option own_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(unchanged),
      .help = "X stays the same: its rows travel for the first product only"},
+    {.name = "update",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(job.update),
+     .least = 1,
+     .most = 1000000,
+     .help = "Z = (alpha A X) W + beta Z instead, with a random W of N columns; timed in one and apart"},
     {.name = "local",
      .kind = CLI_TEXT,
      .value = "NAME",
@@ -227,6 +234,7 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
                          .verify = settings->verify,
                          .mem_limit = settings->job.mem_limit,
                          .local = settings->local,
+                         .kernel = settings->job.kernel,
                          .wire = settings->job.wire,
                          .unchanged = settings->unchanged,
                          .transpose = settings->job.transpose,
@@ -301,6 +309,8 @@ static int check_words(const spmm_settings *settings, const cli_algos *algos, co
     return cli_refuse(SLEY_ERR_ARG, "spmm: --plot draws several algorithms: give --algo all, cola or a list");
   if (!cli_plot_possible("spmm", settings->plot, &code))
     return code;
+  if (settings->job.update > 0 && settings->unchanged)
+    return cli_refuse(SLEY_ERR_ARG, "spmm: --update does not go with --unchanged: leave one of the two out");
   if (settings->trace && algos->several)
     return cli_refuse(SLEY_ERR_ARG, "spmm: --trace takes the timeline of one algorithm, not of several");
   if (!is_out_name(settings->out) || !cli_name_fits_json("spmm", matrix, settings->job.json))

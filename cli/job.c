@@ -17,7 +17,8 @@ enum { MOST_RANKS = 4096, MOST_THREADS = 4096 };
 /* ---- options */
 
 const char *const *cli_orders(void) {
-  static const char *const names[] = {"none", "rabbit", "rcm", "degree", "scotch", "metis", "random", NULL};
+  static const char *const names[] = {"none",   "rabbit", "rcm",    "degree", "loa",
+                                      "scotch", "metis",  "random", NULL};
   return names;
 }
 
@@ -81,6 +82,13 @@ const cli_option cli_job_options[] = {
      .offset = AT(device),
      .choices = cli_devices,
      .help = "where ranks multiply; auto: cuda, one GPU a rank in turn, where there is any, else cpu"},
+    {.name = "kernel",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(kernel),
+     .help =
+         "the device's kernel that multiplies (sley info lists them); auto: for each part the cheapest that "
+         "serves it"},
     {.name = "mem-limit",
      .kind = CLI_SIZE,
      .value = "SIZE",
@@ -311,11 +319,14 @@ static int64_t unpack_limit(const cli_job *job) {
   return __builtin_mul_overflow(limit, (int64_t)job->ranks.ranks, &all) ? 0 : all;
 }
 
+int64_t cli_job_threads(const cli_job *job) {
+  int64_t threads = job->settings->threads * job->ranks.ranks;
+  return threads < MOST_THREADS ? threads : MOST_THREADS;
+}
+
 static sley_status load_whole(cli_job *job) {
   const cli_job_settings *settings = job->settings;
-  int64_t threads = settings->threads * job->ranks.ranks;
-  if (threads > MOST_THREADS)
-    threads = MOST_THREADS;
+  int64_t threads = cli_job_threads(job);
   double start = cli_now_ms();
   sley_status status =
       cli_load(job->name, settings->dtype, threads, settings->seed, unpack_limit(job), &job->matrix);
@@ -380,7 +391,8 @@ sley_status cli_job_start(const char *name, const cli_job_settings *settings, co
   job->ranks.threads = (int)settings->threads;
   job->ranks.trace = trace;
   job->ranks.device = settings->device;
-  job->spread = transport && !settings->transpose && strcmp(settings->order, "none") == 0;
+  job->spread =
+      transport && !settings->transpose && !settings->update && strcmp(settings->order, "none") == 0;
   job->settings = settings;
   return job->spread ? SLEY_OK : load_whole(job);
 }

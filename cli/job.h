@@ -16,14 +16,19 @@ typedef struct cli_job_settings {
   int64_t k;     /* -1: not given */
   int64_t ranks; /* 0: not given */
   int64_t threads, workgroup, seed;
+  int64_t update;    /* columns of W, of an update after the product; 0: there is none */
   int64_t mem_limit; /* bytes a rank may take on its device; 0: what is free */
   const char *algo, *order, *partition, *dtype, *wire, *device, *json; /* dtype NULL: not given */
+  const char *kernel;                                                  /* of the device */
   const char *dtype_from; /* the file that stores f64, for which dtype was chosen; NULL: it was not */
   bool transpose, reproducible;
 } cli_job_settings;
 
 #define CLI_JOB_DEFAULTS                                                                                     \
-  { .k = -1, .seed = 1, .order = "none", .partition = "rows", .wire = "none", .device = "auto" }
+  {                                                                                                          \
+    .k = -1, .seed = 1, .order = "none", .partition = "rows", .wire = "none", .device = "auto",              \
+    .kernel = "auto"                                                                                         \
+  }
 
 extern const cli_option cli_job_options[];
 
@@ -89,6 +94,9 @@ sley_status cli_apply_order(sley_matrix **matrix, const char *order, int64_t thr
  * columns go as its rows do, another's equally. */
 sley_status cli_partition(const sley_matrix *matrix, const char *partition, int ranks, int64_t **row_begin,
                           int64_t **col_begin);
+
+/* Threads for work on the whole matrix: those of all ranks; 0: all cores. */
+int64_t cli_job_threads(const cli_job *job);
 
 /* Partitions the job's matrix anew, for other ranks. */
 sley_status cli_job_divide(cli_job *job, const cli_job_settings *settings, int ranks);

@@ -33,6 +33,7 @@ void cli_legend_plan(FILE *stream, int measured) {
       {"remote nonzeros", "entries of A whose row of X another rank owns, of all ranks"},
       {"halo rows", "the distinct rows of X that those name, rank by rank: what a rank needs of the others"},
       {"cover rows", "the fewest rows of X and partial rows of Y that serve in their place"},
+      {"intensity", "nonzeros per distinct column of 16 consecutive rows of A, over all such windows"},
       {"direct MiB", "what a product moves over direct links, inside workgroups, of all ranks"},
       {"message MiB", "what it moves in messages, between workgroups"},
       {"messages", "those messages"},

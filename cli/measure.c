@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agree.h"
+#include "placed.h"
 #include "processes.h"
 #include "spread.h"
 #include "terminal.h"
@@ -37,78 +38,13 @@ static void keep_info(const sley_plan_info *info, double plan_ms, cli_result *ou
   out->info.algo = out->info.reason = NULL;
 }
 
-/* This rank's rows of X and Y: on the CPU the operands themselves, else their copies on the device. */
-typedef struct placed {
-  const void *x;
-  void *y, *host_y;
-  int64_t y_first, y_count, y_bytes;
-  bool copied;
-  /* One block of columns at a time; else 1 block. */
-  int64_t blocks, width, x_count;
-  const void *host_x;
-  void *packed; /* a block's rows, without gaps, in the host's memory */
-} placed;
-
-/* Device memory for one block of columns, and a place to pack it. */
-static sley_status place_block(sley_comm *comm, const cli_operands *operands, placed *out) {
-  int64_t row = out->width * (int64_t)sley_dtype_bytes(operands->dtype);
-  int64_t x_bytes = out->x_count * row, y_bytes = out->y_count * row;
-  void *x = NULL;
-  out->copied = true;
-  out->x = out->y = NULL;
-  sley_status status = sley_comm_alloc(comm, x_bytes, &x);
-  out->x = x;
-  if (status == SLEY_OK)
-    status = sley_comm_alloc(comm, y_bytes, &out->y);
-  return status == SLEY_OK ? sley_buffer_alloc(x_bytes > y_bytes ? x_bytes : y_bytes, &out->packed) : status;
-}
-
-static sley_status place(sley_comm *comm, const run *shared, const sley_plan_info *info, placed *out) {
-  const cli_job *job = shared->job;
-  const cli_operands *operands = shared->operands;
-  int rank = sley_comm_rank(comm);
-  const int64_t *x_begin = shared->measure->transpose ? job->row_begin : job->col_begin;
-  const int64_t *y_begin = shared->measure->transpose ? job->col_begin : job->row_begin;
-  int64_t row = operands->k * (int64_t)sley_dtype_bytes(operands->dtype);
-  int64_t x_bytes = (x_begin[rank + 1] - x_begin[rank]) * row;
-  const void *host_x = cli_operands_x(operands, x_begin[rank]);
-  *out = (placed){.x = host_x, .y_first = y_begin[rank], .y_count = y_begin[rank + 1] - y_begin[rank]};
-  out->y = out->host_y = cli_operands_y(operands, out->y_first);
-  out->y_bytes = out->y_count * row;
-  out->host_x = host_x;
-  out->x_count = x_begin[rank + 1] - x_begin[rank];
-  out->blocks = info->column_blocks;
-  out->width = info->column_width;
-  if (out->blocks > 1)
-    return place_block(comm, operands, out);
-  if (strcmp(sley_comm_device(comm), "cpu") == 0)
-    return SLEY_OK;
-  void *x = NULL, *y = NULL;
-  out->copied = true;
-  sley_status status = sley_comm_alloc(comm, x_bytes, &x);
-  if (status == SLEY_OK)
-    status = sley_comm_alloc(comm, out->y_bytes, &y);
-  if (status == SLEY_OK)
-    status = sley_comm_copy(comm, x, host_x, x_bytes, SLEY_TO_DEVICE);
-  out->x = x;
-  out->y = y;
-  return status;
-}
-
-static void unplace(sley_comm *comm, placed *p) {
-  if (!p->copied)
-    return;
-  sley_comm_free(comm, (void *)p->x);
-  sley_comm_free(comm, p->y);
-  sley_buffer_free(p->packed);
-}
-
-/* Y as it is before a run. */
-static sley_status reset(sley_comm *comm, const cli_operands *operands, const placed *p) {
-  cli_operands_reset(operands, p->y_first, p->y_count);
-  if (!p->copied || p->blocks > 1 || !operands->y_start)
-    return SLEY_OK;
-  return sley_comm_copy(comm, p->y, p->host_y, p->y_bytes, SLEY_TO_DEVICE);
+sley_update cli_update(const cli_operands *operands, const cli_measure *measure) {
+  sley_update update = SLEY_UPDATE_INIT;
+  update.w = operands->w;
+  update.n = update.ldw = operands->y_cols;
+  update.alpha = measure->alpha;
+  update.beta = measure->beta;
+  return update;
 }
 
 /* Columns of whole rows in the host's memory to packed rows, or back. */
@@ -122,7 +58,7 @@ static void pack(const cli_operands *operands, char *whole, char *packed, int64_
 }
 
 /* One product in blocks of columns, which are copied to the device and back. */
-static sley_status multiply_blocks(sley_comm *comm, sley_plan *plan, const run *shared, const placed *p) {
+static sley_status multiply_blocks(sley_comm *comm, sley_plan *plan, const run *shared, const cli_placed *p) {
   const cli_operands *operands = shared->operands;
   const cli_measure *measure = shared->measure;
   int64_t value = (int64_t)sley_dtype_bytes(operands->dtype);
@@ -158,9 +94,14 @@ static sley_status meet(sley_comm *comm, const cli_measure *measure, double begi
 }
 
 /* One product of all columns. */
-static sley_status multiply_all(sley_plan *plan, const run *shared, const placed *p, bool first) {
+static sley_status multiply_all(sley_plan *plan, const run *shared, const cli_placed *p, bool first) {
   const cli_measure *measure = shared->measure;
   int64_t k = shared->operands->k;
+  if (shared->operands->w) {
+    sley_update update = cli_update(shared->operands, measure);
+    update.w = p->w;
+    return sley_spmm_update(plan, p->x, k, &update, p->y, update.n);
+  }
   if (measure->unchanged)
     return sley_spmm_input(plan, first ? SLEY_CHANGED : SLEY_UNCHANGED, 1, measure->alpha, p->x, k,
                            measure->beta, p->y, k);
@@ -168,8 +109,8 @@ static sley_status multiply_all(sley_plan *plan, const run *shared, const placed
 }
 
 /* One product; its nanoseconds on this rank. first: of the plan. */
-static sley_status multiply(sley_comm *comm, sley_plan *plan, const run *shared, const placed *p, bool first,
-                            int64_t *taken) {
+static sley_status multiply(sley_comm *comm, sley_plan *plan, const run *shared, const cli_placed *p,
+                            bool first, int64_t *taken) {
   double start = cli_now_ms();
   sley_status status =
       p->blocks > 1 ? multiply_blocks(comm, plan, shared, p) : multiply_all(plan, shared, p, first);
@@ -181,7 +122,7 @@ static sley_status multiply(sley_comm *comm, sley_plan *plan, const run *shared,
 
 /* Executes warmup + repeat times, or as often as the budget lets it, each begun together, and notes how many
  * nanoseconds this rank took. *repeats: the same on all ranks. */
-static sley_status execute(sley_comm *comm, sley_plan *plan, const run *shared, const placed *p,
+static sley_status execute(sley_comm *comm, sley_plan *plan, const run *shared, const cli_placed *p,
                            const char *algo, int64_t *elapsed, int64_t *repeats) {
   const cli_measure *measure = shared->measure;
   double begin = cli_now_ms();
@@ -189,7 +130,7 @@ static sley_status execute(sley_comm *comm, sley_plan *plan, const run *shared, 
   *repeats = 0;
   for (int64_t i = 0; i < runs; i++) {
     bool spent;
-    sley_status status = reset(comm, shared->operands, p);
+    sley_status status = cli_placed_reset(comm, shared->operands, p);
     if (status == SLEY_OK)
       status = meet(comm, measure, begin, &spent);
     if (status != SLEY_OK)
@@ -228,6 +169,9 @@ static void summarise(const run *shared, int64_t *elapsed, cli_result *result) {
   result->median_ms = (double)(elapsed[(repeat - 1) / 2] + elapsed[repeat / 2]) * 0.5e-6;
   result->p95_ms = (double)elapsed[(repeat * 95 + 99) / 100 - 1] * 1e-6;
   double flops = 2.0 * (double)shared->job->info.nnz * (double)shared->operands->k;
+  if (shared->operands->w)
+    flops += 2.0 * (double)shared->operands->y_rows * (double)shared->operands->k *
+             (double)shared->operands->y_cols;
   result->gflops = result->median_ms > 0 ? flops / (result->median_ms * 1e6) : 0;
 }
 
@@ -239,7 +183,7 @@ static sley_status collect_y(sley_comm *comm, const run *shared) {
     return SLEY_OK;
   const int64_t *y_begin = shared->measure->transpose ? shared->job->col_begin : shared->job->row_begin;
   int size = sley_comm_size(comm);
-  int64_t row = operands->k * (int64_t)sley_dtype_bytes(operands->dtype);
+  int64_t row = operands->y_cols * (int64_t)sley_dtype_bytes(operands->dtype);
   void *block = NULL;
   sley_status status = sley_buffer_alloc(size * (int64_t)sizeof(int64_t), &block);
   int64_t *bytes = block;
@@ -254,11 +198,12 @@ static sley_status collect_y(sley_comm *comm, const run *shared) {
 
 /* Runs the plan, and combines what the ranks found. */
 static sley_status run_plan(sley_comm *comm, sley_plan *plan, const run *shared, cli_result *result) {
-  placed operands = {0};
+  cli_placed operands = {0};
   void *elapsed = NULL;
   sley_status status = sley_buffer_alloc(shared->measure->repeat * (int64_t)sizeof(int64_t), &elapsed);
   if (status == SLEY_OK)
-    status = place(comm, shared, &result->info, &operands);
+    status =
+        cli_place(comm, shared->job, shared->operands, shared->measure->transpose, &result->info, &operands);
   if (status == SLEY_OK)
     status = execute(comm, plan, shared, &operands, result->algo, elapsed, &result->repeats);
   if (status == SLEY_OK)
@@ -270,22 +215,24 @@ static sley_status run_plan(sley_comm *comm, sley_plan *plan, const run *shared,
   }
   if (status == SLEY_OK)
     status = collect_y(comm, shared);
-  unplace(comm, &operands);
+  cli_unplace(comm, &operands);
   sley_buffer_free(elapsed);
   return status;
 }
 
 /* Plans one algorithm. The plan is there on all ranks or on none. */
 static sley_status make_plan(sley_comm *comm, const sley_matrix *block, const run *shared, const char *algo,
-                             sley_plan **plan, cli_result *result) {
+                             sley_update_way update, sley_plan **plan, cli_result *result) {
   const cli_measure *measure = shared->measure;
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
   options.algo = algo;
   options.reproducible = measure->reproducible;
   options.transpose = measure->transpose;
   options.local = measure->local;
+  options.kernel = measure->kernel;
   options.wire = measure->wire;
   options.keep_input = measure->unchanged;
+  options.update = update;
   options.mem_limit = measure->mem_limit;
   options.mem_operands = cli_counts_operands(comm, options.mem_limit);
   sley_plan_info info;
@@ -303,7 +250,7 @@ static sley_status make_plan(sley_comm *comm, const sley_matrix *block, const ru
   keep_device(comm, result);
   status = sley_plan_trials(*plan, result->trial, CLI_TRIALS, &result->trials);
   result->trials = result->trials < CLI_TRIALS ? result->trials : CLI_TRIALS;
-  return status;
+  return status == SLEY_OK ? cli_kernels_of(*plan, &result->kernels) : status;
 }
 
 /* Whether a plan was not made because the algorithm is impossible here, rather than for a failure: the ranks
@@ -343,9 +290,22 @@ static sley_status count_not_finite(sley_comm *comm, const run *shared, cli_resu
   int rank = sley_comm_rank(comm);
   int64_t rows = spread ? shared->job->row_begin[rank + 1] - shared->job->row_begin[rank] : operands->y_rows;
   if (spread || rank == 0)
-    result->not_finite = not_finite(operands->dtype, operands->y, rows * operands->k);
-  result->y_values = operands->y_rows * operands->k;
+    result->not_finite = not_finite(operands->dtype, operands->y, rows * operands->y_cols);
+  result->y_values = operands->y_rows * operands->y_cols;
   return spread ? sley_comm_allreduce(comm, SLEY_SUM, &result->not_finite, 1) : SLEY_OK;
+}
+
+/* The time of the product and of the update after it, of the algorithm of the result. */
+static sley_status time_apart(sley_comm *comm, const sley_matrix *block, const run *shared,
+                              cli_result *result) {
+  cli_result apart = {0};
+  sley_plan *plan = NULL;
+  sley_status status = make_plan(comm, block, shared, result->algo, SLEY_UPDATE_APART, &plan, &apart);
+  if (status == SLEY_OK)
+    status = run_plan(comm, plan, shared, &apart);
+  result->apart_ms = apart.median_ms;
+  sley_plan_destroy(plan);
+  return status;
 }
 
 /* Plans, runs and checks one algorithm. */
@@ -357,7 +317,12 @@ static sley_status measure_one(sley_comm *comm, const sley_matrix *block, const 
   cli_result result = {0};
   if (first)
     cli_progress(algo, 0, 0);
-  sley_status status = make_plan(comm, block, shared, algo, &plan, &result);
+  bool updates = shared->operands->w != NULL;
+  sley_status status =
+      make_plan(comm, block, shared, algo, updates ? SLEY_UPDATE_FUSED : SLEY_UPDATE_NONE, &plan, &result);
+  result.update = updates ? shared->operands->y_cols : 0;
+  if (status == SLEY_OK && updates) /* first, so that Z is that of the two in one */
+    status = time_apart(comm, block, shared, &result);
   if (status == SLEY_OK)
     status = run_plan(comm, plan, shared, &result);
   else if (measure->algos->several && is_impossible(comm, status, algo, &result))
@@ -392,7 +357,8 @@ static sley_status keep_failure(const run *shared, sley_status status, const cha
 
 /* The same where a launcher may end all ranks once the first has ended: it is told before any of them ends.
  * Collective; but a lack of memory may be one rank's alone. */
-static sley_status fail_together(sley_comm *comm, const run *shared, sley_status status, const char *message) {
+static sley_status fail_together(sley_comm *comm, const run *shared, sley_status status,
+                                 const char *message) {
   keep_failure(shared, status, message);
   if (shared->found->status == SLEY_OK || status == SLEY_ERR_MEMORY || !cli_launched())
     return status;

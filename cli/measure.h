@@ -3,6 +3,7 @@
 #ifndef SLEY_CLI_MEASURE_H
 #define SLEY_CLI_MEASURE_H
 
+#include "kernels.h"
 #include "operands.h"
 
 typedef struct cli_measure {
@@ -12,10 +13,11 @@ typedef struct cli_measure {
                     one and CLI_LEAST timed ones; 0: no limit */
   double alpha, beta;
   bool reproducible, transpose, verify;
-  int64_t mem_limit; /* bytes a rank may take on its device, X and Y included; 0: what is free */
-  const char *local; /* whose kernels; NULL: Sley's own */
-  const char *wire;  /* type that values travel in */
-  bool unchanged;    /* all products but the first call X unchanged */
+  int64_t mem_limit;  /* bytes a rank may take on its device, X and Y included; 0: what is free */
+  const char *local;  /* whose kernels; NULL: Sley's own */
+  const char *kernel; /* the one that multiplies; NULL or "auto": the cheapest */
+  const char *wire;   /* type that values travel in */
+  bool unchanged;     /* all products but the first call X unchanged */
   /* Where ranks read and write their own rows: */
   int64_t k;     /* -1: as X's file has it, else 32 */
   const char *x; /* X's file; NULL: random values */
@@ -36,6 +38,7 @@ typedef struct cli_result {
   sley_traffic counted;
   sley_trial trial[CLI_TRIALS]; /* the shapes that rank 0 timed while it planned */
   int trials;
+  cli_kernels kernels;
   double plan_ms;
   int64_t repeats;
   double min_ms, median_ms, p95_ms; /* over the repetitions, of the slowest rank each */
@@ -46,7 +49,13 @@ typedef struct cli_result {
   bool unchanged;  /* the last product called X unchanged */
   bool told;       /* why the run failed is told already: the job differs, or what cli_found says */
   sley_check check;
+  int64_t update;  /* columns of an update's W; 0: there was none */
+  double apart_ms; /* the median time of the product and the update after it; those above are of the two in
+                      one */
 } cli_result;
+
+/* The update of a run that has one; w in the host's memory. */
+sley_update cli_update(const cli_operands *operands, const cli_measure *measure);
 
 /* What the ranks of a spread job tell of it. */
 typedef struct cli_found {

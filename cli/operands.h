@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dense operands of a run, in the matrix's order, whole unless spread.h makes them: X read or random, Y
- * before and after. */
+/* The dense operands of a run, in the matrix's order, whole unless spread.h makes them: X read or random, W
+ * of an update, Y, or Z, before and after. */
 #ifndef SLEY_CLI_OPERANDS_H
 #define SLEY_CLI_OPERANDS_H
 
@@ -10,18 +10,20 @@ enum { CLI_DEFAULT_K = 32 };
 
 typedef struct cli_operands {
   sley_dtype dtype;
-  int64_t k, x_rows, y_rows; /* leading dimensions are k */
-  bool vector;               /* X has one dimension, and so shall Y's file */
-  int64_t x_first, y_first;  /* the rows that x and y begin with: 0 unless they are a rank's rows alone */
+  int64_t k, y_cols; /* columns and leading dimensions: of X, and of Y, or Z in its place */
+  int64_t x_rows, y_rows;
+  void *w;                  /* k x y_cols, of an update; else NULL */
+  bool vector;              /* X has one dimension, and so shall Y's file */
+  int64_t x_first, y_first; /* the rows that x and y begin with: 0 unless they are a rank's rows alone */
   void *x, *y;
   size_t shared; /* y is so many bytes of shared memory; 0: ordinary memory */
   void *y_start; /* what Y holds before a run with beta other than 0; else NULL */
 } cli_operands;
 
-/* Makes X of the .npy at x_path (rows given in the file's order), or of random values that depend on seed,
- * the row's number in the file, and the column. k -1: as x_path has it, else 32. with_start: Y starts from
- * random values. Errors: SLEY_ERR_ARG and SLEY_ERR_INPUT with their message on stderr already (*told set),
- * else the library's. */
+/* Makes W of random values, if the job is to have an update, and X of the .npy at x_path (rows given in the
+ * file's order), or of random values that depend on seed, the row's number in the file, and the column. k -1:
+ * as x_path has it, else 32. with_start: Y starts from random values. Errors: SLEY_ERR_ARG and SLEY_ERR_INPUT
+ * with their message on stderr already (*told set), else the library's. */
 sley_status cli_operands_make(const cli_job *job, const char *x_path, int64_t k, sley_dtype dtype,
                               int64_t seed, bool with_start, cli_operands *out, bool *told);
 void cli_operands_free(cli_operands *operands);

@@ -33,6 +33,7 @@ static sley_plan_options options_of(const sley_comm *comm, const cli_planning *s
   options.mem_limit = shared->settings->mem_limit;
   options.machine = shared->machine;
   options.wire = shared->settings->wire;
+  options.kernel = shared->settings->kernel;
   options.mem_operands = shared->machine || cli_counts_operands(comm, options.mem_limit);
   return options;
 }
@@ -63,8 +64,12 @@ static sley_status plan_one(sley_comm *comm, const sley_matrix *block, cli_plann
       sley_plan_create(comm, block, job->row_begin, job->col_begin, shared->k, &options, &plan);
   if (status == SLEY_OK)
     status = sley_plan_info_get(plan, &info);
+  cli_kernels kernels = {0};
+  if (status == SLEY_OK)
+    status = cli_kernels_of(plan, &kernels);
   if (status == SLEY_OK && first) {
     keep(&info, &shared->plans[0]);
+    shared->plans[0].kernels = kernels;
     status = sley_plan_describe(plan, &shared->text);
   }
   sley_plan_destroy(plan);
@@ -73,20 +78,17 @@ static sley_status plan_one(sley_comm *comm, const sley_matrix *block, cli_plann
 
 static sley_status compare(sley_comm *comm, const sley_matrix *block, cli_planning *shared) {
   const cli_job *job = shared->job;
-  const char *names[CLI_ALGORITHMS + 2] = {NULL};
   sley_plan_options options = options_of(comm, shared);
   sley_comparison *comparison = NULL;
   sley_plan_info info;
   bool first = sley_comm_rank(comm) == 0;
   progress shown = {.ranks = sley_comm_size(comm)};
-  for (int i = 0; i < shared->count; i++)
-    names[i] = shared->names[i];
   while (sley_algorithms()[shown.count])
     shown.count++;
   options.progress = show_progress;
   options.progress_context = &shown;
-  sley_status status =
-      sley_plan_compare(comm, block, job->row_begin, job->col_begin, shared->k, &options, names, &comparison);
+  sley_status status = sley_plan_compare(comm, block, job->row_begin, job->col_begin, shared->k, &options,
+                                         shared->names, &comparison);
   for (int i = 0; status == SLEY_OK && first && i < shared->count; i++) {
     status = sley_comparison_get(comparison, i, &info);
     if (status == SLEY_OK)
@@ -231,6 +233,7 @@ static json_t *scaling_json(const cli_job *job, const cli_planning *planning, co
     cli_json_text(&list[s], "choice", plans[s * planning->count].algo);
     cli_json_list(&list[s], "algorithms", algorithms, planning->count - first);
   }
+  cli_windows_json(&json, &planning->windows);
   cli_json_list(&json, "scaling", list, scales);
   return cli_json_end(json);
 }
@@ -290,6 +293,7 @@ int cli_scale(cli_job *job, const cli_planning *planning, const int64_t *ranks, 
     const char *path = planning->settings->json;
     FILE *stream = path && strcmp(path, "-") == 0 ? stderr : stdout;
     cli_report_matrix(job, planning->k, stream);
+    cli_windows_print(&planning->windows, stream);
     print_scaling(plans, ranks, count, planning->count, first, stream);
     if (path && !cli_output_json(path, scaling_json(job, planning, plans, ranks, count, first)))
       code = CLI_FAILED;

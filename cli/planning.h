@@ -6,10 +6,12 @@
 #include "ablation.h"
 #include "json.h"
 #include "measure.h"
+#include "windows.h"
 
 typedef struct cli_planned {
   char algo[CLI_NAME], reason[CLI_REASON];
   sley_plan_info info; /* its texts are not valid any more */
+  cli_kernels kernels; /* of the one that is described */
 } cli_planned;
 
 /* What the ranks share. Rank 0 writes plans, one for each name, and describes the single one asked for. */
@@ -17,11 +19,12 @@ typedef struct cli_planning {
   const cli_job *job;
   const cli_job_settings *settings;
   const sley_machine *machine; /* NULL: the one found for the device */
-  const char *const *names;
+  const char *const *names;    /* count of them, and NULL */
   int count;
   int64_t k;
   bool describe, ablation;
-  const char *plot; /* a file to draw to; NULL: none */
+  cli_windows windows; /* of the matrix */
+  const char *plot;    /* a file to draw to; NULL: none */
   cli_planned *plans;
   const char *device; /* that the ranks have */
   char *text;         /* freed by sley_buffer_free */

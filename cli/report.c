@@ -79,6 +79,15 @@ static void report_wire(const cli_job *job, const cli_result *result, FILE *stre
   fprintf(stream, "at most %.3g of |A||X|\n", bound);
 }
 
+/* The update, in one with the product or not, and the two apart. */
+static void report_update(const cli_operands *operands, const cli_result *result, FILE *stream) {
+  fprintf(stream,
+          "update     W %" PRId64 " x %" PRId64 ", %s: median %.3f ms; product and update apart %.3f ms\n",
+          operands->k, operands->y_cols,
+          result->info.update_fused ? "fused with the product" : "not fused on all ranks", result->median_ms,
+          result->apart_ms);
+}
+
 /* How many results are NaN or infinite, if any. */
 static void report_not_finite(const cli_result *result, FILE *stream) {
   if (result->not_finite == 0)
@@ -96,6 +105,7 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
   fprintf(stream, "algorithm  ");
   cli_report_reason(result->algo, result->reason, stream);
   report_trials(result, stream);
+  cli_kernels_print(&result->kernels, stream);
   fprintf(stream, "remote     %" PRId64 " nonzeros, %" PRId64 " halo rows", result->info.remote_nnz,
           result->info.halo_rows);
   if (result->info.cover_rows >= 0)
@@ -113,6 +123,8 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
   }
   fprintf(stream, "time       median %.3f ms, min %.3f, 95 %% within %.3f; plan %.1f ms; %.2f GFLOP/s\n",
           result->median_ms, result->min_ms, result->p95_ms, result->plan_ms, result->gflops);
+  if (operands->w)
+    report_update(operands, result, stream);
   report_wire(job, result, stream);
   if (result->verified && result->check.ok)
     fprintf(stream,
@@ -159,6 +171,11 @@ void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_
     if (results[i].ran && strcmp(job->settings->wire, "none") != 0) {
       fprintf(stream, "%-18s ", results[i].algo);
       report_wire(job, &results[i], stream);
+    }
+  for (int i = 0; i < count; i++)
+    if (results[i].ran && operands->w) {
+      fprintf(stream, "%-18s ", results[i].algo);
+      report_update(operands, &results[i], stream);
     }
   for (int i = 0; i < count; i++)
     if (results[i].ran && results[i].not_finite > 0) {
@@ -255,6 +272,14 @@ static void add_trials(cli_json *json, const cli_result *result) {
     cli_json_list(json, "tuned", list, result->trials);
 }
 
+static cli_json update_json(const cli_result *result) {
+  cli_json json = cli_json_start();
+  cli_json_int(&json, "n", result->update);
+  cli_json_bool(&json, "fused", result->info.update_fused);
+  cli_json_real(&json, "apart_ms", result->apart_ms);
+  return json;
+}
+
 void cli_report_json_add(cli_json *json, const cli_result *result) {
   if (result->impossible) {
     cli_json_text(json, "algo", result->algo);
@@ -281,10 +306,13 @@ void cli_report_json_add(cli_json *json, const cli_result *result) {
   cli_json_object(json, "phases_ms", cli_report_json_phases(&result->info.phases));
   cli_json_real(json, "plan_ms", result->plan_ms);
   cli_json_real(json, "gflops", result->gflops);
+  if (result->update > 0)
+    cli_json_object(json, "update", update_json(result));
   cli_json_int(json, "memory_bytes", result->info.memory_bytes);
   cli_report_json_memory(json, &result->info);
   cli_json_int(json, "not_finite", result->not_finite);
   add_trials(json, result);
+  cli_kernels_json(json, &result->kernels);
   if (result->verified)
     cli_json_object(json, "verify", check_json(&result->check));
   else

@@ -55,6 +55,7 @@ sley_status cli_spread_operands(const sley_comm *comm, const cli_job *job, const
   if (measure->x)
     status = read_x(job, measure, out->x_first, x_count, out, message);
   int64_t row = out->k * (int64_t)sley_dtype_bytes(out->dtype);
+  out->y_cols = out->k;
   if (status == SLEY_OK && !measure->x) {
     status = alloc(x_count, row, &out->x);
     if (status == SLEY_OK)

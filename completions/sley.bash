@@ -3,8 +3,8 @@
 
 _sley() {
   local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"
-  local commands="spmm plan convert order generate spy tune info help"
-  local job="--k --ranks --threads --workgroup --algo --device --mem-limit --order --partition --dtype --wire --transpose --reproducible --seed --json"
+  local commands="spmm plan convert order generate spy tune bench info help"
+  local job="--k --ranks --threads --workgroup --algo --device --kernel --mem-limit --order --partition --dtype --wire --transpose --reproducible --seed --json"
   local options=""
 
   COMPREPLY=()
@@ -13,13 +13,14 @@ _sley() {
     return
   fi
   case "$command" in
-    spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --verify --no-verify --trace --local --transport --timeout --help" ;;
+    spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --update --verify --no-verify --trace --local --transport --timeout --help" ;;
     plan) options="$job --machine --scaling --plot --measure --help" ;;
     convert) options="--dtype --threads --mem-limit --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --mem-limit --help" ;;
     generate) options="--output --dtype --threads --seed --help" ;;
     spy) options="--output --ranks --partition --order --size --bare --threads --seed --mem-limit --help" ;;
     tune) options="--device --out --transport --seconds --help" ;;
+    bench) options="--data --matrix --cases --least --widest --seed --list --dtype --device --threads --repeat --budget --mem-limit --mkl --json --help" ;;
     info) options="--json --help" ;;
     help)
       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
@@ -33,7 +34,7 @@ _sley() {
       return
       ;;
     --order)
-      mapfile -t COMPREPLY < <(compgen -W "none rabbit rcm degree scotch metis random" -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W "none rabbit rcm degree loa scotch metis random" -- "$word")
       return
       ;;
     --partition)

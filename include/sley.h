@@ -172,6 +172,28 @@ sley_status sley_matrix_transpose(const sley_matrix *matrix, int threads, sley_m
 sley_status sley_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm, const int64_t *col_perm,
                                 int threads, sley_matrix **out);
 
+/* Windows: SLEY_WINDOW_ROWS consecutive rows each, from row 0 on; the last may have fewer. A window's
+ * intensity is its entries per distinct column that they stand in: rows of X that are used together are
+ * loaded once. */
+enum { SLEY_WINDOW_ROWS = 16, SLEY_INTENSITIES = SLEY_WINDOW_ROWS + 1 };
+
+typedef struct sley_window_info {
+  int64_t windows;
+  int64_t entries; /* of all windows */
+  int64_t columns; /* distinct ones of each window, added up; entries / columns is the mean intensity */
+  /* Entries of the windows whose intensity is i or more and less than i + 1; the last is of those with
+   * SLEY_WINDOW_ROWS or more, which only windows full of entries and repeated entries give. */
+  int64_t by_intensity[SLEY_INTENSITIES];
+} sley_window_info;
+
+/* Counts the windows of a matrix. row_at (rows entries, a permutation): row i of the windows is row row_at[i]
+ * of matrix, as in an order that has not been applied, for the columns' order changes no figure; NULL: row i.
+ * threads 0: all cores. Errors: SLEY_ERR_ARG (a NULL matrix or out, row_at is no permutation, threads below
+ * 0), SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. Source: Li and others, HC-SpMM, ICDE 2025 (computing intensity).
+ */
+sley_status sley_matrix_windows(const sley_matrix *matrix, const int64_t *row_at, int threads,
+                                sley_window_info *out);
+
 /* Rows [first, first + count) as a view; matrix must outlive it. Column numbers stay global. */
 sley_status sley_matrix_row_block(const sley_matrix *matrix, int64_t first, int64_t count, sley_matrix **out);
 
@@ -231,10 +253,11 @@ sley_status sley_dense_write_rows(sley_comm *comm, const char *path, sley_dtype 
  * partitions */
 
 /* Fills perm (rows entries): row i of A goes to place perm[i]. name: "none", "rabbit", "rcm", "degree",
- * "scotch", "metis", "random". A must be square; an unsymmetric pattern is taken as A + A^T. The same seed
- * gives the same order; rabbit's depends on nothing else either. threads 0: all cores. Errors: SLEY_ERR_ARG
- * (not square, unknown name), SLEY_ERR_UNSUPPORTED (library not built in), SLEY_ERR_MEMORY. Sources: rabbit:
- * Arai et al., IPDPS 2016 (community aggregation); rcm: Cuthill-McKee reversed, George-Liu start. */
+ * "loa", "scotch", "metis", "random". A must be square; an unsymmetric pattern is taken as A + A^T. The same
+ * seed gives the same order; those of rabbit and loa depend on nothing else either. threads 0: all cores.
+ * Errors: SLEY_ERR_ARG (not square, unknown name), SLEY_ERR_UNSUPPORTED (library not built in),
+ * SLEY_ERR_MEMORY. Sources: rabbit: Arai et al., IPDPS 2016 (community aggregation); rcm: Cuthill-McKee
+ * reversed, George-Liu start; loa: Li and others, HC-SpMM, ICDE 2025 (layout: windows of high intensity). */
 sley_status sley_order(const sley_matrix *matrix, const char *name, uint64_t seed, int threads,
                        int64_t *perm);
 
@@ -504,6 +527,15 @@ void sley_machine_destroy(sley_machine *machine); /* accepts NULL */
 
 typedef struct sley_plan sley_plan;
 
+/* How executes by sley_spmm_update go. FUSED: a few rows of A X are multiplied by W as soon as they are
+ * summed, where every row of A X is made in one step, the device has a kernel for it, and the plan asks for no
+ * kernel and for no other library's; else as with APART. */
+typedef enum sley_update_way {
+  SLEY_UPDATE_NONE = 0,  /* there are none */
+  SLEY_UPDATE_FUSED = 1, /* fused where that can be */
+  SLEY_UPDATE_APART = 2  /* all of A X is made first, in memory of the plan; for comparisons */
+} sley_update_way;
+
 typedef struct sley_plan_options {
   size_t struct_size;
   const char *algo;  /* NULL or "auto", else a name that sley_algorithms() lists */
@@ -552,11 +584,22 @@ typedef struct sley_plan_options {
    * with the algorithm's name; NULL: it calls nothing. It may not call the library. */
   void (*progress)(void *context, const char *algo);
   void *progress_context;
+  /* Which kernel of the device multiplies: a name that sley_kernels lists, in the executes of all parts of
+   * the plan; NULL or "auto": of those that `local` leaves, for each part the cheapest that serves it.
+   * Errors: SLEY_ERR_ARG (the device has none of that name: its names are listed; or `local` asks for
+   * another's), SLEY_ERR_UNSUPPORTED (it does not serve a part: which, and, as far as is known, why). */
+  const char *kernel;
+  /* The plan can be executed by sley_spmm_update, too. Where it is not fused the plan takes memory for A X,
+   * in f32 for values of 16 bits; where it is, kernels keep what they prepare once more. The traffic is the
+   * same; times are predicted without the update. Values of 16 bits not in blocks of columns
+   * (SLEY_ERR_UNSUPPORTED).
+   */
+  sley_update_way update;
 } sley_plan_options;
 #define SLEY_PLAN_OPTIONS_INIT                                                                               \
   {                                                                                                          \
     sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false, NULL, NULL, false, false,   \
-        NULL, NULL                                                                                           \
+        NULL, NULL, NULL, SLEY_UPDATE_NONE                                                                   \
   }
 
 /* Bytes and messages by link class, summed over all ranks, of one execute. */
@@ -597,6 +640,7 @@ typedef struct sley_plan_info {
       rank_messages; /* over direct and message links, that a rank receives, of the one that receives most */
   sley_dtype wire;   /* the type that values travel in */
   double wire_bound; /* what travelling in it adds to |Y - A X| at most, relative to |A||X|; 0: nothing */
+  bool update_fused; /* sley_spmm_update multiplies rows by W as soon as they are summed, on all ranks */
 } sley_plan_info;
 
 /* Names of the algorithms, NULL-terminated; the pointer is static. "auto" is not among them. */
@@ -662,6 +706,33 @@ typedef struct sley_trial {
  * `room` are written to out. Errors: SLEY_ERR_ARG. */
 sley_status sley_plan_trials(const sley_plan *plan, sley_trial *out, int room, int *count);
 
+/* Where the rows of X come from that a part of a plan multiplies by. */
+typedef enum sley_part_kind {
+  SLEY_PART_LOCAL = 0, /* the rank's own */
+  SLEY_PART_HALO = 1,  /* other ranks', those that it needs */
+  SLEY_PART_BOTH = 2,  /* the rank's own and other ranks', in one pass over the rows of A */
+  SLEY_PART_STAGE = 3  /* whole blocks of other ranks, or of A itself, each there for one stage */
+} sley_part_kind;
+
+/* What a kernel sums of a plan. */
+typedef struct sley_kernel_use {
+  const char *kernel; /* its name; valid as long as the plan */
+  sley_part_kind kind;
+  int64_t entries;    /* of the parts of that kind that it sums, over all ranks */
+  const char *layout; /* what the plan has copied `copied` of them to, for this kernel: on CPUs "bundles" of
+                       * rows, for narrow products. NULL: none. Valid as long as the plan */
+  int64_t copied;     /* the kernel reads the other entries in the rows of the matrix */
+} sley_kernel_use;
+
+/* Which kernels sum the entries of the plan, on all ranks together: *count uses, at most one for a kernel and
+ * a kind, in the order of the kinds; the first `room` are written to out. The ranks' devices are of one kind.
+ * An entry that several ranks sum, each for columns of its own, as with summa-2d, counts for each of them. Of
+ * a dry plan: about, and by the kernels that a plan would take on the comm's device; nothing of a dry plan
+ * for another machine, whose kernels are not known, or where entries of A travel. Of a plan that multiplies
+ * in blocks of columns: of those blocks but the last, which may be narrower. Collective. Errors:
+ * SLEY_ERR_ARG, SLEY_ERR_PEER. */
+sley_status sley_plan_kernels(const sley_plan *plan, sley_kernel_use *out, int room, int *count);
+
 /* Y = alpha A X + beta Y. x: this rank's rows of X, leading dimension ldx >= k; y likewise; both in memory of
  * the rank's device. With beta = 0 Y need not be initialised. x and y may not overlap. Returns when the work
  * is enqueued: on the cpu that is when it is done, on cuda sley_comm_wait or the caller's stream tells. It
@@ -697,6 +768,35 @@ sley_status sley_spmm_input(sley_plan *plan, sley_input input, int64_t generatio
  * as sley_spmm. */
 sley_status sley_spmm_block(sley_plan *plan, int64_t block, double alpha, const void *x, int64_t ldx,
                             double beta, void *y, int64_t ldy);
+
+/* The dense part of an update. */
+typedef struct sley_update {
+  size_t struct_size;
+  const void *w;      /* W, k x n, row-major, in the plan's dtype; each rank has all of it */
+  int64_t n, ldw;     /* columns of W and Z; elements between rows of W, at least n */
+  double alpha, beta; /* Z = (alpha A X) W + beta Z */
+} sley_update;
+#define SLEY_UPDATE_INIT                                                                                     \
+  { sizeof(sley_update), NULL, 0, 0, 1, 0 }
+
+/* Z = (alpha A X) W + beta Z: an aggregation followed by a dense update, as in a layer of a graph network,
+ * with a plan made with the option update. x: this rank's rows of X, leading dimension ldx >= k; z: its rows
+ * of Z, divided among the ranks as Y, n columns, leading dimension ldz >= n; x, W and z in memory of the
+ * rank's device, and the caller's. z may overlap neither x nor W. With beta = 0 Z need not be initialised.
+ * update is read by this call, W until the work is done. n, alpha and beta, and the values of W, are the same
+ * on all ranks. Where the plan is fused (sley_plan_info.update_fused) A X is never stored whole: a block of
+ * its rows stays in a core's cache, or a GPU's shared memory, and is multiplied from there.
+ *
+ * Bits. A X is made as by sley_spmm, but is not rounded to f16 or bf16: these are summed, and multiplied, in
+ * f32. Then each value of Z is beta z, or 0, to which the k terms are added in ascending order, each with one
+ * rounding, and Z is rounded once. So the bits are the same fused and apart, with any number of threads, and
+ * on every transport where those of A X are. Devices other than the CPU may add the terms in another fixed
+ * order, unless the plan is reproducible.
+ *
+ * Order, waiting and what is allocated: as sley_spmm. Collective. Errors: as sley_spmm; SLEY_ERR_ARG (the
+ * plan was not made for it, update is NULL, of a newer header, or has a wrong size). */
+sley_status sley_spmm_update(sley_plan *plan, const void *x, int64_t ldx, const sley_update *update, void *z,
+                             int64_t ldz);
 
 /* What the transport counted in the last execute, summed over all ranks. Collective. */
 sley_status sley_plan_counted(sley_plan *plan, sley_traffic *out);
@@ -803,6 +903,16 @@ sley_status sley_check_wire(const sley_matrix *matrix, bool transpose, int64_t k
                             int64_t ldx, double beta, const void *y0, int64_t ldy0, const void *y,
                             int64_t ldy, int threads, const sley_plan_info *info, sley_check *out);
 
+/* The same for Z = (alpha A X) W + beta Z0 by sley_spmm_update (|alpha A||X||W| + |beta Z0| for |A||X|; c:
+ * entries of the row + k + 8). x, z0, z: whole operands, z0 not read if beta is 0; update, with w in the
+ * host's memory: as it was given. info: the plan's where values travelled narrower, else NULL. Entries whose
+ * float64 sums reach the largest number of the type that they are summed in need only be as finite as these.
+ */
+sley_status sley_check_update(const sley_matrix *matrix, bool transpose, int64_t k, const void *x,
+                              int64_t ldx, const sley_update *update, const void *z0, int64_t ldz0,
+                              const void *z, int64_t ldz, int threads, const sley_plan_info *info,
+                              sley_check *out);
+
 /* Fills rows [first, first + rows) of a dense operand with values in [-1, 1) that depend on seed, row and
  * column alone. row_names: NULL, or the number that stands for each row. */
 sley_status sley_dense_random(uint64_t seed, int64_t first, int64_t rows, int64_t cols,
@@ -821,6 +931,19 @@ typedef struct sley_backend {
 /* The backends known to this build, looked up now. *out is valid until the calling thread asks again or ends.
  */
 sley_status sley_backends(const sley_backend **out, int *count);
+
+/* A kernel that multiplies by a part of A. */
+typedef struct sley_kernel {
+  const char *name;    /* as sley_plan_options.kernel takes it. Static */
+  const char *library; /* NULL: Sley's own; else the library that it calls, such as "cusparse", which plans do
+                        * not choose by themselves. Static */
+} sley_kernel;
+
+/* The kernels of a device, "cpu" (NULL too) or "cuda": the first `room` are written to out, *count is how
+ * many there are. Which of them serve a plan depends on its values, its parts and the processor. Touches no
+ * device. Not collective. Errors: SLEY_ERR_ARG (no such device, out or count is NULL), SLEY_ERR_UNSUPPORTED
+ * (its module is not there). */
+sley_status sley_kernels(const char *device, sley_kernel *out, int room, int *count);
 
 /* SLEY_OK if the transport is there. Touches no device. Errors: SLEY_ERR_ARG (no such transport),
  * SLEY_ERR_UNSUPPORTED (why not). */

@@ -117,7 +117,7 @@ static timing measure(
 
 /* Verifies this rank's rows of Y; wants all of X. */
 static double verify(rank_state *s, const gpu_csr *block, const char *who) {
-  double worst = gpu_check(block, s->x, s->y, s->k, s->stream);
+  double worst = gpu_check(block, s->x, s->y, s->k, false, s->stream);
   if (!(worst <= 1)) {
     std::printf("WRONG: %s, rank %d of %d on %s, k = %lld: %.3g times the bound\n", who, s->rank,
                 s->all->ranks, s->all->name.c_str(), (long long)s->k, worst);

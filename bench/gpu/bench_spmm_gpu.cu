@@ -1,26 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One GPU: Sley beside every cuSPARSE CSR algorithm, on the same operands and stream, turn by turn.
+/* One GPU: Sley beside every cuSPARSE product, for CSR and for blocks, on the same operands and stream, turn
+ * by turn.
  *
- *   bench_spmm_gpu [--matrices cyt,clj,prd,cok,slj,red] [--k 16,32,64,128,256] [--dtype f32,f64,f16,bf16]
- *                  [--repeat 20] [--warmup 3] [--cache DIR] [--json FILE]
+ *   bench_spmm_gpu [--matrices cyt,clj,prd,cok,slj,red] [--k 16,32,64,128,256] [--cases FILE]
+ *                  [--dtype f32,f64,f16,bf16] [--rivals csr,blocks] [--repeat 20] [--warmup 3] [--cache DIR]
+ *                  [--json FILE]
  *
- * Every product that is timed is verified: all of Y by sums of doubles on the GPU, a few rows on the host
- * too. Exit 1 if one is wrong; but where values have 16 bits some of cuSPARSE's algorithms add sums that they
- * have rounded to 16 bits before, which is said, and they count as its others do. Times: CUDA events around
- * each call on one stream. inspection: sley_plan_create as seen by the host, with the copy of A to the GPU in
- * it; upload: that copy alone, for comparison. */
+ * --cases: instead of --matrices and --k, a file with a line for each matrix: its name, a space, its widths
+ * with commas between; `sley bench --list` draws such cases. --rivals: csr alone leaves out BSR and
+ * Blocked-ELL.
+ *
+ * Every product that is timed is verified before: all of Y by sums of doubles on the GPU, a few rows on the
+ * host too. A wrong one of Sley's: exit 1. Rivals that are wrong, that cuSPARSE refuses or whose blocks would
+ * hold too many zeros are left out, which is said and stands in the JSON. Where values have 16 bits some of
+ * cuSPARSE's products add sums that they have rounded to 16 bits before, which is said, and they count as its
+ * others do. Times: CUDA events around each call on one stream, which is enqueued behind a kernel that waits.
+ * inspection: sley_plan_create as seen by the host, with the copy of A to the GPU in it; upload: that copy
+ * alone, for comparison. */
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include "common.h"
 #include "rival.h"
 
-struct settings {
-  std::vector<std::string> matrices;
+/* Microseconds in which a product that is timed is enqueued: the host's time for that is not the GPU's. */
+enum { ENQUEUED = 40 };
+
+struct cases {
+  std::string matrix;
   std::vector<int> widths;
+};
+
+struct settings {
+  std::vector<cases> all;
   std::vector<bench_dtype> dtypes;
   int repeat, warmup;
+  bool blocks; /* rivals in blocks too */
   const char *cache;
   FILE *json;
 };
@@ -28,6 +45,7 @@ struct settings {
 /* What all cases add up to. */
 struct summary {
   std::vector<double> ratio[BENCH_DTYPES];
+  std::vector<int> width[BENCH_DTYPES]; /* of each ratio */
   std::string worst_case[BENCH_DTYPES];
   double worst[BENCH_DTYPES];
   double most_inspection;
@@ -79,129 +97,233 @@ static void contender_destroy(contender *c) {
   sley_matrix_destroy(c->matrix);
 }
 
-/* Verifies what is in y, which contender c computed. */
-static double verified(job *j, int c, const host_csr *a, const gpu_csr *gpu, const void *x, const void *y,
-                       int64_t k, cudaStream_t stream) {
-  double worst = gpu_check(gpu, x, y, k, stream);
-  double rows =
-      gpu_check_rows(a->csr.rows, a->csr.rowptr, (const int32_t *)a->csr.col, a->val, y, k, a->dtype, 16);
-  worst = worst > rows ? worst : rows;
-  bool lax = c > 0 && bench_dtype_bytes[a->dtype] == 2;
-  if (!(worst <= 1))
-    std::printf("%s: %s on %s, k = %lld, %s: %.3g times the bound\n", lax ? "inaccurate" : "WRONG",
-                c ? rival_name[c - 1] : "sley", a->name.c_str(), (long long)k, bench_dtype_name[a->dtype],
-                worst);
-  if (!(worst <= 1) && (!lax || std::isnan(worst)))
-    j->sum.wrong = true;
-  return worst;
+/* Contender 0 is Sley, 1 + i cuSPARSE's algorithm i. */
+enum { CONTENDERS = 1 + RIVALS };
+
+/* One matrix, type and width. */
+struct work {
+  job *j;
+  sley_comm *comm;
+  cudaStream_t stream;
+  const host_csr *a;
+  const gpu_csr *gpu;
+  int64_t k;
+  void *x, *y; /* of gpu_block_padded rows */
+  contender sley;
+  rival other;
+  bool takes_part[CONTENDERS];
+  std::string left_out[CONTENDERS]; /* why, where it was considered */
+  double error[CONTENDERS];
+  bench_stats stats[CONTENDERS];
+  int best; /* the fastest of cuSPARSE's; 0: none */
+};
+
+static const char *name_of(int c) {
+  return c > 0 ? rival_name[c - 1] : "sley";
 }
 
-static void run_case(job *j, sley_comm *comm, cudaStream_t stream, const host_csr *a, const gpu_csr *gpu,
-                     double upload_ms, int64_t k) {
-  const settings *set = j->set;
-  size_t value = bench_dtype_bytes[a->dtype];
-  void *x, *y;
-  SLEY(sley_comm_alloc(comm, (int64_t)((size_t)(a->csr.cols * k) * value), &x));
-  SLEY(sley_comm_alloc(comm, (int64_t)((size_t)(a->csr.rows * k) * value), &y));
-  gpu_fill(x, 0, a->csr.cols, k, a->dtype, stream);
-  contender sley = contender_create(comm, a, k);
-  rival other = rival_create(gpu, x, y, k, stream);
+static void multiply(const work *w, int c) {
+  if (c == 0)
+    SLEY(sley_spmm(w->sley.plan, 1, w->x, w->k, 0, w->y, w->k));
+  else
+    rival_run(&w->other, c - 1, false);
+}
 
-  /* Contender 0 is Sley, 1 + i cuSPARSE's algorithm i. */
-  enum { CONTENDERS = 1 + RIVALS };
-  bool takes_part[CONTENDERS];
-  double error[CONTENDERS] = {};
-  gpu_timer timer[CONTENDERS];
-  for (int c = 0; c < CONTENDERS; c++) {
-    takes_part[c] = c == 0 ? sley.plan != nullptr : other.ok[c - 1];
-    timer[c] = gpu_timer_create(set->repeat);
+static void say(const work *w, int c, const char *verdict, double times) {
+  std::printf("%s: %s on %s, k = %lld, %s: %.3g times the bound\n", verdict, name_of(c), w->a->name.c_str(),
+              (long long)w->k, bench_dtype_name[w->a->dtype], times);
+}
+
+/* Checks what is in y, which contender c computed; one that is wrong takes no part. */
+static void verify(work *w, int c) {
+  const host_csr *a = w->a;
+  double worst = gpu_check(w->gpu, w->x, w->y, w->k, false, w->stream);
+  double rows = gpu_check_rows(a->csr.rows, a->csr.rowptr, (const int32_t *)a->csr.col, a->val, w->y, w->k,
+                               a->dtype, 16);
+  w->error[c] = worst > rows ? worst : rows;
+  if (w->error[c] <= 1)
+    return;
+  bool narrow = c > 0 && bench_dtype_bytes[a->dtype] == 2;
+  if (narrow && gpu_check(w->gpu, w->x, w->y, w->k, true, w->stream) <= 1) {
+    say(w, c, "inaccurate", w->error[c]);
+    return;
   }
-  auto multiply = [&](int c) {
-    if (c == 0)
-      SLEY(sley_spmm(sley.plan, 1, x, k, 0, y, k));
-    else
-      rival_run(&other, c - 1, false);
-  };
+  say(w, c, c > 0 ? "WRONG, left out" : "WRONG", w->error[c]);
+  w->j->sum.wrong |= c == 0;
+  w->takes_part[c] = false;
+  w->left_out[c] = "its result is wrong";
+}
+
+/* Operands and contenders, each of whose products is checked once. */
+static void prepare(work *w, const gpu_blocks *blocks) {
+  size_t row = (size_t)w->k * bench_dtype_bytes[w->a->dtype];
+  int64_t rows = w->a->csr.rows, cols = w->a->csr.cols, padded = gpu_block_padded(cols);
+  SLEY(sley_comm_alloc(w->comm, gpu_block_padded(rows) * (int64_t)row, &w->y));
+  SLEY(sley_comm_alloc(w->comm, padded * (int64_t)row, &w->x));
+  gpu_fill(w->x, 0, cols, w->k, w->a->dtype, w->stream);
+  CUDA(cudaMemsetAsync((char *)w->x + (size_t)cols * row, 0, (size_t)(padded - cols) * row, w->stream));
+  w->sley = contender_create(w->comm, w->a, w->k);
+  w->other = rival_create(w->gpu, blocks, w->x, w->y, w->k, w->stream);
   for (int c = 0; c < CONTENDERS; c++) {
-    if (!takes_part[c])
+    w->takes_part[c] = c == 0 || w->other.ok[c - 1];
+    if (c > 0 && !w->takes_part[c])
+      w->left_out[c] = w->other.why_not[c - 1];
+    if (!w->takes_part[c])
       continue;
-    gpu_poison(y, a->csr.rows, k, a->dtype, stream);
-    multiply(c);
-    error[c] = verified(j, c, a, gpu, x, y, k, stream);
+    gpu_poison(w->y, rows, w->k, w->a->dtype, w->stream);
+    multiply(w, c);
+    verify(w, c);
   }
+}
+
+static void take_turns(work *w) {
+  const settings *set = w->j->set;
+  gpu_timer timer[CONTENDERS];
+  for (gpu_timer &one : timer)
+    one = gpu_timer_create(set->repeat);
   for (int round = -set->warmup; round < set->repeat; round++)
     for (int turn = 0; turn < CONTENDERS; turn++) {
       int c = (turn + round + set->warmup) % CONTENDERS;
-      if (!takes_part[c])
+      if (!w->takes_part[c])
         continue;
+      if (round >= 0) {
+        gpu_delay(ENQUEUED, w->stream);
+        gpu_timer_begin(&timer[c], w->stream);
+      }
+      multiply(w, c);
       if (round >= 0)
-        gpu_timer_begin(&timer[c], stream);
-      multiply(c);
-      if (round >= 0)
-        gpu_timer_end(&timer[c], stream);
+        gpu_timer_end(&timer[c], w->stream);
     }
-  CUDA(cudaStreamSynchronize(stream));
-
-  bench_stats stats[CONTENDERS];
-  int best = 0;
+  CUDA(cudaStreamSynchronize(w->stream));
   for (int c = 0; c < CONTENDERS; c++) {
-    stats[c] = bench_statistics(gpu_timer_ms(&timer[c]));
+    w->stats[c] = bench_statistics(gpu_timer_ms(&timer[c]));
     gpu_timer_destroy(&timer[c]);
-    if (c > 0 && takes_part[c] && (best == 0 || stats[c].median < stats[best].median))
-      best = c;
+    if (c > 0 && w->takes_part[c] && (w->best == 0 || w->stats[c].median < w->stats[w->best].median))
+      w->best = c;
   }
-  double nnz = (double)gpu->nnz;
+}
+
+static double ratio_of(const work *w) {
+  return w->best && w->takes_part[0] ? w->stats[w->best].median / w->stats[0].median : 0;
+}
+
+/* A list of the rivals that were considered and left out. */
+static std::string left_out_json(const work *w) {
+  std::string list;
+  for (int c = 1; c < CONTENDERS; c++)
+    if (!w->left_out[c].empty())
+      list += bench_format("%s\"%s\": \"%s\"", list.empty() ? "" : ", ", name_of(c), w->left_out[c].c_str());
+  return "{" + list + "}";
+}
+
+static std::string case_json(const work *w, double upload_ms) {
   std::string line = bench_format("{\"record\": \"case\", \"bench\": \"spmm_gpu\", \"matrix\": \"%s\", "
                                   "\"rows\": %lld, \"nnz\": %lld, \"k\": %lld, "
                                   "\"dtype\": \"%s\", \"upload_ms\": %.4f",
-                                  a->name.c_str(), (long long)a->csr.rows, (long long)gpu->nnz, (long long)k,
-                                  bench_dtype_name[a->dtype], upload_ms);
-  if (takes_part[0])
+                                  w->a->name.c_str(), (long long)w->a->csr.rows, (long long)w->gpu->nnz,
+                                  (long long)w->k, bench_dtype_name[w->a->dtype], upload_ms);
+  if (w->takes_part[0])
     line += bench_format(", \"sley\": {\"ms\": %s, \"plan_ms\": %.4f, \"error\": %.4f}",
-                         json_stats(stats[0]).c_str(), sley.plan_ms, error[0]);
+                         json_stats(w->stats[0]).c_str(), w->sley.plan_ms, w->error[0]);
   for (int c = 1; c < CONTENDERS; c++)
-    if (takes_part[c])
+    if (w->takes_part[c])
       line += bench_format(
           ", \"cusparse_%s\": {\"ms\": %s, \"preprocess_ms\": %.4f, \"buffer_bytes\": %zu, \"error\": %.4f}",
-          rival_name[c - 1], json_stats(stats[c]).c_str(), other.preprocess_ms[c - 1],
-          other.buffer_bytes[c - 1], error[c]);
-  std::printf("%-6s %4lld %-5s", a->name.c_str(), (long long)k, bench_dtype_name[a->dtype]);
-  if (best)
-    std::printf("  cusparse %9.4f (%-7s)", stats[best].median, rival_name[best - 1]);
-  if (takes_part[0]) {
-    double inspection = (sley.plan_ms - upload_ms) / stats[0].median;
-    std::printf("  sley %9.4f ms (p95 %9.4f)  %7.1f GFLOP/s  inspection %6.1f (with the copy of A %6.1f)",
-                stats[0].median, stats[0].p95, 2 * nnz * (double)k / stats[0].median / 1e6, inspection,
-                sley.plan_ms / stats[0].median);
-    j->sum.most_inspection = inspection > j->sum.most_inspection ? inspection : j->sum.most_inspection;
+          name_of(c), json_stats(w->stats[c]).c_str(), w->other.preprocess_ms[c - 1],
+          w->other.buffer_bytes[c - 1], w->error[c]);
+  line += ", \"left_out\": " + left_out_json(w);
+  if (ratio_of(w) > 0)
+    line += bench_format(", \"best\": \"%s\", \"ratio\": %.4f", name_of(w->best), ratio_of(w));
+  return line + "}";
+}
+
+/* Those that cuSPARSE refuses or that are wrong, by name; why they are is in the JSON. Blocks that were not
+ * made are told of once a matrix. */
+static void print_left_out(const work *w) {
+  const char *before = "  without ";
+  for (int c = 1; c < CONTENDERS; c++) {
+    const gpu_blocks *blocks =
+        c > RIVAL_CSR && w->other.blocks ? &w->other.blocks[c - 1 - RIVAL_CSR] : nullptr;
+    if (w->left_out[c].empty() || (blocks && !blocks->why_not.empty()))
+      continue;
+    std::printf("%s%s", before, name_of(c));
+    before = ", ";
   }
-  if (best && takes_part[0]) {
-    double ratio = stats[best].median / stats[0].median;
-    line += bench_format(", \"best\": \"%s\", \"ratio\": %.4f", rival_name[best - 1], ratio);
-    std::printf("  ratio %.3f", ratio);
-    std::vector<double> *all = &j->sum.ratio[a->dtype];
-    if (all->empty() || ratio < j->sum.worst[a->dtype]) {
-      j->sum.worst[a->dtype] = ratio;
-      j->sum.worst_case[a->dtype] = bench_format("%s, k = %lld", a->name.c_str(), (long long)k);
-    }
-    all->push_back(ratio);
-  }
+}
+
+static void print_case(const work *w, double upload_ms) {
+  double ms = w->stats[0].median;
+  std::printf("%-6s %4lld %-5s", w->a->name.c_str(), (long long)w->k, bench_dtype_name[w->a->dtype]);
+  if (w->best)
+    std::printf("  cusparse %9.4f (%-7s)", w->stats[w->best].median, name_of(w->best));
+  if (w->takes_part[0])
+    std::printf("  sley %9.4f ms (p95 %9.4f)  %7.1f GFLOP/s  inspection %6.1f (with the copy of A %6.1f)", ms,
+                w->stats[0].p95, 2 * (double)w->gpu->nnz * (double)w->k / ms / 1e6,
+                (w->sley.plan_ms - upload_ms) / ms, w->sley.plan_ms / ms);
+  if (ratio_of(w) > 0)
+    std::printf("  ratio %.3f", ratio_of(w));
+  print_left_out(w);
   std::printf("\n");
   std::fflush(stdout);
-  json_line(set->json, line + "}");
-  rival_destroy(&other);
-  contender_destroy(&sley);
-  sley_comm_free(comm, y);
-  sley_comm_free(comm, x);
+}
+
+static void add_up(const work *w, double upload_ms) {
+  summary *sum = &w->j->sum;
+  bench_dtype dtype = w->a->dtype;
+  double ratio = ratio_of(w), inspection = (w->sley.plan_ms - upload_ms) / w->stats[0].median;
+  if (w->takes_part[0] && inspection > sum->most_inspection)
+    sum->most_inspection = inspection;
+  if (!(ratio > 0))
+    return;
+  if (sum->ratio[dtype].empty() || ratio < sum->worst[dtype]) {
+    sum->worst[dtype] = ratio;
+    sum->worst_case[dtype] = bench_format("%s, k = %lld", w->a->name.c_str(), (long long)w->k);
+  }
+  sum->ratio[dtype].push_back(ratio);
+  sum->width[dtype].push_back((int)w->k);
+}
+
+/* blocks: NULL, or of rival_blocks_make. */
+static void run_case(job *j, sley_comm *comm, cudaStream_t stream, const host_csr *a, const gpu_csr *gpu,
+                     const gpu_blocks *blocks, double upload_ms, int64_t k) {
+  work w = {};
+  w.j = j;
+  w.comm = comm;
+  w.stream = stream;
+  w.a = a;
+  w.gpu = gpu;
+  w.k = k;
+  prepare(&w, blocks);
+  take_turns(&w);
+  print_case(&w, upload_ms);
+  add_up(&w, upload_ms);
+  json_line(j->set->json, case_json(&w, upload_ms));
+  rival_destroy(&w.other);
+  contender_destroy(&w.sley);
+  sley_comm_free(comm, w.y);
+  sley_comm_free(comm, w.x);
+}
+
+/* The first blocks of each form load code. */
+static void start_up_blocks(const sley_csr *csr) {
+  gpu_blocks blocks[RIVAL_BLOCKS];
+  gpu_csr gpu = gpu_csr_upload(csr->rows, csr->cols, csr->rowptr, (const int32_t *)csr->col, csr->val,
+                               BENCH_F32, nullptr);
+  rival_blocks_make(&gpu, blocks);
+  for (gpu_blocks &b : blocks)
+    gpu_blocks_free(&b);
+  gpu_csr_free(&gpu);
 }
 
 /* A first plan and product load the code, which the first case is not to pay for. */
-static void start_up(sley_comm *comm) {
+static void start_up(sley_comm *comm, bool blocks) {
   sley_matrix *matrix;
   sley_csr csr;
   void *x, *y;
   SLEY(sley_matrix_read("er:n=1000,nnz=9000", nullptr, &matrix));
   SLEY(sley_matrix_csr(matrix, &csr));
+  if (blocks)
+    start_up_blocks(&csr);
   SLEY(sley_comm_alloc(comm, 1000 * 32 * 4, &x));
   SLEY(sley_comm_alloc(comm, 1000 * 32 * 4, &y));
   gpu_fill(x, 0, 1000, 32, BENCH_F32, nullptr);
@@ -215,7 +337,8 @@ static void start_up(sley_comm *comm) {
   sley_matrix_destroy(matrix);
 }
 
-static void run_matrix(job *j, sley_comm *comm, cudaStream_t stream, const std::string &name) {
+static void run_matrix(job *j, sley_comm *comm, cudaStream_t stream, const cases &c) {
+  const std::string &name = c.matrix;
   double seconds;
   sley_matrix *matrix = bench_matrix(name, j->set->cache, &seconds);
   host_csr a = {};
@@ -234,8 +357,17 @@ static void run_matrix(job *j, sley_comm *comm, cudaStream_t stream, const std::
     double upload = 0;
     gpu_csr gpu = gpu_csr_upload(a.csr.rows, a.csr.cols, a.csr.rowptr, (const int32_t *)a.csr.col, a.val,
                                  dtype, &upload);
-    for (int k : j->set->widths)
-      run_case(j, comm, stream, &a, &gpu, 1e3 * upload, k);
+    gpu_blocks blocks[RIVAL_BLOCKS] = {};
+    if (j->set->blocks)
+      rival_blocks_make(&gpu, blocks);
+    for (int i = 0; i < RIVAL_BLOCKS; i++)
+      if (!blocks[i].why_not.empty())
+        std::printf("# without %s, %s: %s\n", rival_name[RIVAL_CSR + i], bench_dtype_name[dtype],
+                    blocks[i].why_not.c_str());
+    for (int k : c.widths)
+      run_case(j, comm, stream, &a, &gpu, j->set->blocks ? blocks : nullptr, 1e3 * upload, k);
+    for (gpu_blocks &b : blocks)
+      gpu_blocks_free(&b);
     gpu_csr_free(&gpu);
     std::free(values);
   }
@@ -247,33 +379,48 @@ static sley_status run(sley_comm *comm, void *arg) {
   cudaStream_t stream;
   CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   SLEY(sley_comm_set_stream(comm, stream));
-  start_up(comm);
-  for (const std::string &name : j->set->matrices)
-    run_matrix(j, comm, stream, name);
+  start_up(comm, j->set->blocks);
+  for (const cases &c : j->set->all)
+    run_matrix(j, comm, stream, c);
   SLEY(sley_comm_set_stream(comm, nullptr));
   CUDA(cudaStreamDestroy(stream));
   return SLEY_OK;
 }
 
+static std::vector<cases> read_cases(const char *path) {
+  std::vector<cases> all;
+  std::ifstream file(path);
+  std::string name, widths;
+  while (file >> name >> widths)
+    all.push_back({name, bench_numbers(widths.c_str())});
+  if (all.empty())
+    bench_fail("%s names no case", path);
+  return all;
+}
+
 static settings parse(int argc, char **argv) {
   settings set = {};
   const char *matrices = "cyt,clj,prd,cok,slj,red", *widths = "16,32,64,128,256", *dtypes = "f32",
-             *json = nullptr;
+             *rivals = "csr,blocks", *json = nullptr, *file = nullptr;
   set.repeat = 20;
   set.warmup = 3;
   for (int i = 1; i < argc; i++) {
     const char *value = i + 1 < argc ? argv[i + 1] : nullptr;
     if (!value || std::strncmp(argv[i], "--", 2) != 0)
-      bench_fail("usage: %s [--matrices LIST] [--k LIST] [--dtype LIST] [--repeat N] [--warmup N] [--cache "
-                 "DIR] [--json FILE]",
+      bench_fail("usage: %s [--matrices LIST] [--k LIST] [--cases FILE] [--dtype LIST] [--rivals LIST] "
+                 "[--repeat N] [--warmup N] [--cache DIR] [--json FILE]",
                  argv[0]);
     std::string name = argv[i++];
     if (name == "--matrices")
       matrices = value;
     else if (name == "--k")
       widths = value;
+    else if (name == "--cases")
+      file = value;
     else if (name == "--dtype")
       dtypes = value;
+    else if (name == "--rivals")
+      rivals = value;
     else if (name == "--repeat")
       set.repeat = std::atoi(value);
     else if (name == "--warmup")
@@ -285,8 +432,11 @@ static settings parse(int argc, char **argv) {
     else
       bench_fail("there is no option %s", name.c_str());
   }
-  set.matrices = bench_list(matrices);
-  set.widths = bench_numbers(widths);
+  if (file)
+    set.all = read_cases(file);
+  else
+    for (const std::string &name : bench_list(matrices))
+      set.all.push_back({name, bench_numbers(widths)});
   for (const std::string &name : bench_list(dtypes)) {
     int dtype = 0;
     while (dtype < BENCH_DTYPES && name != bench_dtype_name[dtype])
@@ -295,11 +445,31 @@ static settings parse(int argc, char **argv) {
       bench_fail("there is no dtype %s: f32, f64, f16, bf16", name.c_str());
     set.dtypes.push_back((bench_dtype)dtype);
   }
+  for (const std::string &name : bench_list(rivals)) {
+    if (name != "csr" && name != "blocks")
+      bench_fail("there are no rivals %s: csr, blocks", name.c_str());
+    set.blocks |= name == "blocks";
+  }
   if (set.repeat < 1 || set.warmup < 0)
     bench_fail("--repeat is at least 1, --warmup at least 0");
   if (json && !(set.json = std::fopen(json, "w")))
     bench_fail("%s cannot be written", json);
   return set;
+}
+
+/* The means of bands of widths, for those who look for what is slow. */
+static void print_bands(const summary &sum, int dtype) {
+  static const int end[] = {1, 4, 16, 64, 256, 1 << 30};
+  int begin = 0;
+  for (int most : end) {
+    std::vector<double> some;
+    for (size_t i = 0; i < sum.ratio[dtype].size(); i++)
+      if (sum.width[dtype][i] > begin && sum.width[dtype][i] <= most)
+        some.push_back(sum.ratio[dtype][i]);
+    if (!some.empty() && some.size() < sum.ratio[dtype].size())
+      std::printf("  k = %d to %d: %zu cases, %.3f\n", begin + 1, most, some.size(), bench_geomean(some));
+    begin = most;
+  }
 }
 
 int main(int argc, char **argv) {
@@ -310,13 +480,16 @@ int main(int argc, char **argv) {
   sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
   options.device = "cuda";
   SLEY(sley_run_ranks(&options, run, &j));
-  for (int d = 0; d < BENCH_DTYPES; d++)
-    if (!j.sum.ratio[d].empty())
-      std::printf("%s: %zu cases, geometric mean %.3f times the best cuSPARSE, worst %.3f (%s); inspection "
-                  "at most %.1f "
-                  "multiplications\n",
-                  bench_dtype_name[d], j.sum.ratio[d].size(), bench_geomean(j.sum.ratio[d]), j.sum.worst[d],
-                  j.sum.worst_case[d].c_str(), j.sum.most_inspection);
+  for (int d = 0; d < BENCH_DTYPES; d++) {
+    if (j.sum.ratio[d].empty())
+      continue;
+    std::printf("%s: %zu cases, geometric mean %.3f times the best cuSPARSE, worst %.3f (%s); inspection "
+                "at most %.1f "
+                "multiplications\n",
+                bench_dtype_name[d], j.sum.ratio[d].size(), bench_geomean(j.sum.ratio[d]), j.sum.worst[d],
+                j.sum.worst_case[d].c_str(), j.sum.most_inspection);
+    print_bands(j.sum, d);
+  }
   if (set.json)
     std::fclose(set.json);
   return j.sum.wrong;

@@ -54,9 +54,9 @@ broadcast *broadcast_create(ncclComm_t nccl, int rank, int ranks, const int64_t 
 void broadcast_prepare(broadcast *b, int64_t k, void *x, void *y) {
   b->k = k;
   b->x = x;
-  b->whole = rival_create(&b->block, x, y, k, b->stream);
+  b->whole = rival_create(&b->block, nullptr, x, y, k, b->stream);
   for (int s = 0; s < b->ranks; s++)
-    b->part.push_back(rival_create(&b->tile[(size_t)s], rows_of_x(b, s), y, k, b->stream));
+    b->part.push_back(rival_create(&b->tile[(size_t)s], nullptr, rows_of_x(b, s), y, k, b->stream));
 }
 
 void broadcast_release(broadcast *b) {

@@ -125,7 +125,24 @@ using converter = void (*)(const float *, int64_t, int64_t, void *);
 static const converter converters[BENCH_DTYPES] = {convert<float>, convert<double>, convert<__half>,
                                                    convert<__nv_bfloat16>};
 
+/* A power of two by which values of f16 are multiplied, so that sums of them are finite. */
+static float scale_of(const float *values, int64_t count, bench_dtype dtype) {
+  enum { LARGE = 64 };
+  float most = 0;
+  for (int64_t i = 0; i < count && dtype == BENCH_F16; i++)
+    most = std::max(most, std::fabs(values[i]));
+  return most > LARGE && std::isfinite(most) ? std::exp2(-std::ceil(std::log2(most))) : 1;
+}
+
 void *bench_values(const float *values, int64_t count, bench_dtype dtype) {
+  const float scale = scale_of(values, count, dtype);
+  std::vector<float> scaled;
+  if (scale != 1) {
+    scaled.assign(values, values + count);
+    for (float &value : scaled)
+      value *= scale;
+    values = scaled.data();
+  }
   void *out = std::malloc((size_t)count * bench_dtype_bytes[dtype] + 1);
   if (!out)
     bench_fail("out of memory");
@@ -262,25 +279,28 @@ static __global__ void check(int64_t rows, const int32_t *rowptr, const int32_t 
 }
 
 template <typename T>
-static void start_check(const gpu_csr *a, const void *x, const void *y, int64_t k, unsigned long long *worst,
-                        cudaStream_t stream) {
+static void start_check(const gpu_csr *a, const void *x, const void *y, int64_t k, bool narrow,
+                        unsigned long long *worst, cudaStream_t stream) {
+  rounding r = roundings[a->dtype];
+  r.sum = narrow ? r.result : r.sum;
   check<<<4096, 256, 0, stream>>>(a->rows, a->rowptr, a->col, (const T *)a->val, (const T *)x, (const T *)y,
-                                  k, roundings[a->dtype], worst);
+                                  k, r, worst);
   CUDA(cudaGetLastError());
 }
 
-double gpu_check(const gpu_csr *a, const void *x, const void *y, int64_t k, cudaStream_t stream) {
+double gpu_check(const gpu_csr *a, const void *x, const void *y, int64_t k, bool narrow,
+                 cudaStream_t stream) {
   unsigned long long *worst, bits;
   CUDA(cudaMalloc(&worst, sizeof *worst));
   CUDA(cudaMemsetAsync(worst, 0, sizeof *worst, stream));
   if (a->dtype == BENCH_F32)
-    start_check<float>(a, x, y, k, worst, stream);
+    start_check<float>(a, x, y, k, narrow, worst, stream);
   else if (a->dtype == BENCH_F64)
-    start_check<double>(a, x, y, k, worst, stream);
+    start_check<double>(a, x, y, k, narrow, worst, stream);
   else if (a->dtype == BENCH_F16)
-    start_check<__half>(a, x, y, k, worst, stream);
+    start_check<__half>(a, x, y, k, narrow, worst, stream);
   else
-    start_check<__nv_bfloat16>(a, x, y, k, worst, stream);
+    start_check<__nv_bfloat16>(a, x, y, k, narrow, worst, stream);
   CUDA(cudaMemcpyAsync(&bits, worst, sizeof bits, cudaMemcpyDeviceToHost, stream));
   CUDA(cudaStreamSynchronize(stream));
   CUDA(cudaFree(worst));
@@ -361,6 +381,19 @@ gpu_timer gpu_timer_create(int count) {
     CUDA(cudaEventCreate(&timer.end[(size_t)i]));
   }
   return timer;
+}
+
+static __global__ void delay(unsigned nanoseconds) {
+  unsigned long long begin, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+  do
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  while (now - begin < nanoseconds);
+}
+
+void gpu_delay(int microseconds, cudaStream_t stream) {
+  delay<<<1, 1, 0, stream>>>((unsigned)microseconds * 1000);
+  CUDA(cudaGetLastError());
 }
 
 void gpu_timer_begin(gpu_timer *timer, cudaStream_t stream) {

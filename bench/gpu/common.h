@@ -37,7 +37,7 @@ std::vector<int> bench_numbers(const char *text);
  * name of three letters is a twin's. *seconds: what it took. */
 sley_matrix *bench_matrix(const std::string &name, const char *cache, double *seconds);
 
-/* Values of a matrix's entries in dtype, on the host; to be freed by free(). */
+/* Values of a matrix's entries in dtype, on the host; to be freed by free(). Large ones are scaled for f16. */
 void *bench_values(const float *values, int64_t count, bench_dtype dtype);
 
 /* CSR on the current GPU, all 32-bit numbers: what cuSPARSE takes. */
@@ -62,8 +62,9 @@ double gpu_fill_value(int64_t i, int64_t j);
 void gpu_poison(void *y, int64_t rows, int64_t k, bench_dtype dtype, cudaStream_t stream);
 
 /* The largest |Y - A X| / bound over all of Y, against sums of doubles made on the GPU; bound: a rounding for
- * every term in the type of sums, and the last one into dtype. At most 1 is right. x: all of X. */
-double gpu_check(const gpu_csr *a, const void *x, const void *y, int64_t k, cudaStream_t stream);
+ * every term in the type of sums, and the last one into dtype. At most 1 is right. x: all of X. narrow: the
+ * sums may be rounded to dtype after every term. */
+double gpu_check(const gpu_csr *a, const void *x, const void *y, int64_t k, bool narrow, cudaStream_t stream);
 
 /* The same for a few rows, on the host, from the host's A and gpu_fill_value: a check of the check. */
 double gpu_check_rows(int64_t rows, const int64_t *rowptr, const int32_t *col, const void *val, const void *y,
@@ -76,6 +77,10 @@ struct bench_stats {
 bench_stats bench_statistics(std::vector<double> samples);
 double bench_geomean(const std::vector<double> &values);
 double bench_now(void); /* seconds */
+
+/* The stream does nothing for so long: what is enqueued meanwhile follows without a gap, however long the host
+ * takes to enqueue it. */
+void gpu_delay(int microseconds, cudaStream_t stream);
 
 /* Events around work on a stream; times are read after the stream is done. */
 struct gpu_timer {

@@ -1,29 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuSPARSE's CSR products: Y = A X (+ Y), row-major, by each of its algorithms with its preprocessing. */
+/* cuSPARSE's products: Y = A X (+ Y), row-major, by each of its algorithms for CSR with its preprocessing, at
+ * k = 1 also its products by a vector, and by those for matrices in blocks, BSR and Blocked-ELL. */
 #ifndef SLEY_BENCH_GPU_RIVAL_H
 #define SLEY_BENCH_GPU_RIVAL_H
 
+#include "blocks.h"
 #include "common.h"
 
-enum { RIVALS = 4 };
+enum {
+  RIVAL_MATRIX = 4,
+  RIVAL_VECTOR = 2,
+  RIVAL_CSR = RIVAL_MATRIX + RIVAL_VECTOR,
+  RIVAL_BLOCKS = 7,
+  RIVALS = RIVAL_CSR + RIVAL_BLOCKS
+};
 extern const char *const rival_name[RIVALS];
+
+/* A in the blocks of each algorithm RIVAL_CSR + i, for products of any width. Those that are not made say
+ * why.
+ */
+void rival_blocks_make(const gpu_csr *a, gpu_blocks blocks[RIVAL_BLOCKS]);
 
 /* One matrix and width, prepared for every algorithm that serves it. */
 struct rival {
   cusparseHandle_t handle;
   cudaStream_t stream;
-  int64_t rows;
   cudaDataType compute;
+  const gpu_blocks *blocks;       /* or NULL */
   cusparseSpMatDescr_t a[RIVALS]; /* one each: preprocessing leaves its results there */
-  cusparseDnMatDescr_t x, y;
+  cusparseDnMatDescr_t x[RIVALS], y[RIVALS];
+  cusparseDnVecDescr_t x_vector, y_vector; /* at k = 1 */
   void *buffer[RIVALS];
   bool ok[RIVALS];
-  double preprocess_ms[RIVALS]; /* with the search for the buffer's size, without its allocation */
+  std::string why_not[RIVALS];  /* of those that are not ok; empty: it is for another k, or not asked for */
+  double preprocess_ms[RIVALS]; /* with the search for the buffer's size, without its allocation; of blocks
+                                 * the time from CSR to them */
   size_t buffer_bytes[RIVALS];
 };
 
-/* x and y stay the caller's. */
-rival rival_create(const gpu_csr *a, const void *x, void *y, int64_t k, cudaStream_t stream);
+/* x and y stay the caller's, and so do blocks. blocks: NULL, or as rival_blocks_make has filled them; then x
+ * and y have gpu_block_padded rows, and those of x beyond A's columns are zeros. */
+rival rival_create(const gpu_csr *a, const gpu_blocks *blocks, const void *x, void *y, int64_t k,
+                   cudaStream_t stream);
 /* Y = A X, or Y = A X + Y if add. Ends the program on an error. */
 void rival_run(const rival *r, int algorithm, bool add);
 void rival_destroy(rival *r);

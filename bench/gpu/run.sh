@@ -4,7 +4,7 @@
 #
 #   bench/gpu/run.sh [single|ranks|ablation|all] [RESULTS]
 #
-# single: one GPU beside every cuSPARSE algorithm; ranks: 1, 2, 4 GPUs (as many as there are) beside NCCL broadcasts with
+# single: one GPU beside every cuSPARSE product; ranks: 1, 2, 4 GPUs (as many as there are) beside NCCL broadcasts with
 # cuSPARSE, and CoLa's times of bench/gpu/anchors.json; ablation: two workgroups of two GPUs, of four processes, that
 # sockets join: from rowwise to cover, bytes a link class and times (4 GPUs and NCCL). RESULTS: bench/results/gpu-NAME by default, NAME the GPU's.
 # Environment:

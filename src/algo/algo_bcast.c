@@ -44,8 +44,11 @@ static sley_status cut_stages(sl_plan *plan, const sl_inspection *ins, const int
     if (!sums_in(ins, p))
       continue;
     local = p == ins->comm->rank ? parts : local;
-    frames[parts] = (sl_part_frame){
-        .name = "stage", .x = p == ins->comm->rank ? SL_BUFFER_X : buffer_of[p % 2], .whole = p == 0};
+    bool own = p == ins->comm->rank;
+    frames[parts] = (sl_part_frame){.name = "stage",
+                                    .kind = own ? SLEY_PART_LOCAL : SLEY_PART_STAGE,
+                                    .x = own ? SL_BUFFER_X : buffer_of[p % 2],
+                                    .whole = p == 0};
     for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++) {
       part[h] = parts;
       place[h] = ins->halo->row[h] - ins->col_begin[p];

@@ -65,6 +65,7 @@ static sley_status add_part(sl_plan *plan, const teams *t, int stage, const sl_i
     if (items[i].col >= first && items[i].col < end)
       own[kept++] = items[i];
   sl_part frame = {.name = "block",
+                   .kind = SLEY_PART_STAGE,
                    .k = ins->wishes->k,
                    .x = x,
                    .y = y,

@@ -7,6 +7,7 @@
  * they sum the rows that need none. Else they are brought and summed after the local part: loaded over direct
  * links, one message a row over the others. */
 #include "base/memory.h"
+#include "device/asked_kernel.h"
 #include "algo/algorithm.h"
 #include "algo/halo_pieces.h"
 #include "plan/in_place.h"
@@ -18,7 +19,7 @@ static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer,
   if (!ins->wishes->reproducible) {
     sl_column_map columns = {.local = 0, .remote = 1};
     sl_part_frame frames[] = {{.name = "local", .x = SL_BUFFER_X, .whole = true},
-                              {.name = "remote", .x = buffer}};
+                              {.name = "remote", .kind = SLEY_PART_HALO, .x = buffer}};
     return sl_parts_cut(plan, ins, &columns, 2, frames, first);
   }
   int32_t *part;
@@ -27,9 +28,9 @@ static sley_status cut_halo(sl_plan *plan, const sl_inspection *ins, int buffer,
   for (int64_t h = 0; h < ins->halo_set.count; h++)
     part[h] = h < below ? 0 : 2;
   sl_column_map columns = {.local = 1, .part = part};
-  sl_part_frame frames[] = {{.name = "remote below", .x = buffer, .whole = true},
+  sl_part_frame frames[] = {{.name = "remote below", .kind = SLEY_PART_HALO, .x = buffer, .whole = true},
                             {.name = "local", .x = SL_BUFFER_X},
-                            {.name = "remote above", .x = buffer}};
+                            {.name = "remote above", .kind = SLEY_PART_HALO, .x = buffer}};
   sley_status status = sl_parts_cut(plan, ins, &columns, 3, frames, first);
   sl_free(part);
   return status;
@@ -49,7 +50,7 @@ static sley_status cut_pieces(sl_plan *plan, const sl_inspection *ins, const sl_
                               int buffer, int exchange, int *early) {
   sl_column_map columns = {.row_part = pieces->row_part, .place = pieces->place, .far_place = ins->x_rows};
   sl_part_frame frames[] = {{.name = "early rows", .x = SL_BUFFER_X},
-                            {.name = "other rows", .x = SL_BUFFER_X, .far = buffer}};
+                            {.name = "other rows", .kind = SLEY_PART_BOTH, .x = SL_BUFFER_X, .far = buffer}};
   SL_TRY(sl_parts_cut(plan, ins, &columns, 2, frames, early));
   sl_part *others = SL_PART(plan, *early + 1);
   others->pieces = pieces->count;
@@ -104,7 +105,8 @@ static sley_status build_in_pieces(const sl_inspection *ins, sl_plan *plan) {
  */
 static sley_status suits_pieces(const sl_inspection *ins, bool *suits) {
   sl_comm *comm = ins->comm;
-  int64_t own = !ins->wishes->library;
+  const sl_plan_wishes *wishes = ins->wishes;
+  int64_t own = !wishes->library && sl_kernel_takes_far(wishes->kernel, ins->block->dtype, wishes->k);
   *suits = false;
   if (comm->device->ops->host_addresses || comm->workgroup < comm->size || ins->wishes->has_wire)
     return SLEY_OK;

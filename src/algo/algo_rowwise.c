@@ -171,9 +171,9 @@ static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int 
     SL_TRY(SL_NEW(part, ins->halo_set.count, "the column map"));
   for (int64_t h = 0; part && h < ins->halo_set.count; h++)
     part[h] = h < below ? 0 : 2;
-  sl_part_frame frames[] = {{.name = "remote below", .x = buffer, .on_host = true},
+  sl_part_frame frames[] = {{.name = "remote below", .kind = SLEY_PART_HALO, .x = buffer, .on_host = true},
                             {.name = "local", .x = SL_BUFFER_X},
-                            {.name = "remote", .x = buffer}};
+                            {.name = "remote", .kind = SLEY_PART_HALO, .x = buffer}};
   sley_status status =
       sl_parts_cut(plan, ins, &(sl_column_map){.local = 1, .remote = 2, .part = part}, 3, frames, first);
   sl_free(part);

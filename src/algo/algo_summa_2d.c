@@ -186,6 +186,7 @@ static sley_status add_tile(sl_plan *plan, const grid *g, int panel, int tile_bu
   int source = g->i * g->pc + panel % g->pc, me = g->ins->comm->rank, src = tile_buffer, exchange,
       part_index = 0;
   sl_part part = {.name = "tile",
+                  .kind = SLEY_PART_STAGE,
                   .nnz = g->entries[panel],
                   .work = (double)g->entries[panel],
                   .k = slice_begin(g, g->j + 1) - slice_begin(g, g->j),

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "algo/algorithm.h"
+#include "plan/count.h"
 #include "plan/travel.h"
 
 /* Each is one of a file algo_*.c, or of stages.c. Few others know one by name. */

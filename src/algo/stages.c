@@ -205,10 +205,12 @@ static sley_status cut_parts(stages *st, const part_numbers *n, int *first) {
   sl_part_frame *frames;
   SL_TRY(SL_NEW(frames, n->count, "parts"));
   for (int i = 0; i < n->count; i++)
-    frames[i] = (sl_part_frame){.name = "far", .x = SL_BUFFER_X, .whole = i == 0};
+    frames[i] = (sl_part_frame){.name = "far", .kind = SLEY_PART_HALO, .x = SL_BUFFER_X, .whole = i == 0};
   frames[n->local] = (sl_part_frame){.name = "local", .x = SL_BUFFER_X, .whole = n->local == 0};
-  frames[n->near_below] = (sl_part_frame){.name = "near", .x = st->near_buffer, .whole = n->near_below == 0};
-  frames[n->near_above] = (sl_part_frame){.name = "near", .x = st->near_buffer, .whole = n->near_above == 0};
+  sl_part_frame near_frame = {.name = "near", .kind = SLEY_PART_HALO, .x = st->near_buffer};
+  frames[n->near_below] = frames[n->near_above] = near_frame;
+  frames[n->near_below].whole = n->near_below == 0;
+  frames[n->near_above].whole = n->near_above == 0;
   for (int p = 0; p < comm->size; p++) {
     bool near = sl_workgroup_of(comm, p) == st->group;
     for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which backends there are on this machine, and why others are not. */
+/* Which backends there are on this machine, why others are not, and the kernels of devices. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/asked_kernel.h"
 #include "device/device.h"
 #include "transport/transport_registry.h"
 
@@ -78,5 +79,21 @@ sley_status sley_backends(const sley_backend **out, int *count) {
     look_up_transport(t, at++, *name);
   *out = t->backends;
   *count = at;
+  return SLEY_OK;
+}
+
+sley_status sley_kernels(const char *device, sley_kernel *out, int room, int *count) {
+  const sl_device_ops *ops;
+  if (!count || room < 0 || (room > 0 && !out))
+    return sl_fail(SLEY_ERR_ARG, "sley_kernels: out or count is NULL, or room is negative");
+  SL_TRY(sl_device_backend(device ? device : "cpu", &ops));
+  *count = 0;
+  for (const sl_kernel *const *each = ops->kernels; *each; each++) {
+    if ((*each)->op != SL_OP_SPMM)
+      continue;
+    if (*count < room)
+      out[*count] = (sley_kernel){.name = sl_kernel_short_name(*each), .library = (*each)->library};
+    (*count)++;
+  }
   return SLEY_OK;
 }

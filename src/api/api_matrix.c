@@ -8,6 +8,7 @@
 #include "generate/generate.h"
 #include "io/io.h"
 #include "matrix/matrix.h"
+#include "matrix/windows.h"
 #include "transport/transport.h"
 
 /* Below this many entries starting threads costs more than it saves. */
@@ -190,6 +191,19 @@ sley_status sley_matrix_permute(const sley_matrix *matrix, const int64_t *row_pe
   sl_team *team;
   SL_TRY(team_for(threads, matrix->nnz, &team));
   sley_status status = sl_matrix_permute(matrix, row_perm, col_perm, team, out);
+  sl_team_destroy(team);
+  return status;
+}
+
+sley_status sley_matrix_windows(const sley_matrix *matrix, const int64_t *row_at, int threads,
+                                sley_window_info *out) {
+  if (!matrix || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_matrix_windows: %s is NULL", matrix ? "out" : "matrix");
+  if (row_at)
+    SL_TRY(sl_permutation_check(row_at, matrix->rows, "row_at"));
+  sl_team *team;
+  SL_TRY(team_for(threads, matrix->nnz, &team));
+  sley_status status = sl_matrix_windows(matrix, row_at, team, out);
   sl_team_destroy(team);
   return status;
 }

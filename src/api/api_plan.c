@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/structs.h"
-#include "ops/check.h"
 #include "ops/compare.h"
+#include "ops/kernel_use.h"
 #include "ops/spmm.h"
 #include "transport/trace/trace.h"
 
@@ -44,9 +44,10 @@ static int64_t hash_name(const char *name, const char *by_default) {
 
 /* All ranks must ask for the same plan, and all get the error. Collective. */
 static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
-  enum { FIELDS = 9 };
-  static const char *const name[FIELDS] = {"algo",    "reproducible", "transpose",  "dry",      "local",
-                                           "capture", "wire",         "keep_input", "renewable"};
+  enum { FIELDS = 11 };
+  static const char *const name[FIELDS] = {"algo",    "reproducible", "transpose",  "dry",       "local",
+                                           "capture", "wire",         "keep_input", "renewable", "kernel",
+                                           "update"};
   int64_t least[2 * FIELDS] = {hash_name(o->algo, "auto"),
                                o->reproducible,
                                o->transpose,
@@ -55,7 +56,9 @@ static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
                                o->capture,
                                hash_name(o->wire, "none"),
                                o->keep_input,
-                               o->renewable};
+                               o->renewable,
+                               hash_name(o->kernel, "auto"),
+                               o->update};
   for (int i = 0; i < FIELDS; i++)
     least[FIELDS + i] = -least[i];
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 2 * FIELDS));
@@ -200,24 +203,35 @@ sley_status sley_plan_trials(const sley_plan *plan, sley_trial *out, int room, i
   return SLEY_OK;
 }
 
-/* One operand. */
-static sley_status check_operand(const char *call, const char *name, const void *data, int64_t rows,
-                                 int64_t k, int64_t ld) {
-  if (ld < k)
-    return sl_fail(SLEY_ERR_ARG, "%s: the leading dimension of %s is %lld, less than k = %lld", call, name,
-                   (long long)ld, (long long)k);
-  if (!data && rows > 0 && k > 0)
+sley_status sley_plan_kernels(const sley_plan *plan, sley_kernel_use *out, int room, int *count) {
+  if (!plan || !count || room < 0 || (room > 0 && !out))
+    return sl_fail(SLEY_ERR_ARG, "sley_plan_kernels: plan, out or count is NULL, or room is negative");
+  return sl_kernel_use_of_all(plan->comm, &plan->used, out, room, count);
+}
+
+/* An operand of rows x `width` values; columns: what its width is called. */
+static sley_status check_operand(const char *call, const char *name, const char *columns, const void *data,
+                                 int64_t rows, int64_t width, int64_t ld) {
+  if (ld < width)
+    return sl_fail(SLEY_ERR_ARG, "%s: the leading dimension of %s is %lld, less than %s = %lld", call, name,
+                   (long long)ld, columns, (long long)width);
+  if (!data && rows > 0 && width > 0)
     return sl_fail(SLEY_ERR_ARG, "%s: %s is NULL", call, name);
   return SLEY_OK;
 }
 
-/* A call that runs k columns. */
-static sley_status check_run(const char *call, const sley_plan *plan, int64_t k, const void *x, int64_t ldx,
-                             const void *y, int64_t ldy) {
+/* The plan and the X of a call that runs k columns. */
+static sley_status check_begin(const char *call, const sley_plan *plan, int64_t k, const void *x,
+                               int64_t ldx) {
   if (!plan->exec)
     return sl_fail(SLEY_ERR_ARG, "%s: the plan is dry: it counts and predicts, but cannot be executed", call);
-  SL_TRY(check_operand(call, "X", x, plan->plan.x_rows, k, ldx));
-  return check_operand(call, "Y", y, plan->plan.rows, k, ldy);
+  return check_operand(call, "X", "k", x, plan->plan.x_rows, k, ldx);
+}
+
+static sley_status check_run(const char *call, const sley_plan *plan, int64_t k, const void *x, int64_t ldx,
+                             const void *y, int64_t ldy) {
+  SL_TRY(check_begin(call, plan, k, x, ldx));
+  return check_operand(call, "Y", "k", y, plan->plan.rows, k, ldy);
 }
 
 sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
@@ -265,6 +279,35 @@ sley_status sley_spmm_block(sley_plan *plan, int64_t block, double alpha, const 
   return sl_spmm_execute_block(plan, block, alpha, x, ldx, beta, y, ldy);
 }
 
+static sley_status check_update(const sley_plan *plan, const void *x, int64_t ldx, const sley_update *update,
+                                const void *z, int64_t ldz) {
+  static const char CALL[] = "sley_spmm_update";
+  if (!plan->plan.updates)
+    return sl_fail(SLEY_ERR_ARG, "%s: the plan was not made with the option update", CALL);
+  if (update->n < 0)
+    return sl_fail(SLEY_ERR_ARG, "%s: n is %lld: it must be 0 or more", CALL, (long long)update->n);
+  SL_TRY(check_begin(CALL, plan, plan->plan.k, x, ldx));
+  SL_TRY(check_operand(CALL, "W", "n", update->w, plan->plan.k, update->n, update->ldw));
+  return check_operand(CALL, "Z", "n", z, plan->plan.rows, update->n, ldz);
+}
+
+sley_status sley_spmm_update(sley_plan *plan, const void *x, int64_t ldx, const sley_update *update, void *z,
+                             int64_t ldz) {
+  sley_update taken = SLEY_UPDATE_INIT;
+  if (!plan)
+    return sl_fail(SLEY_ERR_ARG, "sley_spmm_update: plan is NULL");
+  sley_status status = update ? sl_struct_take("sley_update", update, sizeof taken, &taken)
+                              : sl_fail(SLEY_ERR_ARG, "sley_spmm_update: update is NULL");
+  if (status == SLEY_OK)
+    status = check_update(plan, x, ldx, &taken, z, ldz);
+  if (status != SLEY_OK) {
+    plan->comm->ops->abort(plan->comm, status); /* the other ranks must not wait for this one */
+    return status;
+  }
+  sl_update of = {.w = taken.w, .n = taken.n, .ldw = taken.ldw, .beta = taken.beta, .z = z, .ldz = ldz};
+  return sl_spmm_update(plan, taken.alpha, x, ldx, &of);
+}
+
 static sley_status check_values(const sley_plan *plan, const void *val) {
   if (!plan->exec || !plan->plan.renewable)
     return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: the plan %s",
@@ -291,57 +334,4 @@ sley_status sley_plan_counted(sley_plan *plan, sley_traffic *out) {
 
 void sley_plan_destroy(sley_plan *plan) {
   sl_spmm_plan_destroy(plan);
-}
-
-static sley_status check_product(const sley_matrix *matrix, bool transpose, const sl_scaled_product *product,
-                                 int threads, sley_check *out) {
-  if (!matrix || !out || threads < 0 || product->k < 0 || product->ldx < product->k ||
-      product->ldy < product->k || (product->beta != 0 && product->ldy0 < product->k))
-    return sl_fail(
-        SLEY_ERR_ARG,
-        "a check of a product: matrix or out is NULL, k or threads negative, or a leading dimension "
-        "less than k");
-  sl_team *team = NULL;
-  sley_matrix *transposed = NULL;
-  sley_status status = sl_team_create(threads, &team);
-  if (status == SLEY_OK && transpose)
-    status = sl_matrix_transpose(matrix, team, &transposed);
-  if (status == SLEY_OK)
-    status = sl_check_spmm(transpose ? transposed : matrix, product, team, out);
-  sley_matrix_destroy(transposed);
-  sl_team_destroy(team);
-  return status;
-}
-
-sley_status sley_check_spmm(const sley_matrix *matrix, bool transpose, int64_t k, const void *x, int64_t ldx,
-                            const void *y, int64_t ldy, int threads, sley_check *out) {
-  sl_scaled_product product = {.k = k, .ldx = ldx, .ldy = ldy, .alpha = 1, .x = x, .y = y};
-  return check_product(matrix, transpose, &product, threads, out);
-}
-
-sley_status sley_check_scaled(const sley_matrix *matrix, bool transpose, int64_t k, double alpha,
-                              const void *x, int64_t ldx, double beta, const void *y0, int64_t ldy0,
-                              const void *y, int64_t ldy, int threads, sley_check *out) {
-  sl_scaled_product product = {
-      .k = k, .ldx = ldx, .ldy0 = ldy0, .ldy = ldy, .alpha = alpha, .beta = beta, .x = x, .y0 = y0, .y = y};
-  return check_product(matrix, transpose, &product, threads, out);
-}
-
-sley_status sley_check_wire(const sley_matrix *matrix, bool transpose, int64_t k, double alpha, const void *x,
-                            int64_t ldx, double beta, const void *y0, int64_t ldy0, const void *y,
-                            int64_t ldy, int threads, const sley_plan_info *info, sley_check *out) {
-  if (!info)
-    return sl_fail(SLEY_ERR_ARG, "sley_check_wire: info is NULL");
-  sl_scaled_product product = {.k = k,
-                               .ldx = ldx,
-                               .ldy0 = ldy0,
-                               .ldy = ldy,
-                               .alpha = alpha,
-                               .beta = beta,
-                               .x = x,
-                               .y0 = y0,
-                               .y = y,
-                               .wire_bound = info->wire_bound,
-                               .wire = info->wire};
-  return check_product(matrix, transpose, &product, threads, out);
 }

@@ -10,6 +10,12 @@
 #include "base/cores.h"
 #include "base/memory.h"
 
+/* Of the indices of a loop, those that a thread claims first. */
+typedef struct share {
+  _Alignas(64) _Atomic int64_t next;
+  int64_t end;
+} share;
+
 typedef struct worker {
   struct sl_team *team;
   int index;
@@ -26,6 +32,7 @@ static _Atomic int threads_of_all_teams;
 struct sl_team {
   int threads;
   worker *workers; /* threads - 1 of them: the caller is thread 0 */
+  share *shares;   /* of the threads */
   int started;
   sl_team_body body;
   void *context;
@@ -152,8 +159,11 @@ sley_status sl_team_create(int threads, sl_team **out) {
   atomic_fetch_add(&threads_of_all_teams, threads);
   team->failed_thread = -1;
   team->workers = sl_alloc_zero(threads - 1, sizeof *team->workers, "a thread team");
-  if (!team->workers) {
+  team->shares = sl_alloc_zero(threads, sizeof *team->shares, "a thread team");
+  if (!team->workers || !team->shares) {
     atomic_fetch_sub(&threads_of_all_teams, threads);
+    sl_free(team->workers);
+    sl_free(team->shares);
     sl_free(team);
     return SLEY_ERR_MEMORY;
   }
@@ -185,6 +195,7 @@ void sl_team_destroy(sl_team *team) {
   pthread_cond_destroy(&team->work);
   pthread_mutex_destroy(&team->lock);
   sl_free(team->workers);
+  sl_free(team->shares);
   sl_free(team);
 }
 
@@ -203,31 +214,53 @@ sley_status sl_team_run(sl_team *team, sl_team_body body, void *context) {
 }
 
 typedef struct range_loop {
-  _Atomic int64_t next;
-  int64_t count, grain;
+  share *shares;
+  int64_t grain;
+  bool shared; /* who has done its share takes of the others' */
   sl_range_body body;
   void *context;
 } range_loop;
 
+/* A thread's own share, which is the same in every loop of as many, so that what it works on is in its
+ * caches; then what others have left of theirs. */
 static sley_status claim_ranges(void *context, int thread, int threads) {
-  (void)threads;
-  range_loop *loop = context;
-  for (;;) {
-    int64_t begin = atomic_fetch_add_explicit(&loop->next, loop->grain, memory_order_relaxed);
-    if (begin >= loop->count)
-      return SLEY_OK;
-    int64_t end = begin + loop->grain < loop->count ? begin + loop->grain : loop->count;
-    SL_TRY(loop->body(loop->context, begin, end, thread));
+  const range_loop *loop = context;
+  for (int i = 0; i < (loop->shared ? threads : 1); i++) {
+    share *s = &loop->shares[(thread + i) % threads];
+    for (;;) {
+      int64_t begin = atomic_fetch_add_explicit(&s->next, loop->grain, memory_order_relaxed);
+      if (begin >= s->end)
+        break;
+      int64_t end = begin + loop->grain < s->end ? begin + loop->grain : s->end;
+      SL_TRY(loop->body(loop->context, begin, end, thread));
+    }
   }
+  return SLEY_OK;
 }
 
-sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_body body, void *context) {
+static sley_status run_loop(sl_team *team, int64_t count, int64_t grain, bool shared, sl_range_body body,
+                            void *context) {
   if (count <= 0)
     return SLEY_OK;
   if (grain < 1)
     grain = 1;
-  if (count <= grain)
+  if (count <= grain || sl_team_size(team) == 1)
     return body(context, 0, count, 0);
-  range_loop loop = {.count = count, .grain = grain, .body = body, .context = context};
+  int64_t grains = (count + grain - 1) / grain;
+  for (int t = 0; t < team->threads; t++) {
+    int64_t end = grains * (t + 1) / team->threads * grain;
+    atomic_store_explicit(&team->shares[t].next, grains * t / team->threads * grain, memory_order_relaxed);
+    team->shares[t].end = end < count ? end : count;
+  }
+  range_loop loop = {
+      .shares = team->shares, .grain = grain, .shared = shared, .body = body, .context = context};
   return sl_team_run(team, claim_ranges, &loop);
+}
+
+sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_body body, void *context) {
+  return run_loop(team, count, grain, true, body, context);
+}
+
+sley_status sl_team_for_short(sl_team *team, int64_t count, sl_range_body body, void *context) {
+  return run_loop(team, count, 1, false, body, context);
 }

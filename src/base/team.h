@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A team: the threads of one rank. Bodies return statuses; the first failing thread's message reaches the caller. */
+/* A team: the threads of one rank. Bodies return statuses; the first failing thread's message reaches the
+ * caller. */
 #ifndef SLEY_BASE_TEAM_H
 #define SLEY_BASE_TEAM_H
 
@@ -24,8 +25,14 @@ sley_status sl_team_run(sl_team *team, sl_team_body body, void *context);
 
 typedef sley_status (*sl_range_body)(void *context, int64_t begin, int64_t end, int thread);
 
-/* Runs body over [0, count) in pieces of grain, claimed by whichever thread is free. Which thread gets a piece
- * varies from run to run, so a body must not let its result depend on it. */
+/* Runs body over [0, count) in pieces of grain, claimed by whichever thread is free: each thread begins with
+ * the same share in every loop of the same count and grain, which may still be in its caches. Which thread
+ * gets a piece varies from run to run, so a body must not let its result depend on it. */
 sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_body body, void *context);
+
+/* The same in pieces of one, for loops that take about as long as a thread takes to wake: none takes of
+ * another thread's share, which would only move it to other caches, since the loop ends when all threads have
+ * been there. */
+sley_status sl_team_for_short(sl_team *team, int64_t count, sl_range_body body, void *context);
 
 #endif

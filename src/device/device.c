@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "device/asked_kernel.h"
 #include "device/cpu/cpu.h"
 
 /* What an operation is called: as the CPU's kernel of it, up to the first hyphen. */
@@ -21,20 +22,38 @@ static bool serves(const sl_kernel *kernel, const char *library) {
   return kernel->library && library ? strcmp(kernel->library, library) == 0 : kernel->library == library;
 }
 
-sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out) {
-  *out = NULL;
+static const char *library_of(const sl_kernel_args *args) {
+  return args->op == SL_OP_SPMM ? args->spmm.problem->library : NULL;
+}
+
+/* The cheapest that serves, or NULL. */
+static const sl_kernel *cheapest(const sl_device *device, const sl_kernel_args *args) {
+  const sl_kernel *found = NULL;
+  const char *library = library_of(args);
   double least = 0;
-  const char *library = args->op == SL_OP_SPMM ? args->spmm.problem->library : NULL;
   for (const sl_kernel *const *each = device->ops->kernels; *each; each++) {
     const sl_kernel *kernel = *each;
     if (kernel->op != args->op || !serves(kernel, library) || !kernel->ok(args))
       continue;
     double cost = kernel->cost(args);
-    if (!*out || cost < least) {
-      *out = kernel;
+    if (!found || cost < least) {
+      found = kernel;
       least = cost;
     }
   }
+  return found;
+}
+
+bool sl_kernel_serves(const sl_device *device, const sl_kernel_args *args) {
+  return cheapest(device, args) != NULL;
+}
+
+sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out) {
+  const char *library = library_of(args);
+  const sl_kernel *asked = args->op == SL_OP_SPMM ? args->spmm.problem->kernel : NULL;
+  *out = asked ? (asked->ok(args) ? asked : NULL) : cheapest(device, args);
+  if (!*out && asked)
+    return sl_kernel_refuse(device->ops->name, asked, args->spmm.problem);
   if (!*out && library)
     return sl_fail(SLEY_ERR_UNSUPPORTED,
                    "device %s has no kernel of %s for this product: leave out \"local\" to use Sley's own",

@@ -126,8 +126,12 @@ sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, c
 sley_status sl_device_copy_values(sl_queue *queue, const sl_spmm_matrix *a, const void *val,
                                   sl_values_in where, void *kept);
 
-/* The cheapest kernel of the device whose predicate holds. Errors: SLEY_ERR_UNSUPPORTED. */
+/* The kernel that the arguments ask for, if its predicate holds; else the cheapest of the device whose
+ * predicate holds. Errors: SLEY_ERR_UNSUPPORTED. */
 sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out);
+
+/* Whether there is one; writes no message. */
+bool sl_kernel_serves(const sl_device *device, const sl_kernel_args *args);
 
 /* Finds and runs in one go, without preparation: for ROWS, PULL and SCALE. */
 sley_status sl_kernel_run(sl_queue *queue, const sl_kernel_args *args);

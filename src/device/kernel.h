@@ -11,6 +11,7 @@
 #include "device/op_rows.h"
 #include "device/op_scale.h"
 #include "device/op_spmm.h"
+#include "device/op_update.h"
 
 typedef struct sl_queue sl_queue;
 typedef struct sl_device sl_device;
@@ -19,6 +20,7 @@ struct sl_neighbour_table; /* device/neighbour_search.h */
 /* An operation is one line here and one in the union below; CONTRIBUTING.md says what else. */
 typedef enum sl_op {
   SL_OP_SPMM,    /* Y[rowid] = alpha A X + beta Y */
+  SL_OP_UPDATE,  /* Z = T W + beta Z, T given or alpha A X */
   SL_OP_ROWS,    /* copy or add listed rows */
   SL_OP_CONVERT, /* copy or add listed rows whose values change their type */
   SL_OP_PULL,    /* copy or add listed rows of several memories at once */
@@ -36,7 +38,8 @@ typedef enum sl_op {
 typedef struct sl_kernel_args {
   sl_op op;
   union {
-    sl_spmm_run spmm; /* at plan time: only spmm.problem is set */
+    sl_spmm_run spmm;      /* at plan time: only spmm.problem is set */
+    sl_update_args update; /* at plan time: only update.product.problem and dtype are set */
     sl_rows_args rows;
     sl_convert_args convert;
     sl_pull_args pull;
@@ -73,8 +76,8 @@ typedef struct sl_kernel {
    * allocates nothing. Values in the host's memory may be changed when it returns, those in the device's
    * memory when the queue has done the work. Runs that are enqueued later have the bits of a new
    * prepare, unless that settles something by timing.
-   * Kernels that read the matrix itself at every run (those of the CPU) do nothing here: the caller changes
-   * the values in place, or lets the matrix point to others. */
+   * Kernels of the CPU read the matrix itself at every run, besides a copy that they may keep: the caller
+   * also changes the values in place, or lets the matrix point to others. */
   sley_status (*refill)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
                         sl_values_in where, void *prepared);
   /* At most what prepare takes of the device's memory for these arguments and keeps, in bytes; *passing: what
@@ -83,6 +86,12 @@ typedef struct sl_kernel {
   /* Whether a run of this problem waits for pieces itself. Once the first has arrived all workers of the pull
    * are running, so the kernel may fill the device with blocks that wait. NULL: never. */
   bool (*waits)(const sl_kernel_args *args);
+  /* What prepare copies entries to for run to read, such as "bundles"; NULL: run reads the rows of the
+   * matrix. */
+  const char *layout;
+  /* How many of the problem's entries prepare has copied to it, or, with prepared NULL, copies about; run
+   * reads the others in the rows of the matrix. NULL: as layout. */
+  int64_t (*copied)(const sl_kernel_args *args, const void *prepared);
   bool serves_fewer_columns; /* what prepare makes for k columns serves runs of fewer */
   void (*release)(sl_device *device, void *prepared);
   /* Enqueues the work. The arguments, and the problem, are read before it returns, data when the work runs.

@@ -38,8 +38,9 @@
 
 /* Memory: when a kernel prepares, all arrays lie in the host's memory, whatever the device, except those of
  * resident columns and values. A run with what
- * prepare returned reads none of them on a device with memory of its own; kernels of the CPU keep no copy and
- * read the arrays at every run. A run without preparation reads them in the device's memory. */
+ * prepare returned reads none of them on a device with memory of its own; kernels of the CPU read the arrays
+ * at every run, whether they keep a copy or not. A run without preparation reads them in the device's memory.
+ */
 typedef struct sl_spmm_matrix {
   int64_t rows;         /* stored rows */
   const int64_t *rowid; /* row of Y of each stored row, ascending; NULL: stored row i is row i of Y */
@@ -84,7 +85,8 @@ typedef struct sl_spmm_problem {
   bool in_order; /* every row must be summed in stored order */
   bool arrives;  /* the contents of a's arrays are known after the plan is made: no preparation */
   const char
-      *library;  /* NULL: a kernel of Sley's own; else the name of the library whose kernel is asked for */
+      *library; /* NULL: a kernel of Sley's own; else the name of the library whose kernel is asked for */
+  const struct sl_kernel *kernel; /* NULL: any of those; else the one that is asked for */
   sl_team *team; /* threads of the host that prepare may use; NULL: the calling thread alone */
 } sl_spmm_problem;
 

@@ -50,7 +50,7 @@ static sley_status bind_buffers(sl_exec *exec) {
     SL_TRY(device->alloc(exec->run.comm->device, x_bytes, "packed X", &exec->packed));
   }
   int64_t result_bytes = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
-  if (plan->separate_result || plan->wide_result)
+  if (sl_plan_has_result(plan))
     SL_TRY(device->alloc(exec->run.comm->device, result_bytes, "the result", &exec->result));
   return sl_conversions_create(plan, exec->run.queue, &exec->conversions);
 }
@@ -94,8 +94,7 @@ void sl_exec_destroy(sl_exec *exec) {
     if (exec->exchanges[i])
       exec->run.comm->ops->exchange_destroy(exec->exchanges[i]);
   for (int i = 0; exec->parts && i < plan->parts.count; i++)
-    if (exec->parts[i].prepared && !exec->parts[i].shared)
-      exec->parts[i].kernel->release(exec->run.comm->device, exec->parts[i].prepared);
+    sl_product_release(exec, i);
   if (exec->second_queue) {
     (void)exec->second_queue->ops->queue_wait(exec->second_queue);
     exec->run.comm->device->ops->queue_destroy(exec->second_queue);

@@ -24,6 +24,19 @@ sley_status sl_exec_create_sharing(const sl_plan *plan, const sl_exec *wide, sl_
 sley_status sl_exec_run(sl_exec *exec, bool unchanged, double alpha, const void *x, int64_t ldx, double beta,
                         void *y, int64_t ldy);
 
+/* A dense update, of a plan that is made for updates; leading dimensions in elements. */
+typedef struct sl_update {
+  const void *w; /* k x n */
+  int64_t n, ldw;
+  double beta;
+  void *z;
+  int64_t ldz;
+} sl_update;
+
+/* Z = (alpha A X) W + beta Z, as SL_OP_UPDATE defines it. Otherwise as sl_exec_run. Collective. */
+sley_status sl_exec_run_update(sl_exec *exec, double alpha, const void *x, int64_t ldx,
+                               const sl_update *update);
+
 /* Of a plan that is renewable: the entries' values become val, the block's in their order, in the host's
  * memory; the next run uses them. Where parts have values in common with the block, they refer to val from
  * then on. For a narrower plan after the wider one it uses. Enqueues work, waits for no other rank. Not

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of execution share: bind.c makes it, run.c and tune.c run its steps, steps.c has the kinds
- * of steps, product.c the parts, operands.c what is done to whole operands. */
+ * of steps, product.c the parts, update.c those that are multiplied at once, operands.c what is done to whole
+ * operands. */
 #ifndef SLEY_EXEC_EXEC_INSIDE_H
 #define SLEY_EXEC_EXEC_INSIDE_H
 
@@ -10,6 +11,14 @@
 #include "plan/step.h"
 #include "transport/trace/trace.h"
 
+/* The same part with the kernel that multiplies its rows by W at once; none: NULL. */
+typedef struct sl_bound_update {
+  sl_spmm_problem problem;
+  const sl_kernel *kernel;
+  void *prepared;
+  bool waits;
+} sl_bound_update;
+
 /* A part with the kernel chosen for it. */
 typedef struct sl_bound_part {
   sl_spmm_matrix a;
@@ -18,6 +27,7 @@ typedef struct sl_bound_part {
   void *prepared;
   bool shared; /* prepared is another's */
   bool waits;  /* the kernel waits for rows that arrive in pieces */
+  sl_bound_update update;
 } sl_bound_part;
 
 struct sl_exec {
@@ -37,25 +47,42 @@ struct sl_exec {
   sl_mapped_rows *mapped;       /* what an exchange lends: one a peer */
   sl_fetches *fetches;          /* one-sided, if the plan has any */
   sl_conversions *conversions;
-  void *result;           /* Y computed apart, if the plan wants that */
-  sl_queue *second_queue; /* for concurrent steps, if the plan has any */
+  void *result;            /* Y computed apart, if the plan wants that */
+  const sl_update *update; /* of a run whose parts are multiplied by W at once; else NULL */
+  sl_queue *second_queue;  /* for concurrent steps, if the plan has any */
   sl_event *forked, *joined;
 };
 
 /* ---- product.c */
 
-/* What is known of a part's product when it is planned, of the matrix a, which is the part's or stands for
- * it. pages: of parts in place. */
-sl_spmm_problem sl_product_problem(const sl_plan *plan, const sl_part *part, const sl_spmm_matrix *a,
-                                   const uintptr_t *pages);
+/* The kernel for a part, or for what stands for it and has no name; a message names the part. */
+sley_status sl_product_kernel(const sl_plan *plan, const sl_part *part, const sl_kernel_args *args,
+                              const sl_kernel **out);
 
 /* Takes a kernel for a part, and lets it inspect the matrix where that is here already. Local. */
 sley_status sl_product_bind(sl_exec *exec, int part);
+
+/* Ends what was bound of a part. */
+void sl_product_release(sl_exec *exec, int part);
 
 /* What a bound part's kernel is run with. */
 sl_kernel_args sl_product_args(const sl_exec *exec, int part, double alpha, double beta);
 
 sley_status sl_product_run(const sl_exec *exec, int part, sl_queue *queue);
+
+/* ---- update.c: of plans that multiply rows by W at once. Local. */
+
+/* Takes a kernel for the update of a part that is bound, if the plan wants one. */
+sley_status sl_update_bind(sl_exec *exec, int part);
+/* The part's values have changed. */
+sley_status sl_update_refill(sl_exec *exec, int part);
+void sl_update_release(sl_exec *exec, int part);
+
+/* What the kernel is run with in a run that has an update, in place of the product. */
+sl_kernel_args sl_update_args_of(const sl_exec *exec, int part, const sl_spmm_run *product);
+
+/* Z = the result W + beta Z, for a result that is there whole. */
+sley_status sl_update_rows(const sl_exec *exec, const sl_update *update);
 
 /* ---- operands.c: enqueued in the rank's queue. Strides in bytes. */
 

@@ -3,6 +3,7 @@
 #include "exec/footprint.h"
 
 #include "exec/exec_inside.h"
+#include "plan/problem.h"
 
 static bool on_host(const sl_plan *plan) {
   return plan->comm->device->ops->host_addresses;
@@ -16,7 +17,7 @@ static int64_t buffers_memory(const sl_plan *plan) {
     bytes += sl_device_bytes(SL_BUFFER(plan, i)->rows * SL_BUFFER(plan, i)->row_bytes);
   if (plan->segment)
     bytes += sl_device_bytes(x);
-  if (plan->separate_result || plan->wide_result)
+  if (sl_plan_has_result(plan))
     bytes += sl_device_bytes(y);
   return bytes;
 }
@@ -44,34 +45,43 @@ static int64_t exchanges_memory(const sl_plan *plan) {
   return bytes;
 }
 
-/* A part, with the matrix a for its own, as its kernel keeps it; *passing becomes the most that one takes
+static void add_kernel(const sl_kernel *kernel, const sl_kernel_args *args, bool twice, int64_t *bytes,
+                       int64_t *passing) {
+  int64_t most = 0;
+  if (!kernel->memory)
+    return;
+  *bytes += kernel->memory(args, &most) * (twice ? 2 : 1);
+  *passing = most > *passing ? most : *passing;
+}
+
+/* A part, with the matrix a for its own, as its kernels keep it; *passing becomes the most that one takes
  * besides. */
 static sley_status add_part(const sl_plan *plan, const sl_part *part, const sl_spmm_matrix *a, bool twice,
                             int64_t *bytes, int64_t *passing) {
   static const uintptr_t pages[1];
   const sl_kernel *kernel;
-  sl_spmm_problem problem = sl_product_problem(plan, part, a, pages);
+  sl_spmm_problem problem = sl_part_problem(plan, part, a, pages);
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
-  if (a->rows == 0 || part->k == 0)
+  bool all_ranks_ask = plan->dry && plan->kernel; /* so that none serves on all ranks or on none */
+  if (part->k == 0 || (a->rows == 0 && !all_ranks_ask))
     return SLEY_OK;
+  SL_TRY(sl_product_kernel(plan, part, &args, &kernel));
+  if (a->rows == 0)
+    return SLEY_OK;
+  add_kernel(kernel, &args, twice && !kernel->serves_fewer_columns, bytes, passing);
+  if (!plan->fuses || part->y != SL_BUFFER_Y)
+    return SLEY_OK;
+  problem = sl_part_update_problem(plan, part, a, pages);
+  args = sl_plan_update_args(plan, &problem);
   SL_TRY(sl_kernel_find(plan->comm->device, &args, &kernel));
-  if (!kernel->memory)
-    return SLEY_OK;
-  int64_t most = 0;
-  *bytes += kernel->memory(&args, &most) * (twice && !kernel->serves_fewer_columns ? 2 : 1);
-  *passing = most > *passing ? most : *passing;
+  add_kernel(kernel, &args, twice, bytes, passing);
   return SLEY_OK;
 }
 
 /* As if the block were one part, and a twentieth for its being cut into several. */
 static sley_status add_block(const sl_plan *plan, const sley_matrix *block, bool twice, int64_t *bytes,
                              int64_t *passing) {
-  sl_spmm_matrix whole = {.rows = block->rows,
-                          .rowptr = block->rowptr,
-                          .col = block->col,
-                          .val = block->val,
-                          .index = block->index,
-                          .dtype = block->dtype};
+  sl_spmm_matrix whole = sl_block_as_part(block);
   sl_part part = {
       .k = plan->k, .x = SL_BUFFER_X, .y = SL_BUFFER_Y, .in_place = plan->segment != NULL, .arrives_in = -1};
   int64_t one = 0;

@@ -2,31 +2,22 @@
 /* The parts of a plan as products: the one place where the arguments of SpMM kernels are filled in. */
 #include "base/clock.h"
 #include "exec/exec_inside.h"
+#include "plan/problem.h"
 
-sl_spmm_problem sl_product_problem(const sl_plan *plan, const sl_part *part, const sl_spmm_matrix *a,
-                                   const uintptr_t *pages) {
-  return (sl_spmm_problem){.a = a,
-                           .k = part->k,
-                           .x_rows = SL_BUFFER(plan, part->x)->rows,
-                           .far_rows = part->far ? SL_BUFFER(plan, part->far)->rows : 0,
-                           .pieces = part->pieces,
-                           .piece_end = part->piece_end,
-                           .pages = part->in_place ? pages : NULL,
-                           .segment = part->in_place ? plan->segment : NULL,
-                           .segments = plan->comm->size,
-                           .own = plan->comm->rank,
-                           .wide_y = sl_part_is_wide(plan, part),
-                           .in_order = plan->reproducible,
-                           .arrives = part->arrives_in >= 0,
-                           .library = part->arrives_in < 0 ? plan->library : NULL,
-                           .team = plan->comm->team};
+sley_status sl_product_kernel(const sl_plan *plan, const sl_part *part, const sl_kernel_args *args,
+                              const sl_kernel **out) {
+  sley_status status = sl_kernel_find(plan->comm->device, args, out);
+  if (status == SLEY_OK || !plan->kernel)
+    return status;
+  if (!part->name)
+    return sl_fail_prefix(status, "the product by %s: ", plan->algo);
+  return sl_fail_prefix(status, "part \"%s\" of %s, %lld entries: ", part->name, plan->algo,
+                        (long long)part->nnz);
 }
 
-sley_status sl_product_bind(sl_exec *exec, int index) {
+static sley_status bind_product(sl_exec *exec, int index) {
   const sl_part *part = SL_PART(exec->run.plan, index);
   sl_bound_part *bound = &exec->parts[index];
-  if (bound->kernel || part->a.rows == 0 || part->k == 0)
-    return SLEY_OK;
   const sl_bound_part *model = exec->wide ? &exec->wide->parts[index] : NULL;
   bool shared = model && model->kernel && model->kernel->serves_fewer_columns && model->prepared;
   bound->a = shared ? model->a : part->a;
@@ -37,7 +28,7 @@ sley_status sl_product_bind(sl_exec *exec, int index) {
     bound->a.col = base + part->col_at;
     bound->a.val = base + part->val_at;
   }
-  bound->problem = sl_product_problem(exec->run.plan, part, &bound->a, exec->pages);
+  bound->problem = sl_part_problem(exec->run.plan, part, &bound->a, exec->pages);
   if (shared) {
     bound->kernel = model->kernel;
     bound->prepared = model->prepared;
@@ -47,14 +38,29 @@ sley_status sl_product_bind(sl_exec *exec, int index) {
   sl_spmm_matrix known = bound->a;
   if (part->arrives_in >= 0)
     known.rows = 0; /* its arrays have no contents yet */
-  sl_spmm_problem problem = sl_product_problem(exec->run.plan, part, &known, exec->pages);
+  sl_spmm_problem problem = sl_part_problem(exec->run.plan, part, &known, exec->pages);
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
-  SL_TRY(sl_kernel_find(exec->run.comm->device, &args, &bound->kernel));
+  SL_TRY(sl_product_kernel(exec->run.plan, part, &args, &bound->kernel));
   bound->waits = bound->kernel->waits && bound->kernel->waits(&args);
   if (part->arrives_in >= 0)
     return SLEY_OK;
   args.spmm.problem = &bound->problem;
   return bound->kernel->prepare(exec->run.comm->device, exec->run.queue, &args, &bound->prepared);
+}
+
+sley_status sl_product_bind(sl_exec *exec, int index) {
+  const sl_part *part = SL_PART(exec->run.plan, index);
+  if (exec->parts[index].kernel || part->a.rows == 0 || part->k == 0)
+    return SLEY_OK;
+  SL_TRY(bind_product(exec, index));
+  return sl_update_bind(exec, index);
+}
+
+void sl_product_release(sl_exec *exec, int index) {
+  sl_bound_part *bound = &exec->parts[index];
+  if (bound->prepared && !bound->shared)
+    bound->kernel->release(exec->run.comm->device, bound->prepared);
+  sl_update_release(exec, index);
 }
 
 sl_kernel_args sl_product_args(const sl_exec *exec, int index, double alpha, double beta) {
@@ -95,11 +101,16 @@ sley_status sl_product_run(const sl_exec *exec, int index, sl_queue *queue) {
   const sl_part *part = SL_PART(exec->run.plan, index);
   if (!bound->kernel)
     return SLEY_OK;
+  bool updates = exec->update && part->y == SL_BUFFER_Y;
+  const sl_kernel *kernel = updates ? bound->update.kernel : bound->kernel;
   sl_kernel_args args = sl_product_args(exec, index, exec->run.alpha, exec->run.beta);
   if (part->pieces > 0)
-    SL_TRY(await_pieces(exec, part, bound->waits, queue, &args.spmm.arrivals));
+    SL_TRY(
+        await_pieces(exec, part, updates ? bound->update.waits : bound->waits, queue, &args.spmm.arrivals));
+  if (updates)
+    args = sl_update_args_of(exec, index, &args.spmm);
   double begin = exec->trace ? sl_now() : 0;
-  sley_status status = bound->kernel->run(queue, &args);
+  sley_status status = kernel->run(queue, &args);
   if (exec->trace)
     sl_trace_span(exec->trace, part->name, begin, sl_now(), -1);
   return status;

@@ -60,6 +60,24 @@ static sley_status run_steps(sl_exec *exec, bool unchanged, double alpha, double
   return sl_exec_reclaim(exec, SL_EVERY_BUFFER);
 }
 
+/* Y takes no part where its rows are multiplied as soon as they are summed; else it is the result, of sums.
+ */
+static sley_status run_update(sl_exec *exec, double alpha, const sl_update *update) {
+  const sl_plan *plan = exec->run.plan;
+  exec->run.memory[SL_BUFFER_Y] = plan->fuses ? NULL : exec->result;
+  exec->run.stride[SL_BUFFER_Y] = SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
+  exec->run.alpha = alpha;
+  exec->run.beta = 0;
+  exec->update = plan->fuses ? update : NULL;
+  if (plan->segment)
+    SL_TRY(sl_operand_pack_x(exec));
+  for (int i = 0; i < plan->steps.count; i++)
+    SL_TRY(sl_exec_step(exec, i));
+  if (!plan->fuses)
+    SL_TRY(sl_update_rows(exec, update));
+  return sl_exec_reclaim(exec, SL_EVERY_BUFFER);
+}
+
 /* A span around all that a product has recorded, with its number, so that products are told apart. */
 static void trace_product(sl_exec *exec, double begin) {
   char name[32];
@@ -67,15 +85,16 @@ static void trace_product(sl_exec *exec, double begin) {
   sl_trace_span(exec->trace, name, begin, sl_now(), -1);
 }
 
-sley_status sl_exec_run(sl_exec *exec, bool unchanged, double alpha, const void *x, int64_t ldx, double beta,
-                        void *y, int64_t ldy) {
-  double begin = exec->trace ? sl_now() : 0;
+/* What a run begins with: X, and whether anybody has interrupted. */
+static sley_status begin_run(sl_exec *exec, bool unchanged, const void *x, int64_t ldx) {
   exec->run.memory[SL_BUFFER_X] = (void *)x;
   exec->run.stride[SL_BUFFER_X] = ldx * (int64_t)exec->value_bytes;
   /* Exchanges look whether the user has interrupted; a plan of one rank has none. */
-  sley_status status = exec->run.plan->exchanges.count == 0 || unchanged ? sl_interrupted() : SLEY_OK;
-  if (status == SLEY_OK)
-    status = run_steps(exec, unchanged, alpha, beta, y, ldy * (int64_t)exec->value_bytes);
+  return exec->run.plan->exchanges.count == 0 || unchanged ? sl_interrupted() : SLEY_OK;
+}
+
+static sley_status end_run(sl_exec *exec, double begin, sley_status status) {
+  exec->update = NULL;
   if (status != SLEY_OK && status != SLEY_ERR_PEER)
     exec->run.comm->ops->abort(exec->run.comm, status);
   if (status != SLEY_OK && exec->second_queue)
@@ -83,4 +102,22 @@ sley_status sl_exec_run(sl_exec *exec, bool unchanged, double alpha, const void 
   if (exec->trace)
     trace_product(exec, begin);
   return status;
+}
+
+sley_status sl_exec_run(sl_exec *exec, bool unchanged, double alpha, const void *x, int64_t ldx, double beta,
+                        void *y, int64_t ldy) {
+  double begin = exec->trace ? sl_now() : 0;
+  sley_status status = begin_run(exec, unchanged, x, ldx);
+  if (status == SLEY_OK)
+    status = run_steps(exec, unchanged, alpha, beta, y, ldy * (int64_t)exec->value_bytes);
+  return end_run(exec, begin, status);
+}
+
+sley_status sl_exec_run_update(sl_exec *exec, double alpha, const void *x, int64_t ldx,
+                               const sl_update *update) {
+  double begin = exec->trace ? sl_now() : 0;
+  sley_status status = begin_run(exec, false, x, ldx);
+  if (status == SLEY_OK)
+    status = run_update(exec, alpha, update);
+  return end_run(exec, begin, status);
 }

@@ -41,6 +41,7 @@ static sley_status set_part(sl_exec *exec, int index, const void *val) {
   if (!bound->kernel)
     return SLEY_OK;
   bound->a.val = part->entry ? part->a.val : values_from(part, val);
+  SL_TRY(sl_update_refill(exec, index));
   if (bound->shared)
     return SLEY_OK;
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &bound->problem}};

@@ -25,28 +25,16 @@
 #include "base/memory.h"
 #include "base/value.h"
 
-/* Where an entry of Y stands against its bound. */
-typedef struct finding {
-  double relative; /* |Y - A X| / |A||X|; infinite if |A||X| = 0 but the error is not */
-  double units;    /* of the bound; above 1: wrong */
-  double bound;
-  int64_t row, col;
-} finding;
-
 typedef struct check {
   const sley_matrix *a;
   const sl_scaled_product *p;
   double terms; /* beside a row's entries */
-  double eps;
-  double narrow, least,
-      infinite;      /* rounding to Y's type: u, half the least subnormal, what becomes infinite */
-  double wire_least; /* half the least subnormal of the type that values travelled in; 0: they were wide */
-  double largest_error, largest; /* of all entries that are finite: |Y - A X|, |A X| */
+  sl_rounding rounding;
   double limit;                  /* sums from here on are infinite in the type of sums */
   bool factor_overflows;         /* alpha or beta alone does */
   double *sums;                  /* LISTS k a thread, see row_sums */
   pthread_mutex_t lock;
-  finding worst;
+  sl_findings found;
 } check;
 
 /* Half the least subnormal of a type of 16 bits. */
@@ -62,15 +50,13 @@ double sl_wire_bound(sley_dtype wire, int roundings) {
   return roundings > 0 ? expm1(roundings * log1p(roundoff_of(wire))) : 0;
 }
 
-/* What values too small for the type they travelled in add to a row's error. */
-static double least_error(const check *c, int64_t row) {
-  const sley_matrix *a = c->a;
-  double sum = 0, r = c->p->wire_bound / roundoff_of(c->p->wire);
-  if (c->wire_least == 0)
+double sl_wire_least(const sley_matrix *a, int64_t row, double alpha, double wire_bound, sley_dtype wire) {
+  double sum = 0, r = wire_bound / roundoff_of(wire);
+  if (wire_bound <= 0)
     return 0;
   for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++)
-    sum += fabs(c->p->alpha * sl_value_at(a->val, a->dtype, e)) + r;
-  return 2 * c->wire_least * sum;
+    sum += fabs(alpha * sl_value_at(a->val, a->dtype, e)) + r;
+  return 2 * least_of(wire) * sum;
 }
 
 /* Of a row, k each. */
@@ -148,22 +134,30 @@ static double reach_of(double bound, double sum, double magnitude) {
   return fabs(sum) + bound * magnitude;
 }
 
-/* bound, of the sum relative to its magnitude, with the rounding of the sum to Y's type. */
-static double with_rounding(const check *c, double bound, double sum, double magnitude) {
-  if (c->narrow == 0 || magnitude == 0)
+sl_rounding sl_rounding_of(sley_dtype dtype) {
+  sl_rounding r = {.eps = sl_sum_dtype(dtype) == SLEY_F32 ? FLT_EPSILON / 2 : DBL_EPSILON};
+  if (sl_is_16_bit(dtype)) {
+    r.narrow = roundoff_of(dtype);
+    r.least = least_of(dtype);
+    r.infinite = dtype == SLEY_F16 ? 65520 : 0x1.ffp127;
+  }
+  return r;
+}
+
+double sl_rounding_of_sum(const sl_rounding *r, double bound, double sum, double magnitude) {
+  if (r->narrow == 0 || magnitude == 0)
     return bound;
-  double rounding = c->narrow * reach_of(bound, sum, magnitude);
-  return bound + (rounding > c->least ? rounding : c->least) / magnitude;
+  double rounding = r->narrow * reach_of(bound, sum, magnitude);
+  return bound + (rounding > r->least ? rounding : r->least) / magnitude;
 }
 
-/* Whether y is the infinity that the sum may be rounded to. */
-static bool is_overflow(const check *c, double bound, double y, double sum, double magnitude) {
-  return c->narrow > 0 && isinf(y) && signbit(y) == signbit(sum) &&
-         reach_of(bound, sum, magnitude) >= c->infinite;
+bool sl_rounding_overflows(const sl_rounding *r, double bound, double y, double sum, double magnitude) {
+  return r->narrow > 0 && isinf(y) && signbit(y) == signbit(sum) &&
+         reach_of(bound, sum, magnitude) >= r->infinite;
 }
 
-static finding judge(double y, double sum, double magnitude, double bound, int64_t row, int64_t col) {
-  finding f = {.bound = bound, .row = row, .col = col};
+sl_finding sl_finding_judge(double y, double sum, double magnitude, double bound, int64_t row, int64_t col) {
+  sl_finding f = {.bound = bound, .row = row, .col = col};
   double error = fabs(y - sum);
   if (error == 0)
     return f;
@@ -174,21 +168,37 @@ static finding judge(double y, double sum, double magnitude, double bound, int64
 
 /* The same where the entry of Y, a term or the sum is not finite: right or wrong. overflows: some order of
  * summation leaves the range of the type. */
-static finding judge_special(double y, double sum, double special, bool overflows, int64_t row, int64_t col) {
+static sl_finding judge_special(double y, double sum, double special, bool overflows, int64_t row,
+                                int64_t col) {
   bool right;
   if (special != 0) /* or NaN */
     right = !isfinite(y) && (overflows || y == special || (isnan(y) && isnan(special)));
   else
     right = overflows || y == sum;
   double wrong = right ? 0 : INFINITY;
-  return (finding){.relative = wrong, .units = wrong, .row = row, .col = col};
+  return (sl_finding){.relative = wrong, .units = wrong, .row = row, .col = col};
 }
 
-/* Of equal findings the one in the earlier place, so that the answer does not depend on threads. */
-static bool is_worse(const finding *a, const finding *b) {
+bool sl_finding_is_worse(const sl_finding *a, const sl_finding *b) {
   if (a->units != b->units)
     return a->units > b->units;
   return a->row < b->row || (a->row == b->row && a->col < b->col);
+}
+
+void sl_findings_add(sl_findings *all, const sl_findings *some) {
+  if (some->worst.units >= 0 && sl_finding_is_worse(&some->worst, &all->worst))
+    all->worst = some->worst;
+  all->largest = fmax(all->largest, some->largest);
+  all->largest_error = fmax(all->largest_error, some->largest_error);
+}
+
+sley_check sl_findings_sum_up(const sl_findings *all) {
+  return (sley_check){.max_error = all->worst.relative,
+                      .bound = all->worst.bound,
+                      .ok = all->worst.units <= 1,
+                      .row = all->worst.row,
+                      .col = all->worst.col,
+                      .relative_error = all->largest_error == 0 ? 0 : all->largest_error / all->largest};
 }
 
 static sley_status check_rows(void *context, int64_t begin, int64_t end, int thread) {
@@ -196,36 +206,33 @@ static sley_status check_rows(void *context, int64_t begin, int64_t end, int thr
   const sl_scaled_product *p = c->p;
   double *lists = c->sums + LISTS * p->k * thread;
   row_sums s = {lists, lists + p->k, lists + 2 * p->k, lists + 3 * p->k, lists + 4 * p->k};
-  finding worst = {.units = -1};
-  double largest_error = 0, largest = 0;
+  sl_findings found = SL_NO_FINDINGS;
   for (int64_t row = begin; row < end; row++) {
     sum_row(c, row, &s);
-    double bound = ((double)(c->a->rowptr[row + 1] - c->a->rowptr[row]) + c->terms) * c->eps;
-    double least = least_error(c, row);
+    double bound = ((double)(c->a->rowptr[row + 1] - c->a->rowptr[row]) + c->terms) * c->rounding.eps;
+    double least = sl_wire_least(c->a, row, p->alpha, p->wire_bound, p->wire);
     for (int64_t j = 0; j < p->k; j++) {
       double y = sl_value_at(p->y, c->a->dtype, row * p->ldy + j), sum = s.sum[j], magnitude = s.magnitude[j];
-      if (s.special[j] == 0 && is_overflow(c, bound, y, sum, magnitude))
+      if (s.special[j] == 0 && sl_rounding_overflows(&c->rounding, bound, y, sum, magnitude))
         y = sum;
-      finding f;
+      sl_finding f;
       if (s.special[j] != 0 || !isfinite(y) || !isfinite(sum)) {
         bool overflows = c->factor_overflows || !(fmax(magnitude, s.plain[j]) * (1 + bound) < c->limit);
         f = judge_special(y, sum, s.special[j], overflows, row, j);
       } else {
-        double allowed = with_rounding(c, bound, sum, magnitude) + p->wire_bound * (1 + bound);
+        double allowed =
+            sl_rounding_of_sum(&c->rounding, bound, sum, magnitude) + p->wire_bound * (1 + bound);
         allowed += magnitude > 0 ? least / magnitude : 0;
-        f = judge(y, sum, magnitude, allowed, row, j);
-        largest = fmax(largest, fabs(sum));
-        largest_error = fmax(largest_error, fabs(y - sum));
+        f = sl_finding_judge(y, sum, magnitude, allowed, row, j);
+        found.largest = fmax(found.largest, fabs(sum));
+        found.largest_error = fmax(found.largest_error, fabs(y - sum));
       }
-      if (is_worse(&f, &worst))
-        worst = f;
+      if (sl_finding_is_worse(&f, &found.worst))
+        found.worst = f;
     }
   }
   pthread_mutex_lock(&c->lock);
-  if (worst.units >= 0 && is_worse(&worst, &c->worst))
-    c->worst = worst;
-  c->largest = fmax(c->largest, largest);
-  c->largest_error = fmax(c->largest_error, largest_error);
+  sl_findings_add(&c->found, &found);
   pthread_mutex_unlock(&c->lock);
   return SLEY_OK;
 }
@@ -233,28 +240,16 @@ static sley_status check_rows(void *context, int64_t begin, int64_t end, int thr
 sley_status sl_check_spmm(const sley_matrix *matrix, const sl_scaled_product *product, sl_team *team,
                           sley_check *out) {
   bool plain = product->alpha == 1 && product->beta == 0;
-  check c = {.a = matrix, .p = product, .terms = plain ? 1 : 6, .worst = {.units = -1}};
-  /* Unit roundoff; twice that in float64, where the oracle rounds as well. */
-  c.eps = sl_sum_dtype(matrix->dtype) == SLEY_F32 ? FLT_EPSILON / 2 : DBL_EPSILON;
-  if (sl_is_16_bit(matrix->dtype)) {
-    c.narrow = roundoff_of(matrix->dtype);
-    c.least = least_of(matrix->dtype);
-    c.infinite = matrix->dtype == SLEY_F16 ? 65520 : 0x1.ffp127;
-  }
+  check c = {.a = matrix, .p = product, .terms = plain ? 1 : 6, .found = SL_NO_FINDINGS};
+  c.rounding = sl_rounding_of(matrix->dtype);
   bool narrow_sums = sl_sum_dtype(matrix->dtype) == SLEY_F32;
   c.limit = narrow_sums ? (double)FLT_MAX : DBL_MAX;
   c.factor_overflows = fabs(product->alpha) > c.limit || fabs(product->beta) > c.limit;
-  c.wire_least = product->wire_bound > 0 ? least_of(product->wire) : 0;
   SL_TRY(SL_NEW(c.sums, LISTS * product->k * sl_team_size(team), "the check's sums"));
   pthread_mutex_init(&c.lock, NULL);
   sley_status status = sl_team_for(team, matrix->rows, 512, check_rows, &c);
   pthread_mutex_destroy(&c.lock);
   sl_free(c.sums);
-  *out = (sley_check){.max_error = c.worst.relative,
-                      .bound = c.worst.bound,
-                      .ok = c.worst.units <= 1,
-                      .row = c.worst.row,
-                      .col = c.worst.col,
-                      .relative_error = c.largest_error == 0 ? 0 : c.largest_error / c.largest};
+  *out = sl_findings_sum_up(&c.found);
   return status;
 }

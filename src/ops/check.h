@@ -19,6 +19,43 @@ typedef struct sl_scaled_product {
 /* What so many roundings of values, or of sums of them, to a type add to |Y - A X|, relative to |A||X|. */
 double sl_wire_bound(sley_dtype wire, int roundings);
 
+/* Of sums in a type: unit roundoff, twice that in float64, where the oracle rounds as well; and of rounding
+ * sums to a type of 16 bits, else 0: u, half the least subnormal, what becomes infinite. */
+typedef struct sl_rounding {
+  double eps;
+  double narrow, least, infinite;
+} sl_rounding;
+sl_rounding sl_rounding_of(sley_dtype dtype);
+
+/* bound, of a sum relative to its magnitude, with the rounding of the sum to its type. */
+double sl_rounding_of_sum(const sl_rounding *r, double bound, double sum, double magnitude);
+
+/* Whether y is the infinity that the sum may be rounded to. */
+bool sl_rounding_overflows(const sl_rounding *r, double bound, double y, double sum, double magnitude);
+
+/* What values too small for the type they travelled in add to the error of a row of Y; 0: they were wide. */
+double sl_wire_least(const sley_matrix *a, int64_t row, double alpha, double wire_bound, sley_dtype wire);
+
+/* Where an entry of a result stands against its bound. */
+typedef struct sl_finding {
+  double relative; /* |Y - A X| / |A||X|; infinite if |A||X| = 0 but the error is not */
+  double units;    /* of the bound; above 1: wrong */
+  double bound;
+  int64_t row, col;
+} sl_finding;
+sl_finding sl_finding_judge(double y, double sum, double magnitude, double bound, int64_t row, int64_t col);
+/* Of equal findings the one in the earlier place, so that the answer does not depend on threads. */
+bool sl_finding_is_worse(const sl_finding *a, const sl_finding *b);
+
+/* What some entries come to. */
+typedef struct sl_findings {
+  sl_finding worst;              /* units below 0: there were none */
+  double largest_error, largest; /* of those that are finite: |Y - A X|, |A X| */
+} sl_findings;
+#define SL_NO_FINDINGS ((sl_findings){.worst = {.units = -1}})
+void sl_findings_add(sl_findings *all, const sl_findings *some);
+sley_check sl_findings_sum_up(const sl_findings *all);
+
 /* As sley_check_scaled, with a team. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_check_spmm(const sley_matrix *matrix, const sl_scaled_product *product, sl_team *team,
                           sley_check *out);

@@ -21,13 +21,6 @@ static sley_status stand_for(sley_plan *handle, const sl_inspection *ins, const 
   return SLEY_OK;
 }
 
-static void clear(sley_plan *handle) {
-  sl_plan_free(&handle->last_block);
-  sl_plan_free(&handle->full_block);
-  sl_plan_free(&handle->plan);
-  handle->rest = 0;
-}
-
 /* Where not all columns fit, the plan itself is needed, which is then made for blocks of columns. */
 static sley_status compare_one(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options,
                                const sl_forecast *forecast, sley_plan_info *out) {
@@ -58,7 +51,7 @@ sley_status sl_spmm_compare_all(sley_plan *handle, sl_inspection *ins, const sle
       status = sl_forecast_get(&forecasts, place, &forecast);
     if (status == SLEY_OK)
       status = compare_one(handle, ins, options, forecast, &comparison->info[i]);
-    clear(handle);
+    sl_spmm_free_plans(handle);
     comparison->info[i].reason = strcmp(name, "auto") == 0 ? comparison->reason : "asked for";
   }
   sl_forecasts_end(&forecasts);

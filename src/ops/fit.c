@@ -5,6 +5,7 @@
 #include "base/value.h"
 #include "exec/footprint.h"
 #include "ops/spmm.h"
+#include "plan/count.h"
 #include "predict/cost.h"
 
 enum { WIDE = 32 }; /* columns that wider blocks are multiples of */
@@ -136,6 +137,7 @@ static void sum_up(sley_plan *handle) {
     all->phase_seconds[i] = (double)full * wide->phase_seconds[i] + (double)rest * narrow->phase_seconds[i];
   all->messages_most = full * wide->messages_most + rest * narrow->messages_most;
   all->memory_bytes_most = wide->memory_bytes_most;
+  all->fuses = wide->fuses && (!rest || narrow->fuses);
 }
 
 /* The plan for k of its columns, with what is summed over ranks. */
@@ -151,6 +153,10 @@ static sley_status split(sley_plan *handle, const sl_inspection *ins, int64_t wi
     return sl_fail(SLEY_ERR_UNSUPPORTED,
                    "the product takes blocks of columns in turn, whose rows share buffers: none can be kept "
                    "(keep_input)");
+  if (ins->wishes->updates && sl_is_16_bit(handle->plan.dtype))
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "the product takes blocks of columns in turn, and Z, which is added to, has 16 bits: it "
+                   "would be rounded each time (update)");
   int64_t k = handle->plan.k, blocks = (k + width - 1) / width, even = (k + blocks - 1) / blocks;
   if (width >= WIDE)
     even = (even + WIDE - 1) / WIDE * WIDE;

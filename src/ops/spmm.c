@@ -7,9 +7,11 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "device/asked_kernel.h"
 #include "machine/machine.h"
 #include "ops/check.h"
 #include "ops/compare.h"
+#include "ops/kernel_use.h"
 #include "plan/describe.h"
 #include "plan/resident.h"
 #include "predict/choice.h"
@@ -34,6 +36,22 @@ static sley_status choose_library(const sley_plan_options *options, const char *
   return SLEY_OK;
 }
 
+/* The kernel that the option names, and with it whose it is. */
+static sley_status choose_kernel(const sl_device *device, const sley_plan_options *options,
+                                 sl_plan_wishes *wishes) {
+  const char *name = options->kernel, *local = options->local;
+  if (!name || strcmp(name, "auto") == 0)
+    return SLEY_OK;
+  SL_TRY(sl_kernel_named(device->ops->name, device->ops->kernels, name, &wishes->kernel));
+  const char *owner = wishes->kernel->library ? wishes->kernel->library : "sley";
+  if (local && strcmp(local, "auto") != 0 && strcmp(local, owner) != 0)
+    return sl_fail(SLEY_ERR_ARG,
+                   "the kernel %s is of %s, but the plan asks for kernels of %s: leave one of the two out",
+                   name, owner, local);
+  wishes->library = wishes->kernel->library;
+  return SLEY_OK;
+}
+
 /* The type that values travel in. Integer and 16-bit values are as narrow as they get; and bits that are the
  * same for every number of ranks cannot depend on which rows travel. */
 static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtype, sl_plan_wishes *wishes) {
@@ -54,8 +72,18 @@ static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtyp
   return SLEY_OK;
 }
 
-static sley_status read_wishes(const sley_plan_options *options, int64_t k, sley_dtype dtype,
-                               sl_plan_wishes *out) {
+static sley_status choose_updates(const sley_plan_options *options, sl_updates *out) {
+  static const sl_updates of[] = {[SLEY_UPDATE_NONE] = SL_UPDATES_NONE,
+                                  [SLEY_UPDATE_FUSED] = SL_UPDATES_FUSED,
+                                  [SLEY_UPDATE_APART] = SL_UPDATES_APART};
+  if ((unsigned)options->update >= sizeof of / sizeof *of)
+    return sl_fail(SLEY_ERR_ARG, "there is no way %d to make an update", (int)options->update);
+  *out = of[options->update];
+  return SLEY_OK;
+}
+
+static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *options, int64_t k,
+                               sley_dtype dtype, sl_plan_wishes *out) {
   *out = sl_plan_wishes_for(k, dtype);
   out->reproducible = options->reproducible;
   out->capture = options->capture;
@@ -63,7 +91,9 @@ static sley_status read_wishes(const sley_plan_options *options, int64_t k, sley
   out->keeps_input = options->keep_input;
   out->owned = options->transpose;
   out->renewable = options->renewable;
+  SL_TRY(choose_updates(options, &out->updates));
   SL_TRY(choose_library(options, &out->library));
+  SL_TRY(choose_kernel(comm->device, options, out));
   return choose_wire(options, dtype, out);
 }
 
@@ -100,6 +130,10 @@ static sley_status build(sley_plan *handle, sl_inspection *ins, const sley_plan_
     status = sl_exec_create(handle->blocks > 1 ? &handle->full_block : &handle->plan, &handle->exec);
   if (status == SLEY_OK && !options->dry && handle->rest > 0)
     status = sl_exec_create_sharing(&handle->last_block, handle->exec, &handle->last);
+  if (status == SLEY_OK && !options->dry)
+    sl_kernel_use_of_exec(handle->exec, &handle->used);
+  else if (status == SLEY_OK && !options->machine)
+    sl_kernel_use_of_dry(&handle->plan, ins, &handle->used);
   return status;
 }
 
@@ -148,7 +182,7 @@ static sley_status make(sley_plan *handle, const sley_matrix *block, const int64
                         const int64_t *col_begin, const request *asked) {
   const sley_plan_options *options = asked->options;
   sl_plan_wishes wishes;
-  SL_TRY(sl_agree(handle->comm, read_wishes(options, asked->k, block->dtype, &wishes)));
+  SL_TRY(sl_agree(handle->comm, read_wishes(handle->comm, options, asked->k, block->dtype, &wishes)));
   SL_TRY(sl_inspect_check(handle->comm, block, row_begin, col_begin, &wishes));
   if (!options->transpose)
     return inspect_and_build(handle, block, row_begin, col_begin, &wishes, asked);
@@ -221,7 +255,7 @@ static sley_status make_pair(sley_plan *const pair[2], const sley_matrix *block,
   sl_comm *comm = pair[0]->comm;
   sl_inspection inspection;
   sl_plan_wishes wishes;
-  SL_TRY(sl_agree(comm, read_wishes(options, k, block->dtype, &wishes)));
+  SL_TRY(sl_agree(comm, read_wishes(comm, options, k, block->dtype, &wishes)));
   SL_TRY(sl_inspect(comm, block, row_begin, col_begin, &wishes, &inspection));
   sley_status status = build(pair[0], &inspection, options);
   if (status == SLEY_OK)
@@ -250,20 +284,30 @@ sley_status sl_spmm_plan_pair(sl_comm *comm, const sley_matrix *block, const int
   return SLEY_OK;
 }
 
-static sley_status run_block(sley_plan *plan, int64_t block, bool unchanged, double alpha, const void *x,
-                             int64_t ldx, double beta, void *y, int64_t ldy) {
-  sl_counters before, after;
-  sl_exec *exec = plan->rest > 0 && block == plan->blocks - 1 ? plan->last : plan->exec;
+/* The execution of a block of columns, which begins: what the ranks count is noted. */
+static sl_exec *begin_block(sley_plan *plan, int64_t block, sl_counters *before) {
   plan->kept.there = false;
-  plan->comm->ops->counters(plan->comm, &before);
-  SL_TRY(sl_exec_run(exec, unchanged, alpha, x, ldx, beta, y, ldy));
+  plan->comm->ops->counters(plan->comm, before);
+  return plan->rest > 0 && block == plan->blocks - 1 ? plan->last : plan->exec;
+}
+
+static void end_block(sley_plan *plan, int64_t block, const sl_counters *before) {
+  sl_counters after;
   plan->comm->ops->counters(plan->comm, &after);
   if (block == 0)
     plan->counted = (sl_counters){0};
   for (int link = 0; link < SL_LINK_COUNT; link++) {
-    plan->counted.bytes[link] += after.bytes[link] - before.bytes[link];
-    plan->counted.messages[link] += after.messages[link] - before.messages[link];
+    plan->counted.bytes[link] += after.bytes[link] - before->bytes[link];
+    plan->counted.messages[link] += after.messages[link] - before->messages[link];
   }
+}
+
+static sley_status run_block(sley_plan *plan, int64_t block, bool unchanged, double alpha, const void *x,
+                             int64_t ldx, double beta, void *y, int64_t ldy) {
+  sl_counters before;
+  sl_exec *exec = begin_block(plan, block, &before);
+  SL_TRY(sl_exec_run(exec, unchanged, alpha, x, ldx, beta, y, ldy));
+  end_block(plan, block, &before);
   return SLEY_OK;
 }
 
@@ -348,6 +392,23 @@ sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_
   return SLEY_OK;
 }
 
+/* A block of columns of A X is multiplied by its rows of W, and added to what those before it have made. */
+sley_status sl_spmm_update(sley_plan *plan, double alpha, const void *x, int64_t ldx,
+                           const sl_update *update) {
+  int64_t value = (int64_t)sley_dtype_bytes(plan->plan.dtype);
+  for (int64_t b = 0; b < plan->blocks; b++) {
+    int64_t first = b * plan->width;
+    sl_counters before;
+    sl_update some = *update;
+    sl_exec *exec = begin_block(plan, b, &before);
+    some.w = update->w ? (const char *)update->w + first * update->ldw * value : NULL;
+    some.beta = b == 0 ? update->beta : 1;
+    SL_TRY(sl_exec_run_update(exec, alpha, x ? (const char *)x + first * value : NULL, ldx, &some));
+    end_block(plan, b, &before);
+  }
+  return SLEY_OK;
+}
+
 static sley_status set_values(sley_plan *plan, const void *val) {
   SL_TRY(sl_exec_set_values(plan->exec, val));
   return plan->last ? sl_exec_set_values(plan->last, val) : SLEY_OK;
@@ -398,7 +459,8 @@ void sl_spmm_info(const sley_plan *plan, sley_plan_info *out) {
                                      .wait_ms = 1e3 * f->phase_seconds[SL_PHASE_WAIT]},
                           .rank_messages = f->messages_most,
                           .wire = p->wire,
-                          .wire_bound = sl_wire_bound(p->wire, p->roundings)};
+                          .wire_bound = sl_wire_bound(p->wire, p->roundings),
+                          .update_fused = f->fuses};
 }
 
 void sl_spmm_trials(const sley_plan *plan, sley_trial *out, int room, int *count) {
@@ -429,12 +491,15 @@ static size_t describe_trials(const sley_trial *trials, int count, char *text, s
 sley_status sl_spmm_describe(const sley_plan *plan, char **out) {
   enum { LINE = 80 };
   sley_trial trials[SL_NEIGHBOUR_TRIALS];
-  char lines[SL_NEIGHBOUR_TRIALS * LINE], *text;
+  char lines[SL_NEIGHBOUR_TRIALS * LINE + SL_KERNEL_LINES * SL_KERNEL_LINE], *text;
   int count;
   *out = NULL;
   SL_TRY(sl_plan_describe(&plan->plan, &text));
   sl_spmm_trials(plan, trials, SL_NEIGHBOUR_TRIALS, &count);
-  size_t length = strlen(text), more = describe_trials(trials, count, lines, sizeof lines);
+  size_t length = strlen(text);
+  size_t more =
+      sl_kernel_use_describe(plan->comm->device, &plan->used, lines, SL_KERNEL_LINES * SL_KERNEL_LINE);
+  more += describe_trials(trials, count, lines + more, sizeof lines - more);
   char *longer = more > 0 ? sl_realloc(text, (int64_t)(length + more + 1), 1, "a plan's description") : text;
   if (!longer) {
     sl_free(text);
@@ -446,14 +511,19 @@ sley_status sl_spmm_describe(const sley_plan *plan, char **out) {
   return SLEY_OK;
 }
 
+void sl_spmm_free_plans(sley_plan *plan) {
+  sl_plan_free(&plan->last_block);
+  sl_plan_free(&plan->full_block);
+  sl_plan_free(&plan->plan);
+  plan->rest = 0;
+}
+
 void sl_spmm_plan_destroy(sley_plan *plan) {
   if (!plan)
     return;
   sl_exec_destroy(plan->last);
   sl_exec_destroy(plan->exec);
-  sl_plan_free(&plan->last_block);
-  sl_plan_free(&plan->full_block);
-  sl_plan_free(&plan->plan);
+  sl_spmm_free_plans(plan);
   sl_halo_release(plan->halo);
   sl_transposition_destroy(plan->values);
   sley_matrix_destroy(plan->transposed);

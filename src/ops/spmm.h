@@ -3,7 +3,7 @@
 #ifndef SLEY_OPS_SPMM_H
 #define SLEY_OPS_SPMM_H
 
-#include "exec/exec.h"
+#include "exec/kernel_use.h"
 #include "algo/algorithm.h"
 #include "plan/transpose_blocks.h"
 
@@ -32,6 +32,7 @@ struct sley_plan {
   sl_transposition *values; /* by which they get new values, or NULL */
   sl_halo *halo;            /* the inspection's */
   sl_input kept;            /* of the last execute */
+  sl_kernel_use used;       /* by this rank: what kernels sum; nothing of dry plans for another machine */
   sl_counters counted;      /* by this rank, in the last execute */
 };
 
@@ -51,6 +52,10 @@ sley_status sl_spmm_execute_block(sley_plan *plan, int64_t block, double alpha, 
 /* As sley_spmm_input. Errors are the same on all ranks, and leave the comm usable, but for those in flight.
  * Collective. */
 sley_status sl_spmm_execute_input(sley_plan *plan, const sl_input *input, double beta, void *y, int64_t ldy);
+
+/* As sley_spmm_update. */
+sley_status sl_spmm_update(sley_plan *plan, double alpha, const void *x, int64_t ldx,
+                           const sl_update *update);
 
 /* As sley_plan_set_values. */
 sley_status sl_spmm_set_values(sley_plan *plan, const void *val);
@@ -73,6 +78,8 @@ void sl_spmm_trials(const sley_plan *plan, sley_trial *out, int room, int *count
 /* The plan in words, and what its kernels settled; freed by sl_free. */
 sley_status sl_spmm_describe(const sley_plan *plan, char **out);
 sley_status sl_spmm_counted(sley_plan *plan, sley_traffic *out);
+/* Leaves a handle without plans, which nothing may be bound to any more. */
+void sl_spmm_free_plans(sley_plan *plan);
 void sl_spmm_plan_destroy(sley_plan *plan);
 
 #endif

@@ -9,8 +9,8 @@
 #include "order/builtin.h"
 
 const sl_ordering *const sl_orderings[] = {
-    &sl_order_none,   &sl_order_rabbit, &sl_order_rcm,    &sl_order_degree,
-    &sl_order_scotch, &sl_order_metis,  &sl_order_random, NULL,
+    &sl_order_none,  &sl_order_rabbit, &sl_order_rcm, &sl_order_degree, &sl_order_loa, &sl_order_scotch,
+    &sl_order_metis, &sl_order_random, NULL,
 };
 
 sley_status sl_ordering_find(const char *name, const sl_ordering **out) {

@@ -43,7 +43,8 @@ sley_status sl_parts_in_place(sl_plan *plan, const sl_inspection *ins, bool own_
       place[h] = segment[p] + ins->halo->row[h] - ins->col_begin[p];
   sley_status status = own_first ? own_rows_first(ins, &turn) : SLEY_OK;
   sl_column_map columns = {.local_place = segment[ins->comm->rank], .place = place, .turn = turn};
-  sl_part_frame frame = {.name = "block", .x = SL_BUFFER_X, .whole = true, .in_place = true};
+  sl_part_frame frame = {
+      .name = "block", .kind = SLEY_PART_BOTH, .x = SL_BUFFER_X, .whole = true, .in_place = true};
   if (status == SLEY_OK)
     status = sl_parts_cut(plan, ins, &columns, 1, &frame, index);
   sl_free(turn);

@@ -243,6 +243,7 @@ static sley_status frame_parts(const sl_plan *plan, cut *c) {
   for (int p = 0; p < c->count; p++) {
     const sl_part_frame *frame = &c->frames[p];
     c->parts[p] = (sl_part){.name = frame->name,
+                            .kind = frame->kind,
                             .a = {.index = index_of(plan, c, frame), .dtype = c->ins->block->dtype},
                             .k = c->ins->wishes->k,
                             .x = frame->x,
@@ -434,8 +435,12 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
       plan->memory_bytes += ins->block->nnz * (int64_t)sizeof(int64_t);
     for (int p = 0; p < count; p++) {
       int64_t rows = one && p != map->local ? 0 : ins->block->rows;
-      sl_part part = {
-          .name = "dry", .a = {.rows = rows}, .x = frames[p].x, .y = SL_BUFFER_Y, .arrives_in = -1};
+      sl_part part = {.name = "dry",
+                      .kind = frames[p].kind,
+                      .a = {.rows = rows},
+                      .x = frames[p].x,
+                      .y = SL_BUFFER_Y,
+                      .arrives_in = -1};
       SL_TRY(sl_plan_add_part(plan, &part, NULL));
     }
     tell_work(plan, &c, *first);

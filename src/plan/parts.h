@@ -28,6 +28,7 @@ enum { SL_TURNS = 64 };
 /* What the parts are to be, one for each number in the map. */
 typedef struct sl_part_frame {
   const char *name;
+  sley_part_kind kind;
   int x;         /* buffer that its columns are rows of */
   int far;       /* not 0: a second one, see sl_part */
   bool whole;    /* stores every row of the block, so that it can carry the caller's beta */

@@ -33,6 +33,7 @@ typedef enum sl_beta {
 
 typedef struct sl_part {
   const char *name;
+  sley_part_kind kind;
   sl_spmm_matrix a; /* its arrays belong to the plan, or to the block; columns are rows of buffer x */
   int64_t nnz;
   /* Of plans that are renewable, which of the block's entries, counted from its first, each of its own is;
@@ -136,6 +137,7 @@ typedef struct sl_figures {
   double phase_seconds[SL_PHASES]; /* of predicted_seconds, on the average rank */
   int64_t messages_most;           /* that a rank receives at most */
   int64_t memory_bytes_most;       /* of the rank that needs most */
+  bool fuses;                      /* on all ranks, see sl_plan */
 } sl_figures;
 
 typedef struct sl_plan {
@@ -148,12 +150,13 @@ typedef struct sl_plan {
   int slices;                  /* ranks that share a row of Y, each with a slice of the columns; 0: none do */
   int64_t all_rows, all_cols, all_nnz, remote_nnz, halo_rows, cover_rows;
   bool dry;
-  bool uses_block;     /* a part has arrays of the block, which must outlive the plan */
-  bool capture;        /* of its exchanges */
-  bool renewable;      /* its parts can take new values */
-  bool entries_travel; /* entries of A go to other ranks, when the plan is made: it cannot be renewable */
-  bool reproducible;   /* every row is summed in column order */
-  const char *library; /* whose kernels sum the parts; NULL: Sley's own */
+  bool uses_block;         /* a part has arrays of the block, which must outlive the plan */
+  bool capture;            /* of its exchanges */
+  bool renewable;          /* its parts can take new values */
+  bool entries_travel;     /* entries of A go to other ranks, when the plan is made: it cannot be renewable */
+  bool reproducible;       /* every row is summed in column order */
+  const char *library;     /* whose kernels sum the parts; NULL: Sley's own */
+  const sl_kernel *kernel; /* the one that sums the parts; NULL: the cheapest that serves each */
   /* With a beta other than 0, Y is computed apart and added at the end, so that no order of steps is
    * disturbed. */
   bool separate_result;
@@ -166,6 +169,8 @@ typedef struct sl_plan {
   /* For parts in place: rank p's rows of X are columns segment[p] and up; segments begin on pages
    * (SL_X_PAGE). size + 1 entries, or NULL. */
   const int64_t *segment;
+  sl_updates updates; /* whether Y is for updates, see below */
+  bool fuses;         /* with updates: each block of rows of Y is multiplied by W as soon as it is summed */
   /* Values travel in the type wire, rounded at most `roundings` times on their way; 0: as they are. */
   int roundings;
   sley_dtype wire;
@@ -188,6 +193,11 @@ typedef struct sl_plan {
 #define SL_FETCH(plan, i)      (&((sl_fetch *)(plan)->fetches.items)[i])
 #define SL_CONVERSION(plan, i) (&((sl_conversion *)(plan)->conversions.items)[i])
 #define SL_STEP(plan, i)       (&((sl_step *)(plan)->steps.items)[i])
+
+/* Whether Y is made in a buffer of the execution's, at times or always. */
+static inline bool sl_plan_has_result(const sl_plan *plan) {
+  return plan->separate_result || plan->wide_result || (plan->updates && !plan->fuses);
+}
 
 /* Whether a part's Y holds sums, wider than the caller's Y. */
 static inline bool sl_part_is_wide(const sl_plan *plan, const sl_part *part) {
@@ -232,22 +242,6 @@ sley_status sl_plan_add_halo(sl_plan *plan, const char *name, sl_halo *halo, sl_
  * short plan->failed is set, for sl_plan_finish to return. */
 void sl_plan_send(sl_plan *plan, int exchange, const sl_row_list *list);
 void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list);
-
-/* A rank's own share of its plan's figures. */
-typedef struct sl_plan_share {
-  sley_traffic received;
-  int64_t memory_bytes;
-} sl_plan_share;
-
-/* Settles how Y is made and counts what this rank receives and keeps, when all steps are in. Local. Errors:
- * SLEY_ERR_MEMORY, where it was short for a list. */
-sley_status sl_plan_count(sl_plan *plan, sl_plan_share *out);
-
-/* The figures of traffic and memory, from all ranks' shares. Collective. */
-sley_status sl_plan_sum_up(sl_comm *comm, const sl_plan_share *own, sl_figures *out);
-
-/* sl_plan_count, agreed on, and sl_plan_sum_up. Collective. */
-sley_status sl_plan_finish(sl_plan *plan);
 
 /* The same plan for the first k <= plan->k columns: lists and buffers are narrower, all else is shared with
  * plan, which outlives it. Ended by sl_plan_free, also on error. Local; sl_plan_finish sums up over ranks

@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/asked_kernel.h"
 
 bool sl_resident_suits(const sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                        const sl_part_frame *frames, const sl_part *parts) {
-  if (!ins->resident || plan->renewable || map->turn || ins->wishes->library || count > SL_CUT_PARTS)
+  if (!ins->resident || plan->renewable || map->turn || ins->wishes->library || count > SL_CUT_PARTS ||
+      !sl_kernel_takes_resident(ins->wishes->kernel, ins->block->dtype, plan->k))
     return false;
   for (int p = 0; p < count; p++)
     if (frames[p].in_place || frames[p].on_host || parts[p].a.index != SLEY_I32)

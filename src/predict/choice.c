@@ -31,7 +31,7 @@ static sley_status consider(sl_forecasts *forecasts, int i, candidate *best, can
   const sl_forecast *forecast;
   sley_status status = sl_forecast_get(forecasts, i, &forecast);
   if (status == SLEY_ERR_UNSUPPORTED &&
-      (sl_asks_to_travel(forecasts->ins) || wishes->renewable)) /* on all ranks */
+      (sl_asks_to_travel(forecasts->ins) || wishes->renewable || wishes->kernel)) /* on all ranks */
     return SLEY_OK;
   SL_TRY(status);
   const sl_figures *figures = &forecast->figures;
@@ -90,10 +90,14 @@ sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASO
     if (is_considered(ins, sl_algorithms[i], &best, left_out, sizeof left_out))
       SL_TRY(consider(forecasts, i, &best, &next));
   *chosen = best.index;
-  snprintf(reason, SL_REASON,
-           "%s is predicted fastest: %.3g ms moving %.2f MiB; next %s: %.3g ms, %.2f MiB%s",
-           sl_algorithms[best.index]->name, 1e3 * best.seconds, (double)best.bytes / 1048576,
-           sl_algorithms[next.index]->name, 1e3 * next.seconds, (double)next.bytes / 1048576, left_out);
+  if (best.index < 0) /* none by the kernel that is asked for */
+    return sl_fail_prefix(SLEY_ERR_UNSUPPORTED, "no algorithm that auto considers is possible: ");
+  int used = snprintf(reason, SL_REASON, "%s is predicted fastest: %.3g ms moving %.2f MiB",
+                      sl_algorithms[best.index]->name, 1e3 * best.seconds, (double)best.bytes / 1048576);
+  if (next.index >= 0)
+    used += snprintf(reason + used, (size_t)(SL_REASON - used), "; next %s: %.3g ms, %.2f MiB",
+                     sl_algorithms[next.index]->name, 1e3 * next.seconds, (double)next.bytes / 1048576);
+  snprintf(reason + used, (size_t)(SL_REASON - used), "%s", left_out);
   return say_whose_figures(ins, reason, SL_REASON);
 }
 

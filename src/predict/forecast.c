@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "exec/footprint.h"
+#include "plan/count.h"
 #include "predict/cost.h"
 
 sley_status sl_forecasts_begin(sl_inspection *ins, sl_forecasts *out) {

@@ -36,6 +36,13 @@ one_line() {
   grep -qF -- "$2" "$work/err" || fail "$1: stderr lacks \"$2\": $(head -1 "$work/err")"
 }
 
+# With json_field set to that program: field FILE NAME [VALUE]: the field is there, and has the value.
+field() {
+  local got
+  got=$("$json_field" "$1" "$2" 2>&1) || { fail "$1: $2: $got"; return; }
+  [ $# -lt 3 ] || [ "$got" = "$3" ] || fail "$1: $2 is $got, expected $3"
+}
+
 finish() {
   if [ "$failures" -ne 0 ]; then
     echo "$failures failed"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # `sley plan`: what it says of its figures. No time decides anything.
-# Usage: test_plan.sh SLEY SOURCE
+# Usage: test_plan.sh SLEY SOURCE JSON_FIELD
 set -u
-sley=$1 source=$2
+sley=$1 source=$2 json_field=$3
 # shellcheck source=tests/cli/lib.sh
 . "$source/tests/cli/lib.sh"
 export SLEY_MACHINE=builtin
@@ -32,6 +32,28 @@ if [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then
   lacks "no GPU" "cuda\|GPU"
   run 2 spmm twin:cyt:scale=0.001 --ranks 2 --device cuda
 fi
+
+echo "windows: their intensity, and before an order"
+# 32 rows and columns: even rows have entries in all even columns, odd rows in all odd ones.
+awk 'BEGIN { print "%%MatrixMarket matrix coordinate pattern general\n32 32 512"
+  for (i = 1; i <= 32; i++) for (j = 2 - i % 2; j <= 32; j += 2) print i, j }' >"$work/two.mtx"
+run 0 plan "$work/two.mtx" --ranks 2 --device cpu --json "$work/two.json"
+has "windows" '^windows *16 rows each, intensity 8.00; 100.0 % of the nonzeros in windows of 2 or more, 100.0 % of 4, 100.0 % of 8$'
+lacks "windows, no order" '^unordered'
+for name in rows:16 windows:2 columns:64 intensity:8 share_from_2:1 share_from_8:1; do
+  field "$work/two.json" windows."${name%%:*}" "${name#*:}"
+done
+run 0 plan "$work/two.mtx" --ranks 2 --device cpu --order loa --json "$work/two.json"
+has "windows of loa" '^windows *16 rows each, intensity 16.00; '
+has "windows before" '^unordered *16 rows each, intensity 8.00; '
+field "$work/two.json" windows.intensity 16
+field "$work/two.json" windows_before.intensity 8
+run 0 plan "$work/two.mtx" --scaling 1,2 --device cpu --order loa --json "$work/two.json"
+has "windows, scaling" '^windows *16 rows each, intensity 16.00; '
+field "$work/two.json" windows.columns 32
+run 0 order "$work/two.mtx" --order loa --perm "$work/perm.npy"
+grep -q '^intensity of windows of 16 rows: 16.00, before 8.00 ' "$work/err" || fail "order: $(cat "$work/err")"
+
 echo "the ablation is one table of steps"
 run 0 plan twin:cyt:scale=0.01 --ranks 4 --workgroup 2 --device cpu --algo cola
 has "cola" '^algo .*predicted ms .*x step before'

@@ -11,13 +11,6 @@ for program in "$sley" "$json_field"; do
   [ -x "$program" ] || { echo "$program is missing"; exit 1; }
 done
 
-# field FILE NAME [VALUE]: the field is there, and has the value.
-field() {
-  local got
-  got=$("$json_field" "$1" "$2" 2>&1) || { fail "$1: $2: $got"; return; }
-  [ $# -lt 3 ] || [ "$got" = "$3" ] || fail "$1: $2 is $got, expected $3"
-}
-
 echo "spmm: text on stdout, nothing on stderr"
 run 0 spmm "$graph" --ranks 3 --k 5 --repeat 3
 silent_err "spmm"
@@ -38,6 +31,25 @@ for class in direct message; do
   field "$work/one.json" volume_bytes.$class "$("$json_field" "$work/one.json" predicted_bytes.$class)"
 done
 [ "$("$json_field" "$work/one.json" cover_rows)" -ge 0 ] || fail "cover_rows is not counted"
+
+echo "spmm: an update of the product, on threads and processes, reordered, transposed, and refused"
+for words in "--ranks 1 --algo halo" "--ranks 3 --order rabbit --beta 2" "--ranks 2 --transport tcp --dtype bf16" \
+  "--ranks 3 --transpose --alpha 0.5 --k 9" "--ranks 4 --algo all --dtype f64"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 0 spmm "$graph" --update 7 --repeat 2 $words
+  grep -Eq '(update|halo) +(update +)?W [0-9]+ x 7, (not )?fused' "$work/out" || fail "spmm --update $words does not tell of the update"
+  grep -Eq 'check +ok|  ok$' "$work/out" || fail "spmm --update $words: no check"
+done
+run 0 spmm "$graph" --ranks 1 --algo halo --update 5 --repeat 2 --out "$work/z.npy" --json "$work/update.json"
+for name in update.n:5 update.fused:true verify.ok:true; do
+  field "$work/update.json" "${name%%:*}" "${name#*:}"
+done
+field "$work/update.json" update.apart_ms
+[ "$(wc -c <"$work/z.npy")" -eq $((128 + 34 * 5 * 4)) ] || fail "Z is not 34 x 5"
+run 2 spmm "$graph" --update 3 --unchanged
+one_line "--update with --unchanged" "--unchanged"
+run 2 spmm "$graph" --update 0
+one_line "--update 0" "--update"
 
 echo "spmm: the timeline"
 run 0 spmm "$graph" --ranks 3 --repeat 2 --algo halo --trace "$work/trace.json"
@@ -150,7 +162,7 @@ echo "X from a file: whole numbers, so that every order, rank count and algorith
   printf 'ABCDEFGHIJ%.0s' {1..11} | head -c 102
 } >"$work/x.npy"
 run 0 spmm "$graph" --x "$work/x.npy" --ranks 1 --out "$work/y.npy" --repeat 1 --warmup 0
-for extra in "--order random" "--order rcm" "--order degree" "--order rabbit" "--ranks 7" "--partition nnz" \
+for extra in "--order random" "--order rcm" "--order degree" "--order rabbit" "--order loa" "--ranks 7" "--partition nnz" \
   "--algo cover --workgroup 2" "--transpose" "--reproducible" "--k=3"; do
   # shellcheck disable=SC2086 # a list of words
   run 0 spmm "$graph" --x "$work/x.npy" --ranks 4 $extra --out "$work/z.npy" --repeat 1 --warmup 0
@@ -258,6 +270,7 @@ done
 run 0 generate er:n=50,nnz=200,seed=3 -o "$work/er.mtx"
 run 0 order "$work/er.mtx" --order random -o "$work/er2.sley" --perm "$work/perm.npy"
 [ "$(wc -c <"$work/perm.npy")" -eq $((128 + 50 * 8)) ] || fail "perm.npy has $(wc -c <"$work/perm.npy") bytes"
+grep -q '^intensity of windows of 16 rows: [0-9.]*, before [0-9.]* ' "$work/err" || fail "order does not tell the intensity"
 run 0 spy "$graph" -o "$work/spy.png" --ranks 4 --size 100
 [ "$(head -c 4 "$work/spy.png" | tail -c 3)" = PNG ] || fail "spy writes no PNG"
 run 0 spy "$graph" -o -

@@ -7,15 +7,16 @@ sley=$1 root=$2
 # shellcheck source=tests/cli/lib.sh
 . "$root/tests/cli/lib.sh"
 
-job="k ranks threads workgroup algo device mem-limit order partition dtype wire transpose reproducible seed json"
+job="k ranks threads workgroup algo device kernel mem-limit order partition dtype wire transpose reproducible seed json"
 declare -A options=(
-  [spmm]="$job x out alpha beta repeat warmup budget unchanged verify trace local"
+  [spmm]="$job x out alpha beta repeat warmup budget unchanged update verify trace local"
   [plan]="$job machine scaling measure"
   [convert]="dtype threads"
   [order]="order output perm dtype threads seed"
   [generate]="output dtype threads seed"
   [spy]="output ranks partition order size bare threads seed"
   [tune]="device out transport seconds"
+  [bench]="data matrix cases least widest seed list dtype device threads repeat budget mem-limit mkl json"
   [info]="json"
 )
 
@@ -143,6 +144,10 @@ run 2 spmm "$graph" --order rabit
 one_line "a wrong choice" '"rabbit"'
 run 2 spmm "$graph" --order wood
 one_line "a choice that is near to none" "known are none rabbit rcm"
+completed --order
+while read -r name; do
+  grep -qx -- "$name" "$work/completed" || fail "completion of --order lacks $name"
+done < <(sed 's/.*known are //' "$work/err" | tr ' ' '\n')
 run 2 spmm "$graph" --algo hallo
 one_line "a wrong algorithm" '"halo"'
 run 2 spmm "$graph" --algo all --trace "$work/t.json"

@@ -34,16 +34,21 @@ static sley_status same_figures(const sley_plan_info *a, const sley_plan_info *b
   return SLEY_OK;
 }
 
+static sley_status plan_dry(sley_comm *comm, const sample *s, const sley_matrix *block, int i,
+                            sley_plan **out) {
+  sley_plan_options options = s->options;
+  options.algo = s->names[i];
+  options.dry = true;
+  return sley_plan_create(comm, block, s->begin, s->x_begin, s->k, &options, out);
+}
+
 /* The plan of names[i] beside what the comparison says of it. A cover that was counted for one algorithm is
  * known to those that come after it, as it is to auto's plan where the choice has looked at it. */
 static sley_status compare_with_plan(sley_comm *comm, const sample *s, const sley_matrix *block, int i,
                                      const sley_comparison *comparison) {
-  sley_plan_options options = s->options;
   sley_plan_info compared, planned;
   sley_plan *plan = NULL;
-  options.algo = s->names[i];
-  options.dry = true;
-  SL_TRY(sley_plan_create(comm, block, s->begin, s->x_begin, s->k, &options, &plan));
+  SL_TRY(plan_dry(comm, s, block, i, &plan));
   sley_status status = sley_plan_info_get(plan, &planned);
   if (status == SLEY_OK)
     status = sley_comparison_get(comparison, i, &compared);
@@ -63,11 +68,8 @@ static sley_status compare_with_plan(sley_comm *comm, const sample *s, const sle
 /* Whether a plan of every name can be made. */
 static sley_status try_plans(sley_comm *comm, const sample *s, const sley_matrix *block) {
   for (int i = 0; s->names[i]; i++) {
-    sley_plan_options options = s->options;
     sley_plan *plan = NULL;
-    options.algo = s->names[i];
-    options.dry = true;
-    SL_TRY(sley_plan_create(comm, block, s->begin, s->x_begin, s->k, &options, &plan));
+    SL_TRY(plan_dry(comm, s, block, i, &plan));
     sley_plan_destroy(plan);
   }
   return SLEY_OK;

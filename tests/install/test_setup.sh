@@ -26,8 +26,9 @@ grep -q ' cmake .*ninja-build' "$work/out" || fail "does not name cmake: $(cat "
 stub dpkg-query 'exit 1'
 stub apt-get "echo apt-get \"\$@\" >>$work/calls"
 stub id 'echo 1000'
+stub uname 'echo x86_64'
 setup 0 'neither root nor sudo'
-grep -q 'libjansson-dev .*libmpich-dev .*libcmocka-dev' "$work/out" || fail "does not name the libraries: $(cat "$work/out")"
+grep -q 'libjansson-dev .*libmpich-dev .*libcmocka-dev.*libc6-dev-arm64-cross qemu-user' "$work/out" || fail "does not name the libraries: $(cat "$work/out")"
 stub sudo 'exit 1'
 setup 0 'sudo wants a password'
 [ ! -e "$work/calls" ] || fail "apt-get ran: $(cat "$work/calls")"
@@ -35,6 +36,10 @@ stub sudo '[ "$1" = -n ] || exec "$@"'
 setup 0 'installing'
 grep -q '^apt-get -q update$' "$work/calls" || fail "no update: $(cat "$work/calls")"
 grep -q '^apt-get -q install .*libcmocka-dev' "$work/calls" || fail "no install: $(cat "$work/calls")"
+rm "$work/calls"
+stub uname 'echo aarch64'
+setup 0 'installing'
+if grep -qE 'aarch64|arm64|qemu' "$work/calls"; then fail "on aarch64 itself: $(cat "$work/calls")"; fi
 rm "$work/calls"
 role=run setup 0 'installing'
 if grep -qE 'mpi|cmocka' "$work/calls"; then fail "for make run: $(cat "$work/calls")"; fi

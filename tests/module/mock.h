@@ -62,6 +62,11 @@ typedef struct mock_queue {
   bool closing;
 } mock_queue;
 
+/* A product, be it the one that an update begins with: args.spmm is either. */
+static inline bool mock_is_product(const sl_kernel_args *args) {
+  return args->op == SL_OP_SPMM || (args->op == SL_OP_UPDATE && args->update.product.problem);
+}
+
 /* NULL-terminated. */
 extern const sl_kernel *const mock_kernels[];
 

@@ -163,7 +163,7 @@ static void run_in_pieces(mock_queue *queue, mock_task *t) {
 }
 
 static void run_kernel(mock_queue *queue, mock_task *t) {
-  if (t->args.op == SL_OP_SPMM) {
+  if (mock_is_product(&t->args)) {
     t->problem.a = &t->a;
     t->problem.pages = t->pages;
     t->args.spmm.problem = &t->problem;
@@ -179,7 +179,7 @@ static void run_kernel(mock_queue *queue, mock_task *t) {
     t->args.await.signals = &t->signals;
   if (t->args.op == SL_OP_SPMM && t->args.spmm.arrivals)
     run_in_pieces(queue, t);
-  else if (t->args.op == SL_OP_SPMM)
+  else if (mock_is_product(&t->args))
     run_spmm(queue, t, t->args);
   else
     (void)t->kernel->run(queue->inner, &t->args);

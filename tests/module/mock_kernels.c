@@ -30,6 +30,30 @@ static bool convert_ok(const sl_kernel_args *args) {
   return sl_kernel_find(&cpu, args, &kernel) == SLEY_OK;
 }
 
+/* As kernels that have no use for narrow products. */
+static bool wide_ok(const sl_kernel_args *args) {
+  return kernel_ok(args) && args->spmm.problem->k > 8;
+}
+
+static double wide_cost(const sl_kernel_args *args) {
+  (void)args;
+  return 1; /* only where it is asked for */
+}
+
+/* Likewise, which gets both memories of X as one. */
+static bool update_ok(const sl_kernel_args *args) {
+  sl_kernel_args joined = *args;
+  sl_spmm_problem problem;
+  if (args->update.product.problem) {
+    problem = *args->update.product.problem;
+    problem.far_rows = 0;
+    joined.update.product.problem = &problem;
+    if (problem.pages)
+      return false;
+  }
+  return convert_ok(&joined);
+}
+
 static bool rowwise_ok(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   return p->pages && !p->in_order && !p->arrives;
@@ -91,7 +115,7 @@ static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *from, sl
 
 static sley_status prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args, void **prepared) {
   *prepared = NULL;
-  if (args->op != SL_OP_SPMM)
+  if (!mock_is_product(args))
     return SLEY_OK;
   const sl_spmm_problem *problem = args->spmm.problem;
   const sl_spmm_matrix *from = problem->a;
@@ -114,7 +138,7 @@ static sley_status prepare(sl_device *device, sl_queue *queue, const sl_kernel_a
 
 static sley_status refill(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
                           sl_values_in where, void *prepared) {
-  const sl_spmm_matrix *a = args->op == SL_OP_SPMM ? args->spmm.problem->a : NULL;
+  const sl_spmm_matrix *a = mock_is_product(args) ? args->spmm.problem->a : NULL;
   const prepared_spmm *made = prepared;
   (void)device;
   if (!made)
@@ -158,7 +182,8 @@ static sley_status check_spmm(sl_queue *queue, mock_task *t) {
   s->prepared = NULL;
   t->problem.a = &t->a;
   s->problem = &t->problem;
-  SL_TRY(check(queue, s->y, "Y"));
+  if (t->args.op == SL_OP_SPMM)
+    SL_TRY(check(queue, s->y, "Y"));
   SL_TRY(check(queue, t->a.rowptr, "an array of A"));
   if (t->problem.far_rows > 0)
     SL_TRY(check(queue, s->far, "far rows of X"));
@@ -239,6 +264,16 @@ static sley_status check_round(sl_queue *queue, const sl_round_args *a) {
   return check(queue, a->y, "Y");
 }
 
+static sley_status check_update(sl_queue *queue, const sl_update_args *a) {
+  if (!a->product.problem && a->rows > 0 && a->k > 0)
+    SL_TRY(check(queue, a->t, "rows of T"));
+  if (a->n == 0)
+    return SLEY_OK;
+  if (a->product.problem || a->k > 0)
+    SL_TRY(check(queue, a->w, "W"));
+  return check(queue, a->z, "Z");
+}
+
 static sley_status check_convert(sl_queue *queue, const sl_convert_args *a) {
   if (a->count == 0 || a->k == 0)
     return SLEY_OK;
@@ -304,8 +339,11 @@ static sley_status check_inspection(sl_queue *queue, const sl_kernel_args *args)
 
 static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   mock_task t = {.kind = RUN, .args = *args};
-  if (args->op == SL_OP_SPMM)
+  bool multiplies = mock_is_product(args);
+  if (multiplies)
     SL_TRY(check_spmm(queue, &t));
+  if (args->op == SL_OP_UPDATE)
+    SL_TRY(check_update(queue, &args->update));
   if (args->op == SL_OP_ROWS)
     SL_TRY(check_rows(queue, &args->rows));
   if (args->op == SL_OP_PULL)
@@ -328,16 +366,17 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   sl_kernel_args known = t.args; /* a kernel that can do without looking at the matrix */
   sl_spmm_matrix types = t.a;
   sl_spmm_problem problem = t.problem;
-  if (args->op == SL_OP_SPMM) {
+  if (multiplies) {
     if (args->spmm.problem->a->rows == 0 || args->spmm.problem->k == 0)
       return SLEY_OK;
     types.rows = 0;
     problem.a = &types;
-    problem.far_rows = 0; /* it gets both memories as one */
+    problem.far_rows = 0;  /* it gets both memories as one */
+    problem.kernel = NULL; /* which is this device's */
     known.spmm.problem = &problem;
   }
   SL_TRY(sl_kernel_find(((mock_queue *)queue)->cpu, &known, &t.kernel));
-  if (args->op == SL_OP_SPMM && args->spmm.problem->pages)
+  if (multiplies && args->spmm.problem->pages)
     SL_TRY(copy_pages(args->spmm.problem, &t.pages));
   return mock_add_task(queue, &t);
 }
@@ -397,6 +436,15 @@ static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .run = run,
                                   .tune = tune,
                                   .tuned = tuned};
+static const sl_kernel wide = {.name = "mock-spmm-wide",
+                               .op = SL_OP_SPMM,
+                               .ok = wide_ok,
+                               .cost = wide_cost,
+                               .prepare = prepare,
+                               .refill = refill,
+                               .release = release,
+                               .memory = kernel_memory,
+                               .run = run};
 static const sl_kernel convert = {.name = "mock-convert",
                                   .op = SL_OP_CONVERT,
                                   .ok = convert_ok,
@@ -405,6 +453,15 @@ static const sl_kernel convert = {.name = "mock-convert",
                                   .refill = refill,
                                   .release = release,
                                   .run = run};
-const sl_kernel *const mock_kernels[] = {&spmm,    &rowwise, &rows,       &pull,    &arrive,
-                                         &await,   &scale,   &round_sums, &convert, &reduce,
-                                         &columns, &needs,   &tally,      &cut,     NULL};
+static const sl_kernel update = {.name = "mock-update",
+                                 .op = SL_OP_UPDATE,
+                                 .ok = update_ok,
+                                 .cost = kernel_cost,
+                                 .prepare = prepare,
+                                 .refill = refill,
+                                 .release = release,
+                                 .memory = kernel_memory,
+                                 .run = run};
+const sl_kernel *const mock_kernels[] = {&spmm,  &rowwise, &wide,   &rows,       &pull,    &arrive, &await,
+                                         &scale, &update,  &round_sums, &convert, &reduce, &columns,
+                                         &needs, &tally,   &cut,        NULL};

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "base/value.h"
-#include "mirror.h"
+#include "chosen_device.h"
 
 static uint64_t counter;
 

@@ -4,15 +4,6 @@
 
 #include "transport/transport.h"
 
-const char *test_device(void) {
-  const char *name = getenv("SLEY_TEST_DEVICE");
-  return name && *name ? name : "cpu";
-}
-
-bool test_on_cpu(void) {
-  return strcmp(test_device(), "cpu") == 0;
-}
-
 bool test_one_sided(const sley_comm *comm) {
   const unsigned wanted = SL_ONE_SIDED_GET | SL_ONE_SIDED_ATOMICS;
   return (comm->one_sided & wanted) == wanted;

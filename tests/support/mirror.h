@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests on any device: environment SLEY_TEST_DEVICE names it (default cpu), and operands in host memory get a
- * mirror in the device's. */
+/* Tests on any device: operands in host memory get a mirror in the device's. */
 #ifndef SLEY_TESTS_MIRROR_H
 #define SLEY_TESTS_MIRROR_H
 
 #include "support.h"
-
-/* The device that tests run on. */
-const char *test_device(void);
-bool test_on_cpu(void);
+#include "chosen_device.h"
 
 /* Whether the comm says that all one-sided access is to be had. */
 bool test_one_sided(const sley_comm *comm);

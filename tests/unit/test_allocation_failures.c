@@ -46,16 +46,31 @@ typedef struct product {
   int ranks, workgroup;
   bool transpose, keep_input;
   const char *wire;
+  sley_update_way update;
   sley_matrix *matrix;
 } product;
 
-enum { K = 3 };
+enum { K = 3, N = 5 };
+
+/* An update, with its check. */
+static sley_status update_rank(sley_plan *plan, const sley_matrix *block, const float *x, float *z) {
+  const float w[K * N] = {1, 2, 3};
+  sley_check check;
+  sley_update update = SLEY_UPDATE_INIT;
+  update.w = w;
+  update.n = update.ldw = N;
+  sley_status status = sley_spmm_update(plan, x, K, &update, z, N);
+  if (status == SLEY_OK)
+    status = sley_check_update(block, false, K, x, K, &update, NULL, N, z, N, 1, NULL, &check);
+  return status;
+}
 
 static sley_status multiply_rank(sley_comm *comm, void *argument) {
   const product *p = argument;
   int64_t begin[9];
-  float x[64 * K] = {0}, y[64 * K];
+  float x[64 * K] = {0}, y[64 * K], z[64 * N];
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  options.update = p->update;
   options.algo = p->algo;
   options.transpose = p->transpose;
   options.keep_input = p->keep_input;
@@ -70,6 +85,8 @@ static sley_status multiply_rank(sley_comm *comm, void *argument) {
     status = sley_plan_create(comm, block, begin, begin, K, &options, &plan);
   if (status == SLEY_OK)
     status = sley_spmm(plan, 1, x, K, 0, y, K);
+  if (status == SLEY_OK && p->update != SLEY_UPDATE_NONE)
+    status = update_rank(plan, block, x, z);
   sley_plan_destroy(plan);
   sley_matrix_destroy(block);
   return status;
@@ -80,7 +97,7 @@ static sley_status multiply(const void *argument) {
   sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
   options.ranks = p->ranks;
   options.workgroup = p->workgroup;
-  options.threads = 1;
+  options.threads = p->update && p->ranks == 1 ? 2 : 1;
   return sley_run_ranks(&options, multiply_rank, (void *)p);
 }
 
@@ -180,6 +197,22 @@ static void products_of_16_bits(void **state) {
   sley_matrix_destroy(p.matrix);
 }
 
+/* Fused, on a rank with two threads and on ranks that read rows in place, and apart. */
+static void updates(void **state) {
+  (void)state;
+  product p = {.ranks = 1, .workgroup = 1, .algo = "halo", .update = SLEY_UPDATE_FUSED};
+  assert_sley_ok(sley_matrix_read("er:rows=40,cols=40,nnz=200,seed=1", NULL, &p.matrix));
+  fail_each("a fused update", multiply, &p);
+  p.ranks = p.workgroup = 4;
+  fail_each("fused updates", multiply, &p);
+  p.update = SLEY_UPDATE_APART;
+  fail_each("updates apart", multiply, &p);
+  p.algo = "cover";
+  p.workgroup = 2;
+  fail_each("updates of partial sums", multiply, &p);
+  sley_matrix_destroy(p.matrix);
+}
+
 /* What is changed in a plan after its builder. */
 static void products_whose_values_travel_otherwise(void **state) {
   (void)state;
@@ -225,13 +258,13 @@ static sley_status pass_through(const void *argument) {
 
 static void files_and_orderings(void **state) {
   (void)state;
-  static const char *const orderings[] = {"rabbit", "rcm", "degree", "random"};
+  static const char *const orderings[] = {"rabbit", "rcm", "degree", "random", "loa"};
   static const char *const endings[] = {"mtx", "mtx.gz", "mtx.zst", "sley", "npz", "el", "rb"};
   char directory[] = "/tmp/sley-test-XXXXXX", path[128];
   assert_non_null(mkdtemp(directory));
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
     snprintf(path, sizeof path, "%s/a.%s", directory, endings[i]);
-    const char *names[] = {"rmat:scale=6,edgefactor=4,seed=2", orderings[i % 4], path};
+    const char *names[] = {"rmat:scale=6,edgefactor=4,seed=2", orderings[i % 5], path};
     fail_each(endings[i], pass_through, names);
     unlink(path);
   }
@@ -239,8 +272,11 @@ static void files_and_orderings(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(products), cmocka_unit_test(pairs_and_halos), cmocka_unit_test(products_of_16_bits),
-      cmocka_unit_test(products_whose_values_travel_otherwise), cmocka_unit_test(files_and_orderings)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products),
+                                     cmocka_unit_test(pairs_and_halos),
+                                     cmocka_unit_test(products_of_16_bits),
+                                     cmocka_unit_test(updates),
+                                     cmocka_unit_test(products_whose_values_travel_otherwise),
+                                     cmocka_unit_test(files_and_orderings)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

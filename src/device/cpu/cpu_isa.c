@@ -57,6 +57,9 @@ sl_cpu_convert_row *sl_cpu_convert_row_find(void) {
 #if defined(__x86_64__)
   if (sl_cpu_has(SL_CPU_AVX2))
     return sl_cpu_convert_row_avx2;
+#elif defined(__aarch64__)
+  if (sl_cpu_has(SL_CPU_NEON))
+    return sl_cpu_convert_row_neon;
 #endif
   return sl_cpu_convert_row_portable;
 }

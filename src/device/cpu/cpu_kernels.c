@@ -12,31 +12,60 @@ extern const sl_kernel sl_cpu_spmm_f16_portable, sl_cpu_spmm_bf16_portable;
 extern const sl_kernel sl_cpu_spmm_f16_avx2, sl_cpu_spmm_bf16_avx2;
 extern const sl_kernel sl_cpu_spmm_f16_avx512, sl_cpu_spmm_bf16_avx512;
 extern const sl_kernel sl_cpu_spmm_f32_neon, sl_cpu_spmm_f64_neon;
+extern const sl_kernel sl_cpu_spmm_f16_neon, sl_cpu_spmm_bf16_neon;
+
+/* The dense update of what such a product makes, compiled with it. */
+extern const sl_kernel sl_cpu_update_f32_portable, sl_cpu_update_f64_portable;
+extern const sl_kernel sl_cpu_update_f32_avx2, sl_cpu_update_f64_avx2;
+extern const sl_kernel sl_cpu_update_f32_avx512, sl_cpu_update_f64_avx512;
+extern const sl_kernel sl_cpu_update_f16_portable, sl_cpu_update_bf16_portable;
+extern const sl_kernel sl_cpu_update_f16_avx2, sl_cpu_update_bf16_avx2;
+extern const sl_kernel sl_cpu_update_f16_avx512, sl_cpu_update_bf16_avx512;
+extern const sl_kernel sl_cpu_update_f32_neon, sl_cpu_update_f64_neon;
+extern const sl_kernel sl_cpu_update_f16_neon, sl_cpu_update_bf16_neon;
 
 extern const sl_kernel sl_cpu_arrive, sl_cpu_await, sl_cpu_scale, sl_cpu_round;
 extern const sl_kernel sl_cpu_convert;
 extern const sl_kernel sl_cpu_reduce;
 extern const sl_kernel sl_cpu_columns, sl_cpu_needs, sl_cpu_tally, sl_cpu_cut;
 
-/* All kernels of this architecture; the SpMM kernels of better instruction sets first. */
+/* All kernels of this architecture; SpMM and updates by better instruction sets first. */
 const sl_kernel *const sl_cpu_kernels[] = {
 #if defined(__x86_64__)
     &sl_cpu_spmm_f32_avx512,
     &sl_cpu_spmm_f64_avx512,
     &sl_cpu_spmm_f16_avx512,
     &sl_cpu_spmm_bf16_avx512,
+    &sl_cpu_update_f32_avx512,
+    &sl_cpu_update_f64_avx512,
+    &sl_cpu_update_f16_avx512,
+    &sl_cpu_update_bf16_avx512,
     &sl_cpu_spmm_f32_avx2,
     &sl_cpu_spmm_f64_avx2,
     &sl_cpu_spmm_f16_avx2,
     &sl_cpu_spmm_bf16_avx2,
+    &sl_cpu_update_f32_avx2,
+    &sl_cpu_update_f64_avx2,
+    &sl_cpu_update_f16_avx2,
+    &sl_cpu_update_bf16_avx2,
 #elif defined(__aarch64__)
     &sl_cpu_spmm_f32_neon,
     &sl_cpu_spmm_f64_neon,
+    &sl_cpu_spmm_f16_neon,
+    &sl_cpu_spmm_bf16_neon,
+    &sl_cpu_update_f32_neon,
+    &sl_cpu_update_f64_neon,
+    &sl_cpu_update_f16_neon,
+    &sl_cpu_update_bf16_neon,
 #endif
     &sl_cpu_spmm_f32_portable,
     &sl_cpu_spmm_f64_portable,
     &sl_cpu_spmm_f16_portable,
     &sl_cpu_spmm_bf16_portable,
+    &sl_cpu_update_f32_portable,
+    &sl_cpu_update_f64_portable,
+    &sl_cpu_update_f16_portable,
+    &sl_cpu_update_bf16_portable,
     &sl_cpu_rows,
     &sl_cpu_convert,
     &sl_cpu_pull,

@@ -10,9 +10,10 @@
 typedef float sum;
 typedef __m256 vec;
 typedef __m256i mask;
-enum { LANES = 8, ISA = SL_CPU_AVX2 };
+enum { LANES = 8, REGISTERS = 16, MOST_PARTS = 2, ISA = SL_CPU_AVX2, STREAMS = 1 };
 
-static inline mask mask_of(int64_t lanes) {
+static inline mask mask_of(int64_t lanes, bool alone) {
+  (void)alone;
   return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)lanes), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 static inline vec vec_zero(void) {
@@ -24,8 +25,14 @@ static inline vec vec_all(sum s) {
 static inline vec vec_load(const sum *p) {
   return _mm256_loadu_ps(p);
 }
-static inline vec vec_load_part(const sum *p, mask m) {
+static inline __attribute__((always_inline)) vec vec_load_part(const sum *p, mask m, const int part) {
+  if (part == 2)
+    return _mm256_castps128_ps256(_mm_maskload_ps(p, _mm256_castsi256_si128(m)));
   return _mm256_maskload_ps(p, m);
+}
+/* Lane i is p[index[i]]. */
+static inline vec vec_gather(const sum *p, const int32_t *index) {
+  return _mm256_i32gather_ps(p, _mm256_loadu_si256((const __m256i *)index), sizeof *p);
 }
 static inline void vec_store(sum *p, vec v) {
   _mm256_storeu_ps(p, v);

@@ -10,9 +10,10 @@
 typedef double sum;
 typedef __m256d vec;
 typedef __m256i mask;
-enum { LANES = 4, ISA = SL_CPU_AVX2 };
+enum { LANES = 4, REGISTERS = 16, MOST_PARTS = 2, ISA = SL_CPU_AVX2, STREAMS = 1 };
 
-static inline mask mask_of(int64_t lanes) {
+static inline mask mask_of(int64_t lanes, bool alone) {
+  (void)alone;
   return _mm256_cmpgt_epi64(_mm256_set1_epi64x(lanes), _mm256_set_epi64x(3, 2, 1, 0));
 }
 static inline vec vec_zero(void) {
@@ -24,8 +25,14 @@ static inline vec vec_all(sum s) {
 static inline vec vec_load(const sum *p) {
   return _mm256_loadu_pd(p);
 }
-static inline vec vec_load_part(const sum *p, mask m) {
+static inline __attribute__((always_inline)) vec vec_load_part(const sum *p, mask m, const int part) {
+  if (part == 2)
+    return _mm256_castpd128_pd256(_mm_maskload_pd(p, _mm256_castsi256_si128(m)));
   return _mm256_maskload_pd(p, m);
+}
+/* Lane i is p[index[i]]. */
+static inline vec vec_gather(const sum *p, const int32_t *index) {
+  return _mm256_i32gather_pd(p, _mm_loadu_si128((const __m128i *)index), sizeof *p);
 }
 static inline void vec_store(sum *p, vec v) {
   _mm256_storeu_pd(p, v);

@@ -10,9 +10,10 @@
 typedef double sum;
 typedef __m512d vec;
 typedef __mmask8 mask;
-enum { LANES = 8, ISA = SL_CPU_AVX512 };
+enum { LANES = 8, REGISTERS = 32, MOST_PARTS = 4, ISA = SL_CPU_AVX512, STREAMS = 1 };
 
-static inline mask mask_of(int64_t lanes) {
+static inline mask mask_of(int64_t lanes, bool alone) {
+  (void)alone;
   return (mask)((1u << lanes) - 1);
 }
 static inline vec vec_zero(void) {
@@ -24,8 +25,16 @@ static inline vec vec_all(sum s) {
 static inline vec vec_load(const sum *p) {
   return _mm512_loadu_pd(p);
 }
-static inline vec vec_load_part(const sum *p, mask m) {
+static inline __attribute__((always_inline)) vec vec_load_part(const sum *p, mask m, const int part) {
+  if (part == 4)
+    return _mm512_castpd128_pd512(_mm_maskz_loadu_pd(m, p));
+  if (part == 2)
+    return _mm512_castpd256_pd512(_mm256_maskz_loadu_pd(m, p));
   return _mm512_maskz_loadu_pd(m, p);
+}
+/* Lane i is p[index[i]]. */
+static inline vec vec_gather(const sum *p, const int32_t *index) {
+  return _mm512_i32gather_pd(_mm256_loadu_si256((const __m256i *)index), p, sizeof *p);
 }
 static inline void vec_store(sum *p, vec v) {
   _mm512_storeu_pd(p, v);

@@ -4,6 +4,7 @@
 #define SLEY_DEVICE_CPU_LANES_F64_NEON_H
 
 #include <arm_neon.h>
+#include <stdint.h>
 
 typedef double sum;
 typedef float64x2_t vec;
@@ -20,6 +21,15 @@ static inline vec vec_load(const sum *p) {
 }
 static inline void vec_store(sum *p, vec v) {
   vst1q_f64(p, v);
+}
+/* The first value: no vector holds fewer than two but more than one. */
+static inline vec vec_load_first(const sum *p, int64_t count) {
+  (void)count;
+  return vcombine_f64(vld1_f64(p), vdup_n_f64(0));
+}
+static inline void vec_store_first(sum *p, int64_t count, vec v) {
+  (void)count;
+  vst1_f64(p, vget_low_f64(v));
 }
 static inline vec vec_fma(vec s, vec x, vec acc) {
   return vfmaq_f64(acc, s, x);

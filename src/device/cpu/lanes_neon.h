@@ -1,30 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What vectors of f32 and f64 have in common in NEON. Who includes it has defined sum, vec, LANES, vec_load
- * and vec_store. There are no masked moves: a part of a vector passes through memory. */
+/* What vectors of f32 and f64 have in common in NEON. Who includes it has defined sum, vec, LANES, the moves
+ * of whole vectors, and those of a vector's first values, vec_load_first and vec_store_first. */
 #ifndef SLEY_DEVICE_CPU_LANES_NEON_H
 #define SLEY_DEVICE_CPU_LANES_NEON_H
 
-#include <string.h>
+#include <stdbool.h>
 
 #include "device/cpu/spmm_parts.h"
 
-typedef int64_t mask; /* number of lanes */
-enum { ISA = SL_CPU_NEON };
+/* STREAMS: NEON has no stores that bypass the caches. */
+enum { REGISTERS = 32, MOST_PARTS = 1, ISA = SL_CPU_NEON, STREAMS = 0 };
 
-static inline mask mask_of(int64_t lanes) {
-  return lanes;
+/* NEON has no masked moves. The values of a vector that is not whole are moved as a whole vector all the
+ * same, one that ends with them and begins in the vector before. The values that both hold are summed and
+ * stored twice, with the same bits. Only a vector that is alone in its row is moved in smaller units. */
+typedef struct mask {
+  int64_t lanes; /* 1 .. LANES; alone: less than LANES */
+  bool alone;
+} mask;
+
+static inline mask mask_of(int64_t lanes, bool alone) {
+  return (mask){lanes, alone};
 }
-static inline vec vec_load_part(const sum *p, mask m) {
-  sum part[LANES] = {0};
-  memcpy(part, p, (size_t)m * sizeof *p);
+/* Lane i is p[index[i]]. */
+static inline vec vec_gather(const sum *p, const int32_t *index) {
+  sum part[LANES];
+  for (int i = 0; i < LANES; i++)
+    part[i] = p[index[i]];
   return vec_load(part);
 }
-static inline void vec_store_part(sum *p, mask m, vec v) {
-  sum part[LANES];
-  vec_store(part, v);
-  memcpy(p, part, (size_t)m * sizeof *p);
+static inline vec vec_load_part(const sum *p, mask m, const int part) {
+  (void)part;
+  return m.alone ? vec_load_first(p, m.lanes) : vec_load(p + m.lanes - LANES);
 }
-/* NEON has no stores that bypass the caches. */
+static inline void vec_store_part(sum *p, mask m, vec v) {
+  if (m.alone)
+    vec_store_first(p, m.lanes, v);
+  else
+    vec_store(p + m.lanes - LANES, v);
+}
+/* Not called: STREAMS is 0. */
 static inline void vec_stream(sum *p, vec v) {
   vec_store(p, v);
 }

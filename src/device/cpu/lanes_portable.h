@@ -10,9 +10,11 @@
 
 typedef sum vec; /* one lane, so a part is all or nothing */
 typedef int64_t mask;
-enum { LANES = 1, ISA = SL_CPU_PORTABLE };
+/* STREAMS: standard C has no stores that bypass the caches. */
+enum { LANES = 1, REGISTERS = 16, MOST_PARTS = 1, ISA = SL_CPU_PORTABLE, STREAMS = 0 };
 
-static inline mask mask_of(int64_t lanes) {
+static inline mask mask_of(int64_t lanes, bool alone) {
+  (void)alone;
   return lanes;
 }
 static inline vec vec_zero(void) {
@@ -24,8 +26,13 @@ static inline vec vec_all(sum s) {
 static inline vec vec_load(const sum *p) {
   return *p;
 }
-static inline vec vec_load_part(const sum *p, mask m) {
+static inline vec vec_load_part(const sum *p, mask m, const int part) {
+  (void)part;
   return m ? *p : 0;
+}
+/* Lane i is p[index[i]]. */
+static inline vec vec_gather(const sum *p, const int32_t *index) {
+  return p[*index];
 }
 static inline void vec_store(sum *p, vec v) {
   *p = v;
@@ -34,7 +41,7 @@ static inline void vec_store_part(sum *p, mask m, vec v) {
   if (m)
     *p = v;
 }
-/* Standard C has no stores that bypass the caches. */
+/* Not called: STREAMS is 0. */
 static inline void vec_stream(sum *p, vec v) {
   vec_store(p, v);
 }

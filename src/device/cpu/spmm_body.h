@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The SpMM kernel, the same for every type and instruction set. A file that includes it, one per type and
  * instruction set, has included
- *   - a lanes_*.h: ISA; sum (float or double), vec (LANES of them), mask and the vec_ operations;
+ *   - a lanes_*.h: ISA; STREAMS: whether it has stores that bypass the caches; REGISTERS; MOST_PARTS: into
+ * how many parts a vector may be divided for loads; sum (float or double), vec (LANES of them) and the vec_
+ * operations; mask: which values of a row's last vector there are, if that is not whole, and whether it is
+ * the only one (alone), for part moves;
  *   - a values_*.h: DTYPE; value, the type of A and X, and how it is loaded as vec and stored; NARROW:
  * whether value is not sum, so that Y may be of either. It gets SPMM_KERNEL, the descriptor of the kernel.
  *
  * A row's accumulators, up to PANEL vectors of features at a time, stay in registers while its entries pass
  * in stored order: acc = fma(alpha val, x, acc), the order of op_spmm.h, so that every instruction set gives
- * the same bits.
- *
- * The parameters declared const int, bool or sley_index below are constants at every call, and each call is
- * inlined: the compiler makes a loop of its own for each. */
+ * the same bits. Narrow products are summed in bundles of rows (spmm_bundles.h). */
+
+#include <string.h>
+
+#include "device/cpu/spmm_bundles.h"
+#include "device/cpu/spmm_moves.h"
 
 enum {
-  PANEL = 8, /* vectors */
   LINE_VALUES = 64 / sizeof(value),
-  /* The loads of X's rows are as good as random. An out-of-order core hides those of short rows by itself; of
-   * longer ones, and of rows found through pages, the first lines are fetched some entries early, and the
+  /* An out-of-order core hides the loads of short rows of X, and of rows that are in a near cache, by itself;
+   * of others, and of rows found through pages, the first lines are fetched some entries early, and the
    * hardware follows with the rest. */
   UNFETCHED_LINES = 2,
-  FETCHED_LINES = 2,
+  FETCHED_LINES = 4,
   AHEAD = 32,
   /* One vector a row makes a chain of dependent sums; rows of at least this length are summed several at a
      time. */
@@ -27,29 +31,15 @@ enum {
   /* Entries whose values are converted, or multiplied by alpha, at a time. */
   CHUNK = 64,
   /* A Y beyond this many bytes goes past the caches, which spares reading what is overwritten. */
-  STREAM_BYTES = 8 << 20
+  STREAM_BYTES = 8 << 20,
+  /* Where lines of Y hold parts of several rows or panels, so many bytes of Y are made in the caches first,
+   * of rows of at least this length: of shorter ones that takes longer than it spares. */
+  STAGE_BYTES = 16 << 10,
+  STAGED_LEAST = 256,
+  /* Rows of at least this many at a time are summed panel after panel, and of about so many bytes of Y. */
+  BLOCK_ROWS = 4,
+  BLOCK_BYTES = 4 << 10
 };
-
-#define INLINE static inline __attribute__((always_inline))
-
-/* What run_panel works on: features [feature, feature + width) of stored rows [row, row_end). */
-typedef struct panel {
-  int64_t row, row_end, feature, width;
-} panel;
-
-/* The operands as the innermost loop wants them. */
-typedef struct operands {
-  const void *col;
-  const value *val;
-  const char *x;
-  int64_t stride; /* of X in bytes */
-  const uintptr_t *pages;
-  int64_t offset; /* bytes from a row's start to the panel */
-  double alpha;
-  bool unit; /* alpha is 1 */
-  bool wide; /* Y holds sums */
-  mask tail; /* of the last vector, if that is not whole */
-} operands;
 
 /* alpha val, in the type of sums; a call, since it stands in every loop. */
 static __attribute__((noinline)) void scale_factors(const value *val, double alpha, int64_t count, sum *out) {
@@ -57,15 +47,9 @@ static __attribute__((noinline)) void scale_factors(const value *val, double alp
     out[i] = alpha == 1 ? widen(val[i]) : (sum)(alpha * (double)widen(val[i]));
 }
 
-INLINE int64_t column(const void *col, int64_t j, const sley_index index) {
-  return index == SLEY_I32 ? ((const int32_t *)col)[j] : ((const int64_t *)col)[j];
-}
-
-/* The row of X that is column c's. */
-INLINE const char *x_row(const operands *o, int64_t c, const bool paged) {
-  if (!paged)
-    return o->x + c * o->stride;
-  return (const char *)(o->pages[(uint64_t)c / SL_X_PAGE] + (uintptr_t)(c * o->stride)) + o->offset;
+/* Entries from the one that is summed to the one whose row of X is fetched; 0: none is. */
+static int64_t entries_ahead(const panel *p, const bool paged) {
+  return p->near && !paged ? 0 : AHEAD;
 }
 
 INLINE void fetch_entry(const operands *o, int64_t j, const int vectors, const sley_index index,
@@ -77,243 +61,277 @@ INLINE void fetch_entry(const operands *o, int64_t j, const int vectors, const s
     __builtin_prefetch(row + line * 64, 0, 3);
 }
 
-/* acc += factor * the row of X that is column c's. */
-INLINE void add_entry(const operands *o, int64_t c, sum factor, vec *acc, const int vectors, const bool whole,
-                      const bool paged) {
-  const int body = whole ? vectors : vectors - 1;
-  const value *row = (const value *)x_row(o, c, paged);
-  const vec s = vec_all(factor);
-#pragma GCC unroll 16
-  for (int v = 0; v < body; v++)
-    acc[v] = vec_fma(s, load_values(row + v * LANES), acc[v]);
-  if (!whole)
-    acc[body] = vec_fma(s, load_values_part(row + body * LANES, o->tail), acc[body]);
-}
-
-/* Whether Y holds values that sums must be rounded to. */
-INLINE bool is_rounded(const operands *o) {
-  return NARROW && !o->wide;
-}
-
-/* Of rounded values; a call, since rows begin seldom and the code stands in every loop. */
-static __attribute__((noinline)) void scale_values(const value *y, double beta, int64_t width, sum *out) {
-  for (int64_t c = 0; c < width; c++)
-    out[c] = (sum)(beta * (double)widen(y[c]));
-}
-
-/* acc = beta y */
-INLINE void begin_row(const operands *o, double beta, int64_t width, void *row, vec *acc, const int vectors,
-                      const bool whole) {
-  const int body = whole ? vectors : vectors - 1;
-#pragma GCC unroll 16
-  for (int v = 0; v < vectors; v++)
-    acc[v] = vec_zero();
-  if (beta == 0)
-    return;
-  if (is_rounded(o)) {
-    sum scaled[PANEL * LANES] = {0};
-    scale_values(row, beta, width, scaled);
-#pragma GCC unroll 16
-    for (int v = 0; v < vectors; v++)
-      acc[v] = vec_load(scaled + v * LANES);
-    return;
+INLINE void run_general(const sl_spmm_run *args, const panel *p, const int vectors, const int last,
+                        const sley_index index, const bool paged) {
+  const sl_spmm_matrix *a = args->problem->a;
+  const operands o = operands_of(args, p, vectors, paged);
+  const int64_t bytes = is_rounded(&o) ? sizeof(value) : sizeof(sum), stride = args->ldy * bytes;
+  const int64_t *rowptr = a->rowptr, most_ahead = entries_ahead(p, paged),
+                fetchable = rowptr[a->rows] - most_ahead;
+  const bool stream = STREAMS && last == WHOLE && p->stream;
+  char *const y = (char *)args->y + p->feature * bytes;
+  for (int64_t i = p->row; i < p->row_end; i++) {
+    vec acc[PANEL];
+    char *row = y + (a->rowid ? a->rowid[i] : i) * stride;
+    begin_row(&o, args->beta, p->width, row, acc, vectors, last);
+    const int64_t end = rowptr[i + 1], ahead = end <= fetchable ? most_ahead : 0;
+    for (int64_t j = rowptr[i]; j < end;) {
+      sum factor[CHUNK];
+      const int64_t first = j, last_of_chunk = end - j < CHUNK ? end : j + CHUNK;
+      scale_factors(o.val + j, o.alpha, last_of_chunk - j, factor);
+      for (; j < last_of_chunk; j++) {
+        if (ahead)
+          fetch_entry(&o, j + ahead, vectors, index, paged);
+        add_entry(&o, column(o.col, j, index), factor[j - first], acc, vectors, last, paged);
+      }
+    }
+    end_row(&o, stream, row, acc, vectors, last);
   }
-  sum *y = row;
-  if (beta != 1)
-    for (int64_t c = 0; c < width; c++)
-      y[c] = (sum)(beta * (double)y[c]);
-#pragma GCC unroll 16
-  for (int v = 0; v < body; v++)
-    acc[v] = vec_load(y + v * LANES);
-  if (!whole)
-    acc[body] = vec_load_part(y + body * LANES, o->tail);
 }
 
-INLINE void end_rounded(const operands *o, bool stream, value *y, const vec *acc, const int vectors,
-                        const bool whole) {
-  const int body = whole ? vectors : vectors - 1;
-  if (stream) {
-#pragma GCC unroll 16
-    for (int v = 0; v < body; v++)
-      stream_values(y + v * LANES, acc[v]);
-    return;
+/* Several rows, whose first `common` entries are summed in turns, so that their chains of dependent sums
+ * overlap. */
+INLINE void run_together(const operands *o, const int64_t *rowptr, const int64_t *row, sum *const *y,
+                         bool adds, bool stream, const int rows, const int vectors, const int last,
+                         const sley_index index, const bool paged, int64_t common) {
+  vec acc[4][PANEL];
+  const char *col[4];
+  const sum *val[4];
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; r++) {
+    begin_plain(o, adds, y[r], acc[r], vectors, last);
+    col[r] = (const char *)o->col + rowptr[row[r]] * (int64_t)sl_index_bytes(index);
+    val[r] = (const sum *)o->val + rowptr[row[r]];
   }
-#pragma GCC unroll 16
-  for (int v = 0; v < body; v++)
-    store_values(y + v * LANES, acc[v]);
-  if (!whole)
-    store_values_part(y + body * LANES, o->tail, acc[body]);
-}
-
-INLINE void end_row(const operands *o, bool stream, void *row, const vec *acc, const int vectors,
-                    const bool whole) {
-  if (is_rounded(o)) {
-    end_rounded(o, stream, row, acc, vectors, whole);
-    return;
+  for (int64_t n = 0; n < common; n++)
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+      add_entry(o, column(col[r], n, index), val[r][n], acc[r], vectors, last, paged);
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; r++) {
+    for (int64_t j = rowptr[row[r]] + common; j < rowptr[row[r] + 1]; j++)
+      add_entry(o, column(o->col, j, index), ((const sum *)o->val)[j], acc[r], vectors, last, paged);
+    end_row(o, stream, y[r], acc[r], vectors, last);
   }
-  const int body = whole ? vectors : vectors - 1;
-  sum *y = row;
-  if (stream) {
-#pragma GCC unroll 16
-    for (int v = 0; v < body; v++)
-      vec_stream(y + v * LANES, acc[v]);
-    return;
-  }
-#pragma GCC unroll 16
-  for (int v = 0; v < body; v++)
-    vec_store(y + v * LANES, acc[v]);
-  if (!whole)
-    vec_store_part(y + body * LANES, o->tail, acc[body]);
 }
 
-/* Whether Y's lines, of values of these bytes, are written whole, once and too many to stay in the caches. */
-INLINE bool may_stream(const sl_spmm_run *args, const panel *p, int64_t bytes) {
-  uint64_t misaligned =
-      ((uintptr_t)args->y | (uint64_t)(args->ldy * bytes) | (uint64_t)(p->feature * bytes)) % 64;
-  return args->beta == 0 && misaligned == 0 && args->problem->a->rows * p->width * bytes > STREAM_BYTES;
-}
-
-INLINE int64_t shortest_row(const int64_t *rowptr, const int rows) {
-  int64_t least = rowptr[1] - rowptr[0];
-  for (int r = 1; r < rows; r++)
-    least = rowptr[r + 1] - rowptr[r] < least ? rowptr[r + 1] - rowptr[r] : least;
-  return least;
-}
-
-INLINE void run_panel(const sl_spmm_run *args, const panel *p, const int vectors, const bool whole,
+/* alpha is 1, beta 0 or 1, and values are of the type of sums: values are factors as they are. */
+INLINE void run_plain(const sl_spmm_run *args, const panel *p, const int vectors, const int last,
                       const sley_index index, const bool paged) {
   const sl_spmm_matrix *a = args->problem->a;
-  const operands o = {.col = a->col,
-                      .val = a->val,
-                      .x = paged ? NULL : (const char *)((const value *)args->x + p->feature),
-                      .stride = args->ldx * (int64_t)sizeof(value),
-                      .pages = args->problem->pages,
-                      .offset = p->feature * (int64_t)sizeof(value),
-                      .alpha = args->alpha,
-                      .unit = args->alpha == 1,
-                      .wide = args->problem->wide_y,
-                      .tail = mask_of(p->width - (vectors - 1) * LANES)};
-  const int64_t bytes = is_rounded(&o) ? sizeof(value) : sizeof(sum), stride = args->ldy * bytes;
-  const int64_t *rowptr = a->rowptr, fetchable = rowptr[a->rows] - AHEAD;
-  const double beta = args->beta;
-  const bool stream = whole && may_stream(args, p, bytes);
-  char *const y = (char *)args->y + p->feature * bytes;
-  const bool direct = !NARROW && o.unit; /* values are factors as they are */
-  const int together = vectors == 1 ? 4 : vectors == 2 ? 2 : 1;
-
-  for (int64_t i = p->row; i < p->row_end;) {
-    vec acc[4][PANEL];
-    int64_t common = 0;
+  const operands o = operands_of(args, p, vectors, paged);
+  const int64_t *rowptr = a->rowptr, *rowid = a->rowid, ldy = args->ldy, most_ahead = entries_ahead(p, paged),
+                fetchable = rowptr[a->rows] - most_ahead;
+  const bool stream = STREAMS && last == WHOLE && p->stream, adds = args->beta == 1;
+  sum *const y = (sum *)args->y + p->feature;
+  const int together = vectors == 1 ? 4 : vectors <= 4 ? 2 : 1;
+  const int64_t count = p->row_end - p->row;
+  for (int64_t i = 0; i < count;) {
     int rows = 1;
-    if (together > 1 && i + together <= p->row_end) {
+    if (together > 1 && i + together <= count) {
+      int64_t row[4], common = INT64_MAX;
+      sum *out[4];
       rows = together;
-      common = direct ? shortest_row(rowptr + i, together) : 0;
-    }
-    if (together > 1 && common >= TOGETHER_LEAST) {
-      const char *col[4];
-      const sum *val[4];
 #pragma GCC unroll 4
       for (int r = 0; r < together; r++) {
-        begin_row(&o, beta, p->width, y + (a->rowid ? a->rowid[i + r] : i + r) * stride, acc[r], vectors,
-                  whole);
-        col[r] = (const char *)o.col + rowptr[i + r] * (int64_t)sl_index_bytes(index);
-        val[r] = (const sum *)o.val + rowptr[i + r];
+        row[r] = p->row + i + r;
+        out[r] = y + (rowid ? rowid[row[r]] : row[r]) * ldy;
+        const int64_t entries = rowptr[row[r] + 1] - rowptr[row[r]];
+        common = entries < common ? entries : common;
       }
-      for (int64_t n = 0; n < common; n++)
-#pragma GCC unroll 4
-        for (int r = 0; r < together; r++)
-          add_entry(&o, column(col[r], n, index), val[r][n], acc[r], vectors, whole, paged);
-#pragma GCC unroll 4
-      for (int r = 0; r < together; r++) {
-        for (int64_t j = rowptr[i + r] + common; j < rowptr[i + r + 1]; j++)
-          add_entry(&o, column(o.col, j, index), ((const sum *)o.val)[j], acc[r], vectors, whole, paged);
-        end_row(&o, stream, y + (a->rowid ? a->rowid[i + r] : i + r) * stride, acc[r], vectors, whole);
+      if (common >= TOGETHER_LEAST) {
+        run_together(&o, rowptr, row, out, adds, stream, together, vectors, last, index, paged, common);
+        i += together;
+        continue;
       }
-      i += together;
-      continue;
     }
-    for (const int64_t last = i + rows; i < last; i++) {
-      char *row = y + (a->rowid ? a->rowid[i] : i) * stride;
-      begin_row(&o, beta, p->width, row, acc[0], vectors, whole);
-      const int64_t end = rowptr[i + 1], ahead = end <= fetchable ? AHEAD : 0;
-      if (direct)
-        for (int64_t j = rowptr[i]; j < end; j++) {
+    for (const int64_t stop = i + rows; i < stop; i++) {
+      vec acc[PANEL];
+      const int64_t at = p->row + i, end = rowptr[at + 1], ahead = end <= fetchable ? most_ahead : 0;
+      sum *out = y + (rowid ? rowid[at] : at) * ldy;
+      begin_plain(&o, adds, out, acc, vectors, last);
+      for (int64_t j = rowptr[at]; j < end; j++) {
+        if (ahead)
           fetch_entry(&o, j + ahead, vectors, index, paged);
-          add_entry(&o, column(o.col, j, index), ((const sum *)o.val)[j], acc[0], vectors, whole, paged);
-        }
-      else
-        for (int64_t j = rowptr[i]; j < end;) {
-          sum factor[CHUNK];
-          const int64_t first = j, last_of_chunk = end - j < CHUNK ? end : j + CHUNK;
-          scale_factors(o.val + j, o.alpha, last_of_chunk - j, factor);
-          for (; j < last_of_chunk; j++) {
-            fetch_entry(&o, j + ahead, vectors, index, paged);
-            add_entry(&o, column(o.col, j, index), factor[j - first], acc[0], vectors, whole, paged);
-          }
-        }
-      end_row(&o, stream, row, acc[0], vectors, whole);
+        add_entry(&o, column(o.col, j, index), ((const sum *)o.val)[j], acc, vectors, last, paged);
+      }
+      end_row(&o, stream, out, acc, vectors, last);
     }
+  }
+}
+
+typedef void panel_body(const sl_spmm_run *args, const panel *p);
+
+/* Functions of their own, as in spmm_bundles.h. */
+#define GENERAL_BODY(name, index, paged, vectors, last)                                                      \
+  static __attribute__((noinline)) void general_##name##_##vectors##_##last(const sl_spmm_run *args,         \
+                                                                            const panel *p) {                \
+    run_general(args, p, vectors, last, index, paged);                                                       \
+  }
+#define PLAIN_BODY(name, index, paged, vectors, last)                                                        \
+  static __attribute__((noinline)) void plain_##name##_##vectors##_##last(const sl_spmm_run *args,           \
+                                                                          const panel *p) {                  \
+    if (!NARROW && exists(last))                                                                             \
+      run_plain(args, p, vectors, last, index, paged);                                                       \
+  }
+
+static bool is_general(const sl_spmm_run *args) {
+  return NARROW || args->alpha != 1 || (args->beta != 0 && args->beta != 1);
+}
+
+/* All ways to move the last vector; for operands that are rare, those that suffice. */
+#define PLAIN_ALL(name, index, paged, vectors)                                                               \
+  PLAIN_BODY(name, index, paged, vectors, QUARTER)                                                           \
+  PLAIN_BODY(name, index, paged, vectors, HALF)                                                              \
+  static panel_body *const plain_##name##_##vectors[] = {                                                    \
+      plain_##name##_##vectors##_WHOLE, plain_##name##_##vectors##_MASKED,                                   \
+      plain_##name##_##vectors##_QUARTER, plain_##name##_##vectors##_HALF};
+#define PLAIN_FEW(name, index, paged, vectors)                                                               \
+  static panel_body *const plain_##name##_##vectors[] = {                                                    \
+      plain_##name##_##vectors##_WHOLE, plain_##name##_##vectors##_MASKED,                                   \
+      plain_##name##_##vectors##_MASKED, plain_##name##_##vectors##_MASKED};
+
+#define PANEL_BODY(name, index, paged, vectors, others)                                                      \
+  GENERAL_BODY(name, index, paged, vectors, WHOLE)                                                           \
+  GENERAL_BODY(name, index, paged, vectors, MASKED)                                                          \
+  PLAIN_BODY(name, index, paged, vectors, WHOLE)                                                             \
+  PLAIN_BODY(name, index, paged, vectors, MASKED)                                                            \
+  others(name, index, paged, vectors) static panel_body *const general_##name##_##vectors[] = {              \
+      general_##name##_##vectors##_WHOLE, general_##name##_##vectors##_MASKED};
+
+/* By vectors of a panel. */
+#define PANEL_BODIES(name, index, paged, others)                                                             \
+  PANEL_BODY(name, index, paged, 1, others)                                                                  \
+  PANEL_BODY(name, index, paged, 2, others)                                                                  \
+  PANEL_BODY(name, index, paged, 3, others)                                                                  \
+  PANEL_BODY(name, index, paged, 4, others)                                                                  \
+  PANEL_BODY(name, index, paged, 5, others)                                                                  \
+  PANEL_BODY(name, index, paged, 6, others)                                                                  \
+  PANEL_BODY(name, index, paged, 7, others)                                                                  \
+  PANEL_BODY(name, index, paged, 8, others)                                                                  \
+  static panel_body *const *const general_##name[] = {                                                       \
+      general_##name##_1, general_##name##_2, general_##name##_3, general_##name##_4,                        \
+      general_##name##_5, general_##name##_6, general_##name##_7, general_##name##_8};                       \
+  static panel_body *const *const plain_##name[] = {plain_##name##_1, plain_##name##_2, plain_##name##_3,    \
+                                                    plain_##name##_4, plain_##name##_5, plain_##name##_6,    \
+                                                    plain_##name##_7, plain_##name##_8};                     \
+  static void run_part_##name(const sl_spmm_run *args, const sl_spmm_part *part) {                           \
+    run_panels(args, part, is_general(args) ? general_##name : plain_##name);                                \
+  }
+
+typedef panel_body *const *const panel_bodies; /* by vectors, and how the last are moved */
+
+/* Vectors of the next panel, of those that are left: no panel is much narrower than the others, unless all
+ * that is left for it is a small part of a vector. */
+static int64_t panel_of(int64_t left, bool small) {
+  if (left <= PANEL)
+    return left;
+  return left >= PANEL + PANEL / 2 || (small && left == PANEL + 1) ? PANEL : (left + 1) / 2;
+}
+
+/* Panel after panel, each over all rows. */
+static void run_block(const sl_spmm_run *args, const sl_spmm_part *part, panel *p, panel_bodies *body) {
+  const bool small = (part->feature_end - part->feature - 1) % LANES < LANES / 4;
+  for (int64_t c = part->feature; c < part->feature_end; c += p->width) {
+    const int64_t left = part->feature_end - c, vectors = panel_of((left + LANES - 1) / LANES, small);
+    p->feature = c;
+    p->width = left < vectors * LANES ? left : vectors * LANES;
+    body[vectors - 1][is_general(args) ? p->width % LANES != 0 : last_of(p->width)](args, p);
+  }
+}
+
+/* Block after block of rows. A block is all rows of the part where that keeps a panel of X in a near cache
+ * that cannot hold whole rows; else it is small, so that the rows of X are read from end to end. */
+static void run_each(const sl_spmm_run *args, const sl_spmm_part *part, bool stream, panel_bodies *body) {
+  const int64_t width = part->feature_end - part->feature;
+  const bool one = part->panels || width <= PANEL * LANES;
+  int64_t rows = one ? part->row_end - part->row : BLOCK_BYTES / (width * (int64_t)sizeof(value));
+  rows = rows < BLOCK_ROWS ? BLOCK_ROWS : rows - rows % BLOCK_ROWS;
+  panel p = {.stream = stream, .near = part->near};
+  for (p.row = part->row; p.row < part->row_end; p.row = p.row_end) {
+    p.row_end = part->row_end - p.row < rows ? part->row_end : p.row + rows;
+    run_block(args, part, &p, body);
   }
   if (stream)
     stream_end();
 }
 
-typedef void panel_body(const sl_spmm_run *args, const panel *p);
-
-/* Functions of their own: in one function the loops would have each other's constants in their registers. */
-#define PANEL_BODY(name, index, paged, vectors, whole)                                                       \
-  static __attribute__((noinline)) void panel_##name##_##vectors##_##whole(const sl_spmm_run *args,          \
-                                                                           const panel *p) {                 \
-    run_panel(args, p, vectors, whole, index, paged);                                                        \
-  }
-
-/* By vectors, the last of them whole or not; of those that are rare the general one. */
-#define PANEL_BODIES(name, index, paged)                                                                     \
-  PANEL_BODY(name, index, paged, 1, false)                                                                   \
-  PANEL_BODY(name, index, paged, 1, true)                                                                    \
-  PANEL_BODY(name, index, paged, 2, false)                                                                   \
-  PANEL_BODY(name, index, paged, 2, true)                                                                    \
-  PANEL_BODY(name, index, paged, 3, false)                                                                   \
-  PANEL_BODY(name, index, paged, 4, false)                                                                   \
-  PANEL_BODY(name, index, paged, 4, true)                                                                    \
-  PANEL_BODY(name, index, paged, 5, false)                                                                   \
-  PANEL_BODY(name, index, paged, 6, false)                                                                   \
-  PANEL_BODY(name, index, paged, 7, false)                                                                   \
-  PANEL_BODY(name, index, paged, 8, false)                                                                   \
-  PANEL_BODY(name, index, paged, 8, true)                                                                    \
-  static panel_body *const panels_##name[PANEL + 1][2] = {                                                   \
-      [1] = {panel_##name##_1_false, panel_##name##_1_true},                                                 \
-      [2] = {panel_##name##_2_false, panel_##name##_2_true},                                                 \
-      [3] = {panel_##name##_3_false, panel_##name##_3_false},                                                \
-      [4] = {panel_##name##_4_false, panel_##name##_4_true},                                                 \
-      [5] = {panel_##name##_5_false, panel_##name##_5_false},                                                \
-      [6] = {panel_##name##_6_false, panel_##name##_6_false},                                                \
-      [7] = {panel_##name##_7_false, panel_##name##_7_false},                                                \
-      [8] = {panel_##name##_8_false, panel_##name##_8_true}};                                                \
-  static void run_part_##name(const sl_spmm_run *args, const sl_spmm_part *part) {                           \
-    run_panels(args, part, panels_##name);                                                                   \
-  }
-
-static void run_panels(const sl_spmm_run *args, const sl_spmm_part *part, panel_body *const body[][2]) {
-  panel p = {.row = part->row, .row_end = part->row_end};
-  for (int64_t c = part->feature; c < part->feature_end; c += p.width) {
-    int64_t left = part->feature_end - c;
-    p.feature = c;
-    p.width = left < PANEL * LANES ? left : PANEL * LANES;
-    body[(p.width + LANES - 1) / LANES][p.width % LANES == 0](args, &p);
-  }
+/* As memcpy, for a part of Y: whole lines past the caches, parts of lines through them. */
+static void stream_bytes(char *to, const char *from, int64_t bytes) {
+  enum { LINE = 64, STEP = sizeof(vec) };
+  const int64_t head = (int64_t)(-(uintptr_t)to % LINE);
+  int64_t at = head < bytes ? head : bytes;
+  memcpy(to, from, (size_t)at);
+  for (; at + LINE <= bytes; at += LINE)
+#pragma GCC unroll 4
+    for (int i = 0; i < LINE; i += STEP)
+      vec_stream((sum *)(to + at + i), vec_load((const sum *)(from + at + i)));
+  memcpy(to + at, from + at, (size_t)(bytes - at));
 }
 
-PANEL_BODIES(i32, SLEY_I32, false)
-PANEL_BODIES(i64, SLEY_I64, false)
-PANEL_BODIES(paged_i32, SLEY_I32, true)
-PANEL_BODIES(paged_i64, SLEY_I64, true)
+/* Some rows after the others, each time into a buffer, which then goes to Y past the caches. */
+static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_t bytes, panel_bodies *body) {
+  _Alignas(64) char stage[STAGE_BYTES];
+  const sl_spmm_matrix *a = args->problem->a;
+  sl_spmm_matrix rows = *a;
+  sl_spmm_problem problem = *args->problem;
+  sl_spmm_run run = *args;
+  int64_t width = part->feature_end - part->feature, row_bytes = width * bytes,
+          at_once = STAGE_BYTES / row_bytes;
+  char *const y = (char *)args->y + part->feature * bytes;
+  bool joined = !a->rowid && args->ldy == width;
+  problem.a = &rows;
+  rows.rowid = NULL;
+  run.problem = &problem;
+  run.ldy = width;
+  run.y = stage - part->feature * bytes;
+  for (int64_t row = part->row; row < part->row_end; row += at_once) {
+    int64_t count = part->row_end - row < at_once ? part->row_end - row : at_once;
+    rows.rowptr = a->rowptr + row;
+    rows.rows = a->rows - row;
+    run_each(&run,
+             &(sl_spmm_part){.row_end = count,
+                             .feature = part->feature,
+                             .feature_end = part->feature_end,
+                             .near = part->near,
+                             .panels = true},
+             false, body);
+    if (joined) {
+      stream_bytes(y + row * row_bytes, stage, count * row_bytes);
+      continue;
+    }
+    for (int64_t i = 0; i < count; i++)
+      stream_bytes(y + (a->rowid ? a->rowid[row + i] : row + i) * args->ldy * bytes, stage + i * row_bytes,
+                   row_bytes);
+  }
+  stream_end();
+}
+
+/* Y that is read, or small, goes through the caches. */
+static void run_panels(const sl_spmm_run *args, const sl_spmm_part *part, panel_bodies *body) {
+  if (run_bundles(args, part))
+    return;
+  int64_t bytes = NARROW && !args->problem->wide_y ? sizeof(value) : sizeof(sum);
+  int64_t row_bytes = (part->feature_end - part->feature) * bytes;
+  bool large = STREAMS && args->beta == 0 && args->problem->a->rows * row_bytes > STREAM_BYTES;
+  uint64_t misaligned =
+      ((uintptr_t)args->y | (uint64_t)(args->ldy * bytes) | (uint64_t)(part->feature * bytes)) % 64;
+  if (large && misaligned && row_bytes >= STAGED_LEAST && row_bytes <= STAGE_BYTES)
+    run_staged(args, part, bytes, body);
+  else
+    run_each(args, part, large && !misaligned, body);
+}
+
+PANEL_BODIES(i32, SLEY_I32, false, PLAIN_ALL)
+PANEL_BODIES(i64, SLEY_I64, false, PLAIN_FEW)
+PANEL_BODIES(paged_i32, SLEY_I32, true, PLAIN_FEW)
+PANEL_BODIES(paged_i64, SLEY_I64, true, PLAIN_FEW)
 
 static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   static const sl_spmm_part_body body[2][2] = {{run_part_i32, run_part_i64},
                                                {run_part_paged_i32, run_part_paged_i64}};
   const sl_spmm_problem *p = args->spmm.problem;
-  return sl_cpu_spmm_run(queue, &args->spmm, body[p->pages != NULL][p->a->index == SLEY_I64]);
+  return sl_cpu_spmm_run(queue, &args->spmm, 0, body[p->pages != NULL][p->a->index == SLEY_I64]);
 }
 
 static bool ok(const sl_kernel_args *args) {
@@ -329,5 +347,6 @@ static double cost(const sl_kernel_args *args) {
 #define SPMM_KERNEL(kernel_name)                                                                             \
   {                                                                                                          \
     .name = kernel_name, .op = SL_OP_SPMM, .ok = ok, .cost = cost, .prepare = sl_cpu_spmm_prepare,           \
-    .refill = sl_refill_nothing, .release = sl_cpu_spmm_release, .run = run                                  \
+    .refill = sl_cpu_spmm_refill, .memory = sl_cpu_spmm_memory, .layout = SL_CPU_SPMM_LAYOUT,                \
+    .copied = sl_cpu_spmm_copied, .release = sl_cpu_spmm_release, .run = run                                 \
   }

@@ -9,7 +9,8 @@ enum { NARROW = 1 };
 static inline vec load_values(const value *p) {
   return widened(load_halves(p));
 }
-static inline vec load_values_part(const value *p, mask m) {
+static inline vec load_values_part(const value *p, mask m, const int part) {
+  (void)part;
   return widened(load_halves_part(p, m));
 }
 static inline void store_values(value *p, vec v) {

@@ -13,8 +13,8 @@ static inline sum widen(value v) {
 static inline vec load_values(const value *p) {
   return vec_load(p);
 }
-static inline vec load_values_part(const value *p, mask m) {
-  return vec_load_part(p, m);
+static inline __attribute__((always_inline)) vec load_values_part(const value *p, mask m, const int part) {
+  return vec_load_part(p, m, part);
 }
 static inline void store_values(value *p, vec v) {
   vec_store(p, v);

@@ -7,6 +7,7 @@ extern const sl_kernel sl_cuda_rows, sl_cuda_pull, sl_cuda_arrive, sl_cuda_await
     sl_cuda_round;
 extern const sl_kernel sl_cuda_convert;
 extern const sl_kernel sl_cuda_reduce;
+extern const sl_kernel sl_cuda_update;
 extern const sl_kernel sl_cuda_columns, sl_cuda_needs, sl_cuda_tally, sl_cuda_cut;
 
 /* The product: for every part that is known when it is planned; the reference on the device, and for parts
@@ -26,6 +27,7 @@ const sl_kernel *const sl_cuda_kernels[] = {
     &sl_cuda_round,
     &sl_cuda_convert,
     &sl_cuda_reduce,
+    &sl_cuda_update,
     &sl_cuda_columns,
     &sl_cuda_needs,
     &sl_cuda_tally,

@@ -9,21 +9,49 @@
  * where rows of X are wide and an entry takes longer; and never so many that multiprocessors stand idle: an
  * H200 holds 135,000 threads, in groups of 8 to 32, and should do so about twice. Found by measurement there:
  * within a factor of two either way the times differ by a few percent. */
-enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_LEAST = 32 };
-enum { WIDE_BYTES = 256, THREADS_WANTED = 270000 };
+enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_LEAST = 32, CHUNK_SMALLEST = 16 };
+enum { NARROW_CHUNK_MOST = 1024, NARROW_CHUNK_LEAST = 128 };
+enum { WIDE_BYTES = 256, THREADS_WANTED = 270000, WARPS_WANTED = 4224, LARGE = 4000000 };
 
 /* Of a sum of a fragment of a row. */
 static int64_t sum_bytes(const sl_spmm_matrix *a) {
   return (int64_t)sley_dtype_bytes(sl_sum_dtype(a->dtype));
 }
 
-static int64_t target_of(const sl_spmm_problem *args) {
-  int64_t entries = sl_spmm_entries(args->a), bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
-  int64_t target = bytes < WIDE_BYTES ? CHUNK_MOST : CHUNK_MOST_WIDE;
-  int64_t chunks = THREADS_WANTED / (bytes <= 128 ? 8 : bytes <= 256 ? 16 : 32);
-  while (target > CHUNK_LEAST && (target * args->a->rows > CHUNK_ROWS * entries || entries / target < chunks))
+/* The target, or less, but not less than `least`, so that there are as many chunks as wanted. */
+static int64_t halved(int64_t target, int64_t least, int64_t entries, int64_t wanted) {
+  while (target > least && entries / target < wanted)
     target /= 2;
   return target;
+}
+
+/* Of narrow products, whose chunks are a warp's. */
+static int64_t narrow_target(int64_t entries) {
+  return halved(NARROW_CHUNK_MOST, NARROW_CHUNK_LEAST, entries, THREADS_WANTED / 32);
+}
+
+/* Lanes that share a feature, so that all lanes of a warp take one chunk: where rows are long enough to
+ * share, longer where there is work for all lanes anyway. Settled here, for bits may not depend on how many
+ * columns a run has. */
+static int ways_of(const sl_spmm_problem *args) {
+  const int64_t entries = sl_spmm_entries(args->a),
+                bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
+  const int ways = bytes <= 64 ? 8 : bytes <= 128 ? 4 : bytes <= 256 ? 2 : 1;
+  const int share = entries < LARGE ? 2 : 8; /* entries of a row for each */
+  return !args->in_order && entries >= args->a->rows * ways * share ? ways : 1;
+}
+
+static int64_t target_of(const sl_spmm_problem *args) {
+  int64_t entries = sl_spmm_entries(args->a), bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
+  if (args->k <= SL_NARROW_MOST && !args->in_order)
+    return narrow_target(entries);
+  if (ways_of(args) > 1)
+    return halved(CHUNK_MOST, CHUNK_LEAST, entries, WARPS_WANTED);
+  int64_t target = bytes < WIDE_BYTES ? CHUNK_MOST : CHUNK_MOST_WIDE;
+  while (target > CHUNK_LEAST && target * args->a->rows > CHUNK_ROWS * entries)
+    target /= 2;
+  int64_t lanes = bytes <= 128 ? 8 : bytes <= 256 ? 16 : 32, panels = (bytes + 511) / 512;
+  return halved(target, CHUNK_SMALLEST, entries * panels, THREADS_WANTED / lanes);
 }
 
 static bool stream_ok(const sl_kernel_args *args) {
@@ -66,10 +94,19 @@ static sley_status upload_rows(sl_queue *queue, const sl_chunks *c, const int32_
   return sl_cuda_stream_number(queue, c->rows + 2, c->empties, empty, row);
 }
 
-static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, sl_stream_matrix *a) {
+/* Of a panel; panels of k columns, at most: none has fewer than 16. */
+static int64_t counters_of(const sl_chunks *c) {
+  return c->longs > 0 ? 2 * c->longs + c->slots / SL_FRAGMENT_GROUP + 1 : 0;
+}
+static int64_t panels_of(int64_t k) {
+  return (k + 15) / 16;
+}
+
+static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, int64_t k, sl_stream_matrix *a) {
   a->chunks = c->chunks;
   a->empties = c->empties;
   a->longs = c->longs;
+  a->every_row = !c->row && c->empties == 0;
   SL_TRY(
       sl_device_upload(queue, c->chunk, c->chunks * (int64_t)sizeof *c->chunk, "chunks", (void **)&a->chunk));
   SL_TRY(sl_device_upload(queue, c->empty, c->empties * (int64_t)sizeof *c->empty, "chunks",
@@ -78,9 +115,11 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, sl_stream_
   SL_TRY(sl_device_upload(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
                           (void **)&a->long_row));
   unsigned *zeros;
-  SL_TRY(SL_NEW_ZERO(zeros, c->longs, "chunks"));
+  int64_t counters = counters_of(c) * panels_of(k);
+  a->counters = counters_of(c);
+  SL_TRY(SL_NEW_ZERO(zeros, counters, "chunks"));
   sley_status status =
-      sl_device_upload(queue, zeros, c->longs * (int64_t)sizeof *zeros, "chunks", (void **)&a->finished);
+      sl_device_upload(queue, zeros, counters * (int64_t)sizeof *zeros, "chunks", (void **)&a->finished);
   sl_free(zeros);
   return status;
 }
@@ -143,8 +182,11 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stre
   if (status == SLEY_OK && args->pieces > 1)
     set_pieces(args, &chunks);
   if (status == SLEY_OK)
-    status = upload_chunks(queue, &chunks, out);
+    status = upload_chunks(queue, &chunks, args->k, out);
   int64_t slots = chunks.slots, longest = chunks.longest;
+  out->entries = sl_spmm_entries(a);
+  out->in_order = args->in_order;
+  out->ways = ways_of(args);
   out->row_entries = chunks.rows > 0 ? sl_spmm_entries(a) / chunks.rows : 0;
   sl_chunks_free(&chunks);
   SL_TRY(status);
@@ -197,8 +239,9 @@ static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
          sl_device_bytes((c.rows + 2) * (int64_t)sizeof *c.row) +
          sl_device_bytes(c.empties * (int64_t)sizeof *c.empty) +
          sl_device_bytes((c.longs + 1) * (int64_t)sizeof *c.long_row) +
-         sl_device_bytes(c.longs * (int64_t)sizeof(unsigned)) + sl_device_bytes(entries * 4) +
-         sl_device_bytes(entries * value_bytes) + sl_device_bytes(c.slots * s->k * sum_bytes(a));
+         sl_device_bytes(counters_of(&c) * panels_of(s->k) * (int64_t)sizeof(unsigned)) +
+         sl_device_bytes(entries * 4) + sl_device_bytes(entries * value_bytes) +
+         sl_device_bytes(c.slots * s->k * sum_bytes(a));
 }
 
 /* Where rows of X fill whole sectors: else the first row that was loaded from a sector might leave in a cache
@@ -214,7 +257,7 @@ static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_spmm_problem *p = a->problem;
   if (p->a->rows <= 0 || p->k <= 0)
     return SLEY_OK;
-  if (a->ldx > UINT32_MAX || a->ldfar > UINT32_MAX || a->ldy > UINT32_MAX)
+  if (a->ldx > UINT32_MAX || a->ldfar > UINT32_MAX || a->ldy > UINT32_MAX / 8)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "rows %lld and %lld values apart are too far for the cuda device",
                    (long long)a->ldx, (long long)a->ldy);
   sl_stream_run run = {.a = *(const sl_stream_matrix *)a->prepared,
@@ -231,6 +274,7 @@ static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
                        .beta = a->beta,
                        .arrivals = a->arrivals,
                        .during_pull = a->during_pull,
+                       .by_chunk = a->arrivals != NULL,
                        .wide_y = p->wide_y};
   switch (p->a->dtype) {
   case SLEY_F64:

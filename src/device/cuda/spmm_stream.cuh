@@ -10,11 +10,14 @@
  * of very long rows are limited by instructions instead: VERY_LONG_ROW.)
  *
  * Work of a group. The host cuts the rows into chunks of about equally many entries (chunks.h). A group of
- * LANES threads, 4 to 32, takes one chunk and reads its entries as one stream, across the ends of rows:
- *   - Each lane holds VEC neighbouring features of the row that is being summed; LANES x VEC features are
- *     one panel. If k is larger, the group reads its chunk once per panel.
- *   - The lanes load LANES entries together, one each, and one block ahead of their use. By shuffles every
- *     lane gets them one after the other.
+ * LANES x WAYS threads, 4 to 32, takes one chunk and reads its entries as one stream, across the ends of
+ * rows:
+ *   - Each lane holds VEC neighbouring features of the row that is being summed, in STRIPS strips of LANES x
+ * VEC features: a panel. If k is larger, another group reads the chunk for the next panel.
+ *   - The lanes load as many entries as they are together, one each, and one block ahead of their use. By
+ *     shuffles every lane gets them one after the other.
+ *   - With WAYS above 1, so many lanes share a feature, and each takes every WAYS-th entry. That fills a warp
+ *     where few lanes hold a row of X and rows of A are long. At a row's end their sums are added.
  *   - Each step loads the rows of X of U entries before it uses the first of them, whichever rows of A the
  *     entries belong to. So short rows cost no more than long ones, and U loads per lane are in flight.
  *   - The sign bit of a column marks the last entry of its row (spmm_stream_mark.cu). After it the sums
@@ -29,23 +32,24 @@
  * bits if that is enough for both memories, else 64.
  *
  * Order of summation. A whole row is summed in stored order, each feature by one lane, with the roundings
- * that op_spmm.h defines. A row that the host has cut into fragments (chunks.h; never where in_order is set)
- * is summed fragment by fragment into the slots of `partial`. Each group that has written a fragment increments the
- * row's counter in `finished` by an atomic operation; the group that finds the counter complete adds beta
- * Y and the fragments, first to last, stores the row and sets the counter back to 0. Which group that is
- * varies; the order of the additions does not, so the bits repeat.
+ * that op_spmm.h defines. With WAYS above 1 (never where in_order is set) the entries of a lane are a
+ * fragment, counted from the chunk's first; they are added as a tree of fixed shape. A row that the host has
+ * cut into fragments (chunks.h; never where in_order is set) is summed fragment by fragment into the slots of
+ * `partial`. Each group that has written a fragment increments the row's counter in `finished` by an atomic
+ * operation; the group that finds the counter complete adds beta Y and the fragments, first to last, stores
+ * the row and sets the counter back to 0. Which group that is varies; the order of the additions does not, so
+ * the bits repeat.
  *
  * Arrival. Where the rows of the far memory arrive while the kernel runs, a group first waits for the
  * piece of its chunk (pieces.cuh).
  *
- * The shapes (LANES, VEC, U, blocks per multiprocessor) were found by measurement on H200 GPUs. */
+ * The shapes (LANES, WAYS, VEC, STRIPS, U, blocks per multiprocessor) were found by measurement on H200 GPUs.
+ */
 #ifndef SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
 #define SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
 
-#include <cstdint>
-
+#include "device/cuda/spmm_narrow.cuh"
 #include "device/cuda/spmm_stream.h"
-#include "device/cuda/pieces.cuh"
 
 namespace sley {
 
@@ -53,51 +57,18 @@ namespace sley {
  * limited by instructions rather than memory. */
 enum { LONG_ROW = 32, VERY_LONG_ROW = 256 };
 
-enum { STREAM_BLOCK = 64, EMPTY_ROWS = 64 /* that a block clears */ };
+enum { STREAM_BLOCK = 64 };
 
-template <typename T, int VEC>
-__device__ __forceinline__ void scaled(accumulator<T> (&acc)[VEC], double beta,
-                                       const vector<output<T>, VEC> &y) {
-#pragma unroll
-  for (int v = 0; v < VEC; v++)
-    acc[v] = (accumulator<T>)(beta * (double)value<output<T>>::widen(y.item[v]));
-}
-
-/* Rows of Y without entries: Y = beta Y. */
-template <typename T> __device__ void clear_rows(const sl_stream_run &run, int64_t block) {
-  int64_t first = block * EMPTY_ROWS, count = run.a.empties - first;
-  count = (count < EMPTY_ROWS ? count : EMPTY_ROWS) * run.k;
-  for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
-    using Y = value<output<T>>;
-    output<T> *y = (output<T> *)run.y + (int64_t)run.a.empty[first + i / run.k] * run.ldy + i % run.k;
-    *y = Y::narrow(run.beta == 0 ? 0 : (accumulator<T>)(run.beta * (double)Y::widen(*y)));
-  }
-}
-
-/* Where rows of X lie, in units of what a lane loads: column c at base + c near_stride; from column near on
- * at base + c far_stride + far_at, modulo the range of a PLACE. near_at likewise. */
-struct x_places {
-  const void *base;
-  uint64_t near_at, far_at;
-  uint32_t near_stride, far_stride;
-  uint32_t near;
-};
-
-template <typename PLACE> __device__ __forceinline__ PLACE place_of(const x_places &x, uint32_t col) {
-  const bool far = col >= x.near;
-  const uint32_t stride = far ? x.far_stride : x.near_stride;
-  return (PLACE)col * stride + (PLACE)(far ? x.far_at : x.near_at);
-}
-
-/* A row of Y: both factors are 32 bits wide, which takes one instruction. */
-template <typename T> __device__ __forceinline__ T *row_at(T *first, int32_t row, uint32_t stride) {
-  return first + (uint64_t)(uint32_t)row * stride;
-}
+/* So many warps run at once on an H200. */
+enum { FEW_CHUNKS = 4224 };
 
 /* How a group goes about its stream. MIN_BLOCKS on a multiprocessor keep enough loads in flight: the compiler
  * may take no more registers than that allows, but for what old values and more than 4 sums a lane need. */
-template <int LANES_, int VEC_, int U_, int MIN_BLOCKS_, bool RUNS_, typename PLACE_> struct shape {
-  static constexpr int LANES = LANES_, VEC = VEC_, U = U_, MIN_BLOCKS = MIN_BLOCKS_;
+template <int LANES_, int WAYS_, int VEC_, int STRIPS_, int U_, int MIN_BLOCKS_, bool RUNS_, typename PLACE_>
+struct shape {
+  static constexpr int LANES = LANES_, WAYS = WAYS_, GROUP = LANES * WAYS, VEC = VEC_, STRIPS = STRIPS_,
+                       U = U_, MIN_BLOCKS = MIN_BLOCKS_;
+  static constexpr int STRIP = LANES * VEC, PANEL = STRIP * STRIPS; /* features */
   static constexpr bool RUNS = RUNS_;
   using PLACE = PLACE_;
   static constexpr int blocks(bool old_values) {
@@ -105,35 +76,102 @@ template <int LANES_, int VEC_, int U_, int MIN_BLOCKS_, bool RUNS_, typename PL
   }
 };
 
+/* Sums, or values of a row of X or Y, of a lane: its features of each strip. */
+template <typename T, class S> using strips = vector<T, S::VEC>[S::STRIPS];
+
 template <typename T, class S, bool BETA>
 __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_places &places,
-                                             const sl_chunk &chunk, int64_t f, bool on, int lane,
-                                             unsigned mask) {
-  constexpr int LANES = S::LANES, VEC = S::VEC, U = S::U;
+                                             const sl_chunk &chunk, int64_t f, int lane, unsigned mask) {
+  constexpr int GROUP = S::GROUP, WAYS = S::WAYS, VEC = S::VEC, STRIPS = S::STRIPS, STRIP = S::STRIP,
+                PANEL = S::PANEL, U = S::U;
+  const int way = WAYS == 1 ? 0 : lane / S::LANES;
   using place = typename S::PLACE;
   using acc_t = accumulator<T>;
   using in_t = input<T>;
   using out_t = output<T>;
-  const in_t *x = (const in_t *)places.base + (on ? f : 0);
-  out_t *y = (out_t *)run.y + f;
-  const uint32_t ldy = (uint32_t)run.ldy;
-  const int32_t *row = run.a.row + chunk.row;
+  const int features = keep((int)(run.k - f < PANEL ? run.k - f : PANEL));
+  bool on[STRIPS];
+#pragma unroll
+  for (int s = 0; s < STRIPS; s++)
+    on[s] = s * STRIP < features;
+  /* Lanes of one strip that have no features load the first, and store nothing. */
+  const in_t *x = keep((const in_t *)places.base + (STRIPS > 1 || on[0] ? f : 0));
   const int32_t *col = run.a.col + chunk.begin;
   const in_t *val = (const in_t *)run.a.val + chunk.begin;
   const bool fragment = chunk.slot >= 0;
+  out_t *y = keep((out_t *)run.y + f);
+  const uint32_t ldy = (uint32_t)(run.ldy * (int64_t)sizeof(out_t)); /* bytes */
   /* The row being summed, and the one after it, whose number and old values are on their way. */
+  const int32_t *row = run.a.row + chunk.row;
   int rows_left = chunk.rows - 1;
   out_t *out = row_at(y, row[0], ldy);
   int32_t next = row[1];
-  acc_t acc[VEC];
-  vector<out_t, VEC> old;
+  acc_t acc[STRIPS][VEC];
+  vector<out_t, VEC> old[STRIPS];
+  auto clear = [&] {
 #pragma unroll
-  for (int v = 0; v < VEC; v++)
-    acc[v] = 0;
-  if (BETA && !fragment && on) {
-    scaled<T, VEC>(acc, run.beta, load_plain<out_t, VEC>(out));
+    for (int s = 0; s < STRIPS; s++)
+#pragma unroll
+      for (int v = 0; v < VEC; v++)
+        acc[s][v] = 0;
+  };
+  auto load_old = [&](const out_t *from) {
+#pragma unroll
+    for (int s = 0; s < STRIPS; s++)
+      if (on[s])
+        old[s] = load_plain<out_t, VEC>(from + s * STRIP);
+  };
+  auto begin_with_old = [&] {
+#pragma unroll
+    for (int s = 0; s < STRIPS; s++)
+      if (on[s] && way == 0)
+        scaled<T, VEC>(acc[s], run.beta, old[s]);
+  };
+  auto load_x = [&](vector<in_t, VEC>(&in)[STRIPS], place my_place, int from) {
+    const in_t *at = x + (uint64_t)__shfl_sync(mask, my_place, from, GROUP) * VEC;
+#pragma unroll
+    for (int s = 0; s < STRIPS; s++)
+      if (STRIPS == 1 || on[s])
+        in[s] = load_plain<in_t, VEC>(at + s * STRIP);
+  };
+  auto add = [&](const vector<in_t, VEC>(&in)[STRIPS], acc_t weight) {
+#pragma unroll
+    for (int s = 0; s < STRIPS; s++)
+#pragma unroll
+      for (int v = 0; v < VEC; v++)
+        acc[s][v] = multiply_add(weight, widened(in[s], v), acc[s][v]);
+  };
+  /* The sums of all ways, in all of them. */
+  auto join_ways = [&] {
+#pragma unroll
+    for (int distance = S::LANES; distance < GROUP; distance *= 2)
+#pragma unroll
+      for (int s = 0; s < STRIPS; s++)
+#pragma unroll
+        for (int v = 0; v < VEC; v++)
+          acc[s][v] += __shfl_xor_sync(mask, acc[s][v], distance, GROUP);
+  };
+  auto end_row = [&] {
+    join_ways();
+    if (way == 0)
+#pragma unroll
+      for (int t = 0; t < STRIPS; t++)
+        if (on[t])
+          store_once<out_t, VEC>(out + t * STRIP, acc[t]);
+    out = row_at(y, next, ldy);
+    next = (++row)[1];
+    clear();
+    if (BETA && rows_left > 0)
+      begin_with_old();
+    if (BETA && --rows_left > 0)
+      load_old(row_at(y, next, ldy));
+  };
+  clear();
+  if (BETA && !fragment) {
+    load_old(out);
+    begin_with_old();
     if (rows_left > 0)
-      old = load_plain<out_t, VEC>(row_at(y, next, ldy));
+      load_old(row_at(y, next, ldy));
   }
   /* A lane's entry of the next step: it is not touched before it is due, for then it has arrived. */
   int32_t next_col = 0;
@@ -142,109 +180,133 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
     next_col = __ldcs(col + lane);
     next_val = load_once(val + lane);
   }
-  for (int e = 0; e < chunk.count; e += LANES) {
+  for (int e = 0; e < chunk.count; e += GROUP) {
     const acc_t my_val = value<in_t>::weight(run.alpha, next_val);
     const place my_place = place_of<place>(places, next_col & INT32_MAX);
-    const unsigned ends = __ballot_sync(mask, next_col < 0) >> (threadIdx.x % 32 / LANES * LANES);
+    const unsigned ends = __ballot_sync(mask, next_col < 0) >> (threadIdx.x % 32 / GROUP * GROUP);
     next_col = 0;
-    if (e + LANES + lane < chunk.count) {
-      next_col = __ldcs(col + e + LANES + lane);
-      next_val = load_once(val + e + LANES + lane);
+    if (e + GROUP + lane < chunk.count) {
+      next_col = __ldcs(col + e + GROUP + lane);
+      next_val = load_once(val + e + GROUP + lane);
     }
-    const int here = chunk.count - e < LANES ? chunk.count - e : LANES;
-    if (S::RUNS && here == LANES && ends == 0) { /* all of one row, which goes on */
+    const int here = chunk.count - e < GROUP ? chunk.count - e : GROUP;
+    if (S::RUNS && here == GROUP && ends == 0) { /* all of one row, which goes on */
 #pragma unroll
-      for (int s = 0; s < LANES; s += U) {
-        vector<in_t, VEC> in[U];
+      for (int s = 0; s < GROUP; s += U * WAYS) {
+        strips<in_t, S> in[U];
 #pragma unroll
         for (int u = 0; u < U; u++)
-          in[u] = load_plain<in_t, VEC>(x + (uint64_t)__shfl_sync(mask, my_place, s + u, LANES) * VEC);
+          load_x(in[u], my_place, s + u * WAYS + way);
 #pragma unroll
-        for (int u = 0; u < U; u++) {
-          const acc_t weight = __shfl_sync(mask, my_val, s + u, LANES);
-#pragma unroll
-          for (int v = 0; v < VEC; v++)
-            acc[v] = multiply_add(weight, widened(in[u], v), acc[v]);
-        }
+        for (int u = 0; u < U; u++)
+          add(in[u], __shfl_sync(mask, my_val, s + u * WAYS + way, GROUP));
       }
       continue;
     }
 #pragma unroll 1
-    for (int s = 0; s < here; s += U) {
-      vector<in_t, VEC> in[U];
+    for (int s = 0; s < here; s += U * WAYS) {
+      strips<in_t, S> in[U];
 #pragma unroll
       for (int u = 0; u < U; u++)
-        in[u] = load_plain<in_t, VEC>(x + (uint64_t)__shfl_sync(mask, my_place, s + u, LANES) * VEC);
+        load_x(in[u], my_place, s + u * WAYS + way);
 #pragma unroll
       for (int u = 0; u < U; u++) {
-        const acc_t weight = __shfl_sync(mask, my_val, s + u, LANES);
-        if (s + u < here) {
-#pragma unroll
-          for (int v = 0; v < VEC; v++)
-            acc[v] = multiply_add(weight, widened(in[u], v), acc[v]);
-          if (ends >> s & 1u << u) {
-            if (on)
-              store_once<out_t, VEC>(out, acc);
-            out = row_at(y, next, ldy);
-            next = (++row)[1];
-#pragma unroll
-            for (int v = 0; v < VEC; v++)
-              acc[v] = 0;
-            if (BETA && on && rows_left > 0)
-              scaled<T, VEC>(acc, run.beta, old);
-            if (BETA && on && --rows_left > 0)
-              old = load_plain<out_t, VEC>(row_at(y, next, ldy));
+        const int at = s + u * WAYS;
+        const acc_t weight = __shfl_sync(mask, my_val, at + way, GROUP);
+        if constexpr (WAYS == 1) {
+          if (at < here) {
+            add(in[u], weight);
+            if (ends >> s & 1u << u)
+              end_row();
           }
+        } else {
+          /* Of WAYS entries, one each: those up to a row's end, then those after it. */
+          int from = at + way < here ? way : -1;
+          for (unsigned left = ends >> at & ((1u << WAYS) - 1); left != 0; left &= left - 1) {
+            if (from >= 0 && from < __ffs((int)left)) {
+              add(in[u], weight);
+              from = -1;
+            }
+            end_row();
+          }
+          if (from >= 0)
+            add(in[u], weight);
         }
       }
     }
   }
-  if (fragment && on)
+  if (fragment)
+    join_ways();
+  if (fragment && way == 0)
 #pragma unroll
-    for (int v = 0; v < VEC; v++)
-      ((acc_t *)run.a.partial)[chunk.slot * run.k + f + v] = acc[v];
+    for (int s = 0; s < STRIPS; s++)
+      if (on[s])
+#pragma unroll
+        for (int v = 0; v < VEC; v++)
+          ((acc_t *)run.a.partial)[chunk.slot * run.k + f + s * STRIP + v] = acc[s][v];
 }
 
-/* A fragment of a long row is summed: once all are, Y = beta Y + the fragments, in order. */
-template <typename T, int LANES>
-__device__ void finish_fragment(const sl_stream_run &run, const sl_chunk &chunk, int lane, unsigned mask) {
+/* Sums `count` partial sums, one every `step` slots from slot `first` on: features from f on, a panel's. done
+ * takes a feature and its sum. */
+template <typename T, class S, class DONE>
+__device__ __forceinline__ void add_slots(const sl_stream_run &run, int64_t first, int count, int step,
+                                          int64_t f, int lane, DONE done) {
+  const accumulator<T> *partial = (const accumulator<T> *)run.a.partial + first * run.k;
+  for (int64_t i = f + lane; i < f + S::PANEL && i < run.k; i += S::GROUP) {
+    accumulator<T> sum = 0;
+#pragma unroll 8
+    for (int p = 0; p < count; p++)
+      sum += __ldcg(partial + (int64_t)p * step * run.k + i);
+    done(i, sum);
+  }
+}
+
+/* A panel of a fragment of a long row is summed. Who is last in a group of fragments adds them, first to
+ * last, into the first of them; who is last of the row's groups adds those: Y = beta Y + the sums. */
+template <typename T, class S>
+__device__ __noinline__ void finish_fragment(const sl_stream_run &run, const sl_chunk &chunk, int panel,
+                                             int lane, unsigned mask) {
   using Y = value<output<T>>;
   using acc_t = accumulator<T>;
-  const sl_long_row row = run.a.long_row[chunk.long_row];
-  const int32_t fragments = run.a.long_row[chunk.long_row + 1].first_slot - row.first_slot;
-  unsigned finished = 0;
-  __threadfence();
-  __syncwarp(mask);
-  if (lane == 0)
-    finished = atomicAdd(&run.a.finished[chunk.long_row], 1u) + 1;
-  if (__shfl_sync(mask, finished, 0, LANES) != (unsigned)fragments)
+  constexpr int GROUP = SL_FRAGMENT_GROUP;
+  const fragments row = fragments_of(run, chunk);
+  const int group = (int)(chunk.slot - row.first) / GROUP, groups = (row.count + GROUP - 1) / GROUP;
+  const int here = row.count - group * GROUP < GROUP ? row.count - group * GROUP : GROUP;
+  const int64_t f = (int64_t)panel * S::PANEL, first = row.first + group * GROUP;
+  unsigned *counter = run.a.finished + panel * run.a.counters;
+  if (!last_of<S::GROUP>(counter + run.a.longs + row.first / GROUP + chunk.long_row + group, here, lane,
+                         mask))
     return;
-  __threadfence();
-  if (lane == 0)
-    run.a.finished[chunk.long_row] = 0;
-  const acc_t *partial = (const acc_t *)run.a.partial + (int64_t)row.first_slot * run.k;
-  for (int64_t f = lane; f < run.k; f += LANES) {
-    output<T> *y = (output<T> *)run.y + (int64_t)row.row * run.ldy + f;
-    acc_t acc = run.beta == 0 ? 0 : (acc_t)(run.beta * (double)Y::widen(*y));
-#pragma unroll 8
-    for (int32_t p = 0; p < fragments; p++)
-      acc += __ldcg(partial + p * run.k + f);
-    *y = Y::narrow(acc);
+  auto store = [&](int64_t i, acc_t sum) {
+    output<T> *y = (output<T> *)run.y + (int64_t)row.row * run.ldy + i;
+    *y = Y::narrow(run.beta == 0 ? sum : (acc_t)(run.beta * (double)Y::widen(*y)) + sum);
+  };
+  if (groups == 1) {
+    add_slots<T, S>(run, first, here, 1, f, lane, store);
+    return;
   }
+  add_slots<T, S>(run, first, here, 1, f, lane,
+                  [&](int64_t i, acc_t sum) { ((acc_t *)run.a.partial)[first * run.k + i] = sum; });
+  if (last_of<S::GROUP>(counter + chunk.long_row, groups, lane, mask))
+    add_slots<T, S>(run, row.first, groups, GROUP, f, lane, store);
 }
 
 template <typename T, class S, bool BETA>
 __global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
-    stream(const sl_stream_run run, const x_places places) {
-  constexpr int LANES = S::LANES, GROUPS = STREAM_BLOCK / LANES;
-  const int64_t blocks = (run.a.chunks + GROUPS - 1) / GROUPS;
-  if (blockIdx.x >= blocks) {
-    clear_rows<T>(run, blockIdx.x - blocks);
+    stream(const __grid_constant__ sl_stream_run run, const __grid_constant__ x_places places,
+           const unsigned panels) {
+  constexpr int GROUP = S::GROUP, GROUPS = STREAM_BLOCK / GROUP;
+  const unsigned blocks = (unsigned)((run.a.chunks + GROUPS - 1) / GROUPS);
+  if (blockIdx.x >= blocks * panels) {
+    clear_rows<T>(run, blockIdx.x - blocks * panels);
     return;
   }
-  const int lane = threadIdx.x % LANES;
-  const unsigned mask = LANES == 32 ? ~0u : ((1u << LANES % 32) - 1) << threadIdx.x % 32 / LANES * LANES;
-  const int64_t at = (int64_t)blockIdx.x * GROUPS + threadIdx.x / LANES;
+  /* Panel after panel, so that rows of X stay in the cache; but chunk after chunk where they arrive so. */
+  const unsigned panel = panels == 1 ? 0 : run.by_chunk ? blockIdx.x % panels : blockIdx.x / blocks;
+  const unsigned block = panels == 1 ? blockIdx.x : run.by_chunk ? blockIdx.x / panels : blockIdx.x % blocks;
+  const int lane = threadIdx.x % GROUP;
+  const unsigned mask = GROUP == 32 ? ~0u : ((1u << GROUP % 32) - 1) << threadIdx.x % 32 / GROUP * GROUP;
+  const int64_t at = (int64_t)block * GROUPS + threadIdx.x / GROUP;
   if (at >= run.a.chunks)
     return;
   const sl_chunk chunk = run.a.chunk[at];
@@ -253,38 +315,38 @@ __global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
       wait_for_piece(run.arrivals, chunk.piece, run.arrivals->round.value);
     __syncwarp(mask);
   }
-  for (int64_t f = lane * S::VEC; f - lane * S::VEC < run.k; f += LANES * S::VEC)
-    stream_chunk<T, S, BETA>(run, places, chunk, f, f < run.k, lane, mask);
+  stream_chunk<T, S, BETA>(run, places, chunk, (int64_t)panel * S::PANEL + lane % S::LANES * S::VEC, lane,
+                           mask);
   if (chunk.slot >= 0)
-    finish_fragment<T, LANES>(run, chunk, lane, mask);
-}
-
-/* The places of X's rows in units of VEC values; whether 32 bits reach them. */
-template <typename T, int VEC> bool find_places(const sl_stream_run &run, x_places *out) {
-  constexpr uint64_t UNIT = sizeof(input<T>) * VEC;
-  const uintptr_t x = (uintptr_t)run.x, far = run.far ? (uintptr_t)run.far : x, base = x < far ? x : far;
-  const uint64_t ldx = (uint64_t)run.ldx / VEC, ldfar = (uint64_t)run.ldfar / VEC,
-                 near = (uint64_t)run.x_rows;
-  const uint64_t x_end = (x - base) / UNIT + near * ldx;
-  const uint64_t far_end = (far - base) / UNIT + (uint64_t)run.far_rows * ldfar;
-  *out = {(const void *)base, (x - base) / UNIT, (far - base) / UNIT - near * ldfar,
-          (uint32_t)ldx,      (uint32_t)ldfar,   run.far_rows > 0 ? (uint32_t)near : UINT32_MAX};
-  return x_end <= UINT32_MAX && far_end <= UINT32_MAX;
+    finish_fragment<T, S>(run, chunk, panel, lane, mask);
 }
 
 template <typename T, class S>
 sley_status launch_shape(sl_queue *queue, const sl_stream_run &run, const x_places &places) {
-  constexpr int GROUPS = STREAM_BLOCK / S::LANES;
-  const int64_t empties = run.beta == 1 ? 0 : run.a.empties;
-  const int64_t blocks = (run.a.chunks + GROUPS - 1) / GROUPS + (empties + EMPTY_ROWS - 1) / EMPTY_ROWS;
+  constexpr int GROUPS = STREAM_BLOCK / S::GROUP;
+  const int64_t panels = (run.k + S::PANEL - 1) / S::PANEL;
+  const int64_t blocks = (run.a.chunks + GROUPS - 1) / GROUPS * panels + blocks_that_clear(run);
+  if (blocks > INT32_MAX)
+    return sl_fail(SLEY_ERR_OVERFLOW,
+                   "a part with %lld entries is too large for %lld columns on one device: "
+                   "use more ranks, or fewer columns at a time",
+                   (long long)run.a.entries, (long long)run.k);
   if (blocks > 0) {
     if (run.beta == 0)
-      stream<T, S, false><<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run, places);
+      stream<T, S, false>
+          <<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run, places, (unsigned)panels);
     else
-      stream<T, S, true><<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run, places);
+      stream<T, S, true>
+          <<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run, places, (unsigned)panels);
   }
   return sl_cuda_launched(queue, "spmm-stream");
 }
+
+/* As many strips as make 16 bytes a lane, at most 4, where rows of X cannot be loaded by 16 bytes. */
+template <typename T, int VEC>
+constexpr int strips_of = VEC * sizeof(input<T>) >= 16  ? 1
+                          : VEC * sizeof(input<T>) == 8 ? 2
+                                                        : 4;
 
 /* The numbers were found by measurement on H200s. Beside a pull, which takes registers and threads of its
  * own, fewer groups with more loads each are faster; without one, more groups with fewer. */
@@ -293,32 +355,67 @@ sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run, int lanes) {
   x_places places;
   const bool long_rows = run.a.row_entries >= LONG_ROW;
   if (!find_places<T, VEC>(run, &places))
-    return launch_shape<T, shape<32, VEC, 4, 8, false, uint64_t>>(queue, run, places);
+    return launch_shape<T, shape<32, 1, VEC, 1, 4, 8, false, uint64_t>>(queue, run, places);
   if (lanes == 4 && long_rows)
-    return launch_shape<T, shape<4, VEC, 4, 14, true, uint32_t>>(queue, run, places);
+    return launch_shape<T, shape<4, 1, VEC, 1, 4, 14, true, uint32_t>>(queue, run, places);
   if (lanes == 4)
-    return launch_shape<T, shape<4, VEC, 4, 14, false, uint32_t>>(queue, run, places);
+    return launch_shape<T, shape<4, 1, VEC, 1, 4, 14, false, uint32_t>>(queue, run, places);
   if (lanes == 8 && long_rows && run.during_pull)
-    return launch_shape<T, shape<8, VEC, 8, 14, true, uint32_t>>(queue, run, places);
+    return launch_shape<T, shape<8, 1, VEC, 1, 8, 14, true, uint32_t>>(queue, run, places);
   if (lanes == 8 && long_rows)
-    return launch_shape<T, shape<8, VEC, 8, 16, true, uint32_t>>(queue, run, places);
+    return launch_shape<T, shape<8, 1, VEC, 1, 8, 16, true, uint32_t>>(queue, run, places);
   if (lanes == 8)
-    return launch_shape<T, shape<8, VEC, 8, 16, false, uint32_t>>(queue, run, places);
+    return launch_shape<T, shape<8, 1, VEC, 1, 8, 16, false, uint32_t>>(queue, run, places);
   if (lanes == 16 && run.during_pull)
-    return launch_shape<T, shape<16, VEC, 8, 16, true, uint32_t>>(queue, run, places);
+    return launch_shape<T, shape<16, 1, VEC, 1, 8, 16, true, uint32_t>>(queue, run, places);
   if (lanes == 16 && long_rows)
-    return launch_shape<T, shape<16, VEC, 4, 16, true, uint32_t>>(queue, run, places);
+    return launch_shape<T, shape<16, 1, VEC, 1, 4, 16, true, uint32_t>>(queue, run, places);
   if (lanes == 16)
-    return launch_shape<T, shape<16, VEC, 4, 20, false, uint32_t>>(queue, run, places);
-  return launch_shape<T, shape<32, VEC, 8, 14, false, uint32_t>>(queue, run, places);
+    return launch_shape<T, shape<16, 1, VEC, 1, 4, 20, false, uint32_t>>(queue, run, places);
+  constexpr int STRIPS = strips_of<T, VEC>;
+  if constexpr (STRIPS == 4)
+    if (run.k > 64 * VEC)
+      return launch_shape<T, shape<32, 1, VEC, 4, 4, 14, false, uint32_t>>(queue, run, places);
+  if constexpr (STRIPS >= 2)
+    if (run.k > 32 * VEC)
+      return launch_shape<T, shape<32, 1, VEC, 2, 4, 16, false, uint32_t>>(queue, run, places);
+  return launch_shape<T, shape<32, 1, VEC, 1, 8, 14, false, uint32_t>>(queue, run, places);
 }
 
 /* Whether rows can be read and written VEC values at a time, with work for more than half of `lanes`. */
 template <typename T, int VEC> bool fits(const sl_stream_run &run, int lanes) {
-  constexpr int64_t BYTES = VEC * sizeof(input<T>), OUT = VEC * sizeof(output<T>);
-  return run.k % VEC == 0 && run.k > lanes / 2 * VEC && run.ldx % VEC == 0 && run.ldfar % VEC == 0 &&
-         run.ldy % VEC == 0 && ((uintptr_t)run.x | (uintptr_t)run.far) % BYTES == 0 &&
-         (uintptr_t)run.y % (OUT < 16 ? OUT : 16) == 0;
+  return run.k % VEC == 0 && run.k > lanes / 2 * VEC && aligned_rows<T, VEC>(run);
+}
+
+/* A warp a chunk, in which WAYS lanes share a feature. */
+template <typename T, int WAYS, int VEC> sley_status launch_ways(sl_queue *queue, const sl_stream_run &run) {
+  constexpr int STRIPS = strips_of<T, VEC>;
+  x_places places;
+  if (find_places<T, VEC>(run, &places))
+    return launch_shape<T, shape<32 / WAYS, WAYS, VEC, STRIPS, 4, 12, true, uint32_t>>(queue, run, places);
+  find_places<T, 1>(run, &places);
+  return launch_shape<T, shape<32 / WAYS, WAYS, 1, 4, 4, 8, true, uint64_t>>(queue, run, places);
+}
+
+/* launch(VEC) by the widest loads that alignment allows, with work for more than half of `lanes`: 16 bytes a
+ * lane, then 8, 4 for values of 2, then single values. */
+template <typename T, class LAUNCH>
+sley_status by_widest(const sl_stream_run &run, int lanes, LAUNCH launch) {
+  constexpr int BYTES = sizeof(input<T>), WIDEST = 16 / BYTES;
+  if (fits<T, WIDEST>(run, lanes))
+    return launch(std::integral_constant<int, WIDEST>());
+  if constexpr (BYTES < 8)
+    if (fits<T, WIDEST / 2>(run, lanes))
+      return launch(std::integral_constant<int, WIDEST / 2>());
+  if constexpr (BYTES < 4)
+    if (fits<T, WIDEST / 4>(run, lanes))
+      return launch(std::integral_constant<int, WIDEST / 4>());
+  return launch(std::integral_constant<int, 1>());
+}
+
+template <typename T, int WAYS> sley_status stream_ways(sl_queue *queue, const sl_stream_run &run) {
+  return by_widest<T>(run, 0,
+                      [&](auto vec) { return launch_ways<T, WAYS, decltype(vec)::value>(queue, run); });
 }
 
 /* The least group that covers k with VEC values a lane, at least 8. */
@@ -326,26 +423,35 @@ template <int VEC> int lanes_for(int64_t k) {
   return k <= 8 * VEC ? 8 : k <= 16 * VEC ? 16 : 32;
 }
 
-/* The widest loads that alignment allows: 16 bytes a lane, then 8, 4 for values of 2, then single values.
- * Narrow products of very long rows have half as many lanes take a row of X, and so have those of 16 bits
+/* Narrow products of very long rows have half as many lanes take a row of X, and so have those of 16 bits
  * whose rows are as short as a sector. */
 template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream_run &run) {
   constexpr int BYTES = sizeof(input<T>), WIDEST = 16 / BYTES;
+  if (narrow_serves<T>(run))
+    return narrow_product<T>(queue, run);
   SL_TRY(sl_cuda_use(queue->device));
+  switch (run.a.ways) {
+  case 2:
+    return stream_ways<T, 2>(queue, run);
+  case 4:
+    return stream_ways<T, 4>(queue, run);
+  case 8:
+    return stream_ways<T, 8>(queue, run);
+  default:
+    break;
+  }
+  /* Where all chunks run at once, a warp each, groups that share a warp would only wait for each other. */
+  if (run.a.chunks * ((run.k * BYTES + 511) / 512) <= FEW_CHUNKS)
+    return by_widest<T>(run, 32,
+                        [&](auto vec) { return launch_lanes<T, decltype(vec)::value>(queue, run, 32); });
   if (run.a.row_entries >= VERY_LONG_ROW && run.k <= 4 * WIDEST && fits<T, WIDEST>(run, 4))
     return launch_lanes<T, WIDEST>(queue, run, 4);
-  if (fits<T, WIDEST>(run, 8))
-    return launch_lanes<T, WIDEST>(queue, run, lanes_for<WIDEST>(run.k));
-  if constexpr (BYTES < 8)
-    if (fits<T, WIDEST / 2>(run, 8))
-      return launch_lanes<T, WIDEST / 2>(queue, run, lanes_for<WIDEST / 2>(run.k));
-  if constexpr (BYTES < 4) {
+  if constexpr (BYTES < 4)
     if (run.k <= 2 * WIDEST && fits<T, WIDEST / 2>(run, 4))
       return launch_lanes<T, WIDEST / 2>(queue, run, 4);
-    if (fits<T, WIDEST / 4>(run, 8))
-      return launch_lanes<T, WIDEST / 4>(queue, run, lanes_for<WIDEST / 4>(run.k));
-  }
-  return launch_lanes<T, 1>(queue, run, lanes_for<1>(run.k));
+  return by_widest<T>(run, 8, [&](auto vec) {
+    return launch_lanes<T, decltype(vec)::value>(queue, run, lanes_for<decltype(vec)::value>(run.k));
+  });
 }
 
 } // namespace sley

@@ -1,39 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SpMM as streams of entries: what the host prepares and the kernels of spmm_stream.cuh run on. */
+/* SpMM as streams of entries: its launchers, and how columns are made ready for it. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_STREAM_H
 #define SLEY_DEVICE_CUDA_SPMM_STREAM_H
 
-#include "device/chunks.h"
-#include "device/cuda/cuda.h"
-
-/* A matrix in the device's memory. The sign bit of a column marks the last entry of its row, unless the row
- * is cut into fragments. */
-typedef struct sl_stream_matrix {
-  const sl_chunk *chunk;
-  const int32_t *col;
-  const void *val;
-  const int32_t *row;   /* of Y, of each row that has entries; two more that are never used */
-  const int32_t *empty; /* rows of Y without entries */
-  const sl_long_row *long_row;
-  void *partial;      /* sums of fragments: slots x k, in the type of the accumulators */
-  unsigned *finished; /* fragments of each long row that are summed; 0 between runs */
-  int64_t chunks, empties, longs;
-  int64_t row_entries; /* of a row that has some, on average */
-  bool borrows;        /* col and val are the matrix's own, which lay on the device */
-} sl_stream_matrix;
-
-typedef struct sl_stream_run {
-  sl_stream_matrix a;
-  /* Columns below x_rows name rows of x, those from there on rows of far, if that has any. */
-  const void *x, *far;
-  int64_t x_rows, far_rows;
-  void *y;
-  int64_t ldx, ldfar, ldy, k; /* elements */
-  double alpha, beta;
-  const sl_piece_words *arrivals; /* chunks wait for their piece; NULL: all rows of far are there */
-  bool during_pull;
-  bool wide_y; /* Y holds sums, in f32, where values have 16 bits */
-} sl_stream_run;
+#include "device/cuda/spmm_chunks.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -107,8 +107,8 @@ static __device__ __forceinline__ double multiply_add(double a, double b, double
   return fma(a, b, c);
 }
 
-/* N neighbouring values. */
-template <typename T, int N> struct alignas(sizeof(T) * N) vector { T item[N]; };
+/* N neighbouring values, aligned to the largest power of two of values that divides them. */
+template <typename T, int N> struct alignas(sizeof(T) * (N & -N)) vector { T item[N]; };
 
 template <int BYTES> struct word;
 template <> struct word<2> { using type = unsigned short; };
@@ -165,6 +165,20 @@ template <typename T, int N> __device__ __forceinline__ vector<T, N> load_plain(
 }
 
 /* Memory that is read once: it should not push other things out of the caches. */
+template <typename T, int N> __device__ __forceinline__ vector<T, N> load_stream(const T *p) {
+  constexpr int M = per_word<T, N>;
+  vector<T, N> all;
+#pragma unroll
+  for (int w = 0; w < N; w += M) {
+    packed<T, M> v;
+    v.bits = __ldcs((const typename word<sizeof(T) * M>::type *)(p + w));
+#pragma unroll
+    for (int i = 0; i < M; i++)
+      all.item[w + i] = v.values.item[i];
+  }
+  return all;
+}
+
 template <typename T> __device__ __forceinline__ T load_once(const T *p) {
   packed<T, 1> v;
   v.bits = __ldcs((const typename word<sizeof(T)>::type *)p);

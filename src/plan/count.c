@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/count.h"
+
+#include "base/value.h"
+#include "plan/problem.h"
+
+/* What this rank will receive over one list. */
+static void count_list(const sl_comm *comm, const sl_row_list *list, sl_grain grain, sley_traffic *traffic) {
+  int64_t bytes = list->count * list->bytes, messages = sl_list_messages(comm, list, grain);
+  switch (sl_link_to(comm, list->peer)) {
+  case SL_LINK_DIRECT:
+    traffic->direct_bytes += bytes;
+    traffic->direct_messages += messages;
+    break;
+  case SL_LINK_MESSAGE:
+    traffic->message_bytes += bytes;
+    traffic->message_messages += messages;
+    break;
+  default:
+    traffic->self_bytes += bytes;
+    traffic->self_messages += messages;
+    break;
+  }
+}
+
+/* Decides how Y is made. */
+static void settle_result(sl_plan *plan) {
+  sl_buffer *y = SL_BUFFER(plan, SL_BUFFER_Y);
+  plan->fuses = plan->updates == SL_UPDATES_FUSED && sl_plan_can_fuse(plan);
+  bool apart = plan->updates && !plan->fuses; /* what is multiplied is not rounded before */
+  plan->wide_result =
+      sl_is_16_bit(plan->dtype) && (plan->separate_result || apart || sl_plan_sums_in_steps(plan));
+  if (!plan->wide_result)
+    return;
+  y->dtype = plan->sum_dtype;
+  y->row_bytes = plan->k * (int64_t)sley_dtype_bytes(plan->sum_dtype);
+}
+
+sley_status sl_plan_count(sl_plan *plan, sl_plan_share *out) {
+  if (plan->failed)
+    return SLEY_ERR_MEMORY;
+  settle_result(plan);
+  *out = (sl_plan_share){.memory_bytes = plan->memory_bytes, .fuses = plan->fuses};
+  for (int i = 0; i < plan->exchanges.count; i++) {
+    const sl_exchange_spec *spec = &SL_EXCHANGE(plan, i)->spec;
+    for (int p = 0; p < spec->recvs; p++)
+      count_list(plan->comm, &spec->recv[p], spec->grain, &out->received);
+  }
+  int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
+  for (int i = 0; i < plan->fetches.count && row_bytes > 0; i++) {
+    const sl_fetch *fetch = SL_FETCH(plan, i);
+    for (int64_t n = 0; n < fetch->count; n++) {
+      sl_row_list one = {.peer = fetch->owner[n], .count = 1, .bytes = row_bytes};
+      count_list(plan->comm, &one, SL_GRAIN_PEER, &out->received);
+    }
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_plan_sum_up(sl_comm *comm, const sl_plan_share *own, sl_figures *out) {
+  const sley_traffic *t = &own->received;
+  int64_t sums[6] = {t->direct_bytes,     t->direct_messages, t->message_bytes,
+                     t->message_messages, t->self_bytes,      t->self_messages};
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, sums, 6));
+  out->predicted = (sley_traffic){sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
+  int64_t most[3] = {own->memory_bytes, t->direct_messages + t->message_messages, !own->fuses};
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, 3));
+  out->memory_bytes_most = most[0];
+  out->messages_most = most[1];
+  out->fuses = !most[2];
+  return SLEY_OK;
+}
+
+sley_status sl_plan_finish(sl_plan *plan) {
+  sl_plan_share own;
+  SL_TRY(sl_agree(plan->comm, sl_plan_count(plan, &own)));
+  return sl_plan_sum_up(plan->comm, &own, &plan->figures);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/problem.h"
+
+#include "plan/step.h"
+
+sl_spmm_matrix sl_block_as_part(const sley_matrix *block) {
+  return (sl_spmm_matrix){.rows = block->rows,
+                          .rowptr = block->rowptr,
+                          .col = block->col,
+                          .val = block->val,
+                          .index = block->index,
+                          .dtype = block->dtype};
+}
+
+sl_spmm_problem sl_part_problem(const sl_plan *plan, const sl_part *part, const sl_spmm_matrix *a,
+                                const uintptr_t *pages) {
+  return (sl_spmm_problem){.a = a,
+                           .k = part->k,
+                           .x_rows = SL_BUFFER(plan, part->x)->rows,
+                           .far_rows = part->far ? SL_BUFFER(plan, part->far)->rows : 0,
+                           .pieces = part->pieces,
+                           .piece_end = part->piece_end,
+                           .pages = part->in_place ? pages : NULL,
+                           .segment = part->in_place ? plan->segment : NULL,
+                           .segments = plan->comm->size,
+                           .own = plan->comm->rank,
+                           .wide_y = sl_part_is_wide(plan, part),
+                           .in_order = plan->reproducible,
+                           .arrives = part->arrives_in >= 0,
+                           .library = part->arrives_in < 0 ? plan->library : NULL,
+                           .kernel = plan->kernel,
+                           .team = plan->comm->team};
+}
+
+sl_spmm_problem sl_part_update_problem(const sl_plan *plan, const sl_part *part, const sl_spmm_matrix *a,
+                                       const uintptr_t *pages) {
+  sl_spmm_problem problem = sl_part_problem(plan, part, a, pages);
+  problem.wide_y = true;
+  problem.library = NULL;
+  return problem;
+}
+
+sl_kernel_args sl_plan_update_args(const sl_plan *plan, const sl_spmm_problem *problem) {
+  return (sl_kernel_args){
+      .op = SL_OP_UPDATE,
+      .update = {.product = {.problem = problem}, .dtype = plan->dtype, .in_order = plan->reproducible}};
+}
+
+bool sl_plan_sums_in_steps(const sl_plan *plan) {
+  int parts = 0;
+  for (int i = 0; i < plan->parts.count; i++) {
+    const sl_part *part = SL_PART(plan, i);
+    parts += part->y == SL_BUFFER_Y && part->a.rows > 0 && !part->completes;
+  }
+  bool arrive = false;
+  for (int i = 0; i < plan->exchanges.count; i++)
+    arrive |= SL_EXCHANGE(plan, i)->dst == SL_BUFFER_Y;
+  for (int i = 0; i < plan->conversions.count; i++)
+    arrive |= SL_CONVERSION(plan, i)->dst == SL_BUFFER_Y;
+  return parts > 1 || arrive;
+}
+
+/* Whether every step that writes Y sums a part, and every row of Y is made by one of them. */
+static bool is_made_at_once(const sl_plan *plan) {
+  for (int i = 0; i < plan->steps.count; i++) {
+    const sl_step *step = SL_STEP(plan, i);
+    if (step->kind->writes(plan, step) == SL_BUFFER_Y && !(step->kind->acts & SL_ACT_SUM))
+      return false;
+  }
+  return !sl_plan_sums_in_steps(plan);
+}
+
+bool sl_plan_can_fuse(const sl_plan *plan) {
+  static const uintptr_t pages[1];
+  if (plan->library || plan->kernel || plan->k == 0 || !is_made_at_once(plan))
+    return false;
+  for (int i = 0; i < plan->parts.count; i++) {
+    const sl_part *part = SL_PART(plan, i);
+    if (part->y != SL_BUFFER_Y || (part->a.rows == 0 && !plan->dry))
+      continue;
+    sl_spmm_matrix known = part->a;
+    if (plan->dry || part->arrives_in >= 0)
+      known.rows = 0; /* its arrays are not there */
+    sl_spmm_problem problem = sl_part_update_problem(plan, part, &known, pages);
+    if (plan->dry) {
+      known.dtype = plan->dtype;
+      problem.k = plan->k;
+      problem.pages = plan->segment ? pages : NULL;
+    }
+    sl_kernel_args args = sl_plan_update_args(plan, &problem);
+    if (!sl_kernel_serves(plan->comm->device, &args))
+      return false;
+  }
+  return true;
+}
