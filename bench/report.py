@@ -223,6 +223,48 @@ def gpu_folders(folder):
     return sorted(os.path.relpath(os.path.dirname(path)) for path in glob.glob(beside))
 
 
+def times_of(case):
+    return {t["name"]: t["median_ms"] for t in case["times"]}
+
+
+def speedups(cases, name):
+    return [times_of(c)["stream"] / times_of(c)[name] for c in cases if name in times_of(c)]
+
+
+def kernel_rows(result):
+    """Of each matrix that the kernels for Tensor cores serve: widths, and the times of stream by theirs."""
+    cases = [c for c in result["cases"] if "tensor" in times_of(c)]
+    names = list(dict.fromkeys(c["matrix"] for c in cases))
+    of = {name: [c for c in cases if c["matrix"] == name] for name in names}
+    return [[name, result["dtype"], ", ".join(str(c["k"]) for c in of[name])] +
+            [" ".join(f"{x:.2f}" for x in speedups(of[name], kernel)) for kernel in ("tensor", "hybrid")] for name in names]
+
+
+def kernels(folder):
+    """Kernels of a GPU beside each other, and stream beside cuSPARSE, on drawn cases: `sley bench`."""
+    if not os.path.isdir(folder):
+        return
+    print("### Kernels on Tensor cores\n")
+    print("`sley bench --device cuda` on one H200: the time of `stream` by those of `tensor` and of `hybrid`; above 1 the latter is "
+          "faster. Matrices with dense windows, and some without; widths above 8 of those that the seed drew. In f16 the values of "
+          "bcsstk17 and ex9 pass the range of the type, and sums that are not finite are summed again.\n")
+    for name in sorted(n for n in os.listdir(folder) if n.startswith("tensor_")):
+        result = load(folder, name[:-len(".json")])
+        fair = [c for c in result["cases"] if "hybrid" in times_of(c) and
+                not (result["dtype"] == "f16" and c["matrix"].startswith(("bcsstk", "ex9")))]
+        used = [x for x in speedups(fair, "hybrid") if abs(x - 1) > 0.02]
+        print(f"Seed {result['seed']}, {result['dtype']}: where `hybrid` differs from `stream` by more than 2 % ({len(used)} of {len(fair)} cases"
+              f"{', without those two matrices' if result['dtype'] == 'f16' else ''}) it is {tables.geomean(used):.2f} times as fast, "
+              f"geometric mean, worst {min(used):.2f}.\n")
+        table(["matrix", "type", "k", "stream / tensor", "stream / hybrid"], kernel_rows(result))
+    for name in sorted(n for n in os.listdir(folder) if n.startswith("bench_")):
+        result = load(folder, name[:-len(".json")])
+        print(f"Drawn matrices, seed {result['seed']}, {result['dtype']}: `stream` is {result['rivals']['geomean']:.2f} times as fast as "
+              f"cuSPARSE's CSR product, geometric mean of {result['rivals']['cases']} cases; worst {result['rivals']['worst']:.2f}.\n")
+    print(f"From `{folder}`. After that run the model of `hybrid` learned what cutting long windows takes, and to leave out windows "
+          "with values that are not finite.\n")
+
+
 def summary(folder, local, folders):
     """The means that count, and the charts of bench/plots.py."""
     x = {r["matrix"]: r["x_first"] for r in load(folder, "hosts")["rows"] if r["algo"] == "cover"}
@@ -294,6 +336,7 @@ def main():
           [[r["order"], f"{r['seconds']:.1f}", f"{r['cpu_seconds']:.1f}", f"{r['v_fc_bytes'] / 2**20:.1f}",
             f"{r['times_lower']:.2f}", r["peak_mib"]] for r in order["orders"]])
     gpus(sys.argv[2:] or gpu_folders(folder))
+    kernels(os.path.join(os.path.dirname(folder.rstrip("/")), "kernels-h200"))
 
 
 main()

@@ -181,13 +181,17 @@ static sley_status poison(const work *w) {
 static sley_status check(const work *w, const cli_sample *sample, int i) {
   const cli_bench *bench = w->bench;
   sley_check check;
-  sley_status status = poison(w);
+  sley_plan_info info = {0};
+  sley_status status = w->side[i].plan ? sley_plan_info_get(w->side[i].plan, &info) : SLEY_OK;
+  if (status == SLEY_OK)
+    status = poison(w);
   if (status == SLEY_OK)
     status = multiply(w, i, 1);
   if (status == SLEY_OK && !w->on_host)
     status = sley_comm_copy(bench->comm, w->host_y, w->y, w->y_bytes, SLEY_TO_HOST);
   if (status == SLEY_OK)
-    status = cli_sample_check(sample, w->k, bench->dtype, w->host_x, w->host_y, bench->threads, &check);
+    status = cli_sample_check(sample, w->k, bench->dtype, w->host_x, w->host_y, &info, bench->threads,
+                              &check);
   if (status != SLEY_OK || check.ok || w->out->time[i].wrong)
     return status;
   if (bench->contender[i].rival && sley_dtype_bytes(bench->dtype) == 2 && isfinite(check.max_error)) {

@@ -109,9 +109,9 @@ void cli_sample_free(cli_sample *sample) {
 }
 
 sley_status cli_sample_check(const cli_sample *sample, int64_t k, sley_dtype dtype, const void *x,
-                             const void *y, int threads, sley_check *out) {
+                             const void *y, const sley_plan_info *info, int threads, sley_check *out) {
   if (!sample->row)
-    return sley_check_spmm(sample->matrix, false, k, x, k, y, k, threads, out);
+    return sley_check_wire(sample->matrix, false, k, 1, x, k, 0, NULL, 0, y, k, threads, info, out);
   void *rows;
   size_t bytes = (size_t)k * sley_dtype_bytes(dtype);
   sley_status status = sley_buffer_alloc(sample->rows * (int64_t)bytes, &rows);
@@ -119,7 +119,7 @@ sley_status cli_sample_check(const cli_sample *sample, int64_t k, sley_dtype dty
     return status;
   for (int64_t i = 0; i < sample->rows; i++)
     memcpy((char *)rows + (size_t)i * bytes, (const char *)y + (size_t)sample->row[i] * bytes, bytes);
-  status = sley_check_spmm(sample->matrix, false, k, x, k, rows, k, threads, out);
+  status = sley_check_wire(sample->matrix, false, k, 1, x, k, 0, NULL, 0, rows, k, threads, info, out);
   out->row = status == SLEY_OK ? sample->row[out->row] : 0;
   sley_buffer_free(rows);
   return status;

@@ -19,8 +19,8 @@ sley_status cli_sample_make(const sley_matrix *matrix, int64_t k, cli_sample *ou
 void cli_sample_free(cli_sample *sample);
 
 /* Compares the sample's rows of y (whole, k columns without gaps, in the host's memory) with a float64
- * product. */
+ * product. info: of the plan that made it; zeros where no plan did. */
 sley_status cli_sample_check(const cli_sample *sample, int64_t k, sley_dtype dtype, const void *x,
-                             const void *y, int threads, sley_check *out);
+                             const void *y, const sley_plan_info *info, int threads, sley_check *out);
 
 #endif

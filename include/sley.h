@@ -640,6 +640,9 @@ typedef struct sley_plan_info {
       rank_messages; /* over direct and message links, that a rank receives, of the one that receives most */
   sley_dtype wire;   /* the type that values travel in */
   double wire_bound; /* what travelling in it adds to |Y - A X| at most, relative to |A||X|; 0: nothing */
+  /* A sum of n terms errs by at most term_roundings (n + 1) + more_roundings times the unit roundoff of the
+   * type of sums, relative to |A||X|. 1 and 0, but for kernels on Tensor cores. */
+  double term_roundings, more_roundings;
   bool update_fused; /* sley_spmm_update multiplies rows by W as soon as they are summed, on all ranks */
 } sley_plan_info;
 
@@ -897,15 +900,16 @@ sley_status sley_check_scaled(const sley_matrix *matrix, bool transpose, int64_t
                               const void *x, int64_t ldx, double beta, const void *y0, int64_t ldy0,
                               const void *y, int64_t ldy, int threads, sley_check *out);
 
-/* The same for a product by a plan with wire: entries may be off by what its values' roundings allow, too.
- * info: the plan's. */
+/* The same for a product by a plan with wire, or with a kernel on Tensor cores: entries may be off by what its
+ * values' roundings allow, and term_roundings and more_roundings, too. info: the plan's. */
 sley_status sley_check_wire(const sley_matrix *matrix, bool transpose, int64_t k, double alpha, const void *x,
                             int64_t ldx, double beta, const void *y0, int64_t ldy0, const void *y,
                             int64_t ldy, int threads, const sley_plan_info *info, sley_check *out);
 
 /* The same for Z = (alpha A X) W + beta Z0 by sley_spmm_update (|alpha A||X||W| + |beta Z0| for |A||X|; c:
  * entries of the row + k + 8). x, z0, z: whole operands, z0 not read if beta is 0; update, with w in the
- * host's memory: as it was given. info: the plan's where values travelled narrower, else NULL. Entries whose
+ * host's memory: as it was given. info: the plan's, or NULL where it has neither a wire nor such a
+ * kernel. Entries whose
  * float64 sums reach the largest number of the type that they are summed in need only be as finite as these.
  */
 sley_status sley_check_update(const sley_matrix *matrix, bool transpose, int64_t k, const void *x,

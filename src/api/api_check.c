@@ -59,7 +59,9 @@ sley_status sley_check_wire(const sley_matrix *matrix, bool transpose, int64_t k
                                .y0 = y0,
                                .y = y,
                                .wire_bound = info->wire_bound,
-                               .wire = info->wire};
+                               .wire = info->wire,
+                               .term_roundings = info->term_roundings,
+                               .more_roundings = info->more_roundings};
   return check_product(matrix, transpose, &product, threads, out);
 }
 
@@ -85,7 +87,9 @@ sley_status sley_check_update(const sley_matrix *matrix, bool transpose, int64_t
                                             .y0 = z0,
                                             .y = z,
                                             .wire_bound = info ? info->wire_bound : 0,
-                                            .wire = info ? info->wire : SLEY_F32},
+                                            .wire = info ? info->wire : SLEY_F32,
+                                            .term_roundings = info ? info->term_roundings : 0,
+                                            .more_roundings = info ? info->more_roundings : 0},
                                 .w = taken.w,
                                 .n = n,
                                 .ldw = taken.ldw};

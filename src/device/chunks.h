@@ -52,4 +52,13 @@ void sl_chunks_count(int64_t rows, const int64_t *rowptr, int64_t target, bool i
 
 void sl_chunks_free(sl_chunks *chunks);
 
+/* The sums of a long row's fragments are added in two levels: first those of each group of SL_FRAGMENT_GROUP
+ * fragments, then those of the groups. Who is last of each is told by counters, 0 between runs: one for each
+ * long row, then one for each group, which begin at longs + first slot / SL_FRAGMENT_GROUP + long row. */
+enum { SL_FRAGMENT_GROUP = 32 };
+
+static inline int64_t sl_fragment_counters(const sl_chunks *c) {
+  return c->longs > 0 ? 2 * c->longs + c->slots / SL_FRAGMENT_GROUP + 1 : 0;
+}
+
 #endif

@@ -83,6 +83,7 @@ typedef struct sl_spmm_problem {
   int segments, own;
   bool wide_y;   /* Y has the type of sums: f32 where the dtype has 16 bits, else no difference */
   bool in_order; /* every row must be summed in stored order */
+  bool renewable; /* the values may change: refill is called */
   bool arrives;  /* the contents of a's arrays are known after the plan is made: no preparation */
   const char
       *library; /* NULL: a kernel of Sley's own; else the name of the library whose kernel is asked for */

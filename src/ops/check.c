@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Y against a float64 product alpha A X + beta Y0. Each entry of Y may be off by what rounding its sum
  * allows: with t terms, |Y - A X| <= (t + 1) eps |A||X|, to first order in eps, for any order of summation.
- * With alpha and beta four more roundings happen: of alpha, beta, and of each product with them; beta Y0 is a
+ * A plan's kernel may need more: sl_sum_bound. With alpha and beta four more roundings happen: of alpha, beta, and of each product with them; beta Y0 is a
  * term.
  *
  * Where Y has 16 bits eps is that of f32, in which it is summed, and rounding the sum S adds up to u |S|, u
@@ -57,6 +57,11 @@ double sl_wire_least(const sley_matrix *a, int64_t row, double alpha, double wir
   for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++)
     sum += fabs(alpha * sl_value_at(a->val, a->dtype, e)) + r;
   return 2 * least_of(wire) * sum;
+}
+
+double sl_sum_bound(const sl_scaled_product *product, double terms, double eps) {
+  double each = product->term_roundings > 0 ? product->term_roundings : 1;
+  return (each * terms + product->more_roundings) * eps;
 }
 
 /* Of a row, k each. */
@@ -209,7 +214,8 @@ static sley_status check_rows(void *context, int64_t begin, int64_t end, int thr
   sl_findings found = SL_NO_FINDINGS;
   for (int64_t row = begin; row < end; row++) {
     sum_row(c, row, &s);
-    double bound = ((double)(c->a->rowptr[row + 1] - c->a->rowptr[row]) + c->terms) * c->rounding.eps;
+    double terms = (double)(c->a->rowptr[row + 1] - c->a->rowptr[row]) + c->terms;
+    double bound = sl_sum_bound(p, terms, c->rounding.eps);
     double least = sl_wire_least(c->a, row, p->alpha, p->wire_bound, p->wire);
     for (int64_t j = 0; j < p->k; j++) {
       double y = sl_value_at(p->y, c->a->dtype, row * p->ldy + j), sum = s.sum[j], magnitude = s.magnitude[j];

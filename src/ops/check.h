@@ -14,7 +14,12 @@ typedef struct sl_scaled_product {
    * are. */
   double wire_bound;
   sley_dtype wire;
+  /* As in sley_plan_info; 0: 1 and 0. */
+  double term_roundings, more_roundings;
 } sl_scaled_product;
+
+/* The bound of a sum of so many terms, relative to |A||X|; eps: of the type of sums. */
+double sl_sum_bound(const sl_scaled_product *product, double terms, double eps);
 
 /* What so many roundings of values, or of sums of them, to a type add to |Y - A X|, relative to |A||X|. */
 double sl_wire_bound(sley_dtype wire, int roundings);

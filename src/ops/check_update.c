@@ -95,7 +95,8 @@ static sley_status check_rows(void *context, int64_t begin, int64_t end, int thr
   for (int64_t row = begin; row < end; row++) {
     sum_t(c, row, &r);
     sum_z(c, row, &r);
-    double bound = (double)(c->a->rowptr[row + 1] - c->a->rowptr[row] + p->k + 8) * c->rounding.eps;
+    double terms = (double)(c->a->rowptr[row + 1] - c->a->rowptr[row] + p->k + 8);
+    double bound = sl_sum_bound(p, terms, c->rounding.eps);
     double least = sl_wire_least(c->a, row, p->alpha, p->wire_bound, p->wire);
     for (int64_t j = 0; j < c->u->n; j++) {
       sl_finding f = judge_entry(c, &r, bound, least, row, j);

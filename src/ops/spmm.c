@@ -460,6 +460,8 @@ void sl_spmm_info(const sley_plan *plan, sley_plan_info *out) {
                           .rank_messages = f->messages_most,
                           .wire = p->wire,
                           .wire_bound = sl_wire_bound(p->wire, p->roundings),
+                          .term_roundings = p->kernel && p->kernel->roundings > 0 ? p->kernel->roundings : 1,
+                          .more_roundings = p->kernel ? p->kernel->more_roundings : 0,
                           .update_fused = f->fuses};
 }
 

@@ -10,12 +10,16 @@ extern const sl_kernel sl_cuda_reduce;
 extern const sl_kernel sl_cuda_update;
 extern const sl_kernel sl_cuda_columns, sl_cuda_needs, sl_cuda_tally, sl_cuda_cut;
 
-/* The product: for every part that is known when it is planned; the reference on the device, and for parts
- * that arrive; a library's, for plans that ask for it; over X in place in several GPUs' memories. */
-extern const sl_kernel sl_cuda_spmm_stream, sl_cuda_spmm_plain, sl_cuda_spmm_cusparse, sl_cuda_spmm_rowwise;
+/* The product: for every part that is known when it is planned, on CUDA cores, on both kinds, on Tensor cores;
+ * the reference on the device, and for parts that arrive; a library's, for plans that ask for it; over X in
+ * place in several GPUs' memories. */
+extern const sl_kernel sl_cuda_spmm_stream, sl_cuda_spmm_hybrid, sl_cuda_spmm_tensor, sl_cuda_spmm_plain,
+    sl_cuda_spmm_cusparse, sl_cuda_spmm_rowwise;
 
 const sl_kernel *const sl_cuda_kernels[] = {
     &sl_cuda_spmm_stream,
+    &sl_cuda_spmm_hybrid,
+    &sl_cuda_spmm_tensor,
     &sl_cuda_spmm_plain,
     &sl_cuda_spmm_cusparse,
     &sl_cuda_spmm_rowwise,

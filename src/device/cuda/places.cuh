@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where rows of X lie, if it lies in one memory or in two; and who of several groups of lanes is last. */
+/* Where rows of X lie, if it lies in one memory or in two, and how they may be loaded. */
 #ifndef SLEY_DEVICE_CUDA_PLACES_CUH
 #define SLEY_DEVICE_CUDA_PLACES_CUH
 
@@ -37,20 +37,12 @@ template <typename T, int VEC, class RUN> bool find_places(const RUN &run, x_pla
   return x_end <= UINT32_MAX && far_end <= UINT32_MAX;
 }
 
-/* A group of lanes has written sums. Whether it is the last of `groups` that count themselves by a counter,
- * which is 0 again then: it sees what the others have written. */
-template <int LANES> __device__ bool last_of(unsigned *counter, int groups, int lane, unsigned mask) {
-  unsigned finished = 0;
-  __threadfence();
-  __syncwarp(mask);
-  if (lane == 0)
-    finished = atomicAdd(counter, 1u) + 1;
-  if (__shfl_sync(mask, finished, 0, LANES) != (unsigned)groups)
-    return false;
-  __threadfence();
-  if (lane == 0)
-    *counter = 0;
-  return true;
+/* Whether rows of X and of Y can be read and written VEC values at a time. */
+template <typename T, int VEC, class RUN> bool aligned_rows(const RUN &run) {
+  constexpr int64_t BYTES = VEC * sizeof(input<T>), OUT = VEC * sizeof(output<T>);
+  return run.ldx % VEC == 0 && run.ldfar % VEC == 0 && run.ldy % VEC == 0 &&
+         ((uintptr_t)run.x | (uintptr_t)run.far) % BYTES == 0 &&
+         (uintptr_t)run.y % (OUT < 16 ? OUT : 16) == 0;
 }
 
 } // namespace sley

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "device/cuda/fragments.cuh"
 #include "device/cuda/pieces.cuh"
 #include "device/cuda/places.cuh"
 #include "device/cuda/spmm_chunks.h"
@@ -48,38 +49,6 @@ template <typename T> __device__ __forceinline__ T *row_at(T *first, int32_t row
 /* The row of Y of a row with entries. */
 __device__ __forceinline__ int32_t row_number(const sl_stream_matrix &a, int32_t i) {
   return a.every_row ? i : a.row[i];
-}
-
-/* A number, or a pointer to the device's memory, that the compiler keeps in registers, instead of computing
- * it anew at every use. */
-template <typename T> __device__ __forceinline__ T *keep(T *p) {
-  asm("" : "+l"(p));
-  __builtin_assume(__isGlobal(p));
-  return p;
-}
-__device__ __forceinline__ int keep(int i) {
-  asm("" : "+r"(i));
-  return i;
-}
-
-/* The fragments of a long row: `count` sums from number `first` on, for row `row` of Y. */
-struct fragments {
-  int32_t row;
-  int64_t first;
-  int32_t count;
-};
-
-__device__ __forceinline__ fragments fragments_of(const sl_stream_run &run, const sl_chunk &chunk) {
-  const sl_long_row *row = run.a.long_row + chunk.long_row;
-  return {row[0].row, row[0].first_slot, row[1].first_slot - row[0].first_slot};
-}
-
-/* Whether rows of X and of Y can be read and written VEC values at a time. */
-template <typename T, int VEC> bool aligned_rows(const sl_stream_run &run) {
-  constexpr int64_t BYTES = VEC * sizeof(input<T>), OUT = VEC * sizeof(output<T>);
-  return run.ldx % VEC == 0 && run.ldfar % VEC == 0 && run.ldy % VEC == 0 &&
-         ((uintptr_t)run.x | (uintptr_t)run.far) % BYTES == 0 &&
-         (uintptr_t)run.y % (OUT < 16 ? OUT : 16) == 0;
 }
 
 } // namespace sley

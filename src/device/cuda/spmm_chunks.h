@@ -10,8 +10,6 @@
 /* Products of at most so many columns are narrow: kernels of their own run them (spmm_narrow.cuh). */
 enum { SL_NARROW_MOST = 8 };
 
-enum { SL_FRAGMENT_GROUP = 32 };
-
 /* A matrix in the device's memory. The sign bit of a column marks the last entry of its row, unless the row
  * is cut into fragments. */
 typedef struct sl_stream_matrix {
@@ -22,10 +20,8 @@ typedef struct sl_stream_matrix {
   const int32_t *empty; /* rows of Y without entries */
   const sl_long_row *long_row;
   void *partial; /* sums of fragments: slots x k, in the type of the accumulators */
-  /* Counters, 0 between runs, for each panel of columns: what is summed of each long row, then of each
-   * SL_FRAGMENT_GROUP of its fragments, which begin at longs + first slot / SL_FRAGMENT_GROUP + row. */
-  unsigned *finished;
-  int64_t counters; /* of a panel */
+  unsigned *finished;    /* counters of fragments (chunks.h) for each panel of columns */
+  int64_t counters;      /* of a panel */
   int64_t entries, chunks, empties, longs;
   int64_t row_entries; /* of a row that has some, on average */
   int ways; /* entry i of a chunk is summed with the others of the same i modulo ways; these sums are added */

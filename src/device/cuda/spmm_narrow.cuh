@@ -272,7 +272,7 @@ __device__ void narrow_finish(const sl_stream_run &run, const sl_chunk &chunk, c
 #pragma unroll
     for (int v = 0; v < K; v++)
       partial[(int64_t)chunk.slot * K + v] = sum.at[v];
-  const fragments row = fragments_of(run, chunk);
+  const fragments row = fragments_of(run.a, chunk);
   if (!last_of<32>(run.a.finished + chunk.long_row, row.count, lane, ~0u))
     return;
   narrow_sum<T, K> all;

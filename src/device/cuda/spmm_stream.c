@@ -94,10 +94,7 @@ static sley_status upload_rows(sl_queue *queue, const sl_chunks *c, const int32_
   return sl_cuda_stream_number(queue, c->rows + 2, c->empties, empty, row);
 }
 
-/* Of a panel; panels of k columns, at most: none has fewer than 16. */
-static int64_t counters_of(const sl_chunks *c) {
-  return c->longs > 0 ? 2 * c->longs + c->slots / SL_FRAGMENT_GROUP + 1 : 0;
-}
+/* Of k columns, at most: none has fewer than 16. */
 static int64_t panels_of(int64_t k) {
   return (k + 15) / 16;
 }
@@ -115,8 +112,8 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, int64_t k,
   SL_TRY(sl_device_upload(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
                           (void **)&a->long_row));
   unsigned *zeros;
-  int64_t counters = counters_of(c) * panels_of(k);
-  a->counters = counters_of(c);
+  int64_t counters = sl_fragment_counters(c) * panels_of(k);
+  a->counters = sl_fragment_counters(c);
   SL_TRY(SL_NEW_ZERO(zeros, counters, "chunks"));
   sley_status status =
       sl_device_upload(queue, zeros, counters * (int64_t)sizeof *zeros, "chunks", (void **)&a->finished);
@@ -239,7 +236,7 @@ static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
          sl_device_bytes((c.rows + 2) * (int64_t)sizeof *c.row) +
          sl_device_bytes(c.empties * (int64_t)sizeof *c.empty) +
          sl_device_bytes((c.longs + 1) * (int64_t)sizeof *c.long_row) +
-         sl_device_bytes(counters_of(&c) * panels_of(s->k) * (int64_t)sizeof(unsigned)) +
+         sl_device_bytes(sl_fragment_counters(&c) * panels_of(s->k) * (int64_t)sizeof(unsigned)) +
          sl_device_bytes(entries * 4) + sl_device_bytes(entries * value_bytes) +
          sl_device_bytes(c.slots * s->k * sum_bytes(a));
 }

@@ -261,34 +261,23 @@ __device__ __forceinline__ void add_slots(const sl_stream_run &run, int64_t firs
   }
 }
 
-/* A panel of a fragment of a long row is summed. Who is last in a group of fragments adds them, first to
- * last, into the first of them; who is last of the row's groups adds those: Y = beta Y + the sums. */
+/* A panel of a fragment of a long row is summed. At last Y = beta Y + the sums. */
 template <typename T, class S>
 __device__ __noinline__ void finish_fragment(const sl_stream_run &run, const sl_chunk &chunk, int panel,
                                              int lane, unsigned mask) {
   using Y = value<output<T>>;
   using acc_t = accumulator<T>;
-  constexpr int GROUP = SL_FRAGMENT_GROUP;
-  const fragments row = fragments_of(run, chunk);
-  const int group = (int)(chunk.slot - row.first) / GROUP, groups = (row.count + GROUP - 1) / GROUP;
-  const int here = row.count - group * GROUP < GROUP ? row.count - group * GROUP : GROUP;
-  const int64_t f = (int64_t)panel * S::PANEL, first = row.first + group * GROUP;
-  unsigned *counter = run.a.finished + panel * run.a.counters;
-  if (!last_of<S::GROUP>(counter + run.a.longs + row.first / GROUP + chunk.long_row + group, here, lane,
-                         mask))
-    return;
-  auto store = [&](int64_t i, acc_t sum) {
-    output<T> *y = (output<T> *)run.y + (int64_t)row.row * run.ldy + i;
-    *y = Y::narrow(run.beta == 0 ? sum : (acc_t)(run.beta * (double)Y::widen(*y)) + sum);
-  };
-  if (groups == 1) {
-    add_slots<T, S>(run, first, here, 1, f, lane, store);
-    return;
-  }
-  add_slots<T, S>(run, first, here, 1, f, lane,
-                  [&](int64_t i, acc_t sum) { ((acc_t *)run.a.partial)[first * run.k + i] = sum; });
-  if (last_of<S::GROUP>(counter + chunk.long_row, groups, lane, mask))
-    add_slots<T, S>(run, row.first, groups, GROUP, f, lane, store);
+  const int32_t to = fragments_of(run.a, chunk).row;
+  add_fragments<S::GROUP>(
+      run.a, chunk, panel, lane, mask, [&](int64_t first, int count, int step, bool whole) {
+        add_slots<T, S>(run, first, count, step, (int64_t)panel * S::PANEL, lane, [&](int64_t i, acc_t sum) {
+          output<T> *y = (output<T> *)run.y + (int64_t)to * run.ldy + i;
+          if (!whole)
+            ((acc_t *)run.a.partial)[first * run.k + i] = sum;
+          else
+            *y = Y::narrow(run.beta == 0 ? sum : (acc_t)(run.beta * (double)Y::widen(*y)) + sum);
+        });
+      });
 }
 
 template <typename T, class S, bool BETA>

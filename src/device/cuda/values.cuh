@@ -211,6 +211,18 @@ __device__ __forceinline__ void store_once(T *p, const accumulator<T> (&sum)[N])
     __stcs((typename word<sizeof(T) * M>::type *)(p + w), narrowed<T, M>(sum + w).bits);
 }
 
+/* A number, or a pointer to the device's memory, that the compiler keeps in registers, instead of computing
+ * it anew at every use. */
+template <typename T> __device__ __forceinline__ T *keep(T *p) {
+  asm("" : "+l"(p));
+  __builtin_assume(__isGlobal(p));
+  return p;
+}
+__device__ __forceinline__ int keep(int i) {
+  asm("" : "+r"(i));
+  return i;
+}
+
 } // namespace sley
 
 #endif
