@@ -138,17 +138,23 @@ put_bundles(sl_bundles *s, const source *from, int64_t begin, int64_t end, const
 static void make_bundle(sl_bundles *b, const sl_spmm_matrix *a, int64_t index, const int32_t *row, int rows,
                         int64_t *entry) {
   int64_t entries = 0, least = INT32_MAX;
+  int32_t *y = b->y + index * b->height;
+  bool joined = rows == b->height;
   for (int r = 0; r < rows; r++) {
     int64_t length = length_of(a, row[r]);
     b->row[index * b->height + r] = row[r];
     if (a->rowid)
-      b->y[index * b->height + r] = (int32_t)a->rowid[row[r]];
+      y[r] = (int32_t)a->rowid[row[r]];
+    joined = joined && y[r] == y[0] + r;
     entries += length;
     least = length < least ? length : least;
   }
   int64_t common = rows == b->height ? least : 0;
-  b->bundle[index] = (sl_bundle){
-      .first = *entry, .common = (int32_t)common, .rows = (int16_t)rows, .ragged = entries > common * rows};
+  b->bundle[index] = (sl_bundle){.first = *entry,
+                                 .common = (int32_t)common,
+                                 .rows = (int16_t)rows,
+                                 .ragged = entries > common * rows,
+                                 .joined = joined};
   *entry += entries;
 }
 

@@ -16,6 +16,7 @@ typedef struct sl_bundle {
   int32_t common; /* entries that each of its rows has; 0 where it has fewer rows than the height */
   int16_t rows;
   bool ragged; /* some of its rows have more than `common` entries */
+  bool joined; /* it has as many rows as the height, and their rows of Y follow each other */
 } sl_bundle;
 
 /* Entries of a bundle: the first of each row, then the second of each, and so on to number `common`; then the

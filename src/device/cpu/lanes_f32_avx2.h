@@ -4,6 +4,7 @@
 #define SLEY_DEVICE_CPU_LANES_F32_AVX2_H
 
 #include <immintrin.h>
+#include <string.h>
 
 #include "device/cpu/spmm_parts.h"
 
@@ -30,9 +31,19 @@ static inline __attribute__((always_inline)) vec vec_load_part(const sum *p, mas
     return _mm256_castps128_ps256(_mm_maskload_ps(p, _mm256_castsi256_si128(m)));
   return _mm256_maskload_ps(p, m);
 }
-/* Lane i is p[index[i]]. */
+/* p[index[0]] to p[index[3]]; two indices come in one load. */
+static inline __m128 gather_four(const sum *p, const int32_t *index) {
+  uint64_t low, high;
+  memcpy(&low, index, sizeof low);
+  memcpy(&high, index + 2, sizeof high);
+  __m128 v = _mm_load_ss(p + (uint32_t)low);
+  v = _mm_insert_ps(v, _mm_load_ss(p + (low >> 32)), 0x10);
+  v = _mm_insert_ps(v, _mm_load_ss(p + (uint32_t)high), 0x20);
+  return _mm_insert_ps(v, _mm_load_ss(p + (high >> 32)), 0x30);
+}
+/* Lane i is p[index[i]]. Loads of their own take about half as long as a gather on many processors. */
 static inline vec vec_gather(const sum *p, const int32_t *index) {
-  return _mm256_i32gather_ps(p, _mm256_loadu_si256((const __m256i *)index), sizeof *p);
+  return _mm256_set_m128(gather_four(p, index + 4), gather_four(p, index));
 }
 static inline void vec_store(sum *p, vec v) {
   _mm256_storeu_ps(p, v);

@@ -4,6 +4,7 @@
 #define SLEY_DEVICE_CPU_LANES_F64_AVX2_H
 
 #include <immintrin.h>
+#include <string.h>
 
 #include "device/cpu/spmm_parts.h"
 
@@ -30,9 +31,15 @@ static inline __attribute__((always_inline)) vec vec_load_part(const sum *p, mas
     return _mm256_castpd128_pd256(_mm_maskload_pd(p, _mm256_castsi256_si128(m)));
   return _mm256_maskload_pd(p, m);
 }
-/* Lane i is p[index[i]]. */
+/* p[index[0]], p[index[1]]; both indices come in one load. */
+static inline __m128d gather_two(const sum *p, const int32_t *index) {
+  uint64_t two;
+  memcpy(&two, index, sizeof two);
+  return _mm_loadh_pd(_mm_load_sd(p + (uint32_t)two), p + (two >> 32));
+}
+/* Lane i is p[index[i]]. Loads of their own take about half as long as a gather on many processors. */
 static inline vec vec_gather(const sum *p, const int32_t *index) {
-  return _mm256_i32gather_pd(p, _mm_loadu_si128((const __m128i *)index), sizeof *p);
+  return _mm256_set_m128d(gather_two(p, index + 2), gather_two(p, index));
 }
 static inline void vec_store(sum *p, vec v) {
   _mm256_storeu_pd(p, v);

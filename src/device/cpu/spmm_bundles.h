@@ -15,7 +15,9 @@ enum {
                                                                      : BUNDLE_BODIES,
   SUMS = REGISTERS / 2, /* vectors of sums of the rows that are summed at once */
   HEIGHT = SL_SPMM_HEIGHT_ONE,
-  VECTORS = HEIGHT / LANES
+  VECTORS = HEIGHT / LANES,
+  /* Rows of k = 1 that have so many entries beyond the common ones get them in turns. */
+  IN_TURNS_LEAST = 16
 };
 
 /* What is the same for all bundles. */
@@ -87,34 +89,100 @@ INLINE void sum_bundles(const sl_spmm_run *args, const sl_spmm_part *part, const
   }
 }
 
+/* k = 1: the sums of a bundle's rows begin with Y. A call, as the next, so that the loop over bundles has the
+ * registers. */
+static __attribute__((noinline)) void begin_gathered(const sum *from, const int32_t *y, int64_t ldy, int rows,
+                                                     sum *total) {
+  memset(total, 0, HEIGHT * sizeof *total);
+  for (int r = 0; r < rows; r++)
+    total[r] = from[y[r] * ldy];
+}
+
+/* k = 1: what rows have beyond the common entries of their bundle, which follows at x and val. */
+typedef struct rests {
+  const sum *from;
+  const int32_t *x;
+  const sum *val;
+  int64_t left[HEIGHT];
+} rests;
+
+/* k = 1: `rows` of a bundle from number `first` on, which get entries in turns, so that their chains of
+ * dependent sums overlap. */
+INLINE void add_rests(rests *p, sum *total, const int first, const int rows) {
+  const int32_t *x[4];
+  const sum *val[4];
+  sum one[4];
+  int64_t common = INT64_MAX;
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; r++) {
+    const int64_t left = p->left[first + r];
+    x[r] = p->x;
+    val[r] = p->val;
+    one[r] = total[first + r];
+    common = left < common ? left : common;
+    p->x += left;
+    p->val += left;
+  }
+  for (int64_t n = 0; n < common; n++)
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+      one[r] = fma(val[r][n], p->from[x[r][n]], one[r]);
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; r++) {
+    for (int64_t n = common; n < p->left[first + r]; n++)
+      one[r] = fma(val[r][n], p->from[x[r][n]], one[r]);
+    total[first + r] = one[r];
+  }
+}
+
+/* k = 1: adds the entries that the rows have beyond the common ones, at x and val. */
+static __attribute__((noinline)) void add_ragged(const sl_spmm_run *args, const sl_bundle *bundle,
+                                                 const int32_t *row, const int32_t *x, const sum *val,
+                                                 sum *total) {
+  const int64_t *rowptr = args->problem->a->rowptr;
+  rests p = {.from = args->x, .x = x, .val = val};
+  for (int r = 0; r < bundle->rows; r++)
+    p.left[r] = rowptr[row[r] + 1] - rowptr[row[r]] - bundle->common;
+  int r = 0;
+  if (bundle->rows == HEIGHT)
+    for (; r < HEIGHT && p.left[r + 3] >= IN_TURNS_LEAST; r += 4)
+      add_rests(&p, total, r, 4);
+  for (; r < bundle->rows; r++)
+    add_rests(&p, total, r, 1);
+}
+
 /* k = 1: each row of a bundle has a lane. */
 static __attribute__((noinline)) void sum_gathered(const sl_spmm_run *args, const sl_spmm_part *part) {
   const sl_bundles s = *part->bundles;
-  const int64_t *rowptr = args->problem->a->rowptr, ldy = args->ldy;
   const bool adds = args->beta == 1;
+  const int64_t ldy = args->ldy;
   const sum *from = args->x;
   sum *to = args->y;
   for (int64_t i = part->bundle; i < part->bundle_end; i++) {
-    const sl_bundle bundle = s.bundle[i];
-    const int32_t *row = s.row + i * HEIGHT, *y = s.y + i * HEIGHT, *x = s.x + bundle.first;
-    const sum *val = (const sum *)s.val + bundle.first;
-    sum total[HEIGHT] = {0};
+    const sl_bundle *bundle = &s.bundle[i];
+    const int32_t *y = s.y + i * HEIGHT, *x = s.x + bundle->first;
+    const sum *val = (const sum *)s.val + bundle->first;
+    sum total[HEIGHT];
     vec acc[VECTORS];
-    if (adds)
-      for (int r = 0; r < bundle.rows; r++)
-        total[r] = to[y[r] * ldy];
     for (int v = 0; v < VECTORS; v++)
-      acc[v] = vec_load(total + v * LANES);
-    for (int n = 0; n < bundle.common; n++, x += HEIGHT, val += HEIGHT)
+      acc[v] = vec_zero();
+    if (adds) {
+      begin_gathered(to, y, ldy, bundle->rows, total);
+      for (int v = 0; v < VECTORS; v++)
+        acc[v] = vec_load(total + v * LANES);
+    }
+    for (const int32_t *const end = x + (int64_t)bundle->common * HEIGHT; x < end; x += HEIGHT, val += HEIGHT)
       for (int v = 0; v < VECTORS; v++)
         acc[v] = vec_fma(vec_load(val + v * LANES), vec_gather(from, x + v * LANES), acc[v]);
+    const bool joins = ldy == 1 && bundle->joined && !bundle->ragged;
+    sum *const out = joins ? to + y[0] : total;
     for (int v = 0; v < VECTORS; v++)
-      vec_store(total + v * LANES, acc[v]);
-    if (bundle.ragged)
-      for (int r = 0; r < bundle.rows; r++)
-        for (int64_t left = rowptr[row[r] + 1] - rowptr[row[r]] - bundle.common; left > 0; left--)
-          total[r] = fma(*val++, from[*x++], total[r]);
-    for (int r = 0; r < bundle.rows; r++)
+      vec_store(out + v * LANES, acc[v]);
+    if (joins)
+      continue;
+    if (bundle->ragged)
+      add_ragged(args, bundle, s.row + i * HEIGHT, x, val, total);
+    for (int r = 0; r < bundle->rows; r++)
       to[y[r] * ldy] = total[r];
   }
 }
