@@ -32,9 +32,12 @@ enum {
   CHUNK = 64,
   /* A Y beyond this many bytes goes past the caches, which spares reading what is overwritten. */
   STREAM_BYTES = 8 << 20,
-  /* Where lines of Y hold parts of several rows or panels, so many bytes of Y are made in the caches first,
-   * of rows of at least this length: of shorter ones that takes longer than it spares. */
+  /* Where lines of Y hold parts of several rows or panels, a few rows of Y are made in the caches first, of
+   * STAGED_AT_ONCE bytes or a little more: more would push the rows of X, which are read from end to end, out
+   * of the nearest cache. Rows shorter than STAGED_LEAST take longer so than it spares, longer ones than
+   * STAGE_BYTES have few lines that they share. */
   STAGE_BYTES = 16 << 10,
+  STAGED_AT_ONCE = 2 << 10,
   STAGED_LEAST = 256,
   /* Rows of at least this many at a time are summed panel after panel, and of about so many bytes of Y. */
   BLOCK_ROWS = 4,
@@ -277,7 +280,7 @@ static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_
   sl_spmm_problem problem = *args->problem;
   sl_spmm_run run = *args;
   int64_t width = part->feature_end - part->feature, row_bytes = width * bytes,
-          at_once = STAGE_BYTES / row_bytes;
+          at_once = STAGED_AT_ONCE / row_bytes + 1;
   char *const y = (char *)args->y + part->feature * bytes;
   bool joined = !a->rowid && args->ldy == width;
   problem.a = &rows;
@@ -293,8 +296,7 @@ static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_
              &(sl_spmm_part){.row_end = count,
                              .feature = part->feature,
                              .feature_end = part->feature_end,
-                             .near = part->near,
-                             .panels = true},
+                             .near = part->near},
              false, body);
     if (joined) {
       stream_bytes(y + row * row_bytes, stage, count * row_bytes);

@@ -36,6 +36,10 @@ enum {
   NEAR_CACHE = 5 << 18
 };
 
+/* Rows of an X of more than FAR_X bytes that fewer than REUSED entries each want do not count as near: many an
+ * entry is the first to want its row. */
+enum { FAR_X = 8 << 20, REUSED = 16 };
+
 /* Bytes of a row that are summed at once, about. */
 enum { PANEL_BYTES = 512 };
 
@@ -120,7 +124,8 @@ static void look_at_x(const sl_spmm_problem *p, sl_spmm_part *part) {
   int64_t row_bytes = (part->feature_end - part->feature) * (int64_t)sley_dtype_bytes(a->dtype),
           span = span_of(a, part->row, part->row_end),
           entries = a->rowptr[part->row_end] - a->rowptr[part->row], rows = span < entries ? span : entries;
-  part->near = span <= NEAR_CACHE / (row_bytes < PANEL_BYTES ? row_bytes : PANEL_BYTES);
+  const bool often_first = p->x_rows > FAR_X / row_bytes && entries < REUSED * span;
+  part->near = span <= NEAR_CACHE / (row_bytes < PANEL_BYTES ? row_bytes : PANEL_BYTES) && !often_first;
   part->panels = rows > NEAR_CACHE / row_bytes;
 }
 
