@@ -11,11 +11,6 @@
 typedef uint16_t value;
 typedef __m128i halves;
 
-/* Lanes of a mask of f32. */
-static inline int count_of(mask m) {
-  return __builtin_popcount((unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(m)));
-}
-
 /* At most eight values, moved as four, two and one. */
 static inline void copy_part_16(uint16_t *to, const uint16_t *from, int count) {
   if (count == 8) {
@@ -41,7 +36,7 @@ static inline halves load_halves(const value *p) {
 }
 static inline halves load_halves_part(const value *p, mask m) {
   value part[8] = {0};
-  copy_part_16(part, p, count_of(m));
+  copy_part_16(part, p, m.count);
   return load_halves(part);
 }
 static inline void store_halves(value *p, halves v) {
@@ -50,7 +45,7 @@ static inline void store_halves(value *p, halves v) {
 static inline void store_halves_part(value *p, mask m, halves v) {
   value part[8];
   store_halves(part, v);
-  copy_part_16(p, part, count_of(m));
+  copy_part_16(p, part, m.count);
 }
 static inline void stream_halves(value *p, halves v) {
   _mm_stream_si128((halves *)p, v);
