@@ -14,8 +14,10 @@ enum { PARTS_PER_THREAD = 24, PARTS_LEAST = 2, ROW_WORK = 2, FRAGMENT = 64 };
 
 /* Seconds of an entry, and of a line of 64 bytes of its row of X, where all is in the caches; a product that
  * takes one thread less than SERIAL is not shared, for to start and end a team takes about that long; and a
- * part takes at least PART, for to claim it takes a tenth of that. */
-static const double ENTRY = 0.4e-9, LINE = 0.2e-9, SERIAL = 3e-6, PART = 1e-6, SHORT = 200e-6;
+ * part takes at least PART, for to claim it takes a tenth of that; where k is 1 PART_ONE, so that more rows are
+ * sorted together. */
+static const double ENTRY = 0.4e-9, LINE = 0.2e-9, SERIAL = 3e-6, PART = 1e-6, PART_ONE = 2.5e-6,
+                    SHORT = 200e-6;
 
 /* Cycles of an entry: for each vector; for each lane of it, since wider ones are loaded across cache lines
  * more often; for one that is less than half full, for each lane of one that is not full, and for one that is
@@ -60,7 +62,7 @@ static double serial_seconds(const sl_spmm_problem *p) {
 }
 
 static int64_t parts_per_thread(const sl_spmm_problem *p, int64_t threads) {
-  double want = serial_seconds(p) / PART / (double)threads;
+  double want = serial_seconds(p) / (p->k == 1 ? PART_ONE : PART) / (double)threads;
   return want > PARTS_PER_THREAD ? PARTS_PER_THREAD : want < PARTS_LEAST ? PARTS_LEAST : (int64_t)want;
 }
 
