@@ -14,8 +14,8 @@ enum { PARTS_PER_THREAD = 24, PARTS_LEAST = 2, ROW_WORK = 2, FRAGMENT = 64 };
 
 /* Seconds of an entry, and of a line of 64 bytes of its row of X, where all is in the caches; a product that
  * takes one thread less than SERIAL is not shared, for to start and end a team takes about that long; and a
- * part takes at least PART, for to claim it takes a tenth of that; where k is 1 PART_ONE, so that more rows are
- * sorted together. */
+ * part takes at least PART, for to claim it takes a tenth of that; where k is 1 PART_ONE, so that more rows
+ * are sorted together. */
 static const double ENTRY = 0.4e-9, LINE = 0.2e-9, SERIAL = 3e-6, PART = 1e-6, PART_ONE = 2.5e-6,
                     SHORT = 200e-6;
 
@@ -38,8 +38,8 @@ enum {
   NEAR_CACHE = 5 << 18
 };
 
-/* Rows of an X of more than FAR_X bytes that fewer than REUSED entries each want do not count as near: many an
- * entry is the first to want its row. */
+/* Rows of an X of more than FAR_X bytes that fewer than REUSED entries each want do not count as near: many
+ * an entry is the first to want its row. */
 enum { FAR_X = 8 << 20, REUSED = 16 };
 
 /* Bytes of a row that are summed at once, about. */
