@@ -272,34 +272,39 @@ static void stream_bytes(char *to, const char *from, int64_t bytes) {
   memcpy(to + at, from + at, (size_t)(bytes - at));
 }
 
-/* Some rows after the others, each time into a buffer, which then goes to Y past the caches. */
+/* Some rows after the others, each time into a buffer, which then goes to Y past the caches. Where rows
+ * follow each other, a line that is not whole yet waits in the buffer for the next rows. */
 static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_t bytes, panel_bodies *body) {
-  _Alignas(64) char stage[STAGE_BYTES];
+  enum { LINE = 64 };
+  _Alignas(64) char stage[STAGE_BYTES + 2 * LINE];
   const sl_spmm_matrix *a = args->problem->a;
   sl_spmm_matrix rows = *a;
   sl_spmm_problem problem = *args->problem;
   sl_spmm_run run = *args;
   int64_t width = part->feature_end - part->feature, row_bytes = width * bytes,
-          at_once = STAGED_AT_ONCE / row_bytes + 1;
+          at_once = STAGED_AT_ONCE / row_bytes + 1, kept = 0;
   char *const y = (char *)args->y + part->feature * bytes;
-  bool joined = !a->rowid && args->ldy == width;
+  const bool joined = !a->rowid && args->ldy == width;
   problem.a = &rows;
   rows.rowid = NULL;
   run.problem = &problem;
   run.ldy = width;
-  run.y = stage - part->feature * bytes;
   for (int64_t row = part->row; row < part->row_end; row += at_once) {
     int64_t count = part->row_end - row < at_once ? part->row_end - row : at_once;
     rows.rowptr = a->rowptr + row;
     rows.rows = a->rows - row;
-    run_each(&run,
-             &(sl_spmm_part){.row_end = count,
-                             .feature = part->feature,
-                             .feature_end = part->feature_end,
-                             .near = part->near},
-             false, body);
+    run.y = stage + kept - part->feature * bytes;
+    run_each(
+        &run,
+        &(sl_spmm_part){
+            .row_end = count, .feature = part->feature, .feature_end = part->feature_end, .near = part->near},
+        false, body);
     if (joined) {
-      stream_bytes(y + row * row_bytes, stage, count * row_bytes);
+      char *const to = y + row * row_bytes - kept;
+      const int64_t made = kept + count * row_bytes;
+      kept = row + count < part->row_end ? (int64_t)((uintptr_t)(to + made) % LINE) : 0;
+      stream_bytes(to, stage, made - kept);
+      memcpy(stage, stage + made - kept, LINE); /* `kept` bytes count; copies of a known size are fast */
       continue;
     }
     for (int64_t i = 0; i < count; i++)
