@@ -30,15 +30,17 @@ enum {
   TOGETHER_LEAST = 24,
   /* Entries whose values are converted, or multiplied by alpha, at a time. */
   CHUNK = 64,
-  /* A Y beyond this many bytes goes past the caches, which spares reading what is overwritten. */
-  STREAM_BYTES = 8 << 20,
+  /* Where X and Y have more than this many bytes, Y goes past the caches, which spares reading what is
+   * overwritten. */
+  STREAM_BYTES = 16 << 20,
   /* Where lines of Y hold parts of several rows or panels, a few rows of Y are made in the caches first, of
    * STAGED_AT_ONCE bytes or a little more: more would push the rows of X, which are read from end to end, out
-   * of the nearest cache. Rows shorter than STAGED_LEAST take longer so than it spares, longer ones than
-   * STAGE_BYTES have few lines that they share. */
+   * of the nearest cache. Rows shorter than STAGED_LEAST, or of no more than STAGED_ENTRIES entries, take
+   * longer so than it spares, longer ones than STAGE_BYTES have few lines that they share. */
   STAGE_BYTES = 16 << 10,
   STAGED_AT_ONCE = 2 << 10,
   STAGED_LEAST = 256,
+  STAGED_ENTRIES = 2,
   /* Rows of at least this many at a time are summed panel after panel, and of about so many bytes of Y. */
   BLOCK_ROWS = 4,
   BLOCK_BYTES = 4 << 10
@@ -318,12 +320,15 @@ static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_
 static void run_panels(const sl_spmm_run *args, const sl_spmm_part *part, panel_bodies *body) {
   if (run_bundles(args, part))
     return;
-  int64_t bytes = NARROW && !args->problem->wide_y ? sizeof(value) : sizeof(sum);
-  int64_t row_bytes = (part->feature_end - part->feature) * bytes;
-  bool large = STREAMS && args->beta == 0 && args->problem->a->rows * row_bytes > STREAM_BYTES;
-  uint64_t misaligned =
+  const sl_spmm_problem *p = args->problem;
+  const int64_t bytes = NARROW && !p->wide_y ? sizeof(value) : sizeof(sum),
+                row_bytes = (part->feature_end - part->feature) * bytes,
+                entries = p->a->rowptr[part->row_end] - p->a->rowptr[part->row];
+  const bool large = STREAMS && args->beta == 0 && (p->a->rows + p->x_rows) * row_bytes > STREAM_BYTES;
+  const uint64_t misaligned =
       ((uintptr_t)args->y | (uint64_t)(args->ldy * bytes) | (uint64_t)(part->feature * bytes)) % 64;
-  if (large && misaligned && row_bytes >= STAGED_LEAST && row_bytes <= STAGE_BYTES)
+  if (large && misaligned && row_bytes >= STAGED_LEAST && row_bytes <= STAGE_BYTES &&
+      entries > STAGED_ENTRIES * (part->row_end - part->row))
     run_staged(args, part, bytes, body);
   else
     run_each(args, part, large && !misaligned, body);
