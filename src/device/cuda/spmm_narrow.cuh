@@ -272,7 +272,7 @@ __device__ void narrow_finish(const sl_stream_run &run, const sl_chunk &chunk, c
 #pragma unroll
     for (int v = 0; v < K; v++)
       partial[(int64_t)chunk.slot * K + v] = sum.at[v];
-  const fragments row = fragments_of(run.a, chunk);
+  const fragments row = fragments_of(run.a, {chunk.slot, chunk.long_row});
   if (!last_of<32>(run.a.finished + chunk.long_row, row.count, lane, ~0u))
     return;
   narrow_sum<T, K> all;
@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(NARROW_BLOCK, narrow_blocks(K * sizeof(accumul
   const int64_t at = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   if (at >= run.a.chunks)
     return;
-  const sl_chunk chunk = run.a.chunk[at];
+  const sl_chunk chunk = chunk_at(run.a.chunk, at);
   if (run.arrivals && chunk.piece > 0) {
     if (lane == 0)
       wait_for_piece(run.arrivals, chunk.piece, run.arrivals->round.value);

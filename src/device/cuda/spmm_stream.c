@@ -10,8 +10,14 @@
  * H200 holds 135,000 threads, in groups of 8 to 32, and should do so about twice. Found by measurement there:
  * within a factor of two either way the times differ by a few percent. */
 enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_LEAST = 32, CHUNK_SMALLEST = 16 };
-enum { NARROW_CHUNK_MOST = 1024, NARROW_CHUNK_LEAST = 128 };
+enum { NARROW_CHUNK_MOST = 1024, NARROW_CHUNK_LEAST = 64, NARROW_WARPS = 1200, VECTOR_WARPS = 2200 };
 enum { WIDE_BYTES = 256, THREADS_WANTED = 270000, WARPS_WANTED = 4224, LARGE = 4000000 };
+
+/* How the rows are cut, which decides which sums of a row are added to which. */
+typedef struct cut {
+  int ways;       /* lanes that share a feature */
+  int64_t target; /* entries of a chunk */
+} cut;
 
 /* Of a sum of a fragment of a row. */
 static int64_t sum_bytes(const sl_spmm_matrix *a) {
@@ -25,33 +31,58 @@ static int64_t halved(int64_t target, int64_t least, int64_t entries, int64_t wa
   return target;
 }
 
-/* Of narrow products, whose chunks are a warp's. */
-static int64_t narrow_target(int64_t entries) {
-  return halved(NARROW_CHUNK_MOST, NARROW_CHUNK_LEAST, entries, THREADS_WANTED / 32);
+/* Of the entries, those in rows that are cut into fragments where chunks are smallest: such rows take
+ * longest, and many other chunks are done before. */
+static double share_of_long_rows(const sl_spmm_problem *args) {
+  sl_chunks c;
+  const int64_t entries = sl_spmm_entries(args->a);
+  sl_chunks_count(args->a->rows, args->a->rowptr, CHUNK_SMALLEST, false, args->team, &c);
+  return entries > 0 ? (double)(c.slots * CHUNK_SMALLEST) / (double)entries : 0;
 }
 
 /* Lanes that share a feature, so that all lanes of a warp take one chunk: where rows are long enough to
- * share, longer where there is work for all lanes anyway. Settled here, for bits may not depend on how many
+ * share, longer where there is work for all lanes anyway; and where few rows are much longer than others and
+ * the product is too small to hide how long they take. Settled here, for bits may not depend on how many
  * columns a run has. */
 static int ways_of(const sl_spmm_problem *args) {
+  enum { FEW = 50000, SOME = 400000, SHORT = 30, MIDDLE = 60 /* million sums of 32 bits */ };
   const int64_t entries = sl_spmm_entries(args->a),
                 bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
   const int ways = bytes <= 64 ? 8 : bytes <= 128 ? 4 : bytes <= 256 ? 2 : 1;
   const int share = entries < LARGE ? 2 : 8; /* entries of a row for each */
-  return !args->in_order && entries >= args->a->rows * ways * share ? ways : 1;
+  const double work = 1e-6 / 4 * (double)entries * (double)bytes;
+  if (args->in_order)
+    return 1;
+  if (ways > 1 && entries >= args->a->rows * ways * share)
+    return ways;
+  if (entries >= LARGE || work >= MIDDLE)
+    return 1;
+  const double long_rows = share_of_long_rows(args);
+  if (bytes <= 128)
+    return long_rows > 0 ? ways : 1;
+  if (bytes <= 256 || long_rows < 0.1)
+    return 1;
+  if (bytes <= 512)
+    return entries < FEW ? 4 : entries < SOME ? 2 : 1;
+  return bytes <= 1024 || (long_rows >= 0.4 && work < SHORT) ? 2 : 1;
 }
 
-static int64_t target_of(const sl_spmm_problem *args) {
-  int64_t entries = sl_spmm_entries(args->a), bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
+static cut cut_of(const sl_spmm_problem *args) {
+  const int64_t entries = sl_spmm_entries(args->a),
+                bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
   if (args->k <= SL_NARROW_MOST && !args->in_order)
-    return narrow_target(entries);
-  if (ways_of(args) > 1)
-    return halved(CHUNK_MOST, CHUNK_LEAST, entries, WARPS_WANTED);
-  int64_t target = bytes < WIDE_BYTES ? CHUNK_MOST : CHUNK_MOST_WIDE;
+    return (cut){1, halved(NARROW_CHUNK_MOST, NARROW_CHUNK_LEAST, entries,
+                           args->k <= 2 ? VECTOR_WARPS : NARROW_WARPS)};
+  const int ways = ways_of(args);
+  if (ways > 1)
+    return (cut){ways, halved(CHUNK_MOST, CHUNK_LEAST, entries, WARPS_WANTED)};
+  /* Rows that are all longer than wide chunks allow are not cut: there are enough panels. */
+  const bool most = bytes < WIDE_BYTES || entries > args->a->rows * 4 * CHUNK_MOST_WIDE;
+  int64_t target = most ? CHUNK_MOST : CHUNK_MOST_WIDE;
   while (target > CHUNK_LEAST && target * args->a->rows > CHUNK_ROWS * entries)
     target /= 2;
   int64_t lanes = bytes <= 128 ? 8 : bytes <= 256 ? 16 : 32, panels = (bytes + 511) / 512;
-  return halved(target, CHUNK_SMALLEST, entries * panels, THREADS_WANTED / lanes);
+  return (cut){1, halved(target, CHUNK_SMALLEST, entries * panels, THREADS_WANTED / lanes)};
 }
 
 static bool stream_ok(const sl_kernel_args *args) {
@@ -174,8 +205,9 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stre
   int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype);
   SL_TRY(check_columns(a));
   sl_chunks chunks;
+  const cut how = cut_of(args);
   sley_status status =
-      sl_chunks_make(a->rows, a->rowid, a->rowptr, target_of(args), args->in_order, args->team, &chunks);
+      sl_chunks_make(a->rows, a->rowid, a->rowptr, how.target, args->in_order, args->team, &chunks);
   if (status == SLEY_OK && args->pieces > 1)
     set_pieces(args, &chunks);
   if (status == SLEY_OK)
@@ -183,7 +215,7 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stre
   int64_t slots = chunks.slots, longest = chunks.longest;
   out->entries = sl_spmm_entries(a);
   out->in_order = args->in_order;
-  out->ways = ways_of(args);
+  out->ways = how.ways;
   out->row_entries = chunks.rows > 0 ? sl_spmm_entries(a) / chunks.rows : 0;
   sl_chunks_free(&chunks);
   SL_TRY(status);
@@ -229,7 +261,7 @@ static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
   const sl_spmm_matrix *a = s->a;
   int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype), entries = sl_spmm_entries(a);
   sl_chunks c;
-  sl_chunks_count(a->rows, a->rowptr, target_of(s), s->in_order, s->team, &c);
+  sl_chunks_count(a->rows, a->rowptr, cut_of(s).target, s->in_order, s->team, &c);
   *passing = sl_device_bytes((a->rows + 1) * (int64_t)sizeof *a->rowptr) +
              (a->index == SLEY_I64 ? sl_device_bytes(entries * 8) : 0);
   return sl_device_bytes(c.chunks * (int64_t)sizeof *c.chunk) +

@@ -79,9 +79,21 @@ struct shape {
 /* Sums, or values of a row of X or Y, of a lane: its features of each strip. */
 template <typename T, class S> using strips = vector<T, S::VEC>[S::STRIPS];
 
+/* The largest of the warp's values, which are the same within each group of GROUP lanes. */
+template <int GROUP> __device__ __forceinline__ int largest_of_groups(int value) {
+#pragma unroll
+  for (int distance = GROUP; distance < 32; distance *= 2) {
+    const int other = __shfl_xor_sync(~0u, value, distance);
+    value = other > value ? other : value;
+  }
+  return value;
+}
+
+/* The groups of a warp go through their chunks in step, as long as the longest has entries: shuffles of all
+ * lanes cost one instruction, those of some lanes many. */
 template <typename T, class S, bool BETA>
 __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_places &places,
-                                             const sl_chunk &chunk, int64_t f, int lane, unsigned mask) {
+                                             const sl_chunk &chunk, int64_t f, int lane) {
   constexpr int GROUP = S::GROUP, WAYS = S::WAYS, VEC = S::VEC, STRIPS = S::STRIPS, STRIP = S::STRIP,
                 PANEL = S::PANEL, U = S::U;
   const int way = WAYS == 1 ? 0 : lane / S::LANES;
@@ -127,11 +139,11 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
       if (on[s] && way == 0)
         scaled<T, VEC>(acc[s], run.beta, old[s]);
   };
-  auto load_x = [&](vector<in_t, VEC>(&in)[STRIPS], place my_place, int from) {
-    const in_t *at = x + (uint64_t)__shfl_sync(mask, my_place, from, GROUP) * VEC;
+  auto load_x = [&](vector<in_t, VEC>(&in)[STRIPS], place my_place, int from, bool needed) {
+    const in_t *at = x + (uint64_t)__shfl_sync(~0u, my_place, from, GROUP) * VEC;
 #pragma unroll
     for (int s = 0; s < STRIPS; s++)
-      if (STRIPS == 1 || on[s])
+      if (needed && (STRIPS == 1 || on[s]))
         in[s] = load_plain<in_t, VEC>(at + s * STRIP);
   };
   auto add = [&](const vector<in_t, VEC>(&in)[STRIPS], acc_t weight) {
@@ -149,7 +161,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
       for (int s = 0; s < STRIPS; s++)
 #pragma unroll
         for (int v = 0; v < VEC; v++)
-          acc[s][v] += __shfl_xor_sync(mask, acc[s][v], distance, GROUP);
+          acc[s][v] += __shfl_xor_sync(~0u, acc[s][v], distance, GROUP);
   };
   auto end_row = [&] {
     join_ways();
@@ -167,7 +179,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
       load_old(row_at(y, next, ldy));
   };
   clear();
-  if (BETA && !fragment) {
+  if (BETA && chunk.rows > 0 && !fragment) {
     load_old(out);
     begin_with_old();
     if (rows_left > 0)
@@ -180,43 +192,47 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
     next_col = __ldcs(col + lane);
     next_val = load_once(val + lane);
   }
-  for (int e = 0; e < chunk.count; e += GROUP) {
+  const int longest = largest_of_groups<GROUP>(chunk.count);
+  for (int e = 0; e < longest; e += GROUP) {
     const acc_t my_val = value<in_t>::weight(run.alpha, next_val);
     const place my_place = place_of<place>(places, next_col & INT32_MAX);
-    const unsigned ends = __ballot_sync(mask, next_col < 0) >> (threadIdx.x % 32 / GROUP * GROUP);
+    const unsigned ends = __ballot_sync(~0u, next_col < 0);
+    const unsigned my_ends = ends >> (threadIdx.x % 32 / GROUP * GROUP);
     next_col = 0;
     if (e + GROUP + lane < chunk.count) {
       next_col = __ldcs(col + e + GROUP + lane);
       next_val = load_once(val + e + GROUP + lane);
     }
-    const int here = chunk.count - e < GROUP ? chunk.count - e : GROUP;
-    if (S::RUNS && here == GROUP && ends == 0) { /* all of one row, which goes on */
+    const int here = chunk.count - e; /* GROUP of them at most now */
+    if (S::RUNS && ends == 0 && (GROUP == 32 ? here >= GROUP : __all_sync(~0u, here >= GROUP))) {
+      /* All of rows that go on. */
 #pragma unroll
       for (int s = 0; s < GROUP; s += U * WAYS) {
         strips<in_t, S> in[U];
 #pragma unroll
         for (int u = 0; u < U; u++)
-          load_x(in[u], my_place, s + u * WAYS + way);
+          load_x(in[u], my_place, s + u * WAYS + way, true);
 #pragma unroll
         for (int u = 0; u < U; u++)
-          add(in[u], __shfl_sync(mask, my_val, s + u * WAYS + way, GROUP));
+          add(in[u], __shfl_sync(~0u, my_val, s + u * WAYS + way, GROUP));
       }
       continue;
     }
+    const int steps = longest - e < GROUP ? longest - e : GROUP;
 #pragma unroll 1
-    for (int s = 0; s < here; s += U * WAYS) {
+    for (int s = 0; s < steps; s += U * WAYS) {
       strips<in_t, S> in[U];
 #pragma unroll
       for (int u = 0; u < U; u++)
-        load_x(in[u], my_place, s + u * WAYS + way);
+        load_x(in[u], my_place, s + u * WAYS + way, GROUP == 32 || s < here);
 #pragma unroll
       for (int u = 0; u < U; u++) {
         const int at = s + u * WAYS;
-        const acc_t weight = __shfl_sync(mask, my_val, at + way, GROUP);
+        const acc_t weight = __shfl_sync(~0u, my_val, at + way, GROUP);
         if constexpr (WAYS == 1) {
           if (at < here) {
             add(in[u], weight);
-            if (ends >> s & 1u << u)
+            if (my_ends >> s & 1u << u)
               end_row();
           }
         } else {
@@ -263,13 +279,13 @@ __device__ __forceinline__ void add_slots(const sl_stream_run &run, int64_t firs
 
 /* A panel of a fragment of a long row is summed. At last Y = beta Y + the sums. */
 template <typename T, class S>
-__device__ __noinline__ void finish_fragment(const sl_stream_run &run, const sl_chunk &chunk, int panel,
+__device__ __noinline__ void finish_fragment(const sl_stream_run &run, const fragment_place where, int panel,
                                              int lane, unsigned mask) {
   using Y = value<output<T>>;
   using acc_t = accumulator<T>;
-  const int32_t to = fragments_of(run.a, chunk).row;
+  const int32_t to = fragments_of(run.a, where).row;
   add_fragments<S::GROUP>(
-      run.a, chunk, panel, lane, mask, [&](int64_t first, int count, int step, bool whole) {
+      run.a, where, panel, lane, mask, [&](int64_t first, int count, int step, bool whole) {
         add_slots<T, S>(run, first, count, step, (int64_t)panel * S::PANEL, lane, [&](int64_t i, acc_t sum) {
           output<T> *y = (output<T> *)run.y + (int64_t)to * run.ldy + i;
           if (!whole)
@@ -280,53 +296,63 @@ __device__ __noinline__ void finish_fragment(const sl_stream_run &run, const sl_
       });
 }
 
+/* A grid has a row of blocks for each panel, so that panel follows panel and rows of X stay in the cache; or,
+ * where they arrive piece by piece, one row in which the panels of a chunk are neighbours. Blocks from number
+ * `blocks` on in each row clear rows of Y. */
 template <typename T, class S, bool BETA>
 __global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
     stream(const __grid_constant__ sl_stream_run run, const __grid_constant__ x_places places,
-           const unsigned panels) {
+           const unsigned blocks) {
   constexpr int GROUP = S::GROUP, GROUPS = STREAM_BLOCK / GROUP;
-  const unsigned blocks = (unsigned)((run.a.chunks + GROUPS - 1) / GROUPS);
-  if (blockIdx.x >= blocks * panels) {
-    clear_rows<T>(run, blockIdx.x - blocks * panels);
+  if (blockIdx.x >= blocks) {
+    clear_rows<T>(run, (int64_t)blockIdx.y * (gridDim.x - blocks) + blockIdx.x - blocks);
     return;
   }
-  /* Panel after panel, so that rows of X stay in the cache; but chunk after chunk where they arrive so. */
-  const unsigned panel = panels == 1 ? 0 : run.by_chunk ? blockIdx.x % panels : blockIdx.x / blocks;
-  const unsigned block = panels == 1 ? blockIdx.x : run.by_chunk ? blockIdx.x / panels : blockIdx.x % blocks;
+  unsigned panel = blockIdx.y, block = blockIdx.x;
+  if (run.by_chunk) {
+    const unsigned panels = (unsigned)((run.k + S::PANEL - 1) / S::PANEL);
+    panel = blockIdx.x % panels;
+    block = blockIdx.x / panels;
+  }
   const int lane = threadIdx.x % GROUP;
-  const unsigned mask = GROUP == 32 ? ~0u : ((1u << GROUP % 32) - 1) << threadIdx.x % 32 / GROUP * GROUP;
   const int64_t at = (int64_t)block * GROUPS + threadIdx.x / GROUP;
-  if (at >= run.a.chunks)
-    return;
-  const sl_chunk chunk = run.a.chunk[at];
-  if (run.arrivals && chunk.piece > 0) {
-    if (lane == 0)
+  sl_chunk chunk = {};
+  chunk.slot = -1;
+  if (at < run.a.chunks)
+    chunk = chunk_at(run.a.chunk, at);
+  if (run.arrivals) {
+    if (lane == 0 && chunk.piece > 0)
       wait_for_piece(run.arrivals, chunk.piece, run.arrivals->round.value);
-    __syncwarp(mask);
+    __syncwarp();
   }
-  stream_chunk<T, S, BETA>(run, places, chunk, (int64_t)panel * S::PANEL + lane % S::LANES * S::VEC, lane,
-                           mask);
-  if (chunk.slot >= 0)
-    finish_fragment<T, S>(run, chunk, panel, lane, mask);
+  stream_chunk<T, S, BETA>(run, places, chunk, (int64_t)panel * S::PANEL + lane % S::LANES * S::VEC, lane);
+  if (chunk.slot >= 0) {
+    const unsigned mask = GROUP == 32 ? ~0u : ((1u << GROUP % 32) - 1) << threadIdx.x % 32 / GROUP * GROUP;
+    finish_fragment<T, S>(run, {chunk.slot, chunk.long_row}, (int)panel, lane, mask);
+  }
 }
 
 template <typename T, class S>
 sley_status launch_shape(sl_queue *queue, const sl_stream_run &run, const x_places &places) {
+  enum { MOST_DOWN = 65535 }; /* rows of a grid */
   constexpr int GROUPS = STREAM_BLOCK / S::GROUP;
+  sl_stream_run of = run;
   const int64_t panels = (run.k + S::PANEL - 1) / S::PANEL;
-  const int64_t blocks = (run.a.chunks + GROUPS - 1) / GROUPS * panels + blocks_that_clear(run);
-  if (blocks > INT32_MAX)
+  of.by_chunk = run.by_chunk || panels > MOST_DOWN;
+  const int64_t down = of.by_chunk ? 1 : panels;
+  const int64_t blocks = (run.a.chunks + GROUPS - 1) / GROUPS * (panels / down),
+                across = blocks + (blocks_that_clear(run) + down - 1) / down;
+  if (across > INT32_MAX / down)
     return sl_fail(SLEY_ERR_OVERFLOW,
                    "a part with %lld entries is too large for %lld columns on one device: "
                    "use more ranks, or fewer columns at a time",
                    (long long)run.a.entries, (long long)run.k);
-  if (blocks > 0) {
+  if (across > 0) {
+    const dim3 grid((unsigned)across, (unsigned)down);
     if (run.beta == 0)
-      stream<T, S, false>
-          <<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run, places, (unsigned)panels);
+      stream<T, S, false><<<grid, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(of, places, (unsigned)blocks);
     else
-      stream<T, S, true>
-          <<<(unsigned)blocks, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(run, places, (unsigned)panels);
+      stream<T, S, true><<<grid, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(of, places, (unsigned)blocks);
   }
   return sl_cuda_launched(queue, "spmm-stream");
 }

@@ -407,9 +407,9 @@ __device__ __forceinline__ float add_slots(const sl_tensor_run &run, int64_t fir
 /* A panel of a fragment of a long window is summed. */
 template <class S>
 __device__ __noinline__ void finish_window(const sl_tensor_run &run, const x_places &places,
-                                           const sl_chunk &chunk, int panel, int lane) {
-  const int64_t window = fragments_of(run.a, chunk).row;
-  add_fragments<32>(run.a, chunk, panel, lane, ~0u, [&](int64_t first, int count, int stride, bool whole) {
+                                           const fragment_place where, int panel, int lane) {
+  const int64_t window = fragments_of(run.a, where).row;
+  add_fragments<32>(run.a, where, panel, lane, ~0u, [&](int64_t first, int count, int stride, bool whole) {
     for (int i = lane; i < SL_WINDOW_ROWS * S::PANEL; i += 32) {
       const int row = i / S::PANEL;
       const int64_t feature = (int64_t)panel * S::PANEL + i % S::PANEL;
@@ -437,7 +437,7 @@ __global__ void __launch_bounds__(TENSOR_BLOCK, MIN_BLOCKS)
   const int64_t at = (int64_t)block * WARPS + threadIdx.x / 32;
   if (at >= run.a.chunks)
     return;
-  const sl_chunk chunk = run.a.chunk[at];
+  const sl_chunk chunk = chunk_at(run.a.chunk, at);
   if (run.arrivals && chunk.piece > 0) {
     if (lane == 0)
       wait_for_piece(run.arrivals, chunk.piece, run.arrivals->round.value);
@@ -445,7 +445,7 @@ __global__ void __launch_bounds__(TENSOR_BLOCK, MIN_BLOCKS)
   }
   tensor_chunk<S>(run, places, chunk, (int64_t)panel * S::PANEL, lane);
   if (chunk.slot >= 0)
-    finish_window<S>(run, places, chunk, (int)panel, lane);
+    finish_window<S>(run, places, {chunk.slot, chunk.long_row}, (int)panel, lane);
 }
 
 template <class S, int MIN_BLOCKS> sley_status launch_tensor(sl_queue *queue, const sl_tensor_run &run) {
