@@ -139,12 +139,15 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
       if (on[s] && way == 0)
         scaled<T, VEC>(acc[s], run.beta, old[s]);
   };
-  auto load_x = [&](vector<in_t, VEC>(&in)[STRIPS], place my_place, int from, bool needed) {
+  auto load_x = [&](vector<in_t, VEC>(&in)[STRIPS], place my_place, int from) {
     const in_t *at = x + (uint64_t)__shfl_sync(~0u, my_place, from, GROUP) * VEC;
 #pragma unroll
-    for (int s = 0; s < STRIPS; s++)
-      if (needed && (STRIPS == 1 || on[s]))
+    for (int s = 0; s < STRIPS; s++) {
+      if (STRIPS > 1) /* else its former value would have to be kept until the load is done */
+        in[s] = {};
+      if (STRIPS == 1 || on[s])
         in[s] = load_plain<in_t, VEC>(at + s * STRIP);
+    }
   };
   auto add = [&](const vector<in_t, VEC>(&in)[STRIPS], acc_t weight) {
 #pragma unroll
@@ -211,7 +214,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
         strips<in_t, S> in[U];
 #pragma unroll
         for (int u = 0; u < U; u++)
-          load_x(in[u], my_place, s + u * WAYS + way, true);
+          load_x(in[u], my_place, s + u * WAYS + way);
 #pragma unroll
         for (int u = 0; u < U; u++)
           add(in[u], __shfl_sync(~0u, my_val, s + u * WAYS + way, GROUP));
@@ -224,7 +227,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
       strips<in_t, S> in[U];
 #pragma unroll
       for (int u = 0; u < U; u++)
-        load_x(in[u], my_place, s + u * WAYS + way, GROUP == 32 || s < here);
+        load_x(in[u], my_place, s + u * WAYS + way);
 #pragma unroll
       for (int u = 0; u < U; u++) {
         const int at = s + u * WAYS;
