@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps of a benchmark on drawn cases what tables need: bench/condense.py MACHINE RESULT OUT [--seed N] [--commit C].
+
+RESULT is the JSON of `sley bench`, or the JSON lines of bench_spmm_gpu with one type of values, whose cases
+`sley bench --list` has drawn with seed N. MACHINE is what bench/machine.py or bench/gpu/machine.py printed, C the commit
+that was measured, if it is not that of MACHINE. OUT gets the machine, the type, the seed, and for each case Sley's time and
+that of the fastest rival. Cases without a rival are left out."""
+import argparse
+import json
+import os
+
+
+def of_bench(result):
+    """The cases of `sley bench`."""
+    for case in result["cases"]:
+        times = {t["name"]: t["median_ms"] for t in case["times"] if not t["wrong"]}
+        rivals = {t["name"]: t["median_ms"] for t in case["times"] if t["rival"] and not t["wrong"]}
+        if rivals and "auto" in times:
+            yield case, times["auto"], min(rivals, key=rivals.get), min(rivals.values())
+
+
+def of_spmm_gpu(lines):
+    """The cases of bench_spmm_gpu."""
+    for case in lines:
+        if case["record"] == "case" and "ratio" in case:
+            best = "cusparse_" + case["best"]
+            yield case, case["sley"]["ms"]["median"], best, case[best]["ms"]["median"]
+
+
+def read(path):
+    """Cases, type and seed; the last is None where the file does not tell it."""
+    with open(path) as stream:
+        text = stream.read()
+    if '"record"' not in text[:200]:
+        result = json.loads(text)
+        return list(of_bench(result)), result["dtype"], result["seed"]
+    lines = [json.loads(line) for line in text.splitlines()]
+    cases = list(of_spmm_gpu(lines))
+    dtypes = {case["dtype"] for case, *_ in cases}
+    if len(dtypes) != 1:
+        raise SystemExit(f"condense.py: {path} has {len(dtypes)} types of values; one is needed: name one by --dtype")
+    return cases, dtypes.pop(), None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("machine")
+    parser.add_argument("result")
+    parser.add_argument("out")
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--commit")
+    options = parser.parse_args()
+    with open(options.machine) as stream:
+        machine = json.load(stream)
+    cases, dtype, seed = read(options.result)
+    if options.commit:
+        machine["commit"] = options.commit
+    lines = [json.dumps({"matrix": os.path.basename(case["matrix"]), "rows": case["rows"], "nnz": case["nnz"], "k": case["k"],
+                         "sley_ms": round(ours, 6), "rival": rival, "rival_ms": round(theirs, 6)})
+             for case, ours, rival, theirs in cases]
+    head = json.dumps({"machine": machine, "dtype": dtype, "seed": options.seed if seed is None else seed})
+    with open(options.out, "w") as stream:
+        stream.write(head[:-1] + ', "cases": [\n' + ",\n".join(lines) + "\n]}\n")
+
+
+main()
