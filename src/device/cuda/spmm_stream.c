@@ -49,7 +49,7 @@ static int ways_of(const sl_spmm_problem *args) {
   const int64_t entries = sl_spmm_entries(args->a),
                 bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
   const int ways = bytes <= 64 ? 8 : bytes <= 128 ? 4 : bytes <= 256 ? 2 : 1;
-  const int share = entries < LARGE ? 2 : 8; /* entries of a row for each */
+  const int share = entries < LARGE ? 2 : 40; /* entries of a row for each */
   const double work = 1e-6 / 4 * (double)entries * (double)bytes;
   if (args->in_order)
     return 1;
