@@ -43,16 +43,17 @@ def growth_cases(lines, family, k):
 
 
 def fit_rows(lines):
-    """Family, k, from, to, the exponent of each quantity."""
+    """Family, k, from, to, the exponent of each quantity: of all sizes, and of those beyond the caches."""
     out = []
     for family, text in FAMILIES.items():
         for k in sorted({r["k"] for r in lines}):
-            cases = growth_cases(lines, family, k)
-            if len(cases) < 2:
-                continue
-            found = [exponent([(r["nnz"], value(r)) for r in cases]) for value in QUANTITIES.values()]
-            out.append([text, k, f"{cases[0]['nnz']:.0e} to {cases[-1]['nnz']:.0e}".replace("e+0", "e")]
-                       + ["" if s is None else f"{s:.2f}" for s in found])
+            for least in (0, 0.9e6):
+                cases = [r for r in growth_cases(lines, family, k) if r["nnz"] >= least]
+                if len(cases) < 3:
+                    continue
+                found = [exponent([(r["nnz"], value(r)) for r in cases]) for value in QUANTITIES.values()]
+                out.append([text, k, f"{cases[0]['nnz']:.0e} to {cases[-1]['nnz']:.0e}".replace("e+0", "e")]
+                           + ["" if s is None else f"{s:.2f}" for s in found])
     return out
 
 
