@@ -76,6 +76,24 @@ SIZE_HEAD = ["matrix", "entries", "plan ms", "product ms", "rows of X alone ms",
              "process's peak / CSR"]
 
 
+def inspection_rows(lines):
+    """Generated matrices: of each family and width the inspection in products, over all sizes."""
+    out = []
+    for family, text in FAMILIES.items():
+        for k in sorted({r["k"] for r in lines}):
+            cases = growth_cases(lines, family, k)
+            if not cases:
+                continue
+            products = [(r["plan_ms"]["least"] / r["product_ms"]["least"], r) for r in cases]
+            worst = max(products, key=lambda p: p[0])
+            out.append([text, k, len(cases), f"{geomean([p for p, _ in products]):.1f}", f"{worst[0]:.1f} ({worst[1]['nnz']:.0e} entries)".replace("e+0", "e"),
+                        sum(p > MOST_PRODUCTS for p, _ in products), f"{max(memory(r) / r['csr_bytes'] for r in cases):.2f}"])
+    return out
+
+
+INSPECTION_HEAD = ["matrix", "k", "sizes", "inspection in products, geometric mean", "worst", f"over {MOST_PRODUCTS}", "plan's memory / CSR at most"]
+
+
 def data_rows(lines):
     """Real matrices: of each number of ranks, algorithm and width the mean and the worst."""
     groups = {}
@@ -103,10 +121,11 @@ def why(lines):
     over = [r for r in data if r["plan_ms"]["least"] > MOST_PRODUCTS * r["product_ms"]["least"]]
     ranks = max(r["ranks"] for r in data)
     text = (f"Over {MOST_PRODUCTS} products are {len(over)} of {len(data)} plans" + (f", of which the product takes {max(r['product_ms']['least'] for r in over):.2f} ms at most"
-            if over else "") + f". Planning for {ranks} ranks does not depend on k: the ranks meet some tens of times to exchange lists, `auto` plans each candidate in turn, and `cover` "
+            if over else "") + f". Planning for {ranks} ranks does not depend on k: the ranks exchange lists and agree after each step, `auto` plans each candidate in turn, and `cover` "
             "finds a matching for every two ranks. A product at k = 1 of a matrix that fits in the caches is short beside that. With several ranks a plan holds "
             "A once more, cut into parts, and narrow products on CPUs once more, in bundles of rows; at k = 32 the rows of X that ranks publish or receive are most of it "
-            "where rows of A are short (128 bytes a row, beside 8 an entry).")
+            "where rows of A are short (128 bytes a row, beside 8 an entry). Algorithms that hand entries to other ranks (`cover`, `bcast-1.5d`, `summa-2d`) send "
+            "24 bytes an entry and hold them twice meanwhile.")
     return text
 
 
@@ -117,7 +136,7 @@ def text_table(head, rows):
 
 def print_all(path):
     _, lines = read(path)
-    for head, rows in ((FIT_HEAD, fit_rows(lines)), (SIZE_HEAD, size_rows(lines)), (DATA_HEAD, data_rows(lines))):
+    for head, rows in ((FIT_HEAD, fit_rows(lines)), (SIZE_HEAD, size_rows(lines)), (INSPECTION_HEAD, inspection_rows(lines)), (DATA_HEAD, data_rows(lines))):
         if rows:
             print(text_table(head, rows) + "\n", flush=True)
 

@@ -78,7 +78,8 @@ set format "10^{%%T}"
 set grid
 set key top left reverse Left
 set xlabel "entries of A"
-set ylabel "ms"
+set ylabel "ms, k = 32"
+set autoscale xfix
 %s
 """
 
@@ -97,11 +98,11 @@ def growth(results, folder):
             names = ["plan", "product"] + (["reading rows of X alone"] if any("gather_ms" in r for r in cases) else [])
             rows = "\n".join(" ".join([str(r["nnz"])] + [f"{growth_tables.QUANTITIES[n](r):.6g}" for n in names]) for r in cases)
             block = f"$data{len(charts)} << EOD\n{rows}\nEOD\n"
-            first = cases[-1]
-            line = f"{growth_tables.QUANTITIES['product'](first) / first['nnz']:.6g} * x"
+            last = cases[-1]
+            line = f"{growth_tables.QUANTITIES['product'](last) / last['nnz']:.6g} * x"
             plots = [f"$data{len(charts)} using 1:{i + 2} with linespoints lw 2 title \"{n}\"" for i, n in enumerate(names)]
             plots.append(f"{line} with lines dt 2 lc rgb \"gray\" title \"in proportion\"")
-            charts.append((block, f"set title \"{where}: {text}, k = 32\" noenhanced font \",11\"\nplot " + ", ".join(plots)))
+            charts.append((block, f"set title \"{where}: {text}\" noenhanced font \",11\"\nplot " + ", ".join(plots)))
     rows = len(charts) // 2
     script = LINES % (340 * rows, os.path.join(folder, "growth.svg"), rows, "".join(block for block, _ in charts))
     script += "\n".join(plot for _, plot in charts) + "\nunset multiplot\n"
