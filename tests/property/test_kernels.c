@@ -404,20 +404,33 @@ static void test_infinity_and_nan(void **state) {
   }
 }
 
-/* Y of more than 8 MiB, which kernels of the CPU write past the caches. */
+/* The rows of Y follow each other, and factors are values as they are. */
+static void join_rows(spmm_case *c) {
+  free(c->rowid);
+  c->rowid = NULL;
+  c->a.rowid = NULL;
+  c->args.ldy = c->problem.k;
+  c->args.alpha = 1;
+}
+
+/* Y of more than 16 MiB, which kernels of the CPU write past the caches. */
 static void test_large_products(void **state) {
   (void)state;
-  enum { Y_BYTES = 9 << 20 };
+  enum { Y_BYTES = 17 << 20 };
   static const struct {
     sley_dtype dtype;
     int64_t k;
-  } large[] = {{SLEY_F32, 65}, {SLEY_F64, 190}, {SLEY_BF16, 190}};
+    bool joined;
+  } large[] = {{SLEY_F32, 65, false},  {SLEY_F32, 65, true},  {SLEY_F32, 333, true},  {SLEY_F64, 33, true},
+               {SLEY_F64, 190, false}, {SLEY_F64, 190, true}, {SLEY_BF16, 190, false}};
   if (queues[0]->ops->host_addresses && !sl_cpu_has(SL_CPU_AVX2))
     skip(); /* only kernels for AVX have stores that bypass the caches */
   for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
     int64_t row_bytes = large[i].k * (int64_t)sley_dtype_bytes(large[i].dtype);
-    spmm_case c = make_sized(large[i].k, Y_BYTES / row_bytes, 0, MANY_EMPTY, large[i].dtype);
+    spmm_case c = make_sized(large[i].k, Y_BYTES / row_bytes, 0, MANY_EMPTY, (int)large[i].dtype + 4);
     c.args.beta = 0;
+    if (large[i].joined)
+      join_rows(&c);
     check_spmm(c);
   }
 }
