@@ -41,6 +41,7 @@ typedef struct cli_bench {
   sley_dtype dtype;
   uint64_t seed;
   int64_t repeat, mem_limit;
+  const char *precision;
   double budget; /* seconds of a contender's products on a case, after which it runs 3 times at least */
   const cli_mkl *mkl;
   int contenders; /* the first is auto */

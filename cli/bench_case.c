@@ -55,6 +55,7 @@ static sley_status make_plan(const cli_bench *bench, const sley_matrix *matrix, 
   const int64_t rows[2] = {0, csr->rows}, cols[2] = {0, csr->cols};
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
   options.kernel = kernel;
+  options.precision = bench->precision;
   options.algo = "halo"; /* one rank: the block is one part, and nothing travels */
   return sley_plan_create(bench->comm, matrix, rows, cols, k, &options, out);
 }

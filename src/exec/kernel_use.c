@@ -28,6 +28,22 @@ static int64_t copied_by(const sl_kernel *kernel, const sl_spmm_problem *problem
   return kernel->copied ? kernel->copied(&args, prepared) : 0;
 }
 
+sl_accuracy sl_accuracy_least(sl_accuracy a, sl_accuracy b) {
+  return (sl_accuracy){a.each > b.each ? a.each : b.each, a.more > b.more ? a.more : b.more,
+                       a.tf32 || b.tf32};
+}
+
+sl_accuracy sl_exec_accuracy(const sl_exec *exec) {
+  sl_accuracy all = SL_ACCURACY_IN_ORDER;
+  for (int i = 0; i < exec->run.plan->parts.count; i++) {
+    const sl_bound_part *bound = &exec->parts[i];
+    sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &bound->problem}};
+    if (bound->kernel && bound->kernel->accuracy)
+      all = sl_accuracy_least(all, bound->kernel->accuracy(&args, bound->prepared));
+  }
+  return all;
+}
+
 void sl_kernel_use_of_exec(const sl_exec *exec, sl_kernel_use *out) {
   const sl_plan *plan = exec->run.plan;
   *out = (sl_kernel_use){0};

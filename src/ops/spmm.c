@@ -72,6 +72,24 @@ static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtyp
   return SLEY_OK;
 }
 
+/* Whether values of f32 may be rounded before they are multiplied. Bits that are the same everywhere cannot
+ * depend on which kernel multiplies. */
+static sley_status choose_precision(const sley_plan_options *options, sley_dtype dtype,
+                                    sl_plan_wishes *wishes) {
+  const char *name = options->precision;
+  if (!name || strcmp(name, "full") == 0)
+    return SLEY_OK;
+  if (strcmp(name, "tf32") != 0)
+    return sl_fail(SLEY_ERR_ARG, "there is no precision \"%s\": full and tf32 are known", name);
+  if (dtype != SLEY_F32)
+    return sl_fail(SLEY_ERR_ARG, "precision tf32 is for values of f32 alone: leave it out");
+  if (options->reproducible)
+    return sl_fail(SLEY_ERR_ARG, "reproducible bits do not depend on which kernel multiplies, but with "
+                                 "precision tf32 some round values: leave one of the two out");
+  wishes->tf32 = true;
+  return SLEY_OK;
+}
+
 static sley_status choose_updates(const sley_plan_options *options, sl_updates *out) {
   static const sl_updates of[] = {[SLEY_UPDATE_NONE] = SL_UPDATES_NONE,
                                   [SLEY_UPDATE_FUSED] = SL_UPDATES_FUSED,
@@ -94,6 +112,7 @@ static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *opt
   SL_TRY(choose_updates(options, &out->updates));
   SL_TRY(choose_library(options, &out->library));
   SL_TRY(choose_kernel(comm->device, options, out));
+  SL_TRY(choose_precision(options, dtype, out));
   return choose_wire(options, dtype, out);
 }
 
@@ -116,6 +135,17 @@ static sley_status begin_planning(sl_inspection *ins, const sley_plan_options *o
   return sl_agree(ins->comm, look_at_locality(ins));
 }
 
+/* The least accurate of all parts on all ranks, which every rank is told. Collective. */
+static sley_status find_accuracy(sley_plan *handle) {
+  sl_accuracy own = sl_exec_accuracy(handle->exec);
+  if (handle->last)
+    own = sl_accuracy_least(own, sl_exec_accuracy(handle->last));
+  int64_t most[] = {own.each, own.more, own.tf32};
+  SL_TRY(handle->comm->ops->allreduce(handle->comm, SL_MAX, most, 3));
+  handle->accuracy = (sl_accuracy){(int)most[0], (int)most[1], most[2] != 0};
+  return SLEY_OK;
+}
+
 /* Lets the algorithm build the plan of what was inspected, and binds it. */
 static sley_status build(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options) {
   sley_status status = begin_planning(ins, options);
@@ -130,6 +160,8 @@ static sley_status build(sley_plan *handle, sl_inspection *ins, const sley_plan_
     status = sl_exec_create(handle->blocks > 1 ? &handle->full_block : &handle->plan, &handle->exec);
   if (status == SLEY_OK && !options->dry && handle->rest > 0)
     status = sl_exec_create_sharing(&handle->last_block, handle->exec, &handle->last);
+  if (status == SLEY_OK && !options->dry)
+    status = find_accuracy(handle);
   if (status == SLEY_OK && !options->dry)
     sl_kernel_use_of_exec(handle->exec, &handle->used);
   else if (status == SLEY_OK && !options->machine)
@@ -197,6 +229,7 @@ static sley_status begin_plan(sl_comm *comm, const sley_matrix *block, sley_plan
   if (status == SLEY_OK) {
     (*out)->comm = comm;
     (*out)->nnz = block->nnz;
+    (*out)->accuracy = SL_ACCURACY_IN_ORDER;
   }
   return sl_agree(comm, status);
 }
@@ -460,9 +493,10 @@ void sl_spmm_info(const sley_plan *plan, sley_plan_info *out) {
                           .rank_messages = f->messages_most,
                           .wire = p->wire,
                           .wire_bound = sl_wire_bound(p->wire, p->roundings),
-                          .term_roundings = p->kernel && p->kernel->roundings > 0 ? p->kernel->roundings : 1,
-                          .more_roundings = p->kernel ? p->kernel->more_roundings : 0,
-                          .update_fused = f->fuses};
+                          .term_roundings = plan->accuracy.each,
+                          .more_roundings = plan->accuracy.more,
+                          .update_fused = f->fuses,
+                          .tf32 = plan->accuracy.tf32};
 }
 
 void sl_spmm_trials(const sley_plan *plan, sley_trial *out, int room, int *count) {

@@ -155,6 +155,7 @@ typedef struct sl_plan {
   bool renewable;          /* its parts can take new values */
   bool entries_travel;     /* entries of A go to other ranks, when the plan is made: it cannot be renewable */
   bool reproducible;       /* every row is summed in column order */
+  bool tf32;               /* kernels may round values of f32 to tf32 before they multiply */
   const char *library;     /* whose kernels sum the parts; NULL: Sley's own */
   const sl_kernel *kernel; /* the one that sums the parts; NULL: the cheapest that serves each */
   /* With a beta other than 0, Y is computed apart and added at the end, so that no order of steps is

@@ -15,6 +15,7 @@ typedef struct sl_plan_wishes {
   int64_t row_bytes;                  /* of a row of X or Y: k values */
   int64_t sum_bytes;                  /* of a row of partial sums: k values of the type of sums */
   bool reproducible;                  /* every row is summed in column order */
+  bool tf32;                          /* values of f32 may be rounded to tf32 before they are multiplied */
   const char *library;                /* whose kernels shall sum the parts; NULL: Sley's own */
   const struct sl_kernel *kernel;     /* the one that shall sum the parts; NULL: the cheapest */
   bool capture;                       /* exchanges leave everything to the devices, see sl_exchange_spec */

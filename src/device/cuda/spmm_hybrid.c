@@ -85,7 +85,7 @@ static sley_status run_windows(sl_queue *queue, const sl_spmm_run *a, const sl_w
   case SLEY_BF16:
     return sl_cuda_tensor_bf16(queue, &run);
   default:
-    return sl_cuda_tensor_f32(queue, &run);
+    return p->tf32 ? sl_cuda_tensor_tf32(queue, &run) : sl_cuda_tensor_f32(queue, &run);
   }
 }
 
@@ -131,6 +131,14 @@ static int64_t hybrid_copied(const sl_kernel_args *args, const void *prepared) {
   return prepared ? ((const sl_hybrid *)prepared)->windows.entries : 0;
 }
 
+static sl_accuracy hybrid_accuracy(const sl_kernel_args *args, const void *prepared) {
+  const sl_spmm_problem *p = args->spmm.problem;
+  bool tf32 = p->tf32 && p->a->dtype == SLEY_F32;
+  if (prepared && ((const sl_hybrid *)prepared)->windows.windows == 0)
+    return SL_ACCURACY_IN_ORDER;
+  return (sl_accuracy){SL_TENSOR_ROUNDINGS, tf32 ? SL_TF32_MORE_ROUNDINGS : SL_TENSOR_MORE_ROUNDINGS, tf32};
+}
+
 const sl_kernel sl_cuda_spmm_hybrid = {.name = "spmm-hybrid",
                                        .op = SL_OP_SPMM,
                                        .ok = hybrid_ok,
@@ -142,8 +150,7 @@ const sl_kernel sl_cuda_spmm_hybrid = {.name = "spmm-hybrid",
                                        .waits = hybrid_waits,
                                        .layout = "row windows",
                                        .copied = hybrid_copied,
-                                       .roundings = SL_TENSOR_ROUNDINGS,
-                                       .more_roundings = SL_TENSOR_MORE_ROUNDINGS,
+                                       .accuracy = hybrid_accuracy,
                                        .serves_fewer_columns = true,
                                        .run = hybrid_run};
 
@@ -158,7 +165,6 @@ const sl_kernel sl_cuda_spmm_tensor = {.name = "spmm-tensor",
                                        .waits = hybrid_waits,
                                        .layout = "row windows",
                                        .copied = hybrid_copied,
-                                       .roundings = SL_TENSOR_ROUNDINGS,
-                                       .more_roundings = SL_TENSOR_MORE_ROUNDINGS,
+                                       .accuracy = hybrid_accuracy,
                                        .serves_fewer_columns = true,
                                        .run = hybrid_run};
