@@ -23,6 +23,7 @@ typedef struct cli_time {
   bool shared; /* auto has taken this kernel: the times are auto's */
   int64_t repeats;
   double median_ms, p10_ms, p90_ms; /* of a product */
+  double copied;                    /* the share of entries that the kernels have in layouts of their own */
 } cli_time;
 
 typedef struct cli_case {

@@ -88,7 +88,8 @@ typedef struct sl_spmm_problem {
   bool arrives;   /* the contents of a's arrays are known after the plan is made: no preparation */
   const char
       *library; /* NULL: a kernel of Sley's own; else the name of the library whose kernel is asked for */
-  const struct sl_kernel *kernel; /* NULL: any of those; else the one that is asked for */
+  const struct sl_window_model *windows; /* figures for row windows on Tensor cores; NULL: those built in */
+  const struct sl_kernel *kernel;        /* NULL: any of those; else the one that is asked for */
   sl_team *team; /* threads of the host that prepare may use; NULL: the calling thread alone */
 } sl_spmm_problem;
 

@@ -90,6 +90,18 @@ static sley_status choose_precision(const sley_plan_options *options, sley_dtype
   return SLEY_OK;
 }
 
+/* The figures of row windows: of what times are predicted for, or of the device. */
+static sley_status choose_windows(const sl_device *device, const sley_plan_options *options,
+                                  sl_plan_wishes *wishes) {
+  const sl_machine *machine = options->machine;
+  if (!machine && !sl_kernel_is_there(device->ops->kernels, "hybrid"))
+    return SLEY_OK;
+  if (!machine)
+    SL_TRY(sl_machine_find(sl_machine_of(device), &machine));
+  wishes->windows = machine->models_windows ? &machine->windows : NULL;
+  return SLEY_OK;
+}
+
 static sley_status choose_updates(const sley_plan_options *options, sl_updates *out) {
   static const sl_updates of[] = {[SLEY_UPDATE_NONE] = SL_UPDATES_NONE,
                                   [SLEY_UPDATE_FUSED] = SL_UPDATES_FUSED,
@@ -113,6 +125,7 @@ static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *opt
   SL_TRY(choose_library(options, &out->library));
   SL_TRY(choose_kernel(comm->device, options, out));
   SL_TRY(choose_precision(options, dtype, out));
+  SL_TRY(choose_windows(comm->device, options, out));
   return choose_wire(options, dtype, out);
 }
 
@@ -524,10 +537,30 @@ static size_t describe_trials(const sley_trial *trials, int count, char *text, s
   return used;
 }
 
+/* The figures that row windows are chosen by, where a device may have kernels for them. */
+static size_t describe_windows(const sley_plan *plan, char *text, size_t bytes) {
+  const sl_plan *p = &plan->plan;
+  if (!sl_kernel_is_there(plan->comm->device->ops->kernels, "hybrid") || p->dtype == SLEY_F64 ||
+      p->reproducible)
+    return 0;
+  sl_window_figures figures = *sl_window_figures_of(&p->windows, p->dtype, p->tf32);
+  size_t used = (size_t)snprintf(text, bytes, "  windows   %s figures of %s: Tensor cores",
+                                 p->models_windows ? "the machine's" : "built-in",
+                                 sl_window_kind_name(sl_window_kind_of(p->dtype, p->tf32)));
+  for (int i = 0; i < SL_WINDOW_FIGURES && used < bytes; i++)
+    used += (size_t)snprintf(text + used, bytes - used, " %.3g", figures.tensor[i]);
+  for (int i = 0; i < SL_WINDOW_FIGURES && used < bytes; i++)
+    used +=
+        (size_t)snprintf(text + used, bytes - used, "%s %.3g", i == 0 ? "; streams" : "", figures.stream[i]);
+  if (used < bytes)
+    used += (size_t)snprintf(text + used, bytes - used, " ns\n");
+  return used < bytes ? used : bytes - 1;
+}
+
 sley_status sl_spmm_describe(const sley_plan *plan, char **out) {
-  enum { LINE = 80 };
+  enum { LINE = 80, WINDOWS_LINE = 256 };
   sley_trial trials[SL_NEIGHBOUR_TRIALS];
-  char lines[SL_NEIGHBOUR_TRIALS * LINE + SL_KERNEL_LINES * SL_KERNEL_LINE], *text;
+  char lines[SL_NEIGHBOUR_TRIALS * LINE + SL_KERNEL_LINES * SL_KERNEL_LINE + WINDOWS_LINE], *text;
   int count;
   *out = NULL;
   SL_TRY(sl_plan_describe(&plan->plan, &text));
@@ -535,6 +568,7 @@ sley_status sl_spmm_describe(const sley_plan *plan, char **out) {
   size_t length = strlen(text);
   size_t more =
       sl_kernel_use_describe(plan->comm->device, &plan->used, lines, SL_KERNEL_LINES * SL_KERNEL_LINE);
+  more += describe_windows(plan, lines + more, WINDOWS_LINE);
   more += describe_trials(trials, count, lines + more, sizeof lines - more);
   char *longer = more > 0 ? sl_realloc(text, (int64_t)(length + more + 1), 1, "a plan's description") : text;
   if (!longer) {

@@ -30,6 +30,7 @@ sl_spmm_problem sl_part_problem(const sl_plan *plan, const sl_part *part, const 
                            .renewable = plan->renewable,
                            .arrives = part->arrives_in >= 0,
                            .library = part->arrives_in < 0 ? plan->library : NULL,
+                           .windows = &plan->windows,
                            .kernel = plan->kernel,
                            .team = plan->comm->team};
 }
