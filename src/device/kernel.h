@@ -102,6 +102,9 @@ typedef struct sl_kernel {
   /* How accurate sums are by what prepare has made; prepared NULL: by whatever it may make. NULL: as in the
    * documented order. */
   sl_accuracy (*accuracy)(const sl_kernel_args *args, const void *prepared);
+  /* The kernel that reports name where prepare has left all to another; prepared NULL: where it may. NULL:
+   * the kernel itself. */
+  const struct sl_kernel *(*stands_for)(const void *prepared);
   bool serves_fewer_columns; /* what prepare makes for k columns serves runs of fewer */
   void (*release)(sl_device *device, void *prepared);
   /* Enqueues the work. The arguments, and the problem, are read before it returns, data when the work runs.

@@ -84,6 +84,7 @@ typedef struct sl_spmm_problem {
   bool wide_y;    /* Y has the type of sums: f32 where the dtype has 16 bits, else no difference */
   bool in_order;  /* every row must be summed in stored order */
   bool tf32;      /* values of f32 may be rounded to tf32, 11 significant bits, before they are multiplied */
+  bool lean;      /* no kernel that keeps more than another, unless it is asked for */
   bool renewable; /* the values may change: refill is called */
   bool arrives;   /* the contents of a's arrays are known after the plan is made: no preparation */
   const char

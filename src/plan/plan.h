@@ -158,6 +158,7 @@ typedef struct sl_plan {
   bool reproducible;   /* every row is summed in column order */
   bool tf32;           /* kernels may round values of f32 to tf32 before they multiply */
   const char *library; /* whose kernels sum the parts; NULL: Sley's own */
+  bool lean;           /* memory is short: see sl_spmm_problem */
   bool models_windows; /* by figures of the machine's own, which windows has */
   sl_window_model windows;
   const sl_kernel *kernel; /* the one that sums the parts; NULL: the cheapest that serves each */

@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SpMM on both kinds of cores: row windows on Tensor cores (spmm_tensor.cuh), the other rows as streams of
- * entries (spmm_stream.c). spmm-hybrid chooses by a model, window by window; spmm-tensor takes all windows.
+ * entries (spmm_stream.c). spmm-hybrid chooses by a model, window by window, and is what plans take unless
+ * memory is short; spmm-tensor takes all windows.
  */
 #include "base/value.h"
 #include "device/cuda/hybrid_prepare.h"
 #include "device/cuda/spmm_stream.h"
 
-extern const sl_kernel sl_cuda_spmm_stream;
+extern const sl_kernel sl_cuda_spmm_stream, sl_cuda_spmm_hybrid;
 
 static bool hybrid_ok(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   return p->k > SL_NARROW_MOST && !p->in_order && p->a->dtype != SLEY_F64 && sl_cuda_spmm_stream.ok(args);
 }
 
-/* Dearer than streams alone, which run unless they are not asked for. */
+/* Cheaper than streams alone, which it leaves all rows to where no window is faster otherwise. */
 static double hybrid_cost(const sl_kernel_args *args) {
+  return (args->spmm.problem->lean ? 2 : 0.99) * sl_cuda_spmm_stream.cost(args);
+}
+
+static double tensor_cost(const sl_kernel_args *args) {
   return 2 * sl_cuda_spmm_stream.cost(args);
+}
+
+static const sl_kernel *hybrid_stands_for(const void *prepared) {
+  const sl_hybrid *h = prepared;
+  return h && h->windows.windows > 0 ? &sl_cuda_spmm_hybrid : &sl_cuda_spmm_stream;
 }
 
 static sley_status prepare(sl_queue *queue, const sl_kernel_args *args, bool all, void **prepared) {
@@ -151,13 +161,14 @@ const sl_kernel sl_cuda_spmm_hybrid = {.name = "spmm-hybrid",
                                        .layout = "row windows",
                                        .copied = hybrid_copied,
                                        .accuracy = hybrid_accuracy,
+                                       .stands_for = hybrid_stands_for,
                                        .serves_fewer_columns = true,
                                        .run = hybrid_run};
 
 const sl_kernel sl_cuda_spmm_tensor = {.name = "spmm-tensor",
                                        .op = SL_OP_SPMM,
                                        .ok = hybrid_ok,
-                                       .cost = hybrid_cost,
+                                       .cost = tensor_cost,
                                        .prepare = tensor_prepare,
                                        .refill = hybrid_refill,
                                        .release = hybrid_release,
