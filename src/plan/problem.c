@@ -26,9 +26,12 @@ sl_spmm_problem sl_part_problem(const sl_plan *plan, const sl_part *part, const 
                            .own = plan->comm->rank,
                            .wide_y = sl_part_is_wide(plan, part),
                            .in_order = plan->reproducible,
+                           .tf32 = plan->tf32,
+                           .lean = plan->lean,
                            .renewable = plan->renewable,
                            .arrives = part->arrives_in >= 0,
                            .library = part->arrives_in < 0 ? plan->library : NULL,
+                           .windows = &plan->windows,
                            .kernel = plan->kernel,
                            .team = plan->comm->team};
 }

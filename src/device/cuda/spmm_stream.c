@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "device/window_model.h"
 
 /* Entries of a chunk: some rows, for chunks of about equal length keep the groups of a warp together; fewer
  * where rows of X are wide and an entry takes longer; and never so many that multiprocessors stand idle: an
@@ -11,7 +12,7 @@
  * within a factor of two either way the times differ by a few percent. */
 enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_LEAST = 32, CHUNK_SMALLEST = 16 };
 enum { NARROW_CHUNK_MOST = 1024, NARROW_CHUNK_LEAST = 64, NARROW_WARPS = 1200, VECTOR_WARPS = 2200 };
-enum { WIDE_BYTES = 256, THREADS_WANTED = 270000, WARPS_WANTED = 4224, LARGE = 4000000 };
+enum { WIDE_BYTES = 256, THREADS_WANTED = 270000, WARPS_WANTED = 4224 };
 
 /* How the rows are cut, which decides which sums of a row are added to which. */
 typedef struct cut {
@@ -49,13 +50,13 @@ static int ways_of(const sl_spmm_problem *args) {
   const int64_t entries = sl_spmm_entries(args->a),
                 bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
   const int ways = bytes <= 64 ? 8 : bytes <= 128 ? 4 : bytes <= 256 ? 2 : 1;
-  const int share = entries < LARGE ? 2 : 40; /* entries of a row for each */
+  const int of_long_rows = sl_stream_ways(args->a->dtype, args->k, entries, args->a->rows);
   const double work = 1e-6 / 4 * (double)entries * (double)bytes;
   if (args->in_order)
     return 1;
-  if (ways > 1 && entries >= args->a->rows * ways * share)
-    return ways;
-  if (entries >= LARGE || work >= MIDDLE)
+  if (of_long_rows > 1)
+    return of_long_rows;
+  if (entries >= SL_STREAM_LARGE || work >= MIDDLE)
     return 1;
   const double long_rows = share_of_long_rows(args);
   if (bytes <= 128)
@@ -191,7 +192,7 @@ static sley_status upload_columns(sl_queue *queue, const sl_spmm_matrix *a, int6
   return status != SLEY_OK ? status : waited;
 }
 
-static sley_status check_columns(const sl_spmm_matrix *a) {
+sley_status sl_cuda_stream_check(const sl_spmm_matrix *a) {
   const int64_t *col = a->col;
   for (int64_t i = a->rowptr[0]; !a->resident && a->index == SLEY_I64 && i < a->rowptr[a->rows]; i++)
     if (col[i] >= INT32_MAX)
@@ -203,7 +204,7 @@ static sley_status check_columns(const sl_spmm_matrix *a) {
 static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stream_matrix *out) {
   const sl_spmm_matrix *a = args->a;
   int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype);
-  SL_TRY(check_columns(a));
+  SL_TRY(sl_cuda_stream_check(a));
   sl_chunks chunks;
   const cut how = cut_of(args);
   sley_status status =
