@@ -306,8 +306,9 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, int64_t k,
 
 static sley_status cut_windows(sl_queue *queue, const sl_spmm_problem *args, const drafts *d, sl_windows *w) {
   sl_chunks chunks;
-  sley_status status = sl_chunks_make(w->windows, NULL, d->first, sl_window_chunk(w->slabs, args->k), false,
-                                      args->team, &chunks);
+  sley_status status =
+      sl_chunks_make(w->windows, NULL, d->first, sl_chunk_sizes_of(sl_window_chunk(w->slabs, args->k), false),
+                     args->team, &chunks);
   if (status == SLEY_OK && args->pieces > 1)
     set_pieces(args, d, &chunks);
   if (status == SLEY_OK)
