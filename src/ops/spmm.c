@@ -433,6 +433,17 @@ sley_status sl_spmm_counted(sley_plan *plan, sley_traffic *out) {
   return SLEY_OK;
 }
 
+/* Of the plan's products, and of its updates where it has any: the larger. */
+static int term_roundings(const sl_plan *p) {
+  int most = p->kernel && p->kernel->roundings > 0 ? p->kernel->roundings : 1;
+  return p->update_roundings > most ? p->update_roundings : most;
+}
+
+static int more_roundings(const sl_plan *p) {
+  int most = p->kernel ? p->kernel->more_roundings : 0;
+  return p->update_more_roundings > most ? p->update_more_roundings : most;
+}
+
 void sl_spmm_info(const sley_plan *plan, sley_plan_info *out) {
   const sl_plan *p = &plan->plan;
   const sl_figures *f = &p->figures;
@@ -460,8 +471,8 @@ void sl_spmm_info(const sley_plan *plan, sley_plan_info *out) {
                           .rank_messages = f->messages_most,
                           .wire = p->wire,
                           .wire_bound = sl_wire_bound(p->wire, p->roundings),
-                          .term_roundings = p->kernel && p->kernel->roundings > 0 ? p->kernel->roundings : 1,
-                          .more_roundings = p->kernel ? p->kernel->more_roundings : 0,
+                          .term_roundings = term_roundings(p),
+                          .more_roundings = more_roundings(p),
                           .update_fused = f->fuses};
 }
 

@@ -171,6 +171,8 @@ typedef struct sl_plan {
   const int64_t *segment;
   sl_updates updates; /* whether Y is for updates, see below */
   bool fuses;         /* with updates: each block of rows of Y is multiplied by W as soon as it is summed */
+  /* With updates: the most of what their kernels say of sums (device/kernel.h); 0: as in stored order. */
+  int update_roundings, update_more_roundings;
   /* Values travel in the type wire, rounded at most `roundings` times on their way; 0: as they are. */
   int roundings;
   sley_dtype wire;

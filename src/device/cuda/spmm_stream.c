@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "device/cuda/columns.h"
 
 /* Entries of a chunk: some rows, for chunks of about equal length keep the groups of a warp together; fewer
  * where rows of X are wide and an entry takes longer; and never so many that multiprocessors stand idle: an
@@ -167,43 +168,21 @@ static void set_pieces(const sl_spmm_problem *args, sl_chunks *chunks) {
 static sley_status upload_columns(sl_queue *queue, const sl_spmm_matrix *a, int64_t longest,
                                   const int32_t **out) {
   sl_device *device = queue->device;
-  int64_t entries = sl_spmm_entries(a), first = a->rowptr[0] * (int64_t)sl_index_bytes(a->index);
-  void *col = NULL, *wide = NULL, *rowptr = NULL;
+  void *rowptr = NULL;
+  SL_TRY(sl_cuda_upload_columns(queue, a, out));
   sley_status status =
       sl_device_upload(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "rows", &rowptr);
-  if (a->resident) {
-    col = (void *)a->col;
-  } else if (status == SLEY_OK && a->index == SLEY_I64) {
-    status = sl_device_upload(queue, (const char *)a->col + first, entries * 8, "columns", &wide);
-    if (status == SLEY_OK)
-      status = device->ops->alloc(device, entries * 4, "columns", &col);
-    if (status == SLEY_OK)
-      status = sl_cuda_stream_narrow(queue, entries, wide, col);
-  } else if (status == SLEY_OK) {
-    status = sl_device_upload(queue, (const char *)a->col + first, entries * 4, "columns", &col);
-  }
   if (status == SLEY_OK)
-    status = sl_cuda_stream_mark(queue, a->rows, rowptr, longest, col);
-  sley_status waited = device->ops->queue_wait(queue); /* before what the kernels read is freed */
-  device->ops->free(device, wide);
+    status = sl_cuda_stream_mark(queue, a->rows, rowptr, longest, (int32_t *)*out);
+  sley_status waited = device->ops->queue_wait(queue); /* before what the kernel reads is freed */
   device->ops->free(device, rowptr);
-  *out = col;
   return status != SLEY_OK ? status : waited;
-}
-
-static sley_status check_columns(const sl_spmm_matrix *a) {
-  const int64_t *col = a->col;
-  for (int64_t i = a->rowptr[0]; !a->resident && a->index == SLEY_I64 && i < a->rowptr[a->rows]; i++)
-    if (col[i] >= INT32_MAX)
-      return sl_fail(SLEY_ERR_OVERFLOW, "a part with column %lld is too wide for one device: use more ranks",
-                     (long long)col[i]);
-  return SLEY_OK;
 }
 
 static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stream_matrix *out) {
   const sl_spmm_matrix *a = args->a;
   int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype);
-  SL_TRY(check_columns(a));
+  SL_TRY(sl_cuda_check_columns(a));
   sl_chunks chunks;
   const cut how = cut_of(args);
   sley_status status =

@@ -39,6 +39,7 @@
 #include "device/cuda/pieces.cuh"
 #include "device/cuda/places.cuh"
 #include "device/cuda/spmm_windows.h"
+#include "device/cuda/tf32.cuh"
 
 namespace sley {
 
@@ -68,30 +69,6 @@ template <> struct tensor_core<bf16> {
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   }
 };
-
-static __device__ __forceinline__ void multiply_tf32(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                                                     unsigned b1) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-/* The Tensor core ignores the bits that tf32 has not. Half a unit of the last that it has is added, so that
- * it rounds to nearest, ties away from zero. Infinities become NaNs, and so may values near the largest. */
-static __device__ __forceinline__ unsigned to_tf32(float v) {
-  return __float_as_uint(v) + 0x1000;
-}
-
-struct split_value {
-  unsigned high, low;
-};
-
-/* low is what high leaves, not rounded: the Tensor core cuts it off. */
-static __device__ __forceinline__ split_value split(float v) {
-  const unsigned high = to_tf32(v);
-  return {high, __float_as_uint(v - __uint_as_float(high & 0xffffe000))};
-}
 
 /* The features of a warp, in GROUPS of 8 blocks of VEC: a lane loads a block of each group and row of X. */
 template <typename T_, int VEC_, int GROUPS_> struct tensor_shape {
@@ -478,7 +455,7 @@ template <typename T, int VEC> sley_status launch_panels(sl_queue *queue, const 
   if constexpr (BYTES >= 8)
     if (run.k > 64 && run.k % 64 != 0)
       return launch_tensor<tensor_shape<T, VEC, 16 / VEC>, 3>(queue, run);
-  return launch_tensor<tensor_shape<T, VEC, 8 / VEC>, BYTES == 2 ? 3 : 4>(queue, run);
+  return launch_tensor < tensor_shape<T, VEC, 8 / VEC>, BYTES == 2 ? 3 : 4 > (queue, run);
 }
 
 template <typename T> sley_status launch_tensor_of(sl_queue *queue, const sl_tensor_run &run) {
