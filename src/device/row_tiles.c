@@ -5,52 +5,52 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* Goes through the rows; stores what it finds where out has room for it. */
-static void cut(int64_t rows, const int64_t *rowptr, int most_rows, int64_t most_entries, sl_row_tiles *out) {
-  int64_t tiles = 0, fragments = 0, longs = 0, entries = 0;
-  sl_row_tile open = {.slot = -1};
+/* Goes through the rows; tiles are stored from `tile` on and what belongs to long rows in out, if tile is not
+ * NULL. */
+static void cut(int64_t rows, const int64_t *rowptr, int most_rows, int64_t most_entries, sl_chunk *tile,
+                sl_row_tiles *out) {
+  int64_t tiles = 0, fragments = 0, longs = 0;
+  sl_chunk open = {.slot = -1, .long_row = -1};
   for (int64_t i = 0; i < rows; i++) {
-    const int64_t here = rowptr[i + 1] - rowptr[i];
+    const int64_t begin = rowptr[i] - rowptr[0], here = rowptr[i + 1] - rowptr[i];
     const bool is_long = here > most_entries;
-    if (open.rows > 0 && (is_long || open.rows == most_rows || entries + here > most_entries)) {
-      if (out->tile)
-        out->tile[tiles] = open;
+    if (open.rows > 0 && (is_long || open.rows == most_rows || open.count + here > most_entries)) {
+      if (tile)
+        tile[tiles] = open;
       tiles++;
       open.rows = 0;
     }
-    if (open.rows == 0) {
-      open.row = (int32_t)i;
-      entries = 0;
-    }
     if (!is_long) {
+      if (open.rows == 0) {
+        open.begin = begin;
+        open.row = (int32_t)i;
+        open.count = 0;
+      }
       open.rows++;
-      entries += here;
+      open.count += (int32_t)here;
       continue;
     }
     const int64_t count = (here + most_entries - 1) / most_entries;
-    if (out->tile)
-      out->tile[tiles] = (sl_row_tile){.row = (int32_t)i, .rows = 1, .slot = (int32_t)fragments};
-    if (out->long_row)
+    if (tile)
       out->long_row[longs] = (sl_long_row){(int32_t)i, (int32_t)fragments};
-    for (int64_t f = 0; f < count && out->fragment; f++) {
+    for (int64_t f = 0; f < count && tile; f++) {
       const int64_t from = here * f / count, to = here * (f + 1) / count;
-      out->fragment[fragments + f] = (sl_chunk){.begin = rowptr[i] - rowptr[0] + from,
-                                                .count = (int32_t)(to - from),
-                                                .row = (int32_t)i,
-                                                .rows = 1,
-                                                .slot = (int32_t)(fragments + f),
-                                                .long_row = (int32_t)longs};
+      out->chunk[fragments + f] = (sl_chunk){.begin = begin + from,
+                                             .count = (int32_t)(to - from),
+                                             .row = (int32_t)i,
+                                             .rows = 1,
+                                             .slot = (int32_t)(fragments + f),
+                                             .long_row = (int32_t)longs};
     }
-    tiles++;
     longs++;
     fragments += count;
   }
   if (open.rows > 0) {
-    if (out->tile)
-      out->tile[tiles] = open;
+    if (tile)
+      tile[tiles] = open;
     tiles++;
   }
-  out->tiles = tiles;
+  out->chunks = fragments + tiles;
   out->fragments = fragments;
   out->longs = longs;
 }
@@ -58,27 +58,25 @@ static void cut(int64_t rows, const int64_t *rowptr, int most_rows, int64_t most
 void sl_row_tiles_count(int64_t rows, const int64_t *rowptr, int most_rows, int64_t most_entries,
                         sl_row_tiles *out) {
   *out = (sl_row_tiles){0};
-  cut(rows, rowptr, most_rows, most_entries, out);
+  cut(rows, rowptr, most_rows, most_entries, NULL, out);
 }
 
 sley_status sl_row_tiles_make(int64_t rows, const int64_t *rowptr, int most_rows, int64_t most_entries,
                               sl_row_tiles *out) {
   sl_row_tiles_count(rows, rowptr, most_rows, most_entries, out);
-  if (rows >= INT32_MAX || out->fragments >= INT32_MAX)
+  if (rows >= INT32_MAX || out->chunks >= INT32_MAX / 2)
     return sl_fail(SLEY_ERR_OVERFLOW,
                    "%lld rows with %lld entries are too many for one device: use more ranks", (long long)rows,
                    (long long)(rowptr[rows] - rowptr[0]));
-  SL_TRY(SL_NEW(out->tile, out->tiles, "tiles of rows"));
-  SL_TRY(SL_NEW(out->fragment, out->fragments, "tiles of rows"));
+  SL_TRY(SL_NEW(out->chunk, out->chunks, "tiles of rows"));
   SL_TRY(SL_NEW(out->long_row, out->longs + 1, "tiles of rows"));
-  cut(rows, rowptr, most_rows, most_entries, out);
+  cut(rows, rowptr, most_rows, most_entries, out->chunk + out->fragments, out);
   out->long_row[out->longs] = (sl_long_row){-1, (int32_t)out->fragments};
   return SLEY_OK;
 }
 
 void sl_row_tiles_free(sl_row_tiles *tiles) {
-  sl_free(tiles->tile);
-  sl_free(tiles->fragment);
+  sl_free(tiles->chunk);
   sl_free(tiles->long_row);
   *tiles = (sl_row_tiles){0};
 }

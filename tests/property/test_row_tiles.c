@@ -30,10 +30,11 @@ static sample make(uint64_t round) {
 static int64_t check_long_row(const sample *s, const sl_row_tiles *t, int64_t row, int64_t slot,
                               int64_t number) {
   int64_t at = s->rowptr[row] - s->rowptr[0], end = s->rowptr[row + 1] - s->rowptr[0];
+  assert_true(number < t->longs && end - at > s->most_entries);
   assert_int_equal(t->long_row[number].row, row);
   assert_int_equal(t->long_row[number].first_slot, slot);
   for (; at < end; slot++) {
-    const sl_chunk *f = &t->fragment[slot];
+    const sl_chunk *f = &t->chunk[slot];
     assert_true(slot < t->fragments && f->count > 0 && f->count <= s->most_entries);
     assert_int_equal(f->begin, at);
     assert_int_equal(f->row, row);
@@ -47,28 +48,31 @@ static int64_t check_long_row(const sample *s, const sl_row_tiles *t, int64_t ro
   return slot;
 }
 
+static void check_tile(const sample *s, const sl_chunk *tile) {
+  int64_t next = tile->row + tile->rows;
+  assert_true(tile->rows > 0 && tile->rows <= s->most_rows && next <= s->rows);
+  assert_int_equal(tile->begin, s->rowptr[tile->row] - s->rowptr[0]);
+  assert_int_equal(tile->count, s->rowptr[next] - s->rowptr[tile->row]);
+  assert_int_equal(tile->slot, -1);
+  assert_int_equal(tile->piece, 0);
+  /* It could not have had the next row, too. */
+  assert_true(tile->count <= s->most_entries &&
+              (next == s->rows || tile->rows == s->most_rows ||
+               tile->count + s->rowptr[next + 1] - s->rowptr[next] > s->most_entries));
+}
+
 static void check(const sample *s, const sl_row_tiles *t) {
   int64_t row = 0, slot = 0, longs = 0;
-  for (int64_t i = 0; i < t->tiles; i++) {
-    const sl_row_tile *tile = &t->tile[i];
-    int64_t entries = s->rowptr[tile->row + tile->rows] - s->rowptr[tile->row];
-    assert_int_equal(tile->row, row);
-    assert_true(tile->rows > 0 && tile->rows <= s->most_rows);
-    assert_int_equal(tile->piece, 0);
-    if (entries > s->most_entries) {
-      assert_int_equal(tile->rows, 1);
-      assert_int_equal(tile->slot, slot);
-      slot = check_long_row(s, t, row, slot, longs++);
+  for (int64_t i = t->fragments; row < s->rows;) {
+    if (i < t->chunks && t->chunk[i].row == row) {
+      check_tile(s, &t->chunk[i]);
+      row += t->chunk[i++].rows;
     } else {
-      assert_int_equal(tile->slot, -1);
+      slot = check_long_row(s, t, row++, slot, longs++);
     }
-    /* No tile could have had the next row, too. */
-    row += tile->rows;
-    if (row < s->rows && entries <= s->most_entries)
-      assert_true(tile->rows == s->most_rows ||
-                  entries + s->rowptr[row + 1] - s->rowptr[row] > s->most_entries);
+    if (row == s->rows)
+      assert_int_equal(i, t->chunks);
   }
-  assert_int_equal(row, s->rows);
   assert_int_equal(slot, t->fragments);
   assert_int_equal(longs, t->longs);
   assert_int_equal(t->long_row[longs].first_slot, slot);
@@ -81,7 +85,7 @@ static void rows_are_tiled(void **state) {
     sl_row_tiles tiles, counted;
     assert_sley_ok(sl_row_tiles_make(s.rows, s.rowptr, s.most_rows, s.most_entries, &tiles));
     sl_row_tiles_count(s.rows, s.rowptr, s.most_rows, s.most_entries, &counted);
-    assert_int_equal(counted.tiles, tiles.tiles);
+    assert_int_equal(counted.chunks, tiles.chunks);
     assert_int_equal(counted.fragments, tiles.fragments);
     assert_int_equal(counted.longs, tiles.longs);
     check(&s, &tiles);

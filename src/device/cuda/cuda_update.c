@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The updates of the cuda device: the plain one and that on Tensor cores, of rows that are given, and the one
  * that sums the rows itself; preparation of the last. */
+#include <stdlib.h>
+
 #include "base/memory.h"
 #include "base/value.h"
 #include "device/cuda/columns.h"
@@ -64,21 +66,28 @@ const sl_kernel sl_cuda_update_tensor = {.name = "update-tensor",
 /* ------------------------------------------------------------------------------------- rows that are summed
  */
 
-/* As many warps run at once on an H200. A tile has fewer rows where warps would be without; at least so many
- * entries before its rows are cut. */
-enum { WARPS_WANTED = 2112, ENTRIES_LEAST = 128 };
+/* Warps that run at once on an H200; chunks of each at least, where there are entries enough: the last ones
+ * end at about the same time. A tile has at least so many entries before its rows are cut. */
+enum { WARPS_WANTED = 3168, CHUNKS_WANTED = 4, ENTRIES_LEAST = 64 };
+
+/* Up to so many columns of T, tiles of 16 rows for that many warps fit into shared memory beside W. */
+enum { TALL_TILES_K = 96 };
 
 typedef struct cut {
   int rows;
   int64_t entries;
 } cut;
 
-static cut cut_of(const sl_spmm_matrix *a) {
-  const int64_t entries = sl_spmm_entries(a);
-  cut c = {.rows = a->rows >= 2 * WARPS_WANTED * SL_UPDATE_TILE ? SL_UPDATE_TILE : SL_UPDATE_TILE / 2};
+static cut cut_of(const sl_spmm_problem *p) {
+  const sl_spmm_matrix *a = p->a;
+  const int64_t entries = sl_spmm_entries(a), share = entries / (CHUNKS_WANTED * WARPS_WANTED);
+  const bool many = a->rows >= CHUNKS_WANTED / 2 * WARPS_WANTED * SL_UPDATE_TILE;
+  cut c = {.rows = p->k <= TALL_TILES_K && many ? SL_UPDATE_TILE : SL_UPDATE_TILE / 2};
+  if (getenv("SLEY_UPDATE_ROWS"))
+    c.rows = atoi(getenv("SLEY_UPDATE_ROWS"));
   c.entries = a->rows > 0 ? 2 * c.rows * (entries / a->rows + 1) : 0;
-  if (c.entries > entries / (2 * WARPS_WANTED))
-    c.entries = entries / (2 * WARPS_WANTED);
+  if (c.entries > share)
+    c.entries = share;
   if (c.entries > SL_TILE_ENTRIES)
     c.entries = SL_TILE_ENTRIES;
   if (c.entries < ENTRIES_LEAST)
@@ -107,8 +116,7 @@ static void fused_release(sl_device *device, void *prepared) {
                           a->borrows ? NULL : a->val,
                           a->rowptr,
                           a->rowid,
-                          a->tile,
-                          a->fragment,
+                          a->chunk,
                           a->long_row,
                           a->partial,
                           a->finished,
@@ -127,10 +135,8 @@ static int32_t piece_of(const sl_spmm_problem *p, int64_t end) {
 }
 
 static void set_pieces(const sl_spmm_problem *p, sl_row_tiles *t) {
-  for (int64_t i = 0; i < t->tiles; i++)
-    t->tile[i].piece = piece_of(p, t->tile[i].row + t->tile[i].rows);
-  for (int64_t i = 0; i < t->fragments; i++)
-    t->fragment[i].piece = piece_of(p, t->fragment[i].row + 1);
+  for (int64_t i = 0; i < t->chunks; i++)
+    t->chunk[i].piece = piece_of(p, t->chunk[i].row + t->chunk[i].rows);
 }
 
 /* Row starts, counted from the first entry. */
@@ -154,13 +160,11 @@ static sley_status upload_zeros(sl_queue *queue, int64_t count, unsigned **out) 
 }
 
 static sley_status upload_tiles(sl_queue *queue, const sl_row_tiles *t, int64_t k, sl_update_matrix *out) {
-  out->tiles = t->tiles;
-  out->fragments = t->fragments;
+  out->chunks = t->chunks;
   out->longs = t->longs;
   out->counters = sl_row_tile_counters(t);
-  SL_TRY(sl_device_upload(queue, t->tile, t->tiles * (int64_t)sizeof *t->tile, "tiles", (void **)&out->tile));
-  SL_TRY(sl_device_upload(queue, t->fragment, t->fragments * (int64_t)sizeof *t->fragment, "tiles",
-                          (void **)&out->fragment));
+  SL_TRY(sl_device_upload(queue, t->chunk, t->chunks * (int64_t)sizeof *t->chunk, "tiles",
+                          (void **)&out->chunk));
   SL_TRY(sl_device_upload(queue, t->long_row, (t->longs + 1) * (int64_t)sizeof *t->long_row, "tiles",
                           (void **)&out->long_row));
   SL_TRY(upload_zeros(queue, out->counters, &out->finished));
@@ -172,7 +176,7 @@ static sley_status upload_tiles(sl_queue *queue, const sl_row_tiles *t, int64_t 
 static sley_status inspect(sl_queue *queue, const sl_spmm_problem *p, sl_update_matrix *out) {
   const sl_spmm_matrix *a = p->a;
   const int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype);
-  const cut how = cut_of(a);
+  const cut how = cut_of(p);
   sl_row_tiles tiles;
   SL_TRY(sl_cuda_check_columns(a));
   sley_status status = sl_row_tiles_make(a->rows, a->rowptr, how.rows, how.entries, &tiles);
@@ -226,13 +230,12 @@ static sley_status fused_refill(sl_device *device, sl_queue *queue, const sl_ker
 static int64_t fused_memory(const sl_kernel_args *args, int64_t *passing) {
   const sl_spmm_problem *p = args->update.product.problem;
   const sl_spmm_matrix *a = p->a;
-  const cut how = cut_of(a);
+  const cut how = cut_of(p);
   const int64_t entries = sl_spmm_entries(a);
   sl_row_tiles t;
   sl_row_tiles_count(a->rows, a->rowptr, how.rows, how.entries, &t);
   *passing = a->index == SLEY_I64 ? sl_device_bytes(entries * 8) : 0;
-  return sl_device_bytes(t.tiles * (int64_t)sizeof *t.tile) +
-         sl_device_bytes(t.fragments * (int64_t)sizeof *t.fragment) +
+  return sl_device_bytes(t.chunks * (int64_t)sizeof *t.chunk) +
          sl_device_bytes((t.longs + 1) * (int64_t)sizeof *t.long_row) +
          sl_device_bytes(sl_row_tile_counters(&t) * (int64_t)sizeof(unsigned)) +
          sl_device_bytes(2 * (int64_t)sizeof(unsigned)) + sl_device_bytes(t.fragments * p->k * 4) +

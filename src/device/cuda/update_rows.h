@@ -6,8 +6,8 @@
 #include "device/cuda/cuda.h"
 #include "device/row_tiles.h"
 
-/* Rows of T of a tile at most: those of an operation of the Tensor cores. Columns of T at most, where rows
- * are summed and where they are given. */
+/* Rows of T of a tile at most, two operations of the Tensor cores side by side. Columns of T at most, where
+ * rows are summed and where they are given. */
 enum { SL_UPDATE_TILE = 16, SL_UPDATE_MOST_K = 256, SL_UPDATE_MOST_GIVEN_K = 1024 };
 
 /* How the errors of Z's sums compare with those of the documented order (update_rows.cuh), as those of
@@ -27,13 +27,12 @@ typedef struct sl_update_matrix {
   const int32_t *col; /* whose sign bits may be set */
   const void *val;
   const int64_t *rowptr, *rowid; /* rowptr[0] = 0; rowid NULL: stored row i is row i of Z */
-  const sl_row_tile *tile;
-  const sl_chunk *fragment;
+  const sl_chunk *chunk;         /* row_tiles.h */
   const sl_long_row *long_row;
-  void *partial;      /* sums of fragments: fragments x k, f32; of a long row whole at its first */
+  void *partial;      /* sums of fragments: fragments x k, f32 */
   unsigned *finished; /* counters of fragments (chunks.h) */
-  unsigned *next;     /* 0 between runs: the next tile to be taken, and blocks that have ended */
-  int64_t entries, tiles, fragments, longs, counters;
+  unsigned *next;     /* 0 between runs: chunks that have been taken, and blocks that have ended */
+  int64_t entries, chunks, longs, counters;
   int tile_rows;
   bool borrows; /* col and val are the matrix's own, which lay on the device */
 } sl_update_matrix;
@@ -45,7 +44,7 @@ typedef struct sl_update_sums {
   const void *x, *far;
   int64_t x_rows, far_rows, ldx, ldfar;
   double alpha;
-  const sl_piece_words *arrivals; /* tiles wait for their piece; NULL: all rows of far are there */
+  const sl_piece_words *arrivals; /* chunks wait for their piece; NULL: all rows of far are there */
 } sl_update_sums;
 
 #ifdef __cplusplus

@@ -9,13 +9,21 @@
  * memory. A row that goes on in the next group's run is continued there from 0; such parts are stored apart
  * and added in order. More features than LANES x VEC x STRIPS are summed in turns.
  *
- * Rows with very many entries are cut into fragments (row_tiles.h), which a kernel of its own sums before:
- * the warp that finishes last adds them in order (fragments.cuh).
+ * What limits it is, as with the product, how many loads of rows of X are in flight. So the warps of a
+ * multiprocessor are as many as those of the product, with 64 registers each; tiles have 8 rows where shared
+ * memory would not do for so many. What a warp must know of its next tile is loaded ahead: the tile itself
+ * while one is summed, the ends of its rows and its first entries while that is multiplied.
+ *
+ * A row with more entries than a tile should have is cut into fragments (row_tiles.h), which come first.
+ * Their sums go to the device's memory. The warp that finishes last adds them in order (fragments.cuh) and
+ * goes on with the row as with a tile.
  *
  * Order of summation. What is a part follows from the matrix, k, and how X is aligned; parts and fragments
  * are added in order. Which warp takes which tile varies, and does not matter. */
 #ifndef SLEY_DEVICE_CUDA_UPDATE_SUMS_CUH
 #define SLEY_DEVICE_CUDA_UPDATE_SUMS_CUH
+
+#include <cstdlib>
 
 #include "device/cuda/fragments.cuh"
 #include "device/cuda/pieces.cuh"
@@ -24,9 +32,9 @@
 
 namespace sley {
 
-template <int LANES_, int VEC_, int STRIPS_, int U_, typename PLACE_> struct sums_shape {
+template <int LANES_, int VEC_, int STRIPS_, int U_, typename PLACE_, int WARPS_> struct sums_shape {
   static constexpr int LANES = LANES_, VEC = VEC_, STRIPS = STRIPS_, U = U_, GROUPS = 32 / LANES,
-                       STRIP = LANES * VEC, PANEL = STRIP * STRIPS;
+                       STRIP = LANES * VEC, PANEL = STRIP * STRIPS, WARPS = WARPS_;
   using PLACE = PLACE_;
 };
 
@@ -43,30 +51,100 @@ template <int VEC> __device__ __forceinline__ void put(float *to, const float (&
   }
 }
 
-/* Features f to f + PANEL of the sums of `rows` rows, at most 32, whose entries begin with entry `begin`.
- * end: of a lane, what its row's entries end with, counted from there. t: rows of sums, one every `stride`
- * floats; after `rows_most` of them those for parts. All lanes of a warp. */
+/* A chunk whose words the first lanes of a warp hold, one each. */
+struct held_chunk {
+  int word;
+  __device__ __forceinline__ int get(size_t bytes) const {
+    return __shfl_sync(~0u, word, (int)(bytes / 4));
+  }
+  __device__ __forceinline__ int64_t begin() const {
+    return (int64_t)(uint32_t)get(0) | (int64_t)get(4) << 32;
+  }
+  __device__ __forceinline__ int count() const {
+    return get(offsetof(sl_chunk, count));
+  }
+  __device__ __forceinline__ int row() const {
+    return get(offsetof(sl_chunk, row));
+  }
+  __device__ __forceinline__ int rows() const {
+    return get(offsetof(sl_chunk, rows));
+  }
+  __device__ __forceinline__ int slot() const {
+    return get(offsetof(sl_chunk, slot));
+  }
+  __device__ __forceinline__ int long_row() const {
+    return get(offsetof(sl_chunk, long_row));
+  }
+  __device__ __forceinline__ int piece() const {
+    return get(offsetof(sl_chunk, piece));
+  }
+};
+
+/* Chunk number `at`; without rows and entries from the last on. */
+__device__ __forceinline__ held_chunk hold(const sl_update_sums &run, int at, int lane) {
+  static_assert(sizeof(sl_chunk) == 32 && offsetof(sl_chunk, begin) == 0, "words of 4 bytes");
+  if (at < run.a.chunks && lane < 8)
+    return {__ldg((const int *)(run.a.chunk + at) + lane)};
+  return {0};
+}
+
+/* Of a lane: what its row's entries end with, counted from the chunk's first; its first entry. */
+template <typename T> struct first_loads {
+  int end;
+  int32_t col;
+  T val;
+};
+
+template <typename T, class S>
+__device__ __forceinline__ void load_entry(const sl_update_sums &run, int64_t begin, int count, int lane,
+                                           first_loads<T> *to) {
+  const int mine = S::GROUPS == 1 ? 0 : lane / S::LANES, sub = S::GROUPS == 1 ? lane : lane % S::LANES;
+  const int at = count * mine / S::GROUPS + sub;
+  to->col = 0;
+  to->val = value<T>::narrow(0);
+  if (at < count * (mine + 1) / S::GROUPS) {
+    to->col = __ldcs(run.a.col + begin + at);
+    to->val = load_once((const T *)run.a.val + begin + at);
+  }
+}
+
+template <typename T, class S>
+__device__ __forceinline__ first_loads<T> load_first(const sl_update_sums &run, const held_chunk &chunk,
+                                                     int lane) {
+  const int64_t begin = chunk.begin();
+  const int count = chunk.count(), row = chunk.row(), rows = chunk.rows();
+  const bool whole = chunk.slot() < 0;
+  first_loads<T> first;
+  load_entry<T, S>(run, begin, count, lane, &first);
+  first.end = count;
+  if (whole && lane < rows)
+    first.end = (int)(__ldg(run.a.rowptr + row + lane + 1) - begin);
+  return first;
+}
+
+/* Features f to f + PANEL of the sums of a tile of `rows` rows, at most 16, and `entries` entries from
+ * `begin` on. end: of lane i, what row i's entries end with; ends: the same in shared memory. t: rows of
+ * sums, one every `stride` floats; parts: rows for parts. All lanes of a warp. */
 template <typename T, class S>
 __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_places &places, int64_t begin,
-                                          int rows, int end, float *t, float *parts, int stride, int f,
-                                          int lane) {
+                                          int entries, int rows, const first_loads<T> &first, const int *ends,
+                                          float *t, float *parts, int stride, int f, int lane) {
   constexpr int LANES = S::LANES, VEC = S::VEC, STRIPS = S::STRIPS, STRIP = S::STRIP, U = S::U,
                 GROUPS = S::GROUPS;
   using place = typename S::PLACE;
   const int mine = GROUPS == 1 ? 0 : lane / LANES, sub = GROUPS == 1 ? lane : lane % LANES;
-  const int entries = __shfl_sync(~0u, end, rows - 1);
   const int from = entries * mine / GROUPS, count = entries * (mine + 1) / GROUPS - from;
-  const int before = __shfl_up_sync(~0u, end, 1), start = lane == 0 ? 0 : before;
-  const unsigned filled = __ballot_sync(~0u, lane < rows && end > start);
+  const int before = __shfl_up_sync(~0u, first.end, 1), start = lane == 0 ? 0 : before;
+  const unsigned filled = __ballot_sync(~0u, lane < rows && first.end > start);
   /* The row of the group's first entry, and whether others have begun it. */
   int row = 0;
 #pragma unroll
   for (int g = 0; g < GROUPS; g++) {
-    const int ended = __popc(__ballot_sync(~0u, lane < rows && end <= entries * g / GROUPS));
+    const int ended = __popc(__ballot_sync(~0u, lane < rows && first.end <= entries * g / GROUPS));
     row = g == mine ? ended : row;
   }
-  const int began = __shfl_sync(~0u, start, row < 31 ? row : 31);
-  const bool is_part = count > 0 && began < from;
+  const int began = __shfl_sync(~0u, start, row);
+  const bool is_part = GROUPS > 1 && count > 0 && began < from;
   const int feature = f + sub * VEC, left_features = (int)run.dense.k - feature;
   bool on[STRIPS];
 #pragma unroll
@@ -75,8 +153,9 @@ __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_pla
   const T *x = keep((const T *)places.base + (on[0] ? feature : f));
   const int32_t *col = run.a.col + begin + from;
   const T *val = (const T *)run.a.val + begin + from;
-  unsigned left = row < 32 ? filled & ~0u << row : 0;
+  unsigned left = filled & ~0u << row;
   float *out = (is_part ? parts + (mine - 1) * stride : t + row * stride) + feature;
+  int last = ends[row & 15] - 1 - from; /* of the row's entries, counted in the group's run */
   float acc[STRIPS][VEC];
   auto clear = [&] {
 #pragma unroll
@@ -92,33 +171,22 @@ __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_pla
         put<VEC>(out + s * STRIP, acc[s]);
   };
   /* Rows without entries. */
-  for (unsigned empty = ~filled & (unsigned)((1ull << rows) - 1); empty != 0; empty &= empty - 1)
+  for (unsigned empty = ~filled & ((1u << rows) - 1); empty != 0; empty &= empty - 1)
     for (int i = f + lane; i < f + S::PANEL && i < run.dense.k; i += 32)
       t[(__ffs((int)empty) - 1) * stride + i] = 0;
   clear();
-  int32_t next_col = 0;
-  T next_val = value<T>::narrow(0);
-  if (sub < count) {
-    next_col = __ldcs(col + sub);
-    next_val = load_once(val + sub);
-  }
+  int32_t next_col = first.col;
+  T next_val = first.val;
   const int longest = (entries + GROUPS - 1) / GROUPS;
   for (int e = 0; e < longest; e += LANES) {
     const float my_val = value<T>::weight(run.alpha, next_val);
     const place my_place = place_of<place>(places, next_col & INT32_MAX);
-    unsigned ends = 0;
-#pragma unroll
-    for (int g = 0; g < GROUPS; g++) {
-      const int at = end - 1 - entries * g / GROUPS - e;
-      const unsigned of = __reduce_or_sync(~0u, lane < rows && (unsigned)at < LANES ? 1u << at : 0u);
-      ends = g == mine ? of : ends;
-    }
     next_col = 0;
     if (e + LANES + sub < count) {
       next_col = __ldcs(col + e + LANES + sub);
       next_val = load_once(val + e + LANES + sub);
     }
-    const int here = count - e, steps = longest - e < LANES ? longest - e : LANES;
+    const int steps = longest - e < LANES ? longest - e : LANES;
 #pragma unroll 1
     for (int s = 0; s < steps; s += U) {
       vector<T, VEC> in[U][STRIPS];
@@ -136,28 +204,29 @@ __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_pla
 #pragma unroll
       for (int u = 0; u < U; u++) {
         const float weight = __shfl_sync(~0u, my_val, s + u, LANES);
-        if (s + u < here) {
+        if (e + s + u < count) {
 #pragma unroll
           for (int p = 0; p < STRIPS; p++)
 #pragma unroll
             for (int v = 0; v < VEC; v++)
               acc[p][v] = multiply_add(weight, widened(in[u][p], v), acc[p][v]);
-          if (ends >> (s + u) & 1) {
+          if (e + s + u == last) {
             store();
             clear();
             left &= left - 1;
-            out = t + (__ffs((int)left) - 1) * stride + feature;
+            const int next = left ? __ffs((int)left) - 1 : 0;
+            out = t + next * stride + feature;
+            last = ends[next] - 1 - from;
           }
         }
       }
     }
   }
   /* The row goes on in the next group's run: it is not the one after the last. */
-  const int last = __shfl_sync(~0u, end, left ? __ffs((int)left) - 1 : 0);
-  const int last_start = __shfl_sync(~0u, start, left ? __ffs((int)left) - 1 : 0);
-  if (count > 0 && left && last_start < from + count && last > from + count)
-    store();
   if constexpr (GROUPS > 1) {
+    const int open = left ? __ffs((int)left) - 1 : 0, open_start = __shfl_sync(~0u, start, open);
+    if (count > 0 && left && open_start < from + count && last >= count)
+      store();
     __syncwarp();
 #pragma unroll
     for (int g = 1; g < GROUPS; g++) {
@@ -166,104 +235,98 @@ __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_pla
       for (int i = f + lane; add && i < f + S::PANEL && i < run.dense.k; i += 32)
         to[i] += parts[(g - 1) * stride + i];
     }
-    __syncwarp();
   }
+  __syncwarp();
 }
 
-/* Tiles whose rows are summed. */
-template <typename T, class S> struct summed {
-  const sl_update_sums &run;
-  const x_places &places;
-  sl_row_tile tile;
-  __device__ int64_t tiles() const {
-    return run.a.tiles;
-  }
-  __device__ int64_t take(int count, bool takes) {
-    return takes ? atomicAdd(run.a.next, (unsigned)count) : 0;
-  }
-  __device__ int64_t row_of(int i) const {
-    return run.a.rowid ? run.a.rowid[tile.row + i] : tile.row + i;
-  }
-  __device__ __forceinline__ int fetch(int64_t at, float *t, int stride, int lane) {
-    const int4 word = __ldg((const int4 *)(run.a.tile + at));
-    tile = {word.x, word.y, word.z, word.w};
-    if (tile.slot >= 0) {
-      const float *sum = (const float *)run.a.partial + (int64_t)tile.slot * run.dense.k;
-      for (int i = lane; i < run.dense.k; i += 32)
-        t[i] = __ldcg(sum + i);
-      return 1;
+/* The sums of a fragment, which are in t. The last warp of the row adds them all into t: whether this is. */
+__device__ __noinline__ bool add_fragment(const sl_update_sums &run, fragment_place where, float *t,
+                                          int lane) {
+  const int64_t k = run.dense.k;
+  float *partial = (float *)run.a.partial;
+  bool all = false;
+  for (int i = lane; i < k; i += 32)
+    partial[where.slot * k + i] = t[i];
+  add_fragments<32>(run.a, where, 0, lane, ~0u, [&](int64_t first, int count, int step, bool whole) {
+    for (int i = lane; i < k; i += 32) {
+      float sum = 0;
+#pragma unroll 8
+      for (int p = 0; p < count; p++)
+        sum += __ldcg(partial + (first + (int64_t)p * step) * k + i);
+      if (whole)
+        t[i] = sum;
+      else
+        partial[first * k + i] = sum;
     }
-    if (run.arrivals) {
-      if (lane == 0 && tile.piece > 0)
-        wait_for_piece(run.arrivals, tile.piece, run.arrivals->round.value);
-      __syncwarp();
-    }
-    const int64_t *rowptr = run.a.rowptr + tile.row, begin = rowptr[0];
-    const int end = (int)(rowptr[(lane < tile.rows ? lane : tile.rows - 1) + 1] - begin);
-    for (int f = 0; f < run.dense.k; f += S::PANEL)
-      sum_panel<T, S>(run, places, begin, tile.rows, end, t, t + run.a.tile_rows * stride, stride, f, lane);
-    return tile.rows;
-  }
-  /* Who ends last makes the counters ready for the next run. */
-  __device__ void end() {
-    __syncthreads();
-    if (threadIdx.x != 0 || atomicAdd(run.a.next + 1, 1u) + 1 != gridDim.x)
-      return;
-    run.a.next[0] = 0;
-    run.a.next[1] = 0;
-  }
-};
+    all = whole;
+  });
+  return all;
+}
 
+/* Sums a chunk; the number of rows that are complete then. */
 template <typename T, class S>
-__global__ void __launch_bounds__(UPDATE_WARPS * 32, 1)
+__device__ __forceinline__ int sum_chunk(const sl_update_sums &run, const x_places &places,
+                                         const held_chunk &chunk, first_loads<T> &first, float *t, int *ends,
+                                         int stride, int lane) {
+  const int64_t begin = chunk.begin();
+  const int count = chunk.count(), rows = chunk.rows();
+  if (run.arrivals) {
+    const int piece = chunk.piece();
+    if (lane == 0 && piece > 0)
+      wait_for_piece(run.arrivals, piece, run.arrivals->round.value);
+  }
+  if (lane < SL_UPDATE_TILE)
+    ends[lane] = first.end;
+  __syncwarp();
+  for (int f = 0; f < run.dense.k; f += S::PANEL) {
+    if (f > 0)
+      load_entry<T, S>(run, begin, count, lane, &first);
+    sum_panel<T, S>(run, places, begin, count, rows, first, ends, t, t + run.a.tile_rows * stride, stride, f,
+                    lane);
+  }
+  const int slot = chunk.slot(), long_row = chunk.long_row();
+  return slot < 0 || add_fragment(run, {slot, long_row}, t, lane) ? rows : 0;
+}
+
+/* Who ends last makes the counters ready for the next run. */
+__device__ __forceinline__ void end_run(const sl_update_sums &run) {
+  __syncthreads();
+  if (threadIdx.x != 0 || atomicAdd(run.a.next + 1, 1u) + 1 != gridDim.x)
+    return;
+  run.a.next[0] = 0;
+  run.a.next[1] = 0;
+}
+
+/* Warps have two chunks each to begin with, and take what is left in turn, two ahead. */
+template <typename T, class S>
+__global__ void __launch_bounds__(S::WARPS * 32, 1)
     update_sums(const __grid_constant__ sl_update_sums run, const __grid_constant__ x_places places,
                 const __grid_constant__ update_room room) {
   extern __shared__ float4 update_memory[];
-  summed<T, S> source = {run, places, {}};
-  update_tiles<T>(source, run.dense, room, update_memory);
-}
-
-/* Fragments of long rows, a warp each. */
-enum { FRAGMENT_WARPS = 4 };
-template <typename T, class S>
-__global__ void __launch_bounds__(FRAGMENT_WARPS * 32)
-    sum_fragments(const __grid_constant__ sl_update_sums run, const __grid_constant__ x_places places,
-                  const int stride) {
-  extern __shared__ float4 update_memory[];
-  const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
-  const int64_t at = (int64_t)blockIdx.x * FRAGMENT_WARPS + warp;
-  float *t = (float *)update_memory + warp * S::GROUPS * stride;
-  if (at >= run.a.fragments)
-    return;
-  const sl_chunk chunk = chunk_at(run.a.fragment, at);
-  if (run.arrivals) {
-    if (lane == 0 && chunk.piece > 0)
-      wait_for_piece(run.arrivals, chunk.piece, run.arrivals->round.value);
+  const int lane = (int)(threadIdx.x % 32), all = (int)gridDim.x * room.warps, chunks = (int)run.a.chunks;
+  int now = (int)(threadIdx.x / 32 * gridDim.x + blockIdx.x), next = now + all;
+  held_chunk chunk = hold(run, now, lane);
+  first_loads<T> first = load_first<T, S>(run, chunk, lane);
+  float *t = begin_update<T>(run.dense, room, update_memory);
+  int *ends = (int *)(t + room.lines * room.stride);
+  for (;;) {
+    const bool some = chunk.rows() > 0;
+    if (room.whole ? !some : !__syncthreads_or(some))
+      break;
+    const held_chunk ahead = hold(run, next, lane);
+    int then = chunks;
+    if (lane == 0 && next < chunks)
+      then = 2 * all + (int)atomicAdd(run.a.next, 1u);
+    const int rows = some ? sum_chunk<T, S>(run, places, chunk, first, t, ends, room.stride, lane) : 0;
+    const int row = chunk.row();
     __syncwarp();
+    chunk = ahead;
+    first = load_first<T, S>(run, chunk, lane);
+    multiply_all<T>(run.dense, room, t, rows, {run.a.rowid, row}, update_memory, lane);
+    __syncwarp();
+    next = __shfl_sync(~0u, then, 0);
   }
-  for (int f = 0; f < run.dense.k; f += S::PANEL)
-    sum_panel<T, S>(run, places, chunk.begin, 1, chunk.count, t, t + stride, stride, f, lane);
-  __syncwarp();
-  const int64_t k = run.dense.k;
-  float *partial = (float *)run.a.partial;
-  for (int i = lane; i < k; i += 32)
-    partial[(int64_t)chunk.slot * k + i] = t[i];
-  add_fragments<32>(run.a, {chunk.slot, chunk.long_row}, 0, lane, ~0u,
-                    [&](int64_t first, int count, int step, bool) {
-                      for (int64_t i = lane; i < k; i += 32) {
-                        float sum = 0;
-#pragma unroll 8
-                        for (int p = 0; p < count; p++)
-                          sum += __ldcg(partial + (first + (int64_t)p * step) * k + i);
-                        partial[first * k + i] = sum;
-                      }
-                    });
-}
-
-/* Lets a kernel have `bytes` of shared memory. */
-template <class KERNEL> sley_status grant(KERNEL kernel, int64_t bytes) {
-  return sl_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-                       "shared memory");
+  end_run(run);
 }
 
 template <typename T, class S>
@@ -271,20 +334,12 @@ sley_status launch_sums(sl_queue *queue, const sl_update_sums &run, const x_plac
   int64_t most;
   SL_TRY(shared_bytes(queue, &most));
   const int64_t processors = sl_cuda_processors(queue);
-  const update_room room =
-      room_of(run.dense, sizeof(T), run.a.tile_rows + S::GROUPS - 1, most, run.a.tiles, processors);
+  const update_room room = room_of(run.dense, sizeof(T), run.a.tile_rows + S::GROUPS - 1, SL_UPDATE_TILE,
+                                   S::WARPS, most, run.a.chunks, processors);
   if (room.warps < 1)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "%lld columns are too many for the fused update of this GPU",
                    (long long)run.dense.k);
-  if (run.a.fragments > 0) {
-    const int64_t blocks = (run.a.fragments + FRAGMENT_WARPS - 1) / FRAGMENT_WARPS,
-                  bytes = (int64_t)FRAGMENT_WARPS * S::GROUPS * room.stride * 4;
-    SL_TRY(grant(sum_fragments<T, S>, bytes));
-    sum_fragments<T, S><<<(unsigned)blocks, FRAGMENT_WARPS * 32, (size_t)bytes, sl_cuda_stream(queue)>>>(
-        run, places, room.stride);
-    SL_TRY(sl_cuda_launched(queue, "update-fused"));
-  }
-  const int64_t all = (run.a.tiles + room.warps - 1) / room.warps;
+  const int64_t all = (run.a.chunks + room.warps - 1) / room.warps;
   SL_TRY(grant(update_sums<T, S>, room.bytes()));
   update_sums<T, S><<<(unsigned)(all < processors ? all : processors), (unsigned)room.warps * 32,
                       (size_t)room.bytes(), sl_cuda_stream(queue)>>>(run, places, room);
@@ -292,27 +347,44 @@ sley_status launch_sums(sl_queue *queue, const sl_update_sums &run, const x_plac
 }
 
 /* Loads of VEC values. 64-bit places are for X of more than 2^32 such. */
+enum { SOME = 24, FEW = 16 }; /* warps */
+
+template <typename T, int LANES, int VEC, int STRIPS, int U>
+sley_status launch_warps(sl_queue *queue, const sl_update_sums &run, const x_places &places) {
+  const char *asked = getenv("SLEY_UPDATE_WARPS");
+  const int warps = asked ? atoi(asked) : 0;
+  if constexpr (VEC * sizeof(T) == 16 && sizeof(T) == 4) {
+    if (warps == 324)
+      return launch_sums<T, sums_shape<LANES, VEC, STRIPS, 4, uint32_t, 32>>(queue, run, places);
+    if (warps == 32)
+      return launch_sums<T, sums_shape<LANES, VEC, STRIPS, 8, uint32_t, 32>>(queue, run, places);
+    if (warps == 28)
+      return launch_sums<T, sums_shape<LANES, VEC, STRIPS, 8, uint32_t, 28>>(queue, run, places);
+  }
+  return launch_sums<T, sums_shape<LANES, VEC, STRIPS, U, uint32_t, SOME>>(queue, run, places);
+}
+
 template <typename T, int VEC> sley_status launch_wide(sl_queue *queue, const sl_update_sums &run) {
   const int64_t k = run.dense.k;
   x_places places;
   if (!find_places<T, VEC>(run, &places)) {
     find_places<T, 1>(run, &places);
-    return launch_sums<T, sums_shape<32, 1, 2, 4, uint64_t>>(queue, run, places);
+    return launch_sums<T, sums_shape<32, 1, 2, 4, uint64_t, FEW>>(queue, run, places);
   }
   if constexpr (VEC * sizeof(T) == 16) {
     if (k <= 8 * VEC)
-      return launch_sums<T, sums_shape<8, VEC, 1, 8, uint32_t>>(queue, run, places);
+      return launch_warps<T, 8, VEC, 1, 8>(queue, run, places);
     if (k <= 16 * VEC)
-      return launch_sums<T, sums_shape<16, VEC, 1, 8, uint32_t>>(queue, run, places);
-    return launch_sums<T, sums_shape<32, VEC, 1, 8, uint32_t>>(queue, run, places);
+      return launch_warps<T, 16, VEC, 1, 8>(queue, run, places);
+    return launch_warps<T, 32, VEC, 1, 8>(queue, run, places);
   } else {
     if (k <= 16 * VEC)
-      return launch_sums<T, sums_shape<16, VEC, 1, 8, uint32_t>>(queue, run, places);
+      return launch_warps<T, 16, VEC, 1, 8>(queue, run, places);
     if (k <= 32 * VEC)
-      return launch_sums<T, sums_shape<32, VEC, 1, 8, uint32_t>>(queue, run, places);
+      return launch_warps<T, 32, VEC, 1, 8>(queue, run, places);
     if (k <= 64 * VEC)
-      return launch_sums<T, sums_shape<32, VEC, 2, 8, uint32_t>>(queue, run, places);
-    return launch_sums<T, sums_shape<32, VEC, 4, 4, uint32_t>>(queue, run, places);
+      return launch_warps<T, 32, VEC, 2, 8>(queue, run, places);
+    return launch_warps<T, 32, VEC, 4, 4>(queue, run, places);
   }
 }
 
