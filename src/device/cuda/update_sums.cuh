@@ -240,8 +240,8 @@ __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_pla
 }
 
 /* The sums of a fragment, which are in t. The last warp of the row adds them all into t: whether this is. */
-__device__ __noinline__ bool add_fragment(const sl_update_sums &run, fragment_place where, float *t,
-                                          int lane) {
+static __device__ __noinline__ bool add_fragment(const sl_update_sums &run, fragment_place where, float *t,
+                                                 int lane) {
   const int64_t k = run.dense.k;
   float *partial = (float *)run.a.partial;
   bool all = false;
