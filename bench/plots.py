@@ -9,6 +9,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "gpu"))
+sys.path.insert(1, HERE)
+import growth_tables  # noqa: E402
 import tables  # noqa: E402
 
 HEAD = """set terminal svg size 900,380 font "sans,13" background "white"
@@ -68,12 +70,52 @@ def gpus(results, folder):
          "set yrange [0:*]\nset arrow from graph 0, first 1 to graph 1, first 1 nohead")
 
 
+LINES = """set terminal svg size 900,%d font "sans,13" background "white"
+set output "%s"
+set multiplot layout %d,2
+set logscale xy
+set format "10^{%%T}"
+set grid
+set key top left reverse Left
+set xlabel "entries of A"
+set ylabel "ms, k = 32"
+set autoscale xfix
+%s
+"""
+
+
+def growth(results, folder):
+    """A chart for each machine and family: times against entries."""
+    files = growth_tables.files(results)
+    if not files:
+        return
+    charts = []
+    for path in files:
+        machine, lines = growth_tables.read(path)
+        where = machine.get("gpu") or f"{machine['processor']}, {machine['cores']} cores"
+        for family, text in growth_tables.FAMILIES.items():
+            cases = growth_tables.growth_cases(lines, family, 32)
+            names = ["plan", "product"] + (["reading rows of X alone"] if any("gather_ms" in r for r in cases) else [])
+            rows = "\n".join(" ".join([str(r["nnz"])] + [f"{growth_tables.QUANTITIES[n](r):.6g}" for n in names]) for r in cases)
+            block = f"$data{len(charts)} << EOD\n{rows}\nEOD\n"
+            last = cases[-1]
+            line = f"{growth_tables.QUANTITIES['product'](last) / last['nnz']:.6g} * x"
+            plots = [f"$data{len(charts)} using 1:{i + 2} with linespoints lw 2 title \"{n}\"" for i, n in enumerate(names)]
+            plots.append(f"{line} with lines dt 2 lc rgb \"gray\" title \"in proportion\"")
+            charts.append((block, f"set title \"{where}: {text}\" noenhanced font \",11\"\nplot " + ", ".join(plots)))
+    rows = len(charts) // 2
+    script = LINES % (340 * rows, os.path.join(folder, "growth.svg"), rows, "".join(block for block, _ in charts))
+    script += "\n".join(plot for _, plot in charts) + "\nunset multiplot\n"
+    subprocess.run(["gnuplot", "-d", "-"], input=script, text=True, check=True)
+
+
 def main():
     results, folder = sys.argv[1:3]
     os.makedirs(folder, exist_ok=True)
     local(results, folder)
     slow_links(results, folder)
     gpus(results, folder)
+    growth(results, folder)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import sys
 import textwrap
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu"))
+import growth_tables  # noqa: E402
 import tables  # noqa: E402
 
 
@@ -233,6 +234,41 @@ def before_and_after(folder):
           "GPUs, `summa-2d`, and `sley_plan_set_values` (2.2 % of a new plan; 3.7 % for A^T).\n")
 
 
+def growth(results):
+    """Exponents of time and memory, and what real matrices take, where bench/growth.sh has run."""
+    files = growth_tables.files(results)
+    if not files:
+        return
+    print("## How plans and products grow\n")
+    print("`bench/growth.sh`: matrices from 1e5 entries on, f32, one rank; rows in some of the products are compared with sums in float64. Times are the least of several. s is "
+          "the exponent of y = c nnz^s, fitted by least squares on logarithms. Memory, of which s is given, is the matrix and the "
+          "most that planning takes beyond it; *plan's memory / CSR* is that most alone, over the matrix's bytes, a plan's copy of A (on a GPU, and in parts of several ranks) and its "
+          "buffers of rows of X and Y included. *Process's peak* includes the matrix, and some 20 MiB of the program. *Inspection*: the time "
+          "of a plan over that of a product.\n")
+    print("With random columns the time of a product grows faster than the entries: that is the machine's memory hierarchy. While X fits in a cache its rows come "
+          "from there, later each comes from memory. *Reading rows of X alone* is a loop that reads the row of X of each entry, in the order of the entries and "
+          "ordered some entries before its use, and does nothing else: it has no plan and no products. At k = 32 it grows as products do, and takes as "
+          "long once X is large. At k = 1 and 8 the loop's instructions make it slower than the product while X is in a cache, so its exponent is "
+          "lower there. Bands, whose rows of X are near, show what plan and product do by themselves; in narrow products A too leaves the caches, "
+          "at some 4e6 entries here. Plans of less than 1e6 entries work in memory that the "
+          "process has at hand; for larger ones the system first clears fresh pages.\n")
+    print("![Times against entries](img/growth.svg)\n")
+    for path in files:
+        machine, lines = growth_tables.read(path)
+        where = (f"{machine['gpu']}, {machine['memory']}, driver {machine['driver']}, CUDA {machine['nvcc']}" if machine.get("gpu")
+                 else f"{machine['processor']}, {machine['cores']} cores, {machine['compiler']}")
+        print(f"### {machine.get('gpu') or 'Processors'}\n")
+        print(f"{where}; commit {machine['commit']}, {machine['time']}; from `{os.path.join('bench/results/growth', os.path.basename(path))}`.\n")
+        table(growth_tables.FIT_HEAD, growth_tables.fit_rows(lines))
+        table(growth_tables.SIZE_HEAD, growth_tables.size_rows(lines))
+        table(growth_tables.INSPECTION_HEAD, growth_tables.inspection_rows(lines))
+        rows = growth_tables.data_rows(lines)
+        if rows:
+            print("Real square matrices of the data folder with more than 20,000 entries. Four ranks share the cores; their figures are of all ranks together.\n")
+            table(growth_tables.DATA_HEAD, rows)
+            print(growth_tables.why(lines) + "\n")
+
+
 def gpu_folders(folder):
     beside = os.path.join(os.path.dirname(os.path.abspath(folder)), "gpu-*", "machine.json")
     return sorted(os.path.relpath(os.path.dirname(path)) for path in glob.glob(beside))
@@ -374,6 +410,7 @@ def main():
     table(["ordering", "seconds", "processor seconds", "V_FC MiB", "times lower", "peak MiB"],
           [[r["order"], f"{r['seconds']:.1f}", f"{r['cpu_seconds']:.1f}", f"{r['v_fc_bytes'] / 2**20:.1f}",
             f"{r['times_lower']:.2f}", r["peak_mib"]] for r in order["orders"]])
+    growth(os.path.dirname(folder.rstrip("/")))
     gpus(sys.argv[2:] or gpu_folders(folder))
     beside = os.path.dirname(folder.rstrip("/"))
     drawn(os.path.join(beside, "drawn"))

@@ -23,6 +23,7 @@ typedef struct cli_time {
   bool shared; /* auto has taken this kernel: the times are auto's */
   int64_t repeats;
   double median_ms, p10_ms, p90_ms; /* of a product */
+  double copied;                    /* the share of entries that the kernels have in layouts of their own */
 } cli_time;
 
 typedef struct cli_case {
@@ -41,6 +42,7 @@ typedef struct cli_bench {
   sley_dtype dtype;
   uint64_t seed;
   int64_t repeat, mem_limit;
+  const char *precision;
   double budget; /* seconds of a contender's products on a case, after which it runs 3 times at least */
   const cli_mkl *mkl;
   int contenders; /* the first is auto */

@@ -55,6 +55,7 @@ static sley_status make_plan(const cli_bench *bench, const sley_matrix *matrix, 
   const int64_t rows[2] = {0, csr->rows}, cols[2] = {0, csr->cols};
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
   options.kernel = kernel;
+  options.precision = bench->precision;
   options.algo = "halo"; /* one rank: the block is one part, and nothing travels */
   return sley_plan_create(bench->comm, matrix, rows, cols, k, &options, out);
 }
@@ -126,6 +127,18 @@ static bool is_autos(const cli_kernels *kernels, const char *name) {
   return kernels->count == 1 && strcmp(kernels->name[0], name) == 0;
 }
 
+static sley_status find_copied(const sley_plan *plan, double *share) {
+  cli_kernels kernels;
+  int64_t copied = 0, entries = 0;
+  sley_status status = cli_kernels_of(plan, &kernels);
+  for (int i = 0; status == SLEY_OK && i < kernels.count; i++) {
+    copied += kernels.copied[i];
+    entries += kernels.entries[i];
+  }
+  *share = entries > 0 ? (double)copied / (double)entries : 0;
+  return status;
+}
+
 /* Prepares contender i; a kernel that does not serve the case, or does not fit, stays without a plan. */
 static sley_status prepare(work *w, int i) {
   const cli_contender *who = &w->bench->contender[i];
@@ -151,7 +164,7 @@ static sley_status prepare(work *w, int i) {
   if (i > 0 && (status == SLEY_ERR_UNSUPPORTED || status == SLEY_ERR_MEMORY))
     return SLEY_OK;
   time->ran = status == SLEY_OK;
-  return status;
+  return status == SLEY_OK ? find_copied(s->plan, &time->copied) : status;
 }
 
 /* ---- products */
@@ -190,8 +203,8 @@ static sley_status check(const work *w, const cli_sample *sample, int i) {
   if (status == SLEY_OK && !w->on_host)
     status = sley_comm_copy(bench->comm, w->host_y, w->y, w->y_bytes, SLEY_TO_HOST);
   if (status == SLEY_OK)
-    status = cli_sample_check(sample, w->k, bench->dtype, w->host_x, w->host_y, &info, bench->threads,
-                              &check);
+    status =
+        cli_sample_check(sample, w->k, bench->dtype, w->host_x, w->host_y, &info, bench->threads, &check);
   if (status != SLEY_OK || check.ok || w->out->time[i].wrong)
     return status;
   if (bench->contender[i].rival && sley_dtype_bytes(bench->dtype) == 2 && isfinite(check.max_error)) {

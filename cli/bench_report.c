@@ -202,6 +202,7 @@ static cli_json time_json(const cli_contender *who, const cli_time *time) {
   cli_json_real(&json, "p10_ms", time->p10_ms);
   cli_json_real(&json, "p90_ms", time->p90_ms);
   cli_json_real(&json, "spread_ms", time->p90_ms - time->p10_ms);
+  cli_json_real(&json, "copied", time->copied);
   return json;
 }
 

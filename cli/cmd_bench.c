@@ -19,7 +19,7 @@
 enum { MOST_MATRICES = 100000, MOST_WIDTH = 1 << 20, SPEC_BYTES = 4096, MIB = 1 << 20 };
 
 typedef struct bench_settings {
-  const char *data, *matrix, *cases, *dtype, *device, *mkl, *json;
+  const char *data, *matrix, *cases, *dtype, *device, *precision, *mkl, *json;
   int64_t least, widest, seed, threads, repeat, mem_limit;
   double budget;
   bool list;
@@ -77,6 +77,12 @@ static const cli_option own_options[] = {
      .offset = AT(device),
      .choices = cli_devices,
      .help = "whose kernels are compared; auto: cuda where there is a GPU, else cpu"},
+    {.name = "precision",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(precision),
+     .choices = cli_precisions,
+     .help = "tf32: kernels on Tensor cores may round values of f32 to 11 bits"},
     {.name = "threads",
      .kind = CLI_INT,
      .value = "T",
@@ -116,6 +122,7 @@ static const cli_option *const options[] = {own_options, NULL};
 static const bench_settings defaults = {.cases = "8x4",
                                         .dtype = "f32",
                                         .device = "auto",
+                                        .precision = "full",
                                         .least = 20000,
                                         .widest = 1024,
                                         .seed = 1,
@@ -333,6 +340,7 @@ static int run(void *settings_, char **positionals) {
                         .dtype = cli_dtype(settings->dtype),
                         .seed = (uint64_t)settings->seed,
                         .repeat = settings->repeat,
+                        .precision = settings->precision,
                         .budget = settings->budget};
   r.words = (cli_bench_words){.data = settings->data, .widest = settings->widest, .least = settings->least};
   r.list = settings->matrix ? settings->matrix : settings->data ? "" : standard;

@@ -236,6 +236,7 @@ static sley_status run_all(const cli_planning *shared, cli_result *results) {
                          .transpose = shared->settings->transpose,
                          .wire = shared->settings->wire,
                          .kernel = shared->settings->kernel,
+                         .precision = shared->settings->precision,
                          .mem_limit = shared->settings->mem_limit};
   status = cli_measure_run(shared->job, &operands, &measure, results, NULL);
   cli_operands_free(&operands);

@@ -235,6 +235,7 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
                          .mem_limit = settings->job.mem_limit,
                          .local = settings->local,
                          .kernel = settings->job.kernel,
+                         .precision = settings->job.precision,
                          .wire = settings->job.wire,
                          .unchanged = settings->unchanged,
                          .transpose = settings->job.transpose,

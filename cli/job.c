@@ -42,6 +42,11 @@ const char *const *cli_devices(void) {
   return names;
 }
 
+const char *const *cli_precisions(void) {
+  static const char *const names[] = {"full", "tf32", NULL};
+  return names;
+}
+
 #define AT(field) offsetof(cli_job_settings, field)
 const cli_option cli_job_options[] = {
     {.name = "k",
@@ -122,6 +127,14 @@ const cli_option cli_job_options[] = {
      .choices = wires,
      .help = "type in which values travel between ranks, narrower than --dtype; what that costs in accuracy "
              "is reported"},
+    {.name = "precision",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(precision),
+     .choices = cli_precisions,
+     .help =
+         "tf32: kernels on Tensor cores may round values of f32 to 11 bits; what that costs in accuracy is "
+         "reported"},
     {.name = "transpose", .kind = CLI_FLAG, .offset = AT(transpose), .help = "Y = A^T X instead of A X"},
     {.name = "reproducible",
      .kind = CLI_FLAG,

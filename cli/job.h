@@ -19,7 +19,7 @@ typedef struct cli_job_settings {
   int64_t update;    /* columns of W, of an update after the product; 0: there is none */
   int64_t mem_limit; /* bytes a rank may take on its device; 0: what is free */
   const char *algo, *order, *partition, *dtype, *wire, *device, *json; /* dtype NULL: not given */
-  const char *kernel;                                                  /* of the device */
+  const char *kernel, *precision;                                      /* of the device; of products */
   const char *dtype_from; /* the file that stores f64, for which dtype was chosen; NULL: it was not */
   bool transpose, reproducible;
 } cli_job_settings;
@@ -27,7 +27,7 @@ typedef struct cli_job_settings {
 #define CLI_JOB_DEFAULTS                                                                                     \
   {                                                                                                          \
     .k = -1, .seed = 1, .order = "none", .partition = "rows", .wire = "none", .device = "auto",              \
-    .kernel = "auto"                                                                                         \
+    .kernel = "auto", .precision = "full"                                                                    \
   }
 
 extern const cli_option cli_job_options[];
@@ -50,6 +50,7 @@ const char *const *cli_orders(void);
 const char *const *cli_partitions(void);
 const char *const *cli_dtypes(void);
 const char *const *cli_devices(void);
+const char *const *cli_precisions(void);
 
 sley_dtype cli_dtype(const char *name);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command `sley`: finds the subcommand, reads its options, runs it, and sees that stdout was really
  * written. */
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +31,14 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
  * and of itself, which waits for them. Within 2 seconds all is over, whatever is running. */
 enum { RANK_MS = 500, GRACE_MS = 900, TWICE_MS = 250 };
 
-static volatile sig_atomic_t caught;
-static pid_t self;
-static struct timespec caught_at;
-static volatile sig_atomic_t told; /* that it was interrupted */
+/* The handler runs in whatever thread the signal reaches, beside ranks' threads that ask cli_interrupted:
+ * what it shares with them is atomic, and lock-free, as a handler needs. caught_at is set first: whoever sets
+ * it handles the first signal. */
+static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2, "a handler must not wait for a lock");
+static atomic_int caught;      /* the first signal's number; 0: none */
+static atomic_llong caught_at; /* when, in ns of the monotonic clock; 0: never */
+static atomic_bool told;       /* that it was interrupted */
+static pid_t self;             /* set before the handlers are */
 
 /* Ends at once, and leaves no unfinished file. Only calls that are safe in a signal's handler. */
 static void end_now(int number) {
@@ -52,10 +58,10 @@ static void on_alarm(int number) {
   end_now(caught);
 }
 
-static int64_t ms_since_caught(void) {
+static long long now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)(now.tv_sec - caught_at.tv_sec) * 1000 + (now.tv_nsec - caught_at.tv_nsec) / 1000000;
+  return (long long)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 /* The first signal asks the library to stop, so that no partial file stays, and sets a time for that; the
@@ -63,14 +69,14 @@ static int64_t ms_since_caught(void) {
  * group. */
 static void on_signal(int number) {
   int before = errno;
-  if (caught) {
-    if (ms_since_caught() > TWICE_MS)
+  long long now = now_ns(), first = 0;
+  if (!atomic_compare_exchange_strong(&caught_at, &first, now)) {
+    if (now - first > (long long)TWICE_MS * 1000000)
       end_now(number);
     errno = before;
     return;
   }
-  clock_gettime(CLOCK_MONOTONIC, &caught_at);
-  caught = number;
+  atomic_store(&caught, number);
   sley_interrupt();
   int ms = getpid() == self ? GRACE_MS : RANK_MS;
   struct itimerval grace = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};

@@ -230,6 +230,7 @@ static sley_status make_plan(sley_comm *comm, const sley_matrix *block, const ru
   options.transpose = measure->transpose;
   options.local = measure->local;
   options.kernel = measure->kernel;
+  options.precision = measure->precision;
   options.wire = measure->wire;
   options.keep_input = measure->unchanged;
   options.update = update;

@@ -16,7 +16,8 @@ typedef struct cli_measure {
   int64_t mem_limit;  /* bytes a rank may take on its device, X and Y included; 0: what is free */
   const char *local;  /* whose kernels; NULL: Sley's own */
   const char *kernel; /* the one that multiplies; NULL or "auto": the cheapest */
-  const char *wire;   /* type that values travel in */
+  const char *precision; /* "full" or "tf32" */
+  const char *wire;      /* type that values travel in */
   bool unchanged;     /* all products but the first call X unchanged */
   /* Where ranks read and write their own rows: */
   int64_t k;     /* -1: as X's file has it, else 32 */

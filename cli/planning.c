@@ -34,6 +34,7 @@ static sley_plan_options options_of(const sley_comm *comm, const cli_planning *s
   options.machine = shared->machine;
   options.wire = shared->settings->wire;
   options.kernel = shared->settings->kernel;
+  options.precision = shared->settings->precision;
   options.mem_operands = shared->machine || cli_counts_operands(comm, options.mem_limit);
   return options;
 }

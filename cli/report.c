@@ -79,6 +79,20 @@ static void report_wire(const cli_job *job, const cli_result *result, FILE *stre
   fprintf(stream, "at most %.3g of |A||X|\n", bound);
 }
 
+/* What rounding to tf32 has cost, or that nothing was rounded, if it was allowed. */
+static void report_precision(const cli_job *job, const cli_result *result, FILE *stream) {
+  if (strcmp(job->settings->precision, "full") == 0)
+    return;
+  if (!result->info.tf32) {
+    fprintf(stream, "precision  tf32 changes nothing: no kernel that rounds to it sums any row\n");
+    return;
+  }
+  fprintf(stream, "precision  tf32: ");
+  if (result->verified)
+    fprintf(stream, "the largest error is %.3g of the largest value of Y; ", result->check.relative_error);
+  fprintf(stream, "each product within %.3g of itself\n", result->info.more_roundings * 0x1p-24);
+}
+
 /* The update, in one with the product or not, and the two apart. */
 static void report_update(const cli_operands *operands, const cli_result *result, FILE *stream) {
   fprintf(stream,
@@ -126,6 +140,7 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
   if (operands->w)
     report_update(operands, result, stream);
   report_wire(job, result, stream);
+  report_precision(job, result, stream);
   if (result->verified && result->check.ok)
     fprintf(stream,
             "check      ok: every %sentry within its rounding bound, the largest error is %.3g of |A||X|\n",
@@ -171,6 +186,11 @@ void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_
     if (results[i].ran && strcmp(job->settings->wire, "none") != 0) {
       fprintf(stream, "%-18s ", results[i].algo);
       report_wire(job, &results[i], stream);
+    }
+  for (int i = 0; i < count; i++)
+    if (results[i].ran && strcmp(job->settings->precision, "full") != 0) {
+      fprintf(stream, "%-18s ", results[i].algo);
+      report_precision(job, &results[i], stream);
     }
   for (int i = 0; i < count; i++)
     if (results[i].ran && operands->w) {
@@ -301,6 +321,7 @@ void cli_report_json_add(cli_json *json, const cli_result *result) {
   cli_json_object(json, "messages", cli_report_json_messages(counted));
   cli_json_text(json, "wire", result->info.wire_bound > 0 ? cli_dtypes()[result->info.wire] : NULL);
   cli_json_real(json, "wire_bound", result->info.wire_bound);
+  cli_json_text(json, "precision", result->info.tf32 ? "tf32" : "full");
   cli_json_object(json, "time_ms", time);
   cli_json_real(json, "predicted_ms", result->info.predicted_ms);
   cli_json_object(json, "phases_ms", cli_report_json_phases(&result->info.phases));

@@ -4,7 +4,7 @@
 _sley() {
   local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"
   local commands="spmm plan convert order generate spy tune bench info help"
-  local job="--k --ranks --threads --workgroup --algo --device --kernel --mem-limit --order --partition --dtype --wire --transpose --reproducible --seed --json"
+  local job="--k --ranks --threads --workgroup --algo --device --kernel --precision --mem-limit --order --partition --dtype --wire --transpose --reproducible --seed --json"
   local options=""
 
   COMPREPLY=()
@@ -20,7 +20,7 @@ _sley() {
     generate) options="--output --dtype --threads --seed --help" ;;
     spy) options="--output --ranks --partition --order --size --bare --threads --seed --mem-limit --help" ;;
     tune) options="--device --out --transport --seconds --help" ;;
-    bench) options="--data --matrix --cases --least --widest --seed --list --dtype --device --threads --repeat --budget --mem-limit --mkl --json --help" ;;
+    bench) options="--data --matrix --cases --least --widest --seed --list --dtype --device --precision --threads --repeat --budget --mem-limit --mkl --json --help" ;;
     info) options="--json --help" ;;
     help)
       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
@@ -51,6 +51,10 @@ _sley() {
       ;;
     --wire)
       mapfile -t COMPREPLY < <(compgen -W "none bf16 f16" -- "$word")
+      return
+      ;;
+    --precision)
+      mapfile -t COMPREPLY < <(compgen -W "full tf32" -- "$word")
       return
       ;;
     --dtype)

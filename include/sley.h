@@ -528,8 +528,8 @@ void sley_machine_destroy(sley_machine *machine); /* accepts NULL */
 typedef struct sley_plan sley_plan;
 
 /* How executes by sley_spmm_update go. FUSED: a few rows of A X are multiplied by W as soon as they are
- * summed, where every row of A X is made in one step, the device has a kernel for it, and the plan asks for no
- * kernel and for no other library's; else as with APART. */
+ * summed, where every row of A X is made in one step, the device has a kernel for it, and the plan asks for
+ * no kernel and for no other library's; else as with APART. */
 typedef enum sley_update_way {
   SLEY_UPDATE_NONE = 0,  /* there are none */
   SLEY_UPDATE_FUSED = 1, /* fused where that can be */
@@ -595,11 +595,16 @@ typedef struct sley_plan_options {
    * (SLEY_ERR_UNSUPPORTED).
    */
   sley_update_way update;
+  /* NULL or "full": values are multiplied as they are. "tf32": kernels on Tensor cores may round values of
+   * f32 to tf32, 11 significant bits, before they multiply, and add the products in f32, which is faster;
+   * other kernels multiply as ever. What that does to errors is in the plan's info. Not with other values
+   * than f32, nor with reproducible (SLEY_ERR_ARG). */
+  const char *precision;
 } sley_plan_options;
 #define SLEY_PLAN_OPTIONS_INIT                                                                               \
   {                                                                                                          \
     sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false, NULL, NULL, false, false,   \
-        NULL, NULL, NULL, SLEY_UPDATE_NONE                                                                   \
+        NULL, NULL, NULL, SLEY_UPDATE_NONE, NULL                                                             \
   }
 
 /* Bytes and messages by link class, summed over all ranks, of one execute. */
@@ -641,9 +646,11 @@ typedef struct sley_plan_info {
   sley_dtype wire;   /* the type that values travel in */
   double wire_bound; /* what travelling in it adds to |Y - A X| at most, relative to |A||X|; 0: nothing */
   /* A sum of n terms errs by at most term_roundings (n + 1) + more_roundings times the unit roundoff of the
-   * type of sums, relative to |A||X|. 1 and 0, but for kernels on Tensor cores. */
+   * type of sums, relative to |A||X|. 1 and 0, but where kernels on Tensor cores sum some of the rows; of dry
+   * plans, which bind no kernels, always 1 and 0. */
   double term_roundings, more_roundings;
   bool update_fused; /* sley_spmm_update multiplies rows by W as soon as they are summed, on all ranks */
+  bool tf32;         /* some rows are sums of products of values that were rounded to tf32 */
 } sley_plan_info;
 
 /* Names of the algorithms, NULL-terminated; the pointer is static. "auto" is not among them. */
@@ -900,8 +907,8 @@ sley_status sley_check_scaled(const sley_matrix *matrix, bool transpose, int64_t
                               const void *x, int64_t ldx, double beta, const void *y0, int64_t ldy0,
                               const void *y, int64_t ldy, int threads, sley_check *out);
 
-/* The same for a product by a plan with wire, or with a kernel on Tensor cores: entries may be off by what its
- * values' roundings allow, and term_roundings and more_roundings, too. info: the plan's. */
+/* The same for a product by a plan with wire, or with a kernel on Tensor cores: entries may be off by what
+ * its values' roundings allow, and term_roundings and more_roundings, too. info: the plan's. */
 sley_status sley_check_wire(const sley_matrix *matrix, bool transpose, int64_t k, double alpha, const void *x,
                             int64_t ldx, double beta, const void *y0, int64_t ldy0, const void *y,
                             int64_t ldy, int threads, const sley_plan_info *info, sley_check *out);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "matrix/matrix.h"
 #include "partition/partition.h"
 #include "algo/algorithm.h"
 #include "algo/cover_choice.h"
@@ -55,39 +56,69 @@ static int computes(const void *context, int64_t row, int64_t col) {
   return ins->cover_use[h] ? -1 : sl_partition_owner(ins->col_begin, ins->comm->size, col);
 }
 
+/* The rank's threads at the list of rows lent, each with its share of the block's rows. */
+typedef struct lending {
+  partials *s;
+  bool stores;   /* the second pass */
+  int64_t *at;   /* of each thread and rank: rows, then where the next goes */
+  int64_t *last; /* of each thread and rank: the row seen last */
+} lending;
+
+static sley_status lend_rows(void *context, int thread, int threads) {
+  const lending *l = context;
+  const sl_inspection *ins = l->s->ins;
+  const sley_matrix *block = ins->block;
+  const int ranks = ins->comm->size;
+  int64_t *at = l->at + (int64_t)thread * ranks, *last = l->last + (int64_t)thread * ranks;
+  const int64_t row_first = ins->row_begin[ins->comm->rank],
+                first = sl_csr_split(block->rows, block->rowptr, thread, threads),
+                end = sl_csr_split(block->rows, block->rowptr, thread + 1, threads);
+  for (int p = 0; p < ranks; p++)
+    last[p] = -1;
+  for (int64_t row = first; row < end; row++)
+    for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
+      int p = computes(ins, row, sl_index_at(block->col, block->index, e));
+      if (p < 0 || last[p] == row)
+        continue;
+      last[p] = row;
+      if (l->stores)
+        l->s->lent[at[p]] = row_first + row;
+      at[p]++;
+    }
+  return SLEY_OK;
+}
+
+/* Each thread's counts become where its rows go; count[p]: those of rank p together. */
+static void place_lent(const lending *l, int ranks, int threads, int64_t *count) {
+  int64_t sum = 0;
+  for (int p = 0; p < ranks; p++) {
+    int64_t first = sum;
+    for (int t = 0; t < threads; t++) {
+      int64_t *at = &l->at[(int64_t)t * ranks + p], rows = *at;
+      *at = sum;
+      sum += rows;
+    }
+    count[p] = sum - first;
+  }
+}
+
 /* Distinct rows with entries to be computed by each rank. */
 static sley_status list_lent(partials *s, int64_t *count) {
-  const sl_inspection *ins = s->ins;
-  const sley_matrix *block = ins->block;
-  int ranks = ins->comm->size;
-  int64_t row_first = ins->row_begin[ins->comm->rank], *last = NULL, *at = NULL;
+  sl_team *team = sl_plan_team(s->ins);
+  const int ranks = s->ins->comm->size, threads = sl_team_size(team);
+  lending l = {.s = s};
   sley_status status;
-  SL_TRY_GOTO(status, SL_NEW(last, ranks, "rank counts"), done);
-  SL_TRY_GOTO(status, SL_NEW(at, ranks + 1, "rank counts"), done);
-  memset(count, 0, (size_t)ranks * sizeof *count);
-  for (int pass = 0; pass < 2; pass++) {
-    for (int p = 0; p < ranks; p++)
-      last[p] = -1;
-    for (int64_t row = 0; row < block->rows; row++)
-      for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
-        int p = computes(ins, row, sl_index_at(block->col, block->index, e));
-        if (p < 0 || last[p] == row)
-          continue;
-        last[p] = row;
-        if (pass == 0)
-          count[p]++;
-        else
-          s->lent[at[p]++] = row_first + row;
-      }
-    if (pass == 1)
-      break;
-    SL_TRY_GOTO(status, sl_starts(count, ranks, &s->lent_begin), done);
-    SL_TRY_GOTO(status, SL_NEW(s->lent, s->lent_begin[ranks], "partial rows"), done);
-    memcpy(at, s->lent_begin, ((size_t)ranks + 1) * sizeof *at);
-  }
+  SL_TRY_GOTO(status, SL_NEW_ZERO(l.at, (int64_t)threads * ranks, "rank counts"), done);
+  SL_TRY_GOTO(status, SL_NEW(l.last, (int64_t)threads * ranks, "rank counts"), done);
+  SL_TRY_GOTO(status, sl_team_run(team, lend_rows, &l), done);
+  place_lent(&l, ranks, threads, count);
+  SL_TRY_GOTO(status, sl_starts(count, ranks, &s->lent_begin), done);
+  SL_TRY_GOTO(status, SL_NEW(s->lent, s->lent_begin[ranks], "partial rows"), done);
+  l.stores = true;
+  status = sl_team_run(team, lend_rows, &l);
 done:
-  sl_free(at);
-  sl_free(last);
+  sl_free(l.last);
+  sl_free(l.at);
   return status;
 }
 
@@ -238,23 +269,13 @@ static int64_t place_row(const partials *s, const regions *r, int64_t row) {
 static sley_status add_partial_part(sl_plan *plan, const partials *s, const regions *r, int buffer,
                                     sl_item *items, int64_t count, int *index) {
   const sl_inspection *ins = s->ins;
-  int64_t *begin = NULL, place = -1;
-  sl_item *sorted = NULL;
-  sley_status status;
+  int64_t place = -1;
   for (int64_t i = 0, last = -1; i < count; i++) {
     if (items[i].row != last)
       place = place_row(s, r, items[i].row);
     last = items[i].row;
     items[i].row = place;
   }
-  SL_TRY_GOTO(status, SL_NEW_ZERO(begin, r->rows + 1, "partial rows"), done);
-  SL_TRY_GOTO(status, SL_NEW(sorted, count, "partial rows"), done);
-  for (int64_t i = 0; i < count; i++)
-    begin[items[i].row + 1]++;
-  for (int64_t i = 0; i < r->rows; i++)
-    begin[i + 1] += begin[i];
-  for (int64_t i = 0; i < count; i++)
-    sorted[begin[items[i].row]++] = items[i];
   sl_part frame = {.name = "partial rows",
                    .k = ins->wishes->k,
                    .x = SL_BUFFER_X,
@@ -262,11 +283,7 @@ static sley_status add_partial_part(sl_plan *plan, const partials *s, const regi
                    .beta = SL_BETA_ZERO,
                    .arrives_in = -1,
                    .a = {.index = sl_index_for(ins->x_rows), .dtype = plan->dtype}};
-  status = sl_part_from_items(plan, &frame, sorted, count, true, r->rows, 0, ins->first_col, index);
-done:
-  sl_free(sorted);
-  sl_free(begin);
-  return status;
+  return sl_part_from_items(plan, &frame, items, count, true, r->rows, 0, ins->first_col, index);
 }
 
 /* Adds everything about partial rows; *give: the exchange that ends after all else. Collective. */

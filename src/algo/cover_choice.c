@@ -4,176 +4,89 @@
 
 #include <string.h>
 
+#include "algo/cover_blocks.h"
 #include "base/memory.h"
 #include "base/value.h"
+#include "matrix/matrix.h"
 #include "partition/partition.h"
-#include "algo/cover.h"
-#include "algo/fusion.h"
 
-/* An edge of a remote block: a row of Y (global) and a column. */
-typedef struct edge {
-  int64_t row, col;
-} edge;
+/* Rows of X that a partial row of Y weighs. */
+static int64_t row_weight(const sl_inspection *ins) {
+  sley_dtype dtype = ins->block->dtype;
+  return (int64_t)(sley_dtype_bytes(sl_sum_dtype(dtype)) / sley_dtype_bytes(dtype));
+}
 
-/* Edges of one block, sorted by row, and its cover of least weight. A partial row of Y weighs as many rows of
- * X as it has times their bytes: it is so many vertices with the same columns. A cover of fewest vertices has
- * all of them or none, since it depends on the graph alone, in which they can change places. */
-typedef struct block_cover {
-  const edge *edges;
-  int64_t count;
-  int64_t row_weight;
-  int64_t range;     /* columns are below it */
-  sl_colset columns; /* those that occur */
-  int64_t *column;   /* ascending */
-  sl_cover cover;
-} block_cover;
+/* ---- blocks between this rank and every other */
 
-static sley_status cover_block(block_cover *b) {
-  int64_t *numbers = NULL, *rowptr = NULL;
-  int32_t *adjacency = NULL;
-  sley_status status;
-  SL_TRY_GOTO(status, SL_NEW(numbers, b->count, "a remote block"), done);
-  SL_TRY_GOTO(status, SL_NEW(rowptr, b->row_weight * b->count + 1, "a remote block"), done);
-  SL_TRY_GOTO(status, SL_NEW(adjacency, b->row_weight * b->count, "a remote block"), done);
-  for (int64_t i = 0; i < b->count; i++)
-    numbers[i] = b->edges[i].col;
-  SL_TRY_GOTO(status, sl_distinct(numbers, b->count, b->range, NULL, &b->columns, &b->column), done);
-  int64_t rows = 0, at = 0;
-  for (int64_t i = 0, end; i < b->count; i = end) {
-    for (end = i + 1; end < b->count && b->edges[end].row == b->edges[i].row;)
-      end++;
-    for (int64_t w = 0; w < b->row_weight; w++) {
-      rowptr[rows++] = at;
-      for (int64_t e = i; e < end; e++)
-        adjacency[at++] = (int32_t)sl_colset_place(&b->columns, b->edges[e].col);
+typedef struct rank_blocks {
+  const sl_inspection *ins;
+  sl_cover_blocks blocks; /* by owner; the columns are the halo's */
+  bool stores;            /* the second pass */
+} rank_blocks;
+
+/* This thread's share of the rows. The owner is looked up only where it changes. */
+static sley_status take_rows(void *context, int thread, int threads) {
+  const rank_blocks *r = context;
+  const sl_inspection *ins = r->ins;
+  const sley_matrix *block = ins->block;
+  const int ranks = ins->comm->size;
+  sl_block_cursor *cursors = sl_block_cursors(&r->blocks, thread);
+  const int64_t first = sl_csr_split(block->rows, block->rowptr, thread, threads),
+                last = sl_csr_split(block->rows, block->rowptr, thread + 1, threads);
+  int owner = 0;
+  int64_t owner_begin = 0, owner_end = 0;
+  for (int64_t row = first; row < last; row++)
+    for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
+      int64_t col = sl_index_at(block->col, block->index, e);
+      if (!sl_is_remote(ins, col))
+        continue;
+      if (col < owner_begin || col >= owner_end) {
+        owner = sl_partition_owner(ins->col_begin, ranks, col);
+        owner_begin = ins->col_begin[owner];
+        owner_end = ins->col_begin[owner + 1];
+      }
+      if (r->stores)
+        sl_block_store(&r->blocks, &cursors[owner], owner, row, sl_colset_place(&ins->halo_set, col));
+      else
+        sl_block_count(&cursors[owner], row);
     }
-  }
-  rowptr[rows] = at;
-  if (rows > INT32_MAX || b->columns.count > INT32_MAX) {
-    status = sl_fail(SLEY_ERR_OVERFLOW, "a remote block has more than 2^31 rows or columns: use more ranks");
-    goto done;
-  }
-  sl_bipartite graph = {(int32_t)rows, (int32_t)b->columns.count, rowptr, adjacency};
-  status = sl_min_vertex_cover(&graph, &b->cover);
-done:
-  sl_free(adjacency);
-  sl_free(rowptr);
-  sl_free(numbers);
-  return status;
-}
-
-static void block_cover_free(block_cover *b) {
-  sl_cover_free(&b->cover);
-  sl_colset_free(&b->columns);
-  sl_free(b->column);
-}
-
-static void covers_free(block_cover *blocks, int count) {
-  for (int i = 0; blocks && i < count; i++)
-    block_cover_free(&blocks[i]);
-  sl_free(blocks);
-}
-
-/* Blocks begin .. end-1 of an array. */
-static sley_status cover_blocks(void *context, int64_t begin, int64_t end, int thread) {
-  (void)thread;
-  block_cover *blocks = context;
-  for (int64_t i = begin; i < end; i++)
-    if (blocks[i].count > 0) /* of many ranks most blocks have none */
-      SL_TRY(cover_block(&blocks[i]));
   return SLEY_OK;
 }
 
-/* Remote entries of the block grouped by key[owner] (below 0: left out), in row order within each; begin:
- * keys + 1 starts. Both are the caller's, also on error. */
-static sley_status group_edges(const sl_inspection *ins, const int *key, int keys, edge **edges,
-                               int64_t **begin) {
-  const sley_matrix *block = ins->block;
-  int32_t *halo_key = NULL;
-  int64_t *at = NULL, row_first = ins->row_begin[ins->comm->rank];
-  sley_status status;
-  SL_TRY_GOTO(status, SL_NEW(halo_key, ins->halo_set.count, "halo owners"), done);
-  SL_TRY_GOTO(status, SL_NEW(*edges, ins->remote_nnz, "remote entries"), done);
-  SL_TRY_GOTO(status, SL_NEW_ZERO(*begin, keys + 1, "block starts"), done);
-  SL_TRY_GOTO(status, SL_NEW(at, keys, "block starts"), done);
-  for (int p = 0; p < ins->comm->size; p++)
-    for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++)
-      halo_key[h] = key[p];
-  for (int pass = 0; pass < 2; pass++) {
-    for (int64_t row = 0; row < block->rows; row++)
-      for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
-        int64_t col = sl_index_at(block->col, block->index, e);
-        if (!sl_is_remote(ins, col))
-          continue;
-        int k = halo_key[sl_colset_place(&ins->halo_set, col)];
-        if (k < 0)
-          continue;
-        if (pass == 0)
-          (*begin)[k + 1]++;
-        else
-          (*edges)[at[k]++] = (edge){row_first + row, col};
-      }
-    for (int k = 0; pass == 0 && k < keys; k++) {
-      (*begin)[k + 1] += (*begin)[k];
-      at[k] = (*begin)[k];
-    }
-  }
-done:
-  sl_free(at);
-  sl_free(halo_key);
-  return status;
-}
-
-/* Least covers of count blocks of edges. The result, freed by covers_free, is NULL on an error. */
-static sley_status cover_all(const sl_inspection *ins, const edge *edges, const int64_t *begin, int count,
-                             block_cover **out) {
-  block_cover *blocks;
-  SL_TRY(SL_NEW_ZERO(blocks, count, "remote blocks"));
-  sley_dtype dtype = ins->block->dtype;
-  for (int i = 0; i < count; i++)
-    blocks[i] = (block_cover){.edges = edges + begin[i],
-                              .count = begin[i + 1] - begin[i],
-                              .row_weight =
-                                  (int64_t)(sley_dtype_bytes(sl_sum_dtype(dtype)) / sley_dtype_bytes(dtype)),
-                              .range = ins->block->cols};
-  sley_status status = sl_team_for(sl_plan_team(ins), count, 1, cover_blocks, blocks);
-  *out = blocks;
-  if (status != SLEY_OK) {
-    covers_free(blocks, count);
-    *out = NULL;
-  }
-  return status;
-}
-
-/* Least covers of the blocks between this rank and every other; marks the columns of those that are decided
- * between ranks: within the workgroup, and everywhere if workgroups are single ranks. */
-static sley_status cover_rank_blocks(sl_inspection *ins, int64_t *rows) {
+/* Least covers of the blocks between this rank and every other, *size together; decides the columns of those
+ * that are decided between ranks: within the workgroup, and everywhere if workgroups are single ranks. */
+static sley_status cover_rank_blocks(sl_inspection *ins, int64_t *size) {
   const sl_comm *comm = ins->comm;
-  int *key = NULL;
-  edge *edges = NULL;
-  int64_t *begin = NULL;
-  block_cover *blocks = NULL;
+  sl_team *team = sl_plan_team(ins);
+  const int group = sl_workgroup_of(comm, comm->rank);
+  rank_blocks r = {.ins = ins};
+  bool *decides = NULL;
   sley_status status;
-  SL_TRY_GOTO(status, SL_NEW(key, comm->size, "block keys"), done);
+  SL_TRY_GOTO(status, SL_NEW(decides, comm->size, "remote blocks"), done);
   for (int p = 0; p < comm->size; p++)
-    key[p] = p;
-  SL_TRY_GOTO(status, group_edges(ins, key, comm->size, &edges, &begin), done);
-  SL_TRY_GOTO(status, cover_all(ins, edges, begin, comm->size, &blocks), done);
-  int group = sl_workgroup_of(comm, comm->rank);
-  for (int p = 0; p < comm->size; p++) {
-    *rows += blocks[p].cover.size;
-    if (sl_workgroup_of(comm, p) != group && comm->workgroup > 1)
-      continue;
-    for (int64_t i = 0; i < blocks[p].columns.count; i++)
-      ins->cover_use[sl_colset_place(&ins->halo_set, blocks[p].column[i])] = blocks[p].cover.col_in[i];
-  }
+    decides[p] = comm->workgroup <= 1 || sl_workgroup_of(comm, p) == group;
+  SL_TRY_GOTO(status, sl_cover_blocks_begin(comm->size, sl_team_size(team), ins->halo->begin, &r.blocks),
+              done);
+  SL_TRY_GOTO(status, sl_team_run(team, take_rows, &r), done);
+  SL_TRY_GOTO(status, sl_cover_blocks_place(&r.blocks), done);
+  r.stores = true;
+  SL_TRY_GOTO(status, sl_team_run(team, take_rows, &r), done);
+  status = sl_cover_blocks_solve(&r.blocks, row_weight(ins), team, decides, ins->cover_use, size);
 done:
-  covers_free(blocks, comm->size);
-  sl_free(begin);
-  sl_free(edges);
-  sl_free(key);
+  sl_cover_blocks_free(&r.blocks);
+  sl_free(decides);
   return status;
 }
+
+/* ---- blocks between workgroups of several ranks
+
+   Each is covered by one member of the workgroup that needs it, its handler, whom the other members send
+   their edges: rows counted from the member's first, columns from the first of the workgroup that owns them.
+ */
+
+typedef struct edge {
+  uint32_t row, col;
+} edge;
 
 /* Member of this rank's workgroup that covers the block from another workgroup. */
 static int handler_of(const sl_comm *comm, int source_group) {
@@ -181,115 +94,289 @@ static int handler_of(const sl_comm *comm, int source_group) {
   return sl_workgroup_first(comm, group) + source_group % sl_workgroup_size(comm, group);
 }
 
-/* Workgroup that owns a column. */
-static int group_of_column(const sl_inspection *ins, int64_t col) {
-  return sl_workgroup_of(ins->comm, sl_partition_owner(ins->col_begin, ins->comm->size, col));
-}
-
-/* Sorts edges by source workgroup, keeping their order: they come from the members in rank order, each in row
- * order, so rows ascend within a block. begin: workgroups + 1 starts. Both are the caller's, also on error.
- */
-static sley_status split_by_source(const sl_inspection *ins, const edge *edges, int64_t count, edge **sorted,
-                                   int64_t **begin) {
-  int groups = sl_workgroups(ins->comm);
-  int64_t *at;
-  SL_TRY(SL_NEW(*sorted, count, "remote entries"));
-  SL_TRY(SL_NEW_ZERO(*begin, groups + 1, "workgroup starts"));
-  SL_TRY(SL_NEW(at, groups, "workgroup starts"));
-  for (int64_t i = 0; i < count; i++)
-    (*begin)[group_of_column(ins, edges[i].col) + 1]++;
-  for (int g = 0; g < groups; g++) {
-    (*begin)[g + 1] += (*begin)[g];
-    at[g] = (*begin)[g];
-  }
-  for (int64_t i = 0; i < count; i++)
-    (*sorted)[at[group_of_column(ins, edges[i].col)]++] = edges[i];
-  sl_free(at);
-  return SLEY_OK;
-}
-
-/* Least covers of the blocks this rank handles; answers each member with those of the columns it asked about
- * that are not in the cover. asked: edges by member, asked_count of each; answers are grouped alike. */
-static sley_status cover_group_blocks(const sl_inspection *ins, const edge *asked, const int64_t *asked_count,
-                                      int64_t **answers, int64_t *answer_count) {
+/* First column of a workgroup's ranks; of the workgroup after the last: the end. */
+static int64_t group_first_col(const sl_inspection *ins, int group) {
   const sl_comm *comm = ins->comm;
-  int groups = sl_workgroups(comm);
-  int64_t total = 0, *begin = NULL, at = 0;
-  edge *sorted = NULL;
-  block_cover *blocks = NULL;
-  for (int p = 0; p < comm->size; p++)
-    total += asked_count[p];
-  sley_status status;
-  SL_TRY_GOTO(status, split_by_source(ins, asked, total, &sorted, &begin), done);
-  SL_TRY_GOTO(status, cover_all(ins, sorted, begin, groups, &blocks), done);
-  SL_TRY_GOTO(status, SL_NEW(*answers, total, "cover answers"), done);
-  for (int p = 0; p < comm->size; p++) {
-    answer_count[p] = 0;
-    for (int64_t i = 0; i < asked_count[p]; i++, asked++) {
-      const block_cover *b = &blocks[group_of_column(ins, asked->col)];
-      if (!b->cover.col_in[sl_colset_place(&b->columns, asked->col)]) {
-        (*answers)[at++] = asked->col;
-        answer_count[p]++;
+  return ins->col_begin[group < sl_workgroups(comm) ? sl_workgroup_first(comm, group) : comm->size];
+}
+
+/* What a member and a handler exchange. Sections are in order of handlers, and of source workgroups within a
+ * handler. */
+typedef struct edge_lists {
+  edge *edges;
+  int64_t *sections;                   /* edges of each */
+  int64_t *edge_count, *section_count; /* by rank */
+} edge_lists;
+
+static void edge_lists_free(edge_lists *lists) {
+  sl_free(lists->edges);
+  sl_free(lists->sections);
+  sl_free(lists->edge_count);
+  sl_free(lists->section_count);
+  *lists = (edge_lists){0};
+}
+
+static sley_status edge_lists_begin(const sl_comm *comm, edge_lists *out) {
+  *out = (edge_lists){0};
+  SL_TRY(SL_NEW_ZERO(out->edge_count, comm->size, "rank counts"));
+  return SL_NEW_ZERO(out->section_count, comm->size, "rank counts");
+}
+
+/* Numbers the sections; section[g]: that of workgroup g, -1 for this rank's own. */
+static void number_sections(const sl_comm *comm, int *section, edge_lists *lists) {
+  const int group = sl_workgroup_of(comm, comm->rank), groups = sl_workgroups(comm);
+  int sections = 0;
+  section[group] = -1;
+  for (int i = 0; i < sl_workgroup_size(comm, group); i++) {
+    int q = sl_workgroup_first(comm, group) + i;
+    for (int g = 0; g < groups; g++)
+      if (g != group && handler_of(comm, g) == q) {
+        section[g] = sections++;
+        lists->section_count[q]++;
       }
-    }
   }
+}
+
+/* Counts this rank's edges into the sections, or stores them where at[section] says. */
+static void take_edges(const sl_inspection *ins, const int *section, int64_t *at, edge *edges) {
+  const sley_matrix *block = ins->block;
+  const sl_comm *comm = ins->comm;
+  int into = -1;
+  int64_t begin = 0, end = 0; /* columns of the workgroup last looked up */
+  for (int64_t row = 0; row < block->rows; row++)
+    for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
+      int64_t col = sl_index_at(block->col, block->index, e);
+      if (!sl_is_remote(ins, col))
+        continue;
+      if (col < begin || col >= end) {
+        int g = sl_workgroup_of(comm, sl_partition_owner(ins->col_begin, comm->size, col));
+        begin = group_first_col(ins, g);
+        end = group_first_col(ins, g + 1);
+        into = section[g];
+      }
+      if (into < 0)
+        continue;
+      if (edges)
+        edges[at[into]] = (edge){(uint32_t)row, (uint32_t)(col - begin)};
+      at[into]++;
+    }
+}
+
+/* Edges to other workgroups, for the members that handle their blocks. */
+static sley_status list_edges(const sl_inspection *ins, edge_lists *lists) {
+  const sl_comm *comm = ins->comm;
+  const int groups = sl_workgroups(comm);
+  int *section = NULL;
+  int64_t *at = NULL, total = 0;
+  sley_status status;
+  for (int g = 0; g < groups; g++)
+    if (group_first_col(ins, g + 1) - group_first_col(ins, g) > UINT32_MAX || ins->block->rows > UINT32_MAX)
+      return sl_fail(SLEY_ERR_OVERFLOW, "a workgroup has more than 2^32 rows: use more workgroups");
+  SL_TRY_GOTO(status, SL_NEW(section, groups, "block keys"), done);
+  SL_TRY_GOTO(status, SL_NEW_ZERO(lists->sections, groups, "block starts"), done);
+  SL_TRY_GOTO(status, SL_NEW_ZERO(at, groups, "block starts"), done);
+  number_sections(comm, section, lists);
+  take_edges(ins, section, lists->sections, NULL);
+  for (int i = 0; i < groups - 1; i++) {
+    at[i] = total;
+    total += lists->sections[i];
+  }
+  SL_TRY_GOTO(status, SL_NEW(lists->edges, total, "remote entries"), done);
+  take_edges(ins, section, at, lists->edges);
+  for (int q = 0, i = 0; q < comm->size; q++)
+    for (int64_t s = 0; s < lists->section_count[q]; s++)
+      lists->edge_count[q] += lists->sections[i++];
 done:
-  covers_free(blocks, groups);
-  sl_free(begin);
-  sl_free(sorted);
+  sl_free(at);
+  sl_free(section);
   return status;
 }
 
-/* Edges to other workgroups, grouped by the member that handles their block. */
-static sley_status group_by_handler(const sl_inspection *ins, edge **edges, int64_t *count) {
-  const sl_comm *comm = ins->comm;
-  int group = sl_workgroup_of(comm, comm->rank), groups = sl_workgroups(comm), *key, handled = 0;
-  int64_t *begin = NULL;
-  SL_TRY(SL_NEW(key, comm->size, "block keys"));
-  for (int p = 0; p < comm->size; p++)
-    key[p] = -1;
-  /* Blocks are numbered so that those of one handler follow each other. */
-  int *numbered;
-  sley_status status = SL_NEW(numbered, groups, "block keys");
-  for (int q = 0; status == SLEY_OK && q < comm->size; q++)
-    for (int g = 0; g < groups; g++)
-      if (g != group && handler_of(comm, g) == q) {
-        for (int p = 0; p < sl_workgroup_size(comm, g); p++)
-          key[sl_workgroup_first(comm, g) + p] = handled;
-        numbered[handled++] = q;
-      }
+/* What a handler has been sent, edge by edge, with the member and the workgroup that each is of. */
+typedef struct reader {
+  const sl_inspection *ins;
+  const edge_lists *asked;
+  int member, group; /* the last edge's */
+  int64_t at, end;   /* the next edge, and its section's end */
+  int64_t sections;  /* begun */
+  int64_t left;      /* sections of this member */
+  int64_t row_first, col_first;
+} reader;
+
+static reader read_from_start(const sl_inspection *ins, const edge_lists *asked) {
+  return (reader){.ins = ins, .asked = asked, .member = -1};
+}
+
+/* Goes on to the next section that has edges; false: there is none. */
+static bool next_section(reader *r) {
+  const sl_comm *comm = r->ins->comm;
+  while (r->at == r->end) {
+    while (r->left == 0) {
+      if (++r->member == comm->size)
+        return false;
+      r->left = r->asked->section_count[r->member];
+      r->row_first = r->ins->row_begin[r->member];
+      r->group = -1;
+    }
+    do /* the next of those that this rank handles */
+      r->group++;
+    while (r->group == sl_workgroup_of(comm, comm->rank) || handler_of(comm, r->group) != comm->rank);
+    r->col_first = group_first_col(r->ins, r->group);
+    r->end = r->at + r->asked->sections[r->sections++];
+    r->left--;
+  }
+  return true;
+}
+
+/* The next edge's row of Y and column; false: there is none. */
+static inline bool next_edge(reader *r, int64_t *row, int64_t *col) {
+  if (r->at == r->end && !next_section(r))
+    return false;
+  const edge *e = &r->asked->edges[r->at++];
+  *row = r->row_first + e->row;
+  *col = r->col_first + e->col;
+  return true;
+}
+
+/* Columns of edges begin .. end-1: for the set of them all. */
+static int64_t asked_columns(const void *context, int64_t begin, int64_t end, int64_t *out) {
+  reader r = *(const reader *)context;
+  int64_t count = 0, row;
+  while (r.end <= begin) { /* whole sections */
+    r.at = r.end;
+    if (!next_section(&r))
+      return 0;
+  }
+  r.at = begin;
+  while (r.at < end && next_edge(&r, &row, &out[count]))
+    count++;
+  return count;
+}
+
+typedef struct group_blocks {
+  sl_colset columns;  /* that members asked about */
+  int64_t *first_col; /* workgroups + 1, counted among them */
+  sl_cover_blocks blocks;
+  uint8_t *use;
+} group_blocks;
+
+static void group_blocks_free(group_blocks *b) {
+  sl_cover_blocks_free(&b->blocks);
+  sl_colset_free(&b->columns);
+  sl_free(b->first_col);
+  sl_free(b->use);
+}
+
+/* The columns asked about, by workgroup. */
+static sley_status number_columns(const sl_inspection *ins, const edge_lists *asked, group_blocks *b) {
+  const int groups = sl_workgroups(ins->comm);
+  int64_t total = 0, *list, at = 0;
+  for (int p = 0; p < ins->comm->size; p++)
+    total += asked->edge_count[p];
+  reader start = read_from_start(ins, asked);
+  sl_colset_source source = {total, asked_columns, &start};
+  SL_TRY(sl_colset_build(ins->block->cols, &source, sl_plan_team(ins), &b->columns));
+  SL_TRY(SL_NEW(b->first_col, groups + 1, "workgroup starts"));
+  SL_TRY(SL_NEW(list, b->columns.count, "the columns of blocks"));
+  sl_colset_list(&b->columns, list);
+  for (int g = 0; g <= groups; g++) {
+    while (at < b->columns.count && list[at] < group_first_col(ins, g))
+      at++;
+    b->first_col[g] = at;
+  }
+  sl_free(list);
+  return SLEY_OK;
+}
+
+/* Least covers of the blocks that this rank handles. */
+static sley_status cover_group_blocks(const sl_inspection *ins, const edge_lists *asked, group_blocks *b) {
+  int64_t row, col, size;
+  SL_TRY(number_columns(ins, asked, b));
+  SL_TRY(SL_NEW(b->use, b->columns.count, "a cover"));
+  SL_TRY(sl_cover_blocks_begin(sl_workgroups(ins->comm), 1, b->first_col, &b->blocks));
+  sl_block_cursor *cursors = sl_block_cursors(&b->blocks, 0);
+  for (reader r = read_from_start(ins, asked); next_edge(&r, &row, &col);)
+    sl_block_count(&cursors[r.group], row);
+  SL_TRY(sl_cover_blocks_place(&b->blocks));
+  for (reader r = read_from_start(ins, asked); next_edge(&r, &row, &col);)
+    sl_block_store(&b->blocks, &cursors[r.group], r.group, row, sl_colset_place(&b->columns, col));
+  return sl_cover_blocks_solve(&b->blocks, row_weight(ins), sl_plan_team(ins), NULL, b->use, &size);
+}
+
+/* Of the columns that each member asked about, those that are not in the cover, once each: count[p], or with
+ * answers the columns themselves. told: of each column, whom it was listed for last. */
+static void list_answers(const sl_inspection *ins, const edge_lists *asked, const group_blocks *b,
+                         int32_t *told, int64_t *count, int64_t *answers) {
+  int64_t row, col, at = 0;
+  for (int64_t i = 0; i < b->columns.count; i++)
+    told[i] = -1;
+  for (reader r = read_from_start(ins, asked); next_edge(&r, &row, &col);) {
+    int64_t place = sl_colset_place(&b->columns, col);
+    if (b->use[place] || told[place] == r.member)
+      continue;
+    told[place] = r.member;
+    if (answers)
+      answers[at++] = col;
+    else
+      count[r.member]++;
+  }
+}
+
+/* The answers of a handler, grouped by member. */
+static sley_status answer(const sl_inspection *ins, const edge_lists *asked, int64_t **answers,
+                          int64_t *count) {
+  group_blocks b = {0};
+  int32_t *told = NULL;
+  int64_t total = 0;
+  sley_status status;
+  SL_TRY_GOTO(status, cover_group_blocks(ins, asked, &b), done);
+  sl_cover_blocks_free(&b.blocks);
+  SL_TRY_GOTO(status, SL_NEW(told, b.columns.count, "cover answers"), done);
+  list_answers(ins, asked, &b, told, count, NULL);
+  for (int p = 0; p < ins->comm->size; p++)
+    total += count[p];
+  SL_TRY_GOTO(status, SL_NEW(*answers, total, "cover answers"), done);
+  list_answers(ins, asked, &b, told, count, *answers);
+done:
+  sl_free(told);
+  group_blocks_free(&b);
+  return status;
+}
+
+/* Members send their edges to the handlers. Collective, agreed. */
+static sley_status send_edges(const sl_inspection *ins, edge_lists *asked) {
+  sl_comm *comm = ins->comm;
+  edge_lists own;
+  sley_status status = edge_lists_begin(comm, &own);
   if (status == SLEY_OK)
-    status = group_edges(ins, key, handled, edges, &begin);
-  for (int i = 0; status == SLEY_OK && i < handled; i++)
-    count[numbered[i]] += begin[i + 1] - begin[i];
-  sl_free(begin);
-  sl_free(numbered);
-  sl_free(key);
+    status = edge_lists_begin(comm, asked);
+  if (status == SLEY_OK)
+    status = list_edges(ins, &own);
+  status = sl_agree(comm, status);
+  if (status == SLEY_OK)
+    status = sl_exchange_items(comm, sizeof(int64_t), own.sections, own.section_count,
+                               (void **)&asked->sections, asked->section_count);
+  if (status == SLEY_OK)
+    status = sl_exchange_items(comm, sizeof(edge), own.edges, own.edge_count, (void **)&asked->edges,
+                               asked->edge_count);
+  edge_lists_free(&own);
   return status;
 }
 
 /* Decides the blocks between workgroups of several ranks. Collective. */
 static sley_status choose_between_groups(sl_inspection *ins) {
   sl_comm *comm = ins->comm;
-  edge *request = NULL, *asked = NULL;
-  int64_t *counts = NULL, *answers = NULL, *answered = NULL;
-  sley_status status = SL_NEW_ZERO(counts, 4 * (int64_t)comm->size, "rank counts");
-  int64_t *asked_count = counts + comm->size, *answer_count = asked_count + comm->size;
-  if (status == SLEY_OK)
-    status = group_by_handler(ins, &request, counts);
-  SL_TRY_GOTO(status, sl_agree(comm, status), done);
-  SL_TRY_GOTO(status, sl_exchange_items(comm, sizeof(edge), request, counts, (void **)&asked, asked_count),
+  edge_lists asked = {0};
+  int64_t *answers = NULL, *answered = NULL, *counts = NULL, total = 0;
+  sley_status status = sl_agree(comm, SL_NEW_ZERO(counts, 2 * (int64_t)comm->size, "rank counts"));
+  SL_TRY_GOTO(status, status, done);
+  int64_t *answered_count = counts + comm->size;
+  SL_TRY_GOTO(status, send_edges(ins, &asked), done);
+  SL_TRY_GOTO(status, sl_agree(comm, answer(ins, &asked, &answers, counts)), done);
+  edge_lists_free(&asked);
+  SL_TRY_GOTO(status,
+              sl_exchange_items(comm, sizeof(int64_t), answers, counts, (void **)&answered, answered_count),
               done);
-  sl_free(request);
-  request = NULL;
-  SL_TRY_GOTO(status, sl_agree(comm, cover_group_blocks(ins, asked, asked_count, &answers, answer_count)),
-              done);
-  int64_t *answered_count = answer_count + comm->size;
-  SL_TRY_GOTO(
-      status,
-      sl_exchange_items(comm, sizeof(int64_t), answers, answer_count, (void **)&answered, answered_count),
-      done);
-  int64_t total = 0;
   for (int p = 0; p < comm->size; p++)
     total += answered_count[p];
   for (int64_t i = 0; i < total; i++)
@@ -297,9 +384,8 @@ static sley_status choose_between_groups(sl_inspection *ins) {
 done:
   sl_free(answered);
   sl_free(answers);
-  sl_free(asked);
-  sl_free(request);
   sl_free(counts);
+  edge_lists_free(&asked);
   return status;
 }
 

@@ -44,10 +44,10 @@ static int64_t hash_name(const char *name, const char *by_default) {
 
 /* All ranks must ask for the same plan, and all get the error. Collective. */
 static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
-  enum { FIELDS = 11 };
-  static const char *const name[FIELDS] = {"algo",    "reproducible", "transpose",  "dry",       "local",
-                                           "capture", "wire",         "keep_input", "renewable", "kernel",
-                                           "update"};
+  enum { FIELDS = 12 };
+  static const char *const name[FIELDS] = {"algo",      "reproducible", "transpose", "dry",
+                                           "local",     "capture",      "wire",      "keep_input",
+                                           "renewable", "kernel",       "update",    "precision"};
   int64_t least[2 * FIELDS] = {hash_name(o->algo, "auto"),
                                o->reproducible,
                                o->transpose,
@@ -58,7 +58,8 @@ static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
                                o->keep_input,
                                o->renewable,
                                hash_name(o->kernel, "auto"),
-                               o->update};
+                               o->update,
+                               hash_name(o->precision, "full")};
   for (int i = 0; i < FIELDS; i++)
     least[FIELDS + i] = -least[i];
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 2 * FIELDS));

@@ -34,16 +34,17 @@ struct sl_team {
   worker *workers; /* threads - 1 of them: the caller is thread 0 */
   share *shares;   /* of the threads */
   int started;
-  sl_team_body body;
-  void *context;
-  _Atomic uint64_t round; /* number of the current run; its new value publishes body and context */
-  _Atomic int running;    /* workers still inside it */
-  _Atomic int sleepers;   /* workers waiting on work */
-  _Atomic bool caller_sleeps, stop;
   pthread_mutex_t lock; /* for the two conditions and the failure */
   pthread_cond_t work, done;
-  int failed_thread; /* lowest failing thread, or -1 */
-  sl_error failure;  /* its error */
+  sl_error failure; /* of the lowest failing thread */
+  /* All that goes between threads in a run without a failure, in one line of the caches. */
+  _Alignas(64) sl_team_body body;
+  void *context;
+  _Atomic uint64_t round; /* number of the current run; its new value publishes body, context and running */
+  _Atomic int running;    /* workers still inside it */
+  _Atomic int sleepers;   /* workers waiting on work */
+  int failed_thread;      /* lowest failing thread, or -1 */
+  _Atomic bool caller_sleeps, stop;
 };
 
 int sl_cores(void) {
@@ -205,7 +206,7 @@ sley_status sl_team_run(sl_team *team, sl_team_body body, void *context) {
   team->body = body;
   team->context = context;
   team->failed_thread = -1;
-  atomic_store(&team->running, team->threads - 1);
+  atomic_store_explicit(&team->running, team->threads - 1, memory_order_relaxed);
   atomic_fetch_add(&team->round, 1);
   wake_workers(team);
   note_result(team, 0, body(context, 0, team->threads));

@@ -29,6 +29,13 @@ sley_status sl_kernel_named(const char *device, const sl_kernel *const *kernels,
   return sl_fail(SLEY_ERR_ARG, "device %s has no kernel \"%s\": auto, or one of %s", device, name, list);
 }
 
+bool sl_kernel_is_there(const sl_kernel *const *kernels, const char *name) {
+  for (const sl_kernel *const *each = kernels; *each; each++)
+    if ((*each)->op == SL_OP_SPMM && strcmp(sl_kernel_short_name(*each), name) == 0)
+      return true;
+  return false;
+}
+
 static bool serves(const sl_kernel *kernel, const sl_spmm_problem *problem) {
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = problem}};
   return kernel->ok(&args);

@@ -15,6 +15,9 @@ const char *sl_kernel_short_name(const sl_kernel *kernel);
 sley_status sl_kernel_named(const char *device, const sl_kernel *const *kernels, const char *name,
                             const sl_kernel **out);
 
+/* Whether there is one of that name. */
+bool sl_kernel_is_there(const sl_kernel *const *kernels, const char *name);
+
 /* Whether the kernel takes an X in two memories, and columns and values that lie in the device's memory when
  * it prepares: plans that ask for it are made so that it serves, where there is a choice. NULL, any kernel:
  * true. */

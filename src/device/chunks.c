@@ -9,7 +9,7 @@
 #include "base/status.h"
 
 enum {
-  LONG = 4,            /* targets in a row that is cut, and in a chunk that is overlong */
+  LONG = 4,            /* targets in a chunk that is overlong */
   SPAN_ROWS = 1 << 14, /* rows that one thread cuts; no chunk reaches over their end */
 };
 
@@ -22,7 +22,8 @@ typedef struct span {
 typedef struct cutter {
   int64_t rows;
   const int64_t *rowid, *rowptr;
-  int64_t target, longest;
+  sl_chunk_sizes sizes;
+  int64_t overlong; /* chunks of more entries */
   span *spans;
   sl_chunks *out;
   bool fills; /* the second pass, which stores what the first has counted */
@@ -32,7 +33,7 @@ static void store_chunk(const cutter *c, span *at, const sl_chunk *chunk) {
   if (c->fills)
     c->out->chunk[at->chunks] = *chunk;
   at->chunks++;
-  at->overlong += chunk->count > LONG * c->target;
+  at->overlong += chunk->count > c->overlong;
 }
 
 /* Closes the chunk that rows are being added to. */
@@ -42,9 +43,9 @@ static void close_chunk(const cutter *c, span *at, sl_chunk *open) {
   open->count = 0;
 }
 
-/* The row as fragments of about target entries. */
+/* The row as fragments. */
 static void cut_row(const cutter *c, span *at, int32_t y, int64_t begin, int64_t entries) {
-  int64_t fragments = (entries + c->target - 1) / c->target;
+  int64_t fragments = (entries + c->sizes.fragment - 1) / c->sizes.fragment;
   if (c->fills)
     c->out->long_row[at->longs] = (sl_long_row){y, (int32_t)at->slots};
   at->longs++;
@@ -62,11 +63,11 @@ static void cut_row(const cutter *c, span *at, int32_t y, int64_t begin, int64_t
 
 /* Whether a row has more entries than a chunk's count can say: an error, once all rows have been seen. */
 static bool is_too_long(const cutter *c, int64_t entries) {
-  return entries >= INT32_MAX - c->target;
+  return entries >= INT32_MAX - c->sizes.fragment;
 }
 
 static void cut_span(const cutter *c, int64_t first, int64_t end, span *at) {
-  const int64_t target = c->target, *rowptr = c->rowptr;
+  const int64_t target = c->sizes.target, *rowptr = c->rowptr;
   sl_chunk open = {0};
   for (int64_t i = first; i < end; i++) {
     int64_t begin = rowptr[i] - rowptr[0], entries = rowptr[i + 1] - rowptr[i];
@@ -80,9 +81,9 @@ static void cut_span(const cutter *c, int64_t first, int64_t end, span *at) {
       at->empties++;
       continue;
     }
-    if (entries > c->longest || open.count >= target || open.count + entries > target + target / 4)
+    if (entries > c->sizes.longest || open.count >= target || open.count + entries > target + target / 4)
       close_chunk(c, at, &open);
-    if (entries > c->longest) {
+    if (entries > c->sizes.longest) {
       cut_row(c, at, y, begin, entries);
     } else if (open.count == 0) {
       open = (sl_chunk){.begin = begin,
@@ -146,7 +147,7 @@ static void set_numbers(const cutter *c, const span *sum) {
   c->out->empties = sum->empties;
   c->out->longs = sum->longs;
   c->out->slots = sum->slots;
-  c->out->longest = c->longest == INT64_MAX ? sum->most : c->longest;
+  c->out->longest = c->sizes.longest == INT64_MAX ? sum->most : c->sizes.longest;
 }
 
 static int by_length(const void *a, const void *b) {
@@ -177,9 +178,10 @@ static sley_status overlong_first(sl_chunks *out, int64_t overlong, int64_t most
 
 static sley_status check_sizes(const cutter *c, const span *sum) {
   int64_t rows = c->rows, entries = rows > 0 ? c->rowptr[rows] - c->rowptr[0] : 0;
-  /* Two chunks in a row hold more than target together, spans apart; a long row has at most 5/4 fragments a
-   * target. */
-  if (rows >= INT32_MAX || is_too_long(c, sum->most) || entries / c->target >= INT32_MAX / 4 ||
+  int64_t least = c->sizes.target < c->sizes.fragment ? c->sizes.target : c->sizes.fragment;
+  /* Two chunks in a row hold more than target together, spans apart; a long row has less than two fragments
+   * for each `fragment` entries. */
+  if (rows >= INT32_MAX || is_too_long(c, sum->most) || entries / least >= INT32_MAX / 4 ||
       (c->rowid && rows > 0 && c->rowid[rows - 1] >= INT32_MAX))
     return sl_fail(
         SLEY_ERR_OVERFLOW,
@@ -206,23 +208,24 @@ static sley_status make(cutter *c, sl_team *team) {
   out->long_row[out->longs] = (sl_long_row){-1, (int32_t)out->slots};
   c->fills = true;
   SL_TRY(sl_team_for(team, spans_of(c), 1, cut_spans, c));
-  return overlong_first(out, sum.overlong, LONG * c->target);
+  return overlong_first(out, sum.overlong, c->overlong);
 }
 
-static cutter begin(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target, bool in_order,
+static cutter begin(int64_t rows, const int64_t *rowid, const int64_t *rowptr, sl_chunk_sizes sizes,
                     sl_chunks *out) {
+  int64_t overlong = LONG * sizes.target;
   *out = (sl_chunks){0};
   return (cutter){.rows = rows,
                   .rowid = rowid,
                   .rowptr = rowptr,
-                  .target = target,
-                  .longest = in_order ? INT64_MAX : LONG * target,
+                  .sizes = sizes,
+                  .overlong = overlong > sizes.fragment ? overlong : sizes.fragment,
                   .out = out};
 }
 
-sley_status sl_chunks_make(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target,
-                           bool in_order, sl_team *team, sl_chunks *out) {
-  cutter c = begin(rows, rowid, rowptr, target, in_order, out);
+sley_status sl_chunks_make(int64_t rows, const int64_t *rowid, const int64_t *rowptr, sl_chunk_sizes sizes,
+                           sl_team *team, sl_chunks *out) {
+  cutter c = begin(rows, rowid, rowptr, sizes, out);
   sley_status status = make(&c, team);
   sl_free(c.spans);
   return status;
@@ -250,9 +253,9 @@ static sley_status count_spans(void *context, int64_t begin, int64_t end, int th
   return SLEY_OK;
 }
 
-void sl_chunks_count(int64_t rows, const int64_t *rowptr, int64_t target, bool in_order, sl_team *team,
+void sl_chunks_count(int64_t rows, const int64_t *rowptr, sl_chunk_sizes sizes, sl_team *team,
                      sl_chunks *out) {
-  cutter c = begin(rows, NULL, rowptr, target, in_order, out);
+  cutter c = begin(rows, NULL, rowptr, sizes, out);
   counter all = {.cutter = &c};
   pthread_mutex_init(&all.lock, NULL);
   (void)sl_team_for(team, spans_of(&c), 1, count_spans, &all); /* its bodies cannot fail */

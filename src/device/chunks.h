@@ -39,15 +39,27 @@ typedef struct sl_chunks {
   int64_t longest; /* entries of a row that is not cut, at most */
 } sl_chunks;
 
-/* Chunks of about `target` entries (> 0). A row of more than 4 target is cut into fragments, unless in_order
- * asks for every row in one chunk. rowid as in sl_spmm_matrix. Rows, and the entries of a row, are at most
- * 2^31 - 2. The team shares the work; the result does not depend on it. Ended by sl_chunks_free, also on
- * error. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. */
-sley_status sl_chunks_make(int64_t rows, const int64_t *rowid, const int64_t *rowptr, int64_t target,
-                           bool in_order, sl_team *team, sl_chunks *out);
+/* How rows are cut. */
+typedef struct sl_chunk_sizes {
+  int64_t target;   /* > 0; entries of a chunk, about; with 1 every row is a chunk of its own */
+  int64_t longest;  /* rows of more entries are cut into fragments; INT64_MAX: none */
+  int64_t fragment; /* > 0; entries of a fragment, about */
+} sl_chunk_sizes;
+
+/* The usual sizes: rows of more than 4 target are cut, into fragments of target; none where in_order is set.
+ */
+static inline sl_chunk_sizes sl_chunk_sizes_of(int64_t target, bool in_order) {
+  return (sl_chunk_sizes){target, in_order ? INT64_MAX : 4 * target, target};
+}
+
+/* The chunks of a matrix. rowid as in sl_spmm_matrix. Rows, and the entries of a row, are at most 2^31 - 2.
+ * The team shares the work; the result does not depend on it. Ended by sl_chunks_free, also on error. Errors:
+ * SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. */
+sley_status sl_chunks_make(int64_t rows, const int64_t *rowid, const int64_t *rowptr, sl_chunk_sizes sizes,
+                           sl_team *team, sl_chunks *out);
 
 /* Only the numbers that sl_chunks_make would give: chunks, rows, empties, longs, slots, longest. */
-void sl_chunks_count(int64_t rows, const int64_t *rowptr, int64_t target, bool in_order, sl_team *team,
+void sl_chunks_count(int64_t rows, const int64_t *rowptr, sl_chunk_sizes sizes, sl_team *team,
                      sl_chunks *out);
 
 void sl_chunks_free(sl_chunks *chunks);

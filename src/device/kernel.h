@@ -55,6 +55,13 @@ typedef struct sl_kernel_args {
   };
 } sl_kernel_args;
 
+/* A sum of n terms errs by at most `each` times n + 3 roundings, and `more`, of the type of sums. */
+typedef struct sl_accuracy {
+  int each, more;
+  bool tf32; /* operands are rounded to tf32 */
+} sl_accuracy;
+#define SL_ACCURACY_IN_ORDER ((sl_accuracy){1, 0, false})
+
 /* Where the values that a kernel is refilled with lie. */
 typedef enum sl_values_in { SL_VALUES_IN_HOST, SL_VALUES_IN_DEVICE } sl_values_in;
 
@@ -72,12 +79,12 @@ typedef struct sl_kernel {
   sley_status (*prepare)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, void **prepared);
   /* Gives what prepare made from the matrix new values; rows and columns stay. args: the problem as at
    * prepare, and renewable. val[j] is the new value of entry j, rowptr[0] <= j < rowptr[rows], as in the
-   * matrix; it lies in the host's memory or in the memory of the queue's device. prepared may be NULL. Enqueues
-   * the work and allocates nothing. Values in the host's memory may be changed when it returns, those in the
-   * device's memory when the queue has done the work. Runs that are enqueued later have the bits of a new
-   * prepare, unless that settles something by timing.
-   * Kernels of the CPU read the matrix itself at every run, besides a copy that they may keep: the caller
-   * also changes the values in place, or lets the matrix point to others. */
+   * matrix; it lies in the host's memory or in the memory of the queue's device. prepared may be NULL.
+   * Enqueues the work and allocates nothing. Values in the host's memory may be changed when it returns,
+   * those in the device's memory when the queue has done the work. Runs that are enqueued later have the bits
+   * of a new prepare, unless that settles something by timing. Kernels of the CPU read the matrix itself at
+   * every run, besides a copy that they may keep: the caller also changes the values in place, or lets the
+   * matrix point to others. */
   sley_status (*refill)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
                         sl_values_in where, void *prepared);
   /* At most what prepare takes of the device's memory for these arguments and keeps, in bytes; *passing: what
@@ -92,9 +99,12 @@ typedef struct sl_kernel {
   /* How many of the problem's entries prepare has copied to it, or, with prepared NULL, copies about; run
    * reads the others in the rows of the matrix. NULL: as layout. */
   int64_t (*copied)(const sl_kernel_args *args, const void *prepared);
-  /* Where rows need not be summed in stored order, a sum of n terms errs by at most so many times n + 3
-   * roundings, and more_roundings, of the type of sums; 0: as often as n + 3. */
-  int roundings, more_roundings;
+  /* How accurate sums are by what prepare has made; prepared NULL: by whatever it may make. NULL: as in the
+   * documented order. */
+  sl_accuracy (*accuracy)(const sl_kernel_args *args, const void *prepared);
+  /* The kernel that reports name where prepare has left all to another; prepared NULL: where it may. NULL:
+   * the kernel itself. */
+  const struct sl_kernel *(*stands_for)(const void *prepared);
   bool serves_fewer_columns; /* what prepare makes for k columns serves runs of fewer */
   void (*release)(sl_device *device, void *prepared);
   /* Enqueues the work. The arguments, and the problem, are read before it returns, data when the work runs.

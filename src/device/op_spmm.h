@@ -81,13 +81,16 @@ typedef struct sl_spmm_problem {
    * the device's own memory. */
   const int64_t *segment;
   int segments, own;
-  bool wide_y;   /* Y has the type of sums: f32 where the dtype has 16 bits, else no difference */
-  bool in_order; /* every row must be summed in stored order */
+  bool wide_y;    /* Y has the type of sums: f32 where the dtype has 16 bits, else no difference */
+  bool in_order;  /* every row must be summed in stored order */
+  bool tf32;      /* values of f32 may be rounded to tf32, 11 significant bits, before they are multiplied */
+  bool lean;      /* no kernel that keeps more than another, unless it is asked for */
   bool renewable; /* the values may change: refill is called */
-  bool arrives;  /* the contents of a's arrays are known after the plan is made: no preparation */
+  bool arrives;   /* the contents of a's arrays are known after the plan is made: no preparation */
   const char
       *library; /* NULL: a kernel of Sley's own; else the name of the library whose kernel is asked for */
-  const struct sl_kernel *kernel; /* NULL: any of those; else the one that is asked for */
+  const struct sl_window_model *windows; /* figures for row windows on Tensor cores; NULL: those built in */
+  const struct sl_kernel *kernel;        /* NULL: any of those; else the one that is asked for */
   sl_team *team; /* threads of the host that prepare may use; NULL: the calling thread alone */
 } sl_spmm_problem;
 

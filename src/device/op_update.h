@@ -30,7 +30,7 @@
  * second call with beta = 1 where Z has the type of sums. Kernels of other devices keep to this order where
  * in_order is set; else they may sum fragments of the l apart, each from 0, and add these and beta z in an
  * order that is fixed before the run, and they may keep fewer bits of products than fma does. How much more
- * that errs is what the kernel's roundings and more_roundings say (kernel.h), of n = entries of the row + k +
+ * that errs is what the kernel's accuracy says (kernel.h), of n = entries of the row + k +
  * 5 terms. No two of T, W, X and Z may overlap, except X, T and W, which are only read. */
 typedef struct sl_update_args {
   /* First, so that what runs products can run this. When a kernel is looked for and prepared only

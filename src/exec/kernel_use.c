@@ -13,9 +13,11 @@ const sl_kernel *sl_kernel_numbered(const sl_device *device, int number) {
   return NULL;
 }
 
-static void add(const sl_device *device, const sl_kernel *kernel, sley_part_kind kind, int64_t entries,
-                int64_t copied, sl_kernel_use *out) {
+/* prepared: NULL where nothing is. */
+static void add(const sl_device *device, const sl_kernel *kernel, const void *prepared, sley_part_kind kind,
+                int64_t entries, int64_t copied, sl_kernel_use *out) {
   const sl_kernel *each;
+  kernel = kernel->stands_for ? kernel->stands_for(prepared) : kernel;
   for (int i = 0; i < SL_KERNELS_MOST && (each = sl_kernel_numbered(device, i)); i++)
     if (each == kernel) {
       out->entries[kind][i] += entries;
@@ -28,13 +30,43 @@ static int64_t copied_by(const sl_kernel *kernel, const sl_spmm_problem *problem
   return kernel->copied ? kernel->copied(&args, prepared) : 0;
 }
 
+sl_accuracy sl_accuracy_least(sl_accuracy a, sl_accuracy b) {
+  return (sl_accuracy){a.each > b.each ? a.each : b.each, a.more > b.more ? a.more : b.more,
+                       a.tf32 || b.tf32};
+}
+
+/* kernel: NULL, or one more. */
+static sl_accuracy with_kernel(sl_accuracy all, const sl_kernel *kernel, const sl_kernel_args *args,
+                               const void *prepared) {
+  return kernel && kernel->accuracy ? sl_accuracy_least(all, kernel->accuracy(args, prepared)) : all;
+}
+
+sl_accuracy sl_exec_accuracy(const sl_exec *exec) {
+  const sl_plan *plan = exec->run.plan;
+  sl_accuracy all = SL_ACCURACY_IN_ORDER;
+  if (plan->updates && !plan->fuses) {
+    const sl_kernel *kernel;
+    sl_kernel_args given = sl_plan_update_args(plan, NULL);
+    if (sl_kernel_find(plan->comm->device, &given, &kernel) == SLEY_OK)
+      all = with_kernel(all, kernel, &given, NULL);
+  }
+  for (int i = 0; i < plan->parts.count; i++) {
+    const sl_bound_part *bound = &exec->parts[i];
+    sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &bound->problem}};
+    sl_kernel_args update = sl_plan_update_args(plan, &bound->update.problem);
+    all = with_kernel(all, bound->kernel, &args, bound->prepared);
+    all = with_kernel(all, bound->update.kernel, &update, bound->update.prepared);
+  }
+  return all;
+}
+
 void sl_kernel_use_of_exec(const sl_exec *exec, sl_kernel_use *out) {
   const sl_plan *plan = exec->run.plan;
   *out = (sl_kernel_use){0};
   for (int i = 0; i < plan->parts.count; i++) {
     const sl_bound_part *bound = &exec->parts[i];
     if (bound->kernel)
-      add(plan->comm->device, bound->kernel, SL_PART(plan, i)->kind, SL_PART(plan, i)->nnz,
+      add(plan->comm->device, bound->kernel, bound->prepared, SL_PART(plan, i)->kind, SL_PART(plan, i)->nnz,
           SL_PART(plan, i)->arrives_in < 0 ? copied_by(bound->kernel, &bound->problem, bound->prepared) : 0,
           out);
   }
@@ -52,7 +84,8 @@ static void add_dry(const sl_plan *plan, const sley_matrix *block, sley_part_kin
   problem.far_rows = kind == SLEY_PART_BOTH && !plan->segment;
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
   if (entries > 0 && sl_kernel_find(plan->comm->device, &args, &kernel) == SLEY_OK)
-    add(plan->comm->device, kernel, kind, entries, copied_by(kernel, &problem, NULL) > 0 ? entries : 0, out);
+    add(plan->comm->device, kernel, NULL, kind, entries, copied_by(kernel, &problem, NULL) > 0 ? entries : 0,
+        out);
 }
 
 /* Parts that tell nothing: the rank's own columns and the others, or all together. */

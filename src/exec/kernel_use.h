@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kernels sum how many of a plan's entries, by the kind of part. */
+/* Which kernels sum how many of a plan's entries, by the kind of part, and how accurately. */
 #ifndef SLEY_EXEC_KERNEL_USE_H
 #define SLEY_EXEC_KERNEL_USE_H
 
@@ -13,6 +13,12 @@ typedef struct sl_kernel_use {
   int64_t entries[SL_PART_KINDS][SL_KERNELS_MOST];
   int64_t copied[SL_PART_KINDS][SL_KERNELS_MOST];
 } sl_kernel_use;
+
+/* What the least accurate of two promises. */
+sl_accuracy sl_accuracy_least(sl_accuracy a, sl_accuracy b);
+
+/* Of all its parts, by the kernels that sum them and those that make its updates. */
+sl_accuracy sl_exec_accuracy(const sl_exec *exec);
 
 /* Of a bound plan. */
 void sl_kernel_use_of_exec(const sl_exec *exec, sl_kernel_use *out);

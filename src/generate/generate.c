@@ -14,7 +14,7 @@ typedef struct generator {
 static const generator generators[] = {
     {"er", sl_generate_er},       {"rmat", sl_generate_rmat},   {"twin", sl_generate_twin},
     {"dense", sl_generate_dense}, {"diag", sl_generate_diag},   {"band", sl_generate_band},
-    {"grid", sl_generate_grid},   {"empty", sl_generate_empty},
+    {"grid", sl_generate_grid},   {"empty", sl_generate_empty}, {"windows", sl_generate_windows},
 };
 
 const char *const sl_generators[] = {
@@ -32,6 +32,8 @@ const char *const sl_generators[] = {
     "entries up to W off the diagonal",
     "grid:nx=X,ny=Y",
     "five-point stencil on a grid of X x Y points",
+    "windows:rows=R,columns=D,entries=E[,near=W,seed=S]",
+    "windows of 16 rows, each of E entries in D columns, from W near the diagonal or all",
     "empty:rows=R,cols=C",
     "no entries",
     NULL,

@@ -24,6 +24,7 @@ sley_status sl_generate_dense(const sl_request *request, sley_matrix **out);
 sley_status sl_generate_diag(const sl_request *request, sley_matrix **out);
 sley_status sl_generate_band(const sl_request *request, sley_matrix **out);
 sley_status sl_generate_grid(const sl_request *request, sley_matrix **out);
+sley_status sl_generate_windows(const sl_request *request, sley_matrix **out);
 sley_status sl_generate_empty(const sl_request *request, sley_matrix **out);
 
 #endif

@@ -4,6 +4,7 @@
 #ifndef SLEY_MACHINE_MACHINE_H
 #define SLEY_MACHINE_MACHINE_H
 
+#include "device/window_model.h"
 #include "transport/transport.h"
 
 enum {
@@ -61,6 +62,8 @@ typedef struct sley_machine {
   sl_rate store[SL_MACHINE_STORES];
   int gathers; /* measured likewise, of copying rows that do not lie side by side; before link self */
   sl_rate gather[SL_MACHINE_GATHERS];
+  bool models_windows; /* windows has figures of the machine's own; else those built in hold */
+  sl_window_model windows;
   bool overlaps;      /* rows move while parts are summed; else the rank's threads do both in turn */
   bool messages_move; /* those that the node's bandwidth limits do, but for the work that they are */
 } sl_machine;

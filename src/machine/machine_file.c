@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "machine/machine.h"
 
-enum { MOST_BYTES = 1 << 16, MOST_LINE = 512, MOST_WORDS = 5 };
+enum { MOST_BYTES = 1 << 16, MOST_LINE = 512, MOST_WORDS = 3 + SL_WINDOW_FIGURES };
 
 static const char *const link_names[SL_LINK_COUNT] = {"self", "direct", "message"};
 
@@ -43,7 +43,7 @@ typedef struct parser {
   const char *name;
   int line;
   sl_machine *machine;
-  bool seen[KEYS], named, of_device, overlap, link[SL_LINK_COUNT];
+  bool seen[KEYS], named, of_device, overlap, link[SL_LINK_COUNT], windows[2][SL_WINDOW_KINDS];
 } parser;
 
 static sley_status fail_at(const parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -167,6 +167,26 @@ static sley_status read_gather(parser *p, char **word) {
   return append_rate(p, word, word[2], word[3], m->gather, SL_MACHINE_GATHERS, &m->gathers);
 }
 
+static sley_status read_choice(const parser *p, const char *word, const char *const *choices, int *out);
+
+/* The figures of windows of a kind of values, on one kind of cores. */
+static sley_status read_windows(parser *p, char **word) {
+  static const char *const cores[] = {"tensor", "stream", NULL};
+  const char *kinds[SL_WINDOW_KINDS + 1] = {NULL};
+  int kind, core;
+  for (int i = 0; i < SL_WINDOW_KINDS; i++)
+    kinds[i] = sl_window_kind_name((sl_window_kind)i);
+  SL_TRY(read_choice(p, word[1], kinds, &kind));
+  SL_TRY(read_choice(p, word[2], cores, &core));
+  SL_TRY(once(p, &p->windows[core][kind], word[0]));
+  sl_window_figures *figures = &p->machine->windows.of[kind];
+  double *list = core == 0 ? figures->tensor : figures->stream;
+  for (int i = 0; i < SL_WINDOW_FIGURES; i++)
+    SL_TRY(read_real(p, word[3 + i], true, &list[i]));
+  p->machine->models_windows = true;
+  return SLEY_OK;
+}
+
 /* choices: ended by NULL. */
 static sley_status read_choice(const parser *p, const char *word, const char *const *choices, int *out) {
   char all[64] = "";
@@ -228,6 +248,8 @@ static sley_status read_line(parser *p, char *line) {
                {"fetch", 4, read_fetch, "a class, bytes of a row and the seconds it takes"},
                {"gather", 4, read_gather, "bytes a row, bytes of all rows, and a bandwidth in bytes/s"},
                {"spmm", 4, read_rate, "bytes a row, bytes of reach, and a bandwidth in bytes/s"},
+               {"windows", MOST_WORDS, read_windows,
+                "f32, tf32 or f16, then tensor or stream, and 7 figures in ns; docs/MACHINES.md says which"},
                {"near", 3, read_near, "bytes a row and a bandwidth in bytes/s"},
                {"store", 4, read_store, "bytes a row, bytes of all rows, and a bandwidth in bytes/s"}};
   char *word[MOST_WORDS];
@@ -267,7 +289,7 @@ static sley_status check_whole(const parser *p) {
 }
 
 sley_status sl_machine_parse(const char *name, const char *text, size_t bytes, sl_machine *out) {
-  *out = (sl_machine){.device = "cpu"};
+  *out = (sl_machine){.device = "cpu", .windows = *sl_window_model_built_in()};
   snprintf(out->source, sizeof out->source, "%s", name);
   parser p = {.name = name, .machine = out};
   for (size_t at = 0; at < bytes;) {

@@ -108,6 +108,19 @@ static void write_rates(FILE *stream, const char *key, const sl_rate *rate, int 
   }
 }
 
+static void write_windows(FILE *stream, const sl_machine *m) {
+  for (int kind = 0; kind < SL_WINDOW_KINDS && m->models_windows; kind++)
+    for (int core = 0; core < 2; core++) {
+      sl_window_figures figures = m->windows.of[kind];
+      const double *list = core == 0 ? figures.tensor : figures.stream;
+      fprintf(stream, "windows %s %s", sl_window_kind_name((sl_window_kind)kind),
+              core == 0 ? "tensor" : "stream");
+      for (int i = 0; i < SL_WINDOW_FIGURES; i++)
+        fprintf(stream, " %.6g", list[i]);
+      fprintf(stream, "\n");
+    }
+}
+
 sley_status sl_machine_write(const sl_machine *m, const char *path) {
   static const char *const link[SL_LINK_COUNT] = {"self", "direct", "message"};
   sl_outfile file;
@@ -138,5 +151,6 @@ sley_status sl_machine_write(const sl_machine *m, const char *path) {
   write_rates(file.stream, "spmm", m->rate, m->rates);
   write_rates(file.stream, "near", m->near, m->nears);
   write_rates(file.stream, "store", m->store, m->stores);
+  write_windows(file.stream, m);
   return sl_outfile_commit(&file);
 }

@@ -214,6 +214,11 @@ sley_status sl_spmm_fit(sley_plan *handle, const sl_inspection *ins, const sley_
     status = need(&f, handle->plan.k, &needed);
   SL_TRY(sl_agree(comm, status));
   SL_TRY(fit_whole(handle, &f, options, needed, &fits, &limited));
+  if (!fits && !comm->device->ops->host_addresses) { /* kernels that keep less may fit */
+    handle->plan.lean = true;
+    SL_TRY(sl_agree(comm, need(&f, handle->plan.k, &needed)));
+    SL_TRY(fit_whole(handle, &f, options, needed, &fits, &limited));
+  }
   if (fits)
     return SLEY_OK;
   if (!limited && !handle->plan.dry)

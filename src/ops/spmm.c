@@ -12,7 +12,6 @@
 #include "ops/check.h"
 #include "ops/compare.h"
 #include "ops/kernel_use.h"
-#include "plan/describe.h"
 #include "plan/resident.h"
 #include "predict/choice.h"
 #include "predict/locality.h"
@@ -72,6 +71,36 @@ static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtyp
   return SLEY_OK;
 }
 
+/* Whether values of f32 may be rounded before they are multiplied. Bits that are the same everywhere cannot
+ * depend on which kernel multiplies. */
+static sley_status choose_precision(const sley_plan_options *options, sley_dtype dtype,
+                                    sl_plan_wishes *wishes) {
+  const char *name = options->precision;
+  if (!name || strcmp(name, "full") == 0)
+    return SLEY_OK;
+  if (strcmp(name, "tf32") != 0)
+    return sl_fail(SLEY_ERR_ARG, "there is no precision \"%s\": full and tf32 are known", name);
+  if (dtype != SLEY_F32)
+    return sl_fail(SLEY_ERR_ARG, "precision tf32 is for values of f32 alone: leave it out");
+  if (options->reproducible)
+    return sl_fail(SLEY_ERR_ARG, "reproducible bits do not depend on which kernel multiplies, but with "
+                                 "precision tf32 some round values: leave one of the two out");
+  wishes->tf32 = true;
+  return SLEY_OK;
+}
+
+/* The figures of row windows: of what times are predicted for, or of the device. */
+static sley_status choose_windows(const sl_device *device, const sley_plan_options *options,
+                                  sl_plan_wishes *wishes) {
+  const sl_machine *machine = options->machine;
+  if (!machine && !sl_kernel_is_there(device->ops->kernels, "hybrid"))
+    return SLEY_OK;
+  if (!machine)
+    SL_TRY(sl_machine_find(sl_machine_of(device), &machine));
+  wishes->windows = machine->models_windows ? &machine->windows : NULL;
+  return SLEY_OK;
+}
+
 static sley_status choose_updates(const sley_plan_options *options, sl_updates *out) {
   static const sl_updates of[] = {[SLEY_UPDATE_NONE] = SL_UPDATES_NONE,
                                   [SLEY_UPDATE_FUSED] = SL_UPDATES_FUSED,
@@ -94,6 +123,8 @@ static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *opt
   SL_TRY(choose_updates(options, &out->updates));
   SL_TRY(choose_library(options, &out->library));
   SL_TRY(choose_kernel(comm->device, options, out));
+  SL_TRY(choose_precision(options, dtype, out));
+  SL_TRY(choose_windows(comm->device, options, out));
   return choose_wire(options, dtype, out);
 }
 
@@ -116,6 +147,17 @@ static sley_status begin_planning(sl_inspection *ins, const sley_plan_options *o
   return sl_agree(ins->comm, look_at_locality(ins));
 }
 
+/* The least accurate of all parts on all ranks, which every rank is told. Collective. */
+static sley_status find_accuracy(sley_plan *handle) {
+  sl_accuracy own = sl_exec_accuracy(handle->exec);
+  if (handle->last)
+    own = sl_accuracy_least(own, sl_exec_accuracy(handle->last));
+  int64_t most[] = {own.each, own.more, own.tf32};
+  SL_TRY(handle->comm->ops->allreduce(handle->comm, SL_MAX, most, 3));
+  handle->accuracy = (sl_accuracy){(int)most[0], (int)most[1], most[2] != 0};
+  return SLEY_OK;
+}
+
 /* Lets the algorithm build the plan of what was inspected, and binds it. */
 static sley_status build(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options) {
   sley_status status = begin_planning(ins, options);
@@ -130,6 +172,8 @@ static sley_status build(sley_plan *handle, sl_inspection *ins, const sley_plan_
     status = sl_exec_create(handle->blocks > 1 ? &handle->full_block : &handle->plan, &handle->exec);
   if (status == SLEY_OK && !options->dry && handle->rest > 0)
     status = sl_exec_create_sharing(&handle->last_block, handle->exec, &handle->last);
+  if (status == SLEY_OK && !options->dry)
+    status = find_accuracy(handle);
   if (status == SLEY_OK && !options->dry)
     sl_kernel_use_of_exec(handle->exec, &handle->used);
   else if (status == SLEY_OK && !options->machine)
@@ -197,6 +241,7 @@ static sley_status begin_plan(sl_comm *comm, const sley_matrix *block, sley_plan
   if (status == SLEY_OK) {
     (*out)->comm = comm;
     (*out)->nnz = block->nnz;
+    (*out)->accuracy = SL_ACCURACY_IN_ORDER;
   }
   return sl_agree(comm, status);
 }
@@ -433,17 +478,6 @@ sley_status sl_spmm_counted(sley_plan *plan, sley_traffic *out) {
   return SLEY_OK;
 }
 
-/* Of the plan's products, and of its updates where it has any: the larger. */
-static int term_roundings(const sl_plan *p) {
-  int most = p->kernel && p->kernel->roundings > 0 ? p->kernel->roundings : 1;
-  return p->update_roundings > most ? p->update_roundings : most;
-}
-
-static int more_roundings(const sl_plan *p) {
-  int most = p->kernel ? p->kernel->more_roundings : 0;
-  return p->update_more_roundings > most ? p->update_more_roundings : most;
-}
-
 void sl_spmm_info(const sley_plan *plan, sley_plan_info *out) {
   const sl_plan *p = &plan->plan;
   const sl_figures *f = &p->figures;
@@ -471,9 +505,10 @@ void sl_spmm_info(const sley_plan *plan, sley_plan_info *out) {
                           .rank_messages = f->messages_most,
                           .wire = p->wire,
                           .wire_bound = sl_wire_bound(p->wire, p->roundings),
-                          .term_roundings = term_roundings(p),
-                          .more_roundings = more_roundings(p),
-                          .update_fused = f->fuses};
+                          .term_roundings = plan->accuracy.each,
+                          .more_roundings = plan->accuracy.more,
+                          .update_fused = f->fuses,
+                          .tf32 = plan->accuracy.tf32};
 }
 
 void sl_spmm_trials(const sley_plan *plan, sley_trial *out, int room, int *count) {
@@ -487,41 +522,6 @@ void sl_spmm_trials(const sley_plan *plan, sley_trial *out, int room, int *count
                           .ms = 1e3 * trial->seconds,
                           .chosen = i == table->best};
   }
-}
-
-/* A line for each shape, the one chosen marked. Returns the length, as snprintf does. */
-static size_t describe_trials(const sley_trial *trials, int count, char *text, size_t bytes) {
-  size_t used = 0;
-  for (int i = 0; i < count; i++) {
-    const sley_trial *t = &trials[i];
-    used +=
-        (size_t)snprintf(text + used, bytes - used, "  tried     ps %2d, dist %2d, wpb %2d: %10.4f ms%s\n",
-                         t->ps, t->dist, t->wpb, t->ms, t->chosen ? ", chosen" : "");
-  }
-  return used;
-}
-
-sley_status sl_spmm_describe(const sley_plan *plan, char **out) {
-  enum { LINE = 80 };
-  sley_trial trials[SL_NEIGHBOUR_TRIALS];
-  char lines[SL_NEIGHBOUR_TRIALS * LINE + SL_KERNEL_LINES * SL_KERNEL_LINE], *text;
-  int count;
-  *out = NULL;
-  SL_TRY(sl_plan_describe(&plan->plan, &text));
-  sl_spmm_trials(plan, trials, SL_NEIGHBOUR_TRIALS, &count);
-  size_t length = strlen(text);
-  size_t more =
-      sl_kernel_use_describe(plan->comm->device, &plan->used, lines, SL_KERNEL_LINES * SL_KERNEL_LINE);
-  more += describe_trials(trials, count, lines + more, sizeof lines - more);
-  char *longer = more > 0 ? sl_realloc(text, (int64_t)(length + more + 1), 1, "a plan's description") : text;
-  if (!longer) {
-    sl_free(text);
-    return SLEY_ERR_MEMORY;
-  }
-  if (more > 0)
-    memcpy(longer + length, lines, more + 1);
-  *out = longer;
-  return SLEY_OK;
 }
 
 void sl_spmm_free_plans(sley_plan *plan) {

@@ -32,6 +32,7 @@ struct sley_plan {
   sl_transposition *values; /* by which they get new values, or NULL */
   sl_halo *halo;            /* the inspection's */
   sl_input kept;            /* of the last execute */
+  sl_accuracy accuracy;     /* of its sums, on all ranks */
   sl_kernel_use used;       /* by this rank: what kernels sum; nothing of dry plans for another machine */
   sl_counters counted;      /* by this rank, in the last execute */
 };

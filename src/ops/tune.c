@@ -76,7 +76,7 @@ static sley_status tune_launched(sl_comm *comm, void *arg) {
     SL_TRY(comm->ops->allreduce(comm, SL_MAX, &longest, 1));
     spent = (double)longest * 1e-9;
   }
-  return SLEY_OK;
+  return sl_tune_windows(comm, arg);
 }
 
 static sley_status tune_crowded(sl_comm *comm, void *arg) {
@@ -105,7 +105,7 @@ static sley_status run(const sl_transport_backend *backend, const sl_launch *lau
   double begin = sl_now();
   for (int round = 0; round == 0 || is_time_left(shared, round, sl_now() - begin); round++)
     SL_TRY(run_once(backend, *launch, shared));
-  return SLEY_OK;
+  return is_gpu(shared) ? backend->run(launch, sl_tune_windows, shared) : SLEY_OK;
 }
 
 /* How many ranks to start, and with how many threads each. */

@@ -27,7 +27,6 @@ static void count_list(const sl_comm *comm, const sl_row_list *list, sl_grain gr
 static void settle_result(sl_plan *plan) {
   sl_buffer *y = SL_BUFFER(plan, SL_BUFFER_Y);
   plan->fuses = plan->updates == SL_UPDATES_FUSED && sl_plan_can_fuse(plan);
-  sl_plan_set_update_roundings(plan);
   bool apart = plan->updates && !plan->fuses; /* what is multiplied is not rounded before */
   plan->wide_result =
       sl_is_16_bit(plan->dtype) && (plan->separate_result || apart || sl_plan_sums_in_steps(plan));

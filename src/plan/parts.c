@@ -470,57 +470,82 @@ sley_status sl_part_from_items(sl_plan *plan, const sl_part *frame, const sl_ite
       part.a.rows += i == 0 || items[i].row != items[i - 1].row;
   }
   SL_TRY(take_arrays(plan, &part, whole));
-  int64_t *rowptr = (int64_t *)part.a.rowptr, *rowid = (int64_t *)part.a.rowid, stored = 0;
+  int64_t *rowptr = (int64_t *)part.a.rowptr, *rowid = (int64_t *)part.a.rowid, row = -1;
+  memset(rowptr, 0, ((size_t)part.a.rows + 1) * sizeof *rowptr);
   for (int64_t i = 0; i < count; i++) {
-    int64_t row = items[i].row - row_first;
-    if (whole) {
-      while (stored <= row)
-        rowptr[stored++] = i;
-    } else if (i == 0 || items[i].row != items[i - 1].row) {
-      rowid[stored] = row;
-      rowptr[stored++] = i;
-    }
-    sl_index_set((void *)part.a.col, part.a.index, i, items[i].col - col_first);
-    sl_value_set((void *)part.a.val, part.a.dtype, i, items[i].value);
+    row = whole ? items[i].row - row_first : row + (i == 0 || items[i].row != items[i - 1].row);
+    if (!whole)
+      rowid[row] = items[i].row - row_first;
+    rowptr[row + 1]++;
   }
-  while (stored <= part.a.rows)
-    rowptr[stored++] = count;
+  for (int64_t r = 0; r < part.a.rows; r++)
+    rowptr[r + 1] += rowptr[r];
+  row = -1;
+  for (int64_t i = 0; i < count; i++) { /* rowptr[row]: where its next entry goes */
+    row = whole ? items[i].row - row_first : row + (i == 0 || items[i].row != items[i - 1].row);
+    sl_index_set((void *)part.a.col, part.a.index, rowptr[row], items[i].col - col_first);
+    sl_value_set((void *)part.a.val, part.a.dtype, rowptr[row]++, items[i].value);
+  }
+  memmove(rowptr + 1, rowptr,
+          (size_t)part.a.rows * sizeof *rowptr); /* the ends become the next ones' starts */
+  rowptr[0] = 0;
   return sl_plan_add_part(plan, &part, index);
 }
 
-/* Groups the block's entries by target; count[p] of them for rank p. */
+/* The rank's threads at grouping entries by target, each with its share of the block's rows. */
+typedef struct grouping {
+  const sl_inspection *ins;
+  int (*target)(const void *context, int64_t row, int64_t col);
+  const void *context;
+  sl_item *items; /* NULL: they are counted */
+  int64_t *at;    /* of each thread and rank: entries, then where the next goes */
+} grouping;
+
+static sley_status group_rows(void *context, int thread, int threads) {
+  const grouping *g = context;
+  const sley_matrix *block = g->ins->block;
+  int64_t row_first = g->ins->row_begin[g->ins->comm->rank],
+          *at = g->at + (int64_t)thread * g->ins->comm->size;
+  int64_t begin = sl_csr_split(block->rows, block->rowptr, thread, threads);
+  int64_t end = sl_csr_split(block->rows, block->rowptr, thread + 1, threads);
+  for (int64_t row = begin; row < end; row++)
+    for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
+      int64_t col = sl_index_at(block->col, block->index, e);
+      int p = g->target(g->context, row_first + row, col);
+      if (p < 0)
+        continue;
+      if (g->items)
+        g->items[at[p]] = (sl_item){row_first + row, col, sl_value_at(block->val, block->dtype, e)};
+      at[p]++;
+    }
+  return SLEY_OK;
+}
+
+/* Groups the block's entries by target, each group in the block's order; count[p] of them for rank p. */
 static sley_status group_by_target(const sl_inspection *ins, int (*target)(const void *, int64_t, int64_t),
                                    const void *context, int64_t *count, sl_item **out) {
-  const sley_matrix *block = ins->block;
-  int ranks = ins->comm->size;
-  int64_t row_first = ins->row_begin[ins->comm->rank], *at;
-  memset(count, 0, (size_t)ranks * sizeof *count);
-  SL_TRY(SL_NEW_ZERO(at, ranks + 1, "entry counts"));
-  for (int pass = 0; pass < 2; pass++) {
-    for (int64_t row = 0; row < block->rows; row++)
-      for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
-        int64_t col = sl_index_at(block->col, block->index, e);
-        int p = target(context, row_first + row, col);
-        if (p < 0)
-          continue;
-        if (pass == 0) {
-          count[p]++;
-          continue;
-        }
-        (*out)[at[p]++] = (sl_item){row_first + row, col, sl_value_at(block->val, block->dtype, e)};
-      }
-    if (pass == 1)
-      break;
-    for (int p = 0; p < ranks; p++)
-      at[p + 1] = at[p] + count[p];
-    *out = sl_alloc(at[ranks], sizeof **out, "entries to redistribute");
-    if (!*out) {
-      sl_free(at);
-      return SLEY_ERR_MEMORY;
+  sl_team *team = sl_plan_team(ins);
+  int ranks = ins->comm->size, threads = sl_team_size(team);
+  grouping g = {.ins = ins, .target = target, .context = context};
+  int64_t sum = 0;
+  SL_TRY(SL_NEW_ZERO(g.at, (int64_t)threads * ranks, "entry counts"));
+  sley_status status = sl_team_run(team, group_rows, &g);
+  for (int p = 0; p < ranks; p++) {
+    int64_t first = sum;
+    for (int t = 0; t < threads; t++) {
+      int64_t *at = &g.at[(int64_t)t * ranks + p], entries = *at;
+      *at = sum;
+      sum += entries;
     }
+    count[p] = sum - first;
   }
-  sl_free(at);
-  return SLEY_OK;
+  if (status == SLEY_OK)
+    status = SL_NEW(g.items, sum, "entries to redistribute");
+  *out = g.items;
+  if (status == SLEY_OK)
+    status = sl_team_run(team, group_rows, &g);
+  sl_free(g.at);
+  return status;
 }
 
 sley_status sl_redistribute(const sl_inspection *ins,

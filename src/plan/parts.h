@@ -54,8 +54,9 @@ typedef struct sl_item {
   double value;
 } sl_item;
 
-/* Part of a plan from count items sorted by row, then column: row r is stored row r - row_first (whole, rows
- * of them) or listed (not whole), column c is c - col_first of buffer x. Its place in the plan: *index. */
+/* Part of a plan from count items: row r is stored row r - row_first (whole, rows of them) or listed (not
+ * whole), column c is c - col_first of buffer x. The items of a row keep their order; where rows are listed,
+ * items come by row. Its place in the plan: *index. */
 sley_status sl_part_from_items(sl_plan *plan, const sl_part *frame, const sl_item *items, int64_t count,
                                bool whole, int64_t rows, int64_t row_first, int64_t col_first, int *index);
 

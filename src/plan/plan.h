@@ -6,6 +6,7 @@
 #ifndef SLEY_PLAN_PLAN_H
 #define SLEY_PLAN_PLAN_H
 
+#include "device/window_model.h"
 #include "plan/inspect.h"
 
 /* Buffers 0 and 1 are the caller's X and Y. */
@@ -150,12 +151,16 @@ typedef struct sl_plan {
   int slices;                  /* ranks that share a row of Y, each with a slice of the columns; 0: none do */
   int64_t all_rows, all_cols, all_nnz, remote_nnz, halo_rows, cover_rows;
   bool dry;
-  bool uses_block;         /* a part has arrays of the block, which must outlive the plan */
-  bool capture;            /* of its exchanges */
-  bool renewable;          /* its parts can take new values */
-  bool entries_travel;     /* entries of A go to other ranks, when the plan is made: it cannot be renewable */
-  bool reproducible;       /* every row is summed in column order */
-  const char *library;     /* whose kernels sum the parts; NULL: Sley's own */
+  bool uses_block;     /* a part has arrays of the block, which must outlive the plan */
+  bool capture;        /* of its exchanges */
+  bool renewable;      /* its parts can take new values */
+  bool entries_travel; /* entries of A go to other ranks, when the plan is made: it cannot be renewable */
+  bool reproducible;   /* every row is summed in column order */
+  bool tf32;           /* kernels may round values of f32 to tf32 before they multiply */
+  const char *library; /* whose kernels sum the parts; NULL: Sley's own */
+  bool lean;           /* memory is short: see sl_spmm_problem */
+  bool models_windows; /* by figures of the machine's own, which windows has */
+  sl_window_model windows;
   const sl_kernel *kernel; /* the one that sums the parts; NULL: the cheapest that serves each */
   /* With a beta other than 0, Y is computed apart and added at the end, so that no order of steps is
    * disturbed. */
@@ -171,8 +176,6 @@ typedef struct sl_plan {
   const int64_t *segment;
   sl_updates updates; /* whether Y is for updates, see below */
   bool fuses;         /* with updates: each block of rows of Y is multiplied by W as soon as it is summed */
-  /* With updates: the most of what their kernels say of sums (device/kernel.h); 0: as in stored order. */
-  int update_roundings, update_more_roundings;
   /* Values travel in the type wire, rounded at most `roundings` times on their way; 0: as they are. */
   int roundings;
   sley_dtype wire;

@@ -26,9 +26,12 @@ sl_spmm_problem sl_part_problem(const sl_plan *plan, const sl_part *part, const 
                            .own = plan->comm->rank,
                            .wide_y = sl_part_is_wide(plan, part),
                            .in_order = plan->reproducible,
+                           .tf32 = plan->tf32,
+                           .lean = plan->lean,
                            .renewable = plan->renewable,
                            .arrives = part->arrives_in >= 0,
                            .library = part->arrives_in < 0 ? plan->library : NULL,
+                           .windows = &plan->windows,
                            .kernel = plan->kernel,
                            .team = plan->comm->team};
 }
@@ -106,32 +109,4 @@ bool sl_plan_can_fuse(const sl_plan *plan) {
       return false;
   }
   return true;
-}
-
-static void raise_roundings(sl_plan *plan, const sl_kernel_args *args) {
-  const sl_kernel *kernel;
-  if (!sl_kernel_serves(plan->comm->device, args) ||
-      sl_kernel_find(plan->comm->device, args, &kernel) != SLEY_OK)
-    return;
-  if (kernel->roundings > plan->update_roundings)
-    plan->update_roundings = kernel->roundings;
-  if (kernel->more_roundings > plan->update_more_roundings)
-    plan->update_more_roundings = kernel->more_roundings;
-}
-
-/* The kernel for rows that are given counts where others fuse, too: other ranks may not, and figures are said
- * the same on all. */
-void sl_plan_set_update_roundings(sl_plan *plan) {
-  if (!plan->updates)
-    return;
-  sl_kernel_args given = sl_plan_update_args(plan, NULL);
-  raise_roundings(plan, &given);
-  for (int i = 0; i < plan->parts.count && plan->fuses; i++) {
-    sl_spmm_matrix known;
-    sl_spmm_problem problem;
-    if (!is_updated(plan, SL_PART(plan, i)))
-      continue;
-    sl_kernel_args args = update_args_of(plan, SL_PART(plan, i), &known, &problem);
-    raise_roundings(plan, &args);
-  }
 }

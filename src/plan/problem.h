@@ -24,9 +24,6 @@ bool sl_plan_sums_in_steps(const sl_plan *plan);
  * those of a run. problem: of the product; NULL: rows are given. */
 sl_kernel_args sl_plan_update_args(const sl_plan *plan, const sl_spmm_problem *problem);
 
-/* Sets what a plan's updates err by, once it is known whether it fuses. */
-void sl_plan_set_update_roundings(sl_plan *plan);
-
 /* Of a plan that is made for updates: whether the kernels of its device multiply each block of rows of A X by
  * W as soon as it is summed. That takes a device that has such a kernel for each part, and that every row of
  * Y is made by one part; else A X is made whole, in a buffer, and then multiplied. Local. */

@@ -10,20 +10,50 @@ enum { SAMPLES = 4, LEAST_ROWS = 16, MOST_ROWS = 1 << 17, SIDES = 2 };
 
 const double sl_window_bytes[SL_WINDOWS] = {1 << 20, 1 << 22, 1 << 24};
 
-/* Columns named in a sample, by hash; each plus one, for 0 is none. */
+/* Columns named in a sample: a bit each, where that takes no more than their table by hash; in the table each
+ * plus one, for 0 is none. Bits of columns beside each other lie in words beside each other: a word that was
+ * just written would have to be waited for. */
 typedef struct named {
-  int64_t mask;
+  int64_t mask;   /* words, or the table's places, less one */
+  uint64_t *bits; /* NULL: by hash */
+  int shift;
   int64_t *next_col;
 } named;
 
+static sley_status named_begin(int64_t cols, int64_t capacity, named *out) {
+  int64_t room = 1, words = 1;
+  int shift = 0;
+  while (room < 2 * capacity)
+    room *= 2;
+  for (; words * 64 < cols; words *= 2)
+    shift++;
+  if (words > room) {
+    *out = (named){.mask = room - 1};
+    return SL_NEW_ZERO(out->next_col, room, "a sample of the matrix");
+  }
+  *out = (named){.mask = words - 1, .shift = shift};
+  return SL_NEW_ZERO(out->bits, words, "a sample of the matrix");
+}
+
+static void named_end(named *n) {
+  sl_free(n->bits);
+  sl_free(n->next_col);
+}
+
 /* Whether a column is new to the sample; it is not from now on. */
-static bool is_new(named *n, int64_t col) {
+static inline bool is_new_by_hash(const named *n, int64_t col) {
   int64_t at = (int64_t)((uint64_t)col * UINT64_C(0x9e3779b97f4a7c15) >> 20) & n->mask;
   for (; n->next_col[at] != 0; at = (at + 1) & n->mask)
     if (n->next_col[at] == col + 1)
       return false;
   n->next_col[at] = col + 1;
   return true;
+}
+
+static inline bool is_new_by_bits(const named *n, int64_t col) {
+  const uint64_t bit = UINT64_C(1) << (col >> n->shift), word = n->bits[col & n->mask];
+  n->bits[col & n->mask] = word | bit;
+  return !(word & bit);
 }
 
 /* One of the samples of a window, and what it has counted. */
@@ -35,48 +65,71 @@ typedef struct sample {
   int64_t hits, all;
 } sample;
 
-static void count_sample(const sl_inspection *ins, named *n, sample *s) {
-  const sley_matrix *block = ins->block;
-  int64_t distinct = 0, first = block->rowptr[0];
-  for (int64_t e = s->begin; e < s->end && distinct < s->capacity; e++) {
-    int64_t col = sl_index_at(block->col, block->index, first + e);
-    if (sl_is_remote(ins, col) != s->remote)
+/* What the loop reads is at hand, in copies that its stores cannot change. */
+static inline __attribute__((always_inline)) void count_columns(const sl_inspection *ins, named n, sample *s,
+                                                                sley_index index, bool by_bits) {
+  const void *const cols = ins->block->col;
+  const bool remote = s->remote;
+  const int64_t first = ins->block->rowptr[0], end = first + s->end, capacity = s->capacity,
+                half = capacity / 2, own = ins->first_col, owned = ins->x_rows;
+  int64_t distinct = 0, hits = 0, all = 0;
+  for (int64_t e = first + s->begin; e < end && distinct < capacity; e++) {
+    const int64_t col = sl_index_at(cols, index, e);
+    if (((uint64_t)(col - own) >= (uint64_t)owned) != remote)
       continue;
-    bool fresh = is_new(n, col);
+    const bool fresh = by_bits ? is_new_by_bits(&n, col) : is_new_by_hash(&n, col);
     distinct += fresh;
-    s->all += distinct > s->capacity / 2;
-    s->hits += distinct > s->capacity / 2 && !fresh;
+    all += distinct > half;
+    hits += distinct > half && !fresh;
   }
+  s->hits = hits;
+  s->all = all;
+}
+
+static void count_sample(const sl_inspection *ins, const named *n, sample *s) {
+  const bool narrow = ins->block->index == SLEY_I32;
+  if (narrow && n->bits)
+    count_columns(ins, *n, s, SLEY_I32, true);
+  else if (narrow)
+    count_columns(ins, *n, s, SLEY_I32, false);
+  else
+    count_columns(ins, *n, s, SLEY_I64, n->bits != NULL);
 }
 
 typedef struct samples {
   const sl_inspection *ins;
   int count;
   sample each[SIDES * SL_WINDOWS * SAMPLES];
+  int same[SIDES][SL_WINDOWS]; /* the first window of the same capacity, which is sampled for all */
 } samples;
 
 static sley_status count_samples(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   samples *all = context;
   for (int64_t i = begin; i < end; i++) {
-    int64_t room = 1;
-    while (room < 2 * all->each[i].capacity)
-      room *= 2;
-    named n = {.mask = room - 1};
-    SL_TRY(SL_NEW_ZERO(n.next_col, room, "a sample of the matrix"));
+    named n;
+    SL_TRY(named_begin(all->ins->block->cols, all->each[i].capacity, &n));
     count_sample(all->ins, &n, &all->each[i]);
-    sl_free(n.next_col);
+    named_end(&n);
   }
   return SLEY_OK;
+}
+
+static int64_t capacity_of(const sl_inspection *ins, int window) {
+  int64_t row_bytes = ins->wishes->row_bytes > 0 ? ins->wishes->row_bytes : 1;
+  int64_t capacity = (int64_t)sl_window_bytes[window] / row_bytes;
+  return capacity < LEAST_ROWS ? LEAST_ROWS : capacity > MOST_ROWS ? MOST_ROWS : capacity;
 }
 
 /* Those of a window for a rank's local or remote entries, which name so many rows: none if it holds all. */
 static void add_samples(samples *all, bool remote, int64_t rows, int window) {
   const sl_inspection *ins = all->ins;
-  int64_t row_bytes = ins->wishes->row_bytes > 0 ? ins->wishes->row_bytes : 1, nnz = ins->block->nnz;
-  int64_t capacity = (int64_t)sl_window_bytes[window] / row_bytes;
-  capacity = capacity < LEAST_ROWS ? LEAST_ROWS : capacity > MOST_ROWS ? MOST_ROWS : capacity;
-  if (rows <= capacity)
+  const int64_t nnz = ins->block->nnz, capacity = capacity_of(ins, window);
+  int same = window;
+  while (same > 0 && capacity_of(ins, same - 1) == capacity)
+    same--;
+  all->same[remote][window] = same;
+  if (rows <= capacity || same < window)
     return;
   int64_t fit = nnz / (8 * capacity), count = fit < 1 ? 1 : fit < SAMPLES ? fit : SAMPLES;
   for (int64_t s = 0; s < count; s++)
@@ -91,7 +144,7 @@ static void add_samples(samples *all, bool remote, int64_t rows, int window) {
 static double share_within(const samples *all, bool remote, int window) {
   int64_t hits = 0, entries = 0;
   for (int i = 0; i < all->count; i++)
-    if (all->each[i].remote == remote && all->each[i].window == window) {
+    if (all->each[i].remote == remote && all->each[i].window == all->same[remote][window]) {
       hits += all->each[i].hits;
       entries += all->each[i].all;
     }

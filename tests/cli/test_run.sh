@@ -156,6 +156,17 @@ one_line "wire and 16 bits" "16 bits cannot travel narrower"
 run 2 spmm "$graph" --wire bf16 --algo rowwise
 one_line "wire and rowwise" "rowwise reads rows where they lie"
 
+echo "precision"
+run 0 spmm "$graph" --precision tf32 --repeat 1 --device cpu --json "$work/tf32.json"
+grep -q "^precision  tf32 changes nothing" "$work/out" || fail "--precision tf32 on a CPU: $(cat "$work/out")"
+field "$work/tf32.json" precision full
+run 2 spmm "$graph" --precision tf32 --reproducible
+one_line "tf32 and reproducible" "leave one of the two out"
+run 2 spmm "$graph" --precision tf32 --dtype bf16
+one_line "tf32 and 16 bits" "for values of f32 alone"
+run 2 spmm "$graph" --precision half
+one_line "an unknown precision" "tf32"
+
 echo "X from a file: whole numbers, so that every order, rank count and algorithm gives the same bits"
 {
   printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '|i1', 'fortran_order': False, 'shape': (34, 3), }"

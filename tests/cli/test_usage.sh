@@ -7,7 +7,7 @@ sley=$1 root=$2
 # shellcheck source=tests/cli/lib.sh
 . "$root/tests/cli/lib.sh"
 
-job="k ranks threads workgroup algo device kernel mem-limit order partition dtype wire transpose reproducible seed json"
+job="k ranks threads workgroup algo device kernel precision mem-limit order partition dtype wire transpose reproducible seed json"
 declare -A options=(
   [spmm]="$job x out alpha beta repeat warmup budget unchanged update verify trace local"
   [plan]="$job machine scaling measure"
@@ -16,7 +16,7 @@ declare -A options=(
   [generate]="output dtype threads seed"
   [spy]="output ranks partition order size bare threads seed"
   [tune]="device out transport seconds"
-  [bench]="data matrix cases least widest seed list dtype device threads repeat budget mem-limit mkl json"
+  [bench]="data matrix cases least widest seed list dtype device precision threads repeat budget mem-limit mkl json"
   [info]="json"
 )
 

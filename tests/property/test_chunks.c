@@ -10,16 +10,21 @@
 enum { MAX_ROWS = 80, ROUNDS = 4000 };
 
 typedef struct sample {
-  int64_t rows, target, rowptr[MAX_ROWS + 1], rowid[MAX_ROWS];
+  int64_t rows, rowptr[MAX_ROWS + 1], rowid[MAX_ROWS];
+  sl_chunk_sizes sizes;
   bool in_order, numbered;
 } sample;
 
 static sample make(uint64_t round) {
   sample s = {.rows = sl_below(sl_random(1, round, 0), MAX_ROWS + 1),
-              .target = 1 + sl_below(sl_random(1, round, 1), 30),
               .in_order = sl_random(1, round, 2) % 2,
               .numbered = sl_random(1, round, 3) % 2};
   int64_t longest = 1 + sl_below(sl_random(1, round, 4), 20);
+  s.sizes = sl_chunk_sizes_of(1 + sl_below(sl_random(1, round, 1), 30), s.in_order);
+  if (!s.in_order && sl_random(1, round, 6) % 2) {
+    s.sizes.longest = 1 + sl_below(sl_random(1, round, 7), 60);
+    s.sizes.fragment = 1 + sl_below(sl_random(1, round, 8), s.sizes.longest);
+  }
   s.rowptr[0] = sl_below(sl_random(1, round, 5), 3) * 17;
   for (int64_t i = 0; i < s.rows; i++) {
     uint64_t bits = sl_random(2, round, (uint64_t)i);
@@ -58,6 +63,8 @@ static int64_t list_rows(const sample *s, const sl_chunks *c, int64_t *stored) {
 static void check(const sample *s, const sl_chunks *c) {
   int64_t stored[MAX_ROWS], cut_rows = 0, entries = s->rowptr[s->rows] - s->rowptr[0];
   int64_t full = list_rows(s, c, stored);
+  const sl_chunk_sizes *sizes = &s->sizes;
+  int64_t large = 4 * sizes->target > sizes->fragment ? 4 * sizes->target : sizes->fragment;
   char *taken = calloc((size_t)entries + 1, 1);
   for (int64_t i = 0, overlong = 1; i < c->chunks; i++) {
     const sl_chunk *chunk = &c->chunk[i];
@@ -67,15 +74,15 @@ static void check(const sample *s, const sl_chunks *c) {
     if (chunk->slot < 0) {
       assert_int_equal(chunk->begin, begin);
       assert_int_equal(chunk->begin + chunk->count, end);
-      assert_true(chunk->rows == 1 || chunk->count <= s->target + s->target / 4);
-      assert_true(s->in_order || chunk->count <= 4 * s->target);
+      assert_true(chunk->rows == 1 || chunk->count <= sizes->target + sizes->target / 4);
+      assert_true(chunk->rows > 1 || chunk->count <= sizes->longest);
     } else {
       assert_false(s->in_order);
-      assert_true(end - begin > 4 * s->target && chunk->count <= s->target);
+      assert_true(end - begin > sizes->longest && chunk->count <= sizes->fragment);
       assert_true(chunk->begin >= begin && chunk->begin + chunk->count <= end);
     }
-    assert_true(overlong || chunk->count <= 4 * s->target);
-    overlong = chunk->count > 4 * s->target;
+    assert_true(overlong || chunk->count <= large);
+    overlong = chunk->count > large;
     for (int64_t e = chunk->begin; e < chunk->begin + chunk->count; e++)
       assert_int_equal(taken[e]++, 0);
   }
@@ -98,10 +105,10 @@ static void check(const sample *s, const sl_chunks *c) {
   assert_true(s->in_order ? cut_rows == 0 : true);
 }
 
-static void check_count(const sl_chunks *c, int64_t rows, const int64_t *rowptr, int64_t target,
-                        bool in_order, sl_team *team) {
+static void check_count(const sl_chunks *c, int64_t rows, const int64_t *rowptr, sl_chunk_sizes sizes,
+                        sl_team *team) {
   sl_chunks n;
-  sl_chunks_count(rows, rowptr, target, in_order, team, &n);
+  sl_chunks_count(rows, rowptr, sizes, team, &n);
   assert_true(n.chunks == c->chunks && n.rows == c->rows && n.empties == c->empties);
   assert_true(n.longs == c->longs && n.slots == c->slots && n.longest == c->longest);
   assert_null(n.chunk);
@@ -113,10 +120,9 @@ static void chunks_hold_every_entry_once(void **state) {
   for (uint64_t round = 0; round < ROUNDS; round++) {
     sample s = make(round);
     sl_chunks c;
-    assert_sley_ok(
-        sl_chunks_make(s.rows, s.numbered ? s.rowid : NULL, s.rowptr, s.target, s.in_order, NULL, &c));
+    assert_sley_ok(sl_chunks_make(s.rows, s.numbered ? s.rowid : NULL, s.rowptr, s.sizes, NULL, &c));
     check(&s, &c);
-    check_count(&c, s.rows, s.rowptr, s.target, s.in_order, NULL);
+    check_count(&c, s.rows, s.rowptr, s.sizes, NULL);
     longs += c.longs;
     sl_chunks_free(&c);
   }
@@ -134,15 +140,15 @@ static void threads_do_not_show(void **state) {
     rowptr[i + 1] = rowptr[i] + sl_below(sl_random(4, (uint64_t)i, 0), i % 7 == 0 ? 600 : 6);
   for (int in_order = 0; in_order < 2; in_order++) {
     sl_chunks one, three;
-    assert_sley_ok(sl_chunks_make(ROWS, NULL, rowptr, 100, in_order, NULL, &one));
-    assert_sley_ok(sl_chunks_make(ROWS, NULL, rowptr, 100, in_order, team, &three));
+    assert_sley_ok(sl_chunks_make(ROWS, NULL, rowptr, sl_chunk_sizes_of(100, in_order), NULL, &one));
+    assert_sley_ok(sl_chunks_make(ROWS, NULL, rowptr, sl_chunk_sizes_of(100, in_order), team, &three));
     assert_true(one.chunks == three.chunks && one.rows == three.rows && one.empties == three.empties);
     assert_true(one.longs == three.longs && one.slots == three.slots && one.longest == three.longest);
     assert_memory_equal(one.chunk, three.chunk, (size_t)one.chunks * sizeof *one.chunk);
     assert_true(!one.row && !three.row);
     assert_memory_equal(one.empty, three.empty, (size_t)one.empties * sizeof *one.empty);
     assert_memory_equal(one.long_row, three.long_row, ((size_t)one.longs + 1) * sizeof *one.long_row);
-    check_count(&one, ROWS, rowptr, 100, in_order, team);
+    check_count(&one, ROWS, rowptr, sl_chunk_sizes_of(100, in_order), team);
     int64_t entries = 0;
     for (int64_t i = 0; i < one.chunks; i++)
       entries += one.chunk[i].count;
@@ -159,9 +165,11 @@ static void what_is_too_large_is_refused(void **state) {
   (void)state;
   sl_chunks c;
   const int64_t rowptr[2] = {0, INT64_C(1) << 40}, short_row[2] = {0, 1}, far[1] = {INT64_C(1) << 31};
-  assert_int_equal(sl_chunks_make(1, NULL, rowptr, 128, true, NULL, &c), SLEY_ERR_OVERFLOW);
+  assert_int_equal(sl_chunks_make(1, NULL, rowptr, sl_chunk_sizes_of(128, true), NULL, &c),
+                   SLEY_ERR_OVERFLOW);
   sl_chunks_free(&c);
-  assert_int_equal(sl_chunks_make(1, far, short_row, 128, false, NULL, &c), SLEY_ERR_OVERFLOW);
+  assert_int_equal(sl_chunks_make(1, far, short_row, sl_chunk_sizes_of(128, false), NULL, &c),
+                   SLEY_ERR_OVERFLOW);
   sl_chunks_free(&c);
   assert_non_null(strstr(sley_last_error(), "use more ranks"));
 }
@@ -172,7 +180,7 @@ static void memory_that_runs_out_is_an_error(void **state) {
   for (int64_t nth = 1;; nth++) {
     sl_chunks c;
     sl_memory_fail_at(nth);
-    sley_status status = sl_chunks_make(3, NULL, rowptr, 2, true, NULL, &c);
+    sley_status status = sl_chunks_make(3, NULL, rowptr, sl_chunk_sizes_of(2, true), NULL, &c);
     sl_chunks_free(&c);
     if (status == SLEY_OK) {
       assert_true(nth > 4);

@@ -128,12 +128,10 @@ static void scalar_order(const spmm_case *c, void *y) {
 }
 
 /* |Y - (alpha A X + beta Y0)| <= (terms + 3) eps (|alpha A||X| + |beta Y0|) for every element, the sums in
- * long double: one rounding a term, and one each for alpha val, beta Y0 and the result. A kernel may say that it
- * needs more, NULL: the documented order. Y of 16 bits is rounded once more: 2^-11 or 2^-8 of it, in f16 at
- * least 2^-25. */
-static void check_bound(const spmm_case *c, const sl_kernel *kernel, const void *y) {
-  const int each = kernel && kernel->roundings > 0 ? kernel->roundings : 1,
-            more = kernel ? kernel->more_roundings : 0;
+ * long double: one rounding a term, and one each for alpha val, beta Y0 and the result. A kernel may say that
+ * it needs more: accuracy. Y of 16 bits is rounded once more: 2^-11 or 2^-8 of it, in f16 at least 2^-25. */
+static void check_bound(const spmm_case *c, sl_accuracy accuracy, const void *y) {
+  const int each = accuracy.each, more = accuracy.more;
   long double eps = c->a.dtype == SLEY_F64 ? 0x1p-53L : 0x1p-24L;
   sley_dtype to = y_dtype(c);
   long double narrow = to == SLEY_F16 ? 0x1p-11L : to == SLEY_BF16 ? 0x1p-8L : 0;
@@ -227,8 +225,9 @@ static void refill(const spmm_case *c, const sl_kernel *kernel, sl_queue *queue,
   free(y.base);
 }
 
-static void run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queue, source from,
-                     const block *y) {
+/* Tells how accurate the kernel promises to be. */
+static sl_accuracy run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queue, source from,
+                            const block *y) {
   sl_spmm_problem problem = c->problem;
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = c->args};
   block apart = far_rows(c);
@@ -266,6 +265,8 @@ static void run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queu
   assert_sley_ok(kernel->run(queue, &args));
   assert_int_equal(sl_memory_count(), allocations);
   image_return(&out);
+  const sl_accuracy accuracy = kernel->accuracy ? kernel->accuracy(&args, prepared) : SL_ACCURACY_IN_ORDER;
+  assert_true(!accuracy.tf32 || (problem.tf32 && a.dtype == SLEY_F32));
   kernel->release(queue->device, prepared);
   image_drop(&x);
   image_drop(&far);
@@ -275,6 +276,7 @@ static void run_spmm(const spmm_case *c, const sl_kernel *kernel, sl_queue *queu
     free(page[p].base);
   for (int i = 0; i < ARRAYS; i++)
     image_drop(&arrays[i]);
+  return accuracy;
 }
 
 /* What a kernel finds at plan time; of a part that arrives no more than its types. */
@@ -309,7 +311,7 @@ static void check_kernel(const spmm_case *c, const sl_kernel *kernel, bool prepa
   block first = {0};
   for (int q = 0; q < QUEUES; q++) {
     block y = block_copy(&c->y);
-    run_spmm(c, kernel, queues[q], prepare ? PREPARED : ARRIVED, &y);
+    const sl_accuracy accuracy = run_spmm(c, kernel, queues[q], prepare ? PREPARED : ARRIVED, &y);
     if (prepare && draw(3) == 0)
       check_refill(c, kernel, queues[q], &y);
     if (c->problem.in_order)
@@ -318,7 +320,7 @@ static void check_kernel(const spmm_case *c, const sl_kernel *kernel, bool prepa
       assert_memory_equal(y.data, first.data, y.bytes);
     else {
       if (memcmp(y.data, in_order->data, y.bytes) != 0) /* which has been checked */
-        check_bound(c, kernel, y.data);
+        check_bound(c, accuracy, y.data);
       first = block_copy(&y);
     }
     free(y.base);
@@ -329,10 +331,11 @@ static void check_kernel(const spmm_case *c, const sl_kernel *kernel, bool prepa
 static void check_spmm(spmm_case c) {
   block expected = block_copy(&c.y);
   scalar_order(&c, expected.data);
-  check_bound(&c, NULL, expected.data);
+  check_bound(&c, SL_ACCURACY_IN_ORDER, expected.data);
   for (int in_order = 0; in_order < 2; in_order++)
     for (int prepare = 0; prepare < 2; prepare++) {
       c.problem.in_order = in_order;
+      c.problem.tf32 = !in_order && draw(3) == 0;
       c.problem.far_rows = prepare ? c.cols - c.near : 0; /* what arrives is in one memory */
       c.problem.x_rows = c.cols - c.problem.far_rows;
       int kernels = 0;
@@ -349,8 +352,9 @@ static void check_spmm(spmm_case c) {
 
 static void test_spmm_gives_the_documented_bits(void **state) {
   (void)state;
-  const int64_t widths[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  10, 12, 13, 15,  16,  17,  20,  22,  24, 25,
-                            28, 30, 31, 32, 33, 39, 41, 48, 56, 63, 64, 96, 100, 128, 130, 200, 256, 257, 513};
+  const int64_t widths[] = {0,  1,  2,  3,  4,  5,   6,   7,   8,   10,  12,  13, 15,
+                            16, 17, 20, 22, 24, 25,  28,  30,  31,  32,  33,  39, 41,
+                            48, 56, 63, 64, 96, 100, 128, 130, 200, 256, 257, 513};
   /* The CPU's kernels have functions of their own for all combinations of narrow widths; so many cases run
    * each of NEON's, of vectors of 16 bytes. */
   const int narrow = queues[0]->ops->host_addresses ? 128 : 24;
@@ -404,20 +408,106 @@ static void test_infinity_and_nan(void **state) {
   }
 }
 
-/* Y of more than 8 MiB, which kernels of the CPU write past the caches. */
+static void set_bits(const spmm_case *c, void *values, int64_t at, uint32_t bits) {
+  if (c->a.dtype == SLEY_F32)
+    memcpy((char *)values + at * (int64_t)sizeof bits, &bits, sizeof bits);
+}
+
+/* NaNs of many bits, of A or of X in turn: all of their sums are NaNs. */
+static void test_bits_of_nan(void **state) {
+  (void)state;
+  const uint32_t bits[] = {0x7fffffff, 0xffffffff, 0x7f800001, 0xff800001,
+                           0x7ffff000, 0xfffff000, 0x7fc00000};
+  for (int repeat = 0; repeat < repeats(120); repeat++) {
+    spmm_case c = make_sized(PICK(9, 16, 22, 33, 64, 130), PICK(3, 17, 64), 0, ANY, 4 * repeat);
+    const uint32_t one = bits[repeat / 4 % 7];
+    c.args.beta = 0;
+    if (repeat % 2 == 0 && c.rowptr[c.a.rows] > c.rowptr[0])
+      set_bits(&c, c.val, c.rowptr[0] + draw(c.rowptr[c.a.rows] - c.rowptr[0]), one);
+    const int64_t row = draw(c.cols);
+    for (int64_t f = draw(2); f < c.problem.k && repeat % 2 == 1; f += 2)
+      set_bits(&c, c.x.data, row * c.args.ldx + f, one);
+    block expected = block_copy(&c.y);
+    scalar_order(&c, expected.data);
+    for (int way = 0; way < 3; way++) {
+      c.problem.tf32 = way == 2;
+      c.problem.far_rows = way > 0 ? c.cols - c.near : 0;
+      c.problem.x_rows = c.cols - c.problem.far_rows;
+      for (const sl_kernel *const *each = queues[0]->ops->kernels; *each; each++)
+        if (serves(&c, *each, way > 0)) {
+          block y = block_copy(&c.y);
+          run_spmm(&c, *each, queues[0], way > 0 ? PREPARED : ARRIVED, &y);
+          assert_same_kind(&c, &y, &expected);
+          free(y.base);
+        }
+    }
+    free(expected.base);
+    free_spmm(&c);
+  }
+}
+
+/* Values near the largest of f32, of A or of X, times small ones: no sum leaves the range. */
+static void test_large_values(void **state) {
+  (void)state;
+  const uint32_t large[] = {0x7f7fffff, 0xff7fffff, 0x7f7ff000, 0x7f7fefff, 0x7f000000};
+  for (int repeat = 0; repeat < repeats(60); repeat++) {
+    spmm_case c = make_sized(PICK(9, 16, 22, 33, 64, 130), PICK(3, 17, 64), 0, ANY, 4 * repeat);
+    const bool of_x = repeat % 2;
+    c.args.alpha = of_x ? PICK(1, -2) : 1;
+    c.args.beta = 0;
+    for (int64_t j = c.rowptr[0]; j < c.rowptr[c.a.rows]; j++)
+      if (of_x)
+        sl_value_set(c.val, SLEY_F32, j, draw_real() * 0x1p-10);
+      else if (draw(3) == 0)
+        set_bits(&c, c.val, j, large[draw(5)]);
+    for (int64_t row = 0; row < c.cols; row++)
+      for (int64_t f = 0; f < c.problem.k; f++)
+        if (!of_x)
+          sl_value_set(c.x.data, SLEY_F32, row * c.args.ldx + f, draw_real() * 0x1p-10);
+        else if (draw(3) == 0)
+          set_bits(&c, c.x.data, row * c.args.ldx + f, large[draw(5)]);
+    for (int way = 0; way < 3; way++) {
+      c.problem.tf32 = way == 2;
+      c.problem.far_rows = way > 0 ? c.cols - c.near : 0;
+      c.problem.x_rows = c.cols - c.problem.far_rows;
+      for (const sl_kernel *const *each = queues[0]->ops->kernels; *each; each++)
+        if (serves(&c, *each, way > 0)) {
+          block y = block_copy(&c.y);
+          check_bound(&c, run_spmm(&c, *each, queues[0], way > 0 ? PREPARED : ARRIVED, &y), y.data);
+          free(y.base);
+        }
+    }
+    free_spmm(&c);
+  }
+}
+
+/* The rows of Y follow each other, and factors are values as they are. */
+static void join_rows(spmm_case *c) {
+  free(c->rowid);
+  c->rowid = NULL;
+  c->a.rowid = NULL;
+  c->args.ldy = c->problem.k;
+  c->args.alpha = 1;
+}
+
+/* Y of more than 16 MiB, which kernels of the CPU write past the caches. */
 static void test_large_products(void **state) {
   (void)state;
-  enum { Y_BYTES = 9 << 20 };
+  enum { Y_BYTES = 17 << 20 };
   static const struct {
     sley_dtype dtype;
     int64_t k;
-  } large[] = {{SLEY_F32, 65}, {SLEY_F64, 190}, {SLEY_BF16, 190}};
+    bool joined;
+  } large[] = {{SLEY_F32, 65, false},  {SLEY_F32, 65, true},  {SLEY_F32, 333, true},  {SLEY_F64, 33, true},
+               {SLEY_F64, 190, false}, {SLEY_F64, 190, true}, {SLEY_BF16, 190, false}};
   if (queues[0]->ops->host_addresses && !sl_cpu_has(SL_CPU_AVX2))
     skip(); /* only kernels for AVX have stores that bypass the caches */
   for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
     int64_t row_bytes = large[i].k * (int64_t)sley_dtype_bytes(large[i].dtype);
-    spmm_case c = make_sized(large[i].k, Y_BYTES / row_bytes, 0, MANY_EMPTY, large[i].dtype);
+    spmm_case c = make_sized(large[i].k, Y_BYTES / row_bytes, 0, MANY_EMPTY, (int)large[i].dtype + 4);
     c.args.beta = 0;
+    if (large[i].joined)
+      join_rows(&c);
     check_spmm(c);
   }
 }
@@ -509,6 +599,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_spmm_gives_the_documented_bits),
       cmocka_unit_test(test_infinity_and_nan),
+      cmocka_unit_test(test_bits_of_nan),
+      cmocka_unit_test(test_large_values),
       cmocka_unit_test(test_large_products),
       cmocka_unit_test(test_far_x),
       cmocka_unit_test(test_spmm_continues_a_row),

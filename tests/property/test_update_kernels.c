@@ -266,14 +266,14 @@ static int64_t longest_row(const update_case *c) {
 }
 
 /* Rows of Z that are not written, and what is beyond column n, are as before. */
-static void compare_about(const update_case *c, const block *z, bool given, const sl_kernel *kernel) {
+static void compare_about(const update_case *c, const block *z, bool given, const sl_kernel *kernel,
+                          sl_accuracy accuracy) {
   const int64_t width = c->n + c->pad, count = c->y_rows * width;
   const sley_dtype sums = sl_sum_dtype(c->dtype);
   double *sum = malloc((size_t)count * sizeof *sum + 1), *size = malloc((size_t)count * sizeof *size + 1);
   bool *written = calloc((size_t)c->y_rows + 1, sizeof *written);
-  const double each = kernel->roundings > 0 ? kernel->roundings : 1;
   const double eps = sums == SLEY_F64 ? 0x1p-52 : 0x1p-24;
-  const double bound = (each * (double)(longest_row(c) + c->k + 8) + kernel->more_roundings) * eps;
+  const double bound = (accuracy.each * (double)(longest_row(c) + c->k + 8) + accuracy.more) * eps;
   const double narrow = c->dtype == SLEY_F16 ? 0x1p-11 : c->dtype == SLEY_BF16 ? 0x1p-8 : 0;
   const double most = c->dtype == SLEY_F16 ? 65504 : 3e38;
   exact(c, given, sum, size);
@@ -301,6 +301,10 @@ static void compare_about(const update_case *c, const block *z, bool given, cons
   free(sum);
 }
 
+static sl_accuracy accuracy_of(const sl_kernel *kernel, const sl_kernel_args *args, const void *prepared) {
+  return kernel->accuracy ? kernel->accuracy(args, prepared) : SL_ACCURACY_IN_ORDER;
+}
+
 static void set_w_and_z(sl_update_args *args, const update_case *c, const image *w, const image *z) {
   args->n = c->n;
   args->w = w->data;
@@ -325,7 +329,7 @@ static void run_given_about(const update_case *c, sl_queue *queue) {
   image_return(&z_there);
   image_drop(&w_there);
   image_drop(&t_there);
-  compare_about(c, &z, true, kernel);
+  compare_about(c, &z, true, kernel, accuracy_of(kernel, &args, NULL));
   free(z.base);
 }
 
@@ -349,6 +353,7 @@ static void run_product_about(const update_case *c, sl_queue *queue, int64_t far
       .a = &a, .k = c->k, .x_rows = c->cols - far_rows, .far_rows = far_rows, .wide_y = true};
   sl_kernel_args args = {.op = SL_OP_UPDATE, .update = {.product = {.problem = &problem}, .dtype = c->dtype}};
   const sl_kernel *kernel = NULL;
+  sl_accuracy accuracy = SL_ACCURACY_IN_ORDER;
   void *prepared = NULL;
   if (c->rows > 0 && c->k > 0 && sl_kernel_serves(queue->device, &args)) {
     assert_sley_ok(sl_kernel_find(queue->device, &args, &kernel));
@@ -366,6 +371,7 @@ static void run_product_about(const update_case *c, sl_queue *queue, int64_t far
     args.update.z = again_there.data;
     assert_sley_ok(kernel->run(queue, &args));
     assert_sley_ok(queue->ops->queue_wait(queue));
+    accuracy = accuracy_of(kernel, &args, prepared);
     kernel->release(queue->device, prepared);
   }
   image_return(&again_there);
@@ -374,7 +380,7 @@ static void run_product_about(const update_case *c, sl_queue *queue, int64_t far
   image_drop(&far_there);
   image_drop(&x_there);
   if (kernel) {
-    compare_about(c, &z, false, kernel);
+    compare_about(c, &z, false, kernel, accuracy);
     assert_memory_equal(z.data, again.data, z.bytes);
   }
   free(again.base);

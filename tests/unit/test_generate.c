@@ -62,6 +62,8 @@ static const char *const samples[] = {"er:n=1000,nnz=20000",
                                       "twin:red:scale=0.004",
                                       "dense:rows=9,cols=70",
                                       "band:n=5000,width=3",
+                                      "windows:rows=1600,columns=30,entries=77,near=100",
+                                      "windows:rows=320,columns=17,entries=272,seed=5",
                                       "grid:nx=90,ny=30"};
 enum { SAMPLES = sizeof samples / sizeof *samples };
 
@@ -270,6 +272,37 @@ static void shapes_are_exact(void **state) {
   sl_matrix_destroy(a);
 }
 
+/* Every window has as many distinct columns, and entries, as asked for, and no others. */
+static void windows_are_exact(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int64_t columns, entries, near;
+  } asked[] = {{"windows:rows=320,columns=30,entries=77,near=100", 30, 77, 100},
+               {"windows:rows=320,columns=17,entries=272,seed=5", 17, 272, 320},
+               {"windows:rows=320,columns=1,entries=1", 1, 1, 320},
+               {"windows:rows=320,columns=320,entries=1001", 320, 1001, 320}};
+  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+    sley_matrix *a = generate(asked[i].text, SLEY_F32, NULL);
+    assert_int_equal(a->rows, 320);
+    for (int64_t w = 0; w < 20; w++) {
+      int64_t begin = a->rowptr[16 * w], end = a->rowptr[16 * w + 16], columns = 0, first = 320, last = 0;
+      bool seen[320] = {false};
+      for (int64_t e = begin; e < end; e++) {
+        int64_t c = sl_index_at(a->col, a->index, e);
+        columns += !seen[c];
+        seen[c] = true;
+        first = c < first ? c : first;
+        last = c > last ? c : last;
+      }
+      assert_int_equal(end - begin, asked[i].entries);
+      assert_int_equal(columns, asked[i].columns);
+      assert_true(last - first < asked[i].near);
+    }
+    sl_matrix_destroy(a);
+  }
+}
+
 static void names_are_told_from_files(void **state) {
   (void)state;
   assert_true(sl_is_generator("er:n=1,nnz=1"));
@@ -306,6 +339,12 @@ static void wrong_specifications_are_refused(void **state) {
                                       "grid:nx=3",
                                       "band:n=4",
                                       "diag:m=4",
+                                      "windows:rows=32,columns=4",
+                                      "windows:rows=30,columns=4,entries=4",
+                                      "windows:rows=32,columns=4,entries=3",
+                                      "windows:rows=32,columns=4,entries=65",
+                                      "windows:rows=32,columns=33,entries=65",
+                                      "windows:rows=32,columns=8,entries=8,near=7",
                                       "empty:rows=4",
                                       "nonsense:n=3"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -356,6 +395,7 @@ int main(void) {
       cmocka_unit_test(twins_resemble_at_small_scale),
       cmocka_unit_test(the_dense_twin_is_dense),
       cmocka_unit_test(shapes_are_exact),
+      cmocka_unit_test(windows_are_exact),
       cmocka_unit_test(names_are_told_from_files),
       cmocka_unit_test(wrong_specifications_are_refused),
       cmocka_unit_test(failing_memory_is_an_error),

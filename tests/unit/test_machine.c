@@ -40,7 +40,9 @@ static const char whole[] = "# a machine\n"
                             "fetch message 64 1e-7\n"
                             "fetch message 128 3e-7\n"
                             "gather 64 1000 1e9\n"
-                            "gather 64 100000 4e9\n";
+                            "gather 64 100000 4e9\n"
+                            "windows f32 tensor 1 2 3 4 5 6 7\n"
+                            "windows f16 stream 0.5 0 0 0.25 0.125 0 9\n";
 
 static sley_status parse(const char *text, sl_machine *out) {
   return sl_machine_parse("m", text, strlen(text), out);
@@ -66,6 +68,15 @@ static void reads_every_key(void **state) {
   assert_true(m.crowded_meeting == 2e-5 && m.node_bandwidth == 1e8);
   assert_int_equal(m.link[SL_LINK_MESSAGE].fetches, 2);
   assert_int_equal(m.gathers, 2);
+  const sl_window_model *built_in = sl_window_model_built_in();
+  assert_true(m.models_windows && m.windows.of[SL_WINDOWS_F32].tensor[SL_TENSOR_SLAB] == 1);
+  assert_true(m.windows.of[SL_WINDOWS_F32].tensor[SL_TENSOR_LOAD + 3] == 5);
+  assert_true(m.windows.of[SL_WINDOWS_F32].tensor[SL_TENSOR_FRAGMENT] == 7);
+  assert_true(m.windows.of[SL_WINDOWS_F16].stream[SL_STREAM_LOAD + 2] == 0.25);
+  assert_true(m.windows.of[SL_WINDOWS_F16].stream[SL_STREAM_WINDOW] == 9);
+  assert_memory_equal(&m.windows.of[SL_WINDOWS_TF32], &built_in->of[SL_WINDOWS_TF32], sizeof *built_in->of);
+  assert_memory_equal(m.windows.of[SL_WINDOWS_F32].stream, built_in->of[SL_WINDOWS_F32].stream,
+                      sizeof built_in->of->stream);
 }
 
 /* The text with a line put in place of the line that begins with key ("" to leave it out). */
@@ -110,8 +121,8 @@ static void refuses_with_the_line(void **state) {
                {"meeting", "meeting 0x10\n", "m:9: ", "not a number"},
                {"meeting", "meeting 1e999\n", "m:9: ", "out of range"},
                {"meeting", "meeting 1e-5s\n", "m:9: ", "not a number"},
-               {"meeting", "", "m:31: ", "'meeting' is missing"},
-               {"link direct", "", "m:31: ", "link direct"},
+               {"meeting", "", "m:33: ", "'meeting' is missing"},
+               {"link direct", "", "m:33: ", "link direct"},
                {"link direct", "link direkt 0 1\n", "m:16: ", "no link class"},
                {"link direct", "link direct 0\n", "m:16: ", "takes a class"},
                {"link direct", "link direct 0 0\n", "m:16: ", "out of range"},
@@ -126,8 +137,13 @@ static void refuses_with_the_line(void **state) {
                {"gather 64 100000", "gather 64 1000 4e9\n", "m:32: ", "must ascend"},
                {"gather 64 100000", "gather 64 0 4e9\n", "m:32: ", "out of range"},
                {"store 64 100000", "store 64 1000\n", "m:24: ", "takes bytes a row"},
+               {"windows f16", "windows f32 tensor 1 2 3 4 5 6 7\n", "m:34: ", "given twice"},
+               {"windows f16", "windows f64 stream 1 2 3 4 5 6 7\n", "m:34: ", "none of f32, tf32, f16"},
+               {"windows f16", "windows f16 cores 1 2 3 4 5 6 7\n", "m:34: ", "none of tensor, stream"},
+               {"windows f16", "windows f16 stream 1 2 3 4 5 6\n", "m:34: ", "7 figures"},
+               {"windows f16", "windows f16 stream 1 2 3 4 5 6 -7\n", "m:34: ", "not a number"},
                {"name", "name  \n", "m:2: ", "1 to 95 characters"},
-               {"name", "", "m:31: ", "'name' is missing"}};
+               {"name", "", "m:33: ", "'name' is missing"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[2048];
     sl_machine m;

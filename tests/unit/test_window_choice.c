@@ -2,9 +2,12 @@
 /* The model of row windows: whatever it chooses takes no longer, by its own figures, than none or all. */
 #include "support.h"
 
+#include <math.h>
 #include <stdlib.h>
 
+#include "base/random.h"
 #include "device/cuda/window_choice.h"
+#include "ops/window_fit.h"
 
 enum { WINDOWS = 5000, ROWS = WINDOWS * SL_WINDOW_ROWS - 3 };
 
@@ -28,6 +31,11 @@ static sample *make(sley_dtype dtype, int dense, int length) {
   return s;
 }
 
+static int64_t choose(sample *s, int64_t target) {
+  const sl_spmm_problem problem = {.a = &s->a, .k = 128};
+  return sl_windows_choose(&problem, s->slots, target, s->chosen);
+}
+
 static void test_counts(void **state) {
   (void)state;
   sample *s = make(SLEY_F32, 10, 8);
@@ -41,17 +49,73 @@ static void test_counts(void **state) {
   free(s);
 }
 
+static double tensor_time(sley_dtype dtype, bool tf32, int64_t k, int64_t slots, int64_t target) {
+  const sl_window_shape shape = {slots, 2 * slots, target, 1};
+  return sl_window_tensor_time(sl_window_figures_of(NULL, dtype, tf32), dtype, k, &shape);
+}
+
+static double stream_time(sley_dtype dtype, bool tf32, int64_t k, int64_t entries) {
+  const sl_window_shape shape = {entries / 2, entries, 0, 1};
+  return sl_window_stream_time(sl_window_figures_of(NULL, dtype, tf32), dtype, k, &shape);
+}
+
 static void test_times_grow(void **state) {
   (void)state;
-  const sley_dtype dtypes[] = {SLEY_F32, SLEY_F16, SLEY_BF16};
-  for (int d = 0; d < 3; d++)
+  const sley_dtype dtypes[] = {SLEY_F32, SLEY_F16, SLEY_BF16, SLEY_F32};
+  for (int d = 0; d < 4; d++)
     for (int64_t k = 16; k <= 1024; k *= 2) {
-      assert_true(sl_window_tensor_time(dtypes[d], k, 100) > sl_window_tensor_time(dtypes[d], k, 50));
-      assert_true(sl_window_tensor_time(dtypes[d], 2 * k, 50) > sl_window_tensor_time(dtypes[d], k, 50));
-      assert_true(sl_window_tensor_time(dtypes[d], k + 1, 50) > sl_window_tensor_time(dtypes[d], k, 50));
-      assert_true(sl_window_tensor_time(dtypes[d], k, 0) > 0);
-      assert_true(sl_window_stream_time(dtypes[d], k, 100) > sl_window_stream_time(dtypes[d], k, 50));
+      const bool tf32 = d == 3;
+      assert_true(tensor_time(dtypes[d], tf32, k, 100, 0) > tensor_time(dtypes[d], tf32, k, 50, 0));
+      assert_true(tensor_time(dtypes[d], tf32, 2 * k, 50, 0) > tensor_time(dtypes[d], tf32, k, 50, 0));
+      assert_true(tensor_time(dtypes[d], tf32, k + 1, 50, 0) > tensor_time(dtypes[d], tf32, k, 50, 0));
+      assert_true(tensor_time(dtypes[d], tf32, k, 0, 0) > 0);
+      assert_true(tensor_time(dtypes[d], tf32, k, 800, 1) > tensor_time(dtypes[d], tf32, k, 800, 0));
+      assert_true(stream_time(dtypes[d], tf32, k, 100) > stream_time(dtypes[d], tf32, k, 50));
     }
+}
+
+/* Figures by which times were made are found again, or others that give the same times; a wrong time among
+ * many does not move them far. What no sample tells of stays. */
+static void test_fit(void **state) {
+  (void)state;
+  static sl_window_sample samples[400];
+  const sl_window_figures made = {.tensor = {0.5, 2, 1, 0.7, 0, 0.9, 12},
+                                  .stream = {0.009, 0.05, 0.04, 0.03, 0, 0.02, 0.6}};
+  const sl_window_figures start = *sl_window_figures_of(NULL, SLEY_F32, false);
+  int count = 0;
+  for (; count < 400; count++) {
+    sl_window_sample *s = &samples[count];
+    const int64_t slots = 1 + (int64_t)(sl_random(3, 0, (uint64_t)count) % 150);
+    *s = (sl_window_sample){
+        .dtype = SLEY_F32,
+        .k = 10 + (int64_t)(sl_random(3, 1, (uint64_t)count) % 300),
+        .window = {slots, slots + (int64_t)(sl_random(3, 2, (uint64_t)count) % (14 * (uint64_t)slots)),
+                   (int64_t)(sl_random(3, 3, (uint64_t)count) % 4),
+                   1 << sl_random(3, 4, (uint64_t)count) % 4}};
+    s->tensor = sl_window_tensor_time(&made, s->dtype, s->k, &s->window);
+    s->stream = sl_window_stream_time(&made, s->dtype, s->k, &s->window);
+  }
+  sl_window_figures found = start;
+  sl_window_fit(samples, count, &found);
+  for (int i = 0; i < count; i++) {
+    const sl_window_sample *s = &samples[i];
+    assert_true(fabs(sl_window_tensor_time(&found, s->dtype, s->k, &s->window) / s->tensor - 1) < 1e-3);
+    assert_true(fabs(sl_window_stream_time(&found, s->dtype, s->k, &s->window) / s->stream - 1) < 1e-3);
+  }
+  assert_true(found.tensor[SL_TENSOR_LOAD + 3] ==
+              start.tensor[SL_TENSOR_LOAD + 3]); /* f32 has no such loads */
+  samples[7].tensor *= 1.5;
+  samples[8].stream *= 1.5;
+  sl_window_fit(samples, count, &found);
+  for (int i = 0; i < SL_WINDOW_FIGURES; i++) {
+    assert_true(found.tensor[i] >= 0);
+    assert_true(found.stream[i] >= 0);
+  }
+  for (int i = 20; i < count; i++) {
+    const sl_window_sample *s = &samples[i];
+    assert_true(fabs(sl_window_tensor_time(&found, s->dtype, s->k, &s->window) / s->tensor - 1) < 0.1);
+    assert_true(fabs(sl_window_stream_time(&found, s->dtype, s->k, &s->window) / s->stream - 1) < 0.1);
+  }
 }
 
 /* Dense windows go to Tensor cores, sparse ones do not, and of both kinds in large numbers each to its own.
@@ -60,9 +124,9 @@ static void test_choice(void **state) {
   (void)state;
   sample *all = make(SLEY_F32, WINDOWS, 96), *none = make(SLEY_F32, 0, 0),
          *some = make(SLEY_F32, WINDOWS / 2, 400);
-  assert_int_equal(sl_windows_choose(&all->a, 128, all->slots, 16, all->chosen), WINDOWS);
-  assert_int_equal(sl_windows_choose(&none->a, 128, none->slots, 16, none->chosen), 0);
-  assert_int_equal(sl_windows_choose(&some->a, 128, some->slots, 16, some->chosen), WINDOWS / 2);
+  assert_int_equal(choose(all, 16), WINDOWS);
+  assert_int_equal(choose(none, 16), 0);
+  assert_int_equal(choose(some, 16), WINDOWS / 2);
   for (int w = 0; w < WINDOWS; w++) {
     assert_true(all->chosen[w]);
     assert_false(none->chosen[w]);
@@ -70,11 +134,11 @@ static void test_choice(void **state) {
   }
   /* A few dense windows are not worth a launch, nor any where one warp would work longest. */
   sample *few = make(SLEY_F32, 3, 96);
-  assert_int_equal(sl_windows_choose(&few->a, 128, few->slots, 16, few->chosen), 0);
-  assert_int_equal(sl_windows_choose(&all->a, 128, all->slots, 1000000, all->chosen), 0);
+  assert_int_equal(choose(few, 16), 0);
+  assert_int_equal(choose(all, 1000000), 0);
   /* A window that must not go there stays. */
   all->slots[7] = -1;
-  assert_int_equal(sl_windows_choose(&all->a, 128, all->slots, 16, all->chosen), WINDOWS - 1);
+  assert_int_equal(choose(all, 16), WINDOWS - 1);
   assert_false(all->chosen[7]);
   free(all);
   free(none);
@@ -86,6 +150,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_counts),
       cmocka_unit_test(test_times_grow),
+      cmocka_unit_test(test_fit),
       cmocka_unit_test(test_choice),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

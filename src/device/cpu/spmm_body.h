@@ -15,16 +15,10 @@
 #include <string.h>
 
 #include "device/cpu/spmm_bundles.h"
+#include "device/cpu/spmm_lines.h"
 #include "device/cpu/spmm_moves.h"
 
 enum {
-  LINE_VALUES = 64 / sizeof(value),
-  /* An out-of-order core hides the loads of short rows of X, and of rows that are in a near cache, by itself;
-   * of others, and of rows found through pages, the first lines are fetched some entries early, and the
-   * hardware follows with the rest. */
-  UNFETCHED_LINES = 2,
-  FETCHED_LINES = 4,
-  AHEAD = 32,
   /* One vector a row makes a chain of dependent sums; rows of at least this length are summed several at a
      time. */
   TOGETHER_LEAST = 24,
@@ -33,6 +27,9 @@ enum {
   /* Where X and Y have more than this many bytes, Y goes past the caches, which spares reading what is
    * overwritten. */
   STREAM_BYTES = 16 << 20,
+  /* Where they have more than this, rows of Y of several panels that do consist of whole lines are summed one
+   * after the other (spmm_lines.h), not a few at a time. */
+  LINES_BYTES = 40 << 20,
   /* Where lines of Y hold parts of several rows or panels, a few rows of Y are made in the caches first, of
    * STAGED_AT_ONCE bytes or a little more: more would push the rows of X, which are read from end to end, out
    * of the nearest cache. Rows shorter than STAGED_LEAST, or of no more than STAGED_ENTRIES entries, take
@@ -59,11 +56,8 @@ static int64_t entries_ahead(const panel *p, const bool paged) {
 
 INLINE void fetch_entry(const operands *o, int64_t j, const int vectors, const sley_index index,
                         const bool paged) {
-  if (!paged && vectors * LANES <= UNFETCHED_LINES * LINE_VALUES)
-    return;
-  const char *row = x_row(o, column(o->col, j, index), paged);
-  for (int line = 0; line < FETCHED_LINES; line++)
-    __builtin_prefetch(row + line * 64, 0, 3);
+  if (paged || vectors * LANES > UNFETCHED_LINES * LINE_VALUES)
+    fetch_lines(x_row(o, column(o->col, j, index), paged), FETCHED_LINES);
 }
 
 INLINE void run_general(const sl_spmm_run *args, const panel *p, const int vectors, const int last,
@@ -220,8 +214,12 @@ static bool is_general(const sl_spmm_run *args) {
   static panel_body *const *const plain_##name[] = {plain_##name##_1, plain_##name##_2, plain_##name##_3,    \
                                                     plain_##name##_4, plain_##name##_5, plain_##name##_6,    \
                                                     plain_##name##_7, plain_##name##_8};                     \
+  static __attribute__((noinline)) void lines_##name(const sl_spmm_run *args, const sl_spmm_part *part) {    \
+    if (STREAMS && !paged && !NARROW)                                                                        \
+      run_lines(args, part, index);                                                                          \
+  }                                                                                                          \
   static void run_part_##name(const sl_spmm_run *args, const sl_spmm_part *part) {                           \
-    run_panels(args, part, is_general(args) ? general_##name : plain_##name);                                \
+    run_panels(args, part, is_general(args) ? general_##name : plain_##name, lines_##name);                  \
   }
 
 typedef panel_body *const *const panel_bodies; /* by vectors, and how the last are moved */
@@ -316,19 +314,35 @@ static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_
   stream_end();
 }
 
+/* Whether a part of a Y that goes past the caches is summed line by line (spmm_lines.h). total: bytes of X
+ * and Y. With vectors of half a line, rows of more than a few entries are faster by the other ways. */
+static bool by_lines(const sl_spmm_run *args, const sl_spmm_part *part, bool misaligned, int64_t total) {
+  const sl_spmm_matrix *a = args->problem->a;
+  const int64_t width = part->feature_end - part->feature, row_bytes = width * (int64_t)sizeof(sum),
+                entries = a->rowptr[part->row_end] - a->rowptr[part->row];
+  const bool pays = misaligned || (row_bytes > PANEL * (int64_t)sizeof(vec) && total > LINES_BYTES);
+  return pays && !NARROW && !args->problem->pages && !is_general(args) && !a->rowid && args->ldy == width &&
+         row_bytes >= STAGED_LEAST &&
+         (LINE_VECTORS == 1 || entries <= STAGED_ENTRIES * (part->row_end - part->row));
+}
+
 /* Y that is read, or small, goes through the caches. */
-static void run_panels(const sl_spmm_run *args, const sl_spmm_part *part, panel_bodies *body) {
+static void run_panels(const sl_spmm_run *args, const sl_spmm_part *part, panel_bodies *body,
+                       sl_spmm_part_body lines) {
   if (run_bundles(args, part))
     return;
   const sl_spmm_problem *p = args->problem;
   const int64_t bytes = NARROW && !p->wide_y ? sizeof(value) : sizeof(sum),
                 row_bytes = (part->feature_end - part->feature) * bytes,
                 entries = p->a->rowptr[part->row_end] - p->a->rowptr[part->row];
-  const bool large = STREAMS && args->beta == 0 && (p->a->rows + p->x_rows) * row_bytes > STREAM_BYTES;
+  const int64_t total = (p->a->rows + p->x_rows) * row_bytes;
+  const bool large = STREAMS && args->beta == 0 && total > STREAM_BYTES;
   const uint64_t misaligned =
       ((uintptr_t)args->y | (uint64_t)(args->ldy * bytes) | (uint64_t)(part->feature * bytes)) % 64;
-  if (large && misaligned && row_bytes >= STAGED_LEAST && row_bytes <= STAGE_BYTES &&
-      entries > STAGED_ENTRIES * (part->row_end - part->row))
+  if (large && by_lines(args, part, misaligned, total))
+    lines(args, part);
+  else if (large && misaligned && row_bytes >= STAGED_LEAST && row_bytes <= STAGE_BYTES &&
+           entries > STAGED_ENTRIES * (part->row_end - part->row))
     run_staged(args, part, bytes, body);
   else
     run_each(args, part, large && !misaligned, body);

@@ -135,6 +135,14 @@ INLINE void add_rests(rests *p, sum *total, const int first, const int rows) {
   }
 }
 
+/* k = 1: the rests of two rows, of so many entries; a call, since few bundles have just two long rows left.
+ */
+static __attribute__((noinline)) void add_two_rests(const sum *from, const int32_t *x, const sum *val,
+                                                    int64_t first, int64_t second, sum *total) {
+  rests two = {.from = from, .x = x, .val = val, .left = {first, second}};
+  add_rests(&two, total, 0, 2);
+}
+
 /* k = 1: adds the entries that the rows have beyond the common ones, at x and val. */
 static __attribute__((noinline)) void add_ragged(const sl_spmm_run *args, const sl_bundle *bundle,
                                                  const int32_t *row, const int32_t *x, const sum *val,
@@ -147,6 +155,13 @@ static __attribute__((noinline)) void add_ragged(const sl_spmm_run *args, const 
   if (bundle->rows == HEIGHT)
     for (; r < HEIGHT && p.left[r + 3] >= IN_TURNS_LEAST; r += 4)
       add_rests(&p, total, r, 4);
+  if (r + 1 < bundle->rows && p.left[r + 1] >= IN_TURNS_LEAST) {
+    const int64_t both = p.left[r] + p.left[r + 1];
+    add_two_rests(p.from, p.x, p.val, p.left[r], p.left[r + 1], total + r);
+    p.x += both;
+    p.val += both;
+    r += 2;
+  }
   for (; r < bundle->rows; r++)
     add_rests(&p, total, r, 1);
 }

@@ -92,6 +92,22 @@ INLINE void store_y(const operands *o, sum *row, vec sums, const int v, const in
     vec_store_part(row + v * LANES, o->tail, sums);
 }
 
+enum {
+  LINE_VALUES = 64 / sizeof(value),
+  /* An out-of-order core hides the loads of short rows of X, and of rows that are in a near cache, by itself;
+   * of others, and of rows found through pages, the first lines are fetched some entries early, and the
+   * hardware follows with the rest. */
+  UNFETCHED_LINES = 2,
+  FETCHED_LINES = 4,
+  AHEAD = 32,
+};
+
+INLINE void fetch_lines(const char *row, const int lines) {
+#pragma GCC unroll 8
+  for (int line = 0; line < lines; line++)
+    __builtin_prefetch(row + line * 64, 0, 3);
+}
+
 /* acc += factor * the row of X */
 INLINE void add_row(const operands *o, const value *row, sum factor, vec *acc, const int vectors,
                     const int last) {

@@ -26,10 +26,10 @@ static const double VECTOR = 0.5, LANE = 0.02, SMALL_PART = 0.15, PART_LANE = 0.
                     FMA_CALL = 10;
 
 /* Rows are summed in bundles where rows of sums have at most SL_SPMM_BUNDLED_BYTES, and A's rows
- * BUNDLED_ENTRIES on average: wider or longer ones spend little of their time where rows begin and end. Rows
- * of more than BUNDLED_LARGE bytes only where A and Y are not so large that the memory decides, which wants
- * the rows of Y in order; rows of more than BUNDLED_NEAR bytes only where X is in a near cache in whatever
- * order its rows are wanted. */
+ * BUNDLED_ENTRIES on average: wider or longer ones spend little of their time where rows begin and end; where
+ * k is 1, whatever A's rows have, for it is the bundle that fills a vector. Rows of more than BUNDLED_LARGE
+ * bytes only where A and Y are not so large that the memory decides, which wants the rows of Y in order; rows
+ * of more than BUNDLED_NEAR bytes only where X is in a near cache in whatever order its rows are wanted. */
 enum {
   BUNDLED_ENTRIES = 512,
   BUNDLED_LARGE = 64,
@@ -176,7 +176,8 @@ static bool is_bundled(const sl_spmm_problem *p) {
   int64_t entries = sl_spmm_entries(a), row_bytes = p->k * (int64_t)sley_dtype_bytes(sl_sum_dtype(a->dtype));
   int64_t entry_bytes = (int64_t)(sl_index_bytes(a->index) + sley_dtype_bytes(a->dtype));
   int64_t total = entries * entry_bytes + a->rows * row_bytes;
-  return p->k > 0 && row_bytes <= SL_SPMM_BUNDLED_BYTES && entries <= a->rows * BUNDLED_ENTRIES &&
+  return p->k > 0 && row_bytes <= SL_SPMM_BUNDLED_BYTES &&
+         (p->k == 1 || entries <= a->rows * BUNDLED_ENTRIES) &&
          (row_bytes <= BUNDLED_LARGE || total <= BUNDLED_TOTAL) &&
          (row_bytes <= BUNDLED_NEAR || p->x_rows * row_bytes <= NEAR_CACHE) && !p->arrives && !p->pages &&
          fits_32_bits(p);

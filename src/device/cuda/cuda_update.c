@@ -13,6 +13,12 @@ static bool on_tensor_cores(const sl_update_args *a) {
   return !a->in_order && (a->dtype == SLEY_F32 || a->dtype == SLEY_F16 || a->dtype == SLEY_BF16);
 }
 
+static sl_accuracy tensor_accuracy(const sl_kernel_args *args, const void *prepared) {
+  (void)args;
+  (void)prepared;
+  return (sl_accuracy){SL_UPDATE_ROUNDINGS, SL_UPDATE_MORE_ROUNDINGS, false};
+}
+
 /* ------------------------------------------------------------------------------------ rows that are given */
 
 static bool plain_ok(const sl_kernel_args *args) {
@@ -59,8 +65,7 @@ const sl_kernel sl_cuda_update_tensor = {.name = "update-tensor",
                                          .ok = tensor_ok,
                                          .cost = tensor_cost,
                                          SL_KERNEL_KEEPS_NOTHING,
-                                         .roundings = SL_UPDATE_ROUNDINGS,
-                                         .more_roundings = SL_UPDATE_MORE_ROUNDINGS,
+                                         .accuracy = tensor_accuracy,
                                          .run = tensor_run};
 
 /* ------------------------------------------------------------------------------------- rows that are summed
@@ -290,6 +295,5 @@ const sl_kernel sl_cuda_update_fused = {.name = "update-fused",
                                         .release = fused_release,
                                         .memory = fused_memory,
                                         .waits = fused_waits,
-                                        .roundings = SL_UPDATE_ROUNDINGS,
-                                        .more_roundings = SL_UPDATE_MORE_ROUNDINGS,
+                                        .accuracy = tensor_accuracy,
                                         .run = fused_run};

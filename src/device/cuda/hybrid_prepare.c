@@ -7,15 +7,16 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "device/cuda/columns.h"
 #include "device/cuda/spmm_stream.h"
 
 extern const sl_kernel sl_cuda_spmm_stream;
 
-/* Slabs of a chunk: so that the ends of its windows cost little, and fewer where warps would be missing. */
-enum { CHUNK_SLABS = 32, CHUNK_SLABS_LEAST = 8, WARPS_WANTED = 8448 };
 /* Entries sorted at a time, at most, unless a window has more. Windows that are looked at before any is
  * sorted. */
 enum { SORTED_MOST = 1 << 26, SAMPLE = 1024 };
+/* The share of the whole product's time that is to be gained, by those windows. */
+static const double LEAST_GAIN = 0.05;
 /* Panels have at least 32 features. */
 enum { PANEL_LEAST = 32 };
 
@@ -103,7 +104,25 @@ static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *a, sl_hy
   return status != SLEY_OK ? status : waited;
 }
 
-/* Whether any of some windows, evenly spread, would go to Tensor cores: else none is sorted. */
+/* Whether any of some windows, evenly spread, might go to Tensor cores if its entries had as few columns as
+ * they can. Reads only where rows begin. */
+static bool may_pay(const sl_spmm_problem *args, const drafts *d) {
+  const sl_spmm_matrix *a = args->a;
+  const sl_window_figures *figures = sl_window_figures_of(args->windows, a->dtype, args->tf32);
+  const int ways = sl_stream_ways(a->dtype, args->k, sl_spmm_entries(a), a->rows);
+  int64_t count = d->windows < SAMPLE ? d->windows : SAMPLE;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t entries = sl_window_entries(a, i * d->windows / count);
+    const sl_window_shape shape = {
+        .slots = (entries + SL_WINDOW_ROWS - 1) / SL_WINDOW_ROWS, .entries = entries, .ways = ways};
+    if (sl_window_tensor_time(figures, a->dtype, args->k, &shape) <
+        sl_window_stream_time(figures, a->dtype, args->k, &shape))
+      return true;
+  }
+  return false;
+}
+
+/* Whether some windows, evenly spread, would gain by going to Tensor cores: else none is sorted. */
 static sley_status look(sl_queue *queue, const sl_spmm_problem *args, drafts *d, bool *worth) {
   int64_t window[SAMPLE];
   int32_t counted[SAMPLE];
@@ -120,10 +139,19 @@ static sley_status look(sl_queue *queue, const sl_spmm_problem *args, drafts *d,
   queue->device->ops->free(queue->device, windows);
   SL_TRY(status != SLEY_OK ? status : waited);
   const sl_spmm_matrix *a = args->a;
-  *worth = false;
-  for (int64_t i = 0; i < count && !*worth; i++)
-    *worth = counted[i] < 0 || sl_window_tensor_time(a->dtype, args->k, counted[i]) <
-                                   sl_window_stream_time(a->dtype, args->k, sl_window_entries(a, window[i]));
+  const sl_window_figures *figures = sl_window_figures_of(args->windows, a->dtype, args->tf32);
+  const int ways = sl_stream_ways(a->dtype, args->k, sl_spmm_entries(a), a->rows);
+  double all = 0, gained = 0;
+  for (int64_t i = 0; i < count; i++) {
+    sl_window_shape shape = {.slots = counted[i], .entries = sl_window_entries(a, window[i]), .ways = ways};
+    if (counted[i] < 0) /* it has many entries: perhaps in few columns */
+      shape.slots = shape.entries / SL_WINDOW_ROWS;
+    double by_stream = sl_window_stream_time(figures, a->dtype, args->k, &shape),
+           by_tensor = sl_window_tensor_time(figures, a->dtype, args->k, &shape);
+    all += by_stream;
+    gained += by_tensor < by_stream ? by_stream - by_tensor : 0;
+  }
+  *worth = gained > LEAST_GAIN * all;
   return SLEY_OK;
 }
 
@@ -155,15 +183,14 @@ static sley_status sort_batch(sl_queue *queue, const sl_spmm_matrix *a, drafts *
                             entries_before(a, to), (int32_t *)d->slots_there + from);
 }
 
-/* A sum that is not finite is summed again, slowly: unless all windows are asked for, those with such values
- * are left out. */
-static sley_status count_slots(sl_queue *queue, const sl_spmm_matrix *a, bool all, drafts *d) {
+/* A sum that is not finite is summed again, slowly: windows with such values are left out, if asked for. */
+static sley_status count_slots(sl_queue *queue, const sl_spmm_matrix *a, bool leave_out, drafts *d) {
   SL_TRY(sl_window_sort_create(queue, largest_batch(a), &d->sort));
   for (int64_t from = 0, to; from < d->windows; from = to) {
     to = batch_end(a, d->windows, from);
     SL_TRY(sort_batch(queue, a, d, from, to));
   }
-  if (!all)
+  if (leave_out)
     SL_TRY(sl_window_mark_special(queue, &d->matrix, d->slots_there));
   SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, d->slots, d->slots_there,
                           d->windows * (int64_t)sizeof *d->slots));
@@ -249,13 +276,6 @@ static sley_status fill_windows(sl_queue *queue, const sl_spmm_problem *args, dr
 
 /* ---------------------------------------------------------------------------------------- chunks, rest */
 
-static int64_t chunk_slabs(int64_t slabs, int64_t k) {
-  int64_t target = CHUNK_SLABS, panels = (k + 2 * PANEL_LEAST - 1) / (2 * PANEL_LEAST);
-  while (target > CHUNK_SLABS_LEAST && slabs / target * panels < WARPS_WANTED)
-    target /= 2;
-  return target;
-}
-
 /* The piece that the rows of far of each chunk's windows have arrived with. */
 static void set_pieces(const sl_spmm_problem *args, const drafts *d, sl_chunks *chunks) {
   for (int64_t i = 0; i < chunks->chunks; i++) {
@@ -288,7 +308,8 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, int64_t k,
 static sley_status cut_windows(sl_queue *queue, const sl_spmm_problem *args, const drafts *d, sl_windows *w) {
   sl_chunks chunks;
   sley_status status =
-      sl_chunks_make(w->windows, NULL, d->first, chunk_slabs(w->slabs, args->k), false, args->team, &chunks);
+      sl_chunks_make(w->windows, NULL, d->first, sl_chunk_sizes_of(sl_window_chunk(w->slabs, args->k), false),
+                     args->team, &chunks);
   if (status == SLEY_OK && args->pieces > 1)
     set_pieces(args, d, &chunks);
   if (status == SLEY_OK)
@@ -381,7 +402,7 @@ static int64_t whole_target(const drafts *d, int64_t k) {
   int64_t slabs = 0;
   for (int64_t w = 0; w < d->windows; w++)
     slabs += slabs_of(d, w);
-  return chunk_slabs(slabs, k);
+  return sl_window_chunk(slabs, k);
 }
 
 /* Whether there are entries, and places of values, rows and columns fit in numbers of 32 bits. */
@@ -397,7 +418,7 @@ static sley_status choose(sl_queue *queue, const sl_spmm_problem *args, bool all
   d->windows = sl_window_count_of(a->rows);
   SL_TRY(SL_NEW_ZERO(d->slots, d->windows, "windows"));
   SL_TRY(SL_NEW_ZERO(d->chosen, d->windows, "windows"));
-  if (!has_numbers(a, d))
+  if (!has_numbers(a, d) || (!all && !may_pay(args, d)))
     return SLEY_OK;
   int64_t slots = d->windows > SAMPLE ? d->windows : SAMPLE;
   SL_TRY(alloc(queue, slots * (int64_t)sizeof *d->slots, "windows", &d->slots_there));
@@ -407,9 +428,10 @@ static sley_status choose(sl_queue *queue, const sl_spmm_problem *args, bool all
     SL_TRY(look(queue, args, d, &worth));
   if (!worth)
     return SLEY_OK;
-  SL_TRY(count_slots(queue, a, all, d));
+  /* What may get new values is cut as it would be with these. */
+  SL_TRY(count_slots(queue, a, !all && !args->renewable, d));
   if (!all) {
-    d->chosen_windows = sl_windows_choose(a, args->k, d->slots, whole_target(d, args->k), d->chosen);
+    d->chosen_windows = sl_windows_choose(args, d->slots, whole_target(d, args->k), d->chosen);
     return SLEY_OK;
   }
   memset(d->chosen, true, (size_t)d->windows * sizeof *d->chosen);
@@ -418,6 +440,7 @@ static sley_status choose(sl_queue *queue, const sl_spmm_problem *args, bool all
 }
 
 static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, bool all, drafts *d, sl_hybrid *h) {
+  SL_TRY(sl_cuda_check_columns(args->a));
   SL_TRY(upload_matrix(queue, args->a, h));
   d->matrix = (sl_window_matrix){.rows = args->a->rows,
                                  .entries = sl_spmm_entries(args->a),
@@ -466,7 +489,7 @@ int64_t sl_hybrid_memory(const sl_spmm_problem *p, bool all, int64_t *passing) {
   const sl_spmm_matrix *a = p->a;
   int64_t entries = sl_spmm_entries(a), bytes = (int64_t)sley_dtype_bytes(a->dtype);
   int64_t windows = sl_window_count_of(a->rows), slabs = slabs_most(p, all), slots = sl_slab_slots(a->dtype);
-  int64_t parts = slabs * 5 / 4 / chunk_slabs(slabs, p->k) + 1;
+  int64_t parts = slabs * 5 / 4 / sl_window_chunk(slabs, p->k) + 1;
   int64_t whole = sl_device_bytes(entries * (int64_t)sizeof(int32_t)) + sl_device_bytes(entries * bytes);
   int64_t kept = sl_device_bytes(windows * SL_WINDOW_ROWS * (int64_t)sizeof(int32_t)) +
                  sl_device_bytes((windows + 1) * (int64_t)sizeof(int64_t)) +

@@ -10,6 +10,13 @@
 /* Products of at most so many columns are narrow: kernels of their own run them (spmm_narrow.cuh). */
 enum { SL_NARROW_MOST = 8 };
 
+/* A stored row of a product that is summed row by row (spmm_rows.cuh); 16 bytes, so that one load gets it. */
+typedef struct sl_row_task {
+  uint32_t begin, count; /* its entries, counted from the matrix's first */
+  int32_t row;           /* of Y */
+  int32_t unused;
+} sl_row_task;
+
 /* A matrix in the device's memory. The sign bit of a column marks the last entry of its row, unless the row
  * is cut into fragments. */
 typedef struct sl_stream_matrix {
@@ -25,6 +32,8 @@ typedef struct sl_stream_matrix {
   int64_t entries, chunks, empties, longs;
   int64_t row_entries; /* of a row that has some, on average */
   int ways; /* entry i of a chunk is summed with the others of the same i modulo ways; these sums are added */
+  const sl_row_task *task; /* NULL, or of each stored row, and no chunks; columns are then not marked */
+  int64_t tasks;
   bool every_row; /* row[i] is i */
   bool in_order;  /* rows are summed in stored order */
   bool borrows;   /* col and val are the matrix's own, which lay on the device */

@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SpMM on both kinds of cores: row windows on Tensor cores (spmm_tensor.cuh), the other rows as streams of
- * entries (spmm_stream.c). spmm-hybrid chooses by a model, window by window; spmm-tensor takes all windows.
+ * entries (spmm_stream.c). spmm-hybrid chooses by a model, window by window, and is what plans take unless
+ * memory is short; spmm-tensor takes all windows.
  */
 #include "base/value.h"
 #include "device/cuda/hybrid_prepare.h"
 #include "device/cuda/spmm_stream.h"
 
-extern const sl_kernel sl_cuda_spmm_stream;
+extern const sl_kernel sl_cuda_spmm_stream, sl_cuda_spmm_hybrid;
 
 static bool hybrid_ok(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   return p->k > SL_NARROW_MOST && !p->in_order && p->a->dtype != SLEY_F64 && sl_cuda_spmm_stream.ok(args);
 }
 
-/* Dearer than streams alone, which run unless they are not asked for. */
+/* Cheaper than streams alone, which it leaves all rows to where no window is faster otherwise. */
 static double hybrid_cost(const sl_kernel_args *args) {
+  return (args->spmm.problem->lean ? 2 : 0.99) * sl_cuda_spmm_stream.cost(args);
+}
+
+static double tensor_cost(const sl_kernel_args *args) {
   return 2 * sl_cuda_spmm_stream.cost(args);
+}
+
+static const sl_kernel *hybrid_stands_for(const void *prepared) {
+  const sl_hybrid *h = prepared;
+  return h && h->windows.windows > 0 ? &sl_cuda_spmm_hybrid : &sl_cuda_spmm_stream;
 }
 
 static sley_status prepare(sl_queue *queue, const sl_kernel_args *args, bool all, void **prepared) {
@@ -85,7 +95,7 @@ static sley_status run_windows(sl_queue *queue, const sl_spmm_run *a, const sl_w
   case SLEY_BF16:
     return sl_cuda_tensor_bf16(queue, &run);
   default:
-    return sl_cuda_tensor_f32(queue, &run);
+    return p->tf32 ? sl_cuda_tensor_tf32(queue, &run) : sl_cuda_tensor_f32(queue, &run);
   }
 }
 
@@ -131,6 +141,14 @@ static int64_t hybrid_copied(const sl_kernel_args *args, const void *prepared) {
   return prepared ? ((const sl_hybrid *)prepared)->windows.entries : 0;
 }
 
+static sl_accuracy hybrid_accuracy(const sl_kernel_args *args, const void *prepared) {
+  const sl_spmm_problem *p = args->spmm.problem;
+  bool tf32 = p->tf32 && p->a->dtype == SLEY_F32;
+  if (prepared && ((const sl_hybrid *)prepared)->windows.windows == 0)
+    return SL_ACCURACY_IN_ORDER;
+  return (sl_accuracy){SL_TENSOR_ROUNDINGS, tf32 ? SL_TF32_MORE_ROUNDINGS : SL_TENSOR_MORE_ROUNDINGS, tf32};
+}
+
 const sl_kernel sl_cuda_spmm_hybrid = {.name = "spmm-hybrid",
                                        .op = SL_OP_SPMM,
                                        .ok = hybrid_ok,
@@ -142,15 +160,15 @@ const sl_kernel sl_cuda_spmm_hybrid = {.name = "spmm-hybrid",
                                        .waits = hybrid_waits,
                                        .layout = "row windows",
                                        .copied = hybrid_copied,
-                                       .roundings = SL_TENSOR_ROUNDINGS,
-                                       .more_roundings = SL_TENSOR_MORE_ROUNDINGS,
+                                       .accuracy = hybrid_accuracy,
+                                       .stands_for = hybrid_stands_for,
                                        .serves_fewer_columns = true,
                                        .run = hybrid_run};
 
 const sl_kernel sl_cuda_spmm_tensor = {.name = "spmm-tensor",
                                        .op = SL_OP_SPMM,
                                        .ok = hybrid_ok,
-                                       .cost = hybrid_cost,
+                                       .cost = tensor_cost,
                                        .prepare = tensor_prepare,
                                        .refill = hybrid_refill,
                                        .release = hybrid_release,
@@ -158,7 +176,6 @@ const sl_kernel sl_cuda_spmm_tensor = {.name = "spmm-tensor",
                                        .waits = hybrid_waits,
                                        .layout = "row windows",
                                        .copied = hybrid_copied,
-                                       .roundings = SL_TENSOR_ROUNDINGS,
-                                       .more_roundings = SL_TENSOR_MORE_ROUNDINGS,
+                                       .accuracy = hybrid_accuracy,
                                        .serves_fewer_columns = true,
                                        .run = hybrid_run};

@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "device/cuda/columns.h"
+#include "device/cuda/spmm_rows.h"
+#include "device/window_model.h"
 
 /* Entries of a chunk: some rows, for chunks of about equal length keep the groups of a warp together; fewer
  * where rows of X are wide and an entry takes longer; and never so many that multiprocessors stand idle: an
@@ -12,12 +14,13 @@
  * within a factor of two either way the times differ by a few percent. */
 enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_LEAST = 32, CHUNK_SMALLEST = 16 };
 enum { NARROW_CHUNK_MOST = 1024, NARROW_CHUNK_LEAST = 64, NARROW_WARPS = 1200, VECTOR_WARPS = 2200 };
-enum { WIDE_BYTES = 256, THREADS_WANTED = 270000, WARPS_WANTED = 4224, LARGE = 4000000 };
+enum { LONG_ROW = 20, LONG_CUT = 128, LONG_FRAGMENT = 64 };
+enum { WIDE_BYTES = 256, THREADS_WANTED = 270000, WARPS_WANTED = 4224 };
 
 /* How the rows are cut, which decides which sums of a row are added to which. */
 typedef struct cut {
-  int ways;       /* lanes that share a feature */
-  int64_t target; /* entries of a chunk */
+  int ways; /* lanes that share a feature */
+  sl_chunk_sizes sizes;
 } cut;
 
 /* Of a sum of a fragment of a row. */
@@ -37,7 +40,7 @@ static int64_t halved(int64_t target, int64_t least, int64_t entries, int64_t wa
 static double share_of_long_rows(const sl_spmm_problem *args) {
   sl_chunks c;
   const int64_t entries = sl_spmm_entries(args->a);
-  sl_chunks_count(args->a->rows, args->a->rowptr, CHUNK_SMALLEST, false, args->team, &c);
+  sl_chunks_count(args->a->rows, args->a->rowptr, sl_chunk_sizes_of(CHUNK_SMALLEST, false), args->team, &c);
   return entries > 0 ? (double)(c.slots * CHUNK_SMALLEST) / (double)entries : 0;
 }
 
@@ -50,13 +53,13 @@ static int ways_of(const sl_spmm_problem *args) {
   const int64_t entries = sl_spmm_entries(args->a),
                 bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
   const int ways = bytes <= 64 ? 8 : bytes <= 128 ? 4 : bytes <= 256 ? 2 : 1;
-  const int share = entries < LARGE ? 2 : 40; /* entries of a row for each */
+  const int of_long_rows = sl_stream_ways(args->a->dtype, args->k, entries, args->a->rows);
   const double work = 1e-6 / 4 * (double)entries * (double)bytes;
   if (args->in_order)
     return 1;
-  if (ways > 1 && entries >= args->a->rows * ways * share)
-    return ways;
-  if (entries >= LARGE || work >= MIDDLE)
+  if (of_long_rows > 1)
+    return of_long_rows;
+  if (entries >= SL_STREAM_LARGE || work >= MIDDLE)
     return 1;
   const double long_rows = share_of_long_rows(args);
   if (bytes <= 128)
@@ -72,18 +75,26 @@ static cut cut_of(const sl_spmm_problem *args) {
   const int64_t entries = sl_spmm_entries(args->a),
                 bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
   if (args->k <= SL_NARROW_MOST && !args->in_order)
-    return (cut){1, halved(NARROW_CHUNK_MOST, NARROW_CHUNK_LEAST, entries,
-                           args->k <= 2 ? VECTOR_WARPS : NARROW_WARPS)};
+    return (cut){1, sl_chunk_sizes_of(halved(NARROW_CHUNK_MOST, NARROW_CHUNK_LEAST, entries,
+                                             args->k <= 2 ? VECTOR_WARPS : NARROW_WARPS),
+                                      false)};
   const int ways = ways_of(args);
   if (ways > 1)
-    return (cut){ways, halved(CHUNK_MOST, CHUNK_LEAST, entries, WARPS_WANTED)};
+    return (cut){ways, sl_chunk_sizes_of(halved(CHUNK_MOST, CHUNK_LEAST, entries, WARPS_WANTED), false)};
   /* Rows that are all longer than wide chunks allow are not cut: there are enough panels. */
   const bool most = bytes < WIDE_BYTES || entries > args->a->rows * 4 * CHUNK_MOST_WIDE;
   int64_t target = most ? CHUNK_MOST : CHUNK_MOST_WIDE;
   while (target > CHUNK_LEAST && target * args->a->rows > CHUNK_ROWS * entries)
     target /= 2;
   int64_t lanes = bytes <= 128 ? 8 : bytes <= 256 ? 16 : 32, panels = (bytes + 511) / 512;
-  return (cut){1, halved(target, CHUNK_SMALLEST, entries * panels, THREADS_WANTED / lanes)};
+  target = halved(target, CHUNK_SMALLEST, entries * panels, THREADS_WANTED / lanes);
+  sl_chunk_sizes sizes = sl_chunk_sizes_of(target, args->in_order);
+  /* Where rows are long and the product is small, the longest would still be busy when all others are done.
+   */
+  if (!args->in_order && entries < SL_STREAM_LARGE && entries >= LONG_ROW * args->a->rows &&
+      entries <= 4 * CHUNK_MOST_WIDE * args->a->rows)
+    sizes = (sl_chunk_sizes){target, LONG_CUT, LONG_FRAGMENT};
+  return (cut){1, sizes};
 }
 
 static bool stream_ok(const sl_kernel_args *args) {
@@ -102,6 +113,7 @@ static void stream_release(sl_device *device, void *prepared) {
   if (!a)
     return;
   const void *blocks[] = {a->chunk,
+                          a->task,
                           a->borrows ? NULL : a->col,
                           a->borrows ? NULL : a->val,
                           a->row,
@@ -179,25 +191,37 @@ static sley_status upload_columns(sl_queue *queue, const sl_spmm_matrix *a, int6
   return status != SLEY_OK ? status : waited;
 }
 
-static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stream_matrix *out) {
+/* Rows in chunks, or, for a small product, one by one. *longest: entries of a row whose last column is
+ * marked, at most; *slots: sums of fragments. */
+static sley_status upload_cut(sl_queue *queue, const sl_spmm_problem *args, sl_stream_matrix *out,
+                              int64_t *longest, int64_t *slots) {
   const sl_spmm_matrix *a = args->a;
-  int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype);
-  SL_TRY(sl_cuda_check_columns(a));
+  *longest = *slots = 0;
+  out->ways = sl_row_ways(args);
+  if (out->ways > 0)
+    return sl_row_tasks_upload(queue, args, out);
   sl_chunks chunks;
   const cut how = cut_of(args);
-  sley_status status =
-      sl_chunks_make(a->rows, a->rowid, a->rowptr, how.target, args->in_order, args->team, &chunks);
+  sley_status status = sl_chunks_make(a->rows, a->rowid, a->rowptr, how.sizes, args->team, &chunks);
   if (status == SLEY_OK && args->pieces > 1)
     set_pieces(args, &chunks);
   if (status == SLEY_OK)
     status = upload_chunks(queue, &chunks, args->k, out);
-  int64_t slots = chunks.slots, longest = chunks.longest;
-  out->entries = sl_spmm_entries(a);
-  out->in_order = args->in_order;
+  *slots = chunks.slots;
+  *longest = chunks.longest;
   out->ways = how.ways;
   out->row_entries = chunks.rows > 0 ? sl_spmm_entries(a) / chunks.rows : 0;
   sl_chunks_free(&chunks);
-  SL_TRY(status);
+  return status;
+}
+
+static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stream_matrix *out) {
+  const sl_spmm_matrix *a = args->a;
+  int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype), longest, slots;
+  SL_TRY(sl_cuda_check_columns(a));
+  out->entries = sl_spmm_entries(a);
+  out->in_order = args->in_order;
+  SL_TRY(upload_cut(queue, args, out, &longest, &slots));
   SL_TRY(upload_columns(queue, a, longest, &out->col));
   if (a->resident)
     out->val = a->val;
@@ -239,11 +263,14 @@ static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
   const sl_spmm_problem *s = args->spmm.problem;
   const sl_spmm_matrix *a = s->a;
   int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype), entries = sl_spmm_entries(a);
-  sl_chunks c;
-  sl_chunks_count(a->rows, a->rowptr, cut_of(s).target, s->in_order, s->team, &c);
+  sl_chunks c = {0};
+  const bool by_rows = sl_row_ways(s) > 0;
+  if (!by_rows)
+    sl_chunks_count(a->rows, a->rowptr, cut_of(s).sizes, s->team, &c);
   *passing = sl_device_bytes((a->rows + 1) * (int64_t)sizeof *a->rowptr) +
              (a->index == SLEY_I64 ? sl_device_bytes(entries * 8) : 0);
-  return sl_device_bytes(c.chunks * (int64_t)sizeof *c.chunk) +
+  return sl_device_bytes(by_rows ? a->rows * (int64_t)sizeof(sl_row_task) : 0) +
+         sl_device_bytes(c.chunks * (int64_t)sizeof *c.chunk) +
          sl_device_bytes((c.rows + 2) * (int64_t)sizeof *c.row) +
          sl_device_bytes(c.empties * (int64_t)sizeof *c.empty) +
          sl_device_bytes((c.longs + 1) * (int64_t)sizeof *c.long_row) +

@@ -49,6 +49,7 @@
 #define SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
 
 #include "device/cuda/spmm_narrow.cuh"
+#include "device/cuda/spmm_rows.cuh"
 #include "device/cuda/spmm_stream.h"
 
 namespace sley {
@@ -436,6 +437,26 @@ template <typename T, int WAYS> sley_status stream_ways(sl_queue *queue, const s
                       [&](auto vec) { return launch_ways<T, WAYS, decltype(vec)::value>(queue, run); });
 }
 
+/* Row by row, where that is prepared. */
+template <typename T, int WAYS> sley_status stream_rows(sl_queue *queue, const sl_stream_run &run) {
+  return by_widest<T>(run, 0, [&](auto vec) { return rows_of<T, decltype(vec)::value, WAYS>(queue, run); });
+}
+
+template <typename T> sley_status launch_row_ways(sl_queue *queue, const sl_stream_run &run) {
+  switch (run.a.ways) {
+  case 2:
+    return stream_rows<T, 2>(queue, run);
+  case 4:
+    return stream_rows<T, 4>(queue, run);
+  case 8:
+    return stream_rows<T, 8>(queue, run);
+  case 16:
+    return stream_rows<T, 16>(queue, run);
+  default:
+    return stream_rows<T, 1>(queue, run);
+  }
+}
+
 /* The least group that covers k with VEC values a lane, at least 8. */
 template <int VEC> int lanes_for(int64_t k) {
   return k <= 8 * VEC ? 8 : k <= 16 * VEC ? 16 : 32;
@@ -445,9 +466,11 @@ template <int VEC> int lanes_for(int64_t k) {
  * whose rows are as short as a sector. */
 template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream_run &run) {
   constexpr int BYTES = sizeof(input<T>), WIDEST = 16 / BYTES;
+  SL_TRY(sl_cuda_use(queue->device));
+  if (run.a.task)
+    return launch_row_ways<T>(queue, run);
   if (narrow_serves<T>(run))
     return narrow_product<T>(queue, run);
-  SL_TRY(sl_cuda_use(queue->device));
   switch (run.a.ways) {
   case 2:
     return stream_ways<T, 2>(queue, run);

@@ -18,9 +18,11 @@
  * of both low parts, as much for low a, and 2^-21 |a||x| for low x. The Tensor core cuts off what it adds, so
  * the sum of a slab is added to that of the window by an ordinary addition, rounded to nearest.
  *
- * f16, bf16.
- * Products are exact in f32; the Tensor core adds slabs to the sum of the window by itself, whose additions
- * err by less than 4 roundings each. SL_TENSOR_* in spmm_windows.h say what that comes to.
+ * f32 by tf32 alone (ONCE), for plans that allow it. Each value is rounded to 11 bits and multiplied once:
+ * what is lost is at most 2^-10 + 2^-22 of a product.
+ *
+ * f16, bf16. Products are exact in f32; the Tensor core adds slabs to the sum of the window by itself, whose
+ * additions err by less than 4 roundings each. SL_TENSOR_* in spmm_windows.h say what that comes to.
  *
  * Infinities and NaNs. Where a row has no entry in a slot, 0 is multiplied by X there: a NaN if X is not
  * finite. Splitting large values may overflow too. An element whose sum is not finite is therefore summed
@@ -71,8 +73,9 @@ template <> struct tensor_core<bf16> {
 };
 
 /* The features of a warp, in GROUPS of 8 blocks of VEC: a lane loads a block of each group and row of X. */
-template <typename T_, int VEC_, int GROUPS_> struct tensor_shape {
+template <typename T_, int VEC_, int GROUPS_, bool ONCE_> struct tensor_shape {
   using T = T_;
+  static constexpr bool ONCE = ONCE_; /* values of f32 are multiplied once */
   using in_t = input<T>;
   static constexpr int VEC = VEC_, GROUPS = GROUPS_, GROUP = 8 * VEC, PANEL = GROUPS * GROUP;
   static constexpr int X_BYTES = VEC * sizeof(in_t), X_WORDS = X_BYTES < 4 ? 1 : X_BYTES / 4;
@@ -153,11 +156,28 @@ template <class S> using tile_sums = float[S::GROUPS][S::VEC][4];
 template <class S>
 __device__ __forceinline__ void multiply_slab(tile_sums<S> &acc, const slab_body<S> &body,
                                               int panel_features) {
-  if constexpr (S::SLOTS == 8) {
+  if constexpr (S::SLOTS == 8 && S::ONCE) {
+    unsigned a[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      a[i] = to_tf32_or_nan(body.a[i]);
+#pragma unroll
+    for (int j = 0; j < S::GROUPS; j++)
+      if (j * S::GROUP < panel_features)
+#pragma unroll
+        for (int v = 0; v < S::VEC; v++) {
+          float sum[4] = {0, 0, 0, 0};
+          multiply_tf32(sum, a, to_tf32_or_nan(__uint_as_float(body.x[j][0].bits[v])),
+                        to_tf32_or_nan(__uint_as_float(body.x[j][1].bits[v])));
+#pragma unroll
+          for (int c = 0; c < 4; c++)
+            acc[j][v][c] += sum[c];
+        }
+  } else if constexpr (S::SLOTS == 8) {
     unsigned high[4], low[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      const split_value a = split(body.a[i]);
+      const split_value a = split(body.a[i], to_tf32_or_nan(body.a[i]));
       high[i] = a.high;
       low[i] = to_tf32(__uint_as_float(a.low));
     }
@@ -447,27 +467,30 @@ template <typename T, int VEC> bool tensor_fits(const sl_tensor_run &run) {
 }
 
 /* Panels of 32, 64 or 128 features; the widest where loads are wide enough for the registers to last. */
-template <typename T, int VEC> sley_status launch_panels(sl_queue *queue, const sl_tensor_run &run) {
+template <typename T, int VEC, bool ONCE>
+sley_status launch_panels(sl_queue *queue, const sl_tensor_run &run) {
   constexpr int BYTES = VEC * sizeof(input<T>);
   if constexpr (VEC < 8)
     if (run.k <= 32)
-      return launch_tensor<tensor_shape<T, VEC, 4 / VEC>, 4>(queue, run);
+      return launch_tensor<tensor_shape<T, VEC, 4 / VEC, ONCE>, 4>(queue, run);
   if constexpr (BYTES >= 8)
     if (run.k > 64 && run.k % 64 != 0)
-      return launch_tensor<tensor_shape<T, VEC, 16 / VEC>, 3>(queue, run);
-  return launch_tensor < tensor_shape<T, VEC, 8 / VEC>, BYTES == 2 ? 3 : 4 > (queue, run);
+      return launch_tensor<tensor_shape<T, VEC, 16 / VEC, ONCE>, 3>(queue, run);
+  return launch_tensor < tensor_shape<T, VEC, 8 / VEC, ONCE>, BYTES == 2 ? 3 : 4 > (queue, run);
 }
 
-template <typename T> sley_status launch_tensor_of(sl_queue *queue, const sl_tensor_run &run) {
+/* ONCE: of f32, see above. */
+template <typename T, bool ONCE = false>
+sley_status launch_tensor_of(sl_queue *queue, const sl_tensor_run &run) {
   SL_TRY(sl_cuda_use(queue->device));
   if constexpr (sizeof(input<T>) == 2)
     if (tensor_fits<T, 8>(run))
-      return launch_panels<T, 8>(queue, run);
+      return launch_panels<T, 8, ONCE>(queue, run);
   if (tensor_fits<T, 4>(run))
-    return launch_panels<T, 4>(queue, run);
+    return launch_panels<T, 4, ONCE>(queue, run);
   if (tensor_fits<T, 2>(run))
-    return launch_panels<T, 2>(queue, run);
-  return launch_panels<T, 1>(queue, run);
+    return launch_panels<T, 2, ONCE>(queue, run);
+  return launch_panels<T, 1, ONCE>(queue, run);
 }
 
 } // namespace sley

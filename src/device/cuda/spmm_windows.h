@@ -56,11 +56,12 @@ typedef struct sl_tensor_run {
 
 /* How the errors of sums compare with those of the documented order (spmm_tensor.cuh): each term counts as 4
  * roundings where values have 16 bits, less in f32; in f32 the parts that are lost of each product, 2^-20 of
- * it, count as 16. */
-enum { SL_TENSOR_ROUNDINGS = 4, SL_TENSOR_MORE_ROUNDINGS = 16 };
+ * it, count as 16; by tf32 alone 2^-10 and 2^-22 of it count as 2^14 + 4, and as many more as above. */
+enum { SL_TENSOR_ROUNDINGS = 4, SL_TENSOR_MORE_ROUNDINGS = 16, SL_TF32_MORE_ROUNDINGS = (1 << 14) + 16 };
 
 /* Enqueue the product. */
 sley_status sl_cuda_tensor_f32(sl_queue *queue, const sl_tensor_run *run);
+sley_status sl_cuda_tensor_tf32(sl_queue *queue, const sl_tensor_run *run); /* of f32 */
 sley_status sl_cuda_tensor_f16(sl_queue *queue, const sl_tensor_run *run);
 sley_status sl_cuda_tensor_bf16(sl_queue *queue, const sl_tensor_run *run);
 

@@ -17,19 +17,30 @@ static __device__ __forceinline__ void multiply_tf32(float (&c)[4], const unsign
 }
 
 /* The Tensor core ignores the bits that tf32 has not. Half a unit of the last that it has is added, so that
- * it rounds to nearest, ties away from zero. Infinities become NaNs, and so may values near the largest. */
+ * it rounds to nearest, ties away from zero. Values near the largest become infinite, and a NaN whose upper
+ * bits are all set becomes 0: of each product one operand that such a NaN is part of is made otherwise. */
 static __device__ __forceinline__ unsigned to_tf32(float v) {
   return __float_as_uint(v) + 0x1000;
+}
+
+/* The same for all values: a NaN stays one. */
+static __device__ __forceinline__ unsigned to_tf32_or_nan(float v) {
+  unsigned bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(v));
+  return bits;
 }
 
 struct split_value {
   unsigned high, low;
 };
 
-/* low is what high leaves, not rounded: the Tensor core cuts it off. */
-static __device__ __forceinline__ split_value split(float v) {
-  const unsigned high = to_tf32(v);
+/* low is what high leaves, not rounded: the Tensor core cuts it off. Of a NaN, low is one. */
+static __device__ __forceinline__ split_value split(float v, unsigned high) {
   return {high, __float_as_uint(v - __uint_as_float(high & 0xffffe000))};
+}
+
+static __device__ __forceinline__ split_value split(float v) {
+  return split(v, to_tf32(v));
 }
 
 } // namespace sley

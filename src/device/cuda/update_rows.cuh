@@ -124,8 +124,8 @@ __device__ __forceinline__ void multiply_group(const update_room &room, const fl
 #pragma unroll
     for (int s = 0; s < SETS; s++) {
       const float2 values = *(const float2 *)(t[s] + step * DEEP);
-      both_t[s][0] = split(values.x);
-      both_t[s][1] = split(values.y);
+      both_t[s][0] = split(values.x, to_tf32_or_nan(values.x));
+      both_t[s][1] = split(values.y, to_tf32_or_nan(values.y));
 #pragma unroll
       for (int i = 0; i < 2; i++)
         both_t[s][i].low = to_tf32(__uint_as_float(both_t[s][i].low));

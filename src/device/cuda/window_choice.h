@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which row windows go to Tensor cores: the model of HC-SpMM, section 4.2, with the width as a feature. Plain
- * host code: it needs no device. */
+/* Which row windows go to Tensor cores, by the model of window_model.h. Plain host code: it needs no device.
+ */
 #ifndef SLEY_DEVICE_CUDA_WINDOW_CHOICE_H
 #define SLEY_DEVICE_CUDA_WINDOW_CHOICE_H
 
 #include "device/op_spmm.h"
-
-/* A window is so many consecutive stored rows. */
-enum { SL_WINDOW_ROWS = 16 };
-
-/* Distinct columns of a window that one operation of Tensor cores takes (spmm_windows.h). */
-static inline int sl_slab_slots(sley_dtype dtype) {
-  return dtype == SLEY_F32 ? 8 : 16;
-}
+#include "device/window_model.h"
 
 static inline int64_t sl_window_count_of(int64_t rows) {
   return (rows + SL_WINDOW_ROWS - 1) / SL_WINDOW_ROWS;
@@ -24,20 +17,10 @@ static inline int64_t sl_window_entries(const sl_spmm_matrix *a, int64_t w) {
   return a->rowptr[end < a->rows ? end : a->rows] - a->rowptr[w * SL_WINDOW_ROWS];
 }
 
-/* Estimated seconds that a window of so many distinct columns, or entries, adds to a product that fills a
- * GPU.
- */
-double sl_window_tensor_time(sley_dtype dtype, int64_t k, int64_t slots);
-double sl_window_stream_time(sley_dtype dtype, int64_t k, int64_t entries);
-
-/* Windows of more slabs than so many targets of a chunk are cut into fragments (chunks.h). */
-enum { SL_WINDOW_CUT = 4 };
-
 /* chosen[w]: whether window w goes to Tensor cores: none, all, or those that are faster there, whichever
  * makes the whole product fastest. slots[w]: its distinct columns; negative: it must not go there. Chunks
  * have about `target` slabs. Two kinds take a launch more, long windows a sum of fragments, and a product
  * takes at least as long as one warp for its longest chunk. Returns how many. */
-int64_t sl_windows_choose(const sl_spmm_matrix *a, int64_t k, const int32_t *slots, int64_t target,
-                          bool *chosen);
+int64_t sl_windows_choose(const sl_spmm_problem *problem, const int32_t *slots, int64_t target, bool *chosen);
 
 #endif

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bench/growth.py has measured, as exponents and tables."""
+import json
+import math
+import os
+
+FAMILIES = {"band": "band, 17 entries a row", "er": "random columns, 16 entries a row"}
+MOST_PRODUCTS, MOST_MEMORY, MOST_EXPONENT = 25, 1.5, 1.1
+
+
+def read(path):
+    """The machine's line and the others."""
+    with open(path) as stream:
+        lines = [json.loads(line) for line in stream if line.strip()]
+    machine = next((r for r in lines if r["record"] == "machine"), {})
+    return machine, [r for r in lines if r["record"] != "machine"]
+
+
+def geomean(values):
+    return math.exp(sum(math.log(max(v, 1e-12)) for v in values) / len(values))
+
+
+def exponent(points):
+    """s of y = c x^s, by least squares on logarithms."""
+    points = [(math.log(x), math.log(y)) for x, y in points if y > 0]
+    if len(points) < 2:
+        return None
+    mx, my = (sum(p[i] for p in points) / len(points) for i in (0, 1))
+    return sum((x - mx) * (y - my) for x, y in points) / sum((x - mx) ** 2 for x, _ in points)
+
+
+def memory(r):
+    """Of the plan beyond the matrix: the host's at the peak, and a GPU's where it has the most."""
+    return max(r["peak_bytes"], r["device_bytes"])
+
+
+QUANTITIES = {"plan": lambda r: r["plan_ms"]["least"], "product": lambda r: r["product_ms"]["least"],
+              "reading rows of X alone": lambda r: r.get("gather_ms", 0), "memory": lambda r: r["csr_bytes"] + memory(r)}
+
+
+def growth_cases(lines, family, k):
+    return sorted((r for r in lines if r["record"] == "growth" and r["family"] == family and r["k"] == k), key=lambda r: r["nnz"])
+
+
+def fit_rows(lines):
+    """Family, k, from, to, the exponent of each quantity: of all sizes, and of those beyond the caches."""
+    out = []
+    for family, text in FAMILIES.items():
+        for k in sorted({r["k"] for r in lines}):
+            for least in (0, 0.9e6):
+                cases = [r for r in growth_cases(lines, family, k) if r["nnz"] >= least]
+                if len(cases) < 3:
+                    continue
+                found = [exponent([(r["nnz"], value(r)) for r in cases]) for value in QUANTITIES.values()]
+                out.append([text, k, f"{cases[0]['nnz']:.0e} to {cases[-1]['nnz']:.0e}".replace("e+0", "e")]
+                           + ["" if s is None else f"{s:.2f}" for s in found])
+    return out
+
+
+FIT_HEAD = ["matrix", "k", "entries"] + [f"s of {name}" for name in QUANTITIES]
+
+
+def size_rows(lines, k=32):
+    """Each size: times, inspection in products, memory over the matrix's."""
+    out = []
+    for family, text in FAMILIES.items():
+        for r in growth_cases(lines, family, k):
+            plan, product = r["plan_ms"]["least"], r["product_ms"]["least"]
+            gather = r.get("gather_ms")
+            out.append([text, f"{r['nnz']:.3g}", f"{plan:.3f}", f"{product:.3f}", "" if gather is None else f"{gather:.3f}",
+                        f"{plan / product:.1f}", f"{memory(r) / r['csr_bytes']:.2f}", f"{r['system_peak_bytes'] / r['csr_bytes']:.2f}"])
+    return out
+
+
+SIZE_HEAD = ["matrix", "entries", "plan ms", "product ms", "rows of X alone ms", "inspection in products", "plan's memory / CSR",
+             "process's peak / CSR"]
+
+
+def inspection_rows(lines):
+    """Generated matrices: of each family and width the inspection in products, over all sizes."""
+    out = []
+    for family, text in FAMILIES.items():
+        for k in sorted({r["k"] for r in lines}):
+            cases = growth_cases(lines, family, k)
+            if not cases:
+                continue
+            products = [(r["plan_ms"]["least"] / r["product_ms"]["least"], r) for r in cases]
+            worst = max(products, key=lambda p: p[0])
+            out.append([text, k, len(cases), f"{geomean([p for p, _ in products]):.1f}", f"{worst[0]:.1f} ({worst[1]['nnz']:.0e} entries)".replace("e+0", "e"),
+                        sum(p > MOST_PRODUCTS for p, _ in products), f"{max(memory(r) / r['csr_bytes'] for r in cases):.2f}"])
+    return out
+
+
+INSPECTION_HEAD = ["matrix", "k", "sizes", "inspection in products, geometric mean", "worst", f"over {MOST_PRODUCTS}", "plan's memory / CSR at most"]
+
+
+def data_rows(lines):
+    """Real matrices: of each number of ranks, algorithm and width the mean and the worst."""
+    groups = {}
+    for r in lines:
+        if r["record"] == "data":
+            groups.setdefault((r["ranks"], r["asked"], r["k"]), []).append(r)
+    out = []
+    for (ranks, asked, k), cases in sorted(groups.items()):
+        products = [(r["plan_ms"]["least"] / r["product_ms"]["least"], r) for r in cases]
+        sizes = [(memory(r) / r["csr_bytes"], r) for r in cases]
+        slowest, most = max(products, key=lambda p: p[0]), max(sizes, key=lambda p: p[0])
+        out.append([ranks, asked, k, len(cases), f"{geomean([p for p, _ in products]):.1f}", f"{slowest[0]:.1f} ({slowest[1]['matrix']})",
+                    sum(p > MOST_PRODUCTS for p, _ in products), f"{geomean([m for m, _ in sizes]):.2f}",
+                    f"{most[0]:.2f} ({most[1]['matrix']})", sum(m > MOST_MEMORY for m, _ in sizes)])
+    return out
+
+
+DATA_HEAD = ["ranks", "algorithm", "k", "matrices", "inspection in products, geometric mean", "worst", f"over {MOST_PRODUCTS}",
+             "plan's memory / CSR, geometric mean", "worst", f"over {MOST_MEMORY}"]
+
+
+def why(lines):
+    """Which cases lie over the limits, in words."""
+    data = [r for r in lines if r["record"] == "data"]
+    over = [r for r in data if r["plan_ms"]["least"] > MOST_PRODUCTS * r["product_ms"]["least"]]
+    ranks = max(r["ranks"] for r in data)
+    text = (f"Over {MOST_PRODUCTS} products are {len(over)} of {len(data)} plans" + (f", of which the product takes {max(r['product_ms']['least'] for r in over):.2f} ms at most"
+            if over else "") + f". Planning for {ranks} ranks does not depend on k: the ranks exchange lists and agree after each step, `auto` plans each candidate in turn, and `cover` "
+            "finds a matching for every two ranks. A product at k = 1 of a matrix that fits in the caches is short beside that. With several ranks a plan holds "
+            "A once more, cut into parts, and narrow products on CPUs once more, in bundles of rows; at k = 32 the rows of X that ranks publish or receive are most of it "
+            "where rows of A are short (128 bytes a row, beside 8 an entry). Algorithms that hand entries to other ranks (`cover`, `bcast-1.5d`, `summa-2d`) send "
+            "24 bytes an entry and hold them twice meanwhile.")
+    return text
+
+
+def text_table(head, rows):
+    widths = [max(len(str(line[i])) for line in [head] + rows) for i in range(len(head))]
+    return "\n".join("  ".join(str(cell).rjust(width) for cell, width in zip(line, widths)) for line in [head] + rows)
+
+
+def print_all(path):
+    _, lines = read(path)
+    for head, rows in ((FIT_HEAD, fit_rows(lines)), (SIZE_HEAD, size_rows(lines)), (INSPECTION_HEAD, inspection_rows(lines)), (DATA_HEAD, data_rows(lines))):
+        if rows:
+            print(text_table(head, rows) + "\n", flush=True)
+
+
+def files(results):
+    """What is kept, CPUs first."""
+    folder = os.path.join(results, "growth")
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    return [os.path.join(folder, name) for name in sorted(names, key=lambda n: (not n.startswith("cpu"), n)) if name.endswith(".jsonl")]

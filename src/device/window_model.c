@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/window_model.h"
+
+#include "base/value.h"
+
+enum { PANEL = 64, VECTOR_BYTES = 16 };
+
+/* Fitted to products of an H200: bands, a dense matrix, a graph, k from 13 to 240
+ * (bench/results/kernels-h200). What was not seen there is as what is nearest; figures of tf32 are f32's,
+ * which are rather too high. */
+static const sl_window_model built_in = {
+    {[SL_WINDOWS_F32] = {.tensor = {0, 1.585, 0.902, 0.573, 0.573, 3.07, 24.1},
+                         .stream = {0.0385, 0.0035, 0.0035, 0.0035, 0.0035, 0.0168, 0.94}},
+     [SL_WINDOWS_TF32] = {.tensor = {0, 1.585, 0.902, 0.573, 0.573, 3.07, 24.1},
+                          .stream = {0.0385, 0.0035, 0.0035, 0.0035, 0.0035, 0.0168, 0.94}},
+     [SL_WINDOWS_F16] = {.tensor = {0.252, 1.81, 0.185, 0.126, 0.124, 3.55, 20.3},
+                         .stream = {0.0191, 0.0125, 0.0115, 0.0129, 0.0229, 0.016, 0.93}}}};
+
+const sl_window_model *sl_window_model_built_in(void) {
+  return &built_in;
+}
+
+const char *sl_window_kind_name(sl_window_kind kind) {
+  static const char *const names[SL_WINDOW_KINDS] = {"f32", "tf32", "f16"};
+  return names[kind];
+}
+
+sl_window_kind sl_window_kind_of(sley_dtype dtype, bool tf32) {
+  return dtype != SLEY_F32 ? SL_WINDOWS_F16 : tf32 ? SL_WINDOWS_TF32 : SL_WINDOWS_F32;
+}
+
+const sl_window_figures *sl_window_figures_of(const sl_window_model *model, sley_dtype dtype, bool tf32) {
+  return &(model ? model : &built_in)->of[sl_window_kind_of(dtype, tf32)];
+}
+
+static int64_t up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+static int log2_of(int64_t power) {
+  int log = 0;
+  while (power >> (log + 1) > 0)
+    log++;
+  return log;
+}
+
+/* What a kernel does with a slab, or an entry. */
+typedef struct work {
+  double passes, loads; /* of warps */
+  int vec;              /* values that a lane loads at once */
+  double end;           /* of a row of a stream */
+} work;
+
+/* Panels and loads as launch_panels of spmm_tensor.cuh has them. */
+static work tensor_work(sley_dtype dtype, int64_t k) {
+  int bytes = (int)sley_dtype_bytes(dtype), vec = VECTOR_BYTES / bytes;
+  while (k % vec != 0)
+    vec /= 2;
+  int64_t panel = vec < 8 && k <= 32 ? 32 : vec * bytes >= 8 && k > 64 && k % 64 != 0 ? 128 : PANEL;
+  return (work){
+      .passes = (double)up(k, panel), .loads = (double)(up(k, 8 * vec) * 8 * vec) / PANEL, .vec = vec};
+}
+
+/* The widest loads with work for more than half of so many lanes. */
+static int vec_of(int bytes, int64_t k, int lanes) {
+  int least = bytes < 4 ? VECTOR_BYTES / bytes / 4 : VECTOR_BYTES / bytes / 2;
+  for (int vec = VECTOR_BYTES / bytes; vec >= least; vec /= 2)
+    if (k % vec == 0 && k > lanes / 2 * vec)
+      return vec;
+  return 1;
+}
+
+/* A warp for each chunk, in which lanes share features. */
+static work shared_work(int bytes, int64_t k, int ways) {
+  int vec = vec_of(bytes, k, 0);
+  double loads = (double)up(k, 32 / ways * vec);
+  return (work){1.0 / ways, loads / ways, vec, 1 + vec * loads * log2_of(ways)};
+}
+
+/* Groups, strips and panels as launch_stream of spmm_stream.cuh has them. */
+static work stream_work(sley_dtype dtype, int64_t k, int ways) {
+  int bytes = (int)sley_dtype_bytes(dtype), widest = VECTOR_BYTES / bytes, vec = vec_of(bytes, k, 8);
+  if (ways > 1)
+    return shared_work(bytes, k, ways);
+  if (bytes < 4 && k <= 2 * widest && k % (widest / 2) == 0 && k > widest)
+    return (work){4.0 / 32, 4.0 / 32, widest / 2, 4.0 / 32};
+  if (k <= 16 * vec) {
+    double lanes = k <= 8 * vec ? 8 : 16;
+    return (work){lanes / 32, lanes / 32, vec, lanes / 32};
+  }
+  int64_t most = vec * bytes >= 16  ? 1
+                 : vec * bytes == 8 ? 2
+                                    : 4,
+          strips = most == 4 && k > 64 * vec   ? 4
+                   : most >= 2 && k > 32 * vec ? 2
+                                               : 1;
+  double panels = (double)up(k, 32 * vec * strips);
+  return (work){panels, (double)up(k, 32 * vec), vec, panels};
+}
+
+int sl_stream_ways(sley_dtype dtype, int64_t k, int64_t entries, int64_t rows) {
+  const int64_t bytes = k * (int64_t)sley_dtype_bytes(dtype);
+  const int ways = bytes <= 64 ? 8 : bytes <= 128 ? 4 : bytes <= 256 ? 2 : 1;
+  const int share = entries < SL_STREAM_LARGE ? 2 : 40; /* entries of a row for each */
+  return ways > 1 && entries >= rows * ways * share ? ways : 1;
+}
+
+static double slabs_of(sley_dtype dtype, int64_t slots) {
+  int width = sl_slab_slots(dtype);
+  return slots > 0 ? (double)((slots + width - 1) / width) : 1;
+}
+
+/* So that the ends of its windows cost little, and fewer where warps would be missing. */
+int64_t sl_window_chunk(int64_t slabs, int64_t k) {
+  enum { CHUNK_SLABS = 32, CHUNK_SLABS_LEAST = 8, WARPS_WANTED = 8448 };
+  int64_t target = CHUNK_SLABS, panels = (k + PANEL - 1) / PANEL;
+  while (target > CHUNK_SLABS_LEAST && slabs / target * panels < WARPS_WANTED)
+    target /= 2;
+  return target;
+}
+
+int64_t sl_window_target(int64_t windows, int64_t slots, int64_t k, sley_dtype dtype) {
+  return sl_window_chunk(windows * (int64_t)slabs_of(dtype, slots), k);
+}
+
+void sl_window_tensor_features(sley_dtype dtype, int64_t k, const sl_window_shape *window,
+                               double out[SL_WINDOW_FIGURES]) {
+  double slabs = slabs_of(dtype, window->slots), parts = (double)k / PANEL;
+  const work w = tensor_work(dtype, k);
+  bool cut = window->target > 0 && slabs > (double)(SL_WINDOW_CUT * window->target);
+  out[SL_TENSOR_SLAB] = slabs * w.passes;
+  for (int i = 0; i < SL_WINDOW_LOADS; i++)
+    out[SL_TENSOR_LOAD + i] = i == log2_of(w.vec) ? slabs * w.loads : 0;
+  out[SL_TENSOR_WINDOW] = parts;
+  out[SL_TENSOR_FRAGMENT] = cut ? slabs / (double)window->target * parts : 0;
+}
+
+void sl_window_stream_features(sley_dtype dtype, int64_t k, const sl_window_shape *window,
+                               double out[SL_WINDOW_FIGURES]) {
+  double entries = (double)window->entries;
+  const work w = stream_work(dtype, k, window->ways);
+  out[SL_STREAM_ENTRY] = entries * w.passes;
+  for (int i = 0; i < SL_WINDOW_LOADS; i++)
+    out[SL_STREAM_LOAD + i] = i == log2_of(w.vec) ? entries * w.loads : 0;
+  out[SL_STREAM_END] = SL_WINDOW_ROWS * w.end;
+  out[SL_STREAM_WINDOW] = (double)k / PANEL;
+}
+
+static double seconds(const double *figure, const double *feature) {
+  double sum = 0;
+  for (int i = 0; i < SL_WINDOW_FIGURES; i++)
+    sum += figure[i] * feature[i];
+  return 1e-9 * sum;
+}
+
+double sl_window_tensor_time(const sl_window_figures *figures, sley_dtype dtype, int64_t k,
+                             const sl_window_shape *window) {
+  double feature[SL_WINDOW_FIGURES];
+  sl_window_tensor_features(dtype, k, window, feature);
+  return seconds(figures->tensor, feature);
+}
+
+double sl_window_stream_time(const sl_window_figures *figures, sley_dtype dtype, int64_t k,
+                             const sl_window_shape *window) {
+  double feature[SL_WINDOW_FIGURES];
+  sl_window_stream_features(dtype, k, window, feature);
+  return seconds(figures->stream, feature);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures of the model of row windows, from measured times. */
+#ifndef SLEY_OPS_WINDOW_FIT_H
+#define SLEY_OPS_WINDOW_FIT_H
+
+#include "device/window_model.h"
+
+/* Windows of one shape, all in one product. */
+typedef struct sl_window_sample {
+  sley_dtype dtype;
+  int64_t k;
+  sl_window_shape window;
+  double tensor, stream; /* seconds of one window */
+} sl_window_sample;
+
+/* Changes figures to those that fit samples of values of their kind best: not negative, by the least sum of
+ * squares of relative errors. Figures that no sample says anything of stay what they are. */
+void sl_window_fit(const sl_window_sample *samples, int count, sl_window_figures *figures);
+
+#endif
