@@ -24,7 +24,8 @@
  * last. It is the same each time and for every element.
  *
  * Infinities and NaNs. An element whose sum is not finite is summed again, in the documented order: splitting
- * large values may overflow. */
+ * large values may overflow. No infinity or NaN of T or W is lost: high of T keeps it, and W is cut, by which
+ * a NaN may become infinite, but no less. beta Z is added by an ordinary addition. */
 #ifndef SLEY_DEVICE_CUDA_UPDATE_ROWS_CUH
 #define SLEY_DEVICE_CUDA_UPDATE_ROWS_CUH
 
