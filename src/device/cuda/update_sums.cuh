@@ -10,9 +10,9 @@
  * and added in order. More features than LANES x VEC x STRIPS are summed in turns.
  *
  * What limits it is, as with the product, how many loads of rows of X are in flight. So the warps of a
- * multiprocessor are as many as those of the product, with 64 registers each; tiles have 8 rows where shared
- * memory would not do for so many. What a warp must know of its next tile is loaded ahead: the tile itself
- * while one is summed, the ends of its rows and its first entries while that is multiplied.
+ * multiprocessor are about as many as those of the product; tiles have 8 rows where shared memory would not
+ * do for so many. What a warp must know of its next tile is loaded ahead: the tile itself while one is summed,
+ * the ends of its rows and its first entries while that is multiplied.
  *
  * A row with more entries than a tile should have is cut into fragments (row_tiles.h), which come first.
  * Their sums go to the device's memory. The warp that finishes last adds them in order (fragments.cuh) and
@@ -22,8 +22,6 @@
  * are added in order. Which warp takes which tile varies, and does not matter. */
 #ifndef SLEY_DEVICE_CUDA_UPDATE_SUMS_CUH
 #define SLEY_DEVICE_CUDA_UPDATE_SUMS_CUH
-
-#include <cstdlib>
 
 #include "device/cuda/fragments.cuh"
 #include "device/cuda/pieces.cuh"
@@ -346,22 +344,14 @@ sley_status launch_sums(sl_queue *queue, const sl_update_sums &run, const x_plac
   return sl_cuda_launched(queue, "update-fused");
 }
 
-/* Loads of VEC values. 64-bit places are for X of more than 2^32 such. */
-enum { SOME = 24, FEW = 16 }; /* warps */
+/* Warps of a multiprocessor: where loads of f32 are of 16 bytes, otherwise, and with 64-bit places, which are
+ * for X of more than 2^32 loads. */
+enum { MANY = 28, SOME = 24, FEW = 16 };
 
 template <typename T, int LANES, int VEC, int STRIPS, int U>
-sley_status launch_warps(sl_queue *queue, const sl_update_sums &run, const x_places &places) {
-  const char *asked = getenv("SLEY_UPDATE_WARPS");
-  const int warps = asked ? atoi(asked) : 0;
-  if constexpr (VEC * sizeof(T) == 16 && sizeof(T) == 4) {
-    if (warps == 324)
-      return launch_sums<T, sums_shape<LANES, VEC, STRIPS, 4, uint32_t, 32>>(queue, run, places);
-    if (warps == 32)
-      return launch_sums<T, sums_shape<LANES, VEC, STRIPS, 8, uint32_t, 32>>(queue, run, places);
-    if (warps == 28)
-      return launch_sums<T, sums_shape<LANES, VEC, STRIPS, 8, uint32_t, 28>>(queue, run, places);
-  }
-  return launch_sums<T, sums_shape<LANES, VEC, STRIPS, U, uint32_t, SOME>>(queue, run, places);
+sley_status launch_lanes(sl_queue *queue, const sl_update_sums &run, const x_places &places) {
+  constexpr int WARPS = sizeof(T) == 4 && VEC == 4 ? MANY : SOME;
+  return launch_sums<T, sums_shape<LANES, VEC, STRIPS, U, uint32_t, WARPS>>(queue, run, places);
 }
 
 template <typename T, int VEC> sley_status launch_wide(sl_queue *queue, const sl_update_sums &run) {
@@ -373,18 +363,18 @@ template <typename T, int VEC> sley_status launch_wide(sl_queue *queue, const sl
   }
   if constexpr (VEC * sizeof(T) == 16) {
     if (k <= 8 * VEC)
-      return launch_warps<T, 8, VEC, 1, 8>(queue, run, places);
+      return launch_lanes<T, 8, VEC, 1, 8>(queue, run, places);
     if (k <= 16 * VEC)
-      return launch_warps<T, 16, VEC, 1, 8>(queue, run, places);
-    return launch_warps<T, 32, VEC, 1, 8>(queue, run, places);
+      return launch_lanes<T, 16, VEC, 1, 8>(queue, run, places);
+    return launch_lanes<T, 32, VEC, 1, 8>(queue, run, places);
   } else {
     if (k <= 16 * VEC)
-      return launch_warps<T, 16, VEC, 1, 8>(queue, run, places);
+      return launch_lanes<T, 16, VEC, 1, 8>(queue, run, places);
     if (k <= 32 * VEC)
-      return launch_warps<T, 32, VEC, 1, 8>(queue, run, places);
+      return launch_lanes<T, 32, VEC, 1, 8>(queue, run, places);
     if (k <= 64 * VEC)
-      return launch_warps<T, 32, VEC, 2, 8>(queue, run, places);
-    return launch_warps<T, 32, VEC, 4, 4>(queue, run, places);
+      return launch_lanes<T, 32, VEC, 2, 8>(queue, run, places);
+    return launch_lanes<T, 32, VEC, 4, 4>(queue, run, places);
   }
 }
 
