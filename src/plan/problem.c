@@ -95,7 +95,17 @@ static bool is_updated(const sl_plan *plan, const sl_part *part) {
   return part->y == SL_BUFFER_Y && (part->a.rows > 0 || plan->dry);
 }
 
-bool sl_plan_can_fuse(const sl_plan *plan) {
+/* Of dry plans the rank's rows have the average number of entries. */
+static bool pays(const sl_plan *plan, const sl_part *part, const sl_kernel *kernel) {
+  if (!kernel->pays)
+    return true;
+  if (!plan->dry)
+    return kernel->pays(part->a.rows, part->nnz, plan->k);
+  const double share = plan->all_rows > 0 ? (double)plan->rows / (double)plan->all_rows : 0;
+  return kernel->pays(plan->rows, (int64_t)(share * (double)plan->all_nnz), plan->k);
+}
+
+bool sl_plan_should_fuse(const sl_plan *plan) {
   if (plan->library || plan->kernel || plan->k == 0 || !is_made_at_once(plan))
     return false;
   for (int i = 0; i < plan->parts.count; i++) {
@@ -105,7 +115,9 @@ bool sl_plan_can_fuse(const sl_plan *plan) {
     if (!is_updated(plan, part))
       continue;
     sl_kernel_args args = update_args_of(plan, part, &known, &problem);
-    if (!sl_kernel_serves(plan->comm->device, &args))
+    const sl_kernel *kernel;
+    if (!sl_kernel_serves(plan->comm->device, &args) ||
+        sl_kernel_find(plan->comm->device, &args, &kernel) != SLEY_OK || !pays(plan, part, kernel))
       return false;
   }
   return true;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The updates of the cuda device: the plain one and that on Tensor cores, of rows that are given, and the one
  * that sums the rows itself; preparation of the last. */
-#include <stdlib.h>
-
 #include "base/memory.h"
 #include "base/value.h"
 #include "device/cuda/columns.h"
@@ -71,8 +69,8 @@ const sl_kernel sl_cuda_update_tensor = {.name = "update-tensor",
 /* ------------------------------------------------------------------------------------- rows that are summed
  */
 
-/* Warps that run at once on an H200; chunks of each at least, where there are entries enough: the last ones
- * end at about the same time. A tile has at least so many entries before its rows are cut. */
+/* About the warps that run at once on an H200; chunks of each at least, where there are entries enough: the
+ * last ones end at about the same time. A tile has at least so many entries before its rows are cut. */
 enum { WARPS_WANTED = 3168, CHUNKS_WANTED = 4, ENTRIES_LEAST = 64 };
 
 /* Up to so many columns of T, tiles of 16 rows for that many warps fit into shared memory beside W. */
@@ -88,8 +86,6 @@ static cut cut_of(const sl_spmm_problem *p) {
   const int64_t entries = sl_spmm_entries(a), share = entries / (CHUNKS_WANTED * WARPS_WANTED);
   const bool many = a->rows >= CHUNKS_WANTED / 2 * WARPS_WANTED * SL_UPDATE_TILE;
   cut c = {.rows = p->k <= TALL_TILES_K && many ? SL_UPDATE_TILE : SL_UPDATE_TILE / 2};
-  if (getenv("SLEY_UPDATE_ROWS"))
-    c.rows = atoi(getenv("SLEY_UPDATE_ROWS"));
   c.entries = a->rows > 0 ? 2 * c.rows * (entries / a->rows + 1) : 0;
   if (c.entries > share)
     c.entries = share;
@@ -111,6 +107,13 @@ static bool fused_ok(const sl_kernel_args *args) {
 static double fused_cost(const sl_kernel_args *args) {
   (void)args;
   return 1;
+}
+
+/* Apart is faster where there are few tiles for each warp, and where rows are long and wide: the product then
+ * has more loads in flight. Measured on an H200. */
+static bool fused_pays(int64_t rows, int64_t entries, int64_t k) {
+  enum { ROWS_LEAST = 60000, LONG_ROW = 30, WIDE_K = 96 };
+  return rows >= ROWS_LEAST && !(entries / LONG_ROW > rows && k > WIDE_K);
 }
 
 static void fused_release(sl_device *device, void *prepared) {
@@ -290,6 +293,7 @@ const sl_kernel sl_cuda_update_fused = {.name = "update-fused",
                                         .op = SL_OP_UPDATE,
                                         .ok = fused_ok,
                                         .cost = fused_cost,
+                                        .pays = fused_pays,
                                         .prepare = fused_prepare,
                                         .refill = fused_refill,
                                         .release = fused_release,

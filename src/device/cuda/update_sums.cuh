@@ -11,8 +11,8 @@
  *
  * What limits it is, as with the product, how many loads of rows of X are in flight. So the warps of a
  * multiprocessor are about as many as those of the product; tiles have 8 rows where shared memory would not
- * do for so many. What a warp must know of its next tile is loaded ahead: the tile itself while one is summed,
- * the ends of its rows and its first entries while that is multiplied.
+ * do for so many. What a warp must know of its next tile is loaded ahead: the tile itself while one is
+ * summed, the ends of its rows and its first entries while that is multiplied.
  *
  * A row with more entries than a tile should have is cut into fragments (row_tiles.h), which come first.
  * Their sums go to the device's memory. The warp that finishes last adds them in order (fragments.cuh) and
