@@ -24,6 +24,8 @@ enum {
   SL_TENSOR_LOAD,                                      /* of a slab, for 64 features, by log2 of the values
                                                         * that a lane loads at once */
   SL_TENSOR_WINDOW = SL_TENSOR_LOAD + SL_WINDOW_LOADS, /* its sums, for 64 features */
+  SL_TENSOR_STORE,                                     /* of its sums, for each store of a warp */
+  SL_TENSOR_FAR,                                       /* the same where Y does not fit into the L2 cache */
   SL_TENSOR_FRAGMENT,                                  /* of a window that is cut: its sums are stored and
                                                         * added; for 64 features */
   SL_WINDOW_FIGURES
@@ -33,7 +35,9 @@ enum {
                     * share it */
   SL_STREAM_LOAD,  /* of an entry, for each load of a warp, as above */
   SL_STREAM_END = SL_STREAM_LOAD + SL_WINDOW_LOADS, /* of a row, for each instruction of its end */
-  SL_STREAM_WINDOW                                  /* its sums, for 64 features */
+  SL_STREAM_WINDOW,                                 /* its sums, for 64 features */
+  SL_STREAM_FAR,                                    /* the same where Y does not fit into the L2 cache */
+  SL_STREAM_SLOT                                    /* a row of X that it needs, for 64 features */
 };
 
 /* Nanoseconds. */
@@ -69,6 +73,7 @@ typedef struct sl_window_shape {
   int64_t slots, entries; /* distinct columns */
   int64_t target;         /* 0: it is not cut */
   int ways;               /* lanes that share a feature of a stream; 0: 1 */
+  int64_t rows;           /* of Y */
 } sl_window_shape;
 
 /* Entries from which on there is work for all lanes of a GPU anyway. */

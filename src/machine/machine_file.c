@@ -249,7 +249,7 @@ static sley_status read_line(parser *p, char *line) {
                {"gather", 4, read_gather, "bytes a row, bytes of all rows, and a bandwidth in bytes/s"},
                {"spmm", 4, read_rate, "bytes a row, bytes of reach, and a bandwidth in bytes/s"},
                {"windows", MOST_WORDS, read_windows,
-                "f32, tf32 or f16, then tensor or stream, and 7 figures in ns; docs/MACHINES.md says which"},
+                "f32, tf32 or f16, then tensor or stream, and 9 figures in ns; docs/MACHINES.md says which"},
                {"near", 3, read_near, "bytes a row and a bandwidth in bytes/s"},
                {"store", 4, read_store, "bytes a row, bytes of all rows, and a bandwidth in bytes/s"}};
   char *word[MOST_WORDS];

@@ -42,7 +42,7 @@ static size_t describe_windows(const sley_plan *plan, char *text, size_t bytes) 
 }
 
 sley_status sl_spmm_describe(const sley_plan *plan, char **out) {
-  enum { LINE = 80, WINDOWS_LINE = 256 };
+  enum { LINE = 80, WINDOWS_LINE = 384 };
   sley_trial trials[SL_NEIGHBOUR_TRIALS];
   char lines[SL_NEIGHBOUR_TRIALS * LINE + SL_KERNEL_LINES * SL_KERNEL_LINE + WINDOWS_LINE], *text;
   int count;

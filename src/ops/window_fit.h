@@ -13,8 +13,9 @@ typedef struct sl_window_sample {
   double tensor, stream; /* seconds of one window */
 } sl_window_sample;
 
-/* Changes figures to those that fit samples of values of their kind best: not negative, by the least sum of
- * squares of relative errors. Figures that no sample says anything of stay what they are. */
+/* Changes figures to those that fit samples of values of their kind best: by the least sum of squares of
+ * relative errors. Samples that are far off, and those of which one kernel is much faster, count less.
+ * Figures stay near what they were, where samples do not say otherwise, and within a factor of 4. */
 void sl_window_fit(const sl_window_sample *samples, int count, sl_window_figures *figures);
 
 #endif

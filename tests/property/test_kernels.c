@@ -384,6 +384,26 @@ static void assert_same_kind(const spmm_case *c, const block *y, const block *ex
     }
 }
 
+/* Every kernel that serves: without preparation, with it over X in two memories, and, of three ways, by tf32.
+ * Infinities and NaNs are where `kinds` has them; NULL: errors are within their bound. */
+static void check_ways(spmm_case *c, int ways, const block *kinds) {
+  for (int way = 0; way < ways; way++) {
+    c->problem.tf32 = way == 2;
+    c->problem.far_rows = way > 0 ? c->cols - c->near : 0;
+    c->problem.x_rows = c->cols - c->problem.far_rows;
+    for (const sl_kernel *const *each = queues[0]->ops->kernels; *each; each++)
+      if (serves(c, *each, way > 0)) {
+        block y = block_copy(&c->y);
+        const sl_accuracy accuracy = run_spmm(c, *each, queues[0], way > 0 ? PREPARED : ARRIVED, &y);
+        if (kinds)
+          assert_same_kind(c, &y, kinds);
+        else
+          check_bound(c, accuracy, y.data);
+        free(y.base);
+      }
+  }
+}
+
 /* Infinities and NaNs of X reach the rows of A that have their columns, and no others. */
 static void test_infinity_and_nan(void **state) {
   (void)state;
@@ -392,17 +412,7 @@ static void test_infinity_and_nan(void **state) {
     make_special(&c);
     block expected = block_copy(&c.y);
     scalar_order(&c, expected.data);
-    for (int prepare = 0; prepare < 2; prepare++) {
-      c.problem.far_rows = prepare ? c.cols - c.near : 0;
-      c.problem.x_rows = c.cols - c.problem.far_rows;
-      for (const sl_kernel *const *each = queues[0]->ops->kernels; *each; each++)
-        if (serves(&c, *each, prepare)) {
-          block y = block_copy(&c.y);
-          run_spmm(&c, *each, queues[0], prepare ? PREPARED : ARRIVED, &y);
-          assert_same_kind(&c, &y, &expected);
-          free(y.base);
-        }
-    }
+    check_ways(&c, 2, &expected);
     free(expected.base);
     free_spmm(&c);
   }
@@ -429,54 +439,34 @@ static void test_bits_of_nan(void **state) {
       set_bits(&c, c.x.data, row * c.args.ldx + f, one);
     block expected = block_copy(&c.y);
     scalar_order(&c, expected.data);
-    for (int way = 0; way < 3; way++) {
-      c.problem.tf32 = way == 2;
-      c.problem.far_rows = way > 0 ? c.cols - c.near : 0;
-      c.problem.x_rows = c.cols - c.problem.far_rows;
-      for (const sl_kernel *const *each = queues[0]->ops->kernels; *each; each++)
-        if (serves(&c, *each, way > 0)) {
-          block y = block_copy(&c.y);
-          run_spmm(&c, *each, queues[0], way > 0 ? PREPARED : ARRIVED, &y);
-          assert_same_kind(&c, &y, &expected);
-          free(y.base);
-        }
-    }
+    check_ways(&c, 3, &expected);
     free(expected.base);
     free_spmm(&c);
   }
 }
 
-/* Values near the largest of f32, of A or of X, times small ones: no sum leaves the range. */
+/* A value near the largest of f32, in one of three places, or a small one. */
+static void put(const spmm_case *c, void *values, int64_t at, bool large) {
+  const uint32_t bits[] = {0x7f7fffff, 0xff7fffff, 0x7f7ff000, 0x7f7fefff, 0x7f000000};
+  if (!large)
+    sl_value_set(values, SLEY_F32, at, draw_real() * 0x1p-10);
+  else if (draw(3) == 0)
+    set_bits(c, values, at, bits[draw(5)]);
+}
+
+/* Large values, of A or of X, times small ones: no sum leaves the range. */
 static void test_large_values(void **state) {
   (void)state;
-  const uint32_t large[] = {0x7f7fffff, 0xff7fffff, 0x7f7ff000, 0x7f7fefff, 0x7f000000};
   for (int repeat = 0; repeat < repeats(60); repeat++) {
     spmm_case c = make_sized(PICK(9, 16, 22, 33, 64, 130), PICK(3, 17, 64), 0, ANY, 4 * repeat);
     const bool of_x = repeat % 2;
     c.args.alpha = of_x ? PICK(1, -2) : 1;
     c.args.beta = 0;
     for (int64_t j = c.rowptr[0]; j < c.rowptr[c.a.rows]; j++)
-      if (of_x)
-        sl_value_set(c.val, SLEY_F32, j, draw_real() * 0x1p-10);
-      else if (draw(3) == 0)
-        set_bits(&c, c.val, j, large[draw(5)]);
-    for (int64_t row = 0; row < c.cols; row++)
-      for (int64_t f = 0; f < c.problem.k; f++)
-        if (!of_x)
-          sl_value_set(c.x.data, SLEY_F32, row * c.args.ldx + f, draw_real() * 0x1p-10);
-        else if (draw(3) == 0)
-          set_bits(&c, c.x.data, row * c.args.ldx + f, large[draw(5)]);
-    for (int way = 0; way < 3; way++) {
-      c.problem.tf32 = way == 2;
-      c.problem.far_rows = way > 0 ? c.cols - c.near : 0;
-      c.problem.x_rows = c.cols - c.problem.far_rows;
-      for (const sl_kernel *const *each = queues[0]->ops->kernels; *each; each++)
-        if (serves(&c, *each, way > 0)) {
-          block y = block_copy(&c.y);
-          check_bound(&c, run_spmm(&c, *each, queues[0], way > 0 ? PREPARED : ARRIVED, &y), y.data);
-          free(y.base);
-        }
-    }
+      put(&c, c.val, j, !of_x);
+    for (int64_t at = 0; at < c.cols * c.problem.k; at++)
+      put(&c, c.x.data, at / c.problem.k * c.args.ldx + at % c.problem.k, of_x);
+    check_ways(&c, 3, NULL);
     free_spmm(&c);
   }
 }

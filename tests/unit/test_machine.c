@@ -41,8 +41,8 @@ static const char whole[] = "# a machine\n"
                             "fetch message 128 3e-7\n"
                             "gather 64 1000 1e9\n"
                             "gather 64 100000 4e9\n"
-                            "windows f32 tensor 1 2 3 4 5 6 7\n"
-                            "windows f16 stream 0.5 0 0 0.25 0.125 0 9\n";
+                            "windows f32 tensor 1 2 3 4 5 6 0.5 8 7\n"
+                            "windows f16 stream 0.5 0 0 0.25 0.125 0 9 0 3\n";
 
 static sley_status parse(const char *text, sl_machine *out) {
   return sl_machine_parse("m", text, strlen(text), out);
@@ -137,11 +137,11 @@ static void refuses_with_the_line(void **state) {
                {"gather 64 100000", "gather 64 1000 4e9\n", "m:32: ", "must ascend"},
                {"gather 64 100000", "gather 64 0 4e9\n", "m:32: ", "out of range"},
                {"store 64 100000", "store 64 1000\n", "m:24: ", "takes bytes a row"},
-               {"windows f16", "windows f32 tensor 1 2 3 4 5 6 7\n", "m:34: ", "given twice"},
-               {"windows f16", "windows f64 stream 1 2 3 4 5 6 7\n", "m:34: ", "none of f32, tf32, f16"},
-               {"windows f16", "windows f16 cores 1 2 3 4 5 6 7\n", "m:34: ", "none of tensor, stream"},
-               {"windows f16", "windows f16 stream 1 2 3 4 5 6\n", "m:34: ", "7 figures"},
-               {"windows f16", "windows f16 stream 1 2 3 4 5 6 -7\n", "m:34: ", "not a number"},
+               {"windows f16", "windows f32 tensor 1 2 3 4 5 6 0.5 8 7\n", "m:34: ", "given twice"},
+               {"windows f16", "windows f64 stream 1 2 3 4 5 6 7 8 9\n", "m:34: ", "none of f32, tf32, f16"},
+               {"windows f16", "windows f16 cores 1 2 3 4 5 6 7 8 9\n", "m:34: ", "none of tensor, stream"},
+               {"windows f16", "windows f16 stream 1 2 3 4 5 6 7 8\n", "m:34: ", "9 figures"},
+               {"windows f16", "windows f16 stream 1 2 3 4 5 6 7 8 -9\n", "m:34: ", "not a number"},
                {"name", "name  \n", "m:2: ", "1 to 95 characters"},
                {"name", "", "m:33: ", "'name' is missing"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

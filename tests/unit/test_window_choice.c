@@ -9,7 +9,7 @@
 #include "device/cuda/window_choice.h"
 #include "ops/window_fit.h"
 
-enum { WINDOWS = 5000, ROWS = WINDOWS * SL_WINDOW_ROWS - 3 };
+enum { WINDOWS = 20000, ROWS = WINDOWS * SL_WINDOW_ROWS - 3 };
 
 typedef struct sample {
   sl_spmm_matrix a;
@@ -74,13 +74,24 @@ static void test_times_grow(void **state) {
     }
 }
 
-/* Figures by which times were made are found again, or others that give the same times; a wrong time among
- * many does not move them far. What no sample tells of stays. */
+/* Of both kernels' times, by figures. */
+static double mean_error(const sl_window_sample *samples, int count, const sl_window_figures *figures) {
+  double sum = 0;
+  for (int i = 0; i < count; i++) {
+    const sl_window_sample *s = &samples[i];
+    sum += fabs(sl_window_tensor_time(figures, s->dtype, s->k, &s->window) / s->tensor - 1);
+    sum += fabs(sl_window_stream_time(figures, s->dtype, s->k, &s->window) / s->stream - 1);
+  }
+  return sum / (2 * count);
+}
+
+/* Figures by which times were made are found again, or others that give nearly the same times; wrong times do
+ * not move them far. What no sample tells of stays. */
 static void test_fit(void **state) {
   (void)state;
   static sl_window_sample samples[400];
-  const sl_window_figures made = {.tensor = {0.5, 2, 1, 0.7, 0, 0.9, 12},
-                                  .stream = {0.009, 0.05, 0.04, 0.03, 0, 0.02, 0.6}};
+  const sl_window_figures made = {.tensor = {0.1, 2, 1.2, 0.6, 0.5, 0.9, 3, 2, 12},
+                                  .stream = {0.02, 0.007, 0.005, 0.007, 0.005, 0.02, 0.8, 0.5, 0.03}};
   const sl_window_figures start = *sl_window_figures_of(NULL, SLEY_F32, false);
   int count = 0;
   for (; count < 400; count++) {
@@ -90,31 +101,39 @@ static void test_fit(void **state) {
         .dtype = SLEY_F32,
         .k = 10 + (int64_t)(sl_random(3, 1, (uint64_t)count) % 300),
         .window = {slots, slots + (int64_t)(sl_random(3, 2, (uint64_t)count) % (14 * (uint64_t)slots)),
-                   (int64_t)(sl_random(3, 3, (uint64_t)count) % 4),
-                   1 << sl_random(3, 4, (uint64_t)count) % 4}};
+                   (int64_t)(sl_random(3, 3, (uint64_t)count) % 4), 1 << sl_random(3, 4, (uint64_t)count) % 4,
+                   (int64_t)(sl_random(3, 5, (uint64_t)count) % 1000000)}};
     s->tensor = sl_window_tensor_time(&made, s->dtype, s->k, &s->window);
     s->stream = sl_window_stream_time(&made, s->dtype, s->k, &s->window);
   }
   sl_window_figures found = start;
+  const double before = mean_error(samples, count, &start);
   sl_window_fit(samples, count, &found);
-  for (int i = 0; i < count; i++) {
-    const sl_window_sample *s = &samples[i];
-    assert_true(fabs(sl_window_tensor_time(&found, s->dtype, s->k, &s->window) / s->tensor - 1) < 1e-3);
-    assert_true(fabs(sl_window_stream_time(&found, s->dtype, s->k, &s->window) / s->stream - 1) < 1e-3);
-  }
+  assert_true(before > 0.15);
+  assert_true(mean_error(samples, count, &found) < 0.06);
   assert_true(found.tensor[SL_TENSOR_LOAD + 3] ==
               start.tensor[SL_TENSOR_LOAD + 3]); /* f32 has no such loads */
-  samples[7].tensor *= 1.5;
-  samples[8].stream *= 1.5;
+  for (int i = 0; i < 20; i++)
+    *(i % 2 ? &samples[i].tensor : &samples[i].stream) *= 5;
+  found = start;
   sl_window_fit(samples, count, &found);
+  assert_true(mean_error(samples + 20, count - 20, &found) < 0.06);
+}
+
+/* Samples that no figures explain. */
+static void test_fit_bounds(void **state) {
+  (void)state;
+  sl_window_sample samples[2] = {
+      {.dtype = SLEY_F16, .k = 64, .window = {8, 64, 0, 1, 1000}, .tensor = 1, .stream = 1e-15},
+      {.dtype = SLEY_F16, .k = 64, .window = {80, 640, 0, 1, 1000}, .tensor = 1, .stream = 1e-15}};
+  const sl_window_figures start = *sl_window_figures_of(NULL, SLEY_F16, false);
+  sl_window_figures found = start;
+  sl_window_fit(samples, 0, &found);
+  assert_memory_equal(&found, &start, sizeof found);
+  sl_window_fit(samples, 2, &found);
   for (int i = 0; i < SL_WINDOW_FIGURES; i++) {
-    assert_true(found.tensor[i] >= 0);
-    assert_true(found.stream[i] >= 0);
-  }
-  for (int i = 20; i < count; i++) {
-    const sl_window_sample *s = &samples[i];
-    assert_true(fabs(sl_window_tensor_time(&found, s->dtype, s->k, &s->window) / s->tensor - 1) < 0.1);
-    assert_true(fabs(sl_window_stream_time(&found, s->dtype, s->k, &s->window) / s->stream - 1) < 0.1);
+    assert_true(found.tensor[i] >= start.tensor[i] / 4.001 && found.tensor[i] <= start.tensor[i] * 4.001);
+    assert_true(found.stream[i] >= start.stream[i] / 4.001 && found.stream[i] <= start.stream[i] * 4.001);
   }
 }
 
@@ -148,10 +167,8 @@ static void test_choice(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_counts),
-      cmocka_unit_test(test_times_grow),
-      cmocka_unit_test(test_fit),
-      cmocka_unit_test(test_choice),
+      cmocka_unit_test(test_counts),     cmocka_unit_test(test_times_grow), cmocka_unit_test(test_fit),
+      cmocka_unit_test(test_fit_bounds), cmocka_unit_test(test_choice),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,8 +113,10 @@ static bool may_pay(const sl_spmm_problem *args, const drafts *d) {
   int64_t count = d->windows < SAMPLE ? d->windows : SAMPLE;
   for (int64_t i = 0; i < count; i++) {
     int64_t entries = sl_window_entries(a, i * d->windows / count);
-    const sl_window_shape shape = {
-        .slots = (entries + SL_WINDOW_ROWS - 1) / SL_WINDOW_ROWS, .entries = entries, .ways = ways};
+    const sl_window_shape shape = {.slots = (entries + SL_WINDOW_ROWS - 1) / SL_WINDOW_ROWS,
+                                   .entries = entries,
+                                   .ways = ways,
+                                   .rows = a->rows};
     if (sl_window_tensor_time(figures, a->dtype, args->k, &shape) <
         sl_window_stream_time(figures, a->dtype, args->k, &shape))
       return true;
@@ -143,7 +145,8 @@ static sley_status look(sl_queue *queue, const sl_spmm_problem *args, drafts *d,
   const int ways = sl_stream_ways(a->dtype, args->k, sl_spmm_entries(a), a->rows);
   double all = 0, gained = 0;
   for (int64_t i = 0; i < count; i++) {
-    sl_window_shape shape = {.slots = counted[i], .entries = sl_window_entries(a, window[i]), .ways = ways};
+    sl_window_shape shape = {
+        .slots = counted[i], .entries = sl_window_entries(a, window[i]), .ways = ways, .rows = a->rows};
     if (counted[i] < 0) /* it has many entries: perhaps in few columns */
       shape.slots = shape.entries / SL_WINDOW_ROWS;
     double by_stream = sl_window_stream_time(figures, a->dtype, args->k, &shape),
