@@ -528,11 +528,11 @@ void sley_machine_destroy(sley_machine *machine); /* accepts NULL */
 typedef struct sley_plan sley_plan;
 
 /* How executes by sley_spmm_update go. FUSED: a few rows of A X are multiplied by W as soon as they are
- * summed, where every row of A X is made in one step, the device has a kernel for it, and the plan asks for
- * no kernel and for no other library's; else as with APART. */
+ * summed, where every row of A X is made in one step, the device has a kernel for it that is expected to be
+ * faster, and the plan asks for no kernel and for no other library's; else as with APART. */
 typedef enum sley_update_way {
   SLEY_UPDATE_NONE = 0,  /* there are none */
-  SLEY_UPDATE_FUSED = 1, /* fused where that can be */
+  SLEY_UPDATE_FUSED = 1, /* fused where that can be and is faster */
   SLEY_UPDATE_APART = 2  /* all of A X is made first, in memory of the plan; for comparisons */
 } sley_update_way;
 

@@ -74,6 +74,10 @@ typedef struct sl_kernel {
   bool (*ok)(const sl_kernel_args *args);
   /* Estimated seconds; the cheapest kernel is chosen. Of SL_OP_SPMM only the problem is read. */
   double (*cost)(const sl_kernel_args *args);
+  /* Of SL_OP_UPDATE, where the kernel sums the rows of T itself: whether so many rows with so many entries
+   * and k columns are expected to be faster than by a product and an update of the rows that it gives; where
+   * not, plans do not fuse. NULL: always. */
+  bool (*pays)(int64_t rows, int64_t entries, int64_t k);
   /* Inspection, once per plan: what run needs to know about the problem. It may allocate in the device's
    * memory and wait for the queue. *prepared may be NULL. */
   sley_status (*prepare)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, void **prepared);

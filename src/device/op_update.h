@@ -28,8 +28,10 @@
  *
  * So both forms give the same bits where the product gives the same T, and a sum over l may be continued by a
  * second call with beta = 1 where Z has the type of sums. Kernels of other devices keep to this order where
- * in_order is set; else they may sum fragments of the l apart, each from 0, and add these in an order that is
- * fixed before the run. No two of T, W, X and Z may overlap, except X, T and W, which are only read. */
+ * in_order is set; else they may sum fragments of the l apart, each from 0, and add these and beta z in an
+ * order that is fixed before the run, and they may keep fewer bits of products than fma does. How much more
+ * that errs is what the kernel's accuracy says (kernel.h), of n = entries of the row + k +
+ * 5 terms. No two of T, W, X and Z may overlap, except X, T and W, which are only read. */
 typedef struct sl_update_args {
   /* First, so that what runs products can run this. When a kernel is looked for and prepared only
    * product.problem and dtype are set. A kernel that serves k columns serves fewer. */

@@ -35,13 +35,27 @@ sl_accuracy sl_accuracy_least(sl_accuracy a, sl_accuracy b) {
                        a.tf32 || b.tf32};
 }
 
+/* kernel: NULL, or one more. */
+static sl_accuracy with_kernel(sl_accuracy all, const sl_kernel *kernel, const sl_kernel_args *args,
+                               const void *prepared) {
+  return kernel && kernel->accuracy ? sl_accuracy_least(all, kernel->accuracy(args, prepared)) : all;
+}
+
 sl_accuracy sl_exec_accuracy(const sl_exec *exec) {
+  const sl_plan *plan = exec->run.plan;
   sl_accuracy all = SL_ACCURACY_IN_ORDER;
-  for (int i = 0; i < exec->run.plan->parts.count; i++) {
+  if (plan->updates && !plan->fuses) {
+    const sl_kernel *kernel;
+    sl_kernel_args given = sl_plan_update_args(plan, NULL);
+    if (sl_kernel_find(plan->comm->device, &given, &kernel) == SLEY_OK)
+      all = with_kernel(all, kernel, &given, NULL);
+  }
+  for (int i = 0; i < plan->parts.count; i++) {
     const sl_bound_part *bound = &exec->parts[i];
     sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &bound->problem}};
-    if (bound->kernel && bound->kernel->accuracy)
-      all = sl_accuracy_least(all, bound->kernel->accuracy(&args, bound->prepared));
+    sl_kernel_args update = sl_plan_update_args(plan, &bound->update.problem);
+    all = with_kernel(all, bound->kernel, &args, bound->prepared);
+    all = with_kernel(all, bound->update.kernel, &update, bound->update.prepared);
   }
   return all;
 }

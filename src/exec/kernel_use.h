@@ -17,7 +17,7 @@ typedef struct sl_kernel_use {
 /* What the least accurate of two promises. */
 sl_accuracy sl_accuracy_least(sl_accuracy a, sl_accuracy b);
 
-/* Of all its parts, by the kernels that sum them. */
+/* Of all its parts, by the kernels that sum them and those that make its updates. */
 sl_accuracy sl_exec_accuracy(const sl_exec *exec);
 
 /* Of a bound plan. */

@@ -26,7 +26,7 @@ static void count_list(const sl_comm *comm, const sl_row_list *list, sl_grain gr
 /* Decides how Y is made. */
 static void settle_result(sl_plan *plan) {
   sl_buffer *y = SL_BUFFER(plan, SL_BUFFER_Y);
-  plan->fuses = plan->updates == SL_UPDATES_FUSED && sl_plan_can_fuse(plan);
+  plan->fuses = plan->updates == SL_UPDATES_FUSED && sl_plan_should_fuse(plan);
   bool apart = plan->updates && !plan->fuses; /* what is multiplied is not rounded before */
   plan->wide_result =
       sl_is_16_bit(plan->dtype) && (plan->separate_result || apart || sl_plan_sums_in_steps(plan));

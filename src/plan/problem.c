@@ -74,25 +74,50 @@ static bool is_made_at_once(const sl_plan *plan) {
   return !sl_plan_sums_in_steps(plan);
 }
 
-bool sl_plan_can_fuse(const sl_plan *plan) {
+/* The arguments that a part's update is looked for with; they refer to known and problem. */
+static sl_kernel_args update_args_of(const sl_plan *plan, const sl_part *part, sl_spmm_matrix *known,
+                                     sl_spmm_problem *problem) {
   static const uintptr_t pages[1];
+  *known = part->a;
+  if (plan->dry || part->arrives_in >= 0)
+    known->rows = 0; /* its arrays are not there */
+  *problem = sl_part_update_problem(plan, part, known, pages);
+  if (plan->dry) {
+    known->dtype = plan->dtype;
+    problem->k = plan->k;
+    problem->pages = plan->segment ? pages : NULL;
+  }
+  return sl_plan_update_args(plan, problem);
+}
+
+/* Whether it is a part whose rows an update multiplies. */
+static bool is_updated(const sl_plan *plan, const sl_part *part) {
+  return part->y == SL_BUFFER_Y && (part->a.rows > 0 || plan->dry);
+}
+
+/* Of dry plans the rank's rows have the average number of entries. */
+static bool pays(const sl_plan *plan, const sl_part *part, const sl_kernel *kernel) {
+  if (!kernel->pays)
+    return true;
+  if (!plan->dry)
+    return kernel->pays(part->a.rows, part->nnz, plan->k);
+  const double share = plan->all_rows > 0 ? (double)plan->rows / (double)plan->all_rows : 0;
+  return kernel->pays(plan->rows, (int64_t)(share * (double)plan->all_nnz), plan->k);
+}
+
+bool sl_plan_should_fuse(const sl_plan *plan) {
   if (plan->library || plan->kernel || plan->k == 0 || !is_made_at_once(plan))
     return false;
   for (int i = 0; i < plan->parts.count; i++) {
     const sl_part *part = SL_PART(plan, i);
-    if (part->y != SL_BUFFER_Y || (part->a.rows == 0 && !plan->dry))
+    sl_spmm_matrix known;
+    sl_spmm_problem problem;
+    if (!is_updated(plan, part))
       continue;
-    sl_spmm_matrix known = part->a;
-    if (plan->dry || part->arrives_in >= 0)
-      known.rows = 0; /* its arrays are not there */
-    sl_spmm_problem problem = sl_part_update_problem(plan, part, &known, pages);
-    if (plan->dry) {
-      known.dtype = plan->dtype;
-      problem.k = plan->k;
-      problem.pages = plan->segment ? pages : NULL;
-    }
-    sl_kernel_args args = sl_plan_update_args(plan, &problem);
-    if (!sl_kernel_serves(plan->comm->device, &args))
+    sl_kernel_args args = update_args_of(plan, part, &known, &problem);
+    const sl_kernel *kernel;
+    if (!sl_kernel_serves(plan->comm->device, &args) ||
+        sl_kernel_find(plan->comm->device, &args, &kernel) != SLEY_OK || !pays(plan, part, kernel))
       return false;
   }
   return true;

@@ -25,8 +25,9 @@ bool sl_plan_sums_in_steps(const sl_plan *plan);
 sl_kernel_args sl_plan_update_args(const sl_plan *plan, const sl_spmm_problem *problem);
 
 /* Of a plan that is made for updates: whether the kernels of its device multiply each block of rows of A X by
- * W as soon as it is summed. That takes a device that has such a kernel for each part, and that every row of
- * Y is made by one part; else A X is made whole, in a buffer, and then multiplied. Local. */
-bool sl_plan_can_fuse(const sl_plan *plan);
+ * W as soon as it is summed. That takes a device that has such a kernel for each part, which does not say
+ * that it is slower, and that every row of Y is made by one part; else A X is made whole, in a buffer, and
+ * then multiplied. Local. */
+bool sl_plan_should_fuse(const sl_plan *plan);
 
 #endif

@@ -64,6 +64,13 @@ static bool kernel_waits(const sl_kernel_args *args) {
   return args->spmm.problem->k % 3 != 0;
 }
 
+/* So that plans make both kinds of updates. */
+static bool update_pays(int64_t rows, int64_t entries, int64_t k) {
+  (void)rows;
+  (void)entries;
+  return k <= 33;
+}
+
 static double kernel_cost(const sl_kernel_args *args) {
   (void)args;
   return 0;
@@ -457,11 +464,12 @@ static const sl_kernel update = {.name = "mock-update",
                                  .op = SL_OP_UPDATE,
                                  .ok = update_ok,
                                  .cost = kernel_cost,
+                                 .pays = update_pays,
                                  .prepare = prepare,
                                  .refill = refill,
                                  .release = release,
                                  .memory = kernel_memory,
                                  .run = run};
-const sl_kernel *const mock_kernels[] = {&spmm,  &rowwise, &wide,   &rows,       &pull,    &arrive, &await,
-                                         &scale, &update,  &round_sums, &convert, &reduce, &columns,
-                                         &needs, &tally,   &cut,        NULL};
+const sl_kernel *const mock_kernels[] = {&spmm,    &rowwise, &wide,   &rows,       &pull,    &arrive,
+                                         &await,   &scale,   &update, &round_sums, &convert, &reduce,
+                                         &columns, &needs,   &tally,  &cut,        NULL};

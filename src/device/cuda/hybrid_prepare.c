@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "device/cuda/columns.h"
 #include "device/cuda/spmm_stream.h"
 
 extern const sl_kernel sl_cuda_spmm_stream;
@@ -442,7 +443,7 @@ static sley_status choose(sl_queue *queue, const sl_spmm_problem *args, bool all
 }
 
 static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, bool all, drafts *d, sl_hybrid *h) {
-  SL_TRY(sl_cuda_stream_check(args->a));
+  SL_TRY(sl_cuda_check_columns(args->a));
   SL_TRY(upload_matrix(queue, args->a, h));
   d->matrix = (sl_window_matrix){.rows = args->a->rows,
                                  .entries = sl_spmm_entries(args->a),

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "device/cuda/columns.h"
 #include "device/cuda/spmm_rows.h"
 #include "device/window_model.h"
 
@@ -179,37 +180,15 @@ static void set_pieces(const sl_spmm_problem *args, sl_chunks *chunks) {
 static sley_status upload_columns(sl_queue *queue, const sl_spmm_matrix *a, int64_t longest,
                                   const int32_t **out) {
   sl_device *device = queue->device;
-  int64_t entries = sl_spmm_entries(a), first = a->rowptr[0] * (int64_t)sl_index_bytes(a->index);
-  void *col = NULL, *wide = NULL, *rowptr = NULL;
+  void *rowptr = NULL;
+  SL_TRY(sl_cuda_upload_columns(queue, a, out));
   sley_status status =
       sl_device_upload(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "rows", &rowptr);
-  if (a->resident) {
-    col = (void *)a->col;
-  } else if (status == SLEY_OK && a->index == SLEY_I64) {
-    status = sl_device_upload(queue, (const char *)a->col + first, entries * 8, "columns", &wide);
-    if (status == SLEY_OK)
-      status = device->ops->alloc(device, entries * 4, "columns", &col);
-    if (status == SLEY_OK)
-      status = sl_cuda_stream_narrow(queue, entries, wide, col);
-  } else if (status == SLEY_OK) {
-    status = sl_device_upload(queue, (const char *)a->col + first, entries * 4, "columns", &col);
-  }
   if (status == SLEY_OK)
-    status = sl_cuda_stream_mark(queue, a->rows, rowptr, longest, col);
-  sley_status waited = device->ops->queue_wait(queue); /* before what the kernels read is freed */
-  device->ops->free(device, wide);
+    status = sl_cuda_stream_mark(queue, a->rows, rowptr, longest, (int32_t *)*out);
+  sley_status waited = device->ops->queue_wait(queue); /* before what the kernel reads is freed */
   device->ops->free(device, rowptr);
-  *out = col;
   return status != SLEY_OK ? status : waited;
-}
-
-sley_status sl_cuda_stream_check(const sl_spmm_matrix *a) {
-  const int64_t *col = a->col;
-  for (int64_t i = a->rowptr[0]; !a->resident && a->index == SLEY_I64 && i < a->rowptr[a->rows]; i++)
-    if (col[i] >= INT32_MAX)
-      return sl_fail(SLEY_ERR_OVERFLOW, "a part with column %lld is too wide for one device: use more ranks",
-                     (long long)col[i]);
-  return SLEY_OK;
 }
 
 /* Rows in chunks, or, for a small product, one by one. *longest: entries of a row whose last column is
@@ -239,7 +218,7 @@ static sley_status upload_cut(sl_queue *queue, const sl_spmm_problem *args, sl_s
 static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stream_matrix *out) {
   const sl_spmm_matrix *a = args->a;
   int64_t value_bytes = (int64_t)sley_dtype_bytes(a->dtype), longest, slots;
-  SL_TRY(sl_cuda_stream_check(a));
+  SL_TRY(sl_cuda_check_columns(a));
   out->entries = sl_spmm_entries(a);
   out->in_order = args->in_order;
   SL_TRY(upload_cut(queue, args, out, &longest, &slots));

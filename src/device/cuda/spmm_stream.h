@@ -15,9 +15,6 @@ sley_status sl_cuda_stream_f64(sl_queue *queue, const sl_stream_run *run);
 sley_status sl_cuda_stream_f16(sl_queue *queue, const sl_stream_run *run);
 sley_status sl_cuda_stream_bf16(sl_queue *queue, const sl_stream_run *run);
 
-/* Whether columns, in the host's memory, fit in 32 bits. Error: SLEY_ERR_OVERFLOW. */
-sley_status sl_cuda_stream_check(const sl_spmm_matrix *a);
-
 /* Device memory: col32 gets the `entries` columns of col, narrowed. */
 sley_status sl_cuda_stream_narrow(sl_queue *queue, int64_t entries, const int64_t *col, int32_t *col32);
 

@@ -41,6 +41,7 @@
 #include "device/cuda/pieces.cuh"
 #include "device/cuda/places.cuh"
 #include "device/cuda/spmm_windows.h"
+#include "device/cuda/tf32.cuh"
 
 namespace sley {
 
@@ -70,41 +71,6 @@ template <> struct tensor_core<bf16> {
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   }
 };
-
-static __device__ __forceinline__ void multiply_tf32(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                                                     unsigned b1) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-/* The Tensor core ignores the bits that tf32 has not. Half a unit of the last that it has is added, so that
- * it rounds to nearest, ties away from zero. Values near the largest become infinite, and a NaN whose upper
- * bits are all set becomes 0: of each product one operand that such a NaN is part of is made otherwise. */
-static __device__ __forceinline__ unsigned to_tf32(float v) {
-  return __float_as_uint(v) + 0x1000;
-}
-
-/* The same for all values: a NaN stays one. */
-static __device__ __forceinline__ unsigned to_tf32_or_nan(float v) {
-  unsigned bits;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(v));
-  return bits;
-}
-
-struct split_value {
-  unsigned high, low;
-};
-
-/* low is what high leaves, not rounded: the Tensor core cuts it off. Of a NaN, low is one. */
-static __device__ __forceinline__ split_value split(float v, unsigned high) {
-  return {high, __float_as_uint(v - __uint_as_float(high & 0xffffe000))};
-}
-
-static __device__ __forceinline__ split_value split(float v) {
-  return split(v, to_tf32(v));
-}
 
 /* The features of a warp, in GROUPS of 8 blocks of VEC: a lane loads a block of each group and row of X. */
 template <typename T_, int VEC_, int GROUPS_, bool ONCE_> struct tensor_shape {

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SL_OP_UPDATE of rows that are given: Z = T W + beta Z, in the order of op_update.h. A block of threads
  * makes a tile of Z; tiles of T and W pass through shared memory. Plain, for every type and shape: the
- * reference on the device. A kernel that sums the rows of T itself would be a second one of the operation,
- * whose ok asks for product.problem; without one plans make T whole. */
+ * reference on the device, and what runs where the order is asked for. */
+#include "device/cuda/update_rows.h"
 #include "device/cuda/values.cuh"
-
-extern "C" {
-#include "device/cuda/cuda.h"
-}
 
 namespace {
 
@@ -88,10 +84,9 @@ template <class T> void launch(sl_queue *queue, const sl_update_args *a) {
   }
 }
 
-sley_status run(sl_queue *queue, const sl_kernel_args *args) {
-  const sl_update_args *a = &args->update;
-  if (a->rows <= 0 || a->n <= 0)
-    return SLEY_OK;
+} // namespace
+
+sley_status sl_cuda_launch_update_plain(sl_queue *queue, const sl_update_args *a) {
   SL_TRY(sl_cuda_use(queue->device));
   if (a->dtype == SLEY_F32)
     launch<float>(queue, a);
@@ -101,22 +96,5 @@ sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     launch<f16>(queue, a);
   else
     launch<bf16>(queue, a);
-  return sl_cuda_launched(queue, "update");
-}
-
-bool ok(const sl_kernel_args *args) {
-  return !args->update.product.problem && sley_dtype_bytes(args->update.dtype) != 0;
-}
-
-double cost(const sl_kernel_args *args) {
-  (void)args;
-  return 1;
-}
-
-} // namespace
-
-extern "C" {
-extern const sl_kernel sl_cuda_update;
-const sl_kernel sl_cuda_update = {
-    .name = "update-plain", .op = SL_OP_UPDATE, .ok = ok, .cost = cost, SL_KERNEL_KEEPS_NOTHING, .run = run};
+  return sl_cuda_launched(queue, "update-plain");
 }
