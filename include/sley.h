@@ -757,6 +757,11 @@ sley_status sley_plan_kernels(const sley_plan *plan, sley_kernel_use *out, int r
 sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
                       int64_t ldy);
 
+/* y = alpha A x + beta y for vectors: sley_spmm with a plan of k = 1, whose values follow each other. Kernels
+ * for one column are chosen by the plan. x: this rank's entries, as many as its rows of X; y likewise; all
+ * else as sley_spmm. Collective. Errors: SLEY_ERR_ARG where the plan has another k, else as sley_spmm. */
+sley_status sley_spmv(sley_plan *plan, double alpha, const void *x, double beta, void *y);
+
 typedef enum sley_input {
   SLEY_CHANGED = 0,  /* X may be new: its rows travel */
   SLEY_UNCHANGED = 1 /* X is as in the last execute, on all ranks: no row travels again */

@@ -247,6 +247,15 @@ sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx,
   return sl_spmm_execute(plan, alpha, x, ldx, beta, y, ldy);
 }
 
+sley_status sley_spmv(sley_plan *plan, double alpha, const void *x, double beta, void *y) {
+  if (!plan || plan->plan.k == 1)
+    return sley_spmm(plan, alpha, x, 1, beta, y, 1);
+  sley_status status = sl_fail(SLEY_ERR_ARG, "sley_spmv: the plan is for %lld columns: make one for k = 1",
+                               (long long)plan->plan.k);
+  plan->comm->ops->abort(plan->comm, status); /* the other ranks must not wait for this one */
+  return status;
+}
+
 sley_status sley_spmm_input(sley_plan *plan, sley_input input, int64_t generation, double alpha,
                             const void *x, int64_t ldx, double beta, void *y, int64_t ldy) {
   if (!plan)
