@@ -144,11 +144,6 @@ static bool keeps_apart(const sample *s) {
   return s->k == 0 || (!test_on_cpu() && s->matrix->rows < LARGE && s->k > 33);
 }
 
-/* The order of this kernel is found by timing. */
-static bool varies(const sample *s) {
-  return !test_on_cpu() && s->variant != REPRODUCIBLE && strcmp(s->algo, "rowwise") == 0;
-}
-
 /* With values that a renewable plan was given: twice the old ones. */
 static sley_status renew(const share *r, sley_plan *plan, char *z) {
   const sley_matrix *block = r->block;
