@@ -71,6 +71,15 @@ static int ways_of(const sl_spmm_problem *args) {
   return bytes <= 1024 || (long_rows >= 0.4 && work < SHORT) ? 2 : 1;
 }
 
+/* Whether a row of X needs the lanes of a warp, but not more: where its values are loaded one by one, or it
+ * is wide. */
+static bool takes_warps(const sl_spmm_problem *args) {
+  int64_t vec = 16 / (int64_t)sley_dtype_bytes(args->a->dtype);
+  while (args->k % vec != 0)
+    vec /= 2;
+  return args->k > 16 * vec && args->k <= 32 * vec;
+}
+
 static cut cut_of(const sl_spmm_problem *args) {
   const int64_t entries = sl_spmm_entries(args->a),
                 bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
@@ -88,6 +97,9 @@ static cut cut_of(const sl_spmm_problem *args) {
     target /= 2;
   int64_t lanes = bytes <= 128 ? 8 : bytes <= 256 ? 16 : 32, panels = (bytes + 511) / 512;
   target = halved(target, CHUNK_SMALLEST, entries * panels, THREADS_WANTED / lanes);
+  /* A warp for each chunk, in one to two waves of warps: they end sooner as one wave of longer chunks. */
+  if (takes_warps(args) && entries > target * WARPS_WANTED && entries <= 2 * target * WARPS_WANTED)
+    target *= 2;
   sl_chunk_sizes sizes = sl_chunk_sizes_of(target, args->in_order);
   /* Where rows are long and the product is small, the longest would still be busy when all others are done.
    */
