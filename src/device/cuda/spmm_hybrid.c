@@ -14,9 +14,13 @@ static bool hybrid_ok(const sl_kernel_args *args) {
   return p->k > SL_NARROW_MOST && !p->in_order && p->a->dtype != SLEY_F64 && sl_cuda_spmm_stream.ok(args);
 }
 
-/* Cheaper than streams alone, which it leaves all rows to where no window is faster otherwise. */
+/* Cheaper than streams alone, which it leaves all rows to where no window is faster otherwise; but not of
+ * products of few entries: of the microseconds that these take the model knows too little. */
 static double hybrid_cost(const sl_kernel_args *args) {
-  return (args->spmm.problem->lean ? 2 : 0.99) * sl_cuda_spmm_stream.cost(args);
+  enum { FEW_ENTRIES = 300000 };
+  const sl_spmm_problem *p = args->spmm.problem;
+  const bool asks = !p->lean && sl_spmm_entries(p->a) >= FEW_ENTRIES;
+  return (asks ? 0.99 : 2) * sl_cuda_spmm_stream.cost(args);
 }
 
 static double tensor_cost(const sl_kernel_args *args) {
