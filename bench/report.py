@@ -13,6 +13,7 @@ import textwrap
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu"))
 import growth_tables  # noqa: E402
 import tables  # noqa: E402
+import tensor_tables  # noqa: E402
 
 
 def load(folder, name):
@@ -415,6 +416,7 @@ def main():
     beside = os.path.dirname(folder.rstrip("/"))
     drawn(os.path.join(beside, "drawn"))
     kernels(os.path.join(beside, "kernels-h200"))
+    tensor_tables.report(os.path.join(beside, "tensor-h100"), table)
 
 
 def wrapped(text):
