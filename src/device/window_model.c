@@ -60,9 +60,7 @@ typedef struct work {
 
 /* Panels and loads as launch_panels of spmm_tensor.cuh has them. */
 static work tensor_work(sley_dtype dtype, int64_t k) {
-  int bytes = (int)sley_dtype_bytes(dtype), vec = VECTOR_BYTES / bytes;
-  while (k % vec != 0)
-    vec /= 2;
+  int bytes = (int)sley_dtype_bytes(dtype), vec = sl_features_of_lane(dtype, k);
   int64_t panel = vec < 8 && k <= 32 ? 32 : vec * bytes >= 8 && k > 64 && k % 64 != 0 ? 128 : PANEL;
   return (work){
       .passes = (double)up(k, panel), .loads = (double)(up(k, 8 * vec) * 8 * vec) / PANEL, .vec = vec};

@@ -82,6 +82,14 @@ enum { SL_STREAM_LARGE = 4000000 };
 /* How many lanes share a feature where rows are long enough; 1: they do not share. */
 int sl_stream_ways(sley_dtype dtype, int64_t k, int64_t entries, int64_t rows);
 
+/* Neighbouring features that a lane of a GPU loads at once, in up to 16 bytes, where memory is aligned. */
+static inline int sl_features_of_lane(sley_dtype dtype, int64_t k) {
+  int vec = 16 / (int)sley_dtype_bytes(dtype);
+  while (k % vec != 0)
+    vec /= 2;
+  return vec;
+}
+
 /* Slabs of a chunk, where `windows` windows have so many slots each, or windows all have `slabs` together. */
 int64_t sl_window_chunk(int64_t slabs, int64_t k);
 int64_t sl_window_target(int64_t windows, int64_t slots, int64_t k, sley_dtype dtype);

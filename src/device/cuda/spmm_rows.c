@@ -3,22 +3,15 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "device/window_model.h"
 
-enum { WARP = 32, VECTOR_BYTES = 16, GROUP_LEAST = 4, WAYS_MOST = 16 };
+enum { WARP = 32, GROUP_LEAST = 4, WAYS_MOST = 16 };
 
 /* Found by measurement on an H200, on 38 matrices of 20,000 to 3 million entries: products of fewer columns
  * are for spmm_narrow.cuh; a product that fits has so many bytes of X to load, and threads, at most; lanes
  * share a feature while there are no more threads than THREADS, and at least SHARE entries of a row for each;
  * and the longest row takes so many rounds of loads at most, or the others would be done long before. */
 enum { K_LEAST = 3, BYTES_MOST = 35000000, THREADS_MOST = 200000, THREADS = 92000, SHARE = 2, ROUNDS = 3 };
-
-/* Features that a lane loads at once, if memory is aligned. */
-static int64_t features_of_lane(int64_t k, int64_t value_bytes) {
-  int64_t vec = VECTOR_BYTES / value_bytes;
-  while (k % vec != 0)
-    vec /= 2;
-  return vec;
-}
 
 int sl_row_ways(const sl_spmm_problem *problem) {
   const sl_spmm_matrix *a = problem->a;
@@ -32,7 +25,8 @@ int sl_row_ways(const sl_spmm_problem *problem) {
     longest = here > longest ? here : longest;
     filled += here > 0;
   }
-  const int64_t vec = features_of_lane(k, bytes), at_once = vec * bytes > 8 ? 4 : 8; /* rows of X of a lane */
+  const int64_t vec = sl_features_of_lane(a->dtype, k),
+                at_once = vec * bytes > 8 ? 4 : 8; /* rows of X of a lane */
   while (lanes * vec < k)
     lanes *= 2;
   while (ways > 1 &&

@@ -74,9 +74,7 @@ static int ways_of(const sl_spmm_problem *args) {
 /* Whether a row of X needs the lanes of a warp, but not more: where its values are loaded one by one, or it
  * is wide. */
 static bool takes_warps(const sl_spmm_problem *args) {
-  int64_t vec = 16 / (int64_t)sley_dtype_bytes(args->a->dtype);
-  while (args->k % vec != 0)
-    vec /= 2;
+  const int64_t vec = sl_features_of_lane(args->a->dtype, args->k);
   return args->k > 16 * vec && args->k <= 32 * vec;
 }
 
