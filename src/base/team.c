@@ -85,6 +85,12 @@ static bool all_done(sl_team *team, uint64_t unused) {
   return atomic_load(&team->running) == 0;
 }
 
+/* Raises a flag whose readers set what the caller reads next: one of the two sees the other. An exchange instead
+ * of a store, for QEMU on x86 lets a load of aarch64 pass the store before it, and both would sleep. */
+static void raise_before_reading(_Atomic bool *flag) {
+  atomic_exchange(flag, true);
+}
+
 /* Whether it came true within the time for polling. */
 static bool poll_until(sl_team *team, bool (*holds)(sl_team *, uint64_t), uint64_t seen) {
   if (atomic_load_explicit(&threads_of_all_teams, memory_order_relaxed) > sl_cores())
@@ -125,7 +131,7 @@ static void wait_for_workers(sl_team *team) {
   if (poll_until(team, all_done, 0))
     return;
   pthread_mutex_lock(&team->lock);
-  atomic_store(&team->caller_sleeps, true);
+  raise_before_reading(&team->caller_sleeps);
   while (!all_done(team, 0))
     pthread_cond_wait(&team->done, &team->lock);
   atomic_store(&team->caller_sleeps, false);
@@ -187,7 +193,7 @@ sley_status sl_team_create(int threads, sl_team **out) {
 void sl_team_destroy(sl_team *team) {
   if (!team)
     return;
-  atomic_store(&team->stop, true);
+  raise_before_reading(&team->stop);
   wake_workers(team);
   for (int i = 0; i < team->started; i++)
     pthread_join(team->workers[i].thread, NULL);
