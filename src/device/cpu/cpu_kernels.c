@@ -24,6 +24,56 @@ extern const sl_kernel sl_cpu_update_f16_avx512, sl_cpu_update_bf16_avx512;
 extern const sl_kernel sl_cpu_update_f32_neon, sl_cpu_update_f64_neon;
 extern const sl_kernel sl_cpu_update_f16_neon, sl_cpu_update_bf16_neon;
 
+/* The operations of graph networks, likewise. */
+extern const sl_kernel sl_cpu_aggregate_f32_portable, sl_cpu_aggregate_f64_portable,
+    sl_cpu_aggregate_f16_portable, sl_cpu_aggregate_bf16_portable;
+extern const sl_kernel sl_cpu_sddmm_f32_portable, sl_cpu_sddmm_f64_portable, sl_cpu_sddmm_f16_portable,
+    sl_cpu_sddmm_bf16_portable;
+extern const sl_kernel sl_cpu_edge_softmax_f32_portable, sl_cpu_edge_softmax_f64_portable,
+    sl_cpu_edge_softmax_f16_portable, sl_cpu_edge_softmax_bf16_portable;
+extern const sl_kernel sl_cpu_attention_f32_portable, sl_cpu_attention_f64_portable,
+    sl_cpu_attention_f16_portable, sl_cpu_attention_bf16_portable;
+extern const sl_kernel sl_cpu_attention_rows_f32_portable, sl_cpu_attention_rows_f64_portable,
+    sl_cpu_attention_rows_f16_portable, sl_cpu_attention_rows_bf16_portable;
+extern const sl_kernel sl_cpu_attention_columns_f32_portable, sl_cpu_attention_columns_f64_portable,
+    sl_cpu_attention_columns_f16_portable, sl_cpu_attention_columns_bf16_portable;
+extern const sl_kernel sl_cpu_aggregate_f32_avx2, sl_cpu_aggregate_f64_avx2, sl_cpu_aggregate_f16_avx2,
+    sl_cpu_aggregate_bf16_avx2;
+extern const sl_kernel sl_cpu_sddmm_f32_avx2, sl_cpu_sddmm_f64_avx2, sl_cpu_sddmm_f16_avx2,
+    sl_cpu_sddmm_bf16_avx2;
+extern const sl_kernel sl_cpu_edge_softmax_f32_avx2, sl_cpu_edge_softmax_f64_avx2,
+    sl_cpu_edge_softmax_f16_avx2, sl_cpu_edge_softmax_bf16_avx2;
+extern const sl_kernel sl_cpu_attention_f32_avx2, sl_cpu_attention_f64_avx2, sl_cpu_attention_f16_avx2,
+    sl_cpu_attention_bf16_avx2;
+extern const sl_kernel sl_cpu_attention_rows_f32_avx2, sl_cpu_attention_rows_f64_avx2,
+    sl_cpu_attention_rows_f16_avx2, sl_cpu_attention_rows_bf16_avx2;
+extern const sl_kernel sl_cpu_attention_columns_f32_avx2, sl_cpu_attention_columns_f64_avx2,
+    sl_cpu_attention_columns_f16_avx2, sl_cpu_attention_columns_bf16_avx2;
+extern const sl_kernel sl_cpu_aggregate_f32_avx512, sl_cpu_aggregate_f64_avx512, sl_cpu_aggregate_f16_avx512,
+    sl_cpu_aggregate_bf16_avx512;
+extern const sl_kernel sl_cpu_sddmm_f32_avx512, sl_cpu_sddmm_f64_avx512, sl_cpu_sddmm_f16_avx512,
+    sl_cpu_sddmm_bf16_avx512;
+extern const sl_kernel sl_cpu_edge_softmax_f32_avx512, sl_cpu_edge_softmax_f64_avx512,
+    sl_cpu_edge_softmax_f16_avx512, sl_cpu_edge_softmax_bf16_avx512;
+extern const sl_kernel sl_cpu_attention_f32_avx512, sl_cpu_attention_f64_avx512, sl_cpu_attention_f16_avx512,
+    sl_cpu_attention_bf16_avx512;
+extern const sl_kernel sl_cpu_attention_rows_f32_avx512, sl_cpu_attention_rows_f64_avx512,
+    sl_cpu_attention_rows_f16_avx512, sl_cpu_attention_rows_bf16_avx512;
+extern const sl_kernel sl_cpu_attention_columns_f32_avx512, sl_cpu_attention_columns_f64_avx512,
+    sl_cpu_attention_columns_f16_avx512, sl_cpu_attention_columns_bf16_avx512;
+extern const sl_kernel sl_cpu_aggregate_f32_neon, sl_cpu_aggregate_f64_neon, sl_cpu_aggregate_f16_neon,
+    sl_cpu_aggregate_bf16_neon;
+extern const sl_kernel sl_cpu_sddmm_f32_neon, sl_cpu_sddmm_f64_neon, sl_cpu_sddmm_f16_neon,
+    sl_cpu_sddmm_bf16_neon;
+extern const sl_kernel sl_cpu_edge_softmax_f32_neon, sl_cpu_edge_softmax_f64_neon,
+    sl_cpu_edge_softmax_f16_neon, sl_cpu_edge_softmax_bf16_neon;
+extern const sl_kernel sl_cpu_attention_f32_neon, sl_cpu_attention_f64_neon, sl_cpu_attention_f16_neon,
+    sl_cpu_attention_bf16_neon;
+extern const sl_kernel sl_cpu_attention_rows_f32_neon, sl_cpu_attention_rows_f64_neon,
+    sl_cpu_attention_rows_f16_neon, sl_cpu_attention_rows_bf16_neon;
+extern const sl_kernel sl_cpu_attention_columns_f32_neon, sl_cpu_attention_columns_f64_neon,
+    sl_cpu_attention_columns_f16_neon, sl_cpu_attention_columns_bf16_neon;
+
 extern const sl_kernel sl_cpu_arrive, sl_cpu_await, sl_cpu_scale, sl_cpu_round;
 extern const sl_kernel sl_cpu_convert;
 extern const sl_kernel sl_cpu_reduce;
@@ -48,6 +98,54 @@ const sl_kernel *const sl_cpu_kernels[] = {
     &sl_cpu_update_f64_avx2,
     &sl_cpu_update_f16_avx2,
     &sl_cpu_update_bf16_avx2,
+    &sl_cpu_aggregate_f32_avx512,
+    &sl_cpu_aggregate_f64_avx512,
+    &sl_cpu_aggregate_f16_avx512,
+    &sl_cpu_aggregate_bf16_avx512,
+    &sl_cpu_sddmm_f32_avx512,
+    &sl_cpu_sddmm_f64_avx512,
+    &sl_cpu_sddmm_f16_avx512,
+    &sl_cpu_sddmm_bf16_avx512,
+    &sl_cpu_edge_softmax_f32_avx512,
+    &sl_cpu_edge_softmax_f64_avx512,
+    &sl_cpu_edge_softmax_f16_avx512,
+    &sl_cpu_edge_softmax_bf16_avx512,
+    &sl_cpu_attention_f32_avx512,
+    &sl_cpu_attention_f64_avx512,
+    &sl_cpu_attention_f16_avx512,
+    &sl_cpu_attention_bf16_avx512,
+    &sl_cpu_attention_rows_f32_avx512,
+    &sl_cpu_attention_rows_f64_avx512,
+    &sl_cpu_attention_rows_f16_avx512,
+    &sl_cpu_attention_rows_bf16_avx512,
+    &sl_cpu_attention_columns_f32_avx512,
+    &sl_cpu_attention_columns_f64_avx512,
+    &sl_cpu_attention_columns_f16_avx512,
+    &sl_cpu_attention_columns_bf16_avx512,
+    &sl_cpu_aggregate_f32_avx2,
+    &sl_cpu_aggregate_f64_avx2,
+    &sl_cpu_aggregate_f16_avx2,
+    &sl_cpu_aggregate_bf16_avx2,
+    &sl_cpu_sddmm_f32_avx2,
+    &sl_cpu_sddmm_f64_avx2,
+    &sl_cpu_sddmm_f16_avx2,
+    &sl_cpu_sddmm_bf16_avx2,
+    &sl_cpu_edge_softmax_f32_avx2,
+    &sl_cpu_edge_softmax_f64_avx2,
+    &sl_cpu_edge_softmax_f16_avx2,
+    &sl_cpu_edge_softmax_bf16_avx2,
+    &sl_cpu_attention_f32_avx2,
+    &sl_cpu_attention_f64_avx2,
+    &sl_cpu_attention_f16_avx2,
+    &sl_cpu_attention_bf16_avx2,
+    &sl_cpu_attention_rows_f32_avx2,
+    &sl_cpu_attention_rows_f64_avx2,
+    &sl_cpu_attention_rows_f16_avx2,
+    &sl_cpu_attention_rows_bf16_avx2,
+    &sl_cpu_attention_columns_f32_avx2,
+    &sl_cpu_attention_columns_f64_avx2,
+    &sl_cpu_attention_columns_f16_avx2,
+    &sl_cpu_attention_columns_bf16_avx2,
 #elif defined(__aarch64__)
     &sl_cpu_spmm_f32_neon,
     &sl_cpu_spmm_f64_neon,
@@ -57,6 +155,30 @@ const sl_kernel *const sl_cpu_kernels[] = {
     &sl_cpu_update_f64_neon,
     &sl_cpu_update_f16_neon,
     &sl_cpu_update_bf16_neon,
+    &sl_cpu_aggregate_f32_neon,
+    &sl_cpu_aggregate_f64_neon,
+    &sl_cpu_aggregate_f16_neon,
+    &sl_cpu_aggregate_bf16_neon,
+    &sl_cpu_sddmm_f32_neon,
+    &sl_cpu_sddmm_f64_neon,
+    &sl_cpu_sddmm_f16_neon,
+    &sl_cpu_sddmm_bf16_neon,
+    &sl_cpu_edge_softmax_f32_neon,
+    &sl_cpu_edge_softmax_f64_neon,
+    &sl_cpu_edge_softmax_f16_neon,
+    &sl_cpu_edge_softmax_bf16_neon,
+    &sl_cpu_attention_f32_neon,
+    &sl_cpu_attention_f64_neon,
+    &sl_cpu_attention_f16_neon,
+    &sl_cpu_attention_bf16_neon,
+    &sl_cpu_attention_rows_f32_neon,
+    &sl_cpu_attention_rows_f64_neon,
+    &sl_cpu_attention_rows_f16_neon,
+    &sl_cpu_attention_rows_bf16_neon,
+    &sl_cpu_attention_columns_f32_neon,
+    &sl_cpu_attention_columns_f64_neon,
+    &sl_cpu_attention_columns_f16_neon,
+    &sl_cpu_attention_columns_bf16_neon,
 #endif
     &sl_cpu_spmm_f32_portable,
     &sl_cpu_spmm_f64_portable,
@@ -66,6 +188,30 @@ const sl_kernel *const sl_cpu_kernels[] = {
     &sl_cpu_update_f64_portable,
     &sl_cpu_update_f16_portable,
     &sl_cpu_update_bf16_portable,
+    &sl_cpu_aggregate_f32_portable,
+    &sl_cpu_aggregate_f64_portable,
+    &sl_cpu_aggregate_f16_portable,
+    &sl_cpu_aggregate_bf16_portable,
+    &sl_cpu_sddmm_f32_portable,
+    &sl_cpu_sddmm_f64_portable,
+    &sl_cpu_sddmm_f16_portable,
+    &sl_cpu_sddmm_bf16_portable,
+    &sl_cpu_edge_softmax_f32_portable,
+    &sl_cpu_edge_softmax_f64_portable,
+    &sl_cpu_edge_softmax_f16_portable,
+    &sl_cpu_edge_softmax_bf16_portable,
+    &sl_cpu_attention_f32_portable,
+    &sl_cpu_attention_f64_portable,
+    &sl_cpu_attention_f16_portable,
+    &sl_cpu_attention_bf16_portable,
+    &sl_cpu_attention_rows_f32_portable,
+    &sl_cpu_attention_rows_f64_portable,
+    &sl_cpu_attention_rows_f16_portable,
+    &sl_cpu_attention_rows_bf16_portable,
+    &sl_cpu_attention_columns_f32_portable,
+    &sl_cpu_attention_columns_f64_portable,
+    &sl_cpu_attention_columns_f16_portable,
+    &sl_cpu_attention_columns_bf16_portable,
     &sl_cpu_rows,
     &sl_cpu_convert,
     &sl_cpu_pull,

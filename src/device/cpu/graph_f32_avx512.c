@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations of graph networks in f32 for AVX-512. */
+#include "device/cpu/arith_f32_avx512.h"
+#include "device/cpu/values_same.h"
+
+#include "device/cpu/aggregate_body.h"
+#include "device/cpu/attention_body.h"
+#include "device/cpu/edge_softmax_body.h"
+#include "device/cpu/sddmm_body.h"
+
+const sl_kernel sl_cpu_aggregate_f32_avx512 = AGGREGATE_KERNEL("aggregate-f32-avx512");
+const sl_kernel sl_cpu_sddmm_f32_avx512 = SDDMM_KERNEL("sddmm-f32-avx512");
+const sl_kernel sl_cpu_edge_softmax_f32_avx512 = EDGE_SOFTMAX_KERNEL("edge-softmax-f32-avx512");
+const sl_kernel sl_cpu_attention_f32_avx512 = ATTENTION_KERNEL("attention-f32-avx512");
+const sl_kernel sl_cpu_attention_rows_f32_avx512 = ATTENTION_ROWS_KERNEL("attention-rows-f32-avx512");
+const sl_kernel sl_cpu_attention_columns_f32_avx512 =
+    ATTENTION_COLUMNS_KERNEL("attention-columns-f32-avx512");

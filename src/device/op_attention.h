@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SL_OP_ATTENTION and its gradients: score, softmax and weighted sum of each row's entries in one pass,
+ * without an array of entries. */
+#ifndef SLEY_DEVICE_OP_ATTENTION_H
+#define SLEY_DEVICE_OP_ATTENTION_H
+
+#include "device/pattern.h"
+
+typedef enum sl_attention { SL_ATTENTION_GAT, SL_ATTENTION_GATV2, SL_ATTENTION_DOT } sl_attention;
+
+/* Operands. For row i, entry j with column n = col[j], head h and c < width, f = h width + c; leaky(t) is t,
+ * or slope t where t < 0:
+ *
+ *   GAT    score(j, h) = leaky(q[i][h] + k[n][h]), q and k of heads values a row
+ *   GATV2  score(j, h) = sum_c a[f] leaky(q[i][f] + v[n][f]); k is not looked at
+ *   DOT    score(j, h) = slope sum_c q[i][f] k[n][f]
+ *
+ *   P(j, h) = exp(score(j, h) - m(i, h)) / s(i, h), m the greatest score of the row, s the sum of exp(score -
+ * m) Y[i][f] = sum_j P(j, h) v[n][f]; of an empty row 0.
+ *
+ * stats, if not NULL, gets m and s in the type of sums, at (i heads + h) 2 and after it; of an empty row 0
+ * and 0. side, if not NULL, of GAT: for each row features values, in the type of sums, side[i][f] = sum_j
+ * P(j, h) leaky'(j, h) v[n][f], leaky' being 1 or slope (slope where q + k < 0), followed by heads values
+ * sum_j P(j, h) leaky'(j, h): what the gradient with respect to q is made of without another pass over the
+ * entries. Its rows have features + heads values.
+ *
+ * Sums are in the type of sums, in stored order; a kernel may keep the greatest score so far and rescale its
+ * sums when it grows. Scores that are dot products are summed as SL_OP_SDDMM's, exp is accurate to 2 units in
+ * the last place. A NaN score makes the row's head NaN. Sources: GAT (Velickovic and others, ICLR 2018),
+ * GATV2 (Brody and others, ICLR 2022), DOT (Vaswani and others, NIPS 2017). */
+typedef struct sl_attention_args {
+  sl_pattern pattern; /* by rows; of ATTENTION_COLUMNS by columns */
+  sl_heads shape;
+  sley_dtype dtype; /* of q, k, v, a, Y and gradients */
+  sl_attention kind;
+  double slope; /* of leaky; of DOT the factor of scores */
+  const void *q;
+  int64_t ldq;
+  sl_split_rows k, v; /* rows: columns of the matrix; may be parts of the same rows */
+  const void *a;      /* features values */
+  void *y;
+  int64_t ldy;
+  void *stats, *side;
+} sl_attention_args;
+
+/* SL_OP_ATTENTION_ROWS: gradients that belong to rows; SL_OP_ATTENTION_COLUMNS: those that belong to columns.
+ * dy is the gradient with respect to Y. With D(i, h) = sum_c dy[i][f] Y[i][f] and
+ * dS(j, h) = P(j, h) (sum_c dy[i][f] v[n][f] - D(i, h)), the gradient with respect to score(j, h):
+ *
+ *   rows     delta[i heads + h] = D(i, h), in the type of sums; first of all, for COLUMNS reads it
+ *     GAT      dq[i][h] = sum_j dS(j, h) leaky'(j, h) = sum_c dy[i][f] side[i][f] - D(i, h) side[i][features
+ * + h] GATV2    dq[i][f] = a[f] sum_j dS(j, h) leaky'(q[i][f] + v[n][f]); da[f] = sum_i sum_j dS(j, h)
+ * leaky(q[i][f] + v[n][f]), in the type of sums DOT      dq[i][f] = slope sum_j dS(j, h) k[n][f] columns,
+ * over the entries of column n all      dv[n][f] = sum P(j, h) dy[i][f] GAT      dk[n][h] = sum dS(j, h)
+ * leaky'(j, h) GATV2    dv[n][f] += a[f] sum dS(j, h) leaky'(q[i][f] + v[n][f]) DOT      dk[n][f] = slope sum
+ * dS(j, h) q[i][f]
+ *
+ * P is computed anew from stats. Sums in stored order; da is summed by blocks of rows whose size is fixed. */
+typedef struct sl_attention_grad_args {
+  sl_attention_args
+      of; /* as given to ATTENTION: y, stats and side are read; the pattern by rows or columns */
+  const void *dy;
+  int64_t lddy;
+  void *delta;
+  void *dq;
+  int64_t lddq;
+  void *da;             /* GATV2; the type of sums */
+  void *work;           /* GATV2, ROWS: sl_attention_work bytes */
+  sl_split_rows dk, dv; /* rows: columns of the matrix */
+} sl_attention_grad_args;
+
+/* Rows of a block of da, and bytes of `work` for so many rows. */
+enum { SL_ATTENTION_BLOCK = 1024 };
+static inline int64_t sl_attention_work(int64_t rows, int64_t features, sley_dtype dtype) {
+  int64_t blocks = (rows + SL_ATTENTION_BLOCK - 1) / SL_ATTENTION_BLOCK;
+  return blocks * features * (dtype == SLEY_F64 ? 8 : 4);
+}
+
+#endif
