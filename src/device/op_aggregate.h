@@ -16,31 +16,31 @@ typedef enum sl_aggregate {
 /* The definition, for each row i of the pattern, head h and c < width, with f = h width + c, over the entries
  * j of the row in stored order, where e = sl_pattern_entry(j):
  *
- *   term(j) = val[e heads + h] scale[col[j]] X[col[j]][f]
+ *   term(j) = val[e heads + h] factor[e heads + h] scale[col[j]] X[col[j]][f]
  *   SUM       Y[i][f] = sum of the terms (+ Y[i][f] with add)
  *   MEAN      the sum divided by the row's number of entries; of an empty row 0
  *   MIN, MAX  the least or greatest term; of an empty row 0. arg[i features + f], if arg is not NULL: which
  *             entry of the row it is of, counted from 0; -1 of an empty row
  *
- * val NULL: 1; scale NULL: 1; x.near NULL: X is 1 everywhere, and width is 1. scale has the type of sums, f32
- * for f16 and bf16, else the dtype itself; it is for SUM alone.
+ * val NULL: 1; factor NULL: 1; scale NULL: 1; x.near NULL: X is 1 everywhere, and width is 1. scale has the
+ * type of sums, f32 for f16 and bf16, else the dtype itself; it is for SUM alone.
  *
  * chosen not NULL, with SUM and a pattern by columns: only those terms count that were chosen:
  * chosen[col[j] features + f] == place[j]. It is the arg of the pattern by rows.
  *
  * Order of summation, for each value of Y: acc = 0, or with add y; for each entry acc = fma(w, x, acc) with
- * one rounding, where w = val scale is rounded once, in the type of sums; then for MEAN acc is divided by the
- * number of entries, with one rounding; then it is rounded to the dtype. A term of MIN and MAX is w x,
- * rounded to the type of sums. Of equal terms the first counts, -0 and +0 being equal; of NaNs the first,
- * before all numbers: Y is then NaN. Kernels of other devices may sum fragments of a row, each from 0, in a
- * fixed order, unless in_order is set. Y overlaps no other operand. Source: Hamilton and others, GraphSAGE,
- * NIPS 2017 (aggregators). */
+ * one rounding, where w = val factor scale is multiplied in that order, with one rounding each, in the type
+ * of sums; then for MEAN acc is divided by the number of entries, with one rounding; then it is rounded to
+ * the dtype. A term of MIN and MAX is w x, rounded to the type of sums. Of equal terms the first counts, -0
+ * and +0 being equal; of NaNs the first, before all numbers: Y is then NaN. Kernels of other devices may sum
+ * fragments of a row, each from 0, in a fixed order, unless in_order is set. Y overlaps no other operand.
+ * Source: Hamilton and others, GraphSAGE, NIPS 2017 (aggregators). */
 typedef struct sl_aggregate_args {
   sl_pattern pattern;
   sl_heads shape;
-  sley_dtype dtype; /* of val, X and Y */
+  sley_dtype dtype; /* of val, factor, X and Y */
   sl_aggregate kind;
-  const void *val;
+  const void *val, *factor;
   const void *scale;
   sl_split_rows x; /* rows: the pattern's columns */
   sl_split_rows y; /* rows: the pattern's */

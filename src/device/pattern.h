@@ -14,10 +14,11 @@
  * row of it. The entry is the place[j]-th of that row: in arrays of values number of_row[col[j]] + place[j],
  * where of_row is the rowptr of the pattern by rows.
  *
- * Within a row of either kind col ascends; columns that repeat are entries of their own. */
+ * By columns, col ascends within a row; by rows it need not: entries are in the order of the matrix, whose
+ * columns may be numbered otherwise. Columns that repeat are entries of their own. */
 typedef struct sl_pattern {
   int64_t rows, cols;
-  const int64_t *rowptr; /* rows + 1, from 0 */
+  const int64_t *rowptr; /* rows + 1; the first need not be 0 */
   const int32_t *col, *place;
   const int64_t *of_row;
 } sl_pattern;

@@ -107,22 +107,40 @@ sley_status sl_halo_rows_of(sl_halo *halo, int64_t k, sley_dtype dtype, sley_hal
   return SLEY_OK;
 }
 
-static sley_status move(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
-                        int64_t dst_stride) {
+/* An error has to end the comm: the other ranks wait for this one. */
+static sley_status abort_on_error(const sley_halo *halo, sley_status status) {
+  if (status != SLEY_OK && status != SLEY_ERR_PEER)
+    halo->comm->ops->abort(halo->comm, status);
+  return status;
+}
+
+static sley_status begin(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
+                         int64_t dst_stride) {
   sl_comm *comm = exchange->comm;
   SL_TRY(sl_interrupted());
-  SL_TRY(comm->ops->exchange_begin(exchange, src, src_stride, dst, dst_stride, comm->queue));
+  return comm->ops->exchange_begin(exchange, src, src_stride, dst, dst_stride, comm->queue);
+}
+
+static sley_status end(sl_exchange *exchange) {
+  sl_comm *comm = exchange->comm;
   SL_TRY(comm->ops->exchange_end(exchange, comm->queue));
   return sl_exchange_reclaim(exchange, comm->queue);
 }
 
+sley_status sl_halo_rows_begin(sley_halo *halo, sl_halo_way way, const void *src, int64_t src_ld, void *dst,
+                               int64_t dst_ld) {
+  int64_t value = (int64_t)sley_dtype_bytes(halo->dtype);
+  return abort_on_error(halo, begin(halo->exchange[way], src, src_ld * value, dst, dst_ld * value));
+}
+
+sley_status sl_halo_rows_end(sley_halo *halo, sl_halo_way way) {
+  return abort_on_error(halo, end(halo->exchange[way]));
+}
+
 sley_status sl_halo_rows_run(sley_halo *halo, sl_halo_way way, const void *src, int64_t src_ld, void *dst,
                              int64_t dst_ld) {
-  int64_t value = (int64_t)sley_dtype_bytes(halo->dtype);
-  sley_status status = move(halo->exchange[way], src, src_ld * value, dst, dst_ld * value);
-  if (status != SLEY_OK && status != SLEY_ERR_PEER)
-    halo->comm->ops->abort(halo->comm, status);
-  return status;
+  SL_TRY(sl_halo_rows_begin(halo, way, src, src_ld, dst, dst_ld));
+  return sl_halo_rows_end(halo, way);
 }
 
 void sl_halo_rows_destroy(sley_halo *halo) {

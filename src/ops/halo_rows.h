@@ -27,6 +27,12 @@ sley_status sl_halo_rows_of(sl_halo *halo, int64_t k, sley_dtype dtype, sley_hal
 sley_status sl_halo_rows_run(sley_halo *halo, sl_halo_way way, const void *src, int64_t src_ld, void *dst,
                              int64_t dst_ld);
 
+/* The same in two calls: until the second the rows that are moved must not change, nor, but for scatter-add,
+ * those that they go to be read. */
+sley_status sl_halo_rows_begin(sley_halo *halo, sl_halo_way way, const void *src, int64_t src_ld, void *dst,
+                               int64_t dst_ld);
+sley_status sl_halo_rows_end(sley_halo *halo, sl_halo_way way);
+
 /* Accepts NULL. Collective. */
 void sl_halo_rows_destroy(sley_halo *halo);
 

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Aggregations: rows of X are fetched, and one kernel makes the rows of Y; gradients go the other way. */
+#include "ops/aggregation.h"
+
+#include "base/memory.h"
+
+static sl_aggregate_args forward_args(const sley_aggregation *g) {
+  return (sl_aggregate_args){
+      .pattern = g->relation->by_rows, .shape = g->shape, .dtype = g->dtype, .kind = g->kind};
+}
+
+/* dX: the transpose's sums, of those terms that were chosen or by the lengths of rows. */
+static sl_aggregate_args gradient_args(const sley_aggregation *g) {
+  return (sl_aggregate_args){
+      .pattern = g->relation->by_columns, .shape = g->shape, .dtype = g->dtype, .kind = SL_AGGREGATE_SUM};
+}
+
+static sl_sddmm_args value_gradient_args(const sley_aggregation *g) {
+  return (sl_sddmm_args){
+      .pattern = g->relation->by_rows, .shape = g->shape, .dtype = g->dtype, .form = SL_SDDMM_DOT};
+}
+
+/* A device that lacks one of the kernels refuses when the aggregation is made. */
+static sley_status check_kernels(const sley_aggregation *g) {
+  SL_TRY(sl_graph_serves(g->graph, &(sl_kernel_args){.op = SL_OP_AGGREGATE, .aggregate = forward_args(g)}));
+  SL_TRY(sl_graph_serves(g->graph, &(sl_kernel_args){.op = SL_OP_AGGREGATE, .aggregate = gradient_args(g)}));
+  return sl_graph_serves(g->graph, &(sl_kernel_args){.op = SL_OP_SDDMM, .sddmm = value_gradient_args(g)});
+}
+
+static sley_status take(sley_graph *graph, const sley_aggregation_options *o, sley_aggregation **out) {
+  SL_TRY(SL_NEW_ZERO(*out, 1, "an aggregation"));
+  **out = (sley_aggregation){.graph = graph,
+                             .relation = &graph->relation[o->relation],
+                             .kind = (sl_aggregate)o->kind,
+                             .shape = {o->heads, o->width},
+                             .dtype = o->dtype};
+  return check_kernels(*out);
+}
+
+sley_status sl_aggregation_create(sley_graph *graph, const sley_aggregation_options *options,
+                                  sley_aggregation **out) {
+  sley_aggregation *made = NULL;
+  *out = NULL;
+  sley_status status = sl_agree(graph->comm, take(graph, options, &made));
+  if (status == SLEY_OK)
+    status = sl_graph_rows_open(graph, options->heads * options->width, options->dtype, &made->x);
+  if (status != SLEY_OK) {
+    sl_aggregation_destroy(made);
+    return status;
+  }
+  *out = made;
+  return SLEY_OK;
+}
+
+sley_status sl_aggregation_forward(const sley_aggregation *g, const sley_aggregation_operands *o) {
+  sl_kernel_args args = {.op = SL_OP_AGGREGATE, .aggregate = forward_args(g)};
+  sl_aggregate_args *a = &args.aggregate;
+  SL_TRY(sl_graph_rows_fetch(&g->x, o->x, o->ldx, o->fetched.rows, o->fetched.there, &a->x));
+  a->val = o->val;
+  a->arg = o->arg;
+  a->add = o->add;
+  a->y = (sl_split_rows){.near = o->y, .near_rows = g->graph->rows, .near_ld = o->ldy};
+  return sl_graph_kernel(g->graph, &args);
+}
+
+sley_status sl_aggregate_to_columns(const sl_graph_rows *rows, const sl_aggregate_args *args, void *x,
+                                    int64_t ldx) {
+  const sley_graph *graph = rows->graph;
+  const sl_split_rows y = sl_graph_rows_result(rows, x, ldx);
+  sl_kernel_args halo = {.op = SL_OP_AGGREGATE, .aggregate = *args}, own = halo;
+  halo.aggregate.pattern.rows = graph->halo->count;
+  halo.aggregate.pattern.rowptr += graph->cols;
+  halo.aggregate.y = (sl_split_rows){.near = y.far, .near_rows = graph->halo->count, .near_ld = y.far_ld};
+  own.aggregate.pattern.rows = graph->cols;
+  own.aggregate.y = (sl_split_rows){.near = x, .near_rows = graph->cols, .near_ld = ldx};
+  SL_TRY(sl_graph_kernel(graph, &halo));
+  SL_TRY(sl_graph_rows_return(rows, x, ldx));
+  SL_TRY(sl_graph_kernel(graph, &own));
+  return sl_graph_rows_returned(rows);
+}
+
+static bool chooses(const sley_aggregation *g) {
+  return g->kind == SL_AGGREGATE_MIN || g->kind == SL_AGGREGATE_MAX;
+}
+
+static const void *scale(const sley_aggregation *g) {
+  return g->kind == SL_AGGREGATE_MEAN ? sl_relation_per_row(g->relation, g->dtype) : NULL;
+}
+
+static sley_status gradient_of_x(const sley_aggregation *g, const sley_aggregation_operands *o,
+                                 const sley_aggregation_gradients *to) {
+  sl_aggregate_args a = gradient_args(g);
+  a.val = o->val;
+  a.scale = scale(g);
+  a.chosen = chooses(g) ? o->arg : NULL;
+  a.x = (sl_split_rows){.near = (void *)to->dy, .near_rows = g->graph->rows, .near_ld = to->lddy};
+  return sl_aggregate_to_columns(&g->x, &a, to->dx, to->lddx);
+}
+
+static sley_status gradient_of_values(const sley_aggregation *g, const sley_aggregation_operands *o,
+                                      const sley_aggregation_gradients *to) {
+  sl_kernel_args args = {.op = SL_OP_SDDMM, .sddmm = value_gradient_args(g)};
+  sl_sddmm_args *s = &args.sddmm;
+  SL_TRY(sl_graph_rows_fetch(&g->x, o->x, o->ldx, o->fetched.rows, o->fetched.there, &s->v));
+  s->scale = scale(g);
+  s->chosen = chooses(g) ? o->arg : NULL;
+  s->u = to->dy;
+  s->ldu = to->lddy;
+  s->s = to->dval;
+  return sl_graph_kernel(g->graph, &args);
+}
+
+sley_status sl_aggregation_backward(const sley_aggregation *g, const sley_aggregation_operands *o,
+                                    const sley_aggregation_gradients *to) {
+  if (to->dval)
+    SL_TRY(gradient_of_values(g, o, to));
+  return to->dx ? gradient_of_x(g, o, to) : SLEY_OK;
+}
+
+void sl_aggregation_destroy(sley_aggregation *aggregation) {
+  if (!aggregation)
+    return;
+  sl_graph_rows_close(&aggregation->x);
+  sl_free(aggregation);
+}

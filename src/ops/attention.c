@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention: rows of sources are fetched once, values and keys together, and one kernel makes the rows of Y.
+ * Of the gradients one kernel makes those of rows and one those of columns; the halo's rows then travel back.
+ */
+#include "ops/attention.h"
+
+#include "base/memory.h"
+#include "base/value.h"
+
+enum { ALIGNMENT = 64 };
+
+int64_t sl_attention_query_width(sley_attention_kind kind, int64_t heads, int64_t width) {
+  return kind == SLEY_ATTENTION_GAT ? heads : heads * width;
+}
+
+static int64_t key_width(sley_attention_kind kind, int64_t heads, int64_t width) {
+  return kind == SLEY_ATTENTION_GATV2 ? 0 : sl_attention_query_width(kind, heads, width);
+}
+
+int64_t sl_attention_source_width(sley_attention_kind kind, int64_t heads, int64_t width) {
+  return heads * width + key_width(kind, heads, width);
+}
+
+static int64_t sum_bytes(sley_dtype dtype) {
+  return (int64_t)sley_dtype_bytes(sl_sum_dtype(dtype));
+}
+
+/* Adds a part of count values to what is saved, aligned; *at: where it begins. */
+static bool add_part(int64_t count, int64_t each, int64_t *at, int64_t *bytes) {
+  int64_t part;
+  *at = *bytes;
+  return __builtin_mul_overflow(count, each, &part) || __builtin_add_overflow(part, ALIGNMENT, &part) ||
+         __builtin_add_overflow(*bytes, part / ALIGNMENT * ALIGNMENT, bytes);
+}
+
+static sley_status lay_out(sley_attention *g) {
+  const int64_t rows = g->graph->rows, features = sl_features(&g->shape), each = sum_bytes(g->dtype);
+  sl_saved_layout *s = &g->saved;
+  if (add_part(rows * 2, g->shape.heads * each, &s->stats, &s->bytes) ||
+      (g->kind == SL_ATTENTION_GAT &&
+       add_part(rows, (features + g->shape.heads) * each, &s->side, &s->bytes)) ||
+      add_part(g->graph->halo->count, (features + g->key_width) * (int64_t)sley_dtype_bytes(g->dtype),
+               &s->fetched, &s->bytes))
+    return sl_fail(SLEY_ERR_OVERFLOW, "what attention saves has more than 2^63 bytes");
+  return SLEY_OK;
+}
+
+static sl_attention_args forward_args(const sley_attention *g) {
+  return (sl_attention_args){.pattern = g->relation->by_rows,
+                             .shape = g->shape,
+                             .dtype = g->dtype,
+                             .kind = g->kind,
+                             .slope = g->slope};
+}
+
+static sley_status check_kernels(const sley_attention *g) {
+  sl_kernel_args args = {.op = SL_OP_ATTENTION, .attention = forward_args(g)};
+  SL_TRY(sl_graph_serves(g->graph, &args));
+  args = (sl_kernel_args){.op = SL_OP_ATTENTION_ROWS, .attention_grad = {.of = forward_args(g)}};
+  SL_TRY(sl_graph_serves(g->graph, &args));
+  args.op = SL_OP_ATTENTION_COLUMNS;
+  return sl_graph_serves(g->graph, &args);
+}
+
+static sley_status take_work(sley_attention *g) {
+  sl_device *device = g->graph->comm->device;
+  const int64_t rows = g->graph->rows;
+  if (g->graph->forward)
+    return SLEY_OK;
+  SL_TRY(device->ops->alloc(device, rows * g->shape.heads * sum_bytes(g->dtype), "attention", &g->delta));
+  if (g->kind != SL_ATTENTION_GATV2)
+    return SLEY_OK;
+  return device->ops->alloc(device, sl_attention_work(rows, sl_features(&g->shape), g->dtype), "attention",
+                            &g->work);
+}
+
+static sley_status take(sley_graph *graph, const sley_attention_options *o, sley_attention **out) {
+  SL_TRY(SL_NEW_ZERO(*out, 1, "attention"));
+  **out = (sley_attention){.graph = graph,
+                           .relation = &graph->relation[o->relation],
+                           .kind = (sl_attention)o->kind,
+                           .shape = {o->heads, o->width},
+                           .dtype = o->dtype,
+                           .slope = o->slope,
+                           .query_width = sl_attention_query_width(o->kind, o->heads, o->width),
+                           .key_width = key_width(o->kind, o->heads, o->width)};
+  SL_TRY(check_kernels(*out));
+  SL_TRY(lay_out(*out));
+  return take_work(*out);
+}
+
+sley_status sl_attention_create(sley_graph *graph, const sley_attention_options *options,
+                                sley_attention **out) {
+  sley_attention *made = NULL;
+  *out = NULL;
+  sley_status status = sl_agree(graph->comm, take(graph, options, &made));
+  if (status == SLEY_OK)
+    status =
+        sl_graph_rows_open(graph, sl_features(&made->shape) + made->key_width, options->dtype, &made->source);
+  if (status != SLEY_OK) {
+    sl_attention_destroy(made);
+    return status;
+  }
+  *out = made;
+  return SLEY_OK;
+}
+
+/* The rows of keys that follow the values of the same rows. */
+static sl_split_rows keys_of(const sley_attention *g, sl_split_rows source) {
+  const int64_t bytes = sl_features(&g->shape) * (int64_t)sley_dtype_bytes(g->dtype);
+  source.near = (char *)source.near + bytes;
+  source.far = source.far ? (char *)source.far + bytes : NULL;
+  return source;
+}
+
+/* What all kernels are given of the operands. */
+static void set_operands(const sley_attention *g, const sley_attention_operands *o, sl_split_rows source,
+                         sl_attention_args *a) {
+  char *saved = o->saved;
+  a->q = o->query;
+  a->ldq = o->ldq;
+  a->v = source;
+  a->k = keys_of(g, source);
+  a->a = o->a;
+  a->y = o->y;
+  a->ldy = o->ldy;
+  a->stats = saved ? saved + g->saved.stats : NULL;
+  a->side = saved && g->kind == SL_ATTENTION_GAT ? saved + g->saved.side : NULL;
+}
+
+static void *fetched(const sley_attention *g, const sley_attention_operands *o) {
+  return o->saved ? (char *)o->saved + g->saved.fetched : NULL;
+}
+
+sley_status sl_attention_forward(const sley_attention *g, const sley_attention_operands *o) {
+  sl_kernel_args args = {.op = SL_OP_ATTENTION, .attention = forward_args(g)};
+  sl_split_rows source;
+  SL_TRY(sl_graph_rows_fetch(&g->source, o->source, o->lds, fetched(g, o), false, &source));
+  set_operands(g, o, source, &args.attention);
+  return sl_graph_kernel(g->graph, &args);
+}
+
+/* Gradients of the columns that are the halo's rows, or of those that are the rank's own: either lie in one
+ * memory.
+ */
+static sley_status columns(const sley_attention *g, const sl_attention_grad_args *given, bool halo, void *to,
+                           int64_t ld) {
+  const int64_t count = halo ? g->graph->halo->count : g->graph->cols;
+  sl_kernel_args args = {.op = SL_OP_ATTENTION_COLUMNS, .attention_grad = *given};
+  sl_attention_grad_args *a = &args.attention_grad;
+  a->of.pattern = g->relation->by_columns;
+  a->of.pattern.rows = count;
+  if (halo) {
+    a->of.pattern.rowptr += g->graph->cols;
+    a->of.v = (sl_split_rows){.near = a->of.v.far, .near_rows = count, .near_ld = a->of.v.far_ld};
+    a->of.k = (sl_split_rows){.near = a->of.k.far, .near_rows = count, .near_ld = a->of.k.far_ld};
+  }
+  a->dv = (sl_split_rows){.near = to, .near_rows = count, .near_ld = ld};
+  a->dk = keys_of(g, a->dv);
+  return sl_graph_kernel(g->graph, &args);
+}
+
+sley_status sl_attention_backward(const sley_attention *g, const sley_attention_operands *o,
+                                  const sley_attention_gradients *to) {
+  sl_kernel_args args = {.op = SL_OP_ATTENTION_ROWS, .attention_grad = {.of = forward_args(g)}};
+  sl_attention_grad_args *a = &args.attention_grad;
+  sl_split_rows source;
+  SL_TRY(sl_graph_rows_fetch(&g->source, o->source, o->lds, fetched(g, o), true, &source));
+  set_operands(g, o, source, &a->of);
+  a->dy = to->dy;
+  a->lddy = to->lddy;
+  a->delta = g->delta;
+  a->dq = to->dquery;
+  a->lddq = to->lddq;
+  a->da = to->da;
+  a->work = g->work;
+  SL_TRY(sl_graph_kernel(g->graph, &args));
+  SL_TRY(columns(g, a, true, g->source.buffer, g->source.features));
+  SL_TRY(sl_graph_rows_return(&g->source, to->dsource, to->ldds));
+  SL_TRY(columns(g, a, false, to->dsource, to->ldds));
+  return sl_graph_rows_returned(&g->source);
+}
+
+static void give(const sley_attention *g, void *block) {
+  sl_device *device = g->graph->comm->device;
+  if (block)
+    device->ops->free(device, block);
+}
+
+void sl_attention_destroy(sley_attention *attention) {
+  if (!attention)
+    return;
+  sl_graph_rows_close(&attention->source);
+  give(attention, attention->work);
+  give(attention, attention->delta);
+  sl_free(attention);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs of the public interface: the patterns of a rank's rows in the device's memory, by rows and by
+ * columns, and the halo. The columns of a pattern by rows are the rank's own rows of X, from 0 on, and then
+ * the rows of the halo. */
+#ifndef SLEY_OPS_GRAPH_H
+#define SLEY_OPS_GRAPH_H
+
+#include "device/pattern.h"
+#include "matrix/matrix.h"
+#include "plan/halo.h"
+
+typedef struct sl_relation {
+  int64_t entries;
+  sl_pattern by_rows;
+  sl_pattern by_columns; /* rowptr NULL: a graph for forward operations */
+  void *per_row[2];      /* 1 / entries of each row, in f32 and f64; of none 0 */
+} sl_relation;
+
+struct sley_graph {
+  sl_comm *comm;
+  sl_halo *halo;
+  int64_t rows, cols; /* this rank's: of results, of X */
+  int relations;
+  sl_relation *relation;
+  bool forward;
+};
+
+/* Partitions and blocks as sley_graph_create takes them. Collective, agreed. */
+sley_status sl_graph_create(sl_comm *comm, const sley_matrix *const *blocks, const int64_t *row_begin,
+                            const int64_t *col_begin, int relations, bool forward, sley_graph **out);
+
+/* Accepts NULL. Collective. */
+void sl_graph_destroy(sley_graph *graph);
+
+/* graph_patterns.c: the patterns of a block, whose columns have the numbers that `number` gives, in 32 bits,
+ * in the device's memory. by_columns: whether the pattern by columns is made, too. Errors: SLEY_ERR_MEMORY.
+ */
+sley_status sl_relation_make(sl_comm *comm, const sley_matrix *block, const int32_t *number, int64_t cols,
+                             bool by_columns, sl_relation *out);
+
+/* Accepts one that is zeroed. */
+void sl_relation_free(sl_comm *comm, sl_relation *relation);
+
+/* 1 / entries of each row in the type of sums of a dtype. */
+static inline const void *sl_relation_per_row(const sl_relation *relation, sley_dtype dtype) {
+  return relation->per_row[dtype == SLEY_F64];
+}
+
+#endif

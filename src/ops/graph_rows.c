@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows along the halo of a graph, fetched and sent back. */
+#include "ops/graph_rows.h"
+
+#include "base/interrupt.h"
+#include "base/memory.h"
+
+int64_t sl_graph_rows_bytes(const sl_graph_rows *rows) {
+  return rows->graph->halo->count * rows->features * (int64_t)sley_dtype_bytes(rows->dtype);
+}
+
+static sley_status take_buffer(sl_graph_rows *rows) {
+  sl_device *device = rows->graph->comm->device;
+  int64_t bytes;
+  if (__builtin_mul_overflow(rows->features * (int64_t)sley_dtype_bytes(rows->dtype),
+                             rows->graph->halo->count + 1, &bytes))
+    return sl_fail(SLEY_ERR_OVERFLOW, "the halo's rows have more than 2^63 bytes");
+  return device->ops->alloc(device, bytes, "rows of other ranks", &rows->buffer);
+}
+
+sley_status sl_graph_rows_open(sley_graph *graph, int64_t features, sley_dtype dtype, sl_graph_rows *out) {
+  *out = (sl_graph_rows){.graph = graph, .features = features, .dtype = dtype};
+  sley_status status = sl_agree(graph->comm, take_buffer(out));
+  if (status == SLEY_OK)
+    status = sl_halo_rows_of(graph->halo, features, dtype, &out->halo);
+  if (status != SLEY_OK)
+    sl_graph_rows_close(out);
+  return status;
+}
+
+void sl_graph_rows_close(sl_graph_rows *rows) {
+  sl_halo_rows_destroy(rows->halo);
+  if (rows->buffer)
+    rows->graph->comm->device->ops->free(rows->graph->comm->device, rows->buffer);
+  *rows = (sl_graph_rows){0};
+}
+
+/* near is never NULL, which to kernels means no rows at all: a rank that owns none may give NULL. */
+static sl_split_rows split(const sl_graph_rows *rows, const void *near, int64_t near_ld, void *far) {
+  return (sl_split_rows){.near = near ? (void *)near : rows->buffer,
+                         .far = far,
+                         .near_rows = rows->graph->cols,
+                         .near_ld = near_ld,
+                         .far_ld = rows->features};
+}
+
+sley_status sl_graph_rows_fetch(const sl_graph_rows *rows, const void *x, int64_t ldx, void *fetched,
+                                bool there, sl_split_rows *out) {
+  void *far = fetched ? fetched : rows->buffer;
+  *out = split(rows, x, ldx, far);
+  if (there || rows->graph->comm->size == 1)
+    return sl_interrupted();
+  return sl_halo_rows_run(rows->halo, SL_HALO_GATHER, x, ldx, far, rows->features);
+}
+
+sl_split_rows sl_graph_rows_result(const sl_graph_rows *rows, void *x, int64_t ldx) {
+  return split(rows, x, ldx, rows->buffer);
+}
+
+sley_status sl_graph_rows_return(const sl_graph_rows *rows, void *x, int64_t ldx) {
+  if (rows->graph->comm->size == 1)
+    return SLEY_OK;
+  return sl_halo_rows_begin(rows->halo, SL_HALO_SCATTER_ADD, rows->buffer, rows->features, x, ldx);
+}
+
+sley_status sl_graph_rows_returned(const sl_graph_rows *rows) {
+  if (rows->graph->comm->size == 1)
+    return SLEY_OK;
+  return sl_halo_rows_end(rows->halo, SL_HALO_SCATTER_ADD);
+}
+
+sley_status sl_graph_kernel(const sley_graph *graph, const sl_kernel_args *args) {
+  sl_comm *comm = graph->comm;
+  sley_status status = sl_kernel_run(comm->queue, args);
+  if (status != SLEY_OK && comm->size > 1)
+    comm->ops->abort(comm, status);
+  return status;
+}
+
+sley_status sl_graph_serves(const sley_graph *graph, const sl_kernel_args *args) {
+  const sl_kernel *kernel;
+  return sl_kernel_find(graph->comm->device, args, &kernel);
+}

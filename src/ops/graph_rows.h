@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of X that an operation on a graph fetches, and rows of gradients that it sends back: the exchanges of
+ * one width along the graph's halo, and a buffer of the device. */
+#ifndef SLEY_OPS_GRAPH_ROWS_H
+#define SLEY_OPS_GRAPH_ROWS_H
+
+#include "ops/graph.h"
+#include "ops/halo_rows.h"
+
+typedef struct sl_graph_rows {
+  sley_graph *graph;
+  sley_halo *halo; /* its exchanges */
+  int64_t features;
+  sley_dtype dtype;
+  void *buffer; /* halo rows x features values */
+} sl_graph_rows;
+
+/* Rows of so many values of dtype. Collective, agreed. Errors: SLEY_ERR_OVERFLOW, SLEY_ERR_MEMORY. */
+sley_status sl_graph_rows_open(sley_graph *graph, int64_t features, sley_dtype dtype, sl_graph_rows *out);
+
+/* Accepts one that is zeroed. Collective. */
+void sl_graph_rows_close(sl_graph_rows *rows);
+
+/* Bytes of the halo's rows. */
+int64_t sl_graph_rows_bytes(const sl_graph_rows *rows);
+
+/* The rows of x (own, leading dimension ldx) and, once it returns, the halo's rows, as an operand: fetched
+ * into `fetched`, NULL: the buffer; there: they are in `fetched` already. Collective, unless there. */
+sley_status sl_graph_rows_fetch(const sl_graph_rows *rows, const void *x, int64_t ldx, void *fetched,
+                                bool there, sl_split_rows *out);
+
+/* A result of own rows at x and halo rows in the buffer. */
+sl_split_rows sl_graph_rows_result(const sl_graph_rows *rows, void *x, int64_t ldx);
+
+/* Begins to send the buffer's rows back, to be added to their owners' rows at x, and ends that: in between x
+ * may be written. An error of begin or end has ended the comm. Collective. */
+sley_status sl_graph_rows_return(const sl_graph_rows *rows, void *x, int64_t ldx);
+sley_status sl_graph_rows_returned(const sl_graph_rows *rows);
+
+/* Runs a kernel for args on the rank's queue; a failure ends the comm, for others may wait for this rank. */
+sley_status sl_graph_kernel(const sley_graph *graph, const sl_kernel_args *args);
+
+/* Whether the device has a kernel for args: an error that names it where not. */
+sley_status sl_graph_serves(const sley_graph *graph, const sl_kernel_args *args);
+
+#endif
