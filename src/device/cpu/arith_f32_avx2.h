@@ -22,6 +22,20 @@ static inline vec vec_div(vec a, vec b) {
 static inline vec vec_if_less(vec a, vec b, vec x, vec y) {
   return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
 }
+/* Lane by lane: a > b, or a is NaN and b is not ? x : y. */
+static inline vec vec_if_above(vec a, vec b, vec x, vec y) {
+  const vec above = _mm256_and_ps(_mm256_cmp_ps(a, b, _CMP_NLE_UQ), _mm256_cmp_ps(b, b, _CMP_ORD_Q));
+  return _mm256_blendv_ps(y, x, above);
+}
+/* Lane i: p[i] == n ? x : y. */
+static inline vec vec_if_same(const int32_t *p, int32_t n, vec x, vec y) {
+  const __m256i found = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)p), _mm256_set1_epi32(n));
+  return _mm256_blendv_ps(y, x, _mm256_castsi256_ps(found));
+}
+/* Lane i is v[index[i]]. */
+static inline vec vec_pick(vec v, const int32_t *index) {
+  return _mm256_permutevar8x32_ps(v, _mm256_loadu_si256((const __m256i *)index));
+}
 /* To a whole number, ties to even. */
 static inline vec vec_rint(vec a) {
   return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

@@ -22,6 +22,19 @@ static inline vec vec_div(vec a, vec b) {
 static inline vec vec_if_less(vec a, vec b, vec x, vec y) {
   return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
 }
+/* Lane by lane: a > b, or a is NaN and b is not ? x : y. */
+static inline vec vec_if_above(vec a, vec b, vec x, vec y) {
+  const __mmask16 above = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(b, b, _CMP_ORD_Q), a, b, _CMP_NLE_UQ);
+  return _mm512_mask_blend_ps(above, y, x);
+}
+/* Lane i: p[i] == n ? x : y. */
+static inline vec vec_if_same(const int32_t *p, int32_t n, vec x, vec y) {
+  return _mm512_mask_blend_ps(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(p), _mm512_set1_epi32(n)), y, x);
+}
+/* Lane i is v[index[i]]. */
+static inline vec vec_pick(vec v, const int32_t *index) {
+  return _mm512_permutexvar_ps(_mm512_loadu_si512(index), v);
+}
 /* To a whole number, ties to even. */
 static inline vec vec_rint(vec a) {
   return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

@@ -22,6 +22,20 @@ static inline vec vec_div(vec a, vec b) {
 static inline vec vec_if_less(vec a, vec b, vec x, vec y) {
   return vbslq_f32(vcltq_f32(a, b), x, y);
 }
+/* Lane by lane: a > b, or a is NaN and b is not ? x : y. */
+static inline vec vec_if_above(vec a, vec b, vec x, vec y) {
+  return vbslq_f32(vbicq_u32(vceqq_f32(b, b), vcleq_f32(a, b)), x, y);
+}
+/* Lane i: p[i] == n ? x : y. */
+static inline vec vec_if_same(const int32_t *p, int32_t n, vec x, vec y) {
+  return vbslq_f32(vceqq_s32(vld1q_s32(p), vdupq_n_s32(n)), x, y);
+}
+/* Lane i is v[index[i]]. */
+static inline vec vec_pick(vec v, const int32_t *index) {
+  const uint32x4_t first = vmulq_n_u32(vreinterpretq_u32_s32(vld1q_s32(index)), 0x04040404);
+  const uint8x16_t bytes = vreinterpretq_u8_u32(vaddq_u32(first, vdupq_n_u32(0x03020100)));
+  return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_f32(v), bytes));
+}
 /* To a whole number, ties to even. */
 static inline vec vec_rint(vec a) {
   return vrndnq_f32(a);

@@ -22,6 +22,22 @@ static inline vec vec_div(vec a, vec b) {
 static inline vec vec_if_less(vec a, vec b, vec x, vec y) {
   return _mm256_blendv_pd(y, x, _mm256_cmp_pd(a, b, _CMP_LT_OQ));
 }
+/* Lane by lane: a > b, or a is NaN and b is not ? x : y. */
+static inline vec vec_if_above(vec a, vec b, vec x, vec y) {
+  const vec above = _mm256_and_pd(_mm256_cmp_pd(a, b, _CMP_NLE_UQ), _mm256_cmp_pd(b, b, _CMP_ORD_Q));
+  return _mm256_blendv_pd(y, x, above);
+}
+/* Lane i: p[i] == n ? x : y. */
+static inline vec vec_if_same(const int32_t *p, int32_t n, vec x, vec y) {
+  const __m128i found = _mm_cmpeq_epi32(_mm_loadu_si128((const __m128i *)p), _mm_set1_epi32(n));
+  return _mm256_blendv_pd(y, x, _mm256_castsi256_pd(_mm256_cvtepi32_epi64(found)));
+}
+/* Lane i is v[index[i]]. */
+static inline vec vec_pick(vec v, const int32_t *index) {
+  const __m256i first = _mm256_slli_epi64(_mm256_cvtepi32_epi64(_mm_loadu_si128((const __m128i *)index)), 1);
+  const __m256i second = _mm256_slli_epi64(_mm256_add_epi64(first, _mm256_set1_epi64x(1)), 32);
+  return _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(v), _mm256_or_si256(first, second)));
+}
 /* To a whole number, ties to even. */
 static inline vec vec_rint(vec a) {
   return _mm256_round_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

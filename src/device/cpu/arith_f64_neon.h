@@ -22,6 +22,21 @@ static inline vec vec_div(vec a, vec b) {
 static inline vec vec_if_less(vec a, vec b, vec x, vec y) {
   return vbslq_f64(vcltq_f64(a, b), x, y);
 }
+/* Lane by lane: a > b, or a is NaN and b is not ? x : y. */
+static inline vec vec_if_above(vec a, vec b, vec x, vec y) {
+  return vbslq_f64(vbicq_u64(vceqq_f64(b, b), vcleq_f64(a, b)), x, y);
+}
+/* Lane i: p[i] == n ? x : y. */
+static inline vec vec_if_same(const int32_t *p, int32_t n, vec x, vec y) {
+  const int32x2_t found = vreinterpret_s32_u32(vceq_s32(vld1_s32(p), vdup_n_s32(n)));
+  return vbslq_f64(vreinterpretq_u64_s64(vmovl_s32(found)), x, y);
+}
+/* Lane i is v[index[i]]. */
+static inline vec vec_pick(vec v, const int32_t *index) {
+  const vec low = vdupq_laneq_f64(v, 0), high = vdupq_laneq_f64(v, 1);
+  const int64x2_t second = vmovl_s32(vld1_s32(index));
+  return vbslq_f64(vceqzq_s64(second), low, high);
+}
 /* To a whole number, ties to even. */
 static inline vec vec_rint(vec a) {
   return vrndnq_f64(a);

@@ -22,13 +22,26 @@ static inline vec vec_div(vec a, vec b) {
 static inline vec vec_if_less(vec a, vec b, vec x, vec y) {
   return a < b ? x : y;
 }
+/* a > b, or a is NaN and b is not ? x : y. */
+static inline vec vec_if_above(vec a, vec b, vec x, vec y) {
+  return !(a <= b) && b == b ? x : y;
+}
+/* *p == n ? x : y. */
+static inline vec vec_if_same(const int32_t *p, int32_t n, vec x, vec y) {
+  return *p == n ? x : y;
+}
+/* Lane i is v[index[i]]. */
+static inline vec vec_pick(vec v, const int32_t *index) {
+  (void)index;
+  return v;
+}
 /* To a whole number, ties to even. */
 static inline vec vec_rint(vec a) {
   return rint(a);
 }
-/* 2 to the power of a whole number, where that is a normal number. */
+/* 2 to the power of a whole number, where that is a normal number; anything of NaN. */
 static inline vec vec_pow2(vec n) {
-  return ldexp((vec)1, (int)n);
+  return n == n ? ldexp((vec)1, (int)n) : n;
 }
 /* The sum of 16 values: p and p + 8, then p and p + 4, p and p + 2, p and p + 1. */
 static inline sum vec_tree(const vec *v) {

@@ -5,6 +5,7 @@
 #ifndef SLEY_DEVICE_CPU_BLOCK_MATH_H
 #define SLEY_DEVICE_CPU_BLOCK_MATH_H
 
+#include <math.h>
 #include <string.h>
 
 #include "device/cpu/spmm_parts.h"
@@ -30,11 +31,25 @@ BLOCK_INLINE block block_load(const value *p) {
   return b;
 }
 
+/* A vector's first values; the others are 0. lanes: all from LANES on, none from 0 down. */
+BLOCK_INLINE vec load_values_first(const value *p, int64_t lanes) {
+  if (lanes >= LANES)
+    return load_values(p);
+  return lanes > 0 ? load_values_part(p, mask_of(lanes, true), 1) : vec_zero();
+}
+
+BLOCK_INLINE void store_values_first(value *p, int64_t lanes, vec v) {
+  if (lanes >= LANES)
+    store_values(p, v);
+  else if (lanes > 0)
+    store_values_part(p, mask_of(lanes, true), v);
+}
+
 /* Fewer than 16 values; the rest are 0. */
 BLOCK_INLINE block block_load_first(const value *p, int64_t count) {
-  _Alignas(64) value whole[BLOCK] = {0};
-  memcpy(whole, p, (size_t)count * sizeof *p);
-  return block_load(whole);
+  block b;
+  EACH_VECTOR b.v[v_] = load_values_first(p + v_ * LANES, count - v_ * LANES);
+  return b;
 }
 
 /* count: 16 or fewer. */
@@ -51,9 +66,7 @@ BLOCK_INLINE void block_store_some(value *p, int64_t count, block b) {
     block_store(p, b);
     return;
   }
-  _Alignas(64) value whole[BLOCK];
-  block_store(whole, b);
-  memcpy(p, whole, (size_t)count * sizeof *p);
+  EACH_VECTOR store_values_first(p + v_ * LANES, count - v_ * LANES, b.v[v_]);
 }
 
 /* The same of arrays in the type of sums. */
