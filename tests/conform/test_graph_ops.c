@@ -283,7 +283,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
 }
 
 static void run_samples(const rank_case *c) {
-  enum { SAMPLES = 4 };
+  enum { SAMPLES = 12 };
   for (uint64_t i = 0; i < SAMPLES; i++) {
     graph_case drawn = graph_case_draw(c->seed * SAMPLES + i, c->ranks), alone = drawn;
     shared s = {.c = &alone};

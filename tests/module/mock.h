@@ -70,6 +70,12 @@ static inline bool mock_is_product(const sl_kernel_args *args) {
 /* NULL-terminated. */
 extern const sl_kernel *const mock_kernels[];
 
+/* That the address is in memory of a device within reach of the queue's; what: for the message. */
+sley_status mock_check(const sl_queue *queue, const void *address, const char *what);
+
+/* mock_graph.c: that of every array of an operation of graph networks. */
+sley_status mock_check_graph(sl_queue *queue, const sl_kernel_args *args);
+
 /* Makes X in two memories one without gaps, which the caller frees; changes run and problem so that they
  * name it. */
 sley_status mock_join_x(sl_spmm_run *run, sl_spmm_problem *problem, void **out);

@@ -9,7 +9,7 @@
 #include "mock.h"
 #include "mock_memory.h"
 
-static sley_status check(const sl_queue *queue, const void *address, const char *what) {
+sley_status mock_check(const sl_queue *queue, const void *address, const char *what) {
   int at = mock_memory_device(address), mine = ((const mock_device *)queue->device)->ordinal;
   if (at < 0)
     return sl_fail(SLEY_ERR_INTERNAL, "a kernel was given %s in the host's memory", what);
@@ -110,8 +110,8 @@ static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *from, sl
     SL_TRY(upload(queue, from->rowid, from->rows * 8, (const void **)&a->rowid));
   SL_TRY(upload(queue, from->rowptr, (from->rows + 1) * 8, (const void **)&a->rowptr));
   if (from->resident) {
-    SL_TRY(check(queue, from->col, "columns of a part"));
-    SL_TRY(check(queue, from->val, "values of a part"));
+    SL_TRY(mock_check(queue, from->col, "columns of a part"));
+    SL_TRY(mock_check(queue, from->val, "values of a part"));
     a->col = from->col;
     a->val = from->val;
     return SLEY_OK;
@@ -168,7 +168,7 @@ static sley_status check_pages(sl_queue *queue, const sl_spmm_run *run) {
   int64_t row_bytes = run->ldx * (int64_t)sley_dtype_bytes(s->a->dtype);
   for (int p = 0; p < s->segments; p++)
     if (s->segment[p] < s->segment[p + 1] && s->pages[s->segment[p] / SL_X_PAGE]) /* else none is read */
-      SL_TRY(check(
+      SL_TRY(mock_check(
           queue, (const void *)(s->pages[s->segment[p] / SL_X_PAGE] + (uintptr_t)(s->segment[p] * row_bytes)),
           "rows of X"));
   return SLEY_OK;
@@ -182,7 +182,7 @@ static sley_status check_spmm(sl_queue *queue, mock_task *t) {
   t->a = s->prepared ? *(const sl_spmm_matrix *)s->prepared : *s->problem->a;
   if (s->arrivals) {
     const prepared_spmm *made = s->prepared;
-    SL_TRY(check(queue, s->arrivals, "words of pieces"));
+    SL_TRY(mock_check(queue, s->arrivals, "words of pieces"));
     t->pieces = made->pieces;
     memcpy(t->piece_end, made->piece_end, sizeof made->piece_end);
   }
@@ -190,11 +190,13 @@ static sley_status check_spmm(sl_queue *queue, mock_task *t) {
   t->problem.a = &t->a;
   s->problem = &t->problem;
   if (t->args.op == SL_OP_SPMM)
-    SL_TRY(check(queue, s->y, "Y"));
-  SL_TRY(check(queue, t->a.rowptr, "an array of A"));
+    SL_TRY(mock_check(queue, s->y, "Y"));
+  SL_TRY(mock_check(queue, t->a.rowptr, "an array of A"));
   if (t->problem.far_rows > 0)
-    SL_TRY(check(queue, s->far, "far rows of X"));
-  return t->problem.pages ? check_pages(queue, s) : t->problem.x_rows > 0 ? check(queue, s->x, "X") : SLEY_OK;
+    SL_TRY(mock_check(queue, s->far, "far rows of X"));
+  return t->problem.pages        ? check_pages(queue, s)
+         : t->problem.x_rows > 0 ? mock_check(queue, s->x, "X")
+                                 : SLEY_OK;
 }
 
 /* The caller may change its pages before the work runs. */
@@ -229,19 +231,19 @@ sley_status mock_join_x(sl_spmm_run *s, sl_spmm_problem *p, void **out) {
 static sley_status check_rows(sl_queue *queue, const sl_rows_args *a) {
   if (a->count == 0 || a->bytes == 0)
     return SLEY_OK;
-  SL_TRY(check(queue, a->src, "rows"));
-  SL_TRY(check(queue, a->dst, "rows"));
+  SL_TRY(mock_check(queue, a->src, "rows"));
+  SL_TRY(mock_check(queue, a->dst, "rows"));
   if (a->src_rows)
-    SL_TRY(check(queue, a->src_rows, "a list"));
-  return a->dst_rows ? check(queue, a->dst_rows, "a list") : SLEY_OK;
+    SL_TRY(mock_check(queue, a->src_rows, "a list"));
+  return a->dst_rows ? mock_check(queue, a->dst_rows, "a list") : SLEY_OK;
 }
 
 static sley_status check_signals(sl_queue *queue, const sl_signals *signals, mock_task *t) {
   t->signals = *signals;
   memcpy(t->lend, signals->lend, (size_t)signals->lends * sizeof *signals->lend);
-  SL_TRY(check(queue, signals->own, "a board"));
+  SL_TRY(mock_check(queue, signals->own, "a board"));
   for (int i = 0; i < signals->lends && t->args.op == SL_OP_PULL; i++)
-    SL_TRY(check(queue, signals->lend[i].board, "a peer's board"));
+    SL_TRY(mock_check(queue, signals->lend[i].board, "a peer's board"));
   return SLEY_OK;
 }
 
@@ -250,96 +252,96 @@ static sley_status check_pull(sl_queue *queue, mock_task *t) {
   memcpy(t->source, a->source, (size_t)a->sources * sizeof *a->source);
   if (a->pieces > 0) {
     memcpy(t->piece_end, a->piece_end, (size_t)(a->pieces - 1) * sizeof *a->piece_end);
-    SL_TRY(check(queue, a->arrived, "words of pieces"));
+    SL_TRY(mock_check(queue, a->arrived, "words of pieces"));
   }
   if (a->signals)
     SL_TRY(check_signals(queue, a->signals, t));
   if (a->count == 0)
     return SLEY_OK;
-  SL_TRY(check(queue, a->list, "a list"));
-  SL_TRY(check(queue, a->dst, "rows"));
+  SL_TRY(mock_check(queue, a->list, "a list"));
+  SL_TRY(mock_check(queue, a->dst, "rows"));
   for (int i = 0; i < a->sources; i++)
     if (a->source[i].src && a->source[i].bytes > 0)
-      SL_TRY(check(queue, a->source[i].src, "rows"));
+      SL_TRY(mock_check(queue, a->source[i].src, "rows"));
   return SLEY_OK;
 }
 
 static sley_status check_round(sl_queue *queue, const sl_round_args *a) {
   if (a->rows == 0 || a->k == 0)
     return SLEY_OK;
-  SL_TRY(check(queue, a->sums, "sums"));
-  return check(queue, a->y, "Y");
+  SL_TRY(mock_check(queue, a->sums, "sums"));
+  return mock_check(queue, a->y, "Y");
 }
 
 static sley_status check_update(sl_queue *queue, const sl_update_args *a) {
   if (!a->product.problem && a->rows > 0 && a->k > 0)
-    SL_TRY(check(queue, a->t, "rows of T"));
+    SL_TRY(mock_check(queue, a->t, "rows of T"));
   if (a->n == 0)
     return SLEY_OK;
   if (a->product.problem || a->k > 0)
-    SL_TRY(check(queue, a->w, "W"));
-  return check(queue, a->z, "Z");
+    SL_TRY(mock_check(queue, a->w, "W"));
+  return mock_check(queue, a->z, "Z");
 }
 
 static sley_status check_convert(sl_queue *queue, const sl_convert_args *a) {
   if (a->count == 0 || a->k == 0)
     return SLEY_OK;
-  SL_TRY(check(queue, a->src, "rows"));
-  SL_TRY(check(queue, a->dst, "rows"));
+  SL_TRY(mock_check(queue, a->src, "rows"));
+  SL_TRY(mock_check(queue, a->dst, "rows"));
   if (a->src_rows)
-    SL_TRY(check(queue, a->src_rows, "a list"));
-  return a->dst_rows ? check(queue, a->dst_rows, "a list") : SLEY_OK;
+    SL_TRY(mock_check(queue, a->src_rows, "a list"));
+  return a->dst_rows ? mock_check(queue, a->dst_rows, "a list") : SLEY_OK;
 }
 
 static sley_status check_reduce(sl_queue *queue, const sl_reduce_args *a) {
   if (a->count == 0)
     return SLEY_OK;
   if (a->own >= 0)
-    SL_TRY(check(queue, a->own_src, "a part"));
+    SL_TRY(mock_check(queue, a->own_src, "a part"));
   if (a->parts > (a->own >= 0))
-    SL_TRY(check(queue, a->src, "parts"));
-  return check(queue, a->dst, "a result");
+    SL_TRY(mock_check(queue, a->src, "parts"));
+  return mock_check(queue, a->dst, "a result");
 }
 
 static sley_status check_block(sl_queue *queue, const sl_block_arrays *b) {
-  SL_TRY(check(queue, b->rowptr, "rows of a block"));
-  return check(queue, b->col, "columns of a block");
+  SL_TRY(mock_check(queue, b->rowptr, "rows of a block"));
+  return mock_check(queue, b->col, "columns of a block");
 }
 
 static sley_status check_map(sl_queue *queue, const sl_cut_map *map) {
   const void *arrays[] = {map->words, map->row_part, map->part, map->place};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
     if (arrays[i])
-      SL_TRY(check(queue, arrays[i], "a map of columns"));
+      SL_TRY(mock_check(queue, arrays[i], "a map of columns"));
   return SLEY_OK;
 }
 
 static sley_status check_inspection(sl_queue *queue, const sl_kernel_args *args) {
   if (args->op == SL_OP_COLUMNS) {
     SL_TRY(check_block(queue, &args->columns.block));
-    SL_TRY(check(queue, args->columns.bits, "bits"));
-    SL_TRY(check(queue, args->columns.owner_begin, "a partition"));
-    return check(queue, args->columns.owner_nnz, "counts");
+    SL_TRY(mock_check(queue, args->columns.bits, "bits"));
+    SL_TRY(mock_check(queue, args->columns.owner_begin, "a partition"));
+    return mock_check(queue, args->columns.owner_nnz, "counts");
   }
   if (args->op == SL_OP_NEEDS) {
     SL_TRY(check_block(queue, &args->needs.block));
-    SL_TRY(check(queue, args->needs.words, "a set"));
-    SL_TRY(check(queue, args->needs.piece_row, "pieces"));
-    SL_TRY(check(queue, args->needs.needs, "needs"));
-    return check(queue, args->needs.piece, "pieces");
+    SL_TRY(mock_check(queue, args->needs.words, "a set"));
+    SL_TRY(mock_check(queue, args->needs.piece_row, "pieces"));
+    SL_TRY(mock_check(queue, args->needs.needs, "needs"));
+    return mock_check(queue, args->needs.piece, "pieces");
   }
   if (args->op == SL_OP_TALLY) {
     SL_TRY(check_block(queue, &args->tally.block));
     SL_TRY(check_map(queue, &args->tally.map));
-    return check(queue, args->tally.tally, "counts");
+    return mock_check(queue, args->tally.tally, "counts");
   }
   SL_TRY(check_block(queue, &args->cut.block));
   SL_TRY(check_map(queue, &args->cut.map));
-  SL_TRY(check(queue, args->cut.block.val, "values of a block"));
-  SL_TRY(check(queue, args->cut.at, "starts"));
+  SL_TRY(mock_check(queue, args->cut.block.val, "values of a block"));
+  SL_TRY(mock_check(queue, args->cut.at, "starts"));
   for (int p = 0; p < args->cut.parts; p++) {
-    SL_TRY(check(queue, args->cut.col[p], "a part's columns"));
-    SL_TRY(check(queue, args->cut.val[p], "a part's values"));
+    SL_TRY(mock_check(queue, args->cut.col[p], "a part's columns"));
+    SL_TRY(mock_check(queue, args->cut.val[p], "a part's values"));
   }
   return SLEY_OK;
 }
@@ -356,11 +358,11 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   if (args->op == SL_OP_PULL)
     SL_TRY(check_pull(queue, &t));
   if (args->op == SL_OP_ARRIVE)
-    SL_TRY(check(queue, args->arrive.words, "words of pieces"));
+    SL_TRY(mock_check(queue, args->arrive.words, "words of pieces"));
   if (args->op == SL_OP_AWAIT)
     SL_TRY(check_signals(queue, args->await.signals, &t));
   if (args->op == SL_OP_SCALE && args->scale.rows > 0 && args->scale.k > 0)
-    SL_TRY(check(queue, args->scale.y, "Y"));
+    SL_TRY(mock_check(queue, args->scale.y, "Y"));
   if (args->op == SL_OP_ROUND)
     SL_TRY(check_round(queue, &args->round));
   if (args->op == SL_OP_CONVERT)
@@ -369,6 +371,8 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     SL_TRY(check_reduce(queue, &args->reduce));
   if (args->op >= SL_OP_COLUMNS && args->op <= SL_OP_CUT)
     SL_TRY(check_inspection(queue, args));
+  if (args->op >= SL_OP_AGGREGATE && args->op <= SL_OP_ATTENTION_COLUMNS)
+    SL_TRY(mock_check_graph(queue, args));
   ((mock_device *)queue->device)->launches++;
   sl_kernel_args known = t.args; /* a kernel that can do without looking at the matrix */
   sl_spmm_matrix types = t.a;
@@ -430,7 +434,13 @@ static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mo
                        reduce = KERNEL("mock-reduce", SL_OP_REDUCE),
                        columns = KERNEL("mock-columns", SL_OP_COLUMNS),
                        needs = KERNEL("mock-needs", SL_OP_NEEDS), tally = KERNEL("mock-tally", SL_OP_TALLY),
-                       cut = KERNEL("mock-cut", SL_OP_CUT);
+                       cut = KERNEL("mock-cut", SL_OP_CUT),
+                       aggregate = KERNEL("mock-aggregate", SL_OP_AGGREGATE),
+                       sddmm = KERNEL("mock-sddmm", SL_OP_SDDMM),
+                       edge_softmax = KERNEL("mock-edge-softmax", SL_OP_EDGE_SOFTMAX),
+                       attention = KERNEL("mock-attention", SL_OP_ATTENTION),
+                       attention_rows = KERNEL("mock-attention-rows", SL_OP_ATTENTION_ROWS),
+                       attention_columns = KERNEL("mock-attention-columns", SL_OP_ATTENTION_COLUMNS);
 static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .op = SL_OP_SPMM,
                                   .ok = rowwise_ok,
@@ -470,6 +480,26 @@ static const sl_kernel update = {.name = "mock-update",
                                  .release = release,
                                  .memory = kernel_memory,
                                  .run = run};
-const sl_kernel *const mock_kernels[] = {&spmm,    &rowwise, &wide,   &rows,       &pull,    &arrive,
-                                         &await,   &scale,   &update, &round_sums, &convert, &reduce,
-                                         &columns, &needs,   &tally,  &cut,        NULL};
+const sl_kernel *const mock_kernels[] = {&spmm,
+                                         &rowwise,
+                                         &wide,
+                                         &rows,
+                                         &pull,
+                                         &arrive,
+                                         &await,
+                                         &scale,
+                                         &update,
+                                         &round_sums,
+                                         &convert,
+                                         &reduce,
+                                         &columns,
+                                         &needs,
+                                         &tally,
+                                         &cut,
+                                         &aggregate,
+                                         &sddmm,
+                                         &edge_softmax,
+                                         &attention,
+                                         &attention_rows,
+                                         &attention_columns,
+                                         NULL};

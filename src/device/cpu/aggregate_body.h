@@ -40,17 +40,21 @@ static __attribute__((noinline)) const sum *aggregate_weigh(aggregate_pass *p, i
   const int64_t heads = a->shape.heads, fit = AGGREGATE_WEIGHTS / p->heads;
   const int64_t most = fit < AGGREGATE_CHUNK ? fit : AGGREGATE_CHUNK;
   const int64_t count = *stop - j < most ? *stop - j : most, all = count * p->heads;
-  const value *val = a->val;
+  const value *val = a->val, *factor = a->factor;
   sum *w = p->weight;
   *stop = j + count;
-  if (!val)
+  if (!val && !factor)
     for (int64_t n = 0; n < all; n++)
       w[n] = 1;
-  else if (!a->pattern.place && heads == p->heads)
+  else if (!factor && !a->pattern.place && heads == p->heads)
     graph_widen(val + j * heads, all, w);
   else
-    for (int64_t n = 0; n < count; n++)
-      graph_widen(val + sl_pattern_entry(&a->pattern, j + n) * heads + p->head, p->heads, w + n * p->heads);
+    for (int64_t n = 0; n < count; n++) {
+      const int64_t at = sl_pattern_entry(&a->pattern, j + n) * heads + p->head;
+      graph_widen((val ? val : factor) + at, p->heads, w + n * p->heads);
+      for (int64_t h = 0; val && factor && h < p->heads; h++)
+        w[n * p->heads + h] *= widen(factor[at + h]);
+    }
   if (a->scale)
     for (int64_t n = 0; n < count; n++)
       for (int64_t h = n * p->heads; h < (n + 1) * p->heads; h++)
@@ -284,7 +288,7 @@ static void aggregate_body(const sl_kernel_args *args, int64_t row, int64_t row_
   p.col = a->pattern.col;
   p.features = sl_features(&a->shape);
   p.sign = a->kind == SL_AGGREGATE_MIN ? -1 : 1;
-  p.direct = !NARROW && a->val && !a->scale && !a->pattern.place;
+  p.direct = !NARROW && a->val && !a->factor && !a->scale && !a->pattern.place;
   for (int v = 0; v < AGGREGATE_PANEL; v++)
     store_values(p.ones + v * LANES, vec_all(1));
   int64_t width;
