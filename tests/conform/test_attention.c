@@ -5,12 +5,12 @@
 
 #include "attention_case.h"
 #include "base/value.h"
-#include "graph_case.h"
+#include "graph_ranks.h"
 
 enum { QUERY, SOURCE, A, Y, DY, DQUERY, DSOURCE, DA, ARRAYS };
 
 typedef struct shared {
-  const graph_case *c;
+  const ranked_graph *c;
   sley_attention_kind kind;
   int64_t bits; /* of Y and of dquery, by the first run; the second compares */
   bool compares;
@@ -25,8 +25,8 @@ static int64_t key_width(const shared *s) {
 }
 
 /* a is one row, which every rank has: as many values as the case's features, of a graph with one column. */
-static sley_status open_arrays(sley_comm *comm, const shared *s, const graph_case *of_a, graph_array *of) {
-  const graph_case *c = s->c;
+static sley_status open_arrays(sley_comm *comm, const shared *s, const ranked_graph *of_a, graph_array *of) {
+  const ranked_graph *c = s->c;
   const int64_t k = c->heads * c->width, source = k + key_width(s);
   SL_TRY(graph_array_open(comm, c, GRAPH_ROWS, query_width(s), 11, &of[QUERY]));
   SL_TRY(graph_array_open(comm, c, GRAPH_COLS, source, 12, &of[SOURCE]));
@@ -48,7 +48,7 @@ static double *part_of(const double *whole, int64_t rows, int64_t features, int6
 }
 
 static attention_case whole_case(const shared *s, const graph_array *of) {
-  const graph_case *c = s->c;
+  const ranked_graph *c = s->c;
   const int64_t k = c->heads * c->width, source = k + key_width(s);
   return (attention_case){.pattern = {.rows = c->a->rows,
                                       .cols = c->a->cols,
@@ -89,7 +89,7 @@ static sley_status check(const graph_array *a, int64_t from, int64_t count, cons
 }
 
 /* Sums of several ranks are rounded to the dtype once for each. */
-static double slack_of(const graph_case *c) {
+static double slack_of(const ranked_graph *c) {
   static const double of[] = {
       [SLEY_F32] = 0x1p-22, [SLEY_F64] = 0x1p-51, [SLEY_F16] = 0x1p-9, [SLEY_BF16] = 0x1p-6};
   return c->ranks > 1 ? of[c->dtype] * c->ranks : 0;
@@ -97,8 +97,8 @@ static double slack_of(const graph_case *c) {
 
 /* da is of this rank's rows: the sum over all ranks is checked on rank 0. */
 static sley_status check_da(sley_comm *comm, const shared *s, graph_array *da, const bounded *b) {
-  double sum[512] = {0}, all[GRAPH_MOST_RANKS * 512];
-  int64_t bytes[GRAPH_MOST_RANKS];
+  double sum[512] = {0}, all[RANKED_GRAPH_MOST * 512];
+  int64_t bytes[RANKED_GRAPH_MOST];
   EXPECT(da->features <= 512);
   SL_TRY(mirror_fetch(&da->m));
   for (int64_t f = 0; f < da->features; f++)
@@ -177,8 +177,8 @@ static sley_status attend(sley_comm *comm, shared *s, sley_attention *attention,
   return same_bits(comm, s, of);
 }
 
-static sley_status attend_all(sley_comm *comm, shared *s, const graph_case *of_a, sley_graph *graph) {
-  const graph_case *c = s->c;
+static sley_status attend_all(sley_comm *comm, shared *s, const ranked_graph *of_a, sley_graph *graph) {
+  const ranked_graph *c = s->c;
   sley_attention_options options = SLEY_ATTENTION_OPTIONS_INIT;
   sley_attention_info info;
   sley_attention *attention = NULL;
@@ -207,8 +207,8 @@ static sley_status attend_all(sley_comm *comm, shared *s, const graph_case *of_a
 
 static sley_status rank_main(sl_comm *comm, void *arg) {
   shared *s = arg;
-  const graph_case *c = s->c;
-  graph_case of_a = *c; /* one column, which is every rank's */
+  const ranked_graph *c = s->c;
+  ranked_graph of_a = *c; /* one column, which is every rank's */
   sley_matrix *block = NULL;
   sley_graph *graph = NULL;
   const int64_t first = c->row_begin[comm->rank];
@@ -230,7 +230,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
 static void run_samples(const rank_case *c) {
   enum { SAMPLES = 12 };
   for (uint64_t i = 0; i < SAMPLES; i++) {
-    graph_case drawn = graph_case_draw(c->seed * SAMPLES + i, c->ranks), alone = drawn;
+    ranked_graph drawn = ranked_graph_draw(c->seed * SAMPLES + i, c->ranks), alone = drawn;
     shared s = {.c = &alone, .kind = (sley_attention_kind)(i % 3)};
     alone.ranks = 1;
     alone.row_begin[1] = drawn.a->rows;
@@ -243,7 +243,7 @@ static void run_samples(const rank_case *c) {
     }
     s.c = &drawn;
     assert_case_ok(c, run_case(c, rank_main, &s));
-    graph_case_free(&drawn);
+    ranked_graph_free(&drawn);
   }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random graphs and operands over ranks. See graph_case.h. */
-#include "graph_case.h"
+/* Random graphs and operands over ranks. See graph_ranks.h. */
+#include "graph_ranks.h"
 
 #include <math.h>
 
@@ -21,10 +21,10 @@ static int64_t one_of(uint64_t draw, const int64_t *list, int64_t count) {
   return list[draw % (uint64_t)count];
 }
 
-graph_case graph_case_draw(uint64_t seed, int ranks) {
+ranked_graph ranked_graph_draw(uint64_t seed, int ranks) {
   static const int64_t widths[] = {0, 1, 2, 5, 8, 16, 17, 33}, heads[] = {1, 1, 3, 8};
   uint64_t draw = sl_random(seed, 3, 0) >> 8;
-  graph_case c = {
+  ranked_graph c = {
       .seed = seed, .ranks = ranks, .width = one_of(draw, widths, 8), .heads = one_of(draw >> 8, heads, 4)};
   c.pad = (draw >> 16) % 2 * 3;
   c.dtype = (sley_dtype)((draw >> 20) % 4);
@@ -36,21 +36,21 @@ graph_case graph_case_draw(uint64_t seed, int ranks) {
   return c;
 }
 
-void graph_case_free(graph_case *c) {
+void ranked_graph_free(ranked_graph *c) {
   sley_matrix_destroy(c->a);
 }
 
-static int64_t entries_before(const graph_case *c, int rank) {
+static int64_t entries_before(const ranked_graph *c, int rank) {
   return c->a->rowptr[c->row_begin[rank]] - c->a->rowptr[0];
 }
 
-static int64_t part_begin(const graph_case *c, graph_side side, int rank) {
+static int64_t part_begin(const ranked_graph *c, graph_side side, int rank) {
   return side == GRAPH_ROWS   ? c->row_begin[rank]
          : side == GRAPH_COLS ? c->col_begin[rank]
                               : entries_before(c, rank);
 }
 
-static sley_status open(sley_comm *comm, const graph_case *c, graph_side side, int64_t features,
+static sley_status open(sley_comm *comm, const ranked_graph *c, graph_side side, int64_t features,
                         sley_dtype dtype, graph_array *out) {
   const size_t value = sley_dtype_bytes(dtype);
   *out = (graph_array){.c = c, .side = side, .dtype = dtype, .features = features};
@@ -65,13 +65,13 @@ static int64_t part_bytes(const graph_array *a) {
   return a->count * a->ld * (int64_t)sley_dtype_bytes(a->dtype);
 }
 
-sley_status graph_array_open_as(sley_comm *comm, const graph_case *c, graph_side side, int64_t features,
+sley_status graph_array_open_as(sley_comm *comm, const ranked_graph *c, graph_side side, int64_t features,
                                 sley_dtype dtype, graph_array *out) {
   SL_TRY(open(comm, c, side, features, dtype, out));
   return mirror_open(comm, out->host, part_bytes(out), &out->m);
 }
 
-sley_status graph_array_open(sley_comm *comm, const graph_case *c, graph_side side, int64_t features,
+sley_status graph_array_open(sley_comm *comm, const ranked_graph *c, graph_side side, int64_t features,
                              int number, graph_array *out) {
   SL_TRY(open(comm, c, side, features, c->dtype, out));
   const int64_t all = part_begin(c, side, c->ranks), seed = (int64_t)c->seed + 1000 * number;

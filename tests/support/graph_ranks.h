@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations of graph networks over ranks: a random graph, and operands that every rank knows whole, of which
  * each has its own part in its device's memory. */
-#ifndef SLEY_TESTS_GRAPH_CASE_H
-#define SLEY_TESTS_GRAPH_CASE_H
+#ifndef SLEY_TESTS_GRAPH_RANKS_H
+#define SLEY_TESTS_GRAPH_RANKS_H
 
 #include "graph_oracle.h"
 #include "mirror.h"
 #include "ranks.h"
 
-enum { GRAPH_MOST_RANKS = 8 };
+enum { RANKED_GRAPH_MOST = 8 };
 
-typedef struct graph_case {
+typedef struct ranked_graph {
   uint64_t seed;
   int ranks;
   sley_matrix *a;
   int64_t heads, width, pad; /* pad: added to leading dimensions */
   sley_dtype dtype;
-  int64_t row_begin[GRAPH_MOST_RANKS + 1], col_begin[GRAPH_MOST_RANKS + 1];
-} graph_case;
+  int64_t row_begin[RANKED_GRAPH_MOST + 1], col_begin[RANKED_GRAPH_MOST + 1];
+} ranked_graph;
 
 /* A random graph, heads, width and dtype; rectangular, with empty rows, columns and ranks. Freed by the
  * second. */
-graph_case graph_case_draw(uint64_t seed, int ranks);
-void graph_case_free(graph_case *c);
+ranked_graph ranked_graph_draw(uint64_t seed, int ranks);
+void ranked_graph_free(ranked_graph *c);
 
 /* How an operand is divided among the ranks. */
 typedef enum graph_side { GRAPH_ROWS, GRAPH_COLS, GRAPH_ENTRIES } graph_side;
@@ -30,7 +30,7 @@ typedef enum graph_side { GRAPH_ROWS, GRAPH_COLS, GRAPH_ENTRIES } graph_side;
 /* An operand of `features` values for each row, column or entry. whole: of all ranks, in float64, without
  * gaps. */
 typedef struct graph_array {
-  const graph_case *c;
+  const ranked_graph *c;
   graph_side side;
   sley_dtype dtype;
   int64_t first, count, features, ld; /* this rank's part */
@@ -40,10 +40,10 @@ typedef struct graph_array {
 } graph_array;
 
 /* Random values, other ones for each `number`. After an error it may be closed all the same. */
-sley_status graph_array_open(sley_comm *comm, const graph_case *c, graph_side side, int64_t features,
+sley_status graph_array_open(sley_comm *comm, const ranked_graph *c, graph_side side, int64_t features,
                              int number, graph_array *out);
 /* One in the type of sums, or of int32_t (with dtype f32), in zeros. */
-sley_status graph_array_open_as(sley_comm *comm, const graph_case *c, graph_side side, int64_t features,
+sley_status graph_array_open_as(sley_comm *comm, const ranked_graph *c, graph_side side, int64_t features,
                                 sley_dtype dtype, graph_array *out);
 void graph_array_close(graph_array *a);
 
