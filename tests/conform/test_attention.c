@@ -12,7 +12,7 @@ enum { QUERY, SOURCE, A, Y, DY, DQUERY, DSOURCE, DA, ARRAYS };
 typedef struct shared {
   const ranked_graph *c;
   sley_attention_kind kind;
-  int64_t bits; /* of Y and of dquery, by the first run; the second compares */
+  int64_t bits; /* of Y, dquery and, in reproducible graphs, dsource, by the first run; the second compares */
   bool compares;
 } shared;
 
@@ -137,13 +137,15 @@ static sley_status check_all(sley_comm *comm, const shared *s, graph_array *of) 
 }
 
 static sley_status same_bits(sley_comm *comm, shared *s, const graph_array *of) {
-  int64_t y, dq;
+  int64_t y, dq, dsource = 0;
   SL_TRY(graph_array_bits(comm, &of[Y], &y));
+  if (s->c->reproducible)
+    SL_TRY(graph_array_bits(comm, &of[DSOURCE], &dsource));
   SL_TRY(graph_array_bits(comm, &of[DQUERY], &dq));
-  if (s->compares && y + dq != s->bits && test_on_cpu())
+  if (s->compares && y + dq + dsource != s->bits && test_on_cpu())
     return sl_fail(SLEY_ERR_INTERNAL, "attention: the bits of rows are not those of one rank");
   if (!s->compares && comm->rank == 0)
-    s->bits = y + dq;
+    s->bits = y + dq + dsource;
   return SLEY_OK;
 }
 
@@ -218,8 +220,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   sley_status status =
       sl_agree(comm, sley_matrix_row_block(c->a, first, c->row_begin[comm->rank + 1] - first, &block));
   if (status == SLEY_OK)
-    status =
-        sley_graph_create(comm, (const sley_matrix *const *)&block, c->row_begin, c->col_begin, NULL, &graph);
+    status = ranked_graph_make(comm, c, block, &graph);
   if (status == SLEY_OK)
     status = attend_all(comm, s, &of_a, graph);
   sley_graph_destroy(graph);

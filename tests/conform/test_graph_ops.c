@@ -14,7 +14,7 @@ static double terms_of(const ranked_graph *c) {
 
 typedef struct shared {
   const ranked_graph *c;
-  int64_t bits[3]; /* of rows, by the first run; the second compares */
+  int64_t bits[5]; /* by the first run, of one rank; the second compares */
   bool compares;
 } shared;
 
@@ -122,7 +122,8 @@ static sley_status aggregate(sley_comm *comm, shared *s, sley_graph *graph, sley
     status = graph_array_check(&of[DVAL], &w.dval, terms, "dval");
   drop(&w);
   SL_TRY(sl_agree(comm, status));
-  return same_bits(comm, s, 0, &of[Y], "Y");
+  SL_TRY(same_bits(comm, s, 0, &of[Y], "Y"));
+  return c->reproducible ? same_bits(comm, s, 3, &of[DX], "dX") : SLEY_OK;
 }
 
 static sley_status aggregate_all(sley_comm *comm, shared *s, sley_graph *graph) {
@@ -206,7 +207,8 @@ static sley_status multiply(sley_comm *comm, shared *s, const oracle_graph *g, s
   SL_TRY(sley_sddmm_forward(sddmm, &o));
   SL_TRY(sley_sddmm_backward(sddmm, &o, &to));
   SL_TRY(sl_agree(comm, check_products(s->c, g, form, weighted, of)));
-  return same_bits(comm, s, 1, &of[S], "S");
+  SL_TRY(same_bits(comm, s, 1, &of[S], "S"));
+  return s->c->reproducible ? same_bits(comm, s, 4, &of[DV], "dV") : SLEY_OK;
 }
 
 static sley_status multiply_all(sley_comm *comm, shared *s, sley_graph *graph) {
@@ -269,8 +271,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   sley_status status =
       sl_agree(comm, sley_matrix_row_block(c->a, first, c->row_begin[comm->rank + 1] - first, &block));
   if (status == SLEY_OK)
-    status =
-        sley_graph_create(comm, (const sley_matrix *const *)&block, c->row_begin, c->col_begin, NULL, &graph);
+    status = ranked_graph_make(comm, c, block, &graph);
   if (status == SLEY_OK)
     status = aggregate_all(comm, s, graph);
   if (status == SLEY_OK)

@@ -28,6 +28,7 @@ ranked_graph ranked_graph_draw(uint64_t seed, int ranks) {
       .seed = seed, .ranks = ranks, .width = one_of(draw, widths, 8), .heads = one_of(draw >> 8, heads, 4)};
   c.pad = (draw >> 16) % 2 * 3;
   c.dtype = (sley_dtype)((draw >> 20) % 4);
+  c.reproducible = (draw >> 32) % 2;
   const int64_t rows = sl_below(sl_random(seed, 4, 0), 40), cols = sl_below(sl_random(seed, 5, 0), 40);
   const double density = (draw >> 24) % 8 == 0 ? 0.02 : 0.25;
   c.a = test_random_matrix(seed, rows, cols, density, c.dtype, false);
@@ -38,6 +39,13 @@ ranked_graph ranked_graph_draw(uint64_t seed, int ranks) {
 
 void ranked_graph_free(ranked_graph *c) {
   sley_matrix_destroy(c->a);
+}
+
+sley_status ranked_graph_make(sley_comm *comm, const ranked_graph *c, const sley_matrix *block,
+                              sley_graph **out) {
+  sley_graph_options options = SLEY_GRAPH_OPTIONS_INIT;
+  options.reproducible = c->reproducible;
+  return sley_graph_create(comm, &block, c->row_begin, c->col_begin, &options, out);
 }
 
 static int64_t entries_before(const ranked_graph *c, int rank) {

@@ -16,6 +16,7 @@ typedef struct ranked_graph {
   sley_matrix *a;
   int64_t heads, width, pad; /* pad: added to leading dimensions */
   sley_dtype dtype;
+  bool reproducible;
   int64_t row_begin[RANKED_GRAPH_MOST + 1], col_begin[RANKED_GRAPH_MOST + 1];
 } ranked_graph;
 
@@ -38,6 +39,10 @@ typedef struct graph_array {
   void *host;
   mirror m;
 } graph_array;
+
+/* The graph of this rank's rows; block: of c's matrix. Collective. */
+sley_status ranked_graph_make(sley_comm *comm, const ranked_graph *c, const sley_matrix *block,
+                              sley_graph **out);
 
 /* Random values, other ones for each `number`. After an error it may be closed all the same. */
 sley_status graph_array_open(sley_comm *comm, const ranked_graph *c, graph_side side, int64_t features,
