@@ -6,10 +6,12 @@
 #include "base/value.h"
 #include "graph_case.h"
 
-static sl_heads draw_shape(void) {
+static sl_heads draw_shape(const graph_case *g) {
   sl_heads s = {.heads = PICK(1, 1, 1, 3, 8), .width = PICK(0, 1, 3, 8, 16, 17, 33, 64, 100)};
   if (draw(25) == 0) /* more heads than are worked on at a time */
     s = (sl_heads){.heads = 200, .width = PICK(1, 3)};
+  if (g->entries > 10000)
+    s = (sl_heads){.heads = 1, .width = PICK(1, 3, 17)};
   return s;
 }
 
@@ -26,11 +28,11 @@ static const int32_t *integers(const block *b) {
 }
 
 static aggregate_case draw_aggregate(void) {
-  aggregate_case c = {
-      .graph = graph_draw(),
-      .by_columns = draw(2),
-      .args = {.shape = draw_shape(), .dtype = (sley_dtype)draw(4), .kind = (sl_aggregate)draw(4)}};
+  aggregate_case c = {.graph = graph_draw(),
+                      .by_columns = draw(2),
+                      .args = {.dtype = (sley_dtype)draw(4), .kind = (sl_aggregate)draw(4)}};
   sl_aggregate_args *a = &c.args;
+  a->shape = draw_shape(&c.graph);
   const bool sum = a->kind == SL_AGGREGATE_SUM, best = a->kind >= SL_AGGREGATE_MIN;
   c.ones = draw(8) == 0;
   if (c.ones)
@@ -169,9 +171,9 @@ typedef struct sddmm_case {
 } sddmm_case;
 
 static sddmm_case draw_sddmm(void) {
-  sddmm_case c = {.graph = graph_draw(),
-                  .args = {.shape = draw_shape(), .dtype = (sley_dtype)draw(4), .form = (sl_sddmm)draw(2)}};
+  sddmm_case c = {.graph = graph_draw(), .args = {.dtype = (sley_dtype)draw(4), .form = (sl_sddmm)draw(2)}};
   sl_sddmm_args *a = &c.args;
+  a->shape = draw_shape(&c.graph);
   const graph_values values = draw(2) ? GRAPH_SPECIAL : GRAPH_REALS;
   if (a->form == SL_SDDMM_ADD)
     a->shape.width = 1;

@@ -18,22 +18,27 @@ static void transpose(graph_case *g) {
   g->colptr = block_of((size_t)(g->cols + 1) * sizeof(int64_t), 0);
   g->row = block_of((size_t)g->entries * sizeof(int32_t), 0);
   g->place = block_of((size_t)g->entries * sizeof(int32_t), 0);
-  int64_t *colptr = (int64_t *)g->colptr.data, at = 0;
-  for (int64_t c = 0; c < g->cols; c++) {
-    colptr[c] = at;
-    for (int64_t i = 0; i < g->rows; i++)
-      for (int64_t j = rowptr[i]; j < rowptr[i + 1]; j++)
-        if (col[j] == c) {
-          ((int32_t *)g->row.data)[at] = (int32_t)i;
-          ((int32_t *)g->place.data)[at++] = (int32_t)(j - rowptr[i]);
-        }
-  }
-  colptr[g->cols] = at;
+  int64_t *colptr = (int64_t *)g->colptr.data;
+  memset(colptr, 0, g->colptr.bytes);
+  for (int64_t j = 0; j < g->entries; j++)
+    colptr[col[j] + 1]++;
+  for (int64_t c = 0; c < g->cols; c++)
+    colptr[c + 1] += colptr[c];
+  int64_t *at = malloc(g->colptr.bytes);
+  memcpy(at, colptr, g->colptr.bytes);
+  for (int64_t i = 0; i < g->rows; i++)
+    for (int64_t j = rowptr[i]; j < rowptr[i + 1]; j++) {
+      ((int32_t *)g->row.data)[at[col[j]]] = (int32_t)i;
+      ((int32_t *)g->place.data)[at[col[j]]++] = (int32_t)(j - rowptr[i]);
+    }
+  free(at);
 }
 
 graph_case graph_draw(void) {
   graph_case g = {.rows = PICK(0, 1, 2, 9, 40, 100, 100), .cols = PICK(0, 1, 3, 30, 70, 70)};
-  const int64_t most = PICK(1, 3, 12, 12), long_row = draw(2) ? draw(g.rows + 1) : -1;
+  if (draw(30) == 0)
+    g.rows = g.cols = 20000;
+  const int64_t most = g.rows > 1000 ? 12 : PICK(1, 3, 12, 12), long_row = draw(2) ? draw(g.rows + 1) : -1;
   g.rowptr = block_of((size_t)(g.rows + 1) * sizeof(int64_t), 0);
   int64_t *rowptr = (int64_t *)g.rowptr.data;
   rowptr[0] = 0;

@@ -14,8 +14,13 @@ typedef struct graph_case {
   block colptr, row, place; /* by columns */
 } graph_case;
 
-/* At times without rows or columns; most rows are short, some empty, one may be long; columns repeat. */
+/* At times without rows or columns, at times large, so that threads have pieces of narrow operands too; most
+ * rows are short, some empty, one may be long; columns repeat. */
 graph_case graph_draw(void);
+/* So many heads, but one of a large pattern. */
+static inline int64_t graph_some(const graph_case *g, int64_t heads) {
+  return g->entries > 10000 ? 1 : heads;
+}
 void graph_free(graph_case *g);
 static inline const int64_t *graph_rowptr(const graph_case *g, bool by_columns) {
   return (const int64_t *)(by_columns ? g->colptr : g->rowptr).data;
