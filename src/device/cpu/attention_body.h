@@ -60,7 +60,9 @@ static void find_scores(const attention_job *job, attention_scratch *s, int64_t 
                           .fixed = split_values(&job->q, i),
                           .a = leaky ? a->a : NULL,
                           .slope = job->slope,
-                          .dot = s->score};
+                          .dot = s->score,
+                          .chunk = c,
+                          .fetched = leaky ? NULL : &a->k};
   find_dots(&dots);
   finish_scores(job, s, c->count, false, false);
 }

@@ -93,10 +93,12 @@ static void add_row_chunk(const attention_job *job, attention_scratch *s, int64_
                     .fixed = split_values(&job->q, i),
                     .a = leaky ? a->a : NULL,
                     .slope = job->slope,
-                    .dot = s->score};
+                    .dot = s->score,
+                    .chunk = c};
   find_dots(&dots);
   dots.row = s->first;
   dots.fixed = split_values(&job->dy, i);
+  dots.fetched = leaky ? NULL : &a->v;
   dots.a = NULL;
   dots.dot = s->weight;
   find_dots(&dots);

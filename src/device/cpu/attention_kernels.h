@@ -255,6 +255,10 @@ static sley_status attention_job_run(sl_queue *queue, attention_job *job, int64_
   return status;
 }
 
+BLOCK_INLINE int64_t fetched_bytes(const attention_layout *l) {
+  const int64_t bytes = l->features * (int64_t)sizeof(value);
+  return bytes < FETCHED_BYTES ? bytes : FETCHED_BYTES;
+}
 BLOCK_INLINE void fetch_values(const value *row, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += FETCHED_LINE)
     __builtin_prefetch((const char *)row + at);

@@ -59,8 +59,7 @@ BLOCK_INLINE void sum_blocks(const weighted_sum *w, const int64_t b, const int b
   const attention_layout *l = w->layout;
   const int64_t stride = l->stride, count = w->chunk->count, some = whole ? BLOCK : l->features;
   const int64_t ahead = w->fetched && b == 0 ? w->chunk->after - ATTENTION_AHEAD : 0;
-  const int64_t row_bytes = l->features * (int64_t)sizeof(value),
-                bytes = row_bytes < FETCHED_BYTES ? row_bytes : FETCHED_BYTES;
+  const int64_t bytes = fetched_bytes(l);
   const block slope = block_all(w->slope);
   block acc[4], more[4], fixed[4];
   int64_t at[4];
@@ -157,6 +156,8 @@ typedef struct head_dots {
   const value *fixed, *a;
   sum slope;
   sum *dot; /* of a chunk */
+  const attention_chunk *chunk;
+  const sl_split_rows *fetched; /* as in weighted_sum */
 } head_dots;
 
 /* Of features f and the `some` - 1 after it. */
@@ -185,13 +186,43 @@ BLOCK_INLINE void dot_pair(const head_dots *d, const value *row, int64_t h, sum 
   dot[h + 1] = block_sum(block_first(zero, BLOCK / 2, both));
 }
 
+typedef sum sums_4 __attribute__((vector_size(4 * sizeof(sum))));
+typedef sum sums_8 __attribute__((vector_size(8 * sizeof(sum))));
+
+/* Four heads of eight features: p and p + 4, then p and p + 2, p and p + 1, of all heads at once. What began
+ * as fma to 0 is not -0, so that the zeros of dot_pair's tree change nothing. */
+BLOCK_INLINE void dot_four(const head_dots *d, const value *row, int64_t h, sum *dot, const bool leaky) {
+  sums_8 head[4], half[2];
+  for (int i = 0; i < 2; i++) {
+    const block two = dot_block(d, row, (h + 2 * i) * (BLOCK / 2), BLOCK, block_all(0), leaky);
+    memcpy(head + 2 * i, &two, sizeof two);
+    half[i] = __builtin_shufflevector(head[2 * i], head[2 * i + 1], 0, 1, 2, 3, 8, 9, 10, 11) +
+              __builtin_shufflevector(head[2 * i], head[2 * i + 1], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+  const sums_8 quarter = __builtin_shufflevector(half[0], half[1], 0, 1, 8, 9, 4, 5, 12, 13) +
+                         __builtin_shufflevector(half[0], half[1], 2, 3, 10, 11, 6, 7, 14, 15);
+  const sums_4 whole = __builtin_shufflevector(quarter, quarter, 0, 4, 2, 6) +
+                       __builtin_shufflevector(quarter, quarter, 1, 5, 3, 7);
+  memcpy(dot + h, &whole, sizeof whole);
+}
+
+BLOCK_INLINE void dots_of_eight(const head_dots *d, const value *row, sum *dot, const bool leaky) {
+  int64_t h = 0;
+  for (; LANES >= 8 && h + 4 <= d->layout->heads; h += 4)
+    dot_four(d, row, h, dot, leaky);
+  for (; h < d->layout->heads; h += 2)
+    dot_pair(d, row, h, dot, leaky);
+}
+
 BLOCK_INLINE void dots_by_width(const head_dots *d, const bool leaky) {
   const attention_layout *l = d->layout;
+  const int64_t ahead = d->fetched ? d->chunk->after - ATTENTION_AHEAD : 0;
   for (int64_t e = 0; e < d->count; e++) {
     sum *dot = d->dot + e * l->stride;
+    if (e < ahead)
+      fetch_values(split_values(d->fetched, d->chunk->col[e + ATTENTION_AHEAD]), fetched_bytes(l));
     if (l->spread == SPREAD_EIGHT)
-      for (int64_t h = 0; h < l->heads; h += 2)
-        dot_pair(d, d->row[e], h, dot, leaky);
+      dots_of_eight(d, d->row[e], dot, leaky);
     else if (l->width % BLOCK == 0)
       for (int64_t h = 0; h < l->heads; h++)
         dot[h] = dot_head(d, d->row[e], h, true, leaky);
