@@ -144,7 +144,7 @@ static void clear_sums(sum *to, int64_t count) {
     memset(to, 0, (size_t)count * sizeof *to);
 }
 
-/* What a thread works in; the contents are undefined but finite or not, never uninitialized. */
+/* What a thread works in. It begins as zeros, and lanes that are left over hold what was there before. */
 typedef struct attention_scratch {
   const value *first[ATTENTION_CHUNK], *second[ATTENTION_CHUNK];      /* rows of the chunk's entries */
   value *raw;                                                         /* of a chunk */
