@@ -36,7 +36,7 @@ static inline int64_t graph_row_at(const sl_pattern *p, int64_t work) {
   int64_t low = 0, high = p->rows;
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
-    if (p->rowptr[middle] + middle < work)
+    if (p->rowptr[middle] - p->rowptr[0] + middle < work)
       low = middle + 1;
     else
       high = middle;
@@ -60,7 +60,8 @@ static inline sley_status graph_for_rows(sl_queue *queue, const sl_kernel_args *
   if (pattern->rows <= 0 || values <= 0)
     return SLEY_OK;
   graph_rows_loop loop = {pattern, args, body};
-  return sl_team_for(sl_cpu_queue_team(queue), pattern->rowptr[pattern->rows] + pattern->rows,
+  const int64_t entries = pattern->rowptr[pattern->rows] - pattern->rowptr[0];
+  return sl_team_for(sl_cpu_queue_team(queue), entries + pattern->rows,
                      GRAPH_GRAIN / values + 1, graph_range, &loop);
 }
 
