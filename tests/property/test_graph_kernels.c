@@ -23,6 +23,8 @@ typedef struct aggregate_case {
   block val, scale, arg, chosen; /* base NULL: none */
 } aggregate_case;
 
+#define whole_of(array) ((block){.base = (char *)(array), .data = (char *)(array), .bytes = sizeof(array)})
+
 static const int32_t *integers(const block *b) {
   return (const int32_t *)b->data;
 }
@@ -162,6 +164,34 @@ static void check_aggregate(void) {
   free_aggregate(&c);
 }
 
+/* What the definition says of signs, infinities, NaN and empty rows, by hand: a row each. */
+static void least_and_greatest(void **state) {
+  (void)state;
+  static int64_t rowptr[] = {0, 1, 3, 6, 9, 11, 11};
+  /* -inf; -inf twice; 0, -0, 0; 2, NaN, NaN; -0, 0; none */
+  static int32_t col[] = {0, 0, 0, 1, 2, 1, 3, 4, 4, 2, 1}, number[] = {0, 0, 0, 1, 0, -1}, arg[6];
+  static float x[] = {-(float)INFINITY, 0.0F, -0.0F, 2, NAN}, y[6],
+               found[] = {-(float)INFINITY, -(float)INFINITY, 0.0F, NAN, -0.0F, 0};
+  for (int kind = SL_AGGREGATE_MIN; kind <= SL_AGGREGATE_MAX; kind++) {
+    graph_images images = {.queue = queues[0]};
+    const block b[] = {whole_of(rowptr), whole_of(col), whole_of(x), whole_of(y), whole_of(arg)};
+    sl_kernel_args args = {
+        .op = SL_OP_AGGREGATE,
+        .aggregate = {.pattern = {.rows = 6, .cols = 5}, .shape = {1, 1}, .kind = (sl_aggregate)kind}};
+    sl_aggregate_args *a = &args.aggregate;
+    a->pattern.rowptr = graph_image(&images, &b[0]);
+    a->pattern.col = graph_image(&images, &b[1]);
+    a->x = (sl_split_rows){.near = graph_image(&images, &b[2]), .near_rows = 5, .near_ld = 1};
+    a->y = (sl_split_rows){.near = graph_image(&images, &b[3]), .near_rows = 6, .near_ld = 1};
+    a->arg = graph_image(&images, &b[4]);
+    assert_sley_ok(sl_kernel_run(queues[0], &args));
+    graph_images_return(&images);
+    const block expected = whole_of(found);
+    assert_same_values(&b[3], &expected, SLEY_F32, "least and greatest");
+    assert_memory_equal(arg, number, sizeof arg);
+  }
+}
+
 typedef struct sddmm_case {
   graph_case graph;
   sl_sddmm_args args; /* shape, form */
@@ -288,6 +318,7 @@ static void entries_are_sampled(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_aggregated),
+                                     cmocka_unit_test(least_and_greatest),
                                      cmocka_unit_test(entries_are_sampled)};
   return cmocka_run_group_tests(tests, open_queues, close_queues);
 }

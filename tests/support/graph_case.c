@@ -77,7 +77,7 @@ static double draw_value(graph_values values) {
                       few[] = {0.0, -0.0, 0.5, -0.5, 0.25, 1};
   if (values == GRAPH_FEW)
     return draw(200) ? few[draw(6)] : (double)NAN;
-  return values == GRAPH_SPECIAL && draw(30) == 0 ? special[draw(8)] : draw_real();
+  return values == GRAPH_SPECIAL && draw(12) == 0 ? special[draw(8)] : draw_real();
 }
 
 static void fill(block *b, sley_dtype dtype, graph_values values) {

@@ -28,6 +28,7 @@ typedef struct sddmm_head {
   graph_rows v; /* from the head's first feature on */
   const value *u;
   const int32_t *chosen; /* of U's row, or NULL */
+  int64_t left;          /* indices in it from the head's first on */
   int64_t width;
   int64_t begin; /* of the row */
   bool fetch;    /* V's lines of this head are not those of the head before */
@@ -65,12 +66,12 @@ BLOCK_INLINE void sddmm_dot(const sddmm_head *h, int64_t j, int64_t stop, sum *o
   }
 }
 
-/* The sixteen indices of u's features from c on, and -1, which is none. */
-BLOCK_INLINE const int32_t *sddmm_chosen(const sddmm_head *h, int64_t c, int32_t *part) {
-  if (c + BLOCK <= h->width)
-    return h->chosen + c;
-  for (int64_t l = 0; l < BLOCK; l++)
-    part[l] = c + l < h->width ? h->chosen[c + l] : -1;
+/* `lanes` indices of what was chosen, of which there are `left`, and -1, which is none. */
+BLOCK_INLINE const int32_t *sddmm_chosen(const int32_t *chosen, int64_t left, int64_t lanes, int32_t *part) {
+  if (left >= lanes)
+    return chosen;
+  for (int64_t l = 0; l < lanes; l++)
+    part[l] = l < left ? chosen[l] : -1;
   return part;
 }
 
@@ -88,7 +89,7 @@ BLOCK_INLINE void sddmm_dot_wide(const sddmm_head *h, int64_t j, int64_t stop, s
         continue;
       }
       int32_t part[BLOCK];
-      const int32_t *of = sddmm_chosen(h, c, part), n = (int32_t)(j - h->begin);
+      const int32_t *of = sddmm_chosen(h->chosen + c, h->left - c, BLOCK, part), n = (int32_t)(j - h->begin);
       EACH_VECTOR acc.v[v_] = vec_if_same(of + v_ * LANES, n, added.v[v_], acc.v[v_]);
     }
     *out = block_sum(acc);
@@ -146,12 +147,63 @@ static void sddmm_dots(const sl_sddmm_args *a, sddmm_entries *entries, const sdd
                              .v = graph_rows_of(&a->v, f),
                              .u = (const value *)a->u + k->i * a->ldu + f,
                              .chosen = a->chosen ? a->chosen + k->i * features + f : NULL,
+                             .left = features - f,
                              .width = width,
                              .begin = k->begin,
                              .fetch = h == 0 || f * each / 64 != (f - 1) * each / 64,
                              .ahead = k->ahead,
                              .step = k->heads};
     entries(&head, k->j, k->stop, sums + h);
+  }
+}
+
+/* Whether heads are so narrow that a vector has several. */
+static bool sddmm_is_narrow(const sl_heads *shape) {
+  return shape->heads > 1 && shape->width > 0 && shape->width < LANES && LANES % shape->width == 0;
+}
+
+/* How lanes add up: in step s each head's lanes are added to those that lie width / 2, width / 4 .. 1 away;
+ * then the first lane of each head is its sum. */
+typedef struct sddmm_fold {
+  int steps;
+  int32_t from[4][BLOCK], first[BLOCK];
+} sddmm_fold;
+
+static sddmm_fold sddmm_fold_of(int64_t width) {
+  sddmm_fold f = {0};
+  for (int64_t half = width / 2; half > 0; half /= 2, f.steps++)
+    for (int64_t l = 0; l < LANES; l++)
+      f.from[f.steps][l] = (int32_t)(l ^ half);
+  for (int64_t l = 0; l * width < LANES; l++)
+    f.first[l] = (int32_t)(l * width);
+  return f;
+}
+
+/* The same as sddmm_dots for narrow heads. 0 is added since sums p >= width are 0, which makes 0 of -0.
+ * Beyond its last head a vector writes what the next one overwrites. */
+static __attribute__((noinline)) void sddmm_narrow(const sl_sddmm_args *a, const sddmm_fold *fold,
+                                                   const sddmm_chunk *k, sum *sums) {
+  const int64_t width = a->shape.width, values = k->heads * width, f = k->head * width,
+                features = sl_features(&a->shape);
+  const graph_rows v = graph_rows_of(&a->v, f);
+  const value *u = (const value *)a->u + k->i * a->ldu + f;
+  const int32_t *chosen = a->chosen ? a->chosen + k->i * features + f : NULL, *col = a->pattern.col;
+  for (int64_t j = k->j; j < k->stop; j++, sums += k->heads) {
+    const value *row = graph_row(&v, col[j]);
+    if (k->ahead)
+      graph_fetch(graph_row(&v, col[j + k->ahead]), GRAPH_FETCHED_LINES);
+    for (int64_t t = 0; t < values; t += LANES) {
+      int32_t part[BLOCK];
+      vec s =
+          vec_fma(load_values_first(u + t, values - t), load_values_first(row + t, values - t), vec_zero());
+      if (chosen)
+        s = vec_if_same(sddmm_chosen(chosen + t, features - f - t, LANES, part), (int32_t)(j - k->begin), s,
+                        vec_zero());
+      s = vec_add(s, vec_zero());
+      for (int n = 0; n < fold->steps; n++)
+        s = vec_add(s, vec_pick(s, fold->from[n]));
+      vec_store(sums + t / width, vec_pick(s, fold->first));
+    }
   }
 }
 
@@ -197,6 +249,8 @@ static void sddmm_body(const sl_kernel_args *args, int64_t row, int64_t row_end)
   const sl_sddmm_args *a = &args->sddmm;
   const int64_t *rowptr = a->pattern.rowptr, heads = a->shape.heads;
   sddmm_entries *const entries = sddmm_of(a);
+  const bool narrow = sddmm_is_narrow(&a->shape);
+  const sddmm_fold fold = sddmm_fold_of(narrow ? a->shape.width : 1);
   sum sums[SDDMM_SUMS + BLOCK];
   for (int64_t i = row; i < row_end; i++)
     for (int64_t head = 0, count; head < heads; head += count) {
@@ -212,7 +266,9 @@ static void sddmm_body(const sl_kernel_args *args, int64_t row, int64_t row_end)
                                    .head = head,
                                    .heads = count,
                                    .ahead = graph_ahead(&a->pattern, end)};
-        if (a->form == SL_SDDMM_DOT)
+        if (a->form == SL_SDDMM_DOT && narrow)
+          sddmm_narrow(a, &fold, &chunk, sums);
+        else if (a->form == SL_SDDMM_DOT)
           sddmm_dots(a, entries, &chunk, sums);
         else
           sddmm_additions(a, &chunk, sums);
