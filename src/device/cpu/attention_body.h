@@ -7,11 +7,10 @@
 
 #include "device/cpu/attention_grad_body.h"
 #include "device/cpu/attention_sums.h"
-#include "device/cpu/block_math.h"
 #include "device/cpu/graph_kernels.h"
 
-/* Scores of a chunk from what lies in score: GAT: k's values; else dot products. greatest_tile grows to the
- * greatest of each lane; lanes that are left over become -infinity. Of GAT weight gets leaky' if `second`. */
+/* Scores of a chunk, of GAT from k's values in raw, else from the dot products in score. grown_tile gets the
+ * greatest of each lane; lanes that are left over become -infinity. weight gets leaky' of GAT if `second`. */
 BLOCK_INLINE void finish_scores(const attention_job *job, attention_scratch *s, int64_t count, const bool gat,
                                 const bool second) {
   const attention_layout *l = &job->layout;
@@ -75,14 +74,24 @@ BLOCK_INLINE block subtracted(block greatest) {
       block_all(0), greatest);
 }
 
-/* greatest_tile grows to the chunk's greatest scores, grown_tile becomes what the sums so far are multiplied
- * by, and the sums of heads are. */
-static void grow_greatest(const attention_layout *l, attention_scratch *s) {
+/* The first chunk of a row. */
+static void begin_sums(const attention_layout *l, attention_scratch *s) {
+  tile_fold_greatest(l, s->grown_tile);
+  for (int64_t t = 0; t < tile_sums(l); t += BLOCK) {
+    block_store_sums(s->greatest_tile + t, block_load_sums(s->grown_tile + t));
+    block_store_sums(s->total_tile + t, block_all(0));
+    block_store_sums(s->extra_tile + t, block_all(0));
+  }
+}
+
+/* Later ones: greatest_tile grows to the chunk's greatest scores, grown_tile becomes what the sums so far are
+ * multiplied by, and those of heads are. */
+static void grow_heads(const attention_layout *l, attention_scratch *s) {
   tile_fold_greatest(l, s->grown_tile);
   for (int64_t t = 0; t < tile_sums(l); t += BLOCK) {
     const block before = block_load_sums(s->greatest_tile + t), here = block_load_sums(s->grown_tile + t),
                 now = block_if_less(before, here, here, before);
-    const block factor = block_exp(block_sub(before, subtracted(now)));
+    const block factor = exp_block(block_sub(before, subtracted(now)));
     block_store_sums(s->greatest_tile + t, now);
     block_store_sums(s->grown_tile + t, factor);
     block_store_sums(s->total_tile + t, block_mul(factor, block_load_sums(s->total_tile + t)));
@@ -105,7 +114,7 @@ BLOCK_INLINE void finish_weights(const attention_layout *l, attention_scratch *s
     block total = block_load_sums(s->total_tile + t * BLOCK),
           extra = block_load_sums(s->extra_tile + t * BLOCK);
     for (int64_t b = t; b < blocks; b += l->tile_blocks) {
-      const block w = block_exp(block_sub(block_load_sums(s->score + b * BLOCK), greatest));
+      const block w = exp_block(block_sub(block_load_sums(s->score + b * BLOCK), greatest));
       block_store_sums(s->score + b * BLOCK, w);
       total = block_add(total, w);
       if (second) {
@@ -126,11 +135,14 @@ static void add_chunk(const attention_job *job, attention_scratch *s, int64_t i,
   const attention_layout *l = &job->layout;
   find_rows(c, &a->v, s->first);
   find_scores(job, s, i, c);
-  grow_greatest(l, s);
-  if (begun)
+  if (begun) {
+    grow_heads(l, s);
     grow_sums(l, s, s->acc);
-  if (begun && job->side)
-    grow_sums(l, s, s->more_acc);
+    if (job->side)
+      grow_sums(l, s, s->more_acc);
+  } else {
+    begin_sums(l, s);
+  }
   const weighted_sum w = {.layout = l,
                           .head_of = s->head_of,
                           .row = s->first,
@@ -202,9 +214,6 @@ static void attend_row(const attention_job *job, attention_scratch *s, int64_t i
   }
   if (job->args->kind == SL_ATTENTION_GAT)
     tile_of_values(l, s->q_tile, split_values(&job->q, i));
-  tile_set(l, s->greatest_tile, (sum)-INFINITY);
-  tile_set(l, s->total_tile, 0);
-  tile_set(l, s->extra_tile, 0);
   for (int64_t j = begin; j < end; j += ATTENTION_CHUNK) {
     const attention_chunk c = chunk_at(p, j, end);
     add_chunk(job, s, i, &c, j > begin);

@@ -59,7 +59,7 @@ BLOCK_INLINE void finish_gradients(const attention_job *job, attention_scratch *
     const int64_t at = (one_row ? t : b) * BLOCK;
     const block score = block_mul(slope, block_load_sums(s->score + b * BLOCK));
     const block p =
-        block_div(block_exp(block_sub(score, block_load_sums(greatest + at))), block_load_sums(total + at));
+        block_div(exp_block(block_sub(score, block_load_sums(greatest + at))), block_load_sums(total + at));
     const block g = block_sub(block_load_sums(s->weight + b * BLOCK), block_load_sums(delta + at));
     block_store_sums(s->score + b * BLOCK, p);
     block_store_sums(s->weight + b * BLOCK, block_mul(p, g));
@@ -265,7 +265,7 @@ static void gat_weights(const attention_job *job, attention_scratch *s, int64_t 
     for (int64_t b = t; b < blocks; b += l->tile_blocks) {
       const block x = block_add(block_load(s->raw + b * BLOCK), k);
       const block p =
-          block_div(block_exp(block_sub(block_leaky(x, slope), block_load_sums(s->greatest + b * BLOCK))),
+          block_div(exp_block(block_sub(block_leaky(x, slope), block_load_sums(s->greatest + b * BLOCK))),
                     block_load_sums(s->total + b * BLOCK));
       const block w = block_if_less(x, zero, block_mul(slope, p), p);
       block_store_sums(s->score + b * BLOCK, p);

@@ -15,6 +15,19 @@
  * many bytes of each. */
 enum { ATTENTION_CHUNK = 64, ATTENTION_AHEAD = 32, FETCHED_BYTES = 1024, FETCHED_LINE = 64 };
 
+/* Code for single values has only the loops that serve all, and exp once: else it would be very large. */
+enum { ANY_ALONE = LANES == 1 };
+
+static __attribute__((noinline)) vec exp_alone(vec x) {
+  return vec_exp(x);
+}
+BLOCK_INLINE block exp_block(block b) {
+  if (!ANY_ALONE)
+    return block_exp(b);
+  EACH_VECTOR b.v[v_] = exp_alone(b.v[v_]);
+  return b;
+}
+
 /* Which heads the sixteen features of a block belong to: to one; to two of eight; each to its own; any. */
 typedef enum head_spread { SPREAD_ONE, SPREAD_EIGHT, SPREAD_EACH, SPREAD_ANY } head_spread;
 

@@ -41,6 +41,8 @@ BLOCK_INLINE block spread_heads(const sum *of_heads, const int32_t *head, const 
 }
 
 static inline block spread_block(const attention_layout *l, const sum *of_heads, const int32_t *head) {
+  if (ANY_ALONE)
+    return spread_heads(of_heads, head, SPREAD_ANY);
   switch (l->spread) {
   case SPREAD_ONE:
     return spread_heads(of_heads, head, SPREAD_ONE);
@@ -108,29 +110,34 @@ BLOCK_INLINE void sum_by_spread(const weighted_sum *w, const head_spread spread,
   const int at_once = term == TERM_VALUE ? BLOCKS_AT_ONCE(1) : BLOCKS_AT_ONCE(2);
   const int64_t blocks = w->layout->feature_blocks;
   int64_t b = 0;
-  if (w->layout->features < BLOCK) {
-    if (blocks)
-      sum_blocks(w, 0, 1, false, spread, term);
-    return;
-  }
   for (; at_once > 1 && b + at_once <= blocks; b += at_once)
     sum_blocks(w, b, at_once, true, spread, term);
   for (; b < blocks; b++)
     sum_blocks(w, b, 1, true, spread, term);
 }
 
+/* A row that is less than a block. */
+BLOCK_INLINE void sum_part(const weighted_sum *w, const sum_term term) {
+  if (!ANY_ALONE && w->layout->spread == SPREAD_ONE)
+    sum_blocks(w, 0, 1, false, SPREAD_ONE, term);
+  else
+    sum_blocks(w, 0, 1, false, SPREAD_ANY, term);
+}
+
 BLOCK_INLINE void sum_by_term(const weighted_sum *w, const sum_term term) {
-  switch (w->layout->spread) {
-  case SPREAD_ONE:
+  const attention_layout *l = w->layout;
+  if (l->features < BLOCK) {
+    if (l->features > 0)
+      sum_part(w, term);
+  } else if (ANY_ALONE) {
+    sum_by_spread(w, SPREAD_ANY, term);
+  } else if (l->spread == SPREAD_ONE) {
     sum_by_spread(w, SPREAD_ONE, term);
-    break;
-  case SPREAD_EIGHT:
+  } else if (l->spread == SPREAD_EIGHT) {
     sum_by_spread(w, SPREAD_EIGHT, term);
-    break;
-  case SPREAD_EACH:
+  } else if (l->spread == SPREAD_EACH) {
     sum_by_spread(w, SPREAD_EACH, term);
-    break;
-  default:
+  } else {
     sum_by_spread(w, SPREAD_ANY, term);
   }
 }
@@ -221,9 +228,9 @@ BLOCK_INLINE void dots_by_width(const head_dots *d, const bool leaky) {
     sum *dot = d->dot + e * l->stride;
     if (e < ahead)
       fetch_values(split_values(d->fetched, d->chunk->col[e + ATTENTION_AHEAD]), fetched_bytes(l));
-    if (l->spread == SPREAD_EIGHT)
+    if (!ANY_ALONE && l->spread == SPREAD_EIGHT)
       dots_of_eight(d, d->row[e], dot, leaky);
-    else if (l->width % BLOCK == 0)
+    else if (!ANY_ALONE && l->width % BLOCK == 0)
       for (int64_t h = 0; h < l->heads; h++)
         dot[h] = dot_head(d, d->row[e], h, true, leaky);
     else
