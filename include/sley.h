@@ -899,9 +899,10 @@ void sley_halo_destroy(sley_halo *halo);
  * All arrays of values and rows lie in memory of the rank's device, and stay the caller's. Operations are
  * enqueued as sley_spmm is, after all that the rank's calls have enqueued so far: on the cpu they are done on
  * return, on cuda what is enqueued later may read their results (over tcp and mpi rows travel through the
- * host's memory, for which a call may wait). They allocate nothing. Values of f16 and bf16 are summed in f32
- * and rounded once. Results have the same bits on every run; those of rows (not the gradients of columns)
- * also for every number of ranks. No two results, and no result and operand, may overlap unless said. */
+ * host's memory, for which a call may wait). They allocate nothing, but for attention on the cpu, which takes
+ * some memory for each thread while it runs. Values of f16 and bf16 are summed in f32 and rounded once.
+ * Results have the same bits on every run; those of rows (not the gradients of columns) also for every number
+ * of ranks. No two results, and no result and operand, may overlap unless said. */
 typedef struct sley_graph sley_graph;
 
 typedef struct sley_graph_options {

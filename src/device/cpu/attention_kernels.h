@@ -215,7 +215,7 @@ static attention_scratch scratch_of(const attention_job *job, int thread) {
 
 /* The entries and rows of a pattern before row i; the first row before which there are at least so many. */
 static int64_t work_before(const sl_pattern *p, int64_t i) {
-  return p->rowptr[i] + i;
+  return p->rowptr[i] - p->rowptr[0] + i;
 }
 static int64_t row_of_work(const sl_pattern *p, int64_t work) {
   int64_t low = 0, high = p->rows;
