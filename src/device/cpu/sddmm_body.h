@@ -184,7 +184,7 @@ static sddmm_fold sddmm_fold_of(int64_t width) {
 static __attribute__((noinline)) void sddmm_narrow(const sl_sddmm_args *a, const sddmm_fold *fold,
                                                    const sddmm_chunk *k, sum *sums) {
   const int64_t width = a->shape.width, values = k->heads * width, f = k->head * width,
-                features = sl_features(&a->shape);
+                features = sl_features(&a->shape), each = LANES / width; /* heads of a vector */
   const graph_rows v = graph_rows_of(&a->v, f);
   const value *u = (const value *)a->u + k->i * a->ldu + f;
   const int32_t *chosen = a->chosen ? a->chosen + k->i * features + f : NULL, *col = a->pattern.col;
@@ -192,6 +192,7 @@ static __attribute__((noinline)) void sddmm_narrow(const sl_sddmm_args *a, const
     const value *row = graph_row(&v, col[j]);
     if (k->ahead)
       graph_fetch(graph_row(&v, col[j + k->ahead]), GRAPH_FETCHED_LINES);
+    sum *out = sums;
     for (int64_t t = 0; t < values; t += LANES) {
       int32_t part[BLOCK];
       vec s =
@@ -202,7 +203,8 @@ static __attribute__((noinline)) void sddmm_narrow(const sl_sddmm_args *a, const
       s = vec_add(s, vec_zero());
       for (int n = 0; n < fold->steps; n++)
         s = vec_add(s, vec_pick(s, fold->from[n]));
-      vec_store(sums + t / width, vec_pick(s, fold->first));
+      vec_store(out, vec_pick(s, fold->first));
+      out += each;
     }
   }
 }
