@@ -150,9 +150,9 @@ static void run(sl_queue *queue, const attention_case *c, operands *o) {
 }
 
 static void describe(const attention_case *c) {
-  print_message("kind %d, dtype %d, %lld heads of %lld, slope %g, %lld rows, %lld columns, %lld entries\n",
-                (int)c->kind, (int)c->dtype, (long long)c->shape.heads, (long long)c->shape.width, c->slope,
-                (long long)c->pattern.rows, (long long)c->pattern.cols, (long long)c->pattern.entries);
+  fprintf(stderr, "kind %d, dtype %d, %lld heads of %lld, slope %g, %lld rows, %lld columns, %lld entries\n",
+          (int)c->kind, (int)c->dtype, (long long)c->shape.heads, (long long)c->shape.width, c->slope,
+          (long long)c->pattern.rows, (long long)c->pattern.cols, (long long)c->pattern.entries);
 }
 
 /* Within the bound; what is not finite is not, and of `exact` the same. */

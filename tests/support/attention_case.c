@@ -38,7 +38,7 @@ static void transpose(drawn_pattern *p) {
 }
 
 static int64_t draw_length(int64_t long_row, int64_t i) {
-  return i == long_row ? 1000 + draw(300) : PICK(0, 0, 1, 2, 3, 7, 16, 20, 64, 65);
+  return i == long_row ? 1000 + draw(300) : PICK(0, 0, 1, 2, 3, 7, 16, 20, 64, 65, 150);
 }
 
 drawn_pattern pattern_draw(void) {
