@@ -22,8 +22,8 @@ typedef enum sl_aggregate {
  *   MIN, MAX  the least or greatest term; of an empty row 0. arg[i features + f], if arg is not NULL: which
  *             entry of the row it is of, counted from 0; -1 of an empty row
  *
- * val NULL: 1; factor NULL: 1; scale NULL: 1; x.near NULL: X is 1 everywhere, and width is 1. scale has the
- * type of sums, f32 for f16 and bf16, else the dtype itself; it is for SUM alone.
+ * val NULL: 1; factor NULL: 1; scale NULL: 1; x.near and x.far NULL: X is 1 everywhere, and width is 1. scale
+ * has the type of sums, f32 for f16 and bf16, else the dtype itself; it is for SUM alone.
  *
  * chosen not NULL, with SUM and a pattern by columns: only those terms count that were chosen:
  * chosen[col[j] features + f] == place[j]. It is the arg of the pattern by rows.
