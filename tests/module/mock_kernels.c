@@ -301,6 +301,53 @@ static sley_status check_reduce(sl_queue *queue, const sl_reduce_args *a) {
   return check(queue, a->dst, "a result");
 }
 
+typedef struct place {
+  const void *address;
+  const char *what;
+} place;
+
+/* Those that are there. */
+static sley_status check_places(sl_queue *queue, const place *all, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (all[i].address)
+      SL_TRY(check(queue, all[i].address, all[i].what));
+  return SLEY_OK;
+}
+#define CHECK_PLACES(queue, ...)                                                                             \
+  check_places(queue, (const place[]){__VA_ARGS__}, sizeof((const place[]){__VA_ARGS__}) / sizeof(place))
+
+static sley_status check_gemm(sl_queue *queue, const sl_gemm_args *a) {
+  if (a->m == 0 || a->n == 0)
+    return SLEY_OK;
+  if (a->k > 0 && a->alpha != 0)
+    SL_TRY(CHECK_PLACES(queue, {a->a, "A"}, {a->b, "B"}));
+  return CHECK_PLACES(queue, {a->c, "C"}, {a->bias, "a bias"});
+}
+
+/* Of operations on no values nothing is asked. */
+static sley_status check_dense(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_column_sums_args *c = &args->column_sums;
+  const sl_activate_grad_args *g = &args->activate_grad;
+  const sl_dropout_args *d = &args->dropout;
+  const sl_nll_args *l = &args->nll;
+  const sl_adam_args *a = &args->adam;
+  if (args->op == SL_OP_GEMM)
+    return check_gemm(queue, &args->gemm);
+  if (args->op == SL_OP_COLUMN_SUMS && c->cols > 0)
+    return CHECK_PLACES(queue, {c->rows > 0 ? c->x : NULL, "X"}, {c->out, "sums of columns"});
+  if (args->op == SL_OP_ACTIVATE_GRAD && g->rows > 0 && g->cols > 0)
+    return CHECK_PLACES(queue, {g->y, "Y"}, {g->dy, "dY"}, {g->dx, "dX"});
+  if (args->op == SL_OP_DROPOUT && d->rows > 0 && d->cols > 0)
+    return CHECK_PLACES(queue, {d->in, "values"}, {d->out, "kept values"}, {d->row, "numbers of rows"});
+  if (args->op == SL_OP_NLL && l->rows > 0)
+    return CHECK_PLACES(queue, {l->logits, "logits"}, {l->label, "labels"}, {l->row_loss, "losses"},
+                        {l->sums, "sums"}, {l->grad, "gradients"}, {l->log_probs, "logarithms"});
+  if (args->op == SL_OP_ADAM && a->count > 0)
+    return CHECK_PLACES(queue, {a->param, "parameters"}, {a->grad, "gradients"}, {a->m, "moments"},
+                        {a->v, "moments"}, {a->master, "parameters"});
+  return SLEY_OK;
+}
+
 static sley_status check_block(sl_queue *queue, const sl_block_arrays *b) {
   SL_TRY(check(queue, b->rowptr, "rows of a block"));
   return check(queue, b->col, "columns of a block");
@@ -369,6 +416,8 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     SL_TRY(check_reduce(queue, &args->reduce));
   if (args->op >= SL_OP_COLUMNS && args->op <= SL_OP_CUT)
     SL_TRY(check_inspection(queue, args));
+  if (args->op >= SL_OP_GEMM && args->op <= SL_OP_ADAM)
+    SL_TRY(check_dense(queue, args));
   ((mock_device *)queue->device)->launches++;
   sl_kernel_args known = t.args; /* a kernel that can do without looking at the matrix */
   sl_spmm_matrix types = t.a;
@@ -470,6 +519,18 @@ static const sl_kernel update = {.name = "mock-update",
                                  .release = release,
                                  .memory = kernel_memory,
                                  .run = run};
-const sl_kernel *const mock_kernels[] = {&spmm,    &rowwise, &wide,   &rows,       &pull,    &arrive,
-                                         &await,   &scale,   &update, &round_sums, &convert, &reduce,
-                                         &columns, &needs,   &tally,  &cut,        NULL};
+/* The dense operations, of arguments that the CPU takes. */
+#define DENSE(kernel_name, operation)                                                                        \
+  {                                                                                                          \
+    .name = kernel_name, .op = operation, .ok = convert_ok, .cost = kernel_cost, .prepare = prepare,         \
+    .refill = refill, .release = release, .run = run                                                         \
+  }
+static const sl_kernel gemm = DENSE("mock-gemm", SL_OP_GEMM),
+                       column_sums = DENSE("mock-sums", SL_OP_COLUMN_SUMS),
+                       activate_grad = DENSE("mock-activation", SL_OP_ACTIVATE_GRAD),
+                       dropout = DENSE("mock-dropout", SL_OP_DROPOUT), nll = DENSE("mock-nll", SL_OP_NLL),
+                       adam = DENSE("mock-adam", SL_OP_ADAM);
+const sl_kernel *const mock_kernels[] = {
+    &spmm,   &rowwise,     &wide,          &rows,    &pull,    &arrive, &await, &scale,
+    &update, &round_sums,  &convert,       &reduce,  &columns, &needs,  &tally, &cut,
+    &gemm,   &column_sums, &activate_grad, &dropout, &nll,     &adam,   NULL};

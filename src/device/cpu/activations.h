@@ -5,7 +5,7 @@
 
 #include "base/types.h"
 
-/* v becomes act(v). */
+/* v becomes act(v); count: at most SL_DOUBLES (doubles.h). */
 void sl_activate(sley_activation act, double slope, double *v, int64_t count);
 
 #endif

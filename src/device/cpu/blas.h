@@ -16,11 +16,9 @@ typedef struct sl_blas_product {
   int64_t ldp;
 } sl_blas_product;
 
-/* Whether this build has one that takes matrices with leading dimensions up to this. */
+/* Whether there is one that may be called by several threads at once, and takes matrices with leading
+ * dimensions up to this. The first call looks for it. */
 bool sl_blas_serves(int64_t ld);
-
-/* From now on a call of the BLAS uses the thread that calls it, and no other. */
-void sl_blas_keep_to_caller(void);
 
 /* In f32 and f64; m, n and k at least 1 and at most 2^31 - 1. */
 void sl_blas_f32(const sl_blas_product *product);

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands for blas_openblas.c in a build without OpenBLAS: no product is asked for. */
+/* Stands for blas_openblas.c in a build without OpenBLAS's header: no product is asked for. */
 #include "device/cpu/blas.h"
 
 bool sl_blas_serves(int64_t ld) {
   (void)ld;
   return false;
-}
-
-void sl_blas_keep_to_caller(void) {
 }
 
 void sl_blas_f32(const sl_blas_product *product) {

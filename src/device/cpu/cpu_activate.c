@@ -2,9 +2,20 @@
 /* Activations, and the kernel of their gradient. */
 #include "device/cpu/activations.h"
 
+#include <string.h>
+
 #include "device/cpu/cpu.h"
 #include "device/cpu/doubles.h"
-#include "device/exp.h"
+#include "device/cpu/exps.h"
+
+/* count: at most SL_DOUBLES. */
+static void apply_elu(double slope, double *v, int64_t count) {
+  double power[SL_DOUBLES];
+  memcpy(power, v, (size_t)count * sizeof *v);
+  sl_exps(power, count);
+  for (int64_t j = 0; j < count; j++)
+    v[j] = v[j] > 0 ? v[j] : slope * (power[j] - 1);
+}
 
 void sl_activate(sley_activation act, double slope, double *v, int64_t count) {
   if (act == SLEY_RELU)
@@ -14,10 +25,7 @@ void sl_activate(sley_activation act, double slope, double *v, int64_t count) {
     for (int64_t j = 0; j < count; j++)
       v[j] = v[j] < 0 ? slope * v[j] : v[j];
   else if (act == SLEY_ELU)
-    for (int64_t j = 0; j < count; j++) {
-      const double below = slope * (sl_exp(v[j]) - 1);
-      v[j] = v[j] > 0 ? v[j] : below;
-    }
+    apply_elu(slope, v, count);
 }
 
 /* dy becomes dy act'(y). */

@@ -147,8 +147,6 @@ static sley_status gemm_run(sl_queue *queue, const sl_gemm_args *a, bool blas) {
             .area_cols = a->n < SL_TILE ? a->n : SL_TILE};
   if (a->m <= 0 || a->n <= 0)
     return SLEY_OK;
-  if (blas)
-    sl_blas_keep_to_caller();
   const sley_status status = make_product(&g, sl_cpu_queue_team(queue));
   sl_free(g.areas);
   sl_free(g.panels);

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/doubles.h"
-#include "device/exp.h"
+#include "device/cpu/exps.h"
 
 typedef struct loss {
   const sl_nll_args *a;
@@ -25,6 +25,15 @@ static int64_t load_logits(const sl_nll_args *a, int64_t i, int64_t j, double *z
   return count;
 }
 
+/* exp(z - most). */
+static int64_t load_powers(const sl_nll_args *a, int64_t i, int64_t j, double most, double *z) {
+  const int64_t count = load_logits(a, i, j, z);
+  for (int64_t c = 0; c < count; c++)
+    z[c] -= most;
+  sl_exps(z, count);
+  return count;
+}
+
 static double most_of_row(const sl_nll_args *a, int64_t i) {
   double z[SL_DOUBLES], most = -INFINITY;
   for (int64_t j = 0; j < a->classes; j += SL_DOUBLES) {
@@ -39,9 +48,7 @@ static double most_of_row(const sl_nll_args *a, int64_t i) {
 static double sum_of_row(const sl_nll_args *a, int64_t i, double most) {
   double z[SL_DOUBLES], lane[SL_NLL_LANES] = {0};
   for (int64_t j = 0; j < a->classes; j += SL_DOUBLES) {
-    const int64_t count = load_logits(a, i, j, z);
-    for (int64_t c = 0; c < count; c++)
-      z[c] = sl_exp(z[c] - most);
+    const int64_t count = load_powers(a, i, j, most, z);
     for (int64_t c = 0; c < count; c++)
       lane[c % SL_NLL_LANES] += z[c];
   }
@@ -83,11 +90,9 @@ static void write_grad(const sl_nll_args *a, int64_t i, const row_figures *r) {
   const double scale = known ? a->grad_scale : NAN;
   double z[SL_DOUBLES];
   for (int64_t j = 0; j < a->classes; j += SL_DOUBLES) {
-    const int64_t count = load_logits(a, i, j, z);
-    for (int64_t c = 0; c < count; c++) {
-      const double probability = sl_exp(z[c] - r->most) / r->sum;
-      z[c] = label == -1 ? 0 : scale * (probability - (j + c == label ? 1 : 0));
-    }
+    const int64_t count = load_powers(a, i, j, r->most, z);
+    for (int64_t c = 0; c < count; c++)
+      z[c] = label == -1 ? 0 : scale * (z[c] / r->sum - (j + c == label ? 1 : 0));
     sl_doubles_store(a->grad, a->dtype, i * a->ld_grad + j, count, z);
   }
 }

@@ -8,7 +8,7 @@
 #include "device/cpu/blas.h"
 #include "device/cpu/doubles.h"
 
-_Static_assert(SL_TILE <= SL_DOUBLES, "a row of a tile is worked on at once");
+_Static_assert((int)SL_TILE <= (int)SL_DOUBLES, "a row of a tile is worked on at once");
 
 bool sl_gemm_reads_in_place(const sl_gemm_args *g, bool blas) {
   return blas && !sl_is_16_bit(g->dtype);
