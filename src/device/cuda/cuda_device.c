@@ -300,6 +300,7 @@ static void cuda_queue_destroy(sl_queue *base) {
   if (!queue)
     return;
   if (cudaSetDevice(of(base->device)->ordinal) == cudaSuccess) {
+    sl_cuda_dense_state_destroy(base);
     if (queue->moved)
       (void)cudaEventDestroy(queue->moved);
     if (queue->own)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/cuda/dense_state.h"
+
+#include "base/memory.h"
+
+sley_status sl_cuda_dense_state_of(sl_queue *queue, sl_cuda_dense_state **out) {
+  sl_cuda_queue *q = (sl_cuda_queue *)queue;
+  if (!q->dense)
+    SL_TRY(SL_NEW_ZERO(q->dense, 1, "what dense operations keep"));
+  *out = q->dense;
+  return SLEY_OK;
+}
+
+sley_status sl_cuda_workspace(sl_queue *queue, void **out) {
+  sl_cuda_dense_state *state;
+  *out = NULL;
+  SL_TRY(sl_cuda_dense_state_of(queue, &state));
+  if (!state->workspace)
+    SL_TRY(queue->ops->alloc(queue->device, SL_CUDA_WORKSPACE_BYTES, "a workspace for dense operations",
+                             &state->workspace));
+  *out = state->workspace;
+  return SLEY_OK;
+}
+
+void sl_cuda_dense_state_destroy(sl_queue *queue) {
+  sl_cuda_dense_state *state = ((sl_cuda_queue *)queue)->dense;
+  if (!state)
+    return;
+  sl_cublaslt_products_destroy(state->products);
+  queue->ops->free(queue->device, state->workspace);
+  sl_free(state);
+}
