@@ -26,10 +26,11 @@ typedef struct sl_cuda_device {
 
 typedef struct sl_cuda_queue {
   sl_queue base;
-  cudaStream_t stream;        /* where its work goes: own, or the caller's */
-  cudaStream_t own;           /* NULL until wanted */
-  cudaEvent_t moved;          /* orders the streams when it moves */
-  sl_cuda_dense_state *dense; /* NULL until wanted */
+  cudaStream_t stream;                    /* where its work goes: own, or the caller's */
+  cudaStream_t own;                       /* NULL until wanted */
+  cudaEvent_t moved;                      /* orders the streams when it moves */
+  sl_cuda_dense_state *dense;             /* NULL until wanted */
+  void (*dense_release)(sl_queue *queue); /* frees it, if it is there */
 } sl_cuda_queue;
 
 extern const sl_device_ops sl_cuda_ops;
@@ -51,7 +52,6 @@ sley_status sl_cuda_staging_copy(sl_cuda_staging *staging, sl_queue *queue, void
 /* 32 MiB of the device's memory for what dense operations on the queue add up, one operation after the other;
  * taken by the first call, freed with the queue. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_cuda_workspace(sl_queue *queue, void **out);
-void sl_cuda_dense_state_destroy(sl_queue *queue);
 
 /* Makes the device current for the calling thread. */
 sley_status sl_cuda_use(const sl_device *device);

@@ -111,11 +111,11 @@ sley_status sl_cuda_gemm_in_order(sl_queue *queue, const sl_gemm_args *a) {
   if (a->m <= 0 || a->n <= 0)
     return SLEY_OK;
   const int64_t down = (a->m + TILE - 1) / TILE, across = (a->n + TILE - 1) / TILE;
-  const dim3 blocks(static_cast<unsigned>(down < INT32_MAX ? down : INT32_MAX),
-                    static_cast<unsigned>(across < MOST_ACROSS ? across : MOST_ACROSS));
+  const dim3 grid(static_cast<unsigned>(down < INT32_MAX ? down : INT32_MAX),
+                  static_cast<unsigned>(across < MOST_ACROSS ? across : MOST_ACROSS));
   SL_TRY(sl_cuda_use(queue->device));
   with_type(a->dtype, [&](auto type) {
-    multiply<decltype(type)><<<blocks, DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(*a);
+    multiply<decltype(type)><<<grid, DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(*a);
   });
   return sl_cuda_launched(queue, "dense product");
 }

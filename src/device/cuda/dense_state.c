@@ -3,10 +3,20 @@
 
 #include "base/memory.h"
 
+static void release(sl_queue *queue) {
+  sl_cuda_dense_state *state = ((sl_cuda_queue *)queue)->dense;
+  if (state->products)
+    state->products_release(state->products);
+  queue->ops->free(queue->device, state->workspace);
+  sl_free(state);
+}
+
 sley_status sl_cuda_dense_state_of(sl_queue *queue, sl_cuda_dense_state **out) {
   sl_cuda_queue *q = (sl_cuda_queue *)queue;
-  if (!q->dense)
+  if (!q->dense) {
     SL_TRY(SL_NEW_ZERO(q->dense, 1, "what dense operations keep"));
+    q->dense_release = release;
+  }
   *out = q->dense;
   return SLEY_OK;
 }
@@ -20,13 +30,4 @@ sley_status sl_cuda_workspace(sl_queue *queue, void **out) {
                              &state->workspace));
   *out = state->workspace;
   return SLEY_OK;
-}
-
-void sl_cuda_dense_state_destroy(sl_queue *queue) {
-  sl_cuda_dense_state *state = ((sl_cuda_queue *)queue)->dense;
-  if (!state)
-    return;
-  sl_cublaslt_products_destroy(state->products);
-  queue->ops->free(queue->device, state->workspace);
-  sl_free(state);
 }

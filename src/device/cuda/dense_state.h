@@ -11,13 +11,11 @@ typedef struct sl_cublaslt_products sl_cublaslt_products;
 
 struct sl_cuda_dense_state {
   void *workspace;
-  sl_cublaslt_products *products; /* gemm_cublaslt.c */
+  sl_cublaslt_products *products; /* NULL until wanted; those of gemm_cublaslt.c */
+  void (*products_release)(sl_cublaslt_products *products);
 };
 
 /* The queue's. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_cuda_dense_state_of(sl_queue *queue, sl_cuda_dense_state **out);
-
-/* Accepts NULL. */
-void sl_cublaslt_products_destroy(sl_cublaslt_products *products);
 
 #endif

@@ -55,9 +55,7 @@ static void release(const sl_cublaslt *library, prepared *p) {
   *p = (prepared){0};
 }
 
-void sl_cublaslt_products_destroy(sl_cublaslt_products *products) {
-  if (!products)
-    return;
+static void release_all(sl_cublaslt_products *products) {
   for (int i = 0; i < products->count; i++)
     release(products->library, &products->kept[i]);
   if (products->handle)
@@ -71,6 +69,7 @@ static sley_status products_of(sl_queue *queue, sl_cublaslt_products **out) {
   if (!state->products) {
     SL_TRY(SL_NEW_ZERO(state->products, 1, "dense products by cuBLASLt"));
     state->products->library = sl_cublaslt_find();
+    state->products_release = release_all;
   }
   if (!state->products->handle)
     SL_TRY(check(state->products->library, state->products->library->Create(&state->products->handle),
