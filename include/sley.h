@@ -908,7 +908,7 @@ void sley_halo_destroy(sley_halo *halo);
  * an unknown dtype; the message names it), SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
 
 /* Applied to what a product has given. Of v: v itself; v < 0 ? 0 : v; v < 0 ? slope v : v; v > 0 ? v : slope
- * (exp(v) - 1). NaN stays NaN. */
+ * (exp(v) - 1). NaN stays NaN, but with SLEY_RELU on cuda, which cuBLASLt applies, it may become 0. */
 typedef enum sley_activation {
   SLEY_NO_ACTIVATION = 0,
   SLEY_RELU = 1,
@@ -940,11 +940,16 @@ typedef struct sley_gemm_spec {
   }
 
 /* C = act(alpha op(A) op(B) + beta C + bias): a linear layer X W + b, and its gradients dY W^T and X^T dY.
- * Products are summed in f64 for f64 and in f32 else, in blocks of terms that are added in ascending order;
- * what follows is rounded to dtype once. With beta = 0 C need not be initialised. With alpha = 0 A and B are
- * not read. C overlaps no other array. On the cpu the library calls OpenBLAS, one thread in each call, where
- * it was built with it, on cuda cuBLASLt where that can be opened (libcublasLt.so); else, and with in_order,
- * kernels of its own. Not collective; see above. */
+ * Products are summed in f64 for f64 and in f32 else, on the cpu in blocks of 8192 terms that are added in
+ * ascending order; what follows is rounded to dtype once (on cuda maybe once more before the activation). With
+ * beta = 0 C need not be initialised. With alpha = 0 A and B are not read. C overlaps no other array.
+ *
+ * On the cpu the library opens OpenBLAS (libopenblas.so.0), where it was built for it, at the first call, and sets
+ * its number of threads to 1, for the whole process: each of the comm's threads calls it by itself. Only builds
+ * with threads of their own are used (Debian's libopenblas0-pthread): others are not safe to be called by
+ * several threads, or start more. On cuda it opens cuBLASLt (libcublasLt.so), whose bits may depend on the
+ * arrays' alignment. Where these are missing, and with in_order, kernels of its own multiply. Not collective;
+ * see above. */
 sley_status sley_gemm(sley_comm *comm, const sley_gemm_spec *spec);
 
 /* out[j] = sum of x[i][j] over i < rows, for j < cols, summed in double and rounded to dtype once: the
