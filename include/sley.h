@@ -894,15 +894,17 @@ void sley_halo_destroy(sley_halo *halo);
 /* What these functions have in common. Each works on one rank alone, with the threads or the GPU of its comm;
  * none is collective. Arrays lie in memory of the rank's device (sley_comm_alloc, or on cuda the caller's own
  * cudaMalloc), are aligned to their type and stay the caller's; matrices are row-major, with leading
- * dimensions in elements. An array without values may be NULL. The struct is read by the call. The work is
- * enqueued as that of sley_spmm: on the cpu it is done on return; on cuda it is ordered with the rank's other
- * work, nothing is waited for or copied between host and device, and a call can be captured into a graph,
- * after a first direct run of its shapes. On the cpu sley_gemm and sley_column_sums take memory for sums
- * while they run; on cuda the first call of the comm takes 32 MiB for sums, until the comm ends.
+ * dimensions in elements. An array without values may be NULL. The struct is read by the call.
  *
- * The same arguments give the same bits on every run, with any number of threads; on another processor or
- * device the bits of sley_gemm, and of logarithms, may differ. With ranks, gradients of weights and biases
- * and the sums of sley_nll are those of the rank's own rows: a sley_collective (SLEY_ALLREDUCE) adds them up.
+ * The work is enqueued as that of sley_spmm: on the cpu it is done on return; on cuda it is ordered with the
+ * rank's other work, nothing is waited for or copied between host and device, and a call can be captured into
+ * a graph, after a first direct run of its shapes. On the cpu sley_gemm, sley_column_sums and sley_nll take
+ * memory for sums while they run; on cuda the first of these calls takes 32 MiB, until the comm ends.
+ *
+ * The same arguments give the same bits on every run, with any number of threads. On another processor or
+ * device the bits of sley_gemm without in_order, and of sley_nll by its logarithms, may differ; all others
+ * are the same. With ranks, gradients of weights and biases and the sums of sley_nll are those of the rank's
+ * own rows: a sley_collective (SLEY_ALLREDUCE) adds them up.
  *
  * Errors of all: SLEY_ERR_ARG (a NULL comm or array, a size below 0, a leading dimension that is too small,
  * an unknown dtype; the message names it), SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
@@ -941,13 +943,13 @@ typedef struct sley_gemm_spec {
 
 /* C = act(alpha op(A) op(B) + beta C + bias): a linear layer X W + b, and its gradients dY W^T and X^T dY.
  * Products are summed in f64 for f64 and in f32 else, on the cpu in blocks of 8192 terms that are added in
- * ascending order; what follows is rounded to dtype once (on cuda maybe once more before the activation). With
- * beta = 0 C need not be initialised. With alpha = 0 A and B are not read. C overlaps no other array.
+ * ascending order; what follows is rounded to dtype once (on cuda maybe once more before the activation).
+ * With beta = 0 C need not be initialised. With alpha = 0 A and B are not read. C overlaps no other array.
  *
- * On the cpu the library opens OpenBLAS (libopenblas.so.0), where it was built for it, at the first call, and sets
- * its number of threads to 1, for the whole process: each of the comm's threads calls it by itself. Only builds
- * with threads of their own are used (Debian's libopenblas0-pthread): others are not safe to be called by
- * several threads, or start more. On cuda it opens cuBLASLt (libcublasLt.so), whose bits may depend on the
+ * On the cpu the library opens OpenBLAS (libopenblas.so.0), where it was built for it, at the first call, and
+ * sets its number of threads to 1, for the whole process: each of the comm's threads calls it by itself. Only
+ * builds with threads of their own are used (Debian's libopenblas0-pthread): others are not safe to be called
+ * by several threads, or start more. On cuda it opens cuBLASLt (libcublasLt.so), whose bits may depend on the
  * arrays' alignment. Where these are missing, and with in_order, kernels of its own multiply. Not collective;
  * see above. */
 sley_status sley_gemm(sley_comm *comm, const sley_gemm_spec *spec);

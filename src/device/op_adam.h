@@ -16,8 +16,8 @@
  *   m[i] = m1, v[i] = v1, master[i] = y, param[i] = y, each rounded to its type once
  *
  * keep = 1 - (the rate of learning) decay where decay is decoupled, else 1; rate = (the rate of learning) /
- * (1 - beta1^step); root = 1 / sqrt(1 - beta2^step): see sley_adam. m, v and master have the type of sums of the dtype, param and grad the
- * dtype. No two arrays overlap.
+ * (1 - beta1^step); root = 1 / sqrt(1 - beta2^step): see sley_adam. m, v and master have the type of sums of
+ * the dtype, param and grad the dtype. No two arrays overlap.
  *
  * Sources: Kingma and Ba, Adam, ICLR 2015; Loshchilov and Hutter, Decoupled weight decay, ICLR 2019. */
 typedef struct sl_adam_args {

@@ -296,7 +296,7 @@ static void small_products_at_once(void **state) {
   pthread_t thread[AT_ONCE];
   for (int t = 0; t < AT_ONCE; t++) {
     sl_device *device;
-    all[t] = (caller){.s = &s, .o = &o, .repeats = repeats(50000)};
+    all[t] = (caller){.s = &s, .o = &o, .repeats = repeats(20000)};
     assert_sley_ok(queues[0]->device->ops->open(0, 1, &device));
     assert_sley_ok(device->ops->queue_create(device, NULL, &all[t].queue));
   }
