@@ -264,9 +264,19 @@ typedef struct caller {
   int repeats, wrong;
 } caller;
 
-static void call_blas(const double *a, const double *b, double *p) {
-  sl_blas_f64(&(sl_blas_product){
-      .m = SMALL, .n = SMALL, .k = SMALL, .a = a, .b = b, .lda = SMALL, .ldb = SMALL, .p = p, .ldp = SMALL});
+static void call_blas(const double *a, const double *b, int way, double *p) {
+  const sl_blas_product product = {.transpose_a = way & 1,
+                                   .transpose_b = way & 2,
+                                   .m = SMALL,
+                                   .n = SMALL,
+                                   .k = SMALL,
+                                   .a = a,
+                                   .b = b,
+                                   .lda = SMALL,
+                                   .ldb = SMALL,
+                                   .p = p,
+                                   .ldp = SMALL};
+  sl_blas_f64(&product);
 }
 
 static void *call_again(void *context) {
