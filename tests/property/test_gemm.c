@@ -289,7 +289,8 @@ static void *call_again(void *context) {
   return NULL;
 }
 
-/* As teams and ranks that are threads do: of some builds of OpenBLAS one call in a few hundred fails. */
+/* As teams and ranks that are threads do. Of a build of OpenBLAS that is not thread-safe a few calls in a
+ * million give something else, or more, by how threads are scheduled. */
 static void small_products_at_once(void **state) {
   (void)state;
   if (!sl_blas_serves(SMALL))
