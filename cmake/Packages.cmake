@@ -24,6 +24,7 @@ set(own "libsley0 (= ${PROJECT_VERSION}-1)")
 set(CPACK_COMPONENT_LIBSLEY0_DESCRIPTION "Sparse matrix products across ranks: the library")
 set(CPACK_DEBIAN_LIBSLEY0_PACKAGE_NAME libsley0)
 set(CPACK_DEBIAN_LIBSLEY0_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBSLEY0_PACKAGE_RECOMMENDS libopenblas0-pthread) # which is opened at run time
 file(WRITE ${CMAKE_BINARY_DIR}/packages/shlibs "libsley ${PROJECT_VERSION_MAJOR} libsley0 (>= ${PROJECT_VERSION})\n")
 set(CPACK_DEBIAN_LIBSLEY0_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/packages/shlibs)
 set(CPACK_COMPONENT_LIBSLEY-DEV_DESCRIPTION "Sparse matrix products across ranks: header, manual pages and examples")

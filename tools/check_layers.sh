@@ -29,6 +29,9 @@ report=$(
         home["sodium.h"] = "src/socket/"
         home["scotch.h"] = home["metis.h"] = "src/order/"
         home["hwloc.h"] = "src/base/"
+        home["cblas.h"] = "src/device/cpu/"
+        home["cublasLt.h"] = "src/device/cuda/"
+        home["Random123/philox.h"] = "src/device/"
         home["zip.h"] = home["zlib.h"] = home["zstd.h"] = "src/io/"
       }
       function say(what) { print FILENAME ":" FNR ": " what }

@@ -12,7 +12,7 @@ role=${1:-build}
 # A package, and, after a colon, a command that serves as well, wherever it comes from.
 run="gcc:cc libc6-dev make:make cmake:cmake ninja-build:ninja pkg-config:pkg-config zlib1g-dev libzstd-dev libzip-dev
   libjansson-dev libsodium-dev libhwloc-dev libpng-dev"
-optional="libscotch-dev libmetis-dev"
+optional="libscotch-dev libmetis-dev libopenblas-pthread-dev librandom123-dev"
 mpi="libopenmpi-dev:mpicc openmpi-bin:mpirun"
 test="libopenmpi-dev openmpi-bin libmpich-dev mpich libcmocka-dev iproute2 util-linux gzip zstd binutils
   python3:python3 gnuplot-nox:gnuplot"

@@ -5,10 +5,16 @@
 #ifndef SLEY_DEVICE_KERNEL_H
 #define SLEY_DEVICE_KERNEL_H
 
+#include "device/op_activate.h"
+#include "device/op_adam.h"
 #include "device/op_aggregate.h"
 #include "device/op_attention.h"
+#include "device/op_column_sums.h"
+#include "device/op_dropout.h"
 #include "device/op_edge_softmax.h"
+#include "device/op_gemm.h"
 #include "device/op_inspect.h"
+#include "device/op_nll.h"
 #include "device/op_pull.h"
 #include "device/op_reduce.h"
 #include "device/op_rows.h"
@@ -23,26 +29,32 @@ struct sl_neighbour_table; /* device/neighbour_search.h */
 
 /* An operation is one line here and one in the union below; CONTRIBUTING.md says what else. */
 typedef enum sl_op {
-  SL_OP_SPMM,             /* Y[rowid] = alpha A X + beta Y */
-  SL_OP_UPDATE,           /* Z = T W + beta Z, T given or alpha A X */
-  SL_OP_ROWS,             /* copy or add listed rows */
-  SL_OP_CONVERT,          /* copy or add listed rows whose values change their type */
-  SL_OP_PULL,             /* copy or add listed rows of several memories at once */
-  SL_OP_ARRIVE,           /* wait until a piece of a pull is complete */
-  SL_OP_AWAIT,            /* wait until the peers have read the rows lent to them */
-  SL_OP_SCALE,            /* Y = beta Y */
-  SL_OP_ROUND,            /* Y = beta Y + S, S in f32 and Y of 16 bits */
-  SL_OP_REDUCE,           /* one array of several, value by value */
-  SL_OP_COLUMNS,          /* find the columns of a row block, and whose they are */
-  SL_OP_NEEDS,            /* find which rows of a block need which columns first */
-  SL_OP_TALLY,            /* count the entries of each row of a block by part */
-  SL_OP_CUT,              /* copy the entries of a block to parts */
-  SL_OP_AGGREGATE,        /* rows become sums, means, minima or maxima of the rows that their entries name */
-  SL_OP_SDDMM,            /* a value for each entry, of the two rows that it joins */
-  SL_OP_EDGE_SOFTMAX,     /* softmax by rows of values of entries, or its gradient */
-  SL_OP_ATTENTION,        /* score, softmax and weighted sum of each row */
-  SL_OP_ATTENTION_ROWS,   /* its gradients of rows */
-  SL_OP_ATTENTION_COLUMNS /* its gradients of columns */
+  SL_OP_SPMM,              /* Y[rowid] = alpha A X + beta Y */
+  SL_OP_UPDATE,            /* Z = T W + beta Z, T given or alpha A X */
+  SL_OP_ROWS,              /* copy or add listed rows */
+  SL_OP_CONVERT,           /* copy or add listed rows whose values change their type */
+  SL_OP_PULL,              /* copy or add listed rows of several memories at once */
+  SL_OP_ARRIVE,            /* wait until a piece of a pull is complete */
+  SL_OP_AWAIT,             /* wait until the peers have read the rows lent to them */
+  SL_OP_SCALE,             /* Y = beta Y */
+  SL_OP_ROUND,             /* Y = beta Y + S, S in f32 and Y of 16 bits */
+  SL_OP_REDUCE,            /* one array of several, value by value */
+  SL_OP_COLUMNS,           /* find the columns of a row block, and whose they are */
+  SL_OP_NEEDS,             /* find which rows of a block need which columns first */
+  SL_OP_TALLY,             /* count the entries of each row of a block by part */
+  SL_OP_CUT,               /* copy the entries of a block to parts */
+  SL_OP_AGGREGATE,         /* rows become sums, means, minima or maxima of the rows that their entries name */
+  SL_OP_SDDMM,             /* a value for each entry, of the two rows that it joins */
+  SL_OP_EDGE_SOFTMAX,      /* softmax by rows of values of entries, or its gradient */
+  SL_OP_ATTENTION,         /* score, softmax and weighted sum of each row */
+  SL_OP_ATTENTION_ROWS,    /* its gradients of rows */
+  SL_OP_ATTENTION_COLUMNS, /* its gradients of columns */
+  SL_OP_GEMM,              /* C = act(alpha op(A) op(B) + beta C + bias) */
+  SL_OP_COLUMN_SUMS,       /* the sum of each column */
+  SL_OP_ACTIVATE_GRAD,     /* dX = dY act'(Y) */
+  SL_OP_DROPOUT,           /* values set to zero by a mask of numbers */
+  SL_OP_NLL,               /* log-softmax, the loss of labels and its gradient */
+  SL_OP_ADAM               /* a step of Adam */
 } sl_op;
 
 typedef struct sl_kernel_args {
@@ -67,6 +79,12 @@ typedef struct sl_kernel_args {
     sl_edge_softmax_args edge_softmax;
     sl_attention_args attention;
     sl_attention_grad_args attention_grad;
+    sl_gemm_args gemm;
+    sl_column_sums_args column_sums;
+    sl_activate_grad_args activate_grad;
+    sl_dropout_args dropout;
+    sl_nll_args nll;
+    sl_adam_args adam;
   };
 } sl_kernel_args;
 

@@ -373,6 +373,8 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     SL_TRY(check_inspection(queue, args));
   if (args->op >= SL_OP_AGGREGATE && args->op <= SL_OP_ATTENTION_COLUMNS)
     SL_TRY(mock_check_graph(queue, args));
+  if (args->op >= SL_OP_GEMM && args->op <= SL_OP_ADAM)
+    SL_TRY(mock_check_dense(queue, args));
   ((mock_device *)queue->device)->launches++;
   sl_kernel_args known = t.args; /* a kernel that can do without looking at the matrix */
   sl_spmm_matrix types = t.a;
@@ -480,6 +482,17 @@ static const sl_kernel update = {.name = "mock-update",
                                  .release = release,
                                  .memory = kernel_memory,
                                  .run = run};
+/* The dense operations, of arguments that the CPU takes. */
+#define DENSE(kernel_name, operation)                                                                        \
+  {                                                                                                          \
+    .name = kernel_name, .op = operation, .ok = convert_ok, .cost = kernel_cost, .prepare = prepare,         \
+    .refill = refill, .release = release, .run = run                                                         \
+  }
+static const sl_kernel gemm = DENSE("mock-gemm", SL_OP_GEMM),
+                       column_sums = DENSE("mock-sums", SL_OP_COLUMN_SUMS),
+                       activate_grad = DENSE("mock-activation", SL_OP_ACTIVATE_GRAD),
+                       dropout = DENSE("mock-dropout", SL_OP_DROPOUT), nll = DENSE("mock-nll", SL_OP_NLL),
+                       adam = DENSE("mock-adam", SL_OP_ADAM);
 const sl_kernel *const mock_kernels[] = {&spmm,
                                          &rowwise,
                                          &wide,
@@ -502,4 +515,10 @@ const sl_kernel *const mock_kernels[] = {&spmm,
                                          &attention,
                                          &attention_rows,
                                          &attention_columns,
+                                         &gemm,
+                                         &column_sums,
+                                         &activate_grad,
+                                         &dropout,
+                                         &nll,
+                                         &adam,
                                          NULL};

@@ -78,6 +78,8 @@ extern const sl_kernel sl_cpu_arrive, sl_cpu_await, sl_cpu_scale, sl_cpu_round;
 extern const sl_kernel sl_cpu_convert;
 extern const sl_kernel sl_cpu_reduce;
 extern const sl_kernel sl_cpu_columns, sl_cpu_needs, sl_cpu_tally, sl_cpu_cut;
+extern const sl_kernel sl_cpu_gemm_blas, sl_cpu_gemm, sl_cpu_column_sums, sl_cpu_activate_grad;
+extern const sl_kernel sl_cpu_dropout, sl_cpu_nll, sl_cpu_adam;
 
 /* All kernels of this architecture; SpMM and updates by better instruction sets first. */
 const sl_kernel *const sl_cpu_kernels[] = {
@@ -224,5 +226,12 @@ const sl_kernel *const sl_cpu_kernels[] = {
     &sl_cpu_needs,
     &sl_cpu_tally,
     &sl_cpu_cut,
+    &sl_cpu_gemm_blas,
+    &sl_cpu_gemm,
+    &sl_cpu_column_sums,
+    &sl_cpu_activate_grad,
+    &sl_cpu_dropout,
+    &sl_cpu_nll,
+    &sl_cpu_adam,
     NULL,
 };

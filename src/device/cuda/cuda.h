@@ -13,6 +13,7 @@ extern "C" {
 #include "device/op_common.h"
 
 typedef struct sl_cuda_staging sl_cuda_staging;
+typedef struct sl_cuda_dense_state sl_cuda_dense_state; /* dense_state.h */
 
 typedef struct sl_cuda_device {
   sl_device base;
@@ -25,9 +26,11 @@ typedef struct sl_cuda_device {
 
 typedef struct sl_cuda_queue {
   sl_queue base;
-  cudaStream_t stream; /* where its work goes: own, or the caller's */
-  cudaStream_t own;    /* NULL until wanted */
-  cudaEvent_t moved;   /* orders the streams when it moves */
+  cudaStream_t stream;                    /* where its work goes: own, or the caller's */
+  cudaStream_t own;                       /* NULL until wanted */
+  cudaEvent_t moved;                      /* orders the streams when it moves */
+  sl_cuda_dense_state *dense;             /* NULL until wanted */
+  void (*dense_release)(sl_queue *queue); /* frees it, if it is there */
 } sl_cuda_queue;
 
 extern const sl_device_ops sl_cuda_ops;
@@ -45,6 +48,10 @@ void sl_cuda_staging_destroy(sl_cuda_staging *staging);
 bool sl_cuda_staging_suits(const sl_queue *queue, int64_t bytes);
 sley_status sl_cuda_staging_copy(sl_cuda_staging *staging, sl_queue *queue, void *dst, const void *src,
                                  int64_t bytes);
+
+/* 32 MiB of the device's memory for what dense operations on the queue add up, one operation after the other;
+ * taken by the first call, freed with the queue. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_cuda_workspace(sl_queue *queue, void **out);
 
 /* Makes the device current for the calling thread. */
 sley_status sl_cuda_use(const sl_device *device);

@@ -300,6 +300,8 @@ static void cuda_queue_destroy(sl_queue *base) {
   if (!queue)
     return;
   if (cudaSetDevice(of(base->device)->ordinal) == cudaSuccess) {
+    if (queue->dense)
+      queue->dense_release(base);
     if (queue->moved)
       (void)cudaEventDestroy(queue->moved);
     if (queue->own)

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel of dropout. */
+#include "device/cpu/cpu.h"
+#include "device/cpu/doubles.h"
+#include "device/cpu/philox.h"
+
+typedef struct dropout {
+  const sl_dropout_args *a;
+  uint32_t key[2], threshold;
+  double factor;
+} dropout;
+
+static void drop_row(const dropout *d, int64_t i) {
+  const sl_dropout_args *a = d->a;
+  const uint64_t number = a->row ? (uint64_t)a->row[i] : (uint64_t)a->first_row + (uint64_t)i;
+  double v[SL_DOUBLES];
+  uint32_t word[SL_DOUBLES];
+  for (int64_t j = 0; j < a->cols; j += SL_DOUBLES) {
+    const int64_t count = a->cols - j < SL_DOUBLES ? a->cols - j : SL_DOUBLES;
+    const uint32_t counter[] = {(uint32_t)(j / SL_DROPOUT_WORDS), (uint32_t)number, (uint32_t)(number >> 32),
+                                a->stream};
+    sl_philox(d->key, counter, (count + SL_DROPOUT_WORDS - 1) / SL_DROPOUT_WORDS, word);
+    sl_doubles_load(a->in, a->dtype, i * a->ld_in + j, count, v);
+    for (int64_t c = 0; c < count; c++) {
+      const double kept = v[c] * d->factor;
+      v[c] = word[c] < d->threshold ? 0 : kept;
+    }
+    sl_doubles_store(a->out, a->dtype, i * a->ld_out + j, count, v);
+  }
+}
+
+static sley_status drop_rows(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  for (int64_t i = begin; i < end; i++)
+    drop_row(context, i);
+  return SLEY_OK;
+}
+
+static sley_status dropout_run(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_dropout_args *a = &args->dropout;
+  dropout d = {.a = a,
+               .key = {(uint32_t)a->seed, (uint32_t)(a->seed >> 32)},
+               .threshold = sl_dropout_threshold(a->p),
+               .factor = 1 / (1 - a->p)};
+  if (!sl_philox_is_there())
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "dropout: this build has no Random123: install librandom123-dev and build again");
+  if (a->rows <= 0 || a->cols <= 0)
+    return SLEY_OK;
+  return sl_team_for(sl_cpu_queue_team(queue), a->rows, sl_rows_grain(a->cols), drop_rows, &d);
+}
+
+static bool dropout_ok(const sl_kernel_args *args) {
+  return sl_dropout_ok(&args->dropout);
+}
+
+static double dropout_cost(const sl_kernel_args *args) {
+  return 5e-9 * (double)args->dropout.rows * (double)args->dropout.cols;
+}
+
+const sl_kernel sl_cpu_dropout = {.name = "dropout",
+                                  .op = SL_OP_DROPOUT,
+                                  .ok = dropout_ok,
+                                  .cost = dropout_cost,
+                                  SL_KERNEL_KEEPS_NOTHING,
+                                  .run = dropout_run};

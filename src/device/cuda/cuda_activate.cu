@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gradient of an activation, a thread for each value. */
+#include "device/cuda/dense.cuh"
+
+namespace {
+
+using namespace sley;
+
+__device__ double factor_of(sley_activation act, double slope, double y) {
+  if (act == SLEY_NO_ACTIVATION || y > 0)
+    return 1;
+  return act == SLEY_RELU ? 0 : act == SLEY_LEAKY_RELU ? slope : y + slope;
+}
+
+template <class T>
+__global__ void __launch_bounds__(DENSE_THREADS) activate_grad(const sl_activate_grad_args a) {
+  for (int64_t i = thread_number(); i < a.rows * a.cols; i += thread_count()) {
+    const int64_t row = i / a.cols, col = i % a.cols;
+    const double y = double_at(static_cast<const T *>(a.y), row * a.ldy + col);
+    const double dy = double_at(static_cast<const T *>(a.dy), row * a.lddy + col);
+    set_double(static_cast<T *>(a.dx), row * a.lddx + col, dy * factor_of(a.act, a.slope, y));
+  }
+}
+
+sley_status activate_grad_run(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_activate_grad_args a = args->activate_grad;
+  if (a.rows <= 0 || a.cols <= 0)
+    return SLEY_OK;
+  SL_TRY(sl_cuda_use(queue->device));
+  with_type(a.dtype, [&](auto type) {
+    activate_grad<decltype(type)>
+        <<<dense_blocks(queue, a.rows * a.cols), DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(a);
+  });
+  return sl_cuda_launched(queue, "gradient of an activation");
+}
+
+bool activate_grad_ok(const sl_kernel_args *args) {
+  return sl_activate_grad_ok(&args->activate_grad);
+}
+
+double activate_grad_cost(const sl_kernel_args *args) {
+  const sl_activate_grad_args *a = &args->activate_grad;
+  return 3e-6 + static_cast<double>(a->rows) * a->cols * sley_dtype_bytes(a->dtype) * 3 / 2e12;
+}
+
+} // namespace
+
+extern "C" {
+extern const sl_kernel sl_cuda_activate_grad;
+const sl_kernel sl_cuda_activate_grad = {.name = "gradient of an activation",
+                                         .op = SL_OP_ACTIVATE_GRAD,
+                                         .ok = activate_grad_ok,
+                                         .cost = activate_grad_cost,
+                                         SL_KERNEL_KEEPS_NOTHING,
+                                         .run = activate_grad_run};
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Log-softmax and the negative log-likelihood: a warp for each row, whose lanes are those of the definition;
+ * a block of threads for each block of rows, of which one thread adds the losses up. */
+#include "device/cuda/dense.cuh"
+
+namespace {
+
+using namespace sley;
+
+enum { WARPS = DENSE_THREADS / SL_NLL_LANES };
+
+/* What a row's outputs are made of, the same in all lanes. */
+struct row_figures {
+  double most, sum, log_sum;
+};
+
+template <class T> __device__ row_figures figures_of_row(const sl_nll_args &a, const T *z, int lane) {
+  row_figures r = {-INFINITY, 0, 0};
+  for (int64_t j = lane; j < a.classes; j += SL_NLL_LANES) {
+    const double v = double_at(z, j);
+    r.most = v > r.most ? v : r.most;
+  }
+  for (int d = SL_NLL_LANES / 2; d > 0; d /= 2) {
+    const double other = __shfl_xor_sync(~0u, r.most, d);
+    r.most = other > r.most ? other : r.most;
+  }
+  for (int64_t j = lane; j < a.classes; j += SL_NLL_LANES)
+    r.sum += sl_exp(double_at(z, j) - r.most);
+  for (int d = SL_NLL_LANES / 2; d > 0; d /= 2)
+    r.sum += __shfl_xor_sync(~0u, r.sum, d);
+  r.log_sum = log(r.sum);
+  return r;
+}
+
+template <class T> __device__ double loss_of_row(const sl_nll_args &a, const T *z, int label, row_figures r) {
+  if (label == -1)
+    return 0;
+  if (label < 0 || label >= a.classes)
+    return NAN;
+  return (r.most - double_at(z, label)) + r.log_sum;
+}
+
+template <class T> __device__ double work_on_row(const sl_nll_args &a, int64_t i, int lane) {
+  const T *z = static_cast<const T *>(a.logits) + i * a.ld;
+  const row_figures r = figures_of_row(a, z, lane);
+  const int label = a.label[i];
+  const double lost = loss_of_row(a, z, label, r);
+  const double scale = label >= 0 && label < a.classes ? a.grad_scale : static_cast<double>(NAN);
+  __syncwarp(); /* outputs may lie where the logits do */
+  for (int64_t j = lane; j < a.classes; j += SL_NLL_LANES) {
+    const double v = double_at(z, j) - r.most;
+    if (a.log_probs)
+      set_double(static_cast<T *>(a.log_probs), i * a.ld_log_probs + j, v - r.log_sum);
+    if (a.grad)
+      set_double(static_cast<T *>(a.grad), i * a.ld_grad + j,
+                 label == -1 ? 0 : scale * (sl_exp(v) / r.sum - (j == label ? 1 : 0)));
+  }
+  if (a.row_loss && lane == 0)
+    a.row_loss[i] = lost;
+  return lost;
+}
+
+/* sums: NULL, or two for each block of rows. */
+template <class T>
+__global__ void __launch_bounds__(DENSE_THREADS)
+    work_on_blocks(const sl_nll_args a, int64_t block_rows, int64_t blocks, double *sums) {
+  __shared__ double loss[SL_SUM_ROWS];
+  const int lane = threadIdx.x % SL_NLL_LANES, warp = threadIdx.x / SL_NLL_LANES;
+  for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
+    const int64_t end = (block + 1) * block_rows < a.rows ? (block + 1) * block_rows : a.rows;
+    double sum = 0, counted = 0;
+    for (int64_t first = block * block_rows; first < end; first += SL_SUM_ROWS) {
+      const int64_t count = end - first < SL_SUM_ROWS ? end - first : SL_SUM_ROWS;
+      for (int64_t i = warp; i < count; i += WARPS) {
+        const double lost = work_on_row<T>(a, first + i, lane);
+        if (lane == 0)
+          loss[i] = lost;
+      }
+      __syncthreads();
+      for (int64_t i = 0; i < count && threadIdx.x == 0 && sums; i++) {
+        sum += loss[i];
+        counted += a.label[first + i] != -1;
+      }
+      __syncthreads();
+    }
+    if (threadIdx.x == 0 && sums) {
+      sums[2 * block] = sum;
+      sums[2 * block + 1] = counted;
+    }
+  }
+}
+
+__global__ void add_blocks(int64_t blocks, const double *sums, double *to) {
+  double sum = 0;
+#pragma unroll 8
+  for (int64_t block = 0; block < blocks; block++)
+    sum += sums[2 * block + threadIdx.x];
+  to[threadIdx.x] = sum;
+}
+
+sley_status nll_run(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_nll_args a = args->nll;
+  const int64_t rows = sl_sum_rows(a.rows, 2), blocks = sl_sum_blocks(a.rows, 2);
+  void *workspace = nullptr;
+  SL_TRY(sl_cuda_use(queue->device));
+  if (a.sums)
+    SL_TRY(sl_cuda_workspace(queue, &workspace));
+  double *sums = static_cast<double *>(workspace);
+  if (blocks > 0)
+    with_type(a.dtype, [&](auto type) {
+      work_on_blocks<decltype(type)>
+          <<<dense_blocks(queue, blocks * DENSE_THREADS), DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(
+              a, rows, blocks, sums);
+    });
+  if (a.sums)
+    add_blocks<<<1, 2, 0, sl_cuda_stream(queue)>>>(blocks, sums, a.sums);
+  return sl_cuda_launched(queue, "likelihood");
+}
+
+bool nll_ok(const sl_kernel_args *args) {
+  return sl_nll_ok(&args->nll);
+}
+
+double nll_cost(const sl_kernel_args *args) {
+  return 1e-5 + static_cast<double>(args->nll.rows) * args->nll.classes * 16 / 2e12;
+}
+
+} // namespace
+
+extern "C" {
+extern const sl_kernel sl_cuda_nll;
+const sl_kernel sl_cuda_nll = {.name = "likelihood",
+                               .op = SL_OP_NLL,
+                               .ok = nll_ok,
+                               .cost = nll_cost,
+                               SL_KERNEL_KEEPS_NOTHING,
+                               .run = nll_run};
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernels of dense operations have in common: values as doubles, and launches with a thread for each
+ * piece of work. They are compiled without contraction of a product and a sum, so that they have the bits of
+ * the CPU's. */
+#ifndef SLEY_DEVICE_CUDA_DENSE_CUH
+#define SLEY_DEVICE_CUDA_DENSE_CUH
+
+#include "device/cuda/cuda.h"
+#include "device/cuda/values.cuh"
+#include "device/exp.h"
+
+namespace sley {
+
+enum { DENSE_THREADS = 256, DENSE_BLOCKS_PER_PROCESSOR = 16 };
+
+template <class T> __device__ __forceinline__ double double_at(const T *p, int64_t i) {
+  return static_cast<double>(value<T>::widen(p[i]));
+}
+
+/* Rounded once. */
+template <class T> __device__ __forceinline__ void set_double(T *p, int64_t i, double v) {
+  p[i] = value<T>::narrow(odd(v));
+}
+template <> __device__ __forceinline__ void set_double<float>(float *p, int64_t i, double v) {
+  p[i] = static_cast<float>(v);
+}
+template <> __device__ __forceinline__ void set_double<double>(double *p, int64_t i, double v) {
+  p[i] = v;
+}
+
+/* op_activate.h. */
+static __device__ __forceinline__ double activated(sley_activation act, double slope, double v) {
+  if (act == SLEY_RELU)
+    return v < 0 ? 0 : v;
+  if (act == SLEY_LEAKY_RELU)
+    return v < 0 ? slope * v : v;
+  if (act == SLEY_ELU)
+    return v > 0 ? v : slope * (sl_exp(v) - 1);
+  return v;
+}
+
+/* The number of this thread, and of all, for loops over more pieces than there are threads. */
+static __device__ __forceinline__ int64_t thread_number() {
+  return static_cast<int64_t>(blockIdx.x) * DENSE_THREADS + threadIdx.x;
+}
+static __device__ __forceinline__ int64_t thread_count() {
+  return static_cast<int64_t>(gridDim.x) * DENSE_THREADS;
+}
+
+/* Blocks for so many pieces of work, at least 1. */
+static inline unsigned dense_blocks(const sl_queue *queue, int64_t pieces) {
+  const int64_t most = DENSE_BLOCKS_PER_PROCESSOR * static_cast<int64_t>(sl_cuda_processors(queue));
+  const int64_t wanted = (pieces + DENSE_THREADS - 1) / DENSE_THREADS;
+  return static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most);
+}
+
+/* call(T()) with the type T of the dtype. */
+template <class F> void with_type(sley_dtype dtype, F call) {
+  if (dtype == SLEY_F32)
+    call(float());
+  else if (dtype == SLEY_F64)
+    call(double());
+  else if (dtype == SLEY_F16)
+    call(f16());
+  else
+    call(bf16());
+}
+
+} // namespace sley
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SL_OP_DROPOUT: values are set to zero by a mask that depends on nothing but numbers. */
+#ifndef SLEY_DEVICE_OP_DROPOUT_H
+#define SLEY_DEVICE_OP_DROPOUT_H
+
+#include "base/types.h"
+
+/* The definition, for i < rows and j < cols, with g the number of row i: row[i], or first_row + i where row
+ * is NULL:
+ *
+ *   out[i][j] = word < floor(p 2^32) ? 0 : in[i][j] / (1 - p),
+ *
+ * word being word j mod 4 of Philox4x32-10 with the key (seed mod 2^32, seed / 2^32) and the counter
+ * (j / 4, g mod 2^32, g / 2^32, stream), g taken modulo 2^64. The quotient is in times 1 / (1 - p), which is
+ * rounded in double, as is the product, which is then rounded to the dtype. What is set to zero is +0,
+ * whatever in was. 0 <= p < 1; cols at most 2^34. out may be in, with the same leading dimension; else they
+ * do not overlap. So the gradient is the same operation on the gradient of out.
+ *
+ * Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, SC 2011. */
+typedef struct sl_dropout_args {
+  sley_dtype dtype;
+  double p;
+  uint64_t seed;
+  uint32_t stream;
+  int64_t rows, cols, first_row;
+  const int64_t *row; /* NULL, or rows numbers in the device's memory */
+  const void *in;
+  int64_t ld_in; /* elements, as ld_out */
+  void *out;
+  int64_t ld_out;
+} sl_dropout_args;
+
+enum { SL_DROPOUT_WORDS = 4 }; /* of a call of the generator */
+
+static inline bool sl_dropout_ok(const sl_dropout_args *a) {
+  return sley_dtype_bytes(a->dtype) != 0 && a->p >= 0 && a->p < 1 && a->cols <= INT64_C(1) << 34;
+}
+
+/* Words below it set to zero. */
+static inline uint32_t sl_dropout_threshold(double p) {
+  return (uint32_t)(p * 0x1p32);
+}
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How sums over many rows are cut, by shapes alone: each block of rows is summed from its first row to its
+ * last, and the blocks' sums are added in ascending order. */
+#ifndef SLEY_DEVICE_SUM_BLOCKS_H
+#define SLEY_DEVICE_SUM_BLOCKS_H
+
+#include <stdint.h>
+
+/* Rows of a block are a multiple of SL_SUM_ROWS; no more sums of blocks than SL_SUMS_MOST are kept, 32 MiB.
+ */
+enum { SL_SUM_ROWS = 256, SL_SUMS_MOST = 1 << 22 };
+
+/* Rows of a block, where each row has cols values that are summed. */
+static inline int64_t sl_sum_rows(int64_t rows, int64_t cols) {
+  int64_t most = cols < SL_SUMS_MOST ? SL_SUMS_MOST / (cols > 0 ? cols : 1) : 1;
+  int64_t least = rows / most + (rows % most > 0);
+  return least <= SL_SUM_ROWS ? SL_SUM_ROWS : (least + SL_SUM_ROWS - 1) / SL_SUM_ROWS * SL_SUM_ROWS;
+}
+
+static inline int64_t sl_sum_blocks(int64_t rows, int64_t cols) {
+  int64_t each = sl_sum_rows(rows, cols);
+  return rows / each + (rows % each > 0);
+}
+
+#endif

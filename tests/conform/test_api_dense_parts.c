@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dense parts of graph networks through the public interface: a network of two layers with dropout whose
+ * ranks each have some of the rows. Its mask is the same for every number of ranks, its gradients are those
+ * of differences of its loss, steps of Adam give all ranks the same parameters and a smaller loss. */
+#include <math.h>
+
+#include "base/random.h"
+#include "mirror.h"
+#include "ranks.h"
+
+enum { ROWS = 23, INPUTS = 5, HIDDEN = 7, CLASSES = 4, MOST_RANKS = 8, STEPS = 8 };
+
+/* Parameters, one after the other, and the two sums of the loss behind their gradients. */
+enum {
+  W1 = 0,
+  B1 = W1 + INPUTS * HIDDEN,
+  W2 = B1 + HIDDEN,
+  B2 = W2 + HIDDEN * CLASSES,
+  PARAMETERS = B2 + CLASSES,
+  LOSS = PARAMETERS,
+  SUMS = PARAMETERS + 2
+};
+
+static const double P = 0.4, SLOPE = 0.7;
+
+/* Of one rank, all in the memory of its device. */
+typedef struct network {
+  sley_comm *comm;
+  sley_collective *reduce;
+  int64_t first, rows;
+  double *x, *hidden, *dropped, *logits, *d_logits, *d_hidden; /* a row for each of the rank's */
+  double *parameter, *sum, *m, *v;
+  int32_t *label;
+} network;
+
+static double number(uint64_t stream, int64_t i) {
+  return 2 * sl_unit(sl_random(stream, (uint64_t)i, 0)) - 1;
+}
+
+static sley_status fill(sley_comm *comm, uint64_t stream, int64_t first, int64_t count, double **out) {
+  double host[ROWS * HIDDEN + SUMS];
+  for (int64_t i = 0; i < count; i++)
+    host[i] = stream ? number(stream, first + i) : 0;
+  SL_TRY(sley_comm_alloc(comm, count * (int64_t)sizeof *host, (void **)out));
+  return sley_comm_copy(comm, *out, host, count * (int64_t)sizeof *host, SLEY_TO_DEVICE);
+}
+
+static sley_status open_labels(network *n) {
+  int32_t host[ROWS];
+  for (int64_t i = 0; i < n->rows; i++)
+    host[i] = (int32_t)((n->first + i) % (CLASSES + 1)) - 1; /* every fifth row is not counted */
+  SL_TRY(sley_comm_alloc(n->comm, n->rows * (int64_t)sizeof *host, (void **)&n->label));
+  return sley_comm_copy(n->comm, n->label, host, n->rows * (int64_t)sizeof *host, SLEY_TO_DEVICE);
+}
+
+static sley_status open_network(network *n) {
+  sley_collective_options reduce = SLEY_COLLECTIVE_OPTIONS_INIT;
+  reduce.type = SLEY_TYPE_F64;
+  reduce.count = SUMS;
+  SL_TRY(sley_collective_create(n->comm, &reduce, &n->reduce));
+  SL_TRY(fill(n->comm, 1, n->first * INPUTS, n->rows * INPUTS, &n->x));
+  SL_TRY(fill(n->comm, 0, 0, n->rows * HIDDEN, &n->hidden));
+  SL_TRY(fill(n->comm, 0, 0, n->rows * HIDDEN, &n->dropped));
+  SL_TRY(fill(n->comm, 0, 0, n->rows * HIDDEN, &n->d_hidden));
+  SL_TRY(fill(n->comm, 0, 0, n->rows * CLASSES, &n->logits));
+  SL_TRY(fill(n->comm, 0, 0, n->rows * CLASSES, &n->d_logits));
+  SL_TRY(fill(n->comm, 2, 0, PARAMETERS, &n->parameter));
+  SL_TRY(fill(n->comm, 0, 0, SUMS, &n->sum));
+  SL_TRY(fill(n->comm, 0, 0, PARAMETERS, &n->m));
+  SL_TRY(fill(n->comm, 0, 0, PARAMETERS, &n->v));
+  return open_labels(n);
+}
+
+static void close_network(network *n) {
+  void *all[] = {n->x,         n->hidden, n->dropped, n->d_hidden, n->logits, n->d_logits,
+                 n->parameter, n->sum,    n->m,       n->v,        n->label};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    sley_comm_free(n->comm, all[i]);
+  sley_collective_destroy(n->reduce);
+}
+
+/* C = op(A) op(B), m x n, all without gaps. */
+static sley_status multiply(const network *n, bool ta, bool tb, int64_t rows, int64_t cols, int64_t k,
+                            const double *a, const double *b, double *c, const double *bias,
+                            sley_activation act) {
+  sley_gemm_spec g = SLEY_GEMM_SPEC_INIT;
+  g.dtype = SLEY_F64;
+  g.transpose_a = ta;
+  g.transpose_b = tb;
+  g.m = rows;
+  g.n = g.ldc = cols;
+  g.k = k;
+  g.a = a;
+  g.b = b;
+  g.c = c;
+  g.lda = ta ? rows : k;
+  g.ldb = tb ? k : cols;
+  g.bias = bias;
+  g.act = act;
+  g.slope = SLOPE;
+  return sley_gemm(n->comm, &g);
+}
+
+static sley_status drop(const network *n, int64_t first, int64_t rows, const double *in, double *out) {
+  sley_dropout_spec d = SLEY_DROPOUT_SPEC_INIT;
+  d.dtype = SLEY_F64;
+  d.p = P;
+  d.seed = UINT64_C(0x123456789abcdef0);
+  d.stream = 3;
+  d.first_row = first;
+  d.rows = rows;
+  d.cols = d.ld_in = d.ld_out = HIDDEN;
+  d.in = in;
+  d.out = out;
+  return sley_dropout(n->comm, &d);
+}
+
+/* The logits, their gradient, and the sums of the loss. */
+static sley_status go_forward(const network *n) {
+  SL_TRY(multiply(n, false, false, n->rows, HIDDEN, INPUTS, n->x, n->parameter + W1, n->hidden,
+                  n->parameter + B1, SLEY_ELU));
+  SL_TRY(drop(n, n->first, n->rows, n->hidden, n->dropped));
+  SL_TRY(multiply(n, false, false, n->rows, CLASSES, HIDDEN, n->dropped, n->parameter + W2, n->logits,
+                  n->parameter + B2, SLEY_NO_ACTIVATION));
+  sley_nll_spec l = SLEY_NLL_SPEC_INIT;
+  l.dtype = SLEY_F64;
+  l.rows = n->rows;
+  l.classes = l.ld = l.ld_grad = CLASSES;
+  l.logits = n->logits;
+  l.label = n->label;
+  l.sums = n->sum + LOSS;
+  l.grad = n->d_logits;
+  return sley_nll(n->comm, &l);
+}
+
+static sley_status go_back(const network *n) {
+  SL_TRY(multiply(n, true, false, HIDDEN, CLASSES, n->rows, n->dropped, n->d_logits, n->sum + W2, NULL,
+                  SLEY_NO_ACTIVATION));
+  SL_TRY(sley_column_sums(n->comm, SLEY_F64, n->rows, CLASSES, n->d_logits, CLASSES, n->sum + B2));
+  SL_TRY(multiply(n, false, true, n->rows, HIDDEN, CLASSES, n->d_logits, n->parameter + W2, n->d_hidden, NULL,
+                  SLEY_NO_ACTIVATION));
+  SL_TRY(drop(n, n->first, n->rows, n->d_hidden, n->d_hidden));
+  sley_activate_grad_spec a = SLEY_ACTIVATE_GRAD_SPEC_INIT;
+  a.dtype = SLEY_F64;
+  a.act = SLEY_ELU;
+  a.slope = SLOPE;
+  a.rows = n->rows;
+  a.cols = a.ldy = a.ld_dy = a.ld_dx = HIDDEN;
+  a.y = n->hidden;
+  a.dy = n->d_hidden;
+  a.dx = n->d_hidden;
+  SL_TRY(sley_activate_grad(n->comm, &a));
+  SL_TRY(multiply(n, true, false, INPUTS, HIDDEN, n->rows, n->x, n->d_hidden, n->sum + W1, NULL,
+                  SLEY_NO_ACTIVATION));
+  return sley_column_sums(n->comm, SLEY_F64, n->rows, HIDDEN, n->d_hidden, HIDDEN, n->sum + B1);
+}
+
+/* Gradients and the loss, of all ranks. */
+static sley_status differentiate(const network *n, double *sums) {
+  SL_TRY(go_forward(n));
+  SL_TRY(go_back(n));
+  SL_TRY(sley_collective_run(n->reduce, n->sum, n->sum));
+  return sley_comm_copy(n->comm, sums, n->sum, SUMS * (int64_t)sizeof *sums, SLEY_TO_HOST);
+}
+
+static sley_status loss_with(const network *n, const double *parameter, double *loss) {
+  double sums[SUMS];
+  SL_TRY(sley_comm_copy(n->comm, n->parameter, parameter, PARAMETERS * (int64_t)sizeof *parameter,
+                        SLEY_TO_DEVICE));
+  SL_TRY(differentiate(n, sums));
+  *loss = sums[LOSS];
+  return SLEY_OK;
+}
+
+static sley_status check_gradient(const network *n, const double *sums) {
+  const double step = 1e-6;
+  double parameter[PARAMETERS], above, below;
+  for (int i = 0; i < PARAMETERS; i++)
+    parameter[i] = number(2, i);
+  for (int i = 0; i < PARAMETERS; i += 5) {
+    const double here = parameter[i];
+    parameter[i] = here + step;
+    SL_TRY(loss_with(n, parameter, &above));
+    parameter[i] = here - step;
+    SL_TRY(loss_with(n, parameter, &below));
+    parameter[i] = here;
+    if (!(fabs((above - below) / (2 * step) - sums[i]) < 1e-6))
+      return sl_fail(SLEY_ERR_INTERNAL, "parameter %d: gradient %.12g, difference %.12g", i, sums[i],
+                     (above - below) / (2 * step));
+  }
+  return loss_with(n, parameter, &above);
+}
+
+/* The rank's rows of the mask are those of a mask of all rows. */
+static sley_status check_mask(const network *n) {
+  double *ones, *all, mine[ROWS * HIDDEN], whole[ROWS * HIDDEN], host[ROWS * HIDDEN];
+  const int64_t bytes = n->rows * HIDDEN * (int64_t)sizeof *mine;
+  for (int i = 0; i < ROWS * HIDDEN; i++)
+    host[i] = 1;
+  SL_TRY(sley_comm_alloc(n->comm, sizeof host, (void **)&ones));
+  SL_TRY(sley_comm_alloc(n->comm, sizeof host, (void **)&all));
+  SL_TRY(sley_comm_copy(n->comm, ones, host, sizeof host, SLEY_TO_DEVICE));
+  SL_TRY(drop(n, 0, ROWS, ones, all));
+  SL_TRY(drop(n, n->first, n->rows, ones, ones));
+  SL_TRY(sley_comm_copy(n->comm, whole, all, sizeof whole, SLEY_TO_HOST));
+  SL_TRY(sley_comm_copy(n->comm, mine, ones, bytes, SLEY_TO_HOST));
+  sley_comm_free(n->comm, ones);
+  sley_comm_free(n->comm, all);
+  int zeros = 0;
+  for (int i = 0; i < ROWS * HIDDEN; i++)
+    zeros += whole[i] == 0;
+  EXPECT(zeros > ROWS * HIDDEN / 5 && zeros < ROWS * HIDDEN * 3 / 5);
+  EXPECT(memcmp(mine, whole + n->first * HIDDEN, (size_t)bytes) == 0);
+  return SLEY_OK;
+}
+
+static sley_status train(const network *n, double before) {
+  sley_adam_spec a = SLEY_ADAM_SPEC_INIT;
+  double sums[SUMS], parameter[PARAMETERS];
+  a.dtype = SLEY_F64;
+  a.count = PARAMETERS;
+  a.param = n->parameter;
+  a.grad = n->sum;
+  a.m = n->m;
+  a.v = n->v;
+  a.rate = 0.02;
+  for (a.step = 1; a.step <= STEPS; a.step++) {
+    SL_TRY(sley_adam(n->comm, &a));
+    SL_TRY(differentiate(n, sums));
+  }
+  EXPECT(sums[LOSS] < 0.99 * before);
+  SL_TRY(sley_comm_copy(n->comm, parameter, n->parameter, sizeof parameter, SLEY_TO_HOST));
+  int64_t most[PARAMETERS], least[PARAMETERS];
+  memcpy(most, parameter, sizeof most);
+  memcpy(least, parameter, sizeof least);
+  SL_TRY(sley_comm_allreduce(n->comm, SLEY_MAX, most, PARAMETERS));
+  SL_TRY(sley_comm_allreduce(n->comm, SLEY_MIN, least, PARAMETERS));
+  EXPECT(memcmp(most, least, sizeof most) == 0);
+  return SLEY_OK;
+}
+
+static sley_status rank_main(sl_comm *comm, void *arg) {
+  const rank_case *c = arg;
+  int64_t begin[MOST_RANKS + 1];
+  double sums[SUMS];
+  SL_TRY(sley_partition_equal(ROWS, c->ranks, begin));
+  network n = {.comm = comm, .first = begin[comm->rank], .rows = begin[comm->rank + 1] - begin[comm->rank]};
+  sley_status status = open_network(&n);
+  if (status == SLEY_OK)
+    status = check_mask(&n);
+  if (status == SLEY_OK)
+    status = differentiate(&n, sums);
+  if (status == SLEY_OK && sums[LOSS + 1] != ROWS - (ROWS + CLASSES) / (CLASSES + 1))
+    status = sl_fail(SLEY_ERR_INTERNAL, "%g rows are counted", sums[LOSS + 1]);
+  if (status == SLEY_OK)
+    status = check_gradient(&n, sums);
+  if (status == SLEY_OK)
+    status = train(&n, sums[LOSS]);
+  if (status == SLEY_OK)
+    close_network(&n);
+  return status;
+}
+
+static void run_network(const rank_case *c) {
+  rank_case copy = *c;
+  if (c->ranks <= MOST_RANKS)
+    assert_case_ok(c, run_case(c, rank_main, &copy));
+}
+
+static void networks_learn_with_any_ranks(void **state) {
+  (void)state;
+  each_case(run_network);
+}
+
+/* Each of these is refused, and the message has the words; the comm can be used afterwards. */
+static sley_status refused(sley_status status, const char *words) {
+  if (status != SLEY_ERR_ARG || !strstr(sley_last_error(), words))
+    return sl_fail(SLEY_ERR_INTERNAL, "\"%s\": status %d, %s", words, (int)status, sley_last_error());
+  return SLEY_OK;
+}
+
+static sley_status refused_gemm(sley_comm *comm, double *a) {
+  sley_gemm_spec g = SLEY_GEMM_SPEC_INIT;
+  SL_TRY(refused(sley_gemm(NULL, &g), "comm"));
+  SL_TRY(refused(sley_gemm(comm, NULL), "spec"));
+  SL_TRY(sley_gemm(comm, &g));
+  g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 1;
+  g.a = g.c = a;
+  SL_TRY(refused(sley_gemm(comm, &g), "B is NULL"));
+  g.b = (char *)a + 1;
+  SL_TRY(refused(sley_gemm(comm, &g), "not aligned"));
+  g.b = a + 1;
+  g.lda = 0;
+  SL_TRY(refused(sley_gemm(comm, &g), "leading dimension of A"));
+  g.lda = 1;
+  g.m = -1;
+  SL_TRY(refused(sley_gemm(comm, &g), "-1 rows"));
+  g.m = 1;
+  g.dtype = (sley_dtype)7;
+  SL_TRY(refused(sley_gemm(comm, &g), "dtype 7"));
+  g.dtype = SLEY_F32;
+  g.act = (sley_activation)9;
+  SL_TRY(refused(sley_gemm(comm, &g), "activation 9"));
+  g.struct_size = 4;
+  SL_TRY(refused(sley_gemm(comm, &g), "struct_size"));
+  g.struct_size = sizeof g + 1;
+  return refused(sley_gemm(comm, &g), "struct_size");
+}
+
+static sley_status refused_others(sley_comm *comm, double *a) {
+  SL_TRY(refused(sley_column_sums(NULL, SLEY_F32, 0, 0, NULL, 0, NULL), "comm"));
+  SL_TRY(refused(sley_column_sums(comm, SLEY_F32, 1, 2, a, 1, a), "leading dimension"));
+  SL_TRY(refused(sley_column_sums(comm, SLEY_F32, 1, 2, a, 2, NULL), "out is NULL"));
+  sley_activate_grad_spec g = SLEY_ACTIVATE_GRAD_SPEC_INIT;
+  SL_TRY(sley_activate_grad(comm, &g));
+  g.act = SLEY_LEAKY_RELU;
+  g.slope = -1;
+  SL_TRY(refused(sley_activate_grad(comm, &g), "slope"));
+  sley_dropout_spec d = SLEY_DROPOUT_SPEC_INIT;
+  d.p = 1;
+  SL_TRY(refused(sley_dropout(comm, &d), "p is 1"));
+  sley_nll_spec l = SLEY_NLL_SPEC_INIT;
+  l.rows = 1;
+  SL_TRY(refused(sley_nll(comm, &l), "0 classes"));
+  l.classes = l.ld = 1;
+  l.logits = a;
+  SL_TRY(refused(sley_nll(comm, &l), "label is NULL"));
+  sley_adam_spec s = SLEY_ADAM_SPEC_INIT;
+  SL_TRY(sley_adam(comm, &s));
+  s.step = 0;
+  SL_TRY(refused(sley_adam(comm, &s), "step is 0"));
+  s.step = 1;
+  s.beta2 = 1;
+  SL_TRY(refused(sley_adam(comm, &s), "beta2"));
+  s.beta2 = 0.5;
+  s.count = 1;
+  return refused(sley_adam(comm, &s), "param is NULL");
+}
+
+static sley_status refusals_main(sl_comm *comm, void *arg) {
+  (void)arg;
+  void *memory;
+  SL_TRY(sley_comm_alloc(comm, 64, &memory));
+  sley_status status = refused_gemm(comm, memory);
+  if (status == SLEY_OK)
+    status = refused_others(comm, memory);
+  sley_comm_free(comm, memory);
+  return status;
+}
+
+static void wrong_arguments_are_refused(void **state) {
+  (void)state;
+  rank_case c = {.transport = "threads", .ranks = 1, .workgroup = 1, .threads = 1};
+  assert_case_ok(&c, run_case(&c, refusals_main, NULL));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(networks_learn_with_any_ranks),
+                                     cmocka_unit_test(wrong_arguments_are_refused)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The mock device's checks of the dense parts of graph networks: every array that a kernel reads or writes
+ * lies in memory of a device. */
+#include "mock.h"
+
+typedef struct place {
+  const void *address;
+  const char *what;
+} place;
+
+/* Those that are there. */
+static sley_status check_places(sl_queue *queue, const place *all, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (all[i].address)
+      SL_TRY(mock_check(queue, all[i].address, all[i].what));
+  return SLEY_OK;
+}
+#define CHECK_PLACES(queue, ...)                                                                             \
+  check_places(queue, (const place[]){__VA_ARGS__}, sizeof((const place[]){__VA_ARGS__}) / sizeof(place))
+
+static sley_status check_gemm(sl_queue *queue, const sl_gemm_args *a) {
+  if (a->m == 0 || a->n == 0)
+    return SLEY_OK;
+  if (a->k > 0 && a->alpha != 0)
+    SL_TRY(CHECK_PLACES(queue, {a->a, "A"}, {a->b, "B"}));
+  return CHECK_PLACES(queue, {a->c, "C"}, {a->bias, "a bias"});
+}
+
+/* Of operations on no values nothing is asked. */
+sley_status mock_check_dense(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_column_sums_args *c = &args->column_sums;
+  const sl_activate_grad_args *g = &args->activate_grad;
+  const sl_dropout_args *d = &args->dropout;
+  const sl_nll_args *l = &args->nll;
+  const sl_adam_args *a = &args->adam;
+  if (args->op == SL_OP_GEMM)
+    return check_gemm(queue, &args->gemm);
+  if (args->op == SL_OP_COLUMN_SUMS && c->cols > 0)
+    return CHECK_PLACES(queue, {c->rows > 0 ? c->x : NULL, "X"}, {c->out, "sums of columns"});
+  if (args->op == SL_OP_ACTIVATE_GRAD && g->rows > 0 && g->cols > 0)
+    return CHECK_PLACES(queue, {g->y, "Y"}, {g->dy, "dY"}, {g->dx, "dX"});
+  if (args->op == SL_OP_DROPOUT && d->rows > 0 && d->cols > 0)
+    return CHECK_PLACES(queue, {d->in, "values"}, {d->out, "kept values"}, {d->row, "numbers of rows"});
+  if (args->op == SL_OP_NLL && l->rows > 0)
+    return CHECK_PLACES(queue, {l->logits, "logits"}, {l->label, "labels"}, {l->row_loss, "losses"},
+                        {l->sums, "sums"}, {l->grad, "gradients"}, {l->log_probs, "logarithms"});
+  if (args->op == SL_OP_ADAM && a->count > 0)
+    return CHECK_PLACES(queue, {a->param, "parameters"}, {a->grad, "gradients"}, {a->m, "moments"},
+                        {a->v, "moments"}, {a->master, "parameters"});
+  return SLEY_OK;
+}
