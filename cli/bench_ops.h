@@ -4,7 +4,7 @@
 #ifndef SLEY_CLI_BENCH_OPS_H
 #define SLEY_CLI_BENCH_OPS_H
 
-#include "json.h"
+#include "mkl.h"
 #include "sley.h"
 
 enum { CLI_OPS_NAME = 256, CLI_OPS_PASSES = 2 };
@@ -33,7 +33,7 @@ typedef struct cli_op_data {
   int64_t first, count, cols, total; /* total: rows of the whole array */
   int64_t bytes;                     /* of this rank's rows */
   size_t value;                      /* bytes of a value */
-  void *host, *here;                 /* in the device's memory, on the CPU the same; NULL: the operation has none */
+  void *host, *here; /* in the device's memory, on the CPU the same; NULL: the operation has none */
 } cli_op_data;
 
 /* What an operation computes, by which its float64 sums are made. */
@@ -55,7 +55,7 @@ typedef struct cli_op {
   unsigned reads[CLI_OPS_PASSES], writes[CLI_OPS_PASSES];
   sley_status (*create)(struct cli_op_case *c); /* fills in the widths of SOURCE and QUERY, and SAVED's */
   sley_status (*call[CLI_OPS_PASSES])(struct cli_op_case *c); /* NULL: there is no such pass */
-  void (*destroy)(struct cli_op_case *c); /* accepts a case whose create has failed */
+  void (*destroy)(struct cli_op_case *c);                     /* accepts a case whose create has failed */
 } cli_op;
 
 /* The product, and all operations, and how many there are. */
@@ -77,10 +77,10 @@ typedef struct cli_op_case {
   int64_t heads, width;
   sley_dtype dtype;
   uint64_t seed;
-  sley_fetched fetched;    /* rows of other ranks */
-  int64_t fetched_width;   /* values of such a row; 0: the operation does not keep them */
+  sley_fetched fetched;  /* rows of other ranks */
+  int64_t fetched_width; /* values of such a row; 0: the operation does not keep them */
   int64_t source_width, query_width, saved_bytes;
-  sley_plan *plan;         /* of the product; else one of these */
+  sley_plan *plan; /* of the product; else one of these */
   sley_aggregation *aggregation;
   sley_sddmm *sddmm;
   sley_attention *attention;
@@ -102,10 +102,10 @@ typedef struct cli_op_result {
   int64_t rows, cols, nnz, k, heads; /* k: heads x width; 0: of the softmax */
   const cli_op *op;
   sley_status status; /* that the library refuses it with: reason says why, and there are no times */
-  bool wrong;                        /* a result was: reason says which, and there are no times */
+  bool wrong;         /* a result was: reason says which, and there are no times */
   char reason[SLEY_ERROR_BYTES];
-  cli_op_time time[CLI_OPS_PASSES], spmm;
-  int64_t bytes[CLI_OPS_PASSES]; /* that a pass must move at least, over all ranks */
+  cli_op_time time[CLI_OPS_PASSES], spmm, mkl; /* no turns: there is none. mkl: beside the product */
+  int64_t bytes[CLI_OPS_PASSES];               /* that a pass must move at least, over all ranks */
   int64_t checked[CLI_OPS_PASSES]; /* values that were compared with float64 sums, over all ranks */
 } cli_op_result;
 
@@ -117,7 +117,8 @@ typedef struct cli_ops_bench {
   sley_dtype dtype;
   uint64_t seed;
   int64_t repeat;
-  const char *mkl, *no_mkl; /* its library, or why there is none */
+  const cli_mkl *mkl; /* NULL: no_mkl says why */
+  const char *no_mkl;
 } cli_ops_bench;
 
 /* Runs one operation on ranks of its own, so that one that fails ends no other, and fills in *out, also where

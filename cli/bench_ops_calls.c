@@ -207,11 +207,11 @@ static void attention_destroy(cli_op_case *c) {
 /* ---- the table */
 
 #define AGGREGATION                                                                                          \
-  .form = CLI_OP_SUMS, .create = aggregation_create, .call = {aggregation_forward, aggregation_backward},                         \
+  .form = CLI_OP_SUMS, .create = aggregation_create, .call = {aggregation_forward, aggregation_backward},    \
   .destroy = aggregation_destroy
 #define ATTENTION                                                                                            \
-  .form = CLI_OP_ATTENTION, .by_heads = true, .create = attention_create, .call = {attention_forward, attention_backward},             \
-  .destroy = attention_destroy
+  .form = CLI_OP_ATTENTION, .by_heads = true, .create = attention_create,                                    \
+  .call = {attention_forward, attention_backward}, .destroy = attention_destroy
 
 const cli_op cli_op_product = {.name = "spmm",
                                .kind = SLEY_AGGREGATE_SUM,

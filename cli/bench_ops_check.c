@@ -13,10 +13,11 @@
 enum { ROWS = 48, COLUMNS = 24, PIECE = 4096 };
 static const double most_terms = 4e6; /* of a column: entries of its rows, times values of a row of sources */
 
-static const char *const array_names[CLI_OP_ARRAYS] = {
-    [CLI_OP_OUT] = "the result",     [CLI_OP_D_SOURCE] = "the gradient of columns",
-    [CLI_OP_D_VAL] = "the gradient of entries", [CLI_OP_D_QUERY] = "the gradient of rows",
-    [CLI_OP_D_A] = "the gradient of a"};
+static const char *const array_names[CLI_OP_ARRAYS] = {[CLI_OP_OUT] = "the result",
+                                                       [CLI_OP_D_SOURCE] = "the gradient of columns",
+                                                       [CLI_OP_D_VAL] = "the gradient of entries",
+                                                       [CLI_OP_D_QUERY] = "the gradient of rows",
+                                                       [CLI_OP_D_A] = "the gradient of a"};
 
 static bool is_written(const cli_op_case *c, cli_pass pass, cli_op_array array) {
   return c->op->writes[pass] & (1U << array) && array_names[array];
@@ -44,9 +45,8 @@ static sley_status compare(const cli_op_case *c, cli_op_array array, int64_t fir
   double values[PIECE];
   for (int64_t begin = 0; begin < sums->count; begin += PIECE) {
     const int64_t count = sums->count - begin < PIECE ? sums->count - begin : PIECE;
-    sley_status status =
-        sley_convert(c->dtype, (const char *)data->host + (size_t)(first + begin) * data->value, SLEY_F64,
-                     values, count);
+    sley_status status = sley_convert(
+        c->dtype, (const char *)data->host + (size_t)(first + begin) * data->value, SLEY_F64, values, count);
     if (status != SLEY_OK)
       return status;
     for (int64_t i = 0; i < count && !out->wrong; i++) {

@@ -23,12 +23,14 @@ typedef struct shared {
   cli_op_result *out;
 } shared;
 
-/* What is timed in turns: the product, and the passes. */
+/* What is timed in turns: the passes, and the product or MKL's. */
 typedef struct contender {
   cli_op_case *c;
   cli_pass pass;
-  int64_t calls; /* of a turn; 0: not known */
-  double *ms;    /* of each turn */
+  const cli_mkl_product *mkl; /* instead of the pass: MKL multiplies */
+  bool failed;                /* and has reported an error: it has no times */
+  int64_t calls;              /* of a turn; 0: not known */
+  double *ms;                 /* of each turn */
   cli_op_time *out;
 } contender;
 
@@ -41,6 +43,7 @@ typedef struct work {
   cli_op_case op, product;
   contender list[CONTENDERS];
   int contenders;
+  cli_mkl_product *mkl; /* beside the product of one rank on the CPU, where MKL serves it */
 } work;
 
 /* ---- arrays */
@@ -102,8 +105,8 @@ static sley_status open_array(cli_op_case *c, cli_op_array array) {
   }
   const bool written = (c->op->writes[CLI_FORWARD] | c->op->writes[CLI_BACKWARD]) & (1U << array);
   if (status == SLEY_OK && !written)
-    status = sley_dense_random(c->seed + (uint64_t)array, data->first, data->count, data->cols, NULL, c->dtype,
-                               data->host, data->cols);
+    status = sley_dense_random(c->seed + (uint64_t)array, data->first, data->count, data->cols, NULL,
+                               c->dtype, data->host, data->cols);
   if (status == SLEY_OK && !written && !on_host(c))
     status = sley_comm_copy(c->comm, data->here, data->host, data->bytes, SLEY_TO_DEVICE);
   return status;
@@ -211,11 +214,19 @@ static sley_status check_pass(work *w, cli_pass pass) {
 
 /* ---- turns */
 
-static sley_status calls(const contender *one, int64_t count, double *ms) {
+static sley_status call(contender *one) {
+  cli_op_case *c = one->c;
+  if (!one->mkl)
+    return c->op->call[one->pass](c);
+  one->failed |= !cli_mkl_run(one->mkl, c->data[CLI_OP_SOURCE].host, c->data[CLI_OP_OUT].host);
+  return SLEY_OK;
+}
+
+static sley_status calls(contender *one, int64_t count, double *ms) {
   sley_status status = sley_comm_barrier(one->c->comm);
   double begin = cli_now_ms();
   for (int64_t i = 0; i < count && status == SLEY_OK; i++)
-    status = one->c->op->call[one->pass](one->c);
+    status = call(one);
   if (status == SLEY_OK && !on_host(one->c))
     status = sley_comm_wait(one->c->comm);
   int64_t ns = (int64_t)((cli_now_ms() - begin) * NS_OF_MS);
@@ -251,11 +262,12 @@ static void summarise(double *ms, int64_t n, cli_op_time *out) {
                        .p90_ms = ms[(n * 9 + 9) / 10 - 1]};
 }
 
-static sley_status add_contender(work *w, cli_op_case *c, cli_pass pass, cli_op_time *out) {
+static sley_status add_contender(work *w, cli_op_case *c, cli_pass pass, const cli_mkl_product *mkl,
+                                 cli_op_time *out) {
   void *ms;
   sley_status status = sley_buffer_alloc(w->s->bench->repeat * (int64_t)sizeof(double), &ms);
   if (status == SLEY_OK)
-    w->list[w->contenders++] = (contender){.c = c, .pass = pass, .ms = ms, .out = out};
+    w->list[w->contenders++] = (contender){.c = c, .pass = pass, .mkl = mkl, .ms = ms, .out = out};
   return status;
 }
 
@@ -267,7 +279,8 @@ static sley_status take_turns(work *w) {
       status = turn(&w->list[(i + n) % w->contenders], n);
   if (status == SLEY_OK && sley_comm_rank(w->comm) == 0)
     for (int i = 0; i < w->contenders; i++)
-      summarise(w->list[i].ms, repeat, w->list[i].out);
+      if (!w->list[i].failed)
+        summarise(w->list[i].ms, repeat, w->list[i].out);
   return status;
 }
 
@@ -297,16 +310,18 @@ static sley_status measure(work *w) {
   cli_op_result *out = w->s->out;
   sley_status status = SLEY_OK;
   for (int pass = 0; pass < CLI_OPS_PASSES && status == SLEY_OK; pass++) {
-    if (!w->op.op->call[pass])
+    if (!w->op.op->call[pass] || out->wrong)
       continue;
     status = check_pass(w, (cli_pass)pass);
     if (status == SLEY_OK)
       status = count_bytes(w, (cli_pass)pass);
     if (status == SLEY_OK)
-      status = add_contender(w, &w->op, (cli_pass)pass, &out->time[pass]);
+      status = add_contender(w, &w->op, (cli_pass)pass, NULL, &out->time[pass]);
   }
   if (status == SLEY_OK && w->product.op)
-    status = add_contender(w, &w->product, CLI_FORWARD, &out->spmm);
+    status = add_contender(w, &w->product, CLI_FORWARD, NULL, &out->spmm);
+  if (status == SLEY_OK && w->mkl)
+    status = add_contender(w, &w->op, CLI_FORWARD, w->mkl, &out->mkl);
   status = agree(w->comm, status);
   return status == SLEY_OK && !out->wrong ? take_turns(w) : status;
 }
@@ -315,12 +330,12 @@ static sley_status make_graph(const work *w, sley_graph **out) {
   const shared *s = w->s;
   const int rank = sley_comm_rank(w->comm);
   sley_matrix *block = NULL;
-  sley_status status =
-      sley_matrix_row_block(s->matrix, s->row_begin[rank], s->row_begin[rank + 1] - s->row_begin[rank], &block);
+  sley_status status = sley_matrix_row_block(s->matrix, s->row_begin[rank],
+                                             s->row_begin[rank + 1] - s->row_begin[rank], &block);
   status = agree(w->comm, status);
   if (status == SLEY_OK)
-    status = sley_graph_create(w->comm, (const sley_matrix *const *)&block, s->row_begin, s->col_begin, NULL,
-                               out);
+    status =
+        sley_graph_create(w->comm, (const sley_matrix *const *)&block, s->row_begin, s->col_begin, NULL, out);
   sley_matrix_destroy(block);
   return status;
 }
@@ -336,8 +351,12 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
     status = open_case(&w, s->op, graph, &w.op);
   if (status == SLEY_OK && s->op != &cli_op_product && s->k > 0)
     status = open_case(&w, &cli_op_product, graph, &w.product);
+  if (status == SLEY_OK && s->op == &cli_op_product && s->bench->mkl && sley_comm_size(comm) == 1 &&
+      on_host(&w.op))
+    w.mkl = cli_mkl_prepare(s->bench->mkl, &w.op.csr, s->k);
   if (status == SLEY_OK)
     status = measure(&w);
+  cli_mkl_release(w.mkl);
   for (int i = 0; i < w.contenders; i++)
     sley_buffer_free(w.list[i].ms);
   close_case(&w.product);

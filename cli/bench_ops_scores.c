@@ -90,9 +90,9 @@ void cli_op_scores_query(cli_op_truth *t, int64_t e) {
   for (int64_t i = 0; i < c->query_width; i++) {
     const bool gat = c->op->kind == SLEY_ATTENTION_GAT;
     const int64_t h = gat ? i : i / c->width;
-    const double factor = gat                                    ? steepness(q[h] + v[k + h], slope)
+    const double factor = gat                                   ? steepness(q[h] + v[k + h], slope)
                           : c->op->kind == SLEY_ATTENTION_GATV2 ? t->a[i] * steepness(q[i] + v[i], slope)
-                                                                 : slope * v[k + i];
+                                                                : slope * v[k + i];
     cli_op_add(&t->out, i, t->at.d_score[e * c->heads + h] * factor,
                t->at.d_size[e * c->heads + h] * fabs(factor));
   }

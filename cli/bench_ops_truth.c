@@ -36,7 +36,7 @@ static sley_status fetch(cli_op_truth *t, cli_op_array array, int64_t first, int
 sley_status cli_op_truth_make(const cli_op_case *c, cli_op_truth *t) {
   *t = (cli_op_truth){.c = c, .at.row = -1};
   const int64_t most = MOST_VALUES, wide = widest(c);
-  double **arrays[] = {&t->at.source, &t->at.val,    &t->at.d_out,   &t->at.weight,
+  double **arrays[] = {&t->at.source,  &t->at.val,    &t->at.d_out,  &t->at.weight,
                        &t->at.d_score, &t->at.d_size, &t->out.value, &t->out.size};
   double **rows[] = {&t->at.query, &t->at.score_size, &t->a};
   sley_status status = take(most, sizeof(double), &t->raw);
@@ -52,9 +52,9 @@ sley_status cli_op_truth_make(const cli_op_case *c, cli_op_truth *t) {
 }
 
 void cli_op_truth_free(cli_op_truth *t) {
-  void *blocks[] = {t->raw,        t->at.source,  t->at.val,    t->at.query,      t->at.d_out,
-                    t->at.weight,  t->at.d_score, t->at.d_size, t->at.score_size, t->at.arg,
-                    t->out.value,  t->out.size,   t->a};
+  void *blocks[] = {t->raw,       t->at.source,  t->at.val,    t->at.query,      t->at.d_out,
+                    t->at.weight, t->at.d_score, t->at.d_size, t->at.score_size, t->at.arg,
+                    t->out.value, t->out.size,   t->a};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     sley_buffer_free(blocks[i]);
 }
@@ -79,9 +79,8 @@ static sley_status load_values(cli_op_truth *t) {
   if (c->op->reads[CLI_FORWARD] & (1U << CLI_OP_VAL))
     return fetch(t, CLI_OP_VAL, r->begin, r->length, r->val);
   if (c->op == &cli_op_product)
-    return sley_convert(c->dtype,
-                        (const char *)c->csr.val + (size_t)r->begin * sley_dtype_bytes(c->dtype), SLEY_F64,
-                        r->val, r->length);
+    return sley_convert(c->dtype, (const char *)c->csr.val + (size_t)r->begin * sley_dtype_bytes(c->dtype),
+                        SLEY_F64, r->val, r->length);
   for (int64_t i = 0; i < r->length * c->heads; i++)
     r->val[i] = 1;
   return SLEY_OK;
@@ -94,7 +93,8 @@ static void choose(cli_op_truth *t) {
   for (int64_t f = 0; f < k; f++) {
     int64_t best = 0;
     for (int64_t e = 1; e < t->at.length; e++)
-      if (t->c->op->kind == SLEY_AGGREGATE_MIN ? x[e * k + f] < x[best * k + f] : x[e * k + f] > x[best * k + f])
+      if (t->c->op->kind == SLEY_AGGREGATE_MIN ? x[e * k + f] < x[best * k + f]
+                                               : x[e * k + f] > x[best * k + f])
         best = e;
     t->at.arg[f] = t->at.length > 0 ? (int32_t)best : -1;
   }
@@ -245,7 +245,8 @@ static void add_entry(cli_op_truth *t, int64_t e) {
   }
   for (int64_t f = 0; f < c->source_width; f++) {
     const int64_t h = e * c->heads + f / c->width;
-    double term = c->op->form == CLI_OP_SUMS ? t->at.val[h] * t->at.d_out[f] : t->at.d_out[h] * t->at.query[f];
+    double term =
+        c->op->form == CLI_OP_SUMS ? t->at.val[h] * t->at.d_out[f] : t->at.d_out[h] * t->at.query[f];
     if (c->op->form == CLI_OP_SUMS && c->op->kind == SLEY_AGGREGATE_MEAN)
       term /= (double)t->at.length;
     if (!chooses(c->op) || t->at.arg[f] == e)

@@ -9,7 +9,7 @@
 /* Values of a row of a result, or of its entries. */
 typedef struct cli_op_sums {
   double *value;
-  double *size;  /* beside each: the same sum of absolute values, by which errors are judged */
+  double *size;         /* beside each: the same sum of absolute values, by which errors are judged */
   int64_t count, terms; /* values; roundings that a value has gone through, about */
 } cli_op_sums;
 
@@ -46,8 +46,8 @@ void cli_op_truth_free(cli_op_truth *t);
 bool cli_op_truth_takes(const cli_op_truth *t, int64_t length);
 
 /* The array's values of row i: a row of OUT or D_QUERY, or, in the order of the entries, values of OUT or
- * D_VAL. Valid until the next call. The softmax' gradient is that of the weights which the rank has in OUT, so
- * i is one of its rows. */
+ * D_VAL. Valid until the next call. The softmax' gradient is that of the weights which the rank has in OUT,
+ * so i is one of its rows. */
 sley_status cli_op_truth_row(cli_op_truth *t, cli_op_array array, int64_t i, const cli_op_sums **out);
 
 /* The row of D_SOURCE whose column has these entries. */
