@@ -112,7 +112,7 @@ typedef struct cli_op_result {
 /* What all cases share. */
 typedef struct cli_ops_bench {
   const char *device; /* as asked for */
-  char found[32];     /* that ran */
+  char found[32];     /* that runs */
   int threads, ranks;
   sley_dtype dtype;
   uint64_t seed;
@@ -120,6 +120,9 @@ typedef struct cli_ops_bench {
   const cli_mkl *mkl; /* NULL: no_mkl says why */
   const char *no_mkl;
 } cli_ops_bench;
+
+/* Finds the device that runs, for reports. Errors: as sley_run_ranks. */
+sley_status cli_ops_find_device(cli_ops_bench *bench);
 
 /* Runs one operation on ranks of its own, so that one that fails ends no other, and fills in *out, also where
  * the library refuses it. SLEY_OK, or SLEY_ERR_INTERRUPTED. */

@@ -31,7 +31,7 @@ static bool is_measured(const cli_op_result *r, int pass) {
 /* ---- text */
 
 void cli_ops_print_start(const cli_ops_bench *bench, FILE *stream) {
-  fprintf(stream, "device     %s, %d rank%s of ", bench->device, bench->ranks, bench->ranks == 1 ? "" : "s");
+  fprintf(stream, "device     %s, %d rank%s of ", bench->found, bench->ranks, bench->ranks == 1 ? "" : "s");
   if (bench->threads > 0)
     fprintf(stream, "%d thread%s", bench->threads, bench->threads == 1 ? "" : "s");
   else

@@ -344,8 +344,6 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   shared *s = arg;
   work w = {.s = s, .comm = comm};
   sley_graph *graph = NULL;
-  if (sley_comm_rank(comm) == 0)
-    snprintf(s->bench->found, sizeof s->bench->found, "%s", sley_comm_device(comm));
   sley_status status = make_graph(&w, &graph);
   if (status == SLEY_OK)
     status = open_case(&w, s->op, graph, &w.op);
@@ -365,16 +363,33 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   return status;
 }
 
+static sley_rank_options rank_options(const cli_ops_bench *bench) {
+  sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
+  ranks.ranks = bench->ranks;
+  ranks.threads = bench->threads;
+  ranks.device = bench->device;
+  return ranks;
+}
+
+static sley_status note_device(sley_comm *comm, void *arg) {
+  cli_ops_bench *bench = arg;
+  if (sley_comm_rank(comm) == 0)
+    snprintf(bench->found, sizeof bench->found, "%s", sley_comm_device(comm));
+  return SLEY_OK;
+}
+
+sley_status cli_ops_find_device(cli_ops_bench *bench) {
+  const sley_rank_options ranks = rank_options(bench);
+  return sley_run_ranks(&ranks, note_device, bench);
+}
+
 sley_status cli_op_run(cli_ops_bench *bench, const cli_op *op, const sley_matrix *matrix, const char *name,
                        int64_t k, int64_t heads, cli_op_result *out) {
-  sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
+  const sley_rank_options ranks = rank_options(bench);
   sley_matrix_info info;
   shared s = {.bench = bench, .op = op, .matrix = matrix, .k = k, .heads = heads, .out = out};
   *out = (cli_op_result){.op = op, .k = k, .heads = heads};
   snprintf(out->matrix, sizeof out->matrix, "%s", name);
-  ranks.ranks = bench->ranks;
-  ranks.threads = bench->threads;
-  ranks.device = bench->device;
   sley_status status = sley_matrix_info_get(matrix, &info);
   out->rows = info.rows;
   out->cols = info.cols;

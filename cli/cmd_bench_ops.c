@@ -17,7 +17,7 @@
 enum { MOST_NUMBERS = 32, MOST_WIDTH = 1 << 16, SPEC_BYTES = 4096, MOST_RANKS = 256 };
 
 typedef struct ops_settings {
-  const char *matrix, *k, *heads, *dtype, *device, *mkl, *json;
+  const char *matrix, *ops, *k, *heads, *dtype, *device, *mkl, *json;
   int64_t seed, threads, ranks, repeat;
 } ops_settings;
 
@@ -28,6 +28,11 @@ static const cli_option own_options[] = {
      .value = "LIST",
      .offset = AT(matrix),
      .help = "files and generators, separated by blanks (default: four generators)"},
+    {.name = "ops",
+     .kind = CLI_TEXT,
+     .value = "LIST",
+     .offset = AT(ops),
+     .help = "only these operations, separated by commas"},
     {.name = "k",
      .kind = CLI_TEXT,
      .value = "LIST",
@@ -108,6 +113,7 @@ typedef struct running {
   const ops_settings *settings;
   cli_ops_bench bench;
   numbers k, heads;
+  unsigned chosen; /* operations, 1 << their place in the table */
   FILE *stream;
   cli_op_result *results;
   int count;
@@ -131,6 +137,36 @@ static bool read_numbers(const char *option, const char *text, numbers *out) {
   cli_error("bench ops: --%s takes whole numbers from 1 to %d, at most %d, as in 32,64, not \"%s\"", option,
             MOST_WIDTH, MOST_NUMBERS, text);
   return false;
+}
+
+/* Which operation a word of so many letters names; -1 after one line on stderr: none. */
+static int find_op(const char *word, size_t length) {
+  enum { MOST = 32 };
+  const char *names[MOST] = {0};
+  char name[MOST], suggestion[256];
+  for (int i = 0; i < cli_ops_count() && i + 1 < MOST; i++) {
+    names[i] = cli_ops[i].name;
+    if (strlen(names[i]) == length && strncmp(names[i], word, length) == 0)
+      return i;
+  }
+  snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word);
+  cli_suggest(suggestion, sizeof suggestion, name, names);
+  cli_error("bench ops: --ops has no \"%s\"%s", name, suggestion);
+  return -1;
+}
+
+/* Reads "sddmm,gat", NULL for all. False after one line on stderr. */
+static bool read_ops(const char *text, unsigned *chosen) {
+  *chosen = text ? 0 : ~0U;
+  while (text) {
+    const size_t length = strcspn(text, ",");
+    const int op = find_op(text, length);
+    if (op < 0)
+      return false;
+    *chosen |= 1U << op;
+    text = text[length] ? text + length + 1 : NULL;
+  }
+  return true;
 }
 
 /* ---- cases */
@@ -179,7 +215,7 @@ static sley_status take_ops(running *r, const sley_matrix *matrix, const char *n
   for (int i = 0; i < cli_ops_count() && status == SLEY_OK; i++) {
     const cli_op *op = &cli_ops[i];
     const numbers *heads = op->by_heads ? &r->heads : &one;
-    if ((op->form == CLI_OP_SOFTMAX) != (k == 0))
+    if (!(r->chosen & (1U << i)) || (op->form == CLI_OP_SOFTMAX) != (k == 0))
       continue;
     for (int h = 0; h < heads->count && status == SLEY_OK; h++)
       status = measure(r, op, matrix, name, k, heads->at[h]);
@@ -259,13 +295,14 @@ static int run(void *settings_, char **positionals) {
                             .dtype = cli_dtype(settings->dtype),
                             .seed = (uint64_t)settings->seed,
                             .repeat = settings->repeat};
-  if (!read_numbers("k", settings->k, &r.k) || !read_numbers("heads", settings->heads, &r.heads))
+  if (!read_ops(settings->ops, &r.chosen) || !read_numbers("k", settings->k, &r.k) ||
+      !read_numbers("heads", settings->heads, &r.heads))
     return CLI_USAGE;
   if (!cli_name_fits_json("bench ops", settings->matrix, settings->json))
     return CLI_USAGE;
   if (!cli_output_possible(settings->json))
     return CLI_FAILED;
-  sley_status status = cli_check_device(settings->device, NULL);
+  sley_status status = cli_ops_find_device(&r.bench);
   if (status != SLEY_OK)
     return cli_finish(status);
   cli_mkl *mkl = NULL;
