@@ -907,10 +907,15 @@ typedef struct sley_graph sley_graph;
 typedef struct sley_graph_options {
   size_t struct_size;
   int relations; /* matrices; default 1 */
-  bool forward; /* only forward operations: nothing is prepared for gradients, which takes 8 bytes an entry */
+  bool forward;  /* only forward operations: nothing is prepared for gradients, 8 bytes for each entry */
+  /* All results, gradients of columns too, have the same bits for every number of ranks and every transport:
+   * what these are made of (rows of gradients, values of entries) travels to the owners of the columns,
+   * instead of sums of each rank. Takes 16 bytes more for each entry; long rows are summed in order on every
+   * device. */
+  bool reproducible;
 } sley_graph_options;
 #define SLEY_GRAPH_OPTIONS_INIT                                                                              \
-  { sizeof(sley_graph_options), 1, false }
+  { sizeof(sley_graph_options), 1, false, false }
 
 typedef struct sley_graph_info {
   int64_t rows;      /* that this rank owns: of results */

@@ -20,7 +20,7 @@ sley_status sley_graph_create(sley_comm *comm, const sley_matrix *const *blocks,
   if (status == SLEY_OK && (!blocks || !row_begin || !col_begin || !out))
     status = sl_fail(SLEY_ERR_ARG, "sley_graph_create: blocks, row_begin, col_begin or out is NULL");
   SL_TRY(sl_agree(comm, status));
-  return sl_graph_create(comm, blocks, row_begin, col_begin, chosen.relations, chosen.forward, out);
+  return sl_graph_create(comm, blocks, row_begin, col_begin, &chosen, out);
 }
 
 sley_status sley_graph_info_get(const sley_graph *graph, sley_graph_info *out) {

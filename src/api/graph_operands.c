@@ -38,7 +38,8 @@ sley_status sl_check_shape(const char *call, const sley_graph *graph, int64_t he
   if (relation < 0 || relation >= graph->relations)
     return sl_fail(SLEY_ERR_ARG, "%s: there is no relation %d: the graph has %d", call, relation,
                    graph->relations);
-  if (__builtin_mul_overflow(heads, width + 1, &features) || features > INT64_MAX / MOST_BYTES ||
+  if (__builtin_add_overflow(width, 1, &features) || __builtin_mul_overflow(heads, features, &features) ||
+      features > INT64_MAX / MOST_BYTES ||
       __builtin_mul_overflow(features * MOST_BYTES, graph->rows + graph->cols + graph->halo->count,
                              &features) ||
       __builtin_mul_overflow(heads * MOST_BYTES, graph->relation[relation].entries, &features))

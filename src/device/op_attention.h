@@ -15,19 +15,26 @@ typedef enum sl_attention { SL_ATTENTION_GAT, SL_ATTENTION_GATV2, SL_ATTENTION_D
  *   GATV2  score(j, h) = sum_c a[f] leaky(q[i][f] + v[n][f]); k is not looked at
  *   DOT    score(j, h) = slope sum_c q[i][f] k[n][f]
  *
- *   P(j, h) = exp(score(j, h) - m(i, h)) / s(i, h), m the greatest score of the row, s the sum of exp(score -
- * m) Y[i][f] = sum_j P(j, h) v[n][f]; of an empty row 0.
+ *   P(j, h) = exp(score(j, h) - m(i, h)) / s(i, h)
+ *   m(i, h) = the greatest score of the row
+ *   s(i, h) = sum_j exp(score(j, h) - m(i, h))
+ *   Y[i][f] = sum_j P(j, h) v[n][f]; of an empty row 0
  *
  * stats, if not NULL, gets m and s in the type of sums, at (i heads + h) 2 and after it; of an empty row 0
- * and 0. side, if not NULL, of GAT: for each row features values, in the type of sums, side[i][f] = sum_j
- * P(j, h) leaky'(j, h) v[n][f], leaky' being 1 or slope (slope where q + k < 0), followed by heads values
- * sum_j P(j, h) leaky'(j, h): what the gradient with respect to q is made of without another pass over the
- * entries. Its rows have features + heads values.
+ * and 0. side, if not NULL, of GAT, has rows of features + heads values in the type of sums: what the
+ * gradient with respect to q is made of without another pass over the entries. leaky'(j, h) is 1, or slope
+ * where q + k < 0:
  *
- * Sums are in the type of sums, in stored order; a kernel may keep the greatest score so far and rescale its
- * sums when it grows. Scores that are dot products are summed as SL_OP_SDDMM's, exp is accurate to 2 units in
- * the last place. A NaN score makes the row's head NaN. Sources: GAT (Velickovic and others, ICLR 2018),
- * GATV2 (Brody and others, ICLR 2022), DOT (Vaswani and others, NIPS 2017). */
+ *   side[i][f]            = sum_j P(j, h) leaky'(j, h) v[n][f]
+ *   side[i][features + h] = sum_j P(j, h) leaky'(j, h)
+ *
+ * Sums are in the type of sums. Those of features are in stored order. A kernel may sum s and other values of
+ * heads in another fixed order (on the CPU lanes of a block of sixteen, then p and p + 8, p and p + 4, and so
+ * on), may keep the greatest score so far and rescale its sums when it grows, and may divide by s at the end.
+ * Scores that are dot products are summed as SL_OP_SDDMM's, exp is accurate to 2 units in the last place. A
+ * NaN score makes the row's head NaN, and m one that is not specified; so do scores that are all -infinity.
+ * Sources: GAT (Velickovic and others, ICLR 2018), GATV2 (Brody and others, ICLR 2022), DOT (Vaswani and
+ * others, NIPS 2017). */
 typedef struct sl_attention_args {
   sl_pattern pattern; /* by rows; of ATTENTION_COLUMNS by columns */
   sl_heads shape;
@@ -44,18 +51,30 @@ typedef struct sl_attention_args {
 } sl_attention_args;
 
 /* SL_OP_ATTENTION_ROWS: gradients that belong to rows; SL_OP_ATTENTION_COLUMNS: those that belong to columns.
- * dy is the gradient with respect to Y. With D(i, h) = sum_c dy[i][f] Y[i][f] and
- * dS(j, h) = P(j, h) (sum_c dy[i][f] v[n][f] - D(i, h)), the gradient with respect to score(j, h):
+ * dy is the gradient with respect to Y. With D(i, h) = sum_c dy[i][f] Y[i][f], dS is the gradient with
+ * respect to scores:
  *
- *   rows     delta[i heads + h] = D(i, h), in the type of sums; first of all, for COLUMNS reads it
- *     GAT      dq[i][h] = sum_j dS(j, h) leaky'(j, h) = sum_c dy[i][f] side[i][f] - D(i, h) side[i][features
- * + h] GATV2    dq[i][f] = a[f] sum_j dS(j, h) leaky'(q[i][f] + v[n][f]); da[f] = sum_i sum_j dS(j, h)
- * leaky(q[i][f] + v[n][f]), in the type of sums DOT      dq[i][f] = slope sum_j dS(j, h) k[n][f] columns,
- * over the entries of column n all      dv[n][f] = sum P(j, h) dy[i][f] GAT      dk[n][h] = sum dS(j, h)
- * leaky'(j, h) GATV2    dv[n][f] += a[f] sum dS(j, h) leaky'(q[i][f] + v[n][f]) DOT      dk[n][f] = slope sum
- * dS(j, h) q[i][f]
+ *   dS(j, h) = P(j, h) (sum_c dy[i][f] v[n][f] - D(i, h))
  *
- * P is computed anew from stats. Sums in stored order; da is summed by blocks of rows whose size is fixed. */
+ * Rows; of those without entries D is of Y as it is, and dq is 0. delta comes first, COLUMNS reads it:
+ *
+ *   all    delta[i heads + h] = D(i, h), in the type of sums
+ *   GAT    dq[i][h] = sum_j dS(j, h) leaky'(j, h)
+ *                   = sum_c dy[i][f] side[i][f] - D(i, h) side[i][features + h]; side must be there
+ *   GATV2  dq[i][f] = a[f] sum_j dS(j, h) leaky'(q[i][f] + v[n][f])
+ *          da[f] = sum_i sum_j dS(j, h) leaky(q[i][f] + v[n][f]), in the type of sums
+ *   DOT    dq[i][f] = slope sum_j dS(j, h) k[n][f]
+ *
+ * Columns, sums over the entries of column n; of those without entries 0:
+ *
+ *   all    dv[n][f] = sum P(j, h) dy[i][f]
+ *   GAT    dk[n][h] = sum dS(j, h) leaky'(j, h)
+ *                   = sum_c v[n][f] (sum P leaky' dy[i][f]) - sum P leaky' D(i, h)
+ *   GATV2  dv[n][f] += a[f] sum dS(j, h) leaky'(q[i][f] + v[n][f])
+ *   DOT    dk[n][f] = slope sum dS(j, h) q[i][f]
+ *
+ * P is computed anew from stats, which must be there. Sums as in ATTENTION; da is summed by blocks of rows
+ * whose size is fixed, then over the blocks in ascending order. */
 typedef struct sl_attention_grad_args {
   sl_attention_args
       of; /* as given to ATTENTION: y, stats and side are read; the pattern by rows or columns */

@@ -25,7 +25,7 @@ typedef struct sl_pattern {
 
 /* Where arrays of values have what entry j of the pattern stands for. */
 static inline int64_t sl_pattern_entry(const sl_pattern *p, int64_t j) {
-  return p->place ? p->of_row[p->col[j]] + p->place[j] : j;
+  return p->of_row ? p->of_row[p->col[j]] + p->place[j] : j;
 }
 
 /* Dense rows, row-major: row i lies at near + i near_ld if i < near_rows, else at

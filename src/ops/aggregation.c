@@ -4,15 +4,22 @@
 
 #include "base/memory.h"
 
+static bool chooses(const sley_aggregation *g) {
+  return g->kind == SL_AGGREGATE_MIN || g->kind == SL_AGGREGATE_MAX;
+}
+
 static sl_aggregate_args forward_args(const sley_aggregation *g) {
-  return (sl_aggregate_args){
-      .pattern = g->relation->by_rows, .shape = g->shape, .dtype = g->dtype, .kind = g->kind};
+  return (sl_aggregate_args){.pattern = g->relation->by_rows,
+                             .shape = g->shape,
+                             .dtype = g->dtype,
+                             .kind = g->kind,
+                             .in_order = g->graph->reproducible};
 }
 
 /* dX: the transpose's sums, of those terms that were chosen or by the lengths of rows. */
 static sl_aggregate_args gradient_args(const sley_aggregation *g) {
   return (sl_aggregate_args){
-      .pattern = g->relation->by_columns, .shape = g->shape, .dtype = g->dtype, .kind = SL_AGGREGATE_SUM};
+      .shape = g->shape, .dtype = g->dtype, .kind = SL_AGGREGATE_SUM, .in_order = g->graph->reproducible};
 }
 
 static sl_sddmm_args value_gradient_args(const sley_aggregation *g) {
@@ -44,6 +51,8 @@ sley_status sl_aggregation_create(sley_graph *graph, const sley_aggregation_opti
   sley_status status = sl_agree(graph->comm, take(graph, options, &made));
   if (status == SLEY_OK)
     status = sl_graph_rows_open(graph, options->heads * options->width, options->dtype, &made->x);
+  if (status == SLEY_OK && !graph->forward)
+    status = sl_column_sums_open(&made->x, made->relation, &made->shape, chooses(made), false, &made->dx);
   if (status != SLEY_OK) {
     sl_aggregation_destroy(made);
     return status;
@@ -63,26 +72,6 @@ sley_status sl_aggregation_forward(const sley_aggregation *g, const sley_aggrega
   return sl_graph_kernel(g->graph, &args);
 }
 
-sley_status sl_aggregate_to_columns(const sl_graph_rows *rows, const sl_aggregate_args *args, void *x,
-                                    int64_t ldx) {
-  const sley_graph *graph = rows->graph;
-  const sl_split_rows y = sl_graph_rows_result(rows, x, ldx);
-  sl_kernel_args halo = {.op = SL_OP_AGGREGATE, .aggregate = *args}, own = halo;
-  halo.aggregate.pattern.rows = graph->halo->count;
-  halo.aggregate.pattern.rowptr += graph->cols;
-  halo.aggregate.y = (sl_split_rows){.near = y.far, .near_rows = graph->halo->count, .near_ld = y.far_ld};
-  own.aggregate.pattern.rows = graph->cols;
-  own.aggregate.y = (sl_split_rows){.near = x, .near_rows = graph->cols, .near_ld = ldx};
-  SL_TRY(sl_graph_kernel(graph, &halo));
-  SL_TRY(sl_graph_rows_return(rows, x, ldx));
-  SL_TRY(sl_graph_kernel(graph, &own));
-  return sl_graph_rows_returned(rows);
-}
-
-static bool chooses(const sley_aggregation *g) {
-  return g->kind == SL_AGGREGATE_MIN || g->kind == SL_AGGREGATE_MAX;
-}
-
 static const void *scale(const sley_aggregation *g) {
   return g->kind == SL_AGGREGATE_MEAN ? sl_relation_per_row(g->relation, g->dtype) : NULL;
 }
@@ -94,7 +83,7 @@ static sley_status gradient_of_x(const sley_aggregation *g, const sley_aggregati
   a.scale = scale(g);
   a.chosen = chooses(g) ? o->arg : NULL;
   a.x = (sl_split_rows){.near = (void *)to->dy, .near_rows = g->graph->rows, .near_ld = to->lddy};
-  return sl_aggregate_to_columns(&g->x, &a, to->dx, to->lddx);
+  return sl_column_sums_run(&g->dx, &a, to->dx, to->lddx);
 }
 
 static sley_status gradient_of_values(const sley_aggregation *g, const sley_aggregation_operands *o,
@@ -120,6 +109,7 @@ sley_status sl_aggregation_backward(const sley_aggregation *g, const sley_aggreg
 void sl_aggregation_destroy(sley_aggregation *aggregation) {
   if (!aggregation)
     return;
+  sl_column_sums_close(&aggregation->dx);
   sl_graph_rows_close(&aggregation->x);
   sl_free(aggregation);
 }

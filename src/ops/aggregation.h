@@ -3,7 +3,7 @@
 #ifndef SLEY_OPS_AGGREGATION_H
 #define SLEY_OPS_AGGREGATION_H
 
-#include "ops/graph_rows.h"
+#include "ops/column_sums.h"
 
 struct sley_aggregation {
   sley_graph *graph;
@@ -11,7 +11,8 @@ struct sley_aggregation {
   sl_aggregate kind;
   sl_heads shape;
   sley_dtype dtype;
-  sl_graph_rows x; /* the rows of X that are fetched, and the gradients that are sent back */
+  sl_graph_rows x; /* the rows of X that are fetched */
+  sl_column_sums dx;
 };
 
 /* options: checked, the same on all ranks. Collective, agreed. */
@@ -23,11 +24,5 @@ sley_status sl_aggregation_backward(const sley_aggregation *aggregation,
                                     const sley_aggregation_operands *operands,
                                     const sley_aggregation_gradients *gradients);
 void sl_aggregation_destroy(sley_aggregation *aggregation);
-
-/* Each row of X becomes the sum that `args`, whose pattern is by columns, says of it: the halo's rows first,
- * which then travel to their owners, where they are added to the rows at x. Of args y is set here.
- * Collective. */
-sley_status sl_aggregate_to_columns(const sl_graph_rows *rows, const sl_aggregate_args *args, void *x,
-                                    int64_t ldx);
 
 #endif

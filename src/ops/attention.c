@@ -74,6 +74,17 @@ static sley_status take_work(sley_attention *g) {
                             &g->work);
 }
 
+/* Collective, agreed. */
+static sley_status open_pulls(sley_attention *g) {
+  const sley_dtype sums = sl_sum_dtype(g->dtype);
+  if (!sl_graph_pulls(g->graph))
+    return SLEY_OK;
+  SL_TRY(sl_row_pull_open(g->graph, g->query_width, g->dtype, &g->all_query));
+  SL_TRY(sl_row_pull_open(g->graph, sl_features(&g->shape), g->dtype, &g->all_dy));
+  SL_TRY(sl_row_pull_open(g->graph, 2 * g->shape.heads, sums, &g->all_stats));
+  return sl_row_pull_open(g->graph, g->shape.heads, sums, &g->all_delta);
+}
+
 static sley_status take(sley_graph *graph, const sley_attention_options *o, sley_attention **out) {
   SL_TRY(SL_NEW_ZERO(*out, 1, "attention"));
   **out = (sley_attention){.graph = graph,
@@ -97,6 +108,8 @@ sley_status sl_attention_create(sley_graph *graph, const sley_attention_options 
   if (status == SLEY_OK)
     status =
         sl_graph_rows_open(graph, sl_features(&made->shape) + made->key_width, options->dtype, &made->source);
+  if (status == SLEY_OK)
+    status = open_pulls(made);
   if (status != SLEY_OK) {
     sl_attention_destroy(made);
     return status;
@@ -160,6 +173,36 @@ static sley_status columns(const sley_attention *g, const sl_attention_grad_args
   return sl_graph_kernel(g->graph, &args);
 }
 
+/* The halo's columns first, so that their gradients travel while those of the rank's own are made. */
+static sley_status make_and_send(const sley_attention *g, const sl_attention_grad_args *a,
+                                 const sley_attention_gradients *to) {
+  SL_TRY(columns(g, a, true, g->source.buffer, g->source.features));
+  SL_TRY(sl_graph_rows_return(&g->source, to->dsource, to->ldds));
+  SL_TRY(columns(g, a, false, to->dsource, to->ldds));
+  return sl_graph_rows_returned(&g->source);
+}
+
+/* The rank's own columns, of all ranks' rows. */
+static sley_status fetch_and_make(const sley_attention *g, const sl_attention_grad_args *given,
+                                  const sley_attention_gradients *to) {
+  sl_kernel_args args = {.op = SL_OP_ATTENTION_COLUMNS, .attention_grad = *given};
+  sl_attention_grad_args *a = &args.attention_grad;
+  SL_TRY(sl_row_pull_run(&g->all_query, a->of.q, a->of.ldq));
+  SL_TRY(sl_row_pull_run(&g->all_dy, a->dy, a->lddy));
+  SL_TRY(sl_row_pull_run(&g->all_stats, a->of.stats, g->all_stats.features));
+  SL_TRY(sl_row_pull_run(&g->all_delta, a->delta, g->all_delta.features));
+  a->of.pattern = g->relation->owned.pattern;
+  a->of.q = g->all_query.all;
+  a->of.ldq = g->all_query.features;
+  a->dy = g->all_dy.all;
+  a->lddy = g->all_dy.features;
+  a->of.stats = g->all_stats.all;
+  a->delta = g->all_delta.all;
+  a->dv = (sl_split_rows){.near = to->dsource, .near_rows = g->graph->cols, .near_ld = to->ldds};
+  a->dk = keys_of(g, a->dv);
+  return sl_graph_kernel(g->graph, &args);
+}
+
 sley_status sl_attention_backward(const sley_attention *g, const sley_attention_operands *o,
                                   const sley_attention_gradients *to) {
   sl_kernel_args args = {.op = SL_OP_ATTENTION_ROWS, .attention_grad = {.of = forward_args(g)}};
@@ -175,10 +218,7 @@ sley_status sl_attention_backward(const sley_attention *g, const sley_attention_
   a->da = to->da;
   a->work = g->work;
   SL_TRY(sl_graph_kernel(g->graph, &args));
-  SL_TRY(columns(g, a, true, g->source.buffer, g->source.features));
-  SL_TRY(sl_graph_rows_return(&g->source, to->dsource, to->ldds));
-  SL_TRY(columns(g, a, false, to->dsource, to->ldds));
-  return sl_graph_rows_returned(&g->source);
+  return sl_graph_pulls(g->graph) ? fetch_and_make(g, a, to) : make_and_send(g, a, to);
 }
 
 static void give(const sley_attention *g, void *block) {
@@ -190,6 +230,10 @@ static void give(const sley_attention *g, void *block) {
 void sl_attention_destroy(sley_attention *attention) {
   if (!attention)
     return;
+  sl_row_pull_close(&attention->all_delta);
+  sl_row_pull_close(&attention->all_stats);
+  sl_row_pull_close(&attention->all_dy);
+  sl_row_pull_close(&attention->all_query);
   sl_graph_rows_close(&attention->source);
   give(attention, attention->work);
   give(attention, attention->delta);

@@ -3,6 +3,7 @@
 #ifndef SLEY_OPS_ATTENTION_H
 #define SLEY_OPS_ATTENTION_H
 
+#include "ops/graph_pull.h"
 #include "ops/graph_rows.h"
 
 /* Where each part of what a forward call saves begins, in bytes. */
@@ -20,7 +21,9 @@ struct sley_attention {
   int64_t query_width, key_width; /* of sources: their values, and then so many of keys */
   sl_saved_layout saved;
   sl_graph_rows source; /* the rows of sources that are fetched, and the gradients that are sent back */
-  void *delta, *work;   /* of the gradients, in the device's memory; NULL: a graph for forward operations */
+  /* Of a graph that pulls: what the gradients of columns are made of. */
+  sl_row_pull all_query, all_dy, all_stats, all_delta;
+  void *delta, *work; /* of the gradients, in the device's memory; NULL: a graph for forward operations */
 };
 
 /* options: checked, the same on all ranks. Collective, agreed. */

@@ -56,15 +56,16 @@ static sley_status check(const request *q) {
 }
 
 /* All ranks must have been given the same. Collective. */
-static sley_status check_same(const request *q, bool forward) {
-  enum { FIELDS = 4 };
-  static const char *const name[FIELDS] = {"relations", "forward", "row_begin", "col_begin"};
+static sley_status check_same(const request *q, const sley_graph_options *o) {
+  enum { FIELDS = 5 };
+  static const char *const name[FIELDS] = {"relations", "forward", "reproducible", "row_begin", "col_begin"};
   uint64_t hash[2] = {0, 0};
   for (int r = 0; r <= q->comm->size; r++) {
     hash[0] = hash[0] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)q->row_begin[r] + 1;
     hash[1] = hash[1] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)q->col_begin[r] + 1;
   }
-  int64_t least[2 * FIELDS] = {q->relations, forward, (int64_t)(hash[0] >> 1), (int64_t)(hash[1] >> 1)};
+  int64_t least[2 * FIELDS] = {o->relations, o->forward, o->reproducible, (int64_t)(hash[0] >> 1),
+                               (int64_t)(hash[1] >> 1)};
   for (int i = 0; i < FIELDS; i++)
     least[FIELDS + i] = -least[i];
   SL_TRY(q->comm->ops->allreduce(q->comm, SL_MIN, least, 2 * FIELDS));
@@ -139,14 +140,15 @@ static sley_status number_range(void *context, int64_t begin, int64_t end, int t
   return SLEY_OK;
 }
 
-static sley_status make_relation(const request *q, const sley_matrix *block, bool forward, sl_relation *out) {
+static sley_status make_relation(const request *q, const sley_matrix *block, bool by_columns,
+                                 sl_relation *out) {
   enum { GRAIN = 1 << 16 };
   numbering n = {.q = q, .block = block};
   sley_status status = SL_NEW(n.number, block->nnz, "a graph's entries");
   if (status == SLEY_OK)
     status = sl_team_for(q->comm->team, block->nnz, GRAIN, number_range, &n);
   if (status == SLEY_OK)
-    status = sl_relation_make(q->comm, block, n.number, q->cols + q->remote.count, !forward, out);
+    status = sl_relation_make(q->comm, block, n.number, q->cols + q->remote.count, by_columns, out);
   sl_free(n.number);
   return status;
 }
@@ -155,11 +157,25 @@ static sley_status make_relations(const request *q, sley_graph *graph) {
   SL_TRY(SL_NEW_ZERO(graph->relation, q->relations, "a graph"));
   graph->relations = q->relations;
   for (int r = 0; r < q->relations; r++)
-    SL_TRY(make_relation(q, q->blocks[r], graph->forward, &graph->relation[r]));
+    SL_TRY(make_relation(q, q->blocks[r], !graph->forward && !sl_graph_pulls(graph), &graph->relation[r]));
   return SLEY_OK;
 }
 
-static sley_status make_graph(request *q, bool forward, sley_graph **out) {
+/* What the owners of columns need. Collective, agreed. */
+static sley_status make_owned(const request *q, sley_graph *graph) {
+  sl_owned *owned = NULL;
+  if (!sl_graph_pulls(graph))
+    return SLEY_OK;
+  SL_TRY(sl_agree(q->comm, SL_NEW_ZERO(owned, q->relations, "a graph")));
+  sley_status status =
+      sl_owned_make(q->comm, q->blocks, q->row_begin, q->col_begin, q->relations, owned, &graph->row_halo);
+  for (int r = 0; r < q->relations; r++)
+    graph->relation[r].owned = owned[r];
+  sl_free(owned);
+  return status;
+}
+
+static sley_status make_graph(request *q, const sley_graph_options *o, sley_graph **out) {
   sl_comm *comm = q->comm;
   sley_status status = sl_agree(comm, SL_NEW_ZERO(*out, 1, "a graph"));
   if (status != SLEY_OK)
@@ -168,25 +184,27 @@ static sley_status make_graph(request *q, bool forward, sley_graph **out) {
   *graph = (sley_graph){.comm = comm,
                         .rows = q->row_begin[comm->rank + 1] - q->row_begin[comm->rank],
                         .cols = q->cols,
-                        .forward = forward};
+                        .forward = o->forward,
+                        .reproducible = o->reproducible};
   SL_TRY(find_halo(q, &graph->halo));
-  return sl_agree(comm, make_relations(q, graph));
+  SL_TRY(sl_agree(comm, make_relations(q, graph)));
+  return make_owned(q, graph);
 }
 
 sley_status sl_graph_create(sl_comm *comm, const sley_matrix *const *blocks, const int64_t *row_begin,
-                            const int64_t *col_begin, int relations, bool forward, sley_graph **out) {
+                            const int64_t *col_begin, const sley_graph_options *options, sley_graph **out) {
   request q = {.comm = comm,
                .blocks = blocks,
                .row_begin = row_begin,
                .col_begin = col_begin,
-               .relations = relations,
+               .relations = options->relations,
                .first = col_begin[comm->rank],
                .cols = col_begin[comm->rank + 1] - col_begin[comm->rank]};
   sley_graph *graph = NULL;
   *out = NULL;
   SL_TRY(sl_agree(comm, check(&q)));
-  SL_TRY(check_same(&q, forward));
-  sley_status status = make_graph(&q, forward, &graph);
+  SL_TRY(check_same(&q, options));
+  sley_status status = make_graph(&q, options, &graph);
   sl_colset_free(&q.remote);
   sl_free(q.entry_begin);
   if (status != SLEY_OK) {
@@ -200,9 +218,12 @@ sley_status sl_graph_create(sl_comm *comm, const sley_matrix *const *blocks, con
 void sl_graph_destroy(sley_graph *graph) {
   if (!graph)
     return;
-  for (int r = 0; graph->relation && r < graph->relations; r++)
+  for (int r = 0; graph->relation && r < graph->relations; r++) {
+    sl_owned_free(graph->comm, &graph->relation[r].owned);
     sl_relation_free(graph->comm, &graph->relation[r]);
+  }
   sl_free(graph->relation);
+  sl_halo_release(graph->row_halo);
   sl_halo_release(graph->halo);
   sl_free(graph);
 }

@@ -6,14 +6,14 @@
 #define SLEY_OPS_GRAPH_H
 
 #include "device/pattern.h"
-#include "matrix/matrix.h"
-#include "plan/halo.h"
+#include "ops/graph_owned.h"
 
 typedef struct sl_relation {
   int64_t entries;
   sl_pattern by_rows;
-  sl_pattern by_columns; /* rowptr NULL: a graph for forward operations */
+  sl_pattern by_columns; /* for gradients of graphs that do not pull */
   void *per_row[2];      /* 1 / entries of each row, in f32 and f64; of none 0 */
+  sl_owned owned;        /* for gradients of graphs that do */
 } sl_relation;
 
 struct sley_graph {
@@ -22,12 +22,18 @@ struct sley_graph {
   int64_t rows, cols; /* this rank's: of results, of X */
   int relations;
   sl_relation *relation;
-  bool forward;
+  bool forward, reproducible;
+  sl_halo *row_halo; /* of rows of results, which the owners of columns need; NULL: the graph does not pull */
 };
 
-/* Partitions and blocks as sley_graph_create takes them. Collective, agreed. */
+/* Whether the owners of columns fetch what their gradients are made of. Of one rank they have it. */
+static inline bool sl_graph_pulls(const sley_graph *graph) {
+  return graph->reproducible && !graph->forward && graph->comm->size > 1;
+}
+
+/* Partitions and blocks as sley_graph_create takes them; options: taken. Collective, agreed. */
 sley_status sl_graph_create(sl_comm *comm, const sley_matrix *const *blocks, const int64_t *row_begin,
-                            const int64_t *col_begin, int relations, bool forward, sley_graph **out);
+                            const int64_t *col_begin, const sley_graph_options *options, sley_graph **out);
 
 /* Accepts NULL. Collective. */
 void sl_graph_destroy(sley_graph *graph);

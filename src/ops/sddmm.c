@@ -4,7 +4,6 @@
 #include "ops/sddmm.h"
 
 #include "base/memory.h"
-#include "ops/aggregation.h"
 
 static sl_sddmm_args forward_args(const sley_sddmm *g) {
   return (sl_sddmm_args){
@@ -12,13 +11,16 @@ static sl_sddmm_args forward_args(const sley_sddmm *g) {
 }
 
 /* Sums of what the entries of a row, or a column, stand for, each times val and ds. */
-static sl_aggregate_args gradient_args(const sley_sddmm *g, const sl_pattern *pattern) {
-  return (sl_aggregate_args){
-      .pattern = *pattern, .shape = g->shape, .dtype = g->dtype, .kind = SL_AGGREGATE_SUM};
+static sl_aggregate_args gradient_args(const sley_sddmm *g) {
+  return (sl_aggregate_args){.pattern = g->relation->by_rows,
+                             .shape = g->shape,
+                             .dtype = g->dtype,
+                             .kind = SL_AGGREGATE_SUM,
+                             .in_order = g->graph->reproducible};
 }
 
 static sley_status check_kernels(const sley_sddmm *g) {
-  const sl_aggregate_args gradient = gradient_args(g, &g->relation->by_rows);
+  const sl_aggregate_args gradient = gradient_args(g);
   SL_TRY(sl_graph_serves(g->graph, &(sl_kernel_args){.op = SL_OP_SDDMM, .sddmm = forward_args(g)}));
   return sl_graph_serves(g->graph, &(sl_kernel_args){.op = SL_OP_AGGREGATE, .aggregate = gradient});
 }
@@ -39,6 +41,8 @@ sley_status sl_sddmm_create(sley_graph *graph, const sley_sddmm_options *options
   sley_status status = sl_agree(graph->comm, take(graph, options, &made));
   if (status == SLEY_OK)
     status = sl_graph_rows_open(graph, options->heads * options->width, options->dtype, &made->v);
+  if (status == SLEY_OK && !graph->forward)
+    status = sl_column_sums_open(&made->v, made->relation, &made->shape, false, true, &made->dv);
   if (status != SLEY_OK) {
     sl_sddmm_destroy(made);
     return status;
@@ -65,7 +69,7 @@ sley_status sl_sddmm_forward(const sley_sddmm *g, const sley_sddmm_operands *o) 
 
 static sley_status gradient_of_u(const sley_sddmm *g, const sley_sddmm_operands *o,
                                  const sley_sddmm_gradients *to, bool there) {
-  sl_kernel_args args = {.op = SL_OP_AGGREGATE, .aggregate = gradient_args(g, &g->relation->by_rows)};
+  sl_kernel_args args = {.op = SL_OP_AGGREGATE, .aggregate = gradient_args(g)};
   sl_aggregate_args *a = &args.aggregate;
   if (g->form == SL_SDDMM_DOT)
     SL_TRY(sl_graph_rows_fetch(&g->v, o->v, o->ldv, o->fetched.rows, there, &a->x));
@@ -77,12 +81,12 @@ static sley_status gradient_of_u(const sley_sddmm *g, const sley_sddmm_operands 
 
 static sley_status gradient_of_v(const sley_sddmm *g, const sley_sddmm_operands *o,
                                  const sley_sddmm_gradients *to) {
-  sl_aggregate_args a = gradient_args(g, &g->relation->by_columns);
+  sl_aggregate_args a = gradient_args(g);
   if (g->form == SL_SDDMM_DOT)
     a.x = (sl_split_rows){.near = (void *)o->u, .near_rows = g->graph->rows, .near_ld = o->ldu};
   a.val = to->ds;
   a.factor = o->val;
-  return sl_aggregate_to_columns(&g->v, &a, to->dv, to->lddv);
+  return sl_column_sums_run(&g->dv, &a, to->dv, to->lddv);
 }
 
 /* Rows of V that have been fetched for one gradient are there for the next, before the buffer takes
@@ -99,6 +103,7 @@ sley_status sl_sddmm_backward(const sley_sddmm *g, const sley_sddmm_operands *o,
 void sl_sddmm_destroy(sley_sddmm *sddmm) {
   if (!sddmm)
     return;
+  sl_column_sums_close(&sddmm->dv);
   sl_graph_rows_close(&sddmm->v);
   sl_free(sddmm);
 }

@@ -4,7 +4,7 @@
 #ifndef SLEY_OPS_SDDMM_H
 #define SLEY_OPS_SDDMM_H
 
-#include "ops/graph_rows.h"
+#include "ops/column_sums.h"
 
 struct sley_sddmm {
   sley_graph *graph;
@@ -12,7 +12,8 @@ struct sley_sddmm {
   sl_sddmm form;
   sl_heads shape;
   sley_dtype dtype;
-  sl_graph_rows v; /* the rows of V that are fetched, and the gradients that are sent back */
+  sl_graph_rows v; /* the rows of V that are fetched */
+  sl_column_sums dv;
 };
 
 /* options: checked, the same on all ranks. Collective, agreed. */

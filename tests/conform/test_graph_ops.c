@@ -3,18 +3,18 @@
  * gradients, on random graphs over ranks: against float64, the same bits twice, and those of rows for every
  * number of ranks. */
 #include "base/value.h"
-#include "graph_case.h"
+#include "graph_ranks.h"
 
 /* Sums err by a unit for each term, and the ranks' sums are rounded to the dtype once for each rank. */
-static double terms_of(const graph_case *c) {
+static double terms_of(const ranked_graph *c) {
   const double ranks =
       sl_is_16_bit(c->dtype) ? (double)c->ranks * (c->dtype == SLEY_BF16 ? 0x1p16 : 0x1p13) : 8;
   return (double)(c->a->rows + c->a->cols + c->heads * c->width) + 8 + ranks;
 }
 
 typedef struct shared {
-  const graph_case *c;
-  int64_t bits[3]; /* of rows, by the first run; the second compares */
+  const ranked_graph *c;
+  int64_t bits[5]; /* by the first run, of one rank; the second compares */
   bool compares;
 } shared;
 
@@ -39,7 +39,7 @@ static sley_status open_fetched(sley_comm *comm, const sley_graph *graph, int64_
 
 enum { VAL, X, Y, ARG, DY, DX, DVAL, ARRAYS };
 
-static sley_status open_arrays(sley_comm *comm, const graph_case *c, graph_array *of) {
+static sley_status open_arrays(sley_comm *comm, const ranked_graph *c, graph_array *of) {
   const int64_t k = c->heads * c->width;
   SL_TRY(graph_array_open(comm, c, GRAPH_ENTRIES, c->heads, 1, &of[VAL]));
   SL_TRY(graph_array_open(comm, c, GRAPH_COLS, k, 2, &of[X]));
@@ -70,7 +70,7 @@ typedef struct wanted {
   int32_t *arg;
 } wanted;
 
-static wanted want(const graph_case *c, sley_aggregate kind, bool weighted, const graph_array *of) {
+static wanted want(const ranked_graph *c, sley_aggregate kind, bool weighted, const graph_array *of) {
   const oracle_graph g = {c->a, c->heads, c->width};
   const double *val = weighted ? of[VAL].whole : NULL;
   const int64_t k = c->heads * c->width, rows = c->a->rows * k;
@@ -91,7 +91,7 @@ static void drop(wanted *w) {
 static sley_status aggregate(sley_comm *comm, shared *s, sley_graph *graph, sley_aggregate kind,
                              bool weighted, sley_aggregation *aggregation, sley_fetched *fetched,
                              graph_array *of) {
-  const graph_case *c = s->c;
+  const ranked_graph *c = s->c;
   const bool chooses = kind == SLEY_AGGREGATE_MIN || kind == SLEY_AGGREGATE_MAX;
   sley_aggregation_operands o = SLEY_AGGREGATION_OPERANDS_INIT;
   sley_aggregation_gradients to = SLEY_AGGREGATION_GRADIENTS_INIT;
@@ -122,11 +122,12 @@ static sley_status aggregate(sley_comm *comm, shared *s, sley_graph *graph, sley
     status = graph_array_check(&of[DVAL], &w.dval, terms, "dval");
   drop(&w);
   SL_TRY(sl_agree(comm, status));
-  return same_bits(comm, s, 0, &of[Y], "Y");
+  SL_TRY(same_bits(comm, s, 0, &of[Y], "Y"));
+  return c->reproducible ? same_bits(comm, s, 3, &of[DX], "dX") : SLEY_OK;
 }
 
 static sley_status aggregate_all(sley_comm *comm, shared *s, sley_graph *graph) {
-  const graph_case *c = s->c;
+  const ranked_graph *c = s->c;
   const sley_aggregate kind = (sley_aggregate)(c->seed % 4);
   sley_aggregation_options options = SLEY_AGGREGATION_OPTIONS_INIT;
   sley_aggregation *aggregation = NULL;
@@ -151,7 +152,7 @@ static sley_status aggregate_all(sley_comm *comm, shared *s, sley_graph *graph) 
 
 enum { U, V, WEIGHT, S, DS, DU, DV, DWEIGHT, P, PRODUCTS };
 
-static sley_status open_products(sley_comm *comm, const graph_case *c, int64_t k, graph_array *of) {
+static sley_status open_products(sley_comm *comm, const ranked_graph *c, int64_t k, graph_array *of) {
   SL_TRY(graph_array_open(comm, c, GRAPH_ROWS, k, 4, &of[U]));
   SL_TRY(graph_array_open(comm, c, GRAPH_COLS, k, 5, &of[V]));
   SL_TRY(graph_array_open(comm, c, GRAPH_ENTRIES, c->heads, 6, &of[WEIGHT]));
@@ -163,7 +164,7 @@ static sley_status open_products(sley_comm *comm, const graph_case *c, int64_t k
   return graph_array_open_as(comm, c, GRAPH_ENTRIES, c->heads, c->dtype, &of[P]);
 }
 
-static sley_status check_products(const graph_case *c, const oracle_graph *g, sley_sddmm_form form,
+static sley_status check_products(const ranked_graph *c, const oracle_graph *g, sley_sddmm_form form,
                                   bool weighted, const graph_array *of) {
   const double *val = weighted ? of[WEIGHT].whole : NULL, terms = terms_of(c);
   oracle_result s = oracle_result_of(c->a->nnz * c->heads), dval = oracle_result_of(s.count),
@@ -206,11 +207,12 @@ static sley_status multiply(sley_comm *comm, shared *s, const oracle_graph *g, s
   SL_TRY(sley_sddmm_forward(sddmm, &o));
   SL_TRY(sley_sddmm_backward(sddmm, &o, &to));
   SL_TRY(sl_agree(comm, check_products(s->c, g, form, weighted, of)));
-  return same_bits(comm, s, 1, &of[S], "S");
+  SL_TRY(same_bits(comm, s, 1, &of[S], "S"));
+  return s->c->reproducible ? same_bits(comm, s, 4, &of[DV], "dV") : SLEY_OK;
 }
 
 static sley_status multiply_all(sley_comm *comm, shared *s, sley_graph *graph) {
-  const graph_case *c = s->c;
+  const ranked_graph *c = s->c;
   sley_sddmm_options options = SLEY_SDDMM_OPTIONS_INIT;
   sley_sddmm *sddmm = NULL;
   sley_fetched fetched = {0};
@@ -234,7 +236,7 @@ static sley_status multiply_all(sley_comm *comm, shared *s, sley_graph *graph) {
 }
 
 static sley_status soften(sley_comm *comm, shared *s, sley_graph *graph, graph_array *of) {
-  const graph_case *c = s->c;
+  const ranked_graph *c = s->c;
   const oracle_graph g = {c->a, c->heads, 1};
   SL_TRY(sley_edge_softmax(graph, 0, c->heads, c->dtype, of[WEIGHT].m.here, of[P].m.here));
   SL_TRY(sley_edge_softmax_backward(graph, 0, c->heads, c->dtype, of[WEIGHT].m.here, of[DS].m.here,
@@ -262,15 +264,14 @@ static sley_status soften_all(sley_comm *comm, shared *s, sley_graph *graph) {
 
 static sley_status rank_main(sl_comm *comm, void *arg) {
   shared *s = arg;
-  const graph_case *c = s->c;
+  const ranked_graph *c = s->c;
   sley_matrix *block = NULL;
   sley_graph *graph = NULL;
   const int64_t first = c->row_begin[comm->rank];
   sley_status status =
       sl_agree(comm, sley_matrix_row_block(c->a, first, c->row_begin[comm->rank + 1] - first, &block));
   if (status == SLEY_OK)
-    status =
-        sley_graph_create(comm, (const sley_matrix *const *)&block, c->row_begin, c->col_begin, NULL, &graph);
+    status = ranked_graph_make(comm, c, block, &graph);
   if (status == SLEY_OK)
     status = aggregate_all(comm, s, graph);
   if (status == SLEY_OK)
@@ -285,7 +286,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
 static void run_samples(const rank_case *c) {
   enum { SAMPLES = 12 };
   for (uint64_t i = 0; i < SAMPLES; i++) {
-    graph_case drawn = graph_case_draw(c->seed * SAMPLES + i, c->ranks), alone = drawn;
+    ranked_graph drawn = ranked_graph_draw(c->seed * SAMPLES + i, c->ranks), alone = drawn;
     shared s = {.c = &alone};
     alone.ranks = 1;
     alone.row_begin[1] = drawn.a->rows;
@@ -298,7 +299,7 @@ static void run_samples(const rank_case *c) {
     }
     s.c = &drawn;
     assert_case_ok(c, run_case(c, rank_main, &s));
-    graph_case_free(&drawn);
+    ranked_graph_free(&drawn);
   }
 }
 

@@ -1,138 +1,201 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random graphs and operands over ranks. See graph_case.h. */
+/* Random patterns and operands for tests of the operations of graph networks. */
 #include "graph_case.h"
 
 #include <math.h>
 
-#include "base/random.h"
 #include "base/value.h"
-#include "formats.h"
 
-static void divide(uint64_t seed, int64_t count, int ranks, int64_t *begin) {
-  begin[0] = 0;
-  for (int p = 1; p < ranks; p++) /* the first ranks take much of what is left, some none */
-    begin[p] = begin[p - 1] + (sl_random(seed, 1, (uint64_t)p) % 4
-                                   ? sl_below(sl_random(seed, 2, (uint64_t)p), count - begin[p - 1] + 1) / 2
-                                   : 0);
-  begin[ranks] = count;
+static int by_value(const void *a, const void *b) {
+  const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return (x > y) - (x < y);
 }
 
-static int64_t one_of(uint64_t draw, const int64_t *list, int64_t count) {
-  return list[draw % (uint64_t)count];
-}
-
-graph_case graph_case_draw(uint64_t seed, int ranks) {
-  static const int64_t widths[] = {0, 1, 2, 5, 8, 16, 17, 33}, heads[] = {1, 1, 3, 8};
-  uint64_t draw = sl_random(seed, 3, 0) >> 8;
-  graph_case c = {
-      .seed = seed, .ranks = ranks, .width = one_of(draw, widths, 8), .heads = one_of(draw >> 8, heads, 4)};
-  c.pad = (draw >> 16) % 2 * 3;
-  c.dtype = (sley_dtype)((draw >> 20) % 4);
-  const int64_t rows = sl_below(sl_random(seed, 4, 0), 40), cols = sl_below(sl_random(seed, 5, 0), 40);
-  const double density = (draw >> 24) % 8 == 0 ? 0.02 : 0.25;
-  c.a = test_random_matrix(seed, rows, cols, density, c.dtype, false);
-  divide(seed + 1, rows, ranks, c.row_begin);
-  divide(seed + 2, cols, ranks, c.col_begin);
-  return c;
-}
-
-void graph_case_free(graph_case *c) {
-  sley_matrix_destroy(c->a);
-}
-
-static int64_t entries_before(const graph_case *c, int rank) {
-  return c->a->rowptr[c->row_begin[rank]] - c->a->rowptr[0];
-}
-
-static int64_t part_begin(const graph_case *c, graph_side side, int rank) {
-  return side == GRAPH_ROWS   ? c->row_begin[rank]
-         : side == GRAPH_COLS ? c->col_begin[rank]
-                              : entries_before(c, rank);
-}
-
-static sley_status open(sley_comm *comm, const graph_case *c, graph_side side, int64_t features,
-                        sley_dtype dtype, graph_array *out) {
-  const size_t value = sley_dtype_bytes(dtype);
-  *out = (graph_array){.c = c, .side = side, .dtype = dtype, .features = features};
-  out->first = part_begin(c, side, comm->rank);
-  out->count = part_begin(c, side, comm->rank + 1) - out->first;
-  out->ld = side == GRAPH_ENTRIES ? features : features + c->pad;
-  out->host = calloc((size_t)(out->count * out->ld) + 1, value);
-  return out->host ? SLEY_OK : sl_fail(SLEY_ERR_MEMORY, "the test's operands");
-}
-
-static int64_t part_bytes(const graph_array *a) {
-  return a->count * a->ld * (int64_t)sley_dtype_bytes(a->dtype);
-}
-
-sley_status graph_array_open_as(sley_comm *comm, const graph_case *c, graph_side side, int64_t features,
-                                sley_dtype dtype, graph_array *out) {
-  SL_TRY(open(comm, c, side, features, dtype, out));
-  return mirror_open(comm, out->host, part_bytes(out), &out->m);
-}
-
-sley_status graph_array_open(sley_comm *comm, const graph_case *c, graph_side side, int64_t features,
-                             int number, graph_array *out) {
-  SL_TRY(open(comm, c, side, features, c->dtype, out));
-  const int64_t all = part_begin(c, side, c->ranks), seed = (int64_t)c->seed + 1000 * number;
-  char *values = calloc((size_t)(all * features) + 1, sley_dtype_bytes(c->dtype));
-  out->whole = calloc((size_t)(all * features) + 1, sizeof *out->whole);
-  sley_status status = sley_dense_random((uint64_t)seed, 0, all, features, NULL, c->dtype, values, features);
-  sl_values_convert(c->dtype, values, SLEY_F64, out->whole, all * features);
-  free(values);
-  SL_TRY(status);
-  SL_TRY(sley_dense_random((uint64_t)seed, out->first, out->count, features, NULL, c->dtype, out->host,
-                           out->ld));
-  return mirror_open(comm, out->host, part_bytes(out), &out->m);
-}
-
-void graph_array_close(graph_array *a) {
-  mirror_close(&a->m);
-  free(a->host);
-  free(a->whole);
-  *a = (graph_array){0};
-}
-
-static double unit(sley_dtype dtype) {
-  static const double of[] = {
-      [SLEY_F32] = 0x1p-24, [SLEY_F64] = 0x1p-53, [SLEY_F16] = 0x1p-11, [SLEY_BF16] = 0x1p-8};
-  return of[dtype];
-}
-
-sley_status graph_array_check(const graph_array *a, const oracle_result *expected, double terms,
-                              const char *what) {
-  const double each = unit(sl_sum_dtype(a->dtype)) * terms, last = unit(a->dtype);
-  const double least = a->dtype == SLEY_F16 ? 0x1p-25 : 0; /* below the normal numbers */
-  SL_TRY(mirror_fetch(&a->m));
-  for (int64_t i = 0; i < a->count; i++)
-    for (int64_t f = 0; f < a->ld; f++) {
-      const double value = sl_value_at(a->host, a->dtype, i * a->ld + f);
-      const int64_t at = (a->first + i) * a->features + f;
-      if (f >= a->features && value != 0 && !a->whole)
-        return sl_fail(SLEY_ERR_INTERNAL, "%s: row %lld was written beyond its %lld values", what,
-                       (long long)(a->first + i), (long long)a->features);
-      if (f >= a->features)
-        break;
-      const double allowed =
-          each * expected->size[at] + last * (fabs(expected->value[at]) + each * expected->size[at]);
-      if (!(fabs(value - expected->value[at]) <= allowed + least))
-        return sl_fail(SLEY_ERR_INTERNAL,
-                       "%s: row %lld, value %lld is %.17g, not %.17g, which is off by more than %g", what,
-                       (long long)(a->first + i), (long long)f, value, expected->value[at], allowed + least);
+/* The transpose, each column's entries in the order of the rows. */
+static void transpose(graph_case *g) {
+  const int64_t *rowptr = (const int64_t *)g->rowptr.data;
+  const int32_t *col = (const int32_t *)g->col.data;
+  g->colptr = block_of((size_t)(g->cols + 1) * sizeof(int64_t), 0);
+  g->row = block_of((size_t)g->entries * sizeof(int32_t), 0);
+  g->place = block_of((size_t)g->entries * sizeof(int32_t), 0);
+  int64_t *colptr = (int64_t *)g->colptr.data;
+  memset(colptr, 0, g->colptr.bytes);
+  for (int64_t j = 0; j < g->entries; j++)
+    colptr[col[j] + 1]++;
+  for (int64_t c = 0; c < g->cols; c++)
+    colptr[c + 1] += colptr[c];
+  int64_t *at = malloc(g->colptr.bytes);
+  memcpy(at, colptr, g->colptr.bytes);
+  for (int64_t i = 0; i < g->rows; i++)
+    for (int64_t j = rowptr[i]; j < rowptr[i + 1]; j++) {
+      ((int32_t *)g->row.data)[at[col[j]]] = (int32_t)i;
+      ((int32_t *)g->place.data)[at[col[j]]++] = (int32_t)(j - rowptr[i]);
     }
-  return SLEY_OK;
+  free(at);
 }
 
-sley_status graph_array_bits(sley_comm *comm, const graph_array *a, int64_t *bits) {
-  const size_t bytes = sley_dtype_bytes(a->dtype);
-  uint64_t sum = 0;
-  SL_TRY(mirror_fetch(&a->m));
-  for (int64_t i = 0; i < a->count; i++)
-    for (int64_t f = 0; f < a->features; f++) {
-      uint64_t value = 0;
-      memcpy(&value, (const char *)a->host + (size_t)(i * a->ld + f) * bytes, bytes);
-      sum += sl_random(value, (uint64_t)f, (uint64_t)(a->first + i)) >> 24;
-    }
-  *bits = (int64_t)sum;
-  return sley_comm_allreduce(comm, SLEY_SUM, bits, 1);
+graph_case graph_draw(void) {
+  graph_case g = {.rows = PICK(0, 1, 2, 9, 40, 100, 100), .cols = PICK(0, 1, 3, 30, 70, 70)};
+  if (draw(30) == 0)
+    g.rows = g.cols = 20000;
+  const int64_t most = g.rows > 1000 ? 12 : PICK(1, 3, 12, 12), long_row = draw(2) ? draw(g.rows + 1) : -1;
+  g.rowptr = block_of((size_t)(g.rows + 1) * sizeof(int64_t), 0);
+  int64_t *rowptr = (int64_t *)g.rowptr.data;
+  rowptr[0] = 0;
+  for (int64_t i = 0; i < g.rows; i++) {
+    const int64_t entries = i == long_row ? PICK(70, 500, 3000) : draw(3) ? draw(most + 1) : 0;
+    rowptr[i + 1] = rowptr[i] + (g.cols > 0 ? entries : 0);
+  }
+  g.entries = rowptr[g.rows];
+  g.col = block_of((size_t)g.entries * sizeof(int32_t), 0);
+  int32_t *col = (int32_t *)g.col.data;
+  const int64_t used = g.cols > 0 ? 1 + draw(g.cols) : 1; /* columns from there on are empty */
+  for (int64_t j = 0; j < g.entries; j++)
+    col[j] = (int32_t)draw(used);
+  for (int64_t i = 0; i < g.rows; i++)
+    qsort(col + rowptr[i], (size_t)(rowptr[i + 1] - rowptr[i]), sizeof *col, by_value);
+  transpose(&g);
+  return g;
+}
+
+void graph_free(graph_case *g) {
+  free(g->rowptr.base);
+  free(g->col.base);
+  free(g->colptr.base);
+  free(g->row.base);
+  free(g->place.base);
+}
+
+int64_t graph_entry(const graph_case *g, bool by_columns, int64_t j) {
+  if (!by_columns)
+    return j;
+  return graph_rowptr(g, false)[graph_col(g, true)[j]] + ((const int32_t *)g->place.data)[j];
+}
+
+static double draw_value(graph_values values) {
+  static const double special[] = {0.0, -0.0, 1, -1, (double)INFINITY, -(double)INFINITY, (double)NAN, 1e-7},
+                      few[] = {0.0, -0.0, 0.5, -0.5, 0.25, 1};
+  if (values == GRAPH_FEW)
+    return draw(200) ? few[draw(6)] : (double)NAN;
+  return values == GRAPH_SPECIAL && draw(30) == 0 ? special[draw(8)] : draw_real();
+}
+
+static void fill(block *b, sley_dtype dtype, graph_values values) {
+  for (size_t i = 0; i < b->bytes / sley_dtype_bytes(dtype); i++)
+    sl_value_set(b->data, dtype, (int64_t)i, draw_value(values));
+}
+
+block graph_array(int64_t count, sley_dtype dtype, graph_values values) {
+  const size_t each = sley_dtype_bytes(dtype);
+  block b = block_of((size_t)count * each, (size_t)draw(3) * each);
+  fill(&b, dtype, values);
+  return b;
+}
+
+block graph_integers(int64_t count, int64_t least, int64_t limit) {
+  block b = block_of((size_t)count * sizeof(int32_t), (size_t)draw(2) * sizeof(int32_t));
+  for (int64_t i = 0; i < count; i++)
+    ((int32_t *)b.data)[i] = (int32_t)(least + draw(limit - least));
+  return b;
+}
+
+/* As many values as reach from the first row's first to the last row's last. */
+static int64_t reach(int64_t rows, int64_t width, int64_t ld) {
+  return rows > 0 ? (rows - 1) * ld + width : 0;
+}
+
+graph_dense graph_dense_draw(int64_t rows, int64_t width, sley_dtype dtype, graph_values values) {
+  const int64_t near_rows = draw(2) ? rows : draw(rows + 1), near_ld = width + PICK(0, 0, 1, 5),
+                far_ld = width + PICK(0, 0, 3);
+  graph_dense d = {.rows = rows,
+                   .width = width,
+                   .dtype = dtype,
+                   .near = graph_array(reach(near_rows, width, near_ld), dtype, values),
+                   .far = graph_array(reach(rows - near_rows, width, far_ld), dtype, values),
+                   .at = {.near_rows = near_rows, .near_ld = near_ld, .far_ld = far_ld}};
+  d.at.near = d.near.data;
+  d.at.far = d.far.data;
+  return d;
+}
+
+graph_dense graph_dense_copy(const graph_dense *from) {
+  graph_dense d = *from;
+  d.near = block_copy(&from->near);
+  d.far = block_copy(&from->far);
+  d.at.near = d.near.data;
+  d.at.far = d.far.data;
+  return d;
+}
+
+void graph_dense_free(graph_dense *d) {
+  free(d->near.base);
+  free(d->far.base);
+}
+
+double graph_dense_get(const graph_dense *d, int64_t i, int64_t f) {
+  return sl_value_at(sl_split_row(&d->at, i, (int64_t)sley_dtype_bytes(d->dtype)), d->dtype, f);
+}
+
+void graph_dense_set(graph_dense *d, int64_t i, int64_t f, double value) {
+  sl_value_set(sl_split_row(&d->at, i, (int64_t)sley_dtype_bytes(d->dtype)), d->dtype, f, value);
+}
+
+void *graph_image(graph_images *images, const block *b) {
+  if (!b || !b->base)
+    return NULL;
+  assert_true((size_t)images->count < sizeof images->list / sizeof *images->list);
+  image *i = &images->list[images->count++];
+  *i = image_of_block(images->queue, b);
+  return i->data;
+}
+
+sl_pattern graph_pattern(graph_images *images, const graph_case *g, bool by_columns) {
+  sl_pattern p = {.rows = graph_count(g, by_columns), .cols = graph_count(g, !by_columns)};
+  p.rowptr = graph_image(images, by_columns ? &g->colptr : &g->rowptr);
+  p.col = graph_image(images, by_columns ? &g->row : &g->col);
+  if (by_columns) {
+    p.place = graph_image(images, &g->place);
+    p.of_row = graph_image(images, &g->rowptr);
+  }
+  return p;
+}
+
+sl_split_rows graph_dense_image(graph_images *images, const graph_dense *d) {
+  sl_split_rows at = d->at;
+  at.near = graph_image(images, &d->near);
+  at.far = graph_image(images, &d->far);
+  return at;
+}
+
+void graph_images_return(graph_images *images) {
+  for (int i = 0; i < images->count; i++)
+    image_return(&images->list[i]);
+  images->count = 0;
+}
+
+double sum_fma(sley_dtype dtype, double a, double b, double c) {
+  return dtype == SLEY_F64 ? fma(a, b, c) : (double)fmaf((float)a, (float)b, (float)c);
+}
+
+double sum_mul(sley_dtype dtype, double a, double b) {
+  return dtype == SLEY_F64 ? a * b : (double)((float)a * (float)b);
+}
+
+double sum_add(sley_dtype dtype, double a, double b) {
+  return dtype == SLEY_F64 ? a + b : (double)((float)a + (float)b);
+}
+
+double sum_div(sley_dtype dtype, double a, double b) {
+  return dtype == SLEY_F64 ? a / b : (double)((float)a / (float)b);
+}
+
+void assert_same_values(const block *found, const block *expected, sley_dtype dtype, const char *what) {
+  const size_t each = sley_dtype_bytes(dtype);
+  assert_int_equal(found->bytes, expected->bytes);
+  for (size_t i = 0; i < found->bytes / each; i++) {
+    const double a = sl_value_at(found->data, dtype, (int64_t)i),
+                 b = sl_value_at(expected->data, dtype, (int64_t)i);
+    if (memcmp(found->data + i * each, expected->data + i * each, each) != 0 && !(isnan(a) && isnan(b)))
+      fail_msg("%s: value %zu is %.17g, not %.17g", what, i, a, b);
+  }
 }

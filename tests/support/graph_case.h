@@ -1,59 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations of graph networks over ranks: a random graph, and operands that every rank knows whole, of which
- * each has its own part in its device's memory. */
+/* What tests of the operations of graph networks share: random patterns, dense rows in two memories, operands
+ * as a device sees them, and arithmetic on single values in the type of sums. */
 #ifndef SLEY_TESTS_GRAPH_CASE_H
 #define SLEY_TESTS_GRAPH_CASE_H
 
-#include "graph_oracle.h"
-#include "mirror.h"
-#include "ranks.h"
+#include "device/pattern.h"
+#include "kernels.h"
 
-enum { GRAPH_MOST_RANKS = 8 };
-
+/* A pattern by rows, and the one by columns that is its transpose. */
 typedef struct graph_case {
-  uint64_t seed;
-  int ranks;
-  sley_matrix *a;
-  int64_t heads, width, pad; /* pad: added to leading dimensions */
-  sley_dtype dtype;
-  int64_t row_begin[GRAPH_MOST_RANKS + 1], col_begin[GRAPH_MOST_RANKS + 1];
+  int64_t rows, cols, entries;
+  block rowptr, col;        /* by rows */
+  block colptr, row, place; /* by columns */
 } graph_case;
 
-/* A random graph, heads, width and dtype; rectangular, with empty rows, columns and ranks. Freed by the
- * second. */
-graph_case graph_case_draw(uint64_t seed, int ranks);
-void graph_case_free(graph_case *c);
+/* At times without rows or columns, at times large, so that threads have pieces of narrow operands too; most
+ * rows are short, some empty, one may be long; columns repeat. */
+graph_case graph_draw(void);
+/* So many heads, but one of a large pattern. */
+static inline int64_t graph_some(const graph_case *g, int64_t heads) {
+  return g->entries > 10000 ? 1 : heads;
+}
+void graph_free(graph_case *g);
+static inline const int64_t *graph_rowptr(const graph_case *g, bool by_columns) {
+  return (const int64_t *)(by_columns ? g->colptr : g->rowptr).data;
+}
+static inline const int32_t *graph_col(const graph_case *g, bool by_columns) {
+  return (const int32_t *)(by_columns ? g->row : g->col).data;
+}
+static inline int64_t graph_count(const graph_case *g, bool by_columns) {
+  return by_columns ? g->cols : g->rows;
+}
+/* Where arrays of values have entry j. */
+int64_t graph_entry(const graph_case *g, bool by_columns, int64_t j);
 
-/* How an operand is divided among the ranks. */
-typedef enum graph_side { GRAPH_ROWS, GRAPH_COLS, GRAPH_ENTRIES } graph_side;
+/* What arrays are filled with: reals in [-1, 1); the same with zeros of both signs, infinities and NaN among
+ * them; few different values, so that many are equal, with NaN among them. */
+typedef enum graph_values { GRAPH_REALS, GRAPH_SPECIAL, GRAPH_FEW } graph_values;
 
-/* An operand of `features` values for each row, column or entry. whole: of all ranks, in float64, without
- * gaps. */
-typedef struct graph_array {
-  const graph_case *c;
-  graph_side side;
+/* An array, off a malloc's alignment by 0 to 2 values. */
+block graph_array(int64_t count, sley_dtype dtype, graph_values values);
+/* Integers from least to less than limit. */
+block graph_integers(int64_t count, int64_t least, int64_t limit);
+
+/* Rows of so many values, in two memories. */
+typedef struct graph_dense {
+  int64_t rows, width;
   sley_dtype dtype;
-  int64_t first, count, features, ld; /* this rank's part */
-  double *whole;
-  void *host;
-  mirror m;
-} graph_array;
+  block near, far;
+  sl_split_rows at; /* in the host's memory */
+} graph_dense;
 
-/* Random values, other ones for each `number`. After an error it may be closed all the same. */
-sley_status graph_array_open(sley_comm *comm, const graph_case *c, graph_side side, int64_t features,
-                             int number, graph_array *out);
-/* One in the type of sums, or of int32_t (with dtype f32), in zeros. */
-sley_status graph_array_open_as(sley_comm *comm, const graph_case *c, graph_side side, int64_t features,
-                                sley_dtype dtype, graph_array *out);
-void graph_array_close(graph_array *a);
+graph_dense graph_dense_draw(int64_t rows, int64_t width, sley_dtype dtype, graph_values values);
+graph_dense graph_dense_copy(const graph_dense *from);
+void graph_dense_free(graph_dense *d);
+double graph_dense_get(const graph_dense *d, int64_t i, int64_t f);
+void graph_dense_set(graph_dense *d, int64_t i, int64_t f, double value);
 
-/* Fetches the rank's part of a result and compares it with the whole: |value - expected| within `terms` units
- * of the type of sums of the magnitude, and one rounding to the dtype; what: for the message. */
-sley_status graph_array_check(const graph_array *a, const oracle_result *expected, double terms,
-                              const char *what);
+/* Operands as a queue's device sees them. */
+typedef struct graph_images {
+  sl_queue *queue;
+  image list[24];
+  int count;
+} graph_images;
 
-/* A number that depends on the bits of all ranks' parts together, whatever the number of ranks. Collective.
- */
-sley_status graph_array_bits(sley_comm *comm, const graph_array *a, int64_t *bits);
+/* NULL of NULL, or of a block without memory. */
+void *graph_image(graph_images *images, const block *b);
+sl_pattern graph_pattern(graph_images *images, const graph_case *g, bool by_columns);
+sl_split_rows graph_dense_image(graph_images *images, const graph_dense *d);
+/* The host's memory gets what the device has made of the operands, which are dropped. */
+void graph_images_return(graph_images *images);
+
+/* One operation in the type of sums of dtype, rounded once. */
+double sum_fma(sley_dtype dtype, double a, double b, double c);
+double sum_mul(sley_dtype dtype, double a, double b);
+double sum_add(sley_dtype dtype, double a, double b);
+double sum_div(sley_dtype dtype, double a, double b);
+
+/* Fails the test unless all values have the same bits, or are NaN in both. */
+void assert_same_values(const block *found, const block *expected, sley_dtype dtype, const char *what);
 
 #endif

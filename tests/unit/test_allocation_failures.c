@@ -271,9 +271,67 @@ static void files_and_orderings(void **state) {
   assert_int_equal(rmdir(directory), 0); /* failed writes left nothing behind */
 }
 
+/* A graph, and an operation of each kind. */
+static sley_status use_graph(sley_graph *graph) {
+  sley_aggregation *aggregation = NULL;
+  sley_sddmm *sddmm = NULL;
+  sley_attention *attention = NULL;
+  sley_aggregation_options sums = SLEY_AGGREGATION_OPTIONS_INIT;
+  sley_sddmm_options products = SLEY_SDDMM_OPTIONS_INIT;
+  sley_attention_options heads = SLEY_ATTENTION_OPTIONS_INIT;
+  sums.width = products.width = heads.width = K;
+  heads.kind = SLEY_ATTENTION_GATV2;
+  sley_status status = sley_aggregation_create(graph, &sums, &aggregation);
+  if (status == SLEY_OK)
+    status = sley_sddmm_create(graph, &products, &sddmm);
+  if (status == SLEY_OK)
+    status = sley_attention_create(graph, &heads, &attention);
+  sley_attention_destroy(attention);
+  sley_sddmm_destroy(sddmm);
+  sley_aggregation_destroy(aggregation);
+  return status;
+}
+
+static sley_status graph_rank(sley_comm *comm, void *argument) {
+  const product *p = argument;
+  const int rank = sley_comm_rank(comm);
+  int64_t begin[9];
+  sley_matrix *block = NULL;
+  sley_graph *graph = NULL;
+  sley_status status = sley_partition_rows(p->matrix, "rows", p->ranks, begin);
+  if (status == SLEY_OK)
+    status = sley_matrix_row_block(p->matrix, begin[rank], begin[rank + 1] - begin[rank], &block);
+  if (status == SLEY_OK)
+    status = sley_graph_create(comm, (const sley_matrix *const *)&block, begin, begin, NULL, &graph);
+  if (status == SLEY_OK)
+    status = use_graph(graph);
+  sley_graph_destroy(graph);
+  sley_matrix_destroy(block);
+  return status;
+}
+
+static sley_status make_graph(const void *argument) {
+  const product *p = argument;
+  sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
+  options.ranks = p->ranks;
+  options.threads = 1;
+  return sley_run_ranks(&options, graph_rank, (void *)p);
+}
+
+static void graphs(void **state) {
+  (void)state;
+  product p = {.ranks = 2};
+  assert_sley_ok(sley_matrix_read("er:rows=40,cols=40,nnz=200,seed=1", NULL, &p.matrix));
+  fail_each("a graph", make_graph, &p);
+  p.ranks = 1;
+  fail_each("a graph of one rank", make_graph, &p);
+  sley_matrix_destroy(p.matrix);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(products),
                                      cmocka_unit_test(pairs_and_halos),
+                                     cmocka_unit_test(graphs),
                                      cmocka_unit_test(products_of_16_bits),
                                      cmocka_unit_test(updates),
                                      cmocka_unit_test(products_whose_values_travel_otherwise),

@@ -92,8 +92,8 @@ BLOCK_INLINE vec aggregate_weight(const aggregate_pass *p, const sum *w, const i
 
 BLOCK_INLINE const value *aggregate_row(const aggregate_pass *p, int64_t j, int64_t ahead,
                                         const int vectors) {
-  if (vectors * LANES > GRAPH_UNFETCHED_LINES * GRAPH_LINE_VALUES && ahead)
-    graph_fetch(graph_row(&p->x, p->col[j + ahead]), GRAPH_FETCHED_LINES);
+  if (ahead)
+    graph_fetch(graph_row(&p->x, p->col[j + ahead]), graph_lines(vectors * LANES));
   return graph_row(&p->x, p->col[j]);
 }
 

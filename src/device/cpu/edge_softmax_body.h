@@ -16,7 +16,7 @@ enum {
 };
 
 /* One value for each of some heads, again and again, so that a vector can begin with any of them. */
-typedef sum softmax_heads[SOFTMAX_HEADS + BLOCK];
+typedef sum softmax_heads[SOFTMAX_HEADS + 2 * BLOCK];
 
 /* Heads [head, head + heads) of the row of entries [begin, end). */
 typedef struct softmax_row {
@@ -27,6 +27,11 @@ typedef struct softmax_row {
 } softmax_row;
 
 static void softmax_repeat(const softmax_row *r, sum *by_head) {
+  if (r->heads == 1) {
+    vec_store(by_head, vec_all(*by_head));
+    by_head[LANES] = *by_head;
+    return;
+  }
   for (int64_t h = r->heads; h < r->heads + LANES; h++)
     by_head[h] = by_head[h - r->heads];
 }
@@ -187,9 +192,9 @@ static void softmax_to_grad_total(softmax_row *r, int64_t j, int64_t count) {
 }
 
 static void softmax_one(softmax_row *r) {
-  for (int64_t h = 0; h < r->heads + BLOCK; h++) {
-    r->most[h] = -(sum)INFINITY;
-    r->total[h] = 0;
+  for (int64_t h = 0; h < r->heads + LANES; h += LANES) {
+    vec_store(r->most + h, vec_all(-(sum)INFINITY));
+    vec_store(r->total + h, vec_zero());
   }
   if (r->a->grad) {
     softmax_chunks(r, softmax_to_grad_total);

@@ -10,10 +10,9 @@ enum {
   /* A piece that a thread claims has about so many values to read. */
   GRAPH_GRAIN = 1 << 15,
   /* Entries from the one that is worked on to the one whose row is fetched, and lines that are fetched: the
-     hardware follows with the rest. An out-of-order core hides the loads of shorter rows by itself. */
+     hardware follows with the rest. */
   GRAPH_AHEAD = 32,
   GRAPH_FETCHED_LINES = 4,
-  GRAPH_UNFETCHED_LINES = 2,
   GRAPH_LINE_VALUES = 64 / sizeof(value),
 };
 
@@ -91,19 +90,22 @@ BLOCK_INLINE value *graph_row(const graph_rows *r, int64_t i) {
   return (value *)((near ? r->near : r->far) + (uintptr_t)(i * (near ? r->near_stride : r->far_stride)));
 }
 
+/* Lines to fetch of so many values. */
+BLOCK_INLINE int graph_lines(const int values) {
+  const int lines = (values + GRAPH_LINE_VALUES - 1) / GRAPH_LINE_VALUES;
+  return lines < (int)GRAPH_FETCHED_LINES ? lines : (int)GRAPH_FETCHED_LINES;
+}
+
 BLOCK_INLINE void graph_fetch(const value *row, const int lines) {
 #pragma GCC unroll 8
   for (int line = 0; line < lines; line++)
     __builtin_prefetch((const char *)row + line * 64, 0, 3);
 }
 
-/* count values become sums. */
+/* count values become sums. Up to LANES - 1 sums behind them are overwritten. */
 static inline void graph_widen(const value *from, int64_t count, sum *to) {
-  int64_t i = 0;
-  for (; i + LANES <= count; i += LANES)
-    vec_store(to + i, load_values(from + i));
-  for (; i < count; i++)
-    to[i] = widen(from[i]);
+  for (int64_t i = 0; i < count; i += LANES)
+    vec_store(to + i, load_values_first(from + i, count - i));
 }
 
 #endif

@@ -36,7 +36,7 @@ typedef struct sddmm_head {
 } sddmm_head;
 
 BLOCK_INLINE const value *sddmm_row(const sddmm_head *h, int64_t j, const int lines) {
-  if (lines > 0 && h->ahead && h->fetch)
+  if (h->ahead && h->fetch)
     graph_fetch(graph_row(&h->v, h->col[j + h->ahead]), lines);
   return graph_row(&h->v, h->col[j]);
 }
@@ -52,12 +52,11 @@ BLOCK_INLINE void sddmm_dot(const sddmm_head *h, int64_t j, int64_t stop, sum *o
                             const bool whole) {
   block u[SDDMM_BLOCKS];
   const int64_t width = h->width;
-  const int lines = blocks * BLOCK > GRAPH_UNFETCHED_LINES * GRAPH_LINE_VALUES ? GRAPH_FETCHED_LINES : 0;
 #pragma GCC unroll 4
   for (int b = 0; b < blocks; b++)
     u[b] = sddmm_load(h->u, width, b, blocks, whole);
   for (; j < stop; j++, out += h->step) {
-    const value *v = sddmm_row(h, j, lines);
+    const value *v = sddmm_row(h, j, graph_lines(blocks * BLOCK));
     block acc = block_all(0);
 #pragma GCC unroll 4
     for (int b = 0; b < blocks; b++)
@@ -67,9 +66,12 @@ BLOCK_INLINE void sddmm_dot(const sddmm_head *h, int64_t j, int64_t stop, sum *o
 }
 
 /* The sixteen indices of u's features from c on, and -1, which is none. */
-BLOCK_INLINE void sddmm_chosen(const sddmm_head *h, int64_t c, int32_t *part) {
+BLOCK_INLINE const int32_t *sddmm_chosen(const sddmm_head *h, int64_t c, int32_t *part) {
+  if (c + BLOCK <= h->width)
+    return h->chosen + c;
   for (int64_t l = 0; l < BLOCK; l++)
     part[l] = c + l < h->width ? h->chosen[c + l] : -1;
+  return part;
 }
 
 /* The same of a head of any width; chosen: only those features of U's row count that the entry was chosen
@@ -81,12 +83,13 @@ BLOCK_INLINE void sddmm_dot_wide(const sddmm_head *h, int64_t j, int64_t stop, s
     for (int64_t c = 0; c < h->width; c += BLOCK) {
       const int64_t count = h->width - c < BLOCK ? h->width - c : BLOCK;
       const block added = block_fma(block_load_some(h->u + c, count), block_load_some(v + c, count), acc);
+      if (!chosen) {
+        acc = added;
+        continue;
+      }
       int32_t part[BLOCK];
-      if (chosen)
-        sddmm_chosen(h, c, part);
-      EACH_VECTOR acc.v[v_] =
-          chosen ? vec_if_same(part + v_ * LANES, (int32_t)(j - h->begin), added.v[v_], acc.v[v_])
-                 : added.v[v_];
+      const int32_t *of = sddmm_chosen(h, c, part), n = (int32_t)(j - h->begin);
+      EACH_VECTOR acc.v[v_] = vec_if_same(of + v_ * LANES, n, added.v[v_], acc.v[v_]);
     }
     *out = block_sum(acc);
   }

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Aggregation and SDDMM on random patterns, by every instruction set and with 1, 2 and 5 threads, against
+ * loops over single values, to the bit. */
+#include <math.h>
+
+#include "base/value.h"
+#include "graph_case.h"
+
+static sl_heads draw_shape(const graph_case *g) {
+  sl_heads s = {.heads = PICK(1, 1, 1, 3, 8), .width = PICK(0, 1, 3, 8, 16, 17, 33, 64, 100)};
+  if (draw(25) == 0) /* more heads than are worked on at a time */
+    s = (sl_heads){.heads = 200, .width = PICK(1, 3)};
+  if (g->entries > 10000)
+    s = (sl_heads){.heads = 1, .width = PICK(1, 3, 17)};
+  return s;
+}
+
+typedef struct aggregate_case {
+  graph_case graph;
+  sl_aggregate_args args; /* shape, kind, flags */
+  bool by_columns, ones;
+  graph_dense x, y;
+  block val, scale, arg, chosen; /* base NULL: none */
+} aggregate_case;
+
+static const int32_t *integers(const block *b) {
+  return (const int32_t *)b->data;
+}
+
+static aggregate_case draw_aggregate(void) {
+  aggregate_case c = {.graph = graph_draw(),
+                      .by_columns = draw(2),
+                      .args = {.dtype = (sley_dtype)draw(4), .kind = (sl_aggregate)draw(4)}};
+  sl_aggregate_args *a = &c.args;
+  a->shape = draw_shape(&c.graph);
+  const bool sum = a->kind == SL_AGGREGATE_SUM, best = a->kind >= SL_AGGREGATE_MIN;
+  c.ones = draw(8) == 0;
+  if (c.ones)
+    a->shape.width = 1;
+  a->in_order = true;
+  a->add = sum && draw(2);
+  const graph_values values = best && draw(2) ? GRAPH_FEW : draw(2) ? GRAPH_SPECIAL : GRAPH_REALS;
+  const int64_t features = sl_features(&a->shape), rows = graph_count(&c.graph, c.by_columns),
+                cols = graph_count(&c.graph, !c.by_columns);
+  c.x = graph_dense_draw(cols, features, a->dtype, values);
+  c.y = graph_dense_draw(rows, features, a->dtype, values);
+  if (draw(3))
+    c.val = graph_array(c.graph.entries * a->shape.heads, a->dtype, values);
+  if (sum && draw(3) == 0)
+    c.scale = graph_array(cols, sl_sum_dtype(a->dtype), values);
+  if (best && draw(4))
+    c.arg = graph_integers(rows * features, 0, 9);
+  if (sum && c.by_columns && draw(2))
+    c.chosen = graph_integers(cols * features, -1, PICK(1, 3, 12));
+  return c;
+}
+
+static void free_aggregate(aggregate_case *c) {
+  graph_free(&c->graph);
+  graph_dense_free(&c->x);
+  graph_dense_free(&c->y);
+  free(c->val.base);
+  free(c->scale.base);
+  free(c->arg.base);
+  free(c->chosen.base);
+}
+
+static double weight(const aggregate_case *c, int64_t j, int64_t head) {
+  const sley_dtype dtype = c->args.dtype;
+  const int64_t entry = graph_entry(&c->graph, c->by_columns, j);
+  double w = c->val.base ? sl_value_at(c->val.data, dtype, entry * c->args.shape.heads + head) : 1;
+  if (c->scale.base)
+    w = sum_mul(dtype, w,
+                sl_value_at(c->scale.data, sl_sum_dtype(dtype), graph_col(&c->graph, c->by_columns)[j]));
+  return w;
+}
+
+static double x_at(const aggregate_case *c, int64_t j, int64_t f) {
+  return c->ones ? 1 : graph_dense_get(&c->x, graph_col(&c->graph, c->by_columns)[j], f);
+}
+
+static double sum_of(const aggregate_case *c, int64_t i, int64_t f, double acc) {
+  const int64_t *rowptr = graph_rowptr(&c->graph, c->by_columns);
+  const int32_t *col = graph_col(&c->graph, c->by_columns);
+  for (int64_t j = rowptr[i]; j < rowptr[i + 1]; j++) {
+    if (c->chosen.base &&
+        integers(&c->chosen)[col[j] * sl_features(&c->args.shape) + f] != integers(&c->graph.place)[j])
+      continue;
+    acc = sum_fma(c->args.dtype, weight(c, j, f / c->args.shape.width), x_at(c, j, f), acc);
+  }
+  return acc;
+}
+
+/* Which entry of the row, -1 of none; *value: its term. */
+static int64_t best_of(const aggregate_case *c, int64_t i, int64_t f, double *value) {
+  const int64_t *rowptr = graph_rowptr(&c->graph, c->by_columns);
+  int64_t at = -1;
+  *value = 0;
+  for (int64_t j = rowptr[i]; j < rowptr[i + 1] && !isnan(*value); j++) {
+    const double term = sum_mul(c->args.dtype, weight(c, j, f / c->args.shape.width), x_at(c, j, f));
+    const bool better = c->args.kind == SL_AGGREGATE_MIN ? term < *value : term > *value;
+    if (at < 0 || better || isnan(term)) {
+      at = j - rowptr[i];
+      *value = term;
+    }
+  }
+  return at;
+}
+
+static void expect_aggregate(const aggregate_case *c, graph_dense *y, block *arg) {
+  const int64_t *rowptr = graph_rowptr(&c->graph, c->by_columns), features = y->width;
+  for (int64_t i = 0; i < y->rows; i++)
+    for (int64_t f = 0; f < features; f++) {
+      double value;
+      if (c->args.kind >= SL_AGGREGATE_MIN) {
+        const int64_t at = best_of(c, i, f, &value);
+        if (arg->base)
+          ((int32_t *)arg->data)[i * features + f] = (int32_t)at;
+      } else {
+        value = sum_of(c, i, f, c->args.add ? graph_dense_get(y, i, f) : 0);
+        if (c->args.kind == SL_AGGREGATE_MEAN && rowptr[i + 1] > rowptr[i])
+          value = sum_div(c->args.dtype, value, (double)(rowptr[i + 1] - rowptr[i]));
+      }
+      graph_dense_set(y, i, f, value);
+    }
+}
+
+static void run_aggregate(sl_queue *queue, const aggregate_case *c, graph_dense *y, block *arg) {
+  graph_images images = {.queue = queue};
+  sl_kernel_args args = {.op = SL_OP_AGGREGATE, .aggregate = c->args};
+  sl_aggregate_args *a = &args.aggregate;
+  a->pattern = graph_pattern(&images, &c->graph, c->by_columns);
+  a->val = graph_image(&images, &c->val);
+  a->scale = graph_image(&images, &c->scale);
+  if (!c->ones)
+    a->x = graph_dense_image(&images, &c->x);
+  a->y = graph_dense_image(&images, y);
+  a->arg = graph_image(&images, arg);
+  a->chosen = graph_image(&images, &c->chosen);
+  assert_sley_ok(sl_kernel_run(queue, &args));
+  graph_images_return(&images);
+}
+
+static void check_aggregate(void) {
+  aggregate_case c = draw_aggregate();
+  graph_dense expected = graph_dense_copy(&c.y);
+  block expected_arg = c.arg.base ? block_copy(&c.arg) : (block){0};
+  expect_aggregate(&c, &expected, &expected_arg);
+  for (int q = 0; q < QUEUES; q++) {
+    graph_dense y = graph_dense_copy(&c.y);
+    block arg = c.arg.base ? block_copy(&c.arg) : (block){0};
+    run_aggregate(queues[q], &c, &y, &arg);
+    assert_same_values(&y.near, &expected.near, c.args.dtype, "aggregation");
+    assert_same_values(&y.far, &expected.far, c.args.dtype, "aggregation, far rows");
+    if (arg.base)
+      assert_memory_equal(arg.data, expected_arg.data, arg.bytes);
+    graph_dense_free(&y);
+    free(arg.base);
+  }
+  graph_dense_free(&expected);
+  free(expected_arg.base);
+  free_aggregate(&c);
+}
+
+typedef struct sddmm_case {
+  graph_case graph;
+  sl_sddmm_args args; /* shape, form */
+  graph_dense v;
+  block u, val, scale, chosen, s; /* base NULL: none */
+  bool in_place;
+} sddmm_case;
+
+static sddmm_case draw_sddmm(void) {
+  sddmm_case c = {.graph = graph_draw(), .args = {.dtype = (sley_dtype)draw(4), .form = (sl_sddmm)draw(2)}};
+  sl_sddmm_args *a = &c.args;
+  a->shape = draw_shape(&c.graph);
+  const graph_values values = draw(2) ? GRAPH_SPECIAL : GRAPH_REALS;
+  if (a->form == SL_SDDMM_ADD)
+    a->shape.width = 1;
+  const int64_t features = sl_features(&a->shape), sums = c.graph.entries * a->shape.heads;
+  a->ldu = features + PICK(0, 0, 2);
+  c.u = graph_array(c.graph.rows > 0 ? (c.graph.rows - 1) * a->ldu + features : 0, a->dtype, values);
+  c.v = graph_dense_draw(c.graph.cols, features, a->dtype, values);
+  c.s = graph_array(sums, a->dtype, values);
+  c.in_place = draw(4) == 0;
+  if (!c.in_place && draw(2))
+    c.val = graph_array(sums, a->dtype, values);
+  if (a->form == SL_SDDMM_DOT && draw(2))
+    c.scale = graph_array(c.graph.rows, sl_sum_dtype(a->dtype), values);
+  if (a->form == SL_SDDMM_DOT && draw(4) == 0)
+    c.chosen = graph_integers(c.graph.rows * features, -1, PICK(1, 3, 12));
+  return c;
+}
+
+static void free_sddmm(sddmm_case *c) {
+  graph_free(&c->graph);
+  graph_dense_free(&c->v);
+  free(c->u.base);
+  free(c->val.base);
+  free(c->scale.base);
+  free(c->chosen.base);
+  free(c->s.base);
+}
+
+/* Of entry j of row i, number n of the row. */
+static double dot_of(const sddmm_case *c, int64_t i, int64_t j, int64_t n, int64_t h) {
+  const sl_sddmm_args *a = &c->args;
+  double part[16] = {0};
+  for (int64_t k = 0; k < a->shape.width; k++) {
+    const int64_t f = h * a->shape.width + k;
+    if (!c->chosen.base || integers(&c->chosen)[i * sl_features(&a->shape) + f] == n)
+      part[k % 16] = sum_fma(a->dtype, sl_value_at(c->u.data, a->dtype, i * a->ldu + f),
+                             graph_dense_get(&c->v, graph_col(&c->graph, false)[j], f), part[k % 16]);
+  }
+  for (int half = 8; half > 0; half /= 2)
+    for (int p = 0; p < half; p++)
+      part[p] = sum_add(a->dtype, part[p], part[p + half]);
+  return c->scale.base ? sum_mul(a->dtype, part[0], sl_value_at(c->scale.data, sl_sum_dtype(a->dtype), i))
+                       : part[0];
+}
+
+static void expect_sddmm(const sddmm_case *c, block *s) {
+  const sl_sddmm_args *a = &c->args;
+  const int64_t *rowptr = graph_rowptr(&c->graph, false), heads = a->shape.heads;
+  for (int64_t i = 0; i < c->graph.rows; i++)
+    for (int64_t j = rowptr[i]; j < rowptr[i + 1]; j++)
+      for (int64_t h = 0; h < heads; h++) {
+        double value = a->form == SL_SDDMM_DOT
+                           ? dot_of(c, i, j, j - rowptr[i], h)
+                           : sum_add(a->dtype, sl_value_at(c->u.data, a->dtype, i * a->ldu + h),
+                                     graph_dense_get(&c->v, graph_col(&c->graph, false)[j], h));
+        if (c->in_place || c->val.base)
+          value = sum_mul(a->dtype, value,
+                          sl_value_at(c->in_place ? s->data : c->val.data, a->dtype, j * heads + h));
+        sl_value_set(s->data, a->dtype, j * heads + h, value);
+      }
+}
+
+static void run_sddmm(sl_queue *queue, const sddmm_case *c, block *s) {
+  graph_images images = {.queue = queue};
+  sl_kernel_args args = {.op = SL_OP_SDDMM, .sddmm = c->args};
+  sl_sddmm_args *a = &args.sddmm;
+  a->pattern = graph_pattern(&images, &c->graph, false);
+  a->u = graph_image(&images, &c->u);
+  a->v = graph_dense_image(&images, &c->v);
+  a->scale = graph_image(&images, &c->scale);
+  a->chosen = graph_image(&images, &c->chosen);
+  a->s = graph_image(&images, s);
+  a->val = c->in_place ? a->s : graph_image(&images, &c->val);
+  assert_sley_ok(sl_kernel_run(queue, &args));
+  graph_images_return(&images);
+}
+
+static void check_sddmm(void) {
+  sddmm_case c = draw_sddmm();
+  block expected = block_copy(&c.s);
+  expect_sddmm(&c, &expected);
+  for (int q = 0; q < QUEUES; q++) {
+    block s = block_copy(&c.s);
+    run_sddmm(queues[q], &c, &s);
+    assert_same_values(&s, &expected, c.args.dtype, "sddmm");
+    free(s.base);
+  }
+  free(expected.base);
+  free_sddmm(&c);
+}
+
+static void check_all(void (*check)(void), int count) {
+  static const char *const isa[] = {NULL, "avx2", "portable"};
+  for (size_t i = 0; i < sizeof isa / sizeof *isa; i++) {
+    if (isa[i])
+      setenv("SLEY_CPU", isa[i], 1);
+    for (int repeat = 0; repeat < repeats(count); repeat++)
+      check();
+    unsetenv("SLEY_CPU");
+  }
+}
+
+static void rows_are_aggregated(void **state) {
+  (void)state;
+  check_all(check_aggregate, 250);
+}
+
+static void entries_are_sampled(void **state) {
+  (void)state;
+  check_all(check_sddmm, 200);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_aggregated),
+                                     cmocka_unit_test(entries_are_sampled)};
+  return cmocka_run_group_tests(tests, open_queues, close_queues);
+}
