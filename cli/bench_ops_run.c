@@ -9,6 +9,7 @@
 
 #include "bench_ops_check.h"
 #include "job.h"
+#include "terminal.h"
 
 enum { MOST_CALLS = 1000, INDEX_BYTES = 4, ROW_BYTES = 8, NS_OF_MS = 1000000 };
 static const double TURN_MS = 0.5;
@@ -212,6 +213,33 @@ static sley_status check_pass(work *w, cli_pass pass) {
   return status == SLEY_OK ? conclude_check(w, &finding, pass) : status;
 }
 
+static sley_status add_contender(work *w, cli_op_case *c, cli_pass pass, const cli_mkl_product *mkl,
+                                 cli_op_time *out) {
+  void *ms;
+  sley_status status = sley_buffer_alloc(w->s->bench->repeat * (int64_t)sizeof(double), &ms);
+  if (status == SLEY_OK)
+    w->list[w->contenders++] = (contender){.c = c, .pass = pass, .mkl = mkl, .ms = ms, .out = out};
+  return status;
+}
+
+/* MKL's product, of the one rank, whose result is checked too. */
+static sley_status check_mkl(work *w) {
+  const cli_op_data *data = w->op.data;
+  cli_op_result *out = w->s->out;
+  cli_op_finding finding;
+  cli_op_poison(&w->op, CLI_FORWARD);
+  if (!cli_mkl_run(w->mkl, data[CLI_OP_SOURCE].host, data[CLI_OP_OUT].host)) {
+    cli_error("%s, k = %lld: MKL reports an error of its product", out->matrix, (long long)w->s->k);
+    return SLEY_OK;
+  }
+  sley_status status = cli_op_check(&w->op, CLI_FORWARD, &finding);
+  if (status == SLEY_OK && finding.wrong) {
+    out->wrong = true;
+    snprintf(out->reason, sizeof out->reason, "by MKL %.*s", (int)sizeof out->reason - 16, finding.reason);
+  }
+  return status == SLEY_OK ? add_contender(w, &w->op, CLI_FORWARD, w->mkl, &out->mkl) : status;
+}
+
 /* ---- turns */
 
 static sley_status call(contender *one) {
@@ -260,15 +288,6 @@ static void summarise(double *ms, int64_t n, cli_op_time *out) {
                        .median_ms = (ms[(n - 1) / 2] + ms[n / 2]) / 2,
                        .p10_ms = ms[(n - 1) / 10],
                        .p90_ms = ms[(n * 9 + 9) / 10 - 1]};
-}
-
-static sley_status add_contender(work *w, cli_op_case *c, cli_pass pass, const cli_mkl_product *mkl,
-                                 cli_op_time *out) {
-  void *ms;
-  sley_status status = sley_buffer_alloc(w->s->bench->repeat * (int64_t)sizeof(double), &ms);
-  if (status == SLEY_OK)
-    w->list[w->contenders++] = (contender){.c = c, .pass = pass, .mkl = mkl, .ms = ms, .out = out};
-  return status;
 }
 
 static sley_status take_turns(work *w) {
@@ -321,7 +340,7 @@ static sley_status measure(work *w) {
   if (status == SLEY_OK && w->product.op)
     status = add_contender(w, &w->product, CLI_FORWARD, NULL, &out->spmm);
   if (status == SLEY_OK && w->mkl)
-    status = add_contender(w, &w->op, CLI_FORWARD, w->mkl, &out->mkl);
+    status = check_mkl(w);
   status = agree(w->comm, status);
   return status == SLEY_OK && !out->wrong ? take_turns(w) : status;
 }

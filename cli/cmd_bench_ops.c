@@ -260,6 +260,11 @@ static sley_status take_list(running *r) {
 
 /* Widths that heads do not divide are left out, which is told once. */
 static void tell_widths(const running *r) {
+  bool any = false;
+  for (int i = 0; i < cli_ops_count(); i++)
+    any |= r->chosen & (1U << i) && cli_ops[i].form == CLI_OP_ATTENTION;
+  if (!any)
+    return;
   for (int i = 0; i < r->k.count; i++)
     for (int h = 0; h < r->heads.count; h++)
       if (r->k.at[i] % r->heads.at[h] != 0)
