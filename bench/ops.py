@@ -282,10 +282,10 @@ def draw(random_, number):
     for _ in range(number):
         kind = random_.choice(["rmat", "er", "twin"])
         if kind == "rmat":
-            spec = f"rmat:scale={random_.randint(11, 15)},edgefactor={random_.randint(4, 24)}"
+            spec = f"rmat:scale={random_.randint(11, 14)},edgefactor={random_.randint(4, 16)}"
         elif kind == "er":
-            n = int(2 ** random_.uniform(10, 15.5))
-            spec = f"er:n={n},nnz={int(n * random_.uniform(4, 40))}"
+            n = int(2 ** random_.uniform(10, 14.5))
+            spec = f"er:n={n},nnz={int(n * random_.uniform(4, 24))}"
         else:
             spec = f"twin:{random_.choice(['cyt', 'cok', 'prd', 'clj'])}:scale={random_.uniform(0.005, 0.03):.4f}"
         heads = random_.choice([1, 2, 4, 8])

@@ -168,7 +168,8 @@ static void print_usage(FILE *stream) {
   fprintf(stream, "usage: sley COMMAND [words] [options]\n\nSley multiplies sparse matrices across "
                   "ranks.\n\ncommands:\n");
   for (int i = 0; i < COMMANDS; i++)
-    fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    for (const cli_command *one = commands[i]; one; one = one->mode)
+      fprintf(stream, "  %-10s %s\n", one->name, one->summary);
   fprintf(stream, "  %-10s %s\n", "help", "help COMMAND: a command's page, as COMMAND --help");
   fprintf(stream, "\n  sley --version prints the version.\n\nA first run: sley spmm twin:cyt --ranks 4\n");
 }
