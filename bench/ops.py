@@ -287,7 +287,8 @@ def draw(random_, number):
             n = int(2 ** random_.uniform(10, 14.5))
             spec = f"er:n={n},nnz={int(n * random_.uniform(4, 24))}"
         else:
-            spec = f"twin:{random_.choice(['cyt', 'cok', 'prd', 'clj'])}:scale={random_.uniform(0.005, 0.03):.4f}"
+            name, largest = random_.choice([("cyt", 0.05), ("cok", 0.0015), ("prd", 0.003), ("clj", 0.005)])
+            spec = f"twin:{name}:scale={largest * random_.uniform(0.3, 1):.6f}"
         heads = random_.choice([1, 2, 4, 8])
         k = 8 * max(1, round(2 ** random_.uniform(1, 5)))
         graphs.append((spec, k, heads))
