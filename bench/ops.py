@@ -12,7 +12,7 @@ rival; medians over the turns are compared, and the ratio is how many times fast
              or several. Sley is given the scores' parts of GAT, which the layer makes of its vectors of weights.
 
 What is not installed is left out, which is said. Rivals' results are compared with float64 sums or with each other.
-Usage: ops.py SLEY [--seed N] [--graphs N] [--turns N] [--only WORDS] [--seconds S] [--out FILE.json]
+Usage: ops.py SLEY [--seed N] [--graphs N] [--turns N] [--only WORDS] [--seconds S] [--keep-memory] [--out FILE.json]
 """
 import argparse
 import json
@@ -25,6 +25,12 @@ import sys
 import tempfile
 import time
 import warnings
+
+# glibc gives large blocks back to the system when they are freed, and the next one's pages are made anew, which takes
+# PyTorch most of its time once its temporaries have 32 MiB. --keep-memory measures without that.
+KEEP = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(1 << 28)}
+if "--keep-memory" in sys.argv and any(os.environ.get(name) != value for name, value in KEEP.items()):
+    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **KEEP})
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 THREADS = 2
@@ -222,7 +228,8 @@ def sley_times(args, path, op, k, heads):
     """Milliseconds of the forward and the backward pass."""
     command = [args.sley, "bench", "ops", "--matrix", path, "--ops", op, "--k", str(k), "--heads", str(heads), "--threads",
                str(THREADS), "--device", "cpu", "--repeat", "3", "--seed", str(args.seed), "--json", "-"]
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    environment = {name: value for name, value in os.environ.items() if name not in KEEP}
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     if not result.stdout or result.returncode not in (0, 1):
         sys.exit(f"{' '.join(command)}: exit {result.returncode}: {result.stderr[-500:]}")
     case = next(one for one in json.loads(result.stdout)["cases"] if one["op"] == op)
@@ -332,6 +339,7 @@ def main():
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--only", default=",".join(OPS), help="operations, separated by commas")
     parser.add_argument("--seconds", type=float, default=math.inf, help="no case is begun after so long")
+    parser.add_argument("--keep-memory", action="store_true", help="let rivals keep the memory that they free")
     parser.add_argument("--out", help="write the results as JSON")
     args = parser.parse_args()
     begin, cases = time.monotonic(), []
@@ -361,7 +369,7 @@ def main():
               f"({one['worst_graph']}, k = {one['worst_k']})")
     if args.out:
         with open(args.out, "w") as stream:
-            json.dump({"machine": versions(), "seed": args.seed, "turns": args.turns, "means": means, "cases": cases}, stream,
+            json.dump({"machine": versions(), "seed": args.seed, "turns": args.turns, "keep_memory": args.keep_memory, "means": means, "cases": cases}, stream,
                       indent=1)
             stream.write("\n")
 
