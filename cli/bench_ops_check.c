@@ -11,7 +11,9 @@
 #include "bench_ops_truth.h"
 
 enum { ROWS = 48, COLUMNS = 24, PIECE = 4096 };
-static const double most_terms = 4e6; /* of a column: entries of its rows, times values of a row of sources */
+/* Of a column, entries of its rows, times values of a row of sources; of the vector, all entries times these.
+ */
+static const double most_terms = 4e6;
 
 static const char *const array_names[CLI_OP_ARRAYS] = {[CLI_OP_OUT] = "the result",
                                                        [CLI_OP_D_SOURCE] = "the gradient of columns",
@@ -38,6 +40,11 @@ static double bound(const cli_op_case *c, const cli_op_sums *sums, int64_t i) {
   return (2 * (double)sums->terms * of_sums + 4 * of_values) * sums->size[i] + least;
 }
 
+/* The type of an array: the gradient of a is in that of sums. */
+static sley_dtype type_of(const cli_op_case *c, cli_op_array array) {
+  return array == CLI_OP_D_A && c->dtype != SLEY_F64 ? SLEY_F32 : c->dtype;
+}
+
 /* Compares `sums->count` values from value `first` of this rank's array on. number: of the row or column. */
 static sley_status compare(const cli_op_case *c, cli_op_array array, int64_t first, const cli_op_sums *sums,
                            int64_t number, cli_op_finding *out) {
@@ -45,8 +52,9 @@ static sley_status compare(const cli_op_case *c, cli_op_array array, int64_t fir
   double values[PIECE];
   for (int64_t begin = 0; begin < sums->count; begin += PIECE) {
     const int64_t count = sums->count - begin < PIECE ? sums->count - begin : PIECE;
-    sley_status status = sley_convert(
-        c->dtype, (const char *)data->host + (size_t)(first + begin) * data->value, SLEY_F64, values, count);
+    sley_status status =
+        sley_convert(type_of(c, array), (const char *)data->host + (size_t)(first + begin) * data->value,
+                     SLEY_F64, values, count);
     if (status != SLEY_OK)
       return status;
     for (int64_t i = 0; i < count && !out->wrong; i++) {
@@ -58,8 +66,11 @@ static sley_status compare(const cli_op_case *c, cli_op_array array, int64_t fir
       snprintf(out->reason, sizeof out->reason,
                "%s of %s is wrong at %s %" PRId64 ", value %" PRId64
                ": %.9g, in double precision %.9g, and rounding allows %.3g",
-               array_names[array], c->op->name, array == CLI_OP_D_SOURCE ? "column" : "row", number,
-               begin + i, values[i], expected, most);
+               array_names[array], c->op->name,
+               array == CLI_OP_D_SOURCE ? "column"
+               : array == CLI_OP_D_A    ? "rank"
+                                        : "row",
+               number, begin + i, values[i], expected, most);
     }
   }
   return SLEY_OK;
@@ -69,10 +80,9 @@ static sley_status compare(const cli_op_case *c, cli_op_array array, int64_t fir
 
 static bool is_nan_at(const cli_op_case *c, cli_op_array array, int64_t first, int64_t count) {
   const cli_op_data *data = &c->data[array];
-  const sley_dtype dtype = array == CLI_OP_D_A && c->dtype != SLEY_F64 ? SLEY_F32 : c->dtype;
   double values[PIECE];
-  bool nan = sley_convert(dtype, (const char *)data->host + (size_t)first * data->value, SLEY_F64, values,
-                          count) != SLEY_OK;
+  bool nan = sley_convert(type_of(c, array), (const char *)data->host + (size_t)first * data->value, SLEY_F64,
+                          values, count) != SLEY_OK;
   for (int64_t i = 0; i < count; i++)
     nan |= isnan(values[i]) != 0;
   return nan;
@@ -198,6 +208,20 @@ static sley_status check_columns(const cli_op_case *c, cli_op_truth *t, cli_op_f
   return status;
 }
 
+/* The gradient of GATv2's vector, to which all rows of the rank add, where they are few. */
+static sley_status check_vector(const cli_op_case *c, cli_op_truth *t, cli_op_finding *out) {
+  const int rank = sley_comm_rank(c->comm);
+  const int64_t begin = c->row_begin[rank], end = c->row_begin[rank + 1];
+  const cli_op_sums *sums;
+  if ((double)(c->csr.rowptr[end] - c->csr.rowptr[begin]) * (double)c->source_width > most_terms)
+    return SLEY_OK;
+  for (int64_t i = begin; i < end; i++)
+    if (!cli_op_truth_takes(t, row_length(c, i)))
+      return SLEY_OK;
+  sley_status status = cli_op_truth_vector(t, begin, end, &sums);
+  return status == SLEY_OK ? compare(c, CLI_OP_D_A, 0, sums, rank, out) : status;
+}
+
 sley_status cli_op_check(const cli_op_case *c, cli_pass pass, cli_op_finding *out) {
   cli_op_truth t;
   *out = (cli_op_finding){0};
@@ -209,6 +233,8 @@ sley_status cli_op_check(const cli_op_case *c, cli_pass pass, cli_op_finding *ou
     status = check_rows(c, &t, pass, out);
   if (status == SLEY_OK && !out->wrong && is_written(c, pass, CLI_OP_D_SOURCE))
     status = check_columns(c, &t, out);
+  if (status == SLEY_OK && !out->wrong && is_written(c, pass, CLI_OP_D_A))
+    status = check_vector(c, &t, out);
   cli_op_truth_free(&t);
   return status;
 }

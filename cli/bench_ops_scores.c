@@ -124,3 +124,13 @@ void cli_op_scores_source(cli_op_truth *t, int64_t e) {
     add_key(t, e, h, f);
   }
 }
+
+void cli_op_scores_vector(cli_op_truth *t, int64_t e) {
+  const cli_op_case *c = t->c;
+  const double slope = cli_op_slope(c->op, c->width);
+  for (int64_t f = 0; f < c->heads * c->width; f++) {
+    const int64_t at = e * c->heads + f / c->width;
+    const double factor = leaky(t->at.query[f] + source_of(t, e)[f], slope);
+    cli_op_add(&t->out, f, t->at.d_score[at] * factor, t->at.d_size[at] * fabs(factor));
+  }
+}

@@ -269,3 +269,16 @@ sley_status cli_op_truth_column(cli_op_truth *t, const cli_op_entry *entry, int6
   t->out.terms += longest;
   return SLEY_OK;
 }
+
+sley_status cli_op_truth_vector(cli_op_truth *t, int64_t begin, int64_t end, const cli_op_sums **out) {
+  clear(t, t->c->heads * t->c->width, t->c->csr.rowptr[end] - t->c->csr.rowptr[begin]);
+  *out = &t->out;
+  for (int64_t i = begin; i < end; i++) {
+    sley_status status = load(t, i);
+    if (status != SLEY_OK)
+      return status;
+    for (int64_t e = 0; e < t->at.length; e++)
+      cli_op_scores_vector(t, e);
+  }
+  return SLEY_OK;
+}

@@ -54,13 +54,18 @@ sley_status cli_op_truth_row(cli_op_truth *t, cli_op_array array, int64_t i, con
 sley_status cli_op_truth_column(cli_op_truth *t, const cli_op_entry *entry, int64_t count,
                                 const cli_op_sums **out);
 
+/* The gradient of GATv2's vector by the rank's rows [begin, end), all of which are looked at. */
+sley_status cli_op_truth_vector(cli_op_truth *t, int64_t begin, int64_t end, const cli_op_sums **out);
+
 /* ---- between bench_ops_truth.c and bench_ops_scores.c */
 
 /* Weights of a row's entries by attention, and, if gradient, the gradients of their scores. */
 void cli_op_scores(cli_op_truth *t, bool gradient);
 
-/* Adds what entry e of the loaded row gives to the row of D_QUERY, and to the row of D_SOURCE. */
+/* Adds what entry e of the loaded row gives to the row of D_QUERY, to the row of D_SOURCE, and to the
+ * gradient of GATv2's vector. */
 void cli_op_scores_query(cli_op_truth *t, int64_t e);
+void cli_op_scores_vector(cli_op_truth *t, int64_t e);
 void cli_op_scores_source(cli_op_truth *t, int64_t e);
 
 /* Adds a term to value i. */
