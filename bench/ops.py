@@ -226,8 +226,8 @@ def check(name, got, expected, found):
 
 def sley_times(args, path, op, k, heads):
     """Milliseconds of the forward and the backward pass."""
-    command = [args.sley, "bench", "ops", "--matrix", path, "--ops", op, "--k", str(k), "--heads", str(heads), "--threads",
-               str(THREADS), "--device", "cpu", "--repeat", "3", "--seed", str(args.seed), "--json", "-"]
+    command = [args.sley, "bench", "ops", "--matrix", path, "--ops", op, "--k", str(k), "--heads", str(heads),
+               "--threads", str(THREADS), "--device", "cpu", "--repeat", "3", "--seed", str(args.seed), "--json", "-"]
     environment = {name: value for name, value in os.environ.items() if name not in KEEP}
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     if not result.stdout or result.returncode not in (0, 1):
@@ -303,8 +303,8 @@ def draw(random_, number):
 
 
 def versions():
-    text = subprocess.run([sys.executable, os.path.join(HERE, "machine.py")], cwd=HERE, stdout=subprocess.PIPE, text=True,
-                          check=True).stdout
+    text = subprocess.run([sys.executable, os.path.join(HERE, "machine.py")], cwd=HERE, stdout=subprocess.PIPE,
+                          text=True, check=True).stdout
     found = json.loads(text)
     found.update(torch=torch.__version__ if torch else None,
                  torch_geometric=torch_geometric.__version__ if torch_geometric else None, threads=THREADS)
@@ -316,8 +316,8 @@ def summary(cases, op):
     if not measured:
         return None
     worst = min(measured, key=lambda one: one["ratio"])
-    return {"op": op, "cases": len(measured), "worst": worst["ratio"], "worst_graph": worst["graph"], "worst_k": worst["k"],
-            "geomean": math.exp(statistics.fmean(math.log(one["ratio"]) for one in measured))}
+    return {"op": op, "cases": len(measured), "worst": worst["ratio"], "worst_graph": worst["graph"],
+            "worst_k": worst["k"], "geomean": math.exp(statistics.fmean(math.log(one["ratio"]) for one in measured))}
 
 
 def print_case(one):
@@ -346,9 +346,10 @@ def main():
     for name, module in (("torch", torch), ("torch_geometric", torch_geometric)):
         if not module:
             print(f"{name} is not installed: its rivals are left out")
-    print(f"seed {args.seed}; {args.graphs} graphs, {args.turns} turns, {THREADS} threads, f32; ms, and greatest less least")
-    print(f"{'graph':32} {'entries':>9} {'k':>4} {'h':>2} {'op':6} {'sley':>9} {'spread':>8} {'rival':>10} {'spread':>8} "
-          f"{'ratio':>7}  rival")
+    print(f"seed {args.seed}; {args.graphs} graphs, {args.turns} turns, {THREADS} threads, f32; ms, and greatest less "
+          "least")
+    print(f"{'graph':32} {'entries':>9} {'k':>4} {'h':>2} {'op':6} {'sley':>9} {'spread':>8} {'rival':>10} "
+          f"{'spread':>8} {'ratio':>7}  rival")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "graph.npz")
         for spec, k, heads in draw(random.Random(args.seed), args.graphs):
@@ -369,8 +370,8 @@ def main():
               f"({one['worst_graph']}, k = {one['worst_k']})")
     if args.out:
         with open(args.out, "w") as stream:
-            json.dump({"machine": versions(), "seed": args.seed, "turns": args.turns, "keep_memory": args.keep_memory, "means": means, "cases": cases}, stream,
-                      indent=1)
+            json.dump({"machine": versions(), "seed": args.seed, "turns": args.turns, "keep_memory": args.keep_memory,
+                       "means": means, "cases": cases}, stream, indent=1)
             stream.write("\n")
 
 

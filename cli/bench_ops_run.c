@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The measurement of one operation by `sley bench ops`, on ranks that are threads: its arrays, one call of
+/* The measurement of one operation by `sley bench ops`, on ranks that are threads: one call of
  * each pass whose results are checked, and then turns, in which the product of the same width, the forward
  * and the backward pass follow each other. A turn of each is a call that is not timed and as many timed ones
  * as take about TURN_MS, of which the mean counts; the slowest rank's time does. */
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_ops_arrays.h"
 #include "bench_ops_check.h"
 #include "job.h"
 #include "terminal.h"
@@ -47,80 +48,7 @@ typedef struct work {
   cli_mkl_product *mkl; /* beside the product of one rank on the CPU, where MKL serves it */
 } work;
 
-/* ---- arrays */
-
-static bool has(const cli_op *op, int array) {
-  return (op->reads[0] | op->reads[1] | op->writes[0] | op->writes[1]) & (1U << array);
-}
-
-/* Values of a row of an array. */
-static int64_t width_of(const cli_op_case *c, cli_op_array array) {
-  if (cli_op_of_entries(c->op, array))
-    return c->heads;
-  if (array == CLI_OP_SOURCE || array == CLI_OP_D_SOURCE)
-    return c->source_width;
-  if (array == CLI_OP_QUERY || array == CLI_OP_D_QUERY)
-    return c->query_width;
-  return array == CLI_OP_SAVED ? c->saved_bytes : c->heads * c->width;
-}
-
-static size_t value_bytes(const cli_op_case *c, cli_op_array array) {
-  if (array == CLI_OP_ARG)
-    return sizeof(int32_t);
-  if (array == CLI_OP_D_A && c->dtype != SLEY_F64)
-    return sizeof(float);
-  return array == CLI_OP_SAVED ? 1 : sley_dtype_bytes(c->dtype);
-}
-
-static void find_rows(const cli_op_case *c, cli_op_array array, cli_op_data *data) {
-  const int rank = sley_comm_rank(c->comm);
-  const bool of_cols = array == CLI_OP_SOURCE || array == CLI_OP_D_SOURCE;
-  const int64_t *begin = of_cols ? c->col_begin : c->row_begin;
-  data->first = begin[rank];
-  data->count = begin[rank + 1] - begin[rank];
-  if (cli_op_of_entries(c->op, array)) {
-    data->first = c->csr.rowptr[begin[rank]];
-    data->count = c->csr.rowptr[begin[rank + 1]] - data->first;
-  } else if (array == CLI_OP_A || array == CLI_OP_D_A || array == CLI_OP_SAVED) {
-    data->first = 0;
-    data->count = 1;
-  }
-}
-
-static bool on_host(const cli_op_case *c) {
-  return strcmp(sley_comm_device(c->comm), "cpu") == 0;
-}
-
-/* Makes an array; operands have random values. */
-static sley_status open_array(cli_op_case *c, cli_op_array array) {
-  cli_op_data *data = &c->data[array];
-  find_rows(c, array, data);
-  data->cols = width_of(c, array);
-  data->value = value_bytes(c, array);
-  data->bytes = data->count * data->cols * (int64_t)data->value;
-  sley_status status = sley_buffer_alloc(data->bytes, &data->host);
-  data->here = data->host;
-  if (status == SLEY_OK && !on_host(c)) {
-    data->here = NULL;
-    status = sley_comm_alloc(c->comm, data->bytes, &data->here);
-  }
-  const bool written = (c->op->writes[CLI_FORWARD] | c->op->writes[CLI_BACKWARD]) & (1U << array);
-  if (status == SLEY_OK && !written)
-    status = sley_dense_random(c->seed + (uint64_t)array, data->first, data->count, data->cols, NULL,
-                               c->dtype, data->host, data->cols);
-  if (status == SLEY_OK && !written && !on_host(c))
-    status = sley_comm_copy(c->comm, data->here, data->host, data->bytes, SLEY_TO_DEVICE);
-  return status;
-}
-
-static sley_status open_fetched(cli_op_case *c) {
-  sley_graph_info info;
-  sley_status status = c->fetched_width > 0 ? sley_graph_info_get(c->graph, &info) : SLEY_OK;
-  if (status != SLEY_OK || c->fetched_width == 0 || info.halo_rows == 0)
-    return status;
-  return sley_comm_alloc(c->comm, info.halo_rows * c->fetched_width * (int64_t)sley_dtype_bytes(c->dtype),
-                         &c->fetched.rows);
-}
+/* ---- cases */
 
 /* A status that all ranks have where one has failed. */
 static sley_status agree(sley_comm *comm, sley_status status) {
@@ -147,38 +75,11 @@ static sley_status open_case(const work *w, const cli_op *op, sley_graph *graph,
     status = op->create(c);
   if (status != SLEY_OK)
     return status;
-  for (int i = 0; i < CLI_OP_ARRAYS && status == SLEY_OK; i++)
-    if (has(op, i))
-      status = open_array(c, (cli_op_array)i);
-  if (status == SLEY_OK)
-    status = open_fetched(c);
+  status = cli_op_case_open(c);
   return agree(w->comm, status);
 }
 
-static void close_case(cli_op_case *c) {
-  if (!c->op)
-    return;
-  c->op->destroy(c);
-  sley_comm_free(c->comm, c->fetched.rows);
-  for (int i = 0; i < CLI_OP_ARRAYS; i++) {
-    if (c->data[i].here != c->data[i].host)
-      sley_comm_free(c->comm, c->data[i].here);
-    sley_buffer_free(c->data[i].host);
-  }
-}
-
 /* ---- results */
-
-static sley_status copy_written(const cli_op_case *c, cli_pass pass, bool back) {
-  sley_status status = SLEY_OK;
-  for (int i = 0; i < CLI_OP_ARRAYS && status == SLEY_OK && !on_host(c); i++) {
-    const cli_op_data *data = &c->data[i];
-    if (c->op->writes[pass] & (1U << i))
-      status = sley_comm_copy(c->comm, back ? data->host : data->here, back ? data->here : data->host,
-                              data->bytes, back ? SLEY_TO_HOST : SLEY_TO_DEVICE);
-  }
-  return status;
-}
 
 /* Tells the others of a result that is wrong: that of the lowest rank which has one. */
 static sley_status conclude_check(const work *w, const cli_op_finding *finding, cli_pass pass) {
@@ -202,11 +103,11 @@ static sley_status check_pass(work *w, cli_pass pass) {
   cli_op_case *c = &w->op;
   cli_op_finding finding = {0};
   cli_op_poison(c, pass);
-  sley_status status = agree(w->comm, copy_written(c, pass, false));
+  sley_status status = agree(w->comm, cli_op_copy_written(c, pass, false));
   if (status == SLEY_OK)
     status = c->op->call[pass](c);
   if (status == SLEY_OK)
-    status = copy_written(c, pass, true);
+    status = cli_op_copy_written(c, pass, true);
   if (status == SLEY_OK)
     status = cli_op_check(c, pass, &finding);
   status = agree(w->comm, status);
@@ -255,7 +156,7 @@ static sley_status calls(contender *one, int64_t count, double *ms) {
   double begin = cli_now_ms();
   for (int64_t i = 0; i < count && status == SLEY_OK; i++)
     status = call(one);
-  if (status == SLEY_OK && !on_host(one->c))
+  if (status == SLEY_OK && !cli_op_on_host(one->c))
     status = sley_comm_wait(one->c->comm);
   int64_t ns = (int64_t)((cli_now_ms() - begin) * NS_OF_MS);
   if (status == SLEY_OK)
@@ -369,15 +270,15 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   if (status == SLEY_OK && s->op != &cli_op_product && s->k > 0)
     status = open_case(&w, &cli_op_product, graph, &w.product);
   if (status == SLEY_OK && s->op == &cli_op_product && s->bench->mkl && sley_comm_size(comm) == 1 &&
-      on_host(&w.op))
+      cli_op_on_host(&w.op))
     w.mkl = cli_mkl_prepare(s->bench->mkl, &w.op.csr, s->k);
   if (status == SLEY_OK)
     status = measure(&w);
   cli_mkl_release(w.mkl);
   for (int i = 0; i < w.contenders; i++)
     sley_buffer_free(w.list[i].ms);
-  close_case(&w.product);
-  close_case(&w.op);
+  cli_op_case_close(&w.product);
+  cli_op_case_close(&w.op);
   sley_graph_destroy(graph);
   return status;
 }
