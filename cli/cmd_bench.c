@@ -377,5 +377,7 @@ const cli_command cli_bench_command = {
         "CPU\n"
         "MKL's sparse products, where libmkl_rt is found; on GPUs cuSPARSE, as the kernel cusparse.\n"
         "Exit status: 0 done, 1 a wrong product, 2 wrong usage or a matrix that could not be measured, 130 "
-        "interrupted.\n",
-    .run = run};
+        "interrupted.\n"
+        "sley bench ops measures the operations of graph networks: sley bench ops --help.\n",
+    .run = run,
+    .mode = &cli_bench_ops_command};

@@ -12,7 +12,7 @@
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
 typedef struct cli_command {
-  const char *name;
+  const char *name;      /* of a mode: the command's, a space, and the word that chooses it */
   const char *summary;   /* one line */
   const char *arguments; /* of the usage line, e.g. "MATRIX" */
   int positionals;       /* how many of them, exactly */
@@ -24,10 +24,13 @@ typedef struct cli_command {
 
   /* settings: the defaults with the options written over them. Returns the exit code. */
   int (*run)(void *settings, char **positionals);
+
+  /* NULL, or a command of its own options that the word after the command's name chooses. */
+  const struct cli_command *mode;
 } cli_command;
 
 extern const cli_command cli_spmm, cli_plan, cli_convert, cli_order, cli_generate, cli_spy, cli_tune,
-    cli_bench_command, cli_info;
+    cli_bench_command, cli_bench_ops_command, cli_info;
 
 /* The exit code of a status. If it is not SLEY_OK, the library's last error goes to stderr. */
 int cli_finish(sley_status status);

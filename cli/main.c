@@ -168,7 +168,8 @@ static void print_usage(FILE *stream) {
   fprintf(stream, "usage: sley COMMAND [words] [options]\n\nSley multiplies sparse matrices across "
                   "ranks.\n\ncommands:\n");
   for (int i = 0; i < COMMANDS; i++)
-    fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    for (const cli_command *one = commands[i]; one; one = one->mode)
+      fprintf(stream, "  %-10s %s\n", one->name, one->summary);
   fprintf(stream, "  %-10s %s\n", "help", "help COMMAND: a command's page, as COMMAND --help");
   fprintf(stream, "\n  sley --version prints the version.\n\nA first run: sley spmm twin:cyt --ranks 4\n");
 }
@@ -178,6 +179,12 @@ static const cli_command *find(const char *name) {
     if (strcmp(commands[i]->name, name) == 0)
       return commands[i];
   return NULL;
+}
+
+/* The mode of a command that a word (NULL: none) chooses. */
+static const cli_command *find_mode(const cli_command *command, const char *word) {
+  const char *name = command->mode ? strrchr(command->mode->name, ' ') : NULL;
+  return name && word && strcmp(name + 1, word) == 0 ? command->mode : NULL;
 }
 
 static int refuse_command(const char *name) {
@@ -191,7 +198,7 @@ static int refuse_command(const char *name) {
   return CLI_USAGE;
 }
 
-static int run_help(const char *name) {
+static int run_help(const char *name, const char *word) {
   if (!name) {
     print_usage(stdout);
     return CLI_DONE;
@@ -199,7 +206,8 @@ static int run_help(const char *name) {
   const cli_command *command = find(name);
   if (!command)
     return refuse_command(name);
-  cli_options_help(command, stdout);
+  const cli_command *mode = find_mode(command, word);
+  cli_options_help(mode ? mode : command, stdout);
   return CLI_DONE;
 }
 
@@ -237,10 +245,13 @@ int main(int argc, char **argv) {
     printf("sley %s\n", sley_version());
     code = CLI_DONE;
   } else if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-    code = run_help(argc > 2 ? argv[2] : NULL);
+    code = run_help(argc > 2 ? argv[2] : NULL, argc > 3 ? argv[3] : NULL);
   } else {
     const cli_command *command = find(name);
-    code = command ? run_command(command, argc - 2, argv + 2) : refuse_command(name);
+    const cli_command *mode = command && argc > 2 ? find_mode(command, argv[2]) : NULL;
+    code = mode      ? run_command(mode, argc - 3, argv + 3)
+           : command ? run_command(command, argc - 2, argv + 2)
+                     : refuse_command(name);
   }
   return close_stdout(code);
 }

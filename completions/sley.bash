@@ -12,6 +12,7 @@ _sley() {
     mapfile -t COMPREPLY < <(compgen -W "$commands --version --help" -- "$word")
     return
   fi
+  [ "$command" != bench ] || [ "${COMP_WORDS[2]}" != ops ] || command="bench ops"
   case "$command" in
     spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --update --verify --no-verify --trace --local --transport --timeout --help" ;;
     plan) options="$job --machine --scaling --plot --measure --help" ;;
@@ -21,6 +22,7 @@ _sley() {
     spy) options="--output --ranks --partition --order --size --bare --threads --seed --mem-limit --help" ;;
     tune) options="--device --out --transport --seconds --help" ;;
     bench) options="--data --matrix --cases --least --widest --seed --list --dtype --device --precision --threads --repeat --budget --mem-limit --mkl --json --help" ;;
+    "bench ops") options="--matrix --ops --k --heads --dtype --device --threads --ranks --seed --repeat --mkl --json --help" ;;
     info) options="--json --help" ;;
     help)
       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
@@ -28,6 +30,10 @@ _sley() {
       ;;
   esac
   case "$previous" in
+    bench)
+      [ "$COMP_CWORD" -ne 2 ] || mapfile -t COMPREPLY < <(compgen -W "ops $options" -- "$word")
+      return
+      ;;
     --algo)
       mapfile -t COMPREPLY < <(compgen -W "auto all cola bcast-1d bcast-1d-pipelined bcast-1.5d summa-2d rowwise halo
         halo-fused halo-coalesced halo-pipelined cover" -- "$word")

@@ -17,6 +17,7 @@ declare -A options=(
   [spy]="output ranks partition order size bare threads seed"
   [tune]="device out transport seconds"
   [bench]="data matrix cases least widest seed list dtype device precision threads repeat budget mem-limit mkl json"
+  [bench ops]="matrix ops k heads dtype device threads ranks seed repeat mkl json"
   [info]="json"
 )
 
@@ -24,13 +25,14 @@ echo "help, completion and man page name every option"
 # shellcheck source=completions/sley.bash
 . "$root/completions/sley.bash"
 for command in "${!options[@]}"; do
-  run 0 "$command" --help
+  read -r -a words <<<"$command" # a command, and its mode
+  run 0 "${words[@]}" --help
   silent_err "$command --help"
   cp "$work/out" "$work/help"
-  run 0 help "$command"
+  run 0 help "${words[@]}"
   cmp -s "$work/out" "$work/help" || fail "sley help $command differs from sley $command --help"
-  COMP_WORDS=(sley "$command" --)
-  COMP_CWORD=2
+  COMP_WORDS=(sley "${words[@]}" --)
+  COMP_CWORD=$((${#words[@]} + 1))
   _sley
   printf '%s\n' "${COMPREPLY[@]}" >"$work/completed"
   for option in ${options[$command]}; do
