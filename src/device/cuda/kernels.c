@@ -8,6 +8,8 @@ extern const sl_kernel sl_cuda_rows, sl_cuda_pull, sl_cuda_arrive, sl_cuda_await
 extern const sl_kernel sl_cuda_convert;
 extern const sl_kernel sl_cuda_reduce;
 extern const sl_kernel sl_cuda_update_fused, sl_cuda_update_tensor, sl_cuda_update_plain;
+extern const sl_kernel sl_cuda_aggregate, sl_cuda_sddmm, sl_cuda_edge_softmax, sl_cuda_attention,
+    sl_cuda_attention_rows, sl_cuda_attention_columns;
 extern const sl_kernel sl_cuda_columns, sl_cuda_needs, sl_cuda_tally, sl_cuda_cut;
 
 /* The product: for every part that is known when it is planned, on CUDA cores, on both kinds, on Tensor
@@ -17,15 +19,32 @@ extern const sl_kernel sl_cuda_spmm_stream, sl_cuda_spmm_hybrid, sl_cuda_spmm_te
     sl_cuda_spmm_cusparse, sl_cuda_spmm_rowwise;
 
 const sl_kernel *const sl_cuda_kernels[] = {
-    &sl_cuda_spmm_stream,   &sl_cuda_spmm_hybrid,
-    &sl_cuda_spmm_tensor,   &sl_cuda_spmm_plain,
-    &sl_cuda_spmm_cusparse, &sl_cuda_spmm_rowwise,
-    &sl_cuda_rows,          &sl_cuda_pull,
-    &sl_cuda_arrive,        &sl_cuda_await,
-    &sl_cuda_scale,         &sl_cuda_round,
-    &sl_cuda_convert,       &sl_cuda_reduce,
-    &sl_cuda_update_fused,  &sl_cuda_update_tensor,
-    &sl_cuda_update_plain,  &sl_cuda_columns,
-    &sl_cuda_needs,         &sl_cuda_tally,
-    &sl_cuda_cut,           NULL,
+    &sl_cuda_spmm_stream,
+    &sl_cuda_spmm_hybrid,
+    &sl_cuda_spmm_tensor,
+    &sl_cuda_spmm_plain,
+    &sl_cuda_spmm_cusparse,
+    &sl_cuda_spmm_rowwise,
+    &sl_cuda_rows,
+    &sl_cuda_pull,
+    &sl_cuda_arrive,
+    &sl_cuda_await,
+    &sl_cuda_scale,
+    &sl_cuda_round,
+    &sl_cuda_convert,
+    &sl_cuda_reduce,
+    &sl_cuda_update_fused,
+    &sl_cuda_update_tensor,
+    &sl_cuda_update_plain,
+    &sl_cuda_columns,
+    &sl_cuda_needs,
+    &sl_cuda_tally,
+    &sl_cuda_cut,
+    &sl_cuda_aggregate,
+    &sl_cuda_sddmm,
+    &sl_cuda_edge_softmax,
+    &sl_cuda_attention,
+    &sl_cuda_attention_rows,
+    &sl_cuda_attention_columns,
+    NULL,
 };
