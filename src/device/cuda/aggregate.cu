@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS) aggregate(const __grid_constant
 }
 
 template <class T, int W> void launch(sl_queue *queue, const aggregate_run &run) {
-  const unsigned grid = grid_of(run.cut);
+  const unsigned grid = grid_of(queue, run.cut);
   const cudaStream_t stream = sl_cuda_stream(queue);
   if (run.a.kind == SL_AGGREGATE_MIN || run.a.kind == SL_AGGREGATE_MAX)
     aggregate<T, W, EXTREMES><<<grid, GRAPH_THREADS, 0, stream>>>(run);
@@ -219,7 +219,7 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_arg
     a.shape = {1, sl_features(&a.shape)};
   const graph_lanes g = lanes_for<T>(a.shape.width);
   run.panels = g.panels;
-  run.cut = cut_rows(queue, a.pattern, a.shape.heads * g.panels, g.lanes, a.in_order);
+  run.cut = cut_rows(queue, a.pattern, a.shape.heads * g.panels, g.lanes, LANES_OF_LINES, a.in_order);
   if (are_aligned<T>(a, &run.x)) {
     launch<T, lane_values<T>>(queue, run);
   } else {

@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, attention_blocks<T, W>(KIND, EX
 }
 
 template <class T, int W, sl_attention KIND> void launch_kind(sl_queue *queue, const attention_run &run) {
-  const unsigned grid = grid_of(run.cut);
+  const unsigned grid = grid_of(queue, run.cut);
   const cudaStream_t stream = sl_cuda_stream(queue);
   if (KIND == SL_ATTENTION_GAT ? run.a.side != nullptr : run.panels > 1)
     attention<T, W, KIND, true><<<grid, GRAPH_THREADS, 0, stream>>>(run);
@@ -254,7 +254,7 @@ template <class T> bool are_aligned(attention_run *run) {
 template <class T> sley_status launch_of(sl_queue *queue, const sl_attention_args &a) {
   const graph_lanes g = lanes_for<T>(a.shape.width);
   attention_run run = {a, {}, {}, {}, g.panels, side_fits<T>(a)};
-  run.cut = cut_rows(queue, a.pattern, a.shape.heads * g.panels, g.lanes, false);
+  run.cut = cut_rows(queue, a.pattern, a.shape.heads * g.panels, g.lanes, LANES_OF_LINES, false);
   if (are_aligned<T>(&run)) {
     launch<T, lane_values<T>>(queue, run);
   } else {

@@ -182,13 +182,16 @@ template <class T> sley_status launch_rows_of(sl_queue *queue, const sl_attentio
   constexpr int N = lane_values<T>;
   const sl_heads &shape = a.of.shape;
   const graph_lanes g = lanes_for<T>(shape.width);
-  const gat_run run = {
-      a, cut_rows(queue, a.of.pattern, shape.heads, g.lanes, true), {}, g.panels, side_fits<T>(a.of)};
+  const gat_run run = {a,
+                       cut_rows(queue, a.of.pattern, shape.heads, g.lanes, LANES_OF_LINES, true),
+                       {},
+                       g.panels,
+                       side_fits<T>(a.of)};
   graph_alignment found;
   found.add_width(shape.width, sizeof(T));
   found.add(a.dy, a.lddy, sizeof(T));
   found.add(a.of.y, a.of.ldy, sizeof(T));
-  const unsigned grid = grid_of(run.cut);
+  const unsigned grid = grid_of(queue, run.cut);
   if (found.fits(N * sizeof(T)))
     gat_rows<T, N><<<grid, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
   else
@@ -197,7 +200,7 @@ template <class T> sley_status launch_rows_of(sl_queue *queue, const sl_attentio
 }
 
 template <class T, int W> void launch_columns(sl_queue *queue, const gat_run &run) {
-  const unsigned grid = grid_of(run.cut);
+  const unsigned grid = grid_of(queue, run.cut);
   if (run.panels > 1)
     gat_columns<T, W, true><<<grid, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
   else
@@ -210,7 +213,8 @@ template <class T> sley_status launch_columns_of(sl_queue *queue, const sl_atten
   const sl_heads &shape = a.of.shape;
   const graph_lanes g = lanes_for<T>(shape.width);
   const sl_split_rows dy = plain_rows(a.dy, p.cols, a.lddy);
-  gat_run run = {a, cut_rows(queue, p, shape.heads * g.panels, g.lanes, false), {}, g.panels, false};
+  gat_run run = {
+      a, cut_rows(queue, p, shape.heads * g.panels, g.lanes, LANES_OF_LINES, false), {}, g.panels, false};
   graph_alignment found;
   found.add_width(shape.width, sizeof(T));
   found.add(a.dy, a.lddy, sizeof(T));

@@ -129,12 +129,13 @@ __global__ void __launch_bounds__(GRAPH_THREADS) softmax_grad(const __grid_const
 }
 
 template <class T> sley_status launch_of(sl_queue *queue, const sl_edge_softmax_args &a) {
-  const graph_cut cut = cut_rows(queue, a.pattern, a.heads, lanes_of_entries(a.heads), false);
+  const graph_cut cut =
+      cut_rows(queue, a.pattern, a.heads, lanes_of_entries(a.heads), LANES_OF_ENTRIES, false);
   const softmax_run run = {a, cut};
   if (a.grad)
-    softmax_grad<T><<<grid_of(cut), GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+    softmax_grad<T><<<grid_of(queue, cut), GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
   else
-    softmax<T><<<grid_of(cut), GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+    softmax<T><<<grid_of(queue, cut), GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
   return sl_cuda_launched(queue, "edge-softmax");
 }
 

@@ -7,9 +7,9 @@
  *
  * Long rows. A group would take long for them, and the kernel would wait for it. So the first blocks of the
  * grid look for rows of more than GRAPH_LONG entries, in every blocks-th row, and a block takes such a row
- * with all of its warps: each group has a contiguous share of the entries. The other blocks leave these rows
- * out. Both are one kernel, in which what is done with a task stands once; the long rows begin first, and
- * next to each other they go to different blocks, also where rows are sorted by length.
+ * with all of its warps, or some of its heads: each group has a contiguous share of the entries. The other
+ * blocks leave these rows out. Both are one kernel, in which what is done with a task stands once; the long
+ * rows begin first, and next to each other they go to different blocks, also where rows are sorted by length.
  *
  * Order of summation. Shares follow from the row's length and the shape of groups. Sums of shares are added
  * as a tree within a warp, then warp after warp. So bits repeat. */
@@ -31,6 +31,7 @@ enum { GRAPH_THREADS = 256, GRAPH_WARPS = GRAPH_THREADS / 32, GRAPH_LONG = 256 }
 struct graph_cut {
   const int64_t *rowptr;
   int64_t rows, parts; /* parts: of a row */
+  int64_t chunks;      /* of a long row: parts / at_once, rounded up */
   int longest;         /* rows of more entries are long */
   int lanes, at_once;
   int long_blocks;
@@ -107,25 +108,23 @@ struct graph_place {
 struct long_state {
   unsigned found[GRAPH_WARPS], left; /* which of the rows that were looked at last are long; of word `word` */
   int word;
-  int64_t looked; /* rows looked at */
-  int64_t row, part;
+  int64_t looked; /* items looked at */
 };
 
 /* Before the first call of next_long(). */
-__device__ __forceinline__ void begin_long(const graph_cut &cut, long_state *state) {
+__device__ __forceinline__ void begin_long(long_state *state) {
   if (threadIdx.x == 0) {
     state->left = 0;
     state->word = GRAPH_WARPS - 1;
     state->looked = 0;
-    state->part = cut.parts;
   }
   __syncthreads();
 }
 
-/* The next long one among the rows first, first + step, ..., `count` of them; whether there is one. All
- * threads of the block, which have the same state. */
+/* The next item of a long row among items first, first + step, ..., `count` of them; whether there is one. A
+ * row has `each` items, one after the other. All threads of the block, which have the same state. */
 __device__ __forceinline__ bool next_long(const graph_cut &cut, long_state *state, int64_t first,
-                                          int64_t step, int64_t count, int64_t *row) {
+                                          int64_t step, int64_t count, int64_t each, int64_t *item) {
   unsigned left = state->left;
   int word = state->word;
   int64_t looked = state->looked;
@@ -135,7 +134,7 @@ __device__ __forceinline__ bool next_long(const graph_cut &cut, long_state *stat
         return false;
       const int64_t at = looked + threadIdx.x;
       const unsigned these =
-          __ballot_sync(~0u, at < count && entries_of(cut, first + at * step) > cut.longest);
+          __ballot_sync(~0u, at < count && entries_of(cut, quotient(first + at * step, each)) > cut.longest);
       __syncthreads();
       if (threadIdx.x % 32 == 0)
         state->found[threadIdx.x / 32] = these;
@@ -145,7 +144,7 @@ __device__ __forceinline__ bool next_long(const graph_cut &cut, long_state *stat
     }
     left = state->found[word];
   }
-  *row = first + (looked - GRAPH_THREADS + word * 32 + __ffs(static_cast<int>(left)) - 1) * step;
+  *item = first + (looked - GRAPH_THREADS + word * 32 + __ffs(static_cast<int>(left)) - 1) * step;
   __syncthreads();
   if (threadIdx.x == 0) {
     state->left = left & (left - 1);
@@ -177,32 +176,24 @@ class graph_tasks {
     return true;
   }
   __device__ __forceinline__ bool next_long_task(const graph_cut &cut, graph_task *t) {
-    int64_t part = state->part, row = state->row;
-    if (part >= cut.parts) {
-      const int64_t count = (cut.rows - blockIdx.x + cut.long_blocks - 1) / cut.long_blocks;
-      if (!next_long(cut, state, blockIdx.x, cut.long_blocks, count, &row))
-        return false;
-      part = 0;
-    }
+    const int64_t count = (cut.rows * cut.chunks - blockIdx.x + cut.long_blocks - 1) / cut.long_blocks;
+    int64_t item;
+    if (!next_long(cut, state, blockIdx.x, cut.long_blocks, count, cut.chunks, &item))
+      return false;
+    const int64_t row = quotient(item, cut.chunks), part = (item - row * cut.chunks) * cut.at_once;
     const graph_place place(cut);
     t->on = part + place.part < cut.parts;
     t->part = t->on ? part + place.part : part;
     whole_row(cut, row, t);
     cut_row(place.share, place.shares, t);
     finish_task(cut, t);
-    __syncthreads(); /* all have read the state */
-    if (threadIdx.x == 0) {
-      state->row = row;
-      state->part = part + cut.at_once;
-    }
-    __syncthreads();
     return true;
   }
 
 public:
   __device__ __forceinline__ graph_tasks(const graph_cut &cut, long_state *memory) : state(memory) {
     if (static_cast<int>(blockIdx.x) < cut.long_blocks)
-      begin_long(cut, state);
+      begin_long(state);
     const int64_t warp =
         (static_cast<int64_t>(blockIdx.x) - cut.long_blocks) * GRAPH_WARPS + threadIdx.x / 32;
     at = warp * (32 / cut.lanes);
@@ -264,21 +255,34 @@ template <class A> __device__ __forceinline__ A largest_of_group(A value, int la
   return value;
 }
 
+/* Of long rows a warp takes so many lanes' parts at once: few, so that a row goes to several blocks, but
+ * lines of memory; or, where entries are read side by side, all that it can. */
+enum { LANES_OF_LINES = 8, LANES_OF_ENTRIES = 32 };
+
+inline void set_at_once(graph_cut *cut, int lanes) {
+  cut->at_once = 1;
+  while (cut->at_once < lanes / cut->lanes && cut->at_once < cut->parts)
+    cut->at_once *= 2;
+  cut->chunks = (cut->parts + cut->at_once - 1) / cut->at_once;
+}
+
 /* How rows are cut for groups of `lanes` lanes. in_order: no row is long. */
-inline graph_cut cut_rows(const sl_queue *queue, const sl_pattern &p, int64_t parts, int lanes,
+inline graph_cut cut_rows(const sl_queue *queue, const sl_pattern &p, int64_t parts, int lanes, int at_once,
                           bool in_order) {
-  graph_cut cut = {p.rowptr, p.rows, parts, in_order ? INT32_MAX : GRAPH_LONG, lanes, 1, 0};
-  while (cut.at_once < 32 / lanes && cut.at_once < parts)
-    cut.at_once *= 2;
-  const int64_t some = 8 * static_cast<int64_t>(sl_cuda_processors(queue)), wanted = (p.rows + 7) / 8;
+  graph_cut cut = {p.rowptr, p.rows, parts, 1, in_order ? INT32_MAX : GRAPH_LONG, lanes, 1, 0};
+  set_at_once(&cut, at_once);
+  const int64_t some = 8 * static_cast<int64_t>(sl_cuda_processors(queue)),
+                wanted = (p.rows * cut.chunks + 7) / 8;
   if (!in_order)
     cut.long_blocks = static_cast<int>(wanted < some ? wanted : some);
   return cut;
 }
 
-inline unsigned grid_of(const graph_cut &cut) {
-  const int64_t groups = GRAPH_THREADS / cut.lanes, most = INT32_MAX - cut.long_blocks;
-  const int64_t items = cut.rows * cut.parts, blocks = items / groups + (items % groups != 0);
+/* Warps have several tasks each where there are many, so that few warps of a block wait for the others. */
+inline unsigned grid_of(const sl_queue *queue, const graph_cut &cut) {
+  const int64_t groups = GRAPH_THREADS / cut.lanes,
+                most = 32 * static_cast<int64_t>(sl_cuda_processors(queue));
+  const int64_t blocks = (cut.rows * cut.parts + groups - 1) / groups;
   return static_cast<unsigned>(cut.long_blocks + (blocks < most ? blocks : most));
 }
 

@@ -141,7 +141,7 @@ template <class T> bool are_aligned(const sl_sddmm_args &a, x_places *v) {
 }
 
 template <class T, int W> void launch_dot(sl_queue *queue, const sddmm_run &run) {
-  const unsigned grid = grid_of(run.cut);
+  const unsigned grid = grid_of(queue, run.cut);
   const cudaStream_t stream = sl_cuda_stream(queue);
   if (run.a.chosen)
     sddmm_dot<T, W, true><<<grid, GRAPH_THREADS, 0, stream>>>(run);
@@ -152,13 +152,14 @@ template <class T, int W> void launch_dot(sl_queue *queue, const sddmm_run &run)
 template <class T> sley_status launch_of(sl_queue *queue, const sl_sddmm_args &a) {
   sddmm_run run = {a, {}, {}, 1};
   if (a.form == SL_SDDMM_ADD) {
-    run.cut = cut_rows(queue, a.pattern, a.shape.heads, lanes_of_entries(a.shape.heads), false);
-    sddmm_add<T><<<grid_of(run.cut), GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+    run.cut =
+        cut_rows(queue, a.pattern, a.shape.heads, lanes_of_entries(a.shape.heads), LANES_OF_ENTRIES, false);
+    sddmm_add<T><<<grid_of(queue, run.cut), GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
     return sl_cuda_launched(queue, "sddmm");
   }
   const graph_lanes g = lanes_for<T>(a.shape.width);
   run.panels = g.panels;
-  run.cut = cut_rows(queue, a.pattern, a.shape.heads, g.lanes, false);
+  run.cut = cut_rows(queue, a.pattern, a.shape.heads, g.lanes, LANES_OF_LINES, false);
   if (are_aligned<T>(a, &run.v)) {
     launch_dot<T, lane_values<T>>(queue, run);
   } else {
