@@ -35,6 +35,13 @@ __device__ __forceinline__ accumulator<T> weight_of(const sl_aggregate_args &a, 
   return weight;
 }
 
+/* Rows of an X that is not given. */
+template <class T> __device__ __forceinline__ void set_ones(vector<T, lane_values<T>> (&to)[GRAPH_AHEAD]) {
+#pragma unroll
+  for (int i = 0; i < GRAPH_AHEAD * lane_values<T>; i++)
+    to[i / lane_values<T>].item[i % lane_values<T>] = value<T>::narrow(1);
+}
+
 /* The greatest term so far, and which entry it is of. */
 template <class A> struct extreme {
   A term;
@@ -83,6 +90,23 @@ __device__ __forceinline__ void join_extremes(const graph_cut &cut, A (&term)[N]
   __syncthreads();
 }
 
+/* Stores the results of a row: sums, or the terms of the entries named. */
+template <class T, int W, form FORM>
+__device__ __forceinline__ void
+store_row(const sl_aggregate_args &a, const graph_task &t, const lane_part<T, W> &mine,
+          accumulator<T> (&result)[lane_values<T>], const int32_t (&entry)[lane_values<T>]) {
+  if (FORM == EXTREMES && a.arg)
+    mine.store_numbers(a.arg + t.row * features_of(a.shape), entry);
+#pragma unroll
+  for (int i = 0; i < lane_values<T>; i++) {
+    if (FORM == EXTREMES && a.kind == SL_AGGREGATE_MIN && entry[i] >= 0)
+      result[i] = -result[i];
+    if (FORM == SUMS && a.kind == SL_AGGREGATE_MEAN)
+      result[i] = t.whole > 0 ? result[i] / static_cast<accumulator<T>>(t.whole) : 0;
+  }
+  mine.store(row_of<T>(a.y, t.row), result);
+}
+
 template <class T, int W, form FORM>
 __global__ void __launch_bounds__(GRAPH_THREADS) aggregate(const __grid_constant__ aggregate_run run) {
   constexpr int N = lane_values<T>;
@@ -102,14 +126,13 @@ __global__ void __launch_bounds__(GRAPH_THREADS) aggregate(const __grid_constant
     const lane_part<T, W> mine(a.shape, head, t.part - head * run.panels, lanes, lane);
     const T *x = mine.gather_from(run.x.base, lane);
     const int32_t *col = a.pattern.col + t.begin;
-    T *y = row_of<T>(a.y, t.row);
     A acc[N] = {};
     int32_t entry[N];
 #pragma unroll
     for (int i = 0; i < N; i++)
       entry[i] = -1;
     if (FORM != EXTREMES && a.add)
-      mine.load(static_cast<const T *>(y), t.stores, acc);
+      mine.load(row_of<const T>(a.y, t.row), t.stores, acc);
     int32_t ahead = lane < t.count ? __ldcs(col + lane) : 0;
 #pragma unroll 1
     for (int e = 0; e < t.most; e += lanes) {
@@ -129,21 +152,16 @@ __global__ void __launch_bounds__(GRAPH_THREADS) aggregate(const __grid_constant
       for (int s = 0; s < all; s += GRAPH_AHEAD) {
         vector<T, N> in[GRAPH_AHEAD];
         vector<int32_t, N> chosen[GRAPH_AHEAD];
+        if (W == N || a.x.near || a.x.far)
+          gather_rows(mine, x, place, s, lanes, in);
+        else
+          set_ones(in);
+        if (FORM == CHOSEN)
 #pragma unroll
-        for (int u = 0; u < GRAPH_AHEAD; u++) {
-          const unit there = __shfl_sync(~0u, place, s + u, lanes);
-          if (W == N || a.x.near || a.x.far) {
-            in[u] = mine.gather(x + static_cast<uint64_t>(there) * W);
-          } else {
-#pragma unroll
-            for (int i = 0; i < N; i++)
-              in[u].item[i] = value<T>::narrow(1);
-          }
-          if (FORM == CHOSEN) {
+          for (int u = 0; u < GRAPH_AHEAD; u++) {
             const int32_t row = __shfl_sync(~0u, n, s + u, lanes);
             chosen[u] = mine.load_numbers(a.chosen + row * features, s + u < left);
           }
-        }
 #pragma unroll
         for (int u = 0; u < GRAPH_AHEAD; u++) {
           const A by = __shfl_sync(~0u, weight, s + u, lanes);
@@ -172,18 +190,8 @@ __global__ void __launch_bounds__(GRAPH_THREADS) aggregate(const __grid_constant
       else
         add_shares<N>(run.cut, acc, room);
     }
-    if (t.stores) {
-      if (FORM == EXTREMES && a.arg)
-        mine.store_numbers(a.arg + t.row * features, entry);
-#pragma unroll
-      for (int i = 0; i < N; i++) {
-        if (FORM == EXTREMES && flips && entry[i] >= 0)
-          acc[i] = -acc[i];
-        if (FORM == SUMS && a.kind == SL_AGGREGATE_MEAN)
-          acc[i] = t.whole > 0 ? acc[i] / static_cast<A>(t.whole) : 0;
-      }
-      mine.store(y, acc);
-    }
+    if (t.stores)
+      store_row<T, W, FORM>(a, t, mine, acc, entry);
   }
 }
 

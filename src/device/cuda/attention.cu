@@ -46,12 +46,36 @@ template <class T, bool SIDE> struct attention_sums {
   /* Makes `greatest` the greatest score, which is no less than before. Of -inf alone exp gives 0 for now, as
    * for entries after which a greater comes; what is divided by their sum is NaN. */
   __device__ __forceinline__ A raise(A greatest) {
-    scale(most == greatest ? 1 : exponential(most - finite(greatest)));
+    if (most != greatest)
+      scale(exponential(most - finite(greatest)));
     most = greatest;
     return finite(greatest);
   }
   static __device__ __forceinline__ A finite(A greatest) {
     return greatest == minus_infinity(A()) ? 0 : greatest;
+  }
+  /* Adds what an entry has, P (but for what it is divided by) and P leaky'. */
+  __device__ __forceinline__ void add(const vector<T, lane_values<T>> &v, A p, A p_side) {
+    sum += p;
+    if (SIDE)
+      bent += p_side;
+#pragma unroll
+    for (int i = 0; i < lane_values<T>; i++) {
+      y[i] = multiply_add(p, widened(v, i), y[i]);
+      if (SIDE)
+        side[i] = multiply_add(p_side, widened(v, i), side[i]);
+    }
+  }
+  /* The sums of all shares of a joint task. */
+  __device__ __forceinline__ void join(const graph_cut &cut, A *room) {
+    raise(largest_of_shares(cut, most, room));
+    add_shares<lane_values<T>>(cut, y, room);
+    if (SIDE)
+      add_shares<lane_values<T>>(cut, side, room);
+    A two[2] = {sum, bent};
+    add_shares<2>(cut, two, room);
+    sum = two[0];
+    bent = two[1];
   }
 };
 
@@ -73,6 +97,24 @@ add_scores(const lane_part<T, W> &mine, const own_query<T, W> &own, accumulator<
       else
         part[u] = multiply_add(own.a[i], leaky(own.q[i] + x, slope), part[u]);
     });
+}
+
+/* The same of heads of several panels. q: the row of q; place: of v, of DOT of k, as gather_rows. */
+template <class T, int W, sl_attention KIND>
+__device__ __forceinline__ void add_wide_scores(const attention_run &run, const graph_task &t, int64_t head,
+                                                const T *q, graph_unit<W> place, int s, int lane,
+                                                accumulator<T> (&part)[GRAPH_AHEAD]) {
+  const accumulator<T> slope = static_cast<accumulator<T>>(run.a.slope);
+#pragma unroll 1
+  for (int64_t panel = 0; panel < run.panels; panel++) {
+    const lane_part<T, W> mine(run.a.shape, head, panel, run.cut.lanes, lane);
+    own_query<T, W> own;
+    own.template load<KIND>(mine, q, run.a.a, t.on);
+    vector<T, lane_values<T>> rows[GRAPH_AHEAD];
+    const void *base = KIND == SL_ATTENTION_DOT ? run.k.base : run.v.base;
+    gather_rows(mine, mine.gather_from(base, lane), place, s, run.cut.lanes, rows);
+    add_scores<T, W, KIND>(mine, own, slope, rows, part);
+  }
 }
 
 template <class T, int W, bool SIDE>
@@ -145,13 +187,9 @@ __global__ void __launch_bounds__(GRAPH_THREADS, attention_blocks<T, W>(KIND, EX
 #pragma unroll 1
       for (int s = 0; s < all; s += GRAPH_AHEAD) {
         vector<T, N> in[GRAPH_AHEAD], keys[GRAPH_AHEAD];
-#pragma unroll
-        for (int u = 0; u < GRAPH_AHEAD; u++)
-          in[u] = mine.gather(v + static_cast<uint64_t>(__shfl_sync(~0u, place, s + u, lanes)) * W);
-        if (DOT && !WIDE)
-#pragma unroll
-          for (int u = 0; u < GRAPH_AHEAD; u++)
-            keys[u] = mine.gather(k + static_cast<uint64_t>(__shfl_sync(~0u, key_place, s + u, lanes)) * W);
+        gather_rows(mine, v, place, s, lanes, in);
+        if constexpr (DOT && !WIDE)
+          gather_rows(mine, k, key_place, s, lanes, keys);
         if constexpr (GAT) {
           if (s == 0) { /* the scores of all entries of the lanes */
             const bool below = query + key < 0;
@@ -162,22 +200,10 @@ __global__ void __launch_bounds__(GRAPH_THREADS, attention_blocks<T, W>(KIND, EX
           }
         } else {
           A part[GRAPH_AHEAD] = {};
-          if constexpr (!WIDE) {
+          if constexpr (WIDE)
+            add_wide_scores<T, W, KIND>(run, t, head, q, DOT ? key_place : place, s, lane, part);
+          else
             add_scores<T, W, KIND>(mine, own, slope, DOT ? keys : in, part);
-          } else {
-#pragma unroll 1
-            for (int64_t other = 0; other < run.panels; other++) {
-              const lane_part<T, W> theirs(a.shape, head, other, lanes, lane);
-              own.template load<KIND>(theirs, q, a.a, t.on);
-              const T *from = theirs.gather_from(DOT ? run.k.base : run.v.base, lane);
-#pragma unroll
-              for (int u = 0; u < GRAPH_AHEAD; u++) {
-                const uint64_t there = __shfl_sync(~0u, DOT ? key_place : place, s + u, lanes);
-                keys[u] = theirs.gather(from + there * W);
-              }
-              add_scores<T, W, KIND>(theirs, own, slope, keys, part);
-            }
-          }
           const A dot = fold(part, lanes, lane);
           const bool there = s + lane % GRAPH_AHEAD < left;
           const A score = there ? DOT ? slope * dot : dot : minus_infinity(A());
@@ -188,31 +214,13 @@ __global__ void __launch_bounds__(GRAPH_THREADS, attention_blocks<T, W>(KIND, EX
         for (int u = 0; u < GRAPH_AHEAD; u++) {
           const A by = __shfl_sync(~0u, p, GAT ? s + u : u, lanes);
           const A by_side = SIDE ? __shfl_sync(~0u, bent, s + u, lanes) : 0;
-          if (s + u < left) {
-            sums.sum += by;
-            if (SIDE)
-              sums.bent += by_side;
-#pragma unroll
-            for (int i = 0; i < N; i++)
-              sums.y[i] = multiply_add(by, widened(in[u], i), sums.y[i]);
-            if (SIDE)
-#pragma unroll
-              for (int i = 0; i < N; i++)
-                sums.side[i] = multiply_add(by_side, widened(in[u], i), sums.side[i]);
-          }
+          if (s + u < left)
+            sums.add(in[u], by, by_side);
         }
       }
     }
-    if (t.joint) {
-      sums.raise(largest_of_shares(run.cut, sums.most, room));
-      add_shares<N>(run.cut, sums.y, room);
-      if (SIDE)
-        add_shares<N>(run.cut, sums.side, room);
-      A two[2] = {sums.sum, sums.bent};
-      add_shares<2>(run.cut, two, room);
-      sums.sum = two[0];
-      sums.bent = two[1];
-    }
+    if (t.joint)
+      sums.join(run.cut, room);
     if (t.stores)
       store_row<T, W, SIDE>(run, t, head, mine, panel == 0 && lane == 0, sums);
   }

@@ -90,6 +90,22 @@ add_products(const lane_part<T, W> &mine, const accumulator<T> (&v)[lane_values<
     mine.each([&](int i) { part[u] = multiply_add(v[i], widened(in[u], i), part[u]); });
 }
 
+/* The same of heads of several panels. */
+template <class T, int W>
+__device__ __forceinline__ void add_wide_products(const gat_run &run, const graph_task &t, int64_t head,
+                                                  graph_unit<W> place, int s, int lane,
+                                                  accumulator<T> (&part)[GRAPH_AHEAD]) {
+#pragma unroll 1
+  for (int64_t panel = 0; panel < run.panels; panel++) {
+    const lane_part<T, W> mine(run.a.of.shape, head, panel, run.cut.lanes, lane);
+    accumulator<T> v[lane_values<T>];
+    mine.load(row_of<const T>(run.a.of.v, t.row), t.on, v);
+    vector<T, lane_values<T>> rows[GRAPH_AHEAD];
+    gather_rows(mine, mine.gather_from(run.dy.base, lane), place, s, run.cut.lanes, rows);
+    add_products(mine, v, rows, part);
+  }
+}
+
 template <class T, int W, bool WIDE>
 __global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 ? 2 : graph_blocks<T, W>)
     gat_columns(const __grid_constant__ gat_run run) {
@@ -107,11 +123,11 @@ __global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 ? 2 : gr
   while (tasks.next(run.cut, &t)) {
     const int64_t head = quotient(t.part, run.panels), panel = t.part - head * run.panels;
     const lane_part<T, W> mine(shape, head, panel, lanes, lane);
-    const T *dy = mine.gather_from(run.dy.base, lane), *v_row = row_of<const T>(a.of.v, t.row);
+    const T *dy = mine.gather_from(run.dy.base, lane);
     const int32_t *col = a.of.pattern.col + t.begin;
     const A key = t.on ? value_at(row_of<const T>(a.of.k, t.row) + head) : 0;
     A v[N], dv[N] = {}, dk[1] = {0};
-    mine.load(v_row, t.on, v);
+    mine.load(row_of<const T>(a.of.v, t.row), t.on, v);
     int32_t ahead = lane < t.count ? __ldcs(col + lane) : 0;
 #pragma unroll 1
     for (int e = 0; e < t.most; e += lanes) {
@@ -126,28 +142,14 @@ __global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 ? 2 : gr
 #pragma unroll 1
       for (int s = 0; s < all; s += GRAPH_AHEAD) {
         vector<T, N> in[GRAPH_AHEAD];
-#pragma unroll
-        for (int u = 0; u < GRAPH_AHEAD; u++)
-          in[u] = mine.gather(dy + static_cast<uint64_t>(__shfl_sync(~0u, place, s + u, lanes)) * W);
+        gather_rows(mine, dy, place, s, lanes, in);
         if (s == 0 && lane < left)
           p = exponential(leaky(entry.x, slope) - entry.greatest) / entry.sum;
         A part[GRAPH_AHEAD] = {};
-        if constexpr (!WIDE) {
+        if constexpr (WIDE)
+          add_wide_products<T, W>(run, t, head, place, s, lane, part);
+        else
           add_products(mine, v, in, part);
-        } else {
-#pragma unroll 1
-          for (int64_t other = 0; other < run.panels; other++) {
-            const lane_part<T, W> theirs(shape, head, other, lanes, lane);
-            const T *from = theirs.gather_from(run.dy.base, lane);
-            vector<T, N> rows[GRAPH_AHEAD];
-            theirs.load(v_row, t.on, v);
-#pragma unroll
-            for (int u = 0; u < GRAPH_AHEAD; u++)
-              rows[u] =
-                  theirs.gather(from + static_cast<uint64_t>(__shfl_sync(~0u, place, s + u, lanes)) * W);
-            add_products(theirs, v, rows, part);
-          }
-        }
         const A sum = fold(part, lanes, lane);
         if ((lane & -GRAPH_AHEAD) == s)
           product = sum;

@@ -20,6 +20,24 @@ namespace {
 
 using namespace sley;
 
+/* Parts of heads of several panels; places as gather_rows. */
+template <class T, int W, sl_attention KIND, bool COLUMNS>
+__device__ __forceinline__ void add_wide(const pair_run &run, const graph_task &t, int64_t head,
+                                         graph_unit<W> score_place, graph_unit<W> product_place, int s,
+                                         int lane, pair_parts<T, W, own_pair<T, W, KIND, COLUMNS>> &parts) {
+  const int lanes = run.cut.lanes;
+#pragma unroll 1
+  for (int64_t panel = 0; panel < run.panels; panel++) {
+    const lane_part<T, W> mine(run.a.of.shape, head, panel, lanes, lane);
+    own_pair<T, W, KIND, COLUMNS> own;
+    own.load(run.a, mine, t);
+    vector<T, lane_values<T>> rows[GRAPH_AHEAD], others[GRAPH_AHEAD];
+    gather_rows(mine, mine.gather_from(run.score.base, lane), score_place, s, lanes, rows);
+    gather_rows(mine, mine.gather_from(run.product.base, lane), product_place, s, lanes, others);
+    parts.template add<KIND>(mine, own, static_cast<accumulator<T>>(run.a.of.slope), rows, others);
+  }
+}
+
 /* One task; what it adds to da stays in sums.first. */
 template <class T, int W, sl_attention KIND, bool COLUMNS, bool WIDE>
 __device__ __forceinline__ void do_task(const pair_run &run, const graph_task &t, accumulator<T> *room,
@@ -70,39 +88,16 @@ __device__ __forceinline__ void do_task(const pair_run &run, const graph_task &t
 #pragma unroll 1
     for (int s = 0; s < all; s += GRAPH_AHEAD) {
       vector<T, N> rows[GRAPH_AHEAD], others[DA ? 1 : GRAPH_AHEAD];
-#pragma unroll
-      for (int u = 0; u < GRAPH_AHEAD; u++) {
-        rows[u] =
-            mine.gather(scores + static_cast<uint64_t>(__shfl_sync(~0u, score_place, s + u, lanes)) * W);
-        if constexpr (!DA)
-          others[u] = mine.gather(products +
-                                  static_cast<uint64_t>(__shfl_sync(~0u, product_place, s + u, lanes)) * W);
-      }
+      gather_rows(mine, scores, score_place, s, lanes, rows);
+      if constexpr (!DA)
+        gather_rows(mine, products, product_place, s, lanes, others);
       pair_parts<T, W, pair> parts = {};
-      if constexpr (!WIDE) {
-        if constexpr (DA)
-          parts.template add<KIND>(mine, own, slope, rows, rows);
-        else
-          parts.template add<KIND>(mine, own, slope, rows, others);
-      } else {
-#pragma unroll 1
-        for (int64_t at = 0; at < run.panels; at++) {
-          const lane_part<T, W> there(shape, head, at, lanes, lane);
-          pair theirs;
-          theirs.load(a, there, t);
-          vector<T, N> score_rows[GRAPH_AHEAD], product_rows[GRAPH_AHEAD];
-          const T *from = there.gather_from(run.score.base, lane);
-          const T *from_other = there.gather_from(run.product.base, lane);
-#pragma unroll
-          for (int u = 0; u < GRAPH_AHEAD; u++) {
-            score_rows[u] =
-                there.gather(from + static_cast<uint64_t>(__shfl_sync(~0u, score_place, s + u, lanes)) * W);
-            product_rows[u] = there.gather(
-                from_other + static_cast<uint64_t>(__shfl_sync(~0u, product_place, s + u, lanes)) * W);
-          }
-          parts.template add<KIND>(there, theirs, slope, score_rows, product_rows);
-        }
-      }
+      if constexpr (WIDE)
+        add_wide<T, W, KIND, COLUMNS>(run, t, head, score_place, product_place, s, lane, parts);
+      else if constexpr (DA)
+        parts.template add<KIND>(mine, own, slope, rows, rows);
+      else
+        parts.template add<KIND>(mine, own, slope, rows, others);
       const A dot = fold(parts.score, lanes, lane), product = fold(parts.product, lanes, lane);
       const int mine_of_four = s + lane % GRAPH_AHEAD;
       row_stats<A> now = stats;

@@ -139,6 +139,16 @@ template <class T, int W> struct lane_part {
   }
 };
 
+/* What the lane holds of the rows of entries s, s + 1, ..., whose places the lanes s, s + 1, ... of the group
+ * have. from: gather_from(). All lanes of the warp. */
+template <class T, int W>
+__device__ __forceinline__ void gather_rows(const lane_part<T, W> &mine, const T *from, graph_unit<W> place,
+                                            int s, int lanes, vector<T, lane_values<T>> (&to)[GRAPH_AHEAD]) {
+#pragma unroll
+  for (int u = 0; u < GRAPH_AHEAD; u++)
+    to[u] = mine.gather(from + static_cast<uint64_t>(__shfl_sync(~0u, place, s + u, lanes)) * W);
+}
+
 /* Each lane has parts of GRAPH_AHEAD sums over the lanes of its group: lane l gets sum l mod GRAPH_AHEAD. At
  * each of the first steps half of the sums go to the other lane, which takes as many instructions as one sum
  * over all lanes and two more. */

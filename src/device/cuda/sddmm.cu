@@ -79,9 +79,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, graph_blocks<T, W> - CHOSEN)
           }
           const T *v = mine.gather_from(run.v.base, lane);
           vector<T, N> in[GRAPH_AHEAD];
-#pragma unroll
-          for (int u = 0; u < GRAPH_AHEAD; u++)
-            in[u] = mine.gather(v + static_cast<uint64_t>(__shfl_sync(~0u, place, s + u, lanes)) * W);
+          gather_rows(mine, v, place, s, lanes, in);
 #pragma unroll
           for (int u = 0; u < GRAPH_AHEAD; u++) {
             const int32_t number = t.before + e + s + u;
