@@ -264,21 +264,23 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_attention_gra
   run.cut = cut_rows(queue, a.of.pattern, a.of.shape.heads * g.panels, g.lanes, LANES_OF_LINES, false);
   if (!columns && a.of.kind == SL_ATTENTION_GATV2)
     cut_blocks(&run);
-  if (a.of.pattern.rows <= 0) {
-  } else if (are_aligned<T>(&run, columns)) {
-    launch<T, lane_values<T>>(queue, run, columns);
-  } else {
-    find_operands<T, 1>(&run, columns);
-    launch<T, 1>(queue, run, columns);
+  const char *name = columns ? "attention-columns" : "attention-rows";
+  if (a.of.pattern.rows > 0) {
+    if (are_aligned<T>(&run, columns)) {
+      launch<T, lane_values<T>>(queue, run, columns);
+    } else {
+      find_operands<T, 1>(&run, columns);
+      launch<T, 1>(queue, run, columns);
+    }
+    SL_TRY(sl_cuda_launched(queue, name));
   }
-  SL_TRY(sl_cuda_launched(queue, columns ? "attention-columns" : "attention-rows"));
   const int64_t features = sl_features(&a.of.shape);
   if (columns || a.of.kind != SL_ATTENTION_GATV2 || features <= 0)
     return SLEY_OK;
   using A = typename value<T>::sum;
   add_blocks<A><<<static_cast<unsigned>((features + 31) / 32), GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(
       static_cast<const A *>(a.work), run.row_blocks, features, static_cast<A *>(a.da));
-  return sl_cuda_launched(queue, "attention-rows");
+  return sl_cuda_launched(queue, name);
 }
 
 } // namespace

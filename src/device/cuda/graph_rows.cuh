@@ -271,8 +271,8 @@ inline graph_cut cut_rows(const sl_queue *queue, const sl_pattern &p, int64_t pa
                           bool in_order) {
   graph_cut cut = {p.rowptr, p.rows, parts, 1, in_order ? INT32_MAX : GRAPH_LONG, lanes, 1, 0};
   set_at_once(&cut, at_once);
-  const int64_t some = 8 * static_cast<int64_t>(sl_cuda_processors(queue)),
-                wanted = (p.rows * cut.chunks + 7) / 8;
+  const int64_t some = 4 * static_cast<int64_t>(sl_cuda_processors(queue)),
+                wanted = (p.rows * cut.chunks + 31) / 32;
   if (!in_order)
     cut.long_blocks = static_cast<int>(wanted < some ? wanted : some);
   return cut;
