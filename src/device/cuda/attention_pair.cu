@@ -139,8 +139,18 @@ __device__ __forceinline__ void do_task(const pair_run &run, const graph_task &t
     store_gradients<T, W, KIND, COLUMNS>(a, t, mine, own.a, slope, sums);
 }
 
+/* Blocks of a multiprocessor, as the registers suffice for: with two rows for each entry, few keep it
+ * loading.
+ */
+template <class T, int W> constexpr int pair_blocks(sl_attention kind, bool columns, bool wide) {
+  const bool more = columns || kind == SL_ATTENTION_GATV2;
+  if (wide && W == 1)
+    return 1;
+  return wide || W == 1 || sizeof(T) == 8 || (more && sizeof(T) == 4) ? 2 : 3;
+}
+
 template <class T, int W, sl_attention KIND, bool COLUMNS, bool WIDE>
-__global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 || W == 1 ? 2 : 3)
+__global__ void __launch_bounds__(GRAPH_THREADS, pair_blocks<T, W>(KIND, COLUMNS, WIDE))
     pair_gradients(const __grid_constant__ pair_run run) {
   using A = accumulator<T>;
   __shared__ long_state state;
