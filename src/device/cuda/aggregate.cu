@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SL_OP_AGGREGATE: rows become sums, means, minima or maxima of the rows that their entries name.
+ *
+ * What limits it is the rate at which rows of X are loaded, at addresses as good as random. A group of lanes
+ * takes a row, or a head of it where heads have values of their own (graph_rows.cuh). Its lanes load an entry
+ * each, column, value and scale, and get them one after the other by shuffles; the rows of X of four entries
+ * are loaded before the first is used. Long rows are shared by the groups of a block, unless in_order is set;
+ * each share is summed from 0 in stored order. */
+#include "device/cuda/graph_values.cuh"
+
+namespace {
+
+using namespace sley;
+
+enum form { SUMS, CHOSEN, EXTREMES };
+
+struct aggregate_run {
+  sl_aggregate_args a;
+  graph_cut cut;
+  x_places x;
+  int64_t panels;
+};
+
+/* Of entry j, with column n: val factor scale, rounded after each product. */
+template <class T>
+__device__ __forceinline__ accumulator<T> weight_of(const sl_aggregate_args &a, int64_t j, int32_t n,
+                                                    int64_t head) {
+  accumulator<T> weight = 1;
+  if (a.val || a.factor) {
+    const int64_t e = a.pattern.of_row ? __ldg(a.pattern.of_row + n) + __ldg(a.pattern.place + j) : j;
+    if (a.val)
+      weight = value_at(static_cast<const T *>(a.val) + e * a.shape.heads + head);
+    if (a.factor)
+      weight *= value_at(static_cast<const T *>(a.factor) + e * a.shape.heads + head);
+  }
+  if (a.scale)
+    weight *= __ldg(static_cast<const accumulator<T> *>(a.scale) + n);
+  return weight;
+}
+
+/* Rows of an X that is not given. */
+template <class T> __device__ __forceinline__ void set_ones(vector<T, lane_values<T>> (&to)[GRAPH_AHEAD]) {
+#pragma unroll
+  for (int i = 0; i < GRAPH_AHEAD * lane_values<T>; i++)
+    to[i / lane_values<T>].item[i % lane_values<T>] = value<T>::narrow(1);
+}
+
+/* The greatest term so far, and which entry it is of. */
+template <class A> struct extreme {
+  A term;
+  int32_t entry; /* -1: none */
+};
+
+/* Whether b, of a later entry, comes before a: greater, or NaN where a is none. */
+template <class A> __device__ __forceinline__ bool replaces(extreme<A> a, A b) {
+  return a.entry < 0 || (a.term == a.term && !(b <= a.term));
+}
+
+/* The same of two of any entries: of those that are alike the first. */
+template <class A> __device__ __forceinline__ extreme<A> first_of(extreme<A> a, extreme<A> b) {
+  const bool a_first = b.entry < 0 || (a.entry >= 0 && a.entry < b.entry);
+  const extreme<A> early = {a_first ? a.term : b.term, a_first ? a.entry : b.entry};
+  const extreme<A> late = {a_first ? b.term : a.term, a_first ? b.entry : a.entry};
+  const bool later = late.entry >= 0 && replaces(early, late.term);
+  return {later ? late.term : early.term, later ? late.entry : early.entry};
+}
+
+/* The extremes of the shares of a joint task. */
+template <int N, class A>
+__device__ __forceinline__ void join_extremes(const graph_cut &cut, A (&term)[N], int32_t (&entry)[N],
+                                              A *room, int32_t *numbers) {
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    extreme<A> best = {term[i], entry[i]};
+    for (int distance = cut.lanes * cut.at_once; distance < 32; distance *= 2) {
+      const extreme<A> other = {__shfl_xor_sync(~0u, best.term, distance),
+                                __shfl_xor_sync(~0u, best.entry, distance)};
+      best = first_of(best, other);
+    }
+    room[i * GRAPH_THREADS + threadIdx.x] = best.term;
+    numbers[i * GRAPH_THREADS + threadIdx.x] = best.entry;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    const int at = i * GRAPH_THREADS + static_cast<int>(threadIdx.x % 32);
+    extreme<A> best = {room[at], numbers[at]};
+    for (int warp = 1; warp < GRAPH_WARPS; warp++)
+      best = first_of(best, extreme<A>{room[at + warp * 32], numbers[at + warp * 32]});
+    term[i] = best.term;
+    entry[i] = best.entry;
+  }
+  __syncthreads();
+}
+
+/* Stores the results of a row: sums, or the terms of the entries named. */
+template <class T, int W, form FORM>
+__device__ __forceinline__ void
+store_row(const sl_aggregate_args &a, const graph_task &t, const lane_part<T, W> &mine,
+          accumulator<T> (&result)[lane_values<T>], const int32_t (&entry)[lane_values<T>]) {
+  if (FORM == EXTREMES && a.arg)
+    mine.store_numbers(a.arg + t.row * features_of(a.shape), entry);
+#pragma unroll
+  for (int i = 0; i < lane_values<T>; i++) {
+    if (FORM == EXTREMES && a.kind == SL_AGGREGATE_MIN && entry[i] >= 0)
+      result[i] = -result[i];
+    if (FORM == SUMS && a.kind == SL_AGGREGATE_MEAN)
+      result[i] = t.whole > 0 ? result[i] / static_cast<accumulator<T>>(t.whole) : 0;
+  }
+  mine.store(row_of<T>(a.y, t.row), result);
+}
+
+template <class T, int W, form FORM>
+__global__ void __launch_bounds__(GRAPH_THREADS) aggregate(const __grid_constant__ aggregate_run run) {
+  constexpr int N = lane_values<T>;
+  using A = accumulator<T>;
+  using unit = graph_unit<W>;
+  __shared__ long_state state;
+  __shared__ A room[N * GRAPH_THREADS];
+  __shared__ int32_t numbers[FORM == EXTREMES ? N * GRAPH_THREADS : 1];
+  const sl_aggregate_args &a = run.a;
+  const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  const int64_t features = features_of(a.shape);
+  const bool flips = a.kind == SL_AGGREGATE_MIN; /* the least is the greatest of the negative terms */
+  graph_tasks tasks(run.cut, &state);
+  graph_task t;
+  while (tasks.next(run.cut, &t)) {
+    const int64_t head = quotient(t.part, run.panels);
+    const lane_part<T, W> mine(a.shape, head, t.part - head * run.panels, lanes, lane);
+    const T *x = mine.gather_from(run.x.base, lane);
+    const int32_t *col = a.pattern.col + t.begin;
+    A acc[N] = {};
+    int32_t entry[N];
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      entry[i] = -1;
+    if (FORM != EXTREMES && a.add)
+      mine.load(row_of<const T>(a.y, t.row), t.stores, acc);
+    int32_t ahead = lane < t.count ? __ldcs(col + lane) : 0;
+#pragma unroll 1
+    for (int e = 0; e < t.most; e += lanes) {
+      const int left = entries_left(t.count, e, lanes), all = entries_left(t.most, e, lanes);
+      const int32_t n = ahead;
+      if (e + lanes + lane < t.count)
+        ahead = __ldcs(col + e + lanes + lane);
+      const unit place = place_of<unit>(run.x, static_cast<uint32_t>(n));
+      A weight = 0;
+      int32_t which = -1;
+      if (lane < left) {
+        weight = weight_of<T>(a, t.begin + e + lane, n, head);
+        if (FORM == CHOSEN)
+          which = __ldg(a.pattern.place + t.begin + e + lane);
+      }
+#pragma unroll 1
+      for (int s = 0; s < all; s += GRAPH_AHEAD) {
+        vector<T, N> in[GRAPH_AHEAD];
+        vector<int32_t, N> chosen[GRAPH_AHEAD];
+        if (W == N || a.x.near || a.x.far)
+          gather_rows(mine, x, place, s, lanes, in);
+        else
+          set_ones(in);
+        if (FORM == CHOSEN)
+#pragma unroll
+          for (int u = 0; u < GRAPH_AHEAD; u++) {
+            const int32_t row = __shfl_sync(~0u, n, s + u, lanes);
+            chosen[u] = mine.load_numbers(a.chosen + row * features, s + u < left);
+          }
+#pragma unroll
+        for (int u = 0; u < GRAPH_AHEAD; u++) {
+          const A by = __shfl_sync(~0u, weight, s + u, lanes);
+          const int32_t wanted = FORM == CHOSEN ? __shfl_sync(~0u, which, s + u, lanes) : 0;
+          const int32_t number = t.before + e + s + u;
+          if (s + u < left)
+#pragma unroll
+            for (int i = 0; i < N; i++) {
+              const A value = widened(in[u], i);
+              if (FORM == EXTREMES) {
+                const A term = flips ? -(by * value) : by * value;
+                if (replaces(extreme<A>{acc[i], entry[i]}, term)) {
+                  acc[i] = term;
+                  entry[i] = number;
+                }
+              } else if (FORM == SUMS || chosen[u].item[i] == wanted) {
+                acc[i] = multiply_add(by, value, acc[i]);
+              }
+            }
+        }
+      }
+    }
+    if (t.joint) {
+      if constexpr (FORM == EXTREMES)
+        join_extremes<N>(run.cut, acc, entry, room, numbers);
+      else
+        add_shares<N>(run.cut, acc, room);
+    }
+    if (t.stores)
+      store_row<T, W, FORM>(a, t, mine, acc, entry);
+  }
+}
+
+template <class T, int W> void launch(sl_queue *queue, const aggregate_run &run) {
+  const unsigned grid = grid_of(queue, run.cut);
+  const cudaStream_t stream = sl_cuda_stream(queue);
+  if (run.a.kind == SL_AGGREGATE_MIN || run.a.kind == SL_AGGREGATE_MAX)
+    aggregate<T, W, EXTREMES><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+  else if (run.a.chosen)
+    aggregate<T, W, CHOSEN><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+  else
+    aggregate<T, W, SUMS><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+}
+
+/* Whether a lane's values of a row are side by side. */
+template <class T> bool are_aligned(const sl_aggregate_args &a, x_places *x) {
+  constexpr int N = lane_values<T>;
+  constexpr int64_t BYTES = sizeof(T);
+  graph_alignment found;
+  found.add_width(a.shape.width, BYTES);
+  found.add(a.x, a.pattern.cols, BYTES);
+  found.add(a.y, a.pattern.rows, BYTES);
+  found.add_items(a.arg, sizeof(int32_t), BYTES);
+  found.add_items(a.chosen, sizeof(int32_t), BYTES);
+  found.reach((a.x.near || a.x.far) && find_rows<T, N>(a.x, a.pattern.cols, x));
+  return found.fits(N * BYTES);
+}
+
+template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_args *args) {
+  aggregate_run run = {*args, {}, {}, 1};
+  sl_aggregate_args &a = run.a;
+  if (!a.val && !a.factor) /* heads do not differ */
+    a.shape = {1, sl_features(&a.shape)};
+  const graph_lanes g = lanes_for<T>(a.shape.width);
+  run.panels = g.panels;
+  run.cut = cut_rows(queue, a.pattern, a.shape.heads * g.panels, g.lanes, LANES_OF_LINES, a.in_order);
+  if (are_aligned<T>(a, &run.x)) {
+    launch<T, lane_values<T>>(queue, run);
+  } else {
+    find_rows<T, 1>(a.x, a.pattern.cols, &run.x);
+    launch<T, 1>(queue, run);
+  }
+  return sl_cuda_launched(queue, "aggregate");
+}
+
+sley_status run_aggregate(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_aggregate_args *a = &args->aggregate;
+  if (a->pattern.rows <= 0 || sl_features(&a->shape) <= 0)
+    return SLEY_OK;
+  SL_TRY(sl_cuda_use(queue->device));
+  return launch_by_type(a->dtype, [&](auto type) { return launch_of<decltype(type)>(queue, a); });
+}
+
+bool aggregate_ok(const sl_kernel_args *args) {
+  return sley_dtype_bytes(args->aggregate.dtype) != 0;
+}
+
+} // namespace
+
+extern "C" {
+extern const sl_kernel sl_cuda_aggregate;
+const sl_kernel sl_cuda_aggregate = {.name = "aggregate",
+                                     .op = SL_OP_AGGREGATE,
+                                     .ok = aggregate_ok,
+                                     .cost = graph_cost,
+                                     SL_KERNEL_KEEPS_NOTHING,
+                                     .run = run_aggregate};
+}

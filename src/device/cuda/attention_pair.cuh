@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernels of attention_pair.cu work on: their tasks, and what of a row or column and of its entries
+ * a lane holds. */
+#ifndef SLEY_DEVICE_CUDA_ATTENTION_PAIR_CUH
+#define SLEY_DEVICE_CUDA_ATTENTION_PAIR_CUH
+
+#include "device/cuda/graph_attention.cuh"
+
+namespace sley {
+
+struct pair_run {
+  sl_attention_grad_args a;
+  graph_cut cut;
+  x_places score, product; /* rows of the entries */
+  int64_t panels;
+  int64_t row_blocks; /* of da */
+};
+
+/* The tasks of a block of da: whole rows, a row per group with the same part; then long rows, together. */
+class block_tasks {
+  long_state *state;
+  int64_t first;
+  int at = 0, count;
+
+public:
+  int64_t part;
+  bool on;
+
+  __device__ __forceinline__ block_tasks(const pair_run &run, int64_t item, long_state *memory)
+      : state(memory) {
+    begin_long(state);
+    const int64_t block = item / run.cut.chunks, left = run.cut.rows - block * SL_ATTENTION_BLOCK;
+    first = block * SL_ATTENTION_BLOCK;
+    count = static_cast<int>(left < SL_ATTENTION_BLOCK ? left : SL_ATTENTION_BLOCK);
+    part = (item - block * run.cut.chunks) * run.cut.at_once + graph_place(run.cut).part;
+    on = part < run.cut.parts;
+    part = on ? part : 0;
+  }
+  __device__ __forceinline__ bool next(const graph_cut &cut, graph_task *t) {
+    const graph_place place(cut);
+    t->part = part;
+    t->on = on;
+    if (at < count) {
+      const bool some = at + place.share < count;
+      whole_row(cut, first + (some ? at + place.share : 0), t);
+      t->on = on && some && t->whole <= cut.longest;
+      t->stores = true;
+      at += place.shares;
+    } else {
+      int64_t row;
+      if (!next_long(cut, state, first, 1, count, 1, &row))
+        return false;
+      whole_row(cut, row, t);
+      cut_row(place.share, place.shares, t);
+    }
+    finish_task(cut, t);
+    return true;
+  }
+};
+
+/* A lane's values of the own rows, and of GATV2's a. */
+template <class T, int W, sl_attention KIND, bool COLUMNS> struct own_pair {
+  static constexpr bool ONE = COLUMNS && KIND == SL_ATTENTION_GATV2; /* both are the row of v */
+  accumulator<T> score[lane_values<T>], other[lane_values<T>], a[lane_values<T>];
+
+  __device__ __forceinline__ void load(const sl_attention_grad_args &args, const lane_part<T, W> &mine,
+                                       const graph_task &t) {
+    const sl_attention_args &of = args.of;
+    if (KIND == SL_ATTENTION_GATV2)
+      mine.load(static_cast<const T *>(of.a), t.on, a);
+    if (!COLUMNS) {
+      mine.load(static_cast<const T *>(of.q) + t.row * of.ldq, t.on, score);
+      mine.load(static_cast<const T *>(args.dy) + t.row * args.lddy, t.on, other);
+    } else {
+      mine.load(row_of<const T>(ONE ? of.v : of.k, t.row), t.on, score);
+      if (!ONE)
+        mine.load(row_of<const T>(of.v, t.row), t.on, other);
+    }
+  }
+  __device__ __forceinline__ accumulator<T> product(int i) const {
+    return ONE ? score[i] : other[i];
+  }
+};
+
+/* Parts of the scores and of the products of GRAPH_AHEAD entries. */
+template <class T, int W, class Own> struct pair_parts {
+  using A = accumulator<T>;
+  A score[GRAPH_AHEAD], product[GRAPH_AHEAD];
+
+  template <sl_attention KIND>
+  __device__ __forceinline__ void add(const lane_part<T, W> &mine, const Own &own, A slope,
+                                      const vector<T, lane_values<T>> (&score_rows)[GRAPH_AHEAD],
+                                      const vector<T, lane_values<T>> (&product_rows)[GRAPH_AHEAD]) {
+#pragma unroll
+    for (int u = 0; u < GRAPH_AHEAD; u++)
+      mine.each([&](int i) {
+        const A x = widened(score_rows[u], i);
+        if (KIND == SL_ATTENTION_DOT)
+          score[u] = multiply_add(own.score[i], x, score[u]);
+        else
+          score[u] = multiply_add(own.a[i], leaky(own.score[i] + x, slope), score[u]);
+        product[u] = multiply_add(own.product(i), widened(product_rows[u], i), product[u]);
+      });
+  }
+};
+
+/* Of a row: the greatest score, the sum, and D. */
+template <class A> struct row_stats { A greatest = 0, sum = 1, delta = 0; };
+
+template <class T>
+__device__ __forceinline__ row_stats<accumulator<T>> load_stats(const sl_attention_grad_args &a, int64_t row,
+                                                                int64_t head) {
+  const int64_t at = row * a.of.shape.heads + head;
+  const auto *stats = static_cast<const accumulator<T> *>(a.of.stats) + at * 2;
+  return {__ldg(stats), __ldg(stats + 1), 0};
+}
+
+/* D of a row, which all lanes of its group get. */
+template <class T, int W>
+__device__ __forceinline__ accumulator<T> make_delta(const pair_run &run, const graph_task &t, int64_t head,
+                                                     int lane) {
+  constexpr int N = lane_values<T>;
+  const sl_attention_args &of = run.a.of;
+  accumulator<T> delta = 0;
+  for (int64_t panel = 0; panel < run.panels; panel++) {
+    const lane_part<T, W> part(of.shape, head, panel, run.cut.lanes, lane);
+    accumulator<T> dy[N], y[N];
+    part.load(static_cast<const T *>(run.a.dy) + t.row * run.a.lddy, t.on, dy);
+    part.load(static_cast<const T *>(of.y) + t.row * of.ldy, t.on, y);
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      delta = multiply_add(dy[i], y[i], delta);
+  }
+  return sum_of_group(delta, run.cut.lanes);
+}
+
+/* Sums of a lane: of P dy (columns), or of da; and of dS with what the score's gradient is. */
+template <class T> struct pair_sums { accumulator<T> first[lane_values<T>], second[lane_values<T>]; };
+
+/* Stores what the sums of a row or a column make. */
+template <class T, int W, sl_attention KIND, bool COLUMNS>
+__device__ __forceinline__ void
+store_gradients(const sl_attention_grad_args &a, const graph_task &t, const lane_part<T, W> &mine,
+                const accumulator<T> (&weight)[lane_values<T>], accumulator<T> slope, pair_sums<T> &sums) {
+  constexpr bool DOT = KIND == SL_ATTENTION_DOT;
+#pragma unroll
+  for (int i = 0; i < lane_values<T>; i++) {
+    sums.second[i] *= DOT ? slope : weight[i];
+    if (COLUMNS && !DOT)
+      sums.first[i] += sums.second[i];
+  }
+  if (!COLUMNS)
+    mine.store(static_cast<T *>(a.dq) + t.row * a.lddq, sums.second);
+  else
+    mine.store(row_of<T>(a.dv, t.row), sums.first);
+  if (COLUMNS && DOT)
+    mine.store(row_of<T>(a.dk, t.row), sums.second);
+}
+
+} // namespace sley
+
+#endif

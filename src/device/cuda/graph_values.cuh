@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Features of rows in the lanes of a group: which of a part a lane holds, how they are loaded and stored, and
+ * sums over lanes. */
+#ifndef SLEY_DEVICE_CUDA_GRAPH_VALUES_CUH
+#define SLEY_DEVICE_CUDA_GRAPH_VALUES_CUH
+
+#include <cstdint>
+
+#include "device/cuda/graph_rows.cuh"
+#include "device/cuda/places.cuh"
+#include "device/cuda/values.cuh"
+
+namespace sley {
+
+/* Rows that a group loads before it uses the first of them. */
+enum { GRAPH_AHEAD = 4 };
+
+/* Values of a row that a lane holds: a vector of 16 bytes, of types of 16 bits 8 bytes, or, where rows do not
+ * allow that, as many single values in strips. */
+template <class T> constexpr int lane_values = sizeof(T) == 8 ? 2 : 4;
+
+/* Blocks of a multiprocessor: as many as the registers suffice for. */
+template <class T, int W> constexpr int graph_blocks = sizeof(T) == 8 || W == 1 ? 3 : 4;
+
+/* Where rows lie that are gathered (places.cuh), in units of W values. Single values may be as many as they
+ * like. */
+template <int W> using graph_unit = std::conditional_t<W == 1, uint64_t, uint32_t>;
+
+/* The values that a lane holds of a panel of a head, W of them side by side: strip p begins with feature
+ * first + p stride. */
+template <class T, int W> struct lane_part {
+  static constexpr int N = lane_values<T>, STRIPS = N / W;
+  using A = accumulator<T>;
+  int64_t first;
+  int stride;
+  bool on[STRIPS];
+
+  __device__ __forceinline__ lane_part(const sl_heads &shape, int64_t head, int64_t panel, int lanes,
+                                       int lane) {
+    const int64_t at = panel * (lanes * N) + lane * W;
+    first = head * shape.width + at;
+    stride = lanes * W;
+#pragma unroll
+    for (int p = 0; p < STRIPS; p++)
+      on[p] = at + p * stride < shape.width;
+  }
+
+  /* From where a lane loads rows that are gathered: lanes without features load the panel's first, for such a
+   * load costs nothing, and leave it alone. */
+  __device__ __forceinline__ const T *gather_from(const void *base, int lane) const {
+    return static_cast<const T *>(base) + (STRIPS > 1 || on[0] ? first : first - lane * W);
+  }
+
+  /* from: gather_from(), plus the row's place. */
+  __device__ __forceinline__ vector<T, N> gather(const T *from) const {
+    if constexpr (STRIPS == 1) {
+      return load_shared<T, N>(from);
+    } else {
+      vector<T, N> all = {};
+#pragma unroll
+      for (int p = 0; p < STRIPS; p++)
+        if (on[p])
+          all.item[p] = load_shared<T, 1>(from + p * stride).item[0];
+      return all;
+    }
+  }
+
+  /* The values of a row, whose feature 0 is at `row`, widened; 0 where there are none. */
+  template <class V>
+  __device__ __forceinline__ void load(const V *row, bool wanted, accumulator<V> (&to)[N]) const {
+#pragma unroll
+    for (int p = 0; p < STRIPS; p++) {
+      vector<V, W> got = {};
+      if (wanted && on[p])
+        got = load_plain<V, W>(row + first + p * stride);
+#pragma unroll
+      for (int w = 0; w < W; w++)
+        to[p * W + w] = widened(got, w);
+    }
+  }
+
+  template <class V> __device__ __forceinline__ void store(V *row, const accumulator<V> (&from)[N]) const {
+#pragma unroll
+    for (int p = 0; p < STRIPS; p++)
+      if (on[p]) {
+        accumulator<V> some[W];
+#pragma unroll
+        for (int w = 0; w < W; w++)
+          some[w] = from[p * W + w];
+        store_once<V, W>(row + first + p * stride, some);
+      }
+  }
+
+  /* Value by value: of rows that are not as aligned as the others. */
+  __device__ __forceinline__ void load_singly(const A *row, bool wanted, A (&to)[N]) const {
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      to[i] = wanted && on[i / W] ? row[first + i / W * stride + i % W] : 0;
+  }
+  __device__ __forceinline__ void store_singly(A *row, const A (&from)[N]) const {
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      if (on[i / W])
+        row[first + i / W * stride + i % W] = from[i];
+  }
+
+  __device__ __forceinline__ vector<int32_t, N> load_numbers(const int32_t *row, bool wanted) const {
+    vector<int32_t, N> all = {};
+#pragma unroll
+    for (int p = 0; p < STRIPS; p++)
+      if (wanted && on[p]) {
+        const vector<int32_t, W> got = load_plain<int32_t, W>(row + first + p * stride);
+#pragma unroll
+        for (int w = 0; w < W; w++)
+          all.item[p * W + w] = got.item[w];
+      }
+    return all;
+  }
+  __device__ __forceinline__ void store_numbers(int32_t *row, const int32_t (&from)[N]) const {
+#pragma unroll
+    for (int p = 0; p < STRIPS; p++)
+      if (on[p]) {
+        packed<int32_t, W> some;
+#pragma unroll
+        for (int w = 0; w < W; w++)
+          some.values.item[w] = from[p * W + w];
+        *reinterpret_cast<typename word<sizeof(int32_t) * W>::type *>(row + first + p * stride) = some.bits;
+      }
+  }
+
+  /* body(i) for each value i that the lane has. */
+  template <class Body> __device__ __forceinline__ void each(Body body) const {
+#pragma unroll
+    for (int p = 0; p < STRIPS; p++)
+      if (on[p])
+#pragma unroll
+        for (int w = 0; w < W; w++)
+          body(p * W + w);
+  }
+};
+
+/* What the lane holds of the rows of entries s, s + 1, ..., whose places the lanes s, s + 1, ... of the group
+ * have. from: gather_from(). All lanes of the warp. */
+template <class T, int W>
+__device__ __forceinline__ void gather_rows(const lane_part<T, W> &mine, const T *from, graph_unit<W> place,
+                                            int s, int lanes, vector<T, lane_values<T>> (&to)[GRAPH_AHEAD]) {
+#pragma unroll
+  for (int u = 0; u < GRAPH_AHEAD; u++)
+    to[u] = mine.gather(from + static_cast<uint64_t>(__shfl_sync(~0u, place, s + u, lanes)) * W);
+}
+
+/* Each lane has parts of GRAPH_AHEAD sums over the lanes of its group: lane l gets sum l mod GRAPH_AHEAD. At
+ * each of the first steps half of the sums go to the other lane, which takes as many instructions as one sum
+ * over all lanes and two more. */
+template <class A> __device__ __forceinline__ A fold(const A (&part)[GRAPH_AHEAD], int lanes, int lane) {
+  static_assert(GRAPH_AHEAD == 4, "two steps");
+  const bool odd = lane & 1, upper = lane & 2;
+  A low = odd ? part[1] : part[0], high = odd ? part[3] : part[2];
+  low += __shfl_xor_sync(~0u, odd ? part[0] : part[1], 1);
+  high += __shfl_xor_sync(~0u, odd ? part[2] : part[3], 1);
+  A sum = upper ? high : low;
+  sum += __shfl_xor_sync(~0u, upper ? low : high, 2);
+  for (int distance = 4; distance < lanes; distance *= 2)
+    sum += __shfl_xor_sync(~0u, sum, distance);
+  return sum;
+}
+
+/* Row i of two memories. */
+template <class T> __device__ __forceinline__ T *row_of(const sl_split_rows &s, int64_t i) {
+  return i < s.near_rows ? static_cast<T *>(s.near) + i * s.near_ld
+                         : static_cast<T *>(s.far) + (i - s.near_rows) * s.far_ld;
+}
+
+/* One value, widened, of memory that others read too. */
+template <class T> __device__ __forceinline__ accumulator<T> value_at(const T *p) {
+  return value<T>::widen(load_shared<T, 1>(p).item[0]);
+}
+
+/* e to the x, to 2 units in the last place. */
+__device__ __forceinline__ float exponential(float x) {
+  return expf(x);
+}
+__device__ __forceinline__ double exponential(double x) {
+  return exp(x);
+}
+__device__ __forceinline__ float minus_infinity(float) {
+  return __uint_as_float(0xff800000u);
+}
+__device__ __forceinline__ double minus_infinity(double) {
+  return __longlong_as_double(static_cast<long long>(0xfff0000000000000ull));
+}
+
+/* How many of the next `lanes` entries from entry e on a share of `count` has. */
+__device__ __forceinline__ int entries_left(int count, int e, int lanes) {
+  return min(max(count - e, 0), lanes);
+}
+
+/* Lanes that hold `width` features of a head, and panels where the lanes of a warp do not. */
+struct graph_lanes {
+  int lanes;
+  int64_t panels;
+};
+template <class T> graph_lanes lanes_for(int64_t width) {
+  constexpr int N = lane_values<T>;
+  int lanes = 4;
+  while (lanes < 32 && lanes * N < width)
+    lanes *= 2;
+  return {lanes, width > lanes * N ? (width + lanes * N - 1) / (lanes * N) : 1};
+}
+
+/* Lanes whose entries are their own: with many heads few, since neighbouring groups share lines. */
+inline int lanes_of_entries(int64_t heads) {
+  return heads >= 8 ? 4 : 8;
+}
+
+/* How rows, and how many bytes apart, may be loaded: addresses, strides and widths in bytes, all together. */
+class graph_alignment {
+  uint64_t bits = 0;
+  bool near = true; /* whether 32 bits reach the rows that are gathered */
+
+public:
+  void add(const void *p, int64_t ld, int64_t value_bytes) {
+    bits |= reinterpret_cast<uintptr_t>(p) | static_cast<uint64_t>(ld * value_bytes);
+  }
+  void add(const sl_split_rows &s, int64_t rows, int64_t value_bytes) {
+    if (s.near_rows > 0)
+      add(s.near, s.near_ld, value_bytes);
+    if (s.near_rows < rows)
+      add(s.far, s.far_ld, value_bytes);
+  }
+  /* Features of a head. Of none the values are taken one by one, which takes none. */
+  void add_width(int64_t width, int64_t value_bytes) {
+    bits |= width > 0 ? static_cast<uint64_t>(width * value_bytes) : 1;
+  }
+  /* Arrays of as many items of another size. */
+  void add_items(const void *p, int64_t item_bytes, int64_t value_bytes) {
+    bits |= reinterpret_cast<uintptr_t>(p) * static_cast<uint64_t>(value_bytes) /
+            static_cast<uint64_t>(item_bytes);
+  }
+  void reach(bool reached) {
+    near = near && reached;
+  }
+  bool fits(int64_t bytes) const {
+    return near && bits % static_cast<uint64_t>(bytes) == 0;
+  }
+};
+
+/* What find_places reads. */
+struct graph_operand {
+  const void *x, *far;
+  int64_t ldx, ldfar, x_rows, far_rows;
+};
+
+template <class T, int W> bool find_rows(const sl_split_rows &s, int64_t rows, x_places *to) {
+  const int64_t near = s.near_rows < rows ? s.near_rows : rows;
+  graph_operand o = {s.near, s.far, s.near_ld, s.far_ld, near, rows - near};
+  if (near == 0)
+    o.x = s.far;
+  if (near == rows)
+    o.far = nullptr;
+  return find_places<T, W>(o, to);
+}
+
+/* As sl_features. */
+__device__ __forceinline__ int64_t features_of(const sl_heads &shape) {
+  return shape.heads * shape.width;
+}
+
+/* `rows` rows of one memory. */
+inline sl_split_rows plain_rows(const void *p, int64_t rows, int64_t ld) {
+  return {const_cast<void *>(p), nullptr, rows, ld, 0};
+}
+
+/* Estimated seconds; each of these operations has one kernel. */
+inline double graph_cost(const sl_kernel_args *args) {
+  (void)args;
+  return 1e-5;
+}
+
+/* launch(T()) of the type that a dtype stands for. */
+template <class Launch> sley_status launch_by_type(sley_dtype dtype, Launch launch) {
+  if (dtype == SLEY_F32)
+    return launch(float());
+  if (dtype == SLEY_F64)
+    return launch(double());
+  return dtype == SLEY_F16 ? launch(f16()) : launch(bf16());
+}
+
+} // namespace sley
+
+#endif

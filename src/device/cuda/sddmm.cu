@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SL_OP_SDDMM: a value for each entry, of the rows of U and V that it joins.
+ *
+ * What limits it is the rate at which rows of V are loaded, at addresses as good as random. DOT: a group of
+ * lanes takes a head of a row of U, which stays in registers where the group can hold it, and loads the rows
+ * of V of four entries before it uses the first. The sums of the four over the lanes are made together
+ * (fold); each lane keeps that of its own entry, so that a group stores as many neighbours as it has lanes,
+ * and the groups of a warp, which have neighbouring heads, lines of S. ADD: a lane makes the values of
+ * entries of its own, four at a time. Shares of long rows (graph_rows.cuh) have nothing to join. */
+#include "device/cuda/graph_values.cuh"
+
+namespace {
+
+using namespace sley;
+
+struct sddmm_run {
+  sl_sddmm_args a;
+  graph_cut cut;
+  x_places v;
+  int64_t panels;
+};
+
+/* Stores what was made of entry j: times val, rounded. S may be val. */
+template <class T>
+__device__ __forceinline__ void store_value(const sl_sddmm_args &a, int64_t j, int64_t head,
+                                            accumulator<T> sum) {
+  const int64_t at = j * a.shape.heads + head;
+  if (a.val)
+    sum *= value<T>::widen(static_cast<const T *>(a.val)[at]);
+  static_cast<T *>(a.s)[at] = value<T>::narrow(sum);
+}
+
+/* The lane's part of a row of U, and of which entry each of its features was chosen. */
+template <class T, int W, bool CHOSEN> struct own_row {
+  accumulator<T> u[lane_values<T>];
+  vector<int32_t, lane_values<T>> chosen;
+  __device__ __forceinline__ void load(const sl_sddmm_args &a, const lane_part<T, W> &mine,
+                                       const graph_task &t) {
+    mine.load(static_cast<const T *>(a.u) + t.row * a.ldu, t.on, u);
+    if (CHOSEN)
+      chosen = mine.load_numbers(a.chosen + t.row * features_of(a.shape), t.on);
+  }
+};
+
+template <class T, int W, bool CHOSEN>
+__global__ void __launch_bounds__(GRAPH_THREADS, graph_blocks<T, W> - CHOSEN)
+    sddmm_dot(const __grid_constant__ sddmm_run run) {
+  constexpr int N = lane_values<T>;
+  using A = accumulator<T>;
+  using unit = graph_unit<W>;
+  __shared__ long_state state;
+  const sl_sddmm_args &a = run.a;
+  const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  graph_tasks tasks(run.cut, &state);
+  graph_task t;
+  while (tasks.next(run.cut, &t)) {
+    const int64_t head = t.part;
+    lane_part<T, W> mine(a.shape, head, 0, lanes, lane);
+    own_row<T, W, CHOSEN> own;
+    own.load(a, mine, t);
+    const A scale = a.scale && t.on ? static_cast<const A *>(a.scale)[t.row] : 1;
+    const int32_t *col = a.pattern.col + t.begin;
+    int32_t ahead = lane < t.count ? __ldcs(col + lane) : 0;
+#pragma unroll 1
+    for (int e = 0; e < t.most; e += lanes) {
+      const int left = entries_left(t.count, e, lanes), all = entries_left(t.most, e, lanes);
+      const unit place = place_of<unit>(run.v, static_cast<uint32_t>(ahead));
+      if (e + lanes + lane < t.count)
+        ahead = __ldcs(col + e + lanes + lane);
+      A result = 0;
+#pragma unroll 1
+      for (int s = 0; s < all; s += GRAPH_AHEAD) {
+        A part[GRAPH_AHEAD] = {};
+#pragma unroll 1
+        for (int64_t panel = 0; panel < run.panels; panel++) {
+          if (run.panels > 1) {
+            mine = lane_part<T, W>(a.shape, head, panel, lanes, lane);
+            own.load(a, mine, t);
+          }
+          const T *v = mine.gather_from(run.v.base, lane);
+          vector<T, N> in[GRAPH_AHEAD];
+          gather_rows(mine, v, place, s, lanes, in);
+#pragma unroll
+          for (int u = 0; u < GRAPH_AHEAD; u++) {
+            const int32_t number = t.before + e + s + u;
+            mine.each([&](int i) {
+              if (!CHOSEN || own.chosen.item[i] == number)
+                part[u] = multiply_add(own.u[i], widened(in[u], i), part[u]);
+            });
+          }
+        }
+        const A sum = fold(part, lanes, lane);
+        if ((lane & -GRAPH_AHEAD) == s)
+          result = sum;
+      }
+      if (lane < left)
+        store_value<T>(a, t.begin + e + lane, head, result * scale);
+    }
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(GRAPH_THREADS) sddmm_add(const __grid_constant__ sddmm_run run) {
+  using A = accumulator<T>;
+  __shared__ long_state state;
+  const sl_sddmm_args &a = run.a;
+  const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  graph_tasks tasks(run.cut, &state);
+  graph_task t;
+  while (tasks.next(run.cut, &t)) {
+    const A u = t.on ? value_at(static_cast<const T *>(a.u) + t.row * a.ldu + t.part) : 0;
+    for (int e = lane; e < t.count; e += GRAPH_AHEAD * lanes) {
+      int32_t n[GRAPH_AHEAD];
+      A v[GRAPH_AHEAD];
+#pragma unroll
+      for (int i = 0; i < GRAPH_AHEAD; i++)
+        n[i] = e + i * lanes < t.count ? __ldcs(a.pattern.col + t.begin + e + i * lanes) : -1;
+#pragma unroll
+      for (int i = 0; i < GRAPH_AHEAD; i++)
+        v[i] = n[i] >= 0 ? value_at(row_of<const T>(a.v, n[i]) + t.part) : 0;
+#pragma unroll
+      for (int i = 0; i < GRAPH_AHEAD; i++)
+        if (n[i] >= 0)
+          store_value<T>(a, t.begin + e + i * lanes, t.part, u + v[i]);
+    }
+  }
+}
+
+template <class T> bool are_aligned(const sl_sddmm_args &a, x_places *v) {
+  constexpr int N = lane_values<T>;
+  constexpr int64_t BYTES = sizeof(T);
+  graph_alignment found;
+  found.add_width(a.shape.width, BYTES);
+  found.add(a.u, a.ldu, BYTES);
+  found.add(a.v, a.pattern.cols, BYTES);
+  found.add_items(a.chosen, sizeof(int32_t), BYTES);
+  found.reach(find_rows<T, N>(a.v, a.pattern.cols, v));
+  return found.fits(N * BYTES);
+}
+
+template <class T, int W> void launch_dot(sl_queue *queue, const sddmm_run &run) {
+  const unsigned grid = grid_of(queue, run.cut);
+  const cudaStream_t stream = sl_cuda_stream(queue);
+  if (run.a.chosen)
+    sddmm_dot<T, W, true><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+  else
+    sddmm_dot<T, W, false><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+}
+
+template <class T> sley_status launch_of(sl_queue *queue, const sl_sddmm_args &a) {
+  sddmm_run run = {a, {}, {}, 1};
+  if (a.form == SL_SDDMM_ADD) {
+    run.cut =
+        cut_rows(queue, a.pattern, a.shape.heads, lanes_of_entries(a.shape.heads), LANES_OF_ENTRIES, false);
+    sddmm_add<T><<<grid_of(queue, run.cut), GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+    return sl_cuda_launched(queue, "sddmm");
+  }
+  const graph_lanes g = lanes_for<T>(a.shape.width);
+  run.panels = g.panels;
+  run.cut = cut_rows(queue, a.pattern, a.shape.heads, g.lanes, LANES_OF_LINES, false);
+  if (are_aligned<T>(a, &run.v)) {
+    launch_dot<T, lane_values<T>>(queue, run);
+  } else {
+    find_rows<T, 1>(a.v, a.pattern.cols, &run.v);
+    launch_dot<T, 1>(queue, run);
+  }
+  return sl_cuda_launched(queue, "sddmm");
+}
+
+sley_status run_sddmm(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_sddmm_args *a = &args->sddmm;
+  if (a->pattern.rows <= 0 || a->shape.heads <= 0)
+    return SLEY_OK;
+  SL_TRY(sl_cuda_use(queue->device));
+  return launch_by_type(a->dtype, [&](auto type) { return launch_of<decltype(type)>(queue, *a); });
+}
+
+bool sddmm_ok(const sl_kernel_args *args) {
+  return sley_dtype_bytes(args->sddmm.dtype) != 0;
+}
+
+} // namespace
+
+extern "C" {
+extern const sl_kernel sl_cuda_sddmm;
+const sl_kernel sl_cuda_sddmm = {.name = "sddmm",
+                                 .op = SL_OP_SDDMM,
+                                 .ok = sddmm_ok,
+                                 .cost = graph_cost,
+                                 SL_KERNEL_KEEPS_NOTHING,
+                                 .run = run_sddmm};
+}
