@@ -12,6 +12,7 @@ import textwrap
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu"))
 import growth_tables  # noqa: E402
+import ops_tables  # noqa: E402
 import tables  # noqa: E402
 import tensor_tables  # noqa: E402
 
@@ -417,6 +418,7 @@ def main():
     drawn(os.path.join(beside, "drawn"))
     kernels(os.path.join(beside, "kernels-h200"))
     tensor_tables.report(os.path.join(beside, "tensor-h100"), table)
+    ops_tables.report(os.path.join(beside, "ops"), table)
 
 
 def wrapped(text):

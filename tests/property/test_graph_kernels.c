@@ -20,7 +20,7 @@ typedef struct aggregate_case {
   sl_aggregate_args args; /* shape, kind, flags */
   bool by_columns, ones;
   graph_dense x, y;
-  block val, scale, arg, chosen; /* base NULL: none */
+  block val, factor, scale, arg, chosen; /* base NULL: none */
 } aggregate_case;
 
 #define whole_of(array) ((block){.base = (char *)(array), .data = (char *)(array), .bytes = sizeof(array)})
@@ -48,6 +48,8 @@ static aggregate_case draw_aggregate(void) {
   c.y = graph_dense_draw(rows, features, a->dtype, values);
   if (draw(3))
     c.val = graph_array(c.graph.entries * a->shape.heads, a->dtype, values);
+  if (sum && draw(4) == 0)
+    c.factor = graph_array(c.graph.entries * a->shape.heads, a->dtype, values);
   if (sum && draw(3) == 0)
     c.scale = graph_array(cols, sl_sum_dtype(a->dtype), values);
   if (best && draw(4))
@@ -62,6 +64,7 @@ static void free_aggregate(aggregate_case *c) {
   graph_dense_free(&c->x);
   graph_dense_free(&c->y);
   free(c->val.base);
+  free(c->factor.base);
   free(c->scale.base);
   free(c->arg.base);
   free(c->chosen.base);
@@ -71,6 +74,8 @@ static double weight(const aggregate_case *c, int64_t j, int64_t head) {
   const sley_dtype dtype = c->args.dtype;
   const int64_t entry = graph_entry(&c->graph, c->by_columns, j);
   double w = c->val.base ? sl_value_at(c->val.data, dtype, entry * c->args.shape.heads + head) : 1;
+  if (c->factor.base)
+    w = sum_mul(dtype, w, sl_value_at(c->factor.data, dtype, entry * c->args.shape.heads + head));
   if (c->scale.base)
     w = sum_mul(dtype, w,
                 sl_value_at(c->scale.data, sl_sum_dtype(dtype), graph_col(&c->graph, c->by_columns)[j]));
@@ -133,6 +138,7 @@ static void run_aggregate(sl_queue *queue, const aggregate_case *c, graph_dense 
   sl_aggregate_args *a = &args.aggregate;
   a->pattern = graph_pattern(&images, &c->graph, c->by_columns);
   a->val = graph_image(&images, &c->val);
+  a->factor = graph_image(&images, &c->factor);
   a->scale = graph_image(&images, &c->scale);
   if (!c->ones)
     a->x = graph_dense_image(&images, &c->x);
