@@ -9,23 +9,21 @@
 
 enum { QUERY, SOURCE, A, Y, DY, DQUERY, DSOURCE, DA, ARRAYS };
 
-typedef struct shared {
-  const ranked_graph *c;
-  sley_attention_kind kind;
-  int64_t bits; /* of Y, dquery and, in reproducible graphs, dsource, by the first run; the second compares */
-  bool compares;
-} shared;
-
-static int64_t query_width(const shared *s) {
-  return s->kind == SLEY_ATTENTION_GAT ? s->c->heads : s->c->heads * s->c->width;
+static sley_attention_kind kind_of(const ranked_run *s) {
+  return (sley_attention_kind)(s->sample % 3);
 }
 
-static int64_t key_width(const shared *s) {
-  return s->kind == SLEY_ATTENTION_GATV2 ? 0 : query_width(s);
+static int64_t query_width(const ranked_run *s) {
+  return kind_of(s) == SLEY_ATTENTION_GAT ? s->c->heads : s->c->heads * s->c->width;
+}
+
+static int64_t key_width(const ranked_run *s) {
+  return kind_of(s) == SLEY_ATTENTION_GATV2 ? 0 : query_width(s);
 }
 
 /* a is one row, which every rank has: as many values as the case's features, of a graph with one column. */
-static sley_status open_arrays(sley_comm *comm, const shared *s, const ranked_graph *of_a, graph_array *of) {
+static sley_status open_arrays(sley_comm *comm, const ranked_run *s, const ranked_graph *of_a,
+                               graph_array *of) {
   const ranked_graph *c = s->c;
   const int64_t k = c->heads * c->width, source = k + key_width(s);
   SL_TRY(graph_array_open(comm, c, GRAPH_ROWS, query_width(s), 11, &of[QUERY]));
@@ -47,7 +45,7 @@ static double *part_of(const double *whole, int64_t rows, int64_t features, int6
   return part;
 }
 
-static attention_case whole_case(const shared *s, const graph_array *of) {
+static attention_case whole_case(const ranked_run *s, const graph_array *of) {
   const ranked_graph *c = s->c;
   const int64_t k = c->heads * c->width, source = k + key_width(s);
   return (attention_case){.pattern = {.rows = c->a->rows,
@@ -55,7 +53,7 @@ static attention_case whole_case(const shared *s, const graph_array *of) {
                                       .entries = c->a->nnz,
                                       .rowptr = (int64_t *)c->a->rowptr,
                                       .col = (int32_t *)c->a->col},
-                          .kind = (sl_attention)s->kind,
+                          .kind = (sl_attention)kind_of(s),
                           .dtype = c->dtype,
                           .shape = {c->heads, c->width},
                           .features = k,
@@ -96,7 +94,7 @@ static double slack_of(const ranked_graph *c) {
 }
 
 /* da is of this rank's rows: the sum over all ranks is checked on rank 0. */
-static sley_status check_da(sley_comm *comm, const shared *s, graph_array *da, const bounded *b) {
+static sley_status check_da(sley_comm *comm, const ranked_run *s, graph_array *da, const bounded *b) {
   double sum[512] = {0}, all[RANKED_GRAPH_MOST * 512];
   int64_t bytes[RANKED_GRAPH_MOST];
   EXPECT(da->features <= 512);
@@ -143,7 +141,7 @@ static int64_t *count_columns(const sley_matrix *a) {
   return begin;
 }
 
-static sley_status check_all(sley_comm *comm, const shared *s, graph_array *of) {
+static sley_status check_all(sley_comm *comm, const ranked_run *s, graph_array *of) {
   const int64_t k = s->c->heads * s->c->width;
   double *y = calloc((size_t)(s->c->a->rows * k) + 1, sizeof *y);
   SL_TRY(gather_y(comm, &of[Y], y));
@@ -159,7 +157,7 @@ static sley_status check_all(sley_comm *comm, const shared *s, graph_array *of) 
   if (status == SLEY_OK && whole.k_width > 0)
     status = check(&of[DSOURCE], k, whole.k_width, &expected.dk, slack, "keys of dsource");
   status = sl_agree(comm, status);
-  if (status == SLEY_OK && s->kind == SLEY_ATTENTION_GATV2)
+  if (status == SLEY_OK && kind_of(s) == SLEY_ATTENTION_GATV2)
     status = check_da(comm, s, &of[DA], &expected.da);
   results_free(&expected);
   free(whole.pattern.rowptr_t);
@@ -169,20 +167,13 @@ static sley_status check_all(sley_comm *comm, const shared *s, graph_array *of) 
   return status;
 }
 
-static sley_status same_bits(sley_comm *comm, shared *s, const graph_array *of) {
-  int64_t y, dq, dsource = 0;
-  SL_TRY(graph_array_bits(comm, &of[Y], &y));
-  if (s->c->reproducible)
-    SL_TRY(graph_array_bits(comm, &of[DSOURCE], &dsource));
-  SL_TRY(graph_array_bits(comm, &of[DQUERY], &dq));
-  if (s->compares && y + dq + dsource != s->bits && test_on_cpu())
-    return sl_fail(SLEY_ERR_INTERNAL, "attention: the bits of rows are not those of one rank");
-  if (!s->compares && comm->rank == 0)
-    s->bits = y + dq + dsource;
-  return SLEY_OK;
+static sley_status same_bits(sley_comm *comm, ranked_run *s, const graph_array *of) {
+  SL_TRY(ranked_run_bits(comm, s, 0, &of[Y], "Y"));
+  SL_TRY(ranked_run_bits(comm, s, 1, &of[DQUERY], "dquery"));
+  return s->c->reproducible ? ranked_run_bits(comm, s, 2, &of[DSOURCE], "dsource") : SLEY_OK;
 }
 
-static sley_status attend(sley_comm *comm, shared *s, sley_attention *attention, void *saved,
+static sley_status attend(sley_comm *comm, ranked_run *s, sley_attention *attention, void *saved,
                           graph_array *of) {
   sley_attention_operands o = SLEY_ATTENTION_OPERANDS_INIT;
   sley_attention_gradients to = SLEY_ATTENTION_GRADIENTS_INIT;
@@ -212,14 +203,14 @@ static sley_status attend(sley_comm *comm, shared *s, sley_attention *attention,
   return same_bits(comm, s, of);
 }
 
-static sley_status attend_all(sley_comm *comm, shared *s, const ranked_graph *of_a, sley_graph *graph) {
+static sley_status attend_all(sley_comm *comm, ranked_run *s, const ranked_graph *of_a, sley_graph *graph) {
   const ranked_graph *c = s->c;
   sley_attention_options options = SLEY_ATTENTION_OPTIONS_INIT;
   sley_attention_info info;
   sley_attention *attention = NULL;
   void *saved = NULL;
   graph_array of[ARRAYS] = {0};
-  options.kind = s->kind;
+  options.kind = kind_of(s);
   options.heads = c->heads;
   options.width = c->width;
   options.dtype = c->dtype;
@@ -241,7 +232,7 @@ static sley_status attend_all(sley_comm *comm, shared *s, const ranked_graph *of
 }
 
 static sley_status rank_main(sl_comm *comm, void *arg) {
-  shared *s = arg;
+  ranked_run *s = arg;
   const ranked_graph *c = s->c;
   ranked_graph of_a = *c; /* one column, which is every rank's */
   sley_matrix *rows = NULL;
@@ -262,23 +253,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
 }
 
 static void run_samples(const rank_case *c) {
-  enum { SAMPLES = 12 };
-  for (uint64_t i = 0; i < SAMPLES; i++) {
-    ranked_graph drawn = ranked_graph_draw(c->seed * SAMPLES + i, c->ranks), alone = drawn;
-    shared s = {.c = &alone, .kind = (sley_attention_kind)(i % 3)};
-    alone.ranks = 1;
-    alone.row_begin[1] = drawn.a->rows;
-    alone.col_begin[1] = drawn.a->cols;
-    rank_case one = *c;
-    one.ranks = one.workgroup = 1;
-    if (!test_launched()) {
-      assert_case_ok(&one, run_case(&one, rank_main, &s));
-      s.compares = true;
-    }
-    s.c = &drawn;
-    assert_case_ok(c, run_case(c, rank_main, &s));
-    ranked_graph_free(&drawn);
-  }
+  ranked_graph_samples(c, rank_main);
 }
 
 static void test_on_all_ranks(void **state) {

@@ -12,22 +12,6 @@ static double terms_of(const ranked_graph *c) {
   return (double)(c->a->rows + c->a->cols + c->heads * c->width) + 8 + ranks;
 }
 
-typedef struct shared {
-  const ranked_graph *c;
-  int64_t bits[5]; /* by the first run, of one rank; the second compares */
-  bool compares;
-} shared;
-
-static sley_status same_bits(sley_comm *comm, shared *s, int slot, const graph_array *a, const char *what) {
-  int64_t bits;
-  SL_TRY(graph_array_bits(comm, a, &bits));
-  if (s->compares && bits != s->bits[slot] && test_on_cpu())
-    return sl_fail(SLEY_ERR_INTERNAL, "%s: the bits are not those of one rank", what);
-  if (!s->compares && comm->rank == 0)
-    s->bits[slot] = bits;
-  return SLEY_OK;
-}
-
 /* Memory for the rows of other ranks. */
 static sley_status open_fetched(sley_comm *comm, const sley_graph *graph, int64_t features, sley_dtype dtype,
                                 sley_fetched *out) {
@@ -88,7 +72,7 @@ static void drop(wanted *w) {
   free(w->arg);
 }
 
-static sley_status aggregate(sley_comm *comm, shared *s, sley_graph *graph, sley_aggregate kind,
+static sley_status aggregate(sley_comm *comm, ranked_run *s, sley_graph *graph, sley_aggregate kind,
                              bool weighted, sley_aggregation *aggregation, sley_fetched *fetched,
                              graph_array *of) {
   const ranked_graph *c = s->c;
@@ -122,11 +106,11 @@ static sley_status aggregate(sley_comm *comm, shared *s, sley_graph *graph, sley
     status = graph_array_check(&of[DVAL], &w.dval, terms, "dval");
   drop(&w);
   SL_TRY(sl_agree(comm, status));
-  SL_TRY(same_bits(comm, s, 0, &of[Y], "Y"));
-  return c->reproducible ? same_bits(comm, s, 3, &of[DX], "dX") : SLEY_OK;
+  SL_TRY(ranked_run_bits(comm, s, 0, &of[Y], "Y"));
+  return c->reproducible ? ranked_run_bits(comm, s, 3, &of[DX], "dX") : SLEY_OK;
 }
 
-static sley_status aggregate_all(sley_comm *comm, shared *s, sley_graph *graph) {
+static sley_status aggregate_all(sley_comm *comm, ranked_run *s, sley_graph *graph) {
   const ranked_graph *c = s->c;
   const sley_aggregate kind = (sley_aggregate)(c->seed % 4);
   sley_aggregation_options options = SLEY_AGGREGATION_OPTIONS_INIT;
@@ -187,7 +171,7 @@ static sley_status check_products(const ranked_graph *c, const oracle_graph *g, 
   return status;
 }
 
-static sley_status multiply(sley_comm *comm, shared *s, const oracle_graph *g, sley_sddmm_form form,
+static sley_status multiply(sley_comm *comm, ranked_run *s, const oracle_graph *g, sley_sddmm_form form,
                             bool weighted, sley_sddmm *sddmm, sley_fetched *fetched, graph_array *of) {
   sley_sddmm_operands o = SLEY_SDDMM_OPERANDS_INIT;
   sley_sddmm_gradients to = SLEY_SDDMM_GRADIENTS_INIT;
@@ -207,11 +191,11 @@ static sley_status multiply(sley_comm *comm, shared *s, const oracle_graph *g, s
   SL_TRY(sley_sddmm_forward(sddmm, &o));
   SL_TRY(sley_sddmm_backward(sddmm, &o, &to));
   SL_TRY(sl_agree(comm, check_products(s->c, g, form, weighted, of)));
-  SL_TRY(same_bits(comm, s, 1, &of[S], "S"));
-  return s->c->reproducible ? same_bits(comm, s, 4, &of[DV], "dV") : SLEY_OK;
+  SL_TRY(ranked_run_bits(comm, s, 1, &of[S], "S"));
+  return s->c->reproducible ? ranked_run_bits(comm, s, 4, &of[DV], "dV") : SLEY_OK;
 }
 
-static sley_status multiply_all(sley_comm *comm, shared *s, sley_graph *graph) {
+static sley_status multiply_all(sley_comm *comm, ranked_run *s, sley_graph *graph) {
   const ranked_graph *c = s->c;
   sley_sddmm_options options = SLEY_SDDMM_OPTIONS_INIT;
   sley_sddmm *sddmm = NULL;
@@ -235,7 +219,7 @@ static sley_status multiply_all(sley_comm *comm, shared *s, sley_graph *graph) {
   return status;
 }
 
-static sley_status soften(sley_comm *comm, shared *s, sley_graph *graph, graph_array *of) {
+static sley_status soften(sley_comm *comm, ranked_run *s, sley_graph *graph, graph_array *of) {
   const ranked_graph *c = s->c;
   const oracle_graph g = {c->a, c->heads, 1};
   SL_TRY(sley_edge_softmax(graph, 0, c->heads, c->dtype, of[WEIGHT].m.here, of[P].m.here));
@@ -250,10 +234,10 @@ static sley_status soften(sley_comm *comm, shared *s, sley_graph *graph, graph_a
   oracle_result_free(&p);
   oracle_result_free(&ds);
   SL_TRY(sl_agree(comm, status));
-  return same_bits(comm, s, 2, &of[P], "P");
+  return ranked_run_bits(comm, s, 2, &of[P], "P");
 }
 
-static sley_status soften_all(sley_comm *comm, shared *s, sley_graph *graph) {
+static sley_status soften_all(sley_comm *comm, ranked_run *s, sley_graph *graph) {
   graph_array of[PRODUCTS] = {0};
   sley_status status = sl_agree(comm, open_products(comm, s->c, 1, of));
   if (status == SLEY_OK)
@@ -263,7 +247,7 @@ static sley_status soften_all(sley_comm *comm, shared *s, sley_graph *graph) {
 }
 
 static sley_status rank_main(sl_comm *comm, void *arg) {
-  shared *s = arg;
+  ranked_run *s = arg;
   const ranked_graph *c = s->c;
   sley_matrix *block = NULL;
   sley_graph *graph = NULL;
@@ -284,23 +268,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
 }
 
 static void run_samples(const rank_case *c) {
-  enum { SAMPLES = 12 };
-  for (uint64_t i = 0; i < SAMPLES; i++) {
-    ranked_graph drawn = ranked_graph_draw(c->seed * SAMPLES + i, c->ranks), alone = drawn;
-    shared s = {.c = &alone};
-    alone.ranks = 1;
-    alone.row_begin[1] = drawn.a->rows;
-    alone.col_begin[1] = drawn.a->cols;
-    rank_case one = *c;
-    one.ranks = one.workgroup = 1;
-    if (!test_launched()) {
-      assert_case_ok(&one, run_case(&one, rank_main, &s));
-      s.compares = true;
-    }
-    s.c = &drawn;
-    assert_case_ok(c, run_case(c, rank_main, &s));
-    ranked_graph_free(&drawn);
-  }
+  ranked_graph_samples(c, rank_main);
 }
 
 static void test_on_all_ranks(void **state) {

@@ -144,3 +144,36 @@ sley_status graph_array_bits(sley_comm *comm, const graph_array *a, int64_t *bit
   *bits = (int64_t)sum;
   return sley_comm_allreduce(comm, SLEY_SUM, bits, 1);
 }
+
+static void run_sample(const rank_case *c, sl_rank_main main, uint64_t sample) {
+  ranked_graph drawn = ranked_graph_draw(sample, c->ranks), alone = drawn;
+  ranked_run run = {.c = &alone, .sample = sample};
+  rank_case one = *c;
+  alone.ranks = one.ranks = one.workgroup = 1;
+  alone.row_begin[1] = drawn.a->rows;
+  alone.col_begin[1] = drawn.a->cols;
+  if (!test_launched()) {
+    assert_case_ok(&one, run_case(&one, main, &run));
+    run.compares = true;
+  }
+  run.c = &drawn;
+  assert_case_ok(c, run_case(c, main, &run));
+  ranked_graph_free(&drawn);
+}
+
+void ranked_graph_samples(const rank_case *c, sl_rank_main main) {
+  enum { SAMPLES = 12 };
+  for (uint64_t i = 0; i < SAMPLES; i++)
+    run_sample(c, main, c->seed * SAMPLES + i);
+}
+
+sley_status ranked_run_bits(sley_comm *comm, ranked_run *run, int number, const graph_array *a,
+                            const char *what) {
+  int64_t bits;
+  SL_TRY(graph_array_bits(comm, a, &bits));
+  if (run->compares && bits != run->bits[number] && test_on_cpu())
+    return sl_fail(SLEY_ERR_INTERNAL, "%s: the bits are not those of one rank", what);
+  if (!run->compares && comm->rank == 0)
+    run->bits[number] = bits;
+  return SLEY_OK;
+}

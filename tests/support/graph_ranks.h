@@ -61,4 +61,21 @@ sley_status graph_array_check(const graph_array *a, const oracle_result *expecte
  */
 sley_status graph_array_bits(sley_comm *comm, const graph_array *a, int64_t *bits);
 
+/* What a main gets of a sample: run by one rank, whose bits are kept, and then by all. */
+typedef struct ranked_run {
+  const ranked_graph *c;
+  uint64_t sample;
+  int64_t bits[8];
+  bool compares;
+} ranked_run;
+
+/* main with a ranked_run, for each of several graphs: by one rank, unless a launcher has started the ranks,
+ * and by those of the case. */
+void ranked_graph_samples(const rank_case *c, sl_rank_main main);
+
+/* Keeps the bits of an array under a number, or, on the CPU, compares them with those that were kept.
+ * Collective. */
+sley_status ranked_run_bits(sley_comm *comm, ranked_run *run, int number, const graph_array *a,
+                            const char *what);
+
 #endif
