@@ -23,7 +23,7 @@ sley_status sley_aggregation_create(sley_graph *graph, const sley_aggregation_op
   if (status == SLEY_OK && !out)
     status = sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
   SL_TRY(sl_agree(graph->comm, status));
-  SL_TRY(sl_check_same(graph->comm, call, names,
+  SL_TRY(sl_agree_same(graph->comm, call, names,
                        (const int64_t[]){o.kind, o.heads, o.width, o.dtype, o.relation}, 5));
   return sl_aggregation_create(graph, &o, out);
 }
@@ -42,8 +42,7 @@ static sley_status check_forward(const sley_aggregation *g, const sley_aggregati
   SL_TRY(sl_struct_take("sley_aggregation_operands", given, sizeof *o, o));
   if (o->add && g->kind != SL_AGGREGATE_SUM)
     return sl_fail(SLEY_ERR_ARG, "%s: only sums can be added to Y: leave add out", call);
-  if (o->fetched.there && !o->fetched.rows && g->graph->halo->count > 0)
-    return sl_fail(SLEY_ERR_ARG, "%s: rows are said to be there, but fetched.rows is NULL", call);
+  SL_TRY(sl_check_fetched(call, g->graph, &o->fetched));
   return sl_check_operands(
       call, (const sl_dense_operand[]){own_x(g, "x", o->x, o->ldx), own_y(g, "y", o->y, o->ldy)}, 2);
 }

@@ -32,7 +32,7 @@ sley_status sley_attention_create(sley_graph *graph, const sley_attention_option
     status = sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
   SL_TRY(sl_agree(graph->comm, status));
   memcpy(&slope, &o.slope, sizeof slope);
-  SL_TRY(sl_check_same(graph->comm, call, names,
+  SL_TRY(sl_agree_same(graph->comm, call, names,
                        (const int64_t[]){o.kind, o.heads, o.width, o.dtype, slope >> 1, o.relation}, 6));
   return sl_attention_create(graph, &o, out);
 }

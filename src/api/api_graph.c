@@ -43,7 +43,7 @@ sley_status sley_graph_halo(const sley_graph *graph, int64_t k, sley_dtype dtype
   else
     status = sl_check_shape("sley_graph_halo", graph, 1, k, dtype, 0);
   SL_TRY(sl_agree(graph->comm, status));
-  SL_TRY(sl_check_same(graph->comm, "sley_graph_halo", names, (const int64_t[]){k, dtype}, 2));
+  SL_TRY(sl_agree_same(graph->comm, "sley_graph_halo", names, (const int64_t[]){k, dtype}, 2));
   return sl_halo_rows_of(graph->halo, k, dtype, out);
 }
 

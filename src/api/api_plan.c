@@ -48,25 +48,19 @@ static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
   static const char *const name[FIELDS] = {"algo",      "reproducible", "transpose", "dry",
                                            "local",     "capture",      "wire",      "keep_input",
                                            "renewable", "kernel",       "update",    "precision"};
-  int64_t least[2 * FIELDS] = {hash_name(o->algo, "auto"),
-                               o->reproducible,
-                               o->transpose,
-                               o->dry,
-                               hash_name(o->local, "auto"),
-                               o->capture,
-                               hash_name(o->wire, "none"),
-                               o->keep_input,
-                               o->renewable,
-                               hash_name(o->kernel, "auto"),
-                               o->update,
-                               hash_name(o->precision, "full")};
-  for (int i = 0; i < FIELDS; i++)
-    least[FIELDS + i] = -least[i];
-  SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 2 * FIELDS));
-  for (int i = 0; i < FIELDS; i++)
-    if (least[i] != -least[FIELDS + i])
-      return sl_agree(comm, sl_fail(SLEY_ERR_ARG, "the ranks were given different values of: %s", name[i]));
-  return SLEY_OK;
+  const int64_t given[FIELDS] = {hash_name(o->algo, "auto"),
+                                 o->reproducible,
+                                 o->transpose,
+                                 o->dry,
+                                 hash_name(o->local, "auto"),
+                                 o->capture,
+                                 hash_name(o->wire, "none"),
+                                 o->keep_input,
+                                 o->renewable,
+                                 hash_name(o->kernel, "auto"),
+                                 o->update,
+                                 hash_name(o->precision, "full")};
+  return sl_agree_same(comm, NULL, name, given, FIELDS);
 }
 
 sley_status sley_plan_create(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,

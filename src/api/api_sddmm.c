@@ -27,7 +27,7 @@ sley_status sley_sddmm_create(sley_graph *graph, const sley_sddmm_options *optio
   if (status == SLEY_OK && !out)
     status = sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
   SL_TRY(sl_agree(graph->comm, status));
-  SL_TRY(sl_check_same(graph->comm, call, names,
+  SL_TRY(sl_agree_same(graph->comm, call, names,
                        (const int64_t[]){o.form, o.heads, o.width, o.dtype, o.relation}, 5));
   return sl_sddmm_create(graph, &o, out);
 }
@@ -44,8 +44,7 @@ static sl_dense_operand rows_of_v(const sley_sddmm *g, const char *name, const v
 static sley_status check_operands(const char *call, const sley_sddmm *g, const sley_sddmm_operands *given,
                                   sley_sddmm_operands *o) {
   SL_TRY(sl_struct_take("sley_sddmm_operands", given, sizeof *o, o));
-  if (o->fetched.there && !o->fetched.rows && g->graph->halo->count > 0)
-    return sl_fail(SLEY_ERR_ARG, "%s: rows are said to be there, but fetched.rows is NULL", call);
+  SL_TRY(sl_check_fetched(call, g->graph, &o->fetched));
   return sl_check_operands(
       call, (const sl_dense_operand[]){rows_of_u(g, "u", o->u, o->ldu), rows_of_v(g, "v", o->v, o->ldv)}, 2);
 }

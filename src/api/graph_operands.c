@@ -2,8 +2,6 @@
 /* Checks of the arguments of operations on graphs. */
 #include "api/graph_operands.h"
 
-enum { MOST_NUMBERS = 8 };
-
 static sley_status check_operand(const char *call, const sl_dense_operand *o) {
   if (o->ld < o->features)
     return sl_fail(SLEY_ERR_ARG, "%s: the leading dimension of %s is %lld, less than its %lld columns", call,
@@ -56,18 +54,9 @@ sley_status sl_check_gradients(const char *call, const sley_graph *graph) {
   return SLEY_OK;
 }
 
-sley_status sl_check_same(sl_comm *comm, const char *call, const char *const *names, const int64_t *numbers,
-                          int count) {
-  int64_t least[2 * MOST_NUMBERS];
-  for (int i = 0; i < count; i++) {
-    least[i] = numbers[i];
-    least[count + i] = -numbers[i];
-  }
-  SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 2 * count));
-  for (int i = 0; i < count; i++)
-    if (least[i] != -least[count + i])
-      return sl_agree(
-          comm, sl_fail(SLEY_ERR_ARG, "%s: the ranks were given different values of: %s", call, names[i]));
+sley_status sl_check_fetched(const char *call, const sley_graph *graph, const sley_fetched *fetched) {
+  if (fetched->there && !fetched->rows && graph->halo->count > 0)
+    return sl_fail(SLEY_ERR_ARG, "%s: rows are said to be there, but fetched.rows is NULL", call);
   return SLEY_OK;
 }
 

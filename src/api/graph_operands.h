@@ -26,9 +26,8 @@ sley_status sl_check_shape(const char *call, const sley_graph *graph, int64_t he
 /* Whether the graph has what gradients are made with. */
 sley_status sl_check_gradients(const char *call, const sley_graph *graph);
 
-/* All ranks must have been given the same numbers: collective, agreed. names: of them. */
-sley_status sl_check_same(sl_comm *comm, const char *call, const char *const *names, const int64_t *numbers,
-                          int count);
+/* Whether rows that are said to be fetched have an address. */
+sley_status sl_check_fetched(const char *call, const sley_graph *graph, const sley_fetched *fetched);
 
 /* Passes status on; an error of one rank ends the comm, where others may wait for it. */
 sley_status sl_refuse_operands(const sley_graph *graph, sley_status status);

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "ops/graph_memory.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -221,12 +222,6 @@ sley_status sl_attention_backward(const sley_attention *g, const sley_attention_
   return sl_graph_pulls(g->graph) ? fetch_and_make(g, a, to) : make_and_send(g, a, to);
 }
 
-static void give(const sley_attention *g, void *block) {
-  sl_device *device = g->graph->comm->device;
-  if (block)
-    device->ops->free(device, block);
-}
-
 void sl_attention_destroy(sley_attention *attention) {
   if (!attention)
     return;
@@ -235,7 +230,7 @@ void sl_attention_destroy(sley_attention *attention) {
   sl_row_pull_close(&attention->all_dy);
   sl_row_pull_close(&attention->all_query);
   sl_graph_rows_close(&attention->source);
-  give(attention, attention->work);
-  give(attention, attention->delta);
+  sl_graph_give(attention->graph->comm, attention->work);
+  sl_graph_give(attention->graph->comm, attention->delta);
   sl_free(attention);
 }

@@ -3,6 +3,7 @@
 #include "ops/graph.h"
 
 #include "base/memory.h"
+#include "partition/partition.h"
 #include "plan/colset.h"
 
 /* What every rank can check by itself, and what it works with. */
@@ -57,24 +58,11 @@ static sley_status check(const request *q) {
 
 /* All ranks must have been given the same. Collective. */
 static sley_status check_same(const request *q, const sley_graph_options *o) {
-  enum { FIELDS = 5 };
-  static const char *const name[FIELDS] = {"relations", "forward", "reproducible", "row_begin", "col_begin"};
-  uint64_t hash[2] = {0, 0};
-  for (int r = 0; r <= q->comm->size; r++) {
-    hash[0] = hash[0] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)q->row_begin[r] + 1;
-    hash[1] = hash[1] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)q->col_begin[r] + 1;
-  }
-  int64_t least[2 * FIELDS] = {o->relations, o->forward, o->reproducible, (int64_t)(hash[0] >> 1),
-                               (int64_t)(hash[1] >> 1)};
-  for (int i = 0; i < FIELDS; i++)
-    least[FIELDS + i] = -least[i];
-  SL_TRY(q->comm->ops->allreduce(q->comm, SL_MIN, least, 2 * FIELDS));
-  for (int i = 0; i < FIELDS; i++)
-    if (least[i] != -least[FIELDS + i])
-      return sl_agree(
-          q->comm,
-          sl_fail(SLEY_ERR_ARG, "sley_graph_create: the ranks were given different values of: %s", name[i]));
-  return SLEY_OK;
+  static const char *const name[] = {"relations", "forward", "reproducible", "row_begin", "col_begin"};
+  const int64_t given[] = {o->relations, o->forward, o->reproducible,
+                           sl_partition_hash(q->row_begin, q->comm->size),
+                           sl_partition_hash(q->col_begin, q->comm->size)};
+  return sl_agree_same(q->comm, "sley_graph_create", name, given, 5);
 }
 
 /* The columns of other ranks among entries begin .. end - 1 of all relations. */

@@ -4,6 +4,7 @@
 #include "ops/graph_owned.h"
 
 #include "base/memory.h"
+#include "ops/graph_memory.h"
 #include "partition/partition.h"
 #include "plan/colset.h"
 
@@ -156,23 +157,16 @@ static void sort_items(const gathering *g, const arrived *of, sl_owned *out, sor
   s->rowptr[0] = 0;
 }
 
-static sley_status upload(sl_comm *comm, const void *host, int64_t bytes, const void **out) {
-  void *there = NULL;
-  sley_status status = sl_device_upload(comm->queue, host, bytes, "a graph", &there);
-  *out = there;
-  return status;
-}
-
 static sley_status upload_sorted(sl_comm *comm, const sorted *s, sl_owned *out) {
   sl_pattern *p = &out->pattern;
   const int64_t cols = p->cols;
-  SL_TRY(upload(comm, s->rowptr, (p->rows + 1) * (int64_t)sizeof *s->rowptr, (const void **)&p->rowptr));
-  SL_TRY(upload(comm, s->col, out->entries * (int64_t)sizeof *s->col, (const void **)&p->col));
-  SL_TRY(upload(comm, s->place, out->entries * (int64_t)sizeof *s->place, (const void **)&p->place));
+  SL_TRY(sl_graph_upload(comm, s->rowptr, p->rows + 1, sizeof *s->rowptr, (const void **)&p->rowptr));
+  SL_TRY(sl_graph_upload(comm, s->col, out->entries, sizeof *s->col, (const void **)&p->col));
+  SL_TRY(sl_graph_upload(comm, s->place, out->entries, sizeof *s->place, (const void **)&p->place));
   SL_TRY(
-      upload(comm, s->per_row_f32, cols * (int64_t)sizeof *s->per_row_f32, (const void **)&out->per_row[0]));
+      sl_graph_upload(comm, s->per_row_f32, cols, sizeof *s->per_row_f32, (const void **)&out->per_row[0]));
   SL_TRY(
-      upload(comm, s->per_row_f64, cols * (int64_t)sizeof *s->per_row_f64, (const void **)&out->per_row[1]));
+      sl_graph_upload(comm, s->per_row_f64, cols, sizeof *s->per_row_f64, (const void **)&out->per_row[1]));
   return comm->queue->ops->queue_wait(comm->queue); /* the host's copies are used until then */
 }
 
@@ -239,17 +233,12 @@ sley_status sl_owned_make(sl_comm *comm, const sley_matrix *const *blocks, const
   return status;
 }
 
-static void give(sl_comm *comm, const void *block) {
-  if (block)
-    comm->device->ops->free(comm->device, (void *)block);
-}
-
 void sl_owned_free(sl_comm *comm, sl_owned *owned) {
-  give(comm, owned->per_row[1]);
-  give(comm, owned->per_row[0]);
-  give(comm, owned->pattern.place);
-  give(comm, owned->pattern.col);
-  give(comm, owned->pattern.rowptr);
+  sl_graph_give(comm, owned->per_row[1]);
+  sl_graph_give(comm, owned->per_row[0]);
+  sl_graph_give(comm, owned->pattern.place);
+  sl_graph_give(comm, owned->pattern.col);
+  sl_graph_give(comm, owned->pattern.rowptr);
   sl_free(owned->recv_begin);
   sl_free(owned->send_begin);
   sl_free(owned->recv);

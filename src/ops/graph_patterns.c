@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "matrix/scatter.h"
 #include "ops/graph.h"
+#include "ops/graph_memory.h"
 
 enum { GRAIN = 1 << 14 };
 
@@ -77,28 +78,22 @@ static sley_status sort_by_columns(making *m, int64_t cols, sl_team *team) {
   return sl_team_for(team, m->scatter.chunks, 1, place_entries, m);
 }
 
-static sley_status upload(sl_comm *comm, const void *host, int64_t count, int64_t bytes_each,
-                          const void **out) {
-  void *there = NULL;
-  sley_status status = sl_device_upload(comm->queue, host, count * bytes_each, "a graph", &there);
-  *out = there;
-  return status;
-}
-
 static sley_status upload_rows(sl_comm *comm, const making *m, sl_relation *out) {
   sl_pattern *p = &out->by_rows;
-  SL_TRY(upload(comm, m->rowptr, p->rows + 1, sizeof *m->rowptr, (const void **)&p->rowptr));
-  SL_TRY(upload(comm, m->number, out->entries, sizeof *m->number, (const void **)&p->col));
-  SL_TRY(upload(comm, m->per_row_f32, p->rows, sizeof *m->per_row_f32, (const void **)&out->per_row[0]));
-  return upload(comm, m->per_row_f64, p->rows, sizeof *m->per_row_f64, (const void **)&out->per_row[1]);
+  SL_TRY(sl_graph_upload(comm, m->rowptr, p->rows + 1, sizeof *m->rowptr, (const void **)&p->rowptr));
+  SL_TRY(sl_graph_upload(comm, m->number, out->entries, sizeof *m->number, (const void **)&p->col));
+  SL_TRY(sl_graph_upload(comm, m->per_row_f32, p->rows, sizeof *m->per_row_f32,
+                         (const void **)&out->per_row[0]));
+  return sl_graph_upload(comm, m->per_row_f64, p->rows, sizeof *m->per_row_f64,
+                         (const void **)&out->per_row[1]);
 }
 
 static sley_status upload_columns(sl_comm *comm, const making *m, sl_relation *out) {
   sl_pattern *p = &out->by_columns;
   p->of_row = out->by_rows.rowptr;
-  SL_TRY(upload(comm, m->colptr, p->rows + 1, sizeof *m->colptr, (const void **)&p->rowptr));
-  SL_TRY(upload(comm, m->row, out->entries, sizeof *m->row, (const void **)&p->col));
-  return upload(comm, m->place, out->entries, sizeof *m->place, (const void **)&p->place);
+  SL_TRY(sl_graph_upload(comm, m->colptr, p->rows + 1, sizeof *m->colptr, (const void **)&p->rowptr));
+  SL_TRY(sl_graph_upload(comm, m->row, out->entries, sizeof *m->row, (const void **)&p->col));
+  return sl_graph_upload(comm, m->place, out->entries, sizeof *m->place, (const void **)&p->place);
 }
 
 static sley_status make(sl_comm *comm, making *m, int64_t cols, bool by_columns, sl_relation *out) {
@@ -136,18 +131,13 @@ sley_status sl_relation_make(sl_comm *comm, const sley_matrix *block, const int3
   return status;
 }
 
-static void give(sl_comm *comm, const void *block) {
-  if (block)
-    comm->device->ops->free(comm->device, (void *)block);
-}
-
 void sl_relation_free(sl_comm *comm, sl_relation *relation) {
-  give(comm, relation->by_columns.place);
-  give(comm, relation->by_columns.col);
-  give(comm, relation->by_columns.rowptr);
-  give(comm, relation->per_row[1]);
-  give(comm, relation->per_row[0]);
-  give(comm, relation->by_rows.col);
-  give(comm, relation->by_rows.rowptr);
+  sl_graph_give(comm, relation->by_columns.place);
+  sl_graph_give(comm, relation->by_columns.col);
+  sl_graph_give(comm, relation->by_columns.rowptr);
+  sl_graph_give(comm, relation->per_row[1]);
+  sl_graph_give(comm, relation->per_row[0]);
+  sl_graph_give(comm, relation->by_rows.col);
+  sl_graph_give(comm, relation->by_rows.rowptr);
   *relation = (sl_relation){0};
 }

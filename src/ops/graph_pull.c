@@ -4,6 +4,7 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "ops/graph_memory.h"
 #include "ops/graph_rows.h"
 
 static sley_status take(sley_graph *graph, int64_t count, int64_t bytes, void **out) {
@@ -12,11 +13,6 @@ static sley_status take(sley_graph *graph, int64_t count, int64_t bytes, void **
   if (__builtin_mul_overflow(count + 1, bytes, &all))
     return sl_fail(SLEY_ERR_OVERFLOW, "what travels for gradients has more than 2^63 bytes");
   return device->ops->alloc(device, all, "gradients", out);
-}
-
-static void give(sley_graph *graph, void *block) {
-  if (block)
-    graph->comm->device->ops->free(graph->comm->device, block);
 }
 
 sley_status sl_row_pull_open(sley_graph *graph, int64_t features, sley_dtype dtype, sl_row_pull *out) {
@@ -54,7 +50,7 @@ sley_status sl_row_pull_run(const sl_row_pull *pull, const void *rows, int64_t l
 void sl_row_pull_close(sl_row_pull *pull) {
   sl_halo_rows_destroy(pull->halo);
   if (pull->graph)
-    give(pull->graph, pull->all);
+    sl_graph_give(pull->graph->comm, pull->all);
   *pull = (sl_row_pull){0};
 }
 
@@ -112,7 +108,7 @@ void sl_entry_pull_close(sl_entry_pull *pull) {
   if (pull->exchange)
     pull->graph->comm->ops->exchange_destroy(pull->exchange);
   if (pull->graph)
-    give(pull->graph, pull->all);
+    sl_graph_give(pull->graph->comm, pull->all);
   sl_free(pull->lists);
   *pull = (sl_entry_pull){0};
 }

@@ -4,6 +4,7 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "ops/graph_memory.h"
 
 int64_t sl_graph_rows_bytes(const sl_graph_rows *rows) {
   return rows->graph->halo->count * rows->features * (int64_t)sley_dtype_bytes(rows->dtype);
@@ -30,8 +31,8 @@ sley_status sl_graph_rows_open(sley_graph *graph, int64_t features, sley_dtype d
 
 void sl_graph_rows_close(sl_graph_rows *rows) {
   sl_halo_rows_destroy(rows->halo);
-  if (rows->buffer)
-    rows->graph->comm->device->ops->free(rows->graph->comm->device, rows->buffer);
+  if (rows->graph)
+    sl_graph_give(rows->graph->comm, rows->buffer);
   *rows = (sl_graph_rows){0};
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "partition/partition.h"
 
 enum { WIDEST_VALUE = 64 }; /* more than any dtype's bytes */
 
@@ -39,21 +40,9 @@ static sley_status check_arguments(const sl_comm *comm, const int64_t *row, int6
 
 /* All ranks must have been given the same. Collective. */
 static sley_status check_same(sl_comm *comm, const int64_t *begin, int64_t k, sley_dtype dtype) {
-  enum { FIELDS = 3 };
-  static const char *const name[FIELDS] = {"k", "dtype", "col_begin"};
-  uint64_t hash = 0;
-  for (int r = 0; r <= comm->size; r++)
-    hash = hash * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)begin[r] + 1;
-  int64_t least[2 * FIELDS] = {k, dtype, (int64_t)(hash >> 1)};
-  for (int i = 0; i < FIELDS; i++)
-    least[FIELDS + i] = -least[i];
-  SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 2 * FIELDS));
-  for (int i = 0; i < FIELDS; i++)
-    if (least[i] != -least[FIELDS + i])
-      return sl_agree(
-          comm,
-          sl_fail(SLEY_ERR_ARG, "sley_halo_create: the ranks were given different values of: %s", name[i]));
-  return SLEY_OK;
+  static const char *const name[] = {"k", "dtype", "col_begin"};
+  const int64_t given[] = {k, dtype, sl_partition_hash(begin, comm->size)};
+  return sl_agree_same(comm, "sley_halo_create", name, given, 3);
 }
 
 sley_status sl_halo_rows_create(sl_comm *comm, const int64_t *row, int64_t count, const int64_t *col_begin,

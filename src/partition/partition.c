@@ -56,3 +56,10 @@ int sl_partition_owner(const int64_t *begin, int ranks, int64_t row) {
   }
   return low;
 }
+
+int64_t sl_partition_hash(const int64_t *begin, int ranks) {
+  uint64_t hash = 0;
+  for (int r = 0; r <= ranks; r++)
+    hash = hash * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)begin[r] + 1;
+  return (int64_t)(hash >> 1);
+}

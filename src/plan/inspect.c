@@ -66,23 +66,10 @@ static sley_status check_local(const sl_comm *comm, const sley_matrix *block, co
 /* All ranks must have been given the same k, dtype and partitions, and all get the error. */
 static sley_status check_agreement(sl_comm *comm, sley_dtype dtype, const int64_t *row_begin,
                                    const int64_t *col_begin, const sl_plan_wishes *wishes) {
-  enum { FIELDS = 5 };
-  uint64_t hash[2] = {0, 0};
-  for (int r = 0; r <= comm->size; r++) {
-    hash[0] = hash[0] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)row_begin[r] + 1;
-    hash[1] = hash[1] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)col_begin[r] + 1;
-  }
-  static const char *const name[FIELDS] = {"k", "dtype", "partition of the rows", "partition of X",
-                                           "reproducible"};
-  int64_t least[2 * FIELDS] = {wishes->k, dtype, (int64_t)(hash[0] >> 1), (int64_t)(hash[1] >> 1),
-                               wishes->reproducible};
-  for (int i = 0; i < FIELDS; i++)
-    least[FIELDS + i] = -least[i];
-  SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 2 * FIELDS));
-  for (int i = 0; i < FIELDS; i++)
-    if (least[i] != -least[FIELDS + i])
-      return sl_agree(comm, sl_fail(SLEY_ERR_ARG, "the ranks were given different values of: %s", name[i]));
-  return SLEY_OK;
+  static const char *const name[] = {"k", "dtype", "partition of the rows", "partition of X", "reproducible"};
+  const int64_t given[] = {wishes->k, dtype, sl_partition_hash(row_begin, comm->size),
+                           sl_partition_hash(col_begin, comm->size), wishes->reproducible};
+  return sl_agree_same(comm, NULL, name, given, 5);
 }
 
 /* The remote columns, ascending: *rows, the caller's. */

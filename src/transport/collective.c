@@ -49,6 +49,21 @@ sley_status sl_agree_alike(sl_comm *comm, sley_status mine) {
   return sl_error_restore(&theirs);
 }
 
+sley_status sl_agree_same(sl_comm *comm, const char *call, const char *const *names, const int64_t *numbers,
+                          int count) {
+  int64_t least[2 * SL_AGREE_MOST];
+  for (int i = 0; i < count; i++) {
+    least[i] = numbers[i];
+    least[count + i] = ~numbers[i]; /* so that the least is the greatest number's */
+  }
+  SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 2 * count));
+  for (int i = 0; i < count; i++)
+    if (least[i] != ~least[count + i])
+      return sl_agree(comm, sl_fail(SLEY_ERR_ARG, "%s%sthe ranks were given different values of: %s",
+                                    call ? call : "", call ? ": " : "", names[i]));
+  return SLEY_OK;
+}
+
 /* The running sum of count[p] * item_bytes in at, and the bytes in bytes. */
 static sley_status lay_out(const char *what, int size, const int64_t *count, int64_t item_bytes, int64_t *at,
                            int64_t *bytes, int64_t *total) {
