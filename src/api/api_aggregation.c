@@ -65,8 +65,10 @@ static sley_status check_backward(const sley_aggregation *g, const sley_aggregat
   const sl_dense_operand dy = own_y(g, "dy", to->dy, to->lddy), x = own_x(g, "x", o->x, o->ldx),
                          dx = own_x(g, "dx", to->dx, to->lddx);
   SL_TRY(sl_check_operands(call, &dy, 1));
-  if (to->dval)
+  if (to->dval) {
+    SL_TRY(sl_check_fetched(call, g->graph, &o->fetched));
     SL_TRY(sl_check_operands(call, &x, 1));
+  }
   if (to->dx)
     SL_TRY(sl_check_operands(call, &dx, 1));
   if (g->kind == SL_AGGREGATE_MIN || g->kind == SL_AGGREGATE_MAX)

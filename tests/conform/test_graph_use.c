@@ -128,6 +128,32 @@ static sley_status refuse_operands(here *h) {
   return sl_fail(SLEY_ERR_UNSUPPORTED, "as it should");
 }
 
+/* Rows are said to be there, and are not: refused where there would be any, forward and backward. */
+static sley_status refuse_fetched(here *h) {
+  float value[ROWS * K] = {0};
+  sley_aggregation *aggregation = NULL;
+  sley_aggregation_operands o = SLEY_AGGREGATION_OPERANDS_INIT;
+  sley_aggregation_gradients to = SLEY_AGGREGATION_GRADIENTS_INIT;
+  sley_graph_info info;
+  SL_TRY(make_graph(h, false));
+  SL_TRY(sley_graph_info_get(h->graph, &info));
+  SL_TRY(prepare(h, SLEY_AGGREGATE_SUM, 0, &aggregation));
+  o.x = o.y = to.dval = value;
+  to.dy = value;
+  o.ldx = o.ldy = to.lddy = K;
+  o.fetched.there = true;
+  sley_status backward = SLEY_ERR_ARG, forward = backward;
+  bool said = true;
+  if (info.halo_rows > 0) { /* which every rank of several has here */
+    backward = sley_aggregate_backward(aggregation, &o, &to);
+    said = strstr(sley_last_error(), "fetched.rows is NULL") != NULL;
+    forward = sley_aggregate_forward(aggregation, &o);
+  }
+  sley_aggregation_destroy(aggregation);
+  EXPECT(backward == SLEY_ERR_ARG && forward == SLEY_ERR_ARG && said);
+  return sl_fail(SLEY_ERR_UNSUPPORTED, "as it should");
+}
+
 typedef struct run {
   const sample *s;
   sley_status (*body)(here *h);
@@ -158,6 +184,7 @@ static void run_samples(const rank_case *c) {
   assert_case_ok(c, run_case(c, rank_main, &(run){&s, sum_relations}));
   assert_case_ok(c, run_case(c, rank_main, &(run){&s, refuse}));
   assert_int_equal(run_case(c, rank_main, &(run){&s, refuse_operands}), SLEY_ERR_UNSUPPORTED);
+  assert_int_equal(run_case(c, rank_main, &(run){&s, refuse_fetched}), SLEY_ERR_UNSUPPORTED);
   sley_matrix_destroy(s.a[1]);
   sley_matrix_destroy(s.a[0]);
 }
