@@ -50,6 +50,17 @@ image image_of_block(sl_queue *queue, const block *b) {
   return image_of(queue, b->data, b->bytes, (size_t)(b->data - b->base));
 }
 
+void assert_same_values(const block *found, const block *expected, sley_dtype dtype, const char *what) {
+  const size_t each = sley_dtype_bytes(dtype);
+  assert_int_equal(found->bytes, expected->bytes);
+  for (size_t i = 0; i < found->bytes / each; i++) {
+    const double a = sl_value_at(found->data, dtype, (int64_t)i),
+                 b = sl_value_at(expected->data, dtype, (int64_t)i);
+    if (memcmp(found->data + i * each, expected->data + i * each, each) != 0 && !(isnan(a) && isnan(b)))
+      fail_msg("%s: value %zu is %.17g, not %.17g", what, i, a, b);
+  }
+}
+
 sl_queue *queues[QUEUES];
 
 int open_queues(void **state) {
