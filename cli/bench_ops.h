@@ -117,6 +117,7 @@ typedef struct cli_ops_bench {
   sley_dtype dtype;
   uint64_t seed;
   int64_t repeat;
+  bool alone;         /* no product beside the operations */
   const cli_mkl *mkl; /* NULL: no_mkl says why */
   const char *no_mkl;
 } cli_ops_bench;

@@ -267,7 +267,7 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   sley_status status = make_graph(&w, &graph);
   if (status == SLEY_OK)
     status = open_case(&w, s->op, graph, &w.op);
-  if (status == SLEY_OK && s->op != &cli_op_product && s->k > 0)
+  if (status == SLEY_OK && s->op != &cli_op_product && s->k > 0 && !s->bench->alone)
     status = open_case(&w, &cli_op_product, graph, &w.product);
   if (status == SLEY_OK && s->op == &cli_op_product && s->bench->mkl && sley_comm_size(comm) == 1 &&
       cli_op_on_host(&w.op))

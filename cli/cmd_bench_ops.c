@@ -19,6 +19,7 @@ enum { MOST_NUMBERS = 32, MOST_WIDTH = 1 << 16, SPEC_BYTES = 4096, MOST_RANKS = 
 typedef struct ops_settings {
   const char *matrix, *ops, *k, *heads, *dtype, *device, *mkl, *json;
   int64_t seed, threads, ranks, repeat;
+  bool alone;
 } ops_settings;
 
 #define AT(field) offsetof(ops_settings, field)
@@ -81,6 +82,10 @@ static const cli_option own_options[] = {
      .least = 1,
      .most = 1000000,
      .help = "timed turns of each pass"},
+    {.name = "alone",
+     .kind = CLI_FLAG,
+     .offset = AT(alone),
+     .help = "no product beside the operations, so that memory is theirs"},
     {.name = "mkl",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -211,7 +216,8 @@ static sley_status measure(running *r, const cli_op *op, const sley_matrix *matr
 /* Of the softmax, which has no width, or of all others of one width. */
 static sley_status take_ops(running *r, const sley_matrix *matrix, const char *name, int64_t k) {
   static const numbers one = {1, {1}};
-  sley_status status = k > 0 ? measure(r, &cli_op_product, matrix, name, k, 1) : SLEY_OK;
+  sley_status status =
+      k > 0 && !r->settings->alone ? measure(r, &cli_op_product, matrix, name, k, 1) : SLEY_OK;
   for (int i = 0; i < cli_ops_count() && status == SLEY_OK; i++) {
     const cli_op *op = &cli_ops[i];
     const numbers *heads = op->by_heads ? &r->heads : &one;
@@ -295,6 +301,7 @@ static int run(void *settings_, char **positionals) {
   const bool to_stdout = settings->json && strcmp(settings->json, "-") == 0;
   running r = {.settings = settings, .stream = to_stdout ? stderr : stdout};
   r.bench = (cli_ops_bench){.device = settings->device,
+                            .alone = settings->alone,
                             .threads = (int)settings->threads,
                             .ranks = (int)settings->ranks,
                             .dtype = cli_dtype(settings->dtype),

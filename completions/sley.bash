@@ -22,7 +22,7 @@ _sley() {
     spy) options="--output --ranks --partition --order --size --bare --threads --seed --mem-limit --help" ;;
     tune) options="--device --out --transport --seconds --help" ;;
     bench) options="--data --matrix --cases --least --widest --seed --list --dtype --device --precision --threads --repeat --budget --mem-limit --mkl --json --help" ;;
-    "bench ops") options="--matrix --ops --k --heads --dtype --device --threads --ranks --seed --repeat --mkl --json --help" ;;
+    "bench ops") options="--matrix --ops --k --heads --dtype --device --threads --ranks --seed --repeat --alone --mkl --json --help" ;;
     info) options="--json --help" ;;
     help)
       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")

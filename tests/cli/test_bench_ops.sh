@@ -64,6 +64,15 @@ field "$json" cases.25.op softmax
 field "$json" cases.25.heads 4
 field "$json" cases.25.k 0
 
+echo "alone there is no product"
+# shellcheck disable=SC2086 # a list of words
+run 0 $bench --matrix "$small" --k 8 --ops max --alone --json "$json"
+[ "$(cases)" -eq 1 ] || fail "$(cases) cases"
+field "$json" cases.0.op max
+field "$json" cases.0.spmm_ms null
+! grep -q "time by that of spmm" "$work/out" || fail "times are compared with a product that was not measured"
+all_ok
+
 echo "bytes are those of the operands and results, once"
 # shellcheck disable=SC2086 # a list of words
 run 0 $bench --matrix er:n=50,nnz=300 --k 16 --ops mean,sddmm --dtype f64 --json "$json"
