@@ -26,7 +26,8 @@ typedef enum sl_aggregate {
  * has the type of sums, f32 for f16 and bf16, else the dtype itself; it is for SUM alone.
  *
  * chosen not NULL, with SUM and a pattern by columns: only those terms count that were chosen:
- * chosen[col[j] features + f] == place[j]. It is the arg of the pattern by rows.
+ * chosen[col[j] features + f] == place[j]. It is the arg of the pattern by rows. chosen_low: memory of as many
+ * bytes as chosen has numbers, beginning at a multiple of 4, for devices whose kernels pack them, or NULL.
  *
  * Order of summation, for each value of Y: acc = 0, or with add y; for each entry acc = fma(w, x, acc) with
  * one rounding, where w = val factor scale is multiplied in that order, with one rounding each, in the type
@@ -46,6 +47,7 @@ typedef struct sl_aggregate_args {
   sl_split_rows y; /* rows: the pattern's */
   int32_t *arg;
   const int32_t *chosen;
+  uint8_t *chosen_low;
   bool add, in_order;
 } sl_aggregate_args;
 

@@ -88,10 +88,18 @@ typedef struct sl_attention_grad_args {
   sl_split_rows dk, dv; /* rows: columns of the matrix */
 } sl_attention_grad_args;
 
-/* Rows of a block of da, and bytes of `work` for so many rows. */
-enum { SL_ATTENTION_BLOCK = 1024 };
-static inline int64_t sl_attention_work(int64_t rows, int64_t features, sley_dtype dtype) {
-  int64_t blocks = (rows + SL_ATTENTION_BLOCK - 1) / SL_ATTENTION_BLOCK;
+/* Rows of a block of da, and the most blocks of long rows, which some kernels sum apart. */
+enum { SL_ATTENTION_BLOCK = 256, SL_ATTENTION_LONG = 512 };
+static inline int64_t sl_attention_blocks(int64_t rows) {
+  return (rows + SL_ATTENTION_BLOCK - 1) / SL_ATTENTION_BLOCK;
+}
+static inline int64_t sl_attention_long_blocks(int64_t long_rows) {
+  return long_rows < SL_ATTENTION_LONG ? long_rows : SL_ATTENTION_LONG;
+}
+
+/* Bytes of `work` for the pattern by rows. */
+static inline int64_t sl_attention_work(const sl_pattern *p, int64_t features, sley_dtype dtype) {
+  const int64_t blocks = sl_attention_blocks(p->rows) + sl_attention_long_blocks(p->long_rows);
   return blocks * features * (dtype == SLEY_F64 ? 8 : 4);
 }
 

@@ -6,6 +6,9 @@
 
 #include "base/types.h"
 
+/* A row with more entries is long: kernels may divide the work on it. */
+enum { SL_LONG_ROW = 256 };
+
 /* Rows of entries. A pattern is one of two kinds:
  *
  *   by rows     row i of the pattern is row i of the matrix. Its entries, rowptr[i] <= j < rowptr[i + 1], are
@@ -21,6 +24,9 @@ typedef struct sl_pattern {
   const int64_t *rowptr; /* rows + 1; the first need not be 0 */
   const int32_t *col, *place;
   const int64_t *of_row;
+  int64_t mean_entries; /* of a row, over the rows of all ranks, so that they cut rows alike; 0: not known */
+  const int32_t *long_row; /* long_base + the numbers of the long rows, which are long_rows; none: not known */
+  int64_t long_rows, long_base;
 } sl_pattern;
 
 /* Where arrays of values have what entry j of the pattern stands for. */

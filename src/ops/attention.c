@@ -71,8 +71,9 @@ static sley_status take_work(sley_attention *g) {
   SL_TRY(device->ops->alloc(device, rows * g->shape.heads * sum_bytes(g->dtype), "attention", &g->delta));
   if (g->kind != SL_ATTENTION_GATV2)
     return SLEY_OK;
-  return device->ops->alloc(device, sl_attention_work(rows, sl_features(&g->shape), g->dtype), "attention",
-                            &g->work);
+  return device->ops->alloc(device,
+                            sl_attention_work(&g->relation->by_rows, sl_features(&g->shape), g->dtype),
+                            "attention", &g->work);
 }
 
 /* Collective, agreed. */
@@ -162,10 +163,8 @@ static sley_status columns(const sley_attention *g, const sl_attention_grad_args
   const int64_t count = halo ? g->graph->halo->count : g->graph->cols;
   sl_kernel_args args = {.op = SL_OP_ATTENTION_COLUMNS, .attention_grad = *given};
   sl_attention_grad_args *a = &args.attention_grad;
-  a->of.pattern = g->relation->by_columns;
-  a->of.pattern.rows = count;
+  a->of.pattern = sl_relation_columns(g->relation, halo);
   if (halo) {
-    a->of.pattern.rowptr += g->graph->cols;
     a->of.v = (sl_split_rows){.near = a->of.v.far, .near_rows = count, .near_ld = a->of.v.far_ld};
     a->of.k = (sl_split_rows){.near = a->of.k.far, .near_rows = count, .near_ld = a->of.k.far_ld};
   }

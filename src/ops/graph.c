@@ -136,7 +136,7 @@ static sley_status make_relation(const request *q, const sley_matrix *block, boo
   if (status == SLEY_OK)
     status = sl_team_for(q->comm->team, block->nnz, GRAIN, number_range, &n);
   if (status == SLEY_OK)
-    status = sl_relation_make(q->comm, block, n.number, q->cols + q->remote.count, by_columns, out);
+    status = sl_relation_make(q->comm, block, n.number, q->cols, q->cols + q->remote.count, by_columns, out);
   sl_free(n.number);
   return status;
 }
@@ -163,6 +163,28 @@ static sley_status make_owned(const request *q, sley_graph *graph) {
   return status;
 }
 
+static int64_t mean_of(int64_t entries, int64_t rows) {
+  return rows > 0 ? (entries + rows - 1) / rows : 0;
+}
+
+/* Entries of rows and columns on average, over all ranks. Collective, agreed. */
+static sley_status set_means(const request *q, sley_graph *graph) {
+  int64_t *entries = NULL;
+  sl_comm *comm = q->comm;
+  SL_TRY(sl_agree(comm, SL_NEW(entries, q->relations, "a graph")));
+  for (int r = 0; r < q->relations; r++)
+    entries[r] = graph->relation[r].entries;
+  sley_status status = comm->ops->allreduce(comm, SLEY_SUM, entries, q->relations);
+  for (int r = 0; r < q->relations && status == SLEY_OK; r++) {
+    sl_relation *relation = &graph->relation[r];
+    relation->by_rows.mean_entries = mean_of(entries[r], q->row_begin[comm->size]);
+    relation->by_columns.mean_entries = mean_of(entries[r], q->col_begin[comm->size]);
+    relation->owned.pattern.mean_entries = relation->by_columns.mean_entries;
+  }
+  sl_free(entries);
+  return status;
+}
+
 static sley_status make_graph(request *q, const sley_graph_options *o, sley_graph **out) {
   sl_comm *comm = q->comm;
   sley_status status = sl_agree(comm, SL_NEW_ZERO(*out, 1, "a graph"));
@@ -176,7 +198,8 @@ static sley_status make_graph(request *q, const sley_graph_options *o, sley_grap
                         .reproducible = o->reproducible};
   SL_TRY(find_halo(q, &graph->halo));
   SL_TRY(sl_agree(comm, make_relations(q, graph)));
-  return make_owned(q, graph);
+  SL_TRY(make_owned(q, graph));
+  return set_means(q, graph);
 }
 
 sley_status sl_graph_create(sl_comm *comm, const sley_matrix *const *blocks, const int64_t *row_begin,

@@ -11,9 +11,10 @@
 typedef struct sl_relation {
   int64_t entries;
   sl_pattern by_rows;
-  sl_pattern by_columns; /* for gradients of graphs that do not pull */
-  void *per_row[2];      /* 1 / entries of each row, in f32 and f64; of none 0 */
-  sl_owned owned;        /* for gradients of graphs that do */
+  sl_pattern by_columns; /* for gradients of graphs that do not pull: own columns, then the halo's rows */
+  int64_t own_cols, own_long; /* own columns; how many of them are long */
+  void *per_row[2];           /* 1 / entries of each row, in f32 and f64; of none 0 */
+  sl_owned owned;             /* for gradients of graphs that do */
 } sl_relation;
 
 struct sley_graph {
@@ -39,10 +40,13 @@ sley_status sl_graph_create(sl_comm *comm, const sley_matrix *const *blocks, con
 void sl_graph_destroy(sley_graph *graph);
 
 /* graph_patterns.c: the patterns of a block, whose columns have the numbers that `number` gives, in 32 bits,
- * in the device's memory. by_columns: whether the pattern by columns is made, too. Errors: SLEY_ERR_MEMORY.
- */
-sley_status sl_relation_make(sl_comm *comm, const sley_matrix *block, const int32_t *number, int64_t cols,
-                             bool by_columns, sl_relation *out);
+ * in the device's memory: own ones first. by_columns: whether the pattern by columns is made, too. Errors:
+ * SLEY_ERR_MEMORY. */
+sley_status sl_relation_make(sl_comm *comm, const sley_matrix *block, const int32_t *number, int64_t own_cols,
+                             int64_t cols, bool by_columns, sl_relation *out);
+
+/* Of the pattern by columns the halo's rows, or the own columns. */
+sl_pattern sl_relation_columns(const sl_relation *relation, bool halo);
 
 /* Accepts one that is zeroed. */
 void sl_relation_free(sl_comm *comm, sl_relation *relation);

@@ -160,6 +160,7 @@ static void sort_items(const gathering *g, const arrived *of, sl_owned *out, sor
 static sley_status upload_sorted(sl_comm *comm, const sorted *s, sl_owned *out) {
   sl_pattern *p = &out->pattern;
   const int64_t cols = p->cols;
+  SL_TRY(sl_graph_list_long(comm, s->rowptr, p));
   SL_TRY(sl_graph_upload(comm, s->rowptr, p->rows + 1, sizeof *s->rowptr, (const void **)&p->rowptr));
   SL_TRY(sl_graph_upload(comm, s->col, out->entries, sizeof *s->col, (const void **)&p->col));
   SL_TRY(sl_graph_upload(comm, s->place, out->entries, sizeof *s->place, (const void **)&p->place));
@@ -236,6 +237,7 @@ sley_status sl_owned_make(sl_comm *comm, const sley_matrix *const *blocks, const
 void sl_owned_free(sl_comm *comm, sl_owned *owned) {
   sl_graph_give(comm, owned->per_row[1]);
   sl_graph_give(comm, owned->per_row[0]);
+  sl_graph_give(comm, owned->pattern.long_row);
   sl_graph_give(comm, owned->pattern.place);
   sl_graph_give(comm, owned->pattern.col);
   sl_graph_give(comm, owned->pattern.rowptr);

@@ -78,8 +78,33 @@ static sley_status sort_by_columns(making *m, int64_t cols, sl_team *team) {
   return sl_team_for(team, m->scatter.chunks, 1, place_entries, m);
 }
 
+/* How many of the first `rows` rows are long. */
+static int64_t count_long(const int64_t *rowptr, int64_t rows) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < rows; i++)
+    count += rowptr[i + 1] - rowptr[i] > SL_LONG_ROW;
+  return count;
+}
+
+sley_status sl_graph_list_long(sl_comm *comm, const int64_t *rowptr, sl_pattern *p) {
+  int32_t *list = NULL;
+  const int64_t count = count_long(rowptr, p->rows);
+  if (count == 0)
+    return SLEY_OK;
+  SL_TRY(SL_NEW(list, count, "a graph's long rows"));
+  for (int64_t i = 0; i < p->rows; i++)
+    if (rowptr[i + 1] - rowptr[i] > SL_LONG_ROW)
+      list[p->long_rows++] = (int32_t)i;
+  sley_status status = sl_graph_upload(comm, list, count, sizeof *list, (const void **)&p->long_row);
+  if (status == SLEY_OK)
+    status = comm->queue->ops->queue_wait(comm->queue);
+  sl_free(list);
+  return status;
+}
+
 static sley_status upload_rows(sl_comm *comm, const making *m, sl_relation *out) {
   sl_pattern *p = &out->by_rows;
+  SL_TRY(sl_graph_list_long(comm, m->rowptr, p));
   SL_TRY(sl_graph_upload(comm, m->rowptr, p->rows + 1, sizeof *m->rowptr, (const void **)&p->rowptr));
   SL_TRY(sl_graph_upload(comm, m->number, out->entries, sizeof *m->number, (const void **)&p->col));
   SL_TRY(sl_graph_upload(comm, m->per_row_f32, p->rows, sizeof *m->per_row_f32,
@@ -91,6 +116,8 @@ static sley_status upload_rows(sl_comm *comm, const making *m, sl_relation *out)
 static sley_status upload_columns(sl_comm *comm, const making *m, sl_relation *out) {
   sl_pattern *p = &out->by_columns;
   p->of_row = out->by_rows.rowptr;
+  SL_TRY(sl_graph_list_long(comm, m->colptr, p));
+  out->own_long = count_long(m->colptr, out->own_cols);
   SL_TRY(sl_graph_upload(comm, m->colptr, p->rows + 1, sizeof *m->colptr, (const void **)&p->rowptr));
   SL_TRY(sl_graph_upload(comm, m->row, out->entries, sizeof *m->row, (const void **)&p->col));
   return sl_graph_upload(comm, m->place, out->entries, sizeof *m->place, (const void **)&p->place);
@@ -110,9 +137,10 @@ static sley_status make(sl_comm *comm, making *m, int64_t cols, bool by_columns,
   return upload_columns(comm, m, out);
 }
 
-sley_status sl_relation_make(sl_comm *comm, const sley_matrix *block, const int32_t *number, int64_t cols,
-                             bool by_columns, sl_relation *out) {
+sley_status sl_relation_make(sl_comm *comm, const sley_matrix *block, const int32_t *number, int64_t own_cols,
+                             int64_t cols, bool by_columns, sl_relation *out) {
   *out = (sl_relation){.entries = block->nnz,
+                       .own_cols = own_cols,
                        .by_rows = {.rows = block->rows, .cols = cols},
                        .by_columns = {.rows = cols, .cols = block->rows}};
   making m = {.block = block, .number = number};
@@ -131,12 +159,27 @@ sley_status sl_relation_make(sl_comm *comm, const sley_matrix *block, const int3
   return status;
 }
 
+sl_pattern sl_relation_columns(const sl_relation *relation, bool halo) {
+  sl_pattern p = relation->by_columns;
+  const int64_t own = relation->own_cols, own_long = relation->own_long;
+  p.rows = halo ? p.rows - own : own;
+  p.long_rows = halo ? p.long_rows - own_long : own_long;
+  if (!halo)
+    return p;
+  p.rowptr += own;
+  p.long_row = p.long_rows > 0 ? p.long_row + own_long : NULL;
+  p.long_base = own;
+  return p;
+}
+
 void sl_relation_free(sl_comm *comm, sl_relation *relation) {
+  sl_graph_give(comm, relation->by_columns.long_row);
   sl_graph_give(comm, relation->by_columns.place);
   sl_graph_give(comm, relation->by_columns.col);
   sl_graph_give(comm, relation->by_columns.rowptr);
   sl_graph_give(comm, relation->per_row[1]);
   sl_graph_give(comm, relation->per_row[0]);
+  sl_graph_give(comm, relation->by_rows.long_row);
   sl_graph_give(comm, relation->by_rows.col);
   sl_graph_give(comm, relation->by_rows.rowptr);
   *relation = (sl_relation){0};

@@ -42,7 +42,10 @@ static operands operands_of(const attention_case *c) {
   o.out[DELTA] = dense_rows_of(sums, rows, heads, false, 0);
   o.out[DQ] = dense_rows_of(dtype, rows, c->q_width, false, pad);
   o.out[DA] = dense_rows_of(sums, 1, c->kind == SL_ATTENTION_GATV2 ? f : 0, false, 0);
-  const int64_t work = c->kind == SL_ATTENTION_GATV2 ? sl_attention_work(rows, f, dtype) : 0;
+  const int64_t work =
+      c->kind == SL_ATTENTION_GATV2
+          ? sl_attention_work(&(sl_pattern){.rows = rows, .long_rows = c->pattern.long_rows}, f, dtype)
+          : 0;
   o.out[WORK] = dense_rows_of(sums, work ? 1 : 0, work / (int64_t)sley_dtype_bytes(sums), false, 0);
   o.out[DK] = dense_rows_of(dtype, cols, c->k_width, split, pad);
   o.out[DV] = dense_rows_of(dtype, cols, f, split, pad);
@@ -64,7 +67,7 @@ static void outs_free(operands *o) {
 
 /* The arrays of both patterns as the device sees them. */
 typedef struct pattern_images {
-  image rowptr, col, rowptr_t, col_t, place_t;
+  image rowptr, col, rowptr_t, col_t, place_t, long_row, long_row_t;
   sl_pattern by_rows, by_columns;
 } pattern_images;
 
@@ -74,19 +77,32 @@ static pattern_images pattern_show(sl_queue *queue, const drawn_pattern *p) {
                       .col = image_of(queue, p->col, entries, 0),
                       .rowptr_t = image_of(queue, p->rowptr_t, (size_t)(p->cols + 1) * each, 0),
                       .col_t = image_of(queue, p->col_t, entries, 0),
-                      .place_t = image_of(queue, p->place_t, entries, 0)};
-  i.by_rows = (sl_pattern){.rows = p->rows, .cols = p->cols, .rowptr = i.rowptr.data, .col = i.col.data};
+                      .place_t = image_of(queue, p->place_t, entries, 0),
+                      .long_row = image_of(queue, p->long_row, (size_t)p->long_rows * sizeof(int32_t), 0),
+                      .long_row_t =
+                          image_of(queue, p->long_row_t, (size_t)p->long_rows_t * sizeof(int32_t), 0)};
+  i.by_rows = (sl_pattern){.rows = p->rows,
+                           .cols = p->cols,
+                           .rowptr = i.rowptr.data,
+                           .col = i.col.data,
+                           .mean_entries = p->mean_entries,
+                           .long_row = i.long_row.data,
+                           .long_rows = p->long_rows};
   i.by_columns = (sl_pattern){.rows = p->cols,
                               .cols = p->rows,
                               .rowptr = i.rowptr_t.data,
                               .col = i.col_t.data,
                               .place = i.place_t.data,
-                              .of_row = i.rowptr.data};
+                              .of_row = i.rowptr.data,
+                              .mean_entries = p->mean_entries,
+                              .long_row = i.long_row_t.data,
+                              .long_rows = p->long_rows_t};
   return i;
 }
 
 static void pattern_drop(pattern_images *i) {
-  image *const all[] = {&i->rowptr, &i->col, &i->rowptr_t, &i->col_t, &i->place_t};
+  image *const all[] = {&i->rowptr,  &i->col,      &i->rowptr_t,  &i->col_t,
+                        &i->place_t, &i->long_row, &i->long_row_t};
   for (size_t n = 0; n < sizeof all / sizeof *all; n++)
     image_drop(all[n]);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Aggregation and SDDMM on random patterns, by every instruction set and with 1, 2 and 5 threads, against
- * loops over single values, to the bit. */
+ * loops over single values, to the bit. SDDMM's order of summation is that of the CPU: another device's
+ * values are as near as rounding allows, and the same from each queue. */
 #include <math.h>
 
 #include "base/value.h"
+#include "chosen_device.h"
 #include "graph_case.h"
 
 static sl_heads draw_shape(const graph_case *g) {
@@ -20,7 +22,7 @@ typedef struct aggregate_case {
   sl_aggregate_args args; /* shape, kind, flags */
   bool by_columns, ones;
   graph_dense x, y;
-  block val, factor, scale, arg, chosen; /* base NULL: none */
+  block val, factor, scale, arg, chosen, chosen_low; /* base NULL: none */
 } aggregate_case;
 
 #define whole_of(array) ((block){.base = (char *)(array), .data = (char *)(array), .bytes = sizeof(array)})
@@ -55,7 +57,9 @@ static aggregate_case draw_aggregate(void) {
   if (best && draw(4))
     c.arg = graph_integers(rows * features, 0, 9);
   if (sum && c.by_columns && draw(2))
-    c.chosen = graph_integers(cols * features, -1, PICK(1, 3, 12));
+    c.chosen = graph_integers(cols * features, -1, PICK(1, 3, 12, 300));
+  if (c.chosen.base && draw(3))
+    c.chosen_low = block_of((size_t)(cols * features), 0);
   return c;
 }
 
@@ -68,6 +72,7 @@ static void free_aggregate(aggregate_case *c) {
   free(c->scale.base);
   free(c->arg.base);
   free(c->chosen.base);
+  free(c->chosen_low.base);
 }
 
 static double weight(const aggregate_case *c, int64_t j, int64_t head) {
@@ -145,6 +150,7 @@ static void run_aggregate(sl_queue *queue, const aggregate_case *c, graph_dense 
   a->y = graph_dense_image(&images, y);
   a->arg = graph_image(&images, arg);
   a->chosen = graph_image(&images, &c->chosen);
+  a->chosen_low = graph_image(&images, &c->chosen_low);
   assert_sley_ok(sl_kernel_run(queue, &args));
   graph_images_return(&images);
 }
@@ -238,13 +244,17 @@ static void free_sddmm(sddmm_case *c) {
   free(c->s.base);
 }
 
+static bool is_chosen(const sddmm_case *c, int64_t i, int64_t f, int64_t n) {
+  return !c->chosen.base || integers(&c->chosen)[i * sl_features(&c->args.shape) + f] == n;
+}
+
 /* Of entry j of row i, number n of the row. */
 static double dot_of(const sddmm_case *c, int64_t i, int64_t j, int64_t n, int64_t h) {
   const sl_sddmm_args *a = &c->args;
   double part[16] = {0};
   for (int64_t k = 0; k < a->shape.width; k++) {
     const int64_t f = h * a->shape.width + k;
-    if (!c->chosen.base || integers(&c->chosen)[i * sl_features(&a->shape) + f] == n)
+    if (is_chosen(c, i, f, n))
       part[k % 16] = sum_fma(a->dtype, sl_value_at(c->u.data, a->dtype, i * a->ldu + f),
                              graph_dense_get(&c->v, graph_col(&c->graph, false)[j], f), part[k % 16]);
   }
@@ -287,6 +297,45 @@ static void run_sddmm(sl_queue *queue, const sddmm_case *c, block *s) {
   graph_images_return(&images);
 }
 
+/* What two orders of summation may differ by, the rounding of the result aside: for each, width + 4
+ * roundings, of the sum of the products' absolute values (Higham, Accuracy and Stability, 3.1). */
+static double most_error(const sddmm_case *c, int64_t i, int64_t j, int64_t h) {
+  const sl_sddmm_args *a = &c->args;
+  const int64_t n = j - graph_rowptr(&c->graph, false)[i], width = a->shape.width;
+  double size = 0;
+  for (int64_t f = h * width; f < (h + 1) * width; f++)
+    if (is_chosen(c, i, f, n))
+      size += fabs(sl_value_at(c->u.data, a->dtype, i * a->ldu + f) *
+                   graph_dense_get(&c->v, graph_col(&c->graph, false)[j], f));
+  if (c->scale.base)
+    size *= fabs(sl_value_at(c->scale.data, sl_sum_dtype(a->dtype), i));
+  if (c->in_place || c->val.base)
+    size *= fabs(sl_value_at(c->in_place ? c->s.data : c->val.data, a->dtype, j * a->shape.heads + h));
+  return 2.0 * (double)(width + 4) * (a->dtype == SLEY_F64 ? 0x1p-53 : 0x1p-24) * size;
+}
+
+/* Both are rounded to the type: a unit of the last place, or of the least value that there is. */
+static double one_unit(sley_dtype dtype, double value) {
+  static const double unit[] = {
+      [SLEY_F32] = 0x1p-23, [SLEY_F64] = 0x1p-52, [SLEY_F16] = 0x1p-10, [SLEY_BF16] = 0x1p-7};
+  return fabs(value) * unit[dtype] + (dtype == SLEY_F16 ? 0x1p-24 : 1e-38);
+}
+
+static void assert_near(const sddmm_case *c, const block *s, const block *expected) {
+  const int64_t *rowptr = graph_rowptr(&c->graph, false), heads = c->args.shape.heads;
+  const sley_dtype dtype = c->args.dtype;
+  for (int64_t i = 0; i < c->graph.rows; i++)
+    for (int64_t at = rowptr[i] * heads; at < rowptr[i + 1] * heads; at++) {
+      const double found = sl_value_at(s->data, dtype, at), wanted = sl_value_at(expected->data, dtype, at);
+      if (isfinite(wanted)
+              ? fabs(found - wanted) <= most_error(c, i, at / heads, at % heads) + one_unit(dtype, wanted)
+              : found == wanted || (isnan(found) && isnan(wanted)))
+        continue;
+      fail_msg("sddmm: type %d, width %lld, row %lld, value %lld is %.17g, not %.17g", (int)dtype,
+               (long long)c->args.shape.width, (long long)i, (long long)at, found, wanted);
+    }
+}
+
 static void check_sddmm(void) {
   sddmm_case c = draw_sddmm();
   block expected = block_copy(&c.s);
@@ -294,6 +343,10 @@ static void check_sddmm(void) {
   for (int q = 0; q < QUEUES; q++) {
     block s = block_copy(&c.s);
     run_sddmm(queues[q], &c, &s);
+    if (!test_on_cpu() && q == 0) {
+      assert_near(&c, &s, &expected);
+      memcpy(expected.data, s.data, s.bytes);
+    }
     assert_same_values(&s, &expected, c.args.dtype, "sddmm");
     free(s.base);
   }

@@ -41,9 +41,18 @@ static int64_t draw_length(int64_t long_row, int64_t i) {
   return i == long_row ? 1000 + draw(300) : PICK(0, 0, 1, 2, 3, 7, 16, 20, 64, 65, 150);
 }
 
+static int32_t *list_long(const int64_t *rowptr, int64_t rows, int64_t *count) {
+  int32_t *list = zeros(rows, sizeof *list);
+  for (int64_t i = 0; i < rows; i++)
+    if (rowptr[i + 1] - rowptr[i] > SL_LONG_ROW)
+      list[(*count)++] = (int32_t)i;
+  return list;
+}
+
 drawn_pattern pattern_draw(void) {
   drawn_pattern p = {.rows = PICK(0, 1, 3, 10, 40), .cols = PICK(0, 1, 5, 40, 90)};
   const int64_t long_row = p.rows && draw(4) == 0 ? draw(p.rows) : -1;
+  p.mean_entries = PICK(0, 8, 16, 40, 200);
   p.rowptr = zeros(p.rows + 1, sizeof *p.rowptr);
   for (int64_t i = 0; i < p.rows; i++)
     p.rowptr[i + 1] = p.rowptr[i] + (p.cols ? draw_length(long_row, i) : 0);
@@ -55,6 +64,10 @@ drawn_pattern pattern_draw(void) {
   for (int64_t i = 0; i < p.rows; i++)
     qsort(p.col + p.rowptr[i], (size_t)(p.rowptr[i + 1] - p.rowptr[i]), sizeof *p.col, by_number);
   transpose(&p);
+  if (draw(4)) {
+    p.long_row = list_long(p.rowptr, p.rows, &p.long_rows);
+    p.long_row_t = list_long(p.rowptr_t, p.cols, &p.long_rows_t);
+  }
   return p;
 }
 
@@ -64,6 +77,8 @@ void pattern_free(drawn_pattern *p) {
   free(p->col);
   free(p->col_t);
   free(p->place_t);
+  free(p->long_row);
+  free(p->long_row_t);
 }
 
 /* Values up to size, as the dtype has them. */

@@ -9,8 +9,11 @@
 /* A pattern by rows, and the one by columns made from it. */
 typedef struct drawn_pattern {
   int64_t rows, cols, entries;
+  int64_t mean_entries; /* that patterns say, by which kernels cut rows; any number is right */
   int64_t *rowptr, *rowptr_t;
   int32_t *col, *col_t, *place_t;
+  int32_t *long_row, *long_row_t; /* of both; NULL: patterns do not list them */
+  int64_t long_rows, long_rows_t;
 } drawn_pattern;
 
 /* Of drawn sizes: at times no rows or columns; some rows are empty, one may have over a thousand entries, and

@@ -34,8 +34,23 @@ static void transpose(graph_case *g) {
   free(at);
 }
 
+enum { LONG_BASE = 7 }; /* lists count rows from there */
+
+static block long_rows(const block *rowptr, int64_t rows) {
+  const int64_t *at = (const int64_t *)rowptr->data;
+  block list = block_of((size_t)rows * sizeof(int32_t), 0);
+  list.bytes = 0;
+  for (int64_t i = 0; i < rows; i++)
+    if (at[i + 1] - at[i] > SL_LONG_ROW) {
+      ((int32_t *)list.data)[list.bytes / sizeof(int32_t)] = (int32_t)i + LONG_BASE;
+      list.bytes += sizeof(int32_t);
+    }
+  return list;
+}
+
 graph_case graph_draw(void) {
   graph_case g = {.rows = PICK(0, 1, 2, 9, 40, 100, 100), .cols = PICK(0, 1, 3, 30, 70, 70)};
+  g.mean_entries = PICK(0, 5, 8, 16, 40, 200);
   if (draw(30) == 0)
     g.rows = g.cols = 20000;
   const int64_t most = g.rows > 1000 ? 12 : PICK(1, 3, 12, 12), long_row = draw(2) ? draw(g.rows + 1) : -1;
@@ -55,6 +70,10 @@ graph_case graph_draw(void) {
   for (int64_t i = 0; i < g.rows; i++)
     qsort(col + rowptr[i], (size_t)(rowptr[i + 1] - rowptr[i]), sizeof *col, by_value);
   transpose(&g);
+  if (draw(4)) {
+    g.long_row = long_rows(&g.rowptr, g.rows);
+    g.long_col = long_rows(&g.colptr, g.cols);
+  }
   return g;
 }
 
@@ -64,6 +83,8 @@ void graph_free(graph_case *g) {
   free(g->colptr.base);
   free(g->row.base);
   free(g->place.base);
+  free(g->long_row.base);
+  free(g->long_col.base);
 }
 
 int64_t graph_entry(const graph_case *g, bool by_columns, int64_t j) {
@@ -150,8 +171,14 @@ void *graph_image(graph_images *images, const block *b) {
 }
 
 sl_pattern graph_pattern(graph_images *images, const graph_case *g, bool by_columns) {
-  sl_pattern p = {.rows = graph_count(g, by_columns), .cols = graph_count(g, !by_columns)};
+  sl_pattern p = {.rows = graph_count(g, by_columns),
+                  .cols = graph_count(g, !by_columns),
+                  .mean_entries = g->mean_entries};
+  const block *list = by_columns ? &g->long_col : &g->long_row;
   p.rowptr = graph_image(images, by_columns ? &g->colptr : &g->rowptr);
+  p.long_row = graph_image(images, list);
+  p.long_rows = (int64_t)(list->bytes / sizeof(int32_t));
+  p.long_base = LONG_BASE;
   p.col = graph_image(images, by_columns ? &g->row : &g->col);
   if (by_columns) {
     p.place = graph_image(images, &g->place);
@@ -187,15 +214,4 @@ double sum_add(sley_dtype dtype, double a, double b) {
 
 double sum_div(sley_dtype dtype, double a, double b) {
   return dtype == SLEY_F64 ? a / b : (double)((float)a / (float)b);
-}
-
-void assert_same_values(const block *found, const block *expected, sley_dtype dtype, const char *what) {
-  const size_t each = sley_dtype_bytes(dtype);
-  assert_int_equal(found->bytes, expected->bytes);
-  for (size_t i = 0; i < found->bytes / each; i++) {
-    const double a = sl_value_at(found->data, dtype, (int64_t)i),
-                 b = sl_value_at(expected->data, dtype, (int64_t)i);
-    if (memcmp(found->data + i * each, expected->data + i * each, each) != 0 && !(isnan(a) && isnan(b)))
-      fail_msg("%s: value %zu is %.17g, not %.17g", what, i, a, b);
-  }
 }

@@ -12,6 +12,8 @@ typedef struct graph_case {
   int64_t rows, cols, entries;
   block rowptr, col;        /* by rows */
   block colptr, row, place; /* by columns */
+  int64_t mean_entries;     /* that patterns say, by which kernels cut rows; any number is right */
+  block long_row, long_col; /* the long rows of both; without memory: patterns do not list them */
 } graph_case;
 
 /* At times without rows or columns, at times large, so that threads have pieces of narrow operands too; most
@@ -76,8 +78,5 @@ double sum_fma(sley_dtype dtype, double a, double b, double c);
 double sum_mul(sley_dtype dtype, double a, double b);
 double sum_add(sley_dtype dtype, double a, double b);
 double sum_div(sley_dtype dtype, double a, double b);
-
-/* Fails the test unless all values have the same bits, or are NaN in both. */
-void assert_same_values(const block *found, const block *expected, sley_dtype dtype, const char *what);
 
 #endif

@@ -215,7 +215,7 @@ static sley_status attention_rows_run(sl_queue *queue, const sl_kernel_args *arg
   attention_job job = attention_job_of(&g->of, g);
   const bool blocked = g->of.kind == SL_ATTENTION_GATV2;
   const int64_t rows = g->of.pattern.rows > 0 ? g->of.pattern.rows : 0,
-                blocks = blocked ? (rows + SL_ATTENTION_BLOCK - 1) / SL_ATTENTION_BLOCK : 0;
+                blocks = blocked ? sl_attention_blocks(rows) : 0;
   if (g->of.shape.heads <= 0)
     return SLEY_OK;
   if (rows)

@@ -6,7 +6,7 @@
  * each, column, value and scale, and get them one after the other by shuffles; the rows of X of four entries
  * are loaded before the first is used. Long rows are shared by the groups of a block, unless in_order is set;
  * each share is summed from 0 in stored order. */
-#include "device/cuda/graph_values.cuh"
+#include "device/cuda/graph_aggregate.cuh"
 
 namespace {
 
@@ -14,34 +14,10 @@ using namespace sley;
 
 enum form { SUMS, CHOSEN, EXTREMES };
 
-struct aggregate_run {
-  sl_aggregate_args a;
-  graph_cut cut;
-  x_places x;
-  int64_t panels;
-};
-
-/* Of entry j, with column n: val factor scale, rounded after each product. */
-template <class T>
-__device__ __forceinline__ accumulator<T> weight_of(const sl_aggregate_args &a, int64_t j, int32_t n,
-                                                    int64_t head) {
-  accumulator<T> weight = 1;
-  if (a.val || a.factor) {
-    const int64_t e = a.pattern.of_row ? __ldg(a.pattern.of_row + n) + __ldg(a.pattern.place + j) : j;
-    if (a.val)
-      weight = value_at(static_cast<const T *>(a.val) + e * a.shape.heads + head);
-    if (a.factor)
-      weight *= value_at(static_cast<const T *>(a.factor) + e * a.shape.heads + head);
-  }
-  if (a.scale)
-    weight *= __ldg(static_cast<const accumulator<T> *>(a.scale) + n);
-  return weight;
-}
-
 /* Rows of an X that is not given. */
-template <class T> __device__ __forceinline__ void set_ones(vector<T, lane_values<T>> (&to)[GRAPH_AHEAD]) {
+template <class T, int U> __device__ __forceinline__ void set_ones(vector<T, lane_values<T>> (&to)[U]) {
 #pragma unroll
-  for (int i = 0; i < GRAPH_AHEAD * lane_values<T>; i++)
+  for (int i = 0; i < U * lane_values<T>; i++)
     to[i / lane_values<T>].item[i % lane_values<T>] = value<T>::narrow(1);
 }
 
@@ -65,20 +41,25 @@ template <class A> __device__ __forceinline__ extreme<A> first_of(extreme<A> a, 
   return {later ? late.term : early.term, later ? late.entry : early.entry};
 }
 
-/* The extremes of the shares of a joint task. */
+/* The extremes of the shares of a task, as join_shares. */
 template <int N, class A>
-__device__ __forceinline__ void join_extremes(const graph_cut &cut, A (&term)[N], int32_t (&entry)[N],
-                                              A *room, int32_t *numbers) {
+__device__ __forceinline__ void join_extremes(const graph_cut &cut, const graph_task &t, A (&term)[N],
+                                              int32_t (&entry)[N], A *room, int32_t *numbers) {
+  for (int distance = t.apart; distance < shared_lanes(cut, t); distance *= 2)
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+      const extreme<A> other = {__shfl_xor_sync(~0u, term[i], distance),
+                                __shfl_xor_sync(~0u, entry[i], distance)};
+      const extreme<A> best = first_of(extreme<A>{term[i], entry[i]}, other);
+      term[i] = best.term;
+      entry[i] = best.entry;
+    }
+  if (!t.joint)
+    return;
 #pragma unroll
   for (int i = 0; i < N; i++) {
-    extreme<A> best = {term[i], entry[i]};
-    for (int distance = cut.lanes * cut.at_once; distance < 32; distance *= 2) {
-      const extreme<A> other = {__shfl_xor_sync(~0u, best.term, distance),
-                                __shfl_xor_sync(~0u, best.entry, distance)};
-      best = first_of(best, other);
-    }
-    room[i * GRAPH_THREADS + threadIdx.x] = best.term;
-    numbers[i * GRAPH_THREADS + threadIdx.x] = best.entry;
+    room[i * GRAPH_THREADS + threadIdx.x] = term[i];
+    numbers[i * GRAPH_THREADS + threadIdx.x] = entry[i];
   }
   __syncthreads();
 #pragma unroll
@@ -102,41 +83,50 @@ store_row(const sl_aggregate_args &a, const graph_task &t, const lane_part<T, W>
     mine.store_numbers(a.arg + t.row * features_of(a.shape), entry);
 #pragma unroll
   for (int i = 0; i < lane_values<T>; i++) {
-    if (FORM == EXTREMES && a.kind == SL_AGGREGATE_MIN && entry[i] >= 0)
-      result[i] = -result[i];
+    if (FORM == EXTREMES)
+      result[i] = entry[i] < 0 ? 0 : a.kind == SL_AGGREGATE_MIN ? -result[i] : result[i];
     if (FORM == SUMS && a.kind == SL_AGGREGATE_MEAN)
       result[i] = t.whole > 0 ? result[i] / static_cast<accumulator<T>>(t.whole) : 0;
   }
   mine.store(row_of<T>(a.y, t.row), result);
 }
 
-template <class T, int W, form FORM>
-__global__ void __launch_bounds__(GRAPH_THREADS) aggregate(const __grid_constant__ aggregate_run run) {
+/* Blocks of a multiprocessor, as the registers suffice for. */
+template <class T, int W, form FORM, int U>
+constexpr int aggregate_blocks = FORM == CHOSEN || W == 1              ? 2
+                                 : U > GRAPH_AHEAD || FORM == EXTREMES ? 3
+                                                                       : graph_blocks<T, W>;
+
+/* U: rows of X that are loaded before the first is used. */
+template <class T, int W, form FORM, int U>
+__global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<T, W, FORM, U>)
+    aggregate(const __grid_constant__ aggregate_run run) {
   constexpr int N = lane_values<T>;
   using A = accumulator<T>;
   using unit = graph_unit<W>;
-  __shared__ long_state state;
   __shared__ A room[N * GRAPH_THREADS];
   __shared__ int32_t numbers[FORM == EXTREMES ? N * GRAPH_THREADS : 1];
   const sl_aggregate_args &a = run.a;
   const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   const int64_t features = features_of(a.shape);
   const bool flips = a.kind == SL_AGGREGATE_MIN; /* the least is the greatest of the negative terms */
-  graph_tasks tasks(run.cut, &state);
+  graph_tasks tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
     const int64_t head = quotient(t.part, run.panels);
     const lane_part<T, W> mine(a.shape, head, t.part - head * run.panels, lanes, lane);
     const T *x = mine.gather_from(run.x.base, lane);
     const int32_t *col = a.pattern.col + t.begin;
-    A acc[N] = {};
+    A acc[N];
     int32_t entry[N];
 #pragma unroll
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
+      acc[i] = FORM == EXTREMES ? minus_infinity(A()) : 0;
       entry[i] = -1;
+    }
     if (FORM != EXTREMES && a.add)
       mine.load(row_of<const T>(a.y, t.row), t.stores, acc);
-    int32_t ahead = lane < t.count ? __ldcs(col + lane) : 0;
+    int32_t ahead = t.first;
 #pragma unroll 1
     for (int e = 0; e < t.most; e += lanes) {
       const int left = entries_left(t.count, e, lanes), all = entries_left(t.most, e, lanes);
@@ -148,25 +138,27 @@ __global__ void __launch_bounds__(GRAPH_THREADS) aggregate(const __grid_constant
       int32_t which = -1;
       if (lane < left) {
         weight = weight_of<T>(a, t.begin + e + lane, n, head);
+        if (FORM == EXTREMES && flips)
+          weight = -weight;
         if (FORM == CHOSEN)
           which = __ldg(a.pattern.place + t.begin + e + lane);
       }
 #pragma unroll 1
-      for (int s = 0; s < all; s += GRAPH_AHEAD) {
-        vector<T, N> in[GRAPH_AHEAD];
-        vector<int32_t, N> chosen[GRAPH_AHEAD];
+      for (int s = 0; s < all; s += U) {
+        vector<T, N> in[U];
+        vector<int32_t, N> chosen[U];
         if (W == N || a.x.near || a.x.far)
           gather_rows(mine, x, place, s, lanes, in);
         else
           set_ones(in);
         if (FORM == CHOSEN)
 #pragma unroll
-          for (int u = 0; u < GRAPH_AHEAD; u++) {
+          for (int u = 0; u < U; u++) {
             const int32_t row = __shfl_sync(~0u, n, s + u, lanes);
             chosen[u] = mine.load_numbers(a.chosen + row * features, s + u < left);
           }
 #pragma unroll
-        for (int u = 0; u < GRAPH_AHEAD; u++) {
+        for (int u = 0; u < U; u++) {
           const A by = __shfl_sync(~0u, weight, s + u, lanes);
           const int32_t wanted = FORM == CHOSEN ? __shfl_sync(~0u, which, s + u, lanes) : 0;
           const int32_t number = t.before + e + s + u;
@@ -175,8 +167,8 @@ __global__ void __launch_bounds__(GRAPH_THREADS) aggregate(const __grid_constant
             for (int i = 0; i < N; i++) {
               const A value = widened(in[u], i);
               if (FORM == EXTREMES) {
-                const A term = flips ? -(by * value) : by * value;
-                if (replaces(extreme<A>{acc[i], entry[i]}, term)) {
+                const A term = by * value;
+                if (acc[i] == acc[i] && !(term <= acc[i])) {
                   acc[i] = term;
                   entry[i] = number;
                 }
@@ -187,26 +179,39 @@ __global__ void __launch_bounds__(GRAPH_THREADS) aggregate(const __grid_constant
         }
       }
     }
-    if (t.joint) {
+    if constexpr (FORM == EXTREMES) /* none was greater than -infinity: the first of them */
+#pragma unroll
+      for (int i = 0; i < N; i++)
+        if (entry[i] < 0 && t.count > 0)
+          entry[i] = t.before;
+    if (is_shared(run.cut, t)) {
       if constexpr (FORM == EXTREMES)
-        join_extremes<N>(run.cut, acc, entry, room, numbers);
+        join_extremes<N>(run.cut, t, acc, entry, room, numbers);
       else
-        add_shares<N>(run.cut, acc, room);
+        add_shares<N>(run.cut, t, acc, room);
     }
     if (t.stores)
       store_row<T, W, FORM>(a, t, mine, acc, entry);
   }
 }
 
-template <class T, int W> void launch(sl_queue *queue, const aggregate_run &run) {
-  const unsigned grid = grid_of(queue, run.cut);
+template <class T, int W, form FORM> void launch_form(sl_queue *queue, const aggregate_run &run) {
+  const unsigned grid = run.cut.blocks;
   const cudaStream_t stream = sl_cuda_stream(queue);
-  if (run.a.kind == SL_AGGREGATE_MIN || run.a.kind == SL_AGGREGATE_MAX)
-    aggregate<T, W, EXTREMES><<<grid, GRAPH_THREADS, 0, stream>>>(run);
-  else if (run.a.chosen)
-    aggregate<T, W, CHOSEN><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+  constexpr int MORE = FORM != SUMS || W == 1 ? GRAPH_AHEAD : 2 * GRAPH_AHEAD;
+  if (run.cut.lanes > GRAPH_AHEAD)
+    aggregate<T, W, FORM, MORE><<<grid, GRAPH_THREADS, 0, stream>>>(run);
   else
-    aggregate<T, W, SUMS><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+    aggregate<T, W, FORM, GRAPH_AHEAD><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+}
+
+template <class T, int W> void launch(sl_queue *queue, const aggregate_run &run) {
+  if (run.a.kind == SL_AGGREGATE_MIN || run.a.kind == SL_AGGREGATE_MAX)
+    launch_form<T, W, EXTREMES>(queue, run);
+  else if (run.a.chosen)
+    launch_form<T, W, CHOSEN>(queue, run);
+  else
+    launch_form<T, W, SUMS>(queue, run);
 }
 
 /* Whether a lane's values of a row are side by side. */
@@ -245,6 +250,11 @@ sley_status run_aggregate(sl_queue *queue, const sl_kernel_args *args) {
   if (a->pattern.rows <= 0 || sl_features(&a->shape) <= 0)
     return SLEY_OK;
   SL_TRY(sl_cuda_use(queue->device));
+  bool done = false;
+  if (a->chosen && a->chosen_low)
+    SL_TRY(sl_cuda_chosen_sums(queue, a, &done));
+  if (done)
+    return SLEY_OK;
   return launch_by_type(a->dtype, [&](auto type) { return launch_of<decltype(type)>(queue, a); });
 }
 

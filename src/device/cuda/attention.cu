@@ -66,14 +66,14 @@ template <class T, bool SIDE> struct attention_sums {
         side[i] = multiply_add(p_side, widened(v, i), side[i]);
     }
   }
-  /* The sums of all shares of a joint task. */
-  __device__ __forceinline__ void join(const graph_cut &cut, A *room) {
-    raise(largest_of_shares(cut, most, room));
-    add_shares<lane_values<T>>(cut, y, room);
+  /* The sums of all shares of a task. */
+  __device__ __forceinline__ void join(const graph_cut &cut, const graph_task &t, A *room) {
+    raise(largest_of_shares(cut, t, most, room));
+    add_shares<lane_values<T>>(cut, t, y, room);
     if (SIDE)
-      add_shares<lane_values<T>>(cut, side, room);
+      add_shares<lane_values<T>>(cut, t, side, room);
     A two[2] = {sum, bent};
-    add_shares<2>(cut, two, room);
+    add_shares<2>(cut, t, two, room);
     sum = two[0];
     bent = two[1];
   }
@@ -124,13 +124,14 @@ __device__ __forceinline__ void store_row(const attention_run &run, const graph_
   using A = accumulator<T>;
   const sl_attention_args &a = run.a;
   const int64_t heads = a.shape.heads, features = features_of(a.shape);
-  const A inverse = t.whole > 0 ? 1 / sums.sum : 0, sum = sums.sum;
+  const A inverse = t.whole > 0 ? 1 / sums.sum : 0;
+  const A sum = sums.sum > 0 ? sums.sum : sums.sum * inverse; /* of -inf alone NaN, as Y */
   sums.scale(inverse);
   mine.store(static_cast<T *>(a.y) + t.row * a.ldy, sums.y);
   if (a.stats && first) {
     A *stats = static_cast<A *>(a.stats) + (t.row * heads + head) * 2;
     stats[0] = t.whole > 0 ? sums.most : 0;
-    stats[1] = t.whole > 0 ? sum : 0;
+    stats[1] = sum;
   }
   if (SIDE) {
     A *side = static_cast<A *>(a.side) + t.row * (features + heads);
@@ -151,12 +152,11 @@ __global__ void __launch_bounds__(GRAPH_THREADS, attention_blocks<T, W>(KIND, EX
   constexpr bool SIDE = has_side<KIND, EXTRA>, WIDE = is_wide<KIND, EXTRA>;
   using A = accumulator<T>;
   using unit = graph_unit<W>;
-  __shared__ long_state state;
   __shared__ A room[N * GRAPH_THREADS];
   const sl_attention_args &a = run.a;
   const A slope = static_cast<A>(a.slope);
   const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  graph_tasks tasks(run.cut, &state);
+  graph_tasks tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
     const int64_t head = quotient(t.part, run.panels), panel = t.part - head * run.panels;
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, attention_blocks<T, W>(KIND, EX
       own.template load<KIND>(mine, q, a.a, t.on);
     attention_sums<T, SIDE> sums = {};
     sums.most = minus_infinity(A());
-    int32_t ahead = lane < t.count ? __ldcs(col + lane) : 0;
+    int32_t ahead = t.first;
 #pragma unroll 1
     for (int e = 0; e < t.most; e += lanes) {
       const int left = entries_left(t.count, e, lanes), all = entries_left(t.most, e, lanes);
@@ -219,15 +219,15 @@ __global__ void __launch_bounds__(GRAPH_THREADS, attention_blocks<T, W>(KIND, EX
         }
       }
     }
-    if (t.joint)
-      sums.join(run.cut, room);
+    if (is_shared(run.cut, t))
+      sums.join(run.cut, t, room);
     if (t.stores)
       store_row<T, W, SIDE>(run, t, head, mine, panel == 0 && lane == 0, sums);
   }
 }
 
 template <class T, int W, sl_attention KIND> void launch_kind(sl_queue *queue, const attention_run &run) {
-  const unsigned grid = grid_of(queue, run.cut);
+  const unsigned grid = run.cut.blocks;
   const cudaStream_t stream = sl_cuda_stream(queue);
   if (KIND == SL_ATTENTION_GAT ? run.a.side != nullptr : run.panels > 1)
     attention<T, W, KIND, true><<<grid, GRAPH_THREADS, 0, stream>>>(run);

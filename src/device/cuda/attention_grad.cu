@@ -27,11 +27,10 @@ template <class T, int W>
 __global__ void __launch_bounds__(GRAPH_THREADS) gat_rows(const __grid_constant__ gat_run run) {
   constexpr int N = lane_values<T>;
   using A = accumulator<T>;
-  __shared__ long_state state;
   const sl_attention_args &of = run.a.of;
   const int64_t heads = of.shape.heads, features = features_of(of.shape);
   const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  graph_tasks tasks(run.cut, &state);
+  graph_tasks tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
     const int64_t head = t.part;
@@ -112,13 +111,12 @@ __global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 ? 2 : gr
   constexpr int N = lane_values<T>;
   using A = accumulator<T>;
   using unit = graph_unit<W>;
-  __shared__ long_state state;
   __shared__ A room[N * GRAPH_THREADS];
   const sl_attention_grad_args &a = run.a;
   const sl_heads &shape = a.of.shape;
   const A slope = static_cast<A>(a.of.slope);
   const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  graph_tasks tasks(run.cut, &state);
+  graph_tasks tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
     const int64_t head = quotient(t.part, run.panels), panel = t.part - head * run.panels;
@@ -128,7 +126,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 ? 2 : gr
     const A key = t.on ? value_at(row_of<const T>(a.of.k, t.row) + head) : 0;
     A v[N], dv[N] = {}, dk[1] = {0};
     mine.load(row_of<const T>(a.of.v, t.row), t.on, v);
-    int32_t ahead = lane < t.count ? __ldcs(col + lane) : 0;
+    int32_t ahead = t.first;
 #pragma unroll 1
     for (int e = 0; e < t.most; e += lanes) {
       const int left = entries_left(t.count, e, lanes), all = entries_left(t.most, e, lanes);
@@ -168,9 +166,9 @@ __global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 ? 2 : gr
       }
     }
     dk[0] = sum_of_group(dk[0], lanes);
-    if (t.joint) {
-      add_shares<N>(run.cut, dv, room);
-      add_shares<1>(run.cut, dk, room);
+    if (is_shared(run.cut, t)) {
+      add_shares<N>(run.cut, t, dv, room);
+      add_shares<1>(run.cut, t, dk, room);
     }
     if (t.stores) {
       mine.store(row_of<T>(a.dv, t.row), dv);
@@ -193,7 +191,7 @@ template <class T> sley_status launch_rows_of(sl_queue *queue, const sl_attentio
   found.add_width(shape.width, sizeof(T));
   found.add(a.dy, a.lddy, sizeof(T));
   found.add(a.of.y, a.of.ldy, sizeof(T));
-  const unsigned grid = grid_of(queue, run.cut);
+  const unsigned grid = run.cut.blocks;
   if (found.fits(N * sizeof(T)))
     gat_rows<T, N><<<grid, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
   else
@@ -202,7 +200,7 @@ template <class T> sley_status launch_rows_of(sl_queue *queue, const sl_attentio
 }
 
 template <class T, int W> void launch_columns(sl_queue *queue, const gat_run &run) {
-  const unsigned grid = grid_of(queue, run.cut);
+  const unsigned grid = run.cut.blocks;
   if (run.panels > 1)
     gat_columns<T, W, true><<<grid, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
   else

@@ -12,8 +12,9 @@
  * group's lanes sum parts of the scores and of the products; each lane makes P and dS of one of the four
  * (fold), and all get them by shuffles. A panel of a wide head makes the sums of the whole head.
  *
- * da. A block takes the rows of a block of SL_ATTENTION_BLOCK for parts of them; each lane sums da of all of
- * its rows, the sums are added in the order of shares, and a second kernel adds those of the blocks. */
+ * da. A block takes the rows of a block of SL_ATTENTION_BLOCK for parts of them, or some of the long rows;
+ * each lane sums da of all of its rows, the sums are added in the order of shares, and a second kernel adds
+ * those of the blocks. */
 #include "device/cuda/attention_pair.cuh"
 
 namespace {
@@ -72,7 +73,7 @@ __device__ __forceinline__ void do_task(const pair_run &run, const graph_task &t
     if (!DA)
       sums.first[i] = 0;
   }
-  int32_t ahead = lane < t.count ? __ldcs(col + lane) : 0;
+  int32_t ahead = t.first;
 #pragma unroll 1
   for (int e = 0; e < t.most; e += lanes) {
     const int left = entries_left(t.count, e, lanes), all = entries_left(t.most, e, lanes);
@@ -130,10 +131,10 @@ __device__ __forceinline__ void do_task(const pair_run &run, const graph_task &t
       }
     }
   }
-  if (t.joint) {
-    add_shares<N>(run.cut, sums.second, room);
+  if (is_shared(run.cut, t)) {
+    add_shares<N>(run.cut, t, sums.second, room);
     if (COLUMNS)
-      add_shares<N>(run.cut, sums.first, room);
+      add_shares<N>(run.cut, t, sums.first, room);
   }
   if (t.stores)
     store_gradients<T, W, KIND, COLUMNS>(a, t, mine, own.a, slope, sums);
@@ -153,22 +154,22 @@ template <class T, int W, sl_attention KIND, bool COLUMNS, bool WIDE>
 __global__ void __launch_bounds__(GRAPH_THREADS, pair_blocks<T, W>(KIND, COLUMNS, WIDE))
     pair_gradients(const __grid_constant__ pair_run run) {
   using A = accumulator<T>;
-  __shared__ long_state state;
   __shared__ A room[lane_values<T> * GRAPH_THREADS];
   graph_task t;
   pair_sums<T> sums = {};
   if constexpr (COLUMNS || KIND == SL_ATTENTION_DOT) {
-    graph_tasks tasks(run.cut, &state);
+    graph_tasks tasks(run.cut);
     while (tasks.next(run.cut, &t))
       do_task<T, W, KIND, COLUMNS, WIDE>(run, t, room, sums);
   } else {
     const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-    for (int64_t item = blockIdx.x; item < run.row_blocks * run.cut.chunks; item += gridDim.x) {
-      block_tasks tasks(run, item, &state);
+    for (int64_t item = blockIdx.x; item < (run.row_blocks + run.long_blocks) * run.cut.chunks;
+         item += gridDim.x) {
+      block_tasks tasks(run, item);
       sums = {};
-      while (tasks.next(run.cut, &t))
+      while (tasks.next(run, &t))
         do_task<T, W, KIND, COLUMNS, WIDE>(run, t, room, sums);
-      add_shares<lane_values<T>>(run.cut, sums.first, room);
+      add_shares<lane_values<T>>(run.cut, tasks.all(run.cut), sums.first, room);
       const int64_t head = quotient(tasks.part, run.panels);
       const lane_part<T, W> mine(run.a.of.shape, head, tasks.part - head * run.panels, lanes, lane);
       if (tasks.on && graph_place(run.cut).share == 0)
@@ -203,9 +204,8 @@ template <class T, int W, sl_attention KIND, bool COLUMNS>
 void launch_kind(sl_queue *queue, const pair_run &run) {
   constexpr bool DA = !COLUMNS && KIND == SL_ATTENTION_GATV2;
   const cudaStream_t stream = sl_cuda_stream(queue);
-  const int64_t items = run.row_blocks * run.cut.chunks;
-  const unsigned grid =
-      DA ? static_cast<unsigned>(items < INT32_MAX ? items : INT32_MAX) : grid_of(queue, run.cut);
+  const int64_t items = (run.row_blocks + run.long_blocks) * run.cut.chunks;
+  const unsigned grid = DA ? static_cast<unsigned>(items < INT32_MAX ? items : INT32_MAX) : run.cut.blocks;
   if (run.panels > 1)
     pair_gradients<T, W, KIND, COLUMNS, true><<<grid, GRAPH_THREADS, 0, stream>>>(run);
   else
@@ -260,7 +260,11 @@ template <class T> bool are_aligned(pair_run *run, bool columns) {
 enum { DA_BLOCKS = 512 };
 
 void cut_blocks(pair_run *run) {
-  run->row_blocks = (run->cut.rows + SL_ATTENTION_BLOCK - 1) / SL_ATTENTION_BLOCK;
+  run->row_blocks = sl_attention_blocks(run->cut.rows);
+  if (run->cut.long_row) {
+    run->long_rows = static_cast<int>(run->a.of.pattern.long_rows);
+    run->long_blocks = static_cast<int>(sl_attention_long_blocks(run->long_rows));
+  }
   for (int lanes = 32; lanes >= run->cut.lanes; lanes /= 2) {
     set_at_once(&run->cut, lanes);
     if (run->row_blocks * run->cut.chunks >= DA_BLOCKS)
@@ -270,7 +274,7 @@ void cut_blocks(pair_run *run) {
 
 template <class T> sley_status launch_of(sl_queue *queue, const sl_attention_grad_args &a, bool columns) {
   const graph_lanes g = lanes_for<T>(a.of.shape.width);
-  pair_run run = {a, {}, {}, {}, g.panels, 0};
+  pair_run run = {a, {}, {}, {}, g.panels, 0, 0, 0};
   run.cut = cut_rows(queue, a.of.pattern, a.of.shape.heads * g.panels, g.lanes, LANES_OF_LINES, false);
   if (!columns && a.of.kind == SL_ATTENTION_GATV2)
     cut_blocks(&run);
@@ -289,7 +293,7 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_attention_gra
     return SLEY_OK;
   using A = typename value<T>::sum;
   add_blocks<A><<<static_cast<unsigned>((features + 31) / 32), GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(
-      static_cast<const A *>(a.work), run.row_blocks, features, static_cast<A *>(a.da));
+      static_cast<const A *>(a.work), run.row_blocks + run.long_blocks, features, static_cast<A *>(a.da));
   return sl_cuda_launched(queue, name);
 }
 

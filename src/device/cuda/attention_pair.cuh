@@ -13,48 +13,85 @@ struct pair_run {
   graph_cut cut;
   x_places score, product; /* rows of the entries */
   int64_t panels;
-  int64_t row_blocks; /* of da */
+  int64_t row_blocks; /* of da; before them come those of long rows */
+  int long_rows, long_blocks;
 };
 
-/* The tasks of a block of da: whole rows, a row per group with the same part; then long rows, together. */
+/* The tasks of a block of da, which all have the same part: the rows of a block of SL_ATTENTION_BLOCK that
+ * are not long, each of as many groups as there are ways; or every so many-th long row, each of all groups.
+ */
 class block_tasks {
-  long_state *state;
-  int64_t first;
-  int at = 0, count;
+  int first, at, count;
+  int long_at;
+  rows_ahead ahead;
+
+  static __device__ __forceinline__ int rows_at_once(const graph_cut &cut, const graph_place &place) {
+    return place.shares >> cut.ways_log2;
+  }
+  static __device__ __forceinline__ int of_ways(const graph_cut &cut, const graph_place &place) {
+    return place.share & (cut.ways - 1);
+  }
+  __device__ __forceinline__ int row_at(int n) const {
+    return on && n < count ? first + n : -1;
+  }
+  __device__ __forceinline__ bool next_short(const pair_run &run, const graph_place &place, graph_task *t) {
+    const graph_cut &cut = run.cut;
+    const int step = rows_at_once(cut, place);
+    if (at - (place.share >> cut.ways_log2) >= count) /* the first of the rows at once */
+      return false;
+    ahead.take(cut, of_ways(cut, place), first + (at < count ? at : 0), cut.lanes * cut.at_once, t);
+    t->on = on && at < count && t->whole <= cut.longest;
+    at += step;
+    ahead.advance(cut, of_ways(cut, place), row_at(at + step));
+    return true;
+  }
+  __device__ __forceinline__ bool next_long(const pair_run &run, const graph_place &place, graph_task *t) {
+    if (long_at >= run.long_rows)
+      return false;
+    t->on = on;
+    whole_row(run.cut, __ldg(run.cut.long_row + long_at) - run.cut.long_base, t);
+    cut_row(run.cut, place.share, place.shares, t);
+    long_at += run.long_blocks;
+    return true;
+  }
 
 public:
-  int64_t part;
+  int part;
   bool on;
 
-  __device__ __forceinline__ block_tasks(const pair_run &run, int64_t item, long_state *memory)
-      : state(memory) {
-    begin_long(state);
-    const int64_t block = item / run.cut.chunks, left = run.cut.rows - block * SL_ATTENTION_BLOCK;
-    first = block * SL_ATTENTION_BLOCK;
-    count = static_cast<int>(left < SL_ATTENTION_BLOCK ? left : SL_ATTENTION_BLOCK);
-    part = (item - block * run.cut.chunks) * run.cut.at_once + graph_place(run.cut).part;
+  __device__ __forceinline__ block_tasks(const pair_run &run, int64_t item) {
+    const graph_place place(run.cut);
+    const int64_t number = item / run.cut.chunks, block = number - run.long_blocks,
+                  rows = run.cut.rows - block * SL_ATTENTION_BLOCK;
+    part = static_cast<int>(item - number * run.cut.chunks) * run.cut.at_once + place.part;
     on = part < run.cut.parts;
     part = on ? part : 0;
-  }
-  __device__ __forceinline__ bool next(const graph_cut &cut, graph_task *t) {
-    const graph_place place(cut);
-    t->part = part;
-    t->on = on;
-    if (at < count) {
-      const bool some = at + place.share < count;
-      whole_row(cut, first + (some ? at + place.share : 0), t);
-      t->on = on && some && t->whole <= cut.longest;
-      t->stores = true;
-      at += place.shares;
-    } else {
-      int64_t row;
-      if (!next_long(cut, state, first, 1, count, 1, &row))
-        return false;
-      whole_row(cut, row, t);
-      cut_row(place.share, place.shares, t);
+    at = place.share >> run.cut.ways_log2;
+    if (block < 0) {
+      long_at = static_cast<int>(number);
+      first = count = 0;
+      return;
     }
-    finish_task(cut, t);
+    long_at = run.long_rows;
+    first = static_cast<int>(block) * SL_ATTENTION_BLOCK;
+    count = static_cast<int>(rows < SL_ATTENTION_BLOCK ? rows : SL_ATTENTION_BLOCK);
+    ahead.advance(run.cut, of_ways(run.cut, place), row_at(at));
+    ahead.advance(run.cut, of_ways(run.cut, place), row_at(at + rows_at_once(run.cut, place)));
+  }
+  __device__ __forceinline__ bool next(const pair_run &run, graph_task *t) {
+    const graph_place place(run.cut);
+    t->part = part;
+    if (!next_short(run, place, t) && !next_long(run, place, t))
+      return false;
+    finish_task(run.cut, t);
     return true;
+  }
+  /* Of all groups with the same part: what they have to add. */
+  __device__ __forceinline__ graph_task all(const graph_cut &cut) const {
+    graph_task t = {};
+    t.joint = true;
+    t.apart = cut.lanes * cut.at_once;
+    return t;
   }
 };
 

@@ -45,11 +45,10 @@ template <class Body> __device__ __forceinline__ void each_entry(int first, int 
 template <class T>
 __global__ void __launch_bounds__(GRAPH_THREADS) softmax(const __grid_constant__ softmax_run run) {
   using A = accumulator<T>;
-  __shared__ long_state state;
   __shared__ A room[GRAPH_THREADS];
   const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   const int64_t heads = run.a.heads;
-  graph_tasks tasks(run.cut, &state);
+  graph_tasks tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
     const int64_t offset = t.begin * heads + t.part;
@@ -65,8 +64,8 @@ __global__ void __launch_bounds__(GRAPH_THREADS) softmax(const __grid_constant__
       each_entry(e, count, lanes, [&](int i, int) { most = larger(most, more[i]); });
     }
     most = largest_of_group(most, lanes);
-    if (t.joint)
-      most = largest_of_shares(run.cut, most, room);
+    if (is_shared(run.cut, t))
+      most = largest_of_shares(run.cut, t, most, room);
     A sum[1] = {0};
     each_entry(lane, count, lanes, [&](int i, int) {
       held[i] = exponential(held[i] - most);
@@ -77,8 +76,8 @@ __global__ void __launch_bounds__(GRAPH_THREADS) softmax(const __grid_constant__
       each_entry(e, count, lanes, [&](int i, int) { sum[0] += exponential(more[i] - most); });
     }
     sum[0] = sum_of_group(sum[0], lanes);
-    if (t.joint)
-      add_shares<1>(run.cut, sum, room);
+    if (is_shared(run.cut, t))
+      add_shares<1>(run.cut, t, sum, room);
     each_entry(lane, count, lanes,
                [&](int i, int e) { out[e * heads] = value<T>::narrow(held[i] / sum[0]); });
     for (int e = beyond; e < count; e += EACH * lanes) {
@@ -93,11 +92,10 @@ __global__ void __launch_bounds__(GRAPH_THREADS) softmax(const __grid_constant__
 template <class T>
 __global__ void __launch_bounds__(GRAPH_THREADS) softmax_grad(const __grid_constant__ softmax_run run) {
   using A = accumulator<T>;
-  __shared__ long_state state;
   __shared__ A room[GRAPH_THREADS];
   const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   const int64_t heads = run.a.heads;
-  graph_tasks tasks(run.cut, &state);
+  graph_tasks tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
     const int64_t offset = t.begin * heads + t.part;
@@ -115,8 +113,8 @@ __global__ void __launch_bounds__(GRAPH_THREADS) softmax_grad(const __grid_const
       each_entry(e, count, lanes, [&](int i, int) { sum[0] = multiply_add(more[i], more_g[i], sum[0]); });
     }
     sum[0] = sum_of_group(sum[0], lanes);
-    if (t.joint)
-      add_shares<1>(run.cut, sum, room);
+    if (is_shared(run.cut, t))
+      add_shares<1>(run.cut, t, sum, room);
     each_entry(lane, count, lanes,
                [&](int i, int e) { out[e * heads] = value<T>::narrow(p[i] * (g[i] - sum[0])); });
     for (int e = beyond; e < count; e += EACH * lanes) {
@@ -133,9 +131,9 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_edge_softmax_
       cut_rows(queue, a.pattern, a.heads, lanes_of_entries(a.heads), LANES_OF_ENTRIES, false);
   const softmax_run run = {a, cut};
   if (a.grad)
-    softmax_grad<T><<<grid_of(queue, cut), GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+    softmax_grad<T><<<cut.blocks, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
   else
-    softmax<T><<<grid_of(queue, cut), GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+    softmax<T><<<cut.blocks, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
   return sl_cuda_launched(queue, "edge-softmax");
 }
 

@@ -12,15 +12,12 @@
 
 namespace sley {
 
-/* Rows that a group loads before it uses the first of them. */
-enum { GRAPH_AHEAD = 4 };
-
 /* Values of a row that a lane holds: a vector of 16 bytes, of types of 16 bits 8 bytes, or, where rows do not
  * allow that, as many single values in strips. */
 template <class T> constexpr int lane_values = sizeof(T) == 8 ? 2 : 4;
 
 /* Blocks of a multiprocessor: as many as the registers suffice for. */
-template <class T, int W> constexpr int graph_blocks = sizeof(T) == 8 || W == 1 ? 3 : 4;
+template <class T, int W> constexpr int graph_blocks = sizeof(T) != 2 || W == 1 ? 3 : 4;
 
 /* Where rows lie that are gathered (places.cuh), in units of W values. Single values may be as many as they
  * like. */
@@ -141,18 +138,18 @@ template <class T, int W> struct lane_part {
 
 /* What the lane holds of the rows of entries s, s + 1, ..., whose places the lanes s, s + 1, ... of the group
  * have. from: gather_from(). All lanes of the warp. */
-template <class T, int W>
+template <class T, int W, int U>
 __device__ __forceinline__ void gather_rows(const lane_part<T, W> &mine, const T *from, graph_unit<W> place,
-                                            int s, int lanes, vector<T, lane_values<T>> (&to)[GRAPH_AHEAD]) {
+                                            int s, int lanes, vector<T, lane_values<T>> (&to)[U]) {
 #pragma unroll
-  for (int u = 0; u < GRAPH_AHEAD; u++)
+  for (int u = 0; u < U; u++)
     to[u] = mine.gather(from + static_cast<uint64_t>(__shfl_sync(~0u, place, s + u, lanes)) * W);
 }
 
 /* Each lane has parts of GRAPH_AHEAD sums over the lanes of its group: lane l gets sum l mod GRAPH_AHEAD. At
  * each of the first steps half of the sums go to the other lane, which takes as many instructions as one sum
  * over all lanes and two more. */
-template <class A> __device__ __forceinline__ A fold(const A (&part)[GRAPH_AHEAD], int lanes, int lane) {
+template <class A> __device__ __forceinline__ A fold(const A *part, int lanes, int lane) {
   static_assert(GRAPH_AHEAD == 4, "two steps");
   const bool odd = lane & 1, upper = lane & 2;
   A low = odd ? part[1] : part[0], high = odd ? part[3] : part[2];

@@ -40,27 +40,47 @@ template <class T, int W, bool CHOSEN> struct own_row {
     if (CHOSEN)
       chosen = mine.load_numbers(a.chosen + t.row * features_of(a.shape), t.on);
   }
+  /* Adds the lane's part of the products with rows of V, of entries number, number + 1, ... of the row. */
+  template <int U>
+  __device__ __forceinline__ void add_products(const lane_part<T, W> &mine,
+                                               const vector<T, lane_values<T>> (&in)[U], int32_t number,
+                                               accumulator<T> (&part)[U]) const {
+#pragma unroll
+    for (int n = 0; n < U; n++)
+      mine.each([&](int i) {
+        if (!CHOSEN || chosen.item[i] == number + n)
+          part[n] = multiply_add(u[i], widened(in[n], i), part[n]);
+      });
+  }
 };
 
-template <class T, int W, bool CHOSEN>
-__global__ void __launch_bounds__(GRAPH_THREADS, graph_blocks<T, W> - CHOSEN)
+/* Blocks of a multiprocessor, as the registers suffice for. */
+template <class T, int W, bool CHOSEN, int PANELS, int U>
+constexpr int dot_blocks = PANELS == 3 && sizeof(T) > 2               ? 2
+                           : U > GRAPH_AHEAD || CHOSEN || PANELS != 1 ? 3
+                                                                      : graph_blocks<T, W>;
+
+/* PANELS of a head, whose rows of U stay in registers; 0: any number, each loaded when it is due. U: rows of
+ * V that are loaded before the first is used. */
+template <class T, int W, bool CHOSEN, int PANELS, int U>
+__global__ void __launch_bounds__(GRAPH_THREADS, dot_blocks<T, W, CHOSEN, PANELS, U>)
     sddmm_dot(const __grid_constant__ sddmm_run run) {
-  constexpr int N = lane_values<T>;
+  constexpr int N = lane_values<T>, KEPT = PANELS > 0 ? PANELS : 1;
   using A = accumulator<T>;
   using unit = graph_unit<W>;
-  __shared__ long_state state;
   const sl_sddmm_args &a = run.a;
   const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  graph_tasks tasks(run.cut, &state);
+  graph_tasks tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
     const int64_t head = t.part;
-    lane_part<T, W> mine(a.shape, head, 0, lanes, lane);
-    own_row<T, W, CHOSEN> own;
-    own.load(a, mine, t);
+    own_row<T, W, CHOSEN> own[KEPT];
+#pragma unroll
+    for (int p = 0; p < PANELS; p++)
+      own[p].load(a, lane_part<T, W>(a.shape, head, p, lanes, lane), t);
     const A scale = a.scale && t.on ? static_cast<const A *>(a.scale)[t.row] : 1;
     const int32_t *col = a.pattern.col + t.begin;
-    int32_t ahead = lane < t.count ? __ldcs(col + lane) : 0;
+    int32_t ahead = t.first;
 #pragma unroll 1
     for (int e = 0; e < t.most; e += lanes) {
       const int left = entries_left(t.count, e, lanes), all = entries_left(t.most, e, lanes);
@@ -69,29 +89,35 @@ __global__ void __launch_bounds__(GRAPH_THREADS, graph_blocks<T, W> - CHOSEN)
         ahead = __ldcs(col + e + lanes + lane);
       A result = 0;
 #pragma unroll 1
-      for (int s = 0; s < all; s += GRAPH_AHEAD) {
-        A part[GRAPH_AHEAD] = {};
+      for (int s = 0; s < all; s += U) {
+        A part[U] = {};
+        const int32_t number = t.before + e + s;
+        if constexpr (PANELS == 0) {
 #pragma unroll 1
-        for (int64_t panel = 0; panel < run.panels; panel++) {
-          if (run.panels > 1) {
-            mine = lane_part<T, W>(a.shape, head, panel, lanes, lane);
-            own.load(a, mine, t);
+          for (int64_t p = 0; p < run.panels; p++) {
+            const lane_part<T, W> mine(a.shape, head, p, lanes, lane);
+            own[0].load(a, mine, t);
+            vector<T, N> in[U];
+            gather_rows(mine, mine.gather_from(run.v.base, lane), place, s, lanes, in);
+            own[0].add_products(mine, in, number, part);
           }
-          const T *v = mine.gather_from(run.v.base, lane);
-          vector<T, N> in[GRAPH_AHEAD];
-          gather_rows(mine, v, place, s, lanes, in);
+        } else {
+          vector<T, N> in[KEPT][U];
 #pragma unroll
-          for (int u = 0; u < GRAPH_AHEAD; u++) {
-            const int32_t number = t.before + e + s + u;
-            mine.each([&](int i) {
-              if (!CHOSEN || own.chosen.item[i] == number)
-                part[u] = multiply_add(own.u[i], widened(in[u], i), part[u]);
-            });
+          for (int p = 0; p < PANELS; p++) {
+            const lane_part<T, W> mine(a.shape, head, p, lanes, lane);
+            gather_rows(mine, mine.gather_from(run.v.base, lane), place, s, lanes, in[p]);
           }
+#pragma unroll
+          for (int p = 0; p < PANELS; p++)
+            own[p].add_products(lane_part<T, W>(a.shape, head, p, lanes, lane), in[p], number, part);
         }
-        const A sum = fold(part, lanes, lane);
-        if ((lane & -GRAPH_AHEAD) == s)
-          result = sum;
+#pragma unroll
+        for (int u = 0; u < U; u += GRAPH_AHEAD) {
+          const A sum = fold(part + u, lanes, lane);
+          if ((lane & -GRAPH_AHEAD) == s + u)
+            result = sum;
+        }
       }
       if (lane < left)
         store_value<T>(a, t.begin + e + lane, head, result * scale);
@@ -102,10 +128,9 @@ __global__ void __launch_bounds__(GRAPH_THREADS, graph_blocks<T, W> - CHOSEN)
 template <class T>
 __global__ void __launch_bounds__(GRAPH_THREADS) sddmm_add(const __grid_constant__ sddmm_run run) {
   using A = accumulator<T>;
-  __shared__ long_state state;
   const sl_sddmm_args &a = run.a;
   const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  graph_tasks tasks(run.cut, &state);
+  graph_tasks tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
     const A u = t.on ? value_at(static_cast<const T *>(a.u) + t.row * a.ldu + t.part) : 0;
@@ -138,13 +163,42 @@ template <class T> bool are_aligned(const sl_sddmm_args &a, x_places *v) {
   return found.fits(N * BYTES);
 }
 
-template <class T, int W> void launch_dot(sl_queue *queue, const sddmm_run &run) {
-  const unsigned grid = grid_of(queue, run.cut);
-  const cudaStream_t stream = sl_cuda_stream(queue);
+/* Of all groups and panels that hold a head those that leave the fewest lanes without features, with at most
+ * 3 panels, which stay in registers. */
+template <class T> graph_lanes lanes_of_dot(int64_t width, bool chosen) {
+  constexpr int N = lane_values<T>, MOST = 3;
+  graph_lanes best = lanes_for<T>(width);
+  const int64_t vectors = (width + N - 1) / N;
+  for (int lanes = 4; lanes <= 32 && !chosen; lanes *= 2) {
+    const int64_t panels = (vectors + lanes - 1) / lanes;
+    if (panels > 0 && panels <= MOST && panels * lanes < best.panels * best.lanes)
+      best = {lanes, panels};
+  }
+  return best;
+}
+
+template <class T, int W, bool CHOSEN, int PANELS, int U>
+void launch_dot(sl_queue *queue, const sddmm_run &run) {
+  sddmm_dot<T, W, CHOSEN, PANELS, U><<<run.cut.blocks, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+}
+
+template <class T, int W> void launch(sl_queue *queue, const sddmm_run &run) {
+  if (run.a.chosen && run.panels == 1)
+    return launch_dot<T, W, true, 1, GRAPH_AHEAD>(queue, run);
   if (run.a.chosen)
-    sddmm_dot<T, W, true><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+    return launch_dot<T, W, true, 0, GRAPH_AHEAD>(queue, run);
+  if constexpr (W > 1) { /* single values take more registers */
+    if (run.panels == 2)
+      return launch_dot<T, W, false, 2, GRAPH_AHEAD>(queue, run);
+    if (run.panels == 3)
+      return launch_dot<T, W, false, 3, GRAPH_AHEAD>(queue, run);
+    if (run.panels == 1 && run.cut.lanes > GRAPH_AHEAD)
+      return launch_dot<T, W, false, 1, 2 * GRAPH_AHEAD>(queue, run);
+  }
+  if (run.panels == 1)
+    launch_dot<T, W, false, 1, GRAPH_AHEAD>(queue, run);
   else
-    sddmm_dot<T, W, false><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+    launch_dot<T, W, false, 0, GRAPH_AHEAD>(queue, run);
 }
 
 template <class T> sley_status launch_of(sl_queue *queue, const sl_sddmm_args &a) {
@@ -152,17 +206,17 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_sddmm_args &a
   if (a.form == SL_SDDMM_ADD) {
     run.cut =
         cut_rows(queue, a.pattern, a.shape.heads, lanes_of_entries(a.shape.heads), LANES_OF_ENTRIES, false);
-    sddmm_add<T><<<grid_of(queue, run.cut), GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+    sddmm_add<T><<<run.cut.blocks, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
     return sl_cuda_launched(queue, "sddmm");
   }
-  const graph_lanes g = lanes_for<T>(a.shape.width);
+  const graph_lanes g = lanes_of_dot<T>(a.shape.width, a.chosen);
   run.panels = g.panels;
   run.cut = cut_rows(queue, a.pattern, a.shape.heads, g.lanes, LANES_OF_LINES, false);
   if (are_aligned<T>(a, &run.v)) {
-    launch_dot<T, lane_values<T>>(queue, run);
+    launch<T, lane_values<T>>(queue, run);
   } else {
     find_rows<T, 1>(a.v, a.pattern.cols, &run.v);
-    launch_dot<T, 1>(queue, run);
+    launch<T, 1>(queue, run);
   }
   return sl_cuda_launched(queue, "sddmm");
 }
