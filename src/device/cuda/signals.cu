@@ -216,7 +216,7 @@ sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *a
   const int log = group_log_for(r.longest / 16);
   const unsigned across = r.fragments < 1             ? 1
                           : r.fragments < PULL_BLOCKS ? static_cast<unsigned>(r.fragments)
-                                                      : PULL_BLOCKS;
+                                                   : PULL_BLOCKS;
   const unsigned blocks =
       blocks_for((r.count + PULL_AHEAD - 1) / PULL_AHEAD, log, (PULL_BLOCKS + across - 1) / across);
   const dim3 grid(blocks > 0 ? blocks : 1, across);
