@@ -109,6 +109,11 @@ static mean mean_of(const cli_op *op, int pass, const cli_op_result *results, in
 }
 
 void cli_ops_print_end(const cli_op_result *results, int count, FILE *stream) {
+  bool compared = false;
+  for (int i = 0; i < count; i++)
+    compared |= results[i].spmm.turns > 0;
+  if (!compared)
+    return;
   fprintf(stream, "\ntime by that of spmm of the same width:\n");
   for (int i = 0; i < cli_ops_count(); i++)
     for (int pass = 0; pass < CLI_OPS_PASSES; pass++) {
