@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of operations of graph networks beside numpy, scipy and torch, from bench/results/ops/*.json, which bench/ops.py has
-measured on drawn graphs and widths."""
+"""Tables of operations of graph networks, from bench/results/ops/*.json: beside numpy, scipy and torch on CPUs, measured by
+bench/ops.py, and beside cuSPARSE, PyTorch Geometric and turbo-gnn on a GPU, by bench/gpu/ops.py. Graphs and widths were drawn."""
 import json
+import math
 import os
+import statistics
 
 FILES = ["cpu_sddmm", "cpu_aggregate", "cpu_attention_kept", "cpu_attention"]
+GPU = "h200"
+GPU_HEAD = ["operation", "heads x width", "rival", "cases", "rival / Sley: geometric mean", "worst", "memory: rival / Sley"]
 HEAD = ["operation", "cases", "rival / Sley: geometric mean", "worst", "where", "best rival most often", "turns", "rival's memory"]
 
 
@@ -21,6 +25,42 @@ def rows_of(run):
                favourite(cases), run["turns"], memory]
 
 
+def geomean(values):
+    return math.exp(statistics.fmean(math.log(v) for v in values))
+
+
+def gpu_rows(run):
+    """A row for each operation, number of heads and rival that ran: how many times faster Sley is, and memory."""
+    found = {}
+    for case in run["cases"]:
+        for name, rival in case["rivals"].items():
+            shape = f"{case['heads']} x {case['k'] // case['heads']}" if case["op"].startswith("gat") else "drawn"
+            found.setdefault((case["op"], shape, name.removesuffix(", column-major")), []).append((case, rival))
+    for (op, shape, name), pairs in found.items():
+        least = {}
+        for case, rival in pairs: # of both layouts the faster
+            key = case["graph"], case["k"]
+            if key not in least or rival["ms"] < least[key][1]["ms"]:
+                least[key] = case, rival
+        ratios = {key: rival["ms"] / case["sley"]["ms"] for key, (case, rival) in least.items()}
+        memory = [rival["mib"] / case["sley"]["mib"] for case, rival in least.values() if case["sley"]["mib"] > 0]
+        worst = min(ratios, key=ratios.get)
+        yield [op, shape, name, len(ratios), f"{geomean(ratios.values()):.2f}", f"{ratios[worst]:.2f} ({worst[0]}, k = {worst[1]})",
+               f"{geomean(memory):.1f}"]
+
+
+def gpu_report(folder, table):
+    with open(os.path.join(folder, GPU + ".json")) as stream:
+        run = json.load(stream)
+    m = run["machine"]
+    print("### Operations of graph networks on a GPU\n")
+    print(f"One {m['gpu']}, driver {m['driver']}, {run['dtype']}, torch {m['torch']}, torch_geometric {m['torch_geometric']}, turbo-gnn "
+          f"0.1.0rc4 built there; commit {m['commit']}; graphs and widths drawn with seed {run['seed']}, median of {run['turns']} turns. Forward and "
+          "backward together, of SDDMM forward. Above 1 Sley is faster. Memory: what the rival had allocated beside the graph and its operands, by all that "
+          "Sley's command took of the device but its CUDA context: the graph and all operands too. `bench/gpu/ops.py`.\n")
+    table(GPU_HEAD, list(gpu_rows(run)))
+
+
 def report(folder, table):
     if not os.path.isdir(folder):
         return
@@ -35,3 +75,4 @@ def report(folder, table):
           "the rivals in each case, median times of the same run. Attention is forward and backward together. Torch gives blocks of 32 MiB back to "
           "the system after each call, which slows it on large graphs; rows marked \"kept between calls\" are with that turned off. `bench/ops.py`.\n")
     table(HEAD, [row for run in runs for row in rows_of(run)])
+    gpu_report(folder, table)

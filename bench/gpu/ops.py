@@ -12,8 +12,8 @@ rival; medians are compared, and the ratio is how many times faster Sley is than
   gatv2      forward and backward, 1 head of 64: PyTorch Geometric's layer, turbo-gnn
 
 What is not installed, or does not run, is left out, which is said. Memory: of a rival the most that PyTorch had
-allocated; of Sley how much of the device was taken while its command ran, less what it takes for a graph of 500
-entries, which is the CUDA context.
+allocated beside the graph and the operands; of Sley how much of the device was taken while its command ran, with graph
+and operands, less what it takes for a graph of 500 entries, which is the CUDA context.
 Usage: ops.py SLEY [--seed N] [--graphs N] [--matrix SPECS] [--turns N] [--only WORDS] [--dtype TYPE] [--seconds S]
               [--json FILE]
 """
