@@ -33,6 +33,7 @@ if "--keep-memory" in sys.argv and any(os.environ.get(name) != value for name, v
     os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **KEEP})
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
 THREADS = 2
 warnings.filterwarnings("ignore", module="torch")
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -40,6 +41,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402: reads the environment
 import scipy.sparse  # noqa: E402
+from ops_tables import summary  # noqa: E402
 
 try:
     import torch
@@ -309,15 +311,6 @@ def versions():
     found.update(torch=torch.__version__ if torch else None,
                  torch_geometric=torch_geometric.__version__ if torch_geometric else None, threads=THREADS)
     return found
-
-
-def summary(cases, op):
-    measured = [one for one in cases if one["op"] == op and one.get("ratio")]
-    if not measured:
-        return None
-    worst = min(measured, key=lambda one: one["ratio"])
-    return {"op": op, "cases": len(measured), "worst": worst["ratio"], "worst_graph": worst["graph"],
-            "worst_k": worst["k"], "geomean": math.exp(statistics.fmean(math.log(one["ratio"]) for one in measured))}
 
 
 def print_case(one):

@@ -29,6 +29,16 @@ def geomean(values):
     return math.exp(statistics.fmean(math.log(v) for v in values))
 
 
+def summary(cases, op):
+    """Of an operation's cases that have a ratio: how many, their geometric mean, and the worst; None: there are none."""
+    measured = [one for one in cases if one["op"] == op and one.get("ratio")]
+    if not measured:
+        return None
+    worst = min(measured, key=lambda one: one["ratio"])
+    return {"op": op, "cases": len(measured), "worst": worst["ratio"], "worst_graph": worst["graph"],
+            "worst_k": worst["k"], "geomean": geomean([one["ratio"] for one in measured])}
+
+
 def gpu_rows(run):
     """A row for each operation, number of heads and rival that ran: how many times faster Sley is, and memory."""
     found = {}

@@ -46,6 +46,8 @@ except ImportError:
 
 warnings.simplefilter("ignore")  # turbo-gnn's, of numbers of threads
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+from ops_tables import summary  # noqa: E402
 OPS = ["sddmm", "max", "gat", "gatv2"]
 DTYPES = {"f32": (torch.float32, 0), "f16": (torch.float16, 2), "bf16": (torch.bfloat16, 14)}  # and cudaDataType
 INDEX_32, BASE_0, ROW_ORDER, COL_ORDER, SUMS_F32 = 2, 0, 2, 1, 0  # of cusparse.h, library_types.h
@@ -354,15 +356,6 @@ def widths(random_, op):
         return [(random_.choice([32, 40, 64, 96, 100, 128, 192, 256]) if op == "sddmm"
                  else random_.choice([32, 64, 100, 128]), 1)]
     return [(16, 1), (128, 8)] if op == "gat" else [(64, 1)]
-
-
-def summary(cases, op):
-    measured = [one for one in cases if one["op"] == op and "ratio" in one]
-    if not measured:
-        return None
-    worst = min(measured, key=lambda one: one["ratio"])
-    return {"op": op, "cases": len(measured), "worst": worst["ratio"], "worst_graph": worst["graph"],
-            "worst_k": worst["k"], "geomean": math.exp(statistics.fmean(math.log(one["ratio"]) for one in measured))}
 
 
 def print_case(one):

@@ -82,7 +82,7 @@ int open_queues(void **state) {
 
 int close_queues(void **state) {
   (void)state;
-  for (int q = 0; q < QUEUES; q++) {
+  for (int q = 0; q < QUEUES && queues[q]; q++) {
     sl_device *device = queues[q]->device;
     device->ops->queue_destroy(queues[q]);
     device->ops->close(device);
