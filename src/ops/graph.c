@@ -171,10 +171,11 @@ static int64_t mean_of(int64_t entries, int64_t rows) {
 static sley_status set_means(const request *q, sley_graph *graph) {
   int64_t *entries = NULL;
   sl_comm *comm = q->comm;
-  SL_TRY(sl_agree(comm, SL_NEW(entries, q->relations, "a graph")));
-  for (int r = 0; r < q->relations; r++)
+  sley_status status = sl_agree(comm, SL_NEW(entries, q->relations, "a graph"));
+  for (int r = 0; r < q->relations && status == SLEY_OK; r++)
     entries[r] = graph->relation[r].entries;
-  sley_status status = comm->ops->allreduce(comm, SLEY_SUM, entries, q->relations);
+  if (status == SLEY_OK)
+    status = comm->ops->allreduce(comm, SLEY_SUM, entries, q->relations);
   for (int r = 0; r < q->relations && status == SLEY_OK; r++) {
     sl_relation *relation = &graph->relation[r];
     relation->by_rows.mean_entries = mean_of(entries[r], q->row_begin[comm->size]);
