@@ -64,7 +64,7 @@ class CannotRun(Exception):
 
 class CusparseSddmm:
     def __init__(self, graph, u, v, column_major):
-        self.lib = ctypes.CDLL("libcusparse.so.12" if torch.version.cuda.startswith("12") else find_cusparse())
+        self.lib = ctypes.CDLL(find_cusparse())
         self.handle, self.a, self.b, self.c = (ctypes.c_void_p() for _ in range(4))
         self.alpha, self.beta = ctypes.c_float(1), ctypes.c_float(0)
         kind, (rows, k), cols = DTYPES[graph.dtype_name][1], u.shape, v.shape[0]

@@ -2,11 +2,36 @@
 /* Arrays of graphs in the device's memory: taken with their contents, and given back. */
 #include "ops/graph_memory.h"
 
+#include "base/memory.h"
+
 sley_status sl_graph_upload(sl_comm *comm, const void *host, int64_t count, size_t bytes_each,
                             const void **out) {
   void *there = NULL;
   sley_status status = sl_device_upload(comm->queue, host, count * (int64_t)bytes_each, "a graph", &there);
   *out = there;
+  return status;
+}
+
+int64_t sl_graph_count_long(const int64_t *rowptr, int64_t rows) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < rows; i++)
+    count += rowptr[i + 1] - rowptr[i] > SL_LONG_ROW;
+  return count;
+}
+
+sley_status sl_graph_list_long(sl_comm *comm, const int64_t *rowptr, sl_pattern *p) {
+  int32_t *list = NULL;
+  const int64_t count = sl_graph_count_long(rowptr, p->rows);
+  if (count == 0)
+    return SLEY_OK;
+  SL_TRY(SL_NEW(list, count, "a graph's long rows"));
+  for (int64_t i = 0; i < p->rows; i++)
+    if (rowptr[i + 1] - rowptr[i] > SL_LONG_ROW)
+      list[p->long_rows++] = (int32_t)i;
+  sley_status status = sl_graph_upload(comm, list, count, sizeof *list, (const void **)&p->long_row);
+  if (status == SLEY_OK)
+    status = comm->queue->ops->queue_wait(comm->queue);
+  sl_free(list);
   return status;
 }
 

@@ -3,11 +3,17 @@
 #ifndef SLEY_OPS_GRAPH_MEMORY_H
 #define SLEY_OPS_GRAPH_MEMORY_H
 
+#include "device/pattern.h"
 #include "transport/transport.h"
 
 /* A copy of count items; host is used until the rank's queue has come to its end. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_graph_upload(sl_comm *comm, const void *host, int64_t count, size_t bytes_each,
                             const void **out);
+
+/* How many of the first `rows` rows are long, and the pattern's list of those of all its rows. rowptr is on
+ * the host; the second waits. Errors: SLEY_ERR_MEMORY. */
+int64_t sl_graph_count_long(const int64_t *rowptr, int64_t rows);
+sley_status sl_graph_list_long(sl_comm *comm, const int64_t *rowptr, sl_pattern *pattern);
 
 /* Frees such a copy, or other memory of the device. Accepts NULL. */
 void sl_graph_give(sl_comm *comm, const void *block);

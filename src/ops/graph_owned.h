@@ -24,10 +24,6 @@ typedef struct sl_owned {
 sley_status sl_owned_make(sl_comm *comm, const sley_matrix *const *blocks, const int64_t *row_begin,
                           const int64_t *col_begin, int relations, sl_owned *out, sl_halo **halo);
 
-/* graph_patterns.c: lists the long rows of a pattern whose rowptr is there on the host; waits. Errors:
- * SLEY_ERR_MEMORY. */
-sley_status sl_graph_list_long(sl_comm *comm, const int64_t *rowptr, sl_pattern *pattern);
-
 /* Accepts one that is zeroed. */
 void sl_owned_free(sl_comm *comm, sl_owned *owned);
 

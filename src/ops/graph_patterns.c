@@ -78,30 +78,6 @@ static sley_status sort_by_columns(making *m, int64_t cols, sl_team *team) {
   return sl_team_for(team, m->scatter.chunks, 1, place_entries, m);
 }
 
-/* How many of the first `rows` rows are long. */
-static int64_t count_long(const int64_t *rowptr, int64_t rows) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < rows; i++)
-    count += rowptr[i + 1] - rowptr[i] > SL_LONG_ROW;
-  return count;
-}
-
-sley_status sl_graph_list_long(sl_comm *comm, const int64_t *rowptr, sl_pattern *p) {
-  int32_t *list = NULL;
-  const int64_t count = count_long(rowptr, p->rows);
-  if (count == 0)
-    return SLEY_OK;
-  SL_TRY(SL_NEW(list, count, "a graph's long rows"));
-  for (int64_t i = 0; i < p->rows; i++)
-    if (rowptr[i + 1] - rowptr[i] > SL_LONG_ROW)
-      list[p->long_rows++] = (int32_t)i;
-  sley_status status = sl_graph_upload(comm, list, count, sizeof *list, (const void **)&p->long_row);
-  if (status == SLEY_OK)
-    status = comm->queue->ops->queue_wait(comm->queue);
-  sl_free(list);
-  return status;
-}
-
 static sley_status upload_rows(sl_comm *comm, const making *m, sl_relation *out) {
   sl_pattern *p = &out->by_rows;
   SL_TRY(sl_graph_list_long(comm, m->rowptr, p));
@@ -117,7 +93,7 @@ static sley_status upload_columns(sl_comm *comm, const making *m, sl_relation *o
   sl_pattern *p = &out->by_columns;
   p->of_row = out->by_rows.rowptr;
   SL_TRY(sl_graph_list_long(comm, m->colptr, p));
-  out->own_long = count_long(m->colptr, out->own_cols);
+  out->own_long = sl_graph_count_long(m->colptr, out->own_cols);
   SL_TRY(sl_graph_upload(comm, m->colptr, p->rows + 1, sizeof *m->colptr, (const void **)&p->rowptr));
   SL_TRY(sl_graph_upload(comm, m->row, out->entries, sizeof *m->row, (const void **)&p->col));
   return sl_graph_upload(comm, m->place, out->entries, sizeof *m->place, (const void **)&p->place);

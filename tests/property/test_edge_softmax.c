@@ -46,10 +46,6 @@ static double at(const column *k, const block *b, int64_t n) {
   return sl_value_at(b->data, k->c->dtype, (k->begin + n) * k->c->heads + k->h);
 }
 
-static double unit_of(sley_dtype dtype) {
-  return dtype == SLEY_F64 ? 0x1p-53 : dtype == SLEY_F32 ? 0x1p-24 : dtype == SLEY_F16 ? 0x1p-11 : 0x1p-8;
-}
-
 /* The least value above 0, twice. */
 static double least_of(sley_dtype dtype) {
   return dtype == SLEY_F64   ? 0x1p-1073

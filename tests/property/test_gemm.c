@@ -131,12 +131,6 @@ static void check_in_order(const shape *s, const operands *o, const block *made)
   free(expected.base);
 }
 
-static double unit_of(sley_dtype dtype) {
-  static const double unit[] = {
-      [SLEY_F32] = 0x1p-24, [SLEY_F64] = 0x1p-53, [SLEY_F16] = 0x1p-11, [SLEY_BF16] = 0x1p-8};
-  return unit[dtype];
-}
-
 /* The error allowed: each of k + 2 roundings of the sum of absolute terms, those of the end, and C's. */
 static void check_near(const shape *s, const operands *o, const block *made) {
   const sl_gemm_args *g = &s->g;

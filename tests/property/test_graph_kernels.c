@@ -316,9 +316,7 @@ static double most_error(const sddmm_case *c, int64_t i, int64_t j, int64_t h) {
 
 /* Both are rounded to the type: a unit of the last place, or of the least value that there is. */
 static double one_unit(sley_dtype dtype, double value) {
-  static const double unit[] = {
-      [SLEY_F32] = 0x1p-23, [SLEY_F64] = 0x1p-52, [SLEY_F16] = 0x1p-10, [SLEY_BF16] = 0x1p-7};
-  return fabs(value) * unit[dtype] + (dtype == SLEY_F16 ? 0x1p-24 : 1e-38);
+  return 2 * unit_of(dtype) * fabs(value) + (dtype == SLEY_F16 ? 0x1p-24 : 1e-38);
 }
 
 static void assert_near(const sddmm_case *c, const block *s, const block *expected) {

@@ -88,14 +88,14 @@ static sley_status call(sl_queue *queue, const shape *s, const block *logits, in
   return status;
 }
 
-static double unit_of(sley_dtype dtype) {
+static double tolerance_of(sley_dtype dtype) {
   return dtype == SLEY_F32 ? 0x1p-24 : dtype == SLEY_F64 ? 0x1p-50 : dtype == SLEY_F16 ? 0x1p-11 : 0x1p-8;
 }
 
 /* Within a rounding to the type, and those of the work in double. */
 static void near(double got, long double expected, sley_dtype dtype, const char *what) {
   const double bound =
-      1.01 * unit_of(dtype) * fabs((double)expected) + 1e-13 + (dtype == SLEY_F16 ? 0x1p-25 : 0);
+      1.01 * tolerance_of(dtype) * fabs((double)expected) + 1e-13 + (dtype == SLEY_F16 ? 0x1p-25 : 0);
   if (dtype == SLEY_F16 && fabs((double)expected) > 65000)
     return;
   if (!(fabs(got - (double)expected) <= bound))

@@ -50,6 +50,12 @@ image image_of_block(sl_queue *queue, const block *b) {
   return image_of(queue, b->data, b->bytes, (size_t)(b->data - b->base));
 }
 
+double unit_of(sley_dtype dtype) {
+  static const double unit[] = {
+      [SLEY_F32] = 0x1p-24, [SLEY_F64] = 0x1p-53, [SLEY_F16] = 0x1p-11, [SLEY_BF16] = 0x1p-8};
+  return unit[dtype];
+}
+
 void assert_same_values(const block *found, const block *expected, sley_dtype dtype, const char *what) {
   const size_t each = sley_dtype_bytes(dtype);
   assert_int_equal(found->bytes, expected->bytes);

@@ -30,6 +30,9 @@ block block_copy(const block *from);
 void block_fill(block *b, sley_dtype dtype, bool with_nan);
 image image_of_block(sl_queue *queue, const block *b);
 
+/* The largest relative error of rounding to a type. */
+double unit_of(sley_dtype dtype);
+
 /* Fails the test unless all values have the same bits, or are NaN in both. */
 void assert_same_values(const block *found, const block *expected, sley_dtype dtype, const char *what);
 

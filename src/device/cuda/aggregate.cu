@@ -3,9 +3,9 @@
  *
  * What limits it is the rate at which rows of X are loaded, at addresses as good as random. A group of lanes
  * takes a row, or a head of it where heads have values of their own (graph_rows.cuh). Its lanes load an entry
- * each, column, value and scale, and get them one after the other by shuffles; the rows of X of four entries
- * are loaded before the first is used. Long rows are shared by the groups of a block, unless in_order is set;
- * each share is summed from 0 in stored order. */
+ * each, column, value and scale, and get them one after the other by shuffles; the rows of X of four or
+ * eight entries are loaded before the first is used. Long rows are shared by the groups of a block, unless
+ * in_order is set; each share is summed from 0 in stored order. */
 #include "device/cuda/graph_aggregate.cuh"
 
 namespace {

@@ -4,7 +4,8 @@
  * Of the terms of an entry few were chosen, of a row with n entries one in n. What limits it is how much is
  * loaded to find them: a row of numbers for each entry, as many bytes as a row of X. So a first kernel packs
  * the numbers into bytes; the second compares the bytes of a lane's features in one instruction, and loads
- * values of X only where one is equal. Numbers from 255 on share a byte, and are looked up where it is equal.
+ * the entry's values of X only where one is equal, else those of a row that is always the same. Numbers from
+ * 255 on share a byte, and are looked up where it is equal.
  *
  * Otherwise as aggregate.cu, whose order of summation it has. */
 #include "device/cuda/graph_aggregate.cuh"

@@ -167,10 +167,10 @@ __device__ __forceinline__ void finish_task(const graph_cut &cut, graph_task *t)
 
 /* Which group of the warp this is; of a joint task, which share it has and of which of the parts at once. */
 struct graph_place {
-  int group, share, shares, part;
+  int share, shares, part;
   __device__ __forceinline__ explicit graph_place(const graph_cut &cut) {
     const int groups = 32 / cut.lanes, of_warp = groups / cut.at_once;
-    group = static_cast<int>(threadIdx.x % 32) / cut.lanes;
+    const int group = static_cast<int>(threadIdx.x % 32) / cut.lanes;
     share = static_cast<int>(threadIdx.x / 32) * of_warp + group / cut.at_once;
     shares = GRAPH_WARPS * of_warp;
     part = group % cut.at_once;

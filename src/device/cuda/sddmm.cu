@@ -3,7 +3,7 @@
  *
  * What limits it is the rate at which rows of V are loaded, at addresses as good as random. DOT: a group of
  * lanes takes a head of a row of U, which stays in registers where the group can hold it, and loads the rows
- * of V of four entries before it uses the first. The sums of the four over the lanes are made together
+ * of V of four or eight entries before it uses the first. The sums of four over the lanes are made together
  * (fold); each lane keeps that of its own entry, so that a group stores as many neighbours as it has lanes,
  * and the groups of a warp, which have neighbouring heads, lines of S. ADD: a lane makes the values of
  * entries of its own, four at a time. Shares of long rows (graph_rows.cuh) have nothing to join. */
