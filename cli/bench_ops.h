@@ -28,7 +28,8 @@ typedef enum cli_op_array {
 
 typedef enum cli_pass { CLI_FORWARD = 0, CLI_BACKWARD = 1 } cli_pass;
 
-/* A rank's part of an array, without gaps: rows [first, first + count) of the whole. */
+/* A rank's part of an array, without gaps but in
+ * SOURCE: rows [first, first + count) of the whole. */
 typedef struct cli_op_data {
   int64_t first, count, cols, total; /* total: rows of the whole array */
   int64_t bytes;                     /* of this rank's rows */
@@ -80,7 +81,8 @@ typedef struct cli_op_case {
   sley_fetched fetched;  /* rows of other ranks */
   int64_t fetched_width; /* values of such a row; 0: the operation does not keep them */
   int64_t source_width, query_width, saved_bytes;
-  sley_plan *plan; /* of the product; else one of these */
+  int64_t source_ld; /* values from one row of SOURCE to the next */
+  sley_plan *plan;   /* of the product; else one of these */
   sley_aggregation *aggregation;
   sley_sddmm *sddmm;
   sley_attention *attention;

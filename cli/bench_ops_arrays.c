@@ -12,7 +12,7 @@ static int64_t width_of(const cli_op_case *c, cli_op_array array) {
   if (cli_op_of_entries(c->op, array))
     return c->heads;
   if (array == CLI_OP_SOURCE || array == CLI_OP_D_SOURCE)
-    return c->source_width;
+    return c->source_ld;
   if (array == CLI_OP_QUERY || array == CLI_OP_D_QUERY)
     return c->query_width;
   return array == CLI_OP_SAVED ? c->saved_bytes : c->heads * c->width;

@@ -26,7 +26,7 @@ static void *at(const cli_op_case *c, cli_op_array array) {
 static sley_status product_create(cli_op_case *c) {
   sley_matrix *block = NULL;
   const int rank = sley_comm_rank(c->comm);
-  c->source_width = c->width;
+  c->source_width = c->source_ld = c->width;
   sley_status status = sley_matrix_row_block(c->matrix, c->row_begin[rank],
                                              c->row_begin[rank + 1] - c->row_begin[rank], &block);
   if (status == SLEY_OK)
@@ -51,7 +51,7 @@ static sley_status aggregation_create(cli_op_case *c) {
   options.heads = c->heads;
   options.width = c->width;
   options.dtype = c->dtype;
-  c->source_width = c->fetched_width = c->heads * c->width;
+  c->source_width = c->source_ld = c->fetched_width = c->heads * c->width;
   return sley_aggregation_create(c->graph, &options, &c->aggregation);
 }
 
@@ -94,7 +94,7 @@ static sley_status sddmm_create(cli_op_case *c) {
   options.heads = c->heads;
   options.width = c->width;
   options.dtype = c->dtype;
-  c->source_width = c->query_width = c->fetched_width = c->heads * c->width;
+  c->source_width = c->source_ld = c->query_width = c->fetched_width = c->heads * c->width;
   return sley_sddmm_create(c->graph, &options, &c->sddmm);
 }
 
@@ -150,6 +150,12 @@ static void softmax_destroy(cli_op_case *c) {
 
 /* ---- attention */
 
+/* So many values or more, that rows begin at multiples of 16 bytes, as sley.h advises. */
+static int64_t aligned(const cli_op_case *c, int64_t width) {
+  const int64_t each = 16 / (int64_t)sley_dtype_bytes(c->dtype);
+  return (width + each - 1) / each * each;
+}
+
 static sley_status attention_create(cli_op_case *c) {
   sley_attention_options options = SLEY_ATTENTION_OPTIONS_INIT;
   sley_attention_info info;
@@ -165,6 +171,7 @@ static sley_status attention_create(cli_op_case *c) {
     return status;
   c->query_width = info.query_width;
   c->source_width = info.source_width;
+  c->source_ld = aligned(c, info.source_width);
   c->saved_bytes = info.saved_bytes;
   return SLEY_OK;
 }
@@ -174,7 +181,7 @@ static sley_attention_operands attention_operands(const cli_op_case *c) {
   o.query = at(c, CLI_OP_QUERY);
   o.ldq = c->query_width;
   o.source = at(c, CLI_OP_SOURCE);
-  o.lds = c->source_width;
+  o.lds = c->source_ld;
   o.a = at(c, CLI_OP_A);
   o.y = at(c, CLI_OP_OUT);
   o.ldy = c->heads * c->width;
@@ -195,7 +202,7 @@ static sley_status attention_backward(cli_op_case *c) {
   to.dquery = at(c, CLI_OP_D_QUERY);
   to.lddq = c->query_width;
   to.dsource = at(c, CLI_OP_D_SOURCE);
-  to.ldds = c->source_width;
+  to.ldds = c->source_ld;
   to.da = at(c, CLI_OP_D_A);
   return sley_attention_backward(c->attention, &o, &to);
 }

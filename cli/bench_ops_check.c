@@ -202,7 +202,7 @@ static sley_status check_columns(const cli_op_case *c, cli_op_truth *t, cli_op_f
       continue;
     status = cli_op_truth_column(t, of.entry + of.begin[s], of.begin[s + 1] - of.begin[s], &sums);
     if (status == SLEY_OK)
-      status = compare(c, CLI_OP_D_SOURCE, s * of.step * c->source_width, sums, first + s * of.step, out);
+      status = compare(c, CLI_OP_D_SOURCE, s * of.step * c->source_ld, sums, first + s * of.step, out);
   }
   sley_buffer_free(list);
   return status;

@@ -15,7 +15,7 @@ static double steepness(double t, double slope) {
 }
 
 static const double *source_of(const cli_op_truth *t, int64_t e) {
-  return t->at.source + e * t->c->source_width;
+  return t->at.source + e * t->c->source_ld;
 }
 
 /* The score of entry e and head h, and its magnitude. */

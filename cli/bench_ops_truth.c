@@ -16,7 +16,7 @@ static sley_status take(int64_t count, size_t bytes, void *out) {
 /* Values of a row that is read at once. */
 static int64_t widest(const cli_op_case *c) {
   int64_t most = c->heads * (c->width > 0 ? c->width : 1);
-  most = c->source_width > most ? c->source_width : most;
+  most = c->source_ld > most ? c->source_ld : most;
   return c->query_width > most ? c->query_width : most;
 }
 
@@ -115,7 +115,7 @@ static sley_status load(cli_op_truth *t, int64_t i) {
   r->length = c->csr.rowptr[i + 1] - r->begin;
   sley_status status = load_values(t);
   for (int64_t e = 0; e < r->length && c->source_width > 0 && status == SLEY_OK; e++)
-    status = fetch(t, CLI_OP_SOURCE, column_at(&c->csr, r->begin + e), 1, r->source + e * c->source_width);
+    status = fetch(t, CLI_OP_SOURCE, column_at(&c->csr, r->begin + e), 1, r->source + e * c->source_ld);
   if (status == SLEY_OK && c->query_width > 0)
     status = fetch(t, CLI_OP_QUERY, i, 1, r->query);
   const bool of_entries = cli_op_of_entries(c->op, CLI_OP_D_OUT), backward = c->data[CLI_OP_D_OUT].cols > 0;
@@ -144,7 +144,7 @@ static void sum_out(cli_op_truth *t) {
         spread = 1 + 2 * t->at.score_size[f / c->width];
       else if (c->op->kind == SLEY_AGGREGATE_MEAN)
         w /= (double)t->at.length;
-      const double term = w * t->at.source[e * c->source_width + f];
+      const double term = w * t->at.source[e * c->source_ld + f];
       if (!chooses(c->op) || t->at.arg[f] == e)
         cli_op_add(&t->out, f, term, fabs(term) * spread);
     }
@@ -156,7 +156,7 @@ static void multiply(cli_op_truth *t, const double *row) {
   clear(t, t->at.length * c->heads, 0);
   for (int64_t e = 0; e < t->at.length; e++)
     for (int64_t f = 0; f < c->heads * c->width; f++) {
-      const double term = row[f] * t->at.source[e * c->source_width + f];
+      const double term = row[f] * t->at.source[e * c->source_ld + f];
       cli_op_add(&t->out, e * c->heads + f / c->width, term, fabs(term));
     }
 }
@@ -207,7 +207,7 @@ static void query_gradient(cli_op_truth *t) {
       continue;
     }
     for (int64_t f = 0; f < c->query_width; f++) {
-      const double term = t->at.d_out[e * c->heads + f / c->width] * t->at.source[e * c->source_width + f];
+      const double term = t->at.d_out[e * c->heads + f / c->width] * t->at.source[e * c->source_ld + f];
       cli_op_add(&t->out, f, term, fabs(term));
     }
   }

@@ -1135,7 +1135,7 @@ typedef struct sley_attention_operands {
   const void *query; /* this rank's rows, divided as results are */
   int64_t ldq;
   const void *source; /* this rank's rows, divided as X is */
-  int64_t lds;
+  int64_t lds;        /* GPUs are fastest where rows begin at multiples of 16 bytes, here and in dsource */
   const void *a; /* GATV2: heads x width values; else not looked at */
   void *y;
   int64_t ldy;

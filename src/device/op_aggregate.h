@@ -26,8 +26,10 @@ typedef enum sl_aggregate {
  * has the type of sums, f32 for f16 and bf16, else the dtype itself; it is for SUM alone.
  *
  * chosen not NULL, with SUM and a pattern by columns: only those terms count that were chosen:
- * chosen[col[j] features + f] == place[j]. It is the arg of the pattern by rows. chosen_low: memory of as many
- * bytes as chosen has numbers, beginning at a multiple of 4, for devices whose kernels pack them, or NULL.
+ * chosen[col[j] features + f] == place[j]. It is the arg of the pattern by rows. chosen_bits: NULL, or
+ * memory of sl_chosen_bits_bytes(chosen_entries, features) bytes for devices whose kernels want it, beginning
+ * at a multiple of 16, where chosen_entries is of_row[cols]; marked: the call before had the same chosen and
+ * chosen_bits, which it has left there.
  *
  * Order of summation, for each value of Y: acc = 0, or with add y; for each entry acc = fma(w, x, acc) with
  * one rounding, where w = val factor scale is multiplied in that order, with one rounding each, in the type
@@ -47,8 +49,14 @@ typedef struct sl_aggregate_args {
   sl_split_rows y; /* rows: the pattern's */
   int32_t *arg;
   const int32_t *chosen;
-  uint8_t *chosen_low;
-  bool add, in_order;
+  uint32_t *chosen_bits;
+  int64_t chosen_entries;
+  bool add, in_order, marked;
 } sl_aggregate_args;
+
+/* A bit of each entry for each feature, of up to 128 features at a time. */
+static inline int64_t sl_chosen_bits_bytes(int64_t entries, int64_t features) {
+  return entries * (features <= 32 ? 4 : features <= 64 ? 8 : 16);
+}
 
 #endif

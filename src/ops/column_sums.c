@@ -2,22 +2,23 @@
 /* Sums by columns, in two ways. */
 #include "ops/column_sums.h"
 
-/* Agreed. */
-static sley_status take_chosen_low(sl_column_sums *sums) {
+/* Where owners of columns fetch what was chosen, they do not have the entries of all rows. Agreed. */
+static sley_status take_chosen_bits(sl_column_sums *sums) {
   const sley_graph *graph = sums->rows->graph;
   sl_device *device = graph->comm->device;
-  const int64_t rows = sl_graph_pulls(graph) ? sums->relation->owned.pattern.cols : graph->rows;
-  if (device->ops->host_addresses)
+  if (device->ops->host_addresses || sl_graph_pulls(graph))
     return SLEY_OK;
-  return sl_agree(graph->comm, device->ops->alloc(device, rows * sums->rows->features, "an aggregation",
-                                                  &sums->chosen_low));
+  return sl_agree(graph->comm,
+                  device->ops->alloc(device,
+                                     sl_chosen_bits_bytes(sums->relation->entries, sums->rows->features),
+                                     "an aggregation", &sums->chosen_bits));
 }
 
 sley_status sl_column_sums_open(const sl_graph_rows *rows, const sl_relation *relation, const sl_heads *shape,
                                 bool chooses, bool factors, sl_column_sums *out) {
   sley_graph *graph = rows->graph;
   *out = (sl_column_sums){.rows = rows, .relation = relation};
-  sley_status status = chooses ? take_chosen_low(out) : SLEY_OK;
+  sley_status status = chooses ? take_chosen_bits(out) : SLEY_OK;
   if (status != SLEY_OK || !sl_graph_pulls(graph))
     return status;
   status = sl_row_pull_open(graph, rows->features, rows->dtype, &out->x);
@@ -38,12 +39,14 @@ static sley_status sum_and_send(const sl_column_sums *sums, const sl_aggregate_a
   const sl_graph_rows *rows = sums->rows;
   const sley_graph *graph = rows->graph;
   sl_kernel_args halo = {.op = SL_OP_AGGREGATE, .aggregate = *args}, own;
-  halo.aggregate.chosen_low = sums->chosen_low;
+  halo.aggregate.chosen_bits = sums->chosen_bits;
+  halo.aggregate.chosen_entries = sums->relation->entries;
   own = halo;
   halo.aggregate.pattern = sl_relation_columns(sums->relation, true);
   halo.aggregate.y =
       (sl_split_rows){.near = rows->buffer, .near_rows = graph->halo->count, .near_ld = rows->features};
   own.aggregate.pattern = sl_relation_columns(sums->relation, false);
+  own.aggregate.marked = halo.aggregate.pattern.rows > 0;
   own.aggregate.y = (sl_split_rows){.near = x, .near_rows = graph->cols, .near_ld = ldx};
   SL_TRY(sl_graph_kernel(graph, &halo));
   SL_TRY(sl_graph_rows_return(rows, x, ldx));
@@ -58,7 +61,6 @@ static sley_status fetch_and_sum(const sl_column_sums *sums, const sl_aggregate_
   sl_kernel_args all = {.op = SL_OP_AGGREGATE, .aggregate = *args};
   sl_aggregate_args *a = &all.aggregate;
   a->pattern = owned->pattern;
-  a->chosen_low = sums->chosen_low;
   a->in_order = true;
   if (a->x.near) { /* else the sums are of ones */
     SL_TRY(sl_row_pull_run(&sums->x, a->x.near, a->x.near_ld));
@@ -91,7 +93,7 @@ sley_status sl_column_sums_run(const sl_column_sums *sums, const sl_aggregate_ar
 
 void sl_column_sums_close(sl_column_sums *sums) {
   if (sums->rows)
-    sl_graph_give(sums->rows->graph->comm, sums->chosen_low);
+    sl_graph_give(sums->rows->graph->comm, sums->chosen_bits);
   sl_entry_pull_close(&sums->factor);
   sl_entry_pull_close(&sums->val);
   sl_row_pull_close(&sums->chosen);

@@ -13,7 +13,7 @@ typedef struct sl_column_sums {
   const sl_relation *relation;
   sl_row_pull x, chosen; /* of the second way; chosen is zeroed where nothing is chosen */
   sl_entry_pull val, factor;
-  void *chosen_low; /* for devices that have memory of their own, where something is chosen */
+  void *chosen_bits; /* for devices that have memory of their own, where something is chosen */
 } sl_column_sums;
 
 /* For args of this shape. chooses: whether args will have chosen; factors: factor. rows outlive it.

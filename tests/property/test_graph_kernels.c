@@ -22,7 +22,7 @@ typedef struct aggregate_case {
   sl_aggregate_args args; /* shape, kind, flags */
   bool by_columns, ones;
   graph_dense x, y;
-  block val, factor, scale, arg, chosen, chosen_low; /* base NULL: none */
+  block val, factor, scale, arg, chosen, chosen_bits; /* base NULL: none */
 } aggregate_case;
 
 #define whole_of(array) ((block){.base = (char *)(array), .data = (char *)(array), .bytes = sizeof(array)})
@@ -58,8 +58,8 @@ static aggregate_case draw_aggregate(void) {
     c.arg = graph_integers(rows * features, 0, 9);
   if (sum && c.by_columns && draw(2))
     c.chosen = graph_integers(cols * features, -1, PICK(1, 3, 12, 300));
-  if (c.chosen.base && draw(3))
-    c.chosen_low = block_of((size_t)(cols * features), 0);
+  if (c.chosen.base && draw(4))
+    c.chosen_bits = block_of((size_t)sl_chosen_bits_bytes(c.graph.entries, features), 0);
   return c;
 }
 
@@ -72,7 +72,7 @@ static void free_aggregate(aggregate_case *c) {
   free(c->scale.base);
   free(c->arg.base);
   free(c->chosen.base);
-  free(c->chosen_low.base);
+  free(c->chosen_bits.base);
 }
 
 static double weight(const aggregate_case *c, int64_t j, int64_t head) {
@@ -150,7 +150,8 @@ static void run_aggregate(sl_queue *queue, const aggregate_case *c, graph_dense 
   a->y = graph_dense_image(&images, y);
   a->arg = graph_image(&images, arg);
   a->chosen = graph_image(&images, &c->chosen);
-  a->chosen_low = graph_image(&images, &c->chosen_low);
+  a->chosen_bits = graph_image(&images, &c->chosen_bits);
+  a->chosen_entries = c->graph.entries;
   assert_sley_ok(sl_kernel_run(queue, &args));
   graph_images_return(&images);
 }

@@ -247,14 +247,9 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_arg
 
 sley_status run_aggregate(sl_queue *queue, const sl_kernel_args *args) {
   const sl_aggregate_args *a = &args->aggregate;
-  if (a->pattern.rows <= 0 || sl_features(&a->shape) <= 0)
+  if (sl_pattern_work_rows(&a->pattern) <= 0 || sl_features(&a->shape) <= 0)
     return SLEY_OK;
   SL_TRY(sl_cuda_use(queue->device));
-  bool done = false;
-  if (a->chosen && a->chosen_low)
-    SL_TRY(sl_cuda_chosen_sums(queue, a, &done));
-  if (done)
-    return SLEY_OK;
   return launch_by_type(a->dtype, [&](auto type) { return launch_of<decltype(type)>(queue, a); });
 }
 

@@ -1,191 +1,354 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SL_OP_AGGREGATE with chosen: the gradients of minima and maxima.
  *
- * Of the terms of an entry few were chosen, of a row with n entries one in n. What limits it is how much is
- * loaded to find them: a row of numbers for each entry, as many bytes as a row of X. So a first kernel packs
- * the numbers into bytes; the second compares the bytes of a lane's features in one instruction, and loads
- * the entry's values of X only where one is equal, else those of a row that is always the same. Numbers from
- * 255 on share a byte, and are looked up where it is equal.
+ * Of the terms of an entry few were chosen: of a row with n entries each feature chose one, so that on
+ * average a feature of a column has one term, however many entries the column has. A first kernel turns the
+ * numbers around: for each entry a bit for each feature that chose it. A warp then takes neighbouring
+ * columns, and of their entries, one after the other, 32 at a time: a lane loads the bits of an entry, the
+ * warp transposes them, so that a lane has a bit of each of the 32 entries for a feature of its own, and each
+ * lane loads those terms that its bits name, in the order of entries. So what is loaded of X is what is
+ * added, but for what else lies in the same sectors; what limits it is the rate of such loads, at addresses
+ * as good as random. What leads to the bits (column, row's begin, bits) is loaded for the next entries
+ * meanwhile.
  *
- * Otherwise as aggregate.cu, whose order of summation it has. */
+ * Features are done in panels of up to 128, so that the bits of an entry are 16 bytes at most. Long columns
+ * are shared by the warps of a block (graph_rows.cuh), unless in_order is set. */
 #include "device/cuda/graph_aggregate.cuh"
 
 namespace {
 
 using namespace sley;
 
-enum { MANY = 255 }; /* the byte of all numbers from there on, and of -1 */
+enum { MOST_WORDS = 4, MOST_COLUMNS = 32, AT_ONCE = 2 /* terms of a feature that are loaded at once */ };
 
-__device__ __forceinline__ uint32_t low_of(int32_t number) {
-  return min(static_cast<uint32_t>(number), static_cast<uint32_t>(MANY));
-}
+struct chosen_run {
+  sl_aggregate_args a;
+  graph_cut cut; /* of long columns */
+  x_places x;
+  int64_t first, count; /* features of the panel */
+  int columns;          /* of a warp, of those that are not long */
+  bool weighted;
+};
 
-/* Four numbers a thread; the arrays begin at multiples of 4 items. */
-__global__ void __launch_bounds__(GRAPH_THREADS)
-    pack_numbers(const int32_t *number, int64_t count, uint8_t *low) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * GRAPH_THREADS, fours = count / 4;
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * GRAPH_THREADS + threadIdx.x;
-  for (int64_t i = first; i < fours; i += step) {
-    const int4 n = __ldcs(reinterpret_cast<const int4 *>(number) + i);
-    reinterpret_cast<uint32_t *>(low)[i] =
-        low_of(n.x) | low_of(n.y) << 8 | low_of(n.z) << 16 | low_of(n.w) << 24;
-  }
-  for (int64_t i = fours * 4 + first; i < count; i += step)
-    low[i] = static_cast<uint8_t>(low_of(number[i]));
-}
+/* Items that a warp of mark_chosen loads at once. */
+enum { MARKS = 4 };
 
-/* The bytes of a lane's features, one after the other from the lowest on. */
-template <int N> struct lane_bytes { using type = std::conditional_t<N == 4, uint32_t, uint16_t>; };
-
-/* Which of the lane's features that are among `of` have the number wanted: a bit each, from bit 0 on. many:
- * whether the number may be one of those that share a byte; the same in all of a warp. */
-template <int N>
-__device__ __forceinline__ unsigned equal_features(unsigned of, uint32_t bytes, int32_t wanted, bool many,
-                                                   const int32_t *number, int64_t at) {
-  const unsigned same = __vcmpeq4(bytes, low_of(wanted) * 0x01010101u) & 0x08040201u;
-  unsigned bits = (same | same >> 8 | same >> 16 | same >> 24) & of;
-  if (many && wanted >= MANY && bits)
-#pragma unroll
-    for (int i = 0; i < N; i++)
-      if ((bits >> i & 1u) && __ldg(number + at + i) != wanted)
-        bits &= ~(1u << i);
-  return bits;
-}
-
-/* Of all bits of v those in mask, which has all or none; or -0. */
-__device__ __forceinline__ float or_minus_zero(uint32_t mask, float v) {
-  return __uint_as_float((__float_as_uint(v) & mask) | (~mask & 0x80000000u));
-}
-__device__ __forceinline__ double or_minus_zero(uint32_t mask, double v) {
-  return __hiloint2double(
-      static_cast<int>((static_cast<uint32_t>(__double2hiint(v)) & mask) | (~mask & 0x80000000u)),
-      static_cast<int>(static_cast<uint32_t>(__double2loint(v)) & mask));
-}
-
-/* acc + by x where mask has all bits; of none acc, since acc - 0 is acc. So no predicate is needed, of which
- * there are too few for a lane's entries and features. */
-template <class A> __device__ __forceinline__ A add_if(uint32_t mask, A by, A x, A acc) {
-  return multiply_add(or_minus_zero(mask, by), -or_minus_zero(mask, -x), acc);
-}
-
-template <class T, int U>
-__global__ void __launch_bounds__(GRAPH_THREADS, 3) chosen_sums(const __grid_constant__ aggregate_run run) {
-  constexpr int N = lane_values<T>;
-  using A = accumulator<T>;
-  using word = typename lane_bytes<N>::type;
-  __shared__ A room[N * GRAPH_THREADS];
+/* bits: of the entries of all rows, WORDS words each, zeroed. A warp takes 32 features of a row at a time. */
+template <int WORDS>
+__global__ void __launch_bounds__(GRAPH_THREADS) mark_chosen(const __grid_constant__ chosen_run run) {
   const sl_aggregate_args &a = run.a;
-  const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  const int64_t features = features_of(a.shape);
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int64_t features = features_of(a.shape), items = a.pattern.cols * WORDS,
+                warps = static_cast<int64_t>(gridDim.x) * GRAPH_WARPS;
+  int64_t item = (static_cast<int64_t>(blockIdx.x) * GRAPH_WARPS + threadIdx.x / 32) * MARKS;
+  for (; item < items; item += warps * MARKS) {
+    int32_t number[MARKS];
+    int64_t begin[MARKS], end[MARKS];
+#pragma unroll
+    for (int m = 0; m < MARKS; m++) {
+      const int64_t row = (item + m) / WORDS, f = (item + m) % WORDS * 32 + lane;
+      const bool there = item + m < items;
+      number[m] = there && f < run.count ? __ldcs(a.chosen + row * features + run.first + f) : -1;
+      begin[m] = there ? __ldg(a.pattern.of_row + row) : 0;
+      end[m] = there ? __ldg(a.pattern.of_row + row + 1) : 0;
+    }
+#pragma unroll
+    for (int m = 0; m < MARKS; m++) {
+      if (number[m] >= end[m] - begin[m])
+        number[m] = -1;
+      const unsigned same = __match_any_sync(~0u, number[m]);
+      if (number[m] >= 0 && lane == __ffs(static_cast<int>(same)) - 1)
+        a.chosen_bits[(begin[m] + number[m]) * WORDS + (item + m) % WORDS] = same;
+    }
+  }
+}
+
+/* Bit j of lane i becomes bit i of lane j. All lanes. */
+__device__ __forceinline__ uint32_t transposed(uint32_t x, int lane) {
+  constexpr uint32_t low[5] = {0x55555555u, 0x33333333u, 0x0f0f0f0fu, 0x00ff00ffu, 0x0000ffffu};
+#pragma unroll
+  for (int s = 4; s >= 0; s--) {
+    const int distance = 1 << s;
+    const uint32_t other = __shfl_xor_sync(~0u, x, distance);
+    x = lane & distance ? (x & ~low[s]) | (other >> distance & low[s])
+                        : (x & low[s]) | (other << distance & ~low[s]);
+  }
+  return x;
+}
+
+/* Of a warp: where the rows of X lie that the 32 entries name, and the entries' weights. */
+template <class A> struct chosen_room {
+  uint64_t place[32];
+  A weight[32];
+};
+
+/* Entries of neighbouring columns, 32 at a time from any on. of[w]: bit j is set where entry at + j chose
+ * the lane's feature w 32 + lane of the panel. All lanes. */
+template <class T, int WORDS> class chosen_entries {
+  using A = accumulator<T>;
+  int64_t end;                       /* of all */
+  vector<uint32_t, WORDS> bits = {}; /* of the next 32, as they lie in memory */
+  int32_t row = 0;
+  int64_t begin_2 = 0;             /* of the 32 after them: the begin of their row */
+  int32_t row_2 = 0, number_2 = 0; /* and their numbers in it */
+  int32_t row_3 = 0, number_3 = 0; /* of those after them */
+
+  __device__ __forceinline__ bool is_there(int64_t ahead) const {
+    return at + ahead + threadIdx.x % 32 < end;
+  }
+  /* Each stage loads what the next needs, 32 entries further on. */
+  __device__ __forceinline__ void load_bits(const chosen_run &run, int64_t ahead) {
+    row = row_2;
+    bits = {};
+    if (is_there(ahead))
+      bits = load_shared<uint32_t, WORDS>(run.a.chosen_bits + (begin_2 + number_2) * WORDS);
+  }
+  __device__ __forceinline__ void load_begin(const chosen_run &run, int64_t ahead) {
+    row_2 = row_3;
+    number_2 = number_3;
+    begin_2 = is_there(ahead) ? __ldg(run.a.pattern.of_row + row_2) : 0;
+  }
+  __device__ __forceinline__ void load_entry(const chosen_run &run, int64_t ahead) {
+    const int64_t e = at + ahead + threadIdx.x % 32;
+    row_3 = is_there(ahead) ? __ldcs(run.a.pattern.col + e) : 0;
+    number_3 = is_there(ahead) ? __ldcs(run.a.pattern.place + e) : 0;
+  }
+
+public:
+  int64_t at = 0;
+  uint32_t of[WORDS];
+
+  __device__ __forceinline__ void advance(const chosen_run &run, chosen_room<A> *room) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    at += 32;
+    __syncwarp(); /* all have read what was there */
+    room->place[lane] = place_of<uint64_t>(run.x, static_cast<uint32_t>(row));
+    if (run.weighted)
+      room->weight[lane] = is_there(0) ? weight_of<T>(run.a, at + lane, row, 0) : 0;
+    __syncwarp();
+#pragma unroll
+    for (int w = 0; w < WORDS; w++)
+      of[w] = transposed(bits.item[w], lane);
+    load_bits(run, 32);
+    load_begin(run, 64);
+    load_entry(run, 96);
+  }
+  __device__ __forceinline__ void begin(const chosen_run &run, int64_t from, int64_t to,
+                                        chosen_room<A> *room) {
+    at = from - 32;
+    end = to;
+    load_entry(run, 32);
+    load_begin(run, 32);
+    load_entry(run, 64);
+    load_bits(run, 32);
+    load_begin(run, 64);
+    load_entry(run, 96);
+    advance(run, room);
+  }
+};
+
+/* Adds to each feature the terms that `of` names, in the order of entries. x: the lane's first feature of the
+ * panel in the row whose place is 0. */
+template <class T, int WORDS>
+__device__ __forceinline__ void add_terms(const chosen_run &run, const chosen_room<accumulator<T>> &room,
+                                          const T *x, uint32_t (&of)[WORDS], accumulator<T> (&acc)[WORDS]) {
+  using A = accumulator<T>;
+  for (;;) {
+    T term[WORDS][AT_ONCE] = {};
+    A by[WORDS][AT_ONCE];
+    bool there[WORDS][AT_ONCE];
+    uint32_t left = 0;
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) {
+#pragma unroll
+      for (int u = 0; u < AT_ONCE; u++) {
+        there[w][u] = of[w] != 0;
+        const int entry = there[w][u] ? __ffs(static_cast<int>(of[w])) - 1 : 0;
+        by[w][u] = run.weighted ? room.weight[entry] : A(1);
+        if (there[w][u])
+          term[w][u] = load_shared<T, 1>(x + room.place[entry] + w * 32).item[0];
+        of[w] &= of[w] - 1;
+      }
+      left |= of[w];
+    }
+#pragma unroll
+    for (int w = 0; w < WORDS; w++)
+#pragma unroll
+      for (int u = 0; u < AT_ONCE; u++)
+        if (there[w][u])
+          acc[w] = multiply_add(by[w][u], value<T>::widen(term[w][u]), acc[w]);
+    if (left == 0)
+      return;
+  }
+}
+
+template <class T, int WORDS> struct chosen_column {
+  using A = accumulator<T>;
+  A acc[WORDS];
+  __device__ __forceinline__ void begin(const chosen_run &run, int64_t column, bool wanted) {
+    const T *y = row_of<const T>(run.a.y, column) + run.first;
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) {
+      const int f = w * 32 + static_cast<int>(threadIdx.x % 32);
+      acc[w] = run.a.add && wanted && f < run.count ? value<T>::widen(y[f]) : 0;
+    }
+  }
+  __device__ __forceinline__ void store(const chosen_run &run, int64_t column) const {
+    T *y = row_of<T>(run.a.y, column) + run.first;
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) {
+      const int f = w * 32 + static_cast<int>(threadIdx.x % 32);
+      const A sum[1] = {acc[w]};
+      if (f < run.count)
+        store_once<T, 1>(y + f, sum);
+    }
+  }
+};
+
+/* The columns of a warp that are not long. */
+template <class T, int WORDS>
+__device__ __forceinline__ void sum_columns(const chosen_run &run, int64_t warp, const T *x,
+                                            chosen_room<accumulator<T>> *room) {
+  const int64_t first = warp * run.columns, left = run.cut.rows - first;
+  const int lane = static_cast<int>(threadIdx.x % 32),
+            count = static_cast<int>(left < run.columns ? left : run.columns);
+  if (count <= 0)
+    return;
+  const int64_t *rowptr = run.a.pattern.rowptr + first;
+  const int64_t own_end = __ldg(rowptr + (lane < count ? lane + 1 : count)), last = __ldg(rowptr + count);
+  int64_t at = __ldg(rowptr);
+  chosen_entries<T, WORDS> entries;
+  bool ready = false; /* whether the entries go on with the next column's first */
+#pragma unroll 1
+  for (int i = 0; i < count; i++) {
+    const int64_t end = __shfl_sync(~0u, own_end, i);
+    if (end - at > run.cut.longest) {
+      at = end;
+      ready = false;
+      continue;
+    }
+    chosen_column<T, WORDS> column;
+    column.begin(run, first + i, true);
+#pragma unroll 1
+    while (at < end) {
+      if (!ready)
+        entries.begin(run, at, last, room);
+      else if (at == entries.at + 32)
+        entries.advance(run, room);
+      ready = true;
+      const int from = static_cast<int>(at - entries.at),
+                to = static_cast<int>(end - entries.at < 32 ? end - entries.at : 32);
+      uint32_t of[WORDS];
+#pragma unroll
+      for (int w = 0; w < WORDS; w++)
+        of[w] = entries.of[w] & (~0u << from) & (~0u >> (32 - to));
+      add_terms<T, WORDS>(run, *room, x, of, column.acc);
+      at = entries.at + to;
+    }
+    column.store(run, first + i);
+  }
+}
+
+template <class T, int WORDS>
+__global__ void __launch_bounds__(GRAPH_THREADS) chosen_sums(const __grid_constant__ chosen_run run) {
+  using A = accumulator<T>;
+  __shared__ chosen_room<A> rooms[GRAPH_WARPS];
+  __shared__ A joined[WORDS * GRAPH_THREADS];
+  const int warp = static_cast<int>(threadIdx.x / 32);
+  chosen_room<A> *room = &rooms[warp];
+  const T *x = static_cast<const T *>(run.x.base) + run.first + threadIdx.x % 32;
+  if (static_cast<int>(blockIdx.x) >= run.cut.long_items) {
+    const int64_t block = blockIdx.x - run.cut.long_items;
+    return sum_columns<T, WORDS>(run, block * GRAPH_WARPS + warp, x, room);
+  }
   graph_tasks tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
-    const int64_t head = quotient(t.part, run.panels);
-    const lane_part<T, N> mine(a.shape, head, t.part - head * run.panels, lanes, lane);
-    const T *x = mine.gather_from(run.x.base, lane);
-    const uint8_t *low = a.chosen_low + (mine.on[0] ? mine.first : 0);
-    const int32_t *col = a.pattern.col + t.begin;
-    A acc[N] = {};
-    if (a.add)
-      mine.load(row_of<const T>(a.y, t.row), t.stores, acc);
-    int32_t ahead = t.first;
+    chosen_column<T, WORDS> column;
+    column.begin(run, t.row, t.stores);
+    chosen_entries<T, WORDS> entries;
 #pragma unroll 1
-    for (int e = 0; e < t.most; e += lanes) {
-      const int left = entries_left(t.count, e, lanes), all = entries_left(t.most, e, lanes);
-      const int32_t n = ahead;
-      if (e + lanes + lane < t.count)
-        ahead = __ldcs(col + e + lanes + lane);
-      const uint32_t place = place_of<uint32_t>(run.x, static_cast<uint32_t>(n));
-      A weight = 0;
-      int32_t number = -1;
-      if (lane < left) {
-        weight = weight_of<T>(a, t.begin + e + lane, n, head);
-        number = __ldg(a.pattern.place + t.begin + e + lane);
-      }
-      const bool many = __any_sync(~0u, number >= MANY);
-#pragma unroll 1
-      for (int s = 0; s < all; s += U) {
-        uint32_t bytes[U];
-#pragma unroll
-        for (int u = 0; u < U; u++) {
-          const int64_t row = __shfl_sync(~0u, n, s + u, lanes);
-          bytes[u] = __ldg(reinterpret_cast<const word *>(low + row * features));
-        }
-#pragma unroll
-        for (int half = 0; half < U; half += GRAPH_AHEAD) {
-          vector<T, N> in[GRAPH_AHEAD];
-          unsigned which = 0; /* N bits of each entry */
-#pragma unroll
-          for (int u = 0; u < GRAPH_AHEAD; u++) {
-            const int from = s + half + u;
-            const int32_t row = __shfl_sync(~0u, n, from, lanes),
-                          wanted = __shfl_sync(~0u, number, from, lanes);
-            const uint32_t at = __shfl_sync(~0u, place, from, lanes);
-            const unsigned equal =
-                equal_features<N>(from < left && mine.on[0] ? (1u << N) - 1 : 0, bytes[half + u], wanted,
-                                  many, a.chosen, row * features + mine.first);
-            /* of others the row that all lanes load when they need none, so that no load waits for a branch
-             */
-            in[u] = load_shared<T, N>(x + static_cast<uint64_t>(equal ? at : 0u) * N);
-            which |= equal << (N * u);
-          }
-#pragma unroll
-          for (int u = 0; u < GRAPH_AHEAD; u++) {
-            const A by = __shfl_sync(~0u, weight, s + half + u, lanes);
-#pragma unroll
-            for (int i = 0; i < N; i++)
-              acc[i] = add_if(0u - (which >> (N * u + i) & 1u), by, widened(in[u], i), acc[i]);
-          }
-        }
-      }
+    for (int e = 0; e < t.count; e += 32) {
+      if (e == 0)
+        entries.begin(run, t.begin, t.begin + t.count, room);
+      else
+        entries.advance(run, room);
+      add_terms<T, WORDS>(run, *room, x, entries.of, column.acc);
     }
-    if (is_shared(run.cut, t))
-      add_shares<N>(run.cut, t, acc, room);
+    add_shares<WORDS>(run.cut, t, column.acc, joined);
     if (t.stores)
-      mine.store(row_of<T>(a.y, t.row), acc);
+      column.store(run, t.row);
   }
 }
 
-/* Whether vectors serve, of the bytes too. */
-template <class T> bool are_aligned(const sl_aggregate_args &a, x_places *x) {
-  constexpr int N = lane_values<T>;
-  constexpr int64_t BYTES = sizeof(T);
-  graph_alignment found;
-  found.add_width(a.shape.width, BYTES);
-  found.add(a.x, a.pattern.cols, BYTES);
-  found.add(a.y, a.pattern.rows, BYTES);
-  found.reach((a.x.near || a.x.far) && find_rows<T, N>(a.x, a.pattern.cols, x));
-  return found.fits(N * BYTES) && reinterpret_cast<uintptr_t>(a.chosen) % sizeof(int4) == 0 &&
-         reinterpret_cast<uintptr_t>(a.chosen_low) % sizeof(uint32_t) == 0;
+unsigned blocks_for(int64_t warps) {
+  return static_cast<unsigned>((warps + GRAPH_WARPS - 1) / GRAPH_WARPS);
 }
 
-template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_args &args, bool *done) {
-  aggregate_run run = {args, {}, {}, 1};
-  sl_aggregate_args &a = run.a;
+template <class T, int WORDS> sley_status launch_panel(sl_queue *queue, chosen_run run, bool marked) {
   const cudaStream_t stream = sl_cuda_stream(queue);
-  *done = are_aligned<T>(args, &run.x);
-  if (!*done)
+  const int64_t processors = sl_cuda_processors(queue), most = 64 * processors;
+  if (!marked) {
+    const int64_t bytes = run.a.chosen_entries * WORDS * static_cast<int64_t>(sizeof(uint32_t)),
+                  warps = (run.a.pattern.cols * WORDS + MARKS - 1) / MARKS;
+    if (cudaMemsetAsync(run.a.chosen_bits, 0, static_cast<size_t>(bytes), stream) != cudaSuccess)
+      return sl_cuda_launched(queue, "aggregate-chosen");
+    mark_chosen<WORDS><<<blocks_for(warps < most ? warps : most), GRAPH_THREADS, 0, stream>>>(run);
+  }
+  run.columns = MOST_COLUMNS;
+  while (run.columns > 4 && run.cut.rows / run.columns < most)
+    run.columns /= 2;
+  const int64_t warps = (run.cut.rows + run.columns - 1) / run.columns;
+  chosen_sums<T, WORDS>
+      <<<static_cast<unsigned>(run.cut.long_items) + blocks_for(warps), GRAPH_THREADS, 0, stream>>>(run);
+  return sl_cuda_launched(queue, "aggregate-chosen");
+}
+
+template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_args &args) {
+  chosen_run run = {args, {}, {}, 0, 0, 0, args.val || args.factor || args.scale};
+  const int64_t features = sl_features(&args.shape);
+  run.a.shape = {1, features}; /* heads do not differ */
+  run.cut = cut_rows(queue, args.pattern, 1, 32, LANES_OF_LINES, args.in_order);
+  find_rows<T, 1>(args.x, args.pattern.cols, &run.x);
+  sley_status status = SLEY_OK;
+  for (; run.first < features && status == SLEY_OK; run.first += run.count) {
+    const int64_t left = features - run.first;
+    const bool marked = args.marked && features <= MOST_WORDS * 32;
+    run.count = left < MOST_WORDS * 32 ? left : MOST_WORDS * 32;
+    status = run.count <= 32   ? launch_panel<T, 1>(queue, run, marked)
+             : run.count <= 64 ? launch_panel<T, 2>(queue, run, marked)
+                               : launch_panel<T, MOST_WORDS>(queue, run, marked);
+  }
+  return status;
+}
+
+sley_status run_chosen(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_aggregate_args *a = &args->aggregate;
+  if (a->pattern.rows <= 0 || sl_features(&a->shape) <= 0)
     return SLEY_OK;
-  const int64_t numbers = a.pattern.cols * sl_features(&a.shape), most = 16 * sl_cuda_processors(queue);
-  const int64_t blocks = (numbers / 4 + GRAPH_THREADS) / GRAPH_THREADS;
-  pack_numbers<<<static_cast<unsigned>(blocks < most ? blocks : most), GRAPH_THREADS, 0, stream>>>(
-      a.chosen, numbers, a.chosen_low);
-  if (!a.val && !a.factor) /* heads do not differ */
-    a.shape = {1, sl_features(&a.shape)};
-  const graph_lanes g = lanes_for<T>(a.shape.width);
-  run.panels = g.panels;
-  run.cut = cut_rows(queue, a.pattern, a.shape.heads * g.panels, g.lanes, LANES_OF_LINES, a.in_order);
-  const unsigned grid = run.cut.blocks;
-  if (g.lanes > GRAPH_AHEAD)
-    chosen_sums<T, 2 * GRAPH_AHEAD><<<grid, GRAPH_THREADS, 0, stream>>>(run);
-  else
-    chosen_sums<T, GRAPH_AHEAD><<<grid, GRAPH_THREADS, 0, stream>>>(run);
-  return sl_cuda_launched(queue, "aggregate");
+  SL_TRY(sl_cuda_use(queue->device));
+  return launch_by_type(a->dtype, [&](auto type) { return launch_of<decltype(type)>(queue, *a); });
+}
+
+/* Weights that differ by heads are aggregate.cu's. */
+bool chosen_ok(const sl_kernel_args *args) {
+  const sl_aggregate_args *a = &args->aggregate;
+  return sley_dtype_bytes(a->dtype) != 0 && a->chosen && a->chosen_bits && a->pattern.of_row &&
+         (a->x.near || a->x.far) && (a->shape.heads == 1 || (!a->val && !a->factor));
+}
+
+double chosen_cost(const sl_kernel_args *args) {
+  return graph_cost(args) / 2;
 }
 
 } // namespace
 
-sley_status sl_cuda_chosen_sums(sl_queue *queue, const sl_aggregate_args *args, bool *done) {
-  return launch_by_type(args->dtype,
-                        [&](auto type) { return launch_of<decltype(type)>(queue, *args, done); });
+extern "C" {
+extern const sl_kernel sl_cuda_aggregate_chosen;
+const sl_kernel sl_cuda_aggregate_chosen = {.name = "aggregate-chosen",
+                                            .op = SL_OP_AGGREGATE,
+                                            .ok = chosen_ok,
+                                            .cost = chosen_cost,
+                                            SL_KERNEL_KEEPS_NOTHING,
+                                            .run = run_chosen};
 }

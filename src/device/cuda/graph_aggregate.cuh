@@ -33,8 +33,4 @@ __device__ __forceinline__ accumulator<T> weight_of(const sl_aggregate_args &a, 
 
 } // namespace sley
 
-/* aggregate_chosen.cu: the sums of terms that were chosen, with chosen_low as memory. *done: whether it
- * serves these operands. */
-sley_status sl_cuda_chosen_sums(sl_queue *queue, const sl_aggregate_args *args, bool *done);
-
 #endif

@@ -47,10 +47,10 @@ enum { GRAPH_AHEAD = 4 };
  * by columns are numbered. */
 struct graph_cut {
   const int64_t *rowptr;
-  const int32_t *col, *long_row;
-  int64_t rows, parts; /* parts: of a row */
-  int64_t chunks;      /* of a long row: parts / at_once, rounded up */
-  int longest;         /* rows of more entries are long */
+  const int32_t *col, *long_row, *listed; /* listed: as the pattern's */
+  int64_t rows, parts;                    /* rows to be worked on; parts of each */
+  int64_t chunks;                         /* of a long row: parts / at_once, rounded up */
+  int longest;                            /* rows of more entries are long */
   int lanes, at_once;
   int ways, ways_log2; /* groups of a warp that share a part of a row that is not long, a power of two */
   int long_items;      /* chunks of long rows: so many blocks take one each */
@@ -181,7 +181,7 @@ struct graph_place {
  * first. */
 class graph_tasks {
   int at, end; /* of the warp, of the block; of a block that has a long row: at is 0 until it has begun */
-  int first_row, first_part;
+  int first_row, first_part; /* first_row: its place in the list, if there is one */
   rows_ahead ahead;
 
   /* Parts of rows that the warp, and the block, take at a time. */
@@ -204,10 +204,32 @@ class graph_tasks {
   __device__ __forceinline__ int rows_before(const graph_cut &cut, int item) const {
     return cut.parts == 1 ? item : (first_part + item) / static_cast<int>(cut.parts);
   }
+  /* The listed rows of the block, as many as it has room for. */
+  static constexpr int LIST_ROOM = 512;
+  static __device__ __forceinline__ int *list_room() {
+    __shared__ int room[LIST_ROOM];
+    return room;
+  }
+  __device__ __forceinline__ void load_list(const graph_cut &cut) const {
+    if (!cut.listed)
+      return;
+    const int last = rows_before(cut, end - 1);
+    for (int i = static_cast<int>(threadIdx.x); i <= last && i < LIST_ROOM; i += GRAPH_THREADS)
+      list_room()[i] = __ldg(cut.listed + first_row + i);
+    __syncthreads();
+  }
+  /* Row number `before` of the block. */
+  __device__ __forceinline__ int row_at(const graph_cut &cut, int before) const {
+    if (!cut.listed)
+      return first_row + before;
+    return before < LIST_ROOM ? list_room()[before] : __ldg(cut.listed + first_row + before);
+  }
   /* The group's row there; -1: none. */
   __device__ __forceinline__ int row_from(const graph_cut &cut, int from) const {
     const int item = item_from(cut, from);
-    return item < end ? first_row + rows_before(cut, item) : -1;
+    if (item >= end)
+      return -1;
+    return row_at(cut, rows_before(cut, item));
   }
 
   __device__ __forceinline__ bool next_short_task(const graph_cut &cut, graph_task *t) {
@@ -216,7 +238,7 @@ class graph_tasks {
     const int own = item_from(cut, at), item = own < end ? own : at, before = rows_before(cut, item);
     t->on = own < end;
     t->part = first_part + item - before * static_cast<int>(cut.parts);
-    ahead.take(cut, share(cut), first_row + before, cut.lanes, t);
+    ahead.take(cut, share(cut), row_at(cut, before), cut.lanes, t);
     t->on = t->on && t->whole <= cut.longest;
     finish_task(cut, t);
     at += of_block(cut);
@@ -249,6 +271,7 @@ public:
     first_row = static_cast<int>(quotient(first, cut.parts));
     first_part = static_cast<int>(first - first_row * cut.parts);
     at = static_cast<int>(threadIdx.x / 32) * of_warp(cut);
+    load_list(cut);
     ahead.advance(cut, share(cut), row_from(cut, at));
     ahead.advance(cut, share(cut), row_from(cut, at + of_block(cut)));
   }
@@ -367,7 +390,8 @@ inline graph_cut cut_rows(const sl_queue *queue, const sl_pattern &p, int64_t pa
   graph_cut cut = {};
   cut.rowptr = p.rowptr;
   cut.col = p.col;
-  cut.rows = p.rows;
+  cut.listed = p.listed;
+  cut.rows = sl_pattern_work_rows(&p);
   cut.parts = parts;
   cut.longest = INT32_MAX;
   cut.lanes = lanes;

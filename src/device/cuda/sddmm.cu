@@ -223,7 +223,7 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_sddmm_args &a
 
 sley_status run_sddmm(sl_queue *queue, const sl_kernel_args *args) {
   const sl_sddmm_args *a = &args->sddmm;
-  if (a->pattern.rows <= 0 || a->shape.heads <= 0)
+  if (sl_pattern_work_rows(&a->pattern) <= 0 || a->shape.heads <= 0)
     return SLEY_OK;
   SL_TRY(sl_cuda_use(queue->device));
   return launch_by_type(a->dtype, [&](auto type) { return launch_of<decltype(type)>(queue, *a); });
