@@ -83,8 +83,9 @@ static bool is_nan_at(const cli_op_case *c, cli_op_array array, int64_t first, i
   double values[PIECE];
   bool nan = sley_convert(type_of(c, array), (const char *)data->host + (size_t)first * data->value, SLEY_F64,
                           values, count) != SLEY_OK;
+  const int64_t cols = data->cols, written = array == CLI_OP_D_SOURCE ? c->source_width : cols;
   for (int64_t i = 0; i < count; i++)
-    nan |= isnan(values[i]) != 0;
+    nan |= (first + i) % cols < written && isnan(values[i]) != 0;
   return nan;
 }
 

@@ -21,26 +21,6 @@ template <class T, int U> __device__ __forceinline__ void set_ones(vector<T, lan
     to[i / lane_values<T>].item[i % lane_values<T>] = value<T>::narrow(1);
 }
 
-/* The greatest term so far, and which entry it is of. */
-template <class A> struct extreme {
-  A term;
-  int32_t entry; /* -1: none */
-};
-
-/* Whether b, of a later entry, comes before a: greater, or NaN where a is none. */
-template <class A> __device__ __forceinline__ bool replaces(extreme<A> a, A b) {
-  return a.entry < 0 || (a.term == a.term && !(b <= a.term));
-}
-
-/* The same of two of any entries: of those that are alike the first. */
-template <class A> __device__ __forceinline__ extreme<A> first_of(extreme<A> a, extreme<A> b) {
-  const bool a_first = b.entry < 0 || (a.entry >= 0 && a.entry < b.entry);
-  const extreme<A> early = {a_first ? a.term : b.term, a_first ? a.entry : b.entry};
-  const extreme<A> late = {a_first ? b.term : a.term, a_first ? b.entry : a.entry};
-  const bool later = late.entry >= 0 && replaces(early, late.term);
-  return {later ? late.term : early.term, later ? late.entry : early.entry};
-}
-
 /* The extremes of the shares of a task, as join_shares. */
 template <int N, class A>
 __device__ __forceinline__ void join_extremes(const graph_cut &cut, const graph_task &t, A (&term)[N],

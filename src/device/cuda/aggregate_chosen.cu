@@ -4,9 +4,10 @@
  * Of the terms of an entry few were chosen: of a row with n entries each feature chose one, so that on
  * average a feature of a column has one term, however many entries the column has. A first kernel turns the
  * numbers around: for each entry a bit for each feature that chose it. A warp then takes neighbouring
- * columns, and of their entries, one after the other, 32 at a time: a lane loads the bits of an entry, the
- * warp transposes them, so that a lane has a bit of each of the 32 entries for a feature of its own, and each
- * lane loads those terms that its bits name, in the order of entries. So what is loaded of X is what is
+ * columns, and of their entries, one column's after the other, 32 at a time: a lane loads the bits of an
+ * entry, the warp transposes them, so that a lane has a bit of each of the 32 entries for a feature of its
+ * own, and each lane loads the terms that its bits name, whatever columns they are for. They wait in shared
+ * memory until their column is due, and are added in the order of entries. So what is loaded of X is what is
  * added, but for what else lies in the same sectors; what limits it is the rate of such loads, at addresses
  * as good as random. What leads to the bits (column, row's begin, bits) is loaded for the next entries
  * meanwhile.
@@ -19,7 +20,14 @@ namespace {
 
 using namespace sley;
 
-enum { MOST_WORDS = 4, MOST_COLUMNS = 32, AT_ONCE = 2 /* terms of a feature that are loaded at once */ };
+enum { MOST_WORDS = 4, MOST_COLUMNS = 32 };
+
+/* Terms of a feature that wait. */
+template <class T> constexpr int chosen_depth = sizeof(T) == 8 ? 4 : 8;
+
+/* Terms of a feature that are loaded at once. */
+template <class T, int WORDS>
+constexpr int chosen_at_once = 8 / WORDS < chosen_depth<T> ? 8 / WORDS : chosen_depth<T>;
 
 struct chosen_run {
   sl_aggregate_args a;
@@ -30,36 +38,37 @@ struct chosen_run {
   bool weighted;
 };
 
-/* Items that a warp of mark_chosen loads at once. */
-enum { MARKS = 4 };
-
-/* bits: of the entries of all rows, WORDS words each, zeroed. A warp takes 32 features of a row at a time. */
+/* bits: of the entries of all rows, WORDS words each, zeroed. A warp takes neighbouring rows. */
 template <int WORDS>
 __global__ void __launch_bounds__(GRAPH_THREADS) mark_chosen(const __grid_constant__ chosen_run run) {
+  constexpr int ROWS = 8 / WORDS;
   const sl_aggregate_args &a = run.a;
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const int64_t features = features_of(a.shape), items = a.pattern.cols * WORDS,
-                warps = static_cast<int64_t>(gridDim.x) * GRAPH_WARPS;
-  int64_t item = (static_cast<int64_t>(blockIdx.x) * GRAPH_WARPS + threadIdx.x / 32) * MARKS;
-  for (; item < items; item += warps * MARKS) {
-    int32_t number[MARKS];
-    int64_t begin[MARKS], end[MARKS];
+  const int64_t features = features_of(a.shape), rows = a.pattern.cols,
+                step = static_cast<int64_t>(gridDim.x) * GRAPH_WARPS * ROWS;
+  int64_t row = (static_cast<int64_t>(blockIdx.x) * GRAPH_WARPS + threadIdx.x / 32) * ROWS;
+  for (; row < rows; row += step) {
+    int32_t number[ROWS][WORDS];
+    int64_t begin[ROWS + 1];
 #pragma unroll
-    for (int m = 0; m < MARKS; m++) {
-      const int64_t row = (item + m) / WORDS, f = (item + m) % WORDS * 32 + lane;
-      const bool there = item + m < items;
-      number[m] = there && f < run.count ? __ldcs(a.chosen + row * features + run.first + f) : -1;
-      begin[m] = there ? __ldg(a.pattern.of_row + row) : 0;
-      end[m] = there ? __ldg(a.pattern.of_row + row + 1) : 0;
-    }
+    for (int r = 0; r <= ROWS; r++)
+      begin[r] = __ldg(a.pattern.of_row + (row + r < rows ? row + r : rows));
 #pragma unroll
-    for (int m = 0; m < MARKS; m++) {
-      if (number[m] >= end[m] - begin[m])
-        number[m] = -1;
-      const unsigned same = __match_any_sync(~0u, number[m]);
-      if (number[m] >= 0 && lane == __ffs(static_cast<int>(same)) - 1)
-        a.chosen_bits[(begin[m] + number[m]) * WORDS + (item + m) % WORDS] = same;
-    }
+    for (int r = 0; r < ROWS; r++)
+#pragma unroll
+      for (int w = 0; w < WORDS; w++)
+        number[r][w] = row + r < rows && w * 32 + lane < run.count
+                           ? __ldcs(a.chosen + (row + r) * features + run.first + w * 32 + lane)
+                           : -1;
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+#pragma unroll
+      for (int w = 0; w < WORDS; w++) {
+        const int32_t n = number[r][w] < begin[r + 1] - begin[r] ? number[r][w] : -1;
+        const unsigned same = __match_any_sync(~0u, n);
+        if (n >= 0 && lane == __ffs(static_cast<int>(same)) - 1)
+          a.chosen_bits[(begin[r] + n) * WORDS + w] = same;
+      }
   }
 }
 
@@ -76,22 +85,23 @@ __device__ __forceinline__ uint32_t transposed(uint32_t x, int lane) {
   return x;
 }
 
-/* Of a warp: where the rows of X lie that the 32 entries name, and the entries' weights. */
-template <class A> struct chosen_room {
+/* Of a warp: where the rows of X lie that the 32 entries name, the entries' weights, and the terms that were
+ * loaded: of word w the lane's n-th at term[w][n][lane]. */
+template <class T, int WORDS> struct chosen_room {
   uint64_t place[32];
-  A weight[32];
+  accumulator<T> weight[32];
+  T term[WORDS][chosen_depth<T>][32];
 };
 
-/* Entries of neighbouring columns, 32 at a time from any on. of[w]: bit j is set where entry at + j chose
- * the lane's feature w 32 + lane of the panel. All lanes. */
+/* Entries of neighbouring columns. All lanes. */
 template <class T, int WORDS> class chosen_entries {
-  using A = accumulator<T>;
-  int64_t end;                       /* of all */
+  int64_t at = 0, end = 0;           /* of the 32 that are at hand the first; of all */
+  uint32_t of[WORDS];                /* bit j: whether entry at + j chose the lane's feature of word w */
   vector<uint32_t, WORDS> bits = {}; /* of the next 32, as they lie in memory */
   int32_t row = 0;
-  int64_t begin_2 = 0;             /* of the 32 after them: the begin of their row */
-  int32_t row_2 = 0, number_2 = 0; /* and their numbers in it */
-  int32_t row_3 = 0, number_3 = 0; /* of those after them */
+  int64_t begin_2 = 0; /* of the 32 after them: the begin of their row, and their number in it */
+  int32_t row_2 = 0, number_2 = 0, row_3 = 0, number_3 = 0; /* _3: of those after them */
+  int piece = 32, from = 0; /* entries whose terms are loaded at a time; the first of those that are */
 
   __device__ __forceinline__ bool is_there(int64_t ahead) const {
     return at + ahead + threadIdx.x % 32 < end;
@@ -113,12 +123,8 @@ template <class T, int WORDS> class chosen_entries {
     row_3 = is_there(ahead) ? __ldcs(run.a.pattern.col + e) : 0;
     number_3 = is_there(ahead) ? __ldcs(run.a.pattern.place + e) : 0;
   }
-
-public:
-  int64_t at = 0;
-  uint32_t of[WORDS];
-
-  __device__ __forceinline__ void advance(const chosen_run &run, chosen_room<A> *room) {
+  __device__ __forceinline__ void advance(const chosen_run &run, chosen_room<T, WORDS> *room) {
+    constexpr int DEPTH = chosen_depth<T>;
     const int lane = static_cast<int>(threadIdx.x % 32);
     at += 32;
     __syncwarp(); /* all have read what was there */
@@ -126,17 +132,57 @@ public:
     if (run.weighted)
       room->weight[lane] = is_there(0) ? weight_of<T>(run.a, at + lane, row, 0) : 0;
     __syncwarp();
+    bool many = false;
 #pragma unroll
-    for (int w = 0; w < WORDS; w++)
+    for (int w = 0; w < WORDS; w++) {
       of[w] = transposed(bits.item[w], lane);
+      many = many || __popc(of[w]) > DEPTH;
+    }
+    piece = __any_sync(~0u, many) ? DEPTH : 32;
     load_bits(run, 32);
     load_begin(run, 64);
     load_entry(run, 96);
   }
-  __device__ __forceinline__ void begin(const chosen_run &run, int64_t from, int64_t to,
-                                        chosen_room<A> *room) {
-    at = from - 32;
-    end = to;
+  __device__ __forceinline__ uint32_t chosen(int w, int first, int last) const {
+    return of[w] & (~0u << first) & (~0u >> (32 - last));
+  }
+  /* Loads the terms of entries from, from + 1, ..., of a piece. */
+  __device__ __forceinline__ void load_terms(const T *x, chosen_room<T, WORDS> *room) const {
+    constexpr int AT_ONCE = chosen_at_once<T, WORDS>;
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    uint32_t left[WORDS], any = 0;
+#pragma unroll
+    for (int w = 0; w < WORDS; w++)
+      any |= left[w] = chosen(w, from, from + piece);
+#pragma unroll 1
+    for (int n = 0; __any_sync(~0u, any != 0); n += AT_ONCE) {
+      T term[WORDS][AT_ONCE];
+      any = 0;
+#pragma unroll
+      for (int w = 0; w < WORDS; w++) {
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+          if (left[w])
+            term[w][u] =
+                load_shared<T, 1>(x + room->place[__ffs(static_cast<int>(left[w])) - 1] + w * 32).item[0];
+          left[w] &= left[w] - 1;
+        }
+        any |= left[w];
+      }
+#pragma unroll
+      for (int w = 0; w < WORDS; w++)
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+          room->term[w][n + u][lane] = term[w][u];
+    }
+  }
+
+public:
+  /* Goes on with entry `first`; there are entries until `last`. */
+  __device__ __forceinline__ void begin(const chosen_run &run, const T *x, int64_t first, int64_t last,
+                                        chosen_room<T, WORDS> *room) {
+    at = first - 32;
+    end = last;
     load_entry(run, 32);
     load_begin(run, 32);
     load_entry(run, 64);
@@ -144,43 +190,39 @@ public:
     load_begin(run, 64);
     load_entry(run, 96);
     advance(run, room);
+    from = 0;
+    load_terms(x, room);
   }
-};
-
-/* Adds to each feature the terms that `of` names, in the order of entries. x: the lane's first feature of the
- * panel in the row whose place is 0. */
-template <class T, int WORDS>
-__device__ __forceinline__ void add_terms(const chosen_run &run, const chosen_room<accumulator<T>> &room,
-                                          const T *x, uint32_t (&of)[WORDS], accumulator<T> (&acc)[WORDS]) {
-  using A = accumulator<T>;
-  for (;;) {
-    T term[WORDS][AT_ONCE] = {};
-    A by[WORDS][AT_ONCE];
-    bool there[WORDS][AT_ONCE];
-    uint32_t left = 0;
+  /* The first entry whose terms are not loaded. */
+  __device__ __forceinline__ int64_t loaded() const {
+    return at + from + piece;
+  }
+  __device__ __forceinline__ void load_more(const chosen_run &run, const T *x, chosen_room<T, WORDS> *room) {
+    from += piece;
+    if (from == 32) {
+      advance(run, room);
+      from = 0;
+    }
+    load_terms(x, room);
+  }
+  /* Adds to each feature the terms of entries first <= e < last, which are loaded, in the order of entries.
+   * Where not all of them are asked for at once: those before them first. */
+  __device__ __forceinline__ void add_terms(const chosen_run &run, const chosen_room<T, WORDS> &room,
+                                            int64_t first, int64_t last, accumulator<T> (&acc)[WORDS]) const {
+    const int lane = static_cast<int>(threadIdx.x % 32), begin = static_cast<int>(first - at),
+              stop = static_cast<int>(last - at < from + piece ? last - at : from + piece);
 #pragma unroll
     for (int w = 0; w < WORDS; w++) {
-#pragma unroll
-      for (int u = 0; u < AT_ONCE; u++) {
-        there[w][u] = of[w] != 0;
-        const int entry = there[w][u] ? __ffs(static_cast<int>(of[w])) - 1 : 0;
-        by[w][u] = run.weighted ? room.weight[entry] : A(1);
-        if (there[w][u])
-          term[w][u] = load_shared<T, 1>(x + room.place[entry] + w * 32).item[0];
-        of[w] &= of[w] - 1;
+      uint32_t left = chosen(w, begin, stop);
+      int n = begin > from ? __popc(chosen(w, from, begin)) : 0;
+#pragma unroll 1
+      for (; left; left &= left - 1) {
+        const accumulator<T> by = run.weighted ? room.weight[__ffs(static_cast<int>(left)) - 1] : 1;
+        acc[w] = multiply_add(by, value<T>::widen(room.term[w][n++][lane]), acc[w]);
       }
-      left |= of[w];
     }
-#pragma unroll
-    for (int w = 0; w < WORDS; w++)
-#pragma unroll
-      for (int u = 0; u < AT_ONCE; u++)
-        if (there[w][u])
-          acc[w] = multiply_add(by[w][u], value<T>::widen(term[w][u]), acc[w]);
-    if (left == 0)
-      return;
   }
-}
+};
 
 template <class T, int WORDS> struct chosen_column {
   using A = accumulator<T>;
@@ -208,7 +250,7 @@ template <class T, int WORDS> struct chosen_column {
 /* The columns of a warp that are not long. */
 template <class T, int WORDS>
 __device__ __forceinline__ void sum_columns(const chosen_run &run, int64_t warp, const T *x,
-                                            chosen_room<accumulator<T>> *room) {
+                                            chosen_room<T, WORDS> *room) {
   const int64_t first = warp * run.columns, left = run.cut.rows - first;
   const int lane = static_cast<int>(threadIdx.x % 32),
             count = static_cast<int>(left < run.columns ? left : run.columns);
@@ -232,30 +274,25 @@ __device__ __forceinline__ void sum_columns(const chosen_run &run, int64_t warp,
 #pragma unroll 1
     while (at < end) {
       if (!ready)
-        entries.begin(run, at, last, room);
-      else if (at == entries.at + 32)
-        entries.advance(run, room);
+        entries.begin(run, x, at, last, room);
+      else if (at == entries.loaded())
+        entries.load_more(run, x, room);
       ready = true;
-      const int from = static_cast<int>(at - entries.at),
-                to = static_cast<int>(end - entries.at < 32 ? end - entries.at : 32);
-      uint32_t of[WORDS];
-#pragma unroll
-      for (int w = 0; w < WORDS; w++)
-        of[w] = entries.of[w] & (~0u << from) & (~0u >> (32 - to));
-      add_terms<T, WORDS>(run, *room, x, of, column.acc);
-      at = entries.at + to;
+      entries.add_terms(run, *room, at, end, column.acc);
+      at = end < entries.loaded() ? end : entries.loaded();
     }
     column.store(run, first + i);
   }
 }
 
 template <class T, int WORDS>
-__global__ void __launch_bounds__(GRAPH_THREADS) chosen_sums(const __grid_constant__ chosen_run run) {
+__global__ void __launch_bounds__(GRAPH_THREADS, WORDS == MOST_WORDS ? 3 : 4)
+    chosen_sums(const __grid_constant__ chosen_run run) {
   using A = accumulator<T>;
-  __shared__ chosen_room<A> rooms[GRAPH_WARPS];
+  __shared__ chosen_room<T, WORDS> rooms[GRAPH_WARPS];
   __shared__ A joined[WORDS * GRAPH_THREADS];
   const int warp = static_cast<int>(threadIdx.x / 32);
-  chosen_room<A> *room = &rooms[warp];
+  chosen_room<T, WORDS> *room = &rooms[warp];
   const T *x = static_cast<const T *>(run.x.base) + run.first + threadIdx.x % 32;
   if (static_cast<int>(blockIdx.x) >= run.cut.long_items) {
     const int64_t block = blockIdx.x - run.cut.long_items;
@@ -264,16 +301,17 @@ __global__ void __launch_bounds__(GRAPH_THREADS) chosen_sums(const __grid_consta
   graph_tasks tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
+    const int64_t end = t.begin + t.count;
     chosen_column<T, WORDS> column;
     column.begin(run, t.row, t.stores);
     chosen_entries<T, WORDS> entries;
 #pragma unroll 1
-    for (int e = 0; e < t.count; e += 32) {
-      if (e == 0)
-        entries.begin(run, t.begin, t.begin + t.count, room);
+    for (int64_t at = t.begin; at < end; at = entries.loaded()) {
+      if (at == t.begin)
+        entries.begin(run, x, at, end, room);
       else
-        entries.advance(run, room);
-      add_terms<T, WORDS>(run, *room, x, entries.of, column.acc);
+        entries.load_more(run, x, room);
+      entries.add_terms(run, *room, at, end, column.acc);
     }
     add_shares<WORDS>(run.cut, t, column.acc, joined);
     if (t.stores)
@@ -290,7 +328,7 @@ template <class T, int WORDS> sley_status launch_panel(sl_queue *queue, chosen_r
   const int64_t processors = sl_cuda_processors(queue), most = 64 * processors;
   if (!marked) {
     const int64_t bytes = run.a.chosen_entries * WORDS * static_cast<int64_t>(sizeof(uint32_t)),
-                  warps = (run.a.pattern.cols * WORDS + MARKS - 1) / MARKS;
+                  warps = (run.a.pattern.cols * WORDS + 7) / 8;
     if (cudaMemsetAsync(run.a.chosen_bits, 0, static_cast<size_t>(bytes), stream) != cudaSuccess)
       return sl_cuda_launched(queue, "aggregate-chosen");
     mark_chosen<WORDS><<<blocks_for(warps < most ? warps : most), GRAPH_THREADS, 0, stream>>>(run);
