@@ -72,14 +72,11 @@ store_row(const sl_aggregate_args &a, const graph_task &t, const lane_part<T, W>
 }
 
 /* Blocks of a multiprocessor, as the registers suffice for. */
-template <class T, int W, form FORM, int U>
-constexpr int aggregate_blocks = FORM == CHOSEN || W == 1              ? 2
-                                 : U > GRAPH_AHEAD || FORM == EXTREMES ? 3
-                                                                       : graph_blocks<T, W>;
+template <int W, form FORM> constexpr int aggregate_blocks = FORM == CHOSEN || W == 1 ? 2 : GRAPH_BLOCKS;
 
 /* U: rows of X that are loaded before the first is used. */
 template <class T, int W, form FORM, int U>
-__global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<T, W, FORM, U>)
+__global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<W, FORM>)
     aggregate(const __grid_constant__ aggregate_run run) {
   constexpr int N = lane_values<T>;
   using A = accumulator<T>;
@@ -127,7 +124,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<T, W, FORM, U>
       for (int s = 0; s < all; s += U) {
         vector<T, N> in[U];
         vector<int32_t, N> chosen[U];
-        if (W == N || a.x.near || a.x.far)
+        if (W > 1 || a.x.near || a.x.far)
           gather_rows(mine, x, place, s, lanes, in);
         else
           set_ones(in);
@@ -194,9 +191,7 @@ template <class T, int W> void launch(sl_queue *queue, const aggregate_run &run)
     launch_form<T, W, SUMS>(queue, run);
 }
 
-/* Whether a lane's values of a row are side by side. */
-template <class T> bool are_aligned(const sl_aggregate_args &a, x_places *x) {
-  constexpr int N = lane_values<T>;
+template <class T> graph_alignment alignment_of(const sl_aggregate_args &a) {
   constexpr int64_t BYTES = sizeof(T);
   graph_alignment found;
   found.add_width(a.shape.width, BYTES);
@@ -204,8 +199,7 @@ template <class T> bool are_aligned(const sl_aggregate_args &a, x_places *x) {
   found.add(a.y, a.pattern.rows, BYTES);
   found.add_items(a.arg, sizeof(int32_t), BYTES);
   found.add_items(a.chosen, sizeof(int32_t), BYTES);
-  found.reach((a.x.near || a.x.far) && find_rows<T, N>(a.x, a.pattern.cols, x));
-  return found.fits(N * BYTES);
+  return found;
 }
 
 template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_args *args) {
@@ -216,12 +210,10 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_arg
   const graph_lanes g = lanes_for<T>(a.shape.width);
   run.panels = g.panels;
   run.cut = cut_rows(queue, a.pattern, a.shape.heads * g.panels, g.lanes, LANES_OF_LINES, a.in_order);
-  if (are_aligned<T>(a, &run.x)) {
-    launch<T, lane_values<T>>(queue, run);
-  } else {
-    find_rows<T, 1>(a.x, a.pattern.cols, &run.x);
-    launch<T, 1>(queue, run);
-  }
+  launch_by_alignment<T>(
+      alignment_of<T>(a),
+      [&](auto w) { return find_rows<T, w>(a.x, a.pattern.cols, &run.x) && (a.x.near || a.x.far); },
+      [&](auto w) { launch<T, w>(queue, run); });
   return sl_cuda_launched(queue, "aggregate");
 }
 

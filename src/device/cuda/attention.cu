@@ -250,25 +250,20 @@ template <class T, int W> bool find_operands(attention_run *run) {
   return (run->a.kind != SL_ATTENTION_DOT || find_rows<T, W>(run->a.k, cols, &run->k)) && reached;
 }
 
-template <class T> bool are_aligned(attention_run *run) {
-  const sl_attention_args &a = run->a;
+template <class T> graph_alignment alignment_of(const sl_attention_args &a) {
   graph_alignment found;
   add_alignment(a, a.pattern.cols, sizeof(T), &found);
   found.add(a.y, a.ldy, sizeof(T));
-  found.reach(find_operands<T, lane_values<T>>(run));
-  return found.fits(lane_values<T> * sizeof(T));
+  return found;
 }
 
 template <class T> sley_status launch_of(sl_queue *queue, const sl_attention_args &a) {
   const graph_lanes g = lanes_for<T>(a.shape.width);
   attention_run run = {a, {}, {}, {}, g.panels, side_fits<T>(a)};
   run.cut = cut_rows(queue, a.pattern, a.shape.heads * g.panels, g.lanes, LANES_OF_LINES, false);
-  if (are_aligned<T>(&run)) {
-    launch<T, lane_values<T>>(queue, run);
-  } else {
-    find_operands<T, 1>(&run);
-    launch<T, 1>(queue, run);
-  }
+  launch_by_alignment<T>(
+      alignment_of<T>(a), [&](auto w) { return find_operands<T, w>(&run); },
+      [&](auto w) { launch<T, w>(queue, run); });
   return sl_cuda_launched(queue, "attention");
 }
 

@@ -23,8 +23,10 @@ struct gat_run {
   bool side_fits;
 };
 
+/* Single values of types of 16 bits take many registers; the other kernels have no bound. */
 template <class T, int W>
-__global__ void __launch_bounds__(GRAPH_THREADS) gat_rows(const __grid_constant__ gat_run run) {
+__global__ void __launch_bounds__(GRAPH_THREADS, lane_part<T, W>::STRIPS > 4 ? 2 : 0)
+    gat_rows(const __grid_constant__ gat_run run) {
   constexpr int N = lane_values<T>;
   using A = accumulator<T>;
   const sl_attention_args &of = run.a.of;
@@ -106,7 +108,7 @@ __device__ __forceinline__ void add_wide_products(const gat_run &run, const grap
 }
 
 template <class T, int W, bool WIDE>
-__global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 ? 2 : graph_blocks<T, W>)
+__global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 ? 2 : GRAPH_BLOCKS)
     gat_columns(const __grid_constant__ gat_run run) {
   constexpr int N = lane_values<T>;
   using A = accumulator<T>;
@@ -179,7 +181,6 @@ __global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 ? 2 : gr
 }
 
 template <class T> sley_status launch_rows_of(sl_queue *queue, const sl_attention_grad_args &a) {
-  constexpr int N = lane_values<T>;
   const sl_heads &shape = a.of.shape;
   const graph_lanes g = lanes_for<T>(shape.width);
   const gat_run run = {a,
@@ -192,10 +193,9 @@ template <class T> sley_status launch_rows_of(sl_queue *queue, const sl_attentio
   found.add(a.dy, a.lddy, sizeof(T));
   found.add(a.of.y, a.of.ldy, sizeof(T));
   const unsigned grid = run.cut.blocks;
-  if (found.fits(N * sizeof(T)))
-    gat_rows<T, N><<<grid, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
-  else
-    gat_rows<T, 1><<<grid, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+  launch_by_alignment<T>(
+      found, [](auto) { return true; },
+      [&](auto w) { gat_rows<T, w><<<grid, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run); });
   return sl_cuda_launched(queue, "attention-rows");
 }
 
@@ -208,7 +208,6 @@ template <class T, int W> void launch_columns(sl_queue *queue, const gat_run &ru
 }
 
 template <class T> sley_status launch_columns_of(sl_queue *queue, const sl_attention_grad_args &a) {
-  constexpr int N = lane_values<T>;
   const sl_pattern &p = a.of.pattern;
   const sl_heads &shape = a.of.shape;
   const graph_lanes g = lanes_for<T>(shape.width);
@@ -220,13 +219,9 @@ template <class T> sley_status launch_columns_of(sl_queue *queue, const sl_atten
   found.add(a.dy, a.lddy, sizeof(T));
   found.add(a.of.v, p.rows, sizeof(T));
   found.add(a.dv, p.rows, sizeof(T));
-  found.reach(find_rows<T, N>(dy, p.cols, &run.dy));
-  if (found.fits(N * sizeof(T))) {
-    launch_columns<T, N>(queue, run);
-  } else {
-    find_rows<T, 1>(dy, p.cols, &run.dy);
-    launch_columns<T, 1>(queue, run);
-  }
+  launch_by_alignment<T>(
+      found, [&](auto w) { return find_rows<T, w>(dy, p.cols, &run.dy); },
+      [&](auto w) { launch_columns<T, w>(queue, run); });
   return sl_cuda_launched(queue, "attention-columns");
 }
 

@@ -147,7 +147,7 @@ template <class T, int W> constexpr int pair_blocks(sl_attention kind, bool colu
   const bool more = columns || kind == SL_ATTENTION_GATV2;
   if (wide && W == 1)
     return 1;
-  return wide || W == 1 || sizeof(T) == 8 || (more && sizeof(T) == 4) ? 2 : 3;
+  return wide || W == 1 || sizeof(T) == 8 || more ? 2 : GRAPH_BLOCKS;
 }
 
 template <class T, int W, sl_attention KIND, bool COLUMNS, bool WIDE>
@@ -235,9 +235,8 @@ template <class T, int W> bool find_operands(pair_run *run, bool columns) {
   return find_rows<T, W>(product, cols, &run->product) && reached;
 }
 
-template <class T> bool are_aligned(pair_run *run, bool columns) {
+template <class T> graph_alignment alignment_of(const sl_attention_grad_args &a, bool columns) {
   constexpr int64_t BYTES = sizeof(T), SUM = sizeof(accumulator<T>);
-  const sl_attention_grad_args &a = run->a;
   const int64_t rows = a.of.pattern.rows;
   graph_alignment found;
   add_alignment(a.of, columns ? rows : a.of.pattern.cols, BYTES, &found);
@@ -252,8 +251,7 @@ template <class T> bool are_aligned(pair_run *run, bool columns) {
     if (a.of.kind == SL_ATTENTION_GATV2)
       found.add_items(a.work, SUM, BYTES);
   }
-  found.reach(find_operands<T, lane_values<T>>(run, columns));
-  return found.fits(lane_values<T> * BYTES);
+  return found;
 }
 
 /* With few blocks of rows, each takes fewer parts, so that there are more: about these. */
@@ -280,12 +278,9 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_attention_gra
     cut_blocks(&run);
   const char *name = columns ? "attention-columns" : "attention-rows";
   if (a.of.pattern.rows > 0) {
-    if (are_aligned<T>(&run, columns)) {
-      launch<T, lane_values<T>>(queue, run, columns);
-    } else {
-      find_operands<T, 1>(&run, columns);
-      launch<T, 1>(queue, run, columns);
-    }
+    launch_by_alignment<T>(
+        alignment_of<T>(a, columns), [&](auto w) { return find_operands<T, w>(&run, columns); },
+        [&](auto w) { launch<T, w>(queue, run, columns); });
     SL_TRY(sl_cuda_launched(queue, name));
   }
   const int64_t features = sl_features(&a.of.shape);

@@ -13,7 +13,8 @@ template <class A> __device__ __forceinline__ A leaky(A x, A slope) {
 
 /* Blocks of a multiprocessor, as the registers suffice for. */
 template <class T, int W> constexpr int attention_blocks(sl_attention kind, bool extra) {
-  return kind == SL_ATTENTION_GAT ? graph_blocks<T, W> : extra ? 2 : 3;
+  const bool wide = kind != SL_ATTENTION_GAT && extra;
+  return wide || (kind == SL_ATTENTION_DOT && lane_part<T, W>::STRIPS > 4) ? 2 : GRAPH_BLOCKS;
 }
 
 /* A lane's values of a row of q, and of GATV2's a. */
@@ -43,8 +44,8 @@ inline void add_alignment(const sl_attention_args &a, int64_t cols, int64_t valu
 
 /* Whether rows of side can be moved as vectors, if features can. */
 template <class T> bool side_fits(const sl_attention_args &a) {
-  constexpr int64_t N = lane_values<T>, BYTES = N * static_cast<int64_t>(sizeof(accumulator<T>));
-  return (sl_features(&a.shape) + a.shape.heads) % N == 0 && reinterpret_cast<uintptr_t>(a.side) % BYTES == 0;
+  constexpr int64_t BYTES = 16, M = BYTES / static_cast<int64_t>(sizeof(accumulator<T>)); /* of a word */
+  return (sl_features(&a.shape) + a.shape.heads) % M == 0 && reinterpret_cast<uintptr_t>(a.side) % BYTES == 0;
 }
 
 } // namespace sley

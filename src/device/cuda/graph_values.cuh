@@ -12,12 +12,12 @@
 
 namespace sley {
 
-/* Values of a row that a lane holds: a vector of 16 bytes, of types of 16 bits 8 bytes, or, where rows do not
- * allow that, as many single values in strips. */
-template <class T> constexpr int lane_values = sizeof(T) == 8 ? 2 : 4;
+/* Values of a row that a lane holds: a vector of 16 bytes, or, where rows do not allow that, as many values
+ * in strips: of types of 16 bits vectors of 4 values, or single values (launch_by_alignment). */
+template <class T> constexpr int lane_values = 16 / static_cast<int>(sizeof(T));
 
 /* Blocks of a multiprocessor: as many as the registers suffice for. */
-template <class T, int W> constexpr int graph_blocks = sizeof(T) != 2 || W == 1 ? 3 : 4;
+enum { GRAPH_BLOCKS = 3 };
 
 /* Where rows lie that are gathered (places.cuh), in units of W values. Single values may be as many as they
  * like. */
@@ -42,24 +42,24 @@ template <class T, int W> struct lane_part {
       on[p] = at + p * stride < shape.width;
   }
 
-  /* From where a lane loads rows that are gathered: lanes without features load the panel's first, for such a
-   * load costs nothing, and leave it alone. */
+  /* From where a lane loads rows that are gathered: vectors without features are the panel's first or the
+   * lane's first, for such a load costs nothing, and are left alone. */
   __device__ __forceinline__ const T *gather_from(const void *base, int lane) const {
-    return static_cast<const T *>(base) + (STRIPS > 1 || on[0] ? first : first - lane * W);
+    return static_cast<const T *>(base) + (W == 1 || on[0] ? first : first - lane * W);
   }
 
   /* from: gather_from(), plus the row's place. */
   __device__ __forceinline__ vector<T, N> gather(const T *from) const {
-    if constexpr (STRIPS == 1) {
-      return load_shared<T, N>(from);
-    } else {
-      vector<T, N> all = {};
+    vector<T, N> all = {};
 #pragma unroll
-      for (int p = 0; p < STRIPS; p++)
-        if (on[p])
-          all.item[p] = load_shared<T, 1>(from + p * stride).item[0];
-      return all;
-    }
+    for (int p = 0; p < STRIPS; p++)
+      if (W > 1 || on[p]) {
+        const vector<T, W> some = load_shared<T, W>(from + (on[p] ? p * stride : 0));
+#pragma unroll
+        for (int w = 0; w < W; w++)
+          all.item[p * W + w] = some.item[w];
+      }
+    return all;
   }
 
   /* The values of a row, whose feature 0 is at `row`, widened; 0 where there are none. */
@@ -114,14 +114,16 @@ template <class T, int W> struct lane_part {
     return all;
   }
   __device__ __forceinline__ void store_numbers(int32_t *row, const int32_t (&from)[N]) const {
+    constexpr int M = per_word<int32_t, W>;
 #pragma unroll
-    for (int p = 0; p < STRIPS; p++)
-      if (on[p]) {
-        packed<int32_t, W> some;
+    for (int i = 0; i < N; i += M)
+      if (on[i / W]) {
+        packed<int32_t, M> some;
 #pragma unroll
-        for (int w = 0; w < W; w++)
-          some.values.item[w] = from[p * W + w];
-        *reinterpret_cast<typename word<sizeof(int32_t) * W>::type *>(row + first + p * stride) = some.bits;
+        for (int m = 0; m < M; m++)
+          some.values.item[m] = from[i + m];
+        int32_t *to = row + first + i / W * stride + i % W;
+        *reinterpret_cast<typename word<sizeof(int32_t) * M>::type *>(to) = some.bits;
       }
   }
 
@@ -213,7 +215,6 @@ inline int lanes_of_entries(int64_t heads) {
 /* How rows, and how many bytes apart, may be loaded: addresses, strides and widths in bytes, all together. */
 class graph_alignment {
   uint64_t bits = 0;
-  bool near = true; /* whether 32 bits reach the rows that are gathered */
 
 public:
   void add(const void *p, int64_t ld, int64_t value_bytes) {
@@ -229,18 +230,35 @@ public:
   void add_width(int64_t width, int64_t value_bytes) {
     bits |= width > 0 ? static_cast<uint64_t>(width * value_bytes) : 1;
   }
-  /* Arrays of as many items of another size. */
+  /* Arrays of as many items of another size, in words of at most 16 bytes. */
   void add_items(const void *p, int64_t item_bytes, int64_t value_bytes) {
-    bits |= reinterpret_cast<uintptr_t>(p) * static_cast<uint64_t>(value_bytes) /
-            static_cast<uint64_t>(item_bytes);
-  }
-  void reach(bool reached) {
-    near = near && reached;
+    if (reinterpret_cast<uintptr_t>(p) % 16 != 0)
+      bits |= reinterpret_cast<uintptr_t>(p) * static_cast<uint64_t>(value_bytes) /
+              static_cast<uint64_t>(item_bytes);
   }
   bool fits(int64_t bytes) const {
-    return near && bits % static_cast<uint64_t>(bytes) == 0;
+    return bits % static_cast<uint64_t>(bytes) == 0;
   }
 };
+
+/* launch(W), W a constant: how many values of a row are loaded side by side, as many as the rows allow.
+ * find(W) finds the places of the rows that are gathered, in units of W values, and says whether 32 bits
+ * reach them; of W = 1, where places have 64 bits, what it says does not matter. */
+template <class T, class Find, class Launch>
+void launch_by_alignment(const graph_alignment &found, Find find, Launch launch) {
+  constexpr int N = lane_values<T>, FEW = 4;
+  constexpr std::integral_constant<int, N> all = {};
+  if (found.fits(N * sizeof(T)) && find(all))
+    return launch(all);
+  if constexpr (N > FEW) {
+    constexpr std::integral_constant<int, FEW> few = {};
+    if (found.fits(FEW * sizeof(T)) && find(few))
+      return launch(few);
+  }
+  constexpr std::integral_constant<int, 1> single = {};
+  find(single);
+  launch(single);
+}
 
 /* What find_places reads. */
 struct graph_operand {

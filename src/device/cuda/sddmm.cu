@@ -55,15 +55,12 @@ template <class T, int W, bool CHOSEN> struct own_row {
 };
 
 /* Blocks of a multiprocessor, as the registers suffice for. */
-template <class T, int W, bool CHOSEN, int PANELS, int U>
-constexpr int dot_blocks = PANELS == 3 && sizeof(T) > 2               ? 2
-                           : U > GRAPH_AHEAD || CHOSEN || PANELS != 1 ? 3
-                                                                      : graph_blocks<T, W>;
+template <int PANELS> constexpr int dot_blocks = PANELS == 3 ? 2 : GRAPH_BLOCKS;
 
 /* PANELS of a head, whose rows of U stay in registers; 0: any number, each loaded when it is due. U: rows of
  * V that are loaded before the first is used. */
 template <class T, int W, bool CHOSEN, int PANELS, int U>
-__global__ void __launch_bounds__(GRAPH_THREADS, dot_blocks<T, W, CHOSEN, PANELS, U>)
+__global__ void __launch_bounds__(GRAPH_THREADS, dot_blocks<PANELS>)
     sddmm_dot(const __grid_constant__ sddmm_run run) {
   constexpr int N = lane_values<T>, KEPT = PANELS > 0 ? PANELS : 1;
   using A = accumulator<T>;
@@ -151,16 +148,14 @@ __global__ void __launch_bounds__(GRAPH_THREADS) sddmm_add(const __grid_constant
   }
 }
 
-template <class T> bool are_aligned(const sl_sddmm_args &a, x_places *v) {
-  constexpr int N = lane_values<T>;
+template <class T> graph_alignment alignment_of(const sl_sddmm_args &a) {
   constexpr int64_t BYTES = sizeof(T);
   graph_alignment found;
   found.add_width(a.shape.width, BYTES);
   found.add(a.u, a.ldu, BYTES);
   found.add(a.v, a.pattern.cols, BYTES);
   found.add_items(a.chosen, sizeof(int32_t), BYTES);
-  found.reach(find_rows<T, N>(a.v, a.pattern.cols, v));
-  return found.fits(N * BYTES);
+  return found;
 }
 
 /* Of all groups and panels that hold a head those that leave the fewest lanes without features, with at most
@@ -212,12 +207,9 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_sddmm_args &a
   const graph_lanes g = lanes_of_dot<T>(a.shape.width, a.chosen);
   run.panels = g.panels;
   run.cut = cut_rows(queue, a.pattern, a.shape.heads, g.lanes, LANES_OF_LINES, false);
-  if (are_aligned<T>(a, &run.v)) {
-    launch<T, lane_values<T>>(queue, run);
-  } else {
-    find_rows<T, 1>(a.v, a.pattern.cols, &run.v);
-    launch<T, 1>(queue, run);
-  }
+  launch_by_alignment<T>(
+      alignment_of<T>(a), [&](auto w) { return find_rows<T, w>(a.v, a.pattern.cols, &run.v); },
+      [&](auto w) { launch<T, w>(queue, run); });
   return sl_cuda_launched(queue, "sddmm");
 }
 
