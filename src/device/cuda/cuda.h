@@ -18,7 +18,6 @@ typedef struct sl_cuda_dense_state sl_cuda_dense_state; /* dense_state.h */
 typedef struct sl_cuda_device {
   sl_device base;
   int ordinal, processors; /* processors: multiprocessors */
-  bool clusters;           /* whether blocks may form clusters */
   int least, greatest;     /* priorities of streams */
   sl_cuda_staging *staging;
   sl_device_counters counted;            /* changed by atomic operations only */
@@ -66,10 +65,6 @@ static inline cudaStream_t sl_cuda_stream(const sl_queue *queue) {
 
 static inline int sl_cuda_processors(const sl_queue *queue) {
   return ((const sl_cuda_device *)queue->device)->processors;
-}
-
-static inline bool sl_cuda_has_clusters(const sl_queue *queue) {
-  return ((const sl_cuda_device *)queue->device)->clusters;
 }
 
 /* Estimated seconds of any operation but SpMM. */

@@ -91,7 +91,6 @@ static sley_status look_at(sl_cuda_device *device) {
                    device->ordinal, properties.name, properties.major, properties.minor,
                    CAPABILITY_LEAST / 10, CAPABILITY_LEAST % 10);
   device->processors = properties.multiProcessorCount;
-  device->clusters = properties.major >= 9;
   char release[64];
   int driver = 0;
   driver_release(release, sizeof release);
