@@ -106,8 +106,9 @@ static work stream_work(sley_dtype dtype, int64_t k, int ways) {
 int sl_stream_ways(sley_dtype dtype, int64_t k, int64_t entries, int64_t rows) {
   const int64_t bytes = k * (int64_t)sley_dtype_bytes(dtype);
   const int ways = bytes <= 64 ? 8 : bytes <= 128 ? 4 : bytes <= 256 ? 2 : 1;
-  const int share = entries < SL_STREAM_LARGE ? 2 : 40; /* entries of a row for each */
-  return ways > 1 && entries >= rows * ways * share ? ways : 1;
+  enum { SMALL_SHARE = 2, LONG_ROW = 64 }; /* entries of a row for each lane; of a row on average */
+  const int64_t least = entries < SL_STREAM_LARGE ? ways * SMALL_SHARE : LONG_ROW;
+  return ways > 1 && entries >= rows * least ? ways : 1;
 }
 
 static double slabs_of(sley_dtype dtype, int64_t slots) {
