@@ -26,8 +26,9 @@ typedef enum sl_aggregate {
  * has the type of sums, f32 for f16 and bf16, else the dtype itself; it is for SUM alone.
  *
  * chosen not NULL, with SUM and a pattern by columns: only those terms count that were chosen:
- * chosen[col[j] features + f] == place[j]. It is the arg of the pattern by rows. chosen_low: memory of as many
- * bytes as chosen has numbers, beginning at a multiple of 4, for devices whose kernels pack them, or NULL.
+ * chosen[col[j] features + f] == place[j]. It is the arg of the pattern by rows. chosen_low: memory of as
+ * many bytes as chosen has numbers, beginning at a multiple of 4, for devices whose kernels pack them, or
+ * NULL.
  *
  * Order of summation, for each value of Y: acc = 0, or with add y; for each entry acc = fma(w, x, acc) with
  * one rounding, where w = val factor scale is multiplied in that order, with one rounding each, in the type
@@ -37,7 +38,7 @@ typedef enum sl_aggregate {
  * fragments of a row, each from 0, in a fixed order, unless in_order is set. Y overlaps no other operand.
  * Source: Hamilton and others, GraphSAGE, NIPS 2017 (aggregators). */
 typedef struct sl_aggregate_args {
-  sl_pattern pattern;
+  sl_pattern pattern; /* by rows it may list rows: Y and arg of others stay as they are */
   sl_heads shape;
   sley_dtype dtype; /* of val, factor, X and Y */
   sl_aggregate kind;

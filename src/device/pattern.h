@@ -25,9 +25,23 @@ typedef struct sl_pattern {
   const int32_t *col, *place;
   const int64_t *of_row;
   int64_t mean_entries; /* of a row, over the rows of all ranks, so that they cut rows alike; 0: not known */
-  const int32_t *long_row; /* long_base + the numbers of the long rows, which are long_rows; none: not known */
+  const int32_t
+      *long_row; /* long_base + the numbers of the long rows, which are long_rows; none: not known */
   int64_t long_rows, long_base;
+  /* By rows: the rows to be worked on, ascending; NULL: all of them. With a list long_row has those of the
+   * long rows that are in it, and a kernel leaves what its results have for other rows alone. Only operations
+   * that say so take a list. */
+  const int32_t *listed;
+  int64_t listed_rows;
 } sl_pattern;
+
+/* How many rows are worked on, and which is the n-th of them. */
+static inline int64_t sl_pattern_work_rows(const sl_pattern *p) {
+  return p->listed ? p->listed_rows : p->rows;
+}
+static inline int64_t sl_pattern_work_row(const sl_pattern *p, int64_t n) {
+  return p->listed ? p->listed[n] : n;
+}
 
 /* Where arrays of values have what entry j of the pattern stands for. */
 static inline int64_t sl_pattern_entry(const sl_pattern *p, int64_t j) {

@@ -13,6 +13,8 @@ enum {
      hardware follows with the rest. */
   GRAPH_AHEAD = 32,
   GRAPH_FETCHED_LINES = 4,
+  /* Rows that are worked on are few where there are so many times as many: pieces grow up to there. */
+  GRAPH_FEW = 8,
   GRAPH_LINE_VALUES = 64 / sizeof(value),
 };
 
@@ -22,8 +24,8 @@ static inline double graph_cost(const sl_kernel_args *args) {
   return 1.0 / LANES;
 }
 
-/* Works on rows [row, row_end) of the pattern of args. */
-typedef void graph_body(const sl_kernel_args *args, int64_t row, int64_t row_end);
+/* Works on those rows of the pattern of args that are numbers [n, n_end) of the ones to be worked on. */
+typedef void graph_body(const sl_kernel_args *args, int64_t n, int64_t n_end);
 
 typedef struct graph_rows_loop {
   const sl_pattern *pattern;
@@ -31,12 +33,20 @@ typedef struct graph_rows_loop {
   graph_body *body;
 } graph_rows_loop;
 
-/* The first row that begins at or after so many entries and rows. */
+/* The entries and rows of a pattern, whether they are worked on or not, and those before row i. */
+static inline int64_t graph_work_before(const sl_pattern *p, int64_t i) {
+  return p->rowptr[i] - p->rowptr[0] + i;
+}
+static inline int64_t graph_work(const sl_pattern *p) {
+  return graph_work_before(p, p->rows);
+}
+
+/* Of the rows to be worked on, the number of the first that begins at or after so many entries and rows. */
 static inline int64_t graph_row_at(const sl_pattern *p, int64_t work) {
-  int64_t low = 0, high = p->rows;
+  int64_t low = 0, high = sl_pattern_work_rows(p);
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
-    if (p->rowptr[middle] - p->rowptr[0] + middle < work)
+    if (graph_work_before(p, sl_pattern_work_row(p, middle)) < work)
       low = middle + 1;
     else
       high = middle;
@@ -44,25 +54,34 @@ static inline int64_t graph_row_at(const sl_pattern *p, int64_t work) {
   return low;
 }
 
-/* A range of entries and rows: the rows that begin in it. */
+/* Entries and rows of a pattern among which there are about so many to be worked on. */
+static inline int64_t graph_spread(const sl_pattern *p, int64_t work) {
+  if (!p->listed)
+    return work;
+  const int64_t times = p->rows / (p->listed_rows > 0 ? p->listed_rows : 1);
+  return work * (times < 1 ? 1 : times < GRAPH_FEW ? times : GRAPH_FEW);
+}
+
+/* A range of entries and rows: the rows to be worked on that begin in it. */
 static inline sley_status graph_range(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   const graph_rows_loop *loop = context;
-  const int64_t row = graph_row_at(loop->pattern, begin), row_end = graph_row_at(loop->pattern, end);
-  if (row < row_end)
-    loop->body(loop->args, row, row_end);
+  const int64_t n = graph_row_at(loop->pattern, begin), n_end = graph_row_at(loop->pattern, end);
+  if (n < n_end)
+    loop->body(loop->args, n, n_end);
   return SLEY_OK;
 }
 
-/* Runs body over all rows, in pieces of about as many entries and rows. values: what an entry has to read. */
+/* Runs body over all rows to be worked on, in pieces of about as many entries and rows: of the pattern, for
+ * there are no sums of the entries of listed rows. Threads claim pieces. values: what an entry has to read.
+ */
 static inline sley_status graph_for_rows(sl_queue *queue, const sl_kernel_args *args,
                                          const sl_pattern *pattern, int64_t values, graph_body *body) {
-  if (pattern->rows <= 0 || values <= 0)
+  if (sl_pattern_work_rows(pattern) <= 0 || values <= 0)
     return SLEY_OK;
   graph_rows_loop loop = {pattern, args, body};
-  const int64_t entries = pattern->rowptr[pattern->rows] - pattern->rowptr[0];
-  return sl_team_for(sl_cpu_queue_team(queue), entries + pattern->rows,
-                     GRAPH_GRAIN / values + 1, graph_range, &loop);
+  return sl_team_for(sl_cpu_queue_team(queue), graph_work(pattern),
+                     graph_spread(pattern, GRAPH_GRAIN / values + 1), graph_range, &loop);
 }
 
 /* Entries ahead to fetch rows of, in a row of entries that ends at end: none where there are not as many. */
@@ -101,6 +120,39 @@ BLOCK_INLINE void graph_fetch(const value *row, const int lines) {
 #pragma GCC unroll 8
   for (int line = 0; line < lines; line++)
     __builtin_prefetch((const char *)row + line * 64, 0, 3);
+}
+
+/* The entries of listed rows do not follow one another: what is fetched ahead is told row by row. */
+typedef struct graph_listed {
+  const sl_pattern *pattern;
+  int64_t n, n_end;   /* the listed row that was come to; where the piece ends */
+  int64_t entry, end; /* entries of that row that are left */
+} graph_listed;
+
+static inline graph_listed graph_listed_of(const sl_pattern *p, int64_t n, int64_t n_end) {
+  return (graph_listed){.pattern = p, .n = n - 1, .n_end = n_end};
+}
+
+/* Called before listed row n is worked on: fetches, GRAPH_AHEAD entries ahead, for as many entries as the row
+ * has. Of long rows it returns how many entries ahead they fetch themselves; of others 0. */
+static __attribute__((noinline)) int64_t graph_listed_begin(graph_listed *l, int64_t n, const graph_rows *x,
+                                                            int lines) {
+  const sl_pattern *p = l->pattern;
+  const int64_t *at = p->rowptr + p->listed[n], count = at[1] - at[0];
+  if (count > 2 * GRAPH_AHEAD) {
+    *l = (graph_listed){.pattern = p, .n = n, .n_end = l->n_end};
+    return graph_ahead(p, at[1]);
+  }
+  for (int64_t left = l->n < n ? count + GRAPH_AHEAD : count; left > 0; left--) {
+    while (l->entry == l->end) {
+      if (++l->n >= l->n_end)
+        return 0;
+      l->entry = p->rowptr[p->listed[l->n]];
+      l->end = p->rowptr[p->listed[l->n] + 1];
+    }
+    graph_fetch(graph_row(x, p->col[l->entry++]), lines);
+  }
+  return 0;
 }
 
 /* count values become sums. Up to LANES - 1 sums behind them are overwritten. */
