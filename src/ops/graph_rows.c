@@ -77,8 +77,11 @@ sley_status sl_graph_rows_fetch_and_run(const sl_graph_rows *rows, const sl_grap
                             rows->features));
   if (own->listed || other->rows == 0)
     SL_TRY(run_part(graph, relation, own, args));
-  SL_TRY(sl_halo_rows_end(rows->halo, SL_HALO_GATHER));
-  return other->rows > 0 ? run_part(graph, relation, other, args) : SLEY_OK;
+  if (other->rows > 0) {
+    SL_TRY(sl_halo_rows_arrive(rows->halo));
+    SL_TRY(run_part(graph, relation, other, args));
+  }
+  return sl_halo_rows_end(rows->halo, SL_HALO_GATHER);
 }
 
 sl_split_rows sl_graph_rows_result(const sl_graph_rows *rows, void *x, int64_t ldx) {
