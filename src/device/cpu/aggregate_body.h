@@ -128,24 +128,15 @@ BLOCK_INLINE void aggregate_add(const aggregate_pass *p, const value *x, const s
     acc[v] = vec_fma(aggregate_weight(p, w, v, by_lane), aggregate_load(p, x, v, vectors, whole), acc[v]);
 }
 
-/* Entries ahead that number n of the rows to be worked on fetches rows of X of, where it ends at `end`. */
-BLOCK_INLINE int64_t aggregate_ahead(const aggregate_pass *p, graph_listed *listed, int64_t n, int64_t end,
-                                     const int vectors) {
-  if (listed->pattern->listed)
-    return graph_listed_begin(listed, n, &p->x, graph_lines(vectors * LANES));
-  return graph_ahead(listed->pattern, end);
-}
-
 BLOCK_INLINE void aggregate_sum_rows(aggregate_pass *p, int64_t row, int64_t row_end, const int vectors,
                                      const bool whole, const bool by_lane, const bool chosen) {
   const sl_pattern *pattern = &p->a->pattern;
-  graph_listed listed = graph_listed_of(pattern, row, row_end);
   for (int64_t n = row; n < row_end; n++) {
     const int64_t i = sl_pattern_work_row(pattern, n);
     vec acc[AGGREGATE_PANEL];
     value *y = graph_row(&p->y, i);
     const int64_t begin = pattern->rowptr[i], end = pattern->rowptr[i + 1];
-    const int64_t ahead = aggregate_ahead(p, &listed, n, end, vectors);
+    const int64_t ahead = graph_ahead(pattern, end);
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; v++)
       acc[v] = p->a->add ? aggregate_load(p, y, v, vectors, whole) : vec_zero();
@@ -187,12 +178,11 @@ BLOCK_INLINE void aggregate_store_numbers(int32_t *to, int64_t count, vec number
 
 BLOCK_INLINE void aggregate_best_rows(aggregate_pass *p, int64_t row, int64_t row_end, const int vectors) {
   const sl_pattern *pattern = &p->a->pattern;
-  graph_listed listed = graph_listed_of(pattern, row, row_end);
   for (int64_t n = row; n < row_end; n++) {
     const int64_t i = sl_pattern_work_row(pattern, n);
     vec best[AGGREGATE_PANEL_FEW], number[AGGREGATE_PANEL_FEW];
     const int64_t begin = pattern->rowptr[i], end = pattern->rowptr[i + 1];
-    const int64_t ahead = aggregate_ahead(p, &listed, n, end, vectors);
+    const int64_t ahead = graph_ahead(pattern, end);
     const bool empty = begin == end;
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; v++) { /* what no term is before; if none is after it, the first counts */
@@ -225,6 +215,7 @@ BLOCK_INLINE void aggregate_best_rows(aggregate_pass *p, int64_t row, int64_t ro
   }
 }
 
+/* As graph_body. */
 typedef void aggregate_rows(aggregate_pass *p, int64_t row, int64_t row_end);
 
 /* Functions of their own, by vectors. */

@@ -203,43 +203,10 @@ static void empty_row(const attention_job *job, int64_t i) {
     clear_sums(job->side + i * side_ld, side_ld);
 }
 
-/* What is fetched ahead where rows are listed: of v, and of k where there is one. */
-typedef struct attention_ahead {
-  graph_listed v, k;
-  graph_rows v_rows, k_rows;
-  int v_lines, k_lines; /* k_lines 0: there is no k */
-} attention_ahead;
-
-static attention_ahead attention_ahead_of(const attention_job *job, int64_t n, int64_t n_end) {
-  const sl_attention_args *a = job->args;
-  const attention_layout *l = &job->layout;
-  const int lines = (int)((fetched_bytes(l) + FETCHED_LINE - 1) / FETCHED_LINE);
-  return (attention_ahead){.v = graph_listed_of(&a->pattern, n, n_end),
-                           .k = graph_listed_of(&a->pattern, n, n_end),
-                           .v_rows = graph_rows_of(&a->v, 0),
-                           .k_rows = graph_rows_of(&a->k, 0),
-                           .v_lines = lines,
-                           .k_lines = a->kind == SL_ATTENTION_DOT   ? lines
-                                      : a->kind == SL_ATTENTION_GAT ? 1
-                                                                    : 0};
-}
-
-/* Before number n of the rows to be worked on: where the entries end that its own loops fetch rows of. */
-static int64_t attention_fetch_ahead(attention_ahead *ahead, int64_t n, int64_t begin, int64_t end) {
-  const sl_pattern *p = ahead->v.pattern;
-  if (!p->listed)
-    return p->rowptr[p->rows];
-  if (ahead->k_lines > 0)
-    graph_listed_begin(&ahead->k, n, &ahead->k_rows, ahead->k_lines);
-  return graph_listed_begin(&ahead->v, n, &ahead->v_rows, ahead->v_lines) > 0 ? end : begin;
-}
-
-/* Number n of the rows to be worked on. */
-static void attend_row(const attention_job *job, attention_scratch *s, attention_ahead *ahead, int64_t n) {
+static void attend_row(const attention_job *job, attention_scratch *s, int64_t i) {
   const sl_pattern *p = &job->args->pattern;
   const attention_layout *l = &job->layout;
-  const int64_t i = sl_pattern_work_row(p, n), begin = p->rowptr[i], end = p->rowptr[i + 1];
-  const int64_t fetched_end = attention_fetch_ahead(ahead, n, begin, end);
+  const int64_t begin = p->rowptr[i], end = p->rowptr[i + 1];
   if (begin == end) {
     empty_row(job, i);
     return;
@@ -247,8 +214,7 @@ static void attend_row(const attention_job *job, attention_scratch *s, attention
   if (job->args->kind == SL_ATTENTION_GAT)
     tile_of_values(l, s->q_tile, split_values(&job->q, i));
   for (int64_t j = begin; j < end; j += ATTENTION_CHUNK) {
-    attention_chunk c = chunk_at(p, j, end);
-    c.after = fetched_end - j;
+    const attention_chunk c = chunk_at(p, j, end);
     add_chunk(job, s, i, &c, j > begin);
   }
   finish_row(job, s, i);
@@ -257,10 +223,9 @@ static void attend_row(const attention_job *job, attention_scratch *s, attention
 static sley_status attend_pieces(void *context, int64_t begin, int64_t end, int thread) {
   const attention_job *job = context;
   attention_scratch s = scratch_of(job, thread);
-  const int64_t row = piece_row(job, begin), row_end = piece_row(job, end);
-  attention_ahead ahead = attention_ahead_of(job, row, row_end);
-  for (int64_t n = row; n < row_end; n++)
-    attend_row(job, &s, &ahead, n);
+  const int64_t n_end = piece_row(job, end);
+  for (int64_t n = piece_row(job, begin); n < n_end; n++)
+    attend_row(job, &s, sl_pattern_work_row(&job->args->pattern, n));
   return SLEY_OK;
 }
 

@@ -84,7 +84,8 @@ static inline sley_status graph_for_rows(sl_queue *queue, const sl_kernel_args *
                      graph_spread(pattern, GRAPH_GRAIN / values + 1), graph_range, &loop);
 }
 
-/* Entries ahead to fetch rows of, in a row of entries that ends at end: none where there are not as many. */
+/* Entries ahead to fetch rows of, in a row of entries that ends at end: none where there are not as many.
+ * Some may be of rows that are not to be worked on. */
 static inline int64_t graph_ahead(const sl_pattern *p, int64_t end) {
   return end <= p->rowptr[p->rows] - GRAPH_AHEAD ? GRAPH_AHEAD : 0;
 }
@@ -120,39 +121,6 @@ BLOCK_INLINE void graph_fetch(const value *row, const int lines) {
 #pragma GCC unroll 8
   for (int line = 0; line < lines; line++)
     __builtin_prefetch((const char *)row + line * 64, 0, 3);
-}
-
-/* The entries of listed rows do not follow one another: what is fetched ahead is told row by row. */
-typedef struct graph_listed {
-  const sl_pattern *pattern;
-  int64_t n, n_end;   /* the listed row that was come to; where the piece ends */
-  int64_t entry, end; /* entries of that row that are left */
-} graph_listed;
-
-static inline graph_listed graph_listed_of(const sl_pattern *p, int64_t n, int64_t n_end) {
-  return (graph_listed){.pattern = p, .n = n - 1, .n_end = n_end};
-}
-
-/* Called before listed row n is worked on: fetches, GRAPH_AHEAD entries ahead, for as many entries as the row
- * has. Of long rows it returns how many entries ahead they fetch themselves; of others 0. */
-static __attribute__((noinline)) int64_t graph_listed_begin(graph_listed *l, int64_t n, const graph_rows *x,
-                                                            int lines) {
-  const sl_pattern *p = l->pattern;
-  const int64_t *at = p->rowptr + p->listed[n], count = at[1] - at[0];
-  if (count > 2 * GRAPH_AHEAD) {
-    *l = (graph_listed){.pattern = p, .n = n, .n_end = l->n_end};
-    return graph_ahead(p, at[1]);
-  }
-  for (int64_t left = l->n < n ? count + GRAPH_AHEAD : count; left > 0; left--) {
-    while (l->entry == l->end) {
-      if (++l->n >= l->n_end)
-        return 0;
-      l->entry = p->rowptr[p->listed[l->n]];
-      l->end = p->rowptr[p->listed[l->n] + 1];
-    }
-    graph_fetch(graph_row(x, p->col[l->entry++]), lines);
-  }
-  return 0;
 }
 
 /* count values become sums. Up to LANES - 1 sums behind them are overwritten. */

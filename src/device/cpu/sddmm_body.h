@@ -247,35 +247,28 @@ static void sddmm_finish_chunk(const sl_sddmm_args *a, const sddmm_chunk *k, con
   }
 }
 
-/* Lines of a row of V, at most so many, that are fetched for an entry of a listed row. */
-static int sddmm_lines(const sl_sddmm_args *a) {
-  enum { MOST = 16 };
-  const int64_t lines = (sl_features(&a->shape) + GRAPH_LINE_VALUES - 1) / GRAPH_LINE_VALUES;
-  return lines < MOST ? (int)lines : MOST;
-}
-
 static void sddmm_body(const sl_kernel_args *args, int64_t row, int64_t row_end) {
   const sl_sddmm_args *a = &args->sddmm;
-  const sl_pattern *p = &a->pattern;
-  const int64_t *rowptr = p->rowptr, heads = a->shape.heads;
-  const graph_rows v = graph_rows_of(&a->v, 0);
-  graph_listed listed = graph_listed_of(p, row, row_end);
+  const int64_t *rowptr = a->pattern.rowptr, heads = a->shape.heads;
   sddmm_entries *const entries = sddmm_of(a);
   const bool narrow = sddmm_is_narrow(&a->shape);
   const sddmm_fold fold = sddmm_fold_of(narrow ? a->shape.width : 1);
   sum sums[SDDMM_SUMS + BLOCK];
   for (int64_t n = row; n < row_end; n++) {
-    const int64_t i = sl_pattern_work_row(p, n), end = rowptr[i + 1];
-    const int64_t ahead =
-        p->listed ? graph_listed_begin(&listed, n, &v, sddmm_lines(a)) : graph_ahead(p, end);
+    const int64_t i = sl_pattern_work_row(&a->pattern, n);
     for (int64_t head = 0, count; head < heads; head += count) {
       count = heads - head < SDDMM_HEADS ? heads - head : SDDMM_HEADS;
-      const int64_t fit = SDDMM_SUMS / count;
+      const int64_t end = rowptr[i + 1], fit = SDDMM_SUMS / count;
       const int64_t most = fit < SDDMM_CHUNK ? fit : SDDMM_CHUNK;
       for (int64_t j = rowptr[i], stop; j < end; j = stop) {
         stop = end - j < most ? end : j + most;
-        const sddmm_chunk chunk = {
-            .i = i, .begin = rowptr[i], .j = j, .stop = stop, .head = head, .heads = count, .ahead = ahead};
+        const sddmm_chunk chunk = {.i = i,
+                                   .begin = rowptr[i],
+                                   .j = j,
+                                   .stop = stop,
+                                   .head = head,
+                                   .heads = count,
+                                   .ahead = graph_ahead(&a->pattern, end)};
         if (a->form == SL_SDDMM_DOT && narrow)
           sddmm_narrow(a, &fold, &chunk, sums);
         else if (a->form == SL_SDDMM_DOT)
