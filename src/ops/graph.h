@@ -19,7 +19,8 @@ typedef struct sl_relation {
   int64_t entries;
   sl_pattern by_rows;
   /* Of several ranks: the rows none of whose entries is in the halo, those without entries among them, and
-   * the others. Listed only where there are both, and the first are worth a call of their own. */
+   * the others. Listed only on devices other than the CPU, where there are both, and the first are worth a
+   * call of their own. */
   sl_row_part own_rows, other_rows;
   sl_pattern by_columns; /* for gradients of graphs that do not pull: own columns, then the halo's rows */
   int64_t own_cols, own_long; /* own columns; how many of them are long */

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "chosen_device.h"
 #include "support.h"
 
 enum { MOST = 20000 };
@@ -315,6 +316,7 @@ static sley_status make_graph(const void *argument) {
   sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
   options.ranks = p->ranks;
   options.threads = 1;
+  options.device = test_device();
   return sley_run_ranks(&options, graph_rank, (void *)p);
 }
 
