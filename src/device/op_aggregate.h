@@ -39,7 +39,7 @@ typedef enum sl_aggregate {
  * fragments of a row, each from 0, in a fixed order, unless in_order is set. Y overlaps no other operand.
  * Source: Hamilton and others, GraphSAGE, NIPS 2017 (aggregators). */
 typedef struct sl_aggregate_args {
-  sl_pattern pattern;
+  sl_pattern pattern; /* by rows it may list rows: Y and arg of others stay as they are */
   sl_heads shape;
   sley_dtype dtype; /* of val, factor, X and Y */
   sl_aggregate kind;

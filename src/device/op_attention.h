@@ -36,7 +36,9 @@ typedef enum sl_attention { SL_ATTENTION_GAT, SL_ATTENTION_GATV2, SL_ATTENTION_D
  * Sources: GAT (Velickovic and others, ICLR 2018), GATV2 (Brody and others, ICLR 2022), DOT (Vaswani and
  * others, NIPS 2017). */
 typedef struct sl_attention_args {
-  sl_pattern pattern; /* by rows; of ATTENTION_COLUMNS by columns */
+  /* By rows; of ATTENTION_COLUMNS by columns. That of ATTENTION alone may list rows: Y, stats and side of
+   * others stay as they are. */
+  sl_pattern pattern;
   sl_heads shape;
   sley_dtype dtype; /* of q, k, v, a, Y and gradients */
   sl_attention kind;

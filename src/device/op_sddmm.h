@@ -21,7 +21,7 @@ typedef enum sl_sddmm { SL_SDDMM_DOT, SL_SDDMM_ADD } sl_sddmm;
  * 4, then p and p + 2, then 0 and 1. Then the sum is multiplied by scale, and by val, each with one rounding,
  * and rounded to the dtype. Other devices may add in another fixed order. */
 typedef struct sl_sddmm_args {
-  sl_pattern pattern; /* by rows */
+  sl_pattern pattern; /* by rows; it may list rows: S of the entries of others stays as it is */
   sl_heads shape;
   sley_dtype dtype; /* of val, U, V and S */
   sl_sddmm form;

@@ -25,11 +25,11 @@ typedef struct sl_pattern {
   const int32_t *col, *place;
   const int64_t *of_row;
   int64_t mean_entries; /* of a row, over the rows of all ranks, so that they cut rows alike; 0: not known */
-  const int32_t *long_row; /* long_base + the numbers of the long rows, which are long_rows; none: not known */
+  const int32_t *long_row; /* long_base + the numbers of the long rows; none: not known */
   int64_t long_rows, long_base;
-  /* By rows: the rows to be worked on, ascending; NULL: all of them. With a list long_row has those of the long
-   * rows that are in it, and a kernel leaves what its results have for other rows alone. Only operations that
-   * say so take a list. */
+  /* By rows: the rows to be worked on, ascending; NULL: all of them. With a list long_row has those of the
+   * long rows that are in it, and a kernel leaves what its results have for other rows alone. Only operations
+   * that say so take a list. */
   const int32_t *listed;
   int64_t listed_rows;
 } sl_pattern;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aggregations: rows of X are fetched, and one kernel makes the rows of Y; gradients go the other way. */
+/* Aggregations: rows of X are fetched, and a kernel makes the rows of Y; gradients go the other way. */
 #include "ops/aggregation.h"
 
 #include "base/memory.h"
@@ -61,15 +61,20 @@ sley_status sl_aggregation_create(sley_graph *graph, const sley_aggregation_opti
   return SLEY_OK;
 }
 
+static sl_graph_fetch fetch_of(const sley_aggregation_operands *o) {
+  return (sl_graph_fetch){.x = o->x, .ldx = o->ldx, .fetched = o->fetched.rows, .there = o->fetched.there};
+}
+
 sley_status sl_aggregation_forward(const sley_aggregation *g, const sley_aggregation_operands *o) {
   sl_kernel_args args = {.op = SL_OP_AGGREGATE, .aggregate = forward_args(g)};
+  const sl_graph_fetch fetch = fetch_of(o);
   sl_aggregate_args *a = &args.aggregate;
-  SL_TRY(sl_graph_rows_fetch(&g->x, o->x, o->ldx, o->fetched.rows, o->fetched.there, &a->x));
+  a->x = sl_graph_rows_operand(&g->x, &fetch);
   a->val = o->val;
   a->arg = o->arg;
   a->add = o->add;
   a->y = (sl_split_rows){.near = o->y, .near_rows = g->graph->rows, .near_ld = o->ldy};
-  return sl_graph_kernel(g->graph, &args);
+  return sl_graph_rows_fetch_and_run(&g->x, &fetch, g->relation, &args);
 }
 
 static const void *scale(const sley_aggregation *g) {
@@ -89,14 +94,15 @@ static sley_status gradient_of_x(const sley_aggregation *g, const sley_aggregati
 static sley_status gradient_of_values(const sley_aggregation *g, const sley_aggregation_operands *o,
                                       const sley_aggregation_gradients *to) {
   sl_kernel_args args = {.op = SL_OP_SDDMM, .sddmm = value_gradient_args(g)};
+  const sl_graph_fetch fetch = fetch_of(o);
   sl_sddmm_args *s = &args.sddmm;
-  SL_TRY(sl_graph_rows_fetch(&g->x, o->x, o->ldx, o->fetched.rows, o->fetched.there, &s->v));
+  s->v = sl_graph_rows_operand(&g->x, &fetch);
   s->scale = scale(g);
   s->chosen = chooses(g) ? o->arg : NULL;
   s->u = to->dy;
   s->ldu = to->lddy;
   s->s = to->dval;
-  return sl_graph_kernel(g->graph, &args);
+  return sl_graph_rows_fetch_and_run(&g->x, &fetch, g->relation, &args);
 }
 
 sley_status sl_aggregation_backward(const sley_aggregation *g, const sley_aggregation_operands *o,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention: rows of sources are fetched once, values and keys together, and one kernel makes the rows of Y.
+/* Attention: rows of sources are fetched once, values and keys together, and a kernel makes the rows of Y.
  * Of the gradients one kernel makes those of rows and one those of columns; the halo's rows then travel back.
  */
 #include "ops/attention.h"
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/value.h"
 #include "ops/graph_memory.h"
@@ -143,16 +144,16 @@ static void set_operands(const sley_attention *g, const sley_attention_operands 
   a->side = saved && g->kind == SL_ATTENTION_GAT ? saved + g->saved.side : NULL;
 }
 
-static void *fetched(const sley_attention *g, const sley_attention_operands *o) {
-  return o->saved ? (char *)o->saved + g->saved.fetched : NULL;
+static sl_graph_fetch fetch_of(const sley_attention *g, const sley_attention_operands *o) {
+  void *fetched = o->saved ? (char *)o->saved + g->saved.fetched : NULL;
+  return (sl_graph_fetch){.x = o->source, .ldx = o->lds, .fetched = fetched};
 }
 
 sley_status sl_attention_forward(const sley_attention *g, const sley_attention_operands *o) {
   sl_kernel_args args = {.op = SL_OP_ATTENTION, .attention = forward_args(g)};
-  sl_split_rows source;
-  SL_TRY(sl_graph_rows_fetch(&g->source, o->source, o->lds, fetched(g, o), false, &source));
-  set_operands(g, o, source, &args.attention);
-  return sl_graph_kernel(g->graph, &args);
+  const sl_graph_fetch fetch = fetch_of(g, o);
+  set_operands(g, o, sl_graph_rows_operand(&g->source, &fetch), &args.attention);
+  return sl_graph_rows_fetch_and_run(&g->source, &fetch, g->relation, &args);
 }
 
 /* Gradients of the columns that are the halo's rows, or of those that are the rank's own: either lie in one
@@ -207,9 +208,9 @@ sley_status sl_attention_backward(const sley_attention *g, const sley_attention_
                                   const sley_attention_gradients *to) {
   sl_kernel_args args = {.op = SL_OP_ATTENTION_ROWS, .attention_grad = {.of = forward_args(g)}};
   sl_attention_grad_args *a = &args.attention_grad;
-  sl_split_rows source;
-  SL_TRY(sl_graph_rows_fetch(&g->source, o->source, o->lds, fetched(g, o), true, &source));
-  set_operands(g, o, source, &a->of);
+  const sl_graph_fetch fetch = fetch_of(g, o); /* of the forward call: nothing travels */
+  SL_TRY(sl_interrupted());
+  set_operands(g, o, sl_graph_rows_operand(&g->source, &fetch), &a->of);
   a->dy = to->dy;
   a->lddy = to->lddy;
   a->delta = g->delta;

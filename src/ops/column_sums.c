@@ -2,6 +2,8 @@
 /* Sums by columns, in two ways. */
 #include "ops/column_sums.h"
 
+#include "ops/graph_memory.h"
+
 /* Where owners of columns fetch what was chosen, they do not have the entries of all rows. Agreed. */
 static sley_status take_chosen_bits(sl_column_sums *sums) {
   const sley_graph *graph = sums->rows->graph;

@@ -175,7 +175,7 @@ static sley_status set_means(const request *q, sley_graph *graph) {
   for (int r = 0; r < q->relations && status == SLEY_OK; r++)
     entries[r] = graph->relation[r].entries;
   if (status == SLEY_OK)
-    status = comm->ops->allreduce(comm, SLEY_SUM, entries, q->relations);
+    status = comm->ops->allreduce(comm, SL_SUM, entries, q->relations);
   for (int r = 0; r < q->relations && status == SLEY_OK; r++) {
     sl_relation *relation = &graph->relation[r];
     relation->by_rows.mean_entries = mean_of(entries[r], q->row_begin[comm->size]);

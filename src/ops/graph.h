@@ -8,9 +8,20 @@
 #include "device/pattern.h"
 #include "ops/graph_owned.h"
 
+/* Rows of a relation that one call of a kernel works on, as a pattern lists them. */
+typedef struct sl_row_part {
+  int64_t rows;
+  const int32_t *listed, *long_row;
+  int64_t long_rows;
+} sl_row_part;
+
 typedef struct sl_relation {
   int64_t entries;
   sl_pattern by_rows;
+  /* Of several ranks: the rows none of whose entries is in the halo, those without entries among them, and
+   * the others. Listed only on devices other than the CPU, where there are both, and the first are worth a
+   * call of their own. */
+  sl_row_part own_rows, other_rows;
   sl_pattern by_columns; /* for gradients of graphs that do not pull: own columns, then the halo's rows */
   int64_t own_cols, own_long; /* own columns; how many of them are long */
   void *per_row[2];           /* 1 / entries of each row, in f32 and f64; of none 0 */
@@ -44,6 +55,16 @@ void sl_graph_destroy(sley_graph *graph);
  * SLEY_ERR_MEMORY. */
 sley_status sl_relation_make(sl_comm *comm, const sley_matrix *block, const int32_t *number, int64_t own_cols,
                              int64_t cols, bool by_columns, sl_relation *out);
+
+/* graph_parts.c: the two parts of the rows of a relation whose pattern by rows is there: rowptr and number
+ * are its arrays on the host. Errors: SLEY_ERR_MEMORY; what was made is freed with the relation. */
+sley_status sl_relation_part(sl_comm *comm, const int64_t *rowptr, const int32_t *number, sl_relation *out);
+
+/* The pattern by rows for a part of the relation: all rows, where none are listed. */
+sl_pattern sl_relation_rows(const sl_relation *relation, const sl_row_part *part);
+
+/* Accepts one that is zeroed. */
+void sl_row_part_free(sl_comm *comm, sl_row_part *part);
 
 /* Of the pattern by columns the halo's rows, or the own columns. */
 sl_pattern sl_relation_columns(const sl_relation *relation, bool halo);

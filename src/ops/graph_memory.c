@@ -21,14 +21,20 @@ int64_t sl_graph_count_long(const int64_t *rowptr, int64_t rows) {
 
 sley_status sl_graph_list_long(sl_comm *comm, const int64_t *rowptr, sl_pattern *p) {
   int32_t *list = NULL;
-  const int64_t count = sl_graph_count_long(rowptr, p->rows);
+  const int64_t count = sl_graph_count_long(rowptr, p->rows), rows = sl_pattern_work_rows(p);
   if (count == 0)
     return SLEY_OK;
   SL_TRY(SL_NEW(list, count, "a graph's long rows"));
-  for (int64_t i = 0; i < p->rows; i++)
+  for (int64_t n = 0; n < rows; n++) {
+    const int64_t i = sl_pattern_work_row(p, n);
     if (rowptr[i + 1] - rowptr[i] > SL_LONG_ROW)
       list[p->long_rows++] = (int32_t)i;
-  sley_status status = sl_graph_upload(comm, list, count, sizeof *list, (const void **)&p->long_row);
+  }
+  if (p->long_rows == 0) {
+    sl_free(list);
+    return SLEY_OK;
+  }
+  sley_status status = sl_graph_upload(comm, list, p->long_rows, sizeof *list, (const void **)&p->long_row);
   if (status == SLEY_OK)
     status = comm->queue->ops->queue_wait(comm->queue);
   sl_free(list);

@@ -10,8 +10,9 @@
 sley_status sl_graph_upload(sl_comm *comm, const void *host, int64_t count, size_t bytes_each,
                             const void **out);
 
-/* How many of the first `rows` rows are long, and the pattern's list of those of all its rows. rowptr is on
- * the host; the second waits. Errors: SLEY_ERR_MEMORY. */
+/* How many of the first `rows` rows are long, and the pattern's list of those of all its rows, or of those
+ * that it lists. rowptr is on the host, and so is what the pattern lists; the second waits. Errors:
+ * SLEY_ERR_MEMORY. */
 int64_t sl_graph_count_long(const int64_t *rowptr, int64_t rows);
 sley_status sl_graph_list_long(sl_comm *comm, const int64_t *rowptr, sl_pattern *pattern);
 

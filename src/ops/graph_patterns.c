@@ -107,6 +107,7 @@ static sley_status make(sl_comm *comm, making *m, int64_t cols, bool by_columns,
   SL_TRY(sl_team_for(comm->team, block->rows, GRAIN, measure_rows, m));
   m->rowptr[block->rows] = block->nnz;
   SL_TRY(upload_rows(comm, m, out));
+  SL_TRY(sl_relation_part(comm, m->rowptr, m->number, out));
   if (!by_columns)
     return SLEY_OK;
   SL_TRY(sort_by_columns(m, cols, comm->team));
@@ -155,6 +156,8 @@ void sl_relation_free(sl_comm *comm, sl_relation *relation) {
   sl_graph_give(comm, relation->by_columns.rowptr);
   sl_graph_give(comm, relation->per_row[1]);
   sl_graph_give(comm, relation->per_row[0]);
+  sl_row_part_free(comm, &relation->other_rows);
+  sl_row_part_free(comm, &relation->own_rows);
   sl_graph_give(comm, relation->by_rows.long_row);
   sl_graph_give(comm, relation->by_rows.col);
   sl_graph_give(comm, relation->by_rows.rowptr);

@@ -45,13 +45,43 @@ static sl_split_rows split(const sl_graph_rows *rows, const void *near, int64_t 
                          .far_ld = rows->features};
 }
 
-sley_status sl_graph_rows_fetch(const sl_graph_rows *rows, const void *x, int64_t ldx, void *fetched,
-                                bool there, sl_split_rows *out) {
-  void *far = fetched ? fetched : rows->buffer;
-  *out = split(rows, x, ldx, far);
-  if (there || rows->graph->comm->size == 1)
-    return sl_interrupted();
-  return sl_halo_rows_run(rows->halo, SL_HALO_GATHER, x, ldx, far, rows->features);
+static void *destination(const sl_graph_rows *rows, const sl_graph_fetch *fetch) {
+  return fetch->fetched ? fetch->fetched : rows->buffer;
+}
+
+sl_split_rows sl_graph_rows_operand(const sl_graph_rows *rows, const sl_graph_fetch *fetch) {
+  return split(rows, fetch->x, fetch->ldx, destination(rows, fetch));
+}
+
+static sl_pattern *pattern_of(sl_kernel_args *args) {
+  return args->op == SL_OP_AGGREGATE ? &args->aggregate.pattern
+         : args->op == SL_OP_SDDMM   ? &args->sddmm.pattern
+                                     : &args->attention.pattern;
+}
+
+static sley_status run_part(const sley_graph *graph, const sl_relation *relation, const sl_row_part *part,
+                            sl_kernel_args *args) {
+  *pattern_of(args) = sl_relation_rows(relation, part);
+  return sl_graph_kernel(graph, args);
+}
+
+sley_status sl_graph_rows_fetch_and_run(const sl_graph_rows *rows, const sl_graph_fetch *fetch,
+                                        const sl_relation *relation, sl_kernel_args *args) {
+  const sley_graph *graph = rows->graph;
+  const sl_row_part *own = &relation->own_rows, *other = &relation->other_rows, all = {0};
+  if (fetch->there || graph->comm->size == 1) {
+    SL_TRY(sl_interrupted());
+    return run_part(graph, relation, &all, args);
+  }
+  SL_TRY(sl_halo_rows_begin(rows->halo, SL_HALO_GATHER, fetch->x, fetch->ldx, destination(rows, fetch),
+                            rows->features));
+  if (own->listed || other->rows == 0)
+    SL_TRY(run_part(graph, relation, own, args));
+  if (other->rows > 0) {
+    SL_TRY(sl_halo_rows_arrive(rows->halo));
+    SL_TRY(run_part(graph, relation, other, args));
+  }
+  return sl_halo_rows_end(rows->halo, SL_HALO_GATHER);
 }
 
 sl_split_rows sl_graph_rows_result(const sl_graph_rows *rows, void *x, int64_t ldx) {

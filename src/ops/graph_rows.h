@@ -24,10 +24,24 @@ void sl_graph_rows_close(sl_graph_rows *rows);
 /* Bytes of the halo's rows. */
 int64_t sl_graph_rows_bytes(const sl_graph_rows *rows);
 
-/* The rows of x (own, leading dimension ldx) and, once it returns, the halo's rows, as an operand: fetched
- * into `fetched`, NULL: the buffer; there: they are in `fetched` already. Collective, unless there. */
-sley_status sl_graph_rows_fetch(const sl_graph_rows *rows, const void *x, int64_t ldx, void *fetched,
-                                bool there, sl_split_rows *out);
+/* What an operation fetches: own rows x, of leading dimension ldx, are sent to others, and the halo's rows
+ * come to `fetched`, NULL: the buffer. there: they are in `fetched` already. */
+typedef struct sl_graph_fetch {
+  const void *x;
+  int64_t ldx;
+  void *fetched;
+  bool there;
+} sl_graph_fetch;
+
+/* The own rows and the halo's as an operand. Nothing travels. */
+sl_split_rows sl_graph_rows_operand(const sl_graph_rows *rows, const sl_graph_fetch *fetch);
+
+/* Fetches, and runs a kernel for args on all rows of a relation of the graph: while the halo's rows travel on
+ * those rows that need none of them, then on the others; where nothing travels on all rows at once. args are
+ * of AGGREGATE, SDDMM or ATTENTION, have the operand of that fetch, and get the pattern here. Errors end the
+ * comm, but for SLEY_ERR_INTERRUPTED where nothing travels. Collective, unless there. */
+sley_status sl_graph_rows_fetch_and_run(const sl_graph_rows *rows, const sl_graph_fetch *fetch,
+                                        const sl_relation *relation, sl_kernel_args *args);
 
 /* A result of own rows at x and halo rows in the buffer. */
 sl_split_rows sl_graph_rows_result(const sl_graph_rows *rows, void *x, int64_t ldx);

@@ -126,6 +126,11 @@ sley_status sl_halo_rows_end(sley_halo *halo, sl_halo_way way) {
   return abort_on_error(halo, end(halo->exchange[way]));
 }
 
+sley_status sl_halo_rows_arrive(sley_halo *halo) {
+  const sl_piece_words *words; /* NULL: these exchanges have no pieces */
+  return abort_on_error(halo, sl_exchange_arrive(halo->exchange[SL_HALO_GATHER], halo->comm->queue, &words));
+}
+
 sley_status sl_halo_rows_run(sley_halo *halo, sl_halo_way way, const void *src, int64_t src_ld, void *dst,
                              int64_t dst_ld) {
   SL_TRY(sl_halo_rows_begin(halo, way, src, src_ld, dst, dst_ld));

@@ -33,6 +33,11 @@ sley_status sl_halo_rows_begin(sley_halo *halo, sl_halo_way way, const void *src
                                int64_t dst_ld);
 sley_status sl_halo_rows_end(sley_halo *halo, sl_halo_way way);
 
+/* Between these two, of a gather: from here on, in queue's order, those that they go to may be read. Unlike
+ * the end it does not wait until others have taken this rank's rows. Errors abort the comm. Not collective.
+ */
+sley_status sl_halo_rows_arrive(sley_halo *halo);
+
 /* Accepts NULL. Collective. */
 void sl_halo_rows_destroy(sley_halo *halo);
 

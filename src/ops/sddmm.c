@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SDDMM: rows of V are fetched, and one kernel makes the values of entries. Its gradients are aggregations,
+/* SDDMM: rows of V are fetched, and a kernel makes the values of entries. Its gradients are aggregations,
  * and an SDDMM. */
 #include "ops/sddmm.h"
 
@@ -51,16 +51,21 @@ sley_status sl_sddmm_create(sley_graph *graph, const sley_sddmm_options *options
   return SLEY_OK;
 }
 
+static sl_graph_fetch fetch_of(const sley_sddmm_operands *o, bool there) {
+  return (sl_graph_fetch){.x = o->v, .ldx = o->ldv, .fetched = o->fetched.rows, .there = there};
+}
+
 /* S = values (U V^T), or values (U + V), for entries. */
 static sley_status make_values(const sley_sddmm *g, const sley_sddmm_operands *o, const void *values,
                                void *s) {
   sl_kernel_args args = {.op = SL_OP_SDDMM, .sddmm = forward_args(g)};
-  SL_TRY(sl_graph_rows_fetch(&g->v, o->v, o->ldv, o->fetched.rows, o->fetched.there, &args.sddmm.v));
+  const sl_graph_fetch fetch = fetch_of(o, o->fetched.there);
+  args.sddmm.v = sl_graph_rows_operand(&g->v, &fetch);
   args.sddmm.val = values;
   args.sddmm.u = o->u;
   args.sddmm.ldu = o->ldu;
   args.sddmm.s = s;
-  return sl_graph_kernel(g->graph, &args);
+  return sl_graph_rows_fetch_and_run(&g->v, &fetch, g->relation, &args);
 }
 
 sley_status sl_sddmm_forward(const sley_sddmm *g, const sley_sddmm_operands *o) {
@@ -70,13 +75,15 @@ sley_status sl_sddmm_forward(const sley_sddmm *g, const sley_sddmm_operands *o) 
 static sley_status gradient_of_u(const sley_sddmm *g, const sley_sddmm_operands *o,
                                  const sley_sddmm_gradients *to, bool there) {
   sl_kernel_args args = {.op = SL_OP_AGGREGATE, .aggregate = gradient_args(g)};
+  const sl_graph_fetch fetch = fetch_of(o, there);
   sl_aggregate_args *a = &args.aggregate;
-  if (g->form == SL_SDDMM_DOT)
-    SL_TRY(sl_graph_rows_fetch(&g->v, o->v, o->ldv, o->fetched.rows, there, &a->x));
   a->val = to->ds;
   a->factor = o->val;
   a->y = (sl_split_rows){.near = to->du, .near_rows = g->graph->rows, .near_ld = to->lddu};
-  return sl_graph_kernel(g->graph, &args);
+  if (g->form == SL_SDDMM_ADD) /* sums of ones */
+    return sl_graph_kernel(g->graph, &args);
+  a->x = sl_graph_rows_operand(&g->v, &fetch);
+  return sl_graph_rows_fetch_and_run(&g->v, &fetch, g->relation, &args);
 }
 
 static sley_status gradient_of_v(const sley_sddmm *g, const sley_sddmm_operands *o,

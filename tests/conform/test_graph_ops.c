@@ -4,6 +4,7 @@
  * number of ranks. */
 #include "base/value.h"
 #include "graph_ranks.h"
+#include "ops/graph.h"
 
 /* Sums err by a unit for each term, and the ranks' sums are rounded to the dtype once for each rank. */
 static double terms_of(const ranked_graph *c) {
@@ -246,6 +247,29 @@ static sley_status soften_all(sley_comm *comm, ranked_run *s, sley_graph *graph)
   return status;
 }
 
+/* Of several ranks, which rows need nothing of the halo; both kinds are listed if these have a sixteenth of
+ * the entries or more, but not on the CPU. */
+static sley_status check_parts(const sl_comm *comm, const ranked_graph *c, const sley_graph *graph) {
+  const sl_relation *r = graph->relation;
+  const int64_t first = c->row_begin[comm->rank], end = c->row_begin[comm->rank + 1];
+  int64_t own = 0, own_entries = 0;
+  for (int64_t i = first; i < end; i++) {
+    int64_t remote = 0;
+    for (int64_t e = c->a->rowptr[i]; e < c->a->rowptr[i + 1]; e++) {
+      const int64_t col = sl_index_at(c->a->col, c->a->index, e);
+      remote += col < c->col_begin[comm->rank] || col >= c->col_begin[comm->rank + 1];
+    }
+    own += remote == 0;
+    own_entries += remote == 0 ? c->a->rowptr[i + 1] - c->a->rowptr[i] : 0;
+  }
+  if (comm->size > 1)
+    EXPECT(r->own_rows.rows == own && r->other_rows.rows == end - first - own);
+  const bool listed = comm->size > 1 && !comm->device->ops->host_addresses && own < end - first &&
+                      own_entries > 0 && own_entries >= (c->a->rowptr[end] - c->a->rowptr[first]) / 16;
+  EXPECT((r->own_rows.listed != NULL) == listed && (r->other_rows.listed != NULL) == listed);
+  return SLEY_OK;
+}
+
 static sley_status rank_main(sl_comm *comm, void *arg) {
   ranked_run *s = arg;
   const ranked_graph *c = s->c;
@@ -256,6 +280,8 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
       sl_agree(comm, sley_matrix_row_block(c->a, first, c->row_begin[comm->rank + 1] - first, &block));
   if (status == SLEY_OK)
     status = ranked_graph_make(comm, c, block, &graph);
+  if (status == SLEY_OK)
+    status = sl_agree(comm, check_parts(comm, c, graph));
   if (status == SLEY_OK)
     status = aggregate_all(comm, s, graph);
   if (status == SLEY_OK)

@@ -12,6 +12,7 @@ static sley_status check_pattern(sl_queue *queue, const sl_pattern *p) {
   SL_TRY(check_some(queue, p->rowptr, p->rows, "rows of a graph"));
   SL_TRY(check_some(queue, p->col, p->rows, "columns of a graph"));
   SL_TRY(check_some(queue, p->place, p->rows, "places of a graph"));
+  SL_TRY(check_some(queue, p->listed, p->listed_rows, "listed rows of a graph"));
   return check_some(queue, p->of_row, p->rows, "rows of a graph");
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention and its gradients: every kind and type on random patterns, against the definition in float64, and
- * to the bit the same on any number of threads and with every instruction set. */
+ * to the bit the same on any number of threads and with every instruction set. Forward also on lists of rows,
+ * which leave the others alone. */
 #include <math.h>
 
 #include "attention_case.h"
@@ -136,33 +137,79 @@ static sl_attention_grad_args arguments(const attention_case *c, const operands 
                                   .dv = out[DV].rows};
 }
 
-/* Forward, gradients of rows, gradients of columns. */
-static void run(sl_queue *queue, const attention_case *c, operands *o) {
-  pattern_images pattern = pattern_show(queue, &c->pattern);
+/* All that kernels work on as the device sees it. */
+typedef struct shown {
+  pattern_images pattern;
   dense_image in[INS], out[OUTS];
+  sl_attention_grad_args grad;
+} shown;
+
+static void show(sl_queue *queue, const attention_case *c, const operands *o, shown *s) {
+  s->pattern = pattern_show(queue, &c->pattern);
   for (int n = 0; n < INS; n++)
-    in[n] = dense_image_of(queue, &o->in[n], n == V ? o->v_at : 0);
-  dense_image k = in[V];
+    s->in[n] = dense_image_of(queue, &o->in[n], n == V ? o->v_at : 0);
+  dense_image k = s->in[V];
   if (o->k_at >= 0) {
     const size_t before = (size_t)(o->v_at - o->k_at) * sley_dtype_bytes(c->dtype);
     k.rows.near = (char *)k.rows.near - before;
     k.rows.far = (char *)k.rows.far - before;
   }
   for (int n = 0; n < OUTS; n++)
-    out[n] = dense_image_of(queue, &o->out[n], 0);
-  const sl_attention_grad_args grad = arguments(c, o, &pattern, in, &k, out);
-  sl_kernel_args args = {.op = SL_OP_ATTENTION, .attention = grad.of};
+    s->out[n] = dense_image_of(queue, &o->out[n], 0);
+  s->grad = arguments(c, o, &s->pattern, s->in, &k, s->out);
+}
+
+/* The host gets the results. */
+static void take_back(shown *s) {
+  for (int n = 0; n < OUTS; n++)
+    dense_image_return(&s->out[n]);
+  for (int n = 0; n < INS; n++)
+    dense_image_drop(&s->in[n]);
+  pattern_drop(&s->pattern);
+}
+
+/* Forward, gradients of rows, gradients of columns. */
+static void run(sl_queue *queue, const attention_case *c, const operands *o) {
+  shown s;
+  show(queue, c, o, &s);
+  sl_kernel_args args = {.op = SL_OP_ATTENTION, .attention = s.grad.of};
   assert_sley_ok(sl_kernel_run(queue, &args));
-  args = (sl_kernel_args){.op = SL_OP_ATTENTION_ROWS, .attention_grad = grad};
+  args = (sl_kernel_args){.op = SL_OP_ATTENTION_ROWS, .attention_grad = s.grad};
   assert_sley_ok(sl_kernel_run(queue, &args));
   args.op = SL_OP_ATTENTION_COLUMNS;
-  args.attention_grad.of.pattern = pattern.by_columns;
+  args.attention_grad.of.pattern = s.pattern.by_columns;
   assert_sley_ok(sl_kernel_run(queue, &args));
-  for (int n = 0; n < OUTS; n++)
-    dense_image_return(&out[n]);
-  for (int n = 0; n < INS; n++)
-    dense_image_drop(&in[n]);
-  pattern_drop(&pattern);
+  take_back(&s);
+}
+
+/* The long rows among those of the list; the pattern has to list its own. */
+static drawn_list long_among(const drawn_pattern *p, const drawn_list *rows) {
+  drawn_list longs = {.number = malloc((size_t)rows->count * sizeof *longs.number + 1)};
+  assert_non_null(longs.number);
+  for (int64_t n = 0; p->long_row && n < rows->count; n++)
+    if (p->rowptr[rows->number[n] + 1] - p->rowptr[rows->number[n]] > SL_LONG_ROW)
+      longs.number[longs.count++] = rows->number[n];
+  return longs;
+}
+
+/* Forward, on the rows of a list. */
+static void run_listed(sl_queue *queue, const attention_case *c, const drawn_list *rows, const operands *o) {
+  shown s;
+  drawn_list longs = long_among(&c->pattern, rows);
+  image listed = image_of(queue, rows->number, (size_t)rows->count * sizeof *rows->number, 0),
+        long_row = image_of(queue, longs.number, (size_t)longs.count * sizeof *longs.number, 0);
+  show(queue, c, o, &s);
+  sl_kernel_args args = {.op = SL_OP_ATTENTION, .attention = s.grad.of};
+  sl_pattern *p = &args.attention.pattern;
+  p->listed = listed.data;
+  p->listed_rows = rows->count;
+  p->long_row = c->pattern.long_row ? long_row.data : NULL;
+  p->long_rows = longs.count;
+  assert_sley_ok(sl_kernel_run(queue, &args));
+  take_back(&s);
+  image_drop(&long_row);
+  image_drop(&listed);
+  free(longs.number);
 }
 
 static void describe(const attention_case *c) {
@@ -237,10 +284,36 @@ static void check_same(const attention_case *c, const operands *a, const operand
     }
 }
 
+/* Listed rows become what a run on all rows makes of them; the others, and other results, keep their bytes.
+ */
+static void check_listed(sl_queue *queue, const attention_case *c, const operands *whole,
+                         const operands *blank) {
+  static const int forward[] = {Y, STATS, SIDE};
+  drawn_list rows = list_draw(c->pattern.rows);
+  operands listed = operands_anew(blank), expected = operands_anew(blank), kept = operands_anew(blank);
+  run_listed(queue, c, &rows, &listed);
+  for (int64_t n = 0; n < rows.count; n++)
+    for (size_t f = 0; f < sizeof forward / sizeof *forward; f++) {
+      dense_rows_copy_row(&expected.out[forward[f]], &whole->out[forward[f]], rows.number[n]);
+      dense_rows_copy_row(&kept.out[forward[f]], &listed.out[forward[f]], rows.number[n]);
+    }
+  for (int n = 0; n < OUTS; n++)
+    if (!dense_rows_same(&listed.out[n], &expected.out[n]) ||
+        !dense_rows_equal(&listed.out[n], &kept.out[n])) {
+      describe(c);
+      fail_msg("%s has other bytes of %lld listed rows", out_names[n], (long long)rows.count);
+    }
+  outs_free(&kept);
+  outs_free(&expected);
+  outs_free(&listed);
+  free(rows.number);
+}
+
 static void check(const attention_case *c) {
   operands first = operands_of(c), blank = operands_anew(&first);
   run(queues[0], c, &first);
   check_results(c, &first);
+  check_listed(queues[0], c, &first, &blank);
   const char *const isas[] = {NULL, "avx2", "portable"};
   for (size_t n = 0; n < sizeof isas / sizeof *isas; n++) {
     if (isas[n])
@@ -249,6 +322,7 @@ static void check(const attention_case *c) {
       operands again = operands_anew(&blank);
       run(queues[q], c, &again);
       check_same(c, &first, &again, isas[n]);
+      check_listed(queues[q], c, &again, &blank);
       outs_free(&again);
     }
     unsetenv("SLEY_CPU");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Aggregation and SDDMM on random patterns, by every instruction set and with 1, 2 and 5 threads, against
- * loops over single values, to the bit. SDDMM's order of summation is that of the CPU: another device's
- * values are as near as rounding allows, and the same from each queue. */
+ * loops over single values, to the bit; and on lists of rows, which leave the others alone. SDDMM's order of
+ * summation is that of the CPU: another device's values are as near as rounding allows, and the same from
+ * each queue. */
 #include <math.h>
 
 #include "base/value.h"
@@ -156,6 +157,38 @@ static void run_aggregate(sl_queue *queue, const aggregate_case *c, graph_dense 
   graph_images_return(&images);
 }
 
+/* Listed rows become what a run on all rows makes of them; the others keep their bytes. */
+static void check_listed_aggregate(sl_queue *queue, const aggregate_case *c, const graph_dense *whole,
+                                   const block *whole_arg) {
+  aggregate_case with = *c;
+  with.graph = graph_listed(&c->graph);
+  const int32_t *row = integers(&with.graph.listed);
+  graph_dense y = graph_dense_copy(&c->y), expected = graph_dense_copy(&c->y), kept = graph_dense_copy(&c->y);
+  block arg = c->arg.base ? block_copy(&c->arg) : (block){0},
+        expected_arg = c->arg.base ? block_copy(&c->arg) : (block){0};
+  const size_t row_args = (size_t)y.width * sizeof(int32_t);
+  run_aggregate(queue, &with, &y, &arg);
+  for (size_t n = 0; n < with.graph.listed.bytes / sizeof *row; n++) {
+    graph_dense_copy_row(&expected, whole, row[n]);
+    graph_dense_copy_row(&kept, &y, row[n]);
+    if (arg.base)
+      memcpy(expected_arg.data + (size_t)row[n] * row_args, whole_arg->data + (size_t)row[n] * row_args,
+             row_args);
+  }
+  assert_same_values(&y.near, &expected.near, c->args.dtype, "listed rows");
+  assert_same_values(&y.far, &expected.far, c->args.dtype, "listed rows, far");
+  assert_memory_equal(y.near.data, kept.near.data, y.near.bytes);
+  assert_memory_equal(y.far.data, kept.far.data, y.far.bytes);
+  if (arg.base)
+    assert_memory_equal(arg.data, expected_arg.data, arg.bytes);
+  graph_dense_free(&kept);
+  graph_dense_free(&expected);
+  graph_dense_free(&y);
+  free(expected_arg.base);
+  free(arg.base);
+  graph_listed_free(&with.graph);
+}
+
 static void check_aggregate(void) {
   aggregate_case c = draw_aggregate();
   graph_dense expected = graph_dense_copy(&c.y);
@@ -169,6 +202,8 @@ static void check_aggregate(void) {
     assert_same_values(&y.far, &expected.far, c.args.dtype, "aggregation, far rows");
     if (arg.base)
       assert_memory_equal(arg.data, expected_arg.data, arg.bytes);
+    if (!c.by_columns)
+      check_listed_aggregate(queues[q], &c, &y, &arg);
     graph_dense_free(&y);
     free(arg.base);
   }
@@ -335,6 +370,27 @@ static void assert_near(const sddmm_case *c, const block *s, const block *expect
     }
 }
 
+static void check_listed_sddmm(sl_queue *queue, const sddmm_case *c, const block *whole) {
+  sddmm_case with = *c;
+  with.graph = graph_listed(&c->graph);
+  const int32_t *row = integers(&with.graph.listed);
+  const int64_t *rowptr = graph_rowptr(&c->graph, false);
+  const size_t entry = (size_t)c->args.shape.heads * sley_dtype_bytes(c->args.dtype);
+  block s = block_copy(&c->s), expected = block_copy(&c->s), kept = block_copy(&c->s);
+  run_sddmm(queue, &with, &s);
+  for (size_t n = 0; n < with.graph.listed.bytes / sizeof *row; n++) {
+    const size_t first = (size_t)rowptr[row[n]] * entry, end = (size_t)rowptr[row[n] + 1] * entry;
+    memcpy(expected.data + first, whole->data + first, end - first);
+    memcpy(kept.data + first, s.data + first, end - first);
+  }
+  assert_same_values(&s, &expected, c->args.dtype, "sddmm of listed rows");
+  assert_memory_equal(s.data, kept.data, s.bytes);
+  free(kept.base);
+  free(expected.base);
+  free(s.base);
+  graph_listed_free(&with.graph);
+}
+
 static void check_sddmm(void) {
   sddmm_case c = draw_sddmm();
   block expected = block_copy(&c.s);
@@ -347,6 +403,7 @@ static void check_sddmm(void) {
       memcpy(expected.data, s.data, s.bytes);
     }
     assert_same_values(&s, &expected, c.args.dtype, "sddmm");
+    check_listed_sddmm(queues[q], &c, &s);
     free(s.base);
   }
   free(expected.base);

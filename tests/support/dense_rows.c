@@ -44,6 +44,11 @@ static char *row_of(const dense_rows *d, int64_t i) {
                           : d->far.data + (i - d->near_rows) * d->far_ld * each;
 }
 
+void dense_rows_copy_row(dense_rows *to, const dense_rows *from, int64_t i) {
+  if (to->width > 0)
+    memcpy(row_of(to, i), row_of(from, i), (size_t)to->width * sley_dtype_bytes(to->dtype));
+}
+
 void dense_rows_put(dense_rows *d, int64_t first, int64_t width, const double *values) {
   for (int64_t i = 0; i < d->rows; i++)
     for (int64_t c = 0; c < width; c++)
@@ -64,6 +69,14 @@ void dense_rows_check_gaps(const dense_rows *d, const char *name) {
       if ((unsigned char)row_of(d, i)[at] != UNTOUCHED)
         fail_msg("%s: byte %zu behind row %lld was written", name, at - width, (long long)i);
   }
+}
+
+static bool same_bytes(const block *a, const block *b) {
+  return a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
+}
+
+bool dense_rows_equal(const dense_rows *a, const dense_rows *b) {
+  return same_bytes(&a->near, &b->near) && same_bytes(&a->far, &b->far);
 }
 
 bool dense_rows_same(const dense_rows *a, const dense_rows *b) {

@@ -15,6 +15,7 @@ typedef struct dense_rows {
 dense_rows dense_rows_of(sley_dtype dtype, int64_t rows, int64_t width, bool split, int64_t pad);
 dense_rows dense_rows_copy(const dense_rows *from);
 void dense_rows_free(dense_rows *d);
+void dense_rows_copy_row(dense_rows *to, const dense_rows *from, int64_t i);
 
 /* values: rows of `width` values, which become columns first .. first + width - 1. */
 void dense_rows_put(dense_rows *d, int64_t first, int64_t width, const double *values);
@@ -22,6 +23,9 @@ double dense_rows_at(const dense_rows *d, int64_t i, int64_t c);
 
 /* Fails the test if what lies between rows has changed. */
 void dense_rows_check_gaps(const dense_rows *d, const char *name);
+
+/* All bytes are the same, those between rows too. */
+bool dense_rows_equal(const dense_rows *a, const dense_rows *b);
 
 /* The same bits, or both NaN. */
 bool dense_rows_same(const dense_rows *a, const dense_rows *b);

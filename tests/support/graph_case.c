@@ -77,6 +77,32 @@ graph_case graph_draw(void) {
   return g;
 }
 
+graph_case graph_listed(const graph_case *g) {
+  const drawn_list rows = list_draw(g->rows);
+  const int64_t *at = graph_rowptr(g, false);
+  graph_case with = *g;
+  with.listed = block_of((size_t)rows.count * sizeof(int32_t), 0);
+  memcpy(with.listed.data, rows.number, with.listed.bytes);
+  if (g->long_row.base) {
+    with.long_row = block_of((size_t)rows.count * sizeof(int32_t), 0);
+    with.long_row.bytes = 0;
+    for (int64_t n = 0; n < rows.count; n++) {
+      const int32_t i = rows.number[n], number = i + LONG_BASE;
+      if (at[i + 1] - at[i] <= SL_LONG_ROW)
+        continue;
+      memcpy(with.long_row.data + with.long_row.bytes, &number, sizeof number);
+      with.long_row.bytes += sizeof number;
+    }
+  }
+  free(rows.number);
+  return with;
+}
+
+void graph_listed_free(graph_case *listed) {
+  free(listed->listed.base);
+  free(listed->long_row.base);
+}
+
 void graph_free(graph_case *g) {
   free(g->rowptr.base);
   free(g->col.base);
@@ -153,6 +179,13 @@ void graph_dense_free(graph_dense *d) {
   free(d->far.base);
 }
 
+void graph_dense_copy_row(graph_dense *to, const graph_dense *from, int64_t i) {
+  const size_t each = sley_dtype_bytes(to->dtype);
+  if (to->width > 0)
+    memcpy(sl_split_row(&to->at, i, (int64_t)each), sl_split_row(&from->at, i, (int64_t)each),
+           (size_t)to->width * each);
+}
+
 double graph_dense_get(const graph_dense *d, int64_t i, int64_t f) {
   return sl_value_at(sl_split_row(&d->at, i, (int64_t)sley_dtype_bytes(d->dtype)), d->dtype, f);
 }
@@ -180,6 +213,10 @@ sl_pattern graph_pattern(graph_images *images, const graph_case *g, bool by_colu
   p.long_rows = (int64_t)(list->bytes / sizeof(int32_t));
   p.long_base = LONG_BASE;
   p.col = graph_image(images, by_columns ? &g->row : &g->col);
+  if (!by_columns && g->listed.base) {
+    p.listed = graph_image(images, &g->listed);
+    p.listed_rows = (int64_t)(g->listed.bytes / sizeof(int32_t));
+  }
   if (by_columns) {
     p.place = graph_image(images, &g->place);
     p.of_row = graph_image(images, &g->rowptr);

@@ -14,6 +14,7 @@ typedef struct graph_case {
   block colptr, row, place; /* by columns */
   int64_t mean_entries;     /* that patterns say, by which kernels cut rows; any number is right */
   block long_row, long_col; /* the long rows of both; without memory: patterns do not list them */
+  block listed; /* rows that the pattern by rows lists; without memory: none, which is all of them */
 } graph_case;
 
 /* At times without rows or columns, at times large, so that threads have pieces of narrow operands too; most
@@ -24,6 +25,10 @@ static inline int64_t graph_some(const graph_case *g, int64_t heads) {
   return g->entries > 10000 ? 1 : heads;
 }
 void graph_free(graph_case *g);
+/* The same graph with a drawn list of rows, and of the long ones among them. It shares all else with g. Freed
+ * by the second. */
+graph_case graph_listed(const graph_case *g);
+void graph_listed_free(graph_case *listed);
 static inline const int64_t *graph_rowptr(const graph_case *g, bool by_columns) {
   return (const int64_t *)(by_columns ? g->colptr : g->rowptr).data;
 }
@@ -56,6 +61,7 @@ typedef struct graph_dense {
 graph_dense graph_dense_draw(int64_t rows, int64_t width, sley_dtype dtype, graph_values values);
 graph_dense graph_dense_copy(const graph_dense *from);
 void graph_dense_free(graph_dense *d);
+void graph_dense_copy_row(graph_dense *to, const graph_dense *from, int64_t i);
 double graph_dense_get(const graph_dense *d, int64_t i, int64_t f);
 void graph_dense_set(graph_dense *d, int64_t i, int64_t f, double value);
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "base/value.h"
 #include "formats.h"
@@ -21,6 +22,35 @@ static int64_t one_of(uint64_t draw, const int64_t *list, int64_t count) {
   return list[draw % (uint64_t)count];
 }
 
+/* Of two thirds of the rows only the entries stay whose columns are of the row's rank, so that many rows need
+ * nothing of the halo. */
+static void keep_own(ranked_graph *c) {
+  const sley_matrix *a = c->a;
+  const size_t value = sley_dtype_bytes(c->dtype);
+  sl_csr_arrays kept = {sl_alloc(a->rows + 1, sizeof(int64_t), "a test"),
+                        sl_alloc(a->nnz, sizeof(int32_t), "a test"), sl_alloc(a->nnz, value, "a test")};
+  int64_t count = 0;
+  int rank = 0;
+  for (int64_t i = 0; i < a->rows; i++) {
+    const bool all = sl_random(c->seed, 6, (uint64_t)i) % 3 == 0;
+    while (i >= c->row_begin[rank + 1])
+      rank++;
+    kept.rowptr[i] = count;
+    for (int64_t e = a->rowptr[i]; e < a->rowptr[i + 1]; e++) {
+      const int64_t col = sl_index_at(a->col, a->index, e);
+      if (!all && (col < c->col_begin[rank] || col >= c->col_begin[rank + 1]))
+        continue;
+      ((int32_t *)kept.col)[count] = (int32_t)col;
+      memcpy((char *)kept.val + (size_t)count++ * value, (const char *)a->val + (size_t)e * value, value);
+    }
+  }
+  kept.rowptr[a->rows] = count;
+  sley_matrix *fewer;
+  assert_sley_ok(sl_matrix_adopt(a->rows, a->cols, SLEY_I32, c->dtype, kept, -1, &fewer));
+  sley_matrix_destroy(c->a);
+  c->a = fewer;
+}
+
 ranked_graph ranked_graph_draw(uint64_t seed, int ranks) {
   static const int64_t widths[] = {0, 1, 2, 5, 8, 16, 17, 33}, heads[] = {1, 1, 3, 8};
   uint64_t draw = sl_random(seed, 3, 0) >> 8;
@@ -34,6 +64,8 @@ ranked_graph ranked_graph_draw(uint64_t seed, int ranks) {
   c.a = test_random_matrix(seed, rows, cols, density, c.dtype, false);
   divide(seed + 1, rows, ranks, c.row_begin);
   divide(seed + 2, cols, ranks, c.col_begin);
+  if ((draw >> 36) % 2)
+    keep_own(&c);
   return c;
 }
 

@@ -20,8 +20,8 @@ typedef struct ranked_graph {
   int64_t row_begin[RANKED_GRAPH_MOST + 1], col_begin[RANKED_GRAPH_MOST + 1];
 } ranked_graph;
 
-/* A random graph, heads, width and dtype; rectangular, with empty rows, columns and ranks. Freed by the
- * second. */
+/* A random graph, heads, width and dtype; rectangular, with empty rows, columns and ranks; at times most rows
+ * need nothing of other ranks. Freed by the second. */
 ranked_graph ranked_graph_draw(uint64_t seed, int ranks);
 void ranked_graph_free(ranked_graph *c);
 

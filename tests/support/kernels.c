@@ -27,6 +27,22 @@ int repeats(int all) {
   return kept > 0 ? kept : 1;
 }
 
+drawn_list list_draw(int64_t count) {
+  drawn_list list = {.number = malloc((size_t)count * sizeof *list.number + 1)};
+  assert_non_null(list.number);
+  const int64_t kind = draw(6), kept = PICK(2, 2, 3, 9);
+  bool in = kind == 0 || draw(2);
+  for (int64_t i = 0; i < count; i++) {
+    if (kind >= 4 && draw(8) == 0) /* runs */
+      in = !in;
+    if (kind == 2 || kind == 3)
+      in = draw(kept) == 0;
+    if (in && kind != 1)
+      list.number[list.count++] = (int32_t)i;
+  }
+  return list;
+}
+
 block block_of(size_t bytes, size_t skew) {
   block b = {.base = malloc(bytes + skew + 1), .bytes = bytes};
   assert_non_null(b.base);

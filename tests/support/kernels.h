@@ -13,6 +13,14 @@ int64_t pick(const int64_t *list, int64_t count);
 #define PICK(...)                                                                                            \
   pick((const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
+/* Some of the numbers below count, ascending: none, all, each drawn by itself, or runs of them. number is
+ * freed by free. */
+typedef struct drawn_list {
+  int32_t *number;
+  int64_t count;
+} drawn_list;
+drawn_list list_draw(int64_t count);
+
 /* One case in so many is run (environment SLEY_TEST_SHARE). */
 int repeats(int all);
 

@@ -131,7 +131,8 @@ BLOCK_INLINE void aggregate_add(const aggregate_pass *p, const value *x, const s
 BLOCK_INLINE void aggregate_sum_rows(aggregate_pass *p, int64_t row, int64_t row_end, const int vectors,
                                      const bool whole, const bool by_lane, const bool chosen) {
   const sl_pattern *pattern = &p->a->pattern;
-  for (int64_t i = row; i < row_end; i++) {
+  for (int64_t n = row; n < row_end; n++) {
+    const int64_t i = sl_pattern_work_row(pattern, n);
     vec acc[AGGREGATE_PANEL];
     value *y = graph_row(&p->y, i);
     const int64_t begin = pattern->rowptr[i], end = pattern->rowptr[i + 1];
@@ -177,7 +178,8 @@ BLOCK_INLINE void aggregate_store_numbers(int32_t *to, int64_t count, vec number
 
 BLOCK_INLINE void aggregate_best_rows(aggregate_pass *p, int64_t row, int64_t row_end, const int vectors) {
   const sl_pattern *pattern = &p->a->pattern;
-  for (int64_t i = row; i < row_end; i++) {
+  for (int64_t n = row; n < row_end; n++) {
+    const int64_t i = sl_pattern_work_row(pattern, n);
     vec best[AGGREGATE_PANEL_FEW], number[AGGREGATE_PANEL_FEW];
     const int64_t begin = pattern->rowptr[i], end = pattern->rowptr[i + 1];
     const int64_t ahead = graph_ahead(pattern, end);
@@ -213,6 +215,7 @@ BLOCK_INLINE void aggregate_best_rows(aggregate_pass *p, int64_t row, int64_t ro
   }
 }
 
+/* As graph_body. */
 typedef void aggregate_rows(aggregate_pass *p, int64_t row, int64_t row_end);
 
 /* Functions of their own, by vectors. */

@@ -7,7 +7,6 @@
 
 #include "device/cpu/attention_grad_body.h"
 #include "device/cpu/attention_sums.h"
-#include "device/cpu/graph_kernels.h"
 
 /* Scores of a chunk, of GAT from k's values in raw, else from the dot products in score. grown_tile gets the
  * greatest of each lane; lanes that are left over become -infinity. weight gets leaky' of GAT if `second`. */
@@ -224,16 +223,16 @@ static void attend_row(const attention_job *job, attention_scratch *s, int64_t i
 static sley_status attend_pieces(void *context, int64_t begin, int64_t end, int thread) {
   const attention_job *job = context;
   attention_scratch s = scratch_of(job, thread);
-  const int64_t row_end = piece_row(job, end);
-  for (int64_t i = piece_row(job, begin); i < row_end; i++)
-    attend_row(job, &s, i);
+  const int64_t n_end = piece_row(job, end);
+  for (int64_t n = piece_row(job, begin); n < n_end; n++)
+    attend_row(job, &s, sl_pattern_work_row(&job->args->pattern, n));
   return SLEY_OK;
 }
 
 static sley_status attention_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_attention_args *a = &args->attention;
   attention_job job = attention_job_of(a, NULL);
-  if (a->pattern.rows <= 0 || a->shape.heads <= 0)
+  if (sl_pattern_work_rows(&a->pattern) <= 0 || a->shape.heads <= 0)
     return SLEY_OK;
   return attention_job_run(queue, &job, 0, attend_pieces);
 }

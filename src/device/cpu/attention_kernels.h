@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "device/cpu/block_math.h"
-#include "device/cpu/cpu.h"
+#include "device/cpu/graph_kernels.h"
 
 /* Entries of a row whose weights are made at once; how many entries ahead rows are fetched, and at most so
  * many bytes of each. */
@@ -213,27 +213,12 @@ static attention_scratch scratch_of(const attention_job *job, int thread) {
   return s;
 }
 
-/* The entries and rows of a pattern before row i; the first row before which there are at least so many. */
-static int64_t work_before(const sl_pattern *p, int64_t i) {
-  return p->rowptr[i] - p->rowptr[0] + i;
-}
-static int64_t row_of_work(const sl_pattern *p, int64_t work) {
-  int64_t low = 0, high = p->rows;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (work_before(p, middle) < work)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-/* Row where piece `piece` of the job begins. */
+/* Where piece `piece` of the job begins: a number of the rows to be worked on. */
 static int64_t piece_row(const attention_job *job, int64_t piece) {
   const sl_pattern *p = &job->args->pattern;
-  const int64_t work = work_before(p, p->rows), each = work / job->pieces, rest = work % job->pieces;
-  return piece == job->pieces ? p->rows : row_of_work(p, piece * each + (piece < rest ? piece : rest));
+  const int64_t work = graph_work(p), each = work / job->pieces, rest = work % job->pieces;
+  return piece == job->pieces ? sl_pattern_work_rows(p)
+                              : graph_row_at(p, piece * each + (piece < rest ? piece : rest));
 }
 
 /* Entries and rows that a piece has at least; pieces for a thread at most. */
@@ -256,7 +241,8 @@ static sley_status attention_job_run(sl_queue *queue, attention_job *job, int64_
   const sl_pattern *p = &job->args->pattern;
   sl_team *team = sl_cpu_queue_team(queue);
   const int threads = sl_team_size(team);
-  const int64_t wanted = work_before(p, p->rows) / PIECE_WORK + 1, most = (int64_t)threads * PIECES_EACH;
+  const int64_t wanted = graph_work(p) / graph_spread(p, PIECE_WORK) + 1,
+                most = (int64_t)threads * PIECES_EACH;
   job->pieces = threads == 1 ? 1 : wanted < most ? wanted : most;
   job->sums_each =
       CHUNK_ARRAYS * chunk_sums(l) + TILE_ARRAYS * tile_sums(l) + FEATURE_ARRAYS * feature_sums(l) + BLOCK;

@@ -13,6 +13,8 @@ enum {
      hardware follows with the rest. */
   GRAPH_AHEAD = 32,
   GRAPH_FETCHED_LINES = 4,
+  /* Rows that are worked on are few where there are so many times as many: pieces grow up to there. */
+  GRAPH_FEW = 8,
   GRAPH_LINE_VALUES = 64 / sizeof(value),
 };
 
@@ -22,8 +24,8 @@ static inline double graph_cost(const sl_kernel_args *args) {
   return 1.0 / LANES;
 }
 
-/* Works on rows [row, row_end) of the pattern of args. */
-typedef void graph_body(const sl_kernel_args *args, int64_t row, int64_t row_end);
+/* Works on those rows of the pattern of args that are numbers [n, n_end) of the ones to be worked on. */
+typedef void graph_body(const sl_kernel_args *args, int64_t n, int64_t n_end);
 
 typedef struct graph_rows_loop {
   const sl_pattern *pattern;
@@ -31,12 +33,20 @@ typedef struct graph_rows_loop {
   graph_body *body;
 } graph_rows_loop;
 
-/* The first row that begins at or after so many entries and rows. */
+/* The entries and rows of a pattern, whether they are worked on or not, and those before row i. */
+static inline int64_t graph_work_before(const sl_pattern *p, int64_t i) {
+  return p->rowptr[i] - p->rowptr[0] + i;
+}
+static inline int64_t graph_work(const sl_pattern *p) {
+  return graph_work_before(p, p->rows);
+}
+
+/* Of the rows to be worked on, the number of the first that begins at or after so many entries and rows. */
 static inline int64_t graph_row_at(const sl_pattern *p, int64_t work) {
-  int64_t low = 0, high = p->rows;
+  int64_t low = 0, high = sl_pattern_work_rows(p);
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
-    if (p->rowptr[middle] - p->rowptr[0] + middle < work)
+    if (graph_work_before(p, sl_pattern_work_row(p, middle)) < work)
       low = middle + 1;
     else
       high = middle;
@@ -44,28 +54,38 @@ static inline int64_t graph_row_at(const sl_pattern *p, int64_t work) {
   return low;
 }
 
-/* A range of entries and rows: the rows that begin in it. */
+/* Entries and rows of a pattern among which there are about so many to be worked on. */
+static inline int64_t graph_spread(const sl_pattern *p, int64_t work) {
+  if (!p->listed)
+    return work;
+  const int64_t times = p->rows / (p->listed_rows > 0 ? p->listed_rows : 1);
+  return work * (times < 1 ? 1 : times < GRAPH_FEW ? times : GRAPH_FEW);
+}
+
+/* A range of entries and rows: the rows to be worked on that begin in it. */
 static inline sley_status graph_range(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   const graph_rows_loop *loop = context;
-  const int64_t row = graph_row_at(loop->pattern, begin), row_end = graph_row_at(loop->pattern, end);
-  if (row < row_end)
-    loop->body(loop->args, row, row_end);
+  const int64_t n = graph_row_at(loop->pattern, begin), n_end = graph_row_at(loop->pattern, end);
+  if (n < n_end)
+    loop->body(loop->args, n, n_end);
   return SLEY_OK;
 }
 
-/* Runs body over all rows, in pieces of about as many entries and rows. values: what an entry has to read. */
+/* Runs body over all rows to be worked on, in pieces of about as many entries and rows: of the pattern, for
+ * there are no sums of the entries of listed rows. Threads claim pieces. values: what an entry has to read.
+ */
 static inline sley_status graph_for_rows(sl_queue *queue, const sl_kernel_args *args,
                                          const sl_pattern *pattern, int64_t values, graph_body *body) {
-  if (pattern->rows <= 0 || values <= 0)
+  if (sl_pattern_work_rows(pattern) <= 0 || values <= 0)
     return SLEY_OK;
   graph_rows_loop loop = {pattern, args, body};
-  const int64_t entries = pattern->rowptr[pattern->rows] - pattern->rowptr[0];
-  return sl_team_for(sl_cpu_queue_team(queue), entries + pattern->rows,
-                     GRAPH_GRAIN / values + 1, graph_range, &loop);
+  return sl_team_for(sl_cpu_queue_team(queue), graph_work(pattern),
+                     graph_spread(pattern, GRAPH_GRAIN / values + 1), graph_range, &loop);
 }
 
-/* Entries ahead to fetch rows of, in a row of entries that ends at end: none where there are not as many. */
+/* Entries ahead to fetch rows of, in a row of entries that ends at end: none where there are not as many.
+ * Some may be of rows that are not to be worked on. */
 static inline int64_t graph_ahead(const sl_pattern *p, int64_t end) {
   return end <= p->rowptr[p->rows] - GRAPH_AHEAD ? GRAPH_AHEAD : 0;
 }

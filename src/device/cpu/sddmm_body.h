@@ -254,7 +254,8 @@ static void sddmm_body(const sl_kernel_args *args, int64_t row, int64_t row_end)
   const bool narrow = sddmm_is_narrow(&a->shape);
   const sddmm_fold fold = sddmm_fold_of(narrow ? a->shape.width : 1);
   sum sums[SDDMM_SUMS + BLOCK];
-  for (int64_t i = row; i < row_end; i++)
+  for (int64_t n = row; n < row_end; n++) {
+    const int64_t i = sl_pattern_work_row(&a->pattern, n);
     for (int64_t head = 0, count; head < heads; head += count) {
       count = heads - head < SDDMM_HEADS ? heads - head : SDDMM_HEADS;
       const int64_t end = rowptr[i + 1], fit = SDDMM_SUMS / count;
@@ -277,6 +278,7 @@ static void sddmm_body(const sl_kernel_args *args, int64_t row, int64_t row_end)
         sddmm_finish_chunk(a, &chunk, sums);
       }
     }
+  }
 }
 
 static sley_status sddmm_run(sl_queue *queue, const sl_kernel_args *args) {

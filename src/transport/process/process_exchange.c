@@ -293,7 +293,7 @@ sley_status sl_process_exchange_arrive(sl_exchange *base, sl_queue *queue, const
   sl_process_exchange *exchange = (sl_process_exchange *)base;
   *words = NULL;
   sley_status status = arrive(exchange, queue, words);
-  return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
+  return status == SLEY_OK ? sl_process_over(base->comm, SLEY_OK) : failed(exchange, status);
 }
 
 /* ---- no messages */
