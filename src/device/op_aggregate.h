@@ -28,8 +28,8 @@ typedef enum sl_aggregate {
  * chosen not NULL, with SUM and a pattern by columns: only those terms count that were chosen:
  * chosen[col[j] features + f] == place[j]. It is the arg of the pattern by rows. chosen_bits: NULL, or
  * memory of sl_chosen_bits_bytes(chosen_entries, features) bytes for devices whose kernels want it, beginning
- * at a multiple of 16, where chosen_entries is of_row[cols]; marked: the call before had the same chosen and
- * chosen_bits, which it has left there.
+ * at a multiple of 16, where chosen_entries is of_row[cols], and how many entries col and place have; marked:
+ * the call before had the same chosen, col, place and chosen_bits, which it has left there.
  *
  * Order of summation, for each value of Y: acc = 0, or with add y; for each entry acc = fma(w, x, acc) with
  * one rounding, where w = val factor scale is multiplied in that order, with one rounding each, in the type
@@ -54,9 +54,9 @@ typedef struct sl_aggregate_args {
   bool add, in_order, marked;
 } sl_aggregate_args;
 
-/* A bit of each entry for each feature, of up to 128 features at a time. */
+/* A bit of each entry for each feature, of up to 128 features at a time: by rows, and by columns. */
 static inline int64_t sl_chosen_bits_bytes(int64_t entries, int64_t features) {
-  return entries * (features <= 32 ? 4 : features <= 64 ? 8 : 16);
+  return 2 * entries * (features <= 32 ? 4 : features <= 64 ? 8 : 16);
 }
 
 #endif

@@ -2,50 +2,62 @@
 /* SL_OP_AGGREGATE with chosen: the gradients of minima and maxima.
  *
  * Of the terms of an entry few were chosen: of a row with n entries each feature chose one, so that on
- * average a feature of a column has one term, however many entries the column has. A first kernel turns the
- * numbers around: for each entry a bit for each feature that chose it. A warp then takes neighbouring
- * columns, and of their entries, one column's after the other, 32 at a time: a lane loads the bits of an
- * entry, the warp transposes them, so that a lane has a bit of each of the 32 entries for a feature of its
- * own, and each lane loads the terms that its bits name, whatever columns they are for. They wait in shared
- * memory until their column is due, and are added in the order of entries. So what is loaded of X is what is
- * added, but for what else lies in the same sectors; what limits it is the rate of such loads, at addresses
- * as good as random. What leads to the bits (column, row's begin, bits) is loaded for the next entries
- * meanwhile.
+ * average a feature of a column has one term, however many entries the column has. Three kernels:
  *
- * Features are done in panels of up to 128, so that the bits of an entry are 16 bytes at most. Long columns
- * are shared by the warps of a block (graph_rows.cuh), unless in_order is set. */
+ *   mark_chosen   turns the numbers around: for each entry a bit for each feature that chose it. The entries
+ *                 are those of the pattern by rows
+ *   turn_bits     puts them into the order of the pattern by columns
+ *   chosen_sums   goes through columns as other sums do (aggregate.cu). A lane reads the bits of its values,
+ *                 for the entries after those that it works on, and loads of a row of X only vectors of which
+ *                 a value is added
+ *
+ * What limits the last is the rate of such loads, at addresses as good as random.
+ *
+ * The bits of an entry stand in the order in which lanes hold values: a part of a row (graph_rows.cuh) has
+ * lanes x values of a lane, whether or not there are as many features. They are made for as many parts at a
+ * time as there is memory for, 128 bits of an entry at most. */
 #include "device/cuda/graph_aggregate.cuh"
 
 namespace {
 
 using namespace sley;
 
-enum { MOST_WORDS = 4, MOST_COLUMNS = 32 };
-
-/* Terms of a feature that wait. */
-template <class T> constexpr int chosen_depth = sizeof(T) == 8 ? 4 : 8;
-
-/* Terms of a feature that are loaded at once. */
-template <class T, int WORDS>
-constexpr int chosen_at_once = 8 / WORDS < chosen_depth<T> ? 8 / WORDS : chosen_depth<T>;
+enum { MOST_WORDS = 4, TURN_AHEAD = 4 };
 
 struct chosen_run {
-  sl_aggregate_args a;
-  graph_cut cut; /* of long columns */
-  x_places x;
-  int64_t first, count; /* features of the panel */
-  int columns;          /* of a warp, of those that are not long */
-  bool weighted;
+  aggregate_run of;
+  const uint32_t *bits; /* by columns */
+  int64_t first_part;   /* the bits are of this part and those after it */
+  int parts, words;     /* of the bits: parts; words of an entry */
+  int values, side;     /* that a lane holds of a part; side by side */
+  bool y_singly;        /* Y is loaded and stored value by value: it is not as aligned as X */
 };
 
-/* bits: of the entries of all rows, WORDS words each, zeroed. A warp takes neighbouring rows. */
+/* Which feature bit number `bit` of an entry stands for; -1: none. */
+__device__ __forceinline__ int64_t feature_of_bit(const chosen_run &run, int bit) {
+  const sl_heads &shape = run.of.a.shape;
+  const int lanes = run.of.cut.lanes, part = bit / (lanes * run.values), lane = bit / run.values % lanes,
+            i = bit % run.values;
+  const int64_t number = run.first_part + part, head = number / run.of.panels,
+                panel = number - head * run.of.panels,
+                at = panel * (lanes * run.values) + i / run.side * (lanes * run.side) + lane * run.side +
+                     i % run.side;
+  return part < run.parts && at < shape.width ? head * shape.width + at : -1;
+}
+
+/* bits: WORDS words of each entry by rows, zeroed. A warp takes neighbouring rows. */
 template <int WORDS>
-__global__ void __launch_bounds__(GRAPH_THREADS) mark_chosen(const __grid_constant__ chosen_run run) {
+__global__ void __launch_bounds__(GRAPH_THREADS)
+    mark_chosen(const __grid_constant__ chosen_run run, uint32_t *bits) {
   constexpr int ROWS = 8 / WORDS;
-  const sl_aggregate_args &a = run.a;
+  const sl_aggregate_args &a = run.of.a;
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int64_t features = features_of(a.shape), rows = a.pattern.cols,
                 step = static_cast<int64_t>(gridDim.x) * GRAPH_WARPS * ROWS;
+  int64_t feature[WORDS];
+#pragma unroll
+  for (int w = 0; w < WORDS; w++)
+    feature[w] = feature_of_bit(run, w * 32 + lane);
   int64_t row = (static_cast<int64_t>(blockIdx.x) * GRAPH_WARPS + threadIdx.x / 32) * ROWS;
   for (; row < rows; row += step) {
     int32_t number[ROWS][WORDS];
@@ -57,9 +69,8 @@ __global__ void __launch_bounds__(GRAPH_THREADS) mark_chosen(const __grid_consta
     for (int r = 0; r < ROWS; r++)
 #pragma unroll
       for (int w = 0; w < WORDS; w++)
-        number[r][w] = row + r < rows && w * 32 + lane < run.count
-                           ? __ldcs(a.chosen + (row + r) * features + run.first + w * 32 + lane)
-                           : -1;
+        number[r][w] =
+            row + r < rows && feature[w] >= 0 ? __ldcs(a.chosen + (row + r) * features + feature[w]) : -1;
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
 #pragma unroll
@@ -67,296 +78,225 @@ __global__ void __launch_bounds__(GRAPH_THREADS) mark_chosen(const __grid_consta
         const int32_t n = number[r][w] < begin[r + 1] - begin[r] ? number[r][w] : -1;
         const unsigned same = __match_any_sync(~0u, n);
         if (n >= 0 && lane == __ffs(static_cast<int>(same)) - 1)
-          a.chosen_bits[(begin[r] + n) * WORDS + w] = same;
+          bits[(begin[r] + n) * WORDS + w] = same;
       }
   }
 }
 
-/* Bit j of lane i becomes bit i of lane j. All lanes. */
-__device__ __forceinline__ uint32_t transposed(uint32_t x, int lane) {
-  constexpr uint32_t low[5] = {0x55555555u, 0x33333333u, 0x0f0f0f0fu, 0x00ff00ffu, 0x0000ffffu};
+/* The words of entry j of the pattern by columns are those of entry of_row[col[j]] + place[j] by rows. */
+template <int WORDS>
+__global__ void __launch_bounds__(GRAPH_THREADS)
+    turn_bits(sl_pattern p, int64_t entries, const uint32_t *by_rows, uint32_t *by_columns) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * GRAPH_THREADS;
+  int64_t j = static_cast<int64_t>(blockIdx.x) * GRAPH_THREADS + threadIdx.x;
+  for (; j < entries; j += TURN_AHEAD * step) {
+    int64_t from[TURN_AHEAD];
+    vector<uint32_t, WORDS> bits[TURN_AHEAD];
 #pragma unroll
-  for (int s = 4; s >= 0; s--) {
-    const int distance = 1 << s;
-    const uint32_t other = __shfl_xor_sync(~0u, x, distance);
-    x = lane & distance ? (x & ~low[s]) | (other >> distance & low[s])
-                        : (x & low[s]) | (other << distance & ~low[s]);
+    for (int u = 0; u < TURN_AHEAD; u++) {
+      const int64_t e = j + u * step < entries ? j + u * step : j;
+      from[u] = __ldg(p.of_row + __ldcs(p.col + e)) + __ldcs(p.place + e);
+    }
+#pragma unroll
+    for (int u = 0; u < TURN_AHEAD; u++)
+      bits[u] = load_shared<uint32_t, WORDS>(by_rows + from[u] * WORDS);
+#pragma unroll
+    for (int u = 0; u < TURN_AHEAD; u++)
+      if (j + u * step < entries) {
+        packed<uint32_t, WORDS> some;
+        some.values = bits[u];
+        *reinterpret_cast<typename word<sizeof(uint32_t) * WORDS>::type *>(
+            by_columns + (j + u * step) * WORDS) = some.bits;
+      }
   }
-  return x;
 }
 
-/* Of a warp: where the rows of X lie that the 32 entries name, the entries' weights, and the terms that were
- * loaded: of word w the lane's n-th at term[w][n][lane]. */
-template <class T, int WORDS> struct chosen_room {
-  uint64_t place[32];
-  accumulator<T> weight[32];
-  T term[WORDS][chosen_depth<T>][32];
-};
-
-/* Entries of neighbouring columns. All lanes. */
-template <class T, int WORDS> class chosen_entries {
-  int64_t at = 0, end = 0;           /* of the 32 that are at hand the first; of all */
-  uint32_t of[WORDS];                /* bit j: whether entry at + j chose the lane's feature of word w */
-  vector<uint32_t, WORDS> bits = {}; /* of the next 32, as they lie in memory */
-  int32_t row = 0;
-  int64_t begin_2 = 0; /* of the 32 after them: the begin of their row, and their number in it */
-  int32_t row_2 = 0, number_2 = 0, row_3 = 0, number_3 = 0; /* _3: of those after them */
-  int piece = 32, from = 0; /* entries whose terms are loaded at a time; the first of those that are */
-
-  __device__ __forceinline__ bool is_there(int64_t ahead) const {
-    return at + ahead + threadIdx.x % 32 < end;
-  }
-  /* Each stage loads what the next needs, 32 entries further on. */
-  __device__ __forceinline__ void load_bits(const chosen_run &run, int64_t ahead) {
-    row = row_2;
-    bits = {};
-    if (is_there(ahead))
-      bits = load_shared<uint32_t, WORDS>(run.a.chosen_bits + (begin_2 + number_2) * WORDS);
-  }
-  __device__ __forceinline__ void load_begin(const chosen_run &run, int64_t ahead) {
-    row_2 = row_3;
-    number_2 = number_3;
-    begin_2 = is_there(ahead) ? __ldg(run.a.pattern.of_row + row_2) : 0;
-  }
-  __device__ __forceinline__ void load_entry(const chosen_run &run, int64_t ahead) {
-    const int64_t e = at + ahead + threadIdx.x % 32;
-    row_3 = is_there(ahead) ? __ldcs(run.a.pattern.col + e) : 0;
-    number_3 = is_there(ahead) ? __ldcs(run.a.pattern.place + e) : 0;
-  }
-  __device__ __forceinline__ void advance(const chosen_run &run, chosen_room<T, WORDS> *room) {
-    constexpr int DEPTH = chosen_depth<T>;
-    const int lane = static_cast<int>(threadIdx.x % 32);
-    at += 32;
-    __syncwarp(); /* all have read what was there */
-    room->place[lane] = place_of<uint64_t>(run.x, static_cast<uint32_t>(row));
-    if (run.weighted)
-      room->weight[lane] = is_there(0) ? weight_of<T>(run.a, at + lane, row, 0) : 0;
-    __syncwarp();
-    bool many = false;
-#pragma unroll
-    for (int w = 0; w < WORDS; w++) {
-      of[w] = transposed(bits.item[w], lane);
-      many = many || __popc(of[w]) > DEPTH;
-    }
-    piece = __any_sync(~0u, many) ? DEPTH : 32;
-    load_bits(run, 32);
-    load_begin(run, 64);
-    load_entry(run, 96);
-  }
-  __device__ __forceinline__ uint32_t chosen(int w, int first, int last) const {
-    return of[w] & (~0u << first) & (~0u >> (32 - last));
-  }
-  /* Loads the terms of entries from, from + 1, ..., of a piece. */
-  __device__ __forceinline__ void load_terms(const T *x, chosen_room<T, WORDS> *room) const {
-    constexpr int AT_ONCE = chosen_at_once<T, WORDS>;
-    const int lane = static_cast<int>(threadIdx.x % 32);
-    uint32_t left[WORDS], any = 0;
-#pragma unroll
-    for (int w = 0; w < WORDS; w++)
-      any |= left[w] = chosen(w, from, from + piece);
-#pragma unroll 1
-    for (int n = 0; __any_sync(~0u, any != 0); n += AT_ONCE) {
-      T term[WORDS][AT_ONCE];
-      any = 0;
-#pragma unroll
-      for (int w = 0; w < WORDS; w++) {
-#pragma unroll
-        for (int u = 0; u < AT_ONCE; u++) {
-          if (left[w])
-            term[w][u] =
-                load_shared<T, 1>(x + room->place[__ffs(static_cast<int>(left[w])) - 1] + w * 32).item[0];
-          left[w] &= left[w] - 1;
-        }
-        any |= left[w];
-      }
-#pragma unroll
-      for (int w = 0; w < WORDS; w++)
-#pragma unroll
-        for (int u = 0; u < AT_ONCE; u++)
-          room->term[w][n + u][lane] = term[w][u];
-    }
-  }
+/* A lane's bits of entries: bit i says whether value i of the lane was chosen. */
+template <class T> class lane_bits {
+  static constexpr uint32_t MASK = (1u << lane_values<T>)-1;
+  const uint32_t *from;
+  int words, shift, count;
 
 public:
-  /* Goes on with entry `first`; there are entries until `last`. */
-  __device__ __forceinline__ void begin(const chosen_run &run, const T *x, int64_t first, int64_t last,
-                                        chosen_room<T, WORDS> *room) {
-    at = first - 32;
-    end = last;
-    load_entry(run, 32);
-    load_begin(run, 32);
-    load_entry(run, 64);
-    load_bits(run, 32);
-    load_begin(run, 64);
-    load_entry(run, 96);
-    advance(run, room);
-    from = 0;
-    load_terms(x, room);
+  /* bits: of the task's first entry. */
+  __device__ __forceinline__ lane_bits(const chosen_run &run, const graph_task &t, int lane) {
+    const int bit = (t.part - static_cast<int>(run.first_part)) * (run.of.cut.lanes * lane_values<T>)+lane *
+                    lane_values<T>;
+    words = run.words;
+    from = run.bits + t.begin * words + bit / 32;
+    shift = bit % 32;
+    count = t.count;
   }
-  /* The first entry whose terms are not loaded. */
-  __device__ __forceinline__ int64_t loaded() const {
-    return at + from + piece;
-  }
-  __device__ __forceinline__ void load_more(const chosen_run &run, const T *x, chosen_room<T, WORDS> *room) {
-    from += piece;
-    if (from == 32) {
-      advance(run, room);
-      from = 0;
-    }
-    load_terms(x, room);
-  }
-  /* Adds to each feature the terms of entries first <= e < last, which are loaded, in the order of entries.
-   * Where not all of them are asked for at once: those before them first. */
-  __device__ __forceinline__ void add_terms(const chosen_run &run, const chosen_room<T, WORDS> &room,
-                                            int64_t first, int64_t last, accumulator<T> (&acc)[WORDS]) const {
-    const int lane = static_cast<int>(threadIdx.x % 32), begin = static_cast<int>(first - at),
-              stop = static_cast<int>(last - at < from + piece ? last - at : from + piece);
+  /* Of entries e, e + 1, ... of the task; none of those that there are not. */
+  template <int U> __device__ __forceinline__ void load(int e, uint32_t (&to)[U]) const {
 #pragma unroll
-    for (int w = 0; w < WORDS; w++) {
-      uint32_t left = chosen(w, begin, stop);
-      int n = begin > from ? __popc(chosen(w, from, begin)) : 0;
+    for (int u = 0; u < U; u++)
+      to[u] = e + u < count ? __ldg(from + static_cast<int64_t>(e + u) * words) : 0;
+  }
+  __device__ __forceinline__ uint32_t of(uint32_t loaded) const {
+    return loaded >> shift & MASK;
+  }
+};
+
+template <class T, int W>
+__device__ __forceinline__ void load_y(const chosen_run &run, const lane_part<T, W> &mine, const T *y,
+                                       accumulator<T> (&to)[lane_values<T>]) {
+  if (!run.y_singly)
+    return mine.load(y, true, to);
+  mine.each([&](int i) { to[i] = value<T>::widen(y[mine.feature(i)]); });
+}
+
+template <class T, int W>
+__device__ __forceinline__ void store_y(const chosen_run &run, const lane_part<T, W> &mine, T *y,
+                                        const accumulator<T> (&from)[lane_values<T>]) {
+  if (!run.y_singly)
+    return mine.store(y, from);
+  mine.each([&](int i) {
+    const accumulator<T> one[1] = {from[i]};
+    store_once<T, 1>(y + mine.feature(i), one);
+  });
+}
+
+template <class T, int W>
+__global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
+    chosen_sums(const __grid_constant__ chosen_run run) {
+  constexpr int N = lane_values<T>, U = GRAPH_AHEAD;
+  using A = accumulator<T>;
+  using unit = graph_unit<W>;
+  __shared__ A room[N * GRAPH_THREADS];
+  const sl_aggregate_args &a = run.of.a;
+  const graph_cut &cut = run.of.cut;
+  const int lanes = cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  graph_tasks tasks(cut);
+  graph_task t;
+  while (tasks.next(cut, &t)) {
+    t.part += static_cast<int>(run.first_part);
+    const int64_t head = quotient(t.part, run.of.panels);
+    const lane_part<T, W> mine(a.shape, head, t.part - head * run.of.panels, lanes, lane);
+    const lane_bits<T> bits(run, t, lane);
+    const T *x = mine.gather_from(run.of.x.base, lane);
+    T *y = row_of<T>(a.y, t.row);
+    A acc[N] = {};
+    if (a.add && t.stores)
+      load_y(run, mine, y, acc);
+    int32_t ahead = t.first;
+    uint32_t next[U];
+    bits.load(0, next);
 #pragma unroll 1
-      for (; left; left &= left - 1) {
-        const accumulator<T> by = run.weighted ? room.weight[__ffs(static_cast<int>(left)) - 1] : 1;
-        acc[w] = multiply_add(by, value<T>::widen(room.term[w][n++][lane]), acc[w]);
+    for (int e = 0; e < t.most; e += lanes) {
+      const int all = entries_left(t.most, e, lanes);
+      const int32_t n = ahead;
+      if (e + lanes + lane < t.count)
+        ahead = __ldcs(a.pattern.col + t.begin + e + lanes + lane);
+      const unit place = place_of<unit>(run.of.x, static_cast<uint32_t>(n));
+      const A weight = e + lane < t.count ? weight_of<T>(a, t.begin + e + lane, n, head) : 0;
+#pragma unroll 1
+      for (int s = 0; s < all; s += U) {
+        uint32_t chosen[U];
+        vector<T, N> in[U];
+#pragma unroll
+        for (int u = 0; u < U; u++)
+          chosen[u] = bits.of(next[u]);
+        bits.load(e + s + U, next);
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+          const T *row = x + static_cast<uint64_t>(__shfl_sync(~0u, place, s + u, lanes)) * W;
+          if (chosen[u])
+            in[u] = mine.gather(row);
+        }
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+          const A by = __shfl_sync(~0u, weight, s + u, lanes);
+#pragma unroll
+          for (int i = 0; i < N; i++)
+            if (chosen[u] >> i & 1)
+              acc[i] = multiply_add(by, widened(in[u], i), acc[i]);
+        }
       }
     }
-  }
-};
-
-template <class T, int WORDS> struct chosen_column {
-  using A = accumulator<T>;
-  A acc[WORDS];
-  __device__ __forceinline__ void begin(const chosen_run &run, int64_t column, bool wanted) {
-    const T *y = row_of<const T>(run.a.y, column) + run.first;
-#pragma unroll
-    for (int w = 0; w < WORDS; w++) {
-      const int f = w * 32 + static_cast<int>(threadIdx.x % 32);
-      acc[w] = run.a.add && wanted && f < run.count ? value<T>::widen(y[f]) : 0;
-    }
-  }
-  __device__ __forceinline__ void store(const chosen_run &run, int64_t column) const {
-    T *y = row_of<T>(run.a.y, column) + run.first;
-#pragma unroll
-    for (int w = 0; w < WORDS; w++) {
-      const int f = w * 32 + static_cast<int>(threadIdx.x % 32);
-      const A sum[1] = {acc[w]};
-      if (f < run.count)
-        store_once<T, 1>(y + f, sum);
-    }
-  }
-};
-
-/* The columns of a warp that are not long. */
-template <class T, int WORDS>
-__device__ __forceinline__ void sum_columns(const chosen_run &run, int64_t warp, const T *x,
-                                            chosen_room<T, WORDS> *room) {
-  const int64_t first = warp * run.columns, left = run.cut.rows - first;
-  const int lane = static_cast<int>(threadIdx.x % 32),
-            count = static_cast<int>(left < run.columns ? left : run.columns);
-  if (count <= 0)
-    return;
-  const int64_t *rowptr = run.a.pattern.rowptr + first;
-  const int64_t own_end = __ldg(rowptr + (lane < count ? lane + 1 : count)), last = __ldg(rowptr + count);
-  int64_t at = __ldg(rowptr);
-  chosen_entries<T, WORDS> entries;
-  bool ready = false; /* whether the entries go on with the next column's first */
-#pragma unroll 1
-  for (int i = 0; i < count; i++) {
-    const int64_t end = __shfl_sync(~0u, own_end, i);
-    if (end - at > run.cut.longest) {
-      at = end;
-      ready = false;
-      continue;
-    }
-    chosen_column<T, WORDS> column;
-    column.begin(run, first + i, true);
-#pragma unroll 1
-    while (at < end) {
-      if (!ready)
-        entries.begin(run, x, at, last, room);
-      else if (at == entries.loaded())
-        entries.load_more(run, x, room);
-      ready = true;
-      entries.add_terms(run, *room, at, end, column.acc);
-      at = end < entries.loaded() ? end : entries.loaded();
-    }
-    column.store(run, first + i);
-  }
-}
-
-template <class T, int WORDS>
-__global__ void __launch_bounds__(GRAPH_THREADS, WORDS == MOST_WORDS ? 3 : 4)
-    chosen_sums(const __grid_constant__ chosen_run run) {
-  using A = accumulator<T>;
-  __shared__ chosen_room<T, WORDS> rooms[GRAPH_WARPS];
-  __shared__ A joined[WORDS * GRAPH_THREADS];
-  const int warp = static_cast<int>(threadIdx.x / 32);
-  chosen_room<T, WORDS> *room = &rooms[warp];
-  const T *x = static_cast<const T *>(run.x.base) + run.first + threadIdx.x % 32;
-  if (static_cast<int>(blockIdx.x) >= run.cut.long_items) {
-    const int64_t block = blockIdx.x - run.cut.long_items;
-    return sum_columns<T, WORDS>(run, block * GRAPH_WARPS + warp, x, room);
-  }
-  graph_tasks tasks(run.cut);
-  graph_task t;
-  while (tasks.next(run.cut, &t)) {
-    const int64_t end = t.begin + t.count;
-    chosen_column<T, WORDS> column;
-    column.begin(run, t.row, t.stores);
-    chosen_entries<T, WORDS> entries;
-#pragma unroll 1
-    for (int64_t at = t.begin; at < end; at = entries.loaded()) {
-      if (at == t.begin)
-        entries.begin(run, x, at, end, room);
-      else
-        entries.load_more(run, x, room);
-      entries.add_terms(run, *room, at, end, column.acc);
-    }
-    add_shares<WORDS>(run.cut, t, column.acc, joined);
+    if (is_shared(cut, t))
+      add_shares<N>(cut, t, acc, room);
     if (t.stores)
-      column.store(run, t.row);
+      store_y(run, mine, y, acc);
   }
 }
 
-unsigned blocks_for(int64_t warps) {
-  return static_cast<unsigned>((warps + GRAPH_WARPS - 1) / GRAPH_WARPS);
+/* Blocks whose threads take all items, or as many as there are at a time. */
+unsigned blocks_for(const sl_queue *queue, int64_t threads) {
+  const int64_t blocks = (threads + GRAPH_THREADS - 1) / GRAPH_THREADS,
+                most = 16 * static_cast<int64_t>(sl_cuda_processors(queue));
+  return static_cast<unsigned>(blocks < most ? blocks : most);
 }
 
-template <class T, int WORDS> sley_status launch_panel(sl_queue *queue, chosen_run run, bool marked) {
+template <int WORDS> sley_status make_bits(sl_queue *queue, const chosen_run &run, uint32_t *by_columns) {
+  const sl_aggregate_args &a = run.of.a;
+  const int64_t entries = a.chosen_entries;
   const cudaStream_t stream = sl_cuda_stream(queue);
-  const int64_t processors = sl_cuda_processors(queue), most = 64 * processors;
-  if (!marked) {
-    const int64_t bytes = run.a.chosen_entries * WORDS * static_cast<int64_t>(sizeof(uint32_t)),
-                  warps = (run.a.pattern.cols * WORDS + 7) / 8;
-    if (cudaMemsetAsync(run.a.chosen_bits, 0, static_cast<size_t>(bytes), stream) != cudaSuccess)
-      return sl_cuda_launched(queue, "aggregate-chosen");
-    mark_chosen<WORDS><<<blocks_for(warps < most ? warps : most), GRAPH_THREADS, 0, stream>>>(run);
-  }
-  run.columns = MOST_COLUMNS;
-  while (run.columns > 4 && run.cut.rows / run.columns < most)
-    run.columns /= 2;
-  const int64_t warps = (run.cut.rows + run.columns - 1) / run.columns;
-  chosen_sums<T, WORDS>
-      <<<static_cast<unsigned>(run.cut.long_items) + blocks_for(warps), GRAPH_THREADS, 0, stream>>>(run);
+  const size_t bytes = static_cast<size_t>(entries) * WORDS * sizeof(uint32_t);
+  if (entries == 0 || a.pattern.cols == 0)
+    return SLEY_OK;
+  if (cudaMemsetAsync(a.chosen_bits, 0, bytes, stream) != cudaSuccess)
+    return sl_cuda_launched(queue, "aggregate-chosen");
+  const unsigned grid = blocks_for(queue, (a.pattern.cols * WORDS + 7) / 8 * 32);
+  mark_chosen<WORDS><<<grid, GRAPH_THREADS, 0, stream>>>(run, a.chosen_bits);
+  turn_bits<WORDS><<<blocks_for(queue, entries), GRAPH_THREADS, 0, stream>>>(a.pattern, entries,
+                                                                             a.chosen_bits, by_columns);
   return sl_cuda_launched(queue, "aggregate-chosen");
 }
 
-template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_args &args) {
-  chosen_run run = {args, {}, {}, 0, 0, 0, args.val || args.factor || args.scale};
-  const int64_t features = sl_features(&args.shape);
-  run.a.shape = {1, features}; /* heads do not differ */
-  run.cut = cut_rows(queue, args.pattern, 1, 32, LANES_OF_LINES, args.in_order);
-  find_rows<T, 1>(args.x, args.pattern.cols, &run.x);
-  sley_status status = SLEY_OK;
-  for (; run.first < features && status == SLEY_OK; run.first += run.count) {
-    const int64_t left = features - run.first;
-    const bool marked = args.marked && features <= MOST_WORDS * 32;
-    run.count = left < MOST_WORDS * 32 ? left : MOST_WORDS * 32;
-    status = run.count <= 32   ? launch_panel<T, 1>(queue, run, marked)
-             : run.count <= 64 ? launch_panel<T, 2>(queue, run, marked)
-                               : launch_panel<T, MOST_WORDS>(queue, run, marked);
+/* All parts, as many at a time as the words of an entry suffice for. */
+template <class T, int W> sley_status launch(sl_queue *queue, chosen_run run) {
+  const sl_aggregate_args &a = run.of.a;
+  const int lanes = run.of.cut.lanes;
+  const int64_t each = run.words * 32 / (lanes * lane_values<T>), parts = a.shape.heads * run.of.panels;
+  uint32_t *by_columns = a.chosen_bits + a.chosen_entries * run.words;
+  run.bits = by_columns;
+  run.values = lane_values<T>;
+  run.side = W;
+  for (; run.first_part < parts; run.first_part += each) {
+    run.parts = static_cast<int>(parts - run.first_part < each ? parts - run.first_part : each);
+    if (!a.marked || parts > each)
+      SL_TRY(run.words == 1   ? make_bits<1>(queue, run, by_columns)
+             : run.words == 2 ? make_bits<2>(queue, run, by_columns)
+                              : make_bits<MOST_WORDS>(queue, run, by_columns));
+    run.of.cut = cut_rows(queue, a.pattern, run.parts, lanes, LANES_OF_LINES, a.in_order);
+    chosen_sums<T, W><<<run.of.cut.blocks, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+    SL_TRY(sl_cuda_launched(queue, "aggregate-chosen"));
   }
+  return SLEY_OK;
+}
+
+/* As lanes_for, but a part has no more values than an entry has bits. */
+template <class T> graph_lanes lanes_for_bits(int64_t width) {
+  constexpr int VALUES = MOST_WORDS * 32;
+  const graph_lanes g = lanes_for<T>(width);
+  if (g.lanes * lane_values<T> <= VALUES)
+    return g;
+  return {VALUES / lane_values<T>, (width + VALUES - 1) / VALUES};
+}
+
+template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_args &args) {
+  chosen_run run = {{args, {}, {}, 1}};
+  sl_aggregate_args &a = run.of.a;
+  const int64_t features = sl_features(&a.shape);
+  if (!a.val && !a.factor) /* heads do not differ */
+    a.shape = {1, features};
+  const graph_lanes g = lanes_for_bits<T>(a.shape.width);
+  run.of.panels = g.panels;
+  run.of.cut.lanes = g.lanes;
+  run.words = features <= 32 ? 1 : features <= 64 ? 2 : MOST_WORDS;
+  sley_status status = SLEY_OK;
+  /* By X alone, so that calls with the same chosen, whose Y may differ, order bits alike. */
+  graph_alignment of_x, of_y;
+  of_x.add_width(a.shape.width, sizeof(T));
+  of_x.add(a.x, a.pattern.cols, sizeof(T));
+  of_y.add(a.y, a.pattern.rows, sizeof(T));
+  launch_by_alignment<T>(
+      of_x, [&](auto w) { return find_rows<T, w>(a.x, a.pattern.cols, &run.of.x); },
+      [&](auto w) {
+        run.y_singly = !of_y.fits(w * static_cast<int64_t>(sizeof(T)));
+        status = launch<T, w>(queue, run);
+      });
   return status;
 }
 
@@ -368,11 +308,10 @@ sley_status run_chosen(sl_queue *queue, const sl_kernel_args *args) {
   return launch_by_type(a->dtype, [&](auto type) { return launch_of<decltype(type)>(queue, *a); });
 }
 
-/* Weights that differ by heads are aggregate.cu's. */
 bool chosen_ok(const sl_kernel_args *args) {
   const sl_aggregate_args *a = &args->aggregate;
   return sley_dtype_bytes(a->dtype) != 0 && a->chosen && a->chosen_bits && a->pattern.of_row &&
-         (a->x.near || a->x.far) && (a->shape.heads == 1 || (!a->val && !a->factor));
+         (a->x.near || a->x.far);
 }
 
 double chosen_cost(const sl_kernel_args *args) {

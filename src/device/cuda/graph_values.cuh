@@ -92,13 +92,13 @@ template <class T, int W> struct lane_part {
   __device__ __forceinline__ void load_singly(const A *row, bool wanted, A (&to)[N]) const {
 #pragma unroll
     for (int i = 0; i < N; i++)
-      to[i] = wanted && on[i / W] ? row[first + i / W * stride + i % W] : 0;
+      to[i] = wanted && on[i / W] ? row[feature(i)] : 0;
   }
   __device__ __forceinline__ void store_singly(A *row, const A (&from)[N]) const {
 #pragma unroll
     for (int i = 0; i < N; i++)
       if (on[i / W])
-        row[first + i / W * stride + i % W] = from[i];
+        row[feature(i)] = from[i];
   }
 
   __device__ __forceinline__ vector<int32_t, N> load_numbers(const int32_t *row, bool wanted) const {
@@ -122,11 +122,15 @@ template <class T, int W> struct lane_part {
 #pragma unroll
         for (int m = 0; m < M; m++)
           some.values.item[m] = from[i + m];
-        int32_t *to = row + first + i / W * stride + i % W;
+        int32_t *to = row + feature(i);
         *reinterpret_cast<typename word<sizeof(int32_t) * M>::type *>(to) = some.bits;
       }
   }
 
+  /* Which feature value i is. */
+  __device__ __forceinline__ int64_t feature(int i) const {
+    return first + i / W * stride + i % W;
+  }
   /* body(i) for each value i that the lane has. */
   template <class Body> __device__ __forceinline__ void each(Body body) const {
 #pragma unroll
