@@ -72,11 +72,15 @@ store_row(const sl_aggregate_args &a, const graph_task &t, const lane_part<T, W>
 }
 
 /* Blocks of a multiprocessor, as the registers suffice for. */
-template <int W, form FORM> constexpr int aggregate_blocks = FORM == CHOSEN || W == 1 ? 2 : GRAPH_BLOCKS;
+template <int W, form FORM, int LANES>
+constexpr int aggregate_blocks = FORM == CHOSEN || W == 1 ? 2
+                                 : LANES > 0              ? GRAPH_BLOCKS + 1
+                                                          : GRAPH_BLOCKS;
 
-/* U: rows of X that are loaded before the first is used. */
-template <class T, int W, form FORM, int U>
-__global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<W, FORM>)
+/* U: rows of X that are loaded before the first is used. LANES: of a group, which takes whole rows; 0: as
+ * many as the cut has, and parts of rows. */
+template <class T, int W, form FORM, int U, int LANES>
+__global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<W, FORM, LANES>)
     aggregate(const __grid_constant__ aggregate_run run) {
   constexpr int N = lane_values<T>;
   using A = accumulator<T>;
@@ -84,15 +88,15 @@ __global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<W, FORM>)
   __shared__ A room[N * GRAPH_THREADS];
   __shared__ int32_t numbers[FORM == EXTREMES ? N * GRAPH_THREADS : 1];
   const sl_aggregate_args &a = run.a;
-  const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  const int lanes = LANES > 0 ? LANES : run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   const int64_t features = features_of(a.shape);
   const bool flips = a.kind == SL_AGGREGATE_MIN; /* the least is the greatest of the negative terms */
-  graph_tasks tasks(run.cut);
+  typename tasks_of<LANES>::type tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
-    const int64_t head = quotient(t.part, run.panels);
-    const lane_part<T, W> mine(a.shape, head, t.part - head * run.panels, lanes, lane);
-    const T *x = mine.gather_from(run.x.base, lane);
+    const int64_t head = LANES > 0 ? 0 : quotient(t.part, run.panels);
+    const lane_part<T, W> mine(a.shape, head, LANES > 0 ? 0 : t.part - head * run.panels, lanes, lane);
+    const T *x = keep(mine.gather_from(run.x.base, lane));
     const int32_t *col = a.pattern.col + t.begin;
     A acc[N];
     int32_t entry[N];
@@ -161,7 +165,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<W, FORM>)
       for (int i = 0; i < N; i++)
         if (entry[i] < 0 && t.count > 0)
           entry[i] = t.before;
-    if (is_shared(run.cut, t)) {
+    if (LANES > 0 ? t.joint : is_shared(run.cut, t)) {
       if constexpr (FORM == EXTREMES)
         join_extremes<N>(run.cut, t, acc, entry, room, numbers);
       else
@@ -176,10 +180,16 @@ template <class T, int W, form FORM> void launch_form(sl_queue *queue, const agg
   const unsigned grid = run.cut.blocks;
   const cudaStream_t stream = sl_cuda_stream(queue);
   constexpr int MORE = FORM != SUMS || W == 1 ? GRAPH_AHEAD : 2 * GRAPH_AHEAD;
+  if constexpr (W == lane_values<T> && FORM != CHOSEN)
+    if (run.whole_rows)
+      return launch_by_lanes(run.cut.lanes, [&](auto lanes) {
+        constexpr int U = lanes > GRAPH_AHEAD ? MORE : GRAPH_AHEAD;
+        aggregate<T, W, FORM, U, lanes><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+      });
   if (run.cut.lanes > GRAPH_AHEAD)
-    aggregate<T, W, FORM, MORE><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+    aggregate<T, W, FORM, MORE, 0><<<grid, GRAPH_THREADS, 0, stream>>>(run);
   else
-    aggregate<T, W, FORM, GRAPH_AHEAD><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+    aggregate<T, W, FORM, GRAPH_AHEAD, 0><<<grid, GRAPH_THREADS, 0, stream>>>(run);
 }
 
 template <class T, int W> void launch(sl_queue *queue, const aggregate_run &run) {
@@ -209,11 +219,16 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_arg
     a.shape = {1, sl_features(&a.shape)};
   const graph_lanes g = lanes_for<T>(a.shape.width);
   run.panels = g.panels;
-  run.cut = cut_rows(queue, a.pattern, a.shape.heads * g.panels, g.lanes, LANES_OF_LINES, a.in_order);
   launch_by_alignment<T>(
       alignment_of<T>(a),
       [&](auto w) { return find_rows<T, w>(a.x, a.pattern.cols, &run.x) && (a.x.near || a.x.far); },
-      [&](auto w) { launch<T, w>(queue, run); });
+      [&](auto w) {
+        const int64_t parts = a.shape.heads * g.panels;
+        run.whole_rows = w == lane_values<T> && !a.chosen && parts == 1;
+        run.cut = run.whole_rows ? cut_whole_rows(queue, a.pattern, g.lanes, a.in_order)
+                                 : cut_rows(queue, a.pattern, parts, g.lanes, LANES_OF_LINES, a.in_order);
+        launch<T, w>(queue, run);
+      });
   return sl_cuda_launched(queue, "aggregate");
 }
 

@@ -111,30 +111,37 @@ __global__ void __launch_bounds__(GRAPH_THREADS)
   }
 }
 
-/* A lane's bits of entries: bit i says whether value i of the lane was chosen. */
-template <class T> class lane_bits {
-  static constexpr uint32_t MASK = (1u << lane_values<T>)-1;
+/* The bits of a lane's values, which lie in one word, of U entries at a time, one time ahead. */
+template <class T, int LANES, int U> class lane_bits {
+  static constexpr int N = lane_values<T>, WORDS = LANES * N / 32; /* of LANES lanes, if at least 1 */
   const uint32_t *from;
-  int words, shift, count;
+  int words, shift, left; /* entries from `from` on */
+  uint32_t next[U];
 
-public:
-  /* bits: of the task's first entry. */
-  __device__ __forceinline__ lane_bits(const chosen_run &run, const graph_task &t, int lane) {
-    const int bit = (t.part - static_cast<int>(run.first_part)) * (run.of.cut.lanes * lane_values<T>)+lane *
-                    lane_values<T>;
-    words = run.words;
-    from = run.bits + t.begin * words + bit / 32;
-    shift = bit % 32;
-    count = t.count;
-  }
-  /* Of entries e, e + 1, ... of the task; none of those that there are not. */
-  template <int U> __device__ __forceinline__ void load(int e, uint32_t (&to)[U]) const {
+  __device__ __forceinline__ void load() {
 #pragma unroll
     for (int u = 0; u < U; u++)
-      to[u] = e + u < count ? __ldg(from + static_cast<int64_t>(e + u) * words) : 0;
+      next[u] = u < left ? __ldg(from + u * words) : 0;
   }
-  __device__ __forceinline__ uint32_t of(uint32_t loaded) const {
-    return loaded >> shift & MASK;
+
+public:
+  __device__ __forceinline__ lane_bits(const chosen_run &run, const graph_task &t, int lane) {
+    const int first = (t.part - static_cast<int>(run.first_part)) * (run.of.cut.lanes * N),
+              bit = (LANES > 0 ? 0 : first) + lane * N;
+    words = LANES == 0 ? run.words : WORDS > 1 ? WORDS : 1;
+    from = run.bits + t.begin * words + bit / 32;
+    left = t.count;
+    shift = bit % 32;
+    load();
+  }
+  /* Those of the next U entries, value i's the bit number i; none of those that there are not. */
+  __device__ __forceinline__ void take(uint32_t (&to)[U]) {
+#pragma unroll
+    for (int u = 0; u < U; u++)
+      to[u] = next[u] >> shift & ((1u << N) - 1);
+    from += U * words;
+    left -= U;
+    load();
   }
 };
 
@@ -157,7 +164,8 @@ __device__ __forceinline__ void store_y(const chosen_run &run, const lane_part<T
   });
 }
 
-template <class T, int W>
+/* LANES: as of aggregate. */
+template <class T, int W, int LANES>
 __global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
     chosen_sums(const __grid_constant__ chosen_run run) {
   constexpr int N = lane_values<T>, U = GRAPH_AHEAD;
@@ -166,22 +174,20 @@ __global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
   __shared__ A room[N * GRAPH_THREADS];
   const sl_aggregate_args &a = run.of.a;
   const graph_cut &cut = run.of.cut;
-  const int lanes = cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  graph_tasks tasks(cut);
+  const int lanes = LANES > 0 ? LANES : cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  typename tasks_of<LANES>::type tasks(cut);
   graph_task t;
   while (tasks.next(cut, &t)) {
-    t.part += static_cast<int>(run.first_part);
-    const int64_t head = quotient(t.part, run.of.panels);
-    const lane_part<T, W> mine(a.shape, head, t.part - head * run.of.panels, lanes, lane);
-    const lane_bits<T> bits(run, t, lane);
-    const T *x = mine.gather_from(run.of.x.base, lane);
+    t.part = LANES > 0 ? 0 : t.part + static_cast<int>(run.first_part);
+    const int64_t head = LANES > 0 ? 0 : quotient(t.part, run.of.panels);
+    const lane_part<T, W> mine(a.shape, head, LANES > 0 ? 0 : t.part - head * run.of.panels, lanes, lane);
+    lane_bits<T, LANES, U> bits(run, t, lane);
+    const T *x = keep(mine.gather_from(run.of.x.base, lane));
     T *y = row_of<T>(a.y, t.row);
     A acc[N] = {};
     if (a.add && t.stores)
       load_y(run, mine, y, acc);
     int32_t ahead = t.first;
-    uint32_t next[U];
-    bits.load(0, next);
 #pragma unroll 1
     for (int e = 0; e < t.most; e += lanes) {
       const int all = entries_left(t.most, e, lanes);
@@ -194,14 +200,13 @@ __global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
       for (int s = 0; s < all; s += U) {
         uint32_t chosen[U];
         vector<T, N> in[U];
-#pragma unroll
-        for (int u = 0; u < U; u++)
-          chosen[u] = bits.of(next[u]);
-        bits.load(e + s + U, next);
+        bits.take(chosen);
 #pragma unroll
         for (int u = 0; u < U; u++) {
           const T *row = x + static_cast<uint64_t>(__shfl_sync(~0u, place, s + u, lanes)) * W;
-          if (chosen[u])
+          if constexpr (W == N)
+            in[u] = load_shared_if<T, W>(chosen[u], row);
+          else if (chosen[u])
             in[u] = mine.gather(row);
         }
 #pragma unroll
@@ -209,12 +214,12 @@ __global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
           const A by = __shfl_sync(~0u, weight, s + u, lanes);
 #pragma unroll
           for (int i = 0; i < N; i++)
-            if (chosen[u] >> i & 1)
+            if (chosen[u] & 1u << i)
               acc[i] = multiply_add(by, widened(in[u], i), acc[i]);
         }
       }
     }
-    if (is_shared(cut, t))
+    if (LANES > 0 ? t.joint : is_shared(cut, t))
       add_shares<N>(cut, t, acc, room);
     if (t.stores)
       store_y(run, mine, y, acc);
@@ -244,6 +249,20 @@ template <int WORDS> sley_status make_bits(sl_queue *queue, const chosen_run &ru
   return sl_cuda_launched(queue, "aggregate-chosen");
 }
 
+template <class T, int W> void launch_sums(sl_queue *queue, int lanes, chosen_run *run) {
+  const sl_aggregate_args &a = run->of.a;
+  const cudaStream_t stream = sl_cuda_stream(queue);
+  if constexpr (W == lane_values<T>)
+    if (a.shape.heads * run->of.panels == 1) {
+      run->of.cut = cut_whole_rows(queue, a.pattern, lanes, a.in_order);
+      return launch_by_lanes(lanes, [&](auto n) {
+        chosen_sums<T, W, n><<<run->of.cut.blocks, GRAPH_THREADS, 0, stream>>>(*run);
+      });
+    }
+  run->of.cut = cut_rows(queue, a.pattern, run->parts, lanes, LANES_OF_LINES, a.in_order);
+  chosen_sums<T, W, 0><<<run->of.cut.blocks, GRAPH_THREADS, 0, stream>>>(*run);
+}
+
 /* All parts, as many at a time as the words of an entry suffice for. */
 template <class T, int W> sley_status launch(sl_queue *queue, chosen_run run) {
   const sl_aggregate_args &a = run.of.a;
@@ -259,8 +278,7 @@ template <class T, int W> sley_status launch(sl_queue *queue, chosen_run run) {
       SL_TRY(run.words == 1   ? make_bits<1>(queue, run, by_columns)
              : run.words == 2 ? make_bits<2>(queue, run, by_columns)
                               : make_bits<MOST_WORDS>(queue, run, by_columns));
-    run.of.cut = cut_rows(queue, a.pattern, run.parts, lanes, LANES_OF_LINES, a.in_order);
-    chosen_sums<T, W><<<run.of.cut.blocks, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+    launch_sums<T, W>(queue, lanes, &run);
     SL_TRY(sl_cuda_launched(queue, "aggregate-chosen"));
   }
   return SLEY_OK;

@@ -27,6 +27,7 @@
 #define SLEY_DEVICE_CUDA_GRAPH_ROWS_CUH
 
 #include <cstdint>
+#include <type_traits>
 
 #include "device/cuda/cuda.h"
 #include "device/cuda/values.cuh"
@@ -38,6 +39,9 @@ enum { GRAPH_THREADS = 256, GRAPH_WARPS = GRAPH_THREADS / 32 };
 
 /* Rows, or parts of rows, that a group takes one after the other, where there are many. */
 enum { GRAPH_TURNS = 8 };
+
+/* The same of groups that take whole rows; of 4 lanes no more, as a warp knows of 32 rows. */
+enum { GROUP_TURNS = 4 };
 
 /* Rows of operands that a group loads before it uses the first of them. */
 enum { GRAPH_AHEAD = 4 };
@@ -177,6 +181,18 @@ struct graph_place {
   }
 };
 
+/* The only task of a block that has a long row. */
+__device__ __forceinline__ void long_task(const graph_cut &cut, graph_task *t) {
+  const int item = static_cast<int>(quotient(blockIdx.x, cut.chunks)),
+            part = static_cast<int>(blockIdx.x - item * cut.chunks) * cut.at_once;
+  const graph_place place(cut);
+  t->on = part + place.part < cut.parts;
+  t->part = t->on ? part + place.part : part;
+  whole_row(cut, __ldg(cut.long_row + item) - cut.long_base, t);
+  cut_row(cut, place.share, place.shares, t);
+  finish_task(cut, t);
+}
+
 /* The tasks of a block, one after the other, of a grid of cut.blocks. Its parts of rows are counted from its
  * first. */
 class graph_tasks {
@@ -245,20 +261,6 @@ class graph_tasks {
     ahead.advance(cut, share(cut), row_from(cut, at + of_block(cut)));
     return true;
   }
-  __device__ __forceinline__ bool next_long_task(const graph_cut &cut, graph_task *t) {
-    if (at > 0)
-      return false;
-    at = 1;
-    const int item = static_cast<int>(quotient(blockIdx.x, cut.chunks)),
-              part = static_cast<int>(blockIdx.x - item * cut.chunks) * cut.at_once;
-    const graph_place place(cut);
-    t->on = part + place.part < cut.parts;
-    t->part = t->on ? part + place.part : part;
-    whole_row(cut, __ldg(cut.long_row + item) - cut.long_base, t);
-    cut_row(cut, place.share, place.shares, t);
-    finish_task(cut, t);
-    return true;
-  }
 
 public:
   __device__ __forceinline__ explicit graph_tasks(const graph_cut &cut) : at(0), end(0) {
@@ -276,7 +278,13 @@ public:
     ahead.advance(cut, share(cut), row_from(cut, at + of_block(cut)));
   }
   __device__ __forceinline__ bool next(const graph_cut &cut, graph_task *t) {
-    return static_cast<int>(blockIdx.x) < cut.long_items ? next_long_task(cut, t) : next_short_task(cut, t);
+    if (static_cast<int>(blockIdx.x) >= cut.long_items)
+      return next_short_task(cut, t);
+    if (at > 0)
+      return false;
+    at = 1;
+    long_task(cut, t);
+    return true;
   }
 };
 
@@ -371,11 +379,11 @@ inline void set_ways(graph_cut *cut, int64_t mean_entries) {
 }
 
 /* As few turns as leave a few blocks for each multiprocessor, or as many blocks as there may be. */
-inline void set_blocks(const sl_queue *queue, graph_cut *cut) {
+inline void set_blocks(const sl_queue *queue, int most_turns, graph_cut *cut) {
   const int64_t at_a_time = GRAPH_THREADS / (cut->lanes * cut->ways), most = INT32_MAX / 2,
                 few = 4 * static_cast<int64_t>(sl_cuda_processors(queue)),
                 all = (cut->rows * cut->parts + at_a_time - 1) / at_a_time;
-  int64_t turns = all / few < GRAPH_TURNS ? all / few : GRAPH_TURNS;
+  int64_t turns = all / few < most_turns ? all / few : most_turns;
   if (turns < 1)
     turns = 1;
   if (all / turns >= most)
@@ -384,9 +392,16 @@ inline void set_blocks(const sl_queue *queue, graph_cut *cut) {
   cut->blocks = static_cast<unsigned>(cut->long_items + (all + turns - 1) / turns);
 }
 
-/* How rows are cut for groups of `lanes` lanes, and into how many blocks. in_order: no row is shared. */
-inline graph_cut cut_rows(const sl_queue *queue, const sl_pattern &p, int64_t parts, int lanes, int at_once,
-                          bool in_order) {
+inline void set_long_rows(const sl_pattern &p, graph_cut *cut) {
+  if (p.long_rows == 0 || p.long_rows > INT32_MAX / 2 / cut->chunks)
+    return;
+  cut->longest = SL_LONG_ROW;
+  cut->long_row = p.long_row;
+  cut->long_items = static_cast<int>(p.long_rows * cut->chunks);
+  cut->long_base = static_cast<int>(p.long_base);
+}
+
+inline graph_cut cut_of(const sl_pattern &p, int64_t parts, int lanes) {
   graph_cut cut = {};
   cut.rowptr = p.rowptr;
   cut.col = p.col;
@@ -396,17 +411,115 @@ inline graph_cut cut_rows(const sl_queue *queue, const sl_pattern &p, int64_t pa
   cut.longest = INT32_MAX;
   cut.lanes = lanes;
   cut.ways = 1;
-  set_at_once(&cut, at_once);
-  if (!in_order)
-    set_ways(&cut, p.mean_entries);
-  if (!in_order && p.long_rows > 0 && p.long_rows <= INT32_MAX / 2 / cut.chunks) {
-    cut.longest = SL_LONG_ROW;
-    cut.long_row = p.long_row;
-    cut.long_items = static_cast<int>(p.long_rows * cut.chunks);
-    cut.long_base = static_cast<int>(p.long_base);
-  }
-  set_blocks(queue, &cut);
   return cut;
+}
+
+/* How rows are cut for groups of `lanes` lanes, and into how many blocks. in_order: no row is shared. */
+inline graph_cut cut_rows(const sl_queue *queue, const sl_pattern &p, int64_t parts, int lanes, int at_once,
+                          bool in_order) {
+  graph_cut cut = cut_of(p, parts, lanes);
+  set_at_once(&cut, at_once);
+  if (!in_order) {
+    set_ways(&cut, p.mean_entries);
+    set_long_rows(p, &cut);
+  }
+  set_blocks(queue, GRAPH_TURNS, &cut);
+  return cut;
+}
+
+/* ---- groups of a fixed number of lanes that take whole rows, one each */
+
+/* The tasks of a block, where groups of LANES lanes take whole rows: the lanes of a warp load where
+ * its neighbouring rows begin, as many as 32, and groups get that by shuffles, which takes a few instructions
+ * for a row. */
+template <int LANES> class group_tasks {
+  static constexpr int GROUPS = 32 / LANES;
+  int64_t begin; /* of the lane's row */
+  int row, count;
+  int at, end;   /* the first row of the next turn, and all rows, of the warp */
+  int32_t first; /* on its way */
+
+  static __device__ __forceinline__ int group() {
+    return static_cast<int>(threadIdx.x % 32) / LANES;
+  }
+  /* The first column that the lane needs of its group's row of the turn. */
+  __device__ __forceinline__ void load_first(const graph_cut &cut) {
+    const int own = at + group(), lane = static_cast<int>(threadIdx.x) & (LANES - 1);
+    const int64_t from = __shfl_sync(~0u, begin, own);
+    const int entries = __shfl_sync(~0u, count, own);
+    first = own < end && lane < entries ? __ldcs(cut.col + from + lane) : 0;
+  }
+
+public:
+  __device__ __forceinline__ explicit group_tasks(const graph_cut &cut) : begin(0), row(0), count(0), at(0) {
+    if (static_cast<int>(blockIdx.x) < cut.long_items)
+      return;
+    const int lane = static_cast<int>(threadIdx.x % 32), of_warp = GROUPS * cut.turns;
+    const int64_t block = blockIdx.x - cut.long_items,
+                  from = (block * GRAPH_WARPS + threadIdx.x / 32) * of_warp, left = cut.rows - from;
+    end = static_cast<int>(left < of_warp ? left : of_warp);
+    if (lane < end) {
+      row = cut.listed ? __ldg(cut.listed + from + lane) : static_cast<int>(from) + lane;
+      begin = __ldg(cut.rowptr + row);
+      count = static_cast<int>(__ldg(cut.rowptr + row + 1) - begin);
+      if (count > cut.longest) /* another block's */
+        count = -1;
+    }
+    if (end > 0)
+      load_first(cut);
+  }
+  __device__ __forceinline__ bool next(const graph_cut &cut, graph_task *t) {
+    if (static_cast<int>(blockIdx.x) < cut.long_items) {
+      if (at > 0)
+        return false;
+      at = 1;
+      long_task(cut, t);
+      return true;
+    }
+    if (at >= end)
+      return false;
+    const int own = at + group();
+    t->row = __shfl_sync(~0u, row, own);
+    t->begin = __shfl_sync(~0u, begin, own);
+    const int entries = __shfl_sync(~0u, count, own);
+    t->stores = own < end && entries >= 0;
+    t->count = t->whole = t->stores ? entries : 0;
+    t->most = largest_in_warp(t->count, LANES);
+    t->first = first;
+    t->part = t->before = 0;
+    t->on = true;
+    t->joint = false;
+    at += GROUPS;
+    if (at < end)
+      load_first(cut);
+    return true;
+  }
+};
+
+/* As cut_rows, for these. */
+inline graph_cut cut_whole_rows(const sl_queue *queue, const sl_pattern &p, int lanes, bool in_order) {
+  graph_cut cut = cut_of(p, 1, lanes);
+  set_at_once(&cut, lanes);
+  if (!in_order)
+    set_long_rows(p, &cut);
+  set_blocks(queue, GROUP_TURNS, &cut);
+  return cut;
+}
+
+/* Tasks of groups of LANES lanes; 0: of as many as the cut has. */
+template <int LANES> struct tasks_of { using type = group_tasks<LANES>; };
+template <> struct tasks_of<0> { using type = graph_tasks; };
+
+/* launch(LANES), LANES a constant. */
+template <class Launch> void launch_by_lanes(int lanes, Launch launch) {
+  if (lanes == 4)
+    launch(std::integral_constant<int, 4>());
+  else if (lanes == 8)
+    launch(std::integral_constant<int, 8>());
+  else if (lanes == 16)
+    launch(std::integral_constant<int, 16>());
+  else
+    launch(std::integral_constant<int, 32>());
 }
 
 } // namespace sley

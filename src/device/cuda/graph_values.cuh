@@ -142,6 +142,22 @@ template <class T, int W> struct lane_part {
   }
 };
 
+/* load_shared of 16 bytes where wanted is not 0; else what they are is not defined. The compiler would wait
+ * for such a load before the next where it makes a branch of it. */
+template <typename T, int N>
+__device__ __forceinline__ vector<T, N> load_shared_if(uint32_t wanted, const T *p) {
+  static_assert(sizeof(T) * N == 16, "one instruction");
+  packed<T, N> v;
+  asm("{\n\t"
+      ".reg .pred p;\n\t"
+      "setp.ne.u32 p, %5, 0;\n\t"
+      "@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t"
+      "}"
+      : "=r"(v.bits.x), "=r"(v.bits.y), "=r"(v.bits.z), "=r"(v.bits.w)
+      : "l"(p), "r"(wanted));
+  return v.values;
+}
+
 /* What the lane holds of the rows of entries s, s + 1, ..., whose places the lanes s, s + 1, ... of the group
  * have. from: gather_from(). All lanes of the warp. */
 template <class T, int W, int U>
