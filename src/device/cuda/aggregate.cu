@@ -72,15 +72,16 @@ store_row(const sl_aggregate_args &a, const graph_task &t, const lane_part<T, W>
 }
 
 /* Blocks of a multiprocessor, as the registers suffice for. */
-template <int W, form FORM, int LANES>
-constexpr int aggregate_blocks = FORM == CHOSEN || W == 1 ? 2
-                                 : LANES > 0              ? GRAPH_BLOCKS + 1
-                                                          : GRAPH_BLOCKS;
+template <class T, int W, form FORM, int LANES> constexpr int aggregate_blocks() {
+  if (FORM == CHOSEN || W == 1)
+    return 2;
+  return LANES > 0 && sizeof(T) > 2 ? GRAPH_BLOCKS + 1 : GRAPH_BLOCKS;
+}
 
 /* U: rows of X that are loaded before the first is used. LANES: of a group, which takes whole rows; 0: as
  * many as the cut has, and parts of rows. */
 template <class T, int W, form FORM, int U, int LANES>
-__global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<W, FORM, LANES>)
+__global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<T, W, FORM, LANES>())
     aggregate(const __grid_constant__ aggregate_run run) {
   constexpr int N = lane_values<T>;
   using A = accumulator<T>;
@@ -88,14 +89,14 @@ __global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<W, FORM, LANES
   __shared__ A room[N * GRAPH_THREADS];
   __shared__ int32_t numbers[FORM == EXTREMES ? N * GRAPH_THREADS : 1];
   const sl_aggregate_args &a = run.a;
-  const int lanes = LANES > 0 ? LANES : run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  const int lanes = lanes_of<LANES>(run.cut), lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   const int64_t features = features_of(a.shape);
   const bool flips = a.kind == SL_AGGREGATE_MIN; /* the least is the greatest of the negative terms */
   typename tasks_of<LANES>::type tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
-    const int64_t head = LANES > 0 ? 0 : quotient(t.part, run.panels);
-    const lane_part<T, W> mine(a.shape, head, LANES > 0 ? 0 : t.part - head * run.panels, lanes, lane);
+    const int64_t head = head_of<LANES>(t, run.panels);
+    const lane_part<T, W> mine(a.shape, head, panel_of<LANES>(t, run.panels, head), lanes, lane);
     const T *x = keep(mine.gather_from(run.x.base, lane));
     const int32_t *col = a.pattern.col + t.begin;
     A acc[N];
@@ -165,7 +166,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<W, FORM, LANES
       for (int i = 0; i < N; i++)
         if (entry[i] < 0 && t.count > 0)
           entry[i] = t.before;
-    if (LANES > 0 ? t.joint : is_shared(run.cut, t)) {
+    if (joins<LANES>(run.cut, t)) {
       if constexpr (FORM == EXTREMES)
         join_extremes<N>(run.cut, t, acc, entry, room, numbers);
       else
@@ -176,29 +177,28 @@ __global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<W, FORM, LANES
   }
 }
 
-template <class T, int W, form FORM> void launch_form(sl_queue *queue, const aggregate_run &run) {
-  const unsigned grid = run.cut.blocks;
-  const cudaStream_t stream = sl_cuda_stream(queue);
+template <class T, int W, form FORM> void launch_form(sl_queue *queue, int lanes, aggregate_run run) {
   constexpr int MORE = FORM != SUMS || W == 1 ? GRAPH_AHEAD : 2 * GRAPH_AHEAD;
-  if constexpr (W == lane_values<T> && FORM != CHOSEN)
-    if (run.whole_rows)
-      return launch_by_lanes(run.cut.lanes, [&](auto lanes) {
-        constexpr int U = lanes > GRAPH_AHEAD ? MORE : GRAPH_AHEAD;
-        aggregate<T, W, FORM, U, lanes><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+  const cudaStream_t stream = sl_cuda_stream(queue);
+  const int64_t parts = run.a.shape.heads * run.panels;
+  cut_and_launch<W == lane_values<T> && FORM != CHOSEN>(
+      queue, run.a.pattern, parts, lanes, run.a.in_order, &run.cut, [&](auto n) {
+        if (lanes > GRAPH_AHEAD)
+          aggregate<T, W, FORM, n == 4 ? GRAPH_AHEAD : MORE, n>
+              <<<run.cut.blocks, GRAPH_THREADS, 0, stream>>>(run);
+        else
+          aggregate<T, W, FORM, GRAPH_AHEAD, n == 0 ? 0 : 4>
+              <<<run.cut.blocks, GRAPH_THREADS, 0, stream>>>(run);
       });
-  if (run.cut.lanes > GRAPH_AHEAD)
-    aggregate<T, W, FORM, MORE, 0><<<grid, GRAPH_THREADS, 0, stream>>>(run);
-  else
-    aggregate<T, W, FORM, GRAPH_AHEAD, 0><<<grid, GRAPH_THREADS, 0, stream>>>(run);
 }
 
-template <class T, int W> void launch(sl_queue *queue, const aggregate_run &run) {
+template <class T, int W> void launch(sl_queue *queue, int lanes, const aggregate_run &run) {
   if (run.a.kind == SL_AGGREGATE_MIN || run.a.kind == SL_AGGREGATE_MAX)
-    launch_form<T, W, EXTREMES>(queue, run);
+    launch_form<T, W, EXTREMES>(queue, lanes, run);
   else if (run.a.chosen)
-    launch_form<T, W, CHOSEN>(queue, run);
+    launch_form<T, W, CHOSEN>(queue, lanes, run);
   else
-    launch_form<T, W, SUMS>(queue, run);
+    launch_form<T, W, SUMS>(queue, lanes, run);
 }
 
 template <class T> graph_alignment alignment_of(const sl_aggregate_args &a) {
@@ -222,13 +222,7 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_arg
   launch_by_alignment<T>(
       alignment_of<T>(a),
       [&](auto w) { return find_rows<T, w>(a.x, a.pattern.cols, &run.x) && (a.x.near || a.x.far); },
-      [&](auto w) {
-        const int64_t parts = a.shape.heads * g.panels;
-        run.whole_rows = w == lane_values<T> && !a.chosen && parts == 1;
-        run.cut = run.whole_rows ? cut_whole_rows(queue, a.pattern, g.lanes, a.in_order)
-                                 : cut_rows(queue, a.pattern, parts, g.lanes, LANES_OF_LINES, a.in_order);
-        launch<T, w>(queue, run);
-      });
+      [&](auto w) { launch<T, w>(queue, g.lanes, run); });
   return sl_cuda_launched(queue, "aggregate");
 }
 

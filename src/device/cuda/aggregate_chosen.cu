@@ -174,13 +174,13 @@ __global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
   __shared__ A room[N * GRAPH_THREADS];
   const sl_aggregate_args &a = run.of.a;
   const graph_cut &cut = run.of.cut;
-  const int lanes = LANES > 0 ? LANES : cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  const int lanes = lanes_of<LANES>(cut), lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   typename tasks_of<LANES>::type tasks(cut);
   graph_task t;
   while (tasks.next(cut, &t)) {
-    t.part = LANES > 0 ? 0 : t.part + static_cast<int>(run.first_part);
-    const int64_t head = LANES > 0 ? 0 : quotient(t.part, run.of.panels);
-    const lane_part<T, W> mine(a.shape, head, LANES > 0 ? 0 : t.part - head * run.of.panels, lanes, lane);
+    t.part += static_cast<int>(run.first_part);
+    const int64_t head = quotient(t.part, run.of.panels);
+    const lane_part<T, W> mine(a.shape, head, t.part - head * run.of.panels, lanes, lane);
     lane_bits<T, LANES, U> bits(run, t, lane);
     const T *x = keep(mine.gather_from(run.of.x.base, lane));
     T *y = row_of<T>(a.y, t.row);
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
         }
       }
     }
-    if (LANES > 0 ? t.joint : is_shared(cut, t))
+    if (joins<LANES>(cut, t))
       add_shares<N>(cut, t, acc, room);
     if (t.stores)
       store_y(run, mine, y, acc);
@@ -249,20 +249,6 @@ template <int WORDS> sley_status make_bits(sl_queue *queue, const chosen_run &ru
   return sl_cuda_launched(queue, "aggregate-chosen");
 }
 
-template <class T, int W> void launch_sums(sl_queue *queue, int lanes, chosen_run *run) {
-  const sl_aggregate_args &a = run->of.a;
-  const cudaStream_t stream = sl_cuda_stream(queue);
-  if constexpr (W == lane_values<T>)
-    if (a.shape.heads * run->of.panels == 1) {
-      run->of.cut = cut_whole_rows(queue, a.pattern, lanes, a.in_order);
-      return launch_by_lanes(lanes, [&](auto n) {
-        chosen_sums<T, W, n><<<run->of.cut.blocks, GRAPH_THREADS, 0, stream>>>(*run);
-      });
-    }
-  run->of.cut = cut_rows(queue, a.pattern, run->parts, lanes, LANES_OF_LINES, a.in_order);
-  chosen_sums<T, W, 0><<<run->of.cut.blocks, GRAPH_THREADS, 0, stream>>>(*run);
-}
-
 /* All parts, as many at a time as the words of an entry suffice for. */
 template <class T, int W> sley_status launch(sl_queue *queue, chosen_run run) {
   const sl_aggregate_args &a = run.of.a;
@@ -278,7 +264,10 @@ template <class T, int W> sley_status launch(sl_queue *queue, chosen_run run) {
       SL_TRY(run.words == 1   ? make_bits<1>(queue, run, by_columns)
              : run.words == 2 ? make_bits<2>(queue, run, by_columns)
                               : make_bits<MOST_WORDS>(queue, run, by_columns));
-    launch_sums<T, W>(queue, lanes, &run);
+    cut_and_launch<W == lane_values<T>>(
+        queue, a.pattern, run.parts, lanes, a.in_order, &run.of.cut, [&](auto n) {
+          chosen_sums<T, W, n><<<run.of.cut.blocks, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+        });
     SL_TRY(sl_cuda_launched(queue, "aggregate-chosen"));
   }
   return SLEY_OK;

@@ -144,7 +144,8 @@ __device__ __forceinline__ void store_row(const attention_run &run, const graph_
   }
 }
 
-template <class T, int W, sl_attention KIND, bool EXTRA>
+/* LANES: as of aggregate. */
+template <class T, int W, sl_attention KIND, bool EXTRA, int LANES>
 __global__ void __launch_bounds__(GRAPH_THREADS, attention_blocks<T, W>(KIND, EXTRA))
     attention(const __grid_constant__ attention_run run) {
   constexpr int N = lane_values<T>;
@@ -155,11 +156,11 @@ __global__ void __launch_bounds__(GRAPH_THREADS, attention_blocks<T, W>(KIND, EX
   __shared__ A room[N * GRAPH_THREADS];
   const sl_attention_args &a = run.a;
   const A slope = static_cast<A>(a.slope);
-  const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  graph_tasks tasks(run.cut);
+  const int lanes = lanes_of<LANES>(run.cut), lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  typename tasks_of<LANES>::type tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
-    const int64_t head = quotient(t.part, run.panels), panel = t.part - head * run.panels;
+    const int64_t head = head_of<LANES>(t, run.panels), panel = panel_of<LANES>(t, run.panels, head);
     const lane_part<T, W> mine(a.shape, head, panel, lanes, lane);
     const T *v = mine.gather_from(run.v.base, lane), *k = DOT ? mine.gather_from(run.k.base, lane) : nullptr;
     const T *q = static_cast<const T *>(a.q) + t.row * a.ldq;
@@ -219,29 +220,36 @@ __global__ void __launch_bounds__(GRAPH_THREADS, attention_blocks<T, W>(KIND, EX
         }
       }
     }
-    if (is_shared(run.cut, t))
+    if (joins<LANES>(run.cut, t))
       sums.join(run.cut, t, room);
     if (t.stores)
       store_row<T, W, SIDE>(run, t, head, mine, panel == 0 && lane == 0, sums);
   }
 }
 
-template <class T, int W, sl_attention KIND> void launch_kind(sl_queue *queue, const attention_run &run) {
-  const unsigned grid = run.cut.blocks;
-  const cudaStream_t stream = sl_cuda_stream(queue);
-  if (KIND == SL_ATTENTION_GAT ? run.a.side != nullptr : run.panels > 1)
-    attention<T, W, KIND, true><<<grid, GRAPH_THREADS, 0, stream>>>(run);
-  else
-    attention<T, W, KIND, false><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+template <class T, int W, sl_attention KIND, bool EXTRA>
+void launch_kind(sl_queue *queue, int lanes, attention_run run) {
+  cut_and_launch<W == lane_values<T> && !is_wide<KIND, EXTRA>>(
+      queue, run.a.pattern, run.a.shape.heads * run.panels, lanes, false, &run.cut, [&](auto n) {
+        attention<T, W, KIND, EXTRA, n><<<run.cut.blocks, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+      });
 }
 
-template <class T, int W> void launch(sl_queue *queue, const attention_run &run) {
-  if (run.a.kind == SL_ATTENTION_GAT)
-    launch_kind<T, W, SL_ATTENTION_GAT>(queue, run);
-  else if (run.a.kind == SL_ATTENTION_GATV2)
-    launch_kind<T, W, SL_ATTENTION_GATV2>(queue, run);
+template <class T, int W, sl_attention KIND>
+void launch_one(sl_queue *queue, int lanes, const attention_run &run) {
+  if (KIND == SL_ATTENTION_GAT ? run.a.side != nullptr : run.panels > 1)
+    launch_kind<T, W, KIND, true>(queue, lanes, run);
   else
-    launch_kind<T, W, SL_ATTENTION_DOT>(queue, run);
+    launch_kind<T, W, KIND, false>(queue, lanes, run);
+}
+
+template <class T, int W> void launch(sl_queue *queue, int lanes, const attention_run &run) {
+  if (run.a.kind == SL_ATTENTION_GAT)
+    launch_one<T, W, SL_ATTENTION_GAT>(queue, lanes, run);
+  else if (run.a.kind == SL_ATTENTION_GATV2)
+    launch_one<T, W, SL_ATTENTION_GATV2>(queue, lanes, run);
+  else
+    launch_one<T, W, SL_ATTENTION_DOT>(queue, lanes, run);
 }
 
 template <class T, int W> bool find_operands(attention_run *run) {
@@ -260,10 +268,9 @@ template <class T> graph_alignment alignment_of(const sl_attention_args &a) {
 template <class T> sley_status launch_of(sl_queue *queue, const sl_attention_args &a) {
   const graph_lanes g = lanes_for<T>(a.shape.width);
   attention_run run = {a, {}, {}, {}, g.panels, side_fits<T>(a)};
-  run.cut = cut_rows(queue, a.pattern, a.shape.heads * g.panels, g.lanes, LANES_OF_LINES, false);
   launch_by_alignment<T>(
       alignment_of<T>(a), [&](auto w) { return find_operands<T, w>(&run); },
-      [&](auto w) { launch<T, w>(queue, run); });
+      [&](auto w) { launch<T, w>(queue, g.lanes, run); });
   return sl_cuda_launched(queue, "attention");
 }
 

@@ -107,7 +107,8 @@ __device__ __forceinline__ void add_wide_products(const gat_run &run, const grap
   }
 }
 
-template <class T, int W, bool WIDE>
+/* LANES: as of aggregate. */
+template <class T, int W, bool WIDE, int LANES>
 __global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 ? 2 : GRAPH_BLOCKS)
     gat_columns(const __grid_constant__ gat_run run) {
   constexpr int N = lane_values<T>;
@@ -117,11 +118,11 @@ __global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 ? 2 : GR
   const sl_attention_grad_args &a = run.a;
   const sl_heads &shape = a.of.shape;
   const A slope = static_cast<A>(a.of.slope);
-  const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  graph_tasks tasks(run.cut);
+  const int lanes = lanes_of<LANES>(run.cut), lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  typename tasks_of<LANES>::type tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
-    const int64_t head = quotient(t.part, run.panels), panel = t.part - head * run.panels;
+    const int64_t head = head_of<LANES>(t, run.panels), panel = panel_of<LANES>(t, run.panels, head);
     const lane_part<T, W> mine(shape, head, panel, lanes, lane);
     const T *dy = mine.gather_from(run.dy.base, lane);
     const int32_t *col = a.of.pattern.col + t.begin;
@@ -168,7 +169,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 ? 2 : GR
       }
     }
     dk[0] = sum_of_group(dk[0], lanes);
-    if (is_shared(run.cut, t)) {
+    if (joins<LANES>(run.cut, t)) {
       add_shares<N>(run.cut, t, dv, room);
       add_shares<1>(run.cut, t, dk, room);
     }
@@ -199,12 +200,11 @@ template <class T> sley_status launch_rows_of(sl_queue *queue, const sl_attentio
   return sl_cuda_launched(queue, "attention-rows");
 }
 
-template <class T, int W> void launch_columns(sl_queue *queue, const gat_run &run) {
-  const unsigned grid = run.cut.blocks;
-  if (run.panels > 1)
-    gat_columns<T, W, true><<<grid, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
-  else
-    gat_columns<T, W, false><<<grid, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+template <class T, int W, bool WIDE> void launch_columns(sl_queue *queue, int lanes, gat_run run) {
+  cut_and_launch<W == lane_values<T> && !WIDE>(
+      queue, run.a.of.pattern, run.a.of.shape.heads * run.panels, lanes, false, &run.cut, [&](auto n) {
+        gat_columns<T, W, WIDE, n><<<run.cut.blocks, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+      });
 }
 
 template <class T> sley_status launch_columns_of(sl_queue *queue, const sl_attention_grad_args &a) {
@@ -212,8 +212,7 @@ template <class T> sley_status launch_columns_of(sl_queue *queue, const sl_atten
   const sl_heads &shape = a.of.shape;
   const graph_lanes g = lanes_for<T>(shape.width);
   const sl_split_rows dy = plain_rows(a.dy, p.cols, a.lddy);
-  gat_run run = {
-      a, cut_rows(queue, p, shape.heads * g.panels, g.lanes, LANES_OF_LINES, false), {}, g.panels, false};
+  gat_run run = {a, {}, {}, g.panels, false};
   graph_alignment found;
   found.add_width(shape.width, sizeof(T));
   found.add(a.dy, a.lddy, sizeof(T));
@@ -221,7 +220,12 @@ template <class T> sley_status launch_columns_of(sl_queue *queue, const sl_atten
   found.add(a.dv, p.rows, sizeof(T));
   launch_by_alignment<T>(
       found, [&](auto w) { return find_rows<T, w>(dy, p.cols, &run.dy); },
-      [&](auto w) { launch_columns<T, w>(queue, run); });
+      [&](auto w) {
+        if (g.panels > 1)
+          launch_columns<T, w, true>(queue, g.lanes, run);
+        else
+          launch_columns<T, w, false>(queue, g.lanes, run);
+      });
   return sl_cuda_launched(queue, "attention-columns");
 }
 

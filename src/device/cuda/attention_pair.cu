@@ -40,7 +40,7 @@ __device__ __forceinline__ void add_wide(const pair_run &run, const graph_task &
 }
 
 /* One task; what it adds to da stays in sums.first. */
-template <class T, int W, sl_attention KIND, bool COLUMNS, bool WIDE>
+template <class T, int W, sl_attention KIND, bool COLUMNS, bool WIDE, int LANES>
 __device__ __forceinline__ void do_task(const pair_run &run, const graph_task &t, accumulator<T> *room,
                                         pair_sums<T> &sums) {
   constexpr int N = lane_values<T>;
@@ -51,8 +51,8 @@ __device__ __forceinline__ void do_task(const pair_run &run, const graph_task &t
   const sl_attention_grad_args &a = run.a;
   const sl_heads &shape = a.of.shape;
   const A slope = static_cast<A>(a.of.slope);
-  const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  const int64_t head = quotient(t.part, run.panels), panel = t.part - head * run.panels;
+  const int lanes = lanes_of<LANES>(run.cut), lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  const int64_t head = head_of<LANES>(t, run.panels), panel = panel_of<LANES>(t, run.panels, head);
   const lane_part<T, W> mine(shape, head, panel, lanes, lane);
   const T *scores = mine.gather_from(run.score.base, lane),
           *products = mine.gather_from(run.product.base, lane);
@@ -131,7 +131,7 @@ __device__ __forceinline__ void do_task(const pair_run &run, const graph_task &t
       }
     }
   }
-  if (is_shared(run.cut, t)) {
+  if (joins<LANES>(run.cut, t)) {
     add_shares<N>(run.cut, t, sums.second, room);
     if (COLUMNS)
       add_shares<N>(run.cut, t, sums.first, room);
@@ -150,7 +150,8 @@ template <class T, int W> constexpr int pair_blocks(sl_attention kind, bool colu
   return wide || W == 1 || sizeof(T) == 8 || more ? 2 : GRAPH_BLOCKS;
 }
 
-template <class T, int W, sl_attention KIND, bool COLUMNS, bool WIDE>
+/* LANES: as of aggregate; of GATV2's rows, which da needs in blocks, 0. */
+template <class T, int W, sl_attention KIND, bool COLUMNS, bool WIDE, int LANES>
 __global__ void __launch_bounds__(GRAPH_THREADS, pair_blocks<T, W>(KIND, COLUMNS, WIDE))
     pair_gradients(const __grid_constant__ pair_run run) {
   using A = accumulator<T>;
@@ -158,9 +159,9 @@ __global__ void __launch_bounds__(GRAPH_THREADS, pair_blocks<T, W>(KIND, COLUMNS
   graph_task t;
   pair_sums<T> sums = {};
   if constexpr (COLUMNS || KIND == SL_ATTENTION_DOT) {
-    graph_tasks tasks(run.cut);
+    typename tasks_of<LANES>::type tasks(run.cut);
     while (tasks.next(run.cut, &t))
-      do_task<T, W, KIND, COLUMNS, WIDE>(run, t, room, sums);
+      do_task<T, W, KIND, COLUMNS, WIDE, LANES>(run, t, room, sums);
   } else {
     const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
     for (int64_t item = blockIdx.x; item < (run.row_blocks + run.long_blocks) * run.cut.chunks;
@@ -168,7 +169,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, pair_blocks<T, W>(KIND, COLUMNS
       block_tasks tasks(run, item);
       sums = {};
       while (tasks.next(run, &t))
-        do_task<T, W, KIND, COLUMNS, WIDE>(run, t, room, sums);
+        do_task<T, W, KIND, COLUMNS, WIDE, LANES>(run, t, room, sums);
       add_shares<lane_values<T>>(run.cut, tasks.all(run.cut), sums.first, room);
       const int64_t head = quotient(tasks.part, run.panels);
       const lane_part<T, W> mine(run.a.of.shape, head, tasks.part - head * run.panels, lanes, lane);
@@ -200,16 +201,27 @@ __global__ void __launch_bounds__(GRAPH_THREADS)
   }
 }
 
+template <class T, int W, sl_attention KIND, bool COLUMNS, bool WIDE>
+void launch_width(sl_queue *queue, int lanes, pair_run run) {
+  const cudaStream_t stream = sl_cuda_stream(queue);
+  if constexpr (!COLUMNS && KIND == SL_ATTENTION_GATV2) {
+    const int64_t items = (run.row_blocks + run.long_blocks) * run.cut.chunks;
+    const unsigned grid = static_cast<unsigned>(items < INT32_MAX ? items : INT32_MAX);
+    pair_gradients<T, W, KIND, COLUMNS, WIDE, 0><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+  } else {
+    cut_and_launch<W == lane_values<T> && !WIDE>(
+        queue, run.a.of.pattern, run.a.of.shape.heads * run.panels, lanes, false, &run.cut, [&](auto n) {
+          pair_gradients<T, W, KIND, COLUMNS, WIDE, n><<<run.cut.blocks, GRAPH_THREADS, 0, stream>>>(run);
+        });
+  }
+}
+
 template <class T, int W, sl_attention KIND, bool COLUMNS>
 void launch_kind(sl_queue *queue, const pair_run &run) {
-  constexpr bool DA = !COLUMNS && KIND == SL_ATTENTION_GATV2;
-  const cudaStream_t stream = sl_cuda_stream(queue);
-  const int64_t items = (run.row_blocks + run.long_blocks) * run.cut.chunks;
-  const unsigned grid = DA ? static_cast<unsigned>(items < INT32_MAX ? items : INT32_MAX) : run.cut.blocks;
   if (run.panels > 1)
-    pair_gradients<T, W, KIND, COLUMNS, true><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+    launch_width<T, W, KIND, COLUMNS, true>(queue, run.cut.lanes, run);
   else
-    pair_gradients<T, W, KIND, COLUMNS, false><<<grid, GRAPH_THREADS, 0, stream>>>(run);
+    launch_width<T, W, KIND, COLUMNS, false>(queue, run.cut.lanes, run);
 }
 
 template <class T, int W> void launch(sl_queue *queue, const pair_run &run, bool columns) {

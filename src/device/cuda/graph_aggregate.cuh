@@ -12,7 +12,6 @@ struct aggregate_run {
   graph_cut cut;
   x_places x;
   int64_t panels;
-  bool whole_rows; /* each group takes whole rows */
 };
 
 /* Of entry j, with column n: val factor scale, rounded after each product. */

@@ -510,16 +510,40 @@ inline graph_cut cut_whole_rows(const sl_queue *queue, const sl_pattern &p, int 
 template <int LANES> struct tasks_of { using type = group_tasks<LANES>; };
 template <> struct tasks_of<0> { using type = graph_tasks; };
 
-/* launch(LANES), LANES a constant. */
-template <class Launch> void launch_by_lanes(int lanes, Launch launch) {
-  if (lanes == 4)
-    launch(std::integral_constant<int, 4>());
-  else if (lanes == 8)
-    launch(std::integral_constant<int, 8>());
-  else if (lanes == 16)
-    launch(std::integral_constant<int, 16>());
-  else
-    launch(std::integral_constant<int, 32>());
+/* What of a task follows from LANES: of more than 0 a task is a whole row, or a share of a long one. */
+template <int LANES> __device__ __forceinline__ int lanes_of(const graph_cut &cut) {
+  return LANES > 0 ? LANES : cut.lanes;
+}
+template <int LANES> __device__ __forceinline__ bool joins(const graph_cut &cut, const graph_task &t) {
+  return LANES > 0 ? t.joint : is_shared(cut, t);
+}
+/* Which head it is of, where each has `panels` panels, and which of these. */
+template <int LANES> __device__ __forceinline__ int64_t head_of(const graph_task &t, int64_t panels) {
+  return LANES > 0 ? 0 : quotient(t.part, panels);
+}
+template <int LANES>
+__device__ __forceinline__ int64_t panel_of(const graph_task &t, int64_t panels, int64_t head) {
+  return LANES > 0 ? 0 : t.part - head * panels;
+}
+
+/* Cuts rows for groups of `lanes` lanes, then launch(LANES), LANES a constant: where rows have one part each
+ * and WHOLE allows it, groups take whole rows; else LANES is 0. */
+template <bool WHOLE, class Launch>
+void cut_and_launch(const sl_queue *queue, const sl_pattern &p, int64_t parts, int lanes, bool in_order,
+                    graph_cut *cut, Launch launch) {
+  if constexpr (WHOLE)
+    if (parts == 1) {
+      *cut = cut_whole_rows(queue, p, lanes, in_order);
+      if (lanes == 4)
+        return launch(std::integral_constant<int, 4>());
+      if (lanes == 8)
+        return launch(std::integral_constant<int, 8>());
+      if (lanes == 16)
+        return launch(std::integral_constant<int, 16>());
+      return launch(std::integral_constant<int, 32>());
+    }
+  *cut = cut_rows(queue, p, parts, lanes, LANES_OF_LINES, in_order);
+  launch(std::integral_constant<int, 0>());
 }
 
 } // namespace sley

@@ -58,19 +58,20 @@ template <class T, int W, bool CHOSEN> struct own_row {
 template <int PANELS> constexpr int dot_blocks = PANELS == 3 ? 2 : GRAPH_BLOCKS;
 
 /* PANELS of a head, whose rows of U stay in registers; 0: any number, each loaded when it is due. U: rows of
- * V that are loaded before the first is used. */
-template <class T, int W, bool CHOSEN, int PANELS, int U>
+ * V that are loaded before the first is used. LANES: of a group, which takes whole rows; 0: as many as the
+ * cut has, and heads. */
+template <class T, int W, bool CHOSEN, int PANELS, int U, int LANES>
 __global__ void __launch_bounds__(GRAPH_THREADS, dot_blocks<PANELS>)
     sddmm_dot(const __grid_constant__ sddmm_run run) {
   constexpr int N = lane_values<T>, KEPT = PANELS > 0 ? PANELS : 1;
   using A = accumulator<T>;
   using unit = graph_unit<W>;
   const sl_sddmm_args &a = run.a;
-  const int lanes = run.cut.lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  graph_tasks tasks(run.cut);
+  const int lanes = lanes_of<LANES>(run.cut), lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  typename tasks_of<LANES>::type tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
-    const int64_t head = t.part;
+    const int64_t head = head_of<LANES>(t, 1);
     own_row<T, W, CHOSEN> own[KEPT];
 #pragma unroll
     for (int p = 0; p < PANELS; p++)
@@ -173,27 +174,31 @@ template <class T> graph_lanes lanes_of_dot(int64_t width, bool chosen) {
 }
 
 template <class T, int W, bool CHOSEN, int PANELS, int U>
-void launch_dot(sl_queue *queue, const sddmm_run &run) {
-  sddmm_dot<T, W, CHOSEN, PANELS, U><<<run.cut.blocks, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+void launch_dot(sl_queue *queue, int lanes, sddmm_run run) {
+  cut_and_launch<W == lane_values<T> && !CHOSEN && PANELS != 0>(
+      queue, run.a.pattern, run.a.shape.heads, lanes, false, &run.cut, [&](auto n) {
+        sddmm_dot<T, W, CHOSEN, PANELS, n == 4 ? GRAPH_AHEAD : U, n>
+            <<<run.cut.blocks, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
+      });
 }
 
-template <class T, int W> void launch(sl_queue *queue, const sddmm_run &run) {
+template <class T, int W> void launch(sl_queue *queue, int lanes, const sddmm_run &run) {
   if (run.a.chosen && run.panels == 1)
-    return launch_dot<T, W, true, 1, GRAPH_AHEAD>(queue, run);
+    return launch_dot<T, W, true, 1, GRAPH_AHEAD>(queue, lanes, run);
   if (run.a.chosen)
-    return launch_dot<T, W, true, 0, GRAPH_AHEAD>(queue, run);
+    return launch_dot<T, W, true, 0, GRAPH_AHEAD>(queue, lanes, run);
   if constexpr (W > 1) { /* single values take more registers */
     if (run.panels == 2)
-      return launch_dot<T, W, false, 2, GRAPH_AHEAD>(queue, run);
+      return launch_dot<T, W, false, 2, GRAPH_AHEAD>(queue, lanes, run);
     if (run.panels == 3)
-      return launch_dot<T, W, false, 3, GRAPH_AHEAD>(queue, run);
-    if (run.panels == 1 && run.cut.lanes > GRAPH_AHEAD)
-      return launch_dot<T, W, false, 1, 2 * GRAPH_AHEAD>(queue, run);
+      return launch_dot<T, W, false, 3, GRAPH_AHEAD>(queue, lanes, run);
+    if (run.panels == 1 && lanes > GRAPH_AHEAD)
+      return launch_dot<T, W, false, 1, 2 * GRAPH_AHEAD>(queue, lanes, run);
   }
   if (run.panels == 1)
-    launch_dot<T, W, false, 1, GRAPH_AHEAD>(queue, run);
+    launch_dot<T, W, false, 1, GRAPH_AHEAD>(queue, lanes, run);
   else
-    launch_dot<T, W, false, 0, GRAPH_AHEAD>(queue, run);
+    launch_dot<T, W, false, 0, GRAPH_AHEAD>(queue, lanes, run);
 }
 
 template <class T> sley_status launch_of(sl_queue *queue, const sl_sddmm_args &a) {
@@ -206,10 +211,9 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_sddmm_args &a
   }
   const graph_lanes g = lanes_of_dot<T>(a.shape.width, a.chosen);
   run.panels = g.panels;
-  run.cut = cut_rows(queue, a.pattern, a.shape.heads, g.lanes, LANES_OF_LINES, false);
   launch_by_alignment<T>(
       alignment_of<T>(a), [&](auto w) { return find_rows<T, w>(a.v, a.pattern.cols, &run.v); },
-      [&](auto w) { launch<T, w>(queue, run); });
+      [&](auto w) { launch<T, w>(queue, g.lanes, run); });
   return sl_cuda_launched(queue, "sddmm");
 }
 
