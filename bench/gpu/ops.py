@@ -11,9 +11,9 @@ rival; medians are compared, and the ratio is how many times faster Sley is than
   gat        forward and backward, 1 and 8 heads of 16: PyTorch Geometric's layer without its linear map
   gatv2      forward and backward, 1 head of 64: PyTorch Geometric's layer, turbo-gnn
 
-What is not installed, or does not run, is left out, which is said. Memory: of a rival the most that PyTorch had
-allocated beside the graph and the operands; of Sley how much of the device was taken while its command ran, with graph
-and operands, less what it takes for a graph of 500 entries, which is the CUDA context.
+What is not installed, or does not run, is left out, which is said. Memory is counted with the graph and the operands:
+of a rival the most that PyTorch had allocated for it; of Sley how much of the device was taken while its command ran,
+less what it takes for a graph of 500 entries, which is the CUDA context.
 Usage: ops.py SLEY [--seed N] [--graphs N] [--matrix SPECS] [--turns N] [--only WORDS] [--dtype TYPE] [--seconds S]
               [--json FILE]
 """
@@ -136,6 +136,9 @@ class Graph:
         self.rowptr32 = self.rowptr.int()
         self.col = torch.from_numpy(col.astype(np.int32, copy=False)).cuda()
         self.turbo = None
+
+    def csr_mib(self):
+        return (self.rowptr32.nbytes + self.col.nbytes) / MIB
 
     def entry_rows(self):
         return torch.repeat_interleave(torch.arange(self.rows, device="cuda"), self.rowptr.diff())
@@ -291,10 +294,9 @@ def clear():
     torch.cuda.reset_peak_memory_stats()
 
 
-def measure_rival(make, turns, expected):
-    """Times of turns and MiB, beside what was allocated before."""
+def measure_rival(make, turns, expected, before):
+    """Times of turns, and MiB allocated since there were `before` bytes."""
     clear()
-    before = torch.cuda.memory_allocated()
     try:
         function = make()
         result = function()
@@ -313,6 +315,9 @@ def measure_rival(make, turns, expected):
 
 
 def measure(args, path, graph, op, k, heads):
+    graph.turbo = None
+    clear()
+    before = torch.cuda.memory_allocated()
     rivals, expected = RIVALS[op](graph, k, heads)
     one = {"op": op, "rows": graph.rows, "nnz": graph.nnz, "k": k, "heads": heads, "rivals": {}, "refused": {}}
     own = []
@@ -323,7 +328,9 @@ def measure(args, path, graph, op, k, heads):
         if turn == 0:
             for name, make in rivals.items():
                 try:
-                    times, mib = measure_rival(make, args.turns, expected)
+                    times, mib = measure_rival(make, args.turns, expected, before)
+                    if name.startswith("cusparse"):  # it works on the graph as it was loaded
+                        mib += graph.csr_mib()
                     one["rivals"][name] = {"ms": statistics.median(times), "spread_ms": max(times) - min(times), "mib": mib}
                 except CannotRun as error:
                     one["refused"][name] = str(error)

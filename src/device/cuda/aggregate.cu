@@ -72,16 +72,16 @@ store_row(const sl_aggregate_args &a, const graph_task &t, const lane_part<T, W>
 }
 
 /* Blocks of a multiprocessor, as the registers suffice for. */
-template <class T, int W, form FORM, int LANES> constexpr int aggregate_blocks() {
+template <int W, form FORM, int LANES> constexpr int aggregate_blocks() {
   if (FORM == CHOSEN || W == 1)
     return 2;
-  return LANES > 0 && sizeof(T) > 2 ? GRAPH_BLOCKS + 1 : GRAPH_BLOCKS;
+  return LANES > 0 ? GRAPH_BLOCKS + 1 : GRAPH_BLOCKS;
 }
 
 /* U: rows of X that are loaded before the first is used. LANES: of a group, which takes whole rows; 0: as
  * many as the cut has, and parts of rows. */
 template <class T, int W, form FORM, int U, int LANES>
-__global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<T, W, FORM, LANES>())
+__global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<W, FORM, LANES>())
     aggregate(const __grid_constant__ aggregate_run run) {
   constexpr int N = lane_values<T>;
   using A = accumulator<T>;
