@@ -46,11 +46,12 @@ static sley_status take(sley_graph *graph, const sley_aggregation_options *o, sl
 
 sley_status sl_aggregation_create(sley_graph *graph, const sley_aggregation_options *options,
                                   sley_aggregation **out) {
+  const int64_t features = options->heads * options->width;
   sley_aggregation *made = NULL;
   *out = NULL;
   sley_status status = sl_agree(graph->comm, take(graph, options, &made));
   if (status == SLEY_OK)
-    status = sl_graph_rows_open(graph, options->heads * options->width, options->dtype, &made->x);
+    status = sl_graph_rows_open(graph, features, features, options->dtype, &made->x);
   if (status == SLEY_OK && !graph->forward)
     status = sl_column_sums_open(&made->x, made->relation, &made->shape, chooses(made), false, &made->dx);
   if (status != SLEY_OK) {

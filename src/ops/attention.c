@@ -35,14 +35,23 @@ static bool add_part(int64_t count, int64_t each, int64_t *at, int64_t *bytes) {
          __builtin_add_overflow(*bytes, part / ALIGNMENT * ALIGNMENT, bytes);
 }
 
+/* The halo's rows of sources begin at multiples of so many bytes: behind the values are keys, so that devices
+ * could not load vectors of most rows otherwise. */
+enum { ROW_ALIGNMENT = 16 };
+
+static int64_t source_ld(const sley_attention *g) {
+  const int64_t step = ROW_ALIGNMENT / (int64_t)sley_dtype_bytes(g->dtype);
+  return (sl_features(&g->shape) + g->key_width + step - 1) / step * step;
+}
+
 static sley_status lay_out(sley_attention *g) {
   const int64_t rows = g->graph->rows, features = sl_features(&g->shape), each = sum_bytes(g->dtype);
   sl_saved_layout *s = &g->saved;
   if (add_part(rows * 2, g->shape.heads * each, &s->stats, &s->bytes) ||
       (g->kind == SL_ATTENTION_GAT &&
        add_part(rows, (features + g->shape.heads) * each, &s->side, &s->bytes)) ||
-      add_part(g->graph->halo->count, (features + g->key_width) * (int64_t)sley_dtype_bytes(g->dtype),
-               &s->fetched, &s->bytes))
+      add_part(g->graph->halo->count, source_ld(g) * (int64_t)sley_dtype_bytes(g->dtype), &s->fetched,
+               &s->bytes))
     return sl_fail(SLEY_ERR_OVERFLOW, "what attention saves has more than 2^63 bytes");
   return SLEY_OK;
 }
@@ -109,8 +118,8 @@ sley_status sl_attention_create(sley_graph *graph, const sley_attention_options 
   *out = NULL;
   sley_status status = sl_agree(graph->comm, take(graph, options, &made));
   if (status == SLEY_OK)
-    status =
-        sl_graph_rows_open(graph, sl_features(&made->shape) + made->key_width, options->dtype, &made->source);
+    status = sl_graph_rows_open(graph, sl_features(&made->shape) + made->key_width, source_ld(made),
+                                options->dtype, &made->source);
   if (status == SLEY_OK)
     status = open_pulls(made);
   if (status != SLEY_OK) {
@@ -177,7 +186,7 @@ static sley_status columns(const sley_attention *g, const sl_attention_grad_args
 /* The halo's columns first, so that their gradients travel while those of the rank's own are made. */
 static sley_status make_and_send(const sley_attention *g, const sl_attention_grad_args *a,
                                  const sley_attention_gradients *to) {
-  SL_TRY(columns(g, a, true, g->source.buffer, g->source.features));
+  SL_TRY(columns(g, a, true, g->source.buffer, g->source.ld));
   SL_TRY(sl_graph_rows_return(&g->source, to->dsource, to->ldds));
   SL_TRY(columns(g, a, false, to->dsource, to->ldds));
   return sl_graph_rows_returned(&g->source);

@@ -46,7 +46,7 @@ static sley_status sum_and_send(const sl_column_sums *sums, const sl_aggregate_a
   own = halo;
   halo.aggregate.pattern = sl_relation_columns(sums->relation, true);
   halo.aggregate.y =
-      (sl_split_rows){.near = rows->buffer, .near_rows = graph->halo->count, .near_ld = rows->features};
+      (sl_split_rows){.near = rows->buffer, .near_rows = graph->halo->count, .near_ld = rows->ld};
   own.aggregate.pattern = sl_relation_columns(sums->relation, false);
   own.aggregate.marked = halo.aggregate.pattern.rows > 0;
   own.aggregate.y = (sl_split_rows){.near = x, .near_rows = graph->cols, .near_ld = ldx};

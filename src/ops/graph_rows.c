@@ -7,20 +7,21 @@
 #include "ops/graph_memory.h"
 
 int64_t sl_graph_rows_bytes(const sl_graph_rows *rows) {
-  return rows->graph->halo->count * rows->features * (int64_t)sley_dtype_bytes(rows->dtype);
+  return rows->graph->halo->count * rows->ld * (int64_t)sley_dtype_bytes(rows->dtype);
 }
 
 static sley_status take_buffer(sl_graph_rows *rows) {
   sl_device *device = rows->graph->comm->device;
   int64_t bytes;
-  if (__builtin_mul_overflow(rows->features * (int64_t)sley_dtype_bytes(rows->dtype),
-                             rows->graph->halo->count + 1, &bytes))
+  if (__builtin_mul_overflow(rows->ld * (int64_t)sley_dtype_bytes(rows->dtype), rows->graph->halo->count + 1,
+                             &bytes))
     return sl_fail(SLEY_ERR_OVERFLOW, "the halo's rows have more than 2^63 bytes");
   return device->ops->alloc(device, bytes, "rows of other ranks", &rows->buffer);
 }
 
-sley_status sl_graph_rows_open(sley_graph *graph, int64_t features, sley_dtype dtype, sl_graph_rows *out) {
-  *out = (sl_graph_rows){.graph = graph, .features = features, .dtype = dtype};
+sley_status sl_graph_rows_open(sley_graph *graph, int64_t features, int64_t ld, sley_dtype dtype,
+                               sl_graph_rows *out) {
+  *out = (sl_graph_rows){.graph = graph, .features = features, .ld = ld, .dtype = dtype};
   sley_status status = sl_agree(graph->comm, take_buffer(out));
   if (status == SLEY_OK)
     status = sl_halo_rows_of(graph->halo, features, dtype, &out->halo);
@@ -42,7 +43,7 @@ static sl_split_rows split(const sl_graph_rows *rows, const void *near, int64_t 
                          .far = far,
                          .near_rows = rows->graph->cols,
                          .near_ld = near_ld,
-                         .far_ld = rows->features};
+                         .far_ld = rows->ld};
 }
 
 static void *destination(const sl_graph_rows *rows, const sl_graph_fetch *fetch) {
@@ -74,7 +75,7 @@ sley_status sl_graph_rows_fetch_and_run(const sl_graph_rows *rows, const sl_grap
     return run_part(graph, relation, &all, args);
   }
   SL_TRY(sl_halo_rows_begin(rows->halo, SL_HALO_GATHER, fetch->x, fetch->ldx, destination(rows, fetch),
-                            rows->features));
+                            rows->ld));
   if (own->listed || other->rows == 0)
     SL_TRY(run_part(graph, relation, own, args));
   if (other->rows > 0) {
@@ -91,7 +92,7 @@ sl_split_rows sl_graph_rows_result(const sl_graph_rows *rows, void *x, int64_t l
 sley_status sl_graph_rows_return(const sl_graph_rows *rows, void *x, int64_t ldx) {
   if (rows->graph->comm->size == 1)
     return SLEY_OK;
-  return sl_halo_rows_begin(rows->halo, SL_HALO_SCATTER_ADD, rows->buffer, rows->features, x, ldx);
+  return sl_halo_rows_begin(rows->halo, SL_HALO_SCATTER_ADD, rows->buffer, rows->ld, x, ldx);
 }
 
 sley_status sl_graph_rows_returned(const sl_graph_rows *rows) {

@@ -9,14 +9,16 @@
 
 typedef struct sl_graph_rows {
   sley_graph *graph;
-  sley_halo *halo; /* its exchanges */
-  int64_t features;
+  sley_halo *halo;      /* its exchanges */
+  int64_t features, ld; /* ld: of the halo's rows, in the buffer and where they are kept */
   sley_dtype dtype;
-  void *buffer; /* halo rows x features values */
+  void *buffer; /* halo rows x ld values */
 } sl_graph_rows;
 
-/* Rows of so many values of dtype. Collective, agreed. Errors: SLEY_ERR_OVERFLOW, SLEY_ERR_MEMORY. */
-sley_status sl_graph_rows_open(sley_graph *graph, int64_t features, sley_dtype dtype, sl_graph_rows *out);
+/* Rows of so many values of dtype; the halo's begin ld values apart. Collective, agreed. Errors:
+ * SLEY_ERR_OVERFLOW, SLEY_ERR_MEMORY. */
+sley_status sl_graph_rows_open(sley_graph *graph, int64_t features, int64_t ld, sley_dtype dtype,
+                               sl_graph_rows *out);
 
 /* Accepts one that is zeroed. Collective. */
 void sl_graph_rows_close(sl_graph_rows *rows);

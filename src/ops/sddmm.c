@@ -36,11 +36,12 @@ static sley_status take(sley_graph *graph, const sley_sddmm_options *o, sley_sdd
 }
 
 sley_status sl_sddmm_create(sley_graph *graph, const sley_sddmm_options *options, sley_sddmm **out) {
+  const int64_t features = options->heads * options->width;
   sley_sddmm *made = NULL;
   *out = NULL;
   sley_status status = sl_agree(graph->comm, take(graph, options, &made));
   if (status == SLEY_OK)
-    status = sl_graph_rows_open(graph, options->heads * options->width, options->dtype, &made->v);
+    status = sl_graph_rows_open(graph, features, features, options->dtype, &made->v);
   if (status == SLEY_OK && !graph->forward)
     status = sl_column_sums_open(&made->v, made->relation, &made->shape, false, true, &made->dv);
   if (status != SLEY_OK) {
