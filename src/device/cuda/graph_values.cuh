@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "device/cuda/graph_rows.cuh"
+#include "device/cuda/graph_whole_rows.cuh"
 #include "device/cuda/places.cuh"
 #include "device/cuda/values.cuh"
 
