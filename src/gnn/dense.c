@@ -2,6 +2,24 @@
 /* Matrices of layers: the arguments of the dense operations. */
 #include "gnn/dense.h"
 
+enum { ROW_ALIGNMENT = 16 };
+
+sley_status sl_rows_take(sl_comm *comm, sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out) {
+  const int64_t value = (int64_t)sley_dtype_bytes(dtype), step = ROW_ALIGNMENT / value,
+                ld = (cols + step - 1) / step * step;
+  int64_t bytes;
+  if (__builtin_mul_overflow(rows, ld * value, &bytes))
+    return sl_fail(SLEY_ERR_OVERFLOW, "rows of a network have more than 2^63 bytes");
+  *out = (sl_rows){.rows = rows, .cols = cols, .ld = ld};
+  return comm->device->ops->alloc(comm->device, bytes, "rows of a network", &out->data);
+}
+
+void sl_rows_give(sl_comm *comm, sl_rows *rows) {
+  if (rows->data)
+    comm->device->ops->free(comm->device, rows->data);
+  *rows = (sl_rows){0};
+}
+
 sl_rows sl_rows_columns(sl_rows m, int64_t first, int64_t count, sley_dtype dtype) {
   m.data = (char *)m.data + first * (int64_t)sley_dtype_bytes(dtype);
   m.cols = count;

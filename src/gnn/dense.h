@@ -12,6 +12,12 @@ typedef struct sl_rows {
   int64_t rows, cols, ld;
 } sl_rows;
 
+/* Memory of the rank's device for rows x cols values, which begin at multiples of 16 bytes, so that kernels
+ * load vectors. Freed by the second, which accepts one without memory. Errors: SLEY_ERR_OVERFLOW,
+ * SLEY_ERR_MEMORY. */
+sley_status sl_rows_take(sl_comm *comm, sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out);
+void sl_rows_give(sl_comm *comm, sl_rows *rows);
+
 /* Columns [first, first + count) of m. */
 sl_rows sl_rows_columns(sl_rows m, int64_t first, int64_t count, sley_dtype dtype);
 

@@ -68,7 +68,8 @@ struct sl_layer {
   int32_t *arg; /* of a maximum */
   sley_attention *attention;
   void *saved;
-  bool update_first; /* rows are multiplied by the weights before they are aggregated */
+  sl_rows between, gradient_between; /* T, dT of an update */
+  bool update_first;
 };
 
 extern const sl_layer_kind *const sl_layer_kinds[]; /* by sley_gnn_model; ends with NULL */
@@ -89,12 +90,24 @@ sl_rows sl_layer_grad(const sl_layer *layer, int slot);
 /* Memory for the rank's rows of `cols` values, as rows[slot]; rows begin at multiples of 16 bytes. */
 sley_status sl_layer_take_rows(sl_layer *layer, int slot, int64_t cols);
 
-/* Makes the aggregation of `width` values a row. Collective, agreed. */
-sley_status sl_layer_aggregate(sl_layer *layer, sley_aggregate kind, int64_t width);
+/* The update of most kinds: Y = act((Y +) N X W + b), N X being the sum, or the maximum, of values times the
+ * rows of X that the entries of a row name. Sums of rows that W makes narrower are of X W, so that fewer
+ * values are aggregated and travel:
+ *
+ *   update first      T = X W;  Y = act((Y +) N T + b)      dT = N^T dY;  dW = X^T dT;  dX = dT W^T
+ *   else              T = N X;  Y = act((Y +) T W + b)      dW = T^T dY;  dT = dY W^T;  dX = N^T dT
+ *
+ * with dY the gradient with respect to what act is given. N^T of a maximum gives each value to the entry that
+ * was chosen.
+ *
+ * open: memory for T and dT, and the aggregation. Collective, agreed. */
+sley_status sl_layer_open_update(sl_layer *layer, sley_aggregate kind);
 
-/* y = (y +) sum of norm x over the entries; and dx from dy. Collective. */
-sley_status sl_layer_sum(sl_layer *layer, sl_rows x, bool add, sl_rows y);
-sley_status sl_layer_sum_back(sl_layer *layer, sl_rows x, sl_rows dy, sl_rows dx);
+/* weight: the slot of W, in x out. add: Y is added to. bias: NULL, or a value for each column. Collective. */
+sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *pass, bool add, const void *bias);
+
+/* dx.data NULL: not wanted. Collective. */
+sley_status sl_layer_update_back(sl_layer *layer, int weight, sl_rows x, sl_rows dy, sl_rows dx);
 
 /* Frees what the functions above have made. Collective. */
 void sl_layer_close(sl_layer *layer);

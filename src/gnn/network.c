@@ -66,16 +66,8 @@ static sley_status make_graph(sley_gnn *gnn, const sley_matrix *block, const int
                            : status;
 }
 
-static sley_status take_rows(sley_gnn *gnn, int64_t cols, sl_rows *out) {
-  sl_device *device = gnn->comm->device;
-  enum { ROW_ALIGNMENT = 16 };
-  const int64_t value = (int64_t)sley_dtype_bytes(gnn->work.dtype), step = ROW_ALIGNMENT / value,
-                ld = (cols + step - 1) / step * step;
-  int64_t bytes;
-  if (__builtin_mul_overflow(gnn->graph->rows, ld * value, &bytes))
-    return sl_fail(SLEY_ERR_OVERFLOW, "a network's rows have more than 2^63 bytes");
-  *out = (sl_rows){.rows = gnn->graph->rows, .cols = cols, .ld = ld};
-  return device->ops->alloc(device, bytes, "rows of a network", &out->data);
+static sley_status take_rows(const sley_gnn *gnn, int64_t cols, sl_rows *out) {
+  return sl_rows_take(gnn->comm, gnn->work.dtype, gnn->graph->rows, cols, out);
 }
 
 static sley_status take_all_rows(sley_gnn *gnn) {
@@ -234,18 +226,13 @@ sley_status sl_network_step(sley_gnn *gnn, double rate, double decay) {
                                                                     .root = 1 / sqrt(1 - pow(beta2, step))}});
 }
 
-static void give_rows(const sley_gnn *gnn, const sl_rows *rows) {
-  if (rows->data)
-    gnn->comm->device->ops->free(gnn->comm->device, rows->data);
-}
-
 static void close_layers(sley_gnn *gnn) {
   for (int i = gnn->layers - 1; i >= 0 && gnn->layer; i--)
     gnn->layer[i].kind->close(&gnn->layer[i]);
   for (int i = 0; i < gnn->layers && gnn->given; i++)
-    give_rows(gnn, &gnn->given[i]);
+    sl_rows_give(gnn->comm, &gnn->given[i]);
   for (int i = 0; i < gnn->layers && gnn->gave; i++)
-    give_rows(gnn, &gnn->gave[i]);
+    sl_rows_give(gnn->comm, &gnn->gave[i]);
 }
 
 void sl_network_destroy(sley_gnn *gnn) {
@@ -256,7 +243,7 @@ void sl_network_destroy(sley_gnn *gnn) {
   close_layers(gnn);
   sl_parameters_close(&gnn->parameters);
   for (int i = 0; i < 2; i++)
-    give_rows(gnn, &gnn->gradient[i]);
+    sl_rows_give(gnn->comm, &gnn->gradient[i]);
   if (gnn->sums)
     device->ops->free(device, gnn->sums);
   if (gnn->norm)
