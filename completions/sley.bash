@@ -3,7 +3,7 @@
 
 _sley() {
   local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"
-  local commands="spmm plan convert order generate spy tune bench info help"
+  local commands="spmm plan convert order generate spy tune bench gnn info help"
   local job="--k --ranks --threads --workgroup --algo --device --kernel --precision --mem-limit --order --partition --dtype --wire --transpose --reproducible --seed --json"
   local options=""
 
@@ -13,6 +13,7 @@ _sley() {
     return
   fi
   [ "$command" != bench ] || [ "${COMP_WORDS[2]}" != ops ] || command="bench ops"
+  [ "$command" != gnn ] || [ "${COMP_WORDS[2]}" != train ] || command="gnn train"
   case "$command" in
     spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --update --verify --no-verify --trace --local --transport --timeout --help" ;;
     plan) options="$job --machine --scaling --plot --measure --help" ;;
@@ -23,6 +24,8 @@ _sley() {
     tune) options="--device --out --transport --seconds --help" ;;
     bench) options="--data --matrix --cases --least --widest --seed --list --dtype --device --precision --threads --repeat --budget --mem-limit --mkl --json --help" ;;
     "bench ops") options="--matrix --ops --k --heads --dtype --device --threads --ranks --seed --repeat --alone --mkl --json --help" ;;
+    gnn) options="--help" ;;
+    "gnn train") options="--features --labels --model --layers --hidden --heads --epochs --patience --rate --decay --dropout --train --valid --undirected --normalize --reproducible --ranks --threads --device --seed --json --help" ;;
     info) options="--json --help" ;;
     help)
       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
@@ -32,6 +35,14 @@ _sley() {
   case "$previous" in
     bench)
       [ "$COMP_CWORD" -ne 2 ] || mapfile -t COMPREPLY < <(compgen -W "ops $options" -- "$word")
+      return
+      ;;
+    gnn)
+      [ "$COMP_CWORD" -ne 2 ] || mapfile -t COMPREPLY < <(compgen -W "train $options" -- "$word")
+      return
+      ;;
+    --model)
+      mapfile -t COMPREPLY < <(compgen -W "gcn gin sage sage-max gat" -- "$word")
       return
       ;;
     --algo)

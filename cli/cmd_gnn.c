@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sley gnn train`: trains a graph network on a whole graph and says how many rows it finds right.
+ *
+ * gnn_data.c reads the graph, features, labels and sets; gnn_train.c runs the epochs. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "gnn_train.h"
+#include "input.h"
+#include "job.h"
+#include "json.h"
+#include "output.h"
+#include "terminal.h"
+
+enum { MESSAGE_BYTES = 512, MOST_RANKS = 256, MOST_LAYERS = 64, MOST_EPOCHS = 1000000 };
+
+typedef struct gnn_settings {
+  const char *features, *labels, *model, *device, *json;
+  int64_t layers, hidden, heads, epochs, patience, ranks, threads, seed, train, valid;
+  double rate, decay, dropout;
+  bool undirected, normalize, reproducible;
+} gnn_settings;
+
+/* By sley_gnn_model. */
+static const char *const models[] = {"gcn", "gin", "sage", "sage-max", "gat", NULL};
+static const char *const *model_names(void) {
+  return models;
+}
+
+#define AT(field) offsetof(gnn_settings, field)
+static const cli_option own_options[] = {
+    {.name = "features",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(features),
+     .required = true,
+     .help = "a row of features for each row of GRAPH: a matrix or .npy file, or random:K"},
+    {.name = "labels",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(labels),
+     .required = true,
+     .help = "a text file with a class on each line, -1 for none, or planted:C"},
+    {.name = "model",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(model),
+     .choices = model_names,
+     .help = "kind of the layers"},
+    {.name = "layers",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(layers),
+     .least = 1,
+     .most = MOST_LAYERS,
+     .help = "how many"},
+    {.name = "hidden",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(hidden),
+     .least = 1,
+     .most = 1 << 20,
+     .help = "values of a row between layers, of gat of each head"},
+    {.name = "heads",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(heads),
+     .least = 1,
+     .most = 1024,
+     .help = "of gat's hidden layers"},
+    {.name = "epochs",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(epochs),
+     .least = 1,
+     .most = MOST_EPOCHS,
+     .help = "steps, each over the whole graph"},
+    {.name = "patience",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(patience),
+     .most = MOST_EPOCHS,
+     .help = "ends after so many epochs without a better validation; 0: never"},
+    {.name = "rate",
+     .kind = CLI_REAL,
+     .positive = true,
+     .value = "R",
+     .offset = AT(rate),
+     .help = "Adam's rate of learning"},
+    {.name = "decay",
+     .kind = CLI_REAL,
+     .positive = true,
+     .value = "D",
+     .offset = AT(decay),
+     .help = "of weights, added to the gradient"},
+    {.name = "dropout",
+     .kind = CLI_REAL,
+     .positive = true,
+     .value = "P",
+     .offset = AT(dropout),
+     .help = "chance of a value that a layer is given to be left out"},
+    {.name = "train",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(train),
+     .least = 1,
+     .most = INT32_MAX,
+     .help = "rows of each class to train on, drawn by --seed"},
+    {.name = "valid",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(valid),
+     .most = INT32_MAX,
+     .help = "others for validation; the rest is for the test"},
+    {.name = "undirected",
+     .kind = CLI_FLAG,
+     .offset = AT(undirected),
+     .help = "an entry (i, j) stands for (j, i) too"},
+    {.name = "normalize",
+     .kind = CLI_FLAG,
+     .offset = AT(normalize),
+     .help = "rows of features are divided by the sums of their magnitudes"},
+    {.name = "reproducible",
+     .kind = CLI_FLAG,
+     .offset = AT(reproducible),
+     .help = "sums over entries have the same bits for every number of ranks"},
+    {.name = "ranks",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(ranks),
+     .least = 1,
+     .most = MOST_RANKS,
+     .help = "ranks, as threads of this process"},
+    {.name = "threads",
+     .kind = CLI_INT,
+     .value = "T",
+     .offset = AT(threads),
+     .most = 4096,
+     .help = "of each rank; 0: cores / ranks"},
+    {.name = "device",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(device),
+     .choices = cli_devices,
+     .help = "whose kernels run; auto: cuda where there is a GPU, else cpu"},
+    {.name = "seed",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(seed),
+     .most = INT32_MAX,
+     .help = "of weights, dropout, sets and generators"},
+    {.name = "json",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(json),
+     .help = "write all figures as JSON; - for stdout"},
+    {0}};
+static const cli_option *const options[] = {own_options, NULL};
+static const gnn_settings defaults = {.model = "gcn",
+                                      .device = "auto",
+                                      .layers = 2,
+                                      .hidden = 64,
+                                      .heads = 8,
+                                      .epochs = 200,
+                                      .rate = 0.01,
+                                      .decay = 5e-4,
+                                      .dropout = 0.5,
+                                      .train = 20,
+                                      .valid = 30,
+                                      .ranks = 1,
+                                      .seed = 1};
+
+/* ---- talk */
+
+typedef struct talk {
+  const cli_gnn_training *training;
+  FILE *stream;
+} talk;
+
+static void tell_epoch(void *context, int64_t number, const cli_gnn_epoch *epoch) {
+  const talk *t = context;
+  char text[128];
+  snprintf(text, sizeof text, "epoch %" PRId64 ", loss %.4f, validation %.3f", number + 1, epoch->loss,
+           epoch->right[CLI_GNN_VALID]);
+  cli_progress(text, number + 1, t->training->epochs);
+}
+
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Of the steps. */
+static double median_ms(const cli_gnn_training *t) {
+  double *ms = malloc((size_t)t->done * sizeof *ms + 1);
+  if (!ms || t->done == 0) {
+    free(ms);
+    return 0;
+  }
+  for (int64_t i = 0; i < t->done; i++)
+    ms[i] = t->epoch[i].ms;
+  qsort(ms, (size_t)t->done, sizeof *ms, compare);
+  const double median = ms[t->done / 2];
+  free(ms);
+  return median;
+}
+
+static void print_start(const cli_gnn_training *t, const gnn_settings *s, const char *graph, FILE *stream) {
+  const cli_gnn_data *d = t->data;
+  sley_matrix_info info = {0};
+  sley_matrix_info_get(d->graph, &info);
+  fprintf(stream,
+          "graph      %s, %" PRId64 " rows, %" PRId64 " entries; %" PRId64 " features, %" PRId64 " classes\n",
+          graph, d->rows, info.nnz, d->features, d->classes);
+  fprintf(stream,
+          "rows       %" PRId64 " to train on, %" PRId64 " for validation, %" PRId64 " for the test\n",
+          d->count[CLI_GNN_TRAIN], d->count[CLI_GNN_VALID], d->count[CLI_GNN_TEST]);
+  fprintf(stream,
+          "model      %s, %" PRId64 " layers, hidden %" PRId64
+          ", dropout %g, rate %g, decay %g, seed %" PRId64 "\n",
+          s->model, s->layers, s->hidden, s->dropout, s->rate, s->decay, s->seed);
+}
+
+static void print_end(const cli_gnn_training *t, FILE *stream) {
+  const int64_t best = cli_gnn_best(t);
+  const cli_gnn_epoch *e = &t->epoch[best], *last = &t->epoch[t->done - 1];
+  fprintf(stream, "device     %s, %d rank%s\n", t->found, t->ranks, t->ranks == 1 ? "" : "s");
+  fprintf(stream, "epochs     %" PRId64 ", median %.3f ms a step; loss %.4f, then %.4f\n", t->done,
+          median_ms(t), t->epoch[0].loss, last->loss);
+  fprintf(stream, "best       epoch %" PRId64 ": right in training %.4f, validation %.4f, test %.4f\n",
+          best + 1, e->right[CLI_GNN_TRAIN], e->right[CLI_GNN_VALID], e->right[CLI_GNN_TEST]);
+}
+
+static cli_json json_of(const cli_gnn_epoch *e) {
+  cli_json one = cli_json_start();
+  cli_json_real(&one, "loss", e->loss);
+  cli_json_real(&one, "train", e->right[CLI_GNN_TRAIN]);
+  cli_json_real(&one, "valid", e->right[CLI_GNN_VALID]);
+  cli_json_real(&one, "test", e->right[CLI_GNN_TEST]);
+  cli_json_real(&one, "ms", e->ms);
+  return one;
+}
+
+static json_t *report_json(const cli_gnn_training *t, const gnn_settings *s, const char *graph) {
+  cli_json all = cli_json_start(), *epochs = malloc((size_t)t->done * sizeof *epochs + 1);
+  if (!epochs)
+    return NULL;
+  for (int64_t i = 0; i < t->done; i++)
+    epochs[i] = json_of(&t->epoch[i]);
+  cli_json_text(&all, "graph", graph);
+  cli_json_int(&all, "rows", t->data->rows);
+  cli_json_int(&all, "features", t->data->features);
+  cli_json_int(&all, "classes", t->data->classes);
+  cli_json_text(&all, "model", s->model);
+  cli_json_int(&all, "layers", s->layers);
+  cli_json_int(&all, "hidden", s->hidden);
+  cli_json_int(&all, "seed", s->seed);
+  cli_json_text(&all, "device", t->found);
+  cli_json_int(&all, "ranks", t->ranks);
+  cli_json_real(&all, "median_ms", median_ms(t));
+  cli_json_int(&all, "best_epoch", cli_gnn_best(t) + 1);
+  cli_json_list(&all, "epochs", epochs, (int)t->done);
+  free(epochs);
+  return cli_json_end(all);
+}
+
+/* ---- the run */
+
+static int train(cli_gnn_training *t, const gnn_settings *s, const char *graph) {
+  FILE *stream = s->json && strcmp(s->json, "-") == 0 ? stderr : stdout;
+  talk told = {.training = t, .stream = stream};
+  t->epoch = calloc((size_t)t->epochs, sizeof *t->epoch);
+  if (!t->epoch)
+    return cli_refuse(SLEY_ERR_MEMORY, "gnn train: out of memory for %" PRId64 " epochs", t->epochs);
+  t->tell = tell_epoch;
+  t->context = &told;
+  print_start(t, s, graph, stream);
+  sley_status status = cli_gnn_train(t);
+  cli_progress_clear();
+  int code = CLI_DONE;
+  if (status != SLEY_OK)
+    code = cli_finish(status);
+  else
+    print_end(t, stream);
+  if (status == SLEY_OK && s->json && !cli_output_json(s->json, report_json(t, s, graph)))
+    code = CLI_FAILED;
+  free(t->epoch);
+  return code;
+}
+
+static int model_of(const char *name) {
+  int model = 0;
+  while (strcmp(models[model], name) != 0)
+    model++;
+  return model;
+}
+
+static int run_train(void *settings, char **positionals) {
+  const gnn_settings *s = settings;
+  const cli_gnn_source source = {.graph = positionals[0],
+                                 .features = s->features,
+                                 .labels = s->labels,
+                                 .undirected = s->undirected,
+                                 .normalize = s->normalize,
+                                 .train = s->train,
+                                 .valid = s->valid,
+                                 .seed = s->seed,
+                                 .threads = s->threads * s->ranks};
+  char message[MESSAGE_BYTES];
+  cli_gnn_data data;
+  if (s->dropout >= 1)
+    return cli_refuse(SLEY_ERR_ARG, "gnn train: --dropout is %g: it must be less than 1", s->dropout);
+  if (!cli_name_fits_json("gnn train", positionals[0], s->json))
+    return CLI_USAGE;
+  if (!cli_output_possible(s->json))
+    return CLI_FAILED;
+  sley_status status = cli_gnn_data_read(&source, &data, message, sizeof message);
+  cli_progress_clear();
+  int code;
+  if (status != SLEY_OK) {
+    code =
+        *message ? cli_refuse(status, "%s", message) : cli_finish(cli_input_status(status, positionals[0]));
+  } else {
+    cli_gnn_training t = {.data = &data,
+                          .model = SLEY_GNN_OPTIONS_INIT,
+                          .ranks = (int)s->ranks,
+                          .threads = (int)s->threads,
+                          .device = s->device,
+                          .epochs = s->epochs,
+                          .patience = s->patience,
+                          .rate = s->rate,
+                          .decay = s->decay};
+    t.model.model = (sley_gnn_model)model_of(s->model);
+    t.model.layers = (int)s->layers;
+    t.model.features = data.features;
+    t.model.hidden = s->hidden;
+    t.model.heads = s->heads;
+    t.model.classes = data.classes;
+    t.model.dropout = s->dropout;
+    t.model.seed = (uint64_t)s->seed;
+    t.model.reproducible = s->reproducible;
+    code = train(&t, s, positionals[0]);
+  }
+  cli_gnn_data_free(&data);
+  return code;
+}
+
+static const cli_command train_command = {
+    .name = "gnn train",
+    .summary = "train a graph network on a whole graph",
+    .arguments = "GRAPH",
+    .positionals = 1,
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .notes =
+        "Values of GRAPH are not looked at. Each step is over all rows; what is right is counted after it, "
+        "without\ndropout, and that of the epoch with the best validation is told.\n"
+        "Example: sley gnn train er:n=1000,nnz=8000 --features random:16 --labels planted:4\n"
+        "Exit status: 0 done, 1 a failure, 2 wrong usage or input, 130 interrupted.\n",
+    .run = run_train};
+
+static int run_gnn(void *settings, char **positionals) {
+  (void)settings;
+  (void)positionals;
+  return cli_refuse(SLEY_ERR_ARG, "gnn: say what to do: sley gnn train --help");
+}
+
+static const cli_option *const no_options[] = {NULL};
+
+const cli_command cli_gnn = {.name = "gnn",
+                             .summary = "graph networks: see gnn train",
+                             .arguments = "",
+                             .options = no_options,
+                             .defaults = "",
+                             .notes = "",
+                             .run = run_gnn,
+                             .mode = &train_command};

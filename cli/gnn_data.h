@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a graph network is trained on: a graph, a row of features and a label for each of its rows, and which
+ * rows are for training, validation and test. */
+#ifndef SLEY_CLI_GNN_DATA_H
+#define SLEY_CLI_GNN_DATA_H
+
+#include "sley_gnn.h"
+
+#include <stdbool.h>
+
+typedef enum cli_gnn_set {
+  CLI_GNN_NONE,
+  CLI_GNN_TRAIN,
+  CLI_GNN_VALID,
+  CLI_GNN_TEST,
+  CLI_GNN_SETS
+} cli_gnn_set;
+
+typedef struct cli_gnn_data {
+  sley_matrix *graph;
+  int64_t rows, features, classes;
+  float *x;       /* rows x features */
+  int32_t *label; /* 0 .. classes - 1; -1: none */
+  uint8_t *set;   /* of each row, a cli_gnn_set */
+  int64_t count[CLI_GNN_SETS];
+} cli_gnn_data;
+
+typedef struct cli_gnn_source {
+  const char *graph, *features, *labels; /* features: a file, or random:K; labels: a file, or planted:C */
+  bool undirected, normalize;            /* A becomes A or A^T; rows of features are divided by their sums */
+  int64_t train, valid;                  /* rows of each class */
+  int64_t seed;                          /* of generators, of random features and of the split */
+  int64_t threads;
+} cli_gnn_source;
+
+/* Reads all, and draws the sets: of each class `train` rows, then `valid` others, the rest for the test.
+ * planted:C: labels that follow from features and the graph, by one round of averaging. Freed by the second,
+ * also on error. Errors: the library's; SLEY_ERR_INPUT with its message (lengths that do not fit, a label
+ * that is no number: file and line). */
+sley_status cli_gnn_data_read(const cli_gnn_source *source, cli_gnn_data *out, char *message, size_t room);
+void cli_gnn_data_free(cli_gnn_data *data);
+
+#endif

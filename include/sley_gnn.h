@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graph networks, trained on whole graphs by one or more ranks: forward, backward and Adam in a few calls.
+ *
+ *   sley_gnn_create     layers of one model, with first weights that seed alone decides
+ *   sley_gnn_train      one step over all rows that have a label
+ *   sley_gnn_infer      the logits of the rank's rows
+ *   sley_gnn_parameter  weights and gradients, where they lie
+ *
+ * What sley.h says of errors, of structs that begin with their size and of memory holds here too: x, label
+ * and logits lie in the memory of the rank's device (sley_buffer_alloc), rows are divided among ranks as
+ * those of A. */
+#ifndef SLEY_GNN_H
+#define SLEY_GNN_H
+
+#include "sley.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* With N(i) the entries of row i of A, layers are, before the activation:
+ *
+ *   GCN       sum over N(i) and i itself of x[j] / sqrt(d_i d_j), d_i = |N(i)| + 1; times W, + b
+ *   GIN       relu((x[i] + sum of x[j]) W1 + b1) W2 + b2
+ *   SAGE      mean of x[j] times Wn + x[i] Wr + b;  SAGE_MAX: the maximum instead of the mean
+ *   GAT       sum of softmax(leaky(a_dst . W x[i] + a_src . W x[j])) W x[j] over N(i) and i itself, + b
+ *
+ * Repeated entries count as often as they are there; values of A are not looked at. Entries (i, i) of A are,
+ * for GCN, GIN and GAT, the row itself. Between layers: relu; of GAT elu. Hidden layers of GAT have `heads`
+ * heads of `hidden` values side by side, the last has one. Sources: Kipf and Welling, ICLR 2017; Xu and
+ * others, ICLR 2019; Hamilton and others, NIPS 2017; Velickovic and others, ICLR 2018. */
+typedef enum sley_gnn_model {
+  SLEY_GNN_GCN = 0,
+  SLEY_GNN_GIN = 1,
+  SLEY_GNN_SAGE = 2,
+  SLEY_GNN_SAGE_MAX = 3,
+  SLEY_GNN_GAT = 4
+} sley_gnn_model;
+
+typedef struct sley_gnn sley_gnn;
+
+typedef struct sley_gnn_options {
+  size_t struct_size;
+  sley_gnn_model model;
+  int layers;                        /* default 2 */
+  int64_t features, hidden, classes; /* values of a row of X; default 16; of a row of logits */
+  int64_t heads;                     /* of GAT's hidden layers; default 8 */
+  sley_dtype dtype;                  /* of X, weights and all between; default SLEY_F32 */
+  double dropout;                    /* of what each layer is given, in training; default 0.5 */
+  double slope;                      /* of leaky; default 0.2 */
+  uint64_t seed;                     /* of first weights and of dropout: the same for every number of ranks */
+  bool reproducible;                 /* sums over entries have the same bits for every number of ranks */
+} sley_gnn_options;
+#define SLEY_GNN_OPTIONS_INIT                                                                                \
+  { sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false }
+
+/* Makes a network. block: this rank's rows of A, which is square, columns numbered globally; it is read
+ * during the call only. row_begin: size + 1 numbers, as for sley_plan_create. Ended by sley_gnn_destroy,
+ * before the comm ends. Collective. Errors, on all ranks: SLEY_ERR_ARG, SLEY_ERR_OVERFLOW,
+ * SLEY_ERR_UNSUPPORTED (the device has no kernel, or too many layers), SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
+sley_status sley_gnn_create(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                            const sley_gnn_options *options, sley_gnn **out);
+
+typedef struct sley_gnn_parameter {
+  const char *name; /* layer and what, as in "0.weight"; valid as long as the network */
+  int64_t rows, cols;
+  void *value, *grad; /* rows x cols values each, in the device's memory, the network's */
+} sley_gnn_parameter;
+
+/* How many parameters there are, and one of them. Not collective. Errors: SLEY_ERR_ARG. */
+sley_status sley_gnn_parameters(const sley_gnn *gnn, int *count);
+sley_status sley_gnn_parameter_get(const sley_gnn *gnn, int number, sley_gnn_parameter *out);
+
+typedef struct sley_gnn_batch {
+  size_t struct_size;
+  const void *x;        /* this rank's rows x features values */
+  int64_t ldx;          /* elements, at least features */
+  const int32_t *label; /* of each row: 0 .. classes - 1; -1: the row is not counted */
+  int64_t step;         /* of dropout's masks: another number for each call; default 0 */
+  double rate;          /* of learning; default 0.01. 0: gradients only, weights stay as they are */
+  double decay;         /* of weights, added to the gradient; default 5e-4 */
+} sley_gnn_batch;
+#define SLEY_GNN_BATCH_INIT                                                                                  \
+  { sizeof(sley_gnn_batch), NULL, 0, NULL, 0, 0.01, 5e-4 }
+
+/* One step: logits with dropout, the mean negative log-likelihood of all ranks' rows that are counted, its
+ * gradients with respect to the parameters, summed over ranks in their order, and a step of Adam (betas 0.9
+ * and 0.999, eps 1e-8). *loss, *counted (either may be NULL): before the step. Waits for the loss.
+ * Collective. Errors: SLEY_ERR_ARG, SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED; an error ends the comm. */
+sley_status sley_gnn_train(sley_gnn *gnn, const sley_gnn_batch *batch, double *loss, int64_t *counted);
+
+/* logits: this rank's rows x classes values, ld apart, in the device's memory; NULL: not wanted. With labels
+ * also the mean loss, without dropout; rate and decay are not looked at. Collective. Errors: as
+ * sley_gnn_train. */
+sley_status sley_gnn_infer(sley_gnn *gnn, const sley_gnn_batch *batch, void *logits, int64_t ld,
+                           double *loss);
+
+void sley_gnn_destroy(sley_gnn *gnn); /* accepts NULL, then on all ranks. Collective */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graph networks of the public interface: argument checks. */
+#include "base/structs.h"
+#include "gnn/network.h"
+
+/* The most that one value of a dtype takes. */
+enum { MOST_BYTES = 8 };
+
+static sley_status check_sizes(const char *call, const sley_gnn_options *o) {
+  if (o->layers < 1)
+    return sl_fail(SLEY_ERR_ARG, "%s: %d layers: there is at least 1", call, o->layers);
+  if (o->features < 0 || o->hidden < 1 || o->classes < 1 || o->heads < 1)
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: %lld features, %lld hidden, %lld classes, %lld heads: features must be 0 or more, "
+                   "the others 1 or more",
+                   call, (long long)o->features, (long long)o->hidden, (long long)o->classes,
+                   (long long)o->heads);
+  if (o->classes > INT32_MAX || o->features > INT32_MAX || o->hidden > INT32_MAX / o->heads)
+    return sl_fail(SLEY_ERR_OVERFLOW, "%s: a layer has 2^31 values a row or more", call);
+  return SLEY_OK;
+}
+
+static sley_status check_options(const char *call, const sley_gnn_options *o) {
+  if ((unsigned)o->model > SLEY_GNN_GAT)
+    return sl_fail(SLEY_ERR_ARG, "%s: there is no model %d", call, (int)o->model);
+  if (sley_dtype_bytes(o->dtype) == 0)
+    return sl_fail(SLEY_ERR_ARG, "%s: there is no dtype %d", call, (int)o->dtype);
+  if (!(o->dropout >= 0 && o->dropout < 1))
+    return sl_fail(SLEY_ERR_ARG, "%s: dropout is %g: it must be 0 or more and less than 1", call, o->dropout);
+  return check_sizes(call, o);
+}
+
+static sley_status check_block(const char *call, const sl_comm *comm, const sley_matrix *block,
+                               const int64_t *row_begin) {
+  sley_matrix_info info;
+  if (!block || !row_begin)
+    return sl_fail(SLEY_ERR_ARG, "%s: block or row_begin is NULL", call);
+  SL_TRY(sley_matrix_info_get(block, &info));
+  const int64_t rows = row_begin[comm->rank + 1] - row_begin[comm->rank];
+  if (info.rows != rows || info.cols != row_begin[comm->size])
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: block has %lld rows and %lld columns: row_begin says %lld rows of a square matrix of "
+                   "%lld",
+                   call, (long long)info.rows, (long long)info.cols, (long long)rows,
+                   (long long)row_begin[comm->size]);
+  return SLEY_OK;
+}
+
+/* Whether all ranks say the same. Collective. */
+static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_options *o) {
+  static const char *const name[] = {"model", "layers", "features", "hidden",       "classes",
+                                     "heads", "dtype",  "seed",     "reproducible", "dropout"};
+  const int64_t given[] = {
+      o->model, o->layers, o->features,      o->hidden,       o->classes,
+      o->heads, o->dtype,  (int64_t)o->seed, o->reproducible, (int64_t)(o->dropout * 0x1p52)};
+  return sl_agree_same(comm, call, name, given, (int)(sizeof given / sizeof *given));
+}
+
+sley_status sley_gnn_create(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                            const sley_gnn_options *options, sley_gnn **out) {
+  static const char call[] = "sley_gnn_create";
+  sley_gnn_options chosen = SLEY_GNN_OPTIONS_INIT;
+  if (!comm)
+    return sl_fail(SLEY_ERR_ARG, "%s: comm is NULL", call);
+  sley_status status = sl_struct_take("sley_gnn_options", options, sizeof chosen, &chosen);
+  if (status == SLEY_OK && !out)
+    status = sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
+  if (status == SLEY_OK)
+    status = check_options(call, &chosen);
+  if (status == SLEY_OK)
+    status = check_block(call, comm, block, row_begin);
+  SL_TRY(sl_agree(comm, status));
+  SL_TRY(check_same(call, comm, &chosen));
+  return sl_network_create(comm, block, row_begin, &chosen, out);
+}
+
+sley_status sley_gnn_parameters(const sley_gnn *gnn, int *count) {
+  if (!gnn || !count)
+    return sl_fail(SLEY_ERR_ARG, "sley_gnn_parameters: gnn or count is NULL");
+  *count = gnn->parameters.count;
+  return SLEY_OK;
+}
+
+sley_status sley_gnn_parameter_get(const sley_gnn *gnn, int number, sley_gnn_parameter *out) {
+  if (!gnn || !out || number < 0 || number >= gnn->parameters.count)
+    return sl_fail(SLEY_ERR_ARG, "sley_gnn_parameter_get: gnn or out is NULL, or there is no parameter %d",
+                   number);
+  const sl_rows value = sl_parameter_value(&gnn->parameters, number);
+  *out = (sley_gnn_parameter){.name = gnn->parameters.one[number].name,
+                              .rows = value.rows,
+                              .cols = value.cols,
+                              .value = value.data,
+                              .grad = sl_parameter_grad(&gnn->parameters, number).data};
+  return SLEY_OK;
+}
+
+/* What the caller gave of a batch. */
+static sley_status take_batch(const char *call, const sley_gnn *gnn, const sley_gnn_batch *given, bool labels,
+                              sley_gnn_batch *out, sl_rows *x) {
+  const int64_t rows = gnn->graph->rows, features = gnn->options.features;
+  SL_TRY(sl_struct_take("sley_gnn_batch", given, sizeof *out, out));
+  if (out->ldx < features || (rows > 0 && features > 0 && !out->x))
+    return sl_fail(SLEY_ERR_ARG, "%s: x is NULL, or ldx is %lld, less than %lld features", call,
+                   (long long)out->ldx, (long long)features);
+  if (out->ldx > INT64_MAX / MOST_BYTES / (rows + 1))
+    return sl_fail(SLEY_ERR_OVERFLOW, "%s: x has more than 2^63 bytes", call);
+  if (labels && rows > 0 && !out->label)
+    return sl_fail(SLEY_ERR_ARG, "%s: label is NULL", call);
+  if (out->step < 0 || !(out->rate >= 0) || !(out->decay >= 0))
+    return sl_fail(SLEY_ERR_ARG, "%s: step is %lld, rate %g, decay %g: none may be below 0", call,
+                   (long long)out->step, out->rate, out->decay);
+  *x = (sl_rows){.data = (void *)out->x, .rows = rows, .cols = features, .ld = out->ldx};
+  return SLEY_OK;
+}
+
+/* A rank that returns an error alone ends the comm: others may wait for it. */
+static sley_status end_on_error(const sley_gnn *gnn, sley_status status) {
+  if (status != SLEY_OK && status != SLEY_ERR_PEER && gnn->comm->size > 1)
+    gnn->comm->ops->abort(gnn->comm, status);
+  return status;
+}
+
+static sley_status train(sley_gnn *gnn, const sley_gnn_batch *batch, sl_rows x, double *loss,
+                         int64_t *counted) {
+  double mean;
+  int64_t rows;
+  SL_TRY(sl_network_forward(gnn, x, true, batch->step));
+  SL_TRY(sl_network_loss(gnn, batch->label, true, &mean, &rows));
+  SL_TRY(sl_network_backward(gnn, x, batch->step));
+  if (batch->rate > 0)
+    SL_TRY(sl_network_step(gnn, batch->rate, batch->decay));
+  if (loss)
+    *loss = mean;
+  if (counted)
+    *counted = rows;
+  return SLEY_OK;
+}
+
+sley_status sley_gnn_train(sley_gnn *gnn, const sley_gnn_batch *batch, double *loss, int64_t *counted) {
+  static const char call[] = "sley_gnn_train";
+  sley_gnn_batch b = SLEY_GNN_BATCH_INIT;
+  sl_rows x;
+  if (!gnn)
+    return sl_fail(SLEY_ERR_ARG, "%s: gnn is NULL", call);
+  sley_status status = take_batch(call, gnn, batch, true, &b, &x);
+  if (status == SLEY_OK)
+    status = train(gnn, &b, x, loss, counted);
+  return end_on_error(gnn, status);
+}
+
+/* Dropout of nothing is a copy. */
+static sley_status copy_logits(const sley_gnn *gnn, void *to, int64_t ld) {
+  const sl_rows from = sl_network_logits(gnn);
+  const sl_mask none = {.p = 0};
+  return sl_dense_drop(&gnn->work, &none, from,
+                       (sl_rows){.data = to, .rows = from.rows, .cols = from.cols, .ld = ld});
+}
+
+static sley_status infer(sley_gnn *gnn, const sley_gnn_batch *batch, sl_rows x, void *logits, int64_t ld,
+                         double *loss) {
+  double mean = 0;
+  int64_t rows;
+  SL_TRY(sl_network_forward(gnn, x, false, 0));
+  if (loss)
+    SL_TRY(sl_network_loss(gnn, batch->label, false, &mean, &rows));
+  if (loss)
+    *loss = mean;
+  return logits ? copy_logits(gnn, logits, ld) : SLEY_OK;
+}
+
+sley_status sley_gnn_infer(sley_gnn *gnn, const sley_gnn_batch *batch, void *logits, int64_t ld,
+                           double *loss) {
+  static const char call[] = "sley_gnn_infer";
+  sley_gnn_batch b = SLEY_GNN_BATCH_INIT;
+  sl_rows x;
+  if (!gnn)
+    return sl_fail(SLEY_ERR_ARG, "%s: gnn is NULL", call);
+  sley_status status = take_batch(call, gnn, batch, loss != NULL, &b, &x);
+  if (status == SLEY_OK && logits && ld < gnn->options.classes)
+    status = sl_fail(SLEY_ERR_ARG, "%s: the leading dimension of logits is %lld, less than %lld classes",
+                     call, (long long)ld, (long long)gnn->options.classes);
+  if (status == SLEY_OK)
+    status = infer(gnn, &b, x, logits, ld, loss);
+  return end_on_error(gnn, status);
+}
+
+void sley_gnn_destroy(sley_gnn *gnn) {
+  sl_network_destroy(gnn);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrices of layers: the arguments of the dense operations. */
+#include "gnn/dense.h"
+
+enum { ROW_ALIGNMENT = 16 };
+
+sley_status sl_rows_take(sl_comm *comm, sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out) {
+  const int64_t value = (int64_t)sley_dtype_bytes(dtype), step = ROW_ALIGNMENT / value,
+                ld = (cols + step - 1) / step * step;
+  int64_t bytes;
+  if (__builtin_mul_overflow(rows, ld * value, &bytes))
+    return sl_fail(SLEY_ERR_OVERFLOW, "rows of a network have more than 2^63 bytes");
+  *out = (sl_rows){.rows = rows, .cols = cols, .ld = ld};
+  return comm->device->ops->alloc(comm->device, bytes, "rows of a network", &out->data);
+}
+
+void sl_rows_give(sl_comm *comm, sl_rows *rows) {
+  if (rows->data)
+    comm->device->ops->free(comm->device, rows->data);
+  *rows = (sl_rows){0};
+}
+
+sl_rows sl_rows_columns(sl_rows m, int64_t first, int64_t count, sley_dtype dtype) {
+  m.data = (char *)m.data + first * (int64_t)sley_dtype_bytes(dtype);
+  m.cols = count;
+  return m;
+}
+
+sley_status sl_dense_multiply(const sl_dense_work *work, const sl_product *p, sl_rows c) {
+  return sl_kernel_run(work->comm->queue,
+                       &(sl_kernel_args){.op = SL_OP_GEMM,
+                                         .gemm = {.dtype = work->dtype,
+                                                  .transpose_a = p->transpose_a,
+                                                  .transpose_b = p->transpose_b,
+                                                  .in_order = work->in_order,
+                                                  .m = c.rows,
+                                                  .n = c.cols,
+                                                  .k = p->transpose_a ? p->a.rows : p->a.cols,
+                                                  .alpha = 1,
+                                                  .beta = p->beta,
+                                                  .a = p->a.data,
+                                                  .lda = p->a.ld,
+                                                  .b = p->b.data,
+                                                  .ldb = p->b.ld,
+                                                  .c = c.data,
+                                                  .ldc = c.ld,
+                                                  .bias = p->bias,
+                                                  .act = p->act,
+                                                  .slope = p->slope}});
+}
+
+/* A product of no terms: c = act(beta c + bias). */
+static sley_status finish(const sl_dense_work *work, double beta, const void *bias, sley_activation act,
+                          double slope, sl_rows c) {
+  return sl_kernel_run(work->comm->queue, &(sl_kernel_args){.op = SL_OP_GEMM,
+                                                            .gemm = {.dtype = work->dtype,
+                                                                     .m = c.rows,
+                                                                     .n = c.cols,
+                                                                     .beta = beta,
+                                                                     .c = c.data,
+                                                                     .ldc = c.ld,
+                                                                     .bias = bias,
+                                                                     .act = act,
+                                                                     .slope = slope}});
+}
+
+sley_status sl_dense_fill(const sl_dense_work *work, const void *bias, sl_rows c) {
+  return finish(work, 0, bias, SLEY_NO_ACTIVATION, 0, c);
+}
+
+sley_status sl_dense_activate(const sl_dense_work *work, const void *bias, sley_activation act, double slope,
+                              sl_rows c) {
+  return bias || act != SLEY_NO_ACTIVATION ? finish(work, 1, bias, act, slope, c) : SLEY_OK;
+}
+
+sley_status sl_dense_activate_grad(const sl_dense_work *work, sley_activation act, double slope, sl_rows y,
+                                   sl_rows dy) {
+  if (act == SLEY_NO_ACTIVATION)
+    return SLEY_OK;
+  return sl_kernel_run(work->comm->queue, &(sl_kernel_args){.op = SL_OP_ACTIVATE_GRAD,
+                                                            .activate_grad = {.dtype = work->dtype,
+                                                                              .act = act,
+                                                                              .slope = slope,
+                                                                              .rows = y.rows,
+                                                                              .cols = y.cols,
+                                                                              .y = y.data,
+                                                                              .ldy = y.ld,
+                                                                              .dy = dy.data,
+                                                                              .lddy = dy.ld,
+                                                                              .dx = dy.data,
+                                                                              .lddx = dy.ld}});
+}
+
+sley_status sl_dense_column_sums(const sl_dense_work *work, sl_rows x, void *out) {
+  return sl_kernel_run(
+      work->comm->queue,
+      &(sl_kernel_args){
+          .op = SL_OP_COLUMN_SUMS,
+          .column_sums = {
+              .dtype = work->dtype, .rows = x.rows, .cols = x.cols, .x = x.data, .ldx = x.ld, .out = out}});
+}
+
+sley_status sl_dense_drop(const sl_dense_work *work, const sl_mask *mask, sl_rows in, sl_rows out) {
+  return sl_kernel_run(work->comm->queue, &(sl_kernel_args){.op = SL_OP_DROPOUT,
+                                                            .dropout = {.dtype = work->dtype,
+                                                                        .p = mask->p,
+                                                                        .seed = mask->seed,
+                                                                        .stream = mask->stream,
+                                                                        .rows = in.rows,
+                                                                        .cols = in.cols,
+                                                                        .first_row = mask->first_row,
+                                                                        .in = in.data,
+                                                                        .ld_in = in.ld,
+                                                                        .out = out.data,
+                                                                        .ld_out = out.ld}});
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What layers do with matrices in the memory of the rank's device: products, biases, activations, sums of
+ * columns, dropout. Each function enqueues one kernel on the rank's queue. */
+#ifndef SLEY_GNN_DENSE_H
+#define SLEY_GNN_DENSE_H
+
+#include "transport/transport.h"
+
+/* rows x cols values of a network's dtype, ld apart. */
+typedef struct sl_rows {
+  void *data;
+  int64_t rows, cols, ld;
+} sl_rows;
+
+/* Memory of the rank's device for rows x cols values, which begin at multiples of 16 bytes, so that kernels
+ * load vectors. Freed by the second, which accepts one without memory. Errors: SLEY_ERR_OVERFLOW,
+ * SLEY_ERR_MEMORY. */
+sley_status sl_rows_take(sl_comm *comm, sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out);
+void sl_rows_give(sl_comm *comm, sl_rows *rows);
+
+/* Columns [first, first + count) of m. */
+sl_rows sl_rows_columns(sl_rows m, int64_t first, int64_t count, sley_dtype dtype);
+
+/* How the device works: the dtype of all matrices; sums in order. */
+typedef struct sl_dense_work {
+  sl_comm *comm;
+  sley_dtype dtype;
+  bool in_order;
+} sl_dense_work;
+
+/* c = act(op(a) op(b) + beta c + bias), with op the transpose where it is asked for. bias: NULL, or a value
+ * for each column. c overlaps neither. Errors: as sley_gemm. */
+typedef struct sl_product {
+  sl_rows a, b;
+  bool transpose_a, transpose_b;
+  double beta;
+  const void *bias;
+  sley_activation act;
+  double slope;
+} sl_product;
+sley_status sl_dense_multiply(const sl_dense_work *work, const sl_product *product, sl_rows c);
+
+/* Each row of c becomes bias, or 0 where it is NULL. */
+sley_status sl_dense_fill(const sl_dense_work *work, const void *bias, sl_rows c);
+
+/* c = act(c + bias). */
+sley_status sl_dense_activate(const sl_dense_work *work, const void *bias, sley_activation act, double slope,
+                              sl_rows c);
+
+/* dy = dy act'(y). */
+sley_status sl_dense_activate_grad(const sl_dense_work *work, sley_activation act, double slope, sl_rows y,
+                                   sl_rows dy);
+
+/* out: a value for each column of x. */
+sley_status sl_dense_column_sums(const sl_dense_work *work, sl_rows x, void *out);
+
+/* out = in where the mask keeps, divided by 1 - p, else 0; out may be in. The mask is drawn for the global
+ * row. */
+typedef struct sl_mask {
+  double p;
+  uint64_t seed;
+  uint32_t stream;
+  int64_t first_row;
+} sl_mask;
+sley_status sl_dense_drop(const sl_dense_work *work, const sl_mask *mask, sl_rows in, sl_rows out);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GAT: T = X W;  q = T . a_dst and k = T . a_src, head by head;  Z = attention(q, [T | k]) over the entries
+ * of A and one for each row itself;  Y = act(Z + b). Heads stand side by side.
+ *
+ *   backward   (dq, [dT | dk]) = the gradients of the attention, from dZ = dY
+ *              da_src = T^T dk, da_dst = T^T dq, head by head;  dT += dk a_src^T + dq a_dst^T
+ *              dW = X^T dT;  dX = dT W^T;  db = sum of the rows of dY
+ *
+ * Source: Velickovic and others, Graph attention networks, ICLR 2018, equations 1 to 5. */
+#include "gnn/layer.h"
+
+enum { WEIGHT, SOURCE_VECTOR, TARGET_VECTOR, BIAS };
+enum { SOURCE, GRADIENT_SOURCE, QUERY, GRADIENT_QUERY, RESULT };
+
+static int64_t width(const sl_layer *l) {
+  return l->out / l->heads;
+}
+
+static sley_status declare(sl_layer *l, sl_parameters *p) {
+  const double limit = sl_layer_glorot(l->heads, width(l));
+  SL_TRY(sl_layer_declare(l, p, WEIGHT, "weight", l->in, l->out, sl_layer_glorot(l->in, l->out)));
+  SL_TRY(sl_layer_declare(l, p, SOURCE_VECTOR, "source", l->heads, width(l), limit));
+  SL_TRY(sl_layer_declare(l, p, TARGET_VECTOR, "target", l->heads, width(l), limit));
+  return sl_layer_declare(l, p, BIAS, "bias", 1, l->out, 0);
+}
+
+static sley_status take(sl_layer *l) {
+  for (int slot = SOURCE; slot <= GRADIENT_SOURCE; slot++)
+    SL_TRY(sl_layer_take_rows(l, slot, l->out + l->heads));
+  for (int slot = QUERY; slot <= GRADIENT_QUERY; slot++)
+    SL_TRY(sl_layer_take_rows(l, slot, l->heads));
+  return sl_layer_take_rows(l, RESULT, l->out);
+}
+
+static sley_status open(sl_layer *l) {
+  sl_device *device = l->work.comm->device;
+  sley_attention_options o = SLEY_ATTENTION_OPTIONS_INIT;
+  o.heads = l->heads;
+  o.width = width(l);
+  o.dtype = l->work.dtype;
+  o.slope = l->slope;
+  SL_TRY(sl_agree(l->work.comm, take(l)));
+  SL_TRY(sl_attention_create(l->graph, &o, &l->attention));
+  return sl_agree(l->work.comm,
+                  device->ops->alloc(device, l->attention->saved.bytes, "what attention saves", &l->saved));
+}
+
+/* Column h of m. */
+static sl_rows column(const sl_layer *l, sl_rows m, int64_t h) {
+  return sl_rows_columns(m, h, 1, l->work.dtype);
+}
+
+/* Head h of rows of T, and of a vector of each head: as a row, and as a column. */
+static sl_rows head_of(const sl_layer *l, sl_rows t, int64_t h) {
+  return sl_rows_columns(t, h * width(l), width(l), l->work.dtype);
+}
+static sl_rows vector_of(const sl_layer *l, sl_rows vectors, int64_t h) {
+  sl_rows row = sl_rows_columns(vectors, h * width(l), width(l), l->work.dtype);
+  row.rows = 1;
+  return row;
+}
+static sl_rows upright(sl_rows row) {
+  return (sl_rows){.data = row.data, .rows = row.cols, .cols = 1, .ld = 1};
+}
+
+static sley_attention_operands operands_of(const sl_layer *l) {
+  sley_attention_operands o = SLEY_ATTENTION_OPERANDS_INIT;
+  o.query = l->rows[QUERY].data;
+  o.ldq = l->rows[QUERY].ld;
+  o.source = l->rows[SOURCE].data;
+  o.lds = l->rows[SOURCE].ld;
+  o.y = l->rows[RESULT].data;
+  o.ldy = l->rows[RESULT].ld;
+  o.saved = l->saved;
+  return o;
+}
+
+static sley_status make_scores(sl_layer *l, sl_rows t) {
+  const sl_rows keys = sl_rows_columns(l->rows[SOURCE], l->out, l->heads, l->work.dtype);
+  for (int64_t h = 0; h < l->heads; h++) {
+    sl_product product = {.a = head_of(l, t, h),
+                          .b = upright(vector_of(l, sl_layer_value(l, SOURCE_VECTOR), h))};
+    SL_TRY(sl_dense_multiply(&l->work, &product, column(l, keys, h)));
+    product.b = upright(vector_of(l, sl_layer_value(l, TARGET_VECTOR), h));
+    SL_TRY(sl_dense_multiply(&l->work, &product, column(l, l->rows[QUERY], h)));
+  }
+  return SLEY_OK;
+}
+
+static sley_status forward(sl_layer *l, const sl_pass *p) {
+  const sl_rows t = sl_rows_columns(l->rows[SOURCE], 0, l->out, l->work.dtype), z = l->rows[RESULT];
+  const sl_product product = {.a = p->x, .b = sl_layer_value(l, WEIGHT)};
+  const sley_attention_operands operands = operands_of(l);
+  sl_queue *queue = l->work.comm->queue;
+  SL_TRY(sl_dense_multiply(&l->work, &product, t));
+  SL_TRY(make_scores(l, t));
+  SL_TRY(sl_attention_forward(l->attention, &operands));
+  SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, p->y.data, z.data,
+                          z.rows * z.ld * (int64_t)sley_dtype_bytes(l->work.dtype)));
+  return sl_dense_activate(&l->work, sl_layer_value(l, BIAS).data, p->act, p->slope, p->y);
+}
+
+/* Of one vector: its gradient, and what comes to dT through it. */
+static sley_status vector_back(sl_layer *l, int slot, int64_t h, sl_rows t, sl_rows scores, sl_rows dt) {
+  const sl_rows score = column(l, scores, h);
+  const sl_product da = {.a = head_of(l, t, h), .transpose_a = true, .b = score},
+                   more = {.a = score, .b = vector_of(l, sl_layer_value(l, slot), h), .beta = 1};
+  SL_TRY(sl_dense_multiply(&l->work, &da, upright(vector_of(l, sl_layer_grad(l, slot), h))));
+  return sl_dense_multiply(&l->work, &more, head_of(l, dt, h));
+}
+
+static sley_status backward(sl_layer *l, const sl_pass_back *p) {
+  const sl_rows gradient = l->rows[GRADIENT_SOURCE], query = l->rows[GRADIENT_QUERY];
+  const sl_rows t = sl_rows_columns(l->rows[SOURCE], 0, l->out, l->work.dtype),
+                dt = sl_rows_columns(gradient, 0, l->out, l->work.dtype),
+                dk = sl_rows_columns(gradient, l->out, l->heads, l->work.dtype);
+  const sl_product dw = {.a = p->x, .transpose_a = true, .b = dt},
+                   back = {.a = dt, .b = sl_layer_value(l, WEIGHT), .transpose_b = true};
+  const sley_attention_operands operands = operands_of(l);
+  sley_attention_gradients to = SLEY_ATTENTION_GRADIENTS_INIT;
+  to.dy = p->dy.data;
+  to.lddy = p->dy.ld;
+  to.dquery = query.data;
+  to.lddq = query.ld;
+  to.dsource = gradient.data;
+  to.ldds = gradient.ld;
+  SL_TRY(sl_dense_column_sums(&l->work, p->dy, sl_layer_grad(l, BIAS).data));
+  SL_TRY(sl_attention_backward(l->attention, &operands, &to));
+  for (int64_t h = 0; h < l->heads; h++) {
+    SL_TRY(vector_back(l, SOURCE_VECTOR, h, t, dk, dt));
+    SL_TRY(vector_back(l, TARGET_VECTOR, h, t, query, dt));
+  }
+  SL_TRY(sl_dense_multiply(&l->work, &dw, sl_layer_grad(l, WEIGHT)));
+  return p->dx.data ? sl_dense_multiply(&l->work, &back, p->dx) : SLEY_OK;
+}
+
+const sl_layer_kind sl_layer_gat = {.name = "gat",
+                                    .loops = SL_LOOPS_ONE,
+                                    .norm = SL_NORM_NONE,
+                                    .act = SLEY_ELU,
+                                    .heads = true,
+                                    .declare = declare,
+                                    .open = open,
+                                    .forward = forward,
+                                    .backward = backward,
+                                    .close = sl_layer_close};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GCN: Y = act(N X W + b), where N has an entry for each of A and one for each row itself, 1 / sqrt(d_i d_j),
+ * d_i being the entries of row i. Backward: see sl_layer_update; db = the sum of the rows of dY. Source: Kipf
+ * and Welling, ICLR 2017, equation 2. */
+#include "gnn/layer.h"
+
+enum { WEIGHT, BIAS };
+
+static sley_status declare(sl_layer *l, sl_parameters *p) {
+  SL_TRY(sl_layer_declare(l, p, WEIGHT, "weight", l->in, l->out, sl_layer_glorot(l->in, l->out)));
+  return sl_layer_declare(l, p, BIAS, "bias", 1, l->out, 0);
+}
+
+static sley_status open(sl_layer *l) {
+  return sl_layer_open_update(l, SLEY_AGGREGATE_SUM);
+}
+
+static sley_status forward(sl_layer *l, const sl_pass *p) {
+  return sl_layer_update(l, WEIGHT, p, false, sl_layer_value(l, BIAS).data);
+}
+
+static sley_status backward(sl_layer *l, const sl_pass_back *p) {
+  SL_TRY(sl_dense_column_sums(&l->work, p->dy, sl_layer_grad(l, BIAS).data));
+  return sl_layer_update_back(l, WEIGHT, p->x, p->dy, p->dx);
+}
+
+const sl_layer_kind sl_layer_gcn = {.name = "gcn",
+                                    .loops = SL_LOOPS_ONE,
+                                    .norm = SL_NORM_SYMMETRIC,
+                                    .act = SLEY_RELU,
+                                    .declare = declare,
+                                    .open = open,
+                                    .forward = forward,
+                                    .backward = backward,
+                                    .close = sl_layer_close};

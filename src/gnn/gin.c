@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GIN: H = relu(S X W1 + b1);  Y = act(H W2 + b2), where S has an entry for each of A and one for each row
+ * itself: the sum of a row's neighbours and of the row (epsilon is 0), and a perceptron of one hidden layer
+ * as wide as Y.
+ *
+ *   backward   dW2 = H^T dY;  dH = dY W2^T relu'(H);  db2, db1 = the sums of the rows of dY, dH;  the rest
+ * from dH, see sl_layer_update
+ *
+ * Source: Xu, Hu, Leskovec and Jegelka, How powerful are graph neural networks?, ICLR 2019, equation 4.1. */
+#include "gnn/layer.h"
+
+enum { WEIGHT_1, BIAS_1, WEIGHT_2, BIAS_2 };
+enum { HIDDEN, GRADIENT_HIDDEN };
+
+static sley_status declare(sl_layer *l, sl_parameters *p) {
+  SL_TRY(sl_layer_declare(l, p, WEIGHT_1, "weight1", l->in, l->out, sl_layer_glorot(l->in, l->out)));
+  SL_TRY(sl_layer_declare(l, p, BIAS_1, "bias1", 1, l->out, 0));
+  SL_TRY(sl_layer_declare(l, p, WEIGHT_2, "weight2", l->out, l->out, sl_layer_glorot(l->out, l->out)));
+  return sl_layer_declare(l, p, BIAS_2, "bias2", 1, l->out, 0);
+}
+
+static sley_status take(sl_layer *l) {
+  SL_TRY(sl_layer_take_rows(l, HIDDEN, l->out));
+  return sl_layer_take_rows(l, GRADIENT_HIDDEN, l->out);
+}
+
+static sley_status open(sl_layer *l) {
+  SL_TRY(sl_agree(l->work.comm, take(l)));
+  return sl_layer_open_update(l, SLEY_AGGREGATE_SUM);
+}
+
+static sley_status forward(sl_layer *l, const sl_pass *p) {
+  const sl_pass inner = {.x = p->x, .y = l->rows[HIDDEN], .act = SLEY_RELU};
+  const sl_product outer = {.a = l->rows[HIDDEN],
+                            .b = sl_layer_value(l, WEIGHT_2),
+                            .bias = sl_layer_value(l, BIAS_2).data,
+                            .act = p->act,
+                            .slope = p->slope};
+  SL_TRY(sl_layer_update(l, WEIGHT_1, &inner, false, sl_layer_value(l, BIAS_1).data));
+  return sl_dense_multiply(&l->work, &outer, p->y);
+}
+
+static sley_status backward(sl_layer *l, const sl_pass_back *p) {
+  const sl_rows h = l->rows[HIDDEN], dh = l->rows[GRADIENT_HIDDEN];
+  const sl_product dw = {.a = h, .transpose_a = true, .b = p->dy},
+                   back = {.a = p->dy, .b = sl_layer_value(l, WEIGHT_2), .transpose_b = true};
+  SL_TRY(sl_dense_column_sums(&l->work, p->dy, sl_layer_grad(l, BIAS_2).data));
+  SL_TRY(sl_dense_multiply(&l->work, &dw, sl_layer_grad(l, WEIGHT_2)));
+  SL_TRY(sl_dense_multiply(&l->work, &back, dh));
+  SL_TRY(sl_dense_activate_grad(&l->work, SLEY_RELU, 0, h, dh));
+  SL_TRY(sl_dense_column_sums(&l->work, dh, sl_layer_grad(l, BIAS_1).data));
+  return sl_layer_update_back(l, WEIGHT_1, p->x, dh, p->dx);
+}
+
+const sl_layer_kind sl_layer_gin = {.name = "gin",
+                                    .loops = SL_LOOPS_ONE,
+                                    .norm = SL_NORM_NONE,
+                                    .act = SLEY_RELU,
+                                    .declare = declare,
+                                    .open = open,
+                                    .forward = forward,
+                                    .backward = backward,
+                                    .close = sl_layer_close};

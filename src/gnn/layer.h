@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A layer of a network: rows of `in` values become rows of `out` values, along the entries of the graph's
+ * relation. Each kind stands in a file of its own, with its equations, forward and backward. */
+#ifndef SLEY_GNN_LAYER_H
+#define SLEY_GNN_LAYER_H
+
+#include "gnn/parameters.h"
+#include "ops/aggregation.h"
+#include "ops/attention.h"
+
+/* What of the graph a kind of layer sums over. */
+typedef enum sl_loops {
+  SL_LOOPS_AS_GIVEN,
+  SL_LOOPS_ONE
+} sl_loops; /* ONE: each row has one entry of its own */
+typedef enum sl_norm {
+  SL_NORM_NONE,
+  SL_NORM_MEAN,     /* an entry's value is 1 / entries of its row */
+  SL_NORM_SYMMETRIC /* 1 / sqrt(entries of its row, entries of its column's row) */
+} sl_norm;
+
+typedef struct sl_layer sl_layer;
+
+/* The rows of a forward call. y = act(layer(x)). */
+typedef struct sl_pass {
+  sl_rows x, y;
+  sley_activation act;
+  double slope;
+} sl_pass;
+
+/* Of a backward call: x and y as they were; dy: the gradient with respect to what the activation was given,
+ * and free for the layer's use; dx.data NULL: not wanted. */
+typedef struct sl_pass_back {
+  sl_rows x, y, dy, dx;
+} sl_pass_back;
+
+typedef struct sl_layer_kind {
+  const char *name; /* as the command takes it */
+  sl_loops loops;
+  sl_norm norm;
+  sley_activation act; /* between layers */
+  bool heads;          /* hidden layers have several */
+  /* Adds the parameters. Errors: SLEY_ERR_UNSUPPORTED (too many). */
+  sley_status (*declare)(sl_layer *layer, sl_parameters *parameters);
+  /* Operations on the graph and memory. Collective, agreed. */
+  sley_status (*open)(sl_layer *layer);
+  sley_status (*forward)(sl_layer *layer, const sl_pass *pass);
+  /* Writes the gradients of all of the layer's parameters, of this rank's rows. Collective, as forward. */
+  sley_status (*backward)(sl_layer *layer, const sl_pass_back *pass);
+  void (*close)(sl_layer *layer); /* accepts one that open has failed for. Collective */
+} sl_layer_kind;
+
+enum { SL_LAYER_PARAMETERS = 6, SL_LAYER_ROWS = 6 };
+
+struct sl_layer {
+  const sl_layer_kind *kind;
+  int number;
+  int64_t in, out; /* out: heads x width */
+  int64_t heads;
+  double slope; /* of attention */
+  sl_dense_work work;
+  sley_graph *graph;
+  const void *norm; /* values of entries; NULL: 1 */
+  const sl_parameters *parameters;
+  int parameter[SL_LAYER_PARAMETERS];
+  sl_rows rows[SL_LAYER_ROWS]; /* memory that the kind has taken */
+  sley_aggregation *aggregation;
+  int32_t *arg; /* of a maximum */
+  sley_attention *attention;
+  void *saved;
+  sl_rows between, gradient_between; /* T, dT of an update */
+  bool update_first;
+};
+
+extern const sl_layer_kind *const sl_layer_kinds[]; /* by sley_gnn_model; ends with NULL */
+
+/* ---- for the kinds */
+
+/* Adds parameter number `slot` of the layer. limit: see sl_parameter. */
+sley_status sl_layer_declare(sl_layer *layer, sl_parameters *parameters, int slot, const char *what,
+                             int64_t rows, int64_t cols, double limit);
+
+/* sqrt(6 / (rows + cols)): Glorot and Bengio, AISTATS 2010, equation 16. */
+double sl_layer_glorot(int64_t rows, int64_t cols);
+
+/* Values and gradients of a parameter. */
+sl_rows sl_layer_value(const sl_layer *layer, int slot);
+sl_rows sl_layer_grad(const sl_layer *layer, int slot);
+
+/* Memory for the rank's rows of `cols` values, as rows[slot]; rows begin at multiples of 16 bytes. */
+sley_status sl_layer_take_rows(sl_layer *layer, int slot, int64_t cols);
+
+/* The update of most kinds: Y = act((Y +) N X W + b), N X being the sum, or the maximum, of values times the
+ * rows of X that the entries of a row name. Sums of rows that W makes narrower are of X W, so that fewer
+ * values are aggregated and travel:
+ *
+ *   update first      T = X W;  Y = act((Y +) N T + b)      dT = N^T dY;  dW = X^T dT;  dX = dT W^T
+ *   else              T = N X;  Y = act((Y +) T W + b)      dW = T^T dY;  dT = dY W^T;  dX = N^T dT
+ *
+ * with dY the gradient with respect to what act is given. N^T of a maximum gives each value to the entry that
+ * was chosen.
+ *
+ * open: memory for T and dT, and the aggregation. Collective, agreed. */
+sley_status sl_layer_open_update(sl_layer *layer, sley_aggregate kind);
+
+/* weight: the slot of W, in x out. add: Y is added to. bias: NULL, or a value for each column. Collective. */
+sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *pass, bool add, const void *bias);
+
+/* dx.data NULL: not wanted. Collective. */
+sley_status sl_layer_update_back(sl_layer *layer, int weight, sl_rows x, sl_rows dy, sl_rows dx);
+
+/* Frees what the functions above have made. Collective. */
+void sl_layer_close(sl_layer *layer);
+
+#endif

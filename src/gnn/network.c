@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Networks: how layers follow each other, forward and backward. */
+#include "gnn/network.h"
+
+#include <math.h>
+
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "gnn/adjacency.h"
+
+/* Values of a row that layer `number` gives. */
+static int64_t width_after(const sley_gnn_options *o, const sl_layer_kind *kind, int number) {
+  if (number == o->layers - 1)
+    return o->classes;
+  return kind->heads ? o->heads * o->hidden : o->hidden;
+}
+
+static void describe_layers(sley_gnn *gnn, const sl_layer_kind *kind) {
+  const sley_gnn_options *o = &gnn->options;
+  int64_t in = o->features;
+  for (int i = 0; i < gnn->layers; i++) {
+    const int64_t out = width_after(o, kind, i);
+    gnn->layer[i] = (sl_layer){.kind = kind,
+                               .number = i,
+                               .in = in,
+                               .out = out,
+                               .heads = kind->heads && i < o->layers - 1 ? o->heads : 1,
+                               .slope = o->slope,
+                               .work = gnn->work,
+                               .parameters = &gnn->parameters};
+    in = out;
+  }
+}
+
+static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_options *o, sley_gnn **out) {
+  const sl_layer_kind *kind = sl_layer_kinds[o->model];
+  SL_TRY(SL_NEW_ZERO(*out, 1, "a network"));
+  sley_gnn *gnn = *out;
+  gnn->comm = comm;
+  gnn->options = *o;
+  gnn->layers = o->layers;
+  gnn->first_row = row_begin[comm->rank];
+  gnn->work = (sl_dense_work){.comm = comm, .dtype = o->dtype, .in_order = o->reproducible};
+  gnn->parameters = (sl_parameters){.comm = comm, .dtype = o->dtype};
+  SL_TRY(SL_NEW_ZERO(gnn->layer, o->layers, "a network's layers"));
+  SL_TRY(SL_NEW_ZERO(gnn->given, o->layers, "a network's layers"));
+  SL_TRY(SL_NEW_ZERO(gnn->gave, o->layers, "a network's layers"));
+  describe_layers(gnn, kind);
+  for (int i = 0; i < gnn->layers; i++)
+    SL_TRY(kind->declare(&gnn->layer[i], &gnn->parameters));
+  return SLEY_OK;
+}
+
+static sley_status make_graph(sley_gnn *gnn, const sley_matrix *block, const int64_t *row_begin) {
+  const sl_layer_kind *kind = gnn->layer[0].kind;
+  sley_graph_options o = SLEY_GRAPH_OPTIONS_INIT;
+  sley_matrix *with_loops = NULL;
+  o.reproducible = gnn->options.reproducible;
+  sley_status status =
+      sl_agree(gnn->comm, sl_adjacency_make(block, gnn->first_row, kind->loops, &with_loops));
+  if (status == SLEY_OK)
+    status = sl_graph_create(gnn->comm, (const sley_matrix *const[]){with_loops}, row_begin, row_begin, &o,
+                             &gnn->graph);
+  sley_matrix_destroy(with_loops);
+  return status == SLEY_OK ? sl_adjacency_norm(gnn->graph, kind->norm, gnn->options.dtype, &gnn->norm)
+                           : status;
+}
+
+static sley_status take_rows(const sley_gnn *gnn, int64_t cols, sl_rows *out) {
+  return sl_rows_take(gnn->comm, gnn->work.dtype, gnn->graph->rows, cols, out);
+}
+
+static sley_status take_all_rows(sley_gnn *gnn) {
+  int64_t widest = 0;
+  for (int i = 0; i < gnn->layers; i++) {
+    const sl_layer *l = &gnn->layer[i];
+    widest = l->out > widest ? l->out : widest;
+    if (gnn->options.dropout > 0)
+      SL_TRY(take_rows(gnn, l->in, &gnn->given[i]));
+    SL_TRY(take_rows(gnn, l->out, &gnn->gave[i]));
+  }
+  for (int i = 0; i < 2; i++)
+    SL_TRY(take_rows(gnn, widest, &gnn->gradient[i]));
+  return gnn->comm->device->ops->alloc(gnn->comm->device, 2 * (int64_t)sizeof *gnn->sums, "a loss",
+                                       (void **)&gnn->sums);
+}
+
+static sley_status open(sley_gnn *gnn) {
+  SL_TRY(sl_agree(gnn->comm, take_all_rows(gnn)));
+  SL_TRY(sl_parameters_open(&gnn->parameters, gnn->options.seed));
+  for (int i = 0; i < gnn->layers; i++) {
+    gnn->layer[i].graph = gnn->graph;
+    gnn->layer[i].norm = gnn->norm;
+    SL_TRY(gnn->layer[i].kind->open(&gnn->layer[i]));
+  }
+  return sl_dense_create(
+      gnn->comm, &(sl_dense_spec){.kind = SLEY_ALLREDUCE, .op = SLEY_SUM, .type = SLEY_TYPE_F64, .count = 2},
+      &gnn->add_sums);
+}
+
+sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                              const sley_gnn_options *options, sley_gnn **out) {
+  sley_gnn *gnn = NULL;
+  *out = NULL;
+  sley_status status = sl_agree(comm, take(comm, row_begin, options, &gnn));
+  if (status == SLEY_OK)
+    status = make_graph(gnn, block, row_begin);
+  if (status == SLEY_OK)
+    status = open(gnn);
+  if (status != SLEY_OK) {
+    sl_network_destroy(gnn);
+    return status;
+  }
+  *out = gnn;
+  return SLEY_OK;
+}
+
+/* ---- forward and backward */
+
+/* Masks differ by layers and steps. */
+static sl_mask mask_of(const sley_gnn *gnn, int layer, int64_t step) {
+  return (sl_mask){.p = gnn->options.dropout,
+                   .seed = gnn->options.seed,
+                   .stream = (uint32_t)(step * gnn->layers + layer),
+                   .first_row = gnn->first_row};
+}
+
+/* What layer i was given, where x is the features. */
+static sl_rows input_of(const sley_gnn *gnn, sl_rows x, int i, bool dropped) {
+  return dropped ? gnn->given[i] : i > 0 ? gnn->gave[i - 1] : x;
+}
+
+static sley_activation activation_after(const sley_gnn *gnn, int i) {
+  return i < gnn->layers - 1 ? gnn->layer[i].kind->act : SLEY_NO_ACTIVATION;
+}
+
+/* Of ELU. */
+static const double ALPHA = 1;
+
+sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t step) {
+  const bool drops = training && gnn->options.dropout > 0;
+  SL_TRY(sl_interrupted());
+  for (int i = 0; i < gnn->layers; i++) {
+    if (drops) {
+      const sl_mask mask = mask_of(gnn, i, step);
+      SL_TRY(sl_dense_drop(&gnn->work, &mask, input_of(gnn, x, i, false), gnn->given[i]));
+    }
+    const sl_pass pass = {
+        .x = input_of(gnn, x, i, drops), .y = gnn->gave[i], .act = activation_after(gnn, i), .slope = ALPHA};
+    SL_TRY(gnn->layer[i].kind->forward(&gnn->layer[i], &pass));
+  }
+  return SLEY_OK;
+}
+
+sl_rows sl_network_logits(const sley_gnn *gnn) {
+  return gnn->gave[gnn->layers - 1];
+}
+
+/* The first columns of one of the two gradients: that of what layer i gave. */
+static sl_rows gradient_of(const sley_gnn *gnn, int i) {
+  return sl_rows_columns(gnn->gradient[i % 2], 0, gnn->layer[i].out, gnn->work.dtype);
+}
+
+static sley_status run_loss(const sley_gnn *gnn, const int32_t *label, double scale, bool gradient) {
+  const sl_rows logits = sl_network_logits(gnn), to = gradient_of(gnn, gnn->layers - 1);
+  return sl_kernel_run(gnn->comm->queue, &(sl_kernel_args){.op = SL_OP_NLL,
+                                                           .nll = {.dtype = gnn->work.dtype,
+                                                                   .rows = logits.rows,
+                                                                   .classes = logits.cols,
+                                                                   .logits = logits.data,
+                                                                   .ld = logits.ld,
+                                                                   .label = label,
+                                                                   .grad_scale = scale,
+                                                                   .sums = gradient ? NULL : gnn->sums,
+                                                                   .grad = gradient ? to.data : NULL,
+                                                                   .ld_grad = to.ld}});
+}
+
+sley_status sl_network_loss(sley_gnn *gnn, const int32_t *label, bool gradient, double *loss,
+                            int64_t *counted) {
+  sl_queue *queue = gnn->comm->queue;
+  double sums[2];
+  SL_TRY(run_loss(gnn, label, 1, false));
+  if (gnn->comm->size > 1)
+    SL_TRY(sl_dense_run(gnn->add_sums, gnn->sums, gnn->sums, queue));
+  SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, sums, gnn->sums, (int64_t)sizeof sums));
+  SL_TRY(queue->ops->queue_wait(queue));
+  *loss = sums[1] > 0 ? sums[0] / sums[1] : 0;
+  *counted = (int64_t)sums[1];
+  return gradient ? run_loss(gnn, label, sums[1] > 0 ? 1 / sums[1] : 0, true) : SLEY_OK;
+}
+
+sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step) {
+  const bool drops = gnn->options.dropout > 0;
+  for (int i = gnn->layers - 1; i >= 0; i--) {
+    sl_pass_back pass = {.x = input_of(gnn, x, i, drops), .y = gnn->gave[i], .dy = gradient_of(gnn, i)};
+    if (i > 0)
+      pass.dx = gradient_of(gnn, i - 1);
+    SL_TRY(sl_dense_activate_grad(&gnn->work, activation_after(gnn, i), ALPHA, pass.y, pass.dy));
+    SL_TRY(gnn->layer[i].kind->backward(&gnn->layer[i], &pass));
+    if (drops && i > 0) {
+      const sl_mask mask = mask_of(gnn, i, step);
+      SL_TRY(sl_dense_drop(&gnn->work, &mask, pass.dx, pass.dx));
+    }
+  }
+  return sl_parameters_sum(&gnn->parameters);
+}
+
+sley_status sl_network_step(sley_gnn *gnn, double rate, double decay) {
+  sl_parameters *p = &gnn->parameters;
+  const double beta1 = 0.9, beta2 = 0.999, step = (double)++p->step;
+  return sl_kernel_run(gnn->comm->queue, &(sl_kernel_args){.op = SL_OP_ADAM,
+                                                           .adam = {.dtype = p->dtype,
+                                                                    .count = p->values,
+                                                                    .param = p->value,
+                                                                    .grad = p->grad,
+                                                                    .m = p->first,
+                                                                    .v = p->second,
+                                                                    .grad_scale = 1,
+                                                                    .beta1 = beta1,
+                                                                    .beta2 = beta2,
+                                                                    .eps = 1e-8,
+                                                                    .l2 = decay,
+                                                                    .keep = 1,
+                                                                    .rate = rate / (1 - pow(beta1, step)),
+                                                                    .root = 1 / sqrt(1 - pow(beta2, step))}});
+}
+
+static void close_layers(sley_gnn *gnn) {
+  for (int i = gnn->layers - 1; i >= 0 && gnn->layer; i--)
+    gnn->layer[i].kind->close(&gnn->layer[i]);
+  for (int i = 0; i < gnn->layers && gnn->given; i++)
+    sl_rows_give(gnn->comm, &gnn->given[i]);
+  for (int i = 0; i < gnn->layers && gnn->gave; i++)
+    sl_rows_give(gnn->comm, &gnn->gave[i]);
+}
+
+void sl_network_destroy(sley_gnn *gnn) {
+  if (!gnn)
+    return;
+  sl_device *device = gnn->comm->device;
+  sl_dense_destroy(gnn->add_sums);
+  close_layers(gnn);
+  sl_parameters_close(&gnn->parameters);
+  for (int i = 0; i < 2; i++)
+    sl_rows_give(gnn->comm, &gnn->gradient[i]);
+  if (gnn->sums)
+    device->ops->free(device, gnn->sums);
+  if (gnn->norm)
+    device->ops->free(device, gnn->norm);
+  sl_graph_destroy(gnn->graph);
+  sl_free(gnn->gave);
+  sl_free(gnn->given);
+  sl_free(gnn->layer);
+  sl_free(gnn);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A network: layers one after the other, with dropout before each and an activation between them; its
+ * parameters; and the loss over rows that have a label. */
+#ifndef SLEY_GNN_NETWORK_H
+#define SLEY_GNN_NETWORK_H
+
+#include "sley_gnn.h"
+
+#include "gnn/layer.h"
+
+struct sley_gnn {
+  sl_comm *comm;
+  sley_gnn_options options;
+  sl_dense_work work;
+  sl_parameters parameters;
+  sley_graph *graph;
+  void *norm;
+  int64_t first_row; /* of all ranks' rows, this rank's first */
+  int layers;
+  sl_layer *layer;
+  /* of each layer: what it was given after dropout (layer 0 without dropout: nothing), what it gave, and the
+   * gradients of both, of which all layers share two */
+  sl_rows *given, *gave, gradient[2];
+  double *sums; /* 2 values in the device's memory: of the loss, see sl_network_loss */
+  sl_dense *add_sums;
+};
+
+/* options: checked, the same on all ranks. Collective, agreed. */
+sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
+                              const sley_gnn_options *options, sley_gnn **out);
+
+/* x: the rank's rows of features. training: with dropout, whose masks are those of step `step`. What the last
+ * layer gives stays in the network until the next call. Collective. */
+sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t step);
+sl_rows sl_network_logits(const sley_gnn *gnn);
+
+/* The mean loss of rows whose label is not -1, over all ranks, and its gradient with respect to the logits,
+ * which the backward call takes. label: in the device's memory. Collective; waits. */
+sley_status sl_network_loss(sley_gnn *gnn, const int32_t *label, bool gradient, double *loss,
+                            int64_t *counted);
+
+/* After a forward call with training and a loss with gradient: the gradients of all parameters, summed over
+ * ranks. Collective. */
+sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step);
+
+/* A step of Adam. */
+sley_status sl_network_step(sley_gnn *gnn, double rate, double decay);
+
+/* Accepts NULL. Collective. */
+void sl_network_destroy(sley_gnn *gnn);
+
+#endif

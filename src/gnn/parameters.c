@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parameters in flat arrays. */
+#include "gnn/parameters.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/value.h"
+
+enum { ALIGNMENT = 64 };
+
+int sl_parameters_add(sl_parameters *p, int layer, const char *what, int64_t rows, int64_t cols,
+                      double limit) {
+  if (p->count == SL_MOST_PARAMETERS)
+    return -1;
+  const int64_t step = ALIGNMENT / (int64_t)sley_dtype_bytes(p->dtype);
+  sl_parameter *one = &p->one[p->count];
+  *one = (sl_parameter){.rows = rows, .cols = cols, .at = p->values, .limit = limit};
+  snprintf(one->name, sizeof one->name, "%d.%s", layer, what);
+  p->values += (rows * cols + step - 1) / step * step;
+  return p->count++;
+}
+
+/* A number in [-1, 1) of 53 bits. */
+static double drawn(uint64_t seed, int number, int64_t i) {
+  return 2 * sl_unit(sl_random(seed, (uint64_t)number, (uint64_t)i)) - 1;
+}
+
+static sley_status draw_values(sl_parameters *p, uint64_t seed) {
+  void *host = sl_alloc_zero(p->values, sley_dtype_bytes(p->dtype), "parameters");
+  if (!host)
+    return SLEY_ERR_MEMORY;
+  for (int n = 0; n < p->count; n++)
+    for (int64_t i = 0; i < p->one[n].rows * p->one[n].cols; i++)
+      sl_value_set(host, p->dtype, p->one[n].at + i, p->one[n].limit * drawn(seed, n, i));
+  sley_status status = sl_device_upload(p->comm->queue, host, p->values * (int64_t)sley_dtype_bytes(p->dtype),
+                                        "parameters", &p->value);
+  if (status == SLEY_OK)
+    status = p->comm->queue->ops->queue_wait(p->comm->queue);
+  sl_free(host);
+  return status;
+}
+
+/* Zeros. */
+static sley_status take_array(sl_parameters *p, sley_dtype dtype, void **out) {
+  const int64_t bytes = p->values * (int64_t)sley_dtype_bytes(dtype);
+  void *host = sl_alloc_zero(p->values, sley_dtype_bytes(dtype), "parameters");
+  if (!host)
+    return SLEY_ERR_MEMORY;
+  sley_status status = sl_device_upload(p->comm->queue, host, bytes, "parameters", out);
+  if (status == SLEY_OK)
+    status = p->comm->queue->ops->queue_wait(p->comm->queue);
+  sl_free(host);
+  return status;
+}
+
+static sley_status take_memory(sl_parameters *p, uint64_t seed) {
+  const sley_dtype sums = sl_sum_dtype(p->dtype);
+  SL_TRY(draw_values(p, seed));
+  SL_TRY(take_array(p, p->dtype, &p->grad));
+  SL_TRY(take_array(p, sums, &p->first));
+  return take_array(p, sums, &p->second);
+}
+
+_Static_assert((int)SLEY_TYPE_F32 == (int)SLEY_F32 && (int)SLEY_TYPE_F64 == (int)SLEY_F64 &&
+                   (int)SLEY_TYPE_F16 == (int)SLEY_F16 && (int)SLEY_TYPE_BF16 == (int)SLEY_BF16,
+               "dtypes are types of collectives");
+
+sley_status sl_parameters_open(sl_parameters *p, uint64_t seed) {
+  SL_TRY(sl_agree(p->comm, take_memory(p, seed)));
+  return sl_dense_create(
+      p->comm,
+      &(sl_dense_spec){
+          .kind = SLEY_ALLREDUCE, .op = SLEY_SUM, .type = (sley_type)p->dtype, .count = p->values},
+      &p->sum);
+}
+
+static sl_rows rows_of(const sl_parameters *p, void *array, int number) {
+  const sl_parameter *one = &p->one[number];
+  return (sl_rows){.data = (char *)array + one->at * (int64_t)sley_dtype_bytes(p->dtype),
+                   .rows = one->rows,
+                   .cols = one->cols,
+                   .ld = one->cols};
+}
+
+sl_rows sl_parameter_value(const sl_parameters *p, int number) {
+  return rows_of(p, p->value, number);
+}
+
+sl_rows sl_parameter_grad(const sl_parameters *p, int number) {
+  return rows_of(p, p->grad, number);
+}
+
+sley_status sl_parameters_sum(sl_parameters *p) {
+  if (p->comm->size == 1)
+    return SLEY_OK;
+  return sl_dense_run(p->sum, p->grad, p->grad, p->comm->queue);
+}
+
+void sl_parameters_close(sl_parameters *p) {
+  if (!p->comm)
+    return;
+  void *const all[] = {p->second, p->first, p->grad, p->value};
+  sl_dense_destroy(p->sum);
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i])
+      p->comm->device->ops->free(p->comm->device, all[i]);
+  memset(p, 0, sizeof *p);
+}

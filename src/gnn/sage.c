@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GraphSAGE: Y = act(X Wr + M(X) Wn + b), where M is the mean, or the maximum, of the rows of X that the
+ * entries of a row of A name. A mean is a sum of values 1 / entries.
+ *
+ *   backward   dWr = X^T dY;  db = the sum of the rows of dY;  dWn and dX: see sl_layer_update;  dX += dY
+ * Wr^T
+ *
+ * Source: Hamilton, Ying and Leskovec, NIPS 2017, algorithm 1. */
+#include "gnn/layer.h"
+
+enum { NEIGHBOURS, ROOT, BIAS };
+
+static sley_status declare(sl_layer *l, sl_parameters *p) {
+  const double limit = sl_layer_glorot(l->in, l->out);
+  SL_TRY(sl_layer_declare(l, p, NEIGHBOURS, "neighbours", l->in, l->out, limit));
+  SL_TRY(sl_layer_declare(l, p, ROOT, "root", l->in, l->out, limit));
+  return sl_layer_declare(l, p, BIAS, "bias", 1, l->out, 0);
+}
+
+static sley_status open_mean(sl_layer *l) {
+  return sl_layer_open_update(l, SLEY_AGGREGATE_SUM);
+}
+
+static sley_status open_max(sl_layer *l) {
+  return sl_layer_open_update(l, SLEY_AGGREGATE_MAX);
+}
+
+static sley_status forward(sl_layer *l, const sl_pass *p) {
+  const sl_product root = {.a = p->x, .b = sl_layer_value(l, ROOT)};
+  SL_TRY(sl_dense_multiply(&l->work, &root, p->y));
+  return sl_layer_update(l, NEIGHBOURS, p, true, sl_layer_value(l, BIAS).data);
+}
+
+static sley_status backward(sl_layer *l, const sl_pass_back *p) {
+  const sl_product dw = {.a = p->x, .transpose_a = true, .b = p->dy},
+                   back = {.a = p->dy, .b = sl_layer_value(l, ROOT), .transpose_b = true, .beta = 1};
+  SL_TRY(sl_dense_column_sums(&l->work, p->dy, sl_layer_grad(l, BIAS).data));
+  SL_TRY(sl_dense_multiply(&l->work, &dw, sl_layer_grad(l, ROOT)));
+  SL_TRY(sl_layer_update_back(l, NEIGHBOURS, p->x, p->dy, p->dx));
+  return p->dx.data ? sl_dense_multiply(&l->work, &back, p->dx) : SLEY_OK;
+}
+
+const sl_layer_kind sl_layer_sage = {.name = "sage",
+                                     .loops = SL_LOOPS_AS_GIVEN,
+                                     .norm = SL_NORM_MEAN,
+                                     .act = SLEY_RELU,
+                                     .declare = declare,
+                                     .open = open_mean,
+                                     .forward = forward,
+                                     .backward = backward,
+                                     .close = sl_layer_close};
+
+const sl_layer_kind sl_layer_sage_max = {.name = "sage-max",
+                                         .loops = SL_LOOPS_AS_GIVEN,
+                                         .norm = SL_NORM_NONE,
+                                         .act = SLEY_RELU,
+                                         .declare = declare,
+                                         .open = open_max,
+                                         .forward = forward,
+                                         .backward = backward,
+                                         .close = sl_layer_close};

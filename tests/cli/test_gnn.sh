@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# `sley gnn train`: every model learns, every number of ranks gives the same losses, and what is refused.
+# Usage: test_gnn.sh SLEY ROOT JSON_FIELD FOLDER_OF_THE_MOCK_DEVICE
+set -u
+sley=$1 root=$2 json_field=$3 mock_device=$4
+# shellcheck source=tests/cli/lib.sh
+. "$root/tests/cli/lib.sh"
+json=$work/gnn.json
+graph="er:n=300,nnz=1500"
+planted="--features random:8 --labels planted:3 --hidden 8 --heads 2 --epochs 40 --rate 0.02 --dropout 0.1 --threads 1"
+
+# above FILE FIELD LEAST: the field of the JSON is at least so much.
+above() {
+  local got
+  got=$("$json_field" "$1" "$2")
+  awk -v got="$got" -v least="$3" 'BEGIN { exit !(got >= least) }' || fail "$1: $2 is $got, expected at least $3"
+}
+
+# near A B: numbers that differ by rounding alone.
+near() {
+  awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(d <= 1e-3 && d >= -1e-3) }' || fail "$3: $1 and $2"
+}
+
+for model in gcn gin sage sage-max gat; do
+  echo "$model learns planted labels, on any number of ranks and on the mock device"
+  run 0 gnn train "$graph" $planted --model "$model" --device cpu --json "$json"
+  silent_err "gnn train $model"
+  grep -q '^best  *epoch [0-9]*: right in training' "$work/out" || fail "$model: the best epoch is not told"
+  field "$json" epochs 40
+  field "$json" model "$model"
+  above "$json" epochs.39.train 0.55 # of three classes
+  loss=$("$json_field" "$json" epochs.39.loss)
+  run 0 gnn train "$graph" $planted --model "$model" --device cpu --ranks 3 --json "$json"
+  field "$json" ranks 3
+  near "$loss" "$("$json_field" "$json" epochs.39.loss)" "$model: losses of 1 rank and of 3"
+  SLEY_MODULE_PATH=$mock_device run 0 gnn train "$graph" $planted --model "$model" --device cuda --ranks 2 --json "$json"
+  near "$loss" "$("$json_field" "$json" epochs.39.loss)" "$model: losses of the CPU and of the mock device"
+done
+
+echo "JSON on stdout, patience, a real graph"
+run 0 gnn train "$graph" $planted --device cpu --patience 1 --json -
+"$json_field" "$work/out" epochs >"$work/epochs"
+[ "$(cat "$work/epochs")" -lt 40 ] || fail "patience 1 ran all epochs"
+data=${SLEY_DATA:-$root/../shared/data}/gnn
+if [ -f "$data/cora.adj.mtx" ]; then
+  run 0 gnn train "$data/cora.adj.mtx" --features "$data/cora.features.mtx.gz" --labels "$data/cora.labels.txt" \
+    --undirected --normalize --hidden 16 --epochs 30 --device cpu --json "$json"
+  field "$json" classes 7
+  above "$json" "epochs.$(($("$json_field" "$json" best_epoch) - 1)).test" 0.7
+else
+  echo "no $data: Cora is not trained"
+fi
+
+echo "what is refused"
+run 2 gnn
+one_line "gnn alone" "say what to do"
+run 2 gnn train "$graph" --labels planted:2
+one_line "no features" "--features"
+run 2 gnn train "$graph" --features random:x --labels planted:2
+one_line "random:x" "random:K takes a number"
+run 2 gnn train "$graph" --features random:4 --labels planted:0
+one_line "planted:0" "planted:C takes a number"
+run 2 gnn train "$graph" --features random:4 --labels "$work/none"
+one_line "no labels" "$work/none"
+printf '0\n1\ntwo\n' >"$work/labels"
+run 2 gnn train "$graph" --features random:4 --labels "$work/labels"
+one_line "a word among labels" "$work/labels:3: a line has one whole number"
+printf '0\n1\n' >"$work/labels"
+run 2 gnn train "$graph" --features random:4 --labels "$work/labels"
+one_line "few labels" "$work/labels:3: there are fewer labels"
+yes 0 | head -301 >"$work/labels"
+run 2 gnn train "$graph" --features random:4 --labels "$work/labels"
+one_line "many labels" "$work/labels:301: there are more labels"
+yes -- -1 | head -300 >"$work/labels"
+run 2 gnn train "$graph" --features random:4 --labels "$work/labels"
+one_line "no label at all" "no row with a label"
+run 2 gnn train "er:rows=4,cols=5,nnz=6" --features random:4 --labels planted:2
+one_line "not square" "a square matrix"
+run 2 gnn train "$graph" --features "er:n=20,nnz=30" --labels planted:2
+one_line "features of another graph" "another number of rows"
+run 2 gnn train "$graph" --features random:4 --labels planted:2 --dropout 1
+one_line "dropout 1" "less than 1"
+
+finish

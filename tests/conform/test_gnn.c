@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graph networks on every transport: gradients of all parameters against differences of the loss in f64, with
+ * dropout; the same gradients on any number of ranks; and a loss that falls. */
+#include "sley_gnn.h"
+
+#include <math.h>
+
+#include "base/random.h"
+#include "base/value.h"
+#include "mirror.h"
+#include "ranks.h"
+
+enum { ROWS = 23, FEATURES = 5, CLASSES = 3, MOST_RANKS = 8, MOST_VALUES = 4096, MODELS = SLEY_GNN_GAT + 1 };
+
+typedef struct sample {
+  sley_gnn_model model;
+  int layers, ranks;
+  uint64_t seed;
+  sley_matrix *a;
+  int64_t begin[MOST_RANKS + 1];
+  double gradient[MOST_VALUES]; /* of one rank */
+} sample;
+
+/* A rank's part. */
+typedef struct here {
+  sley_comm *comm;
+  sample *s;
+  sley_gnn *gnn;
+  double x[ROWS * FEATURES];
+  int32_t label[ROWS];
+  mirror mx, ml;
+} here;
+
+static double feature(uint64_t seed, int64_t row, int64_t f) {
+  return 2 * sl_unit(sl_random(seed, (uint64_t)row, (uint64_t)f)) - 1;
+}
+
+/* Every fourth row is not counted. */
+static int32_t label(uint64_t seed, int64_t row) {
+  return row % 4 == 3 ? -1 : (int32_t)sl_below(sl_random(seed, (uint64_t)row, 100), CLASSES);
+}
+
+static sley_status open(here *h, const sley_matrix *block) {
+  const int64_t first = h->s->begin[h->comm->rank], rows = h->s->begin[h->comm->rank + 1] - first;
+  sley_gnn_options o = SLEY_GNN_OPTIONS_INIT;
+  o.model = h->s->model;
+  o.layers = h->s->layers;
+  o.features = FEATURES;
+  o.hidden = 4 + h->s->seed % 3;
+  o.heads = 2;
+  o.classes = CLASSES;
+  o.dtype = SLEY_F64;
+  o.dropout = h->s->seed % 2 ? 0.25 : 0;
+  o.seed = h->s->seed;
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t f = 0; f < FEATURES; f++)
+      h->x[i * FEATURES + f] = feature(h->s->seed, first + i, f);
+    h->label[i] = label(h->s->seed, first + i);
+  }
+  SL_TRY(mirror_open(h->comm, h->x, (int64_t)sizeof h->x, &h->mx));
+  SL_TRY(mirror_open(h->comm, h->label, (int64_t)sizeof h->label, &h->ml));
+  return sley_gnn_create(h->comm, block, h->s->begin, &o, &h->gnn);
+}
+
+static sley_status train(here *h, double rate, int64_t step, double *loss) {
+  sley_gnn_batch batch = SLEY_GNN_BATCH_INIT;
+  int64_t counted;
+  batch.x = h->mx.here;
+  batch.ldx = FEATURES;
+  batch.label = h->ml.here;
+  batch.rate = rate;
+  batch.decay = 0;
+  batch.step = step;
+  SL_TRY(sley_gnn_train(h->gnn, &batch, loss, &counted));
+  EXPECT(counted == ROWS - ROWS / 4);
+  return SLEY_OK;
+}
+
+static sley_status copy(here *h, sl_copy_kind kind, void *to, const void *from, int64_t values) {
+  sl_queue *queue = h->comm->queue;
+  SL_TRY(queue->ops->copy(queue, kind, to, from, values * (int64_t)sizeof(double)));
+  return queue->ops->queue_wait(queue);
+}
+
+/* First biases are 0, and so are values that relu makes 0: there it has no derivative. */
+static sley_status draw_parameters(here *h) {
+  int count;
+  SL_TRY(sley_gnn_parameters(h->gnn, &count));
+  for (int n = 0; n < count; n++) {
+    sley_gnn_parameter p;
+    double value[MOST_VALUES];
+    SL_TRY(sley_gnn_parameter_get(h->gnn, n, &p));
+    EXPECT(p.rows * p.cols <= MOST_VALUES);
+    for (int64_t i = 0; i < p.rows * p.cols; i++)
+      value[i] = feature(h->s->seed + 7, n, i);
+    SL_TRY(copy(h, SL_COPY_TO_DEVICE, p.value, value, p.rows * p.cols));
+  }
+  return SLEY_OK;
+}
+
+static sley_status loss_with(here *h, const sley_gnn_parameter *p, int64_t i, double value, double *loss) {
+  SL_TRY(copy(h, SL_COPY_TO_DEVICE, (double *)p->value + i, &value, 1));
+  return train(h, 0, 0, loss);
+}
+
+/* One value of a parameter: its gradient and the difference of the loss. */
+static sley_status check_value(here *h, const sley_gnn_parameter *p, int64_t i, double gradient) {
+  const double step = 1e-5;
+  double value, above, below;
+  SL_TRY(copy(h, SL_COPY_TO_HOST, &value, (double *)p->value + i, 1));
+  SL_TRY(loss_with(h, p, i, value + step, &above));
+  SL_TRY(loss_with(h, p, i, value - step, &below));
+  SL_TRY(copy(h, SL_COPY_TO_DEVICE, (double *)p->value + i, &value, 1));
+  const double difference = (above - below) / (2 * step);
+  if (fabs(difference - gradient) <= 1e-5 * (fabs(gradient) + 0.01))
+    return SLEY_OK;
+  return sl_fail(SLEY_ERR_INTERNAL, "model %d, %s[%lld]: gradient %.12g, difference %.12g", (int)h->s->model,
+                 p->name, (long long)i, gradient, difference);
+}
+
+/* Against differences, where asked for, and against one rank's gradients. */
+static sley_status check_parameter(here *h, const sley_gnn_parameter *p, bool differences, int64_t *at) {
+  const int64_t values = p->rows * p->cols;
+  double gradient[MOST_VALUES];
+  EXPECT(*at + values <= MOST_VALUES);
+  SL_TRY(copy(h, SL_COPY_TO_HOST, gradient, p->grad, values));
+  for (int64_t i = 0; i < values; i++) {
+    const double expected = h->s->gradient[*at + i];
+    EXPECT(h->s->ranks == 1 || fabs(gradient[i] - expected) <= 1e-12 * (fabs(expected) + 1));
+    if (h->s->ranks == 1)
+      h->s->gradient[*at + i] = gradient[i];
+    if (differences && i % 5 == (int64_t)(h->s->seed % 5))
+      SL_TRY(check_value(h, p, i, gradient[i]));
+  }
+  *at += values;
+  return SLEY_OK;
+}
+
+static sley_status check_gradients(here *h) {
+  int count;
+  int64_t at = 0;
+  double loss;
+  SL_TRY(sley_gnn_parameters(h->gnn, &count));
+  for (int n = 0; n < count; n++) {
+    sley_gnn_parameter p;
+    SL_TRY(train(h, 0, 0, &loss)); /* the differences have written gradients of their own */
+    SL_TRY(sley_gnn_parameter_get(h->gnn, n, &p));
+    SL_TRY(check_parameter(h, &p, true, &at));
+  }
+  return SLEY_OK;
+}
+
+static sley_status check_training(here *h) {
+  double first = 0, last = 0, logits[ROWS * CLASSES], loss;
+  sley_gnn_batch batch = SLEY_GNN_BATCH_INIT;
+  mirror m = {0};
+  for (int64_t step = 0; step < 60; step++)
+    SL_TRY(train(h, 0.02, step, step == 0 ? &first : &last));
+  EXPECT(last < first);
+  SL_TRY(mirror_open(h->comm, logits, (int64_t)sizeof logits, &m));
+  batch.x = h->mx.here;
+  batch.ldx = FEATURES;
+  batch.label = h->ml.here;
+  SL_TRY(sley_gnn_infer(h->gnn, &batch, m.here, CLASSES, &loss));
+  SL_TRY(mirror_fetch(&m));
+  const int64_t rows = h->s->begin[h->comm->rank + 1] - h->s->begin[h->comm->rank];
+  for (int64_t i = 0; i < rows * CLASSES; i++)
+    EXPECT(isfinite(logits[i]));
+  EXPECT(loss < first);
+  mirror_close(&m);
+  return SLEY_OK;
+}
+
+static sley_status rank_main(sl_comm *comm, void *arg) {
+  here h = {.comm = comm, .s = arg};
+  const int64_t first = h.s->begin[comm->rank];
+  sley_matrix *block = NULL;
+  sley_status status =
+      sl_agree(comm, sley_matrix_row_block(h.s->a, first, h.s->begin[comm->rank + 1] - first, &block));
+  if (status == SLEY_OK)
+    status = open(&h, block);
+  if (status == SLEY_OK)
+    status = draw_parameters(&h);
+  if (status == SLEY_OK)
+    status = check_gradients(&h);
+  if (status == SLEY_OK)
+    status = check_training(&h);
+  sley_gnn_destroy(h.gnn);
+  mirror_close(&h.ml);
+  mirror_close(&h.mx);
+  sley_matrix_destroy(block);
+  return status;
+}
+
+static void run_samples(const rank_case *c) {
+  for (int model = 0; model < MODELS; model++) {
+    static sample s;
+    char source[64];
+    s = (sample){.model = (sley_gnn_model)model, .seed = c->seed + (uint64_t)model, .ranks = 1};
+    s.layers = 1 + (int)(s.seed % 3);
+    snprintf(source, sizeof source, "er:rows=%d,cols=%d,nnz=70,seed=%d", ROWS, ROWS, (int)(s.seed % 1000));
+    assert_sley_ok(sley_matrix_read(source, NULL, &s.a));
+    if (!test_launched()) {
+      rank_case one = *c;
+      one.ranks = one.workgroup = 1;
+      assert_sley_ok(sley_partition_rows(s.a, "rows", 1, s.begin));
+      assert_case_ok(&one, run_case(&one, rank_main, &s));
+    }
+    s.ranks = c->ranks;
+    assert_sley_ok(sley_partition_rows(s.a, "rows", c->ranks, s.begin));
+    if (c->ranks > 1 && !test_launched())
+      assert_case_ok(c, run_case(c, rank_main, &s));
+    sley_matrix_destroy(s.a);
+  }
+}
+
+static void test_on_all_ranks(void **state) {
+  (void)state;
+  each_case(run_samples);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_on_all_ranks)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
