@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the built library and modules show: the library exports the functions of sley.h and nothing else; a module exports only
+# What the built library and modules show: the library exports the functions of the public headers and nothing else; a module exports only
 # what the library asks it for, needs no library of Sley's, and every name it may use is of the kind that the list says.
 # Usage: exports.sh ROOT BUILD
 set -u
@@ -11,11 +11,11 @@ exported() { nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); pr
 
 exported "$build/src/libsley.so" >/tmp/exports.$$
 trap 'rm -f /tmp/exports.$$ /tmp/declared.$$' EXIT
-grep -oE '\bsley_[a-z0-9_]+\(' "$root/include/sley.h" | tr -d '(' | sort -u >/tmp/declared.$$
+grep -ohE '\bsley_[a-z0-9_]+\(' "$root"/include/*.h | tr -d '(' | sort -u >/tmp/declared.$$
 foreign=$(grep -v '^sley_' /tmp/exports.$$)
 [ -z "$foreign" ] || fail "libsley.so exports $foreign"
 hidden=$(comm -23 /tmp/exports.$$ /tmp/declared.$$)
-[ -z "$hidden" ] || fail "libsley.so exports what sley.h does not declare: $hidden"
+[ -z "$hidden" ] || fail "libsley.so exports what no public header declares: $hidden"
 [ "$(wc -l </tmp/exports.$$)" -ge 50 ] || fail "libsley.so exports only $(wc -l </tmp/exports.$$) functions"
 
 for module in "$build"/src/libsley_*.so; do
