@@ -11,6 +11,8 @@
 #include "job.h"
 #include "output.h"
 
+enum { MOST_CLASSES = 1 << 20 };
+
 typedef struct reading {
   const cli_gnn_source *source;
   cli_gnn_data *data;
@@ -208,8 +210,9 @@ static sley_status parse_labels(const reading *r, FILE *stream) {
     errno = 0;
     const long value = strtol(line, &end, 10);
     const size_t blanks = strspn(end, " \t\r\n");
-    if (errno || end == line || end[blanks] || value < -1 || value > INT32_MAX - 1)
-      return refuse(r, path, rows + 1, "a line has one whole number: a class from 0 on, or -1 for none");
+    if (errno || end == line || end[blanks] || value < -1 || value >= MOST_CLASSES)
+      return refuse(r, path, rows + 1,
+                    "a line has one whole number: a class from 0 to 2^20 - 1, or -1 for none");
     if (rows == data->rows)
       return refuse(r, path, rows + 1, "there are more labels than the graph has rows");
     data->label[rows++] = (int32_t)value;
@@ -286,7 +289,7 @@ static sley_status read_labels(const reading *r) {
   char *end;
   errno = 0;
   const long long classes = strtoll(labels + sizeof planted - 1, &end, 10);
-  if (errno || *end || classes < 1 || classes > 1 << 20)
+  if (errno || *end || classes < 1 || classes > MOST_CLASSES)
     return refuse(r, labels, 0, "planted:C takes a number of classes from 1 to 2^20");
   return plant(r, classes);
 }
