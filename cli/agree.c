@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Under a launcher: compares what all ranks were asked for, and samples of the matrix and of X. */
+/* Agreement of ranks. Under a launcher: compares what all were asked for, and samples of the matrix and of X.
+ */
 #include "agree.h"
 
 #include <fcntl.h>
@@ -152,4 +153,10 @@ sley_status cli_agree(sley_comm *comm, const cli_job *job, const cli_operands *o
       status = SLEY_ERR_ARG;
     }
   return status;
+}
+
+sley_status cli_agree_status(sley_comm *comm, sley_status mine) {
+  int64_t worst = mine;
+  sley_status agreed = sley_comm_allreduce(comm, SLEY_MAX, &worst, 1);
+  return mine != SLEY_OK ? mine : agreed != SLEY_OK ? agreed : (sley_status)worst;
 }

@@ -20,6 +20,7 @@
 #include "command.h"
 #include "job.h"
 #include "terminal.h"
+#include "times.h"
 
 enum { LEAST_TURNS = 3, MOST_PRODUCTS = 1000, PAUSE_NS = 3000000, MUCH_SLOWER = 4 };
 static const double TURN_MS = 0.5;
@@ -291,18 +292,12 @@ static sley_status take_turns(work *w) {
 
 /* ---- figures */
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static void summarise(const side *s, cli_time *out) {
-  int64_t n = s->turns;
-  qsort(s->ms, (size_t)n, sizeof *s->ms, by_value);
-  out->repeats = n;
-  out->median_ms = (s->ms[(n - 1) / 2] + s->ms[n / 2]) / 2;
-  out->p10_ms = s->ms[(n - 1) / 10];
-  out->p90_ms = s->ms[(n * 9 + 9) / 10 - 1];
+  const cli_times times = cli_times_of(s->ms, s->turns);
+  out->repeats = s->turns;
+  out->median_ms = times.median;
+  out->p10_ms = times.p10;
+  out->p90_ms = times.p90;
 }
 
 static bool counts(const cli_time *time) {

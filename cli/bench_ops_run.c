@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agree.h"
 #include "bench_ops_arrays.h"
 #include "bench_ops_check.h"
 #include "job.h"
 #include "terminal.h"
+#include "times.h"
 
 enum { MOST_CALLS = 1000, INDEX_BYTES = 4, ROW_BYTES = 8, NS_OF_MS = 1000000 };
 static const double TURN_MS = 0.5;
@@ -50,13 +52,6 @@ typedef struct work {
 
 /* ---- cases */
 
-/* A status that all ranks have where one has failed. */
-static sley_status agree(sley_comm *comm, sley_status status) {
-  int64_t worst = status;
-  sley_status agreed = sley_comm_allreduce(comm, SLEY_MAX, &worst, 1);
-  return status != SLEY_OK ? status : agreed != SLEY_OK ? agreed : (sley_status)worst;
-}
-
 /* An operation's case on this rank, of a graph that is there. */
 static sley_status open_case(const work *w, const cli_op *op, sley_graph *graph, cli_op_case *c) {
   const shared *s = w->s;
@@ -76,7 +71,7 @@ static sley_status open_case(const work *w, const cli_op *op, sley_graph *graph,
   if (status != SLEY_OK)
     return status;
   status = cli_op_case_open(c);
-  return agree(w->comm, status);
+  return cli_agree_status(w->comm, status);
 }
 
 /* ---- results */
@@ -103,14 +98,14 @@ static sley_status check_pass(work *w, cli_pass pass) {
   cli_op_case *c = &w->op;
   cli_op_finding finding = {0};
   cli_op_poison(c, pass);
-  sley_status status = agree(w->comm, cli_op_copy_written(c, pass, false));
+  sley_status status = cli_agree_status(w->comm, cli_op_copy_written(c, pass, false));
   if (status == SLEY_OK)
     status = c->op->call[pass](c);
   if (status == SLEY_OK)
     status = cli_op_copy_written(c, pass, true);
   if (status == SLEY_OK)
     status = cli_op_check(c, pass, &finding);
-  status = agree(w->comm, status);
+  status = cli_agree_status(w->comm, status);
   return status == SLEY_OK ? conclude_check(w, &finding, pass) : status;
 }
 
@@ -178,17 +173,9 @@ static sley_status turn(contender *one, int64_t number) {
   return status;
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static void summarise(double *ms, int64_t n, cli_op_time *out) {
-  qsort(ms, (size_t)n, sizeof *ms, by_value);
-  *out = (cli_op_time){.turns = n,
-                       .median_ms = (ms[(n - 1) / 2] + ms[n / 2]) / 2,
-                       .p10_ms = ms[(n - 1) / 10],
-                       .p90_ms = ms[(n * 9 + 9) / 10 - 1]};
+  const cli_times times = cli_times_of(ms, n);
+  *out = (cli_op_time){.turns = n, .median_ms = times.median, .p10_ms = times.p10, .p90_ms = times.p90};
 }
 
 static sley_status take_turns(work *w) {
@@ -242,7 +229,7 @@ static sley_status measure(work *w) {
     status = add_contender(w, &w->product, CLI_FORWARD, NULL, &out->spmm);
   if (status == SLEY_OK && w->mkl)
     status = check_mkl(w);
-  status = agree(w->comm, status);
+  status = cli_agree_status(w->comm, status);
   return status == SLEY_OK && !out->wrong ? take_turns(w) : status;
 }
 
@@ -252,7 +239,7 @@ static sley_status make_graph(const work *w, sley_graph **out) {
   sley_matrix *block = NULL;
   sley_status status = sley_matrix_row_block(s->matrix, s->row_begin[rank],
                                              s->row_begin[rank + 1] - s->row_begin[rank], &block);
-  status = agree(w->comm, status);
+  status = cli_agree_status(w->comm, status);
   if (status == SLEY_OK)
     status =
         sley_graph_create(w->comm, (const sley_matrix *const *)&block, s->row_begin, s->col_begin, NULL, out);

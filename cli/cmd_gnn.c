@@ -3,6 +3,7 @@
  *
  * gnn_data.c reads the graph, features, labels and sets; gnn_train.c runs the epochs. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "json.h"
 #include "output.h"
 #include "terminal.h"
+#include "times.h"
 
 enum { MESSAGE_BYTES = 512, MOST_RANKS = 256, MOST_LAYERS = 64, MOST_EPOCHS = 1000000 };
 
@@ -188,22 +190,14 @@ static void tell_epoch(void *context, int64_t number, const cli_gnn_epoch *epoch
   cli_progress(text, number + 1, t->training->epochs);
 }
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
-/* Of the steps. */
+/* Of the steps; NaN if memory is short. */
 static double median_ms(const cli_gnn_training *t) {
-  double *ms = malloc((size_t)t->done * sizeof *ms + 1);
-  if (!ms || t->done == 0) {
-    free(ms);
-    return 0;
-  }
+  double *ms = malloc((size_t)t->done * sizeof *ms);
+  if (!ms)
+    return NAN;
   for (int64_t i = 0; i < t->done; i++)
     ms[i] = t->epoch[i].ms;
-  qsort(ms, (size_t)t->done, sizeof *ms, compare);
-  const double median = ms[t->done / 2];
+  const double median = cli_times_of(ms, t->done).median;
   free(ms);
   return median;
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "agree.h"
 #include "job.h"
 
 /* A rank's part, in its device's memory but for logits. */
@@ -20,12 +21,6 @@ typedef struct shared {
   cli_gnn_training *t;
   int64_t *begin;
 } shared;
-
-static sley_status agree(sley_comm *comm, sley_status status) {
-  int64_t worst = status;
-  sley_status agreed = sley_comm_allreduce(comm, SLEY_MAX, &worst, 1);
-  return status != SLEY_OK ? status : agreed != SLEY_OK ? agreed : (sley_status)worst;
-}
 
 static sley_status place(part *p) {
   const cli_gnn_data *data = p->t->data;
@@ -54,11 +49,12 @@ static sley_status place(part *p) {
 
 static sley_status make(part *p, const int64_t *begin) {
   sley_matrix *block = NULL;
-  sley_status status = agree(p->comm, sley_matrix_row_block(p->t->data->graph, p->first, p->rows, &block));
+  sley_status status =
+      cli_agree_status(p->comm, sley_matrix_row_block(p->t->data->graph, p->first, p->rows, &block));
   if (status == SLEY_OK)
     status = sley_gnn_create(p->comm, block, begin, &p->t->model, &p->gnn);
   sley_matrix_destroy(block);
-  return status == SLEY_OK ? agree(p->comm, place(p)) : status;
+  return status == SLEY_OK ? cli_agree_status(p->comm, place(p)) : status;
 }
 
 /* Adds the rank's rows that are right to those of the others. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The dense parts of graph networks in the public interface: argument checks, then the rank's device works.
  */
-#include <math.h>
-
 #include "base/interrupt.h"
 #include "base/structs.h"
 #include "base/value.h"
+#include "ops/adam.h"
 #include "transport/transport.h"
 
 /* A matrix as it is stored, as a call is given it. */
@@ -239,21 +238,6 @@ sley_status sley_adam(sley_comm *comm, const sley_adam_spec *spec) {
   sley_adam_spec s = SLEY_ADAM_SPEC_INIT;
   SL_TRY(take(CALL, "sley_adam_spec", comm, spec, sizeof s, &s));
   SL_TRY(check_adam(CALL, &s));
-  const double step = (double)s.step;
-  return run(comm, &(sl_kernel_args){.op = SL_OP_ADAM,
-                                     .adam = {.dtype = s.dtype,
-                                              .count = s.count,
-                                              .param = s.param,
-                                              .grad = s.grad,
-                                              .m = s.m,
-                                              .v = s.v,
-                                              .master = s.master,
-                                              .grad_scale = s.grad_scale,
-                                              .beta1 = s.beta1,
-                                              .beta2 = s.beta2,
-                                              .eps = s.eps,
-                                              .l2 = s.decoupled ? 0 : s.decay,
-                                              .keep = s.decoupled ? 1 - s.rate * s.decay : 1,
-                                              .rate = s.rate / (1 - pow(s.beta1, step)),
-                                              .root = 1 / sqrt(1 - pow(s.beta2, step))}});
+  SL_TRY(sl_interrupted());
+  return sl_adam(comm, &s);
 }

@@ -37,23 +37,16 @@ static int64_t copy_row(const sley_matrix *from, int64_t i, int64_t own, void *c
   return at;
 }
 
-sley_status sl_adjacency_make(const sley_matrix *block, int64_t first, sl_loops loops, sley_matrix **out) {
+sley_status sl_adjacency_with_loops(const sley_matrix *block, int64_t first, sley_matrix **out) {
   sl_csr_arrays arrays;
-  const int64_t most = block->nnz + (loops == SL_LOOPS_ONE ? block->rows : 0);
   int64_t at = 0;
   *out = NULL;
-  SL_TRY(sl_csr_arrays_alloc(block->rows, most, block->index, SLEY_F32, &arrays));
+  SL_TRY(sl_csr_arrays_alloc(block->rows, block->nnz + block->rows, block->index, SLEY_F32, &arrays));
   for (int64_t i = 0; i < block->rows; i++) {
     arrays.rowptr[i] = at;
-    if (loops == SL_LOOPS_ONE)
-      at = copy_row(block, i, first + i, arrays.col, at);
-    else
-      for (int64_t e = block->rowptr[i]; e < block->rowptr[i + 1]; e++)
-        set_column(arrays.col, block->index, at++, column_of(block, e));
+    at = copy_row(block, i, first + i, arrays.col, at);
   }
   arrays.rowptr[block->rows] = at;
-  for (int64_t e = 0; e < at; e++)
-    ((float *)arrays.val)[e] = 1;
   return sl_matrix_adopt(block->rows, block->cols, block->index, SLEY_F32, arrays, at, out);
 }
 
@@ -127,12 +120,7 @@ static sley_status make_values(const sley_graph *graph, const pattern *p, sl_nor
     for (int64_t e = p->rowptr[i]; e < p->rowptr[i + 1]; e++)
       sl_value_set(host, dtype, e,
                    norm == SL_NORM_MEAN ? 1 / p->degree[i] : 1 / sqrt(p->degree[i] * p->degree[p->col[e]]));
-  sley_status status = sl_device_upload(comm->queue, host, entries * (int64_t)sley_dtype_bytes(dtype),
-                                        "values of entries", out);
-  if (status == SLEY_OK)
-    status = comm->queue->ops->queue_wait(comm->queue);
-  sl_free(host);
-  return status;
+  return sl_dense_upload(comm, host, entries * (int64_t)sley_dtype_bytes(dtype), out);
 }
 
 sley_status sl_adjacency_norm(sley_graph *graph, sl_norm norm, sley_dtype dtype, void **out) {

@@ -6,10 +6,10 @@
 
 #include "gnn/layer.h"
 
-/* block: the rank's rows, columns numbered globally, from row `first` on; values are not looked at. With
- * SL_LOOPS_ONE entries (i, i) become one, which stands where columns ascend, if they do. Errors:
- * SLEY_ERR_MEMORY. Not collective. */
-sley_status sl_adjacency_make(const sley_matrix *block, int64_t first, sl_loops loops, sley_matrix **out);
+/* A copy of block, the rank's rows from row `first` on, with columns numbered globally, in which each row i
+ * has exactly one entry (i, i): it stands where columns ascend, if they do. Only where entries are is copied:
+ * the values of out are undefined. Errors: SLEY_ERR_MEMORY. Not collective. */
+sley_status sl_adjacency_with_loops(const sley_matrix *block, int64_t first, sley_matrix **out);
 
 /* The values of the entries of graph's relation 0, in the device's memory; NULL for SL_NORM_NONE. Collective,
  * agreed. */

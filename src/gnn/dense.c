@@ -2,6 +2,8 @@
 /* Matrices of layers: the arguments of the dense operations. */
 #include "gnn/dense.h"
 
+#include "base/memory.h"
+
 enum { ROW_ALIGNMENT = 16 };
 
 sley_status sl_rows_take(sl_comm *comm, sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out) {
@@ -18,6 +20,14 @@ void sl_rows_give(sl_comm *comm, sl_rows *rows) {
   if (rows->data)
     comm->device->ops->free(comm->device, rows->data);
   *rows = (sl_rows){0};
+}
+
+sley_status sl_dense_upload(sl_comm *comm, void *host, int64_t bytes, void **out) {
+  sley_status status = sl_device_upload(comm->queue, host, bytes, "a network", out);
+  if (status == SLEY_OK)
+    status = comm->queue->ops->queue_wait(comm->queue);
+  sl_free(host);
+  return status;
 }
 
 sl_rows sl_rows_columns(sl_rows m, int64_t first, int64_t count, sley_dtype dtype) {

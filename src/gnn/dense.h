@@ -18,6 +18,10 @@ typedef struct sl_rows {
 sley_status sl_rows_take(sl_comm *comm, sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out);
 void sl_rows_give(sl_comm *comm, sl_rows *rows);
 
+/* A copy of host's bytes in the memory of the rank's device; host, from sl_alloc, is freed, also on an error.
+ * Waits. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_dense_upload(sl_comm *comm, void *host, int64_t bytes, void **out);
+
 /* Columns [first, first + count) of m. */
 sl_rows sl_rows_columns(sl_rows m, int64_t first, int64_t count, sley_dtype dtype);
 

@@ -134,13 +134,11 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return p->dx.data ? sl_dense_multiply(&l->work, &back, p->dx) : SLEY_OK;
 }
 
-const sl_layer_kind sl_layer_gat = {.name = "gat",
-                                    .loops = SL_LOOPS_ONE,
+const sl_layer_kind sl_layer_gat = {.loops = true,
                                     .norm = SL_NORM_NONE,
                                     .act = SLEY_ELU,
                                     .heads = true,
                                     .declare = declare,
                                     .open = open,
                                     .forward = forward,
-                                    .backward = backward,
-                                    .close = sl_layer_close};
+                                    .backward = backward};

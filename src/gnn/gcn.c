@@ -24,12 +24,10 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return sl_layer_update_back(l, WEIGHT, p->x, p->dy, p->dx);
 }
 
-const sl_layer_kind sl_layer_gcn = {.name = "gcn",
-                                    .loops = SL_LOOPS_ONE,
+const sl_layer_kind sl_layer_gcn = {.loops = true,
                                     .norm = SL_NORM_SYMMETRIC,
                                     .act = SLEY_RELU,
                                     .declare = declare,
                                     .open = open,
                                     .forward = forward,
-                                    .backward = backward,
-                                    .close = sl_layer_close};
+                                    .backward = backward};

@@ -52,12 +52,10 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return sl_layer_update_back(l, WEIGHT_1, p->x, dh, p->dx);
 }
 
-const sl_layer_kind sl_layer_gin = {.name = "gin",
-                                    .loops = SL_LOOPS_ONE,
+const sl_layer_kind sl_layer_gin = {.loops = true,
                                     .norm = SL_NORM_NONE,
                                     .act = SLEY_RELU,
                                     .declare = declare,
                                     .open = open,
                                     .forward = forward,
-                                    .backward = backward,
-                                    .close = sl_layer_close};
+                                    .backward = backward};

@@ -6,8 +6,8 @@
 
 extern const sl_layer_kind sl_layer_gcn, sl_layer_gin, sl_layer_sage, sl_layer_sage_max, sl_layer_gat;
 
-const sl_layer_kind *const sl_layer_kinds[] = {&sl_layer_gcn,      &sl_layer_gin, &sl_layer_sage,
-                                               &sl_layer_sage_max, &sl_layer_gat, NULL};
+const sl_layer_kind *const sl_layer_kinds[] = {&sl_layer_gcn, &sl_layer_gin, &sl_layer_sage,
+                                               &sl_layer_sage_max, &sl_layer_gat};
 
 sley_status sl_layer_declare(sl_layer *layer, sl_parameters *parameters, int slot, const char *what,
                              int64_t rows, int64_t cols, double limit) {

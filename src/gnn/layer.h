@@ -8,11 +8,7 @@
 #include "ops/aggregation.h"
 #include "ops/attention.h"
 
-/* What of the graph a kind of layer sums over. */
-typedef enum sl_loops {
-  SL_LOOPS_AS_GIVEN,
-  SL_LOOPS_ONE
-} sl_loops; /* ONE: each row has one entry of its own */
+/* The values of the entries that a kind of layer sums over. */
 typedef enum sl_norm {
   SL_NORM_NONE,
   SL_NORM_MEAN,     /* an entry's value is 1 / entries of its row */
@@ -28,26 +24,24 @@ typedef struct sl_pass {
   double slope;
 } sl_pass;
 
-/* Of a backward call: x and y as they were; dy: the gradient with respect to what the activation was given,
- * and free for the layer's use; dx.data NULL: not wanted. */
+/* Of a backward call: x as it was; dy: the gradient with respect to what the activation was given; dx.data
+ * NULL: not wanted. */
 typedef struct sl_pass_back {
-  sl_rows x, y, dy, dx;
+  sl_rows x, dy, dx;
 } sl_pass_back;
 
 typedef struct sl_layer_kind {
-  const char *name; /* as the command takes it */
-  sl_loops loops;
+  bool loops; /* each row has exactly one entry of its own, whether or not A has it */
   sl_norm norm;
   sley_activation act; /* between layers */
   bool heads;          /* hidden layers have several */
   /* Adds the parameters. Errors: SLEY_ERR_UNSUPPORTED (too many). */
   sley_status (*declare)(sl_layer *layer, sl_parameters *parameters);
-  /* Operations on the graph and memory. Collective, agreed. */
+  /* Operations on the graph and memory, which sl_layer_close frees. Collective, agreed. */
   sley_status (*open)(sl_layer *layer);
   sley_status (*forward)(sl_layer *layer, const sl_pass *pass);
   /* Writes the gradients of all of the layer's parameters, of this rank's rows. Collective, as forward. */
   sley_status (*backward)(sl_layer *layer, const sl_pass_back *pass);
-  void (*close)(sl_layer *layer); /* accepts one that open has failed for. Collective */
 } sl_layer_kind;
 
 enum { SL_LAYER_PARAMETERS = 6, SL_LAYER_ROWS = 6 };
@@ -72,7 +66,7 @@ struct sl_layer {
   bool update_first;
 };
 
-extern const sl_layer_kind *const sl_layer_kinds[]; /* by sley_gnn_model; ends with NULL */
+extern const sl_layer_kind *const sl_layer_kinds[]; /* by sley_gnn_model */
 
 /* ---- for the kinds */
 
@@ -109,7 +103,7 @@ sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *pass, bo
 /* dx.data NULL: not wanted. Collective. */
 sley_status sl_layer_update_back(sl_layer *layer, int weight, sl_rows x, sl_rows dy, sl_rows dx);
 
-/* Frees what the functions above have made. Collective. */
+/* Frees what open has made; accepts one that it has failed for, or that it has not seen. Collective. */
 void sl_layer_close(sl_layer *layer);
 
 #endif

@@ -2,11 +2,10 @@
 /* Networks: how layers follow each other, forward and backward. */
 #include "gnn/network.h"
 
-#include <math.h>
-
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "gnn/adjacency.h"
+#include "ops/adam.h"
 
 /* Values of a row that layer `number` gives. */
 static int64_t width_after(const sley_gnn_options *o, const sl_layer_kind *kind, int number) {
@@ -18,7 +17,7 @@ static int64_t width_after(const sley_gnn_options *o, const sl_layer_kind *kind,
 static void describe_layers(sley_gnn *gnn, const sl_layer_kind *kind) {
   const sley_gnn_options *o = &gnn->options;
   int64_t in = o->features;
-  for (int i = 0; i < gnn->layers; i++) {
+  for (int i = 0; i < gnn->options.layers; i++) {
     const int64_t out = width_after(o, kind, i);
     gnn->layer[i] = (sl_layer){.kind = kind,
                                .number = i,
@@ -38,7 +37,6 @@ static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_
   sley_gnn *gnn = *out;
   gnn->comm = comm;
   gnn->options = *o;
-  gnn->layers = o->layers;
   gnn->first_row = row_begin[comm->rank];
   gnn->work = (sl_dense_work){.comm = comm, .dtype = o->dtype, .in_order = o->reproducible};
   gnn->parameters = (sl_parameters){.comm = comm, .dtype = o->dtype};
@@ -46,7 +44,7 @@ static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_
   SL_TRY(SL_NEW_ZERO(gnn->given, o->layers, "a network's layers"));
   SL_TRY(SL_NEW_ZERO(gnn->gave, o->layers, "a network's layers"));
   describe_layers(gnn, kind);
-  for (int i = 0; i < gnn->layers; i++)
+  for (int i = 0; i < gnn->options.layers; i++)
     SL_TRY(kind->declare(&gnn->layer[i], &gnn->parameters));
   return SLEY_OK;
 }
@@ -56,11 +54,12 @@ static sley_status make_graph(sley_gnn *gnn, const sley_matrix *block, const int
   sley_graph_options o = SLEY_GRAPH_OPTIONS_INIT;
   sley_matrix *with_loops = NULL;
   o.reproducible = gnn->options.reproducible;
-  sley_status status =
-      sl_agree(gnn->comm, sl_adjacency_make(block, gnn->first_row, kind->loops, &with_loops));
+  sley_status status = SLEY_OK;
+  if (kind->loops)
+    status = sl_agree(gnn->comm, sl_adjacency_with_loops(block, gnn->first_row, &with_loops));
   if (status == SLEY_OK)
-    status = sl_graph_create(gnn->comm, (const sley_matrix *const[]){with_loops}, row_begin, row_begin, &o,
-                             &gnn->graph);
+    status = sl_graph_create(gnn->comm, &(const sley_matrix *){with_loops ? with_loops : block}, row_begin,
+                             row_begin, &o, &gnn->graph);
   sley_matrix_destroy(with_loops);
   return status == SLEY_OK ? sl_adjacency_norm(gnn->graph, kind->norm, gnn->options.dtype, &gnn->norm)
                            : status;
@@ -72,7 +71,7 @@ static sley_status take_rows(const sley_gnn *gnn, int64_t cols, sl_rows *out) {
 
 static sley_status take_all_rows(sley_gnn *gnn) {
   int64_t widest = 0;
-  for (int i = 0; i < gnn->layers; i++) {
+  for (int i = 0; i < gnn->options.layers; i++) {
     const sl_layer *l = &gnn->layer[i];
     widest = l->out > widest ? l->out : widest;
     if (gnn->options.dropout > 0)
@@ -88,7 +87,7 @@ static sley_status take_all_rows(sley_gnn *gnn) {
 static sley_status open(sley_gnn *gnn) {
   SL_TRY(sl_agree(gnn->comm, take_all_rows(gnn)));
   SL_TRY(sl_parameters_open(&gnn->parameters, gnn->options.seed));
-  for (int i = 0; i < gnn->layers; i++) {
+  for (int i = 0; i < gnn->options.layers; i++) {
     gnn->layer[i].graph = gnn->graph;
     gnn->layer[i].norm = gnn->norm;
     SL_TRY(gnn->layer[i].kind->open(&gnn->layer[i]));
@@ -121,7 +120,7 @@ sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int
 static sl_mask mask_of(const sley_gnn *gnn, int layer, int64_t step) {
   return (sl_mask){.p = gnn->options.dropout,
                    .seed = gnn->options.seed,
-                   .stream = (uint32_t)(step * gnn->layers + layer),
+                   .stream = (uint32_t)(step * gnn->options.layers + layer),
                    .first_row = gnn->first_row};
 }
 
@@ -131,7 +130,7 @@ static sl_rows input_of(const sley_gnn *gnn, sl_rows x, int i, bool dropped) {
 }
 
 static sley_activation activation_after(const sley_gnn *gnn, int i) {
-  return i < gnn->layers - 1 ? gnn->layer[i].kind->act : SLEY_NO_ACTIVATION;
+  return i < gnn->options.layers - 1 ? gnn->layer[i].kind->act : SLEY_NO_ACTIVATION;
 }
 
 /* Of ELU. */
@@ -140,7 +139,7 @@ static const double ALPHA = 1;
 sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t step) {
   const bool drops = training && gnn->options.dropout > 0;
   SL_TRY(sl_interrupted());
-  for (int i = 0; i < gnn->layers; i++) {
+  for (int i = 0; i < gnn->options.layers; i++) {
     if (drops) {
       const sl_mask mask = mask_of(gnn, i, step);
       SL_TRY(sl_dense_drop(&gnn->work, &mask, input_of(gnn, x, i, false), gnn->given[i]));
@@ -153,7 +152,7 @@ sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t 
 }
 
 sl_rows sl_network_logits(const sley_gnn *gnn) {
-  return gnn->gave[gnn->layers - 1];
+  return gnn->gave[gnn->options.layers - 1];
 }
 
 /* The first columns of one of the two gradients: that of what layer i gave. */
@@ -162,7 +161,7 @@ static sl_rows gradient_of(const sley_gnn *gnn, int i) {
 }
 
 static sley_status run_loss(const sley_gnn *gnn, const int32_t *label, double scale, bool gradient) {
-  const sl_rows logits = sl_network_logits(gnn), to = gradient_of(gnn, gnn->layers - 1);
+  const sl_rows logits = sl_network_logits(gnn), to = gradient_of(gnn, gnn->options.layers - 1);
   return sl_kernel_run(gnn->comm->queue, &(sl_kernel_args){.op = SL_OP_NLL,
                                                            .nll = {.dtype = gnn->work.dtype,
                                                                    .rows = logits.rows,
@@ -192,11 +191,11 @@ sley_status sl_network_loss(sley_gnn *gnn, const int32_t *label, bool gradient, 
 
 sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step) {
   const bool drops = gnn->options.dropout > 0;
-  for (int i = gnn->layers - 1; i >= 0; i--) {
-    sl_pass_back pass = {.x = input_of(gnn, x, i, drops), .y = gnn->gave[i], .dy = gradient_of(gnn, i)};
+  for (int i = gnn->options.layers - 1; i >= 0; i--) {
+    sl_pass_back pass = {.x = input_of(gnn, x, i, drops), .dy = gradient_of(gnn, i)};
     if (i > 0)
       pass.dx = gradient_of(gnn, i - 1);
-    SL_TRY(sl_dense_activate_grad(&gnn->work, activation_after(gnn, i), ALPHA, pass.y, pass.dy));
+    SL_TRY(sl_dense_activate_grad(&gnn->work, activation_after(gnn, i), ALPHA, gnn->gave[i], pass.dy));
     SL_TRY(gnn->layer[i].kind->backward(&gnn->layer[i], &pass));
     if (drops && i > 0) {
       const sl_mask mask = mask_of(gnn, i, step);
@@ -208,30 +207,25 @@ sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step) {
 
 sley_status sl_network_step(sley_gnn *gnn, double rate, double decay) {
   sl_parameters *p = &gnn->parameters;
-  const double beta1 = 0.9, beta2 = 0.999, step = (double)++p->step;
-  return sl_kernel_run(gnn->comm->queue, &(sl_kernel_args){.op = SL_OP_ADAM,
-                                                           .adam = {.dtype = p->dtype,
-                                                                    .count = p->values,
-                                                                    .param = p->value,
-                                                                    .grad = p->grad,
-                                                                    .m = p->first,
-                                                                    .v = p->second,
-                                                                    .grad_scale = 1,
-                                                                    .beta1 = beta1,
-                                                                    .beta2 = beta2,
-                                                                    .eps = 1e-8,
-                                                                    .l2 = decay,
-                                                                    .keep = 1,
-                                                                    .rate = rate / (1 - pow(beta1, step)),
-                                                                    .root = 1 / sqrt(1 - pow(beta2, step))}});
+  sley_adam_spec adam = SLEY_ADAM_SPEC_INIT;
+  adam.dtype = p->dtype;
+  adam.count = p->values;
+  adam.param = p->value;
+  adam.grad = p->grad;
+  adam.m = p->first;
+  adam.v = p->second;
+  adam.step = ++p->step;
+  adam.rate = rate;
+  adam.decay = decay;
+  return sl_adam(gnn->comm, &adam);
 }
 
 static void close_layers(sley_gnn *gnn) {
-  for (int i = gnn->layers - 1; i >= 0 && gnn->layer; i--)
-    gnn->layer[i].kind->close(&gnn->layer[i]);
-  for (int i = 0; i < gnn->layers && gnn->given; i++)
+  for (int i = gnn->options.layers - 1; i >= 0 && gnn->layer; i--)
+    sl_layer_close(&gnn->layer[i]);
+  for (int i = 0; i < gnn->options.layers && gnn->given; i++)
     sl_rows_give(gnn->comm, &gnn->given[i]);
-  for (int i = 0; i < gnn->layers && gnn->gave; i++)
+  for (int i = 0; i < gnn->options.layers && gnn->gave; i++)
     sl_rows_give(gnn->comm, &gnn->gave[i]);
 }
 

@@ -16,8 +16,7 @@ struct sley_gnn {
   sley_graph *graph;
   void *norm;
   int64_t first_row; /* of all ranks' rows, this rank's first */
-  int layers;
-  sl_layer *layer;
+  sl_layer *layer;   /* options.layers of them */
   /* of each layer: what it was given after dropout (layer 0 without dropout: nothing), what it gave, and the
    * gradients of both, of which all layers share two */
   sl_rows *given, *gave, gradient[2];

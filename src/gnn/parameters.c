@@ -28,40 +28,23 @@ static double drawn(uint64_t seed, int number, int64_t i) {
   return 2 * sl_unit(sl_random(seed, (uint64_t)number, (uint64_t)i)) - 1;
 }
 
-static sley_status draw_values(sl_parameters *p, uint64_t seed) {
-  void *host = sl_alloc_zero(p->values, sley_dtype_bytes(p->dtype), "parameters");
-  if (!host)
-    return SLEY_ERR_MEMORY;
-  for (int n = 0; n < p->count; n++)
-    for (int64_t i = 0; i < p->one[n].rows * p->one[n].cols; i++)
-      sl_value_set(host, p->dtype, p->one[n].at + i, p->one[n].limit * drawn(seed, n, i));
-  sley_status status = sl_device_upload(p->comm->queue, host, p->values * (int64_t)sley_dtype_bytes(p->dtype),
-                                        "parameters", &p->value);
-  if (status == SLEY_OK)
-    status = p->comm->queue->ops->queue_wait(p->comm->queue);
-  sl_free(host);
-  return status;
-}
-
-/* Zeros. */
-static sley_status take_array(sl_parameters *p, sley_dtype dtype, void **out) {
-  const int64_t bytes = p->values * (int64_t)sley_dtype_bytes(dtype);
+/* An array of the device: of first values, or of zeros. */
+static sley_status take_array(sl_parameters *p, sley_dtype dtype, bool values, uint64_t seed, void **out) {
   void *host = sl_alloc_zero(p->values, sley_dtype_bytes(dtype), "parameters");
   if (!host)
     return SLEY_ERR_MEMORY;
-  sley_status status = sl_device_upload(p->comm->queue, host, bytes, "parameters", out);
-  if (status == SLEY_OK)
-    status = p->comm->queue->ops->queue_wait(p->comm->queue);
-  sl_free(host);
-  return status;
+  for (int n = 0; values && n < p->count; n++)
+    for (int64_t i = 0; i < p->one[n].rows * p->one[n].cols; i++)
+      sl_value_set(host, dtype, p->one[n].at + i, p->one[n].limit * drawn(seed, n, i));
+  return sl_dense_upload(p->comm, host, p->values * (int64_t)sley_dtype_bytes(dtype), out);
 }
 
 static sley_status take_memory(sl_parameters *p, uint64_t seed) {
   const sley_dtype sums = sl_sum_dtype(p->dtype);
-  SL_TRY(draw_values(p, seed));
-  SL_TRY(take_array(p, p->dtype, &p->grad));
-  SL_TRY(take_array(p, sums, &p->first));
-  return take_array(p, sums, &p->second);
+  SL_TRY(take_array(p, p->dtype, true, seed, &p->value));
+  SL_TRY(take_array(p, p->dtype, false, seed, &p->grad));
+  SL_TRY(take_array(p, sums, false, seed, &p->first));
+  return take_array(p, sums, false, seed, &p->second);
 }
 
 _Static_assert((int)SLEY_TYPE_F32 == (int)SLEY_F32 && (int)SLEY_TYPE_F64 == (int)SLEY_F64 &&

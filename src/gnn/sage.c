@@ -40,22 +40,16 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return p->dx.data ? sl_dense_multiply(&l->work, &back, p->dx) : SLEY_OK;
 }
 
-const sl_layer_kind sl_layer_sage = {.name = "sage",
-                                     .loops = SL_LOOPS_AS_GIVEN,
-                                     .norm = SL_NORM_MEAN,
+const sl_layer_kind sl_layer_sage = {.norm = SL_NORM_MEAN,
                                      .act = SLEY_RELU,
                                      .declare = declare,
                                      .open = open_mean,
                                      .forward = forward,
-                                     .backward = backward,
-                                     .close = sl_layer_close};
+                                     .backward = backward};
 
-const sl_layer_kind sl_layer_sage_max = {.name = "sage-max",
-                                         .loops = SL_LOOPS_AS_GIVEN,
-                                         .norm = SL_NORM_NONE,
+const sl_layer_kind sl_layer_sage_max = {.norm = SL_NORM_NONE,
                                          .act = SLEY_RELU,
                                          .declare = declare,
                                          .open = open_max,
                                          .forward = forward,
-                                         .backward = backward,
-                                         .close = sl_layer_close};
+                                         .backward = backward};
