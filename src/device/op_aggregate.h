@@ -28,8 +28,10 @@ typedef enum sl_aggregate {
  * chosen not NULL, with SUM and a pattern by columns: only those terms count that were chosen:
  * chosen[col[j] features + f] == place[j]. It is the arg of the pattern by rows. chosen_bits: NULL, or
  * memory of sl_chosen_bits_bytes(chosen_entries, features) bytes for devices whose kernels want it, beginning
- * at a multiple of 16, where chosen_entries is of_row[cols], and how many entries col and place have; marked:
- * the call before had the same chosen, col, place and chosen_bits, which it has left there.
+ * at a multiple of 16, where chosen_entries is of_row[cols], and how many entries col and place have. Two
+ * things are left in it, which a later call need not make again: positions_kept: those that follow from col,
+ * place and of_row, which are those of an earlier call; marked: all, as the call before had the same chosen
+ * too.
  *
  * Order of summation, for each value of Y: acc = 0, or with add y; for each entry acc = fma(w, x, acc) with
  * one rounding, where w = val factor scale is multiplied in that order, with one rounding each, in the type
@@ -51,12 +53,19 @@ typedef struct sl_aggregate_args {
   const int32_t *chosen;
   uint32_t *chosen_bits;
   int64_t chosen_entries;
-  bool add, in_order, marked;
+  bool add, in_order, positions_kept, marked;
 } sl_aggregate_args;
 
-/* A bit of each entry for each feature, of up to 128 features at a time: by rows, and by columns. */
+/* Of each entry by columns a bit for each feature, of up to 128 features at a time; then, of each entry by
+ * rows, which one it is by columns. */
+static inline int64_t sl_chosen_words(int64_t features) {
+  return features <= 32 ? 1 : features <= 64 ? 2 : 4;
+}
+static inline int64_t sl_chosen_positions_at(int64_t entries, int64_t features) {
+  return (entries * sl_chosen_words(features) * 4 + 7) / 8 * 8;
+}
 static inline int64_t sl_chosen_bits_bytes(int64_t entries, int64_t features) {
-  return 2 * entries * (features <= 32 ? 4 : features <= 64 ? 8 : 16);
+  return sl_chosen_positions_at(entries, features) + entries * (entries > UINT32_MAX ? 8 : 4);
 }
 
 #endif

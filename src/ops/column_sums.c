@@ -5,22 +5,23 @@
 #include "ops/graph_memory.h"
 
 /* Where owners of columns fetch what was chosen, they do not have the entries of all rows. Agreed. */
-static sley_status take_chosen_bits(sl_column_sums *sums) {
+static sley_status take_chosen_memory(sl_column_sums *sums) {
   const sley_graph *graph = sums->rows->graph;
   sl_device *device = graph->comm->device;
   if (device->ops->host_addresses || sl_graph_pulls(graph))
     return SLEY_OK;
-  return sl_agree(graph->comm,
-                  device->ops->alloc(device,
-                                     sl_chosen_bits_bytes(sums->relation->entries, sums->rows->features),
-                                     "an aggregation", &sums->chosen_bits));
+  sley_status status = SL_NEW_ZERO(sums->chosen_memory, 1, "an aggregation");
+  if (status == SLEY_OK)
+    status = device->ops->alloc(device, sl_chosen_bits_bytes(sums->relation->entries, sums->rows->features),
+                                "an aggregation", &sums->chosen_memory->bits);
+  return sl_agree(graph->comm, status);
 }
 
 sley_status sl_column_sums_open(const sl_graph_rows *rows, const sl_relation *relation, const sl_heads *shape,
                                 bool chooses, bool factors, sl_column_sums *out) {
   sley_graph *graph = rows->graph;
   *out = (sl_column_sums){.rows = rows, .relation = relation};
-  sley_status status = chooses ? take_chosen_bits(out) : SLEY_OK;
+  sley_status status = chooses ? take_chosen_memory(out) : SLEY_OK;
   if (status != SLEY_OK || !sl_graph_pulls(graph))
     return status;
   status = sl_row_pull_open(graph, rows->features, rows->dtype, &out->x);
@@ -40,19 +41,26 @@ static sley_status sum_and_send(const sl_column_sums *sums, const sl_aggregate_a
                                 int64_t ldx) {
   const sl_graph_rows *rows = sums->rows;
   const sley_graph *graph = rows->graph;
+  sl_chosen_memory *chosen = sums->chosen_memory;
   sl_kernel_args halo = {.op = SL_OP_AGGREGATE, .aggregate = *args}, own;
-  halo.aggregate.chosen_bits = sums->chosen_bits;
-  halo.aggregate.chosen_entries = sums->relation->entries;
+  if (args->chosen && chosen) {
+    halo.aggregate.chosen_bits = chosen->bits;
+    halo.aggregate.chosen_entries = sums->relation->entries;
+    halo.aggregate.positions_kept = chosen->positions_kept;
+  }
   own = halo;
   halo.aggregate.pattern = sl_relation_columns(sums->relation, true);
   halo.aggregate.y =
       (sl_split_rows){.near = rows->buffer, .near_rows = graph->halo->count, .near_ld = rows->ld};
   own.aggregate.pattern = sl_relation_columns(sums->relation, false);
   own.aggregate.marked = halo.aggregate.pattern.rows > 0;
+  own.aggregate.positions_kept = own.aggregate.marked || halo.aggregate.positions_kept;
   own.aggregate.y = (sl_split_rows){.near = x, .near_rows = graph->cols, .near_ld = ldx};
   SL_TRY(sl_graph_kernel(graph, &halo));
   SL_TRY(sl_graph_rows_return(rows, x, ldx));
   SL_TRY(sl_graph_kernel(graph, &own));
+  if (chosen)
+    chosen->positions_kept = own.aggregate.positions_kept || own.aggregate.pattern.rows > 0;
   return sl_graph_rows_returned(rows);
 }
 
@@ -94,8 +102,9 @@ sley_status sl_column_sums_run(const sl_column_sums *sums, const sl_aggregate_ar
 }
 
 void sl_column_sums_close(sl_column_sums *sums) {
-  if (sums->rows)
-    sl_graph_give(sums->rows->graph->comm, sums->chosen_bits);
+  if (sums->chosen_memory)
+    sl_graph_give(sums->rows->graph->comm, sums->chosen_memory->bits);
+  sl_free(sums->chosen_memory);
   sl_entry_pull_close(&sums->factor);
   sl_entry_pull_close(&sums->val);
   sl_row_pull_close(&sums->chosen);

@@ -8,12 +8,18 @@
 #include "ops/graph_pull.h"
 #include "ops/graph_rows.h"
 
+/* For devices that have memory of their own, where something is chosen: sl_aggregate_args' chosen_bits. */
+typedef struct sl_chosen_memory {
+  void *bits;
+  bool positions_kept;
+} sl_chosen_memory;
+
 typedef struct sl_column_sums {
   const sl_graph_rows *rows; /* of the first way, and of own columns */
   const sl_relation *relation;
   sl_row_pull x, chosen; /* of the second way; chosen is zeroed where nothing is chosen */
   sl_entry_pull val, factor;
-  void *chosen_bits; /* for devices that have memory of their own, where something is chosen */
+  sl_chosen_memory *chosen_memory; /* NULL: none */
 } sl_column_sums;
 
 /* For args of this shape. chooses: whether args will have chosen; factors: factor. rows outlive it.
