@@ -2,6 +2,7 @@
 /* Sums by columns, in two ways. */
 #include "ops/column_sums.h"
 
+#include "base/memory.h"
 #include "ops/graph_memory.h"
 
 /* Where owners of columns fetch what was chosen, they do not have the entries of all rows. Agreed. */

@@ -78,14 +78,14 @@ all_programs="test_kernels test_row_kernels test_convert test_api_device test_tr
   test_graph_gradients test_edge_softmax test_attention_kernels test_graph_ops test_attention test_graph_use"
 programs=${SLEY_TEST_PROGRAMS:-$all_programs}
 if [ -z "${SLEY_PREBUILT:-}" ]; then
-  {
-    cmake -S . -B "$build" -G Ninja -DSLEY_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=${SLEY_ARCHITECTURES:-native}" "$@"
+  (
     # shellcheck disable=SC2086 # a list of words
-    ninja -C "$build" sley_command sley_cuda $programs
-    for module in sley_nccl sley_nvshmem; do # where their headers were found
-      if ninja -C "$build" -t query "$module" >/dev/null 2>&1; then ninja -C "$build" "$module"; fi
-    done
-  } >"$logs/build.log" 2>&1 || {
+    cmake -S . -B "$build" -G Ninja -DSLEY_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=${SLEY_ARCHITECTURES:-native}" "$@" &&
+      ninja -C "$build" sley_command sley_cuda $programs &&
+      for module in sley_nccl sley_nvshmem; do # where their headers were found
+        ! ninja -C "$build" -t query "$module" >/dev/null 2>&1 || ninja -C "$build" "$module" || exit 1
+      done
+  ) >"$logs/build.log" 2>&1 || {
     tail -n 40 "$logs/build.log" >&2
     echo "the build failed: $logs/build.log" >&2
     exit 1

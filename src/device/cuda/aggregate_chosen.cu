@@ -4,12 +4,11 @@
  * Of the terms of an entry few were chosen: of a row with n entries each feature chose one, so that on
  * average a feature of a column has one term, however many entries the column has. Three kernels:
  *
- *   mark_chosen   turns the numbers around: for each entry a bit for each feature that chose it. The entries
- *                 are those of the pattern by rows
- *   turn_bits     puts them into the order of the pattern by columns
- *   chosen_sums   goes through columns as other sums do (aggregate.cu). A lane reads the bits of its values,
- *                 for the entries after those that it works on, and loads of a row of X only vectors of which
- *                 a value is added
+ *   find_positions  of each entry of the pattern by rows, which one it is by columns. Once for a pattern
+ *   mark_chosen     turns the numbers around: for each entry by columns a bit for each feature that chose it
+ *   chosen_sums     goes through columns as other sums do (aggregate.cu). The lanes of a group look at an
+ * entry each, and leave out those that no feature chose: where rows are long, most of them. Of the others a
+ * lane reads the bits of its values, and loads of a row of X only vectors of which a value is added
  *
  * What limits the last is the rate of such loads, at addresses as good as random.
  *
@@ -22,7 +21,10 @@ namespace {
 
 using namespace sley;
 
-enum { MOST_WORDS = 4, TURN_AHEAD = 4 };
+enum { MOST_WORDS = 4, POSITIONS_AHEAD = 4 };
+
+/* Chosen entries whose vectors a group loads before it uses the first of them. */
+enum { CHOSEN_AHEAD = 4 };
 
 struct chosen_run {
   aggregate_run of;
@@ -45,10 +47,29 @@ __device__ __forceinline__ int64_t feature_of_bit(const chosen_run &run, int bit
   return part < run.parts && at < shape.width ? head * shape.width + at : -1;
 }
 
-/* bits: WORDS words of each entry by rows, zeroed. A warp takes neighbouring rows. */
-template <int WORDS>
+/* position: of each entry by rows; those of the pattern by columns are numbered as its col. */
+template <class P>
+__global__ void __launch_bounds__(GRAPH_THREADS) find_positions(sl_pattern p, int64_t entries, P *position) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * GRAPH_THREADS;
+  int64_t j = static_cast<int64_t>(blockIdx.x) * GRAPH_THREADS + threadIdx.x;
+  for (; j < entries; j += POSITIONS_AHEAD * step) {
+    int64_t by_rows[POSITIONS_AHEAD];
+#pragma unroll
+    for (int u = 0; u < POSITIONS_AHEAD; u++) {
+      const int64_t e = j + u * step < entries ? j + u * step : j;
+      by_rows[u] = __ldg(p.of_row + __ldcs(p.col + e)) + __ldcs(p.place + e);
+    }
+#pragma unroll
+    for (int u = 0; u < POSITIONS_AHEAD; u++)
+      if (j + u * step < entries)
+        position[by_rows[u]] = static_cast<P>(j + u * step);
+  }
+}
+
+/* bits: WORDS words of each entry by columns, zeroed. A warp takes neighbouring rows. */
+template <int WORDS, class P>
 __global__ void __launch_bounds__(GRAPH_THREADS)
-    mark_chosen(const __grid_constant__ chosen_run run, uint32_t *bits) {
+    mark_chosen(const __grid_constant__ chosen_run run, const P *position, uint32_t *bits) {
   constexpr int ROWS = 8 / WORDS;
   const sl_aggregate_args &a = run.of.a;
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -62,6 +83,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS)
   for (; row < rows; row += step) {
     int32_t number[ROWS][WORDS];
     int64_t begin[ROWS + 1];
+    P at[ROWS][WORDS];
 #pragma unroll
     for (int r = 0; r <= ROWS; r++)
       begin[r] = __ldg(a.pattern.of_row + (row + r < rows ? row + r : rows));
@@ -75,73 +97,77 @@ __global__ void __launch_bounds__(GRAPH_THREADS)
     for (int r = 0; r < ROWS; r++)
 #pragma unroll
       for (int w = 0; w < WORDS; w++) {
-        const int32_t n = number[r][w] < begin[r + 1] - begin[r] ? number[r][w] : -1;
-        const unsigned same = __match_any_sync(~0u, n);
-        if (n >= 0 && lane == __ffs(static_cast<int>(same)) - 1)
-          bits[(begin[r] + n) * WORDS + w] = same;
+        if (number[r][w] >= begin[r + 1] - begin[r])
+          number[r][w] = -1;
+        at[r][w] = number[r][w] >= 0 ? __ldg(position + begin[r] + number[r][w]) : 0;
+      }
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+#pragma unroll
+      for (int w = 0; w < WORDS; w++) {
+        const unsigned same = __match_any_sync(~0u, number[r][w]);
+        if (number[r][w] >= 0 && lane == __ffs(static_cast<int>(same)) - 1)
+          bits[static_cast<int64_t>(at[r][w]) * WORDS + w] = same;
       }
   }
 }
 
-/* The words of entry j of the pattern by columns are those of entry of_row[col[j]] + place[j] by rows. */
-template <int WORDS>
-__global__ void __launch_bounds__(GRAPH_THREADS)
-    turn_bits(sl_pattern p, int64_t entries, const uint32_t *by_rows, uint32_t *by_columns) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * GRAPH_THREADS;
-  int64_t j = static_cast<int64_t>(blockIdx.x) * GRAPH_THREADS + threadIdx.x;
-  for (; j < entries; j += TURN_AHEAD * step) {
-    int64_t from[TURN_AHEAD];
-    vector<uint32_t, WORDS> bits[TURN_AHEAD];
-#pragma unroll
-    for (int u = 0; u < TURN_AHEAD; u++) {
-      const int64_t e = j + u * step < entries ? j + u * step : j;
-      from[u] = __ldg(p.of_row + __ldcs(p.col + e)) + __ldcs(p.place + e);
-    }
-#pragma unroll
-    for (int u = 0; u < TURN_AHEAD; u++)
-      bits[u] = load_shared<uint32_t, WORDS>(by_rows + from[u] * WORDS);
-#pragma unroll
-    for (int u = 0; u < TURN_AHEAD; u++)
-      if (j + u * step < entries) {
-        packed<uint32_t, WORDS> some;
-        some.values = bits[u];
-        *reinterpret_cast<typename word<sizeof(uint32_t) * WORDS>::type *>(
-            by_columns + (j + u * step) * WORDS) = some.bits;
-      }
-  }
-}
-
-/* The bits of a lane's values, which lie in one word, of U entries at a time, one time ahead. */
-template <class T, int LANES, int U> class lane_bits {
-  static constexpr int N = lane_values<T>, WORDS = LANES * N / 32; /* of LANES lanes, if at least 1 */
-  const uint32_t *from;
-  int words, shift, left; /* entries from `from` on */
-  uint32_t next[U];
-
-  __device__ __forceinline__ void load() {
-#pragma unroll
-    for (int u = 0; u < U; u++)
-      next[u] = u < left ? __ldg(from + u * words) : 0;
-  }
+/* The bits of the entries of a task. A lane has the words of an entry of its own, of which there are as many
+ * at a time as lanes, one time ahead; of any other it reads those of its values, which lie in one word. */
+template <class T, int LANES> class task_bits {
+  static constexpr int N = lane_values<T>, BITS = LANES * N,
+                       WORDS = BITS > MOST_WORDS * 32 ? MOST_WORDS
+                               : BITS > 32            ? BITS / 32
+                                                      : 1; /* if LANES > 0 */
+  const uint32_t *from; /* of the task's first entry the word that has the part's first bit */
+  int64_t words;        /* of an entry */
+  int used;             /* of them by the part */
+  uint32_t mask;        /* its bits in a word */
+  int word, shift;      /* of the lane's values */
+  vector<uint32_t, WORDS> own, next;
 
 public:
-  __device__ __forceinline__ lane_bits(const chosen_run &run, const graph_task &t, int lane) {
-    const int first = (t.part - static_cast<int>(run.first_part)) * (run.of.cut.lanes * N),
-              bit = (LANES > 0 ? 0 : first) + lane * N;
-    words = LANES == 0 ? run.words : WORDS > 1 ? WORDS : 1;
-    from = run.bits + t.begin * words + bit / 32;
-    left = t.count;
+  __device__ __forceinline__ task_bits(const chosen_run &run, const graph_task &t, int lanes, int lane) {
+    const int first = LANES > 0 ? 0 : (t.part - static_cast<int>(run.first_part)) * (lanes * N),
+              bit = first % 32 + lane * N;
+    words = LANES > 0 ? WORDS : run.words;
+    used = lanes * N > 32 ? lanes * N / 32 : 1;
+    from = run.bits + t.begin * words + first / 32;
+    mask = lanes * N < 32 ? ((1u << lanes * N) - 1) << first % 32 : ~0u;
+    word = bit / 32;
     shift = bit % 32;
-    load();
+    load(lane, t.count);
   }
-  /* Those of the next U entries, value i's the bit number i; none of those that there are not. */
-  __device__ __forceinline__ void take(uint32_t (&to)[U]) {
+  /* Those of the lane's own entry, `entry` of `count`. */
+  __device__ __forceinline__ void load(int entry, int count) {
+    next = {};
+    if (entry >= count)
+      return;
+    const uint32_t *p = from + entry * words;
+    if constexpr (LANES > 0)
+      next = load_shared<uint32_t, WORDS>(p);
+    else
+      for (int w = 0; w < used; w++)
+        next.item[0] |= __ldg(p + w);
+  }
+  /* Whether a value was chosen of what was loaded. */
+  __device__ __forceinline__ bool take() {
+    uint32_t any = 0;
+    own = next;
 #pragma unroll
-    for (int u = 0; u < U; u++)
-      to[u] = next[u] >> shift & ((1u << N) - 1);
-    from += U * words;
-    left -= U;
-    load();
+    for (int w = 0; w < WORDS; w++)
+      any |= own.item[w];
+    return (any & mask) != 0;
+  }
+  /* The lane's bits, value i's bit number i, of the entry of lane s of the group, which is `entry` of the
+   * task; none if it is not `on`. All lanes of the warp. */
+  __device__ __forceinline__ uint32_t of(int entry, int s, int lanes, bool on) const {
+    uint32_t all;
+    if constexpr (LANES > 0 && WORDS == 1)
+      all = __shfl_sync(~0u, own.item[0], s, lanes);
+    else
+      all = on ? __ldg(from + entry * words + word) : 0;
+    return on ? all >> shift & ((1u << N) - 1) : 0;
   }
 };
 
@@ -168,7 +194,7 @@ __device__ __forceinline__ void store_y(const chosen_run &run, const lane_part<T
 template <class T, int W, int LANES>
 __global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
     chosen_sums(const __grid_constant__ chosen_run run) {
-  constexpr int N = lane_values<T>, U = GRAPH_AHEAD;
+  constexpr int N = lane_values<T>, U = CHOSEN_AHEAD;
   using A = accumulator<T>;
   using unit = graph_unit<W>;
   __shared__ A room[N * GRAPH_THREADS];
@@ -181,7 +207,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
     t.part += static_cast<int>(run.first_part);
     const int64_t head = quotient(t.part, run.of.panels);
     const lane_part<T, W> mine(a.shape, head, t.part - head * run.of.panels, lanes, lane);
-    lane_bits<T, LANES, U> bits(run, t, lane);
+    task_bits<T, LANES> bits(run, t, lanes, lane);
     const T *x = keep(mine.gather_from(run.of.x.base, lane));
     T *y = row_of<T>(a.y, t.row);
     A acc[N] = {};
@@ -190,20 +216,30 @@ __global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
     int32_t ahead = t.first;
 #pragma unroll 1
     for (int e = 0; e < t.most; e += lanes) {
-      const int all = entries_left(t.most, e, lanes);
       const int32_t n = ahead;
+      const bool any = bits.take();
       if (e + lanes + lane < t.count)
         ahead = __ldcs(a.pattern.col + t.begin + e + lanes + lane);
+      bits.load(e + lanes + lane, t.count);
       const unit place = place_of<unit>(run.of.x, static_cast<uint32_t>(n));
-      const A weight = e + lane < t.count ? weight_of<T>(a, t.begin + e + lane, n, head) : 0;
-#pragma unroll 1
-      for (int s = 0; s < all; s += U) {
+      const A weight = any ? weight_of<T>(a, t.begin + e + lane, n, head) : 0;
+      /* Bit s: whether something was chosen of the entry of lane s of the group. */
+      uint32_t left = __ballot_sync(~0u, any);
+      if (lanes < 32)
+        left = left >> (threadIdx.x % 32 & -lanes) & ((1u << lanes) - 1);
+      while (__any_sync(~0u, left != 0)) {
         uint32_t chosen[U];
+        int from[U];
         vector<T, N> in[U];
-        bits.take(chosen);
 #pragma unroll
         for (int u = 0; u < U; u++) {
-          const T *row = x + static_cast<uint64_t>(__shfl_sync(~0u, place, s + u, lanes)) * W;
+          from[u] = __ffs(static_cast<int>(left)) - 1;
+          chosen[u] = bits.of(e + from[u], from[u], lanes, left != 0);
+          left &= left - 1;
+        }
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+          const T *row = x + static_cast<uint64_t>(__shfl_sync(~0u, place, from[u], lanes)) * W;
           if constexpr (W == N)
             in[u] = load_shared_if<T, W>(chosen[u], row);
           else if (chosen[u])
@@ -211,7 +247,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
         }
 #pragma unroll
         for (int u = 0; u < U; u++) {
-          const A by = __shfl_sync(~0u, weight, s + u, lanes);
+          const A by = __shfl_sync(~0u, weight, from[u], lanes);
 #pragma unroll
           for (int i = 0; i < N; i++)
             if (chosen[u] & 1u << i)
@@ -233,20 +269,30 @@ unsigned blocks_for(const sl_queue *queue, int64_t threads) {
   return static_cast<unsigned>(blocks < most ? blocks : most);
 }
 
-template <int WORDS> sley_status make_bits(sl_queue *queue, const chosen_run &run, uint32_t *by_columns) {
+template <int WORDS, class P>
+sley_status make_bits(sl_queue *queue, const chosen_run &run, P *position, bool find) {
   const sl_aggregate_args &a = run.of.a;
   const int64_t entries = a.chosen_entries;
   const cudaStream_t stream = sl_cuda_stream(queue);
-  const size_t bytes = static_cast<size_t>(entries) * WORDS * sizeof(uint32_t);
   if (entries == 0 || a.pattern.cols == 0)
     return SLEY_OK;
-  if (cudaMemsetAsync(a.chosen_bits, 0, bytes, stream) != cudaSuccess)
-    return sl_cuda_launched(queue, "aggregate-chosen");
-  const unsigned grid = blocks_for(queue, (a.pattern.cols * WORDS + 7) / 8 * 32);
-  mark_chosen<WORDS><<<grid, GRAPH_THREADS, 0, stream>>>(run, a.chosen_bits);
-  turn_bits<WORDS><<<blocks_for(queue, entries), GRAPH_THREADS, 0, stream>>>(a.pattern, entries,
-                                                                             a.chosen_bits, by_columns);
+  if (find)
+    find_positions<P><<<blocks_for(queue, entries), GRAPH_THREADS, 0, stream>>>(a.pattern, entries, position);
+  if (cudaMemsetAsync(a.chosen_bits, 0, static_cast<size_t>(entries) * WORDS * sizeof(uint32_t), stream) ==
+      cudaSuccess)
+    mark_chosen<WORDS, P>
+        <<<blocks_for(queue, (a.pattern.cols * WORDS + 7) / 8 * 32), GRAPH_THREADS, 0, stream>>>(
+            run, position, a.chosen_bits);
   return sl_cuda_launched(queue, "aggregate-chosen");
+}
+
+template <class P> sley_status make_bits_of(sl_queue *queue, const chosen_run &run, bool find) {
+  const sl_aggregate_args &a = run.of.a;
+  P *position = reinterpret_cast<P *>(reinterpret_cast<char *>(a.chosen_bits) +
+                                      sl_chosen_positions_at(a.chosen_entries, sl_features(&a.shape)));
+  return run.words == 1   ? make_bits<1>(queue, run, position, find)
+         : run.words == 2 ? make_bits<2>(queue, run, position, find)
+                          : make_bits<MOST_WORDS>(queue, run, position, find);
 }
 
 /* All parts, as many at a time as the words of an entry suffice for. */
@@ -254,16 +300,16 @@ template <class T, int W> sley_status launch(sl_queue *queue, chosen_run run) {
   const sl_aggregate_args &a = run.of.a;
   const int lanes = run.of.cut.lanes;
   const int64_t each = run.words * 32 / (lanes * lane_values<T>), parts = a.shape.heads * run.of.panels;
-  uint32_t *by_columns = a.chosen_bits + a.chosen_entries * run.words;
-  run.bits = by_columns;
+  run.bits = a.chosen_bits;
   run.values = lane_values<T>;
   run.side = W;
   for (; run.first_part < parts; run.first_part += each) {
     run.parts = static_cast<int>(parts - run.first_part < each ? parts - run.first_part : each);
-    if (!a.marked || parts > each)
-      SL_TRY(run.words == 1   ? make_bits<1>(queue, run, by_columns)
-             : run.words == 2 ? make_bits<2>(queue, run, by_columns)
-                              : make_bits<MOST_WORDS>(queue, run, by_columns));
+    if (!a.marked || parts > each) {
+      const bool find = !a.positions_kept && run.first_part == 0;
+      SL_TRY(a.chosen_entries > UINT32_MAX ? make_bits_of<uint64_t>(queue, run, find)
+                                           : make_bits_of<uint32_t>(queue, run, find));
+    }
     cut_and_launch<W == lane_values<T>>(
         queue, a.pattern, run.parts, lanes, a.in_order, &run.of.cut, [&](auto n) {
           chosen_sums<T, W, n><<<run.of.cut.blocks, GRAPH_THREADS, 0, sl_cuda_stream(queue)>>>(run);
@@ -291,7 +337,7 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_arg
   const graph_lanes g = lanes_for_bits<T>(a.shape.width);
   run.of.panels = g.panels;
   run.of.cut.lanes = g.lanes;
-  run.words = features <= 32 ? 1 : features <= 64 ? 2 : MOST_WORDS;
+  run.words = static_cast<int>(sl_chosen_words(features));
   sley_status status = SLEY_OK;
   /* By X alone, so that calls with the same chosen, whose Y may differ, order bits alike. */
   graph_alignment of_x, of_y;
