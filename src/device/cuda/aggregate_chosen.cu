@@ -66,15 +66,33 @@ __global__ void __launch_bounds__(GRAPH_THREADS) find_positions(sl_pattern p, in
   }
 }
 
-/* bits: WORDS words of each entry by columns, zeroed. A warp takes neighbouring rows. */
+/* What features chose of a row, for a warp whose lane has features 32 w + lane: numbers of entries, -1 for
+ * none. */
+template <int WORDS>
+__device__ __forceinline__ void load_chosen(const chosen_run &run, const int64_t (&feature)[WORDS],
+                                            int64_t row, int64_t entries, int32_t (&number)[WORDS]) {
+  const sl_aggregate_args &a = run.of.a;
+#pragma unroll
+  for (int w = 0; w < WORDS; w++)
+    number[w] = feature[w] >= 0 ? __ldcs(a.chosen + row * features_of(a.shape) + feature[w]) : -1;
+#pragma unroll
+  for (int w = 0; w < WORDS; w++)
+    if (number[w] >= entries)
+      number[w] = -1;
+}
+
+/* bits: WORDS words of each entry by columns, zeroed. A warp takes neighbouring rows, ROWS at a time. The
+ * words of an entry of a row of few entries are put together in shared memory, and stored at once. */
 template <int WORDS, class P>
 __global__ void __launch_bounds__(GRAPH_THREADS)
     mark_chosen(const __grid_constant__ chosen_run run, const P *position, uint32_t *bits) {
-  constexpr int ROWS = 8 / WORDS;
+  constexpr int ROWS = 8 / WORDS, FEW = WORDS > 1 ? 64 : 0;
+  using words_of_entry = vector<uint32_t, WORDS>;
+  __shared__ words_of_entry room[GRAPH_WARPS][FEW + 1];
   const sl_aggregate_args &a = run.of.a;
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const int64_t features = features_of(a.shape), rows = a.pattern.cols,
-                step = static_cast<int64_t>(gridDim.x) * GRAPH_WARPS * ROWS;
+  const int64_t rows = a.pattern.cols, step = static_cast<int64_t>(gridDim.x) * GRAPH_WARPS * ROWS;
+  words_of_entry *mine = room[threadIdx.x / 32];
   int64_t feature[WORDS];
 #pragma unroll
   for (int w = 0; w < WORDS; w++)
@@ -83,32 +101,37 @@ __global__ void __launch_bounds__(GRAPH_THREADS)
   for (; row < rows; row += step) {
     int32_t number[ROWS][WORDS];
     int64_t begin[ROWS + 1];
-    P at[ROWS][WORDS];
 #pragma unroll
     for (int r = 0; r <= ROWS; r++)
       begin[r] = __ldg(a.pattern.of_row + (row + r < rows ? row + r : rows));
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
+      load_chosen(run, feature, row + r < rows ? row + r : row, begin[r + 1] - begin[r], number[r]);
 #pragma unroll
-      for (int w = 0; w < WORDS; w++)
-        number[r][w] =
-            row + r < rows && feature[w] >= 0 ? __ldcs(a.chosen + (row + r) * features + feature[w]) : -1;
-#pragma unroll
-    for (int r = 0; r < ROWS; r++)
-#pragma unroll
-      for (int w = 0; w < WORDS; w++) {
-        if (number[r][w] >= begin[r + 1] - begin[r])
-          number[r][w] = -1;
-        at[r][w] = number[r][w] >= 0 ? __ldg(position + begin[r] + number[r][w]) : 0;
-      }
-#pragma unroll
-    for (int r = 0; r < ROWS; r++)
+    for (int r = 0; r < ROWS; r++) {
+      const bool few = begin[r + 1] - begin[r] <= FEW;
+      const int entries = few ? static_cast<int>(begin[r + 1] - begin[r]) : 0;
+      for (int e = lane; e < entries; e += 32)
+        mine[e] = {};
+      __syncwarp();
 #pragma unroll
       for (int w = 0; w < WORDS; w++) {
         const unsigned same = __match_any_sync(~0u, number[r][w]);
-        if (number[r][w] >= 0 && lane == __ffs(static_cast<int>(same)) - 1)
-          bits[static_cast<int64_t>(at[r][w]) * WORDS + w] = same;
+        if (number[r][w] < 0 || lane != __ffs(static_cast<int>(same)) - 1)
+          continue;
+        if (few)
+          mine[number[r][w]].item[w] = same;
+        else
+          bits[static_cast<int64_t>(__ldg(position + begin[r] + number[r][w])) * WORDS + w] = same;
       }
+      __syncwarp();
+      for (int e = lane; e < entries; e += 32) {
+        packed<uint32_t, WORDS> all;
+        all.values = mine[e];
+        *reinterpret_cast<typename word<sizeof(uint32_t) * WORDS>::type *>(
+            bits + static_cast<int64_t>(__ldg(position + begin[r] + e)) * WORDS) = all.bits;
+      }
+    }
   }
 }
 
