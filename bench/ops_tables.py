@@ -7,7 +7,7 @@ import os
 import statistics
 
 FILES = ["cpu_sddmm", "cpu_aggregate", "cpu_attention_kept", "cpu_attention"]
-GPU, GPU_TURBO = "h200", "h200_turbo"  # the second of an earlier commit, for turbo-gnn's sake
+GPUS = ["h100", "h200"]
 GPU_HEAD = ["operation", "heads x width", "rival", "cases", "rival / Sley: geometric mean", "worst", "memory: rival / Sley"]
 HEAD = ["operation", "cases", "rival / Sley: geometric mean", "worst", "where", "best rival most often", "turns", "rival's memory"]
 
@@ -60,21 +60,16 @@ def gpu_rows(run):
 
 
 def gpu_report(folder, table):
-    runs = []
-    for name in (GPU, GPU_TURBO):
-        with open(os.path.join(folder, name + ".json")) as stream:
-            runs.append(json.load(stream))
-    run, before = runs
-    m = run["machine"]
     print("### Operations of graph networks on a GPU\n")
-    print(f"One {m['gpu']}, driver {m['driver']}, {run['dtype']}, torch {m['torch']}, torch_geometric {m['torch_geometric']}; commit {m['commit']}; "
-          f"graphs and widths drawn with seed {run['seed']}, median of {run['turns']} turns. Forward and backward together, of SDDMM forward. Above 1 "
-          "Sley is faster. Memory: what the rival had allocated, by all that Sley's command took of the device but its CUDA context, each with the "
-          "graph and its operands. `bench/gpu/ops.py`.\n")
-    table(GPU_HEAD, list(gpu_rows(run)))
-    print(f"turbo-gnn 0.1.0rc4, built there, was measured last at commit {before['machine']['commit']}, seed {before['seed']}; the kernels have "
-          "become faster since. Memory: of turbo-gnn without the graph and its operands.\n")
-    table(GPU_HEAD, [row for row in gpu_rows(before) if row[2] == "turbo-gnn"])
+    print("Graphs and widths are drawn. Forward and backward together, of SDDMM forward. Above 1 Sley is faster. Memory: what the rival had "
+          "allocated, by all that Sley's command took of the device but its CUDA context, each with the graph and its operands. `bench/gpu/ops.py`.\n")
+    for name in GPUS:
+        with open(os.path.join(folder, name + ".json")) as stream:
+            run = json.load(stream)
+        m = run["machine"]
+        print(f"One {m['gpu']}, driver {m['driver']}, {run['dtype']}, torch {m['torch']}, torch_geometric {m['torch_geometric']}, turbo-gnn "
+              f"{'0.1.0rc4' if any('turbo-gnn' in case['rivals'] for case in run['cases']) else 'not there'}; commit {m['commit']}; seed {run['seed']}, median of {run['turns']} turns:\n")
+        table(GPU_HEAD, list(gpu_rows(run)))
 
 
 def report(folder, table):
