@@ -15,7 +15,8 @@ __device__ double factor_of(sley_activation act, double slope, double y) {
 template <class T>
 __global__ void __launch_bounds__(DENSE_THREADS) activate_grad(const sl_activate_grad_args a) {
   for (int64_t i = thread_number(); i < a.rows * a.cols; i += thread_count()) {
-    const int64_t row = i / a.cols, col = i % a.cols;
+    const dense_place at = place_of(i, a.cols);
+    const int64_t row = at.row, col = at.col;
     const double y = double_at(static_cast<const T *>(a.y), row * a.ldy + col);
     const double dy = double_at(static_cast<const T *>(a.dy), row * a.lddy + col);
     set_double(static_cast<T *>(a.dx), row * a.lddx + col, dy * factor_of(a.act, a.slope, y));

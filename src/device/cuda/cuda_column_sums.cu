@@ -11,7 +11,8 @@ template <class T>
 __global__ void __launch_bounds__(DENSE_THREADS)
     sum_blocks(const sl_column_sums_args a, int64_t block_rows, int64_t blocks, double *sums) {
   for (int64_t piece = thread_number(); piece < blocks * a.cols; piece += thread_count()) {
-    const int64_t block = piece / a.cols, col = piece % a.cols;
+    const dense_place at = place_of(piece, a.cols);
+    const int64_t block = at.row, col = at.col;
     const int64_t end = (block + 1) * block_rows < a.rows ? (block + 1) * block_rows : a.rows;
     double sum = 0;
 #pragma unroll 4
@@ -28,11 +29,8 @@ template <class T>
 __global__ void __launch_bounds__(DENSE_THREADS)
     add_blocks(const sl_column_sums_args a, int64_t blocks, const double *sums) {
   for (int64_t col = thread_number(); col < a.cols; col += thread_count()) {
-    double sum = 0;
-#pragma unroll 8
-    for (int64_t block = 0; block < blocks; block++)
-      sum += sums[block * a.cols + col];
-    set_double(static_cast<T *>(a.out), col, sum);
+    set_double(static_cast<T *>(a.out), col,
+               sum_in_order(blocks, [&](int64_t block) { return __ldg(sums + block * a.cols + col); }));
   }
 }
 

@@ -88,8 +88,10 @@ __global__ void __launch_bounds__(DENSE_THREADS) multiply(const __grid_constant_
 }
 
 template <class T> __global__ void __launch_bounds__(DENSE_THREADS) finish_all(const sl_gemm_args a) {
-  for (int64_t i = thread_number(); i < a.m * a.n; i += thread_count())
-    finish<T>(a, i / a.n, i % a.n, 0);
+  for (int64_t i = thread_number(); i < a.m * a.n; i += thread_count()) {
+    const dense_place at = place_of(i, a.n);
+    finish<T>(a, at.row, at.col, 0);
+  }
 }
 
 sley_status gemm_run(sl_queue *queue, const sl_kernel_args *args) {
@@ -114,6 +116,13 @@ sley_status sl_cuda_gemm_in_order(sl_queue *queue, const sl_gemm_args *a) {
   const dim3 grid(static_cast<unsigned>(down < INT32_MAX ? down : INT32_MAX),
                   static_cast<unsigned>(across < MOST_ACROSS ? across : MOST_ACROSS));
   SL_TRY(sl_cuda_use(queue->device));
+  if (a->k == 0 || a->alpha == 0) { /* no terms */
+    with_type(a->dtype, [&](auto type) {
+      finish_all<decltype(type)>
+          <<<dense_blocks(queue, a->m * a->n), DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(*a);
+    });
+    return sl_cuda_launched(queue, "dense product");
+  }
   with_type(a->dtype, [&](auto type) {
     multiply<decltype(type)><<<grid, DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(*a);
   });

@@ -42,13 +42,14 @@ template <class T> __device__ double loss_of_row(const sl_nll_args &a, const T *
 
 template <class T> __device__ double work_on_row(const sl_nll_args &a, int64_t i, int lane) {
   const T *z = static_cast<const T *>(a.logits) + i * a.ld;
-  const row_figures r = figures_of_row(a, z, lane);
   const int label = a.label[i];
+  const bool counts = label != -1 || a.log_probs; /* else its outputs are zeros */
+  const row_figures r = counts ? figures_of_row(a, z, lane) : row_figures{0, 1, 0};
   const double lost = loss_of_row(a, z, label, r);
   const double scale = label >= 0 && label < a.classes ? a.grad_scale : static_cast<double>(NAN);
   __syncwarp(); /* outputs may lie where the logits do */
-  for (int64_t j = lane; j < a.classes; j += SL_NLL_LANES) {
-    const double v = double_at(z, j) - r.most;
+  for (int64_t j = lane; j < a.classes && (a.log_probs || a.grad); j += SL_NLL_LANES) {
+    const double v = counts ? double_at(z, j) - r.most : 0;
     if (a.log_probs)
       set_double(static_cast<T *>(a.log_probs), i * a.ld_log_probs + j, v - r.log_sum);
     if (a.grad)
@@ -91,11 +92,8 @@ __global__ void __launch_bounds__(DENSE_THREADS)
 }
 
 __global__ void add_blocks(int64_t blocks, const double *sums, double *to) {
-  double sum = 0;
-#pragma unroll 8
-  for (int64_t block = 0; block < blocks; block++)
-    sum += sums[2 * block + threadIdx.x];
-  to[threadIdx.x] = sum;
+  to[threadIdx.x] =
+      sum_in_order(blocks, [&](int64_t block) { return __ldg(sums + 2 * block + threadIdx.x); });
 }
 
 sley_status nll_run(sl_queue *queue, const sl_kernel_args *args) {

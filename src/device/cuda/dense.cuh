@@ -47,6 +47,37 @@ static __device__ __forceinline__ int64_t thread_count() {
   return static_cast<int64_t>(gridDim.x) * DENSE_THREADS;
 }
 
+/* Which row of `cols` values has value number i, and which of its values that is. */
+struct dense_place {
+  int64_t row, col;
+};
+static __device__ __forceinline__ dense_place place_of(int64_t i, int64_t cols) {
+  if (((i | cols) >> 32) != 0)
+    return {i / cols, i % cols};
+  const uint32_t row = static_cast<uint32_t>(i) / static_cast<uint32_t>(cols);
+  return {row, static_cast<uint32_t>(i) - row * static_cast<uint32_t>(cols)};
+}
+
+/* The sum of at(0), at(1), ... at(count - 1), added in that order, AHEAD of which are loaded at a time: the
+ * sums of blocks of rows (sum_blocks.h), which are few, and each waits for the one before. */
+template <class At> __device__ __forceinline__ double sum_in_order(int64_t count, At at) {
+  constexpr int AHEAD = 32;
+  double sum = 0;
+  int64_t i = 0;
+  for (; i + AHEAD <= count; i += AHEAD) {
+    double next[AHEAD];
+#pragma unroll
+    for (int u = 0; u < AHEAD; u++)
+      next[u] = at(i + u);
+#pragma unroll
+    for (int u = 0; u < AHEAD; u++)
+      sum += next[u];
+  }
+  for (; i < count; i++)
+    sum += at(i);
+  return sum;
+}
+
 /* Blocks for so many pieces of work, at least 1. */
 static inline unsigned dense_blocks(const sl_queue *queue, int64_t pieces) {
   const int64_t most = DENSE_BLOCKS_PER_PROCESSOR * static_cast<int64_t>(sl_cuda_processors(queue));
