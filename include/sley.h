@@ -249,6 +249,35 @@ sley_status sley_dense_write(const char *path, sley_dtype dtype, int64_t rows, i
 sley_status sley_dense_write_rows(sley_comm *comm, const char *path, sley_dtype dtype, int64_t rows,
                                   int64_t cols, int64_t first, int64_t count, const void *data, int64_t ld);
 
+/* Types of values: of arrays in files, and of what collectives move. The first four are those of sley_dtype,
+ * with the same numbers. */
+typedef enum sley_type {
+  SLEY_TYPE_F32 = 0,
+  SLEY_TYPE_F64 = 1,
+  SLEY_TYPE_F16 = 2,
+  SLEY_TYPE_BF16 = 3,
+  SLEY_TYPE_I64 = 4
+} sley_type;
+
+/* An array with a name, row-major. */
+typedef struct sley_array {
+  const char *name; /* 1 to 119 bytes, without / and \ */
+  sley_type type;
+  int64_t rows, cols; /* cols SLEY_VECTOR: one dimension */
+  const void *data;
+} sley_array;
+
+/* Writes arrays into one .npz, which numpy.load opens (SLEY_TYPE_BF16 as float32: exactly); whole or not at
+ * all. Errors: SLEY_ERR_ARG, SLEY_ERR_IO, SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
+sley_status sley_arrays_write(const char *path, const sley_array *arrays, int count);
+
+/* Reads the array of that name from a .npz: numbers of any type of NumPy's become `type`, rounded once;
+ * SLEY_TYPE_I64 takes whole numbers alone. *cols is SLEY_VECTOR where it has one dimension or none. *data is
+ * freed by sley_buffer_free. Errors: SLEY_ERR_INPUT (no such file or array; damaged), SLEY_ERR_UNSUPPORTED
+ * (more than 2 dimensions, Fortran's order), SLEY_ERR_IO, SLEY_ERR_MEMORY. */
+sley_status sley_array_read(const char *path, const char *name, sley_type type, int64_t *rows, int64_t *cols,
+                            void **data);
+
 /* ------------------------------------------------------------------------------------- 3 orderings and
  * partitions */
 
@@ -414,15 +443,6 @@ sley_status sley_comm_set_stream(sley_comm *comm, void *stream);
 
 /* ------------------------------------------------------------------------------------------------------ 4b
  * collectives */
-
-/* Of the values of collectives. The first four are those of sley_dtype, with the same numbers. */
-typedef enum sley_type {
-  SLEY_TYPE_F32 = 0,
-  SLEY_TYPE_F64 = 1,
-  SLEY_TYPE_F16 = 2,
-  SLEY_TYPE_BF16 = 3,
-  SLEY_TYPE_I64 = 4
-} sley_type;
 
 /* Bytes of one value; 0 if the type is unknown. */
 size_t sley_type_bytes(sley_type type);

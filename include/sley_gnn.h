@@ -5,6 +5,7 @@
  *   sley_gnn_train      one step over all rows that have a label
  *   sley_gnn_infer      the logits of the rank's rows
  *   sley_gnn_parameter  weights and gradients, where they lie
+ *   sley_gnn_save       the state as a file, from which sley_gnn_load goes on
  *
  * What sley.h says of errors, of structs that begin with their size and of memory holds here too: x, label
  * and logits lie in the memory of the rank's device (sley_buffer_alloc), rows are divided among ranks as
@@ -94,6 +95,24 @@ sley_status sley_gnn_train(sley_gnn *gnn, const sley_gnn_batch *batch, double *l
  * sley_gnn_train. */
 sley_status sley_gnn_infer(sley_gnn *gnn, const sley_gnn_batch *batch, void *logits, int64_t ld,
                            double *loss);
+
+/* Writes the network's state to a .npz, which numpy.load opens: for each parameter an array of its name, with
+ * .first and .second after it Adam's moments; step, how many steps Adam has made; and what sley_gnn_options_read
+ * reads. Types are those of the network, bf16 as float32. more: `count` arrays of the caller's, of rank 0, or
+ * NULL. Rank 0 writes; the file appears whole or not at all. Waits for what is enqueued. Collective. Errors, on
+ * all ranks: SLEY_ERR_IO, SLEY_ERR_ARG, SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED; SLEY_ERR_PEER. */
+sley_status sley_gnn_save(sley_gnn *gnn, const char *path, const sley_array *more, int count);
+
+/* Reads the state, on every rank: training goes on with the same bits, if ranks and options are the same.
+ * prefix: NULL, or what stands before the names of parameters; then moments and steps stay as they are.
+ * After an error some of the parameters may be the file's. Collective. Errors, on all ranks: SLEY_ERR_ARG (the file is of another network: of what), SLEY_ERR_INPUT,
+ * SLEY_ERR_IO, SLEY_ERR_MEMORY; SLEY_ERR_PEER. */
+sley_status sley_gnn_load(sley_gnn *gnn, const char *path, const char *prefix);
+
+/* The options of the network that such a file is of: model, layers, features, hidden, classes, heads, dtype,
+ * dropout, slope and seed; the others are the defaults. Not collective. Errors: SLEY_ERR_INPUT, SLEY_ERR_IO,
+ * SLEY_ERR_UNSUPPORTED (of a later version), SLEY_ERR_MEMORY. */
+sley_status sley_gnn_options_read(const char *path, sley_gnn_options *out);
 
 void sley_gnn_destroy(sley_gnn *gnn); /* accepts NULL, then on all ranks. Collective */
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "generate/generate.h"
+#include "io/arrays.h"
 #include "io/io.h"
 
 sley_status sley_buffer_alloc(int64_t bytes, void **out) {
@@ -72,6 +73,27 @@ sley_status sley_dense_write(const char *path, sley_dtype dtype, int64_t rows, i
     return sl_fail(SLEY_ERR_ARG, "sley_dense_write: path is NULL");
   SL_TRY(check_dense(rows, cols == SLEY_VECTOR ? 1 : cols, dtype, data, ld));
   return sl_npy_write(path, dtype, rows, cols, data, ld);
+}
+
+sley_status sley_arrays_write(const char *path, const sley_array *arrays, int count) {
+  if (!path || (!arrays && count > 0) || count < 0)
+    return sl_fail(SLEY_ERR_ARG, "sley_arrays_write: path or arrays is NULL, or count is negative");
+  return sl_arrays_write(path, arrays, count);
+}
+
+sley_status sley_array_read(const char *path, const char *name, sley_type type, int64_t *rows, int64_t *cols,
+                            void **data) {
+  sl_arrays arrays;
+  if (!path || !name || !rows || !cols || !data)
+    return sl_fail(SLEY_ERR_ARG, "sley_array_read: path, name, rows, cols and data must not be NULL");
+  *rows = *cols = 0;
+  *data = NULL;
+  if ((unsigned)type > SLEY_TYPE_I64)
+    return sl_fail(SLEY_ERR_ARG, "sley_array_read: there is no type %d", (int)type);
+  SL_TRY(sl_arrays_open(path, &arrays));
+  const sley_status status = sl_arrays_read(&arrays, name, type, rows, cols, data);
+  sl_arrays_close(&arrays);
+  return status;
 }
 
 sley_status sley_stored_type(const char *path, sley_dtype *dtype, int *dims) {

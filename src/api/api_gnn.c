@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graph networks of the public interface: argument checks. */
 #include "base/structs.h"
+#include "gnn/checkpoint.h"
 #include "gnn/network.h"
 
 /* The most that one value of a dtype takes. */
@@ -182,6 +183,31 @@ sley_status sley_gnn_infer(sley_gnn *gnn, const sley_gnn_batch *batch, void *log
   if (status == SLEY_OK)
     status = infer(gnn, &b, x, logits, ld, loss);
   return end_on_error(gnn, status);
+}
+
+sley_status sley_gnn_save(sley_gnn *gnn, const char *path, const sley_array *more, int count) {
+  static const char call[] = "sley_gnn_save";
+  if (!gnn)
+    return sl_fail(SLEY_ERR_ARG, "%s: gnn is NULL", call);
+  sley_status status = SLEY_OK;
+  if (gnn->comm->rank == 0 && (!path || count < 0 || (count > 0 && !more)))
+    status = sl_fail(SLEY_ERR_ARG, "%s: path or more is NULL, or count is negative", call);
+  SL_TRY(sl_agree_alike(gnn->comm, status));
+  return sl_network_save(gnn, path, more, more ? count : 0);
+}
+
+sley_status sley_gnn_load(sley_gnn *gnn, const char *path, const char *prefix) {
+  static const char call[] = "sley_gnn_load";
+  if (!gnn)
+    return sl_fail(SLEY_ERR_ARG, "%s: gnn is NULL", call);
+  SL_TRY(sl_agree_alike(gnn->comm, path ? SLEY_OK : sl_fail(SLEY_ERR_ARG, "%s: path is NULL", call)));
+  return sl_network_load(gnn, path, prefix);
+}
+
+sley_status sley_gnn_options_read(const char *path, sley_gnn_options *out) {
+  if (!path || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_gnn_options_read: path or out is NULL");
+  return sl_network_options(path, out);
 }
 
 void sley_gnn_destroy(sley_gnn *gnn) {

@@ -3,27 +3,18 @@
  * Keys: format (csr, csc or coo), shape, data, and indices, indptr or row, col. Archives of graph collections
  * put a prefix before the keys and leave out format: adj_data, adj_indices, adj_indptr, adj_shape. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
-#include <zip.h>
 
-#include "base/interrupt.h"
 #include "base/memory.h"
-#include "io/format.h"
-#include "io/inflate.h"
-#include "io/npy_array.h"
+#include "io/archive.h"
 
-/* One array of the archive: its header, and its bytes from sl_alloc. */
-typedef struct member {
-  sl_npy_array array;
-  uint8_t *bytes;
-} member;
+typedef sl_archive_member member;
 
 typedef struct archive {
-  zip_t *zip;
-  int64_t size;            /* of the whole archive, in bytes */
-  int64_t most_lines;      /* rows that may be claimed without an array that backs them */
-  const char *prefix;      /* of the keys */
-  int64_t unpacked, limit; /* bytes of the members read, and the most they may be */
+  sl_archive of;
+  int64_t most_lines; /* rows that may be claimed without an array that backs them */
+  const char *prefix; /* of the keys */
 } archive;
 
 bool sl_npz_sniff(const sl_input *input) {
@@ -31,131 +22,19 @@ bool sl_npz_sniff(const sl_input *input) {
 }
 
 static const uint8_t *elements(const member *m) {
-  return m->bytes + m->array.data_offset;
-}
-
-static void member_free(member *m) {
-  sl_free(m->bytes);
-  m->bytes = NULL;
-}
-
-static sley_status open_archive(const sl_input *input, archive *out) {
-  zip_error_t error;
-  zip_error_init(&error);
-  out->size = input->end - input->begin;
-  out->most_lines = input->most_rows;
-  out->limit = input->unpack_limit;
-  zip_source_t *source = zip_source_buffer_create(input->begin, (zip_uint64_t)out->size, 0, &error);
-  out->zip = source ? zip_open_from_source(source, ZIP_RDONLY, &error) : NULL;
-  sley_status status = SLEY_OK;
-  if (!out->zip) {
-    status = zip_error_code_zip(&error) == ZIP_ER_MEMORY ? SLEY_ERR_MEMORY : SLEY_ERR_INPUT;
-    status = sl_fail(status, "cannot open the zip archive: %s", zip_error_strerror(&error));
-    if (source)
-      zip_source_free(source);
-  }
-  zip_error_fini(&error);
-  return status;
+  return sl_archive_elements(m);
 }
 
 static bool has_key(const archive *in, const char *prefix, const char *key) {
   char name[64];
   snprintf(name, sizeof name, "%s%s.npy", prefix, key);
-  return zip_name_locate(in->zip, name, 0) >= 0;
-}
-
-/* Refuses a member that is encrypted, packed by a method NumPy does not use, or that claims to inflate to
- * more than deflate can (1032 bytes from one, as zlib's author reckons): so what is allocated stays in
- * proportion to the file. */
-static sley_status check_member(const archive *in, const char *name, const zip_stat_t *stat) {
-  const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
-  if ((stat->valid & needed) != needed || stat->comp_size > (zip_uint64_t)in->size)
-    return sl_fail(SLEY_ERR_INPUT, "%s: the zip directory is damaged", name);
-  if ((stat->valid & ZIP_STAT_ENCRYPTION_METHOD) && stat->encryption_method != ZIP_EM_NONE)
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "%s: the zip archive is encrypted", name);
-  if (stat->comp_method != ZIP_CM_STORE && stat->comp_method != ZIP_CM_DEFLATE)
-    return sl_fail(SLEY_ERR_UNSUPPORTED,
-                   "%s: zip method %d is not read; only stored and deflated members are", name,
-                   stat->comp_method);
-  bool stored = stat->comp_method == ZIP_CM_STORE;
-  if (stored ? stat->size != stat->comp_size : stat->size / 1032 > stat->comp_size)
-    return sl_fail(SLEY_ERR_INPUT, "%s: the zip directory's size cannot be right", name);
-  return SLEY_OK;
-}
-
-/* Reads exactly size bytes. */
-static sley_status read_exactly(zip_file_t *file, const char *name, uint8_t *bytes, int64_t size) {
-  for (int64_t done = 0; done < size;) {
-    int64_t step = size - done < (1 << 24) ? size - done : (1 << 24);
-    SL_TRY(sl_interrupted());
-    zip_int64_t got = zip_fread(file, bytes + done, (zip_uint64_t)step);
-    if (got <= 0)
-      return sl_fail(SLEY_ERR_INPUT, "%s: cannot be unpacked: %s", name,
-                     got < 0 ? zip_file_strerror(file) : "it ends early");
-    done += got;
-  }
-  return SLEY_OK;
-}
-
-/* Reads the header alone first: the rest is allocated only if it is as long as the header's shape needs. */
-static sley_status read_array(zip_file_t *file, const char *name, int64_t size, member *out) {
-  uint8_t prefix[SL_NPY_PREFIX] = {0};
-  int64_t offset, head = size < SL_NPY_PREFIX ? size : SL_NPY_PREFIX;
-  SL_TRY(read_exactly(file, name, prefix, head));
-  SL_TRY(sl_npy_offset(name, prefix, (size_t)head, &offset));
-  if (offset > size || offset < head)
-    return sl_fail(SLEY_ERR_INPUT, "%s: the archive's member ends inside the NumPy header", name);
-  uint8_t *bytes = sl_alloc(offset, 1, "a NumPy header");
-  if (!bytes)
-    return SLEY_ERR_MEMORY;
-  memcpy(bytes, prefix, (size_t)head);
-  sley_status status;
-  SL_TRY_GOTO(status, read_exactly(file, name, bytes + head, offset - head), done);
-  SL_TRY_GOTO(status, sl_npy_parse(name, bytes, (size_t)offset, &out->array), done);
-  if (out->array.count * out->array.bytes_each != size - offset) {
-    status = sl_fail(SLEY_ERR_INPUT, "%s: %" PRId64 " bytes follow the header, but the shape needs %" PRId64,
-                     name, size - offset, out->array.count * out->array.bytes_each);
-    goto done;
-  }
-  uint8_t *whole = sl_realloc(bytes, size, 1, "a NumPy array");
-  if (!whole) {
-    status = SLEY_ERR_MEMORY;
-    goto done;
-  }
-  bytes = whole;
-  SL_TRY_GOTO(status, read_exactly(file, name, bytes + offset, size - offset), done);
-  uint8_t beyond;
-  zip_int64_t more = zip_fread(file, &beyond, 1); /* the end is where libzip compares the checksum */
-  if (more != 0) {
-    status = sl_fail(SLEY_ERR_INPUT, "%s: cannot be unpacked: %s", name,
-                     more < 0 ? zip_file_strerror(file) : "it is too long");
-    goto done;
-  }
-  out->bytes = bytes;
-  return SLEY_OK;
-done:
-  sl_free(bytes);
-  return status;
+  return sl_archive_has(&in->of, name);
 }
 
 static sley_status read_member(archive *in, const char *key, member *out) {
   char name[64];
   snprintf(name, sizeof name, "%s%s.npy", in->prefix, key);
-  zip_int64_t index = zip_name_locate(in->zip, name, 0);
-  zip_stat_t stat;
-  if (index < 0 || zip_stat_index(in->zip, (zip_uint64_t)index, 0, &stat) != 0)
-    return sl_fail(SLEY_ERR_INPUT, "the archive has no %s", name);
-  SL_TRY(check_member(in, name, &stat));
-  if (stat.comp_method != ZIP_CM_STORE) {
-    in->unpacked += (int64_t)stat.size; /* at most 1032 times the file's size each, so it fits */
-    SL_TRY(sl_check_unpacked(name, in->unpacked, in->size, in->limit));
-  }
-  zip_file_t *file = zip_fopen_index(in->zip, (zip_uint64_t)index, 0);
-  if (!file)
-    return sl_fail(SLEY_ERR_INPUT, "%s: cannot be unpacked: %s", name, zip_strerror(in->zip));
-  sley_status status = read_array(file, name, (int64_t)stat.size, out);
-  zip_fclose(file);
-  return status;
+  return sl_archive_read(&in->of, name, out);
 }
 
 /* A one-dimensional array of numbers, whole ones if asked. */
@@ -164,7 +43,7 @@ static sley_status read_vector(archive *in, const char *key, bool whole, member 
   bool fits = out->array.dims == 1 && (whole ? sl_npy_is_whole(&out->array) : sl_npy_is_number(&out->array));
   if (fits)
     return SLEY_OK;
-  member_free(out);
+  sl_archive_member_free(out);
   return sl_fail(SLEY_ERR_INPUT, "%s%s.npy: must be one-dimensional and of %s numbers", in->prefix, key,
                  whole ? "whole" : "real");
 }
@@ -182,7 +61,7 @@ static sley_status read_shape(archive *in, int64_t *rows, int64_t *cols) {
     status = sl_fail(SLEY_ERR_INPUT, "%sshape.npy: %" PRId64 " sizes; a matrix has 2", in->prefix,
                      shape.array.count);
   }
-  member_free(&shape);
+  sl_archive_member_free(&shape);
   return status;
 }
 
@@ -200,7 +79,7 @@ static sley_status read_format(archive *in, char word[8]) {
     for (int64_t i = 0; i < 7 && i * unit < array->bytes_each; i++)
       for (int64_t b = 0; b < unit; b++) /* the one byte of a letter that is not zero, in either byte order */
         word[i] |= (char)elements(&format)[i * unit + b];
-  member_free(&format);
+  sl_archive_member_free(&format);
   if (strcmp(word, "csr") == 0 || strcmp(word, "csc") == 0 || strcmp(word, "coo") == 0)
     return SLEY_OK;
   return sl_fail(SLEY_ERR_UNSUPPORTED,
@@ -215,7 +94,7 @@ static sley_status check_lines(const archive *in, int64_t lines) {
   return sl_fail(SLEY_ERR_INPUT,
                  "%" PRId64 " rows or columns are more than a file of %" PRId64
                  " bytes can mean; correct the shape",
-                 lines, in->size);
+                 lines, in->of.size);
 }
 
 /* rowptr of the arrays from indptr: lines + 1 positions that ascend from 0. Fewer positions than the shape
@@ -242,7 +121,7 @@ static sley_status fill_pointers(archive *in, int64_t lines, sl_csr_arrays *arra
     arrays->rowptr[i] = before = at;
   }
 done:
-  member_free(&indptr);
+  sl_archive_member_free(&indptr);
   return status;
 }
 
@@ -272,7 +151,7 @@ static sley_status fill_indices(archive *in, const char *key, int64_t count, int
     sl_index_set(*out, index, i, at);
   }
 done:
-  member_free(&indices);
+  sl_archive_member_free(&indices);
   return status;
 }
 
@@ -293,7 +172,7 @@ static sley_status fill_values(archive *in, int64_t count, sley_dtype dtype, voi
   else
     status = SLEY_ERR_MEMORY;
 done:
-  member_free(&data);
+  sl_archive_member_free(&data);
   return status;
 }
 
@@ -375,11 +254,10 @@ static sley_status read_matrix(archive *in, sley_dtype dtype, sl_team *team, sle
 }
 
 sley_status sl_npz_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
-  archive in = {0};
-  sley_status status = open_archive(input, &in);
-  if (status == SLEY_OK) {
+  archive in = {.most_lines = input->most_rows};
+  sley_status status = sl_archive_open(input, &in.of);
+  if (status == SLEY_OK)
     status = read_matrix(&in, dtype, team, out);
-    zip_discard(in.zip);
-  }
+  sl_archive_close(&in.of);
   return status == SLEY_OK ? SLEY_OK : sl_fail_prefix(status, "%s: ", input->name);
 }
