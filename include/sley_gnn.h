@@ -51,9 +51,13 @@ typedef struct sley_gnn_options {
   double slope;                      /* of leaky; default 0.2 */
   uint64_t seed;                     /* of first weights and of dropout: the same for every number of ranks */
   bool reproducible;                 /* sums over entries have the same bits for every number of ranks */
+  /* How sums over entries go (GCN, GIN, SAGE): an algorithm of sley_algorithms(), NULL or "auto" for the one
+   * predicted fastest; and the type in which rows travel, as in sley_plan_options. Both outlive the network.
+   */
+  const char *algo, *wire;
 } sley_gnn_options;
 #define SLEY_GNN_OPTIONS_INIT                                                                                \
-  { sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false }
+  { sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL }
 
 /* Makes a network. block: this rank's rows of A, which is square, columns numbered globally; it is read
  * during the call only. row_begin: size + 1 numbers, as for sley_plan_create. Ended by sley_gnn_destroy,
@@ -80,9 +84,11 @@ typedef struct sley_gnn_batch {
   int64_t step;         /* of dropout's masks: another number for each call; default 0 */
   double rate;          /* of learning; default 0.01. 0: gradients only, weights stay as they are */
   double decay;         /* of weights, added to the gradient; default 5e-4 */
+  bool same_x; /* x has the values of the call before: what the first layer sums of them is not made again,
+                * where it sums first and nothing is dropped */
 } sley_gnn_batch;
 #define SLEY_GNN_BATCH_INIT                                                                                  \
-  { sizeof(sley_gnn_batch), NULL, 0, NULL, 0, 0.01, 5e-4 }
+  { sizeof(sley_gnn_batch), NULL, 0, NULL, 0, 0.01, 5e-4, false }
 
 /* One step: logits with dropout, the mean negative log-likelihood of all ranks' rows that are counted, its
  * gradients with respect to the parameters, summed over ranks in their order, and a step of Adam (betas 0.9
@@ -97,16 +103,17 @@ sley_status sley_gnn_infer(sley_gnn *gnn, const sley_gnn_batch *batch, void *log
                            double *loss);
 
 /* Writes the network's state to a .npz, which numpy.load opens: for each parameter an array of its name, with
- * .first and .second after it Adam's moments; step, how many steps Adam has made; and what sley_gnn_options_read
- * reads. Types are those of the network, bf16 as float32. more: `count` arrays of the caller's, of rank 0, or
- * NULL. Rank 0 writes; the file appears whole or not at all. Waits for what is enqueued. Collective. Errors, on
- * all ranks: SLEY_ERR_IO, SLEY_ERR_ARG, SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED; SLEY_ERR_PEER. */
+ * .first and .second after it Adam's moments; step, how many steps Adam has made; and what
+ * sley_gnn_options_read reads. Types are those of the network, bf16 as float32. more: `count` arrays of the
+ * caller's, of rank 0, or NULL. Rank 0 writes; the file appears whole or not at all. Waits for what is
+ * enqueued. Collective. Errors, on all ranks: SLEY_ERR_IO, SLEY_ERR_ARG, SLEY_ERR_MEMORY,
+ * SLEY_ERR_INTERRUPTED; SLEY_ERR_PEER. */
 sley_status sley_gnn_save(sley_gnn *gnn, const char *path, const sley_array *more, int count);
 
 /* Reads the state, on every rank: training goes on with the same bits, if ranks and options are the same.
  * prefix: NULL, or what stands before the names of parameters; then moments and steps stay as they are.
- * After an error some of the parameters may be the file's. Collective. Errors, on all ranks: SLEY_ERR_ARG (the file is of another network: of what), SLEY_ERR_INPUT,
- * SLEY_ERR_IO, SLEY_ERR_MEMORY; SLEY_ERR_PEER. */
+ * After an error some of the parameters may be the file's. Collective. Errors, on all ranks: SLEY_ERR_ARG
+ * (the file is of another network: of what), SLEY_ERR_INPUT, SLEY_ERR_IO, SLEY_ERR_MEMORY; SLEY_ERR_PEER. */
 sley_status sley_gnn_load(sley_gnn *gnn, const char *path, const char *prefix);
 
 /* The options of the network that such a file is of: model, layers, features, hidden, classes, heads, dtype,

@@ -98,7 +98,7 @@ sley_status sley_gnn_parameter_get(const sley_gnn *gnn, int number, sley_gnn_par
 /* What the caller gave of a batch. */
 static sley_status take_batch(const char *call, const sley_gnn *gnn, const sley_gnn_batch *given, bool labels,
                               sley_gnn_batch *out, sl_rows *x) {
-  const int64_t rows = gnn->graph->rows, features = gnn->options.features;
+  const int64_t rows = gnn->rows, features = gnn->options.features;
   SL_TRY(sl_struct_take("sley_gnn_batch", given, sizeof *out, out));
   if (out->ldx < features || (rows > 0 && features > 0 && !out->x))
     return sl_fail(SLEY_ERR_ARG, "%s: x is NULL, or ldx is %lld, less than %lld features", call,
@@ -125,7 +125,7 @@ static sley_status train(sley_gnn *gnn, const sley_gnn_batch *batch, sl_rows x, 
                          int64_t *counted) {
   double mean;
   int64_t rows;
-  SL_TRY(sl_network_forward(gnn, x, true, batch->step));
+  SL_TRY(sl_network_forward(gnn, x, batch->same_x, true, batch->step));
   SL_TRY(sl_network_loss(gnn, batch->label, true, &mean, &rows));
   SL_TRY(sl_network_backward(gnn, x, batch->step));
   if (batch->rate > 0)
@@ -161,7 +161,7 @@ static sley_status infer(sley_gnn *gnn, const sley_gnn_batch *batch, sl_rows x, 
                          double *loss) {
   double mean = 0;
   int64_t rows;
-  SL_TRY(sl_network_forward(gnn, x, false, 0));
+  SL_TRY(sl_network_forward(gnn, x, batch->same_x, false, 0));
   if (loss)
     SL_TRY(sl_network_loss(gnn, batch->label, false, &mean, &rows));
   if (loss)

@@ -3,138 +3,160 @@
 #include "gnn/adjacency.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/value.h"
 #include "matrix/matrix.h"
-
-static int64_t column_of(const sley_matrix *m, int64_t e) {
-  return m->index == SLEY_I64 ? ((const int64_t *)m->col)[e] : ((const int32_t *)m->col)[e];
-}
-
-static void set_column(void *col, sley_index index, int64_t e, int64_t column) {
-  if (index == SLEY_I64)
-    ((int64_t *)col)[e] = column;
-  else
-    ((int32_t *)col)[e] = (int32_t)column;
-}
+#include "plan/colset.h"
 
 /* The entries of row i, with exactly one of column `own`, before the first column that is greater. */
 static int64_t copy_row(const sley_matrix *from, int64_t i, int64_t own, void *col, int64_t at) {
   bool there = false;
   for (int64_t e = from->rowptr[i]; e < from->rowptr[i + 1]; e++) {
-    const int64_t column = column_of(from, e);
+    const int64_t column = sl_index_at(from->col, from->index, e);
     if (column == own)
       continue;
     if (column > own && !there) {
-      set_column(col, from->index, at++, own);
+      sl_index_set(col, from->index, at++, own);
       there = true;
     }
-    set_column(col, from->index, at++, column);
+    sl_index_set(col, from->index, at++, column);
   }
   if (!there)
-    set_column(col, from->index, at++, own);
+    sl_index_set(col, from->index, at++, own);
   return at;
 }
 
-sley_status sl_adjacency_with_loops(const sley_matrix *block, int64_t first, sley_matrix **out) {
+static sley_status copy_entries(const sley_matrix *block, int64_t first, bool loops, sley_dtype dtype,
+                                sley_matrix **out) {
   sl_csr_arrays arrays;
   int64_t at = 0;
-  *out = NULL;
-  SL_TRY(sl_csr_arrays_alloc(block->rows, block->nnz + block->rows, block->index, SLEY_F32, &arrays));
+  SL_TRY(
+      sl_csr_arrays_alloc(block->rows, block->nnz + (loops ? block->rows : 0), block->index, dtype, &arrays));
   for (int64_t i = 0; i < block->rows; i++) {
     arrays.rowptr[i] = at;
-    at = copy_row(block, i, first + i, arrays.col, at);
+    if (loops) {
+      at = copy_row(block, i, first + i, arrays.col, at);
+    } else {
+      for (int64_t e = block->rowptr[i]; e < block->rowptr[i + 1]; e++)
+        sl_index_set(arrays.col, block->index, at++, sl_index_at(block->col, block->index, e));
+    }
   }
   arrays.rowptr[block->rows] = at;
-  return sl_matrix_adopt(block->rows, block->cols, block->index, SLEY_F32, arrays, at, out);
+  return sl_matrix_adopt(block->rows, block->cols, block->index, dtype, arrays, at, out);
+}
+
+/* ---- degrees: entries of a row, of this rank's and of those that its columns name */
+
+typedef struct degrees {
+  sl_comm *comm;
+  const sley_matrix *block;
+  const int64_t *row_begin;
+  sl_colset remote;
+  int64_t *column; /* the remote ones, ascending */
+  int64_t *degree; /* of their rows */
+} degrees;
+
+static int64_t degree_of_own(const degrees *d, int64_t row) {
+  const int64_t i = row - d->row_begin[d->comm->rank];
+  return d->block->rowptr[i + 1] - d->block->rowptr[i];
+}
+
+static bool is_own(const degrees *d, int64_t column) {
+  return column >= d->row_begin[d->comm->rank] && column < d->row_begin[d->comm->rank + 1];
+}
+
+static int64_t remote_columns(const void *context, int64_t begin, int64_t end, int64_t *out) {
+  const degrees *d = context;
+  int64_t found = 0;
+  for (int64_t e = begin; e < end; e++) {
+    const int64_t column = sl_index_at(d->block->col, d->block->index, e);
+    if (!is_own(d, column))
+      out[found++] = column;
+  }
+  return found;
+}
+
+static sley_status list_remote(degrees *d) {
+  const sl_colset_source source = {d->comm->size == 1 ? 0 : d->block->nnz, remote_columns, d};
+  SL_TRY(sl_colset_build(d->row_begin[d->comm->size], &source, d->comm->team, &d->remote));
+  SL_TRY(SL_NEW(d->column, d->remote.count, "columns of other ranks"));
+  sl_colset_list(&d->remote, d->column);
+  return SLEY_OK;
+}
+
+/* How many of the columns each rank owns. */
+static void count_by_owner(const degrees *d, int64_t *count) {
+  int owner = 0;
+  memset(count, 0, (size_t)d->comm->size * sizeof *count);
+  for (int64_t i = 0; i < d->remote.count; i++) {
+    while (d->column[i] >= d->row_begin[owner + 1])
+      owner++;
+    count[owner]++;
+  }
+}
+
+/* Rows are asked of their owners, who answer with degrees in the same order. Collective, agreed. */
+static sley_status ask_owners(degrees *d, int64_t *asks, int64_t *asked, int64_t *answered) {
+  void *rows = NULL, *answers = NULL;
+  int64_t count = 0;
+  count_by_owner(d, asks);
+  SL_TRY(sl_exchange_items(d->comm, sizeof(int64_t), d->column, asks, &rows, asked));
+  for (int p = 0; p < d->comm->size; p++)
+    count += asked[p];
+  int64_t *row = rows;
+  for (int64_t i = 0; i < count; i++)
+    row[i] = is_own(d, row[i]) ? degree_of_own(d, row[i]) : 0;
+  const sley_status status = sl_exchange_items(d->comm, sizeof(int64_t), row, asked, &answers, answered);
+  sl_free(rows);
+  d->degree = answers;
+  return status;
+}
+
+static sley_status fetch(degrees *d) {
+  int64_t *counts = NULL;
+  SL_TRY(sl_agree(d->comm, list_remote(d)));
+  SL_TRY(sl_agree(d->comm, SL_NEW(counts, 3 * (int64_t)d->comm->size, "degrees")));
+  const sley_status status =
+      ask_owners(d, counts, counts + d->comm->size, counts + 2 * (int64_t)d->comm->size);
+  sl_free(counts);
+  return status;
+}
+
+static double degree_of(const degrees *d, int64_t column) {
+  return (double)(is_own(d, column) ? degree_of_own(d, column)
+                                    : d->degree[sl_colset_place(&d->remote, column)]);
 }
 
 /* ---- values */
 
-/* What the host needs of a graph for them. */
-typedef struct pattern {
-  int64_t *rowptr;
-  int32_t *col;
-  double *degree; /* entries of the row of each column: own, then of the halo */
-} pattern;
-
-static sley_status download(sl_comm *comm, void *to, const void *from, int64_t bytes) {
-  SL_TRY(comm->queue->ops->copy(comm->queue, SL_COPY_TO_HOST, to, from, bytes));
-  return comm->queue->ops->queue_wait(comm->queue);
+static void set_values(const degrees *d, sl_norm norm, sley_matrix *m) {
+  const int64_t first = d->row_begin[d->comm->rank];
+  for (int64_t i = 0; i < m->rows; i++) {
+    const double own = (double)degree_of_own(d, first + i);
+    for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++)
+      sl_value_set((void *)m->val, m->dtype, e,
+                   norm == SL_NORM_NONE   ? 1
+                   : norm == SL_NORM_MEAN ? 1 / own
+                                          : 1 / sqrt(own * degree_of(d, sl_index_at(m->col, m->index, e))));
+  }
 }
 
-static sley_status take(const sley_graph *graph, pattern *p) {
-  const sl_relation *r = &graph->relation[0];
-  SL_TRY(SL_NEW(p->rowptr, graph->rows + 1, "a graph's rows"));
-  SL_TRY(SL_NEW(p->col, r->entries, "a graph's columns"));
-  SL_TRY(SL_NEW(p->degree, graph->cols + graph->halo->count, "degrees"));
-  SL_TRY(download(graph->comm, p->rowptr, r->by_rows.rowptr, (graph->rows + 1) * (int64_t)sizeof *p->rowptr));
-  SL_TRY(download(graph->comm, p->col, r->by_rows.col, r->entries * (int64_t)sizeof *p->col));
-  for (int64_t i = 0; i < graph->rows; i++)
-    p->degree[i] = (double)(p->rowptr[i + 1] - p->rowptr[i]);
-  return SLEY_OK;
-}
-
-/* Degrees of the halo's rows, from their owners. own, halo: memory of the device, of `cols` and halo values.
- * Collective. */
-static sley_status fetch_degrees(const sley_graph *graph, pattern *p, void *own, void *halo) {
-  sl_comm *comm = graph->comm;
-  sley_halo *exchange = NULL;
-  const int64_t value = (int64_t)sizeof(double);
-  SL_TRY(sl_agree(
-      comm, comm->queue->ops->copy(comm->queue, SL_COPY_TO_DEVICE, own, p->degree, graph->cols * value)));
-  SL_TRY(sl_halo_rows_of(graph->halo, 1, SLEY_F64, &exchange));
-  sley_status status = sl_halo_rows_run(exchange, SL_HALO_GATHER, own, 1, halo, 1);
-  if (status == SLEY_OK)
-    status = download(comm, p->degree + graph->cols, halo, graph->halo->count * value);
-  sl_halo_rows_destroy(exchange);
-  return status;
-}
-
-static sley_status fetch(const sley_graph *graph, pattern *p) {
-  sl_device *device = graph->comm->device;
-  void *own = NULL, *halo = NULL;
-  const int64_t value = (int64_t)sizeof(double);
-  sley_status status = device->ops->alloc(device, graph->cols * value, "degrees", &own);
-  if (status == SLEY_OK)
-    status = device->ops->alloc(device, graph->halo->count * value, "degrees", &halo);
-  status = sl_agree(graph->comm, status);
-  if (status == SLEY_OK)
-    status = fetch_degrees(graph, p, own, halo);
-  if (halo)
-    device->ops->free(device, halo);
-  if (own)
-    device->ops->free(device, own);
-  return status;
-}
-
-static sley_status make_values(const sley_graph *graph, const pattern *p, sl_norm norm, sley_dtype dtype,
-                               void **out) {
-  sl_comm *comm = graph->comm;
-  const int64_t entries = graph->relation[0].entries;
-  void *host = sl_alloc(entries, sley_dtype_bytes(dtype), "values of entries");
-  if (!host)
-    return SLEY_ERR_MEMORY;
-  for (int64_t i = 0; i < graph->rows; i++)
-    for (int64_t e = p->rowptr[i]; e < p->rowptr[i + 1]; e++)
-      sl_value_set(host, dtype, e,
-                   norm == SL_NORM_MEAN ? 1 / p->degree[i] : 1 / sqrt(p->degree[i] * p->degree[p->col[e]]));
-  return sl_dense_upload(comm, host, entries * (int64_t)sley_dtype_bytes(dtype), out);
-}
-
-sley_status sl_adjacency_norm(sley_graph *graph, sl_norm norm, sley_dtype dtype, void **out) {
-  pattern p = {0};
+sley_status sl_adjacency_make(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin, bool loops,
+                              sl_norm norm, sley_dtype dtype, sley_matrix **out) {
   *out = NULL;
-  if (norm == SL_NORM_NONE)
-    return SLEY_OK;
-  sley_status status = sl_agree(graph->comm, take(graph, &p));
-  if (status == SLEY_OK && norm == SL_NORM_SYMMETRIC)
-    status = fetch(graph, &p);
-  if (status == SLEY_OK)
-    status = sl_agree(graph->comm, make_values(graph, &p, norm, dtype, out));
-  sl_free(p.degree);
-  sl_free(p.col);
-  sl_free(p.rowptr);
+  SL_TRY(sl_agree(comm, copy_entries(block, row_begin[comm->rank], loops, dtype, out)));
+  degrees d = {.comm = comm, .block = *out, .row_begin = row_begin};
+  const sley_status status = norm == SL_NORM_SYMMETRIC ? fetch(&d) : SLEY_OK;
+  if (status == SLEY_OK) {
+    set_values(&d, norm, *out);
+  } else {
+    sley_matrix_destroy(*out);
+    *out = NULL;
+  }
+  sl_free(d.degree);
+  sl_free(d.column);
+  sl_colset_free(&d.remote);
   return status;
 }

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph that layers sum over: a rank's rows of A, with one entry for each row itself where a kind asks
- * for it, and the values that normalise its entries. */
+/* The matrix that layers sum over: a rank's rows of A, with one entry for each row itself where a kind asks
+ * for it, and values that normalise its entries. */
 #ifndef SLEY_GNN_ADJACENCY_H
 #define SLEY_GNN_ADJACENCY_H
 
 #include "gnn/layer.h"
 
-/* A copy of block, the rank's rows from row `first` on, with columns numbered globally, in which each row i
- * has exactly one entry (i, i): it stands where columns ascend, if they do. Only where entries are is copied:
- * the values of out are undefined. Errors: SLEY_ERR_MEMORY. Not collective. */
-sley_status sl_adjacency_with_loops(const sley_matrix *block, int64_t first, sley_matrix **out);
-
-/* The values of the entries of graph's relation 0, in the device's memory; NULL for SL_NORM_NONE. Collective,
- * agreed. */
-sley_status sl_adjacency_norm(sley_graph *graph, sl_norm norm, sley_dtype dtype, void **out);
+/* A copy of block, this rank's rows, with columns numbered globally. loops: each row i has exactly one entry
+ * (i, i), which stands where columns ascend, if they do. Values are those of norm, in dtype; SL_NORM_NONE: 1.
+ * row_begin: as for sley_gnn_create. Collective, agreed. Errors: SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
+sley_status sl_adjacency_make(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin, bool loops,
+                              sl_norm norm, sley_dtype dtype, sley_matrix **out);
 
 #endif

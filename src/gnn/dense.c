@@ -4,11 +4,8 @@
 
 #include "base/memory.h"
 
-enum { ROW_ALIGNMENT = 16 };
-
 sley_status sl_rows_take(sl_comm *comm, sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out) {
-  const int64_t value = (int64_t)sley_dtype_bytes(dtype), step = ROW_ALIGNMENT / value,
-                ld = (cols + step - 1) / step * step;
+  const int64_t value = (int64_t)sley_dtype_bytes(dtype), ld = sl_rows_pitch(cols, value);
   int64_t bytes;
   if (__builtin_mul_overflow(rows, ld * value, &bytes))
     return sl_fail(SLEY_ERR_OVERFLOW, "rows of a network have more than 2^63 bytes");

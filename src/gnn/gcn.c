@@ -12,7 +12,7 @@ static sley_status declare(sl_layer *l, sl_parameters *p) {
 }
 
 static sley_status open(sl_layer *l) {
-  return sl_layer_open_update(l, SLEY_AGGREGATE_SUM);
+  return sl_layer_open_update(l);
 }
 
 static sley_status forward(sl_layer *l, const sl_pass *p) {
@@ -24,7 +24,9 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return sl_layer_update_back(l, WEIGHT, p->x, p->dy, p->dx);
 }
 
-const sl_layer_kind sl_layer_gcn = {.loops = true,
+const sl_layer_kind sl_layer_gcn = {.updates = true,
+                                    .sums = true,
+                                    .loops = true,
                                     .norm = SL_NORM_SYMMETRIC,
                                     .act = SLEY_RELU,
                                     .declare = declare,

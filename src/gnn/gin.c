@@ -26,11 +26,11 @@ static sley_status take(sl_layer *l) {
 
 static sley_status open(sl_layer *l) {
   SL_TRY(sl_agree(l->work.comm, take(l)));
-  return sl_layer_open_update(l, SLEY_AGGREGATE_SUM);
+  return sl_layer_open_update(l);
 }
 
 static sley_status forward(sl_layer *l, const sl_pass *p) {
-  const sl_pass inner = {.x = p->x, .y = l->rows[HIDDEN], .act = SLEY_RELU};
+  const sl_pass inner = {.x = p->x, .y = l->rows[HIDDEN], .act = SLEY_RELU, .same_x = p->same_x};
   const sl_product outer = {.a = l->rows[HIDDEN],
                             .b = sl_layer_value(l, WEIGHT_2),
                             .bias = sl_layer_value(l, BIAS_2).data,
@@ -52,7 +52,9 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return sl_layer_update_back(l, WEIGHT_1, p->x, dh, p->dx);
 }
 
-const sl_layer_kind sl_layer_gin = {.loops = true,
+const sl_layer_kind sl_layer_gin = {.updates = true,
+                                    .sums = true,
+                                    .loops = true,
                                     .norm = SL_NORM_NONE,
                                     .act = SLEY_RELU,
                                     .declare = declare,

@@ -30,47 +30,64 @@ sl_rows sl_layer_grad(const sl_layer *layer, int slot) {
 }
 
 sley_status sl_layer_take_rows(sl_layer *layer, int slot, int64_t cols) {
-  return sl_rows_take(layer->work.comm, layer->work.dtype, layer->graph->rows, cols, &layer->rows[slot]);
+  return sl_rows_take(layer->work.comm, layer->work.dtype, layer->local_rows, cols, &layer->rows[slot]);
 }
 
-static sley_status take_update(sl_layer *l, bool maximum) {
+/* ---- updates */
+
+static bool updates_first(const sl_layer *layer) {
+  return layer->in > layer->out && layer->kind->sums;
+}
+
+int64_t sl_layer_scratch(const sl_layer *layer) {
+  return updates_first(layer) ? layer->out : layer->in;
+}
+
+static sley_status take_maximum(sl_layer *l) {
   sl_device *device = l->work.comm->device;
-  const int64_t rows = l->graph->rows, width = l->update_first ? l->out : l->in;
-  SL_TRY(sl_rows_take(l->work.comm, l->work.dtype, rows, width, &l->between));
-  SL_TRY(sl_rows_take(l->work.comm, l->work.dtype, rows, width, &l->gradient_between));
-  if (!maximum)
-    return SLEY_OK;
-  return device->ops->alloc(device, rows * width * (int64_t)sizeof *l->arg, "arguments of maxima",
+  return device->ops->alloc(device, l->local_rows * l->in * (int64_t)sizeof *l->arg, "arguments of maxima",
                             (void **)&l->arg);
 }
 
-sley_status sl_layer_open_update(sl_layer *layer, sley_aggregate kind) {
-  const bool maximum = kind == SLEY_AGGREGATE_MAX || kind == SLEY_AGGREGATE_MIN;
+static sley_status open_maximum(sl_layer *l) {
   sley_aggregation_options o = SLEY_AGGREGATION_OPTIONS_INIT;
-  layer->update_first = layer->in > layer->out && !maximum;
-  SL_TRY(sl_agree(layer->work.comm, take_update(layer, maximum)));
-  o.kind = kind;
-  o.width = layer->between.cols;
-  o.dtype = layer->work.dtype;
-  return sl_aggregation_create(layer->graph, &o, &layer->aggregation);
+  SL_TRY(sl_agree(l->work.comm, take_maximum(l)));
+  o.kind = SLEY_AGGREGATE_MAX;
+  o.width = l->in;
+  o.dtype = l->work.dtype;
+  return sl_aggregation_create(l->graph, &o, &l->aggregation);
 }
 
-static sley_status aggregate(const sl_layer *layer, sl_rows x, bool add, sl_rows y) {
+/* The features that the caller gives are read as they are. */
+static int64_t width_of_product(const sl_layer *l) {
+  const int64_t value = (int64_t)sley_dtype_bytes(l->work.dtype), width = l->update_first ? l->out : l->in;
+  return l->number == 0 && !l->update_first ? width : sl_rows_pitch(width, value);
+}
+
+sley_status sl_layer_open_update(sl_layer *layer) {
+  sl_dense_work *work = &layer->work;
+  layer->update_first = updates_first(layer);
+  sley_status status = SLEY_OK;
+  if (!layer->update_first)
+    status = sl_rows_take(work->comm, work->dtype, layer->local_rows, layer->in, &layer->between);
+  SL_TRY(sl_agree(work->comm, status));
+  return layer->kind->sums ? sl_products_take(layer->products, width_of_product(layer), &layer->product)
+                           : open_maximum(layer);
+}
+
+static sley_status maximum(const sl_layer *layer, sl_rows x, sl_rows y) {
   sley_aggregation_operands o = SLEY_AGGREGATION_OPERANDS_INIT;
-  o.val = layer->norm;
   o.x = x.data;
   o.ldx = x.ld;
   o.y = y.data;
   o.ldy = y.ld;
-  o.add = add;
   o.arg = layer->arg;
   return sl_aggregation_forward(layer->aggregation, &o);
 }
 
-static sley_status aggregate_back(const sl_layer *layer, sl_rows x, sl_rows dy, sl_rows dx) {
+static sley_status maximum_back(const sl_layer *layer, sl_rows x, sl_rows dy, sl_rows dx) {
   sley_aggregation_operands o = SLEY_AGGREGATION_OPERANDS_INIT;
   sley_aggregation_gradients to = SLEY_AGGREGATION_GRADIENTS_INIT;
-  o.val = layer->norm;
   o.x = x.data;
   o.ldx = x.ld;
   o.arg = layer->arg;
@@ -81,16 +98,31 @@ static sley_status aggregate_back(const sl_layer *layer, sl_rows x, sl_rows dy, 
   return sl_aggregation_backward(layer->aggregation, &o, &to);
 }
 
+static sley_status aggregate(const sl_layer *l, sl_rows x, bool add, sl_rows y) {
+  return l->kind->sums ? sl_products_run(l->products, l->product, false, x, add, y) : maximum(l, x, y);
+}
+
+static sley_status aggregate_back(const sl_layer *l, sl_rows x, sl_rows dy, sl_rows dx) {
+  return l->kind->sums ? sl_products_run(l->products, l->product, true, dy, 0, dx)
+                       : maximum_back(l, x, dy, dx);
+}
+
+/* T, or dT, in the memory that all layers share. */
+static sl_rows scratch_of(const sl_layer *l) {
+  return sl_rows_columns(l->scratch, 0, l->update_first ? l->out : l->in, l->work.dtype);
+}
+
 sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *p, bool add, const void *bias) {
-  const sl_rows t = layer->between;
   sl_product product = {.a = p->x, .b = sl_layer_value(layer, weight)};
   if (layer->update_first) {
+    const sl_rows t = scratch_of(layer);
     SL_TRY(sl_dense_multiply(&layer->work, &product, t));
     SL_TRY(aggregate(layer, t, add, p->y));
     return sl_dense_activate(&layer->work, bias, p->act, p->slope, p->y);
   }
-  SL_TRY(aggregate(layer, p->x, false, t));
-  product.a = t;
+  if (!p->same_x)
+    SL_TRY(aggregate(layer, p->x, false, layer->between));
+  product.a = layer->between;
   product.beta = add;
   product.bias = bias;
   product.act = p->act;
@@ -100,11 +132,11 @@ sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *p, bool 
 
 sley_status sl_layer_update_back(sl_layer *layer, int weight, sl_rows x, sl_rows dy, sl_rows dx) {
   const bool first = layer->update_first;
-  const sl_rows t = layer->between, dt = layer->gradient_between;
-  const sl_product dw = {.a = first ? x : t, .transpose_a = true, .b = first ? dt : dy},
+  const sl_rows dt = scratch_of(layer);
+  const sl_product dw = {.a = first ? x : layer->between, .transpose_a = true, .b = first ? dt : dy},
                    back = {.a = first ? dt : dy, .b = sl_layer_value(layer, weight), .transpose_b = true};
   if (first)
-    SL_TRY(aggregate_back(layer, t, dy, dt));
+    SL_TRY(aggregate_back(layer, x, dy, dt));
   SL_TRY(sl_dense_multiply(&layer->work, &dw, sl_layer_grad(layer, weight)));
   if (!dx.data)
     return SLEY_OK;
@@ -115,7 +147,7 @@ sley_status sl_layer_update_back(sl_layer *layer, int weight, sl_rows x, sl_rows
 }
 
 void sl_layer_close(sl_layer *layer) {
-  if (!layer->graph)
+  if (!layer->graph && !layer->products)
     return;
   sl_device *device = layer->work.comm->device;
   sl_attention_destroy(layer->attention);
@@ -124,7 +156,6 @@ void sl_layer_close(sl_layer *layer) {
     device->ops->free(device, layer->saved);
   if (layer->arg)
     device->ops->free(device, layer->arg);
-  sl_rows_give(layer->work.comm, &layer->gradient_between);
   sl_rows_give(layer->work.comm, &layer->between);
   for (int slot = SL_LAYER_ROWS - 1; slot >= 0; slot--)
     sl_rows_give(layer->work.comm, &layer->rows[slot]);

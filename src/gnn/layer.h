@@ -5,6 +5,7 @@
 #define SLEY_GNN_LAYER_H
 
 #include "gnn/parameters.h"
+#include "gnn/products.h"
 #include "ops/aggregation.h"
 #include "ops/attention.h"
 
@@ -17,11 +18,12 @@ typedef enum sl_norm {
 
 typedef struct sl_layer sl_layer;
 
-/* The rows of a forward call. y = act(layer(x)). */
+/* The rows of a forward call. y = act(layer(x)). same_x: x is that of the call before. */
 typedef struct sl_pass {
   sl_rows x, y;
   sley_activation act;
   double slope;
+  bool same_x;
 } sl_pass;
 
 /* Of a backward call: x as it was; dy: the gradient with respect to what the activation was given; dx.data
@@ -31,7 +33,9 @@ typedef struct sl_pass_back {
 } sl_pass_back;
 
 typedef struct sl_layer_kind {
-  bool loops; /* each row has exactly one entry of its own, whether or not A has it */
+  bool updates; /* by sl_layer_update */
+  bool sums;    /* by products; else by operations on a graph */
+  bool loops;   /* each row has exactly one entry of its own, whether or not A has it */
   sl_norm norm;
   sley_activation act; /* between layers */
   bool heads;          /* hidden layers have several */
@@ -53,16 +57,19 @@ struct sl_layer {
   int64_t heads;
   double slope; /* of attention */
   sl_dense_work work;
-  sley_graph *graph;
-  const void *norm; /* values of entries; NULL: 1 */
+  int64_t local_rows;    /* this rank's */
+  sley_graph *graph;     /* of kinds that do not sum */
+  sl_products *products; /* of those that do, else NULL */
+  sl_rows scratch;       /* that all layers share, as wide as any row between */
   const sl_parameters *parameters;
   int parameter[SL_LAYER_PARAMETERS];
   sl_rows rows[SL_LAYER_ROWS]; /* memory that the kind has taken */
+  int product;
   sley_aggregation *aggregation;
   int32_t *arg; /* of a maximum */
   sley_attention *attention;
   void *saved;
-  sl_rows between, gradient_between; /* T, dT of an update */
+  sl_rows between; /* T of an update that aggregates first, which the gradient of W needs */
   bool update_first;
 };
 
@@ -92,10 +99,16 @@ sley_status sl_layer_take_rows(sl_layer *layer, int slot, int64_t cols);
  *   else              T = N X;  Y = act((Y +) T W + b)      dW = T^T dY;  dT = dY W^T;  dX = N^T dT
  *
  * with dY the gradient with respect to what act is given. N^T of a maximum gives each value to the entry that
- * was chosen.
+ * was chosen. T of the second way stays where it is, and a pass with the same x does not make it again.
  *
- * open: memory for T and dT, and the aggregation. Collective, agreed. */
-sley_status sl_layer_open_update(sl_layer *layer, sley_aggregate kind);
+ * Products are of rows rounded up to 16 bytes, where these are the network's own: what stands there does no
+ * harm, and rows are loaded in vectors. */
+
+/* Values of a row of the scratch memory that an update needs. */
+int64_t sl_layer_scratch(const sl_layer *layer);
+
+/* Memory for T, and the aggregation. Collective, agreed. */
+sley_status sl_layer_open_update(sl_layer *layer);
 
 /* weight: the slot of W, in x out. add: Y is added to. bias: NULL, or a value for each column. Collective. */
 sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *pass, bool add, const void *bias);

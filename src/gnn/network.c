@@ -51,45 +51,52 @@ static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_
 
 static sley_status make_graph(sley_gnn *gnn, const sley_matrix *block, const int64_t *row_begin) {
   const sl_layer_kind *kind = gnn->layer[0].kind;
-  sley_graph_options o = SLEY_GRAPH_OPTIONS_INIT;
-  sley_matrix *with_loops = NULL;
-  o.reproducible = gnn->options.reproducible;
-  sley_status status = SLEY_OK;
-  if (kind->loops)
-    status = sl_agree(gnn->comm, sl_adjacency_with_loops(block, gnn->first_row, &with_loops));
-  if (status == SLEY_OK)
-    status = sl_graph_create(gnn->comm, &(const sley_matrix *){with_loops ? with_loops : block}, row_begin,
-                             row_begin, &o, &gnn->graph);
-  sley_matrix_destroy(with_loops);
-  return status == SLEY_OK ? sl_adjacency_norm(gnn->graph, kind->norm, gnn->options.dtype, &gnn->norm)
-                           : status;
+  const sley_gnn_options *o = &gnn->options;
+  sley_graph_options graph = SLEY_GRAPH_OPTIONS_INIT;
+  sley_matrix *matrix = NULL;
+  graph.reproducible = o->reproducible;
+  gnn->rows = row_begin[gnn->comm->rank + 1] - gnn->first_row;
+  SL_TRY(sl_adjacency_make(gnn->comm, block, row_begin, kind->loops, kind->norm, o->dtype, &matrix));
+  if (kind->sums)
+    return sl_agree(gnn->comm, sl_products_open(gnn->comm, matrix, row_begin, o->algo, o->wire,
+                                                o->reproducible, &gnn->products));
+  const sley_status status =
+      sl_graph_create(gnn->comm, &(const sley_matrix *){matrix}, row_begin, row_begin, &graph, &gnn->graph);
+  sley_matrix_destroy(matrix);
+  return status;
 }
 
 static sley_status take_rows(const sley_gnn *gnn, int64_t cols, sl_rows *out) {
-  return sl_rows_take(gnn->comm, gnn->work.dtype, gnn->graph->rows, cols, out);
+  return sl_rows_take(gnn->comm, gnn->work.dtype, gnn->rows, cols, out);
 }
 
 static sley_status take_all_rows(sley_gnn *gnn) {
-  int64_t widest = 0;
+  int64_t widest = 0, between = 0;
   for (int i = 0; i < gnn->options.layers; i++) {
     const sl_layer *l = &gnn->layer[i];
     widest = l->out > widest ? l->out : widest;
+    between = sl_layer_scratch(l) > between ? sl_layer_scratch(l) : between;
     if (gnn->options.dropout > 0)
       SL_TRY(take_rows(gnn, l->in, &gnn->given[i]));
     SL_TRY(take_rows(gnn, l->out, &gnn->gave[i]));
   }
   for (int i = 0; i < 2; i++)
     SL_TRY(take_rows(gnn, widest, &gnn->gradient[i]));
+  if (gnn->layer[0].kind->updates)
+    SL_TRY(take_rows(gnn, between, &gnn->scratch));
   return gnn->comm->device->ops->alloc(gnn->comm->device, 2 * (int64_t)sizeof *gnn->sums, "a loss",
                                        (void **)&gnn->sums);
 }
 
 static sley_status open(sley_gnn *gnn) {
+  const sl_layer_kind *kind = gnn->layer[0].kind;
   SL_TRY(sl_agree(gnn->comm, take_all_rows(gnn)));
   SL_TRY(sl_parameters_open(&gnn->parameters, gnn->options.seed));
   for (int i = 0; i < gnn->options.layers; i++) {
+    gnn->layer[i].local_rows = gnn->rows;
     gnn->layer[i].graph = gnn->graph;
-    gnn->layer[i].norm = gnn->norm;
+    gnn->layer[i].products = kind->sums ? &gnn->products : NULL;
+    gnn->layer[i].scratch = gnn->scratch;
     SL_TRY(gnn->layer[i].kind->open(&gnn->layer[i]));
   }
   return sl_dense_create(
@@ -136,18 +143,23 @@ static sley_activation activation_after(const sley_gnn *gnn, int i) {
 /* Of ELU. */
 static const double ALPHA = 1;
 
-sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t step) {
-  const bool drops = training && gnn->options.dropout > 0;
+sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool same, bool training, int64_t step) {
+  const bool drops = training && gnn->options.dropout > 0, kept = gnn->kept_input && same && !drops;
   SL_TRY(sl_interrupted());
+  gnn->kept_input = false;
   for (int i = 0; i < gnn->options.layers; i++) {
     if (drops) {
       const sl_mask mask = mask_of(gnn, i, step);
       SL_TRY(sl_dense_drop(&gnn->work, &mask, input_of(gnn, x, i, false), gnn->given[i]));
     }
-    const sl_pass pass = {
-        .x = input_of(gnn, x, i, drops), .y = gnn->gave[i], .act = activation_after(gnn, i), .slope = ALPHA};
+    const sl_pass pass = {.x = input_of(gnn, x, i, drops),
+                          .y = gnn->gave[i],
+                          .act = activation_after(gnn, i),
+                          .slope = ALPHA,
+                          .same_x = i == 0 && kept};
     SL_TRY(gnn->layer[i].kind->forward(&gnn->layer[i], &pass));
   }
+  gnn->kept_input = !drops;
   return SLEY_OK;
 }
 
@@ -240,8 +252,8 @@ void sl_network_destroy(sley_gnn *gnn) {
     sl_rows_give(gnn->comm, &gnn->gradient[i]);
   if (gnn->sums)
     device->ops->free(device, gnn->sums);
-  if (gnn->norm)
-    device->ops->free(device, gnn->norm);
+  sl_rows_give(gnn->comm, &gnn->scratch);
+  sl_products_close(&gnn->products);
   sl_graph_destroy(gnn->graph);
   sl_free(gnn->gave);
   sl_free(gnn->given);

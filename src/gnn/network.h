@@ -13,14 +13,17 @@ struct sley_gnn {
   sley_gnn_options options;
   sl_dense_work work;
   sl_parameters parameters;
-  sley_graph *graph;
-  void *norm;
-  int64_t first_row; /* of all ranks' rows, this rank's first */
-  sl_layer *layer;   /* options.layers of them */
+  sley_graph *graph;    /* of kinds of layers that do not sum */
+  sl_products products; /* of those that do */
+  int64_t rows;         /* this rank's */
+  int64_t first_row;    /* of all ranks' rows, this rank's first */
+  sl_layer *layer;      /* options.layers of them */
   /* of each layer: what it was given after dropout (layer 0 without dropout: nothing), what it gave, and the
    * gradients of both, of which all layers share two */
   sl_rows *given, *gave, gradient[2];
-  double *sums; /* 2 values in the device's memory: of the loss, see sl_network_loss */
+  sl_rows scratch; /* of all layers */
+  bool kept_input; /* layer 0 has what it makes of x without dropout */
+  double *sums;    /* 2 values in the device's memory: of the loss, see sl_network_loss */
   sl_dense *add_sums;
 };
 
@@ -28,9 +31,10 @@ struct sley_gnn {
 sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                               const sley_gnn_options *options, sley_gnn **out);
 
-/* x: the rank's rows of features. training: with dropout, whose masks are those of step `step`. What the last
- * layer gives stays in the network until the next call. Collective. */
-sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t step);
+/* x: the rank's rows of features; same: they are those of the call before. training: with dropout, whose
+ * masks are those of step `step`. What the last layer gives stays in the network until the next call.
+ * Collective. */
+sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool same, bool training, int64_t step);
 sl_rows sl_network_logits(const sley_gnn *gnn);
 
 /* The mean loss of rows whose label is not -1, over all ranks, and its gradient with respect to the logits,

@@ -17,12 +17,8 @@ static sley_status declare(sl_layer *l, sl_parameters *p) {
   return sl_layer_declare(l, p, BIAS, "bias", 1, l->out, 0);
 }
 
-static sley_status open_mean(sl_layer *l) {
-  return sl_layer_open_update(l, SLEY_AGGREGATE_SUM);
-}
-
-static sley_status open_max(sl_layer *l) {
-  return sl_layer_open_update(l, SLEY_AGGREGATE_MAX);
+static sley_status open(sl_layer *l) {
+  return sl_layer_open_update(l);
 }
 
 static sley_status forward(sl_layer *l, const sl_pass *p) {
@@ -40,16 +36,19 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return p->dx.data ? sl_dense_multiply(&l->work, &back, p->dx) : SLEY_OK;
 }
 
-const sl_layer_kind sl_layer_sage = {.norm = SL_NORM_MEAN,
+const sl_layer_kind sl_layer_sage = {.updates = true,
+                                     .sums = true,
+                                     .norm = SL_NORM_MEAN,
                                      .act = SLEY_RELU,
                                      .declare = declare,
-                                     .open = open_mean,
+                                     .open = open,
                                      .forward = forward,
                                      .backward = backward};
 
-const sl_layer_kind sl_layer_sage_max = {.norm = SL_NORM_NONE,
+const sl_layer_kind sl_layer_sage_max = {.updates = true,
+                                         .norm = SL_NORM_NONE,
                                          .act = SLEY_RELU,
                                          .declare = declare,
-                                         .open = open_max,
+                                         .open = open,
                                          .forward = forward,
                                          .backward = backward};

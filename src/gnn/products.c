@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans of a network's sums. */
+#include "gnn/products.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "matrix/matrix.h"
+#include "ops/spmm.h"
+
+sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *row_begin, const char *algo,
+                             const char *wire, bool reproducible, sl_products *out) {
+  *out = (sl_products){.comm = comm, .matrix = matrix, .options = SLEY_PLAN_OPTIONS_INIT};
+  out->options.algo = algo;
+  out->options.wire = wire;
+  out->options.reproducible = reproducible;
+  SL_TRY(SL_NEW(out->row_begin, comm->size + 1, "a network's rows"));
+  memcpy(out->row_begin, row_begin, (size_t)(comm->size + 1) * sizeof *row_begin);
+  return SLEY_OK;
+}
+
+sley_status sl_products_take(sl_products *p, int64_t width, int *number) {
+  for (int i = 0; i < p->count; i++)
+    if (p->of[i].width == width) {
+      *number = i;
+      return SLEY_OK;
+    }
+  if (p->count == SL_MOST_WIDTHS)
+    return sl_fail(SLEY_ERR_INTERNAL, "a network's layers have more than %d widths", SL_MOST_WIDTHS);
+  SL_TRY(sl_spmm_plan_pair(p->comm, p->matrix, p->row_begin, p->row_begin, width, &p->options,
+                           &p->of[p->count].forward, &p->of[p->count].back));
+  p->of[p->count].width = width;
+  *number = p->count++;
+  return SLEY_OK;
+}
+
+sley_status sl_products_run(const sl_products *p, int number, bool back, sl_rows x, double beta, sl_rows y) {
+  sley_plan *plan = back ? p->of[number].back : p->of[number].forward;
+  return sl_spmm_execute(plan, 1, x.data, x.ld, beta, y.data, y.ld);
+}
+
+void sl_products_close(sl_products *p) {
+  for (int i = p->count - 1; i >= 0; i--) {
+    sl_spmm_plan_destroy(p->of[i].back);
+    sl_spmm_plan_destroy(p->of[i].forward);
+  }
+  p->count = 0;
+  sl_free(p->row_begin);
+  p->row_begin = NULL;
+  sley_matrix_destroy(p->matrix);
+  p->matrix = NULL;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The products of a network's sums, Y = N X and X' = N^T Y', of the widths that its layers have: plans of the
+ * sparse product, made in pairs, which layers of one width share. */
+#ifndef SLEY_GNN_PRODUCTS_H
+#define SLEY_GNN_PRODUCTS_H
+
+#include "gnn/dense.h"
+
+/* Of features, of hidden rows and of classes; one of them in two ways. */
+enum { SL_MOST_WIDTHS = 4 };
+
+typedef struct sl_products {
+  sl_comm *comm;
+  sley_matrix *matrix; /* this rank's rows of N */
+  int64_t *row_begin;
+  sley_plan_options options;
+  int count;
+  struct {
+    int64_t width;
+    sley_plan *forward, *back;
+  } of[SL_MOST_WIDTHS];
+} sl_products;
+
+/* Takes matrix over, also on an error. algo: NULL, or that of the plans; wire: as in sley_plan_options. Both
+ * outlive the products. Not collective. */
+sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *row_begin, const char *algo,
+                             const char *wire, bool reproducible, sl_products *out);
+
+/* *number = that of the products of `width` columns, which are planned if they are new. Collective, agreed.
+ */
+sley_status sl_products_take(sl_products *products, int64_t width, int *number);
+
+/* y = N x + beta y, or with `back` N^T. Rows of x and y have at least as many values as the products have
+ * columns. Collective. */
+sley_status sl_products_run(const sl_products *products, int number, bool back, sl_rows x, double beta,
+                            sl_rows y);
+
+/* Accepts one that is zeroed. Collective. */
+void sl_products_close(sl_products *products);
+
+#endif
