@@ -1,35 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sley gnn train`: trains a graph network on a whole graph and says how many rows it finds right.
  *
- * gnn_data.c reads the graph, features, labels and sets; gnn_train.c runs the epochs. */
+ * gnn_data.c reads the graph, features, labels and sets; gnn_train.c runs the epochs; gnn_state.c has what is
+ * in the file beside the network's state. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
-#include "gnn_train.h"
+#include "gnn_start.h"
+#include "gnn_state.h"
 #include "input.h"
 #include "job.h"
 #include "json.h"
 #include "output.h"
+#include "processes.h"
 #include "terminal.h"
 #include "times.h"
 
 enum { MESSAGE_BYTES = 512, MOST_RANKS = 256, MOST_LAYERS = 64, MOST_EPOCHS = 1000000 };
 
 typedef struct gnn_settings {
-  const char *features, *labels, *model, *device, *json;
-  int64_t layers, hidden, heads, epochs, patience, ranks, threads, seed, train, valid;
+  const char *features, *labels, *split, *model, *algo, *wire, *device, *transport, *out, *json;
+  int64_t layers, hidden, heads, epochs, patience, every, ranks, threads, seed, train, valid;
   double rate, decay, dropout;
-  bool undirected, normalize, reproducible;
+  bool undirected, normalize, reproducible, resume;
 } gnn_settings;
 
 /* By sley_gnn_model. */
 static const char *const models[] = {"gcn", "gin", "sage", "sage-max", "gat", NULL};
 static const char *const *model_names(void) {
   return models;
+}
+
+static const char *const wires[] = {"none", "bf16", "f16", NULL};
+static const char *const *wire_names(void) {
+  return wires;
 }
 
 #define AT(field) offsetof(gnn_settings, field)
@@ -117,6 +126,11 @@ static const cli_option own_options[] = {
      .offset = AT(valid),
      .most = INT32_MAX,
      .help = "others for validation; the rest is for the test"},
+    {.name = "split",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(split),
+     .help = "a text file with train, valid, test or none on each line, instead"},
     {.name = "undirected",
      .kind = CLI_FLAG,
      .offset = AT(undirected),
@@ -129,13 +143,30 @@ static const cli_option own_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(reproducible),
      .help = "sums over entries have the same bits for every number of ranks"},
+    {.name = "aggregate",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(algo),
+     .help = "how sums over entries go (gcn, gin, sage): an algorithm of sley spmm; auto: the one predicted "
+             "fastest"},
+    {.name = "wire",
+     .kind = CLI_CHOICE,
+     .value = "TYPE",
+     .offset = AT(wire),
+     .choices = wire_names,
+     .help = "in which rows travel for these sums"},
     {.name = "ranks",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(ranks),
      .least = 1,
      .most = MOST_RANKS,
-     .help = "ranks, as threads of this process"},
+     .help = "ranks; under a launcher as many as it has started"},
+    {.name = "transport",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(transport),
+     .help = "threads, or one between processes: tcp, mpi, nccl, nvshmem"},
     {.name = "threads",
      .kind = CLI_INT,
      .value = "T",
@@ -154,6 +185,22 @@ static const cli_option own_options[] = {
      .offset = AT(seed),
      .most = INT32_MAX,
      .help = "of weights, dropout, sets and generators"},
+    {.name = "out",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(out),
+     .help = "write the state as .npz: weights, those of the best epoch, and what going on needs"},
+    {.name = "save-every",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(every),
+     .least = 1,
+     .most = MOST_EPOCHS,
+     .help = "epochs from one state to the next; the last is always written"},
+    {.name = "resume",
+     .kind = CLI_FLAG,
+     .offset = AT(resume),
+     .help = "go on from the state in --out, if that is there"},
     {.name = "json",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -172,7 +219,9 @@ static const gnn_settings defaults = {.model = "gcn",
                                       .dropout = 0.5,
                                       .train = 20,
                                       .valid = 30,
-                                      .ranks = 1,
+                                      .algo = "auto",
+                                      .wire = "none",
+                                      .every = 10,
                                       .seed = 1};
 
 /* ---- talk */
@@ -190,14 +239,16 @@ static void tell_epoch(void *context, int64_t number, const cli_gnn_epoch *epoch
   cli_progress(text, number + 1, t->training->epochs);
 }
 
-/* Of the steps; NaN if memory is short. */
-static double median_ms(const cli_gnn_training *t) {
-  double *ms = malloc((size_t)t->done * sizeof *ms);
+/* Of the steps of this run; NaN if there are none, or memory is short. */
+static double median_ms(const cli_gnn_result *r) {
+  double *ms = malloc((size_t)r->done * sizeof *ms + 1);
+  int64_t count = 0;
   if (!ms)
     return NAN;
-  for (int64_t i = 0; i < t->done; i++)
-    ms[i] = t->epoch[i].ms;
-  const double median = cli_times_of(ms, t->done).median;
+  for (int64_t i = 0; i < r->done; i++)
+    if (!isnan(r->epoch[i].ms))
+      ms[count++] = r->epoch[i].ms;
+  const double median = count > 0 ? cli_times_of(ms, count).median : NAN;
   free(ms);
   return median;
 }
@@ -219,13 +270,21 @@ static void print_start(const cli_gnn_training *t, const gnn_settings *s, const 
 }
 
 static void print_end(const cli_gnn_training *t, FILE *stream) {
+  const cli_gnn_result *r = t->result;
   const int64_t best = cli_gnn_best(t);
-  const cli_gnn_epoch *e = &t->epoch[best], *last = &t->epoch[t->done - 1];
-  fprintf(stream, "device     %s, %d rank%s\n", t->found, t->ranks, t->ranks == 1 ? "" : "s");
-  fprintf(stream, "epochs     %" PRId64 ", median %.3f ms a step; loss %.4f, then %.4f\n", t->done,
-          median_ms(t), t->epoch[0].loss, last->loss);
+  const cli_gnn_epoch *e = &r->epoch[best], *last = &r->epoch[r->done - 1];
+  fprintf(stream, "device     %s, %d rank%s, transport %s\n", r->found, t->ranks.ranks,
+          t->ranks.ranks == 1 ? "" : "s", r->transport);
+  if (t->before > 0)
+    fprintf(stream, "resumed    after epoch %" PRId64 " of %s\n", t->before, t->out);
+  fprintf(stream, "epochs     %" PRId64, r->done);
+  if (r->done > t->before)
+    fprintf(stream, ", median %.3f ms a step", median_ms(r));
+  fprintf(stream, "; loss %.4f, then %.4f\n", r->epoch[0].loss, last->loss);
   fprintf(stream, "best       epoch %" PRId64 ": right in training %.4f, validation %.4f, test %.4f\n",
           best + 1, e->right[CLI_GNN_TRAIN], e->right[CLI_GNN_VALID], e->right[CLI_GNN_TEST]);
+  if (t->out)
+    fprintf(stream, "state      in %s\n", t->out);
 }
 
 static cli_json json_of(const cli_gnn_epoch *e) {
@@ -234,16 +293,18 @@ static cli_json json_of(const cli_gnn_epoch *e) {
   cli_json_real(&one, "train", e->right[CLI_GNN_TRAIN]);
   cli_json_real(&one, "valid", e->right[CLI_GNN_VALID]);
   cli_json_real(&one, "test", e->right[CLI_GNN_TEST]);
-  cli_json_real(&one, "ms", e->ms);
+  if (!isnan(e->ms))
+    cli_json_real(&one, "ms", e->ms);
   return one;
 }
 
 static json_t *report_json(const cli_gnn_training *t, const gnn_settings *s, const char *graph) {
-  cli_json all = cli_json_start(), *epochs = malloc((size_t)t->done * sizeof *epochs + 1);
+  const cli_gnn_result *r = t->result;
+  cli_json all = cli_json_start(), *epochs = malloc((size_t)r->done * sizeof *epochs + 1);
   if (!epochs)
     return NULL;
-  for (int64_t i = 0; i < t->done; i++)
-    epochs[i] = json_of(&t->epoch[i]);
+  for (int64_t i = 0; i < r->done; i++)
+    epochs[i] = json_of(&r->epoch[i]);
   cli_json_text(&all, "graph", graph);
   cli_json_int(&all, "rows", t->data->rows);
   cli_json_int(&all, "features", t->data->features);
@@ -252,13 +313,66 @@ static json_t *report_json(const cli_gnn_training *t, const gnn_settings *s, con
   cli_json_int(&all, "layers", s->layers);
   cli_json_int(&all, "hidden", s->hidden);
   cli_json_int(&all, "seed", s->seed);
-  cli_json_text(&all, "device", t->found);
-  cli_json_int(&all, "ranks", t->ranks);
-  cli_json_real(&all, "median_ms", median_ms(t));
+  cli_json_text(&all, "aggregate", s->algo);
+  cli_json_text(&all, "wire", s->wire);
+  cli_json_text(&all, "device", r->found);
+  cli_json_text(&all, "transport", r->transport);
+  cli_json_int(&all, "ranks", t->ranks.ranks);
+  cli_json_int(&all, "resumed_after", t->before);
+  if (r->done > t->before)
+    cli_json_real(&all, "median_ms", median_ms(r));
   cli_json_int(&all, "best_epoch", cli_gnn_best(t) + 1);
-  cli_json_list(&all, "epochs", epochs, (int)t->done);
+  cli_json_list(&all, "epochs", epochs, (int)r->done);
   free(epochs);
   return cli_json_end(all);
+}
+
+/* ---- the state to go on from */
+
+/* The file must be of the same network and the same training, so far as it tells. */
+static int check_state(const cli_gnn_training *t, const gnn_settings *s) {
+  sley_gnn_options o;
+  bool undirected, normalize;
+  cli_gnn_message message = {{0}};
+  sley_status status = sley_gnn_options_read(t->out, &o);
+  if (status == SLEY_OK)
+    status = cli_gnn_state_reading(t->out, &undirected, &normalize, &message);
+  if (status != SLEY_OK)
+    return *message.text ? cli_refuse(status, "%s", message.text) : cli_finish(status);
+  if (o.seed != t->model.seed)
+    return cli_refuse(SLEY_ERR_ARG,
+                      "gnn train: %s is of a training with seed %" PRIu64 ": give --seed %" PRIu64, t->out,
+                      o.seed, o.seed);
+  if (o.dropout != t->model.dropout)
+    return cli_refuse(SLEY_ERR_ARG, "gnn train: %s is of a training with dropout %g: give --dropout %g",
+                      t->out, o.dropout, o.dropout);
+  if (undirected != s->undirected || normalize != s->normalize)
+    return cli_refuse(SLEY_ERR_ARG, "gnn train: %s is of a training %s --undirected and %s --normalize",
+                      t->out, undirected ? "with" : "without", normalize ? "with" : "without");
+  return CLI_DONE;
+}
+
+/* Epochs that the file has, into the result. */
+static int take_state(cli_gnn_training *t, const gnn_settings *s) {
+  cli_gnn_epoch *epoch = NULL;
+  cli_gnn_message message = {{0}};
+  int code = check_state(t, s);
+  if (code != CLI_DONE)
+    return code;
+  const sley_status status = cli_gnn_state_epochs(t->out, &t->before, &epoch, &message);
+  if (status != SLEY_OK)
+    code = *message.text ? cli_refuse(status, "%s", message.text) : cli_finish(status);
+  else if (t->before < 1 || t->before > t->epochs)
+    code =
+        cli_refuse(SLEY_ERR_ARG, "gnn train: %s has %" PRId64 " epochs, --epochs asks for %" PRId64 " in all",
+                   t->out, t->before, t->epochs);
+  if (code == CLI_DONE) {
+    memcpy(t->result->epoch, epoch, (size_t)t->before * sizeof *epoch);
+    t->result->done = t->before;
+    t->resumes = true;
+  }
+  free(epoch);
+  return code;
 }
 
 /* ---- the run */
@@ -266,22 +380,27 @@ static json_t *report_json(const cli_gnn_training *t, const gnn_settings *s, con
 static int train(cli_gnn_training *t, const gnn_settings *s, const char *graph) {
   FILE *stream = s->json && strcmp(s->json, "-") == 0 ? stderr : stdout;
   talk told = {.training = t, .stream = stream};
-  t->epoch = calloc((size_t)t->epochs, sizeof *t->epoch);
-  if (!t->epoch)
+  const bool tells = cli_gnn_reports(&t->ranks);
+  const size_t bytes = sizeof *t->result + (size_t)t->epochs * sizeof *t->result->epoch;
+  t->result = cli_share(bytes);
+  if (!t->result)
     return cli_refuse(SLEY_ERR_MEMORY, "gnn train: out of memory for %" PRId64 " epochs", t->epochs);
-  t->tell = tell_epoch;
-  t->context = &told;
-  print_start(t, s, graph, stream);
-  sley_status status = cli_gnn_train(t);
-  cli_progress_clear();
-  int code = CLI_DONE;
-  if (status != SLEY_OK)
-    code = cli_finish(status);
-  else
-    print_end(t, stream);
-  if (status == SLEY_OK && s->json && !cli_output_json(s->json, report_json(t, s, graph)))
-    code = CLI_FAILED;
-  free(t->epoch);
+  int code = s->resume && access(s->out, F_OK) == 0 ? take_state(t, s) : CLI_DONE;
+  if (code == CLI_DONE) {
+    t->tell = tells ? tell_epoch : NULL;
+    t->context = &told;
+    if (tells)
+      print_start(t, s, graph, stream);
+    const sley_status status = cli_gnn_train(t);
+    cli_progress_clear();
+    if (status != SLEY_OK)
+      code = cli_gnn_failed(&t->ranks, status, t->result->message.text);
+    else if (tells)
+      print_end(t, stream);
+    if (status == SLEY_OK && tells && s->json && !cli_output_json(s->json, report_json(t, s, graph)))
+      code = CLI_FAILED;
+  }
+  cli_unshare(t->result, bytes);
   return code;
 }
 
@@ -292,50 +411,65 @@ static int model_of(const char *name) {
   return model;
 }
 
+static int check_words(const gnn_settings *s, const char *graph) {
+  if (s->dropout >= 1)
+    return cli_refuse(SLEY_ERR_ARG, "gnn train: --dropout is %g: it must be less than 1", s->dropout);
+  if (s->resume && !s->out)
+    return cli_refuse(SLEY_ERR_ARG, "gnn train: --resume goes on from the file that --out names: give it");
+  if (s->out && !cli_ends_with(s->out, ".npz"))
+    return cli_refuse(SLEY_ERR_ARG, "gnn train: --out %s: the state is a .npz", s->out);
+  if (!cli_name_fits_json("gnn train", graph, s->json))
+    return CLI_USAGE;
+  return cli_output_possible(s->json) && cli_output_possible(s->out) ? CLI_DONE : CLI_FAILED;
+}
+
+static cli_gnn_training training_of(const gnn_settings *s, const cli_gnn_data *data,
+                                    const sley_rank_options *ranks) {
+  cli_gnn_training t = {.data = data,
+                        .model = SLEY_GNN_OPTIONS_INIT,
+                        .ranks = *ranks,
+                        .epochs = s->epochs,
+                        .patience = s->patience,
+                        .rate = s->rate,
+                        .decay = s->decay,
+                        .out = s->out,
+                        .every = s->every};
+  t.model.model = (sley_gnn_model)model_of(s->model);
+  t.model.layers = (int)s->layers;
+  t.model.features = data->features;
+  t.model.hidden = s->hidden;
+  t.model.heads = s->heads;
+  t.model.classes = data->classes;
+  t.model.dropout = s->dropout;
+  t.model.seed = (uint64_t)s->seed;
+  t.model.reproducible = s->reproducible;
+  t.model.algo = s->algo;
+  t.model.wire = s->wire;
+  return t;
+}
+
 static int run_train(void *settings, char **positionals) {
   const gnn_settings *s = settings;
+  sley_rank_options ranks;
+  cli_gnn_data data;
+  int code = check_words(s, positionals[0]);
+  if (code == CLI_DONE)
+    code = cli_gnn_ranks(s->ranks, s->threads, s->device, s->transport, &ranks);
+  if (code != CLI_DONE)
+    return code;
   const cli_gnn_source source = {.graph = positionals[0],
                                  .features = s->features,
                                  .labels = s->labels,
+                                 .split = s->split,
                                  .undirected = s->undirected,
                                  .normalize = s->normalize,
                                  .train = s->train,
                                  .valid = s->valid,
                                  .seed = s->seed,
-                                 .threads = s->threads * s->ranks};
-  char message[MESSAGE_BYTES];
-  cli_gnn_data data;
-  if (s->dropout >= 1)
-    return cli_refuse(SLEY_ERR_ARG, "gnn train: --dropout is %g: it must be less than 1", s->dropout);
-  if (!cli_name_fits_json("gnn train", positionals[0], s->json))
-    return CLI_USAGE;
-  if (!cli_output_possible(s->json))
-    return CLI_FAILED;
-  sley_status status = cli_gnn_data_read(&source, &data, message, sizeof message);
-  cli_progress_clear();
-  int code;
-  if (status != SLEY_OK) {
-    code =
-        *message ? cli_refuse(status, "%s", message) : cli_finish(cli_input_status(status, positionals[0]));
-  } else {
-    cli_gnn_training t = {.data = &data,
-                          .model = SLEY_GNN_OPTIONS_INIT,
-                          .ranks = (int)s->ranks,
-                          .threads = (int)s->threads,
-                          .device = s->device,
-                          .epochs = s->epochs,
-                          .patience = s->patience,
-                          .rate = s->rate,
-                          .decay = s->decay};
-    t.model.model = (sley_gnn_model)model_of(s->model);
-    t.model.layers = (int)s->layers;
-    t.model.features = data.features;
-    t.model.hidden = s->hidden;
-    t.model.heads = s->heads;
-    t.model.classes = data.classes;
-    t.model.dropout = s->dropout;
-    t.model.seed = (uint64_t)s->seed;
-    t.model.reproducible = s->reproducible;
+                                 .threads = s->threads * ranks.ranks};
+  code = cli_gnn_read(&source, &data);
+  if (code == CLI_DONE) {
+    cli_gnn_training t = training_of(s, &data, &ranks);
     code = train(&t, s, positionals[0]);
   }
   cli_gnn_data_free(&data);
@@ -355,18 +489,19 @@ static const cli_command train_command = {
         "without\ndropout, and that of the epoch with the best validation is told.\n"
         "Example: sley gnn train er:n=1000,nnz=8000 --features random:16 --labels planted:4\n"
         "Exit status: 0 done, 1 a failure, 2 wrong usage or input, 130 interrupted.\n",
-    .run = run_train};
+    .run = run_train,
+    .mode = &cli_gnn_infer_command};
 
 static int run_gnn(void *settings, char **positionals) {
   (void)settings;
   (void)positionals;
-  return cli_refuse(SLEY_ERR_ARG, "gnn: say what to do: sley gnn train --help");
+  return cli_refuse(SLEY_ERR_ARG, "gnn: say what to do: sley gnn train --help, or sley gnn infer --help");
 }
 
 static const cli_option *const no_options[] = {NULL};
 
 const cli_command cli_gnn = {.name = "gnn",
-                             .summary = "graph networks: see gnn train",
+                             .summary = "graph networks: see gnn train, gnn infer",
                              .arguments = "",
                              .options = no_options,
                              .defaults = "",

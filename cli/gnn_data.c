@@ -339,21 +339,76 @@ static sley_status draw_sets(const reading *r) {
   free(dealt);
   free(order);
   free(key);
-  if (status == SLEY_OK && data->count[CLI_GNN_TRAIN] == 0)
-    return refuse(r, r->source->labels, 0, "there is no row with a label to train on");
   return status;
+}
+
+static int set_of(const char *word) {
+  static const char *const words[CLI_GNN_SETS] = {"none", "train", "valid", "test"};
+  for (int set = 0; set < CLI_GNN_SETS; set++)
+    if (strcmp(words[set], word) == 0)
+      return set;
+  return -1;
+}
+
+static sley_status parse_sets(const reading *r, FILE *stream) {
+  const char *path = r->source->split;
+  cli_gnn_data *data = r->data;
+  char line[64];
+  int64_t rows = 0;
+  while (fgets(line, sizeof line, stream)) {
+    line[strcspn(line, " \t\r\n")] = 0;
+    const int set = set_of(line);
+    if (set < 0)
+      return refuse(r, path, rows + 1, "a line has one word: train, valid, test or none");
+    if (rows == data->rows)
+      return refuse(r, path, rows + 1, "there are more lines than the graph has rows");
+    if (set != CLI_GNN_NONE && data->label[rows] < 0)
+      return refuse(r, path, rows + 1, "this row has no label: it is in no set");
+    data->set[rows++] = (uint8_t)set;
+    data->count[set]++;
+  }
+  if (ferror(stream))
+    return refuse(r, path, rows + 1, "cannot read");
+  return rows == data->rows ? SLEY_OK
+                            : refuse(r, path, rows + 1, "there are fewer lines than the graph has rows");
+}
+
+static sley_status file_sets(const reading *r) {
+  FILE *stream = fopen(r->source->split, "r");
+  if (!stream)
+    return refuse(r, r->source->split, 0, strerror(errno));
+  r->data->set = malloc((size_t)r->data->rows + 1);
+  const sley_status status = r->data->set ? parse_sets(r, stream) : SLEY_ERR_MEMORY;
+  fclose(stream);
+  return status;
+}
+
+static sley_status read_sets(const reading *r) {
+  const sley_status status = r->source->split ? file_sets(r) : draw_sets(r);
+  if (status == SLEY_OK && r->data->count[CLI_GNN_TRAIN] == 0)
+    return refuse(r, r->source->split ? r->source->split : r->source->labels, 0,
+                  "there is no row with a label to train on");
+  return status;
+}
+
+/* Without labels every row is in no set. */
+static sley_status no_labels(const reading *r) {
+  r->data->set = calloc((size_t)r->data->rows + 1, 1);
+  return r->data->set ? SLEY_OK : SLEY_ERR_MEMORY;
 }
 
 sley_status cli_gnn_data_read(const cli_gnn_source *source, cli_gnn_data *out, char *message, size_t room) {
   const reading r = {.source = source, .data = out, .message = message, .room = room};
-  *out = (cli_gnn_data){0};
+  *out = (cli_gnn_data){.undirected = source->undirected, .normalized = source->normalize};
   message[0] = 0;
   sley_status status = read_graph(&r);
   if (status == SLEY_OK)
     status = read_features(&r);
+  if (status == SLEY_OK && !source->labels)
+    return no_labels(&r);
   if (status == SLEY_OK)
     status = read_labels(&r);
-  return status == SLEY_OK ? draw_sets(&r) : status;
+  return status == SLEY_OK ? read_sets(&r) : status;
 }
 
 void cli_gnn_data_free(cli_gnn_data *data) {

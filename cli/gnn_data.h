@@ -23,20 +23,23 @@ typedef struct cli_gnn_data {
   int32_t *label; /* 0 .. classes - 1; -1: none */
   uint8_t *set;   /* of each row, a cli_gnn_set */
   int64_t count[CLI_GNN_SETS];
+  bool undirected, normalized; /* as the source asked */
 } cli_gnn_data;
 
 typedef struct cli_gnn_source {
-  const char *graph, *features, *labels; /* features: a file, or random:K; labels: a file, or planted:C */
-  bool undirected, normalize;            /* A becomes A or A^T; rows of features are divided by their sums */
-  int64_t train, valid;                  /* rows of each class */
-  int64_t seed;                          /* of generators, of random features and of the split */
+  const char *graph, *features; /* features: a file, or random:K */
+  const char *labels;           /* a file, or planted:C; NULL: none, and no sets */
+  const char *split;            /* a file with a word on each line: train, valid, test or none; NULL: drawn */
+  bool undirected, normalize;   /* A becomes A or A^T; rows of features are divided by their sums */
+  int64_t train, valid;         /* rows of each class */
+  int64_t seed;                 /* of generators, of random features and of the split */
   int64_t threads;
 } cli_gnn_source;
 
-/* Reads all, and draws the sets: of each class `train` rows, then `valid` others, the rest for the test.
- * planted:C: labels that follow from features and the graph, by one round of averaging. Freed by the second,
- * also on error. Errors: the library's; SLEY_ERR_INPUT with its message (lengths that do not fit, a label
- * that is no number: file and line). */
+/* Reads all, and draws the sets, if no file has them: of each class `train` rows, then `valid` others, the
+ * rest for the test. planted:C: labels that follow from features and the graph, by one round of averaging.
+ * Freed by the second, also on error. Errors: the library's; SLEY_ERR_INPUT with its message (lengths that do
+ * not fit, a label that is no number: file and line). */
 sley_status cli_gnn_data_read(const cli_gnn_source *source, cli_gnn_data *out, char *message, size_t room);
 void cli_gnn_data_free(cli_gnn_data *data);
 

@@ -2,29 +2,47 @@
 /* Epochs over ranks. */
 #include "gnn_train.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "agree.h"
+#include "gnn_state.h"
 #include "job.h"
+
+/* What training and inference have in common. */
+typedef struct shared {
+  const cli_gnn_data *data;
+  const sley_gnn_options *model;
+  cli_gnn_training *training;   /* one of them, */
+  cli_gnn_inference *inference; /* the other NULL */
+  cli_gnn_result *result;
+  int64_t *begin;
+} shared;
 
 /* A rank's part, in its device's memory but for logits. */
 typedef struct part {
-  cli_gnn_training *t;
+  const shared *s;
   sley_comm *comm;
   sley_gnn *gnn;
   int64_t first, rows;
   void *x, *label, *logits; /* label: of training rows, -1 of others */
   float *host;              /* rows x classes */
+  cli_gnn_kept kept;        /* of rank 0, where there is a file to write */
+  int64_t saved;            /* epochs in it */
 } part;
 
-typedef struct shared {
-  cli_gnn_training *t;
-  int64_t *begin;
-} shared;
+static bool leads(const part *p) {
+  return sley_comm_rank(p->comm) == 0;
+}
+
+/* The classes of the network, which a file of weights may have more of than the data. */
+static int64_t classes_of(const part *p) {
+  return p->s->model->classes;
+}
 
 static sley_status place(part *p) {
-  const cli_gnn_data *data = p->t->data;
-  const int64_t row = data->features * (int64_t)sizeof(float), out = data->classes * (int64_t)sizeof(float);
+  const cli_gnn_data *data = p->s->data;
+  const int64_t row = data->features * (int64_t)sizeof(float), out = classes_of(p) * (int64_t)sizeof(float);
   int32_t *label = malloc((size_t)p->rows * sizeof *label + 1);
   p->host = malloc((size_t)(p->rows * out) + 1);
   if (!label || !p->host) {
@@ -47,24 +65,27 @@ static sley_status place(part *p) {
   return status;
 }
 
-static sley_status make(part *p, const int64_t *begin) {
+static sley_status make(part *p) {
   sley_matrix *block = NULL;
   sley_status status =
-      cli_agree_status(p->comm, sley_matrix_row_block(p->t->data->graph, p->first, p->rows, &block));
+      cli_agree_status(p->comm, sley_matrix_row_block(p->s->data->graph, p->first, p->rows, &block));
   if (status == SLEY_OK)
-    status = sley_gnn_create(p->comm, block, begin, &p->t->model, &p->gnn);
+    status = sley_gnn_create(p->comm, block, p->s->begin, p->s->model, &p->gnn);
   sley_matrix_destroy(block);
   return status == SLEY_OK ? cli_agree_status(p->comm, place(p)) : status;
 }
 
 /* Adds the rank's rows that are right to those of the others. */
 static sley_status count_right(part *p, cli_gnn_epoch *epoch) {
-  const cli_gnn_data *data = p->t->data;
+  const cli_gnn_data *data = p->s->data;
+  const int64_t classes = classes_of(p);
   int64_t right[CLI_GNN_SETS] = {0};
   for (int64_t i = 0; i < p->rows; i++) {
-    const float *logits = p->host + i * data->classes;
+    const float *logits = p->host + i * classes;
     int64_t best = 0;
-    for (int64_t c = 1; c < data->classes; c++)
+    if (data->set[p->first + i] == CLI_GNN_NONE)
+      continue;
+    for (int64_t c = 1; c < classes; c++)
       best = logits[c] > logits[best] ? c : best;
     right[data->set[p->first + i]] += best == data->label[p->first + i];
   }
@@ -74,64 +95,152 @@ static sley_status count_right(part *p, cli_gnn_epoch *epoch) {
   return status;
 }
 
-static sley_status run_epoch(part *p, int64_t number, cli_gnn_epoch *epoch) {
+/* x stays the same all the time. */
+static sley_gnn_batch batch_of(const part *p) {
   sley_gnn_batch batch = SLEY_GNN_BATCH_INIT;
   batch.x = p->x;
-  batch.ldx = p->t->data->features;
+  batch.ldx = p->s->data->features;
   batch.label = p->label;
+  batch.same_x = true;
+  return batch;
+}
+
+/* Logits to the host, and what is right of them. */
+static sley_status look(part *p, const sley_gnn_batch *batch, cli_gnn_epoch *epoch) {
+  const int64_t classes = classes_of(p);
+  sley_status status = sley_gnn_infer(p->gnn, batch, p->logits, classes, NULL);
+  if (status == SLEY_OK)
+    status =
+        sley_comm_copy(p->comm, p->host, p->logits, p->rows * classes * (int64_t)sizeof(float), SLEY_TO_HOST);
+  return status == SLEY_OK ? count_right(p, epoch) : status;
+}
+
+static sley_status run_epoch(part *p, int64_t number, cli_gnn_epoch *epoch) {
+  const cli_gnn_training *t = p->s->training;
+  sley_gnn_batch batch = batch_of(p);
   batch.step = number;
-  batch.rate = p->t->rate;
-  batch.decay = p->t->decay;
+  batch.rate = t->rate;
+  batch.decay = t->decay;
   const double begin = cli_now_ms();
   sley_status status = sley_gnn_train(p->gnn, &batch, &epoch->loss, NULL);
   if (status == SLEY_OK)
     status = sley_comm_wait(p->comm);
   epoch->ms = cli_now_ms() - begin;
+  return status == SLEY_OK ? look(p, &batch, epoch) : status;
+}
+
+/* Where training begins, and the best epoch before it. */
+typedef struct progress {
+  int64_t next, best_at;
+  double best;
+} progress;
+
+/* Without rows for validation the last epoch is the best. */
+static void see(progress *at, const cli_gnn_data *data, const cli_gnn_epoch *epoch) {
+  if (epoch->right[CLI_GNN_VALID] > at->best || data->count[CLI_GNN_VALID] == 0) {
+    at->best = epoch->right[CLI_GNN_VALID];
+    at->best_at = at->next;
+  }
+  at->next++;
+}
+
+static sley_status save(part *p, int64_t epochs) {
+  const cli_gnn_training *t = p->s->training;
+  p->saved = epochs;
+  return cli_gnn_state_write(p->gnn, t->out, t, leads(p) ? &p->kept : NULL);
+}
+
+/* The state that training goes on from, if there is one. Collective, agreed. */
+static sley_status start(part *p, progress *at) {
+  const cli_gnn_training *t = p->s->training;
+  *at = (progress){.best = -1};
+  sley_status status = SLEY_OK;
+  if (t->out && leads(p))
+    status = cli_gnn_kept_open(p->gnn, &p->kept);
+  status = cli_agree_status(p->comm, status);
+  if (status != SLEY_OK || !t->resumes)
+    return status;
+  status = sley_gnn_load(p->gnn, t->out, NULL);
   if (status == SLEY_OK)
-    status = sley_gnn_infer(p->gnn, &batch, p->logits, p->t->data->classes, NULL);
-  if (status == SLEY_OK)
-    status = sley_comm_copy(p->comm, p->host, p->logits,
-                            p->rows * p->t->data->classes * (int64_t)sizeof(float), SLEY_TO_HOST);
-  return status == SLEY_OK ? count_right(p, epoch) : status;
+    status = cli_agree_status(
+        p->comm, leads(p) ? cli_gnn_keep_from(&p->kept, t->out, &p->s->result->message) : SLEY_OK);
+  for (int64_t i = 0; i < t->before; i++)
+    see(at, p->s->data, &p->s->result->epoch[i]);
+  p->saved = t->before;
+  return status;
+}
+
+static bool ends(const cli_gnn_training *t, const progress *at) {
+  return at->next >= t->epochs || (t->patience > 0 && at->next - 1 - at->best_at >= t->patience);
+}
+
+/* Rank 0 notes an epoch. Collective. */
+static sley_status note(part *p, const cli_gnn_epoch *epoch, const progress *at) {
+  const cli_gnn_training *t = p->s->training;
+  sley_status status = SLEY_OK;
+  if (leads(p)) {
+    p->s->result->epoch[at->next - 1] = *epoch;
+    p->s->result->done = at->next;
+    if (t->out && at->best_at == at->next - 1)
+      status = cli_gnn_keep(&p->kept, p->comm, p->gnn, at->best_at);
+    if (t->tell)
+      t->tell(t->context, at->next - 1, epoch);
+  }
+  if (!t->out)
+    return SLEY_OK;
+  status = cli_agree_status(p->comm, status);
+  return status == SLEY_OK && at->next % t->every == 0 ? save(p, at->next) : status;
 }
 
 /* All ranks decide alike: what they look at is the same on all. */
-static sley_status run_epochs(part *p) {
-  const cli_gnn_training *t = p->t;
-  double best = -1;
-  int64_t best_at = 0;
-  for (int64_t number = 0; number < t->epochs; number++) {
+static sley_status train(part *p) {
+  const cli_gnn_training *t = p->s->training;
+  progress at;
+  sley_status status = start(p, &at);
+  while (status == SLEY_OK && !ends(t, &at)) {
     cli_gnn_epoch epoch;
-    sley_status status = run_epoch(p, number, &epoch);
-    if (status != SLEY_OK)
-      return status;
-    if (sley_comm_rank(p->comm) == 0) {
-      p->t->epoch[number] = epoch;
-      p->t->done = number + 1;
-      if (t->tell)
-        t->tell(t->context, number, &epoch);
-    }
-    if (epoch.right[CLI_GNN_VALID] > best) {
-      best = epoch.right[CLI_GNN_VALID];
-      best_at = number;
-    }
-    if (t->patience > 0 && number - best_at >= t->patience)
-      break;
+    status = run_epoch(p, at.next, &epoch);
+    see(&at, p->s->data, &epoch);
+    if (status == SLEY_OK)
+      status = note(p, &epoch, &at);
   }
-  return SLEY_OK;
+  return status == SLEY_OK && t->out && p->saved != at.next ? save(p, at.next) : status;
+}
+
+static sley_status infer(part *p) {
+  const cli_gnn_inference *f = p->s->inference;
+  const sley_gnn_batch batch = batch_of(p);
+  const int64_t classes = classes_of(p);
+  cli_gnn_epoch epoch = {0};
+  const double begin = cli_now_ms();
+  sley_status status = sley_gnn_load(p->gnn, f->weights, f->last ? NULL : CLI_GNN_BEST);
+  if (status == SLEY_OK)
+    status = look(p, &batch, &epoch);
+  epoch.ms = cli_now_ms() - begin;
+  if (status == SLEY_OK && f->out)
+    status = sley_dense_write_rows(p->comm, f->out, SLEY_F32, p->s->data->rows, classes, p->first, p->rows,
+                                   p->host, classes);
+  if (leads(p)) {
+    p->s->result->epoch[0] = epoch;
+    p->s->result->done = 1;
+  }
+  return status;
 }
 
 static sley_status rank_main(sley_comm *comm, void *arg) {
   const shared *s = arg;
-  part p = {.t = s->t, .comm = comm};
+  part p = {.s = s, .comm = comm};
   p.first = s->begin[sley_comm_rank(comm)];
   p.rows = s->begin[sley_comm_rank(comm) + 1] - p.first;
-  if (sley_comm_rank(comm) == 0)
-    snprintf(p.t->found, sizeof p.t->found, "%s", sley_comm_device(comm));
-  sley_status status = make(&p, s->begin);
+  if (leads(&p)) {
+    snprintf(s->result->found, sizeof s->result->found, "%s", sley_comm_device(comm));
+    snprintf(s->result->transport, sizeof s->result->transport, "%s", sley_comm_transport(comm));
+  }
+  sley_status status = make(&p);
   if (status == SLEY_OK)
-    status = run_epochs(&p);
+    status = s->training ? train(&p) : infer(&p);
   sley_gnn_destroy(p.gnn);
+  cli_gnn_kept_close(&p.kept);
   sley_comm_free(comm, p.logits);
   sley_comm_free(comm, p.label);
   sley_comm_free(comm, p.x);
@@ -139,27 +248,33 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   return status;
 }
 
-sley_status cli_gnn_train(cli_gnn_training *t) {
-  sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
-  shared s = {.t = t};
+static sley_status run(shared *s, const sley_rank_options *ranks) {
   int64_t *cols = NULL;
-  ranks.ranks = t->ranks;
-  ranks.threads = t->threads;
-  ranks.device = t->device;
-  sley_status status = cli_partition(t->data->graph, "nnz", t->ranks, &s.begin, &cols);
+  sley_status status = cli_partition(s->data->graph, "nnz", ranks->ranks, &s->begin, &cols);
   if (status == SLEY_OK)
-    status = sley_run_ranks(&ranks, rank_main, &s);
+    status = sley_run_ranks(ranks, rank_main, s);
   sley_buffer_free(cols);
-  sley_buffer_free(s.begin);
+  sley_buffer_free(s->begin);
   return status;
 }
 
+sley_status cli_gnn_train(cli_gnn_training *t) {
+  shared s = {.data = t->data, .model = &t->model, .training = t, .result = t->result};
+  return run(&s, &t->ranks);
+}
+
+sley_status cli_gnn_infer(cli_gnn_inference *f) {
+  shared s = {.data = f->data, .model = &f->model, .inference = f, .result = f->result};
+  return run(&s, &f->ranks);
+}
+
 int64_t cli_gnn_best(const cli_gnn_training *t) {
+  const cli_gnn_result *r = t->result;
   if (t->data->count[CLI_GNN_VALID] == 0)
-    return t->done - 1;
+    return r->done - 1;
   int64_t best = -1;
-  for (int64_t i = 0; i < t->done; i++)
-    if (best < 0 || t->epoch[i].right[CLI_GNN_VALID] > t->epoch[best].right[CLI_GNN_VALID])
+  for (int64_t i = 0; i < r->done; i++)
+    if (best < 0 || r->epoch[i].right[CLI_GNN_VALID] > r->epoch[best].right[CLI_GNN_VALID])
       best = i;
   return best;
 }

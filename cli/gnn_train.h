@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The training of `sley gnn train`: ranks that are threads, epochs, and how many rows each finds right. */
+/* The ranks of `sley gnn`: epochs, how many rows each finds right, and the state that is written meanwhile.
+ */
 #ifndef SLEY_CLI_GNN_TRAIN_H
 #define SLEY_CLI_GNN_TRAIN_H
 
@@ -9,26 +10,54 @@ typedef struct cli_gnn_epoch {
   double loss; /* of the training rows, with dropout, before the step */
   double
       right[CLI_GNN_SETS]; /* share of the set's rows whose largest logit is that of their label, after it */
-  double ms;               /* of the step */
+  double ms;               /* of the step; NaN: it was made by an earlier run */
 } cli_gnn_epoch;
+
+/* Of an error that is the command's own; empty: the library has it. */
+typedef struct cli_gnn_message {
+  char text[512];
+} cli_gnn_message;
+
+/* What rank 0 tells, from a process of its own where ranks are processes. */
+typedef struct cli_gnn_result {
+  int64_t done;    /* epochs */
+  char found[256]; /* the device */
+  char transport[32];
+  cli_gnn_message message;
+  cli_gnn_epoch epoch[];
+} cli_gnn_result;
 
 typedef struct cli_gnn_training {
   const cli_gnn_data *data;
   sley_gnn_options model;
-  int ranks, threads;
-  const char *device;
+  sley_rank_options ranks;
   int64_t epochs, patience; /* patience: epochs without a better validation, after which it ends; 0: never */
   double rate, decay;
-  cli_gnn_epoch *epoch; /* room for `epochs` of them */
-  int64_t done;         /* epochs that were run */
-  char found[256];      /* the device */
+  const char *out; /* where the state goes, or NULL; each `every` epochs, and at the end */
+  int64_t every;
+  bool resumes;           /* out has the state that training goes on from, */
+  int64_t before;         /* after so many epochs, which the result has */
+  cli_gnn_result *result; /* room for `epochs` of them; from cli_share */
   /* NULL, or called by rank 0 after each epoch. */
   void (*tell)(void *context, int64_t number, const cli_gnn_epoch *epoch);
   void *context;
 } cli_gnn_training;
 
-/* Trains, and fills epoch, done and found. Errors: the library's. */
+/* Trains, and fills the result. Errors: the library's. */
 sley_status cli_gnn_train(cli_gnn_training *training);
+
+/* Logits of all rows by the network of the file
+ * `weights`, of its best epoch, or with `last` of its last. out: .npy that gets them, or NULL. *result: one
+ * epoch, whose shares are those of the sets and whose loss is 0. Errors: the library's. */
+typedef struct cli_gnn_inference {
+  const cli_gnn_data *data;
+  sley_gnn_options model;
+  sley_rank_options ranks;
+  const char *weights, *out;
+  bool last;
+  cli_gnn_result *result; /* room for one epoch */
+} cli_gnn_inference;
+sley_status cli_gnn_infer(cli_gnn_inference *inference);
 
 /* The epoch with the best validation, the first of equals; without validation rows the last. -1: none. */
 int64_t cli_gnn_best(const cli_gnn_training *training);

@@ -183,8 +183,12 @@ static const cli_command *find(const char *name) {
 
 /* The mode of a command that a word (NULL: none) chooses. */
 static const cli_command *find_mode(const cli_command *command, const char *word) {
-  const char *name = command->mode ? strrchr(command->mode->name, ' ') : NULL;
-  return name && word && strcmp(name + 1, word) == 0 ? command->mode : NULL;
+  for (const cli_command *one = command->mode; one && word; one = one->mode) {
+    const char *name = strrchr(one->name, ' ');
+    if (name && strcmp(name + 1, word) == 0)
+      return one;
+  }
+  return NULL;
 }
 
 static int refuse_command(const char *name) {

@@ -14,6 +14,7 @@ _sley() {
   fi
   [ "$command" != bench ] || [ "${COMP_WORDS[2]}" != ops ] || command="bench ops"
   [ "$command" != gnn ] || [ "${COMP_WORDS[2]}" != train ] || command="gnn train"
+  [ "$command" != gnn ] || [ "${COMP_WORDS[2]}" != infer ] || command="gnn infer"
   case "$command" in
     spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --update --verify --no-verify --trace --local --transport --timeout --help" ;;
     plan) options="$job --machine --scaling --plot --measure --help" ;;
@@ -25,7 +26,8 @@ _sley() {
     bench) options="--data --matrix --cases --least --widest --seed --list --dtype --device --precision --threads --repeat --budget --mem-limit --mkl --json --help" ;;
     "bench ops") options="--matrix --ops --k --heads --dtype --device --threads --ranks --seed --repeat --alone --mkl --json --help" ;;
     gnn) options="--help" ;;
-    "gnn train") options="--features --labels --model --layers --hidden --heads --epochs --patience --rate --decay --dropout --train --valid --undirected --normalize --reproducible --ranks --threads --device --seed --json --help" ;;
+    "gnn train") options="--features --labels --model --layers --hidden --heads --epochs --patience --rate --decay --dropout --train --valid --split --undirected --normalize --reproducible --aggregate --wire --ranks --transport --threads --device --seed --out --save-every --resume --json --help" ;;
+    "gnn infer") options="--weights --last --features --labels --train --valid --split --ranks --transport --threads --device --seed --out --json --help" ;;
     info) options="--json --help" ;;
     help)
       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
@@ -38,7 +40,7 @@ _sley() {
       return
       ;;
     gnn)
-      [ "$COMP_CWORD" -ne 2 ] || mapfile -t COMPREPLY < <(compgen -W "train $options" -- "$word")
+      [ "$COMP_CWORD" -ne 2 ] || mapfile -t COMPREPLY < <(compgen -W "train infer $options" -- "$word")
       return
       ;;
     --model)

@@ -2,6 +2,9 @@
 /* GAT: T = X W;  q = T . a_dst and k = T . a_src, head by head;  Z = attention(q, [T | k]) over the entries
  * of A and one for each row itself;  Y = act(Z + b). Heads stand side by side.
  *
+ * Of several heads the vectors stand in the diagonal of a matrix, S of out x heads values, so that all heads
+ * are one product, k = T S_src; of dS = T^T dk the diagonal counts.
+ *
  *   backward   (dq, [dT | dk]) = the gradients of the attention, from dZ = dY
  *              da_src = T^T dk, da_dst = T^T dq, head by head;  dT += dk a_src^T + dq a_dst^T
  *              dW = X^T dT;  dX = dT W^T;  db = sum of the rows of dY
@@ -10,7 +13,16 @@
 #include "gnn/layer.h"
 
 enum { WEIGHT, SOURCE_VECTOR, TARGET_VECTOR, BIAS };
-enum { SOURCE, GRADIENT_SOURCE, QUERY, GRADIENT_QUERY, RESULT };
+enum {
+  SOURCE,
+  GRADIENT_SOURCE,
+  QUERY,
+  GRADIENT_QUERY,
+  RESULT,
+  SOURCE_DIAGONAL,
+  TARGET_DIAGONAL,
+  GRADIENT_DIAGONAL
+};
 
 static int64_t width(const sl_layer *l) {
   return l->out / l->heads;
@@ -29,6 +41,10 @@ static sley_status take(sl_layer *l) {
     SL_TRY(sl_layer_take_rows(l, slot, l->out + l->heads));
   for (int slot = QUERY; slot <= GRADIENT_QUERY; slot++)
     SL_TRY(sl_layer_take_rows(l, slot, l->heads));
+  for (int slot = SOURCE_DIAGONAL; slot <= GRADIENT_DIAGONAL && l->heads > 1; slot++) {
+    SL_TRY(sl_rows_take(l->work.comm, l->work.dtype, l->out, l->heads, &l->rows[slot]));
+    SL_TRY(sl_dense_fill(&l->work, NULL, l->rows[slot]));
+  }
   return sl_layer_take_rows(l, RESULT, l->out);
 }
 
@@ -45,22 +61,35 @@ static sley_status open(sl_layer *l) {
                   device->ops->alloc(device, l->attention->saved.bytes, "what attention saves", &l->saved));
 }
 
-/* Column h of m. */
-static sl_rows column(const sl_layer *l, sl_rows m, int64_t h) {
-  return sl_rows_columns(m, h, 1, l->work.dtype);
+/* A vector of each head, side by side in a row, as a column. */
+static sl_rows upright(sl_rows row) {
+  return (sl_rows){.data = row.data, .rows = row.rows * row.cols, .cols = 1, .ld = 1};
 }
 
-/* Head h of rows of T, and of a vector of each head: as a row, and as a column. */
-static sl_rows head_of(const sl_layer *l, sl_rows t, int64_t h) {
-  return sl_rows_columns(t, h * width(l), width(l), l->work.dtype);
+/* Block h of a diagonal, width x 1, and of the vectors that stand there. */
+static sl_rows block_of(const sl_layer *l, sl_rows diagonal, int64_t h) {
+  sl_rows block = sl_rows_columns(diagonal, h * width(l) * diagonal.ld + h, 1, l->work.dtype);
+  block.rows = width(l);
+  return block;
 }
 static sl_rows vector_of(const sl_layer *l, sl_rows vectors, int64_t h) {
   sl_rows row = sl_rows_columns(vectors, h * width(l), width(l), l->work.dtype);
   row.rows = 1;
-  return row;
+  return upright(row);
 }
-static sl_rows upright(sl_rows row) {
-  return (sl_rows){.data = row.data, .rows = row.cols, .cols = 1, .ld = 1};
+
+/* Dropout of nothing is a copy. */
+static sley_status copy(const sl_layer *l, sl_rows from, sl_rows to) {
+  return sl_dense_drop(&l->work, &(sl_mask){.p = 0}, from, to);
+}
+
+/* The matrix of a parameter's vectors, out x heads. Of one head the vector itself is one. */
+static sley_status make_diagonal(const sl_layer *l, int parameter, int slot, sl_rows *out) {
+  const sl_rows vectors = sl_layer_value(l, parameter);
+  *out = l->heads > 1 ? l->rows[slot] : upright(vectors);
+  for (int64_t h = 0; h < l->heads && l->heads > 1; h++)
+    SL_TRY(copy(l, vector_of(l, vectors, h), block_of(l, *out, h)));
+  return SLEY_OK;
 }
 
 static sley_attention_operands operands_of(const sl_layer *l) {
@@ -77,14 +106,11 @@ static sley_attention_operands operands_of(const sl_layer *l) {
 
 static sley_status make_scores(sl_layer *l, sl_rows t) {
   const sl_rows keys = sl_rows_columns(l->rows[SOURCE], l->out, l->heads, l->work.dtype);
-  for (int64_t h = 0; h < l->heads; h++) {
-    sl_product product = {.a = head_of(l, t, h),
-                          .b = upright(vector_of(l, sl_layer_value(l, SOURCE_VECTOR), h))};
-    SL_TRY(sl_dense_multiply(&l->work, &product, column(l, keys, h)));
-    product.b = upright(vector_of(l, sl_layer_value(l, TARGET_VECTOR), h));
-    SL_TRY(sl_dense_multiply(&l->work, &product, column(l, l->rows[QUERY], h)));
-  }
-  return SLEY_OK;
+  sl_product product = {.a = t};
+  SL_TRY(make_diagonal(l, SOURCE_VECTOR, SOURCE_DIAGONAL, &product.b));
+  SL_TRY(sl_dense_multiply(&l->work, &product, keys));
+  SL_TRY(make_diagonal(l, TARGET_VECTOR, TARGET_DIAGONAL, &product.b));
+  return sl_dense_multiply(&l->work, &product, l->rows[QUERY]);
 }
 
 static sley_status forward(sl_layer *l, const sl_pass *p) {
@@ -100,13 +126,16 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
   return sl_dense_activate(&l->work, sl_layer_value(l, BIAS).data, p->act, p->slope, p->y);
 }
 
-/* Of one vector: its gradient, and what comes to dT through it. */
-static sley_status vector_back(sl_layer *l, int slot, int64_t h, sl_rows t, sl_rows scores, sl_rows dt) {
-  const sl_rows score = column(l, scores, h);
-  const sl_product da = {.a = head_of(l, t, h), .transpose_a = true, .b = score},
-                   more = {.a = score, .b = vector_of(l, sl_layer_value(l, slot), h), .beta = 1};
-  SL_TRY(sl_dense_multiply(&l->work, &da, upright(vector_of(l, sl_layer_grad(l, slot), h))));
-  return sl_dense_multiply(&l->work, &more, head_of(l, dt, h));
+/* Of one parameter's vectors: their gradient, and what comes to dT through them. */
+static sley_status vectors_back(sl_layer *l, int parameter, int slot, sl_rows t, sl_rows scores, sl_rows dt) {
+  const sl_rows gradient = sl_layer_grad(l, parameter),
+                all = l->heads > 1 ? l->rows[GRADIENT_DIAGONAL] : upright(gradient);
+  sl_product more = {.a = scores, .transpose_b = true, .beta = 1};
+  SL_TRY(sl_dense_multiply(&l->work, &(sl_product){.a = t, .transpose_a = true, .b = scores}, all));
+  for (int64_t h = 0; h < l->heads && l->heads > 1; h++)
+    SL_TRY(copy(l, block_of(l, all, h), vector_of(l, gradient, h)));
+  more.b = l->heads > 1 ? l->rows[slot] : upright(sl_layer_value(l, parameter)); /* as forward has made it */
+  return sl_dense_multiply(&l->work, &more, dt);
 }
 
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
@@ -126,10 +155,8 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   to.ldds = gradient.ld;
   SL_TRY(sl_dense_column_sums(&l->work, p->dy, sl_layer_grad(l, BIAS).data));
   SL_TRY(sl_attention_backward(l->attention, &operands, &to));
-  for (int64_t h = 0; h < l->heads; h++) {
-    SL_TRY(vector_back(l, SOURCE_VECTOR, h, t, dk, dt));
-    SL_TRY(vector_back(l, TARGET_VECTOR, h, t, query, dt));
-  }
+  SL_TRY(vectors_back(l, SOURCE_VECTOR, SOURCE_DIAGONAL, t, dk, dt));
+  SL_TRY(vectors_back(l, TARGET_VECTOR, TARGET_DIAGONAL, t, query, dt));
   SL_TRY(sl_dense_multiply(&l->work, &dw, sl_layer_grad(l, WEIGHT)));
   return p->dx.data ? sl_dense_multiply(&l->work, &back, p->dx) : SLEY_OK;
 }

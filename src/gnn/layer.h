@@ -48,7 +48,7 @@ typedef struct sl_layer_kind {
   sley_status (*backward)(sl_layer *layer, const sl_pass_back *pass);
 } sl_layer_kind;
 
-enum { SL_LAYER_PARAMETERS = 6, SL_LAYER_ROWS = 6 };
+enum { SL_LAYER_PARAMETERS = 6, SL_LAYER_ROWS = 8 };
 
 struct sl_layer {
   const sl_layer_kind *kind;

@@ -4,6 +4,8 @@
 #include "sley_gnn.h"
 
 #include <math.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/random.h"
 #include "base/value.h"
@@ -20,6 +22,7 @@ typedef struct sample {
   sley_matrix *a;
   int64_t begin[MOST_RANKS + 1];
   double gradient[MOST_VALUES]; /* of one rank */
+  char path[64];                /* of a state */
 } sample;
 
 /* A rank's part. */
@@ -172,6 +175,65 @@ static sley_status check_training(here *h) {
   return SLEY_OK;
 }
 
+static sley_status parameters_of(here *h, double *to, int64_t *count) {
+  int number;
+  *count = 0;
+  SL_TRY(sley_gnn_parameters(h->gnn, &number));
+  for (int n = 0; n < number; n++) {
+    sley_gnn_parameter p;
+    SL_TRY(sley_gnn_parameter_get(h->gnn, n, &p));
+    EXPECT(*count + p.rows * p.cols <= MOST_VALUES);
+    SL_TRY(copy(h, SL_COPY_TO_HOST, to + *count, p.value, p.rows * p.cols));
+    *count += p.rows * p.cols;
+  }
+  return SLEY_OK;
+}
+
+/* From a state on, steps have the same bits; of another network it is refused. */
+static sley_status check_state(here *h, const sley_matrix *block) {
+  static _Thread_local double after[MOST_VALUES], again[MOST_VALUES];
+  int64_t values;
+  double loss;
+  sley_gnn_options o;
+  SL_TRY(sley_gnn_save(h->gnn, h->s->path, NULL, 0));
+  for (int64_t step = 0; step < 3; step++)
+    SL_TRY(train(h, 0.02, step, &loss));
+  SL_TRY(parameters_of(h, after, &values));
+  SL_TRY(sley_gnn_load(h->gnn, h->s->path, NULL));
+  for (int64_t step = 0; step < 3; step++)
+    SL_TRY(train(h, 0.02, step, &loss));
+  SL_TRY(parameters_of(h, again, &values));
+  EXPECT(memcmp(after, again, (size_t)values * sizeof *after) == 0);
+  SL_TRY(sley_gnn_options_read(h->s->path, &o));
+  EXPECT(o.model == h->s->model && o.layers == h->s->layers && o.seed == h->s->seed);
+  o.classes++;
+  sley_gnn *other = NULL;
+  SL_TRY(sley_gnn_create(h->comm, block, h->s->begin, &o, &other));
+  EXPECT(sley_gnn_load(other, h->s->path, NULL) == SLEY_ERR_ARG);
+  sley_gnn_destroy(other);
+  return SLEY_OK;
+}
+
+/* With x said to be the same, logits have the same bits. */
+static sley_status check_same_x(here *h) {
+  double first[ROWS * CLASSES], second[ROWS * CLASSES];
+  const int64_t rows = h->s->begin[h->comm->rank + 1] - h->s->begin[h->comm->rank];
+  sley_gnn_batch batch = SLEY_GNN_BATCH_INIT;
+  mirror m = {0};
+  SL_TRY(mirror_open(h->comm, first, (int64_t)sizeof first, &m));
+  batch.x = h->mx.here;
+  batch.ldx = FEATURES;
+  for (int pass = 0; pass < 3; pass++) {
+    batch.same_x = pass > 0;
+    SL_TRY(sley_gnn_infer(h->gnn, &batch, m.here, CLASSES, NULL));
+    SL_TRY(mirror_fetch(&m));
+    EXPECT(pass == 0 || memcmp(first, second, (size_t)(rows * CLASSES) * sizeof *first) == 0);
+    memcpy(second, first, sizeof first);
+  }
+  mirror_close(&m);
+  return SLEY_OK;
+}
+
 static sley_status rank_main(sl_comm *comm, void *arg) {
   here h = {.comm = comm, .s = arg};
   const int64_t first = h.s->begin[comm->rank];
@@ -186,6 +248,10 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
     status = check_gradients(&h);
   if (status == SLEY_OK)
     status = check_training(&h);
+  if (status == SLEY_OK)
+    status = check_same_x(&h);
+  if (status == SLEY_OK)
+    status = check_state(&h, block);
   sley_gnn_destroy(h.gnn);
   mirror_close(&h.ml);
   mirror_close(&h.mx);
@@ -199,6 +265,8 @@ static void run_samples(const rank_case *c) {
     char source[64];
     s = (sample){.model = (sley_gnn_model)model, .seed = c->seed + (uint64_t)model, .ranks = 1};
     s.layers = 1 + (int)(s.seed % 3);
+    snprintf(s.path, sizeof s.path, "/tmp/sley-gnn-%s%d.npz", c->transport,
+             (int)(test_launched() ? getppid() : getpid()));
     snprintf(source, sizeof source, "er:rows=%d,cols=%d,nnz=70,seed=%d", ROWS, ROWS, (int)(s.seed % 1000));
     assert_sley_ok(sley_matrix_read(source, NULL, &s.a));
     if (!test_launched()) {
@@ -214,6 +282,7 @@ static void run_samples(const rank_case *c) {
     if (c->ranks > 1 || test_launched())
       assert_case_ok(c, run_case(c, rank_main, &s));
     sley_matrix_destroy(s.a);
+    unlink(s.path);
   }
 }
 

@@ -25,14 +25,12 @@ __global__ void __launch_bounds__(DENSE_THREADS)
   }
 }
 
-template <class T>
-__global__ void __launch_bounds__(DENSE_THREADS)
-    add_blocks(const sl_column_sums_args a, int64_t blocks, const double *sums) {
-  for (int64_t col = thread_number(); col < a.cols; col += thread_count()) {
-    set_double(static_cast<T *>(a.out), col,
-               sum_in_order(blocks, [&](int64_t block) { return __ldg(sums + block * a.cols + col); }));
+template <class T> struct store_sum {
+  T *to;
+  __device__ void operator()(int64_t col, double sum) const {
+    set_double(to, col, sum);
   }
-}
+};
 
 sley_status column_sums_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_column_sums_args a = args->column_sums;
@@ -50,8 +48,8 @@ sley_status column_sums_run(sl_queue *queue, const sl_kernel_args *args) {
       sum_blocks<T><<<dense_blocks(queue, blocks * a.cols), DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(
           a, rows, blocks, sums);
     if (blocks != 1)
-      add_blocks<T>
-          <<<dense_blocks(queue, a.cols), DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(a, blocks, sums);
+      add_sums<<<dense_sum_blocks(a.cols), DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(
+          blocks, a.cols, sums, store_sum<T>{static_cast<T *>(a.out)});
   });
   return sl_cuda_launched(queue, "sum of columns");
 }

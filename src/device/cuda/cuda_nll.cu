@@ -91,10 +91,12 @@ __global__ void __launch_bounds__(DENSE_THREADS)
   }
 }
 
-__global__ void add_blocks(int64_t blocks, const double *sums, double *to) {
-  to[threadIdx.x] =
-      sum_in_order(blocks, [&](int64_t block) { return __ldg(sums + 2 * block + threadIdx.x); });
-}
+struct store_sum {
+  double *to;
+  __device__ void operator()(int64_t which, double sum) const {
+    to[which] = sum;
+  }
+};
 
 sley_status nll_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_nll_args a = args->nll;
@@ -111,7 +113,7 @@ sley_status nll_run(sl_queue *queue, const sl_kernel_args *args) {
               a, rows, blocks, sums);
     });
   if (a.sums)
-    add_blocks<<<1, 2, 0, sl_cuda_stream(queue)>>>(blocks, sums, a.sums);
+    add_sums<<<1, DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(blocks, 2, sums, store_sum{a.sums});
   return sl_cuda_launched(queue, "likelihood");
 }
 

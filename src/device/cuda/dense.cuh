@@ -58,24 +58,43 @@ static __device__ __forceinline__ dense_place place_of(int64_t i, int64_t cols) 
   return {row, static_cast<uint32_t>(i) - row * static_cast<uint32_t>(cols)};
 }
 
-/* The sum of at(0), at(1), ... at(count - 1), added in that order, AHEAD of which are loaded at a time: the
- * sums of blocks of rows (sum_blocks.h), which are few, and each waits for the one before. */
-template <class At> __device__ __forceinline__ double sum_in_order(int64_t count, At at) {
-  constexpr int AHEAD = 32;
+/* The sums of blocks of rows (sum_blocks.h), `cols` of each block, are added in ascending order of blocks.
+ * That is one chain of sums for each column, so what is added next is loaded by all threads of a block
+ * meanwhile. store(col, sum) by one thread. A block of threads takes SUM_COLS columns: dense_sum_blocks. */
+enum { SUM_COLS = 32, SUM_TILE = 128 };
+
+template <class Store>
+__global__ void __launch_bounds__(DENSE_THREADS)
+    add_sums(int64_t blocks, int64_t cols, const double *sums, Store store) {
+  constexpr int EACH = SUM_TILE * SUM_COLS / DENSE_THREADS, ROWS = DENSE_THREADS / SUM_COLS;
+  __shared__ double tile[SUM_TILE][SUM_COLS];
+  const int lane = static_cast<int>(threadIdx.x) % SUM_COLS, row = static_cast<int>(threadIdx.x) / SUM_COLS;
+  const int64_t col = static_cast<int64_t>(blockIdx.x) * SUM_COLS + lane;
   double sum = 0;
-  int64_t i = 0;
-  for (; i + AHEAD <= count; i += AHEAD) {
-    double next[AHEAD];
+  for (int64_t first = 0; first < blocks; first += SUM_TILE) {
+    double next[EACH];
 #pragma unroll
-    for (int u = 0; u < AHEAD; u++)
-      next[u] = at(i + u);
+    for (int u = 0; u < EACH; u++) {
+      const int64_t block = first + u * ROWS + row;
+      next[u] = block < blocks && col < cols ? __ldg(sums + block * cols + col) : 0;
+    }
+    __syncthreads();
 #pragma unroll
-    for (int u = 0; u < AHEAD; u++)
-      sum += next[u];
+    for (int u = 0; u < EACH; u++)
+      tile[u * ROWS + row][lane] = next[u];
+    __syncthreads();
+    const int count = blocks - first < SUM_TILE ? static_cast<int>(blocks - first) : SUM_TILE;
+    if (row == 0)
+#pragma unroll 16
+      for (int i = 0; i < count; i++)
+        sum += tile[i][lane];
   }
-  for (; i < count; i++)
-    sum += at(i);
-  return sum;
+  if (row == 0 && col < cols)
+    store(col, sum);
+}
+
+static inline unsigned dense_sum_blocks(int64_t cols) {
+  return static_cast<unsigned>((cols + SUM_COLS - 1) / SUM_COLS);
 }
 
 /* Blocks for so many pieces of work, at least 1. */
