@@ -164,6 +164,7 @@ static sley_status attention_create(cli_op_case *c) {
   options.width = c->width;
   options.dtype = c->dtype;
   options.slope = cli_op_slope(c->op, c->width);
+  options.padded = true;
   sley_status status = sley_attention_create(c->graph, &options, &c->attention);
   if (status == SLEY_OK)
     status = sley_attention_info_get(c->attention, &info);

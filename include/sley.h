@@ -1135,9 +1135,13 @@ typedef struct sley_attention_options {
   sley_dtype dtype;     /* of all rows */
   double slope;         /* default 0.2; of DOT usually 1 / sqrt(width) */
   int relation;
+  /* Rows of sources and of dsource have room up to the next multiple of 16 bytes, the last too, where anything
+   * may be read and written: lds and ldds are no less. GPUs then exchange rows of heads x width values and keys
+   * behind them as fast as others. */
+  bool padded;
 } sley_attention_options;
 #define SLEY_ATTENTION_OPTIONS_INIT                                                                          \
-  { sizeof(sley_attention_options), SLEY_ATTENTION_GAT, 1, 0, SLEY_F32, 0.2, 0 }
+  { sizeof(sley_attention_options), SLEY_ATTENTION_GAT, 1, 0, SLEY_F32, 0.2, 0, false }
 
 /* As sley_aggregation_create. Collective. */
 sley_status sley_attention_create(sley_graph *graph, const sley_attention_options *options,

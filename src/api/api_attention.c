@@ -22,7 +22,7 @@ static sley_status take_options(const sley_graph *graph, const sley_attention_op
 sley_status sley_attention_create(sley_graph *graph, const sley_attention_options *options,
                                   sley_attention **out) {
   static const char call[] = "sley_attention_create";
-  static const char *const names[] = {"kind", "heads", "width", "dtype", "slope", "relation"};
+  static const char *const names[] = {"kind", "heads", "width", "dtype", "slope", "relation", "padded"};
   sley_attention_options o = SLEY_ATTENTION_OPTIONS_INIT;
   int64_t slope;
   if (!graph)
@@ -33,7 +33,7 @@ sley_status sley_attention_create(sley_graph *graph, const sley_attention_option
   SL_TRY(sl_agree(graph->comm, status));
   memcpy(&slope, &o.slope, sizeof slope);
   SL_TRY(sl_agree_same(graph->comm, call, names,
-                       (const int64_t[]){o.kind, o.heads, o.width, o.dtype, slope >> 1, o.relation}, 6));
+                       (const int64_t[]){o.kind, o.heads, o.width, o.dtype, slope >> 1, o.relation, o.padded}, 7));
   return sl_attention_create(graph, &o, out);
 }
 
@@ -41,7 +41,7 @@ sley_status sley_attention_info_get(const sley_attention *attention, sley_attent
   if (!attention || !out)
     return sl_fail(SLEY_ERR_ARG, "sley_attention_info_get: attention or out is NULL");
   *out = (sley_attention_info){.query_width = attention->query_width,
-                               .source_width = attention->source.features,
+                               .source_width = sl_features(&attention->shape) + attention->key_width,
                                .saved_bytes = attention->saved.bytes};
   return SLEY_OK;
 }

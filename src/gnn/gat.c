@@ -55,6 +55,7 @@ static sley_status open(sl_layer *l) {
   o.width = width(l);
   o.dtype = l->work.dtype;
   o.slope = l->slope;
+  o.padded = true;
   SL_TRY(sl_agree(l->work.comm, take(l)));
   SL_TRY(sl_attention_create(l->graph, &o, &l->attention));
   return sl_agree(l->work.comm,

@@ -39,9 +39,12 @@ static bool add_part(int64_t count, int64_t each, int64_t *at, int64_t *bytes) {
  * could not load vectors of most rows otherwise. */
 enum { ROW_ALIGNMENT = 16 };
 
+static int64_t source_width(const sley_attention *g) {
+  return sl_features(&g->shape) + g->key_width;
+}
 static int64_t source_ld(const sley_attention *g) {
   const int64_t step = ROW_ALIGNMENT / (int64_t)sley_dtype_bytes(g->dtype);
-  return (sl_features(&g->shape) + g->key_width + step - 1) / step * step;
+  return (source_width(g) + step - 1) / step * step;
 }
 
 static sley_status lay_out(sley_attention *g) {
@@ -118,8 +121,8 @@ sley_status sl_attention_create(sley_graph *graph, const sley_attention_options 
   *out = NULL;
   sley_status status = sl_agree(graph->comm, take(graph, options, &made));
   if (status == SLEY_OK)
-    status = sl_graph_rows_open(graph, sl_features(&made->shape) + made->key_width, source_ld(made),
-                                options->dtype, &made->source);
+    status = sl_graph_rows_open(graph, options->padded ? source_ld(made) : source_width(made),
+                                source_ld(made), options->dtype, &made->source);
   if (status == SLEY_OK)
     status = open_pulls(made);
   if (status != SLEY_OK) {

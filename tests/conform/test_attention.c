@@ -203,6 +203,12 @@ static sley_status attend(sley_comm *comm, ranked_run *s, sley_attention *attent
   return same_bits(comm, s, of);
 }
 
+/* Whether rows go on to the next multiple of 16 bytes. */
+static bool has_room(const ranked_graph *c, const graph_array *a) {
+  const int64_t step = 16 / (int64_t)sley_dtype_bytes(c->dtype);
+  return a->ld >= (a->features + step - 1) / step * step;
+}
+
 static sley_status attend_all(sley_comm *comm, ranked_run *s, const ranked_graph *of_a, sley_graph *graph) {
   const ranked_graph *c = s->c;
   sley_attention_options options = SLEY_ATTENTION_OPTIONS_INIT;
@@ -216,6 +222,7 @@ static sley_status attend_all(sley_comm *comm, ranked_run *s, const ranked_graph
   options.dtype = c->dtype;
   options.slope = 0.25;
   sley_status status = sl_agree(comm, open_arrays(comm, s, of_a, of));
+  options.padded = has_room(c, &of[SOURCE]) && has_room(c, &of[DSOURCE]);
   if (status == SLEY_OK)
     status = sley_attention_create(graph, &options, &attention);
   if (status == SLEY_OK)
