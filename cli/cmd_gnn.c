@@ -11,12 +11,14 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "gnn_plot.h"
 #include "gnn_start.h"
 #include "gnn_state.h"
 #include "input.h"
 #include "job.h"
 #include "json.h"
 #include "output.h"
+#include "plot.h"
 #include "processes.h"
 #include "terminal.h"
 #include "times.h"
@@ -24,7 +26,8 @@
 enum { MESSAGE_BYTES = 512, MOST_RANKS = 256, MOST_LAYERS = 64, MOST_EPOCHS = 1000000 };
 
 typedef struct gnn_settings {
-  const char *features, *labels, *split, *model, *algo, *wire, *device, *transport, *out, *json;
+  const char *features, *labels, *split, *model, *optimizer, *algo, *wire, *device, *transport, *out, *plot,
+      *json;
   int64_t layers, hidden, heads, epochs, patience, every, ranks, threads, seed, train, valid;
   double rate, decay, dropout;
   bool undirected, normalize, reproducible, resume;
@@ -34,6 +37,12 @@ typedef struct gnn_settings {
 static const char *const models[] = {"gcn", "gin", "sage", "sage-max", "gat", NULL};
 static const char *const *model_names(void) {
   return models;
+}
+
+/* By sley_gnn_optimizer. */
+static const char *const optimizers[] = {"adam", "sgd", NULL};
+static const char *const *optimizer_names(void) {
+  return optimizers;
 }
 
 static const char *const wires[] = {"none", "bf16", "f16", NULL};
@@ -48,13 +57,13 @@ static const cli_option own_options[] = {
      .value = "FILE",
      .offset = AT(features),
      .required = true,
-     .help = "a row of features for each row of GRAPH: a matrix or .npy file, or random:K"},
+     .help = "a row of features for each row of GRAPH: a matrix, .npy or .npz file, or random:K"},
     {.name = "labels",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(labels),
      .required = true,
-     .help = "a text file with a class on each line, -1 for none, or planted:C"},
+     .help = "a text file with a class on each line, -1 for none; a .npz with labels; or planted:C"},
     {.name = "model",
      .kind = CLI_CHOICE,
      .value = "NAME",
@@ -100,7 +109,13 @@ static const cli_option own_options[] = {
      .positive = true,
      .value = "R",
      .offset = AT(rate),
-     .help = "Adam's rate of learning"},
+     .help = "of learning"},
+    {.name = "optimizer",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(optimizer),
+     .choices = optimizer_names,
+     .help = "what makes a step of gradients"},
     {.name = "decay",
      .kind = CLI_REAL,
      .positive = true,
@@ -201,6 +216,11 @@ static const cli_option own_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(resume),
      .help = "go on from the state in --out, if that is there"},
+    {.name = "plot",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(plot),
+     .help = "draw losses and what is right by epochs, by gnuplot, as .svg or .png"},
     {.name = "json",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -209,6 +229,7 @@ static const cli_option own_options[] = {
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const gnn_settings defaults = {.model = "gcn",
+                                      .optimizer = "adam",
                                       .device = "auto",
                                       .layers = 2,
                                       .hidden = 64,
@@ -397,6 +418,8 @@ static int train(cli_gnn_training *t, const gnn_settings *s, const char *graph) 
       code = cli_gnn_failed(&t->ranks, status, t->result->message.text);
     else if (tells)
       print_end(t, stream);
+    if (status == SLEY_OK && tells && s->plot && !cli_gnn_plot(s->plot, t))
+      code = CLI_FAILED;
     if (status == SLEY_OK && tells && s->json && !cli_output_json(s->json, report_json(t, s, graph)))
       code = CLI_FAILED;
   }
@@ -404,11 +427,12 @@ static int train(cli_gnn_training *t, const gnn_settings *s, const char *graph) 
   return code;
 }
 
-static int model_of(const char *name) {
-  int model = 0;
-  while (strcmp(models[model], name) != 0)
-    model++;
-  return model;
+/* Which of the names it is, one of them. */
+static int number_of(const char *const *names, const char *name) {
+  int number = 0;
+  while (strcmp(names[number], name) != 0)
+    number++;
+  return number;
 }
 
 static int check_words(const gnn_settings *s, const char *graph) {
@@ -420,6 +444,9 @@ static int check_words(const gnn_settings *s, const char *graph) {
     return cli_refuse(SLEY_ERR_ARG, "gnn train: --out %s: the state is a .npz", s->out);
   if (!cli_name_fits_json("gnn train", graph, s->json))
     return CLI_USAGE;
+  int code;
+  if (!cli_plot_possible("gnn train", s->plot, &code))
+    return code;
   return cli_output_possible(s->json) && cli_output_possible(s->out) ? CLI_DONE : CLI_FAILED;
 }
 
@@ -432,9 +459,10 @@ static cli_gnn_training training_of(const gnn_settings *s, const cli_gnn_data *d
                         .patience = s->patience,
                         .rate = s->rate,
                         .decay = s->decay,
+                        .optimizer = (sley_gnn_optimizer)number_of(optimizers, s->optimizer),
                         .out = s->out,
                         .every = s->every};
-  t.model.model = (sley_gnn_model)model_of(s->model);
+  t.model.model = (sley_gnn_model)number_of(models, s->model);
   t.model.layers = (int)s->layers;
   t.model.features = data->features;
   t.model.hidden = s->hidden;

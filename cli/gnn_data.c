@@ -143,12 +143,27 @@ static sley_status random_features(const reading *r, const char *count) {
   return status;
 }
 
+/* Archives of graph data have features as a matrix attr_ beside that of the graph. */
+static sley_status load_features(const reading *r, sley_matrix **out) {
+  static const char prefix[] = "attr_";
+  const char *path = r->source->features;
+  sley_read_options options = SLEY_READ_OPTIONS_INIT;
+  int64_t rows, cols;
+  void *shape = NULL;
+  options.threads = (int)r->source->threads;
+  const bool there = cli_ends_with(path, ".npz") &&
+                     sley_array_read(path, "attr_shape", SLEY_TYPE_I64, &rows, &cols, &shape) == SLEY_OK;
+  sley_buffer_free(shape);
+  return there ? sley_matrix_read_npz(path, prefix, &options, out)
+               : cli_load(path, "f32", r->source->threads, r->source->seed, 0, out);
+}
+
 static sley_status sparse_features(const reading *r) {
   const char *path = r->source->features;
   cli_gnn_data *data = r->data;
   sley_matrix *matrix = NULL;
   sley_csr m;
-  sley_status status = cli_load(path, "f32", r->source->threads, r->source->seed, 0, &matrix);
+  sley_status status = load_features(r, &matrix);
   if (status == SLEY_OK)
     status = sley_matrix_csr(matrix, &m);
   if (status == SLEY_OK && m.rows != data->rows)
@@ -224,7 +239,30 @@ static sley_status parse_labels(const reading *r, FILE *stream) {
                             : refuse(r, path, rows + 1, "there are fewer labels than the graph has rows");
 }
 
+/* The array of that name of a .npz. */
+static sley_status archived_labels(const reading *r) {
+  const char *path = r->source->labels;
+  cli_gnn_data *data = r->data;
+  int64_t rows, cols;
+  void *whole = NULL;
+  sley_status status = sley_array_read(path, "labels", SLEY_TYPE_I64, &rows, &cols, &whole);
+  const int64_t *label = whole;
+  if (status == SLEY_OK && (rows != data->rows || (cols != SLEY_VECTOR && cols != 1)))
+    status = refuse(r, path, 0, "labels are not one for each row of the graph");
+  for (int64_t i = 0; status == SLEY_OK && i < rows; i++) {
+    if (label[i] < -1 || label[i] >= MOST_CLASSES)
+      status = refuse(r, path, 0, "a label is neither a class from 0 to 2^20 - 1 nor -1");
+    else
+      data->label[i] = (int32_t)label[i];
+    data->classes = label[i] + 1 > data->classes ? label[i] + 1 : data->classes;
+  }
+  sley_buffer_free(whole);
+  return status;
+}
+
 static sley_status file_labels(const reading *r) {
+  if (cli_ends_with(r->source->labels, ".npz"))
+    return archived_labels(r);
   FILE *stream = fopen(r->source->labels, "r");
   if (!stream)
     return refuse(r, r->source->labels, 0, strerror(errno));

@@ -121,6 +121,7 @@ static sley_status run_epoch(part *p, int64_t number, cli_gnn_epoch *epoch) {
   batch.step = number;
   batch.rate = t->rate;
   batch.decay = t->decay;
+  batch.optimizer = t->optimizer;
   const double begin = cli_now_ms();
   sley_status status = sley_gnn_train(p->gnn, &batch, &epoch->loss, NULL);
   if (status == SLEY_OK)
@@ -162,8 +163,8 @@ static sley_status start(part *p, progress *at) {
     return status;
   status = sley_gnn_load(p->gnn, t->out, NULL);
   if (status == SLEY_OK)
-    status = cli_agree_status(
-        p->comm, leads(p) ? cli_gnn_keep_from(&p->kept, t->out, &p->s->result->message) : SLEY_OK);
+    status = cli_agree_status(p->comm, leads(p) ? cli_gnn_keep_from(&p->kept, t->out, &p->s->result->message)
+                                                : SLEY_OK);
   for (int64_t i = 0; i < t->before; i++)
     see(at, p->s->data, &p->s->result->epoch[i]);
   p->saved = t->before;

@@ -154,6 +154,12 @@ sley_status sley_matrix_from_csr_on(sley_comm *comm, const sley_csr *csr, sley_m
  * SLEY_ERR_MEMORY. */
 sley_status sley_matrix_read(const char *name, const sley_read_options *options, sley_matrix **out);
 
+/* Reads the matrix of a .npz whose keys begin with prefix, as data sets for graph networks have several in one
+ * file: "attr_" for attr_data, attr_indices, attr_indptr and attr_shape. Else as sley_matrix_read. Errors also:
+ * SLEY_ERR_INPUT (no .npz, or it has no such matrix). */
+sley_status sley_matrix_read_npz(const char *path, const char *prefix, const sley_read_options *options,
+                                 sley_matrix **out);
+
 /* Writes by the path's ending: .mtx, .sley, .npz, .graph, .el, .rb; with .gz or .zst after it compressed.
  * The file appears whole or not at all. Errors: SLEY_ERR_ARG (unknown ending), SLEY_ERR_IO. */
 sley_status sley_matrix_write(const sley_matrix *matrix, const char *path);

@@ -76,6 +76,10 @@ typedef struct sley_gnn_parameter {
 sley_status sley_gnn_parameters(const sley_gnn *gnn, int *count);
 sley_status sley_gnn_parameter_get(const sley_gnn *gnn, int number, sley_gnn_parameter *out);
 
+/* With g the gradient and decay times the weights added: Adam (betas 0.9 and 0.999, eps 1e-8; Kingma and Ba,
+ * ICLR 2015), or weights -= rate g, stochastic gradient descent, here over all rows. */
+typedef enum sley_gnn_optimizer { SLEY_GNN_ADAM = 0, SLEY_GNN_SGD = 1 } sley_gnn_optimizer;
+
 typedef struct sley_gnn_batch {
   size_t struct_size;
   const void *x;        /* this rank's rows x features values */
@@ -86,14 +90,15 @@ typedef struct sley_gnn_batch {
   double decay;         /* of weights, added to the gradient; default 5e-4 */
   bool same_x; /* x has the values of the call before: what the first layer sums of them is not made again,
                 * where it sums first and nothing is dropped */
+  sley_gnn_optimizer optimizer; /* default SLEY_GNN_ADAM */
 } sley_gnn_batch;
 #define SLEY_GNN_BATCH_INIT                                                                                  \
-  { sizeof(sley_gnn_batch), NULL, 0, NULL, 0, 0.01, 5e-4, false }
+  { sizeof(sley_gnn_batch), NULL, 0, NULL, 0, 0.01, 5e-4, false, SLEY_GNN_ADAM }
 
 /* One step: logits with dropout, the mean negative log-likelihood of all ranks' rows that are counted, its
- * gradients with respect to the parameters, summed over ranks in their order, and a step of Adam (betas 0.9
- * and 0.999, eps 1e-8). *loss, *counted (either may be NULL): before the step. Waits for the loss.
- * Collective. Errors: SLEY_ERR_ARG, SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED; an error ends the comm. */
+ * gradients with respect to the parameters, summed over ranks in their order, and a step of the optimizer.
+ * *loss, *counted (either may be NULL): before the step. Waits for the loss. Collective. Errors:
+ * SLEY_ERR_ARG, SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED; an error ends the comm. */
 sley_status sley_gnn_train(sley_gnn *gnn, const sley_gnn_batch *batch, double *loss, int64_t *counted);
 
 /* logits: this rank's rows x classes values, ld apart, in the device's memory; NULL: not wanted. With labels

@@ -105,6 +105,8 @@ static sley_status take_batch(const char *call, const sley_gnn *gnn, const sley_
                    (long long)out->ldx, (long long)features);
   if (out->ldx > INT64_MAX / MOST_BYTES / (rows + 1))
     return sl_fail(SLEY_ERR_OVERFLOW, "%s: x has more than 2^63 bytes", call);
+  if ((unsigned)out->optimizer > SLEY_GNN_SGD)
+    return sl_fail(SLEY_ERR_ARG, "%s: there is no optimizer %d", call, (int)out->optimizer);
   if (labels && rows > 0 && !out->label)
     return sl_fail(SLEY_ERR_ARG, "%s: label is NULL", call);
   if (out->step < 0 || !(out->rate >= 0) || !(out->decay >= 0))
@@ -129,7 +131,7 @@ static sley_status train(sley_gnn *gnn, const sley_gnn_batch *batch, sl_rows x, 
   SL_TRY(sl_network_loss(gnn, batch->label, true, &mean, &rows));
   SL_TRY(sl_network_backward(gnn, x, batch->step));
   if (batch->rate > 0)
-    SL_TRY(sl_network_step(gnn, batch->rate, batch->decay));
+    SL_TRY(sl_network_step(gnn, batch->optimizer, batch->rate, batch->decay));
   if (loss)
     *loss = mean;
   if (counted)

@@ -137,6 +137,20 @@ sley_status sley_matrix_read(const char *name, const sley_read_options *options,
   return status;
 }
 
+sley_status sley_matrix_read_npz(const char *path, const char *prefix, const sley_read_options *options,
+                                 sley_matrix **out) {
+  if (!path || !prefix || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_matrix_read_npz: path, prefix or out is NULL");
+  *out = NULL;
+  sley_read_options o;
+  SL_TRY(sl_read_options_take(options, &o));
+  sl_team *team;
+  SL_TRY(team_for(o.threads, WORTH_THREADS, &team));
+  const sley_status status = sl_npz_read_file(path, prefix, o.dtype, o.unpack_limit, team, out);
+  sl_team_destroy(team);
+  return status;
+}
+
 sley_status sley_matrix_write(const sley_matrix *matrix, const char *path) {
   if (!matrix || !path)
     return sl_fail(SLEY_ERR_ARG, "sley_matrix_write: %s is NULL", matrix ? "path" : "matrix");

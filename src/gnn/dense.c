@@ -43,7 +43,7 @@ sley_status sl_dense_multiply(const sl_dense_work *work, const sl_product *p, sl
                                                   .m = c.rows,
                                                   .n = c.cols,
                                                   .k = p->transpose_a ? p->a.rows : p->a.cols,
-                                                  .alpha = 1,
+                                                  .alpha = p->alpha != 0 ? p->alpha : 1,
                                                   .beta = p->beta,
                                                   .a = p->a.data,
                                                   .lda = p->a.ld,

@@ -39,12 +39,12 @@ typedef struct sl_dense_work {
   bool in_order;
 } sl_dense_work;
 
-/* c = act(op(a) op(b) + beta c + bias), with op the transpose where it is asked for. bias: NULL, or a value
- * for each column. c overlaps neither. Errors: as sley_gemm. */
+/* c = act(alpha op(a) op(b) + beta c + bias), with op the transpose where it is asked for. alpha 0: 1. bias:
+ * NULL, or a value for each column. c overlaps neither. Errors: as sley_gemm. */
 typedef struct sl_product {
   sl_rows a, b;
   bool transpose_a, transpose_b;
-  double beta;
+  double alpha, beta;
   const void *bias;
   sley_activation act;
   double slope;

@@ -217,9 +217,11 @@ sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step) {
   return sl_parameters_sum(&gnn->parameters);
 }
 
-sley_status sl_network_step(sley_gnn *gnn, double rate, double decay) {
+sley_status sl_network_step(sley_gnn *gnn, sley_gnn_optimizer optimizer, double rate, double decay) {
   sl_parameters *p = &gnn->parameters;
   sley_adam_spec adam = SLEY_ADAM_SPEC_INIT;
+  if (optimizer == SLEY_GNN_SGD)
+    return sl_parameters_descend(p, &gnn->work, rate, decay);
   adam.dtype = p->dtype;
   adam.count = p->values;
   adam.param = p->value;

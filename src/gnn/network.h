@@ -46,8 +46,8 @@ sley_status sl_network_loss(sley_gnn *gnn, const int32_t *label, bool gradient, 
  * ranks. Collective. */
 sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step);
 
-/* A step of Adam. */
-sley_status sl_network_step(sley_gnn *gnn, double rate, double decay);
+/* A step of the optimizer. */
+sley_status sl_network_step(sley_gnn *gnn, sley_gnn_optimizer optimizer, double rate, double decay);
 
 /* Accepts NULL. Collective. */
 void sl_network_destroy(sley_gnn *gnn);

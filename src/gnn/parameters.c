@@ -39,12 +39,22 @@ static sley_status take_array(sl_parameters *p, sley_dtype dtype, bool values, u
   return sl_dense_upload(p->comm, host, p->values * (int64_t)sley_dtype_bytes(dtype), out);
 }
 
+static sley_status take_unit(sl_parameters *p) {
+  const int64_t bytes = (int64_t)sley_dtype_bytes(p->dtype);
+  void *host = sl_alloc(bytes, 1, "parameters");
+  if (!host)
+    return SLEY_ERR_MEMORY;
+  sl_value_set(host, p->dtype, 0, 1);
+  return sl_dense_upload(p->comm, host, bytes, &p->unit);
+}
+
 static sley_status take_memory(sl_parameters *p, uint64_t seed) {
   const sley_dtype sums = sl_sum_dtype(p->dtype);
   SL_TRY(take_array(p, p->dtype, true, seed, &p->value));
   SL_TRY(take_array(p, p->dtype, false, seed, &p->grad));
   SL_TRY(take_array(p, sums, false, seed, &p->first));
-  return take_array(p, sums, false, seed, &p->second);
+  SL_TRY(take_array(p, sums, false, seed, &p->second));
+  return take_unit(p);
 }
 
 _Static_assert((int)SLEY_TYPE_F32 == (int)SLEY_F32 && (int)SLEY_TYPE_F64 == (int)SLEY_F64 &&
@@ -82,10 +92,18 @@ sley_status sl_parameters_sum(sl_parameters *p) {
   return sl_dense_run(p->sum, p->grad, p->grad, p->comm->queue);
 }
 
+sley_status sl_parameters_descend(sl_parameters *p, const sl_dense_work *work, double rate, double decay) {
+  const sl_rows value = {.data = p->value, .rows = p->values, .cols = 1, .ld = 1},
+                grad = {.data = p->grad, .rows = p->values, .cols = 1, .ld = 1},
+                one = {.data = p->unit, .rows = 1, .cols = 1, .ld = 1};
+  const sl_product step = {.a = grad, .b = one, .alpha = -rate, .beta = 1 - rate * decay};
+  return sl_dense_multiply(work, &step, value);
+}
+
 void sl_parameters_close(sl_parameters *p) {
   if (!p->comm)
     return;
-  void *const all[] = {p->second, p->first, p->grad, p->value};
+  void *const all[] = {p->unit, p->second, p->first, p->grad, p->value};
   sl_dense_destroy(p->sum);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i])

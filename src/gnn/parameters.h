@@ -25,6 +25,7 @@ typedef struct sl_parameters {
   void *value, *grad, *first, *second; /* in the device's memory; moments in the type of sums */
   sl_dense *sum;                       /* of the ranks' gradients */
   int64_t step;                        /* of Adam, made so far */
+  void *unit;                          /* a value 1 in the device's memory */
 } sl_parameters;
 
 /* Adds one, until sl_parameters_open. Matrices begin at multiples of 64 bytes. Its number, or -1: there are
@@ -41,6 +42,9 @@ sl_rows sl_parameter_grad(const sl_parameters *p, int number);
 
 /* Gradients become the sums of all ranks' gradients, in the order of ranks. Collective. */
 sley_status sl_parameters_sum(sl_parameters *p);
+
+/* value -= rate (grad + decay value), rounded once. */
+sley_status sl_parameters_descend(sl_parameters *p, const sl_dense_work *work, double rate, double decay);
 
 /* Accepts one that is zeroed. Collective. */
 void sl_parameters_close(sl_parameters *p);

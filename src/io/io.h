@@ -13,6 +13,10 @@ sley_status sl_matrix_read_file(const char *path, sley_dtype dtype, sl_team *tea
 sley_status sl_matrix_read_within(const char *path, sley_dtype dtype, int64_t limit, sl_team *team,
                                   sley_matrix **out);
 
+/* The same of a .npz alone, of the matrix whose keys begin with prefix. */
+sley_status sl_npz_read_file(const char *path, const char *prefix, sley_dtype dtype, int64_t limit,
+                             sl_team *team, sley_matrix **out);
+
 /* The same of a file's bytes in memory; name is for messages, and its ending counts where an ending does. */
 sley_status sl_matrix_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype,
                                   sl_team *team, sley_matrix **out);

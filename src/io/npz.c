@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "io/archive.h"
+#include "io/io.h"
 
 typedef sl_archive_member member;
 
@@ -229,14 +230,16 @@ done:
   return status;
 }
 
-static sley_status read_matrix(archive *in, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+/* The first of the prefixes that usual files have; NULL: none. */
+static const char *usual_prefix(const archive *in) {
   static const char *const prefixes[] = {"", "adj_"};
-  for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes && !in->prefix; p++)
+  for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++)
     if (has_key(in, prefixes[p], "shape"))
-      in->prefix = prefixes[p];
-  if (!in->prefix)
-    return sl_fail(SLEY_ERR_INPUT,
-                   "the archive holds no sparse matrix: neither shape.npy nor adj_shape.npy is in it");
+      return prefixes[p];
+  return NULL;
+}
+
+static sley_status read_matrix(archive *in, sley_dtype dtype, sl_team *team, sley_matrix **out) {
   char format[8];
   int64_t rows = 0, cols = 0;
   SL_TRY(read_format(in, format));
@@ -253,11 +256,35 @@ static sley_status read_matrix(archive *in, sley_dtype dtype, sl_team *team, sle
   return status;
 }
 
-sley_status sl_npz_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+/* prefix NULL: a usual one. */
+static sley_status read_input(const sl_input *input, const char *prefix, sley_dtype dtype, sl_team *team,
+                              sley_matrix **out) {
   archive in = {.most_lines = input->most_rows};
   sley_status status = sl_archive_open(input, &in.of);
+  if (status == SLEY_OK)
+    in.prefix = prefix ? prefix : usual_prefix(&in);
+  if (status == SLEY_OK && !in.prefix)
+    status = sl_fail(SLEY_ERR_INPUT,
+                     "the archive holds no sparse matrix: neither shape.npy nor adj_shape.npy is in it");
   if (status == SLEY_OK)
     status = read_matrix(&in, dtype, team, out);
   sl_archive_close(&in.of);
   return status == SLEY_OK ? SLEY_OK : sl_fail_prefix(status, "%s: ", input->name);
+}
+
+sley_status sl_npz_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+  return read_input(input, NULL, dtype, team, out);
+}
+
+sley_status sl_npz_read_file(const char *path, const char *prefix, sley_dtype dtype, int64_t limit,
+                             sl_team *team, sley_matrix **out) {
+  enum { MOST_PREFIX = 32 }; /* so that every key is found whole */
+  sl_input input;
+  if (strlen(prefix) > MOST_PREFIX)
+    return sl_fail(SLEY_ERR_ARG, "a prefix of keys has at most %d bytes", MOST_PREFIX);
+  SL_TRY(sl_input_open_within(path, limit, &input));
+  const sley_status status = sl_npz_sniff(&input) ? read_input(&input, prefix, dtype, team, out)
+                                                  : sl_fail(SLEY_ERR_INPUT, "%s: not a .npz", path);
+  sl_input_close(&input);
+  return status;
 }

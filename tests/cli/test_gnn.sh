@@ -52,6 +52,31 @@ else
   echo "no $data: Cora is not trained"
 fi
 
+echo "gradient descent, a curve, ranks as processes, any algorithm for the sums"
+run 0 gnn train "$graph" $planted --device cpu --optimizer sgd --rate 0.5 --json "$json"
+above "$json" epochs.39.train 0.4
+if command -v gnuplot >/dev/null; then
+  run 0 gnn train "$graph" $planted --device cpu --plot "$work/curve.png"
+  [ "$(head -c 4 "$work/curve.png" | tail -c 3)" = PNG ] || fail "the curve is no PNG"
+else
+  echo "no gnuplot: the curve is not drawn"
+fi
+run 0 gnn train "$graph" $planted --device cpu --json "$json"
+loss=$("$json_field" "$json" epochs.39.loss)
+for algo in bcast-1d cover halo; do
+  run 0 gnn train "$graph" $planted --device cpu --ranks 3 --transport tcp --aggregate $algo --json "$json"
+  field "$json" transport tcp
+  near "$loss" "$("$json_field" "$json" epochs.39.loss)" "losses of 1 rank and of 3 with $algo"
+done
+npz=${SLEY_DATA:-$root/../shared/data}/npz/cora.npz
+if [ -f "$npz" ]; then
+  run 0 gnn train "$npz" --features "$npz" --labels "$npz" --undirected --normalize --hidden 16 --epochs 30 --device cpu --json "$json"
+  field "$json" features 1433
+  above "$json" "epochs.$(($("$json_field" "$json" best_epoch) - 1)).test" 0.7
+else
+  echo "no $npz: graph, features and labels of one archive are not read"
+fi
+
 echo "what is refused"
 run 2 gnn
 one_line "gnn alone" "say what to do"
@@ -75,6 +100,10 @@ one_line "many labels" "$work/labels:301: there are more labels"
 yes -- -1 | head -300 >"$work/labels"
 run 2 gnn train "$graph" --features random:4 --labels "$work/labels"
 one_line "no label at all" "no row with a label"
+run 2 gnn train "$graph" --features random:4 --labels planted:2 --aggregate none --ranks 2
+one_line "no such algorithm" "there is no algorithm 'none'"
+run 2 gnn train "$graph" --features random:4 --labels planted:2 --plot "$work/curve.gif"
+one_line "no picture" "must end in .svg or .png"
 run 2 gnn train "er:rows=4,cols=5,nnz=6" --features random:4 --labels planted:2
 one_line "not square" "a square matrix"
 run 2 gnn train "$graph" --features "er:n=20,nnz=30" --labels planted:2

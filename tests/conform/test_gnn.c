@@ -214,6 +214,35 @@ static sley_status check_state(here *h, const sley_matrix *block) {
   return SLEY_OK;
 }
 
+/* A step of gradient descent. */
+static sley_status check_descent(here *h) {
+  static _Thread_local double before[MOST_VALUES], after[MOST_VALUES];
+  const double rate = 0.1, decay = 0.01;
+  sley_gnn_batch batch = SLEY_GNN_BATCH_INIT;
+  int64_t values;
+  int count;
+  batch.x = h->mx.here;
+  batch.ldx = FEATURES;
+  batch.label = h->ml.here;
+  batch.optimizer = SLEY_GNN_SGD;
+  batch.rate = rate;
+  batch.decay = decay;
+  SL_TRY(parameters_of(h, before, &values));
+  SL_TRY(sley_gnn_train(h->gnn, &batch, NULL, NULL));
+  SL_TRY(parameters_of(h, after, &values));
+  SL_TRY(sley_gnn_parameters(h->gnn, &count));
+  for (int64_t n = 0, at = 0; n < count; n++) {
+    sley_gnn_parameter p;
+    double gradient[MOST_VALUES];
+    SL_TRY(sley_gnn_parameter_get(h->gnn, (int)n, &p));
+    SL_TRY(copy(h, SL_COPY_TO_HOST, gradient, p.grad, p.rows * p.cols));
+    for (int64_t i = 0; i < p.rows * p.cols; i++, at++)
+      EXPECT(fabs(after[at] - (before[at] - rate * (gradient[i] + decay * before[at]))) <=
+             1e-14 * (1 + fabs(before[at]) + fabs(gradient[i])));
+  }
+  return SLEY_OK;
+}
+
 /* With x said to be the same, logits have the same bits. */
 static sley_status check_same_x(here *h) {
   double first[ROWS * CLASSES], second[ROWS * CLASSES];
@@ -250,6 +279,8 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
     status = check_training(&h);
   if (status == SLEY_OK)
     status = check_same_x(&h);
+  if (status == SLEY_OK)
+    status = check_descent(&h);
   if (status == SLEY_OK)
     status = check_state(&h, block);
   sley_gnn_destroy(h.gnn);
