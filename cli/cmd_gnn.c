@@ -30,7 +30,7 @@ typedef struct gnn_settings {
       *json;
   int64_t layers, hidden, heads, epochs, patience, every, ranks, threads, seed, train, valid;
   double rate, decay, dropout;
-  bool undirected, normalize, reproducible, resume;
+  bool undirected, normalize, reproducible, fresh, resume;
 } gnn_settings;
 
 /* By sley_gnn_model. */
@@ -158,6 +158,10 @@ static const cli_option own_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(reproducible),
      .help = "sums over entries have the same bits for every number of ranks"},
+    {.name = "fresh-features",
+     .kind = CLI_FLAG,
+     .offset = AT(fresh),
+     .help = "the first layer sums features anew in each step, as if they had changed"},
     {.name = "aggregate",
      .kind = CLI_TEXT,
      .value = "NAME",
@@ -460,6 +464,7 @@ static cli_gnn_training training_of(const gnn_settings *s, const cli_gnn_data *d
                         .rate = s->rate,
                         .decay = s->decay,
                         .optimizer = (sley_gnn_optimizer)number_of(optimizers, s->optimizer),
+                        .fresh = s->fresh,
                         .out = s->out,
                         .every = s->every};
   t.model.model = (sley_gnn_model)number_of(models, s->model);

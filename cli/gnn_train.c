@@ -122,6 +122,7 @@ static sley_status run_epoch(part *p, int64_t number, cli_gnn_epoch *epoch) {
   batch.rate = t->rate;
   batch.decay = t->decay;
   batch.optimizer = t->optimizer;
+  batch.same_x = !t->fresh;
   const double begin = cli_now_ms();
   sley_status status = sley_gnn_train(p->gnn, &batch, &epoch->loss, NULL);
   if (status == SLEY_OK)

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Accuracy of `sley gnn train` on real graphs, beside PyTorch Geometric's same models on the same splits.
+
+Splits as Shchur and others draw them (Pitfalls of graph neural network evaluation, 2018): 20 rows of each class to train
+on, 30 for validation, the rest for the test; each split with several seeds of first weights and dropout. Two layers, Adam,
+dropout of what each layer is given; the test accuracy of the epoch with the best validation counts. Features are divided
+by the sums of their rows, graphs made undirected.
+
+Graphs whose files DATA does not have are left out, which is said. What is not installed is left out, too.
+Usage: accuracy.py SLEY DATA [--graphs WORDS] [--models WORDS] [--splits N] [--seeds N] [--epochs N] [--device NAME]
+                   [--only sley|pyg] [--json FILE]
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+GRAPHS = {  # name: graph, features, labels, below DATA
+    "cora": ("npz/cora.npz", "npz/cora.npz", "npz/cora.npz"),
+    "citeseer": ("npz/citeseer.npz", "npz/citeseer.npz", "npz/citeseer.npz"),
+    "physics": ("gnn/coauthor_phy.adj.mtx.gz", "npz/coauthor_phy.features.npz", "gnn/coauthor_phy.labels.txt"),
+    "blogcatalog": ("gnn/blogcatalog.adj.mtx.gz", "gnn/blogcatalog.features.mtx.gz", "gnn/blogcatalog.labels.txt"),
+}
+MODELS = {"gcn": (64, 1), "gin": (64, 1), "sage": (64, 1), "gat": (8, 8)}  # hidden values, of gat of each head; heads
+TRAIN, VALID, RATE, DECAY, DROPOUT = 20, 30, 0.01, 5e-4, 0.5
+
+
+# ---- data
+
+def load(path, prefix=None):
+    """A matrix as SciPy has it."""
+    import scipy.io
+    import scipy.sparse
+    if not path.endswith(".npz"):
+        return scipy.sparse.csr_matrix(scipy.io.mmread(path))
+    with np.load(path, allow_pickle=False) as archive:
+        key = prefix if prefix + "shape" in archive else ""
+        return scipy.sparse.csr_matrix((archive[key + "data"], archive[key + "indices"], archive[key + "indptr"]),
+                                       shape=archive[key + "shape"])
+
+
+def labels_of(path):
+    if path.endswith(".npz"):
+        with np.load(path, allow_pickle=False) as archive:
+            return archive["labels"].astype(np.int64)
+    return np.loadtxt(path, dtype=np.int64)
+
+
+def draw_split(labels, seed):
+    """A word for each row."""
+    order = np.random.default_rng(seed).permutation(labels.size)
+    words = np.full(labels.size, "none", dtype="<U5")
+    for label in range(labels.max() + 1):
+        rows = order[labels[order] == label]
+        words[rows[:TRAIN]] = "train"
+        words[rows[TRAIN:TRAIN + VALID]] = "valid"
+        words[rows[TRAIN + VALID:]] = "test"
+    return words
+
+
+# ---- Sley
+
+def run_sley(args, files, model, split_file, seed):
+    hidden, heads = MODELS[model]
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        subprocess.run([args.sley, "gnn", "train", files[0], "--features", files[1], "--labels", files[2], "--undirected", "--normalize",
+                        "--split", split_file, "--model", model, "--layers", "2", "--hidden", str(hidden), "--heads", str(heads),
+                        "--epochs", str(args.epochs), "--rate", str(RATE), "--decay", str(DECAY), "--dropout", str(DROPOUT),
+                        "--seed", str(seed), "--device", args.device, "--json", report.name], check=True, stdout=subprocess.DEVNULL)
+        result = json.load(report)
+    return result["epochs"][result["best_epoch"] - 1]["test"]
+
+
+# ---- PyTorch Geometric
+
+class Rival:
+    def __init__(self, files, labels):
+        import torch
+        self.torch = torch
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        a = load(files[0], "adj_")
+        a = ((a + a.T) != 0).tocoo()
+        x = load(files[1], "attr_").astype(np.float32).toarray()
+        sums = np.abs(x).sum(1, keepdims=True)
+        self.x = torch.from_numpy(x / np.where(sums > 0, sums, 1)).to(self.device)
+        self.index = torch.from_numpy(np.stack([a.row, a.col]).astype(np.int64)).to(self.device)
+        self.labels = torch.from_numpy(labels).to(self.device)
+        self.classes = int(labels.max()) + 1
+
+    def layers(self, model):
+        import torch_geometric.nn as pyg
+        nn = self.torch.nn
+        hidden, heads = MODELS[model]
+        features = self.x.shape[1]
+        if model == "gat":
+            return [pyg.GATConv(features, hidden, heads), pyg.GATConv(hidden * heads, self.classes, 1)]
+        make = {"gcn": lambda i, o: pyg.GCNConv(i, o), "sage": lambda i, o: pyg.SAGEConv(i, o),
+                "gin": lambda i, o: pyg.GINConv(nn.Sequential(nn.Linear(i, o), nn.ReLU(), nn.Linear(o, o)))}[model]
+        return [make(features, hidden), make(hidden, self.classes)]
+
+    def run(self, args, model, words, seed):
+        torch, F = self.torch, self.torch.nn.functional
+        torch.manual_seed(seed)
+        layers = torch.nn.ModuleList(self.layers(model)).to(self.device)
+        act = F.elu if model == "gat" else F.relu
+        mask = {name: torch.from_numpy(words == name).to(self.device) for name in ("train", "valid", "test")}
+        optimizer = torch.optim.Adam(layers.parameters(), lr=RATE, weight_decay=DECAY)
+
+        def logits():
+            x = F.dropout(self.x, DROPOUT, layers.training)
+            x = act(layers[0](x, self.index))
+            return layers[1](F.dropout(x, DROPOUT, layers.training), self.index)
+
+        best, test = -1.0, 0.0
+        for _ in range(args.epochs):
+            layers.train()
+            optimizer.zero_grad()
+            F.cross_entropy(logits()[mask["train"]], self.labels[mask["train"]]).backward()
+            optimizer.step()
+            layers.eval()
+            with torch.no_grad():
+                right = logits().argmax(1) == self.labels
+                valid = right[mask["valid"]].float().mean().item()
+                if valid > best:
+                    best, test = valid, right[mask["test"]].float().mean().item()
+        return test
+
+
+# ---- the run
+
+def summary(values):
+    return {"mean": statistics.fmean(values), "deviation": statistics.stdev(values) if len(values) > 1 else 0, "runs": len(values), "test": values}
+
+
+def measure(args, name, folder):
+    files = [os.path.join(args.data, one) for one in GRAPHS[name]]
+    missing = [one for one in files if not os.path.exists(one)]
+    if missing:
+        print(f"{name}: skipped, there is no {missing[0]}")
+        return []
+    labels = labels_of(files[2])
+    rival = Rival(files, labels) if args.only != "sley" else None
+    found = []
+    for model in args.models.split(","):
+        case = {"graph": name, "model": model}
+        tests = {"sley": [], "pyg": []}
+        for split in range(args.splits):
+            words = draw_split(labels, 1000 + split)
+            split_file = os.path.join(folder, "split.txt")
+            np.savetxt(split_file, words, fmt="%s")
+            for seed in range(1, args.seeds + 1):
+                if args.only != "pyg":
+                    tests["sley"].append(run_sley(args, files, model, split_file, seed))
+                if rival:
+                    tests["pyg"].append(rival.run(args, model, words, seed))
+        case.update({who: summary(values) for who, values in tests.items() if values})
+        line = ", ".join(f"{who} {100 * case[who]['mean']:.1f} +- {100 * case[who]['deviation']:.1f} %" for who in tests if who in case)
+        print(f"{name:12} {model:5} {line}", flush=True)
+        found.append(case)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sley")
+    parser.add_argument("data")
+    parser.add_argument("--graphs", default=",".join(GRAPHS))
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=200)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--only", choices=["sley", "pyg"])
+    parser.add_argument("--json")
+    args = parser.parse_args()
+    cases = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in args.graphs.split(","):
+            cases += measure(args, name, folder)
+    if args.json:
+        script = os.path.join(HERE, "..", "gpu", "machine.py")
+        try:
+            machine = json.loads(subprocess.run([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                                check=True, text=True).stdout)
+        except subprocess.CalledProcessError:
+            machine = None
+        with open(args.json, "w") as stream:
+            json.dump({"machine": machine, "epochs": args.epochs, "splits": args.splits, "seeds": args.seeds, "cases": cases}, stream, indent=1)
+
+
+main()
