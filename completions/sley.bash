@@ -47,7 +47,11 @@ _sley() {
       mapfile -t COMPREPLY < <(compgen -W "gcn gin sage sage-max gat" -- "$word")
       return
       ;;
-    --algo)
+    --optimizer)
+      mapfile -t COMPREPLY < <(compgen -W "adam sgd" -- "$word")
+      return
+      ;;
+    --algo | --aggregate)
       mapfile -t COMPREPLY < <(compgen -W "auto all cola bcast-1d bcast-1d-pipelined bcast-1.5d summa-2d rowwise halo
         halo-fused halo-coalesced halo-pipelined cover" -- "$word")
       return
