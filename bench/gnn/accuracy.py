@@ -74,7 +74,8 @@ def run_sley(args, files, model, split_file, seed):
                         "--split", split_file, "--model", model, "--layers", "2", "--hidden", str(hidden), "--heads", str(heads),
                         "--epochs", str(args.epochs), "--rate", str(RATE), "--decay", str(DECAY), "--dropout", str(DROPOUT),
                         "--seed", str(seed), "--device", args.device, "--json", report.name], check=True, stdout=subprocess.DEVNULL)
-        result = json.load(report)
+        with open(report.name) as stream: # another file by now
+            result = json.load(stream)
     return result["epochs"][result["best_epoch"] - 1]["test"]
 
 

@@ -209,7 +209,8 @@ def sley_case(args, path, labels, kind, ranks, fresh):
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if result.returncode != 0:
             return {"failed": result.stderr.strip()[-300:]}
-        times = [one["ms"] for one in json.load(report)["epochs"]][2:]
+        with open(report.name) as stream: # another file by now
+            times = [one["ms"] for one in json.load(stream)["epochs"]][2:]
     return {"ms": statistics.median(times), "spread_ms": max(times) - min(times), "mib": memory.taken / MIB - args.context_mib}
 
 
