@@ -3,7 +3,7 @@
 """Accuracy of `sley gnn train` on real graphs, beside PyTorch Geometric's same models on the same splits.
 
 Splits as Shchur and others draw them (Pitfalls of graph neural network evaluation, 2018): 20 rows of each class to train
-on, 30 for validation, the rest for the test; each split with several seeds of first weights and dropout. Two layers, Adam,
+on, 30 for validation, the rest for the test; each split with several seeds of its own of first weights and dropout. Two layers, Adam,
 dropout of what each layer is given; the test accuracy of the epoch with the best validation counts. Features are divided
 by the sums of their rows, graphs made undirected.
 
@@ -156,7 +156,7 @@ def measure(args, name, folder):
             words = draw_split(labels, 1000 + split)
             split_file = os.path.join(folder, "split.txt")
             np.savetxt(split_file, words, fmt="%s")
-            for seed in range(1, args.seeds + 1):
+            for seed in range(1 + split * args.seeds, 1 + (split + 1) * args.seeds):
                 if args.only != "pyg":
                     tests["sley"].append(run_sley(args, files, model, split_file, seed))
                 if rival:

@@ -13,10 +13,11 @@ enum { WEIGHT_1, BIAS_1, WEIGHT_2, BIAS_2 };
 enum { HIDDEN, GRADIENT_HIDDEN };
 
 static sley_status declare(sl_layer *l, sl_parameters *p) {
-  SL_TRY(sl_layer_declare(l, p, WEIGHT_1, "weight1", l->in, l->out, sl_layer_glorot(l->in, l->out)));
-  SL_TRY(sl_layer_declare(l, p, BIAS_1, "bias1", 1, l->out, 0));
-  SL_TRY(sl_layer_declare(l, p, WEIGHT_2, "weight2", l->out, l->out, sl_layer_glorot(l->out, l->out)));
-  return sl_layer_declare(l, p, BIAS_2, "bias2", 1, l->out, 0);
+  const double first = sl_layer_fan_in(l->in), second = sl_layer_fan_in(l->out);
+  SL_TRY(sl_layer_declare(l, p, WEIGHT_1, "weight1", l->in, l->out, first));
+  SL_TRY(sl_layer_declare(l, p, BIAS_1, "bias1", 1, l->out, first));
+  SL_TRY(sl_layer_declare(l, p, WEIGHT_2, "weight2", l->out, l->out, second));
+  return sl_layer_declare(l, p, BIAS_2, "bias2", 1, l->out, second);
 }
 
 static sley_status take(sl_layer *l) {

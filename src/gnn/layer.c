@@ -21,6 +21,10 @@ double sl_layer_glorot(int64_t rows, int64_t cols) {
   return rows + cols > 0 ? sqrt(6 / ((double)rows + (double)cols)) : 0;
 }
 
+double sl_layer_fan_in(int64_t rows) {
+  return rows > 0 ? 1 / sqrt((double)rows) : 0;
+}
+
 sl_rows sl_layer_value(const sl_layer *layer, int slot) {
   return sl_parameter_value(layer->parameters, layer->parameter[slot]);
 }

@@ -84,6 +84,9 @@ sley_status sl_layer_declare(sl_layer *layer, sl_parameters *parameters, int slo
 /* sqrt(6 / (rows + cols)): Glorot and Bengio, AISTATS 2010, equation 16. */
 double sl_layer_glorot(int64_t rows, int64_t cols);
 
+/* 1 / sqrt(rows): of weights of `rows` inputs and their biases where PyTorch draws them so (GIN, SAGE). */
+double sl_layer_fan_in(int64_t rows);
+
 /* Values and gradients of a parameter. */
 sl_rows sl_layer_value(const sl_layer *layer, int slot);
 sl_rows sl_layer_grad(const sl_layer *layer, int slot);

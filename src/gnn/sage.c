@@ -11,10 +11,10 @@
 enum { NEIGHBOURS, ROOT, BIAS };
 
 static sley_status declare(sl_layer *l, sl_parameters *p) {
-  const double limit = sl_layer_glorot(l->in, l->out);
+  const double limit = sl_layer_fan_in(l->in);
   SL_TRY(sl_layer_declare(l, p, NEIGHBOURS, "neighbours", l->in, l->out, limit));
   SL_TRY(sl_layer_declare(l, p, ROOT, "root", l->in, l->out, limit));
-  return sl_layer_declare(l, p, BIAS, "bias", 1, l->out, 0);
+  return sl_layer_declare(l, p, BIAS, "bias", 1, l->out, limit);
 }
 
 static sley_status open(sl_layer *l) {
