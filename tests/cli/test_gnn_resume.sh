@@ -17,19 +17,24 @@ for model in gcn gat; do
   # shellcheck disable=SC2086 # the words are meant to be split
   run 0 gnn train $words --model "$model" --epochs $epochs --out "$work/whole.npz"
   rm -f "$work/part.npz"
-  killed=0 tries=0
+  killed=0 tries=0 saved=0
   while [ "$killed" -lt "$kills" ] && [ "$tries" -lt 400 ]; do
     tries=$((tries + 1))
     # shellcheck disable=SC2086
     "$sley" gnn train $words --model "$model" --epochs $epochs --out "$work/part.npz" --resume >/dev/null 2>"$work/err" &
     pid=$!
     sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
-    if kill -9 "$pid" 2>/dev/null; then killed=$((killed + 1)); fi
+    kill -9 "$pid" 2>/dev/null
     wait "$pid" 2>/dev/null
-    # A run that ended before the signal begins the next one anew.
-    [ "$killed" -ge "$kills" ] || [ ! -f "$work/part.npz" ] || cmp -s "$work/part.npz" "$work/whole.npz" && rm -f "$work/part.npz"
+    if [ $? -eq 137 ]; then
+      killed=$((killed + 1))
+      [ ! -f "$work/part.npz" ] || saved=$((saved + 1))
+    else # it ended before the signal: the next one begins anew
+      rm -f "$work/part.npz"
+    fi
   done
   [ "$killed" -ge "$kills" ] || fail "$model: killed $killed times in $tries runs"
+  echo "  $saved of $killed times there was a state"
   # shellcheck disable=SC2086
   run 0 gnn train $words --model "$model" --epochs $epochs --out "$work/part.npz" --resume
   cmp "$work/whole.npz" "$work/part.npz" || fail "$model: the resumed training ends with another state"
