@@ -464,7 +464,6 @@ static cli_gnn_training training_of(const gnn_settings *s, const cli_gnn_data *d
                         .rate = s->rate,
                         .decay = s->decay,
                         .optimizer = (sley_gnn_optimizer)number_of(optimizers, s->optimizer),
-                        .fresh = s->fresh,
                         .out = s->out,
                         .every = s->every};
   t.model.model = (sley_gnn_model)number_of(models, s->model);
@@ -478,6 +477,7 @@ static cli_gnn_training training_of(const gnn_settings *s, const cli_gnn_data *d
   t.model.reproducible = s->reproducible;
   t.model.algo = s->algo;
   t.model.wire = s->wire;
+  t.model.same_x = !s->fresh;
   return t;
 }
 

@@ -95,13 +95,11 @@ static sley_status count_right(part *p, cli_gnn_epoch *epoch) {
   return status;
 }
 
-/* x stays the same all the time. */
 static sley_gnn_batch batch_of(const part *p) {
   sley_gnn_batch batch = SLEY_GNN_BATCH_INIT;
   batch.x = p->x;
   batch.ldx = p->s->data->features;
   batch.label = p->label;
-  batch.same_x = true;
   return batch;
 }
 
@@ -122,7 +120,6 @@ static sley_status run_epoch(part *p, int64_t number, cli_gnn_epoch *epoch) {
   batch.rate = t->rate;
   batch.decay = t->decay;
   batch.optimizer = t->optimizer;
-  batch.same_x = !t->fresh;
   const double begin = cli_now_ms();
   sley_status status = sley_gnn_train(p->gnn, &batch, &epoch->loss, NULL);
   if (status == SLEY_OK)

@@ -34,7 +34,6 @@ typedef struct cli_gnn_training {
   int64_t epochs, patience; /* patience: epochs without a better validation, after which it ends; 0: never */
   double rate, decay;
   sley_gnn_optimizer optimizer;
-  bool fresh;      /* features count as new in each step */
   const char *out; /* where the state goes, or NULL; each `every` epochs, and at the end */
   int64_t every;
   bool resumes;           /* out has the state that training goes on from, */

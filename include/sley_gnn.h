@@ -55,9 +55,11 @@ typedef struct sley_gnn_options {
    * predicted fastest; and the type in which rows travel, as in sley_plan_options. Both outlive the network.
    */
   const char *algo, *wire;
+  bool same_x; /* x has the same values in all calls: what the first layer sums of them is made once, where it
+                * sums first and nothing is dropped */
 } sley_gnn_options;
 #define SLEY_GNN_OPTIONS_INIT                                                                                \
-  { sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL }
+  { sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL, false }
 
 /* Makes a network. block: this rank's rows of A, which is square, columns numbered globally; it is read
  * during the call only. row_begin: size + 1 numbers, as for sley_plan_create. Ended by sley_gnn_destroy,
@@ -82,18 +84,16 @@ typedef enum sley_gnn_optimizer { SLEY_GNN_ADAM = 0, SLEY_GNN_SGD = 1 } sley_gnn
 
 typedef struct sley_gnn_batch {
   size_t struct_size;
-  const void *x;        /* this rank's rows x features values */
-  int64_t ldx;          /* elements, at least features */
-  const int32_t *label; /* of each row: 0 .. classes - 1; -1: the row is not counted */
-  int64_t step;         /* of dropout's masks: another number for each call; default 0 */
-  double rate;          /* of learning; default 0.01. 0: gradients only, weights stay as they are */
-  double decay;         /* of weights, added to the gradient; default 5e-4 */
-  bool same_x; /* x has the values of the call before: what the first layer sums of them is not made again,
-                * where it sums first and nothing is dropped */
+  const void *x;                /* this rank's rows x features values */
+  int64_t ldx;                  /* elements, at least features */
+  const int32_t *label;         /* of each row: 0 .. classes - 1; -1: the row is not counted */
+  int64_t step;                 /* of dropout's masks: another number for each call; default 0 */
+  double rate;                  /* of learning; default 0.01. 0: gradients only, weights stay as they are */
+  double decay;                 /* of weights, added to the gradient; default 5e-4 */
   sley_gnn_optimizer optimizer; /* default SLEY_GNN_ADAM */
 } sley_gnn_batch;
 #define SLEY_GNN_BATCH_INIT                                                                                  \
-  { sizeof(sley_gnn_batch), NULL, 0, NULL, 0, 0.01, 5e-4, false, SLEY_GNN_ADAM }
+  { sizeof(sley_gnn_batch), NULL, 0, NULL, 0, 0.01, 5e-4, SLEY_GNN_ADAM }
 
 /* One step: logits with dropout, the mean negative log-likelihood of all ranks' rows that are counted, its
  * gradients with respect to the parameters, summed over ranks in their order, and a step of the optimizer.

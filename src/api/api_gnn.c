@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graph networks of the public interface: argument checks. */
+#include <math.h>
+
+#include "api/text_number.h"
 #include "base/structs.h"
 #include "gnn/checkpoint.h"
 #include "gnn/network.h"
 
 /* The most that one value of a dtype takes. */
 enum { MOST_BYTES = 8 };
+
+static const double MOST_SLOPE = 1e6;
 
 static sley_status check_sizes(const char *call, const sley_gnn_options *o) {
   if (o->layers < 1)
@@ -28,6 +33,9 @@ static sley_status check_options(const char *call, const sley_gnn_options *o) {
     return sl_fail(SLEY_ERR_ARG, "%s: there is no dtype %d", call, (int)o->dtype);
   if (!(o->dropout >= 0 && o->dropout < 1))
     return sl_fail(SLEY_ERR_ARG, "%s: dropout is %g: it must be 0 or more and less than 1", call, o->dropout);
+  if (!(fabs(o->slope) <= MOST_SLOPE))
+    return sl_fail(SLEY_ERR_ARG, "%s: slope is %g: it must be from -%g to %g", call, o->slope, MOST_SLOPE,
+                   MOST_SLOPE);
   return check_sizes(call, o);
 }
 
@@ -49,11 +57,23 @@ static sley_status check_block(const char *call, const sl_comm *comm, const sley
 
 /* Whether all ranks say the same. Collective. */
 static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_options *o) {
-  static const char *const name[] = {"model", "layers", "features", "hidden",       "classes",
-                                     "heads", "dtype",  "seed",     "reproducible", "dropout"};
-  const int64_t given[] = {
-      o->model, o->layers, o->features,      o->hidden,       o->classes,
-      o->heads, o->dtype,  (int64_t)o->seed, o->reproducible, (int64_t)(o->dropout * 0x1p52)};
+  static const char *const name[] = {"model",   "layers", "features", "hidden", "classes",
+                                     "heads",   "dtype",  "seed",     "slope",  "reproducible",
+                                     "dropout", "algo",   "wire",     "same_x"};
+  const int64_t given[] = {o->model,
+                           o->layers,
+                           o->features,
+                           o->hidden,
+                           o->classes,
+                           o->heads,
+                           o->dtype,
+                           (int64_t)o->seed,
+                           (int64_t)(o->slope * 0x1p40),
+                           o->reproducible,
+                           (int64_t)(o->dropout * 0x1p52),
+                           sl_text_number(o->algo, "auto"),
+                           sl_text_number(o->wire, "none"),
+                           o->same_x};
   return sl_agree_same(comm, call, name, given, (int)(sizeof given / sizeof *given));
 }
 
@@ -127,7 +147,7 @@ static sley_status train(sley_gnn *gnn, const sley_gnn_batch *batch, sl_rows x, 
                          int64_t *counted) {
   double mean;
   int64_t rows;
-  SL_TRY(sl_network_forward(gnn, x, batch->same_x, true, batch->step));
+  SL_TRY(sl_network_forward(gnn, x, true, batch->step));
   SL_TRY(sl_network_loss(gnn, batch->label, true, &mean, &rows));
   SL_TRY(sl_network_backward(gnn, x, batch->step));
   if (batch->rate > 0)
@@ -163,7 +183,7 @@ static sley_status infer(sley_gnn *gnn, const sley_gnn_batch *batch, sl_rows x, 
                          double *loss) {
   double mean = 0;
   int64_t rows;
-  SL_TRY(sl_network_forward(gnn, x, batch->same_x, false, 0));
+  SL_TRY(sl_network_forward(gnn, x, false, 0));
   if (loss)
     SL_TRY(sl_network_loss(gnn, batch->label, false, &mean, &rows));
   if (loss)

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "api/text_number.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -35,31 +36,24 @@ const char *sley_algorithm_summary(const char *algo) {
   return NULL;
 }
 
-static int64_t hash_name(const char *name, const char *by_default) {
-  uint64_t hash = UINT64_C(14695981039346656037);
-  for (const char *at = name ? name : by_default; *at; at++)
-    hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
-  return (int64_t)(hash >> 1);
-}
-
 /* All ranks must ask for the same plan, and all get the error. Collective. */
 static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
   enum { FIELDS = 12 };
   static const char *const name[FIELDS] = {"algo",      "reproducible", "transpose", "dry",
                                            "local",     "capture",      "wire",      "keep_input",
                                            "renewable", "kernel",       "update",    "precision"};
-  const int64_t given[FIELDS] = {hash_name(o->algo, "auto"),
+  const int64_t given[FIELDS] = {sl_text_number(o->algo, "auto"),
                                  o->reproducible,
                                  o->transpose,
                                  o->dry,
-                                 hash_name(o->local, "auto"),
+                                 sl_text_number(o->local, "auto"),
                                  o->capture,
-                                 hash_name(o->wire, "none"),
+                                 sl_text_number(o->wire, "none"),
                                  o->keep_input,
                                  o->renewable,
-                                 hash_name(o->kernel, "auto"),
+                                 sl_text_number(o->kernel, "auto"),
                                  o->update,
-                                 hash_name(o->precision, "full")};
+                                 sl_text_number(o->precision, "full")};
   return sl_agree_same(comm, NULL, name, given, FIELDS);
 }
 

@@ -143,8 +143,9 @@ static sley_activation activation_after(const sley_gnn *gnn, int i) {
 /* Of ELU. */
 static const double ALPHA = 1;
 
-sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool same, bool training, int64_t step) {
-  const bool drops = training && gnn->options.dropout > 0, kept = gnn->kept_input && same && !drops;
+sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t step) {
+  const bool drops = training && gnn->options.dropout > 0,
+             kept = gnn->kept_input && gnn->options.same_x && !drops;
   SL_TRY(sl_interrupted());
   gnn->kept_input = false;
   for (int i = 0; i < gnn->options.layers; i++) {

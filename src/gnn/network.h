@@ -31,10 +31,9 @@ struct sley_gnn {
 sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                               const sley_gnn_options *options, sley_gnn **out);
 
-/* x: the rank's rows of features; same: they are those of the call before. training: with dropout, whose
- * masks are those of step `step`. What the last layer gives stays in the network until the next call.
- * Collective. */
-sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool same, bool training, int64_t step);
+/* x: the rank's rows of features. training: with dropout, whose masks are those of step `step`. What the last
+ * layer gives stays in the network until the next call. Collective. */
+sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t step);
 sl_rows sl_network_logits(const sley_gnn *gnn);
 
 /* The mean loss of rows whose label is not -1, over all ranks, and its gradient with respect to the logits,
