@@ -363,7 +363,7 @@ static int check_state(const cli_gnn_training *t, const gnn_settings *s) {
   if (status == SLEY_OK)
     status = cli_gnn_state_reading(t->out, &undirected, &normalize, &message);
   if (status != SLEY_OK)
-    return *message.text ? cli_refuse(status, "%s", message.text) : cli_finish(status);
+    return cli_gnn_failed(&t->ranks, status, message.text);
   if (o.seed != t->model.seed)
     return cli_refuse(SLEY_ERR_ARG,
                       "gnn train: %s is of a training with seed %" PRIu64 ": give --seed %" PRIu64, t->out,
@@ -386,7 +386,7 @@ static int take_state(cli_gnn_training *t, const gnn_settings *s) {
     return code;
   const sley_status status = cli_gnn_state_epochs(t->out, &t->before, &epoch, &message);
   if (status != SLEY_OK)
-    code = *message.text ? cli_refuse(status, "%s", message.text) : cli_finish(status);
+    code = cli_gnn_failed(&t->ranks, status, message.text);
   else if (t->before < 1 || t->before > t->epochs)
     code =
         cli_refuse(SLEY_ERR_ARG, "gnn train: %s has %" PRId64 " epochs, --epochs asks for %" PRId64 " in all",

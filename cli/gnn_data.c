@@ -215,28 +215,51 @@ static sley_status read_features(const reading *r) {
 
 /* ---- labels */
 
-static sley_status parse_labels(const reading *r, FILE *stream) {
-  const char *path = r->source->labels;
-  cli_gnn_data *data = r->data;
-  char line[64];
+/* A line of a text that has one for each row: what is wrong with it, or NULL. It is kept for that row if
+ * `there`, which is that the graph has the row. */
+typedef const char *take_line(const reading *r, char *line, int64_t row, bool there);
+
+static sley_status parse_lines(const reading *r, const char *path, FILE *stream, const char *what,
+                               take_line *take) {
+  char line[64], message[128];
   int64_t rows = 0;
-  while (fgets(line, sizeof line, stream)) {
-    char *end;
-    errno = 0;
-    const long value = strtol(line, &end, 10);
-    const size_t blanks = strspn(end, " \t\r\n");
-    if (errno || end == line || end[blanks] || value < -1 || value >= MOST_CLASSES)
-      return refuse(r, path, rows + 1,
-                    "a line has one whole number: a class from 0 to 2^20 - 1, or -1 for none");
-    if (rows == data->rows)
-      return refuse(r, path, rows + 1, "there are more labels than the graph has rows");
-    data->label[rows++] = (int32_t)value;
-    data->classes = value + 1 > data->classes ? value + 1 : data->classes;
+  for (; fgets(line, sizeof line, stream); rows++) {
+    const bool there = rows < r->data->rows;
+    const char *wrong = take(r, line, rows, there);
+    if (wrong)
+      return refuse(r, path, rows + 1, wrong);
+    snprintf(message, sizeof message, "there are more %s than the graph has rows", what);
+    if (!there)
+      return refuse(r, path, rows + 1, message);
   }
   if (ferror(stream))
     return refuse(r, path, rows + 1, "cannot read");
-  return rows == data->rows ? SLEY_OK
-                            : refuse(r, path, rows + 1, "there are fewer labels than the graph has rows");
+  snprintf(message, sizeof message, "there are fewer %s than the graph has rows", what);
+  return rows == r->data->rows ? SLEY_OK : refuse(r, path, rows + 1, message);
+}
+
+static sley_status read_lines(const reading *r, const char *path, const char *what, take_line *take) {
+  FILE *stream = fopen(path, "r");
+  if (!stream)
+    return refuse(r, path, 0, strerror(errno));
+  const sley_status status = parse_lines(r, path, stream, what, take);
+  fclose(stream);
+  return status;
+}
+
+static const char *take_label(const reading *r, char *line, int64_t row, bool there) {
+  cli_gnn_data *data = r->data;
+  char *end;
+  errno = 0;
+  const long value = strtol(line, &end, 10);
+  const size_t blanks = strspn(end, " \t\r\n");
+  if (errno || end == line || end[blanks] || value < -1 || value >= MOST_CLASSES)
+    return "a line has one whole number: a class from 0 to 2^20 - 1, or -1 for none";
+  if (there) {
+    data->label[row] = (int32_t)value;
+    data->classes = value + 1 > data->classes ? value + 1 : data->classes;
+  }
+  return NULL;
 }
 
 /* The array of that name of a .npz. */
@@ -261,14 +284,8 @@ static sley_status archived_labels(const reading *r) {
 }
 
 static sley_status file_labels(const reading *r) {
-  if (cli_ends_with(r->source->labels, ".npz"))
-    return archived_labels(r);
-  FILE *stream = fopen(r->source->labels, "r");
-  if (!stream)
-    return refuse(r, r->source->labels, 0, strerror(errno));
-  sley_status status = parse_labels(r, stream);
-  fclose(stream);
-  return status;
+  return cli_ends_with(r->source->labels, ".npz") ? archived_labels(r)
+                                                  : read_lines(r, r->source->labels, "labels", take_label);
 }
 
 /* The class of a row is where random weights of its own and its neighbours' features are largest. */
@@ -388,37 +405,24 @@ static int set_of(const char *word) {
   return -1;
 }
 
-static sley_status parse_sets(const reading *r, FILE *stream) {
-  const char *path = r->source->split;
+static const char *take_set(const reading *r, char *line, int64_t row, bool there) {
   cli_gnn_data *data = r->data;
-  char line[64];
-  int64_t rows = 0;
-  while (fgets(line, sizeof line, stream)) {
-    line[strcspn(line, " \t\r\n")] = 0;
-    const int set = set_of(line);
-    if (set < 0)
-      return refuse(r, path, rows + 1, "a line has one word: train, valid, test or none");
-    if (rows == data->rows)
-      return refuse(r, path, rows + 1, "there are more lines than the graph has rows");
-    if (set != CLI_GNN_NONE && data->label[rows] < 0)
-      return refuse(r, path, rows + 1, "this row has no label: it is in no set");
-    data->set[rows++] = (uint8_t)set;
-    data->count[set]++;
-  }
-  if (ferror(stream))
-    return refuse(r, path, rows + 1, "cannot read");
-  return rows == data->rows ? SLEY_OK
-                            : refuse(r, path, rows + 1, "there are fewer lines than the graph has rows");
+  line[strcspn(line, " \t\r\n")] = 0;
+  const int set = set_of(line);
+  if (set < 0)
+    return "a line has one word: train, valid, test or none";
+  if (!there)
+    return NULL;
+  if (set != CLI_GNN_NONE && data->label[row] < 0)
+    return "this row has no label: it is in no set";
+  data->set[row] = (uint8_t)set;
+  data->count[set]++;
+  return NULL;
 }
 
 static sley_status file_sets(const reading *r) {
-  FILE *stream = fopen(r->source->split, "r");
-  if (!stream)
-    return refuse(r, r->source->split, 0, strerror(errno));
   r->data->set = malloc((size_t)r->data->rows + 1);
-  const sley_status status = r->data->set ? parse_sets(r, stream) : SLEY_ERR_MEMORY;
-  fclose(stream);
-  return status;
+  return r->data->set ? read_lines(r, r->source->split, "lines", take_set) : SLEY_ERR_MEMORY;
 }
 
 static sley_status read_sets(const reading *r) {

@@ -171,11 +171,9 @@ sley_status sley_gnn_train(sley_gnn *gnn, const sley_gnn_batch *batch, double *l
   return end_on_error(gnn, status);
 }
 
-/* Dropout of nothing is a copy. */
 static sley_status copy_logits(const sley_gnn *gnn, void *to, int64_t ld) {
   const sl_rows from = sl_network_logits(gnn);
-  const sl_mask none = {.p = 0};
-  return sl_dense_drop(&gnn->work, &none, from,
+  return sl_dense_copy(&gnn->work, from,
                        (sl_rows){.data = to, .rows = from.rows, .cols = from.cols, .ld = ld});
 }
 

@@ -2,6 +2,10 @@
 /* Conversion of arrays of values between types. */
 #include "base/value.h"
 
+_Static_assert((int)SLEY_TYPE_F32 == (int)SLEY_F32 && (int)SLEY_TYPE_F64 == (int)SLEY_F64 &&
+                   (int)SLEY_TYPE_F16 == (int)SLEY_F16 && (int)SLEY_TYPE_BF16 == (int)SLEY_BF16,
+               "dtypes are types of arrays and of collectives");
+
 int sl_value_digits(sley_dtype dtype) {
   static const int digits[] = {[SLEY_F32] = 9, [SLEY_F64] = 17, [SLEY_F16] = 5, [SLEY_BF16] = 4};
   return digits[dtype];

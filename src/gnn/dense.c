@@ -3,9 +3,10 @@
 #include "gnn/dense.h"
 
 #include "base/memory.h"
+#include "ops/row_pitch.h"
 
 sley_status sl_rows_take(sl_comm *comm, sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out) {
-  const int64_t value = (int64_t)sley_dtype_bytes(dtype), ld = sl_rows_pitch(cols, value);
+  const int64_t value = (int64_t)sley_dtype_bytes(dtype), ld = sl_row_pitch(cols, dtype);
   int64_t bytes;
   if (__builtin_mul_overflow(rows, ld * value, &bytes))
     return sl_fail(SLEY_ERR_OVERFLOW, "rows of a network have more than 2^63 bytes");
@@ -120,4 +121,9 @@ sley_status sl_dense_drop(const sl_dense_work *work, const sl_mask *mask, sl_row
                                                                         .ld_in = in.ld,
                                                                         .out = out.data,
                                                                         .ld_out = out.ld}});
+}
+
+/* Dropout of nothing. */
+sley_status sl_dense_copy(const sl_dense_work *work, sl_rows in, sl_rows out) {
+  return sl_dense_drop(work, &(sl_mask){.p = 0}, in, out);
 }

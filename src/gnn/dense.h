@@ -12,13 +12,6 @@ typedef struct sl_rows {
   int64_t rows, cols, ld;
 } sl_rows;
 
-/* Values from one row to the next, where rows of cols values of so many bytes begin at multiples of 16 bytes.
- */
-static inline int64_t sl_rows_pitch(int64_t cols, int64_t value_bytes) {
-  const int64_t step = 16 / value_bytes;
-  return (cols + step - 1) / step * step;
-}
-
 /* Memory of the rank's device for rows x cols values, which begin at multiples of 16 bytes, so that kernels
  * load vectors. Freed by the second, which accepts one without memory. Errors: SLEY_ERR_OVERFLOW,
  * SLEY_ERR_MEMORY. */
@@ -74,5 +67,8 @@ typedef struct sl_mask {
   int64_t first_row;
 } sl_mask;
 sley_status sl_dense_drop(const sl_dense_work *work, const sl_mask *mask, sl_rows in, sl_rows out);
+
+/* out = in. */
+sley_status sl_dense_copy(const sl_dense_work *work, sl_rows in, sl_rows out);
 
 #endif

@@ -79,17 +79,12 @@ static sl_rows vector_of(const sl_layer *l, sl_rows vectors, int64_t h) {
   return upright(row);
 }
 
-/* Dropout of nothing is a copy. */
-static sley_status copy(const sl_layer *l, sl_rows from, sl_rows to) {
-  return sl_dense_drop(&l->work, &(sl_mask){.p = 0}, from, to);
-}
-
 /* The matrix of a parameter's vectors, out x heads. Of one head the vector itself is one. */
 static sley_status make_diagonal(const sl_layer *l, int parameter, int slot, sl_rows *out) {
   const sl_rows vectors = sl_layer_value(l, parameter);
   *out = l->heads > 1 ? l->rows[slot] : upright(vectors);
   for (int64_t h = 0; h < l->heads && l->heads > 1; h++)
-    SL_TRY(copy(l, vector_of(l, vectors, h), block_of(l, *out, h)));
+    SL_TRY(sl_dense_copy(&l->work, vector_of(l, vectors, h), block_of(l, *out, h)));
   return SLEY_OK;
 }
 
@@ -134,7 +129,7 @@ static sley_status vectors_back(sl_layer *l, int parameter, int slot, sl_rows t,
   sl_product more = {.a = scores, .transpose_b = true, .beta = 1};
   SL_TRY(sl_dense_multiply(&l->work, &(sl_product){.a = t, .transpose_a = true, .b = scores}, all));
   for (int64_t h = 0; h < l->heads && l->heads > 1; h++)
-    SL_TRY(copy(l, block_of(l, all, h), vector_of(l, gradient, h)));
+    SL_TRY(sl_dense_copy(&l->work, block_of(l, all, h), vector_of(l, gradient, h)));
   more.b = l->heads > 1 ? l->rows[slot] : upright(sl_layer_value(l, parameter)); /* as forward has made it */
   return sl_dense_multiply(&l->work, &more, dt);
 }

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "ops/row_pitch.h"
+
 extern const sl_layer_kind sl_layer_gcn, sl_layer_gin, sl_layer_sage, sl_layer_sage_max, sl_layer_gat;
 
 const sl_layer_kind *const sl_layer_kinds[] = {&sl_layer_gcn, &sl_layer_gin, &sl_layer_sage,
@@ -64,8 +66,8 @@ static sley_status open_maximum(sl_layer *l) {
 
 /* The features that the caller gives are read as they are. */
 static int64_t width_of_product(const sl_layer *l) {
-  const int64_t value = (int64_t)sley_dtype_bytes(l->work.dtype), width = l->update_first ? l->out : l->in;
-  return l->number == 0 && !l->update_first ? width : sl_rows_pitch(width, value);
+  const int64_t width = l->update_first ? l->out : l->in;
+  return l->number == 0 && !l->update_first ? width : sl_row_pitch(width, l->work.dtype);
 }
 
 sley_status sl_layer_open_update(sl_layer *layer) {

@@ -57,10 +57,6 @@ static sley_status take_memory(sl_parameters *p, uint64_t seed) {
   return take_unit(p);
 }
 
-_Static_assert((int)SLEY_TYPE_F32 == (int)SLEY_F32 && (int)SLEY_TYPE_F64 == (int)SLEY_F64 &&
-                   (int)SLEY_TYPE_F16 == (int)SLEY_F16 && (int)SLEY_TYPE_BF16 == (int)SLEY_BF16,
-               "dtypes are types of collectives");
-
 sley_status sl_parameters_open(sl_parameters *p, uint64_t seed) {
   SL_TRY(sl_agree(p->comm, take_memory(p, seed)));
   return sl_dense_create(

@@ -10,10 +10,6 @@
 #include "base/value.h"
 #include "io/npy.h"
 
-_Static_assert((int)SLEY_TYPE_F32 == (int)SLEY_F32 && (int)SLEY_TYPE_F64 == (int)SLEY_F64 &&
-                   (int)SLEY_TYPE_F16 == (int)SLEY_F16 && (int)SLEY_TYPE_BF16 == (int)SLEY_BF16,
-               "dtypes are types of arrays");
-
 enum { MEMBER_NAME = SL_ARRAY_NAME + 4 }; /* with .npy */
 
 static sley_status member_name(const char *name, char to[MEMBER_NAME]) {

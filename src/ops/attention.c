@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "ops/graph_memory.h"
+#include "ops/row_pitch.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -35,16 +36,13 @@ static bool add_part(int64_t count, int64_t each, int64_t *at, int64_t *bytes) {
          __builtin_add_overflow(*bytes, part / ALIGNMENT * ALIGNMENT, bytes);
 }
 
-/* The halo's rows of sources begin at multiples of so many bytes: behind the values are keys, so that devices
- * could not load vectors of most rows otherwise. */
-enum { ROW_ALIGNMENT = 16 };
-
 static int64_t source_width(const sley_attention *g) {
   return sl_features(&g->shape) + g->key_width;
 }
+/* Of the halo's rows: behind the values are keys, so that devices could not load vectors of most rows
+ * otherwise. */
 static int64_t source_ld(const sley_attention *g) {
-  const int64_t step = ROW_ALIGNMENT / (int64_t)sley_dtype_bytes(g->dtype);
-  return (source_width(g) + step - 1) / step * step;
+  return sl_row_pitch(source_width(g), g->dtype);
 }
 
 static sley_status lay_out(sley_attention *g) {
