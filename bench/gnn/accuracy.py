@@ -21,6 +21,8 @@ import tempfile
 
 import numpy as np
 
+import graphs
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 GRAPHS = {  # name: graph, features, labels, below DATA
     "cora": ("npz/cora.npz", "npz/cora.npz", "npz/cora.npz"),
@@ -32,26 +34,7 @@ MODELS = {"gcn": (64, 1), "gin": (64, 1), "sage": (64, 1), "gat": (8, 8)}  # hid
 TRAIN, VALID, RATE, DECAY, DROPOUT = 20, 30, 0.01, 5e-4, 0.5
 
 
-# ---- data
-
-def load(path, prefix=None):
-    """A matrix as SciPy has it."""
-    import scipy.io
-    import scipy.sparse
-    if not path.endswith(".npz"):
-        return scipy.sparse.csr_matrix(scipy.io.mmread(path))
-    with np.load(path, allow_pickle=False) as archive:
-        key = prefix if prefix + "shape" in archive else ""
-        return scipy.sparse.csr_matrix((archive[key + "data"], archive[key + "indices"], archive[key + "indptr"]),
-                                       shape=archive[key + "shape"])
-
-
-def labels_of(path):
-    if path.endswith(".npz"):
-        with np.load(path, allow_pickle=False) as archive:
-            return archive["labels"].astype(np.int64)
-    return np.loadtxt(path, dtype=np.int64)
-
+# ---- splits
 
 def draw_split(labels, seed):
     """A word for each row."""
@@ -86,12 +69,8 @@ class Rival:
         import torch
         self.torch = torch
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        a = load(files[0], "adj_")
-        a = ((a + a.T) != 0).tocoo()
-        x = load(files[1], "attr_").astype(np.float32).toarray()
-        sums = np.abs(x).sum(1, keepdims=True)
-        self.x = torch.from_numpy(x / np.where(sums > 0, sums, 1)).to(self.device)
-        self.index = torch.from_numpy(np.stack([a.row, a.col]).astype(np.int64)).to(self.device)
+        self.x = torch.from_numpy(graphs.features(files[1])).to(self.device)
+        self.index = torch.from_numpy(graphs.edges(files[0])).to(self.device)
         self.labels = torch.from_numpy(labels).to(self.device)
         self.classes = int(labels.max()) + 1
 
@@ -146,7 +125,7 @@ def measure(args, name, folder):
     if missing:
         print(f"{name}: skipped, there is no {missing[0]}")
         return []
-    labels = labels_of(files[2])
+    labels = graphs.labels(files[2])
     rival = Rival(files, labels) if args.only != "sley" else None
     found = []
     for model in args.models.split(","):

@@ -21,6 +21,8 @@ import torch
 import torch.nn.functional as F
 import torch_geometric.nn as pyg
 
+import graphs
+
 warnings.simplefilter("ignore")
 HIDDEN, HEADS, RATE, DECAY = 16, 4, 0.01, 5e-4
 LOSS_BOUND, GRADIENT_BOUND = 1e-3, 1e-5
@@ -34,17 +36,6 @@ NAMES = {
     "gat": {"weight": lambda c: c.lin.weight, "source": lambda c: c.att_src, "target": lambda c: c.att_dst, "bias": lambda c: c.bias},
 }
 TRANSPOSED = {"weight", "neighbours", "root", "weight1", "weight2"}
-
-
-def load(path):
-    import scipy.sparse
-    with np.load(path, allow_pickle=False) as archive:
-        def matrix(key):
-            return scipy.sparse.csr_matrix((archive[key + "data"], archive[key + "indices"], archive[key + "indptr"]), shape=archive[key + "shape"])
-        a, x, labels = matrix("adj_"), matrix("attr_").astype(np.float32).toarray(), archive["labels"].astype(np.int64)
-    a = ((a + a.T) != 0).tocoo()
-    sums = np.abs(x).sum(1, keepdims=True)
-    return np.stack([a.row, a.col]).astype(np.int64), x / np.where(sums > 0, sums, 1), labels
 
 
 def make_layers(model, features, classes, count):
@@ -121,7 +112,7 @@ def main():
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--device", default="auto")
     args = parser.parse_args()
-    data = load(args.graph)
+    data = graphs.edges(args.graph), graphs.features(args.graph), graphs.labels(args.graph)
     words = np.where(np.random.default_rng(1).random(data[2].size) < 0.1, "train", "test")
     with tempfile.TemporaryDirectory() as folder:
         split = os.path.join(folder, "split.txt")
