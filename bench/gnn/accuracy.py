@@ -9,9 +9,10 @@ by the sums of their rows, graphs made undirected.
 
 Graphs whose files DATA does not have are left out, which is said. What is not installed is left out, too.
 Usage: accuracy.py SLEY DATA [--graphs WORDS] [--models WORDS] [--splits N] [--seeds N] [--epochs N] [--device NAME]
-                   [--only sley|pyg] [--json FILE]
+                   [--jobs N] [--only sley|pyg] [--json FILE]
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import statistics
@@ -131,15 +132,19 @@ def measure(args, name, folder):
     for model in args.models.split(","):
         case = {"graph": name, "model": model}
         tests = {"sley": [], "pyg": []}
+        runs = []
         for split in range(args.splits):
             words = draw_split(labels, 1000 + split)
-            split_file = os.path.join(folder, "split.txt")
+            split_file = os.path.join(folder, f"{name}.{split}.txt")
             np.savetxt(split_file, words, fmt="%s")
-            for seed in range(1 + split * args.seeds, 1 + (split + 1) * args.seeds):
-                if args.only != "pyg":
-                    tests["sley"].append(run_sley(args, files, model, split_file, seed))
-                if rival:
-                    tests["pyg"].append(rival.run(args, model, words, seed))
+            runs += [(words, split_file, 1 + split * args.seeds + seed) for seed in range(args.seeds)]
+        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            if args.only != "pyg":
+                begun = [pool.submit(run_sley, args, files, model, split_file, seed) for _, split_file, seed in runs]
+            if rival:
+                tests["pyg"] = [rival.run(args, model, words, seed) for words, _, seed in runs]
+            if args.only != "pyg":
+                tests["sley"] = [one.result() for one in begun]
         case.update({who: summary(values) for who, values in tests.items() if values})
         line = ", ".join(f"{who} {100 * case[who]['mean']:.1f} +- {100 * case[who]['deviation']:.1f} %" for who in tests if who in case)
         print(f"{name:12} {model:5} {line}", flush=True)
@@ -157,6 +162,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--jobs", type=int, default=1, help="commands of Sley at a time")
     parser.add_argument("--only", choices=["sley", "pyg"])
     parser.add_argument("--json")
     args = parser.parse_args()
