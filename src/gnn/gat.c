@@ -13,16 +13,7 @@
 #include "gnn/layer.h"
 
 enum { WEIGHT, SOURCE_VECTOR, TARGET_VECTOR, BIAS };
-enum {
-  SOURCE,
-  GRADIENT_SOURCE,
-  QUERY,
-  GRADIENT_QUERY,
-  RESULT,
-  SOURCE_DIAGONAL,
-  TARGET_DIAGONAL,
-  GRADIENT_DIAGONAL
-};
+enum { SOURCE, QUERY, GRADIENT_QUERY, RESULT, SOURCE_DIAGONAL, TARGET_DIAGONAL, GRADIENT_DIAGONAL };
 
 static int64_t width(const sl_layer *l) {
   return l->out / l->heads;
@@ -37,8 +28,7 @@ static sley_status declare(sl_layer *l, sl_parameters *p) {
 }
 
 static sley_status take(sl_layer *l) {
-  for (int slot = SOURCE; slot <= GRADIENT_SOURCE; slot++)
-    SL_TRY(sl_layer_take_rows(l, slot, l->out + l->heads));
+  SL_TRY(sl_layer_take_rows(l, SOURCE, l->out + l->heads));
   for (int slot = QUERY; slot <= GRADIENT_QUERY; slot++)
     SL_TRY(sl_layer_take_rows(l, slot, l->heads));
   for (int slot = SOURCE_DIAGONAL; slot <= GRADIENT_DIAGONAL && l->heads > 1; slot++) {
@@ -135,7 +125,7 @@ static sley_status vectors_back(sl_layer *l, int parameter, int slot, sl_rows t,
 }
 
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
-  const sl_rows gradient = l->rows[GRADIENT_SOURCE], query = l->rows[GRADIENT_QUERY];
+  const sl_rows gradient = l->scratch, query = l->rows[GRADIENT_QUERY];
   const sl_rows t = sl_rows_columns(l->rows[SOURCE], 0, l->out, l->work.dtype),
                 dt = sl_rows_columns(gradient, 0, l->out, l->work.dtype),
                 dk = sl_rows_columns(gradient, l->out, l->heads, l->work.dtype);

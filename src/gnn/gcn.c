@@ -21,7 +21,7 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
 
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   SL_TRY(sl_dense_column_sums(&l->work, p->dy, sl_layer_grad(l, BIAS).data));
-  return sl_layer_update_back(l, WEIGHT, p->x, p->dy, p->dx);
+  return sl_layer_update_back(l, WEIGHT, p, p->y);
 }
 
 const sl_layer_kind sl_layer_gcn = {.updates = true,

@@ -10,7 +10,7 @@
 #include "gnn/layer.h"
 
 enum { WEIGHT_1, BIAS_1, WEIGHT_2, BIAS_2 };
-enum { HIDDEN, GRADIENT_HIDDEN };
+enum { HIDDEN };
 
 static sley_status declare(sl_layer *l, sl_parameters *p) {
   const double first = sl_layer_fan_in(l->in), second = sl_layer_fan_in(l->out);
@@ -20,18 +20,14 @@ static sley_status declare(sl_layer *l, sl_parameters *p) {
   return sl_layer_declare(l, p, BIAS_2, "bias2", 1, l->out, second);
 }
 
-static sley_status take(sl_layer *l) {
-  SL_TRY(sl_layer_take_rows(l, HIDDEN, l->out));
-  return sl_layer_take_rows(l, GRADIENT_HIDDEN, l->out);
-}
-
 static sley_status open(sl_layer *l) {
-  SL_TRY(sl_agree(l->work.comm, take(l)));
+  SL_TRY(sl_agree(l->work.comm, sl_layer_take_rows(l, HIDDEN, l->out)));
   return sl_layer_open_update(l);
 }
 
 static sley_status forward(sl_layer *l, const sl_pass *p) {
-  const sl_pass inner = {.x = p->x, .y = l->rows[HIDDEN], .act = SLEY_RELU, .same_x = p->same_x};
+  const sl_pass inner = {
+      .x = p->x, .y = l->rows[HIDDEN], .spare = p->spare, .act = SLEY_RELU, .same_x = p->same_x};
   const sl_product outer = {.a = l->rows[HIDDEN],
                             .b = sl_layer_value(l, WEIGHT_2),
                             .bias = sl_layer_value(l, BIAS_2).data,
@@ -41,8 +37,10 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
   return sl_dense_multiply(&l->work, &outer, p->y);
 }
 
+/* dH is where Y was, then the rest of the gradients where H was. */
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
-  const sl_rows h = l->rows[HIDDEN], dh = l->rows[GRADIENT_HIDDEN];
+  const sl_rows h = l->rows[HIDDEN], dh = p->y;
+  const sl_pass_back inner = {.x = p->x, .dy = dh, .dx = p->dx};
   const sl_product dw = {.a = h, .transpose_a = true, .b = p->dy},
                    back = {.a = p->dy, .b = sl_layer_value(l, WEIGHT_2), .transpose_b = true};
   SL_TRY(sl_dense_column_sums(&l->work, p->dy, sl_layer_grad(l, BIAS_2).data));
@@ -50,7 +48,7 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   SL_TRY(sl_dense_multiply(&l->work, &back, dh));
   SL_TRY(sl_dense_activate_grad(&l->work, SLEY_RELU, 0, h, dh));
   SL_TRY(sl_dense_column_sums(&l->work, dh, sl_layer_grad(l, BIAS_1).data));
-  return sl_layer_update_back(l, WEIGHT_1, p->x, dh, p->dx);
+  return sl_layer_update_back(l, WEIGHT_1, &inner, h);
 }
 
 const sl_layer_kind sl_layer_gin = {.updates = true,

@@ -45,8 +45,23 @@ static bool updates_first(const sl_layer *layer) {
   return layer->in > layer->out && layer->kind->sums;
 }
 
+static bool keeps_sums(const sl_layer *layer) {
+  return !updates_first(layer) && (layer->number == 0 || layer->in < layer->out || !layer->kind->sums);
+}
+
+/* Values of a row of D. */
+static int64_t width_back(const sl_layer *layer) {
+  return keeps_sums(layer) ? layer->in : layer->out;
+}
+
+static bool fits(const sl_layer *layer, int64_t width) {
+  return width <= sl_row_pitch(layer->out, layer->work.dtype);
+}
+
 int64_t sl_layer_scratch(const sl_layer *layer) {
-  return updates_first(layer) ? layer->out : layer->in;
+  if (!layer->kind->updates)
+    return layer->out + layer->heads;
+  return layer->number == 0 || fits(layer, width_back(layer)) ? 0 : width_back(layer);
 }
 
 static sley_status take_maximum(sl_layer *l) {
@@ -74,7 +89,7 @@ sley_status sl_layer_open_update(sl_layer *layer) {
   sl_dense_work *work = &layer->work;
   layer->update_first = updates_first(layer);
   sley_status status = SLEY_OK;
-  if (!layer->update_first)
+  if (keeps_sums(layer))
     status = sl_rows_take(work->comm, work->dtype, layer->local_rows, layer->in, &layer->between);
   SL_TRY(sl_agree(work->comm, status));
   return layer->kind->sums ? sl_products_take(layer->products, width_of_product(layer), &layer->product)
@@ -113,22 +128,20 @@ static sley_status aggregate_back(const sl_layer *l, sl_rows x, sl_rows dy, sl_r
                        : maximum_back(l, x, dy, dx);
 }
 
-/* T, or dT, in the memory that all layers share. */
-static sl_rows scratch_of(const sl_layer *l) {
-  return sl_rows_columns(l->scratch, 0, l->update_first ? l->out : l->in, l->work.dtype);
-}
-
 sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *p, bool add, const void *bias) {
   sl_product product = {.a = p->x, .b = sl_layer_value(layer, weight)};
+  sl_rows t = layer->between;
   if (layer->update_first) {
-    const sl_rows t = scratch_of(layer);
+    t = sl_rows_columns(p->spare, 0, layer->out, layer->work.dtype);
     SL_TRY(sl_dense_multiply(&layer->work, &product, t));
     SL_TRY(aggregate(layer, t, add, p->y));
     return sl_dense_activate(&layer->work, bias, p->act, p->slope, p->y);
   }
-  if (!p->same_x)
-    SL_TRY(aggregate(layer, p->x, false, layer->between));
-  product.a = layer->between;
+  if (!t.data)
+    t = sl_rows_columns(p->spare, 0, layer->in, layer->work.dtype);
+  if (!p->same_x || !layer->between.data)
+    SL_TRY(aggregate(layer, p->x, false, t));
+  product.a = t;
   product.beta = add;
   product.bias = bias;
   product.act = p->act;
@@ -136,20 +149,21 @@ sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *p, bool 
   return sl_dense_multiply(&layer->work, &product, p->y);
 }
 
-sley_status sl_layer_update_back(sl_layer *layer, int weight, sl_rows x, sl_rows dy, sl_rows dx) {
-  const bool first = layer->update_first;
-  const sl_rows dt = scratch_of(layer);
-  const sl_product dw = {.a = first ? x : layer->between, .transpose_a = true, .b = first ? dt : dy},
-                   back = {.a = first ? dt : dy, .b = sl_layer_value(layer, weight), .transpose_b = true};
-  if (first)
-    SL_TRY(aggregate_back(layer, x, dy, dt));
+sley_status sl_layer_update_back(sl_layer *layer, int weight, const sl_pass_back *p, sl_rows room) {
+  const int64_t width = width_back(layer);
+  const bool kept = keeps_sums(layer);
+  const sl_rows d = sl_rows_columns(fits(layer, width) ? room : layer->scratch, 0, width, layer->work.dtype);
+  const sl_product dw = {.a = kept ? layer->between : p->x, .transpose_a = true, .b = kept ? p->dy : d},
+                   back = {.a = kept ? p->dy : d, .b = sl_layer_value(layer, weight), .transpose_b = true};
+  if (!kept)
+    SL_TRY(aggregate_back(layer, p->x, p->dy, d));
   SL_TRY(sl_dense_multiply(&layer->work, &dw, sl_layer_grad(layer, weight)));
-  if (!dx.data)
+  if (!p->dx.data)
     return SLEY_OK;
-  if (first)
-    return sl_dense_multiply(&layer->work, &back, dx);
-  SL_TRY(sl_dense_multiply(&layer->work, &back, dt));
-  return aggregate_back(layer, x, dt, dx);
+  if (!kept)
+    return sl_dense_multiply(&layer->work, &back, p->dx);
+  SL_TRY(sl_dense_multiply(&layer->work, &back, d));
+  return aggregate_back(layer, p->x, d, p->dx);
 }
 
 void sl_layer_close(sl_layer *layer) {

@@ -18,18 +18,20 @@ typedef enum sl_norm {
 
 typedef struct sl_layer sl_layer;
 
-/* The rows of a forward call. y = act(layer(x)). same_x: x is that of the call before. */
+/* The rows of a forward call. y = act(layer(x)). same_x: x is that of the call before. spare: memory whose
+ * values nobody needs, as wide as any layer's y. */
 typedef struct sl_pass {
-  sl_rows x, y;
+  sl_rows x, y, spare;
   sley_activation act;
   double slope;
   bool same_x;
 } sl_pass;
 
 /* Of a backward call: x as it was; dy: the gradient with respect to what the activation was given; dx.data
- * NULL: not wanted. */
+ * NULL: not wanted, else it may be where dy is, unless the kind says dx_apart. y: the memory of what the
+ * layer gave, whose values nobody needs any more. */
 typedef struct sl_pass_back {
-  sl_rows x, dy, dx;
+  sl_rows x, y, dy, dx;
 } sl_pass_back;
 
 typedef struct sl_layer_kind {
@@ -39,6 +41,7 @@ typedef struct sl_layer_kind {
   sl_norm norm;
   sley_activation act; /* between layers */
   bool heads;          /* hidden layers have several */
+  bool dx_apart;       /* dx is not where dy is */
   /* Adds the parameters. Errors: SLEY_ERR_UNSUPPORTED (too many). */
   sley_status (*declare)(sl_layer *layer, sl_parameters *parameters);
   /* Operations on the graph and memory, which sl_layer_close frees. Collective, agreed. */
@@ -60,7 +63,7 @@ struct sl_layer {
   int64_t local_rows;    /* this rank's */
   sley_graph *graph;     /* of kinds that do not sum */
   sl_products *products; /* of those that do, else NULL */
-  sl_rows scratch;       /* that all layers share, as wide as any row between */
+  sl_rows scratch;       /* that all layers share, sl_layer_scratch columns at least */
   const sl_parameters *parameters;
   int parameter[SL_LAYER_PARAMETERS];
   sl_rows rows[SL_LAYER_ROWS]; /* memory that the kind has taken */
@@ -69,7 +72,7 @@ struct sl_layer {
   int32_t *arg; /* of a maximum */
   sley_attention *attention;
   void *saved;
-  sl_rows between; /* T of an update that aggregates first, which the gradient of W needs */
+  sl_rows between; /* T of an update that keeps it */
   bool update_first;
 };
 
@@ -98,26 +101,29 @@ sley_status sl_layer_take_rows(sl_layer *layer, int slot, int64_t cols);
  * rows of X that the entries of a row name. Sums of rows that W makes narrower are of X W, so that fewer
  * values are aggregated and travel:
  *
- *   update first      T = X W;  Y = act((Y +) N T + b)      dT = N^T dY;  dW = X^T dT;  dX = dT W^T
- *   else              T = N X;  Y = act((Y +) T W + b)      dW = T^T dY;  dT = dY W^T;  dX = N^T dT
+ *   update first      T = X W;  Y = act((Y +) N T + b)      D = N^T dY;  dW = X^T D;  dX = D W^T
+ *   T is not kept     T = N X;  Y = act((Y +) T W + b)      the same
+ *   T is kept         T = N X;  Y = act((Y +) T W + b)      dW = T^T dY;  D = dY W^T;  dX = N^T D
  *
  * with dY the gradient with respect to what act is given. N^T of a maximum gives each value to the entry that
- * was chosen. T of the second way stays where it is, and a pass with the same x does not make it again.
+ * was chosen. T is kept by the first layer, which needs no dX and whose next pass with the same x does not
+ * make it again; by layers that W makes wider, whose D is narrower so; and of maxima.
  *
  * Products are of rows rounded up to 16 bytes, where these are the network's own: what stands there does no
  * harm, and rows are loaded in vectors. */
 
-/* Values of a row of the scratch memory that an update needs. */
+/* Values of a row of the scratch memory that a layer needs, or 0. */
 int64_t sl_layer_scratch(const sl_layer *layer);
 
-/* Memory for T, and the aggregation. Collective, agreed. */
+/* Memory for T where it is kept, and the aggregation. Collective, agreed. */
 sley_status sl_layer_open_update(sl_layer *layer);
 
 /* weight: the slot of W, in x out. add: Y is added to. bias: NULL, or a value for each column. Collective. */
 sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *pass, bool add, const void *bias);
 
-/* dx.data NULL: not wanted. Collective. */
-sley_status sl_layer_update_back(sl_layer *layer, int weight, sl_rows x, sl_rows dy, sl_rows dx);
+/* dx.data NULL: not wanted; it may be where dy is. room: where D may be, or another row's memory that nobody
+ * needs, such as y of the pass. Collective. */
+sley_status sl_layer_update_back(sl_layer *layer, int weight, const sl_pass_back *pass, sl_rows room);
 
 /* Frees what open has made; accepts one that it has failed for, or that it has not seen. Collective. */
 void sl_layer_close(sl_layer *layer);

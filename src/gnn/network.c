@@ -70,20 +70,26 @@ static sley_status take_rows(const sley_gnn *gnn, int64_t cols, sl_rows *out) {
   return sl_rows_take(gnn->comm, gnn->work.dtype, gnn->rows, cols, out);
 }
 
+/* Dropout of what relu gives is made in place: relu' is 1 where a value above 0 was kept, and where it was
+ * not its gradient is 0 already. */
+static bool drops_apart(const sley_gnn *gnn, int i) {
+  return gnn->options.dropout > 0 && (i == 0 || gnn->layer[i].kind->act != SLEY_RELU);
+}
+
 static sley_status take_all_rows(sley_gnn *gnn) {
-  int64_t widest = 0, between = 0;
+  int64_t widest = 0, scratch = 0;
   for (int i = 0; i < gnn->options.layers; i++) {
     const sl_layer *l = &gnn->layer[i];
     widest = l->out > widest ? l->out : widest;
-    between = sl_layer_scratch(l) > between ? sl_layer_scratch(l) : between;
-    if (gnn->options.dropout > 0)
+    scratch = sl_layer_scratch(l) > scratch ? sl_layer_scratch(l) : scratch;
+    if (drops_apart(gnn, i))
       SL_TRY(take_rows(gnn, l->in, &gnn->given[i]));
     SL_TRY(take_rows(gnn, l->out, &gnn->gave[i]));
   }
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < (gnn->layer[0].kind->dx_apart ? 2 : 1); i++)
     SL_TRY(take_rows(gnn, widest, &gnn->gradient[i]));
-  if (gnn->layer[0].kind->updates)
-    SL_TRY(take_rows(gnn, between, &gnn->scratch));
+  if (scratch > 0)
+    SL_TRY(take_rows(gnn, scratch, &gnn->scratch));
   return gnn->comm->device->ops->alloc(gnn->comm->device, 2 * (int64_t)sizeof *gnn->sums, "a loss",
                                        (void **)&gnn->sums);
 }
@@ -96,7 +102,8 @@ static sley_status open(sley_gnn *gnn) {
     gnn->layer[i].local_rows = gnn->rows;
     gnn->layer[i].graph = gnn->graph;
     gnn->layer[i].products = kind->sums ? &gnn->products : NULL;
-    gnn->layer[i].scratch = gnn->scratch;
+    gnn->layer[i].scratch =
+        sl_rows_columns(gnn->scratch, 0, sl_layer_scratch(&gnn->layer[i]), gnn->work.dtype);
     SL_TRY(gnn->layer[i].kind->open(&gnn->layer[i]));
   }
   return sl_dense_create(
@@ -133,7 +140,7 @@ static sl_mask mask_of(const sley_gnn *gnn, int layer, int64_t step) {
 
 /* What layer i was given, where x is the features. */
 static sl_rows input_of(const sley_gnn *gnn, sl_rows x, int i, bool dropped) {
-  return dropped ? gnn->given[i] : i > 0 ? gnn->gave[i - 1] : x;
+  return dropped && gnn->given[i].data ? gnn->given[i] : i > 0 ? gnn->gave[i - 1] : x;
 }
 
 static sley_activation activation_after(const sley_gnn *gnn, int i) {
@@ -151,10 +158,11 @@ sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t 
   for (int i = 0; i < gnn->options.layers; i++) {
     if (drops) {
       const sl_mask mask = mask_of(gnn, i, step);
-      SL_TRY(sl_dense_drop(&gnn->work, &mask, input_of(gnn, x, i, false), gnn->given[i]));
+      SL_TRY(sl_dense_drop(&gnn->work, &mask, input_of(gnn, x, i, false), input_of(gnn, x, i, true)));
     }
     const sl_pass pass = {.x = input_of(gnn, x, i, drops),
                           .y = gnn->gave[i],
+                          .spare = gnn->gradient[0],
                           .act = activation_after(gnn, i),
                           .slope = ALPHA,
                           .same_x = i == 0 && kept};
@@ -168,9 +176,10 @@ sl_rows sl_network_logits(const sley_gnn *gnn) {
   return gnn->gave[gnn->options.layers - 1];
 }
 
-/* The first columns of one of the two gradients: that of what layer i gave. */
+/* Of what layer i gave. */
 static sl_rows gradient_of(const sley_gnn *gnn, int i) {
-  return sl_rows_columns(gnn->gradient[i % 2], 0, gnn->layer[i].out, gnn->work.dtype);
+  return sl_rows_columns(gnn->gradient[gnn->layer[i].kind->dx_apart ? i % 2 : 0], 0, gnn->layer[i].out,
+                         gnn->work.dtype);
 }
 
 static sley_status run_loss(const sley_gnn *gnn, const int32_t *label, double scale, bool gradient) {
@@ -205,7 +214,7 @@ sley_status sl_network_loss(sley_gnn *gnn, const int32_t *label, bool gradient, 
 sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step) {
   const bool drops = gnn->options.dropout > 0;
   for (int i = gnn->options.layers - 1; i >= 0; i--) {
-    sl_pass_back pass = {.x = input_of(gnn, x, i, drops), .dy = gradient_of(gnn, i)};
+    sl_pass_back pass = {.x = input_of(gnn, x, i, drops), .y = gnn->gave[i], .dy = gradient_of(gnn, i)};
     if (i > 0)
       pass.dx = gradient_of(gnn, i - 1);
     SL_TRY(sl_dense_activate_grad(&gnn->work, activation_after(gnn, i), ALPHA, gnn->gave[i], pass.dy));

@@ -18,8 +18,9 @@ struct sley_gnn {
   int64_t rows;         /* this rank's */
   int64_t first_row;    /* of all ranks' rows, this rank's first */
   sl_layer *layer;      /* options.layers of them */
-  /* of each layer: what it was given after dropout (layer 0 without dropout: nothing), what it gave, and the
-   * gradients of both, of which all layers share two */
+  /* Of each layer: what it was given after dropout, where that is not made in place; and what it gave. The
+   * gradient of what layers give, or of two layers in turn where a kind wants them apart; forward calls take
+   * that memory for what they need meanwhile. */
   sl_rows *given, *gave, gradient[2];
   sl_rows scratch; /* of all layers */
   bool kept_input; /* layer 0 has what it makes of x without dropout */

@@ -2,8 +2,8 @@
 /* GraphSAGE: Y = act(X Wr + M(X) Wn + b), where M is the mean, or the maximum, of the rows of X that the
  * entries of a row of A name. A mean is a sum of values 1 / entries.
  *
- *   backward   dWr = X^T dY;  db = the sum of the rows of dY;  dWn and dX: see sl_layer_update;  dX += dY
- * Wr^T
+ *   backward   dWr = X^T dY;  db = the sum of the rows of dY;  dWn and dX: see sl_layer_update;
+ *              dX += dY Wr^T
  *
  * Source: Hamilton, Ying and Leskovec, NIPS 2017, algorithm 1. */
 #include "gnn/layer.h"
@@ -22,9 +22,11 @@ static sley_status open(sl_layer *l) {
 }
 
 static sley_status forward(sl_layer *l, const sl_pass *p) {
-  const sl_product root = {.a = p->x, .b = sl_layer_value(l, ROOT)};
+  const void *bias = sl_layer_value(l, BIAS).data;
+  const bool early = p->act == SLEY_NO_ACTIVATION; /* then b may be added with the first product */
+  const sl_product root = {.a = p->x, .b = sl_layer_value(l, ROOT), .bias = early ? bias : NULL};
   SL_TRY(sl_dense_multiply(&l->work, &root, p->y));
-  return sl_layer_update(l, NEIGHBOURS, p, true, sl_layer_value(l, BIAS).data);
+  return sl_layer_update(l, NEIGHBOURS, p, true, early ? NULL : bias);
 }
 
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
@@ -32,7 +34,7 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
                    back = {.a = p->dy, .b = sl_layer_value(l, ROOT), .transpose_b = true, .beta = 1};
   SL_TRY(sl_dense_column_sums(&l->work, p->dy, sl_layer_grad(l, BIAS).data));
   SL_TRY(sl_dense_multiply(&l->work, &dw, sl_layer_grad(l, ROOT)));
-  SL_TRY(sl_layer_update_back(l, NEIGHBOURS, p->x, p->dy, p->dx));
+  SL_TRY(sl_layer_update_back(l, NEIGHBOURS, p, p->y));
   return p->dx.data ? sl_dense_multiply(&l->work, &back, p->dx) : SLEY_OK;
 }
 
@@ -40,6 +42,7 @@ const sl_layer_kind sl_layer_sage = {.updates = true,
                                      .sums = true,
                                      .norm = SL_NORM_MEAN,
                                      .act = SLEY_RELU,
+                                     .dx_apart = true,
                                      .declare = declare,
                                      .open = open,
                                      .forward = forward,
@@ -48,6 +51,7 @@ const sl_layer_kind sl_layer_sage = {.updates = true,
 const sl_layer_kind sl_layer_sage_max = {.updates = true,
                                          .norm = SL_NORM_NONE,
                                          .act = SLEY_RELU,
+                                         .dx_apart = true,
                                          .declare = declare,
                                          .open = open,
                                          .forward = forward,
