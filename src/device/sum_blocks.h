@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How sums over many rows are cut, by shapes alone: each block of rows is summed from its first row to its
- * last, and the blocks' sums are added in ascending order. */
+ * last; the sums of each SL_SUM_GROUP blocks that follow each other are added in ascending order, from 0; and
+ * so are then the groups' sums. */
 #ifndef SLEY_DEVICE_SUM_BLOCKS_H
 #define SLEY_DEVICE_SUM_BLOCKS_H
 
@@ -8,7 +9,7 @@
 
 /* Rows of a block are a multiple of SL_SUM_ROWS; no more sums of blocks than SL_SUMS_MOST are kept, 32 MiB.
  */
-enum { SL_SUM_ROWS = 256, SL_SUMS_MOST = 1 << 22 };
+enum { SL_SUM_ROWS = 256, SL_SUMS_MOST = 1 << 22, SL_SUM_GROUP = 64 };
 
 /* Rows of a block, where each row has cols values that are summed. */
 static inline int64_t sl_sum_rows(int64_t rows, int64_t cols) {

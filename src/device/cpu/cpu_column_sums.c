@@ -37,6 +37,16 @@ static sley_status sum_blocks(void *context, int64_t begin, int64_t end, int thr
   return SLEY_OK;
 }
 
+/* Of the group of blocks that begins with `first`. */
+static void add_group(const column_sums *s, int64_t first, int64_t j, int64_t count, double *sums) {
+  double group[COLUMNS] = {0};
+  for (int64_t b = first; b < first + SL_SUM_GROUP && b < s->blocks; b++)
+    for (int64_t c = 0; c < count; c++)
+      group[c] += s->sums[b * s->a->cols + j + c];
+  for (int64_t c = 0; c < count; c++)
+    sums[c] += group[c];
+}
+
 static sley_status sum_columns(void *context, int64_t begin, int64_t end, int thread) {
   const column_sums *s = context;
   double sums[COLUMNS];
@@ -45,9 +55,8 @@ static sley_status sum_columns(void *context, int64_t begin, int64_t end, int th
     const int64_t count = end - j < COLUMNS ? end - j : COLUMNS;
     for (int64_t c = 0; c < count; c++)
       sums[c] = 0;
-    for (int64_t b = 0; b < s->blocks; b++)
-      for (int64_t c = 0; c < count; c++)
-        sums[c] += s->sums[b * s->a->cols + j + c];
+    for (int64_t b = 0; b < s->blocks; b += SL_SUM_GROUP)
+      add_group(s, b, j, count, sums);
     sl_doubles_store(s->a->out, s->a->dtype, j, count, sums);
   }
   return SLEY_OK;

@@ -131,9 +131,14 @@ static sley_status work_on_blocks(void *context, int64_t begin, int64_t end, int
 
 static void add_blocks(const loss *l, int64_t blocks, double *to) {
   to[0] = to[1] = 0;
-  for (int64_t b = 0; b < blocks; b++) {
-    to[0] += l->sums[b][0];
-    to[1] += l->sums[b][1];
+  for (int64_t first = 0; first < blocks; first += SL_SUM_GROUP) {
+    double group[2] = {0};
+    for (int64_t b = first; b < first + SL_SUM_GROUP && b < blocks; b++) {
+      group[0] += l->sums[b][0];
+      group[1] += l->sums[b][1];
+    }
+    to[0] += group[0];
+    to[1] += group[1];
   }
 }
 

@@ -34,14 +34,18 @@ __device__ void load_panels(const sl_gemm_args &a, int64_t row, int64_t col, int
   }
 }
 
-template <class T> __device__ void finish(const sl_gemm_args &a, int64_t row, int64_t col, double sum) {
-  T *c = static_cast<T *>(a.c) + row * a.ldc + col;
+/* The value of column col: c is what was there, and becomes what is to be. */
+template <class T> __device__ void finish_value(const sl_gemm_args &a, int64_t col, double sum, T *c) {
   double v = a.alpha == 0 ? 0 : a.alpha * sum;
   if (a.beta != 0)
     v += a.beta * double_at(c, 0);
   if (a.bias)
     v += double_at(static_cast<const T *>(a.bias), col);
   set_double(c, 0, activated(a.act, a.slope, v));
+}
+
+template <class T> __device__ void finish(const sl_gemm_args &a, int64_t row, int64_t col, double sum) {
+  finish_value(a, col, sum, static_cast<T *>(a.c) + row * a.ldc + col);
 }
 
 template <class T> __device__ void make_tile(const sl_gemm_args &a, int64_t row, int64_t col) {
@@ -87,11 +91,41 @@ __global__ void __launch_bounds__(DENSE_THREADS) multiply(const __grid_constant_
       make_tile<T>(a, row, col);
 }
 
-template <class T> __global__ void __launch_bounds__(DENSE_THREADS) finish_all(const sl_gemm_args a) {
-  for (int64_t i = thread_number(); i < a.m * a.n; i += thread_count()) {
-    const dense_place at = place_of(i, a.n);
-    finish<T>(a, at.row, at.col, 0);
+/* Neighbours in a row, loaded and stored together where rows begin at multiples of their bytes. */
+template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) few_values { T v[4]; };
+enum { FEW = 4 };
+
+/* A thread for FEW neighbours. */
+template <class T>
+__global__ void __launch_bounds__(DENSE_THREADS) finish_all(const sl_gemm_args a, bool aligned) {
+  const int64_t across = (a.n + FEW - 1) / FEW;
+  for (int64_t i = thread_number(); i < a.m * across; i += thread_count()) {
+    const dense_place at = place_of(i, across);
+    const int64_t col = at.col * FEW;
+    T *c = static_cast<T *>(a.c) + at.row * a.ldc + col;
+    if (!aligned || col + FEW > a.n) {
+      for (int64_t j = col; j < col + FEW && j < a.n; j++)
+        finish<T>(a, at.row, j, 0);
+      continue;
+    }
+    few_values<T> values = {};
+    if (a.beta != 0)
+      values = *reinterpret_cast<const few_values<T> *>(c);
+#pragma unroll
+    for (int j = 0; j < FEW; j++)
+      finish_value<T>(a, col + j, 0, &values.v[j]);
+    *reinterpret_cast<few_values<T> *>(c) = values;
   }
+}
+
+void launch_finish(sl_queue *queue, const sl_gemm_args &a) {
+  with_type(a.dtype, [&](auto type) {
+    using T = decltype(type);
+    const bool aligned = a.ldc % FEW == 0 && reinterpret_cast<uintptr_t>(a.c) % alignof(few_values<T>) == 0;
+    finish_all<T>
+        <<<dense_blocks(queue, a.m * ((a.n + FEW - 1) / FEW)), DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(
+            a, aligned);
+  });
 }
 
 sley_status gemm_run(sl_queue *queue, const sl_kernel_args *args) {
@@ -117,10 +151,7 @@ sley_status sl_cuda_gemm_in_order(sl_queue *queue, const sl_gemm_args *a) {
                   static_cast<unsigned>(across < MOST_ACROSS ? across : MOST_ACROSS));
   SL_TRY(sl_cuda_use(queue->device));
   if (a->k == 0 || a->alpha == 0) { /* no terms */
-    with_type(a->dtype, [&](auto type) {
-      finish_all<decltype(type)>
-          <<<dense_blocks(queue, a->m * a->n), DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(*a);
-    });
+    launch_finish(queue, *a);
     return sl_cuda_launched(queue, "dense product");
   }
   with_type(a->dtype, [&](auto type) {
@@ -134,10 +165,7 @@ sley_status sl_cuda_gemm_finish(sl_queue *queue, const sl_gemm_args *a) {
   rest.alpha = 0;
   rest.beta = 1;
   SL_TRY(sl_cuda_use(queue->device));
-  with_type(a->dtype, [&](auto type) {
-    finish_all<decltype(type)>
-        <<<dense_blocks(queue, a->m * a->n), DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(rest);
-  });
+  launch_finish(queue, rest);
   return sl_cuda_launched(queue, "bias and activation");
 }
 

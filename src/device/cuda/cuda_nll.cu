@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log-softmax and the negative log-likelihood: a warp for each row, whose lanes are those of the definition;
- * a block of threads for each block of rows, of which one thread adds the losses up. */
+/* Log-softmax and the negative log-likelihood: a block of threads for each block of rows. It lists the rows
+ * that something is to be computed for, each of which a warp takes, whose lanes are those of the definition;
+ * the outputs of the others are zeros. One thread adds the losses up. */
 #include "device/cuda/dense.cuh"
 
 namespace {
@@ -40,53 +41,103 @@ template <class T> __device__ double loss_of_row(const sl_nll_args &a, const T *
   return (r.most - double_at(z, label)) + r.log_sum;
 }
 
-template <class T> __device__ double work_on_row(const sl_nll_args &a, int64_t i, int lane) {
+template <class T> __device__ double work_on_row(const sl_nll_args &a, int64_t i, int label, int lane) {
   const T *z = static_cast<const T *>(a.logits) + i * a.ld;
-  const int label = a.label[i];
-  const bool counts = label != -1 || a.log_probs; /* else its outputs are zeros */
-  const row_figures r = counts ? figures_of_row(a, z, lane) : row_figures{0, 1, 0};
+  const row_figures r = figures_of_row(a, z, lane);
   const double lost = loss_of_row(a, z, label, r);
   const double scale = label >= 0 && label < a.classes ? a.grad_scale : static_cast<double>(NAN);
   __syncwarp(); /* outputs may lie where the logits do */
   for (int64_t j = lane; j < a.classes && (a.log_probs || a.grad); j += SL_NLL_LANES) {
-    const double v = counts ? double_at(z, j) - r.most : 0;
+    const double v = double_at(z, j) - r.most;
     if (a.log_probs)
       set_double(static_cast<T *>(a.log_probs), i * a.ld_log_probs + j, v - r.log_sum);
     if (a.grad)
       set_double(static_cast<T *>(a.grad), i * a.ld_grad + j,
                  label == -1 ? 0 : scale * (sl_exp(v) / r.sum - (j == label ? 1 : 0)));
   }
-  if (a.row_loss && lane == 0)
-    a.row_loss[i] = lost;
   return lost;
+}
+
+/* A thread has a row of those that are read together. */
+static_assert(SL_SUM_ROWS == DENSE_THREADS, "rows of a block");
+
+struct listed_rows {
+  int label[SL_SUM_ROWS];
+  double loss[SL_SUM_ROWS]; /* of the row that stands there in the list */
+  short row[SL_SUM_ROWS];   /* ascending */
+  int of_warp[WARPS], labelled[WARPS];
+};
+
+/* Lists the rows that have a label, or all if there is more to make of them, and returns how many they are.
+ * *labelled += those that have one. All threads of the block. */
+__device__ int list_rows(const sl_nll_args &a, int64_t first, int64_t count, listed_rows &list,
+                         double *labelled) {
+  const int lane = threadIdx.x % SL_NLL_LANES, warp = threadIdx.x / SL_NLL_LANES;
+  const bool there = threadIdx.x < count;
+  const int label = there ? a.label[first + threadIdx.x] : -1;
+  const bool wanted = there && (label != -1 || a.log_probs);
+  const unsigned those = __ballot_sync(~0u, wanted), with_label = __ballot_sync(~0u, label != -1);
+  list.label[threadIdx.x] = label;
+  if (lane == 0) {
+    list.of_warp[warp] = __popc(those);
+    list.labelled[warp] = __popc(with_label);
+  }
+  if (a.row_loss && there && !wanted)
+    a.row_loss[first + threadIdx.x] = 0;
+  __syncthreads();
+  int before = 0, all = 0;
+  for (int w = 0; w < WARPS; w++) {
+    before += w < warp ? list.of_warp[w] : 0;
+    all += list.of_warp[w];
+    *labelled += list.labelled[w];
+  }
+  if (wanted)
+    list.row[before + __popc(those & ((1u << lane) - 1))] = static_cast<short>(threadIdx.x);
+  __syncthreads();
+  return all;
+}
+
+/* Gradients of rows without a label, where nothing else is made of them. */
+template <class T>
+__device__ void clear_rows(const sl_nll_args &a, int64_t first, int64_t count, const int *label) {
+  const int lane = threadIdx.x % SL_NLL_LANES, warp = threadIdx.x / SL_NLL_LANES;
+  for (int64_t i = warp; i < count && a.grad && !a.log_probs; i += WARPS)
+    for (int64_t j = lane; j < a.classes && label[i] == -1; j += SL_NLL_LANES)
+      set_double(static_cast<T *>(a.grad), (first + i) * a.ld_grad + j, 0);
 }
 
 /* sums: NULL, or two for each block of rows. */
 template <class T>
 __global__ void __launch_bounds__(DENSE_THREADS)
     work_on_blocks(const sl_nll_args a, int64_t block_rows, int64_t blocks, double *sums) {
-  __shared__ double loss[SL_SUM_ROWS];
+  __shared__ listed_rows list;
   const int lane = threadIdx.x % SL_NLL_LANES, warp = threadIdx.x / SL_NLL_LANES;
   for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
     const int64_t end = (block + 1) * block_rows < a.rows ? (block + 1) * block_rows : a.rows;
-    double sum = 0, counted = 0;
+    double sum = 0, labelled = 0;
     for (int64_t first = block * block_rows; first < end; first += SL_SUM_ROWS) {
       const int64_t count = end - first < SL_SUM_ROWS ? end - first : SL_SUM_ROWS;
-      for (int64_t i = warp; i < count; i += WARPS) {
-        const double lost = work_on_row<T>(a, first + i, lane);
-        if (lane == 0)
-          loss[i] = lost;
+      const int listed = list_rows(a, first, count, list, &labelled);
+      clear_rows<T>(a, first, count, list.label);
+      for (int n = warp; n < listed; n += WARPS) {
+        const int row = list.row[n];
+        const double lost = work_on_row<T>(a, first + row, list.label[row], lane);
+        if (lane == 0) {
+          list.loss[n] = lost;
+          if (a.row_loss)
+            a.row_loss[first + row] = lost;
+        }
       }
       __syncthreads();
-      for (int64_t i = 0; i < count && threadIdx.x == 0 && sums; i++) {
-        sum += loss[i];
-        counted += a.label[first + i] != -1;
-      }
+      if (threadIdx.x == 0 && sums)
+#pragma unroll 8
+        for (int n = 0; n < listed; n++)
+          sum += list.loss[n];
       __syncthreads();
     }
     if (threadIdx.x == 0 && sums) {
       sums[2 * block] = sum;
-      sums[2 * block + 1] = counted;
+      sums[2 * block + 1] = labelled;
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "device/cuda/cuda.h"
 #include "device/cuda/values.cuh"
 #include "device/exp.h"
+#include "device/sum_blocks.h"
 
 namespace sley {
 
@@ -58,39 +59,41 @@ static __device__ __forceinline__ dense_place place_of(int64_t i, int64_t cols) 
   return {row, static_cast<uint32_t>(i) - row * static_cast<uint32_t>(cols)};
 }
 
-/* The sums of blocks of rows (sum_blocks.h), `cols` of each block, are added in ascending order of blocks.
- * That is one chain of sums for each column, so what is added next is loaded by all threads of a block
- * meanwhile. store(col, sum) by one thread. A block of threads takes SUM_COLS columns: dense_sum_blocks. */
-enum { SUM_COLS = 32, SUM_TILE = 128 };
+/* Adds the sums of blocks of rows, `cols` of each block, as sum_blocks.h says: a thread adds those of a group
+ * of blocks, one thread the groups' sums, store(col, sum). A block of threads takes SUM_COLS columns:
+ * dense_sum_blocks. */
+enum { SUM_COLS = 8, SUM_AHEAD = 16 };
 
 template <class Store>
 __global__ void __launch_bounds__(DENSE_THREADS)
     add_sums(int64_t blocks, int64_t cols, const double *sums, Store store) {
-  constexpr int EACH = SUM_TILE * SUM_COLS / DENSE_THREADS, ROWS = DENSE_THREADS / SUM_COLS;
-  __shared__ double tile[SUM_TILE][SUM_COLS];
+  constexpr int GROUPS = DENSE_THREADS / SUM_COLS;
+  __shared__ double of_group[GROUPS][SUM_COLS];
   const int lane = static_cast<int>(threadIdx.x) % SUM_COLS, row = static_cast<int>(threadIdx.x) / SUM_COLS;
-  const int64_t col = static_cast<int64_t>(blockIdx.x) * SUM_COLS + lane;
-  double sum = 0;
-  for (int64_t first = 0; first < blocks; first += SUM_TILE) {
-    double next[EACH];
+  const int64_t col = static_cast<int64_t>(blockIdx.x) * SUM_COLS + lane,
+                groups = (blocks + SL_SUM_GROUP - 1) / SL_SUM_GROUP;
+  double all = 0;
+  for (int64_t first = 0; first < groups; first += GROUPS) {
+    const int64_t begin = (first + row) * SL_SUM_GROUP,
+                  end = begin + SL_SUM_GROUP < blocks ? begin + SL_SUM_GROUP : blocks;
+    double sum = 0;
+    for (int64_t block = begin; block < end && col < cols; block += SUM_AHEAD) {
+      double next[SUM_AHEAD];
 #pragma unroll
-    for (int u = 0; u < EACH; u++) {
-      const int64_t block = first + u * ROWS + row;
-      next[u] = block < blocks && col < cols ? __ldg(sums + block * cols + col) : 0;
+      for (int u = 0; u < SUM_AHEAD; u++)
+        next[u] = block + u < end ? __ldg(sums + (block + u) * cols + col) : 0;
+#pragma unroll
+      for (int u = 0; u < SUM_AHEAD; u++)
+        sum += next[u];
     }
+    of_group[row][lane] = sum;
     __syncthreads();
-#pragma unroll
-    for (int u = 0; u < EACH; u++)
-      tile[u * ROWS + row][lane] = next[u];
+    for (int i = 0; i < GROUPS && first + i < groups && row == 0; i++)
+      all += of_group[i][lane];
     __syncthreads();
-    const int count = blocks - first < SUM_TILE ? static_cast<int>(blocks - first) : SUM_TILE;
-    if (row == 0)
-#pragma unroll 16
-      for (int i = 0; i < count; i++)
-        sum += tile[i][lane];
   }
   if (row == 0 && col < cols)
-    store(col, sum);
+    store(col, all);
 }
 
 static inline unsigned dense_sum_blocks(int64_t cols) {
