@@ -26,8 +26,8 @@
 enum { MESSAGE_BYTES = 512, MOST_RANKS = 256, MOST_LAYERS = 64, MOST_EPOCHS = 1000000 };
 
 typedef struct gnn_settings {
-  const char *features, *labels, *split, *model, *optimizer, *algo, *wire, *device, *transport, *out, *plot,
-      *json;
+  const char *features, *labels, *split, *model, *optimizer, *algo, *kernel, *wire, *device, *transport, *out,
+      *plot, *json;
   int64_t layers, hidden, heads, epochs, patience, every, ranks, threads, seed, train, valid;
   double rate, decay, dropout;
   bool undirected, normalize, reproducible, fresh, resume;
@@ -168,6 +168,12 @@ static const cli_option own_options[] = {
      .offset = AT(algo),
      .help = "how sums over entries go (gcn, gin, sage): an algorithm of sley spmm; auto: the one predicted "
              "fastest"},
+    {.name = "kernel",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(kernel),
+     .help = "the device's kernel that makes these sums (sley info lists them); auto: for each part the "
+             "cheapest that serves it"},
     {.name = "wire",
      .kind = CLI_CHOICE,
      .value = "TYPE",
@@ -245,6 +251,7 @@ static const gnn_settings defaults = {.model = "gcn",
                                       .train = 20,
                                       .valid = 30,
                                       .algo = "auto",
+                                      .kernel = "auto",
                                       .wire = "none",
                                       .every = 10,
                                       .seed = 1};
@@ -339,6 +346,7 @@ static json_t *report_json(const cli_gnn_training *t, const gnn_settings *s, con
   cli_json_int(&all, "hidden", s->hidden);
   cli_json_int(&all, "seed", s->seed);
   cli_json_text(&all, "aggregate", s->algo);
+  cli_json_text(&all, "kernel", s->kernel);
   cli_json_text(&all, "wire", s->wire);
   cli_json_text(&all, "device", r->found);
   cli_json_text(&all, "transport", r->transport);
@@ -476,6 +484,7 @@ static cli_gnn_training training_of(const gnn_settings *s, const cli_gnn_data *d
   t.model.seed = (uint64_t)s->seed;
   t.model.reproducible = s->reproducible;
   t.model.algo = s->algo;
+  t.model.kernel = s->kernel;
   t.model.wire = s->wire;
   t.model.same_x = !s->fresh;
   return t;

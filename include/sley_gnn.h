@@ -57,9 +57,14 @@ typedef struct sley_gnn_options {
   const char *algo, *wire;
   bool same_x; /* x has the same values in all calls: what the first layer sums of them is made once, where it
                 * sums first and nothing is dropped */
+  const char *kernel; /* the device's kernel that sums over entries (GCN, GIN, SAGE), one of sley_kernels(),
+                       * as in sley_plan_options; default NULL, "auto". It outlives the network */
 } sley_gnn_options;
 #define SLEY_GNN_OPTIONS_INIT                                                                                \
-  { sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL, false }
+  {                                                                                                          \
+    sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL, false, \
+        NULL                                                                                                 \
+  }
 
 /* Makes a network. block: this rank's rows of A, which is square, columns numbered globally; it is read
  * during the call only. row_begin: size + 1 numbers, as for sley_plan_create. Ended by sley_gnn_destroy,

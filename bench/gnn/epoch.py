@@ -26,7 +26,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import warnings
 
@@ -42,6 +41,10 @@ except ImportError:
 
 warnings.simplefilter("ignore")
 HERE = os.path.dirname(os.path.abspath(__file__))
+BENCH = os.path.dirname(HERE)
+sys.path[:0] = [BENCH, os.path.join(BENCH, "gpu")]
+import sley_file  # noqa: E402
+from memory_watch import MemoryWatch  # noqa: E402
 WIDTHS = [100, 128, 128, 47]
 RATE, DECAY = 0.01, 5e-4
 LABELLED = 0.1  # of the rows
@@ -59,15 +62,11 @@ def draw(random_, number):
 
 
 class Graph:
-    """A .sley file (src/io/cache.h), and labels, on the device."""
+    """A .sley file, and labels, on the device."""
 
     def __init__(self, path, labels):
-        head = np.fromfile(path, np.uint32, 6)
-        rows, _, self.nnz = (int(n) for n in np.fromfile(path, np.int64, 3, offset=24))
-        begin = np.fromfile(path, np.int64, rows + 1, offset=128)
-        at = -(-(128 + 8 * (rows + 1)) // 64) * 64
-        col = np.fromfile(path, np.int64 if head[5] else np.int32, self.nnz, offset=at)
-        self.rows = rows
+        rows, _, begin, col = sley_file.read(path)
+        self.rows, self.nnz = rows, col.size
         self.row = torch.from_numpy(np.repeat(np.arange(rows), np.diff(begin))).cuda()
         self.col = torch.from_numpy(col.astype(np.int64)).cuda()
         self.x = torch.randn(rows, WIDTHS[0], device="cuda")
@@ -180,28 +179,8 @@ def rival_case(graph, kind, name, epochs):
 
 # ---- Sley
 
-class MemoryWatch:
-    """How much of the first device others take meanwhile."""
-
-    def __enter__(self):
-        self.before = self.least = torch.cuda.mem_get_info(0)[0]
-        self.ends = threading.Event()
-        self.thread = threading.Thread(target=self.watch)
-        self.thread.start()
-        return self
-
-    def watch(self):
-        while not self.ends.wait(0.01):
-            self.least = min(self.least, torch.cuda.mem_get_info(0)[0])
-
-    def __exit__(self, *_):
-        self.ends.set()
-        self.thread.join()
-        self.taken = self.before - self.least
-
-
 def sley_case(args, path, labels, kind, ranks, fresh):
-    with tempfile.NamedTemporaryFile(suffix=".json") as report, MemoryWatch() as memory:
+    with tempfile.NamedTemporaryFile(suffix=".json") as report, MemoryWatch(0.01) as memory:
         command = [args.sley, "gnn", "train", path, "--features", f"random:{WIDTHS[0]}", "--labels", labels, "--model", kind,
                    "--layers", str(len(WIDTHS) - 1), "--hidden", str(WIDTHS[1]), "--heads", "1", "--dropout", "0", "--train",
                    str(1 << 30), "--rate", str(RATE), "--decay", str(DECAY), "--epochs", str(args.epochs + 2), "--ranks", str(ranks),
@@ -289,7 +268,7 @@ def main():
         for spec in specs:
             path, labels = os.path.join(folder, "graph.sley"), os.path.join(folder, "labels.txt")
             generate(args, spec, path)
-            rows = int(np.fromfile(path, np.int64, 1, offset=24)[0])
+            rows = sley_file.sizes(path)[0]
             generator = np.random.default_rng(args.seed)
             label = np.where(generator.random(rows) < LABELLED, generator.integers(0, WIDTHS[-1], rows), -1)
             np.savetxt(labels, label, fmt="%d")
@@ -308,7 +287,7 @@ def main():
         if ratios:
             print(f"{kind}: {len(ratios)} graphs, geometric mean {math.exp(statistics.fmean(map(math.log, ratios))):.2f}, worst {min(ratios):.2f}")
     if args.json:
-        machine = json.loads(subprocess.run([sys.executable, os.path.join(HERE, "..", "gpu", "machine.py")], stdout=subprocess.PIPE,
+        machine = json.loads(subprocess.run([sys.executable, os.path.join(BENCH, "gpu", "machine.py")], stdout=subprocess.PIPE,
                                             check=True, text=True).stdout)
         machine.update(torch=torch.__version__, torch_geometric=torch_geometric and torch_geometric.__version__)
         with open(args.json, "w") as stream:

@@ -27,7 +27,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import warnings
 
@@ -47,6 +46,8 @@ except ImportError:
 warnings.simplefilter("ignore")  # turbo-gnn's, of numbers of threads
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
+import sley_file  # noqa: E402
+from memory_watch import MemoryWatch  # noqa: E402
 from ops_tables import summary  # noqa: E402
 OPS = ["sddmm", "max", "gat", "gatv2"]
 DTYPES = {"f32": (torch.float32, 0), "f16": (torch.float16, 2), "bf16": (torch.bfloat16, 14)}  # and cudaDataType
@@ -121,17 +122,11 @@ def pointer(tensor):
 # ---- graphs
 
 class Graph:
-    """A .sley file (src/io/cache.h) on the device."""
+    """A .sley file on the device."""
 
     def __init__(self, path, dtype_name):
-        head = np.fromfile(path, np.uint32, 6)
-        sizes = np.fromfile(path, np.int64, 3, offset=24)
-        wide = head[5] != 0
-        rows, self.cols, self.nnz = (int(n) for n in sizes)
-        rowptr = np.fromfile(path, np.int64, rows + 1, offset=128)
-        at = -(-(128 + 8 * (rows + 1)) // 64) * 64
-        col = np.fromfile(path, np.int64 if wide else np.int32, self.nnz, offset=at)
-        self.rows, self.dtype_name, self.dtype = rows, dtype_name, DTYPES[dtype_name][0]
+        self.rows, self.cols, rowptr, col = sley_file.read(path)
+        self.nnz, self.dtype_name, self.dtype = col.size, dtype_name, DTYPES[dtype_name][0]
         self.rowptr = torch.from_numpy(rowptr).cuda()
         self.rowptr32 = self.rowptr.int()
         self.col = torch.from_numpy(col.astype(np.int32, copy=False)).cuda()
@@ -238,32 +233,11 @@ RIVALS = {"sddmm": sddmm_rivals, "max": max_rivals, "gat": gat_rivals, "gatv2": 
 
 # ---- turns
 
-class MemoryWatch:
-    """How much of the device others take meanwhile."""
-
-    def __enter__(self):
-        torch.cuda.synchronize()
-        self.before = self.least = torch.cuda.mem_get_info()[0]
-        self.ends = threading.Event()
-        self.thread = threading.Thread(target=self.watch)
-        self.thread.start()
-        return self
-
-    def watch(self):
-        while not self.ends.wait(0.005):
-            self.least = min(self.least, torch.cuda.mem_get_info()[0])
-
-    def __exit__(self, *_):
-        self.ends.set()
-        self.thread.join()
-        self.taken = self.before - self.least
-
-
 def sley_case(args, path, op, k, heads, repeat):
     """Milliseconds of each pass, and MiB."""
     command = [args.sley, "bench", "ops", "--matrix", path, "--ops", op, "--k", str(k), "--heads", str(heads),
                "--device", "cuda", "--dtype", args.dtype, "--repeat", str(repeat), "--seed", str(args.seed), "--json", "-", "--alone"]
-    with MemoryWatch() as memory:
+    with MemoryWatch(0.005) as memory:
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if not result.stdout or result.returncode not in (0, 1):
         sys.exit(f"{' '.join(command)}: exit {result.returncode}: {result.stderr[-500:]}")

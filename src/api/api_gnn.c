@@ -59,7 +59,7 @@ static sley_status check_block(const char *call, const sl_comm *comm, const sley
 static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_options *o) {
   static const char *const name[] = {"model",   "layers", "features", "hidden", "classes",
                                      "heads",   "dtype",  "seed",     "slope",  "reproducible",
-                                     "dropout", "algo",   "wire",     "same_x"};
+                                     "dropout", "algo",   "wire",     "same_x", "kernel"};
   const int64_t given[] = {o->model,
                            o->layers,
                            o->features,
@@ -73,7 +73,8 @@ static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_op
                            (int64_t)(o->dropout * 0x1p52),
                            sl_text_number(o->algo, "auto"),
                            sl_text_number(o->wire, "none"),
-                           o->same_x};
+                           o->same_x,
+                           sl_text_number(o->kernel, "auto")};
   return sl_agree_same(comm, call, name, given, (int)(sizeof given / sizeof *given));
 }
 

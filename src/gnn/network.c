@@ -58,8 +58,7 @@ static sley_status make_graph(sley_gnn *gnn, const sley_matrix *block, const int
   gnn->rows = row_begin[gnn->comm->rank + 1] - gnn->first_row;
   SL_TRY(sl_adjacency_make(gnn->comm, block, row_begin, kind->loops, kind->norm, o->dtype, &matrix));
   if (kind->sums)
-    return sl_agree(gnn->comm, sl_products_open(gnn->comm, matrix, row_begin, o->algo, o->wire,
-                                                o->reproducible, &gnn->products));
+    return sl_agree(gnn->comm, sl_products_open(gnn->comm, matrix, row_begin, o, &gnn->products));
   const sley_status status =
       sl_graph_create(gnn->comm, &(const sley_matrix *){matrix}, row_begin, row_begin, &graph, &gnn->graph);
   sley_matrix_destroy(matrix);

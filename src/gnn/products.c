@@ -8,12 +8,13 @@
 #include "matrix/matrix.h"
 #include "ops/spmm.h"
 
-sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *row_begin, const char *algo,
-                             const char *wire, bool reproducible, sl_products *out) {
+sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *row_begin,
+                             const sley_gnn_options *options, sl_products *out) {
   *out = (sl_products){.comm = comm, .matrix = matrix, .options = SLEY_PLAN_OPTIONS_INIT};
-  out->options.algo = algo;
-  out->options.wire = wire;
-  out->options.reproducible = reproducible;
+  out->options.algo = options->algo;
+  out->options.wire = options->wire;
+  out->options.kernel = options->kernel;
+  out->options.reproducible = options->reproducible;
   SL_TRY(SL_NEW(out->row_begin, comm->size + 1, "a network's rows"));
   memcpy(out->row_begin, row_begin, (size_t)(comm->size + 1) * sizeof *row_begin);
   return SLEY_OK;

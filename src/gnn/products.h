@@ -4,6 +4,8 @@
 #ifndef SLEY_GNN_PRODUCTS_H
 #define SLEY_GNN_PRODUCTS_H
 
+#include "sley_gnn.h"
+
 #include "gnn/dense.h"
 
 /* Of features, of hidden rows and of classes; one of them in two ways. */
@@ -21,10 +23,10 @@ typedef struct sl_products {
   } of[SL_MOST_WIDTHS];
 } sl_products;
 
-/* Takes matrix over, also on an error. algo: NULL, or that of the plans; wire: as in sley_plan_options. Both
- * outlive the products. Not collective. */
-sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *row_begin, const char *algo,
-                             const char *wire, bool reproducible, sl_products *out);
+/* Takes matrix over, also on an error. Of the options algo, wire, kernel and reproducible are those of the
+ * plans; the texts outlive the products. Not collective. */
+sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *row_begin,
+                             const sley_gnn_options *options, sl_products *out);
 
 /* *number = that of the products of `width` columns, which are planned if they are new. Collective, agreed.
  */

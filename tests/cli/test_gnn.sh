@@ -68,6 +68,12 @@ for algo in bcast-1d cover halo; do
   field "$json" transport tcp
   near "$loss" "$("$json_field" "$json" epochs.39.loss)" "losses of 1 rank and of 3 with $algo"
 done
+echo "a kernel for the sums, by its name"
+for kernel in auto f32-portable; do
+  run 0 gnn train "$graph" $planted --device cpu --kernel $kernel --json "$json"
+  field "$json" kernel $kernel
+  near "$loss" "$("$json_field" "$json" epochs.39.loss)" "losses with the kernel $kernel"
+done
 npz=${SLEY_DATA:-$root/../shared/data}/npz/cora.npz
 if [ -f "$npz" ]; then
   run 0 gnn train "$npz" --features "$npz" --labels "$npz" --undirected --normalize --hidden 16 --epochs 30 --device cpu --json "$json"
@@ -102,6 +108,12 @@ run 2 gnn train "$graph" --features random:4 --labels "$work/labels"
 one_line "no label at all" "no row with a label"
 run 2 gnn train "$graph" --features random:4 --labels planted:2 --aggregate none --ranks 2
 one_line "no such algorithm" "there is no algorithm 'none'"
+for ranks in 1 2; do
+  run 2 gnn train "$graph" --features random:4 --labels planted:2 --device cpu --kernel none --ranks $ranks
+  one_line "no such kernel" 'device cpu has no kernel "none": auto, or one of '
+done
+run 2 gnn train "$graph" --features random:4 --labels planted:2 --device cpu --kernel f64-portable
+one_line "a kernel of another type" "kernel f64-portable of device cpu does not serve it: "
 run 2 gnn train "$graph" --features random:4 --labels planted:2 --plot "$work/curve.gif"
 one_line "no picture" "must end in .svg or .png"
 run 2 gnn train "er:rows=4,cols=5,nnz=6" --features random:4 --labels planted:2
