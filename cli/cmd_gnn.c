@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "gnn_options.h"
 #include "gnn_plot.h"
 #include "gnn_start.h"
 #include "gnn_state.h"
-#include "input.h"
 #include "job.h"
 #include "json.h"
 #include "output.h"
@@ -23,74 +23,23 @@
 #include "terminal.h"
 #include "times.h"
 
-enum { MESSAGE_BYTES = 512, MOST_RANKS = 256, MOST_LAYERS = 64, MOST_EPOCHS = 1000000 };
+enum { MOST_EPOCHS = 1000000 };
 
-typedef struct gnn_settings {
-  const char *features, *labels, *split, *model, *optimizer, *algo, *kernel, *wire, *device, *transport, *out,
-      *plot, *json;
-  int64_t layers, hidden, heads, epochs, patience, every, ranks, threads, seed, train, valid;
-  double rate, decay, dropout;
-  bool undirected, normalize, reproducible, fresh, resume;
-} gnn_settings;
+typedef struct train_settings {
+  cli_gnn_settings base; /* first: tables that modes share write to it */
+  const char *model, *out, *plot;
+  int64_t epochs, patience, every;
+  bool resume;
+} train_settings;
 
-/* By sley_gnn_model. */
-static const char *const models[] = {"gcn", "gin", "sage", "sage-max", "gat", NULL};
-static const char *const *model_names(void) {
-  return models;
-}
-
-/* By sley_gnn_optimizer. */
-static const char *const optimizers[] = {"adam", "sgd", NULL};
-static const char *const *optimizer_names(void) {
-  return optimizers;
-}
-
-static const char *const wires[] = {"none", "bf16", "f16", NULL};
-static const char *const *wire_names(void) {
-  return wires;
-}
-
-#define AT(field) offsetof(gnn_settings, field)
+#define AT(field) offsetof(train_settings, field)
 static const cli_option own_options[] = {
-    {.name = "features",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(features),
-     .required = true,
-     .help = "a row of features for each row of GRAPH: a matrix, .npy or .npz file, or random:K"},
-    {.name = "labels",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(labels),
-     .required = true,
-     .help = "a text file with a class on each line, -1 for none; a .npz with labels; or planted:C"},
     {.name = "model",
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = AT(model),
-     .choices = model_names,
+     .choices = cli_gnn_models,
      .help = "kind of the layers"},
-    {.name = "layers",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(layers),
-     .least = 1,
-     .most = MOST_LAYERS,
-     .help = "how many"},
-    {.name = "hidden",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(hidden),
-     .least = 1,
-     .most = 1 << 20,
-     .help = "values of a row between layers, of gat of each head"},
-    {.name = "heads",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(heads),
-     .least = 1,
-     .most = 1024,
-     .help = "of gat's hidden layers"},
     {.name = "epochs",
      .kind = CLI_INT,
      .value = "N",
@@ -104,112 +53,6 @@ static const cli_option own_options[] = {
      .offset = AT(patience),
      .most = MOST_EPOCHS,
      .help = "ends after so many epochs without a better validation; 0: never"},
-    {.name = "rate",
-     .kind = CLI_REAL,
-     .positive = true,
-     .value = "R",
-     .offset = AT(rate),
-     .help = "of learning"},
-    {.name = "optimizer",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(optimizer),
-     .choices = optimizer_names,
-     .help = "what makes a step of gradients"},
-    {.name = "decay",
-     .kind = CLI_REAL,
-     .positive = true,
-     .value = "D",
-     .offset = AT(decay),
-     .help = "of weights, added to the gradient"},
-    {.name = "dropout",
-     .kind = CLI_REAL,
-     .positive = true,
-     .value = "P",
-     .offset = AT(dropout),
-     .help = "chance of a value that a layer is given to be left out"},
-    {.name = "train",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(train),
-     .least = 1,
-     .most = INT32_MAX,
-     .help = "rows of each class to train on, drawn by --seed"},
-    {.name = "valid",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(valid),
-     .most = INT32_MAX,
-     .help = "others for validation; the rest is for the test"},
-    {.name = "split",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(split),
-     .help = "a text file with train, valid, test or none on each line, instead"},
-    {.name = "undirected",
-     .kind = CLI_FLAG,
-     .offset = AT(undirected),
-     .help = "an entry (i, j) stands for (j, i) too"},
-    {.name = "normalize",
-     .kind = CLI_FLAG,
-     .offset = AT(normalize),
-     .help = "rows of features are divided by the sums of their magnitudes"},
-    {.name = "reproducible",
-     .kind = CLI_FLAG,
-     .offset = AT(reproducible),
-     .help = "sums over entries have the same bits for every number of ranks"},
-    {.name = "fresh-features",
-     .kind = CLI_FLAG,
-     .offset = AT(fresh),
-     .help = "the first layer sums features anew in each step, as if they had changed"},
-    {.name = "aggregate",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .offset = AT(algo),
-     .help = "how sums over entries go (gcn, gin, sage): an algorithm of sley spmm; auto: the one predicted "
-             "fastest"},
-    {.name = "kernel",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .offset = AT(kernel),
-     .help = "the device's kernel that makes these sums (sley info lists them); auto: for each part the "
-             "cheapest that serves it"},
-    {.name = "wire",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = AT(wire),
-     .choices = wire_names,
-     .help = "in which rows travel for these sums"},
-    {.name = "ranks",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(ranks),
-     .least = 1,
-     .most = MOST_RANKS,
-     .help = "ranks; under a launcher as many as it has started"},
-    {.name = "transport",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .offset = AT(transport),
-     .help = "threads, or one between processes: tcp, mpi, nccl, nvshmem"},
-    {.name = "threads",
-     .kind = CLI_INT,
-     .value = "T",
-     .offset = AT(threads),
-     .most = 4096,
-     .help = "of each rank; 0: cores / ranks"},
-    {.name = "device",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(device),
-     .choices = cli_devices,
-     .help = "whose kernels run; auto: cuda where there is a GPU, else cpu"},
-    {.name = "seed",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(seed),
-     .most = INT32_MAX,
-     .help = "of weights, dropout, sets and generators"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -231,30 +74,16 @@ static const cli_option own_options[] = {
      .value = "FILE",
      .offset = AT(plot),
      .help = "draw losses and what is right by epochs, by gnuplot, as .svg or .png"},
-    {.name = "json",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(json),
-     .help = "write all figures as JSON; - for stdout"},
     {0}};
-static const cli_option *const options[] = {own_options, NULL};
-static const gnn_settings defaults = {.model = "gcn",
-                                      .optimizer = "adam",
-                                      .device = "auto",
-                                      .layers = 2,
-                                      .hidden = 64,
-                                      .heads = 8,
-                                      .epochs = 200,
-                                      .rate = 0.01,
-                                      .decay = 5e-4,
-                                      .dropout = 0.5,
-                                      .train = 20,
-                                      .valid = 30,
-                                      .algo = "auto",
-                                      .kernel = "auto",
-                                      .wire = "none",
-                                      .every = 10,
-                                      .seed = 1};
+static const cli_option *const options[] = {cli_gnn_feature_options,
+                                            cli_gnn_label_options,
+                                            cli_gnn_network_options,
+                                            cli_gnn_set_options,
+                                            own_options,
+                                            cli_gnn_run_options,
+                                            NULL};
+static const train_settings defaults = {
+    .base = {CLI_GNN_DEFAULTS}, .model = "gcn", .epochs = 200, .every = 10};
 
 /* ---- talk */
 
@@ -285,7 +114,7 @@ static double median_ms(const cli_gnn_result *r) {
   return median;
 }
 
-static void print_start(const cli_gnn_training *t, const gnn_settings *s, const char *graph, FILE *stream) {
+static void print_start(const cli_gnn_training *t, const train_settings *s, const char *graph, FILE *stream) {
   const cli_gnn_data *d = t->data;
   sley_matrix_info info = {0};
   sley_matrix_info_get(d->graph, &info);
@@ -298,7 +127,8 @@ static void print_start(const cli_gnn_training *t, const gnn_settings *s, const 
   fprintf(stream,
           "model      %s, %" PRId64 " layers, hidden %" PRId64
           ", dropout %g, rate %g, decay %g, seed %" PRId64 "\n",
-          s->model, s->layers, s->hidden, s->dropout, s->rate, s->decay, s->seed);
+          s->model, s->base.layers, s->base.hidden, s->base.dropout, s->base.rate, s->base.decay,
+          s->base.seed);
 }
 
 static void print_end(const cli_gnn_training *t, FILE *stream) {
@@ -330,7 +160,7 @@ static cli_json json_of(const cli_gnn_epoch *e) {
   return one;
 }
 
-static json_t *report_json(const cli_gnn_training *t, const gnn_settings *s, const char *graph) {
+static json_t *report_json(const cli_gnn_training *t, const train_settings *s, const char *graph) {
   const cli_gnn_result *r = t->result;
   cli_json all = cli_json_start(), *epochs = malloc((size_t)r->done * sizeof *epochs + 1);
   if (!epochs)
@@ -342,12 +172,12 @@ static json_t *report_json(const cli_gnn_training *t, const gnn_settings *s, con
   cli_json_int(&all, "features", t->data->features);
   cli_json_int(&all, "classes", t->data->classes);
   cli_json_text(&all, "model", s->model);
-  cli_json_int(&all, "layers", s->layers);
-  cli_json_int(&all, "hidden", s->hidden);
-  cli_json_int(&all, "seed", s->seed);
-  cli_json_text(&all, "aggregate", s->algo);
-  cli_json_text(&all, "kernel", s->kernel);
-  cli_json_text(&all, "wire", s->wire);
+  cli_json_int(&all, "layers", s->base.layers);
+  cli_json_int(&all, "hidden", s->base.hidden);
+  cli_json_int(&all, "seed", s->base.seed);
+  cli_json_text(&all, "aggregate", s->base.algo);
+  cli_json_text(&all, "kernel", s->base.kernel);
+  cli_json_text(&all, "wire", s->base.wire);
   cli_json_text(&all, "device", r->found);
   cli_json_text(&all, "transport", r->transport);
   cli_json_int(&all, "ranks", t->ranks.ranks);
@@ -363,7 +193,7 @@ static json_t *report_json(const cli_gnn_training *t, const gnn_settings *s, con
 /* ---- the state to go on from */
 
 /* The file must be of the same network and the same training, so far as it tells. */
-static int check_state(const cli_gnn_training *t, const gnn_settings *s) {
+static int check_state(const cli_gnn_training *t, const train_settings *s) {
   sley_gnn_options o;
   bool undirected, normalize;
   cli_gnn_message message = {{0}};
@@ -379,14 +209,14 @@ static int check_state(const cli_gnn_training *t, const gnn_settings *s) {
   if (o.dropout != t->model.dropout)
     return cli_refuse(SLEY_ERR_ARG, "gnn train: %s is of a training with dropout %g: give --dropout %g",
                       t->out, o.dropout, o.dropout);
-  if (undirected != s->undirected || normalize != s->normalize)
+  if (undirected != s->base.undirected || normalize != s->base.normalize)
     return cli_refuse(SLEY_ERR_ARG, "gnn train: %s is of a training %s --undirected and %s --normalize",
                       t->out, undirected ? "with" : "without", normalize ? "with" : "without");
   return CLI_DONE;
 }
 
 /* Epochs that the file has, into the result. */
-static int take_state(cli_gnn_training *t, const gnn_settings *s) {
+static int take_state(cli_gnn_training *t, const train_settings *s) {
   cli_gnn_epoch *epoch = NULL;
   cli_gnn_message message = {{0}};
   int code = check_state(t, s);
@@ -410,8 +240,8 @@ static int take_state(cli_gnn_training *t, const gnn_settings *s) {
 
 /* ---- the run */
 
-static int train(cli_gnn_training *t, const gnn_settings *s, const char *graph) {
-  FILE *stream = s->json && strcmp(s->json, "-") == 0 ? stderr : stdout;
+static int train(cli_gnn_training *t, const train_settings *s, const char *graph) {
+  FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
   talk told = {.training = t, .stream = stream};
   const bool tells = cli_gnn_reports(&t->ranks);
   const size_t bytes = sizeof *t->result + (size_t)t->epochs * sizeof *t->result->epoch;
@@ -432,86 +262,55 @@ static int train(cli_gnn_training *t, const gnn_settings *s, const char *graph) 
       print_end(t, stream);
     if (status == SLEY_OK && tells && s->plot && !cli_gnn_plot(s->plot, t))
       code = CLI_FAILED;
-    if (status == SLEY_OK && tells && s->json && !cli_output_json(s->json, report_json(t, s, graph)))
+    if (status == SLEY_OK && tells && s->base.json &&
+        !cli_output_json(s->base.json, report_json(t, s, graph)))
       code = CLI_FAILED;
   }
   cli_unshare(t->result, bytes);
   return code;
 }
 
-/* Which of the names it is, one of them. */
-static int number_of(const char *const *names, const char *name) {
-  int number = 0;
-  while (strcmp(names[number], name) != 0)
-    number++;
-  return number;
-}
-
-static int check_words(const gnn_settings *s, const char *graph) {
-  if (s->dropout >= 1)
-    return cli_refuse(SLEY_ERR_ARG, "gnn train: --dropout is %g: it must be less than 1", s->dropout);
+static int check_words(const train_settings *s, const char *graph) {
   if (s->resume && !s->out)
     return cli_refuse(SLEY_ERR_ARG, "gnn train: --resume goes on from the file that --out names: give it");
   if (s->out && !cli_ends_with(s->out, ".npz"))
     return cli_refuse(SLEY_ERR_ARG, "gnn train: --out %s: the state is a .npz", s->out);
-  if (!cli_name_fits_json("gnn train", graph, s->json))
-    return CLI_USAGE;
-  int code;
-  if (!cli_plot_possible("gnn train", s->plot, &code))
+  int code = cli_gnn_check("gnn train", &s->base, graph);
+  if (code != CLI_DONE || !cli_plot_possible("gnn train", s->plot, &code))
     return code;
-  return cli_output_possible(s->json) && cli_output_possible(s->out) ? CLI_DONE : CLI_FAILED;
+  return cli_output_possible(s->out) ? CLI_DONE : CLI_FAILED;
 }
 
-static cli_gnn_training training_of(const gnn_settings *s, const cli_gnn_data *data,
-                                    const sley_rank_options *ranks) {
-  cli_gnn_training t = {.data = data,
-                        .model = SLEY_GNN_OPTIONS_INIT,
-                        .ranks = *ranks,
-                        .epochs = s->epochs,
-                        .patience = s->patience,
-                        .rate = s->rate,
-                        .decay = s->decay,
-                        .optimizer = (sley_gnn_optimizer)number_of(optimizers, s->optimizer),
-                        .out = s->out,
-                        .every = s->every};
-  t.model.model = (sley_gnn_model)number_of(models, s->model);
-  t.model.layers = (int)s->layers;
-  t.model.features = data->features;
-  t.model.hidden = s->hidden;
-  t.model.heads = s->heads;
-  t.model.classes = data->classes;
-  t.model.dropout = s->dropout;
-  t.model.seed = (uint64_t)s->seed;
-  t.model.reproducible = s->reproducible;
-  t.model.algo = s->algo;
-  t.model.kernel = s->kernel;
-  t.model.wire = s->wire;
-  t.model.same_x = !s->fresh;
-  return t;
+/* Which of the names it is, one of them. */
+static sley_gnn_model model_of(const char *name) {
+  int number = 0;
+  while (strcmp(cli_gnn_models()[number], name) != 0)
+    number++;
+  return (sley_gnn_model)number;
 }
 
 static int run_train(void *settings, char **positionals) {
-  const gnn_settings *s = settings;
+  const train_settings *s = settings;
   sley_rank_options ranks;
   cli_gnn_data data;
   int code = check_words(s, positionals[0]);
   if (code == CLI_DONE)
-    code = cli_gnn_ranks(s->ranks, s->threads, s->device, s->transport, &ranks);
+    code = cli_gnn_ranks(s->base.ranks, s->base.threads, s->base.device, s->base.transport, &ranks);
   if (code != CLI_DONE)
     return code;
-  const cli_gnn_source source = {.graph = positionals[0],
-                                 .features = s->features,
-                                 .labels = s->labels,
-                                 .split = s->split,
-                                 .undirected = s->undirected,
-                                 .normalize = s->normalize,
-                                 .train = s->train,
-                                 .valid = s->valid,
-                                 .seed = s->seed,
-                                 .threads = s->threads * ranks.ranks};
+  const cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], ranks.ranks);
   code = cli_gnn_read(&source, &data);
   if (code == CLI_DONE) {
-    cli_gnn_training t = training_of(s, &data, &ranks);
+    cli_gnn_training t = {.data = &data,
+                          .model = cli_gnn_model_of(&s->base, &data, model_of(s->model)),
+                          .ranks = ranks,
+                          .epochs = s->epochs,
+                          .patience = s->patience,
+                          .rate = s->base.rate,
+                          .decay = s->base.decay,
+                          .optimizer = cli_gnn_optimizer(&s->base),
+                          .out = s->out,
+                          .every = s->every};
     code = train(&t, s, positionals[0]);
   }
   cli_gnn_data_free(&data);
@@ -532,18 +331,20 @@ static const cli_command train_command = {
         "Example: sley gnn train er:n=1000,nnz=8000 --features random:16 --labels planted:4\n"
         "Exit status: 0 done, 1 a failure, 2 wrong usage or input, 130 interrupted.\n",
     .run = run_train,
-    .mode = &cli_gnn_infer_command};
+    .mode = &cli_gnn_bench_command};
 
 static int run_gnn(void *settings, char **positionals) {
   (void)settings;
   (void)positionals;
-  return cli_refuse(SLEY_ERR_ARG, "gnn: say what to do: sley gnn train --help, or sley gnn infer --help");
+  return cli_refuse(
+      SLEY_ERR_ARG,
+      "gnn: say what to do: sley gnn train --help, sley gnn bench --help or sley gnn infer --help");
 }
 
 static const cli_option *const no_options[] = {NULL};
 
 const cli_command cli_gnn = {.name = "gnn",
-                             .summary = "graph networks: see gnn train, gnn infer",
+                             .summary = "graph networks: see gnn train, gnn bench, gnn infer",
                              .arguments = "",
                              .options = no_options,
                              .defaults = "",

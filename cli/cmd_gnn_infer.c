@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "gnn_options.h"
 #include "gnn_start.h"
 #include "gnn_state.h"
 #include "input.h"
@@ -13,11 +14,9 @@
 #include "processes.h"
 #include "terminal.h"
 
-enum { MOST_RANKS = 256 };
-
 typedef struct infer_settings {
-  const char *weights, *features, *labels, *split, *device, *transport, *out, *json;
-  int64_t ranks, threads, seed, train, valid;
+  cli_gnn_settings base; /* first: tables that modes share write to it */
+  const char *weights, *out;
   bool last;
 } infer_settings;
 
@@ -33,78 +32,20 @@ static const cli_option own_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(last),
      .help = "weights of the last epoch, not of the best"},
-    {.name = "features",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(features),
-     .required = true,
-     .help = "a row of features for each row of GRAPH: a matrix, .npy or .npz file, or random:K"},
     {.name = "labels",
      .kind = CLI_TEXT,
      .value = "FILE",
-     .offset = AT(labels),
+     .offset = AT(base.labels),
      .help = "as for sley gnn train: how many rows of each set are right is told"},
-    {.name = "train",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(train),
-     .least = 1,
-     .most = INT32_MAX,
-     .help = "rows of each class that it was trained on, drawn by --seed"},
-    {.name = "valid",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(valid),
-     .most = INT32_MAX,
-     .help = "others for validation; the rest is for the test"},
-    {.name = "split",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(split),
-     .help = "a text file with train, valid, test or none on each line, instead"},
-    {.name = "ranks",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(ranks),
-     .least = 1,
-     .most = MOST_RANKS,
-     .help = "ranks; under a launcher as many as it has started"},
-    {.name = "transport",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .offset = AT(transport),
-     .help = "threads, or one between processes: tcp, mpi, nccl, nvshmem"},
-    {.name = "threads",
-     .kind = CLI_INT,
-     .value = "T",
-     .offset = AT(threads),
-     .most = 4096,
-     .help = "of each rank; 0: cores / ranks"},
-    {.name = "device",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(device),
-     .choices = cli_devices,
-     .help = "whose kernels run; auto: cuda where there is a GPU, else cpu"},
-    {.name = "seed",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(seed),
-     .most = INT32_MAX,
-     .help = "of sets and generators"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(out),
      .help = "write the logits, a row for each row of GRAPH, as .npy"},
-    {.name = "json",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(json),
-     .help = "write all figures as JSON; - for stdout"},
     {0}};
-static const cli_option *const options[] = {own_options, NULL};
-static const infer_settings defaults = {.device = "auto", .train = 20, .valid = 30, .seed = 1};
+static const cli_option *const options[] = {cli_gnn_feature_options, own_options, cli_gnn_set_options,
+                                            cli_gnn_run_options, NULL};
+static const infer_settings defaults = {.base = {CLI_GNN_DEFAULTS}};
 
 /* The network of the file, and how its training has read graph and features. */
 static int read_state(const infer_settings *s, sley_gnn_options *model, cli_gnn_source *source) {
@@ -123,11 +64,11 @@ static int read_state(const infer_settings *s, sley_gnn_options *model, cli_gnn_
 static int check_data(const infer_settings *s, const cli_gnn_data *data, const sley_gnn_options *model) {
   if (data->features != model->features)
     return cli_refuse(SLEY_ERR_ARG,
-                      "gnn infer: %s has %" PRId64 " features, the network of %s takes %" PRId64, s->features,
-                      data->features, s->weights, model->features);
+                      "gnn infer: %s has %" PRId64 " features, the network of %s takes %" PRId64,
+                      s->base.features, data->features, s->weights, model->features);
   if (data->classes > model->classes)
     return cli_refuse(SLEY_ERR_ARG, "gnn infer: %s has %" PRId64 " classes, the network of %s %" PRId64,
-                      s->labels, data->classes, s->weights, model->classes);
+                      s->base.labels, data->classes, s->weights, model->classes);
   return CLI_DONE;
 }
 
@@ -165,7 +106,7 @@ static void print(const cli_gnn_inference *f, const char *graph, FILE *stream) {
 
 static int infer(cli_gnn_inference *f, const infer_settings *s, const char *graph) {
   const size_t bytes = sizeof *f->result + sizeof *f->result->epoch;
-  FILE *stream = s->json && strcmp(s->json, "-") == 0 ? stderr : stdout;
+  FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
   int code = CLI_DONE;
   f->result = cli_share(bytes);
   if (!f->result)
@@ -175,7 +116,7 @@ static int infer(cli_gnn_inference *f, const infer_settings *s, const char *grap
     code = cli_gnn_failed(&f->ranks, status, f->result->message.text);
   else if (cli_gnn_reports(&f->ranks)) {
     print(f, graph, stream);
-    if (s->json && !cli_output_json(s->json, report_json(f, graph)))
+    if (s->base.json && !cli_output_json(s->base.json, report_json(f, graph)))
       code = CLI_FAILED;
   }
   cli_unshare(f->result, bytes);
@@ -188,21 +129,15 @@ static int run(void *settings, char **positionals) {
   cli_gnn_data data;
   if (s->out && !cli_ends_with(s->out, ".npy"))
     return cli_refuse(SLEY_ERR_ARG, "gnn infer: --out %s: logits are written as .npy", s->out);
-  if (!cli_name_fits_json("gnn infer", positionals[0], s->json))
-    return CLI_USAGE;
-  if (!cli_output_possible(s->json) || !cli_output_possible(s->out))
-    return CLI_FAILED;
-  int code = cli_gnn_ranks(s->ranks, s->threads, s->device, s->transport, &f.ranks);
+  int code = cli_gnn_check("gnn infer", &s->base, positionals[0]);
   if (code != CLI_DONE)
     return code;
-  cli_gnn_source source = {.graph = positionals[0],
-                           .features = s->features,
-                           .labels = s->labels,
-                           .split = s->split,
-                           .train = s->train,
-                           .valid = s->valid,
-                           .seed = s->seed,
-                           .threads = s->threads * f.ranks.ranks};
+  if (!cli_output_possible(s->out))
+    return CLI_FAILED;
+  code = cli_gnn_ranks(s->base.ranks, s->base.threads, s->base.device, s->base.transport, &f.ranks);
+  if (code != CLI_DONE)
+    return code;
+  cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], f.ranks.ranks);
   code = read_state(s, &f.model, &source);
   if (code != CLI_DONE)
     return code;

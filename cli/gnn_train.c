@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "agree.h"
+#include "gnn_place.h"
 #include "gnn_state.h"
 #include "job.h"
 
@@ -41,37 +42,16 @@ static int64_t classes_of(const part *p) {
 }
 
 static sley_status place(part *p) {
-  const cli_gnn_data *data = p->s->data;
-  const int64_t row = data->features * (int64_t)sizeof(float), out = classes_of(p) * (int64_t)sizeof(float);
-  int32_t *label = malloc((size_t)p->rows * sizeof *label + 1);
+  const int64_t out = classes_of(p) * (int64_t)sizeof(float);
   p->host = malloc((size_t)(p->rows * out) + 1);
-  if (!label || !p->host) {
-    free(label);
+  if (!p->host)
     return SLEY_ERR_MEMORY;
-  }
-  for (int64_t i = 0; i < p->rows; i++)
-    label[i] = data->set[p->first + i] == CLI_GNN_TRAIN ? data->label[p->first + i] : -1;
-  sley_status status = sley_comm_alloc(p->comm, p->rows * row, &p->x);
-  if (status == SLEY_OK)
-    status = sley_comm_alloc(p->comm, p->rows * (int64_t)sizeof *label, &p->label);
-  if (status == SLEY_OK)
-    status = sley_comm_alloc(p->comm, p->rows * out, &p->logits);
-  if (status == SLEY_OK)
-    status =
-        sley_comm_copy(p->comm, p->x, data->x + p->first * data->features, p->rows * row, SLEY_TO_DEVICE);
-  if (status == SLEY_OK)
-    status = sley_comm_copy(p->comm, p->label, label, p->rows * (int64_t)sizeof *label, SLEY_TO_DEVICE);
-  free(label);
-  return status;
+  sley_status status = cli_gnn_place(p->comm, p->s->data, p->first, p->rows, &p->x, &p->label);
+  return status == SLEY_OK ? sley_comm_alloc(p->comm, p->rows * out, &p->logits) : status;
 }
 
 static sley_status make(part *p) {
-  sley_matrix *block = NULL;
-  sley_status status =
-      cli_agree_status(p->comm, sley_matrix_row_block(p->s->data->graph, p->first, p->rows, &block));
-  if (status == SLEY_OK)
-    status = sley_gnn_create(p->comm, block, p->s->begin, p->s->model, &p->gnn);
-  sley_matrix_destroy(block);
+  sley_status status = cli_gnn_network(p->comm, p->s->data, p->s->begin, p->s->model, &p->gnn);
   return status == SLEY_OK ? cli_agree_status(p->comm, place(p)) : status;
 }
 

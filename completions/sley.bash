@@ -14,6 +14,7 @@ _sley() {
   fi
   [ "$command" != bench ] || [ "${COMP_WORDS[2]}" != ops ] || command="bench ops"
   [ "$command" != gnn ] || [ "${COMP_WORDS[2]}" != train ] || command="gnn train"
+  [ "$command" != gnn ] || [ "${COMP_WORDS[2]}" != bench ] || command="gnn bench"
   [ "$command" != gnn ] || [ "${COMP_WORDS[2]}" != infer ] || command="gnn infer"
   case "$command" in
     spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --update --verify --no-verify --trace --local --transport --timeout --help" ;;
@@ -27,6 +28,7 @@ _sley() {
     "bench ops") options="--matrix --ops --k --heads --dtype --device --threads --ranks --seed --repeat --alone --mkl --json --help" ;;
     gnn) options="--help" ;;
     "gnn train") options="--features --labels --model --layers --hidden --heads --epochs --patience --rate --optimizer --decay --dropout --train --valid --split --undirected --normalize --reproducible --fresh-features --aggregate --kernel --wire --ranks --transport --threads --device --seed --out --save-every --resume --plot --json --help" ;;
+    "gnn bench") options="--features --labels --model --repeat --warmup --layers --hidden --heads --rate --optimizer --decay --dropout --undirected --normalize --reproducible --fresh-features --aggregate --kernel --wire --ranks --transport --threads --device --seed --json --help" ;;
     "gnn infer") options="--weights --last --features --labels --train --valid --split --ranks --transport --threads --device --seed --out --json --help" ;;
     info) options="--json --help" ;;
     help)
@@ -36,15 +38,17 @@ _sley() {
   esac
   case "$previous" in
     bench)
-      [ "$COMP_CWORD" -ne 2 ] || mapfile -t COMPREPLY < <(compgen -W "ops $options" -- "$word")
-      return
+      if [ "$COMP_CWORD" -eq 2 ]; then # not that of gnn
+        mapfile -t COMPREPLY < <(compgen -W "ops $options" -- "$word")
+        return
+      fi
       ;;
     gnn)
-      [ "$COMP_CWORD" -ne 2 ] || mapfile -t COMPREPLY < <(compgen -W "train infer $options" -- "$word")
+      [ "$COMP_CWORD" -ne 2 ] || mapfile -t COMPREPLY < <(compgen -W "train bench infer $options" -- "$word")
       return
       ;;
     --model)
-      mapfile -t COMPREPLY < <(compgen -W "gcn gin sage sage-max gat" -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W "gcn gin sage sage-max gat all" -- "$word")
       return
       ;;
     --optimizer)

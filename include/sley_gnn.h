@@ -3,6 +3,7 @@
  *
  *   sley_gnn_create     layers of one model, with first weights that seed alone decides
  *   sley_gnn_train      one step over all rows that have a label
+ *   sley_gnn_times_get  what a step's time went to
  *   sley_gnn_infer      the logits of the rank's rows
  *   sley_gnn_parameter  weights and gradients, where they lie
  *   sley_gnn_save       the state as a file, from which sley_gnn_load goes on
@@ -105,6 +106,33 @@ typedef struct sley_gnn_batch {
  * *loss, *counted (either may be NULL): before the step. Waits for the loss. Collective. Errors:
  * SLEY_ERR_ARG, SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED; an error ends the comm. */
 sley_status sley_gnn_train(sley_gnn *gnn, const sley_gnn_batch *batch, double *loss, int64_t *counted);
+
+/* Milliseconds of a rank in the forward and in the backward half of a step; the loss ends the first. */
+typedef struct sley_gnn_time {
+  double forward_ms, backward_ms;
+} sley_gnn_time;
+
+/* What a step's time went to on this rank. All together are the whole step. */
+typedef struct sley_gnn_times {
+  sley_gnn_time exchange; /* moving rows between ranks, waiting for them, and summing gradients of weights and
+                           * the loss over ranks. Rows that a kernel reads in place at other ranks, or that
+                           * come while it sums, are not seen apart from it */
+  sley_gnn_time spmm;     /* sums and maxima over entries */
+  sley_gnn_time attention; /* scores, softmax and weighted sums of entries, and their gradients */
+  sley_gnn_time gemm;      /* products of dense matrices, with bias and activation where these go with them */
+  sley_gnn_time loss;      /* with its gradient with respect to the logits: forward */
+  sley_gnn_time optimizer; /* backward */
+  sley_gnn_time other;     /* activations, sums of columns, dropout, copies, and the host's own time */
+} sley_gnn_times;
+
+/* From the next sley_gnn_train on steps are timed, or no longer. A timed step waits for the device after each
+ * operation, so that nothing overlaps with what comes after it, and returns when all is done: it takes longer
+ * than others, with the same results. Ranks should do the same: those that wait for one that is timed count
+ * that to their exchange. Not collective. Errors: SLEY_ERR_ARG. */
+sley_status sley_gnn_time_steps(sley_gnn *gnn, bool on);
+
+/* Of the last sley_gnn_train. Not collective. Errors: SLEY_ERR_ARG (it was not timed, or there was none). */
+sley_status sley_gnn_times_get(const sley_gnn *gnn, sley_gnn_times *out);
 
 /* logits: this rank's rows x classes values, ld apart, in the device's memory; NULL: not wanted. With labels
  * also the mean loss, without dropout; rate and decay are not looked at. Collective. Errors: as

@@ -144,32 +144,31 @@ static sley_status end_on_error(const sley_gnn *gnn, sley_status status) {
   return status;
 }
 
-static sley_status train(sley_gnn *gnn, const sley_gnn_batch *batch, sl_rows x, double *loss,
-                         int64_t *counted) {
-  double mean;
-  int64_t rows;
-  SL_TRY(sl_network_forward(gnn, x, true, batch->step));
-  SL_TRY(sl_network_loss(gnn, batch->label, true, &mean, &rows));
-  SL_TRY(sl_network_backward(gnn, x, batch->step));
-  if (batch->rate > 0)
-    SL_TRY(sl_network_step(gnn, batch->optimizer, batch->rate, batch->decay));
-  if (loss)
-    *loss = mean;
-  if (counted)
-    *counted = rows;
-  return SLEY_OK;
-}
-
 sley_status sley_gnn_train(sley_gnn *gnn, const sley_gnn_batch *batch, double *loss, int64_t *counted) {
   static const char call[] = "sley_gnn_train";
   sley_gnn_batch b = SLEY_GNN_BATCH_INIT;
   sl_rows x;
+  double mean;
+  int64_t rows;
   if (!gnn)
     return sl_fail(SLEY_ERR_ARG, "%s: gnn is NULL", call);
   sley_status status = take_batch(call, gnn, batch, true, &b, &x);
   if (status == SLEY_OK)
-    status = train(gnn, &b, x, loss, counted);
+    status = sl_network_train(gnn, &b, x, loss ? loss : &mean, counted ? counted : &rows);
   return end_on_error(gnn, status);
+}
+
+sley_status sley_gnn_time_steps(sley_gnn *gnn, bool on) {
+  if (!gnn)
+    return sl_fail(SLEY_ERR_ARG, "sley_gnn_time_steps: gnn is NULL");
+  gnn->timed = on;
+  return SLEY_OK;
+}
+
+sley_status sley_gnn_times_get(const sley_gnn *gnn, sley_gnn_times *out) {
+  if (!gnn || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_gnn_times_get: gnn or out is NULL");
+  return sl_network_times(gnn, out);
 }
 
 static sley_status copy_logits(const sley_gnn *gnn, void *to, int64_t ld) {

@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "exec/exec_inside.h"
+#include "transport/stopwatch.h"
 
-/* At the latest, so that it does not wait for a peer that is slow to take them while there is work to do. */
-sley_status sl_exec_reclaim(sl_exec *exec, int buffer) {
+static sley_status reclaim(sl_exec *exec, int buffer) {
   for (int i = 0; i < exec->run.plan->exchanges.count && exec->unreclaimed_count > 0; i++) {
     if (!exec->unreclaimed[i] || (buffer != SL_EVERY_BUFFER && buffer != SL_EXCHANGE(exec->run.plan, i)->src))
       continue;
@@ -18,10 +18,20 @@ sley_status sl_exec_reclaim(sl_exec *exec, int buffer) {
   return SLEY_OK;
 }
 
+/* At the latest, so that it does not wait for a peer that is slow to take them while there is work to do. */
+sley_status sl_exec_reclaim(sl_exec *exec, int buffer) {
+  if (exec->unreclaimed_count == 0)
+    return SLEY_OK;
+  const sl_work before = sl_work_begin(exec->run.comm, SL_WORK_EXCHANGE);
+  return sl_work_end(exec->run.comm, before, reclaim(exec, buffer));
+}
+
 sley_status sl_exec_step(sl_exec *exec, int index) {
   const sl_step *step = SL_STEP(exec->run.plan, index);
   SL_TRY(sl_exec_reclaim(exec, step->kind->writes(exec->run.plan, step)));
-  return step->kind->run(&exec->run, step, exec->state[index]);
+  const sl_work before =
+      sl_work_begin(exec->run.comm, step->kind->acts & SL_ACT_MOVE ? SL_WORK_EXCHANGE : SL_WORK_SPMM);
+  return sl_work_end(exec->run.comm, before, step->kind->run(&exec->run, step, exec->state[index]));
 }
 
 /* Whether a step has to be run again for an X that has not changed: what fills other buffers than Y has done

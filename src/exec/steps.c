@@ -47,7 +47,7 @@ static sley_status begin_run(sl_run *run, const sl_step *step, void *state) {
 }
 
 const sl_step_kind sl_step_begin = {.name = "begin",
-                                    .acts = SL_ACT_BEGIN,
+                                    .acts = SL_ACT_BEGIN | SL_ACT_MOVE,
                                     .writes = begin_writes,
                                     .uses = sl_step_uses_nothing,
                                     .describe = begin_describe,
@@ -82,7 +82,7 @@ static sley_status map_run(sl_run *run, const sl_step *step, void *state) {
 }
 
 const sl_step_kind sl_step_map = {.name = "map",
-                                  .acts = SL_ACT_MAP,
+                                  .acts = SL_ACT_MAP | SL_ACT_MOVE,
                                   .writes = sl_step_writes_nothing,
                                   .uses = sl_step_uses_nothing,
                                   .describe = map_describe,
@@ -105,6 +105,7 @@ static sley_status arrive_run(sl_run *run, const sl_step *step, void *state) {
 }
 
 const sl_step_kind sl_step_arrive = {.name = "arrive",
+                                     .acts = SL_ACT_MOVE,
                                      .writes = sl_step_writes_nothing,
                                      .uses = sl_step_uses_nothing,
                                      .describe = arrive_describe,
@@ -129,7 +130,7 @@ static sley_status end_run(sl_run *run, const sl_step *step, void *state) {
 }
 
 const sl_step_kind sl_step_end = {.name = "end",
-                                  .acts = SL_ACT_END,
+                                  .acts = SL_ACT_END | SL_ACT_MOVE,
                                   .writes = sl_step_writes_nothing,
                                   .uses = sl_step_uses_nothing,
                                   .describe = end_describe,
@@ -353,6 +354,7 @@ static sley_status convert_run(sl_run *run, const sl_step *step, void *state) {
 }
 
 const sl_step_kind sl_step_convert = {.name = "convert",
+                                      .acts = SL_ACT_MOVE,
                                       .writes = convert_writes,
                                       .uses = convert_uses,
                                       .describe = convert_describe,
@@ -406,7 +408,7 @@ static sley_status retire_run(sl_run *run, const sl_step *step, void *state) {
 }
 
 const sl_step_kind sl_step_publish = {.name = "publish",
-                                      .acts = SL_ACT_FETCH,
+                                      .acts = SL_ACT_FETCH | SL_ACT_MOVE,
                                       .writes = sl_step_writes_nothing,
                                       .uses = sl_step_uses_nothing,
                                       .describe = publish_describe,
@@ -416,7 +418,7 @@ const sl_step_kind sl_step_publish = {.name = "publish",
                                       .release = sl_step_releases_nothing,
                                       .run = publish_run};
 const sl_step_kind sl_step_fetch = {.name = "fetch",
-                                    .acts = SL_ACT_FETCH,
+                                    .acts = SL_ACT_FETCH | SL_ACT_MOVE,
                                     .writes = fetch_writes,
                                     .uses = fetch_uses,
                                     .describe = fetch_describe,
@@ -426,7 +428,7 @@ const sl_step_kind sl_step_fetch = {.name = "fetch",
                                     .release = sl_step_releases_nothing,
                                     .run = fetch_run};
 const sl_step_kind sl_step_retire = {.name = "retire",
-                                     .acts = SL_ACT_FETCH,
+                                     .acts = SL_ACT_FETCH | SL_ACT_MOVE,
                                      .writes = sl_step_writes_nothing,
                                      .uses = sl_step_uses_nothing,
                                      .describe = retire_describe,

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "ops/row_pitch.h"
+#include "transport/stopwatch.h"
 
 sley_status sl_rows_take(sl_comm *comm, sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out) {
   const int64_t value = (int64_t)sley_dtype_bytes(dtype), ld = sl_row_pitch(cols, dtype);
@@ -35,26 +36,27 @@ sl_rows sl_rows_columns(sl_rows m, int64_t first, int64_t count, sley_dtype dtyp
 }
 
 sley_status sl_dense_multiply(const sl_dense_work *work, const sl_product *p, sl_rows c) {
-  return sl_kernel_run(work->comm->queue,
-                       &(sl_kernel_args){.op = SL_OP_GEMM,
-                                         .gemm = {.dtype = work->dtype,
-                                                  .transpose_a = p->transpose_a,
-                                                  .transpose_b = p->transpose_b,
-                                                  .in_order = work->in_order,
-                                                  .m = c.rows,
-                                                  .n = c.cols,
-                                                  .k = p->transpose_a ? p->a.rows : p->a.cols,
-                                                  .alpha = p->alpha != 0 ? p->alpha : 1,
-                                                  .beta = p->beta,
-                                                  .a = p->a.data,
-                                                  .lda = p->a.ld,
-                                                  .b = p->b.data,
-                                                  .ldb = p->b.ld,
-                                                  .c = c.data,
-                                                  .ldc = c.ld,
-                                                  .bias = p->bias,
-                                                  .act = p->act,
-                                                  .slope = p->slope}});
+  const sl_work before = sl_work_begin(work->comm, SL_WORK_GEMM);
+  const sl_kernel_args args = {.op = SL_OP_GEMM,
+                               .gemm = {.dtype = work->dtype,
+                                        .transpose_a = p->transpose_a,
+                                        .transpose_b = p->transpose_b,
+                                        .in_order = work->in_order,
+                                        .m = c.rows,
+                                        .n = c.cols,
+                                        .k = p->transpose_a ? p->a.rows : p->a.cols,
+                                        .alpha = p->alpha != 0 ? p->alpha : 1,
+                                        .beta = p->beta,
+                                        .a = p->a.data,
+                                        .lda = p->a.ld,
+                                        .b = p->b.data,
+                                        .ldb = p->b.ld,
+                                        .c = c.data,
+                                        .ldc = c.ld,
+                                        .bias = p->bias,
+                                        .act = p->act,
+                                        .slope = p->slope}};
+  return sl_work_end(work->comm, before, sl_kernel_run(work->comm->queue, &args));
 }
 
 /* A product of no terms: c = act(beta c + bias). */

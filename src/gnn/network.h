@@ -7,6 +7,7 @@
 #include "sley_gnn.h"
 
 #include "gnn/layer.h"
+#include "transport/stopwatch.h"
 
 struct sley_gnn {
   sl_comm *comm;
@@ -26,6 +27,9 @@ struct sley_gnn {
   bool kept_input; /* layer 0 has what it makes of x without dropout */
   double *sums;    /* 2 values in the device's memory: of the loss, see sl_network_loss */
   sl_dense *add_sums;
+  bool timed;     /* steps are; the watch has the last one's times, */
+  bool has_times; /* if there was one */
+  sl_stopwatch watch;
 };
 
 /* options: checked, the same on all ranks. Collective, agreed. */
@@ -48,6 +52,14 @@ sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step);
 
 /* A step of the optimizer. */
 sley_status sl_network_step(sley_gnn *gnn, sley_gnn_optimizer optimizer, double rate, double decay);
+
+/* train.c: the above, one after the other, and the step's times where gnn is timed. batch: checked.
+ * Collective; waits for the loss, and where it is timed for all that it enqueues. */
+sley_status sl_network_train(sley_gnn *gnn, const sley_gnn_batch *batch, sl_rows x, double *loss,
+                             int64_t *counted);
+
+/* What the last step's time went to. Errors: SLEY_ERR_ARG (no step was timed). */
+sley_status sl_network_times(const sley_gnn *gnn, sley_gnn_times *out);
 
 /* Accepts NULL. Collective. */
 void sl_network_destroy(sley_gnn *gnn);

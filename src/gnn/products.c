@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "matrix/matrix.h"
 #include "ops/spmm.h"
+#include "transport/stopwatch.h"
 
 sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *row_begin,
                              const sley_gnn_options *options, sl_products *out) {
@@ -37,7 +38,8 @@ sley_status sl_products_take(sl_products *p, int64_t width, int *number) {
 
 sley_status sl_products_run(const sl_products *p, int number, bool back, sl_rows x, double beta, sl_rows y) {
   sley_plan *plan = back ? p->of[number].back : p->of[number].forward;
-  return sl_spmm_execute(plan, 1, x.data, x.ld, beta, y.data, y.ld);
+  const sl_work before = sl_work_begin(p->comm, SL_WORK_SPMM);
+  return sl_work_end(p->comm, before, sl_spmm_execute(plan, 1, x.data, x.ld, beta, y.data, y.ld));
 }
 
 void sl_products_close(sl_products *p) {

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "ops/graph_memory.h"
 #include "ops/graph_rows.h"
+#include "transport/stopwatch.h"
 
 static sley_status take(sley_graph *graph, int64_t count, int64_t bytes, void **out) {
   sl_device *device = graph->comm->device;
@@ -98,7 +99,8 @@ static sley_status move(const sl_entry_pull *pull, const void *values) {
 }
 
 sley_status sl_entry_pull_run(const sl_entry_pull *pull, const void *values) {
-  sley_status status = move(pull, values);
+  const sl_work before = sl_work_begin(pull->graph->comm, SL_WORK_EXCHANGE);
+  sley_status status = sl_work_end(pull->graph->comm, before, move(pull, values));
   if (status != SLEY_OK && status != SLEY_ERR_PEER)
     pull->graph->comm->ops->abort(pull->graph->comm, status);
   return status;

@@ -5,6 +5,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "ops/graph_memory.h"
+#include "transport/stopwatch.h"
 
 int64_t sl_graph_rows_bytes(const sl_graph_rows *rows) {
   return rows->graph->halo->count * rows->ld * (int64_t)sley_dtype_bytes(rows->dtype);
@@ -101,9 +102,14 @@ sley_status sl_graph_rows_returned(const sl_graph_rows *rows) {
   return sl_halo_rows_end(rows->halo, SL_HALO_SCATTER_ADD);
 }
 
+static sl_work work_of(sl_op op) {
+  return op == SL_OP_ROWS ? SL_WORK_EXCHANGE : op == SL_OP_AGGREGATE ? SL_WORK_SPMM : SL_WORK_ATTENTION;
+}
+
 sley_status sl_graph_kernel(const sley_graph *graph, const sl_kernel_args *args) {
   sl_comm *comm = graph->comm;
-  sley_status status = sl_kernel_run(comm->queue, args);
+  const sl_work before = sl_work_begin(comm, work_of(args->op));
+  sley_status status = sl_work_end(comm, before, sl_kernel_run(comm->queue, args));
   if (status != SLEY_OK && comm->size > 1)
     comm->ops->abort(comm, status);
   return status;

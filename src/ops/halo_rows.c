@@ -7,6 +7,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "partition/partition.h"
+#include "transport/stopwatch.h"
 
 enum { WIDEST_VALUE = 64 }; /* more than any dtype's bytes */
 
@@ -119,16 +120,24 @@ static sley_status end(sl_exchange *exchange) {
 sley_status sl_halo_rows_begin(sley_halo *halo, sl_halo_way way, const void *src, int64_t src_ld, void *dst,
                                int64_t dst_ld) {
   int64_t value = (int64_t)sley_dtype_bytes(halo->dtype);
-  return abort_on_error(halo, begin(halo->exchange[way], src, src_ld * value, dst, dst_ld * value));
+  const sl_work before = sl_work_begin(halo->comm, SL_WORK_EXCHANGE);
+  sley_status status =
+      sl_work_end(halo->comm, before, begin(halo->exchange[way], src, src_ld * value, dst, dst_ld * value));
+  return abort_on_error(halo, status);
 }
 
 sley_status sl_halo_rows_end(sley_halo *halo, sl_halo_way way) {
-  return abort_on_error(halo, end(halo->exchange[way]));
+  const sl_work before = sl_work_begin(halo->comm, SL_WORK_EXCHANGE);
+  sley_status status = sl_work_end(halo->comm, before, end(halo->exchange[way]));
+  return abort_on_error(halo, status);
 }
 
 sley_status sl_halo_rows_arrive(sley_halo *halo) {
   const sl_piece_words *words; /* NULL: these exchanges have no pieces */
-  return abort_on_error(halo, sl_exchange_arrive(halo->exchange[SL_HALO_GATHER], halo->comm->queue, &words));
+  const sl_work before = sl_work_begin(halo->comm, SL_WORK_EXCHANGE);
+  sley_status status = sl_work_end(
+      halo->comm, before, sl_exchange_arrive(halo->exchange[SL_HALO_GATHER], halo->comm->queue, &words));
+  return abort_on_error(halo, status);
 }
 
 sley_status sl_halo_rows_run(sley_halo *halo, sl_halo_way way, const void *src, int64_t src_ld, void *dst,

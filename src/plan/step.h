@@ -27,7 +27,8 @@ enum {
   SL_ACT_END = 4,    /* it ends exchange `index` */
   SL_ACT_SUM = 8,    /* it sums part `index` */
   SL_ACT_FETCH = 16, /* it takes part in one-sided fetches */
-  SL_ACT_ORDER = 32  /* it orders other steps and writes nothing: it is run for an unchanged X too */
+  SL_ACT_ORDER = 32, /* it orders other steps and writes nothing: it is run for an unchanged X too */
+  SL_ACT_MOVE = 64   /* its time is that of moving rows: to or from where they travel, or waiting for them */
 };
 
 enum { SL_NO_BUFFER = -1, SL_STEP_USES = 8 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "transport/stopwatch.h"
 
 /* Parts of an all-reduce begin at multiples of so many bytes, and so do the peers' values in memory of the
  * collective's own: devices load and store them in wide words. */
@@ -367,7 +368,8 @@ static sley_status run(sl_dense *dense, const void *src, void *dst, sl_queue *qu
 }
 
 sley_status sl_dense_run(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
-  sley_status status = run(dense, src, dst, queue);
+  const sl_work before = sl_work_begin(dense->comm, SL_WORK_EXCHANGE);
+  sley_status status = sl_work_end(dense->comm, before, run(dense, src, dst, queue));
   if (status != SLEY_OK)
     dense->comm->ops->abort(dense->comm, status); /* no peer may wait for this rank, nor read its memory */
   return status;

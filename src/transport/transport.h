@@ -211,7 +211,8 @@ struct sley_comm {
   sl_team *team;     /* the rank's threads, for work on the host; not owned, NULL: the calling thread alone */
   void *opened;      /* what sley_comm_close needs; NULL: not made by sley_comm_open */
   const char *note;  /* why "auto" took this device rather than one that is installed; "" otherwise */
-  bool trusts_network; /* ranks have met over a network without a secret */
+  bool trusts_network;        /* ranks have met over a network without a secret */
+  struct sl_stopwatch *watch; /* NULL, or what the rank's time is measured by: stopwatch.h */
 };
 struct sl_exchange {
   sl_comm *comm;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graph networks on every transport: gradients of all parameters against differences of the loss in f64, with
- * dropout; the same gradients on any number of ranks; and a loss that falls. */
+ * dropout; the same gradients on any number of ranks; a loss that falls; and what a step's time goes to. */
 #include "sley_gnn.h"
 
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "base/value.h"
 #include "mirror.h"
@@ -244,6 +245,49 @@ static sley_status check_descent(here *h) {
   return SLEY_OK;
 }
 
+static double all_of(sley_gnn_time time) {
+  return time.forward_ms + time.backward_ms;
+}
+
+/* A step that is timed has the bits of one that is not, and its times are all there, within the step's. */
+static sley_status check_times(here *h) {
+  static _Thread_local double plain[MOST_VALUES], timed[MOST_VALUES];
+  const bool attends = h->s->model == SLEY_GNN_GAT;
+  int64_t values;
+  double loss, loss_timed;
+  sley_gnn_times t;
+  SL_TRY(sley_gnn_save(h->gnn, h->s->path, NULL, 0));
+  SL_TRY(train(h, 0.02, 1, &loss));
+  EXPECT(sley_gnn_times_get(h->gnn, &t) == SLEY_ERR_ARG);
+  SL_TRY(parameters_of(h, plain, &values));
+  SL_TRY(sley_gnn_load(h->gnn, h->s->path, NULL));
+  SL_TRY(sley_gnn_time_steps(h->gnn, true));
+  EXPECT(sley_gnn_times_get(h->gnn, &t) == SLEY_ERR_ARG);
+  const double begin = sl_now();
+  SL_TRY(train(h, 0.02, 1, &loss_timed));
+  const double ms = 1e3 * (sl_now() - begin);
+  SL_TRY(parameters_of(h, timed, &values));
+  EXPECT(loss == loss_timed && memcmp(plain, timed, (size_t)values * sizeof *plain) == 0);
+  SL_TRY(sley_gnn_times_get(h->gnn, &t));
+  const sley_gnn_time each[] = {t.exchange, t.spmm, t.attention, t.gemm, t.loss, t.optimizer, t.other};
+  double sum = 0;
+  for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+    EXPECT(each[i].forward_ms >= 0 && each[i].backward_ms >= 0);
+    sum += all_of(each[i]);
+  }
+  EXPECT(sum <= ms * (1 + 1e-9));
+  EXPECT(all_of(t.other) > 0 && t.gemm.forward_ms > 0 && t.gemm.backward_ms > 0);
+  EXPECT((t.attention.forward_ms > 0) == attends && (t.attention.backward_ms > 0) == attends);
+  EXPECT((t.spmm.forward_ms > 0) == !attends);
+  EXPECT(t.loss.forward_ms > 0 && t.loss.backward_ms == 0);
+  EXPECT(t.optimizer.backward_ms > 0 && t.optimizer.forward_ms == 0);
+  EXPECT(h->s->ranks == 1 || (t.exchange.forward_ms > 0 && t.exchange.backward_ms > 0));
+  SL_TRY(sley_gnn_time_steps(h->gnn, false));
+  SL_TRY(train(h, 0, 1, &loss));
+  EXPECT(sley_gnn_times_get(h->gnn, &t) == SLEY_ERR_ARG);
+  return SLEY_OK;
+}
+
 /* x being the same, logits have the same bits. */
 static sley_status check_same_x(here *h) {
   double first[ROWS * CLASSES], second[ROWS * CLASSES];
@@ -281,6 +325,8 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
     status = check_same_x(&h);
   if (status == SLEY_OK)
     status = check_descent(&h);
+  if (status == SLEY_OK)
+    status = check_times(&h);
   if (status == SLEY_OK)
     status = check_state(&h, block);
   sley_gnn_destroy(h.gnn);

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of options that modes of `sley gnn` share. */
+#include "gnn_options.h"
+
+#include <string.h>
+
+#include "command.h"
+#include "input.h"
+#include "job.h"
+#include "output.h"
+
+enum { MOST_RANKS = 256, MOST_LAYERS = 64 };
+
+static const char *const models[] = {"gcn", "gin", "sage", "sage-max", "gat", NULL};
+const char *const *cli_gnn_models(void) {
+  return models;
+}
+
+/* By sley_gnn_optimizer. */
+static const char *const optimizers[] = {"adam", "sgd", NULL};
+static const char *const *optimizer_names(void) {
+  return optimizers;
+}
+
+static const char *const wires[] = {"none", "bf16", "f16", NULL};
+static const char *const *wire_names(void) {
+  return wires;
+}
+
+#define AT(field) offsetof(cli_gnn_settings, field)
+const cli_option cli_gnn_feature_options[] = {
+    {.name = "features",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(features),
+     .required = true,
+     .help = "a row of features for each row of GRAPH: a matrix, .npy or .npz file, or random:K"},
+    {0}};
+
+const cli_option cli_gnn_label_options[] = {
+    {.name = "labels",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(labels),
+     .required = true,
+     .help = "a text file with a class on each line, -1 for none; a .npz with labels; or planted:C"},
+    {0}};
+
+const cli_option cli_gnn_network_options[] = {
+    {.name = "layers",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(layers),
+     .least = 1,
+     .most = MOST_LAYERS,
+     .help = "how many"},
+    {.name = "hidden",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(hidden),
+     .least = 1,
+     .most = 1 << 20,
+     .help = "values of a row between layers, of gat of each head"},
+    {.name = "heads",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(heads),
+     .least = 1,
+     .most = 1024,
+     .help = "of gat's hidden layers"},
+    {.name = "rate",
+     .kind = CLI_REAL,
+     .positive = true,
+     .value = "R",
+     .offset = AT(rate),
+     .help = "of learning"},
+    {.name = "optimizer",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(optimizer),
+     .choices = optimizer_names,
+     .help = "what makes a step of gradients"},
+    {.name = "decay",
+     .kind = CLI_REAL,
+     .positive = true,
+     .value = "D",
+     .offset = AT(decay),
+     .help = "of weights, added to the gradient"},
+    {.name = "dropout",
+     .kind = CLI_REAL,
+     .positive = true,
+     .value = "P",
+     .offset = AT(dropout),
+     .help = "chance of a value that a layer is given to be left out"},
+    {.name = "undirected",
+     .kind = CLI_FLAG,
+     .offset = AT(undirected),
+     .help = "an entry (i, j) stands for (j, i) too"},
+    {.name = "normalize",
+     .kind = CLI_FLAG,
+     .offset = AT(normalize),
+     .help = "rows of features are divided by the sums of their magnitudes"},
+    {.name = "reproducible",
+     .kind = CLI_FLAG,
+     .offset = AT(reproducible),
+     .help = "sums over entries have the same bits for every number of ranks"},
+    {.name = "fresh-features",
+     .kind = CLI_FLAG,
+     .offset = AT(fresh),
+     .help = "the first layer sums features anew in each step, as if they had changed"},
+    {.name = "aggregate",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(algo),
+     .help = "how sums over entries go (gcn, gin, sage): an algorithm of sley spmm; auto: the one predicted "
+             "fastest"},
+    {.name = "kernel",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(kernel),
+     .help = "the device's kernel that makes these sums (sley info lists them); auto: for each part the "
+             "cheapest that serves it"},
+    {.name = "wire",
+     .kind = CLI_CHOICE,
+     .value = "TYPE",
+     .offset = AT(wire),
+     .choices = wire_names,
+     .help = "in which rows travel for these sums"},
+    {0}};
+
+const cli_option cli_gnn_set_options[] = {
+    {.name = "train",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(train),
+     .least = 1,
+     .most = INT32_MAX,
+     .help = "rows of each class to train on, drawn by --seed"},
+    {.name = "valid",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(valid),
+     .most = INT32_MAX,
+     .help = "others for validation; the rest is for the test"},
+    {.name = "split",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(split),
+     .help = "a text file with train, valid, test or none on each line, instead"},
+    {0}};
+
+const cli_option cli_gnn_run_options[] = {
+    {.name = "ranks",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(ranks),
+     .least = 1,
+     .most = MOST_RANKS,
+     .help = "ranks; under a launcher as many as it has started"},
+    {.name = "transport",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(transport),
+     .help = "threads, or one between processes: tcp, mpi, nccl, nvshmem"},
+    {.name = "threads",
+     .kind = CLI_INT,
+     .value = "T",
+     .offset = AT(threads),
+     .most = 4096,
+     .help = "of each rank; 0: cores / ranks"},
+    {.name = "device",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(device),
+     .choices = cli_devices,
+     .help = "whose kernels run; auto: cuda where there is a GPU, else cpu"},
+    {.name = "seed",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(seed),
+     .most = INT32_MAX,
+     .help = "of all that is drawn: weights, dropout, sets, generators"},
+    {.name = "json",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(json),
+     .help = "write all figures as JSON; - for stdout"},
+    {0}};
+
+int cli_gnn_check(const char *command, const cli_gnn_settings *s, const char *graph) {
+  if (s->dropout >= 1)
+    return cli_refuse(SLEY_ERR_ARG, "%s: --dropout is %g: it must be less than 1", command, s->dropout);
+  if (!cli_name_fits_json(command, graph, s->json))
+    return CLI_USAGE;
+  return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
+}
+
+sley_gnn_optimizer cli_gnn_optimizer(const cli_gnn_settings *s) {
+  return strcmp(s->optimizer, optimizers[SLEY_GNN_SGD]) == 0 ? SLEY_GNN_SGD : SLEY_GNN_ADAM;
+}
+
+cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *s, const char *graph, int ranks) {
+  return (cli_gnn_source){.graph = graph,
+                          .features = s->features,
+                          .labels = s->labels,
+                          .split = s->split,
+                          .undirected = s->undirected,
+                          .normalize = s->normalize,
+                          .train = s->train,
+                          .valid = s->valid,
+                          .seed = s->seed,
+                          .threads = s->threads * ranks};
+}
+
+sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *s, const cli_gnn_data *data, sley_gnn_model model) {
+  sley_gnn_options o = SLEY_GNN_OPTIONS_INIT;
+  o.model = model;
+  o.layers = (int)s->layers;
+  o.features = data->features;
+  o.hidden = s->hidden;
+  o.heads = s->heads;
+  o.classes = data->classes;
+  o.dropout = s->dropout;
+  o.seed = (uint64_t)s->seed;
+  o.reproducible = s->reproducible;
+  o.algo = s->algo;
+  o.kernel = s->kernel;
+  o.wire = s->wire;
+  o.same_x = !s->fresh;
+  return o;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options that several modes of `sley gnn` have, and what they say. */
+#ifndef SLEY_CLI_GNN_OPTIONS_H
+#define SLEY_CLI_GNN_OPTIONS_H
+
+#include "gnn_data.h"
+#include "options.h"
+
+/* Begins the settings of each mode, which has those tables below that it takes; of others the defaults stay.
+ */
+typedef struct cli_gnn_settings {
+  const char *features, *labels, *split, *optimizer, *algo, *kernel, *wire, *device, *transport, *json;
+  int64_t layers, hidden, heads, ranks, threads, seed, train, valid;
+  double rate, decay, dropout;
+  bool undirected, normalize, reproducible, fresh;
+} cli_gnn_settings;
+
+/* Initializers of the fields whose default is not 0. */
+#define CLI_GNN_DEFAULTS                                                                                     \
+  .optimizer = "adam", .device = "auto", .layers = 2, .hidden = 64, .heads = 8, .rate = 0.01, .decay = 5e-4, \
+  .dropout = 0.5, .train = 20, .valid = 30, .algo = "auto", .kernel = "auto", .wire = "none", .seed = 1
+
+extern const cli_option cli_gnn_feature_options[]; /* --features, required */
+extern const cli_option cli_gnn_label_options[];   /* --labels, required */
+extern const cli_option cli_gnn_network_options[]; /* layers, training, how the graph is read */
+extern const cli_option cli_gnn_set_options[];     /* which rows are trained on */
+extern const cli_option cli_gnn_run_options[];     /* ranks, device, seed, JSON */
+
+/* Names by sley_gnn_model, NULL-terminated. */
+const char *const *cli_gnn_models(void);
+
+/* Checks what the tables cannot. An exit code, after one line on stderr where it is not CLI_DONE. */
+int cli_gnn_check(const char *command, const cli_gnn_settings *settings, const char *graph);
+
+sley_gnn_optimizer cli_gnn_optimizer(const cli_gnn_settings *settings);
+cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *settings, const char *graph, int ranks);
+
+/* algo, kernel and wire are those of the settings, which outlive the network. */
+sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *settings, const cli_gnn_data *data,
+                                  sley_gnn_model model);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each rank of `sley gnn` begins with: its network, and its rows in the memory of its device. */
+#ifndef SLEY_CLI_GNN_PLACE_H
+#define SLEY_CLI_GNN_PLACE_H
+
+#include "gnn_data.h"
+
+/* A network over the rank's rows of the graph, begin[rank] to begin[rank + 1]. Collective, agreed. */
+sley_status cli_gnn_network(sley_comm *comm, const cli_gnn_data *data, const int64_t *begin,
+                            const sley_gnn_options *model, sley_gnn **out);
+
+/* Features of `rows` rows from `first` on, and their labels, -1 of rows that are not trained on; both are to
+ * be freed by sley_comm_free, also on an error. Not collective. */
+sley_status cli_gnn_place(sley_comm *comm, const cli_gnn_data *data, int64_t first, int64_t rows, void **x,
+                          void **label);
+
+#endif
