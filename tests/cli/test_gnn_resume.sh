@@ -81,3 +81,5 @@ one_line "other features" "has 9 features"
 yes none | head -2000 | sed '3s/.*/some/' >"$work/split"
 run 2 gnn train er:n=2000,nnz=20000 $data --split "$work/split"
 one_line "a word of no set" "$work/split:3: a line has one word"
+
+finish
