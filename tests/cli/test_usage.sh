@@ -18,7 +18,7 @@ declare -A options=(
   [tune]="device out transport seconds"
   [bench]="data matrix cases least widest seed list dtype device precision threads repeat budget mem-limit mkl json"
   [bench ops]="matrix ops k heads dtype device threads ranks seed repeat mkl json"
-  [gnn train]="features labels model layers hidden heads epochs patience rate optimizer decay dropout train valid split undirected normalize reproducible fresh-features aggregate wire ranks transport threads device seed out save-every resume plot json"
+  [gnn train]="features labels model layers hidden heads epochs patience rate optimizer decay dropout train valid split sample batch undirected normalize reproducible fresh-features aggregate wire ranks transport threads device seed out save-every resume plot json"
   [gnn infer]="weights last features labels train valid split ranks transport threads device seed out json"
   [info]="json"
 )
