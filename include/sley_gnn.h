@@ -158,8 +158,8 @@ typedef struct sley_gnn_sampler_options {
 
 typedef struct sley_gnn_sampler sley_gnn_sampler;
 
-/* a: square, in the host's memory; it outlives the sampler. Not collective, as the following. Errors:
- * SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
+/* Makes a sampler. a: square, in the host's memory; it outlives the sampler. Not collective, as the
+ * following. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
 sley_status sley_gnn_sampler_create(const sley_matrix *a, const sley_gnn_sampler_options *options,
                                     sley_gnn_sampler **out);
 

@@ -14,7 +14,15 @@
 #include "mirror.h"
 #include "ranks.h"
 
-enum { ROWS = 40, FEATURES = 5, CLASSES = 3, MOST_LAYERS = 3, MOST_VALUES = 1024, MODELS = SLEY_GNN_GAT + 1 };
+enum {
+  ROWS = 40,
+  FEATURES = 5,
+  CLASSES = 3,
+  MOST_LAYERS = 3,
+  MOST_RANKS = 3,
+  MOST_VALUES = 1024,
+  MODELS = SLEY_GNN_GAT + 1
+};
 
 typedef struct sample {
   uint64_t seed;
@@ -22,7 +30,7 @@ typedef struct sample {
   sley_matrix *a;
   double x[ROWS * FEATURES];
   int32_t label[ROWS]; /* -1: not to train on */
-  int64_t row[ROWS], rows;
+  int64_t row[ROWS], rows, begin[MOST_RANKS + 1];
   char path[64];
 } sample;
 
@@ -190,7 +198,7 @@ static sley_status compare_main(sl_comm *comm, void *arg) {
   memcpy(d.label, s->label, sizeof d.label);
   sley_status status = place(comm, &d);
   if (status == SLEY_OK)
-    status = sley_gnn_create(comm, s->a, (const int64_t[]){0, ROWS}, &s->options, &gnn);
+    status = sley_gnn_create(comm, s->a, s->begin, &s->options, &gnn);
   for (int64_t i = 0; i < 3 && status == SLEY_OK; i++) { /* biases are no longer 0 */
     given ignored;
     status = step(gnn, &d, 0.05, &ignored);
@@ -207,9 +215,11 @@ static sley_status compare_main(sl_comm *comm, void *arg) {
 enum { STEPS = 6 };
 
 /* Steps by two networks in turn with one's parameters; the last is the one that is shared. */
-static sley_status step_in_turn(sley_comm *comm, const sample *s, sley_gnn *gnn, const data *d, given *out) {
+static sley_status step_in_turn(sley_comm *comm, const sample *s, const sley_matrix *block, sley_gnn *gnn,
+                                const data *d, given *out) {
   sley_gnn *other = NULL;
-  sley_status status = sley_gnn_create_shared(gnn, s->a, (const int64_t[]){0, ROWS}, &other);
+  EXPECT(sley_gnn_create_shared(gnn, NULL, s->begin, &other) == SLEY_ERR_ARG && !other);
+  sley_status status = sley_gnn_create_shared(gnn, block, s->begin, &other);
   for (int i = 0; i < STEPS - 1 && status == SLEY_OK; i++)
     status = step(i % 2 ? gnn : other, d, 0.05, out);
   if (status == SLEY_OK)
@@ -230,44 +240,55 @@ static sley_status check_saved_step(const sample *s) {
   return SLEY_OK;
 }
 
-static sley_status share_main(sl_comm *comm, void *arg) {
-  const sample *s = arg;
+static sley_status compare_steps(sley_comm *comm, const sample *s, const sley_matrix *block, const data *d) {
   given alone = {0}, shared = {0};
-  data d = {0};
   sley_gnn *one = NULL, *two = NULL;
-  memcpy(d.x, s->x, sizeof d.x);
-  memcpy(d.label, s->label, sizeof d.label);
-  sley_status status = place(comm, &d);
+  sley_status status = sley_gnn_create(comm, block, s->begin, &s->options, &one);
   if (status == SLEY_OK)
-    status = sley_gnn_create(comm, s->a, (const int64_t[]){0, ROWS}, &s->options, &one);
-  if (status == SLEY_OK)
-    status = sley_gnn_create(comm, s->a, (const int64_t[]){0, ROWS}, &s->options, &two);
+    status = sley_gnn_create(comm, block, s->begin, &s->options, &two);
   for (int i = 0; i < STEPS && status == SLEY_OK; i++)
-    status = step(one, &d, 0.05, &alone);
+    status = step(one, d, 0.05, &alone);
   if (status == SLEY_OK)
     status = read_all(comm, one, true, &alone);
   if (status == SLEY_OK)
-    status = step_in_turn(comm, s, two, &d, &shared);
+    status = step_in_turn(comm, s, block, two, d, &shared);
   sley_gnn_destroy(two);
   sley_gnn_destroy(one);
-  give_back(&d);
   SL_TRY(status);
   EXPECT(alone.values == shared.values && alone.loss == shared.loss);
   EXPECT(memcmp(alone.grad, shared.grad, (size_t)alone.values * sizeof *alone.grad) == 0);
   return check_saved_step(s);
 }
 
+static sley_status share_main(sl_comm *comm, void *arg) {
+  const sample *s = arg;
+  const int64_t first = s->begin[comm->rank], rows = s->begin[comm->rank + 1] - first;
+  sley_matrix *block = NULL;
+  data d = {0};
+  memcpy(d.x, s->x + first * FEATURES, (size_t)(rows * FEATURES) * sizeof *d.x);
+  memcpy(d.label, s->label + first, (size_t)rows * sizeof *d.label);
+  sley_status status = sl_agree(comm, sley_matrix_row_block(s->a, first, rows, &block));
+  if (status == SLEY_OK)
+    status = place(comm, &d);
+  if (status == SLEY_OK)
+    status = compare_steps(comm, s, block, &d);
+  give_back(&d);
+  sley_matrix_destroy(block);
+  return status;
+}
+
 /* ---- */
 
 enum { SAMPLES = 6 };
 
-static void run_all(sl_rank_main main) {
-  const rank_case one = {.transport = "threads", .ranks = 1, .workgroup = 1, .threads = 1};
+static void run_all(sl_rank_main main, int ranks) {
+  const rank_case c = {.transport = "threads", .ranks = ranks, .workgroup = ranks, .threads = 1};
   for (int model = 0; model < MODELS; model++)
     for (uint64_t seed = 1; seed <= SAMPLES; seed++) {
       static sample s;
       draw(&s, (sley_gnn_model)model, seed);
-      assert_case_ok(&one, run_case(&one, main, &s));
+      assert_sley_ok(sley_partition_rows(s.a, "rows", ranks, s.begin));
+      assert_case_ok(&c, run_case(&c, main, &s));
       sley_matrix_destroy(s.a);
       unlink(s.path);
     }
@@ -275,12 +296,13 @@ static void run_all(sl_rank_main main) {
 
 static void drawn_whole_neighbourhoods_give_the_same(void **state) {
   (void)state;
-  run_all(compare_main);
+  run_all(compare_main, 1);
 }
 
 static void shared_parameters_make_the_same_steps(void **state) {
   (void)state;
-  run_all(share_main);
+  run_all(share_main, 1);
+  run_all(share_main, MOST_RANKS);
 }
 
 int main(void) {
