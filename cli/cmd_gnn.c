@@ -462,9 +462,11 @@ static const cli_command train_command = {
     .options = options,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
-    .notes = "Values of GRAPH are not looked at. Each step is over all rows; what is right is counted after "
-             "an epoch, "
-             "without\ndropout and over all rows, and that of the epoch with the best validation is told.\n"
+    .notes = "Values of GRAPH are not looked at. Without --sample each step is over all rows. After an epoch "
+             "what is "
+             "right is\ncounted, without dropout and over the whole graph; that of the epoch with the best "
+             "validation is "
+             "told.\n"
              "Example: sley gnn train er:n=1000,nnz=8000 --features random:16 --labels planted:4\n"
              "Exit status: 0 done, 1 a failure, 2 wrong usage or input, 130 interrupted.\n",
     .run = run_train,

@@ -82,7 +82,7 @@ run 2 gnn train "$graph" $planted --sample 10
 one_line "too few fan-outs" "--sample 10 has numbers for 1 layers: --layers is 2"
 run 2 gnn train "$graph" $planted --sample 10,5,5
 one_line "too many fan-outs" "--sample 10,5,5 has numbers for 3 layers: --layers is 2"
-for list in 10, 10,,5 10,x 10,0 10,-1 10,5x "10 5" all,alle 10,99999999999999999999; do
+for list in "10," 10,,5 10,x 10,0 10,-1 10,5x "10 5" all,alle 10,99999999999999999999; do
   run 2 gnn train "$graph" $planted --sample "$list"
   one_line "--sample '$list'" "give a whole number from 1 on, or all"
 done
