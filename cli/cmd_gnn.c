@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley gnn train`: trains a graph network on a whole graph and says how many rows it finds right.
+/* `sley gnn train`: trains a graph network on a whole graph, or on drawn neighbourhoods, and says how many
+ * rows it finds right.
  *
- * gnn_data.c reads the graph, features, labels and sets; gnn_train.c runs the epochs; gnn_state.c has what is
- * in the file beside the network's state. */
+ * gnn_data.c reads the graph, features, labels and sets; gnn_train.c runs the epochs, gnn_sample.c those over
+ * drawn neighbourhoods; gnn_state.c has what is in the file beside the network's state. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,22 +13,21 @@
 #include "command.h"
 #include "gnn_options.h"
 #include "gnn_plot.h"
+#include "gnn_report.h"
 #include "gnn_start.h"
 #include "gnn_state.h"
 #include "job.h"
-#include "json.h"
 #include "output.h"
 #include "plot.h"
 #include "processes.h"
 #include "terminal.h"
-#include "times.h"
 
 enum { MOST_EPOCHS = 1000000 };
 
 typedef struct train_settings {
   cli_gnn_settings base; /* first: tables that modes share write to it */
-  const char *model, *out, *plot;
-  int64_t epochs, patience, every;
+  const char *model, *sample, *out, *plot;
+  int64_t epochs, patience, batch, every;
   bool resume;
 } train_settings;
 
@@ -46,13 +45,27 @@ static const cli_option own_options[] = {
      .offset = AT(epochs),
      .least = 1,
      .most = MOST_EPOCHS,
-     .help = "steps, each over the whole graph"},
+     .help = "how many; each is a step over the whole graph, or with --sample one over each batch"},
     {.name = "patience",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(patience),
      .most = MOST_EPOCHS,
      .help = "ends after so many epochs without a better validation; 0: never"},
+    {.name = "sample",
+     .kind = CLI_TEXT,
+     .value = "LIST",
+     .offset = AT(sample),
+     .help =
+         "train on drawn neighbourhoods: the most entries drawn of a row, or all, for each hop from the rows "
+         "to train on, as 10,25"},
+    {.name = "batch",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(batch),
+     .least = 1,
+     .most = INT32_MAX,
+     .help = "with --sample: rows to train on of each step"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -83,7 +96,7 @@ static const cli_option *const options[] = {cli_gnn_feature_options,
                                             cli_gnn_run_options,
                                             NULL};
 static const train_settings defaults = {
-    .base = {CLI_GNN_DEFAULTS}, .model = "gcn", .epochs = 200, .every = 10};
+    .base = {CLI_GNN_DEFAULTS}, .model = "gcn", .epochs = 200, .batch = 1024, .every = 10};
 
 /* ---- talk */
 
@@ -98,96 +111,6 @@ static void tell_epoch(void *context, int64_t number, const cli_gnn_epoch *epoch
   snprintf(text, sizeof text, "epoch %" PRId64 ", loss %.4f, validation %.3f", number + 1, epoch->loss,
            epoch->right[CLI_GNN_VALID]);
   cli_progress(text, number + 1, t->training->epochs);
-}
-
-/* Of the steps of this run; NaN if there are none, or memory is short. */
-static double median_ms(const cli_gnn_result *r) {
-  double *ms = malloc((size_t)r->done * sizeof *ms + 1);
-  int64_t count = 0;
-  if (!ms)
-    return NAN;
-  for (int64_t i = 0; i < r->done; i++)
-    if (!isnan(r->epoch[i].ms))
-      ms[count++] = r->epoch[i].ms;
-  const double median = count > 0 ? cli_times_of(ms, count).median : NAN;
-  free(ms);
-  return median;
-}
-
-static void print_start(const cli_gnn_training *t, const train_settings *s, const char *graph, FILE *stream) {
-  const cli_gnn_data *d = t->data;
-  sley_matrix_info info = {0};
-  sley_matrix_info_get(d->graph, &info);
-  fprintf(stream,
-          "graph      %s, %" PRId64 " rows, %" PRId64 " entries; %" PRId64 " features, %" PRId64 " classes\n",
-          graph, d->rows, info.nnz, d->features, d->classes);
-  fprintf(stream,
-          "rows       %" PRId64 " to train on, %" PRId64 " for validation, %" PRId64 " for the test\n",
-          d->count[CLI_GNN_TRAIN], d->count[CLI_GNN_VALID], d->count[CLI_GNN_TEST]);
-  fprintf(stream,
-          "model      %s, %" PRId64 " layers, hidden %" PRId64
-          ", dropout %g, rate %g, decay %g, seed %" PRId64 "\n",
-          s->model, s->base.layers, s->base.hidden, s->base.dropout, s->base.rate, s->base.decay,
-          s->base.seed);
-}
-
-static void print_end(const cli_gnn_training *t, FILE *stream) {
-  const cli_gnn_result *r = t->result;
-  const int64_t best = cli_gnn_best(t);
-  const cli_gnn_epoch *e = &r->epoch[best], *last = &r->epoch[r->done - 1];
-  fprintf(stream, "device     %s, %d rank%s, transport %s\n", r->found, t->ranks.ranks,
-          t->ranks.ranks == 1 ? "" : "s", r->transport);
-  if (t->before > 0)
-    fprintf(stream, "resumed    after epoch %" PRId64 " of %s\n", t->before, t->out);
-  fprintf(stream, "epochs     %" PRId64, r->done);
-  if (r->done > t->before)
-    fprintf(stream, ", median %.3f ms a step", median_ms(r));
-  fprintf(stream, "; loss %.4f, then %.4f\n", r->epoch[0].loss, last->loss);
-  fprintf(stream, "best       epoch %" PRId64 ": right in training %.4f, validation %.4f, test %.4f\n",
-          best + 1, e->right[CLI_GNN_TRAIN], e->right[CLI_GNN_VALID], e->right[CLI_GNN_TEST]);
-  if (t->out)
-    fprintf(stream, "state      in %s\n", t->out);
-}
-
-static cli_json json_of(const cli_gnn_epoch *e) {
-  cli_json one = cli_json_start();
-  cli_json_real(&one, "loss", e->loss);
-  cli_json_real(&one, "train", e->right[CLI_GNN_TRAIN]);
-  cli_json_real(&one, "valid", e->right[CLI_GNN_VALID]);
-  cli_json_real(&one, "test", e->right[CLI_GNN_TEST]);
-  if (!isnan(e->ms))
-    cli_json_real(&one, "ms", e->ms);
-  return one;
-}
-
-static json_t *report_json(const cli_gnn_training *t, const train_settings *s, const char *graph) {
-  const cli_gnn_result *r = t->result;
-  cli_json all = cli_json_start(), *epochs = malloc((size_t)r->done * sizeof *epochs + 1);
-  if (!epochs)
-    return NULL;
-  for (int64_t i = 0; i < r->done; i++)
-    epochs[i] = json_of(&r->epoch[i]);
-  cli_json_text(&all, "graph", graph);
-  cli_json_int(&all, "rows", t->data->rows);
-  cli_json_int(&all, "features", t->data->features);
-  cli_json_int(&all, "classes", t->data->classes);
-  cli_json_text(&all, "model", s->model);
-  cli_json_int(&all, "layers", s->base.layers);
-  cli_json_int(&all, "hidden", s->base.hidden);
-  cli_json_int(&all, "seed", s->base.seed);
-  cli_json_text(&all, "aggregate", s->base.algo);
-  cli_json_text(&all, "kernel", s->base.kernel);
-  cli_json_text(&all, "wire", s->base.wire);
-  cli_json_text(&all, "device", r->found);
-  cli_json_text(&all, "transport", r->transport);
-  cli_json_int(&all, "ranks", t->ranks.ranks);
-  cli_json_int(&all, "resumed_after", t->before);
-  if (r->done > t->before)
-    cli_json_real(&all, "median_ms", median_ms(r));
-  cli_json_int(&all, "best_epoch", cli_gnn_best(t) + 1);
-  cli_json_list(&all, "epochs", epochs, (int)r->done);
-  free(epochs);
-  return cli_json_end(all);
 }
 
 /* ---- the state to go on from */
@@ -253,17 +176,17 @@ static int train(cli_gnn_training *t, const train_settings *s, const char *graph
     t->tell = tells ? tell_epoch : NULL;
     t->context = &told;
     if (tells)
-      print_start(t, s, graph, stream);
+      cli_gnn_report_start(t, graph, s->model, stream);
     const sley_status status = cli_gnn_train(t);
     cli_progress_clear();
     if (status != SLEY_OK)
       code = cli_gnn_failed(&t->ranks, status, t->result->message.text);
     else if (tells)
-      print_end(t, stream);
+      cli_gnn_report_end(t, stream);
     if (status == SLEY_OK && tells && s->plot && !cli_gnn_plot(s->plot, t))
       code = CLI_FAILED;
     if (status == SLEY_OK && tells && s->base.json &&
-        !cli_output_json(s->base.json, report_json(t, s, graph)))
+        !cli_output_json(s->base.json, cli_gnn_report_json(t, graph, s->model)))
       code = CLI_FAILED;
   }
   cli_unshare(t->result, bytes);
@@ -281,6 +204,16 @@ static int check_words(const train_settings *s, const char *graph) {
   return cli_output_possible(s->out) ? CLI_DONE : CLI_FAILED;
 }
 
+/* Neighbourhoods are drawn on one rank. ranks: asked for, or found. */
+static int check_one_rank(const train_settings *s, int64_t ranks) {
+  if (!s->sample || ranks <= 1)
+    return CLI_DONE;
+  return cli_refuse(SLEY_ERR_ARG,
+                    "gnn train: --sample trains on one rank, and there are %" PRId64
+                    ": give --ranks 1, or leave --sample out",
+                    ranks);
+}
+
 /* Which of the names it is, one of them. */
 static sley_gnn_model model_of(const char *name) {
   int number = 0;
@@ -292,10 +225,17 @@ static sley_gnn_model model_of(const char *name) {
 static int run_train(void *settings, char **positionals) {
   const train_settings *s = settings;
   sley_rank_options ranks;
+  cli_gnn_sampling sampling;
   cli_gnn_data data;
   int code = check_words(s, positionals[0]);
   if (code == CLI_DONE)
+    code = cli_gnn_sampling_parse(s->sample, s->base.layers, s->batch, &sampling);
+  if (code == CLI_DONE)
+    code = check_one_rank(s, s->base.ranks);
+  if (code == CLI_DONE)
     code = cli_gnn_ranks(s->base.ranks, s->base.threads, s->base.device, s->base.transport, &ranks);
+  if (code == CLI_DONE)
+    code = check_one_rank(s, ranks.ranks);
   if (code != CLI_DONE)
     return code;
   const cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], ranks.ranks);
@@ -309,6 +249,7 @@ static int run_train(void *settings, char **positionals) {
                           .rate = s->base.rate,
                           .decay = s->base.decay,
                           .optimizer = cli_gnn_optimizer(&s->base),
+                          .sampling = sampling,
                           .out = s->out,
                           .every = s->every};
     code = train(&t, s, positionals[0]);
@@ -326,8 +267,9 @@ static const cli_command train_command = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =
-        "Values of GRAPH are not looked at. Each step is over all rows; what is right is counted after it, "
-        "without\ndropout, and that of the epoch with the best validation is told.\n"
+        "Values of GRAPH are not looked at. Without --sample each step is over all rows. After an epoch what "
+        "is right is\ncounted, without dropout and over the whole graph; that of the epoch with the best "
+        "validation is told.\n"
         "Example: sley gnn train er:n=1000,nnz=8000 --features random:16 --labels planted:4\n"
         "Exit status: 0 done, 1 a failure, 2 wrong usage or input, 130 interrupted.\n",
     .run = run_train,

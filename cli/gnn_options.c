@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "command.h"
+#include "gnn_sample.h"
 #include "input.h"
 #include "job.h"
 #include "output.h"
 
-enum { MOST_RANKS = 256, MOST_LAYERS = 64 };
+enum { MOST_RANKS = 256 };
 
 static const char *const models[] = {"gcn", "gin", "sage", "sage-max", "gat", NULL};
 const char *const *cli_gnn_models(void) {
@@ -52,7 +53,7 @@ const cli_option cli_gnn_network_options[] = {
      .value = "N",
      .offset = AT(layers),
      .least = 1,
-     .most = MOST_LAYERS,
+     .most = CLI_GNN_MOST_LAYERS,
      .help = "how many"},
     {.name = "hidden",
      .kind = CLI_INT,

@@ -28,6 +28,7 @@ typedef struct part {
   int64_t first, rows;
   void *x, *label, *logits; /* label: of training rows, -1 of others */
   float *host;              /* rows x classes */
+  cli_gnn_sampler sampler;  /* where neighbourhoods are drawn */
   cli_gnn_kept kept;        /* of rank 0, where there is a file to write */
   int64_t saved;            /* epochs in it */
 } part;
@@ -93,17 +94,24 @@ static sley_status look(part *p, const sley_gnn_batch *batch, cli_gnn_epoch *epo
   return status == SLEY_OK ? count_right(p, epoch) : status;
 }
 
+/* One step over the whole graph, or one for each batch. */
+static sley_status take_steps(part *p, const sley_gnn_batch *batch, cli_gnn_epoch *epoch) {
+  if (p->sampler.steps > 0)
+    return cli_gnn_sampler_epoch(&p->sampler, batch->step, batch, &epoch->loss, &epoch->drawn_ms);
+  const sley_status status = sley_gnn_train(p->gnn, batch, &epoch->loss, NULL);
+  return status == SLEY_OK ? sley_comm_wait(p->comm) : status;
+}
+
 static sley_status run_epoch(part *p, int64_t number, cli_gnn_epoch *epoch) {
   const cli_gnn_training *t = p->s->training;
   sley_gnn_batch batch = batch_of(p);
+  *epoch = (cli_gnn_epoch){0};
   batch.step = number;
   batch.rate = t->rate;
   batch.decay = t->decay;
   batch.optimizer = t->optimizer;
   const double begin = cli_now_ms();
-  sley_status status = sley_gnn_train(p->gnn, &batch, &epoch->loss, NULL);
-  if (status == SLEY_OK)
-    status = sley_comm_wait(p->comm);
+  const sley_status status = take_steps(p, &batch, epoch);
   epoch->ms = cli_now_ms() - begin;
   return status == SLEY_OK ? look(p, &batch, epoch) : status;
 }
@@ -129,12 +137,14 @@ static sley_status save(part *p, int64_t epochs) {
   return cli_gnn_state_write(p->gnn, t->out, t, leads(p) ? &p->kept : NULL);
 }
 
-/* The state that training goes on from, if there is one. Collective, agreed. */
+/* What draws, and the state that training goes on from, if there is one. Collective, agreed. */
 static sley_status start(part *p, progress *at) {
   const cli_gnn_training *t = p->s->training;
   *at = (progress){.best = -1};
   sley_status status = SLEY_OK;
-  if (t->out && leads(p))
+  if (t->sampling.words)
+    status = cli_gnn_sampler_open(p->comm, p->gnn, p->s->data, &t->sampling, t->model.seed, &p->sampler);
+  if (status == SLEY_OK && t->out && leads(p))
     status = cli_gnn_kept_open(p->gnn, &p->kept);
   status = cli_agree_status(p->comm, status);
   if (status != SLEY_OK || !t->resumes)
@@ -218,6 +228,7 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   sley_status status = make(&p);
   if (status == SLEY_OK)
     status = s->training ? train(&p) : infer(&p);
+  cli_gnn_sampler_close(&p.sampler);
   sley_gnn_destroy(p.gnn);
   cli_gnn_kept_close(&p.kept);
   sley_comm_free(comm, p.logits);

@@ -4,13 +4,14 @@
 #ifndef SLEY_CLI_GNN_TRAIN_H
 #define SLEY_CLI_GNN_TRAIN_H
 
-#include "gnn_data.h"
+#include "gnn_sample.h"
 
 typedef struct cli_gnn_epoch {
   double loss; /* of the training rows, with dropout, before the step */
   double
       right[CLI_GNN_SETS]; /* share of the set's rows whose largest logit is that of their label, after it */
-  double ms;               /* of the step; NaN: it was made by an earlier run */
+  double ms;               /* of its steps; NaN: they were made by an earlier run */
+  double drawn_ms;         /* of these, to draw neighbourhoods and make networks over them */
 } cli_gnn_epoch;
 
 /* Of an error that is the command's own; empty: the library has it. */
@@ -34,7 +35,8 @@ typedef struct cli_gnn_training {
   int64_t epochs, patience; /* patience: epochs without a better validation, after which it ends; 0: never */
   double rate, decay;
   sley_gnn_optimizer optimizer;
-  const char *out; /* where the state goes, or NULL; each `every` epochs, and at the end */
+  cli_gnn_sampling sampling; /* with words there is one rank */
+  const char *out;           /* where the state goes, or NULL; each `every` epochs, and at the end */
   int64_t every;
   bool resumes;           /* out has the state that training goes on from, */
   int64_t before;         /* after so many epochs, which the result has */

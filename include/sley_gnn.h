@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graph networks, trained on whole graphs by one or more ranks: forward, backward and Adam in a few calls.
+/* Graph networks, trained on whole graphs by one or more ranks: forward, backward and Adam in a few calls;
+ * or, to compare, on neighbourhoods that are drawn.
  *
  *   sley_gnn_create     layers of one model, with first weights that seed alone decides
  *   sley_gnn_train      one step over all rows that have a label
@@ -7,6 +8,7 @@
  *   sley_gnn_infer      the logits of the rank's rows
  *   sley_gnn_parameter  weights and gradients, where they lie
  *   sley_gnn_save       the state as a file, from which sley_gnn_load goes on
+ *   sley_gnn_sampler_draw, sley_gnn_create_shared   a batch of rows and what it reaches; a network over that
  *
  * What sley.h says of errors, of structs that begin with their size and of memory holds here too: x, label
  * and logits lie in the memory of the rank's device (sley_buffer_alloc), rows are divided among ranks as
@@ -73,6 +75,12 @@ typedef struct sley_gnn_options {
  * SLEY_ERR_UNSUPPORTED (the device has no kernel, or too many layers), SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
 sley_status sley_gnn_create(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                             const sley_gnn_options *options, sley_gnn **out);
+
+/* A network of the same options over another graph, with the same parameters: weights, gradients, moments and
+ * step are those of `of`, in the same memory, and a step of either is one of both. Ended before `of`. block
+ * and row_begin: as above, on the same comm. Collective. Errors: as sley_gnn_create. */
+sley_status sley_gnn_create_shared(const sley_gnn *of, const sley_matrix *block, const int64_t *row_begin,
+                                   sley_gnn **out);
 
 typedef struct sley_gnn_parameter {
   const char *name; /* layer and what, as in "0.weight"; valid as long as the network */
@@ -160,6 +168,50 @@ sley_status sley_gnn_load(sley_gnn *gnn, const char *path, const char *prefix);
 sley_status sley_gnn_options_read(const char *path, sley_gnn_options *out);
 
 void sley_gnn_destroy(sley_gnn *gnn); /* accepts NULL, then on all ranks. Collective */
+
+/* Neighbour sampling, for training by batches of rows on one rank. The rows of a batch are the first
+ * frontier. In hop h, counted from 0, of each row of the frontier fan_out[h] of its entries are drawn, every
+ * set of so many with the same chance, or all if it has no more; the rows that are reached for the first time
+ * are the next frontier. The rows and entries that were drawn are a graph of their own, over which
+ * sley_gnn_create_shared makes a network: norms of GCN and means of SAGE are by the entries that were drawn.
+ * Source: Hamilton and others, NIPS 2017. */
+#define SLEY_GNN_ALL INT64_MAX /* a fan-out: all entries */
+
+typedef struct sley_gnn_sampler_options {
+  size_t struct_size;
+  const int64_t *row; /* to train on, each once; */
+  int64_t rows;       /* so many */
+  int64_t batch;      /* of them in a batch, the last of an epoch has what is left; default 1024 */
+  const int64_t *fan_out;
+  int hops;
+  uint64_t seed;
+} sley_gnn_sampler_options;
+#define SLEY_GNN_SAMPLER_OPTIONS_INIT                                                                        \
+  { sizeof(sley_gnn_sampler_options), NULL, 0, 1024, NULL, 0, 1 }
+
+typedef struct sley_gnn_sampler sley_gnn_sampler;
+
+/* Makes a sampler. a: square, in the host's memory; it outlives the sampler. Not collective, as the
+ * following. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
+sley_status sley_gnn_sampler_create(const sley_matrix *a, const sley_gnn_sampler_options *options,
+                                    sley_gnn_sampler **out);
+
+/* How many batches an epoch has. Errors: SLEY_ERR_ARG. */
+sley_status sley_gnn_sampler_batches(const sley_gnn_sampler *sampler, int64_t *count);
+
+typedef struct sley_gnn_drawn {
+  int64_t rows, seeds;      /* of the drawn graph, and how many of them, the first, are the batch's */
+  const int64_t *row;       /* their numbers in a */
+  const sley_matrix *graph; /* rows x rows: the entries that were drawn, with their values */
+} sley_gnn_drawn;
+
+/* Batch `batch` of an epoch, both counted from 0; each epoch has all rows in an order of its own. The same
+ * seed, epoch and batch draw the same, whatever was drawn before. What *out points to is the sampler's and
+ * valid until the next call. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
+sley_status sley_gnn_sampler_draw(sley_gnn_sampler *sampler, int64_t epoch, int64_t batch,
+                                  sley_gnn_drawn *out);
+
+void sley_gnn_sampler_destroy(sley_gnn_sampler *sampler); /* accepts NULL */
 
 #ifdef __cplusplus
 }

@@ -93,7 +93,19 @@ sley_status sley_gnn_create(sley_comm *comm, const sley_matrix *block, const int
     status = check_block(call, comm, block, row_begin);
   SL_TRY(sl_agree(comm, status));
   SL_TRY(check_same(call, comm, &chosen));
-  return sl_network_create(comm, block, row_begin, &chosen, out);
+  return sl_network_create(comm, block, row_begin, &chosen, NULL, out);
+}
+
+sley_status sley_gnn_create_shared(const sley_gnn *of, const sley_matrix *block, const int64_t *row_begin,
+                                   sley_gnn **out) {
+  static const char call[] = "sley_gnn_create_shared";
+  if (!of)
+    return sl_fail(SLEY_ERR_ARG, "%s: of is NULL", call);
+  sley_status status = out ? SLEY_OK : sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
+  if (status == SLEY_OK)
+    status = check_block(call, of->comm, block, row_begin);
+  SL_TRY(sl_agree(of->comm, status));
+  return sl_network_create(of->comm, block, row_begin, &of->options, of, out);
 }
 
 sley_status sley_gnn_parameters(const sley_gnn *gnn, int *count) {

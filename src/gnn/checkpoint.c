@@ -31,7 +31,7 @@ typedef struct numbers {
 static numbers numbers_of(const sley_gnn *gnn) {
   const sley_gnn_options *o = &gnn->options;
   return (numbers){.whole = {VERSION, o->model, o->layers, o->features, o->hidden, o->classes, o->heads,
-                             o->dtype, (int64_t)o->seed, gnn->parameters.step},
+                             o->dtype, (int64_t)o->seed, *gnn->parameters.step},
                    .real = {o->slope, o->dropout}};
 }
 
@@ -213,7 +213,7 @@ static sley_status load(sley_gnn *gnn, const char *path, const char *prefix) {
       status = load_one(p, &from, prefix ? prefix : "", i, kind);
   sl_arrays_close(&from);
   if (status == SLEY_OK && !prefix)
-    p->step = n.whole[WHOLE - 1];
+    *p->step = n.whole[WHOLE - 1];
   return status;
 }
 

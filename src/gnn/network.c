@@ -31,7 +31,8 @@ static void describe_layers(sley_gnn *gnn, const sl_layer_kind *kind) {
   }
 }
 
-static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_options *o, sley_gnn **out) {
+static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_options *o,
+                        const sley_gnn *of, sley_gnn **out) {
   const sl_layer_kind *kind = sl_layer_kinds[o->model];
   SL_TRY(SL_NEW_ZERO(*out, 1, "a network"));
   sley_gnn *gnn = *out;
@@ -39,7 +40,7 @@ static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_
   gnn->options = *o;
   gnn->first_row = row_begin[comm->rank];
   gnn->work = (sl_dense_work){.comm = comm, .dtype = o->dtype, .in_order = o->reproducible};
-  gnn->parameters = (sl_parameters){.comm = comm, .dtype = o->dtype};
+  gnn->parameters = (sl_parameters){.comm = comm, .dtype = o->dtype, .of = of ? &of->parameters : NULL};
   SL_TRY(SL_NEW_ZERO(gnn->layer, o->layers, "a network's layers"));
   SL_TRY(SL_NEW_ZERO(gnn->given, o->layers, "a network's layers"));
   SL_TRY(SL_NEW_ZERO(gnn->gave, o->layers, "a network's layers"));
@@ -111,10 +112,10 @@ static sley_status open(sley_gnn *gnn) {
 }
 
 sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
-                              const sley_gnn_options *options, sley_gnn **out) {
+                              const sley_gnn_options *options, const sley_gnn *of, sley_gnn **out) {
   sley_gnn *gnn = NULL;
   *out = NULL;
-  sley_status status = sl_agree(comm, take(comm, row_begin, options, &gnn));
+  sley_status status = sl_agree(comm, take(comm, row_begin, options, of, &gnn));
   if (status == SLEY_OK)
     status = make_graph(gnn, block, row_begin);
   if (status == SLEY_OK)
@@ -237,7 +238,7 @@ sley_status sl_network_step(sley_gnn *gnn, sley_gnn_optimizer optimizer, double 
   adam.grad = p->grad;
   adam.m = p->first;
   adam.v = p->second;
-  adam.step = ++p->step;
+  adam.step = ++*p->step;
   adam.rate = rate;
   adam.decay = decay;
   return sl_adam(gnn->comm, &adam);

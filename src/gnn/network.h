@@ -32,9 +32,10 @@ struct sley_gnn {
   sl_stopwatch watch;
 };
 
-/* options: checked, the same on all ranks. Collective, agreed. */
+/* options: checked, the same on all ranks. of: NULL, or a network of the same options whose parameters it has
+ * too, and which outlives it. Collective, agreed. */
 sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
-                              const sley_gnn_options *options, sley_gnn **out);
+                              const sley_gnn_options *options, const sley_gnn *of, sley_gnn **out);
 
 /* x: the rank's rows of features. training: with dropout, whose masks are those of step `step`. What the last
  * layer gives stays in the network until the next call. Collective. */

@@ -54,10 +54,25 @@ static sley_status take_memory(sl_parameters *p, uint64_t seed) {
   SL_TRY(take_array(p, p->dtype, false, seed, &p->grad));
   SL_TRY(take_array(p, sums, false, seed, &p->first));
   SL_TRY(take_array(p, sums, false, seed, &p->second));
+  SL_TRY(SL_NEW_ZERO(p->step, 1, "parameters"));
   return take_unit(p);
 }
 
+static void share_memory(sl_parameters *p) {
+  p->value = p->of->value;
+  p->grad = p->of->grad;
+  p->first = p->of->first;
+  p->second = p->of->second;
+  p->step = p->of->step;
+  p->unit = p->of->unit;
+  p->sum = p->of->sum;
+}
+
 sley_status sl_parameters_open(sl_parameters *p, uint64_t seed) {
+  if (p->of) {
+    share_memory(p);
+    return SLEY_OK;
+  }
   SL_TRY(sl_agree(p->comm, take_memory(p, seed)));
   return sl_dense_create(
       p->comm,
@@ -96,13 +111,17 @@ sley_status sl_parameters_descend(sl_parameters *p, const sl_dense_work *work, d
   return sl_dense_multiply(work, &step, value);
 }
 
-void sl_parameters_close(sl_parameters *p) {
-  if (!p->comm)
-    return;
+static void give_memory(sl_parameters *p) {
   void *const all[] = {p->unit, p->second, p->first, p->grad, p->value};
   sl_dense_destroy(p->sum);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i])
       p->comm->device->ops->free(p->comm->device, all[i]);
+  sl_free(p->step);
+}
+
+void sl_parameters_close(sl_parameters *p) {
+  if (p->comm && !p->of)
+    give_memory(p);
   memset(p, 0, sizeof *p);
 }

@@ -24,8 +24,9 @@ typedef struct sl_parameters {
   sl_parameter one[SL_MOST_PARAMETERS];
   void *value, *grad, *first, *second; /* in the device's memory; moments in the type of sums */
   sl_dense *sum;                       /* of the ranks' gradients */
-  int64_t step;                        /* of Adam, made so far */
+  int64_t *step;                       /* of Adam, made so far */
   void *unit;                          /* a value 1 in the device's memory */
+  const struct sl_parameters *of;      /* NULL, or the parameters that these are, of another network */
 } sl_parameters;
 
 /* Adds one, until sl_parameters_open. Matrices begin at multiples of 64 bytes. Its number, or -1: there are
@@ -33,8 +34,8 @@ typedef struct sl_parameters {
 int sl_parameters_add(sl_parameters *p, int layer, const char *what, int64_t rows, int64_t cols,
                       double limit);
 
-/* Memory for all, first values drawn by seed: the same on all ranks, whatever their number. Collective,
- * agreed. */
+/* Memory for all, first values drawn by seed: the same on all ranks, whatever their number; or, with `of`,
+ * the memory of those, to which the same was added. Collective, agreed. */
 sley_status sl_parameters_open(sl_parameters *p, uint64_t seed);
 
 sl_rows sl_parameter_value(const sl_parameters *p, int number);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `sley gnn train` says. */
+#include "gnn_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "json.h"
+#include "times.h"
+
+/* Of the epochs of this run, or of what they took to draw; NaN if there are none, or memory is short. */
+static double median_ms(const cli_gnn_result *r, bool drawn) {
+  double *ms = malloc((size_t)r->done * sizeof *ms + 1);
+  int64_t count = 0;
+  if (!ms)
+    return NAN;
+  for (int64_t i = 0; i < r->done; i++)
+    if (!isnan(r->epoch[i].ms))
+      ms[count++] = drawn ? r->epoch[i].drawn_ms : r->epoch[i].ms;
+  const double median = count > 0 ? cli_times_of(ms, count).median : NAN;
+  free(ms);
+  return median;
+}
+
+void cli_gnn_report_start(const cli_gnn_training *t, const char *graph, const char *model, FILE *stream) {
+  const cli_gnn_data *d = t->data;
+  sley_matrix_info info = {0};
+  sley_matrix_info_get(d->graph, &info);
+  fprintf(stream,
+          "graph      %s, %" PRId64 " rows, %" PRId64 " entries; %" PRId64 " features, %" PRId64 " classes\n",
+          graph, d->rows, info.nnz, d->features, d->classes);
+  fprintf(stream,
+          "rows       %" PRId64 " to train on, %" PRId64 " for validation, %" PRId64 " for the test\n",
+          d->count[CLI_GNN_TRAIN], d->count[CLI_GNN_VALID], d->count[CLI_GNN_TEST]);
+  fprintf(stream,
+          "model      %s, %d layers, hidden %" PRId64 ", dropout %g, rate %g, decay %g, seed %" PRIu64 "\n",
+          model, t->model.layers, t->model.hidden, t->model.dropout, t->rate, t->decay, t->model.seed);
+  if (t->sampling.words)
+    fprintf(stream, "sampling   %s entries of a row by hops, batches of %" PRId64 " rows\n",
+            t->sampling.words, t->sampling.batch);
+}
+
+static int64_t steps_of(const cli_gnn_training *t) {
+  return cli_gnn_sampling_steps(&t->sampling, t->data->count[CLI_GNN_TRAIN]);
+}
+
+static void print_times(const cli_gnn_training *t, FILE *stream) {
+  const int64_t steps = steps_of(t);
+  fprintf(stream, ", median %.3f ms an epoch of %" PRId64 " step%s", median_ms(t->result, false), steps,
+          steps == 1 ? "" : "s");
+  if (t->sampling.words)
+    fprintf(stream, ", %.3f of them to draw", median_ms(t->result, true));
+}
+
+void cli_gnn_report_end(const cli_gnn_training *t, FILE *stream) {
+  const cli_gnn_result *r = t->result;
+  const int64_t best = cli_gnn_best(t);
+  const cli_gnn_epoch *e = &r->epoch[best], *last = &r->epoch[r->done - 1];
+  fprintf(stream, "device     %s, %d rank%s, transport %s\n", r->found, t->ranks.ranks,
+          t->ranks.ranks == 1 ? "" : "s", r->transport);
+  if (t->before > 0)
+    fprintf(stream, "resumed    after epoch %" PRId64 " of %s\n", t->before, t->out);
+  fprintf(stream, "epochs     %" PRId64, r->done);
+  if (r->done > t->before)
+    print_times(t, stream);
+  fprintf(stream, "; loss %.4f, then %.4f\n", r->epoch[0].loss, last->loss);
+  fprintf(stream, "best       epoch %" PRId64 ": right in training %.4f, validation %.4f, test %.4f\n",
+          best + 1, e->right[CLI_GNN_TRAIN], e->right[CLI_GNN_VALID], e->right[CLI_GNN_TEST]);
+  if (t->out)
+    fprintf(stream, "state      in %s\n", t->out);
+}
+
+static cli_json json_of(const cli_gnn_epoch *e, bool drawn) {
+  cli_json one = cli_json_start();
+  cli_json_real(&one, "loss", e->loss);
+  cli_json_real(&one, "train", e->right[CLI_GNN_TRAIN]);
+  cli_json_real(&one, "valid", e->right[CLI_GNN_VALID]);
+  cli_json_real(&one, "test", e->right[CLI_GNN_TEST]);
+  if (!isnan(e->ms))
+    cli_json_real(&one, "ms", e->ms);
+  if (!isnan(e->ms) && drawn)
+    cli_json_real(&one, "drawn_ms", e->drawn_ms);
+  return one;
+}
+
+json_t *cli_gnn_report_json(const cli_gnn_training *t, const char *graph, const char *model) {
+  const cli_gnn_result *r = t->result;
+  cli_json all = cli_json_start(), *epochs = malloc((size_t)r->done * sizeof *epochs + 1);
+  if (!epochs)
+    return NULL;
+  for (int64_t i = 0; i < r->done; i++)
+    epochs[i] = json_of(&r->epoch[i], t->sampling.words != NULL);
+  cli_json_text(&all, "graph", graph);
+  cli_json_int(&all, "rows", t->data->rows);
+  cli_json_int(&all, "features", t->data->features);
+  cli_json_int(&all, "classes", t->data->classes);
+  cli_json_text(&all, "model", model);
+  cli_json_int(&all, "layers", t->model.layers);
+  cli_json_int(&all, "hidden", t->model.hidden);
+  cli_json_int(&all, "seed", (int64_t)t->model.seed);
+  cli_json_text(&all, "sample", t->sampling.words);
+  if (t->sampling.words)
+    cli_json_int(&all, "batch", t->sampling.batch);
+  cli_json_int(&all, "steps_per_epoch", steps_of(t));
+  cli_json_text(&all, "aggregate", t->model.algo);
+  cli_json_text(&all, "kernel", t->model.kernel);
+  cli_json_text(&all, "wire", t->model.wire);
+  cli_json_text(&all, "device", r->found);
+  cli_json_text(&all, "transport", r->transport);
+  cli_json_int(&all, "ranks", t->ranks.ranks);
+  cli_json_int(&all, "resumed_after", t->before);
+  if (r->done > t->before)
+    cli_json_real(&all, "median_ms", median_ms(r, false));
+  if (r->done > t->before && t->sampling.words)
+    cli_json_real(&all, "median_drawn_ms", median_ms(r, true));
+  cli_json_int(&all, "best_epoch", cli_gnn_best(t) + 1);
+  cli_json_list(&all, "epochs", epochs, (int)r->done);
+  free(epochs);
+  return cli_json_end(all);
+}

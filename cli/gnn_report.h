@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `sley gnn train` says of a training: text before and after it, and JSON. */
+#ifndef SLEY_CLI_GNN_REPORT_H
+#define SLEY_CLI_GNN_REPORT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "gnn_train.h"
+
+/* graph, model: the user's words for them. */
+void cli_gnn_report_start(const cli_gnn_training *training, const char *graph, const char *model,
+                          FILE *stream);
+void cli_gnn_report_end(const cli_gnn_training *training, FILE *stream);
+
+/* NULL: out of memory, or a text that JSON cannot hold. */
+json_t *cli_gnn_report_json(const cli_gnn_training *training, const char *graph, const char *model);
+
+#endif
