@@ -115,6 +115,9 @@ sley_status sl_layer_take_rows(sl_layer *layer, int slot, int64_t cols);
 /* Values of a row of the scratch memory that a layer needs, or 0. */
 int64_t sl_layer_scratch(const sl_layer *layer);
 
+/* Columns of the products of an update, or 0. */
+int64_t sl_layer_product_width(const sl_layer *layer);
+
 /* Memory for T where it is kept, and the aggregation. Collective, agreed. */
 sley_status sl_layer_open_update(sl_layer *layer);
 

@@ -94,8 +94,19 @@ static sley_status take_all_rows(sley_gnn *gnn) {
                                        (void **)&gnn->sums);
 }
 
+/* The widest products are planned before all others, and before the rows, for planning takes memory too. */
+static sley_status plan_widest(sley_gnn *gnn) {
+  int64_t widest = 0;
+  int number;
+  for (int i = 0; i < gnn->options.layers; i++)
+    if (sl_layer_product_width(&gnn->layer[i]) > widest)
+      widest = sl_layer_product_width(&gnn->layer[i]);
+  return widest > 0 ? sl_products_take(&gnn->products, widest, &number) : SLEY_OK;
+}
+
 static sley_status open(sley_gnn *gnn) {
   const sl_layer_kind *kind = gnn->layer[0].kind;
+  SL_TRY(plan_widest(gnn));
   SL_TRY(sl_agree(gnn->comm, take_all_rows(gnn)));
   SL_TRY(sl_parameters_open(&gnn->parameters, gnn->options.seed));
   for (int i = 0; i < gnn->options.layers; i++) {

@@ -21,6 +21,26 @@ sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *
   return SLEY_OK;
 }
 
+/* The plans of out->width columns. The widest ones, where memory is so short that they run in blocks of
+ * columns, lend none. */
+static sley_status plan(const sl_products *p, sl_product_pair *out) {
+  const sl_product_pair *widest = p->count > 0 ? &p->of[0] : NULL;
+  if (!widest || widest->width < out->width || widest->forward->blocks > 1 || widest->back->blocks > 1)
+    return sl_spmm_plan_pair(p->comm, p->matrix, p->row_begin, p->row_begin, out->width, &p->options, true,
+                             &out->forward, &out->back);
+  SL_TRY(sl_spmm_narrow(widest->forward, out->width, &out->forward));
+  if (widest->back != widest->forward)
+    return sl_spmm_narrow(widest->back, out->width, &out->back);
+  out->back = out->forward;
+  return SLEY_OK;
+}
+
+static void release(const sl_product_pair *pair) {
+  if (pair->back != pair->forward)
+    sl_spmm_plan_destroy(pair->back);
+  sl_spmm_plan_destroy(pair->forward);
+}
+
 sley_status sl_products_take(sl_products *p, int64_t width, int *number) {
   for (int i = 0; i < p->count; i++)
     if (p->of[i].width == width) {
@@ -29,9 +49,13 @@ sley_status sl_products_take(sl_products *p, int64_t width, int *number) {
     }
   if (p->count == SL_MOST_WIDTHS)
     return sl_fail(SLEY_ERR_INTERNAL, "a network's layers have more than %d widths", SL_MOST_WIDTHS);
-  SL_TRY(sl_spmm_plan_pair(p->comm, p->matrix, p->row_begin, p->row_begin, width, &p->options,
-                           &p->of[p->count].forward, &p->of[p->count].back));
-  p->of[p->count].width = width;
+  sl_product_pair pair = {.width = width};
+  const sley_status status = plan(p, &pair);
+  if (status != SLEY_OK) {
+    release(&pair);
+    return status;
+  }
+  p->of[p->count] = pair;
   *number = p->count++;
   return SLEY_OK;
 }
@@ -43,10 +67,8 @@ sley_status sl_products_run(const sl_products *p, int number, bool back, sl_rows
 }
 
 void sl_products_close(sl_products *p) {
-  for (int i = p->count - 1; i >= 0; i--) {
-    sl_spmm_plan_destroy(p->of[i].back);
-    sl_spmm_plan_destroy(p->of[i].forward);
-  }
+  for (int i = p->count - 1; i >= 0; i--)
+    release(&p->of[i]);
   p->count = 0;
   sl_free(p->row_begin);
   p->row_begin = NULL;
