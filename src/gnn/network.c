@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "gnn/adjacency.h"
 #include "ops/adam.h"
+#include "plan/wishes.h"
 
 /* Values of a row that layer `number` gives. */
 static int64_t width_after(const sley_gnn_options *o, const sl_layer_kind *kind, int number) {
@@ -40,6 +41,7 @@ static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_
   gnn->options = *o;
   gnn->first_row = row_begin[comm->rank];
   gnn->work = (sl_dense_work){.comm = comm, .dtype = o->dtype, .in_order = o->reproducible};
+  SL_TRY(sl_precision_read(o->precision, o->dtype, o->reproducible, &gnn->work.tf32));
   gnn->parameters = (sl_parameters){.comm = comm, .dtype = o->dtype, .of = of ? &of->parameters : NULL};
   SL_TRY(SL_NEW_ZERO(gnn->layer, o->layers, "a network's layers"));
   SL_TRY(SL_NEW_ZERO(gnn->given, o->layers, "a network's layers"));

@@ -71,24 +71,6 @@ static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtyp
   return SLEY_OK;
 }
 
-/* Whether values of f32 may be rounded before they are multiplied. Bits that are the same everywhere cannot
- * depend on which kernel multiplies. */
-static sley_status choose_precision(const sley_plan_options *options, sley_dtype dtype,
-                                    sl_plan_wishes *wishes) {
-  const char *name = options->precision;
-  if (!name || strcmp(name, "full") == 0)
-    return SLEY_OK;
-  if (strcmp(name, "tf32") != 0)
-    return sl_fail(SLEY_ERR_ARG, "there is no precision \"%s\": full and tf32 are known", name);
-  if (dtype != SLEY_F32)
-    return sl_fail(SLEY_ERR_ARG, "precision tf32 is for values of f32 alone: leave it out");
-  if (options->reproducible)
-    return sl_fail(SLEY_ERR_ARG, "reproducible bits do not depend on which kernel multiplies, but with "
-                                 "precision tf32 some round values: leave one of the two out");
-  wishes->tf32 = true;
-  return SLEY_OK;
-}
-
 /* The figures of row windows: of what times are predicted for, or of the device. */
 static sley_status choose_windows(const sl_device *device, const sley_plan_options *options,
                                   sl_plan_wishes *wishes) {
@@ -123,7 +105,7 @@ static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *opt
   SL_TRY(choose_updates(options, &out->updates));
   SL_TRY(choose_library(options, &out->library));
   SL_TRY(choose_kernel(comm->device, options, out));
-  SL_TRY(choose_precision(options, dtype, out));
+  SL_TRY(sl_precision_read(options->precision, dtype, options->reproducible, &out->tf32));
   SL_TRY(choose_windows(comm->device, options, out));
   return choose_wire(options, dtype, out);
 }
