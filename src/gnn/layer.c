@@ -58,9 +58,7 @@ static bool fits(const sl_layer *layer, int64_t width) {
   return width <= sl_row_pitch(layer->out, layer->work.dtype);
 }
 
-int64_t sl_layer_scratch(const sl_layer *layer) {
-  if (!layer->kind->updates)
-    return layer->out + layer->heads;
+int64_t sl_layer_update_scratch(const sl_layer *layer) {
   return layer->number == 0 || fits(layer, width_back(layer)) ? 0 : width_back(layer);
 }
 

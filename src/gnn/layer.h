@@ -35,13 +35,14 @@ typedef struct sl_pass_back {
 } sl_pass_back;
 
 typedef struct sl_layer_kind {
-  bool updates; /* by sl_layer_update */
-  bool sums;    /* by products; else by operations on a graph */
-  bool loops;   /* each row has exactly one entry of its own, whether or not A has it */
+  bool sums;  /* by products; else by operations on a graph */
+  bool loops; /* each row has exactly one entry of its own, whether or not A has it */
   sl_norm norm;
   sley_activation act; /* between layers */
   bool heads;          /* hidden layers have several */
   bool dx_apart;       /* dx is not where dy is */
+  /* Values of a row of memory that the backward call of a layer needs, or 0. */
+  int64_t (*scratch)(const sl_layer *layer);
   /* Adds the parameters. Errors: SLEY_ERR_UNSUPPORTED (too many). */
   sley_status (*declare)(sl_layer *layer, sl_parameters *parameters);
   /* Operations on the graph and memory, which sl_layer_close frees. Collective, agreed. */
@@ -63,7 +64,7 @@ struct sl_layer {
   int64_t local_rows;    /* this rank's */
   sley_graph *graph;     /* of kinds that do not sum */
   sl_products *products; /* of those that do, else NULL */
-  sl_rows scratch;       /* that all layers share, sl_layer_scratch columns at least */
+  sl_rows scratch;       /* that all layers share, scratch(layer) columns of it */
   const sl_parameters *parameters;
   int parameter[SL_LAYER_PARAMETERS];
   sl_rows rows[SL_LAYER_ROWS]; /* memory that the kind has taken */
@@ -112,8 +113,8 @@ sley_status sl_layer_take_rows(sl_layer *layer, int slot, int64_t cols);
  * Products are of rows rounded up to 16 bytes, where these are the network's own: what stands there does no
  * harm, and rows are loaded in vectors. */
 
-/* Values of a row of the scratch memory that a layer needs, or 0. */
-int64_t sl_layer_scratch(const sl_layer *layer);
+/* See sl_layer_kind.scratch. */
+int64_t sl_layer_update_scratch(const sl_layer *layer);
 
 /* Columns of the products of an update, or 0. */
 int64_t sl_layer_product_width(const sl_layer *layer);

@@ -83,7 +83,7 @@ static sley_status take_all_rows(sley_gnn *gnn) {
   for (int i = 0; i < gnn->options.layers; i++) {
     const sl_layer *l = &gnn->layer[i];
     widest = l->out > widest ? l->out : widest;
-    scratch = sl_layer_scratch(l) > scratch ? sl_layer_scratch(l) : scratch;
+    scratch = l->kind->scratch(l) > scratch ? l->kind->scratch(l) : scratch;
     if (drops_apart(gnn, i))
       SL_TRY(take_rows(gnn, l->in, &gnn->given[i]));
     SL_TRY(take_rows(gnn, l->out, &gnn->gave[i]));
@@ -115,8 +115,7 @@ static sley_status open(sley_gnn *gnn) {
     gnn->layer[i].local_rows = gnn->rows;
     gnn->layer[i].graph = gnn->graph;
     gnn->layer[i].products = kind->sums ? &gnn->products : NULL;
-    gnn->layer[i].scratch =
-        sl_rows_columns(gnn->scratch, 0, sl_layer_scratch(&gnn->layer[i]), gnn->work.dtype);
+    gnn->layer[i].scratch = sl_rows_columns(gnn->scratch, 0, kind->scratch(&gnn->layer[i]), gnn->work.dtype);
     SL_TRY(gnn->layer[i].kind->open(&gnn->layer[i]));
   }
   return sl_dense_create(
