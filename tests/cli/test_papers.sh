@@ -48,6 +48,7 @@ echo "MGG's table 3: accuracy and time"
 script 0 mgg_table3 "${quick[@]}" --files "er:n=200,nnz=900" random:4 planted:2 --train 20 --valid 20 --more=--normalize --models gcn --json "$json"
 silent_err "mgg_table3"
 grep -q '^er:n=200,nnz=900  *gcn  *full .* files, 2 x cpu, threads$' "$work/out" || fail "no row of the full graph: $(cat "$work/out")"
+grep -q ' gcn  *sampled .* files, 1 x cpu, threads$' "$work/out" || fail "no row of samples: $(cat "$work/out")"
 field "$json" cases.0.test.0
 
 echo "HC-SpMM's tables: kernels, updates, layouts, plans"

@@ -140,7 +140,7 @@ case "$what" in tests | all)
   check unchanged_input "$sley" spmm twin:cyt:scale=0.1 --device cuda --ranks "$gpus" --algo all --unchanged --verify --repeat 2
   for ranks in 1 "$gpus"; do
     check "column_blocks_${ranks}ranks" sh -c "'$sley' spmm twin:cyt:scale=0.2 --device cuda --ranks $ranks --k 200 \
-      --mem-limit $((400 / ranks))M --verify >'$logs/blocks' && cat '$logs/blocks' && grep 'blocks of' '$logs/blocks'"
+      --mem-limit $((300 / ranks))M --verify >'$logs/blocks' && cat '$logs/blocks' && grep 'blocks of' '$logs/blocks'"
   done
   check info_without_gpu env CUDA_VISIBLE_DEVICES= "$sley" info
   check refused_without_gpu sh -c "CUDA_VISIBLE_DEVICES= '$sley' spmm data/karate.mtx --device cuda; test \$? -eq 2"
