@@ -18,7 +18,7 @@ typedef struct cli_measure {
   const char *kernel;    /* the one that multiplies; NULL or "auto": the cheapest */
   const char *precision; /* "full" or "tf32" */
   const char *wire;      /* type that values travel in */
-  const char *rowwise;   /* how its kernel works; NULL or "auto": as it is fastest */
+  const char *rowwise;   /* how the kernel of rowwise works; NULL or "auto": the default */
   bool unchanged;        /* all products but the first call X unchanged */
   /* Where ranks read and write their own rows: */
   int64_t k;     /* -1: as X's file has it, else 32 */

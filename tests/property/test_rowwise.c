@@ -30,8 +30,7 @@ static const char *const shapes[] = {"er:rows=97,cols=97,nnz=700,seed=1",
 enum { SHAPES = sizeof shapes / sizeof *shapes, DTYPES = 4, WIDTHS = 5 };
 static const sley_dtype dtypes[DTYPES] = {SLEY_F32, SLEY_F16, SLEY_F64, SLEY_BF16};
 static const int64_t widths[WIDTHS] = {0, 1, 7, 33, 128};
-static const char *const loads[] = {"memory=registers", "memory=registers,get=warp", "memory=shared",
-                                    "get=thread", "get=block"};
+static const char *const loads[] = {"memory=registers", "memory=shared,get=warp", "get=thread", "get=block"};
 enum { LOADS = sizeof loads / sizeof *loads };
 
 /* One shape in so many is run (environment SLEY_TEST_SHARE). */
