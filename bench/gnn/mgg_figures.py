@@ -120,7 +120,8 @@ def search(args, graph, name, ranks):
         return dict(case, failed=str(error))
     case.update(runs.facts(one), tried=one.get("tuned", []))
     if case["tried"]:
-        first, chosen = case["tried"][0], next(trial for trial in case["tried"] if trial["chosen"])
+        first = next(trial for trial in case["tried"] if trial["ms"] is not None)  # without a time it does not fit in memory
+        chosen = next(trial for trial in case["tried"] if trial["chosen"])
         case.update(first_ms=first["ms"], chosen_ms=chosen["ms"], saved=1 - chosen["ms"] / first["ms"])
         try:
             case["grid"] = grid(args, graph, ranks, chosen) if args.grid else []
