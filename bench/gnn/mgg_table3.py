@@ -5,9 +5,9 @@ neighbours.
 
 Both train the same model from the same first weights on the same rows; each round has a seed of its own. The accuracy is that of
 the test rows in the epoch with the best validation, over all their neighbours. The ratio of times is full by sampled, as the
-paper's latencies are. Neighbours are drawn on one rank, whatever --ranks says. The graph is a twin whose labels are planted, they follow from the features of a row and its neighbours;
-or files, as `sley gnn train` takes them. A command without --sample, or a
-launcher's ranks, measure the full epoch only, which is said.
+paper's latencies are. Neighbours are drawn on one rank, whatever --ranks says. The graph is a twin whose labels are planted, they
+follow from the features of a row and its neighbours; or files, as `sley gnn train` takes them. A command without --sample, or
+a launcher's ranks, measure the full epoch only, which is said.
 Usage: mgg_table3.py SLEY [--graphs NAMES] [--scale S] [--files GRAPH FEATURES LABELS] [--more=WORDS] [--models NAMES]
                      [--hidden N] [--train N] [--valid N] [--sample LIST] [--batch N] [--ranks LIST | --launch WORDS] [--transport NAME]
                      [--device NAME] [--threads T] [--epochs N] [--warm N] [--rounds N] [--seed N] [--json FILE]

@@ -37,7 +37,7 @@ field "$json" options.seed 7
 echo "MGG's figures: epochs, sums, and what is not offered"
 script 0 mgg_figures "${quick[@]}" --graphs prd --scale 0.0005 --aggregate rowwise,cover --ranks 1,2 --json "$json"
 silent_err "mgg_figures"
-for text in "DGL: not offered" "neighbour partitions off (figure 10a): not offered" "2 ranks: not offered on cpu" "no twins of these graphs"; do
+for text in "DGL: not offered" "figures 10a to 10c, prd, 2 ranks: not offered on cpu" "prd, 1 ranks: not offered on cpu" "no twins of these graphs"; do
   says "$text"
 done
 field "$json" cases 18 # two ways of two models and two widths on 1 rank and 2, and a search on each
