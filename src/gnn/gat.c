@@ -13,7 +13,8 @@
 #include "gnn/layer.h"
 
 enum { WEIGHT, SOURCE_VECTOR, TARGET_VECTOR, BIAS };
-enum { SOURCE, QUERY, GRADIENT_QUERY, RESULT, SOURCE_DIAGONAL, TARGET_DIAGONAL, GRADIENT_DIAGONAL };
+enum { SOURCE, QUERY, GRADIENT_QUERY, RESULT };
+enum { SOURCE_DIAGONAL, TARGET_DIAGONAL, GRADIENT_DIAGONAL };
 
 static int64_t width(const sl_layer *l) {
   return l->out / l->heads;
@@ -28,18 +29,18 @@ static sley_status declare(sl_layer *l, sl_parameters *p) {
 }
 
 static sley_status take(sl_layer *l) {
-  SL_TRY(sl_layer_take_rows(l, SOURCE, l->out + l->heads));
-  for (int slot = QUERY; slot <= GRADIENT_QUERY; slot++)
-    SL_TRY(sl_layer_take_rows(l, slot, l->heads));
+  SL_TRY(sl_layer_keep_rows(l, SOURCE, SL_KEPT_VALUES, l->out + l->heads));
+  SL_TRY(sl_layer_keep_rows(l, QUERY, SL_KEPT_VALUES, l->heads));
+  SL_TRY(sl_layer_keep_rows(l, GRADIENT_QUERY, SL_KEPT_NEVER, l->heads));
+  SL_TRY(sl_layer_keep_rows(l, RESULT, SL_KEPT_VALUES, l->out));
   for (int slot = SOURCE_DIAGONAL; slot <= GRADIENT_DIAGONAL && l->heads > 1; slot++) {
-    SL_TRY(sl_rows_take(l->work.comm, l->work.dtype, l->out, l->heads, &l->rows[slot]));
-    SL_TRY(sl_dense_fill(&l->work, NULL, l->rows[slot]));
+    SL_TRY(sl_rows_take(l->work.comm, l->work.dtype, l->out, l->heads, &l->matrix[slot]));
+    SL_TRY(sl_dense_fill(&l->work, NULL, l->matrix[slot]));
   }
-  return sl_layer_take_rows(l, RESULT, l->out);
+  return SLEY_OK;
 }
 
 static sley_status open(sl_layer *l) {
-  sl_device *device = l->work.comm->device;
   sley_attention_options o = SLEY_ATTENTION_OPTIONS_INIT;
   o.heads = l->heads;
   o.width = width(l);
@@ -48,8 +49,8 @@ static sley_status open(sl_layer *l) {
   o.padded = true;
   SL_TRY(sl_agree(l->work.comm, take(l)));
   SL_TRY(sl_attention_create(l->graph, &o, &l->attention));
-  return sl_agree(l->work.comm,
-                  device->ops->alloc(device, l->attention->saved.bytes, "what attention saves", &l->saved));
+  sl_activations_add_bytes(l->activations, l->number, l->attention->saved.bytes, &l->saved);
+  return SLEY_OK;
 }
 
 /* A vector of each head, side by side in a row, as a column. */
@@ -72,7 +73,7 @@ static sl_rows vector_of(const sl_layer *l, sl_rows vectors, int64_t h) {
 /* The matrix of a parameter's vectors, out x heads. Of one head the vector itself is one. */
 static sley_status make_diagonal(const sl_layer *l, int parameter, int slot, sl_rows *out) {
   const sl_rows vectors = sl_layer_value(l, parameter);
-  *out = l->heads > 1 ? l->rows[slot] : upright(vectors);
+  *out = l->heads > 1 ? l->matrix[slot] : upright(vectors);
   for (int64_t h = 0; h < l->heads && l->heads > 1; h++)
     SL_TRY(sl_dense_copy(&l->work, vector_of(l, vectors, h), block_of(l, *out, h)));
   return SLEY_OK;
@@ -115,12 +116,13 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
 /* Of one parameter's vectors: their gradient, and what comes to dT through them. */
 static sley_status vectors_back(sl_layer *l, int parameter, int slot, sl_rows t, sl_rows scores, sl_rows dt) {
   const sl_rows gradient = sl_layer_grad(l, parameter),
-                all = l->heads > 1 ? l->rows[GRADIENT_DIAGONAL] : upright(gradient);
+                all = l->heads > 1 ? l->matrix[GRADIENT_DIAGONAL] : upright(gradient);
   sl_product more = {.a = scores, .transpose_b = true, .beta = 1};
   SL_TRY(sl_dense_multiply(&l->work, &(sl_product){.a = t, .transpose_a = true, .b = scores}, all));
   for (int64_t h = 0; h < l->heads && l->heads > 1; h++)
     SL_TRY(sl_dense_copy(&l->work, block_of(l, all, h), vector_of(l, gradient, h)));
-  more.b = l->heads > 1 ? l->rows[slot] : upright(sl_layer_value(l, parameter)); /* as forward has made it */
+  more.b =
+      l->heads > 1 ? l->matrix[slot] : upright(sl_layer_value(l, parameter)); /* as forward has made it */
   return sl_dense_multiply(&l->work, &more, dt);
 }
 

@@ -42,6 +42,17 @@ sley_status sl_products_run(const sl_products *p, int number, bool back, sl_rows
   return sl_work_end(p->comm, before, sl_spmm_execute(plan, 1, x.data, x.ld, beta, y.data, y.ld));
 }
 
+static int64_t bytes_of(const sley_plan *plan) {
+  return plan->blocks > 1 ? plan->full_block.memory_bytes : plan->plan.memory_bytes;
+}
+
+int64_t sl_products_bytes(const sl_products *p) {
+  int64_t bytes = 0;
+  for (int i = 0; i < p->count; i++)
+    bytes += bytes_of(p->of[i].forward) + bytes_of(p->of[i].back);
+  return bytes;
+}
+
 void sl_products_close(sl_products *p) {
   for (int i = p->count - 1; i >= 0; i--) {
     sl_spmm_plan_destroy(p->of[i].back);
