@@ -127,6 +127,12 @@ const cli_option cli_gnn_network_options[] = {
      .offset = AT(kernel),
      .help = "the device's kernel that makes these sums (sley info lists them); auto: for each part the "
              "cheapest that serves it"},
+    {.name = "precision",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(precision),
+     .choices = cli_precisions,
+     .help = "tf32: GPUs may round values of f32 to 11 bits before they multiply"},
     {.name = "wire",
      .kind = CLI_CHOICE,
      .value = "TYPE",
@@ -247,6 +253,7 @@ sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *s, const cli_gnn_data 
   o.reproducible = s->reproducible;
   o.algo = s->algo;
   o.kernel = s->kernel;
+  o.precision = s->precision;
   o.wire = s->wire;
   o.same_x = !s->fresh;
   o.memory = memory_of(s);

@@ -107,6 +107,7 @@ json_t *cli_gnn_report_json(const cli_gnn_training *t, const char *graph, const 
   cli_json_int(&all, "steps_per_epoch", steps_of(t));
   cli_json_text(&all, "aggregate", t->model.algo);
   cli_json_text(&all, "kernel", t->model.kernel);
+  cli_json_text(&all, "precision", t->model.precision);
   cli_json_text(&all, "wire", t->model.wire);
   cli_json_text(&all, "memory", memory);
   cli_json_text(&all, "device", r->found);

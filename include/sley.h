@@ -1247,11 +1247,14 @@ typedef struct sley_gemm_spec {
   /* Each sum is made in ascending order of its terms, so that a row of C has the same bits whatever rows
    * stand beside it, and so for every number of ranks; slower. */
   bool in_order;
+  /* Of f32, where GPUs multiply: values may be rounded to tf32, 11 significant bits, as those of a plan with
+   * precision "tf32" are; faster. */
+  bool tf32;
 } sley_gemm_spec;
 #define SLEY_GEMM_SPEC_INIT                                                                                  \
   {                                                                                                          \
     sizeof(sley_gemm_spec), SLEY_F32, false, false, 0, 0, 0, 1, 0, NULL, NULL, 0, 0, NULL, 0, NULL,          \
-        SLEY_NO_ACTIVATION, 0, false                                                                         \
+        SLEY_NO_ACTIVATION, 0, false, false                                                                  \
   }
 
 /* C = act(alpha op(A) op(B) + beta C + bias): a linear layer X W + b, and its gradients dY W^T and X^T dY.

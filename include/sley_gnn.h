@@ -75,12 +75,16 @@ typedef struct sley_gnn_options {
                 * sums first and nothing is dropped */
   const char *kernel; /* the device's kernel that sums over entries (GCN, GIN, SAGE), one of sley_kernels(),
                        * as in sley_plan_options; default NULL, "auto". It outlives the network */
+  /* NULL or "full"; "tf32": products of dense matrices, and of these sums where kernels on Tensor cores make
+   * them, may round values of f32 to tf32, as in sley_plan_options and sley_gemm_spec. It outlives the
+   * network. */
+  const char *precision;
   sley_gnn_memory memory; /* default SLEY_GNN_KEEP */
 } sley_gnn_options;
 #define SLEY_GNN_OPTIONS_INIT                                                                                \
   {                                                                                                          \
     sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL, false, \
-        NULL, SLEY_GNN_KEEP                                                                                  \
+        NULL, NULL, SLEY_GNN_KEEP                                                                            \
   }
 
 /* Makes a network. block: this rank's rows of A, which is square, columns numbered globally; it is read

@@ -15,7 +15,7 @@ Sley is measured twice: `kept`, where what the first layer sums of the features 
 nothing is dropped, and `fresh`, where each step makes it again, as the rivals do. Memory: the most that PyTorch had
 allocated, and what of the device was taken while Sley's command ran, less the CUDA context.
 Usage: epoch.py SLEY [--seed N] [--graphs N] [--matrix SPECS] [--models WORDS] [--ranks LIST] [--epochs N] [--seconds S]
-                [--json FILE]
+                [--precision full|tf32] [--json FILE]
 """
 import argparse
 import json
@@ -184,7 +184,7 @@ def sley_case(args, path, labels, kind, ranks, fresh):
         command = [args.sley, "gnn", "train", path, "--features", f"random:{WIDTHS[0]}", "--labels", labels, "--model", kind,
                    "--layers", str(len(WIDTHS) - 1), "--hidden", str(WIDTHS[1]), "--heads", "1", "--dropout", "0", "--train",
                    str(1 << 30), "--rate", str(RATE), "--decay", str(DECAY), "--epochs", str(args.epochs + 2), "--ranks", str(ranks),
-                   "--device", "cuda", "--json", report.name] + (["--fresh-features"] if fresh else [])
+                   "--device", "cuda", "--precision", args.precision, "--json", report.name] + (["--fresh-features"] if fresh else [])
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if result.returncode != 0:
             return {"failed": result.stderr.strip()[-300:]}
@@ -254,14 +254,16 @@ def main():
     parser.add_argument("--ranks", default="1")
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=1e9, help="no case begins after so many")
+    parser.add_argument("--precision", default="full", choices=["full", "tf32"], help="of dense products, on both sides")
     parser.add_argument("--json")
     args = parser.parse_args()
     args.ranks = [int(one) for one in args.ranks.split(",")]
+    torch.backends.cuda.matmul.allow_tf32 = args.precision == "tf32"
     begin = time.monotonic()
     random_ = random.Random(args.seed)
     specs = args.matrix.split() or draw(random_, args.graphs)
     gpu = torch.cuda.get_device_name(0)
-    print(f"{gpu}; seed {args.seed}, {args.epochs} steps after 2, f32")
+    print(f"{gpu}; seed {args.seed}, {args.epochs} steps after 2, f32, precision {args.precision}")
     cases = []
     with tempfile.TemporaryDirectory() as folder:
         args.context_mib = context_mib(args, folder)
@@ -291,7 +293,7 @@ def main():
                                             check=True, text=True).stdout)
         machine.update(torch=torch.__version__, torch_geometric=torch_geometric and torch_geometric.__version__)
         with open(args.json, "w") as stream:
-            json.dump({"machine": machine, "seed": args.seed, "epochs": args.epochs, "widths": WIDTHS, "cases": cases}, stream, indent=1)
+            json.dump({"machine": machine, "seed": args.seed, "precision": args.precision, "epochs": args.epochs, "widths": WIDTHS, "cases": cases}, stream, indent=1)
 
 
 main()

@@ -91,6 +91,7 @@ sley_status sley_gemm(sley_comm *comm, const sley_gemm_spec *spec) {
                                               .transpose_a = s.transpose_a,
                                               .transpose_b = s.transpose_b,
                                               .in_order = s.in_order,
+                                              .tf32 = s.tf32,
                                               .m = s.m,
                                               .n = s.n,
                                               .k = s.k,

@@ -63,7 +63,7 @@ static sley_status check_block(const char *call, const sl_comm *comm, const sley
 static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_options *o) {
   static const char *const name[] = {"model", "layers", "features", "hidden",       "classes", "heads",
                                      "dtype", "seed",   "slope",    "reproducible", "dropout", "algo",
-                                     "wire",  "same_x", "kernel",   "memory"};
+                                     "wire",  "same_x", "kernel",   "precision",    "memory"};
   const int64_t given[] = {o->model,
                            o->layers,
                            o->features,
@@ -79,6 +79,7 @@ static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_op
                            sl_text_number(o->wire, "none"),
                            o->same_x,
                            sl_text_number(o->kernel, "auto"),
+                           sl_text_number(o->precision, "full"),
                            o->memory};
   return sl_agree_same(comm, call, name, given, (int)(sizeof given / sizeof *given));
 }

@@ -94,7 +94,7 @@ sley_status sley_plan_create_pair(sley_comm *comm, const sley_matrix *block, con
   SL_TRY(sl_agree(comm, status));
   SL_TRY(check_same(comm, &chosen));
   double begin = sl_now();
-  status = sl_spmm_plan_pair(comm, block, row_begin, col_begin, k, &chosen, out, out_transposed);
+  status = sl_spmm_plan_pair(comm, block, row_begin, col_begin, k, &chosen, false, out, out_transposed);
   sl_trace_span(sl_trace_of(comm), PLANNING, begin, sl_now(), -1);
   return status;
 }

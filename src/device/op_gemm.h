@@ -19,7 +19,7 @@ enum { SL_GEMM_TERMS = 8192 };
  * block with in_order: S = 0, then for each l in ascending order the product is rounded and then the sum.
  * Without in_order: in an order that the kernel fixes by shapes, types and the processor, never by the
  * number of threads or by timing; it may use fused multiply-adds. On devices other than the CPU the blocks
- * need not be those either.
+ * need not be those either, and with tf32 values of f32 may first be cut or rounded to 11 significant bits.
  *
  * The rest is computed in double and rounded to the dtype once: alpha S, + beta C, + bias[j], from left to
  * right, then act (op_activate.h). With beta = 0 C is not read; with bias NULL nothing is added; with alpha =
@@ -28,7 +28,7 @@ enum { SL_GEMM_TERMS = 8192 };
  * NaN. C overlaps no other array. */
 typedef struct sl_gemm_args {
   sley_dtype dtype; /* of A, B, C and bias */
-  bool transpose_a, transpose_b, in_order;
+  bool transpose_a, transpose_b, in_order, tf32;
   int64_t m, n, k;
   double alpha, beta;
   const void *a, *b;

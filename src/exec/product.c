@@ -32,7 +32,10 @@ static sley_status bind_product(sl_exec *exec, int index) {
   if (shared) {
     bound->kernel = model->kernel;
     bound->prepared = model->prepared;
-    bound->shared = true; /* and does not wait: narrower rows may be too short for that */
+    bound->shared = true;
+    bound->waits =
+        model->waits &&
+        bound->kernel->waits(&(sl_kernel_args){.op = SL_OP_SPMM, .spmm = {.problem = &bound->problem}});
     return SLEY_OK;
   }
   sl_spmm_matrix known = bound->a;

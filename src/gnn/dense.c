@@ -51,6 +51,7 @@ sley_status sl_dense_multiply(const sl_dense_work *work, const sl_product *p, sl
                                         .transpose_a = p->transpose_a,
                                         .transpose_b = p->transpose_b,
                                         .in_order = work->in_order,
+                                        .tf32 = work->tf32,
                                         .m = c.rows,
                                         .n = c.cols,
                                         .k = p->transpose_a ? p->a.rows : p->a.cols,

@@ -31,11 +31,11 @@ sley_status sl_dense_upload(sl_comm *comm, void *host, int64_t bytes, void **out
 /* Columns [first, first + count) of m. */
 sl_rows sl_rows_columns(sl_rows m, int64_t first, int64_t count, sley_dtype dtype);
 
-/* How the device works: the dtype of all matrices; sums in order. */
+/* How the device works: the dtype of all matrices; sums in order; products of tf32. */
 typedef struct sl_dense_work {
   sl_comm *comm;
   sley_dtype dtype;
-  bool in_order;
+  bool in_order, tf32;
 } sl_dense_work;
 
 /* c = act(alpha op(a) op(b) + beta c + bias), with op the transpose where it is asked for. alpha 0: 1. bias:

@@ -2,22 +2,43 @@
 /* GAT: T = X W;  q = T . a_dst and k = T . a_src, head by head;  Z = attention(q, [T | k]) over the entries
  * of A and one for each row itself;  Y = act(Z + b). Heads stand side by side.
  *
- * Of several heads the vectors stand in the diagonal of a matrix, S of out x heads values, so that all heads
- * are one product, k = T S_src; of dS = T^T dk the diagonal counts.
+ * The vectors of all heads stand in one matrix, V = [S | 0 | D] of out x scores values: those of a_src in the
+ * diagonal of S, those of a_dst in that of D, a column for each head. [k | 0 | q] = T V is one product.
  *
- *   backward   (dq, [dT | dk]) = the gradients of the attention, from dZ = dY
- *              da_src = T^T dk, da_dst = T^T dq, head by head;  dT += dk a_src^T + dq a_dst^T
- *              dW = X^T dT;  dX = dT W^T;  db = sum of the rows of dY
+ *   backward   (dq, [dT' | dk]) = the gradients of the attention, from dZ = dY;  K = [dk | 0 | dq]
+ *              U = X^T K;  da_src and da_dst = the diagonals of W^T U
+ *              dT = dT' + K V^T, which is not made:  dW = X^T dT' + U V^T;  dX = [dT' | K] [W | W V]^T
+ *              db = sum of the rows of dY
+ *
+ * Rows. T, k and q share rows, as dT', dk and dq do: q stands behind the 16 bytes up to which the attention
+ * may write behind k. A single head is as wide as loads of 16 bytes want it, its values from `out` on being
+ * 0.
  *
  * Source: Velickovic and others, Graph attention networks, ICLR 2018, equations 1 to 5. */
 #include "gnn/layer.h"
+#include "ops/row_pitch.h"
 
 enum { WEIGHT, SOURCE_VECTOR, TARGET_VECTOR, BIAS };
-enum { SOURCE, QUERY, GRADIENT_QUERY, RESULT };
-enum { SOURCE_DIAGONAL, TARGET_DIAGONAL, GRADIENT_DIAGONAL };
+enum { ROWS, RESULT };
+enum { VECTORS, THROUGH_INPUT, GRADIENT_VECTORS, WIDER_WEIGHT };
 
+/* Of a head, of the parameters. */
 static int64_t width(const sl_layer *l) {
   return l->out / l->heads;
+}
+
+/* Columns of T as the attention sees it; where q begins; columns of [k | 0 | q]; all columns of a row. */
+static int64_t values_of(const sl_layer *l) {
+  return l->heads == 1 ? sl_row_pitch(l->out, l->work.dtype) : l->out;
+}
+static int64_t query_at(const sl_layer *l) {
+  return sl_row_pitch(values_of(l) + l->heads, l->work.dtype);
+}
+static int64_t scores_of(const sl_layer *l) {
+  return query_at(l) + l->heads - values_of(l);
+}
+static int64_t row_of(const sl_layer *l) {
+  return query_at(l) + l->heads;
 }
 
 static sley_status declare(sl_layer *l, sl_parameters *p) {
@@ -28,22 +49,25 @@ static sley_status declare(sl_layer *l, sl_parameters *p) {
   return sl_layer_declare(l, p, BIAS, "bias", 1, l->out, 0);
 }
 
+/* Zeros, of which some columns stay what they are. */
+static sley_status take_zeros(sl_layer *l, int slot, int64_t rows, int64_t cols) {
+  SL_TRY(sl_rows_take(l->work.comm, l->work.dtype, rows, cols, &l->matrix[slot]));
+  return sl_dense_fill(&l->work, NULL, l->matrix[slot]);
+}
+
 static sley_status take(sl_layer *l) {
-  SL_TRY(sl_layer_keep_rows(l, SOURCE, SL_KEPT_VALUES, l->out + l->heads));
-  SL_TRY(sl_layer_keep_rows(l, QUERY, SL_KEPT_VALUES, l->heads));
-  SL_TRY(sl_layer_keep_rows(l, GRADIENT_QUERY, SL_KEPT_NEVER, l->heads));
-  SL_TRY(sl_layer_keep_rows(l, RESULT, SL_KEPT_VALUES, l->out));
-  for (int slot = SOURCE_DIAGONAL; slot <= GRADIENT_DIAGONAL && l->heads > 1; slot++) {
-    SL_TRY(sl_rows_take(l->work.comm, l->work.dtype, l->out, l->heads, &l->matrix[slot]));
-    SL_TRY(sl_dense_fill(&l->work, NULL, l->matrix[slot]));
-  }
-  return SLEY_OK;
+  SL_TRY(sl_layer_keep_rows(l, ROWS, SL_KEPT_VALUES, row_of(l)));
+  SL_TRY(sl_layer_keep_rows(l, RESULT, SL_KEPT_VALUES, values_of(l)));
+  SL_TRY(take_zeros(l, VECTORS, l->out, scores_of(l)));
+  SL_TRY(take_zeros(l, THROUGH_INPUT, l->in, scores_of(l)));
+  SL_TRY(take_zeros(l, GRADIENT_VECTORS, l->out, scores_of(l)));
+  return take_zeros(l, WIDER_WEIGHT, l->in, row_of(l));
 }
 
 static sley_status open(sl_layer *l) {
   sley_attention_options o = SLEY_ATTENTION_OPTIONS_INIT;
   o.heads = l->heads;
-  o.width = width(l);
+  o.width = values_of(l) / l->heads;
   o.dtype = l->work.dtype;
   o.slope = l->slope;
   o.padded = true;
@@ -53,106 +77,121 @@ static sley_status open(sl_layer *l) {
   return SLEY_OK;
 }
 
-/* A vector of each head, side by side in a row, as a column. */
-static sl_rows upright(sl_rows row) {
-  return (sl_rows){.data = row.data, .rows = row.rows * row.cols, .cols = 1, .ld = 1};
+static sl_rows columns(const sl_layer *l, sl_rows m, int64_t first, int64_t count) {
+  return sl_rows_columns(m, first, count, l->work.dtype);
 }
 
-/* Block h of a diagonal, width x 1, and of the vectors that stand there. */
-static sl_rows block_of(const sl_layer *l, sl_rows diagonal, int64_t h) {
-  sl_rows block = sl_rows_columns(diagonal, h * width(l) * diagonal.ld + h, 1, l->work.dtype);
+/* The part of a matrix of vectors that head h of a parameter has, width x 1. */
+static sl_rows block_of(const sl_layer *l, sl_rows vectors, int parameter, int64_t h) {
+  const int64_t first = parameter == SOURCE_VECTOR ? 0 : query_at(l) - values_of(l);
+  sl_rows block = columns(l, vectors, h * width(l) * vectors.ld + first + h, 1);
   block.rows = width(l);
   return block;
 }
-static sl_rows vector_of(const sl_layer *l, sl_rows vectors, int64_t h) {
-  sl_rows row = sl_rows_columns(vectors, h * width(l), width(l), l->work.dtype);
-  row.rows = 1;
-  return upright(row);
+
+/* A head's vector in its parameter, as a column. */
+static sl_rows vector_of(const sl_layer *l, sl_rows parameter, int64_t h) {
+  return (sl_rows){.data = columns(l, parameter, h * width(l), 1).data, .rows = width(l), .cols = 1, .ld = 1};
 }
 
-/* The matrix of a parameter's vectors, out x heads. Of one head the vector itself is one. */
-static sley_status make_diagonal(const sl_layer *l, int parameter, int slot, sl_rows *out) {
-  const sl_rows vectors = sl_layer_value(l, parameter);
-  *out = l->heads > 1 ? l->matrix[slot] : upright(vectors);
-  for (int64_t h = 0; h < l->heads && l->heads > 1; h++)
-    SL_TRY(sl_dense_copy(&l->work, vector_of(l, vectors, h), block_of(l, *out, h)));
+static sley_status place_vectors(const sl_layer *l) {
+  for (int parameter = SOURCE_VECTOR; parameter <= TARGET_VECTOR; parameter++)
+    for (int64_t h = 0; h < l->heads; h++)
+      SL_TRY(sl_dense_copy(&l->work, vector_of(l, sl_layer_value(l, parameter), h),
+                           block_of(l, l->matrix[VECTORS], parameter, h)));
   return SLEY_OK;
 }
 
 static sley_attention_operands operands_of(const sl_layer *l) {
+  const sl_rows rows = l->rows[ROWS];
   sley_attention_operands o = SLEY_ATTENTION_OPERANDS_INIT;
-  o.query = l->rows[QUERY].data;
-  o.ldq = l->rows[QUERY].ld;
-  o.source = l->rows[SOURCE].data;
-  o.lds = l->rows[SOURCE].ld;
+  o.query = columns(l, rows, query_at(l), l->heads).data;
+  o.ldq = rows.ld;
+  o.source = rows.data;
+  o.lds = rows.ld;
   o.y = l->rows[RESULT].data;
   o.ldy = l->rows[RESULT].ld;
   o.saved = l->saved;
   return o;
 }
 
-static sley_status make_scores(sl_layer *l, sl_rows t) {
-  const sl_rows keys = sl_rows_columns(l->rows[SOURCE], l->out, l->heads, l->work.dtype);
-  sl_product product = {.a = t};
-  SL_TRY(make_diagonal(l, SOURCE_VECTOR, SOURCE_DIAGONAL, &product.b));
-  SL_TRY(sl_dense_multiply(&l->work, &product, keys));
-  SL_TRY(make_diagonal(l, TARGET_VECTOR, TARGET_DIAGONAL, &product.b));
-  return sl_dense_multiply(&l->work, &product, l->rows[QUERY]);
+/* Columns [first, end) become 0: what is there may be no number, and is multiplied by 0. */
+static sley_status clear(const sl_layer *l, sl_rows m, int64_t first, int64_t end) {
+  return end > first ? sl_dense_fill(&l->work, NULL, columns(l, m, first, end - first)) : SLEY_OK;
 }
 
 static sley_status forward(sl_layer *l, const sl_pass *p) {
-  const sl_rows t = sl_rows_columns(l->rows[SOURCE], 0, l->out, l->work.dtype), z = l->rows[RESULT];
-  const sl_product product = {.a = p->x, .b = sl_layer_value(l, WEIGHT)};
+  const sl_rows t = columns(l, l->rows[ROWS], 0, l->out), z = l->rows[RESULT];
+  const sl_product transform = {.a = p->x, .b = sl_layer_value(l, WEIGHT)},
+                   score = {.a = t, .b = l->matrix[VECTORS]};
   const sley_attention_operands operands = operands_of(l);
   sl_queue *queue = l->work.comm->queue;
-  SL_TRY(sl_dense_multiply(&l->work, &product, t));
-  SL_TRY(make_scores(l, t));
+  SL_TRY(place_vectors(l));
+  SL_TRY(sl_dense_multiply(&l->work, &transform, t));
+  SL_TRY(clear(l, l->rows[ROWS], l->out, values_of(l)));
+  SL_TRY(sl_dense_multiply(&l->work, &score, columns(l, l->rows[ROWS], values_of(l), scores_of(l))));
   SL_TRY(sl_attention_forward(l->attention, &operands));
   SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, p->y.data, z.data,
                           z.rows * z.ld * (int64_t)sley_dtype_bytes(l->work.dtype)));
   return sl_dense_activate(&l->work, sl_layer_value(l, BIAS).data, p->act, p->slope, p->y);
 }
 
-/* Of one parameter's vectors: their gradient, and what comes to dT through them. */
-static sley_status vectors_back(sl_layer *l, int parameter, int slot, sl_rows t, sl_rows scores, sl_rows dt) {
-  const sl_rows gradient = sl_layer_grad(l, parameter),
-                all = l->heads > 1 ? l->matrix[GRADIENT_DIAGONAL] : upright(gradient);
-  sl_product more = {.a = scores, .transpose_b = true, .beta = 1};
-  SL_TRY(sl_dense_multiply(&l->work, &(sl_product){.a = t, .transpose_a = true, .b = scores}, all));
-  for (int64_t h = 0; h < l->heads && l->heads > 1; h++)
-    SL_TRY(sl_dense_copy(&l->work, block_of(l, all, h), vector_of(l, gradient, h)));
-  more.b =
-      l->heads > 1 ? l->matrix[slot] : upright(sl_layer_value(l, parameter)); /* as forward has made it */
-  return sl_dense_multiply(&l->work, &more, dt);
+/* The gradients of the attention: all of `to`, in columns dT', dk and dq. */
+static sley_status attention_back(const sl_layer *l, sl_rows dy, sl_rows to) {
+  const sley_attention_operands operands = operands_of(l);
+  sley_attention_gradients gradients = SLEY_ATTENTION_GRADIENTS_INIT;
+  gradients.dy = dy.data;
+  gradients.lddy = dy.ld;
+  gradients.dquery = columns(l, to, query_at(l), l->heads).data;
+  gradients.lddq = to.ld;
+  gradients.dsource = to.data;
+  gradients.ldds = to.ld;
+  SL_TRY(clear(l, dy, l->out, values_of(l)));
+  SL_TRY(sl_attention_backward(l->attention, &operands, &gradients));
+  SL_TRY(clear(l, to, l->out, values_of(l)));
+  return clear(l, to, values_of(l) + l->heads, query_at(l));
+}
+
+/* dW and the gradients of the vectors. */
+static sley_status parameters_back(const sl_layer *l, sl_rows x, sl_rows to) {
+  const sl_rows through = l->matrix[THROUGH_INPUT], vectors = l->matrix[GRADIENT_VECTORS],
+                weight = sl_layer_value(l, WEIGHT), dw = sl_layer_grad(l, WEIGHT);
+  const sl_product sums = {.a = x, .transpose_a = true, .b = columns(l, to, values_of(l), scores_of(l))},
+                   of_vectors = {.a = weight, .transpose_a = true, .b = through},
+                   of_weight = {.a = x, .transpose_a = true, .b = columns(l, to, 0, l->out)},
+                   more = {.a = through, .b = l->matrix[VECTORS], .transpose_b = true, .beta = 1};
+  SL_TRY(sl_dense_multiply(&l->work, &sums, through));
+  SL_TRY(sl_dense_multiply(&l->work, &of_vectors, vectors));
+  for (int parameter = SOURCE_VECTOR; parameter <= TARGET_VECTOR; parameter++)
+    for (int64_t h = 0; h < l->heads; h++)
+      SL_TRY(sl_dense_copy(&l->work, block_of(l, vectors, parameter, h),
+                           vector_of(l, sl_layer_grad(l, parameter), h)));
+  SL_TRY(sl_dense_multiply(&l->work, &of_weight, dw));
+  return sl_dense_multiply(&l->work, &more, dw);
+}
+
+static sley_status input_back(const sl_layer *l, sl_rows to, sl_rows dx) {
+  const sl_rows wider = l->matrix[WIDER_WEIGHT], weight = sl_layer_value(l, WEIGHT);
+  const sl_product of_vectors = {.a = weight, .b = l->matrix[VECTORS]},
+                   back = {.a = to, .b = wider, .transpose_b = true};
+  SL_TRY(sl_dense_copy(&l->work, weight, columns(l, wider, 0, l->out)));
+  SL_TRY(sl_dense_multiply(&l->work, &of_vectors, columns(l, wider, values_of(l), scores_of(l))));
+  return sl_dense_multiply(&l->work, &back, dx);
 }
 
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
-  const sl_rows gradient = l->scratch, query = l->rows[GRADIENT_QUERY];
-  const sl_rows t = sl_rows_columns(l->rows[SOURCE], 0, l->out, l->work.dtype),
-                dt = sl_rows_columns(gradient, 0, l->out, l->work.dtype),
-                dk = sl_rows_columns(gradient, l->out, l->heads, l->work.dtype);
-  const sl_product dw = {.a = p->x, .transpose_a = true, .b = dt},
-                   back = {.a = dt, .b = sl_layer_value(l, WEIGHT), .transpose_b = true};
-  const sley_attention_operands operands = operands_of(l);
-  sley_attention_gradients to = SLEY_ATTENTION_GRADIENTS_INIT;
-  to.dy = p->dy.data;
-  to.lddy = p->dy.ld;
-  to.dquery = query.data;
-  to.lddq = query.ld;
-  to.dsource = gradient.data;
-  to.ldds = gradient.ld;
+  const sl_rows to = l->scratch;
   SL_TRY(sl_dense_column_sums(&l->work, p->dy, sl_layer_grad(l, BIAS).data));
-  SL_TRY(sl_attention_backward(l->attention, &operands, &to));
-  SL_TRY(vectors_back(l, SOURCE_VECTOR, SOURCE_DIAGONAL, t, dk, dt));
-  SL_TRY(vectors_back(l, TARGET_VECTOR, TARGET_DIAGONAL, t, query, dt));
-  SL_TRY(sl_dense_multiply(&l->work, &dw, sl_layer_grad(l, WEIGHT)));
-  return p->dx.data ? sl_dense_multiply(&l->work, &back, p->dx) : SLEY_OK;
+  SL_TRY(attention_back(l, p->dy, to));
+  SL_TRY(parameters_back(l, p->x, to));
+  return p->dx.data ? input_back(l, to, p->dx) : SLEY_OK;
 }
 
 const sl_layer_kind sl_layer_gat = {.loops = true,
                                     .norm = SL_NORM_NONE,
                                     .act = SLEY_ELU,
                                     .heads = true,
+                                    .scratch = row_of,
                                     .declare = declare,
                                     .open = open,
                                     .forward = forward,

@@ -24,11 +24,11 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return sl_layer_update_back(l, WEIGHT, p, p->y);
 }
 
-const sl_layer_kind sl_layer_gcn = {.updates = true,
-                                    .sums = true,
+const sl_layer_kind sl_layer_gcn = {.sums = true,
                                     .loops = true,
                                     .norm = SL_NORM_SYMMETRIC,
                                     .act = SLEY_RELU,
+                                    .scratch = sl_layer_update_scratch,
                                     .declare = declare,
                                     .open = open,
                                     .forward = forward,

@@ -51,11 +51,11 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return sl_layer_update_back(l, WEIGHT_1, &inner, h);
 }
 
-const sl_layer_kind sl_layer_gin = {.updates = true,
-                                    .sums = true,
+const sl_layer_kind sl_layer_gin = {.sums = true,
                                     .loops = true,
                                     .norm = SL_NORM_NONE,
                                     .act = SLEY_RELU,
+                                    .scratch = sl_layer_update_scratch,
                                     .declare = declare,
                                     .open = open,
                                     .forward = forward,

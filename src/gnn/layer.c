@@ -58,9 +58,7 @@ static bool fits(const sl_layer *layer, int64_t width) {
   return width <= sl_row_pitch(layer->out, layer->work.dtype);
 }
 
-int64_t sl_layer_scratch(const sl_layer *layer) {
-  if (!layer->kind->updates)
-    return layer->out + layer->heads;
+int64_t sl_layer_update_scratch(const sl_layer *layer) {
   return layer->number == 0 || fits(layer, width_back(layer)) ? 0 : width_back(layer);
 }
 
@@ -75,9 +73,12 @@ static sley_status open_maximum(sl_layer *l) {
 }
 
 /* The features that the caller gives are read as they are. */
-static int64_t width_of_product(const sl_layer *l) {
-  const int64_t width = l->update_first ? l->out : l->in;
-  return l->number == 0 && !l->update_first ? width : sl_row_pitch(width, l->work.dtype);
+int64_t sl_layer_product_width(const sl_layer *layer) {
+  if (!layer->kind->sums)
+    return 0;
+  if (layer->number == 0 && !updates_first(layer))
+    return layer->in;
+  return sl_row_pitch(updates_first(layer) ? layer->out : layer->in, layer->work.dtype);
 }
 
 sley_status sl_layer_open_update(sl_layer *layer) {
@@ -87,7 +88,7 @@ sley_status sl_layer_open_update(sl_layer *layer) {
     status = sl_activations_add(layer->activations, layer->number,
                                 layer->same_x ? SL_KEPT_ALWAYS : SL_KEPT_VALUES, layer->in, &layer->between);
   SL_TRY(sl_agree(layer->work.comm, status));
-  return layer->kind->sums ? sl_products_take(layer->products, width_of_product(layer), &layer->product)
+  return layer->kind->sums ? sl_products_take(layer->products, sl_layer_product_width(layer), &layer->product)
                            : open_maximum(layer);
 }
 

@@ -36,13 +36,14 @@ typedef struct sl_pass_back {
 } sl_pass_back;
 
 typedef struct sl_layer_kind {
-  bool updates; /* by sl_layer_update */
-  bool sums;    /* by products; else by operations on a graph */
-  bool loops;   /* each row has exactly one entry of its own, whether or not A has it */
+  bool sums;  /* by products; else by operations on a graph */
+  bool loops; /* each row has exactly one entry of its own, whether or not A has it */
   sl_norm norm;
   sley_activation act; /* between layers */
   bool heads;          /* hidden layers have several */
   bool dx_apart;       /* dx is not where dy is */
+  /* Values of a row of memory that the backward call of a layer needs, or 0. */
+  int64_t (*scratch)(const sl_layer *layer);
   /* Adds the parameters. Errors: SLEY_ERR_UNSUPPORTED (too many). */
   sley_status (*declare)(sl_layer *layer, sl_parameters *parameters);
   /* Operations on the graph, which sl_layer_close frees, and what the layer keeps. Collective, agreed. */
@@ -52,7 +53,7 @@ typedef struct sl_layer_kind {
   sley_status (*backward)(sl_layer *layer, const sl_pass_back *pass);
 } sl_layer_kind;
 
-enum { SL_LAYER_PARAMETERS = 6, SL_LAYER_ROWS = 4, SL_LAYER_MATRICES = 3 };
+enum { SL_LAYER_PARAMETERS = 6, SL_LAYER_ROWS = 2, SL_LAYER_MATRICES = 4 };
 
 struct sl_layer {
   const sl_layer_kind *kind;
@@ -64,7 +65,7 @@ struct sl_layer {
   int64_t local_rows;    /* this rank's */
   sley_graph *graph;     /* of kinds that do not sum */
   sl_products *products; /* of those that do, else NULL */
-  sl_rows scratch;       /* that all layers share, sl_layer_scratch columns at least */
+  sl_rows scratch;       /* that all layers share, scratch(layer) columns of it */
   const sl_parameters *parameters;
   int parameter[SL_LAYER_PARAMETERS];
   bool same_x; /* what it makes of x is kept from one step to the next */
@@ -117,8 +118,11 @@ sley_status sl_layer_keep_rows(sl_layer *layer, int slot, sl_kept_kind kind, int
  * Products are of rows rounded up to 16 bytes, where these are the network's own: what stands there does no
  * harm, and rows are loaded in vectors. */
 
-/* Values of a row of the scratch memory that a layer needs, or 0. */
-int64_t sl_layer_scratch(const sl_layer *layer);
+/* See sl_layer_kind.scratch. */
+int64_t sl_layer_update_scratch(const sl_layer *layer);
+
+/* Columns of the products of an update, or 0. */
+int64_t sl_layer_product_width(const sl_layer *layer);
 
 /* The aggregation, and T where it is kept. Collective, agreed. */
 sley_status sl_layer_open_update(sl_layer *layer);

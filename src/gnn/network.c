@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "gnn/adjacency.h"
 #include "ops/adam.h"
+#include "plan/wishes.h"
 
 /* Values of a row that layer `number` gives. */
 static int64_t width_after(const sley_gnn_options *o, const sl_layer_kind *kind, int number) {
@@ -42,6 +43,7 @@ static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_
   gnn->options = *o;
   gnn->first_row = row_begin[comm->rank];
   gnn->work = (sl_dense_work){.comm = comm, .dtype = o->dtype, .in_order = o->reproducible};
+  SL_TRY(sl_precision_read(o->precision, o->dtype, o->reproducible, &gnn->work.tf32));
   gnn->parameters = (sl_parameters){.comm = comm, .dtype = o->dtype, .of = of ? &of->parameters : NULL};
   SL_TRY(SL_NEW_ZERO(gnn->layer, o->layers, "a network's layers"));
   SL_TRY(SL_NEW_ZERO(gnn->given, o->layers, "a network's layers"));
@@ -81,8 +83,10 @@ static bool drops_apart(const sley_gnn *gnn, int i) {
 static sley_status take_shared_rows(sley_gnn *gnn) {
   sl_device *device = gnn->comm->device;
   int64_t scratch = 0;
-  for (int i = 0; i < gnn->options.layers; i++)
-    scratch = sl_layer_scratch(&gnn->layer[i]) > scratch ? sl_layer_scratch(&gnn->layer[i]) : scratch;
+  for (int i = 0; i < gnn->options.layers; i++) {
+    const sl_layer *l = &gnn->layer[i];
+    scratch = l->kind->scratch(l) > scratch ? l->kind->scratch(l) : scratch;
+  }
   if (scratch > 0)
     SL_TRY(take_rows(gnn, scratch, &gnn->scratch));
   return device->ops->alloc(device, 2 * (int64_t)sizeof *gnn->sums, "a loss", (void **)&gnn->sums);
@@ -104,7 +108,7 @@ static sley_status open_layer(sley_gnn *gnn, sl_layer *l) {
   l->local_rows = gnn->rows;
   l->graph = gnn->graph;
   l->products = l->kind->sums ? &gnn->products : NULL;
-  l->scratch = sl_rows_columns(gnn->scratch, 0, sl_layer_scratch(l), gnn->work.dtype);
+  l->scratch = sl_rows_columns(gnn->scratch, 0, l->kind->scratch(l), gnn->work.dtype);
   return l->kind->open(l);
 }
 
@@ -117,16 +121,26 @@ static sley_status take_activations(sley_gnn *gnn) {
   for (int i = 0; i < gnn->options.layers; i++)
     widest = gnn->layer[i].out > widest ? gnn->layer[i].out : widest;
   SL_TRY(sl_rows_shape(gnn->work.dtype, gnn->rows, widest, &shape, &bytes));
-  SL_TRY(sl_activations_take(&gnn->activations, kind->updates && !kind->dx_apart ? bytes : 0));
-  const bool two =
-      kind->dx_apart || (recomputes && kind->updates && sl_activations_any_lost(&gnn->activations));
+  SL_TRY(sl_activations_take(&gnn->activations, kind->sums && !kind->dx_apart ? bytes : 0));
+  const bool two = kind->dx_apart || (recomputes && kind->sums && sl_activations_any_lost(&gnn->activations));
   sley_status status = take_rows(gnn, widest, &gnn->gradient[0]);
   if (status == SLEY_OK && two)
     status = take_rows(gnn, widest, &gnn->gradient[1]);
   return sl_agree(gnn->comm, status);
 }
 
+/* The widest products are planned before all others, and before the rows, for planning takes memory too. */
+static sley_status plan_widest(sley_gnn *gnn) {
+  int64_t widest = 0;
+  int number;
+  for (int i = 0; i < gnn->options.layers; i++)
+    if (sl_layer_product_width(&gnn->layer[i]) > widest)
+      widest = sl_layer_product_width(&gnn->layer[i]);
+  return widest > 0 ? sl_products_take(&gnn->products, widest, &number) : SLEY_OK;
+}
+
 static sley_status open(sley_gnn *gnn) {
+  SL_TRY(plan_widest(gnn));
   sley_status status = take_shared_rows(gnn);
   if (status == SLEY_OK)
     status = open_activations(gnn);

@@ -15,10 +15,37 @@ sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *
   out->options.algo = options->algo;
   out->options.wire = options->wire;
   out->options.kernel = options->kernel;
+  out->options.precision = options->precision;
   out->options.reproducible = options->reproducible;
   SL_TRY(SL_NEW(out->row_begin, comm->size + 1, "a network's rows"));
   memcpy(out->row_begin, row_begin, (size_t)(comm->size + 1) * sizeof *row_begin);
   return SLEY_OK;
+}
+
+/* Whether plans of `width` columns are in the memory of the widest. These lend none where memory is so short
+ * that they run in blocks of columns. */
+static bool borrows(const sl_products *p, int64_t width) {
+  const sl_product_pair *widest = &p->of[0];
+  return p->count > 0 && width < widest->width && widest->forward->blocks <= 1 && widest->back->blocks <= 1;
+}
+
+/* The plans of out->width columns. */
+static sley_status plan(const sl_products *p, sl_product_pair *out) {
+  const sl_product_pair *widest = &p->of[0];
+  if (!borrows(p, out->width))
+    return sl_spmm_plan_pair(p->comm, p->matrix, p->row_begin, p->row_begin, out->width, &p->options, true,
+                             &out->forward, &out->back);
+  SL_TRY(sl_spmm_narrow(widest->forward, out->width, &out->forward));
+  if (widest->back != widest->forward)
+    return sl_spmm_narrow(widest->back, out->width, &out->back);
+  out->back = out->forward;
+  return SLEY_OK;
+}
+
+static void release(const sl_product_pair *pair) {
+  if (pair->back != pair->forward)
+    sl_spmm_plan_destroy(pair->back);
+  sl_spmm_plan_destroy(pair->forward);
 }
 
 sley_status sl_products_take(sl_products *p, int64_t width, int *number) {
@@ -29,9 +56,13 @@ sley_status sl_products_take(sl_products *p, int64_t width, int *number) {
     }
   if (p->count == SL_MOST_WIDTHS)
     return sl_fail(SLEY_ERR_INTERNAL, "a network's layers have more than %d widths", SL_MOST_WIDTHS);
-  SL_TRY(sl_spmm_plan_pair(p->comm, p->matrix, p->row_begin, p->row_begin, width, &p->options,
-                           &p->of[p->count].forward, &p->of[p->count].back));
-  p->of[p->count].width = width;
+  sl_product_pair pair = {.width = width};
+  const sley_status status = plan(p, &pair);
+  if (status != SLEY_OK) {
+    release(&pair);
+    return status;
+  }
+  p->of[p->count] = pair;
   *number = p->count++;
   return SLEY_OK;
 }
@@ -48,16 +79,17 @@ static int64_t bytes_of(const sley_plan *plan) {
 
 int64_t sl_products_bytes(const sl_products *p) {
   int64_t bytes = 0;
-  for (int i = 0; i < p->count; i++)
-    bytes += bytes_of(p->of[i].forward) + bytes_of(p->of[i].back);
+  for (int i = 0; i < p->count; i++) {
+    const sl_product_pair *pair = &p->of[i];
+    if (!borrows(p, pair->width))
+      bytes += bytes_of(pair->forward) + (pair->back != pair->forward ? bytes_of(pair->back) : 0);
+  }
   return bytes;
 }
 
 void sl_products_close(sl_products *p) {
-  for (int i = p->count - 1; i >= 0; i--) {
-    sl_spmm_plan_destroy(p->of[i].back);
-    sl_spmm_plan_destroy(p->of[i].forward);
-  }
+  for (int i = p->count - 1; i >= 0; i--)
+    release(&p->of[i]);
   p->count = 0;
   sl_free(p->row_begin);
   p->row_begin = NULL;

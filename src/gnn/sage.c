@@ -38,20 +38,20 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return p->dx.data ? sl_dense_multiply(&l->work, &back, p->dx) : SLEY_OK;
 }
 
-const sl_layer_kind sl_layer_sage = {.updates = true,
-                                     .sums = true,
+const sl_layer_kind sl_layer_sage = {.sums = true,
                                      .norm = SL_NORM_MEAN,
                                      .act = SLEY_RELU,
                                      .dx_apart = true,
+                                     .scratch = sl_layer_update_scratch,
                                      .declare = declare,
                                      .open = open,
                                      .forward = forward,
                                      .backward = backward};
 
-const sl_layer_kind sl_layer_sage_max = {.updates = true,
-                                         .norm = SL_NORM_NONE,
+const sl_layer_kind sl_layer_sage_max = {.norm = SL_NORM_NONE,
                                          .act = SLEY_RELU,
                                          .dx_apart = true,
+                                         .scratch = sl_layer_update_scratch,
                                          .declare = declare,
                                          .open = open,
                                          .forward = forward,

@@ -71,24 +71,6 @@ static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtyp
   return SLEY_OK;
 }
 
-/* Whether values of f32 may be rounded before they are multiplied. Bits that are the same everywhere cannot
- * depend on which kernel multiplies. */
-static sley_status choose_precision(const sley_plan_options *options, sley_dtype dtype,
-                                    sl_plan_wishes *wishes) {
-  const char *name = options->precision;
-  if (!name || strcmp(name, "full") == 0)
-    return SLEY_OK;
-  if (strcmp(name, "tf32") != 0)
-    return sl_fail(SLEY_ERR_ARG, "there is no precision \"%s\": full and tf32 are known", name);
-  if (dtype != SLEY_F32)
-    return sl_fail(SLEY_ERR_ARG, "precision tf32 is for values of f32 alone: leave it out");
-  if (options->reproducible)
-    return sl_fail(SLEY_ERR_ARG, "reproducible bits do not depend on which kernel multiplies, but with "
-                                 "precision tf32 some round values: leave one of the two out");
-  wishes->tf32 = true;
-  return SLEY_OK;
-}
-
 /* The figures of row windows: of what times are predicted for, or of the device. */
 static sley_status choose_windows(const sl_device *device, const sley_plan_options *options,
                                   sl_plan_wishes *wishes) {
@@ -123,7 +105,7 @@ static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *opt
   SL_TRY(choose_updates(options, &out->updates));
   SL_TRY(choose_library(options, &out->library));
   SL_TRY(choose_kernel(comm->device, options, out));
-  SL_TRY(choose_precision(options, dtype, out));
+  SL_TRY(sl_precision_read(options->precision, dtype, options->reproducible, &out->tf32));
   SL_TRY(choose_windows(comm->device, options, out));
   return choose_wire(options, dtype, out);
 }
@@ -274,15 +256,21 @@ sley_status sl_spmm_compare(sl_comm *comm, const sley_matrix *block, const int64
   return status;
 }
 
-/* The plan of A^T from the inspection of A, which serves both where the pattern is symmetric. */
-static sley_status make_second(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options) {
+/* The plan of A^T from the inspection of A, which serves both where the pattern is symmetric. *one, if it is
+ * asked for: A^T is A, and there is no such plan. */
+static sley_status make_second(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options,
+                               bool *one) {
   const sley_matrix *block = ins->block;
   sl_plan_wishes wishes = *ins->wishes;
-  bool symmetric;
+  sl_likeness found;
   wishes.owned = true;
   SL_TRY(transpose(handle, block, ins->row_begin, ins->col_begin, options));
-  SL_TRY(sl_is_symmetric(ins, handle->transposed, &symmetric));
-  if (symmetric) {
+  SL_TRY(sl_compare_transpose(ins, handle->transposed, &found));
+  if (one)
+    *one = found == SL_SAME_MATRIX;
+  if (one && *one)
+    return SLEY_OK;
+  if (found != SL_OTHER_MATRIX) {
     ins->block = handle->transposed;
     ins->wishes = &wishes;
     SL_TRY(sl_agree(handle->comm, sl_resident_open(ins)));
@@ -296,7 +284,8 @@ static sley_status make_second(sley_plan *handle, sl_inspection *ins, const sley
 }
 
 static sley_status make_pair(sley_plan *const pair[2], const sley_matrix *block, const int64_t *row_begin,
-                             const int64_t *col_begin, int64_t k, const sley_plan_options *options) {
+                             const int64_t *col_begin, int64_t k, const sley_plan_options *options,
+                             bool *one) {
   sl_comm *comm = pair[0]->comm;
   sl_inspection inspection;
   sl_plan_wishes wishes;
@@ -304,25 +293,30 @@ static sley_status make_pair(sley_plan *const pair[2], const sley_matrix *block,
   SL_TRY(sl_inspect(comm, block, row_begin, col_begin, &wishes, &inspection));
   sley_status status = build(pair[0], &inspection, options);
   if (status == SLEY_OK)
-    status = make_second(pair[1], &inspection, options);
+    status = make_second(pair[1], &inspection, options, one);
   sl_inspection_free(&inspection);
   return status;
 }
 
 sley_status sl_spmm_plan_pair(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                               const int64_t *col_begin, int64_t k, const sley_plan_options *options,
-                              sley_plan **out, sley_plan **out_transposed) {
+                              bool may_be_one, sley_plan **out, sley_plan **out_transposed) {
   sley_plan *pair[2] = {NULL, NULL};
+  bool one = false;
   *out = *out_transposed = NULL;
   sley_status status = begin_plan(comm, block, &pair[0]);
   if (status == SLEY_OK)
     status = begin_plan(comm, block, &pair[1]);
   if (status == SLEY_OK)
-    status = make_pair(pair, block, row_begin, col_begin, k, options);
+    status = make_pair(pair, block, row_begin, col_begin, k, options, may_be_one ? &one : NULL);
   if (status != SLEY_OK) {
     sl_spmm_plan_destroy(pair[1]);
     sl_spmm_plan_destroy(pair[0]);
     return status;
+  }
+  if (one) {
+    sl_spmm_plan_destroy(pair[1]);
+    pair[1] = pair[0];
   }
   *out = pair[0];
   *out_transposed = pair[1];

@@ -40,10 +40,16 @@ struct sley_plan {
 sley_status sl_spmm_plan(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                          const int64_t *col_begin, int64_t k, const sley_plan_options *options,
                          sley_plan **out);
-/* As sley_plan_create_pair. */
+/* As sley_plan_create_pair. may_be_one: where A^T has the bits of A, *out_transposed is *out, for callers
+ * that run one of both at a time. */
 sley_status sl_spmm_plan_pair(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                               const int64_t *col_begin, int64_t k, const sley_plan_options *options,
-                              sley_plan **out, sley_plan **out_transposed);
+                              bool may_be_one, sley_plan **out, sley_plan **out_transposed);
+
+/* A plan for k columns, fewer than those of wide, which is neither dry nor in blocks of columns. It uses the
+ * memory of wide, which outlives it, and is not run while that runs. Its figures are those of wide but for
+ * what it counts. Collective, agreed. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_spmm_narrow(const sley_plan *wide, int64_t k, sley_plan **out);
 sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
                             int64_t ldy);
 /* One block of columns; x and y are its own. */

@@ -2,6 +2,8 @@
 /* Wishes with the widths of rows that follow from the number of columns. */
 #include "plan/wishes.h"
 
+#include <string.h>
+
 #include "base/value.h"
 
 enum { WIDEST_VALUE = 64 }; /* more than any dtype's bytes, as sl_inspect limits k */
@@ -12,4 +14,19 @@ sl_plan_wishes sl_plan_wishes_for(int64_t k, sley_dtype dtype) {
                           .row_bytes = width * (int64_t)sley_dtype_bytes(dtype),
                           .sum_bytes = width * (int64_t)sley_dtype_bytes(sl_sum_dtype(dtype)),
                           .wire = dtype};
+}
+
+sley_status sl_precision_read(const char *name, sley_dtype dtype, bool reproducible, bool *tf32) {
+  *tf32 = false;
+  if (!name || strcmp(name, "full") == 0)
+    return SLEY_OK;
+  if (strcmp(name, "tf32") != 0)
+    return sl_fail(SLEY_ERR_ARG, "there is no precision \"%s\": full and tf32 are known", name);
+  if (dtype != SLEY_F32)
+    return sl_fail(SLEY_ERR_ARG, "precision tf32 is for values of f32 alone: leave it out");
+  if (reproducible)
+    return sl_fail(SLEY_ERR_ARG, "reproducible bits do not depend on which kernel multiplies, but with "
+                                 "precision tf32 some round values: leave one of the two out");
+  *tf32 = true;
+  return SLEY_OK;
 }

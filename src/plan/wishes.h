@@ -33,4 +33,9 @@ typedef struct sl_plan_wishes {
  * sl_inspect refuses it. */
 sl_plan_wishes sl_plan_wishes_for(int64_t k, sley_dtype dtype);
 
+/* Whether values of f32 may be rounded to tf32 before they are multiplied: what a precision says, NULL for
+ * "full". Bits that are the same everywhere cannot depend on which kernel multiplies. Errors: SLEY_ERR_ARG.
+ */
+sley_status sl_precision_read(const char *name, sley_dtype dtype, bool reproducible, bool *tf32);
+
 #endif

@@ -17,7 +17,7 @@ enum { KEPT = 64, MOST_ALIGNMENT = 256 };
 typedef struct shape {
   int64_t m, n, k, lda, ldb, ldc;
   uint32_t align_a, align_b, align_c, align_bias;
-  int32_t dtype, transpose_a, transpose_b, epilogue;
+  int32_t dtype, transpose_a, transpose_b, epilogue, compute;
 } shape;
 
 typedef struct prepared {
@@ -117,12 +117,19 @@ static shape shape_of(const sl_gemm_args *a) {
               .dtype = (int32_t)a->dtype,
               .transpose_a = a->transpose_a,
               .transpose_b = a->transpose_b,
+              .compute = (int32_t)compute_of(a),
               .epilogue = (int32_t)epilogue_of(a)};
   return s;
 }
 
+static cublasComputeType_t compute_of(const sl_gemm_args *a) {
+  if (a->dtype == SLEY_F32 && a->tf32)
+    return CUBLAS_COMPUTE_32F_FAST_TF32;
+  return a->dtype == SLEY_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+}
+
 static sley_status make_desc(const sl_cublaslt *l, const sl_gemm_args *a, prepared *p) {
-  const cublasComputeType_t compute = a->dtype == SLEY_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+  const cublasComputeType_t compute = compute_of(a);
   const cublasOperation_t left = a->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
                           right = a->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasLtEpilogue_t epilogue = epilogue_of(a);
