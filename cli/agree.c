@@ -10,7 +10,7 @@
 
 #include "terminal.h"
 
-enum { SAMPLES = 4096, MOST_FIELDS = 24 };
+enum { SAMPLES = 4096, MOST_FIELDS = 32 };
 
 static const uint64_t FNV_BASIS = UINT64_C(14695981039346656037), FNV_PRIME = UINT64_C(1099511628211);
 
@@ -132,6 +132,7 @@ static sley_status collect(const cli_job *job, const cli_operands *operands, con
   add(f, "--local", hash_text(FNV_BASIS, measure->local));
   add(f, "--kernel", hash_text(FNV_BASIS, measure->kernel));
   add(f, "--precision", hash_text(FNV_BASIS, measure->precision));
+  add(f, "--rowwise", hash_text(FNV_BASIS, measure->rowwise));
   add(f, "--verify", measure->verify);
   if (operands)
     return add_content(f, job, operands);

@@ -91,6 +91,13 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = AT(local),
      .help = "whose kernels multiply: sley, or cusparse on --device cuda"},
+    {.name = "rowwise",
+     .kind = CLI_TEXT,
+     .value = "WORDS",
+     .offset = AT(job.rowwise),
+     .help = "how the kernel of rowwise on GPUs works, some of ps=N, dist=N, wpb=N (else searched), "
+             "partitions=off, interleave=off, memory=shared, get=thread, warp or block, separated by commas; "
+             "and the table of the shapes that were tried"},
     {.name = "transport",
      .kind = CLI_TEXT,
      .value = "NAME",
@@ -237,6 +244,7 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
                          .kernel = settings->job.kernel,
                          .precision = settings->job.precision,
                          .wire = settings->job.wire,
+                         .rowwise = settings->job.rowwise,
                          .unchanged = settings->unchanged,
                          .transpose = settings->job.transpose,
                          .k = settings->job.k,

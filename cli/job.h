@@ -20,6 +20,7 @@ typedef struct cli_job_settings {
   int64_t mem_limit; /* bytes a rank may take on its device; 0: what is free */
   const char *algo, *order, *partition, *dtype, *wire, *device, *json; /* dtype NULL: not given */
   const char *kernel, *precision;                                      /* of the device; of products */
+  const char *rowwise;                                                 /* how the kernel of rowwise works */
   const char *dtype_from; /* the file that stores f64, for which dtype was chosen; NULL: it was not */
   bool transpose, reproducible;
 } cli_job_settings;
@@ -27,7 +28,7 @@ typedef struct cli_job_settings {
 #define CLI_JOB_DEFAULTS                                                                                     \
   {                                                                                                          \
     .k = -1, .seed = 1, .order = "none", .partition = "rows", .wire = "none", .device = "auto",              \
-    .kernel = "auto", .precision = "full"                                                                    \
+    .kernel = "auto", .precision = "full", .rowwise = "auto"                                                 \
   }
 
 extern const cli_option cli_job_options[];

@@ -232,6 +232,7 @@ static sley_status make_plan(sley_comm *comm, const sley_matrix *block, const ru
   options.kernel = measure->kernel;
   options.precision = measure->precision;
   options.wire = measure->wire;
+  options.rowwise = measure->rowwise;
   options.keep_input = measure->unchanged;
   options.update = update;
   options.mem_limit = measure->mem_limit;

@@ -13,12 +13,13 @@ typedef struct cli_measure {
                     one and CLI_LEAST timed ones; 0: no limit */
   double alpha, beta;
   bool reproducible, transpose, verify;
-  int64_t mem_limit;  /* bytes a rank may take on its device, X and Y included; 0: what is free */
-  const char *local;  /* whose kernels; NULL: Sley's own */
-  const char *kernel; /* the one that multiplies; NULL or "auto": the cheapest */
+  int64_t mem_limit;     /* bytes a rank may take on its device, X and Y included; 0: what is free */
+  const char *local;     /* whose kernels; NULL: Sley's own */
+  const char *kernel;    /* the one that multiplies; NULL or "auto": the cheapest */
   const char *precision; /* "full" or "tf32" */
   const char *wire;      /* type that values travel in */
-  bool unchanged;     /* all products but the first call X unchanged */
+  const char *rowwise;   /* how the kernel of rowwise works; NULL or "auto": the default */
+  bool unchanged;        /* all products but the first call X unchanged */
   /* Where ranks read and write their own rows: */
   int64_t k;     /* -1: as X's file has it, else 32 */
   const char *x; /* X's file; NULL: random values */

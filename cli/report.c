@@ -8,6 +8,7 @@
 #include "legend.h"
 #include "table.h"
 #include "terminal.h"
+#include "trials.h"
 
 #define MIB (1024.0 * 1024.0)
 
@@ -37,16 +38,6 @@ void cli_report_reason(const char *algo, const char *reason, FILE *stream) {
     fprintf(stream, "%s\n", reason);
   else
     fprintf(stream, "%s: %s\n", algo, reason);
-}
-
-/* What was chosen of the shapes timed; the JSON lists them all. */
-static void report_trials(const cli_result *result, FILE *stream) {
-  for (int i = 0; i < result->trials; i++) {
-    const sley_trial *t = &result->trial[i];
-    if (t->chosen)
-      fprintf(stream, "tuned      %d shapes tried, chosen: ps %d, dist %d, wpb %d, %.4f ms\n", result->trials,
-              t->ps, t->dist, t->wpb, t->ms);
-  }
 }
 
 void cli_report_memory(const sley_plan_info *info, FILE *stream) {
@@ -118,7 +109,7 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
   fprintf(stream, "device     %s; transport %s\n", result->device, result->transport);
   fprintf(stream, "algorithm  ");
   cli_report_reason(result->algo, result->reason, stream);
-  report_trials(result, stream);
+  cli_trials_print(result, job->settings->rowwise, stream);
   cli_kernels_print(&result->kernels, stream);
   fprintf(stream, "remote     %" PRId64 " nonzeros, %" PRId64 " halo rows", result->info.remote_nnz,
           result->info.halo_rows);
@@ -241,6 +232,7 @@ cli_json cli_report_json(const cli_job *job, const cli_job_settings *settings, i
   cli_json_text(&json, "partition", settings->partition);
   cli_json_bool(&json, "transpose", settings->transpose);
   cli_json_bool(&json, "reproducible", settings->reproducible);
+  cli_json_text(&json, "rowwise", settings->rowwise);
   cli_json_int(&json, "remote_nnz", info->remote_nnz);
   cli_json_int(&json, "halo_rows", info->halo_rows);
   cli_json_int(&json, "cover_rows", info->cover_rows);
@@ -275,21 +267,6 @@ static cli_json check_json(const sley_check *check) {
   cli_json_int(&json, "row", check->row);
   cli_json_int(&json, "col", check->col);
   return json;
-}
-
-static void add_trials(cli_json *json, const cli_result *result) {
-  cli_json list[CLI_TRIALS];
-  for (int i = 0; i < result->trials; i++) {
-    const sley_trial *t = &result->trial[i];
-    list[i] = cli_json_start();
-    cli_json_int(&list[i], "ps", t->ps);
-    cli_json_int(&list[i], "dist", t->dist);
-    cli_json_int(&list[i], "wpb", t->wpb);
-    cli_json_real(&list[i], "ms", t->ms);
-    cli_json_bool(&list[i], "chosen", t->chosen);
-  }
-  if (result->trials > 0)
-    cli_json_list(json, "tuned", list, result->trials);
 }
 
 static cli_json update_json(const cli_result *result) {
@@ -332,7 +309,7 @@ void cli_report_json_add(cli_json *json, const cli_result *result) {
   cli_json_int(json, "memory_bytes", result->info.memory_bytes);
   cli_report_json_memory(json, &result->info);
   cli_json_int(json, "not_finite", result->not_finite);
-  add_trials(json, result);
+  cli_trials_json(json, result);
   cli_kernels_json(json, &result->kernels);
   if (result->verified)
     cli_json_object(json, "verify", check_json(&result->check));

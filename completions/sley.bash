@@ -17,7 +17,7 @@ _sley() {
   [ "$command" != gnn ] || [ "${COMP_WORDS[2]}" != bench ] || command="gnn bench"
   [ "$command" != gnn ] || [ "${COMP_WORDS[2]}" != infer ] || command="gnn infer"
   case "$command" in
-    spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --update --verify --no-verify --trace --local --transport --timeout --help" ;;
+    spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --update --verify --no-verify --trace --local --rowwise --transport --timeout --help" ;;
     plan) options="$job --machine --scaling --plot --measure --help" ;;
     convert) options="--dtype --threads --mem-limit --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --mem-limit --help" ;;
@@ -82,6 +82,10 @@ _sley() {
       ;;
     --memory)
       mapfile -t COMPREPLY < <(compgen -W "keep recompute bf16" -- "$word")
+      return
+      ;;
+    --rowwise)
+      mapfile -t COMPREPLY < <(compgen -W "auto partitions=off interleave=off memory=shared get=thread get=warp get=block" -- "$word")
       return
       ;;
     --precision)

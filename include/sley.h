@@ -626,11 +626,22 @@ typedef struct sley_plan_options {
    * other kernels multiply as ever. What that does to errors is in the plan's info. Not with other values
    * than f32, nor with reproducible (SLEY_ERR_ARG). */
   const char *precision;
+  /* How the kernel of `rowwise` on GPUs works, for comparisons with the published MGG: words NAME=VALUE,
+   * separated by commas. ps=N, dist=N, wpb=N: that part of the shape (see sley_trial), 1 to 32, 1 to 16 and 1
+   * to 16, is not searched. partitions=off: a partition is all local or all remote entries of a row, whatever
+   * ps. interleave=off: warps take local or remote partitions, the local ones first, instead of pairs.
+   * memory=shared: sums and remote rows are in shared memory, as MGG has them, instead of registers.
+   * get=thread, warp or block: so many threads load a remote row together; thread and block only with
+   * memory=shared, which they imply. NULL or "auto": partitions=on, interleave=on, memory=registers,
+   * get=warp, and the whole shape is searched. Bits depend on ps and partitions alone. It has no effect where
+   * no kernel reads rows in place: other algorithms, CPUs, GPUs that do not reach each other, one rank,
+   * reproducible. Errors: SLEY_ERR_ARG (a word is not known), SLEY_ERR_MEMORY (no shape fits). */
+  const char *rowwise;
 } sley_plan_options;
 #define SLEY_PLAN_OPTIONS_INIT                                                                               \
   {                                                                                                          \
     sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false, NULL, NULL, false, false,   \
-        NULL, NULL, NULL, SLEY_UPDATE_NONE, NULL                                                             \
+        NULL, NULL, NULL, SLEY_UPDATE_NONE, NULL, NULL                                                       \
   }
 
 /* Bytes and messages by link class, summed over all ranks, of one execute. */
@@ -729,13 +740,18 @@ sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out);
 /* Steps, buffers and exchanges of this rank as text, freed by sley_buffer_free. */
 sley_status sley_plan_describe(const sley_plan *plan, char **out);
 
-/* A shape of the kernel that reads every rank's X in place (`rowwise` on GPUs), which the plan has timed. */
+/* A shape of the kernel that reads every rank's X in place (`rowwise` on GPUs), which the plan has timed, and
+ * what the model of MGG (OSDI 2023, section 6, equations 1 to 3) says of it. D are the columns of X. */
 typedef struct sley_trial {
-  int ps;      /* entries of a partition of a row */
-  int dist;    /* pairs of a local and a remote partition of a warp */
-  int wpb;     /* warps of a block */
-  double ms;   /* of a product, on this rank's GPU; infinite if it does not fit in memory */
-  bool chosen; /* the fastest */
+  int ps;           /* entries of a partition of a row at most; 0: all of a row that are local, or remote */
+  int dist;         /* pairs of a local and a remote partition of a warp */
+  int wpb;          /* warps of a block */
+  double ms;        /* of a product, on this rank's GPU; infinite if it does not fit in memory */
+  bool chosen;      /* the fastest */
+  int64_t workload; /* WPW = 2 ps D dist; without partitions ps is the longest row's */
+  int64_t shared_bytes; /* SMEM = ps wpb 4 + wpb D (bytes of a sum + bytes of a value); for ps at most 32 */
+  int64_t warps, blocks;
+  double blocks_per_sm; /* blocks for each multiprocessor */
 } sley_trial;
 
 /* The shapes that this rank has timed, in that order: *count of them, 0 where nothing was timed; the first

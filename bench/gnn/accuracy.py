@@ -120,15 +120,29 @@ def summary(values):
     return {"mean": statistics.fmean(values), "deviation": statistics.stdev(values) if len(values) > 1 else 0, "runs": len(values), "test": values}
 
 
-def measure(args, name, folder):
+def machine():
+    script = os.path.join(HERE, "..", "gpu", "machine.py")
+    try:
+        return json.loads(subprocess.run([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout)
+    except subprocess.CalledProcessError:
+        return None
+
+
+def write(args, cases):
+    """After each case, so that a run that is stopped leaves what it has."""
+    if args.json:
+        with open(args.json, "w") as stream:
+            json.dump({"machine": args.machine, "epochs": args.epochs, "splits": args.splits, "seeds": args.seeds, "cases": cases}, stream, indent=1)
+
+
+def measure(args, name, folder, found):
     files = [os.path.join(args.data, one) for one in GRAPHS[name]]
     missing = [one for one in files if not os.path.exists(one)]
     if missing:
         print(f"{name}: skipped, there is no {missing[0]}")
-        return []
+        return
     labels = graphs.labels(files[2])
     rival = Rival(files, labels) if args.only != "sley" else None
-    found = []
     for model in args.models.split(","):
         case = {"graph": name, "model": model}
         tests = {"sley": [], "pyg": []}
@@ -149,7 +163,7 @@ def measure(args, name, folder):
         line = ", ".join(f"{who} {100 * case[who]['mean']:.1f} +- {100 * case[who]['deviation']:.1f} %" for who in tests if who in case)
         print(f"{name:12} {model:5} {line}", flush=True)
         found.append(case)
-    return found
+        write(args, found)
 
 
 def main():
@@ -166,19 +180,11 @@ def main():
     parser.add_argument("--only", choices=["sley", "pyg"])
     parser.add_argument("--json")
     args = parser.parse_args()
+    args.machine = machine()
     cases = []
     with tempfile.TemporaryDirectory() as folder:
         for name in args.graphs.split(","):
-            cases += measure(args, name, folder)
-    if args.json:
-        script = os.path.join(HERE, "..", "gpu", "machine.py")
-        try:
-            machine = json.loads(subprocess.run([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                                check=True, text=True).stdout)
-        except subprocess.CalledProcessError:
-            machine = None
-        with open(args.json, "w") as stream:
-            json.dump({"machine": machine, "epochs": args.epochs, "splits": args.splits, "seeds": args.seeds, "cases": cases}, stream, indent=1)
+            measure(args, name, folder, cases)
 
 
 main()

@@ -15,7 +15,7 @@ Sley is measured twice: `kept`, where what the first layer sums of the features 
 nothing is dropped, and `fresh`, where each step makes it again, as the rivals do. Memory: the most that PyTorch had
 allocated, and what of the device was taken while Sley's command ran, less the CUDA context.
 Usage: epoch.py SLEY [--seed N] [--graphs N] [--matrix SPECS] [--models WORDS] [--ranks LIST] [--epochs N] [--seconds S]
-                [--precision full|tf32] [--json FILE]
+                [--ways WORDS] [--rivals WORDS] [--precision full|tf32] [--json FILE]
 """
 import argparse
 import json
@@ -216,9 +216,9 @@ def generate(args, spec, path):
 def measure(args, path, labels, graph, kind):
     case = {"model": kind, "sley": {}, "rivals": {}}
     for ranks in args.ranks:
-        for way in ("kept", "fresh") if kind != "gat" else ("fresh",):
+        for way in args.ways if kind != "gat" else ("fresh",):
             case["sley"][f"{way} on {ranks}"] = sley_case(args, path, labels, kind, ranks, way == "fresh")
-    for name in RIVALS:
+    for name in args.rivals:
         if (name == "csr" and kind == "gat") or (name != "csr" and not torch_geometric):
             continue
         try:
@@ -254,10 +254,14 @@ def main():
     parser.add_argument("--ranks", default="1")
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=1e9, help="no case begins after so many")
+    parser.add_argument("--ways", default="kept,fresh", help="of Sley")
+    parser.add_argument("--rivals", default=",".join(RIVALS), help="or an empty word for none")
     parser.add_argument("--precision", default="full", choices=["full", "tf32"], help="of dense products, on both sides")
     parser.add_argument("--json")
     args = parser.parse_args()
     args.ranks = [int(one) for one in args.ranks.split(",")]
+    args.ways = args.ways.split(",")
+    args.rivals = [one for one in args.rivals.split(",") if one]
     torch.backends.cuda.matmul.allow_tf32 = args.precision == "tf32"
     begin = time.monotonic()
     random_ = random.Random(args.seed)

@@ -4,15 +4,17 @@
 
   7, 8, 9  an epoch over the whole graph, of a GCN (2 layers, hidden rows of 16 values) and a GIN (5 layers, 64), by numbers of
            ranks: rowwise, which is MGG's way, beside Sley's others. The paper's rivals are DGL, MGG over unified memory, and ROC.
-  10       the sums alone, products of 16 and 64 columns, by the same ways. What the figure switches off has no option.
-  11       what the search for a shape of rowwise tries on GPUs (src/device/neighbour_search.h): how many shapes, and how much
-           shorter a product takes than in the first of them.
+  10       the sums alone, products of 16 and 64 columns, by the same ways; and rowwise on GPUs with its parts switched, as the
+           paper does it: neighbour partitions off (a), interleaving off (b), rows loaded by threads or blocks (c).
+  11       what the search for a shape of rowwise tries on GPUs (src/device/neighbour_search.h): how many shapes, what the
+           paper's model says of them, and how much shorter a product takes than in the first of them. With --grid also the
+           figure's grids: products in all shapes of ps and dist, and of wpb and dist, the third value as it was chosen.
 
 Ratios are the times of rowwise by those of the way: above 1 the way is faster than MGG's. An epoch is forward, backward and a
 step of Adam, without dropout; the first layer sums the features in every epoch. Features and classes are as many as table 1 says.
 Usage: mgg_figures.py SLEY [--figures LIST] [--graphs NAMES] [--scale S] [--aggregate NAMES] [--ranks LIST | --launch WORDS]
                       [--transport NAME] [--device NAME] [--threads T] [--epochs N] [--warm N] [--rounds N] [--seed N]
-                      [--json FILE]
+                      [--grid] [--json FILE]
 """
 import tempfile
 
@@ -33,11 +35,14 @@ FIGURES = {  # by figure: the rival, how many times as long it takes as MGG, mea
     8: ("MGG over unified memory", {"gcn": 4.58, "gin": 5.04}),
     9: ("ROC", {"gcn": 12.30, "gin": 9.35}),
 }
-SWITCHES = {  # figure 10: how many times as long a product takes without, means
-    "neighbour partitions off (figure 10a)": "2.26",
-    "interleaving off (figure 10b)": "1.89",
-    "fetches by threads or blocks instead of warps (figure 10c)": "longer, by how much is not said",
+SWITCHES = {  # figure 10's parts: words of --rowwise with and without, and how many times as long without, means; None: not said
+    "10a, neighbour partitions": ({"on": "wpb=2", "off": "wpb=2,partitions=off"}, 2.26),
+    "10b, interleaving": ({"on": "ps=16,wpb=2", "off": "ps=16,wpb=2,interleave=off"}, 1.89),
+    "10c, a row is loaded by": ({"warp": "ps=2,dist=2,memory=shared,get=warp", "thread": "ps=2,dist=2,memory=shared,get=thread",
+                                 "block": "ps=2,dist=2,memory=shared,get=block"}, None),
 }
+NO_SHAPES = "it is the kernel of GPUs that has shapes and switches"
+POWERS = [1, 2, 4, 8, 16, 32]
 TRIALS, SAVED = "about 10", "up to 68 %"  # figure 11
 
 
@@ -56,9 +61,9 @@ def epochs(args, graph, name, ranks, model):
                  lambda way: lambda: runs.epochs(args, ranks, words + ["--aggregate", way]))
 
 
-def product(args, graph, ranks, k, way):
+def product(args, graph, ranks, k, way, rowwise="auto"):
     return runs.run(args, ranks, ["spmm", graph.path, "--algo", way, "--k", str(k), "--partition", "nnz", "--no-verify", "--warmup",
-                                  str(args.warm), "--repeat", str(args.epochs)])
+                                  str(args.warm), "--repeat", str(args.epochs), "--rowwise", rowwise])
 
 
 def sums(args, graph, name, ranks, model):
@@ -73,6 +78,39 @@ def sums(args, graph, name, ranks, model):
     return timed(args, {"figure": "10", "k": k, "spec": graph.spec, "entries": graph.entries}, name, case)
 
 
+def switched(args, graph, name, ranks):
+    """Cases of the switches, where rowwise has them; `ratio` is the time to that of the first of a part."""
+    k, cases = MODELS["gcn"][1], []
+
+    def case(words):
+        def measure():
+            one = product(args, graph, ranks, k, MGG, words)
+            return [one["time_ms"]["median"]], runs.facts(one)
+        return measure
+
+    for part, (ways, slower) in SWITCHES.items():
+        found = runs.by_turns(args.rounds, {way: case(words) for way, words in ways.items()})
+        first = next(iter(ways))
+        for way, one in found.items():
+            one.update(figure=part.split(",")[0], part=part, switch=way, words=ways[way], graph=name, k=k, spec=graph.spec,
+                       ratio=runs.ratio(found, way, first), paper=slower if way != first else None)
+        cases += found.values()
+    return cases
+
+
+def grid(args, graph, ranks, chosen):
+    """Milliseconds of products in all shapes of two values, the third as it was chosen."""
+    found = []
+    for names in (("ps", "dist"), ("wpb", "dist")):
+        for one in POWERS if names[0] == "ps" else POWERS[:-1]:
+            for two in POWERS[:-1]:
+                shape = {value: chosen[value] for value in ("ps", "dist", "wpb")}
+                shape.update(zip(names, (one, two)))
+                words = ",".join(f"{value}={number}" for value, number in shape.items())
+                found.append(dict(shape, axes=names, ms=product(args, graph, ranks, MODELS["gcn"][1], MGG, words)["time_ms"]["median"]))
+    return found
+
+
 def search(args, graph, name, ranks):
     """The shapes that were tried; the plan of one run, as a training would make it once."""
     case = {"figure": "11", "graph": name, "spec": graph.spec}
@@ -82,8 +120,13 @@ def search(args, graph, name, ranks):
         return dict(case, failed=str(error))
     case.update(runs.facts(one), tried=one.get("tuned", []))
     if case["tried"]:
-        first, chosen = case["tried"][0], next(trial for trial in case["tried"] if trial["chosen"])
+        first = next(trial for trial in case["tried"] if trial["ms"] is not None)  # without a time it does not fit in memory
+        chosen = next(trial for trial in case["tried"] if trial["chosen"])
         case.update(first_ms=first["ms"], chosen_ms=chosen["ms"], saved=1 - chosen["ms"] / first["ms"])
+        try:
+            case["grid"] = grid(args, graph, ranks, chosen) if args.grid else []
+        except runs.Failed as error:
+            case["failed"] = str(error)
     return case
 
 
@@ -123,8 +166,33 @@ def show_sums(args, cases):
     runs.show(["graph", "paper's", "k", "aggregate", "ms", "least to most", "rowwise / this", "differs"],
               [[one["graph"], DATASETS[one["graph"]][0], one["k"], one["aggregate"], *runs.time_cells(one), one["ratio"], differs(args, one)]
                for one in cases])
-    for what, slower in SWITCHES.items():
-        print(f"{what}: not offered; the paper: {slower} times as long" if slower[0].isdigit() else f"{what}: not offered; the paper: {slower}")
+
+
+def show_switches(args, cases, searched):
+    for one in searched:
+        if not one.get("tried"):
+            print(f"figures 10a to 10c, {one['graph']}, {why_not(one)}")
+    if cases:
+        print(f"\nFigure 10, rowwise with its parts switched, k = {MODELS['gcn'][1]}: times by that of the first of each part")
+        runs.show(["graph", "figure", "switch", "--rowwise", "ms", "least to most", "times as long", "the paper's", "differs"],
+                  [[one["graph"], one["part"], one["switch"], one["words"], *runs.time_cells(one), one["ratio"], one["paper"],
+                    differs(args, one)] for one in cases])
+
+
+def why_not(one):
+    """Of a search that has tried nothing."""
+    return one.get("failed") or f"{one['ranks']} ranks: not offered on {one['device']}: {NO_SHAPES}"
+
+
+def show_grids(searched):
+    for one in searched:
+        for names in (("ps", "dist"), ("wpb", "dist")):
+            found = {(trial[names[0]], trial[names[1]]): trial["ms"] for trial in one.get("grid", []) if trial["axes"] == names}
+            if found:
+                print(f"\nFigure 11, {one['graph']}, {one['ranks']} ranks: ms by {names[0]} (rows) and {names[1]}")
+                wide = sorted({two for _, two in found})
+                runs.show([names[0]] + [str(two) for two in wide],
+                          [[str(row)] + [f"{found[row, two]:.4f}" for two in wide] for row in sorted({row for row, _ in found})])
 
 
 def show_search(args, cases):
@@ -132,14 +200,14 @@ def show_search(args, cases):
     rows = []
     for one in cases:
         if not one.get("tried"):
-            why = one.get("failed") or f"{one['ranks']} ranks: not offered on {one['device']}: it is the kernel of GPUs that has shapes"
-            print(f"{one['graph']}, {why}")
+            print(f"{one['graph']}, {why_not(one)}")
             continue
         chosen = next(trial for trial in one["tried"] if trial["chosen"])
         rows.append([one["graph"], len(one["tried"]), one["first_ms"], one["chosen_ms"], f"{100 * one['saved']:.0f} %",
-                     f"{chosen['ps']}, {chosen['dist']}, {chosen['wpb']}", differs(args, one)])
+                     f"{chosen['ps']}, {chosen['dist']}, {chosen['wpb']}", chosen["workload"], chosen["shared_bytes"],
+                     differs(args, one)])
     if rows:
-        runs.show(["graph", "tried", "first ms", "chosen ms", "less time", "ps, dist, wpb", "differs"], rows)
+        runs.show(["graph", "tried", "first ms", "chosen ms", "less time", "ps, dist, wpb", "WPW", "SMEM", "differs"], rows)
 
 
 def main():
@@ -147,13 +215,14 @@ def main():
     runs.add_twins(parser, DATASETS)
     parser.add_argument("--figures", default="7,8,9,10,11", help="separated by commas")
     parser.add_argument("--aggregate", default=",".join(DEFAULT_WAYS), help="ways, separated by commas; rowwise is MGG's")
+    parser.add_argument("--grid", action="store_true", help="figure 11's grids: a product in each shape, on GPUs")
     args = runs.start(parser)
     args.graphs = runs.name_list(parser, "--graphs", args.graphs, list(DATASETS))
     args.aggregate = runs.name_list(parser, "--aggregate", args.aggregate, WAYS)
     args.figures = [int(one) for one in runs.name_list(parser, "--figures", args.figures, ["7", "8", "9", "10", "11"])]
     runs.begin(args, "The paper: 4 and 8 A100 with NVSwitch, the graphs themselves, MGG's own program. Here: twins of three of the graphs, "
                      "random features and labels.")
-    per_epoch, alone, searched = [], [], []
+    per_epoch, alone, parts, searched = [], [], [], []
     with tempfile.TemporaryDirectory() as folder:
         for name in args.graphs:
             graph = runs.Graph(args, folder, runs.twin(args, name), DATASETS[name][2])
@@ -161,15 +230,20 @@ def main():
                 for model in MODELS:
                     per_epoch += epochs(args, graph, name, ranks, model) if set(args.figures) & set(FIGURES) else []
                     alone += sums(args, graph, name, ranks, model) if 10 in args.figures else []
-                searched += [search(args, graph, name, ranks)] if 11 in args.figures else []
+                if {10, 11} & set(args.figures):
+                    searched.append(search(args, graph, name, ranks))
+                if 10 in args.figures and searched[-1].get("tried"):
+                    parts += switched(args, graph, name, ranks)
     if per_epoch:
         show_epochs(args, per_epoch)
         show_ranks(per_epoch)
     if alone:
         show_sums(args, alone)
-    if searched:
+        show_switches(args, parts, searched)
+    if 11 in args.figures:
         show_search(args, searched)
-    runs.end(args, "MGG, OSDI 2023, figures 7 to 11", per_epoch + alone + searched)
+        show_grids(searched)
+    runs.end(args, "MGG, OSDI 2023, figures 7 to 11", per_epoch + alone + parts + searched)
 
 
 main()

@@ -5,8 +5,9 @@ neighbours.
 
 Both train the same model from the same first weights on the same rows; each round has a seed of its own. The accuracy is that of
 the test rows in the epoch with the best validation, over all their neighbours. The ratio of times is full by sampled, as the
-paper's latencies are. The graph is a twin whose labels are planted, they follow from the features of a row and its neighbours;
-or files, as `sley gnn train` takes them. A command without --sample measures the full epoch only, which is said.
+paper's latencies are. Neighbours are drawn on one rank, whatever --ranks says. The graph is a twin whose labels are planted, they
+follow from the features of a row and its neighbours; or files, as `sley gnn train` takes them. A command without --sample, or
+a launcher's ranks, measure the full epoch only, which is said.
 Usage: mgg_table3.py SLEY [--graphs NAMES] [--scale S] [--files GRAPH FEATURES LABELS] [--more=WORDS] [--models NAMES]
                      [--hidden N] [--train N] [--valid N] [--sample LIST] [--batch N] [--ranks LIST | --launch WORDS] [--transport NAME]
                      [--device NAME] [--threads T] [--epochs N] [--warm N] [--rounds N] [--seed N] [--json FILE]
@@ -26,7 +27,7 @@ HEADS = ["graph", "model", "way", "ms", "least to most", "full / sampled", "pape
 
 
 def offers_sampling(args):
-    return "--sample " in subprocess.run([args.sley, "gnn", "train", "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return not args.launch and "--sample " in subprocess.run([args.sley, "gnn", "train", "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def words_of(args, data, model, way):
@@ -44,7 +45,7 @@ def cases_of(args, data, model, ranks):
 
     def case(way):
         def measure():
-            result = runs.run(args, ranks, words_of(args, data, model, way), seed=args.seed + len(tests[way]))
+            result = runs.run(args, 1 if way == "sampled" else ranks, words_of(args, data, model, way), seed=args.seed + len(tests[way]))
             tests[way].append(result["epochs"][result["best_epoch"] - 1]["test"])
             return [one["ms"] for one in result["epochs"][args.warm:]], runs.facts(result)
         return measure
@@ -98,7 +99,7 @@ def main():
              for one in measure(args, name, data, model, ranks)]
     runs.show(HEADS, [row(args, one) for one in cases])
     if len(args.ways) < len(WAYS):
-        print("sampled: not offered, this command has no --sample")
+        print("sampled: not offered, this command has no --sample, or a launcher starts its ranks")
     print(f"PROT: not offered, there is no twin of it; the paper: sampled {TABLE_3['PROT'][0]}, full {TABLE_3['PROT'][1]}, latency "
           f"{TABLE_3['PROT'][2]}")
     runs.end(args, "MGG, OSDI 2023, table 3", cases)

@@ -38,10 +38,10 @@ const char *sley_algorithm_summary(const char *algo) {
 
 /* All ranks must ask for the same plan, and all get the error. Collective. */
 static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
-  enum { FIELDS = 12 };
-  static const char *const name[FIELDS] = {"algo",      "reproducible", "transpose", "dry",
-                                           "local",     "capture",      "wire",      "keep_input",
-                                           "renewable", "kernel",       "update",    "precision"};
+  enum { FIELDS = 13 };
+  static const char *const name[FIELDS] = {"algo",    "reproducible", "transpose",  "dry",       "local",
+                                           "capture", "wire",         "keep_input", "renewable", "kernel",
+                                           "update",  "precision",    "rowwise"};
   const int64_t given[FIELDS] = {sl_text_number(o->algo, "auto"),
                                  o->reproducible,
                                  o->transpose,
@@ -53,7 +53,8 @@ static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
                                  o->renewable,
                                  sl_text_number(o->kernel, "auto"),
                                  o->update,
-                                 sl_text_number(o->precision, "full")};
+                                 sl_text_number(o->precision, "full"),
+                                 sl_text_number(o->rowwise, "auto")};
   return sl_agree_same(comm, NULL, name, given, FIELDS);
 }
 

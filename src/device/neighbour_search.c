@@ -5,11 +5,13 @@
 #include <math.h>
 
 typedef enum axis { PS, DIST, WPB } axis;
-static const int most[] = {[PS] = 32, [DIST] = 16, [WPB] = 16};
+static const int most[] = {
+    [PS] = SL_NEIGHBOUR_PS_MOST, [DIST] = SL_NEIGHBOUR_DIST_MOST, [WPB] = SL_NEIGHBOUR_WPB_MOST};
 
 typedef struct search {
   sl_neighbour_timer time;
   void *context;
+  sl_neighbour_shape fixed; /* 0: free */
   sl_neighbour_table *table;
 } search;
 
@@ -30,18 +32,24 @@ static sley_status seconds_of(search *s, const sl_neighbour_shape *shape, double
   *seconds = INFINITY;
   if (table->count == SL_NEIGHBOUR_TRIALS)
     return SLEY_OK;
-  SL_TRY(s->time(s->context, shape, seconds));
-  table->trial[table->count] = (sl_neighbour_trial){*shape, *seconds};
+  sl_neighbour_trial trial = {.shape = *shape, .seconds = INFINITY};
+  SL_TRY(s->time(s->context, &trial));
+  *seconds = trial.seconds;
+  table->trial[table->count] = trial;
   if (*seconds < table->trial[table->best].seconds)
     table->best = table->count;
   table->count++;
   return SLEY_OK;
 }
 
-/* Doubles one value as long as that saves time. A shape that does not fit is passed over. */
+/* Doubles one value, unless it is fixed, as long as that saves time. A shape that does not fit is passed
+ * over.
+ */
 static sley_status grow(search *s, axis which, sl_neighbour_shape *shape) {
   double least;
   SL_TRY(seconds_of(s, shape, &least));
+  if (*along(&s->fixed, which))
+    return SLEY_OK;
   sl_neighbour_shape next = *shape;
   while (*along(&next, which) * 2 <= most[which]) {
     double seconds;
@@ -57,13 +65,14 @@ static sley_status grow(search *s, axis which, sl_neighbour_shape *shape) {
   return SLEY_OK;
 }
 
-/* The fastest ps tried with the least dist and wpb, but for the one in use; 0: there is none. */
+/* The fastest ps tried with the dist and wpb of the first trial, but for the one in use; 0: there is none. */
 static int second_ps(const sl_neighbour_table *table, int used) {
+  const sl_neighbour_shape *first = &table->trial[0].shape;
   int second = 0;
   double least = INFINITY;
   for (int i = 0; i < table->count; i++) {
     const sl_neighbour_trial *trial = &table->trial[i];
-    if (trial->shape.dist == 1 && trial->shape.wpb == 1 && trial->shape.ps != used &&
+    if (trial->shape.dist == first->dist && trial->shape.wpb == first->wpb && trial->shape.ps != used &&
         trial->seconds < least) {
       least = trial->seconds;
       second = trial->shape.ps;
@@ -72,9 +81,11 @@ static int second_ps(const sl_neighbour_table *table, int used) {
   return second;
 }
 
-sley_status sl_neighbour_search(sl_neighbour_timer time, void *context, sl_neighbour_table *out) {
-  search s = {time, context, out};
-  sl_neighbour_shape shape = {1, 1, 1};
+sley_status sl_neighbour_search(sl_neighbour_timer time, void *context, const sl_neighbour_shape *fixed,
+                                sl_neighbour_table *out) {
+  search s = {time, context, *fixed, out};
+  sl_neighbour_shape shape = {fixed->ps ? fixed->ps : 1, fixed->dist ? fixed->dist : 1,
+                              fixed->wpb ? fixed->wpb : 1};
   *out = (sl_neighbour_table){0};
   SL_TRY(grow(&s, PS, &shape));
   SL_TRY(grow(&s, DIST, &shape));
@@ -86,6 +97,7 @@ sley_status sl_neighbour_search(sl_neighbour_timer time, void *context, sl_neigh
   }
   if (isinf(out->trial[out->best].seconds))
     return sl_fail(SLEY_ERR_MEMORY,
-                   "no shape of the row-wise kernel fits in the device's memory: give it more ranks");
+                   "no shape of the row-wise kernel that it may have fits in the device's memory: take more "
+                   "ranks, or with memory=shared fewer columns");
   return SLEY_OK;
 }

@@ -6,15 +6,12 @@
 #define SLEY_DEVICE_NEIGHBOUR_SEARCH_H
 
 #include "base/status.h"
-
-typedef struct sl_neighbour_shape {
-  int ps;   /* entries of a partition, 1 .. 32 */
-  int dist; /* pairs of partitions of a warp, 1 .. 16 */
-  int wpb;  /* warps of a block, 1 .. 16 */
-} sl_neighbour_shape;
+#include "device/neighbour_model.h"
+#include "device/rowwise_choice.h"
 
 typedef struct sl_neighbour_trial {
   sl_neighbour_shape shape;
+  sl_neighbour_model model;
   double seconds; /* INFINITY: it does not fit in memory */
 } sl_neighbour_trial;
 
@@ -25,10 +22,19 @@ typedef struct sl_neighbour_table {
   int count, best;                               /* best: the fastest's place */
 } sl_neighbour_table;
 
-/* Seconds of one product in a shape; INFINITY if it cannot be had. */
-typedef sley_status (*sl_neighbour_timer)(void *context, const sl_neighbour_shape *shape, double *seconds);
+/* What a choice fixes of the shape; 0: the rest. */
+static inline sl_neighbour_shape sl_neighbour_fixed(const sl_rowwise_choice *choice) {
+  sl_neighbour_shape fixed = {choice->whole ? SL_NEIGHBOUR_WHOLE : choice->ps, choice->dist, choice->wpb};
+  return fixed;
+}
 
-/* Values double from one step to the next. Errors: those of time, and SLEY_ERR_MEMORY if no shape fits. */
-sley_status sl_neighbour_search(sl_neighbour_timer time, void *context, sl_neighbour_table *out);
+/* Given a trial's shape, and INFINITY as its seconds: fills in the model, and the seconds of one product in
+ * the shape if it can be had. */
+typedef sley_status (*sl_neighbour_timer)(void *context, sl_neighbour_trial *trial);
+
+/* Values double from one step to the next, but those of fixed that are not 0, which stay. Errors: those of
+ * time, and SLEY_ERR_MEMORY if no shape fits. */
+sley_status sl_neighbour_search(sl_neighbour_timer time, void *context, const sl_neighbour_shape *fixed,
+                                sl_neighbour_table *out);
 
 #endif

@@ -103,6 +103,13 @@ static int64_t put_parts(const sl_neighbour_half *half, int64_t row, int ps, sl_
   return at;
 }
 
+static int64_t longest_of(const sl_neighbour_part *list, int64_t count) {
+  int64_t longest = 0;
+  for (int64_t i = 0; i < count; i++)
+    longest = list[i].count > longest ? list[i].count : longest;
+  return longest;
+}
+
 sley_status sl_neighbour_lists_make(const sl_neighbour_split *split, int ps, sl_neighbour_lists *out) {
   *out = (sl_neighbour_lists){0};
   for (int64_t i = 0; i < split->rows; i++) {
@@ -123,6 +130,9 @@ sley_status sl_neighbour_lists_make(const sl_neighbour_split *split, int ps, sl_
     local = put_parts(&split->local, i, ps, out->local, local, slot);
     remote = put_parts(&split->remote, i, ps, out->remote, remote, slot);
   }
+  local = longest_of(out->local, out->locals);
+  remote = longest_of(out->remote, out->remotes);
+  out->longest = local > remote ? local : remote;
   return SLEY_OK;
 }
 
@@ -131,9 +141,4 @@ void sl_neighbour_lists_free(sl_neighbour_lists *lists) {
   sl_free(lists->remote);
   sl_free(lists->local);
   *lists = (sl_neighbour_lists){0};
-}
-
-int64_t sl_neighbour_warps(const sl_neighbour_lists *lists, int dist) {
-  int64_t most = lists->locals > lists->remotes ? lists->locals : lists->remotes;
-  return (most + dist - 1) / dist;
 }

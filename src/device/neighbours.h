@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Neighbour partitions: how MGG (Wang et al., OSDI 2023, sections 4.1 and 5.1) cuts a rank's rows for a
  * kernel that reads rows of X in place, its own and its peers'. The entries of local and of remote columns
- * are kept apart; each row's are cut into partitions of at most ps; a warp takes dist partitions of either
- * kind, alternating between the two. */
+ * are kept apart; each row's are cut into partitions of at most ps, of which warps take some
+ * (neighbour_schedule.h). */
 #ifndef SLEY_DEVICE_NEIGHBOURS_H
 #define SLEY_DEVICE_NEIGHBOURS_H
 
@@ -59,14 +59,12 @@ typedef struct sl_neighbour_lists {
   sl_neighbour_part *local, *remote;
   sl_neighbour_row *joined;
   int64_t locals, remotes, joins, slots;
+  int64_t longest; /* entries of the longest partition */
 } sl_neighbour_lists;
 
 /* Partitions of at most ps >= 1 entries, in the order of rows. A row's slots hold its local sums first, then
  * its remote ones. Freed by sl_neighbour_lists_free, also on an error. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_neighbour_lists_make(const sl_neighbour_split *split, int ps, sl_neighbour_lists *out);
 void sl_neighbour_lists_free(sl_neighbour_lists *lists);
-
-/* Warps that a launch needs: MGG, equation 2, rounded up. */
-int64_t sl_neighbour_warps(const sl_neighbour_lists *lists, int dist);
 
 #endif

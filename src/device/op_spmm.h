@@ -7,6 +7,7 @@
 #include "base/team.h"
 #include "base/types.h"
 #include "device/op_pull.h"
+#include "device/rowwise_choice.h"
 
 /* The definition: for each stored row i, over its entries j,
  *
@@ -91,6 +92,7 @@ typedef struct sl_spmm_problem {
       *library; /* NULL: a kernel of Sley's own; else the name of the library whose kernel is asked for */
   const struct sl_window_model *windows; /* figures for row windows on Tensor cores; NULL: those built in */
   const struct sl_kernel *kernel;        /* NULL: any of those; else the one that is asked for */
+  sl_rowwise_choice rowwise;             /* of the kernel over X in several memories */
   sl_team *team; /* threads of the host that prepare may use; NULL: the calling thread alone */
 } sl_spmm_problem;
 

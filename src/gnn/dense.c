@@ -93,10 +93,19 @@ sley_status sl_dense_activate(const sl_dense_work *work, const void *bias, sley_
   return bias || act != SLEY_NO_ACTIVATION ? finish(work, 1, bias, act, slope, c) : SLEY_OK;
 }
 
+static sley_status sum_columns(const sl_dense_work *work, sl_rows x, void *out) {
+  return sl_kernel_run(
+      work->comm->queue,
+      &(sl_kernel_args){
+          .op = SL_OP_COLUMN_SUMS,
+          .column_sums = {
+              .dtype = work->dtype, .rows = x.rows, .cols = x.cols, .x = x.data, .ldx = x.ld, .out = out}});
+}
+
 sley_status sl_dense_activate_grad(const sl_dense_work *work, sley_activation act, double slope, sl_rows y,
-                                   sl_rows dy) {
+                                   sl_rows dy, void *sums) {
   if (act == SLEY_NO_ACTIVATION)
-    return SLEY_OK;
+    return sum_columns(work, dy, sums);
   return sl_kernel_run(work->comm->queue, &(sl_kernel_args){.op = SL_OP_ACTIVATE_GRAD,
                                                             .activate_grad = {.dtype = work->dtype,
                                                                               .act = act,
@@ -108,16 +117,8 @@ sley_status sl_dense_activate_grad(const sl_dense_work *work, sley_activation ac
                                                                               .dy = dy.data,
                                                                               .lddy = dy.ld,
                                                                               .dx = dy.data,
-                                                                              .lddx = dy.ld}});
-}
-
-sley_status sl_dense_column_sums(const sl_dense_work *work, sl_rows x, void *out) {
-  return sl_kernel_run(
-      work->comm->queue,
-      &(sl_kernel_args){
-          .op = SL_OP_COLUMN_SUMS,
-          .column_sums = {
-              .dtype = work->dtype, .rows = x.rows, .cols = x.cols, .x = x.data, .ldx = x.ld, .out = out}});
+                                                                              .lddx = dy.ld,
+                                                                              .sums = sums}});
 }
 
 sley_status sl_dense_drop(const sl_dense_work *work, const sl_mask *mask, sl_rows in, sl_rows out) {

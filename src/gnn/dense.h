@@ -57,12 +57,9 @@ sley_status sl_dense_fill(const sl_dense_work *work, const void *bias, sl_rows c
 sley_status sl_dense_activate(const sl_dense_work *work, const void *bias, sley_activation act, double slope,
                               sl_rows c);
 
-/* dy = dy act'(y). */
+/* dy = dy act'(y); sums: a value for each column of dy, its sum, the gradient of a bias before act. */
 sley_status sl_dense_activate_grad(const sl_dense_work *work, sley_activation act, double slope, sl_rows y,
-                                   sl_rows dy);
-
-/* out: a value for each column of x. */
-sley_status sl_dense_column_sums(const sl_dense_work *work, sl_rows x, void *out);
+                                   sl_rows dy, void *sums);
 
 /* out = in where the mask keeps, divided by 1 - p, else 0; out may be in. The mask is drawn for the global
  * row. */

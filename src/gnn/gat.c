@@ -181,7 +181,6 @@ static sley_status input_back(const sl_layer *l, sl_rows to, sl_rows dx) {
 
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   const sl_rows to = l->scratch;
-  SL_TRY(sl_dense_column_sums(&l->work, p->dy, sl_layer_grad(l, BIAS).data));
   SL_TRY(attention_back(l, p->dy, to));
   SL_TRY(parameters_back(l, p->x, to));
   return p->dx.data ? input_back(l, to, p->dx) : SLEY_OK;
@@ -191,6 +190,7 @@ const sl_layer_kind sl_layer_gat = {.loops = true,
                                     .norm = SL_NORM_NONE,
                                     .act = SLEY_ELU,
                                     .heads = true,
+                                    .bias = BIAS,
                                     .scratch = row_of,
                                     .declare = declare,
                                     .open = open,

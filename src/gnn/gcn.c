@@ -20,7 +20,6 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
 }
 
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
-  SL_TRY(sl_dense_column_sums(&l->work, p->dy, sl_layer_grad(l, BIAS).data));
   return sl_layer_update_back(l, WEIGHT, p, p->y);
 }
 
@@ -28,6 +27,7 @@ const sl_layer_kind sl_layer_gcn = {.sums = true,
                                     .loops = true,
                                     .norm = SL_NORM_SYMMETRIC,
                                     .act = SLEY_RELU,
+                                    .bias = BIAS,
                                     .scratch = sl_layer_update_scratch,
                                     .declare = declare,
                                     .open = open,

@@ -43,11 +43,9 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   const sl_pass_back inner = {.x = p->x, .dy = dh, .dx = p->dx};
   const sl_product dw = {.a = h, .transpose_a = true, .b = p->dy},
                    back = {.a = p->dy, .b = sl_layer_value(l, WEIGHT_2), .transpose_b = true};
-  SL_TRY(sl_dense_column_sums(&l->work, p->dy, sl_layer_grad(l, BIAS_2).data));
   SL_TRY(sl_dense_multiply(&l->work, &dw, sl_layer_grad(l, WEIGHT_2)));
   SL_TRY(sl_dense_multiply(&l->work, &back, dh));
-  SL_TRY(sl_dense_activate_grad(&l->work, SLEY_RELU, 0, h, dh));
-  SL_TRY(sl_dense_column_sums(&l->work, dh, sl_layer_grad(l, BIAS_1).data));
+  SL_TRY(sl_dense_activate_grad(&l->work, SLEY_RELU, 0, h, dh, sl_layer_grad(l, BIAS_1).data));
   return sl_layer_update_back(l, WEIGHT_1, &inner, h);
 }
 
@@ -55,6 +53,7 @@ const sl_layer_kind sl_layer_gin = {.sums = true,
                                     .loops = true,
                                     .norm = SL_NORM_NONE,
                                     .act = SLEY_RELU,
+                                    .bias = BIAS_2,
                                     .scratch = sl_layer_update_scratch,
                                     .declare = declare,
                                     .open = open,

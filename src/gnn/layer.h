@@ -42,6 +42,7 @@ typedef struct sl_layer_kind {
   sley_activation act; /* between layers */
   bool heads;          /* hidden layers have several */
   bool dx_apart;       /* dx is not where dy is */
+  int bias;            /* the slot of what is added before the activation, whose gradient the network makes */
   /* Values of a row of memory that the backward call of a layer needs, or 0. */
   int64_t (*scratch)(const sl_layer *layer);
   /* Adds the parameters. Errors: SLEY_ERR_UNSUPPORTED (too many). */
@@ -49,7 +50,7 @@ typedef struct sl_layer_kind {
   /* Operations on the graph, which sl_layer_close frees, and what the layer keeps. Collective, agreed. */
   sley_status (*open)(sl_layer *layer);
   sley_status (*forward)(sl_layer *layer, const sl_pass *pass);
-  /* Writes the gradients of all of the layer's parameters, of this rank's rows. Collective, as forward. */
+  /* Writes the gradients of the layer's other parameters, of this rank's rows. Collective, as forward. */
   sley_status (*backward)(sl_layer *layer, const sl_pass_back *pass);
 } sl_layer_kind;
 

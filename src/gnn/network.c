@@ -300,12 +300,14 @@ static sley_status bring(sley_gnn *gnn, sl_rows x, int i, int64_t step) {
 sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step) {
   const bool drops = gnn->options.dropout > 0;
   for (int i = gnn->options.layers - 1; i >= 0; i--) {
+    sl_layer *layer = &gnn->layer[i];
     SL_TRY(bring(gnn, x, i, step));
     sl_pass_back pass = {.x = input_of(gnn, x, i, drops), .y = gnn->gave[i], .dy = gradient_of(gnn, i)};
     if (i > 0)
       pass.dx = gradient_of(gnn, i - 1);
-    SL_TRY(sl_dense_activate_grad(&gnn->work, activation_after(gnn, i), ALPHA, gnn->gave[i], pass.dy));
-    SL_TRY(gnn->layer[i].kind->backward(&gnn->layer[i], &pass));
+    SL_TRY(sl_dense_activate_grad(&gnn->work, activation_after(gnn, i), ALPHA, gnn->gave[i], pass.dy,
+                                  sl_layer_grad(layer, layer->kind->bias).data));
+    SL_TRY(layer->kind->backward(layer, &pass));
     if (drops && i > 0) {
       const sl_mask mask = mask_of(gnn, i, step);
       SL_TRY(sl_dense_drop(&gnn->work, &mask, pass.dx, pass.dx));

@@ -32,7 +32,6 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   const sl_product dw = {.a = p->x, .transpose_a = true, .b = p->dy},
                    back = {.a = p->dy, .b = sl_layer_value(l, ROOT), .transpose_b = true, .beta = 1};
-  SL_TRY(sl_dense_column_sums(&l->work, p->dy, sl_layer_grad(l, BIAS).data));
   SL_TRY(sl_dense_multiply(&l->work, &dw, sl_layer_grad(l, ROOT)));
   SL_TRY(sl_layer_update_back(l, NEIGHBOURS, p, p->y));
   return p->dx.data ? sl_dense_multiply(&l->work, &back, p->dx) : SLEY_OK;
@@ -42,6 +41,7 @@ const sl_layer_kind sl_layer_sage = {.sums = true,
                                      .norm = SL_NORM_MEAN,
                                      .act = SLEY_RELU,
                                      .dx_apart = true,
+                                     .bias = BIAS,
                                      .scratch = sl_layer_update_scratch,
                                      .declare = declare,
                                      .open = open,
@@ -51,6 +51,7 @@ const sl_layer_kind sl_layer_sage = {.sums = true,
 const sl_layer_kind sl_layer_sage_max = {.norm = SL_NORM_NONE,
                                          .act = SLEY_RELU,
                                          .dx_apart = true,
+                                         .bias = BIAS,
                                          .scratch = sl_layer_update_scratch,
                                          .declare = declare,
                                          .open = open,

@@ -9,14 +9,30 @@
 #include "ops/spmm.h"
 #include "plan/describe.h"
 
-/* A line for each shape, the one chosen marked. Returns the length, as snprintf does. */
-static size_t describe_trials(const sley_trial *trials, int count, char *text, size_t bytes) {
-  size_t used = 0;
+enum { TRIAL_LINE = 256, MOST_TRIAL_LINES = SL_NEIGHBOUR_TRIALS + 1 };
+
+/* The switches, and a line for each shape: what the model says, its time, the one chosen marked. Returns the
+ * length, as snprintf does. */
+static size_t describe_trials(const sley_plan *plan, char *text, size_t bytes) {
+  sley_trial trials[SL_NEIGHBOUR_TRIALS];
+  char choice[SL_ROWWISE_CHOICE_BYTES];
+  int count;
+  sl_spmm_trials(plan, trials, SL_NEIGHBOUR_TRIALS, &count);
+  if (count == 0)
+    return 0;
+  sl_rowwise_choice_describe(&plan->plan.rowwise, choice);
+  size_t used = (size_t)snprintf(text, bytes, "  rowwise   %s\n", choice);
   for (int i = 0; i < count; i++) {
     const sley_trial *t = &trials[i];
-    used +=
-        (size_t)snprintf(text + used, bytes - used, "  tried     ps %2d, dist %2d, wpb %2d: %10.4f ms%s\n",
-                         t->ps, t->dist, t->wpb, t->ms, t->chosen ? ", chosen" : "");
+    char ps[16] = "whole";
+    if (t->ps > 0)
+      snprintf(ps, sizeof ps, "%2d", t->ps);
+    used += (size_t)snprintf(text + used, bytes - used,
+                             "  tried     ps %s, dist %2d, wpb %2d: %10.4f ms%s; model: WPW %lld, SMEM %lld "
+                             "bytes, %lld warps, %lld blocks, %.3g a multiprocessor\n",
+                             ps, t->dist, t->wpb, t->ms, t->chosen ? ", chosen" : "", (long long)t->workload,
+                             (long long)t->shared_bytes, (long long)t->warps, (long long)t->blocks,
+                             t->blocks_per_sm);
   }
   return used;
 }
@@ -42,18 +58,15 @@ static size_t describe_windows(const sley_plan *plan, char *text, size_t bytes) 
 }
 
 sley_status sl_spmm_describe(const sley_plan *plan, char **out) {
-  enum { LINE = 80, WINDOWS_LINE = 384 };
-  sley_trial trials[SL_NEIGHBOUR_TRIALS];
-  char lines[SL_NEIGHBOUR_TRIALS * LINE + SL_KERNEL_LINES * SL_KERNEL_LINE + WINDOWS_LINE], *text;
-  int count;
+  enum { WINDOWS_LINE = 384 };
+  char lines[MOST_TRIAL_LINES * TRIAL_LINE + SL_KERNEL_LINES * SL_KERNEL_LINE + WINDOWS_LINE], *text;
   *out = NULL;
   SL_TRY(sl_plan_describe(&plan->plan, &text));
-  sl_spmm_trials(plan, trials, SL_NEIGHBOUR_TRIALS, &count);
   size_t length = strlen(text);
   size_t more =
       sl_kernel_use_describe(plan->comm->device, &plan->used, lines, SL_KERNEL_LINES * SL_KERNEL_LINE);
   more += describe_windows(plan, lines + more, WINDOWS_LINE);
-  more += describe_trials(trials, count, lines + more, sizeof lines - more);
+  more += describe_trials(plan, lines + more, sizeof lines - more);
   char *longer = more > 0 ? sl_realloc(text, (int64_t)(length + more + 1), 1, "a plan's description") : text;
   if (!longer) {
     sl_free(text);

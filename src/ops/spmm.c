@@ -106,6 +106,7 @@ static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *opt
   SL_TRY(choose_library(options, &out->library));
   SL_TRY(choose_kernel(comm->device, options, out));
   SL_TRY(sl_precision_read(options->precision, dtype, options->reproducible, &out->tf32));
+  SL_TRY(sl_rowwise_choice_read(options->rowwise, &out->rowwise));
   SL_TRY(choose_windows(comm->device, options, out));
   return choose_wire(options, dtype, out);
 }
@@ -510,11 +511,17 @@ void sl_spmm_trials(const sley_plan *plan, sley_trial *out, int room, int *count
   *count = table ? table->count : 0;
   for (int i = 0; i < *count && i < room; i++) {
     const sl_neighbour_trial *trial = &table->trial[i];
-    out[i] = (sley_trial){.ps = trial->shape.ps,
+    const sl_neighbour_model *model = &trial->model;
+    out[i] = (sley_trial){.ps = trial->shape.ps == SL_NEIGHBOUR_WHOLE ? 0 : trial->shape.ps,
                           .dist = trial->shape.dist,
                           .wpb = trial->shape.wpb,
                           .ms = 1e3 * trial->seconds,
-                          .chosen = i == table->best};
+                          .chosen = i == table->best,
+                          .workload = model->workload,
+                          .shared_bytes = model->shared_bytes,
+                          .warps = model->warps,
+                          .blocks = model->blocks,
+                          .blocks_per_sm = model->blocks_per_sm};
   }
 }
 

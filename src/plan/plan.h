@@ -161,7 +161,8 @@ typedef struct sl_plan {
   bool lean;           /* memory is short: see sl_spmm_problem */
   bool models_windows; /* by figures of the machine's own, which windows has */
   sl_window_model windows;
-  const sl_kernel *kernel; /* the one that sums the parts; NULL: the cheapest that serves each */
+  const sl_kernel *kernel;   /* the one that sums the parts; NULL: the cheapest that serves each */
+  sl_rowwise_choice rowwise; /* of the kernel that reads X in place */
   /* With a beta other than 0, Y is computed apart and added at the end, so that no order of steps is
    * disturbed. */
   bool separate_result;

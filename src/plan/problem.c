@@ -33,6 +33,7 @@ sl_spmm_problem sl_part_problem(const sl_plan *plan, const sl_part *part, const 
                            .library = part->arrives_in < 0 ? plan->library : NULL,
                            .windows = &plan->windows,
                            .kernel = plan->kernel,
+                           .rowwise = plan->rowwise,
                            .team = plan->comm->team};
 }
 

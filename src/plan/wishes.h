@@ -5,6 +5,7 @@
 #define SLEY_PLAN_WISHES_H
 
 #include "base/types.h"
+#include "device/rowwise_choice.h"
 
 /* Whether Y is made to be multiplied by W: each block of rows as soon as it is summed, where that can be, or
  * all of it afterwards. */
@@ -18,6 +19,7 @@ typedef struct sl_plan_wishes {
   bool tf32;                             /* values of f32 may be rounded to tf32 before they are multiplied */
   const char *library;                   /* whose kernels shall sum the parts; NULL: Sley's own */
   const struct sl_kernel *kernel;        /* the one that shall sum the parts; NULL: the cheapest */
+  sl_rowwise_choice rowwise;             /* of the kernel that reads X in place */
   bool capture;                          /* exchanges leave everything to the devices, see sl_exchange_spec */
   const struct sl_window_model *windows; /* see sl_spmm_problem */
   const struct sley_machine *machine; /* that times are predicted for; NULL: the one found for the device */

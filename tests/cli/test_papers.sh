@@ -37,7 +37,7 @@ field "$json" options.seed 7
 echo "MGG's figures: epochs, sums, and what is not offered"
 script 0 mgg_figures "${quick[@]}" --graphs prd --scale 0.0005 --aggregate rowwise,cover --ranks 1,2 --json "$json"
 silent_err "mgg_figures"
-for text in "DGL: not offered" "neighbour partitions off (figure 10a): not offered" "2 ranks: not offered on cpu" "no twins of these graphs"; do
+for text in "DGL: not offered" "figures 10a to 10c, prd, 2 ranks: not offered on cpu" "prd, 1 ranks: not offered on cpu" "no twins of these graphs"; do
   says "$text"
 done
 field "$json" cases 18 # two ways of two models and two widths on 1 rank and 2, and a search on each
@@ -48,6 +48,7 @@ echo "MGG's table 3: accuracy and time"
 script 0 mgg_table3 "${quick[@]}" --files "er:n=200,nnz=900" random:4 planted:2 --train 20 --valid 20 --more=--normalize --models gcn --json "$json"
 silent_err "mgg_table3"
 grep -q '^er:n=200,nnz=900  *gcn  *full .* files, 2 x cpu, threads$' "$work/out" || fail "no row of the full graph: $(cat "$work/out")"
+grep -q ' gcn  *sampled .* files, 1 x cpu, threads$' "$work/out" || fail "no row of samples: $(cat "$work/out")"
 field "$json" cases.0.test.0
 
 echo "HC-SpMM's tables: kernels, updates, layouts, plans"

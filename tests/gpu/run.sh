@@ -74,6 +74,7 @@ all_programs="test_kernels test_row_kernels test_convert test_api_device test_tr
   test_transport_pieces test_transport_failure test_capture test_column_blocks test_travel
   test_resident test_reduce test_transport_dense test_transport_sized test_one_sided test_halo
   test_api_halo test_pair test_step_kind test_set_values test_update test_update_kernels test_comm test_bits test_spmm
+  test_rowwise
   test_spmv test_spmm_sweep test_gemm test_dense_parts test_dropout test_nll test_api_dense_parts test_graph_kernels
   test_graph_gradients test_edge_softmax test_attention_kernels test_graph_ops test_attention test_graph_use test_gnn test_gnn_memory"
 programs=${SLEY_TEST_PROGRAMS:-$all_programs}
@@ -140,7 +141,7 @@ case "$what" in tests | all)
   check unchanged_input "$sley" spmm twin:cyt:scale=0.1 --device cuda --ranks "$gpus" --algo all --unchanged --verify --repeat 2
   for ranks in 1 "$gpus"; do
     check "column_blocks_${ranks}ranks" sh -c "'$sley' spmm twin:cyt:scale=0.2 --device cuda --ranks $ranks --k 200 \
-      --mem-limit $((400 / ranks))M --verify >'$logs/blocks' && cat '$logs/blocks' && grep 'blocks of' '$logs/blocks'"
+      --mem-limit $((300 / ranks))M --verify >'$logs/blocks' && cat '$logs/blocks' && grep 'blocks of' '$logs/blocks'"
   done
   check info_without_gpu env CUDA_VISIBLE_DEVICES= "$sley" info
   check refused_without_gpu sh -c "CUDA_VISIBLE_DEVICES= '$sley' spmm data/karate.mtx --device cuda; test \$? -eq 2"

@@ -38,7 +38,7 @@ sley_status mock_check_dense(sl_queue *queue, const sl_kernel_args *args) {
   if (args->op == SL_OP_COLUMN_SUMS && c->cols > 0)
     return CHECK_PLACES(queue, {c->rows > 0 ? c->x : NULL, "X"}, {c->out, "sums of columns"});
   if (args->op == SL_OP_ACTIVATE_GRAD && g->rows > 0 && g->cols > 0)
-    return CHECK_PLACES(queue, {g->y, "Y"}, {g->dy, "dY"}, {g->dx, "dX"});
+    return CHECK_PLACES(queue, {g->y, "Y"}, {g->dy, "dY"}, {g->dx, "dX"}, {g->sums, "sums of columns"});
   if (args->op == SL_OP_DROPOUT && d->rows > 0 && d->cols > 0)
     return CHECK_PLACES(queue, {d->in, "values"}, {d->out, "kept values"}, {d->row, "numbers of rows"});
   if (args->op == SL_OP_NLL && l->rows > 0)

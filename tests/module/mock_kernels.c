@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/value.h"
 #include "device/neighbour_search.h"
+#include "device/neighbours.h"
 #include "mock.h"
 #include "mock_memory.h"
 
@@ -78,7 +80,8 @@ static double kernel_cost(const sl_kernel_args *args) {
 
 /* What is prepared is what the CPU's kernels read, the matrix in the device's memory; and what was tried. */
 typedef struct prepared_spmm {
-  sl_spmm_matrix a; /* resident: its columns and values are another's */
+  sl_spmm_matrix a;         /* resident: its columns and values are another's */
+  sl_neighbour_split split; /* of a part in place, in the host's memory */
   sl_neighbour_table table;
   int pieces;
   int64_t piece_end[SL_PIECES_MOST];
@@ -88,6 +91,7 @@ static void release(sl_device *device, void *prepared) {
   sl_spmm_matrix *a = prepared;
   if (!a)
     return;
+  sl_neighbour_split_free(&((prepared_spmm *)prepared)->split);
   mock_give(device, (void *)a->rowid);
   mock_give(device, (void *)a->rowptr);
   if (!a->resident) {
@@ -135,6 +139,8 @@ static sley_status prepare(sl_device *device, sl_queue *queue, const sl_kernel_a
   if (made->pieces > 0)
     memcpy(made->piece_end, problem->piece_end, (size_t)made->pieces * sizeof *made->piece_end);
   sley_status status = upload_matrix(queue, from, a);
+  if (status == SLEY_OK && problem->pages)
+    status = sl_neighbour_split_make(from, problem->segment, problem->segments, problem->own, &made->split);
   if (status != SLEY_OK) {
     release(device, a);
     return status;
@@ -395,28 +401,54 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
 }
 
 /* A product in each shape, with memory taken and given back as a kernel does that makes its lists anew; the
- * times are made up. */
+ * lists are made, and looked at by the model alone; the times are made up. */
+enum { MULTIPROCESSORS = 4 };
+
 typedef struct tuning {
   sl_queue *queue;
   const sl_kernel_args *args;
 } tuning;
 
-static sley_status time_shape(void *context, const sl_neighbour_shape *shape, double *seconds) {
+static sley_status model_of(const tuning *t, sl_neighbour_trial *trial) {
+  const sl_spmm_problem *problem = t->args->spmm.problem;
+  const prepared_spmm *made = t->args->spmm.prepared;
+  sl_neighbour_lists lists;
+  sley_status status = sl_neighbour_lists_make(&made->split, trial->shape.ps, &lists);
+  if (status == SLEY_OK)
+    trial->model = sl_neighbour_model_of(
+        &trial->shape,
+        &(sl_neighbour_facts){.locals = lists.locals,
+                              .remotes = lists.remotes,
+                              .longest = lists.longest,
+                              .k = problem->k,
+                              .value_bytes = (int64_t)sley_dtype_bytes(problem->a->dtype),
+                              .sum_bytes = (int64_t)sley_dtype_bytes(sl_sum_dtype(problem->a->dtype)),
+                              .apart = problem->rowwise.apart,
+                              .processors = MULTIPROCESSORS});
+  sl_neighbour_lists_free(&lists);
+  return status;
+}
+
+static sley_status time_shape(void *context, sl_neighbour_trial *trial) {
   const tuning *t = context;
+  const sl_neighbour_shape *shape = &trial->shape;
   void *lists;
+  SL_TRY(model_of(t, trial));
   SL_TRY(mock_take(t->queue->device, 64, "lists", &lists));
   sley_status status = run(t->queue, t->args);
   if (status == SLEY_OK)
     status = mock_queue_wait(t->queue);
   mock_give(t->queue->device, lists);
-  *seconds = 1e-3 * (1 + abs(shape->ps - 8) + abs(shape->dist - 2) + abs(shape->wpb - 4));
+  int ps = shape->ps == SL_NEIGHBOUR_WHOLE ? SL_NEIGHBOUR_PS_MOST : shape->ps;
+  trial->seconds = 1e-3 * (1 + abs(ps - 8) + abs(shape->dist - 2) + abs(shape->wpb - 4));
   return status;
 }
 
 static sley_status tune(sl_queue *queue, const sl_kernel_args *args) {
   tuning t = {queue, args};
   prepared_spmm *made = (void *)args->spmm.prepared;
-  return made ? sl_neighbour_search(time_shape, &t, &made->table) : SLEY_OK;
+  sl_neighbour_shape fixed = sl_neighbour_fixed(&args->spmm.problem->rowwise);
+  return made ? sl_neighbour_search(time_shape, &t, &fixed, &made->table) : SLEY_OK;
 }
 
 static const sl_neighbour_table *tuned(const void *prepared) {

@@ -74,6 +74,7 @@ static void gradients_of_activations(void **state) {
                                .rows = PICK(0, 1, 2, 33, 300),
                                .cols = PICK(0, 1, 3, 16, 255, 256, 257, 600)};
     const size_t each = sley_dtype_bytes(g.dtype);
+    const bool summed = draw(2);
     const int64_t in_place = draw(3); /* 0: neither; dx is dy; dx is y */
     g.ldy = g.cols + PICK(0, 1);
     g.lddy = g.cols + PICK(0, 2);
@@ -99,10 +100,29 @@ static void gradients_of_activations(void **state) {
       args.activate_grad.dy = dy_there.data;
       args.activate_grad.y = y_there.data;
       args.activate_grad.dx = all[in_place]->data;
+      block sums = block_of((size_t)g.cols * each, 0), sums_apart = block_of((size_t)g.cols * each, 0);
+      block_fill(&sums, g.dtype, true);
+      image sums_there = image_of_block(queues[q], &sums),
+            apart_there = image_of_block(queues[q], &sums_apart);
+      args.activate_grad.sums = summed ? sums_there.data : NULL;
       assert_sley_ok(sl_kernel_run(queues[q], &args));
+      sl_kernel_args apart = {.op = SL_OP_COLUMN_SUMS,
+                              .column_sums = {.dtype = g.dtype,
+                                              .rows = g.rows,
+                                              .cols = g.cols,
+                                              .x = args.activate_grad.dx,
+                                              .ldx = g.lddx,
+                                              .out = apart_there.data}};
+      assert_sley_ok(sl_kernel_run(queues[q], &apart));
       for (int i = 0; i < 3; i++)
         image_return(all[i]);
+      image_return(&sums_there);
+      image_return(&apart_there);
       assert_same_values(&out[in_place], &expected, g.dtype, "gradient of an activation");
+      if (summed)
+        assert_same_values(&sums, &sums_apart, g.dtype, "sums of a gradient's columns");
+      free(sums.base);
+      free(sums_apart.base);
       for (int i = 0; i < 3; i++)
         free(out[i].base);
     }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Neighbour partitions: on random matrices every entry is in one partition of its half, a product summed by
- * partitions and slots is the plain product; and the search for a shape finds what it should, timing nothing
- * twice. */
+ * partitions and slots is the plain product; warps take each partition once; the model has the paper's
+ * numbers; and the search for a shape finds what it should, timing nothing twice. */
 #include "support.h"
 
 #include <math.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "device/neighbour_schedule.h"
 #include "device/neighbour_search.h"
 #include "device/neighbours.h"
 
@@ -76,6 +77,21 @@ static void check_places(const sample *s, const sl_neighbour_split *split) {
   }
 }
 
+/* With whole rows no half of a row has two partitions. */
+static void check_longest(const sl_neighbour_split *split, const sl_neighbour_lists *lists, int ps) {
+  int64_t longest = 0, halves = 0;
+  for (int64_t i = 0; i < split->rows; i++) {
+    int64_t local = split->local.rowptr[i + 1] - split->local.rowptr[i],
+            remote = split->remote.rowptr[i + 1] - split->remote.rowptr[i];
+    longest = local > longest ? local : longest;
+    longest = remote > longest ? remote : longest;
+    halves += (local > 0) + (remote > 0);
+  }
+  assert_int_equal(lists->longest, longest < ps ? longest : ps);
+  if (ps == SL_NEIGHBOUR_WHOLE)
+    assert_int_equal(lists->locals + lists->remotes, halves);
+}
+
 static void sums_are_the_product(void **state) {
   (void)state;
   sample *s = malloc(sizeof *s);
@@ -91,9 +107,11 @@ static void sums_are_the_product(void **state) {
     sl_neighbour_split split;
     assert_sley_ok(sl_neighbour_split_make(&a, s->segment, RANKS, s->own, &split));
     check_places(s, &split);
-    for (int ps = 1; ps <= 32; ps = 2 * ps + (int)(seed % 2)) {
+    for (int step = 0; step < 7; step++) {
+      int ps = step == 6 ? SL_NEIGHBOUR_WHOLE : seed % 2 ? (2 << step) - 1 : 1 << step;
       sl_neighbour_lists lists;
       assert_sley_ok(sl_neighbour_lists_make(&split, ps, &lists));
+      check_longest(&split, &lists, ps);
       double y[MOST_ROWS], *slots = malloc((size_t)(lists.slots + 1) * sizeof *slots);
       for (int64_t i = 0; i < s->rows; i++)
         y[i] = NAN;
@@ -115,16 +133,65 @@ static void sums_are_the_product(void **state) {
           want += s->val[e] * s->x[s->col[e]];
         assert_true(fabs(y[i] - want) < 1e-12);
       }
-      for (int dist = 1; dist <= 16; dist *= 2) {
-        int64_t warps = sl_neighbour_warps(&lists, dist);
-        assert_true(warps * dist >= lists.locals && warps * dist >= lists.remotes);
-      }
       free(slots);
       sl_neighbour_lists_free(&lists);
     }
     sl_neighbour_split_free(&split);
   }
   free(s);
+}
+
+/* Takes the partitions begin .. end - 1 of a list, those below most, which follow those taken so far. */
+static int64_t take(int64_t *taken, int64_t begin, int64_t end, int64_t most) {
+  end = end < most ? end : most;
+  if (end <= begin)
+    return 0;
+  assert_int_equal(begin, *taken);
+  *taken = end;
+  return end - begin;
+}
+
+static void warps_take_each_partition_once(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 500; seed++) {
+    int64_t locals = sl_below(sl_random(seed, 0, 0), 100), remotes = sl_below(sl_random(seed, 1, 0), 100);
+    int dist = 1 + (int)sl_below(sl_random(seed, 2, 0), 16);
+    bool apart = seed % 2;
+    int64_t warps = sl_neighbour_warps(locals, remotes, dist, apart), local = 0, remote = 0;
+    for (int64_t w = 0; w < warps + 3; w++) {
+      sl_neighbour_share share = sl_neighbour_share_of(locals, remotes, dist, apart, w);
+      int64_t near = take(&local, share.begin, share.end, share.locals),
+              far = take(&remote, share.begin, share.end, share.remotes);
+      assert_int_equal(share.end - share.begin, apart ? 2 * dist : dist);
+      assert_int_equal(near + far > 0, w < warps);
+      if (apart) /* of one kind, and the local ones first */
+        assert_true(near == 0 || (far == 0 && remote == 0));
+    }
+    assert_int_equal(local, locals);
+    assert_int_equal(remote, remotes);
+  }
+}
+
+static void the_model_has_the_papers_numbers(void **state) {
+  (void)state;
+  sl_neighbour_facts facts = {.locals = 1000,
+                              .remotes = 600,
+                              .longest = 70,
+                              .k = 16,
+                              .value_bytes = 4,
+                              .sum_bytes = 4,
+                              .processors = 100};
+  sl_neighbour_model model = sl_neighbour_model_of(&(sl_neighbour_shape){16, 2, 4}, &facts);
+  assert_int_equal(model.workload, 2 * 16 * 16 * 2);
+  assert_int_equal(model.shared_bytes, 16 * 4 * 4 + 2 * 4 * 16 * 4);
+  assert_int_equal(model.warps, 500);
+  assert_int_equal(model.blocks, 125);
+  assert_true(model.blocks_per_sm == 1.25);
+  facts.apart = true;
+  model = sl_neighbour_model_of(&(sl_neighbour_shape){SL_NEIGHBOUR_WHOLE, 1, 2}, &facts);
+  assert_int_equal(model.workload, 2 * 70 * 16);
+  assert_int_equal(model.shared_bytes, 32 * 2 * 4 + 2 * 2 * 16 * 4);
+  assert_int_equal(model.warps, 800);
 }
 
 static void failing_memory_is_an_error(void **state) {
@@ -166,13 +233,16 @@ static double away(int value, int best) {
   return steps * steps;
 }
 
-static sley_status time_shape(void *context, const sl_neighbour_shape *shape, double *seconds) {
+static const sl_neighbour_shape nothing_fixed = {0, 0, 0};
+
+static sley_status time_shape(void *context, sl_neighbour_trial *trial) {
   landscape *land = context;
+  const sl_neighbour_shape *shape = &trial->shape;
   land->timed++;
-  *seconds = shape->ps < land->least_ps
-                 ? INFINITY
-                 : 1 + away(shape->ps, land->best_ps) + away(shape->dist, land->best_dist) +
-                       away(shape->wpb, land->best_wpb);
+  assert_true(isinf(trial->seconds));
+  if (shape->ps >= land->least_ps)
+    trial->seconds = 1 + away(shape->ps, land->best_ps) + away(shape->dist, land->best_dist) +
+                     away(shape->wpb, land->best_wpb);
   return SLEY_OK;
 }
 
@@ -183,7 +253,7 @@ static void smooth_landscapes_are_climbed(void **state) {
       for (int wpb = 1; wpb <= 16; wpb *= 2) {
         landscape land = {ps, dist, wpb, 1, 0};
         sl_neighbour_table table;
-        assert_sley_ok(sl_neighbour_search(time_shape, &land, &table));
+        assert_sley_ok(sl_neighbour_search(time_shape, &land, &nothing_fixed, &table));
         const sl_neighbour_shape *found = &table.trial[table.best].shape;
         assert_int_equal(found->ps, ps);
         assert_int_equal(found->dist, dist);
@@ -200,17 +270,34 @@ static void shapes_that_do_not_fit_are_passed_over(void **state) {
   (void)state;
   sl_neighbour_table table;
   landscape land = {16, 2, 4, 8, 0};
-  assert_sley_ok(sl_neighbour_search(time_shape, &land, &table));
+  assert_sley_ok(sl_neighbour_search(time_shape, &land, &nothing_fixed, &table));
   assert_int_equal(table.trial[table.best].shape.ps, 16);
   assert_true(isinf(table.trial[0].seconds));
   land = (landscape){16, 2, 4, 64, 0};
-  assert_int_equal(sl_neighbour_search(time_shape, &land, &table), SLEY_ERR_MEMORY);
+  assert_int_equal(sl_neighbour_search(time_shape, &land, &nothing_fixed, &table), SLEY_ERR_MEMORY);
 }
 
-static sley_status refuse(void *context, const sl_neighbour_shape *shape, double *seconds) {
-  (void)shape;
-  (void)seconds;
-  return --*(int *)context < 0 ? sl_fail(SLEY_ERR_INTERNAL, "the timer failed") : (*seconds = 1, SLEY_OK);
+/* What is fixed stays, and the rest is found. */
+static void fixed_values_are_not_searched(void **state) {
+  (void)state;
+  for (int which = 0; which < 8; which++) {
+    landscape land = {8, 4, 2, 1, 0};
+    sl_neighbour_table table;
+    sl_neighbour_shape fixed = {which & 1 ? SL_NEIGHBOUR_WHOLE : 0, which & 2 ? 3 : 0, which & 4 ? 5 : 0};
+    assert_sley_ok(sl_neighbour_search(time_shape, &land, &fixed, &table));
+    const sl_neighbour_shape *found = &table.trial[table.best].shape;
+    assert_int_equal(found->ps, which & 1 ? SL_NEIGHBOUR_WHOLE : 8);
+    assert_int_equal(found->dist, which & 2 ? 3 : 4);
+    assert_int_equal(found->wpb, which & 4 ? 5 : 2);
+    assert_int_equal(land.timed, table.count);
+    if (which == 7)
+      assert_int_equal(table.count, 1);
+  }
+}
+
+static sley_status refuse(void *context, sl_neighbour_trial *trial) {
+  trial->seconds = 1;
+  return --*(int *)context < 0 ? sl_fail(SLEY_ERR_INTERNAL, "the timer failed") : SLEY_OK;
 }
 
 static void errors_of_the_timer_end_it(void **state) {
@@ -218,15 +305,19 @@ static void errors_of_the_timer_end_it(void **state) {
   sl_neighbour_table table;
   for (int calls = 0; calls < 3; calls++) {
     int left = calls;
-    assert_int_equal(sl_neighbour_search(refuse, &left, &table), SLEY_ERR_INTERNAL);
+    assert_int_equal(sl_neighbour_search(refuse, &left, &nothing_fixed, &table), SLEY_ERR_INTERNAL);
     assert_int_equal(table.count, calls);
   }
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sums_are_the_product), cmocka_unit_test(failing_memory_is_an_error),
-      cmocka_unit_test(smooth_landscapes_are_climbed),
-      cmocka_unit_test(shapes_that_do_not_fit_are_passed_over), cmocka_unit_test(errors_of_the_timer_end_it)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sums_are_the_product),
+                                     cmocka_unit_test(failing_memory_is_an_error),
+                                     cmocka_unit_test(smooth_landscapes_are_climbed),
+                                     cmocka_unit_test(shapes_that_do_not_fit_are_passed_over),
+                                     cmocka_unit_test(errors_of_the_timer_end_it),
+                                     cmocka_unit_test(warps_take_each_partition_once),
+                                     cmocka_unit_test(the_model_has_the_papers_numbers),
+                                     cmocka_unit_test(fixed_values_are_not_searched)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,6 +65,18 @@ static sley_status set_limit(sley_comm *comm, const run *r, const sley_matrix *b
   return status;
 }
 
+/* Whether shapes with different partitions were timed. */
+static sley_status settled_by_timing(const sley_plan *plan, bool *out) {
+  enum { ROOM = 64 };
+  sley_trial trials[ROOM];
+  int count;
+  sley_status status = sley_plan_trials(plan, trials, ROOM, &count);
+  *out = false;
+  for (int i = 1; status == SLEY_OK && i < count && i < ROOM; i++)
+    *out |= trials[i].ps != trials[0].ps;
+  return status;
+}
+
 static sley_status one_rank(sley_comm *comm, void *argument) {
   run *r = argument;
   const spmm_case *c = r->c;
@@ -77,6 +89,7 @@ static sley_status one_rank(sley_comm *comm, void *argument) {
   options.reproducible = c->reproducible;
   options.transpose = c->transpose;
   options.mem_operands = c->room > 0;
+  options.rowwise = c->rowwise;
   sley_matrix *block = NULL;
   sley_plan *plan = NULL;
   mirror x = {0}, y = {0};
@@ -101,10 +114,8 @@ static sley_status one_rank(sley_comm *comm, void *argument) {
     r->out->counted = counted;
     status = sley_plan_info_get(plan, &r->out->info);
     r->out->info.reason = "";
-    int trials = 0;
     if (status == SLEY_OK)
-      status = sley_plan_trials(plan, NULL, 0, &trials);
-    r->out->tuned = trials > 0;
+      status = settled_by_timing(plan, &r->out->tuned);
   }
   sley_plan_destroy(plan);
   mirror_close(&x);
@@ -182,10 +193,10 @@ void spmm_case_check(const sley_matrix *matrix, const spmm_case *c, spmm_outcome
   spmm_case_run(matrix, c, out);
   sley_matrix_info info;
   assert_sley_ok(sley_matrix_info_get(matrix, &info));
-  char where[160];
-  snprintf(where, sizeof where, "%s%s%s, %d ranks, workgroup %d, k %lld", c->algo,
-           c->reproducible ? " reproducible" : "", c->transpose ? " transposed" : "", c->ranks, c->workgroup,
-           (long long)c->k);
+  char where[240];
+  snprintf(where, sizeof where, "%s%s%s%s%s, %d ranks, workgroup %d, k %lld", c->algo,
+           c->reproducible ? " reproducible" : "", c->transpose ? " transposed" : "", c->rowwise ? " " : "",
+           c->rowwise ? c->rowwise : "", c->ranks, c->workgroup, (long long)c->k);
   if (!out->check.ok)
     fail_msg("%s: wrong at row %lld, column %lld: max error %g, bound %g", where, (long long)out->check.row,
              (long long)out->check.col, out->check.max_error, out->check.bound);

@@ -17,6 +17,7 @@ typedef struct spmm_case {
   /* 0: no memory limit; else one this far, from 0 to 1, from what one column needs, X and Y included, to what
    * all need. */
   double room;
+  const char *rowwise; /* as sley_plan_options has it */
 } spmm_case;
 
 typedef struct spmm_outcome {
@@ -24,7 +25,7 @@ typedef struct spmm_outcome {
   sley_traffic counted;
   uint64_t bits;    /* hash of Y */
   bool bits_repeat; /* the second execute, of a plan of its own, gave the same */
-  bool tuned;       /* by timing, so that the next plan may sum in another order */
+  bool tuned;       /* by timing on rank 0, so that the next plan may sum in another order */
   bool pads_intact; /* nothing was written beyond column k */
   sley_check check; /* of the last execute */
 } spmm_outcome;

@@ -61,9 +61,14 @@ static sley_status gradient_of_rows(void *context, int64_t begin, int64_t end, i
 
 static sley_status activate_grad_run(sl_queue *queue, const sl_kernel_args *args) {
   sl_activate_grad_args a = args->activate_grad;
-  if (a.rows <= 0 || a.cols <= 0)
+  sl_kernel_args sums = {.op = SL_OP_COLUMN_SUMS};
+  if (a.rows > 0 && a.cols > 0)
+    SL_TRY(sl_team_for(sl_cpu_queue_team(queue), a.rows, sl_rows_grain(a.cols), gradient_of_rows, &a));
+  if (!a.sums)
     return SLEY_OK;
-  return sl_team_for(sl_cpu_queue_team(queue), a.rows, sl_rows_grain(a.cols), gradient_of_rows, &a);
+  sums.column_sums = (sl_column_sums_args){
+      .dtype = a.dtype, .rows = a.rows, .cols = a.cols, .x = a.dx, .ldx = a.lddx, .out = a.sums};
+  return sl_kernel_run(queue, &sums);
 }
 
 static bool activate_grad_ok(const sl_kernel_args *args) {

@@ -25,13 +25,6 @@ __global__ void __launch_bounds__(DENSE_THREADS)
   }
 }
 
-template <class T> struct store_sum {
-  T *to;
-  __device__ void operator()(int64_t col, double sum) const {
-    set_double(to, col, sum);
-  }
-};
-
 sley_status column_sums_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_column_sums_args a = args->column_sums;
   const int64_t rows = sl_sum_rows(a.rows, a.cols), blocks = sl_sum_blocks(a.rows, a.cols);
@@ -49,7 +42,7 @@ sley_status column_sums_run(sl_queue *queue, const sl_kernel_args *args) {
           a, rows, blocks, sums);
     if (blocks != 1)
       add_sums<<<dense_sum_blocks(a.cols), DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(
-          blocks, a.cols, sums, store_sum<T>{static_cast<T *>(a.out)});
+          blocks, a.cols, sums, store_column<T>{static_cast<T *>(a.out)});
   });
   return sl_cuda_launched(queue, "sum of columns");
 }

@@ -59,7 +59,7 @@ template <class T> __device__ double work_on_row(const sl_nll_args &a, int64_t i
 }
 
 /* A thread has a row of those that are read together. */
-static_assert(SL_SUM_ROWS == DENSE_THREADS, "rows of a block");
+static_assert(static_cast<int>(SL_SUM_ROWS) == DENSE_THREADS, "rows of a block");
 
 struct listed_rows {
   int label[SL_SUM_ROWS];

@@ -101,6 +101,12 @@ static cublasLtEpilogue_t epilogue_of(const sl_gemm_args *a) {
   return a->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+static cublasComputeType_t compute_of(const sl_gemm_args *a) {
+  if (a->dtype == SLEY_F32 && a->tf32)
+    return CUBLAS_COMPUTE_32F_FAST_TF32;
+  return a->dtype == SLEY_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+}
+
 static shape shape_of(const sl_gemm_args *a) {
   shape s;
   memset(&s, 0, sizeof s);
@@ -120,12 +126,6 @@ static shape shape_of(const sl_gemm_args *a) {
               .compute = (int32_t)compute_of(a),
               .epilogue = (int32_t)epilogue_of(a)};
   return s;
-}
-
-static cublasComputeType_t compute_of(const sl_gemm_args *a) {
-  if (a->dtype == SLEY_F32 && a->tf32)
-    return CUBLAS_COMPUTE_32F_FAST_TF32;
-  return a->dtype == SLEY_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
 }
 
 static sley_status make_desc(const sl_cublaslt *l, const sl_gemm_args *a, prepared *p) {

@@ -20,8 +20,11 @@ typedef struct rowwise {
   sl_neighbour_split split; /* on the host, of which the row starts are kept */
   sl_rowwise_run run;       /* pointers to the device's memory; operands are set at each run */
   sl_neighbour_shape shape;
+  sl_neighbour_shape fixed; /* what is not searched; 0: the rest */
   sl_neighbour_table table;
-  int listed; /* ps of the lists in the device's memory */
+  int listed;      /* ps of the lists in the device's memory */
+  int64_t longest; /* entries of the longest partition listed last */
+  int shared_most; /* bytes of shared memory that a block can have */
   int64_t k, value_bytes, sum_bytes;
   sl_neighbour_word *word; /* on the device, as `window` */
   void *window;            /* values on their way from the host */
@@ -83,6 +86,9 @@ static sley_status make_lists(rowwise *r, sl_queue *queue, int ps, bool *fits) {
   int64_t joins = lists.joins * (int64_t)sizeof *lists.joined, sums = lists.slots * r->k * r->sum_bytes;
   SL_TRY_GOTO(status, status, done);
   SL_TRY_GOTO(status, ops->memory(queue->device, &free, &total), done);
+  r->run.locals = lists.locals;
+  r->run.remotes = lists.remotes;
+  r->longest = lists.longest;
   *fits = parts + joins + sums <= free / 2;
   if (!*fits)
     goto done;
@@ -98,8 +104,6 @@ static sley_status make_lists(rowwise *r, sl_queue *queue, int ps, bool *fits) {
               sl_device_upload(queue, lists.joined, joins, "neighbour partitions", (void **)&r->run.joined),
               done);
   SL_TRY_GOTO(status, ops->alloc(queue->device, sums, "sums of neighbour partitions", &r->run.partial), done);
-  r->run.locals = lists.locals;
-  r->run.remotes = lists.remotes;
   r->run.joins = lists.joins;
   r->listed = ps;
 done:
@@ -143,8 +147,19 @@ static void forget_entries(sl_neighbour_half *half) {
   half->col = NULL;
 }
 
+/* The shape before a search. */
+static sl_neighbour_shape shape_before(const sl_neighbour_shape *fixed) {
+  return (sl_neighbour_shape){fixed->ps ? fixed->ps : first_shape.ps,
+                              fixed->dist ? fixed->dist : first_shape.dist,
+                              fixed->wpb ? fixed->wpb : first_shape.wpb};
+}
+
 static sley_status prepare(rowwise *r, sl_queue *queue, const sl_spmm_problem *a) {
   bool fits;
+  const int ordinal = ((const sl_cuda_device *)queue->device)->ordinal;
+  SL_TRY(
+      sl_cuda_check(cudaDeviceGetAttribute(&r->shared_most, cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal),
+                    "asking for shared memory"));
   SL_TRY(sl_neighbour_split_make(a->a, a->segment, a->segments, a->own, &r->split));
   SL_TRY(upload_half(queue, &r->split.local, a->a->rows, r->value_bytes, &r->run.local_col, NULL,
                      &r->run.local_val));
@@ -167,7 +182,9 @@ static sley_status rowwise_prepare(sl_device *device, sl_queue *queue, const sl_
     return SLEY_OK;
   rowwise *r;
   SL_TRY(SL_NEW_ZERO(r, 1, "a row-wise product"));
-  r->shape = first_shape;
+  r->fixed = sl_neighbour_fixed(&a->rowwise);
+  r->shape = shape_before(&r->fixed);
+  r->run.choice = a->rowwise;
   r->k = a->k;
   r->dtype = a->a->dtype;
   r->value_bytes = (int64_t)sley_dtype_bytes(r->dtype);
@@ -187,8 +204,9 @@ static int64_t rowwise_memory(const sl_kernel_args *args, int64_t *passing) {
   enum { ARRAYS = 11 }; /* whose sizes are rounded up */
   const sl_spmm_matrix *a = args->spmm.problem->a;
   int64_t entries = sl_spmm_entries(a);
-  int64_t partitions = entries / first_shape.ps + 2 * a->rows,
-          value_bytes = (int64_t)sley_dtype_bytes(a->dtype),
+  const sl_neighbour_shape fixed = sl_neighbour_fixed(&args->spmm.problem->rowwise),
+                           first = shape_before(&fixed);
+  int64_t partitions = entries / first.ps + 2 * a->rows, value_bytes = (int64_t)sley_dtype_bytes(a->dtype),
           sum_bytes = (int64_t)sley_dtype_bytes(sl_sum_dtype(a->dtype));
   *passing = 0;
   int64_t words = (entries + SL_NEIGHBOUR_WORD - 1) / SL_NEIGHBOUR_WORD;
@@ -251,13 +269,34 @@ typedef struct tuning {
   cudaEvent_t begin, end;
 } tuning;
 
+static sl_neighbour_model model_of(const tuning *t, const sl_neighbour_shape *shape) {
+  const rowwise *r = t->r;
+  sl_neighbour_facts facts = {.locals = r->run.locals,
+                              .remotes = r->run.remotes,
+                              .longest = r->longest,
+                              .k = r->k,
+                              .value_bytes = r->value_bytes,
+                              .sum_bytes = r->sum_bytes,
+                              .apart = r->run.choice.apart,
+                              .processors = sl_cuda_processors(t->queue)};
+  return sl_neighbour_model_of(shape, &facts);
+}
+
+/* Whether a block can have the shared memory that the shape wants. */
+static bool fits_shared(const rowwise *r, const sl_neighbour_shape *shape) {
+  return !r->run.choice.shared ||
+         sl_rowwise_layout_of(shape, r->k, r->value_bytes, r->sum_bytes).bytes <= r->shared_most;
+}
+
 /* The least of a few runs, after one that is not counted. */
-static sley_status time_shape(void *context, const sl_neighbour_shape *shape, double *seconds) {
+static sley_status time_shape(void *context, sl_neighbour_trial *trial) {
   tuning *t = context;
+  const sl_neighbour_shape *shape = &trial->shape;
   cudaStream_t stream = sl_cuda_stream(t->queue);
   bool fits;
-  *seconds = INFINITY;
   SL_TRY(make_lists(t->r, t->queue, shape->ps, &fits));
+  trial->model = model_of(t, shape);
+  fits = fits && fits_shared(t->r, shape);
   for (int run = 0; fits && run <= TIMED_RUNS; run++) {
     float ms = 0;
     SL_TRY(sl_cuda_check(cudaEventRecord(t->begin, stream), "timing"));
@@ -265,8 +304,8 @@ static sley_status time_shape(void *context, const sl_neighbour_shape *shape, do
     SL_TRY(sl_cuda_check(cudaEventRecord(t->end, stream), "timing"));
     SL_TRY(sl_cuda_check(cudaEventSynchronize(t->end), "timing the row-wise product"));
     SL_TRY(sl_cuda_check(cudaEventElapsedTime(&ms, t->begin, t->end), "timing"));
-    if (run > 0 && ms / 1e3 < *seconds)
-      *seconds = ms / 1e3;
+    if (run > 0 && ms / 1e3 < trial->seconds)
+      trial->seconds = ms / 1e3;
   }
   return SLEY_OK;
 }
@@ -281,7 +320,7 @@ static sley_status rowwise_tune(sl_queue *queue, const sl_kernel_args *args) {
   SL_TRY(sl_cuda_use(queue->device));
   SL_TRY(sl_cuda_check(cudaEventCreate(&t.begin), "making an event"));
   SL_TRY_GOTO(status, sl_cuda_check(cudaEventCreate(&t.end), "making an event"), done);
-  SL_TRY_GOTO(status, sl_neighbour_search(time_shape, &t, &r->table), done);
+  SL_TRY_GOTO(status, sl_neighbour_search(time_shape, &t, &r->fixed, &r->table), done);
   r->shape = r->table.trial[r->table.best].shape;
   SL_TRY_GOTO(status, make_lists(r, queue, r->shape.ps, &fits), done);
   if (!fits)

@@ -2,52 +2,14 @@
 /* The row-wise product as MGG runs it (Wang et al., OSDI 2023, section 5): one kernel in which every warp
  * takes dist pairs of a local and a remote neighbour partition. The remote partition's first row is asked for
  * before the local one is summed, so that its way over the link is hidden. Rows are read in place, once for
- * every entry. Where MGG adds a row's partitions up by atomics, each goes to a slot of its own here, and a
- * second kernel adds the slots in order: the same bits from run to run. */
-#include "device/cuda/spmm_rowwise.h"
-
-#include "device/cuda/values.cuh"
+ * every entry; sums and rows are in registers here, in shared memory in spmm_rowwise_shared.cu. Where MGG
+ * adds a row's partitions up by atomics, each goes to a slot of its own here, and a second kernel adds the
+ * slots in order: the same bits from run to run. */
+#include "device/cuda/spmm_rowwise.cuh"
 
 namespace {
 
 using namespace sley;
-
-template <class T, int VEC> struct sums { accumulator<T> at[VEC]; };
-
-template <class T, int VEC>
-__device__ __forceinline__ vector<input<T>, VEC> row_of(const sl_rowwise_run &run, int owner, int32_t col,
-                                                        int64_t f) {
-  return load_plain<input<T>, VEC>(reinterpret_cast<const input<T> *>(run.base[owner]) + col * run.ldx + f);
-}
-
-template <class T, int VEC>
-__device__ __forceinline__ void add_row(sums<T, VEC> &sum, accumulator<T> weight,
-                                        const vector<input<T>, VEC> &row) {
-#pragma unroll
-  for (int v = 0; v < VEC; v++)
-    sum.at[v] = multiply_add(weight, widened(row, v), sum.at[v]);
-}
-
-/* The sums of a partition to Y, which nobody else writes, or to their slot. */
-template <class T, int VEC>
-__device__ __forceinline__ void put(const sl_rowwise_run &run, const sl_neighbour_part &part, int64_t f,
-                                    sums<T, VEC> sum) {
-  using out_t = output<T>;
-  if (part.slot >= 0) {
-    store_plain<accumulator<T>, VEC>(static_cast<accumulator<T> *>(run.partial) + part.slot * run.k + f,
-                                     sum.at);
-    return;
-  }
-  out_t *y = static_cast<out_t *>(run.y) + part.row * run.ldy + f;
-  if (run.beta != 0) {
-    const vector<out_t, VEC> old = load_plain<out_t, VEC>(y);
-#pragma unroll
-    for (int v = 0; v < VEC; v++)
-      sum.at[v] +=
-          static_cast<accumulator<T>>(run.beta * static_cast<double>(value<out_t>::widen(old.item[v])));
-  }
-  store_plain<out_t, VEC>(y, sum.at);
-}
 
 template <class T, int VEC>
 __device__ __forceinline__ void sum_local(const sl_rowwise_run &run, const sl_neighbour_part &part,
@@ -61,27 +23,24 @@ __device__ __forceinline__ void sum_local(const sl_rowwise_run &run, const sl_ne
   put<T, VEC>(run, part, f, sum);
 }
 
-template <class T, int VEC>
-__device__ __forceinline__ vector<input<T>, VEC> remote_row(const sl_rowwise_run &run, int64_t e, int64_t f) {
-  return row_of<T, VEC>(run, run.remote_owner[e], run.remote_col[e], f);
-}
-
-template <class T, int VEC> __global__ void rowwise(const __grid_constant__ sl_rowwise_run run, int dist) {
+template <class T, int VEC, bool APART>
+__global__ void rowwise(const __grid_constant__ sl_rowwise_run run, int dist) {
   using X = value<input<T>>;
   const int lane = threadIdx.x % 32;
   const int64_t warp = static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
   const input<T> *val = static_cast<const input<T> *>(run.remote_val);
+  const sl_neighbour_share share = sl_neighbour_share_of(run.locals, run.remotes, dist, APART, warp);
   for (int64_t f = lane * VEC; f < run.k; f += 32 * VEC)
-    for (int64_t i = warp * dist; i < (warp + 1) * dist; i++) {
+    for (int64_t i = share.begin; i < share.end; i++) {
       sl_neighbour_part far = {};
       vector<input<T>, VEC> first = {};
-      if (i < run.remotes) {
+      if (i < share.remotes) {
         far = run.remote[i];
         first = remote_row<T, VEC>(run, far.begin, f);
       }
-      if (i < run.locals)
+      if (i < share.locals)
         sum_local<T, VEC>(run, run.local[i], f);
-      if (i < run.remotes) {
+      if (i < share.remotes) {
         sums<T, VEC> sum = {};
         add_row<T, VEC>(sum, X::weight(run.alpha, val[far.begin]), first);
 #pragma unroll 4
@@ -120,34 +79,49 @@ template <class T, int VEC> bool fits(const sl_rowwise_run &run, int owners) {
   return aligned;
 }
 
-template <class T>
-sley_status launch(sl_queue *queue, const sl_rowwise_run &run, const sl_neighbour_shape &shape) {
-  constexpr int WIDE = 16 / sizeof(input<T>), HALF = WIDE / 2, PAIR = sizeof(input<T>) == 2 ? 2 : 1,
-                JOIN_WARPS = 8;
-  const int64_t most = run.locals > run.remotes ? run.locals : run.remotes;
-  const int64_t warps = (most + shape.dist - 1) / shape.dist;
-  const unsigned blocks = static_cast<unsigned>((warps + shape.wpb - 1) / shape.wpb),
-                 threads = 32u * shape.wpb;
-  const cudaStream_t stream = sl_cuda_stream(queue);
-  if (blocks > 0) {
-    /* As wide as the width fills a warp with. */
-    if (run.k >= 32 * WIDE && fits<T, WIDE>(run, SL_NEIGHBOUR_OWNERS))
-      rowwise<T, WIDE><<<blocks, threads, 0, stream>>>(run, shape.dist);
-    else if (run.k >= 32 * HALF && fits<T, HALF>(run, SL_NEIGHBOUR_OWNERS))
-      rowwise<T, HALF><<<blocks, threads, 0, stream>>>(run, shape.dist);
-    else if (PAIR > 1 && run.k >= 32 * PAIR && fits<T, PAIR>(run, SL_NEIGHBOUR_OWNERS))
-      rowwise<T, PAIR><<<blocks, threads, 0, stream>>>(run, shape.dist);
+/* The partitions' sums, by rows as wide as fill a warp. */
+struct sums_in_registers {
+  sl_queue *queue;
+  const sl_rowwise_run &run;
+  const sl_neighbour_shape &shape;
+
+  template <class T, int VEC> sley_status start() const {
+    const unsigned blocks = rowwise_blocks(run, shape), threads = 32u * shape.wpb;
+    if (blocks == 0)
+      return SLEY_OK;
+    if (run.choice.apart)
+      rowwise<T, VEC, true><<<blocks, threads, 0, sl_cuda_stream(queue)>>>(run, shape.dist);
     else
-      rowwise<T, 1><<<blocks, threads, 0, stream>>>(run, shape.dist);
-    SL_TRY(sl_cuda_launched(queue, "spmm-rowwise"));
+      rowwise<T, VEC, false><<<blocks, threads, 0, sl_cuda_stream(queue)>>>(run, shape.dist);
+    return sl_cuda_launched(queue, "spmm-rowwise");
   }
-  if (run.joins > 0) {
-    join<T><<<static_cast<unsigned>((run.joins + JOIN_WARPS - 1) / JOIN_WARPS), 32 * JOIN_WARPS, 0, stream>>>(
+
+  template <class T> sley_status launch() const {
+    constexpr int WIDE = 16 / sizeof(input<T>), HALF = WIDE / 2, PAIR = sizeof(input<T>) == 2 ? 2 : 1;
+    if (run.k >= 32 * WIDE && fits<T, WIDE>(run, SL_NEIGHBOUR_OWNERS))
+      return start<T, WIDE>();
+    if (run.k >= 32 * HALF && fits<T, HALF>(run, SL_NEIGHBOUR_OWNERS))
+      return start<T, HALF>();
+    if (PAIR > 1 && run.k >= 32 * PAIR && fits<T, PAIR>(run, SL_NEIGHBOUR_OWNERS))
+      return start<T, PAIR>();
+    return start<T, 1>();
+  }
+};
+
+/* What is left to do for rows of none or several partitions. */
+struct joined_slots {
+  sl_queue *queue;
+  const sl_rowwise_run &run;
+
+  template <class T> sley_status launch() const {
+    constexpr int WARPS = 8;
+    if (run.joins == 0)
+      return SLEY_OK;
+    join<T><<<static_cast<unsigned>((run.joins + WARPS - 1) / WARPS), 32 * WARPS, 0, sl_cuda_stream(queue)>>>(
         run);
-    SL_TRY(sl_cuda_launched(queue, "spmm-rowwise, joining partitions"));
+    return sl_cuda_launched(queue, "spmm-rowwise, joining partitions");
   }
-  return SLEY_OK;
-}
+};
 
 /* A thread per value. */
 template <class V>
@@ -190,11 +164,7 @@ sley_status sl_rowwise_split_values(sl_queue *queue, const sl_neighbour_word *wo
 sley_status sl_rowwise_launch(sl_queue *queue, const sl_rowwise_run *run, sley_dtype dtype,
                               const sl_neighbour_shape *shape) {
   SL_TRY(sl_cuda_use(queue->device));
-  if (dtype == SLEY_F64)
-    return launch<double>(queue, *run, *shape);
-  if (dtype == SLEY_F32)
-    return launch<float>(queue, *run, *shape);
-  if (dtype == SLEY_F16)
-    return run->wide_y ? launch<wide<f16>>(queue, *run, *shape) : launch<f16>(queue, *run, *shape);
-  return run->wide_y ? launch<wide<bf16>>(queue, *run, *shape) : launch<bf16>(queue, *run, *shape);
+  SL_TRY(run->choice.shared ? sl_rowwise_launch_shared(queue, run, dtype, shape)
+                            : by_type(dtype, run->wide_y, sums_in_registers{queue, *run, *shape}));
+  return by_type(dtype, run->wide_y, joined_slots{queue, *run});
 }

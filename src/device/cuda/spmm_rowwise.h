@@ -22,15 +22,43 @@ typedef struct sl_rowwise_run {
   int64_t k, ldx, ldy; /* elements */
   double alpha, beta;
   bool wide_y; /* Y is of the type of sums */
+  sl_rowwise_choice choice;
 } sl_rowwise_run;
+
+/* What a block of `wpb` warps has in shared memory with the choice `shared`, after MGG, section 5.2: names of
+ * rows, at most 32 of a warp at a time; a row of sums and a remote row of X of each warp. Offsets in bytes,
+ * each part rounded up to 16. Before all are the addresses of rows that the block loads together. */
+typedef struct sl_rowwise_layout {
+  int names; /* of a warp */
+  int64_t first_name, sums, rows, row_pitch, bytes;
+} sl_rowwise_layout;
+
+static inline sl_rowwise_layout sl_rowwise_layout_of(const sl_neighbour_shape *shape, int64_t k,
+                                                     int64_t value_bytes, int64_t sum_bytes) {
+  sl_rowwise_layout layout = {shape->ps < SL_NEIGHBOUR_PS_MOST ? shape->ps : SL_NEIGHBOUR_PS_MOST,
+                              0,
+                              0,
+                              0,
+                              (k * value_bytes + 15) / 16 * 16,
+                              0};
+  layout.first_name = SL_NEIGHBOUR_WPB_MOST * (int64_t)sizeof(uintptr_t);
+  layout.sums = layout.first_name + (shape->wpb * layout.names * (int64_t)sizeof(int32_t) + 15) / 16 * 16;
+  layout.rows = layout.sums + (shape->wpb * k * sum_bytes + 15) / 16 * 16;
+  layout.bytes = layout.rows + shape->wpb * layout.row_pitch;
+  return layout;
+}
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Enqueues the product. */
+/* Enqueues the product. With the choice `shared` the shape's layout must fit in a block's shared memory. */
 sley_status sl_rowwise_launch(sl_queue *queue, const sl_rowwise_run *run, sley_dtype dtype,
                               const sl_neighbour_shape *shape);
+
+/* The partitions' sums of that, by way of shared memory: all but what joins the slots. */
+sley_status sl_rowwise_launch_shared(sl_queue *queue, const sl_rowwise_run *run, sley_dtype dtype,
+                                     const sl_neighbour_shape *shape);
 
 /* Enqueues a copy of `count` values, of value_bytes (2, 4 or 8) each, from val, which lies in the device's
  * memory, to their places in the two halves of the matrix: val[0] is that of entry first, counted from the
