@@ -167,10 +167,14 @@ static int train(cli_gnn_training *t, const train_settings *s, const char *graph
   FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
   talk told = {.training = t, .stream = stream};
   const bool tells = cli_gnn_reports(&t->ranks);
-  const size_t bytes = sizeof *t->result + (size_t)t->epochs * sizeof *t->result->epoch;
+  const size_t bytes = sizeof *t->result + (size_t)t->epochs * sizeof *t->result->epoch,
+               memory = (size_t)t->ranks.ranks * sizeof *t->bytes;
   t->result = cli_share(bytes);
-  if (!t->result)
+  t->bytes = t->result ? cli_share(memory) : NULL;
+  if (!t->bytes) {
+    cli_unshare(t->result, bytes);
     return cli_refuse(SLEY_ERR_MEMORY, "gnn train: out of memory for %" PRId64 " epochs", t->epochs);
+  }
   int code = s->resume && access(s->out, F_OK) == 0 ? take_state(t, s) : CLI_DONE;
   if (code == CLI_DONE) {
     t->tell = tells ? tell_epoch : NULL;
@@ -182,13 +186,14 @@ static int train(cli_gnn_training *t, const train_settings *s, const char *graph
     if (status != SLEY_OK)
       code = cli_gnn_failed(&t->ranks, status, t->result->message.text);
     else if (tells)
-      cli_gnn_report_end(t, stream);
+      cli_gnn_report_end(t, s->base.memory, stream);
     if (status == SLEY_OK && tells && s->plot && !cli_gnn_plot(s->plot, t))
       code = CLI_FAILED;
     if (status == SLEY_OK && tells && s->base.json &&
-        !cli_output_json(s->base.json, cli_gnn_report_json(t, graph, s->model)))
+        !cli_output_json(s->base.json, cli_gnn_report_json(t, graph, s->model, s->base.memory)))
       code = CLI_FAILED;
   }
+  cli_unshare(t->bytes, memory);
   cli_unshare(t->result, bytes);
   return code;
 }

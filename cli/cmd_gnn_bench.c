@@ -81,10 +81,14 @@ static bool read_models(const char *text, bool chosen[CLI_GNN_MODELS]) {
 static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph) {
   FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
   const bool tells = cli_gnn_reports(&b->ranks);
+  const size_t memory = (size_t)b->models * (size_t)b->ranks.ranks * sizeof *b->bytes;
   int code = CLI_DONE;
   b->result = cli_share(sizeof *b->result);
-  if (!b->result)
+  b->bytes = b->result ? cli_share(memory) : NULL;
+  if (!b->bytes) {
+    cli_unshare(b->result, sizeof *b->result);
     return cli_refuse(SLEY_ERR_MEMORY, "gnn bench: out of memory");
+  }
   b->tells = tells;
   const sley_status status = cli_gnn_bench_run(b);
   cli_progress_clear();
@@ -95,6 +99,7 @@ static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph)
     if (s->base.json && !cli_output_json(s->base.json, cli_gnn_bench_json(b, &s->base, graph)))
       code = CLI_FAILED;
   }
+  cli_unshare(b->bytes, memory);
   cli_unshare(b->result, sizeof *b->result);
   return code;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "agree.h"
+#include "gnn_memory.h"
 #include "gnn_options.h"
 #include "gnn_place.h"
 #include "job.h"
@@ -159,11 +160,14 @@ static void tell(const part *p, const sley_gnn_options *model, int64_t done) {
 }
 
 /* Whole and split steps take turns, so that both see the same machine. */
-static sley_status run_model(part *p, const sley_gnn_options *model) {
+static sley_status run_model(part *p, int number) {
   const cli_gnn_bench *b = p->s->bench;
+  const sley_gnn_options *model = &b->model[number];
   double ms;
   p->step = 0;
   sley_status status = cli_gnn_network(p->comm, b->data, p->s->begin, model, &p->gnn);
+  if (status == SLEY_OK)
+    status = cli_gnn_memory_gather(p->comm, p->gnn, b->bytes + number * b->ranks.ranks);
   for (int64_t i = 0; i < b->warmup && status == SLEY_OK; i++)
     status = make_step(p, &ms);
   for (int64_t i = 0; i < b->repeat && status == SLEY_OK; i++) {
@@ -196,7 +200,7 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   }
   sley_status status = cli_agree_status(comm, take(&p));
   for (int i = 0; i < s->bench->models && status == SLEY_OK; i++)
-    status = run_model(&p, &s->bench->model[i]);
+    status = run_model(&p, i);
   sley_comm_free(comm, p.label);
   sley_comm_free(comm, p.x);
   free(p.ms);

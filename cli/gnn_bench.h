@@ -50,7 +50,8 @@ typedef struct cli_gnn_bench {
   sley_gnn_optimizer optimizer;
   int64_t repeat, warmup; /* steps of each model: timed, of which there are as many split ones; and before */
   bool tells;             /* progress */
-  cli_gnn_bench_result *result; /* from cli_share */
+  cli_gnn_bench_result *result; /* from cli_share, as: */
+  sley_gnn_bytes *bytes;        /* of each model in turn, and each rank */
 } cli_gnn_bench;
 
 /* Fills the result. Errors: the library's. */

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "gnn_memory.h"
 #include "table.h"
 
 static const char *const work_names[CLI_GNN_WORKS] = {"exchange", "spmm",      "attention", "gemm",
@@ -38,13 +39,15 @@ static void add_row(cli_table *table, const cli_gnn_case *c, int work) {
   cli_table_cell(table, column++, "%.3f", w->slowest);
 }
 
-static void print_case(const cli_gnn_case *c, FILE *stream) {
+static void print_case(const cli_gnn_bench *b, int number, const char *memory, FILE *stream) {
   static const char *const headings[] = {"<work",   "forward ms", "backward ms",  "both ms",
                                          "share %", "spread ms",  "slowest rank", NULL};
   static cli_table table;
+  const cli_gnn_case *c = &b->result->at[number];
   fprintf(stream, "\n%-10s step %.3f ms, spread %.3f; split %.3f ms, spread %.3f: %.2f times as long\n",
           cli_gnn_models()[c->model], c->step.median, c->step.p90 - c->step.p10, c->split.median,
           c->split.p90 - c->split.p10, c->step.median > 0 ? c->split.median / c->step.median : 0);
+  cli_gnn_memory_print(b->bytes + number * b->ranks.ranks, b->ranks.ranks, memory, stream);
   cli_table_start(&table, headings);
   for (int work = 0; work < CLI_GNN_WORKS; work++)
     add_row(&table, c, work);
@@ -65,7 +68,7 @@ void cli_gnn_bench_print(const cli_gnn_bench *b, const cli_gnn_settings *s, cons
           " steps, and p90 - p10; a split step waits after each operation: nothing overlaps\n",
           b->repeat);
   for (int i = 0; i < r->cases; i++)
-    print_case(&r->at[i], stream);
+    print_case(b, i, s->memory, stream);
 }
 
 /* ---- JSON */
@@ -83,7 +86,8 @@ static cli_json work_json(const cli_gnn_case *c, int work) {
   return json;
 }
 
-static cli_json case_json(const cli_gnn_case *c) {
+static cli_json case_json(const cli_gnn_bench *b, int number) {
+  const cli_gnn_case *c = &b->result->at[number];
   cli_json json = cli_json_start(), list[CLI_GNN_WORKS];
   cli_json_text(&json, "model", cli_gnn_models()[c->model]);
   cli_json_real(&json, "step_ms", c->step.median);
@@ -92,6 +96,7 @@ static cli_json case_json(const cli_gnn_case *c) {
   cli_json_real(&json, "split_ms", c->split.median);
   cli_json_real(&json, "split_p10_ms", c->split.p10);
   cli_json_real(&json, "split_p90_ms", c->split.p90);
+  cli_gnn_memory_json(&json, b->bytes + number * b->ranks.ranks, b->ranks.ranks);
   for (int work = 0; work < CLI_GNN_WORKS; work++)
     list[work] = work_json(c, work);
   cli_json_list(&json, "work", list, CLI_GNN_WORKS);
@@ -115,6 +120,7 @@ json_t *cli_gnn_bench_json(const cli_gnn_bench *b, const cli_gnn_settings *s, co
   cli_json_text(&json, "kernel", s->kernel);
   cli_json_text(&json, "precision", s->precision);
   cli_json_text(&json, "wire", s->wire);
+  cli_json_text(&json, "memory", s->memory);
   cli_json_text(&json, "device", r->found);
   cli_json_text(&json, "transport", r->transport);
   cli_json_int(&json, "ranks", b->ranks.ranks);
@@ -122,7 +128,7 @@ json_t *cli_gnn_bench_json(const cli_gnn_bench *b, const cli_gnn_settings *s, co
   cli_json_int(&json, "warmup", b->warmup);
   cli_json_int(&json, "repeat", b->repeat);
   for (int i = 0; i < r->cases; i++)
-    list[i] = case_json(&r->at[i]);
+    list[i] = case_json(b, i);
   cli_json_list(&json, "models", list, r->cases);
   return cli_json_end(json);
 }

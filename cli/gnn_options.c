@@ -28,6 +28,12 @@ static const char *const *wire_names(void) {
   return wires;
 }
 
+/* By sley_gnn_memory. */
+static const char *const memories[] = {"keep", "recompute", "bf16", NULL};
+static const char *const *memory_names(void) {
+  return memories;
+}
+
 #define AT(field) offsetof(cli_gnn_settings, field)
 const cli_option cli_gnn_feature_options[] = {
     {.name = "features",
@@ -133,6 +139,14 @@ const cli_option cli_gnn_network_options[] = {
      .offset = AT(wire),
      .choices = wire_names,
      .help = "in which rows travel for these sums"},
+    {.name = "memory",
+     .kind = CLI_CHOICE,
+     .value = "WAY",
+     .offset = AT(memory),
+     .choices = memory_names,
+     .help =
+         "what becomes of rows that the backward half of a step needs: they are kept; some are, and the rest "
+         "is made again, with the same bits; or what would be overwritten is kept in bf16"},
     {0}};
 
 const cli_option cli_gnn_set_options[] = {
@@ -206,6 +220,13 @@ sley_gnn_optimizer cli_gnn_optimizer(const cli_gnn_settings *s) {
   return strcmp(s->optimizer, optimizers[SLEY_GNN_SGD]) == 0 ? SLEY_GNN_SGD : SLEY_GNN_ADAM;
 }
 
+static sley_gnn_memory memory_of(const cli_gnn_settings *s) {
+  int number = 0;
+  while (strcmp(memories[number], s->memory) != 0)
+    number++;
+  return (sley_gnn_memory)number;
+}
+
 cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *s, const char *graph, int ranks) {
   return (cli_gnn_source){.graph = graph,
                           .features = s->features,
@@ -235,5 +256,6 @@ sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *s, const cli_gnn_data 
   o.precision = s->precision;
   o.wire = s->wire;
   o.same_x = !s->fresh;
+  o.memory = memory_of(s);
   return o;
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "json.h"
+#include "gnn_memory.h"
 #include "times.h"
 
 /* Of the epochs of this run, or of what they took to draw; NaN if there are none, or memory is short. */
@@ -53,12 +53,13 @@ static void print_times(const cli_gnn_training *t, FILE *stream) {
     fprintf(stream, ", %.3f of them to draw", median_ms(t->result, true));
 }
 
-void cli_gnn_report_end(const cli_gnn_training *t, FILE *stream) {
+void cli_gnn_report_end(const cli_gnn_training *t, const char *memory, FILE *stream) {
   const cli_gnn_result *r = t->result;
   const int64_t best = cli_gnn_best(t);
   const cli_gnn_epoch *e = &r->epoch[best], *last = &r->epoch[r->done - 1];
   fprintf(stream, "device     %s, %d rank%s, transport %s\n", r->found, t->ranks.ranks,
           t->ranks.ranks == 1 ? "" : "s", r->transport);
+  cli_gnn_memory_print(t->bytes, t->ranks.ranks, memory, stream);
   if (t->before > 0)
     fprintf(stream, "resumed    after epoch %" PRId64 " of %s\n", t->before, t->out);
   fprintf(stream, "epochs     %" PRId64, r->done);
@@ -84,7 +85,8 @@ static cli_json json_of(const cli_gnn_epoch *e, bool drawn) {
   return one;
 }
 
-json_t *cli_gnn_report_json(const cli_gnn_training *t, const char *graph, const char *model) {
+json_t *cli_gnn_report_json(const cli_gnn_training *t, const char *graph, const char *model,
+                            const char *memory) {
   const cli_gnn_result *r = t->result;
   cli_json all = cli_json_start(), *epochs = malloc((size_t)r->done * sizeof *epochs + 1);
   if (!epochs)
@@ -107,9 +109,11 @@ json_t *cli_gnn_report_json(const cli_gnn_training *t, const char *graph, const 
   cli_json_text(&all, "kernel", t->model.kernel);
   cli_json_text(&all, "precision", t->model.precision);
   cli_json_text(&all, "wire", t->model.wire);
+  cli_json_text(&all, "memory", memory);
   cli_json_text(&all, "device", r->found);
   cli_json_text(&all, "transport", r->transport);
   cli_json_int(&all, "ranks", t->ranks.ranks);
+  cli_gnn_memory_json(&all, t->bytes, t->ranks.ranks);
   cli_json_int(&all, "resumed_after", t->before);
   if (r->done > t->before)
     cli_json_real(&all, "median_ms", median_ms(r, false));

@@ -8,12 +8,13 @@
 
 #include "gnn_train.h"
 
-/* graph, model: the user's words for them. */
+/* graph, model, memory: the user's words for them. */
 void cli_gnn_report_start(const cli_gnn_training *training, const char *graph, const char *model,
                           FILE *stream);
-void cli_gnn_report_end(const cli_gnn_training *training, FILE *stream);
+void cli_gnn_report_end(const cli_gnn_training *training, const char *memory, FILE *stream);
 
 /* NULL: out of memory, or a text that JSON cannot hold. */
-json_t *cli_gnn_report_json(const cli_gnn_training *training, const char *graph, const char *model);
+json_t *cli_gnn_report_json(const cli_gnn_training *training, const char *graph, const char *model,
+                            const char *memory);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "agree.h"
+#include "gnn_memory.h"
 #include "gnn_place.h"
 #include "gnn_state.h"
 #include "job.h"
@@ -185,7 +186,9 @@ static sley_status note(part *p, const cli_gnn_epoch *epoch, const progress *at)
 static sley_status train(part *p) {
   const cli_gnn_training *t = p->s->training;
   progress at;
-  sley_status status = start(p, &at);
+  sley_status status = cli_gnn_memory_gather(p->comm, p->gnn, t->bytes);
+  if (status == SLEY_OK)
+    status = start(p, &at);
   while (status == SLEY_OK && !ends(t, &at)) {
     cli_gnn_epoch epoch;
     status = run_epoch(p, at.next, &epoch);

@@ -41,6 +41,7 @@ typedef struct cli_gnn_training {
   bool resumes;           /* out has the state that training goes on from, */
   int64_t before;         /* after so many epochs, which the result has */
   cli_gnn_result *result; /* room for `epochs` of them; from cli_share */
+  sley_gnn_bytes *bytes;  /* of the network on each rank; from cli_share */
   /* NULL, or called by rank 0 after each epoch. */
   void (*tell)(void *context, int64_t number, const cli_gnn_epoch *epoch);
   void *context;

@@ -5,6 +5,7 @@
  *   sley_gnn_create     layers of one model, with first weights that seed alone decides
  *   sley_gnn_train      one step over all rows that have a label
  *   sley_gnn_times_get  what a step's time went to
+ *   sley_gnn_bytes_get  what the network takes of memory
  *   sley_gnn_infer      the logits of the rank's rows
  *   sley_gnn_parameter  weights and gradients, where they lie
  *   sley_gnn_save       the state as a file, from which sley_gnn_load goes on
@@ -41,6 +42,18 @@ typedef enum sley_gnn_model {
   SLEY_GNN_GAT = 4
 } sley_gnn_model;
 
+/* What becomes of the rows that layers give and keep, from the forward to the backward half of a step:
+ *
+ *   KEEP       they stay
+ *   RECOMPUTE  what some layers gave stays, the rest is made again: the same bits, in more time
+ *   BF16       what would be overwritten stays in bf16, rounded to nearest, ties to even: F32 only
+ *
+ * With BF16 logits and the loss of a first step have the same bits as with KEEP. Of GCN, GIN, SAGE and
+ * SAGE_MAX so have the gradients of biases. Those of weights are X^T D, where D has the same bits and each
+ * normal number in X is off by at most 2^-9 of itself: they are off by at most 2^-9 |X|^T |D|, beside the
+ * rounding of f32. GAT's scores are of rounded values; for its gradients there is no such bound. */
+typedef enum sley_gnn_memory { SLEY_GNN_KEEP = 0, SLEY_GNN_RECOMPUTE = 1, SLEY_GNN_BF16 = 2 } sley_gnn_memory;
+
 typedef struct sley_gnn sley_gnn;
 
 typedef struct sley_gnn_options {
@@ -66,11 +79,12 @@ typedef struct sley_gnn_options {
    * them, may round values of f32 to tf32, as in sley_plan_options and sley_gemm_spec. It outlives the
    * network. */
   const char *precision;
+  sley_gnn_memory memory; /* default SLEY_GNN_KEEP */
 } sley_gnn_options;
 #define SLEY_GNN_OPTIONS_INIT                                                                                \
   {                                                                                                          \
     sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL, false, \
-        NULL, NULL                                                                                           \
+        NULL, NULL, SLEY_GNN_KEEP                                                                            \
   }
 
 /* Makes a network. block: this rank's rows of A, which is square, columns numbered globally; it is read
@@ -145,6 +159,15 @@ sley_status sley_gnn_time_steps(sley_gnn *gnn, bool on);
 
 /* Of the last sley_gnn_train. Not collective. Errors: SLEY_ERR_ARG (it was not timed, or there was none). */
 sley_status sley_gnn_times_get(const sley_gnn *gnn, sley_gnn_times *out);
+
+/* Bytes of the memory of this rank's device, for as long as the network is there. What operations on graphs
+ * (GAT, SAGE_MAX) take beside the rows is not counted. */
+typedef struct sley_gnn_bytes {
+  int64_t rows;       /* what layers give, are given and keep, gradients of these, and what is between */
+  int64_t parameters; /* with gradients and moments; 0 of a network that shares those of another */
+  int64_t plans;      /* of the sums of GCN, GIN and SAGE, as in sley_plan_info, on this rank */
+} sley_gnn_bytes;
+sley_status sley_gnn_bytes_get(const sley_gnn *gnn, sley_gnn_bytes *out); /* not collective. SLEY_ERR_ARG */
 
 /* logits: this rank's rows x classes values, ld apart, in the device's memory; NULL: not wanted. With labels
  * also the mean loss, without dropout; rate and decay are not looked at. Collective. Errors: as

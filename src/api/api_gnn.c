@@ -36,6 +36,10 @@ static sley_status check_options(const char *call, const sley_gnn_options *o) {
   if (!(fabs(o->slope) <= MOST_SLOPE))
     return sl_fail(SLEY_ERR_ARG, "%s: slope is %g: it must be from -%g to %g", call, o->slope, MOST_SLOPE,
                    MOST_SLOPE);
+  if ((unsigned)o->memory > SLEY_GNN_BF16)
+    return sl_fail(SLEY_ERR_ARG, "%s: there is no memory %d", call, (int)o->memory);
+  if (o->memory == SLEY_GNN_BF16 && o->dtype != SLEY_F32)
+    return sl_fail(SLEY_ERR_ARG, "%s: memory in bf16 is for networks in f32: choose keep or recompute", call);
   return check_sizes(call, o);
 }
 
@@ -59,7 +63,7 @@ static sley_status check_block(const char *call, const sl_comm *comm, const sley
 static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_options *o) {
   static const char *const name[] = {"model", "layers", "features", "hidden",       "classes", "heads",
                                      "dtype", "seed",   "slope",    "reproducible", "dropout", "algo",
-                                     "wire",  "same_x", "kernel",   "precision"};
+                                     "wire",  "same_x", "kernel",   "precision",    "memory"};
   const int64_t given[] = {o->model,
                            o->layers,
                            o->features,
@@ -75,7 +79,8 @@ static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_op
                            sl_text_number(o->wire, "none"),
                            o->same_x,
                            sl_text_number(o->kernel, "auto"),
-                           sl_text_number(o->precision, "full")};
+                           sl_text_number(o->precision, "full"),
+                           o->memory};
   return sl_agree_same(comm, call, name, given, (int)(sizeof given / sizeof *given));
 }
 
@@ -182,6 +187,13 @@ sley_status sley_gnn_times_get(const sley_gnn *gnn, sley_gnn_times *out) {
   if (!gnn || !out)
     return sl_fail(SLEY_ERR_ARG, "sley_gnn_times_get: gnn or out is NULL");
   return sl_network_times(gnn, out);
+}
+
+sley_status sley_gnn_bytes_get(const sley_gnn *gnn, sley_gnn_bytes *out) {
+  if (!gnn || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_gnn_bytes_get: gnn or out is NULL");
+  *out = sl_network_bytes(gnn);
+  return SLEY_OK;
 }
 
 static sley_status copy_logits(const sley_gnn *gnn, void *to, int64_t ld) {

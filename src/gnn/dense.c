@@ -6,12 +6,21 @@
 #include "ops/row_pitch.h"
 #include "transport/stopwatch.h"
 
-sley_status sl_rows_take(sl_comm *comm, sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out) {
+sley_status sl_rows_shape(sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out, int64_t *bytes) {
   const int64_t value = (int64_t)sley_dtype_bytes(dtype), ld = sl_row_pitch(cols, dtype);
-  int64_t bytes;
-  if (__builtin_mul_overflow(rows, ld * value, &bytes))
+  if (__builtin_mul_overflow(rows, ld * value, bytes))
     return sl_fail(SLEY_ERR_OVERFLOW, "rows of a network have more than 2^63 bytes");
   *out = (sl_rows){.rows = rows, .cols = cols, .ld = ld};
+  return SLEY_OK;
+}
+
+int64_t sl_rows_bytes(sl_rows rows, sley_dtype dtype) {
+  return rows.data ? rows.rows * rows.ld * (int64_t)sley_dtype_bytes(dtype) : 0;
+}
+
+sley_status sl_rows_take(sl_comm *comm, sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out) {
+  int64_t bytes;
+  SL_TRY(sl_rows_shape(dtype, rows, cols, out, &bytes));
   return comm->device->ops->alloc(comm->device, bytes, "rows of a network", &out->data);
 }
 
@@ -130,4 +139,18 @@ sley_status sl_dense_drop(const sl_dense_work *work, const sl_mask *mask, sl_row
 /* Dropout of nothing. */
 sley_status sl_dense_copy(const sl_dense_work *work, sl_rows in, sl_rows out) {
   return sl_dense_drop(work, &(sl_mask){.p = 0}, in, out);
+}
+
+sley_status sl_dense_convert(const sl_dense_work *work, sl_rows in, sley_dtype from, sl_rows out,
+                             sley_dtype to) {
+  return sl_kernel_run(work->comm->queue,
+                       &(sl_kernel_args){.op = SL_OP_CONVERT,
+                                         .convert = {.count = in.rows,
+                                                     .k = in.cols,
+                                                     .src = in.data,
+                                                     .src_stride = in.ld * (int64_t)sley_dtype_bytes(from),
+                                                     .from = from,
+                                                     .dst = out.data,
+                                                     .dst_stride = out.ld * (int64_t)sley_dtype_bytes(to),
+                                                     .to = to}});
 }

@@ -18,6 +18,12 @@ typedef struct sl_rows {
 sley_status sl_rows_take(sl_comm *comm, sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out);
 void sl_rows_give(sl_comm *comm, sl_rows *rows);
 
+/* Such rows before they have memory, and the bytes that they need. Errors: SLEY_ERR_OVERFLOW. */
+sley_status sl_rows_shape(sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out, int64_t *bytes);
+
+/* What they take of memory; 0 where they have none. */
+int64_t sl_rows_bytes(sl_rows rows, sley_dtype dtype);
+
 /* A copy of host's bytes in the memory of the rank's device; host, from sl_alloc, is freed, also on an error.
  * Waits. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_dense_upload(sl_comm *comm, void *host, int64_t bytes, void **out);
@@ -67,5 +73,10 @@ sley_status sl_dense_drop(const sl_dense_work *work, const sl_mask *mask, sl_row
 
 /* out = in. */
 sley_status sl_dense_copy(const sl_dense_work *work, sl_rows in, sl_rows out);
+
+/* out = in, where these have dtypes of their own: of f32 and bf16 one each, rounded to nearest, ties to even.
+ */
+sley_status sl_dense_convert(const sl_dense_work *work, sl_rows in, sley_dtype from, sl_rows out,
+                             sley_dtype to);
 
 #endif

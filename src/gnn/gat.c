@@ -19,7 +19,8 @@
 #include "ops/row_pitch.h"
 
 enum { WEIGHT, SOURCE_VECTOR, TARGET_VECTOR, BIAS };
-enum { ROWS, RESULT, VECTORS, THROUGH_INPUT, GRADIENT_VECTORS, WIDER_WEIGHT };
+enum { ROWS, RESULT };
+enum { VECTORS, THROUGH_INPUT, GRADIENT_VECTORS, WIDER_WEIGHT };
 
 /* Of a head, of the parameters. */
 static int64_t width(const sl_layer *l) {
@@ -50,21 +51,20 @@ static sley_status declare(sl_layer *l, sl_parameters *p) {
 
 /* Zeros, of which some columns stay what they are. */
 static sley_status take_zeros(sl_layer *l, int slot, int64_t rows, int64_t cols) {
-  SL_TRY(sl_rows_take(l->work.comm, l->work.dtype, rows, cols, &l->rows[slot]));
-  return sl_dense_fill(&l->work, NULL, l->rows[slot]);
+  SL_TRY(sl_rows_take(l->work.comm, l->work.dtype, rows, cols, &l->matrix[slot]));
+  return sl_dense_fill(&l->work, NULL, l->matrix[slot]);
 }
 
 static sley_status take(sl_layer *l) {
-  SL_TRY(take_zeros(l, ROWS, l->local_rows, row_of(l)));
+  SL_TRY(sl_layer_keep_rows(l, ROWS, SL_KEPT_VALUES, row_of(l)));
+  SL_TRY(sl_layer_keep_rows(l, RESULT, SL_KEPT_VALUES, values_of(l)));
   SL_TRY(take_zeros(l, VECTORS, l->out, scores_of(l)));
   SL_TRY(take_zeros(l, THROUGH_INPUT, l->in, scores_of(l)));
   SL_TRY(take_zeros(l, GRADIENT_VECTORS, l->out, scores_of(l)));
-  SL_TRY(take_zeros(l, WIDER_WEIGHT, l->in, row_of(l)));
-  return sl_layer_take_rows(l, RESULT, l->out);
+  return take_zeros(l, WIDER_WEIGHT, l->in, row_of(l));
 }
 
 static sley_status open(sl_layer *l) {
-  sl_device *device = l->work.comm->device;
   sley_attention_options o = SLEY_ATTENTION_OPTIONS_INIT;
   o.heads = l->heads;
   o.width = values_of(l) / l->heads;
@@ -73,8 +73,8 @@ static sley_status open(sl_layer *l) {
   o.padded = true;
   SL_TRY(sl_agree(l->work.comm, take(l)));
   SL_TRY(sl_attention_create(l->graph, &o, &l->attention));
-  return sl_agree(l->work.comm,
-                  device->ops->alloc(device, l->attention->saved.bytes, "what attention saves", &l->saved));
+  sl_activations_add_bytes(l->activations, l->number, l->attention->saved.bytes, &l->saved);
+  return SLEY_OK;
 }
 
 static sl_rows columns(const sl_layer *l, sl_rows m, int64_t first, int64_t count) {
@@ -98,7 +98,7 @@ static sley_status place_vectors(const sl_layer *l) {
   for (int parameter = SOURCE_VECTOR; parameter <= TARGET_VECTOR; parameter++)
     for (int64_t h = 0; h < l->heads; h++)
       SL_TRY(sl_dense_copy(&l->work, vector_of(l, sl_layer_value(l, parameter), h),
-                           block_of(l, l->rows[VECTORS], parameter, h)));
+                           block_of(l, l->matrix[VECTORS], parameter, h)));
   return SLEY_OK;
 }
 
@@ -115,24 +115,25 @@ static sley_attention_operands operands_of(const sl_layer *l) {
   return o;
 }
 
+/* Columns [first, end) become 0: what is there may be no number, and is multiplied by 0. */
+static sley_status clear(const sl_layer *l, sl_rows m, int64_t first, int64_t end) {
+  return end > first ? sl_dense_fill(&l->work, NULL, columns(l, m, first, end - first)) : SLEY_OK;
+}
+
 static sley_status forward(sl_layer *l, const sl_pass *p) {
   const sl_rows t = columns(l, l->rows[ROWS], 0, l->out), z = l->rows[RESULT];
   const sl_product transform = {.a = p->x, .b = sl_layer_value(l, WEIGHT)},
-                   score = {.a = t, .b = l->rows[VECTORS]};
+                   score = {.a = t, .b = l->matrix[VECTORS]};
   const sley_attention_operands operands = operands_of(l);
   sl_queue *queue = l->work.comm->queue;
   SL_TRY(place_vectors(l));
   SL_TRY(sl_dense_multiply(&l->work, &transform, t));
+  SL_TRY(clear(l, l->rows[ROWS], l->out, values_of(l)));
   SL_TRY(sl_dense_multiply(&l->work, &score, columns(l, l->rows[ROWS], values_of(l), scores_of(l))));
   SL_TRY(sl_attention_forward(l->attention, &operands));
   SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, p->y.data, z.data,
                           z.rows * z.ld * (int64_t)sley_dtype_bytes(l->work.dtype)));
   return sl_dense_activate(&l->work, sl_layer_value(l, BIAS).data, p->act, p->slope, p->y);
-}
-
-/* Columns [first, end) become 0: what is there may be no number, and is multiplied by 0. */
-static sley_status clear(const sl_layer *l, sl_rows m, int64_t first, int64_t end) {
-  return end > first ? sl_dense_fill(&l->work, NULL, columns(l, m, first, end - first)) : SLEY_OK;
 }
 
 /* The gradients of the attention: all of `to`, in columns dT', dk and dq. */
@@ -153,12 +154,12 @@ static sley_status attention_back(const sl_layer *l, sl_rows dy, sl_rows to) {
 
 /* dW and the gradients of the vectors. */
 static sley_status parameters_back(const sl_layer *l, sl_rows x, sl_rows to) {
-  const sl_rows through = l->rows[THROUGH_INPUT], vectors = l->rows[GRADIENT_VECTORS],
+  const sl_rows through = l->matrix[THROUGH_INPUT], vectors = l->matrix[GRADIENT_VECTORS],
                 weight = sl_layer_value(l, WEIGHT), dw = sl_layer_grad(l, WEIGHT);
   const sl_product sums = {.a = x, .transpose_a = true, .b = columns(l, to, values_of(l), scores_of(l))},
                    of_vectors = {.a = weight, .transpose_a = true, .b = through},
                    of_weight = {.a = x, .transpose_a = true, .b = columns(l, to, 0, l->out)},
-                   more = {.a = through, .b = l->rows[VECTORS], .transpose_b = true, .beta = 1};
+                   more = {.a = through, .b = l->matrix[VECTORS], .transpose_b = true, .beta = 1};
   SL_TRY(sl_dense_multiply(&l->work, &sums, through));
   SL_TRY(sl_dense_multiply(&l->work, &of_vectors, vectors));
   for (int parameter = SOURCE_VECTOR; parameter <= TARGET_VECTOR; parameter++)
@@ -170,8 +171,8 @@ static sley_status parameters_back(const sl_layer *l, sl_rows x, sl_rows to) {
 }
 
 static sley_status input_back(const sl_layer *l, sl_rows to, sl_rows dx) {
-  const sl_rows wider = l->rows[WIDER_WEIGHT], weight = sl_layer_value(l, WEIGHT);
-  const sl_product of_vectors = {.a = weight, .b = l->rows[VECTORS]},
+  const sl_rows wider = l->matrix[WIDER_WEIGHT], weight = sl_layer_value(l, WEIGHT);
+  const sl_product of_vectors = {.a = weight, .b = l->matrix[VECTORS]},
                    back = {.a = to, .b = wider, .transpose_b = true};
   SL_TRY(sl_dense_copy(&l->work, weight, columns(l, wider, 0, l->out)));
   SL_TRY(sl_dense_multiply(&l->work, &of_vectors, columns(l, wider, values_of(l), scores_of(l))));

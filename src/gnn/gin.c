@@ -21,7 +21,7 @@ static sley_status declare(sl_layer *l, sl_parameters *p) {
 }
 
 static sley_status open(sl_layer *l) {
-  SL_TRY(sl_agree(l->work.comm, sl_layer_take_rows(l, HIDDEN, l->out)));
+  SL_TRY(sl_agree(l->work.comm, sl_layer_keep_rows(l, HIDDEN, SL_KEPT_VALUES, l->out)));
   return sl_layer_open_update(l);
 }
 

@@ -35,8 +35,8 @@ sl_rows sl_layer_grad(const sl_layer *layer, int slot) {
   return sl_parameter_grad(layer->parameters, layer->parameter[slot]);
 }
 
-sley_status sl_layer_take_rows(sl_layer *layer, int slot, int64_t cols) {
-  return sl_rows_take(layer->work.comm, layer->work.dtype, layer->local_rows, cols, &layer->rows[slot]);
+sley_status sl_layer_keep_rows(sl_layer *layer, int slot, sl_kept_kind kind, int64_t cols) {
+  return sl_activations_add(layer->activations, layer->number, kind, cols, &layer->rows[slot]);
 }
 
 /* ---- updates */
@@ -62,15 +62,10 @@ int64_t sl_layer_update_scratch(const sl_layer *layer) {
   return layer->number == 0 || fits(layer, width_back(layer)) ? 0 : width_back(layer);
 }
 
-static sley_status take_maximum(sl_layer *l) {
-  sl_device *device = l->work.comm->device;
-  return device->ops->alloc(device, l->local_rows * l->in * (int64_t)sizeof *l->arg, "arguments of maxima",
-                            (void **)&l->arg);
-}
-
 static sley_status open_maximum(sl_layer *l) {
   sley_aggregation_options o = SLEY_AGGREGATION_OPTIONS_INIT;
-  SL_TRY(sl_agree(l->work.comm, take_maximum(l)));
+  sl_activations_add_bytes(l->activations, l->number, l->local_rows * l->in * (int64_t)sizeof(int32_t),
+                           &l->arg);
   o.kind = SLEY_AGGREGATE_MAX;
   o.width = l->in;
   o.dtype = l->work.dtype;
@@ -87,12 +82,12 @@ int64_t sl_layer_product_width(const sl_layer *layer) {
 }
 
 sley_status sl_layer_open_update(sl_layer *layer) {
-  sl_dense_work *work = &layer->work;
   layer->update_first = updates_first(layer);
   sley_status status = SLEY_OK;
   if (keeps_sums(layer))
-    status = sl_rows_take(work->comm, work->dtype, layer->local_rows, layer->in, &layer->between);
-  SL_TRY(sl_agree(work->comm, status));
+    status = sl_activations_add(layer->activations, layer->number,
+                                layer->same_x ? SL_KEPT_ALWAYS : SL_KEPT_VALUES, layer->in, &layer->between);
+  SL_TRY(sl_agree(layer->work.comm, status));
   return layer->kind->sums ? sl_products_take(layer->products, sl_layer_product_width(layer), &layer->product)
                            : open_maximum(layer);
 }
@@ -170,14 +165,8 @@ sley_status sl_layer_update_back(sl_layer *layer, int weight, const sl_pass_back
 void sl_layer_close(sl_layer *layer) {
   if (!layer->graph && !layer->products)
     return;
-  sl_device *device = layer->work.comm->device;
   sl_attention_destroy(layer->attention);
   sl_aggregation_destroy(layer->aggregation);
-  if (layer->saved)
-    device->ops->free(device, layer->saved);
-  if (layer->arg)
-    device->ops->free(device, layer->arg);
-  sl_rows_give(layer->work.comm, &layer->between);
-  for (int slot = SL_LAYER_ROWS - 1; slot >= 0; slot--)
-    sl_rows_give(layer->work.comm, &layer->rows[slot]);
+  for (int slot = SL_LAYER_MATRICES - 1; slot >= 0; slot--)
+    sl_rows_give(layer->work.comm, &layer->matrix[slot]);
 }

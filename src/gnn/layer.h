@@ -4,6 +4,7 @@
 #ifndef SLEY_GNN_LAYER_H
 #define SLEY_GNN_LAYER_H
 
+#include "gnn/activations.h"
 #include "gnn/parameters.h"
 #include "gnn/products.h"
 #include "ops/aggregation.h"
@@ -46,14 +47,14 @@ typedef struct sl_layer_kind {
   int64_t (*scratch)(const sl_layer *layer);
   /* Adds the parameters. Errors: SLEY_ERR_UNSUPPORTED (too many). */
   sley_status (*declare)(sl_layer *layer, sl_parameters *parameters);
-  /* Operations on the graph and memory, which sl_layer_close frees. Collective, agreed. */
+  /* Operations on the graph, which sl_layer_close frees, and what the layer keeps. Collective, agreed. */
   sley_status (*open)(sl_layer *layer);
   sley_status (*forward)(sl_layer *layer, const sl_pass *pass);
   /* Writes the gradients of the layer's other parameters, of this rank's rows. Collective, as forward. */
   sley_status (*backward)(sl_layer *layer, const sl_pass_back *pass);
 } sl_layer_kind;
 
-enum { SL_LAYER_PARAMETERS = 6, SL_LAYER_ROWS = 8 };
+enum { SL_LAYER_PARAMETERS = 6, SL_LAYER_ROWS = 2, SL_LAYER_MATRICES = 4 };
 
 struct sl_layer {
   const sl_layer_kind *kind;
@@ -68,10 +69,13 @@ struct sl_layer {
   sl_rows scratch;       /* that all layers share, scratch(layer) columns of it */
   const sl_parameters *parameters;
   int parameter[SL_LAYER_PARAMETERS];
-  sl_rows rows[SL_LAYER_ROWS]; /* memory that the kind has taken */
+  bool same_x; /* what it makes of x is kept from one step to the next */
+  sl_activations *activations;
+  /* The kind's: kept rows, and matrices that sl_layer_close frees. */
+  sl_rows rows[SL_LAYER_ROWS], matrix[SL_LAYER_MATRICES];
   int product;
   sley_aggregation *aggregation;
-  int32_t *arg; /* of a maximum */
+  void *arg; /* of a maximum: its arguments, int32_t */
   sley_attention *attention;
   void *saved;
   sl_rows between; /* T of an update that keeps it */
@@ -96,8 +100,9 @@ double sl_layer_fan_in(int64_t rows);
 sl_rows sl_layer_value(const sl_layer *layer, int slot);
 sl_rows sl_layer_grad(const sl_layer *layer, int slot);
 
-/* Memory for the rank's rows of `cols` values, as rows[slot]; rows begin at multiples of 16 bytes. */
-sley_status sl_layer_take_rows(sl_layer *layer, int slot, int64_t cols);
+/* Adds the rank's rows of `cols` values, as rows[slot], to what the layer keeps: they have memory once all
+ * layers are open. Rows begin at multiples of 16 bytes. */
+sley_status sl_layer_keep_rows(sl_layer *layer, int slot, sl_kept_kind kind, int64_t cols);
 
 /* The update of most kinds: Y = act((Y +) N X W + b), N X being the sum, or the maximum, of values times the
  * rows of X that the entries of a row name. Sums of rows that W makes narrower are of X W, so that fewer
@@ -120,7 +125,7 @@ int64_t sl_layer_update_scratch(const sl_layer *layer);
 /* Columns of the products of an update, or 0. */
 int64_t sl_layer_product_width(const sl_layer *layer);
 
-/* Memory for T where it is kept, and the aggregation. Collective, agreed. */
+/* The aggregation, and T where it is kept. Collective, agreed. */
 sley_status sl_layer_open_update(sl_layer *layer);
 
 /* weight: the slot of W, in x out. add: Y is added to. bias: NULL, or a value for each column. Collective. */

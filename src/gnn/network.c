@@ -26,6 +26,8 @@ static void describe_layers(sley_gnn *gnn, const sl_layer_kind *kind) {
                                .out = out,
                                .heads = kind->heads && i < o->layers - 1 ? o->heads : 1,
                                .slope = o->slope,
+                               .same_x = i == 0 && o->same_x && o->dropout == 0,
+                               .activations = &gnn->activations,
                                .work = gnn->work,
                                .parameters = &gnn->parameters};
     in = out;
@@ -78,22 +80,53 @@ static bool drops_apart(const sley_gnn *gnn, int i) {
   return gnn->options.dropout > 0 && (i == 0 || gnn->layer[i].kind->act != SLEY_RELU);
 }
 
-static sley_status take_all_rows(sley_gnn *gnn) {
-  int64_t widest = 0, scratch = 0;
+static sley_status take_shared_rows(sley_gnn *gnn) {
+  sl_device *device = gnn->comm->device;
+  int64_t scratch = 0;
   for (int i = 0; i < gnn->options.layers; i++) {
     const sl_layer *l = &gnn->layer[i];
-    widest = l->out > widest ? l->out : widest;
     scratch = l->kind->scratch(l) > scratch ? l->kind->scratch(l) : scratch;
-    if (drops_apart(gnn, i))
-      SL_TRY(take_rows(gnn, l->in, &gnn->given[i]));
-    SL_TRY(take_rows(gnn, l->out, &gnn->gave[i]));
   }
-  for (int i = 0; i < (gnn->layer[0].kind->dx_apart ? 2 : 1); i++)
-    SL_TRY(take_rows(gnn, widest, &gnn->gradient[i]));
   if (scratch > 0)
     SL_TRY(take_rows(gnn, scratch, &gnn->scratch));
-  return gnn->comm->device->ops->alloc(gnn->comm->device, 2 * (int64_t)sizeof *gnn->sums, "a loss",
-                                       (void **)&gnn->sums);
+  return device->ops->alloc(device, 2 * (int64_t)sizeof *gnn->sums, "a loss", (void **)&gnn->sums);
+}
+
+static sley_status open_activations(sley_gnn *gnn) {
+  SL_TRY(sl_activations_open(&gnn->work, gnn->rows, gnn->options.layers, gnn->options.memory,
+                             &gnn->activations));
+  for (int i = 0; i < gnn->options.layers; i++) {
+    const sl_layer *l = &gnn->layer[i];
+    if (drops_apart(gnn, i))
+      SL_TRY(sl_activations_add(&gnn->activations, i, SL_KEPT_GIVEN, l->in, &gnn->given[i]));
+    SL_TRY(sl_activations_add(&gnn->activations, i, SL_KEPT_GAVE, l->out, &gnn->gave[i]));
+  }
+  return SLEY_OK;
+}
+
+static sley_status open_layer(sley_gnn *gnn, sl_layer *l) {
+  l->local_rows = gnn->rows;
+  l->graph = gnn->graph;
+  l->products = l->kind->sums ? &gnn->products : NULL;
+  l->scratch = sl_rows_columns(gnn->scratch, 0, l->kind->scratch(l), gnn->work.dtype);
+  return l->kind->open(l);
+}
+
+/* What layers give and keep, and the gradients: of two layers, or to make something again beside one. */
+static sley_status take_activations(sley_gnn *gnn) {
+  const sl_layer_kind *kind = gnn->layer[0].kind;
+  const bool recomputes = gnn->options.memory == SLEY_GNN_RECOMPUTE;
+  int64_t widest = 0, bytes;
+  sl_rows shape;
+  for (int i = 0; i < gnn->options.layers; i++)
+    widest = gnn->layer[i].out > widest ? gnn->layer[i].out : widest;
+  SL_TRY(sl_rows_shape(gnn->work.dtype, gnn->rows, widest, &shape, &bytes));
+  SL_TRY(sl_activations_take(&gnn->activations, kind->sums && !kind->dx_apart ? bytes : 0));
+  const bool two = kind->dx_apart || (recomputes && kind->sums && sl_activations_any_lost(&gnn->activations));
+  sley_status status = take_rows(gnn, widest, &gnn->gradient[0]);
+  if (status == SLEY_OK && two)
+    status = take_rows(gnn, widest, &gnn->gradient[1]);
+  return sl_agree(gnn->comm, status);
 }
 
 /* The widest products are planned before all others, and before the rows, for planning takes memory too. */
@@ -107,17 +140,15 @@ static sley_status plan_widest(sley_gnn *gnn) {
 }
 
 static sley_status open(sley_gnn *gnn) {
-  const sl_layer_kind *kind = gnn->layer[0].kind;
   SL_TRY(plan_widest(gnn));
-  SL_TRY(sl_agree(gnn->comm, take_all_rows(gnn)));
+  sley_status status = take_shared_rows(gnn);
+  if (status == SLEY_OK)
+    status = open_activations(gnn);
+  SL_TRY(sl_agree(gnn->comm, status));
   SL_TRY(sl_parameters_open(&gnn->parameters, gnn->options.seed));
-  for (int i = 0; i < gnn->options.layers; i++) {
-    gnn->layer[i].local_rows = gnn->rows;
-    gnn->layer[i].graph = gnn->graph;
-    gnn->layer[i].products = kind->sums ? &gnn->products : NULL;
-    gnn->layer[i].scratch = sl_rows_columns(gnn->scratch, 0, kind->scratch(&gnn->layer[i]), gnn->work.dtype);
-    SL_TRY(gnn->layer[i].kind->open(&gnn->layer[i]));
-  }
+  for (int i = 0; i < gnn->options.layers; i++)
+    SL_TRY(open_layer(gnn, &gnn->layer[i]));
+  SL_TRY(take_activations(gnn));
   return sl_dense_create(
       gnn->comm, &(sl_dense_spec){.kind = SLEY_ALLREDUCE, .op = SLEY_SUM, .type = SLEY_TYPE_F64, .count = 2},
       &gnn->add_sums);
@@ -162,25 +193,35 @@ static sley_activation activation_after(const sley_gnn *gnn, int i) {
 /* Of ELU. */
 static const double ALPHA = 1;
 
+/* What layer i is given becomes what is left after dropout. */
+static sley_status drop(const sley_gnn *gnn, sl_rows x, int i, int64_t step) {
+  const sl_mask mask = mask_of(gnn, i, step);
+  return sl_dense_drop(&gnn->work, &mask, input_of(gnn, x, i, false), input_of(gnn, x, i, true));
+}
+
+static sley_status run_layer(sley_gnn *gnn, sl_rows x, int i, bool drops, bool same_x, sl_rows spare) {
+  const sl_pass pass = {.x = input_of(gnn, x, i, drops),
+                        .y = gnn->gave[i],
+                        .spare = spare,
+                        .act = activation_after(gnn, i),
+                        .slope = ALPHA,
+                        .same_x = same_x};
+  return gnn->layer[i].kind->forward(&gnn->layer[i], &pass);
+}
+
 sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t step) {
   const bool drops = training && gnn->options.dropout > 0,
              kept = gnn->kept_input && gnn->options.same_x && !drops;
   SL_TRY(sl_interrupted());
   gnn->kept_input = false;
   for (int i = 0; i < gnn->options.layers; i++) {
-    if (drops) {
-      const sl_mask mask = mask_of(gnn, i, step);
-      SL_TRY(sl_dense_drop(&gnn->work, &mask, input_of(gnn, x, i, false), input_of(gnn, x, i, true)));
-    }
-    const sl_pass pass = {.x = input_of(gnn, x, i, drops),
-                          .y = gnn->gave[i],
-                          .spare = gnn->gradient[0],
-                          .act = activation_after(gnn, i),
-                          .slope = ALPHA,
-                          .same_x = i == 0 && kept};
-    SL_TRY(gnn->layer[i].kind->forward(&gnn->layer[i], &pass));
+    if (drops)
+      SL_TRY(drop(gnn, x, i, step));
+    SL_TRY(run_layer(gnn, x, i, drops, i == 0 && kept, gnn->gradient[0]));
+    if (training)
+      SL_TRY(sl_activations_narrow(&gnn->activations, i));
   }
-  gnn->kept_input = !drops;
+  gnn->kept_input = !drops && (gnn->options.memory == SLEY_GNN_KEEP || gnn->layer[0].same_x);
   return SLEY_OK;
 }
 
@@ -188,13 +229,18 @@ sl_rows sl_network_logits(const sley_gnn *gnn) {
   return gnn->gave[gnn->options.layers - 1];
 }
 
-/* Of what layer i gave. */
-static sl_rows gradient_of(const sley_gnn *gnn, int i) {
-  return sl_rows_columns(gnn->gradient[gnn->layer[i].kind->dx_apart ? i % 2 : 0], 0, gnn->layer[i].out,
-                         gnn->work.dtype);
+/* Of what layer i gave; and the other one. */
+static sl_rows *gradient_at(sley_gnn *gnn, int i) {
+  return &gnn->gradient[gnn->layer[i].kind->dx_apart ? i % 2 : 0];
+}
+static sl_rows *beside_gradient(sley_gnn *gnn, int i) {
+  return &gnn->gradient[gradient_at(gnn, i) == gnn->gradient];
+}
+static sl_rows gradient_of(sley_gnn *gnn, int i) {
+  return sl_rows_columns(*gradient_at(gnn, i), 0, gnn->layer[i].out, gnn->work.dtype);
 }
 
-static sley_status run_loss(const sley_gnn *gnn, const int32_t *label, double scale, bool gradient) {
+static sley_status run_loss(sley_gnn *gnn, const int32_t *label, double scale, bool gradient) {
   const sl_rows logits = sl_network_logits(gnn), to = gradient_of(gnn, gnn->options.layers - 1);
   return sl_kernel_run(gnn->comm->queue, &(sl_kernel_args){.op = SL_OP_NLL,
                                                            .nll = {.dtype = gnn->work.dtype,
@@ -223,10 +269,39 @@ sley_status sl_network_loss(sley_gnn *gnn, const int32_t *label, bool gradient, 
   return gradient ? run_loss(gnn, label, sums[1] > 0 ? 1 / sums[1] : 0, true) : SLEY_OK;
 }
 
+/* With recompute, where layer `end` is the last of a segment: what its layers have lost, from what the
+ * segment was given. Dropout of that is there already where it is in place. */
+static sley_status make_again(sley_gnn *gnn, sl_rows x, int end, int64_t step) {
+  const int segment = gnn->activations.segment, begin = end + 1 - segment;
+  const bool drops = gnn->options.dropout > 0;
+  int last = end;
+  if (gnn->options.memory != SLEY_GNN_RECOMPUTE || begin % segment != 0)
+    return SLEY_OK;
+  while (last >= begin && !sl_activations_lost(&gnn->activations, last))
+    last--;
+  if (begin <= last && gnn->given[begin].data)
+    SL_TRY(drop(gnn, x, begin, step));
+  for (int i = begin; i <= last; i++) {
+    SL_TRY(run_layer(gnn, x, i, drops, gnn->layer[i].same_x, *beside_gradient(gnn, end)));
+    if (drops && i < end)
+      SL_TRY(drop(gnn, x, i + 1, step));
+  }
+  return SLEY_OK;
+}
+
+/* What the backward call of layer i needs. */
+static sley_status bring(sley_gnn *gnn, sl_rows x, int i, int64_t step) {
+  const bool again = gnn->options.memory != SLEY_GNN_KEEP && gnn->given[i].data;
+  SL_TRY(make_again(gnn, x, i, step));
+  SL_TRY(sl_activations_widen(&gnn->activations, i));
+  return again ? drop(gnn, x, i, step) : SLEY_OK; /* what other layers were given is there */
+}
+
 sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step) {
   const bool drops = gnn->options.dropout > 0;
   for (int i = gnn->options.layers - 1; i >= 0; i--) {
     sl_layer *layer = &gnn->layer[i];
+    SL_TRY(bring(gnn, x, i, step));
     sl_pass_back pass = {.x = input_of(gnn, x, i, drops), .y = gnn->gave[i], .dy = gradient_of(gnn, i)};
     if (i > 0)
       pass.dx = gradient_of(gnn, i - 1);
@@ -258,13 +333,22 @@ sley_status sl_network_step(sley_gnn *gnn, sley_gnn_optimizer optimizer, double 
   return sl_adam(gnn->comm, &adam);
 }
 
+sley_gnn_bytes sl_network_bytes(const sley_gnn *gnn) {
+  const sley_dtype dtype = gnn->work.dtype;
+  sley_gnn_bytes bytes = {.rows = gnn->activations.bytes + sl_rows_bytes(gnn->gradient[0], dtype) +
+                                  sl_rows_bytes(gnn->gradient[1], dtype) + sl_rows_bytes(gnn->scratch, dtype),
+                          .parameters = sl_parameters_bytes(&gnn->parameters),
+                          .plans = sl_products_bytes(&gnn->products)};
+  for (int i = 0; i < gnn->options.layers; i++)
+    for (int slot = 0; slot < SL_LAYER_MATRICES; slot++)
+      bytes.rows += sl_rows_bytes(gnn->layer[i].matrix[slot], dtype);
+  return bytes;
+}
+
 static void close_layers(sley_gnn *gnn) {
   for (int i = gnn->options.layers - 1; i >= 0 && gnn->layer; i--)
     sl_layer_close(&gnn->layer[i]);
-  for (int i = 0; i < gnn->options.layers && gnn->given; i++)
-    sl_rows_give(gnn->comm, &gnn->given[i]);
-  for (int i = 0; i < gnn->options.layers && gnn->gave; i++)
-    sl_rows_give(gnn->comm, &gnn->gave[i]);
+  sl_activations_close(&gnn->activations);
 }
 
 void sl_network_destroy(sley_gnn *gnn) {

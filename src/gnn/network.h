@@ -19,10 +19,11 @@ struct sley_gnn {
   int64_t rows;         /* this rank's */
   int64_t first_row;    /* of all ranks' rows, this rank's first */
   sl_layer *layer;      /* options.layers of them */
-  /* Of each layer: what it was given after dropout, where that is not made in place; and what it gave. The
-   * gradient of what layers give, or of two layers in turn where a kind wants them apart; forward calls take
-   * that memory for what they need meanwhile. */
-  sl_rows *given, *gave, gradient[2];
+  sl_activations activations;
+  sl_rows *given, *gave; /* of each layer, in the activations' memory; see there */
+  /* The gradient of what layers give, or of two layers in turn where a kind wants them apart; forward calls
+   * take the memory that has none for what they need meanwhile. */
+  sl_rows gradient[2];
   sl_rows scratch; /* of all layers */
   bool kept_input; /* layer 0 has what it makes of x without dropout */
   double *sums;    /* 2 values in the device's memory: of the loss, see sl_network_loss */
@@ -58,6 +59,9 @@ sley_status sl_network_step(sley_gnn *gnn, sley_gnn_optimizer optimizer, double 
  * Collective; waits for the loss, and where it is timed for all that it enqueues. */
 sley_status sl_network_train(sley_gnn *gnn, const sley_gnn_batch *batch, sl_rows x, double *loss,
                              int64_t *counted);
+
+/* What this rank's part takes of memory. */
+sley_gnn_bytes sl_network_bytes(const sley_gnn *gnn);
 
 /* What the last step's time went to. Errors: SLEY_ERR_ARG (no step was timed). */
 sley_status sl_network_times(const sley_gnn *gnn, sley_gnn_times *out);

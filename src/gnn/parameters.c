@@ -97,6 +97,12 @@ sl_rows sl_parameter_grad(const sl_parameters *p, int number) {
   return rows_of(p, p->grad, number);
 }
 
+int64_t sl_parameters_bytes(const sl_parameters *p) {
+  const int64_t value = (int64_t)sley_dtype_bytes(p->dtype),
+                sum = (int64_t)sley_dtype_bytes(sl_sum_dtype(p->dtype));
+  return p->of ? 0 : p->values * 2 * (value + sum) + value;
+}
+
 sley_status sl_parameters_sum(sl_parameters *p) {
   if (p->comm->size == 1)
     return SLEY_OK;

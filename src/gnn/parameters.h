@@ -41,6 +41,9 @@ sley_status sl_parameters_open(sl_parameters *p, uint64_t seed);
 sl_rows sl_parameter_value(const sl_parameters *p, int number);
 sl_rows sl_parameter_grad(const sl_parameters *p, int number);
 
+/* What they take of the device's memory; 0 of those that are another network's. */
+int64_t sl_parameters_bytes(const sl_parameters *p);
+
 /* Gradients become the sums of all ranks' gradients, in the order of ranks. Collective. */
 sley_status sl_parameters_sum(sl_parameters *p);
 

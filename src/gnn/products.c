@@ -22,11 +22,17 @@ sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *
   return SLEY_OK;
 }
 
-/* The plans of out->width columns. The widest ones, where memory is so short that they run in blocks of
- * columns, lend none. */
+/* Whether plans of `width` columns are in the memory of the widest. These lend none where memory is so short
+ * that they run in blocks of columns. */
+static bool borrows(const sl_products *p, int64_t width) {
+  const sl_product_pair *widest = &p->of[0];
+  return p->count > 0 && width < widest->width && widest->forward->blocks <= 1 && widest->back->blocks <= 1;
+}
+
+/* The plans of out->width columns. */
 static sley_status plan(const sl_products *p, sl_product_pair *out) {
-  const sl_product_pair *widest = p->count > 0 ? &p->of[0] : NULL;
-  if (!widest || widest->width < out->width || widest->forward->blocks > 1 || widest->back->blocks > 1)
+  const sl_product_pair *widest = &p->of[0];
+  if (!borrows(p, out->width))
     return sl_spmm_plan_pair(p->comm, p->matrix, p->row_begin, p->row_begin, out->width, &p->options, true,
                              &out->forward, &out->back);
   SL_TRY(sl_spmm_narrow(widest->forward, out->width, &out->forward));
@@ -65,6 +71,20 @@ sley_status sl_products_run(const sl_products *p, int number, bool back, sl_rows
   sley_plan *plan = back ? p->of[number].back : p->of[number].forward;
   const sl_work before = sl_work_begin(p->comm, SL_WORK_SPMM);
   return sl_work_end(p->comm, before, sl_spmm_execute(plan, 1, x.data, x.ld, beta, y.data, y.ld));
+}
+
+static int64_t bytes_of(const sley_plan *plan) {
+  return plan->blocks > 1 ? plan->full_block.memory_bytes : plan->plan.memory_bytes;
+}
+
+int64_t sl_products_bytes(const sl_products *p) {
+  int64_t bytes = 0;
+  for (int i = 0; i < p->count; i++) {
+    const sl_product_pair *pair = &p->of[i];
+    if (!borrows(p, pair->width))
+      bytes += bytes_of(pair->forward) + (pair->back != pair->forward ? bytes_of(pair->back) : 0);
+  }
+  return bytes;
 }
 
 void sl_products_close(sl_products *p) {

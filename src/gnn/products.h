@@ -41,6 +41,9 @@ sley_status sl_products_take(sl_products *products, int64_t width, int *number);
 sley_status sl_products_run(const sl_products *products, int number, bool back, sl_rows x, double beta,
                             sl_rows y);
 
+/* What the plans and their buffers take on this rank, as sley_plan_info counts it. */
+int64_t sl_products_bytes(const sl_products *products);
+
 /* Accepts one that is zeroed. Collective. */
 void sl_products_close(sl_products *products);
 

@@ -74,6 +74,23 @@ for kernel in auto f32-portable; do
   field "$json" kernel $kernel
   near "$loss" "$("$json_field" "$json" epochs.39.loss)" "losses with the kernel $kernel"
 done
+echo "what becomes of rows between the halves of a step, and what they take of memory"
+for model in gcn gat; do
+  deep="$planted --model $model --layers 6 --epochs 5 --device cpu --ranks 2"
+  run 0 gnn train "$graph" $deep --json "$json"
+  field "$json" memory keep
+  field "$json" memory_bytes 2 # ranks
+  grep -q '^memory  *keep: [0-9.]* MiB of rows, .* on rank [01], which takes most' "$work/out" || fail "$model: no memory is told"
+  kept=$("$json_field" "$json" memory_bytes.1.rows)
+  first=$("$json_field" "$json" epochs.0.loss) last=$("$json_field" "$json" epochs.4.loss)
+  for memory in recompute bf16; do
+    run 0 gnn train "$graph" $deep --memory $memory --json "$json"
+    field "$json" memory $memory
+    field "$json" epochs.0.loss "$first"
+    [ $memory = bf16 ] || field "$json" epochs.4.loss "$last"
+    [ "$("$json_field" "$json" memory_bytes.1.rows)" -lt "$kept" ] || fail "$model: $memory takes no less than $kept bytes"
+  done
+done
 npz=${SLEY_DATA:-$root/../shared/data}/npz/cora.npz
 if [ -f "$npz" ]; then
   run 0 gnn train "$npz" --features "$npz" --labels "$npz" --undirected --normalize --hidden 16 --epochs 30 --device cpu --json "$json"
@@ -120,6 +137,8 @@ run 2 gnn train "er:rows=4,cols=5,nnz=6" --features random:4 --labels planted:2
 one_line "not square" "a square matrix"
 run 2 gnn train "$graph" --features "er:n=20,nnz=30" --labels planted:2
 one_line "features of another graph" "another number of rows"
+run 2 gnn train "$graph" --features random:4 --labels planted:2 --memory half
+one_line "no such way" "--memory"
 run 2 gnn train "$graph" --features random:4 --labels planted:2 --dropout 1
 one_line "dropout 1" "less than 1"
 

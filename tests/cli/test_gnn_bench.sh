@@ -83,6 +83,19 @@ field "$json" wire bf16
 holds "$(number models.0.step_p10_ms)" "<=" "$(number models.0.step_p90_ms)" "percentiles of the step"
 grep -q '^optimizer ' "$work/err" || fail "with --json - the table is not on stderr"
 
+echo "what becomes of rows, and what networks take of memory"
+for memory in keep recompute bf16; do
+  # shellcheck disable=SC2086
+  run 0 gnn bench "$graph" $small --device cpu --model gin,gat --layers 7 --ranks 2 --repeat 1 --memory $memory --json "$json"
+  field "$json" memory $memory
+  [ "$(grep -c "^memory  *$memory: .* MiB of rows" "$work/out")" -eq 2 ] || fail "$memory: memory is not told of each model"
+  for model in 0 1; do
+    field "$json" "models.$model.memory_bytes" 2
+    [ $memory = keep ] || holds "$(number "models.$model.memory_bytes.1.rows")" "<" "$(cat "$work/kept.$model")" "$memory"
+    [ $memory != keep ] || number "models.$model.memory_bytes.1.rows" >"$work/kept.$model"
+  done
+done
+
 echo "a graph alone is enough"
 run 0 gnn bench "$root/data/karate.mtx" --device cpu --threads 1 --repeat 1 --warmup 0 --model gcn
 grep -q '64 features, 8 classes' "$work/out" || fail "features and labels are not drawn"
@@ -102,6 +115,8 @@ run 2 gnn bench "$graph" --epochs 3
 one_line "epochs" "unknown option --epochs"
 run 2 gnn bench "$graph" --dropout 1
 one_line "dropout 1" "gnn bench: --dropout is 1"
+run 2 gnn bench "$graph" --memory half
+one_line "no such way" "--memory"
 run 2 gnn bench "$graph" --aggregate none --ranks 2
 one_line "no such algorithm" "there is no algorithm 'none'"
 run 2 gnn bench "er:rows=4,cols=5,nnz=6"
