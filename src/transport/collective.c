@@ -49,9 +49,12 @@ sley_status sl_agree_alike(sl_comm *comm, sley_status mine) {
   return sl_error_restore(&theirs);
 }
 
-sley_status sl_agree_same(sl_comm *comm, const char *call, const char *const *names, const int64_t *numbers,
-                          int count) {
-  int64_t least[2 * SL_AGREE_MOST];
+enum { AT_ONCE = 16 };
+
+/* At most AT_ONCE numbers. */
+static sley_status agree_some(sl_comm *comm, const char *call, const char *const *names,
+                              const int64_t *numbers, int count) {
+  int64_t least[2 * AT_ONCE];
   for (int i = 0; i < count; i++) {
     least[i] = numbers[i];
     least[count + i] = ~numbers[i]; /* so that the least is the greatest number's */
@@ -61,6 +64,13 @@ sley_status sl_agree_same(sl_comm *comm, const char *call, const char *const *na
     if (least[i] != ~least[count + i])
       return sl_agree(comm, sl_fail(SLEY_ERR_ARG, "%s%sthe ranks were given different values of: %s",
                                     call ? call : "", call ? ": " : "", names[i]));
+  return SLEY_OK;
+}
+
+sley_status sl_agree_same(sl_comm *comm, const char *call, const char *const *names, const int64_t *numbers,
+                          int count) {
+  for (int i = 0; i < count; i += AT_ONCE)
+    SL_TRY(agree_some(comm, call, names + i, numbers + i, count - i < AT_ONCE ? count - i : AT_ONCE));
   return SLEY_OK;
 }
 

@@ -266,9 +266,8 @@ sley_status sl_agree(sl_comm *comm, sley_status mine);
  * first rank that has an error. Collective. */
 sley_status sl_agree_alike(sl_comm *comm, sley_status mine);
 
-/* All ranks must have been given the same numbers, at most SL_AGREE_MOST: else all get SLEY_ERR_ARG with the
- * name of the first that differs, after call, the public function's name, or NULL. Collective, agreed. */
-enum { SL_AGREE_MOST = 16 };
+/* All ranks must have been given the same numbers: else all get SLEY_ERR_ARG with the name of the first that
+ * differs, after call, the public function's name, or NULL. Collective, agreed. */
 sley_status sl_agree_same(sl_comm *comm, const char *call, const char *const *names, const int64_t *numbers,
                           int count);
 

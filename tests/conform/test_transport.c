@@ -179,6 +179,39 @@ static void test_agree(void **state) {
   each_case(agree_body);
 }
 
+/* Any count of numbers, of which one differs on the last rank. */
+static sley_status same_main(sl_comm *comm, void *arg) {
+  enum { COUNT = 40 };
+  static const int counts[] = {0, 1, 15, 16, 17, 32, 33, COUNT};
+  const char *names[COUNT];
+  char text[COUNT][8], expected[96];
+  int64_t numbers[COUNT];
+  (void)arg;
+  for (int i = 0; i < COUNT; i++) {
+    snprintf(text[i], sizeof text[i], "n%d", i);
+    names[i] = text[i];
+  }
+  for (size_t n = 0; n < sizeof counts / sizeof *counts; n++)
+    for (int odd = -1; odd < counts[n]; odd++) {
+      for (int i = 0; i < counts[n]; i++)
+        numbers[i] = INT64_MIN + i + (i == odd && comm->rank == comm->size - 1);
+      const sley_status status = sl_agree_same(comm, "call", names, numbers, counts[n]);
+      snprintf(expected, sizeof expected, "call: the ranks were given different values of: n%d", odd);
+      EXPECT(status == (odd < 0 || comm->size == 1 ? SLEY_OK : SLEY_ERR_ARG));
+      EXPECT(status == SLEY_OK || strcmp(sley_last_error(), expected) == 0);
+    }
+  return SLEY_OK;
+}
+
+static void same_body(const rank_case *c) {
+  assert_case_ok(c, run_case(c, same_main, NULL));
+}
+
+static void test_same(void **state) {
+  (void)state;
+  each_case(same_body);
+}
+
 static sley_status items_main(sl_comm *comm, void *arg) {
   const rank_case *c = arg;
   enum { ITEM = 12 };
@@ -465,10 +498,15 @@ static void test_barrier(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_allgather), cmocka_unit_test(test_alltoallv),
-      cmocka_unit_test(test_allreduce), cmocka_unit_test(test_disagreement),
-      cmocka_unit_test(test_agree),     cmocka_unit_test(test_exchange_items),
-      cmocka_unit_test(test_barrier),   cmocka_unit_test(test_symmetric_memory),
+      cmocka_unit_test(test_allgather),
+      cmocka_unit_test(test_alltoallv),
+      cmocka_unit_test(test_allreduce),
+      cmocka_unit_test(test_disagreement),
+      cmocka_unit_test(test_agree),
+      cmocka_unit_test(test_same),
+      cmocka_unit_test(test_exchange_items),
+      cmocka_unit_test(test_barrier),
+      cmocka_unit_test(test_symmetric_memory),
       cmocka_unit_test(test_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
