@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes python/sley/_c.py, the ctypes table of include/sley.h and include/sley_gnn.h.
 
-The C preprocessor expands the headers, with stand-ins for the four standard headers that they include, and
-pycparser parses the result. Enums become IntEnums, structs ctypes.Structures, INIT macros dicts of the fields that are not 0, and
-functions rows of a table of result and argument types. Handles, and pointers to values, are c_void_p, so that
-addresses of arrays can be passed; pointers to structs and to handles have their types.
+The C preprocessor expands the headers, with stand-ins for the three standard headers that they include, and
+pycparser parses the result. Enums become IntEnums, structs ctypes.Structures, INIT macros dicts of the fields that
+are not 0, and functions rows of a table of result and argument types. Handles, and pointers to values, are c_void_p,
+so that addresses of arrays can be passed; pointers to structs and to handles have their types.
 
 Usage: generate_c.py [--check]: writes the file, or says whether it is up to date. Needs pycparser and a C compiler.
 """

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from sley import _c
 from sley._calls import call, create
-from sley._library import initial, lib
+from sley._library import lib
 from sley.errors import SleyError, SleyPeerError, last_error
 
 Job = Callable[[int, ctypes.c_void_p], int]
@@ -30,7 +30,7 @@ class Runner(Protocol):
         """Runs a job on every rank and waits; raises the error of the rank that failed first, by cause."""
 
     def leave(self, job: Job) -> None:
-        """Runs a last job and ends the comm; from a finalizer, so that it waits for no other rank and raises nothing."""
+        """Runs a last job and ends the comm, from a finalizer: it waits for no other rank and raises nothing."""
 
     def end(self) -> None:
         """Ends the comm, after the last job, and waits for that."""
@@ -121,7 +121,10 @@ class RankThreads:
             pass
 
     def _lead_one(self, comm: ctypes.c_void_p) -> bool:
-        """One job on rank 0, if there is another. A task may hold what its caller forgets: none is kept while waiting."""
+        """One job on rank 0, if there is another.
+
+        A task holds what its caller may forget, so that none is kept in a variable while the rank waits.
+        """
         task = self._jobs.get()
         for other in self._others:
             other.put(task)

@@ -16,7 +16,10 @@ from sley._html import html_table
 from sley._library import encoded, initial, lib
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
-_INDEX_DTYPES = {_c.sley_index.SLEY_I32: np.dtype(np.int32), _c.sley_index.SLEY_I64: np.dtype(np.int64)}
+_INDEX_DTYPES: dict[_c.sley_index, np.dtype[Any]] = {
+    _c.sley_index.SLEY_I32: np.dtype(np.int32),
+    _c.sley_index.SLEY_I64: np.dtype(np.int64),
+}
 
 
 class Matrix:
@@ -41,8 +44,8 @@ class Matrix:
 
     Examples
     --------
-    >>> import scipy.sparse, sley
-    >>> sley.Matrix(scipy.sparse.eye_array(3, format="csr"))
+    >>> import numpy as np, scipy.sparse, sley
+    >>> sley.Matrix(scipy.sparse.csr_array(np.eye(3)))
     <sley.Matrix 3 x 3, 3 nonzeros, float64>
     """
 

@@ -39,7 +39,7 @@ class Traffic:
 
     @classmethod
     def _of(cls, made: _c.sley_traffic) -> Self:
-        return cls(**{name: getattr(made, name) for name, _ in _c.sley_traffic._fields_})
+        return cls(**{name: getattr(made, name) for name in cls.__dataclass_fields__})
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class PlanTable(Sequence[PlanInfo]):
 
 def algorithms() -> dict[str, str]:
     """The names of the algorithms, and a line about each; "auto" is not among them."""
-    names = []
+    names: list[bytes] = []
     table = lib.sley_algorithms()
     while table[len(names)] is not None:
         names.append(table[len(names)])

@@ -99,7 +99,8 @@ def test_the_program_ends() -> None:
 
 def test_a_program_may_end_without_closing() -> None:
     program = ("import numpy as np, sley; a = sley.generate('er:n=100,nnz=500')\n"
-               "plans = [sley.Plan(a, 4, ranks=r) for r in (1, 3)]; comm = sley.Comm(2)\nprint(plans[1](np.ones((100, 4))).shape)\n")
-    made = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-                          capture_output=True, text=True, timeout=60)
+               "plans = [sley.Plan(a, 4, ranks=r) for r in (1, 3)]; comm = sley.Comm(2)\n"
+               "print(plans[1](np.ones((100, 4))).shape)\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    made = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
     assert (made.returncode, made.stdout, made.stderr) == (0, "(100, 4)\n", "")

@@ -31,7 +31,8 @@ def test_the_table() -> None:
     with sley.Plan(A, 6, ranks=4) as plan:
         table = plan.table()
         assert [each.algo for each in table] == list(sley.algorithms())
-        assert {each.algo: each.predicted for each in table}["halo"] == sley.Plan(A, 6, ranks=4, algo="halo").info.predicted
+        halo = sley.Plan(A, 6, ranks=4, algo="halo").info.predicted
+        assert {each.algo: each.predicted for each in table}["halo"] == halo
         assert plan.info.algo == min(table, key=lambda each: each.predicted_ms).algo
         assert repr(table).splitlines()[0].startswith("algo ") and len(repr(table).splitlines()) == len(table) + 1
         assert table._repr_html_().count("<tr>") == len(table) + 1
@@ -181,6 +182,8 @@ def resident_bytes() -> int:
 def test_no_leak_over_10000_plans(ranks: int, closes: bool) -> None:
     a, x = sley.Matrix(drawn(30, 30, 90, 1)), np.ones((30, 4))
 
+    plans = 10000 if ranks == 1 else 2000  # ranks that wait for each other take longer
+
     def make(count: int) -> None:
         for _ in range(count):
             plan = sley.Plan(a, 4, comm=comm)
@@ -192,9 +195,9 @@ def test_no_leak_over_10000_plans(ranks: int, closes: bool) -> None:
         make(500)
         gc.collect()
         before = resident_bytes()
-        make(10000)
+        make(plans)
         gc.collect()
-        assert resident_bytes() - before < 4 << 20  # less than half a KiB for each
+        assert resident_bytes() - before < 300 * plans  # bytes for each
 
 
 def test_no_leak_of_comms() -> None:
@@ -232,5 +235,6 @@ def test_order_and_partition() -> None:
 def test_info() -> None:
     made = sley.info()
     assert made.version == sley.__version__
-    assert {("device", "cpu"), ("transport", "threads")} <= {(each.kind, each.name) for each in made.backends if each.available}
+    found = {(each.kind, each.name) for each in made.backends if each.available}
+    assert {("device", "cpu"), ("transport", "threads")} <= found
     assert "halo" in made.algorithms and "halo" in str(made) and "transport threads" in made._repr_html_()

@@ -42,7 +42,8 @@ def test_structs_are_those_of_a_c_compiler(tmp_path: Path) -> None:
         lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
         expected.append(f"{name} {ctypes.sizeof(struct)}")
         for field, _ in struct._fields_:
-            lines.append(f'printf("{name}.{field} %zu %zu\\n", offsetof({name}, {field}), sizeof((({name} *)0)->{field}));')
+            where = f"offsetof({name}, {field}), sizeof((({name} *)0)->{field})"
+            lines.append(f'printf("{name}.{field} %zu %zu\\n", {where});')
             place = getattr(struct, field)
             expected.append(f"{name}.{field} {place.offset} {place.size}")
     source, program = tmp_path / "sizes.c", tmp_path / "sizes"
