@@ -8,6 +8,7 @@ handler, which raises KeyboardInterrupt or does what the program wants.
 import ctypes
 import signal
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -76,3 +77,11 @@ def value_of(kind: type[Struct], function: Callable[..., Any], handle: object) -
     out = kind()
     call(function, handle, ctypes.byref(out))
     return out
+
+
+def destroy_later(owner: object, destroy: Callable[..., Any], *arguments: Any) -> None:
+    """Destroys what no rank waits for once its owner is gone.
+
+    Not when the program ends: ranks that end at that time may still read it.
+    """
+    weakref.finalize(owner, destroy, *arguments).atexit = False

@@ -4,7 +4,6 @@
 A job is a function of a rank's number and its comm that makes calls of the library and returns a status. All ranks run
 the same jobs in the same order, as collective calls need it.
 """
-import atexit
 import ctypes
 import queue
 import threading
@@ -181,15 +180,15 @@ class RankThreads:
         self._jobs.put(None)
         self._thread.join()
 
-    def join_at_exit(self) -> None:
-        """Waits for the end that `leave` has asked for, so that no thread is in the library when Python ends."""
+    def join(self) -> None:
+        """Waits, not without end, for the end that `leave` has asked for."""
         self._thread.join(_JOIN_SECONDS)
 
 
-_running: weakref.WeakSet[RankThreads] = weakref.WeakSet()
+_running: weakref.WeakSet[RankThreads] = weakref.WeakSet()  # a thread that runs keeps its own
 
 
-@atexit.register  # before the first weakref.finalize, whose own hook therefore runs earlier
-def _join_all() -> None:
+def join_all() -> None:
+    """Waits for the threads of all comms that have been left, so that none is in the library when Python ends."""
     for each in list(_running):
-        each.join_at_exit()
+        each.join()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks."""
+import atexit
 import ctypes
 import itertools
 import os
@@ -12,7 +13,7 @@ from typing import Any, Self
 from sley import _c
 from sley._calls import call
 from sley._library import encoded, initial, lib
-from sley._ranks import CallersThread, Job, RankThreads, Runner
+from sley._ranks import CallersThread, Job, RankThreads, Runner, join_all
 from sley.errors import SleyArgumentError, SleyPeerError
 
 
@@ -60,6 +61,16 @@ def _nothing(_rank: int, _comm: ctypes.c_void_p) -> int:
     return int(_c.sley_status.SLEY_OK)
 
 
+_open: "weakref.WeakSet[Comm]" = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    for comm in list(_open):
+        comm._end()
+    join_all()
+
+
 def _leave(runner: Runner, holdings: _Holdings) -> None:
     runner.leave(holdings.removal() or _nothing)
 
@@ -104,6 +115,7 @@ class Comm:
         self._holdings = _Holdings()
         self._lock = threading.RLock()
         self._end = weakref.finalize(self, _leave, runner, self._holdings)
+        _open.add(self)
 
     @property
     def size(self) -> int:

@@ -2,7 +2,6 @@
 """Sparse matrices."""
 import ctypes
 import os
-import weakref
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ import scipy.sparse
 
 from sley import _c
 from sley._arrays import Array, Indices, array_at, code_of, dtype_of, exact_dtype, integers_of, values_of
-from sley._calls import call, create, value_of
+from sley._calls import call, create, destroy_later, value_of
 from sley._html import html_table
 from sley._library import encoded, initial, lib
 from sley.errors import SleyArgumentError, SleyUnsupportedError
@@ -137,7 +136,7 @@ class Matrix:
     def _take(self, handle: ctypes.c_void_p, kept: object) -> None:
         self._as_parameter_ = handle  # calls are given the matrix itself, which therefore outlives them
         self._kept = kept  # what the library reads where it lies
-        weakref.finalize(self, lib.sley_matrix_destroy, handle)
+        destroy_later(self, lib.sley_matrix_destroy, handle)
         self._info = value_of(_c.sley_matrix_info, lib.sley_matrix_info_get, handle)
 
     @property

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sley import _c
 from sley._arrays import Array, Dense, Indices, as_columns, dense_input, readable, writable
-from sley._calls import create
+from sley._calls import create, destroy_later
 from sley._html import html_table
 from sley._library import decoded, encoded, initial, lib, taken_text
 from sley.comm import Comm
@@ -144,7 +144,7 @@ class Division:
         self.row_begin: Indices = partition_rows(matrix, ranks, by=by)
         self.col_begin: Indices = self.row_begin if rows == cols else partition_equal(cols, ranks)
         self.blocks: list[ctypes.c_void_p] = []
-        weakref.finalize(self, _destroy_blocks, self.blocks)
+        destroy_later(self, _destroy_blocks, self.blocks)
         for first, end in zip(self.row_begin[:-1].tolist(), self.row_begin[1:].tolist(), strict=True):
             self.blocks.append(create(lib.sley_matrix_destroy, lib.sley_matrix_row_block, matrix, first,
                                       end - first))

@@ -98,9 +98,13 @@ def test_the_program_ends() -> None:
 
 
 def test_a_program_may_end_without_closing() -> None:
-    program = ("import numpy as np, sley; a = sley.generate('er:n=100,nnz=500')\n"
+    """Its ranks have ended before Python does, also where another's finalizer, and so its hook at exit, is older."""
+    program = ("import atexit, threading, weakref\n"
+               "atexit.register(lambda: print([each.name for each in threading.enumerate()]))\n"
+               "older = threading.Event(); weakref.finalize(older, str)\n"
+               "import numpy as np, sley; a = sley.generate('er:n=100,nnz=500')\n"
                "plans = [sley.Plan(a, 4, ranks=r) for r in (1, 3)]; comm = sley.Comm(2)\n"
                "print(plans[1](np.ones((100, 4))).shape)\n")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     made = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
-    assert (made.returncode, made.stdout, made.stderr) == (0, "(100, 4)\n", "")
+    assert (made.returncode, made.stdout, made.stderr) == (0, "(100, 4)\n['MainThread']\n", "")

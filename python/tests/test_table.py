@@ -6,10 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+import sley
 from sley import _c
 from sley._library import lib
 
@@ -17,6 +19,11 @@ ROOT = Path(__file__).resolve().parents[2]
 CC = os.environ.get("CC", "cc")
 STRUCTS = [each for _, each in inspect.getmembers(_c, inspect.isclass)
            if issubclass(each, ctypes.Structure) and each is not ctypes.Structure]
+
+
+def test_one_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == sley.__version__
 
 
 def test_it_is_up_to_date() -> None:
