@@ -71,9 +71,9 @@ bool sley_last_error_noticed(void);
  * made before sley_interrupt_clear. Async-signal-safe. */
 void sley_interrupt(void);
 
-/* Takes that back, for a process that goes on, such as an interpreter: calls work again. To be called once the
- * calls that were to end have returned; one that still runs may go on. Comms that an interrupted call was made
- * with have failed. Returns whether sley_interrupt had been called. Async-signal-safe. */
+/* Takes that back, for a process that goes on, such as an interpreter: calls work again. To be called once
+ * the calls that were to end have returned; one that still runs may go on. Comms that an interrupted call was
+ * made with have failed. Returns whether sley_interrupt had been called. Async-signal-safe. */
 bool sley_interrupt_clear(void);
 
 /* Removes the files that this process, and the ranks it has forked, have begun to write and not finished, and
