@@ -67,8 +67,14 @@ int sley_last_error_rank(void);
 /* Whether that rank has failed without a word: others have noticed that it has ended, or does not answer. */
 bool sley_last_error_noticed(void);
 
-/* Asks every running Sley call of this process to end with SLEY_ERR_INTERRUPTED. Async-signal-safe. */
+/* Asks every Sley call of this process to end with SLEY_ERR_INTERRUPTED: those that run, and those that are
+ * made before sley_interrupt_clear. Async-signal-safe. */
 void sley_interrupt(void);
+
+/* Takes that back, for a process that goes on, such as an interpreter: calls work again. To be called once
+ * the calls that were to end have returned; one that still runs may go on. Comms that an interrupted call was
+ * made with have failed. Returns whether sley_interrupt had been called. Async-signal-safe. */
+bool sley_interrupt_clear(void);
 
 /* Removes the files that this process, and the ranks it has forked, have begun to write and not finished, and
  * lets none be begun any more. For a process that ends at once, such as in a signal's handler, when what was

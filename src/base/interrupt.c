@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flag that sley_interrupt sets. */
+/* The flag that sley_interrupt sets and sley_interrupt_clear takes back. */
 #include "base/interrupt.h"
 
 #include <stdatomic.h>
@@ -8,6 +8,10 @@ static atomic_bool asked;
 
 void sley_interrupt(void) {
   atomic_store_explicit(&asked, true, memory_order_relaxed);
+}
+
+bool sley_interrupt_clear(void) {
+  return atomic_exchange_explicit(&asked, false, memory_order_relaxed);
 }
 
 sley_status sl_interrupted(void) {

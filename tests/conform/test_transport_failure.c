@@ -348,7 +348,7 @@ static sley_status interrupted_main(sl_comm *comm, void *arg) {
   return comm->ops->barrier(comm);
 }
 
-/* In a process of its own, since an interrupt is for good. */
+/* In a process of its own: an interrupt ends every call of its process. */
 static void interrupt_body(const rank_case *c) {
   if (c->ranks != 4 || test_launched() ||
       !test_on_cpu()) /* a process that was forked cannot use its parent's GPUs */

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sley: sparse matrix products across ranks, for NumPy and SciPy.
+
+>>> import sley
+>>> y = sley.spmm(a, x, ranks=4)
+"""
+from sley._library import decoded as _decoded
+from sley._library import lib as _lib
+from sley.comm import Comm
+from sley.errors import (
+    SleyArgumentError,
+    SleyError,
+    SleyInputError,
+    SleyInternalError,
+    SleyInterruptedError,
+    SleyIOError,
+    SleyMemoryError,
+    SleyOverflowError,
+    SleyPeerError,
+    SleyUnsupportedError,
+)
+from sley.machine import Backend, Info, info
+from sley.matrix import Matrix, generate, read, write
+from sley.ordering import order, partition
+from sley.plan import Plan, PlanInfo, PlanTable, Traffic, algorithms
+from sley.products import sddmm, spmm
+
+__version__: str = _decoded(_lib.sley_version())
+
+__all__ = [
+    "Backend",
+    "Comm",
+    "Info",
+    "Matrix",
+    "Plan",
+    "PlanInfo",
+    "PlanTable",
+    "SleyArgumentError",
+    "SleyError",
+    "SleyIOError",
+    "SleyInputError",
+    "SleyInternalError",
+    "SleyInterruptedError",
+    "SleyMemoryError",
+    "SleyOverflowError",
+    "SleyPeerError",
+    "SleyUnsupportedError",
+    "Traffic",
+    "algorithms",
+    "generate",
+    "info",
+    "order",
+    "partition",
+    "read",
+    "sddmm",
+    "spmm",
+    "write",
+]

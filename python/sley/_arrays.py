@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy arrays as the library takes them: types of values, whole numbers, dense operands."""
+import importlib
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sley import _c
+from sley.errors import SleyArgumentError, SleyOverflowError, SleyUnsupportedError
+
+Array = npt.NDArray[Any]
+Indices = npt.NDArray[np.int64]
+
+_CODES = {
+    "float32": _c.sley_dtype.SLEY_F32,
+    "float64": _c.sley_dtype.SLEY_F64,
+    "float16": _c.sley_dtype.SLEY_F16,
+    "bfloat16": _c.sley_dtype.SLEY_BF16,
+}
+_NAMES = {code: name for name, code in _CODES.items()}
+
+
+def code_of(dtype: npt.DTypeLike) -> int:
+    """The `sley_dtype` of a NumPy type: float16, float32, float64, or the bfloat16 of ml_dtypes."""
+    name = np.dtype(dtype).name
+    if name not in _CODES:
+        raise SleyArgumentError(f"there are no values of type {name}: take one of {', '.join(_CODES)}")
+    return int(_CODES[name])
+
+
+def dtype_of(code: int) -> np.dtype[Any]:
+    """The NumPy type of a `sley_dtype`; that of SLEY_BF16 comes from the package ml_dtypes."""
+    name = _NAMES[_c.sley_dtype(code)]
+    if name != "bfloat16":
+        return np.dtype(name)
+    try:
+        return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+    except ImportError:
+        raise SleyUnsupportedError("values of bfloat16 need the package ml_dtypes, which is not installed") from None
+
+
+def exact_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """The type of values that holds another: float32 for booleans and up to 16 bits, float64 for longer integers."""
+    given = np.dtype(dtype)
+    if given.name in _CODES:
+        return given.newbyteorder("=")
+    if given.kind in "biu":
+        return np.dtype(np.float32 if given.itemsize <= 2 else np.float64)
+    raise SleyUnsupportedError(f"values of type {given.name} cannot be multiplied: convert them to "
+                               "float64 or another of float16, float32, bfloat16")
+
+
+def values_of(given: Array, dtype: npt.DTypeLike | None = None) -> Array:
+    """One-dimensional values in a type that the library has, without a copy where they are in it already.
+
+    Raises
+    ------
+    SleyOverflowError
+        A finite value is beyond the range of dtype, or, where dtype is None, an integer is not exact in float64.
+    """
+    wanted = exact_dtype(given.dtype) if dtype is None else np.dtype(dtype)
+    code_of(wanted)
+    if given.dtype == wanted and given.flags.c_contiguous and given.flags.aligned:
+        return given
+    with np.errstate(over="ignore"):
+        made = np.ascontiguousarray(given, dtype=wanted)
+    if given.dtype.kind == "c":
+        raise SleyUnsupportedError("complex values cannot be multiplied")
+    if given.dtype.kind in "iu" or not np.can_cast(given.dtype, wanted, "safe"):
+        _refuse_overflow(given, made, exact=dtype is None)
+    return made
+
+
+def _refuse_overflow(given: Array, made: Array, exact: bool) -> None:
+    wide = made.astype(np.float64)
+    if np.any(np.isinf(wide) & np.isfinite(given)):
+        raise SleyOverflowError(f"a value is beyond the range of {made.dtype.name}")
+    if exact and given.dtype.kind in "iu" and np.any(np.abs(wide) > 2.0**53):
+        raise SleyOverflowError(f"an integer beyond 2^53 is not exact in {made.dtype.name}: convert the values first")
+
+
+def integers_of(given: npt.ArrayLike, what: str, keep_32: bool = False) -> Array:
+    """Whole numbers as int64, or as int32 where they are so already and may stay so; no copy where none is needed."""
+    array = np.asarray(given)
+    if array.size == 0 and array.dtype.kind == "f":  # np.asarray([])
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise SleyArgumentError(f"{what}: expected one dimension of integers, not {array.ndim} of {array.dtype.name}")
+    if array.dtype == np.uint64 and np.any(array > np.uint64(np.iinfo(np.int64).max)):
+        raise SleyOverflowError(f"{what}: a number is beyond 2^63 - 1")
+    if keep_32 and array.dtype == np.int32:
+        return np.ascontiguousarray(array)
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+class Dense(NamedTuple):
+    """A dense operand of rows x k values: the array, which is kept, and its leading dimension in elements."""
+
+    array: Array
+    ld: int
+
+    def row(self, first: int) -> int:
+        """The address of a row."""
+        return self.array.ctypes.data + first * self.ld * self.array.itemsize
+
+
+def _leading_dimension(array: Array) -> int | None:
+    """Elements from row to row, if the library can read the array where it lies; else None."""
+    rows, k = array.shape
+    size = array.itemsize
+    if not array.flags.aligned or not array.dtype.isnative:
+        return None
+    if rows == 0 or k == 0:
+        return max(k, 1)
+    if k > 1 and array.strides[1] != size:
+        return None
+    if rows == 1:
+        return k
+    if array.strides[0] % size or array.strides[0] < k * size:
+        return None
+    return int(array.strides[0] // size)
+
+
+def as_columns(array: Array, what: str, rows: int, k: int | None) -> Array:
+    """A dense operand as rows x k; one dimension counts as one column. k None: any."""
+    two = array[:, None] if array.ndim == 1 else array
+    if two.ndim != 2 or two.shape[0] != rows or (k is not None and two.shape[1] != k):
+        raise SleyArgumentError(f"{what} has shape {array.shape}: expected ({rows}, {'k' if k is None else k})"
+                                + (f" or ({rows},)" if k in (None, 1) else ""))
+    return two
+
+
+def dense_input(given: npt.ArrayLike, what: str) -> Array:
+    """A dense operand as an array, of one or two dimensions and of any type."""
+    array = np.asarray(given)
+    if array.dtype == object or array.ndim not in (1, 2):
+        raise SleyArgumentError(f"{what} must be a dense array of one or two dimensions, "
+                                f"not {type(given).__name__} of {array.ndim}")
+    return array
+
+
+def readable(array: Array, what: str, dtype: np.dtype[Any]) -> Dense:
+    """An operand that is read, in the plan's type: where it lies, or a copy in rows if it cannot be read there."""
+    if array.dtype != dtype:
+        if not np.can_cast(array.dtype, dtype, "safe"):
+            raise SleyArgumentError(f"{what} has values of type {array.dtype.name} and the matrix of {dtype.name}: "
+                                    f"convert one of them")
+        array = array.astype(dtype)
+    ld = _leading_dimension(array)
+    if ld is None:
+        array = np.ascontiguousarray(array, dtype=dtype)
+        ld = max(array.shape[1], 1)
+    return Dense(array, ld)
+
+
+def writable(array: Array, what: str, dtype: np.dtype[Any]) -> Dense | None:
+    """An operand that is written where it lies; None if the library cannot write it there."""
+    if array.dtype != dtype or not array.flags.writeable:
+        raise SleyArgumentError(f"{what} must be writable and of type {dtype.name}, not {array.dtype.name}"
+                                + ("" if array.flags.writeable else " and read-only"))
+    ld = _leading_dimension(array)
+    return None if ld is None else Dense(array, ld)
+
+
+class _Memory:
+    """Memory of the library's as NumPy sees it; the owner lives as long as an array of it."""
+
+    def __init__(self, owner: object, address: int, dtype: np.dtype[Any], count: int) -> None:
+        self.owner = owner
+        self.__array_interface__ = {"data": (address, True), "typestr": dtype.str, "shape": (count,), "version": 3}
+
+
+def array_at(owner: object, address: int | None, dtype: np.dtype[Any], count: int) -> Array:
+    """A read-only array of memory that lives as long as owner; no copy."""
+    if count == 0 or not address:
+        return np.empty(0, dtype)
+    if dtype.name == "bfloat16":
+        return np.asarray(_Memory(owner, address, np.dtype(np.uint16), count)).view(dtype)
+    return np.asarray(_Memory(owner, address, dtype, count))

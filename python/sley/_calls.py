@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of the library in the caller's thread: a status becomes an exception, and Ctrl-C ends the call.
+
+Python runs a handler of SIGINT only once a C function has returned. So while the main thread is in the library,
+SIGINT goes to sley_interrupt, which is async-signal-safe; afterwards the signal is raised again for Python's own
+handler, which raises KeyboardInterrupt or does what the program wants.
+"""
+import ctypes
+import signal
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from sley._library import Struct, lib
+from sley.errors import last_error
+
+_SIGACTION_BYTES = 256  # struct sigaction is shorter everywhere; it begins with the address of the handler
+_ADDRESS_BYTES = ctypes.sizeof(ctypes.c_void_p)
+_sigaction = ctypes.CDLL(None).sigaction
+_sigaction.restype, _sigaction.argtypes = ctypes.c_int, [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+_interrupt = ctypes.cast(lib.sley_interrupt, ctypes.c_void_p)
+
+
+def _call_interruptible(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """The call, in the main thread, with SIGINT given to sley_interrupt."""
+    before, during = ctypes.create_string_buffer(_SIGACTION_BYTES), ctypes.create_string_buffer(_SIGACTION_BYTES)
+    _sigaction(signal.SIGINT, None, before)
+    ctypes.memmove(during, before, _SIGACTION_BYTES)
+    ctypes.memmove(during, ctypes.byref(_interrupt), _ADDRESS_BYTES)
+    try:
+        _sigaction(signal.SIGINT, during, None)
+        return function(*arguments)
+    finally:
+        _sigaction(signal.SIGINT, before, None)
+
+
+def call(function: Callable[..., Any], *arguments: Any) -> None:
+    """Calls a function that returns a status.
+
+    Raises
+    ------
+    SleyError
+        The status is not SLEY_OK.
+    KeyboardInterrupt
+        From Python's own handler, after SIGINT has come during the call.
+    """
+    if threading.current_thread() is threading.main_thread() and callable(signal.getsignal(signal.SIGINT)):
+        try:
+            status = _call_interruptible(function, arguments)
+            error = last_error(status) if status else None
+        finally:
+            interrupted = lib.sley_interrupt_clear()
+        if interrupted:
+            signal.raise_signal(signal.SIGINT)
+    else:
+        status = function(*arguments)
+        error = last_error(status) if status else None
+    if error is not None:
+        raise error
+
+
+def create(destroy: Callable[[ctypes.c_void_p], Any], function: Callable[..., Any], *arguments: Any) -> ctypes.c_void_p:
+    """Calls a function whose last argument receives a handle, which is destroyed if anything is raised."""
+    out = ctypes.c_void_p()
+    try:
+        call(function, *arguments, ctypes.byref(out))
+    except BaseException:
+        if out:
+            destroy(out)
+        raise
+    return out
+
+
+def value_of(kind: type[Struct], function: Callable[..., Any], handle: object) -> Struct:
+    """What a function says of a handle, as the struct that it fills."""
+    out = kind()
+    call(function, handle, ctypes.byref(out))
+    return out
+
+
+def destroy_later(owner: object, destroy: Callable[..., Any], *arguments: Any) -> None:
+    """Destroys what no rank waits for once its owner is gone.
+
+    Not when the program ends: ranks that end at that time may still read it.
+    """
+    weakref.finalize(owner, destroy, *arguments).atexit = False

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds libsley.so and loads it: `lib` has the functions of sley.h, with their types."""
+import ctypes
+import os
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sley import _c
+
+_INSIDE = Path(__file__).resolve().parent / "lib" / "libsley.so"
+
+
+def _place() -> str:
+    """The library in the package, else the one that SLEY_LIBRARY names, else the one that the system's loader has."""
+    if _INSIDE.exists():
+        return str(_INSIDE)
+    return os.environ.get("SLEY_LIBRARY") or f"libsley.so.{_c.SLEY_VERSION_MAJOR}"
+
+
+def _load(place: str) -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(place)
+    except OSError as error:
+        raise ImportError(f"sley: cannot load the library {place} ({error}); set SLEY_LIBRARY to its path") from error
+    for name, (result, arguments) in _c.FUNCTIONS.items():
+        if hasattr(library, name):
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+    version = library.sley_version().decode()
+    wanted = f"{_c.SLEY_VERSION_MAJOR}.{_c.SLEY_VERSION_MINOR}."
+    if not version.startswith(wanted):
+        raise ImportError(f"sley: {place} has version {version}, and this package is for {wanted}x")
+    return library
+
+
+library_path: str = _place()
+lib: Any = _load(library_path)
+
+Struct = TypeVar("Struct", bound=ctypes.Structure)
+
+
+def initial(struct: type[Struct], **fields: Any) -> Struct:
+    """A struct as its INIT macro makes it, with some fields set."""
+    made = struct()
+    values = {"struct_size": ctypes.sizeof(struct), **getattr(struct, "INITIAL", {}), **fields}
+    for name, value in values.items():
+        setattr(made, name, value)
+    return made
+
+
+def encoded(text: str | os.PathLike[str] | None) -> bytes | None:
+    """A name or a path as C takes it."""
+    return None if text is None else os.fsencode(text)
+
+
+def decoded(text: bytes | None) -> str:
+    """Text that C has returned; "" for NULL."""
+    return "" if text is None else os.fsdecode(text)
+
+
+def taken_text(block: ctypes.c_void_p) -> str:
+    """Text that is the caller's, which is freed."""
+    try:
+        return decoded(ctypes.cast(block, ctypes.c_char_p).value)
+    finally:
+        lib.sley_buffer_free(block)

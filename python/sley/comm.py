@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks."""
+import atexit
+import ctypes
+import itertools
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+from sley import _c
+from sley._calls import call
+from sley._library import encoded, initial, lib
+from sley._ranks import CallersThread, Job, RankThreads, Runner, join_all
+from sley.errors import SleyArgumentError, SleyPeerError
+
+
+class _Holdings:
+    """What the library has made for a comm's ranks: handles that all ranks destroy together, in one order."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count()
+        self._held: dict[int, tuple[Callable[[ctypes.c_void_p], Any], list[ctypes.c_void_p], object]] = {}
+        self._unused: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def add(self, destroy: Callable[[ctypes.c_void_p], Any], handles: list[ctypes.c_void_p], kept: object) -> int:
+        """Takes a handle of each rank, and what must live as long; returns its number."""
+        number = next(self._numbers)
+        self._held[number] = destroy, handles, kept
+        return number
+
+    def forget(self, number: int) -> None:
+        """That nobody uses a number any more: from a finalizer, in any thread, so nothing is destroyed here."""
+        self._unused.put(number)
+
+    def forgotten(self) -> list[int]:
+        """The numbers that have been forgotten since the last call."""
+        numbers = []
+        while not self._unused.empty():
+            numbers.append(self._unused.get())
+        return numbers
+
+    def removal(self, numbers: Iterable[int] | None = None) -> Job | None:
+        """A job that destroys what has these numbers, or all, the last made first; None: there is nothing."""
+        chosen = sorted(self._held if numbers is None else set(numbers) & self._held.keys(), reverse=True)
+        gone = [self._held.pop(number) for number in chosen]
+        if not gone:
+            return None
+
+        def destroy_all(rank: int, _comm: ctypes.c_void_p) -> int:
+            for destroy, handles, _kept in gone:
+                destroy(handles[rank])
+            return int(_c.sley_status.SLEY_OK)
+
+        return destroy_all
+
+
+def _nothing(_rank: int, _comm: ctypes.c_void_p) -> int:
+    return int(_c.sley_status.SLEY_OK)
+
+
+_open: "weakref.WeakSet[Comm]" = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    for comm in list(_open):
+        comm._end()
+    join_all()
+
+
+def _leave(runner: Runner, holdings: _Holdings) -> None:
+    runner.leave(holdings.removal() or _nothing)
+
+
+class Comm:
+    """Ranks among which rows are divided: threads of this process.
+
+    A comm may be used by several Python threads, one at a time: calls wait for each other. Calls of different comms
+    run at the same time. Plans are destroyed with their comm.
+
+    Parameters
+    ----------
+    ranks : int
+        How many; at least 1. The calls of one rank are made in the caller's thread.
+    workgroup : int
+        Ranks joined by direct links; between workgroups only messages travel. 0: all.
+    threads : int
+        Of each rank; 0: cores / ranks, at least 1.
+    trace : path, optional
+        A file that receives a timeline for Perfetto when the comm is closed.
+
+    Examples
+    --------
+    >>> with sley.Comm(4) as comm:
+    ...     plan = sley.Plan(a, 32, comm=comm)
+    ...     y = plan(x)
+    """
+
+    def __init__(self, ranks: int = 1, *, workgroup: int = 0, threads: int = 0,
+                 trace: str | os.PathLike[str] | None = None) -> None:
+        if not 1 <= ranks < 2**31 or not 0 <= workgroup < 2**31 or not 0 <= threads < 2**31:
+            raise SleyArgumentError(f"{ranks} ranks in workgroups of {workgroup} with {threads} threads each: "
+                                    "there is at least 1 rank, and nothing is negative")
+        options = {"workgroup": workgroup, "threads": threads, "transport": b"threads", "trace": encoded(trace)}
+        runner: Runner
+        if ranks == 1 and not _launched():
+            runner = CallersThread(initial(_c.sley_comm_options, **options))
+        else:
+            runner = RankThreads(initial(_c.sley_rank_options, ranks=ranks, **options))
+        self._size = ranks
+        self._runner = runner
+        self._holdings = _Holdings()
+        self._lock = threading.RLock()
+        self._end = weakref.finalize(self, _leave, runner, self._holdings)
+        _open.add(self)
+
+    @property
+    def size(self) -> int:
+        """Ranks."""
+        return self._size
+
+    @property
+    def closed(self) -> bool:
+        """Whether the comm has ended."""
+        return not self._end.alive
+
+    def close(self) -> None:
+        """Destroys the comm's plans and ends its ranks. Later calls do nothing."""
+        with self._lock:
+            if self._end.detach() is None:
+                return
+            try:
+                self._runner.run(self._holdings.removal() or _nothing)
+            finally:
+                self._runner.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, job: Job) -> None:
+        """Runs a job on all ranks, after what is forgotten has been destroyed."""
+        with self._lock:
+            if self.closed:
+                raise SleyArgumentError("the comm is closed")
+            if self._runner.failed:
+                raise SleyPeerError("the comm was interrupted, which ends it: make another")
+            unused = self._holdings.removal(self._holdings.forgotten())
+            if unused is not None:
+                self._runner.run(unused)
+            self._runner.run(job)
+
+    def _make(self, destroy: Callable[[ctypes.c_void_p], Any],
+              make: Callable[[int, ctypes.c_void_p, ctypes.c_void_p], int], kept: object) -> tuple[int,
+                                                                                                   list[ctypes.c_void_p]]:
+        """Makes a handle on each rank, by make(rank, comm, out); returns their number among the holdings, and them."""
+        handles = [ctypes.c_void_p() for _ in range(self._size)]
+        with self._lock:
+            try:
+                self._run(lambda rank, comm: make(rank, comm, handles[rank]))
+            except BaseException:
+                if any(handles):
+                    self._holdings.forget(self._holdings.add(destroy, handles, kept))
+                raise
+            return self._holdings.add(destroy, handles, kept), handles
+
+    def _remove(self, number: int) -> None:
+        """Destroys what has a number, now."""
+        with self._lock:
+            removal = None if self.closed else self._holdings.removal([number])
+            if removal is not None:
+                self._runner.run(removal)
+
+    def __repr__(self) -> str:
+        return f"<sley.Comm of {self._size} rank{'s' if self._size > 1 else ''}{', closed' if self.closed else ''}>"
+
+
+def _launched() -> bool:
+    """Whether a launcher such as torchrun has started this process as one rank of several."""
+    name, rank, ranks = ctypes.c_char_p(), ctypes.c_int(), ctypes.c_int()
+    call(lib.sley_launcher, ctypes.byref(name), ctypes.byref(rank), ctypes.byref(ranks))
+    return name.value is not None

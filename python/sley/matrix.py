@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sparse matrices."""
+import ctypes
+import os
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from sley import _c
+from sley._arrays import Array, Indices, array_at, code_of, dtype_of, exact_dtype, integers_of, values_of
+from sley._calls import call, create, destroy_later, value_of
+from sley._html import html_table
+from sley._library import encoded, initial, lib
+from sley.errors import SleyArgumentError, SleyUnsupportedError
+
+_INDEX_DTYPES: dict[_c.sley_index, np.dtype[Any]] = {
+    _c.sley_index.SLEY_I32: np.dtype(np.int32),
+    _c.sley_index.SLEY_I64: np.dtype(np.int64),
+}
+
+
+class Matrix:
+    """A sparse matrix of m rows and n columns, in CSR. It does not change.
+
+    Parameters
+    ----------
+    a : scipy sparse array or matrix, or array_like of shape (m, n)
+        CSR in a type of values that Sley has is used where it lies: `data` and `indices` are not copied, nor is
+        `indptr` of int64 (that of int32 is widened). They must not change while the matrix lives. Rows whose columns
+        do not ascend are sorted into a copy. Other formats are converted. Entries that repeat count as their sum.
+    dtype : dtype, optional
+        float16, float32, float64 or the bfloat16 of ml_dtypes. By default that of `a`; booleans and integers of up to
+        16 bits become float32, longer ones float64.
+
+    Raises
+    ------
+    SleyOverflowError
+        A value is beyond the range of `dtype`, or, without `dtype`, an integer beyond 2^53.
+    SleyInputError
+        `indptr` descends, or a column is out of range; the message names the row.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse, sley
+    >>> sley.Matrix(scipy.sparse.csr_array(np.eye(3)))
+    <sley.Matrix 3 x 3, 3 nonzeros, float64>
+    """
+
+    def __init__(self, a: Any, *, dtype: npt.DTypeLike | None = None) -> None:
+        if isinstance(a, Matrix):
+            raise SleyArgumentError("this is a sley.Matrix already")
+        if scipy.sparse.issparse(a):
+            if a.ndim != 2:
+                raise SleyArgumentError(f"a matrix has two dimensions, not {a.ndim}")
+            exact_dtype(a.dtype)  # a type that cannot be multiplied is refused before it is converted
+            csr = a.tocsr()
+            self._borrow(csr.indptr, csr.indices, csr.data, csr.shape, dtype)
+        else:
+            self._borrow(*_csr_of_dense(np.asarray(a)), dtype)
+
+    @classmethod
+    def from_csr(cls, indptr: npt.ArrayLike, indices: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int], *,
+                 dtype: npt.DTypeLike | None = None) -> Self:
+        """A matrix of CSR arrays, used where they lie, as with `Matrix`.
+
+        Parameters
+        ----------
+        indptr : array_like of integers, shape (m + 1,)
+            Row i has entries `indptr[i]` to `indptr[i + 1]`.
+        indices : array_like of integers, shape (nnz,)
+            Their columns.
+        data : array_like, shape (nnz,)
+            Their values.
+        shape : (int, int)
+            m and n.
+        dtype : dtype, optional
+            As in `Matrix`.
+        """
+        made = cls.__new__(cls)
+        made._borrow(indptr, indices, data, shape, dtype)
+        return made
+
+    @classmethod
+    def from_coo(cls, row: npt.ArrayLike, col: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int], *,
+                 dtype: npt.DTypeLike | None = None) -> Self:
+        """A matrix of entries; those of the same place are added up.
+
+        Parameters
+        ----------
+        row, col : array_like of integers, shape (nnz,)
+            Where the entries are.
+        data : array_like, shape (nnz,)
+            Their values.
+        shape : (int, int)
+            m and n.
+        dtype : dtype, optional
+            As in `Matrix`.
+        """
+        rows, cols = integers_of(row, "row"), integers_of(col, "col")
+        values = values_of(np.asarray(data), dtype)
+        try:
+            return cls(scipy.sparse.coo_array((values, (rows, cols)), shape=shape))
+        except ValueError as error:  # scipy's own checks
+            raise SleyArgumentError(str(error)) from None
+
+    @classmethod
+    def _of(cls, handle: ctypes.c_void_p, kept: object = None) -> Self:
+        """The matrix of a handle, which becomes its own."""
+        made = cls.__new__(cls)
+        made._take(handle, kept)
+        return made
+
+    def _borrow(self, indptr: npt.ArrayLike, indices: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int],
+                dtype: npt.DTypeLike | None) -> None:
+        rows, cols = (int(each) for each in shape)
+        pointers = integers_of(indptr, "indptr", keep_32=True)
+        columns = integers_of(indices, "indices", keep_32=True)
+        values = values_of(np.asarray(data), dtype)
+        if values.ndim != 1 or rows < 0 or cols < 0 or len(pointers) != rows + 1:
+            raise SleyArgumentError(f"indptr of shape {pointers.shape} and data of shape {values.shape}: "
+                                    f"expected ({rows + 1},) and one dimension")
+        if len(columns) != len(values) or not 0 <= int(pointers[0]) <= int(pointers[-1]) <= len(columns):
+            raise SleyArgumentError(f"indptr goes from {pointers[0]} to {pointers[-1]}, in {len(columns)} indices and "
+                                    f"{len(values)} values")
+        narrow = pointers.dtype == np.int32
+        index = _c.sley_index.SLEY_I32 if columns.dtype == np.int32 else _c.sley_index.SLEY_I64
+        csr = _c.sley_csr(rows=rows, cols=cols, col=columns.ctypes.data, val=values.ctypes.data, index=index,
+                          dtype=code_of(values.dtype))
+        setattr(csr, "rowptr32" if narrow else "rowptr", pointers.ctypes.data)
+        handle = create(lib.sley_matrix_destroy, lib.sley_matrix_from_csr, ctypes.byref(csr),
+                        _c.sley_ownership.SLEY_BORROW)
+        self._take(handle, (pointers, columns, values))
+
+    def _take(self, handle: ctypes.c_void_p, kept: object) -> None:
+        self._as_parameter_ = handle  # calls are given the matrix itself, which therefore outlives them
+        self._kept = kept  # what the library reads where it lies
+        destroy_later(self, lib.sley_matrix_destroy, handle)
+        self._info = value_of(_c.sley_matrix_info, lib.sley_matrix_info_get, handle)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """m and n."""
+        return self._info.rows, self._info.cols
+
+    @property
+    def nnz(self) -> int:
+        """Entries."""
+        return self._info.nnz
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return dtype_of(self._info.dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the CSR arrays."""
+        return self._info.bytes
+
+    def _csr(self) -> _c.sley_csr:
+        return value_of(_c.sley_csr, lib.sley_matrix_csr, self)
+
+    @property
+    def indptr(self) -> Indices:
+        """int64, shape (m + 1,), read-only: row i has entries `indptr[i] - indptr[0]` on. No copy."""
+        return array_at(self, self._csr().rowptr, np.dtype(np.int64), self._info.rows + 1)
+
+    @property
+    def indices(self) -> Array:
+        """int32 or int64, shape (nnz,), read-only: the entries' columns, ascending in each row. No copy."""
+        csr = self._csr()
+        dtype = _INDEX_DTYPES[_c.sley_index(csr.index)]
+        return array_at(self, self._entry(csr, csr.col, dtype), dtype, self._info.nnz)
+
+    @property
+    def data(self) -> Array:
+        """Shape (nnz,), read-only: the entries' values. No copy."""
+        csr = self._csr()
+        return array_at(self, self._entry(csr, csr.val, self.dtype), self.dtype, self._info.nnz)
+
+    def _entry(self, csr: _c.sley_csr, address: int | None, dtype: np.dtype[Any]) -> int:
+        """Where the first row's first entry is."""
+        return (address or 0) + int(self.indptr[0]) * dtype.itemsize
+
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """A `scipy.sparse.csr_array` of shape (m, n), with the same values and read-only arrays."""
+        indptr = self.indptr
+        first = int(indptr[0])
+        return scipy.sparse.csr_array((self.data, self.indices, indptr - first if first else indptr), shape=self.shape)
+
+    def transpose(self, *, threads: int = 0) -> "Matrix":
+        """A^T as a new matrix of shape (n, m). threads: 0 for all cores."""
+        return Matrix._of(create(lib.sley_matrix_destroy, lib.sley_matrix_transpose, self, threads))
+
+    @property
+    def T(self) -> "Matrix":
+        """A^T as a new matrix of shape (n, m)."""
+        return self.transpose()
+
+    def permute(self, rows: npt.ArrayLike | None = None, cols: npt.ArrayLike | None = None, *,
+                threads: int = 0) -> "Matrix":
+        """A new matrix in which row i of this one is row `rows[i]`, and column j is column `cols[j]`.
+
+        Parameters
+        ----------
+        rows, cols : array_like of integers, shapes (m,) and (n,), optional
+            Permutations, such as `order` gives; None leaves a side as it is.
+        threads : int
+            0 for all cores.
+        """
+        perms = []
+        for given, count, what in ((rows, self.shape[0], "rows"), (cols, self.shape[1], "cols")):
+            perm = None if given is None else integers_of(given, what)
+            if perm is not None and len(perm) != count:
+                raise SleyArgumentError(f"{what}: expected {count} numbers, not {len(perm)}")
+            perms.append(perm)
+        addresses = [None if perm is None else perm.ctypes.data for perm in perms]
+        return Matrix._of(create(lib.sley_matrix_destroy, lib.sley_matrix_permute, self, *addresses, threads))
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the matrix by the path's ending: .mtx, .sley, .npz, .graph, .el, .rb; .gz or .zst after it packs it.
+
+        The file appears whole or not at all.
+        """
+        call(lib.sley_matrix_write, self, encoded(path))
+
+    def __matmul__(self, x: npt.ArrayLike) -> Array:
+        """A X on one rank, of x with shape (n, k) or (n,): see `spmm`, and `Plan` for more than one product."""
+        from sley.products import spmm
+        return spmm(self, x)
+
+    def __repr__(self) -> str:
+        name = _c.sley_dtype(self._info.dtype).name
+        dtype = "bfloat16" if name == "SLEY_BF16" else self.dtype.name
+        return f"<sley.Matrix {self.shape[0]} x {self.shape[1]}, {self.nnz} nonzeros, {dtype}>"
+
+    def _repr_html_(self) -> str:
+        rows, cols = self.shape
+        return html_table([("rows", rows), ("columns", cols), ("nonzeros", self.nnz),
+                           ("longest row", self._info.max_row_nnz), ("values", self.dtype.name),
+                           ("bytes", self.nbytes)])
+
+
+def _csr_of_dense(dense: Array) -> tuple[Array, Array, Array, tuple[int, int]]:
+    """Row pointers, columns, values and shape of the entries that are not 0; scipy's own refuses float16."""
+    if dense.ndim != 2:
+        raise SleyArgumentError(f"a matrix has two dimensions, not {dense.ndim}")
+    exact_dtype(dense.dtype)
+    row, col = np.nonzero(dense)
+    indptr = np.zeros(dense.shape[0] + 1, np.int64)
+    np.cumsum(np.bincount(row, minlength=dense.shape[0]), out=indptr[1:])
+    return indptr, col, dense[row, col], dense.shape
+
+
+def as_matrix(a: Any, dtype: npt.DTypeLike | None = None) -> Matrix:
+    """A matrix as it is, or made of what `Matrix` takes."""
+    return a if isinstance(a, Matrix) else Matrix(a, dtype=dtype)
+
+
+def read(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, threads: int = 0) -> Matrix:
+    """Reads a file: Matrix Market, edge list, METIS, Rutherford-Boeing, scipy's .npz or .sley.
+
+    The format is told by content; gzip and zstd are unpacked. Symmetric files are expanded, and entries of the same
+    place added up.
+
+    Parameters
+    ----------
+    path : path
+        The file; "-" is standard input.
+    dtype : dtype, optional
+        Of the values; by default the one in which the file stores them, and float64 for texts.
+    threads : int
+        0 for all cores.
+
+    Returns
+    -------
+    Matrix
+
+    Raises
+    ------
+    SleyInputError
+        The file is not valid; the message has file and line.
+    SleyIOError
+        It cannot be read.
+    """
+    return _read(path, _stored_code(path) if dtype is None else code_of(dtype), threads, 1)
+
+
+def generate(spec: str, *, dtype: npt.DTypeLike = np.float64, seed: int = 1) -> Matrix:
+    """Makes a matrix by a generator.
+
+    Parameters
+    ----------
+    spec : str
+        For example "rmat:scale=17,edgefactor=8", "er:n=1000,nnz=8000" or "twin:cyt".
+    dtype : dtype
+        Of the values.
+    seed : int
+        For generators that name none; the same seed gives the same matrix.
+
+    Returns
+    -------
+    Matrix
+    """
+    if ":" not in spec:
+        raise SleyArgumentError(f'{spec!r} is no generator, such as "er:n=1000,nnz=8000"')
+    return _read(spec, code_of(dtype), 0, seed)
+
+
+def write(a: Any, path: str | os.PathLike[str]) -> None:
+    """Writes a matrix, or what `Matrix` takes, to a file: see `Matrix.write`."""
+    as_matrix(a).write(path)
+
+
+def _stored_code(path: str | os.PathLike[str]) -> int:
+    code, dims = ctypes.c_int(), ctypes.c_int()
+    try:
+        call(lib.sley_stored_type, encoded(path), ctypes.byref(code), ctypes.byref(dims))
+    except SleyUnsupportedError:  # texts have no type
+        return int(_c.sley_dtype.SLEY_F64)
+    return code.value
+
+
+def _read(name: str | os.PathLike[str], code: int, threads: int, seed: int) -> Matrix:
+    options = initial(_c.sley_read_options, dtype=code, threads=threads, seed=seed)
+    return Matrix._of(create(lib.sley_matrix_destroy, lib.sley_matrix_read, encoded(name), ctypes.byref(options)))

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New numbers for rows, and who owns which rows."""
+from typing import Any
+
+import numpy as np
+
+from sley._arrays import Indices
+from sley._calls import call
+from sley._library import encoded, lib
+from sley.errors import SleyArgumentError
+from sley.matrix import as_matrix
+
+
+def order(a: Any, name: str = "rabbit", *, seed: int = 1, threads: int = 0) -> Indices:
+    """New numbers for the rows and columns of a square matrix.
+
+    Parameters
+    ----------
+    a : Matrix, or what `Matrix` takes
+        Of shape (n, n); an unsymmetric pattern is taken as A + A^T.
+    name : str
+        "none", "rabbit", "rcm", "degree", "loa", "scotch", "metis" or "random".
+    seed : int
+        The same seed gives the same order.
+    threads : int
+        0 for all cores.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Row i goes to place `perm[i]`: `a.permute(perm, perm)`.
+    """
+    matrix = as_matrix(a)
+    perm = np.empty(matrix.shape[0], np.int64)
+    call(lib.sley_order, matrix, encoded(name), seed, threads, perm.ctypes.data)
+    return perm
+
+
+def partition(a: Any, ranks: int, *, by: str = "nnz") -> Indices:
+    """Who owns which rows.
+
+    Parameters
+    ----------
+    a : Matrix, or what `Matrix` takes
+    ranks : int
+        At least 1.
+    by : str
+        "nnz" (about equal numbers of nonzeros) or "rows" (equal rows).
+
+    Returns
+    -------
+    ndarray of int64, shape (ranks + 1,)
+        Rank r owns rows `begin[r]` to `begin[r + 1] - 1`.
+    """
+    begin = _begins(ranks)
+    call(lib.sley_partition_rows, as_matrix(a), encoded(by), ranks, begin.ctypes.data)
+    return begin
+
+
+def partition_equal(rows: int, ranks: int) -> Indices:
+    """The same of a number of rows: equal rows; int64, shape (ranks + 1,)."""
+    begin = _begins(ranks)
+    call(lib.sley_partition_equal, rows, ranks, begin.ctypes.data)
+    return begin
+
+
+def _begins(ranks: int) -> Indices:
+    if not 1 <= ranks < 2**31:
+        raise SleyArgumentError(f"{ranks} ranks: there is at least 1")
+    return np.zeros(ranks + 1, np.int64)

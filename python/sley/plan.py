@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: a product that is prepared once and executed as often as one likes."""
+import ctypes
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from sley import _c
+from sley._arrays import Array, Dense, Indices, as_columns, dense_input, readable, writable
+from sley._calls import create, destroy_later
+from sley._html import html_table
+from sley._library import decoded, encoded, initial, lib, taken_text
+from sley.comm import Comm
+from sley.errors import SleyArgumentError
+from sley.matrix import Matrix, as_matrix
+from sley.ordering import partition as partition_rows
+from sley.ordering import partition_equal
+
+_OK = int(_c.sley_status.SLEY_OK)
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes and messages of one product, summed over all ranks.
+
+    *direct* travels inside a workgroup, *message* between workgroups, *self* from a rank to itself.
+    """
+
+    direct_bytes: int
+    direct_messages: int
+    message_bytes: int
+    message_messages: int
+    self_bytes: int
+    self_messages: int
+
+    @classmethod
+    def _of(cls, made: _c.sley_traffic) -> Self:
+        return cls(**{name: getattr(made, name) for name in cls.__dataclass_fields__})
+
+
+@dataclass(frozen=True)
+class PlanInfo:
+    """What a plan does, and what is predicted of it; figures are of all ranks together unless said.
+
+    Attributes
+    ----------
+    algo, reason : str
+        The algorithm that runs, and why.
+    rows, cols, nnz, k : int
+        Of the product.
+    remote_nnz : int
+        Nonzeros whose row of X another rank owns.
+    halo_rows : int
+        Distinct rows of X that each rank needs of others.
+    cover_rows : int
+        Rows of X and partial rows of Y in least covers of all remote blocks; -1 if not computed.
+    predicted : Traffic
+        Of one product.
+    predicted_ms : float
+        Its time.
+    memory_bytes : int
+        That the plan takes on the rank that needs most.
+    column_width, column_blocks : int
+        Columns of a block, and how many blocks; 1 where all columns go at once.
+    wire_bound : float
+        What travelling in a narrower type adds to the error at most, relative to |A||X|; 0: nothing.
+    """
+
+    algo: str
+    reason: str
+    rows: int
+    cols: int
+    nnz: int
+    k: int
+    remote_nnz: int
+    halo_rows: int
+    cover_rows: int
+    predicted: Traffic
+    predicted_ms: float
+    memory_bytes: int
+    column_width: int
+    column_blocks: int
+    wire_bound: float
+
+    @classmethod
+    def _of(cls, made: _c.sley_plan_info) -> Self:
+        values = {name: getattr(made, name) for name in cls.__dataclass_fields__}
+        values["algo"], values["reason"] = decoded(made.algo), decoded(made.reason)
+        values["predicted"] = Traffic._of(made.predicted)
+        return cls(**values)
+
+
+_COLUMNS = ("algo", "direct MiB", "message MiB", "messages", "predicted ms", "memory MiB")
+
+
+class PlanTable(Sequence[PlanInfo]):
+    """What each of several algorithms would move, take and need; a sequence of `PlanInfo`."""
+
+    def __init__(self, infos: Sequence[PlanInfo]) -> None:
+        self._infos = tuple(infos)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._infos[index]
+
+    def __len__(self) -> int:
+        return len(self._infos)
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        mib = 1024.0**2
+        return [(each.algo, f"{each.predicted.direct_bytes / mib:.3f}", f"{each.predicted.message_bytes / mib:.3f}",
+                 str(each.predicted.direct_messages + each.predicted.message_messages), f"{each.predicted_ms:.3f}",
+                 f"{each.memory_bytes / mib:.3f}") for each in self._infos]
+
+    def __repr__(self) -> str:
+        lines = [_COLUMNS, *self._cells()]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(_COLUMNS))]
+        return "\n".join("  ".join([line[0].ljust(widths[0]),
+                                    *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))])
+                         for line in lines)
+
+    def _repr_html_(self) -> str:
+        return html_table(self._cells(), _COLUMNS)
+
+
+def algorithms() -> dict[str, str]:
+    """The names of the algorithms, and a line about each; "auto" is not among them."""
+    names: list[bytes] = []
+    table = lib.sley_algorithms()
+    while table[len(names)] is not None:
+        names.append(table[len(names)])
+    return {decoded(name): decoded(lib.sley_algorithm_summary(name)) for name in names}
+
+
+class Division:
+    """How the rows of a matrix, and of X, are divided among ranks, with a view of each rank's rows."""
+
+    def __init__(self, matrix: Matrix, ranks: int, by: str) -> None:
+        rows, cols = matrix.shape
+        self.matrix = matrix
+        self.row_begin: Indices = partition_rows(matrix, ranks, by=by)
+        self.col_begin: Indices = self.row_begin if rows == cols else partition_equal(cols, ranks)
+        self.blocks: list[ctypes.c_void_p] = []
+        destroy_later(self, _destroy_blocks, self.blocks)
+        for first, end in zip(self.row_begin[:-1].tolist(), self.row_begin[1:].tolist(), strict=True):
+            self.blocks.append(create(lib.sley_matrix_destroy, lib.sley_matrix_row_block, matrix, first,
+                                      end - first))
+
+
+def _destroy_blocks(blocks: list[ctypes.c_void_p]) -> None:
+    for block in blocks:
+        lib.sley_matrix_destroy(block)
+
+
+class Plan:
+    """Y = A X, or A^T X, prepared for k columns of X.
+
+    Parameters
+    ----------
+    a : Matrix, or what `Matrix` takes
+        A, of shape (m, n).
+    k : int
+        Columns of X and Y; 0 or more.
+    ranks : int, optional
+        Makes a comm of so many ranks, which ends with the plan; 1 where `comm` is not given either.
+    comm : Comm, optional
+        The ranks to multiply on.
+    algo : str
+        One of `algorithms`, or "auto": the one that is predicted fastest.
+    transpose : bool
+        Y = A^T X: X has m rows and Y has n.
+    partition : str
+        "nnz" (ranks have about equal numbers of nonzeros) or "rows".
+    reproducible : bool
+        The same bits for every number of ranks and algorithm.
+    wire : str, optional
+        "bf16" or "f16": rows travel in that type. The error is bounded by `PlanInfo.wire_bound`.
+    kernel : str, optional
+        One of `info().kernels`, for all parts of the plan.
+    mem_limit : int
+        Bytes that a rank may take for the plan; it then works in blocks of columns. 0: all that there are.
+
+    Examples
+    --------
+    >>> with sley.Plan(a, 32, ranks=4) as plan:
+    ...     y = plan(x)
+    """
+
+    def __init__(self, a: Any, k: int, *, ranks: int | None = None, comm: Comm | None = None, algo: str = "auto",
+                 transpose: bool = False, partition: str = "nnz", reproducible: bool = False, wire: str | None = None,
+                 kernel: str | None = None, mem_limit: int = 0) -> None:
+        if ranks is not None and comm is not None:
+            raise SleyArgumentError("give either ranks or comm")
+        if not 0 <= k < 2**63 or not 0 <= mem_limit < 2**63:
+            raise SleyArgumentError(f"k is {k} and mem_limit {mem_limit}: neither may be negative or beyond 2^63 - 1")
+        matrix = as_matrix(a)
+        self._owns_comm = comm is None
+        comm = Comm(1 if ranks is None else ranks) if comm is None else comm
+        self._settings: dict[str, Any] = {
+            "algo": encoded(algo), "transpose": transpose, "reproducible": reproducible, "wire": encoded(wire),
+            "kernel": encoded(kernel), "mem_limit": mem_limit}
+        try:
+            self._make(Division(matrix, comm.size, partition), k, comm)
+        except BaseException:
+            if self._owns_comm:
+                comm.close()
+            raise
+
+    def _make(self, division: Division, k: int, comm: Comm) -> None:
+        options = initial(_c.sley_plan_options, **self._settings)
+        begins = division.row_begin.ctypes.data, division.col_begin.ctypes.data
+
+        def make(rank: int, handle: ctypes.c_void_p, out: ctypes.c_void_p) -> int:
+            return lib.sley_plan_create(handle, division.blocks[rank], *begins, k, ctypes.byref(options),
+                                        ctypes.byref(out))
+
+        self._division, self._k, self._comm = division, k, comm
+        self._number, self._handles = comm._make(lib.sley_plan_destroy, make, division)
+        self._forget = weakref.finalize(self, comm._holdings.forget, self._number)
+        self.info = self._read_info()
+
+    def _read_info(self) -> PlanInfo:
+        made = _c.sley_plan_info()
+        self._comm._run(lambda rank, _: _OK if rank else lib.sley_plan_info_get(self._handles[0], ctypes.byref(made)))
+        return PlanInfo._of(made)
+
+    @property
+    def matrix(self) -> Matrix:
+        """A."""
+        return self._division.matrix
+
+    @property
+    def comm(self) -> Comm:
+        """The ranks."""
+        return self._comm
+
+    @property
+    def k(self) -> int:
+        """Columns of X and Y."""
+        return self._k
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows of Y and rows of X."""
+        rows, cols = self.matrix.shape
+        return (cols, rows) if self._settings["transpose"] else (rows, cols)
+
+    def execute(self, x: npt.ArrayLike, *, out: Array | None = None, alpha: float = 1.0, beta: float = 0.0) -> Array:
+        """Y = alpha A X + beta Y.
+
+        Parameters
+        ----------
+        x : array_like, shape (n, k), or (n,) where k is 1
+            Of the matrix's type, or one that it holds exactly. Rows whose values follow each other are read where
+            they lie; anything else is copied first.
+        out : ndarray, shape (m, k), or (m,) where k is 1, optional
+            Y: writable, of the matrix's type.
+        alpha, beta : float
+            With beta = 0 `out` may have any contents.
+
+        Returns
+        -------
+        ndarray
+            `out`, or a new array of shape (m, k), or (m,) for an x of one dimension.
+        """
+        rows, cols = self.shape
+        dtype = self.matrix.dtype
+        given = dense_input(x, "x")
+        source = readable(as_columns(given, "x", cols, self._k), "x", dtype)
+        if out is None:
+            if beta != 0.0:
+                raise SleyArgumentError("beta needs out")
+            result = np.empty((rows,) if given.ndim == 1 else (rows, self._k), dtype)
+        elif not isinstance(out, np.ndarray):
+            raise SleyArgumentError(f"out must be an ndarray, not {type(out).__name__}")
+        else:
+            result = out
+        columns = as_columns(result, "out", rows, self._k)
+        target = writable(columns, "out", dtype)
+        if np.may_share_memory(result, source.array):
+            source = readable(source.array.copy(), "x", dtype)
+        if target is None:
+            aside = Dense(np.array(columns, dtype, order="C"), max(self._k, 1))
+            self._multiply(source, aside, alpha, beta)
+            columns[...] = aside.array
+        else:
+            self._multiply(source, target, alpha, beta)
+        return result
+
+    __call__ = execute
+
+    def _multiply(self, x: Dense, y: Dense, alpha: float, beta: float) -> None:
+        begins = self._division.col_begin, self._division.row_begin
+        x_begin, y_begin = (each.tolist() for each in (begins[::-1] if self._settings["transpose"] else begins))
+
+        def multiply(rank: int, _comm: ctypes.c_void_p) -> int:
+            return lib.sley_spmm(self._handles[rank], alpha, x.row(x_begin[rank]), x.ld, beta, y.row(y_begin[rank]),
+                                 y.ld)
+
+        self._run(multiply)
+
+    def _run(self, job: Any) -> None:
+        if self.closed:
+            raise SleyArgumentError("the plan is closed")
+        self._comm._run(job)
+
+    def transpose(self) -> "Plan":
+        """A plan of the transposed product, with the same options, on the same comm; if the comm is this plan's own,
+        the new plan ends with it."""
+        made = Plan.__new__(Plan)
+        made._owns_comm = False
+        made._settings = {**self._settings, "transpose": not self._settings["transpose"]}
+        if self.closed:
+            raise SleyArgumentError("the plan is closed")
+        made._make(self._division, self._k, self._comm)
+        return made
+
+    def table(self, algos: Sequence[str] | None = None) -> PlanTable:
+        """What algorithms would move, take and need for this product, with this plan's options.
+
+        Parameters
+        ----------
+        algos : sequence of str, optional
+            Some of `algorithms`, or "auto"; by default all. Not all serve every option, which is an error.
+
+        Returns
+        -------
+        PlanTable
+        """
+        names = list(algorithms()) if algos is None else list(algos)
+        asked = (ctypes.c_char_p * (len(names) + 1))(*(encoded(name) for name in names), None)
+        options = initial(_c.sley_plan_options, **self._settings)
+        outs = [ctypes.c_void_p() for _ in range(self._comm.size)]
+        division, infos = self._division, [_c.sley_plan_info() for _ in names]
+        texts: list[PlanInfo] = []
+
+        def compare(rank: int, comm: ctypes.c_void_p) -> int:
+            status = lib.sley_plan_compare(comm, division.blocks[rank], division.row_begin.ctypes.data,
+                                           division.col_begin.ctypes.data, self._k, ctypes.byref(options), asked,
+                                           ctypes.byref(outs[rank]))
+            for i in range(len(names) if rank == 0 else 0):
+                status = status or lib.sley_comparison_get(outs[0], i, ctypes.byref(infos[i]))
+            if rank == 0 and not status:
+                texts.extend(PlanInfo._of(each) for each in infos)
+            lib.sley_comparison_destroy(outs[rank])
+            return status
+
+        self._run(compare)
+        return PlanTable(texts)
+
+    def counted(self) -> Traffic:
+        """What travelled in the last product."""
+        made = [_c.sley_traffic() for _ in self._handles]
+        self._run(lambda rank, _: lib.sley_plan_counted(self._handles[rank], ctypes.byref(made[rank])))
+        return Traffic._of(made[0])
+
+    def describe(self) -> list[str]:
+        """Steps, buffers and exchanges of each rank, as text."""
+        outs = [ctypes.c_void_p() for _ in self._handles]
+        try:
+            self._run(lambda rank, _: lib.sley_plan_describe(self._handles[rank], ctypes.byref(outs[rank])))
+        finally:
+            texts = [taken_text(out) for out in outs]
+        return texts
+
+    @property
+    def closed(self) -> bool:
+        """Whether the plan, or its comm, has ended."""
+        return not self._forget.alive or self._comm.closed
+
+    def close(self) -> None:
+        """Destroys the plan, and the comm if it is the plan's own. Later calls do nothing."""
+        if self._forget.detach() is not None:
+            self._comm._remove(self._number)
+        if self._owns_comm:
+            self._comm.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        rows, cols = self.shape
+        return (f"<sley.Plan {rows} x {cols}, k = {self._k}, {self._comm.size} "
+                f"rank{'s' if self._comm.size > 1 else ''}, {self.info.algo}{', closed' if self.closed else ''}>")
+
+    def _repr_html_(self) -> str:
+        info = self.info
+        return html_table([("algorithm", info.algo), ("reason", info.reason), ("rows of Y", self.shape[0]),
+                           ("rows of X", self.shape[1]), ("k", info.k), ("nonzeros", info.nnz),
+                           ("ranks", self._comm.size), ("remote nonzeros", info.remote_nnz),
+                           ("halo rows", info.halo_rows), ("direct bytes", info.predicted.direct_bytes),
+                           ("message bytes", info.predicted.message_bytes),
+                           ("predicted ms", round(info.predicted_ms, 6))])

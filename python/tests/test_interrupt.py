@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C ends what runs, with KeyboardInterrupt, and the library works on."""
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sley
+
+SECONDS = 1.0
+GRAPH = "rmat:scale=17,edgefactor=16"
+
+
+def seconds_to_end(work: Callable[[], object]) -> float:
+    """Repeats the work until SIGINT, which comes while it runs; returns how long it then went on."""
+    sent = []
+
+    def send() -> None:
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.3, send)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            work()
+    ended = time.perf_counter()
+    timer.join()
+    return ended - sent[0]
+
+
+def end_of(work: Callable[[], object]) -> float:
+    """The shortest of three, since other programs may have the cores."""
+    return min(seconds_to_end(work) for _ in range(3))
+
+
+def test_calls_of_one_thread(tmp_path: Path) -> None:
+    a = sley.generate(GRAPH)
+    path = tmp_path / "a.mtx.gz"
+    for work in (lambda: sley.generate("rmat:scale=20,edgefactor=16"), lambda: sley.order(a), lambda: a.T,
+                 lambda: a.write(path)):
+        assert end_of(work) < SECONDS
+    assert list(tmp_path.iterdir()) == [] or path.exists()
+    assert sley.generate("er:n=10,nnz=20").shape == (10, 10)
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_products(ranks: int) -> None:
+    a = sley.generate(GRAPH)
+    x = np.ones((a.shape[1], 32))
+    assert end_of(lambda: sley.spmm(a, x, ranks=ranks)) < SECONDS
+    with sley.Plan(a, 32, ranks=ranks) as plan:
+        assert seconds_to_end(lambda: plan(x)) < 10 * SECONDS
+        if ranks > 1:
+            with pytest.raises(sley.SleyPeerError, match="interrupted"):
+                plan(x)
+    assert np.allclose(sley.spmm(a, x, ranks=ranks), a.to_scipy() @ x)
+
+
+def test_another_handler_is_called() -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(Stop):
+            while True:
+                sley.generate("rmat:scale=17,edgefactor=16")
+        assert signal.getsignal(signal.SIGINT) is stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_the_program_ends() -> None:
+    """With the status and the traceback of Python's own, also in a product of four ranks."""
+    program = ("import numpy as np, sley; a = sley.generate('rmat:scale=16,edgefactor=16')\n"
+               "x = np.ones((a.shape[1], 32)); print('ready', flush=True)\nwhile True: sley.spmm(a, x, ranks=4)\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT and "KeyboardInterrupt" in errors
+
+
+def test_a_program_may_end_without_closing() -> None:
+    """Its ranks have ended before Python does, also where another's finalizer, and so its hook at exit, is older."""
+    program = ("import atexit, threading, weakref\n"
+               "atexit.register(lambda: print([each.name for each in threading.enumerate()]))\n"
+               "older = threading.Event(); weakref.finalize(older, str)\n"
+               "import numpy as np, sley; a = sley.generate('er:n=100,nnz=500')\n"
+               "plans = [sley.Plan(a, 4, ranks=r) for r in (1, 3)]; comm = sley.Comm(2)\n"
+               "print(plans[1](np.ones((100, 4))).shape)\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    made = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+    assert (made.returncode, made.stdout, made.stderr) == (0, "(100, 4)\n['MainThread']\n", "")
