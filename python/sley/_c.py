@@ -128,6 +128,12 @@ class sley_gnn_model(enum.IntEnum):
     SLEY_GNN_GAT = 4
 
 
+class sley_gnn_memory(enum.IntEnum):
+    SLEY_GNN_KEEP = 0
+    SLEY_GNN_RECOMPUTE = 1
+    SLEY_GNN_BF16 = 2
+
+
 class sley_gnn_optimizer(enum.IntEnum):
     SLEY_GNN_ADAM = 0
     SLEY_GNN_SGD = 1
@@ -274,6 +280,7 @@ class sley_plan_options(Structure):
         ("kernel", c_char_p),
         ("update", c_int),
         ("precision", c_char_p),
+        ("rowwise", c_char_p),
     ]
 
 
@@ -334,6 +341,11 @@ class sley_trial(Structure):
         ("wpb", c_int),
         ("ms", c_double),
         ("chosen", c_bool),
+        ("workload", c_int64),
+        ("shared_bytes", c_int64),
+        ("warps", c_int64),
+        ("blocks", c_int64),
+        ("blocks_per_sm", c_double),
     ]
 
 
@@ -548,6 +560,7 @@ class sley_gemm_spec(Structure):
         ("act", c_int),
         ("slope", c_double),
         ("in_order", c_bool),
+        ("tf32", c_bool),
     ]
 
 
@@ -676,6 +689,8 @@ class sley_gnn_options(Structure):
         ("wire", c_char_p),
         ("same_x", c_bool),
         ("kernel", c_char_p),
+        ("precision", c_char_p),
+        ("memory", c_int),
     ]
 
 
@@ -719,6 +734,14 @@ class sley_gnn_times(Structure):
         ("loss", sley_gnn_time),
         ("optimizer", sley_gnn_time),
         ("other", sley_gnn_time),
+    ]
+
+
+class sley_gnn_bytes(Structure):
+    _fields_ = [
+        ("rows", c_int64),
+        ("parameters", c_int64),
+        ("plans", c_int64),
     ]
 
 
@@ -876,6 +899,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_gnn_train": (c_int, [c_void_p, POINTER(sley_gnn_batch), c_void_p, c_void_p]),
     "sley_gnn_time_steps": (c_int, [c_void_p, c_bool]),
     "sley_gnn_times_get": (c_int, [c_void_p, POINTER(sley_gnn_times)]),
+    "sley_gnn_bytes_get": (c_int, [c_void_p, POINTER(sley_gnn_bytes)]),
     "sley_gnn_infer": (c_int, [c_void_p, POINTER(sley_gnn_batch), c_void_p, c_int64, c_void_p]),
     "sley_gnn_save": (c_int, [c_void_p, c_char_p, POINTER(sley_array), c_int]),
     "sley_gnn_load": (c_int, [c_void_p, c_char_p, c_char_p]),
