@@ -11,6 +11,7 @@ import sys
 import textwrap
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu"))
+import gnn_tables  # noqa: E402
 import growth_tables  # noqa: E402
 import ops_tables  # noqa: E402
 import tables  # noqa: E402
@@ -419,6 +420,7 @@ def main():
     kernels(os.path.join(beside, "kernels-h200"))
     tensor_tables.report(os.path.join(beside, "tensor-h100"), table)
     ops_tables.report(os.path.join(beside, "ops"), table)
+    gnn_tables.report(os.path.join(beside, "gnn"), table)
 
 
 def wrapped(text):

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of networks trained on GPUs, from bench/results/gnn/*.json: epochs beside PyTorch and PyTorch Geometric on one GPU, by
+bench/gnn/epoch.py, and on two; accuracy on real graphs, by bench/gnn/accuracy.py."""
+import glob
+import json
+import math
+import os
+import statistics
+
+HEAD = ["model", "precision", "graph", "rows", "entries", "Sley: ms, kept", "fresh", "MiB of Sley", "best rival", "ms", "MiB of the rival", "rival / kept", "rival / fresh"]
+MEAN_HEAD = ["model", "precision", "graphs", "rival / kept: geometric mean", "worst", "rival / fresh: geometric mean", "worst", "rival's memory / Sley's: mean", "worst"]
+TWO_HEAD = ["model", "graph", "one GPU: ms", "two", "times as fast", "one GPU: MiB", "two: MiB of the first"]
+ACCURACY_HEAD = ["graph", "model", "Sley", "PyTorch Geometric", "runs"]
+RUNS = ["one_gpu", "one_gpu_tf32"]
+
+
+def geomean(values):
+    return math.exp(statistics.fmean(map(math.log, values)))
+
+
+def load(folder, name):
+    path = os.path.join(folder, name + ".json")
+    if not os.path.exists(path):
+        return None
+    with open(path) as stream:
+        return json.load(stream)
+
+
+def best_of(case):
+    ran = {name: one for name, one in case["rivals"].items() if "ms" in one}
+    return min(ran.items(), key=lambda pair: pair[1]["ms"]) if ran else (None, None)
+
+
+def way(case, name, ranks=1):
+    """Of a model without kept sums both ways are one."""
+    return case["sley"].get(f"{name} on {ranks}") or case["sley"].get(f"fresh on {ranks}")
+
+
+def case_rows(run):
+    for case in run["cases"]:
+        name, rival = best_of(case)
+        kept, fresh = way(case, "kept"), way(case, "fresh")
+        row = [case["model"], run["precision"], case["graph"], case["rows"], case["entries"], f"{kept['ms']:.1f}", f"{fresh['ms']:.1f}", f"{fresh['mib']:.0f}"]
+        yield row + ([name, f"{rival['ms']:.1f}", f"{rival['mib']:.0f}", f"{rival['ms'] / kept['ms']:.2f}", f"{rival['ms'] / fresh['ms']:.2f}"]
+                     if rival else ["out of memory", "-", "-", "-", "-"])
+
+
+def mean_rows(run):
+    for model in dict.fromkeys(case["model"] for case in run["cases"]):
+        kept, fresh, memory = [], [], []
+        for case in run["cases"]:
+            rival = best_of(case)[1] if case["model"] == model else None
+            if rival:
+                kept.append(rival["ms"] / way(case, "kept")["ms"])
+                fresh.append(rival["ms"] / way(case, "fresh")["ms"])
+                memory.append(rival["mib"] / way(case, "fresh")["mib"])
+        if kept:
+            yield [model, run["precision"], len(kept), f"{geomean(kept):.2f}", f"{min(kept):.2f}", f"{geomean(fresh):.2f}", f"{min(fresh):.2f}",
+                   f"{geomean(memory):.2f}", f"{min(memory):.2f}"]
+
+
+def machine_of(run):
+    m = run["machine"]
+    return f"{m['gpus']} {m['gpu']}, driver {m['driver']}, torch {m['torch']}, torch_geometric {m['torch_geometric']}; commit {m['commit']}"
+
+
+def report_epochs(folder, table):
+    runs = [run for run in (load(folder, name) for name in RUNS) if run]
+    if not runs:
+        return
+    print("### Networks on one GPU\n")
+    print("Three layers, 100 -> 128 -> 128 -> 47, full graphs, f32, Adam, without dropout; median milliseconds of a step. Graphs are drawn. kept: what "
+          "the first layer sums of the features is made once; fresh: in each step, as the rivals do. Rivals: torch.sparse.mm with a CSR matrix and its "
+          "transpose, both kept (csr), PyTorch Geometric with an edge_index (pyg) and an EdgeIndex (edge); the best of them counts. tf32: dense "
+          "products on Tensor cores, on both sides. Memory: the most that the rival had allocated, by what Sley's command took of the device but its CUDA "
+          "context. `bench/gnn/epoch.py`.\n")
+    print(f"{machine_of(runs[0])}; seed {runs[0]['seed']}:\n")
+    table(MEAN_HEAD, [row for run in runs for row in mean_rows(run)])
+    table(HEAD, [row for run in runs for row in case_rows(run)])
+
+
+def report_two(folder, table):
+    run = load(folder, "two_gpus")
+    if not run:
+        return
+    print("### Networks on two GPUs\n")
+    print(f"The same networks on one GPU and on two in one process, sums of the features kept (gat: none are). {machine_of(run)}.\n")
+    rows = []
+    for case in run["cases"]:
+        one, two = way(case, "kept", 1), way(case, "kept", 2)
+        if one and two:
+            rows.append([case["model"], case["graph"], f"{one['ms']:.1f}", f"{two['ms']:.1f}", f"{one['ms'] / two['ms']:.2f}", f"{one['mib']:.0f}", f"{two['mib']:.0f}"])
+    table(TWO_HEAD, rows)
+
+
+def share(one):
+    return f"{100 * one['mean']:.1f} +- {100 * one['deviation']:.1f} %"
+
+
+def report_accuracy(folder, table):
+    """Runs of either side may stand in files of their own."""
+    found, runs = {}, 0
+    for path in sorted(glob.glob(os.path.join(folder, "accuracy*.json"))):
+        with open(path) as stream:
+            run = json.load(stream)
+        for case in run["cases"]:
+            found.setdefault((case["graph"], case["model"]), {}).update({who: case[who] for who in ("sley", "pyg") if who in case})
+            runs = run["splits"] * run["seeds"]
+    both = [[*key, share(one["sley"]), share(one["pyg"]), runs] for key, one in found.items() if len(one) == 2]
+    if not both:
+        return
+    print("### Accuracy on real graphs\n")
+    print("Rows of the test that are right, mean and standard deviation over splits and seeds: 20 rows of a class to train on, 30 for validation; two "
+          "layers, Adam, dropout; the epoch with the best validation. The same splits on both sides. `bench/gnn/accuracy.py`.\n")
+    table(ACCURACY_HEAD, both)
+
+
+def report(folder, table):
+    report_epochs(folder, table)
+    report_two(folder, table)
+    report_accuracy(folder, table)
