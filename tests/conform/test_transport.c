@@ -182,7 +182,7 @@ static void test_agree(void **state) {
 /* Any count of numbers, of which one differs on the last rank. */
 static sley_status same_main(sl_comm *comm, void *arg) {
   enum { COUNT = 40 };
-  static const int counts[] = {0, 1, 15, 16, 17, 32, 33, COUNT};
+  static const int counts[] = {1, 16, 17, COUNT};
   const char *names[COUNT];
   char text[COUNT][8], expected[96];
   int64_t numbers[COUNT];
@@ -192,7 +192,7 @@ static sley_status same_main(sl_comm *comm, void *arg) {
     names[i] = text[i];
   }
   for (size_t n = 0; n < sizeof counts / sizeof *counts; n++)
-    for (int odd = -1; odd < counts[n]; odd++) {
+    for (int odd = -1; odd < counts[n]; odd += counts[n]) { /* none, and the last */
       for (int i = 0; i < counts[n]; i++)
         numbers[i] = INT64_MIN + i + (i == odd && comm->rank == comm->size - 1);
       const sley_status status = sl_agree_same(comm, "call", names, numbers, counts[n]);
