@@ -3,19 +3,15 @@
 bench/gnn/epoch.py, and on two; accuracy on real graphs, by bench/gnn/accuracy.py."""
 import glob
 import json
-import math
 import os
-import statistics
+
+from ops_tables import geomean
 
 HEAD = ["model", "precision", "graph", "rows", "entries", "Sley: ms, kept", "fresh", "MiB of Sley", "best rival", "ms", "MiB of the rival", "rival / kept", "rival / fresh"]
 MEAN_HEAD = ["model", "precision", "graphs", "rival / kept: geometric mean", "worst", "rival / fresh: geometric mean", "worst", "rival's memory / Sley's: mean", "worst"]
 TWO_HEAD = ["model", "graph", "one GPU: ms", "two", "times as fast", "one GPU: MiB", "two: MiB of the first"]
 ACCURACY_HEAD = ["graph", "model", "Sley", "PyTorch Geometric", "runs"]
 RUNS = ["one_gpu", "one_gpu_tf32"]
-
-
-def geomean(values):
-    return math.exp(statistics.fmean(map(math.log, values)))
 
 
 def load(folder, name):

@@ -17,14 +17,13 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 
 import numpy as np
 
 import graphs
+import runs
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 GRAPHS = {  # name: graph, features, labels, below DATA
     "cora": ("npz/cora.npz", "npz/cora.npz", "npz/cora.npz"),
     "citeseer": ("npz/citeseer.npz", "npz/citeseer.npz", "npz/citeseer.npz"),
@@ -120,14 +119,6 @@ def summary(values):
     return {"mean": statistics.fmean(values), "deviation": statistics.stdev(values) if len(values) > 1 else 0, "runs": len(values), "test": values}
 
 
-def machine():
-    script = os.path.join(HERE, "..", "gpu", "machine.py")
-    try:
-        return json.loads(subprocess.run([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout)
-    except subprocess.CalledProcessError:
-        return None
-
-
 def write(args, cases):
     """After each case, so that a run that is stopped leaves what it has."""
     if args.json:
@@ -146,17 +137,17 @@ def measure(args, name, folder, found):
     for model in args.models.split(","):
         case = {"graph": name, "model": model}
         tests = {"sley": [], "pyg": []}
-        runs = []
+        wanted = []
         for split in range(args.splits):
             words = draw_split(labels, 1000 + split)
             split_file = os.path.join(folder, f"{name}.{split}.txt")
             np.savetxt(split_file, words, fmt="%s")
-            runs += [(words, split_file, 1 + split * args.seeds + seed) for seed in range(args.seeds)]
+            wanted += [(words, split_file, 1 + split * args.seeds + seed) for seed in range(args.seeds)]
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
             if args.only != "pyg":
-                begun = [pool.submit(run_sley, args, files, model, split_file, seed) for _, split_file, seed in runs]
+                begun = [pool.submit(run_sley, args, files, model, split_file, seed) for _, split_file, seed in wanted]
             if rival:
-                tests["pyg"] = [rival.run(args, model, words, seed) for words, _, seed in runs]
+                tests["pyg"] = [rival.run(args, model, words, seed) for words, _, seed in wanted]
             if args.only != "pyg":
                 tests["sley"] = [one.result() for one in begun]
         case.update({who: summary(values) for who, values in tests.items() if values})
@@ -180,7 +171,7 @@ def main():
     parser.add_argument("--only", choices=["sley", "pyg"])
     parser.add_argument("--json")
     args = parser.parse_args()
-    args.machine = machine()
+    args.machine = runs.machine("cuda")
     cases = []
     with tempfile.TemporaryDirectory() as folder:
         for name in args.graphs.split(","):

@@ -43,6 +43,7 @@ warnings.simplefilter("ignore")
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.dirname(HERE)
 sys.path[:0] = [BENCH, os.path.join(BENCH, "gpu")]
+import runs  # noqa: E402
 import sley_file  # noqa: E402
 from memory_watch import MemoryWatch  # noqa: E402
 WIDTHS = [100, 128, 128, 47]
@@ -293,8 +294,7 @@ def main():
         if ratios:
             print(f"{kind}: {len(ratios)} graphs, geometric mean {math.exp(statistics.fmean(map(math.log, ratios))):.2f}, worst {min(ratios):.2f}")
     if args.json:
-        machine = json.loads(subprocess.run([sys.executable, os.path.join(BENCH, "gpu", "machine.py")], stdout=subprocess.PIPE,
-                                            check=True, text=True).stdout)
+        machine = runs.machine("cuda")
         machine.update(torch=torch.__version__, torch_geometric=torch_geometric and torch_geometric.__version__)
         with open(args.json, "w") as stream:
             json.dump({"machine": machine, "seed": args.seed, "precision": args.precision, "epochs": args.epochs, "widths": WIDTHS, "cases": cases}, stream, indent=1)

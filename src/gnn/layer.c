@@ -82,7 +82,6 @@ int64_t sl_layer_product_width(const sl_layer *layer) {
 }
 
 sley_status sl_layer_open_update(sl_layer *layer) {
-  layer->update_first = updates_first(layer);
   sley_status status = SLEY_OK;
   if (keeps_sums(layer))
     status = sl_activations_add(layer->activations, layer->number,
@@ -125,17 +124,16 @@ static sley_status aggregate_back(const sl_layer *l, sl_rows x, sl_rows dy, sl_r
 }
 
 sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *p, bool add, const void *bias) {
+  const bool first = updates_first(layer), kept = keeps_sums(layer);
+  const sl_rows t =
+      kept ? layer->between : sl_rows_columns(p->spare, 0, first ? layer->out : layer->in, layer->work.dtype);
   sl_product product = {.a = p->x, .b = sl_layer_value(layer, weight)};
-  sl_rows t = layer->between;
-  if (layer->update_first) {
-    t = sl_rows_columns(p->spare, 0, layer->out, layer->work.dtype);
+  if (first) {
     SL_TRY(sl_dense_multiply(&layer->work, &product, t));
     SL_TRY(aggregate(layer, t, add, p->y));
     return sl_dense_activate(&layer->work, bias, p->act, p->slope, p->y);
   }
-  if (!t.data)
-    t = sl_rows_columns(p->spare, 0, layer->in, layer->work.dtype);
-  if (!p->same_x || !layer->between.data)
+  if (!kept || !p->same_x)
     SL_TRY(aggregate(layer, p->x, false, t));
   product.a = t;
   product.beta = add;

@@ -79,7 +79,6 @@ struct sl_layer {
   sley_attention *attention;
   void *saved;
   sl_rows between; /* T of an update that keeps it */
-  bool update_first;
 };
 
 extern const sl_layer_kind *const sl_layer_kinds[]; /* by sley_gnn_model */

@@ -6,15 +6,6 @@
 #include "mirror.h"
 #include "transport/transport.h"
 
-static sley_matrix *generate(const char *text, sley_dtype dtype) {
-  sley_read_options options = SLEY_READ_OPTIONS_INIT;
-  options.dtype = dtype;
-  options.threads = 1;
-  sley_matrix *matrix;
-  assert_sley_ok(sley_matrix_read(text, &options, &matrix));
-  return matrix;
-}
-
 /* Square, wide and tall; rows of very different lengths. */
 static const char *const shapes[] = {"rmat:scale=9,edgefactor=8,seed=3",
                                      "er:rows=300,cols=700,nnz=4000,seed=1",
@@ -52,7 +43,7 @@ static void blocks_are_right(void **state) {
   const bool may_be_lean = has_lean_plans();
   uint64_t seed = 0, lean = 0;
   for (int s = 0; s < SHAPES; s++) {
-    sley_matrix *matrix = generate(shapes[s], (sley_dtype)(s % 4));
+    sley_matrix *matrix = spmm_case_matrix(shapes[s], (sley_dtype)(s % 4));
     for (const char *const *algo = sley_algorithms(); *algo; algo++)
       for (int ranks = 1; ranks <= 4; ranks++) {
         spmm_case c = make_case(*algo, ranks, seed++);
@@ -83,7 +74,7 @@ static void blocks_are_right(void **state) {
 static void bits_do_not_depend_on_blocks(void **state) {
   (void)state;
   uint64_t seed = 0;
-  sley_matrix *matrix = generate(shapes[0], SLEY_F32);
+  sley_matrix *matrix = spmm_case_matrix(shapes[0], SLEY_F32);
   for (const char *const *algo = sley_algorithms(); *algo; algo++) {
     spmm_case c = make_case(*algo, 1 + (int)(seed % 4), seed);
     spmm_outcome blocks, whole;
@@ -187,7 +178,7 @@ static void what_is_needed_is_enough(void **state) {
   const char *device = getenv("SLEY_MOCK_REACH");
   if (test_on_cpu() || !device)
     skip();
-  sley_matrix *matrix = generate("rmat:scale=11,edgefactor=8,seed=7", SLEY_F32);
+  sley_matrix *matrix = spmm_case_matrix("rmat:scale=11,edgefactor=8,seed=7", SLEY_F32);
   taking t = {.matrix = matrix};
   assert_sley_ok(sley_partition_rows(matrix, "nnz", RANKS, t.row_begin));
   memcpy(t.col_begin, t.row_begin, sizeof t.col_begin);

@@ -9,15 +9,6 @@
 #include "device/rowwise_choice.h"
 #include "spmm_case.h"
 
-static sley_matrix *generate(const char *text, sley_dtype dtype) {
-  sley_read_options options = SLEY_READ_OPTIONS_INIT;
-  options.dtype = dtype;
-  options.threads = 1;
-  sley_matrix *matrix;
-  assert_sley_ok(sley_matrix_read(text, &options, &matrix));
-  return matrix;
-}
-
 /* Square, wide, tall, with empty rows, dense, without entries, with long rows, smaller than the ranks. */
 static const char *const shapes[] = {"er:rows=97,cols=97,nnz=700,seed=1",
                                      "er:rows=40,cols=151,nnz=300,seed=2",
@@ -77,7 +68,7 @@ static void every_combination_is_right(void **state) {
   (void)state;
   for (int s = 0; s < SHAPES; s++)
     for (int t = s % share(); t < DTYPES; t += share()) {
-      sley_matrix *matrix = generate(shapes[s], dtypes[t]);
+      sley_matrix *matrix = spmm_case_matrix(shapes[s], dtypes[t]);
       check_switches(matrix, (uint64_t)(DTYPES * s + t));
       sley_matrix_destroy(matrix);
     }
@@ -186,7 +177,7 @@ static void count_partitions(const sample *s, int64_t ps, int64_t count[2]) {
 static void a_fixed_shape_is_the_only_one_tried(void **state) {
   (void)state;
   sample s = {.trials = 0};
-  sley_matrix *matrix = generate("rmat:scale=8,edgefactor=12,seed=5", SLEY_F32);
+  sley_matrix *matrix = spmm_case_matrix("rmat:scale=8,edgefactor=12,seed=5", SLEY_F32);
   s.matrix = matrix;
   assert_sley_ok(sley_partition_rows(matrix, "rows", RANKS, s.begin));
   for (int apart = 0; apart < 2; apart++) {

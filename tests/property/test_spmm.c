@@ -10,15 +10,6 @@ static const int workgroups[] = {1, 2, 4, 0};
 static const int64_t widths[] = {0, 1, 3, 32, 33, 128};
 enum { RANK_COUNTS = 6, WORKGROUPS = 4, WIDTHS = 6 };
 
-static sley_matrix *generate(const char *text, sley_dtype dtype) {
-  sley_read_options options = SLEY_READ_OPTIONS_INIT;
-  options.dtype = dtype;
-  options.threads = 1;
-  sley_matrix *matrix;
-  assert_sley_ok(sley_matrix_read(text, &options, &matrix));
-  return matrix;
-}
-
 /* Square, wide, tall, tiny, with empty rows and columns, dense, without entries, power law, and smaller than
  * the ranks. */
 static const char *const shapes[] = {"er:rows=97,cols=97,nnz=700,seed=1",
@@ -76,7 +67,7 @@ static void every_algorithm_is_right(void **state) {
   (void)state;
   uint64_t seed = 0;
   for (int s = 0; s < SHAPES; s++) {
-    sley_matrix *matrix = generate(shapes[s], dtypes[s % DTYPES]);
+    sley_matrix *matrix = spmm_case_matrix(shapes[s], dtypes[s % DTYPES]);
     check_all(matrix, false, &seed);
     sley_matrix_destroy(matrix);
   }
@@ -86,7 +77,7 @@ static void reproducible_bits_are_the_same_everywhere(void **state) {
   (void)state;
   uint64_t seed = 1000;
   for (int s = 0; s < SHAPES; s++) {
-    sley_matrix *matrix = generate(shapes[s], dtypes[(s + 1) % DTYPES]);
+    sley_matrix *matrix = spmm_case_matrix(shapes[s], dtypes[(s + 1) % DTYPES]);
     check_all(matrix, true, &seed);
     sley_matrix_destroy(matrix);
   }
@@ -96,7 +87,7 @@ static void reproducible_bits_are_the_same_everywhere(void **state) {
 static void scaling_and_transpose(void **state) {
   (void)state;
   for (int s = 0; s < SHAPES; s++) {
-    sley_matrix *matrix = generate(shapes[s], dtypes[(s + 2) % DTYPES]);
+    sley_matrix *matrix = spmm_case_matrix(shapes[s], dtypes[(s + 2) % DTYPES]);
     for (const char *const *algo = sley_algorithms(); *algo; algo++) {
       spmm_case c = {.algo = *algo,
                      .ranks = 4,

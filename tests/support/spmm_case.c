@@ -230,3 +230,12 @@ void spmm_case_check(const sley_matrix *matrix, const spmm_case *c, spmm_outcome
       assert_int_equal(bytes, out->info.cover_rows * row_bytes);
   }
 }
+
+sley_matrix *spmm_case_matrix(const char *generator, sley_dtype dtype) {
+  sley_read_options options = SLEY_READ_OPTIONS_INIT;
+  options.dtype = dtype;
+  options.threads = 1;
+  sley_matrix *matrix;
+  assert_sley_ok(sley_matrix_read(generator, &options, &matrix));
+  return matrix;
+}

@@ -30,6 +30,9 @@ typedef struct spmm_outcome {
   sley_check check; /* of the last execute */
 } spmm_outcome;
 
+/* The matrix that a generator makes, which the caller frees; a failure fails the test. */
+sley_matrix *spmm_case_matrix(const char *generator, sley_dtype dtype);
+
 /* Runs the case on the matrix; a failing status fails the test. */
 void spmm_case_run(const sley_matrix *matrix, const spmm_case *c, spmm_outcome *out);
 

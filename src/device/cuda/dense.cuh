@@ -96,14 +96,6 @@ __global__ void __launch_bounds__(DENSE_THREADS)
     store(col, all);
 }
 
-/* For add_sums: a column's sum, rounded once. */
-template <class T> struct store_column {
-  T *to;
-  __device__ void operator()(int64_t col, double sum) const {
-    set_double(to, col, sum);
-  }
-};
-
 static inline unsigned dense_sum_blocks(int64_t cols) {
   return static_cast<unsigned>((cols + SUM_COLS - 1) / SUM_COLS);
 }
