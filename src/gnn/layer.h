@@ -130,8 +130,7 @@ sley_status sl_layer_open_update(sl_layer *layer);
 /* weight: the slot of W, in x out. add: Y is added to. bias: NULL, or a value for each column. Collective. */
 sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *pass, bool add, const void *bias);
 
-/* dx.data NULL: not wanted; it may be where dy is. room: where D may be, or another row's memory that nobody
- * needs, such as y of the pass. Collective. */
+/* room: memory for D, as wide as Y, whose values nobody needs, such as y of the pass. Collective. */
 sley_status sl_layer_update_back(sl_layer *layer, int weight, const sl_pass_back *pass, sl_rows room);
 
 /* Frees what open has made; accepts one that it has failed for, or that it has not seen. Collective. */
