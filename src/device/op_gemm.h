@@ -23,9 +23,8 @@ enum { SL_GEMM_TERMS = 8192 };
  *
  * The rest is computed in double and rounded to the dtype once: alpha S, + beta C, + bias[j], from left to
  * right, then act (op_activate.h). With beta = 0 C is not read; with bias NULL nothing is added; with alpha =
- * 0 neither A nor B is read, and alpha S is 0. Kernels of other devices that
- * call a library may compute it in the type of sums, round to the dtype before act, and let relu make 0 of
- * NaN. C overlaps no other array. */
+ * 0 neither A nor B is read, and alpha S is 0. Kernels of other devices may compute it in the type of sums,
+ * round to the dtype before act, and let relu make 0 of NaN. C overlaps no other array. */
 typedef struct sl_gemm_args {
   sley_dtype dtype; /* of A, B, C and bias */
   bool transpose_a, transpose_b, in_order, tf32;

@@ -234,6 +234,65 @@ static void long_sums_have_the_same_bits_with_any_threads(void **state) {
   }
 }
 
+/* Many rows of A times a few columns, or sums over many rows: what kernels for such shapes serve. */
+static void products_of_many_rows_are_near(void **state) {
+  (void)state;
+  for (int repeat = 0; repeat < repeats(12); repeat++) {
+    const bool sums = draw(3) == 0;
+    const int64_t rows = PICK(2047, 2048, 2111, 3000, 4500), wide = PICK(31, 32, 33, 47, 64, 100, 128, 129),
+                  narrow = PICK(1, 2, 15, 16, 17, 47, 48, 90, 128, 130);
+    shape s = draw_shape(false);
+    s.g.dtype = draw(4) == 0 ? s.g.dtype : SLEY_F32;
+    s.g.in_order = s.g.tf32 = false;
+    s.g.transpose_a = sums;
+    s.g.transpose_b = !sums && s.g.transpose_b;
+    s.g.m = sums ? wide : rows;
+    s.g.n = narrow;
+    s.g.k = sums ? rows : wide;
+    s.g.lda = sums ? s.g.m + PICK(0, 1, 4) : (s.g.k + 3) / 4 * 4 + PICK(0, 4, 1);
+    s.g.ldb = stored_rows(!s.g.transpose_b, s.g.k, s.g.n) + PICK(0, 0, 1, 5);
+    s.g.ldc = s.g.n + PICK(0, 0, 1, 5);
+    check(&s);
+  }
+}
+
+/* One infinite value and one NaN make what they make in any product of f32; nothing else changes. */
+static void infinite_values_stay_in_their_rows(void **state) {
+  (void)state;
+  for (int sums = 0; sums < 2; sums++) {
+    shape s = {.g = {.transpose_a = sums != 0,
+                     .m = 2100,
+                     .n = 40,
+                     .k = 64,
+                     .alpha = 1,
+                     .lda = 64,
+                     .ldb = 40,
+                     .ldc = 40}};
+    if (sums)
+      s.g.m = s.g.lda = 64, s.g.k = 2100;
+    operands o = draw_operands(&s);
+    float *const a = (float *)(void *)o.a.data, *const b = (float *)(void *)o.b.data;
+    for (int64_t i = 0; i < s.g.k * s.g.n; i++)
+      b[i] = 1;
+    a[sums ? 7 * 64 + 3 : 3 * 64 + 7] = INFINITY;
+    a[sums ? 9 * 64 + 5 : 5 * 64 + 9] = NAN;
+    a[sums ? 9 * 64 + 6 : 6 * 64 + 9] = -0x1.fffffep127F;
+    block c = block_copy(&o.c);
+    assert_sley_ok(multiply(queues[0], &s, &o, &c));
+    const float *const made = (const float *)(const void *)c.data;
+    for (int64_t i = 0; i < s.g.m; i++)
+      for (int64_t j = 0; j < s.g.n; j++) {
+        const float v = made[i * s.g.ldc + j];
+        assert_true(i == 3   ? v == INFINITY
+                    : i == 5 ? v != v
+                    : i == 6 ? v < -0x1.8p127F
+                             : v > -1e6F && v < 1e6F);
+      }
+    free(c.base);
+    drop_operands(&o);
+  }
+}
+
 /* A row alone has the bits that it has among others. */
 static void rows_in_order_depend_on_no_others(void **state) {
   (void)state;
@@ -359,6 +418,8 @@ static void short_memory_is_told(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_near),
                                      cmocka_unit_test(long_sums_have_the_same_bits_with_any_threads),
+                                     cmocka_unit_test(products_of_many_rows_are_near),
+                                     cmocka_unit_test(infinite_values_stay_in_their_rows),
                                      cmocka_unit_test(rows_in_order_depend_on_no_others),
                                      cmocka_unit_test(unknown_arguments_are_refused),
                                      cmocka_unit_test(small_products_at_once),

@@ -8,8 +8,8 @@ extern const sl_kernel sl_cuda_rows, sl_cuda_pull, sl_cuda_arrive, sl_cuda_await
 extern const sl_kernel sl_cuda_convert;
 extern const sl_kernel sl_cuda_reduce;
 extern const sl_kernel sl_cuda_update_fused, sl_cuda_update_tensor, sl_cuda_update_plain;
-extern const sl_kernel sl_cuda_gemm_cublaslt, sl_cuda_gemm, sl_cuda_column_sums, sl_cuda_activate_grad,
-    sl_cuda_dropout, sl_cuda_nll, sl_cuda_adam;
+extern const sl_kernel sl_cuda_gemm_split, sl_cuda_gemm_cublaslt, sl_cuda_gemm, sl_cuda_column_sums,
+    sl_cuda_activate_grad, sl_cuda_dropout, sl_cuda_nll, sl_cuda_adam;
 extern const sl_kernel sl_cuda_aggregate, sl_cuda_aggregate_chosen, sl_cuda_sddmm, sl_cuda_edge_softmax,
     sl_cuda_attention, sl_cuda_attention_rows, sl_cuda_attention_columns;
 extern const sl_kernel sl_cuda_columns, sl_cuda_needs, sl_cuda_tally, sl_cuda_cut;
@@ -42,6 +42,7 @@ const sl_kernel *const sl_cuda_kernels[] = {
     &sl_cuda_needs,
     &sl_cuda_tally,
     &sl_cuda_cut,
+    &sl_cuda_gemm_split,
     &sl_cuda_gemm_cublaslt,
     &sl_cuda_gemm,
     &sl_cuda_column_sums,

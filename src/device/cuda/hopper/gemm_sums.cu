@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* C = A^T B with many rows of A and B, by split values: see gemm_split.cuh. A block of threads sums some of
+ * the rows for up to 128 x 128 values of C; then another kernel adds these sums in the order of the rows.
+ *
+ * Panels of 32 rows are copied to shared memory ahead. The threads split A into registers, as the product
+ * wants it, and B into shared memory, column by column: that of the next panel while the Tensor cores
+ * multiply one.
+ *
+ * Tensor cores cut what they add, always towards zero. So a sum begins anew after some panels, and sums of
+ * panels are added apart. */
+#include "device/cuda/hopper/gemm_split.cuh"
+
+namespace {
+
+using namespace sley;
+
+enum {
+  GROUPS = 2,
+  THREADS = GROUPS * GROUP_THREADS,
+  ACROSS = GROUPS * GROUP_ROWS,
+  STRIDE = ACROSS + 8, /* of rows of A in shared memory: 4 rows of 8 values lie in 32 banks */
+  STEPS = PANEL / 8,
+  AHEAD = 4, /* panels in shared memory as they were copied */
+  PANELS_APART = 8,
+  LEAST_ROWS = PANEL * PANELS_APART,
+  ADD_COLS = 32,
+  ADD_GROUPS = 8
+};
+
+/* Shared memory: two split panels of B, then AHEAD copies of rows of A and B. */
+template <int N> struct room {
+  enum { SPLIT = 2 * N * 128, COPY = PANEL * (STRIDE + N) * 4, BYTES = 2 * SPLIT + AHEAD * COPY };
+  char *memory;
+  __device__ char *split(int number) const {
+    return memory + number % 2 * SPLIT;
+  }
+  __device__ float *left(int number) const {
+    return reinterpret_cast<float *>(memory + 2 * SPLIT + number % AHEAD * COPY);
+  }
+  __device__ float *right(int number) const {
+    return left(number) + PANEL * STRIDE;
+  }
+};
+
+/* What a block of threads makes: rows begin to end - 1 of A and B, from columns down of A and across of B on.
+ */
+struct part {
+  int64_t begin, end, down, across;
+  bool wide_a, wide_b; /* rows begin at multiples of 16 bytes */
+};
+
+/* Threads that copy a row of so many pieces. */
+constexpr int threads_for(int pieces) {
+  return pieces > 64 ? 128 : pieces > 32 ? 64 : pieces > 16 ? 32 : pieces > 8 ? 16 : pieces > 4 ? 8 : 4;
+}
+
+/* COLS columns of PANEL rows from `from` on, of which there are `rows` and `cols`. */
+template <int VALUES, int COLS, int TO_STRIDE>
+__device__ __forceinline__ void copy_rows(float *to, const float *from, int64_t ld, int64_t rows,
+                                          int64_t cols) {
+  constexpr int FOR_ROW = threads_for(COLS / VALUES), AT_ONCE = THREADS / FOR_ROW;
+  const int down = static_cast<int>(threadIdx.x) / FOR_ROW,
+            across = static_cast<int>(threadIdx.x) % FOR_ROW * VALUES,
+            there = across >= cols           ? 0
+                    : cols - across < VALUES ? static_cast<int>(cols) - across
+                                             : VALUES,
+            left = rows < PANEL ? static_cast<int>(rows) : PANEL;
+  if (across >= COLS)
+    return;
+  from += down * ld + across;
+  to += down * TO_STRIDE + across;
+#pragma unroll 4
+  for (int row = 0; row < PANEL; row += AT_ONCE, from += AT_ONCE * ld)
+    copy_ahead<VALUES>(to + row * TO_STRIDE, from, down + row < left ? there : 0);
+}
+
+/* Begins to copy panel `number` of the part, if there is one. */
+template <int N>
+__device__ __forceinline__ void fetch(const sl_gemm_args &a, const part &p, const room<N> &memory,
+                                      int number) {
+  const int64_t row = p.begin + static_cast<int64_t>(number) * PANEL, rows = p.end - row;
+  if (rows > 0) {
+    const float *const left = static_cast<const float *>(a.a) + row * a.lda + p.down,
+                       *const right = static_cast<const float *>(a.b) + row * a.ldb + p.across;
+    if (p.wide_a)
+      copy_rows<4, ACROSS, STRIDE>(memory.left(number), left, a.lda, rows, a.m - p.down);
+    else
+      copy_rows<1, ACROSS, STRIDE>(memory.left(number), left, a.lda, rows, a.m - p.down);
+    if (p.wide_b)
+      copy_rows<4, N, N>(memory.right(number), right, a.ldb, rows, a.n - p.across);
+    else
+      copy_rows<1, N, N>(memory.right(number), right, a.ldb, rows, a.n - p.across);
+  }
+  copies_commit();
+}
+
+/* The terms of A of panel `number`, which has come. */
+template <int N>
+__device__ __forceinline__ void split_left(const room<N> &memory, int number, split_terms (&terms)[STEPS]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const float *const left = memory.left(number) + lane % 4 * STRIDE + threadIdx.x / 32 * 16 + lane / 4;
+#pragma unroll
+  for (int step = 0; step < STEPS; step++)
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      set_term(terms[step], i, left[(8 * step + i / 2 * 4) * STRIDE + i % 2 * 8]);
+}
+
+/* Its columns of B. */
+template <int N> __device__ __forceinline__ void split_right(const room<N> &memory, int number) {
+  const float *const right = memory.right(number);
+  char *const panel = memory.split(number);
+#pragma unroll
+  for (int i = 0; i < (N * 8 + THREADS - 1) / THREADS; i++) {
+    const int piece = i * THREADS + static_cast<int>(threadIdx.x), column = piece % N, four = piece / N;
+    if (N * 8 % THREADS != 0 && piece >= N * 8)
+      break;
+    const float *const from = right + 4 * four * N + column;
+    const float v[4] = {from[0], from[N], from[2 * N], from[3 * N]};
+    store_split<N>(panel, column, four, v);
+  }
+}
+
+template <int N>
+__global__ void __launch_bounds__(THREADS, 1)
+    sum_rows(const __grid_constant__ sl_gemm_args a, int64_t rows_each, bool wide_a, bool wide_b,
+             float *sums) {
+  extern __shared__ __align__(1024) char memory_[];
+  const room<N> memory = {memory_};
+  const int64_t begin = blockIdx.x * rows_each;
+  const part p = {begin,
+                  min(begin + rows_each, a.k),
+                  static_cast<int64_t>(blockIdx.y) * ACROSS,
+                  static_cast<int64_t>(blockIdx.z) * N,
+                  wide_a,
+                  wide_b};
+  const int panels = static_cast<int>((p.end - p.begin + PANEL - 1) / PANEL);
+  const bool works = p.down + threadIdx.x / GROUP_THREADS * GROUP_ROWS < a.m;
+  float d[N / 2], sum[N / 2] = {};
+  for (int number = 0; number < AHEAD; number++)
+    fetch(a, p, memory, number);
+  copies_wait<AHEAD - 1>();
+  __syncthreads();
+  split_right(memory, 0);
+  for (int number = 0; number < panels; number++) {
+    split_terms terms[STEPS];
+    split_left(memory, number, terms);
+    panels_stored();
+    copies_wait<AHEAD - 2>();
+    __syncthreads();
+    if (works) {
+      products_begin();
+      multiply_split<N>(d, terms, split_panel<N>(memory.split(number)), number % PANELS_APART > 0);
+      products_commit();
+    }
+    fetch(a, p, memory, number + AHEAD);
+    if (number + 1 < panels)
+      split_right(memory, number + 1);
+    products_wait();
+    if (number % PANELS_APART == PANELS_APART - 1 || number + 1 == panels)
+#pragma unroll
+      for (int i = 0; i < N / 2; i++)
+        sum[i] += d[i];
+  }
+  if (!works)
+    return;
+  const int64_t row = p.down + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4,
+                col = p.across + threadIdx.x % 4 * 2;
+  remake_nan(a, row, col, p.begin, p.end, sum);
+  sums += blockIdx.x * a.m * a.n;
+#pragma unroll
+  for (int i = 0; i < N / 2; i++)
+    if (held_row(row, i) < a.m && held_col(col, i) < a.n)
+      sums[held_row(row, i) * a.n + held_col(col, i)] = sum[i];
+}
+
+/* A block of threads for ADD_COLS values of C; ADD_GROUPS of them add some of a value's sums each, the first
+ * the rest. */
+__global__ void __launch_bounds__(ADD_COLS *ADD_GROUPS)
+    add_parts(const sl_gemm_args a, int parts, const float *sums) {
+  __shared__ double of_group[ADD_GROUPS][ADD_COLS];
+  const int lane = static_cast<int>(threadIdx.x) % ADD_COLS, group = static_cast<int>(threadIdx.x) / ADD_COLS,
+            each = (parts + ADD_GROUPS - 1) / ADD_GROUPS;
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * ADD_COLS + lane, all = a.m * a.n;
+  double sum = 0;
+#pragma unroll 8
+  for (int p = group * each; p < min((group + 1) * each, parts); p++)
+    sum += i < all ? static_cast<double>(__ldg(sums + p * all + i)) : 0;
+  of_group[group][lane] = sum;
+  __syncthreads();
+  if (group > 0 || i >= all)
+    return;
+  for (int g = 1; g < ADD_GROUPS; g++)
+    sum += of_group[g][lane];
+  const int64_t row = i / a.n, col = i % a.n;
+  static_cast<float *>(a.c)[row * a.ldc + col] = finished(a, row, col, static_cast<float>(sum));
+}
+
+template <int N> sley_status launch(sl_queue *queue, const sl_gemm_args *a, float *sums) {
+  enum { BYTES = room<N>::BYTES };
+  const int64_t down = (a->m + ACROSS - 1) / ACROSS, across = (a->n + N - 1) / N;
+  const int64_t wanted = (sl_cuda_processors(queue) + down * across - 1) / (down * across),
+                fit = sl_cuda_gemm_parts(a->m, a->n), most = wanted < fit ? wanted : fit;
+  int64_t rows_each = (a->k + most - 1) / most;
+  rows_each = (rows_each + LEAST_ROWS - 1) / LEAST_ROWS * LEAST_ROWS;
+  const int64_t parts = (a->k + rows_each - 1) / rows_each;
+  SL_TRY(sl_cuda_check(cudaFuncSetAttribute(sum_rows<N>, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES),
+                       "shared memory"));
+  sum_rows<N>
+      <<<dim3(static_cast<unsigned>(parts), static_cast<unsigned>(down), static_cast<unsigned>(across)),
+         THREADS, BYTES, sl_cuda_stream(queue)>>>(*a, rows_each, has_wide_rows(a->a, a->lda),
+                                                  has_wide_rows(a->b, a->ldb), sums);
+  SL_TRY(sl_cuda_launched(queue, "sums over rows"));
+  add_parts<<<static_cast<unsigned>((a->m * a->n + ADD_COLS - 1) / ADD_COLS), ADD_COLS * ADD_GROUPS, 0,
+              sl_cuda_stream(queue)>>>(*a, static_cast<int>(parts), sums);
+  return sl_cuda_launched(queue, "adding sums over rows");
+}
+
+} // namespace
+
+sley_status sl_cuda_gemm_sums(sl_queue *queue, const sl_gemm_args *a) {
+  void *sums;
+  SL_TRY(sl_cuda_workspace(queue, &sums));
+  sley_status status = SLEY_OK;
+  with_width(sl_cuda_gemm_width(a->n, SL_CUDA_GEMM_WIDEST),
+             [&](auto n) { status = launch<decltype(n)::value>(queue, a, static_cast<float *>(sums)); });
+  return status;
+}
