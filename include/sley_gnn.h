@@ -66,7 +66,10 @@ typedef struct sley_gnn_options {
   double dropout;                    /* of what each layer is given, in training; default 0.5 */
   double slope;                      /* of leaky; default 0.2 */
   uint64_t seed;                     /* of first weights and of dropout: the same for every number of ranks */
-  bool reproducible;                 /* sums over entries have the same bits for every number of ranks */
+  /* Losses, gradients, weights and logits have the same bits for every number of ranks, division of the rows
+   * and transport, on one kind of device. All dense products are summed in order, and the gradients of
+   * parameters are kept for up to 64 blocks of rows. Not with precision "tf32" nor a wire. */
+  bool reproducible;
   /* How sums over entries go (GCN, GIN, SAGE): an algorithm of sley_algorithms(), NULL or "auto" for the one
    * predicted fastest; and the type in which rows travel, as in sley_plan_options. Both outlive the network.
    */
@@ -128,7 +131,8 @@ typedef struct sley_gnn_batch {
   { sizeof(sley_gnn_batch), NULL, 0, NULL, 0, 0.01, 5e-4, SLEY_GNN_ADAM }
 
 /* One step: logits with dropout, the mean negative log-likelihood of all ranks' rows that are counted, its
- * gradients with respect to the parameters, summed over ranks in their order, and a step of the optimizer.
+ * gradients with respect to the parameters, summed over ranks in their order (reproducible: over blocks of
+ * rows in theirs), and a step of the optimizer.
  * *loss, *counted (either may be NULL): before the step. Waits for the loss. Collective. Errors:
  * SLEY_ERR_ARG, SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED; an error ends the comm. */
 sley_status sley_gnn_train(sley_gnn *gnn, const sley_gnn_batch *batch, double *loss, int64_t *counted);

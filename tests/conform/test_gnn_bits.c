@@ -12,10 +12,14 @@
 #include "ranks.h"
 
 enum { FEATURES = 7, CLASSES = 3, STEPS = 3, MOST_RANKS = 8, MOST_ROWS = 1400, MOST_VALUES = 4096 };
-enum { MODELS = SLEY_GNN_GAT + 1, GRAPHS = 4, DTYPES = 4, WAYS = 3 };
+enum { MODELS = SLEY_GNN_GAT + 1, GRAPHS = 5, LARGE = 2, DTYPES = 4, WAYS = 3 };
 
-/* Fewer rows than a block has, one more than a block, several blocks; and no rows. */
-static const int64_t rows_of[GRAPHS] = {50, 257, 1400, 0};
+/* Fewer rows than a block has, one more than a block, several blocks; rows so long that devices share them
+ * among groups of threads; and no rows. */
+static const char *const graphs[GRAPHS] = {
+    "er:rows=50,cols=50,nnz=250,seed=3",
+    "er:rows=257,cols=257,nnz=1500,seed=4", [LARGE] = "er:rows=1400,cols=1400,nnz=7000,seed=5",
+    "dense:rows=300,cols=300", "er:rows=0,cols=0,nnz=0,seed=6"};
 
 /* What a training has given. */
 typedef struct outcome {
@@ -172,11 +176,11 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   return status;
 }
 
-static void make_graph(sample *s, uint64_t seed) {
-  char source[80];
-  snprintf(source, sizeof source, "er:rows=%d,cols=%d,nnz=%d,seed=%d", (int)s->rows, (int)s->rows,
-           (int)(5 * s->rows), (int)(seed % 1000));
-  assert_sley_ok(sley_matrix_read(source, NULL, &s->a));
+static void make_graph(sample *s, int number) {
+  sley_matrix_info info;
+  assert_sley_ok(sley_matrix_read(graphs[number], NULL, &s->a));
+  assert_sley_ok(sley_matrix_info_get(s->a, &info));
+  s->rows = info.rows;
 }
 
 /* Equal parts; parts that begin at one of six rows, some of them empty; or all rows with one rank. */
@@ -229,9 +233,9 @@ static void same_bits(const rank_case *c) {
   static sample s;
   for (int model = 0; model < MODELS; model++) {
     const uint64_t seed = sl_random(c->seed, (uint64_t)model, 0) >> 20;
-    s = (sample){.options = options_of((sley_gnn_model)model, seed), .rows = rows_of[seed / 7 % GRAPHS]};
+    s = (sample){.options = options_of((sley_gnn_model)model, seed)};
     s.optimizer = seed % 2 ? SLEY_GNN_ADAM : SLEY_GNN_SGD;
-    make_graph(&s, seed);
+    make_graph(&s, (int)(seed / 7 % GRAPHS));
     run_both(c, &s, seed / 11);
     sley_matrix_destroy(s.a);
   }
@@ -248,10 +252,10 @@ static void different_bits(const rank_case *c) {
   if (c->ranks == 1 || (c->ranks != 4 && !test_launched()) || c->traced || c->workgroup != c->ranks)
     return;
   for (int model = 0; model < MODELS; model++) {
-    s = (sample){.options = options_of((sley_gnn_model)model, 1), .rows = 1400, .may_differ = true};
+    s = (sample){.options = options_of((sley_gnn_model)model, 1), .may_differ = true};
     s.options.dtype = SLEY_F32;
     s.options.reproducible = false;
-    make_graph(&s, 1);
+    make_graph(&s, LARGE);
     run_both(c, &s, 0);
     share_seen(s.differs, sizeof *s.differs);
     for (int r = 0; r < c->ranks; r++)
