@@ -168,7 +168,8 @@ sley_status sley_gnn_times_get(const sley_gnn *gnn, sley_gnn_times *out);
  * (GAT, SAGE_MAX) take beside the rows is not counted. */
 typedef struct sley_gnn_bytes {
   int64_t rows;       /* what layers give, are given and keep, gradients of these, and what is between */
-  int64_t parameters; /* with gradients and moments; 0 of a network that shares those of another */
+  int64_t parameters; /* with gradients and moments, those of a network that shares another's left out; of
+                       * reproducible networks also the gradients of blocks of rows */
   int64_t plans;      /* of the sums of GCN, GIN and SAGE, as in sley_plan_info, on this rank */
 } sley_gnn_bytes;
 sley_status sley_gnn_bytes_get(const sley_gnn *gnn, sley_gnn_bytes *out); /* not collective. SLEY_ERR_ARG */
