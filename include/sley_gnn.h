@@ -66,7 +66,10 @@ typedef struct sley_gnn_options {
   double dropout;                    /* of what each layer is given, in training; default 0.5 */
   double slope;                      /* of leaky; default 0.2 */
   uint64_t seed;                     /* of first weights and of dropout: the same for every number of ranks */
-  bool reproducible;                 /* sums over entries have the same bits for every number of ranks */
+  /* Losses, gradients, weights and logits have the same bits for every number of ranks, division of the rows
+   * and transport, on one kind of device. All dense products are summed in order, and the gradients of
+   * parameters are kept for up to 64 blocks of rows. Not with precision "tf32" nor a wire. */
+  bool reproducible;
   /* How sums over entries go (GCN, GIN, SAGE): an algorithm of sley_algorithms(), NULL or "auto" for the one
    * predicted fastest; and the type in which rows travel, as in sley_plan_options. Both outlive the network.
    */
@@ -128,7 +131,8 @@ typedef struct sley_gnn_batch {
   { sizeof(sley_gnn_batch), NULL, 0, NULL, 0, 0.01, 5e-4, SLEY_GNN_ADAM }
 
 /* One step: logits with dropout, the mean negative log-likelihood of all ranks' rows that are counted, its
- * gradients with respect to the parameters, summed over ranks in their order, and a step of the optimizer.
+ * gradients with respect to the parameters, summed over ranks in their order (reproducible: over blocks of
+ * rows in theirs), and a step of the optimizer.
  * *loss, *counted (either may be NULL): before the step. Waits for the loss. Collective. Errors:
  * SLEY_ERR_ARG, SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED; an error ends the comm. */
 sley_status sley_gnn_train(sley_gnn *gnn, const sley_gnn_batch *batch, double *loss, int64_t *counted);
@@ -164,7 +168,8 @@ sley_status sley_gnn_times_get(const sley_gnn *gnn, sley_gnn_times *out);
  * (GAT, SAGE_MAX) take beside the rows is not counted. */
 typedef struct sley_gnn_bytes {
   int64_t rows;       /* what layers give, are given and keep, gradients of these, and what is between */
-  int64_t parameters; /* with gradients and moments; 0 of a network that shares those of another */
+  int64_t parameters; /* with gradients and moments, those of a network that shares another's left out; of
+                       * reproducible networks also the gradients of blocks of rows */
   int64_t plans;      /* of the sums of GCN, GIN and SAGE, as in sley_plan_info, on this rank */
 } sley_gnn_bytes;
 sley_status sley_gnn_bytes_get(const sley_gnn *gnn, sley_gnn_bytes *out); /* not collective. SLEY_ERR_ARG */

@@ -74,6 +74,7 @@ static sley_status finish(const sl_dense_work *work, double beta, const void *bi
                           double slope, sl_rows c) {
   return sl_kernel_run(work->comm->queue, &(sl_kernel_args){.op = SL_OP_GEMM,
                                                             .gemm = {.dtype = work->dtype,
+                                                                     .in_order = work->in_order,
                                                                      .m = c.rows,
                                                                      .n = c.cols,
                                                                      .beta = beta,
@@ -93,7 +94,7 @@ sley_status sl_dense_activate(const sl_dense_work *work, const void *bias, sley_
   return bias || act != SLEY_NO_ACTIVATION ? finish(work, 1, bias, act, slope, c) : SLEY_OK;
 }
 
-static sley_status sum_columns(const sl_dense_work *work, sl_rows x, void *out) {
+sley_status sl_dense_sum_columns(const sl_dense_work *work, sl_rows x, void *out) {
   return sl_kernel_run(
       work->comm->queue,
       &(sl_kernel_args){
@@ -105,7 +106,7 @@ static sley_status sum_columns(const sl_dense_work *work, sl_rows x, void *out) 
 sley_status sl_dense_activate_grad(const sl_dense_work *work, sley_activation act, double slope, sl_rows y,
                                    sl_rows dy, void *sums) {
   if (act == SLEY_NO_ACTIVATION)
-    return sum_columns(work, dy, sums);
+    return sums ? sl_dense_sum_columns(work, dy, sums) : SLEY_OK;
   return sl_kernel_run(work->comm->queue, &(sl_kernel_args){.op = SL_OP_ACTIVATE_GRAD,
                                                             .activate_grad = {.dtype = work->dtype,
                                                                               .act = act,

@@ -57,7 +57,11 @@ sley_status sl_dense_fill(const sl_dense_work *work, const void *bias, sl_rows c
 sley_status sl_dense_activate(const sl_dense_work *work, const void *bias, sley_activation act, double slope,
                               sl_rows c);
 
-/* dy = dy act'(y); sums: a value for each column of dy, its sum, the gradient of a bias before act. */
+/* A value for each column of x: its sum. */
+sley_status sl_dense_sum_columns(const sl_dense_work *work, sl_rows x, void *out);
+
+/* dy = dy act'(y); sums: NULL, or a value for each column of dy, its sum, the gradient of a bias before act.
+ */
 sley_status sl_dense_activate_grad(const sl_dense_work *work, sley_activation act, double slope, sl_rows y,
                                    sl_rows dy, void *sums);
 

@@ -61,6 +61,7 @@ static sley_status take(sl_layer *l) {
   SL_TRY(take_zeros(l, VECTORS, l->out, scores_of(l)));
   SL_TRY(take_zeros(l, THROUGH_INPUT, l->in, scores_of(l)));
   SL_TRY(take_zeros(l, GRADIENT_VECTORS, l->out, scores_of(l)));
+  SL_TRY(sl_row_blocks_expect(l->blocks, SL_RIGHT, row_of(l), l->work.dtype));
   return take_zeros(l, WIDER_WEIGHT, l->in, row_of(l));
 }
 
@@ -152,10 +153,12 @@ static sley_status attention_back(const sl_layer *l, sl_rows dy, sl_rows to) {
   return clear(l, to, values_of(l) + l->heads, query_at(l));
 }
 
-/* dW and the gradients of the vectors. */
-static sley_status parameters_back(const sl_layer *l, sl_rows x, sl_rows to) {
-  const sl_rows through = l->matrix[THROUGH_INPUT], vectors = l->matrix[GRADIENT_VECTORS],
-                weight = sl_layer_value(l, WEIGHT), dw = sl_layer_grad(l, WEIGHT);
+/* What a block of rows adds to dW and the gradients of the vectors. */
+static sley_status block_back(const sl_layer *l, int64_t number) {
+  const sl_rows x = sl_row_blocks_of(l->blocks, SL_LEFT, number),
+                to = sl_row_blocks_of(l->blocks, SL_RIGHT, number), through = l->matrix[THROUGH_INPUT],
+                vectors = l->matrix[GRADIENT_VECTORS], weight = sl_layer_value(l, WEIGHT),
+                dw = sl_layer_grad(l, WEIGHT, number);
   const sl_product sums = {.a = x, .transpose_a = true, .b = columns(l, to, values_of(l), scores_of(l))},
                    of_vectors = {.a = weight, .transpose_a = true, .b = through},
                    of_weight = {.a = x, .transpose_a = true, .b = columns(l, to, 0, l->out)},
@@ -165,9 +168,16 @@ static sley_status parameters_back(const sl_layer *l, sl_rows x, sl_rows to) {
   for (int parameter = SOURCE_VECTOR; parameter <= TARGET_VECTOR; parameter++)
     for (int64_t h = 0; h < l->heads; h++)
       SL_TRY(sl_dense_copy(&l->work, block_of(l, vectors, parameter, h),
-                           vector_of(l, sl_layer_grad(l, parameter), h)));
+                           vector_of(l, sl_layer_grad(l, parameter, number), h)));
   SL_TRY(sl_dense_multiply(&l->work, &of_weight, dw));
   return sl_dense_multiply(&l->work, &more, dw);
+}
+
+static sley_status parameters_back(const sl_layer *l, sl_rows x, sl_rows to) {
+  SL_TRY(sl_row_blocks_bring(l->blocks, &x, &to, l->work.dtype));
+  for (int64_t n = 0; n < l->blocks->count; n++)
+    SL_TRY(block_back(l, n));
+  return SLEY_OK;
 }
 
 static sley_status input_back(const sl_layer *l, sl_rows to, sl_rows dx) {

@@ -21,7 +21,10 @@ static sley_status declare(sl_layer *l, sl_parameters *p) {
 }
 
 static sley_status open(sl_layer *l) {
-  SL_TRY(sl_agree(l->work.comm, sl_layer_keep_rows(l, HIDDEN, SL_KEPT_VALUES, l->out)));
+  sley_status status = sl_layer_keep_rows(l, HIDDEN, SL_KEPT_VALUES, l->out);
+  if (status == SLEY_OK)
+    status = sl_row_blocks_expect(l->blocks, SL_LEFT, l->out, l->work.dtype);
+  SL_TRY(sl_agree(l->work.comm, status));
   return sl_layer_open_update(l);
 }
 
@@ -41,11 +44,10 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   const sl_rows h = l->rows[HIDDEN], dh = p->y;
   const sl_pass_back inner = {.x = p->x, .dy = dh, .dx = p->dx};
-  const sl_product dw = {.a = h, .transpose_a = true, .b = p->dy},
-                   back = {.a = p->dy, .b = sl_layer_value(l, WEIGHT_2), .transpose_b = true};
-  SL_TRY(sl_dense_multiply(&l->work, &dw, sl_layer_grad(l, WEIGHT_2)));
+  const sl_product back = {.a = p->dy, .b = sl_layer_value(l, WEIGHT_2), .transpose_b = true};
+  SL_TRY(sl_layer_weight_back(l, WEIGHT_2, h, p->dy));
   SL_TRY(sl_dense_multiply(&l->work, &back, dh));
-  SL_TRY(sl_dense_activate_grad(&l->work, SLEY_RELU, 0, h, dh, sl_layer_grad(l, BIAS_1).data));
+  SL_TRY(sl_layer_bias_back(l, BIAS_1, SLEY_RELU, 0, h, dh));
   return sl_layer_update_back(l, WEIGHT_1, &inner, h);
 }
 

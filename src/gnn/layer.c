@@ -31,8 +31,36 @@ sl_rows sl_layer_value(const sl_layer *layer, int slot) {
   return sl_parameter_value(layer->parameters, layer->parameter[slot]);
 }
 
-sl_rows sl_layer_grad(const sl_layer *layer, int slot) {
-  return sl_parameter_grad(layer->parameters, layer->parameter[slot]);
+sl_rows sl_layer_grad(const sl_layer *layer, int slot, int64_t block) {
+  const sl_parameters *p = layer->parameters;
+  if (!layer->blocks->fixed)
+    return sl_parameter_grad(p, layer->parameter[slot]);
+  return sl_parameter_in(p, sl_row_blocks_sums(layer->blocks, block), layer->parameter[slot]);
+}
+
+sley_status sl_layer_weight_back(const sl_layer *layer, int slot, sl_rows a, sl_rows b) {
+  sl_row_blocks *blocks = layer->blocks;
+  SL_TRY(sl_row_blocks_bring(blocks, &a, &b, layer->work.dtype));
+  for (int64_t n = 0; n < blocks->count; n++) {
+    const sl_product product = {.a = sl_row_blocks_of(blocks, SL_LEFT, n),
+                                .transpose_a = true,
+                                .b = sl_row_blocks_of(blocks, SL_RIGHT, n)};
+    SL_TRY(sl_dense_multiply(&layer->work, &product, sl_layer_grad(layer, slot, n)));
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_layer_bias_back(const sl_layer *layer, int slot, sley_activation act, double slope, sl_rows y,
+                               sl_rows dy) {
+  sl_row_blocks *blocks = layer->blocks;
+  if (!blocks->fixed)
+    return sl_dense_activate_grad(&layer->work, act, slope, y, dy, sl_layer_grad(layer, slot, 0).data);
+  SL_TRY(sl_dense_activate_grad(&layer->work, act, slope, y, dy, NULL));
+  SL_TRY(sl_row_blocks_bring(blocks, NULL, &dy, layer->work.dtype));
+  for (int64_t n = 0; n < blocks->count; n++)
+    SL_TRY(sl_dense_sum_columns(&layer->work, sl_row_blocks_of(blocks, SL_RIGHT, n),
+                                sl_layer_grad(layer, slot, n).data));
+  return SLEY_OK;
 }
 
 sley_status sl_layer_keep_rows(sl_layer *layer, int slot, sl_kept_kind kind, int64_t cols) {
@@ -147,11 +175,10 @@ sley_status sl_layer_update_back(sl_layer *layer, int weight, const sl_pass_back
   const int64_t width = width_back(layer);
   const bool kept = keeps_sums(layer);
   const sl_rows d = sl_rows_columns(fits(layer, width) ? room : layer->scratch, 0, width, layer->work.dtype);
-  const sl_product dw = {.a = kept ? layer->between : p->x, .transpose_a = true, .b = kept ? p->dy : d},
-                   back = {.a = kept ? p->dy : d, .b = sl_layer_value(layer, weight), .transpose_b = true};
+  const sl_product back = {.a = kept ? p->dy : d, .b = sl_layer_value(layer, weight), .transpose_b = true};
   if (!kept)
     SL_TRY(aggregate_back(layer, p->x, p->dy, d));
-  SL_TRY(sl_dense_multiply(&layer->work, &dw, sl_layer_grad(layer, weight)));
+  SL_TRY(sl_layer_weight_back(layer, weight, kept ? layer->between : p->x, kept ? p->dy : d));
   if (!p->dx.data)
     return SLEY_OK;
   if (!kept)

@@ -7,6 +7,7 @@
 #include "gnn/activations.h"
 #include "gnn/parameters.h"
 #include "gnn/products.h"
+#include "gnn/row_blocks.h"
 #include "ops/aggregation.h"
 #include "ops/attention.h"
 
@@ -50,7 +51,8 @@ typedef struct sl_layer_kind {
   /* Operations on the graph, which sl_layer_close frees, and what the layer keeps. Collective, agreed. */
   sley_status (*open)(sl_layer *layer);
   sley_status (*forward)(sl_layer *layer, const sl_pass *pass);
-  /* Writes the gradients of the layer's other parameters, of this rank's rows. Collective, as forward. */
+  /* Writes the gradients of the layer's other parameters, of this rank's blocks of rows. Collective, as
+   * forward. */
   sley_status (*backward)(sl_layer *layer, const sl_pass_back *pass);
 } sl_layer_kind;
 
@@ -66,6 +68,7 @@ struct sl_layer {
   int64_t local_rows;    /* this rank's */
   sley_graph *graph;     /* of kinds that do not sum */
   sl_products *products; /* of those that do, else NULL */
+  sl_row_blocks *blocks; /* over which gradients of parameters are summed */
   sl_rows scratch;       /* that all layers share, scratch(layer) columns of it */
   const sl_parameters *parameters;
   int parameter[SL_LAYER_PARAMETERS];
@@ -95,9 +98,17 @@ double sl_layer_glorot(int64_t rows, int64_t cols);
 /* 1 / sqrt(rows): of weights of `rows` inputs and their biases where PyTorch draws them so (GIN, SAGE). */
 double sl_layer_fan_in(int64_t rows);
 
-/* Values and gradients of a parameter. */
+/* The values of a parameter; and what a block of rows adds to its gradient. */
 sl_rows sl_layer_value(const sl_layer *layer, int slot);
-sl_rows sl_layer_grad(const sl_layer *layer, int slot);
+sl_rows sl_layer_grad(const sl_layer *layer, int slot, int64_t block);
+
+/* The gradient of a parameter is a^T b, of the layer's rows a and b; their widths were expected
+ * (sl_row_blocks_expect): on the left layer->in columns are, on the right layer->out. Collective. */
+sley_status sl_layer_weight_back(const sl_layer *layer, int slot, sl_rows a, sl_rows b);
+
+/* dy = dy act'(y), and the gradient of a parameter is the sum of the rows of dy. Collective. */
+sley_status sl_layer_bias_back(const sl_layer *layer, int slot, sley_activation act, double slope, sl_rows y,
+                               sl_rows dy);
 
 /* Adds the rank's rows of `cols` values, as rows[slot], to what the layer keeps: they have memory once all
  * layers are open. Rows begin at multiples of 16 bytes. */

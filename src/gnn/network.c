@@ -44,6 +44,7 @@ static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_
   gnn->first_row = row_begin[comm->rank];
   gnn->work = (sl_dense_work){.comm = comm, .dtype = o->dtype, .in_order = o->reproducible};
   SL_TRY(sl_precision_read(o->precision, o->dtype, o->reproducible, &gnn->work.tf32));
+  SL_TRY(sl_row_blocks_open(&gnn->work, row_begin, o->reproducible, &gnn->blocks));
   gnn->parameters = (sl_parameters){.comm = comm, .dtype = o->dtype, .of = of ? &of->parameters : NULL};
   SL_TRY(SL_NEW_ZERO(gnn->layer, o->layers, "a network's layers"));
   SL_TRY(SL_NEW_ZERO(gnn->given, o->layers, "a network's layers"));
@@ -81,15 +82,12 @@ static bool drops_apart(const sley_gnn *gnn, int i) {
 }
 
 static sley_status take_shared_rows(sley_gnn *gnn) {
-  sl_device *device = gnn->comm->device;
   int64_t scratch = 0;
   for (int i = 0; i < gnn->options.layers; i++) {
     const sl_layer *l = &gnn->layer[i];
     scratch = l->kind->scratch(l) > scratch ? l->kind->scratch(l) : scratch;
   }
-  if (scratch > 0)
-    SL_TRY(take_rows(gnn, scratch, &gnn->scratch));
-  return device->ops->alloc(device, 2 * (int64_t)sizeof *gnn->sums, "a loss", (void **)&gnn->sums);
+  return scratch > 0 ? take_rows(gnn, scratch, &gnn->scratch) : SLEY_OK;
 }
 
 static sley_status open_activations(sley_gnn *gnn) {
@@ -108,7 +106,10 @@ static sley_status open_layer(sley_gnn *gnn, sl_layer *l) {
   l->local_rows = gnn->rows;
   l->graph = gnn->graph;
   l->products = l->kind->sums ? &gnn->products : NULL;
+  l->blocks = &gnn->blocks;
   l->scratch = sl_rows_columns(gnn->scratch, 0, l->kind->scratch(l), gnn->work.dtype);
+  SL_TRY(sl_row_blocks_expect(&gnn->blocks, SL_LEFT, l->in, gnn->work.dtype));
+  SL_TRY(sl_row_blocks_expect(&gnn->blocks, SL_RIGHT, l->out, gnn->work.dtype));
   return l->kind->open(l);
 }
 
@@ -149,9 +150,8 @@ static sley_status open(sley_gnn *gnn) {
   for (int i = 0; i < gnn->options.layers; i++)
     SL_TRY(open_layer(gnn, &gnn->layer[i]));
   SL_TRY(take_activations(gnn));
-  return sl_dense_create(
-      gnn->comm, &(sl_dense_spec){.kind = SLEY_ALLREDUCE, .op = SLEY_SUM, .type = SLEY_TYPE_F64, .count = 2},
-      &gnn->add_sums);
+  SL_TRY(sl_loss_open(&gnn->work, &gnn->blocks, gnn->rows, &gnn->loss));
+  return sl_row_blocks_prepare(&gnn->blocks, gnn->parameters.values);
 }
 
 sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
@@ -240,33 +240,13 @@ static sl_rows gradient_of(sley_gnn *gnn, int i) {
   return sl_rows_columns(*gradient_at(gnn, i), 0, gnn->layer[i].out, gnn->work.dtype);
 }
 
-static sley_status run_loss(sley_gnn *gnn, const int32_t *label, double scale, bool gradient) {
-  const sl_rows logits = sl_network_logits(gnn), to = gradient_of(gnn, gnn->options.layers - 1);
-  return sl_kernel_run(gnn->comm->queue, &(sl_kernel_args){.op = SL_OP_NLL,
-                                                           .nll = {.dtype = gnn->work.dtype,
-                                                                   .rows = logits.rows,
-                                                                   .classes = logits.cols,
-                                                                   .logits = logits.data,
-                                                                   .ld = logits.ld,
-                                                                   .label = label,
-                                                                   .grad_scale = scale,
-                                                                   .sums = gradient ? NULL : gnn->sums,
-                                                                   .grad = gradient ? to.data : NULL,
-                                                                   .ld_grad = to.ld}});
-}
-
 sley_status sl_network_loss(sley_gnn *gnn, const int32_t *label, bool gradient, double *loss,
                             int64_t *counted) {
-  sl_queue *queue = gnn->comm->queue;
-  double sums[2];
-  SL_TRY(run_loss(gnn, label, 1, false));
-  if (gnn->comm->size > 1)
-    SL_TRY(sl_dense_run(gnn->add_sums, gnn->sums, gnn->sums, queue));
-  SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, sums, gnn->sums, (int64_t)sizeof sums));
-  SL_TRY(queue->ops->queue_wait(queue));
-  *loss = sums[1] > 0 ? sums[0] / sums[1] : 0;
-  *counted = (int64_t)sums[1];
-  return gradient ? run_loss(gnn, label, sums[1] > 0 ? 1 / sums[1] : 0, true) : SLEY_OK;
+  const sl_rows logits = sl_network_logits(gnn);
+  SL_TRY(sl_loss_mean(&gnn->loss, logits, label, loss, counted));
+  return gradient ? sl_loss_gradient(&gnn->loss, logits, label, *counted,
+                                     gradient_of(gnn, gnn->options.layers - 1))
+                  : SLEY_OK;
 }
 
 /* With recompute, where layer `end` is the last of a segment: what its layers have lost, from what the
@@ -305,15 +285,16 @@ sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step) {
     sl_pass_back pass = {.x = input_of(gnn, x, i, drops), .y = gnn->gave[i], .dy = gradient_of(gnn, i)};
     if (i > 0)
       pass.dx = gradient_of(gnn, i - 1);
-    SL_TRY(sl_dense_activate_grad(&gnn->work, activation_after(gnn, i), ALPHA, gnn->gave[i], pass.dy,
-                                  sl_layer_grad(layer, layer->kind->bias).data));
+    SL_TRY(
+        sl_layer_bias_back(layer, layer->kind->bias, activation_after(gnn, i), ALPHA, gnn->gave[i], pass.dy));
     SL_TRY(layer->kind->backward(layer, &pass));
     if (drops && i > 0) {
       const sl_mask mask = mask_of(gnn, i, step);
       SL_TRY(sl_dense_drop(&gnn->work, &mask, pass.dx, pass.dx));
     }
   }
-  return sl_parameters_sum(&gnn->parameters);
+  return gnn->blocks.fixed ? sl_row_blocks_add(&gnn->blocks, gnn->parameters.grad)
+                           : sl_parameters_sum(&gnn->parameters);
 }
 
 sley_status sl_network_step(sley_gnn *gnn, sley_gnn_optimizer optimizer, double rate, double decay) {
@@ -337,7 +318,8 @@ sley_gnn_bytes sl_network_bytes(const sley_gnn *gnn) {
   const sley_dtype dtype = gnn->work.dtype;
   sley_gnn_bytes bytes = {.rows = gnn->activations.bytes + sl_rows_bytes(gnn->gradient[0], dtype) +
                                   sl_rows_bytes(gnn->gradient[1], dtype) + sl_rows_bytes(gnn->scratch, dtype),
-                          .parameters = sl_parameters_bytes(&gnn->parameters),
+                          .parameters =
+                              sl_parameters_bytes(&gnn->parameters) + sl_row_blocks_bytes(&gnn->blocks),
                           .plans = sl_products_bytes(&gnn->products)};
   for (int i = 0; i < gnn->options.layers; i++)
     for (int slot = 0; slot < SL_LAYER_MATRICES; slot++)
@@ -354,14 +336,12 @@ static void close_layers(sley_gnn *gnn) {
 void sl_network_destroy(sley_gnn *gnn) {
   if (!gnn)
     return;
-  sl_device *device = gnn->comm->device;
-  sl_dense_destroy(gnn->add_sums);
+  sl_row_blocks_close(&gnn->blocks);
+  sl_loss_close(&gnn->loss);
   close_layers(gnn);
   sl_parameters_close(&gnn->parameters);
   for (int i = 0; i < 2; i++)
     sl_rows_give(gnn->comm, &gnn->gradient[i]);
-  if (gnn->sums)
-    device->ops->free(device, gnn->sums);
   sl_rows_give(gnn->comm, &gnn->scratch);
   sl_products_close(&gnn->products);
   sl_graph_destroy(gnn->graph);

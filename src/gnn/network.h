@@ -7,6 +7,7 @@
 #include "sley_gnn.h"
 
 #include "gnn/layer.h"
+#include "gnn/loss.h"
 #include "transport/stopwatch.h"
 
 struct sley_gnn {
@@ -26,8 +27,8 @@ struct sley_gnn {
   sl_rows gradient[2];
   sl_rows scratch; /* of all layers */
   bool kept_input; /* layer 0 has what it makes of x without dropout */
-  double *sums;    /* 2 values in the device's memory: of the loss, see sl_network_loss */
-  sl_dense *add_sums;
+  sl_row_blocks blocks;
+  sl_loss loss;
   bool timed;     /* steps are; the watch has the last one's times, */
   bool has_times; /* if there was one */
   sl_stopwatch watch;

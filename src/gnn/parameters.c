@@ -81,7 +81,7 @@ sley_status sl_parameters_open(sl_parameters *p, uint64_t seed) {
       &p->sum);
 }
 
-static sl_rows rows_of(const sl_parameters *p, void *array, int number) {
+sl_rows sl_parameter_in(const sl_parameters *p, void *array, int number) {
   const sl_parameter *one = &p->one[number];
   return (sl_rows){.data = (char *)array + one->at * (int64_t)sley_dtype_bytes(p->dtype),
                    .rows = one->rows,
@@ -90,11 +90,11 @@ static sl_rows rows_of(const sl_parameters *p, void *array, int number) {
 }
 
 sl_rows sl_parameter_value(const sl_parameters *p, int number) {
-  return rows_of(p, p->value, number);
+  return sl_parameter_in(p, p->value, number);
 }
 
 sl_rows sl_parameter_grad(const sl_parameters *p, int number) {
-  return rows_of(p, p->grad, number);
+  return sl_parameter_in(p, p->grad, number);
 }
 
 int64_t sl_parameters_bytes(const sl_parameters *p) {

@@ -44,6 +44,9 @@ sl_rows sl_parameter_grad(const sl_parameters *p, int number);
 /* What they take of the device's memory; 0 of those that are another network's. */
 int64_t sl_parameters_bytes(const sl_parameters *p);
 
+/* Where a parameter is in another array of `values` values. */
+sl_rows sl_parameter_in(const sl_parameters *p, void *array, int number);
+
 /* Gradients become the sums of all ranks' gradients, in the order of ranks. Collective. */
 sley_status sl_parameters_sum(sl_parameters *p);
 

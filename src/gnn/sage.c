@@ -30,9 +30,8 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
 }
 
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
-  const sl_product dw = {.a = p->x, .transpose_a = true, .b = p->dy},
-                   back = {.a = p->dy, .b = sl_layer_value(l, ROOT), .transpose_b = true, .beta = 1};
-  SL_TRY(sl_dense_multiply(&l->work, &dw, sl_layer_grad(l, ROOT)));
+  const sl_product back = {.a = p->dy, .b = sl_layer_value(l, ROOT), .transpose_b = true, .beta = 1};
+  SL_TRY(sl_layer_weight_back(l, ROOT, p->x, p->dy));
   SL_TRY(sl_layer_update_back(l, NEIGHBOURS, p, p->y));
   return p->dx.data ? sl_dense_multiply(&l->work, &back, p->dx) : SLEY_OK;
 }

@@ -38,6 +38,17 @@ for model in gcn gin sage sage-max gat; do
   near "$loss" "$("$json_field" "$json" epochs.39.loss)" "$model: losses of the CPU and of the mock device"
 done
 
+echo "reproducible: the same file on any number of ranks and of threads"
+wide="er:n=600,nnz=3000" # blocks of rows that ranks share
+for model in gcn gin sage sage-max gat; do
+  same="--features random:7 --labels planted:3 --hidden 9 --heads 3 --epochs 4 --dropout 0.3 --device cpu --model $model"
+  run 0 gnn train "$wide" $same --reproducible --threads 2 --out "$work/one.npz"
+  for ranks in 2 3 4 8; do
+    run 0 gnn train "$wide" $same --reproducible --threads 1 --ranks $ranks --out "$work/other.npz"
+    cmp -s "$work/one.npz" "$work/other.npz" || fail "$model: $ranks ranks have other bits than one"
+  done
+done
+
 echo "JSON on stdout, patience, a real graph"
 run 0 gnn train "$graph" $planted --device cpu --patience 1 --json -
 "$json_field" "$work/out" epochs >"$work/epochs"
@@ -137,6 +148,10 @@ run 2 gnn train "er:rows=4,cols=5,nnz=6" --features random:4 --labels planted:2
 one_line "not square" "a square matrix"
 run 2 gnn train "$graph" --features "er:n=20,nnz=30" --labels planted:2
 one_line "features of another graph" "another number of rows"
+run 2 gnn train "$graph" --features random:4 --labels planted:2 --reproducible --precision tf32
+one_line "reproducible with tf32" "reproducible bits do not depend on which kernel"
+run 2 gnn train "$graph" --features random:4 --labels planted:2 --reproducible --wire bf16
+one_line "reproducible with bf16 on the way" "reproducible bits do not depend on which rows"
 run 2 gnn train "$graph" --features random:4 --labels planted:2 --memory half
 one_line "no such way" "--memory"
 run 2 gnn train "$graph" --features random:4 --labels planted:2 --dropout 1

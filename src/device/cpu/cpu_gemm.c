@@ -11,14 +11,15 @@
 #include "device/cpu/cpu.h"
 #include "device/cpu/gemm_tile.h"
 
-/* Tiles for each thread from which on nothing is divided further; sums of blocks for each that are kept. */
-enum { TILES_EACH = 4, SUMS_EACH = 4 };
+/* Tiles for each thread from which on nothing is divided further; sums of blocks for each that are kept; the
+ * fewest rows that tiles are cut to. */
+enum { TILES_EACH = 4, SUMS_EACH = 4, FEWEST_ROWS = 16 };
 
 /* A product on its way. Areas are parts of memory in the type of sums, of area_values each: sum of a tile. */
 typedef struct gemm {
   const sl_gemm_args *a;
   bool blas, in_c; /* in_c: sums are made where C lies */
-  int64_t down, across, blocks;
+  int64_t tile_rows, down, across, blocks;
   int64_t area_rows, area_cols;
   char *areas;
   int64_t panel_bytes; /* of one panel */
@@ -27,9 +28,9 @@ typedef struct gemm {
 } gemm;
 
 static sl_gemm_tile tile_of(const gemm *g, int64_t number) {
-  const int64_t row = number / g->across * SL_TILE, col = number % g->across * SL_TILE;
+  const int64_t row = number / g->across * g->tile_rows, col = number % g->across * SL_TILE;
   const int64_t rows = g->a->m - row, cols = g->a->n - col;
-  return (sl_gemm_tile){row, rows < SL_TILE ? rows : SL_TILE, col, cols < SL_TILE ? cols : SL_TILE};
+  return (sl_gemm_tile){row, rows < g->tile_rows ? rows : g->tile_rows, col, cols < SL_TILE ? cols : SL_TILE};
 }
 
 static void *area(const gemm *g, int64_t number) {
@@ -135,18 +136,29 @@ static sley_status make_product(gemm *g, sl_team *team) {
   return make_waves(g, team);
 }
 
+/* Sums in ascending order have the same bits in tiles of any shape: these have fewer rows where threads would
+ * have none. */
+static int64_t tile_rows_of(const sl_gemm_args *a, int threads) {
+  const int64_t across = (a->n + SL_TILE - 1) / SL_TILE, each = (a->m * across + threads - 1) / threads;
+  if (!a->in_order || each >= SL_TILE)
+    return SL_TILE;
+  return each > FEWEST_ROWS ? each : FEWEST_ROWS;
+}
+
 static sley_status gemm_run(sl_queue *queue, const sl_gemm_args *a, bool blas) {
   const bool summed = a->k > 0 && a->alpha != 0;
+  if (a->m <= 0 || a->n <= 0)
+    return SLEY_OK;
+  const int64_t tile_rows = tile_rows_of(a, sl_team_size(sl_cpu_queue_team(queue)));
   gemm g = {.a = a,
             .blas = blas,
             .in_c = a->beta == 0 && !sl_is_16_bit(a->dtype),
-            .down = (a->m + SL_TILE - 1) / SL_TILE,
+            .tile_rows = tile_rows,
+            .down = (a->m + tile_rows - 1) / tile_rows,
             .across = (a->n + SL_TILE - 1) / SL_TILE,
             .blocks = summed ? (a->k - 1) / SL_GEMM_TERMS + 1 : 0,
-            .area_rows = a->m < SL_TILE ? a->m : SL_TILE,
+            .area_rows = a->m < tile_rows ? a->m : tile_rows,
             .area_cols = a->n < SL_TILE ? a->n : SL_TILE};
-  if (a->m <= 0 || a->n <= 0)
-    return SLEY_OK;
   const sley_status status = make_product(&g, sl_cpu_queue_team(queue));
   sl_free(g.areas);
   sl_free(g.panels);
