@@ -94,15 +94,16 @@ def share(one):
 
 
 def report_accuracy(folder, table):
-    """Runs of either side may stand in files of their own."""
-    found, runs = {}, 0
+    """Runs of either side may stand in files of their own; they are of the same splits and seeds where the numbers of these are."""
+    found = {}
     for path in sorted(glob.glob(os.path.join(folder, "accuracy*.json"))):
         with open(path) as stream:
             run = json.load(stream)
         for case in run["cases"]:
-            found.setdefault((case["graph"], case["model"]), {}).update({who: case[who] for who in ("sley", "pyg") if who in case})
-            runs = run["splits"] * run["seeds"]
-    both = [[*key, share(one["sley"]), share(one["pyg"]), runs] for key, one in found.items() if len(one) == 2]
+            key = (case["graph"], case["model"], run["splits"], run["seeds"], run["epochs"])
+            found.setdefault(key, {}).update({who: case[who] for who in ("sley", "pyg") if who in case})
+    both = [[graph, model, share(one["sley"]), share(one["pyg"]), splits * seeds]
+            for (graph, model, splits, seeds, _), one in found.items() if len(one) == 2]
     if not both:
         return
     print("### Accuracy on real graphs\n")

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley gnn train`: trains a graph network on a whole graph, or on drawn neighbourhoods, and says how many
- * rows it finds right.
+/* `sley gnn train`: trains a graph network on a whole graph, or on drawn neighbourhoods, once or several
+ * times, and says how many rows it finds right.
  *
  * gnn_data.c reads the graph, features, labels and sets; gnn_train.c runs the epochs, gnn_sample.c those over
- * drawn neighbourhoods; gnn_state.c has what is in the file beside the network's state. */
+ * drawn neighbourhoods; gnn_state.c has what is in the file beside the network's state; gnn_runs.c and
+ * gnn_runs_report.c several trainings. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 #include "gnn_options.h"
 #include "gnn_plot.h"
 #include "gnn_report.h"
+#include "gnn_runs.h"
+#include "gnn_runs_report.h"
 #include "gnn_start.h"
 #include "gnn_state.h"
 #include "job.h"
@@ -26,7 +29,7 @@ enum { MOST_EPOCHS = 1000000 };
 
 typedef struct train_settings {
   cli_gnn_settings base; /* first: tables that modes share write to it */
-  const char *model, *sample, *out, *plot;
+  const char *model, *sample, *runs, *out, *plot;
   int64_t epochs, patience, batch, every;
   bool resume;
 } train_settings;
@@ -66,6 +69,13 @@ static const cli_option own_options[] = {
      .least = 1,
      .most = INT32_MAX,
      .help = "with --sample: rows to train on of each step"},
+    {.name = "runs",
+     .kind = CLI_TEXT,
+     .value = "SxR",
+     .offset = AT(runs),
+     .help =
+         "train R times (once, if left out) on each of S splits, and tell the mean and the deviation of what "
+         "is right in the test; all by seeds of their own"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -106,11 +116,20 @@ typedef struct talk {
 } talk;
 
 static void tell_epoch(void *context, int64_t number, const cli_gnn_epoch *epoch) {
-  const talk *t = context;
-  char text[128];
-  snprintf(text, sizeof text, "epoch %" PRId64 ", loss %.4f, validation %.3f", number + 1, epoch->loss,
+  const cli_gnn_training *t = ((const talk *)context)->training;
+  const int64_t runs = t->data->splits * t->repeats, ended = t->result->runs;
+  char text[128], run[64] = "";
+  if (runs > 1)
+    snprintf(run, sizeof run, "run %" PRId64 " of %" PRId64 ", ", ended + 1, runs);
+  snprintf(text, sizeof text, "%sepoch %" PRId64 ", loss %.4f, validation %.3f", run, number + 1, epoch->loss,
            epoch->right[CLI_GNN_VALID]);
-  cli_progress(text, number + 1, t->training->epochs);
+  cli_progress(text, ended * t->epochs + number + 1, runs * t->epochs);
+}
+
+static void tell_run(void *context, int64_t number) {
+  const talk *t = context;
+  cli_progress_clear();
+  cli_gnn_runs_report_one(t->training, number, t->stream);
 }
 
 /* ---- the state to go on from */
@@ -163,39 +182,84 @@ static int take_state(cli_gnn_training *t, const train_settings *s) {
 
 /* ---- the run */
 
-static int train(cli_gnn_training *t, const train_settings *s, const char *graph) {
+static void report_start(const cli_gnn_training *t, const train_settings *s, const char *graph,
+                         FILE *stream) {
+  cli_gnn_report_start(t, graph, s->model, stream);
+  if (s->runs)
+    cli_gnn_runs_report_start(t, s->base.split, stream);
+}
+
+/* False after one line on stderr: a file could not be written. */
+static bool report_end(const cli_gnn_training *t, const train_settings *s, const char *graph, FILE *stream) {
+  if (s->runs)
+    cli_gnn_runs_report_end(t, s->base.memory, stream);
+  else
+    cli_gnn_report_end(t, s->base.memory, stream);
+  const bool drawn = !s->plot || cli_gnn_plot(s->plot, t);
+  if (!s->base.json)
+    return drawn;
+  json_t *all = s->runs ? cli_gnn_runs_report_json(t, graph, s->model, s->base.memory)
+                        : cli_gnn_report_json(t, graph, s->model, s->base.memory);
+  return cli_output_json(s->base.json, all) && drawn;
+}
+
+/* Trainings that ended before an error, or before Ctrl-C, are told too. */
+static int run_and_report(cli_gnn_training *t, const train_settings *s, const char *graph) {
   FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
   talk told = {.training = t, .stream = stream};
   const bool tells = cli_gnn_reports(&t->ranks);
-  const size_t bytes = sizeof *t->result + (size_t)t->epochs * sizeof *t->result->epoch,
-               memory = (size_t)t->ranks.ranks * sizeof *t->bytes;
-  t->result = cli_share(bytes);
-  t->bytes = t->result ? cli_share(memory) : NULL;
-  if (!t->bytes) {
-    cli_unshare(t->result, bytes);
-    return cli_refuse(SLEY_ERR_MEMORY, "gnn train: out of memory for %" PRId64 " epochs", t->epochs);
-  }
-  int code = s->resume && access(s->out, F_OK) == 0 ? take_state(t, s) : CLI_DONE;
-  if (code == CLI_DONE) {
-    t->tell = tells ? tell_epoch : NULL;
-    t->context = &told;
-    if (tells)
-      cli_gnn_report_start(t, graph, s->model, stream);
-    const sley_status status = cli_gnn_train(t);
-    cli_progress_clear();
-    if (status != SLEY_OK)
-      code = cli_gnn_failed(&t->ranks, status, t->result->message.text);
-    else if (tells)
-      cli_gnn_report_end(t, s->base.memory, stream);
-    if (status == SLEY_OK && tells && s->plot && !cli_gnn_plot(s->plot, t))
-      code = CLI_FAILED;
-    if (status == SLEY_OK && tells && s->base.json &&
-        !cli_output_json(s->base.json, cli_gnn_report_json(t, graph, s->model, s->base.memory)))
-      code = CLI_FAILED;
-  }
-  cli_unshare(t->bytes, memory);
-  cli_unshare(t->result, bytes);
+  bool written = true;
+  t->tell = tells ? tell_epoch : NULL;
+  t->tell_run = tells && s->runs ? tell_run : NULL;
+  t->context = &told;
+  if (tells)
+    report_start(t, s, graph, stream);
+  const sley_status status = cli_gnn_train(t);
+  cli_progress_clear();
+  if (tells && (status == SLEY_OK || (s->runs && t->result->runs > 0)))
+    written = report_end(t, s, graph, stream);
+  if (status != SLEY_OK)
+    return cli_gnn_failed(&t->ranks, status, t->result->message.text);
+  return written ? CLI_DONE : CLI_FAILED;
+}
+
+/* What ranks that are processes tell. */
+typedef struct memory {
+  size_t result, run, bytes;
+} memory;
+
+static bool take_memory(cli_gnn_training *t, const memory *m) {
+  t->result = cli_share(m->result);
+  t->run = cli_share(m->run);
+  t->bytes = cli_share(m->bytes);
+  return t->result && t->run && t->bytes;
+}
+
+static int train(cli_gnn_training *t, const train_settings *s, const char *graph) {
+  const memory m = {.result = sizeof *t->result + (size_t)t->epochs * sizeof *t->result->epoch,
+                    .run = (size_t)(t->data->splits * t->repeats) * sizeof *t->run,
+                    .bytes = (size_t)t->ranks.ranks * sizeof *t->bytes};
+  int code = take_memory(t, &m)
+                 ? CLI_DONE
+                 : cli_refuse(SLEY_ERR_MEMORY, "gnn train: out of memory for %" PRId64 " epochs", t->epochs);
+  if (code == CLI_DONE && s->resume && access(s->out, F_OK) == 0)
+    code = take_state(t, s);
+  if (code == CLI_DONE)
+    code = run_and_report(t, s, graph);
+  cli_unshare(t->bytes, m.bytes);
+  cli_unshare(t->run, m.run);
+  cli_unshare(t->result, m.result);
   return code;
+}
+
+/* A state and a curve are of one training. */
+static int check_runs(const train_settings *s) {
+  if (s->runs && (s->out || s->plot))
+    return cli_refuse(SLEY_ERR_ARG,
+                      "gnn train: --%s is of one training, and --runs makes several: leave one out, or give "
+                      "--seed and --split-seed of one run",
+                      s->out ? "out" : "plot");
+  return CLI_DONE;
 }
 
 static int check_words(const train_settings *s, const char *graph) {
@@ -203,7 +267,9 @@ static int check_words(const train_settings *s, const char *graph) {
     return cli_refuse(SLEY_ERR_ARG, "gnn train: --resume goes on from the file that --out names: give it");
   if (s->out && !cli_ends_with(s->out, ".npz"))
     return cli_refuse(SLEY_ERR_ARG, "gnn train: --out %s: the state is a .npz", s->out);
-  int code = cli_gnn_check("gnn train", &s->base, graph);
+  int code = check_runs(s);
+  if (code == CLI_DONE)
+    code = cli_gnn_check("gnn train", &s->base, graph);
   if (code != CLI_DONE || !cli_plot_possible("gnn train", s->plot, &code))
     return code;
   return cli_output_possible(s->out) ? CLI_DONE : CLI_FAILED;
@@ -231,10 +297,13 @@ static int run_train(void *settings, char **positionals) {
   const train_settings *s = settings;
   sley_rank_options ranks;
   cli_gnn_sampling sampling;
+  cli_gnn_runs runs;
   cli_gnn_data data;
   int code = check_words(s, positionals[0]);
   if (code == CLI_DONE)
     code = cli_gnn_sampling_parse(s->sample, s->base.layers, s->batch, &sampling);
+  if (code == CLI_DONE)
+    code = cli_gnn_runs_parse(s->runs, &runs);
   if (code == CLI_DONE)
     code = check_one_rank(s, s->base.ranks);
   if (code == CLI_DONE)
@@ -243,7 +312,8 @@ static int run_train(void *settings, char **positionals) {
     code = check_one_rank(s, ranks.ranks);
   if (code != CLI_DONE)
     return code;
-  const cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], ranks.ranks);
+  cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], ranks.ranks);
+  source.splits = runs.splits;
   code = cli_gnn_read(&source, &data);
   if (code == CLI_DONE) {
     cli_gnn_training t = {.data = &data,
@@ -254,6 +324,7 @@ static int run_train(void *settings, char **positionals) {
                           .rate = s->base.rate,
                           .decay = s->base.decay,
                           .optimizer = cli_gnn_optimizer(&s->base),
+                          .repeats = runs.repeats,
                           .sampling = sampling,
                           .out = s->out,
                           .every = s->every};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a graph network is trained on: a graph, a row of features and a label for each of its rows, and which
- * rows are for training, validation and test. */
+/* What a graph network is trained on: a graph, a row of features and a label for each of its rows, and splits
+ * of the rows for training, validation and test. */
 #ifndef SLEY_CLI_GNN_DATA_H
 #define SLEY_CLI_GNN_DATA_H
 
@@ -16,30 +16,41 @@ typedef enum cli_gnn_set {
   CLI_GNN_SETS
 } cli_gnn_set;
 
+/* Which rows are for what. */
+typedef struct cli_gnn_split {
+  int64_t seed; /* by which it was drawn; -1: it was not */
+  uint8_t *set; /* of each row, a cli_gnn_set */
+  int64_t count[CLI_GNN_SETS];
+} cli_gnn_split;
+
 typedef struct cli_gnn_data {
   sley_matrix *graph;
   int64_t rows, features, classes;
   float *x;       /* rows x features */
   int32_t *label; /* 0 .. classes - 1; -1: none */
-  uint8_t *set;   /* of each row, a cli_gnn_set */
-  int64_t count[CLI_GNN_SETS];
+  int64_t splits; /* 1 or more */
+  cli_gnn_split *split;
+  int64_t splits_found;        /* in the source's file, which may have more */
   bool undirected, normalized; /* as the source asked */
 } cli_gnn_data;
 
 typedef struct cli_gnn_source {
   const char *graph, *features; /* features: a file, or random:K */
   const char *labels;           /* a file, or planted:C; NULL: none, and no sets */
-  const char *split;            /* a file with a word on each line: train, valid, test or none; NULL: drawn */
+  const char *split;            /* a file whose lines have a word for each split: train, valid, test or none;
+                                 * NULL: splits are drawn */
   bool undirected, normalize;   /* A becomes A or A^T; rows of features are divided by their sums */
   int64_t train, valid;         /* rows of each class */
-  int64_t seed;                 /* of generators, of random features and of the split */
+  int64_t splits; /* so many, the file's first, or drawn by split_seed and the numbers after it */
+  int64_t split_seed;
+  int64_t seed; /* of generators and of random features */
   int64_t threads;
 } cli_gnn_source;
 
-/* Reads all, and draws the sets, if no file has them: of each class `train` rows, then `valid` others, the
- * rest for the test. planted:C: labels that follow from features and the graph, by one round of averaging.
- * Freed by the second, also on error. Errors: the library's; SLEY_ERR_INPUT with its message (lengths that do
- * not fit, a label that is no number: file and line). */
+/* Reads all, and draws the splits, if no file has them (gnn_split.h). planted:C: labels that follow from
+ * features and the graph, by one round of averaging. Freed by the second, also on error. Errors: the
+ * library's; SLEY_ERR_INPUT with its message (lengths that do not fit, a label that is no number: file and
+ * line). */
 sley_status cli_gnn_data_read(const cli_gnn_source *source, cli_gnn_data *out, char *message, size_t room);
 void cli_gnn_data_free(cli_gnn_data *data);
 

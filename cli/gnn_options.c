@@ -156,7 +156,7 @@ const cli_option cli_gnn_set_options[] = {
      .offset = AT(train),
      .least = 1,
      .most = INT32_MAX,
-     .help = "rows of each class to train on, drawn by --seed"},
+     .help = "rows of each class to train on, drawn by --seed or --split-seed"},
     {.name = "valid",
      .kind = CLI_INT,
      .value = "N",
@@ -167,7 +167,14 @@ const cli_option cli_gnn_set_options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(split),
-     .help = "a text file with train, valid, test or none on each line, instead"},
+     .help = "a text file instead, whose lines have train, valid, test or none, or such a word for each of "
+             "several splits"},
+    {.name = "split-seed",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(split_seed),
+     .most = INT32_MAX,
+     .help = "by which the rows are drawn instead of --seed"},
     {0}};
 
 const cli_option cli_gnn_run_options[] = {
@@ -211,6 +218,9 @@ const cli_option cli_gnn_run_options[] = {
 int cli_gnn_check(const char *command, const cli_gnn_settings *s, const char *graph) {
   if (s->dropout >= 1)
     return cli_refuse(SLEY_ERR_ARG, "%s: --dropout is %g: it must be less than 1", command, s->dropout);
+  if (s->split && s->split_seed >= 0)
+    return cli_refuse(SLEY_ERR_ARG,
+                      "%s: --split-seed draws rows, and those of --split are given: leave one out", command);
   if (!cli_name_fits_json(command, graph, s->json))
     return CLI_USAGE;
   return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
@@ -236,6 +246,8 @@ cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *s, const char *graph, i
                           .normalize = s->normalize,
                           .train = s->train,
                           .valid = s->valid,
+                          .splits = 1,
+                          .split_seed = s->split_seed >= 0 ? s->split_seed : s->seed,
                           .seed = s->seed,
                           .threads = s->threads * ranks};
 }

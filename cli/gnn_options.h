@@ -11,7 +11,7 @@
 typedef struct cli_gnn_settings {
   const char *features, *labels, *split, *optimizer, *algo, *kernel, *precision, *wire, *memory, *device,
       *transport, *json;
-  int64_t layers, hidden, heads, ranks, threads, seed, train, valid;
+  int64_t layers, hidden, heads, ranks, threads, seed, train, valid, split_seed; /* split_seed -1: seed */
   double rate, decay, dropout;
   bool undirected, normalize, reproducible, fresh;
 } cli_gnn_settings;
@@ -20,7 +20,7 @@ typedef struct cli_gnn_settings {
 #define CLI_GNN_DEFAULTS                                                                                     \
   .optimizer = "adam", .device = "auto", .layers = 2, .hidden = 64, .heads = 8, .rate = 0.01, .decay = 5e-4, \
   .dropout = 0.5, .train = 20, .valid = 30, .algo = "auto", .kernel = "auto", .precision = "full",           \
-  .wire = "none", .memory = "keep", .seed = 1
+  .wire = "none", .memory = "keep", .seed = 1, .split_seed = -1
 
 extern const cli_option cli_gnn_feature_options[]; /* --features, required */
 extern const cli_option cli_gnn_label_options[];   /* --labels, required */

@@ -17,22 +17,26 @@ sley_status cli_gnn_network(sley_comm *comm, const cli_gnn_data *data, const int
   return status;
 }
 
-static sley_status upload(sley_comm *comm, const void *from, int64_t bytes, void **out) {
-  sley_status status = sley_comm_alloc(comm, bytes, out);
-  return status == SLEY_OK ? sley_comm_copy(comm, *out, from, bytes, SLEY_TO_DEVICE) : status;
-}
-
-sley_status cli_gnn_place(sley_comm *comm, const cli_gnn_data *data, int64_t first, int64_t rows, void **x,
-                          void **label) {
+sley_status cli_gnn_place_labels(sley_comm *comm, const cli_gnn_data *data, const cli_gnn_split *split,
+                                 int64_t first, int64_t rows, void *label) {
   int32_t *counted = malloc((size_t)rows * sizeof *counted + 1);
   if (!counted)
     return SLEY_ERR_MEMORY;
   for (int64_t i = 0; i < rows; i++)
-    counted[i] = data->set[first + i] == CLI_GNN_TRAIN ? data->label[first + i] : -1;
-  sley_status status =
-      upload(comm, data->x + first * data->features, rows * data->features * (int64_t)sizeof *data->x, x);
-  if (status == SLEY_OK)
-    status = upload(comm, counted, rows * (int64_t)sizeof *counted, label);
+    counted[i] = split->set[first + i] == CLI_GNN_TRAIN ? data->label[first + i] : -1;
+  const sley_status status =
+      sley_comm_copy(comm, label, counted, rows * (int64_t)sizeof *counted, SLEY_TO_DEVICE);
   free(counted);
   return status;
+}
+
+sley_status cli_gnn_place(sley_comm *comm, const cli_gnn_data *data, int64_t first, int64_t rows, void **x,
+                          void **label) {
+  const int64_t bytes = rows * data->features * (int64_t)sizeof *data->x;
+  sley_status status = sley_comm_alloc(comm, bytes, x);
+  if (status == SLEY_OK)
+    status = sley_comm_copy(comm, *x, data->x + first * data->features, bytes, SLEY_TO_DEVICE);
+  if (status == SLEY_OK)
+    status = sley_comm_alloc(comm, rows * (int64_t)sizeof *data->label, label);
+  return status == SLEY_OK ? cli_gnn_place_labels(comm, data, data->split, first, rows, *label) : status;
 }

@@ -23,6 +23,26 @@ static double median_ms(const cli_gnn_result *r, bool drawn) {
   return median;
 }
 
+/* How many rows a set has, from the least to the most of all splits. */
+static void print_count(const cli_gnn_data *d, cli_gnn_set set, const char *what, FILE *stream) {
+  int64_t least = d->split->count[set], most = least;
+  for (int64_t i = 1; i < d->splits; i++) {
+    least = d->split[i].count[set] < least ? d->split[i].count[set] : least;
+    most = d->split[i].count[set] > most ? d->split[i].count[set] : most;
+  }
+  fprintf(stream, "%" PRId64, least);
+  if (most > least)
+    fprintf(stream, " to %" PRId64, most);
+  fprintf(stream, " %s", what);
+}
+
+static void print_rows(const cli_gnn_data *d, FILE *stream) {
+  fprintf(stream, "rows       ");
+  print_count(d, CLI_GNN_TRAIN, "to train on, ", stream);
+  print_count(d, CLI_GNN_VALID, "for validation, ", stream);
+  print_count(d, CLI_GNN_TEST, "for the test\n", stream);
+}
+
 void cli_gnn_report_start(const cli_gnn_training *t, const char *graph, const char *model, FILE *stream) {
   const cli_gnn_data *d = t->data;
   sley_matrix_info info = {0};
@@ -30,9 +50,7 @@ void cli_gnn_report_start(const cli_gnn_training *t, const char *graph, const ch
   fprintf(stream,
           "graph      %s, %" PRId64 " rows, %" PRId64 " entries; %" PRId64 " features, %" PRId64 " classes\n",
           graph, d->rows, info.nnz, d->features, d->classes);
-  fprintf(stream,
-          "rows       %" PRId64 " to train on, %" PRId64 " for validation, %" PRId64 " for the test\n",
-          d->count[CLI_GNN_TRAIN], d->count[CLI_GNN_VALID], d->count[CLI_GNN_TEST]);
+  print_rows(d, stream);
   fprintf(stream,
           "model      %s, %d layers, hidden %" PRId64 ", dropout %g, rate %g, decay %g, seed %" PRIu64 "\n",
           model, t->model.layers, t->model.hidden, t->model.dropout, t->rate, t->decay, t->model.seed);
@@ -42,7 +60,7 @@ void cli_gnn_report_start(const cli_gnn_training *t, const char *graph, const ch
 }
 
 static int64_t steps_of(const cli_gnn_training *t) {
-  return cli_gnn_sampling_steps(&t->sampling, t->data->count[CLI_GNN_TRAIN]);
+  return cli_gnn_sampling_steps(&t->sampling, t->data->split->count[CLI_GNN_TRAIN]);
 }
 
 static void print_times(const cli_gnn_training *t, FILE *stream) {
@@ -53,21 +71,24 @@ static void print_times(const cli_gnn_training *t, FILE *stream) {
     fprintf(stream, ", %.3f of them to draw", median_ms(t->result, true));
 }
 
+void cli_gnn_report_place(const cli_gnn_training *t, const char *memory, FILE *stream) {
+  fprintf(stream, "device     %s, %d rank%s, transport %s\n", t->result->found, t->ranks.ranks,
+          t->ranks.ranks == 1 ? "" : "s", t->result->transport);
+  cli_gnn_memory_print(t->bytes, t->ranks.ranks, memory, stream);
+}
+
 void cli_gnn_report_end(const cli_gnn_training *t, const char *memory, FILE *stream) {
   const cli_gnn_result *r = t->result;
-  const int64_t best = cli_gnn_best(t);
-  const cli_gnn_epoch *e = &r->epoch[best], *last = &r->epoch[r->done - 1];
-  fprintf(stream, "device     %s, %d rank%s, transport %s\n", r->found, t->ranks.ranks,
-          t->ranks.ranks == 1 ? "" : "s", r->transport);
-  cli_gnn_memory_print(t->bytes, t->ranks.ranks, memory, stream);
+  const cli_gnn_epoch *e = &t->run->at_best;
+  cli_gnn_report_place(t, memory, stream);
   if (t->before > 0)
     fprintf(stream, "resumed    after epoch %" PRId64 " of %s\n", t->before, t->out);
   fprintf(stream, "epochs     %" PRId64, r->done);
   if (r->done > t->before)
     print_times(t, stream);
-  fprintf(stream, "; loss %.4f, then %.4f\n", r->epoch[0].loss, last->loss);
+  fprintf(stream, "; loss %.4f, then %.4f\n", r->epoch[0].loss, t->run->loss);
   fprintf(stream, "best       epoch %" PRId64 ": right in training %.4f, validation %.4f, test %.4f\n",
-          best + 1, e->right[CLI_GNN_TRAIN], e->right[CLI_GNN_VALID], e->right[CLI_GNN_TEST]);
+          t->run->best + 1, e->right[CLI_GNN_TRAIN], e->right[CLI_GNN_VALID], e->right[CLI_GNN_TEST]);
   if (t->out)
     fprintf(stream, "state      in %s\n", t->out);
 }
@@ -85,14 +106,10 @@ static cli_json json_of(const cli_gnn_epoch *e, bool drawn) {
   return one;
 }
 
-json_t *cli_gnn_report_json(const cli_gnn_training *t, const char *graph, const char *model,
-                            const char *memory) {
+cli_json cli_gnn_report_json_start(const cli_gnn_training *t, const char *graph, const char *model,
+                                   const char *memory) {
   const cli_gnn_result *r = t->result;
-  cli_json all = cli_json_start(), *epochs = malloc((size_t)r->done * sizeof *epochs + 1);
-  if (!epochs)
-    return NULL;
-  for (int64_t i = 0; i < r->done; i++)
-    epochs[i] = json_of(&r->epoch[i], t->sampling.words != NULL);
+  cli_json all = cli_json_start();
   cli_json_text(&all, "graph", graph);
   cli_json_int(&all, "rows", t->data->rows);
   cli_json_int(&all, "features", t->data->features);
@@ -114,12 +131,24 @@ json_t *cli_gnn_report_json(const cli_gnn_training *t, const char *graph, const 
   cli_json_text(&all, "transport", r->transport);
   cli_json_int(&all, "ranks", t->ranks.ranks);
   cli_gnn_memory_json(&all, t->bytes, t->ranks.ranks);
+  return all;
+}
+
+json_t *cli_gnn_report_json(const cli_gnn_training *t, const char *graph, const char *model,
+                            const char *memory) {
+  const cli_gnn_result *r = t->result;
+  cli_json *epochs = malloc((size_t)r->done * sizeof *epochs + 1);
+  if (!epochs)
+    return NULL;
+  for (int64_t i = 0; i < r->done; i++)
+    epochs[i] = json_of(&r->epoch[i], t->sampling.words != NULL);
+  cli_json all = cli_gnn_report_json_start(t, graph, model, memory);
   cli_json_int(&all, "resumed_after", t->before);
   if (r->done > t->before)
     cli_json_real(&all, "median_ms", median_ms(r, false));
   if (r->done > t->before && t->sampling.words)
     cli_json_real(&all, "median_drawn_ms", median_ms(r, true));
-  cli_json_int(&all, "best_epoch", cli_gnn_best(t) + 1);
+  cli_json_int(&all, "best_epoch", t->run->best + 1);
   cli_json_list(&all, "epochs", epochs, (int)r->done);
   free(epochs);
   return cli_json_end(all);

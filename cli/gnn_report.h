@@ -7,14 +7,21 @@
 #include <stdio.h>
 
 #include "gnn_train.h"
+#include "json.h"
 
 /* graph, model, memory: the user's words for them. */
 void cli_gnn_report_start(const cli_gnn_training *training, const char *graph, const char *model,
                           FILE *stream);
+/* Lines: the device that training has run on, and what the network takes of memory there. */
+void cli_gnn_report_place(const cli_gnn_training *training, const char *memory, FILE *stream);
 void cli_gnn_report_end(const cli_gnn_training *training, const char *memory, FILE *stream);
 
 /* NULL: out of memory, or a text that JSON cannot hold. */
 json_t *cli_gnn_report_json(const cli_gnn_training *training, const char *graph, const char *model,
                             const char *memory);
+
+/* Its first fields: what was trained, how, and where. */
+cli_json cli_gnn_report_json_start(const cli_gnn_training *training, const char *graph, const char *model,
+                                   const char *memory);
 
 #endif

@@ -26,6 +26,7 @@ typedef struct cli_gnn_sampler {
   sley_comm *comm;
   const sley_gnn *gnn;
   const cli_gnn_data *data;
+  const cli_gnn_split *split; /* whose rows are trained on */
   sley_gnn_sampler *sampler;
   int64_t steps, room; /* of an epoch; rows that there is memory for */
   float *host_x;       /* of drawn rows */
@@ -33,10 +34,11 @@ typedef struct cli_gnn_sampler {
   void *x, *label;     /* the same in the device's memory */
 } cli_gnn_sampler;
 
-/* gnn: what is trained; it outlives the sampler, as data does. Freed by the last, also on an error, which
- * accepts one that is zeroed. Errors: the library's. */
+/* gnn: what is trained; it outlives the sampler, as data and its split do. Freed by the last, also on an
+ * error, which accepts one that is zeroed. Errors: the library's. */
 sley_status cli_gnn_sampler_open(sley_comm *comm, const sley_gnn *gnn, const cli_gnn_data *data,
-                                 const cli_gnn_sampling *sampling, uint64_t seed, cli_gnn_sampler *out);
+                                 const cli_gnn_split *split, const cli_gnn_sampling *sampling, uint64_t seed,
+                                 cli_gnn_sampler *out);
 
 /* All steps of an epoch, counted from 0. how: rate, decay and optimizer. *loss: the mean over rows, each in
  * its step. *drawn_ms: to draw, to copy features and to make networks. Errors: the library's. */

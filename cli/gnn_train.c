@@ -24,6 +24,7 @@ typedef struct shared {
 /* A rank's part, in its device's memory but for logits. */
 typedef struct part {
   const shared *s;
+  const cli_gnn_split *split; /* that it trains on, or the only one */
   sley_comm *comm;
   sley_gnn *gnn;
   int64_t first, rows;
@@ -60,20 +61,20 @@ static sley_status make(part *p) {
 /* Adds the rank's rows that are right to those of the others. */
 static sley_status count_right(part *p, cli_gnn_epoch *epoch) {
   const cli_gnn_data *data = p->s->data;
-  const int64_t classes = classes_of(p);
+  const int64_t classes = classes_of(p), *count = p->split->count;
   int64_t right[CLI_GNN_SETS] = {0};
   for (int64_t i = 0; i < p->rows; i++) {
     const float *logits = p->host + i * classes;
     int64_t best = 0;
-    if (data->set[p->first + i] == CLI_GNN_NONE)
+    if (p->split->set[p->first + i] == CLI_GNN_NONE)
       continue;
     for (int64_t c = 1; c < classes; c++)
       best = logits[c] > logits[best] ? c : best;
-    right[data->set[p->first + i]] += best == data->label[p->first + i];
+    right[p->split->set[p->first + i]] += best == data->label[p->first + i];
   }
   sley_status status = sley_comm_allreduce(p->comm, SLEY_SUM, right, CLI_GNN_SETS);
   for (int set = 0; set < CLI_GNN_SETS; set++)
-    epoch->right[set] = data->count[set] > 0 ? (double)right[set] / (double)data->count[set] : 0;
+    epoch->right[set] = count[set] > 0 ? (double)right[set] / (double)count[set] : 0;
   return status;
 }
 
@@ -124,8 +125,8 @@ typedef struct progress {
 } progress;
 
 /* Without rows for validation the last epoch is the best. */
-static void see(progress *at, const cli_gnn_data *data, const cli_gnn_epoch *epoch) {
-  if (epoch->right[CLI_GNN_VALID] > at->best || data->count[CLI_GNN_VALID] == 0) {
+static void see(progress *at, const cli_gnn_split *split, const cli_gnn_epoch *epoch) {
+  if (epoch->right[CLI_GNN_VALID] > at->best || split->count[CLI_GNN_VALID] == 0) {
     at->best = epoch->right[CLI_GNN_VALID];
     at->best_at = at->next;
   }
@@ -139,12 +140,12 @@ static sley_status save(part *p, int64_t epochs) {
 }
 
 /* What draws, and the state that training goes on from, if there is one. Collective, agreed. */
-static sley_status start(part *p, progress *at) {
+static sley_status start(part *p, uint64_t seed, progress *at) {
   const cli_gnn_training *t = p->s->training;
   *at = (progress){.best = -1};
   sley_status status = SLEY_OK;
   if (t->sampling.words)
-    status = cli_gnn_sampler_open(p->comm, p->gnn, p->s->data, &t->sampling, t->model.seed, &p->sampler);
+    status = cli_gnn_sampler_open(p->comm, p->gnn, p->s->data, p->split, &t->sampling, seed, &p->sampler);
   if (status == SLEY_OK && t->out && leads(p))
     status = cli_gnn_kept_open(p->gnn, &p->kept);
   status = cli_agree_status(p->comm, status);
@@ -155,7 +156,7 @@ static sley_status start(part *p, progress *at) {
     status = cli_agree_status(p->comm, leads(p) ? cli_gnn_keep_from(&p->kept, t->out, &p->s->result->message)
                                                 : SLEY_OK);
   for (int64_t i = 0; i < t->before; i++)
-    see(at, p->s->data, &p->s->result->epoch[i]);
+    see(at, p->split, &p->s->result->epoch[i]);
   p->saved = t->before;
   return status;
 }
@@ -183,20 +184,64 @@ static sley_status note(part *p, const cli_gnn_epoch *epoch, const progress *at)
 }
 
 /* All ranks decide alike: what they look at is the same on all. */
-static sley_status train(part *p) {
+static sley_status train(part *p, uint64_t seed, progress *at) {
   const cli_gnn_training *t = p->s->training;
-  progress at;
-  sley_status status = cli_gnn_memory_gather(p->comm, p->gnn, t->bytes);
-  if (status == SLEY_OK)
-    status = start(p, &at);
-  while (status == SLEY_OK && !ends(t, &at)) {
+  sley_status status = start(p, seed, at);
+  while (status == SLEY_OK && !ends(t, at)) {
     cli_gnn_epoch epoch;
-    status = run_epoch(p, at.next, &epoch);
-    see(&at, p->s->data, &epoch);
+    status = run_epoch(p, at->next, &epoch);
+    see(at, p->split, &epoch);
     if (status == SLEY_OK)
-      status = note(p, &epoch, &at);
+      status = note(p, &epoch, at);
   }
-  return status == SLEY_OK && t->out && p->saved != at.next ? save(p, at.next) : status;
+  cli_gnn_sampler_close(&p->sampler);
+  return status == SLEY_OK && t->out && p->saved != at->next ? save(p, at->next) : status;
+}
+
+/* The network and the labels for a training after the first one. Collective, agreed. */
+static sley_status begin_again(part *p, uint64_t seed) {
+  if (leads(p))
+    p->s->result->done = 0;
+  sley_status status = sley_gnn_restart(p->gnn, seed);
+  if (status == SLEY_OK)
+    status = cli_agree_status(
+        p->comm, cli_gnn_place_labels(p->comm, p->s->data, p->split, p->first, p->rows, p->label));
+  return status;
+}
+
+static void note_run(const part *p, cli_gnn_run run, const progress *at, double begin) {
+  const cli_gnn_training *t = p->s->training;
+  cli_gnn_result *result = p->s->result;
+  run.epochs = at->next;
+  run.best = at->best_at;
+  run.at_best = result->epoch[at->best_at];
+  run.loss = result->epoch[at->next - 1].loss;
+  run.seconds = 1e-3 * (cli_now_ms() - begin);
+  t->run[result->runs++] = run;
+  if (t->tell_run)
+    t->tell_run(t->context, result->runs - 1);
+}
+
+static sley_status run_training(part *p, int64_t number) {
+  const cli_gnn_training *t = p->s->training;
+  const cli_gnn_run run = {.split = number / t->repeats, .seed = t->model.seed + (uint64_t)number};
+  const double begin = cli_now_ms();
+  progress at;
+  p->split = &p->s->data->split[run.split];
+  sley_status status = number > 0 ? begin_again(p, run.seed) : SLEY_OK;
+  if (status == SLEY_OK)
+    status = train(p, run.seed, &at);
+  if (status == SLEY_OK && leads(p))
+    note_run(p, run, &at, begin);
+  return status;
+}
+
+static sley_status train_all(part *p) {
+  const cli_gnn_training *t = p->s->training;
+  sley_status status = cli_gnn_memory_gather(p->comm, p->gnn, t->bytes);
+  for (int64_t i = 0; status == SLEY_OK && i < p->s->data->splits * t->repeats; i++)
+    status = run_training(p, i);
+  return status;
 }
 
 static sley_status infer(part *p) {
@@ -221,7 +266,7 @@ static sley_status infer(part *p) {
 
 static sley_status rank_main(sley_comm *comm, void *arg) {
   const shared *s = arg;
-  part p = {.s = s, .comm = comm};
+  part p = {.s = s, .split = s->data->split, .comm = comm};
   p.first = s->begin[sley_comm_rank(comm)];
   p.rows = s->begin[sley_comm_rank(comm) + 1] - p.first;
   if (leads(&p)) {
@@ -230,7 +275,7 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   }
   sley_status status = make(&p);
   if (status == SLEY_OK)
-    status = s->training ? train(&p) : infer(&p);
+    status = s->training ? train_all(&p) : infer(&p);
   cli_gnn_sampler_close(&p.sampler);
   sley_gnn_destroy(p.gnn);
   cli_gnn_kept_close(&p.kept);
@@ -259,15 +304,4 @@ sley_status cli_gnn_train(cli_gnn_training *t) {
 sley_status cli_gnn_infer(cli_gnn_inference *f) {
   shared s = {.data = f->data, .model = &f->model, .inference = f, .result = f->result};
   return run(&s, &f->ranks);
-}
-
-int64_t cli_gnn_best(const cli_gnn_training *t) {
-  const cli_gnn_result *r = t->result;
-  if (t->data->count[CLI_GNN_VALID] == 0)
-    return r->done - 1;
-  int64_t best = -1;
-  for (int64_t i = 0; i < r->done; i++)
-    if (best < 0 || r->epoch[i].right[CLI_GNN_VALID] > r->epoch[best].right[CLI_GNN_VALID])
-      best = i;
-  return best;
 }

@@ -19,9 +19,21 @@ typedef struct cli_gnn_message {
   char text[512];
 } cli_gnn_message;
 
+/* A training, once it has ended. */
+typedef struct cli_gnn_run {
+  int64_t split;        /* of the data */
+  uint64_t seed;        /* of first weights, dropout and drawn neighbourhoods */
+  int64_t epochs, best; /* how many; the one with the best validation, the first of equals; without rows for
+                         * validation the last */
+  cli_gnn_epoch at_best;
+  double loss;    /* of the last epoch */
+  double seconds; /* all of it, but for reading, and planning the sums */
+} cli_gnn_run;
+
 /* What rank 0 tells, from a process of its own where ranks are processes. */
 typedef struct cli_gnn_result {
-  int64_t done;    /* epochs */
+  int64_t runs;    /* that have ended */
+  int64_t done;    /* epochs of the last one */
   char found[256]; /* the device */
   char transport[32];
   cli_gnn_message message;
@@ -35,19 +47,23 @@ typedef struct cli_gnn_training {
   int64_t epochs, patience; /* patience: epochs without a better validation, after which it ends; 0: never */
   double rate, decay;
   sley_gnn_optimizer optimizer;
+  int64_t repeats; /* trainings on each split of the data, with seeds model.seed and those after it */
   cli_gnn_sampling sampling; /* with words there is one rank */
   const char *out;           /* where the state goes, or NULL; each `every` epochs, and at the end */
-  int64_t every;
-  bool resumes;           /* out has the state that training goes on from, */
-  int64_t before;         /* after so many epochs, which the result has */
-  cli_gnn_result *result; /* room for `epochs` of them; from cli_share */
-  sley_gnn_bytes *bytes;  /* of the network on each rank; from cli_share */
-  /* NULL, or called by rank 0 after each epoch. */
+  int64_t every;             /* with `out` there is one training */
+  bool resumes;              /* out has the state that training goes on from, */
+  int64_t before;            /* after so many epochs, which the result has */
+  cli_gnn_result *result;    /* room for `epochs` of them; from cli_share */
+  cli_gnn_run *run;          /* room for all; from cli_share */
+  sley_gnn_bytes *bytes;     /* of the network on each rank; from cli_share */
+  /* NULL, or called by rank 0 after each epoch, and after each training. */
   void (*tell)(void *context, int64_t number, const cli_gnn_epoch *epoch);
+  void (*tell_run)(void *context, int64_t number);
   void *context;
 } cli_gnn_training;
 
-/* Trains, and fills the result. Errors: the library's. */
+/* Trains on each split in turn, `repeats` times, with one network that is restarted; fills result, run and
+ * bytes. Errors: the library's; what has ended by then is there. */
 sley_status cli_gnn_train(cli_gnn_training *training);
 
 /* Logits of all rows by the network of the file
@@ -62,8 +78,5 @@ typedef struct cli_gnn_inference {
   cli_gnn_result *result; /* room for one epoch */
 } cli_gnn_inference;
 sley_status cli_gnn_infer(cli_gnn_inference *inference);
-
-/* The epoch with the best validation, the first of equals; without validation rows the last. -1: none. */
-int64_t cli_gnn_best(const cli_gnn_training *training);
 
 #endif

@@ -4,6 +4,7 @@
  *
  *   sley_gnn_create     layers of one model, with first weights that seed alone decides
  *   sley_gnn_train      one step over all rows that have a label
+ *   sley_gnn_restart    the network anew, with first weights of another seed
  *   sley_gnn_times_get  what a step's time went to
  *   sley_gnn_bytes_get  what the network takes of memory
  *   sley_gnn_infer      the logits of the rank's rows
@@ -136,6 +137,15 @@ typedef struct sley_gnn_batch {
  * *loss, *counted (either may be NULL): before the step. Waits for the loss. Collective. Errors:
  * SLEY_ERR_ARG, SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED; an error ends the comm. */
 sley_status sley_gnn_train(sley_gnn *gnn, const sley_gnn_batch *batch, double *loss, int64_t *counted);
+
+/* Makes the network what sley_gnn_create would give with options.seed = seed, in the memory and with the
+ * plans that it has: first weights and dropout's masks by that seed, gradients and moments 0, no step of Adam
+ * made. Steps that follow have the bits of those of a new network, whatever the ones before have left.
+ * Whether steps are timed stays. Networks that share its parameters keep their own seed of dropout: they are
+ * to be made again. After an error the values of parameters are undefined. Copies the weights to the device
+ * and waits for that. Collective. Errors, on all ranks: SLEY_ERR_ARG (gnn has the parameters of another
+ * network, or ranks give other seeds), SLEY_ERR_MEMORY; SLEY_ERR_PEER. */
+sley_status sley_gnn_restart(sley_gnn *gnn, uint64_t seed);
 
 /* Milliseconds of a rank in the forward and in the backward half of a step; the loss ends the first. */
 typedef struct sley_gnn_time {

@@ -5,14 +5,15 @@
 Splits as Shchur and others draw them (Pitfalls of graph neural network evaluation, 2018): 20 rows of each class to train
 on, 30 for validation, the rest for the test; each split with several seeds of its own of first weights and dropout. Two layers, Adam,
 dropout of what each layer is given; the test accuracy of the epoch with the best validation counts. Features are divided
-by the sums of their rows, graphs made undirected.
+by the sums of their rows, graphs made undirected. Run number n, counted from 0, has split n / seeds and the seed n + 1: one
+command trains all of a graph and a model (`--runs`). The halves of the comparison may be measured apart, with --only, on the
+same splits.
 
 Graphs whose files DATA does not have are left out, which is said. What is not installed is left out, too.
 Usage: accuracy.py SLEY DATA [--graphs WORDS] [--models WORDS] [--splits N] [--seeds N] [--epochs N] [--device NAME]
-                   [--jobs N] [--only sley|pyg] [--json FILE]
+                   [--only sley|pyg] [--json FILE]
 """
 import argparse
-import concurrent.futures
 import json
 import os
 import statistics
@@ -31,6 +32,7 @@ GRAPHS = {  # name: graph, features, labels, below DATA
     "blogcatalog": ("gnn/blogcatalog.adj.mtx.gz", "gnn/blogcatalog.features.mtx.gz", "gnn/blogcatalog.labels.txt"),
 }
 MODELS = {"gcn": (64, 1), "gin": (64, 1), "sage": (64, 1), "gat": (8, 8)}  # hidden values, of gat of each head; heads
+FIRST_SEED, FIRST_SPLIT = 1, 1000  # of the runs; of the splits
 TRAIN, VALID, RATE, DECAY, DROPOUT = 20, 30, 0.01, 5e-4, 0.5
 
 
@@ -48,18 +50,27 @@ def draw_split(labels, seed):
     return words
 
 
+def runs_of(args):
+    """The split of each run, and its seed."""
+    return [(n // args.seeds, FIRST_SEED + n) for n in range(args.splits * args.seeds)]
+
+
 # ---- Sley
 
-def run_sley(args, files, model, split_file, seed):
+def run_sley(args, files, model, splits_file):
+    """Right rows of the test of each run, and the seconds of a run."""
     hidden, heads = MODELS[model]
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         subprocess.run([args.sley, "gnn", "train", files[0], "--features", files[1], "--labels", files[2], "--undirected", "--normalize",
-                        "--split", split_file, "--model", model, "--layers", "2", "--hidden", str(hidden), "--heads", str(heads),
-                        "--epochs", str(args.epochs), "--rate", str(RATE), "--decay", str(DECAY), "--dropout", str(DROPOUT),
-                        "--seed", str(seed), "--device", args.device, "--json", report.name], check=True, stdout=subprocess.DEVNULL)
+                        "--split", splits_file, "--runs", f"{args.splits}x{args.seeds}", "--seed", str(FIRST_SEED), "--model", model,
+                        "--layers", "2", "--hidden", str(hidden), "--heads", str(heads), "--epochs", str(args.epochs), "--rate", str(RATE),
+                        "--decay", str(DECAY), "--dropout", str(DROPOUT), "--device", args.device, "--json", report.name],
+                       check=True, stdout=subprocess.DEVNULL)
         with open(report.name) as stream: # another file by now
             result = json.load(stream)
-    return result["epochs"][result["best_epoch"] - 1]["test"]
+    runs_ = result["runs"]
+    assert [one["seed"] for one in runs_] == [seed for _, seed in runs_of(args)]
+    return [one["test"] for one in runs_], result["summary"]["seconds"]
 
 
 # ---- PyTorch Geometric
@@ -134,24 +145,17 @@ def measure(args, name, folder, found):
         return
     labels = graphs.labels(files[2])
     rival = Rival(files, labels) if args.only != "sley" else None
+    splits = [draw_split(labels, FIRST_SPLIT + split) for split in range(args.splits)]
+    splits_file = os.path.join(folder, f"{name}.txt")
+    np.savetxt(splits_file, np.stack(splits, axis=1), fmt="%s")
     for model in args.models.split(","):
         case = {"graph": name, "model": model}
-        tests = {"sley": [], "pyg": []}
-        wanted = []
-        for split in range(args.splits):
-            words = draw_split(labels, 1000 + split)
-            split_file = os.path.join(folder, f"{name}.{split}.txt")
-            np.savetxt(split_file, words, fmt="%s")
-            wanted += [(words, split_file, 1 + split * args.seeds + seed) for seed in range(args.seeds)]
-        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            if args.only != "pyg":
-                begun = [pool.submit(run_sley, args, files, model, split_file, seed) for _, split_file, seed in wanted]
-            if rival:
-                tests["pyg"] = [rival.run(args, model, words, seed) for words, _, seed in wanted]
-            if args.only != "pyg":
-                tests["sley"] = [one.result() for one in begun]
-        case.update({who: summary(values) for who, values in tests.items() if values})
-        line = ", ".join(f"{who} {100 * case[who]['mean']:.1f} +- {100 * case[who]['deviation']:.1f} %" for who in tests if who in case)
+        if args.only != "pyg":
+            tests, seconds = run_sley(args, files, model, splits_file)
+            case["sley"] = {**summary(tests), "seconds_per_run": seconds}
+        if rival:
+            case["pyg"] = summary([rival.run(args, model, splits[split], seed) for split, seed in runs_of(args)])
+        line = ", ".join(f"{who} {100 * case[who]['mean']:.1f} +- {100 * case[who]['deviation']:.1f} %" for who in ("sley", "pyg") if who in case)
         print(f"{name:12} {model:5} {line}", flush=True)
         found.append(case)
         write(args, found)
@@ -167,7 +171,6 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--jobs", type=int, default=1, help="commands of Sley at a time")
     parser.add_argument("--only", choices=["sley", "pyg"])
     parser.add_argument("--json")
     args = parser.parse_args()

@@ -897,6 +897,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_gnn_parameters": (c_int, [c_void_p, c_void_p]),
     "sley_gnn_parameter_get": (c_int, [c_void_p, c_int, POINTER(sley_gnn_parameter)]),
     "sley_gnn_train": (c_int, [c_void_p, POINTER(sley_gnn_batch), c_void_p, c_void_p]),
+    "sley_gnn_restart": (c_int, [c_void_p, c_uint64]),
     "sley_gnn_time_steps": (c_int, [c_void_p, c_bool]),
     "sley_gnn_times_get": (c_int, [c_void_p, POINTER(sley_gnn_times)]),
     "sley_gnn_bytes_get": (c_int, [c_void_p, POINTER(sley_gnn_bytes)]),

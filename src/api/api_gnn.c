@@ -176,6 +176,16 @@ sley_status sley_gnn_train(sley_gnn *gnn, const sley_gnn_batch *batch, double *l
   return end_on_error(gnn, status);
 }
 
+sley_status sley_gnn_restart(sley_gnn *gnn, uint64_t seed) {
+  static const char call[] = "sley_gnn_restart";
+  if (!gnn)
+    return sl_fail(SLEY_ERR_ARG, "%s: gnn is NULL", call);
+  if (gnn->parameters.of)
+    return sl_fail(SLEY_ERR_ARG, "%s: gnn has the parameters of another network: restart that one", call);
+  SL_TRY(sl_agree_same(gnn->comm, call, &(const char *){"seed"}, &(int64_t){(int64_t)seed}, 1));
+  return sl_network_restart(gnn, seed);
+}
+
 sley_status sley_gnn_time_steps(sley_gnn *gnn, bool on) {
   if (!gnn)
     return sl_fail(SLEY_ERR_ARG, "sley_gnn_time_steps: gnn is NULL");

@@ -171,6 +171,13 @@ sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int
   return SLEY_OK;
 }
 
+sley_status sl_network_restart(sley_gnn *gnn, uint64_t seed) {
+  SL_TRY(sl_parameters_restart(&gnn->parameters, seed));
+  gnn->options.seed = seed;
+  gnn->kept_input = false;
+  return SLEY_OK;
+}
+
 /* ---- forward and backward */
 
 /* Masks differ by layers and steps. */

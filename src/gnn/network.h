@@ -39,6 +39,9 @@ struct sley_gnn {
 sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                               const sley_gnn_options *options, const sley_gnn *of, sley_gnn **out);
 
+/* The network as it was made, but of another seed; its parameters are its own. Collective, agreed. */
+sley_status sl_network_restart(sley_gnn *gnn, uint64_t seed);
+
 /* x: the rank's rows of features. training: with dropout, whose masks are those of step `step`. What the last
  * layer gives stays in the network until the next call. Collective. */
 sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t step);

@@ -28,15 +28,44 @@ static double drawn(uint64_t seed, int number, int64_t i) {
   return 2 * sl_unit(sl_random(seed, (uint64_t)number, (uint64_t)i)) - 1;
 }
 
-/* An array of the device: of first values, or of zeros. */
-static sley_status take_array(sl_parameters *p, sley_dtype dtype, bool values, uint64_t seed, void **out) {
-  void *host = sl_alloc_zero(p->values, sley_dtype_bytes(dtype), "parameters");
-  if (!host)
-    return SLEY_ERR_MEMORY;
-  for (int n = 0; values && n < p->count; n++)
+static int64_t bytes_of(const sl_parameters *p, sley_dtype dtype) {
+  return p->values * (int64_t)sley_dtype_bytes(dtype);
+}
+
+/* Into the device's memory. Waits. */
+static sley_status put(const sl_parameters *p, const void *host, sley_dtype dtype, void *to) {
+  sl_queue *queue = p->comm->queue;
+  SL_TRY(queue->ops->copy(queue, SL_COPY_TO_DEVICE, to, host, bytes_of(p, dtype)));
+  return queue->ops->queue_wait(queue);
+}
+
+/* zeros: of the type of sums, whose values are no smaller than others. */
+static sley_status put_first(sl_parameters *p, uint64_t seed, const void *zeros, void *values) {
+  const sley_dtype sums = sl_sum_dtype(p->dtype);
+  for (int n = 0; n < p->count; n++)
     for (int64_t i = 0; i < p->one[n].rows * p->one[n].cols; i++)
-      sl_value_set(host, dtype, p->one[n].at + i, p->one[n].limit * drawn(seed, n, i));
-  return sl_dense_upload(p->comm, host, p->values * (int64_t)sley_dtype_bytes(dtype), out);
+      sl_value_set(values, p->dtype, p->one[n].at + i, p->one[n].limit * drawn(seed, n, i));
+  SL_TRY(put(p, values, p->dtype, p->value));
+  SL_TRY(put(p, zeros, p->dtype, p->grad));
+  SL_TRY(put(p, zeros, sums, p->first));
+  SL_TRY(put(p, zeros, sums, p->second));
+  *p->step = 0;
+  return SLEY_OK;
+}
+
+/* First values; gradients, moments and steps 0. */
+static sley_status start(sl_parameters *p, uint64_t seed) {
+  void *zeros = sl_alloc_zero(p->values, sley_dtype_bytes(sl_sum_dtype(p->dtype)), "parameters"),
+       *values = sl_alloc_zero(p->values, sley_dtype_bytes(p->dtype), "parameters");
+  const sley_status status = zeros && values ? put_first(p, seed, zeros, values) : SLEY_ERR_MEMORY;
+  sl_free(values);
+  sl_free(zeros);
+  return status;
+}
+
+static sley_status take_array(const sl_parameters *p, sley_dtype dtype, void **out) {
+  sl_device *device = p->comm->device;
+  return device->ops->alloc(device, bytes_of(p, dtype), "parameters", out);
 }
 
 static sley_status take_unit(sl_parameters *p) {
@@ -50,12 +79,13 @@ static sley_status take_unit(sl_parameters *p) {
 
 static sley_status take_memory(sl_parameters *p, uint64_t seed) {
   const sley_dtype sums = sl_sum_dtype(p->dtype);
-  SL_TRY(take_array(p, p->dtype, true, seed, &p->value));
-  SL_TRY(take_array(p, p->dtype, false, seed, &p->grad));
-  SL_TRY(take_array(p, sums, false, seed, &p->first));
-  SL_TRY(take_array(p, sums, false, seed, &p->second));
+  SL_TRY(take_array(p, p->dtype, &p->value));
+  SL_TRY(take_array(p, p->dtype, &p->grad));
+  SL_TRY(take_array(p, sums, &p->first));
+  SL_TRY(take_array(p, sums, &p->second));
   SL_TRY(SL_NEW_ZERO(p->step, 1, "parameters"));
-  return take_unit(p);
+  SL_TRY(take_unit(p));
+  return start(p, seed);
 }
 
 static void share_memory(sl_parameters *p) {
@@ -79,6 +109,10 @@ sley_status sl_parameters_open(sl_parameters *p, uint64_t seed) {
       &(sl_dense_spec){
           .kind = SLEY_ALLREDUCE, .op = SLEY_SUM, .type = (sley_type)p->dtype, .count = p->values},
       &p->sum);
+}
+
+sley_status sl_parameters_restart(sl_parameters *p, uint64_t seed) {
+  return sl_agree(p->comm, start(p, seed));
 }
 
 sl_rows sl_parameter_in(const sl_parameters *p, void *array, int number) {

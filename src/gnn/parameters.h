@@ -38,6 +38,10 @@ int sl_parameters_add(sl_parameters *p, int layer, const char *what, int64_t row
  * the memory of those, to which the same was added. Collective, agreed. */
 sley_status sl_parameters_open(sl_parameters *p, uint64_t seed);
 
+/* Values, gradients, moments and steps become what they were at first, by another seed. Not of those with
+ * `of`. Waits. Collective, agreed. */
+sley_status sl_parameters_restart(sl_parameters *p, uint64_t seed);
+
 sl_rows sl_parameter_value(const sl_parameters *p, int number);
 sl_rows sl_parameter_grad(const sl_parameters *p, int number);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graph networks on every transport: gradients of all parameters against differences of the loss in f64, with
- * dropout; the same gradients on any number of ranks; a loss that falls; and what a step's time goes to. */
+ * dropout; the same gradients on any number of ranks; a loss that falls; what a step's time goes to; and
+ * networks that are restarted. */
 #include "sley_gnn.h"
 
 #include <math.h>
@@ -45,19 +46,24 @@ static int32_t label(uint64_t seed, int64_t row) {
   return row % 4 == 3 ? -1 : (int32_t)sl_below(sl_random(seed, (uint64_t)row, 100), CLASSES);
 }
 
-static sley_status open(here *h, const sley_matrix *block) {
-  const int64_t first = h->s->begin[h->comm->rank], rows = h->s->begin[h->comm->rank + 1] - first;
+static sley_gnn_options options_of(const sample *s) {
   sley_gnn_options o = SLEY_GNN_OPTIONS_INIT;
-  o.model = h->s->model;
-  o.layers = h->s->layers;
+  o.model = s->model;
+  o.layers = s->layers;
   o.features = FEATURES;
-  o.hidden = 4 + h->s->seed % 3;
+  o.hidden = 4 + s->seed % 3;
   o.heads = 2;
   o.classes = CLASSES;
   o.dtype = SLEY_F64;
-  o.dropout = h->s->seed % 2 ? 0.25 : 0;
-  o.same_x = h->s->seed % 3 > 0;
-  o.seed = h->s->seed;
+  o.dropout = s->seed % 2 ? 0.25 : 0;
+  o.same_x = s->seed % 3 > 0;
+  o.seed = s->seed;
+  return o;
+}
+
+static sley_status open(here *h, const sley_matrix *block) {
+  const int64_t first = h->s->begin[h->comm->rank], rows = h->s->begin[h->comm->rank + 1] - first;
+  const sley_gnn_options o = options_of(h->s);
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t f = 0; f < FEATURES; f++)
       h->x[i * FEATURES + f] = feature(h->s->seed, first + i, f);
@@ -307,6 +313,84 @@ static sley_status check_same_x(here *h) {
   return SLEY_OK;
 }
 
+enum { STEPS = 3 };
+
+/* Steps of a network, their losses, and the parameters after them. */
+static sley_status take_steps(here *h, sley_gnn *gnn, double rate, double *losses, double *parameters,
+                              int64_t *values) {
+  sley_gnn *const before = h->gnn;
+  sley_status status = SLEY_OK;
+  h->gnn = gnn;
+  for (int64_t step = 0; step < STEPS && status == SLEY_OK; step++)
+    status = train(h, rate, step, &losses[step]);
+  if (status == SLEY_OK)
+    status = parameters_of(h, parameters, values);
+  h->gnn = before;
+  return status;
+}
+
+/* Weights that are no numbers, and a step with them, which leaves such values wherever it writes. */
+static sley_status spoil(here *h, sley_gnn *gnn) {
+  static _Thread_local double spoilt[MOST_VALUES];
+  double losses[STEPS];
+  int64_t values;
+  int count;
+  for (int i = 0; i < MOST_VALUES; i++)
+    spoilt[i] = NAN;
+  SL_TRY(sley_gnn_parameters(gnn, &count));
+  for (int n = 0; n < count; n++) {
+    sley_gnn_parameter p;
+    SL_TRY(sley_gnn_parameter_get(gnn, n, &p));
+    SL_TRY(copy(h, SL_COPY_TO_DEVICE, p.value, spoilt, p.rows * p.cols));
+  }
+  return take_steps(h, gnn, 0.02, losses, spoilt, &values);
+}
+
+/* `fresh` is new, and of another seed than gnn. */
+static sley_status compare_restarted(here *h, sley_gnn *gnn, sley_gnn *fresh, uint64_t seed) {
+  static _Thread_local double expected[MOST_VALUES], got[MOST_VALUES];
+  double losses[STEPS], again[STEPS];
+  int64_t values;
+  SL_TRY(take_steps(h, fresh, 0.02, losses, expected, &values));
+  for (int i = 0; i < 2; i++) {
+    SL_TRY(spoil(h, gnn));
+    SL_TRY(sley_gnn_restart(gnn, seed));
+    SL_TRY(take_steps(h, gnn, 0.02, again, got, &values));
+    EXPECT(memcmp(losses, again, sizeof losses) == 0);
+    EXPECT(memcmp(expected, got, (size_t)values * sizeof *got) == 0);
+  }
+  return SLEY_OK;
+}
+
+static sley_status check_refusals(here *h, const sley_matrix *block, sley_gnn *gnn) {
+  sley_gnn *shared = NULL;
+  SL_TRY(sley_gnn_create_shared(gnn, block, h->s->begin, &shared));
+  const sley_status status = sley_gnn_restart(shared, 1);
+  sley_gnn_destroy(shared);
+  EXPECT(status == SLEY_ERR_ARG);
+  EXPECT(sley_gnn_restart(NULL, 1) == SLEY_ERR_ARG);
+  EXPECT(h->comm->size == 1 || sley_gnn_restart(gnn, (uint64_t)h->comm->rank) == SLEY_ERR_ARG);
+  return SLEY_OK;
+}
+
+/* A restarted network makes the steps of a new one, whatever it has made before. */
+static sley_status check_restart(here *h, const sley_matrix *block, sley_gnn_memory memory) {
+  sley_gnn *gnn = NULL, *fresh = NULL;
+  sley_gnn_options o = options_of(h->s);
+  o.memory = memory;
+  sley_status status = sley_gnn_create(h->comm, block, h->s->begin, &o, &gnn);
+  o.seed++;
+  if (status == SLEY_OK)
+    status = sley_gnn_create(h->comm, block, h->s->begin, &o, &fresh);
+  if (status == SLEY_OK)
+    status = compare_restarted(h, gnn, fresh, o.seed);
+  if (status == SLEY_OK)
+    status = check_refusals(h, block, gnn);
+  sley_gnn_destroy(fresh);
+  sley_gnn_destroy(gnn);
+  return status;
+}
+
 static sley_status rank_main(sl_comm *comm, void *arg) {
   here h = {.comm = comm, .s = arg};
   const int64_t first = h.s->begin[comm->rank];
@@ -329,6 +413,8 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
     status = check_times(&h);
   if (status == SLEY_OK)
     status = check_state(&h, block);
+  for (int memory = SLEY_GNN_KEEP; memory <= SLEY_GNN_RECOMPUTE && status == SLEY_OK; memory++)
+    status = check_restart(&h, block, (sley_gnn_memory)memory);
   sley_gnn_destroy(h.gnn);
   mirror_close(&h.ml);
   mirror_close(&h.mx);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the readers of graph, features, labels and splits share: where they write, messages of their own, and
+ * texts with a line for each row of the graph. */
+#ifndef SLEY_CLI_GNN_READING_H
+#define SLEY_CLI_GNN_READING_H
+
+#include "gnn_data.h"
+
+typedef struct cli_gnn_reading {
+  const cli_gnn_source *source;
+  cli_gnn_data *data;
+  char *message;
+  size_t room; /* of it */
+} cli_gnn_reading;
+
+/* SLEY_ERR_INPUT with a message of the command's own. line 0: of the whole file. */
+sley_status cli_gnn_refuse(const cli_gnn_reading *reading, const char *path, int64_t line, const char *what);
+
+/* A line of a text that has one for each row: what is wrong with it, or NULL. It may be written to, and is
+ * kept for that row if `there`, which is that the graph has the row. */
+typedef const char *cli_gnn_take_line(const cli_gnn_reading *reading, char *line, int64_t row, bool there);
+
+/* Hands over line by line. what: the plural of what lines have. Errors: SLEY_ERR_INPUT (what is wrong with a
+ * line; more or fewer lines than rows), SLEY_ERR_MEMORY. */
+sley_status cli_gnn_read_lines(const cli_gnn_reading *reading, const char *path, const char *what,
+                               cli_gnn_take_line *take);
+
+#endif
