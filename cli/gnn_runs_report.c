@@ -34,7 +34,7 @@ void cli_gnn_runs_report_one(const cli_gnn_training *t, int64_t number, FILE *st
   if (drawn >= 0)
     fprintf(stream, " by seed %" PRId64, drawn);
   fprintf(stream,
-          ", seed %" PRIu64 ": best epoch %" PRId64 " of %" PRId64
+          ", weights by seed %" PRIu64 ": best epoch %" PRId64 " of %" PRId64
           ", right in validation %.4f, test %.4f; last loss %.4f; %.3f s\n",
           run->seed, run->best + 1, run->epochs, run->at_best.right[CLI_GNN_VALID],
           run->at_best.right[CLI_GNN_TEST], run->loss, run->seconds);

@@ -68,7 +68,7 @@ run 0 gnn train "$graph" $small --device cpu --runs 3x2 --json "$work/runs.json"
 silent_err "gnn train --runs"
 grep -q '^runs       6: 3 splits by seeds from 1 on, 2 trainings on each; weights and dropout by seeds 1 to 6$' "$work/out" ||
   fail "the runs are not told"
-[ "$(grep -c '^run  *[1-6] of 6: split [1-3] by seed [1-3], seed [1-6]: best epoch [1-6] of 6, right in validation 0\.' "$work/out")" -eq 6 ] ||
+[ "$(grep -c '^run  *[1-6] of 6: split [1-3] by seed [1-3], weights by seed [1-6]: best epoch [1-6] of 6, right in validation 0\.' "$work/out")" -eq 6 ] ||
   fail "there is no line for each run"
 for i in 0 1 2 3 4 5; do "$json_field" "$work/runs.json" runs.$i.test; done >"$work/tests"
 awk '{ s += $1; q[NR] = $1; if (NR == 1 || $1 < least) least = $1; if ($1 > most) most = $1 }

@@ -352,13 +352,11 @@ static sley_status compare_restarted(here *h, sley_gnn *gnn, sley_gnn *fresh, ui
   double losses[STEPS], again[STEPS];
   int64_t values;
   SL_TRY(take_steps(h, fresh, 0.02, losses, expected, &values));
-  for (int i = 0; i < 2; i++) {
-    SL_TRY(spoil(h, gnn));
-    SL_TRY(sley_gnn_restart(gnn, seed));
-    SL_TRY(take_steps(h, gnn, 0.02, again, got, &values));
-    EXPECT(memcmp(losses, again, sizeof losses) == 0);
-    EXPECT(memcmp(expected, got, (size_t)values * sizeof *got) == 0);
-  }
+  SL_TRY(spoil(h, gnn));
+  SL_TRY(sley_gnn_restart(gnn, seed));
+  SL_TRY(take_steps(h, gnn, 0.02, again, got, &values));
+  EXPECT(memcmp(losses, again, sizeof losses) == 0);
+  EXPECT(memcmp(expected, got, (size_t)values * sizeof *got) == 0);
   return SLEY_OK;
 }
 
@@ -413,8 +411,8 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
     status = check_times(&h);
   if (status == SLEY_OK)
     status = check_state(&h, block);
-  for (int memory = SLEY_GNN_KEEP; memory <= SLEY_GNN_RECOMPUTE && status == SLEY_OK; memory++)
-    status = check_restart(&h, block, (sley_gnn_memory)memory);
+  if (status == SLEY_OK)
+    status = check_restart(&h, block, h.s->seed % 2 ? SLEY_GNN_KEEP : SLEY_GNN_RECOMPUTE);
   sley_gnn_destroy(h.gnn);
   mirror_close(&h.ml);
   mirror_close(&h.mx);
