@@ -65,7 +65,7 @@ __device__ __forceinline__ void copy_rows(float *to, const float *from, int64_t 
                     : cols - across < VALUES ? static_cast<int>(cols) - across
                                              : VALUES,
             left = rows < PANEL ? static_cast<int>(rows) : PANEL;
-  if (across >= COLS)
+  if (across >= COLS || down >= PANEL) /* threads left over */
     return;
   from += down * ld + across;
   to += down * TO_STRIDE + across;
