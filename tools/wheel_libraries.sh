@@ -61,7 +61,10 @@ libzip() {
   with_cmake "$(fetch libzip)" -DENABLE_BZIP2=OFF -DENABLE_LZMA=OFF -DENABLE_ZSTD=OFF -DENABLE_OPENSSL=OFF -DENABLE_GNUTLS=OFF \
     -DENABLE_MBEDTLS=OFF -DENABLE_COMMONCRYPTO=OFF -DBUILD_TOOLS=OFF -DBUILD_REGRESS=OFF -DBUILD_EXAMPLES=OFF -DBUILD_DOC=OFF
 }
-sodium() { with_configure "$(fetch libsodium)" --disable-shared --with-pic --host="$(uname -m)-linux-gnu"; }
+sodium() { # its sources have no configure: autoconf, automake and libtool make it
+  (cd "$(fetch libsodium)" && { [ -e configure ] || autoreconf -fi >log 2>&1 || { tail log >&2; exit 1; }; })
+  with_configure "$(fetch libsodium)" --disable-shared --with-pic --host="$(uname -m)-linux-gnu"
+}
 hwloc() {
   with_configure "$(fetch hwloc)" --disable-shared --enable-static --with-pic --disable-io --disable-libxml2 --disable-cairo \
     --disable-libudev --disable-opencl --disable-cuda --disable-nvml --disable-rsmi --disable-levelzero --disable-plugin-dlopen \
