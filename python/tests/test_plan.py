@@ -182,7 +182,8 @@ PLANS = int(os.environ.get("SLEY_TEST_PLANS", "10000"))
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc")
-@pytest.mark.parametrize(("ranks", "closes", "plans"), [(1, True, PLANS), (1, False, PLANS // 3), (2, True, PLANS // 10)])
+@pytest.mark.parametrize(("ranks", "closes", "plans"),
+                         [(1, True, PLANS), (1, False, PLANS // 3), (2, True, PLANS // 10)])
 def test_no_leak_over_10000_plans(ranks: int, closes: bool, plans: int) -> None:
     a, x = sley.Matrix(drawn(30, 30, 90, 1)), np.ones((30, 4))
 
