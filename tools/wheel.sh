@@ -26,16 +26,24 @@ if [ ! -e "$work/venv/.complete" ]; then
   touch "$work/venv/.complete"
 fi
 
-# zig as a compiler, and as the linker of what gcc has compiled, which may use gcc's libstdc++ (of symbols as old as those of glibc).
+# zig as a compiler, and as the linker of what gcc has compiled, which may use gcc's libstdc++ (symbols as old as glibc's). It does not
+# know --exclude-libs, which hides what modules take of static libraries: a list of what they show does the same.
 mkdir -p "$work/bin"
-stdcxx=$(gcc -print-file-name=libstdc++.so)
 cat >"$work/bin/zig-cc" <<END
 #!/bin/sh
 exec "$python" -m ziglang cc -target $machine-linux-gnu.$glibc "\$@"
 END
+cat >"$work/bin/module.map" <<END
+{ global: sl_module_take; sl_device_module; sl_transport_module; local: *; };
+END
 cat >"$work/bin/zig-link" <<END
 #!/bin/sh
-exec "$python" -m ziglang cc -target $machine-linux-gnu.$glibc -Wl,--as-needed "\$@" -lpthread -lm "$stdcxx"
+for each; do
+  shift
+  [ "\$each" != -Wl,--exclude-libs,ALL ] || each=-Wl,--version-script=$work/bin/module.map
+  set -- "\$@" "\$each"
+done
+exec "$work/bin/zig-cc" -Wl,--as-needed "\$@" -lpthread -ldl -lm "$(gcc -print-file-name=libstdc++.so)"
 END
 chmod +x "$work/bin/zig-cc" "$work/bin/zig-link"
 CC=$work/bin/zig-cc tools/wheel_libraries.sh "$work/libraries"

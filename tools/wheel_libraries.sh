@@ -42,12 +42,12 @@ with_cmake() {
     cmake --build "$source/made" --parallel "$jobs" >>"$source/log" 2>&1 && cmake --install "$source/made" >>"$source/log" 2>&1 ||
     { tail -30 "$source/log" >&2; return 1; }
 }
-# with_configure FOLDER OPTION...
+# with_configure FOLDER OPTION...    INSTALL_BY: what makes and installs, default all
 with_configure() {
   local source=$1
   shift
-  (cd "$source" && ./configure --prefix="$prefix" --libdir="$prefix/lib" "$@" && make -j"$jobs" && make install) >"$source/log" 2>&1 ||
-    { tail -30 "$source/log" >&2; return 1; }
+  (cd "$source" && ./configure --prefix="$prefix" --libdir="$prefix/lib" "$@" && ${INSTALL_BY:-make -j$jobs install}) \
+    >"$source/log" 2>&1 || { tail -30 "$source/log" >&2; return 1; }
 }
 # once NAME FUNCTION: what has been built stays.
 once() {
@@ -55,18 +55,19 @@ once() {
   "$2" && touch "$folder/.$1" && echo "wheel: built $1"
 }
 
+hwloc_library() { make -j"$jobs" -C hwloc install && make -C include install && make install-hwlocpkgconfigDATA; }
 zlib() { with_configure "$(fetch zlib)" --static; }
 zstd() { with_cmake "$(fetch libzstd)/build/cmake" -DZSTD_BUILD_PROGRAMS=OFF -DZSTD_BUILD_SHARED=OFF -DZSTD_BUILD_STATIC=ON; }
-libzip() {
-  with_cmake "$(fetch libzip)" -DENABLE_BZIP2=OFF -DENABLE_LZMA=OFF -DENABLE_ZSTD=OFF -DENABLE_OPENSSL=OFF -DENABLE_GNUTLS=OFF \
+libzip() { # HAVE_NULLABLE: words that clang knows and gcc, which reads its header, does not
+  with_cmake "$(fetch libzip)" -DHAVE_NULLABLE=0 -DENABLE_BZIP2=OFF -DENABLE_LZMA=OFF -DENABLE_ZSTD=OFF -DENABLE_OPENSSL=OFF -DENABLE_GNUTLS=OFF \
     -DENABLE_MBEDTLS=OFF -DENABLE_COMMONCRYPTO=OFF -DBUILD_TOOLS=OFF -DBUILD_REGRESS=OFF -DBUILD_EXAMPLES=OFF -DBUILD_DOC=OFF
 }
 sodium() { # its sources have no configure: autoconf, automake and libtool make it
   (cd "$(fetch libsodium)" && { [ -e configure ] || autoreconf -fi >log 2>&1 || { tail log >&2; exit 1; }; })
   with_configure "$(fetch libsodium)" --disable-shared --with-pic --host="$(uname -m)-linux-gnu"
 }
-hwloc() {
-  with_configure "$(fetch hwloc)" --disable-shared --enable-static --with-pic --disable-io --disable-libxml2 --disable-cairo \
+hwloc() { # without its programs
+  INSTALL_BY=hwloc_library with_configure "$(fetch hwloc)" --disable-shared --enable-static --with-pic --disable-io --disable-libxml2 --disable-cairo \
     --disable-libudev --disable-opencl --disable-cuda --disable-nvml --disable-rsmi --disable-levelzero --disable-plugin-dlopen \
     --disable-plugin-ltdl --host="$(uname -m)-linux-gnu"
 }

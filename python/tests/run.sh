@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests of the Python package with the library of a build. PART: "arrays", those that need NumPy and SciPy, or "torch",
-# those that need PyTorch. Takes the first Python that has what they need: $SLEY_PYTHON (for "torch": $SLEY_TORCH_PYTHON), python3 of
-# the PATH, the system's. Ends with 77, skipped, where none has it.
-# Usage: run.sh ROOT LIBRARY PART
+# Runs the tests of the Python package with the library of a build: those that need NumPy and SciPy, or those that need PyTorch, on a
+# GPU too if torch finds one. Takes the first Python that has what they need: $SLEY_PYTHON, for torch $SLEY_TORCH_PYTHON before it,
+# python3 of the PATH, the system's. Ends with 77, skipped, where none has it.
+# Usage: run.sh ROOT LIBRARY [numpy|torch] [ARGUMENT OF PYTEST ...]
 set -eu
-root=$1 library=$2 part=$3
+root=$1 library=$2 part=${3:-numpy}
+[ $# -lt 3 ] && shift 2 || shift 3
 case $part in
-  arrays) needs="numpy scipy pytest hypothesis" wanted=${SLEY_PYTHON:-} ;;
-  torch) needs="numpy scipy pytest hypothesis torch torch_geometric" wanted=${SLEY_TORCH_PYTHON:-} ;;
-  *) echo "usage: run.sh ROOT LIBRARY arrays|torch" >&2; exit 2 ;;
+  numpy) needs="numpy scipy pytest hypothesis" wanted="" ;;
+  torch) needs="numpy scipy pytest torch" wanted=${SLEY_TORCH_PYTHON:-} ;;
+  *) echo "run.sh: there are no tests called $part: numpy and torch are known" >&2; exit 2 ;;
 esac
 
 # missing PYTHON: what it lacks, in one line.
@@ -23,7 +24,7 @@ print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None)
 }
 
 python="" told=""
-for each in "$wanted" python3 /usr/bin/python3; do
+for each in "$wanted" "${SLEY_PYTHON:-}" python3 /usr/bin/python3; do
   command -v "$each" >/dev/null 2>&1 || continue
   lacks=$(missing "$each")
   if [ -z "$lacks" ]; then
@@ -39,14 +40,11 @@ if [ -z "$python" ]; then
 fi
 
 cd "$root"
-if [ "$part" = torch ]; then
-  set -- python/tests/test_torch_*.py
-  if [ ! -e "$1" ]; then
-    echo "skipped: there are no tests of PyTorch"
-    exit 77
-  fi
-else
-  set -- python/tests --ignore-glob='*/test_torch_*'
-fi
 export SLEY_LIBRARY="$library" PYTHONDONTWRITEBYTECODE=1
-exec "$python" -m pytest -q -p no:cacheprovider "$@"
+if [ "$part" = numpy ]; then
+  exec "$python" -m pytest -q -p no:cacheprovider '--ignore-glob=*/test_torch_*' python/tests "$@"
+fi
+for each in python/tests/test_torch_*.py; do
+  [ -e "$each" ] || { echo "skipped: there are no tests of PyTorch"; exit 77; }
+done
+exec "$python" -m pytest -q -p no:cacheprovider python/tests/test_torch_*.py "$@"

@@ -27,10 +27,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start(ranks: int, *program: str) -> list[subprocess.Popen[str]]:
+def start(ranks: int, *program: str, cwd: Path | None = None) -> list[subprocess.Popen[str]]:
     common = {**os.environ, "PYTHONPATH": PATH, "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks),
               "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    return [subprocess.Popen([sys.executable, str(PROGRAMS), *program], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    return [subprocess.Popen([sys.executable, *program], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, env={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)})
             for rank in range(ranks)]
 
@@ -44,8 +44,13 @@ def ends(processes: list[subprocess.Popen[str]]) -> list[tuple[int, str, str]]:
             each.communicate()
 
 
+def launched(ranks: int, *program: str, cwd: Path | None = None) -> list[tuple[int, str, str]]:
+    """What the ranks of a program have ended with: status, output and errors."""
+    return ends(start(ranks, *program, cwd=cwd))
+
+
 def assert_done(ranks: int, *program: str) -> None:
-    for status, out, errors in ends(start(ranks, *program)):
+    for status, out, errors in launched(ranks, str(PROGRAMS), *program):
         assert (status, out) == (0, "done\n"), errors
 
 
@@ -69,7 +74,7 @@ def test_a_program_may_end_without_shutdown() -> None:
 
 
 def test_a_rank_that_fails_is_named() -> None:
-    made = ends(start(3, "one_fails"))
+    made = launched(3, str(PROGRAMS), "one_fails")
     assert made[1][0] == 3
     for status, out, errors in (made[0], made[2]):
         assert (status, out) == (0, "done\n"), errors
@@ -80,7 +85,7 @@ def test_several_comms() -> None:
 
 
 def test_ctrl_c_ends_all() -> None:
-    processes = start(2, "interrupted")
+    processes = start(2, str(PROGRAMS), "interrupted")
     assert [each.stdout.readline() for each in processes] == ["ready\n"] * 2
     time.sleep(0.2)
     for each in processes:
