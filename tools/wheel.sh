@@ -34,7 +34,7 @@ cat >"$work/bin/zig-cc" <<END
 exec "$python" -m ziglang cc -target $machine-linux-gnu.$glibc "\$@"
 END
 cat >"$work/bin/module.map" <<END
-{ global: sl_module_take; sl_device_module; sl_transport_module; local: *; };
+{ global: sl_module_take; sl_*_module; local: *; };
 END
 cat >"$work/bin/zig-link" <<END
 #!/bin/sh
@@ -52,6 +52,7 @@ link="$work/bin/zig-link <CMAKE_SHARED_LIBRARY_C_FLAGS> <LINK_FLAGS> -shared <SO
 options=(-DCMAKE_BUILD_TYPE=Release -DSLEY_TESTS=OFF -DSLEY_CUDA_LINEINFO=OFF -DCMAKE_CUDA_FLAGS=--compress-mode=size
   -DCMAKE_PREFIX_PATH="$work/libraries/prefix" -DZLIB_LIBRARY="$work/libraries/prefix/lib/libz.a" -DSCOTCH_LIBRARY= -DMETIS_LIBRARY=
   -DCMAKE_C_CREATE_SHARED_LIBRARY="$link" -DCMAKE_C_CREATE_SHARED_MODULE="$link"
+  -DSLEY_PYTHON_LICENSES="$work/libraries/prefix/LICENSES.txt"
   -DCMAKE_CUDA_CREATE_SHARED_LIBRARY="$link" -DCMAKE_CUDA_CREATE_SHARED_MODULE="$link")
 settings=()
 for each in "${options[@]}" ${SLEY_WHEEL_CMAKE:-}; do settings+=("-Ccmake.define.${each#-D}"); done
@@ -60,8 +61,7 @@ export PKG_CONFIG_PATH=$work/libraries/prefix/lib/pkgconfig
   "${settings[@]}"
 
 raw=$(ls -t "$work"/raw/sley-*.whl | head -1)
-"$python" -m auditwheel show "$raw"
-PATH=$work/venv/bin:$PATH "$python" -m auditwheel repair "$raw" --plat "manylinux_${glibc/./_}_$machine" --wheel-dir "$out" \
+PATH=$work/venv/bin:$PATH "$python" -m auditwheel repair "$raw" --plat "manylinux_${glibc/./_}_$machine" --only-plat --wheel-dir "$out" \
   --exclude 'libmpi*.so*' --exclude 'libcuda.so*' --exclude 'libnccl.so*' --exclude 'libnvshmem*.so*'
 wheel=$(ls -t "$out"/sley-*.whl | head -1)
 bytes=$(stat -c %s "$wheel")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds, for the wheel, the libraries that libsley links, of Debian's sources: static, position independent, and for the symbols of the
 # glibc that CC is told, so that the wheel needs nothing of the system but that. Downloads the sources through apt-get.
-# Usage: CC=... wheel_libraries.sh FOLDER     afterwards FOLDER/prefix has include, lib and lib/pkgconfig
+# Usage: CC=... wheel_libraries.sh FOLDER     afterwards FOLDER/prefix has include, lib, lib/pkgconfig and LICENSES.txt
 set -eu
 folder=$1
 prefix=$folder/prefix
@@ -77,3 +77,8 @@ once zstd zstd
 once libzip libzip
 once sodium sodium
 once hwloc hwloc
+
+for each in zlib libzstd libzip libsodium hwloc; do
+  echo "==== $each"
+  cat "$(fetch "$each")/debian/copyright"
+done >"$prefix/LICENSES.txt"
