@@ -26,7 +26,7 @@ if [ ! -e "$work/venv/.complete" ]; then
   touch "$work/venv/.complete"
 fi
 
-# zig as a compiler, and as the linker of what gcc has compiled, which may use gcc's libstdc++ (symbols as old as glibc's). It does not
+# zig as a compiler, and as the linker of what gcc has compiled, which may use gcc's libstdc++ and libgcc_s (symbols as old as glibc's). It does not
 # know --exclude-libs, which hides what modules take of static libraries: a list of what they show does the same.
 mkdir -p "$work/bin"
 cat >"$work/bin/zig-cc" <<END
@@ -43,7 +43,7 @@ for each; do
   [ "\$each" != -Wl,--exclude-libs,ALL ] || each=-Wl,--version-script=$work/bin/module.map
   set -- "\$@" "\$each"
 done
-exec "$work/bin/zig-cc" -Wl,--as-needed "\$@" -lpthread -ldl -lm "$(gcc -print-file-name=libstdc++.so)"
+exec "$work/bin/zig-cc" -Wl,--as-needed "\$@" -lpthread -ldl -lm "$(gcc -print-file-name=libstdc++.so)" "$(gcc -print-file-name=libgcc_s.so.1)"
 END
 chmod +x "$work/bin/zig-cc" "$work/bin/zig-link"
 CC=$work/bin/zig-cc tools/wheel_libraries.sh "$work/libraries"

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of CuPy, JAX and others in a GPU's memory, and ranks on GPUs. Skipped where there is none; by hand:
+"""Ranks on GPUs, and arrays in their memory: of the library's own, of CuPy, JAX and others. Skipped where there is no GPU,
+but CTest runs what needs no other package on the mock device. By hand, on a machine with a GPU:
 
-    SLEY_LIBRARY=build/src/libsley.so python3 -m pytest -q python/tests/test_gpu.py
+    SLEY_LIBRARY=build/src/libsley.so python3 -m pytest -q -rs python/tests/test_gpu.py
 """
+import ctypes
 import importlib
 import os
 from collections.abc import Callable
@@ -14,7 +16,9 @@ import scipy.sparse
 from support import assert_product, dense_of, drawn
 
 import sley
+from sley import _c
 from sley._foreign import device_array
+from sley._library import lib
 
 pytestmark = pytest.mark.skipif(
     not any((each.kind, each.name) == ("device", "cuda") and each.available for each in sley.info().backends),
@@ -35,6 +39,32 @@ class DlpackOnly:
 
     def __dlpack_device__(self) -> Any:
         return self.array.__dlpack_device__()
+
+
+class Own:
+    """Memory that the library has allocated, with the CUDA array interface: needs no other package."""
+
+    def __init__(self, comm: sley.Comm, array: np.ndarray) -> None:
+        self.comm, self.shape, self.dtype = comm, array.shape, array.dtype
+        self.address = ctypes.c_void_p()
+        comm._run(lambda _, handle: lib.sley_comm_alloc(handle, array.nbytes, ctypes.byref(self.address)))
+        self._copy(self.address.value, array.ctypes.data, array.nbytes, _c.sley_copy.SLEY_TO_DEVICE)
+
+    def _copy(self, to: Any, source: Any, size: int, kind: int) -> None:
+        self.comm._run(lambda _, handle: lib.sley_comm_copy(handle, to, source, size, int(kind)))
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {"data": (self.address.value, False), "typestr": self.dtype.str, "shape": self.shape, "strides": None,
+                "version": 3}
+
+    def free(self) -> None:
+        self.comm._run(lambda _, handle: int(lib.sley_comm_free(handle, self.address) or 0))
+
+    def get(self) -> np.ndarray:
+        made = np.empty(self.shape, self.dtype)
+        self._copy(made.ctypes.data, self.address.value, made.nbytes, _c.sley_copy.SLEY_TO_HOST)
+        return made
 
 
 def cupy_array(array: np.ndarray) -> Any:
@@ -69,6 +99,27 @@ def on_host(array: Any) -> np.ndarray:
         if hasattr(array, name):
             return np.asarray(getattr(array, name)())
     return np.asarray(array)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_memory_of_ones_own(dtype: str, transpose: bool) -> None:
+    a = drawn(300, 200, 3000, 1, dtype)
+    exact = dense_of(a).T if transpose else dense_of(a)
+    x, y = (np.random.default_rng(i).uniform(-1, 1, (n, 7)).astype(dtype) for i, n in enumerate(exact.shape[::-1]))
+    with sley.Comm(device="cuda") as comm, sley.Plan(a, 7, comm=comm, transpose=transpose) as plan:
+        given, out = Own(comm, x), Own(comm, y)
+        assert plan(given, out=out) is out
+        assert_product(out.get(), exact, x, dtype)
+        assert np.array_equal(given.get(), x)
+        plan(given, out=out, beta=1.0)
+        assert_product(out.get(), exact, x, dtype, scale=2.0)
+        with pytest.raises(sley.SleyArgumentError, match="give out"):
+            plan(given)
+        indptr, indices, data = (Own(comm, each) for each in (a.indptr, a.indices, a.data))
+        assert np.array_equal(sley.Matrix.from_csr(indptr, indices, data, a.shape).data, a.data)
+        for each in (given, out, indptr, indices, data):
+            each.free()
 
 
 @pytest.mark.parametrize("make", LIBRARIES)
@@ -156,8 +207,12 @@ def test_operands_of_the_host_are_copied(ranks: int, algo: str) -> None:
         assert_product(plan(x[::-1]), dense_of(a), x[::-1], "float64")
         assert plan.counted() == plan.info.predicted
         if ranks > 1:
-            with pytest.raises(sley.SleyUnsupportedError, match="memory of one GPU"):
-                plan(cupy_array(x))
+            with sley.Comm(device="cuda") as other, pytest.raises(sley.SleyUnsupportedError, match="memory of one GPU"):
+                given = Own(other, x)
+                try:
+                    plan(given)
+                finally:
+                    given.free()
 
 
 def test_no_gpu_memory_leaks() -> None:
