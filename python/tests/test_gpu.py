@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks on GPUs, and arrays in their memory: of the library's own, of CuPy, JAX and others. Skipped where there is no GPU,
-but CTest runs what needs no other package on the mock device. By hand, on a machine with a GPU:
+"""Ranks on GPUs, and arrays in their memory: of the library's own, of CuPy, JAX and others. Skipped where there is no
+GPU, but CTest runs what needs no other package on the mock device. By hand, on a machine with a GPU:
 
     SLEY_LIBRARY=build/src/libsley.so python3 -m pytest -q -rs python/tests/test_gpu.py
 """
