@@ -14,8 +14,12 @@ import pytest
 
 import sley
 
-SECONDS = 1.0
 GRAPH = "rmat:scale=17,edgefactor=16"
+
+
+def limit() -> float:
+    """A second, where nothing else runs; more where so many programs share each core."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def seconds_to_end(work: Callable[[], object]) -> float:
@@ -46,7 +50,7 @@ def test_calls_of_one_thread(tmp_path: Path) -> None:
     path = tmp_path / "a.mtx.gz"
     for work in (lambda: sley.generate("rmat:scale=20,edgefactor=16"), lambda: sley.order(a), lambda: a.T,
                  lambda: a.write(path)):
-        assert end_of(work) < SECONDS
+        assert end_of(work) < limit()
     assert list(tmp_path.iterdir()) == [] or path.exists()
     assert sley.generate("er:n=10,nnz=20").shape == (10, 10)
 
@@ -55,9 +59,9 @@ def test_calls_of_one_thread(tmp_path: Path) -> None:
 def test_products(ranks: int) -> None:
     a = sley.generate(GRAPH)
     x = np.ones((a.shape[1], 32))
-    assert end_of(lambda: sley.spmm(a, x, ranks=ranks)) < SECONDS
+    assert end_of(lambda: sley.spmm(a, x, ranks=ranks)) < limit()
     with sley.Plan(a, 32, ranks=ranks) as plan:
-        assert seconds_to_end(lambda: plan(x)) < 10 * SECONDS
+        assert seconds_to_end(lambda: plan(x)) < 10 * limit()
         if ranks > 1:
             with pytest.raises(sley.SleyPeerError, match="interrupted"):
                 plan(x)
