@@ -169,7 +169,7 @@ def roofline(measured: Mapping[str, tuple[PlanInfo, int, float]], *, gbytes_per_
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")
     ax.set(xlabel="operations per byte, at most", ylabel="GFLOP/s",
-           title=f"{gbytes_per_s:g} GB/s, {gflops:g} GFLOP/s")
+           title=f"{gbytes_per_s:.3g} GB/s, {gflops:.3g} GFLOP/s")
     ax.legend(fontsize="small")
     return ax
 
