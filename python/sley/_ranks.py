@@ -18,6 +18,7 @@ from sley.errors import SleyError, SleyPeerError, last_error
 
 Job = Callable[[int, ctypes.c_void_p], int]
 _JOIN_SECONDS = 2.0
+_WAITS = 2  # for a reply: `run`, and `_interrupt` where a signal comes just as `run` has taken its own
 
 
 class Runner(Protocol):
@@ -132,7 +133,8 @@ class RankThreads:
         task.run(0, comm)
         for _ in self._others:
             task.finished.get()
-        task.reply.put(None)
+        for _ in range(_WAITS):
+            task.reply.put(None)
         return True
 
     def _follow(self, rank: int, comm: ctypes.c_void_p) -> None:

@@ -116,20 +116,17 @@ class Comm:
         else:
             runner = RankThreads(initial(_c.sley_rank_options, ranks=ranks, **options))
         self._begin(runner, ranks, 0, ranks)
+        if device != "cpu":
+            self._run(self._ask_device)
 
-    def _begin(self, runner: Runner, size: int, first: int, here: int) -> None:
+    def _begin(self, runner: Runner, size: int, first: int, here: int, device: str = "cpu") -> None:
         self._size, self._first, self._here = size, first, here
         self._runner = runner
         self._holdings = _Holdings()
         self._lock = threading.RLock()
         self._end = self._finalizer()
-        self._device = ""
+        self._device = device
         _open.add(self)
-        try:
-            self._run(self._ask_device)
-        except BaseException:
-            self.close()
-            raise
 
     def _finalizer(self) -> "weakref.finalize[Any, Any]":
         """What ends the ranks if the comm is forgotten."""

@@ -48,7 +48,8 @@ class Comm(_Comm):
     def __init__(self, options: _c.sley_comm_options) -> None:
         runner = CallersThread(options)
         self._handle = runner.handle
-        self._begin(runner, lib.sley_comm_size(self._handle), lib.sley_comm_rank(self._handle), 1)
+        self._begin(runner, lib.sley_comm_size(self._handle), lib.sley_comm_rank(self._handle), 1,
+                    decoded(lib.sley_comm_device(self._handle)))
         _open.append(self)
 
     def _finalizer(self) -> "weakref.finalize[Any, Any]":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C ends what runs, with KeyboardInterrupt, and the library works on."""
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import sley
+from sley import _ranks
 
 GRAPH = "rmat:scale=17,edgefactor=16"
 
@@ -112,3 +114,41 @@ def test_a_program_may_end_without_closing() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     made = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
     assert (made.returncode, made.stdout, made.stderr) == (0, "(100, 4)\n['MainThread']\n", "")
+
+
+def test_a_signal_that_comes_with_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Just as a job has ended: its reply is taken already, and nobody waits for it without end."""
+    class Reply:
+        def __init__(self) -> None:
+            self.queue: queue.SimpleQueue[None] = queue.SimpleQueue()
+            self.put, self.taken = self.queue.put, 0
+
+        def get(self) -> None:
+            self.queue.get()
+            self.taken += 1
+            if self.taken == 1:
+                raise KeyboardInterrupt
+
+    made = _ranks._Task.__init__
+
+    def with_signal(task: _ranks._Task, job: _ranks.Job) -> None:
+        made(task, job)
+        task.reply = Reply()  # type: ignore[assignment]
+
+    ended = []
+
+    def work() -> None:
+        comm = sley.Comm(3)
+        monkeypatch.setattr(_ranks._Task, "__init__", with_signal)
+        with pytest.raises(KeyboardInterrupt):
+            sley.Plan(np.eye(5), 2, comm=comm)
+        monkeypatch.undo()
+        with pytest.raises(sley.SleyPeerError, match="interrupted"):
+            sley.Plan(np.eye(5), 2, comm=comm)
+        comm.close()
+        ended.append(True)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert ended
