@@ -134,7 +134,7 @@ def test_ranks_of_an_mpi_communicator() -> None:
     made = subprocess.run(
         ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "3", sys.executable, str(PROGRAMS), "mpi"],
         env={**os.environ, "PYTHONPATH": PATH}, capture_output=True, text=True, timeout=120)
-    assert (made.returncode, made.stdout) == (0, "done\n" * 3), made.stderr
+    assert (made.returncode, made.stdout.count("done")) == (0, 3), made.stderr  # lines of ranks may mix
 
 
 def test_ranks_of_a_group_of_torch_distributed() -> None:
