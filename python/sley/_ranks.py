@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who runs the calls of a comm's ranks: the caller's thread for one rank, a thread for each of several.
 
-A job is a function of a rank's number and its comm that makes calls of the library and returns a status. All ranks run
-the same jobs in the same order, as collective calls need it.
+A job is a function of a rank's place among those of this process, and of its comm, that makes calls of the library and
+returns a status. All ranks run the same jobs in the same order, as collective calls need it.
 """
 import ctypes
 import queue
@@ -18,6 +18,7 @@ from sley.errors import SleyError, SleyPeerError, last_error
 
 Job = Callable[[int, ctypes.c_void_p], int]
 _JOIN_SECONDS = 2.0
+_WAITS = 2  # for a reply: `run`, and `_interrupt` where a signal comes just as `run` has taken its own
 
 
 class Runner(Protocol):
@@ -36,22 +37,22 @@ class Runner(Protocol):
 
 
 class CallersThread:
-    """One rank, whose calls are made in the thread that asks for them."""
+    """One rank, or this process's of several, whose calls are made in the thread that asks for them."""
 
     failed = False  # a rank that waits for no other survives an interrupt
 
     def __init__(self, options: _c.sley_comm_options) -> None:
-        self._comm = create(lib.sley_comm_close, lib.sley_comm_open, ctypes.byref(options))
+        self.handle = create(lib.sley_comm_close, lib.sley_comm_open, ctypes.byref(options))
 
     def run(self, job: Job) -> None:
-        call(job, 0, self._comm)
+        call(job, 0, self.handle)
 
     def leave(self, job: Job) -> None:
-        job(0, self._comm)
-        lib.sley_comm_close(self._comm)
+        job(0, self.handle)
+        lib.sley_comm_close(self.handle)
 
     def end(self) -> None:
-        call(lib.sley_comm_close, self._comm)
+        call(lib.sley_comm_close, self.handle)
 
 
 class _Task:
@@ -132,7 +133,8 @@ class RankThreads:
         task.run(0, comm)
         for _ in self._others:
             task.finished.get()
-        task.reply.put(None)
+        for _ in range(_WAITS):
+            task.reply.put(None)
         return True
 
     def _follow(self, rank: int, comm: ctypes.c_void_p) -> None:

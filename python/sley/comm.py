@@ -12,9 +12,11 @@ from typing import Any, Self
 
 from sley import _c
 from sley._calls import call
-from sley._library import encoded, initial, lib
+from sley._library import decoded, encoded, initial, lib
 from sley._ranks import CallersThread, Job, RankThreads, Runner, join_all
 from sley.errors import SleyArgumentError, SleyPeerError
+
+Destroy = Callable[[ctypes.c_void_p, ctypes.c_void_p], Any]  # of a comm and a handle
 
 
 class _Holdings:
@@ -22,10 +24,10 @@ class _Holdings:
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
-        self._held: dict[int, tuple[Callable[[ctypes.c_void_p], Any], list[ctypes.c_void_p], object]] = {}
+        self._held: dict[int, tuple[Destroy, list[ctypes.c_void_p], object]] = {}
         self._unused: queue.SimpleQueue[int] = queue.SimpleQueue()
 
-    def add(self, destroy: Callable[[ctypes.c_void_p], Any], handles: list[ctypes.c_void_p], kept: object) -> int:
+    def add(self, destroy: Destroy, handles: list[ctypes.c_void_p], kept: object) -> int:
         """Takes a handle of each rank, and what must live as long; returns its number."""
         number = next(self._numbers)
         self._held[number] = destroy, handles, kept
@@ -49,9 +51,9 @@ class _Holdings:
         if not gone:
             return None
 
-        def destroy_all(rank: int, _comm: ctypes.c_void_p) -> int:
+        def destroy_all(i: int, comm: ctypes.c_void_p) -> int:
             for destroy, handles, _kept in gone:
-                destroy(handles[rank])
+                destroy(comm, handles[i])
             return int(_c.sley_status.SLEY_OK)
 
         return destroy_all
@@ -89,6 +91,8 @@ class Comm:
         Ranks joined by direct links; between workgroups only messages travel. 0: all.
     threads : int
         Of each rank; 0: cores / ranks, at least 1.
+    device : str
+        "cpu"; "cuda": rank r works on GPU r modulo their number; "auto": cuda if there is any.
     trace : path, optional
         A file that receives a timeline for Perfetto when the comm is closed.
 
@@ -99,28 +103,59 @@ class Comm:
     ...     y = plan(x)
     """
 
-    def __init__(self, ranks: int = 1, *, workgroup: int = 0, threads: int = 0,
+    def __init__(self, ranks: int = 1, *, workgroup: int = 0, threads: int = 0, device: str = "cpu",
                  trace: str | os.PathLike[str] | None = None) -> None:
         if not 1 <= ranks < 2**31 or not 0 <= workgroup < 2**31 or not 0 <= threads < 2**31:
             raise SleyArgumentError(f"{ranks} ranks in workgroups of {workgroup} with {threads} threads each: "
                                     "there is at least 1 rank, and nothing is negative")
-        options = {"workgroup": workgroup, "threads": threads, "transport": b"threads", "trace": encoded(trace)}
+        options = {"workgroup": workgroup, "threads": threads, "transport": b"threads", "device": encoded(device),
+                   "trace": encoded(trace)}
         runner: Runner
         if ranks == 1 and not _launched():
             runner = CallersThread(initial(_c.sley_comm_options, **options))
         else:
             runner = RankThreads(initial(_c.sley_rank_options, ranks=ranks, **options))
-        self._size = ranks
+        self._begin(runner, ranks, 0, ranks)
+        if device != "cpu":
+            self._run(self._ask_device)
+
+    def _begin(self, runner: Runner, size: int, first: int, here: int, device: str = "cpu") -> None:
+        self._size, self._first, self._here = size, first, here
         self._runner = runner
         self._holdings = _Holdings()
         self._lock = threading.RLock()
-        self._end = weakref.finalize(self, _leave, runner, self._holdings)
+        self._end = self._finalizer()
+        self._device = device
         _open.add(self)
+
+    def _finalizer(self) -> "weakref.finalize[Any, Any]":
+        """What ends the ranks if the comm is forgotten."""
+        return weakref.finalize(self, _leave, self._runner, self._holdings)
+
+    def _ask_device(self, i: int, comm: ctypes.c_void_p) -> int:
+        if i == 0:
+            self._device = decoded(lib.sley_comm_device(comm))
+        return int(_c.sley_status.SLEY_OK)
 
     @property
     def size(self) -> int:
         """Ranks."""
         return self._size
+
+    @property
+    def first(self) -> int:
+        """The first rank of this process: 0 where ranks are threads."""
+        return self._first
+
+    @property
+    def here(self) -> int:
+        """How many ranks this process has: all where ranks are threads, else 1."""
+        return self._here
+
+    @property
+    def device(self) -> str:
+        """Where the ranks' kernels run: "cpu" or "cuda"."""
+        return self._device
 
     @property
     def closed(self) -> bool:
@@ -150,19 +185,23 @@ class Comm:
                 raise SleyArgumentError("the comm is closed")
             if self._runner.failed:
                 raise SleyPeerError("the comm was interrupted, which ends it: make another")
-            unused = self._holdings.removal(self._holdings.forgotten())
+            unused = self._holdings.removal(self._unused())
             if unused is not None:
                 self._runner.run(unused)
             self._runner.run(job)
 
-    def _make(self, destroy: Callable[[ctypes.c_void_p], Any],
-              make: Callable[[int, ctypes.c_void_p, ctypes.c_void_p], int], kept: object) -> tuple[int,
-                                                                                                   list[ctypes.c_void_p]]:
-        """Makes a handle on each rank, by make(rank, comm, out); returns their number among the holdings, and them."""
-        handles = [ctypes.c_void_p() for _ in range(self._size)]
+    def _unused(self) -> list[int]:
+        """The numbers of holdings that are destroyed before the next job."""
+        return self._holdings.forgotten()
+
+    def _make(self, destroy: Destroy, make: Callable[[int, ctypes.c_void_p, ctypes.c_void_p], int],
+              kept: object) -> tuple[int, list[ctypes.c_void_p]]:
+        """Makes a handle on each rank of this process, by make(i, comm, out); returns their number among the holdings,
+        and them."""
+        handles = [ctypes.c_void_p() for _ in range(self.here)]
         with self._lock:
             try:
-                self._run(lambda rank, comm: make(rank, comm, handles[rank]))
+                self._run(lambda i, comm: make(i, comm, handles[i]))
             except BaseException:
                 if any(handles):
                     self._holdings.forget(self._holdings.add(destroy, handles, kept))

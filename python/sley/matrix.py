@@ -11,8 +11,10 @@ import scipy.sparse
 from sley import _c
 from sley._arrays import Array, Indices, array_at, code_of, dtype_of, exact_dtype, integers_of, values_of
 from sley._calls import call, create, destroy_later, value_of
+from sley._foreign import host_array
 from sley._html import html_table
 from sley._library import encoded, initial, lib
+from sley._to_host import on_host
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
 _INDEX_DTYPES: dict[_c.sley_index, np.dtype[Any]] = {
@@ -26,10 +28,11 @@ class Matrix:
 
     Parameters
     ----------
-    a : scipy sparse array or matrix, or array_like of shape (m, n)
+    a : scipy sparse array or matrix, what has `indptr`, `indices`, `data` and `shape`, or array_like of shape (m, n)
         CSR in a type of values that Sley has is used where it lies: `data` and `indices` are not copied, nor is
         `indptr` of int64 (that of int32 is widened). They must not change while the matrix lives. Rows whose columns
         do not ascend are sorted into a copy. Other formats are converted. Entries that repeat count as their sum.
+        CSR whose arrays are in a GPU's memory (of cupyx, or JAX's BCSR) is copied to the host's.
     dtype : dtype, optional
         float16, float32, float64 or the bfloat16 of ml_dtypes. By default that of `a`; booleans and integers of up to
         16 bits become float32, longer ones float64.
@@ -57,13 +60,19 @@ class Matrix:
             exact_dtype(a.dtype)  # a type that cannot be multiplied is refused before it is converted
             csr = a.tocsr()
             self._borrow(csr.indptr, csr.indices, csr.data, csr.shape, dtype)
+        elif all(hasattr(a, name) for name in ("indptr", "indices", "data", "shape")):
+            self._borrow(a.indptr, a.indices, a.data, a.shape, dtype)
+        elif hasattr(a, "tocsr"):
+            csr = a.tocsr()
+            self._borrow(csr.indptr, csr.indices, csr.data, csr.shape, dtype)
         else:
-            self._borrow(*_csr_of_dense(np.asarray(a)), dtype)
+            self._borrow(*_csr_of_dense(np.asarray(host_array(a))), dtype)
 
     @classmethod
     def from_csr(cls, indptr: npt.ArrayLike, indices: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int], *,
                  dtype: npt.DTypeLike | None = None) -> Self:
-        """A matrix of CSR arrays, used where they lie, as with `Matrix`.
+        """A matrix of CSR arrays, used where they lie, as with `Matrix`: of NumPy, or whatever has DLPack or
+        `__cuda_array_interface__`.
 
         Parameters
         ----------
@@ -98,8 +107,9 @@ class Matrix:
         dtype : dtype, optional
             As in `Matrix`.
         """
-        rows, cols = integers_of(row, "row"), integers_of(col, "col")
-        values = values_of(np.asarray(data), dtype)
+        row, col, data = on_host((row, col, data))
+        rows, cols = integers_of(host_array(row), "row"), integers_of(host_array(col), "col")
+        values = values_of(np.asarray(host_array(data)), dtype)
         try:
             return cls(scipy.sparse.coo_array((values, (rows, cols)), shape=shape))
         except ValueError as error:  # scipy's own checks
@@ -114,10 +124,11 @@ class Matrix:
 
     def _borrow(self, indptr: npt.ArrayLike, indices: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int],
                 dtype: npt.DTypeLike | None) -> None:
+        indptr, indices, data = on_host((indptr, indices, data))
         rows, cols = (int(each) for each in shape)
-        pointers = integers_of(indptr, "indptr", keep_32=True)
-        columns = integers_of(indices, "indices", keep_32=True)
-        values = values_of(np.asarray(data), dtype)
+        pointers = integers_of(host_array(indptr), "indptr", keep_32=True)
+        columns = integers_of(host_array(indices), "indices", keep_32=True)
+        values = values_of(np.asarray(host_array(data)), dtype)
         if values.ndim != 1 or rows < 0 or cols < 0 or len(pointers) != rows + 1:
             raise SleyArgumentError(f"indptr of shape {pointers.shape} and data of shape {values.shape}: "
                                     f"expected ({rows + 1},) and one dimension")
@@ -285,7 +296,7 @@ def read(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, th
     SleyIOError
         It cannot be read.
     """
-    return _read(path, _stored_code(path) if dtype is None else code_of(dtype), threads, 1)
+    return _read(path, stored_code(path) if dtype is None else code_of(dtype), threads, 1)
 
 
 def generate(spec: str, *, dtype: npt.DTypeLike = np.float64, seed: int = 1) -> Matrix:
@@ -314,7 +325,8 @@ def write(a: Any, path: str | os.PathLike[str]) -> None:
     as_matrix(a).write(path)
 
 
-def _stored_code(path: str | os.PathLike[str]) -> int:
+def stored_code(path: str | os.PathLike[str]) -> int:
+    """The `sley_dtype` in which a file stores its values; that of float64 for texts."""
     code, dims = ctypes.c_int(), ctypes.c_int()
     try:
         call(lib.sley_stored_type, encoded(path), ctypes.byref(code), ctypes.byref(dims))

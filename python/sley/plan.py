@@ -6,19 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
-
 from sley import _c
-from sley._arrays import Array, Dense, Indices, as_columns, dense_input, readable, writable
-from sley._calls import create, destroy_later
+from sley._arrays import Indices
+from sley._division import Division
 from sley._html import html_table
 from sley._library import decoded, encoded, initial, lib, taken_text
+from sley._multiply import Multiplier
 from sley.comm import Comm
 from sley.errors import SleyArgumentError
-from sley.matrix import Matrix, as_matrix
-from sley.ordering import partition as partition_rows
-from sley.ordering import partition_equal
+from sley.matrix import Matrix
 
 _OK = int(_c.sley_status.SLEY_OK)
 
@@ -135,24 +131,8 @@ def algorithms() -> dict[str, str]:
     return {decoded(name): decoded(lib.sley_algorithm_summary(name)) for name in names}
 
 
-class Division:
-    """How the rows of a matrix, and of X, are divided among ranks, with a view of each rank's rows."""
-
-    def __init__(self, matrix: Matrix, ranks: int, by: str) -> None:
-        rows, cols = matrix.shape
-        self.matrix = matrix
-        self.row_begin: Indices = partition_rows(matrix, ranks, by=by)
-        self.col_begin: Indices = self.row_begin if rows == cols else partition_equal(cols, ranks)
-        self.blocks: list[ctypes.c_void_p] = []
-        destroy_later(self, _destroy_blocks, self.blocks)
-        for first, end in zip(self.row_begin[:-1].tolist(), self.row_begin[1:].tolist(), strict=True):
-            self.blocks.append(create(lib.sley_matrix_destroy, lib.sley_matrix_row_block, matrix, first,
-                                      end - first))
-
-
-def _destroy_blocks(blocks: list[ctypes.c_void_p]) -> None:
-    for block in blocks:
-        lib.sley_matrix_destroy(block)
+def _destroy(_comm: ctypes.c_void_p, handle: ctypes.c_void_p) -> None:
+    lib.sley_plan_destroy(handle)
 
 
 class Plan:
@@ -161,7 +141,8 @@ class Plan:
     Parameters
     ----------
     a : Matrix, or what `Matrix` takes
-        A, of shape (m, n).
+        A, of shape (m, n). With a comm of `sley.dist`, where ranks are processes, each gives all of it, or its own
+        `sley.dist.Rows`.
     k : int
         Columns of X and Y; 0 or more.
     ranks : int, optional
@@ -196,14 +177,13 @@ class Plan:
             raise SleyArgumentError("give either ranks or comm")
         if not 0 <= k < 2**63 or not 0 <= mem_limit < 2**63:
             raise SleyArgumentError(f"k is {k} and mem_limit {mem_limit}: neither may be negative or beyond 2^63 - 1")
-        matrix = as_matrix(a)
         self._owns_comm = comm is None
         comm = Comm(1 if ranks is None else ranks) if comm is None else comm
         self._settings: dict[str, Any] = {
             "algo": encoded(algo), "transpose": transpose, "reproducible": reproducible, "wire": encoded(wire),
             "kernel": encoded(kernel), "mem_limit": mem_limit}
         try:
-            self._make(Division(matrix, comm.size, partition), k, comm)
+            self._make(Division(a, comm, partition), k, comm)
         except BaseException:
             if self._owns_comm:
                 comm.close()
@@ -213,18 +193,19 @@ class Plan:
         options = initial(_c.sley_plan_options, **self._settings)
         begins = division.row_begin.ctypes.data, division.col_begin.ctypes.data
 
-        def make(rank: int, handle: ctypes.c_void_p, out: ctypes.c_void_p) -> int:
-            return lib.sley_plan_create(handle, division.blocks[rank], *begins, k, ctypes.byref(options),
+        def make(i: int, handle: ctypes.c_void_p, out: ctypes.c_void_p) -> int:
+            return lib.sley_plan_create(handle, division.blocks[i], *begins, k, ctypes.byref(options),
                                         ctypes.byref(out))
 
         self._division, self._k, self._comm = division, k, comm
-        self._number, self._handles = comm._make(lib.sley_plan_destroy, make, division)
+        self._number, self._handles = comm._make(_destroy, make, division)
+        self._multiplier = Multiplier(comm, division, self._handles, k, self._settings["transpose"])
         self._forget = weakref.finalize(self, comm._holdings.forget, self._number)
         self.info = self._read_info()
 
     def _read_info(self) -> PlanInfo:
         made = _c.sley_plan_info()
-        self._comm._run(lambda rank, _: _OK if rank else lib.sley_plan_info_get(self._handles[0], ctypes.byref(made)))
+        self._comm._run(lambda i, _: _OK if i else lib.sley_plan_info_get(self._handles[0], ctypes.byref(made)))
         return PlanInfo._of(made)
 
     @property
@@ -245,62 +226,49 @@ class Plan:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows of Y and rows of X."""
-        rows, cols = self.matrix.shape
+        rows, cols = self._division.shape
         return (cols, rows) if self._settings["transpose"] else (rows, cols)
 
-    def execute(self, x: npt.ArrayLike, *, out: Array | None = None, alpha: float = 1.0, beta: float = 0.0) -> Array:
+    @property
+    def rows(self) -> slice:
+        """Which rows of Y this process has: all, or where ranks are processes the rank's own."""
+        return self._here(self._division.col_begin if self._settings["transpose"] else self._division.row_begin)
+
+    @property
+    def cols(self) -> slice:
+        """Which rows of X this process has."""
+        return self._here(self._division.row_begin if self._settings["transpose"] else self._division.col_begin)
+
+    def _here(self, begin: Indices) -> slice:
+        first = self._comm.first
+        return slice(int(begin[first]), int(begin[first + self._comm.here]))
+
+    def execute(self, x: Any, *, out: Any = None, alpha: float = 1.0, beta: float = 0.0) -> Any:
         """Y = alpha A X + beta Y.
 
         Parameters
         ----------
         x : array_like, shape (n, k), or (n,) where k is 1
             Of the matrix's type, or one that it holds exactly. Rows whose values follow each other are read where
-            they lie; anything else is copied first.
+            they lie; anything else is copied first. Ranks on GPUs copy it to theirs. Or, with one rank on a GPU in
+            this process, an array in its memory (CuPy, JAX, PyTorch, or whatever has DLPack or
+            `__cuda_array_interface__`), which is read where it lies, after what its library has enqueued.
         out : ndarray, shape (m, k), or (m,) where k is 1, optional
-            Y: writable, of the matrix's type.
+            Y: writable, of the matrix's type; an array on the GPU if x is.
         alpha, beta : float
             With beta = 0 `out` may have any contents.
 
         Returns
         -------
         ndarray
-            `out`, or a new array of shape (m, k), or (m,) for an x of one dimension.
+            `out`, or a new array of shape (m, k), or (m,) for an x of one dimension; for an x on a GPU one of the same
+            library. It is complete. Where ranks are processes m and n are the rank's own rows: `rows` and `cols`.
         """
-        rows, cols = self.shape
-        dtype = self.matrix.dtype
-        given = dense_input(x, "x")
-        source = readable(as_columns(given, "x", cols, self._k), "x", dtype)
-        if out is None:
-            if beta != 0.0:
-                raise SleyArgumentError("beta needs out")
-            result = np.empty((rows,) if given.ndim == 1 else (rows, self._k), dtype)
-        elif not isinstance(out, np.ndarray):
-            raise SleyArgumentError(f"out must be an ndarray, not {type(out).__name__}")
-        else:
-            result = out
-        columns = as_columns(result, "out", rows, self._k)
-        target = writable(columns, "out", dtype)
-        if np.may_share_memory(result, source.array):
-            source = readable(source.array.copy(), "x", dtype)
-        if target is None:
-            aside = Dense(np.array(columns, dtype, order="C"), max(self._k, 1))
-            self._multiply(source, aside, alpha, beta)
-            columns[...] = aside.array
-        else:
-            self._multiply(source, target, alpha, beta)
-        return result
+        if self.closed:
+            raise SleyArgumentError("the plan is closed")
+        return self._multiplier.execute(x, out, alpha, beta)
 
     __call__ = execute
-
-    def _multiply(self, x: Dense, y: Dense, alpha: float, beta: float) -> None:
-        begins = self._division.col_begin, self._division.row_begin
-        x_begin, y_begin = (each.tolist() for each in (begins[::-1] if self._settings["transpose"] else begins))
-
-        def multiply(rank: int, _comm: ctypes.c_void_p) -> int:
-            return lib.sley_spmm(self._handles[rank], alpha, x.row(x_begin[rank]), x.ld, beta, y.row(y_begin[rank]),
-                                 y.ld)
-
-        self._run(multiply)
 
     def _run(self, job: Any) -> None:
         if self.closed:
@@ -333,19 +301,19 @@ class Plan:
         names = list(algorithms()) if algos is None else list(algos)
         asked = (ctypes.c_char_p * (len(names) + 1))(*(encoded(name) for name in names), None)
         options = initial(_c.sley_plan_options, **self._settings)
-        outs = [ctypes.c_void_p() for _ in range(self._comm.size)]
+        outs = [ctypes.c_void_p() for _ in range(self._comm.here)]
         division, infos = self._division, [_c.sley_plan_info() for _ in names]
         texts: list[PlanInfo] = []
 
-        def compare(rank: int, comm: ctypes.c_void_p) -> int:
-            status = lib.sley_plan_compare(comm, division.blocks[rank], division.row_begin.ctypes.data,
+        def compare(i: int, comm: ctypes.c_void_p) -> int:
+            status = lib.sley_plan_compare(comm, division.blocks[i], division.row_begin.ctypes.data,
                                            division.col_begin.ctypes.data, self._k, ctypes.byref(options), asked,
-                                           ctypes.byref(outs[rank]))
-            for i in range(len(names) if rank == 0 else 0):
-                status = status or lib.sley_comparison_get(outs[0], i, ctypes.byref(infos[i]))
-            if rank == 0 and not status:
+                                           ctypes.byref(outs[i]))
+            for j in range(len(names) if i == 0 else 0):
+                status = status or lib.sley_comparison_get(outs[0], j, ctypes.byref(infos[j]))
+            if i == 0 and not status:
                 texts.extend(PlanInfo._of(each) for each in infos)
-            lib.sley_comparison_destroy(outs[rank])
+            lib.sley_comparison_destroy(outs[i])
             return status
 
         self._run(compare)
@@ -354,14 +322,14 @@ class Plan:
     def counted(self) -> Traffic:
         """What travelled in the last product."""
         made = [_c.sley_traffic() for _ in self._handles]
-        self._run(lambda rank, _: lib.sley_plan_counted(self._handles[rank], ctypes.byref(made[rank])))
+        self._run(lambda i, _: lib.sley_plan_counted(self._handles[i], ctypes.byref(made[i])))
         return Traffic._of(made[0])
 
     def describe(self) -> list[str]:
-        """Steps, buffers and exchanges of each rank, as text."""
+        """Steps, buffers and exchanges of each rank of this process, as text."""
         outs = [ctypes.c_void_p() for _ in self._handles]
         try:
-            self._run(lambda rank, _: lib.sley_plan_describe(self._handles[rank], ctypes.byref(outs[rank])))
+            self._run(lambda i, _: lib.sley_plan_describe(self._handles[i], ctypes.byref(outs[i])))
         finally:
             texts = [taken_text(out) for out in outs]
         return texts

@@ -8,33 +8,37 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sley import _c
-from sley._arrays import Array, Dense, as_columns, dense_input, exact_dtype, readable
+from sley._arrays import Array, exact_dtype
+from sley._dense import Dense, as_columns, dense_input, readable
+from sley._division import Division, Rows
+from sley._foreign import device_array, host_array
 from sley._library import initial, lib
 from sley.comm import Comm
-from sley.errors import SleyArgumentError
+from sley.errors import SleyArgumentError, SleyUnsupportedError
 from sley.matrix import Matrix, as_matrix
-from sley.plan import Division, Plan
+from sley.plan import Plan
 
 
 def _common_dtype(a: Any, *dense: Array) -> np.dtype[Any]:
     """The type of a product: a Matrix has its own; of others as NumPy promotes them."""
-    if isinstance(a, Matrix):
+    if isinstance(a, (Matrix, Rows)):
         return a.dtype
-    given = a.dtype if hasattr(a, "dtype") else np.asarray(a).dtype
+    given = a.dtype if hasattr(a, "dtype") else np.asarray(host_array(a)).dtype
     return exact_dtype(np.result_type(given, *(each.dtype for each in dense)))
 
 
-def spmm(a: Any, x: npt.ArrayLike, *, ranks: int | None = None, comm: Comm | None = None, algo: str = "auto",
-         transpose: bool = False, out: Array | None = None, alpha: float = 1.0, beta: float = 0.0,
-         reproducible: bool = False, wire: str | None = None) -> Array:
+def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, algo: str = "auto",
+         transpose: bool = False, out: Any = None, alpha: float = 1.0, beta: float = 0.0,
+         reproducible: bool = False, wire: str | None = None) -> Any:
     """Y = alpha A X + beta Y, planned and multiplied once; for more than one product make a `Plan`.
 
     Parameters
     ----------
     a : Matrix, or what `Matrix` takes
-        A, of shape (m, n). What is no Matrix yet gets the type that NumPy promotes the types of A and X to.
+        A, of shape (m, n). What is no Matrix yet gets the type that NumPy promotes the types of A and X to, and that
+        of X if X is on a GPU.
     x : array_like, shape (n, k) or (n,)
-        With transpose of m rows.
+        With transpose of m rows. An array in a GPU's memory is multiplied there: see `Plan.execute`.
     ranks, comm, algo, transpose, reproducible, wire
         As in `Plan`.
     out, alpha, beta
@@ -43,20 +47,39 @@ def spmm(a: Any, x: npt.ArrayLike, *, ranks: int | None = None, comm: Comm | Non
     Returns
     -------
     ndarray, shape (m, k) or (m,)
-        With transpose of n rows.
+        With transpose of n rows; of the library of x where x is on a GPU.
 
     Examples
     --------
     >>> y = sley.spmm(a, x, ranks=4)
     """
+    there = device_array(x)
+    if there is not None:
+        return _spmm_there(a, x, there.array, ranks, comm, {"algo": algo, "transpose": transpose,
+                                                            "reproducible": reproducible, "wire": wire},
+                           {"out": out, "alpha": alpha, "beta": beta})
     given = dense_input(x, "x")
-    matrix = as_matrix(a, _common_dtype(a, given))
+    matrix = a if isinstance(a, Rows) else as_matrix(a, _common_dtype(a, given))
     k = 1 if given.ndim == 1 else given.shape[1]
-    if not isinstance(a, Matrix) and given.dtype != matrix.dtype:
+    if not isinstance(a, (Matrix, Rows)) and given.dtype != matrix.dtype:
         given = given.astype(matrix.dtype)
     with Plan(matrix, k, ranks=ranks, comm=comm, algo=algo, transpose=transpose, reproducible=reproducible,
               wire=wire) as plan:
         return plan.execute(given, out=out, alpha=alpha, beta=beta)
+
+
+def _spmm_there(a: Any, x: Any, array: Array, ranks: int | None, comm: Comm | None, planned: dict[str, Any],
+                executed: dict[str, Any]) -> Any:
+    """The same of an x in a GPU's memory; by default on a rank of its own there."""
+    if array.ndim not in (1, 2):
+        raise SleyArgumentError(f"x must be a dense array of one or two dimensions, not of {array.ndim}")
+    matrix = a if isinstance(a, (Matrix, Rows)) else as_matrix(a, exact_dtype(array.dtype))
+    k = 1 if array.ndim == 1 else array.shape[1]
+    if comm is None:
+        with Comm(1 if ranks is None else ranks, device="cuda") as own, Plan(matrix, k, comm=own, **planned) as plan:
+            return plan.execute(x, **executed)
+    with Plan(matrix, k, ranks=ranks, comm=comm, **planned) as plan:
+        return plan.execute(x, **executed)
 
 
 def sddmm(a: Any, u: npt.ArrayLike, v: npt.ArrayLike, *, values: bool = True, ranks: int | None = None,
@@ -81,46 +104,49 @@ def sddmm(a: Any, u: npt.ArrayLike, v: npt.ArrayLike, *, values: bool = True, ra
     """
     if ranks is not None and comm is not None:
         raise SleyArgumentError("give either ranks or comm")
+    if device_array(u) is not None or device_array(v) is not None or (comm is not None and comm.device != "cpu"):
+        raise SleyUnsupportedError("sddmm takes arrays of the host, and ranks on the cpu")
     left, right = dense_input(u, "u"), dense_input(v, "v")
-    matrix = as_matrix(a, _common_dtype(a, left, right))
-    if not isinstance(a, Matrix):
-        left, right = left.astype(matrix.dtype, copy=False), right.astype(matrix.dtype, copy=False)
-    rows, cols = matrix.shape
-    left = as_columns(left, "u", rows, None)
-    right = as_columns(right, "v", cols, left.shape[1])
-    made = np.empty(matrix.nnz, matrix.dtype)
-    operands = readable(left, "u", matrix.dtype), readable(right, "v", matrix.dtype)
     if comm is not None:
-        _sample(comm, matrix, operands, made, values)
-    else:
-        with Comm(1 if ranks is None else ranks) as own:
-            _sample(own, matrix, operands, made, values)
-    pattern = matrix.to_scipy()
-    return scipy.sparse.csr_array((made, pattern.indices.copy(), pattern.indptr.copy()), shape=matrix.shape)
+        return _sampled(comm, a, left, right, values)
+    with Comm(1 if ranks is None else ranks) as own:
+        return _sampled(own, a, left, right, values)
 
 
-def _sample(comm: Comm, matrix: Matrix, operands: tuple[Dense, Dense], made: Array, values: bool) -> None:
+def _sampled(comm: Comm, a: Any, left: Array, right: Array, values: bool) -> scipy.sparse.csr_array:
+    matrix = a if isinstance(a, Rows) else as_matrix(a, _common_dtype(a, left, right))
+    if not isinstance(a, (Matrix, Rows)):
+        left, right = left.astype(matrix.dtype, copy=False), right.astype(matrix.dtype, copy=False)
+    division = Division(matrix, comm, "nnz")
+    left = as_columns(left, "u", division.row_at[-1], None)
+    right = as_columns(right, "v", division.col_at[-1], left.shape[1])
+    made = np.empty(division.local.nnz, matrix.dtype)
+    _sample(comm, division, (readable(left, "u", matrix.dtype), readable(right, "v", matrix.dtype)), made, values)
+    pattern = division.local.to_scipy()
+    return scipy.sparse.csr_array((made, pattern.indices.copy(), pattern.indptr.copy()), shape=pattern.shape)
+
+
+def _sample(comm: Comm, division: Division, operands: tuple[Dense, Dense], made: Array, values: bool) -> None:
     """Fills made, the values of S, each rank its own rows'."""
-    division = Division(matrix, comm.size, "nnz")
     u, v = operands
-    options = initial(_c.sley_sddmm_options, width=u.array.shape[1], dtype=matrix._info.dtype)
+    options = initial(_c.sley_sddmm_options, width=u.array.shape[1], dtype=division.matrix._info.dtype)
     forward = initial(_c.sley_graph_options, forward=True)
-    indptr = matrix.indptr
-    entry = ((indptr[division.row_begin] - indptr[0]) * made.itemsize).tolist()
-    rows, cols = division.row_begin.tolist(), division.col_begin.tolist()
-    factors = matrix.data
+    indptr = division.local.indptr
+    entry = ((indptr[division.row_at] - indptr[0]) * made.itemsize).tolist()
+    factors = division.local.data
 
-    def sample(rank: int, handle: ctypes.c_void_p) -> int:
+    def sample(i: int, handle: ctypes.c_void_p) -> int:
         graph, operation = ctypes.c_void_p(), ctypes.c_void_p()
-        block = (ctypes.c_void_p * 1)(division.blocks[rank])
-        given = initial(_c.sley_sddmm_operands, u=u.row(rows[rank]), ldu=u.ld, v=v.row(cols[rank]), ldv=v.ld,
-                        val=factors.ctypes.data + entry[rank] if values else None, s=made.ctypes.data + entry[rank])
+        block = (ctypes.c_void_p * 1)(division.blocks[i])
+        given = initial(_c.sley_sddmm_operands, u=u.row(division.row_at[i]), ldu=u.ld, v=v.row(division.col_at[i]),
+                        ldv=v.ld, val=factors.ctypes.data + entry[i] if values else None,
+                        s=made.ctypes.data + entry[i])
         status = lib.sley_graph_create(handle, block, division.row_begin.ctypes.data, division.col_begin.ctypes.data,
                                        ctypes.byref(forward), ctypes.byref(graph))
         status = status or lib.sley_sddmm_create(graph, ctypes.byref(options), ctypes.byref(operation))
         status = status or lib.sley_sddmm_forward(operation, ctypes.byref(given))
         lib.sley_sddmm_destroy(operation)
         lib.sley_graph_destroy(graph)
-        return status
+        return int(status)
 
     comm._run(sample)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C ends what runs, with KeyboardInterrupt, and the library works on."""
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -13,9 +14,14 @@ import numpy as np
 import pytest
 
 import sley
+from sley import _ranks
 
-SECONDS = 1.0
 GRAPH = "rmat:scale=17,edgefactor=16"
+
+
+def limit() -> float:
+    """A second, where nothing else runs; more where so many programs share each core."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def seconds_to_end(work: Callable[[], object]) -> float:
@@ -46,7 +52,7 @@ def test_calls_of_one_thread(tmp_path: Path) -> None:
     path = tmp_path / "a.mtx.gz"
     for work in (lambda: sley.generate("rmat:scale=20,edgefactor=16"), lambda: sley.order(a), lambda: a.T,
                  lambda: a.write(path)):
-        assert end_of(work) < SECONDS
+        assert end_of(work) < limit()
     assert list(tmp_path.iterdir()) == [] or path.exists()
     assert sley.generate("er:n=10,nnz=20").shape == (10, 10)
 
@@ -55,9 +61,9 @@ def test_calls_of_one_thread(tmp_path: Path) -> None:
 def test_products(ranks: int) -> None:
     a = sley.generate(GRAPH)
     x = np.ones((a.shape[1], 32))
-    assert end_of(lambda: sley.spmm(a, x, ranks=ranks)) < SECONDS
+    assert end_of(lambda: sley.spmm(a, x, ranks=ranks)) < limit()
     with sley.Plan(a, 32, ranks=ranks) as plan:
-        assert seconds_to_end(lambda: plan(x)) < 10 * SECONDS
+        assert seconds_to_end(lambda: plan(x)) < 10 * limit()
         if ranks > 1:
             with pytest.raises(sley.SleyPeerError, match="interrupted"):
                 plan(x)
@@ -108,3 +114,41 @@ def test_a_program_may_end_without_closing() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     made = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
     assert (made.returncode, made.stdout, made.stderr) == (0, "(100, 4)\n['MainThread']\n", "")
+
+
+def test_a_signal_that_comes_with_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Just as a job has ended: its reply is taken already, and nobody waits for it without end."""
+    class Reply:
+        def __init__(self) -> None:
+            self.queue: queue.SimpleQueue[None] = queue.SimpleQueue()
+            self.put, self.taken = self.queue.put, 0
+
+        def get(self) -> None:
+            self.queue.get()
+            self.taken += 1
+            if self.taken == 1:
+                raise KeyboardInterrupt
+
+    made = _ranks._Task.__init__
+
+    def with_signal(task: _ranks._Task, job: _ranks.Job) -> None:
+        made(task, job)
+        task.reply = Reply()  # type: ignore[assignment]
+
+    ended = []
+
+    def work() -> None:
+        comm = sley.Comm(3)
+        monkeypatch.setattr(_ranks._Task, "__init__", with_signal)
+        with pytest.raises(KeyboardInterrupt):
+            sley.Plan(np.eye(5), 2, comm=comm)
+        monkeypatch.undo()
+        with pytest.raises(sley.SleyPeerError, match="interrupted"):
+            sley.Plan(np.eye(5), 2, comm=comm)
+        comm.close()
+        ended.append(True)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert ended

@@ -124,7 +124,7 @@ def test_types_are_promoted_as_numpy_does() -> None:
 
 
 def test_nothing_is_copied_that_can_be_read() -> None:
-    from sley._arrays import readable
+    from sley._dense import readable
     room = np.zeros((20, 9), np.float32)
     for x, ld in ((room, 9), (room[:, 2:7], 9), (room[::2], 18), (room[:1, ::2][:, :1], 1), (room[:, 3:4], 9)):
         made = readable(x, "x", np.dtype(np.float32))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dense operands of products, as the library takes them."""
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sley._arrays import Array
+from sley._foreign import host_array
+from sley.errors import SleyArgumentError
+
+
+class Dense(NamedTuple):
+    """A dense operand of rows x k values: the array, which is kept, and its leading dimension in elements."""
+
+    array: Array
+    ld: int
+
+    def row(self, first: int) -> int:
+        """The address of a row."""
+        return self.array.ctypes.data + first * self.ld * self.array.itemsize
+
+
+def leading_dimension(array: Array) -> int | None:
+    """Elements from row to row, if the library can read the array where it lies; else None."""
+    rows, k = array.shape
+    size = array.itemsize
+    if not array.flags.aligned or not array.dtype.isnative:
+        return None
+    if rows == 0 or k == 0:
+        return max(k, 1)
+    if k > 1 and array.strides[1] != size:
+        return None
+    if rows == 1:
+        return k
+    if array.strides[0] % size or array.strides[0] < k * size:
+        return None
+    return int(array.strides[0] // size)
+
+
+def as_columns(array: Array, what: str, rows: int, k: int | None) -> Array:
+    """A dense operand as rows x k; one dimension counts as one column. k None: any."""
+    two = array[:, None] if array.ndim == 1 else array
+    if two.ndim != 2 or two.shape[0] != rows or (k is not None and two.shape[1] != k):
+        raise SleyArgumentError(f"{what} has shape {array.shape}: expected ({rows}, {'k' if k is None else k})"
+                                + (f" or ({rows},)" if k in (None, 1) else ""))
+    return two
+
+
+def dense_input(given: npt.ArrayLike, what: str) -> Array:
+    """A dense operand as an array, of one or two dimensions and of any type."""
+    array = np.asarray(host_array(given))
+    if array.dtype == object or array.ndim not in (1, 2):
+        raise SleyArgumentError(f"{what} must be a dense array of one or two dimensions, "
+                                f"not {type(given).__name__} of {array.ndim}")
+    return array
+
+
+def readable(array: Array, what: str, dtype: np.dtype[Any]) -> Dense:
+    """An operand that is read, in the plan's type: where it lies, or a copy in rows if it cannot be read there."""
+    if array.dtype != dtype:
+        if not np.can_cast(array.dtype, dtype, "safe"):
+            raise SleyArgumentError(f"{what} has values of type {array.dtype.name} and the matrix of {dtype.name}: "
+                                    f"convert one of them")
+        array = array.astype(dtype)
+    ld = leading_dimension(array)
+    if ld is None:
+        array = np.ascontiguousarray(array, dtype=dtype)
+        ld = max(array.shape[1], 1)
+    return Dense(array, ld)
+
+
+def writable(array: Array, what: str, dtype: np.dtype[Any]) -> Dense | None:
+    """An operand that is written where it lies; None if the library cannot write it there."""
+    if array.dtype != dtype or not array.flags.writeable:
+        raise SleyArgumentError(f"{what} must be writable and of type {dtype.name}, not {array.dtype.name}"
+                                + ("" if array.flags.writeable else " and read-only"))
+    ld = leading_dimension(array)
+    return None if ld is None else Dense(array, ld)

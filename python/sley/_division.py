@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the rows of a matrix, and of X, are divided among ranks, and what of them lies in this process.
+
+A comm whose ranks are threads has all of them here; one whose ranks are processes has one, and its operands are the
+rank's own rows.
+"""
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from sley._arrays import Indices
+from sley._calls import create, destroy_later
+from sley._library import lib
+from sley.comm import Comm
+from sley.errors import SleyArgumentError
+from sley.matrix import Matrix, as_matrix
+from sley.ordering import partition as partition_rows
+from sley.ordering import partition_equal
+
+
+class Rows:
+    """The rows of a matrix that this process's rank owns, where no process has the whole: of `sley.dist`.
+
+    Attributes
+    ----------
+    matrix : Matrix
+        The rank's rows, of shape (own rows, n); columns are numbered over the whole matrix.
+    shape : (int, int)
+        m and n of the whole.
+    row_begin, col_begin : ndarray of int64, shape (ranks + 1,)
+        Rank r owns rows `row_begin[r]` to `row_begin[r + 1] - 1` of A and Y, and those of `col_begin` of X.
+    """
+
+    def __init__(self, matrix: Matrix, row_begin: Indices) -> None:
+        self.matrix = matrix
+        self.row_begin = row_begin
+        self.shape = int(row_begin[-1]), matrix.shape[1]
+        square = self.shape[0] == self.shape[1]
+        self.col_begin: Indices = row_begin if square else partition_equal(self.shape[1], len(row_begin) - 1)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return self.matrix.dtype
+
+    def __repr__(self) -> str:
+        return f"<sley.dist.Rows {self.matrix.shape[0]} of {self.shape[0]} x {self.shape[1]}, {self.dtype.name}>"
+
+
+class Division:
+    """A matrix divided among the ranks of a comm.
+
+    Attributes
+    ----------
+    row_begin, col_begin : ndarray of int64, shape (ranks + 1,)
+        Who owns which rows of A, and of X.
+    blocks : list of handles
+        The rows of each rank of this process, one for one with its jobs.
+    matrix : Matrix
+        As it was given: the whole, or the rows of `Rows`.
+    local : Matrix
+        The rows of all ranks of this process.
+    row_at, col_at : list of int
+        Where each such rank's rows begin in Y and X as this process has them; one more entry is where the last ends.
+    """
+
+    def __init__(self, a: Any, comm: Comm, by: str) -> None:
+        if isinstance(a, Rows):
+            if len(a.row_begin) != comm.size + 1:
+                raise SleyArgumentError(f"the rows are divided among {len(a.row_begin) - 1} ranks, and the comm has "
+                                        f"{comm.size}")
+            self.row_begin, self.col_begin = a.row_begin, a.col_begin
+            self.matrix, first = a.matrix, int(a.row_begin[comm.first])
+        else:
+            matrix = as_matrix(a)
+            rows, cols = matrix.shape
+            self.row_begin = partition_rows(matrix, comm.size, by=by)
+            self.col_begin = self.row_begin if rows == cols else partition_equal(cols, comm.size)
+            self.matrix, first = matrix, 0
+        self.shape = int(self.row_begin[-1]), int(self.col_begin[-1])
+        here = slice(comm.first, comm.first + comm.here + 1)
+        self.row_at: list[int] = (self.row_begin[here] - self.row_begin[comm.first]).tolist()
+        self.col_at: list[int] = (self.col_begin[here] - self.col_begin[comm.first]).tolist()
+        self.local = self.matrix
+        if self.local.shape[0] != self.row_at[-1]:
+            self.local = _row_block(self.local, int(self.row_begin[comm.first]) - first, self.row_at[-1])
+        self.blocks: list[ctypes.c_void_p] = []
+        destroy_later(self, _destroy_blocks, self.blocks)
+        for begin, end in zip(self.row_at[:-1], self.row_at[1:], strict=True):
+            self.blocks.append(create(lib.sley_matrix_destroy, lib.sley_matrix_row_block, self.local, begin,
+                                      end - begin))
+
+
+def _row_block(matrix: Matrix, first: int, count: int) -> Matrix:
+    """Some rows of a matrix, as a view."""
+    return Matrix._of(create(lib.sley_matrix_destroy, lib.sley_matrix_row_block, matrix, first, count), matrix)
+
+
+def _destroy_blocks(blocks: list[ctypes.c_void_p]) -> None:
+    for block in blocks:
+        lib.sley_matrix_destroy(block)

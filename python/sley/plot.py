@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures, drawn by matplotlib: each function draws into an Axes, a new one unless it is given, and returns it.
+
+>>> import sley, sley.plot
+>>> sley.plot.spy(a, ranks=4).figure.savefig("a.png")
+"""
+import importlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sley.comm import Comm
+from sley.errors import SleyInputError, SleyUnsupportedError
+from sley.matrix import as_matrix
+from sley.ordering import partition
+from sley.plan import Plan, PlanInfo, PlanTable
+
+__all__ = ["ablation", "roofline", "scaling", "spy", "timeline"]
+
+# Okabe and Ito's colours, which the colour-blind can tell apart.
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
+_MIB = 1024.0**2
+
+
+def _axes(ax: Any, size: tuple[float, float]) -> Any:
+    if ax is not None:
+        return ax
+    try:
+        pyplot = importlib.import_module("matplotlib.pyplot")
+    except ImportError:
+        raise SleyUnsupportedError("pictures need the package matplotlib, which is not installed") from None
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def spy(a: Any, *, ranks: int = 0, pixels: int = 400, ax: Any = None) -> Any:
+    """Where the nonzeros are: how many there are in each of pixels x pixels fields, on a logarithmic scale.
+
+    Parameters
+    ----------
+    a : Matrix, or what `Matrix` takes
+        Of shape (m, n).
+    ranks : int
+        Lines where the rows of so many ranks begin, balanced by nonzeros; 0: none.
+    pixels : int
+        Fields along the longer side.
+    ax : matplotlib.axes.Axes, optional
+    """
+    ax = _axes(ax, (5, 5))
+    colours = importlib.import_module("matplotlib.colors")
+    matrix = as_matrix(a)
+    rows, cols = matrix.shape
+    step = max(1, -(-max(rows, cols, 1) // pixels))
+    fields = np.zeros((max(-(-rows // step), 1), max(-(-cols // step), 1)), np.int64)
+    row = np.repeat(np.arange(rows), np.diff(matrix.indptr)) // step
+    np.add.at(fields, (row, matrix.indices // step), 1)
+    image = ax.imshow(np.ma.masked_equal(fields, 0), cmap="viridis_r", interpolation="nearest",
+                      norm=colours.LogNorm(1, max(int(fields.max()), 2)), extent=(0, max(cols, 1), max(rows, 1), 0),
+                      aspect="equal" if rows and cols else "auto")
+    ax.figure.colorbar(image, ax=ax, label=f"nonzeros in {step} x {step}", shrink=0.8)
+    if ranks:
+        for begin in partition(matrix, ranks)[1:-1].tolist():
+            ax.axhline(begin, color=_COLOURS[5], linewidth=0.8)
+    ax.set(title=f"{rows} x {cols}, {matrix.nnz} nonzeros", xlabel="column", ylabel="row")
+    return ax
+
+
+def ablation(table: PlanTable | Sequence[PlanInfo], *, measured_ms: Mapping[str, float] | None = None,
+             ax: Any = None) -> Any:
+    """What each algorithm moves, as bars, and its predicted time, as points.
+
+    Parameters
+    ----------
+    table : PlanTable
+        Of `Plan.table`.
+    measured_ms : mapping of str to float, optional
+        Measured times of algorithms, in ms, drawn beside the predicted ones.
+    ax : matplotlib.axes.Axes, optional
+        With an axis of times on its right.
+    """
+    ax = _axes(ax, (7, 4))
+    names = [each.algo for each in table]
+    at = np.arange(len(names))
+    direct = np.array([each.predicted.direct_bytes for each in table]) / _MIB
+    message = np.array([each.predicted.message_bytes for each in table]) / _MIB
+    ax.bar(at, direct, color=_COLOURS[4], label="direct")
+    ax.bar(at, message, bottom=direct, color=_COLOURS[0], label="message")
+    ax.set_ylabel("MiB a product")
+    ax.set_xticks(at, names, rotation=40, ha="right")
+    times = ax.twinx()
+    times.plot(at, [each.predicted_ms for each in table], "o", color=_COLOURS[5], label="predicted")
+    if measured_ms:
+        there = [(i, measured_ms[name]) for i, name in enumerate(names) if name in measured_ms]
+        times.plot([i for i, _ in there], [each for _, each in there], "x", color=_COLOURS[7], label="measured")
+    times.set(ylabel="ms a product", ylim=(0, None))
+    handles = [*ax.get_legend_handles_labels()[0], *times.get_legend_handles_labels()[0]]
+    ax.legend(handles=handles, loc="upper right", fontsize="small")
+    if len(table):
+        ax.set_title(f"{table[0].rows} x {table[0].cols}, {table[0].nnz} nonzeros, k = {table[0].k}")
+    return ax
+
+
+def scaling(a: Any, k: int, ranks: Iterable[int] = (1, 2, 4, 8, 16),
+            algos: Sequence[str] = ("halo", "cover", "bcast-1d"), *, workgroup: int = 0, ax: Any = None) -> Any:
+    """Predicted times of a product by the number of ranks, with the line of perfect scaling.
+
+    Parameters
+    ----------
+    a : Matrix, or what `Matrix` takes
+    k : int
+        Columns of X.
+    ranks : iterable of int
+        Threads of this process, which plan and do not multiply.
+    algos : sequence of str
+        Of `algorithms`, or "auto".
+    workgroup : int
+        Ranks joined by direct links; 0: all.
+    ax : matplotlib.axes.Axes, optional
+    """
+    ax = _axes(ax, (5.5, 4))
+    matrix, counts = as_matrix(a), list(ranks)
+    times: dict[str, list[float]] = {name: [] for name in algos}
+    for count in counts:
+        with Comm(count, workgroup=min(workgroup, count), threads=1) as comm, Plan(matrix, k, comm=comm) as plan:
+            for name, info in zip(algos, plan.table(algos), strict=True):
+                times[name].append(info.predicted_ms)
+    for i, (name, points) in enumerate(times.items()):
+        ax.plot(counts, points, "o-", color=_COLOURS[i % len(_COLOURS)], label=name)
+    if counts:
+        first = min(points[0] for points in times.values())
+        ax.plot(counts, [first * counts[0] / each for each in counts], "--", color="grey", label="perfect")
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log")
+    ax.set_xticks(counts, [str(each) for each in counts])
+    ax.set(xlabel="ranks", ylabel="predicted ms a product", title=f"{matrix.nnz} nonzeros, k = {k}")
+    ax.legend(fontsize="small")
+    return ax
+
+
+def roofline(measured: Mapping[str, tuple[PlanInfo, int, float]], *, gbytes_per_s: float, gflops: float,
+             ax: Any = None) -> Any:
+    """Products beside what memory and arithmetic allow.
+
+    A product does 2 nnz k operations. It moves at least the entries of A, once, and X and Y, once: nnz (value + 4) +
+    (m + n) k value bytes. More is moved where rows of X are loaded again.
+
+    Parameters
+    ----------
+    measured : mapping of str to (PlanInfo, int, float)
+        For each point, the plan's info, the bytes of a value, and the measured ms of a product.
+    gbytes_per_s : float
+        What memory gives, in 10^9 bytes per second.
+    gflops : float
+        What arithmetic gives, in 10^9 operations per second.
+    ax : matplotlib.axes.Axes, optional
+    """
+    ax = _axes(ax, (5.5, 4))
+    ridge = gflops / gbytes_per_s
+    spots = []
+    for i, (name, (info, size, ms)) in enumerate(measured.items()):
+        work = 2.0 * info.nnz * info.k
+        moved = info.nnz * (size + 4.0) + (info.rows + info.cols) * info.k * size
+        spots.append(work / moved)
+        ax.plot(work / moved, work / ms / 1e6, "o", color=_COLOURS[i % len(_COLOURS)], label=name)
+    low, high = min([*spots, ridge]) / 4, max([*spots, ridge]) * 4
+    ax.plot([low, ridge, high], [low * gbytes_per_s, gflops, gflops], color="black", linewidth=1)
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log")
+    ax.set(xlabel="operations per byte, at most", ylabel="GFLOP/s",
+           title=f"{gbytes_per_s:.3g} GB/s, {gflops:.3g} GFLOP/s")
+    ax.legend(fontsize="small")
+    return ax
+
+
+def timeline(path: str | os.PathLike[str], *, product: int = -1, ax: Any = None) -> Any:
+    """What each rank does during one product, from a file that a `Comm` with `trace` has written.
+
+    Parameters
+    ----------
+    path : path
+    product : int
+        Which, counted from 0; -1: the last.
+    ax : matplotlib.axes.Axes, optional
+    """
+    with open(path, encoding="utf-8") as file:
+        events = [each for each in json.load(file)["traceEvents"] if each["ph"] == "X"]
+    names = sorted({each["name"] for each in events if each["name"].startswith("product ")},
+                   key=lambda name: int(name.split()[1]))
+    if not -len(names) <= product < len(names):
+        raise SleyInputError(f"{os.fspath(path)}: there are {len(names)} products, and none with number {product}")
+    whole = {each["tid"]: each for each in events if each["name"] == names[product]}
+    ax = _axes(ax, (8, 0.8 + 0.5 * len(whole)))
+    start = min(each["ts"] for each in whole.values())
+    many = importlib.import_module("matplotlib").colormaps["tab20"]
+    colours: dict[str, Any] = {}
+    for rank, span in whole.items():
+        for each in events:
+            inside = each["tid"] == rank and span["ts"] <= each["ts"] < span["ts"] + span["dur"] and each is not span
+            if not inside:
+                continue
+            name = each["name"]
+            label = None if name in colours else name
+            ax.barh(rank, each["dur"], left=each["ts"] - start, edgecolor="white", linewidth=0.3, label=label,
+                    color=colours.setdefault(name, many(len(colours) % many.N)))
+        ax.barh(rank, span["dur"], left=span["ts"] - start, fill=False, edgecolor="grey", linewidth=0.8)
+    ax.set_yticks(sorted(whole), [f"rank {rank}" for rank in sorted(whole)])
+    ax.invert_yaxis()
+    ax.set(xlabel="us", title=names[product])
+    ax.legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(1, 1))
+    return ax

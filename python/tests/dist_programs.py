@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the ranks of test_dist.py do, one function for each test: `dist_programs.py NAME [ARGUMENT]`."""
+import gc
+import os
+import sys
+import time
+
+import numpy as np
+import scipy.sparse
+from support import assert_product, dense_of, drawn
+
+import sley
+import sley.dist
+
+A = drawn(230, 230, 3000, 5)
+X = np.random.default_rng(5).uniform(-1, 1, (230, 6))
+
+
+def check_products(comm: sley.dist.Comm) -> None:
+    """Products, transposed ones and samples of this rank's rows, of a matrix that each rank has all of."""
+    for algo in ("auto", "halo", "cover", "summa-2d", "halo-pipelined"):
+        with sley.Plan(A, 6, comm=comm, algo=algo) as plan:
+            assert plan.shape == (230, 230) and len(plan.describe()) == 1
+            y = plan(X[plan.cols])
+            assert_product(y, dense_of(A)[plan.rows], X, "float64")
+            assert plan.counted() == plan.info.predicted
+            assert len(plan.table(["halo", "cover"])) == 2
+            with plan.transpose() as transposed:
+                assert_product(transposed(X[transposed.cols]), dense_of(A).T[transposed.rows], X, "float64")
+    y = sley.spmm(A, X[plan.cols], comm=comm)
+    assert_product(y, dense_of(A)[plan.rows], X, "float64")
+    s = sley.sddmm(A, X[plan.rows], X[plan.cols], comm=comm)
+    wanted = scipy.sparse.csr_array(A.multiply(X @ X.T))[plan.rows]
+    assert s.shape == wanted.shape and abs(s - wanted).max() < 1e-14
+
+
+def products() -> None:
+    comm = sley.dist.init()
+    assert (comm.rank, comm.size) == (int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+    assert comm.allreduce([comm.rank, 1]).tolist() == [sum(range(comm.size)), comm.size]
+    assert comm.allreduce(comm.rank, "max") == comm.size - 1
+    comm.barrier()
+    check_products(comm)
+    assert repr(comm).startswith(f"<sley.dist.Comm, rank {comm.rank} of {comm.size}, cpu, tcp")
+    sley.dist.shutdown()
+    sley.dist.shutdown()
+    assert comm.closed
+    print("done")
+
+
+def own_rows(path: str) -> None:
+    """Matrices that no rank has all of."""
+    comm = sley.dist.init()
+    read = sley.dist.read(comm, path)
+    begin = sley.partition(A, comm.size, by="rows")
+    given = sley.dist.rows(comm, A[begin[comm.rank] : begin[comm.rank + 1]])
+    assert given.row_begin.tolist() == begin.tolist()
+    made = sley.dist.read(comm, "er:n=230,nnz=900", dtype="float32", by="rows")
+    assert made.dtype == np.float32 and comm.allreduce(made.matrix.nnz) == 900
+    for each in (read, given):
+        assert each.shape == A.shape
+        with sley.Plan(each, 6, comm=comm) as plan:
+            assert_product(plan(X[plan.cols]), dense_of(A)[plan.rows], X, "float64")
+    wide = sley.dist.rows(comm, drawn(7, 50, 60, comm.rank))
+    x = np.ones((50, 2))
+    with sley.Plan(wide, 2, comm=comm) as plan:
+        assert np.allclose(plan(x[plan.cols]), wide.matrix.to_scipy() @ x)
+    try:
+        sley.Plan(sley.dist.Rows(given.matrix, begin[:-1]), 6, comm=comm)
+    except sley.SleyArgumentError as error:
+        assert "divided among" in str(error)
+    sley.dist.shutdown()
+    print("done")
+
+
+def forgets() -> None:
+    """Ranks forget plans at different times, and none waits for another."""
+    comm = sley.dist.init()
+    for i in range(20):
+        plan = sley.Plan(A, 6, comm=comm, algo="halo")
+        if (i + comm.rank) % 3 == 0:
+            del plan
+            gc.collect()
+    time.sleep(0.1 * comm.rank)
+    check_products(comm)
+    sley.dist.shutdown()
+    print("done")
+
+
+def does_not_shut_down() -> None:
+    comm = sley.dist.init()
+    plan = sley.Plan(A, 6, comm=comm)
+    y = plan(X[plan.cols])
+    assert y.shape[1] == 6
+    print("done")
+
+
+def one_fails() -> None:
+    """The others are told, by name, and soon."""
+    comm = sley.dist.init(timeout=20)
+    plan = sley.Plan(A, 6, comm=comm, algo="halo-coalesced")
+    if comm.rank == 1:
+        os._exit(3)
+    try:
+        while True:
+            plan(X[plan.cols])
+    except sley.SleyPeerError as error:
+        assert error.rank == 1, error
+        print("done")
+    sley.dist.shutdown()
+
+
+def two_comms() -> None:
+    first, second = sley.dist.init(), sley.dist.init(threads=1)
+    check_products(second)
+    check_products(first)
+    second.shutdown()
+    check_products(first)
+    sley.dist.shutdown()
+    with sley.Plan(A, 6, ranks=3) as plan:  # ranks that are threads have nothing to do with the launcher's
+        assert_product(plan(X), dense_of(A), X, "float64")
+    print("done")
+
+
+def mpi() -> None:
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    comm = sley.dist.init(world)
+    assert (comm.rank, comm.size, comm.transport) == (world.rank, world.size, "mpi")
+    check_products(comm)
+    part = sley.dist.init(world.Split(world.rank % 2, -world.rank))
+    check_products(part)
+    sley.dist.shutdown()
+    print("done")
+
+
+def torch() -> None:
+    import torch.distributed as dist
+    dist.init_process_group("gloo")
+    comm = sley.dist.init(dist.group.WORLD)
+    assert (comm.rank, comm.size, comm.transport) == (dist.get_rank(), dist.get_world_size(), "tcp")
+    assert os.environ["RANK"] == str(dist.get_rank()) and "SLEY_SECRET" not in os.environ
+    check_products(comm)
+    odd, even = dist.new_group([1, 2]), dist.new_group([0])
+    mine = even if dist.get_rank() == 0 else odd
+    part = sley.dist.init(mine)
+    assert (part.rank, part.size) == (dist.get_rank(mine), dist.get_world_size(mine))
+    check_products(part)
+    sley.dist.shutdown()
+    dist.destroy_process_group()
+    print("done")
+
+
+def interrupted() -> None:
+    comm = sley.dist.init()
+    plan = sley.Plan(A, 6, comm=comm, algo="halo-coalesced")
+    print("ready", flush=True)
+    try:
+        while True:
+            plan(X[plan.cols])
+    except (KeyboardInterrupt, sley.SleyPeerError):
+        print("done", flush=True)
+    sley.dist.shutdown()
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
