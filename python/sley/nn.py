@@ -2,7 +2,7 @@
 """Layers of graph networks for PyTorch, on Sley's operators.
 
 They have the names, constructor arguments and state_dict keys of PyG's layers, so weights go from one to the other. They
-take a `sley.torch.Graph` or an edge_index; the graph of an edge_index is made at the first call and used again as long as
+take a `sley.torch.Graph`, a `DistGraph` or an edge_index; the graph of an edge_index is made at the first call and used again as long as
 that tensor lives and is not changed. PyG itself is not needed.
 """
 import math
@@ -15,16 +15,16 @@ from torch.nn import Linear, Module, Parameter
 
 from sley.torch import convs
 from sley.torch._rank import require
-from sley.torch.graph import Graph
+from sley.torch.graph import Graph, Operand
 
 __all__ = ["GATConv", "GCNConv", "GINConv", "SAGEConv"]
 
 _made: dict[int, tuple["weakref.ref[Tensor]", int, tuple[int, int], Graph]] = {}
 
 
-def graph_of(edge_index: Tensor | Graph, sources: int, targets: int) -> Graph:
+def graph_of(edge_index: Tensor | Operand, sources: int, targets: int) -> Operand:
     """The graph, or that of an edge_index, made once."""
-    if isinstance(edge_index, Graph):
+    if isinstance(edge_index, Operand):
         require(edge_index.shape == (sources, targets), f"x has {sources} rows of sources and {targets} of targets: the "
                 f"Graph has {edge_index.shape[0]} and {edge_index.shape[1]}")
         return edge_index
@@ -85,7 +85,7 @@ class GCNConv(Module):
         _glorot(self.lin.weight)
         _zeros(self.bias)
 
-    def forward(self, x: Tensor, edge_index: Tensor | Graph, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor | Operand, edge_weight: Tensor | None = None) -> Tensor:
         """x: (nodes, in_channels); edge_weight: (edges,) or None."""
         return convs.gcn(self, x, graph_of(edge_index, x.shape[0], x.shape[0]), edge_weight)
 
@@ -117,7 +117,7 @@ class SAGEConv(Module):
         for each in self.children():
             each.reset_parameters()  # type: ignore[operator]
 
-    def forward(self, x: Any, edge_index: Tensor | Graph, size: tuple[int, int] | None = None) -> Tensor:
+    def forward(self, x: Any, edge_index: Tensor | Operand, size: tuple[int, int] | None = None) -> Tensor:
         """x: (nodes, in_channels), or a pair of those of sources and of targets."""
         return convs.sage(self, x, graph_of(edge_index, *_rows(x, size)))
 
@@ -146,7 +146,7 @@ class GINConv(Module):
                 each.reset_parameters()
         self.eps.data.fill_(self.initial_eps)
 
-    def forward(self, x: Any, edge_index: Tensor | Graph, size: tuple[int, int] | None = None) -> Tensor:
+    def forward(self, x: Any, edge_index: Tensor | Operand, size: tuple[int, int] | None = None) -> Tensor:
         """x: (nodes, features), or a pair of those of sources and of targets."""
         return convs.gin(self, x, graph_of(edge_index, *_rows(x, size)))
 
@@ -192,7 +192,7 @@ class GATConv(Module):
             _glorot(weight)
         _zeros(self.bias)
 
-    def forward(self, x: Any, edge_index: Tensor | Graph, edge_attr: Tensor | None = None,
+    def forward(self, x: Any, edge_index: Tensor | Operand, edge_attr: Tensor | None = None,
                 size: tuple[int, int] | None = None, return_attention_weights: bool | None = None) -> Any:
         """x: (nodes, in_channels), or a pair of those of sources and of targets; edge_attr: (edges, edge_dim) or None.
         With return_attention_weights also (edge_index, weights)."""

@@ -94,6 +94,10 @@ class Pattern:
         """The attention of GAT."""
         return self._operation(Attention, heads, width, dtype, slope)
 
+    def halo(self, k: int, dtype: torch.dtype) -> "Halo":
+        """The exchanges of the graph's halo."""
+        return self._operation(Halo, k, dtype)
+
     def softmax(self, s: torch.Tensor) -> torch.Tensor:
         """Over the entries of each row, head by head."""
         s, p = s.contiguous(), torch.empty_like(s, memory_format=torch.contiguous_format)
@@ -111,11 +115,6 @@ class Pattern:
             check(_edge_softmax_backward(graph, 0, p.shape[1], code_of(p.dtype), p.data_ptr(), dp.data_ptr(),
                                          ds.data_ptr()))
         return ds
-
-    def handles(self) -> list[Handle]:
-        """What has been made, in that order."""
-        graph = [] if self._graph is None else [self._graph]
-        return graph + [each.handle for each in self._made.values()]
 
 
 class _Aggregation:
@@ -222,3 +221,29 @@ class Attention:
             wanted.dsource, wanted.ldds = dsource.data_ptr(), self.features + self.heads
             check(lib.sley_attention_backward(self.handle, self._operands, self._gradients))
         return dquery, dsource
+
+
+class Halo:
+    """The rows of X that a rank needs of others, for one width."""
+
+    def __init__(self, pattern: Pattern, k: int, dtype: torch.dtype) -> None:
+        graph = pattern.graph
+        self.rank, self.own_rows, self.k = pattern.rank, pattern.cols, k
+        self.handle = pattern.rank.make(lib.sley_halo_destroy, lib.sley_graph_halo, graph, k, code_of(dtype), kept=graph)
+        info = _c.sley_halo_info()
+        check(lib.sley_halo_info_get(self.handle, ctypes.byref(info)))
+        self.rows: int = info.rows
+
+    def gather(self, x: torch.Tensor) -> torch.Tensor:
+        x, ldx = rows_of(x)
+        buffer = x.new_empty((self.rows, self.k))
+        with self.rank:
+            check(lib.sley_halo_gather(self.handle, x.data_ptr(), ldx, buffer.data_ptr(), max(self.k, 1)))
+        return buffer
+
+    def scatter_add(self, buffer: torch.Tensor) -> torch.Tensor:
+        buffer, ld = rows_of(buffer)
+        x = buffer.new_zeros((self.own_rows, self.k))
+        with self.rank:
+            check(lib.sley_halo_scatter_add(self.handle, buffer.data_ptr(), ld, x.data_ptr(), max(self.k, 1)))
+        return x

@@ -42,13 +42,24 @@ class Rank:
     """One rank of a comm: its handle, and the torch device that its tensors lie on.
 
     `with rank:` around calls of the library: one thread at a time, on the current stream of that thread.
+
+    Parameters
+    ----------
+    comm : c_void_p
+        The `sley_comm`, which lives longer.
+    device : torch.device
+        Where the comm's device is.
+    forgets : bool
+        What is made is destroyed once nobody uses it, and not by `close`: of the one rank of a comm that is never closed.
     """
 
-    def __init__(self, comm: ctypes.c_void_p, device: torch.device) -> None:
-        self.comm = comm
+    def __init__(self, comm: ctypes.c_void_p, device: torch.device, *, forgets: bool = False) -> None:
+        self.comm, self.forgets = comm, forgets
         self.device = device
         self.rank: int = lib.sley_comm_rank(comm)
         self.size: int = lib.sley_comm_size(comm)
+        self.collectives: dict[Any, Handle] = {}
+        self.held: list[Handle] = []  # for close, in the order in which they were made
         self._lock = threading.RLock()
         self._unused: queue.SimpleQueue[tuple[Callable[..., Any], int]] = queue.SimpleQueue()
         self._cuda = device.type == "cuda"
@@ -84,6 +95,12 @@ class Rank:
             self._destroy_unused()
             return Handle(self, destroy, create(destroy, function, *arguments), kept)
 
+    def close(self) -> None:
+        """Destroys all that was made, the last first. Collective."""
+        self.collectives.clear()
+        while self.held:
+            self.held.pop().close()
+
     def forget(self, destroy: Callable[..., Any], address: int) -> None:
         """Destroys what nobody uses any more, or leaves that to the next `make`: where another thread is in a call, and
         while a stream is captured, since memory that is freed would end the capture."""
@@ -104,7 +121,7 @@ class Rank:
 class Handle:
     """What the library has made for a rank.
 
-    Of one rank it is destroyed once nobody uses it; of several by `close`, which all of them call in one order.
+    It is destroyed once nobody uses it, or, where other ranks take part in that, by `Rank.close`.
     """
 
     def __init__(self, rank: Rank, destroy: Callable[..., Any], made: ctypes.c_void_p, kept: object) -> None:
@@ -113,8 +130,9 @@ class Handle:
         self._rank, self._destroy, self._kept = rank, destroy, kept
         self._end = weakref.finalize(self, _forget, rank, destroy, self.address, kept)
         self._end.atexit = False  # the process ends: nothing is left to free
-        if rank.size > 1:
+        if not rank.forgets:
             self._end.detach()
+            rank.held.append(self)
 
     def close(self) -> None:
         """Destroys it now; later calls do nothing."""
@@ -143,7 +161,7 @@ def local_rank(device: torch.device | str) -> Rank:
     with _local_lock:
         made = _local.get(wanted)
         if made is None:
-            made = _local[wanted] = Rank(_open(wanted), wanted)
+            made = _local[wanted] = Rank(_open(wanted), wanted, forgets=True)
     return made
 
 

@@ -15,7 +15,7 @@ from torch.nn.parameter import UninitializedParameter
 from sley.errors import SleyUnsupportedError
 from sley.torch import ops
 from sley.torch.functional import spmm
-from sley.torch.graph import Graph, gcn_weights
+from sley.torch.graph import Graph, Operand, gcn_weights
 
 Pair = tuple[Tensor, Tensor | None]
 SAGE_KINDS = {"mean": "mean", "sum": "plain", "add": "plain"}
@@ -29,13 +29,19 @@ def _pair(x: Any) -> Pair:
     return pair
 
 
+def _whole(graph: Operand, what: str) -> Graph:
+    if not isinstance(graph, Graph):
+        raise SleyUnsupportedError(f"{what} is served on a Graph, not on a {type(graph).__name__}")
+    return graph
+
+
 def _narrows(linear: Any) -> bool:
     """Whether a linear layer gives fewer features than it takes, so that it goes before the sums."""
     return (not isinstance(linear.weight, UninitializedParameter) and linear.weight.shape[0] < linear.weight.shape[1]
             and not linear._forward_hooks and not linear._forward_pre_hooks)
 
 
-def gcn(layer: Any, x: Tensor, graph: Graph, edge_weight: Tensor | None = None) -> Tensor:
+def gcn(layer: Any, x: Tensor, graph: Operand, edge_weight: Tensor | None = None) -> Tensor:
     """GCNConv: the normalised sum of x W^T, + b."""
     if not isinstance(x, Tensor) or x.dim() != 2:
         raise SleyUnsupportedError("GCNConv on a Graph takes x of shape (nodes, features)")
@@ -43,7 +49,7 @@ def gcn(layer: Any, x: Tensor, graph: Graph, edge_weight: Tensor | None = None) 
     if layer.normalize:
         summing = graph.derived("gcn", layer.improved, layer.add_self_loops)
         if edge_weight is not None:
-            edges, _ = graph._base
+            edges = _whole(graph, "edge_weight").base[0]
             values = gcn_weights(edges, edge_weight, graph.nodes("GCNConv"), layer.improved, layer.add_self_loops)[1]
     else:
         summing = graph
@@ -53,7 +59,7 @@ def gcn(layer: Any, x: Tensor, graph: Graph, edge_weight: Tensor | None = None) 
     return out if layer.bias is None else out + layer.bias
 
 
-def sage(layer: Any, x: Any, graph: Graph, size: Any = None) -> Tensor:
+def sage(layer: Any, x: Any, graph: Operand, size: Any = None) -> Tensor:
     """SAGEConv: the mean (or sum) of x W_l^T, + b, + x W_r^T."""
     source, target = _pair(x)
     kind = SAGE_KINDS.get(layer.aggr) if isinstance(layer.aggr, str) else None
@@ -72,7 +78,7 @@ def sage(layer: Any, x: Any, graph: Graph, size: Any = None) -> Tensor:
     return functional.normalize(out, p=2.0, dim=-1) if layer.normalize else out
 
 
-def gin(layer: Any, x: Any, graph: Graph, size: Any = None) -> Tensor:
+def gin(layer: Any, x: Any, graph: Operand, size: Any = None) -> Tensor:
     """GINConv: nn(sum + (1 + eps) x)."""
     source, target = _pair(x)
     out = spmm(graph.derived("plain"), source)
@@ -88,13 +94,13 @@ def _gat_rows(layer: Any, x: Any) -> Pair:
     return layer.lin_src(source), None if target is None else layer.lin_dst(target)
 
 
-def _gat_edges(layer: Any, graph: Graph, summing: Graph, edge_attr: Tensor | None) -> Tensor | None:
+def _gat_edges(layer: Any, graph: Operand, summing: Operand, edge_attr: Tensor | None) -> Tensor | None:
     """Terms of the scores that edges bring, heads values for each entry."""
     if edge_attr is None or layer.lin_edge is None:
         return None
     edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
     if layer.add_self_loops:
-        edges, _ = graph._base
+        edges = _whole(graph, "edge_attr with self loops").base[0]
         other = edges[0] != edges[1]
         loops = summing.num_edges - int(other.sum())
         edge_attr = torch.cat([edge_attr[other], _filled(layer.fill_value, edge_attr[other], edges[1][other], loops)])
@@ -116,7 +122,7 @@ def _filled(fill: Any, edge_attr: Tensor, target: Tensor, loops: int) -> Tensor:
     return sums / torch.bincount(target[here], minlength=loops).clamp(min=1).to(sums.dtype).unsqueeze(1)
 
 
-def gat(layer: Any, x: Any, graph: Graph, edge_attr: Tensor | None = None, size: Any = None,
+def gat(layer: Any, x: Any, graph: Operand, edge_attr: Tensor | None = None, size: Any = None,
         return_attention_weights: Any = None) -> Any:
     """GATConv: attention over the edges to a node."""
     heads, width = layer.heads, layer.out_channels

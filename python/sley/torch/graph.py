@@ -35,11 +35,17 @@ class Operand:
     table of numbers does not keep a graph alive: its owner is who has made it.
     """
 
+    edge_index: torch.Tensor
+    shape: tuple[int, int]  # rows of X and of Y, which the rank has
+    _order: torch.Tensor | None = None  # the edge that each entry is; None: entry e is edge e
+    _places: torch.Tensor | None = None  # the entry that each edge is
+
     def __init__(self, pattern: Pattern, values: torch.Tensor, algo: str | None = None) -> None:
         self.id = next(_ids)
         self.pattern = pattern
         self.device = pattern.device
         self.rows, self.cols = pattern.rows, pattern.cols
+        self.num_edges = pattern.nnz
         self._rank: Rank = pattern.rank
         self._values = values  # in the order of entries, in the host's memory
         self._algo = algo
@@ -75,9 +81,18 @@ class Operand:
         self._plans[k, dtype] = made
         return made
 
-    def handles(self) -> list[Handle]:
-        """What has been made for products, in that order."""
-        return [each for pair in self._plans.values() for each in pair]
+    def derived(self, kind: str, improved: bool = False, loops: bool = True) -> "Operand":
+        """The same graph for a layer: "gcn" normalised, "mean", "plain" without values, "loops" with one edge from each
+        node to itself and without values. Made once."""
+        raise NotImplementedError
+
+    def to_entries(self, values: torch.Tensor) -> torch.Tensor:
+        """Values of edges, in the order of edge_index, in that of the rows of A."""
+        return values if self._order is None else values.index_select(0, self._order)
+
+    def to_edges(self, values: torch.Tensor) -> torch.Tensor:
+        """Values of entries, in the order of the rows of A, in that of edge_index."""
+        return values if self._places is None else values.index_select(0, self._places)
 
 
 def _sorted_block(row: torch.Tensor, col: torch.Tensor, shape: tuple[int, int]) -> tuple[Block, torch.Tensor | None]:
@@ -155,7 +170,7 @@ class Graph(Operand):
                     f"edge_weight has shape {tuple(edge_weight.shape)} on {edge_weight.device}: expected "
                     f"({edges.shape[1]},) on {edges.device}")
             edge_weight = edge_weight.detach()
-        self._base = edges, edge_weight
+        self.base = edges, edge_weight  # as given, from which layers derive their graphs
         self._derived: dict[tuple[Any, ...], Graph] = {}
         self.norm = norm
         if norm == "gcn":
@@ -166,14 +181,13 @@ class Graph(Operand):
 
     def _prepare(self, edges: torch.Tensor, weight: torch.Tensor | None) -> None:
         self.edge_index = edges
-        self.num_edges = edges.shape[1]
         sources, targets = self.shape
         block, order = _sorted_block(edges[1], edges[0], (targets, sources))
         self._order = order
         self._places = None if order is None else torch.empty_like(order).scatter_(
             0, order, torch.arange(len(order), device=order.device))
         if weight is None:
-            values = torch.ones(self.num_edges, dtype=torch.float64)
+            values = torch.ones(edges.shape[1], dtype=torch.float64)
         else:
             values = (weight if order is None else weight[order]).cpu()
         if self.norm == "mean":
@@ -185,7 +199,7 @@ class Graph(Operand):
     def _made_of(cls, base: "Graph", edges: torch.Tensor, weight: torch.Tensor | None, norm: str | None) -> "Graph":
         """A graph with the nodes of another."""
         made = cls.__new__(cls)
-        made.shape, made.norm, made._base, made._derived = base.shape, norm, base._base, {}
+        made.shape, made.norm, made.base, made._derived = base.shape, norm, base.base, {}
         made._prepare(edges, weight)
         return made
 
@@ -200,19 +214,11 @@ class Graph(Operand):
         """Targets."""
         return self.shape[1]
 
-    def to_entries(self, values: torch.Tensor) -> torch.Tensor:
-        """Values of edges, in the order of edge_index, in that of the rows of A."""
-        return values if self._order is None else values.index_select(0, self._order)
-
-    def to_edges(self, values: torch.Tensor) -> torch.Tensor:
-        """Values of entries, in the order of the rows of A, in that of edge_index."""
-        return values if self._places is None else values.index_select(0, self._places)
-
     @torch.compiler.assume_constant_result  # the compiler asks for it once, and does not trace how it is made
     def derived(self, kind: str, improved: bool = False, loops: bool = True) -> "Graph":
         """The same graph for a layer: "gcn" normalised, "mean", "plain" without values, "loops" with one edge from each
         node to itself and without values. Made once."""
-        if kind == "gcn" and self.norm == "gcn" or kind == "plain" and self.norm is None and self._base[1] is None:
+        if kind == "gcn" and self.norm == "gcn" or kind == "plain" and self.norm is None and self.base[1] is None:
             return self
         key = kind, improved, loops
         made = self._derived.get(key)
@@ -221,7 +227,7 @@ class Graph(Operand):
         return made
 
     def _derive(self, kind: str, improved: bool, loops: bool) -> "Graph":
-        edges, weight = self._base
+        edges, weight = self.base
         if kind == "gcn":
             made = gcn_weights(edges, weight, self.nodes("GCNConv"), improved, loops)
             return Graph._made_of(self, *made, "gcn")
@@ -233,7 +239,7 @@ class Graph(Operand):
 
     def to(self, device: torch.device | str, **_: Any) -> "Graph":
         """The graph on a device; itself, if it is there."""
-        edges, weight = self._base
+        edges, weight = self.base
         moved = edges.to(device)
         if moved.device == edges.device:
             return self
@@ -243,7 +249,7 @@ class Graph(Operand):
         return self  # it does not change
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (*self._base, self.shape, self.norm)
+        return _unpickled, (*self.base, self.shape, self.norm)
 
     def __repr__(self) -> str:
         sources, targets = self.shape

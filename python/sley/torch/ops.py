@@ -41,6 +41,10 @@ def _cast_to_float32(tensor: Tensor, _kind: str) -> Tensor:
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
+def _cast_nothing(tensor: Tensor, _kind: str) -> Tensor:
+    return tensor
+
+
 class Operator:
     """An operator of the library and its faster way in eager mode."""
 
@@ -348,3 +352,50 @@ def _gat_backward_backward(ctx: Any, of_dquery: Tensor, of_dsource: Tensor) -> t
 gat_backward = Operator("gat_backward(int graph, Tensor query, Tensor source, Tensor y, Tensor saved, Tensor dy, float slope) "
                         "-> (Tensor, Tensor)", _gat_backward_run, _gat_backward_fake, _gat_backward_setup,
                         _gat_backward_backward)
+
+
+# ---- halo_gather: rows of X that the rank needs of others; halo_scatter_add: their values back to the owners
+
+
+def _gather_run(number: int, x: Tensor) -> Tensor:
+    graph = graph_of(number)
+    _check_dense("halo_gather: x", x, graph.cols, graph)
+    return graph.pattern.halo(x.shape[1], x.dtype).gather(x)
+
+
+def _gather_fake(number: int, x: Tensor) -> Tensor:
+    graph = graph_of(number)
+    _check_dense("halo_gather: x", x, graph.cols, graph)
+    return x.new_empty((graph.pattern.halo(int(x.shape[1]), x.dtype).rows, x.shape[1]))
+
+
+def _halo_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.number = inputs[0]
+
+
+def _gather_backward(ctx: Any, dbuffer: Tensor) -> tuple[Any, ...]:
+    return None, halo_scatter_add(ctx.number, dbuffer)
+
+
+halo_gather = Operator("halo_gather(int graph, Tensor x) -> Tensor", _gather_run, _gather_fake, _halo_setup,
+                       _gather_backward, _cast_nothing)
+
+
+def _scatter_add_run(number: int, buffer: Tensor) -> Tensor:
+    graph = graph_of(number)
+    require(buffer.dim() == 2, f"halo_scatter_add: buffer has {buffer.dim()} dimensions: expected 2")
+    halo = graph.pattern.halo(buffer.shape[1], buffer.dtype)
+    _check_dense("halo_scatter_add: buffer", buffer, halo.rows, graph)
+    return halo.scatter_add(buffer)
+
+
+def _scatter_add_fake(number: int, buffer: Tensor) -> Tensor:
+    return buffer.new_empty((graph_of(number).cols, buffer.shape[1]))
+
+
+def _scatter_add_backward(ctx: Any, dx: Tensor) -> tuple[Any, ...]:
+    return None, halo_gather(ctx.number, dx)
+
+
+halo_scatter_add = Operator("halo_scatter_add(int graph, Tensor buffer) -> Tensor", _scatter_add_run, _scatter_add_fake,
+                            _halo_setup, _scatter_add_backward, _cast_nothing)

@@ -62,7 +62,7 @@ def _forward(before: Callable[..., Any], run: Callable[..., Any]) -> Callable[..
                 return run(self, x, edge_index, *arguments, **options)
             except SleyUnsupportedError:
                 pass
-        return before(self, x, edge_index._base[0], *arguments, **options)
+        return before(self, x, edge_index.base[0], *arguments, **options)
 
     forward.before_sley = before  # type: ignore[attr-defined]
     forward.__doc__ = before.__doc__
