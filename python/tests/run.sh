@@ -30,5 +30,9 @@ if [ -n "$missing" ]; then
 fi
 cd "$root"
 export SLEY_LIBRARY="$library" PYTHONDONTWRITEBYTECODE=1
-[ "$part" = torch ] || set -f # the pattern is pytest's
+if [ "$part" = torch ]; then
+  export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" # tensors are small, and threads of torch's that wait keep others waiting
+else
+  set -f # the pattern is pytest's
+fi
 exec "$python" -m pytest -q -p no:cacheprovider $tests "$@"

@@ -101,8 +101,8 @@ class DistGraph(Operand):
         self._derived: dict[tuple[Any, ...], DistGraph] = {}
 
     @classmethod
-    def load(cls, file: str | os.PathLike[str], comm: Any, *, norm: str | None = None, partition: str = "nnz",
-             algo: str | None = None) -> "DistGraph":
+    def load(cls, file: str | os.PathLike[str], comm: Any, *, norm: str | None = None, values: bool = True,
+             partition: str = "nnz", algo: str | None = None) -> "DistGraph":
         """Reads a graph, each rank its own rows. Collective.
 
         Parameters
@@ -111,7 +111,9 @@ class DistGraph(Operand):
             What `sley.read` and `sley.generate` take: A, with an entry in row i and column j for an edge from j to i.
         comm : sley.dist.Comm, or a rank that `on_ranks` gives
         norm : "gcn", "mean" or None
-            As in `Graph`. Without norm the values are those of the file.
+            As in `Graph`.
+        values : bool
+            Values of edges are those of the file; False: 1.
         partition : "nnz" or "rows"
             Who owns which rows: balanced entries, or equally many rows.
         algo : str, optional
@@ -123,16 +125,17 @@ class DistGraph(Operand):
         matrix = create(lib.sley_matrix_destroy, lib.sley_matrix_read_rows, rank.comm, encoded(file), ctypes.byref(options),
                         encoded(partition), row_begin.ctypes.data, ctypes.byref(whole))
         try:
-            rowptr, col, values = _arrays_of(matrix)
+            rowptr, col, given = _arrays_of(matrix)
         finally:
             lib.sley_matrix_destroy(matrix)
         col_begin = row_begin
         if whole.rows != whole.cols:
             col_begin = np.zeros(rank.size + 1, np.int64)
             check(lib.sley_partition_equal(whole.cols, rank.size, col_begin.ctypes.data))
-        plain = torch.tensor([int((values == 1).all())])  # ranks make the same plans, so they agree
+        given = given if values else torch.ones_like(given)
+        plain = torch.tensor([int((given == 1).all())])  # ranks make the same plans, so they agree
         check(lib.sley_comm_allreduce(rank.comm, int(_c.sley_reduce.SLEY_MIN), plain.data_ptr(), 1))
-        graph = cls(rank, Block(rowptr, col, row_begin, col_begin), values, plain=bool(plain), algo=algo)
+        graph = cls(rank, Block(rowptr, col, row_begin, col_begin), given, plain=bool(plain), algo=algo)
         if norm is None:
             return graph
         require(norm in ("gcn", "mean"), f"norm is {norm!r}: take 'gcn', 'mean' or None")
@@ -269,18 +272,18 @@ def allreduce_grads(parameters: torch.nn.Module | Iterable[torch.Tensor], comm: 
     for dtype, gradients in by_type.items():
         flat = torch.cat([each.reshape(-1) for each in gradients])
         require(flat.device == rank.device, f"gradients are on {flat.device}, and the rank works on {rank.device}")
-        _reduce(rank, flat, dtype)
+        allreduce(rank, flat)
         parts = (flat / rank.size if mean else flat).split([each.numel() for each in gradients])
         torch._foreach_copy_(gradients, [part.view_as(each) for part, each in zip(parts, gradients, strict=True)])
 
 
-def _reduce(rank: Rank, flat: torch.Tensor, dtype: torch.dtype) -> None:
-    """Sums an array over the ranks, in place, by a collective that is prepared once for its size."""
-    key = flat.numel(), dtype
+def allreduce(rank: Rank, flat: torch.Tensor) -> None:
+    """Sums a contiguous tensor over the ranks, in place, by a collective that is prepared once for its size. Collective."""
+    key = flat.numel(), flat.dtype
     made: Handle | None = rank.collectives.get(key)
     if made is None:
         options = initial(_c.sley_collective_options, kind=int(_c.sley_collective_kind.SLEY_ALLREDUCE),
-                          op=int(_c.sley_reduce.SLEY_SUM), type=code_of(dtype), count=flat.numel())
+                          op=int(_c.sley_reduce.SLEY_SUM), type=code_of(flat.dtype), count=flat.numel())
         made = rank.collectives[key] = rank.make(lib.sley_collective_destroy, lib.sley_collective_create, rank.comm,
                                                  ctypes.byref(options))
     with rank:
