@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The script of PyG's "Introduction by Example": a GCN of two layers on Cora. One line differs from PyG's: the import of
-GCNConv."""
+"""The script of PyG's "Introduction by Example": a GCN of two layers on Cora. One line differs from PyG's: the import
+of GCNConv."""
 import torch
 import torch.nn.functional as F
 from torch_geometric.datasets import Planetoid
@@ -31,7 +31,7 @@ data = dataset[0].to(device)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
 
 model.train()
-for epoch in range(200):
+for _epoch in range(200):
     optimizer.zero_grad()
     out = model(data)
     loss = F.nll_loss(out[data.train_mask], data.y[data.train_mask])

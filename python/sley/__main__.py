@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--split", help="a text file with train, valid, test or none on each line")
     train.add_argument("--optimizer", default="adam", choices=("adam", "sgd"), help="what makes a step of gradients")
     train.add_argument("--undirected", action="store_true", help="an entry (i, j) stands for (j, i) too")
-    train.add_argument("--normalize", action="store_true", help="rows of features are divided by the sums of magnitudes")
+    train.add_argument("--normalize", action="store_true", help="features are divided by the sums of their magnitudes")
     train.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="where tensors lie")
     train.add_argument("--out", help="write the weights of the best epoch, by torch.save")
     train.add_argument("--json", help="write all figures as JSON; - for stdout")
@@ -70,14 +70,14 @@ def _train(options: argparse.Namespace) -> None:
         graph = sley.torch.DistGraph.load(options.graph, comm, values=False)
         own = slice(*graph.row_begin[comm.rank:comm.rank + 2].tolist())
     torch.manual_seed(options.seed)
-    net = sley.train.Net(options.model, x.shape[1], options.hidden, int(classes.max(initial=0)) + 1, layers=options.layers,
-                         heads=options.heads, dropout=options.dropout).to(device)
+    net = sley.train.Net(options.model, x.shape[1], options.hidden, int(classes.max(initial=0)) + 1,
+                         layers=options.layers, heads=options.heads, dropout=options.dropout).to(device)
     if comm is not None:
         torch.manual_seed(options.seed + 1 + comm.rank)  # another dropout on each rank
-    result = sley.train.train(net, graph, torch.from_numpy(x[own]).to(device), torch.from_numpy(classes[own]),
-                              {name: torch.from_numpy(each[own]) for name, each in split.items()}, epochs=options.epochs,
-                              rate=options.rate, decay=options.decay, optimizer=options.optimizer,
-                              patience=options.patience, comm=comm)
+    masks = {name: torch.from_numpy(each[own]) for name, each in split.items()}
+    result = sley.train.train(net, graph, torch.from_numpy(x[own]).to(device), torch.from_numpy(classes[own]), masks,
+                              epochs=options.epochs, rate=options.rate, decay=options.decay,
+                              optimizer=options.optimizer, patience=options.patience, comm=comm)
     if comm is None or comm.rank == 0:
         _report(options, result, device, 1 if comm is None else comm.size)
     if comm is not None:
@@ -90,7 +90,7 @@ def _comm(device: str) -> Any:
         return None
     import torch
 
-    from sley import dist
+    from sley import dist  # type: ignore[attr-defined, unused-ignore]
     if device == "cuda":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
     return dist.init(device=device)
@@ -104,7 +104,8 @@ def _report(options: argparse.Namespace, result: Any, device: str, ranks: int) -
     if best is not None:
         ms = statistics.median(each.ms for each in epochs)
         print(f"device     {device}, {ranks} rank{'' if ranks == 1 else 's'}", file=out)
-        print(f"epochs     {len(epochs)}, median {ms:.3f} ms; loss {epochs[0].loss:.4f}, then {epochs[-1].loss:.4f}", file=out)
+        print(f"epochs     {len(epochs)}, median {ms:.3f} ms; loss {epochs[0].loss:.4f}, then {epochs[-1].loss:.4f}",
+              file=out)
         print(f"best       epoch {result.best + 1}: right in training {best.train:.4f}, validation {best.valid:.4f}, "
               f"test {best.test:.4f}", file=out)
     if options.out:

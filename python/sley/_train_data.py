@@ -88,7 +88,7 @@ def _label(path: str, number: int, line: str) -> int:
 
 
 def split(path: str | None, classes: np.ndarray, train: int, valid: int, seed: int) -> dict[str, np.ndarray]:
-    """Masks of rows to train on, for validation and for the test: of a file's words, or drawn, so many of each class."""
+    """Masks of rows to train on, for validation and for the test: of a file's words, or drawn, so many of a class."""
     words = np.full(len(classes), "none", dtype="<U5")
     if path is not None:
         lines = _lines(path)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers of graph networks for PyTorch, on Sley's operators.
 
-They have the names, constructor arguments and state_dict keys of PyG's layers, so weights go from one to the other. They
-take a `sley.torch.Graph`, a `DistGraph` or an edge_index; the graph of an edge_index is made at the first call and used again as long as
-that tensor lives and is not changed. PyG itself is not needed.
+They have the names, constructor arguments and state_dict keys of PyG's layers, so weights go from one to the other.
+They take a `sley.torch.Graph`, a `DistGraph` or an edge_index; the graph of an edge_index is made at the first call and
+used again as long as that tensor lives and is not changed. PyG itself is not needed.
 """
 import math
 import weakref
@@ -25,8 +25,8 @@ _made: dict[int, tuple["weakref.ref[Tensor]", int, tuple[int, int], Graph]] = {}
 def graph_of(edge_index: Tensor | Operand, sources: int, targets: int) -> Operand:
     """The graph, or that of an edge_index, made once."""
     if isinstance(edge_index, Operand):
-        require(edge_index.shape == (sources, targets), f"x has {sources} rows of sources and {targets} of targets: the "
-                f"Graph has {edge_index.shape[0]} and {edge_index.shape[1]}")
+        require(edge_index.shape == (sources, targets), f"x has {sources} rows of sources and {targets} of targets: "
+                f"the Graph has {edge_index.shape[0]} and {edge_index.shape[1]}")
         return edge_index
     key = id(edge_index)
     found = _made.get(key)
@@ -52,7 +52,7 @@ def _linear(inside: int, outside: int, *, bias: bool = False) -> Linear:
     return Linear(inside, outside, bias=bias)
 
 
-def _glorot(weight: Tensor | None) -> None:
+def _glorot(weight: Any) -> None:
     if weight is not None:
         bound = math.sqrt(6.0 / (weight.shape[-2] + weight.shape[-1]))
         torch.nn.init.uniform_(weight, -bound, bound)
@@ -77,7 +77,7 @@ class GCNConv(Module):
         self.add_self_loops = normalize if add_self_loops is None else add_self_loops
         require(normalize or not self.add_self_loops, "GCNConv adds no self loops without normalize")
         self.lin = _linear(in_channels, out_channels)
-        self.register_parameter("bias", Parameter(torch.empty(out_channels)) if bias else None)
+        self.bias = Parameter(torch.empty(out_channels)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -143,7 +143,7 @@ class GINConv(Module):
         """First weights, drawn anew."""
         for each in self.nn.modules():
             if hasattr(each, "reset_parameters"):
-                each.reset_parameters()
+                each.reset_parameters()  # type: ignore[operator]
         self.eps.data.fill_(self.initial_eps)
 
     def forward(self, x: Any, edge_index: Tensor | Operand, size: tuple[int, int] | None = None) -> Tensor:
@@ -152,11 +152,11 @@ class GINConv(Module):
 
 
 class GATConv(Module):
-    """Sum of softmax(leaky(a_dst . W x[i] + a_src . W x[j])) W x[j], head by head, + b. Source: Velickovic and others, ICLR
-    2018.
+    """Sum of softmax(leaky(a_dst . W x[i] + a_src . W x[j])) W x[j], head by head, + b. Source: Velickovic and others,
+    ICLR 2018.
 
-    Arguments are those of torch_geometric.nn.GATConv. Without edge_attr, and without dropout or outside training, nothing
-    of the size of the edges is stored.
+    Arguments are those of torch_geometric.nn.GATConv. Without edge_attr, and without dropout or outside training,
+    nothing of the size of the edges is stored.
     """
 
     def __init__(self, in_channels: int | tuple[int, int], out_channels: int, heads: int = 1, concat: bool = True,
@@ -175,19 +175,20 @@ class GATConv(Module):
             self.lin_src, self.lin_dst = (_linear(each, features) for each in in_channels)
         self.att_src = Parameter(torch.empty(1, heads, out_channels))
         self.att_dst = Parameter(torch.empty(1, heads, out_channels))
-        self.register_parameter("att_edge", None if edge_dim is None else Parameter(torch.empty(1, heads, out_channels)))
+        self.att_edge = None
         if edge_dim is not None:
             self.lin_edge = _linear(edge_dim, features)
+            self.att_edge = Parameter(torch.empty(1, heads, out_channels))
         total = features if concat else out_channels
         if residual:
             self.res = _linear(in_channels if isinstance(in_channels, int) else in_channels[1], total)
-        self.register_parameter("bias", Parameter(torch.empty(total)) if bias else None)
+        self.bias = Parameter(torch.empty(total)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """First weights, drawn anew."""
         for each in self.children():
-            _glorot(each.weight)  # type: ignore[arg-type]
+            _glorot(each.weight)
         for weight in (self.att_src, self.att_dst, self.att_edge):
             _glorot(weight)
         _zeros(self.bias)

@@ -87,7 +87,8 @@ class Epoch:
 
 @dataclass
 class Result:
-    """What a training has given; `best` is the number of the epoch with the best validation, of equal ones the first."""
+    """What a training has given; `best` is the number of the epoch with the best validation, the first of equal
+    ones."""
 
     epochs: list[Epoch] = field(default_factory=list)
     best: int = 0
@@ -97,8 +98,8 @@ class Result:
 class _Training:
     """Rows, their labels and what a step needs, on this rank."""
 
-    def __init__(self, net: Net, graph: Operand, x: Tensor, labels: Tensor, split: Mapping[str, Tensor], rank: Rank | None,
-                 optimizer: torch.optim.Optimizer) -> None:
+    def __init__(self, net: Net, graph: Operand, x: Tensor, labels: Tensor, split: Mapping[str, Tensor],
+                 rank: Rank | None, optimizer: torch.optim.Optimizer) -> None:
         rows = x.shape[0]
         require(len(labels) == rows and all(len(split[name]) == rows for name in SETS),
                 f"x has {rows} rows: labels and each of {', '.join(SETS)} need as many")
@@ -123,7 +124,7 @@ class _Training:
         logits = self.net(self.x, self.graph)
         loss = functional.cross_entropy(logits, self.target, ignore_index=-1, reduction="sum") / self.counts[0].to(
             logits.dtype)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         if self.rank is not None:
             allreduce_grads(self.net, self.rank)
         self.optimizer.step()
@@ -146,7 +147,7 @@ class _Captured:
 
     def __init__(self, step: Callable[[], Tensor]) -> None:
         self._step, self._done = step, 0
-        self._aside = torch.cuda.Stream()
+        self._aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> Tensor:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Microseconds that a call of sley.torch takes beyond the library's C function, for a matrix so small that it costs nothing.
+"""Microseconds that a call of sley.torch takes beyond the library's C function, for a matrix of no cost.
 
 Usage: overhead.py [cpu|cuda]. With SLEY_LIBRARY as for the tests.
 """

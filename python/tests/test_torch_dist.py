@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs divided among ranks: every operator and layer beside the same on one rank, with first and second gradients; ranks
-are threads, and processes over tcp."""
+"""Graphs divided among ranks: every operator and layer beside the same on one rank, with first and second gradients;
+ranks are threads, and processes over tcp."""
 import copy
+import inspect
 import os
 import socket
 import subprocess
@@ -32,14 +33,15 @@ from sley.torch import (  # noqa: E402
 
 GENERATED = ["er:n=37,nnz=180", "er:n=9,nnz=0", "rmat:scale=6,edgefactor=5"]
 # How many ranks, and of which devices; autograd has a thread for each GPU, so that each rank needs one of its own.
-WORLDS = [(1, "cpu"), (2, "cpu"), (3, "cpu"), *((ranks, "cuda") for ranks in (1, 2) if torch.cuda.device_count() >= ranks)]
+GPUS = torch.cuda.device_count() if "device" in inspect.signature(sley.Comm).parameters else 0
+WORLDS = [(1, "cpu"), (2, "cpu"), (3, "cpu"), *((ranks, "cuda") for ranks in (1, 2) if ranks <= GPUS)]
 on_ranks_of = pytest.mark.parametrize("ranks", WORLDS, ids=lambda each: f"{each[0]}-{each[1]}")
 on_graphs = pytest.mark.parametrize("name", GENERATED)
 
 
 class OnRanks(torch.autograd.Function):
-    """function(graph, *own rows) on all ranks as a function of whole operands, which can be differentiated any number of
-    times: its gradient is the ranks' own, by torch.autograd.grad, which makes collective calls."""
+    """function(graph, *own rows) on all ranks as a function of whole operands, which can be differentiated any number
+    of times: its gradient is the ranks' own, by torch.autograd.grad, which makes collective calls."""
 
     @staticmethod
     def forward(ctx, world, function, sides, *whole):
@@ -88,7 +90,8 @@ class World:
         edges = torch.from_numpy(np.stack((a.indices.astype(np.int64), row.astype(np.int64)))).to(self.device)
         self.whole = Graph(edges, a.shape[0], edge_weight=torch.from_numpy(np.array(a.data)).to(self.device), norm=norm)
         self.edges, self.nodes = edges, a.shape[0]
-        self.counts = {"rows": [each.num_nodes for each in self.graphs], "edges": [each.num_edges for each in self.graphs],
+        self.counts = {"rows": [each.num_nodes for each in self.graphs],
+                       "edges": [each.num_edges for each in self.graphs],
                        "halo": on_ranks(self.comm, lambda rank: self.graphs[rank.rank].halo_rows)}
 
     def __enter__(self):
@@ -226,8 +229,12 @@ def test_a_network_is_trained_as_on_one_rank(ranks):
             return [each.detach().to(world.device) for each in layers.parameters()]
 
         begin = world.graphs[0].row_begin
-        found = on_ranks(world.comm, lambda rank: train(rank, world.graphs[rank.rank],
-                                                        *(each[begin[rank.rank]:begin[rank.rank + 1]] for each in (x, label))))
+
+        def on_rank(rank):
+            own = slice(*begin[rank.rank:rank.rank + 2].tolist())
+            return train(rank, world.graphs[rank.rank], x[own], label[own])
+
+        found = on_ranks(world.comm, on_rank)
         plain = Graph(world.edges, world.nodes, edge_weight=world.whole.base[1])
         expected = train(None, plain, x, label)
         for each in found:
@@ -254,14 +261,12 @@ def test_gradients_are_added_and_averaged():
 
 
 def test_mistakes_are_told():
-    with sley.Comm(2, threads=1) as comm:
-        with pytest.raises(sley.SleyArgumentError, match="not a whole number"):
-            on_ranks(comm, lambda rank: DistGraph.load("er:n=x", rank))
+    with sley.Comm(2, threads=1) as comm, pytest.raises(sley.SleyArgumentError, match="not a whole number"):
+        on_ranks(comm, lambda rank: DistGraph.load("er:n=x", rank))
     with pytest.raises(sley.SleyArgumentError, match="is no rank"):
         DistGraph.load("er:n=5,nnz=5", "comm")
-    with sley.Comm(2, threads=1) as comm:
-        with pytest.raises(ZeroDivisionError):
-            on_ranks(comm, lambda rank: 1 // 0)
+    with sley.Comm(2, threads=1) as comm, pytest.raises(ZeroDivisionError):
+        on_ranks(comm, lambda rank: 1 // 0)
 
 
 PROGRAM = textwrap.dedent("""
@@ -269,8 +274,8 @@ PROGRAM = textwrap.dedent("""
     from sley import _c
     from sley._calls import create
     from sley._library import initial, lib
-    handle = create(lib.sley_comm_close, lib.sley_comm_open, ctypes.byref(initial(_c.sley_comm_options, transport=b"tcp",
-                    threads=1)))
+    options = initial(_c.sley_comm_options, transport=b"tcp", threads=1)
+    handle = create(lib.sley_comm_close, lib.sley_comm_open, ctypes.byref(options))
     rank = sley.torch.Rank(handle, torch.device("cpu"))
     graph = sley.torch.DistGraph.load("er:n=50,nnz=300", rank, norm="gcn")
     x = torch.arange(50.0, dtype=torch.float64).sin().outer(torch.ones(4, dtype=torch.float64))

@@ -116,11 +116,16 @@ def test_gradients_of_functions(device, shape):
     checked(lambda query, key, value: gat(graph, query, key, value), *gat_operands(shape, device))
 
 
+def operands(device):
+    """Of operators on 6 sources, 4 targets and 11 edges."""
+    return [drawn(*shape, seed=seed, device=device)
+            for seed, shape in enumerate(((6, 4), (4, 4), (11, 2), (4, 2), (6, 6)))]
+
+
 @on_devices
 def test_gradients_of_operators(device):
     graph = graph_of((6, 4, 11), device)
-    x, y, weight = drawn(6, 4, seed=1, device=device), drawn(4, 4, seed=2, device=device), drawn(11, 2, seed=3, device=device)
-    query, source = drawn(4, 2, seed=4, device=device), drawn(6, 6, seed=5, device=device)
+    x, y, weight, query, source = operands(device)
     checked(lambda x: ops.spmm.op(graph.id, x), x)
     checked(lambda x, weight: ops.spmm.op(graph.id, x, weight), x, weight)
     checked(lambda y, weight: ops.spmm.op(graph.id, y, weight, True), y, weight)
@@ -132,8 +137,7 @@ def test_gradients_of_operators(device):
 @on_devices
 def test_torch_accepts_the_operators(device):
     graph = graph_of((6, 4, 11), device)
-    x, y, weight = drawn(6, 4, seed=1, device=device), drawn(4, 4, seed=2, device=device), drawn(11, 2, seed=3, device=device)
-    query, source = drawn(4, 2, seed=4, device=device), drawn(6, 6, seed=5, device=device)
+    x, y, weight, query, source = operands(device)
     opcheck = torch.library.opcheck
     opcheck(ops.spmm.op, (graph.id, x, None, False))
     opcheck(ops.spmm.op, (graph.id, y, weight, True))

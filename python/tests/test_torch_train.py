@@ -81,8 +81,8 @@ def test_ranks_train_as_one(ranks, model):
     def train(graph, rank, own):
         net = sley.train.Net(model, 8, 16, 3, heads=2, dropout=0.0)
         net.load_state_dict(first)
-        return sley.train.train(net, graph, x[own], labels[own], {name: each[own] for name, each in split.items()}, epochs=5,
-                                comm=rank).epochs
+        masks = {name: each[own] for name, each in split.items()}
+        return sley.train.train(net, graph, x[own], labels[own], masks, epochs=5, comm=rank).epochs
 
     def on_rank(rank):
         made = DistGraph.load(NAME, rank, values=False)
@@ -128,7 +128,7 @@ def test_the_command_refuses_what_is_wrong(tmp_path):
     (tmp_path / "labels.txt").write_text("0\n1\nx\n")
     for arguments, message in (
             ((NAME, "--features", "random:x", "--labels", "planted:3"), "random:x: a number from 1 on"),
-            ((NAME, "--features", "random:8", "--labels", str(tmp_path / "labels.txt")), "labels.txt, line 3: expected"),
+            ((NAME, "--features", "random:8", "--labels", str(tmp_path / "labels.txt")), "labels.txt, line 3"),
             ((str(tmp_path / "none.mtx"), "--features", "random:8", "--labels", "planted:3"), "none.mtx")):
         done = command("train", *arguments)
         assert done.returncode in (1, 2) and message in done.stderr and "Traceback" not in done.stderr, done.stderr

@@ -27,6 +27,7 @@ def dense(graph: sley.torch.Graph, weight: torch.Tensor | None = None) -> torch.
     """A as a dense matrix of float64 with the values of edges, or ones; a gradient reaches them."""
     sources, targets = graph.shape
     source, target = graph.edge_index
-    values = torch.ones(graph.num_edges, dtype=torch.float64, device=graph.device) if weight is None else weight.double()
+    ones = torch.ones(graph.num_edges, dtype=torch.float64, device=graph.device)
+    values = ones if weight is None else weight.double()
     return torch.zeros(targets, sources, dtype=torch.float64, device=graph.device).index_put(
         (target, source), values, accumulate=True)

@@ -229,7 +229,8 @@ class Halo:
     def __init__(self, pattern: Pattern, k: int, dtype: torch.dtype) -> None:
         graph = pattern.graph
         self.rank, self.own_rows, self.k = pattern.rank, pattern.cols, k
-        self.handle = pattern.rank.make(lib.sley_halo_destroy, lib.sley_graph_halo, graph, k, code_of(dtype), kept=graph)
+        self.handle = pattern.rank.make(lib.sley_halo_destroy, lib.sley_graph_halo, graph, k, code_of(dtype),
+                                        kept=graph)
         info = _c.sley_halo_info()
         check(lib.sley_halo_info_get(self.handle, ctypes.byref(info)))
         self.rows: int = info.rows

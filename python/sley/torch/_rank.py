@@ -50,7 +50,8 @@ class Rank:
     device : torch.device
         Where the comm's device is.
     forgets : bool
-        What is made is destroyed once nobody uses it, and not by `close`: of the one rank of a comm that is never closed.
+        What is made is destroyed once nobody uses it, and not by `close`: of the one rank of a comm that is never
+        closed.
     """
 
     def __init__(self, comm: ctypes.c_void_p, device: torch.device, *, forgets: bool = False) -> None:
@@ -64,6 +65,7 @@ class Rank:
         self._unused: queue.SimpleQueue[tuple[Callable[..., Any], int]] = queue.SimpleQueue()
         self._cuda = device.type == "cuda"
         self._stream = 0  # the library's own, until the first call
+        self._depth = self._before = 0  # how often this thread has entered, and its current GPU before
 
     def __enter__(self) -> Self:
         self._lock.acquire()
@@ -76,17 +78,21 @@ class Rank:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._cuda and self._before != self.device.index:
-            torch.cuda.set_device(self._before)
+        if self._cuda:
+            self._depth -= 1
+            if not self._depth and self._before != self.device.index:
+                torch.cuda.set_device(self._before)
         self._lock.release()
 
     def _follow(self) -> None:
         """Moves the rank's work to the current stream; the library makes the rank's GPU the current one."""
-        self._before = torch._C._cuda_getDevice()
+        if not self._depth:
+            self._before = torch._C._cuda_getDevice()
         stream = torch._C._cuda_getCurrentRawStream(self.device.index) or _LEGACY
         if stream != self._stream:
             check(_set_stream(self.comm, stream))
             self._stream = stream
+        self._depth += 1
 
     def make(self, destroy: Callable[..., Any], function: Callable[..., Any], *arguments: Any,
              kept: object = None) -> "Handle":

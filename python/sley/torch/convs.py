@@ -49,8 +49,9 @@ def gcn(layer: Any, x: Tensor, graph: Operand, edge_weight: Tensor | None = None
     if layer.normalize:
         summing = graph.derived("gcn", layer.improved, layer.add_self_loops)
         if edge_weight is not None:
-            edges = _whole(graph, "edge_weight").base[0]
-            values = gcn_weights(edges, edge_weight, graph.nodes("GCNConv"), layer.improved, layer.add_self_loops)[1]
+            whole = _whole(graph, "edge_weight")
+            values = gcn_weights(whole.base[0], edge_weight, whole.nodes("GCNConv"), layer.improved,
+                                 layer.add_self_loops)[1]
     else:
         summing = graph
     values = None if values is None else values.to(x.dtype)
@@ -137,7 +138,7 @@ def gat(layer: Any, x: Any, graph: Operand, edge_attr: Tensor | None = None, siz
         dropout = lambda p: functional.dropout(p, layer.dropout)  # noqa: E731
     rows = torch.cat((source, key), 1)
     if bias is None and dropout is None and not return_attention_weights:
-        out, weights = ops.gat(summing.id, query, rows, layer.negative_slope)[0], None
+        out = weights = ops.gat(summing.id, query, rows, layer.negative_slope)[0]
     else:
         out, weights = ops.gat_in_parts(summing.id, query, rows, layer.negative_slope, bias, dropout)
     out = out if layer.concat else out.view(-1, heads, width).mean(1)

@@ -30,7 +30,7 @@ def on_ranks(comm: Comm, function: Callable[[Rank], Any]) -> list[Any]:
     ranks = getattr(comm, "_torch_ranks", None)
     if ranks is None:
         ranks = comm._torch_ranks = [None] * comm.size  # type: ignore[attr-defined]
-        comm._holdings.add(_close, ranks, None)  # type: ignore[arg-type]
+        comm._holdings.add(_close, ranks, None)
     results: list[Any] = [None] * comm.size
 
     def job(number: int, handle: ctypes.c_void_p) -> int:
@@ -43,9 +43,10 @@ def on_ranks(comm: Comm, function: Callable[[Rank], Any]) -> list[Any]:
     return results
 
 
-def _close(rank: Rank | None) -> None:
-    if rank is not None:
-        rank.close()
+def _close(*given: Any) -> None:
+    """What the comm's end calls for each rank, which is the last argument; None: it has made nothing."""
+    if given[-1] is not None:
+        given[-1].close()
 
 
 def _device_of(handle: ctypes.c_void_p, number: int) -> torch.device:
@@ -122,8 +123,8 @@ class DistGraph(Operand):
         rank = rank_of(comm)
         options = initial(_c.sley_read_options, dtype=int(_c.sley_dtype.SLEY_F64))
         row_begin, whole = np.zeros(rank.size + 1, np.int64), _c.sley_matrix_info()
-        matrix = create(lib.sley_matrix_destroy, lib.sley_matrix_read_rows, rank.comm, encoded(file), ctypes.byref(options),
-                        encoded(partition), row_begin.ctypes.data, ctypes.byref(whole))
+        matrix = create(lib.sley_matrix_destroy, lib.sley_matrix_read_rows, rank.comm, encoded(file),
+                        ctypes.byref(options), encoded(partition), row_begin.ctypes.data, ctypes.byref(whole))
         try:
             rowptr, col, given = _arrays_of(matrix)
         finally:
@@ -164,9 +165,10 @@ class DistGraph(Operand):
         degree = block.rowptr.diff()
         return torch.arange(self.rows).repeat_interleave(degree), block.col.to(torch.int64)
 
-    @torch.compiler.assume_constant_result
+    @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
     def derived(self, kind: str, improved: bool = False, loops: bool = True) -> "DistGraph":
-        """The same graph for a layer, as `Graph.derived`, or "mean of values", as norm="mean"; made once. Collective."""
+        """The same graph for a layer, as `Graph.derived`, or "mean of values", as norm="mean"; made once.
+        Collective."""
         if kind == self.norm == "gcn":
             return self
         base = self if self._base is None else self._base
@@ -223,8 +225,8 @@ class DistGraph(Operand):
         return made
 
     def close(self) -> None:
-        """Destroys the plans and operations of all ranks, of graphs that layers have derived from this one too: all of the
-        comm. Collective."""
+        """Destroys the plans and operations of all graphs of the comm, on all ranks, those that layers have derived
+        too. Collective."""
         self._rank.close()
 
     def __enter__(self) -> Self:
@@ -234,8 +236,9 @@ class DistGraph(Operand):
         self.close()
 
     def __repr__(self) -> str:
-        return (f"<sley.torch.DistGraph rank {self._rank.rank} of {self._rank.size}, {self.rows} of {int(self.row_begin[-1])} "
-                f"rows, {self.num_edges} edges, {self.device}>")
+        rank, rows = self._rank, int(self.row_begin[-1])
+        return (f"<sley.torch.DistGraph rank {rank.rank} of {rank.size}, {self.rows} of {rows} rows, "
+                f"{self.num_edges} edges, {self.device}>")
 
 
 def _arrays_of(matrix: ctypes.c_void_p) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -251,7 +254,7 @@ def _arrays_of(matrix: ctypes.c_void_p) -> tuple[torch.Tensor, torch.Tensor, tor
 
 
 def allreduce_grads(parameters: torch.nn.Module | Iterable[torch.Tensor], comm: Any, *, mean: bool = False) -> None:
-    """Adds up the ranks' gradients of parameters, of which each rank has the same, in the order of the ranks: all ranks get
+    """Adds up the ranks' gradients of parameters, of which each rank has the same, in the order of the ranks: all get
     the same bits. Between backward and the optimizer's step. Collective.
 
     Parameters
@@ -269,16 +272,17 @@ def allreduce_grads(parameters: torch.nn.Module | Iterable[torch.Tensor], comm: 
         if each.requires_grad:
             each.grad = torch.zeros_like(each) if each.grad is None else each.grad
             by_type.setdefault(each.dtype, []).append(each.grad)
-    for dtype, gradients in by_type.items():
+    for gradients in by_type.values():
         flat = torch.cat([each.reshape(-1) for each in gradients])
         require(flat.device == rank.device, f"gradients are on {flat.device}, and the rank works on {rank.device}")
         allreduce(rank, flat)
-        parts = (flat / rank.size if mean else flat).split([each.numel() for each in gradients])
+        parts = torch.split(flat / rank.size if mean else flat, [each.numel() for each in gradients])
         torch._foreach_copy_(gradients, [part.view_as(each) for part, each in zip(parts, gradients, strict=True)])
 
 
 def allreduce(rank: Rank, flat: torch.Tensor) -> None:
-    """Sums a contiguous tensor over the ranks, in place, by a collective that is prepared once for its size. Collective."""
+    """Sums a contiguous tensor over the ranks, in place, by a collective that is prepared once for its size.
+    Collective."""
     key = flat.numel(), flat.dtype
     made: Handle | None = rank.collectives.get(key)
     if made is None:

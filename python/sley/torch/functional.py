@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators as users call them: values of edges are in the order of the graph's edge_index, heads are a dimension."""
+"""The operators as users call them: values of edges in the order of the graph's edge_index, heads as a dimension."""
 import torch
 from torch import Tensor
 
@@ -71,8 +71,8 @@ def edge_softmax(graph: Operand, s: Tensor) -> Tensor:
 
 
 def gat(graph: Operand, query: Tensor, key: Tensor, value: Tensor, *, slope: float = 0.2) -> Tensor:
-    """The attention of GAT in one pass: with p the softmax of leaky(query[i] + key[j]) over the edges (j, i) of i, the sum
-    of p value[j]. Nothing of the size of the edges is stored.
+    """The attention of GAT in one pass: with p the softmax of leaky(query[i] + key[j]) over the edges (j, i) of i, the
+    sum of p value[j]. Nothing of the size of the edges is stored.
 
     Parameters
     ----------

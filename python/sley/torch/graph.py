@@ -15,16 +15,17 @@ from sley.torch._pattern import Block, Pattern
 from sley.torch._rank import Handle, Rank, check, local_rank, require, rows_of
 
 _ids = itertools.count()
-_graphs: "weakref.WeakValueDictionary[int, Operand]" = weakref.WeakValueDictionary()
+_graphs: "dict[int, weakref.ref[Operand]]" = {}
 _spmm = lib.sley_spmm
 
 
 def graph_of(number: int) -> "Operand":
     """The graph of a number, as operators are given it."""
-    graph = _graphs.get(int(number))
+    found = _graphs.get(number if type(number) is int else int(number))  # the compiler may have symbols for numbers
+    graph = None if found is None else found()
     if graph is None:
-        raise SleyArgumentError(f"there is no graph {int(number)}: a sley.torch.Graph ends when nobody refers to it, so "
-                                "keep it as long as what uses it")
+        raise SleyArgumentError(f"there is no graph {int(number)}: a sley.torch.Graph ends when nobody refers to it, "
+                                "so keep it as long as what uses it")
     return graph
 
 
@@ -51,7 +52,8 @@ class Operand:
         self._algo = algo
         self._plans: dict[tuple[int, torch.dtype], tuple[Handle, Handle]] = {}
         self._blocks: dict[torch.dtype, Any] = {}
-        _graphs[self.id] = self
+        number = self.id
+        _graphs[number] = weakref.ref(self, lambda _: _graphs.pop(number, None))
 
     def product(self, x: torch.Tensor, transpose: bool) -> torch.Tensor:
         """Y = A X, or A^T X, with the graph's own values. x: rows x k, on the graph's device."""
@@ -115,7 +117,8 @@ def _edges_of(edge_index: torch.Tensor, shape: tuple[int, int] | None) -> tuple[
     require(isinstance(edge_index, torch.Tensor), f"edge_index is a {type(edge_index).__name__}, and no torch.Tensor")
     require(edge_index.dim() == 2 and edge_index.shape[0] == 2,
             f"edge_index has shape {tuple(edge_index.shape)}: expected (2, edges), sources above targets")
-    require(edge_index.dtype in (torch.int64, torch.int32), f"edge_index is of {edge_index.dtype}: expected torch.int64")
+    require(edge_index.dtype in (torch.int64, torch.int32),
+            f"edge_index is of {edge_index.dtype}: expected torch.int64")
     edge_index = edge_index.detach().to(torch.int64)
     if shape is None:
         nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
@@ -206,7 +209,8 @@ class Graph(Operand):
     def nodes(self, what: str) -> int:
         """How many nodes there are, for what needs the same on both sides."""
         sources, targets = self.shape
-        require(sources == targets, f"{what} needs one set of nodes, and there are {sources} sources and {targets} targets")
+        require(sources == targets,
+                f"{what} needs one set of nodes, and there are {sources} sources and {targets} targets")
         return targets
 
     @property
@@ -214,7 +218,7 @@ class Graph(Operand):
         """Targets."""
         return self.shape[1]
 
-    @torch.compiler.assume_constant_result  # the compiler asks for it once, and does not trace how it is made
+    @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # the compiler asks for it once, and does not trace how it is made
     def derived(self, kind: str, improved: bool = False, loops: bool = True) -> "Graph":
         """The same graph for a layer: "gcn" normalised, "mean", "plain" without values, "loops" with one edge from each
         node to itself and without values. Made once."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators of torch.library, in the namespace torch.ops.sley.
 
-Each has an implementation for CPU and CUDA tensors, one for fake tensors, a rule for autocast and a gradient. Gradients are
-made of operators again, so each can be differentiated twice. Dense operands are matrices whose rows have `heads` x width
-values; values of entries have the order of the rows of A and `heads` values each. The functions of this file take and
-give them so; `sley.torch.functional` has those for users.
+Each has an implementation for CPU and CUDA tensors, one for fake tensors, a rule for autocast and a gradient. Gradients
+are made of operators again, so each can be differentiated twice. Dense operands are matrices whose rows have heads x
+width values; values of entries have the order of the rows of A, heads values each. `sley.torch.functional` has the same
+for users.
 
 In eager mode without modes a call needs no dispatcher: the functions then go straight to the implementation, or through
 an autograd.Function of the same formulas, which is a few microseconds faster.
@@ -18,7 +18,7 @@ from torch import Tensor
 from sley.torch._rank import require
 from sley.torch.graph import Operand, graph_of
 
-LIBRARY = torch.library.Library("sley", "DEF")
+LIBRARY: Any = torch.library.Library("sley", "DEF")  # type: ignore[no-untyped-call]
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 _is_compiling = torch.compiler.is_compiling
 _modes = torch._C._len_torch_dispatch_stack
@@ -245,16 +245,16 @@ def _row_sums_at_entries(number: int, values: Tensor) -> Tensor:
 
 
 def _softmax_backward_backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
-    """Of dS = P (dP - r), r the row's sum of P dP, with g the gradient: with respect to dP the same map again, since it is
-    symmetric; with respect to P: g (dP - r) - dP (the row's sum of P g)."""
+    """Of dS = P (dP - r), r the row's sum of P dP, with g the gradient: with respect to dP the same map again, since it
+    is symmetric; with respect to P: g (dP - r) - dP (the row's sum of P g)."""
     p, dp = ctx.saved_tensors
     of_p = g * (dp - _row_sums_at_entries(ctx.number, p * dp)) - dp * _row_sums_at_entries(ctx.number, p * g)
     return None, of_p, edge_softmax_backward(ctx.number, p, g)
 
 
-edge_softmax_backward = Operator("edge_softmax_backward(int graph, Tensor p, Tensor dp) -> Tensor", _softmax_backward_run,
-                                 _softmax_backward_fake, _softmax_backward_setup, _softmax_backward_backward,
-                                 _cast_to_float32)
+edge_softmax_backward = Operator("edge_softmax_backward(int graph, Tensor p, Tensor dp) -> Tensor",
+                                 _softmax_backward_run, _softmax_backward_fake, _softmax_backward_setup,
+                                 _softmax_backward_backward, _cast_to_float32)
 
 
 # ---- gat: scores, softmax and weighted sums of the attention of GAT in one pass
@@ -280,7 +280,7 @@ def _gat_run(number: int, query: Tensor, source: Tensor, slope: float) -> tuple[
 def _gat_fake(number: int, query: Tensor, source: Tensor, slope: float) -> tuple[Tensor, Tensor]:
     graph = graph_of(number)
     heads, width = _gat_shape(graph, query, source)
-    saved = graph.pattern.attention(int(heads), int(width), query.dtype, slope).saved_bytes  # what is saved needs numbers
+    saved = graph.pattern.attention(int(heads), int(width), query.dtype, slope).saved_bytes
     return query.new_empty((graph.rows, heads * width)), query.new_empty((saved,), dtype=torch.uint8)
 
 
@@ -338,19 +338,20 @@ def gat_in_parts(number: int, query: Tensor, source: Tensor, slope: float, bias:
 
 
 def _gat_backward_backward(ctx: Any, of_dquery: Tensor, of_dsource: Tensor) -> tuple[Any, ...]:
-    """Through the same attention in parts: y and saved are functions of query and source, and differentiated as such."""
-    query, source, dy = ctx.saved_tensors
+    """Through the same attention in parts: y and saved are functions of query and source, and differentiated so."""
+    again = torch.is_grad_enabled()
     with torch.enable_grad():
-        given = [each if each.requires_grad else each.detach().requires_grad_() for each in (query, source, dy)]
-        y, _ = gat_in_parts(ctx.number, *given[:2], ctx.slope)
-        first = torch.autograd.grad(y, given[:2], given[2], create_graph=True)
-        second = torch.autograd.grad(first, given, (of_dquery, of_dsource), allow_unused=True,
-                                     create_graph=torch.is_grad_enabled())
+        query, source, dy = (each if each.requires_grad else each.detach().requires_grad_()
+                             for each in ctx.saved_tensors)
+        y, _ = gat_in_parts(ctx.number, query, source, ctx.slope)
+        first = torch.autograd.grad(y, (query, source), dy, create_graph=True)
+        second = torch.autograd.grad(first, (query, source, dy), (of_dquery, of_dsource), allow_unused=True,
+                                     create_graph=again)
     return None, second[0], second[1], None, None, second[2], None
 
 
-gat_backward = Operator("gat_backward(int graph, Tensor query, Tensor source, Tensor y, Tensor saved, Tensor dy, float slope) "
-                        "-> (Tensor, Tensor)", _gat_backward_run, _gat_backward_fake, _gat_backward_setup,
+gat_backward = Operator("gat_backward(int graph, Tensor query, Tensor source, Tensor y, Tensor saved, Tensor dy, "
+                        "float slope) -> (Tensor, Tensor)", _gat_backward_run, _gat_backward_fake, _gat_backward_setup,
                         _gat_backward_backward)
 
 

@@ -23,7 +23,7 @@ def patch_pyg() -> None:
     at once) PyG computes on the graph's edges. Later calls do nothing.
     """
     try:
-        from torch_geometric import nn
+        from torch_geometric import nn  # type: ignore[import-untyped]
     except ImportError as error:
         raise SleyUnsupportedError("patch_pyg needs the package torch_geometric, which is not installed") from error
     for kind, run in ((nn.GCNConv, convs.gcn), (nn.SAGEConv, convs.sage), (nn.GINConv, convs.gin),
@@ -48,8 +48,8 @@ def _is_plain(layer: Any) -> bool:
 def _check_size(graph: Graph, x: Any, size: Any) -> None:
     source = x if isinstance(x, Tensor) else x[0]
     if source.shape[-2] != graph.shape[0] or size is not None and tuple(size) != graph.shape:
-        raise SleyArgumentError(f"x has {source.shape[-2]} rows and size is {size}: the Graph has {graph.shape[0]} sources "
-                                f"and {graph.shape[1]} targets")
+        raise SleyArgumentError(f"x has {source.shape[-2]} rows and size is {size}: the Graph has {graph.shape[0]} "
+                                f"sources and {graph.shape[1]} targets")
 
 
 def _forward(before: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
