@@ -14,16 +14,16 @@ from sley._library import lib
 from sley.torch import ops
 
 
-def microseconds(call, device, calls=2000, rounds=11):
+def microseconds(call, device, calls=50, rounds=400):
     """The fastest round's mean; on a GPU of the host's part, with its queue emptied between rounds."""
     best = float("inf")
     for _ in range(rounds):
         if device == "cuda":
             torch.cuda.synchronize()
         begin = time.perf_counter()
-        for _ in range(calls if device == "cpu" else 200):
+        for _ in range(calls):
             call()
-        best = min(best, (time.perf_counter() - begin) / (calls if device == "cpu" else 200))
+        best = min(best, (time.perf_counter() - begin) / calls)
     return best * 1e6
 
 

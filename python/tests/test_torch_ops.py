@@ -296,3 +296,14 @@ def test_a_step_is_captured_and_replayed():
         x.copy_(drawn(500, 6, seed=5, device="cuda", dtype=torch.float32))
     captured.replay()
     torch.testing.assert_close(found, step())
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="fewer than 2 GPUs")
+def test_a_graph_works_on_its_gpu_and_leaves_the_current_one():
+    torch.cuda.set_device(0)
+    graph = graph_of((60, 60, 400), "cuda:1")
+    x = drawn(60, 8, seed=1, device="cuda:1")
+    y = spmm(graph, x)
+    y.sum().backward()
+    assert y.device == x.grad.device == torch.device("cuda", 1) and torch.cuda.current_device() == 0
+    assert_near(y, dense(graph) @ x)

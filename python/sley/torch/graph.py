@@ -57,13 +57,24 @@ class Operand:
 
     def product(self, x: torch.Tensor, transpose: bool) -> torch.Tensor:
         """Y = A X, or A^T X, with the graph's own values. x: rows x k, on the graph's device."""
-        k = x.shape[1]
+        given, made = (self.rows, self.cols) if transpose else (self.cols, self.rows)
+        shape = x.shape
+        if len(shape) != 2 or shape[0] != given or x.device != self.device:
+            self.refuse("spmm: x", x, given)
+        k = shape[1]
         plans = self._plans.get((k, x.dtype)) or self._plan(k, x.dtype)
-        x, ldx = rows_of(x)
-        y = x.new_empty((self.cols if transpose else self.rows, k))
+        ldx = k or 1
+        if x.stride() != (k, 1):
+            x, ldx = rows_of(x)
+        y = x.new_empty((made, k))
         with self._rank:
             check(_spmm(plans[transpose].address, 1.0, x.data_ptr(), ldx, 0.0, y.data_ptr(), k or 1))
         return y
+
+    def refuse(self, what: str, x: torch.Tensor, rows: int) -> None:
+        """That an operand has another shape, or lies elsewhere."""
+        raise SleyArgumentError(f"{what} has shape {tuple(x.shape)} on {x.device}: expected ({rows}, any) on "
+                                f"{self.device}")
 
     def _plan(self, k: int, dtype: torch.dtype) -> tuple[Handle, Handle]:
         """Plans of A and A^T for a width, made together once."""
@@ -218,10 +229,10 @@ class Graph(Operand):
         """Targets."""
         return self.shape[1]
 
-    @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # the compiler asks for it once, and does not trace how it is made
+    @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
     def derived(self, kind: str, improved: bool = False, loops: bool = True) -> "Graph":
         """The same graph for a layer: "gcn" normalised, "mean", "plain" without values, "loops" with one edge from each
-        node to itself and without values. Made once."""
+        node to itself and without values. Made once: the compiler asks for it, and does not trace how it is made."""
         if kind == "gcn" and self.norm == "gcn" or kind == "plain" and self.norm is None and self.base[1] is None:
             return self
         key = kind, improved, loops

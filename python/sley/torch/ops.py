@@ -24,6 +24,7 @@ _is_compiling = torch.compiler.is_compiling
 _modes = torch._C._len_torch_dispatch_stack
 _transforms = torch._C._functorch.peek_interpreter_stack
 _autocast = torch._C._is_any_autocast_enabled
+_grad_enabled = torch.is_grad_enabled
 
 
 def _eager(tensor: Tensor) -> bool:
@@ -83,16 +84,16 @@ class Operator:
         """The operator on all its arguments: the graph's number, a tensor, and the rest."""
         if not _eager(arguments[1]):
             return self.op(*arguments)
-        if torch.is_grad_enabled():
+        if _grad_enabled():
             for each in arguments:
-                if isinstance(each, Tensor) and each.requires_grad:
+                if getattr(each, "requires_grad", False):
                     return self.function.apply(*arguments)
         return self.run(*arguments)
 
 
 def _check_dense(what: str, x: Tensor, rows: int, graph: Operand) -> None:
     if x.dim() != 2 or x.shape[0] != rows or x.device != graph.device:
-        require(False, f"{what} has shape {tuple(x.shape)} on {x.device}: expected ({rows}, any) on {graph.device}")
+        graph.refuse(what, x, rows)
 
 
 def _check_entries(what: str, s: Tensor, graph: Operand) -> None:
@@ -123,9 +124,9 @@ def _spmm_rows(graph: Operand, x: Tensor, weight: Tensor | None, transpose: bool
 
 def _spmm_run(number: int, x: Tensor, weight: Tensor | None = None, transpose: bool = False) -> Tensor:
     graph = graph_of(number)
-    _spmm_rows(graph, x, weight, transpose)
     if weight is None:
         return graph.product(x, transpose)
+    _spmm_rows(graph, x, weight, transpose)
     return graph.pattern.aggregate_transposed(x, weight) if transpose else graph.pattern.aggregate(x, weight)
 
 
