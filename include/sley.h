@@ -345,14 +345,15 @@ sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, vo
 
 typedef struct sley_comm_options {
   size_t struct_size;
-  /* "tcp", "mpi", "nccl", "nvshmem", another module's name, or, for one rank, "threads". NULL: "mpi" with
+  /* "tcp", "mpi", "nccl", "nvshmem", another module's name, or, for one rank, "threads"; "self": this process
+   * alone is the comm, whatever launcher has started it, and not collective. NULL: "mpi" with
    * mpi_comm; else under a launcher "nccl" for the device "cuda", "mpi" where MPI's own launcher has started
    * the ranks and the module is there, or "tcp"; else "threads". */
   const char *transport;
-  int workgroup; /* as in sley_rank_options, like the rest */
-  int threads;   /* 0: cores / ranks of this host, as far as a launcher tells, at least 1 */
-  const char *device;
-  const char *trace; /* written by sley_comm_close, of ranks that are processes by rank 0 */
+  int workgroup;      /* as in sley_rank_options, like the rest */
+  int threads;        /* 0: cores / ranks of this host, as far as a launcher tells, at least 1 */
+  const char *device; /* also "cuda:N": GPU N of those that the process sees, whatever the rank */
+  const char *trace;  /* written by sley_comm_close, of ranks that are processes by rank 0 */
   double timeout;
   /* NULL, or the address of an MPI_Comm: its ranks are the comm's, by the same numbers, whatever launcher has
    * started them, and every one of them opens the comm. It may be a part of MPI_COMM_WORLD, over any
@@ -449,8 +450,9 @@ sley_status sley_comm_copy(sley_comm *comm, void *dst, const void *src, int64_t 
 sley_status sley_comm_wait(sley_comm *comm);
 
 /* From now on the rank's work goes to the caller's stream (cudaStream_t), after all enqueued so far; NULL: to
- * one of Sley's own. Between calls, not while a stream is captured; the stream outlives its use, and the one
- * left still exists. Errors: SLEY_ERR_UNSUPPORTED (a stream on the cpu). */
+ * one of Sley's own; cudaStreamLegacy for CUDA's default stream. Between calls; the stream outlives its use,
+ * and the one left still exists. A stream that is being captured does not wait for what was enqueued before:
+ * the caller waits for that before the capture begins. Errors: SLEY_ERR_UNSUPPORTED (a stream on the cpu). */
 sley_status sley_comm_set_stream(sley_comm *comm, void *stream);
 
 /* ------------------------------------------------------------------------------------------------------ 4b

@@ -3,3 +3,4 @@
 import os
 
 os.environ["SLEY_MACHINE"] = "builtin"
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # PyTorch's: tensors are small, and its threads wait by looking on

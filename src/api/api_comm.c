@@ -36,7 +36,7 @@ static sley_status choose_transport(sley_comm_options *o) {
   SL_TRY(sl_launcher_find(&launcher));
   if (!launcher.name)
     o->transport = "threads";
-  else if (o->device && strcmp(o->device, "cuda") == 0)
+  else if (o->device && strncmp(o->device, "cuda", 4) == 0)
     o->transport = "nccl";
   else if (strcmp(launcher.name, "mpi") != 0 || sl_transport_backend_find("mpi", &backend) != SLEY_OK)
     o->transport = "tcp";
@@ -82,8 +82,10 @@ sley_status sley_comm_open(const sley_comm_options *options, sley_comm **out) {
   sley_comm_options chosen;
   const sl_transport_backend *backend;
   SL_TRY(read_options(options, &chosen));
-  SL_TRY(sl_transport_backend_choose(chosen.transport, &backend));
-  const sl_launch launch = {.workgroup = chosen.workgroup,
+  const bool alone = strcmp(chosen.transport, "self") == 0;
+  SL_TRY(sl_transport_backend_choose(alone ? "threads" : chosen.transport, &backend));
+  const sl_launch launch = {.alone = alone,
+                            .workgroup = chosen.workgroup,
                             .threads = chosen.threads,
                             .device = chosen.device,
                             .timeout = chosen.timeout,

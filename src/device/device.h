@@ -73,8 +73,8 @@ typedef struct sl_device_ops {
   sley_status (*queue_create)(sl_device *device, void *native, sl_queue **out);
   /* Its work goes before that of other queues where both could run: for gathers beside a long kernel. */
   sley_status (*queue_create_urgent)(sl_device *device, sl_queue **out);
-  /* From now on the queue works on native (NULL: its own), after what it has been given so far. The native
-   * queue it leaves must still exist. */
+  /* From now on the queue works on native (NULL: its own), after what it has been given so far, unless native
+   * is being captured. The native queue it leaves must still exist. */
   sley_status (*queue_move)(sl_queue *queue, void *native);
   void (*queue_destroy)(sl_queue *queue);
   sley_status (*queue_wait)(sl_queue *queue); /* the host waits for all work so far */
@@ -145,6 +145,12 @@ sley_status sl_device_backend(const char *name, const sl_device_ops **out);
  * machine has no GPU. Errors
  * as sl_device_backend, and SLEY_ERR_UNSUPPORTED where there is no device. */
 sley_status sl_device_choose(const char *name, const sl_device_ops **out, char *note, size_t note_bytes);
+
+/* The same, where a name such as "cuda:1" also says which of the backend's devices: *ordinal, which stays as
+ * it is where the name says nothing. Errors also: SLEY_ERR_ARG (what follows the colon is no number below the
+ * number of devices). */
+sley_status sl_device_choose_one(const char *name, const sl_device_ops **out, int *ordinal, char *note,
+                                 size_t note_bytes);
 
 /* The names of all backends known, NULL-terminated. */
 extern const char *const sl_device_names[];

@@ -2,6 +2,7 @@
 /* Which device backends there are: the CPU, always; others as loadable modules. */
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -76,5 +77,20 @@ sley_status sl_device_choose(const char *name, const sl_device_ops **out, char *
       sl_text_format(note, note_bytes, "%s", sley_last_error());
   }
   *out = &sl_cpu_ops;
+  return SLEY_OK;
+}
+
+sley_status sl_device_choose_one(const char *name, const sl_device_ops **out, int *ordinal, char *note,
+                                 size_t note_bytes) {
+  const char *colon = name ? strchr(name, ':') : NULL;
+  char kind[16], *end;
+  if (!colon)
+    return sl_device_choose(name, out, note, note_bytes);
+  snprintf(kind, sizeof kind, "%.*s", (int)(colon - name), name);
+  SL_TRY(sl_device_choose(kind, out, note, note_bytes));
+  long number = strtol(colon + 1, &end, 10);
+  if (end == colon + 1 || *end || number < 0 || number >= (*out)->count())
+    return sl_fail(SLEY_ERR_ARG, "device \"%s\": %s has devices 0 to %d", name, kind, (*out)->count() - 1);
+  *ordinal = (int)number;
   return SLEY_OK;
 }

@@ -10,6 +10,7 @@ typedef sley_status (*sl_rank_main)(sl_comm *comm, void *arg);
 
 typedef struct sl_launch {
   int ranks, workgroup, threads;
+  bool alone;         /* of sl_comm_start: one rank, whatever launcher has started the process */
   const char *trace;  /* NULL: none */
   const char *device; /* NULL or a name that sl_device_choose takes */
   double timeout;     /* seconds, of transports between processes; 0: see sl_timeout */

@@ -81,7 +81,7 @@ sley_status sl_comm_start(const sl_transport_backend *backend, const sl_launch *
   }
   sl_launcher launcher;
   SL_TRY(sl_launcher_find(&launcher));
-  if (backend != &sl_threads_backend || launch->mpi_comm || launcher.size > 1)
+  if (backend != &sl_threads_backend || launch->mpi_comm || (launcher.size > 1 && !launch->alone))
     return sl_fail(SLEY_ERR_UNSUPPORTED,
                    "transport %s does not join processes: choose one that does, such as tcp or mpi",
                    backend->name);

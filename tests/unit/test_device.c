@@ -165,10 +165,27 @@ static void test_lookup_takes_the_best_kernel(void **state) {
   device->ops->close(device);
 }
 
+/* "cuda:1" and its like: which device of a kind. */
+static void test_numbered_names(void **state) {
+  (void)state;
+  const sl_device_ops *ops;
+  char note[SLEY_ERROR_BYTES];
+  int ordinal = 7;
+  assert_sley_ok(sl_device_choose_one("cpu", &ops, &ordinal, note, sizeof note));
+  assert_int_equal(ordinal, 7);
+  assert_sley_ok(sl_device_choose_one("cpu:0", &ops, &ordinal, note, sizeof note));
+  assert_ptr_equal(ops, &sl_cpu_ops);
+  assert_int_equal(ordinal, 0);
+  const char *const wrong[] = {"cpu:", "cpu:-1", "cpu:0x", "cpu:99999999999", "tpu:0", ":0"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    assert_int_equal(sl_device_choose_one(wrong[i], &ops, &ordinal, note, sizeof note), SLEY_ERR_ARG);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cpu_is_built_in),
       cmocka_unit_test(test_missing_backends_say_why),
+      cmocka_unit_test(test_numbered_names),
       cmocka_unit_test(test_broken_module_shows_the_linkers_reason),
       cmocka_unit_test(test_memory_queue_and_event),
       cmocka_unit_test(test_every_allocation_may_fail),

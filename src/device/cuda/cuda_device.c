@@ -345,6 +345,12 @@ static sley_status cuda_queue_move(sl_queue *base, void *native) {
   cudaStream_t next = native ? (cudaStream_t)native : queue->own;
   if (next == queue->stream)
     return SLEY_OK;
+  enum cudaStreamCaptureStatus capture;
+  SL_TRY(sl_cuda_check(cudaStreamIsCapturing(next, &capture), "asking whether a stream is captured"));
+  if (capture != cudaStreamCaptureStatusNone) { /* a capture may depend on nothing that came before it */
+    queue->stream = next;
+    return SLEY_OK;
+  }
   SL_TRY(sl_cuda_check(cudaEventRecord(queue->moved, queue->stream), "leaving a stream"));
   SL_TRY(sl_cuda_check(cudaStreamWaitEvent(next, queue->moved, 0), "moving to another stream"));
   queue->stream = next;

@@ -11,12 +11,13 @@
 
 enum { RANKS_MOST = 65536 };
 
-/* The rank's device: the one of its local rank, modulo their number. */
+/* The rank's device: the one that the caller names, or that of its local rank, modulo their number. */
 static sley_status open_device(sl_process_comm *comm, const sl_launch *launch) {
   const sl_device_ops *ops;
   sl_comm *base = &comm->base;
-  SL_TRY(sl_device_choose(launch->device, &ops, comm->note, sizeof comm->note));
-  comm->ordinal = sl_mesh_local_rank(comm->mesh) % ops->count();
+  int ordinal = sl_mesh_local_rank(comm->mesh);
+  SL_TRY(sl_device_choose_one(launch->device, &ops, &ordinal, comm->note, sizeof comm->note));
+  comm->ordinal = ordinal % ops->count();
   SL_TRY(ops->open(comm->ordinal, launch->threads, &base->device));
   SL_TRY(ops->queue_create(base->device, NULL, &base->queue));
   if (!ops->host_addresses)

@@ -65,12 +65,11 @@ static void close_rank(sl_threads_comm *rank) {
   ops->close(comm->device);
 }
 
-/* Ranks on the CPU have a device each; ranks on other devices take turns with those there are. After an error
- * too the rank is closed by close_rank. */
-static sley_status open_rank(sl_threads_comm *rank, const sl_device_ops *ops, int threads) {
+/* ordinal: of the device, modulo their number. After an error too the rank is closed by close_rank. */
+static sley_status open_rank(sl_threads_comm *rank, const sl_device_ops *ops, int ordinal, int threads) {
   sl_comm *comm = &rank->base;
   void *stop = NULL;
-  SL_TRY(ops->open(comm->rank % ops->count(), threads, &comm->device));
+  SL_TRY(ops->open(ordinal % ops->count(), threads, &comm->device));
   SL_TRY(ops->queue_create(comm->device, NULL, &comm->queue));
   if (ops->host_addresses) {
     comm->team = sl_cpu_queue_team(comm->queue);
@@ -84,8 +83,9 @@ static sley_status open_rank(sl_threads_comm *rank, const sl_device_ops *ops, in
   return find_reach(rank);
 }
 
+/* Ranks on the CPU have a device each; ranks on other devices take turns with those there are. */
 static sley_status run_rank(rank_start *start) {
-  sley_status status = open_rank(start->comm, start->device, start->threads);
+  sley_status status = open_rank(start->comm, start->device, start->comm->base.rank, start->threads);
   if (status == SLEY_OK)
     status = start->main(&start->comm->base, start->arg);
   if (status != SLEY_OK)
@@ -168,11 +168,12 @@ sley_status sl_threads_open(const sl_launch *launch, sl_comm **out) {
   const sl_device_ops *device;
   char note[SLEY_ERROR_BYTES];
   sl_world *world;
+  int ordinal = 0;
   *out = NULL;
-  SL_TRY(sl_device_choose(launch->device, &device, note, sizeof note));
+  SL_TRY(sl_device_choose_one(launch->device, &device, &ordinal, note, sizeof note));
   SL_TRY(sl_world_create(1, 1, launch->threads, 0, &world));
   memcpy(world->note, note, sizeof note);
-  sley_status status = open_rank(&world->ranks[0], device, launch->threads);
+  sley_status status = open_rank(&world->ranks[0], device, ordinal, launch->threads);
   if (status == SLEY_OK) {
     *out = &world->ranks[0].base;
     return SLEY_OK;

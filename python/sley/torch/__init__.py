@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sley for PyTorch: graphs, and operators on them that autograd and torch.compile know."""
+from sley.torch._rank import Rank
+from sley.torch.dist import DistGraph, allreduce_grads, on_ranks
+from sley.torch.functional import edge_softmax, gat, halo_gather, halo_scatter_add, sddmm, spmm
+from sley.torch.graph import Graph
+from sley.torch.pyg import patch_pyg, unpatch_pyg
+
+__all__ = [
+    "DistGraph",
+    "Graph",
+    "Rank",
+    "allreduce_grads",
+    "edge_softmax",
+    "gat",
+    "halo_gather",
+    "halo_scatter_add",
+    "on_ranks",
+    "patch_pyg",
+    "sddmm",
+    "spmm",
+    "unpatch_pyg",
+]

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rank on a torch device: the stream that it works on, and what the library has made for it."""
+import ctypes
+import queue
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, Self
+
+import torch
+
+from sley import _c
+from sley._calls import create
+from sley._library import initial, lib
+from sley.errors import SleyArgumentError, SleyUnsupportedError, last_error
+
+DTYPES = {
+    torch.float32: int(_c.sley_dtype.SLEY_F32),
+    torch.float64: int(_c.sley_dtype.SLEY_F64),
+    torch.float16: int(_c.sley_dtype.SLEY_F16),
+    torch.bfloat16: int(_c.sley_dtype.SLEY_BF16),
+}
+_LEGACY = 1  # cudaStreamLegacy: torch's default stream, which the library would take for "one of your own"
+_set_stream = lib.sley_comm_set_stream
+
+
+def code_of(dtype: torch.dtype) -> int:
+    """The `sley_dtype` of a torch type."""
+    code = DTYPES.get(dtype)
+    if code is None:
+        raise SleyUnsupportedError(f"there are no values of {dtype}: take one of {', '.join(map(str, DTYPES))}")
+    return code
+
+
+def check(status: int) -> None:
+    """Raises the library's error of this thread, if there is one."""
+    if status:
+        raise last_error(status)
+
+
+class Rank:
+    """One rank of a comm: its handle, and the torch device that its tensors lie on.
+
+    `with rank:` around calls of the library: one thread at a time, on the current stream of that thread.
+
+    Parameters
+    ----------
+    comm : c_void_p
+        The `sley_comm`, which lives longer.
+    device : torch.device
+        Where the comm's device is.
+    forgets : bool
+        What is made is destroyed once nobody uses it, and not by `close`: of the one rank of a comm that is never
+        closed.
+    """
+
+    def __init__(self, comm: ctypes.c_void_p, device: torch.device, *, forgets: bool = False) -> None:
+        self.comm, self.forgets = comm, forgets
+        self.device = device
+        self.rank: int = lib.sley_comm_rank(comm)
+        self.size: int = lib.sley_comm_size(comm)
+        self.collectives: dict[Any, Handle] = {}
+        self.held: list[Handle] = []  # for close, in the order in which they were made
+        self._lock = threading.RLock()
+        self._unused: queue.SimpleQueue[tuple[Callable[..., Any], int]] = queue.SimpleQueue()
+        self._cuda = device.type == "cuda"
+        self._stream = 0  # the library's own, until the first call
+        self._depth = self._before = 0  # how often this thread has entered, and its current GPU before
+
+    def __enter__(self) -> Self:
+        self._lock.acquire()
+        if self._cuda:
+            try:
+                self._follow()
+            except BaseException:
+                self._lock.release()
+                raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._cuda:
+            self._depth -= 1
+            if not self._depth and self._before != self.device.index:
+                torch.cuda.set_device(self._before)
+        self._lock.release()
+
+    def _follow(self) -> None:
+        """Moves the rank's work to the current stream; the library makes the rank's GPU the current one."""
+        if not self._depth:
+            self._before = torch._C._cuda_getDevice()
+        stream = torch._C._cuda_getCurrentRawStream(self.device.index) or _LEGACY
+        if stream != self._stream:
+            check(_set_stream(self.comm, stream))
+            self._stream = stream
+        self._depth += 1
+
+    def make(self, destroy: Callable[..., Any], function: Callable[..., Any], *arguments: Any,
+             kept: object = None) -> "Handle":
+        """What a function of the library makes; kept lives as long."""
+        with self:
+            self._destroy_unused()
+            return Handle(self, destroy, create(destroy, function, *arguments), kept)
+
+    def close(self) -> None:
+        """Destroys all that was made, the last first. Collective."""
+        self.collectives.clear()
+        while self.held:
+            self.held.pop().close()
+
+    def forget(self, destroy: Callable[..., Any], address: int) -> None:
+        """Destroys what nobody uses any more, or leaves that to the next `make`: where another thread is in a call, and
+        while a stream is captured, since memory that is freed would end the capture."""
+        self._unused.put((destroy, address))
+        if self._lock.acquire(blocking=False):
+            try:
+                if not self._cuda or not torch.cuda.is_current_stream_capturing():
+                    self._destroy_unused()
+            finally:
+                self._lock.release()
+
+    def _destroy_unused(self) -> None:
+        while not self._unused.empty():
+            destroy, address = self._unused.get()
+            destroy(address)
+
+
+class Handle:
+    """What the library has made for a rank.
+
+    It is destroyed once nobody uses it, or, where other ranks take part in that, by `Rank.close`.
+    """
+
+    def __init__(self, rank: Rank, destroy: Callable[..., Any], made: ctypes.c_void_p, kept: object) -> None:
+        self.address: int = made.value or 0
+        self._as_parameter_ = made
+        self._rank, self._destroy, self._kept = rank, destroy, kept
+        self._end = weakref.finalize(self, _forget, rank, destroy, self.address, kept)
+        self._end.atexit = False  # the process ends: nothing is left to free
+        if not rank.forgets:
+            self._end.detach()
+            rank.held.append(self)
+
+    def close(self) -> None:
+        """Destroys it now; later calls do nothing."""
+        self._end.detach()
+        if self.address:
+            with self._rank:
+                self._destroy(self._as_parameter_)
+            self.address, self._as_parameter_ = 0, ctypes.c_void_p()
+
+
+def _forget(rank: Rank, destroy: Callable[..., Any], address: int, _kept: object) -> None:
+    rank.forget(destroy, address)
+
+
+_local: dict[torch.device, Rank] = {}
+_local_lock = threading.Lock()
+
+
+def local_rank(device: torch.device | str) -> Rank:
+    """The one rank of this process on a device, whatever launcher has started the process; made once."""
+    wanted = torch.device(device)
+    if wanted.type not in ("cpu", "cuda"):
+        raise SleyUnsupportedError(f"there are no graphs on {wanted}: take cpu or cuda")
+    if wanted.type == "cuda" and wanted.index is None:
+        wanted = torch.device("cuda", torch.cuda.current_device())
+    with _local_lock:
+        made = _local.get(wanted)
+        if made is None:
+            made = _local[wanted] = Rank(_open(wanted), wanted, forgets=True)
+    return made
+
+
+def _open(device: torch.device) -> ctypes.c_void_p:
+    options = initial(_c.sley_comm_options, transport=b"self", device=str(device).encode(),
+                      threads=torch.get_num_threads())
+    return create(lib.sley_comm_close, lib.sley_comm_open, ctypes.byref(options))
+
+
+def leading_dimension(x: torch.Tensor) -> int:
+    """Elements from row to row of a matrix that the library can read where it lies; -1: it cannot."""
+    rows, k = x.shape
+    down, across = x.stride()
+    if k > 1 and across != 1:
+        return -1
+    if rows <= 1:
+        return max(k, 1)
+    return down if down >= max(k, 1) else -1
+
+
+def rows_of(x: torch.Tensor) -> tuple[torch.Tensor, int]:
+    """A matrix as the library reads it, copied only where it must be, and its leading dimension."""
+    ld = leading_dimension(x)
+    if ld >= 0:
+        return x, ld
+    x = x.contiguous()
+    return x, max(x.shape[1], 1)
+
+
+def require(condition: bool, message: str) -> None:
+    """Refuses an argument."""
+    if not condition:
+        raise SleyArgumentError(message)

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs as PyTorch modules use them."""
+import ctypes
+import itertools
+import weakref
+from typing import Any
+
+import numpy as np
+import torch
+
+from sley import _c
+from sley._library import encoded, initial, lib
+from sley.errors import SleyArgumentError
+from sley.torch._pattern import Block, Pattern
+from sley.torch._rank import Handle, Rank, check, local_rank, require, rows_of
+
+_ids = itertools.count()
+_graphs: "dict[int, weakref.ref[Operand]]" = {}
+_spmm = lib.sley_spmm
+
+
+def graph_of(number: int) -> "Operand":
+    """The graph of a number, as operators are given it."""
+    found = _graphs.get(number if type(number) is int else int(number))  # the compiler may have symbols for numbers
+    graph = None if found is None else found()
+    if graph is None:
+        raise SleyArgumentError(f"there is no graph {int(number)}: a sley.torch.Graph ends when nobody refers to it, "
+                                "so keep it as long as what uses it")
+    return graph
+
+
+class Operand:
+    """A rank's rows of a matrix A with values, as operators use them.
+
+    Operators of torch.library take numbers and tensors, so a graph has a number, `id`, which is never used again. The
+    table of numbers does not keep a graph alive: its owner is who has made it.
+    """
+
+    edge_index: torch.Tensor
+    shape: tuple[int, int]  # rows of X and of Y, which the rank has
+    _order: torch.Tensor | None = None  # the edge that each entry is; None: entry e is edge e
+    _places: torch.Tensor | None = None  # the entry that each edge is
+
+    def __init__(self, pattern: Pattern, values: torch.Tensor, algo: str | None = None) -> None:
+        self.id = next(_ids)
+        self.pattern = pattern
+        self.device = pattern.device
+        self.rows, self.cols = pattern.rows, pattern.cols
+        self.num_edges = pattern.nnz
+        self._rank: Rank = pattern.rank
+        self._values = values  # in the order of entries, in the host's memory
+        self._algo = algo
+        self._plans: dict[tuple[int, torch.dtype], tuple[Handle, Handle]] = {}
+        self._blocks: dict[torch.dtype, Any] = {}
+        number = self.id
+        _graphs[number] = weakref.ref(self, lambda _: _graphs.pop(number, None))
+
+    def product(self, x: torch.Tensor, transpose: bool) -> torch.Tensor:
+        """Y = A X, or A^T X, with the graph's own values. x: rows x k, on the graph's device."""
+        given, made = (self.rows, self.cols) if transpose else (self.cols, self.rows)
+        shape = x.shape
+        if len(shape) != 2 or shape[0] != given or x.device != self.device:
+            self.refuse("spmm: x", x, given)
+        k = shape[1]
+        plans = self._plans.get((k, x.dtype)) or self._plan(k, x.dtype)
+        ldx = k or 1
+        if x.stride() != (k, 1):
+            x, ldx = rows_of(x)
+        y = x.new_empty((made, k))
+        with self._rank:
+            check(_spmm(plans[transpose].address, 1.0, x.data_ptr(), ldx, 0.0, y.data_ptr(), k or 1))
+        return y
+
+    def refuse(self, what: str, x: torch.Tensor, rows: int) -> None:
+        """That an operand has another shape, or lies elsewhere."""
+        raise SleyArgumentError(f"{what} has shape {tuple(x.shape)} on {x.device}: expected ({rows}, any) on "
+                                f"{self.device}")
+
+    def _plan(self, k: int, dtype: torch.dtype) -> tuple[Handle, Handle]:
+        """Plans of A and A^T for a width, made together once."""
+        block = self._blocks.get(dtype)
+        if block is None:
+            block = self._blocks[dtype] = self.pattern.block.matrix(self._values.to(dtype).contiguous())
+        options = initial(_c.sley_plan_options, algo=encoded(self._algo))
+        transposed = ctypes.c_void_p()
+
+        def create_pair(*arguments: Any) -> int:
+            return lib.sley_plan_create_pair(*arguments[:-1], arguments[-1], ctypes.byref(transposed))
+
+        with self._rank:
+            forward = self._rank.make(lib.sley_plan_destroy, create_pair, self._rank.comm, block,
+                                      *self.pattern.block.begins, k, ctypes.byref(options), kept=block)
+            made = forward, Handle(self._rank, lib.sley_plan_destroy, transposed, block)
+        self._plans[k, dtype] = made
+        return made
+
+    def derived(self, kind: str, improved: bool = False, loops: bool = True) -> "Operand":
+        """The same graph for a layer: "gcn" normalised, "mean", "plain" without values, "loops" with one edge from each
+        node to itself and without values. Made once."""
+        raise NotImplementedError
+
+    def to_entries(self, values: torch.Tensor) -> torch.Tensor:
+        """Values of edges, in the order of edge_index, in that of the rows of A."""
+        return values if self._order is None else values.index_select(0, self._order)
+
+    def to_edges(self, values: torch.Tensor) -> torch.Tensor:
+        """Values of entries, in the order of the rows of A, in that of edge_index."""
+        return values if self._places is None else values.index_select(0, self._places)
+
+
+def _sorted_block(row: torch.Tensor, col: torch.Tensor, shape: tuple[int, int]) -> tuple[Block, torch.Tensor | None]:
+    """Edges as CSR, and the edge that each entry is; None: entry e is edge e."""
+    rows, cols = shape
+    key = row * max(cols, 1) + col
+    order = None
+    if key.numel() > 1 and bool((key[1:] < key[:-1]).any()):
+        order = torch.argsort(key, stable=True)
+        row, col = row[order], col[order]
+    rowptr = torch.zeros(rows + 1, dtype=torch.int64)
+    rowptr[1:] = torch.bincount(row, minlength=rows).cumsum(0).cpu()
+    narrow = col.to(torch.int32 if cols < 2**31 else torch.int64).cpu().contiguous()
+    begins = (np.array([0, each], np.int64) for each in shape)
+    return Block(rowptr, narrow, *begins), order
+
+
+def _edges_of(edge_index: torch.Tensor, shape: tuple[int, int] | None) -> tuple[torch.Tensor, tuple[int, int]]:
+    """Checked edges, and how many sources and targets there are."""
+    require(isinstance(edge_index, torch.Tensor), f"edge_index is a {type(edge_index).__name__}, and no torch.Tensor")
+    require(edge_index.dim() == 2 and edge_index.shape[0] == 2,
+            f"edge_index has shape {tuple(edge_index.shape)}: expected (2, edges), sources above targets")
+    require(edge_index.dtype in (torch.int64, torch.int32),
+            f"edge_index is of {edge_index.dtype}: expected torch.int64")
+    edge_index = edge_index.detach().to(torch.int64)
+    if shape is None:
+        nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
+        shape = nodes, nodes
+    if edge_index.numel():
+        least, most = int(edge_index.min()), edge_index.amax(1).tolist()
+        require(least >= 0 and most[0] < shape[0] and most[1] < shape[1],
+                f"edge_index has nodes {least} to {max(most)}, and there are {shape[0]} sources and {shape[1]} targets")
+    return edge_index, shape
+
+
+class Graph(Operand):
+    """A graph on one rank: the matrix A of its edges, prepared for products with A and with A^T.
+
+    Row i of A has an entry for each edge to node i, in the column of the edge's source: `spmm(graph, x)` is PyG's
+    propagation with aggr="add". A and A^T are planned together, once for each width and type of x.
+
+    Parameters
+    ----------
+    edge_index : Tensor of int64, shape (2, edges)
+        Sources, and below them targets, as in PyG. Edges may repeat. Its device is the graph's.
+    num_nodes : int or (int, int), optional
+        Nodes; or sources and targets, if these are different nodes. By default one more than the largest number.
+    edge_weight : Tensor, shape (edges,), optional
+        Values of the edges, constants: no gradient reaches them. By default 1. Values with gradients are an argument
+        of the operators.
+    norm : "gcn", "mean" or None
+        "gcn": each node gets an edge to itself, if it has none, and value w of an edge (j, i) becomes
+        w / sqrt(d_i d_j), d the sum of a node's incoming values (Kipf and Welling, ICLR 2017; PyG's gcn_norm).
+        "mean": each value is divided by the number of the target's edges.
+
+    Attributes
+    ----------
+    num_nodes, num_edges : int
+    edge_index : Tensor, shape (2, edges)
+        The graph's own edges, with those that norm has added: values of edges that operators take and give are in
+        their order.
+    device : torch.device
+
+    Examples
+    --------
+    >>> graph = sley.torch.Graph(data.edge_index, data.num_nodes, norm="gcn")
+    >>> y = sley.torch.spmm(graph, x)
+    """
+
+    def __init__(self, edge_index: torch.Tensor, num_nodes: int | tuple[int, int] | None = None, *,
+                 edge_weight: torch.Tensor | None = None, norm: str | None = None) -> None:
+        shape = (num_nodes, num_nodes) if isinstance(num_nodes, int) else num_nodes
+        edges, self.shape = _edges_of(edge_index, shape)
+        if edge_weight is not None:
+            require(edge_weight.shape == edges.shape[1:] and edge_weight.device == edges.device,
+                    f"edge_weight has shape {tuple(edge_weight.shape)} on {edge_weight.device}: expected "
+                    f"({edges.shape[1]},) on {edges.device}")
+            edge_weight = edge_weight.detach()
+        self.base = edges, edge_weight  # as given, from which layers derive their graphs
+        self._derived: dict[tuple[Any, ...], Graph] = {}
+        self.norm = norm
+        if norm == "gcn":
+            edges, edge_weight = gcn_weights(edges, edge_weight, self.nodes("norm='gcn'"))
+        elif norm not in (None, "mean"):
+            raise SleyArgumentError(f"norm is {norm!r}: take 'gcn', 'mean' or None")
+        self._prepare(edges, edge_weight)
+
+    def _prepare(self, edges: torch.Tensor, weight: torch.Tensor | None) -> None:
+        self.edge_index = edges
+        sources, targets = self.shape
+        block, order = _sorted_block(edges[1], edges[0], (targets, sources))
+        self._order = order
+        self._places = None if order is None else torch.empty_like(order).scatter_(
+            0, order, torch.arange(len(order), device=order.device))
+        if weight is None:
+            values = torch.ones(edges.shape[1], dtype=torch.float64)
+        else:
+            values = (weight if order is None else weight[order]).cpu()
+        if self.norm == "mean":
+            degree = block.rowptr.diff()
+            values = values / degree.to(values.dtype).repeat_interleave(degree)  # rounded to x's type once
+        super().__init__(Pattern(local_rank(edges.device), block), values)
+
+    @classmethod
+    def _made_of(cls, base: "Graph", edges: torch.Tensor, weight: torch.Tensor | None, norm: str | None) -> "Graph":
+        """A graph with the nodes of another."""
+        made = cls.__new__(cls)
+        made.shape, made.norm, made.base, made._derived = base.shape, norm, base.base, {}
+        made._prepare(edges, weight)
+        return made
+
+    def nodes(self, what: str) -> int:
+        """How many nodes there are, for what needs the same on both sides."""
+        sources, targets = self.shape
+        require(sources == targets,
+                f"{what} needs one set of nodes, and there are {sources} sources and {targets} targets")
+        return targets
+
+    @property
+    def num_nodes(self) -> int:
+        """Targets."""
+        return self.shape[1]
+
+    @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+    def derived(self, kind: str, improved: bool = False, loops: bool = True) -> "Graph":
+        """The same graph for a layer: "gcn" normalised, "mean", "plain" without values, "loops" with one edge from each
+        node to itself and without values. Made once: the compiler asks for it, and does not trace how it is made."""
+        if kind == "gcn" and self.norm == "gcn" or kind == "plain" and self.norm is None and self.base[1] is None:
+            return self
+        key = kind, improved, loops
+        made = self._derived.get(key)
+        if made is None:
+            made = self._derived[key] = self._derive(kind, improved, loops)
+        return made
+
+    def _derive(self, kind: str, improved: bool, loops: bool) -> "Graph":
+        edges, weight = self.base
+        if kind == "gcn":
+            made = gcn_weights(edges, weight, self.nodes("GCNConv"), improved, loops)
+            return Graph._made_of(self, *made, "gcn")
+        if kind == "loops":
+            return Graph._made_of(self, loops_once(edges, min(self.shape)), None, None)
+        if kind == "mean":
+            return Graph._made_of(self, edges, None, "mean")
+        return Graph._made_of(self, edges, None, None)
+
+    def to(self, device: torch.device | str, **_: Any) -> "Graph":
+        """The graph on a device; itself, if it is there."""
+        edges, weight = self.base
+        moved = edges.to(device)
+        if moved.device == edges.device:
+            return self
+        return Graph(moved, self.shape, edge_weight=None if weight is None else weight.to(device), norm=self.norm)
+
+    def __deepcopy__(self, _memo: Any) -> "Graph":
+        return self  # it does not change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (*self.base, self.shape, self.norm)
+
+    def __repr__(self) -> str:
+        sources, targets = self.shape
+        nodes = f"{targets} nodes" if sources == targets else f"{sources} sources, {targets} targets"
+        norm = "" if self.norm is None else f", norm {self.norm}"
+        return f"<sley.torch.Graph {nodes}, {self.num_edges} edges{norm}, {self.device}>"
+
+
+def _unpickled(edges: torch.Tensor, weight: torch.Tensor | None, shape: tuple[int, int], norm: str | None) -> Graph:
+    return Graph(edges, shape, edge_weight=weight, norm=norm)
+
+
+def loops_once(edges: torch.Tensor, nodes: int) -> torch.Tensor:
+    """Edges from each node to itself in place of those that there are, behind the others."""
+    other = edges[:, edges[0] != edges[1]]
+    return torch.cat([other, torch.arange(nodes, device=edges.device).expand(2, nodes)], 1)
+
+
+def gcn_weights(edges: torch.Tensor, weight: torch.Tensor | None, nodes: int, improved: bool = False,
+                loops: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
+    """Edges and their values as PyG's gcn_norm makes them: `improved` has an effect where there are weights. A gradient
+    reaches weight."""
+    if weight is None:
+        edges = loops_once(edges, nodes) if loops else edges
+        weight = torch.ones(edges.shape[1], dtype=torch.float64, device=edges.device)
+    elif loops:
+        is_loop = edges[0] == edges[1]
+        own = torch.full((nodes,), 2.0 if improved else 1.0, dtype=weight.dtype, device=weight.device)
+        own = own.index_put((edges[0][is_loop],), weight[is_loop])
+        edges, weight = loops_once(edges, nodes), torch.cat([weight[~is_loop], own])
+    source, target = edges
+    degree = torch.zeros(nodes, dtype=weight.dtype, device=weight.device).index_add(0, target, weight)
+    scale = degree.pow(-0.5).masked_fill(degree == 0, 0.0)
+    return edges, scale[source] * weight * scale[target]

@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators of torch.library, in the namespace torch.ops.sley.
+
+Each has an implementation for CPU and CUDA tensors, one for fake tensors, a rule for autocast and a gradient. Gradients
+are made of operators again, so each can be differentiated twice. Dense operands are matrices whose rows have heads x
+width values; values of entries have the order of the rows of A, heads values each. `sley.torch.functional` has the same
+for users.
+
+In eager mode without modes a call needs no dispatcher: the functions then go straight to the implementation, or through
+an autograd.Function of the same formulas, which is a few microseconds faster.
+"""
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sley.torch._rank import require
+from sley.torch.graph import Operand, graph_of
+
+LIBRARY: Any = torch.library.Library("sley", "DEF")  # type: ignore[no-untyped-call]
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+_is_compiling = torch.compiler.is_compiling
+_modes = torch._C._len_torch_dispatch_stack
+_transforms = torch._C._functorch.peek_interpreter_stack
+_autocast = torch._C._is_any_autocast_enabled
+_grad_enabled = torch.is_grad_enabled
+
+
+def _eager(tensor: Tensor) -> bool:
+    """Whether nobody looks on: no compiler, no mode, no transform, no autocast, no subclass."""
+    return (not _is_compiling() and type(tensor) in _PLAIN and not _modes() and _transforms() is None
+            and not _autocast())
+
+
+def _cast_to_autocast(tensor: Tensor, kind: str) -> Tensor:
+    wide = tensor.is_floating_point() and tensor.dtype != torch.float64
+    return tensor.to(torch.get_autocast_dtype(kind)) if wide else tensor
+
+
+def _cast_to_float32(tensor: Tensor, _kind: str) -> Tensor:
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+def _cast_nothing(tensor: Tensor, _kind: str) -> Tensor:
+    return tensor
+
+
+class Operator:
+    """An operator of the library and its faster way in eager mode."""
+
+    def __init__(self, schema: str, run: Callable[..., Any], fake: Callable[..., Any], setup: Callable[..., None],
+                 backward: Callable[..., Any], cast: Callable[[Tensor, str], Tensor] = _cast_to_autocast) -> None:
+        name = schema[:schema.index("(")]
+        LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+        for key in ("CPU", "CUDA"):
+            LIBRARY.impl(name, run, key)
+        torch.library.register_fake(f"sley::{name}", fake, lib=LIBRARY)
+        torch.library.register_autograd(f"sley::{name}", backward, setup_context=setup, lib=LIBRARY)
+        self.run = run
+        self.op = getattr(torch.ops.sley, name).default
+        for kind in ("cpu", "cuda"):
+            self._add_autocast(name, kind, cast)
+
+        def forward(ctx: Any, *arguments: Any) -> Any:  # a setup_context of its own would cost 30 microseconds a call
+            output = run(*arguments)
+            setup(ctx, arguments, output)
+            return output
+
+        members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+        self.function: Any = type(f"Sley_{name}", (torch.autograd.Function,), members)
+
+    def _add_autocast(self, name: str, kind: str, cast: Callable[[Tensor, str], Tensor]) -> None:
+        key = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA"}[kind]
+        others = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+
+        def under_autocast(*arguments: Any) -> Any:
+            with torch._C._ExcludeDispatchKeyGuard(others):
+                return self.op(*(cast(each, kind) if isinstance(each, Tensor) else each for each in arguments))
+
+        LIBRARY.impl(name, under_autocast, key)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The operator on all its arguments: the graph's number, a tensor, and the rest."""
+        if not _eager(arguments[1]):
+            return self.op(*arguments)
+        if _grad_enabled():
+            for each in arguments:
+                if getattr(each, "requires_grad", False):
+                    return self.function.apply(*arguments)
+        return self.run(*arguments)
+
+
+def _check_dense(what: str, x: Tensor, rows: int, graph: Operand) -> None:
+    if x.dim() != 2 or x.shape[0] != rows or x.device != graph.device:
+        graph.refuse(what, x, rows)
+
+
+def _check_entries(what: str, s: Tensor, graph: Operand) -> None:
+    if s.dim() != 2 or s.shape[0] != graph.pattern.nnz or s.device != graph.device:
+        require(False, f"{what} has shape {tuple(s.shape)} on {s.device}: expected ({graph.pattern.nnz}, heads) on "
+                       f"{graph.device}")
+
+
+def _check_types(what: str, *tensors: Tensor) -> None:
+    types = [each.dtype for each in tensors]
+    require(types.count(types[0]) == len(types), f"{what}: operands are of different types, {types}")
+
+
+# ---- spmm: Y = A X or A^T X
+
+
+def _spmm_rows(graph: Operand, x: Tensor, weight: Tensor | None, transpose: bool) -> int:
+    """Checks the operands; returns how many rows the result has."""
+    _check_dense("spmm: x", x, graph.rows if transpose else graph.cols, graph)
+    if weight is not None:
+        _check_entries("spmm: weight", weight, graph)
+        _check_types("spmm", x, weight)
+        heads = weight.shape[1]
+        require(x.shape[1] % heads == 0 if heads else x.shape[1] == 0,
+                f"spmm: rows of x have {x.shape[1]} values, which are not {heads} heads")
+    return graph.cols if transpose else graph.rows
+
+
+def _spmm_run(number: int, x: Tensor, weight: Tensor | None = None, transpose: bool = False) -> Tensor:
+    graph = graph_of(number)
+    if weight is None:
+        return graph.product(x, transpose)
+    _spmm_rows(graph, x, weight, transpose)
+    return graph.pattern.aggregate_transposed(x, weight) if transpose else graph.pattern.aggregate(x, weight)
+
+
+def _spmm_fake(number: int, x: Tensor, weight: Tensor | None = None, transpose: bool = False) -> Tensor:
+    return x.new_empty((_spmm_rows(graph_of(number), x, weight, transpose), x.shape[1]))
+
+
+def _spmm_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.number, x, weight, ctx.transpose = inputs
+    ctx.weighted = weight is not None
+    if weight is not None:
+        ctx.save_for_backward(x if ctx.needs_input_grad[2] else None, weight)
+
+
+def _spmm_backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
+    if not ctx.weighted:
+        return None, spmm(ctx.number, dy, None, not ctx.transpose), None, None
+    x, weight = ctx.saved_tensors
+    dx = spmm(ctx.number, dy, weight, not ctx.transpose) if ctx.needs_input_grad[1] else None
+    dweight = None
+    if ctx.needs_input_grad[2]:
+        rows = (x, dy) if ctx.transpose else (dy, x)
+        dweight = sddmm(ctx.number, *rows, weight.shape[1])
+    return None, dx, dweight, None
+
+
+spmm = Operator("spmm(int graph, Tensor x, Tensor? weight=None, bool transpose=False) -> Tensor", _spmm_run, _spmm_fake,
+                _spmm_setup, _spmm_backward)
+
+
+# ---- sddmm: S(i, j) = U[i] . V[j]
+
+
+def _check_sddmm(graph: Operand, u: Tensor, v: Tensor, heads: int) -> None:
+    _check_dense("sddmm: u", u, graph.rows, graph)
+    _check_dense("sddmm: v", v, graph.cols, graph)
+    _check_types("sddmm", u, v)
+    require(u.shape[1] == v.shape[1] and (u.shape[1] % heads == 0 if heads else u.shape[1] == 0),
+            f"sddmm: rows of u and v have {u.shape[1]} and {v.shape[1]} values, for {heads} heads")
+
+
+def _sddmm_run(number: int, u: Tensor, v: Tensor, heads: int = 1) -> Tensor:
+    graph = graph_of(number)
+    _check_sddmm(graph, u, v, heads)
+    return graph.pattern.sddmm(u, v, heads)
+
+
+def _sddmm_fake(number: int, u: Tensor, v: Tensor, heads: int = 1) -> Tensor:
+    graph = graph_of(number)
+    _check_sddmm(graph, u, v, heads)
+    return u.new_empty((graph.pattern.nnz, heads))
+
+
+def _sddmm_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.number, u, v, _heads = inputs
+    ctx.save_for_backward(u, v)
+
+
+def _sddmm_backward(ctx: Any, ds: Tensor) -> tuple[Any, ...]:
+    u, v = ctx.saved_tensors
+    du = spmm(ctx.number, v, ds, False) if ctx.needs_input_grad[1] else None
+    dv = spmm(ctx.number, u, ds, True) if ctx.needs_input_grad[2] else None
+    return None, du, dv, None
+
+
+sddmm = Operator("sddmm(int graph, Tensor u, Tensor v, int heads=1) -> Tensor", _sddmm_run, _sddmm_fake, _sddmm_setup,
+                 _sddmm_backward)
+
+
+# ---- edge_softmax: over the entries of each row
+
+
+def _softmax_run(number: int, s: Tensor) -> Tensor:
+    graph = graph_of(number)
+    _check_entries("edge_softmax: s", s, graph)
+    return graph.pattern.softmax(s)
+
+
+def _softmax_fake(number: int, s: Tensor) -> Tensor:
+    _check_entries("edge_softmax: s", s, graph_of(number))
+    return torch.empty_like(s, memory_format=torch.contiguous_format)
+
+
+def _softmax_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.number = inputs[0]
+    ctx.save_for_backward(output)
+
+
+def _softmax_backward(ctx: Any, dp: Tensor) -> tuple[Any, ...]:
+    return None, edge_softmax_backward(ctx.number, ctx.saved_tensors[0], dp)
+
+
+edge_softmax = Operator("edge_softmax(int graph, Tensor s) -> Tensor", _softmax_run, _softmax_fake, _softmax_setup,
+                        _softmax_backward, _cast_to_float32)
+
+
+def _softmax_backward_run(number: int, p: Tensor, dp: Tensor) -> Tensor:
+    graph = graph_of(number)
+    _check_entries("edge_softmax: the gradient", dp, graph)
+    return graph.pattern.softmax_backward(p, dp)
+
+
+def _softmax_backward_fake(number: int, p: Tensor, dp: Tensor) -> Tensor:
+    return torch.empty_like(p, memory_format=torch.contiguous_format)
+
+
+def _softmax_backward_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.number, p, dp = inputs
+    ctx.save_for_backward(p, dp)
+
+
+def _row_sums_at_entries(number: int, values: Tensor) -> Tensor:
+    """For each entry the sum of the values of its row, head by head."""
+    graph = graph_of(number)
+    ones = values.new_ones((graph.cols, values.shape[1]))
+    return sddmm(number, spmm(number, ones, values, False), ones, values.shape[1])
+
+
+def _softmax_backward_backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+    """Of dS = P (dP - r), r the row's sum of P dP, with g the gradient: with respect to dP the same map again, since it
+    is symmetric; with respect to P: g (dP - r) - dP (the row's sum of P g)."""
+    p, dp = ctx.saved_tensors
+    of_p = g * (dp - _row_sums_at_entries(ctx.number, p * dp)) - dp * _row_sums_at_entries(ctx.number, p * g)
+    return None, of_p, edge_softmax_backward(ctx.number, p, g)
+
+
+edge_softmax_backward = Operator("edge_softmax_backward(int graph, Tensor p, Tensor dp) -> Tensor",
+                                 _softmax_backward_run, _softmax_backward_fake, _softmax_backward_setup,
+                                 _softmax_backward_backward, _cast_to_float32)
+
+
+# ---- gat: scores, softmax and weighted sums of the attention of GAT in one pass
+
+
+def _gat_shape(graph: Operand, query: Tensor, source: Tensor) -> tuple[int, int]:
+    """Checks the operands; returns heads and width."""
+    _check_dense("gat: queries", query, graph.rows, graph)
+    _check_dense("gat: sources", source, graph.cols, graph)
+    _check_types("gat", query, source)
+    heads = query.shape[1]
+    require(heads > 0 and source.shape[1] % heads == 0 and source.shape[1] >= heads,
+            f"gat: rows of queries and sources have {heads} and {source.shape[1]} values: expected heads, and heads x "
+            "width values with heads keys behind them")
+    return heads, source.shape[1] // heads - 1
+
+
+def _gat_run(number: int, query: Tensor, source: Tensor, slope: float) -> tuple[Tensor, Tensor]:
+    graph = graph_of(number)
+    return graph.pattern.attention(*_gat_shape(graph, query, source), query.dtype, slope).forward(query, source)
+
+
+def _gat_fake(number: int, query: Tensor, source: Tensor, slope: float) -> tuple[Tensor, Tensor]:
+    graph = graph_of(number)
+    heads, width = _gat_shape(graph, query, source)
+    saved = graph.pattern.attention(int(heads), int(width), query.dtype, slope).saved_bytes
+    return query.new_empty((graph.rows, heads * width)), query.new_empty((saved,), dtype=torch.uint8)
+
+
+def _gat_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.number, query, source, ctx.slope = inputs
+    ctx.mark_non_differentiable(output[1])
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(query, source, *output)
+
+
+def _gat_backward(ctx: Any, dy: Tensor | None, _dsaved: Any) -> tuple[Any, ...]:
+    if dy is None:
+        return None, None, None, None
+    query, source, y, saved = ctx.saved_tensors
+    return None, *gat_backward(ctx.number, query, source, y, saved, dy, ctx.slope), None
+
+
+gat = Operator("gat(int graph, Tensor query, Tensor source, float slope) -> (Tensor, Tensor)", _gat_run, _gat_fake,
+               _gat_setup, _gat_backward)
+
+
+def _gat_backward_run(number: int, query: Tensor, source: Tensor, y: Tensor, saved: Tensor, dy: Tensor,
+                      slope: float) -> tuple[Tensor, Tensor]:
+    graph = graph_of(number)
+    attention = graph.pattern.attention(*_gat_shape(graph, query, source), query.dtype, slope)
+    return attention.backward(query, source, y, saved, dy)
+
+
+def _gat_backward_fake(number: int, query: Tensor, source: Tensor, y: Tensor, saved: Tensor, dy: Tensor,
+                       slope: float) -> tuple[Tensor, Tensor]:
+    return query.new_empty(query.shape), source.new_empty(source.shape)
+
+
+def _gat_backward_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.number, query, source, _y, _saved, dy, ctx.slope = inputs
+    ctx.save_for_backward(query, source, dy)
+
+
+def gat_in_parts(number: int, query: Tensor, source: Tensor, slope: float, bias: Tensor | None = None,
+                 dropout: Callable[[Tensor], Tensor] | None = None) -> tuple[Tensor, Tensor]:
+    """The same by operators for entries: also with a term for each entry, and with dropout of the softmax.
+
+    Returns rows of heads x width values, and the softmax, heads values for each entry.
+    """
+    heads = query.shape[1]
+    width = source.shape[1] // heads - 1
+    value, key = source[:, :heads * width], source[:, heads * width:]
+    left = torch.stack((query, torch.ones_like(query)), -1).flatten(1)
+    right = torch.stack((torch.ones_like(key), key), -1).flatten(1)
+    score = sddmm(number, left, right, heads)  # q[i] 1 + 1 k[j]
+    score = torch.nn.functional.leaky_relu(score if bias is None else score + bias, slope)
+    p = edge_softmax(number, score)
+    weight = p if dropout is None else dropout(p)
+    return spmm(number, value, weight.to(value.dtype), False), p
+
+
+def _gat_backward_backward(ctx: Any, of_dquery: Tensor, of_dsource: Tensor) -> tuple[Any, ...]:
+    """Through the same attention in parts: y and saved are functions of query and source, and differentiated so."""
+    again = torch.is_grad_enabled()
+    with torch.enable_grad():
+        query, source, dy = (each if each.requires_grad else each.detach().requires_grad_()
+                             for each in ctx.saved_tensors)
+        y, _ = gat_in_parts(ctx.number, query, source, ctx.slope)
+        first = torch.autograd.grad(y, (query, source), dy, create_graph=True)
+        second = torch.autograd.grad(first, (query, source, dy), (of_dquery, of_dsource), allow_unused=True,
+                                     create_graph=again)
+    return None, second[0], second[1], None, None, second[2], None
+
+
+gat_backward = Operator("gat_backward(int graph, Tensor query, Tensor source, Tensor y, Tensor saved, Tensor dy, "
+                        "float slope) -> (Tensor, Tensor)", _gat_backward_run, _gat_backward_fake, _gat_backward_setup,
+                        _gat_backward_backward)
+
+
+# ---- halo_gather: rows of X that the rank needs of others; halo_scatter_add: their values back to the owners
+
+
+def _gather_run(number: int, x: Tensor) -> Tensor:
+    graph = graph_of(number)
+    _check_dense("halo_gather: x", x, graph.cols, graph)
+    return graph.pattern.halo(x.shape[1], x.dtype).gather(x)
+
+
+def _gather_fake(number: int, x: Tensor) -> Tensor:
+    graph = graph_of(number)
+    _check_dense("halo_gather: x", x, graph.cols, graph)
+    return x.new_empty((graph.pattern.halo(int(x.shape[1]), x.dtype).rows, x.shape[1]))
+
+
+def _halo_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.number = inputs[0]
+
+
+def _gather_backward(ctx: Any, dbuffer: Tensor) -> tuple[Any, ...]:
+    return None, halo_scatter_add(ctx.number, dbuffer)
+
+
+halo_gather = Operator("halo_gather(int graph, Tensor x) -> Tensor", _gather_run, _gather_fake, _halo_setup,
+                       _gather_backward, _cast_nothing)
+
+
+def _scatter_add_run(number: int, buffer: Tensor) -> Tensor:
+    graph = graph_of(number)
+    require(buffer.dim() == 2, f"halo_scatter_add: buffer has {buffer.dim()} dimensions: expected 2")
+    halo = graph.pattern.halo(buffer.shape[1], buffer.dtype)
+    _check_dense("halo_scatter_add: buffer", buffer, halo.rows, graph)
+    return halo.scatter_add(buffer)
+
+
+def _scatter_add_fake(number: int, buffer: Tensor) -> Tensor:
+    return buffer.new_empty((graph_of(number).cols, buffer.shape[1]))
+
+
+def _scatter_add_backward(ctx: Any, dx: Tensor) -> tuple[Any, ...]:
+    return None, halo_gather(ctx.number, dx)
+
+
+halo_scatter_add = Operator("halo_scatter_add(int graph, Tensor buffer) -> Tensor", _scatter_add_run, _scatter_add_fake,
+                            _halo_setup, _scatter_add_backward, _cast_nothing)

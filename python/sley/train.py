@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training of graph networks on whole graphs with PyTorch, on one rank or several.
+
+>>> net = sley.train.Net("gcn", features, 64, classes).to(device)
+>>> result = sley.train.train(net, graph, x, labels, {"train": train_mask, "valid": valid_mask, "test": test_mask})
+>>> net.load_state_dict(result.best_state)
+"""
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from sley import nn
+from sley.torch._rank import Rank, require
+from sley.torch.dist import allreduce, allreduce_grads, rank_of
+from sley.torch.graph import Operand
+
+__all__ = ["MODELS", "SETS", "Epoch", "Net", "Result", "train"]
+
+MODELS = ("gcn", "gin", "sage", "gat")
+SETS = ("train", "valid", "test")
+_WARM = 3  # steps before one is captured: plans are made, and torch's allocator has what a step takes
+
+
+class Net(torch.nn.Module):
+    """Layers of one model, with dropout of what each is given and an activation between them.
+
+    Parameters
+    ----------
+    model : str
+        "gcn", "gin", "sage" or "gat".
+    features, hidden, classes : int
+        Values of a row of x, between layers (of gat of each head), and of logits.
+    layers : int
+    heads : int
+        Of gat's hidden layers; the last has one.
+    dropout : float
+        The chance of a value to be left out, in training.
+    """
+
+    def __init__(self, model: str, features: int, hidden: int, classes: int, *, layers: int = 2, heads: int = 8,
+                 dropout: float = 0.5) -> None:
+        super().__init__()
+        require(model in MODELS, f"there is no model {model!r}: take one of {', '.join(MODELS)}")
+        require(layers >= 1, f"{layers} layers: there is at least 1")
+        self.dropout = dropout
+        self.act: Callable[[Tensor], Tensor] = functional.elu if model == "gat" else functional.relu
+        self.convs = torch.nn.ModuleList()
+        given = features
+        for last in [False] * (layers - 1) + [True]:
+            self.convs.append(_layer(model, given, classes if last else hidden, 1 if last else heads))
+            given = hidden * (heads if model == "gat" else 1)
+
+    def forward(self, x: Tensor, graph: Operand) -> Tensor:
+        """Logits, shape (nodes, classes)."""
+        for number, conv in enumerate(self.convs):
+            x = self.act(x) if number else x
+            x = conv(functional.dropout(x, self.dropout, self.training), graph)
+        return x
+
+
+def _layer(model: str, given: int, made: int, heads: int) -> torch.nn.Module:
+    if model == "gcn":
+        return nn.GCNConv(given, made)
+    if model == "sage":
+        return nn.SAGEConv(given, made)
+    if model == "gat":
+        return nn.GATConv(given, made, heads=heads)
+    return nn.GINConv(torch.nn.Sequential(torch.nn.Linear(given, made), torch.nn.ReLU(), torch.nn.Linear(made, made)))
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One step over the whole graph: its loss, before the step, and milliseconds; after it, without dropout, the share
+    of rows of each set that are right."""
+
+    loss: float
+    ms: float
+    train: float
+    valid: float
+    test: float
+
+
+@dataclass
+class Result:
+    """What a training has given; `best` is the number of the epoch with the best validation, the first of equal
+    ones."""
+
+    epochs: list[Epoch] = field(default_factory=list)
+    best: int = 0
+    best_state: dict[str, Tensor] = field(default_factory=dict)
+
+
+class _Training:
+    """Rows, their labels and what a step needs, on this rank."""
+
+    def __init__(self, net: Net, graph: Operand, x: Tensor, labels: Tensor, split: Mapping[str, Tensor],
+                 rank: Rank | None, optimizer: torch.optim.Optimizer) -> None:
+        rows = x.shape[0]
+        require(len(labels) == rows and all(len(split[name]) == rows for name in SETS),
+                f"x has {rows} rows: labels and each of {', '.join(SETS)} need as many")
+        self.net, self.graph, self.x, self.rank, self.optimizer = net, graph, x, rank, optimizer
+        self.labels = labels.to(x.device, torch.int64)
+        sets = torch.stack([split[name].to(x.device).bool() & (self.labels >= 0) for name in SETS])
+        self.sets = sets.to(torch.float64)
+        self.counts = self._sum(self.sets.sum(1))
+        require(float(self.counts[0]) > 0, "no row is there to train on")
+        self.target = torch.where(sets[0], self.labels, -1)
+
+    def _sum(self, values: Tensor) -> Tensor:
+        """Over all ranks."""
+        if self.rank is not None:
+            allreduce(self.rank, values)
+        return values
+
+    def step(self) -> Tensor:
+        """One step; returns this rank's part of the loss."""
+        self.net.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        logits = self.net(self.x, self.graph)
+        loss = functional.cross_entropy(logits, self.target, ignore_index=-1, reduction="sum") / self.counts[0].to(
+            logits.dtype)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self.rank is not None:
+            allreduce_grads(self.net, self.rank)
+        self.optimizer.step()
+        return loss.detach()
+
+    def loss_of(self, part: Tensor) -> float:
+        """The loss of all ranks; waits for it."""
+        return float(self._sum(part.double().reshape(1).clone()))
+
+    @torch.no_grad()
+    def right(self) -> list[float]:
+        """The share of each set that is right, without dropout; 0 of an empty one."""
+        self.net.eval()
+        hits = (self.net(self.x, self.graph).argmax(1) == self.labels).to(torch.float64)
+        return (self._sum(self.sets @ hits) / self.counts.clamp(min=1)).tolist()
+
+
+class _Captured:
+    """Steps on a GPU: after the first few one is captured into a CUDA graph, and the rest are replays of it."""
+
+    def __init__(self, step: Callable[[], Tensor]) -> None:
+        self._step, self._done = step, 0
+        self._aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self) -> Tensor:
+        self._done += 1
+        if self._done <= _WARM:
+            self._aside.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self._aside):
+                loss = self._step()
+            torch.cuda.current_stream().wait_stream(self._aside)
+            return loss
+        if self._graph is None:
+            torch.cuda.synchronize()
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._loss = self._step()
+        self._graph.replay()
+        return self._loss
+
+
+def _optimizer(name: str, net: Net, rate: float, decay: float, captured: bool) -> torch.optim.Optimizer:
+    if name == "adam":
+        return torch.optim.Adam(net.parameters(), lr=rate, weight_decay=decay, capturable=captured)
+    require(name == "sgd", f"there is no optimizer {name!r}: take adam or sgd")
+    return torch.optim.SGD(net.parameters(), lr=rate, weight_decay=decay)
+
+
+def train(net: Net, graph: Operand, x: Tensor, labels: Tensor, split: Mapping[str, Tensor], *, epochs: int = 200,
+          rate: float = 0.01, decay: float = 5e-4, optimizer: str = "adam", patience: int = 0, comm: Any = None,
+          capture: bool | None = None, progress: Callable[[int, Epoch], None] | None = None) -> Result:
+    """Trains on the whole graph: each epoch is one step over all rows that are to train on, by the mean negative
+    log-likelihood of their labels.
+
+    Parameters
+    ----------
+    net : Net, or a module with forward(x, graph)
+        On the graph's device. It has the last epoch's weights at the end. On several ranks all have the same first
+        weights.
+    graph : Graph or DistGraph
+    x : Tensor, shape (nodes, features)
+        With comm the rank's own rows, as labels and split.
+    labels : Tensor of integers, shape (nodes,)
+        -1: none.
+    split : mapping of "train", "valid" and "test" to a mask
+        Tensors of bool, shape (nodes,).
+    epochs, rate, decay, optimizer
+        How many; of learning; of weights, added to the gradient; "adam" or "sgd".
+    patience : int
+        Ends after so many epochs without a better validation; 0: never.
+    comm : optional
+        Of a DistGraph: what it was loaded with. Gradients, losses and counts are added up over the ranks. Collective.
+    capture : bool, optional
+        Steps are captured into a CUDA graph; by default on a GPU of one rank.
+    progress : callable, optional
+        Is given the number of each epoch, from 0 on, and the `Epoch`.
+
+    Returns
+    -------
+    Result
+    """
+    rank = None if comm is None else rank_of(comm)
+    captured = x.is_cuda and rank is None if capture is None else capture
+    training = _Training(net, graph, x, labels, split, rank, _optimizer(optimizer, net, rate, decay, captured))
+    step: Callable[[], Tensor] = _Captured(training.step) if captured else training.step
+    result = Result()
+    for number in range(epochs):
+        begin = time.perf_counter()
+        loss = training.loss_of(step())
+        made = Epoch(loss, (time.perf_counter() - begin) * 1e3, *training.right())
+        result.epochs.append(made)
+        if number == 0 or made.valid > result.epochs[result.best].valid:
+            result.best = number
+            result.best_state = {key: each.detach().clone() for key, each in net.state_dict().items()}
+        if progress is not None:
+            progress(number, made)
+        if patience and number - result.best >= patience:
+            break
+    return result
