@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* C = A op(B) with many rows of A, by split values: see gemm_split.cuh. A small kernel splits B and stores it
  * in the workspace as it will lie in shared memory. Then each block of threads keeps some columns of B,
- * whole, in its shared memory, and its warpgroups, which wait for nobody, go over A by 64 rows: a lane loads
- * its terms of the next panel of A into registers while the Tensor cores multiply the one before.
+ * whole, in its shared memory, and its warpgroups, which wait for nobody, go over A by 64 rows: each warp
+ * copies its 16 rows of the next panels of A to shared memory ahead.
  *
  * The terms of a panel may be in any order that A and B share. Terms 4 t + s and 16 + 4 t + s, t < 4, are
  * those of step s, so that a lane loads terms of all four steps by 16 bytes. */
