@@ -34,20 +34,6 @@ __device__ void load_panels(const sl_gemm_args &a, int64_t row, int64_t col, int
   }
 }
 
-/* The value of column col: c is what was there, and becomes what is to be. */
-template <class T> __device__ void finish_value(const sl_gemm_args &a, int64_t col, double sum, T *c) {
-  double v = a.alpha == 0 ? 0 : a.alpha * sum;
-  if (a.beta != 0)
-    v += a.beta * double_at(c, 0);
-  if (a.bias)
-    v += double_at(static_cast<const T *>(a.bias), col);
-  set_double(c, 0, activated(a.act, a.slope, v));
-}
-
-template <class T> __device__ void finish(const sl_gemm_args &a, int64_t row, int64_t col, double sum) {
-  finish_value(a, col, sum, static_cast<T *>(a.c) + row * a.ldc + col);
-}
-
 template <class T> __device__ void make_tile(const sl_gemm_args &a, int64_t row, int64_t col) {
   using S = typename value<T>::sum;
   __shared__ S left[TERMS][TILE + 1], right[TERMS][TILE + 1];
@@ -79,7 +65,7 @@ template <class T> __device__ void make_tile(const sl_gemm_args &a, int64_t row,
 #pragma unroll
     for (int j = 0; j < EACH; j++)
       if (row + down + i * SIDE < a.m && col + across + j * SIDE < a.n)
-        finish<T>(a, row + down + i * SIDE, col + across + j * SIDE, static_cast<double>(all[i][j]));
+        finish_at<T>(a, row + down + i * SIDE, col + across + j * SIDE, static_cast<double>(all[i][j]));
 }
 
 template <class T>
@@ -105,7 +91,7 @@ __global__ void __launch_bounds__(DENSE_THREADS) finish_all(const sl_gemm_args a
     T *c = static_cast<T *>(a.c) + at.row * a.ldc + col;
     if (!aligned || col + FEW > a.n) {
       for (int64_t j = col; j < col + FEW && j < a.n; j++)
-        finish<T>(a, at.row, j, 0);
+        finish_at<T>(a, at.row, j, 0);
       continue;
     }
     few_values<T> values = {};

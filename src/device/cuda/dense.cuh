@@ -40,6 +40,22 @@ static __device__ __forceinline__ double activated(sley_activation act, double s
   return v;
 }
 
+/* What a dense product becomes (op_gemm.h). The value of column col: c is what was there, and becomes what is
+ * to be. */
+template <class T> __device__ void finish_value(const sl_gemm_args &a, int64_t col, double sum, T *c) {
+  double v = a.alpha == 0 ? 0 : a.alpha * sum;
+  if (a.beta != 0)
+    v += a.beta * double_at(c, 0);
+  if (a.bias)
+    v += double_at(static_cast<const T *>(a.bias), col);
+  set_double(c, 0, activated(a.act, a.slope, v));
+}
+
+/* At row, col. */
+template <class T> __device__ void finish_at(const sl_gemm_args &a, int64_t row, int64_t col, double sum) {
+  finish_value(a, col, sum, static_cast<T *>(a.c) + row * a.ldc + col);
+}
+
 /* The number of this thread, and of all, for loops over more pieces than there are threads. */
 static __device__ __forceinline__ int64_t thread_number() {
   return static_cast<int64_t>(blockIdx.x) * DENSE_THREADS + threadIdx.x;

@@ -31,6 +31,7 @@
 
 #include <cfloat>
 
+#include "device/cuda/shared_memory.cuh"
 #include "device/cuda/tf32.cuh"
 #include "device/cuda/update_rows.h"
 #include "device/cuda/values.cuh"
@@ -292,12 +293,6 @@ inline sley_status shared_bytes(const sl_queue *queue, int64_t *out) {
                        "shared memory"));
   *out = most - OWN;
   return SLEY_OK;
-}
-
-/* Lets a kernel have `bytes` of shared memory. */
-template <class KERNEL> sley_status grant(KERNEL kernel, int64_t bytes) {
-  return sl_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-                       "shared memory");
 }
 
 } // namespace sley

@@ -17,15 +17,6 @@ struct given {
   bool aligned; /* rows can be read by 16 bytes */
 };
 
-/* BYTES, 4 or 16, from the device's memory into shared memory, while the warp goes on. */
-template <int BYTES> __device__ __forceinline__ void copy_ahead(float *to, const float *from) {
-  const unsigned at = (unsigned)__cvta_generic_to_shared(to);
-  if constexpr (BYTES == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
-}
-
 template <int BYTES>
 __device__ __forceinline__ void copy_rows(const given &source, const float *from, int rows, float *to,
                                           int stride, int lane) {
@@ -45,7 +36,7 @@ __device__ __forceinline__ void fetch(const given &source, int64_t tile, float *
     copy_rows<16>(source, from, rows, to, stride, lane);
   else
     copy_rows<4>(source, from, rows, to, stride, lane);
-  asm volatile("cp.async.commit_group;" ::: "memory");
+  copies_commit();
 }
 
 template <typename V>
@@ -64,9 +55,9 @@ __global__ void __launch_bounds__(GIVEN_WARPS * 32, 1)
   for (; room.whole ? tile < tiles : first < tiles; first += step, tile += step) {
     if (ahead) {
       fetch(source, tile + step, next, room.stride, lane);
-      asm volatile("cp.async.wait_group 1;" ::: "memory");
+      copies_wait<1>();
     } else {
-      asm volatile("cp.async.wait_all;" ::: "memory");
+      copies_wait_all();
     }
     __syncwarp();
     const int64_t left = source.rows - tile * SL_UPDATE_TILE;
@@ -79,7 +70,7 @@ __global__ void __launch_bounds__(GIVEN_WARPS * 32, 1)
     now = next;
     next = other;
   }
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  copies_wait_all();
 }
 
 template <typename V> sley_status launch(sl_queue *queue, const sl_update_args *a) {

@@ -76,13 +76,14 @@ __device__ __forceinline__ void copy_panel(const sl_gemm_args &a, bool wide, pla
     from += lane / 8 * a.lda + (there ? 4 * sixteen : 0);
 #pragma unroll
     for (int i = 0; i < WARP_ROWS / 4; i++, from += 4 * a.lda)
-      copy_ahead<4>(to + copy_place(lane / 8 + 4 * i, sixteen), from, lane / 8 + 4 * i < rows ? there : 0);
+      copy_ahead<16>(to + copy_place(lane / 8 + 4 * i, sixteen), from,
+                     lane / 8 + 4 * i < rows ? 4 * there : 0);
     return;
   }
   from += lane < terms ? lane : 0;
 #pragma unroll 4
   for (int row = 0; row < WARP_ROWS; row++, from += a.lda)
-    copy_ahead<1>(to + copy_place(row, lane / 4) + lane % 4, from, row < rows && lane < terms);
+    copy_ahead<4>(to + copy_place(row, lane / 4) + lane % 4, from, row < rows && lane < terms ? 4 : 0);
 }
 
 /* Of a warp's copy, the terms that a lane multiplies, split. */
@@ -213,9 +214,7 @@ template <int N> sley_status launch(sl_queue *queue, const sl_gemm_args *a, char
   groups = groups < MOST_GROUPS ? groups : MOST_GROUPS;
   blocks = blocks < (tiles + groups - 1) / groups ? blocks : (tiles + groups - 1) / groups;
   const int64_t bytes = static_cast<int64_t>(panels) * 2 * N * 128 + groups * 4 * AHEAD * COPY_BYTES;
-  SL_TRY(sl_cuda_check(cudaFuncSetAttribute(rows_times<N>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(bytes)),
-                       "shared memory"));
+  SL_TRY(grant(rows_times<N>, bytes));
   split_columns<N>
       <<<static_cast<unsigned>(pieces), SPLIT_THREADS, 0, sl_cuda_stream(queue)>>>(*a, panels, split);
   SL_TRY(sl_cuda_launched(queue, "splitting columns"));
@@ -231,8 +230,6 @@ template <int N> sley_status launch(sl_queue *queue, const sl_gemm_args *a, char
 sley_status sl_cuda_gemm_rows(sl_queue *queue, const sl_gemm_args *a) {
   void *split;
   SL_TRY(sl_cuda_workspace(queue, &split));
-  sley_status status = SLEY_OK;
-  with_width(sl_cuda_gemm_width(a->n, sl_cuda_gemm_fits(a->k)),
-             [&](auto n) { status = launch<decltype(n)::value>(queue, a, static_cast<char *>(split)); });
-  return status;
+  return with_width(sl_cuda_gemm_width(a->n, sl_cuda_gemm_fits(a->k)),
+                    [&](auto n) { return launch<decltype(n)::value>(queue, a, static_cast<char *>(split)); });
 }

@@ -10,8 +10,9 @@
 
 #include "device/cuda/dense.cuh"
 #include "device/cuda/gemm_split.h"
-#include "device/cuda/tf32.cuh"
 #include "device/cuda/hopper/wgmma.cuh"
+#include "device/cuda/shared_memory.cuh"
+#include "device/cuda/tf32.cuh"
 
 namespace sley {
 
@@ -68,26 +69,6 @@ __device__ __forceinline__ void store_split(char *panel, int column, int sixteen
   *reinterpret_cast<uint4 *>(place + N * 128) = low;
 }
 
-/* VALUES values, 1 or 4, to shared memory while the thread goes on; of these `there` are copied, the rest
- * become 0. */
-template <int VALUES>
-static __device__ __forceinline__ void copy_ahead(float *to, const float *from, int there) {
-  const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  if constexpr (VALUES == 4)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(4 * there)
-                 : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(4 * there)
-                 : "memory");
-}
-static __device__ __forceinline__ void copies_commit() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-/* All groups of copies but the last LEFT have come. */
-template <int LEFT> static __device__ __forceinline__ void copies_wait() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
-}
-
 /* Whether rows begin at multiples of 16 bytes. */
 static inline bool has_wide_rows(const void *at, int64_t ld) {
   return ld % 4 == 0 && reinterpret_cast<uintptr_t>(at) % 16 == 0;
@@ -138,18 +119,8 @@ __device__ __forceinline__ void remake_nan(const sl_gemm_args &a, int64_t row, i
     d[i] = copy[i];
 }
 
-/* What C becomes at row, col. */
-static __device__ __forceinline__ float finished(const sl_gemm_args &a, int64_t row, int64_t col, float sum) {
-  double v = a.alpha * static_cast<double>(sum);
-  if (a.beta != 0)
-    v += a.beta * static_cast<double>(static_cast<const float *>(a.c)[row * a.ldc + col]);
-  if (a.bias)
-    v += static_cast<double>(static_cast<const float *>(a.bias)[col]);
-  return static_cast<float>(activated(a.act, a.slope, v));
-}
-
 /* call(integral constant N) for a width. */
-template <class F> void with_width(int width, F call) {
+template <class F> sley_status with_width(int width, F call) {
   switch (width) {
   case 16:
     return call(std::integral_constant<int, 16>());

@@ -71,7 +71,7 @@ __device__ __forceinline__ void copy_rows(float *to, const float *from, int64_t 
   to += down * TO_STRIDE + across;
 #pragma unroll 4
   for (int row = 0; row < PANEL; row += AT_ONCE, from += AT_ONCE * ld)
-    copy_ahead<VALUES>(to + row * TO_STRIDE, from, down + row < left ? there : 0);
+    copy_ahead<4 * VALUES>(to + row * TO_STRIDE, from, down + row < left ? 4 * there : 0);
 }
 
 /* Begins to copy panel `number` of the part, if there is one. */
@@ -192,8 +192,7 @@ __global__ void __launch_bounds__(ADD_COLS *ADD_GROUPS)
     return;
   for (int g = 1; g < ADD_GROUPS; g++)
     sum += of_group[g][lane];
-  const int64_t row = i / a.n, col = i % a.n;
-  static_cast<float *>(a.c)[row * a.ldc + col] = finished(a, row, col, static_cast<float>(sum));
+  finish_at<float>(a, i / a.n, i % a.n, static_cast<float>(sum));
 }
 
 template <int N> sley_status launch(sl_queue *queue, const sl_gemm_args *a, float *sums) {
@@ -204,8 +203,7 @@ template <int N> sley_status launch(sl_queue *queue, const sl_gemm_args *a, floa
   int64_t rows_each = (a->k + most - 1) / most;
   rows_each = (rows_each + LEAST_ROWS - 1) / LEAST_ROWS * LEAST_ROWS;
   const int64_t parts = (a->k + rows_each - 1) / rows_each;
-  SL_TRY(sl_cuda_check(cudaFuncSetAttribute(sum_rows<N>, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES),
-                       "shared memory"));
+  SL_TRY(grant(sum_rows<N>, BYTES));
   sum_rows<N>
       <<<dim3(static_cast<unsigned>(parts), static_cast<unsigned>(down), static_cast<unsigned>(across)),
          THREADS, BYTES, sl_cuda_stream(queue)>>>(*a, rows_each, has_wide_rows(a->a, a->lda),
@@ -221,8 +219,6 @@ template <int N> sley_status launch(sl_queue *queue, const sl_gemm_args *a, floa
 sley_status sl_cuda_gemm_sums(sl_queue *queue, const sl_gemm_args *a) {
   void *sums;
   SL_TRY(sl_cuda_workspace(queue, &sums));
-  sley_status status = SLEY_OK;
-  with_width(sl_cuda_gemm_width(a->n, SL_CUDA_GEMM_WIDEST),
-             [&](auto n) { status = launch<decltype(n)::value>(queue, a, static_cast<float *>(sums)); });
-  return status;
+  return with_width(sl_cuda_gemm_width(a->n, SL_CUDA_GEMM_WIDEST),
+                    [&](auto n) { return launch<decltype(n)::value>(queue, a, static_cast<float *>(sums)); });
 }

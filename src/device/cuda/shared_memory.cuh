@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared memory of a block of threads: how much there may be, and copies to it while a thread goes on. */
+#ifndef SLEY_DEVICE_CUDA_SHARED_MEMORY_CUH
+#define SLEY_DEVICE_CUDA_SHARED_MEMORY_CUH
+
+#include "device/cuda/cuda.h"
+
+namespace sley {
+
+/* Lets a kernel have `bytes` of shared memory. */
+template <class KERNEL> sley_status grant(KERNEL kernel, int64_t bytes) {
+  return sl_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+                       "shared memory");
+}
+
+/* BYTES, 4 or 16, from the device's memory into shared memory, while the thread goes on. */
+template <int BYTES> static __device__ __forceinline__ void copy_ahead(float *to, const float *from) {
+  const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+  if constexpr (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
+}
+
+/* The same; only the first `there` bytes are copied, the rest become 0. */
+template <int BYTES>
+static __device__ __forceinline__ void copy_ahead(float *to, const float *from, int there) {
+  const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+  if constexpr (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(there) : "memory");
+}
+
+/* What was begun to copy since the last such call is a group. */
+static __device__ __forceinline__ void copies_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* All groups but the last LEFT have come. */
+template <int LEFT> static __device__ __forceinline__ void copies_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+}
+
+/* All copies of the thread have come, committed or not. */
+static __device__ __forceinline__ void copies_wait_all() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+} // namespace sley
+
+#endif
