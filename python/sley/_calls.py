@@ -5,9 +5,12 @@ Python runs a handler of SIGINT only once a C function has returned. So while th
 SIGINT goes to sley_interrupt, which is async-signal-safe; afterwards the signal is raised again for Python's own
 handler, which raises KeyboardInterrupt or does what the program wants.
 """
+import _thread
 import ctypes
+import os
 import signal
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +23,7 @@ _ADDRESS_BYTES = ctypes.sizeof(ctypes.c_void_p)
 _sigaction = ctypes.CDLL(None).sigaction
 _sigaction.restype, _sigaction.argtypes = ctypes.c_int, [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
 _interrupt = ctypes.cast(lib.sley_interrupt, ctypes.c_void_p)
+_AGAIN_SECONDS = 0.01  # after this time a finalizer has returned
 
 
 def _call_interruptible(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -84,4 +88,24 @@ def destroy_later(owner: object, destroy: Callable[..., Any], *arguments: Any) -
 
     Not when the program ends: ranks that end at that time may still read it.
     """
-    weakref.finalize(owner, destroy, *arguments).atexit = False
+    weakref.finalize(owner, _destroy, destroy, arguments).atexit = False
+
+
+def _destroy(destroy: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """From a finalizer, where Python would drop KeyboardInterrupt: the signal is sent again for what runs next."""
+    try:
+        destroy(*arguments)
+    except KeyboardInterrupt:
+        _send_again()
+
+
+def _send_again() -> None:
+    try:
+        _thread.start_new_thread(_send, ())  # not threading.Thread, whose locks the interrupted code may hold
+    except RuntimeError:  # Python ends
+        pass
+
+
+def _send() -> None:
+    time.sleep(_AGAIN_SECONDS)
+    os.kill(os.getpid(), signal.SIGINT)
