@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gnuplot reads a script, and data from a file that it inherits, and writes the picture to the output file
- * that it inherits. */
+/* gnuplot reads a script, and data from a file that it inherits. It writes the picture to a pipe, since it
+ * does not tell when a file system is full. */
 #include "gnuplot.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,36 +51,70 @@ void cli_gnuplot_text(FILE *script, const char *text) {
   fputc('"', script);
 }
 
-enum { DATA_FD = 3 }; /* see CLI_GNUPLOT_DATA */
+enum {
+  DATA_FD = 3, /* see CLI_GNUPLOT_DATA */
+  LOOK_MS = 50
+};
 
 /* Its complaints go nowhere. A group of its own, so that Ctrl-C comes to this process alone, which ends it.
  */
-static pid_t start(FILE *script, FILE *data, FILE *picture) {
+static pid_t start(FILE *script, FILE *data, const int picture[2]) {
   pid_t child = fork();
   if (child != 0)
     return child;
   setpgid(0, 0);
   FILE *nowhere = fopen("/dev/null", "w");
-  if (dup2(fileno(script), STDIN_FILENO) < 0 || dup2(fileno(picture), STDOUT_FILENO) < 0 || !nowhere ||
+  if (dup2(fileno(script), STDIN_FILENO) < 0 || dup2(picture[1], STDOUT_FILENO) < 0 || !nowhere ||
       dup2(fileno(nowhere), STDERR_FILENO) < 0 || (data && dup2(fileno(data), DATA_FD) < 0))
     _exit(126);
   execlp("gnuplot", "gnuplot", "-d", "-", (char *)NULL);
   _exit(127);
 }
 
-/* Whether gnuplot has drawn it. */
-static bool draw(FILE *script, FILE *data, FILE *picture) {
+/* Ends it where this process has been interrupted. */
+static void look(pid_t child) {
+  if (cli_interrupted())
+    kill(child, SIGKILL);
+}
+
+/* Copies what comes from a pipe to a stream, until its end. Returns 0, or the errno of the first write that
+ * failed. */
+static int copy(int from, FILE *picture, pid_t child) {
+  char piece[65536];
+  struct pollfd ready = {.fd = from, .events = POLLIN};
+  int failed = 0;
+  for (;;) {
+    look(child);
+    if (poll(&ready, 1, LOOK_MS) <= 0)
+      continue;
+    ssize_t got = read(from, piece, sizeof piece);
+    if (got == 0 || (got < 0 && errno != EINTR))
+      return failed;
+    if (got > 0 && !failed && fwrite(piece, 1, (size_t)got, picture) != (size_t)got)
+      failed = errno;
+  }
+}
+
+/* Whether gnuplot has drawn it. *failed: as of copy. */
+static bool draw(FILE *script, FILE *data, FILE *picture, int *failed) {
+  int ends[2], ended = 0;
   rewind(script);
   if (data)
     rewind(data);
   fflush(picture);
-  pid_t child = start(script, data, picture);
-  int ended = 0;
+  if (pipe(ends) != 0)
+    return false;
+  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+  pid_t child = start(script, data, ends);
+  close(ends[1]);
+  if (child > 0)
+    *failed = copy(ends[0], picture, child);
+  close(ends[0]);
   while (child > 0 && waitpid(child, &ended, 0) < 0) {
     if (errno != EINTR)
       return false;
-    if (cli_interrupted())
-      kill(child, SIGKILL);
+    look(child);
   }
   return child > 0 && WIFEXITED(ended) && WEXITSTATUS(ended) == 0;
 }
@@ -90,16 +126,19 @@ static bool is_whole(FILE *file) {
 
 bool cli_gnuplot_run(const char *path, FILE *script, FILE *data) {
   cli_output output;
+  int failed = 0;
   bool written = is_whole(script) && is_whole(data);
   if (!written) {
     cli_error("%s: cannot write a temporary file for gnuplot: %s", path, strerror(errno));
   } else if ((written = cli_output_open(&output, path))) {
-    written = draw(script, data, output.stream);
+    written = draw(script, data, output.stream, &failed) && !failed;
     if (written) {
       written = cli_output_commit(&output);
     } else {
       if (cli_interrupted())
         cli_finish(SLEY_ERR_INTERRUPTED);
+      else if (failed)
+        cli_error("%s: cannot write: %s", path, strerror(failed));
       else
         cli_error("%s: gnuplot could not draw it", path);
       cli_output_discard(&output);

@@ -84,5 +84,10 @@ if command -v gnuplot >/dev/null; then
   run 0 spmm twin:cyt:scale=0.01 --ranks 2 --device cpu --repeat 1 --algo cola --plot "$work/c.svg"
   grep -q "</svg>" "$work/c.svg" || fail "no SVG"
   run 1 plan twin:cyt:scale=0.01 --ranks 2 --device cpu --plot "$work/none/a.svg"
+  if [ -w /dev/full ]; then # a link to it has the ending
+    ln -s /dev/full "$work/full.png"
+    run 1 plan twin:cyt:scale=0.01 --ranks 2 --device cpu --plot "$work/full.png"
+    one_line "a picture on a full disk" "full.png: cannot write: No space left on device"
+  fi
 fi
 finish
