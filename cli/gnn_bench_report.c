@@ -119,6 +119,7 @@ json_t *cli_gnn_bench_json(const cli_gnn_bench *b, const cli_gnn_settings *s, co
   cli_json_text(&json, "aggregate", s->algo);
   cli_json_text(&json, "kernel", s->kernel);
   cli_json_text(&json, "precision", s->precision);
+  cli_json_text(&json, "rowwise", s->rowwise);
   cli_json_text(&json, "wire", s->wire);
   cli_json_text(&json, "memory", s->memory);
   cli_json_text(&json, "device", r->found);

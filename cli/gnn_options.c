@@ -127,6 +127,11 @@ const cli_option cli_gnn_network_options[] = {
      .offset = AT(kernel),
      .help = "the device's kernel that makes these sums (sley info lists them); auto: for each part the "
              "cheapest that serves it"},
+    {.name = "rowwise",
+     .kind = CLI_TEXT,
+     .value = "WORDS",
+     .offset = AT(rowwise),
+     .help = "with --aggregate rowwise on GPUs, how its kernel works: as with sley spmm"},
     {.name = "precision",
      .kind = CLI_CHOICE,
      .value = "NAME",
@@ -266,6 +271,7 @@ sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *s, const cli_gnn_data 
   o.algo = s->algo;
   o.kernel = s->kernel;
   o.precision = s->precision;
+  o.rowwise = s->rowwise;
   o.wire = s->wire;
   o.same_x = !s->fresh;
   o.memory = memory_of(s);

@@ -9,8 +9,8 @@
 /* Begins the settings of each mode, which has those tables below that it takes; of others the defaults stay.
  */
 typedef struct cli_gnn_settings {
-  const char *features, *labels, *split, *optimizer, *algo, *kernel, *precision, *wire, *memory, *device,
-      *transport, *json;
+  const char *features, *labels, *split, *optimizer, *algo, *kernel, *precision, *rowwise, *wire, *memory,
+      *device, *transport, *json;
   int64_t layers, hidden, heads, ranks, threads, seed, train, valid, split_seed; /* split_seed -1: seed */
   double rate, decay, dropout;
   bool undirected, normalize, reproducible, fresh;
@@ -20,7 +20,7 @@ typedef struct cli_gnn_settings {
 #define CLI_GNN_DEFAULTS                                                                                     \
   .optimizer = "adam", .device = "auto", .layers = 2, .hidden = 64, .heads = 8, .rate = 0.01, .decay = 5e-4, \
   .dropout = 0.5, .train = 20, .valid = 30, .algo = "auto", .kernel = "auto", .precision = "full",           \
-  .wire = "none", .memory = "keep", .seed = 1, .split_seed = -1
+  .rowwise = "auto", .wire = "none", .memory = "keep", .seed = 1, .split_seed = -1
 
 extern const cli_option cli_gnn_feature_options[]; /* --features, required */
 extern const cli_option cli_gnn_label_options[];   /* --labels, required */
@@ -37,7 +37,7 @@ int cli_gnn_check(const char *command, const cli_gnn_settings *settings, const c
 sley_gnn_optimizer cli_gnn_optimizer(const cli_gnn_settings *settings);
 cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *settings, const char *graph, int ranks);
 
-/* algo, kernel, precision and wire are those of the settings, which outlive the network. */
+/* algo, kernel, precision, rowwise and wire are those of the settings, which outlive the network. */
 sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *settings, const cli_gnn_data *data,
                                   sley_gnn_model model);
 

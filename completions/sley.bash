@@ -27,8 +27,8 @@ _sley() {
     bench) options="--data --matrix --cases --least --widest --seed --list --dtype --device --precision --threads --repeat --budget --mem-limit --mkl --json --help" ;;
     "bench ops") options="--matrix --ops --k --heads --dtype --device --threads --ranks --seed --repeat --alone --mkl --json --help" ;;
     gnn) options="--help" ;;
-    "gnn train") options="--features --labels --model --layers --hidden --heads --epochs --patience --rate --optimizer --decay --dropout --train --valid --split --split-seed --undirected --normalize --reproducible --fresh-features --aggregate --kernel --precision --wire --memory --ranks --transport --threads --device --seed --sample --batch --runs --out --save-every --resume --plot --json --help" ;;
-    "gnn bench") options="--features --labels --model --repeat --warmup --layers --hidden --heads --rate --optimizer --decay --dropout --undirected --normalize --reproducible --fresh-features --aggregate --kernel --precision --wire --memory --ranks --transport --threads --device --seed --json --help" ;;
+    "gnn train") options="--features --labels --model --layers --hidden --heads --epochs --patience --rate --optimizer --decay --dropout --train --valid --split --split-seed --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --sample --batch --runs --out --save-every --resume --plot --json --help" ;;
+    "gnn bench") options="--features --labels --model --repeat --warmup --layers --hidden --heads --rate --optimizer --decay --dropout --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --json --help" ;;
     "gnn infer") options="--weights --last --features --labels --train --valid --split --split-seed --ranks --transport --threads --device --seed --out --json --help" ;;
     info) options="--json --help" ;;
     help)

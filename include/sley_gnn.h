@@ -84,11 +84,14 @@ typedef struct sley_gnn_options {
    * network. */
   const char *precision;
   sley_gnn_memory memory; /* default SLEY_GNN_KEEP */
+  /* How the kernel of algo "rowwise" on GPUs works, as in sley_plan_options; default NULL, "auto". It
+   * outlives the network. */
+  const char *rowwise;
 } sley_gnn_options;
 #define SLEY_GNN_OPTIONS_INIT                                                                                \
   {                                                                                                          \
     sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL, false, \
-        NULL, NULL, SLEY_GNN_KEEP                                                                            \
+        NULL, NULL, SLEY_GNN_KEEP, NULL                                                                      \
   }
 
 /* Makes a network. block: this rank's rows of A, which is square, columns numbered globally; it is read

@@ -691,6 +691,7 @@ class sley_gnn_options(Structure):
         ("kernel", c_char_p),
         ("precision", c_char_p),
         ("memory", c_int),
+        ("rowwise", c_char_p),
     ]
 
 

@@ -63,7 +63,7 @@ static sley_status check_block(const char *call, const sl_comm *comm, const sley
 static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_options *o) {
   static const char *const name[] = {"model", "layers", "features", "hidden",       "classes", "heads",
                                      "dtype", "seed",   "slope",    "reproducible", "dropout", "algo",
-                                     "wire",  "same_x", "kernel",   "precision",    "memory"};
+                                     "wire",  "same_x", "kernel",   "precision",    "memory",  "rowwise"};
   const int64_t given[] = {o->model,
                            o->layers,
                            o->features,
@@ -80,7 +80,8 @@ static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_op
                            o->same_x,
                            sl_text_number(o->kernel, "auto"),
                            sl_text_number(o->precision, "full"),
-                           o->memory};
+                           o->memory,
+                           sl_text_number(o->rowwise, "auto")};
   return sl_agree_same(comm, call, name, given, (int)(sizeof given / sizeof *given));
 }
 
