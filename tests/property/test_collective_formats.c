@@ -420,6 +420,34 @@ static void wrong_payloads_are_refused(void **state) {
   }
 }
 
+/* Where the counts agree: a bit of the last tile moves behind the array's end, and a first value that belongs
+ * to no bit. */
+static void counts_are_not_all(void **state) {
+  (void)state;
+  for (int repeat = 0; repeat < repeats(60); repeat++) {
+    sley_type type = (sley_type)draw(5);
+    int64_t count = PICK(1, 63, 65, 1000, 4095, 4097, 8191), last = (count - 1) / SL_TILE_VALUES;
+    sl_compressed_format format = (sl_compressed_format)(SL_COMPRESSED_PICI32 + draw(2));
+    fenced made = draw_compressed(type, count, format, 0);
+    uint64_t *words = (uint64_t *)(made.data + SL_COMPRESSED_HEADER), *tile = words + last * SL_TILE_COLUMNS;
+    int64_t end = count % SL_TILE_VALUES, column = (end - 1) % 64, beyond = end + draw(SL_TILE_VALUES - end);
+    uint64_t bit = UINT64_C(1) << (end - 1) / 64;
+    if (tile[column] & bit) { /* not drawn as zero */
+      tile[column] ^= bit;
+      tile[beyond % 64] |= UINT64_C(1) << beyond / 64;
+      assert_int_equal(judge(&made, type, count), SL_FAULT_PAYLOAD);
+      tile[beyond % 64] ^= UINT64_C(1) << beyond / 64;
+      tile[column] ^= bit;
+    }
+    if (words[0] & 1) {
+      words[0] ^= 1;
+      made.data[SL_COMPRESSED_HEADER + sl_compressed_payload(format, type, count, 0).index] = 1;
+      assert_int_equal(judge(&made, type, count), SL_FAULT_PAYLOAD);
+    }
+    fenced_free(&made);
+  }
+}
+
 /* Whatever the bytes, nothing is touched beyond what it may be: judge and the fences say so. */
 static void any_bytes_are_survived(void **state) {
   (void)state;
@@ -441,8 +469,8 @@ static void any_bytes_are_survived(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(arrays_come_back), cmocka_unit_test(sums_are_those_of_dense_arrays),
+      cmocka_unit_test(arrays_come_back),          cmocka_unit_test(sums_are_those_of_dense_arrays),
       cmocka_unit_test(wrong_headers_are_refused), cmocka_unit_test(wrong_payloads_are_refused),
-      cmocka_unit_test(any_bytes_are_survived)};
+      cmocka_unit_test(counts_are_not_all),        cmocka_unit_test(any_bytes_are_survived)};
   return cmocka_run_group_tests(tests, open_queues, close_queues);
 }

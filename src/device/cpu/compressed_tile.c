@@ -83,7 +83,7 @@ static unsigned coo_tile(const sl_tiled *array, int64_t tile, sl_tile *out) {
   if (from > to || to - from > end - first || (end == array->count && to != array->nonzeros))
     return SL_FAULT_PAYLOAD;
   for (int64_t j = from, least = first; j < to; least = (int64_t)position[j++] + 1) {
-    if (position[j] < least || position[j] >= end)
+    if (position[j] < least) /* the last is below end: it stopped the bisection */
       return SL_FAULT_PAYLOAD;
     out->place[j - from] = (uint16_t)(position[j] - first);
   }
