@@ -111,8 +111,22 @@ static sley_status take_memory(sl_sparse *sparse) {
   return comm->queue->ops->copy(comm->queue, SL_COPY_TO_DEVICE, sparse->wrong, &none, sizeof none);
 }
 
+/* Before any memory is taken. */
+static sley_status check_device(const sl_comm *comm, const sl_sparse_spec *spec) {
+  sl_kernel_args compress = {.op = SL_OP_COMPRESS,
+                             .compress = {.type = spec->dense.type,
+                                          .format = spec->format,
+                                          .room = sl_leg_room(spec->dense.type, 0)}};
+  if (!sl_kernel_serves(comm->device, &compress))
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "device %s has no kernels that compress arrays: use a dense collective",
+                   comm->device->ops->name);
+  return SLEY_OK;
+}
+
 static sley_status start(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **out) {
   sl_sparse *sparse;
+  SL_TRY(check_device(comm, spec));
   SL_TRY(SL_NEW_ZERO(sparse, 1, "a sparse collective"));
   *out = sparse;
   sparse->comm = comm;
