@@ -1,326 +1,179 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sparse collectives where every pair of ranks is joined: each array goes straight to the rank that needs it.
- */
-#include <string.h>
-
+/* The direct way: each array goes straight to the rank that needs it. It suits comms of which every pair of
+ * ranks is joined. */
 #include "base/memory.h"
-#include "collective/leg.h"
-#include "collective/sparse.h"
-#include "transport/stopwatch.h"
+#include "collective/route.h"
+#include "device/device.h"
 
-struct sl_sparse {
-  sl_comm *comm;
-  sl_sparse_spec spec; /* counts: see begin */
-  int64_t value_bytes;
-  int64_t *begin; /* size + 1: the values of rank r's part are begin[r] .. begin[r + 1] of all */
-  sl_leg scatter, gather;
-  char *send, *recv; /* areas of the device's memory, which both legs use */
-  int64_t *work;     /* for SL_OP_COMPRESS */
-  uint32_t *wrong;   /* bits of sl_compressed_fault: what kernels have found */
-  sl_sparse_report report;
-};
-
-static bool reduces(const sl_sparse *sparse) {
-  return sparse->spec.dense.kind != SLEY_ALLGATHER;
-}
-
-static bool gathers(const sl_sparse *sparse) {
-  return sparse->spec.dense.kind != SLEY_REDUCE_SCATTER;
-}
-
-static int64_t values_of(const sl_sparse *sparse, int rank) {
-  return sparse->begin[rank + 1] - sparse->begin[rank];
-}
+typedef struct direct {
+  sl_sparse_route route;
+  sl_transfer scatter, gather;
+  char *send, *recv; /* areas of the device's memory, which both transfers use */
+} direct;
 
 /* ---- making */
 
-static sley_status check_spec(sl_comm *comm, const sl_sparse_spec *spec) {
-  static const char *const names[] = {"format"};
-  int64_t numbers[] = {spec->format};
-  SL_TRY(sl_dense_agree(comm, &spec->dense));
-  SL_TRY(sl_agree_same(comm, "a sparse collective", names, numbers, 1));
-  if ((unsigned)spec->format >= SL_COMPRESSED_FORMATS)
-    return sl_fail(SLEY_ERR_ARG, "a sparse collective of format %d: there is none", (int)spec->format);
-  if (spec->dense.kind == SLEY_ALLGATHER)
-    return SLEY_OK;
-  if (spec->dense.op != SLEY_SUM || spec->dense.type == SLEY_TYPE_I64)
-    return sl_fail(SLEY_ERR_UNSUPPORTED,
-                   "a sparse collective with operator %d and type %d: it sums values of "
-                   "floating point",
-                   (int)spec->dense.op, (int)spec->dense.type);
-  return SLEY_OK;
-}
-
 /* Every rank sends each peer that one's part, and receives its own part from each. *send and *recv: the bytes
  * of the areas. */
-static void list_scatter(sl_sparse *sparse, int64_t *send, int64_t *recv) {
-  int rank = sparse->comm->rank;
-  sley_type type = sparse->spec.dense.type;
-  for (int p = 0; p < sparse->comm->size; p++) {
+static void list_scatter(direct *d, int64_t *send, int64_t *recv) {
+  const sl_sparse_base *base = d->route.base;
+  int rank = base->comm->rank;
+  sley_type type = base->spec.dense.type;
+  for (int p = 0; p < base->comm->size; p++) {
     if (p == rank)
       continue;
-    sl_leg_send(&sparse->scatter, p, values_of(sparse, p), *send);
-    sl_leg_recv(&sparse->scatter, p, values_of(sparse, rank), *recv);
-    *send += sl_leg_slot(type, values_of(sparse, p));
-    *recv += sl_leg_slot(type, values_of(sparse, rank));
+    sl_transfer_send(&d->scatter, p, sl_route_values(base, p), *send);
+    sl_transfer_recv(&d->scatter, p, sl_route_values(base, rank), *recv);
+    *send += sl_transfer_slot(type, sl_route_values(base, p));
+    *recv += sl_transfer_slot(type, sl_route_values(base, rank));
   }
 }
 
-/* Every rank sends its part to each peer. */
-static void list_gather(sl_sparse *sparse, int64_t *send, int64_t *recv) {
-  int rank = sparse->comm->rank;
-  sley_type type = sparse->spec.dense.type;
-  for (int p = 0; p < sparse->comm->size; p++) {
+/* Every rank sends its part to each peer, in one format or two. */
+static void list_gather(direct *d, int64_t *send, int64_t *recv) {
+  const sl_sparse_base *base = d->route.base;
+  int rank = base->comm->rank;
+  sley_type type = base->spec.dense.type;
+  for (int p = 0; p < base->comm->size; p++) {
     if (p == rank)
       continue;
-    sl_leg_send(&sparse->gather, p, values_of(sparse, rank), 0);
-    sl_leg_recv(&sparse->gather, p, values_of(sparse, p), *recv);
-    *recv += sl_leg_slot(type, values_of(sparse, p));
+    sl_transfer_send(&d->gather, p, sl_route_values(base, rank), 0);
+    sl_transfer_recv(&d->gather, p, sl_route_values(base, p), *recv);
+    *recv += sl_transfer_slot(type, sl_route_values(base, p));
   }
-  *send = sl_leg_slot(type, values_of(sparse, rank));
+  *send = 2 * sl_transfer_slot(type, sl_route_values(base, rank));
 }
 
 static int64_t larger(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
-static sley_status take(sl_sparse *sparse, int64_t bytes, void **out) {
-  sl_device *device = sparse->comm->device;
-  return device->ops->alloc(device, bytes, "a sparse collective", out);
+static sley_status take_memory(direct *d) {
+  sl_sparse_base *base = d->route.base;
+  int64_t send[2] = {0, 0}, recv[2] = {0, 0};
+  SL_TRY(sl_transfer_begin(&d->scatter, base->comm->size));
+  SL_TRY(sl_transfer_begin(&d->gather, base->comm->size));
+  if (sl_route_reduces(base))
+    list_scatter(d, &send[0], &recv[0]);
+  if (sl_route_gathers(base))
+    list_gather(d, &send[1], &recv[1]);
+  SL_TRY(sl_route_take(base, larger(send[0], send[1]), (void **)&d->send));
+  SL_TRY(sl_route_take(base, larger(recv[0], recv[1]), (void **)&d->recv));
+  return sl_route_reduces(base) ? sl_route_take_expanded(base, base->comm->size - 1) : SLEY_OK;
 }
 
-static sley_status take_memory(sl_sparse *sparse) {
-  sl_comm *comm = sparse->comm;
-  int64_t send[2] = {0, 0}, recv[2] = {0, 0}, longest = 0;
-  static const uint32_t none = 0;
-  for (int r = 0; r < comm->size; r++)
-    longest = larger(longest, values_of(sparse, r));
-  if (longest > INT64_MAX / 16 / comm->size / sparse->value_bytes)
-    return sl_fail(SLEY_ERR_OVERFLOW, "a sparse collective: the areas for %d ranks' values do not fit",
-                   comm->size);
-  SL_TRY(sl_leg_begin(&sparse->scatter, comm->size));
-  SL_TRY(sl_leg_begin(&sparse->gather, comm->size));
-  if (reduces(sparse))
-    list_scatter(sparse, &send[0], &recv[0]);
-  if (gathers(sparse))
-    list_gather(sparse, &send[1], &recv[1]);
-  SL_TRY(take(sparse, larger(send[0], send[1]), (void **)&sparse->send));
-  SL_TRY(take(sparse, larger(recv[0], recv[1]), (void **)&sparse->recv));
-  SL_TRY(take(sparse, sl_compress_work(longest), (void **)&sparse->work));
-  SL_TRY(take(sparse, (int64_t)sizeof none, (void **)&sparse->wrong));
-  return comm->queue->ops->copy(comm->queue, SL_COPY_TO_DEVICE, sparse->wrong, &none, sizeof none);
+static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
+  direct *d;
+  SL_TRY(SL_NEW_ZERO(d, 1, "a sparse collective"));
+  *out = &d->route;
+  d->route = (sl_sparse_route){.ops = &sl_sparse_direct, .base = base};
+  sley_type type = base->spec.dense.type;
+  d->scatter = (sl_transfer){.name = "sparse reduce-scatter", .comm = base->comm, .type = type};
+  d->gather = (sl_transfer){.name = "sparse all-gather", .comm = base->comm, .type = type};
+  return take_memory(d);
 }
 
-/* Before any memory is taken. */
-static sley_status check_device(const sl_comm *comm, const sl_sparse_spec *spec) {
-  sl_kernel_args compress = {.op = SL_OP_COMPRESS,
-                             .compress = {.type = spec->dense.type,
-                                          .format = spec->format,
-                                          .room = sl_leg_room(spec->dense.type, 0)}};
-  if (!sl_kernel_serves(comm->device, &compress))
-    return sl_fail(SLEY_ERR_UNSUPPORTED,
-                   "device %s has no kernels that compress arrays: use a dense collective",
-                   comm->device->ops->name);
-  return SLEY_OK;
+static sley_status direct_open(sl_sparse_base *base, sl_sparse_route **out) {
+  SL_TRY(sl_agree(base->comm, start(base, out)));
+  direct *d = (direct *)*out;
+  if (sl_route_reduces(base))
+    SL_TRY(sl_transfer_make(&d->scatter));
+  return sl_route_gathers(base) ? sl_transfer_make(&d->gather) : SLEY_OK;
 }
 
-static sley_status start(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **out) {
-  sl_sparse *sparse;
-  SL_TRY(check_device(comm, spec));
-  SL_TRY(SL_NEW_ZERO(sparse, 1, "a sparse collective"));
-  *out = sparse;
-  sparse->comm = comm;
-  sparse->spec = *spec;
-  sparse->spec.dense.counts = NULL;
-  sparse->value_bytes = (int64_t)sley_type_bytes(spec->dense.type);
-  sparse->scatter = (sl_leg){.name = "sparse reduce-scatter", .comm = comm, .type = spec->dense.type};
-  sparse->gather = (sl_leg){.name = "sparse all-gather", .comm = comm, .type = spec->dense.type};
-  SL_TRY(SL_NEW(sparse->begin, (int64_t)comm->size + 1, "a sparse collective"));
-  sl_dense_lay_out(&spec->dense, comm->size, sparse->begin);
-  return take_memory(sparse);
-}
-
-/* One rank has nobody to exchange with, and of no values nothing moves: then there are no exchanges. */
-static sley_status finish(sl_sparse *sparse) {
-  if (sparse->comm->size == 1 || sparse->begin[sparse->comm->size] == 0)
-    return SLEY_OK;
-  if (reduces(sparse))
-    SL_TRY(sl_leg_make(&sparse->scatter));
-  return gathers(sparse) ? sl_leg_make(&sparse->gather) : SLEY_OK;
-}
-
-sley_status sl_sparse_create(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **out) {
-  sl_sparse *sparse = NULL;
-  *out = NULL;
-  SL_TRY(check_spec(comm, spec));
-  sley_status status = sl_agree(comm, start(comm, spec, &sparse));
-  if (status == SLEY_OK)
-    status = finish(sparse);
-  if (status != SLEY_OK) {
-    sl_error error;
-    sl_error_take(status, &error);
-    sl_sparse_destroy(sparse);
-    return sl_error_restore(&error);
-  }
-  *out = sparse;
-  return SLEY_OK;
-}
-
-static void give(const sl_sparse *sparse, void *block) {
-  if (block)
-    sparse->comm->device->ops->free(sparse->comm->device, block);
-}
-
-void sl_sparse_destroy(sl_sparse *sparse) {
-  if (!sparse)
-    return;
-  (void)sparse->comm->ops->wait(sparse->comm); /* work may still use what is freed here */
-  sl_leg_destroy(&sparse->gather);
-  sl_leg_destroy(&sparse->scatter);
-  give(sparse, sparse->wrong);
-  give(sparse, sparse->work);
-  give(sparse, sparse->recv);
-  give(sparse, sparse->send);
-  sl_free(sparse->begin);
-  sl_free(sparse);
-}
-
-void sl_sparse_report_of(const sl_sparse *sparse, sl_sparse_report *out) {
-  *out = sparse->report;
+static void direct_close(sl_sparse_route *route) {
+  direct *d = (direct *)route;
+  sl_transfer_destroy(&d->gather);
+  sl_transfer_destroy(&d->scatter);
+  sl_route_give(route->base, d->recv);
+  sl_route_give(route->base, d->send);
+  sl_free(d);
 }
 
 /* ---- running */
 
-static char *part_of(const sl_sparse *sparse, const void *array, int rank) {
-  return (char *)array + sparse->begin[rank] * sparse->value_bytes;
-}
-
-static sley_status compress(const sl_sparse *sparse, const void *src, const sl_leg_item *item,
-                            sl_queue *queue) {
-  sl_kernel_args args = {.op = SL_OP_COMPRESS,
-                         .compress = {.src = src,
-                                      .count = item->values,
-                                      .type = sparse->spec.dense.type,
-                                      .format = sparse->spec.format,
-                                      .dst = sparse->send + item->at,
-                                      .room = sl_leg_room(sparse->spec.dense.type, item->values),
-                                      .work = sparse->work}};
-  return sl_kernel_run(queue, &args);
-}
-
-/* Of a leg that is measured, in which the first `arrays` items are arrays of their own. */
-static void report_sent(sl_sparse *sparse, const sl_leg *leg, int arrays) {
-  sl_sparse_report *report = &sparse->report;
-  for (int i = 0; i < leg->sends; i++)
-    report->sent += leg->send[i].bytes;
-  for (int i = 0; i < arrays; i++) {
-    report->values += leg->header[i].count;
-    report->nonzeros += leg->header[i].nonzeros;
-    report->dense += leg->header[i].format == SL_COMPRESSED_DENSE;
+/* dst, this rank's part, becomes the reduction of the ranks' arrays there. */
+static sley_status run_scatter(direct *d, const void *src, void *dst, sl_queue *queue) {
+  sl_sparse_base *base = d->route.base;
+  sl_transfer *scatter = &d->scatter;
+  int rank = base->comm->rank;
+  int64_t values = sl_route_values(base, rank);
+  for (int i = 0; i < scatter->sends; i++) {
+    const sl_transfer_item *item = &scatter->send[i];
+    sl_compressed_format format =
+        sl_route_format(base, sl_link_to(base->comm, item->peer), item->values, base->density);
+    SL_TRY(sl_route_compress(base, format, sl_route_part(base, src, item->peer), item->values,
+                             d->send + item->at, queue));
   }
-  report->arrays += arrays;
+  SL_TRY(sl_route_measure(base, scatter, d->send, true, queue));
+  SL_TRY(sl_route_move(base, scatter, d->send, d->recv, queue));
+  sl_route_fold_args fold = {.values = values,
+                             .parts = base->comm->size,
+                             .own = rank,
+                             .src = d->recv,
+                             .stride = sl_transfer_slot(base->spec.dense.type, values),
+                             .own_src = sl_route_part(base, src, rank),
+                             .dst = dst};
+  return sl_route_fold(base, &fold, queue);
 }
 
-static sley_status move(sl_sparse *sparse, sl_leg *leg, int arrays, sl_queue *queue) {
-  SL_TRY(sl_leg_measure(leg, sparse->send, queue));
-  report_sent(sparse, leg, arrays);
-  SL_TRY(sl_leg_run(leg, sparse->send, sparse->recv, queue));
-  for (int i = 0; i < leg->recvs; i++)
-    sparse->report.received += leg->recv[i].bytes;
+/* own in the format of each link class that a peer is behind; where both are the same it is compressed once.
+ */
+static sley_status compress_own(direct *d, const void *own, double density, sl_queue *queue) {
+  sl_sparse_base *base = d->route.base;
+  sl_transfer *gather = &d->gather;
+  int64_t values = sl_route_values(base, base->comm->rank);
+  int64_t slot = sl_transfer_slot(base->spec.dense.type, values);
+  sl_compressed_format made[2];
+  int count = 0;
+  for (int i = 0; i < gather->sends; i++) {
+    sl_link link = sl_link_to(base->comm, gather->send[i].peer);
+    sl_compressed_format format = sl_route_format(base, link, values, density);
+    int place = 0;
+    while (place < count && made[place] != format)
+      place++;
+    gather->send[i].at = place * slot;
+    if (place < count)
+      continue;
+    made[count++] = format;
+    SL_TRY(sl_route_compress(base, format, own, values, d->send + place * slot, queue));
+  }
   return SLEY_OK;
 }
 
-/* dst, this rank's part, becomes the sum of the ranks' arrays there. */
-static sley_status run_scatter(sl_sparse *sparse, const void *src, void *dst, sl_queue *queue) {
-  sl_leg *leg = &sparse->scatter;
-  int rank = sparse->comm->rank;
-  int64_t values = values_of(sparse, rank);
-  sley_type type = sparse->spec.dense.type;
-  for (int i = 0; i < leg->sends; i++)
-    SL_TRY(compress(sparse, part_of(sparse, src, leg->send[i].peer), &leg->send[i], queue));
-  SL_TRY(move(sparse, leg, leg->sends, queue));
-  sl_kernel_args args = {.op = SL_OP_SPARSE_SUM,
-                         .sparse_sum = {.count = values,
-                                        .parts = sparse->comm->size,
-                                        .src = sparse->recv,
-                                        .stride = sl_leg_slot(type, values),
-                                        .room = sl_leg_room(type, values),
-                                        .own = rank,
-                                        .own_src = part_of(sparse, src, rank),
-                                        .dst = dst,
-                                        .type = type,
-                                        .wrong = sparse->wrong}};
-  return values > 0 ? sl_kernel_run(queue, &args) : SLEY_OK;
-}
-
-static sley_status decompress(const sl_sparse *sparse, const sl_leg_item *item, void *dst, sl_queue *queue) {
-  sl_kernel_args args = {.op = SL_OP_DECOMPRESS,
-                         .decompress = {.src = sparse->recv + item->at,
-                                        .room = item->bytes,
-                                        .dst = dst,
-                                        .count = item->values,
-                                        .type = sparse->spec.dense.type,
-                                        .wrong = sparse->wrong}};
-  return sl_kernel_run(queue, &args);
-}
-
-/* The peers' parts come to where they belong in dst; own is this rank's. */
-static sley_status run_gather(sl_sparse *sparse, const void *own, void *dst, sl_queue *queue) {
-  sl_leg *leg = &sparse->gather;
-  int rank = sparse->comm->rank;
-  int64_t bytes = values_of(sparse, rank) * sparse->value_bytes;
-  char *own_dst = part_of(sparse, dst, rank);
-  if (leg->sends > 0)
-    SL_TRY(compress(sparse, own, &leg->send[0], queue));
-  SL_TRY(move(sparse, leg, leg->sends > 0, queue));
+/* The peers' parts come to where they belong in dst; own, of the density, is this rank's. */
+static sley_status run_gather(direct *d, const void *own, double density, void *dst, sl_queue *queue) {
+  sl_sparse_base *base = d->route.base;
+  sl_transfer *gather = &d->gather;
+  int rank = base->comm->rank;
+  int64_t bytes = sl_route_values(base, rank) * base->value_bytes;
+  char *own_dst = sl_route_part(base, dst, rank);
+  SL_TRY(compress_own(d, own, density, queue));
+  SL_TRY(sl_route_measure(base, gather, d->send, !sl_route_reduces(base), queue));
+  base->report.result_nonzeros = gather->sends > 0 ? gather->header[0].nonzeros : 0;
+  SL_TRY(sl_route_move(base, gather, d->send, d->recv, queue));
+  sl_route_count_result(base, gather);
   if (own_dst != own && bytes > 0)
     SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, own_dst, own, bytes));
-  for (int i = 0; i < leg->recvs; i++)
-    SL_TRY(decompress(sparse, &leg->recv[i], part_of(sparse, dst, leg->recv[i].peer), queue));
+  for (int i = 0; i < gather->recvs; i++) {
+    const sl_transfer_item *item = &gather->recv[i];
+    SL_TRY(sl_route_decompress(base, d->recv + item->at, item->bytes, item->values,
+                               sl_route_part(base, dst, item->peer), queue));
+  }
   return SLEY_OK;
 }
 
-/* Whether kernels have found a payload that is wrong. */
-static sley_status check_payloads(const sl_sparse *sparse, sl_queue *queue) {
-  uint32_t wrong = 0;
-  SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, &wrong, sparse->wrong, sizeof wrong));
-  SL_TRY(queue->ops->queue_wait(queue));
-  if (wrong)
-    return sl_fail(SLEY_ERR_PEER, "a sparse collective: a compressed array of a peer contradicts itself");
-  return SLEY_OK;
+static sley_status direct_run(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue) {
+  direct *d = (direct *)route;
+  const sl_sparse_base *base = route->base;
+  char *own = sl_route_part(base, dst, base->comm->rank);
+  if (base->spec.dense.kind == SLEY_ALLGATHER)
+    return run_gather(d, src, base->density, dst, queue);
+  if (base->spec.dense.kind == SLEY_REDUCE_SCATTER)
+    return run_scatter(d, src, dst, queue);
+  SL_TRY(run_scatter(d, src, own, queue));
+  return run_gather(d, own, sl_route_density(&d->scatter, base->density), dst, queue);
 }
 
-static sley_status check_array(const sl_sparse *sparse, const void *array, int64_t values, const char *what) {
-  if (values > 0 && (!array || (uintptr_t)array % (uintptr_t)sparse->value_bytes != 0))
-    return sl_fail(SLEY_ERR_ARG, "a sparse collective: %s is %p: an array aligned to %lld bytes is needed",
-                   what, array, (long long)sparse->value_bytes);
-  return SLEY_OK;
-}
-
-static sley_status run(sl_sparse *sparse, const void *src, void *dst, sl_queue *queue) {
-  int rank = sparse->comm->rank;
-  int64_t all = sparse->begin[sparse->comm->size], part = values_of(sparse, rank);
-  sley_collective_kind kind = sparse->spec.dense.kind;
-  SL_TRY(check_array(sparse, src, kind == SLEY_ALLGATHER ? part : all, "src"));
-  SL_TRY(check_array(sparse, dst, kind == SLEY_REDUCE_SCATTER ? part : all, "dst"));
-  memset(&sparse->report, 0, sizeof sparse->report);
-  if (all == 0)
-    return SLEY_OK;
-  if (kind == SLEY_REDUCE_SCATTER)
-    SL_TRY(run_scatter(sparse, src, dst, queue));
-  if (kind == SLEY_ALLREDUCE)
-    SL_TRY(run_scatter(sparse, src, part_of(sparse, dst, rank), queue));
-  if (kind == SLEY_ALLREDUCE)
-    SL_TRY(run_gather(sparse, part_of(sparse, dst, rank), dst, queue));
-  if (kind == SLEY_ALLGATHER)
-    SL_TRY(run_gather(sparse, src, dst, queue));
-  return check_payloads(sparse, queue);
-}
-
-sley_status sl_sparse_run(sl_sparse *sparse, const void *src, void *dst, sl_queue *queue) {
-  const sl_work before = sl_work_begin(sparse->comm, SL_WORK_EXCHANGE);
-  sley_status status = sl_work_end(sparse->comm, before, run(sparse, src, dst, queue));
-  if (status != SLEY_OK)
-    sparse->comm->ops->abort(sparse->comm, status); /* no peer may wait for this rank */
-  return status;
-}
+const sl_sparse_route_ops sl_sparse_direct = {
+    .path = SL_SPARSE_PATH_DIRECT, .open = direct_open, .run = direct_run, .close = direct_close};

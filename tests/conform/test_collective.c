@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sparse collectives: the bits of the dense ones, for every kind, type, format, length and share of zeros, on
- * every transport; what is wrong; and peers that send what they must not. */
+/* Sparse collectives: the bits of the dense ones, for every kind, operator, type, format, way, length and
+ * share of zeros, on every transport; the choice between sparse and dense; what is wrong; and peers that send
+ * what they must not. */
+#include <math.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "collective/leg.h"
+#include "collective/transfer.h"
 #include "collective/sparse.h"
 #include "dense_oracle.h"
 #include "mirror.h"
 #include "ranks.h"
 
-enum { MOST_RANKS = 64, ROUNDS = 2, JOBS = 10, MARGIN = 3 };
+enum { MOST_RANKS = 64, ROUNDS = 2, JOBS = 14, MARGIN = 3 };
 
 /* A collective, the same on all ranks, and this rank's operands: src, and a result of each way, with margins
  * that must not change. */
@@ -20,6 +22,8 @@ typedef struct job {
   uint64_t seed;
   int64_t counts[MOST_RANKS], begin[MOST_RANKS + 1];
   bool in_place, signs; /* signs: zeros of either sign, and nothing else */
+  bool whole_numbers;   /* small ones, whose sums are exact in any order */
+  bool blocks;          /* of values that are zero or not together */
   int64_t each, src_values, dst_values, values;
   char *sparse, *dense; /* src_values + dst_values and three margins */
   int64_t src_at, dst_at;
@@ -33,17 +37,27 @@ static int64_t length(uint64_t bits) {
   return bits % 4 ? lengths[bits / 4 % (sizeof lengths / sizeof *lengths)] : (int64_t)(bits / 4 % 20000);
 }
 
+static uint64_t draw(uint64_t seed, uint64_t what, uint64_t choices) {
+  return sl_random(seed, what, 0) % choices;
+}
+
 static void draw_job(job *j, int size, uint64_t seed) {
+  static const double limits[] = {0, 0.05, 0.3, 1};
   *j = (job){.seed = seed};
   sl_dense_spec *dense = &j->spec.dense;
-  dense->kind = (sley_collective_kind)(sl_random(seed, 1, 0) % 3);
-  dense->type = (sley_type)(sl_random(seed, 2, 0) % (dense->kind == SLEY_ALLGATHER ? 5 : 4));
+  dense->kind = (sley_collective_kind)draw(seed, 1, 3);
+  dense->type = (sley_type)draw(seed, 2, 5);
   dense->count = length(sl_random(seed, 3, 0));
-  j->spec.format = (sl_compressed_format)(sl_random(seed, 4, 0) % SL_COMPRESSED_FORMATS);
-  j->in_place = sl_random(seed, 5, 0) % 2;
-  j->signs = sl_random(seed, 6, 0) % 5 == 0;
+  dense->op = dense->kind == SLEY_ALLGATHER || draw(seed, 9, 2) ? SLEY_SUM : (sley_reduce)draw(seed, 10, 3);
+  j->spec.format = (sl_sparse_choice)draw(seed, 4, SL_SPARSE_CHOICES);
+  j->spec.way = (sl_sparse_way)draw(seed, 11, SL_SPARSE_WAYS);
+  j->spec.dense_above = limits[draw(seed, 12, 4)];
+  j->in_place = draw(seed, 5, 2);
+  j->signs = draw(seed, 6, 5) == 0;
+  j->whole_numbers = j->spec.way == SL_SPARSE_WAY_RING || j->spec.way == SL_SPARSE_WAY_TWO_LEVEL;
+  j->blocks = draw(seed, 13, 3) == 0;
   j->each = (int64_t)sley_type_bytes(dense->type);
-  bool differ = dense->kind != SLEY_ALLREDUCE && sl_random(seed, 7, 0) % 2;
+  bool differ = dense->kind != SLEY_ALLREDUCE && draw(seed, 7, 2);
   for (int r = 0; r < size; r++) {
     j->counts[r] = differ ? length(sl_random(seed, 8, (uint64_t)r)) : dense->count;
     j->begin[r + 1] = j->begin[r] + j->counts[r];
@@ -70,15 +84,19 @@ static void lay_out(job *j, int rank, int size) {
   j->src_at = MARGIN + (kind == SLEY_ALLGATHER ? j->begin[rank] : 0);
 }
 
-/* Zeros by a share that differs from rank to rank and round to round. */
+/* Zeros by a share that differs from rank to rank and round to round, at places of their own or in blocks. */
 static void fill(job *j, int rank, int round) {
   static const uint64_t shares[] = {0, 100, 500, 900, 950, 990, 999, 1000};
   uint64_t stream = (uint64_t)(rank * ROUNDS + round) + 100;
   uint64_t zeros = shares[sl_random(j->seed, stream, 1) % (sizeof shares / sizeof *shares)];
   for (int64_t i = 0; i < j->values; i++) {
     uint64_t bits = sl_random(j->seed, stream, (uint64_t)i + 2);
-    oracle_draw(j->sparse, j->spec.dense.type, i, bits / 1000);
-    if (j->signs || bits % 1000 < zeros)
+    uint64_t chance = j->blocks ? sl_random(j->seed, stream + 1000, (uint64_t)i / 513) : bits;
+    if (j->whole_numbers && j->spec.dense.type != SLEY_TYPE_I64)
+      oracle_set(j->sparse, j->spec.dense.type, i, (double)(bits / 1000 % 17) - 8);
+    else
+      oracle_draw(j->sparse, j->spec.dense.type, i, bits / 1000);
+    if (j->signs || chance % 1000 < zeros)
       memset(j->sparse + i * j->each, 0, (size_t)j->each);
     if (j->signs && bits % 8 != 0)
       j->sparse[(i + 1) * j->each - 1] = (char)0x80; /* the sign */
@@ -107,16 +125,53 @@ static void close_job(job *j) {
   sl_free(j->sparse);
 }
 
-/* What has come is what the comm has counted; no array takes more than dense and a header. */
+/* The way that must have been taken, if the spec leaves no choice; else -1. */
+static int expected_path(const sl_comm *comm, const job *j) {
+  const sl_sparse_spec *spec = &j->spec;
+  int64_t all = spec->dense.kind == SLEY_ALLREDUCE ? spec->dense.count : j->begin[comm->size];
+  bool levels = comm->workgroup > 1 && comm->workgroup < comm->size;
+  if (comm->size == 1 || all == 0 || (spec->format == SL_SPARSE_DENSE && spec->way == SL_SPARSE_WAY_AUTO))
+    return SL_SPARSE_PATH_DENSE;
+  if (spec->way == SL_SPARSE_WAY_AUTO || (spec->format == SL_SPARSE_AUTO && spec->dense_above < 1))
+    return -1;
+  if (spec->way == SL_SPARSE_WAY_RING)
+    return SL_SPARSE_PATH_RING;
+  return spec->way == SL_SPARSE_WAY_TWO_LEVEL && levels ? SL_SPARSE_PATH_TWO_LEVEL : SL_SPARSE_PATH_DIRECT;
+}
+
+/* What has come is what the comm has counted, and the numbers agree with each other. */
 static sley_status check_report(sl_comm *comm, const job *j, const sl_counters *counted) {
   sl_sparse_report report;
-  int64_t peers = comm->size - 1, most = (j->src_values + j->dst_values) * j->each * (peers + 1);
   sl_sparse_report_of(j->one, &report);
+  int64_t formats = 0;
+  int path = expected_path(comm, j);
+  for (int f = 0; f < SL_COMPRESSED_FORMATS; f++)
+    formats += report.formats[f];
+  EXPECT(path < 0 || (int)report.path == path);
   EXPECT(report.received == counted->bytes[SL_LINK_DIRECT] + counted->bytes[SL_LINK_MESSAGE]);
   EXPECT(counted->bytes[SL_LINK_SELF] == 0);
-  EXPECT(report.nonzeros >= 0 && report.nonzeros <= report.values && report.dense <= report.arrays);
-  EXPECT(report.sent >= 0 && report.sent <= most + 2 * peers * (SL_COMPRESSED_HEADER + 8));
-  EXPECT(peers > 0 || report.sent == 0);
+  EXPECT(report.nonzeros >= 0 && report.nonzeros <= report.values && formats == report.arrays);
+  EXPECT(report.path != SL_SPARSE_PATH_DENSE || (report.arrays == 0 && report.sent == report.dense_sent));
+  EXPECT(j->spec.format != SL_SPARSE_PICI || report.formats[SL_COMPRESSED_COO] == 0);
+  EXPECT(j->spec.format != SL_SPARSE_COO || report.formats[SL_COMPRESSED_PICI32] == 0);
+  EXPECT(comm->size > 1 || report.sent == 0);
+  EXPECT(report.path != SL_SPARSE_PATH_DIRECT || j->spec.dense.kind == SLEY_ALLREDUCE ||
+         report.sent <= report.dense_sent + (comm->size - 1) * (SL_COMPRESSED_HEADER + 8));
+  EXPECT(strcmp(sl_sparse_reason_text(report.reason), "unknown") != 0);
+  return SLEY_OK;
+}
+
+/* Of the result. */
+static sley_status check_result_nonzeros(const job *j) {
+  static const char zero[8];
+  sl_sparse_report report;
+  int64_t nonzeros = 0;
+  sl_sparse_report_of(j->one, &report);
+  for (int64_t i = j->dst_at; i < j->dst_at + j->dst_values; i++)
+    nonzeros += memcmp(j->sparse + i * j->each, zero, (size_t)j->each) != 0;
+  EXPECT(report.result_nonzeros == nonzeros ||
+         (report.result_nonzeros == -1 &&
+          (report.path == SL_SPARSE_PATH_DENSE || j->spec.dense.kind == SLEY_REDUCE_SCATTER)));
   return SLEY_OK;
 }
 
@@ -136,13 +191,13 @@ static sley_status run_job(sl_comm *comm, job *j, int round) {
     SL_TRY(mirror_fetch(&j->there[i]));
   for (int64_t i = 0; i < j->values; i++)
     if (memcmp(j->sparse + i * j->each, j->dense + i * j->each, (size_t)j->each) != 0)
-      return sl_fail(
-          SLEY_ERR_INTERNAL,
-          "kind %d, type %d, format %d, count %lld%s: value %lld (result from %lld) differs in round %d",
-          (int)j->spec.dense.kind, (int)j->spec.dense.type, (int)j->spec.format,
-          (long long)j->spec.dense.count, j->in_place ? ", in place" : "", (long long)i, (long long)j->dst_at,
-          round);
-  return SLEY_OK;
+      return sl_fail(SLEY_ERR_INTERNAL,
+                     "kind %d, op %d, type %d, format %d, way %d, count %lld%s: value %lld (result from "
+                     "%lld) differs in round %d",
+                     (int)j->spec.dense.kind, (int)j->spec.dense.op, (int)j->spec.dense.type,
+                     (int)j->spec.format, (int)j->spec.way, (long long)j->spec.dense.count,
+                     j->in_place ? ", in place" : "", (long long)i, (long long)j->dst_at, round);
+  return check_result_nonzeros(j);
 }
 
 static sley_status random_main(sl_comm *comm, void *arg) {
@@ -173,38 +228,127 @@ static void test_bits_of_the_dense_ones(void **state) {
   each_case(random_body);
 }
 
-/* Whole numbers, 99 % zeros: the sums by hand, and fewer bytes than dense by far. */
-enum { WHOLE = 300000 };
+/* Whole numbers, 99 % zeros: in every way and format the sums by hand, and fewer bytes than dense by far. */
+enum { LONG = 1000007, SHORT = 70001 };
 
 static float whole(int rank, int64_t i) {
   uint64_t bits = sl_random(17, (uint64_t)rank, (uint64_t)i);
   return bits % 100 ? 0.0F : (float)(int)(bits / 100 % 2001) - 1000;
 }
 
-static sley_status whole_main(sl_comm *comm, void *arg) {
-  (void)arg;
-  float *values = sl_alloc(WHOLE, sizeof *values, "test");
-  EXPECT(values);
-  for (int64_t i = 0; i < WHOLE; i++)
-    values[i] = whole(comm->rank, i);
-  mirror there;
-  SL_TRY(mirror_open(comm, values, WHOLE * (int64_t)sizeof *values, &there));
-  sl_sparse_spec spec = {.dense = {.kind = SLEY_ALLREDUCE, .count = WHOLE}, .format = SL_COMPRESSED_PICI32};
-  sl_sparse *sum;
-  sl_sparse_report report;
-  SL_TRY(sl_sparse_create(comm, &spec, &sum));
-  SL_TRY(sl_sparse_run(sum, there.here, there.here, comm->queue));
-  sl_sparse_report_of(sum, &report);
-  sl_sparse_destroy(sum);
-  SL_TRY(mirror_fetch(&there));
-  for (int64_t i = 0; i < WHOLE; i++) {
+/* The ranks look at different parts of the result. */
+static sley_status check_sums(const sl_comm *comm, const float *values, int64_t count) {
+  for (int64_t i = comm->rank; i < count; i += comm->size) {
     float expected = 0;
     for (int r = 0; r < comm->size; r++)
       expected += whole(r, i);
     EXPECT(values[i] == expected);
   }
-  EXPECT(report.dense == 0);
-  EXPECT(report.received <= 2 * WHOLE * (int64_t)sizeof *values / 5);
+  return SLEY_OK;
+}
+
+static sley_status sum_whole(sl_comm *comm, const sl_sparse_spec *spec, const float *given, mirror *there) {
+  int64_t count = spec->dense.count;
+  sl_sparse *sum;
+  sl_sparse_report report;
+  memcpy(there->host, given, (size_t)count * sizeof(float));
+  SL_TRY(mirror_send(there));
+  SL_TRY(sl_sparse_create(comm, spec, &sum));
+  SL_TRY(sl_sparse_run(sum, there->here, there->here, comm->queue));
+  sl_sparse_report_of(sum, &report);
+  sl_sparse_destroy(sum);
+  SL_TRY(mirror_fetch(there));
+  SL_TRY(check_sums(comm, there->host, count));
+  if (comm->size == 1)
+    return SLEY_OK;
+  EXPECT(spec->format == SL_SPARSE_AUTO || report.formats[SL_COMPRESSED_DENSE] == 0);
+  EXPECT(spec->format == SL_SPARSE_AUTO || report.sent <= report.dense_sent / 3);
+  EXPECT(report.values > 0 && report.nonzeros <= report.values / 50);
+  return SLEY_OK;
+}
+
+static sley_status whole_main(sl_comm *comm, void *arg) {
+  const rank_case *c = arg;
+  int64_t count = c->seed % 8 == 0 ? LONG : SHORT;
+  float *given = sl_alloc(count, sizeof *given, "test"), *values = sl_alloc(count, sizeof *values, "test");
+  EXPECT(given && values);
+  for (int64_t i = 0; i < count; i++)
+    given[i] = whole(comm->rank, i);
+  mirror there;
+  SL_TRY(mirror_open(comm, values, count * (int64_t)sizeof *values, &there));
+  static const sl_sparse_spec specs[] = {{.format = SL_SPARSE_PICI, .way = SL_SPARSE_WAY_DIRECT},
+                                         {.format = SL_SPARSE_COO, .way = SL_SPARSE_WAY_RING},
+                                         {.format = SL_SPARSE_PICI, .way = SL_SPARSE_WAY_RING},
+                                         {.format = SL_SPARSE_COO, .way = SL_SPARSE_WAY_TWO_LEVEL},
+                                         {.format = SL_SPARSE_AUTO, .dense_above = 0.02}};
+  for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+    sl_sparse_spec spec = specs[i];
+    spec.dense = (sl_dense_spec){.kind = SLEY_ALLREDUCE, .count = count};
+    SL_TRY(sum_whole(comm, &spec, given, &there));
+  }
+  mirror_close(&there);
+  sl_free(values);
+  sl_free(given);
+  return SLEY_OK;
+}
+
+/* ---- the choice: in each run all ranks' arrays have the same density, of which every rank counts a sample
+ */
+
+/* Which values are not zero. */
+typedef enum pattern { NONE, SOME, ALL, BESIDE_SAMPLES } pattern;
+
+/* 8 stretches of 4 blocks: a sample of 16384 values is one block of each, the next one in every run. */
+enum { BLOCK = 2048, CHOICE_COUNT = 8 * 4 * BLOCK, CHOICE_RUNS = 13 };
+
+static float choice_value(pattern p, int64_t i) {
+  int64_t block = i / BLOCK % 4;
+  if (p == SOME)
+    return i % 50 == 0;
+  return p == ALL || (p == BESIDE_SAMPLES && (block == 0 || block == 1));
+}
+
+static sley_status choice_main(sl_comm *comm, void *arg) {
+  static const struct {
+    pattern pattern;
+    sl_sparse_reason reason;
+  } runs[CHOICE_RUNS] = {{SOME, SL_SPARSE_ENOUGH_ZEROS},           /* block 1 of each stretch */
+                         {BESIDE_SAMPLES, SL_SPARSE_ENOUGH_ZEROS}, /* 2 */
+                         {BESIDE_SAMPLES, SL_SPARSE_MISSED},       /* 3: is dense; one run is held */
+                         {NONE, SL_SPARSE_HELD},
+                         {ALL, SL_SPARSE_FEW_ZEROS}, /* two are */
+                         {SOME, SL_SPARSE_HELD},
+                         {NONE, SL_SPARSE_HELD},
+                         {SOME, SL_SPARSE_ENOUGH_ZEROS},
+                         {NONE, SL_SPARSE_ENOUGH_ZEROS}, /* which confirms the last one */
+                         {ALL, SL_SPARSE_FEW_ZEROS},     /* so only one is again */
+                         {ALL, SL_SPARSE_HELD},
+                         {SOME, SL_SPARSE_ENOUGH_ZEROS},
+                         {NONE, SL_SPARSE_ENOUGH_ZEROS}};
+  (void)arg;
+  float *values = sl_alloc(CHOICE_COUNT, sizeof *values, "test");
+  EXPECT(values);
+  mirror there;
+  SL_TRY(mirror_open(comm, values, CHOICE_COUNT * (int64_t)sizeof *values, &there));
+  sl_sparse_spec spec = {.dense = {.kind = SLEY_ALLREDUCE, .count = CHOICE_COUNT}, .dense_above = 0.2};
+  sl_sparse *sum;
+  sl_sparse_report report;
+  SL_TRY(sl_sparse_create(comm, &spec, &sum));
+  for (int run = 0; run < CHOICE_RUNS; run++) {
+    for (int64_t i = 0; i < CHOICE_COUNT; i++)
+      values[i] = choice_value(runs[run].pattern, i);
+    SL_TRY(mirror_send(&there));
+    SL_TRY(sl_sparse_run(sum, there.here, there.here, comm->queue));
+    SL_TRY(mirror_fetch(&there));
+    sl_sparse_report_of(sum, &report);
+    if (comm->size > 1 && report.reason != runs[run].reason)
+      return sl_fail(SLEY_ERR_INTERNAL, "run %d: %s", run, sl_sparse_reason_text(report.reason));
+    EXPECT(comm->size == 1 ||
+           (report.path != SL_SPARSE_PATH_DENSE) == (report.reason == SL_SPARSE_ENOUGH_ZEROS));
+    for (int64_t i = 0; i < CHOICE_COUNT; i++)
+      EXPECT(values[i] == (float)comm->size * choice_value(runs[run].pattern, i));
+  }
+  sl_sparse_destroy(sum);
   mirror_close(&there);
   sl_free(values);
   return SLEY_OK;
@@ -214,23 +358,24 @@ static sley_status whole_main(sl_comm *comm, void *arg) {
 static sley_status wrong_main(sl_comm *comm, void *arg) {
   (void)arg;
   bool last = comm->rank == comm->size - 1;
-  for (int wrong = 0; wrong < 5; wrong++) {
+  for (int wrong = 0; wrong < 7; wrong++) {
     sl_sparse_spec spec = {.dense = {.kind = SLEY_ALLREDUCE, .count = 3}};
-    sley_status expected = SLEY_ERR_UNSUPPORTED;
+    bool differs = wrong >= 4;
     if (wrong == 0)
-      spec.dense.op = SLEY_MAX;
+      spec.format = SL_SPARSE_CHOICES;
     if (wrong == 1)
-      spec.dense.type = SLEY_TYPE_I64;
-    if (wrong >= 2)
-      expected = SLEY_ERR_ARG;
+      spec.way = SL_SPARSE_WAYS;
     if (wrong == 2)
-      spec.format = SL_COMPRESSED_FORMATS;
+      spec.dense_above = NAN;
     if (wrong == 3 && last)
       spec.dense.count = -1;
     if (wrong == 4 && last)
-      spec.format = SL_COMPRESSED_COO;
-    if (wrong == 4 && comm->size == 1)
-      expected = SLEY_OK;
+      spec.format = SL_SPARSE_COO;
+    if (wrong == 5 && last)
+      spec.way = SL_SPARSE_WAY_RING;
+    if (wrong == 6 && last)
+      spec.dense_above = 0.5;
+    sley_status expected = differs && comm->size == 1 ? SLEY_OK : SLEY_ERR_ARG;
     sl_sparse *made;
     EXPECT(sl_sparse_create(comm, &spec, &made) == expected);
     sl_sparse_destroy(made);
@@ -243,7 +388,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
  */
 enum { SENT = 5000, FAULTS = 6 };
 
-static void spoil(sl_leg *leg, char *area, int fault) {
+static void spoil(sl_transfer *transfer, char *area, int fault) {
   sl_compressed_header *header = (sl_compressed_header *)area;
   header->magic ^= fault == 0;
   header->nonzeros += fault == 1 ? INT64_C(1) << 62 : 0;
@@ -253,12 +398,13 @@ static void spoil(sl_leg *leg, char *area, int fault) {
                                      .version = SL_COMPRESSED_VERSION,
                                      .format = SL_COMPRESSED_COO,
                                      .count = SENT};
-  for (int i = 0; i < leg->sends && (fault == 3 || fault == 4); i++)
-    leg->send[i].bytes = fault == 3 ? 7 : leg->send[i].bytes - 8;
+  for (int i = 0; i < transfer->sends && (fault == 3 || fault == 4); i++)
+    transfer->send[i].bytes = fault == 3 ? 7 : transfer->send[i].bytes - 8;
 }
 
-static sley_status run_spoilt(sl_comm *comm, sl_leg *leg, char *host, char *send, char *recv, int fault) {
-  int64_t room = sl_leg_slot(SLEY_TYPE_F32, SENT);
+static sley_status run_spoilt(sl_comm *comm, sl_transfer *transfer, char *host, char *send, char *recv,
+                              int fault) {
+  int64_t room = sl_transfer_slot(SLEY_TYPE_F32, SENT);
   sl_compressed_header *header = (sl_compressed_header *)host;
   *header = (sl_compressed_header){.magic = SL_COMPRESSED_MAGIC,
                                    .version = SL_COMPRESSED_VERSION,
@@ -266,11 +412,11 @@ static sley_status run_spoilt(sl_comm *comm, sl_leg *leg, char *host, char *send
                                    .nonzeros = 0,
                                    .payload_bytes = SENT * 4};
   SL_TRY(comm->queue->ops->copy(comm->queue, SL_COPY_TO_DEVICE, send, host, room));
-  SL_TRY(sl_leg_measure(leg, send, comm->queue));
+  SL_TRY(sl_transfer_measure(transfer, send, comm->queue));
   if (comm->rank == comm->size - 1)
-    spoil(leg, host, fault);
+    spoil(transfer, host, fault);
   SL_TRY(comm->queue->ops->copy(comm->queue, SL_COPY_TO_DEVICE, send, host, room));
-  sley_status status = sl_leg_run(leg, send, recv, comm->queue);
+  sley_status status = sl_transfer_run(transfer, send, recv, comm->queue);
   if (comm->rank == comm->size - 1)
     return status;
   EXPECT(status == SLEY_ERR_PEER && strstr(sley_last_error(), "compressed array"));
@@ -278,24 +424,25 @@ static sley_status run_spoilt(sl_comm *comm, sl_leg *leg, char *host, char *send
 }
 
 static sley_status spoilt_main(sl_comm *comm, void *arg) {
-  int64_t room = sl_leg_slot(SLEY_TYPE_F32, SENT), peers = comm->size - 1;
-  sl_leg leg = {.name = "a test", .comm = comm, .type = SLEY_TYPE_F32};
+  int64_t room = sl_transfer_slot(SLEY_TYPE_F32, SENT), peers = comm->size - 1;
+  sl_transfer transfer = {.name = "a test", .comm = comm, .type = SLEY_TYPE_F32};
   char *host = sl_alloc_zero(1, (size_t)room, "test");
   void *send, *recv;
   EXPECT(host);
   SL_TRY(comm->device->ops->alloc(comm->device, room, "test", &send));
   SL_TRY(comm->device->ops->alloc(comm->device, room * (peers + 1), "test", &recv));
-  SL_TRY(sl_leg_begin(&leg, comm->size));
+  SL_TRY(sl_transfer_begin(&transfer, comm->size));
   for (int p = 0, at = 0; p < comm->size; p++) {
     if (p == comm->rank)
       continue;
-    sl_leg_send(&leg, p, SENT, 0);
-    sl_leg_recv(&leg, p, SENT, at++ * room);
+    sl_transfer_send(&transfer, p, SENT, 0);
+    sl_transfer_recv(&transfer, p, SENT, at++ * room);
   }
-  SL_TRY(sl_leg_make(&leg));
-  sley_status status = peers > 0 ? run_spoilt(comm, &leg, host, send, recv, (int)(intptr_t)arg) : SLEY_OK;
+  SL_TRY(sl_transfer_make(&transfer));
+  sley_status status =
+      peers > 0 ? run_spoilt(comm, &transfer, host, send, recv, (int)(intptr_t)arg) : SLEY_OK;
   status = sl_agree(comm, status);
-  sl_leg_destroy(&leg);
+  sl_transfer_destroy(&transfer);
   comm->device->ops->free(comm->device, recv);
   comm->device->ops->free(comm->device, send);
   sl_free(host);
@@ -304,7 +451,8 @@ static sley_status spoilt_main(sl_comm *comm, void *arg) {
 
 static void words_body(const rank_case *c) {
   int64_t before = sl_memory_now();
-  assert_case_ok(c, run_case(c, whole_main, NULL));
+  assert_case_ok(c, run_case(c, whole_main, (void *)(uintptr_t)c));
+  assert_case_ok(c, run_case(c, choice_main, NULL));
   assert_case_ok(c, run_case(c, wrong_main, NULL));
   for (int fault = 0; fault < FAULTS; fault++)
     assert_case_ok(c, run_case(c, spoilt_main, (void *)(intptr_t)fault));
