@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collective/probe.h"
 
-/* A sample is never shorter, where there are so many values: launches take as long anyway. */
-enum { LEAST_VALUES = 4 * SL_TILE_VALUES };
-
 sley_status sl_probe_begin(sl_probe *probe, sl_comm *comm, sley_type type, const sl_sparse_costs *costs,
                            double seconds) {
   double most = seconds * costs->count.bandwidth / (double)sley_type_bytes(type);
   *probe = (sl_probe){.comm = comm, .type = type, .limit = -1, .hold = 1};
-  probe->most = most < LEAST_VALUES ? LEAST_VALUES : most > 1e15 ? (int64_t)1e15 : (int64_t)most;
+  probe->most = most < SL_PROBE_LEAST ? SL_PROBE_LEAST : most > 1e15 ? (int64_t)1e15 : (int64_t)most;
   return comm->device->ops->alloc(comm->device, SL_PROBE_BLOCKS * (int64_t)sizeof(int64_t),
                                   "a sparse collective", (void **)&probe->counts);
 }

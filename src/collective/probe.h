@@ -13,7 +13,10 @@
 #include "collective/sparse_spec.h"
 #include "device/device.h"
 
-enum { SL_PROBE_BLOCKS = 8, SL_PROBE_LONGEST = 16 };
+/* A sample is never shorter than SL_PROBE_LEAST, where there are so many values: launches take as long
+ * anyway.
+ */
+enum { SL_PROBE_BLOCKS = 8, SL_PROBE_LEAST = 4 * SL_TILE_VALUES, SL_PROBE_LONGEST = 16 };
 
 typedef struct sl_probe {
   sl_comm *comm;

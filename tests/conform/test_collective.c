@@ -7,8 +7,9 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "collective/transfer.h"
+#include "collective/probe.h"
 #include "collective/sparse.h"
+#include "collective/transfer.h"
 #include "dense_oracle.h"
 #include "mirror.h"
 #include "ranks.h"
@@ -292,39 +293,33 @@ static sley_status whole_main(sl_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
-/* ---- the choice: in each run all ranks' arrays have the same density, of which every rank counts a sample
- */
+/* ---- the choice */
 
-/* Which values are not zero. */
+/* Which values are not zero, on all ranks. */
 typedef enum pattern { NONE, SOME, ALL, BESIDE_SAMPLES } pattern;
 
-/* 8 stretches of 4 blocks: a sample of 16384 values is one block of each, the next one in every run. */
-enum { BLOCK = 2048, CHOICE_COUNT = 8 * 4 * BLOCK, CHOICE_RUNS = 13 };
+/* 8 stretches of 4 blocks: the least sample is one block of each, the next one in every run. */
+enum { BLOCK = SL_PROBE_LEAST / SL_PROBE_BLOCKS, CHOICE_COUNT = SL_PROBE_BLOCKS * 4 * BLOCK };
 
-static float choice_value(pattern p, int64_t i) {
-  int64_t block = i / BLOCK % 4;
-  if (p == SOME)
-    return i % 50 == 0;
-  return p == ALL || (p == BESIDE_SAMPLES && (block == 0 || block == 1));
+typedef struct choice_run {
+  pattern pattern;
+  sl_sparse_reason reason;
+} choice_run;
+
+static void fill_pattern(float *values, pattern p) {
+  for (int64_t i = 0; i < CHOICE_COUNT; i++)
+    values[i] = p == ALL || (p == SOME && i % 50 == 0) || (p == BESIDE_SAMPLES && i / BLOCK % 4 < 2);
 }
 
+/* Runs of one all-reduce, whatever the sample is. */
 static sley_status choice_main(sl_comm *comm, void *arg) {
-  static const struct {
-    pattern pattern;
-    sl_sparse_reason reason;
-  } runs[CHOICE_RUNS] = {{SOME, SL_SPARSE_ENOUGH_ZEROS},           /* block 1 of each stretch */
-                         {BESIDE_SAMPLES, SL_SPARSE_ENOUGH_ZEROS}, /* 2 */
-                         {BESIDE_SAMPLES, SL_SPARSE_MISSED},       /* 3: is dense; one run is held */
-                         {NONE, SL_SPARSE_HELD},
-                         {ALL, SL_SPARSE_FEW_ZEROS}, /* two are */
-                         {SOME, SL_SPARSE_HELD},
-                         {NONE, SL_SPARSE_HELD},
-                         {SOME, SL_SPARSE_ENOUGH_ZEROS},
-                         {NONE, SL_SPARSE_ENOUGH_ZEROS}, /* which confirms the last one */
-                         {ALL, SL_SPARSE_FEW_ZEROS},     /* so only one is again */
-                         {ALL, SL_SPARSE_HELD},
-                         {SOME, SL_SPARSE_ENOUGH_ZEROS},
-                         {NONE, SL_SPARSE_ENOUGH_ZEROS}};
+  static const choice_run runs[] = {
+      {SOME, SL_SPARSE_ENOUGH_ZEROS}, {ALL, SL_SPARSE_FEW_ZEROS}, /* one run is held */
+      {NONE, SL_SPARSE_HELD},         {ALL, SL_SPARSE_FEW_ZEROS}, /* two are */
+      {SOME, SL_SPARSE_HELD},         {NONE, SL_SPARSE_HELD},
+      {SOME, SL_SPARSE_ENOUGH_ZEROS}, {NONE, SL_SPARSE_ENOUGH_ZEROS}, /* which confirms the last one */
+      {ALL, SL_SPARSE_FEW_ZEROS},                                     /* so only one is again */
+      {ALL, SL_SPARSE_HELD},          {SOME, SL_SPARSE_ENOUGH_ZEROS}};
   (void)arg;
   float *values = sl_alloc(CHOICE_COUNT, sizeof *values, "test");
   EXPECT(values);
@@ -334,21 +329,59 @@ static sley_status choice_main(sl_comm *comm, void *arg) {
   sl_sparse *sum;
   sl_sparse_report report;
   SL_TRY(sl_sparse_create(comm, &spec, &sum));
-  for (int run = 0; run < CHOICE_RUNS; run++) {
-    for (int64_t i = 0; i < CHOICE_COUNT; i++)
-      values[i] = choice_value(runs[run].pattern, i);
+  for (size_t run = 0; run < sizeof runs / sizeof *runs; run++) {
+    fill_pattern(values, runs[run].pattern);
     SL_TRY(mirror_send(&there));
     SL_TRY(sl_sparse_run(sum, there.here, there.here, comm->queue));
     SL_TRY(mirror_fetch(&there));
     sl_sparse_report_of(sum, &report);
-    if (comm->size > 1 && report.reason != runs[run].reason)
-      return sl_fail(SLEY_ERR_INTERNAL, "run %d: %s", run, sl_sparse_reason_text(report.reason));
-    EXPECT(comm->size == 1 ||
-           (report.path != SL_SPARSE_PATH_DENSE) == (report.reason == SL_SPARSE_ENOUGH_ZEROS));
-    for (int64_t i = 0; i < CHOICE_COUNT; i++)
-      EXPECT(values[i] == (float)comm->size * choice_value(runs[run].pattern, i));
+    sl_sparse_reason reason = comm->size > 1 ? runs[run].reason : SL_SPARSE_ALONE;
+    if (report.reason != reason)
+      return sl_fail(SLEY_ERR_INTERNAL, "run %zu: %s", run, sl_sparse_reason_text(report.reason));
+    EXPECT((report.path != SL_SPARSE_PATH_DENSE) == (reason == SL_SPARSE_ENOUGH_ZEROS));
+    for (int64_t i = 0; i < CHOICE_COUNT; i += 10)
+      EXPECT(values[i] ==
+             (float)comm->size * (runs[run].pattern == ALL || (runs[run].pattern == SOME && i % 50 == 0)));
   }
   sl_sparse_destroy(sum);
+  mirror_close(&there);
+  sl_free(values);
+  return SLEY_OK;
+}
+
+/* The least samples miss half of the values; true counts tell. */
+static sley_status probe_main(sl_comm *comm, void *arg) {
+  static const choice_run runs[] = {{BESIDE_SAMPLES, SL_SPARSE_FEW_ZEROS}, /* block 1 of each stretch */
+                                    {BESIDE_SAMPLES, SL_SPARSE_HELD},
+                                    {BESIDE_SAMPLES, SL_SPARSE_ENOUGH_ZEROS}, /* 3 */
+                                    {NONE, SL_SPARSE_MISSED},
+                                    {NONE, SL_SPARSE_HELD},
+                                    {NONE, SL_SPARSE_HELD},
+                                    {NONE, SL_SPARSE_ENOUGH_ZEROS}};
+  (void)arg;
+  const sl_sparse_costs costs = sl_sparse_costs_of(&sl_machine_threads, 1);
+  float *values = sl_alloc(CHOICE_COUNT, sizeof *values, "test");
+  EXPECT(values);
+  mirror there;
+  SL_TRY(mirror_open(comm, values, CHOICE_COUNT * (int64_t)sizeof *values, &there));
+  sl_probe probe;
+  SL_TRY(sl_probe_begin(&probe, comm, SLEY_TYPE_F32, &costs, 0));
+  probe.limit = SL_DENSITY_UNIT / 5;
+  for (size_t run = 0; run < sizeof runs / sizeof *runs; run++) {
+    bool sparse;
+    sl_sparse_reason why;
+    fill_pattern(values, runs[run].pattern);
+    SL_TRY(mirror_send(&there));
+    SL_TRY(sl_probe_decide(&probe, there.here, CHOICE_COUNT, comm->queue, &sparse, &why));
+    if (why != runs[run].reason)
+      return sl_fail(SLEY_ERR_INTERNAL, "probe %zu: %s", run, sl_sparse_reason_text(why));
+    EXPECT(sparse == (why == SL_SPARSE_ENOUGH_ZEROS));
+    if (sparse) {
+      probe.true_values = CHOICE_COUNT;
+      probe.true_nonzeros = runs[run].pattern == NONE ? 0 : CHOICE_COUNT / 2;
+    }
+  }
+  sl_probe_end(&probe);
   mirror_close(&there);
   sl_free(values);
   return SLEY_OK;
@@ -453,6 +486,7 @@ static void words_body(const rank_case *c) {
   int64_t before = sl_memory_now();
   assert_case_ok(c, run_case(c, whole_main, (void *)(uintptr_t)c));
   assert_case_ok(c, run_case(c, choice_main, NULL));
+  assert_case_ok(c, run_case(c, probe_main, NULL));
   assert_case_ok(c, run_case(c, wrong_main, NULL));
   for (int fault = 0; fault < FAULTS; fault++)
     assert_case_ok(c, run_case(c, spoilt_main, (void *)(intptr_t)fault));
