@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two levels: inside workgroups over direct links, and between them over messages, which carry each value
+/* Two levels: inside workgroups over direct links, and between them over messages, which take each value
  * once for a workgroup rather than once for a rank.
  *
- * In workgroup v the part of rank r is carried by member place(r) % size(v), place(r) being r's place in its
- * own workgroup: so r carries its own part, and all workgroups but a smaller last one share the work alike.
+ * In workgroup v the part of rank r is relayed by member place(r) % size(v), place(r) being r's place in its
+ * own workgroup: so r relays its own part, and all workgroups but a smaller last one share the work alike.
  *
- *   reduce-scatter   inside: each carrier gets the members' values for the parts that it carries, and
- *                    adds them in the order of the members. Across: r gets the carriers' sums of its part,
+ *   reduce-scatter   inside: each relay gets the members' values for its parts, and
+ *                    adds them in the order of the members. Across: r gets the relays' sums of its part,
  *                    and adds them in the order of the workgroups
- *   all-gather       across: r's part goes to its carrier in each workgroup. Inside: carriers send on what
+ *   all-gather       across: r's part goes to its relay in each workgroup. Inside: relays send on what
  *                    they have got, as it came
  *
- * A transfer moves one array between two ranks, so inside there is a round for each part that a carrier may
+ * A transfer moves one array between two ranks, so inside there is a round for each part that a relay may
  * have: (w, j) is the part of member place + j * size(v) of workgroup w. */
 #include "base/memory.h"
 #include "collective/route.h"
@@ -24,31 +24,31 @@ typedef struct two_level {
   int repeats;                     /* rounds of one workgroup: j is 0 .. repeats - 1 */
   sl_transfer inside, sums, parts; /* across, sums: of a reduce-scatter; parts: of an all-gather */
   char *send, *recv;               /* areas for transfers */
-  char *across;                    /* area: this rank's part, then those it carries for other workgroups */
-  char *partial;                   /* dense: the sum of each part that this rank carries; its own first */
+  char *across;                    /* area: this rank's part, then those it relays for other workgroups */
+  char *partial;                   /* dense: the sum of each part that this rank relays; its own first */
 } two_level;
 
-/* The rank of round (w, j) whose part `member` of this workgroup carries, or -1. */
-static int carried(const two_level *t, int w, int j, int member) {
+/* The rank of round (w, j) whose part `member` of this workgroup relays, or -1. */
+static int relayed(const two_level *t, int w, int j, int member) {
   int place = member + j * t->members;
   const sl_comm *comm = t->route.base->comm;
   return place < sl_workgroup_size(comm, w) ? sl_workgroup_first(comm, w) + place : -1;
 }
 
-/* Who carries this rank's part in workgroup v. */
-static int carrier_in(const two_level *t, int v) {
+/* Who relays this rank's part in workgroup v. */
+static int relay_in(const two_level *t, int v) {
   const sl_comm *comm = t->route.base->comm;
   return sl_workgroup_first(comm, v) + t->place % sl_workgroup_size(comm, v);
 }
 
 /* ---- making */
 
-/* How many parts of other workgroups this rank carries. */
-static int count_carried(const two_level *t) {
+/* How many parts of other workgroups this rank relays. */
+static int count_relayed(const two_level *t) {
   int count = 0;
   for (int w = 0; w < t->groups; w++)
     for (int j = 0; j < t->repeats; j++)
-      count += w != t->group && carried(t, w, j, t->place) >= 0;
+      count += w != t->group && relayed(t, w, j, t->place) >= 0;
   return count;
 }
 
@@ -71,7 +71,7 @@ static void list_across(two_level *t) {
     if (w == t->group)
       continue;
     for (int j = 0; j < t->repeats; j++) {
-      int rank = carried(t, w, j, t->place);
+      int rank = relayed(t, w, j, t->place);
       if (rank < 0)
         continue;
       sl_transfer_send(&t->sums, rank, sl_route_values(base, rank), next * slot);
@@ -82,8 +82,8 @@ static void list_across(two_level *t) {
   for (int v = 0; v < t->groups; v++) {
     if (v == t->group)
       continue;
-    sl_transfer_recv(&t->sums, carrier_in(t, v), own, come++ * slot);
-    sl_transfer_send(&t->parts, carrier_in(t, v), own, 0);
+    sl_transfer_recv(&t->sums, relay_in(t, v), own, come++ * slot);
+    sl_transfer_send(&t->parts, relay_in(t, v), own, 0);
   }
 }
 
@@ -94,7 +94,7 @@ static int larger(int a, int b) {
 static sley_status take_memory(two_level *t) {
   sl_sparse_base *base = t->route.base;
   int64_t slot = sl_route_slot(base);
-  int carries = count_carried(t), most = larger(larger(t->members, t->groups), carries + 1);
+  int count = count_relayed(t), most = larger(larger(t->members, t->groups), count + 1);
   SL_TRY(sl_transfer_begin(&t->inside, most));
   SL_TRY(sl_transfer_begin(&t->sums, most));
   SL_TRY(sl_transfer_begin(&t->parts, most));
@@ -102,10 +102,10 @@ static sley_status take_memory(two_level *t) {
   list_across(t);
   SL_TRY(sl_route_take(base, t->members * slot, (void **)&t->send));
   SL_TRY(sl_route_take(base, larger(t->members, t->groups) * slot, (void **)&t->recv));
-  SL_TRY(sl_route_take(base, (carries + 1) * slot, (void **)&t->across));
+  SL_TRY(sl_route_take(base, (count + 1) * slot, (void **)&t->across));
   if (!sl_route_reduces(base))
     return SLEY_OK;
-  SL_TRY(sl_route_take(base, (carries + 1) * slot, (void **)&t->partial));
+  SL_TRY(sl_route_take(base, (count + 1) * slot, (void **)&t->partial));
   return sl_route_take_expanded(base, larger(t->members, t->groups));
 }
 
@@ -153,12 +153,12 @@ static void two_level_close(sl_sparse_route *route) {
 
 /* ---- running */
 
-/* Where rank's part, which this rank carries, is in the areas `across` and `partial`, in slots. */
+/* Where rank's part, which this rank relays, is in the areas `across` and `partial`, in slots. */
 static int slot_of(const two_level *t, int rank) {
   int slot = 1;
   for (int w = 0; w < t->groups; w++)
     for (int j = 0; j < t->repeats && w != t->group; j++) {
-      int other = carried(t, w, j, t->place);
+      int other = relayed(t, w, j, t->place);
       if (other == rank)
         return slot;
       slot += other >= 0;
@@ -166,14 +166,14 @@ static int slot_of(const two_level *t, int rank) {
   return 0;
 }
 
-/* What moves inside in round (w, j): each member gets what it carries, if gathering is not the other way
+/* What moves inside in round (w, j): each member gets what it relays, if gathering is not the other way
  * round: then each gives that. */
 static void set_round(two_level *t, int w, int j, bool gathering) {
   const sl_sparse_base *base = t->route.base;
-  int own = carried(t, w, j, t->place);
+  int own = relayed(t, w, j, t->place);
   int64_t own_values = own < 0 ? 0 : sl_route_values(base, own), slot = sl_route_slot(base);
   for (int i = 0; i < t->inside.sends; i++) {
-    int other = carried(t, w, j, t->inside.send[i].peer - t->first);
+    int other = relayed(t, w, j, t->inside.send[i].peer - t->first);
     int64_t values = other < 0 ? 0 : sl_route_values(base, other);
     t->inside.send[i].values = gathering ? own_values : values;
     t->inside.recv[i].values = gathering ? values : own_values;
@@ -182,14 +182,14 @@ static void set_round(two_level *t, int w, int j, bool gathering) {
   }
 }
 
-/* The members' sum of the part that this rank carries in round (w, j). */
+/* The members' sum of the part that this rank relays in round (w, j). */
 static sley_status add_inside(two_level *t, int w, int j, const void *src, sl_queue *queue) {
   sl_sparse_base *base = t->route.base;
-  int own = carried(t, w, j, t->place);
+  int own = relayed(t, w, j, t->place);
   set_round(t, w, j, false);
   for (int i = 0; i < t->inside.sends; i++) {
     const sl_transfer_item *item = &t->inside.send[i];
-    int rank = carried(t, w, j, item->peer - t->first);
+    int rank = relayed(t, w, j, item->peer - t->first);
     if (item->values > 0)
       SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_DIRECT, item->values, base->density),
                                sl_route_part(base, src, rank), item->values, t->send + item->at, queue));
@@ -238,7 +238,7 @@ static sley_status run_scatter(two_level *t, const void *src, void *dst, double 
   for (int w = 0; w < t->groups; w++)
     for (int j = 0; j < t->repeats; j++) {
       SL_TRY(add_inside(t, w, j, src, queue));
-      if (carried(t, w, j, t->place) >= 0)
+      if (relayed(t, w, j, t->place) >= 0)
         inside = sl_route_density(&t->inside, base->density);
     }
   SL_TRY(add_across(t, inside, dst, queue));
@@ -270,7 +270,7 @@ static sley_status gather_across(two_level *t, const void *own, double density, 
   return SLEY_OK;
 }
 
-/* The bytes of rank's part, which this rank carries or, its own, has made; 0 of no values. */
+/* The bytes of rank's part, which this rank relays or, its own, has made; 0 of no values. */
 static int64_t bytes_of(const two_level *t, int rank) {
   if (rank == t->route.base->comm->rank)
     return t->parts.sends > 0 ? t->parts.send[0].bytes : 0;
@@ -282,7 +282,7 @@ static int64_t bytes_of(const two_level *t, int rank) {
 
 static sley_status gather_inside(two_level *t, int w, int j, void *dst, sl_queue *queue) {
   sl_sparse_base *base = t->route.base;
-  int own = carried(t, w, j, t->place);
+  int own = relayed(t, w, j, t->place);
   int64_t at = own < 0 ? 0 : slot_of(t, own) * sl_route_slot(base), bytes = own < 0 ? 0 : bytes_of(t, own);
   set_round(t, w, j, true);
   for (int i = 0; i < t->inside.sends; i++) {
@@ -293,7 +293,7 @@ static sley_status gather_inside(two_level *t, int w, int j, void *dst, sl_queue
   sl_route_count_result(base, &t->inside);
   for (int i = 0; i < t->inside.recvs; i++) {
     const sl_transfer_item *item = &t->inside.recv[i];
-    SL_TRY(expand(t, item, t->recv, carried(t, w, j, item->peer - t->first), dst, queue));
+    SL_TRY(expand(t, item, t->recv, relayed(t, w, j, item->peer - t->first), dst, queue));
   }
   return SLEY_OK;
 }

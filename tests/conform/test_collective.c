@@ -293,6 +293,99 @@ static sley_status whole_main(sl_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
+/* ---- the order of sums that are not exact */
+
+enum { ORDER_COUNT = 701 };
+
+/* The values of all ranks, the same wherever it is called. */
+static void fill_order(void *array, sley_type type, int rank) {
+  for (int64_t i = 0; i < ORDER_COUNT; i++) {
+    uint64_t bits = sl_random(23, (uint64_t)rank, (uint64_t)i);
+    oracle_draw(array, type, i, bits / 4);
+    if (bits % 4 == 0)
+      oracle_set(array, type, i, 0);
+  }
+}
+
+/* Value i of all ranks added as the ring does whose part it is: from the next rank on, rounded at each. */
+static void sum_in_ring(const sl_comm *comm, sley_type type, char *const *all, int64_t at, int owner,
+                        void *out) {
+  size_t each = sley_type_bytes(type);
+  memcpy(out, all[(owner + 1) % comm->size] + at, each);
+  for (int hop = 2; hop <= comm->size; hop++) {
+    char sum[8];
+    const void *two[] = {out, all[(owner + hop) % comm->size] + at};
+    oracle_reduce(SLEY_SUM, type, 2, two, sum);
+    memcpy(out, sum, each);
+  }
+}
+
+/* Each workgroup's values, rounded, and then these. */
+static void sum_in_levels(const sl_comm *comm, sley_type type, char *const *all, int64_t at, void *out) {
+  char sums[MOST_RANKS][8];
+  const void *of[MOST_RANKS], *values[MOST_RANKS];
+  for (int g = 0; g < sl_workgroups(comm); g++) {
+    int members = sl_workgroup_size(comm, g);
+    for (int m = 0; m < members; m++)
+      values[m] = all[sl_workgroup_first(comm, g) + m] + at;
+    oracle_reduce(SLEY_SUM, type, members, values, sums[g]);
+    of[g] = sums[g];
+  }
+  oracle_reduce(SLEY_SUM, type, sl_workgroups(comm), of, out);
+}
+
+static sley_status check_order(sl_comm *comm, const sl_sparse_spec *spec, char *const *all, mirror *there) {
+  int64_t each = (int64_t)sley_type_bytes(spec->dense.type), begin[MOST_RANKS + 1];
+  bool levels = spec->way == SL_SPARSE_WAY_TWO_LEVEL && comm->workgroup > 1;
+  sl_sparse *sum;
+  memcpy(there->host, all[comm->rank], (size_t)(ORDER_COUNT * each));
+  SL_TRY(mirror_send(there));
+  SL_TRY(sl_sparse_create(comm, spec, &sum));
+  SL_TRY(sl_sparse_run(sum, there->here, there->here, comm->queue));
+  sl_sparse_destroy(sum);
+  SL_TRY(mirror_fetch(there));
+  sl_dense_lay_out(&spec->dense, comm->size, begin);
+  int owner = 0;
+  for (int64_t i = 0; i < ORDER_COUNT; i++) {
+    char expected[8];
+    while (i >= begin[owner + 1])
+      owner++;
+    if (levels)
+      sum_in_levels(comm, spec->dense.type, all, i * each, expected);
+    else if (spec->way == SL_SPARSE_WAY_RING)
+      sum_in_ring(comm, spec->dense.type, all, i * each, owner, expected);
+    if (levels || spec->way == SL_SPARSE_WAY_RING)
+      EXPECT(memcmp(expected, (char *)there->host + i * each, (size_t)each) == 0);
+  }
+  return SLEY_OK;
+}
+
+static sley_status order_main(sl_comm *comm, void *arg) {
+  (void)arg;
+  char *all[MOST_RANKS];
+  double result[ORDER_COUNT];
+  mirror there;
+  for (int r = 0; r < comm->size; r++) {
+    all[r] = sl_alloc(ORDER_COUNT, sizeof(double), "test");
+    EXPECT(all[r]);
+  }
+  SL_TRY(mirror_open(comm, result, sizeof result, &there));
+  for (int type = SLEY_TYPE_F32; type <= SLEY_TYPE_BF16 && comm->size > 1; type++) {
+    for (int r = 0; r < comm->size; r++)
+      fill_order(all[r], (sley_type)type, r);
+    sl_sparse_spec spec = {.dense = {.kind = SLEY_ALLREDUCE, .type = (sley_type)type, .count = ORDER_COUNT},
+                           .format = SL_SPARSE_PICI,
+                           .way = SL_SPARSE_WAY_RING};
+    SL_TRY(check_order(comm, &spec, all, &there));
+    spec.way = SL_SPARSE_WAY_TWO_LEVEL;
+    SL_TRY(check_order(comm, &spec, all, &there));
+  }
+  mirror_close(&there);
+  for (int r = 0; r < comm->size; r++)
+    sl_free(all[r]);
+  return SLEY_OK;
+}
+
 /* ---- the choice */
 
 /* Which values are not zero, on all ranks. */
@@ -485,6 +578,7 @@ static sley_status spoilt_main(sl_comm *comm, void *arg) {
 static void words_body(const rank_case *c) {
   int64_t before = sl_memory_now();
   assert_case_ok(c, run_case(c, whole_main, (void *)(uintptr_t)c));
+  assert_case_ok(c, run_case(c, order_main, NULL));
   assert_case_ok(c, run_case(c, choice_main, NULL));
   assert_case_ok(c, run_case(c, probe_main, NULL));
   assert_case_ok(c, run_case(c, wrong_main, NULL));
