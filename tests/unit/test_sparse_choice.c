@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cost model of sparse collectives, on machines made for it. */
 #include <math.h>
+#include <string.h>
 
 #include "collective/choose.h"
 #include "support.h"
@@ -9,11 +10,11 @@ enum { MIB = 1 << 20, F32_PER_MIB = MIB / 4 };
 
 /* Direct links as fast as given, messages ten times slower. */
 static sl_machine machine_of(double bandwidth, double latency) {
-  return (sl_machine){.link = {[SL_LINK_SELF] = {.bandwidth = bandwidth},
+  return (sl_machine){.device = "cuda",
+                      .link = {[SL_LINK_SELF] = {.bandwidth = bandwidth},
                                [SL_LINK_DIRECT] = {.latency = latency, .bandwidth = bandwidth},
                                [SL_LINK_MESSAGE] = {.latency = latency, .bandwidth = bandwidth / 10}},
-                      .meeting = latency,
-                      .overlaps = true};
+                      .meeting = latency};
 }
 
 /* A collective of so many MiB a rank, or of the whole array of an all-reduce. */
@@ -92,7 +93,7 @@ static void test_times_grow(void **state) {
   (void)state;
   sl_machine machine = machine_of(1e11, 1e-6);
   for (int device = 0; device < 2; device++) {
-    machine.overlaps = device;
+    strcpy(machine.device, device ? "cuda" : "cpu");
     sl_sparse_costs costs = sl_sparse_costs_of(&machine, 4);
     for (int kind = SLEY_ALLREDUCE; kind <= SLEY_ALLGATHER; kind++)
       for (int size = 2; size <= 64; size = size * 3 - 1) {
