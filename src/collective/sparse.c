@@ -80,29 +80,6 @@ static sley_status start(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **
   return SLEY_OK;
 }
 
-/* What the ranks agree on: times are the slowest rank's, limits the least of any rank's. */
-typedef struct forecast {
-  double dense;              /* s */
-  int64_t direct, two_level; /* limits, see sl_choose_limit */
-  bool kernels;              /* on all ranks */
-} forecast;
-
-/* Collective. */
-static sley_status predict(const sl_sparse_base *base, forecast *out) {
-  sl_comm *comm = base->comm;
-  const sl_sparse_shape shape = {.comm = comm, .spec = &base->spec.dense, .begin = base->begin};
-  int64_t nanoseconds = (int64_t)(sl_dense_seconds(&base->costs, &shape) * 1e9);
-  SL_TRY(comm->ops->allreduce(comm, SL_MAX, &nanoseconds, 1));
-  out->dense = (double)nanoseconds * 1e-9;
-  int64_t least[] = {sl_choose_limit(&base->costs, &shape, false, out->dense),
-                     sl_choose_limit(&base->costs, &shape, true, out->dense), has_kernels(comm, &base->spec)};
-  SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 3));
-  out->direct = least[0];
-  out->two_level = least[1];
-  out->kernels = least[2];
-  return SLEY_OK;
-}
-
 /* Whether the bits do not depend on the order in which ranks' values are reduced, or may. */
 static bool is_free(const sl_dense_spec *spec) {
   return spec->kind == SLEY_ALLGATHER || spec->op != SLEY_SUM || spec->type == SLEY_TYPE_I64 ||
@@ -114,16 +91,45 @@ static bool has_levels(const sl_comm *comm) {
   return comm->workgroup > 1 && comm->workgroup < comm->size;
 }
 
+/* Whether the way is left to the library, and there are two. */
+static bool chooses_way(const sl_sparse_base *base) {
+  return base->spec.way == SL_SPARSE_WAY_AUTO && has_levels(base->comm) && is_free(&base->spec.dense);
+}
+
+/* What the ranks agree on: times are the slowest rank's, limits the least of any rank's. */
+typedef struct forecast {
+  double dense;              /* s */
+  int64_t direct, two_level; /* limits, see sl_choose_limit; -1 also where nothing is chosen by them */
+  bool kernels;              /* on all ranks */
+} forecast;
+
+/* Collective. */
+static sley_status predict(const sl_sparse_base *base, forecast *out) {
+  sl_comm *comm = base->comm;
+  const sl_sparse_shape shape = {.comm = comm, .spec = &base->spec.dense, .begin = base->begin};
+  int64_t nanoseconds = (int64_t)(sl_dense_seconds(&base->costs, &shape) * 1e9);
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, &nanoseconds, 1));
+  out->dense = (double)nanoseconds * 1e-9;
+  bool two_level = chooses_way(base) || (base->spec.way == SL_SPARSE_WAY_TWO_LEVEL && has_levels(comm));
+  bool chooses = base->spec.format == SL_SPARSE_AUTO || chooses_way(base);
+  int64_t least[] = {chooses ? sl_choose_limit(&base->costs, &shape, false, out->dense) : -1,
+                     chooses && two_level ? sl_choose_limit(&base->costs, &shape, true, out->dense) : -1,
+                     has_kernels(comm, &base->spec)};
+  SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 3));
+  out->direct = least[0];
+  out->two_level = least[1];
+  out->kernels = least[2];
+  return SLEY_OK;
+}
+
 static const sl_sparse_route_ops *choose_route(const sl_sparse_base *base, const forecast *f) {
-  bool levels = has_levels(base->comm);
   switch (base->spec.way) {
   case SL_SPARSE_WAY_RING:
     return &sl_sparse_ring;
   case SL_SPARSE_WAY_TWO_LEVEL:
-    return levels ? &sl_sparse_two_level : &sl_sparse_direct;
+    return has_levels(base->comm) ? &sl_sparse_two_level : &sl_sparse_direct;
   case SL_SPARSE_WAY_AUTO:
-    return levels && is_free(&base->spec.dense) && f->two_level > f->direct ? &sl_sparse_two_level
-                                                                            : &sl_sparse_direct;
+    return chooses_way(base) && f->two_level > f->direct ? &sl_sparse_two_level : &sl_sparse_direct;
   default:
     return &sl_sparse_direct;
   }
