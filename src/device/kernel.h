@@ -10,6 +10,7 @@
 #include "device/op_aggregate.h"
 #include "device/op_attention.h"
 #include "device/op_column_sums.h"
+#include "device/op_compress.h"
 #include "device/op_dropout.h"
 #include "device/op_edge_softmax.h"
 #include "device/op_gemm.h"
@@ -54,7 +55,11 @@ typedef enum sl_op {
   SL_OP_ACTIVATE_GRAD,     /* dX = dY act'(Y) */
   SL_OP_DROPOUT,           /* values set to zero by a mask of numbers */
   SL_OP_NLL,               /* log-softmax, the loss of labels and its gradient */
-  SL_OP_ADAM               /* a step of Adam */
+  SL_OP_ADAM,              /* a step of Adam */
+  SL_OP_NONZEROS,          /* how many values are not zero */
+  SL_OP_COMPRESS,          /* leave zeros out */
+  SL_OP_DECOMPRESS,        /* put them back */
+  SL_OP_SPARSE_SUM         /* the sum of arrays of which most are compressed */
 } sl_op;
 
 typedef struct sl_kernel_args {
@@ -85,6 +90,10 @@ typedef struct sl_kernel_args {
     sl_dropout_args dropout;
     sl_nll_args nll;
     sl_adam_args adam;
+    sl_nonzeros_args nonzeros;
+    sl_compress_args compress;
+    sl_decompress_args decompress;
+    sl_sparse_sum_args sparse_sum;
   };
 } sl_kernel_args;
 

@@ -77,22 +77,47 @@ static sley_status compare(sl_comm *comm, const sl_dense_spec *spec, int64_t *wo
   return SLEY_OK;
 }
 
+sley_status sl_dense_agree(sl_comm *comm, const sl_dense_spec *spec) {
+  int64_t *words = NULL;
+  SL_TRY(sl_agree_alike(comm, check_spec(comm, spec)));
+  sley_status status = sl_agree(comm, SL_NEW(words, 2 * ((int64_t)COUNTS + comm->size), "a collective"));
+  if (status == SLEY_OK)
+    status = compare(comm, spec, words);
+  sl_free(words);
+  return status;
+}
+
 /* ---- making */
 
-/* The ranks' parts: as given, or an array cut into about equal ones. */
-static void lay_out(sl_dense *dense, const sl_dense_spec *spec) {
-  int size = dense->comm->size;
-  int64_t unit = PART_BYTES / dense->value_bytes, units = (spec->count + unit - 1) / unit;
-  dense->begin[0] = 0;
+void sl_dense_lay_out(const sl_dense_spec *spec, int size, int64_t *begin) {
+  int64_t unit = PART_BYTES / (int64_t)sley_type_bytes(spec->type), units = (spec->count + unit - 1) / unit;
+  begin[0] = 0;
   for (int r = 0; r < size; r++) {
     int64_t count = spec->counts ? spec->counts[r] : spec->count;
     if (spec->kind == SLEY_ALLREDUCE) {
       int64_t end = (units / size * (r + 1) + (r + 1 < units % size ? r + 1 : units % size)) * unit;
-      dense->begin[r + 1] = end < spec->count ? end : spec->count;
+      begin[r + 1] = end < spec->count ? end : spec->count;
     } else {
-      dense->begin[r + 1] = dense->begin[r] + count;
+      begin[r + 1] = begin[r] + count;
     }
   }
+}
+
+/* Whether an all-reduce is done in one exchange. */
+static bool is_whole(const sl_dense_spec *spec, int size) {
+  return spec->kind == SLEY_ALLREDUCE &&
+         (size <= 2 || spec->count <= SL_DENSE_ONE_EXCHANGE / size / (int64_t)sley_type_bytes(spec->type));
+}
+
+int64_t sl_dense_sent(const sl_dense_spec *spec, int rank, int size, const int64_t *begin) {
+  int64_t own = begin[rank + 1] - begin[rank], peers = size - 1, values = 0;
+  if (is_whole(spec, size))
+    values = spec->count * peers;
+  else if (spec->kind != SLEY_ALLGATHER)
+    values = begin[size] - own;
+  if (spec->kind == SLEY_ALLGATHER || (spec->kind == SLEY_ALLREDUCE && !is_whole(spec, size)))
+    values += own * peers;
+  return values * (int64_t)sley_type_bytes(spec->type);
 }
 
 static int64_t values_of(const sl_dense *dense, int rank) {
@@ -182,7 +207,7 @@ static sley_status take_memory(sl_dense *dense) {
 }
 
 /* What needs no other rank. */
-static sley_status start(sl_comm *comm, const sl_dense_spec *spec, int64_t **words, sl_dense **out) {
+static sley_status start(sl_comm *comm, const sl_dense_spec *spec, sl_dense **out) {
   sl_dense *dense;
   SL_TRY(SL_NEW_ZERO(dense, 1, "a collective"));
   *out = dense;
@@ -192,10 +217,8 @@ static sley_status start(sl_comm *comm, const sl_dense_spec *spec, int64_t **wor
   dense->value_bytes = (int64_t)sley_type_bytes(spec->type);
   SL_TRY(SL_NEW(dense->begin, (int64_t)comm->size + 1, "a collective"));
   SL_TRY(SL_NEW_ZERO(dense->lists, 4 * (int64_t)comm->size, "a collective"));
-  SL_TRY(SL_NEW(*words, 2 * ((int64_t)COUNTS + comm->size), "a collective"));
-  lay_out(dense, spec);
-  dense->whole = spec->kind == SLEY_ALLREDUCE &&
-                 (comm->size <= 2 || spec->count <= SL_DENSE_ONE_EXCHANGE / comm->size / dense->value_bytes);
+  sl_dense_lay_out(spec, comm->size, dense->begin);
+  dense->whole = is_whole(spec, comm->size);
   return SLEY_OK;
 }
 
@@ -212,15 +235,11 @@ static sley_status finish(sl_dense *dense, const sl_dense_spec *spec) {
 
 sley_status sl_dense_create(sl_comm *comm, const sl_dense_spec *spec, sl_dense **out) {
   sl_dense *dense = NULL;
-  int64_t *words = NULL;
   *out = NULL;
-  SL_TRY(sl_agree_alike(comm, check_spec(comm, spec)));
-  sley_status status = sl_agree(comm, start(comm, spec, &words, &dense));
-  if (status == SLEY_OK)
-    status = compare(comm, spec, words);
+  SL_TRY(sl_dense_agree(comm, spec));
+  sley_status status = sl_agree(comm, start(comm, spec, &dense));
   if (status == SLEY_OK)
     status = finish(dense, spec);
-  sl_free(words);
   if (status != SLEY_OK) {
     sl_error error;
     sl_error_take(status, &error);

@@ -42,6 +42,17 @@ struct sl_dense_native {
 /* The slot of transports without such a library. */
 sley_status sl_dense_no_native(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);
 
+/* Checks the spec here and against the other ranks'. Errors: SLEY_ERR_ARG (wrong, or the ranks differ),
+ * SLEY_ERR_OVERFLOW, on all ranks alike; SLEY_ERR_MEMORY. Collective. */
+sley_status sl_dense_agree(sl_comm *comm, const sl_dense_spec *spec);
+
+/* The ranks' parts of a valid spec: as given, or the array of an all-reduce cut into about equal ones. begin
+ * (size + 1): the values of rank r's part are begin[r] .. begin[r + 1] of all. */
+void sl_dense_lay_out(const sl_dense_spec *spec, int size, int64_t *begin);
+
+/* Bytes that rank sends in one run of a valid spec on so many ranks; begin as sl_dense_lay_out fills it. */
+int64_t sl_dense_sent(const sl_dense_spec *spec, int rank, int size, const int64_t *begin);
+
 typedef struct sley_collective sl_dense;
 
 /* Checks the spec here and against the other ranks', takes all memory. spec is used during the call only.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mock device's checks of the dense parts of graph networks: every array that a kernel reads or writes
- * lies in memory of a device. */
+/* The mock device's checks of the dense parts of graph networks, and of arrays that are compressed: every
+ * array that a kernel reads or writes lies in memory of a device. */
 #include "mock.h"
 
 typedef struct place {
@@ -47,5 +47,25 @@ sley_status mock_check_dense(sl_queue *queue, const sl_kernel_args *args) {
   if (args->op == SL_OP_ADAM && a->count > 0)
     return CHECK_PLACES(queue, {a->param, "parameters"}, {a->grad, "gradients"}, {a->m, "moments"},
                         {a->v, "moments"}, {a->master, "parameters"});
+  return SLEY_OK;
+}
+
+sley_status mock_check_compressed(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_nonzeros_args *n = &args->nonzeros;
+  const sl_compress_args *c = &args->compress;
+  const sl_decompress_args *d = &args->decompress;
+  const sl_sparse_sum_args *s = &args->sparse_sum;
+  if (args->op == SL_OP_NONZEROS)
+    return CHECK_PLACES(queue, {n->count > 0 ? n->src : NULL, "values"}, {n->nonzeros, "a count"});
+  if (args->op == SL_OP_COMPRESS)
+    return CHECK_PLACES(queue, {c->count > 0 ? c->src : NULL, "values"}, {c->dst, "a compressed array"},
+                        {c->work, "working memory"});
+  if (args->op == SL_OP_DECOMPRESS)
+    return CHECK_PLACES(queue, {d->room > 0 ? d->src : NULL, "a compressed array"},
+                        {d->count > 0 ? d->dst : NULL, "values"}, {d->wrong, "a verdict"});
+  if (args->op == SL_OP_SPARSE_SUM)
+    return CHECK_PLACES(queue, {s->room > 0 && s->parts > (s->own >= 0) ? s->src : NULL, "compressed arrays"},
+                        {s->own >= 0 && s->count > 0 ? s->own_src : NULL, "values"},
+                        {s->count > 0 ? s->dst : NULL, "sums"}, {s->wrong, "a verdict"});
   return SLEY_OK;
 }

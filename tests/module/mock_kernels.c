@@ -381,6 +381,8 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     SL_TRY(mock_check_graph(queue, args));
   if (args->op >= SL_OP_GEMM && args->op <= SL_OP_ADAM)
     SL_TRY(mock_check_dense(queue, args));
+  if (args->op >= SL_OP_NONZEROS && args->op <= SL_OP_SPARSE_SUM)
+    SL_TRY(mock_check_compressed(queue, args));
   ((mock_device *)queue->device)->launches++;
   sl_kernel_args known = t.args; /* a kernel that can do without looking at the matrix */
   sl_spmm_matrix types = t.a;
@@ -524,7 +526,11 @@ static const sl_kernel gemm = DENSE("mock-gemm", SL_OP_GEMM),
                        column_sums = DENSE("mock-sums", SL_OP_COLUMN_SUMS),
                        activate_grad = DENSE("mock-activation", SL_OP_ACTIVATE_GRAD),
                        dropout = DENSE("mock-dropout", SL_OP_DROPOUT), nll = DENSE("mock-nll", SL_OP_NLL),
-                       adam = DENSE("mock-adam", SL_OP_ADAM);
+                       adam = DENSE("mock-adam", SL_OP_ADAM),
+                       nonzeros = DENSE("mock-nonzeros", SL_OP_NONZEROS),
+                       compress = DENSE("mock-compress", SL_OP_COMPRESS),
+                       decompress = DENSE("mock-decompress", SL_OP_DECOMPRESS),
+                       sparse_sum = DENSE("mock-sparse-sum", SL_OP_SPARSE_SUM);
 const sl_kernel *const mock_kernels[] = {&spmm,
                                          &rowwise,
                                          &wide,
@@ -553,4 +559,8 @@ const sl_kernel *const mock_kernels[] = {&spmm,
                                          &dropout,
                                          &nll,
                                          &adam,
+                                         &nonzeros,
+                                         &compress,
+                                         &decompress,
+                                         &sparse_sum,
                                          NULL};

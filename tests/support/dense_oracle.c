@@ -9,7 +9,7 @@ static const double special[] = {0.0,      -0.0,      INFINITY, -INFINITY, NAN, 
                                  0x1p-149, 0x1p-1074, 65504,    -65504,    3.4e38, -3.4e38,   1.7e308,
                                  -1.7e308, 1,         -1,       0x1p-133,  2049,   1 + 0x1p-8};
 
-static void set(void *array, sley_type type, int64_t i, double value) {
+void oracle_set(void *array, sley_type type, int64_t i, double value) {
   if (type == SLEY_TYPE_F32)
     ((float *)array)[i] = (float)value;
   else if (type == SLEY_TYPE_F64)
@@ -38,7 +38,7 @@ void oracle_draw(void *array, sley_type type, int64_t i, uint64_t bits) {
   double value = ldexp((double)(int64_t)(bits >> 11) - 0x1p52, (int)(bits % 9) - 54);
   if (bits % 7 == 0)
     value = special[bits / 7 % (sizeof special / sizeof *special)];
-  set(array, type, i, value);
+  oracle_set(array, type, i, value);
 }
 
 static double join(sley_reduce op, sley_type type, double a, double b) {
@@ -75,7 +75,7 @@ void oracle_reduce(sley_reduce op, sley_type type, int count, const void *const 
   double sum = get(values[0], type);
   for (int p = 1; p < count; p++)
     sum = join(op, type, sum, get(values[p], type));
-  set(out, type, 0, sum);
+  oracle_set(out, type, 0, sum);
   if (!isnan(sum))
     return;
   if (type == SLEY_TYPE_F32)

@@ -10,6 +10,9 @@
  * sign, subnormal, the largest, infinite or NaN. */
 void oracle_draw(void *array, sley_type type, int64_t i, uint64_t bits);
 
+/* Value i becomes value, rounded; not of i64. */
+void oracle_set(void *array, sley_type type, int64_t i, double value);
+
 /* *out becomes values[0] op values[1] op ..., from left to right. */
 void oracle_reduce(sley_reduce op, sley_type type, int count, const void *const *values, void *out);
 

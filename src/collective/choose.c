@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collective/choose.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Measured on one thread of an x86-64 server, f32: arrays of 4 MiB with 99 % zeros, and what values kept add
+ * at 50 %. */
+static const sl_sparse_costs cpu_costs = {.count = {2.8e10, 0},
+                                          .compress = {5.2e9, 0.9e-9},
+                                          .decompress = {2.5e10, 1.4e-9},
+                                          .sum = {9e9, 7e-9},
+                                          .reduce = 9e9,
+                                          .copy = 1e10,
+                                          .wait = 1e-6};
+
+/* Bytes that a pass moves over those of the memory in a second: an array is read once to be compressed and
+ * written once to be taken apart; of a value kept, 8 bytes come and go. */
+static const sl_sparse_costs gpu_costs = {.count = {3.3e12, 0},
+                                          .compress = {3e12, 5e-12},
+                                          .decompress = {3e12, 5e-12},
+                                          .sum = {6e12, 5e-12},
+                                          .reduce = 3.3e12,
+                                          .copy = 1.7e12,
+                                          .wait = 1e-5};
+
+/* Sparse has to be faster by so much: what the probe may take (probe.c), and an error of the model. */
+#define MARGIN 0.05
+
+/* Passes are taken to be slower by so much than the figures: ranks share memory, and an error here costs more
+ * than one the other way, since dense is always at hand. */
+#define CAUTION 1.5
+
+static void speed_up(sl_pass_cost *pass, double factor) {
+  pass->bandwidth *= factor;
+  pass->kept /= factor;
+}
+
+sl_sparse_costs sl_sparse_costs_of(const sl_machine *machine, int threads) {
+  bool is_gpu = strcmp(machine->device, sl_machine_h200.device) == 0;
+  sl_sparse_costs out = is_gpu ? gpu_costs : cpu_costs;
+  out.machine = machine;
+  double threads_used = is_gpu ? 1 : threads;
+  speed_up(&out.count, threads_used);
+  speed_up(&out.compress, threads_used / CAUTION);
+  speed_up(&out.decompress, threads_used / CAUTION);
+  speed_up(&out.sum, threads_used / CAUTION);
+  out.reduce *= threads_used;
+  out.copy *= threads_used;
+  return out;
+}
+
+double sl_density_of_sums(double density, int arrays) {
+  return 1 - pow(1 - density, arrays);
+}
+
+/* ---- single arrays */
+
+static double pass_seconds(const sl_pass_cost *pass, double bytes, double kept) {
+  return bytes / pass->bandwidth + kept * pass->kept;
+}
+
+static int64_t kept_of(int64_t values, double density) {
+  return (int64_t)ceil((double)values * density);
+}
+
+static double dense_bytes(sley_type type, int64_t values) {
+  return (double)values * (double)sley_type_bytes(type);
+}
+
+/* The bytes on the wire. */
+static double message_bytes(sl_compressed_format format, sley_type type, int64_t values, double density) {
+  return (double)sl_compressed_bytes(format, type, values, kept_of(values, density));
+}
+
+/* On one rank to compress an array, and on another to take it apart. */
+static double compress_seconds(const sl_sparse_costs *c, sl_compressed_format format, sley_type type,
+                               int64_t values, double density) {
+  double bytes = dense_bytes(type, values);
+  return format == SL_COMPRESSED_DENSE ? bytes / c->copy
+                                       : pass_seconds(&c->compress, bytes, (double)kept_of(values, density));
+}
+
+static double decompress_seconds(const sl_sparse_costs *c, sl_compressed_format format, sley_type type,
+                                 int64_t values, double density) {
+  double bytes = dense_bytes(type, values);
+  return format == SL_COMPRESSED_DENSE
+             ? bytes / c->copy
+             : pass_seconds(&c->decompress, bytes, (double)kept_of(values, density));
+}
+
+sl_compressed_format sl_choose_format(const sl_sparse_costs *costs, sl_link link, sley_type type,
+                                      int64_t values, double density) {
+  const sl_compressed_format formats[] = {SL_COMPRESSED_DENSE, sl_pici_for(values), SL_COMPRESSED_COO};
+  sl_compressed_format best = SL_COMPRESSED_DENSE;
+  double least = INFINITY;
+  for (int i = 0; i < 3; i++) {
+    sl_compressed_format format = formats[i];
+    if (!sl_compressed_serves(format, values))
+      continue;
+    double seconds =
+        sl_machine_link_seconds(costs->machine, link, 1, message_bytes(format, type, values, density)) +
+        compress_seconds(costs, format, type, values, density) +
+        decompress_seconds(costs, format, type, values, density);
+    if (seconds < least) {
+      least = seconds;
+      best = format;
+    }
+  }
+  return best;
+}
+
+/* ---- what a rank receives from several peers */
+
+typedef struct receipt {
+  double seconds[SL_LINK_COUNT];
+  double messages; /* bytes over message links */
+} receipt;
+
+static void receive(const sl_sparse_costs *c, receipt *r, sl_link link, double bytes) {
+  r->seconds[link] += sl_machine_link_seconds(c->machine, link, 1, bytes);
+  if (link == SL_LINK_MESSAGE)
+    r->messages += bytes;
+}
+
+/* Messages take no less than the link that the workgroup's ranks share. */
+static double receipt_seconds(const sl_sparse_costs *c, const sl_comm *comm, const receipt *r) {
+  double shared = r->messages * sl_workgroup_size(comm, sl_workgroup_of(comm, comm->rank));
+  double least = c->machine->node_bandwidth > 0 ? shared / c->machine->node_bandwidth : 0;
+  return r->seconds[SL_LINK_DIRECT] + fmax(r->seconds[SL_LINK_MESSAGE], least);
+}
+
+static int64_t values_of(const sl_sparse_shape *s, int rank) {
+  return s->begin[rank + 1] - s->begin[rank];
+}
+
+/* ---- dense */
+
+double sl_dense_seconds(const sl_sparse_costs *c, const sl_sparse_shape *s) {
+  int rank = s->comm->rank, size = s->comm->size;
+  sley_type type = s->spec->type;
+  bool whole = s->spec->kind == SLEY_ALLREDUCE && size <= 2;
+  int64_t reduced = whole ? s->spec->count : values_of(s, rank);
+  receipt scatter = {0}, gather = {0};
+  double seconds = 0;
+  for (int p = 0; p < size; p++) {
+    if (p == rank)
+      continue;
+    receive(c, &scatter, sl_link_to(s->comm, p), dense_bytes(type, reduced));
+    receive(c, &gather, sl_link_to(s->comm, p), dense_bytes(type, values_of(s, p)));
+  }
+  if (s->spec->kind != SLEY_ALLGATHER)
+    seconds += receipt_seconds(c, s->comm, &scatter) + size * dense_bytes(type, reduced) / c->reduce +
+               c->machine->meeting;
+  if (s->spec->kind != SLEY_REDUCE_SCATTER && !whole)
+    seconds += receipt_seconds(c, s->comm, &gather) + c->machine->meeting;
+  return seconds;
+}
+
+/* ---- sparse */
+
+/* A transfer waits for lengths to be known here, for those that come, and for what has come to be checked. */
+static double transfer_waits(const sl_sparse_costs *c) {
+  return 3 * c->wait + c->machine->meeting;
+}
+
+/* An array of so many values goes to a peer, and one comes from it: the time of the work, while the links'
+ * is added to r. */
+typedef struct flow {
+  const sl_sparse_costs *costs;
+  const sl_sparse_shape *shape;
+  double density;
+  receipt receipt;
+  double work;
+} flow;
+
+static sl_compressed_format format_of(const flow *f, sl_link link, int64_t values) {
+  return sl_choose_format(f->costs, link, f->shape->spec->type, values, f->density);
+}
+
+static void send_one(flow *f, sl_link link, int64_t values) {
+  if (values > 0)
+    f->work +=
+        compress_seconds(f->costs, format_of(f, link, values), f->shape->spec->type, values, f->density);
+}
+
+static void receive_one(flow *f, sl_link link, int64_t values) {
+  if (values > 0)
+    receive(f->costs, &f->receipt, link,
+            message_bytes(format_of(f, link, values), f->shape->spec->type, values, f->density));
+}
+
+/* One of those received is taken apart. */
+static void expand_one(flow *f, sl_link link, int64_t values) {
+  if (values > 0)
+    f->work +=
+        decompress_seconds(f->costs, format_of(f, link, values), f->shape->spec->type, values, f->density);
+}
+
+/* So many arrays are added. Other operations than sums of floating point take them apart first. */
+static void sum_them(flow *f, int arrays, int64_t values) {
+  const sl_dense_spec *spec = f->shape->spec;
+  double bytes = dense_bytes(spec->type, values), kept = (double)kept_of(values, f->density);
+  if (spec->op == SLEY_SUM && spec->type != SLEY_TYPE_I64)
+    f->work += arrays * pass_seconds(&f->costs->sum, bytes, kept);
+  else
+    f->work += arrays * (pass_seconds(&f->costs->decompress, bytes, kept) + bytes / f->costs->reduce);
+}
+
+static double flow_seconds(const flow *f) {
+  return f->work + receipt_seconds(f->costs, f->shape->comm, &f->receipt) + transfer_waits(f->costs);
+}
+
+static double direct_scatter(const sl_sparse_costs *c, const sl_sparse_shape *s, double density) {
+  flow f = {.costs = c, .shape = s, .density = density};
+  int rank = s->comm->rank;
+  for (int p = 0; p < s->comm->size; p++) {
+    if (p == rank)
+      continue;
+    send_one(&f, sl_link_to(s->comm, p), values_of(s, p));
+    receive_one(&f, sl_link_to(s->comm, p), values_of(s, rank));
+  }
+  sum_them(&f, s->comm->size, values_of(s, rank));
+  return flow_seconds(&f);
+}
+
+static double direct_gather(const sl_sparse_costs *c, const sl_sparse_shape *s, double density) {
+  flow f = {.costs = c, .shape = s, .density = density};
+  int rank = s->comm->rank;
+  bool is_first = true; /* once for all peers; where that is wrong, dense costs little */
+  for (int p = 0; p < s->comm->size; p++) {
+    if (p == rank)
+      continue;
+    sl_link link = sl_link_to(s->comm, p);
+    if (is_first)
+      send_one(&f, link, values_of(s, rank));
+    is_first = false;
+    receive_one(&f, link, values_of(s, p));
+    expand_one(&f, link, values_of(s, p));
+  }
+  return flow_seconds(&f);
+}
+
+double sl_direct_seconds(const sl_sparse_costs *costs, const sl_sparse_shape *s, double density) {
+  double seconds = 0, sums = density;
+  if (s->spec->kind != SLEY_ALLGATHER)
+    seconds += direct_scatter(costs, s, density);
+  if (s->spec->kind == SLEY_ALLREDUCE)
+    sums = sl_density_of_sums(density, s->comm->size);
+  if (s->spec->kind != SLEY_REDUCE_SCATTER)
+    seconds += direct_gather(costs, s, sums);
+  return seconds;
+}
+
+/* The parts of a rank's values for two levels, all about as long as its own: a round for each workgroup
+ * inside, and one transfer between. */
+static double two_level_scatter(const sl_sparse_costs *c, const sl_sparse_shape *s, double density) {
+  int groups = sl_workgroups(s->comm), members = s->comm->workgroup;
+  int64_t values = values_of(s, s->comm->rank);
+  double seconds = 0;
+  for (int w = 0; w < groups; w++) {
+    flow inside = {.costs = c, .shape = s, .density = density};
+    for (int p = 1; p < members; p++) {
+      send_one(&inside, SL_LINK_DIRECT, values);
+      receive_one(&inside, SL_LINK_DIRECT, values);
+    }
+    sum_them(&inside, members, values);
+    seconds += flow_seconds(&inside);
+  }
+  flow across = {.costs = c, .shape = s, .density = sl_density_of_sums(density, members)};
+  for (int w = 1; w < groups; w++) {
+    send_one(&across, SL_LINK_MESSAGE, values);
+    receive_one(&across, SL_LINK_MESSAGE, values);
+  }
+  sum_them(&across, groups, values);
+  return seconds + flow_seconds(&across);
+}
+
+static double two_level_gather(const sl_sparse_costs *c, const sl_sparse_shape *s, double density) {
+  int groups = sl_workgroups(s->comm), members = s->comm->workgroup;
+  int64_t values = values_of(s, s->comm->rank);
+  flow across = {.costs = c, .shape = s, .density = density}, inside = across;
+  send_one(&across, SL_LINK_MESSAGE, values);
+  for (int w = 1; w < groups; w++) {
+    receive_one(&across, SL_LINK_MESSAGE, values);
+    expand_one(&across, SL_LINK_MESSAGE, values);
+  }
+  for (int p = 1; p < members; p++) {
+    receive_one(&inside, SL_LINK_DIRECT, values);
+    expand_one(&inside, SL_LINK_DIRECT, values);
+  }
+  return flow_seconds(&across) + groups * flow_seconds(&inside);
+}
+
+double sl_two_level_seconds(const sl_sparse_costs *costs, const sl_sparse_shape *s, double density) {
+  double seconds = 0, sums = density;
+  if (s->spec->kind != SLEY_ALLGATHER)
+    seconds += two_level_scatter(costs, s, density);
+  if (s->spec->kind == SLEY_ALLREDUCE)
+    sums = sl_density_of_sums(density, s->comm->size);
+  if (s->spec->kind != SLEY_REDUCE_SCATTER)
+    seconds += two_level_gather(costs, s, sums);
+  return seconds;
+}
+
+/* ---- the limit */
+
+int64_t sl_choose_limit(const sl_sparse_costs *costs, const sl_sparse_shape *shape, bool two_level,
+                        double dense) {
+  double probe = costs->wait + costs->machine->meeting;
+  int64_t low = -1, high = SL_DENSITY_UNIT + 1; /* low is fast enough, high is not */
+  while (high - low > 1) {
+    int64_t middle = low + (high - low) / 2;
+    double density = (double)middle / (double)SL_DENSITY_UNIT;
+    double sparse =
+        two_level ? sl_two_level_seconds(costs, shape, density) : sl_direct_seconds(costs, shape, density);
+    if (sparse + probe <= dense * (1 - MARGIN))
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}

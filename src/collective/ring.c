@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ring: every rank sends to the next one and receives from the one before, one part a hop.
+ *
+ *   reduce-scatter   part q sets out at rank q + 1; each rank on the way adds its own values to what comes,
+ *                    and compresses the sum anew; rank q is the last
+ *   all-gather       every part goes round as it was compressed by its own rank
+ *
+ * So after hop s, of size - 1, rank r holds part r - 2 - s of the first, part r - 1 - s of the second (modulo
+ * size). Source: Hough et al., Adaptive Space-efficient Collectives, section IV-B; with coo arrays and the
+ * switch to dense where they are longer: Renggli et al., SparCML. */
+#include "base/memory.h"
+#include "collective/route.h"
+#include "device/device.h"
+
+typedef struct ring {
+  sl_sparse_route route;
+  sl_transfer hop; /* to the next rank and from the one before; values and places differ from hop to hop */
+  char *area;      /* two slots: what is sent, what comes */
+  char *sum;       /* dense: this rank's sum of the last hop */
+} ring;
+
+static int part_at(const sl_comm *comm, int hops) {
+  return (comm->rank - hops + 2 * comm->size) % comm->size;
+}
+
+static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
+  sl_comm *comm = base->comm;
+  ring *r;
+  SL_TRY(SL_NEW_ZERO(r, 1, "a sparse collective"));
+  *out = &r->route;
+  r->route = (sl_sparse_route){.ops = &sl_sparse_ring, .base = base};
+  r->hop = (sl_transfer){.name = "sparse ring", .comm = comm, .type = base->spec.dense.type};
+  SL_TRY(sl_transfer_begin(&r->hop, 1));
+  sl_transfer_send(&r->hop, part_at(comm, -1), base->longest, 0);
+  sl_transfer_recv(&r->hop, part_at(comm, 1), base->longest, 0);
+  SL_TRY(sl_route_take(base, 2 * sl_route_slot(base), (void **)&r->area));
+  if (!sl_route_reduces(base))
+    return SLEY_OK;
+  SL_TRY(sl_route_take(base, base->longest * base->value_bytes, (void **)&r->sum));
+  return sl_route_take_expanded(base, 1);
+}
+
+static sley_status ring_open(sl_sparse_base *base, sl_sparse_route **out) {
+  SL_TRY(sl_agree(base->comm, start(base, out)));
+  return sl_transfer_make(&((ring *)*out)->hop);
+}
+
+static void ring_close(sl_sparse_route *route) {
+  ring *r = (ring *)route;
+  sl_transfer_destroy(&r->hop);
+  sl_route_give(route->base, r->sum);
+  sl_route_give(route->base, r->area);
+  sl_free(r);
+}
+
+/* What goes and comes in the next hop, and in which of the two slots it lies. */
+static void set_hop(ring *r, int send_part, int recv_part, int send_slot) {
+  const sl_sparse_base *base = r->route.base;
+  r->hop.send[0].values = sl_route_values(base, send_part);
+  r->hop.send[0].at = send_slot * sl_route_slot(base);
+  r->hop.recv[0].values = sl_route_values(base, recv_part);
+  r->hop.recv[0].at = (1 - send_slot) * sl_route_slot(base);
+}
+
+/* Compresses an array, of the density, to where the hop sends it from. */
+static sley_status compress(ring *r, const void *src, double density, bool is_src, sl_queue *queue) {
+  sl_sparse_base *base = r->route.base;
+  const sl_transfer_item *item = &r->hop.send[0];
+  sl_link link = sl_link_to(base->comm, item->peer);
+  if (item->values > 0)
+    SL_TRY(sl_route_compress(base, sl_route_format(base, link, item->values, density), src, item->values,
+                             r->area + item->at, queue));
+  return sl_route_measure(base, &r->hop, r->area, is_src, queue);
+}
+
+/* *density becomes that of the result, as expected. */
+static sley_status run_scatter(ring *r, const void *src, void *dst, double *density, sl_queue *queue) {
+  sl_sparse_base *base = r->route.base;
+  const sl_comm *comm = base->comm;
+  *density = base->density;
+  for (int s = 0; s < comm->size - 1; s++) {
+    int sent = part_at(comm, s + 1), come = part_at(comm, s + 2);
+    set_hop(r, sent, come, 0);
+    SL_TRY(compress(r, s == 0 ? sl_route_part(base, src, sent) : r->sum, *density, s == 0, queue));
+    SL_TRY(sl_route_move(base, &r->hop, r->area, r->area, queue));
+    sl_route_fold_args fold = {.values = sl_route_values(base, come),
+                               .parts = 2,
+                               .own = 1,
+                               .src = r->area + r->hop.recv[0].at,
+                               .stride = sl_route_slot(base),
+                               .own_src = sl_route_part(base, src, come),
+                               .dst = s == comm->size - 2 ? dst : r->sum};
+    SL_TRY(sl_route_fold(base, &fold, queue));
+    *density = sl_route_density(&r->hop, base->density);
+  }
+  return SLEY_OK;
+}
+
+/* The part that came last is sent on from where it lies. */
+static sley_status run_gather(ring *r, const void *own, double density, void *dst, sl_queue *queue) {
+  sl_sparse_base *base = r->route.base;
+  const sl_comm *comm = base->comm;
+  int64_t bytes = sl_route_values(base, comm->rank) * base->value_bytes;
+  char *own_dst = sl_route_part(base, dst, comm->rank);
+  set_hop(r, comm->rank, part_at(comm, 1), 0);
+  SL_TRY(compress(r, own, density, !sl_route_reduces(base), queue));
+  base->report.result_nonzeros = bytes > 0 ? r->hop.header[0].nonzeros : 0;
+  if (own_dst != own && bytes > 0)
+    SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, own_dst, own, bytes));
+  for (int s = 0; s < comm->size - 1; s++) {
+    int come = part_at(comm, s + 1);
+    if (s > 0) {
+      r->hop.send[0].bytes = r->hop.recv[0].bytes;
+      set_hop(r, part_at(comm, s), come, s % 2);
+    }
+    SL_TRY(sl_route_move(base, &r->hop, r->area, r->area, queue));
+    sl_route_count_result(base, &r->hop);
+    const sl_transfer_item *item = &r->hop.recv[0];
+    if (item->values > 0)
+      SL_TRY(sl_route_decompress(base, r->area + item->at, item->bytes, item->values,
+                                 sl_route_part(base, dst, come), queue));
+  }
+  return SLEY_OK;
+}
+
+static sley_status ring_run(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue) {
+  ring *r = (ring *)route;
+  const sl_sparse_base *base = route->base;
+  char *own = sl_route_part(base, dst, base->comm->rank);
+  double density = base->density;
+  if (base->spec.dense.kind == SLEY_ALLGATHER)
+    return run_gather(r, src, density, dst, queue);
+  if (base->spec.dense.kind == SLEY_REDUCE_SCATTER)
+    return run_scatter(r, src, dst, &density, queue);
+  SL_TRY(run_scatter(r, src, own, &density, queue));
+  return run_gather(r, own, density, dst, queue);
+}
+
+const sl_sparse_route_ops sl_sparse_ring = {
+    .path = SL_SPARSE_PATH_RING, .open = ring_open, .run = ring_run, .close = ring_close};

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collective/route.h"
+
+#include "device/device.h"
+
+sley_status sl_route_take(const sl_sparse_base *base, int64_t bytes, void **out) {
+  sl_device *device = base->comm->device;
+  return device->ops->alloc(device, bytes, "a sparse collective", out);
+}
+
+void sl_route_give(const sl_sparse_base *base, void *block) {
+  if (block)
+    base->comm->device->ops->free(base->comm->device, block);
+}
+
+int64_t sl_route_slot(const sl_sparse_base *base) {
+  return sl_transfer_slot(base->spec.dense.type, base->longest);
+}
+
+/* ---- compressing */
+
+sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, int64_t values,
+                                     double density) {
+  switch (base->spec.format) {
+  case SL_SPARSE_DENSE:
+    return SL_COMPRESSED_DENSE;
+  case SL_SPARSE_PICI:
+    return sl_pici_for(values);
+  case SL_SPARSE_COO:
+    return sl_compressed_serves(SL_COMPRESSED_COO, values) ? SL_COMPRESSED_COO : sl_pici_for(values);
+  default:
+    return sl_choose_format(&base->costs, link, base->spec.dense.type, values, density);
+  }
+}
+
+sley_status sl_route_compress(const sl_sparse_base *base, sl_compressed_format format, const void *src,
+                              int64_t values, void *dst, sl_queue *queue) {
+  sl_kernel_args args = {.op = SL_OP_COMPRESS,
+                         .compress = {.src = src,
+                                      .count = values,
+                                      .type = base->spec.dense.type,
+                                      .format = format,
+                                      .dst = dst,
+                                      .room = sl_transfer_room(base->spec.dense.type, values),
+                                      .work = base->work}};
+  return sl_kernel_run(queue, &args);
+}
+
+sley_status sl_route_decompress(const sl_sparse_base *base, const void *src, int64_t bytes, int64_t values,
+                                void *dst, sl_queue *queue) {
+  sl_kernel_args args = {.op = SL_OP_DECOMPRESS,
+                         .decompress = {.src = src,
+                                        .room = bytes,
+                                        .dst = dst,
+                                        .count = values,
+                                        .type = base->spec.dense.type,
+                                        .wrong = base->wrong}};
+  return sl_kernel_run(queue, &args);
+}
+
+/* ---- reducing */
+
+static bool sums_compressed(const sl_sparse_base *base) {
+  return base->spec.dense.op == SLEY_SUM && base->spec.dense.type != SLEY_TYPE_I64;
+}
+
+sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays) {
+  return sums_compressed(base) ? SLEY_OK
+                               : sl_route_take(base, arrays * sl_route_slot(base), (void **)&base->expanded);
+}
+
+static sley_status sum(const sl_sparse_base *base, const sl_route_fold_args *a, sl_queue *queue) {
+  sl_kernel_args args = {.op = SL_OP_SPARSE_SUM,
+                         .sparse_sum = {.count = a->values,
+                                        .parts = a->parts,
+                                        .src = a->src,
+                                        .stride = a->stride,
+                                        .room = sl_transfer_room(base->spec.dense.type, a->values),
+                                        .own = a->own,
+                                        .own_src = a->own_src,
+                                        .dst = a->dst,
+                                        .type = base->spec.dense.type,
+                                        .wrong = base->wrong}};
+  return sl_kernel_run(queue, &args);
+}
+
+sley_status sl_route_fold(const sl_sparse_base *base, const sl_route_fold_args *a, sl_queue *queue) {
+  int64_t slot = sl_route_slot(base), room = sl_transfer_room(base->spec.dense.type, a->values);
+  if (a->values == 0)
+    return SLEY_OK;
+  if (sums_compressed(base))
+    return sum(base, a, queue);
+  for (int i = 0; i + 1 < a->parts; i++)
+    SL_TRY(
+        sl_route_decompress(base, a->src + i * a->stride, room, a->values, base->expanded + i * slot, queue));
+  sl_kernel_args args = {.op = SL_OP_REDUCE,
+                         .reduce = {.count = a->values,
+                                    .parts = a->parts,
+                                    .src = base->expanded,
+                                    .stride = slot,
+                                    .own = a->own,
+                                    .own_src = a->own_src,
+                                    .dst = a->dst,
+                                    .op = base->spec.dense.op,
+                                    .type = base->spec.dense.type}};
+  return sl_kernel_run(queue, &args);
+}
+
+/* ---- moving */
+
+static void report_made(sl_sparse_report *report, const sl_transfer *transfer, bool is_src) {
+  int64_t last = -1;
+  for (int i = 0; i < transfer->sends; i++) {
+    const sl_compressed_header *header = &transfer->header[i];
+    if (transfer->send[i].bytes == 0 || transfer->send[i].at <= last)
+      continue;
+    last = transfer->send[i].at;
+    report->arrays++;
+    report->formats[header->format]++;
+    report->values += is_src ? header->count : 0;
+    report->nonzeros += is_src ? header->nonzeros : 0;
+  }
+}
+
+sley_status sl_route_measure(sl_sparse_base *base, sl_transfer *transfer, const void *src, bool is_src,
+                             sl_queue *queue) {
+  SL_TRY(sl_transfer_measure(transfer, src, queue));
+  report_made(&base->report, transfer, is_src);
+  return SLEY_OK;
+}
+
+sley_status sl_route_move(sl_sparse_base *base, sl_transfer *transfer, const void *src, void *dst,
+                          sl_queue *queue) {
+  for (int i = 0; i < transfer->sends; i++)
+    base->report.sent += transfer->send[i].bytes;
+  SL_TRY(sl_transfer_run(transfer, src, dst, queue));
+  for (int i = 0; i < transfer->recvs; i++)
+    base->report.received += transfer->recv[i].bytes;
+  return SLEY_OK;
+}
+
+double sl_route_density(const sl_transfer *transfer, double own) {
+  double density = own;
+  for (int i = 0; i < transfer->recvs; i++)
+    if (transfer->recv[i].values > 0)
+      density =
+          sl_density_of_sum(density, (double)transfer->header[i].nonzeros / (double)transfer->recv[i].values);
+  return density;
+}
+
+void sl_route_count_result(sl_sparse_base *base, const sl_transfer *transfer) {
+  for (int i = 0; i < transfer->recvs; i++)
+    if (transfer->recv[i].values > 0)
+      base->report.result_nonzeros += transfer->header[i].nonzeros;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the ways of a sparse collective share: a route is one of them, made for a collective; its base is what
+ * they all work with. */
+#ifndef SLEY_COLLECTIVE_ROUTE_H
+#define SLEY_COLLECTIVE_ROUTE_H
+
+#include "collective/choose.h"
+#include "collective/sparse_spec.h"
+#include "collective/transfer.h"
+
+typedef struct sl_sparse_base {
+  sl_comm *comm;
+  sl_sparse_spec spec; /* counts: see begin */
+  int64_t value_bytes;
+  int64_t *begin;  /* size + 1: the values of rank r's part are begin[r] .. begin[r + 1] of all */
+  int64_t longest; /* part */
+  sl_sparse_costs costs;
+  double density;  /* expected of this rank's src */
+  int64_t *work;   /* of the device, for SL_OP_COMPRESS of `longest` values */
+  char *expanded;  /* of the device: peers' arrays, dense, or NULL: see sl_route_fold */
+  uint32_t *wrong; /* of the device, bits of sl_compressed_fault: what kernels have found */
+  sl_sparse_report report;
+} sl_sparse_base;
+
+typedef struct sl_sparse_route sl_sparse_route;
+
+typedef struct sl_sparse_route_ops {
+  sl_sparse_path path;
+  /* Takes memory and makes transfers. *out is set on an error too, if there is something to close. There are
+   * at least two ranks, and values. Collective, agreed. */
+  sley_status (*open)(sl_sparse_base *base, sl_sparse_route **out);
+  /* Adds to base->report. Collective. */
+  sley_status (*run)(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue);
+  void (*close)(sl_sparse_route *route); /* collective */
+} sl_sparse_route_ops;
+
+/* Ways extend it by making it their first member. */
+struct sl_sparse_route {
+  const sl_sparse_route_ops *ops;
+  sl_sparse_base *base;
+};
+
+extern const sl_sparse_route_ops sl_sparse_direct, sl_sparse_ring, sl_sparse_two_level;
+
+static inline bool sl_route_reduces(const sl_sparse_base *base) {
+  return base->spec.dense.kind != SLEY_ALLGATHER;
+}
+
+static inline bool sl_route_gathers(const sl_sparse_base *base) {
+  return base->spec.dense.kind != SLEY_REDUCE_SCATTER;
+}
+
+static inline int64_t sl_route_values(const sl_sparse_base *base, int rank) {
+  return base->begin[rank + 1] - base->begin[rank];
+}
+
+/* Where rank's part is in an array of all. */
+static inline char *sl_route_part(const sl_sparse_base *base, const void *array, int rank) {
+  return (char *)array + base->begin[rank] * base->value_bytes;
+}
+
+/* Memory of the device; give: NULL is nothing. Local. */
+sley_status sl_route_take(const sl_sparse_base *base, int64_t bytes, void **out);
+void sl_route_give(const sl_sparse_base *base, void *block);
+
+/* What sl_route_fold needs for so many arrays that come. Local. */
+sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays);
+
+/* Bytes of the room for one part. */
+int64_t sl_route_slot(const sl_sparse_base *base);
+
+/* The format for an array of the density that is sent over the link. */
+sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, int64_t values,
+                                     double density);
+
+/* Compresses src, values of it, at least 1, to dst. */
+sley_status sl_route_compress(const sl_sparse_base *base, sl_compressed_format format, const void *src,
+                              int64_t values, void *dst, sl_queue *queue);
+
+/* dst becomes the array of values that is compressed in bytes of src. */
+sley_status sl_route_decompress(const sl_sparse_base *base, const void *src, int64_t bytes, int64_t values,
+                                void *dst, sl_queue *queue);
+
+/* What sl_route_fold adds up: `parts` arrays of `values` values. Array `own` is dense at own_src, the others
+ * are compressed at src, one slot of `stride` bytes after the other. dst may be own_src. */
+typedef struct sl_route_fold_args {
+  int64_t values;
+  int parts, own;
+  const char *src;
+  int64_t stride;
+  const void *own_src;
+  void *dst;
+} sl_route_fold_args;
+
+/* dst becomes the arrays' reduction, with the bits of SL_OP_REDUCE. Sums of floating point are made of the
+ * compressed arrays. All else takes them apart first: there a value that was left out is a zero like another.
+ */
+sley_status sl_route_fold(const sl_sparse_base *base, const sl_route_fold_args *args, sl_queue *queue);
+
+/* sl_transfer_measure; the report counts the arrays. Items at ascending places are arrays of their own; one
+ * at a place that is not behind all before it is the array that is there. is_src: they are parts of src. */
+sley_status sl_route_measure(sl_sparse_base *base, sl_transfer *transfer, const void *src, bool is_src,
+                             sl_queue *queue);
+
+/* sl_transfer_run; the report counts the bytes. */
+sley_status sl_route_move(sl_sparse_base *base, sl_transfer *transfer, const void *src, void *dst,
+                          sl_queue *queue);
+
+/* The expected density of the sum of what has come in transfer and an array of the density own. */
+double sl_route_density(const sl_transfer *transfer, double own);
+
+/* Adds the nonzeros of what has come to those of the result. */
+void sl_route_count_result(sl_sparse_base *base, const sl_transfer *transfer);
+
+#endif

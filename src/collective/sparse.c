@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sparse collectives: checks, the route, and in each run the choice between it and the dense collective. */
+#include "collective/sparse.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "collective/probe.h"
+#include "collective/route.h"
+#include "transport/stopwatch.h"
+
+struct sl_sparse {
+  sl_sparse_base base;
+  sl_sparse_route *route; /* NULL: every run is dense */
+  sl_dense *dense;        /* NULL: no run is */
+  sl_probe probe;         /* where there are both */
+  sl_sparse_reason why;   /* where there is one of them */
+};
+
+/* ---- checks */
+
+static sley_status check_ranges(const sl_sparse_spec *spec) {
+  if ((unsigned)spec->format >= SL_SPARSE_CHOICES || (unsigned)spec->way >= SL_SPARSE_WAYS)
+    return sl_fail(SLEY_ERR_ARG, "a sparse collective of format %d, way %d: there is none", (int)spec->format,
+                   (int)spec->way);
+  if (!(spec->dense_above >= 0 && spec->dense_above <= 1))
+    return sl_fail(SLEY_ERR_ARG, "a sparse collective: dense above density %g: give 0 to 1",
+                   spec->dense_above);
+  return SLEY_OK;
+}
+
+static int64_t millionths(double density) {
+  return (int64_t)(density * (double)SL_DENSITY_UNIT + 0.5);
+}
+
+static sley_status check_spec(sl_comm *comm, const sl_sparse_spec *spec) {
+  static const char *const names[] = {"format", "way", "the density above which it is dense"};
+  SL_TRY(sl_dense_agree(comm, &spec->dense));
+  SL_TRY(sl_agree_alike(comm, check_ranges(spec)));
+  int64_t numbers[] = {spec->format, spec->way, millionths(spec->dense_above)};
+  return sl_agree_same(comm, "a sparse collective", names, numbers, 3);
+}
+
+static bool has_kernels(const sl_comm *comm, const sl_sparse_spec *spec) {
+  sl_kernel_args compress = {.op = SL_OP_COMPRESS,
+                             .compress = {.type = spec->dense.type,
+                                          .format = SL_COMPRESSED_PICI32,
+                                          .room = sl_transfer_room(spec->dense.type, 0)}};
+  return sl_kernel_serves(comm->device, &compress);
+}
+
+/* ---- making */
+
+static int64_t all_values(const sl_sparse_base *base) {
+  return base->begin[base->comm->size];
+}
+
+/* What needs no other rank, and no memory of the device. */
+static sley_status start(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **out) {
+  sl_sparse *sparse;
+  const sl_machine *machine;
+  SL_TRY(SL_NEW_ZERO(sparse, 1, "a sparse collective"));
+  *out = sparse;
+  sl_sparse_base *base = &sparse->base;
+  base->comm = comm;
+  base->spec = *spec;
+  base->spec.dense.counts = NULL;
+  base->value_bytes = (int64_t)sley_type_bytes(spec->dense.type);
+  base->density = 1;
+  SL_TRY(sl_machine_find(sl_machine_of(comm->device), &machine));
+  base->costs = sl_sparse_costs_of(machine, sl_team_size(comm->team));
+  SL_TRY(SL_NEW(base->begin, (int64_t)comm->size + 1, "a sparse collective"));
+  sl_dense_lay_out(&spec->dense, comm->size, base->begin);
+  for (int r = 0; r < comm->size; r++)
+    if (sl_route_values(base, r) > base->longest)
+      base->longest = sl_route_values(base, r);
+  if (base->longest > INT64_MAX / 16 / comm->size / base->value_bytes)
+    return sl_fail(SLEY_ERR_OVERFLOW, "a sparse collective: the areas for %d ranks' values do not fit",
+                   comm->size);
+  return SLEY_OK;
+}
+
+/* Whether the bits do not depend on the order in which ranks' values are reduced, or may. */
+static bool is_free(const sl_dense_spec *spec) {
+  return spec->kind == SLEY_ALLGATHER || spec->op != SLEY_SUM || spec->type == SLEY_TYPE_I64 ||
+         spec->any_order;
+}
+
+/* Two levels of which one is empty are the direct way. */
+static bool has_levels(const sl_comm *comm) {
+  return comm->workgroup > 1 && comm->workgroup < comm->size;
+}
+
+/* Whether the way is left to the library, and there are two. */
+static bool chooses_way(const sl_sparse_base *base) {
+  return base->spec.way == SL_SPARSE_WAY_AUTO && has_levels(base->comm) && is_free(&base->spec.dense);
+}
+
+/* What the ranks agree on: times are the slowest rank's, limits the least of any rank's. */
+typedef struct forecast {
+  double dense;              /* s */
+  int64_t direct, two_level; /* limits, see sl_choose_limit; -1 also where nothing is chosen by them */
+  bool kernels;              /* on all ranks */
+} forecast;
+
+/* Collective. */
+static sley_status predict(const sl_sparse_base *base, forecast *out) {
+  sl_comm *comm = base->comm;
+  const sl_sparse_shape shape = {.comm = comm, .spec = &base->spec.dense, .begin = base->begin};
+  int64_t nanoseconds = (int64_t)(sl_dense_seconds(&base->costs, &shape) * 1e9);
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, &nanoseconds, 1));
+  out->dense = (double)nanoseconds * 1e-9;
+  bool two_level = chooses_way(base) || (base->spec.way == SL_SPARSE_WAY_TWO_LEVEL && has_levels(comm));
+  bool chooses = base->spec.format == SL_SPARSE_AUTO || chooses_way(base);
+  int64_t least[] = {chooses ? sl_choose_limit(&base->costs, &shape, false, out->dense) : -1,
+                     chooses && two_level ? sl_choose_limit(&base->costs, &shape, true, out->dense) : -1,
+                     has_kernels(comm, &base->spec)};
+  SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 3));
+  out->direct = least[0];
+  out->two_level = least[1];
+  out->kernels = least[2];
+  return SLEY_OK;
+}
+
+static const sl_sparse_route_ops *choose_route(const sl_sparse_base *base, const forecast *f) {
+  switch (base->spec.way) {
+  case SL_SPARSE_WAY_RING:
+    return &sl_sparse_ring;
+  case SL_SPARSE_WAY_TWO_LEVEL:
+    return has_levels(base->comm) ? &sl_sparse_two_level : &sl_sparse_direct;
+  case SL_SPARSE_WAY_AUTO:
+    return chooses_way(base) && f->two_level > f->direct ? &sl_sparse_two_level : &sl_sparse_direct;
+  default:
+    return &sl_sparse_direct;
+  }
+}
+
+/* The density up to which the route is taken; a ring is taken where direct would be. */
+static int64_t limit_of(const sl_sparse_base *base, const forecast *f, const sl_sparse_route_ops *route) {
+  if (base->spec.dense_above > 0)
+    return millionths(base->spec.dense_above);
+  return route == &sl_sparse_two_level ? f->two_level : f->direct;
+}
+
+static sley_status take_base(sl_sparse_base *base) {
+  static const uint32_t none = 0;
+  sl_queue *queue = base->comm->queue;
+  SL_TRY(sl_route_take(base, sl_compress_work(base->longest), (void **)&base->work));
+  SL_TRY(sl_route_take(base, (int64_t)sizeof none, (void **)&base->wrong));
+  return queue->ops->copy(queue, SL_COPY_TO_DEVICE, base->wrong, &none, sizeof none);
+}
+
+static sley_status open_route(sl_sparse *sparse, const sl_sparse_route_ops *ops) {
+  SL_TRY(sl_agree(sparse->base.comm, take_base(&sparse->base)));
+  return ops->open(&sparse->base, &sparse->route);
+}
+
+/* Why all runs are dense, or SL_SPARSE_REASONS: they need not be. */
+static sl_sparse_reason always_dense(const sl_sparse_base *base, const forecast *f, int64_t limit) {
+  bool chooses = base->spec.format == SL_SPARSE_AUTO;
+  if (base->comm->size == 1 || all_values(base) == 0)
+    return SL_SPARSE_ALONE;
+  if (base->spec.format == SL_SPARSE_DENSE && base->spec.way == SL_SPARSE_WAY_AUTO)
+    return SL_SPARSE_ASKED;
+  if (chooses && !f->kernels)
+    return SL_SPARSE_NO_KERNELS;
+  return chooses && limit < 0 ? SL_SPARSE_SMALL : SL_SPARSE_REASONS;
+}
+
+/* A sample may take this share of the dense collective's time. */
+#define PROBE_SHARE 0.02
+
+/* The dense collective, the route, or both and a probe. */
+static sley_status finish(sl_sparse *sparse, const sl_dense_spec *dense) {
+  sl_sparse_base *base = &sparse->base;
+  forecast f;
+  SL_TRY(predict(base, &f));
+  const sl_sparse_route_ops *route = choose_route(base, &f);
+  int64_t limit = limit_of(base, &f, route);
+  sparse->why = always_dense(base, &f, limit);
+  bool is_dense = sparse->why != SL_SPARSE_REASONS, chooses = base->spec.format == SL_SPARSE_AUTO;
+  if (!is_dense && !f.kernels)
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "device %s has no kernels that compress arrays: use a dense collective",
+                   base->comm->device->ops->name);
+  if (is_dense || chooses)
+    SL_TRY(sl_dense_create(base->comm, dense, &sparse->dense));
+  if (is_dense)
+    return SLEY_OK;
+  sparse->why = SL_SPARSE_ASKED;
+  SL_TRY(open_route(sparse, route));
+  if (!chooses)
+    return SLEY_OK;
+  SL_TRY(sl_agree(base->comm, sl_probe_begin(&sparse->probe, base->comm, dense->type, &base->costs,
+                                             PROBE_SHARE * f.dense)));
+  sparse->probe.limit = limit;
+  return SLEY_OK;
+}
+
+sley_status sl_sparse_create(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **out) {
+  sl_sparse *sparse = NULL;
+  *out = NULL;
+  SL_TRY(check_spec(comm, spec));
+  sley_status status = sl_agree(comm, start(comm, spec, &sparse));
+  if (status == SLEY_OK)
+    status = finish(sparse, &spec->dense);
+  if (status != SLEY_OK) {
+    sl_error error;
+    sl_error_take(status, &error);
+    sl_sparse_destroy(sparse);
+    return sl_error_restore(&error);
+  }
+  *out = sparse;
+  return SLEY_OK;
+}
+
+void sl_sparse_destroy(sl_sparse *sparse) {
+  if (!sparse)
+    return;
+  sl_sparse_base *base = &sparse->base;
+  (void)base->comm->ops->wait(base->comm); /* work may still use what is freed here */
+  sl_probe_end(&sparse->probe);
+  if (sparse->route)
+    sparse->route->ops->close(sparse->route);
+  sl_dense_destroy(sparse->dense);
+  sl_route_give(base, base->expanded);
+  sl_route_give(base, base->wrong);
+  sl_route_give(base, base->work);
+  sl_free(base->begin);
+  sl_free(sparse);
+}
+
+void sl_sparse_report_of(const sl_sparse *sparse, sl_sparse_report *out) {
+  *out = sparse->base.report;
+}
+
+/* ---- running */
+
+/* Whether kernels have found a payload that is wrong. */
+static sley_status check_payloads(const sl_sparse_base *base, sl_queue *queue) {
+  uint32_t wrong = 0;
+  SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, &wrong, base->wrong, sizeof wrong));
+  SL_TRY(queue->ops->queue_wait(queue));
+  if (wrong)
+    return sl_fail(SLEY_ERR_PEER, "a sparse collective: a compressed array of a peer contradicts itself");
+  return SLEY_OK;
+}
+
+static sley_status check_array(const sl_sparse_base *base, const void *array, int64_t values,
+                               const char *what) {
+  if (values > 0 && (!array || (uintptr_t)array % (uintptr_t)base->value_bytes != 0))
+    return sl_fail(SLEY_ERR_ARG, "a sparse collective: %s is %p: an array aligned to %lld bytes is needed",
+                   what, array, (long long)base->value_bytes);
+  return SLEY_OK;
+}
+
+static sley_status run_dense(sl_sparse *sparse, const void *src, void *dst, sl_queue *queue) {
+  sl_sparse_report *report = &sparse->base.report;
+  sl_counters traffic;
+  sl_dense_traffic(sparse->dense, &traffic);
+  report->path = SL_SPARSE_PATH_DENSE;
+  report->sent = report->dense_sent;
+  report->received = traffic.bytes[SL_LINK_DIRECT] + traffic.bytes[SL_LINK_MESSAGE];
+  return sl_dense_run(sparse->dense, src, dst, queue);
+}
+
+static sley_status run_sparse(sl_sparse *sparse, const void *src, void *dst, sl_queue *queue) {
+  sl_sparse_base *base = &sparse->base;
+  base->report.path = sparse->route->ops->path;
+  SL_TRY(sparse->route->ops->run(sparse->route, src, dst, queue));
+  if (sparse->dense) {
+    sparse->probe.true_values = base->report.values;
+    sparse->probe.true_nonzeros = base->report.nonzeros;
+  }
+  return check_payloads(base, queue);
+}
+
+/* Which of the two. The ranks' choice is the same. */
+static sley_status choose(sl_sparse *sparse, const void *src, int64_t values, sl_queue *queue,
+                          bool *is_sparse) {
+  sl_sparse_base *base = &sparse->base;
+  *is_sparse = sparse->route != NULL;
+  base->report.reason = sparse->why;
+  if (!sparse->route || !sparse->dense)
+    return SLEY_OK;
+  SL_TRY(sl_probe_decide(&sparse->probe, src, values, queue, is_sparse, &base->report.reason));
+  base->density = sl_probe_density(&sparse->probe);
+  if (!*is_sparse && base->report.reason != SL_SPARSE_HELD) {
+    base->report.values = sparse->probe.values;
+    base->report.nonzeros = sparse->probe.nonzeros;
+  }
+  return SLEY_OK;
+}
+
+static sley_status run(sl_sparse *sparse, const void *src, void *dst, sl_queue *queue) {
+  sl_sparse_base *base = &sparse->base;
+  const sl_comm *comm = base->comm;
+  sley_collective_kind kind = base->spec.dense.kind;
+  int64_t part = sl_route_values(base, comm->rank);
+  int64_t given = kind == SLEY_ALLGATHER ? part : all_values(base);
+  bool is_sparse;
+  SL_TRY(check_array(base, src, given, "src"));
+  SL_TRY(check_array(base, dst, kind == SLEY_REDUCE_SCATTER ? part : all_values(base), "dst"));
+  base->report =
+      (sl_sparse_report){.result_nonzeros = -1,
+                         .dense_sent = sl_dense_sent(&base->spec.dense, comm->rank, comm->size, base->begin)};
+  SL_TRY(choose(sparse, src, given, queue, &is_sparse));
+  return is_sparse ? run_sparse(sparse, src, dst, queue) : run_dense(sparse, src, dst, queue);
+}
+
+sley_status sl_sparse_run(sl_sparse *sparse, const void *src, void *dst, sl_queue *queue) {
+  sl_comm *comm = sparse->base.comm;
+  const sl_work before = sl_work_begin(comm, SL_WORK_EXCHANGE);
+  sley_status status = sl_work_end(comm, before, run(sparse, src, dst, queue));
+  if (status != SLEY_OK)
+    comm->ops->abort(comm, status); /* no peer may wait for this rank */
+  return status;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two levels: inside workgroups over direct links, and between them over messages, which take each value
+ * once for a workgroup rather than once for a rank.
+ *
+ * In workgroup v the part of rank r is relayed by member place(r) % size(v), place(r) being r's place in its
+ * own workgroup: so r relays its own part, and all workgroups but a smaller last one share the work alike.
+ *
+ *   reduce-scatter   inside: each relay gets the members' values for its parts, and
+ *                    adds them in the order of the members. Across: r gets the relays' sums of its part,
+ *                    and adds them in the order of the workgroups
+ *   all-gather       across: r's part goes to its relay in each workgroup. Inside: relays send on what
+ *                    they have got, as it came
+ *
+ * A transfer moves one array between two ranks, so inside there is a round for each part that a relay may
+ * have: (w, j) is the part of member place + j * size(v) of workgroup w. */
+#include "base/memory.h"
+#include "collective/route.h"
+#include "device/device.h"
+
+typedef struct two_level {
+  sl_sparse_route route;
+  int group, groups;               /* this rank's workgroup, and how many there are */
+  int first, members, place;       /* the first rank of it, how many, and this rank's place */
+  int repeats;                     /* rounds of one workgroup: j is 0 .. repeats - 1 */
+  sl_transfer inside, sums, parts; /* across, sums: of a reduce-scatter; parts: of an all-gather */
+  char *send, *recv;               /* areas for transfers */
+  char *across;                    /* area: this rank's part, then those it relays for other workgroups */
+  char *partial;                   /* dense: the sum of each part that this rank relays; its own first */
+} two_level;
+
+/* The rank of round (w, j) whose part `member` of this workgroup relays, or -1. */
+static int relayed(const two_level *t, int w, int j, int member) {
+  int place = member + j * t->members;
+  const sl_comm *comm = t->route.base->comm;
+  return place < sl_workgroup_size(comm, w) ? sl_workgroup_first(comm, w) + place : -1;
+}
+
+/* Who relays this rank's part in workgroup v. */
+static int relay_in(const two_level *t, int v) {
+  const sl_comm *comm = t->route.base->comm;
+  return sl_workgroup_first(comm, v) + t->place % sl_workgroup_size(comm, v);
+}
+
+/* ---- making */
+
+/* How many parts of other workgroups this rank relays. */
+static int count_relayed(const two_level *t) {
+  int count = 0;
+  for (int w = 0; w < t->groups; w++)
+    for (int j = 0; j < t->repeats; j++)
+      count += w != t->group && relayed(t, w, j, t->place) >= 0;
+  return count;
+}
+
+static void list_inside(two_level *t) {
+  const sl_sparse_base *base = t->route.base;
+  for (int m = 0; m < t->members; m++) {
+    if (m == t->place)
+      continue;
+    sl_transfer_send(&t->inside, t->first + m, base->longest, 0);
+    sl_transfer_recv(&t->inside, t->first + m, base->longest, 0);
+  }
+}
+
+/* Slot 0 of the area `across` is this rank's own. */
+static void list_across(two_level *t) {
+  const sl_sparse_base *base = t->route.base;
+  int64_t own = sl_route_values(base, base->comm->rank), slot = sl_route_slot(base);
+  int next = 1;
+  for (int w = 0; w < t->groups; w++) {
+    if (w == t->group)
+      continue;
+    for (int j = 0; j < t->repeats; j++) {
+      int rank = relayed(t, w, j, t->place);
+      if (rank < 0)
+        continue;
+      sl_transfer_send(&t->sums, rank, sl_route_values(base, rank), next * slot);
+      sl_transfer_recv(&t->parts, rank, sl_route_values(base, rank), next++ * slot);
+    }
+  }
+  int come = 0;
+  for (int v = 0; v < t->groups; v++) {
+    if (v == t->group)
+      continue;
+    sl_transfer_recv(&t->sums, relay_in(t, v), own, come++ * slot);
+    sl_transfer_send(&t->parts, relay_in(t, v), own, 0);
+  }
+}
+
+static int larger(int a, int b) {
+  return a > b ? a : b;
+}
+
+static sley_status take_memory(two_level *t) {
+  sl_sparse_base *base = t->route.base;
+  int64_t slot = sl_route_slot(base);
+  int count = count_relayed(t), most = larger(larger(t->members, t->groups), count + 1);
+  SL_TRY(sl_transfer_begin(&t->inside, most));
+  SL_TRY(sl_transfer_begin(&t->sums, most));
+  SL_TRY(sl_transfer_begin(&t->parts, most));
+  list_inside(t);
+  list_across(t);
+  SL_TRY(sl_route_take(base, t->members * slot, (void **)&t->send));
+  SL_TRY(sl_route_take(base, larger(t->members, t->groups) * slot, (void **)&t->recv));
+  SL_TRY(sl_route_take(base, (count + 1) * slot, (void **)&t->across));
+  if (!sl_route_reduces(base))
+    return SLEY_OK;
+  SL_TRY(sl_route_take(base, (count + 1) * slot, (void **)&t->partial));
+  return sl_route_take_expanded(base, larger(t->members, t->groups));
+}
+
+static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
+  const sl_comm *comm = base->comm;
+  two_level *t;
+  SL_TRY(SL_NEW_ZERO(t, 1, "a sparse collective"));
+  *out = &t->route;
+  t->route = (sl_sparse_route){.ops = &sl_sparse_two_level, .base = base};
+  t->groups = sl_workgroups(comm);
+  t->group = sl_workgroup_of(comm, comm->rank);
+  t->first = sl_workgroup_first(comm, t->group);
+  t->members = sl_workgroup_size(comm, t->group);
+  t->place = comm->rank - t->first;
+  int least = sl_workgroup_size(comm, t->groups - 1);
+  t->repeats = (comm->workgroup + least - 1) / least;
+  sl_transfer empty = {.comm = base->comm, .type = base->spec.dense.type};
+  t->inside = t->sums = t->parts = empty;
+  t->inside.name = "sparse, inside workgroups";
+  t->sums.name = "sparse, sums between workgroups";
+  t->parts.name = "sparse, parts between workgroups";
+  return take_memory(t);
+}
+
+static sley_status two_level_open(sl_sparse_base *base, sl_sparse_route **out) {
+  SL_TRY(sl_agree(base->comm, start(base, out)));
+  two_level *t = (two_level *)*out;
+  SL_TRY(sl_transfer_make(&t->inside));
+  if (sl_route_reduces(base))
+    SL_TRY(sl_transfer_make(&t->sums));
+  return sl_route_gathers(base) ? sl_transfer_make(&t->parts) : SLEY_OK;
+}
+
+static void two_level_close(sl_sparse_route *route) {
+  two_level *t = (two_level *)route;
+  sl_transfer_destroy(&t->parts);
+  sl_transfer_destroy(&t->sums);
+  sl_transfer_destroy(&t->inside);
+  sl_route_give(route->base, t->partial);
+  sl_route_give(route->base, t->across);
+  sl_route_give(route->base, t->recv);
+  sl_route_give(route->base, t->send);
+  sl_free(t);
+}
+
+/* ---- running */
+
+/* Where rank's part, which this rank relays, is in the areas `across` and `partial`, in slots. */
+static int slot_of(const two_level *t, int rank) {
+  int slot = 1;
+  for (int w = 0; w < t->groups; w++)
+    for (int j = 0; j < t->repeats && w != t->group; j++) {
+      int other = relayed(t, w, j, t->place);
+      if (other == rank)
+        return slot;
+      slot += other >= 0;
+    }
+  return 0;
+}
+
+/* What moves inside in round (w, j): each member gets what it relays, if gathering is not the other way
+ * round: then each gives that. */
+static void set_round(two_level *t, int w, int j, bool gathering) {
+  const sl_sparse_base *base = t->route.base;
+  int own = relayed(t, w, j, t->place);
+  int64_t own_values = own < 0 ? 0 : sl_route_values(base, own), slot = sl_route_slot(base);
+  for (int i = 0; i < t->inside.sends; i++) {
+    int other = relayed(t, w, j, t->inside.send[i].peer - t->first);
+    int64_t values = other < 0 ? 0 : sl_route_values(base, other);
+    t->inside.send[i].values = gathering ? own_values : values;
+    t->inside.recv[i].values = gathering ? values : own_values;
+    t->inside.send[i].at = gathering ? 0 : i * slot;
+    t->inside.recv[i].at = i * slot;
+  }
+}
+
+/* The members' sum of the part that this rank relays in round (w, j). */
+static sley_status add_inside(two_level *t, int w, int j, const void *src, sl_queue *queue) {
+  sl_sparse_base *base = t->route.base;
+  int own = relayed(t, w, j, t->place);
+  set_round(t, w, j, false);
+  for (int i = 0; i < t->inside.sends; i++) {
+    const sl_transfer_item *item = &t->inside.send[i];
+    int rank = relayed(t, w, j, item->peer - t->first);
+    if (item->values > 0)
+      SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_DIRECT, item->values, base->density),
+                               sl_route_part(base, src, rank), item->values, t->send + item->at, queue));
+  }
+  SL_TRY(sl_route_measure(base, &t->inside, t->send, true, queue));
+  SL_TRY(sl_route_move(base, &t->inside, t->send, t->recv, queue));
+  if (own < 0)
+    return SLEY_OK;
+  int64_t slot = sl_route_slot(base);
+  sl_route_fold_args fold = {.values = sl_route_values(base, own),
+                             .parts = t->members,
+                             .own = t->place,
+                             .src = t->recv,
+                             .stride = slot,
+                             .own_src = sl_route_part(base, src, own),
+                             .dst = t->partial + slot_of(t, own) * slot};
+  return sl_route_fold(base, &fold, queue);
+}
+
+/* dst, this rank's part, becomes the sum of the workgroups' sums; density: of those, as expected. */
+static sley_status add_across(two_level *t, double density, void *dst, sl_queue *queue) {
+  sl_sparse_base *base = t->route.base;
+  int64_t slot = sl_route_slot(base);
+  for (int i = 0; i < t->sums.sends; i++) {
+    const sl_transfer_item *item = &t->sums.send[i];
+    SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_MESSAGE, item->values, density),
+                             t->partial + item->at, item->values, t->across + item->at, queue));
+  }
+  SL_TRY(
+      sl_route_measure(base, &t->sums, t->across, t->members == 1, queue)); /* then these are parts of src */
+  SL_TRY(sl_route_move(base, &t->sums, t->across, t->recv, queue));
+  sl_route_fold_args fold = {.values = sl_route_values(base, base->comm->rank),
+                             .parts = t->groups,
+                             .own = t->group,
+                             .src = t->recv,
+                             .stride = slot,
+                             .own_src = t->partial,
+                             .dst = dst};
+  return sl_route_fold(base, &fold, queue);
+}
+
+/* *density becomes that of the result, as expected. */
+static sley_status run_scatter(two_level *t, const void *src, void *dst, double *density, sl_queue *queue) {
+  const sl_sparse_base *base = t->route.base;
+  double inside = sl_density_of_sums(base->density, t->members);
+  for (int w = 0; w < t->groups; w++)
+    for (int j = 0; j < t->repeats; j++) {
+      SL_TRY(add_inside(t, w, j, src, queue));
+      if (relayed(t, w, j, t->place) >= 0)
+        inside = sl_route_density(&t->inside, base->density);
+    }
+  SL_TRY(add_across(t, inside, dst, queue));
+  *density = sl_route_density(&t->sums, inside);
+  return SLEY_OK;
+}
+
+/* What has come to area goes to where it belongs in dst; part: whose values they are. */
+static sley_status expand(two_level *t, const sl_transfer_item *item, const char *area, int part, void *dst,
+                          sl_queue *queue) {
+  const sl_sparse_base *base = t->route.base;
+  return item->values > 0 ? sl_route_decompress(base, area + item->at, item->bytes, item->values,
+                                                sl_route_part(base, dst, part), queue)
+                          : SLEY_OK;
+}
+
+static sley_status gather_across(two_level *t, const void *own, double density, void *dst, sl_queue *queue) {
+  sl_sparse_base *base = t->route.base;
+  int64_t values = sl_route_values(base, base->comm->rank);
+  if (values > 0)
+    SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_MESSAGE, values, density), own, values,
+                             t->across, queue));
+  SL_TRY(sl_route_measure(base, &t->parts, t->across, !sl_route_reduces(base), queue));
+  base->report.result_nonzeros = values > 0 ? t->parts.header[0].nonzeros : 0;
+  SL_TRY(sl_route_move(base, &t->parts, t->across, t->across, queue));
+  sl_route_count_result(base, &t->parts);
+  for (int i = 0; i < t->parts.recvs; i++)
+    SL_TRY(expand(t, &t->parts.recv[i], t->across, t->parts.recv[i].peer, dst, queue));
+  return SLEY_OK;
+}
+
+/* The bytes of rank's part, which this rank relays or, its own, has made; 0 of no values. */
+static int64_t bytes_of(const two_level *t, int rank) {
+  if (rank == t->route.base->comm->rank)
+    return t->parts.sends > 0 ? t->parts.send[0].bytes : 0;
+  for (int i = 0; i < t->parts.recvs; i++)
+    if (t->parts.recv[i].peer == rank)
+      return t->parts.recv[i].bytes;
+  return 0;
+}
+
+static sley_status gather_inside(two_level *t, int w, int j, void *dst, sl_queue *queue) {
+  sl_sparse_base *base = t->route.base;
+  int own = relayed(t, w, j, t->place);
+  int64_t at = own < 0 ? 0 : slot_of(t, own) * sl_route_slot(base), bytes = own < 0 ? 0 : bytes_of(t, own);
+  set_round(t, w, j, true);
+  for (int i = 0; i < t->inside.sends; i++) {
+    t->inside.send[i].at = at;
+    t->inside.send[i].bytes = bytes;
+  }
+  SL_TRY(sl_route_move(base, &t->inside, t->across, t->recv, queue));
+  sl_route_count_result(base, &t->inside);
+  for (int i = 0; i < t->inside.recvs; i++) {
+    const sl_transfer_item *item = &t->inside.recv[i];
+    SL_TRY(expand(t, item, t->recv, relayed(t, w, j, item->peer - t->first), dst, queue));
+  }
+  return SLEY_OK;
+}
+
+static sley_status run_gather(two_level *t, const void *own, double density, void *dst, sl_queue *queue) {
+  sl_sparse_base *base = t->route.base;
+  int64_t bytes = sl_route_values(base, base->comm->rank) * base->value_bytes;
+  char *own_dst = sl_route_part(base, dst, base->comm->rank);
+  SL_TRY(gather_across(t, own, density, dst, queue));
+  if (own_dst != own && bytes > 0)
+    SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, own_dst, own, bytes));
+  for (int w = 0; w < t->groups; w++)
+    for (int j = 0; j < t->repeats; j++)
+      SL_TRY(gather_inside(t, w, j, dst, queue));
+  return SLEY_OK;
+}
+
+static sley_status two_level_run(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue) {
+  two_level *t = (two_level *)route;
+  const sl_sparse_base *base = route->base;
+  char *own = sl_route_part(base, dst, base->comm->rank);
+  double density = base->density;
+  if (base->spec.dense.kind == SLEY_ALLGATHER)
+    return run_gather(t, src, density, dst, queue);
+  if (base->spec.dense.kind == SLEY_REDUCE_SCATTER)
+    return run_scatter(t, src, dst, &density, queue);
+  SL_TRY(run_scatter(t, src, own, &density, queue));
+  return run_gather(t, own, density, dst, queue);
+}
+
+const sl_sparse_route_ops sl_sparse_two_level = {
+    .path = SL_SPARSE_PATH_TWO_LEVEL, .open = two_level_open, .run = two_level_run, .close = two_level_close};

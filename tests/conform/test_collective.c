@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sparse collectives: the bits of the dense ones, for every kind, operator, type, format, way, length and
+ * share of zeros, on every transport; the choice between sparse and dense; what is wrong; and peers that send
+ * what they must not. */
+#include "base/memory.h"
+#include "base/random.h"
+#include "collective/sparse.h"
+#include "dense_oracle.h"
+#include "mirror.h"
+#include "ranks.h"
+
+enum { MOST_RANKS = 64, ROUNDS = 2, JOBS = 14, MARGIN = 3 };
+
+/* A collective, the same on all ranks, and this rank's operands: src, and a result of each way, with margins
+ * that must not change. */
+typedef struct job {
+  sl_sparse_spec spec;
+  uint64_t seed;
+  int64_t counts[MOST_RANKS], begin[MOST_RANKS + 1];
+  bool in_place, signs; /* signs: zeros of either sign, and nothing else */
+  bool whole_numbers;   /* small ones, whose sums are exact in any order */
+  bool blocks;          /* of values that are zero or not together */
+  int64_t each, src_values, dst_values, values;
+  char *sparse, *dense; /* src_values + dst_values and three margins */
+  int64_t src_at, dst_at;
+  mirror there[2];
+  sl_sparse *one;
+  sl_dense *other;
+} job;
+
+static int64_t length(uint64_t bits) {
+  static const int64_t lengths[] = {0, 1, 63, 64, 65, 4095, 4097, 9001, 20011};
+  return bits % 4 ? lengths[bits / 4 % (sizeof lengths / sizeof *lengths)] : (int64_t)(bits / 4 % 20000);
+}
+
+static uint64_t draw(uint64_t seed, uint64_t what, uint64_t choices) {
+  return sl_random(seed, what, 0) % choices;
+}
+
+static void draw_job(job *j, int size, uint64_t seed) {
+  static const double limits[] = {0, 0.05, 0.3, 1};
+  *j = (job){.seed = seed};
+  sl_dense_spec *dense = &j->spec.dense;
+  dense->kind = (sley_collective_kind)draw(seed, 1, 3);
+  dense->type = (sley_type)draw(seed, 2, 5);
+  dense->count = length(sl_random(seed, 3, 0));
+  dense->op = dense->kind == SLEY_ALLGATHER || draw(seed, 9, 2) ? SLEY_SUM : (sley_reduce)draw(seed, 10, 3);
+  j->spec.format = (sl_sparse_choice)draw(seed, 4, SL_SPARSE_CHOICES);
+  j->spec.way = (sl_sparse_way)draw(seed, 11, SL_SPARSE_WAYS);
+  j->spec.dense_above = limits[draw(seed, 12, 4)];
+  j->in_place = draw(seed, 5, 2);
+  j->signs = draw(seed, 6, 5) == 0;
+  j->whole_numbers = j->spec.way == SL_SPARSE_WAY_RING || j->spec.way == SL_SPARSE_WAY_TWO_LEVEL;
+  j->blocks = draw(seed, 13, 3) == 0;
+  j->each = (int64_t)sley_type_bytes(dense->type);
+  bool differ = dense->kind != SLEY_ALLREDUCE && draw(seed, 7, 2);
+  for (int r = 0; r < size; r++) {
+    j->counts[r] = differ ? length(sl_random(seed, 8, (uint64_t)r)) : dense->count;
+    j->begin[r + 1] = j->begin[r] + j->counts[r];
+  }
+  if (differ)
+    dense->counts = j->counts;
+}
+
+static void lay_out(job *j, int rank, int size) {
+  int64_t all = j->begin[size];
+  sley_collective_kind kind = j->spec.dense.kind;
+  j->src_values = kind == SLEY_ALLREDUCE   ? j->spec.dense.count
+                  : kind == SLEY_ALLGATHER ? j->counts[rank]
+                                           : all;
+  j->dst_values = kind == SLEY_ALLREDUCE   ? j->spec.dense.count
+                  : kind == SLEY_ALLGATHER ? all
+                                           : j->counts[rank];
+  j->src_at = MARGIN;
+  j->dst_at = j->src_at + j->src_values + MARGIN;
+  j->values = j->dst_at + j->dst_values + MARGIN;
+  if (!j->in_place)
+    return;
+  j->dst_at = MARGIN + (kind == SLEY_REDUCE_SCATTER ? j->begin[rank] : 0);
+  j->src_at = MARGIN + (kind == SLEY_ALLGATHER ? j->begin[rank] : 0);
+}
+
+/* Zeros by a share that differs from rank to rank and round to round, at places of their own or in blocks. */
+static void fill(job *j, int rank, int round) {
+  static const uint64_t shares[] = {0, 100, 500, 900, 950, 990, 999, 1000};
+  uint64_t stream = (uint64_t)(rank * ROUNDS + round) + 100;
+  uint64_t zeros = shares[sl_random(j->seed, stream, 1) % (sizeof shares / sizeof *shares)];
+  for (int64_t i = 0; i < j->values; i++) {
+    uint64_t bits = sl_random(j->seed, stream, (uint64_t)i + 2);
+    uint64_t chance = j->blocks ? sl_random(j->seed, stream + 1000, (uint64_t)i / 513) : bits;
+    if (j->whole_numbers && j->spec.dense.type != SLEY_TYPE_I64)
+      oracle_set(j->sparse, j->spec.dense.type, i, (double)(bits / 1000 % 17) - 8);
+    else
+      oracle_draw(j->sparse, j->spec.dense.type, i, bits / 1000);
+    if (j->signs || chance % 1000 < zeros)
+      memset(j->sparse + i * j->each, 0, (size_t)j->each);
+    if (j->signs && bits % 8 != 0)
+      j->sparse[(i + 1) * j->each - 1] = (char)0x80; /* the sign */
+  }
+  memcpy(j->dense, j->sparse, (size_t)(j->values * j->each));
+}
+
+static sley_status open_job(sl_comm *comm, job *j, uint64_t seed) {
+  draw_job(j, comm->size, seed);
+  lay_out(j, comm->rank, comm->size);
+  j->sparse = sl_alloc_zero(j->values, (size_t)j->each, "test");
+  j->dense = sl_alloc_zero(j->values, (size_t)j->each, "test");
+  EXPECT(j->sparse && j->dense);
+  SL_TRY(mirror_open(comm, j->sparse, j->values * j->each, &j->there[0]));
+  SL_TRY(mirror_open(comm, j->dense, j->values * j->each, &j->there[1]));
+  SL_TRY(sl_sparse_create(comm, &j->spec, &j->one));
+  return sl_dense_create(comm, &j->spec.dense, &j->other);
+}
+
+static void close_job(job *j) {
+  sl_dense_destroy(j->other);
+  sl_sparse_destroy(j->one);
+  for (int i = 0; i < 2; i++)
+    mirror_close(&j->there[i]);
+  sl_free(j->dense);
+  sl_free(j->sparse);
+}
+
+/* The way that must have been taken, if the spec leaves no choice; else -1. */
+static int expected_path(const sl_comm *comm, const job *j) {
+  const sl_sparse_spec *spec = &j->spec;
+  int64_t all = spec->dense.kind == SLEY_ALLREDUCE ? spec->dense.count : j->begin[comm->size];
+  bool levels = comm->workgroup > 1 && comm->workgroup < comm->size;
+  if (comm->size == 1 || all == 0 || (spec->format == SL_SPARSE_DENSE && spec->way == SL_SPARSE_WAY_AUTO))
+    return SL_SPARSE_PATH_DENSE;
+  if (spec->way == SL_SPARSE_WAY_AUTO || (spec->format == SL_SPARSE_AUTO && spec->dense_above < 1))
+    return -1;
+  if (spec->way == SL_SPARSE_WAY_RING)
+    return SL_SPARSE_PATH_RING;
+  return spec->way == SL_SPARSE_WAY_TWO_LEVEL && levels ? SL_SPARSE_PATH_TWO_LEVEL : SL_SPARSE_PATH_DIRECT;
+}
+
+/* What has come is what the comm has counted, and the numbers agree with each other. */
+static sley_status check_report(sl_comm *comm, const job *j, const sl_counters *counted) {
+  sl_sparse_report report;
+  sl_sparse_report_of(j->one, &report);
+  int64_t formats = 0;
+  int path = expected_path(comm, j);
+  for (int f = 0; f < SL_COMPRESSED_FORMATS; f++)
+    formats += report.formats[f];
+  EXPECT(path < 0 || (int)report.path == path);
+  EXPECT(report.received == counted->bytes[SL_LINK_DIRECT] + counted->bytes[SL_LINK_MESSAGE]);
+  EXPECT(counted->bytes[SL_LINK_SELF] == 0);
+  EXPECT(report.nonzeros >= 0 && report.nonzeros <= report.values && formats == report.arrays);
+  EXPECT(report.path != SL_SPARSE_PATH_DENSE || (report.arrays == 0 && report.sent == report.dense_sent));
+  EXPECT(j->spec.format != SL_SPARSE_PICI || report.formats[SL_COMPRESSED_COO] == 0);
+  EXPECT(j->spec.format != SL_SPARSE_COO || report.formats[SL_COMPRESSED_PICI32] == 0);
+  EXPECT(comm->size > 1 || report.sent == 0);
+  EXPECT(report.path != SL_SPARSE_PATH_DIRECT || j->spec.dense.kind == SLEY_ALLREDUCE ||
+         report.sent <= report.dense_sent + (comm->size - 1) * (SL_COMPRESSED_HEADER + 8));
+  EXPECT(strcmp(sl_sparse_reason_text(report.reason), "unknown") != 0);
+  return SLEY_OK;
+}
+
+/* Of the result. */
+static sley_status check_result_nonzeros(const job *j) {
+  static const char zero[8];
+  sl_sparse_report report;
+  int64_t nonzeros = 0;
+  sl_sparse_report_of(j->one, &report);
+  for (int64_t i = j->dst_at; i < j->dst_at + j->dst_values; i++)
+    nonzeros += memcmp(j->sparse + i * j->each, zero, (size_t)j->each) != 0;
+  EXPECT(report.result_nonzeros == nonzeros ||
+         (report.result_nonzeros == -1 &&
+          (report.path == SL_SPARSE_PATH_DENSE || j->spec.dense.kind == SLEY_REDUCE_SCATTER)));
+  return SLEY_OK;
+}
+
+static sley_status run_job(sl_comm *comm, job *j, int round) {
+  sl_counters counted;
+  int64_t src_at = j->src_at * j->each, dst_at = j->dst_at * j->each;
+  fill(j, comm->rank, round);
+  for (int i = 0; i < 2; i++)
+    SL_TRY(mirror_send(&j->there[i]));
+  char *sparse = j->there[0].here, *dense = j->there[1].here;
+  comm->ops->counters_reset(comm);
+  SL_TRY(sl_sparse_run(j->one, sparse + src_at, sparse + dst_at, comm->queue));
+  comm->ops->counters(comm, &counted);
+  SL_TRY(check_report(comm, j, &counted));
+  SL_TRY(sl_dense_run(j->other, dense + src_at, dense + dst_at, comm->queue));
+  for (int i = 0; i < 2; i++)
+    SL_TRY(mirror_fetch(&j->there[i]));
+  for (int64_t i = 0; i < j->values; i++)
+    if (memcmp(j->sparse + i * j->each, j->dense + i * j->each, (size_t)j->each) != 0)
+      return sl_fail(SLEY_ERR_INTERNAL,
+                     "kind %d, op %d, type %d, format %d, way %d, count %lld%s: value %lld (result from "
+                     "%lld) differs in round %d",
+                     (int)j->spec.dense.kind, (int)j->spec.dense.op, (int)j->spec.dense.type,
+                     (int)j->spec.format, (int)j->spec.way, (long long)j->spec.dense.count,
+                     j->in_place ? ", in place" : "", (long long)i, (long long)j->dst_at, round);
+  return check_result_nonzeros(j);
+}
+
+static sley_status random_main(sl_comm *comm, void *arg) {
+  const rank_case *c = arg;
+  job *jobs = sl_alloc_zero(JOBS, sizeof *jobs, "test");
+  EXPECT(jobs);
+  sley_status status = SLEY_OK;
+  for (int i = 0; i < JOBS && status == SLEY_OK; i++)
+    status = open_job(comm, &jobs[i], c->seed * 100 + (uint64_t)i);
+  for (int i = 0; i < JOBS * ROUNDS && status == SLEY_OK; i++)
+    status = run_job(comm, &jobs[i % JOBS], i / JOBS);
+  if (status != SLEY_OK)
+    comm->ops->abort(comm, status);
+  for (int i = 0; i < JOBS; i++)
+    close_job(&jobs[i]);
+  sl_free(jobs);
+  return status;
+}
+
+static void random_body(const rank_case *c) {
+  int64_t before = sl_memory_now();
+  assert_case_ok(c, run_case(c, random_main, (void *)(uintptr_t)c));
+  assert_int_equal(sl_memory_now(), before);
+}
+
+static void test_bits_of_the_dense_ones(void **state) {
+  (void)state;
+  each_case(random_body);
+}
+
+/* Whole numbers, 99 % zeros: in every way and format the sums by hand, and fewer bytes than dense by far. */
+enum { LONG = 1000007, SHORT = 70001 };
+
+static float whole(int rank, int64_t i) {
+  uint64_t bits = sl_random(17, (uint64_t)rank, (uint64_t)i);
+  return bits % 100 ? 0.0F : (float)(int)(bits / 100 % 2001) - 1000;
+}
+
+/* The ranks look at different parts of the result. */
+static sley_status check_sums(const sl_comm *comm, const float *values, int64_t count) {
+  for (int64_t i = comm->rank; i < count; i += comm->size) {
+    float expected = 0;
+    for (int r = 0; r < comm->size; r++)
+      expected += whole(r, i);
+    EXPECT(values[i] == expected);
+  }
+  return SLEY_OK;
+}
+
+static sley_status sum_whole(sl_comm *comm, const sl_sparse_spec *spec, const float *given, mirror *there) {
+  int64_t count = spec->dense.count;
+  sl_sparse *sum;
+  sl_sparse_report report;
+  memcpy(there->host, given, (size_t)count * sizeof(float));
+  SL_TRY(mirror_send(there));
+  SL_TRY(sl_sparse_create(comm, spec, &sum));
+  SL_TRY(sl_sparse_run(sum, there->here, there->here, comm->queue));
+  sl_sparse_report_of(sum, &report);
+  sl_sparse_destroy(sum);
+  SL_TRY(mirror_fetch(there));
+  SL_TRY(check_sums(comm, there->host, count));
+  if (comm->size == 1)
+    return SLEY_OK;
+  EXPECT(spec->format == SL_SPARSE_AUTO || report.formats[SL_COMPRESSED_DENSE] == 0);
+  EXPECT(spec->format == SL_SPARSE_AUTO || report.sent <= report.dense_sent / 3);
+  EXPECT(report.values > 0 && report.nonzeros <= report.values / 50);
+  return SLEY_OK;
+}
+
+static sley_status whole_main(sl_comm *comm, void *arg) {
+  const rank_case *c = arg;
+  int64_t count = c->seed % 8 == 0 ? LONG : SHORT;
+  float *given = sl_alloc(count, sizeof *given, "test"), *values = sl_alloc(count, sizeof *values, "test");
+  EXPECT(given && values);
+  for (int64_t i = 0; i < count; i++)
+    given[i] = whole(comm->rank, i);
+  mirror there;
+  SL_TRY(mirror_open(comm, values, count * (int64_t)sizeof *values, &there));
+  static const sl_sparse_spec specs[] = {{.format = SL_SPARSE_PICI, .way = SL_SPARSE_WAY_DIRECT},
+                                         {.format = SL_SPARSE_COO, .way = SL_SPARSE_WAY_RING},
+                                         {.format = SL_SPARSE_PICI, .way = SL_SPARSE_WAY_RING},
+                                         {.format = SL_SPARSE_COO, .way = SL_SPARSE_WAY_TWO_LEVEL},
+                                         {.format = SL_SPARSE_AUTO, .dense_above = 0.02}};
+  for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+    sl_sparse_spec spec = specs[i];
+    spec.dense = (sl_dense_spec){.kind = SLEY_ALLREDUCE, .count = count};
+    SL_TRY(sum_whole(comm, &spec, given, &there));
+  }
+  mirror_close(&there);
+  sl_free(values);
+  sl_free(given);
+  return SLEY_OK;
+}
+
+/* ---- the order of sums that are not exact */
+
+enum { ORDER_COUNT = 701 };
+
+/* The values of all ranks, the same wherever it is called. */
+static void fill_order(void *array, sley_type type, int rank) {
+  for (int64_t i = 0; i < ORDER_COUNT; i++) {
+    uint64_t bits = sl_random(23, (uint64_t)rank, (uint64_t)i);
+    oracle_draw(array, type, i, bits / 4);
+    if (bits % 4 == 0)
+      oracle_set(array, type, i, 0);
+  }
+}
+
+/* Value i of all ranks added as the ring does whose part it is: from the next rank on, rounded at each. */
+static void sum_in_ring(const sl_comm *comm, sley_type type, char *const *all, int64_t at, int owner,
+                        void *out) {
+  size_t each = sley_type_bytes(type);
+  memcpy(out, all[(owner + 1) % comm->size] + at, each);
+  for (int hop = 2; hop <= comm->size; hop++) {
+    char sum[8];
+    const void *two[] = {out, all[(owner + hop) % comm->size] + at};
+    oracle_reduce(SLEY_SUM, type, 2, two, sum);
+    memcpy(out, sum, each);
+  }
+}
+
+/* Each workgroup's values, rounded, and then these. */
+static void sum_in_levels(const sl_comm *comm, sley_type type, char *const *all, int64_t at, void *out) {
+  char sums[MOST_RANKS][8];
+  const void *of[MOST_RANKS], *values[MOST_RANKS];
+  for (int g = 0; g < sl_workgroups(comm); g++) {
+    int members = sl_workgroup_size(comm, g);
+    for (int m = 0; m < members; m++)
+      values[m] = all[sl_workgroup_first(comm, g) + m] + at;
+    oracle_reduce(SLEY_SUM, type, members, values, sums[g]);
+    of[g] = sums[g];
+  }
+  oracle_reduce(SLEY_SUM, type, sl_workgroups(comm), of, out);
+}
+
+static sley_status check_order(sl_comm *comm, const sl_sparse_spec *spec, char *const *all, mirror *there) {
+  int64_t each = (int64_t)sley_type_bytes(spec->dense.type), begin[MOST_RANKS + 1];
+  bool levels = spec->way == SL_SPARSE_WAY_TWO_LEVEL && comm->workgroup > 1;
+  sl_sparse *sum;
+  memcpy(there->host, all[comm->rank], (size_t)(ORDER_COUNT * each));
+  SL_TRY(mirror_send(there));
+  SL_TRY(sl_sparse_create(comm, spec, &sum));
+  SL_TRY(sl_sparse_run(sum, there->here, there->here, comm->queue));
+  sl_sparse_destroy(sum);
+  SL_TRY(mirror_fetch(there));
+  sl_dense_lay_out(&spec->dense, comm->size, begin);
+  int owner = 0;
+  for (int64_t i = 0; i < ORDER_COUNT; i++) {
+    char expected[8];
+    while (i >= begin[owner + 1])
+      owner++;
+    if (levels)
+      sum_in_levels(comm, spec->dense.type, all, i * each, expected);
+    else if (spec->way == SL_SPARSE_WAY_RING)
+      sum_in_ring(comm, spec->dense.type, all, i * each, owner, expected);
+    if (levels || spec->way == SL_SPARSE_WAY_RING)
+      EXPECT(memcmp(expected, (char *)there->host + i * each, (size_t)each) == 0);
+  }
+  return SLEY_OK;
+}
+
+static sley_status order_main(sl_comm *comm, void *arg) {
+  (void)arg;
+  char *all[MOST_RANKS];
+  double result[ORDER_COUNT];
+  mirror there;
+  for (int r = 0; r < comm->size; r++) {
+    all[r] = sl_alloc(ORDER_COUNT, sizeof(double), "test");
+    EXPECT(all[r]);
+  }
+  SL_TRY(mirror_open(comm, result, sizeof result, &there));
+  for (int type = SLEY_TYPE_F32; type <= SLEY_TYPE_BF16 && comm->size > 1; type++) {
+    for (int r = 0; r < comm->size; r++)
+      fill_order(all[r], (sley_type)type, r);
+    sl_sparse_spec spec = {.dense = {.kind = SLEY_ALLREDUCE, .type = (sley_type)type, .count = ORDER_COUNT},
+                           .format = SL_SPARSE_PICI,
+                           .way = SL_SPARSE_WAY_RING};
+    SL_TRY(check_order(comm, &spec, all, &there));
+    spec.way = SL_SPARSE_WAY_TWO_LEVEL;
+    SL_TRY(check_order(comm, &spec, all, &there));
+  }
+  mirror_close(&there);
+  for (int r = 0; r < comm->size; r++)
+    sl_free(all[r]);
+  return SLEY_OK;
+}
+
+static void sums_body(const rank_case *c) {
+  int64_t before = sl_memory_now();
+  assert_case_ok(c, run_case(c, whole_main, (void *)(uintptr_t)c));
+  assert_case_ok(c, run_case(c, order_main, NULL));
+  assert_int_equal(sl_memory_now(), before);
+}
+
+static void test_sums(void **state) {
+  (void)state;
+  each_case(sums_body);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits_of_the_dense_ones),
+                                     cmocka_unit_test(test_sums)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sparse collectives: the choice between sparse and dense; what is wrong; and peers that send what they must
+ * not. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "collective/probe.h"
+#include "collective/sparse.h"
+#include "collective/transfer.h"
+#include "mirror.h"
+#include "ranks.h"
+
+/* Which values are not zero, on all ranks. */
+typedef enum pattern { NONE, SOME, ALL, BESIDE_SAMPLES } pattern;
+
+/* 8 stretches of 4 blocks: the least sample is one block of each, the next one in every run. */
+enum { BLOCK = SL_PROBE_LEAST / SL_PROBE_BLOCKS, CHOICE_COUNT = SL_PROBE_BLOCKS * 4 * BLOCK };
+
+typedef struct choice_run {
+  pattern pattern;
+  sl_sparse_reason reason;
+} choice_run;
+
+static void fill_pattern(float *values, pattern p) {
+  for (int64_t i = 0; i < CHOICE_COUNT; i++)
+    values[i] = p == ALL || (p == SOME && i % 50 == 0) || (p == BESIDE_SAMPLES && i / BLOCK % 4 < 2);
+}
+
+/* Runs of one all-reduce, whatever the sample is. */
+static sley_status choice_main(sl_comm *comm, void *arg) {
+  static const choice_run runs[] = {
+      {SOME, SL_SPARSE_ENOUGH_ZEROS}, {ALL, SL_SPARSE_FEW_ZEROS}, /* one run is held */
+      {NONE, SL_SPARSE_HELD},         {ALL, SL_SPARSE_FEW_ZEROS}, /* two are */
+      {SOME, SL_SPARSE_HELD},         {NONE, SL_SPARSE_HELD},
+      {SOME, SL_SPARSE_ENOUGH_ZEROS}, {NONE, SL_SPARSE_ENOUGH_ZEROS}, /* which confirms the last one */
+      {ALL, SL_SPARSE_FEW_ZEROS},                                     /* so only one is again */
+      {ALL, SL_SPARSE_HELD},          {SOME, SL_SPARSE_ENOUGH_ZEROS}};
+  (void)arg;
+  float *values = sl_alloc(CHOICE_COUNT, sizeof *values, "test");
+  EXPECT(values);
+  mirror there;
+  SL_TRY(mirror_open(comm, values, CHOICE_COUNT * (int64_t)sizeof *values, &there));
+  sl_sparse_spec spec = {.dense = {.kind = SLEY_ALLREDUCE, .count = CHOICE_COUNT}, .dense_above = 0.2};
+  sl_sparse *sum;
+  sl_sparse_report report;
+  SL_TRY(sl_sparse_create(comm, &spec, &sum));
+  for (size_t run = 0; run < sizeof runs / sizeof *runs; run++) {
+    fill_pattern(values, runs[run].pattern);
+    SL_TRY(mirror_send(&there));
+    SL_TRY(sl_sparse_run(sum, there.here, there.here, comm->queue));
+    SL_TRY(mirror_fetch(&there));
+    sl_sparse_report_of(sum, &report);
+    sl_sparse_reason reason = comm->size > 1 ? runs[run].reason : SL_SPARSE_ALONE;
+    if (report.reason != reason)
+      return sl_fail(SLEY_ERR_INTERNAL, "run %zu: %s", run, sl_sparse_reason_text(report.reason));
+    EXPECT((report.path != SL_SPARSE_PATH_DENSE) == (reason == SL_SPARSE_ENOUGH_ZEROS));
+    for (int64_t i = 0; i < CHOICE_COUNT; i += 10)
+      EXPECT(values[i] ==
+             (float)comm->size * (runs[run].pattern == ALL || (runs[run].pattern == SOME && i % 50 == 0)));
+  }
+  sl_sparse_destroy(sum);
+  mirror_close(&there);
+  sl_free(values);
+  return SLEY_OK;
+}
+
+/* The least samples miss half of the values; true counts tell. */
+static sley_status probe_main(sl_comm *comm, void *arg) {
+  static const choice_run runs[] = {{BESIDE_SAMPLES, SL_SPARSE_FEW_ZEROS}, /* block 1 of each stretch */
+                                    {BESIDE_SAMPLES, SL_SPARSE_HELD},
+                                    {BESIDE_SAMPLES, SL_SPARSE_ENOUGH_ZEROS}, /* 3 */
+                                    {NONE, SL_SPARSE_MISSED},
+                                    {NONE, SL_SPARSE_HELD},
+                                    {NONE, SL_SPARSE_HELD},
+                                    {NONE, SL_SPARSE_ENOUGH_ZEROS}};
+  (void)arg;
+  const sl_sparse_costs costs = sl_sparse_costs_of(&sl_machine_threads, 1);
+  float *values = sl_alloc(CHOICE_COUNT, sizeof *values, "test");
+  EXPECT(values);
+  mirror there;
+  SL_TRY(mirror_open(comm, values, CHOICE_COUNT * (int64_t)sizeof *values, &there));
+  sl_probe probe;
+  SL_TRY(sl_probe_begin(&probe, comm, SLEY_TYPE_F32, &costs, 0));
+  probe.limit = SL_DENSITY_UNIT / 5;
+  for (size_t run = 0; run < sizeof runs / sizeof *runs; run++) {
+    bool sparse;
+    sl_sparse_reason why;
+    fill_pattern(values, runs[run].pattern);
+    SL_TRY(mirror_send(&there));
+    SL_TRY(sl_probe_decide(&probe, there.here, CHOICE_COUNT, comm->queue, &sparse, &why));
+    if (why != runs[run].reason)
+      return sl_fail(SLEY_ERR_INTERNAL, "probe %zu: %s", run, sl_sparse_reason_text(why));
+    EXPECT(sparse == (why == SL_SPARSE_ENOUGH_ZEROS));
+    if (sparse) {
+      probe.true_values = CHOICE_COUNT;
+      probe.true_nonzeros = runs[run].pattern == NONE ? 0 : CHOICE_COUNT / 2;
+    }
+  }
+  sl_probe_end(&probe);
+  mirror_close(&there);
+  sl_free(values);
+  return SLEY_OK;
+}
+
+/* What none may be given, and what all must be given alike: all get the same error, and the comm goes on. */
+static sley_status wrong_main(sl_comm *comm, void *arg) {
+  (void)arg;
+  bool last = comm->rank == comm->size - 1;
+  for (int wrong = 0; wrong < 7; wrong++) {
+    sl_sparse_spec spec = {.dense = {.kind = SLEY_ALLREDUCE, .count = 3}};
+    bool differs = wrong >= 4;
+    if (wrong == 0)
+      spec.format = SL_SPARSE_CHOICES;
+    if (wrong == 1)
+      spec.way = SL_SPARSE_WAYS;
+    if (wrong == 2)
+      spec.dense_above = NAN;
+    if (wrong == 3 && last)
+      spec.dense.count = -1;
+    if (wrong == 4 && last)
+      spec.format = SL_SPARSE_COO;
+    if (wrong == 5 && last)
+      spec.way = SL_SPARSE_WAY_RING;
+    if (wrong == 6 && last)
+      spec.dense_above = 0.5;
+    sley_status expected = differs && comm->size == 1 ? SLEY_OK : SLEY_ERR_ARG;
+    sl_sparse *made;
+    EXPECT(sl_sparse_create(comm, &spec, &made) == expected);
+    sl_sparse_destroy(made);
+  }
+  return sley_comm_barrier(comm);
+}
+
+/* The last rank sends what is no compressed array of so many values: its peers find out, and say whose it
+ * was.
+ */
+enum { SENT = 5000, FAULTS = 6 };
+
+static void spoil(sl_transfer *transfer, char *area, int fault) {
+  sl_compressed_header *header = (sl_compressed_header *)area;
+  header->magic ^= fault == 0;
+  header->nonzeros += fault == 1 ? INT64_C(1) << 62 : 0;
+  header->count -= fault == 2;
+  if (fault == 5) /* no value is kept, and the message goes on */
+    *header = (sl_compressed_header){.magic = SL_COMPRESSED_MAGIC,
+                                     .version = SL_COMPRESSED_VERSION,
+                                     .format = SL_COMPRESSED_COO,
+                                     .count = SENT};
+  for (int i = 0; i < transfer->sends && (fault == 3 || fault == 4); i++)
+    transfer->send[i].bytes = fault == 3 ? 7 : transfer->send[i].bytes - 8;
+}
+
+static sley_status run_spoilt(sl_comm *comm, sl_transfer *transfer, char *host, char *send, char *recv,
+                              int fault) {
+  int64_t room = sl_transfer_slot(SLEY_TYPE_F32, SENT);
+  sl_compressed_header *header = (sl_compressed_header *)host;
+  *header = (sl_compressed_header){.magic = SL_COMPRESSED_MAGIC,
+                                   .version = SL_COMPRESSED_VERSION,
+                                   .count = SENT,
+                                   .nonzeros = 0,
+                                   .payload_bytes = SENT * 4};
+  SL_TRY(comm->queue->ops->copy(comm->queue, SL_COPY_TO_DEVICE, send, host, room));
+  SL_TRY(sl_transfer_measure(transfer, send, comm->queue));
+  if (comm->rank == comm->size - 1)
+    spoil(transfer, host, fault);
+  SL_TRY(comm->queue->ops->copy(comm->queue, SL_COPY_TO_DEVICE, send, host, room));
+  sley_status status = sl_transfer_run(transfer, send, recv, comm->queue);
+  if (comm->rank == comm->size - 1)
+    return status;
+  EXPECT(status == SLEY_ERR_PEER && strstr(sley_last_error(), "compressed array"));
+  return SLEY_OK;
+}
+
+static sley_status spoilt_main(sl_comm *comm, void *arg) {
+  int64_t room = sl_transfer_slot(SLEY_TYPE_F32, SENT), peers = comm->size - 1;
+  sl_transfer transfer = {.name = "a test", .comm = comm, .type = SLEY_TYPE_F32};
+  char *host = sl_alloc_zero(1, (size_t)room, "test");
+  void *send, *recv;
+  EXPECT(host);
+  SL_TRY(comm->device->ops->alloc(comm->device, room, "test", &send));
+  SL_TRY(comm->device->ops->alloc(comm->device, room * (peers + 1), "test", &recv));
+  SL_TRY(sl_transfer_begin(&transfer, comm->size));
+  for (int p = 0, at = 0; p < comm->size; p++) {
+    if (p == comm->rank)
+      continue;
+    sl_transfer_send(&transfer, p, SENT, 0);
+    sl_transfer_recv(&transfer, p, SENT, at++ * room);
+  }
+  SL_TRY(sl_transfer_make(&transfer));
+  sley_status status =
+      peers > 0 ? run_spoilt(comm, &transfer, host, send, recv, (int)(intptr_t)arg) : SLEY_OK;
+  status = sl_agree(comm, status);
+  sl_transfer_destroy(&transfer);
+  comm->device->ops->free(comm->device, recv);
+  comm->device->ops->free(comm->device, send);
+  sl_free(host);
+  return status;
+}
+
+static void choice_body(const rank_case *c) {
+  int64_t before = sl_memory_now();
+  assert_case_ok(c, run_case(c, choice_main, NULL));
+  assert_case_ok(c, run_case(c, probe_main, NULL));
+  assert_int_equal(sl_memory_now(), before);
+}
+
+static void test_choice(void **state) {
+  (void)state;
+  each_case(choice_body);
+}
+
+static void errors_body(const rank_case *c) {
+  int64_t before = sl_memory_now();
+  assert_case_ok(c, run_case(c, wrong_main, NULL));
+  for (int fault = 0; fault < FAULTS; fault++)
+    assert_case_ok(c, run_case(c, spoilt_main, (void *)(intptr_t)fault));
+  assert_int_equal(sl_memory_now(), before);
+}
+
+static void test_errors(void **state) {
+  (void)state;
+  each_case(errors_body);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice), cmocka_unit_test(test_errors)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
