@@ -13,7 +13,7 @@
  * collective's own: devices load and store them in wide words. */
 enum { PART_BYTES = 128, SLOT_BYTES = 256 };
 
-struct sley_collective {
+struct sl_dense {
   sl_comm *comm;
   sl_dense_spec spec; /* counts: see begin */
   int64_t value_bytes;
@@ -101,6 +101,23 @@ void sl_dense_lay_out(const sl_dense_spec *spec, int size, int64_t *begin) {
       begin[r + 1] = begin[r] + count;
     }
   }
+}
+
+/* Whether an all-reduce is done in one exchange. */
+static bool is_whole(const sl_dense_spec *spec, int size) {
+  return spec->kind == SLEY_ALLREDUCE &&
+         (size <= 2 || spec->count <= SL_DENSE_ONE_EXCHANGE / size / (int64_t)sley_type_bytes(spec->type));
+}
+
+int64_t sl_dense_sent(const sl_dense_spec *spec, int rank, int size, const int64_t *begin) {
+  int64_t own = begin[rank + 1] - begin[rank], peers = size - 1, values = 0;
+  if (is_whole(spec, size))
+    values = spec->count * peers;
+  else if (spec->kind != SLEY_ALLGATHER)
+    values = begin[size] - own;
+  if (spec->kind == SLEY_ALLGATHER || (spec->kind == SLEY_ALLREDUCE && !is_whole(spec, size)))
+    values += own * peers;
+  return values * (int64_t)sley_type_bytes(spec->type);
 }
 
 static int64_t values_of(const sl_dense *dense, int rank) {
@@ -201,8 +218,7 @@ static sley_status start(sl_comm *comm, const sl_dense_spec *spec, sl_dense **ou
   SL_TRY(SL_NEW(dense->begin, (int64_t)comm->size + 1, "a collective"));
   SL_TRY(SL_NEW_ZERO(dense->lists, 4 * (int64_t)comm->size, "a collective"));
   sl_dense_lay_out(spec, comm->size, dense->begin);
-  dense->whole = spec->kind == SLEY_ALLREDUCE &&
-                 (comm->size <= 2 || spec->count <= SL_DENSE_ONE_EXCHANGE / comm->size / dense->value_bytes);
+  dense->whole = is_whole(spec, comm->size);
   return SLEY_OK;
 }
 
@@ -232,10 +248,6 @@ sley_status sl_dense_create(sl_comm *comm, const sl_dense_spec *spec, sl_dense *
   }
   *out = dense;
   return SLEY_OK;
-}
-
-sl_comm *sl_dense_comm(const sl_dense *dense) {
-  return dense->comm;
 }
 
 void sl_dense_traffic(const sl_dense *dense, sl_counters *out) {
