@@ -561,7 +561,7 @@ typedef struct sley_collective_info {
   const char *reason;       /* why, in a few words; static */
 } sley_collective_info;
 
-/* Copies it to out; waits for nothing. Not collective. Errors: SLEY_ERR_ARG (NULL). */
+/* What the last run did on this rank, to *out. Waits for nothing; not collective. Errors: SLEY_ERR_ARG. */
 sley_status sley_collective_info_get(const sley_collective *collective, sley_collective_info *out);
 
 /* Waits for what is enqueued. Accepts NULL, then on all ranks. Collective. */

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 from support import assert_product, dense_of, drawn
 
@@ -49,7 +50,7 @@ def products() -> None:
     print("done")
 
 
-def sparse(comm: sley.dist.Comm, rank: int, size: int, share: float) -> np.ndarray:
+def sparse(comm: sley.dist.Comm, rank: int, size: int, share: float) -> npt.NDArray[np.float32]:
     random = np.random.default_rng(rank)
     return np.where(random.uniform(size=size) < share, random.integers(-9, 9, size), 0).astype(np.float32)
 
