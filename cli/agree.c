@@ -10,20 +10,19 @@
 
 #include "terminal.h"
 
-enum { SAMPLES = 4096, MOST_FIELDS = 32 };
+enum { SAMPLES = 4096 };
 
 static const uint64_t FNV_BASIS = UINT64_C(14695981039346656037), FNV_PRIME = UINT64_C(1099511628211);
 
 typedef struct fields {
   int count;
-  const char *name[MOST_FIELDS];
-  int64_t low[2 * MOST_FIELDS]; /* the values; from MOST_FIELDS on, their complements */
+  const char *name[CLI_AGREE_WORDS];
+  int64_t value[CLI_AGREE_WORDS];
 } fields;
 
 static void add(fields *f, const char *name, int64_t value) {
   f->name[f->count] = name;
-  f->low[f->count] = value;
-  f->low[MOST_FIELDS + f->count++] = ~value;
+  f->value[f->count++] = value;
 }
 
 static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
@@ -35,12 +34,6 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
 
 static int64_t hash_text(uint64_t hash, const char *text) {
   return (int64_t)mix(hash, text ? text : "", text ? strlen(text) + 1 : 1);
-}
-
-static int64_t bits_of(double value) {
-  int64_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
 }
 
 /* Evenly spaced items of an array, the last one included. */
@@ -121,8 +114,8 @@ static sley_status collect(const cli_job *job, const cli_operands *operands, con
   add(f, "--algo", algos);
   add(f, "--dtype", cli_dtype(job->settings->dtype));
   add(f, "--reproducible", measure->reproducible);
-  add(f, "--alpha", bits_of(measure->alpha));
-  add(f, "--beta", bits_of(measure->beta));
+  add(f, "--alpha", cli_agree_real(measure->alpha));
+  add(f, "--beta", cli_agree_real(measure->beta));
   add(f, "--repeat", measure->repeat);
   add(f, "--warmup", measure->warmup);
   add(f, "--budget", measure->budget > 0);
@@ -140,20 +133,40 @@ static sley_status collect(const cli_job *job, const cli_operands *operands, con
   return SLEY_OK;
 }
 
-sley_status cli_agree(sley_comm *comm, const cli_job *job, const cli_operands *operands,
-                      const cli_measure *measure, bool *told) {
-  fields f = {0};
-  sley_status status = collect(job, operands, measure, &f);
-  if (status == SLEY_OK)
-    status = sley_comm_allreduce(comm, SLEY_MIN, f.low, 2 * MOST_FIELDS);
-  for (int i = 0; i < f.count && status == SLEY_OK; i++)
-    if (f.low[i] != ~f.low[MOST_FIELDS + i]) {
+/* Of each value and of its complement the least is that of every rank. */
+sley_status cli_agree_words(sley_comm *comm, const char *const *names, const int64_t *values, int count,
+                            bool *told) {
+  int64_t low[2 * CLI_AGREE_WORDS] = {0};
+  for (int i = 0; i < count; i++) {
+    low[i] = values[i];
+    low[CLI_AGREE_WORDS + i] = ~values[i];
+  }
+  sley_status status = sley_comm_allreduce(comm, SLEY_MIN, low, 2 * CLI_AGREE_WORDS);
+  for (int i = 0; i < count && status == SLEY_OK; i++)
+    if (low[i] != ~low[CLI_AGREE_WORDS + i]) {
       (void)sley_comm_barrier(comm); /* so that all have seen it before the first ends */
-      cli_error("the ranks were given different values of %s: start all with the same words", f.name[i]);
+      cli_error("the ranks were given different values of %s: start all with the same words", names[i]);
       *told = true;
       status = SLEY_ERR_ARG;
     }
   return status;
+}
+
+int64_t cli_agree_text(const char *text) {
+  return hash_text(FNV_BASIS, text);
+}
+
+int64_t cli_agree_real(double value) {
+  int64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+sley_status cli_agree(sley_comm *comm, const cli_job *job, const cli_operands *operands,
+                      const cli_measure *measure, bool *told) {
+  fields f = {0};
+  sley_status status = collect(job, operands, measure, &f);
+  return status == SLEY_OK ? cli_agree_words(comm, f.name, f.value, f.count, told) : status;
 }
 
 sley_status cli_agree_status(sley_comm *comm, sley_status mine) {

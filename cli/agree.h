@@ -11,6 +11,17 @@
 sley_status cli_agree(sley_comm *comm, const cli_job *job, const cli_operands *operands,
                       const cli_measure *measure, bool *told);
 
+enum { CLI_AGREE_WORDS = 32 };
+
+/* Compares at most so many values over all ranks; names: what was given, for the message. Errors as of
+ * cli_agree. Collective. */
+sley_status cli_agree_words(sley_comm *comm, const char *const *names, const int64_t *values, int count,
+                            bool *told);
+
+/* A text (NULL too) and a number as such a value. */
+int64_t cli_agree_text(const char *text);
+int64_t cli_agree_real(double value);
+
 /* A status that all ranks have where one has failed: the rank's own, if it has. Collective. */
 sley_status cli_agree_status(sley_comm *comm, sley_status mine);
 

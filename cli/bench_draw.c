@@ -10,23 +10,10 @@
 #include <sys/stat.h>
 
 #include "output.h"
+#include "random.h"
 #include "terminal.h"
 
 enum { PATH_BYTES = 4096, DEEPEST = 16 };
-
-/* ---- random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) */
-
-static uint64_t next(uint64_t *state) {
-  uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return z ^ (z >> 31);
-}
-
-/* In [0, 1). */
-static double uniform(uint64_t *state) {
-  return (double)(next(state) >> 11) * 0x1p-53;
-}
 
 /* ---- files */
 
@@ -116,7 +103,7 @@ bool cli_files_draw(const char *folder, uint64_t seed, cli_files *out) {
   if (out->count > 0)
     qsort(out->path, (size_t)out->count, sizeof *out->path, by_name);
   for (int i = out->count - 1; i > 0; i--) {
-    int other = (int)(uniform(&seed) * (i + 1));
+    int other = (int)(cli_random_uniform(&seed) * (i + 1));
     char *path = out->path[i];
     out->path[i] = out->path[other];
     out->path[other] = path;
@@ -136,9 +123,9 @@ int cli_widths_draw(uint64_t seed, const char *name, int count, int64_t widest,
   uint64_t state = seed;
   int kept = 0;
   for (; *name; name++)
-    state = next(&state) ^ (unsigned char)*name;
+    state = cli_random_next(&state) ^ (unsigned char)*name;
   for (int i = 0; i < count; i++) {
-    double width = floor(exp2(uniform(&state) * log2((double)widest + 1)));
+    double width = floor(exp2(cli_random_uniform(&state) * log2((double)widest + 1)));
     widths[i] = width < 1 ? 1 : width > (double)widest ? widest : (int64_t)width;
   }
   qsort(widths, (size_t)count, sizeof *widths, by_value);

@@ -23,6 +23,7 @@
 #include "output.h"
 #include "plot.h"
 #include "processes.h"
+#include "start.h"
 #include "terminal.h"
 
 enum { MOST_EPOCHS = 1000000 };
@@ -143,7 +144,7 @@ static int check_state(const cli_gnn_training *t, const train_settings *s) {
   if (status == SLEY_OK)
     status = cli_gnn_state_reading(t->out, &undirected, &normalize, &message);
   if (status != SLEY_OK)
-    return cli_gnn_failed(&t->ranks, status, message.text);
+    return cli_start_failed(&t->ranks, status, message.text);
   if (o.seed != t->model.seed)
     return cli_refuse(SLEY_ERR_ARG,
                       "gnn train: %s is of a training with seed %" PRIu64 ": give --seed %" PRIu64, t->out,
@@ -166,7 +167,7 @@ static int take_state(cli_gnn_training *t, const train_settings *s) {
     return code;
   const sley_status status = cli_gnn_state_epochs(t->out, &t->before, &epoch, &message);
   if (status != SLEY_OK)
-    code = cli_gnn_failed(&t->ranks, status, message.text);
+    code = cli_start_failed(&t->ranks, status, message.text);
   else if (t->before < 1 || t->before > t->epochs)
     code =
         cli_refuse(SLEY_ERR_ARG, "gnn train: %s has %" PRId64 " epochs, --epochs asks for %" PRId64 " in all",
@@ -207,7 +208,7 @@ static bool report_end(const cli_gnn_training *t, const train_settings *s, const
 static int run_and_report(cli_gnn_training *t, const train_settings *s, const char *graph) {
   FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
   talk told = {.training = t, .stream = stream};
-  const bool tells = cli_gnn_reports(&t->ranks);
+  const bool tells = cli_start_reports(&t->ranks);
   bool written = true;
   t->tell = tells ? tell_epoch : NULL;
   t->tell_run = tells && s->runs ? tell_run : NULL;
@@ -219,7 +220,7 @@ static int run_and_report(cli_gnn_training *t, const train_settings *s, const ch
   if (tells && (status == SLEY_OK || (s->runs && t->result->runs > 0)))
     written = report_end(t, s, graph, stream);
   if (status != SLEY_OK)
-    return cli_gnn_failed(&t->ranks, status, t->result->message.text);
+    return cli_start_failed(&t->ranks, status, t->result->message.text);
   return written ? CLI_DONE : CLI_FAILED;
 }
 
@@ -307,7 +308,7 @@ static int run_train(void *settings, char **positionals) {
   if (code == CLI_DONE)
     code = check_one_rank(s, s->base.ranks);
   if (code == CLI_DONE)
-    code = cli_gnn_ranks(s->base.ranks, s->base.threads, s->base.device, s->base.transport, &ranks);
+    code = cli_start(s->base.ranks, 1, s->base.threads, s->base.device, s->base.transport, &ranks);
   if (code == CLI_DONE)
     code = check_one_rank(s, ranks.ranks);
   if (code != CLI_DONE)

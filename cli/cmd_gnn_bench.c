@@ -10,6 +10,7 @@
 #include "gnn_start.h"
 #include "output.h"
 #include "processes.h"
+#include "start.h"
 #include "terminal.h"
 
 enum { MOST_STEPS = 100000 };
@@ -80,7 +81,7 @@ static bool read_models(const char *text, bool chosen[CLI_GNN_MODELS]) {
 
 static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph) {
   FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
-  const bool tells = cli_gnn_reports(&b->ranks);
+  const bool tells = cli_start_reports(&b->ranks);
   const size_t memory = (size_t)b->models * (size_t)b->ranks.ranks * sizeof *b->bytes;
   int code = CLI_DONE;
   b->result = cli_share(sizeof *b->result);
@@ -93,7 +94,7 @@ static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph)
   const sley_status status = cli_gnn_bench_run(b);
   cli_progress_clear();
   if (status != SLEY_OK)
-    code = cli_gnn_failed(&b->ranks, status, "");
+    code = cli_start_failed(&b->ranks, status, "");
   else if (tells) {
     cli_gnn_bench_print(b, &s->base, graph, stream);
     if (s->base.json && !cli_output_json(s->base.json, cli_gnn_bench_json(b, &s->base, graph)))
@@ -118,7 +119,7 @@ static int run(void *settings, char **positionals) {
     return CLI_USAGE;
   int code = cli_gnn_check("gnn bench", &s->base, positionals[0]);
   if (code == CLI_DONE)
-    code = cli_gnn_ranks(s->base.ranks, s->base.threads, s->base.device, s->base.transport, &b.ranks);
+    code = cli_start(s->base.ranks, 1, s->base.threads, s->base.device, s->base.transport, &b.ranks);
   if (code != CLI_DONE)
     return code;
   const cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], b.ranks.ranks);

@@ -12,6 +12,7 @@
 #include "json.h"
 #include "output.h"
 #include "processes.h"
+#include "start.h"
 #include "terminal.h"
 
 typedef struct infer_settings {
@@ -113,8 +114,8 @@ static int infer(cli_gnn_inference *f, const infer_settings *s, const char *grap
     return cli_refuse(SLEY_ERR_MEMORY, "gnn infer: out of memory");
   const sley_status status = cli_gnn_infer(f);
   if (status != SLEY_OK)
-    code = cli_gnn_failed(&f->ranks, status, f->result->message.text);
-  else if (cli_gnn_reports(&f->ranks)) {
+    code = cli_start_failed(&f->ranks, status, f->result->message.text);
+  else if (cli_start_reports(&f->ranks)) {
     print(f, graph, stream);
     if (s->base.json && !cli_output_json(s->base.json, report_json(f, graph)))
       code = CLI_FAILED;
@@ -134,7 +135,7 @@ static int run(void *settings, char **positionals) {
     return code;
   if (!cli_output_possible(s->out))
     return CLI_FAILED;
-  code = cli_gnn_ranks(s->base.ranks, s->base.threads, s->base.device, s->base.transport, &f.ranks);
+  code = cli_start(s->base.ranks, 1, s->base.threads, s->base.device, s->base.transport, &f.ranks);
   if (code != CLI_DONE)
     return code;
   cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], f.ranks.ranks);

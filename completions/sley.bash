@@ -3,7 +3,7 @@
 
 _sley() {
   local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"
-  local commands="spmm plan convert order generate spy tune bench gnn info help"
+  local commands="spmm plan convert order generate spy tune bench collective gnn info help"
   local job="--k --ranks --threads --workgroup --algo --device --kernel --precision --mem-limit --order --partition --dtype --wire --transpose --reproducible --seed --json"
   local options=""
 
@@ -26,6 +26,7 @@ _sley() {
     tune) options="--device --out --transport --seconds --help" ;;
     bench) options="--data --matrix --cases --least --widest --seed --list --dtype --device --precision --threads --repeat --budget --mem-limit --mkl --json --help" ;;
     "bench ops") options="--matrix --ops --k --heads --dtype --device --threads --ranks --seed --repeat --alone --mkl --json --help" ;;
+    collective) options="--bytes --zeros --blocks --dtype --op --format --way --any-order --ranks --workgroup --threads --transport --timeout --device --repeat --warmup --seed --check --no-check --sweep --plot --json --help" ;;
     gnn) options="--help" ;;
     "gnn train") options="--features --labels --model --layers --hidden --heads --epochs --patience --rate --optimizer --decay --dropout --train --valid --split --split-seed --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --sample --batch --runs --out --save-every --resume --plot --json --help" ;;
     "gnn bench") options="--features --labels --model --repeat --warmup --layers --hidden --heads --rate --optimizer --decay --dropout --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --json --help" ;;
@@ -45,6 +46,22 @@ _sley() {
       ;;
     gnn)
       [ "$COMP_CWORD" -ne 2 ] || mapfile -t COMPREPLY < <(compgen -W "train bench infer $options" -- "$word")
+      return
+      ;;
+    collective)
+      mapfile -t COMPREPLY < <(compgen -W "allreduce allgather reducescatter $options" -- "$word")
+      return
+      ;;
+    --format)
+      mapfile -t COMPREPLY < <(compgen -W "auto pici coo dense" -- "$word")
+      return
+      ;;
+    --way)
+      mapfile -t COMPREPLY < <(compgen -W "auto direct ring two-level" -- "$word")
+      return
+      ;;
+    --op)
+      mapfile -t COMPREPLY < <(compgen -W "sum min max" -- "$word")
       return
       ;;
     --model)

@@ -467,6 +467,23 @@ typedef enum sley_collective_kind {
   SLEY_ALLGATHER = 2       /* every rank gets the ranks' arrays one after the other */
 } sley_collective_kind;
 
+/* How what travels is compressed, for arrays of which many values are zero. A value is zero if all its bits
+ * are: -0 and NaN travel. Source: Hough et al., SpCCL (the format and the direct exchange). */
+typedef enum sley_compress {
+  SLEY_COMPRESS_NONE = 0, /* not at all */
+  SLEY_COMPRESS_AUTO = 1, /* the format that is predicted to be the fastest, in each run anew */
+  SLEY_COMPRESS_PICI = 2, /* a bit for each value, and the values that are not zero */
+  SLEY_COMPRESS_COO = 3   /* positions of 32 bits, and the values that are not zero */
+} sley_compress;
+
+/* Whom compressed arrays go to. */
+typedef enum sley_collective_way {
+  SLEY_WAY_AUTO = 0,     /* chosen by the library, among those that keep the bits unless any_order */
+  SLEY_WAY_DIRECT = 1,   /* straight to each rank that needs them */
+  SLEY_WAY_RING = 2,     /* from neighbour to neighbour, added on the way */
+  SLEY_WAY_TWO_LEVEL = 3 /* within workgroups, then between them */
+} sley_collective_way;
+
 typedef struct sley_collective_options {
   size_t struct_size;
   sley_collective_kind kind; /* default SLEY_ALLREDUCE */
@@ -480,16 +497,29 @@ typedef struct sley_collective_options {
    * faster: its order of summation, so the bits, may depend on the ranks' places and vary between runs, and
    * its minimum and maximum may ignore NaN. */
   bool any_order;
+  int reserved; /* not looked at */
+  /* default SLEY_COMPRESS_NONE. Shapes, aliases, order and bits of sley_collective_run stay the same, but for
+   * the bits of floating-point sums by SLEY_WAY_RING and _TWO_LEVEL: these are added in an order of their
+   * own, which depends on the number of ranks and the workgroups alone, and are rounded to the type each
+   * time. An array that would not be shorter travels dense. */
+  sley_compress compress;
+  sley_collective_way way; /* default SLEY_WAY_AUTO; not looked at with SLEY_COMPRESS_NONE */
 } sley_collective_options;
 #define SLEY_COLLECTIVE_OPTIONS_INIT                                                                         \
-  { sizeof(sley_collective_options), SLEY_ALLREDUCE, SLEY_SUM, SLEY_TYPE_F32, 0, NULL, false }
+  {                                                                                                          \
+    sizeof(sley_collective_options), SLEY_ALLREDUCE, SLEY_SUM, SLEY_TYPE_F32, 0, NULL, false, 0,             \
+        SLEY_COMPRESS_NONE, SLEY_WAY_AUTO                                                                    \
+  }
 
 /* A prepared collective: it has all memory it needs, so that a run allocates nothing. */
 typedef struct sley_collective sley_collective;
 
 /* Prepares a collective of fixed sizes, to be run any number of times. Ended by sley_collective_destroy,
- * before the comm ends. Collective. Errors, the same on all ranks: SLEY_ERR_ARG (an option is wrong, or the
- * ranks' options differ), SLEY_ERR_OVERFLOW; SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
+ * before the comm ends. options are read during the call only. With compress it takes memory of the device
+ * for this rank's and the peers' parts at their longest. Collective. Errors, the same on all ranks:
+ * SLEY_ERR_ARG (an option is wrong, or the ranks' options differ), SLEY_ERR_OVERFLOW, SLEY_ERR_UNSUPPORTED
+ * (with compress: an operator, a type, a way or a device for which there is none); SLEY_ERR_MEMORY,
+ * SLEY_ERR_PEER. */
 sley_status sley_collective_create(sley_comm *comm, const sley_collective_options *options,
                                    sley_collective **out);
 
@@ -513,10 +543,26 @@ sley_status sley_collective_create(sley_comm *comm, const sley_collective_option
  *
  * The work is enqueued like that of sley_spmm, after all that the rank's calls have enqueued so far; the call
  * may return before it is done. What is enqueued later, on the same stream, may read dst and write src. On
- * the cpu all is done when it returns. A rank that fails ends the others with SLEY_ERR_PEER. All ranks run
- * the collectives of a comm in the same order. Collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or
- * an array that is not aligned), SLEY_ERR_PEER. */
+ * the cpu all is done when it returns. With compress it waits for the work before, since the bytes that
+ * travel depend on the values. A rank that fails ends the others with SLEY_ERR_PEER. All ranks run the
+ * collectives of a comm in the same order. Collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or an
+ * array that is not aligned), SLEY_ERR_PEER. */
 sley_status sley_collective_run(sley_collective *collective, const void *src, void *dst);
+
+/* What the last run did on this rank. Before the first one all is 0, and the texts are empty. */
+typedef struct sley_collective_info {
+  int64_t values, nonzeros; /* of the arrays that this rank has compressed; what is sent twice counts once */
+  int64_t result_nonzeros;  /* values of dst that are not zero; -1: not known */
+  int64_t sent, received;   /* bytes to and from other ranks, headers of compressed arrays too */
+  int64_t dense_sent;       /* bytes that SLEY_COMPRESS_NONE would have sent */
+  int64_t arrays;           /* compressed arrays that this rank has made */
+  int64_t dense, pici, coo; /* of them, by the format that they travelled in */
+  const char *path;         /* what ran: "dense", or the way: "direct", "ring", "two-level"; static */
+  const char *reason;       /* why, in a few words; static */
+} sley_collective_info;
+
+/* What the last run did on this rank, to *out. Waits for nothing; not collective. Errors: SLEY_ERR_ARG. */
+sley_status sley_collective_info_get(const sley_collective *collective, sley_collective_info *out);
 
 /* Waits for what is enqueued. Accepts NULL, then on all ranks. Collective. */
 void sley_collective_destroy(sley_collective *collective);

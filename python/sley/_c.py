@@ -77,6 +77,20 @@ class sley_collective_kind(enum.IntEnum):
     SLEY_ALLGATHER = 2
 
 
+class sley_compress(enum.IntEnum):
+    SLEY_COMPRESS_NONE = 0
+    SLEY_COMPRESS_AUTO = 1
+    SLEY_COMPRESS_PICI = 2
+    SLEY_COMPRESS_COO = 3
+
+
+class sley_collective_way(enum.IntEnum):
+    SLEY_WAY_AUTO = 0
+    SLEY_WAY_DIRECT = 1
+    SLEY_WAY_RING = 2
+    SLEY_WAY_TWO_LEVEL = 3
+
+
 class sley_update_way(enum.IntEnum):
     SLEY_UPDATE_NONE = 0
     SLEY_UPDATE_FUSED = 1
@@ -245,6 +259,26 @@ class sley_collective_options(Structure):
         ("count", c_int64),
         ("counts", c_void_p),
         ("any_order", c_bool),
+        ("reserved", c_int),
+        ("compress", c_int),
+        ("way", c_int),
+    ]
+
+
+class sley_collective_info(Structure):
+    _fields_ = [
+        ("values", c_int64),
+        ("nonzeros", c_int64),
+        ("result_nonzeros", c_int64),
+        ("sent", c_int64),
+        ("received", c_int64),
+        ("dense_sent", c_int64),
+        ("arrays", c_int64),
+        ("dense", c_int64),
+        ("pici", c_int64),
+        ("coo", c_int64),
+        ("path", c_char_p),
+        ("reason", c_char_p),
     ]
 
 
@@ -828,6 +862,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_type_bytes": (c_size_t, [c_int]),
     "sley_collective_create": (c_int, [c_void_p, POINTER(sley_collective_options), POINTER(c_void_p)]),
     "sley_collective_run": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "sley_collective_info_get": (c_int, [c_void_p, POINTER(sley_collective_info)]),
     "sley_collective_destroy": (None, [c_void_p]),
     "sley_machine_read": (c_int, [c_char_p, POINTER(c_void_p)]),
     "sley_machine_find": (c_int, [c_char_p, POINTER(c_void_p)]),

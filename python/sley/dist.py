@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from sley import _c
 from sley._arrays import Indices, code_of
+from sley._collective import OPS, Collective, CollectiveInfo
 from sley._division import Rows
 from sley._library import decoded, encoded, initial, lib
 from sley._meet import of_torch_group, variables
@@ -33,9 +34,8 @@ from sley.comm import Comm as _Comm
 from sley.errors import SleyArgumentError
 from sley.matrix import Matrix, as_matrix, stored_code
 
-__all__ = ["Comm", "Rows", "init", "read", "rows", "shutdown"]
+__all__ = ["Collective", "CollectiveInfo", "Comm", "Rows", "init", "read", "rows", "shutdown"]
 
-_OPS = {"sum": _c.sley_reduce.SLEY_SUM, "min": _c.sley_reduce.SLEY_MIN, "max": _c.sley_reduce.SLEY_MAX}
 _open: "list[Comm]" = []
 
 
@@ -92,10 +92,10 @@ class Comm(_Comm):
         ndarray of int64
             Of the shape of values.
         """
-        if op not in _OPS:
-            raise SleyArgumentError(f"there is no reduction {op!r}: take one of {', '.join(_OPS)}")
+        if op not in OPS:
+            raise SleyArgumentError(f"there is no reduction {op!r}: take one of {', '.join(OPS)}")
         made = np.array(values, np.int64, order="C")
-        self._run(lambda _, comm: lib.sley_comm_allreduce(comm, int(_OPS[op]), made.ctypes.data, made.size))
+        self._run(lambda _, comm: lib.sley_comm_allreduce(comm, int(OPS[op]), made.ctypes.data, made.size))
         return made
 
     def shutdown(self) -> None:

@@ -4,8 +4,10 @@ import gc
 import os
 import sys
 import time
+from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 from support import assert_product, dense_of, drawn
 
@@ -46,6 +48,56 @@ def products() -> None:
     sley.dist.shutdown()
     assert comm.closed
     print("done")
+
+
+def sparse(comm: sley.dist.Comm, rank: int, size: int, share: float) -> npt.NDArray[np.float32]:
+    random = np.random.default_rng(rank)
+    return np.where(random.uniform(size=size) < share, random.integers(-9, 9, size), 0).astype(np.float32)
+
+
+def collectives() -> None:
+    """Sums by hand, of whole numbers: compressed or not, in place, of each kind; what is told of a run, and refused."""
+    comm = sley.dist.init()
+    size, rank, n = comm.size, comm.rank, 5000
+    all_ranks = [sparse(comm, r, n, 0.02) for r in range(size)]
+    counts = [n // size + (r == 0) * (n % size) for r in range(size)]
+    begin = np.concatenate(([0], np.cumsum(counts)))
+    for compress in ("none", "auto", "pici", "coo"):
+        own = all_ranks[rank].copy()
+        with sley.dist.Collective(comm, "allreduce", n, compress=compress) as total:
+            assert total.info.path == "" and total.info.sent == 0
+            assert np.array_equal(total(own), sum(all_ranks)) and total(own.reshape(50, -1)).shape == (50, n // 50)
+            assert total(own, out=own) is own and np.array_equal(own, sum(all_ranks))
+            info = total.info
+            assert info.path and info.reason and info.dense + info.pici + info.coo == info.arrays
+            total(all_ranks[rank])
+            assert size == 1 or compress not in ("pici", "coo") or total.info.sent < total.info.dense_sent / 3
+        assert total.closed and repr(total).endswith("closed>")
+        with sley.dist.Collective(comm, "reducescatter", counts, compress=compress) as part:
+            assert np.array_equal(part(all_ranks[rank]), sum(all_ranks)[begin[rank] : begin[rank + 1]])
+        with sley.dist.Collective(comm, "allgather", counts, np.float32, compress=compress) as whole:
+            assert np.array_equal(whole(all_ranks[0][begin[rank] : begin[rank + 1]]), all_ranks[0])
+    with sley.dist.Collective(comm, "allreduce", 3, np.int64, op="max") as most:
+        assert most([rank, -rank, 7]).tolist() == [size - 1, 0, 7]
+        for wrong in ([1, 2], [1.0, 2.0, 3.0]):
+            assert refused(lambda: most(wrong), "src has")
+        assert refused(lambda: most([1, 2, 3], out=np.zeros(6, np.int64)[::2]), "follow each other")
+        assert refused(lambda: most([1, 2, 3], out=np.zeros(3)), "out has")
+    assert refused(lambda: most([1, 2, 3]), "closed")
+    assert refused(lambda: sley.dist.Collective(comm, "broadcast", 3), "allreduce, reducescatter, allgather")
+    assert refused(lambda: sley.dist.Collective(comm, "allreduce", 3, compress="zip"), "none, auto, pici, coo")
+    assert refused(lambda: sley.dist.Collective(comm, "allreduce", [3] * size), "give one number")
+    assert refused(lambda: sley.dist.Collective(comm, "allgather", [3] * (size + 1)), "one for each of")
+    sley.dist.shutdown()
+    print("done")
+
+
+def refused(call: Callable[[], object], words: str) -> bool:
+    try:
+        call()
+    except sley.SleyArgumentError as error:
+        return words in str(error)
+    return False
 
 
 def own_rows(path: str) -> None:

@@ -59,6 +59,11 @@ def test_products(ranks: int) -> None:
     assert_done(ranks, "products")
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_collectives(ranks: int) -> None:
+    assert_done(ranks, "collectives")
+
+
 def test_rows_that_only_their_rank_has(tmp_path: Path) -> None:
     path = tmp_path / "a.mtx.gz"
     sley.write(A, path)

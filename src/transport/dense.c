@@ -13,7 +13,7 @@
  * collective's own: devices load and store them in wide words. */
 enum { PART_BYTES = 128, SLOT_BYTES = 256 };
 
-struct sley_collective {
+struct sl_dense {
   sl_comm *comm;
   sl_dense_spec spec; /* counts: see begin */
   int64_t value_bytes;
@@ -248,10 +248,6 @@ sley_status sl_dense_create(sl_comm *comm, const sl_dense_spec *spec, sl_dense *
   }
   *out = dense;
   return SLEY_OK;
-}
-
-sl_comm *sl_dense_comm(const sl_dense *dense) {
-  return dense->comm;
 }
 
 void sl_dense_traffic(const sl_dense *dense, sl_counters *out) {

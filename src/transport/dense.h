@@ -53,7 +53,7 @@ void sl_dense_lay_out(const sl_dense_spec *spec, int size, int64_t *begin);
 /* Bytes that rank sends in one run of a valid spec on so many ranks; begin as sl_dense_lay_out fills it. */
 int64_t sl_dense_sent(const sl_dense_spec *spec, int rank, int size, const int64_t *begin);
 
-typedef struct sley_collective sl_dense;
+typedef struct sl_dense sl_dense;
 
 /* Checks the spec here and against the other ranks', takes all memory. spec is used during the call only.
  * Ended by sl_dense_destroy. Errors: SLEY_ERR_ARG (wrong, or the ranks differ), SLEY_ERR_OVERFLOW, on all
@@ -63,9 +63,6 @@ sley_status sl_dense_create(sl_comm *comm, const sl_dense_spec *spec, sl_dense *
 /* See sley_collective_run: enqueues the work on queue. When it returns, dst is complete and src free for
  * reuse in queue's order. After an error the comm has been aborted. Collective. */
 sley_status sl_dense_run(sl_dense *dense, const void *src, void *dst, sl_queue *queue);
-
-/* Whose it is. */
-sl_comm *sl_dense_comm(const sl_dense *dense);
 
 /* What one run adds to this rank's counters: the bytes and messages of the exchanges, whoever moves them. */
 void sl_dense_traffic(const sl_dense *dense, sl_counters *out);

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collective_data.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "random.h"
+
+enum { PIECE = 1 << 20 }; /* values */
+
+static int64_t lesser(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static bool is_zero(const char *value, size_t bytes) {
+  static const char none[sizeof(double)];
+  return memcmp(value, none, bytes) == 0;
+}
+
+/* ---- drawing */
+
+static uint64_t seed_of(const cli_collective_draw *draw, int rank, uint64_t purpose) {
+  return cli_random_at(cli_random_at(draw->seed, (uint64_t)rank), purpose);
+}
+
+/* Values first .. first + count of a rank's array; returns how many are not zero. */
+static int64_t draw_piece(const cli_collective_draw *draw, int rank, int64_t first, int64_t count,
+                          char *out) {
+  const size_t bytes = sley_dtype_bytes(draw->dtype);
+  const uint64_t seed = seed_of(draw, rank, 0);
+  int64_t nonzeros = 0;
+  for (int64_t i = 0; i < count;) {
+    const int64_t block = (first + i) / draw->block, end = lesser((block + 1) * draw->block - first, count);
+    const bool zero = cli_random_uniform_at(seed, (uint64_t)block) < draw->zeros;
+    if (zero)
+      memset(out + (size_t)i * bytes, 0, (size_t)(end - i) * bytes);
+    for (; i < end; i++)
+      nonzeros += !is_zero(out + (size_t)i * bytes, bytes);
+  }
+  return nonzeros;
+}
+
+sley_status cli_collective_fill(sley_comm *comm, const cli_collective_draw *draw, void *array, int64_t count,
+                                int64_t *nonzeros) {
+  const size_t bytes = sley_dtype_bytes(draw->dtype);
+  const int rank = sley_comm_rank(comm);
+  void *piece = NULL;
+  *nonzeros = 0;
+  sley_status status = sley_buffer_alloc(PIECE * (int64_t)bytes, &piece);
+  for (int64_t at = 0; at < count && status == SLEY_OK; at += PIECE) {
+    const int64_t values = lesser(PIECE, count - at);
+    status = sley_dense_random(seed_of(draw, rank, 1), at, values, 1, NULL, draw->dtype, piece, 1);
+    if (status != SLEY_OK)
+      break;
+    *nonzeros += draw_piece(draw, rank, at, values, piece);
+    status = sley_comm_copy(comm, (char *)array + (size_t)at * bytes, piece, values * (int64_t)bytes,
+                            SLEY_TO_DEVICE);
+    if (status == SLEY_OK)
+      status = sley_comm_wait(comm); /* the piece is filled anew */
+  }
+  sley_buffer_free(piece);
+  return status;
+}
+
+/* ---- comparing */
+
+double cli_collective_bound(sley_dtype dtype, int ranks) {
+  static const double unit[] = {
+      [SLEY_F32] = 0x1p-24, [SLEY_F64] = 0x1p-53, [SLEY_F16] = 0x1p-11, [SLEY_BF16] = 0x1p-8};
+  return 2.0 * (ranks - 1) * unit[dtype] * ranks;
+}
+
+static sley_status count_far(sley_dtype dtype, const void *a, const void *b, int64_t count, double bound,
+                             double *wide, int64_t *wrong) {
+  sley_status status = sley_convert(dtype, a, SLEY_F64, wide, count);
+  if (status == SLEY_OK)
+    status = sley_convert(dtype, b, SLEY_F64, wide + PIECE, count);
+  for (int64_t i = 0; i < count && status == SLEY_OK; i++)
+    *wrong += !(fabs(wide[i] - wide[PIECE + i]) <= bound);
+  return status;
+}
+
+typedef struct pieces {
+  char *a, *b;
+  double *wide; /* 2 * PIECE */
+} pieces;
+
+static sley_status take_pieces(size_t bytes, pieces *p) {
+  *p = (pieces){0};
+  sley_status status = sley_buffer_alloc(PIECE * (int64_t)bytes, (void **)&p->a);
+  if (status == SLEY_OK)
+    status = sley_buffer_alloc(PIECE * (int64_t)bytes, (void **)&p->b);
+  return status == SLEY_OK ? sley_buffer_alloc(2 * PIECE * (int64_t)sizeof *p->wide, (void **)&p->wide)
+                           : status;
+}
+
+static sley_status fetch(sley_comm *comm, char *piece, const void *array, int64_t at, int64_t bytes) {
+  return array ? sley_comm_copy(comm, piece, (const char *)array + at, bytes, SLEY_TO_HOST) : SLEY_OK;
+}
+
+sley_status cli_collective_compare(sley_comm *comm, sley_dtype dtype, const void *array, const void *other,
+                                   int64_t count, double bound, int64_t *nonzeros, int64_t *wrong) {
+  const size_t each = sley_dtype_bytes(dtype);
+  pieces p;
+  *nonzeros = *wrong = 0;
+  sley_status status = take_pieces(each, &p);
+  for (int64_t at = 0; at < count && status == SLEY_OK; at += PIECE) {
+    const int64_t values = lesser(PIECE, count - at), first = at * (int64_t)each,
+                  bytes = values * (int64_t)each;
+    status = fetch(comm, p.a, array, first, bytes);
+    if (status == SLEY_OK)
+      status = fetch(comm, p.b, other, first, bytes);
+    if (status == SLEY_OK)
+      status = sley_comm_wait(comm);
+    if (status != SLEY_OK)
+      break;
+    for (int64_t i = 0; i < values; i++)
+      *nonzeros += !is_zero(p.a + (size_t)i * each, each);
+    if (other && bound > 0)
+      status = count_far(dtype, p.a, p.b, values, bound, p.wide, wrong);
+    else if (other && memcmp(p.a, p.b, (size_t)bytes) != 0)
+      for (int64_t i = 0; i < values; i++)
+        *wrong += memcmp(p.a + (size_t)i * each, p.b + (size_t)i * each, each) != 0;
+  }
+  sley_buffer_free(p.wide);
+  sley_buffer_free(p.b);
+  sley_buffer_free(p.a);
+  return status;
+}

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives over NumPy arrays, dense or compressed: what `sley.dist` offers of them."""
+import ctypes
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from sley import _c
+from sley._arrays import Array, code_of
+from sley._library import decoded, initial, lib
+from sley.comm import Comm
+from sley.errors import SleyArgumentError, SleyUnsupportedError
+
+KINDS = {"allreduce": _c.sley_collective_kind.SLEY_ALLREDUCE,
+         "reducescatter": _c.sley_collective_kind.SLEY_REDUCE_SCATTER,
+         "allgather": _c.sley_collective_kind.SLEY_ALLGATHER}
+OPS = {"sum": _c.sley_reduce.SLEY_SUM, "min": _c.sley_reduce.SLEY_MIN, "max": _c.sley_reduce.SLEY_MAX}
+COMPRESSIONS = {"none": _c.sley_compress.SLEY_COMPRESS_NONE, "auto": _c.sley_compress.SLEY_COMPRESS_AUTO,
+                "pici": _c.sley_compress.SLEY_COMPRESS_PICI, "coo": _c.sley_compress.SLEY_COMPRESS_COO}
+WAYS = {"auto": _c.sley_collective_way.SLEY_WAY_AUTO, "direct": _c.sley_collective_way.SLEY_WAY_DIRECT,
+        "ring": _c.sley_collective_way.SLEY_WAY_RING, "two-level": _c.sley_collective_way.SLEY_WAY_TWO_LEVEL}
+
+
+def _one_of(names: dict[str, Any], word: str, what: str) -> int:
+    if word not in names:
+        raise SleyArgumentError(f"there is no {what} {word!r}: take one of {', '.join(names)}")
+    return int(names[word])
+
+
+@dataclass(frozen=True)
+class CollectiveInfo:
+    """What the last run of a collective did on this rank."""
+
+    values: int  # of the arrays that it has compressed
+    nonzeros: int  # of these
+    result_nonzeros: int  # -1: not known
+    sent: int  # bytes to other ranks
+    received: int
+    dense_sent: int  # bytes that would have been sent without compression
+    arrays: int  # compressed arrays that it has made
+    dense: int  # of them travelled dense,
+    pici: int  # as tiles of bits
+    coo: int  # and as positions
+    path: str  # what ran: "dense", "direct", "ring" or "two-level"; "" before the first run
+    reason: str
+
+
+def _destroy(_comm: ctypes.c_void_p, handle: ctypes.c_void_p) -> None:
+    lib.sley_collective_destroy(handle)
+
+
+class Collective:
+    """An all-reduce, a reduce-scatter or an all-gather of arrays, prepared once and run as often as one likes.
+
+    Values are reduced in the order of the ranks, so that the bits are the same on every transport, unless `way` is
+    "ring" or "two-level". Collective, and so is running and closing it.
+
+    Parameters
+    ----------
+    comm : Comm
+        Of `sley.dist.init`, with ranks on the CPU.
+    kind : str
+        "allreduce", "reducescatter" or "allgather".
+    count : int or sequence of int
+        Values of the array of an all-reduce; else of each rank's part, or one number for each rank.
+    dtype : dtype
+        float16, float32, float64, int64, or the bfloat16 of ml_dtypes.
+    op : str
+        "sum", "min" or "max"; an all-gather does not look at it.
+    compress : str
+        For arrays of which many values are zero: "auto", "pici" or "coo"; "none": not at all.
+    way : str
+        Whom compressed arrays go to: "auto", "direct", "ring" or "two-level".
+
+    Examples
+    --------
+    >>> with sley.dist.Collective(comm, "allreduce", gradient.size, gradient.dtype, compress="auto") as total:
+    ...     total(gradient, out=gradient)
+    """
+
+    def __init__(self, comm: Comm, kind: str, count: int | Sequence[int], dtype: npt.DTypeLike = np.float32, *,
+                 op: str = "sum", compress: str = "none", way: str = "auto") -> None:
+        if comm.device != "cpu" or comm.here != 1:
+            raise SleyUnsupportedError("collectives take a comm of sley.dist whose ranks are on the CPU")
+        self._comm, self._kind, self._dtype = comm, kind, np.dtype(dtype)
+        each = isinstance(count, (int, np.integer))
+        self._counts = np.full(comm.size, count, np.int64) if each else np.array(count, np.int64)
+        if self._counts.shape != (comm.size,) or (kind == "allreduce" and not each):
+            raise SleyArgumentError(f"count is {count}: give one number, or, of a reduce-scatter or an all-gather, "
+                                    f"one for each of {comm.size} ranks")
+        code = int(_c.sley_type.SLEY_TYPE_I64) if self._dtype == np.int64 else code_of(self._dtype)
+        options = initial(_c.sley_collective_options, kind=_one_of(KINDS, kind, "collective"), type=code,
+                          op=_one_of(OPS, op, "reduction"), compress=_one_of(COMPRESSIONS, compress, "compression"),
+                          way=_one_of(WAYS, way, "way"), count=int(self._counts[0]),
+                          counts=None if each else self._counts.ctypes.data)
+        self._number, self._handles = comm._make(
+            _destroy, lambda _, handle, out: lib.sley_collective_create(handle, ctypes.byref(options),
+                                                                        ctypes.byref(out)), None)
+        self._forget = weakref.finalize(self, comm._holdings.forget, self._number)
+
+    def _values(self, whole: bool) -> int:
+        part = int(self._counts[self._comm.first])
+        return part if self._kind == "allreduce" or not whole else int(self._counts.sum())
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise SleyArgumentError("the collective is closed")
+
+    def run(self, src: npt.ArrayLike, *, out: Array | None = None) -> Array:
+        """Reduces or gathers the ranks' arrays.
+
+        Parameters
+        ----------
+        src : array_like
+            Of the collective's type, in any shape: the array of an all-reduce, all ranks' parts of a reduce-scatter,
+            the own part of an all-gather. It is copied where its values do not follow each other.
+        out : ndarray, optional
+            The result: writable, of the collective's type, its values following each other. It may be src of an
+            all-reduce, and lies apart from it else.
+
+        Returns
+        -------
+        ndarray
+            `out`, or a new array: of an all-reduce in the shape of src, else of one dimension.
+        """
+        self._check_open()
+        read = np.ascontiguousarray(src)
+        shape = np.shape(src) if self._kind == "allreduce" else (self._values(self._kind == "allgather"),)
+        made = np.empty(shape, self._dtype) if out is None else out
+        if read.dtype != self._dtype or read.size != self._values(self._kind == "reducescatter"):
+            raise SleyArgumentError(f"src has {read.size} values of type {read.dtype.name}: expected "
+                                    f"{self._values(self._kind == 'reducescatter')} of {self._dtype.name}")
+        if made.dtype != self._dtype or made.size != self._values(self._kind == "allgather"):
+            raise SleyArgumentError(f"out has {made.size} values of type {made.dtype.name}: expected "
+                                    f"{self._values(self._kind == 'allgather')} of {self._dtype.name}")
+        if not (made.flags.c_contiguous and made.flags.writeable and made.flags.aligned):
+            raise SleyArgumentError("out must be writable, and its values must follow each other")
+        if np.may_share_memory(read, made) and (self._kind != "allreduce" or read.ctypes.data != made.ctypes.data):
+            read = read.copy()
+        self._comm._run(lambda i, _: lib.sley_collective_run(self._handles[i], read.ctypes.data, made.ctypes.data))
+        return made
+
+    __call__ = run
+
+    @property
+    def info(self) -> CollectiveInfo:
+        """What the last run did on this rank."""
+        self._check_open()
+        made = _c.sley_collective_info()
+        self._comm._run(lambda i, _: lib.sley_collective_info_get(self._handles[i], ctypes.byref(made)))
+        texts = {"path", "reason"}
+        return CollectiveInfo(**{name: decoded(getattr(made, name)) if name in texts else getattr(made, name)
+                                 for name, _ in made._fields_})
+
+    @property
+    def closed(self) -> bool:
+        """Whether the collective, or its comm, has ended."""
+        return not self._forget.alive or self._comm.closed
+
+    def close(self) -> None:
+        """Destroys it. Later calls do nothing."""
+        if self._forget.detach() is not None:
+            self._comm._remove(self._number)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return (f"<sley.dist.Collective, {self._kind} of {self._dtype.name}, {self._comm.size} ranks"
+                f"{', closed' if self.closed else ''}>")

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collective/handle.h"
+
+#include "base/memory.h"
+#include "collective/sparse.h"
+
+/* One of dense and sparse is NULL. */
+struct sley_collective {
+  sl_comm *comm;
+  sl_dense *dense;
+  sl_sparse *sparse;
+  int64_t dense_sent, dense_received; /* of a run without compression; where dense is not NULL */
+  bool has_run;
+};
+
+/* ---- making */
+
+static sley_status agree(sl_comm *comm, sley_compress compress) {
+  static const char *const names[] = {"compress"};
+  int64_t numbers[] = {compress};
+  return sl_agree_same(comm, "sley_collective_create", names, numbers, 1);
+}
+
+static sl_sparse_choice choice_of(sley_compress compress) {
+  switch (compress) {
+  case SLEY_COMPRESS_PICI:
+    return SL_SPARSE_PICI;
+  case SLEY_COMPRESS_COO:
+    return SL_SPARSE_COO;
+  default:
+    return SL_SPARSE_AUTO;
+  }
+}
+
+static sl_sparse_way way_of(sley_collective_way way) {
+  switch (way) {
+  case SLEY_WAY_DIRECT:
+    return SL_SPARSE_WAY_DIRECT;
+  case SLEY_WAY_RING:
+    return SL_SPARSE_WAY_RING;
+  case SLEY_WAY_TWO_LEVEL:
+    return SL_SPARSE_WAY_TWO_LEVEL;
+  default:
+    return SL_SPARSE_WAY_AUTO;
+  }
+}
+
+static int64_t received(const sl_dense *dense) {
+  sl_counters traffic;
+  int64_t bytes = 0;
+  sl_dense_traffic(dense, &traffic);
+  for (int link = 0; link < SL_LINK_COUNT; link++)
+    bytes += traffic.bytes[link];
+  return bytes;
+}
+
+/* The bytes of a run without compression. The spec has been checked. */
+static sley_status count_dense(sley_collective *made, const sl_dense_spec *spec) {
+  int64_t *begin;
+  SL_TRY(SL_NEW(begin, (int64_t)made->comm->size + 1, "a collective"));
+  sl_dense_lay_out(spec, made->comm->size, begin);
+  made->dense_sent = sl_dense_sent(spec, made->comm->rank, made->comm->size, begin);
+  made->dense_received = received(made->dense);
+  sl_free(begin);
+  return SLEY_OK;
+}
+
+static sley_status make(sley_collective *made, const sl_dense_spec *spec, sley_compress compress,
+                        sley_collective_way way) {
+  const sl_sparse_spec sparse = {.dense = *spec, .format = choice_of(compress), .way = way_of(way)};
+  if (compress != SLEY_COMPRESS_NONE)
+    return sl_sparse_create(made->comm, &sparse, &made->sparse);
+  SL_TRY(sl_dense_create(made->comm, spec, &made->dense));
+  return sl_agree(made->comm, count_dense(made, spec));
+}
+
+sley_status sl_collective_create(sl_comm *comm, const sl_dense_spec *spec, sley_compress compress,
+                                 sley_collective_way way, sley_collective **out) {
+  sley_collective *made = NULL;
+  *out = NULL;
+  SL_TRY(agree(comm, compress));
+  sley_status status = sl_agree(comm, SL_NEW_ZERO(made, 1, "a collective"));
+  if (status == SLEY_OK) {
+    made->comm = comm;
+    status = make(made, spec, compress, way);
+  }
+  if (status != SLEY_OK) {
+    sl_error error;
+    sl_error_take(status, &error);
+    sl_collective_destroy(made);
+    return sl_error_restore(&error);
+  }
+  *out = made;
+  return SLEY_OK;
+}
+
+void sl_collective_destroy(sley_collective *collective) {
+  if (!collective)
+    return;
+  sl_sparse_destroy(collective->sparse);
+  sl_dense_destroy(collective->dense);
+  sl_free(collective);
+}
+
+/* ---- running */
+
+sley_status sl_collective_run(sley_collective *collective, const void *src, void *dst) {
+  sl_queue *queue = collective->comm->queue;
+  collective->has_run = true;
+  return collective->dense ? sl_dense_run(collective->dense, src, dst, queue)
+                           : sl_sparse_run(collective->sparse, src, dst, queue);
+}
+
+static void sparse_info(const sl_sparse *sparse, sley_collective_info *out) {
+  sl_sparse_report report;
+  sl_sparse_report_of(sparse, &report);
+  *out = (sley_collective_info){.values = report.values,
+                                .nonzeros = report.nonzeros,
+                                .result_nonzeros = report.result_nonzeros,
+                                .sent = report.sent,
+                                .received = report.received,
+                                .dense_sent = report.dense_sent,
+                                .arrays = report.arrays,
+                                .dense = report.formats[SL_COMPRESSED_DENSE],
+                                .pici = report.formats[SL_COMPRESSED_PICI32] +
+                                        report.formats[SL_COMPRESSED_PICI64],
+                                .coo = report.formats[SL_COMPRESSED_COO],
+                                .path = sl_sparse_path_text(report.path),
+                                .reason = sl_sparse_reason_text(report.reason)};
+}
+
+void sl_collective_info(const sley_collective *collective, sley_collective_info *out) {
+  *out = (sley_collective_info){.path = "", .reason = ""};
+  if (collective->has_run && collective->sparse)
+    sparse_info(collective->sparse, out);
+  else if (collective->has_run)
+    *out = (sley_collective_info){.result_nonzeros = -1,
+                                  .sent = collective->dense_sent,
+                                  .received = collective->dense_received,
+                                  .dense_sent = collective->dense_sent,
+                                  .path = "dense",
+                                  .reason = "compression was not asked for"};
+}
