@@ -543,7 +543,7 @@ sley_status sley_collective_create(sley_comm *comm, const sley_collective_option
  *
  * The work is enqueued like that of sley_spmm, after all that the rank's calls have enqueued so far; the call
  * may return before it is done. What is enqueued later, on the same stream, may read dst and write src. On
- * the cpu all is done when it returns. With compress it waits for the work before, since the bytes that
+ * the cpu all is done when it returns. With compress it may wait for work before, since the bytes that
  * travel depend on the values. A rank that fails ends the others with SLEY_ERR_PEER. All ranks run the
  * collectives of a comm in the same order. Collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or an
  * array that is not aligned), SLEY_ERR_PEER. */
@@ -551,7 +551,7 @@ sley_status sley_collective_run(sley_collective *collective, const void *src, vo
 
 /* What the last run did on this rank. Before the first one all is 0, and the texts are empty. */
 typedef struct sley_collective_info {
-  int64_t values, nonzeros; /* of the arrays that this rank has compressed; what is sent twice counts once */
+  int64_t values, nonzeros; /* of what it compressed of src; of a dense run: of the sample that it counted */
   int64_t result_nonzeros;  /* values of dst that are not zero; -1: not known */
   int64_t sent, received;   /* bytes to and from other ranks, headers of compressed arrays too */
   int64_t dense_sent;       /* bytes that SLEY_COMPRESS_NONE would have sent */

@@ -9,40 +9,31 @@ struct sley_collective {
   sl_comm *comm;
   sl_dense *dense;
   sl_sparse *sparse;
-  int64_t dense_sent, dense_received; /* of a run without compression; where dense is not NULL */
+  int64_t dense_sent, dense_received; /* bytes of a run of dense */
   bool has_run;
 };
 
 /* ---- making */
 
+/* The way is compared where it matters. */
 static sley_status agree(sl_comm *comm, sley_compress compress) {
   static const char *const names[] = {"compress"};
   int64_t numbers[] = {compress};
   return sl_agree_same(comm, "sley_collective_create", names, numbers, 1);
 }
 
-static sl_sparse_choice choice_of(sley_compress compress) {
-  switch (compress) {
-  case SLEY_COMPRESS_PICI:
-    return SL_SPARSE_PICI;
-  case SLEY_COMPRESS_COO:
-    return SL_SPARSE_COO;
-  default:
-    return SL_SPARSE_AUTO;
-  }
-}
-
-static sl_sparse_way way_of(sley_collective_way way) {
-  switch (way) {
-  case SLEY_WAY_DIRECT:
-    return SL_SPARSE_WAY_DIRECT;
-  case SLEY_WAY_RING:
-    return SL_SPARSE_WAY_RING;
-  case SLEY_WAY_TWO_LEVEL:
-    return SL_SPARSE_WAY_TWO_LEVEL;
-  default:
-    return SL_SPARSE_WAY_AUTO;
-  }
+static sley_status make_sparse(sley_collective *made, const sl_dense_spec *spec, sley_compress compress,
+                               sley_collective_way way) {
+  static const sl_sparse_choice formats[] = {[SLEY_COMPRESS_NONE] = SL_SPARSE_DENSE,
+                                             [SLEY_COMPRESS_AUTO] = SL_SPARSE_AUTO,
+                                             [SLEY_COMPRESS_PICI] = SL_SPARSE_PICI,
+                                             [SLEY_COMPRESS_COO] = SL_SPARSE_COO};
+  static const sl_sparse_way ways[] = {[SLEY_WAY_AUTO] = SL_SPARSE_WAY_AUTO,
+                                       [SLEY_WAY_DIRECT] = SL_SPARSE_WAY_DIRECT,
+                                       [SLEY_WAY_RING] = SL_SPARSE_WAY_RING,
+                                       [SLEY_WAY_TWO_LEVEL] = SL_SPARSE_WAY_TWO_LEVEL};
+  sl_sparse_spec sparse = {.dense = *spec, .format = formats[compress], .way = ways[way]};
+  return sl_sparse_create(made->comm, &sparse, &made->sparse);
 }
 
 static int64_t received(const sl_dense *dense) {
@@ -54,7 +45,7 @@ static int64_t received(const sl_dense *dense) {
   return bytes;
 }
 
-/* The bytes of a run without compression. The spec has been checked. */
+/* The spec has been checked. */
 static sley_status count_dense(sley_collective *made, const sl_dense_spec *spec) {
   int64_t *begin;
   SL_TRY(SL_NEW(begin, (int64_t)made->comm->size + 1, "a collective"));
@@ -67,9 +58,8 @@ static sley_status count_dense(sley_collective *made, const sl_dense_spec *spec)
 
 static sley_status make(sley_collective *made, const sl_dense_spec *spec, sley_compress compress,
                         sley_collective_way way) {
-  const sl_sparse_spec sparse = {.dense = *spec, .format = choice_of(compress), .way = way_of(way)};
   if (compress != SLEY_COMPRESS_NONE)
-    return sl_sparse_create(made->comm, &sparse, &made->sparse);
+    return make_sparse(made, spec, compress, way);
   SL_TRY(sl_dense_create(made->comm, spec, &made->dense));
   return sl_agree(made->comm, count_dense(made, spec));
 }

@@ -100,6 +100,17 @@ grep -q ' N/A ' "$work/err" || fail "what was not checked is told as right"
 grep -qE '^# +size +count +type +redop +time +algbw +busbw +#wrong ' "$work/err" ||
   fail "the heading lacks columns of nccl-tests"
 
+echo "every way: the results are right, and in both formats"
+for kind in allreduce allgather reducescatter; do
+  for way in direct ring two-level; do
+    check_kind $kind 4 --device cpu --workgroup 2 --way $way --format coo
+    field "$json" way $way
+    field "$json" cases.0.path $way
+    holds "$(number cases.0.coo_arrays) > 0 && $(number cases.0.pici_arrays) == 0" "$kind, $way: formats"
+  done
+done
+bytes=2 check_kind allreduce 3 --device cpu --way ring --format pici --dtype bf16 --zeros 0.2
+
 echo "the same seed draws the same zeros"
 # shellcheck disable=SC2086
 for seed in 5 5 6; do
