@@ -50,7 +50,9 @@ static void draw_job(job *j, int size, uint64_t seed) {
   j->spec.dense_above = limits[draw(seed, 12, 4)];
   j->in_place = draw(seed, 5, 2);
   j->signs = draw(seed, 6, 5) == 0;
-  j->whole_numbers = j->spec.way == SL_SPARSE_WAY_RING || j->spec.way == SL_SPARSE_WAY_TWO_LEVEL;
+  dense->any_order = dense->op == SLEY_SUM && draw(seed, 14, 4) == 0;
+  j->whole_numbers =
+      dense->any_order || j->spec.way == SL_SPARSE_WAY_RING || j->spec.way == SL_SPARSE_WAY_TWO_LEVEL;
   j->blocks = draw(seed, 13, 3) == 0;
   j->each = (int64_t)sley_type_bytes(dense->type);
   bool differ = dense->kind != SLEY_ALLREDUCE && draw(seed, 7, 2);
