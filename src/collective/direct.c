@@ -164,8 +164,13 @@ static sley_status run_gather(direct *d, const void *own, double density, void *
   int64_t bytes = sl_route_values(base, rank) * base->value_bytes;
   char *own_dst = sl_route_part(base, dst, rank);
   SL_TRY(compress_own(d, own, density, queue));
-  SL_TRY(sl_route_measure(base, gather, d->send, !sl_route_reduces(base), queue));
-  base->report.result_nonzeros = gather->sends > 0 ? gather->header[0].nonzeros : 0;
+  SL_TRY(sl_route_measure(base, gather, d->send, false, queue));
+  int64_t nonzeros = gather->sends > 0 ? gather->header[0].nonzeros : 0;
+  base->report.result_nonzeros = nonzeros;
+  if (!sl_route_reduces(base)) { /* once, if in two formats too */
+    base->report.values = sl_route_values(base, rank);
+    base->report.nonzeros = nonzeros;
+  }
   SL_TRY(sl_route_move(base, gather, d->send, d->recv, queue));
   sl_route_count_result(base, gather);
   if (own_dst != own && bytes > 0)

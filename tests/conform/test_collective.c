@@ -149,6 +149,7 @@ static sley_status check_report(sl_comm *comm, const job *j, const sl_counters *
   EXPECT(report.received == counted->bytes[SL_LINK_DIRECT] + counted->bytes[SL_LINK_MESSAGE]);
   EXPECT(counted->bytes[SL_LINK_SELF] == 0);
   EXPECT(report.nonzeros >= 0 && report.nonzeros <= report.values && formats == report.arrays);
+  EXPECT(report.values <= j->src_values);
   EXPECT(report.path != SL_SPARSE_PATH_DENSE || (report.arrays == 0 && report.sent == report.dense_sent));
   EXPECT(j->spec.format != SL_SPARSE_PICI || report.formats[SL_COMPRESSED_COO] == 0);
   EXPECT(j->spec.format != SL_SPARSE_COO || report.formats[SL_COMPRESSED_PICI32] == 0);
