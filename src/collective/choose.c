@@ -241,8 +241,20 @@ static double direct_gather(const sl_sparse_costs *c, const sl_sparse_shape *s, 
   return flow_seconds(&f);
 }
 
+/* Two ranks' arrays, whole. */
+static double direct_whole(const sl_sparse_costs *c, const sl_sparse_shape *s, double density) {
+  flow f = {.costs = c, .shape = s, .density = density};
+  sl_link link = sl_link_to(s->comm, 1 - s->comm->rank);
+  send_one(&f, link, s->spec->count);
+  receive_one(&f, link, s->spec->count);
+  sum_them(&f, 2, s->spec->count);
+  return flow_seconds(&f);
+}
+
 double sl_direct_seconds(const sl_sparse_costs *costs, const sl_sparse_shape *s, double density) {
   double seconds = 0, sums = density;
+  if (s->spec->kind == SLEY_ALLREDUCE && s->comm->size == 2)
+    return direct_whole(costs, s, density);
   if (s->spec->kind != SLEY_ALLGATHER)
     seconds += direct_scatter(costs, s, density);
   if (s->spec->kind == SLEY_ALLREDUCE)

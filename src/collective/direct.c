@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The direct way: each array goes straight to the rank that needs it. It suits comms of which every pair of
- * ranks is joined. */
+ * ranks is joined. An all-reduce of two ranks is a reduce-scatter whose parts are the whole array. */
 #include "base/memory.h"
 #include "collective/route.h"
 #include "device/device.h"
@@ -10,6 +10,21 @@ typedef struct direct {
   sl_transfer scatter, gather;
   char *send, *recv; /* areas of the device's memory, which both transfers use */
 } direct;
+
+/* What this rank and its peers reduce at rank, and where it is in an array of all. */
+static int64_t reduced_values(const direct *d, int rank) {
+  const sl_sparse_base *base = d->route.base;
+  return sl_route_is_whole(base) ? base->longest : sl_route_values(base, rank);
+}
+
+static char *reduced_part(const direct *d, const void *array, int rank) {
+  const sl_sparse_base *base = d->route.base;
+  return sl_route_is_whole(base) ? (char *)array : sl_route_part(base, array, rank);
+}
+
+static bool has_gather(const direct *d) {
+  return sl_route_gathers(d->route.base) && !sl_route_is_whole(d->route.base);
+}
 
 /* ---- making */
 
@@ -22,10 +37,10 @@ static void list_scatter(direct *d, int64_t *send, int64_t *recv) {
   for (int p = 0; p < base->comm->size; p++) {
     if (p == rank)
       continue;
-    sl_transfer_send(&d->scatter, p, sl_route_values(base, p), *send);
-    sl_transfer_recv(&d->scatter, p, sl_route_values(base, rank), *recv);
-    *send += sl_transfer_slot(type, sl_route_values(base, p));
-    *recv += sl_transfer_slot(type, sl_route_values(base, rank));
+    sl_transfer_send(&d->scatter, p, reduced_values(d, p), *send);
+    sl_transfer_recv(&d->scatter, p, reduced_values(d, rank), *recv);
+    *send += sl_transfer_slot(type, reduced_values(d, p));
+    *recv += sl_transfer_slot(type, reduced_values(d, rank));
   }
 }
 
@@ -55,7 +70,7 @@ static sley_status take_memory(direct *d) {
   SL_TRY(sl_transfer_begin(&d->gather, base->comm->size));
   if (sl_route_reduces(base))
     list_scatter(d, &send[0], &recv[0]);
-  if (sl_route_gathers(base))
+  if (has_gather(d))
     list_gather(d, &send[1], &recv[1]);
   SL_TRY(sl_route_take(base, larger(send[0], send[1]), (void **)&d->send));
   SL_TRY(sl_route_take(base, larger(recv[0], recv[1]), (void **)&d->recv));
@@ -78,7 +93,7 @@ static sley_status direct_open(sl_sparse_base *base, sl_sparse_route **out) {
   direct *d = (direct *)*out;
   if (sl_route_reduces(base))
     SL_TRY(sl_transfer_make(&d->scatter));
-  return sl_route_gathers(base) ? sl_transfer_make(&d->gather) : SLEY_OK;
+  return has_gather(d) ? sl_transfer_make(&d->gather) : SLEY_OK;
 }
 
 static void direct_close(sl_sparse_route *route) {
@@ -97,13 +112,13 @@ static sley_status run_scatter(direct *d, const void *src, void *dst, sl_queue *
   sl_sparse_base *base = d->route.base;
   sl_transfer *scatter = &d->scatter;
   int rank = base->comm->rank;
-  int64_t values = sl_route_values(base, rank);
+  int64_t values = reduced_values(d, rank);
   for (int i = 0; i < scatter->sends; i++) {
     const sl_transfer_item *item = &scatter->send[i];
     sl_compressed_format format =
         sl_route_format(base, sl_link_to(base->comm, item->peer), item->values, base->density);
-    SL_TRY(sl_route_compress(base, format, sl_route_part(base, src, item->peer), item->values,
-                             d->send + item->at, queue));
+    SL_TRY(sl_route_compress(base, format, reduced_part(d, src, item->peer), item->values, d->send + item->at,
+                             queue));
   }
   SL_TRY(sl_route_measure(base, scatter, d->send, true, queue));
   SL_TRY(sl_route_move(base, scatter, d->send, d->recv, queue));
@@ -112,7 +127,7 @@ static sley_status run_scatter(direct *d, const void *src, void *dst, sl_queue *
                              .own = rank,
                              .src = d->recv,
                              .stride = sl_transfer_slot(base->spec.dense.type, values),
-                             .own_src = sl_route_part(base, src, rank),
+                             .own_src = reduced_part(d, src, rank),
                              .dst = dst};
   return sl_route_fold(base, &fold, queue);
 }
@@ -149,8 +164,13 @@ static sley_status run_gather(direct *d, const void *own, double density, void *
   int64_t bytes = sl_route_values(base, rank) * base->value_bytes;
   char *own_dst = sl_route_part(base, dst, rank);
   SL_TRY(compress_own(d, own, density, queue));
-  SL_TRY(sl_route_measure(base, gather, d->send, !sl_route_reduces(base), queue));
-  base->report.result_nonzeros = gather->sends > 0 ? gather->header[0].nonzeros : 0;
+  SL_TRY(sl_route_measure(base, gather, d->send, false, queue));
+  int64_t nonzeros = gather->sends > 0 ? gather->header[0].nonzeros : 0;
+  base->report.result_nonzeros = nonzeros;
+  if (!sl_route_reduces(base)) { /* once, if in two formats too */
+    base->report.values = sl_route_values(base, rank);
+    base->report.nonzeros = nonzeros;
+  }
   SL_TRY(sl_route_move(base, gather, d->send, d->recv, queue));
   sl_route_count_result(base, gather);
   if (own_dst != own && bytes > 0)
@@ -169,7 +189,7 @@ static sley_status direct_run(sl_sparse_route *route, const void *src, void *dst
   char *own = sl_route_part(base, dst, base->comm->rank);
   if (base->spec.dense.kind == SLEY_ALLGATHER)
     return run_gather(d, src, base->density, dst, queue);
-  if (base->spec.dense.kind == SLEY_REDUCE_SCATTER)
+  if (!has_gather(d))
     return run_scatter(d, src, dst, queue);
   SL_TRY(run_scatter(d, src, own, queue));
   return run_gather(d, own, sl_route_density(&d->scatter, base->density), dst, queue);

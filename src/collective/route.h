@@ -13,7 +13,7 @@ typedef struct sl_sparse_base {
   sl_sparse_spec spec; /* counts: see begin */
   int64_t value_bytes;
   int64_t *begin;  /* size + 1: the values of rank r's part are begin[r] .. begin[r + 1] of all */
-  int64_t longest; /* part */
+  int64_t longest; /* array that a transfer moves, in values */
   sl_sparse_costs costs;
   double density;  /* expected of this rank's src */
   int64_t *work;   /* of the device, for SL_OP_COMPRESS of `longest` values */
@@ -50,6 +50,13 @@ static inline bool sl_route_gathers(const sl_sparse_base *base) {
   return base->spec.dense.kind != SLEY_REDUCE_SCATTER;
 }
 
+/* Whether arrays go whole to the other of two ranks: the sums of parts would be denser than what they are
+ * made of, and take a second transfer. */
+static inline bool sl_route_is_whole(const sl_sparse_base *base) {
+  return base->spec.dense.kind == SLEY_ALLREDUCE && base->comm->size == 2 &&
+         base->spec.way != SL_SPARSE_WAY_RING;
+}
+
 static inline int64_t sl_route_values(const sl_sparse_base *base, int rank) {
   return base->begin[rank + 1] - base->begin[rank];
 }
@@ -66,7 +73,7 @@ void sl_route_give(const sl_sparse_base *base, void *block);
 /* What sl_route_fold needs for so many arrays that come. Local. */
 sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays);
 
-/* Bytes of the room for one part. */
+/* Bytes of the room for the longest array. */
 int64_t sl_route_slot(const sl_sparse_base *base);
 
 /* The format for an array of the density that is sent over the link. */

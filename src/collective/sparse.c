@@ -74,6 +74,8 @@ static sley_status start(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **
   for (int r = 0; r < comm->size; r++)
     if (sl_route_values(base, r) > base->longest)
       base->longest = sl_route_values(base, r);
+  if (sl_route_is_whole(base))
+    base->longest = all_values(base);
   if (base->longest > INT64_MAX / 16 / comm->size / base->value_bytes)
     return sl_fail(SLEY_ERR_OVERFLOW, "a sparse collective: the areas for %d ranks' values do not fit",
                    comm->size);

@@ -14,8 +14,8 @@
  *
  * Two-level and ring add in orders of their own, and round 16-bit values at each rank that adds. So the bits
  * of floating-point sums differ from those of direct; they depend on the number of ranks and the workgroups
- * alone, and are the same in every run. Minimum, maximum, sums of i64 and all-gathers have the same bits in
- * every way. */
+ * alone, and are the same in every run, but for a run that SL_SPARSE_AUTO makes dense. Minimum, maximum, sums
+ * of i64 and all-gathers have the same bits in every way. */
 #ifndef SLEY_COLLECTIVE_SPARSE_H
 #define SLEY_COLLECTIVE_SPARSE_H
 

@@ -7,14 +7,13 @@
 #include "device/device.h"
 #include "transport/transport.h"
 
-/* An array that goes to a peer or comes from it. */
+/* An array that goes to a peer or comes from it. After make, values may be any other number up to what it
+ * was, and at any other place, in each round; of 0 values nothing moves. */
 typedef struct sl_transfer_item {
   int peer;
-  int64_t
-      values; /* of the array. After make, before a round: any other number up to that; of 0 nothing moves */
-  int64_t at; /* bytes from the start of the area; a multiple of SL_TRANSFER_SLOT; free like values */
-  int64_t bytes; /* in this round: to be sent, set by sl_transfer_measure or the caller; that have come, set
-                    by sl_transfer_run */
+  int64_t values; /* of the array */
+  int64_t at;     /* bytes from the start of the area; a multiple of SL_TRANSFER_SLOT */
+  int64_t bytes;  /* in this round: to be sent, set by sl_transfer_measure; received, by sl_transfer_run */
 } sl_transfer_item;
 
 enum { SL_TRANSFER_SLOT = 256 };
@@ -46,8 +45,8 @@ sley_status sl_transfer_make(sl_transfer *transfer);
 /* Reads the headers of what is to be sent in the area src: the host waits for the queue. */
 sley_status sl_transfer_measure(sl_transfer *transfer, const void *src, sl_queue *queue);
 
-/* Moves what was measured from src to dst, and checks the headers of what has come: the host waits for the
- * queue. Errors: SLEY_ERR_PEER. Collective. */
+/* Moves what was measured (or has come before, and is sent on: the caller sets bytes) from src to dst, and
+ * checks the headers of what has come: the host waits for the queue. Errors: SLEY_ERR_PEER. Collective. */
 sley_status sl_transfer_run(sl_transfer *transfer, const void *src, void *dst, sl_queue *queue);
 
 void sl_transfer_destroy(sl_transfer *transfer); /* collective */

@@ -64,6 +64,39 @@ static sley_status choice_main(sl_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
+/* An all-gather makes an array for each format that the model takes for a link class, and no more. */
+static sley_status formats_main(sl_comm *comm, void *arg) {
+  enum { COUNT = 20000 };
+  (void)arg;
+  const sl_machine *machine;
+  SL_TRY(sl_machine_find(sl_machine_of(comm->device), &machine));
+  const sl_sparse_costs costs = sl_sparse_costs_of(machine, sl_team_size(comm->team));
+  int64_t all = (int64_t)COUNT * comm->size, expected[SL_COMPRESSED_FORMATS] = {0};
+  float *values = sl_alloc_zero(all, sizeof *values, "test");
+  EXPECT(values);
+  for (int64_t i = 0; i < COUNT; i += 3)
+    values[comm->rank * COUNT + i] = 1;
+  const double density = (double)((COUNT + 2) / 3) / COUNT;
+  for (int p = 0; p < comm->size; p++)
+    if (p != comm->rank)
+      expected[sl_choose_format(&costs, sl_link_to(comm, p), SLEY_TYPE_F32, COUNT, density)] = 1;
+  mirror there;
+  SL_TRY(mirror_open(comm, values, all * (int64_t)sizeof *values, &there));
+  sl_sparse_spec spec = {
+      .dense = {.kind = SLEY_ALLGATHER, .count = COUNT}, .way = SL_SPARSE_WAY_DIRECT, .dense_above = 1};
+  sl_sparse *gather;
+  sl_sparse_report report;
+  SL_TRY(sl_sparse_create(comm, &spec, &gather));
+  SL_TRY(sl_sparse_run(gather, (float *)there.here + (int64_t)comm->rank * COUNT, there.here, comm->queue));
+  sl_sparse_report_of(gather, &report);
+  EXPECT(memcmp(report.formats, expected, sizeof expected) == 0);
+  EXPECT(comm->size == 1 || report.values == COUNT);
+  sl_sparse_destroy(gather);
+  mirror_close(&there);
+  sl_free(values);
+  return SLEY_OK;
+}
+
 /* The least samples miss half of the values; true counts tell. */
 static sley_status probe_main(sl_comm *comm, void *arg) {
   static const choice_run runs[] = {{BESIDE_SAMPLES, SL_SPARSE_FEW_ZEROS}, /* block 1 of each stretch */
@@ -201,6 +234,7 @@ static void choice_body(const rank_case *c) {
   int64_t before = sl_memory_now();
   assert_case_ok(c, run_case(c, choice_main, NULL));
   assert_case_ok(c, run_case(c, probe_main, NULL));
+  assert_case_ok(c, run_case(c, formats_main, NULL));
   assert_int_equal(sl_memory_now(), before);
 }
 
