@@ -152,10 +152,6 @@ sley_status cli_agree_words(sley_comm *comm, const char *const *names, const int
   return status;
 }
 
-int64_t cli_agree_text(const char *text) {
-  return hash_text(FNV_BASIS, text);
-}
-
 int64_t cli_agree_real(double value) {
   int64_t bits;
   memcpy(&bits, &value, sizeof bits);

@@ -18,8 +18,7 @@ enum { CLI_AGREE_WORDS = 32 };
 sley_status cli_agree_words(sley_comm *comm, const char *const *names, const int64_t *values, int count,
                             bool *told);
 
-/* A text (NULL too) and a number as such a value. */
-int64_t cli_agree_text(const char *text);
+/* A number as such a value. */
 int64_t cli_agree_real(double value);
 
 /* A status that all ranks have where one has failed: the rank's own, if it has. Collective. */

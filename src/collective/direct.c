@@ -107,9 +107,10 @@ static void direct_close(sl_sparse_route *route) {
 
 /* ---- running */
 
-/* dst, this rank's part, becomes the reduction of the ranks' arrays there. */
-static sley_status run_scatter(direct *d, const void *src, void *dst, sl_queue *queue) {
-  sl_sparse_base *base = d->route.base;
+static sley_status direct_scatter(sl_sparse_route *route, const void *src, void *dst, double *density,
+                                  sl_queue *queue) {
+  direct *d = (direct *)route;
+  sl_sparse_base *base = route->base;
   sl_transfer *scatter = &d->scatter;
   int rank = base->comm->rank;
   int64_t values = reduced_values(d, rank);
@@ -122,6 +123,7 @@ static sley_status run_scatter(direct *d, const void *src, void *dst, sl_queue *
   }
   SL_TRY(sl_route_measure(base, scatter, d->send, true, queue));
   SL_TRY(sl_route_move(base, scatter, d->send, d->recv, queue));
+  *density = sl_route_density(scatter, base->density);
   sl_route_fold_args fold = {.values = values,
                              .parts = base->comm->size,
                              .own = rank,
@@ -156,25 +158,21 @@ static sley_status compress_own(direct *d, const void *own, double density, sl_q
   return SLEY_OK;
 }
 
-/* The peers' parts come to where they belong in dst; own, of the density, is this rank's. */
-static sley_status run_gather(direct *d, const void *own, double density, void *dst, sl_queue *queue) {
-  sl_sparse_base *base = d->route.base;
+static sley_status direct_gather(sl_sparse_route *route, const void *own, double density, void *dst,
+                                 sl_queue *queue) {
+  direct *d = (direct *)route;
+  sl_sparse_base *base = route->base;
   sl_transfer *gather = &d->gather;
-  int rank = base->comm->rank;
-  int64_t bytes = sl_route_values(base, rank) * base->value_bytes;
-  char *own_dst = sl_route_part(base, dst, rank);
   SL_TRY(compress_own(d, own, density, queue));
   SL_TRY(sl_route_measure(base, gather, d->send, false, queue));
   int64_t nonzeros = gather->sends > 0 ? gather->header[0].nonzeros : 0;
   base->report.result_nonzeros = nonzeros;
   if (!sl_route_reduces(base)) { /* once, if in two formats too */
-    base->report.values = sl_route_values(base, rank);
+    base->report.values = sl_route_values(base, base->comm->rank);
     base->report.nonzeros = nonzeros;
   }
   SL_TRY(sl_route_move(base, gather, d->send, d->recv, queue));
   sl_route_count_result(base, gather);
-  if (own_dst != own && bytes > 0)
-    SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, own_dst, own, bytes));
   for (int i = 0; i < gather->recvs; i++) {
     const sl_transfer_item *item = &gather->recv[i];
     SL_TRY(sl_route_decompress(base, d->recv + item->at, item->bytes, item->values,
@@ -183,17 +181,8 @@ static sley_status run_gather(direct *d, const void *own, double density, void *
   return SLEY_OK;
 }
 
-static sley_status direct_run(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue) {
-  direct *d = (direct *)route;
-  const sl_sparse_base *base = route->base;
-  char *own = sl_route_part(base, dst, base->comm->rank);
-  if (base->spec.dense.kind == SLEY_ALLGATHER)
-    return run_gather(d, src, base->density, dst, queue);
-  if (!has_gather(d))
-    return run_scatter(d, src, dst, queue);
-  SL_TRY(run_scatter(d, src, own, queue));
-  return run_gather(d, own, sl_route_density(&d->scatter, base->density), dst, queue);
-}
-
-const sl_sparse_route_ops sl_sparse_direct = {
-    .path = SL_SPARSE_PATH_DIRECT, .open = direct_open, .run = direct_run, .close = direct_close};
+const sl_sparse_route_ops sl_sparse_direct = {.path = SL_SPARSE_PATH_DIRECT,
+                                              .open = direct_open,
+                                              .scatter = direct_scatter,
+                                              .gather = direct_gather,
+                                              .close = direct_close};

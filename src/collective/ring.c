@@ -73,9 +73,10 @@ static sley_status compress(ring *r, const void *src, double density, bool is_sr
   return sl_route_measure(base, &r->hop, r->area, is_src, queue);
 }
 
-/* *density becomes that of the result, as expected. */
-static sley_status run_scatter(ring *r, const void *src, void *dst, double *density, sl_queue *queue) {
-  sl_sparse_base *base = r->route.base;
+static sley_status ring_scatter(sl_sparse_route *route, const void *src, void *dst, double *density,
+                                sl_queue *queue) {
+  ring *r = (ring *)route;
+  sl_sparse_base *base = route->base;
   const sl_comm *comm = base->comm;
   *density = base->density;
   for (int s = 0; s < comm->size - 1; s++) {
@@ -97,16 +98,14 @@ static sley_status run_scatter(ring *r, const void *src, void *dst, double *dens
 }
 
 /* The part that came last is sent on from where it lies. */
-static sley_status run_gather(ring *r, const void *own, double density, void *dst, sl_queue *queue) {
-  sl_sparse_base *base = r->route.base;
+static sley_status ring_gather(sl_sparse_route *route, const void *own, double density, void *dst,
+                               sl_queue *queue) {
+  ring *r = (ring *)route;
+  sl_sparse_base *base = route->base;
   const sl_comm *comm = base->comm;
-  int64_t bytes = sl_route_values(base, comm->rank) * base->value_bytes;
-  char *own_dst = sl_route_part(base, dst, comm->rank);
   set_hop(r, comm->rank, part_at(comm, 1), 0);
   SL_TRY(compress(r, own, density, !sl_route_reduces(base), queue));
-  base->report.result_nonzeros = bytes > 0 ? r->hop.header[0].nonzeros : 0;
-  if (own_dst != own && bytes > 0)
-    SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, own_dst, own, bytes));
+  base->report.result_nonzeros = sl_route_values(base, comm->rank) > 0 ? r->hop.header[0].nonzeros : 0;
   for (int s = 0; s < comm->size - 1; s++) {
     int come = part_at(comm, s + 1);
     if (s > 0) {
@@ -123,18 +122,8 @@ static sley_status run_gather(ring *r, const void *own, double density, void *ds
   return SLEY_OK;
 }
 
-static sley_status ring_run(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue) {
-  ring *r = (ring *)route;
-  const sl_sparse_base *base = route->base;
-  char *own = sl_route_part(base, dst, base->comm->rank);
-  double density = base->density;
-  if (base->spec.dense.kind == SLEY_ALLGATHER)
-    return run_gather(r, src, density, dst, queue);
-  if (base->spec.dense.kind == SLEY_REDUCE_SCATTER)
-    return run_scatter(r, src, dst, &density, queue);
-  SL_TRY(run_scatter(r, src, own, &density, queue));
-  return run_gather(r, own, density, dst, queue);
-}
-
-const sl_sparse_route_ops sl_sparse_ring = {
-    .path = SL_SPARSE_PATH_RING, .open = ring_open, .run = ring_run, .close = ring_close};
+const sl_sparse_route_ops sl_sparse_ring = {.path = SL_SPARSE_PATH_RING,
+                                            .open = ring_open,
+                                            .scatter = ring_scatter,
+                                            .gather = ring_gather,
+                                            .close = ring_close};

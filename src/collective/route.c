@@ -17,6 +17,29 @@ int64_t sl_route_slot(const sl_sparse_base *base) {
   return sl_transfer_slot(base->spec.dense.type, base->longest);
 }
 
+/* ---- running */
+
+static sley_status gather(sl_sparse_route *route, const void *own, double density, void *dst,
+                          sl_queue *queue) {
+  const sl_sparse_base *base = route->base;
+  int64_t bytes = sl_route_values(base, base->comm->rank) * base->value_bytes;
+  char *own_dst = sl_route_part(base, dst, base->comm->rank);
+  SL_TRY(route->ops->gather(route, own, density, dst, queue));
+  return own_dst != own && bytes > 0 ? queue->ops->copy(queue, SL_COPY_WITHIN, own_dst, own, bytes) : SLEY_OK;
+}
+
+sley_status sl_route_run(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue) {
+  const sl_sparse_base *base = route->base;
+  char *own = sl_route_part(base, dst, base->comm->rank);
+  double density = base->density;
+  if (!sl_route_reduces(base))
+    return gather(route, src, density, dst, queue);
+  if (!sl_route_gathers(base) || sl_route_is_whole(base))
+    return route->ops->scatter(route, src, dst, &density, queue);
+  SL_TRY(route->ops->scatter(route, src, own, &density, queue));
+  return gather(route, own, density, dst, queue);
+}
+
 /* ---- compressing */
 
 sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, int64_t values,

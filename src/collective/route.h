@@ -29,8 +29,13 @@ typedef struct sl_sparse_route_ops {
   /* Takes memory and makes transfers. *out is set on an error too, if there is something to close. There are
    * at least two ranks, and values. Collective, agreed. */
   sley_status (*open)(sl_sparse_base *base, sl_sparse_route **out);
-  /* Adds to base->report. Collective. */
-  sley_status (*run)(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue);
+  /* dst, this rank's part, becomes the reduction of the ranks' arrays src there; *density becomes that of
+   * dst, as expected. An all-reduce of whole arrays (sl_route_is_whole) is that alone. gather: the peers'
+   * parts come to where they belong in dst; own, of the density, is this rank's. Both add to base->report.
+   * Collective. */
+  sley_status (*scatter)(sl_sparse_route *route, const void *src, void *dst, double *density,
+                         sl_queue *queue);
+  sley_status (*gather)(sl_sparse_route *route, const void *own, double density, void *dst, sl_queue *queue);
   void (*close)(sl_sparse_route *route); /* collective */
 } sl_sparse_route_ops;
 
@@ -65,6 +70,9 @@ static inline int64_t sl_route_values(const sl_sparse_base *base, int rank) {
 static inline char *sl_route_part(const sl_sparse_base *base, const void *array, int rank) {
   return (char *)array + base->begin[rank] * base->value_bytes;
 }
+
+/* The collective by a route: scatter, gather or both. Adds to base->report. Collective. */
+sley_status sl_route_run(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue);
 
 /* Memory of the device; give: NULL is nothing. Local. */
 sley_status sl_route_take(const sl_sparse_base *base, int64_t bytes, void **out);

@@ -269,7 +269,7 @@ static sley_status run_dense(sl_sparse *sparse, const void *src, void *dst, sl_q
 static sley_status run_sparse(sl_sparse *sparse, const void *src, void *dst, sl_queue *queue) {
   sl_sparse_base *base = &sparse->base;
   base->report.path = sparse->route->ops->path;
-  SL_TRY(sparse->route->ops->run(sparse->route, src, dst, queue));
+  SL_TRY(sl_route_run(sparse->route, src, dst, queue));
   if (sparse->dense) {
     sparse->probe.true_values = base->report.values;
     sparse->probe.true_nonzeros = base->report.nonzeros;

@@ -231,9 +231,10 @@ static sley_status add_across(two_level *t, double density, void *dst, sl_queue 
   return sl_route_fold(base, &fold, queue);
 }
 
-/* *density becomes that of the result, as expected. */
-static sley_status run_scatter(two_level *t, const void *src, void *dst, double *density, sl_queue *queue) {
-  const sl_sparse_base *base = t->route.base;
+static sley_status two_level_scatter(sl_sparse_route *route, const void *src, void *dst, double *density,
+                                     sl_queue *queue) {
+  two_level *t = (two_level *)route;
+  const sl_sparse_base *base = route->base;
   double inside = sl_density_of_sums(base->density, t->members);
   for (int w = 0; w < t->groups; w++)
     for (int j = 0; j < t->repeats; j++) {
@@ -298,31 +299,18 @@ static sley_status gather_inside(two_level *t, int w, int j, void *dst, sl_queue
   return SLEY_OK;
 }
 
-static sley_status run_gather(two_level *t, const void *own, double density, void *dst, sl_queue *queue) {
-  sl_sparse_base *base = t->route.base;
-  int64_t bytes = sl_route_values(base, base->comm->rank) * base->value_bytes;
-  char *own_dst = sl_route_part(base, dst, base->comm->rank);
+static sley_status two_level_gather(sl_sparse_route *route, const void *own, double density, void *dst,
+                                    sl_queue *queue) {
+  two_level *t = (two_level *)route;
   SL_TRY(gather_across(t, own, density, dst, queue));
-  if (own_dst != own && bytes > 0)
-    SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, own_dst, own, bytes));
   for (int w = 0; w < t->groups; w++)
     for (int j = 0; j < t->repeats; j++)
       SL_TRY(gather_inside(t, w, j, dst, queue));
   return SLEY_OK;
 }
 
-static sley_status two_level_run(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue) {
-  two_level *t = (two_level *)route;
-  const sl_sparse_base *base = route->base;
-  char *own = sl_route_part(base, dst, base->comm->rank);
-  double density = base->density;
-  if (base->spec.dense.kind == SLEY_ALLGATHER)
-    return run_gather(t, src, density, dst, queue);
-  if (base->spec.dense.kind == SLEY_REDUCE_SCATTER)
-    return run_scatter(t, src, dst, &density, queue);
-  SL_TRY(run_scatter(t, src, own, &density, queue));
-  return run_gather(t, own, density, dst, queue);
-}
-
-const sl_sparse_route_ops sl_sparse_two_level = {
-    .path = SL_SPARSE_PATH_TWO_LEVEL, .open = two_level_open, .run = two_level_run, .close = two_level_close};
+const sl_sparse_route_ops sl_sparse_two_level = {.path = SL_SPARSE_PATH_TWO_LEVEL,
+                                                 .open = two_level_open,
+                                                 .scatter = two_level_scatter,
+                                                 .gather = two_level_gather,
+                                                 .close = two_level_close};
