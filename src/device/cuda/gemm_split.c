@@ -57,7 +57,7 @@ static double padded(int64_t count, int64_t to) {
  * the cache. */
 static double gemm_cost(const sl_kernel_args *args) {
   const sl_gemm_args *a = &args->gemm;
-  const bool sums = a->transpose_a, wide = a->lda % 4 == 0 && a->ldc % 2 == 0;
+  const bool sums = a->transpose_a, wide = a->lda % 4 == 0 && (sums ? a->ldb % 4 == 0 : a->ldc % 2 == 0);
   const int width = sl_cuda_gemm_width(a->n, sums ? SL_CUDA_GEMM_WIDEST : sl_cuda_gemm_fits(a->k));
   const double m = (double)a->m, n = (double)a->n, k = (double)a->k, columns = padded(a->n, width),
                again = 1 + 0.3 * (columns / width - 1);
