@@ -19,11 +19,13 @@ static sley_status check_places(sl_queue *queue, const place *all, size_t count)
   check_places(queue, (const place[]){__VA_ARGS__}, sizeof((const place[]){__VA_ARGS__}) / sizeof(place))
 
 static sley_status check_gemm(sl_queue *queue, const sl_gemm_args *a) {
+  if (a->n > 0 && a->column_sums)
+    SL_TRY(CHECK_PLACES(queue, {a->k > 0 ? a->b : NULL, "B"}, {a->column_sums, "sums of columns"}));
   if (a->m == 0 || a->n == 0)
     return SLEY_OK;
   if (a->k > 0 && a->alpha != 0)
     SL_TRY(CHECK_PLACES(queue, {a->a, "A"}, {a->b, "B"}));
-  return CHECK_PLACES(queue, {a->c, "C"}, {a->bias, "a bias"});
+  return CHECK_PLACES(queue, {a->c, "C"}, {a->bias, "a bias"}, {a->gate, "a gate"});
 }
 
 /* Of operations on no values nothing is asked. */
