@@ -14,9 +14,11 @@ struct sl_sparse {
   int64_t value_bytes;
   int64_t *begin; /* size + 1: the values of rank r's part are begin[r] .. begin[r + 1] of all */
   sl_leg scatter, gather;
-  char *send, *recv; /* areas of the device's memory, which both legs use */
-  int64_t *work;     /* for SL_OP_COMPRESS */
-  uint32_t *wrong;   /* bits of sl_compressed_fault: what kernels have found */
+  char *send, *recv;            /* areas of the device's memory, which both legs use */
+  const void **part;            /* size: of a reduce-scatter, where the peers' arrays for rank's part come */
+  sl_compressed_part *gathered; /* size: of an all-gather, the peers' arrays */
+  int64_t *work;                /* for SL_OP_COMPRESS */
+  uint32_t *wrong;              /* bits of sl_compressed_fault: what kernels have found */
   sl_sparse_report report;
 };
 
@@ -89,6 +91,15 @@ static sley_status take(sl_sparse *sparse, int64_t bytes, void **out) {
   return device->ops->alloc(device, bytes, "a sparse collective", out);
 }
 
+/* After both legs are listed. */
+static sley_status list_parts(sl_sparse *sparse) {
+  SL_TRY(SL_NEW_ZERO(sparse->part, sparse->comm->size, "a sparse collective"));
+  SL_TRY(SL_NEW_ZERO(sparse->gathered, sparse->comm->size, "a sparse collective"));
+  for (int i = 0; i < sparse->scatter.recvs; i++)
+    sparse->part[sparse->scatter.recv[i].peer] = sparse->recv + sparse->scatter.recv[i].at;
+  return SLEY_OK;
+}
+
 static sley_status take_memory(sl_sparse *sparse) {
   sl_comm *comm = sparse->comm;
   int64_t send[2] = {0, 0}, recv[2] = {0, 0}, longest = 0;
@@ -108,6 +119,7 @@ static sley_status take_memory(sl_sparse *sparse) {
   SL_TRY(take(sparse, larger(recv[0], recv[1]), (void **)&sparse->recv));
   SL_TRY(take(sparse, sl_compress_work(longest), (void **)&sparse->work));
   SL_TRY(take(sparse, (int64_t)sizeof none, (void **)&sparse->wrong));
+  SL_TRY(list_parts(sparse));
   return comm->queue->ops->copy(comm->queue, SL_COPY_TO_DEVICE, sparse->wrong, &none, sizeof none);
 }
 
@@ -181,6 +193,8 @@ void sl_sparse_destroy(sl_sparse *sparse) {
   give(sparse, sparse->work);
   give(sparse, sparse->recv);
   give(sparse, sparse->send);
+  sl_free(sparse->gathered);
+  sl_free(sparse->part);
   sl_free(sparse->begin);
   sl_free(sparse);
 }
@@ -242,8 +256,7 @@ static sley_status run_scatter(sl_sparse *sparse, const void *src, void *dst, sl
   sl_kernel_args args = {.op = SL_OP_SPARSE_SUM,
                          .sparse_sum = {.count = values,
                                         .parts = sparse->comm->size,
-                                        .src = sparse->recv,
-                                        .stride = sl_leg_slot(type, values),
+                                        .src = sparse->part,
                                         .room = sl_leg_room(type, values),
                                         .own = rank,
                                         .own_src = part_of(sparse, src, rank),
@@ -253,12 +266,18 @@ static sley_status run_scatter(sl_sparse *sparse, const void *src, void *dst, sl
   return values > 0 ? sl_kernel_run(queue, &args) : SLEY_OK;
 }
 
-static sley_status decompress(const sl_sparse *sparse, const sl_leg_item *item, void *dst, sl_queue *queue) {
+/* All that has come, to where it belongs in dst. */
+static sley_status decompress(const sl_sparse *sparse, const sl_leg *leg, void *dst, sl_queue *queue) {
+  for (int i = 0; i < leg->recvs; i++) {
+    const sl_leg_item *item = &leg->recv[i];
+    sparse->gathered[i] = (sl_compressed_part){.src = sparse->recv + item->at,
+                                               .room = item->bytes,
+                                               .dst = part_of(sparse, dst, item->peer),
+                                               .count = item->values};
+  }
   sl_kernel_args args = {.op = SL_OP_DECOMPRESS,
-                         .decompress = {.src = sparse->recv + item->at,
-                                        .room = item->bytes,
-                                        .dst = dst,
-                                        .count = item->values,
+                         .decompress = {.parts = leg->recvs,
+                                        .part = sparse->gathered,
                                         .type = sparse->spec.dense.type,
                                         .wrong = sparse->wrong}};
   return sl_kernel_run(queue, &args);
@@ -275,9 +294,7 @@ static sley_status run_gather(sl_sparse *sparse, const void *own, void *dst, sl_
   SL_TRY(move(sparse, leg, leg->sends > 0, queue));
   if (own_dst != own && bytes > 0)
     SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, own_dst, own, bytes));
-  for (int i = 0; i < leg->recvs; i++)
-    SL_TRY(decompress(sparse, &leg->recv[i], part_of(sparse, dst, leg->recv[i].peer), queue));
-  return SLEY_OK;
+  return decompress(sparse, leg, dst, queue);
 }
 
 /* Whether kernels have found a payload that is wrong. */

@@ -146,8 +146,8 @@ static uint32_t decompress(sl_queue *queue, const fenced *src, void *dst, int64_
   image from = image_of(queue, src->data, src->bytes, 0),
         to = image_of(queue, dst, (size_t)count * sley_type_bytes(type), 0),
         verdict = image_of(queue, &wrong, sizeof wrong, 0);
-  sl_kernel_args args = {.op = SL_OP_DECOMPRESS,
-                         .decompress = {from.data, (int64_t)src->bytes, to.data, count, type, verdict.data}};
+  sl_compressed_part part = {from.data, (int64_t)src->bytes, to.data, count};
+  sl_kernel_args args = {.op = SL_OP_DECOMPRESS, .decompress = {1, &part, type, verdict.data}};
   assert_sley_ok(sl_kernel_run(queue, &args));
   image_return(&to);
   image_return(&verdict);
@@ -225,6 +225,73 @@ static void arrays_come_back(void **state) {
   }
 }
 
+/* A compressed array with room for nothing more. */
+static fenced draw_compressed(sley_type type, int64_t count, sl_compressed_format format, int64_t zeros) {
+  int64_t room = sl_compressed_bytes(format, type, count, count);
+  char *src = malloc((size_t)count * 8 + 1), *made = malloc((size_t)room);
+  sl_compressed_header header;
+  draw_values(src, type, count, zeros);
+  compress(queues[0], src, count, type, format, made, room);
+  memcpy(&header, made, sizeof header);
+  fenced out = fenced_of((size_t)(SL_COMPRESSED_HEADER + header.payload_bytes));
+  memcpy(out.data, made, out.bytes);
+  free(made);
+  free(src);
+  return out;
+}
+
+/* Several arrays of different lengths and formats at once, into memory with gaps. */
+static void arrays_come_back_together(void **state) {
+  (void)state;
+  for (int repeat = 0; repeat < repeats(60); repeat++) {
+    sley_type type = (sley_type)draw(5);
+    size_t each = sley_type_bytes(type);
+    int parts = (int)PICK(0, 1, 2, 3, 70);
+    fenced made[70];
+    sl_compressed_part part[70];
+    int64_t count[70], from[70], to[70], made_bytes = 0, values = 0;
+    for (int p = 0; p < parts; p++) {
+      count[p] = parts > 3 ? draw(130) * draw(70) : pick(lengths, sizeof lengths / sizeof *lengths);
+      made[p] = draw_compressed(type, count[p], (sl_compressed_format)draw(SL_COMPRESSED_FORMATS),
+                                PICK(0, 500, 990, 1000));
+      from[p] = made_bytes;
+      to[p] = values;
+      made_bytes += (int64_t)made[p].bytes;
+      values += count[p] + draw(3); /* so values lie at any multiple of their size */
+    }
+    fenced src = fenced_of((size_t)made_bytes);
+    char *expected = malloc((size_t)values * each + 1), *found = malloc((size_t)values * each + 1);
+    memset(expected, 0x5a, (size_t)values * each);
+    for (int p = 0; p < parts; p++) {
+      memcpy(src.data + from[p], made[p].data, made[p].bytes);
+      assert_int_equal(decompress(queues[0], &made[p], expected + (size_t)to[p] * each, count[p], type), 0);
+      fenced_free(&made[p]);
+    }
+    for (int q = 0; q < QUEUES; q++) {
+      uint32_t wrong = 0;
+      memset(found, 0x5a, (size_t)values * each);
+      image source = image_of(queues[q], src.data, src.bytes, 0),
+            target = image_of(queues[q], found, (size_t)values * each, 0),
+            verdict = image_of(queues[q], &wrong, sizeof wrong, 0);
+      for (int p = 0; p < parts; p++)
+        part[p] = (sl_compressed_part){.src = (const char *)source.data + from[p],
+                                       .room = (p + 1 < parts ? from[p + 1] : made_bytes) - from[p],
+                                       .dst = (char *)target.data + to[p] * (int64_t)each,
+                                       .count = count[p]};
+      sl_kernel_args args = {.op = SL_OP_DECOMPRESS, .decompress = {parts, part, type, verdict.data}};
+      assert_sley_ok(sl_kernel_run(queues[q], &args));
+      image_return(&target);
+      image_return(&verdict);
+      image_drop(&source);
+      assert_int_equal(wrong, 0);
+      assert_memory_equal(found, expected, (size_t)values * each);
+    }
+    free(found);
+    free(expected);
+    fenced_free(&src);
+  }
+}
+
 /* Parts that are compressed, and perhaps one that is dense, which may be the destination. */
 static void check_sum(sley_type type, int64_t count, int parts, int own, bool in_place) {
   size_t each = sley_type_bytes(type), bytes = (size_t)count * each;
@@ -259,11 +326,13 @@ static void check_sum(sley_type type, int64_t count, int parts, int own, bool in
     image from = image_of(queues[q], src.data, src.bytes, 0),
           to = image_of(queues[q], base + MARGIN, bytes, 0), alone = image_of(queues[q], dense, bytes, 0),
           verdict = image_of(queues[q], &wrong, sizeof wrong, 0);
+    const void *part[MOST_PARTS];
+    for (int p = 0, slot = 0; p < parts; p++)
+      part[p] = p == own ? NULL : (const char *)from.data + slot++ * room;
     sl_kernel_args args = {.op = SL_OP_SPARSE_SUM,
                            .sparse_sum = {.count = count,
                                           .parts = parts,
-                                          .src = from.data,
-                                          .stride = room,
+                                          .src = part,
                                           .room = room,
                                           .own = own,
                                           .own_src = in_place ? to.data : alone.data,
@@ -297,21 +366,6 @@ static void sums_are_those_of_dense_arrays(void **state) {
   }
 }
 
-/* A compressed array with room for nothing more. */
-static fenced draw_compressed(sley_type type, int64_t count, sl_compressed_format format, int64_t zeros) {
-  int64_t room = sl_compressed_bytes(format, type, count, count);
-  char *src = malloc((size_t)count * 8 + 1), *made = malloc((size_t)room);
-  sl_compressed_header header;
-  draw_values(src, type, count, zeros);
-  compress(queues[0], src, count, type, format, made, room);
-  memcpy(&header, made, sizeof header);
-  fenced out = fenced_of((size_t)(SL_COMPRESSED_HEADER + header.payload_bytes));
-  memcpy(out.data, made, out.bytes);
-  free(made);
-  free(src);
-  return out;
-}
-
 /* What is decompressed, and added, as the bytes are. The faults found, which are the same both ways. */
 static uint32_t judge(const fenced *src, sley_type type, int64_t count) {
   size_t bytes = (size_t)count * sley_type_bytes(type);
@@ -324,10 +378,11 @@ static uint32_t judge(const fenced *src, sley_type type, int64_t count) {
     image from = image_of(queues[q], src->data, src->bytes, 0),
           to = image_of(queues[q], base + MARGIN, bytes, 0),
           verdict = image_of(queues[q], &wrong, sizeof wrong, 0);
+    const void *part[] = {NULL, from.data};
     sl_kernel_args args = {.op = SL_OP_SPARSE_SUM,
                            .sparse_sum = {.count = count,
                                           .parts = 2,
-                                          .src = from.data,
+                                          .src = part,
                                           .room = (int64_t)src->bytes,
                                           .own = 0,
                                           .own_src = to.data,
@@ -468,9 +523,12 @@ static void any_bytes_are_survived(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(arrays_come_back),          cmocka_unit_test(sums_are_those_of_dense_arrays),
-      cmocka_unit_test(wrong_headers_are_refused), cmocka_unit_test(wrong_payloads_are_refused),
-      cmocka_unit_test(counts_are_not_all),        cmocka_unit_test(any_bytes_are_survived)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(arrays_come_back),
+                                     cmocka_unit_test(arrays_come_back_together),
+                                     cmocka_unit_test(sums_are_those_of_dense_arrays),
+                                     cmocka_unit_test(wrong_headers_are_refused),
+                                     cmocka_unit_test(wrong_payloads_are_refused),
+                                     cmocka_unit_test(counts_are_not_all),
+                                     cmocka_unit_test(any_bytes_are_survived)};
   return cmocka_run_group_tests(tests, open_queues, close_queues);
 }
