@@ -366,6 +366,75 @@ static void sums_are_those_of_dense_arrays(void **state) {
   }
 }
 
+/* So many tiles that a GPU takes several at once. */
+static void many_tiles_come_back(void **state) {
+  (void)state;
+  enum { COUNT = 9000123, BYTES = COUNT * (int)sizeof(uint32_t) };
+  uint32_t *values[2], *expected = malloc(BYTES), *found = malloc(BYTES);
+  int64_t room = sl_compressed_bytes(SL_COMPRESSED_DENSE, SLEY_TYPE_F32, COUNT, 0);
+  char *made = malloc((size_t)room);
+  uint64_t bits = (uint64_t)draw(INT64_MAX);
+  for (int p = 0; p < 2; p++) {
+    values[p] = malloc(BYTES);
+    for (int64_t i = 0; i < COUNT; i++) {
+      bits = bits * UINT64_C(6364136223846793005) + 1442695040888963407u;
+      values[p][i] = bits >> 61 < (p == 0 ? 2 : 5) ? (uint32_t)(bits >> 24) : 0;
+    }
+  }
+  for (int q = 0; q < QUEUES; q++) {
+    compress(queues[q], values[0], COUNT, SLEY_TYPE_F32, SL_COMPRESSED_PICI32, made, room);
+    sl_compressed_header header;
+    memcpy(&header, made, sizeof header);
+    assert_int_equal(header.format, SL_COMPRESSED_PICI32);
+    fenced src = fenced_of((size_t)(SL_COMPRESSED_HEADER + header.payload_bytes));
+    memcpy(src.data, made, src.bytes);
+    assert_int_equal(decompress(queues[q], &src, found, COUNT, SLEY_TYPE_F32), 0);
+    assert_memory_equal(found, values[0], BYTES);
+
+    uint32_t wrong = 0;
+    image from = image_of(queues[q], src.data, src.bytes, 0), own = image_of(queues[q], values[1], BYTES, 0),
+          dense = image_of(queues[q], values[0], BYTES, 0), to = image_of(queues[q], found, BYTES, 0),
+          reduced = image_of(queues[q], expected, BYTES, 0),
+          verdict = image_of(queues[q], &wrong, sizeof wrong, 0);
+    const void *part[] = {from.data, NULL};
+    sl_kernel_args sum = {.op = SL_OP_SPARSE_SUM,
+                          .sparse_sum = {.count = COUNT,
+                                         .parts = 2,
+                                         .src = part,
+                                         .room = (int64_t)src.bytes,
+                                         .own = 1,
+                                         .own_src = own.data,
+                                         .dst = to.data,
+                                         .type = SLEY_TYPE_F32,
+                                         .wrong = verdict.data}},
+                   reduce = {.op = SL_OP_REDUCE,
+                             .reduce = {.count = COUNT,
+                                        .parts = 2,
+                                        .src = dense.data,
+                                        .own = 1,
+                                        .own_src = own.data,
+                                        .dst = reduced.data,
+                                        .op = SLEY_SUM,
+                                        .type = SLEY_TYPE_F32}};
+    assert_sley_ok(sl_kernel_run(queues[q], &sum));
+    assert_sley_ok(sl_kernel_run(queues[q], &reduce));
+    image_return(&to);
+    image_return(&reduced);
+    image_return(&verdict);
+    image_drop(&dense);
+    image_drop(&own);
+    image_drop(&from);
+    assert_int_equal(wrong, 0);
+    assert_memory_equal(found, expected, BYTES);
+    fenced_free(&src);
+  }
+  for (int p = 0; p < 2; p++)
+    free(values[p]);
+  free(made);
+  free(found);
+  free(expected);
+}
+
 /* What is decompressed, and added, as the bytes are. The faults found, which are the same both ways. */
 static uint32_t judge(const fenced *src, sley_type type, int64_t count) {
   size_t bytes = (size_t)count * sley_type_bytes(type);
@@ -523,12 +592,10 @@ static void any_bytes_are_survived(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(arrays_come_back),
-                                     cmocka_unit_test(arrays_come_back_together),
-                                     cmocka_unit_test(sums_are_those_of_dense_arrays),
-                                     cmocka_unit_test(wrong_headers_are_refused),
-                                     cmocka_unit_test(wrong_payloads_are_refused),
-                                     cmocka_unit_test(counts_are_not_all),
-                                     cmocka_unit_test(any_bytes_are_survived)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(arrays_come_back),          cmocka_unit_test(arrays_come_back_together),
+      cmocka_unit_test(many_tiles_come_back),      cmocka_unit_test(sums_are_those_of_dense_arrays),
+      cmocka_unit_test(wrong_headers_are_refused), cmocka_unit_test(wrong_payloads_are_refused),
+      cmocka_unit_test(counts_are_not_all),        cmocka_unit_test(any_bytes_are_survived)};
   return cmocka_run_group_tests(tests, open_queues, close_queues);
 }
