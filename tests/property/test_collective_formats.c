@@ -109,7 +109,7 @@ static void check_round_trip(sl_queue *queue, const char *src, int64_t count, sl
 
 static void check_count(sl_queue *queue, const char *src, int64_t count, sley_type type) {
   int64_t nonzeros = -1;
-  image from = image_of(queue, src, (size_t)count * sley_type_bytes(type), 0),
+  image from = image_of(queue, src, (size_t)count * sley_type_bytes(type), draw_skew(sley_type_bytes(type))),
         to = image_of(queue, &nonzeros, sizeof nonzeros, 0);
   sl_kernel_args args = {.op = SL_OP_NONZEROS, .nonzeros = {from.data, count, type, to.data}};
   assert_sley_ok(sl_kernel_run(queue, &args));
@@ -221,8 +221,9 @@ static void check_sum(sley_type type, int64_t count, int parts, int own, bool in
     uint32_t wrong = 0;
     if (own >= 0)
       memcpy(in_place ? base + MARGIN : dense, values + (size_t)own * bytes, bytes);
-    image from = image_of(queues[q], src.data, src.bytes, 0),
-          to = image_of(queues[q], base + MARGIN, bytes, 0), alone = image_of(queues[q], dense, bytes, 0),
+    image from = image_of(queues[q], src.data, src.bytes, draw_skew(8)),
+          to = image_of(queues[q], base + MARGIN, bytes, draw_skew(each)),
+          alone = image_of(queues[q], dense, bytes, draw_skew(each)),
           verdict = image_of(queues[q], &wrong, sizeof wrong, 0);
     const void *part[MOST_PARTS];
     for (int p = 0, slot = 0; p < parts; p++)

@@ -50,7 +50,8 @@ void run_compress(sl_queue *queue, const void *src, int64_t count, sley_type typ
                   sl_compressed_format format, char *dst, int64_t room) {
   size_t each = sley_type_bytes(type);
   void *work = malloc((size_t)sl_compress_work(count));
-  image from = image_of(queue, src, (size_t)count * each, 0), to = image_of(queue, dst, (size_t)room, 0),
+  image from = image_of(queue, src, (size_t)count * each, draw_skew(each)),
+        to = image_of(queue, dst, (size_t)room, draw_skew(8)),
         scratch = image_of(queue, work, (size_t)sl_compress_work(count), 0);
   sl_kernel_args args = {.op = SL_OP_COMPRESS,
                          .compress = {from.data, count, type, format, to.data, room, scratch.data}};
@@ -63,8 +64,8 @@ void run_compress(sl_queue *queue, const void *src, int64_t count, sley_type typ
 
 uint32_t run_decompress(sl_queue *queue, const fenced *src, void *dst, int64_t count, sley_type type) {
   uint32_t wrong = 0;
-  image from = image_of(queue, src->data, src->bytes, 0),
-        to = image_of(queue, dst, (size_t)count * sley_type_bytes(type), 0),
+  image from = image_of(queue, src->data, src->bytes, draw_skew(8)),
+        to = image_of(queue, dst, (size_t)count * sley_type_bytes(type), draw_skew(sley_type_bytes(type))),
         verdict = image_of(queue, &wrong, sizeof wrong, 0);
   sl_compressed_part part = {from.data, (int64_t)src->bytes, to.data, count};
   sl_kernel_args args = {.op = SL_OP_DECOMPRESS, .decompress = {1, &part, type, verdict.data}};
@@ -87,6 +88,10 @@ fenced draw_compressed(sley_type type, int64_t count, sl_compressed_format forma
   free(made);
   free(src);
   return out;
+}
+
+size_t draw_skew(size_t each) {
+  return draw(2) ? (size_t)draw(16) * each : 0;
 }
 
 int64_t draw_length(void) {

@@ -21,6 +21,9 @@ void fenced_free(fenced *f);
 char *open_margins(size_t bytes);
 void check_margins(const char *base, size_t bytes);
 
+/* For image_of: an alignment to `each` bytes, or a better one. */
+size_t draw_skew(size_t each);
+
 /* Around the ends of rows, of a tile, and longer. */
 int64_t draw_length(void);
 

@@ -10,7 +10,7 @@ using namespace sley;
 
 enum { BLOCKS_PER_PROCESSOR = 8, AHEAD = 4, PLACERS = 1024, PLACER_WARPS = PLACERS / 32, TILES_EACH = 8 };
 
-unsigned blocks_for(const sl_queue *queue, int64_t wanted) {
+unsigned blocks_to_move(const sl_queue *queue, int64_t wanted) {
   const int64_t most = BLOCKS_PER_PROCESSOR * static_cast<int64_t>(sl_cuda_processors(queue));
   return static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most);
 }
@@ -90,11 +90,11 @@ void move_by_width(sl_queue *queue, const void *src, void *dst, int64_t count, i
   const V *from = static_cast<const V *>(src);
   V *to = static_cast<V *>(dst);
   if (bits % sizeof(uint4) == 0)
-    move_values<V, uint4><<<blocks_for(queue, count / (TILE_BLOCK * AHEAD * tile_share<V>::COLUMNS) + 1),
+    move_values<V, uint4><<<blocks_to_move(queue, count / (TILE_BLOCK * AHEAD * tile_share<V>::COLUMNS) + 1),
                             TILE_BLOCK, 0, sl_cuda_stream(queue)>>>(from, to, count, nonzeros, only);
   else
     move_values<V, V>
-        <<<blocks_for(queue, count / (TILE_BLOCK * AHEAD) + 1), TILE_BLOCK, 0, sl_cuda_stream(queue)>>>(
+        <<<blocks_to_move(queue, count / (TILE_BLOCK * AHEAD) + 1), TILE_BLOCK, 0, sl_cuda_stream(queue)>>>(
             from, to, count, nonzeros, only);
 }
 
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(TILE_BLOCK) write_coo(const __grid_constant__ 
 
 template <class V> void launch_coo_of(sl_queue *queue, const compression &job) {
   cudaStream_t stream = sl_cuda_stream(queue);
-  const unsigned blocks = blocks_for(queue, job.tiles);
+  const unsigned blocks = blocks_to_move(queue, job.tiles);
   count_tiles<V><<<blocks, TILE_BLOCK, 0, stream>>>(job);
   place_tiles<<<1, PLACERS, 0, stream>>>(job);
   write_coo<V><<<blocks, TILE_BLOCK, 0, stream>>>(job);
