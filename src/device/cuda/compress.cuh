@@ -56,12 +56,12 @@ __device__ inline const sl_compressed_header *header_of(const compression &job) 
 
 /* Launchers; the queue's device is in use, and the words of state are 0. pici: the words and counts of the
  * tiles fit into room. dense: of a format asked for that is not dense, only if the header says dense. */
-void launch_pici(sl_queue *queue, const compression &job);
-void launch_coo(sl_queue *queue, const compression &job);
-void launch_dense(sl_queue *queue, const compression &job);
+sley_status launch_pici(sl_queue *queue, const compression &job);
+sley_status launch_coo(sl_queue *queue, const compression &job);
+sley_status launch_dense(sl_queue *queue, const compression &job);
 
 /* Adds to *a->nonzeros. */
-void launch_count(sl_queue *queue, const sl_nonzeros_args *a);
+sley_status launch_count(sl_queue *queue, const sl_nonzeros_args *a);
 
 } // namespace sley
 

@@ -323,36 +323,32 @@ __global__ void __launch_bounds__(TILE_BLOCK, pipeline<V>::BLOCKS)
   }
 }
 
-template <class V, int COPY> void launch(sl_queue *queue, const pici_job &job) {
+template <class V, int COPY> sley_status launch(sl_queue *queue, const pici_job &job) {
   constexpr int BYTES = pipeline<V>::SLOTS * pipeline<V>::SLOT_BYTES;
   const int64_t most = static_cast<int64_t>(pipeline<V>::BLOCKS) * sl_cuda_processors(queue);
   const int64_t wanted = job.all.tiles + 1;
-  if (grant(compress_pici<V, COPY>, BYTES) != SLEY_OK)
-    return; /* the launch fails, too, and says so */
-  compress_pici<V, COPY>
-      <<<static_cast<unsigned>(wanted < most ? wanted : most), TILE_BLOCK, BYTES, sl_cuda_stream(queue)>>>(
-          job);
+  const unsigned blocks = static_cast<unsigned>(wanted < most ? wanted : most);
+  SL_TRY(grant(compress_pici<V, COPY>, BYTES));
+  compress_pici<V, COPY><<<blocks, TILE_BLOCK, BYTES, sl_cuda_stream(queue)>>>(job);
+  return sl_cuda_launched(queue, "compress");
 }
 
 /* By whether the values begin at a multiple of 16 bytes. */
-template <class V, int COPY> void launch_by_width(sl_queue *queue, const pici_job &job) {
-  if (reinterpret_cast<uintptr_t>(job.all.src) % PIECE_BYTES == 0)
-    launch<V, PIECE_BYTES>(queue, job);
-  else
-    launch<V, COPY>(queue, job);
+template <class V, int COPY> sley_status launch_by_width(sl_queue *queue, const pici_job &job) {
+  return reinterpret_cast<uintptr_t>(job.all.src) % PIECE_BYTES == 0 ? launch<V, PIECE_BYTES>(queue, job)
+                                                                     : launch<V, COPY>(queue, job);
 }
 
 } // namespace
 
-void sley::launch_pici(sl_queue *queue, const compression &all) {
+sley_status sley::launch_pici(sl_queue *queue, const compression &all) {
   const sl_compressed_layout layout = sl_compressed_lay_out(all.format, all.value_bytes, all.count, 0);
   char *payload = all.dst + SL_COMPRESSED_HEADER;
   pici_job job = {all, all.state + all.tiles, payload, payload + layout.index, payload + layout.values, 0};
   job.capacity = (all.room - SL_COMPRESSED_HEADER - layout.values) / all.value_bytes;
   if (all.value_bytes == 2)
-    launch_by_width<unsigned short, 2>(queue, job);
-  else if (all.value_bytes == 4)
-    launch_by_width<unsigned, 4>(queue, job);
-  else
-    launch_by_width<word_t, 8>(queue, job);
+    return launch_by_width<unsigned short, 2>(queue, job);
+  if (all.value_bytes == 4)
+    return launch_by_width<unsigned, 4>(queue, job);
+  return launch_by_width<word_t, 8>(queue, job);
 }

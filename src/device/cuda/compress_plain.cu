@@ -225,25 +225,28 @@ template <class V> void launch_coo_of(sl_queue *queue, const compression &job) {
 
 } // namespace
 
-void sley::launch_coo(sl_queue *queue, const compression &job) {
+sley_status sley::launch_coo(sl_queue *queue, const compression &job) {
   if (job.value_bytes == 2)
     launch_coo_of<unsigned short>(queue, job);
   else if (job.value_bytes == 4)
     launch_coo_of<unsigned>(queue, job);
   else
     launch_coo_of<unsigned long long>(queue, job);
+  return sl_cuda_launched(queue, "compress to COO");
 }
 
-void sley::launch_dense(sl_queue *queue, const compression &job) {
+sley_status sley::launch_dense(sl_queue *queue, const compression &job) {
   auto *header = reinterpret_cast<sl_compressed_header *>(job.dst);
   const bool asked = job.format == SL_COMPRESSED_DENSE;
   if (asked)
     begin_dense<<<1, 1, 0, sl_cuda_stream(queue)>>>(job);
   move(queue, job.value_bytes, job.src, job.dst + SL_COMPRESSED_HEADER, job.count,
        asked ? &header->nonzeros : nullptr, asked ? nullptr : header);
+  return sl_cuda_launched(queue, "compress to dense");
 }
 
-void sley::launch_count(sl_queue *queue, const sl_nonzeros_args *a) {
+sley_status sley::launch_count(sl_queue *queue, const sl_nonzeros_args *a) {
   move(queue, static_cast<int64_t>(sley_type_bytes(a->type)), a->src, nullptr, a->count, a->nonzeros,
        nullptr);
+  return sl_cuda_launched(queue, "nonzeros");
 }

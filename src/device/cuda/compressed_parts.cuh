@@ -330,7 +330,7 @@ __device__ __forceinline__ unsigned use_entries(tile_entry *entry, int count, ch
 /* How many of so many tiles a block takes at once, at most `most`: so that the blocks have equally many
  * turns, and, of many tiles, at least TURNS. */
 inline int tiles_at_once(int64_t tiles, int64_t blocks, int most) {
-  enum { TURNS = 4 };
+  constexpr int64_t TURNS = 4;
   const int64_t single = (tiles + blocks - 1) / blocks, least = (single + most - 1) / most;
   const int64_t few = single < TURNS ? single : TURNS, turns = least > few ? least : few;
   return turns == 0 ? 1 : static_cast<int>((tiles + blocks * turns - 1) / (blocks * turns));

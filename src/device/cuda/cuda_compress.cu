@@ -17,8 +17,7 @@ sley_status nonzeros_run(sl_queue *queue, const sl_kernel_args *args) {
   SL_TRY(clear(queue, a->nonzeros, sizeof *a->nonzeros));
   if (a->count == 0)
     return SLEY_OK;
-  launch_count(queue, a);
-  return sl_cuda_launched(queue, "nonzeros");
+  return launch_count(queue, a);
 }
 
 bool nonzeros_ok(const sl_kernel_args *args) {
@@ -51,16 +50,14 @@ sley_status compress_run(sl_queue *queue, const sl_kernel_args *args) {
   SL_TRY(sl_cuda_use(queue->device));
   if (job.format == SL_COMPRESSED_PICI32 || job.format == SL_COMPRESSED_PICI64) {
     SL_TRY(clear(queue, a->work, sl_compress_work(a->count)));
-    launch_pici(queue, job);
+    SL_TRY(launch_pici(queue, job));
   }
   if (job.format == SL_COMPRESSED_COO)
-    launch_coo(queue, job);
-  SL_TRY(sl_cuda_launched(queue, "compress"));
+    SL_TRY(launch_coo(queue, job));
   if (job.format != SL_COMPRESSED_DENSE &&
       sl_compressed_bytes(job.format, a->type, a->count, a->count) <= a->room)
     return SLEY_OK; /* it fits whatever the values are */
-  launch_dense(queue, job);
-  return sl_cuda_launched(queue, "compress, dense");
+  return launch_dense(queue, job);
 }
 
 bool compress_ok(const sl_kernel_args *args) {

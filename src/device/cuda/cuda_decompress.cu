@@ -105,11 +105,9 @@ template <class V> sley_status launch(sl_queue *queue, decompression *job) {
   const int64_t most = BLOCKS<V> * static_cast<int64_t>(sl_cuda_processors(queue));
   lay_out_units(job, most);
   const int64_t units = job->part[job->parts - 1].end;
+  const unsigned blocks = static_cast<unsigned>(units < 1 ? 1 : units < most ? units : most);
   SL_TRY(grant(decompress<V>, staged_bytes(ROOM<V>)));
-  decompress<V><<<static_cast<unsigned>(units < 1      ? 1
-                                        : units < most ? units
-                                                       : most),
-                  TILE_BLOCK, staged_bytes(ROOM<V>), sl_cuda_stream(queue)>>>(*job);
+  decompress<V><<<blocks, TILE_BLOCK, staged_bytes(ROOM<V>), sl_cuda_stream(queue)>>>(*job);
   return sl_cuda_launched(queue, "decompress");
 }
 

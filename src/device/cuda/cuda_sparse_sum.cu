@@ -129,17 +129,15 @@ __global__ void __launch_bounds__(TILE_BLOCK, BLOCKS<T>) sparse_sum(const __grid
     atomicOr(job.wrong, fault);
 }
 
-template <class T> void launch(sl_queue *queue, summation *job) {
+template <class T> sley_status launch(sl_queue *queue, summation *job) {
   const int64_t most = BLOCKS<T> * static_cast<int64_t>(sl_cuda_processors(queue));
   const int64_t tiles = sl_compressed_tiles(job->count), bytes = PARTS_AT<T> + job->parts * sizeof(part_view);
   job->tiles_each = tiles_at_once(tiles, most, job->parts < MOST_ENTRIES ? MOST_ENTRIES / job->parts : 1);
   const int64_t wanted = (tiles + job->tiles_each - 1) / job->tiles_each;
-  if (grant(sparse_sum<T>, bytes) != SLEY_OK)
-    return; /* the launch fails, too, and says so */
-  sparse_sum<T><<<static_cast<unsigned>(wanted < 1      ? 1
-                                        : wanted < most ? wanted
-                                                        : most),
-                  TILE_BLOCK, static_cast<size_t>(bytes), sl_cuda_stream(queue)>>>(*job);
+  const unsigned blocks = static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most);
+  SL_TRY(grant(sparse_sum<T>, bytes));
+  sparse_sum<T><<<blocks, TILE_BLOCK, static_cast<size_t>(bytes), sl_cuda_stream(queue)>>>(*job);
+  return sl_cuda_launched(queue, "sparse sum");
 }
 
 sley_status sparse_sum_run(sl_queue *queue, const sl_kernel_args *args) {
@@ -149,14 +147,10 @@ sley_status sparse_sum_run(sl_queue *queue, const sl_kernel_args *args) {
     job.src[p] = p == a->own ? nullptr : a->src[p];
   SL_TRY(sl_cuda_use(queue->device));
   if (a->type == SLEY_TYPE_F32)
-    launch<float>(queue, &job);
-  else if (a->type == SLEY_TYPE_F64)
-    launch<double>(queue, &job);
-  else if (a->type == SLEY_TYPE_F16)
-    launch<f16>(queue, &job);
-  else
-    launch<bf16>(queue, &job);
-  return sl_cuda_launched(queue, "sparse sum");
+    return launch<float>(queue, &job);
+  if (a->type == SLEY_TYPE_F64)
+    return launch<double>(queue, &job);
+  return a->type == SLEY_TYPE_F16 ? launch<f16>(queue, &job) : launch<bf16>(queue, &job);
 }
 
 bool sparse_sum_ok(const sl_kernel_args *args) {
