@@ -177,10 +177,9 @@ static sley_status run_gather(direct *d, const void *own, double density, void *
     SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, own_dst, own, bytes));
   for (int i = 0; i < gather->recvs; i++) {
     const sl_transfer_item *item = &gather->recv[i];
-    SL_TRY(sl_route_decompress(base, d->recv + item->at, item->bytes, item->values,
-                               sl_route_part(base, dst, item->peer), queue));
+    sl_route_list(base, d->recv + item->at, item->bytes, item->values, sl_route_part(base, dst, item->peer));
   }
-  return SLEY_OK;
+  return sl_route_decompress(base, queue);
 }
 
 static sley_status direct_run(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue) {
