@@ -8,18 +8,24 @@
  * at 50 %. */
 static const sl_sparse_costs cpu_costs = {.count = {2.8e10, 0},
                                           .compress = {5.2e9, 0.9e-9},
+                                          .compress_coo = {5.2e9, 0.9e-9},
                                           .decompress = {2.5e10, 1.4e-9},
                                           .sum = {9e9, 7e-9},
+                                          .sum_own = {9e9, 7e-9},
                                           .reduce = 9e9,
                                           .copy = 1e10,
                                           .wait = 1e-6};
 
-/* Bytes that a pass moves over those of the memory in a second: an array is read once to be compressed and
- * written once to be taken apart; of a value kept, 8 bytes come and go. */
+/* The bytes that the kernels move (docs/COLLECTIVES.md) for f32, over 3.3e12 bytes/s of memory. To compress
+ * or take apart: the array, 0.126 bytes a value of words and counts, and each value kept. To coo: the array
+ * twice, and 8 bytes a value kept. Of a sum: words, counts and values kept of a compressed array; the dense
+ * array twice, as operand and as result. */
 static const sl_sparse_costs gpu_costs = {.count = {3.3e12, 0},
-                                          .compress = {3e12, 5e-12},
-                                          .decompress = {3e12, 5e-12},
-                                          .sum = {6e12, 5e-12},
+                                          .compress = {3.2e12, 1.2e-12},
+                                          .compress_coo = {1.65e12, 2.4e-12},
+                                          .decompress = {3.2e12, 1.2e-12},
+                                          .sum = {1.05e14, 1.2e-12},
+                                          .sum_own = {1.65e12, 0},
                                           .reduce = 3.3e12,
                                           .copy = 1.7e12,
                                           .wait = 1e-5};
@@ -43,8 +49,10 @@ sl_sparse_costs sl_sparse_costs_of(const sl_machine *machine, int threads) {
   double threads_used = is_gpu ? 1 : threads;
   speed_up(&out.count, threads_used);
   speed_up(&out.compress, threads_used / CAUTION);
+  speed_up(&out.compress_coo, threads_used / CAUTION);
   speed_up(&out.decompress, threads_used / CAUTION);
   speed_up(&out.sum, threads_used / CAUTION);
+  speed_up(&out.sum_own, threads_used / CAUTION);
   out.reduce *= threads_used;
   out.copy *= threads_used;
   return out;
@@ -77,8 +85,9 @@ static double message_bytes(sl_compressed_format format, sley_type type, int64_t
 static double compress_seconds(const sl_sparse_costs *c, sl_compressed_format format, sley_type type,
                                int64_t values, double density) {
   double bytes = dense_bytes(type, values);
+  const sl_pass_cost *pass = format == SL_COMPRESSED_COO ? &c->compress_coo : &c->compress;
   return format == SL_COMPRESSED_DENSE ? bytes / c->copy
-                                       : pass_seconds(&c->compress, bytes, (double)kept_of(values, density));
+                                       : pass_seconds(pass, bytes, (double)kept_of(values, density));
 }
 
 static double decompress_seconds(const sl_sparse_costs *c, sl_compressed_format format, sley_type type,
@@ -197,12 +206,14 @@ static void expand_one(flow *f, sl_link link, int64_t values) {
         decompress_seconds(f->costs, format_of(f, link, values), f->shape->spec->type, values, f->density);
 }
 
-/* So many arrays are added. Other operations than sums of floating point take them apart first. */
+/* So many arrays are added, one of them this rank's own. Other operations than sums of floating point take
+ * them apart first. */
 static void sum_them(flow *f, int arrays, int64_t values) {
   const sl_dense_spec *spec = f->shape->spec;
   double bytes = dense_bytes(spec->type, values), kept = (double)kept_of(values, f->density);
   if (spec->op == SLEY_SUM && spec->type != SLEY_TYPE_I64)
-    f->work += arrays * pass_seconds(&f->costs->sum, bytes, kept);
+    f->work += pass_seconds(&f->costs->sum_own, bytes, kept) +
+               (arrays - 1) * pass_seconds(&f->costs->sum, bytes, kept);
   else
     f->work += arrays * (pass_seconds(&f->costs->decompress, bytes, kept) + bytes / f->costs->reduce);
 }

@@ -18,11 +18,13 @@ typedef struct sl_pass_cost {
 /* The parameters. Links and meetings are the machine's. */
 typedef struct sl_sparse_costs {
   const sl_machine *machine;
-  sl_pass_cost count, compress, decompress;
-  sl_pass_cost sum; /* of each array that is added, compressed or dense */
-  double reduce;    /* bytes/s of each array of a dense reduction */
-  double copy;      /* bytes/s */
-  double wait;      /* s: the host waits for what is enqueued */
+  sl_pass_cost count, compress, decompress; /* compress: to Pici */
+  sl_pass_cost compress_coo;
+  sl_pass_cost sum;     /* of each compressed array that is added */
+  sl_pass_cost sum_own; /* of the dense one, and of the result */
+  double reduce;        /* bytes/s of each array of a dense reduction */
+  double copy;          /* bytes/s */
+  double wait;          /* s: the host waits for what is enqueued */
 } sl_sparse_costs;
 
 /* Those built in for ranks of so many threads on a kind of device: the cpu's were measured on one thread, a

@@ -175,10 +175,9 @@ static sley_status direct_gather(sl_sparse_route *route, const void *own, double
   sl_route_count_result(base, gather);
   for (int i = 0; i < gather->recvs; i++) {
     const sl_transfer_item *item = &gather->recv[i];
-    SL_TRY(sl_route_decompress(base, d->recv + item->at, item->bytes, item->values,
-                               sl_route_part(base, dst, item->peer), queue));
+    sl_route_list(base, d->recv + item->at, item->bytes, item->values, sl_route_part(base, dst, item->peer));
   }
-  return SLEY_OK;
+  return sl_route_decompress(base, queue);
 }
 
 const sl_sparse_route_ops sl_sparse_direct = {.path = SL_SPARSE_PATH_DIRECT,

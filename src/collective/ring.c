@@ -115,9 +115,8 @@ static sley_status ring_gather(sl_sparse_route *route, const void *own, double d
     SL_TRY(sl_route_move(base, &r->hop, r->area, r->area, queue));
     sl_route_count_result(base, &r->hop);
     const sl_transfer_item *item = &r->hop.recv[0];
-    if (item->values > 0)
-      SL_TRY(sl_route_decompress(base, r->area + item->at, item->bytes, item->values,
-                                 sl_route_part(base, dst, come), queue));
+    sl_route_list(base, r->area + item->at, item->bytes, item->values, sl_route_part(base, dst, come));
+    SL_TRY(sl_route_decompress(base, queue));
   }
   return SLEY_OK;
 }

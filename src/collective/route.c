@@ -69,35 +69,43 @@ sley_status sl_route_compress(const sl_sparse_base *base, sl_compressed_format f
   return sl_kernel_run(queue, &args);
 }
 
-sley_status sl_route_decompress(const sl_sparse_base *base, const void *src, int64_t bytes, int64_t values,
-                                void *dst, sl_queue *queue) {
-  sl_kernel_args args = {.op = SL_OP_DECOMPRESS,
-                         .decompress = {.src = src,
-                                        .room = bytes,
-                                        .dst = dst,
-                                        .count = values,
-                                        .type = base->spec.dense.type,
-                                        .wrong = base->wrong}};
-  return sl_kernel_run(queue, &args);
+void sl_route_list(sl_sparse_base *base, const void *src, int64_t bytes, int64_t values, void *dst) {
+  if (values > 0)
+    base->part[base->parts++] = (sl_compressed_part){.src = src, .room = bytes, .dst = dst, .count = values};
+}
+
+sley_status sl_route_decompress(sl_sparse_base *base, sl_queue *queue) {
+  sl_kernel_args args = {
+      .op = SL_OP_DECOMPRESS,
+      .decompress = {
+          .parts = base->parts, .part = base->part, .type = base->spec.dense.type, .wrong = base->wrong}};
+  base->parts = 0;
+  return args.decompress.parts > 0 ? sl_kernel_run(queue, &args) : SLEY_OK;
 }
 
 /* ---- reducing */
 
-static bool sums_compressed(const sl_sparse_base *base) {
-  return base->spec.dense.op == SLEY_SUM && base->spec.dense.type != SLEY_TYPE_I64;
+static bool sums_compressed(const sl_sparse_base *base, int parts) {
+  sl_kernel_args args = {
+      .op = SL_OP_SPARSE_SUM,
+      .sparse_sum = {.count = base->longest, .parts = parts, .own = -1, .type = base->spec.dense.type}};
+  return base->spec.dense.op == SLEY_SUM && base->spec.dense.type != SLEY_TYPE_I64 &&
+         sl_kernel_serves(base->comm->device, &args);
 }
 
 sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays) {
-  return sums_compressed(base) ? SLEY_OK
-                               : sl_route_take(base, arrays * sl_route_slot(base), (void **)&base->expanded);
+  return sums_compressed(base, arrays + 1)
+             ? SLEY_OK
+             : sl_route_take(base, arrays * sl_route_slot(base), (void **)&base->expanded);
 }
 
 static sley_status sum(const sl_sparse_base *base, const sl_route_fold_args *a, sl_queue *queue) {
+  for (int p = 0; p < a->parts; p++)
+    base->src[p] = p == a->own ? NULL : a->src + (p - (p > a->own)) * a->stride;
   sl_kernel_args args = {.op = SL_OP_SPARSE_SUM,
                          .sparse_sum = {.count = a->values,
                                         .parts = a->parts,
-                                        .src = a->src,
-                                        .stride = a->stride,
+                                        .src = base->src,
                                         .room = sl_transfer_room(base->spec.dense.type, a->values),
                                         .own = a->own,
                                         .own_src = a->own_src,
@@ -107,15 +115,11 @@ static sley_status sum(const sl_sparse_base *base, const sl_route_fold_args *a, 
   return sl_kernel_run(queue, &args);
 }
 
-sley_status sl_route_fold(const sl_sparse_base *base, const sl_route_fold_args *a, sl_queue *queue) {
+static sley_status expand_and_reduce(sl_sparse_base *base, const sl_route_fold_args *a, sl_queue *queue) {
   int64_t slot = sl_route_slot(base), room = sl_transfer_room(base->spec.dense.type, a->values);
-  if (a->values == 0)
-    return SLEY_OK;
-  if (sums_compressed(base))
-    return sum(base, a, queue);
   for (int i = 0; i + 1 < a->parts; i++)
-    SL_TRY(
-        sl_route_decompress(base, a->src + i * a->stride, room, a->values, base->expanded + i * slot, queue));
+    sl_route_list(base, a->src + i * a->stride, room, a->values, base->expanded + i * slot);
+  SL_TRY(sl_route_decompress(base, queue));
   sl_kernel_args args = {.op = SL_OP_REDUCE,
                          .reduce = {.count = a->values,
                                     .parts = a->parts,
@@ -127,6 +131,12 @@ sley_status sl_route_fold(const sl_sparse_base *base, const sl_route_fold_args *
                                     .op = base->spec.dense.op,
                                     .type = base->spec.dense.type}};
   return sl_kernel_run(queue, &args);
+}
+
+sley_status sl_route_fold(sl_sparse_base *base, const sl_route_fold_args *a, sl_queue *queue) {
+  if (a->values == 0)
+    return SLEY_OK;
+  return sums_compressed(base, a->parts) ? sum(base, a, queue) : expand_and_reduce(base, a, queue);
 }
 
 /* ---- moving */

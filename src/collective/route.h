@@ -15,10 +15,13 @@ typedef struct sl_sparse_base {
   int64_t *begin;  /* size + 1: the values of rank r's part are begin[r] .. begin[r + 1] of all */
   int64_t longest; /* array that a transfer moves, in values */
   sl_sparse_costs costs;
-  double density;  /* expected of this rank's src */
-  int64_t *work;   /* of the device, for SL_OP_COMPRESS of `longest` values */
-  char *expanded;  /* of the device: peers' arrays, dense, or NULL: see sl_route_fold */
-  uint32_t *wrong; /* of the device, bits of sl_compressed_fault: what kernels have found */
+  double density;           /* expected of this rank's src */
+  int64_t *work;            /* of the device, for SL_OP_COMPRESS of `longest` values */
+  sl_compressed_part *part; /* size: see sl_route_list */
+  int parts;                /* of them listed */
+  const void **src;         /* size: where the arrays are that sl_route_fold adds up */
+  char *expanded;           /* of the device: peers' arrays, dense, or NULL: see sl_route_fold */
+  uint32_t *wrong;          /* of the device, bits of sl_compressed_fault: what kernels have found */
   sl_sparse_report report;
 } sl_sparse_base;
 
@@ -78,7 +81,7 @@ sley_status sl_route_run(sl_sparse_route *route, const void *src, void *dst, sl_
 sley_status sl_route_take(const sl_sparse_base *base, int64_t bytes, void **out);
 void sl_route_give(const sl_sparse_base *base, void *block);
 
-/* What sl_route_fold needs for so many arrays that come. Local. */
+/* What sl_route_fold needs for so many arrays that come at most. Local. */
 sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays);
 
 /* Bytes of the room for the longest array. */
@@ -92,12 +95,16 @@ sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, i
 sley_status sl_route_compress(const sl_sparse_base *base, sl_compressed_format format, const void *src,
                               int64_t values, void *dst, sl_queue *queue);
 
-/* dst becomes the array of values that is compressed in bytes of src. */
-sley_status sl_route_decompress(const sl_sparse_base *base, const void *src, int64_t bytes, int64_t values,
-                                void *dst, sl_queue *queue);
+/* Lists an array of values, compressed in bytes of src, that is to be taken apart to dst: fewer than ranks.
+ * Of no values: nothing. */
+void sl_route_list(sl_sparse_base *base, const void *src, int64_t bytes, int64_t values, void *dst);
 
-/* What sl_route_fold adds up: `parts` arrays of `values` values. Array `own` is dense at own_src, the others
- * are compressed at src, one slot of `stride` bytes after the other. dst may be own_src. */
+/* Takes apart all arrays that are listed. Then none is. */
+sley_status sl_route_decompress(sl_sparse_base *base, sl_queue *queue);
+
+/* What sl_route_fold adds up: `parts` arrays, as many as ranks at most, of `values` values. Array `own` is
+ * dense at own_src, the others are compressed at src, one slot of `stride` bytes after the other. dst may be
+ * own_src. */
 typedef struct sl_route_fold_args {
   int64_t values;
   int parts, own;
@@ -108,9 +115,9 @@ typedef struct sl_route_fold_args {
 } sl_route_fold_args;
 
 /* dst becomes the arrays' reduction, with the bits of SL_OP_REDUCE. Sums of floating point are made of the
- * compressed arrays. All else takes them apart first: there a value that was left out is a zero like another.
- */
-sley_status sl_route_fold(const sl_sparse_base *base, const sl_route_fold_args *args, sl_queue *queue);
+ * compressed arrays, of as many as the device's kernel serves. All else takes them apart first: there a value
+ * that was left out is a zero like another. */
+sley_status sl_route_fold(sl_sparse_base *base, const sl_route_fold_args *args, sl_queue *queue);
 
 /* sl_transfer_measure; the report counts the arrays. Items at ascending places are arrays of their own; one
  * at a place that is not behind all before it is the array that is there. is_src: they are parts of src. */

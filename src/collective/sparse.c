@@ -147,6 +147,8 @@ static int64_t limit_of(const sl_sparse_base *base, const forecast *f, const sl_
 static sley_status take_base(sl_sparse_base *base) {
   static const uint32_t none = 0;
   sl_queue *queue = base->comm->queue;
+  SL_TRY(SL_NEW(base->part, base->comm->size, "a sparse collective"));
+  SL_TRY(SL_NEW(base->src, base->comm->size, "a sparse collective"));
   SL_TRY(sl_route_take(base, sl_compress_work(base->longest), (void **)&base->work));
   SL_TRY(sl_route_take(base, (int64_t)sizeof none, (void **)&base->wrong));
   return queue->ops->copy(queue, SL_COPY_TO_DEVICE, base->wrong, &none, sizeof none);
@@ -228,6 +230,8 @@ void sl_sparse_destroy(sl_sparse *sparse) {
   sl_route_give(base, base->expanded);
   sl_route_give(base, base->wrong);
   sl_route_give(base, base->work);
+  sl_free(base->src);
+  sl_free(base->part);
   sl_free(base->begin);
   sl_free(sparse);
 }

@@ -247,15 +247,6 @@ static sley_status two_level_scatter(sl_sparse_route *route, const void *src, vo
   return SLEY_OK;
 }
 
-/* What has come to area goes to where it belongs in dst; part: whose values they are. */
-static sley_status expand(two_level *t, const sl_transfer_item *item, const char *area, int part, void *dst,
-                          sl_queue *queue) {
-  const sl_sparse_base *base = t->route.base;
-  return item->values > 0 ? sl_route_decompress(base, area + item->at, item->bytes, item->values,
-                                                sl_route_part(base, dst, part), queue)
-                          : SLEY_OK;
-}
-
 static sley_status gather_across(two_level *t, const void *own, double density, void *dst, sl_queue *queue) {
   sl_sparse_base *base = t->route.base;
   int64_t values = sl_route_values(base, base->comm->rank);
@@ -266,9 +257,12 @@ static sley_status gather_across(two_level *t, const void *own, double density, 
   base->report.result_nonzeros = values > 0 ? t->parts.header[0].nonzeros : 0;
   SL_TRY(sl_route_move(base, &t->parts, t->across, t->across, queue));
   sl_route_count_result(base, &t->parts);
-  for (int i = 0; i < t->parts.recvs; i++)
-    SL_TRY(expand(t, &t->parts.recv[i], t->across, t->parts.recv[i].peer, dst, queue));
-  return SLEY_OK;
+  for (int i = 0; i < t->parts.recvs; i++) {
+    const sl_transfer_item *item = &t->parts.recv[i];
+    sl_route_list(base, t->across + item->at, item->bytes, item->values,
+                  sl_route_part(base, dst, item->peer));
+  }
+  return sl_route_decompress(base, queue);
 }
 
 /* The bytes of rank's part, which this rank relays or, its own, has made; 0 of no values. */
@@ -294,9 +288,11 @@ static sley_status gather_inside(two_level *t, int w, int j, void *dst, sl_queue
   sl_route_count_result(base, &t->inside);
   for (int i = 0; i < t->inside.recvs; i++) {
     const sl_transfer_item *item = &t->inside.recv[i];
-    SL_TRY(expand(t, item, t->recv, relayed(t, w, j, item->peer - t->first), dst, queue));
+    if (item->values > 0)
+      sl_route_list(base, t->recv + item->at, item->bytes, item->values,
+                    sl_route_part(base, dst, relayed(t, w, j, item->peer - t->first)));
   }
-  return SLEY_OK;
+  return sl_route_decompress(base, queue);
 }
 
 static sley_status two_level_gather(sl_sparse_route *route, const void *own, double density, void *dst,

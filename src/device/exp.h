@@ -8,11 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __CUDACC__
-#define SL_ANYWHERE static inline __host__ __device__
-#else
-#define SL_ANYWHERE static inline
-#endif
+#include "device/anywhere.h"
 
 /* 2^n, n a whole number, -1022 <= n <= 1023. magic + n has n in its lowest bits. */
 SL_ANYWHERE double sl_power_of_2(double n) {

@@ -6,31 +6,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __CUDACC__
-#define SL_ON_BOTH static inline __host__ __device__
-#else
-#define SL_ON_BOTH static inline
-#endif
+#include "device/anywhere.h"
 
 /* Partitions begin .. end - 1 of both lists, as far as their numbers are below locals and remotes. */
 typedef struct sl_neighbour_share {
   int64_t begin, end, locals, remotes;
 } sl_neighbour_share;
 
-SL_ON_BOTH int64_t sl_neighbour_groups(int64_t count, int64_t each) {
+SL_ANYWHERE int64_t sl_neighbour_groups(int64_t count, int64_t each) {
   return (count + each - 1) / each;
 }
 
 /* Warps that a launch needs. In pairs: MGG, equation 2, rounded up. Apart: each takes 2 dist of one kind. */
-SL_ON_BOTH int64_t sl_neighbour_warps(int64_t locals, int64_t remotes, int dist, bool apart) {
+SL_ANYWHERE int64_t sl_neighbour_warps(int64_t locals, int64_t remotes, int dist, bool apart) {
   if (apart)
     return sl_neighbour_groups(locals, 2 * (int64_t)dist) + sl_neighbour_groups(remotes, 2 * (int64_t)dist);
   return sl_neighbour_groups(locals > remotes ? locals : remotes, dist);
 }
 
 /* The share of a warp; of one beyond those that a launch needs, nothing. */
-SL_ON_BOTH sl_neighbour_share sl_neighbour_share_of(int64_t locals, int64_t remotes, int dist, bool apart,
-                                                    int64_t warp) {
+SL_ANYWHERE sl_neighbour_share sl_neighbour_share_of(int64_t locals, int64_t remotes, int dist, bool apart,
+                                                     int64_t warp) {
   const int64_t each = apart ? 2 * (int64_t)dist : dist, near = apart ? sl_neighbour_groups(locals, each) : 0;
   const bool far = apart && warp >= near;
   const int64_t begin = (far ? warp - near : warp) * each;

@@ -23,6 +23,7 @@
 #define SLEY_DEVICE_OP_COMPRESS_H
 
 #include "base/types.h"
+#include "device/anywhere.h"
 
 typedef enum sl_compressed_format {
   SL_COMPRESSED_DENSE,
@@ -81,14 +82,21 @@ typedef struct sl_compress_args {
   void *work; /* sl_compress_work bytes of the device's memory, aligned to 8, for the time of the run */
 } sl_compress_args;
 
-/* SL_OP_DECOMPRESS: dst becomes the array that is compressed at src, zeros too. Bits of sl_compressed_fault
- * are added to *wrong, which lies in the device's memory: SL_FAULT_HEADER where the header is not that of an
- * array of count values of the type within `room` bytes. */
+/* A compressed array, and where it goes. */
+typedef struct sl_compressed_part {
+  const void *src; /* aligned to SL_COMPRESSED_ALIGN; may lie in another device's memory that kernels reach */
+  int64_t room;    /* bytes at src that may be read */
+  void *dst;       /* aligned to the type; overlaps nothing else */
+  int64_t count;   /* values */
+} sl_compressed_part;
+
+/* SL_OP_DECOMPRESS: the dst of each part becomes the array that is compressed at its src, zeros too. Bits of
+ * sl_compressed_fault are added to *wrong, which lies in the device's memory: SL_FAULT_HEADER where a header
+ * is not that of an array of count values of the type within `room` bytes. The list of parts lies in the
+ * host's memory and is not used after run has returned. */
 typedef struct sl_decompress_args {
-  const void *src;
-  int64_t room; /* bytes at src that may be read */
-  void *dst;
-  int64_t count;
+  int parts;
+  const sl_compressed_part *part;
   sley_type type;
   uint32_t *wrong;
 } sl_decompress_args;
@@ -97,15 +105,18 @@ typedef struct sl_decompress_args {
  * SL_OP_REDUCE gives for SLEY_SUM on the same arrays, dense: from left to right, 16-bit types in f32 and
  * rounded once, a NaN as the positive quiet one without payload, -0 where all are -0.
  *
- * Part `own` is dense at own_src; the others are compressed, at src, src + stride, ... in ascending order, of
- * each of which `room` bytes may be read; own < 0: all are compressed. dst may be own_src and overlaps
- * nothing otherwise. So one compressed array is added to a dense one with two parts, own 0, own_src and dst
- * the dense one. Types of floating point. */
+ * Part `own` is dense at own_src; each other part p is compressed at src[p], where `room` bytes may be read;
+ * own < 0: all are compressed. dst may be own_src and overlaps nothing otherwise. So one compressed array is
+ * added to a dense one with two parts, own 0, own_src and dst the dense one. Types of floating point.
+ *
+ * Parts are aligned to SL_COMPRESSED_ALIGN and may lie in other devices' memory that kernels reach: their
+ * sizes are read from their headers by the kernel. The list src lies in the host's memory and is not used
+ * after run has returned. Devices serve at least SL_SPARSE_SUM_PARTS parts. */
+enum { SL_SPARSE_SUM_PARTS = 256 };
 typedef struct sl_sparse_sum_args {
   int64_t count;
   int parts; /* at least 1 */
-  const void *src;
-  int64_t stride; /* bytes; a multiple of SL_COMPRESSED_ALIGN */
+  const void *const *src;
   int64_t room;
   int own;
   const void *own_src;
@@ -114,11 +125,11 @@ typedef struct sl_sparse_sum_args {
   uint32_t *wrong;
 } sl_sparse_sum_args;
 
-static inline int64_t sl_compressed_tiles(int64_t count) {
+SL_ANYWHERE int64_t sl_compressed_tiles(int64_t count) {
   return count / SL_TILE_VALUES + (count % SL_TILE_VALUES != 0);
 }
 
-static inline int64_t sl_compressed_padded(int64_t bytes) {
+SL_ANYWHERE int64_t sl_compressed_padded(int64_t bytes) {
   return (bytes + SL_COMPRESSED_ALIGN - 1) / SL_COMPRESSED_ALIGN * SL_COMPRESSED_ALIGN;
 }
 
@@ -129,10 +140,9 @@ typedef struct sl_compressed_layout {
   int64_t bytes;  /* of the payload */
 } sl_compressed_layout;
 
-/* For 0 <= nonzeros <= count, a count whose values fit in INT64_MAX / 4 bytes, and a known type and format.
- */
-static inline sl_compressed_layout sl_compressed_payload(sl_compressed_format format, sley_type type,
-                                                         int64_t count, int64_t nonzeros) {
+/* For 0 <= nonzeros <= count, a count whose values fit in INT64_MAX / 4 bytes, and a known format. */
+SL_ANYWHERE sl_compressed_layout sl_compressed_lay_out(sl_compressed_format format, int64_t value_bytes,
+                                                       int64_t count, int64_t nonzeros) {
   sl_compressed_layout out = {0, 0, 0};
   int64_t kept = format == SL_COMPRESSED_DENSE ? count : nonzeros;
   if (format == SL_COMPRESSED_COO)
@@ -142,8 +152,14 @@ static inline sl_compressed_layout sl_compressed_payload(sl_compressed_format fo
     out.values = out.index +
                  sl_compressed_padded(sl_compressed_tiles(count) * (format == SL_COMPRESSED_PICI32 ? 4 : 8));
   }
-  out.bytes = out.values + sl_compressed_padded(kept * (int64_t)sley_type_bytes(type));
+  out.bytes = out.values + sl_compressed_padded(kept * value_bytes);
   return out;
+}
+
+/* The same, of a known type. */
+static inline sl_compressed_layout sl_compressed_payload(sl_compressed_format format, sley_type type,
+                                                         int64_t count, int64_t nonzeros) {
+  return sl_compressed_lay_out(format, (int64_t)sley_type_bytes(type), count, nonzeros);
 }
 
 /* Bytes of a compressed array, header and payload; at most those with nonzeros = count. */
@@ -157,7 +173,7 @@ static inline int64_t sl_compress_work(int64_t count) {
 }
 
 /* Whether the format can describe an array of so many values. */
-static inline bool sl_compressed_serves(sl_compressed_format format, int64_t count) {
+SL_ANYWHERE bool sl_compressed_serves(sl_compressed_format format, int64_t count) {
   if (format == SL_COMPRESSED_COO)
     return count <= INT64_C(1) << 32;
   return format != SL_COMPRESSED_PICI32 || count <= UINT32_MAX;
@@ -169,8 +185,58 @@ static inline bool sl_compressible(sley_type type, int64_t count) {
   return each != 0 && count >= 0 && count <= INT64_MAX / 8 / each;
 }
 
+/* What every device serves: see also SL_SPARSE_SUM_PARTS. */
+static inline bool sl_decompressible(const sl_decompress_args *a) {
+  for (int p = 0; p < a->parts; p++)
+    if (!sl_compressible(a->type, a->part[p].count))
+      return false;
+  return sley_type_bytes(a->type) != 0;
+}
+static inline bool sl_sparsely_summable(const sl_sparse_sum_args *a) {
+  return sl_compressible(a->type, a->count) && a->type != SLEY_TYPE_I64 && a->parts >= 1 && a->own < a->parts;
+}
+/* Format and room; room holds the array if it is dense. */
+static inline bool sl_compresses(const sl_compress_args *a) {
+  return sl_compressible(a->type, a->count) && (unsigned)a->format < SL_COMPRESSED_FORMATS &&
+         a->room >= sl_compressed_bytes(SL_COMPRESSED_DENSE, a->type, a->count, 0);
+}
+
+/* Of the arrays that are made. */
+static inline int64_t sl_decompressed_bytes(const sl_decompress_args *a) {
+  int64_t values = 0;
+  for (int p = 0; p < a->parts; p++)
+    values += a->part[p].count;
+  return values * (int64_t)sley_type_bytes(a->type);
+}
+
 /* What is wrong with a header, for messages, or NULL: it then is that of an array of count values of the type
- * whose bytes, header and payload, are at most room. */
+ * whose bytes, header and payload, are at most room. value_bytes: of the type; count: as sl_compressible
+ * takes it. */
+SL_ANYWHERE const char *sl_compressed_contradiction(const sl_compressed_header *header, sley_type type,
+                                                    int64_t value_bytes, int64_t count, int64_t room) {
+  if (room < SL_COMPRESSED_HEADER)
+    return "it is shorter than a header";
+  if (header->magic != SL_COMPRESSED_MAGIC)
+    return "it does not begin as a compressed array does";
+  if (header->version != SL_COMPRESSED_VERSION || header->reserved[0] || header->reserved[1])
+    return "it is of another version";
+  if (header->type != type)
+    return "its values are of another type";
+  if (header->format >= SL_COMPRESSED_FORMATS)
+    return "its format is unknown";
+  if (header->count != count || !sl_compressed_serves((sl_compressed_format)header->format, count))
+    return "its length is another one";
+  if (header->nonzeros < 0 || header->nonzeros > count)
+    return "it has more values than its length";
+  if (header->payload_bytes !=
+      sl_compressed_lay_out((sl_compressed_format)header->format, value_bytes, count, header->nonzeros).bytes)
+    return "its payload has not the size that its values take";
+  if (header->payload_bytes > room - SL_COMPRESSED_HEADER)
+    return "it ends before its payload does";
+  return NULL;
+}
+
+/* The same, of any type and count. */
 const char *sl_compressed_fault_of(const sl_compressed_header *header, sley_type type, int64_t count,
                                    int64_t room);
 

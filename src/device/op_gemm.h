@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SL_OP_GEMM: the product of two dense matrices, with a bias and an activation. */
+/* SL_OP_GEMM: the product of two dense matrices, with a bias and an activation, or with what the backward
+ * half of a layer does beside it. */
 #ifndef SLEY_DEVICE_OP_GEMM_H
 #define SLEY_DEVICE_OP_GEMM_H
 
@@ -24,7 +25,15 @@ enum { SL_GEMM_TERMS = 8192 };
  * The rest is computed in double and rounded to the dtype once: alpha S, + beta C, + bias[j], from left to
  * right, then act (op_activate.h). With beta = 0 C is not read; with bias NULL nothing is added; with alpha =
  * 0 neither A nor B is read, and alpha S is 0. Kernels of other devices may compute it in the type of sums,
- * round to the dtype before act, and let relu make 0 of NaN. C overlaps no other array. */
+ * round to the dtype before act, and let relu make 0 of NaN. C overlaps no other array.
+ *
+ * Two things some kernels do beside it:
+ *
+ *   gate          m x n values that act gave. C[i][j] = v act'(gate[i][j]) instead of act(v), where v is what
+ * C is without act, rounded to the dtype: the bits of a product and an SL_OP_ACTIVATE_GRAD by the same
+ * kernels, one after the other column_sums   gets n values, the sums of the columns of B, which is not
+ * transposed: of l < k, as SL_OP_COLUMN_SUMS makes them, whatever alpha is. Kernels of other devices may cut
+ * the rows into other blocks, by shapes alone */
 typedef struct sl_gemm_args {
   sley_dtype dtype; /* of A, B, C and bias */
   bool transpose_a, transpose_b, in_order, tf32;
@@ -37,11 +46,20 @@ typedef struct sl_gemm_args {
   const void *bias; /* n values, or NULL */
   sley_activation act;
   double slope;
+  const void *gate; /* NULL: none */
+  int64_t ldgate;
+  void *column_sums; /* NULL: not wanted */
 } sl_gemm_args;
+
+/* What kernels serve that do all of it. */
+static inline bool sl_gemm_all_ok(const sl_gemm_args *a) {
+  return sley_dtype_bytes(a->dtype) != 0 && (unsigned)a->act <= SLEY_ELU &&
+         !(a->column_sums && a->transpose_b);
+}
 
 /* What every device serves. */
 static inline bool sl_gemm_ok(const sl_gemm_args *a) {
-  return sley_dtype_bytes(a->dtype) != 0 && (unsigned)a->act <= SLEY_ELU;
+  return sl_gemm_all_ok(a) && !a->gate && !a->column_sums;
 }
 
 #endif

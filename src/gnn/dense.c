@@ -44,29 +44,72 @@ sl_rows sl_rows_columns(sl_rows m, int64_t first, int64_t count, sley_dtype dtyp
   return m;
 }
 
-sley_status sl_dense_multiply(const sl_dense_work *work, const sl_product *p, sl_rows c) {
+static sl_kernel_args args_of(const sl_dense_work *work, const sl_product *p, sl_rows c) {
+  return (sl_kernel_args){.op = SL_OP_GEMM,
+                          .gemm = {.dtype = work->dtype,
+                                   .transpose_a = p->transpose_a,
+                                   .transpose_b = p->transpose_b,
+                                   .in_order = work->in_order,
+                                   .tf32 = work->tf32,
+                                   .m = c.rows,
+                                   .n = c.cols,
+                                   .k = p->transpose_a ? p->a.rows : p->a.cols,
+                                   .alpha = p->alpha != 0 ? p->alpha : 1,
+                                   .beta = p->beta,
+                                   .a = p->a.data,
+                                   .lda = p->a.ld,
+                                   .b = p->b.data,
+                                   .ldb = p->b.ld,
+                                   .c = c.data,
+                                   .ldc = c.ld,
+                                   .bias = p->bias,
+                                   .act = p->act,
+                                   .slope = p->slope,
+                                   .column_sums = p->sums}};
+}
+
+static sley_status multiply(const sl_dense_work *work, const sl_kernel_args *args) {
   const sl_work before = sl_work_begin(work->comm, SL_WORK_GEMM);
-  const sl_kernel_args args = {.op = SL_OP_GEMM,
-                               .gemm = {.dtype = work->dtype,
-                                        .transpose_a = p->transpose_a,
-                                        .transpose_b = p->transpose_b,
-                                        .in_order = work->in_order,
-                                        .tf32 = work->tf32,
-                                        .m = c.rows,
-                                        .n = c.cols,
-                                        .k = p->transpose_a ? p->a.rows : p->a.cols,
-                                        .alpha = p->alpha != 0 ? p->alpha : 1,
-                                        .beta = p->beta,
-                                        .a = p->a.data,
-                                        .lda = p->a.ld,
-                                        .b = p->b.data,
-                                        .ldb = p->b.ld,
-                                        .c = c.data,
-                                        .ldc = c.ld,
-                                        .bias = p->bias,
-                                        .act = p->act,
-                                        .slope = p->slope}};
-  return sl_work_end(work->comm, before, sl_kernel_run(work->comm->queue, &args));
+  return sl_work_end(work->comm, before, sl_kernel_run(work->comm->queue, args));
+}
+
+sley_status sl_dense_multiply(const sl_dense_work *work, const sl_product *p, sl_rows c) {
+  const sl_kernel_args args = args_of(work, p, c);
+  return multiply(work, &args);
+}
+
+/* Whether one kernel makes both: then what is left out costs a pass over the rows more, and changes no bit of
+ * the product. */
+static bool one_kernel_makes(const sl_dense_work *work, const sl_kernel_args *all,
+                             const sl_kernel_args *alone) {
+  const sl_device *device = work->comm->device;
+  const sl_kernel *of_all, *of_one;
+  return sl_kernel_serves(device, all) && sl_kernel_serves(device, alone) &&
+         sl_kernel_find(device, all, &of_all) == SLEY_OK &&
+         sl_kernel_find(device, alone, &of_one) == SLEY_OK && of_all == of_one;
+}
+
+bool sl_dense_sums_beside(const sl_dense_work *work, const sl_product *p, sl_rows c) {
+  const sl_kernel_args all = args_of(work, p, c);
+  sl_kernel_args alone = all;
+  alone.gemm.column_sums = NULL;
+  return one_kernel_makes(work, &all, &alone);
+}
+
+sley_status sl_dense_multiply_back(const sl_dense_work *work, const sl_product *p, sl_activated *before,
+                                   sl_rows c) {
+  const sl_kernel_args alone = args_of(work, p, c);
+  sl_kernel_args all = alone;
+  if (!before || before->act == SLEY_NO_ACTIVATION)
+    return multiply(work, &alone);
+  all.gemm.act = before->act;
+  all.gemm.slope = before->slope;
+  all.gemm.gate = before->y.data;
+  all.gemm.ldgate = before->y.ld;
+  if (!one_kernel_makes(work, &all, &alone))
+    return multiply(work, &alone);
+  before->act = SLEY_NO_ACTIVATION;
+  return multiply(work, &all);
 }
 
 /* A product of no terms: c = act(beta c + bias). */
@@ -103,18 +146,18 @@ sley_status sl_dense_sum_columns(const sl_dense_work *work, sl_rows x, void *out
               .dtype = work->dtype, .rows = x.rows, .cols = x.cols, .x = x.data, .ldx = x.ld, .out = out}});
 }
 
-sley_status sl_dense_activate_grad(const sl_dense_work *work, sley_activation act, double slope, sl_rows y,
-                                   sl_rows dy, void *sums) {
-  if (act == SLEY_NO_ACTIVATION)
+sley_status sl_dense_activate_grad(const sl_dense_work *work, const sl_activated *after, sl_rows dy,
+                                   void *sums) {
+  if (after->act == SLEY_NO_ACTIVATION)
     return sums ? sl_dense_sum_columns(work, dy, sums) : SLEY_OK;
   return sl_kernel_run(work->comm->queue, &(sl_kernel_args){.op = SL_OP_ACTIVATE_GRAD,
                                                             .activate_grad = {.dtype = work->dtype,
-                                                                              .act = act,
-                                                                              .slope = slope,
-                                                                              .rows = y.rows,
-                                                                              .cols = y.cols,
-                                                                              .y = y.data,
-                                                                              .ldy = y.ld,
+                                                                              .act = after->act,
+                                                                              .slope = after->slope,
+                                                                              .rows = dy.rows,
+                                                                              .cols = dy.cols,
+                                                                              .y = after->y.data,
+                                                                              .ldy = after->y.ld,
                                                                               .dy = dy.data,
                                                                               .lddy = dy.ld,
                                                                               .dx = dy.data,

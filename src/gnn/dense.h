@@ -38,8 +38,17 @@ typedef struct sl_dense_work {
   bool in_order, tf32;
 } sl_dense_work;
 
+/* Rows that an activation gave. A gradient with respect to them, times act'(y), is one with respect to what
+ * the activation was given. SLEY_NO_ACTIVATION: the two are the same, and y is not read. */
+typedef struct sl_activated {
+  sl_rows y;
+  sley_activation act;
+  double slope;
+} sl_activated;
+
 /* c = act(alpha op(a) op(b) + beta c + bias), with op the transpose where it is asked for. alpha 0: 1. bias:
- * NULL, or a value for each column. c overlaps neither. Errors: as sley_gemm. */
+ * NULL, or a value for each column. c overlaps neither. sums: NULL, or a value for each column of b, its sum;
+ * only where sl_dense_sums_beside says so. Errors: as sley_gemm. */
 typedef struct sl_product {
   sl_rows a, b;
   bool transpose_a, transpose_b;
@@ -47,8 +56,19 @@ typedef struct sl_product {
   const void *bias;
   sley_activation act;
   double slope;
+  void *sums;
 } sl_product;
 sley_status sl_dense_multiply(const sl_dense_work *work, const sl_product *product, sl_rows c);
+
+/* Whether the kernel that makes the product alone makes the sums, too. */
+bool sl_dense_sums_beside(const sl_dense_work *work, const sl_product *product, sl_rows c);
+
+/* c is a gradient with respect to before->y, of a product without bias and activation. Where the kernel that
+ * makes the product alone can, it is made the one with respect to what that activation was given, with the
+ * same bits as by sl_dense_activate_grad, and before->act becomes SLEY_NO_ACTIVATION. before NULL: as
+ * sl_dense_multiply. */
+sley_status sl_dense_multiply_back(const sl_dense_work *work, const sl_product *product, sl_activated *before,
+                                   sl_rows c);
 
 /* Each row of c becomes bias, or 0 where it is NULL. */
 sley_status sl_dense_fill(const sl_dense_work *work, const void *bias, sl_rows c);
@@ -62,8 +82,8 @@ sley_status sl_dense_sum_columns(const sl_dense_work *work, sl_rows x, void *out
 
 /* dy = dy act'(y); sums: NULL, or a value for each column of dy, its sum, the gradient of a bias before act.
  */
-sley_status sl_dense_activate_grad(const sl_dense_work *work, sley_activation act, double slope, sl_rows y,
-                                   sl_rows dy, void *sums);
+sley_status sl_dense_activate_grad(const sl_dense_work *work, const sl_activated *after, sl_rows dy,
+                                   void *sums);
 
 /* out = in where the mask keeps, divided by 1 - p, else 0; out may be in. The mask is drawn for the global
  * row. */

@@ -180,27 +180,27 @@ static sley_status parameters_back(const sl_layer *l, sl_rows x, sl_rows to) {
   return SLEY_OK;
 }
 
-static sley_status input_back(const sl_layer *l, sl_rows to, sl_rows dx) {
+static sley_status input_back(const sl_layer *l, sl_rows to, sl_activated *before, sl_rows dx) {
   const sl_rows wider = l->matrix[WIDER_WEIGHT], weight = sl_layer_value(l, WEIGHT);
   const sl_product of_vectors = {.a = weight, .b = l->matrix[VECTORS]},
                    back = {.a = to, .b = wider, .transpose_b = true};
   SL_TRY(sl_dense_copy(&l->work, weight, columns(l, wider, 0, l->out)));
   SL_TRY(sl_dense_multiply(&l->work, &of_vectors, columns(l, wider, values_of(l), scores_of(l))));
-  return sl_dense_multiply(&l->work, &back, dx);
+  return sl_dense_multiply_back(&l->work, &back, before, dx);
 }
 
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   const sl_rows to = l->scratch;
+  SL_TRY(sl_layer_bias_back(l, BIAS, &p->after, p->dy));
   SL_TRY(attention_back(l, p->dy, to));
   SL_TRY(parameters_back(l, p->x, to));
-  return p->dx.data ? input_back(l, to, p->dx) : SLEY_OK;
+  return p->dx.data ? input_back(l, to, p->before, p->dx) : SLEY_OK;
 }
 
 const sl_layer_kind sl_layer_gat = {.loops = true,
                                     .norm = SL_NORM_NONE,
                                     .act = SLEY_ELU,
                                     .heads = true,
-                                    .bias = BIAS,
                                     .scratch = row_of,
                                     .declare = declare,
                                     .open = open,

@@ -20,14 +20,13 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
 }
 
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
-  return sl_layer_update_back(l, WEIGHT, p, p->y);
+  return sl_layer_update_back(l, WEIGHT, BIAS, p);
 }
 
 const sl_layer_kind sl_layer_gcn = {.sums = true,
                                     .loops = true,
                                     .norm = SL_NORM_SYMMETRIC,
                                     .act = SLEY_RELU,
-                                    .bias = BIAS,
                                     .scratch = sl_layer_update_scratch,
                                     .declare = declare,
                                     .open = open,

@@ -42,20 +42,19 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
 
 /* dH is where Y was, then the rest of the gradients where H was. */
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
-  const sl_rows h = l->rows[HIDDEN], dh = p->y;
-  const sl_pass_back inner = {.x = p->x, .dy = dh, .dx = p->dx};
+  const sl_rows h = l->rows[HIDDEN], dh = p->after.y;
+  sl_pass_back inner = {
+      .x = p->x, .dy = dh, .dx = p->dx, .after = {.y = h, .act = SLEY_RELU}, .before = p->before};
   const sl_product back = {.a = p->dy, .b = sl_layer_value(l, WEIGHT_2), .transpose_b = true};
-  SL_TRY(sl_layer_weight_back(l, WEIGHT_2, h, p->dy));
-  SL_TRY(sl_dense_multiply(&l->work, &back, dh));
-  SL_TRY(sl_layer_bias_back(l, BIAS_1, SLEY_RELU, 0, h, dh));
-  return sl_layer_update_back(l, WEIGHT_1, &inner, h);
+  SL_TRY(sl_layer_affine_back(l, WEIGHT_2, BIAS_2, h, &p->after, p->dy));
+  SL_TRY(sl_dense_multiply_back(&l->work, &back, &inner.after, dh));
+  return sl_layer_update_back(l, WEIGHT_1, BIAS_1, &inner);
 }
 
 const sl_layer_kind sl_layer_gin = {.sums = true,
                                     .loops = true,
                                     .norm = SL_NORM_NONE,
                                     .act = SLEY_RELU,
-                                    .bias = BIAS_2,
                                     .scratch = sl_layer_update_scratch,
                                     .declare = declare,
                                     .open = open,

@@ -50,17 +50,31 @@ sley_status sl_layer_weight_back(const sl_layer *layer, int slot, sl_rows a, sl_
   return SLEY_OK;
 }
 
-sley_status sl_layer_bias_back(const sl_layer *layer, int slot, sley_activation act, double slope, sl_rows y,
-                               sl_rows dy) {
+sley_status sl_layer_bias_back(const sl_layer *layer, int slot, const sl_activated *after, sl_rows dy) {
   sl_row_blocks *blocks = layer->blocks;
   if (!blocks->fixed)
-    return sl_dense_activate_grad(&layer->work, act, slope, y, dy, sl_layer_grad(layer, slot, 0).data);
-  SL_TRY(sl_dense_activate_grad(&layer->work, act, slope, y, dy, NULL));
+    return sl_dense_activate_grad(&layer->work, after, dy, sl_layer_grad(layer, slot, 0).data);
+  SL_TRY(sl_dense_activate_grad(&layer->work, after, dy, NULL));
   SL_TRY(sl_row_blocks_bring(blocks, NULL, &dy, layer->work.dtype));
   for (int64_t n = 0; n < blocks->count; n++)
     SL_TRY(sl_dense_sum_columns(&layer->work, sl_row_blocks_of(blocks, SL_RIGHT, n),
                                 sl_layer_grad(layer, slot, n).data));
   return SLEY_OK;
+}
+
+sley_status sl_layer_affine_back(const sl_layer *layer, int weight, int bias, sl_rows a,
+                                 const sl_activated *after, sl_rows dy) {
+  if (!layer->blocks->fixed) {
+    const sl_rows to = sl_layer_grad(layer, weight, 0);
+    const sl_product both = {
+        .a = a, .transpose_a = true, .b = dy, .sums = sl_layer_grad(layer, bias, 0).data};
+    if (sl_dense_sums_beside(&layer->work, &both, to)) {
+      SL_TRY(sl_dense_activate_grad(&layer->work, after, dy, NULL));
+      return sl_dense_multiply(&layer->work, &both, to);
+    }
+  }
+  SL_TRY(sl_layer_bias_back(layer, bias, after, dy));
+  return sl_layer_weight_back(layer, weight, a, dy);
 }
 
 sley_status sl_layer_keep_rows(sl_layer *layer, int slot, sl_kept_kind kind, int64_t cols) {
@@ -171,20 +185,33 @@ sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *p, bool 
   return sl_dense_multiply(&layer->work, &product, p->y);
 }
 
-sley_status sl_layer_update_back(sl_layer *layer, int weight, const sl_pass_back *p, sl_rows room) {
-  const int64_t width = width_back(layer);
-  const bool kept = keeps_sums(layer);
-  const sl_rows d = sl_rows_columns(fits(layer, width) ? room : layer->scratch, 0, width, layer->work.dtype);
-  const sl_product back = {.a = kept ? p->dy : d, .b = sl_layer_value(layer, weight), .transpose_b = true};
-  if (!kept)
-    SL_TRY(aggregate_back(layer, p->x, p->dy, d));
-  SL_TRY(sl_layer_weight_back(layer, weight, kept ? layer->between : p->x, kept ? p->dy : d));
+/* W and b get their gradients; D is dY W^T, or N^T dY. */
+static sley_status kept_sums_back(sl_layer *l, int weight, int bias, const sl_pass_back *p, sl_rows d) {
+  const sl_product back = {.a = p->dy, .b = sl_layer_value(l, weight), .transpose_b = true};
+  if (bias == SL_NO_BIAS)
+    SL_TRY(sl_layer_weight_back(l, weight, l->between, p->dy));
+  else
+    SL_TRY(sl_layer_affine_back(l, weight, bias, l->between, &p->after, p->dy));
   if (!p->dx.data)
     return SLEY_OK;
-  if (!kept)
-    return sl_dense_multiply(&layer->work, &back, p->dx);
-  SL_TRY(sl_dense_multiply(&layer->work, &back, d));
-  return aggregate_back(layer, p->x, d, p->dx);
+  SL_TRY(sl_dense_multiply(&l->work, &back, d));
+  return aggregate_back(l, p->x, d, p->dx);
+}
+
+static sley_status sums_back(sl_layer *l, int weight, int bias, const sl_pass_back *p, sl_rows d) {
+  const sl_product back = {.a = d, .b = sl_layer_value(l, weight), .transpose_b = true};
+  if (bias != SL_NO_BIAS)
+    SL_TRY(sl_layer_bias_back(l, bias, &p->after, p->dy));
+  SL_TRY(aggregate_back(l, p->x, p->dy, d));
+  SL_TRY(sl_layer_weight_back(l, weight, p->x, d));
+  return p->dx.data ? sl_dense_multiply_back(&l->work, &back, p->before, p->dx) : SLEY_OK;
+}
+
+sley_status sl_layer_update_back(sl_layer *layer, int weight, int bias, const sl_pass_back *p) {
+  const int64_t width = width_back(layer);
+  const sl_rows d =
+      sl_rows_columns(fits(layer, width) ? p->after.y : layer->scratch, 0, width, layer->work.dtype);
+  return keeps_sums(layer) ? kept_sums_back(layer, weight, bias, p, d) : sums_back(layer, weight, bias, p, d);
 }
 
 void sl_layer_close(sl_layer *layer) {

@@ -29,11 +29,16 @@ typedef struct sl_pass {
   bool same_x;
 } sl_pass;
 
-/* Of a backward call: x as it was; dy: the gradient with respect to what the activation was given; dx.data
- * NULL: not wanted, else it may be where dy is, unless the kind says dx_apart. y: the memory of what the
- * layer gave, whose values nobody needs any more. */
+/* Of a backward call: x as it was; dy: the gradient with respect to after.y, which the layer gave; after.act
+ * is SLEY_NO_ACTIVATION where dy is the one with respect to what the activation was given already. The call
+ * makes dy that first, and then nobody needs the values of after.y, whose memory it may use. dx.data NULL:
+ * not wanted, else the gradient with respect to x; it may be where dy is, unless the kind says dx_apart.
+ * before: NULL, or of what x was given by: a product that ends dx may take that activation's gradient, too
+ * (sl_dense_multiply_back). */
 typedef struct sl_pass_back {
-  sl_rows x, y, dy, dx;
+  sl_rows x, dy, dx;
+  sl_activated after;
+  sl_activated *before;
 } sl_pass_back;
 
 typedef struct sl_layer_kind {
@@ -43,7 +48,6 @@ typedef struct sl_layer_kind {
   sley_activation act; /* between layers */
   bool heads;          /* hidden layers have several */
   bool dx_apart;       /* dx is not where dy is */
-  int bias;            /* the slot of what is added before the activation, whose gradient the network makes */
   /* Values of a row of memory that the backward call of a layer needs, or 0. */
   int64_t (*scratch)(const sl_layer *layer);
   /* Adds the parameters. Errors: SLEY_ERR_UNSUPPORTED (too many). */
@@ -51,8 +55,7 @@ typedef struct sl_layer_kind {
   /* Operations on the graph, which sl_layer_close frees, and what the layer keeps. Collective, agreed. */
   sley_status (*open)(sl_layer *layer);
   sley_status (*forward)(sl_layer *layer, const sl_pass *pass);
-  /* Writes the gradients of the layer's other parameters, of this rank's blocks of rows. Collective, as
-   * forward. */
+  /* Writes the gradients of the layer's parameters, of this rank's blocks of rows. Collective, as forward. */
   sley_status (*backward)(sl_layer *layer, const sl_pass_back *pass);
 } sl_layer_kind;
 
@@ -106,9 +109,14 @@ sl_rows sl_layer_grad(const sl_layer *layer, int slot, int64_t block);
  * (sl_row_blocks_expect): on the left layer->in columns are, on the right layer->out. Collective. */
 sley_status sl_layer_weight_back(const sl_layer *layer, int slot, sl_rows a, sl_rows b);
 
-/* dy = dy act'(y), and the gradient of a parameter is the sum of the rows of dy. Collective. */
-sley_status sl_layer_bias_back(const sl_layer *layer, int slot, sley_activation act, double slope, sl_rows y,
-                               sl_rows dy);
+/* dy = dy act'(y), of `after`, and the gradient of a parameter, a bias, is the sum of the rows of dy.
+ * Collective. */
+sley_status sl_layer_bias_back(const sl_layer *layer, int slot, const sl_activated *after, sl_rows dy);
+
+/* Both of a layer x W + b: first the bias, then the weight, a^T dy; in one pass over dy where a kernel does
+ * that. Collective. */
+sley_status sl_layer_affine_back(const sl_layer *layer, int weight, int bias, sl_rows a,
+                                 const sl_activated *after, sl_rows dy);
 
 /* Adds the rank's rows of `cols` values, as rows[slot], to what the layer keeps: they have memory once all
  * layers are open. Rows begin at multiples of 16 bytes. */
@@ -141,8 +149,10 @@ sley_status sl_layer_open_update(sl_layer *layer);
 /* weight: the slot of W, in x out. add: Y is added to. bias: NULL, or a value for each column. Collective. */
 sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *pass, bool add, const void *bias);
 
-/* room: memory for D, as wide as Y, whose values nobody needs, such as y of the pass. Collective. */
-sley_status sl_layer_update_back(sl_layer *layer, int weight, const sl_pass_back *pass, sl_rows room);
+/* bias: the slot of b, or SL_NO_BIAS where its gradient and act's have been made. pass->after.y: as wide as
+ * Y; D may be in its memory. Collective. */
+enum { SL_NO_BIAS = -1 };
+sley_status sl_layer_update_back(sl_layer *layer, int weight, int bias, const sl_pass_back *pass);
 
 /* Frees what open has made; accepts one that it has failed for, or that it has not seen. Collective. */
 void sl_layer_close(sl_layer *layer);

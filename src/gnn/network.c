@@ -284,16 +284,24 @@ static sley_status bring(sley_gnn *gnn, sl_rows x, int i, int64_t step) {
   return again ? drop(gnn, x, i, step) : SLEY_OK; /* what other layers were given is there */
 }
 
+static sl_activated activated_by(const sley_gnn *gnn, int i) {
+  return (sl_activated){.y = gnn->gave[i], .act = activation_after(gnn, i), .slope = ALPHA};
+}
+
+/* The gradient of an activation is the work of the layer before it, unless the one after it has taken it.
+ * That is possible where what the activation gave is there, and nothing is dropped between. */
 sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step) {
-  const bool drops = gnn->options.dropout > 0;
+  const bool drops = gnn->options.dropout > 0, may = !drops && gnn->options.memory == SLEY_GNN_KEEP;
+  sl_activated after = activated_by(gnn, gnn->options.layers - 1);
   for (int i = gnn->options.layers - 1; i >= 0; i--) {
     sl_layer *layer = &gnn->layer[i];
     SL_TRY(bring(gnn, x, i, step));
-    sl_pass_back pass = {.x = input_of(gnn, x, i, drops), .y = gnn->gave[i], .dy = gradient_of(gnn, i)};
-    if (i > 0)
+    sl_pass_back pass = {.x = input_of(gnn, x, i, drops), .dy = gradient_of(gnn, i), .after = after};
+    if (i > 0) {
+      after = activated_by(gnn, i - 1);
       pass.dx = gradient_of(gnn, i - 1);
-    SL_TRY(
-        sl_layer_bias_back(layer, layer->kind->bias, activation_after(gnn, i), ALPHA, gnn->gave[i], pass.dy));
+      pass.before = may ? &after : NULL;
+    }
     SL_TRY(layer->kind->backward(layer, &pass));
     if (drops && i > 0) {
       const sl_mask mask = mask_of(gnn, i, step);

@@ -31,16 +31,16 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
 
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   const sl_product back = {.a = p->dy, .b = sl_layer_value(l, ROOT), .transpose_b = true, .beta = 1};
-  SL_TRY(sl_layer_weight_back(l, ROOT, p->x, p->dy));
-  SL_TRY(sl_layer_update_back(l, NEIGHBOURS, p, p->y));
-  return p->dx.data ? sl_dense_multiply(&l->work, &back, p->dx) : SLEY_OK;
+  const sl_pass_back of_neighbours = {.x = p->x, .dy = p->dy, .dx = p->dx, .after.y = p->after.y};
+  SL_TRY(sl_layer_affine_back(l, ROOT, BIAS, p->x, &p->after, p->dy));
+  SL_TRY(sl_layer_update_back(l, NEIGHBOURS, SL_NO_BIAS, &of_neighbours));
+  return p->dx.data ? sl_dense_multiply_back(&l->work, &back, p->before, p->dx) : SLEY_OK;
 }
 
 const sl_layer_kind sl_layer_sage = {.sums = true,
                                      .norm = SL_NORM_MEAN,
                                      .act = SLEY_RELU,
                                      .dx_apart = true,
-                                     .bias = BIAS,
                                      .scratch = sl_layer_update_scratch,
                                      .declare = declare,
                                      .open = open,
@@ -50,7 +50,6 @@ const sl_layer_kind sl_layer_sage = {.sums = true,
 const sl_layer_kind sl_layer_sage_max = {.norm = SL_NORM_NONE,
                                          .act = SLEY_RELU,
                                          .dx_apart = true,
-                                         .bias = BIAS,
                                          .scratch = sl_layer_update_scratch,
                                          .declare = declare,
                                          .open = open,

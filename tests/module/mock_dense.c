@@ -19,11 +19,13 @@ static sley_status check_places(sl_queue *queue, const place *all, size_t count)
   check_places(queue, (const place[]){__VA_ARGS__}, sizeof((const place[]){__VA_ARGS__}) / sizeof(place))
 
 static sley_status check_gemm(sl_queue *queue, const sl_gemm_args *a) {
+  if (a->n > 0 && a->column_sums)
+    SL_TRY(CHECK_PLACES(queue, {a->k > 0 ? a->b : NULL, "B"}, {a->column_sums, "sums of columns"}));
   if (a->m == 0 || a->n == 0)
     return SLEY_OK;
   if (a->k > 0 && a->alpha != 0)
     SL_TRY(CHECK_PLACES(queue, {a->a, "A"}, {a->b, "B"}));
-  return CHECK_PLACES(queue, {a->c, "C"}, {a->bias, "a bias"});
+  return CHECK_PLACES(queue, {a->c, "C"}, {a->bias, "a bias"}, {a->gate, "a gate"});
 }
 
 /* Of operations on no values nothing is asked. */
@@ -60,12 +62,13 @@ sley_status mock_check_compressed(sl_queue *queue, const sl_kernel_args *args) {
   if (args->op == SL_OP_COMPRESS)
     return CHECK_PLACES(queue, {c->count > 0 ? c->src : NULL, "values"}, {c->dst, "a compressed array"},
                         {c->work, "working memory"});
+  for (int p = 0; args->op == SL_OP_DECOMPRESS && p < d->parts; p++)
+    SL_TRY(CHECK_PLACES(queue, {d->part[p].room > 0 ? d->part[p].src : NULL, "a compressed array"},
+                        {d->part[p].count > 0 ? d->part[p].dst : NULL, "values"}));
   if (args->op == SL_OP_DECOMPRESS)
-    return CHECK_PLACES(queue, {d->room > 0 ? d->src : NULL, "a compressed array"},
-                        {d->count > 0 ? d->dst : NULL, "values"}, {d->wrong, "a verdict"});
-  if (args->op == SL_OP_SPARSE_SUM)
-    return CHECK_PLACES(queue, {s->room > 0 && s->parts > (s->own >= 0) ? s->src : NULL, "compressed arrays"},
-                        {s->own >= 0 && s->count > 0 ? s->own_src : NULL, "values"},
-                        {s->count > 0 ? s->dst : NULL, "sums"}, {s->wrong, "a verdict"});
-  return SLEY_OK;
+    return CHECK_PLACES(queue, {d->wrong, "a verdict"});
+  for (int p = 0; p < s->parts; p++)
+    SL_TRY(CHECK_PLACES(queue, {s->room > 0 && p != s->own ? s->src[p] : NULL, "a compressed array"}));
+  return CHECK_PLACES(queue, {s->own >= 0 && s->count > 0 ? s->own_src : NULL, "values"},
+                      {s->count > 0 ? s->dst : NULL, "sums"}, {s->wrong, "a verdict"});
 }

@@ -6,7 +6,12 @@
  * Shapes are drawn by the seed, half of them with rows that begin at multiples of 16 bytes, or given. KIND:
  * rows is C = A B, back C = A B^T, sums C = A^T B with k rows. error: the greatest difference to the product
  * in f64 over the same product of magnitudes, in units of 2^-24. ratio: cuBLASLt's time by gemm-split's,
- * medians; `bound` is the time that operands and result take at 3 TB/s. */
+ * medians; `bound` is the time that operands and result take at 3 TB/s.
+ *
+ * Two more kinds, which are not drawn, compare gemm-split with itself: gate is C = (C + A B^T) relu'(Y), bias
+ * is sums with the sums of B's columns; the rival makes the product alone, and the rest by an operation after
+ * it.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,10 +109,19 @@ static double now_us(void) {
   return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 
-static double run_us(const sl_kernel *kernel, const sl_kernel_args *args) {
+/* A kernel and its arguments, and what runs after it. */
+typedef struct contender {
+  const sl_kernel *kernel;
+  const sl_kernel_args *args, *then; /* then: NULL, or by the kernel that is found */
+} contender;
+
+static double run_us(contender c) {
   const double begin = now_us();
-  for (int i = 0; i < BATCH; i++)
-    need(kernel->run(queue, args));
+  for (int i = 0; i < BATCH; i++) {
+    need(c.kernel->run(queue, c.args));
+    if (c.then)
+      need(sl_kernel_run(queue, c.then));
+  }
   need(queue->ops->queue_wait(queue));
   return (now_us() - begin) / BATCH;
 }
@@ -149,57 +163,143 @@ static int64_t stride(const bench_case *c, int64_t cols) {
   return c->padded ? (cols + 3) / 4 * 4 : cols;
 }
 
+static bool is_kind(const bench_case *c, const char *one, const char *other) {
+  return strcmp(c->kind, one) == 0 || strcmp(c->kind, other) == 0;
+}
+
+static int64_t columns_of_a(const bench_case *c) {
+  return stride(c, is_kind(c, "sums", "bias") ? c->m : c->k);
+}
+static int64_t columns_of_b(const bench_case *c) {
+  return stride(c, is_kind(c, "back", "gate") ? c->k : c->n);
+}
+
+static sl_kernel_args args_of(const bench_case *c, const void *a, const void *b, void *out) {
+  return (sl_kernel_args){.op = SL_OP_GEMM,
+                          .gemm = {.dtype = SLEY_F32,
+                                   .transpose_a = is_kind(c, "sums", "bias"),
+                                   .transpose_b = is_kind(c, "back", "gate"),
+                                   .m = c->m,
+                                   .n = c->n,
+                                   .k = c->k,
+                                   .alpha = 1,
+                                   .a = a,
+                                   .lda = columns_of_a(c),
+                                   .b = b,
+                                   .ldb = columns_of_b(c),
+                                   .c = out,
+                                   .ldc = stride(c, c->n)}};
+}
+
+static operand draw_a(const bench_case *c) {
+  return draw_operand((is_kind(c, "sums", "bias") ? c->k : c->m) * columns_of_a(c));
+}
+static operand draw_b(const bench_case *c) {
+  return draw_operand((is_kind(c, "back", "gate") ? c->n : c->k) * columns_of_b(c));
+}
+
+/* Prints the medians, and returns the rival's by our own. bytes: that must be moved. */
+static double race(const bench_case *c, contender own, contender rival, int repeat, double bytes) {
+  double ours[MOST_REPEAT], theirs[MOST_REPEAT];
+  run_us(own);
+  run_us(rival);
+  for (int i = 0; i < repeat; i++) {
+    ours[i] = run_us(own);
+    theirs[i] = run_us(rival);
+  }
+  qsort(ours, (size_t)repeat, sizeof *ours, ascending);
+  qsort(theirs, (size_t)repeat, sizeof *theirs, ascending);
+  const double ratio = theirs[repeat / 2] / ours[repeat / 2];
+  printf("%8lld %5lld %8lld  %s  %8.1f (%.1f to %.1f)  %8.1f (%.1f to %.1f)  %8.1f  %6.2f", (long long)c->m,
+         (long long)c->n, (long long)c->k, c->kind, ours[repeat / 2], ours[0], ours[repeat - 1],
+         theirs[repeat / 2], theirs[0], theirs[repeat - 1], bytes / 3e6, ratio);
+  return ratio;
+}
+
+static double bytes_of(const bench_case *c) {
+  return 4 * (double)(c->m * c->k + c->k * c->n + c->m * c->n);
+}
+
+static double not_served(const bench_case *c) {
+  printf("%8lld %5lld %8lld  %s  not served\n", (long long)c->m, (long long)c->n, (long long)c->k, c->kind);
+  return 0;
+}
+
+static double measure_alone(const bench_case *c, int repeat, operand a, operand b, void *out) {
+  const sl_kernel_args args = args_of(c, a.single, b.single, out);
+  const sl_kernel *rival = kernel_named("gemm-cublaslt"), *own = kernel_named("gemm-split");
+  if (!own->ok(&args))
+    return not_served(c);
+  double *exact = product("gemm-cublaslt", &args, SLEY_F64, a.wide, b.wide),
+         *size = product("gemm-cublaslt", &args, SLEY_F64, a.size, b.size);
+  float *made = product("gemm-split", &args, SLEY_F32, a.single, b.single),
+        *by_rival = product("gemm-cublaslt", &args, SLEY_F32, a.single, b.single);
+  const double ratio =
+      race(c, (contender){own, &args, NULL}, (contender){rival, &args, NULL}, repeat, bytes_of(c));
+  printf("  %8.2f %8.2f  %s%s\n", error_of(made, exact, size, c->m * c->n),
+         error_of(by_rival, exact, size, c->m * c->n), c->padded ? "padded" : "",
+         own->cost(&args) < rival->cost(&args) ? "" : " (not chosen)");
+  free(exact);
+  free(size);
+  free(made);
+  free(by_rival);
+  return ratio;
+}
+
+/* What goes beside a product, by an operation of its own. */
+static sl_kernel_args rest_of(const sl_gemm_args *g) {
+  if (g->column_sums)
+    return (sl_kernel_args){
+        .op = SL_OP_COLUMN_SUMS,
+        .column_sums = {
+            .dtype = SLEY_F32, .rows = g->k, .cols = g->n, .x = g->b, .ldx = g->ldb, .out = g->column_sums}};
+  return (sl_kernel_args){.op = SL_OP_ACTIVATE_GRAD,
+                          .activate_grad = {.dtype = SLEY_F32,
+                                            .act = SLEY_RELU,
+                                            .rows = g->m,
+                                            .cols = g->n,
+                                            .y = g->gate,
+                                            .ldy = g->ldgate,
+                                            .dy = g->c,
+                                            .lddy = g->ldc,
+                                            .dx = g->c,
+                                            .lddx = g->ldc}};
+}
+
+static double measure_beside(const bench_case *c, int repeat, operand a, operand b, void *out) {
+  const sl_kernel *own = kernel_named("gemm-split");
+  const bool gated = strcmp(c->kind, "gate") == 0;
+  operand other = draw_operand(gated ? c->m * stride(c, c->n) : c->n);
+  sl_kernel_args alone = args_of(c, a.single, b.single, out), all;
+  alone.gemm.beta = gated;
+  all = alone;
+  if (gated) {
+    all.gemm.act = SLEY_RELU;
+    all.gemm.gate = other.single;
+    all.gemm.ldgate = stride(c, c->n);
+  } else {
+    all.gemm.column_sums = other.single;
+  }
+  const sl_kernel_args rest = rest_of(&all.gemm);
+  double ratio = 0;
+  if (own->ok(&all)) {
+    ratio = race(c, (contender){own, &all, NULL}, (contender){own, &alone, &rest}, repeat,
+                 bytes_of(c) + 8.0 * gated * (double)(c->m * c->n));
+    printf("  %s\n", c->padded ? "padded" : "");
+  } else {
+    not_served(c);
+  }
+  drop_operand(other);
+  return ratio;
+}
+
 /* The ratio, or 0 where gemm-split does not serve. */
 static double measure(bench_case c, int repeat) {
-  const bool sums = strcmp(c.kind, "sums") == 0, back = strcmp(c.kind, "back") == 0;
-  const int64_t lda = stride(&c, sums ? c.m : c.k), ldb = stride(&c, back ? c.k : c.n), ldc = stride(&c, c.n);
-  operand a = draw_operand((sums ? c.k : c.m) * lda), b = draw_operand((back ? c.n : c.k) * ldb);
+  operand a = draw_a(&c), b = draw_b(&c);
   void *out;
-  need(device->ops->alloc(device, c.m * ldc * 4, "a product", &out));
-  sl_kernel_args args = {.op = SL_OP_GEMM,
-                         .gemm = {.dtype = SLEY_F32,
-                                  .transpose_a = sums,
-                                  .transpose_b = back,
-                                  .m = c.m,
-                                  .n = c.n,
-                                  .k = c.k,
-                                  .alpha = 1,
-                                  .a = a.single,
-                                  .lda = lda,
-                                  .b = b.single,
-                                  .ldb = ldb,
-                                  .c = out,
-                                  .ldc = ldc}};
-  const sl_kernel *rival = kernel_named("gemm-cublaslt"), *own = kernel_named("gemm-split");
-  double ours[MOST_REPEAT], theirs[MOST_REPEAT], ratio = 0;
-  const double bytes = 4e-6 * (double)(c.m * c.k + c.k * c.n + c.m * c.n);
-  if (!own->ok(&args)) {
-    printf("%8lld %5lld %8lld  %s  not served\n", (long long)c.m, (long long)c.n, (long long)c.k, c.kind);
-  } else {
-    double *exact = product("gemm-cublaslt", &args, SLEY_F64, a.wide, b.wide),
-           *size = product("gemm-cublaslt", &args, SLEY_F64, a.size, b.size);
-    float *made = product("gemm-split", &args, SLEY_F32, a.single, b.single),
-          *by_rival = product("gemm-cublaslt", &args, SLEY_F32, a.single, b.single);
-    run_us(own, &args);
-    run_us(rival, &args);
-    for (int i = 0; i < repeat; i++) {
-      ours[i] = run_us(own, &args);
-      theirs[i] = run_us(rival, &args);
-    }
-    qsort(ours, (size_t)repeat, sizeof *ours, ascending);
-    qsort(theirs, (size_t)repeat, sizeof *theirs, ascending);
-    ratio = theirs[repeat / 2] / ours[repeat / 2];
-    printf("%8lld %5lld %8lld  %s  %8.1f (%.1f to %.1f)  %8.1f (%.1f to %.1f)  %8.1f  %6.2f  %8.2f %8.2f  "
-           "%s%s\n",
-           (long long)c.m, (long long)c.n, (long long)c.k, c.kind, ours[repeat / 2], ours[0],
-           ours[repeat - 1], theirs[repeat / 2], theirs[0], theirs[repeat - 1], bytes / 3e6 * 1e6, ratio,
-           error_of(made, exact, size, c.m * c.n), error_of(by_rival, exact, size, c.m * c.n),
-           c.padded ? "padded" : "", own->cost(&args) < rival->cost(&args) ? "" : " (not chosen)");
-    free(exact);
-    free(size);
-    free(made);
-    free(by_rival);
-  }
+  need(device->ops->alloc(device, c.m * stride(&c, c.n) * 4, "a product", &out));
+  const double ratio = is_kind(&c, "gate", "bias") ? measure_beside(&c, repeat, a, b, out)
+                                                   : measure_alone(&c, repeat, a, b, out);
   device->ops->free(device, out);
   drop_operand(a);
   drop_operand(b);

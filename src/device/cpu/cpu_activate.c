@@ -41,7 +41,7 @@ static void apply_gradient(sley_activation act, double slope, const double *y, d
       dy[j] *= y[j] > 0 ? 1 : y[j] + slope;
 }
 
-static void gradient_of_row(const sl_activate_grad_args *a, int64_t i) {
+void sl_activate_grad_row(const sl_activate_grad_args *a, int64_t i) {
   double y[SL_DOUBLES], dy[SL_DOUBLES];
   for (int64_t j = 0; j < a->cols; j += SL_DOUBLES) {
     const int64_t count = a->cols - j < SL_DOUBLES ? a->cols - j : SL_DOUBLES;
@@ -55,7 +55,7 @@ static void gradient_of_row(const sl_activate_grad_args *a, int64_t i) {
 static sley_status gradient_of_rows(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   for (int64_t i = begin; i < end; i++)
-    gradient_of_row(context, i);
+    sl_activate_grad_row(context, i);
   return SLEY_OK;
 }
 

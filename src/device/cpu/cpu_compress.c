@@ -206,9 +206,7 @@ static sley_status compress_run(sl_queue *queue, const sl_kernel_args *args) {
 }
 
 static bool compress_ok(const sl_kernel_args *args) {
-  const sl_compress_args *a = &args->compress;
-  return sl_compressible(a->type, a->count) && (unsigned)a->format < SL_COMPRESSED_FORMATS &&
-         a->room >= sl_compressed_bytes(SL_COMPRESSED_DENSE, a->type, a->count, 0);
+  return sl_compresses(&args->compress);
 }
 
 static double compress_cost(const sl_kernel_args *args) {

@@ -18,7 +18,8 @@ static void report(uint32_t *wrong, unsigned fault) {
 /* ---- one array */
 
 typedef struct decompression {
-  const sl_decompress_args *a;
+  const sl_compressed_part *part;
+  uint32_t *wrong;
   sl_tiled array;
   int64_t value_bytes;
 } decompression;
@@ -41,9 +42,9 @@ static sley_status decompress_tiles(void *context, int64_t begin, int64_t end, i
   sl_tile tile;
   (void)thread;
   for (int64_t t = begin; t < end; t++) {
-    char *dst = (char *)d->a->dst + t * SL_TILE_VALUES * d->value_bytes;
-    size_t bytes = (size_t)(sl_tile_length(d->a->count, t) * d->value_bytes);
-    report(d->a->wrong, sl_tiled_get(&d->array, t, &tile));
+    char *dst = (char *)d->part->dst + t * SL_TILE_VALUES * d->value_bytes;
+    size_t bytes = (size_t)(sl_tile_length(d->part->count, t) * d->value_bytes);
+    report(d->wrong, sl_tiled_get(&d->array, t, &tile));
     if (tile.in_order) {
       memcpy(dst, tile.values, bytes);
     } else {
@@ -56,19 +57,22 @@ static sley_status decompress_tiles(void *context, int64_t begin, int64_t end, i
 
 static sley_status decompress_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_decompress_args *a = &args->decompress;
-  decompression d = {.a = a, .value_bytes = (int64_t)sley_type_bytes(a->type)};
-  report(a->wrong, sl_tiled_open(a->src, a->room, a->type, a->count, &d.array));
-  return sl_team_for(sl_cpu_queue_team(queue), sl_compressed_tiles(a->count), GRAIN_TILES, decompress_tiles,
-                     &d);
+  decompression d = {.wrong = a->wrong, .value_bytes = (int64_t)sley_type_bytes(a->type)};
+  for (int p = 0; p < a->parts; p++) {
+    d.part = &a->part[p];
+    report(a->wrong, sl_tiled_open(d.part->src, d.part->room, a->type, d.part->count, &d.array));
+    SL_TRY(sl_team_for(sl_cpu_queue_team(queue), sl_compressed_tiles(d.part->count), GRAIN_TILES,
+                       decompress_tiles, &d));
+  }
+  return SLEY_OK;
 }
 
 static bool decompress_ok(const sl_kernel_args *args) {
-  return sl_compressible(args->decompress.type, args->decompress.count);
+  return sl_decompressible(&args->decompress);
 }
 
 static double decompress_cost(const sl_kernel_args *args) {
-  const sl_decompress_args *a = &args->decompress;
-  return (double)a->count * (double)sley_type_bytes(a->type) * 2 / 8e9;
+  return (double)sl_decompressed_bytes(&args->decompress) * 2 / 8e9;
 }
 
 const sl_kernel sl_cpu_decompress = {.name = "decompress",
@@ -165,8 +169,7 @@ static unsigned open_part(const sl_sparse_sum_args *a, int p, sl_tiled *out) {
     *out = sl_tiled_dense(a->own_src, a->type, a->count);
     return 0;
   }
-  int place = a->own >= 0 && p > a->own ? p - 1 : p;
-  return sl_tiled_open((const char *)a->src + place * a->stride, a->room, a->type, a->count, out);
+  return sl_tiled_open(a->src[p], a->room, a->type, a->count, out);
 }
 
 static sley_status sum_tiles(void *context, int64_t begin, int64_t end, int thread) {
@@ -198,9 +201,7 @@ static sley_status sparse_sum_run(sl_queue *queue, const sl_kernel_args *args) {
 }
 
 static bool sparse_sum_ok(const sl_kernel_args *args) {
-  const sl_sparse_sum_args *a = &args->sparse_sum;
-  return sl_compressible(a->type, a->count) && a->type != SLEY_TYPE_I64 && a->parts >= 1 &&
-         a->own < a->parts && a->stride % SL_COMPRESSED_ALIGN == 0;
+  return sl_sparsely_summable(&args->sparse_sum);
 }
 
 static double sparse_sum_cost(const sl_kernel_args *args) {

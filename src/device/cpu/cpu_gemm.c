@@ -145,8 +145,19 @@ static int64_t tile_rows_of(const sl_gemm_args *a, int threads) {
   return each > FEWEST_ROWS ? each : FEWEST_ROWS;
 }
 
+/* Of B, which is read once more. */
+static sley_status sum_columns(sl_queue *queue, const sl_gemm_args *a) {
+  const sl_kernel_args args = {
+      .op = SL_OP_COLUMN_SUMS,
+      .column_sums = {
+          .dtype = a->dtype, .rows = a->k, .cols = a->n, .x = a->b, .ldx = a->ldb, .out = a->column_sums}};
+  return sl_kernel_run(queue, &args);
+}
+
 static sley_status gemm_run(sl_queue *queue, const sl_gemm_args *a, bool blas) {
   const bool summed = a->k > 0 && a->alpha != 0;
+  if (a->column_sums)
+    SL_TRY(sum_columns(queue, a));
   if (a->m <= 0 || a->n <= 0)
     return SLEY_OK;
   const int64_t tile_rows = tile_rows_of(a, sl_team_size(sl_cpu_queue_team(queue)));
@@ -175,12 +186,12 @@ static sley_status plain_run(sl_queue *queue, const sl_kernel_args *args) {
 
 static bool blas_ok(const sl_kernel_args *args) {
   const sl_gemm_args *a = &args->gemm;
-  return !a->in_order && sl_gemm_ok(a) && sl_blas_serves(a->lda) && sl_blas_serves(a->ldb) &&
+  return !a->in_order && sl_gemm_all_ok(a) && sl_blas_serves(a->lda) && sl_blas_serves(a->ldb) &&
          sl_blas_serves(a->ldc);
 }
 
 static bool plain_ok(const sl_kernel_args *args) {
-  return sl_gemm_ok(&args->gemm);
+  return sl_gemm_all_ok(&args->gemm);
 }
 
 static double blas_cost(const sl_kernel_args *args) {

@@ -148,11 +148,31 @@ static void combine(const sl_gemm_args *g, const sl_gemm_tile *t, int64_t i, con
   }
 }
 
+/* C times act'(gate), of the tile. */
+static sl_activate_grad_args gradient_of(const sl_gemm_args *g, const sl_gemm_tile *t) {
+  void *const at = (char *)g->c + (t->row * g->ldc + t->col) * (int64_t)sley_dtype_bytes(g->dtype);
+  return (sl_activate_grad_args){.dtype = g->dtype,
+                                 .act = g->act,
+                                 .slope = g->slope,
+                                 .rows = t->rows,
+                                 .cols = t->cols,
+                                 .y = place_of(g->gate, g->dtype, g->ldgate, t->row, t->col),
+                                 .ldy = g->ldgate,
+                                 .dy = at,
+                                 .lddy = g->ldc,
+                                 .dx = at,
+                                 .lddx = g->ldc};
+}
+
 void sl_gemm_finish(const sl_gemm_args *g, const sl_gemm_tile *t, const void *s, int64_t lds) {
+  const sl_activate_grad_args gradient = g->gate ? gradient_of(g, t) : (sl_activate_grad_args){0};
   double v[SL_TILE];
   for (int64_t i = 0; i < t->rows; i++) {
     combine(g, t, i, s, lds, v);
-    sl_activate(g->act, g->slope, v, t->cols);
+    if (!g->gate)
+      sl_activate(g->act, g->slope, v, t->cols);
     sl_doubles_store(g->c, g->dtype, (t->row + i) * g->ldc + t->col, t->cols, v);
+    if (g->gate)
+      sl_activate_grad_row(&gradient, i);
   }
 }

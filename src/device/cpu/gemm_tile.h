@@ -29,7 +29,8 @@ void sl_gemm_sum_terms(const sl_gemm_args *g, bool blas, const sl_gemm_panels *p
 void sl_gemm_add(sley_dtype sums, void *s, int64_t lds, const void *p, int64_t ldp, int64_t rows,
                  int64_t cols);
 
-/* The tile of C becomes act(alpha S + beta C + bias); S may be the tile of C itself. s NULL: zeros. */
+/* The tile of C becomes act(alpha S + beta C + bias), or with a gate what op_gemm.h says; S may be the tile
+ * of C itself. s NULL: zeros. */
 void sl_gemm_finish(const sl_gemm_args *g, const sl_gemm_tile *tile, const void *s, int64_t lds);
 
 #endif

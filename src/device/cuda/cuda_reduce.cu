@@ -3,52 +3,13 @@
  * turn, so that the order of the sum is that of the parts; where the parts are not aligned to that, a value.
  */
 #include "device/cuda/cuda.h"
-#include "device/cuda/values.cuh"
+#include "device/cuda/reduced.cuh"
 
 namespace {
 
 using namespace sley;
 
 enum { LANES = 256, BLOCKS_PER_PROCESSOR = 8 };
-
-struct i64 {
-  unsigned long long bits;
-};
-
-/* How a type is held while it is reduced, and the bits of a result that is NaN. */
-template <class T> struct held {
-  using type = typename value<T>::sum;
-  static __device__ type load(T v) {
-    return value<T>::widen(v);
-  }
-  static __device__ T store(type v) {
-    if (v == v)
-      return value<T>::narrow(v);
-    return nan();
-  }
-  static __device__ T nan();
-};
-template <> __device__ float held<float>::nan() {
-  return __uint_as_float(0x7fc00000u);
-}
-template <> __device__ double held<double>::nan() {
-  return __longlong_as_double(0x7ff8000000000000ll);
-}
-template <> __device__ f16 held<f16>::nan() {
-  return {0x7e00};
-}
-template <> __device__ bf16 held<bf16>::nan() {
-  return {0x7fc0};
-}
-template <> struct held<i64> {
-  using type = unsigned long long;
-  static __device__ type load(i64 v) {
-    return v.bits;
-  }
-  static __device__ i64 store(type v) {
-    return {v};
-  }
-};
 
 /* Of equal values, of which zeros may differ in their sign, minimum joins the bits and maximum keeps the
  * common ones. */

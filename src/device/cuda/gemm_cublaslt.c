@@ -285,7 +285,8 @@ static double gemm_cost(const sl_kernel_args *args) {
   const sl_gemm_args *a = &args->gemm;
   const double m = (double)a->m, n = (double)a->n, k = (double)a->k;
   const double columns = a->n <= 64 ? 64 : (double)((a->n + 127) / 128 * 128),
-               products = m * columns * k / 1.9e13, memory = sizeof(float) * (m * k + k * n + m * n) / 1.5e12;
+               products = m * columns * k / 1.9e13,
+               memory = sizeof(float) * (m * k + k * n + m * n * (a->beta != 0 ? 2 : 1)) / 1.5e12;
   return 5e-6 + (products > memory ? products : memory);
 }
 

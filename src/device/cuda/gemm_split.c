@@ -28,17 +28,18 @@ static bool every_gpu_serves(void) {
 }
 
 static bool is_rows(const sl_gemm_args *a) {
-  return !a->transpose_a && a->m >= LEAST_ROWS && a->n <= MOST_COLUMNS && a->act != SLEY_ELU &&
+  return !a->transpose_a && !a->column_sums && a->m >= LEAST_ROWS && a->n <= MOST_COLUMNS &&
+         (a->gate ? a->act == SLEY_RELU : a->act != SLEY_ELU) &&
          sl_cuda_gemm_width(a->n, sl_cuda_gemm_fits(a->k)) > 0;
 }
 
 static bool is_sums(const sl_gemm_args *a) {
-  return a->transpose_a && !a->transpose_b && a->k >= LEAST_ROWS && a->m * a->n <= MOST_VALUES;
+  return a->transpose_a && !a->transpose_b && !a->gate && a->k >= LEAST_ROWS && a->m * a->n <= MOST_VALUES;
 }
 
 static bool gemm_ok(const sl_kernel_args *args) {
   const sl_gemm_args *a = &args->gemm;
-  return sl_gemm_ok(a) && a->dtype == SLEY_F32 && !a->in_order && !a->tf32 && a->m > 0 && a->n > 0 &&
+  return sl_gemm_all_ok(a) && a->dtype == SLEY_F32 && !a->in_order && !a->tf32 && a->m > 0 && a->n > 0 &&
          a->k >= LEAST_TERMS && a->alpha != 0 && (is_rows(a) || is_sums(a)) && every_gpu_serves();
 }
 
@@ -56,7 +57,7 @@ static double padded(int64_t count, int64_t to) {
  * the cache. */
 static double gemm_cost(const sl_kernel_args *args) {
   const sl_gemm_args *a = &args->gemm;
-  const bool sums = a->transpose_a, wide = a->lda % 4 == 0 && a->ldc % 2 == 0;
+  const bool sums = a->transpose_a, wide = a->lda % 4 == 0 && (sums ? a->ldb % 4 == 0 : a->ldc % 2 == 0);
   const int width = sl_cuda_gemm_width(a->n, sums ? SL_CUDA_GEMM_WIDEST : sl_cuda_gemm_fits(a->k));
   const double m = (double)a->m, n = (double)a->n, k = (double)a->k, columns = padded(a->n, width),
                again = 1 + 0.3 * (columns / width - 1);

@@ -37,15 +37,17 @@ static inline int sl_cuda_gemm_width(int64_t n, int64_t most) {
   return best;
 }
 
-/* How many sums of m x n values the workspace holds. */
-static inline int64_t sl_cuda_gemm_parts(int64_t m, int64_t n) {
-  return SL_CUDA_WORKSPACE_BYTES / (m * n * (int64_t)sizeof(float));
+/* How many sums of m x n values the workspace holds, with as many of n doubles where columns are summed. */
+static inline int64_t sl_cuda_gemm_parts(int64_t m, int64_t n, bool column_sums) {
+  const int64_t doubles = column_sums ? n : 0;
+  return SL_CUDA_WORKSPACE_BYTES / (m * n * (int64_t)sizeof(float) + doubles * (int64_t)sizeof(double));
 }
 
-/* C = act(alpha A op(B) + beta C + bias), A not transposed, act not SLEY_ELU; 16 columns of B fit. */
+/* C = act(alpha A op(B) + beta C + bias), A not transposed, act not SLEY_ELU; or with a gate, act being
+ * SLEY_RELU; 16 columns of B fit. */
 sley_status sl_cuda_gemm_rows(sl_queue *queue, const sl_gemm_args *args);
 
-/* C = act(alpha A^T B + beta C + bias): A and B as stored k x m and k x n. */
+/* C = act(alpha A^T B + beta C + bias): A and B as stored k x m and k x n; with sums of columns, too. */
 sley_status sl_cuda_gemm_sums(sl_queue *queue, const sl_gemm_args *args);
 
 #ifdef __cplusplus

@@ -13,6 +13,7 @@ extern const sl_kernel sl_cuda_gemm_split, sl_cuda_gemm_cublaslt, sl_cuda_gemm, 
 extern const sl_kernel sl_cuda_aggregate, sl_cuda_aggregate_chosen, sl_cuda_sddmm, sl_cuda_edge_softmax,
     sl_cuda_attention, sl_cuda_attention_rows, sl_cuda_attention_columns;
 extern const sl_kernel sl_cuda_columns, sl_cuda_needs, sl_cuda_tally, sl_cuda_cut;
+extern const sl_kernel sl_cuda_nonzeros, sl_cuda_compress, sl_cuda_decompress, sl_cuda_sparse_sum;
 
 /* The product: for every part that is known when it is planned, on CUDA cores, on both kinds, on Tensor
  * cores; the reference on the device, and for parts that arrive; a library's, for plans that ask for it; over
@@ -57,5 +58,9 @@ const sl_kernel *const sl_cuda_kernels[] = {
     &sl_cuda_attention,
     &sl_cuda_attention_rows,
     &sl_cuda_attention_columns,
+    &sl_cuda_nonzeros,
+    &sl_cuda_compress,
+    &sl_cuda_decompress,
+    &sl_cuda_sparse_sum,
     NULL,
 };

@@ -13,23 +13,24 @@ template <class KERNEL> sley_status grant(KERNEL kernel, int64_t bytes) {
                        "shared memory");
 }
 
-/* BYTES, 4 or 16, from the device's memory into shared memory, while the thread goes on. */
-template <int BYTES> static __device__ __forceinline__ void copy_ahead(float *to, const float *from) {
+/* BYTES, 4, 8 or 16, from the device's memory into shared memory, while the thread goes on. */
+template <int BYTES> static __device__ __forceinline__ void copy_ahead(void *to, const void *from) {
   const unsigned at = (unsigned)__cvta_generic_to_shared(to);
   if constexpr (BYTES == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
   else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES) : "memory");
 }
 
 /* The same; only the first `there` bytes are copied, the rest become 0. */
 template <int BYTES>
-static __device__ __forceinline__ void copy_ahead(float *to, const float *from, int there) {
+static __device__ __forceinline__ void copy_ahead(void *to, const void *from, int there) {
   const unsigned at = (unsigned)__cvta_generic_to_shared(to);
   if constexpr (BYTES == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there) : "memory");
   else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(there) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(BYTES), "r"(there)
+                 : "memory");
 }
 
 /* What was begun to copy since the last such call is a group. */

@@ -103,9 +103,31 @@ __device__ __forceinline__ void split_copy(const float *copy, split_terms (&term
 /* What becomes of a sum v: alpha v + beta old + bias, times slope where that is negative. */
 struct ending {
   float alpha, beta, slope;
-  bool pairs; /* two values of C at even columns lie at multiples of 8 bytes */
+  bool pairs; /* two values of C, and of a gate, at even columns lie at multiples of 8 bytes */
   const float *bias;
 };
+
+/* Of a lane's values of one row, which of the gate's are above 0, a bit each: gate points to the first. There
+ * relu's gradient is 1, elsewhere 0. */
+template <int N> __device__ __forceinline__ uint32_t open_gates(const float *gate, bool pairs, int cols) {
+  float2 y[N / 8];
+#pragma unroll
+  for (int j = 0; j < N / 8; j++)
+    if (pairs && 8 * j + 1 < cols)
+      y[j] = *reinterpret_cast<const float2 *>(gate + 8 * j);
+    else
+      y[j] = make_float2(8 * j < cols ? gate[8 * j] : 0.0f, 8 * j + 1 < cols ? gate[8 * j + 1] : 0.0f);
+  uint32_t open = 0;
+#pragma unroll
+  for (int j = 0; j < N / 8; j++)
+    open |= static_cast<uint32_t>(y[j].x > 0) << 2 * j | static_cast<uint32_t>(y[j].y > 0) << (2 * j + 1);
+  return open;
+}
+
+/* As SL_OP_ACTIVATE_GRAD has it: a closed gate keeps the sign of v, and what is no number. */
+__device__ __forceinline__ float gated(float v, uint32_t open, int i) {
+  return v * static_cast<float>(open >> i & 1);
+}
 
 __device__ __forceinline__ float finish(const ending &e, float v, float old, float bias) {
   v = fmaf(e.beta, old, e.alpha * v) + bias;
@@ -113,10 +135,13 @@ __device__ __forceinline__ float finish(const ending &e, float v, float old, flo
 }
 
 /* Of a lane's values those of one row, from `to` on, of which there are `cols` columns; bias: of these
- * columns. */
-template <int N, int HALF>
-__device__ __forceinline__ void store_row(const ending &e, float *to, int cols, const float *bias,
-                                          const float (&d)[N / 2]) {
+ * columns; gate: what act gave there, with GATED. */
+template <int N, int HALF, bool GATED>
+__device__ __forceinline__ void store_row(const ending &e, float *to, const float *gate, int cols,
+                                          const float *bias, const float (&d)[N / 2]) {
+  uint32_t open = 0;
+  if constexpr (GATED)
+    open = open_gates<N>(gate, e.pairs, cols);
   float old[N / 4] = {};
   if (e.beta != 0)
 #pragma unroll
@@ -126,8 +151,12 @@ __device__ __forceinline__ void store_row(const ending &e, float *to, int cols, 
 #pragma unroll
   for (int j = 0; j < N / 8; j++) {
     const float2 b = *reinterpret_cast<const float2 *>(bias + 8 * j);
-    const float x = finish(e, d[4 * j + 2 * HALF], old[2 * j], b.x),
-                y = finish(e, d[4 * j + 2 * HALF + 1], old[2 * j + 1], b.y);
+    float x = finish(e, d[4 * j + 2 * HALF], old[2 * j], b.x),
+          y = finish(e, d[4 * j + 2 * HALF + 1], old[2 * j + 1], b.y);
+    if constexpr (GATED) {
+      x = gated(x, open, 2 * j);
+      y = gated(y, open, 2 * j + 1);
+    }
     if (e.pairs && 8 * j + 1 < cols) {
       *reinterpret_cast<float2 *>(to + 8 * j) = make_float2(x, y);
     } else {
@@ -140,21 +169,22 @@ __device__ __forceinline__ void store_row(const ending &e, float *to, int cols, 
 }
 
 /* The tile, which is a warpgroup's, at columns `first` on. */
-template <int N>
+template <int N, bool GATED>
 __device__ __forceinline__ void store_tile(const sl_gemm_args &a, const ending &e, int tile, int first,
                                            const float *bias, float (&d)[N / 2]) {
   const int64_t row = static_cast<int64_t>(tile) * GROUP_ROWS + threadIdx.x % GROUP_THREADS / 32 * WARP_ROWS +
                       threadIdx.x % 32 / 4;
   const int across = static_cast<int>(threadIdx.x) % 4 * 2, cols = static_cast<int>(a.n) - first - across;
   float *const to = static_cast<float *>(a.c) + row * a.ldc + first + across;
+  const float *const gate = GATED ? static_cast<const float *>(a.gate) + row * a.ldgate + first + across : to;
   remake_nan(a, row, first + across, 0, a.k, d);
   if (row < a.m)
-    store_row<N, 0>(e, to, cols, bias + across, d);
+    store_row<N, 0, GATED>(e, to, gate, cols, bias + across, d);
   if (row + 8 < a.m)
-    store_row<N, 1>(e, to + 8 * a.ldc, cols, bias + across, d);
+    store_row<N, 1, GATED>(e, to + 8 * a.ldc, gate + 8 * a.ldgate, cols, bias + across, d);
 }
 
-template <int N>
+template <int N, bool GATED>
 __global__ void __launch_bounds__(MOST_GROUPS *GROUP_THREADS, 1)
     rows_times(const __grid_constant__ sl_gemm_args a, const __grid_constant__ ending e, int panels,
                const char *split, bool wide) {
@@ -194,31 +224,35 @@ __global__ void __launch_bounds__(MOST_GROUPS *GROUP_THREADS, 1)
     copy(number + AHEAD - 1);
     products_wait();
     if (now.panel == panels - 1)
-      store_tile<N>(a, e, now.tile, first, bias, d);
+      store_tile<N, GATED>(a, e, now.tile, first, bias, d);
   }
   copies_wait<0>();
 }
 
-template <int N> sley_status launch(sl_queue *queue, const sl_gemm_args *a, char *split) {
+bool has_pairs(const void *at, int64_t ld) {
+  return ld % 2 == 0 && reinterpret_cast<uintptr_t>(at) % 8 == 0;
+}
+
+template <int N, bool GATED> sley_status launch(sl_queue *queue, const sl_gemm_args *a, char *split) {
   const int panels = static_cast<int>((a->k + PANEL - 1) / PANEL);
   const int64_t processors = sl_cuda_processors(queue), across = (a->n + N - 1) / N,
                 tiles = (a->m + GROUP_ROWS - 1) / GROUP_ROWS,
                 pieces = (across * panels * N * 8 + SPLIT_THREADS - 1) / SPLIT_THREADS;
   const ending e = {static_cast<float>(a->alpha), static_cast<float>(a->beta),
-                    a->act == SLEY_NO_ACTIVATION ? 1
-                    : a->act == SLEY_RELU        ? 0
-                                                 : static_cast<float>(a->slope),
-                    a->ldc % 2 == 0 && reinterpret_cast<uintptr_t>(a->c) % 8 == 0,
+                    GATED || a->act == SLEY_NO_ACTIVATION ? 1
+                    : a->act == SLEY_RELU                 ? 0
+                                                          : static_cast<float>(a->slope),
+                    has_pairs(a->c, a->ldc) && (!GATED || has_pairs(a->gate, a->ldgate)),
                     static_cast<const float *>(a->bias)};
   int64_t blocks = (processors + across - 1) / across, groups = (tiles + blocks - 1) / blocks;
   groups = groups < MOST_GROUPS ? groups : MOST_GROUPS;
   blocks = blocks < (tiles + groups - 1) / groups ? blocks : (tiles + groups - 1) / groups;
   const int64_t bytes = static_cast<int64_t>(panels) * 2 * N * 128 + groups * 4 * AHEAD * COPY_BYTES;
-  SL_TRY(grant(rows_times<N>, bytes));
+  SL_TRY(grant(rows_times<N, GATED>, bytes));
   split_columns<N>
       <<<static_cast<unsigned>(pieces), SPLIT_THREADS, 0, sl_cuda_stream(queue)>>>(*a, panels, split);
   SL_TRY(sl_cuda_launched(queue, "splitting columns"));
-  rows_times<N>
+  rows_times<N, GATED>
       <<<dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(across)),
          static_cast<unsigned>(groups * GROUP_THREADS), static_cast<size_t>(bytes), sl_cuda_stream(queue)>>>(
           *a, e, panels, split, has_wide_rows(a->a, a->lda));
@@ -230,6 +264,9 @@ template <int N> sley_status launch(sl_queue *queue, const sl_gemm_args *a, char
 sley_status sl_cuda_gemm_rows(sl_queue *queue, const sl_gemm_args *a) {
   void *split;
   SL_TRY(sl_cuda_workspace(queue, &split));
-  return with_width(sl_cuda_gemm_width(a->n, sl_cuda_gemm_fits(a->k)),
-                    [&](auto n) { return launch<decltype(n)::value>(queue, a, static_cast<char *>(split)); });
+  return with_width(sl_cuda_gemm_width(a->n, sl_cuda_gemm_fits(a->k)), [&](auto n) {
+    enum { N = decltype(n)::value };
+    char *const to = static_cast<char *>(split);
+    return a->gate ? launch<N, true>(queue, a, to) : launch<N, false>(queue, a, to);
+  });
 }

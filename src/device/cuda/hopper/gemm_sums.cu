@@ -7,7 +7,11 @@
  * multiply one.
  *
  * Tensor cores cut what they add, always towards zero. So a sum begins anew after some panels, and sums of
- * panels are added apart. */
+ * panels are added apart.
+ *
+ * Sums of columns of B: a thread that splits some terms of a column adds them, too, in double; always the
+ * same terms of each panel. A block adds its threads' sums of a column, add_sums those of the blocks. */
+#include "device/cuda/column_sums.cuh"
 #include "device/cuda/hopper/gemm_split.cuh"
 
 namespace {
@@ -106,25 +110,53 @@ __device__ __forceinline__ void split_left(const room<N> &memory, int number, sp
       set_term(terms[step], i, left[(8 * step + i / 2 * 4) * STRIDE + i % 2 * 8]);
 }
 
-/* Its columns of B. */
-template <int N> __device__ __forceinline__ void split_right(const room<N> &memory, int number) {
+/* Pieces of a panel of B, of 4 terms of a column, that a thread splits. */
+template <int N> constexpr int PIECES = (N * 8 + THREADS - 1) / THREADS;
+
+/* Its columns of B; with SUMS the terms of piece i are added to sums[i]. */
+template <int N, bool SUMS>
+__device__ __forceinline__ void split_right(const room<N> &memory, int number, double (&sums)[PIECES<N>]) {
   const float *const right = memory.right(number);
   char *const panel = memory.split(number);
 #pragma unroll
-  for (int i = 0; i < (N * 8 + THREADS - 1) / THREADS; i++) {
+  for (int i = 0; i < PIECES<N>; i++) {
     const int piece = i * THREADS + static_cast<int>(threadIdx.x), column = piece % N, four = piece / N;
     if (N * 8 % THREADS != 0 && piece >= N * 8)
       break;
     const float *const from = right + 4 * four * N + column;
     const float v[4] = {from[0], from[N], from[2 * N], from[3 * N]};
     store_split<N>(panel, column, four, v);
+    if constexpr (SUMS)
+#pragma unroll
+      for (int j = 0; j < 4; j++)
+        sums[i] += static_cast<double>(v[j]);
   }
 }
 
+/* The block's sums of `cols` columns, by way of shared memory that nobody uses any more. */
 template <int N>
+__device__ __forceinline__ void store_column_sums(double *shared, const double (&sums)[PIECES<N>], int cols,
+                                                  double *to) {
+  const int thread = static_cast<int>(threadIdx.x);
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < PIECES<N>; i++)
+    if (i * THREADS + thread < N * 8)
+      shared[i * THREADS + thread] = sums[i];
+  __syncthreads();
+  if (thread >= N || thread >= cols)
+    return;
+  double sum = 0;
+  for (int four = 0; four < 8; four++)
+    sum += shared[four * N + thread];
+  to[thread] = sum;
+}
+
+/* column_sums: with SUMS those of each block of rows get there, n doubles. */
+template <int N, bool SUMS>
 __global__ void __launch_bounds__(THREADS, 1)
-    sum_rows(const __grid_constant__ sl_gemm_args a, int64_t rows_each, bool wide_a, bool wide_b,
-             float *sums) {
+    sum_rows(const __grid_constant__ sl_gemm_args a, int64_t rows_each, bool wide_a, bool wide_b, float *sums,
+             double *column_sums) {
   extern __shared__ __align__(1024) char memory_[];
   const room<N> memory = {memory_};
   const int64_t begin = blockIdx.x * rows_each;
@@ -137,11 +169,12 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int panels = static_cast<int>((p.end - p.begin + PANEL - 1) / PANEL);
   const bool works = p.down + threadIdx.x / GROUP_THREADS * GROUP_ROWS < a.m;
   float d[N / 2], sum[N / 2] = {};
+  double of_pieces[PIECES<N>] = {};
   for (int number = 0; number < AHEAD; number++)
     fetch(a, p, memory, number);
   copies_wait<AHEAD - 1>();
   __syncthreads();
-  split_right(memory, 0);
+  split_right<N, SUMS>(memory, 0, of_pieces);
   for (int number = 0; number < panels; number++) {
     split_terms terms[STEPS];
     split_left(memory, number, terms);
@@ -155,13 +188,18 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
     fetch(a, p, memory, number + AHEAD);
     if (number + 1 < panels)
-      split_right(memory, number + 1);
+      split_right<N, SUMS>(memory, number + 1, of_pieces);
     products_wait();
     if (number % PANELS_APART == PANELS_APART - 1 || number + 1 == panels)
 #pragma unroll
       for (int i = 0; i < N / 2; i++)
         sum[i] += d[i];
   }
+  if constexpr (SUMS)
+    if (blockIdx.y == 0)
+      store_column_sums<N>(reinterpret_cast<double *>(memory_), of_pieces,
+                           static_cast<int>(min(a.n - p.across, int64_t{N})),
+                           column_sums + blockIdx.x * a.n + p.across);
   if (!works)
     return;
   const int64_t row = p.down + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4,
@@ -195,30 +233,38 @@ __global__ void __launch_bounds__(ADD_COLS *ADD_GROUPS)
   finish_at<float>(a, i / a.n, i % a.n, static_cast<float>(sum));
 }
 
-template <int N> sley_status launch(sl_queue *queue, const sl_gemm_args *a, float *sums) {
+/* In the workspace sums of columns stand before those of the product. */
+template <int N, bool SUMS> sley_status launch(sl_queue *queue, const sl_gemm_args *a, void *workspace) {
   enum { BYTES = room<N>::BYTES };
   const int64_t down = (a->m + ACROSS - 1) / ACROSS, across = (a->n + N - 1) / N;
   const int64_t wanted = (sl_cuda_processors(queue) + down * across - 1) / (down * across),
-                fit = sl_cuda_gemm_parts(a->m, a->n), most = wanted < fit ? wanted : fit;
+                fit = sl_cuda_gemm_parts(a->m, a->n, SUMS), most = wanted < fit ? wanted : fit;
   int64_t rows_each = (a->k + most - 1) / most;
   rows_each = (rows_each + LEAST_ROWS - 1) / LEAST_ROWS * LEAST_ROWS;
   const int64_t parts = (a->k + rows_each - 1) / rows_each;
-  SL_TRY(grant(sum_rows<N>, BYTES));
-  sum_rows<N>
+  double *const column_sums = static_cast<double *>(workspace);
+  float *const sums = reinterpret_cast<float *>(column_sums + (SUMS ? parts * a->n : 0));
+  SL_TRY(grant(sum_rows<N, SUMS>, BYTES));
+  sum_rows<N, SUMS>
       <<<dim3(static_cast<unsigned>(parts), static_cast<unsigned>(down), static_cast<unsigned>(across)),
          THREADS, BYTES, sl_cuda_stream(queue)>>>(*a, rows_each, has_wide_rows(a->a, a->lda),
-                                                  has_wide_rows(a->b, a->ldb), sums);
+                                                  has_wide_rows(a->b, a->ldb), sums, column_sums);
   SL_TRY(sl_cuda_launched(queue, "sums over rows"));
   add_parts<<<static_cast<unsigned>((a->m * a->n + ADD_COLS - 1) / ADD_COLS), ADD_COLS * ADD_GROUPS, 0,
               sl_cuda_stream(queue)>>>(*a, static_cast<int>(parts), sums);
+  if constexpr (SUMS)
+    add_sums<<<dense_sum_blocks(a->n), DENSE_THREADS, 0, sl_cuda_stream(queue)>>>(
+        parts, a->n, column_sums, store_column<float>{static_cast<float *>(a->column_sums)});
   return sl_cuda_launched(queue, "adding sums over rows");
 }
 
 } // namespace
 
 sley_status sl_cuda_gemm_sums(sl_queue *queue, const sl_gemm_args *a) {
-  void *sums;
-  SL_TRY(sl_cuda_workspace(queue, &sums));
-  return with_width(sl_cuda_gemm_width(a->n, SL_CUDA_GEMM_WIDEST),
-                    [&](auto n) { return launch<decltype(n)::value>(queue, a, static_cast<float *>(sums)); });
+  void *workspace;
+  SL_TRY(sl_cuda_workspace(queue, &workspace));
+  return with_width(sl_cuda_gemm_width(a->n, SL_CUDA_GEMM_WIDEST), [&](auto n) {
+    enum { N = decltype(n)::value };
+    return a->column_sums ? launch<N, true>(queue, a, workspace) : launch<N, false>(queue, a, workspace);
+  });
 }

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compression to Pici in one pass over the values.
+ *
+ * Blocks of threads take tiles by a ticket, and a tile goes through a block like this: it is copied to a slot
+ * of shared memory while others are worked on; its bits are found, and how many values it keeps, which the
+ * block publishes in the tile's word of `state`; the values kept are moved together, within the slot; and,
+ * DEFER tiles later, when it is known how many values all tiles before it keep, they are written to where
+ * they belong. So no block waits for the tiles of others unless these are late by as much as it takes to work
+ * on DEFER tiles.
+ *
+ * Who draws the first ticket takes no tile: one warp of that block places tiles. It goes through the words of
+ * `state` in order, many at a time, and replaces each count by the sum of those before it. Since the sum is
+ * taken in the order of tiles and of whole numbers, the bytes do not depend on who was first.
+ *
+ * No deadlock: tickets are drawn by blocks that run, the placing one first. A tile is counted without waiting
+ * for anything but tiles that the same block drew before, and those wait only for smaller tiles. */
+#include "device/cuda/compress.cuh"
+#include "device/cuda/compressed_tile.cuh"
+#include "device/cuda/published.cuh"
+#include "device/cuda/shared_memory.cuh"
+
+namespace {
+
+using namespace sley;
+
+typedef unsigned long long word_t;
+
+enum { WINDOW = 16 }; /* words of `state` that a lane of the placing warp looks at at once */
+
+/* A word of state: nothing yet; how many values a tile keeps; how many all tiles before it keep. */
+constexpr word_t COUNTED = 1ull << 62, PLACED = 1ull << 63, NUMBER = COUNTED - 1;
+
+/* Slots hold the tile that is coming, the one worked on, and DEFER that wait for their place. BLOCKS: of a
+ * multiprocessor, as its shared memory allows. */
+template <class V> struct pipeline {
+  static constexpr int SLOTS = sizeof(V) == 8 ? 3 : 4, DEFER = SLOTS - 2;
+  static constexpr int BLOCKS = sizeof(V) == 8 ? 2 : sizeof(V) == 4 ? 3 : 5;
+  static constexpr int SLOT_BYTES = staged_bytes(tile_bytes<V>);
+};
+
+struct pici_job {
+  compression all;
+  word_t *ticket;
+  char *words, *index, *values;
+  int64_t capacity; /* values that there is room for */
+};
+
+/* The words of state of all tiles, in order, become PLACED. All lanes of a warp. How many values are kept. */
+__device__ int64_t place_tiles(const pici_job &job) {
+  const int lane = threadIdx.x % 32;
+  const int64_t tiles = job.all.tiles;
+  word_t *state = job.all.state;
+  word_t before = 0;
+  for (int64_t first = 0; first < tiles;) {
+    word_t word[WINDOW];
+#pragma unroll
+    for (int i = 0; i < WINDOW; i++) {
+      const int64_t tile = first + i * 32 + lane;
+      word[i] = tile < tiles ? published(&state[tile]) : 0;
+    }
+    int placed = 0;
+#pragma unroll
+    for (int i = 0; i < WINDOW; i++) {
+      if (placed < i * 32)
+        break;
+      const unsigned counted = __ballot_sync(~0u, (word[i] & COUNTED) != 0);
+      const int lead = counted == ~0u ? 32 : __ffs(~counted) - 1; /* those that no gap is before */
+      const unsigned mine = lane < lead ? static_cast<unsigned>(word[i] & NUMBER) : 0;
+      unsigned ahead;
+      const unsigned sum = scan_columns(mine, &ahead);
+      if (lane < lead)
+        publish(&state[first + i * 32 + lane], PLACED | (before + ahead));
+      before += sum;
+      placed += lead;
+    }
+    first += placed;
+  }
+  return static_cast<int64_t>(before);
+}
+
+/* Begins to copy a tile to a slot, COPY bytes at a time; what is beyond the array's end becomes zero. */
+template <class V, int COPY> __device__ void fetch(char *slot, const compression &all, int64_t tile) {
+  const char *from = all.src + tile * tile_bytes<V>;
+  const int there = length_of_tile(all.count, tile) * static_cast<int>(sizeof(V));
+  constexpr int STEP = TILE_BLOCK * COPY;
+  if constexpr (COPY < 4) {
+    for (int at = threadIdx.x * COPY; at < tile_bytes<V>; at += STEP)
+      *reinterpret_cast<V *>(slot + at) = at < there ? *reinterpret_cast<const V *>(from + at) : 0;
+  } else if (there == tile_bytes<V>) {
+#pragma unroll
+    for (int i = 0; i < tile_bytes<V> / STEP; i++)
+      copy_ahead<COPY>(slot + threadIdx.x * COPY + i * STEP, from + threadIdx.x * COPY + i * STEP);
+  } else {
+    for (int at = threadIdx.x * COPY; at < tile_bytes<V>; at += STEP) {
+      const int left = there - at < 0 ? 0 : there - at;
+      copy_ahead<COPY>(slot + at, left > 0 ? from + at : all.src, left < COPY ? left : COPY);
+    }
+  }
+}
+
+/* Fields of a thread's columns, FIELD bits each, in two words. */
+template <class V> struct fields {
+  unsigned word[2] = {0, 0};
+
+  /* Which values of row j of the thread are kept. */
+  __device__ void add(const unsigned (&piece)[PIECE_WORDS], int j) {
+#pragma unroll
+    for (int m = 0; m < PIECE_WORDS; m++) {
+      if constexpr (sizeof(V) == 2) /* columns 2 m and 2 m + 1 at once */
+        word[m / 2] |= __vminu2(piece[m], 0x00010001) << (8 * (m % 2) + j);
+      else if constexpr (sizeof(V) == 4)
+        word[m / 2] |= min(piece[m], 1u) << (16 * (m % 2) + j);
+      else if (m % 2 == 0)
+        word[m / 2] |= min(piece[m] | piece[m + 1], 1u) << j;
+    }
+  }
+  /* That of column c. */
+  __device__ unsigned operator[](int c) const {
+    if constexpr (sizeof(V) == 2)
+      return word[c / 4] >> (16 * (c % 2) + 8 * (c / 2 % 2)) & 0xff;
+    else if constexpr (sizeof(V) == 4)
+      return word[c / 2] >> 16 * (c % 2) & 0xffff;
+    else
+      return word[c];
+  }
+  /* The lanes of the other rows of the same columns join theirs. */
+  __device__ void join(int above) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      word[i] <<= above;
+      word[i] |= __shfl_xor_sync(~0u, word[i], 8);
+      word[i] |= __shfl_xor_sync(~0u, word[i], 16);
+    }
+  }
+};
+
+/* What a thread knows of the tile that is worked on. */
+template <class V> struct thread_tile {
+  unsigned piece[tile_share<V>::ROWS][PIECE_WORDS];
+  fields<V> kept;
+};
+
+/* The values of the tile in a slot, and its words. */
+template <class V>
+__device__ void find_bits(const char *slot, const tile_share<V> &share, thread_tile<V> *t, word_t *words) {
+  constexpr int FIELD = tile_share<V>::FIELD;
+#pragma unroll
+  for (int j = 0; j < tile_share<V>::ROWS; j++) {
+    load_words(t->piece[j], slot + share.at(j) * static_cast<int>(sizeof(V)));
+    t->kept.add(t->piece[j], j);
+  }
+  t->kept.join(share.above);
+  char *field = reinterpret_cast<char *>(words + share.column) + share.range * (FIELD / 8);
+#pragma unroll
+  for (int c = 0; c < tile_share<V>::COLUMNS; c++) {
+    if (c % 4 != threadIdx.x % 32 / 8)
+      continue;
+    if constexpr (FIELD == 8)
+      *reinterpret_cast<unsigned char *>(field + 8 * c) = static_cast<unsigned char>(t->kept[c]);
+    else if constexpr (FIELD == 16)
+      *reinterpret_cast<unsigned short *>(field + 8 * c) = static_cast<unsigned short>(t->kept[c]);
+    else
+      *reinterpret_cast<unsigned *>(field + 8 * c) = t->kept[c];
+  }
+}
+
+/* All warps: how many values the tile of the words keeps; where the fields of the warp begin, to starts. */
+template <class V>
+__device__ unsigned count_columns(const word_t *words, const tile_share<V> &share, unsigned *starts) {
+  const int lane = threadIdx.x % 32;
+  const word_t left = words[2 * lane], right = words[2 * lane + 1];
+  const word_t above = (1ull << share.range * tile_share<V>::FIELD) - 1;
+  const unsigned in_left = __popcll(left);
+  unsigned before;
+  const unsigned kept = scan_columns(in_left + __popcll(right), &before);
+  starts[lane] = (before + __popcll(left & above)) | (before + in_left + __popcll(right & above)) << 16;
+  __syncwarp();
+  return kept;
+}
+
+/* The values kept move together in the slot, from which all threads have taken theirs. */
+template <class V>
+__device__ void compact(char *slot, const tile_share<V> &share, const thread_tile<V> &t,
+                        const unsigned *starts) {
+  unsigned start[tile_share<V>::COLUMNS];
+  load_starts<V>(start, reinterpret_cast<const unsigned short *>(starts) + share.column);
+#pragma unroll
+  for (int c = 0; c < tile_share<V>::COLUMNS; c++) {
+    const unsigned field = t.kept[c], own = share.own(field);
+    if (own == 0)
+      continue;
+    int at = (start[c] + share.before(field)) * sizeof(V);
+#pragma unroll
+    for (int j = 0; j < tile_share<V>::ROWS; j++)
+      if (own >> j & 1) {
+        *reinterpret_cast<V *>(slot + staged(at)) = value_in<V>(t.piece[j], c);
+        at += sizeof(V);
+      }
+  }
+}
+
+template <class V> __device__ __forceinline__ V staged_value(const char *slot, int i) {
+  return *reinterpret_cast<const V *>(slot + staged(i * static_cast<int>(sizeof(V))));
+}
+
+/* A tile's values, from a slot to value `base` of all and on, as far as there is room. */
+template <class V>
+__device__ void write_values(const pici_job &job, const char *slot, int64_t base, unsigned kept) {
+  const int64_t room = job.capacity - base;
+  const int count = room <= 0 ? 0 : room < kept ? static_cast<int>(room) : static_cast<int>(kept);
+  V *to = reinterpret_cast<V *>(job.values) + base;
+  if constexpr (sizeof(V) != 2) {
+    for (int i = threadIdx.x; i < count; i += TILE_BLOCK)
+      to[i] = staged_value<V>(slot, i);
+  } else { /* pairs that are aligned; the first or the last may have no partner */
+    const int odd = static_cast<int>(base & 1);
+    for (int i = odd + 2 * threadIdx.x; i + 1 < count; i += 2 * TILE_BLOCK)
+      *reinterpret_cast<unsigned *>(to + i) =
+          staged_value<V>(slot, i) | static_cast<unsigned>(staged_value<V>(slot, i + 1)) << 16;
+    if (threadIdx.x == 0 && odd && count > 0)
+      to[0] = staged_value<V>(slot, 0);
+    if (threadIdx.x == 0 && count > odd && (count - odd) % 2 == 1)
+      to[count - 1] = staged_value<V>(slot, count - 1);
+  }
+}
+
+__device__ void write_count(const pici_job &job, int64_t tile, int64_t base) {
+  if (job.all.format == SL_COMPRESSED_PICI32)
+    reinterpret_cast<unsigned *>(job.index)[tile] = static_cast<unsigned>(base);
+  else
+    reinterpret_cast<int64_t *>(job.index)[tile] = base;
+}
+
+/* The sum of the values that tiles before this one keep, once it is known. */
+__device__ int64_t wait_for_place(const word_t *state) {
+  for (;;) {
+    const word_t word = published(state);
+    if (word & PLACED)
+      return static_cast<int64_t>(word & NUMBER);
+  }
+}
+
+template <class V, int COPY>
+__global__ void __launch_bounds__(TILE_BLOCK, pipeline<V>::BLOCKS)
+    compress_pici(const __grid_constant__ pici_job job) {
+  constexpr int SLOTS = pipeline<V>::SLOTS, DEFER = pipeline<V>::DEFER, SLOT = pipeline<V>::SLOT_BYTES;
+  extern __shared__ __align__(16) char slots[];
+  __shared__ word_t words[SL_TILE_COLUMNS];
+  __shared__ __align__(16) unsigned starts[TILE_WARPS][32];
+  __shared__ word_t drawn[2]; /* tickets: the first one, and the next one */
+  __shared__ int64_t base;
+  const int thread = threadIdx.x, warp = thread / 32;
+  const int64_t tiles = job.all.tiles;
+  if (thread == 0) {
+    drawn[0] = atomicAdd(job.ticket, 1ull);
+    if (drawn[0] != 0)
+      drawn[1] = atomicAdd(job.ticket, 1ull);
+  }
+  __syncthreads();
+  if (drawn[0] == 0) {
+    if (warp > 0)
+      return;
+    const int64_t kept = place_tiles(job);
+    if (thread == 0)
+      finish_compression(job.all, kept);
+    return;
+  }
+  const tile_share<V> share(thread);
+  int64_t now = static_cast<int64_t>(drawn[0]) - 1;
+  int64_t old[DEFER]; /* tiles that wait for their place, the latest first; tiles: none */
+  unsigned old_kept[DEFER];
+#pragma unroll
+  for (int i = 0; i < DEFER; i++) {
+    old[i] = tiles;
+    old_kept[i] = 0;
+  }
+  if (now < tiles)
+    fetch<V, COPY>(slots, job.all, now);
+  bool waiting = false;
+  for (int slot = 0; now < tiles || waiting; slot = slot + 1 == SLOTS ? 0 : slot + 1) {
+    char *here = slots + slot * SLOT;
+    copies_wait_all();
+    __syncthreads(); /* the tile is there; nobody reads the slot that is filled next, or drawn[1] writes */
+    const int64_t next = static_cast<int64_t>(drawn[1]) - 1;
+    if (next < tiles)
+      fetch<V, COPY>(slots + (slot + 1 == SLOTS ? 0 : slot + 1) * SLOT, job.all, next);
+    word_t ticket = drawn[1];
+    if (thread == 0 && next < tiles)
+      ticket = atomicAdd(job.ticket, 1ull);
+    thread_tile<V> t;
+    unsigned kept = 0;
+    if (now < tiles)
+      find_bits<V>(here, share, &t, words);
+    __syncthreads(); /* words are there; the slot has been read */
+    if (now < tiles) {
+      kept = count_columns<V>(words, share, starts[warp]);
+      if (thread == 0)
+        publish(&job.all.state[now], COUNTED | kept);
+      if (thread < SL_TILE_COLUMNS)
+        reinterpret_cast<word_t *>(job.words)[now * SL_TILE_COLUMNS + thread] = words[thread];
+      compact<V>(here, share, t, starts[warp]);
+    }
+    const int64_t oldest = old[DEFER - 1];
+    if (thread == TILE_BLOCK - 32 && oldest < tiles) {
+      base = wait_for_place(&job.all.state[oldest]);
+      write_count(job, oldest, base);
+    }
+    if (thread == 0)
+      drawn[1] = ticket;
+    __syncthreads(); /* base and drawn[1] are there; the slot's values are together */
+    if (oldest < tiles)
+      write_values<V>(job, slots + (slot + SLOTS - DEFER) % SLOTS * SLOT, base, old_kept[DEFER - 1]);
+    waiting = now < tiles;
+#pragma unroll
+    for (int i = DEFER - 1; i > 0; i--) {
+      old[i] = old[i - 1];
+      old_kept[i] = old_kept[i - 1];
+      waiting = waiting || old[i] < tiles;
+    }
+    old[0] = now;
+    old_kept[0] = kept;
+    now = next;
+  }
+}
+
+template <class V, int COPY> sley_status launch(sl_queue *queue, const pici_job &job) {
+  constexpr int BYTES = pipeline<V>::SLOTS * pipeline<V>::SLOT_BYTES;
+  const int64_t most = static_cast<int64_t>(pipeline<V>::BLOCKS) * sl_cuda_processors(queue);
+  const int64_t wanted = job.all.tiles + 1;
+  const unsigned blocks = static_cast<unsigned>(wanted < most ? wanted : most);
+  SL_TRY(grant(compress_pici<V, COPY>, BYTES));
+  compress_pici<V, COPY><<<blocks, TILE_BLOCK, BYTES, sl_cuda_stream(queue)>>>(job);
+  return sl_cuda_launched(queue, "compress");
+}
+
+/* By whether the values begin at a multiple of 16 bytes. */
+template <class V, int COPY> sley_status launch_by_width(sl_queue *queue, const pici_job &job) {
+  return reinterpret_cast<uintptr_t>(job.all.src) % PIECE_BYTES == 0 ? launch<V, PIECE_BYTES>(queue, job)
+                                                                     : launch<V, COPY>(queue, job);
+}
+
+} // namespace
+
+sley_status sley::launch_pici(sl_queue *queue, const compression &all) {
+  const sl_compressed_layout layout = sl_compressed_lay_out(all.format, all.value_bytes, all.count, 0);
+  char *payload = all.dst + SL_COMPRESSED_HEADER;
+  pici_job job = {all, all.state + all.tiles, payload, payload + layout.index, payload + layout.values, 0};
+  job.capacity = (all.room - SL_COMPRESSED_HEADER - layout.values) / all.value_bytes;
+  if (all.value_bytes == 2)
+    return launch_by_width<unsigned short, 2>(queue, job);
+  if (all.value_bytes == 4)
+    return launch_by_width<unsigned, 4>(queue, job);
+  return launch_by_width<word_t, 8>(queue, job);
+}
