@@ -51,7 +51,7 @@ sley_status sley_aggregate_forward(sley_aggregation *aggregation, const sley_agg
   sley_aggregation_operands o = SLEY_AGGREGATION_OPERANDS_INIT;
   if (!aggregation)
     return sl_fail(SLEY_ERR_ARG, "sley_aggregate_forward: aggregation is NULL");
-  SL_TRY(sl_refuse_operands(aggregation->graph, check_forward(aggregation, operands, &o)));
+  SL_TRY(sl_abort_on_error(aggregation->graph->comm, check_forward(aggregation, operands, &o)));
   return sl_aggregation_forward(aggregation, &o);
 }
 
@@ -82,7 +82,8 @@ sley_status sley_aggregate_backward(sley_aggregation *aggregation, const sley_ag
   sley_aggregation_gradients to = SLEY_AGGREGATION_GRADIENTS_INIT;
   if (!aggregation)
     return sl_fail(SLEY_ERR_ARG, "sley_aggregate_backward: aggregation is NULL");
-  SL_TRY(sl_refuse_operands(aggregation->graph, check_backward(aggregation, operands, gradients, &o, &to)));
+  SL_TRY(
+      sl_abort_on_error(aggregation->graph->comm, check_backward(aggregation, operands, gradients, &o, &to)));
   return sl_aggregation_backward(aggregation, &o, &to);
 }
 

@@ -33,7 +33,8 @@ sley_status sley_attention_create(sley_graph *graph, const sley_attention_option
   SL_TRY(sl_agree(graph->comm, status));
   memcpy(&slope, &o.slope, sizeof slope);
   SL_TRY(sl_agree_same(graph->comm, call, names,
-                       (const int64_t[]){o.kind, o.heads, o.width, o.dtype, slope >> 1, o.relation, o.padded}, 7));
+                       (const int64_t[]){o.kind, o.heads, o.width, o.dtype, slope >> 1, o.relation, o.padded},
+                       7));
   return sl_attention_create(graph, &o, out);
 }
 
@@ -75,7 +76,7 @@ sley_status sley_attention_forward(sley_attention *attention, const sley_attenti
   sley_attention_operands o = SLEY_ATTENTION_OPERANDS_INIT;
   if (!attention)
     return sl_fail(SLEY_ERR_ARG, "%s: attention is NULL", call);
-  SL_TRY(sl_refuse_operands(attention->graph, check_operands(call, attention, operands, &o)));
+  SL_TRY(sl_abort_on_error(attention->graph->comm, check_operands(call, attention, operands, &o)));
   return sl_attention_forward(attention, &o);
 }
 
@@ -103,7 +104,7 @@ sley_status sley_attention_backward(sley_attention *attention, const sley_attent
   sley_attention_gradients to = SLEY_ATTENTION_GRADIENTS_INIT;
   if (!attention)
     return sl_fail(SLEY_ERR_ARG, "sley_attention_backward: attention is NULL");
-  SL_TRY(sl_refuse_operands(attention->graph, check_backward(attention, operands, gradients, &o, &to)));
+  SL_TRY(sl_abort_on_error(attention->graph->comm, check_backward(attention, operands, gradients, &o, &to)));
   return sl_attention_backward(attention, &o, &to);
 }
 

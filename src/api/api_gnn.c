@@ -156,13 +156,6 @@ static sley_status take_batch(const char *call, const sley_gnn *gnn, const sley_
   return SLEY_OK;
 }
 
-/* A rank that returns an error alone ends the comm: others may wait for it. */
-static sley_status end_on_error(const sley_gnn *gnn, sley_status status) {
-  if (status != SLEY_OK && status != SLEY_ERR_PEER && gnn->comm->size > 1)
-    gnn->comm->ops->abort(gnn->comm, status);
-  return status;
-}
-
 sley_status sley_gnn_train(sley_gnn *gnn, const sley_gnn_batch *batch, double *loss, int64_t *counted) {
   static const char call[] = "sley_gnn_train";
   sley_gnn_batch b = SLEY_GNN_BATCH_INIT;
@@ -174,7 +167,7 @@ sley_status sley_gnn_train(sley_gnn *gnn, const sley_gnn_batch *batch, double *l
   sley_status status = take_batch(call, gnn, batch, true, &b, &x);
   if (status == SLEY_OK)
     status = sl_network_train(gnn, &b, x, loss ? loss : &mean, counted ? counted : &rows);
-  return end_on_error(gnn, status);
+  return sl_abort_on_error(gnn->comm, status);
 }
 
 sley_status sley_gnn_restart(sley_gnn *gnn, uint64_t seed) {
@@ -238,7 +231,7 @@ sley_status sley_gnn_infer(sley_gnn *gnn, const sley_gnn_batch *batch, void *log
                      call, (long long)ld, (long long)gnn->options.classes);
   if (status == SLEY_OK)
     status = infer(gnn, &b, x, logits, ld, loss);
-  return end_on_error(gnn, status);
+  return sl_abort_on_error(gnn->comm, status);
 }
 
 sley_status sley_gnn_save(sley_gnn *gnn, const char *path, const sley_array *more, int count) {

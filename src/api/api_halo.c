@@ -47,9 +47,7 @@ static sley_status check_both(const sley_halo *halo, const char *call, const voi
   sley_status status = check_rows(halo, call, "x", x, halo->halo->rows, ldx);
   if (status == SLEY_OK)
     status = check_rows(halo, call, "buffer", buffer, halo->halo->count, ld);
-  if (status != SLEY_OK)
-    halo->comm->ops->abort(halo->comm, status); /* the other ranks must not wait for this one */
-  return status;
+  return sl_abort_on_error(halo->comm, status);
 }
 
 sley_status sley_halo_gather(sley_halo *halo, const void *x, int64_t ldx, void *buffer, int64_t ld) {

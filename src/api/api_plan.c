@@ -229,10 +229,8 @@ sley_status sley_spmm(sley_plan *plan, double alpha, const void *x, int64_t ldx,
   if (!plan)
     return sl_fail(SLEY_ERR_ARG, "sley_spmm: plan is NULL");
   sley_status status = check_run("sley_spmm", plan, plan->plan.k, x, ldx, y, ldy);
-  if (status != SLEY_OK) {
-    plan->comm->ops->abort(plan->comm, status); /* the other ranks must not wait for this one */
-    return status;
-  }
+  if (status != SLEY_OK)
+    return sl_abort_on_error(plan->comm, status);
   return sl_spmm_execute(plan, alpha, x, ldx, beta, y, ldy);
 }
 
@@ -241,8 +239,7 @@ sley_status sley_spmv(sley_plan *plan, double alpha, const void *x, double beta,
     return sley_spmm(plan, alpha, x, 1, beta, y, 1);
   sley_status status = sl_fail(SLEY_ERR_ARG, "sley_spmv: the plan is for %lld columns: make one for k = 1",
                                (long long)plan->plan.k);
-  plan->comm->ops->abort(plan->comm, status); /* the other ranks must not wait for this one */
-  return status;
+  return sl_abort_on_error(plan->comm, status);
 }
 
 sley_status sley_spmm_input(sley_plan *plan, sley_input input, int64_t generation, double alpha,
@@ -253,10 +250,8 @@ sley_status sley_spmm_input(sley_plan *plan, sley_input input, int64_t generatio
   if (status == SLEY_OK && ((input != SLEY_CHANGED && input != SLEY_UNCHANGED) || generation < 0))
     status = sl_fail(SLEY_ERR_ARG, "sley_spmm_input: input is neither SLEY_CHANGED nor SLEY_UNCHANGED, or "
                                    "generation is negative");
-  if (status != SLEY_OK) {
-    plan->comm->ops->abort(plan->comm, status); /* the other ranks must not wait for this one */
-    return status;
-  }
+  if (status != SLEY_OK)
+    return sl_abort_on_error(plan->comm, status);
   return sl_spmm_execute_input(
       plan, &(sl_input){.state = input, .generation = generation, .x = x, .ldx = ldx, .alpha = alpha}, beta,
       y, ldy);
@@ -271,10 +266,8 @@ sley_status sley_spmm_block(sley_plan *plan, int64_t block, double alpha, const 
   if (status == SLEY_OK && (block < 0 || block >= plan->blocks))
     status = sl_fail(SLEY_ERR_ARG, "sley_spmm_block: the plan has no block %lld: there are %lld",
                      (long long)block, (long long)plan->blocks);
-  if (status != SLEY_OK) {
-    plan->comm->ops->abort(plan->comm, status);
-    return status;
-  }
+  if (status != SLEY_OK)
+    return sl_abort_on_error(plan->comm, status);
   return sl_spmm_execute_block(plan, block, alpha, x, ldx, beta, y, ldy);
 }
 
@@ -299,10 +292,8 @@ sley_status sley_spmm_update(sley_plan *plan, const void *x, int64_t ldx, const 
                               : sl_fail(SLEY_ERR_ARG, "sley_spmm_update: update is NULL");
   if (status == SLEY_OK)
     status = check_update(plan, x, ldx, &taken, z, ldz);
-  if (status != SLEY_OK) {
-    plan->comm->ops->abort(plan->comm, status); /* the other ranks must not wait for this one */
-    return status;
-  }
+  if (status != SLEY_OK)
+    return sl_abort_on_error(plan->comm, status);
   sl_update of = {.w = taken.w, .n = taken.n, .ldw = taken.ldw, .beta = taken.beta, .z = z, .ldz = ldz};
   return sl_spmm_update(plan, taken.alpha, x, ldx, &of);
 }

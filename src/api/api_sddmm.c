@@ -60,7 +60,7 @@ sley_status sley_sddmm_forward(sley_sddmm *sddmm, const sley_sddmm_operands *ope
   sley_sddmm_operands o = SLEY_SDDMM_OPERANDS_INIT;
   if (!sddmm)
     return sl_fail(SLEY_ERR_ARG, "sley_sddmm_forward: sddmm is NULL");
-  SL_TRY(sl_refuse_operands(sddmm->graph, check_forward(sddmm, operands, &o)));
+  SL_TRY(sl_abort_on_error(sddmm->graph->comm, check_forward(sddmm, operands, &o)));
   return sl_sddmm_forward(sddmm, &o);
 }
 
@@ -84,7 +84,7 @@ sley_status sley_sddmm_backward(sley_sddmm *sddmm, const sley_sddmm_operands *op
   sley_sddmm_gradients to = SLEY_SDDMM_GRADIENTS_INIT;
   if (!sddmm)
     return sl_fail(SLEY_ERR_ARG, "sley_sddmm_backward: sddmm is NULL");
-  SL_TRY(sl_refuse_operands(sddmm->graph, check_backward(sddmm, operands, gradients, &o, &to)));
+  SL_TRY(sl_abort_on_error(sddmm->graph->comm, check_backward(sddmm, operands, gradients, &o, &to)));
   return sl_sddmm_backward(sddmm, &o, &to);
 }
 

@@ -59,9 +59,3 @@ sley_status sl_check_fetched(const char *call, const sley_graph *graph, const sl
     return sl_fail(SLEY_ERR_ARG, "%s: rows are said to be there, but fetched.rows is NULL", call);
   return SLEY_OK;
 }
-
-sley_status sl_refuse_operands(const sley_graph *graph, sley_status status) {
-  if (status != SLEY_OK && graph->comm->size > 1)
-    graph->comm->ops->abort(graph->comm, status);
-  return status;
-}

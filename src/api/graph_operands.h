@@ -29,7 +29,4 @@ sley_status sl_check_gradients(const char *call, const sley_graph *graph);
 /* Whether rows that are said to be fetched have an address. */
 sley_status sl_check_fetched(const char *call, const sley_graph *graph, const sley_fetched *fetched);
 
-/* Passes status on; an error of one rank ends the comm, where others may wait for it. */
-sley_status sl_refuse_operands(const sley_graph *graph, sley_status status);
-
 #endif

@@ -105,8 +105,7 @@ static sley_status begin_run(sl_exec *exec, bool unchanged, const void *x, int64
 
 static sley_status end_run(sl_exec *exec, double begin, sley_status status) {
   exec->update = NULL;
-  if (status != SLEY_OK && status != SLEY_ERR_PEER)
-    exec->run.comm->ops->abort(exec->run.comm, status);
+  (void)sl_abort_on_error(exec->run.comm, status);
   if (status != SLEY_OK && exec->second_queue)
     (void)exec->second_queue->ops->queue_wait(exec->second_queue); /* it was not joined */
   if (exec->trace)

@@ -165,13 +165,6 @@ static sley_status move_tails(const sl_row_blocks *b, const sl_tail *const *tail
   return SLEY_OK;
 }
 
-/* An error has to end the comm: the other ranks wait for this one. */
-static sley_status abort_on_error(sl_comm *comm, sley_status status) {
-  if (status != SLEY_OK && status != SLEY_ERR_PEER)
-    comm->ops->abort(comm, status);
-  return status;
-}
-
 sley_status sl_row_blocks_bring(sl_row_blocks *b, const sl_rows *left, const sl_rows *right,
                                 sley_dtype dtype) {
   const sl_rows *const given[SL_SIDES] = {[SL_LEFT] = left, [SL_RIGHT] = right};
@@ -186,11 +179,11 @@ sley_status sl_row_blocks_bring(sl_row_blocks *b, const sl_rows *left, const sl_
     const int64_t bytes = b->operand[side].cols * (int64_t)sley_dtype_bytes(dtype);
     tail[side] = tail_of(b, (sl_side)side, bytes);
     if (bytes > 0 && !tail[side])
-      return abort_on_error(
+      return sl_abort_on_error(
           comm, sl_fail(SLEY_ERR_INTERNAL, "blocks of rows of %lld bytes: not expected", (long long)bytes));
   }
   const sl_work before = sl_work_begin(comm, SL_WORK_EXCHANGE);
-  return abort_on_error(comm, sl_work_end(comm, before, move_tails(b, tail)));
+  return sl_abort_on_error(comm, sl_work_end(comm, before, move_tails(b, tail)));
 }
 
 sl_rows sl_row_blocks_of(const sl_row_blocks *b, sl_side side, int64_t number) {
@@ -328,7 +321,7 @@ sley_status sl_row_blocks_add(const sl_row_blocks *b, void *out) {
   sley_status status = sl_work_end(comm, before, exchange_sums(b));
   if (status == SLEY_OK)
     status = add_blocks(b, b->received, b->part, part_of(b, comm->rank), b->added);
-  SL_TRY(abort_on_error(comm, status));
+  SL_TRY(sl_abort_on_error(comm, status));
   return sl_dense_run(b->gather, b->added, out, comm->queue);
 }
 

@@ -99,11 +99,9 @@ static sley_status move(const sl_entry_pull *pull, const void *values) {
 }
 
 sley_status sl_entry_pull_run(const sl_entry_pull *pull, const void *values) {
-  const sl_work before = sl_work_begin(pull->graph->comm, SL_WORK_EXCHANGE);
-  sley_status status = sl_work_end(pull->graph->comm, before, move(pull, values));
-  if (status != SLEY_OK && status != SLEY_ERR_PEER)
-    pull->graph->comm->ops->abort(pull->graph->comm, status);
-  return status;
+  sl_comm *comm = pull->graph->comm;
+  const sl_work before = sl_work_begin(comm, SL_WORK_EXCHANGE);
+  return sl_abort_on_error(comm, sl_work_end(comm, before, move(pull, values)));
 }
 
 void sl_entry_pull_close(sl_entry_pull *pull) {

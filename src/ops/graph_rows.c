@@ -109,10 +109,7 @@ static sl_work work_of(sl_op op) {
 sley_status sl_graph_kernel(const sley_graph *graph, const sl_kernel_args *args) {
   sl_comm *comm = graph->comm;
   const sl_work before = sl_work_begin(comm, work_of(args->op));
-  sley_status status = sl_work_end(comm, before, sl_kernel_run(comm->queue, args));
-  if (status != SLEY_OK && comm->size > 1)
-    comm->ops->abort(comm, status);
-  return status;
+  return sl_abort_on_error(comm, sl_work_end(comm, before, sl_kernel_run(comm->queue, args)));
 }
 
 sley_status sl_graph_serves(const sley_graph *graph, const sl_kernel_args *args) {

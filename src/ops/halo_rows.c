@@ -97,13 +97,6 @@ sley_status sl_halo_rows_of(sl_halo *halo, int64_t k, sley_dtype dtype, sley_hal
   return SLEY_OK;
 }
 
-/* An error has to end the comm: the other ranks wait for this one. */
-static sley_status abort_on_error(const sley_halo *halo, sley_status status) {
-  if (status != SLEY_OK && status != SLEY_ERR_PEER)
-    halo->comm->ops->abort(halo->comm, status);
-  return status;
-}
-
 static sley_status begin(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
                          int64_t dst_stride) {
   sl_comm *comm = exchange->comm;
@@ -123,13 +116,13 @@ sley_status sl_halo_rows_begin(sley_halo *halo, sl_halo_way way, const void *src
   const sl_work before = sl_work_begin(halo->comm, SL_WORK_EXCHANGE);
   sley_status status =
       sl_work_end(halo->comm, before, begin(halo->exchange[way], src, src_ld * value, dst, dst_ld * value));
-  return abort_on_error(halo, status);
+  return sl_abort_on_error(halo->comm, status);
 }
 
 sley_status sl_halo_rows_end(sley_halo *halo, sl_halo_way way) {
   const sl_work before = sl_work_begin(halo->comm, SL_WORK_EXCHANGE);
   sley_status status = sl_work_end(halo->comm, before, end(halo->exchange[way]));
-  return abort_on_error(halo, status);
+  return sl_abort_on_error(halo->comm, status);
 }
 
 sley_status sl_halo_rows_arrive(sley_halo *halo) {
@@ -137,7 +130,7 @@ sley_status sl_halo_rows_arrive(sley_halo *halo) {
   const sl_work before = sl_work_begin(halo->comm, SL_WORK_EXCHANGE);
   sley_status status = sl_work_end(
       halo->comm, before, sl_exchange_arrive(halo->exchange[SL_HALO_GATHER], halo->comm->queue, &words));
-  return abort_on_error(halo, status);
+  return sl_abort_on_error(halo->comm, status);
 }
 
 sley_status sl_halo_rows_run(sley_halo *halo, sl_halo_way way, const void *src, int64_t src_ld, void *dst,

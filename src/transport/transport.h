@@ -257,6 +257,14 @@ static inline sley_status sl_exchange_reclaim(sl_exchange *exchange, sl_queue *q
   return exchange->comm->ops->exchange_reclaim(exchange, queue);
 }
 
+/* Passes status on. A rank that returns an error alone ends the comm, since others may wait for it; the error
+ * of a peer has ended it already. A comm of one rank stays usable. Not collective. */
+static inline sley_status sl_abort_on_error(sl_comm *comm, sley_status status) {
+  if (status != SLEY_OK && status != SLEY_ERR_PEER && comm->size > 1)
+    comm->ops->abort(comm, status);
+  return status;
+}
+
 /* Every rank calls it with its own status; all return an error if any had one: the rank's own with its
  * message, or SLEY_ERR_PEER naming the first other failing rank. Unlike abort the comm stays usable.
  * Collective. */
