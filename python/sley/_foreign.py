@@ -63,13 +63,22 @@ class _Place:
                                     "strides": strides, "version": 3}
 
 
+class _Elsewhere(np.ndarray[Any, Any]):
+    """An array that this process cannot read: it prints no values, as debuggers and reports of tests ask of it."""
+
+    def __repr__(self) -> str:
+        return f"<array of {self.dtype.name} {self.shape} in a GPU's memory at {self.ctypes.data:#x}>"
+
+    __str__ = __repr__
+
+
 def _described(address: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: np.dtype[Any],
                writable: bool, kept: object) -> Array:
     if 0 in shape:
         return np.empty(shape, dtype)  # no address is looked at
-    if dtype.name == "bfloat16":
-        return np.asarray(_Place(address, shape, strides, np.dtype(np.uint16), writable, kept)).view(dtype)
-    return np.asarray(_Place(address, shape, strides, dtype, writable, kept))
+    stored = np.dtype(np.uint16) if dtype.name == "bfloat16" else dtype
+    array = np.asarray(_Place(address, shape, strides, stored, writable, kept)).view(_Elsewhere)
+    return array if stored is dtype else array.view(dtype)
 
 
 def _attribute(given: Any, name: str) -> Any:
@@ -116,23 +125,26 @@ def _by_dlpack(given: Any) -> DeviceArray:
                        _LEGACY_STREAM, given)
 
 
-def _by_cuda_interface(given: Any, made: dict[str, Any]) -> DeviceArray:
+def _by_cuda_interface(given: Any, made: dict[str, Any], fresh: bool) -> DeviceArray:
     if made.get("mask") is not None:
         raise SleyUnsupportedError("arrays with a mask cannot be multiplied")
     address, read_only = made["data"]
     strides = made.get("strides")
     array = _described(address or 0, tuple(made["shape"]), None if strides is None else tuple(strides),
-                       np.dtype(made["typestr"]), not read_only, given)
+                       np.dtype(made["typestr"]), fresh or not read_only, given)
     return DeviceArray(array, made.get("stream"), given)
 
 
-def device_array(given: Any) -> DeviceArray | None:
-    """An array in a GPU's memory, without a copy; None for everything else."""
+def device_array(given: Any, *, fresh: bool = False) -> DeviceArray | None:
+    """An array in a GPU's memory, without a copy; None for everything else.
+
+    fresh: nobody else has it yet, so it is written even if it says that it is read-only, as all of JAX's do.
+    """
     if isinstance(given, (np.ndarray, np.generic, list, tuple)):
         return None
     made = _attribute(given, "__cuda_array_interface__")
     if made is not None and not made["typestr"].startswith(("|V", "<V")):  # bfloat16, which it has no name for
-        return _by_cuda_interface(given, made)
+        return _by_cuda_interface(given, made, fresh)
     if _device_type(given) in (_CUDA, _CUDA_MANAGED):
         return _by_dlpack(given)
     return None
@@ -173,4 +185,4 @@ def empty_like(shape: tuple[int, ...], like: DeviceArray) -> DeviceArray:
     library = type(like.given).__module__.split(".")[0]
     if library not in _EMPTY:
         raise SleyArgumentError(f"arrays of {library} cannot be made here: give out")
-    return cast(DeviceArray, device_array(_EMPTY[library](shape, like.array.dtype, like.given)))
+    return cast(DeviceArray, device_array(_EMPTY[library](shape, like.array.dtype, like.given), fresh=True))

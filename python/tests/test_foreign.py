@@ -125,6 +125,18 @@ def test_streams_and_read_only_arrays() -> None:
     kept.flags.writeable = False
     made = device_array(Cuda(kept))
     assert made is not None and not made.array.flags.writeable
+    made = device_array(Cuda(kept), fresh=True)
+    assert made is not None and made.array.flags.writeable
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64"])
+def test_an_array_on_a_gpu_is_printed_without_its_values(dtype: str) -> None:
+    """As reports of failed tests and debuggers do: this address cannot be read."""
+    given = Cuda(np.empty((3, 2), dtype), data=(4096, False), strides=None)
+    made = device_array(given)
+    assert made is not None
+    for each in (made.array, made.array[:, :1], made.array[0]):
+        assert "GPU's memory at 0x1000" in repr(each) and dtype in str(each)
 
 
 def test_what_cannot_be_used_is_refused() -> None:

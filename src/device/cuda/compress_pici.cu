@@ -92,8 +92,11 @@ template <class V, int COPY> __device__ void fetch(char *slot, const compression
       copy_ahead<COPY>(slot + threadIdx.x * COPY + i * STEP, from + threadIdx.x * COPY + i * STEP);
   } else {
     for (int at = threadIdx.x * COPY; at < tile_bytes<V>; at += STEP) {
-      const int left = there - at < 0 ? 0 : there - at;
-      copy_ahead<COPY>(slot + at, left > 0 ? from + at : all.src, left < COPY ? left : COPY);
+      if (there - at >= COPY)
+        copy_ahead<COPY>(slot + at, from + at);
+      else /* the array's last piece, and those beyond */
+        for (int i = at; i < at + COPY; i += static_cast<int>(sizeof(V)))
+          *reinterpret_cast<V *>(slot + i) = i < there ? *reinterpret_cast<const V *>(from + i) : 0;
     }
   }
 }
