@@ -35,6 +35,7 @@ FIGURES = {  # by figure: the rival, how many times as long it takes as MGG, mea
     8: ("MGG over unified memory", {"gcn": 4.58, "gin": 5.04}),
     9: ("ROC", {"gcn": 12.30, "gin": 9.35}),
 }
+ELSEWHERE = {8: "of products alone, bench_ranks_gpu --unified 1"}
 SWITCHES = {  # figure 10's parts: words of --rowwise with and without, and how many times as long without, means; None: not said
     "10a, neighbour partitions": ({"on": "wpb=2", "off": "wpb=2,partitions=off"}, 2.26),
     "10b, interleaving": ({"on": "ps=16,wpb=2", "off": "ps=16,wpb=2,interleave=off"}, 1.89),
@@ -143,7 +144,7 @@ def show_epochs(args, cases):
     runs.show(["graph", "paper's", "model", "aggregate", "ms", "least to most", "rowwise / this", "paper's ratio", "differs"], rows)
     for number, (rival, slower) in FIGURES.items():
         if number in args.figures:
-            print(f"figure {number}, {rival} / MGG: GCN {slower['gcn']:.2f}, GIN {slower['gin']:.2f} on average; {rival}: not offered")
+            print(f"figure {number}, {rival} / MGG: GCN {slower['gcn']:.2f}, GIN {slower['gin']:.2f} on average; {rival}: {ELSEWHERE.get(number, 'not offered')}")
     print(f"{NO_TWIN}: not offered, there are no twins of these graphs")
 
 

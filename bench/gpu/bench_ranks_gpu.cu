@@ -2,7 +2,9 @@
 /* Several GPUs in one process: Sley beside NCCL broadcasts with cuSPARSE products, on the same operands.
  *
  *   bench_ranks_gpu [--gpus 1,2,4] [--matrices cyt,clj,prd] [--k 32,64,128] [--algo auto] [--repeat 20]
- *                   [--warmup 3] [--cache DIR] [--json FILE]
+ *                   [--warmup 3] [--unified 0] [--cache DIR] [--json FILE]
+ *
+ * --unified 1: also with X in unified memory, which takes X once more and is slow.
  *
  * ms: from a barrier on, of the slowest rank, by CUDA events on each rank's stream, median over repetitions.
  * steady_ms: a product's share of `repeat` products enqueued one after the other. Beside them: the plan's
@@ -23,6 +25,7 @@ struct settings {
   std::vector<int> gpus, widths;
   const char *algo, *cache;
   int repeat, warmup;
+  bool unified;
   FILE *json;
 };
 
@@ -37,6 +40,7 @@ struct shared {
   std::vector<ncclComm_t> nccl;
   std::vector<std::vector<double>> samples; /* a rank's times */
   std::vector<double> value;                /* a rank's number */
+  float *unified;                           /* all of X, or NULL */
   bool wrong;
 };
 
@@ -220,12 +224,20 @@ static void run_width(rank_state *s, const sley_matrix *block, const sley_matrix
   timing sley = measure(s, set->repeat, [&] { SLEY(sley_spmm(plan, 1, s->own, k, 0, s->y, k)); });
 
   /* All of X for the check comes by the rival's broadcasts, which the check then covers too. */
-  broadcast_prepare(rival, k, s->x, s->y);
+  if (set->unified && all->ranks > 1 && s->rank == 0)
+    CUDA(cudaMallocManaged(&all->unified, (size_t)(cols * k) * sizeof(float)));
+  SLEY(sley_comm_barrier(s->comm));
+  broadcast_prepare(rival, k, s->x, s->y, all->unified);
   timing other;
   std::string other_name, tried = run_broadcast(s, rival, &other, &other_name);
   SLEY(sley_spmm(plan, 1, s->own, k, 0, s->y, k));
   double error = verify(s, &rival->block, "sley");
   broadcast_release(rival);
+  SLEY(sley_comm_barrier(s->comm));
+  if (s->rank == 0) {
+    CUDA(cudaFree(all->unified));
+    all->unified = nullptr;
+  }
 
   sley_plan *halo = make_plan(s, block, "halo", nullptr);
   bench_gather *gather;
@@ -337,7 +349,7 @@ static settings parse(int argc, char **argv) {
     const char *value = i + 1 < argc ? argv[i + 1] : nullptr;
     if (!value || std::strncmp(argv[i], "--", 2) != 0)
       bench_fail("usage: %s [--gpus LIST] [--matrices LIST] [--k LIST] [--algo NAME] [--repeat N] [--warmup "
-                 "N] [--cache DIR] "
+                 "N] [--unified 0|1] [--cache DIR] "
                  "[--json FILE]",
                  argv[0]);
     std::string name = argv[i++];
@@ -353,6 +365,8 @@ static settings parse(int argc, char **argv) {
       set.repeat = std::atoi(value);
     else if (name == "--warmup")
       set.warmup = std::atoi(value);
+    else if (name == "--unified")
+      set.unified = std::atoi(value) != 0;
     else if (name == "--cache")
       set.cache = value;
     else if (name == "--json")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rival of a product over several GPUs: NCCL broadcasts of X, then cuSPARSE. */
+/* The rivals of a product over several GPUs: X by NCCL broadcasts or in unified memory, then cuSPARSE. */
 #include "broadcast.h"
 
 #define NCCL(call) check((call), #call, __LINE__)
@@ -8,7 +8,7 @@ static void check(ncclResult_t result, const char *what, int line) {
     bench_fail("%s:%d: %s: %s", __FILE__, line, what, ncclGetErrorString(result));
 }
 
-const char *const broadcast_name[BROADCAST_WAYS] = {"bulk", "pipelined"};
+const char *const broadcast_name[BROADCAST_WAYS] = {"bulk", "pipelined", "unified"};
 
 /* Entries of rows [first, last) whose columns lie in [from, to), which become columns 0 and up. */
 static gpu_csr cut(const sley_csr *csr, int64_t first, int64_t last, int64_t from, int64_t to) {
@@ -41,6 +41,8 @@ broadcast *broadcast_create(ncclComm_t nccl, int rank, int ranks, const int64_t 
   b->stream = stream;
   CUDA(cudaStreamCreateWithFlags(&b->transfers, cudaStreamNonBlocking));
   CUDA(cudaEventCreateWithFlags(&b->started, cudaEventDisableTiming));
+  CUDA(cudaMalloc(&b->token, sizeof(float)));
+  CUDA(cudaMemset(b->token, 0, sizeof(float)));
   b->block = cut(csr, begin[rank], begin[rank + 1], 0, csr->cols);
   for (int s = 0; s < ranks; s++) {
     cudaEvent_t event;
@@ -51,9 +53,12 @@ broadcast *broadcast_create(ncclComm_t nccl, int rank, int ranks, const int64_t 
   return b;
 }
 
-void broadcast_prepare(broadcast *b, int64_t k, void *x, void *y) {
+void broadcast_prepare(broadcast *b, int64_t k, void *x, void *y, float *unified) {
   b->k = k;
   b->x = x;
+  b->unified = unified;
+  if (unified)
+    b->paged = rival_create(&b->block, nullptr, unified, y, k, b->stream);
   b->whole = rival_create(&b->block, nullptr, x, y, k, b->stream);
   for (int s = 0; s < b->ranks; s++)
     b->part.push_back(rival_create(&b->tile[(size_t)s], nullptr, rows_of_x(b, s), y, k, b->stream));
@@ -64,12 +69,16 @@ void broadcast_release(broadcast *b) {
   for (rival &part : b->part)
     rival_destroy(&part);
   b->part.clear();
+  if (b->unified)
+    rival_destroy(&b->paged);
   rival_destroy(&b->whole);
 }
 
 bool broadcast_serves(const broadcast *b, int way, int algorithm) {
   if (way == BROADCAST_BULK)
     return b->whole.ok[algorithm];
+  if (way == BROADCAST_UNIFIED)
+    return b->unified && b->paged.ok[algorithm];
   for (const rival &part : b->part)
     if (!part.ok[algorithm])
       return false;
@@ -102,8 +111,24 @@ static void run_pipelined(broadcast *b, int algorithm) {
   }
 }
 
+/* All ranks have done what they were given so far. */
+static void barrier(broadcast *b) {
+  NCCL(ncclAllReduce(b->token, b->token, 1, ncclFloat32, ncclSum, b->nccl, b->stream));
+}
+
+/* Every product has a new X, as in training: owners write their rows, whose pages come back for that. */
+static void run_unified(broadcast *b, int algorithm) {
+  int64_t first = b->begin[b->rank] * b->k, count = b->begin[b->rank + 1] * b->k - first;
+  barrier(b); /* nobody reads the last X any more */
+  CUDA(cudaMemcpyAsync(b->unified + first, (float *)b->x + first, (size_t)count * sizeof(float),
+                       cudaMemcpyDefault, b->stream));
+  barrier(b);
+  rival_run(&b->paged, algorithm, false);
+}
+
 void broadcast_run(broadcast *b, int way, int algorithm) {
-  (way == BROADCAST_BULK ? run_bulk : run_pipelined)(b, algorithm);
+  static void (*const run[BROADCAST_WAYS])(broadcast *, int) = {run_bulk, run_pipelined, run_unified};
+  run[way](b, algorithm);
 }
 
 void broadcast_destroy(broadcast *b) {
@@ -112,6 +137,7 @@ void broadcast_destroy(broadcast *b) {
   for (cudaEvent_t event : b->arrived)
     CUDA(cudaEventDestroy(event));
   gpu_csr_free(&b->block);
+  CUDA(cudaFree(b->token));
   CUDA(cudaEventDestroy(b->started));
   CUDA(cudaStreamDestroy(b->transfers));
   delete b;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rival over several GPUs: row blocks of X broadcast by NCCL, products by cuSPARSE. Either all of X first
- * and one product after it (CAGNET 1D), or stage by stage, the next broadcast beside the product of the one
- * before (MG-GCN). */
+/* The rivals over several GPUs, with cuSPARSE's products. Row blocks of X are broadcast by NCCL, either all
+ * of X first and one product after it (CAGNET 1D), or stage by stage, the next broadcast beside the product
+ * of the one before (MG-GCN). Or X lies in unified memory, whose pages go to the GPU that reads them (the
+ * baseline of MGG's figure 8). */
 #ifndef SLEY_BENCH_GPU_BROADCAST_H
 #define SLEY_BENCH_GPU_BROADCAST_H
 
@@ -9,7 +10,7 @@
 
 #include "rival.h"
 
-enum { BROADCAST_BULK, BROADCAST_PIPELINED, BROADCAST_WAYS };
+enum { BROADCAST_BULK, BROADCAST_PIPELINED, BROADCAST_UNIFIED, BROADCAST_WAYS };
 extern const char *const broadcast_name[BROADCAST_WAYS];
 
 struct broadcast {
@@ -18,11 +19,13 @@ struct broadcast {
   const int64_t *begin; /* ranks + 1: who owns which rows of A and X */
   int64_t k;
   void *x;
+  float *unified; /* all of X in unified memory, the same on all ranks */
+  float *token;   /* of the GPU, for a barrier */
   cudaStream_t stream, transfers;
   std::vector<cudaEvent_t> arrived; /* one a stage */
   cudaEvent_t started;
   gpu_csr block;
-  rival whole;
+  rival whole, paged;
   std::vector<gpu_csr> tile; /* the block's columns by owner */
   std::vector<rival> part;
 };
@@ -31,8 +34,8 @@ struct broadcast {
 broadcast *broadcast_create(ncclComm_t nccl, int rank, int ranks, const int64_t *begin, const sley_csr *csr,
                             cudaStream_t stream);
 /* Gets ready for a width, up to the next release. x: all of X, of which the rank's own rows are set; y: its
- * rows. */
-void broadcast_prepare(broadcast *b, int64_t k, void *x, void *y);
+ * rows; unified: room for all of X in unified memory, which all ranks give, or NULL: without this way. */
+void broadcast_prepare(broadcast *b, int64_t k, void *x, void *y, float *unified);
 void broadcast_release(broadcast *b);
 bool broadcast_serves(const broadcast *b, int way, int algorithm);
 /* Enqueues one product. Collective. */
