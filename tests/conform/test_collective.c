@@ -138,16 +138,20 @@ static int expected_path(const sl_comm *comm, const job *j) {
 }
 
 /* What has come is what the comm has counted, and the numbers agree with each other. */
-static sley_status check_report(sl_comm *comm, const job *j, const sl_counters *counted) {
+static sley_status check_report(sl_comm *comm, const job *j) {
   sl_sparse_report report;
-  sl_sparse_report_of(j->one, &report);
+  sl_counters counted;
+  SL_TRY(sl_sparse_report_of(j->one, &report));
+  comm->ops->counters(comm, &counted); /* those of arrays read in place since the report */
   int64_t formats = 0;
   int path = expected_path(comm, j);
   for (int f = 0; f < SL_COMPRESSED_FORMATS; f++)
     formats += report.formats[f];
   EXPECT(path < 0 || (int)report.path == path);
-  EXPECT(report.received == counted->bytes[SL_LINK_DIRECT] + counted->bytes[SL_LINK_MESSAGE]);
-  EXPECT(counted->bytes[SL_LINK_SELF] == 0);
+  EXPECT(report.in_place ==
+         (report.path == SL_SPARSE_PATH_DIRECT && comm->zero_copy && comm->workgroup == comm->size));
+  EXPECT(report.received == counted.bytes[SL_LINK_DIRECT] + counted.bytes[SL_LINK_MESSAGE]);
+  EXPECT(counted.bytes[SL_LINK_SELF] == 0);
   EXPECT(report.nonzeros >= 0 && report.nonzeros <= report.values && formats == report.arrays);
   EXPECT(report.values <= j->src_values);
   EXPECT(report.path != SL_SPARSE_PATH_DENSE || (report.arrays == 0 && report.sent == report.dense_sent));
@@ -165,7 +169,7 @@ static sley_status check_result_nonzeros(const sl_comm *comm, const job *j) {
   static const char zero[8];
   sl_sparse_report report;
   int64_t nonzeros = 0;
-  sl_sparse_report_of(j->one, &report);
+  SL_TRY(sl_sparse_report_of(j->one, &report));
   for (int64_t i = j->dst_at; i < j->dst_at + j->dst_values; i++)
     nonzeros += memcmp(j->sparse + i * j->each, zero, (size_t)j->each) != 0;
   EXPECT(report.result_nonzeros == nonzeros ||
@@ -175,7 +179,6 @@ static sley_status check_result_nonzeros(const sl_comm *comm, const job *j) {
 }
 
 static sley_status run_job(sl_comm *comm, job *j, int round) {
-  sl_counters counted;
   int64_t src_at = j->src_at * j->each, dst_at = j->dst_at * j->each;
   fill(j, comm->rank, round);
   for (int i = 0; i < 2; i++)
@@ -183,8 +186,7 @@ static sley_status run_job(sl_comm *comm, job *j, int round) {
   char *sparse = j->there[0].here, *dense = j->there[1].here;
   comm->ops->counters_reset(comm);
   SL_TRY(sl_sparse_run(j->one, sparse + src_at, sparse + dst_at, comm->queue));
-  comm->ops->counters(comm, &counted);
-  SL_TRY(check_report(comm, j, &counted));
+  SL_TRY(check_report(comm, j));
   SL_TRY(sl_dense_run(j->other, dense + src_at, dense + dst_at, comm->queue));
   for (int i = 0; i < 2; i++)
     SL_TRY(mirror_fetch(&j->there[i]));
@@ -254,7 +256,7 @@ static sley_status sum_whole(sl_comm *comm, const sl_sparse_spec *spec, const fl
   SL_TRY(mirror_send(there));
   SL_TRY(sl_sparse_create(comm, spec, &sum));
   SL_TRY(sl_sparse_run(sum, there->here, there->here, comm->queue));
-  sl_sparse_report_of(sum, &report);
+  SL_TRY(sl_sparse_report_of(sum, &report));
   sl_sparse_destroy(sum);
   SL_TRY(mirror_fetch(there));
   SL_TRY(check_sums(comm, there->host, count));
