@@ -544,9 +544,12 @@ sley_status sley_collective_create(sley_comm *comm, const sley_collective_option
  * The work is enqueued like that of sley_spmm, after all that the rank's calls have enqueued so far; the call
  * may return before it is done. What is enqueued later, on the same stream, may read dst and write src. On
  * the cpu all is done when it returns. With compress it may wait for work before, since the bytes that
- * travel depend on the values. A rank that fails ends the others with SLEY_ERR_PEER. All ranks run the
- * collectives of a comm in the same order. Collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or an
- * array that is not aligned), SLEY_ERR_PEER. */
+ * travel depend on the values. Where ranks are threads whose GPUs can read each other's memory it does so
+ * only for the first run of SLEY_COMPRESS_AUTO, for some after dense runs, and where it is 16 runs ahead of
+ * the GPU; there an array of a peer that is wrong is the error of a later run, or of info_get. A rank that
+ * fails ends the others with SLEY_ERR_PEER. All ranks run the collectives of a comm in the same order.
+ * Collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or an array that is not aligned), SLEY_ERR_PEER.
+ */
 sley_status sley_collective_run(sley_collective *collective, const void *src, void *dst);
 
 /* What the last run did on this rank. Before the first one all is 0, and the texts are empty. */
@@ -561,7 +564,9 @@ typedef struct sley_collective_info {
   const char *reason;       /* why, in a few words; static */
 } sley_collective_info;
 
-/* What the last run did on this rank, to *out. Waits for nothing; not collective. Errors: SLEY_ERR_ARG. */
+/* What the last run did on this rank, to *out. With compress it may wait for what is enqueued. Not collective.
+ * Errors: SLEY_ERR_ARG; SLEY_ERR_PEER (a peer's array of a run was wrong, or waiting failed): then the comm
+ * has ended. */
 sley_status sley_collective_info_get(const sley_collective *collective, sley_collective_info *out);
 
 /* Waits for what is enqueued. Accepts NULL, then on all ranks. Collective. */

@@ -46,8 +46,7 @@ sley_status sley_collective_run(sley_collective *collective, const void *src, vo
 sley_status sley_collective_info_get(const sley_collective *collective, sley_collective_info *out) {
   if (!collective || !out)
     return sl_fail(SLEY_ERR_ARG, "sley_collective_info_get: no collective, or out is NULL");
-  sl_collective_info(collective, out);
-  return SLEY_OK;
+  return sl_collective_info(collective, out);
 }
 
 void sley_collective_destroy(sley_collective *collective) {

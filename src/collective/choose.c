@@ -14,7 +14,8 @@ static const sl_sparse_costs cpu_costs = {.count = {2.8e10, 0},
                                           .sum_own = {9e9, 7e-9},
                                           .reduce = 9e9,
                                           .copy = 1e10,
-                                          .wait = 1e-6};
+                                          .wait = 1e-6,
+                                          .launch = 0};
 
 /* The bytes that the kernels move (docs/COLLECTIVES.md) for f32, over 3.3e12 bytes/s of memory. To compress
  * or take apart: the array, 0.126 bytes a value of words and counts, and each value kept. To coo: the array
@@ -28,7 +29,8 @@ static const sl_sparse_costs gpu_costs = {.count = {3.3e12, 0},
                                           .sum_own = {1.65e12, 0},
                                           .reduce = 3.3e12,
                                           .copy = 1.7e12,
-                                          .wait = 1e-5};
+                                          .wait = 1e-5,
+                                          .launch = 5e-6};
 
 /* Sparse has to be faster by so much: what the probe may take (probe.c), and an error of the model. */
 #define MARGIN 0.05
@@ -173,6 +175,12 @@ static double transfer_waits(const sl_sparse_costs *c) {
   return 3 * c->wait + c->machine->meeting;
 }
 
+/* In place the hosts meet twice, at the beginning and the end, and two kernels more run: one reads the arrays
+ * while the links bring them, one takes their headers. */
+static double round_waits(const sl_sparse_costs *c) {
+  return c->machine->meeting + 2 * c->launch;
+}
+
 /* An array of so many values goes to a peer, and one comes from it: the time of the work, while the links'
  * is added to r. */
 typedef struct flow {
@@ -189,8 +197,8 @@ static sl_compressed_format format_of(const flow *f, sl_link link, int64_t value
 
 static void send_one(flow *f, sl_link link, int64_t values) {
   if (values > 0)
-    f->work +=
-        compress_seconds(f->costs, format_of(f, link, values), f->shape->spec->type, values, f->density);
+    f->work += f->costs->launch + compress_seconds(f->costs, format_of(f, link, values), f->shape->spec->type,
+                                                   values, f->density);
 }
 
 static void receive_one(flow *f, sl_link link, int64_t values) {
@@ -219,7 +227,8 @@ static void sum_them(flow *f, int arrays, int64_t values) {
 }
 
 static double flow_seconds(const flow *f) {
-  return f->work + receipt_seconds(f->costs, f->shape->comm, &f->receipt) + transfer_waits(f->costs);
+  return f->work + receipt_seconds(f->costs, f->shape->comm, &f->receipt) +
+         (f->shape->in_place ? round_waits(f->costs) : transfer_waits(f->costs));
 }
 
 static double direct_scatter(const sl_sparse_costs *c, const sl_sparse_shape *s, double density) {
@@ -330,7 +339,7 @@ double sl_two_level_seconds(const sl_sparse_costs *costs, const sl_sparse_shape 
 
 int64_t sl_choose_limit(const sl_sparse_costs *costs, const sl_sparse_shape *shape, bool two_level,
                         double dense) {
-  double probe = costs->wait + costs->machine->meeting;
+  double probe = costs->machine->meeting + (shape->in_place ? 0 : costs->wait);
   int64_t low = -1, high = SL_DENSITY_UNIT + 1; /* low is fast enough, high is not */
   while (high - low > 1) {
     int64_t middle = low + (high - low) / 2;

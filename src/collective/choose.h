@@ -25,6 +25,7 @@ typedef struct sl_sparse_costs {
   double reduce;        /* bytes/s of each array of a dense reduction */
   double copy;          /* bytes/s */
   double wait;          /* s: the host waits for what is enqueued */
+  double launch;        /* s: a kernel begins */
 } sl_sparse_costs;
 
 /* Those built in for ranks of so many threads on a kind of device: the cpu's were measured on one thread, a
@@ -36,6 +37,7 @@ typedef struct sl_sparse_shape {
   const sl_comm *comm;
   const sl_dense_spec *spec;
   const int64_t *begin; /* as sl_dense_lay_out fills it */
+  bool in_place;        /* direct: peers' arrays are read where they are, and no host waits for a device */
 } sl_sparse_shape;
 
 /* The expected density of the sum of two arrays whose nonzeros are at independent places. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The direct way: each array goes straight to the rank that needs it. It suits comms of which every pair of
- * ranks is joined. An all-reduce of two ranks is a reduce-scatter whose parts are the whole array. */
+ * ranks is joined; where kernels can read all peers' memory, in_place.c does the same. An all-reduce of two
+ * ranks is a reduce-scatter whose parts are the whole array. */
 #include "base/memory.h"
 #include "collective/route.h"
 #include "device/device.h"
@@ -10,21 +11,6 @@ typedef struct direct {
   sl_transfer scatter, gather;
   char *send, *recv; /* areas of the device's memory, which both transfers use */
 } direct;
-
-/* What this rank and its peers reduce at rank, and where it is in an array of all. */
-static int64_t reduced_values(const direct *d, int rank) {
-  const sl_sparse_base *base = d->route.base;
-  return sl_route_is_whole(base) ? base->longest : sl_route_values(base, rank);
-}
-
-static char *reduced_part(const direct *d, const void *array, int rank) {
-  const sl_sparse_base *base = d->route.base;
-  return sl_route_is_whole(base) ? (char *)array : sl_route_part(base, array, rank);
-}
-
-static bool has_gather(const direct *d) {
-  return sl_route_gathers(d->route.base) && !sl_route_is_whole(d->route.base);
-}
 
 /* ---- making */
 
@@ -37,10 +23,10 @@ static void list_scatter(direct *d, int64_t *send, int64_t *recv) {
   for (int p = 0; p < base->comm->size; p++) {
     if (p == rank)
       continue;
-    sl_transfer_send(&d->scatter, p, reduced_values(d, p), *send);
-    sl_transfer_recv(&d->scatter, p, reduced_values(d, rank), *recv);
-    *send += sl_transfer_slot(type, reduced_values(d, p));
-    *recv += sl_transfer_slot(type, reduced_values(d, rank));
+    sl_transfer_send(&d->scatter, p, sl_route_reduced_values(base, p), *send);
+    sl_transfer_recv(&d->scatter, p, sl_route_reduced_values(base, rank), *recv);
+    *send += sl_transfer_slot(type, sl_route_reduced_values(base, p));
+    *recv += sl_transfer_slot(type, sl_route_reduced_values(base, rank));
   }
 }
 
@@ -70,7 +56,7 @@ static sley_status take_memory(direct *d) {
   SL_TRY(sl_transfer_begin(&d->gather, base->comm->size));
   if (sl_route_reduces(base))
     list_scatter(d, &send[0], &recv[0]);
-  if (has_gather(d))
+  if (sl_route_gathers_parts(base))
     list_gather(d, &send[1], &recv[1]);
   SL_TRY(sl_route_take(base, larger(send[0], send[1]), (void **)&d->send));
   SL_TRY(sl_route_take(base, larger(recv[0], recv[1]), (void **)&d->recv));
@@ -93,7 +79,7 @@ static sley_status direct_open(sl_sparse_base *base, sl_sparse_route **out) {
   direct *d = (direct *)*out;
   if (sl_route_reduces(base))
     SL_TRY(sl_transfer_make(&d->scatter));
-  return has_gather(d) ? sl_transfer_make(&d->gather) : SLEY_OK;
+  return sl_route_gathers_parts(base) ? sl_transfer_make(&d->gather) : SLEY_OK;
 }
 
 static void direct_close(sl_sparse_route *route) {
@@ -113,23 +99,22 @@ static sley_status direct_scatter(sl_sparse_route *route, const void *src, void 
   sl_sparse_base *base = route->base;
   sl_transfer *scatter = &d->scatter;
   int rank = base->comm->rank;
-  int64_t values = reduced_values(d, rank);
+  int64_t values = sl_route_reduced_values(base, rank);
   for (int i = 0; i < scatter->sends; i++) {
     const sl_transfer_item *item = &scatter->send[i];
     sl_compressed_format format =
         sl_route_format(base, sl_link_to(base->comm, item->peer), item->values, base->density);
-    SL_TRY(sl_route_compress(base, format, reduced_part(d, src, item->peer), item->values, d->send + item->at,
-                             queue));
+    SL_TRY(sl_route_compress(base, format, sl_route_reduced_part(base, src, item->peer), item->values,
+                             d->send + item->at, queue));
   }
   SL_TRY(sl_route_measure(base, scatter, d->send, true, queue));
   SL_TRY(sl_route_move(base, scatter, d->send, d->recv, queue));
   *density = sl_route_density(scatter, base->density);
+  sl_route_lay(base, base->comm->size, rank, d->recv, sl_transfer_slot(base->spec.dense.type, values));
   sl_route_fold_args fold = {.values = values,
                              .parts = base->comm->size,
                              .own = rank,
-                             .src = d->recv,
-                             .stride = sl_transfer_slot(base->spec.dense.type, values),
-                             .own_src = reduced_part(d, src, rank),
+                             .own_src = sl_route_reduced_part(base, src, rank),
                              .dst = dst};
   return sl_route_fold(base, &fold, queue);
 }
@@ -184,4 +169,6 @@ const sl_sparse_route_ops sl_sparse_direct = {.path = SL_SPARSE_PATH_DIRECT,
                                               .open = direct_open,
                                               .scatter = direct_scatter,
                                               .gather = direct_gather,
+                                              .finish = sl_route_finish,
+                                              .settle = sl_route_settle_nothing,
                                               .close = direct_close};

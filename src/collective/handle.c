@@ -101,9 +101,9 @@ sley_status sl_collective_run(sley_collective *collective, const void *src, void
                            : sl_sparse_run(collective->sparse, src, dst, queue);
 }
 
-static void sparse_info(const sl_sparse *sparse, sley_collective_info *out) {
+static sley_status sparse_info(sl_sparse *sparse, sley_collective_info *out) {
   sl_sparse_report report;
-  sl_sparse_report_of(sparse, &report);
+  SL_TRY(sl_sparse_report_of(sparse, &report));
   *out = (sley_collective_info){.values = report.values,
                                 .nonzeros = report.nonzeros,
                                 .result_nonzeros = report.result_nonzeros,
@@ -117,17 +117,19 @@ static void sparse_info(const sl_sparse *sparse, sley_collective_info *out) {
                                 .coo = report.formats[SL_COMPRESSED_COO],
                                 .path = sl_sparse_path_text(report.path),
                                 .reason = sl_sparse_reason_text(report.reason)};
+  return SLEY_OK;
 }
 
-void sl_collective_info(const sley_collective *collective, sley_collective_info *out) {
+sley_status sl_collective_info(const sley_collective *collective, sley_collective_info *out) {
   *out = (sley_collective_info){.path = "", .reason = ""};
   if (collective->has_run && collective->sparse)
-    sparse_info(collective->sparse, out);
-  else if (collective->has_run)
+    return sparse_info(collective->sparse, out);
+  if (collective->has_run)
     *out = (sley_collective_info){.result_nonzeros = -1,
                                   .sent = collective->dense_sent,
                                   .received = collective->dense_received,
                                   .dense_sent = collective->dense_sent,
                                   .path = "dense",
                                   .reason = "compression was not asked for"};
+  return SLEY_OK;
 }

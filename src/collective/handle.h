@@ -14,7 +14,7 @@ sley_status sl_collective_create(sl_comm *comm, const sl_dense_spec *spec, sley_
 sley_status sl_collective_run(sley_collective *collective, const void *src, void *dst);
 
 /* See sley_collective_info_get. Not collective. */
-void sl_collective_info(const sley_collective *collective, sley_collective_info *out);
+sley_status sl_collective_info(const sley_collective *collective, sley_collective_info *out);
 
 /* NULL, then on all ranks: nothing. Collective. */
 void sl_collective_destroy(sley_collective *collective);

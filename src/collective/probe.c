@@ -67,6 +67,40 @@ static void hold(sl_probe *probe) {
   probe->hold = probe->hold < SL_PROBE_LONGEST ? 2 * probe->hold : SL_PROBE_LONGEST;
 }
 
+/* By a sample of this run, and by what is known of the last one. */
+static sley_status look(sl_probe *probe, const void *src, int64_t values, sl_queue *queue,
+                        sl_sparse_reason *why) {
+  SL_TRY(count_sample(probe, src, values, queue));
+  const sl_sparse_counts last = probe->follows ? (sl_sparse_counts){0} : probe->known; /* that was dense */
+  int64_t sums[] = {probe->values, probe->nonzeros, last.values, last.nonzeros, values - probe->values};
+  SL_TRY(probe->comm->ops->allreduce(probe->comm, SL_SUM, sums, 5));
+  bool is_known = sums[2] > 0, was_wrong = is_known && is_too_dense(probe, sums[3], sums[2]);
+  if (is_too_dense(probe, sums[1], sums[0]))
+    *why = SL_SPARSE_FEW_ZEROS;
+  else if (was_wrong && sums[4] > 0) /* a sample that is all of the arrays is true by itself */
+    *why = SL_SPARSE_MISSED;
+  else
+    *why = SL_SPARSE_ENOUGH_ZEROS;
+  if (*why == SL_SPARSE_ENOUGH_ZEROS && is_known && !was_wrong)
+    probe->hold = 1;
+  return SLEY_OK;
+}
+
+/* By the density that each rank knows of its array, of a run before this one; no rank waits for a device. */
+static sley_status follow(sl_probe *probe, int64_t values, sl_sparse_reason *why) {
+  bool is_new = probe->known.values > 0;
+  if (is_new) {
+    probe->values = probe->known.values;
+    probe->nonzeros = probe->known.nonzeros;
+  }
+  int64_t sums[] = {values, (int64_t)(sl_probe_density(probe) * (double)values), is_new};
+  SL_TRY(probe->comm->ops->allreduce(probe->comm, SL_SUM, sums, 3));
+  *why = is_too_dense(probe, sums[1], sums[0]) ? SL_SPARSE_MISSED : SL_SPARSE_ENOUGH_ZEROS;
+  if (*why == SL_SPARSE_ENOUGH_ZEROS && sums[2] > 0)
+    probe->hold = 1;
+  return SLEY_OK;
+}
+
 sley_status sl_probe_decide(sl_probe *probe, const void *src, int64_t values, sl_queue *queue, bool *sparse,
                             sl_sparse_reason *why) {
   *sparse = false;
@@ -76,22 +110,10 @@ sley_status sl_probe_decide(sl_probe *probe, const void *src, int64_t values, sl
     probe->held--;
     return SLEY_OK;
   }
-  SL_TRY(count_sample(probe, src, values, queue));
-  int64_t sums[] = {probe->values, probe->nonzeros, probe->true_values, probe->true_nonzeros,
-                    values - probe->values};
-  SL_TRY(probe->comm->ops->allreduce(probe->comm, SL_SUM, sums, 5));
-  probe->true_values = probe->true_nonzeros = 0;
-  bool is_known = sums[2] > 0, was_wrong = is_known && is_too_dense(probe, sums[3], sums[2]);
-  if (is_too_dense(probe, sums[1], sums[0]))
-    *why = SL_SPARSE_FEW_ZEROS;
-  else if (was_wrong && sums[4] > 0) /* a sample that is all of the arrays is true by itself */
-    *why = SL_SPARSE_MISSED;
-  else
-    *why = SL_SPARSE_ENOUGH_ZEROS;
-  *sparse = *why == SL_SPARSE_ENOUGH_ZEROS;
+  SL_TRY(probe->follows && probe->is_sparse ? follow(probe, values, why)
+                                            : look(probe, src, values, queue, why));
+  *sparse = probe->is_sparse = *why == SL_SPARSE_ENOUGH_ZEROS;
   if (!*sparse)
     hold(probe);
-  else if (is_known && !was_wrong)
-    probe->hold = 1;
   return SLEY_OK;
 }

@@ -5,7 +5,10 @@
  * The sample is as large as a small share of the dense collective's time allows, and begins elsewhere in
  * every run. True counts of a run that was sparse go along with the next run's numbers, and overrule a sample
  * that has missed the nonzeros. After a decision against sparse, the next runs are dense without a look: 1,
- * 2, 4 runs and so on up to SL_PROBE_LONGEST. */
+ * 2, 4 runs and so on up to SL_PROBE_LONGEST.
+ *
+ * A sample makes the host wait for the device. A probe that `follows` takes one only after dense runs: from a
+ * decision for sparse on, each run is decided by what the ranks know by then of the runs before. */
 #ifndef SLEY_COLLECTIVE_PROBE_H
 #define SLEY_COLLECTIVE_PROBE_H
 
@@ -26,9 +29,12 @@ typedef struct sl_probe {
   int64_t *counts; /* of the device: SL_PROBE_BLOCKS */
   int64_t runs;
   int held, hold;           /* runs without a look: left, and after the next decision against sparse */
-  int64_t values, nonzeros; /* of the last sample of this rank */
-  int64_t true_values,
-      true_nonzeros; /* that this rank compressed in the last run, if that was sparse; else 0 */
+  bool follows;             /* set by the caller, the same on all ranks: see above */
+  bool is_sparse;           /* the last decision */
+  int64_t values, nonzeros; /* what this rank's last decision was by: of a sample, or of a run before */
+  /* Set by the caller before a decision: what this rank has compressed in the newest run that it knows of,
+   * if not of one before; else 0. */
+  sl_sparse_counts known;
 } sl_probe;
 
 /* Takes its memory. seconds: what a probe may take. Ended by sl_probe_end, also on an error. Local. */
@@ -37,11 +43,11 @@ sley_status sl_probe_begin(sl_probe *probe, sl_comm *comm, sley_type type, const
 void sl_probe_end(sl_probe *probe);
 
 /* Whether the next run is sparse, and why, the same on all ranks. src: this rank's array of so many values.
- * The host waits for the queue, unless the probe is held. Collective. */
+ * Where a sample is taken the host waits for the queue. Collective. */
 sley_status sl_probe_decide(sl_probe *probe, const void *src, int64_t values, sl_queue *queue, bool *sparse,
                             sl_sparse_reason *why);
 
-/* Of this rank's array at the last sample; 1 where nothing was counted. */
+/* Of what this rank's last decision was by; 1 where nothing was counted. */
 double sl_probe_density(const sl_probe *probe);
 
 #endif

@@ -84,11 +84,10 @@ static sley_status ring_scatter(sl_sparse_route *route, const void *src, void *d
     set_hop(r, sent, come, 0);
     SL_TRY(compress(r, s == 0 ? sl_route_part(base, src, sent) : r->sum, *density, s == 0, queue));
     SL_TRY(sl_route_move(base, &r->hop, r->area, r->area, queue));
+    sl_route_lay(base, 2, 1, r->area + r->hop.recv[0].at, sl_route_slot(base));
     sl_route_fold_args fold = {.values = sl_route_values(base, come),
                                .parts = 2,
                                .own = 1,
-                               .src = r->area + r->hop.recv[0].at,
-                               .stride = sl_route_slot(base),
                                .own_src = sl_route_part(base, src, come),
                                .dst = s == comm->size - 2 ? dst : r->sum};
     SL_TRY(sl_route_fold(base, &fold, queue));
@@ -125,4 +124,6 @@ const sl_sparse_route_ops sl_sparse_ring = {.path = SL_SPARSE_PATH_RING,
                                             .open = ring_open,
                                             .scatter = ring_scatter,
                                             .gather = ring_gather,
+                                            .finish = sl_route_finish,
+                                            .settle = sl_route_settle_nothing,
                                             .close = ring_close};

@@ -40,6 +40,26 @@ sley_status sl_route_run(sl_sparse_route *route, const void *src, void *dst, sl_
   return gather(route, own, density, dst, queue);
 }
 
+sley_status sl_route_check(uint32_t wrong) {
+  if (wrong)
+    return sl_fail(SLEY_ERR_PEER, "a sparse collective: a compressed array of a peer contradicts itself");
+  return SLEY_OK;
+}
+
+sley_status sl_route_finish(sl_sparse_route *route, sl_queue *queue) {
+  sl_sparse_base *base = route->base;
+  uint32_t wrong = 0;
+  base->known = (sl_sparse_counts){base->report.values, base->report.nonzeros};
+  SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, &wrong, base->wrong, sizeof wrong));
+  SL_TRY(queue->ops->queue_wait(queue));
+  return sl_route_check(wrong);
+}
+
+sley_status sl_route_settle_nothing(sl_sparse_route *route, bool wait) {
+  (void)route, (void)wait;
+  return SLEY_OK;
+}
+
 /* ---- compressing */
 
 sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, int64_t values,
@@ -99,9 +119,12 @@ sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays) {
              : sl_route_take(base, arrays * sl_route_slot(base), (void **)&base->expanded);
 }
 
+void sl_route_lay(sl_sparse_base *base, int parts, int own, const char *src, int64_t stride) {
+  for (int p = 0; p < parts; p++)
+    base->src[p] = p == own ? NULL : src + (p - (p > own)) * stride;
+}
+
 static sley_status sum(const sl_sparse_base *base, const sl_route_fold_args *a, sl_queue *queue) {
-  for (int p = 0; p < a->parts; p++)
-    base->src[p] = p == a->own ? NULL : a->src + (p - (p > a->own)) * a->stride;
   sl_kernel_args args = {.op = SL_OP_SPARSE_SUM,
                          .sparse_sum = {.count = a->values,
                                         .parts = a->parts,
@@ -117,8 +140,9 @@ static sley_status sum(const sl_sparse_base *base, const sl_route_fold_args *a, 
 
 static sley_status expand_and_reduce(sl_sparse_base *base, const sl_route_fold_args *a, sl_queue *queue) {
   int64_t slot = sl_route_slot(base), room = sl_transfer_room(base->spec.dense.type, a->values);
-  for (int i = 0; i + 1 < a->parts; i++)
-    sl_route_list(base, a->src + i * a->stride, room, a->values, base->expanded + i * slot);
+  for (int p = 0; p < a->parts; p++)
+    if (p != a->own)
+      sl_route_list(base, base->src[p], room, a->values, base->expanded + (p - (p > a->own)) * slot);
   SL_TRY(sl_route_decompress(base, queue));
   sl_kernel_args args = {.op = SL_OP_REDUCE,
                          .reduce = {.count = a->values,
@@ -141,24 +165,24 @@ sley_status sl_route_fold(sl_sparse_base *base, const sl_route_fold_args *a, sl_
 
 /* ---- moving */
 
-static void report_made(sl_sparse_report *report, const sl_transfer *transfer, bool is_src) {
+void sl_route_report_made(sl_sparse_report *report, const sl_transfer_item *items, int count,
+                          const sl_compressed_header *header, bool is_src) {
   int64_t last = -1;
-  for (int i = 0; i < transfer->sends; i++) {
-    const sl_compressed_header *header = &transfer->header[i];
-    if (transfer->send[i].bytes == 0 || transfer->send[i].at <= last)
+  for (int i = 0; i < count; i++) {
+    if (items[i].bytes == 0 || items[i].at <= last)
       continue;
-    last = transfer->send[i].at;
+    last = items[i].at;
     report->arrays++;
-    report->formats[header->format]++;
-    report->values += is_src ? header->count : 0;
-    report->nonzeros += is_src ? header->nonzeros : 0;
+    report->formats[header[i].format]++;
+    report->values += is_src ? header[i].count : 0;
+    report->nonzeros += is_src ? header[i].nonzeros : 0;
   }
 }
 
 sley_status sl_route_measure(sl_sparse_base *base, sl_transfer *transfer, const void *src, bool is_src,
                              sl_queue *queue) {
   SL_TRY(sl_transfer_measure(transfer, src, queue));
-  report_made(&base->report, transfer, is_src);
+  sl_route_report_made(&base->report, transfer->send, transfer->sends, transfer->header, is_src);
   return SLEY_OK;
 }
 

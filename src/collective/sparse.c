@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "collective/mapped.h"
 #include "collective/probe.h"
 #include "collective/route.h"
 #include "transport/stopwatch.h"
@@ -108,7 +109,8 @@ typedef struct forecast {
 /* Collective. */
 static sley_status predict(const sl_sparse_base *base, forecast *out) {
   sl_comm *comm = base->comm;
-  const sl_sparse_shape shape = {.comm = comm, .spec = &base->spec.dense, .begin = base->begin};
+  const sl_sparse_shape shape = {
+      .comm = comm, .spec = &base->spec.dense, .begin = base->begin, .in_place = sl_mapped_serves(comm)};
   int64_t nanoseconds = (int64_t)(sl_dense_seconds(&base->costs, &shape) * 1e9);
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, &nanoseconds, 1));
   out->dense = (double)nanoseconds * 1e-9;
@@ -124,16 +126,20 @@ static sley_status predict(const sl_sparse_base *base, forecast *out) {
   return SLEY_OK;
 }
 
+static const sl_sparse_route_ops *direct_route(const sl_sparse_base *base) {
+  return sl_mapped_serves(base->comm) ? &sl_sparse_in_place : &sl_sparse_direct;
+}
+
 static const sl_sparse_route_ops *choose_route(const sl_sparse_base *base, const forecast *f) {
   switch (base->spec.way) {
   case SL_SPARSE_WAY_RING:
     return &sl_sparse_ring;
   case SL_SPARSE_WAY_TWO_LEVEL:
-    return has_levels(base->comm) ? &sl_sparse_two_level : &sl_sparse_direct;
+    return has_levels(base->comm) ? &sl_sparse_two_level : direct_route(base);
   case SL_SPARSE_WAY_AUTO:
-    return chooses_way(base) && f->two_level > f->direct ? &sl_sparse_two_level : &sl_sparse_direct;
+    return chooses_way(base) && f->two_level > f->direct ? &sl_sparse_two_level : direct_route(base);
   default:
-    return &sl_sparse_direct;
+    return direct_route(base);
   }
 }
 
@@ -198,6 +204,7 @@ static sley_status finish(sl_sparse *sparse, const sl_dense_spec *dense) {
   SL_TRY(sl_agree(base->comm, sl_probe_begin(&sparse->probe, base->comm, dense->type, &base->costs,
                                              PROBE_SHARE * f.dense)));
   sparse->probe.limit = limit;
+  sparse->probe.follows = route->in_place && !base->comm->device->ops->host_addresses;
   return SLEY_OK;
 }
 
@@ -218,11 +225,20 @@ sley_status sl_sparse_create(sl_comm *comm, const sl_sparse_spec *spec, sl_spars
   return SLEY_OK;
 }
 
+/* Reads what has come of runs in place. An error ends the comm: the other ranks do not know of it. */
+static sley_status settle(sl_sparse *sparse, bool wait) {
+  sley_status status = sparse->route ? sparse->route->ops->settle(sparse->route, wait) : SLEY_OK;
+  if (status != SLEY_OK)
+    sparse->base.comm->ops->abort(sparse->base.comm, status);
+  return status;
+}
+
 void sl_sparse_destroy(sl_sparse *sparse) {
   if (!sparse)
     return;
   sl_sparse_base *base = &sparse->base;
   (void)base->comm->ops->wait(base->comm); /* work may still use what is freed here */
+  (void)settle(sparse, false);
   sl_probe_end(&sparse->probe);
   if (sparse->route)
     sparse->route->ops->close(sparse->route);
@@ -236,21 +252,13 @@ void sl_sparse_destroy(sl_sparse *sparse) {
   sl_free(sparse);
 }
 
-void sl_sparse_report_of(const sl_sparse *sparse, sl_sparse_report *out) {
+sley_status sl_sparse_report_of(sl_sparse *sparse, sl_sparse_report *out) {
+  SL_TRY(settle(sparse, true));
   *out = sparse->base.report;
+  return SLEY_OK;
 }
 
 /* ---- running */
-
-/* Whether kernels have found a payload that is wrong. */
-static sley_status check_payloads(const sl_sparse_base *base, sl_queue *queue) {
-  uint32_t wrong = 0;
-  SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, &wrong, base->wrong, sizeof wrong));
-  SL_TRY(queue->ops->queue_wait(queue));
-  if (wrong)
-    return sl_fail(SLEY_ERR_PEER, "a sparse collective: a compressed array of a peer contradicts itself");
-  return SLEY_OK;
-}
 
 static sley_status check_array(const sl_sparse_base *base, const void *array, int64_t values,
                                const char *what) {
@@ -273,12 +281,9 @@ static sley_status run_dense(sl_sparse *sparse, const void *src, void *dst, sl_q
 static sley_status run_sparse(sl_sparse *sparse, const void *src, void *dst, sl_queue *queue) {
   sl_sparse_base *base = &sparse->base;
   base->report.path = sparse->route->ops->path;
+  base->report.in_place = sparse->route->ops->in_place;
   SL_TRY(sl_route_run(sparse->route, src, dst, queue));
-  if (sparse->dense) {
-    sparse->probe.true_values = base->report.values;
-    sparse->probe.true_nonzeros = base->report.nonzeros;
-  }
-  return check_payloads(base, queue);
+  return sparse->route->ops->finish(sparse->route, queue);
 }
 
 /* Which of the two. The ranks' choice is the same. */
@@ -289,6 +294,8 @@ static sley_status choose(sl_sparse *sparse, const void *src, int64_t values, sl
   base->report.reason = sparse->why;
   if (!sparse->route || !sparse->dense)
     return SLEY_OK;
+  sparse->probe.known = base->known;
+  base->known = (sl_sparse_counts){0};
   SL_TRY(sl_probe_decide(&sparse->probe, src, values, queue, is_sparse, &base->report.reason));
   base->density = sl_probe_density(&sparse->probe);
   if (!*is_sparse && base->report.reason != SL_SPARSE_HELD) {
@@ -305,6 +312,8 @@ static sley_status run(sl_sparse *sparse, const void *src, void *dst, sl_queue *
   int64_t part = sl_route_values(base, comm->rank);
   int64_t given = kind == SLEY_ALLGATHER ? part : all_values(base);
   bool is_sparse;
+  if (sparse->route)
+    SL_TRY(sparse->route->ops->settle(sparse->route, false));
   SL_TRY(check_array(base, src, given, "src"));
   SL_TRY(check_array(base, dst, kind == SLEY_REDUCE_SCATTER ? part : all_values(base), "dst"));
   base->report =

@@ -47,7 +47,7 @@ typedef enum sl_sparse_reason {
   SL_SPARSE_SMALL,        /* dense is faster whatever the values are */
   SL_SPARSE_ENOUGH_ZEROS, /* sparse is faster */
   SL_SPARSE_FEW_ZEROS,    /* dense is faster */
-  SL_SPARSE_MISSED,       /* the last run was sparse, and its arrays were denser than their sample */
+  SL_SPARSE_MISSED,       /* a sparse run's arrays were denser than what it was chosen by */
   SL_SPARSE_HELD,         /* dense was faster when last looked at */
   SL_SPARSE_REASONS
 } sl_sparse_reason;
@@ -56,12 +56,18 @@ typedef enum sl_sparse_reason {
 const char *sl_sparse_path_text(sl_sparse_path path);
 const char *sl_sparse_reason_text(sl_sparse_reason reason);
 
+/* Of arrays. */
+typedef struct sl_sparse_counts {
+  int64_t values, nonzeros;
+} sl_sparse_counts;
+
 /* What the last run of this rank has done. */
 typedef struct sl_sparse_report {
   sl_sparse_path path;
+  bool in_place; /* peers' arrays were read where they are */
   sl_sparse_reason reason;
-  /* Of the arrays of src that this rank has compressed, or, in a run that was dense, of the sample that it
-   * has counted. */
+  /* Of the arrays of src that this rank has compressed, or, in a run that was dense, of what it was chosen
+   * by: a sample that was counted, or the arrays of a run before. */
   int64_t values, nonzeros;
   int64_t result_nonzeros;                        /* values of dst that are not zero; -1: not known */
   int64_t arrays, formats[SL_COMPRESSED_FORMATS]; /* compressed arrays that it has made, and of each format */

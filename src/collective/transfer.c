@@ -20,14 +20,17 @@ sley_status sl_transfer_begin(sl_transfer *transfer, int most) {
   return SL_NEW_ZERO(transfer->numbers, 4 * (int64_t)most, "a sparse collective");
 }
 
-void sl_transfer_send(sl_transfer *transfer, int peer, int64_t values, int64_t at) {
+void sl_transfer_list(sl_transfer_item *items, int *count, int peer, int64_t values, int64_t at) {
   if (values > 0)
-    transfer->send[transfer->sends++] = (sl_transfer_item){.peer = peer, .values = values, .at = at};
+    items[(*count)++] = (sl_transfer_item){.peer = peer, .values = values, .at = at};
+}
+
+void sl_transfer_send(sl_transfer *transfer, int peer, int64_t values, int64_t at) {
+  sl_transfer_list(transfer->send, &transfer->sends, peer, values, at);
 }
 
 void sl_transfer_recv(sl_transfer *transfer, int peer, int64_t values, int64_t at) {
-  if (values > 0)
-    transfer->recv[transfer->recvs++] = (sl_transfer_item){.peer = peer, .values = values, .at = at};
+  sl_transfer_list(transfer->recv, &transfer->recvs, peer, values, at);
 }
 
 static sley_status list_items(const sl_transfer *transfer, const sl_transfer_item *items, int count,

@@ -7,8 +7,7 @@
 #include "device/device.h"
 #include "transport/transport.h"
 
-/* An array that goes to a peer or comes from it. After make, values may be any other number up to what it
- * was, and at any other place, in each round; of 0 values nothing moves. */
+/* An array that goes to a peer or comes from it. */
 typedef struct sl_transfer_item {
   int peer;
   int64_t values; /* of the array */
@@ -18,7 +17,11 @@ typedef struct sl_transfer_item {
 
 enum { SL_TRANSFER_SLOT = 256 };
 
-/* NULL exchange: nothing moves. */
+/* Adds an item behind `count` others; of no values: nothing. */
+void sl_transfer_list(sl_transfer_item *items, int *count, int peer, int64_t values, int64_t at);
+
+/* After make, the values of an item may be any other number up to what it was, and at any other place, in
+ * each round; of 0 values nothing moves. NULL exchange: nothing moves. */
 typedef struct sl_transfer {
   const char *name;
   sl_comm *comm;

@@ -199,11 +199,10 @@ static sley_status add_inside(two_level *t, int w, int j, const void *src, sl_qu
   if (own < 0)
     return SLEY_OK;
   int64_t slot = sl_route_slot(base);
+  sl_route_lay(base, t->members, t->place, t->recv, slot);
   sl_route_fold_args fold = {.values = sl_route_values(base, own),
                              .parts = t->members,
                              .own = t->place,
-                             .src = t->recv,
-                             .stride = slot,
                              .own_src = sl_route_part(base, src, own),
                              .dst = t->partial + slot_of(t, own) * slot};
   return sl_route_fold(base, &fold, queue);
@@ -221,11 +220,10 @@ static sley_status add_across(two_level *t, double density, void *dst, sl_queue 
   SL_TRY(
       sl_route_measure(base, &t->sums, t->across, t->members == 1, queue)); /* then these are parts of src */
   SL_TRY(sl_route_move(base, &t->sums, t->across, t->recv, queue));
+  sl_route_lay(base, t->groups, t->group, t->recv, slot);
   sl_route_fold_args fold = {.values = sl_route_values(base, base->comm->rank),
                              .parts = t->groups,
                              .own = t->group,
-                             .src = t->recv,
-                             .stride = slot,
                              .own_src = t->partial,
                              .dst = dst};
   return sl_route_fold(base, &fold, queue);
@@ -309,4 +307,6 @@ const sl_sparse_route_ops sl_sparse_two_level = {.path = SL_SPARSE_PATH_TWO_LEVE
                                                  .open = two_level_open,
                                                  .scatter = two_level_scatter,
                                                  .gather = two_level_gather,
+                                                 .finish = sl_route_finish,
+                                                 .settle = sl_route_settle_nothing,
                                                  .close = two_level_close};

@@ -4,29 +4,11 @@
  * what they must not. */
 #include "base/memory.h"
 #include "base/random.h"
-#include "collective/sparse.h"
 #include "dense_oracle.h"
-#include "mirror.h"
 #include "ranks.h"
+#include "sparse_job.h"
 
-enum { MOST_RANKS = 64, ROUNDS = 2, JOBS = 14, MARGIN = 3 };
-
-/* A collective, the same on all ranks, and this rank's operands: src, and a result of each way, with margins
- * that must not change. */
-typedef struct job {
-  sl_sparse_spec spec;
-  uint64_t seed;
-  int64_t counts[MOST_RANKS], begin[MOST_RANKS + 1];
-  bool in_place, signs; /* signs: zeros of either sign, and nothing else */
-  bool whole_numbers;   /* small ones, whose sums are exact in any order */
-  bool blocks;          /* of values that are zero or not together */
-  int64_t each, src_values, dst_values, values;
-  char *sparse, *dense; /* src_values + dst_values and three margins */
-  int64_t src_at, dst_at;
-  mirror there[2];
-  sl_sparse *one;
-  sl_dense *other;
-} job;
+enum { ROUNDS = 2, JOBS = 14 };
 
 static int64_t length(uint64_t bits) {
   static const int64_t lengths[] = {0, 1, 63, 64, 65, 4095, 4097, 9001, 20011};
@@ -37,9 +19,9 @@ static uint64_t draw(uint64_t seed, uint64_t what, uint64_t choices) {
   return sl_random(seed, what, 0) % choices;
 }
 
-static void draw_job(job *j, int size, uint64_t seed) {
+static void draw_job(sparse_job *j, int size, uint64_t seed) {
   static const double limits[] = {0, 0.05, 0.3, 1};
-  *j = (job){.seed = seed};
+  *j = (sparse_job){.seed = seed};
   sl_dense_spec *dense = &j->spec.dense;
   dense->kind = (sley_collective_kind)draw(seed, 1, 3);
   dense->type = (sley_type)draw(seed, 2, 5);
@@ -54,77 +36,20 @@ static void draw_job(job *j, int size, uint64_t seed) {
   j->whole_numbers =
       dense->any_order || j->spec.way == SL_SPARSE_WAY_RING || j->spec.way == SL_SPARSE_WAY_TWO_LEVEL;
   j->blocks = draw(seed, 13, 3) == 0;
-  j->each = (int64_t)sley_type_bytes(dense->type);
   bool differ = dense->kind != SLEY_ALLREDUCE && draw(seed, 7, 2);
-  for (int r = 0; r < size; r++) {
+  for (int r = 0; r < size; r++)
     j->counts[r] = differ ? length(sl_random(seed, 8, (uint64_t)r)) : dense->count;
-    j->begin[r + 1] = j->begin[r] + j->counts[r];
-  }
   if (differ)
     dense->counts = j->counts;
 }
 
-static void lay_out(job *j, int rank, int size) {
-  int64_t all = j->begin[size];
-  sley_collective_kind kind = j->spec.dense.kind;
-  j->src_values = kind == SLEY_ALLREDUCE   ? j->spec.dense.count
-                  : kind == SLEY_ALLGATHER ? j->counts[rank]
-                                           : all;
-  j->dst_values = kind == SLEY_ALLREDUCE   ? j->spec.dense.count
-                  : kind == SLEY_ALLGATHER ? all
-                                           : j->counts[rank];
-  j->src_at = MARGIN;
-  j->dst_at = j->src_at + j->src_values + MARGIN;
-  j->values = j->dst_at + j->dst_values + MARGIN;
-  if (!j->in_place)
-    return;
-  j->dst_at = MARGIN + (kind == SLEY_REDUCE_SCATTER ? j->begin[rank] : 0);
-  j->src_at = MARGIN + (kind == SLEY_ALLGATHER ? j->begin[rank] : 0);
-}
-
-/* Zeros by a share that differs from rank to rank and round to round, at places of their own or in blocks. */
-static void fill(job *j, int rank, int round) {
-  static const uint64_t shares[] = {0, 100, 500, 900, 950, 990, 999, 1000};
-  uint64_t stream = (uint64_t)(rank * ROUNDS + round) + 100;
-  uint64_t zeros = shares[sl_random(j->seed, stream, 1) % (sizeof shares / sizeof *shares)];
-  for (int64_t i = 0; i < j->values; i++) {
-    uint64_t bits = sl_random(j->seed, stream, (uint64_t)i + 2);
-    uint64_t chance = j->blocks ? sl_random(j->seed, stream + 1000, (uint64_t)i / 513) : bits;
-    if (j->whole_numbers && j->spec.dense.type != SLEY_TYPE_I64)
-      oracle_set(j->sparse, j->spec.dense.type, i, (double)(bits / 1000 % 17) - 8);
-    else
-      oracle_draw(j->sparse, j->spec.dense.type, i, bits / 1000);
-    if (j->signs || chance % 1000 < zeros)
-      memset(j->sparse + i * j->each, 0, (size_t)j->each);
-    if (j->signs && bits % 8 != 0)
-      j->sparse[(i + 1) * j->each - 1] = (char)0x80; /* the sign */
-  }
-  memcpy(j->dense, j->sparse, (size_t)(j->values * j->each));
-}
-
-static sley_status open_job(sl_comm *comm, job *j, uint64_t seed) {
+static sley_status open_job(sl_comm *comm, sparse_job *j, uint64_t seed) {
   draw_job(j, comm->size, seed);
-  lay_out(j, comm->rank, comm->size);
-  j->sparse = sl_alloc_zero(j->values, (size_t)j->each, "test");
-  j->dense = sl_alloc_zero(j->values, (size_t)j->each, "test");
-  EXPECT(j->sparse && j->dense);
-  SL_TRY(mirror_open(comm, j->sparse, j->values * j->each, &j->there[0]));
-  SL_TRY(mirror_open(comm, j->dense, j->values * j->each, &j->there[1]));
-  SL_TRY(sl_sparse_create(comm, &j->spec, &j->one));
-  return sl_dense_create(comm, &j->spec.dense, &j->other);
-}
-
-static void close_job(job *j) {
-  sl_dense_destroy(j->other);
-  sl_sparse_destroy(j->one);
-  for (int i = 0; i < 2; i++)
-    mirror_close(&j->there[i]);
-  sl_free(j->dense);
-  sl_free(j->sparse);
+  return sparse_job_open(comm, j);
 }
 
 /* The way that must have been taken, if the spec leaves no choice; else -1. */
-static int expected_path(const sl_comm *comm, const job *j) {
+static int expected_path(const sl_comm *comm, const sparse_job *j) {
   const sl_sparse_spec *spec = &j->spec;
   int64_t all = spec->dense.kind == SLEY_ALLREDUCE ? spec->dense.count : j->begin[comm->size];
   bool levels = comm->workgroup > 1 && comm->workgroup < comm->size;
@@ -138,16 +63,20 @@ static int expected_path(const sl_comm *comm, const job *j) {
 }
 
 /* What has come is what the comm has counted, and the numbers agree with each other. */
-static sley_status check_report(sl_comm *comm, const job *j, const sl_counters *counted) {
+static sley_status check_report(sl_comm *comm, const sparse_job *j) {
   sl_sparse_report report;
-  sl_sparse_report_of(j->one, &report);
+  sl_counters counted;
+  SL_TRY(sl_sparse_report_of(j->one, &report));
+  comm->ops->counters(comm, &counted); /* those of arrays read in place since the report */
   int64_t formats = 0;
   int path = expected_path(comm, j);
   for (int f = 0; f < SL_COMPRESSED_FORMATS; f++)
     formats += report.formats[f];
   EXPECT(path < 0 || (int)report.path == path);
-  EXPECT(report.received == counted->bytes[SL_LINK_DIRECT] + counted->bytes[SL_LINK_MESSAGE]);
-  EXPECT(counted->bytes[SL_LINK_SELF] == 0);
+  EXPECT(report.in_place ==
+         (report.path == SL_SPARSE_PATH_DIRECT && comm->zero_copy && comm->workgroup == comm->size));
+  EXPECT(report.received == counted.bytes[SL_LINK_DIRECT] + counted.bytes[SL_LINK_MESSAGE]);
+  EXPECT(counted.bytes[SL_LINK_SELF] == 0);
   EXPECT(report.nonzeros >= 0 && report.nonzeros <= report.values && formats == report.arrays);
   EXPECT(report.values <= j->src_values);
   EXPECT(report.path != SL_SPARSE_PATH_DENSE || (report.arrays == 0 && report.sent == report.dense_sent));
@@ -161,11 +90,11 @@ static sley_status check_report(sl_comm *comm, const job *j, const sl_counters *
 }
 
 /* Of the result. */
-static sley_status check_result_nonzeros(const sl_comm *comm, const job *j) {
+static sley_status check_result_nonzeros(const sl_comm *comm, const sparse_job *j) {
   static const char zero[8];
   sl_sparse_report report;
   int64_t nonzeros = 0;
-  sl_sparse_report_of(j->one, &report);
+  SL_TRY(sl_sparse_report_of(j->one, &report));
   for (int64_t i = j->dst_at; i < j->dst_at + j->dst_values; i++)
     nonzeros += memcmp(j->sparse + i * j->each, zero, (size_t)j->each) != 0;
   EXPECT(report.result_nonzeros == nonzeros ||
@@ -174,34 +103,19 @@ static sley_status check_result_nonzeros(const sl_comm *comm, const job *j) {
   return SLEY_OK;
 }
 
-static sley_status run_job(sl_comm *comm, job *j, int round) {
-  sl_counters counted;
-  int64_t src_at = j->src_at * j->each, dst_at = j->dst_at * j->each;
-  fill(j, comm->rank, round);
-  for (int i = 0; i < 2; i++)
-    SL_TRY(mirror_send(&j->there[i]));
-  char *sparse = j->there[0].here, *dense = j->there[1].here;
+static sley_status run_job(sl_comm *comm, sparse_job *j, int round) {
+  SL_TRY(sparse_job_fill(j, comm->rank, round));
   comm->ops->counters_reset(comm);
-  SL_TRY(sl_sparse_run(j->one, sparse + src_at, sparse + dst_at, comm->queue));
-  comm->ops->counters(comm, &counted);
-  SL_TRY(check_report(comm, j, &counted));
-  SL_TRY(sl_dense_run(j->other, dense + src_at, dense + dst_at, comm->queue));
-  for (int i = 0; i < 2; i++)
-    SL_TRY(mirror_fetch(&j->there[i]));
-  for (int64_t i = 0; i < j->values; i++)
-    if (memcmp(j->sparse + i * j->each, j->dense + i * j->each, (size_t)j->each) != 0)
-      return sl_fail(SLEY_ERR_INTERNAL,
-                     "kind %d, op %d, type %d, format %d, way %d, count %lld%s: value %lld (result from "
-                     "%lld) differs in round %d",
-                     (int)j->spec.dense.kind, (int)j->spec.dense.op, (int)j->spec.dense.type,
-                     (int)j->spec.format, (int)j->spec.way, (long long)j->spec.dense.count,
-                     j->in_place ? ", in place" : "", (long long)i, (long long)j->dst_at, round);
+  SL_TRY(sparse_job_run_sparse(comm, j));
+  SL_TRY(check_report(comm, j));
+  SL_TRY(sparse_job_run_dense(comm, j));
+  SL_TRY(sparse_job_compare(j, round));
   return check_result_nonzeros(comm, j);
 }
 
 static sley_status random_main(sl_comm *comm, void *arg) {
   const rank_case *c = arg;
-  job *jobs = sl_alloc_zero(JOBS, sizeof *jobs, "test");
+  sparse_job *jobs = sl_alloc_zero(JOBS, sizeof *jobs, "test");
   EXPECT(jobs);
   sley_status status = SLEY_OK;
   for (int i = 0; i < JOBS && status == SLEY_OK; i++)
@@ -211,7 +125,7 @@ static sley_status random_main(sl_comm *comm, void *arg) {
   if (status != SLEY_OK)
     comm->ops->abort(comm, status);
   for (int i = 0; i < JOBS; i++)
-    close_job(&jobs[i]);
+    sparse_job_close(&jobs[i]);
   sl_free(jobs);
   return status;
 }
@@ -254,7 +168,7 @@ static sley_status sum_whole(sl_comm *comm, const sl_sparse_spec *spec, const fl
   SL_TRY(mirror_send(there));
   SL_TRY(sl_sparse_create(comm, spec, &sum));
   SL_TRY(sl_sparse_run(sum, there->here, there->here, comm->queue));
-  sl_sparse_report_of(sum, &report);
+  SL_TRY(sl_sparse_report_of(sum, &report));
   sl_sparse_destroy(sum);
   SL_TRY(mirror_fetch(there));
   SL_TRY(check_sums(comm, there->host, count));
@@ -320,8 +234,8 @@ static void sum_in_ring(const sl_comm *comm, sley_type type, char *const *all, i
 
 /* Each workgroup's values, rounded, and then these. */
 static void sum_in_levels(const sl_comm *comm, sley_type type, char *const *all, int64_t at, void *out) {
-  char sums[MOST_RANKS][8];
-  const void *of[MOST_RANKS], *values[MOST_RANKS];
+  char sums[SPARSE_JOB_RANKS][8];
+  const void *of[SPARSE_JOB_RANKS], *values[SPARSE_JOB_RANKS];
   for (int g = 0; g < sl_workgroups(comm); g++) {
     int members = sl_workgroup_size(comm, g);
     for (int m = 0; m < members; m++)
@@ -333,7 +247,7 @@ static void sum_in_levels(const sl_comm *comm, sley_type type, char *const *all,
 }
 
 static sley_status check_order(sl_comm *comm, const sl_sparse_spec *spec, char *const *all, mirror *there) {
-  int64_t each = (int64_t)sley_type_bytes(spec->dense.type), begin[MOST_RANKS + 1];
+  int64_t each = (int64_t)sley_type_bytes(spec->dense.type), begin[SPARSE_JOB_RANKS + 1];
   bool levels = spec->way == SL_SPARSE_WAY_TWO_LEVEL && comm->workgroup > 1;
   sl_sparse *sum;
   memcpy(there->host, all[comm->rank], (size_t)(ORDER_COUNT * each));
@@ -360,7 +274,7 @@ static sley_status check_order(sl_comm *comm, const sl_sparse_spec *spec, char *
 
 static sley_status order_main(sl_comm *comm, void *arg) {
   (void)arg;
-  char *all[MOST_RANKS];
+  char *all[SPARSE_JOB_RANKS];
   double result[ORDER_COUNT];
   mirror there;
   for (int r = 0; r < comm->size; r++) {

@@ -27,15 +27,29 @@ static void fill_pattern(float *values, pattern p) {
 }
 
 /* Runs of one all-reduce, whatever the sample is. */
+static const choice_run by_samples[] = {
+    {SOME, SL_SPARSE_ENOUGH_ZEROS}, {ALL, SL_SPARSE_FEW_ZEROS}, /* one run is held */
+    {NONE, SL_SPARSE_HELD},         {ALL, SL_SPARSE_FEW_ZEROS}, /* two are */
+    {SOME, SL_SPARSE_HELD},         {NONE, SL_SPARSE_HELD},
+    {SOME, SL_SPARSE_ENOUGH_ZEROS}, {NONE, SL_SPARSE_ENOUGH_ZEROS}, /* which confirms the last one */
+    {ALL, SL_SPARSE_FEW_ZEROS},                                     /* so only one is again */
+    {ALL, SL_SPARSE_HELD},          {SOME, SL_SPARSE_ENOUGH_ZEROS}};
+
+/* Where a sparse run decides the next one. */
+static const choice_run by_last_runs[] = {
+    {SOME, SL_SPARSE_ENOUGH_ZEROS}, {ALL, SL_SPARSE_ENOUGH_ZEROS},
+    {NONE, SL_SPARSE_MISSED},       {SOME, SL_SPARSE_HELD}, /* one run is held */
+    {ALL, SL_SPARSE_FEW_ZEROS},     {SOME, SL_SPARSE_HELD}, /* two are */
+    {NONE, SL_SPARSE_HELD},         {SOME, SL_SPARSE_ENOUGH_ZEROS},
+    {NONE, SL_SPARSE_ENOUGH_ZEROS}, {ALL, SL_SPARSE_ENOUGH_ZEROS}, /* confirmed */
+    {NONE, SL_SPARSE_MISSED},       {ALL, SL_SPARSE_HELD},         /* so only one is again */
+    {SOME, SL_SPARSE_ENOUGH_ZEROS}};
+
 static sley_status choice_main(sl_comm *comm, void *arg) {
-  static const choice_run runs[] = {
-      {SOME, SL_SPARSE_ENOUGH_ZEROS}, {ALL, SL_SPARSE_FEW_ZEROS}, /* one run is held */
-      {NONE, SL_SPARSE_HELD},         {ALL, SL_SPARSE_FEW_ZEROS}, /* two are */
-      {SOME, SL_SPARSE_HELD},         {NONE, SL_SPARSE_HELD},
-      {SOME, SL_SPARSE_ENOUGH_ZEROS}, {NONE, SL_SPARSE_ENOUGH_ZEROS}, /* which confirms the last one */
-      {ALL, SL_SPARSE_FEW_ZEROS},                                     /* so only one is again */
-      {ALL, SL_SPARSE_HELD},          {SOME, SL_SPARSE_ENOUGH_ZEROS}};
   (void)arg;
+  const bool follows = comm->zero_copy && comm->workgroup == comm->size && !comm->device->ops->host_addresses;
+  const choice_run *runs = follows ? by_last_runs : by_samples;
+  const size_t count = follows ? sizeof by_last_runs / sizeof *runs : sizeof by_samples / sizeof *runs;
   float *values = sl_alloc(CHOICE_COUNT, sizeof *values, "test");
   EXPECT(values);
   mirror there;
@@ -44,12 +58,12 @@ static sley_status choice_main(sl_comm *comm, void *arg) {
   sl_sparse *sum;
   sl_sparse_report report;
   SL_TRY(sl_sparse_create(comm, &spec, &sum));
-  for (size_t run = 0; run < sizeof runs / sizeof *runs; run++) {
+  for (size_t run = 0; run < count; run++) {
     fill_pattern(values, runs[run].pattern);
     SL_TRY(mirror_send(&there));
     SL_TRY(sl_sparse_run(sum, there.here, there.here, comm->queue));
     SL_TRY(mirror_fetch(&there));
-    sl_sparse_report_of(sum, &report);
+    SL_TRY(sl_sparse_report_of(sum, &report));
     sl_sparse_reason reason = comm->size > 1 ? runs[run].reason : SL_SPARSE_ALONE;
     if (report.reason != reason)
       return sl_fail(SLEY_ERR_INTERNAL, "run %zu: %s", run, sl_sparse_reason_text(report.reason));
@@ -88,7 +102,7 @@ static sley_status formats_main(sl_comm *comm, void *arg) {
   sl_sparse_report report;
   SL_TRY(sl_sparse_create(comm, &spec, &gather));
   SL_TRY(sl_sparse_run(gather, (float *)there.here + (int64_t)comm->rank * COUNT, there.here, comm->queue));
-  sl_sparse_report_of(gather, &report);
+  SL_TRY(sl_sparse_report_of(gather, &report));
   EXPECT(memcmp(report.formats, expected, sizeof expected) == 0);
   EXPECT(comm->size == 1 || report.values == COUNT);
   sl_sparse_destroy(gather);
@@ -115,19 +129,20 @@ static sley_status probe_main(sl_comm *comm, void *arg) {
   sl_probe probe;
   SL_TRY(sl_probe_begin(&probe, comm, SLEY_TYPE_F32, &costs, 0));
   probe.limit = SL_DENSITY_UNIT / 5;
+  sl_sparse_counts known = {0};
   for (size_t run = 0; run < sizeof runs / sizeof *runs; run++) {
     bool sparse;
     sl_sparse_reason why;
     fill_pattern(values, runs[run].pattern);
     SL_TRY(mirror_send(&there));
+    probe.known = known;
     SL_TRY(sl_probe_decide(&probe, there.here, CHOICE_COUNT, comm->queue, &sparse, &why));
     if (why != runs[run].reason)
       return sl_fail(SLEY_ERR_INTERNAL, "probe %zu: %s", run, sl_sparse_reason_text(why));
     EXPECT(sparse == (why == SL_SPARSE_ENOUGH_ZEROS));
-    if (sparse) {
-      probe.true_values = CHOICE_COUNT;
-      probe.true_nonzeros = runs[run].pattern == NONE ? 0 : CHOICE_COUNT / 2;
-    }
+    known = (sl_sparse_counts){0};
+    if (sparse)
+      known = (sl_sparse_counts){CHOICE_COUNT, runs[run].pattern == NONE ? 0 : CHOICE_COUNT / 2};
   }
   sl_probe_end(&probe);
   mirror_close(&there);

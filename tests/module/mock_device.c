@@ -84,13 +84,12 @@ static void share_close(sl_device *device, const sl_shared *shared, void *block)
 
 static sley_status host_take(sl_device *device, int64_t bytes, const char *what, void **out) {
   (void)device;
-  *out = sl_alloc_zero(bytes, 1, what);
-  return *out ? SLEY_OK : SLEY_ERR_MEMORY;
+  return mock_memory_pin(bytes, what, out);
 }
 
 static void host_give(sl_device *device, void *block) {
   (void)device;
-  sl_free(block);
+  mock_memory_unpin(block);
 }
 
 /* ------------------------------------------------------------------------------------------------- events */
@@ -230,6 +229,7 @@ static void *serve(void *argument) {
       usleep((unsigned)(bits / PAUSE_ODDS % PAUSE_MICROSECONDS));
     work(queue, t);
     free(t->pages);
+    free(t->arrays);
     free(t);
     pthread_mutex_lock(&queue->lock);
     queue->finished++;
@@ -242,8 +242,10 @@ static void *serve(void *argument) {
 sley_status mock_add_task(sl_queue *base, const mock_task *given) {
   mock_queue *queue = (mock_queue *)base;
   mock_task *t = malloc(sizeof *t);
-  if (!t)
+  if (!t) {
     free(given->pages);
+    free(given->arrays);
+  }
   if (!t)
     return sl_fail(SLEY_ERR_MEMORY, "no memory for work of the mock device");
   *t = *given;
@@ -377,7 +379,8 @@ sley_status mock_copy(sl_queue *queue, sl_copy_kind kind, void *dst, const void 
   if (!from_host && !to_host)
     return SLEY_OK;
   ((mock_device *)queue->device)->copies++;
-  return mock_queue_wait(queue);
+  bool pinned = (!from_host || mock_memory_is_pinned(src)) && (!to_host || mock_memory_is_pinned(dst));
+  return pinned ? SLEY_OK : mock_queue_wait(queue);
 }
 
 /* ------------------------------------------------------------------------------------------------ devices */

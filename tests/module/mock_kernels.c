@@ -215,6 +215,23 @@ static sley_status copy_pages(const sl_spmm_problem *s, uintptr_t **out) {
   return SLEY_OK;
 }
 
+/* The list of compressed arrays, which is not used after run. */
+static sley_status copy_arrays(mock_task *t) {
+  sl_decompress_args *d = &t->args.decompress;
+  sl_sparse_sum_args *s = &t->args.sparse_sum;
+  bool sums = t->args.op == SL_OP_SPARSE_SUM;
+  size_t bytes = sums ? (size_t)s->parts * sizeof *s->src : (size_t)d->parts * sizeof *d->part;
+  if (!(t->arrays = malloc(bytes + 1)))
+    return sl_fail(SLEY_ERR_MEMORY, "no memory for work of the mock device");
+  if (bytes > 0)
+    memcpy(t->arrays, sums ? (const void *)s->src : (const void *)d->part, bytes);
+  if (sums)
+    s->src = t->arrays;
+  else
+    d->part = t->arrays;
+  return SLEY_OK;
+}
+
 sley_status mock_join_x(sl_spmm_run *s, sl_spmm_problem *p, void **out) {
   size_t value = sley_dtype_bytes(p->a->dtype), row = (size_t)p->k * value;
   char *all = malloc((size_t)(p->x_rows + p->far_rows) * row);
@@ -399,6 +416,8 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   SL_TRY(sl_kernel_find(((mock_queue *)queue)->cpu, &known, &t.kernel));
   if (multiplies && args->spmm.problem->pages)
     SL_TRY(copy_pages(args->spmm.problem, &t.pages));
+  if (args->op == SL_OP_DECOMPRESS || args->op == SL_OP_SPARSE_SUM)
+    SL_TRY(copy_arrays(&t));
   return mock_add_task(queue, &t);
 }
 

@@ -19,6 +19,11 @@ int64_t mock_memory_free(int ordinal);
 sley_status mock_memory_take(int ordinal, int64_t bytes, const char *what, void **out);
 void mock_memory_give(void *block);
 
+/* Memory of the host that is pinned, zeroed; and whether an address lies in such. Errors: SLEY_ERR_MEMORY. */
+sley_status mock_memory_pin(int64_t bytes, const char *what, void **out);
+void mock_memory_unpin(void *block);
+bool mock_memory_is_pinned(const void *address);
+
 /* Number of the device in whose memory the address lies, or -1. */
 int mock_memory_device(const void *address);
 

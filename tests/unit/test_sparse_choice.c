@@ -129,6 +129,31 @@ static void test_limits_of_gpus(void **state) {
   }
 }
 
+/* In place no device is waited for: the limit is no lower than with copies. Faster links lower it, down to
+ * where dense is faster whatever the values are; small arrays are there over any link. */
+static void test_limits_in_place(void **state) {
+  (void)state;
+  static const double links[] = {5e10, 1e11, 2e11, 3e11, 1e15};
+  for (int kind = SLEY_ALLREDUCE; kind <= SLEY_ALLGATHER; kind++) {
+    int64_t last = SL_DENSITY_UNIT;
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+      sl_machine machine = machine_of(links[i], 0);
+      machine.meeting = 3e-5;
+      sl_sparse_costs costs = sl_sparse_costs_of(&machine, 1);
+      shaped s;
+      shape(&s, (sley_collective_kind)kind, 4, 4, (kind == SLEY_ALLREDUCE ? 64 : 16) * F32_PER_MIB);
+      int64_t copies = limit_of(&costs, &s, false);
+      s.shape.in_place = true;
+      int64_t limit = limit_of(&costs, &s, false);
+      assert_true(limit >= copies && limit <= last && (links[i] < 1e12 ? limit > 0 : limit == -1));
+      last = limit;
+      shape(&s, (sley_collective_kind)kind, 4, 4, 1024);
+      s.shape.in_place = true;
+      assert_int_equal(limit_of(&costs, &s, false), -1);
+    }
+  }
+}
+
 /* The limit is where the times, with the margin, meet. */
 static void test_limit_is_exact(void **state) {
   (void)state;
@@ -164,9 +189,9 @@ static void test_two_levels_between_nodes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_density_of_sums),         cmocka_unit_test(test_format_of_a_message),
-      cmocka_unit_test(test_format_by_link),          cmocka_unit_test(test_times_grow),
-      cmocka_unit_test(test_limits_of_gpus),          cmocka_unit_test(test_limit_is_exact),
-      cmocka_unit_test(test_two_levels_between_nodes)};
+      cmocka_unit_test(test_density_of_sums), cmocka_unit_test(test_format_of_a_message),
+      cmocka_unit_test(test_format_by_link),  cmocka_unit_test(test_times_grow),
+      cmocka_unit_test(test_limits_of_gpus),  cmocka_unit_test(test_limits_in_place),
+      cmocka_unit_test(test_limit_is_exact),  cmocka_unit_test(test_two_levels_between_nodes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
