@@ -173,3 +173,4 @@ if __name__ == "__main__":
     dist.init_process_group("gloo")
     {each.__name__: each for each in (dense, exact, train, checkpoint)}[sys.argv[1]](sys.argv[2])
     dist.destroy_process_group()
+    print("done")

@@ -1,44 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The communication hook for DistributedDataParallel: two processes over gloo, and one rank by itself on every
 device."""
-import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from hook_programs import Bucket  # noqa: E402
+from test_dist import launched  # noqa: E402
 from torch_support import on_devices  # noqa: E402
 
 import sley  # noqa: E402
-from hook_programs import Bucket  # noqa: E402
 from sley.torch import SparseHookState, sparse_allreduce_hook  # noqa: E402
 from sley.torch._rank import local_rank  # noqa: E402
 
-RANKS = 2
 PROGRAMS = Path(__file__).with_name("hook_programs.py")
 
 
 @pytest.mark.parametrize("program", ["dense", "exact", "train", "checkpoint"])
 def test_two_ranks(program, tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {**os.environ, "WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-                   "PYTHONPATH": os.pathsep.join(sys.path)}
-    started = [subprocess.Popen([sys.executable, str(PROGRAMS), program, str(tmp_path)],
-                                env={**environment, "RANK": str(rank)}, stderr=subprocess.PIPE, text=True)
-               for rank in range(RANKS)]
-    try:
-        for each in started:
-            _, said = each.communicate(timeout=240)
-            assert each.returncode == 0, said
-    finally:
-        for each in started:
-            each.kill()
+    for status, out, errors in launched(2, str(PROGRAMS), program, str(tmp_path)):
+        assert (status, out) == (0, "done\n"), errors
 
 
 def one_bucket(values, device, dtype=torch.float32):
@@ -112,16 +95,16 @@ def test_mistakes_are_told():
     with pytest.raises(sley.SleyArgumentError, match="neither a comm of sley.dist nor a process group"):
         SparseHookState("world")
     state = SparseHookState(local_rank("cpu"))
-    parameters, flat = one_bucket([1, 2], "cpu", torch.int64)
+    whole = torch.tensor([1, 2])
     with pytest.raises(sley.SleyUnsupportedError, match="torch.int64"):
-        state.reduce(Bucket(0, parameters, flat, last=True))
+        state.reduce(Bucket(0, [whole], whole, last=True))
     parameters, flat = one_bucket([1.0, 2.0], "cpu")
     with pytest.raises(sley.SleyArgumentError, match="a bucket of 3 values has parameters of 2"):
         state.reduce(Bucket(0, parameters, torch.zeros(3), last=True))
     state.reduce(Bucket(0, parameters, flat, last=True))
     saved = state.state_dict()
-    for wrong, says in [({**saved, "more": 1}, "more"), ({"step": 1}, "a state has"), ({**saved, "version": 2}, "version 2"),
-                        ({**saved, "ranks": 4}, "of rank 0 of 4"),
+    for wrong, says in [({**saved, "more": 1}, "more"), ({"step": 1}, "a state has"),
+                        ({**saved, "version": 2}, "version 2"), ({**saved, "ranks": 4}, "of rank 0 of 4"),
                         ({**saved, "residuals": [torch.zeros(3)]}, "parameter 0 has 3 values")]:
         with pytest.raises(sley.SleyArgumentError, match=says):
             state.load_state_dict(wrong)

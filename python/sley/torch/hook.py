@@ -135,32 +135,38 @@ class SparseHookState:
         if made is not None and len(made.parameters) == len(parameters) and made.residual.numel() == flat.numel() and \
                 all(one is other for one, other in zip(made.parameters, parameters, strict=True)):
             return made
-        residual = self._residual(parameters, flat)
+        code = code_of(flat.dtype)
+        residual, parts = self._residual(parameters, flat)
         if made is not None:
             self._end(self._buckets.pop(index))
-        made = self._buckets[index] = _Bucket(parameters, residual, *self._prepare(flat, residual))
+        made = self._buckets[index] = _Bucket(parameters, residual, *self._prepare(code, residual))
+        self._residuals.update(zip(parameters, parts, strict=True))
         return made
 
-    def _residual(self, parameters: list[torch.Tensor], flat: torch.Tensor) -> torch.Tensor:
-        """The residual of a bucket: of each parameter what it has so far, or what was loaded, or zeros."""
+    def _residual(self, parameters: list[torch.Tensor], flat: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """The residual of a bucket, and its parts: of each parameter what it has so far, or what was loaded, or
+        zeros."""
         sizes = [each.numel() for each in parameters]
         require(sum(sizes) == flat.numel(), f"a bucket of {flat.numel()} values has parameters of {sum(sizes)}")
         dtype = torch.float64 if flat.dtype == torch.float64 else torch.float32
         made = torch.zeros(flat.numel(), dtype=dtype, device=flat.device)
-        for parameter, part in zip(parameters, made.split(sizes), strict=True):
+        parts = list(made.split(sizes))
+        number = len(self._residuals)
+        for parameter, part in zip(parameters, parts, strict=True):
             before = self._residuals.get(parameter)
-            number = len(self._residuals)
-            if before is None and number < len(self._loaded):
-                before = self._loaded[number]
             if before is not None:
-                _copy(part, before, number)
-            self._residuals[parameter] = part
-        return made
+                part.copy_(before)
+                continue
+            if number < len(self._loaded):
+                _copy(part, self._loaded[number], number)
+            number += 1
+        return made, parts
 
-    def _prepare(self, flat: torch.Tensor, residual: torch.Tensor) -> tuple[Handle, Handle]:
-        topk = initial(_c.sley_topk_options, dtype=code_of(flat.dtype), count=flat.numel(),
-                       residual=residual.data_ptr(), **self._topk_options)
-        total = initial(_c.sley_collective_options, type=code_of(flat.dtype), count=flat.numel(), **self._sum_options)
+    def _prepare(self, code: int, residual: torch.Tensor) -> tuple[Handle, Handle]:
+        count = residual.numel()
+        topk = initial(_c.sley_topk_options, dtype=code, count=count, residual=residual.data_ptr(),
+                       **self._topk_options)
+        total = initial(_c.sley_collective_options, type=code, count=count, **self._sum_options)
         rank = self._rank
         return (rank.make(lib.sley_topk_destroy, lib.sley_topk_create, rank.comm, ctypes.byref(topk), kept=residual),
                 rank.make(lib.sley_collective_destroy, lib.sley_collective_create, rank.comm, ctypes.byref(total)))
@@ -232,8 +238,8 @@ def sparse_allreduce_hook(state: SparseHookState,
                           bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """For `DistributedDataParallel.register_comm_hook`: the mean of the ranks' largest gradients. Collective.
 
-    On the CPU the mean is there when the call returns. On a GPU it is made on the current stream, which the future makes
-    others wait for; the host waits where what is sent depends on values.
+    On the CPU the mean is there when the call returns. On a GPU it is made on the current stream, which the future
+    makes others wait for; the host waits where what is sent depends on values.
 
     Parameters
     ----------
