@@ -133,7 +133,9 @@ static sley_status steps_main(sley_comm *comm, void *arg) {
 
 /* ---- one rank by itself */
 
-static sley_status share_of(sley_comm *comm, double density, double sample, int64_t count, double *share) {
+/* The share that is kept, and the threshold, of values that are about normal. */
+static sley_status share_of(sley_comm *comm, double density, double sample, int64_t count, uint64_t seed,
+                            double *share, double *threshold) {
   sley_topk_options o = SLEY_TOPK_OPTIONS_INIT;
   sley_topk_info info;
   sley_topk *topk;
@@ -141,8 +143,9 @@ static sley_status share_of(sley_comm *comm, double density, double sample, int6
   o.count = count;
   o.density = density;
   o.sample = sample;
+  o.seed = seed;
   SL_TRY(SL_NEW(values, count, "test"));
-  for (int64_t i = 0; i < count; i++) { /* about normal */
+  for (int64_t i = 0; i < count; i++) {
     values[i] = -6;
     for (uint64_t j = 0; j < 12; j++)
       values[i] += (float)sl_unit(sl_random(5, (uint64_t)i, j));
@@ -151,6 +154,7 @@ static sley_status share_of(sley_comm *comm, double density, double sample, int6
   SL_TRY(run_host(comm, topk, values, bytes_of(&o)));
   SL_TRY(sley_topk_info_get(topk, &info));
   *share = (double)info.kept / (double)count;
+  *threshold = info.threshold;
   sley_topk_destroy(topk);
   sl_free(values);
   return SLEY_OK;
@@ -158,17 +162,20 @@ static sley_status share_of(sley_comm *comm, double density, double sample, int6
 
 static sley_status share_main(sley_comm *comm, void *arg) {
   static const double densities[] = {0.002, 0.01, 0.1, 0.5};
-  double share;
+  double share, threshold, again, other;
   (void)arg;
   for (size_t i = 0; i < sizeof densities / sizeof *densities; i++) {
-    SL_TRY(share_of(comm, densities[i], 0.001, LONGEST, &share));
+    SL_TRY(share_of(comm, densities[i], 0.001, LONGEST, 1, &share, &threshold));
     EXPECT(share > 0.5 * densities[i] && share < 1.6 * densities[i]);
-    SL_TRY(share_of(comm, densities[i], 1, LONGEST, &share)); /* the sample is the array: exact */
+    SL_TRY(share_of(comm, densities[i], 1, LONGEST, 1, &share, &other)); /* the sample is the array: exact */
     EXPECT(fabs(share - densities[i]) < 1.0 / LONGEST);
   }
-  SL_TRY(share_of(comm, 1, 0.001, LONGEST, &share));
-  EXPECT(share > 0.9999);
-  return share_of(comm, 0.5, 0.5, 0, &share);
+  SL_TRY(share_of(comm, 0.5, 0.001, LONGEST, 1, &share, &again));
+  SL_TRY(share_of(comm, 0.5, 0.001, LONGEST, 2, &share, &other)); /* places depend on the seed alone */
+  EXPECT(again == threshold && other != threshold);
+  SL_TRY(share_of(comm, 1, 0.001, LONGEST, 1, &share, &threshold));
+  EXPECT(share > 0.9999 && threshold == 0);
+  return share_of(comm, 0.5, 0.5, 0, 1, &share, &threshold);
 }
 
 /* count values of f32, and the residual, become those expected. */

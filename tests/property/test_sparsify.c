@@ -30,10 +30,20 @@ static shape draw_shape(void) {
 }
 
 static double value_of(content kind) {
-  static const double ties[] = {-2, -1, 0, 0.5, 1, 2};
+  static const double ties[] = {-2, -1, -0.0, 0, 0.5, 1, 2};
   if (kind == TIES)
-    return ties[draw(6)];
+    return ties[draw(7)];
   return kind == EQUAL ? 0.75 : kind == ZEROS ? 0 : draw_real();
+}
+
+/* Of any type: a NaN gets a sign and a payload. */
+static void draw_special(block *b, sley_dtype dtype, int64_t i) {
+  const size_t each = sley_dtype_bytes(dtype);
+  oracle_draw(b->data, (sley_type)dtype, i, (uint64_t)draw(INT64_MAX));
+  if (!isnan(sl_value_at(b->data, dtype, i)))
+    return;
+  b->data[(size_t)i * each] |= 1;
+  b->data[(size_t)(i + 1) * each - 1] |= (char)0x80;
 }
 
 static block draw_array(const shape *s, sley_dtype dtype) {
@@ -41,7 +51,7 @@ static block draw_array(const shape *s, sley_dtype dtype) {
   block made = block_of((size_t)s->count * each, (size_t)s->skew * each);
   for (int64_t i = 0; i < s->count; i++)
     if (s->content == SPECIAL)
-      oracle_draw(made.data, (sley_type)dtype, i, (uint64_t)draw(INT64_MAX));
+      draw_special(&made, dtype, i);
     else
       sl_value_set(made.data, dtype, i, value_of(s->content));
   return made;
