@@ -572,6 +572,82 @@ sley_status sley_collective_info_get(const sley_collective *collective, sley_col
 /* Waits for what is enqueued. Accepts NULL, then on all ranks. Collective. */
 void sley_collective_destroy(sley_collective *collective);
 
+/* ------------------------------------------------------------------------------------------------------ 4c
+ * sparse gradients */
+
+/* The values of a gradient that are largest in magnitude, for a compressed all-reduce. What is left out is
+ * not lost: it stays in a residual, which is added to the next gradient (error feedback). Sources: Aji and
+ * Heafield, EMNLP 2017 (a threshold from a sample); Stich, Cordonnier and Jaggi, NeurIPS 2018 (the
+ * residual). */
+typedef struct sley_topk_options {
+  size_t struct_size;
+  sley_dtype dtype; /* of the gradient; default SLEY_F32 */
+  int64_t count;    /* values of the gradient, 0 or more */
+  double density;   /* the share of values to keep, 0 < density <= 1; default 0.01 */
+  /* The share of values that the threshold is found from, 0 < sample <= 1; default 0.001. At least 64 /
+   * density values are looked at, or all: then 64 of them are kept, and the share that is kept of all values
+   * errs by about an eighth. */
+  double sample;
+  uint64_t seed; /* of the places of the sample, which are the same in every run; default 1 */
+  /* NULL: the library takes memory, and zeroes it. Else count values of the device's memory, aligned to their
+   * type (SLEY_F64: f64, other dtypes: f32), which hold the residual, at first too, and stay the caller's. */
+  void *residual;
+} sley_topk_options;
+#define SLEY_TOPK_OPTIONS_INIT                                                                               \
+  { sizeof(sley_topk_options), SLEY_F32, 0, 0.01, 0.001, 1, NULL }
+
+/* A top-k with its residual and all memory that a run needs. */
+typedef struct sley_topk sley_topk;
+
+/* Prepares a top-k on the comm's device, to be run any number of times. Ended by sley_topk_destroy, before
+ * the comm ends. options are read during the call only. Takes memory of the device for the residual, unless
+ * it is given, and 8 bytes for each value of the sample. Not collective. Errors: SLEY_ERR_ARG (an option is
+ * wrong: the message names it), SLEY_ERR_OVERFLOW, SLEY_ERR_MEMORY, SLEY_ERR_UNSUPPORTED (a device without
+ * such kernels). */
+sley_status sley_topk_create(sley_comm *comm, const sley_topk_options *options, sley_topk **out);
+
+/* dst = the sums of src and residual whose magnitude reaches a threshold, and 0 elsewhere; the residual
+ * becomes what is left. The threshold is the magnitude that the share density of the sample reaches, at least
+ * one value; 0 with density 1. Value by value, s being the sum, made in f32, of SLEY_F64 in f64:
+ *
+ *   src infinite or NaN   dst = src: it is sent as it is, and the residual stays
+ *   s infinite or NaN     dst = s, residual = 0: a sum beyond the type of sums
+ *   |s| >= threshold      dst = s, residual = s - dst, which is 0 but for the rounding of 16-bit types; of
+ *                         these a sum beyond the largest number becomes that number, and the rest stays
+ *   else                  dst = 0, residual = s
+ *
+ * So dst + residual is src + the residual before, to the rounding of that sum, wherever these are finite.
+ * Values that equal the threshold are all kept: of an array of equal values, all. Zeros of dst are +0, NaN is
+ * the type's positive quiet NaN without payload. The bits are the same on all devices, with any number of
+ * threads.
+ *
+ * src and dst: count values of the dtype in memory of the comm's device, aligned to it, or NULL where count is
+ * 0. dst may be src; nothing else overlaps. They stay the caller's; only dst is written. The work is enqueued
+ * like that of sley_spmm: on the cpu it is done on return; on cuda it is in the order of the rank's other
+ * work, and nothing is waited for, copied to the host or allocated, so that a run can be captured into a
+ * graph. Not collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or one that is not aligned),
+ * SLEY_ERR_INTERRUPTED. */
+sley_status sley_topk_run(sley_topk *topk, const void *src, void *dst);
+
+/* Copies the residual to, or from, count values of the caller's host memory, f64 for SLEY_F64 and f32 else,
+ * for checkpoints; in the order of the runs. Returns when the copy is done. Not collective. Errors:
+ * SLEY_ERR_ARG (a NULL handle, or array where count is not 0); also those of work enqueued earlier. */
+sley_status sley_topk_residual_get(const sley_topk *topk, void *host);
+sley_status sley_topk_residual_set(sley_topk *topk, const void *host);
+
+/* Of the last run; before the first one threshold and kept are 0. */
+typedef struct sley_topk_info {
+  int64_t count, sample; /* values of the gradient, and of the sample */
+  int64_t kept;          /* values of dst that are not zero, NaN too */
+  double threshold;
+} sley_topk_info;
+
+/* Waits for the runs so far. Not collective. Errors: SLEY_ERR_ARG; also those of work enqueued earlier. */
+sley_status sley_topk_info_get(const sley_topk *topk, sley_topk_info *out);
+
+/* Waits for what is enqueued; a residual of the caller's stays. Accepts NULL. Not collective. */
+void sley_topk_destroy(sley_topk *topk);
+
 /* ------------------------------------------------------------------------------------------------------ 5
  * plans */
 

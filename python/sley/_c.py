@@ -282,6 +282,28 @@ class sley_collective_info(Structure):
     ]
 
 
+class sley_topk_options(Structure):
+    INITIAL: ClassVar[dict[str, Any]] = {"density": 0.01, "sample": 0.001, "seed": 1}
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("dtype", c_int),
+        ("count", c_int64),
+        ("density", c_double),
+        ("sample", c_double),
+        ("seed", c_uint64),
+        ("residual", c_void_p),
+    ]
+
+
+class sley_topk_info(Structure):
+    _fields_ = [
+        ("count", c_int64),
+        ("sample", c_int64),
+        ("kept", c_int64),
+        ("threshold", c_double),
+    ]
+
+
 class sley_machine_info(Structure):
     _fields_ = [
         ("name", c_char_p),
@@ -864,6 +886,12 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_collective_run": (c_int, [c_void_p, c_void_p, c_void_p]),
     "sley_collective_info_get": (c_int, [c_void_p, POINTER(sley_collective_info)]),
     "sley_collective_destroy": (None, [c_void_p]),
+    "sley_topk_create": (c_int, [c_void_p, POINTER(sley_topk_options), POINTER(c_void_p)]),
+    "sley_topk_run": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "sley_topk_residual_get": (c_int, [c_void_p, c_void_p]),
+    "sley_topk_residual_set": (c_int, [c_void_p, c_void_p]),
+    "sley_topk_info_get": (c_int, [c_void_p, POINTER(sley_topk_info)]),
+    "sley_topk_destroy": (None, [c_void_p]),
     "sley_machine_read": (c_int, [c_char_p, POINTER(c_void_p)]),
     "sley_machine_find": (c_int, [c_char_p, POINTER(c_void_p)]),
     "sley_machine_tune": (c_int, [c_char_p, c_char_p, c_double, POINTER(c_void_p)]),

@@ -25,7 +25,8 @@ WAYS = {"auto": _c.sley_collective_way.SLEY_WAY_AUTO, "direct": _c.sley_collecti
         "ring": _c.sley_collective_way.SLEY_WAY_RING, "two-level": _c.sley_collective_way.SLEY_WAY_TWO_LEVEL}
 
 
-def _one_of(names: dict[str, Any], word: str, what: str) -> int:
+def one_of(names: dict[str, Any], word: str, what: str) -> int:
+    """The number that a word stands for."""
     if word not in names:
         raise SleyArgumentError(f"there is no {what} {word!r}: take one of {', '.join(names)}")
     return int(names[word])
@@ -47,6 +48,13 @@ class CollectiveInfo:
     coo: int  # and as positions
     path: str  # what ran: "dense", "direct", "ring" or "two-level"; "" before the first run
     reason: str
+
+
+def collective_info(made: _c.sley_collective_info) -> CollectiveInfo:
+    """What the library has told of a run."""
+    texts = {"path", "reason"}
+    return CollectiveInfo(**{name: decoded(getattr(made, name)) if name in texts else getattr(made, name)
+                             for name, _ in made._fields_})
 
 
 def _destroy(_comm: ctypes.c_void_p, handle: ctypes.c_void_p) -> None:
@@ -93,9 +101,9 @@ class Collective:
             raise SleyArgumentError(f"count is {count}: give one number, or, of a reduce-scatter or an all-gather, "
                                     f"one for each of {comm.size} ranks")
         code = int(_c.sley_type.SLEY_TYPE_I64) if self._dtype == np.int64 else code_of(self._dtype)
-        options = initial(_c.sley_collective_options, kind=_one_of(KINDS, kind, "collective"), type=code,
-                          op=_one_of(OPS, op, "reduction"), compress=_one_of(COMPRESSIONS, compress, "compression"),
-                          way=_one_of(WAYS, way, "way"), count=int(self._counts[0]),
+        options = initial(_c.sley_collective_options, kind=one_of(KINDS, kind, "collective"), type=code,
+                          op=one_of(OPS, op, "reduction"), compress=one_of(COMPRESSIONS, compress, "compression"),
+                          way=one_of(WAYS, way, "way"), count=int(self._counts[0]),
                           counts=None if each else self._counts.ctypes.data)
         self._number, self._handles = comm._make(
             _destroy, lambda _, handle, out: lib.sley_collective_create(handle, ctypes.byref(options),
@@ -152,9 +160,7 @@ class Collective:
         self._check_open()
         made = _c.sley_collective_info()
         self._comm._run(lambda i, _: lib.sley_collective_info_get(self._handles[i], ctypes.byref(made)))
-        texts = {"path", "reason"}
-        return CollectiveInfo(**{name: decoded(getattr(made, name)) if name in texts else getattr(made, name)
-                                 for name, _ in made._fields_})
+        return collective_info(made)
 
     @property
     def closed(self) -> bool:

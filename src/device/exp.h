@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "device/anywhere.h"
+#include "base/anywhere.h"
 
 /* 2^n, n a whole number, -1022 <= n <= 1023. magic + n has n in its lowest bits. */
 SL_ANYWHERE double sl_power_of_2(double n) {

@@ -21,6 +21,7 @@
 #include "device/op_rows.h"
 #include "device/op_scale.h"
 #include "device/op_sddmm.h"
+#include "device/op_sparsify.h"
 #include "device/op_spmm.h"
 #include "device/op_update.h"
 
@@ -59,7 +60,9 @@ typedef enum sl_op {
   SL_OP_NONZEROS,          /* how many values are not zero */
   SL_OP_COMPRESS,          /* leave zeros out */
   SL_OP_DECOMPRESS,        /* put them back */
-  SL_OP_SPARSE_SUM         /* the sum of arrays of which most are compressed */
+  SL_OP_SPARSE_SUM,        /* the sum of arrays of which most are compressed */
+  SL_OP_THRESHOLD,         /* what a share of the values reaches, from a sample */
+  SL_OP_SPARSIFY           /* values below a threshold go to a residual */
 } sl_op;
 
 typedef struct sl_kernel_args {
@@ -94,6 +97,8 @@ typedef struct sl_kernel_args {
     sl_compress_args compress;
     sl_decompress_args decompress;
     sl_sparse_sum_args sparse_sum;
+    sl_threshold_args threshold;
+    sl_sparsify_args sparsify;
   };
 } sl_kernel_args;
 

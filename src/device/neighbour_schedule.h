@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "device/anywhere.h"
+#include "base/anywhere.h"
 
 /* Partitions begin .. end - 1 of both lists, as far as their numbers are below locals and remotes. */
 typedef struct sl_neighbour_share {

@@ -23,7 +23,7 @@
 #define SLEY_DEVICE_OP_COMPRESS_H
 
 #include "base/types.h"
-#include "device/anywhere.h"
+#include "base/anywhere.h"
 
 typedef enum sl_compressed_format {
   SL_COMPRESSED_DENSE,

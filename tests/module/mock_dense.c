@@ -57,11 +57,22 @@ sley_status mock_check_compressed(sl_queue *queue, const sl_kernel_args *args) {
   const sl_compress_args *c = &args->compress;
   const sl_decompress_args *d = &args->decompress;
   const sl_sparse_sum_args *s = &args->sparse_sum;
+  const sl_threshold_args *t = &args->threshold;
+  const sl_sparsify_args *k = &args->sparsify;
   if (args->op == SL_OP_NONZEROS)
     return CHECK_PLACES(queue, {n->count > 0 ? n->src : NULL, "values"}, {n->nonzeros, "a count"});
   if (args->op == SL_OP_COMPRESS)
     return CHECK_PLACES(queue, {c->count > 0 ? c->src : NULL, "values"}, {c->dst, "a compressed array"},
                         {c->work, "working memory"});
+  if (args->op == SL_OP_THRESHOLD)
+    return CHECK_PLACES(queue, {t->rank > 0 ? t->src : NULL, "values"},
+                        {t->rank > 0 ? t->residual : NULL, "a residual"},
+                        {t->rank > 0 ? t->work : NULL, "working memory"}, {t->threshold, "a threshold"});
+  if (args->op == SL_OP_SPARSIFY)
+    return CHECK_PLACES(queue, {k->count > 0 ? k->src : NULL, "values"},
+                        {k->count > 0 ? k->dst : NULL, "values"},
+                        {k->count > 0 ? k->residual : NULL, "a residual"}, {k->threshold, "a threshold"},
+                        {k->kept, "a count"});
   for (int p = 0; args->op == SL_OP_DECOMPRESS && p < d->parts; p++)
     SL_TRY(CHECK_PLACES(queue, {d->part[p].room > 0 ? d->part[p].src : NULL, "a compressed array"},
                         {d->part[p].count > 0 ? d->part[p].dst : NULL, "values"}));

@@ -398,7 +398,7 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     SL_TRY(mock_check_graph(queue, args));
   if (args->op >= SL_OP_GEMM && args->op <= SL_OP_ADAM)
     SL_TRY(mock_check_dense(queue, args));
-  if (args->op >= SL_OP_NONZEROS && args->op <= SL_OP_SPARSE_SUM)
+  if (args->op >= SL_OP_NONZEROS && args->op <= SL_OP_SPARSIFY)
     SL_TRY(mock_check_compressed(queue, args));
   ((mock_device *)queue->device)->launches++;
   sl_kernel_args known = t.args; /* a kernel that can do without looking at the matrix */
@@ -549,7 +549,9 @@ static const sl_kernel gemm = DENSE("mock-gemm", SL_OP_GEMM),
                        nonzeros = DENSE("mock-nonzeros", SL_OP_NONZEROS),
                        compress = DENSE("mock-compress", SL_OP_COMPRESS),
                        decompress = DENSE("mock-decompress", SL_OP_DECOMPRESS),
-                       sparse_sum = DENSE("mock-sparse-sum", SL_OP_SPARSE_SUM);
+                       sparse_sum = DENSE("mock-sparse-sum", SL_OP_SPARSE_SUM),
+                       threshold = DENSE("mock-threshold", SL_OP_THRESHOLD),
+                       sparsify = DENSE("mock-sparsify", SL_OP_SPARSIFY);
 const sl_kernel *const mock_kernels[] = {&spmm,
                                          &rowwise,
                                          &wide,
@@ -582,4 +584,6 @@ const sl_kernel *const mock_kernels[] = {&spmm,
                                          &compress,
                                          &decompress,
                                          &sparse_sum,
+                                         &threshold,
+                                         &sparsify,
                                          NULL};

@@ -4,12 +4,14 @@ from sley.torch._rank import Rank
 from sley.torch.dist import DistGraph, allreduce_grads, on_ranks
 from sley.torch.functional import edge_softmax, gat, halo_gather, halo_scatter_add, sddmm, spmm
 from sley.torch.graph import Graph
+from sley.torch.hook import SparseHookState, sparse_allreduce_hook
 from sley.torch.pyg import patch_pyg, unpatch_pyg
 
 __all__ = [
     "DistGraph",
     "Graph",
     "Rank",
+    "SparseHookState",
     "allreduce_grads",
     "edge_softmax",
     "gat",
@@ -18,6 +20,7 @@ __all__ = [
     "on_ranks",
     "patch_pyg",
     "sddmm",
+    "sparse_allreduce_hook",
     "spmm",
     "unpatch_pyg",
 ]

@@ -107,6 +107,12 @@ class Rank:
         while self.held:
             self.held.pop().close()
 
+    def drop(self, handle: "Handle") -> None:
+        """Destroys now what `make` has made. Collective where the destruction is."""
+        if handle in self.held:
+            self.held.remove(handle)
+        handle.close()
+
     def forget(self, destroy: Callable[..., Any], address: int) -> None:
         """Destroys what nobody uses any more, or leaves that to the next `make`: where another thread is in a call, and
         while a stream is captured, since memory that is freed would end the capture."""

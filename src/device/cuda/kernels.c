@@ -14,6 +14,7 @@ extern const sl_kernel sl_cuda_aggregate, sl_cuda_aggregate_chosen, sl_cuda_sddm
     sl_cuda_attention, sl_cuda_attention_rows, sl_cuda_attention_columns;
 extern const sl_kernel sl_cuda_columns, sl_cuda_needs, sl_cuda_tally, sl_cuda_cut;
 extern const sl_kernel sl_cuda_nonzeros, sl_cuda_compress, sl_cuda_decompress, sl_cuda_sparse_sum;
+extern const sl_kernel sl_cuda_threshold, sl_cuda_sparsify;
 
 /* The product: for every part that is known when it is planned, on CUDA cores, on both kinds, on Tensor
  * cores; the reference on the device, and for parts that arrive; a library's, for plans that ask for it; over
@@ -62,5 +63,7 @@ const sl_kernel *const sl_cuda_kernels[] = {
     &sl_cuda_compress,
     &sl_cuda_decompress,
     &sl_cuda_sparse_sum,
+    &sl_cuda_threshold,
+    &sl_cuda_sparsify,
     NULL,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions in headers that kernels of the GPU call, too. */
-#ifndef SLEY_DEVICE_ANYWHERE_H
-#define SLEY_DEVICE_ANYWHERE_H
+#ifndef SLEY_BASE_ANYWHERE_H
+#define SLEY_BASE_ANYWHERE_H
 
 #ifdef __CUDACC__
 #define SL_ANYWHERE static inline __host__ __device__

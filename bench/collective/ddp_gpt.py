@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A GPT on bytes of this repository's documents, trained by DistributedDataParallel with whole gradients, and with the
+hook of sley.torch that sends the largest of them.
+
+Both trainings begin with the same weights and see the same batches. Step times are measured with the device waited for
+at the end of each step; the split in more steps after that, with the device waited for after each part, so that nothing
+overlaps there. Its "exchange" is the whole all-reduce: of the hook with compressing, decompressing and adding.
+
+Usage: torchrun --nproc-per-node 2 ddp_gpt.py [--steps N] [--layers N] [--width N] ... [--json FILE]
+A process a GPU by nccl, or on the CPU by gloo. With SLEY_LIBRARY, and PYTHONPATH=python, where the package is not
+installed.
+"""
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch.nn.parallel import DistributedDataParallel
+
+import sley
+from sley.torch import SparseHookState, sparse_allreduce_hook
+
+ROOT = Path(__file__).resolve().parents[2]
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+VOCABULARY = 256  # bytes
+FIRST = 5  # steps whose times are left out: memory is taken, buckets are built
+LAST = 10  # steps whose mean is the loss
+
+
+def options_of():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--layers", type=int, default=8)
+    parser.add_argument("--width", type=int, default=512)
+    parser.add_argument("--heads", type=int, default=0, help="0: width / 64, at least 1")
+    parser.add_argument("--context", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=8, help="sequences of each rank")
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--split-steps", type=int, default=20)
+    parser.add_argument("--density", type=float, default=0.01)
+    parser.add_argument("--warmup-steps", type=int, default=0, help="of the hook")
+    parser.add_argument("--compress", default="auto")
+    parser.add_argument("--bucket-mb", type=float, default=25)
+    parser.add_argument("--rate", type=float, default=3e-4)
+    parser.add_argument("--dtype", choices=DTYPES, default="f32")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", help="FILE, or - for standard output")
+    options = parser.parse_args()
+    options.heads = options.heads or max(options.width // 64, 1)
+    return options
+
+
+# ---- the model and its data
+
+class Block(torch.nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.before, self.between = torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)
+        self.qkv, self.mix = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
+        self.wide, self.narrow = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        parts = self.qkv(self.before(x)).view(batch, length, 3, self.heads, width // self.heads)
+        y = F.scaled_dot_product_attention(*parts.permute(2, 0, 3, 1, 4), is_causal=True)
+        x = x + self.mix(y.transpose(1, 2).reshape(batch, length, width))
+        return x + self.narrow(F.gelu(self.wide(self.between(x))))
+
+
+class Gpt(torch.nn.Module):
+    def __init__(self, o):
+        super().__init__()
+        self.token = torch.nn.Embedding(VOCABULARY, o.width)
+        self.place = torch.nn.Embedding(o.context, o.width)
+        self.blocks = torch.nn.Sequential(*(Block(o.width, o.heads) for _ in range(o.layers)))
+        self.last = torch.nn.LayerNorm(o.width)
+        self.head = torch.nn.Linear(o.width, VOCABULARY)
+        for name, each in self.named_parameters():
+            ends_block = "mix" in name or "narrow" in name
+            if each.dim() > 1:
+                torch.nn.init.normal_(each, std=0.02 / (2 * o.layers) ** 0.5 if ends_block else 0.02)
+
+    def forward(self, tokens):
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        return self.head(self.last(self.blocks(self.token(tokens) + self.place(places))))
+
+
+def text():
+    files = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").glob("*.md"))
+    return torch.frombuffer(bytearray(b"".join(each.read_bytes() for each in files)), dtype=torch.uint8)
+
+
+def batch_of(tokens, o, step):
+    """The rank's sequences of a step, and what follows each byte."""
+    draw = torch.Generator().manual_seed((o.seed * 100003 + step) * dist.get_world_size() + dist.get_rank())
+    first = torch.randint(0, len(tokens) - o.context - 1, (o.batch,), generator=draw)
+    places = first[:, None] + torch.arange(o.context + 1)
+    chosen = tokens[places].long().to(o.device)
+    return chosen[:, :-1], chosen[:, 1:]
+
+
+# ---- time
+
+class Clock:
+    """Adds up seconds by name, with the device waited for."""
+
+    def __init__(self, device):
+        self.device, self.seconds = device, defaultdict(float)
+
+    def wait(self):
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+
+    def time(self, name, function, *arguments):
+        self.wait()
+        begin = time.perf_counter()
+        made = function(*arguments)
+        self.wait()
+        self.seconds[name] += time.perf_counter() - begin
+        return made
+
+
+class TimedState(SparseHookState):
+    """The hook's state, whose parts are timed."""
+
+    clock: Clock
+
+    def sparsify(self, topk, flat):
+        self.clock.time("topk", super().sparsify, topk, flat)
+
+    def exchange(self, collective, flat):
+        self.clock.time("exchange", super().exchange, collective, flat)
+
+
+def timed_dense_hook(clock: Clock, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """What DistributedDataParallel does by itself, timed."""
+    flat = bucket.buffer().mul_(1 / dist.get_world_size())
+    clock.time("exchange", dist.all_reduce, flat)
+    future = torch.futures.Future(devices=[flat.device] if flat.is_cuda else None)
+    future.set_result(flat)
+    return future
+
+
+# ---- trainings
+
+class Training:
+    """One of the two: the module and its optimiser, and the hook's state, or None."""
+
+    def __init__(self, o, tokens, sparse):
+        torch.manual_seed(o.seed)
+        self.o, self.tokens, self.step = o, tokens, 0
+        self.module = Gpt(o).to(o.device, DTYPES[o.dtype])
+        self.optimizer = torch.optim.AdamW(self.module.parameters(), lr=o.rate)
+        self.state = self.make_state(SparseHookState) if sparse else None
+
+    def make_state(self, kind):
+        o = self.o
+        return kind(dist.group.WORLD, density=o.density, warmup_steps=o.warmup_steps, compress=o.compress)
+
+    def wrapped(self):
+        o = self.o
+        ids = [torch.cuda.current_device()] if o.device == "cuda" else None
+        return DistributedDataParallel(self.module, device_ids=ids, bucket_cap_mb=o.bucket_mb,
+                                       gradient_as_bucket_view=True)
+
+    def run_step(self, model, time_of):
+        """time_of(name, function, *arguments): calls it."""
+        x, y = batch_of(self.tokens, self.o, self.step)
+        self.step += 1
+        self.optimizer.zero_grad(set_to_none=False)
+
+        def forward():
+            return F.cross_entropy(model(x).flatten(0, 1).float(), y.flatten())
+
+        loss = time_of("forward", forward)
+        time_of("backward", loss.backward)
+        time_of("optimiser", self.optimizer.step)
+        return loss.detach()
+
+    def train(self):
+        """The times of steps in ms, and the losses of this rank."""
+        model = self.wrapped()
+        if self.state is not None:
+            model.register_comm_hook(self.state, sparse_allreduce_hook)
+        clock, times, losses = Clock(self.o.device), [], []
+        for _ in range(self.o.steps):
+            clock.wait()
+            begin = time.perf_counter()
+            loss = self.run_step(model, lambda _, function, *arguments: function(*arguments))
+            clock.wait()
+            times.append((time.perf_counter() - begin) * 1e3)
+            losses.append(float(loss))
+        return times, losses
+
+    def split(self):
+        """The mean ms of a step's parts."""
+        model, clock = self.wrapped(), Clock(self.o.device)
+        if self.state is None:
+            model.register_comm_hook(clock, timed_dense_hook)
+        else:
+            timed = self.make_state(TimedState)
+            timed.clock = clock
+            timed.load_state_dict(self.state.state_dict())
+            model.register_comm_hook(timed, sparse_allreduce_hook)
+        for number in range(self.o.split_steps + 2):
+            if number == 2:
+                clock.seconds.clear()
+            self.run_step(model, clock.time)
+        if self.state is not None:
+            timed.close()
+        clock.seconds["backward"] -= clock.seconds["topk"] + clock.seconds["exchange"]
+        return {name: clock.seconds[name] * 1e3 / self.o.split_steps
+                for name in ("forward", "backward", "topk", "exchange", "optimiser")}
+
+
+def mean_over_ranks(values):
+    both = torch.tensor(values, dtype=torch.float64)
+    parts = [None] * dist.get_world_size()
+    dist.all_gather_object(parts, both)
+    return (sum(parts) / len(parts)).tolist()
+
+
+def percentile(values, share):
+    return sorted(values)[min(int(share * len(values)), len(values) - 1)]
+
+
+def measure(o, tokens, sparse):
+    training = Training(o, tokens, sparse)
+    times, losses = training.train()
+    losses = mean_over_ranks(losses)
+    steady = times[min(FIRST, len(times) - 1):]
+    made = {"name": "sparse" if sparse else "dense",
+            "step_ms": {"median": statistics.median(steady), "p10": percentile(steady, 0.1),
+                        "p90": percentile(steady, 0.9), "steps": len(steady)},
+            "loss": statistics.fmean(losses[-LAST:]), "first_loss": losses[0], "losses": losses[::10]}
+    if training.state is not None:
+        infos = training.state.info()
+        made["density"], made["compress"] = o.density, o.compress
+        made["kept"] = sum(each.kept for each in infos) / sum(each.values for each in infos)
+        made["sent_bytes"] = sum(each.collective.sent for each in infos)
+        made["dense_bytes"] = sum(each.collective.dense_sent for each in infos)
+        made["paths"] = sorted({f"{each.collective.path}: {each.collective.reason}" for each in infos})
+    made["split_ms"] = training.split()
+    if training.state is not None:
+        training.state.close()
+    return made, sum(each.numel() for each in training.module.parameters())
+
+
+def tell(made):
+    split = ", ".join(f"{name} {ms:.2f}" for name, ms in made["split_ms"].items())
+    print(f"{made['name']:6}  step {made['step_ms']['median']:.2f} ms ({made['step_ms']['p10']:.2f} to "
+          f"{made['step_ms']['p90']:.2f})  loss {made['loss']:.4f}  split in ms: {split}", file=sys.stderr)
+
+
+def main():
+    o = options_of()
+    if "RANK" not in os.environ:
+        sys.exit("ddp_gpt.py: there is no RANK: start it with torchrun --nproc-per-node 2")
+    if o.steps < 1 or o.split_steps < 1:
+        sys.exit("ddp_gpt.py: --steps and --split-steps are at least 1")
+    if o.device == "cuda":
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+    dist.init_process_group("nccl" if o.device == "cuda" else "gloo")
+    tokens, runs = text(), []
+    for sparse in (False, True):
+        made, parameters = measure(o, tokens, sparse)
+        runs.append(made)
+        if dist.get_rank() == 0:
+            tell(made)
+    if dist.get_rank() == 0 and o.json:
+        name = torch.cuda.get_device_name() if o.device == "cuda" else "cpu"
+        report = {"sley": sley.__version__, "torch": torch.__version__, "device": name,
+                  "ranks": dist.get_world_size(), "parameters": parameters, "text_bytes": len(tokens),
+                  "options": {key: value for key, value in vars(o).items() if key != "json"}, "runs": runs}
+        told = json.dumps(report, indent=1)
+        if o.json == "-":
+            print(told)
+        else:
+            Path(o.json).write_text(told + "\n", encoding="utf-8")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A communication hook for DistributedDataParallel: gradients are cut to their largest values, with error feedback, and
+summed by a compressed all-reduce."""
+import ctypes
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+import torch.distributed
+
+import sley.dist
+from sley import _c
+from sley._calls import value_of
+from sley._collective import COMPRESSIONS, KINDS, OPS, WAYS, CollectiveInfo, collective_info, one_of
+from sley._library import initial, lib
+from sley.errors import SleyArgumentError
+from sley.torch._rank import Handle, Rank, check, code_of, require
+from sley.torch.dist import rank_of
+
+_VERSION = 1
+_KEYS = {"version", "rank", "ranks", "step", "residuals"}
+
+
+@dataclass(frozen=True)
+class BucketInfo:
+    """What the last step did with a bucket on this rank."""
+
+    values: int  # of the bucket
+    kept: int  # values that were sent, zeros of the gradient not counted; 0 before the first step that is not dense
+    threshold: float  # the least magnitude that is sent
+    collective: CollectiveInfo
+
+
+@dataclass
+class _Bucket:
+    parameters: list[torch.Tensor]  # whose gradients lie in it, in this order
+    residual: torch.Tensor  # of one dimension; parameters have parts of it
+    topk: Handle
+    collective: Handle
+
+
+class SparseHookState:
+    """What `sparse_allreduce_hook` keeps between steps: a residual for each bucket, and what the library has prepared.
+
+    Of each bucket the values that are largest in magnitude are sent, about the share `density`; what is left out stays
+    in the residual and is added to the next step's gradient. Parts of a residual belong to parameters: they move along
+    when DistributedDataParallel builds its buckets anew. Making a state, `close`, and each step are collective.
+
+    Parameters
+    ----------
+    comm : sley.dist.Comm, Rank, or a process group of torch.distributed
+        The ranks, those of the DistributedDataParallel's group. Of a group the state makes a comm of its own, by
+        `sley.dist.init`, which `close` ends: on the GPU if the group's backend is nccl, else on the CPU.
+    density : float
+        The share of values that is sent, 0 < density <= 1.
+    sample : float
+        The share of values that the threshold is found from, 0 < sample <= 1; at least 64 / density values.
+    seed : int
+        Of the places of the sample, which are the same in every step.
+    warmup_steps : int
+        So many steps are dense at first: gradients are sent whole, and the residuals stay.
+    compress : str
+        "auto", "pici", "coo" or "none", as in `sley.dist.Collective`.
+    way : str
+        "auto", "direct", "ring" or "two-level", likewise.
+
+    Attributes
+    ----------
+    step : int
+        Steps done.
+
+    Examples
+    --------
+    >>> model = torch.nn.parallel.DistributedDataParallel(net)
+    >>> state = sley.torch.SparseHookState(torch.distributed.group.WORLD, density=0.01)
+    >>> model.register_comm_hook(state, sley.torch.sparse_allreduce_hook)
+    """
+
+    def __init__(self, comm: Any, *, density: float = 0.01, sample: float = 0.001, seed: int = 1,
+                 warmup_steps: int = 0, compress: str = "auto", way: str = "auto") -> None:
+        for name, share in (("density", density), ("sample", sample)):
+            require(0 < share <= 1, f"{name} is {share}: it must be greater than 0 and at most 1")
+        require(warmup_steps >= 0 and 0 <= seed < 2**64, f"warmup_steps is {warmup_steps}, and seed {seed}: neither is "
+                "negative, and a seed has 64 bits")
+        self._topk_options = {"density": density, "sample": sample, "seed": seed}
+        self._sum_options = {"compress": one_of(COMPRESSIONS, compress, "compression"), "way": one_of(WAYS, way, "way"),
+                             "kind": one_of(KINDS, "allreduce", "collective"), "op": one_of(OPS, "sum", "reduction")}
+        self.step, self.warmup_steps = 0, warmup_steps
+        self._own = None if isinstance(comm, Rank | sley.dist.Comm) else _comm_of(comm)
+        self._rank = rank_of(comm if self._own is None else self._own)
+        self._buckets: dict[int, _Bucket] = {}
+        self._residuals: dict[torch.Tensor, torch.Tensor] = {}  # of parameters, in the order in which they were met
+        self._loaded: list[torch.Tensor] = []  # of those that have not been met yet, by their numbers
+
+    def reduce(self, bucket: torch.distributed.GradBucket) -> torch.Tensor:
+        """The bucket's gradients become the mean, over the ranks, of what they send. Collective.
+
+        Parameters
+        ----------
+        bucket : torch.distributed.GradBucket
+            Of float32, float64, float16 or bfloat16, on the device of the state's rank.
+
+        Returns
+        -------
+        Tensor, of one dimension
+            bucket.buffer().
+        """
+        flat: torch.Tensor = bucket.buffer()
+        require(flat.device == self._rank.device,
+                f"gradients are on {flat.device}, and the state's rank works on {self._rank.device}")
+        made = self._bucket(bucket.index(), bucket.parameters(), flat)
+        flat.mul_(1.0 / self._rank.size)  # first, as DistributedDataParallel does: sums of 16 bits stay small
+        if self.step >= self.warmup_steps:
+            self.sparsify(made.topk, flat)
+        self.exchange(made.collective, flat)
+        if bucket.is_last():
+            self.step += 1
+            for index in [each for each in self._buckets if each > bucket.index()]:
+                self._end(self._buckets.pop(index))
+        return flat
+
+    def sparsify(self, topk: Handle, flat: torch.Tensor) -> None:
+        """The largest values of gradient and residual stay in flat, the others in the residual."""
+        with self._rank:
+            check(lib.sley_topk_run(topk, flat.data_ptr(), flat.data_ptr()))
+
+    def exchange(self, collective: Handle, flat: torch.Tensor) -> None:
+        """Sums flat over the ranks. Collective."""
+        with self._rank:
+            check(lib.sley_collective_run(collective, flat.data_ptr(), flat.data_ptr()))
+
+    def _bucket(self, index: int, parameters: list[torch.Tensor], flat: torch.Tensor) -> _Bucket:
+        """The bucket of that number, made anew where it has other parameters than before. Collective."""
+        made = self._buckets.get(index)
+        if made is not None and len(made.parameters) == len(parameters) and made.residual.numel() == flat.numel() and \
+                all(one is other for one, other in zip(made.parameters, parameters, strict=True)):
+            return made
+        code = code_of(flat.dtype)
+        residual, parts = self._residual(parameters, flat)
+        if made is not None:
+            self._end(self._buckets.pop(index))
+        made = self._buckets[index] = _Bucket(parameters, residual, *self._prepare(code, residual))
+        self._residuals.update(zip(parameters, parts, strict=True))
+        return made
+
+    def _residual(self, parameters: list[torch.Tensor], flat: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """The residual of a bucket, and its parts: of each parameter what it has so far, or what was loaded, or
+        zeros."""
+        sizes = [each.numel() for each in parameters]
+        require(sum(sizes) == flat.numel(), f"a bucket of {flat.numel()} values has parameters of {sum(sizes)}")
+        dtype = torch.float64 if flat.dtype == torch.float64 else torch.float32
+        made = torch.zeros(flat.numel(), dtype=dtype, device=flat.device)
+        parts = list(made.split(sizes))
+        number = len(self._residuals)
+        for parameter, part in zip(parameters, parts, strict=True):
+            before = self._residuals.get(parameter)
+            if before is not None:
+                part.copy_(before)
+                continue
+            if number < len(self._loaded):
+                _copy(part, self._loaded[number], number)
+            number += 1
+        return made, parts
+
+    def _prepare(self, code: int, residual: torch.Tensor) -> tuple[Handle, Handle]:
+        count = residual.numel()
+        topk = initial(_c.sley_topk_options, dtype=code, count=count, residual=residual.data_ptr(),
+                       **self._topk_options)
+        total = initial(_c.sley_collective_options, type=code, count=count, **self._sum_options)
+        rank = self._rank
+        return (rank.make(lib.sley_topk_destroy, lib.sley_topk_create, rank.comm, ctypes.byref(topk), kept=residual),
+                rank.make(lib.sley_collective_destroy, lib.sley_collective_create, rank.comm, ctypes.byref(total)))
+
+    def _end(self, bucket: _Bucket) -> None:
+        """Collective."""
+        for each in (bucket.collective, bucket.topk):
+            self._rank.drop(each)
+
+    def info(self) -> list[BucketInfo]:
+        """What the last step did on this rank, by buckets; waits for it."""
+        made = []
+        with self._rank:
+            for _, each in sorted(self._buckets.items()):
+                topk = value_of(_c.sley_topk_info, lib.sley_topk_info_get, each.topk)
+                total = value_of(_c.sley_collective_info, lib.sley_collective_info_get, each.collective)
+                made.append(BucketInfo(topk.count, topk.kept, topk.threshold, collective_info(total)))
+        return made
+
+    def state_dict(self) -> dict[str, Any]:
+        """For a checkpoint of this rank; each rank has its own.
+
+        Returns
+        -------
+        dict
+            "residuals": tensors of one dimension on the CPU, float64 for parameters of float64 and float32 else, in the
+            order in which the parameters were met first; "step", "rank", "ranks", "version": integers.
+        """
+        kept = [each.detach().cpu().clone() for each in self._residuals.values()]
+        return {"version": _VERSION, "rank": self._rank.rank, "ranks": self._rank.size, "step": self.step,
+                "residuals": kept + self._loaded[len(kept):]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` has given, of the same rank of as many ranks, for the same model, before or after the
+        first step. Waits for nothing."""
+        require(set(state) == _KEYS, f"a state has {', '.join(sorted(_KEYS))}: this one has "
+                f"{', '.join(sorted(map(str, state)))}")
+        require(state["version"] == _VERSION, f"the state has version {state['version']}: {_VERSION} is known")
+        require((state["rank"], state["ranks"]) == (self._rank.rank, self._rank.size),
+                f"the state is of rank {state['rank']} of {state['ranks']}, and this is rank {self._rank.rank} of "
+                f"{self._rank.size}")
+        given = list(state["residuals"])
+        require(len(given) >= len(self._residuals) or not given,
+                f"the state has {len(given)} parameters, and the model at least {len(self._residuals)}")
+        for number, part in enumerate(self._residuals.values()):
+            if given:
+                _copy(part, given[number], number)
+            else:
+                part.zero_()
+        self.step = int(state["step"])
+        self._loaded = [each.detach().cpu().clone() for each in given]
+
+    def close(self) -> None:
+        """Ends what the library has prepared; the residuals stay. A later step prepares anew, unless the state has made
+        its comm, which ends too. Collective."""
+        while self._buckets:
+            self._end(self._buckets.popitem()[1])
+        if self._own is not None:
+            self._own.shutdown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def sparse_allreduce_hook(state: SparseHookState,
+                          bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """For `DistributedDataParallel.register_comm_hook`: the mean of the ranks' largest gradients. Collective.
+
+    On the CPU the mean is there when the call returns. On a GPU it is made on the current stream, which the future
+    makes others wait for; the host waits where what is sent depends on values.
+
+    Parameters
+    ----------
+    state : SparseHookState
+    bucket : torch.distributed.GradBucket
+        Of float32, float64, float16 or bfloat16.
+
+    Returns
+    -------
+    torch.futures.Future
+        Of the bucket's buffer, a tensor of one dimension.
+    """
+    made = state.reduce(bucket)
+    future: torch.futures.Future[torch.Tensor] = torch.futures.Future(
+        devices=[made.device] if made.device.type == "cuda" else None)
+    future.set_result(made)
+    return future
+
+
+def _comm_of(group: Any) -> "sley.dist.Comm":
+    """A comm of a group's ranks. Collective over the group."""
+    if not isinstance(group, torch.distributed.ProcessGroup):
+        raise SleyArgumentError(f"{group!r} is neither a comm of sley.dist nor a process group of torch.distributed")
+    on_gpu = "nccl" in torch.distributed.get_backend(group)
+    return sley.dist.init(group, device="cuda" if on_gpu else "cpu")
+
+
+def _copy(part: torch.Tensor, given: torch.Tensor, number: int) -> None:
+    require(part.numel() == given.numel(),
+            f"the residual of parameter {number} has {given.numel()} values, and the parameter {part.numel()}")
+    part.copy_(given)

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collective/topk.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "base/value.h"
+
+enum { KEPT_OF_SAMPLE = 64 }; /* the share that is kept then errs by 1 / sqrt(64) */
+
+/* In the device's memory. */
+typedef struct topk_state {
+  double threshold;
+  int64_t kept;
+} topk_state;
+
+struct sley_topk {
+  sl_comm *comm;
+  sley_dtype dtype;
+  int64_t count, sample, rank; /* sample, rank: as in sl_threshold_args */
+  uint64_t seed;
+  void *residual;
+  bool owns_residual;
+  uint64_t *work;
+  topk_state *state;
+};
+
+/* ---- making */
+
+static int64_t sample_of(const sley_topk_options *o) {
+  const double asked = ceil(o->sample * (double)o->count), least = ceil(KEPT_OF_SAMPLE / o->density);
+  const double wanted = asked > least ? asked : least;
+  return wanted < (double)o->count ? (int64_t)wanted : o->count;
+}
+
+static int64_t rank_of(const sley_topk_options *o, int64_t sample) {
+  if (o->density == 1 || sample == 0)
+    return 0;
+  const int64_t rank = (int64_t)(o->density * (double)sample + 0.5);
+  return rank < 1 ? 1 : rank < sample ? rank : sample;
+}
+
+static sley_status take(const sley_topk *made, int64_t bytes, void **out) {
+  return made->comm->device->ops->alloc(made->comm->device, bytes, "a top-k", out);
+}
+
+static int64_t residual_bytes(const sley_topk *topk) {
+  return topk->count * (int64_t)sley_dtype_bytes(sl_sum_dtype(topk->dtype));
+}
+
+static sley_status make_residual(sley_topk *made, void *given) {
+  made->residual = given;
+  if (given || made->count == 0)
+    return SLEY_OK;
+  SL_TRY(take(made, residual_bytes(made), &made->residual));
+  made->owns_residual = true;
+  const sl_scale_args zeros = {
+      .rows = made->count, .k = 1, .y = made->residual, .ldy = 1, .dtype = sl_sum_dtype(made->dtype)};
+  return sl_kernel_run(made->comm->queue, &(sl_kernel_args){.op = SL_OP_SCALE, .scale = zeros});
+}
+
+static sl_kernel_args threshold_args(const sley_topk *topk, const void *src) {
+  return (sl_kernel_args){.op = SL_OP_THRESHOLD,
+                          .threshold = {.dtype = topk->dtype,
+                                        .count = topk->count,
+                                        .src = src,
+                                        .residual = topk->residual,
+                                        .sample = topk->sample,
+                                        .rank = topk->rank,
+                                        .seed = topk->seed,
+                                        .work = topk->work,
+                                        .threshold = &topk->state->threshold}};
+}
+
+static sl_kernel_args sparsify_args(const sley_topk *topk, const void *src, void *dst) {
+  return (sl_kernel_args){.op = SL_OP_SPARSIFY,
+                          .sparsify = {.dtype = topk->dtype,
+                                       .count = topk->count,
+                                       .src = src,
+                                       .dst = dst,
+                                       .residual = topk->residual,
+                                       .threshold = &topk->state->threshold,
+                                       .kept = &topk->state->kept}};
+}
+
+static sley_status make(sley_topk *made, const sley_topk_options *o) {
+  const topk_state start = {0};
+  const sl_queue *queue = made->comm->queue;
+  SL_TRY(take(made, sizeof start, (void **)&made->state));
+  SL_TRY(take(made, made->sample * (int64_t)sizeof *made->work, (void **)&made->work));
+  const sl_kernel_args threshold = threshold_args(made, NULL), sparsify = sparsify_args(made, NULL, NULL);
+  if (!sl_kernel_serves(queue->device, &threshold) || !sl_kernel_serves(queue->device, &sparsify))
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "sley_topk_create: the device %s has no kernels for it",
+                   queue->device->ops->name);
+  SL_TRY(make_residual(made, o->residual));
+  return queue->ops->copy(made->comm->queue, SL_COPY_TO_DEVICE, made->state, &start, sizeof start);
+}
+
+sley_status sl_topk_create(sl_comm *comm, const sley_topk_options *options, sley_topk **out) {
+  sley_topk *made;
+  *out = NULL;
+  SL_TRY(SL_NEW_ZERO(made, 1, "a top-k"));
+  made->comm = comm;
+  made->dtype = options->dtype;
+  made->count = options->count;
+  made->seed = options->seed;
+  made->sample = sample_of(options);
+  made->rank = rank_of(options, made->sample);
+  sley_status status = make(made, options);
+  if (status != SLEY_OK) {
+    sl_error error;
+    sl_error_take(status, &error);
+    sl_topk_destroy(made);
+    return sl_error_restore(&error);
+  }
+  *out = made;
+  return SLEY_OK;
+}
+
+void sl_topk_destroy(sley_topk *topk) {
+  if (!topk)
+    return;
+  sl_device *device = topk->comm->device;
+  (void)topk->comm->ops->wait(topk->comm); /* work may still use what is freed here */
+  void *blocks[] = {topk->owns_residual ? topk->residual : NULL, topk->work, topk->state};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+    if (blocks[i])
+      device->ops->free(device, blocks[i]);
+  sl_free(topk);
+}
+
+/* ---- running */
+
+sley_dtype sl_topk_dtype(const sley_topk *topk) {
+  return topk->dtype;
+}
+
+int64_t sl_topk_count(const sley_topk *topk) {
+  return topk->count;
+}
+
+sley_status sl_topk_run(sley_topk *topk, const void *src, void *dst) {
+  const sl_kernel_args threshold = threshold_args(topk, src), sparsify = sparsify_args(topk, src, dst);
+  if (topk->count == 0)
+    return SLEY_OK;
+  SL_TRY(sl_kernel_run(topk->comm->queue, &threshold));
+  return sl_kernel_run(topk->comm->queue, &sparsify);
+}
+
+/* ---- telling */
+
+static sley_status copy(const sley_topk *topk, sl_copy_kind kind, void *dst, const void *src, int64_t bytes) {
+  sl_comm *comm = topk->comm;
+  SL_TRY(comm->ops->wait(comm));
+  if (bytes > 0)
+    SL_TRY(comm->queue->ops->copy(comm->queue, kind, dst, src, bytes));
+  return comm->ops->wait(comm);
+}
+
+sley_status sl_topk_residual_get(const sley_topk *topk, void *host) {
+  return copy(topk, SL_COPY_TO_HOST, host, topk->residual, residual_bytes(topk));
+}
+
+sley_status sl_topk_residual_set(sley_topk *topk, const void *host) {
+  return copy(topk, SL_COPY_TO_DEVICE, topk->residual, host, residual_bytes(topk));
+}
+
+sley_status sl_topk_info(const sley_topk *topk, sley_topk_info *out) {
+  topk_state state;
+  SL_TRY(copy(topk, SL_COPY_TO_HOST, &state, topk->state, sizeof state));
+  *out = (sley_topk_info){
+      .count = topk->count, .sample = topk->sample, .kept = state.kept, .threshold = state.threshold};
+  return SLEY_OK;
+}
