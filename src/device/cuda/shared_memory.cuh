@@ -7,9 +7,22 @@
 
 namespace sley {
 
-/* Lets a kernel have `bytes` of shared memory. */
+/* Lets a kernel have `bytes` of shared memory, and then all that a block may have: ranks that are threads
+ * launch a kernel of one device with different sizes at a time, and none may take from another what it has
+ * been given.
+ */
 template <class KERNEL> sley_status grant(KERNEL kernel, int64_t bytes) {
-  return sl_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+  cudaFuncAttributes had;
+  int device, most;
+  SL_TRY(sl_cuda_check(cudaFuncGetAttributes(&had, kernel), "shared memory"));
+  if (had.maxDynamicSharedSizeBytes >= bytes)
+    return SLEY_OK;
+  SL_TRY(sl_cuda_check(cudaGetDevice(&device), "shared memory"));
+  SL_TRY(sl_cuda_check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+                       "shared memory"));
+  const int all = most - static_cast<int>(had.sharedSizeBytes), asked = static_cast<int>(bytes);
+  return sl_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            asked > all ? asked /* an error */ : all),
                        "shared memory");
 }
 

@@ -4,6 +4,7 @@
  * there asynchronously: one thread, the warp, or, for each warp in turn, all of the block. The first remote
  * row of a partition is on its way while the local partition is summed. Sums have the bits of those in
  * registers. */
+#include "device/cuda/shared_memory.cuh"
 #include "device/cuda/spmm_rowwise.cuh"
 
 #include <cuda_pipeline.h>
@@ -213,10 +214,7 @@ struct sums_in_shared_memory {
     const moves m = {run.k * static_cast<int64_t>(sizeof(input<T>)), word_of(run, sizeof(input<T>))};
     if (blocks == 0)
       return SLEY_OK;
-    SL_TRY(sl_cuda_check(cudaFuncSetAttribute(rowwise_shared<T, BLOCK>,
-                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                              static_cast<int>(layout.bytes)),
-                         "asking for shared memory"));
+    SL_TRY(grant(rowwise_shared<T, BLOCK>, layout.bytes));
     rowwise_shared<T, BLOCK>
         <<<blocks, threads, layout.bytes, sl_cuda_stream(queue)>>>(run, layout, m, shape.dist);
     return sl_cuda_launched(queue, "spmm-rowwise, in shared memory");
