@@ -308,7 +308,9 @@ sley_status cli_gnn_data_read(const cli_gnn_source *source, cli_gnn_data *out, c
   const cli_gnn_reading r = {.source = source, .data = out, .message = message, .room = room};
   *out = (cli_gnn_data){.undirected = source->undirected, .normalized = source->normalize};
   message[0] = 0;
+  const double begin = cli_now_ms();
   sley_status status = read_graph(&r);
+  out->graph_ms = cli_now_ms() - begin;
   if (status == SLEY_OK)
     status = read_features(&r);
   if (status == SLEY_OK && source->labels)

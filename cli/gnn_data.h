@@ -32,6 +32,7 @@ typedef struct cli_gnn_data {
   cli_gnn_split *split;
   int64_t splits_found;        /* in the source's file, which may have more */
   bool undirected, normalized; /* as the source asked */
+  double graph_ms;             /* to read or generate the graph */
 } cli_gnn_data;
 
 typedef struct cli_gnn_source {

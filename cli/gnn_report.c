@@ -74,6 +74,8 @@ static void print_times(const cli_gnn_training *t, FILE *stream) {
 void cli_gnn_report_place(const cli_gnn_training *t, const char *memory, FILE *stream) {
   fprintf(stream, "device     %s, %d rank%s, transport %s\n", t->result->found, t->ranks.ranks,
           t->ranks.ranks == 1 ? "" : "s", t->result->transport);
+  fprintf(stream, "start      graph ready after %.3f s, network planned in %.3f s\n",
+          1e-3 * t->data->graph_ms, 1e-3 * t->result->plan_ms);
   cli_gnn_memory_print(t->bytes, t->ranks.ranks, memory, stream);
 }
 
@@ -130,6 +132,8 @@ cli_json cli_gnn_report_json_start(const cli_gnn_training *t, const char *graph,
   cli_json_text(&all, "memory", memory);
   cli_json_text(&all, "device", r->found);
   cli_json_text(&all, "transport", r->transport);
+  cli_json_real(&all, "graph_ms", t->data->graph_ms);
+  cli_json_real(&all, "plan_ms", r->plan_ms);
   cli_json_int(&all, "ranks", t->ranks.ranks);
   cli_gnn_memory_json(&all, t->bytes, t->ranks.ranks);
   return all;

@@ -54,7 +54,10 @@ static sley_status place(part *p) {
 }
 
 static sley_status make(part *p) {
+  const double begin = cli_now_ms();
   sley_status status = cli_gnn_network(p->comm, p->s->data, p->s->begin, p->s->model, &p->gnn);
+  if (leads(p))
+    p->s->result->plan_ms = cli_now_ms() - begin;
   return status == SLEY_OK ? cli_agree_status(p->comm, place(p)) : status;
 }
 

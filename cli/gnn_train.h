@@ -34,6 +34,7 @@ typedef struct cli_gnn_run {
 typedef struct cli_gnn_result {
   int64_t runs;    /* that have ended */
   int64_t done;    /* epochs of the last one */
+  double plan_ms;  /* to make the network: plans of the sums, memory, first weights */
   char found[256]; /* the device */
   char transport[32];
   cli_gnn_message message;

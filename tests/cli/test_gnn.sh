@@ -91,6 +91,10 @@ for model in gcn gat; do
   run 0 gnn train "$graph" $deep --json "$json"
   field "$json" memory keep
   field "$json" memory_bytes 2 # ranks
+  grep -q '^start  *graph ready after [0-9.]* s, network planned in [0-9.]* s$' "$work/out" || fail "$model: no times of the start"
+  case $("$json_field" "$json" graph_ms):$("$json_field" "$json" plan_ms) in
+    *-* | :* | *:) fail "$model: times of the start" ;;
+  esac
   grep -q '^memory  *keep: [0-9.]* MiB of rows, .* on rank [01], which takes most' "$work/out" || fail "$model: no memory is told"
   kept=$("$json_field" "$json" memory_bytes.1.rows)
   first=$("$json_field" "$json" epochs.0.loss) last=$("$json_field" "$json" epochs.4.loss)
