@@ -10,8 +10,36 @@
 #include "matrix/matrix.h"
 #include "plan/colset.h"
 
-/* The entries of row i, with exactly one of column `own`, before the first column that is greater. */
-static int64_t copy_row(const sley_matrix *from, int64_t i, int64_t own, void *col, int64_t at) {
+enum { GRAIN = 4096 }; /* rows */
+
+/* ---- entries */
+
+typedef struct copying {
+  const sley_matrix *from;
+  int64_t first; /* of the rows, in the graph */
+  bool loops;
+  const sl_csr_arrays *to;
+} copying;
+
+/* Entries of row i, with exactly one of column `own`. */
+static int64_t looped_length(const sley_matrix *from, int64_t i, int64_t own) {
+  int64_t length = 1;
+  for (int64_t e = from->rowptr[i]; e < from->rowptr[i + 1]; e++)
+    length += sl_index_at(from->col, from->index, e) != own;
+  return length;
+}
+
+static sley_status count_rows(void *context, int64_t begin, int64_t end, int thread) {
+  const copying *c = context;
+  (void)thread;
+  for (int64_t i = begin; i < end; i++)
+    c->to->rowptr[i + 1] =
+        c->loops ? looped_length(c->from, i, c->first + i) : c->from->rowptr[i + 1] - c->from->rowptr[i];
+  return SLEY_OK;
+}
+
+/* Row i, with exactly one entry of column `own`, before the first column that is greater. */
+static void copy_looped(const sley_matrix *from, int64_t i, int64_t own, void *col, int64_t at) {
   bool there = false;
   for (int64_t e = from->rowptr[i]; e < from->rowptr[i + 1]; e++) {
     const int64_t column = sl_index_at(from->col, from->index, e);
@@ -24,27 +52,41 @@ static int64_t copy_row(const sley_matrix *from, int64_t i, int64_t own, void *c
     sl_index_set(col, from->index, at++, column);
   }
   if (!there)
-    sl_index_set(col, from->index, at++, own);
-  return at;
+    sl_index_set(col, from->index, at, own);
 }
 
-static sley_status copy_entries(const sley_matrix *block, int64_t first, bool loops, sley_dtype dtype,
-                                sley_matrix **out) {
+static sley_status copy_rows(void *context, int64_t begin, int64_t end, int thread) {
+  const copying *c = context;
+  const size_t bytes = c->from->index == SLEY_I32 ? sizeof(int32_t) : sizeof(int64_t);
+  (void)thread;
+  if (c->loops)
+    for (int64_t i = begin; i < end; i++)
+      copy_looped(c->from, i, c->first + i, c->to->col, c->to->rowptr[i]);
+  else
+    memcpy((char *)c->to->col + (size_t)c->to->rowptr[begin] * bytes,
+           (const char *)c->from->col + (size_t)c->from->rowptr[begin] * bytes,
+           (size_t)(c->to->rowptr[end] - c->to->rowptr[begin]) * bytes);
+  return SLEY_OK;
+}
+
+static sley_status copy_entries(sl_team *team, const sley_matrix *block, int64_t first, bool loops,
+                                sley_dtype dtype, sley_matrix **out) {
   sl_csr_arrays arrays;
-  int64_t at = 0;
   SL_TRY(
       sl_csr_arrays_alloc(block->rows, block->nnz + (loops ? block->rows : 0), block->index, dtype, &arrays));
-  for (int64_t i = 0; i < block->rows; i++) {
-    arrays.rowptr[i] = at;
-    if (loops) {
-      at = copy_row(block, i, first + i, arrays.col, at);
-    } else {
-      for (int64_t e = block->rowptr[i]; e < block->rowptr[i + 1]; e++)
-        sl_index_set(arrays.col, block->index, at++, sl_index_at(block->col, block->index, e));
-    }
+  copying c = {.from = block, .first = first, .loops = loops, .to = &arrays};
+  arrays.rowptr[0] = 0;
+  sley_status status = sl_team_for(team, block->rows, GRAIN, count_rows, &c);
+  for (int64_t i = 0; i < block->rows; i++)
+    arrays.rowptr[i + 1] += arrays.rowptr[i];
+  if (status == SLEY_OK)
+    status = sl_team_for(team, block->rows, GRAIN, copy_rows, &c);
+  if (status != SLEY_OK) {
+    sl_csr_arrays_free(&arrays);
+    return status;
   }
-  arrays.rowptr[block->rows] = at;
-  return sl_matrix_adopt(block->rows, block->cols, block->index, dtype, arrays, at, out);
+  return sl_matrix_adopt(block->rows, block->cols, block->index, dtype, arrays, arrays.rowptr[block->rows],
+                         out);
 }
 
 /* ---- degrees: entries of a row, of this rank's and of those that its columns name */
@@ -131,27 +173,38 @@ static double degree_of(const degrees *d, int64_t column) {
 
 /* ---- values */
 
-static void set_values(const degrees *d, sl_norm norm, sley_matrix *m) {
-  const int64_t first = d->row_begin[d->comm->rank];
-  for (int64_t i = 0; i < m->rows; i++) {
-    const double own = (double)degree_of_own(d, first + i);
+typedef struct values {
+  const degrees *d;
+  sl_norm norm;
+  sley_matrix *m;
+} values;
+
+static sley_status set_rows(void *context, int64_t begin, int64_t end, int thread) {
+  const values *v = context;
+  const degrees *d = v->d;
+  sley_matrix *m = v->m;
+  (void)thread;
+  for (int64_t i = begin; i < end; i++) {
+    const double own = (double)degree_of_own(d, d->row_begin[d->comm->rank] + i);
     for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++)
       sl_value_set((void *)m->val, m->dtype, e,
-                   norm == SL_NORM_NONE   ? 1
-                   : norm == SL_NORM_MEAN ? 1 / own
-                                          : 1 / sqrt(own * degree_of(d, sl_index_at(m->col, m->index, e))));
+                   v->norm == SL_NORM_NONE ? 1
+                   : v->norm == SL_NORM_MEAN
+                       ? 1 / own
+                       : 1 / sqrt(own * degree_of(d, sl_index_at(m->col, m->index, e))));
   }
+  return SLEY_OK;
 }
 
 sley_status sl_adjacency_make(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin, bool loops,
                               sl_norm norm, sley_dtype dtype, sley_matrix **out) {
   *out = NULL;
-  SL_TRY(sl_agree(comm, copy_entries(block, row_begin[comm->rank], loops, dtype, out)));
+  SL_TRY(sl_agree(comm, copy_entries(comm->team, block, row_begin[comm->rank], loops, dtype, out)));
   degrees d = {.comm = comm, .block = *out, .row_begin = row_begin};
-  const sley_status status = norm == SL_NORM_SYMMETRIC ? fetch(&d) : SLEY_OK;
-  if (status == SLEY_OK) {
-    set_values(&d, norm, *out);
-  } else {
+  sley_status status = norm == SL_NORM_SYMMETRIC ? fetch(&d) : SLEY_OK;
+  if (status == SLEY_OK)
+    status = sl_team_for(comm->team, block->rows, GRAIN, set_rows, &(values){&d, norm, *out});
+  if (status != SLEY_OK) {
     sley_matrix_destroy(*out);
     *out = NULL;
   }
