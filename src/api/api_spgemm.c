@@ -40,8 +40,8 @@ static sley_status check_shapes(const char *call, const sley_matrix *a, const sl
   const sley_matrix *mask = options->mask;
   if (mask && (mask->rows != a->rows || mask->cols != *cols))
     return sl_fail(SLEY_ERR_ARG,
-                   "%s: the mask is %" PRId64 " x %" PRId64 ", but the product is %" PRId64 " x %" PRId64, call,
-                   mask->rows, mask->cols, a->rows, *cols);
+                   "%s: the mask is %" PRId64 " x %" PRId64 ", but the product is %" PRId64 " x %" PRId64,
+                   call, mask->rows, mask->cols, a->rows, *cols);
   return SLEY_OK;
 }
 
@@ -57,9 +57,10 @@ sley_status sley_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_s
                         sley_matrix **out, sley_spgemm_info *info) {
   sley_spgemm_options o;
   int64_t cols;
+  if (out)
+    *out = NULL;
   if (!a || !b || !out)
     return sl_fail(SLEY_ERR_ARG, "sley_spgemm: %s is NULL", !a ? "a" : !b ? "b" : "out");
-  *out = NULL;
   SL_TRY(take_options(options, &o));
   SL_TRY(check_shapes("sley_spgemm", a, b, &o, &cols));
   sl_team *team;
@@ -79,8 +80,10 @@ sley_status sley_check_spgemm(const sley_matrix *a, const sley_matrix *b, const 
   SL_TRY(take_options(options, &o));
   SL_TRY(check_shapes(CALL, a, b, &o, &cols));
   if (c->rows != a->rows || c->cols != cols || c->dtype != a->dtype)
-    return sl_fail(SLEY_ERR_ARG, "%s: C is %" PRId64 " x %" PRId64 " or of another dtype: expected %" PRId64
-                   " x %" PRId64 " of that of A", CALL, c->rows, c->cols, a->rows, cols);
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: C is %" PRId64 " x %" PRId64 " or of another dtype: expected %" PRId64 " x %" PRId64
+                   " of that of A",
+                   CALL, c->rows, c->cols, a->rows, cols);
   if (cols > INT32_MAX)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "%s: C has %" PRId64 " columns: 2^31 - 1 are checked at most", CALL,
                    cols);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SpGEMM: a sparse matrix times a sparse matrix, C = A B, of one process. The size of the result is known only
- * once it is made, so this is no kernel of the table in device/kernel.h: it has a call of its own, which
+/* SpGEMM: a sparse matrix times a sparse matrix, C = A B, of one process. The size of the result is known
+ * only once it is made, so this is no kernel of the table in device/kernel.h: it has a call of its own, which
  * allocates, and a descriptor of its own for what is compiled for each instruction set. */
 #ifndef SLEY_DEVICE_OP_SPGEMM_H
 #define SLEY_DEVICE_OP_SPGEMM_H
@@ -30,10 +30,10 @@ typedef struct sl_spgemm_allocator {
 /* The allocator of sl_alloc, sl_shrink and sl_free. */
 extern const sl_spgemm_allocator sl_spgemm_host_memory;
 
-/* The definition: C[i][j] is the semiring's sum of the products a[i][k] b[k][j] over the entries k of row i of
- * A and j of row k of B, and has an entry where there is at least one, whatever it comes to: sums that cancel
- * stay as explicit zeros. With a mask there are entries only where the mask has them, whatever their values.
- * The columns of each row of C ascend, each once.
+/* The definition: C[i][j] is the semiring's sum of the products a[i][k] b[k][j] over the entries k of row i
+ * of A and j of row k of B, and has an entry where there is at least one, whatever it comes to: sums that
+ * cancel stay as explicit zeros. With a mask there are entries only where the mask has them, whatever their
+ * values. The columns of each row of C ascend, each once.
  *
  *             product                    sum                                     first sum
  *   plus-times  a b                      s + p                                   the first product
@@ -41,9 +41,9 @@ extern const sl_spgemm_allocator sl_spgemm_host_memory;
  *   min-plus    a + b                    p < s or p is NaN: p, else s
  *   or-and      1 if a, b != 0, else 0   the larger
  *
- * Order: the products of an entry are added in the order of A's entries in the row (then of B's, where entries
- * repeat), each product and each sum rounded once to the type of sums; values of 16 bits are rounded to their
- * type at the end. So the bits depend neither on threads nor on accumulators. */
+ * Order: the products of an entry are added in the order of A's entries in the row (then of B's, where
+ * entries repeat), each product and each sum rounded once to the type of sums; values of 16 bits are rounded
+ * to their type at the end. So the bits depend neither on threads nor on accumulators. */
 typedef struct sl_spgemm_args {
   sley_semiring semiring;
   sley_csr a, b;        /* m x k and k x n, of one dtype, with row pointers of 64 bits */
@@ -62,7 +62,7 @@ typedef struct sl_spgemm_result {
   int64_t nnz;
   int64_t products; /* of A and B, before the mask */
   int64_t peak;     /* bytes of the result and of all that was allocated, at most at a time */
-  int passes;       /* 1: rows were computed once; 2: counted first, since room for all products was too much */
+  int passes; /* 1: rows were computed once; 2: counted first, since room for all products was too much */
 } sl_spgemm_result;
 
 /* C = A B by the team, on the CPU. Rows are shared out by their products. On an error nothing is left

@@ -80,12 +80,12 @@ static void judge(const checking *self, int64_t i, int64_t e, oracle_sum *s, sl_
     take(all, &wrong, INFINITY, 0);
     return;
   }
-  const double bound =
-      sl_rounding_of_sum(r, ((double)s->terms + 1) * r->eps, s->value, s->magnitude);
+  const double bound = sl_rounding_of_sum(r, ((double)s->terms + 1) * r->eps, s->value, s->magnitude);
   const bool same = (isnan(got) && isnan(s->value)) || got == s->value;
   if (!same && (isfinite(s->value) || isfinite(got))) {
     const bool overflows = isinf(got) && sl_rounding_overflows(r, bound, got, s->value, s->magnitude);
-    const sl_finding found = sl_finding_judge(overflows ? s->value : got, s->value, s->magnitude, bound, i, col);
+    const sl_finding found =
+        sl_finding_judge(overflows ? s->value : got, s->value, s->magnitude, bound, i, col);
     take(all, &found, fabs(got - s->value), fabs(s->value));
   } else if (!same) {
     const sl_finding wrong = misplaced(i, col);

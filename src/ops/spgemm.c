@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C = A B, or A B^T, of matrices: B is transposed where asked for, and the product's arrays become a matrix. */
+/* C = A B, or A B^T, of matrices: B is transposed where asked for, and the product's arrays become a matrix.
+ */
 #include "ops/spgemm.h"
 
 #include <inttypes.h>

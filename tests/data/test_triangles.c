@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Triangles of real graphs: the sums of A A by plus-pair where A has entries are 6 times as many, counted here
- * by intersecting lists of neighbours. */
+/* Triangles of real graphs: the sums of A A by plus-pair where A has entries are 6 times as many, counted
+ * here by intersecting lists of neighbours. */
 #include "support.h"
 
 /* Neighbours of i that are below and also neighbours of j. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C = A B on the CPU. Threads take chunks of rows in ascending order, compute each in a buffer of their own and
- * copy it to its place, which is known once the chunks before it are made. So rows are computed once, and
+/* C = A B on the CPU. Threads take chunks of rows in ascending order, compute each in a buffer of their own
+ * and copy it to its place, which is known once the chunks before it are made. So rows are computed once, and
  * nothing but C grows with it. Where the limit has no room for as many entries as there are products, a first
  * pass counts them. Source of the row-wise product: Gustavson, Two fast algorithms for sparse matrices, ACM
  * TOMS 4, 1978. */
@@ -25,6 +25,7 @@ typedef struct product {
   sl_spgemm_result *out;
   sl_spgemm_places places; /* of PASS_ALL */
   pass pass;
+  int threads;          /* that work */
   _Atomic int64_t next; /* chunk to be taken */
 } product;
 
@@ -190,7 +191,7 @@ static sley_status make_chunks(worker *self) {
 static sley_status work(void *context, int thread, int threads) {
   (void)threads;
   product *job = context;
-  if (thread >= job->plan->threads)
+  if (thread >= job->threads)
     return SLEY_OK;
   worker self = {.job = job};
   sley_status status = make_chunks(&self);
@@ -234,10 +235,13 @@ static sley_status one_pass(product *job, sl_team *team) {
   return shrink_entries(job);
 }
 
-static sley_status check_limit(const product *job) {
-  const int64_t limit = job->args->limit;
-  const int64_t work = job->plan->fixed + job->plan->threads * job->plan->each;
+/* Once C's size is known: as many threads as fit beside it. */
+static sley_status fit_threads(product *job) {
+  const int64_t limit = job->args->limit, fixed = job->plan->fixed, each = job->plan->each;
   const int64_t result = sl_spgemm_entry_bytes(job->args, job->problem, job->out->nnz);
+  while (limit > 0 && job->threads > 1 && fixed + job->threads * each + result > limit)
+    job->threads--;
+  const int64_t work = fixed + job->threads * each;
   if (limit == 0 || work + result <= limit)
     return SLEY_OK;
   return sl_fail(SLEY_ERR_MEMORY,
@@ -252,7 +256,7 @@ static sley_status two_passes(product *job, sl_team *team) {
   for (int64_t i = 0; i < job->problem->a.rows; i++)
     rowptr[i + 1] += rowptr[i];
   job->out->nnz = rowptr[job->problem->a.rows];
-  SL_TRY(check_limit(job));
+  SL_TRY(fit_threads(job));
   SL_TRY(allocate_entries(job, job->out->nnz));
   return run_pass(job, PASS_FILL, team);
 }
@@ -265,8 +269,10 @@ static sley_status multiply(product *job, sl_team *team) {
     return SLEY_ERR_MEMORY;
   out->rowptr[0] = 0;
   SL_TRY(job->plan->passes == 1 ? one_pass(job, team) : two_passes(job, team));
-  out->peak = job->plan->fixed + job->plan->threads * job->plan->each +
-              sl_spgemm_entry_bytes(job->args, job->problem, out->nnz);
+  const int64_t counting = job->plan->fixed + job->plan->threads * job->plan->each;
+  const int64_t filling = job->plan->fixed + job->threads * job->plan->each +
+                          sl_spgemm_entry_bytes(job->args, job->problem, out->nnz);
+  out->peak = counting > filling ? counting : filling;
   return SLEY_OK;
 }
 
@@ -283,9 +289,10 @@ sley_status sl_spgemm(const sl_spgemm_args *args, sl_team *team, sl_spgemm_resul
                    .problem = &operands.problem,
                    .plan = &plan,
                    .rows = sl_spgemm_rows_find(operands.problem.dtype),
+                   .threads = plan.threads,
                    .out = out};
-    *out = (sl_spgemm_result){
-        .index = operands.problem.index, .products = plan.products, .passes = plan.passes};
+    *out =
+        (sl_spgemm_result){.index = operands.problem.index, .products = plan.products, .passes = plan.passes};
     status = multiply(&job, team);
     if (status != SLEY_OK) {
       job.memory->free(job.memory->context, out->rowptr);
@@ -304,7 +311,8 @@ static void *host_alloc(void *context, int64_t count, size_t bytes_each, const c
   return sl_alloc(count, bytes_each, what);
 }
 
-static sley_status host_shrink(void *context, void **block, int64_t count, size_t bytes_each, const char *what) {
+static sley_status host_shrink(void *context, void **block, int64_t count, size_t bytes_each,
+                               const char *what) {
   (void)context;
   return sl_shrink(block, count, bytes_each, what);
 }

@@ -26,11 +26,9 @@ static inline __attribute__((always_inline)) int64_t one_row(const sl_spgemm_pro
 }
 
 /* One loop for each semiring, index and mask: they are constants in it. */
-static inline __attribute__((always_inline)) int64_t all_rows(const sl_spgemm_problem *p,
-                                                              sl_spgemm_space *space, int64_t begin,
-                                                              int64_t end, char *col, sum *val,
-                                                              int64_t *count, sley_semiring semiring,
-                                                              sley_index index, bool masked) {
+static inline __attribute__((always_inline)) int64_t
+all_rows(const sl_spgemm_problem *p, sl_spgemm_space *space, int64_t begin, int64_t end, char *col, sum *val,
+         int64_t *count, sley_semiring semiring, sley_index index, bool masked) {
   int64_t total = 0;
   for (int64_t i = begin; i < end; i++) {
     count[i - begin] = one_row(p, space, i, semiring, index, masked,

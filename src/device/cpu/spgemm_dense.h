@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of C by a sum and a mark for each column. Adding a product is a load and two or three stores, without a
- * branch; the marks, read 64 at a time, give the columns in ascending order. */
+/* Rows of C by a sum and a mark for each column. Adding a product is a load and two or three stores, without
+ * a branch; the marks, read 64 at a time, give the columns in ascending order. */
 #ifndef SLEY_DEVICE_CPU_SPGEMM_DENSE_H
 #define SLEY_DEVICE_CPU_SPGEMM_DENSE_H
 
@@ -47,7 +47,8 @@ static inline __attribute__((always_inline)) span add_row(const sl_spgemm_proble
     const sum a = semiring == SLEY_PLUS_PAIR ? 1 : ((const sum *)p->a.val)[e];
     for (int64_t j = first; j < last; j++) {
       const uint32_t c = (uint32_t)col[j];
-      sums[c] = add_product(semiring, sums[c], product_of(semiring, a, semiring == SLEY_PLUS_PAIR ? 1 : val[j]));
+      sums[c] =
+          add_product(semiring, sums[c], product_of(semiring, a, semiring == SLEY_PLUS_PAIR ? 1 : val[j]));
       mark[c] = 1;
       if (groups)
         group[c / SL_SPGEMM_GROUP] = 1;
@@ -72,7 +73,8 @@ static inline __attribute__((always_inline)) int64_t take_marked(sl_spgemm_space
  * are looked at; else those of the groups that have some. */
 static inline __attribute__((always_inline)) int64_t dense_row(const sl_spgemm_problem *p,
                                                                sl_spgemm_space *space, int64_t i,
-                                                               sley_semiring semiring, int32_t *col, sum *val) {
+                                                               sley_semiring semiring, int32_t *col,
+                                                               sum *val) {
   const sum empty = first_sum(semiring);
   int64_t count = 0;
   if (p->bound[i] >= p->b.cols / SL_SPGEMM_GROUP) {
@@ -121,8 +123,9 @@ static inline __attribute__((always_inline)) int64_t dense_masked_row(const sl_s
       const uint32_t c = (uint32_t)b_col[j];
       if (!mark[c])
         continue;
-      sums[c] = add_product(semiring, sums[c],
-                            product_of(semiring, a, semiring == SLEY_PLUS_PAIR ? 1 : ((const sum *)p->b.val)[j]));
+      sums[c] =
+          add_product(semiring, sums[c],
+                      product_of(semiring, a, semiring == SLEY_PLUS_PAIR ? 1 : ((const sum *)p->b.val)[j]));
       mark[c] = FOUND;
     }
   }

@@ -7,6 +7,6 @@ typedef float sum;
 #include "device/cpu/spgemm_body.h"
 
 int64_t sl_spgemm_rows_f32_avx512(const sl_spgemm_problem *problem, sl_spgemm_space *space, int64_t begin,
-                                 int64_t end, void *col, void *val, int64_t *count) {
+                                  int64_t end, void *col, void *val, int64_t *count) {
   return spgemm_rows(problem, space, begin, end, col, val, count);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of C by a hash table of columns with linear probing, at most half full; what it holds is then sorted by
- * column. */
+/* Rows of C by a hash table of columns with linear probing, at most half full; what it holds is then sorted
+ * by column. */
 #ifndef SLEY_DEVICE_CPU_SPGEMM_HASH_H
 #define SLEY_DEVICE_CPU_SPGEMM_HASH_H
 
@@ -22,8 +22,8 @@ static inline int64_t find_slot(const int64_t *key, int64_t slots, int64_t colum
   return at;
 }
 
-/* Sorts by column, through bytes in which columns differ, from the last to the first. Returns where the result
- * lies: list or other. */
+/* Sorts by column, through bytes in which columns differ, from the last to the first. Returns where the
+ * result lies: list or other. */
 static inline sl_spgemm_found *sort_found(sl_spgemm_found *list, sl_spgemm_found *other, int64_t count) {
   enum { SHORT_LIST = 48, DIGITS = 256 };
   if (count <= SHORT_LIST) {
@@ -99,8 +99,9 @@ static inline __attribute__((always_inline)) int64_t hash_row(const sl_spgemm_pr
         insert(space, at, c, semiring, true, &found);
       }
       space->slot_mark[at] = 1;
-      sums[at] = add_product(semiring, sums[at],
-                             product_of(semiring, a, semiring == SLEY_PLUS_PAIR ? 1 : ((const sum *)p->b.val)[j]));
+      sums[at] =
+          add_product(semiring, sums[at],
+                      product_of(semiring, a, semiring == SLEY_PLUS_PAIR ? 1 : ((const sum *)p->b.val)[j]));
     }
   }
   const sl_spgemm_found *sorted = masked ? space->found : sort_found(space->found, space->other, found);

@@ -85,7 +85,8 @@ static sley_status copy_pointers(sl_spgemm_operands *self, const sley_csr *from,
   return SLEY_OK;
 }
 
-/* Copied arrays begin with the first entry; so all of them are copied where the pointers do not begin at 0. */
+/* Copied arrays begin with the first entry; so all of them are copied where the pointers do not begin at 0.
+ */
 static sley_status take(sl_spgemm_operands *self, const sl_spgemm_args *args, const sley_csr *from,
                         sley_index index, sley_csr *to) {
   const copies c = copies_of(args, from, index);
@@ -100,9 +101,8 @@ static sley_status take(sl_spgemm_operands *self, const sl_spgemm_args *args, co
 }
 
 sley_status sl_spgemm_operands_take(const sl_spgemm_args *args, sl_spgemm_operands *out) {
-  *out = (sl_spgemm_operands){.problem = {.semiring = args->semiring,
-                                          .dtype = sl_sum_dtype(args->a.dtype),
-                                          .index = index_of(args)}};
+  *out = (sl_spgemm_operands){
+      .problem = {.semiring = args->semiring, .dtype = sl_sum_dtype(args->a.dtype), .index = index_of(args)}};
   SL_TRY(take(out, args, &args->a, out->problem.index, &out->problem.a));
   SL_TRY(take(out, args, &args->b, out->problem.index, &out->problem.b));
   if (args->mask)

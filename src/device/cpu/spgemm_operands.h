@@ -16,8 +16,8 @@ typedef struct sl_spgemm_operands {
   int64_t bytes; /* of the copies */
 } sl_spgemm_operands;
 
-/* Values of 16 bits are widened, 64-bit columns narrowed where C's fit 32 bits, and the mask's columns get the
- * type of C's. Ended by sl_spgemm_operands_end, also on error. Errors: SLEY_ERR_MEMORY. */
+/* Values of 16 bits are widened, 64-bit columns narrowed where C's fit 32 bits, and the mask's columns get
+ * the type of C's. Ended by sl_spgemm_operands_end, also on error. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_spgemm_operands_take(const sl_spgemm_args *args, sl_spgemm_operands *out);
 void sl_spgemm_operands_end(sl_spgemm_operands *operands);
 

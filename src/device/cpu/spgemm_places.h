@@ -24,8 +24,8 @@ void sl_spgemm_places_end(sl_spgemm_places *places);
 /* The chunk has so many entries. */
 void sl_spgemm_places_made(sl_spgemm_places *places, int64_t chunk, int64_t entries);
 
-/* The place of the chunk; -1: not known yet, or, with wait, another thread has failed. A thread that waits has
- * no chunk before this one to make. */
+/* The place of the chunk; -1: not known yet, or, with wait, another thread has failed. A thread that waits
+ * has no chunk before this one to make. */
 int64_t sl_spgemm_places_of(sl_spgemm_places *places, int64_t chunk, bool wait);
 
 /* This thread makes no more chunks. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products are counted row by row; rows are then cut into chunks of about as many products each, and memory is
- * shared out within the limit. */
+/* Products are counted row by row; rows are then cut into chunks of about as many products each, and memory
+ * is shared out within the limit. */
 #include "device/cpu/spgemm_plan.h"
 
 #include <inttypes.h>
@@ -77,16 +77,14 @@ static int64_t most_chunks(const sl_spgemm_problem *problem, const int64_t *boun
   return most < rows ? most : rows;
 }
 
-int64_t sl_spgemm_entry_bytes(const sl_spgemm_args *args, const sl_spgemm_problem *problem,
-                              int64_t entries) {
+int64_t sl_spgemm_entry_bytes(const sl_spgemm_args *args, const sl_spgemm_problem *problem, int64_t entries) {
   return entries * (int64_t)(sl_index_bytes(problem->index) + sley_dtype_bytes(args->a.dtype));
 }
 
 static int64_t thread_bytes(const sl_spgemm_plan *plan, const sl_spgemm_problem *problem, bool dense,
                             int buffers) {
   const int64_t entry = (int64_t)(sl_index_bytes(problem->index) + sley_dtype_bytes(problem->dtype));
-  const int64_t space =
-      plan->row_columns > 0 ? sl_spgemm_space_bytes(problem, dense, plan->row_columns) : 0;
+  const int64_t space = plan->row_columns > 0 ? sl_spgemm_space_bytes(problem, dense, plan->row_columns) : 0;
   return space + buffers * ((plan->chunk_room + SL_SPGEMM_SPILL) * entry +
                             SL_SPGEMM_CHUNK_ROWS * (int64_t)sizeof(int64_t));
 }

@@ -12,18 +12,18 @@ enum {
 };
 
 typedef struct sl_spgemm_plan {
-  int64_t *bound;   /* products of each row */
-  int64_t *chunk;   /* chunks + 1 rows at which they begin */
+  int64_t *bound; /* products of each row */
+  int64_t *chunk; /* chunks + 1 rows at which they begin */
   int64_t chunks;
-  int64_t products; /* of all rows */
-  int64_t room;     /* entries that C has at most */
+  int64_t products;                /* of all rows */
+  int64_t room;                    /* entries that C has at most */
   int64_t chunk_room, row_columns; /* the most entries of a chunk; the most columns of a row's hash table */
-  bool dense;       /* the accumulator of rows that are not short */
-  int threads;      /* that work */
-  int buffers;      /* of each thread */
-  int passes;       /* 1: C has room for all products and is cut afterwards; 2: entries are counted first */
-  int64_t fixed;    /* bytes besides what the threads have and C's columns and values */
-  int64_t each;     /* bytes of a thread */
+  bool dense;                      /* the accumulator of rows that are not short */
+  int threads;                     /* that work */
+  int buffers;                     /* of each thread */
+  int passes;    /* 1: C has room for all products and is cut afterwards; 2: entries are counted first */
+  int64_t fixed; /* bytes besides what the threads have and C's columns and values */
+  int64_t each;  /* bytes of a thread */
 } sl_spgemm_plan;
 
 /* Sets the problem's bound and short_rows, too. Ended by sl_spgemm_plan_end, also on error. Errors:

@@ -34,14 +34,14 @@ typedef struct sl_spgemm_found {
 /* A thread's memory. Between rows every sum of the dense accumulator is the semiring's first one, and marks
  * and slots are empty. */
 typedef struct sl_spgemm_space {
-  int64_t columns;  /* that the dense accumulator has room for; 0: it has none */
-  void *sum;        /* a sum for each column */
-  uint8_t *mark;    /* 0, 1: the column has an entry; with a mask 1: it may have one, 3: it has one */
-  uint8_t *group;   /* whether one of SL_SPGEMM_GROUP columns is marked */
-  int64_t slots;    /* of the hash table, a power of two; 0: there is none */
-  int64_t *key;     /* a column; -1: the slot is empty */
+  int64_t columns; /* that the dense accumulator has room for; 0: it has none */
+  void *sum;       /* a sum for each column */
+  uint8_t *mark;   /* 0, 1: the column has an entry; with a mask 1: it may have one, 3: it has one */
+  uint8_t *group;  /* whether one of SL_SPGEMM_GROUP columns is marked */
+  int64_t slots;   /* of the hash table, a power of two; 0: there is none */
+  int64_t *key;    /* a column; -1: the slot is empty */
   void *slot_sum;
-  uint8_t *slot_mark; /* whether there is a product: slots of a mask's columns begin without */
+  uint8_t *slot_mark;             /* whether there is a product: slots of a mask's columns begin without */
   sl_spgemm_found *found, *other; /* half as many as slots each: what is in the table; for sorting */
 } sl_spgemm_space;
 
@@ -55,8 +55,8 @@ void sl_spgemm_space_end(sl_spgemm_space *space);
 /* Bytes that sl_spgemm_space_fit takes. */
 int64_t sl_spgemm_space_bytes(const sl_spgemm_problem *problem, bool dense, int64_t entries);
 
-/* Rows [begin, end) of C: columns and values follow one another at col and val, with room for the rows' bounds
- * and SL_SPGEMM_SPILL more; count[i - begin] receives the entries of row i. Returns their sum. */
+/* Rows [begin, end) of C: columns and values follow one another at col and val, with room for the rows'
+ * bounds and SL_SPGEMM_SPILL more; count[i - begin] receives the entries of row i. Returns their sum. */
 typedef int64_t sl_spgemm_rows(const sl_spgemm_problem *problem, sl_spgemm_space *space, int64_t begin,
                                int64_t end, void *col, void *val, int64_t *count);
 
