@@ -12,15 +12,16 @@ import sley
 hypothesis = pytest.importorskip("hypothesis")
 given, settings, st = hypothesis.given, hypothesis.settings, hypothesis.strategies
 
+SAME_ENTRIES = tuple(name for name in FORMATS if name not in ("bsr", "dia"))  # these store zeros of their own
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 @st.composite
 def cases(draw: Any) -> dict[str, Any]:
     return {"rows": draw(st.integers(0, 40)), "inner": draw(st.integers(0, 40)), "cols": draw(st.integers(0, 90)),
-            "nnz": draw(st.integers(0, 300)), "seed": draw(st.integers(0, 1000)), "dtype": draw(st.sampled_from(DTYPES)),
-            "format": draw(st.sampled_from(FORMATS)), "transpose": draw(st.booleans()), "masked": draw(st.booleans()),
-            "threads": draw(st.integers(0, 4))}
+            "nnz": draw(st.integers(0, 300)), "seed": draw(st.integers(0, 1000)),
+            "dtype": draw(st.sampled_from(DTYPES)), "format": draw(st.sampled_from(SAME_ENTRIES)),
+            "transpose": draw(st.booleans()), "masked": draw(st.booleans()), "threads": draw(st.integers(0, 4))}
 
 
 @EXAMPLES
@@ -30,7 +31,9 @@ def test_spgemm(case: dict[str, Any]) -> None:
     b = drawn(case["inner"], case["cols"], case["nnz"], case["seed"] + 1, case["dtype"])
     mask = drawn(case["rows"], case["cols"], case["nnz"], case["seed"] + 2)
     kept = {"mask": mask} if case["masked"] else {}
-    given_b = dense_of(b).T.copy() if case["transpose"] else in_format(b, case["format"])
+    given_b = dense_of(b).T.copy() if case["transpose"] else b
+    if not case["transpose"] and case["dtype"] != "float16":  # which scipy converts in no format
+        given_b = in_format(b, case["format"])
     c = sley.spgemm(sley.Matrix(a), given_b, transpose_b=case["transpose"], threads=case["threads"], **kept)
     made = c.to_scipy()
     places = dense_of(a).astype(bool).astype(int) @ dense_of(b).astype(bool).astype(int) > 0
