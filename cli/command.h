@@ -15,7 +15,8 @@ typedef struct cli_command {
   const char *name;      /* of a mode: the command's, a space, and the word that chooses it */
   const char *summary;   /* one line */
   const char *arguments; /* of the usage line, e.g. "MATRIX" */
-  int positionals;       /* how many of them, exactly */
+  int positionals;       /* how many of them, at most */
+  int optional;          /* how many of the last may be left out: they are NULL */
   const cli_option *const
       *options;         /* tables, NULL-terminated; every offset is into the same settings struct */
   const void *defaults; /* a settings struct */
@@ -29,7 +30,7 @@ typedef struct cli_command {
   const struct cli_command *mode;
 } cli_command;
 
-extern const cli_command cli_spmm, cli_plan, cli_convert, cli_order, cli_generate, cli_spy, cli_tune,
+extern const cli_command cli_spmm, cli_spgemm, cli_plan, cli_convert, cli_order, cli_generate, cli_spy, cli_tune,
     cli_bench_command, cli_bench_ops_command, cli_collective_command, cli_gnn, cli_gnn_bench_command,
     cli_gnn_infer_command, cli_info;
 

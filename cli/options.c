@@ -326,7 +326,7 @@ bool cli_options_parse(const cli_command *command, int argc, char **argv, void *
       positionals[words++] = argv[at++];
     }
   }
-  if (words < command->positionals) {
+  if (words < command->positionals - command->optional) {
     cli_error("%s: too few words; usage: sley %s %s", command->name, command->name, command->arguments);
     return false;
   }

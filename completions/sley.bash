@@ -3,7 +3,7 @@
 
 _sley() {
   local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"
-  local commands="spmm plan convert order generate spy tune bench collective gnn info help"
+  local commands="spmm spgemm plan convert order generate spy tune bench collective gnn info help"
   local job="--k --ranks --threads --workgroup --algo --device --kernel --precision --mem-limit --order --partition --dtype --wire --transpose --reproducible --seed --json"
   local options=""
 
@@ -18,6 +18,7 @@ _sley() {
   [ "$command" != gnn ] || [ "${COMP_WORDS[2]}" != infer ] || command="gnn infer"
   case "$command" in
     spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --update --verify --no-verify --trace --local --rowwise --transport --timeout --help" ;;
+    spgemm) options="--mask --transpose-b --semiring --out --dtype --mem-limit --threads --seed --repeat --verify --json --help" ;;
     plan) options="$job --machine --scaling --plot --measure --help" ;;
     convert) options="--dtype --threads --mem-limit --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --mem-limit --help" ;;
@@ -66,6 +67,10 @@ _sley() {
       ;;
     --model)
       mapfile -t COMPREPLY < <(compgen -W "gcn gin sage sage-max gat all" -- "$word")
+      return
+      ;;
+    --semiring)
+      mapfile -t COMPREPLY < <(compgen -W "plus-times plus-pair min-plus or-and" -- "$word")
       return
       ;;
     --optimizer)

@@ -23,7 +23,7 @@ from sley.machine import Backend, Info, info
 from sley.matrix import Matrix, generate, read, write
 from sley.ordering import order, partition
 from sley.plan import Plan, PlanInfo, PlanTable, Traffic, algorithms
-from sley.products import sddmm, spmm
+from sley.products import sddmm, spgemm, spmm
 
 __version__: str = _decoded(_lib.sley_version())
 
@@ -53,6 +53,7 @@ __all__ = [
     "partition",
     "read",
     "sddmm",
+    "spgemm",
     "spmm",
     "write",
 ]

@@ -134,6 +134,13 @@ class sley_activation(enum.IntEnum):
     SLEY_ELU = 3
 
 
+class sley_semiring(enum.IntEnum):
+    SLEY_PLUS_TIMES = 0
+    SLEY_PLUS_PAIR = 1
+    SLEY_MIN_PLUS = 2
+    SLEY_OR_AND = 3
+
+
 class sley_gnn_model(enum.IntEnum):
     SLEY_GNN_GCN = 0
     SLEY_GNN_GIN = 1
@@ -699,6 +706,28 @@ class sley_adam_spec(Structure):
     ]
 
 
+class sley_spgemm_options(Structure):
+    INITIAL: ClassVar[dict[str, Any]] = {}
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("semiring", c_int),
+        ("mask", c_void_p),
+        ("transpose_b", c_bool),
+        ("mem_limit", c_int64),
+        ("threads", c_int),
+    ]
+
+
+class sley_spgemm_info(Structure):
+    _fields_ = [
+        ("products", c_int64),
+        ("nnz", c_int64),
+        ("compression", c_double),
+        ("peak_bytes", c_int64),
+        ("passes", c_int),
+    ]
+
+
 class sley_check(Structure):
     _fields_ = [
         ("row", c_int64),
@@ -948,10 +977,13 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_dropout": (c_int, [c_void_p, POINTER(sley_dropout_spec)]),
     "sley_nll": (c_int, [c_void_p, POINTER(sley_nll_spec)]),
     "sley_adam": (c_int, [c_void_p, POINTER(sley_adam_spec)]),
+    "sley_spgemm": (c_int, [c_void_p, c_void_p, POINTER(sley_spgemm_options), POINTER(c_void_p), POINTER(sley_spgemm_info)]),
+    "sley_semiring_name": (c_char_p, [c_int]),
     "sley_check_spmm": (c_int, [c_void_p, c_bool, c_int64, c_void_p, c_int64, c_void_p, c_int64, c_int, POINTER(sley_check)]),
     "sley_check_scaled": (c_int, [c_void_p, c_bool, c_int64, c_double, c_void_p, c_int64, c_double, c_void_p, c_int64, c_void_p, c_int64, c_int, POINTER(sley_check)]),
     "sley_check_wire": (c_int, [c_void_p, c_bool, c_int64, c_double, c_void_p, c_int64, c_double, c_void_p, c_int64, c_void_p, c_int64, c_int, POINTER(sley_plan_info), POINTER(sley_check)]),
     "sley_check_update": (c_int, [c_void_p, c_bool, c_int64, c_void_p, c_int64, POINTER(sley_update), c_void_p, c_int64, c_void_p, c_int64, c_int, POINTER(sley_plan_info), POINTER(sley_check)]),
+    "sley_check_spgemm": (c_int, [c_void_p, c_void_p, POINTER(sley_spgemm_options), c_void_p, POINTER(sley_check)]),
     "sley_dense_random": (c_int, [c_uint64, c_int64, c_int64, c_int64, c_void_p, c_int, c_void_p, c_int64]),
     "sley_backends": (c_int, [POINTER(POINTER(sley_backend)), c_void_p]),
     "sley_kernels": (c_int, [c_char_p, POINTER(sley_kernel), c_int, c_void_p]),

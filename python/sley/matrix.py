@@ -237,10 +237,11 @@ class Matrix:
         """
         call(lib.sley_matrix_write, self, encoded(path))
 
-    def __matmul__(self, x: npt.ArrayLike) -> Array:
-        """A X on one rank, of x with shape (n, k) or (n,): see `spmm`, and `Plan` for more than one product."""
-        from sley.products import spmm
-        return spmm(self, x)
+    def __matmul__(self, x: Any) -> Any:
+        """A X on one rank, of x with shape (n, k) or (n,): see `spmm`, and `Plan` for more than one product. Of
+        another Matrix: the sparse product, see `spgemm`."""
+        from sley.products import spgemm, spmm
+        return spgemm(self, x) if isinstance(x, Matrix) else spmm(self, x)
 
     def __repr__(self) -> str:
         name = _c.sley_dtype(self._info.dtype).name

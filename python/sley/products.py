@@ -9,6 +9,7 @@ import scipy.sparse
 
 from sley import _c
 from sley._arrays import Array, exact_dtype
+from sley._calls import create
 from sley._dense import Dense, as_columns, dense_input, readable
 from sley._division import Division, Rows
 from sley._foreign import device_array, host_array
@@ -111,6 +112,71 @@ def sddmm(a: Any, u: npt.ArrayLike, v: npt.ArrayLike, *, values: bool = True, ra
         return _sampled(comm, a, left, right, values)
     with Comm(1 if ranks is None else ranks) as own:
         return _sampled(own, a, left, right, values)
+
+
+SEMIRINGS = {"plus-times": _c.sley_semiring.SLEY_PLUS_TIMES, "plus-pair": _c.sley_semiring.SLEY_PLUS_PAIR,
+             "min-plus": _c.sley_semiring.SLEY_MIN_PLUS, "or-and": _c.sley_semiring.SLEY_OR_AND}
+
+
+def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, transpose_b: bool = False,
+           mem_limit: int = 0, threads: int = 0) -> Matrix:
+    """C = A B of two sparse matrices, in this process.
+
+    C has an entry where there is at least one product, an explicit zero where products cancel; columns ascend. The
+    bits depend on neither threads nor mem_limit.
+
+    Parameters
+    ----------
+    a, b : Matrix, or what `Matrix` takes
+        A, of shape (m, k), and B, of shape (k, n). What is no Matrix yet gets the type of the other operand, or, where
+        neither is one, the type that NumPy promotes both to.
+    semiring : str
+        What is summed of values x of A and y of B: "plus-times" x y, "plus-pair" 1; "min-plus" the least x + y,
+        "or-and" 1 if any pair has no zero.
+    mask : Matrix, or what `Matrix` takes, optional
+        Of C's shape: C has entries only where it has some, whatever their values.
+    transpose_b : bool
+        C = A B^T, of B with shape (n, k).
+    mem_limit : int
+        Bytes of C and of all memory that the product takes; 0: any.
+    threads : int
+        0 for all cores.
+
+    Returns
+    -------
+    Matrix, shape (m, n)
+
+    Raises
+    ------
+    SleyMemoryError
+        C, and what is needed to make it, do not fit `mem_limit`; the message says what would do.
+
+    Examples
+    --------
+    >>> triangles = sley.spgemm(a, a, semiring="plus-pair", mask=a).data.sum() / 6
+    """
+    if semiring not in SEMIRINGS:
+        raise SleyArgumentError(f"no semiring {semiring!r}: known are {', '.join(SEMIRINGS)}")
+    left, right = _pair(a, b)
+    kept = None if mask is None else as_matrix(mask)
+    options = initial(_c.sley_spgemm_options, semiring=SEMIRINGS[semiring], transpose_b=transpose_b,
+                      mask=None if kept is None else kept._as_parameter_, mem_limit=mem_limit, threads=threads)
+
+    def multiply(first: Matrix, second: Matrix, given: Any, out: Any) -> int:
+        return int(lib.sley_spgemm(first, second, given, out, None))
+
+    return Matrix._of(create(lib.sley_matrix_destroy, multiply, left, right, ctypes.byref(options)))
+
+
+def _pair(a: Any, b: Any) -> tuple[Matrix, Matrix]:
+    """Both as matrices of one type."""
+    if isinstance(a, Matrix):
+        return a, as_matrix(b, a.dtype)
+    if isinstance(b, Matrix):
+        return as_matrix(a, b.dtype), b
+    types = [each.dtype if hasattr(each, "dtype") else np.asarray(host_array(each)).dtype for each in (a, b)]
+    dtype = exact_dtype(np.result_type(*types))
+    return as_matrix(a, dtype), as_matrix(b, dtype)
 
 
 def _sampled(comm: Comm, a: Any, left: Array, right: Array, values: bool) -> scipy.sparse.csr_array:

@@ -83,6 +83,33 @@ void *sl_realloc(void *block, int64_t count, size_t bytes_each, const char *what
   return larger;
 }
 
+sley_status sl_shrink(void **block, int64_t count, size_t bytes_each, const char *what) {
+  size_t bytes, old = malloc_usable_size(*block);
+  if (!admit(count, bytes_each, what, &bytes))
+    return SLEY_ERR_MEMORY;
+  if (bytes >= old)
+    return SLEY_OK;
+  void *smaller = realloc(*block, bytes);
+  if (!smaller)
+    return sl_fail(SLEY_ERR_MEMORY, "out of memory: %zu bytes for %s", bytes, what);
+  *block = smaller;
+  atomic_fetch_sub(&bytes_now, (int64_t)old - (int64_t)malloc_usable_size(smaller));
+  if ((uintptr_t)smaller % ALIGNMENT == 0)
+    return SLEY_OK;
+  void *aligned = sl_alloc(count, bytes_each, what); /* it has moved, as it does under a sanitizer */
+  if (!aligned)
+    return SLEY_ERR_MEMORY;
+  memcpy(aligned, smaller, bytes);
+  sl_free(smaller);
+  *block = aligned;
+  return SLEY_OK;
+}
+
+int64_t sl_memory_machine(void) {
+  const size_t bytes = machine_bytes();
+  return bytes < (size_t)INT64_MAX ? (int64_t)bytes : INT64_MAX;
+}
+
 char *sl_strdup(const char *text) {
   size_t bytes = strlen(text) + 1;
   char *copy = sl_alloc((int64_t)bytes, 1, "text");

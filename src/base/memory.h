@@ -15,6 +15,13 @@ void *sl_alloc_zero(int64_t count, size_t bytes_each, const char *what);
 /* Resizes; the old block stays valid if NULL comes back. */
 void *sl_realloc(void *block, int64_t count, size_t bytes_each, const char *what);
 
+/* Gives back what *block has beyond count * bytes_each bytes, in place where that can be done. On an error, as
+ * above, *block is still a block to be freed. */
+sley_status sl_shrink(void **block, int64_t count, size_t bytes_each, const char *what);
+
+/* Bytes of memory and swap of the machine. */
+int64_t sl_memory_machine(void);
+
 /* A copy of text; NULL as above. */
 char *sl_strdup(const char *text);
 

@@ -10,6 +10,7 @@ sley=$1 root=$2
 job="k ranks threads workgroup algo device kernel precision mem-limit order partition dtype wire transpose reproducible seed json"
 declare -A options=(
   [spmm]="$job x out alpha beta repeat warmup budget unchanged update verify trace local rowwise"
+  [spgemm]="mask transpose-b semiring out dtype mem-limit threads seed repeat verify json"
   [plan]="$job machine scaling measure"
   [convert]="dtype threads"
   [order]="order output perm dtype threads seed"

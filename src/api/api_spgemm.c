@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sparse products of the public interface: argument checks, and a team of threads for the work below. */
+#include <inttypes.h>
+
+#include "base/structs.h"
+#include "ops/spgemm.h"
+
+static const char *const names[] = {[SLEY_PLUS_TIMES] = "plus-times",
+                                    [SLEY_PLUS_PAIR] = "plus-pair",
+                                    [SLEY_MIN_PLUS] = "min-plus",
+                                    [SLEY_OR_AND] = "or-and"};
+
+const char *sley_semiring_name(sley_semiring semiring) {
+  return (int)semiring < 0 || semiring > SLEY_OR_AND ? NULL : names[semiring];
+}
+
+static sley_status take_options(const sley_spgemm_options *given, sley_spgemm_options *out) {
+  *out = (sley_spgemm_options)SLEY_SPGEMM_OPTIONS_INIT;
+  SL_TRY(sl_struct_take("sley_spgemm_options", given, sizeof *out, out));
+  if (!sley_semiring_name(out->semiring))
+    return sl_fail(SLEY_ERR_ARG, "unknown semiring %d: give SLEY_PLUS_TIMES to SLEY_OR_AND",
+                   (int)out->semiring);
+  if (out->mem_limit < 0)
+    return sl_fail(SLEY_ERR_ARG, "a mem_limit of %" PRId64 " bytes: it must not be negative", out->mem_limit);
+  if (out->threads < 0)
+    return sl_fail(SLEY_ERR_ARG, "%d threads: give 0 for all cores, or more", out->threads);
+  return SLEY_OK;
+}
+
+/* Checks the shapes; *cols: of C. */
+static sley_status check_shapes(const char *call, const sley_matrix *a, const sley_matrix *b,
+                                const sley_spgemm_options *options, int64_t *cols) {
+  const int64_t inner = options->transpose_b ? b->cols : b->rows;
+  *cols = options->transpose_b ? b->rows : b->cols;
+  if (a->cols != inner)
+    return sl_fail(SLEY_ERR_ARG, "%s: A has %" PRId64 " columns and %s %" PRId64 " rows: they must be equal",
+                   call, a->cols, options->transpose_b ? "B^T" : "B", inner);
+  if (a->dtype != b->dtype)
+    return sl_fail(SLEY_ERR_ARG, "%s: A and B have different dtypes: read or convert both to one", call);
+  const sley_matrix *mask = options->mask;
+  if (mask && (mask->rows != a->rows || mask->cols != *cols))
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: the mask is %" PRId64 " x %" PRId64 ", but the product is %" PRId64 " x %" PRId64,
+                   call, mask->rows, mask->cols, a->rows, *cols);
+  return SLEY_OK;
+}
+
+/* A team for so many entries at least; NULL where starting threads costs more than it saves. */
+static sley_status team_for(const sley_spgemm_options *options, const sley_matrix *a, const sley_matrix *b,
+                            sl_team **out) {
+  enum { WORTH_THREADS = 4096 };
+  *out = NULL;
+  return a->nnz + b->nnz < WORTH_THREADS ? SLEY_OK : sl_team_create(options->threads, out);
+}
+
+sley_status sley_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
+                        sley_matrix **out, sley_spgemm_info *info) {
+  sley_spgemm_options o;
+  int64_t cols;
+  if (out)
+    *out = NULL;
+  if (!a || !b || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_spgemm: %s is NULL", !a ? "a" : !b ? "b" : "out");
+  SL_TRY(take_options(options, &o));
+  SL_TRY(check_shapes("sley_spgemm", a, b, &o, &cols));
+  sl_team *team;
+  SL_TRY(team_for(&o, a, b, &team));
+  const sley_status status = sl_spgemm_matrix(a, b, &o, team, out, info);
+  sl_team_destroy(team);
+  return status;
+}
+
+sley_status sley_check_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
+                              const sley_matrix *c, sley_check *out) {
+  static const char CALL[] = "sley_check_spgemm";
+  sley_spgemm_options o;
+  int64_t cols;
+  if (!a || !b || !c || !out)
+    return sl_fail(SLEY_ERR_ARG, "%s: a, b, c or out is NULL", CALL);
+  SL_TRY(take_options(options, &o));
+  SL_TRY(check_shapes(CALL, a, b, &o, &cols));
+  if (c->rows != a->rows || c->cols != cols || c->dtype != a->dtype)
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: C is %" PRId64 " x %" PRId64 " or of another dtype: expected %" PRId64 " x %" PRId64
+                   " of that of A",
+                   CALL, c->rows, c->cols, a->rows, cols);
+  if (cols > INT32_MAX)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "%s: C has %" PRId64 " columns: 2^31 - 1 are checked at most", CALL,
+                   cols);
+  sl_team *team;
+  SL_TRY(team_for(&o, a, b, &team));
+  const sley_status status = sl_check_spgemm(a, b, &o, c, team, out);
+  sl_team_destroy(team);
+  return status;
+}

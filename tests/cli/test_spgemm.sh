@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# sley spgemm: products that are known, figures, files, and refusals.
+# Usage: test_spgemm.sh SLEY ROOT JSON_FIELD
+set -u
+sley=$1 root=$2 json_field=$3
+# shellcheck source=tests/cli/lib.sh
+. "$root/tests/cli/lib.sh"
+graph=$root/data/karate.mtx
+
+echo "a product is checked, and its figures are printed"
+run 0 spgemm "$graph" --verify
+silent_err "spgemm"
+for word in 'C  *34 x 34' 'products ' 'compression ' 'time ' 'rate ' 'memory ' 'check  *every entry'; do
+  grep -q "^$word" "$work/out" || fail "spgemm prints no line of $word"
+done
+for semiring in plus-times plus-pair min-plus or-and; do
+  for dtype in f32 f64 f16 bf16; do
+    run 0 spgemm "$graph" "$graph" --semiring $semiring --dtype $dtype --transpose-b --mask "$graph" --verify
+  done
+done
+
+echo "triangles of the karate club, 45, by plus-pair where it has entries"
+run 0 spgemm "$graph" --semiring plus-pair --mask "$graph" --out "$work/c.mtx" --threads 2
+sum=$(sed '/^%/d' "$work/c.mtx" | awk 'NR > 1 { sum += $3 } END { print sum }')
+[ "$sum" = 270 ] || fail "the masked sums come to $sum, expected 6 x 45"
+
+echo "JSON, repeats and files"
+run 0 spgemm "rmat:scale=8,edgefactor=8" --repeat 3 --json "$work/r.json" --out "$work/c.npz" --verify
+field "$work/r.json" semiring plus-times
+field "$work/r.json" repeat 3
+field "$work/r.json" ok true
+for name in products nnz compression ms gflops peak_bytes passes; do field "$work/r.json" $name; done
+run 0 spgemm "$work/c.npz" "rmat:scale=8,edgefactor=8" --json -
+grep -q '"products"' "$work/out" || fail "--json - prints no JSON"
+grep -q '^products' "$work/err" || fail "--json - prints no text on stderr"
+
+echo "what cannot be done is refused in one line"
+run 2 spgemm
+one_line "spgemm" "too few words"
+run 2 spgemm "$graph" "$graph" "$graph"
+one_line "spgemm" "one word too many"
+run 2 spgemm "$graph" "er:n=35,nnz=100"
+one_line "spgemm" "A has 34 columns and B 35 rows"
+run 2 spgemm "$graph" --mask "er:n=35,nnz=100"
+one_line "spgemm" "the mask is 35 x 35"
+run 2 spgemm "$graph" --semiring times
+run 2 spgemm "$work/absent.mtx"
+run 2 spgemm "er:n=2000,nnz=40000" --mem-limit 1K
+one_line "spgemm" "mem_limit of 1024 bytes"
+run 1 spgemm "$graph" --out "$work/absent/c.mtx"
+
+finish

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sparse products against sums in the documented order, to the bit: random shapes, every semiring and dtype,
+ * masks, repeated entries, 64-bit columns, each accumulator and instruction set, 1 to 4 threads, one pass and
+ * two; and what happens where an allocation fails. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "base/value.h"
+#include "device/op_spgemm.h"
+#include "kernels.h"
+
+typedef struct drawn {
+  sley_csr csr;
+  int64_t *rowptr;
+  void *col, *val;
+} drawn;
+
+/* Columns from a few of `cols`, ascending, sometimes repeated; rows empty, short, or full. Pointers begin at
+ * `skew`. Values are small whole numbers, so that sums cancel, or any. */
+static drawn draw_matrix(int64_t rows, int64_t cols, int64_t stride, sley_index index, sley_dtype dtype,
+                         bool repeats_too, bool whole) {
+  const int64_t skew = draw(3), most = rows * (2 * cols + 1) + skew + 1;
+  drawn m = {.rowptr = malloc((size_t)(rows + 1) * sizeof(int64_t)),
+             .col = malloc((size_t)most * sizeof(int64_t)),
+             .val = calloc((size_t)most, sizeof(double))};
+  int64_t at = skew;
+  for (int64_t i = 0; i < rows; i++) {
+    m.rowptr[i] = at;
+    const int64_t share = PICK(0, 1, 1, 2, 4, 10);
+    for (int64_t j = 0; j < cols; j++)
+      for (int again = 0; again < 2; again++)
+        if (draw(10) < share && (again == 0 || (repeats_too && draw(8) == 0))) {
+          sl_index_set(m.col, index, at, j * stride);
+          sl_value_set(m.val, dtype, at++, whole ? (double)(draw(5) - 2) : draw_real());
+        }
+  }
+  m.rowptr[rows] = at;
+  m.csr = (sley_csr){.rows = rows,
+                     .cols = cols * stride,
+                     .rowptr = m.rowptr,
+                     .col = m.col,
+                     .val = m.val,
+                     .index = index,
+                     .dtype = dtype};
+  return m;
+}
+
+static void free_drawn(drawn *m) {
+  free(m->rowptr);
+  free(m->col);
+  free(m->val);
+}
+
+/* One product and one sum, rounded to the type of sums. */
+static double oracle_add(sley_semiring semiring, sley_dtype type, bool first, double sum, double a,
+                         double b) {
+  double p = semiring == SLEY_PLUS_PAIR ? 1 : semiring == SLEY_OR_AND ? a != 0 && b != 0 : 0;
+  if (semiring == SLEY_PLUS_TIMES)
+    p = type == SLEY_F64 ? a * b : (double)((float)a * (float)b);
+  if (semiring == SLEY_MIN_PLUS)
+    p = type == SLEY_F64 ? a + b : (double)((float)a + (float)b);
+  if (first)
+    return p;
+  if (semiring == SLEY_MIN_PLUS)
+    return p < sum || isnan(p) ? p : sum;
+  if (semiring == SLEY_OR_AND)
+    return p > sum ? p : sum;
+  return type == SLEY_F64 ? sum + p : (double)((float)sum + (float)p);
+}
+
+/* Fails unless C is what row i of A, B and the mask give. sum, terms: for each column / stride. */
+static void check_row(const sl_spgemm_args *args, const sl_spgemm_result *c, int64_t i, int64_t stride,
+                      double *sum, int *terms) {
+  const sley_csr *a = &args->a, *b = &args->b, *mask = args->mask;
+  const sley_dtype type = sl_sum_dtype(a->dtype);
+  const int64_t cols = b->cols / stride;
+  memset(terms, 0, (size_t)cols * sizeof *terms);
+  for (int64_t e = a->rowptr[i]; e < a->rowptr[i + 1]; e++) {
+    const int64_t k = sl_index_at(a->col, a->index, e);
+    for (int64_t j = b->rowptr[k]; j < b->rowptr[k + 1]; j++) {
+      const int64_t at = sl_index_at(b->col, b->index, j) / stride;
+      sum[at] = oracle_add(args->semiring, type, terms[at] == 0, sum[at], sl_value_at(a->val, a->dtype, e),
+                           sl_value_at(b->val, b->dtype, j));
+      terms[at]++;
+    }
+  }
+  int64_t at = c->rowptr[i];
+  for (int64_t j = 0; j < cols; j++) {
+    bool in = terms[j] > 0 && !mask;
+    for (int64_t e = mask ? mask->rowptr[i] : 0; mask && e < mask->rowptr[i + 1]; e++)
+      in |= terms[j] > 0 && sl_index_at(mask->col, mask->index, e) == j * stride;
+    if (!in)
+      continue;
+    double want;
+    sl_value_set(&want, a->dtype, 0, sum[j]);
+    assert_true(at < c->rowptr[i + 1]);
+    assert_int_equal(sl_index_at(c->col, c->index, at), j * stride);
+    assert_memory_equal((const char *)c->val + (size_t)at * sley_dtype_bytes(a->dtype), &want,
+                        sley_dtype_bytes(a->dtype));
+    at++;
+  }
+  assert_int_equal(at, c->rowptr[i + 1]);
+}
+
+static void check_result(const sl_spgemm_args *args, const sl_spgemm_result *c, int64_t stride) {
+  const int64_t cols = args->b.cols / stride;
+  double *sum = malloc((size_t)(cols + 1) * sizeof *sum);
+  int *terms = malloc((size_t)(cols + 1) * sizeof *terms);
+  assert_int_equal(c->rowptr[0], 0);
+  assert_int_equal(c->nnz, c->rowptr[args->a.rows]);
+  for (int64_t i = 0; i < args->a.rows; i++)
+    check_row(args, c, i, stride, sum, terms);
+  free(sum);
+  free(terms);
+}
+
+static void free_result(sl_spgemm_result *c) {
+  sl_free(c->rowptr);
+  sl_free(c->col);
+  sl_free(c->val);
+}
+
+/* The operands of a drawn case. */
+typedef struct drawn_case {
+  drawn a, b, mask;
+  int64_t stride;
+  sl_spgemm_args args;
+} drawn_case;
+
+static void draw_case(drawn_case *c) {
+  const int64_t m = PICK(0, 1, 2, 7, 30, 90), k = PICK(0, 1, 3, 20, 50), n = PICK(0, 1, 5, 33, 64, 65, 300);
+  const sley_dtype dtype = (sley_dtype)draw(4);
+  const sley_index index = (sley_index)draw(2);
+  const bool whole = draw(2), again = draw(4) == 0;
+  c->stride = index == SLEY_I64 && draw(2) ? INT64_C(1) << 33 : draw(4) ? 1 : 5003;
+  c->a = draw_matrix(m, k, 1, (sley_index)draw(2), dtype, again, whole);
+  c->b = draw_matrix(k, n, c->stride, index, dtype, again, whole);
+  c->mask = draw_matrix(m, n, c->stride, c->stride > INT32_MAX ? SLEY_I64 : (sley_index)draw(2), SLEY_F32,
+                        again, whole);
+  c->args = (sl_spgemm_args){.semiring = (sley_semiring)draw(4), .a = c->a.csr, .b = c->b.csr};
+  if (draw(3) == 0)
+    c->args.mask = &c->mask.csr;
+}
+
+static void free_case(drawn_case *c) {
+  free_drawn(&c->a);
+  free_drawn(&c->b);
+  free_drawn(&c->mask);
+}
+
+/* Every accumulator; then within the least limit that does, which the message of a lower one tells. */
+static void check_case(drawn_case *c, sl_team *team) {
+  sl_spgemm_args args = c->args;
+  sl_spgemm_result out;
+  for (int how = SL_ACCUMULATOR_AUTO; how <= SL_ACCUMULATOR_HASH; how++) {
+    args.accumulator = (sl_accumulator)how;
+    assert_sley_ok(sl_spgemm(&args, team, &out));
+    check_result(&args, &out, c->stride);
+    free_result(&out);
+  }
+  args.accumulator = SL_ACCUMULATOR_AUTO;
+  args.limit = 1;
+  while (sl_spgemm(&args, team, &out) != SLEY_OK) {
+    assert_ptr_equal(out.rowptr, NULL);
+    args.limit += args.limit / 4 + 1;
+    assert_true(args.limit < INT64_C(1) << 40);
+  }
+  assert_true(out.peak <= args.limit);
+  check_result(&args, &out, c->stride);
+  free_result(&out);
+}
+
+static void products_have_the_documented_bits(void **state) {
+  (void)state;
+  static const char *const isas[] = {"portable", "avx2", "avx512"};
+  sl_team *teams[4];
+  for (int t = 0; t < 4; t++)
+    assert_sley_ok(sl_team_create(t + 1, &teams[t]));
+  for (int i = 0; i < 3; i++) {
+    setenv("SLEY_CPU", isas[i], 1);
+    for (int repeat = 0; repeat < repeats(120); repeat++) {
+      drawn_case c;
+      draw_case(&c);
+      check_case(&c, teams[draw(4)]);
+      free_case(&c);
+    }
+  }
+  unsetenv("SLEY_CPU");
+  for (int t = 0; t < 4; t++)
+    sl_team_destroy(teams[t]);
+}
+
+/* Larger than a chunk, so that threads wait for places: the same arrays by 1 to 4 threads, in one pass and
+ * two. */
+static void threads_and_passes_change_nothing(void **state) {
+  (void)state;
+  drawn a = draw_matrix(3000, 300, 1, SLEY_I32, SLEY_F32, false, false);
+  sl_spgemm_args args = {.a = a.csr, .b = a.csr};
+  args.b.rows = 300;
+  sl_spgemm_result first = {0}, out;
+  for (int threads = 1; threads <= 4; threads++) {
+    sl_team *team;
+    assert_sley_ok(sl_team_create(threads, &team));
+    for (int tight = 0; tight < 2; tight++) {
+      args.limit = tight ? first.peak : 0;
+      assert_sley_ok(sl_spgemm(&args, team, &out));
+      assert_int_equal(out.passes, tight ? 2 : 1);
+      if (!first.rowptr) {
+        first = out;
+        continue;
+      }
+      assert_int_equal(out.nnz, first.nnz);
+      assert_memory_equal(out.rowptr, first.rowptr, (size_t)(args.a.rows + 1) * sizeof(int64_t));
+      assert_memory_equal(out.col, first.col, (size_t)out.nnz * sizeof(int32_t));
+      assert_memory_equal(out.val, first.val, (size_t)out.nnz * sizeof(float));
+      free_result(&out);
+    }
+    sl_team_destroy(team);
+  }
+  free_result(&first);
+  free_drawn(&a);
+}
+
+static void failing_allocations_leave_nothing(void **state) {
+  (void)state;
+  sl_team *team;
+  assert_sley_ok(sl_team_create(2, &team));
+  for (int repeat = 0; repeat < repeats(12); repeat++) {
+    drawn_case c;
+    sl_spgemm_result out;
+    draw_case(&c);
+    const int64_t before = sl_memory_now();
+    sley_status status = SLEY_ERR_MEMORY;
+    for (int64_t nth = 1; status != SLEY_OK; nth++) {
+      sl_memory_fail_at(nth);
+      status = sl_spgemm(&c.args, team, &out);
+      if (status == SLEY_OK)
+        break;
+      assert_int_equal(status, SLEY_ERR_MEMORY);
+      assert_int_equal(sl_memory_now(), before);
+    }
+    sl_memory_fail_at(0);
+    free_result(&out);
+    free_case(&c);
+  }
+  sl_team_destroy(team);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products_have_the_documented_bits),
+                                     cmocka_unit_test(threads_and_passes_change_nothing),
+                                     cmocka_unit_test(failing_allocations_leave_nothing)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

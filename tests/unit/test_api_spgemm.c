@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public sparse product: results that are known, what it reports, its check, and refusals. */
+#include "support.h"
+
+static sley_matrix *read(const char *name, sley_dtype dtype) {
+  sley_read_options options = SLEY_READ_OPTIONS_INIT;
+  sley_matrix *m;
+  options.dtype = dtype;
+  assert_sley_ok(sley_matrix_read(name, &options, &m));
+  return m;
+}
+
+/* [1 1; 0 2] [1 0; -1 3]: 1 - 1 stays as a zero. */
+static void cancellation_stays(void **state) {
+  (void)state;
+  const int64_t rowptr_a[] = {0, 2, 3}, rowptr_b[] = {0, 1, 3};
+  const int32_t col_a[] = {0, 1, 1}, col_b[] = {0, 0, 1};
+  const double val_a[] = {1, 1, 2}, val_b[] = {1, -1, 3}, want[] = {0, 3, -2, 6};
+  sley_csr csr_a = {2, 2, rowptr_a, col_a, val_a, SLEY_I32, SLEY_F64, NULL};
+  sley_csr csr_b = {2, 2, rowptr_b, col_b, val_b, SLEY_I32, SLEY_F64, NULL}, csr;
+  sley_matrix *a, *b, *c;
+  sley_spgemm_info info;
+  assert_sley_ok(sley_matrix_from_csr(&csr_a, SLEY_BORROW, &a));
+  assert_sley_ok(sley_matrix_from_csr(&csr_b, SLEY_BORROW, &b));
+  assert_sley_ok(sley_spgemm(a, b, NULL, &c, &info));
+  assert_sley_ok(sley_matrix_csr(c, &csr));
+  assert_int_equal(csr.rowptr[2], 4);
+  assert_memory_equal(csr.val, want, sizeof want);
+  assert_int_equal(info.products, 5);
+  assert_int_equal(info.nnz, 4);
+  assert_true(info.compression == 1.25 && info.peak_bytes > 0 && info.passes == 1);
+  sley_matrix_destroy(a);
+  sley_matrix_destroy(b);
+  sley_matrix_destroy(c);
+}
+
+static void check(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options) {
+  sley_matrix *c;
+  sley_check result;
+  assert_sley_ok(sley_spgemm(a, b, options, &c, NULL));
+  assert_sley_ok(sley_check_spgemm(a, b, options, c, &result));
+  if (!result.ok)
+    fail_msg("row %lld, column %lld: error %g, bound %g", (long long)result.row, (long long)result.col,
+             result.max_error, result.bound);
+  sley_matrix_destroy(c);
+}
+
+static void products_pass_the_check(void **state) {
+  (void)state;
+  static const char *const names[] = {"er:n=700,nnz=9000", "rmat:scale=9,edgefactor=8", "er:n=1,nnz=1"};
+  for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+    for (int dtype = SLEY_F32; dtype <= SLEY_BF16; dtype++) {
+      sley_matrix *a = read(names[n], (sley_dtype)dtype);
+      for (int which = 0; which < 16; which++) {
+        sley_spgemm_options options = SLEY_SPGEMM_OPTIONS_INIT;
+        options.semiring = (sley_semiring)(which % 4);
+        options.transpose_b = which & 4;
+        options.mask = which & 8 ? a : NULL;
+        options.threads = 1 + which % 3;
+        check(a, a, &options);
+      }
+      sley_matrix_destroy(a);
+    }
+}
+
+static void the_check_finds_what_is_wrong(void **state) {
+  (void)state;
+  sley_matrix *a = read("er:n=50,nnz=300", SLEY_F64), *c, *wrong;
+  sley_spgemm_options options = SLEY_SPGEMM_OPTIONS_INIT;
+  sley_check result;
+  sley_csr csr;
+  assert_sley_ok(sley_spgemm(a, a, &options, &c, NULL));
+  assert_sley_ok(sley_matrix_csr(c, &csr));
+  double *val = malloc((size_t)csr.rowptr[50] * sizeof *val);
+  memcpy(val, csr.val, (size_t)csr.rowptr[50] * sizeof *val);
+  val[7] += 1e-9 * (val[7] + 1);
+  csr.val = val;
+  assert_sley_ok(sley_matrix_from_csr(&csr, SLEY_BORROW, &wrong));
+  assert_sley_ok(sley_check_spgemm(a, a, &options, wrong, &result));
+  assert_false(result.ok);
+  sley_matrix_destroy(wrong);
+  options.mask = a; /* C has entries where the mask has none */
+  assert_sley_ok(sley_check_spgemm(a, a, &options, c, &result));
+  assert_false(result.ok);
+  options.mask = NULL; /* and A lacks entries of C */
+  assert_sley_ok(sley_check_spgemm(a, a, &options, a, &result));
+  assert_false(result.ok);
+  free(val);
+  sley_matrix_destroy(a);
+  sley_matrix_destroy(c);
+}
+
+static void refuses(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
+                    sley_status status, const char *text) {
+  sley_matrix *c = (sley_matrix *)&status;
+  assert_int_equal(sley_spgemm(a, b, options, &c, NULL), status);
+  assert_ptr_equal(c, NULL);
+  if (!strstr(sley_last_error(), text))
+    fail_msg("\"%s\" lacks \"%s\"", sley_last_error(), text);
+}
+
+static void wrong_arguments_are_refused(void **state) {
+  (void)state;
+  sley_matrix *a = read("er:n=50,nnz=300", SLEY_F64), *f32 = read("er:n=50,nnz=300", SLEY_F32), *block;
+  sley_spgemm_options options = SLEY_SPGEMM_OPTIONS_INIT;
+  assert_sley_ok(sley_matrix_row_block(a, 0, 20, &block));
+  refuses(NULL, a, NULL, SLEY_ERR_ARG, "a is NULL");
+  refuses(a, block, NULL, SLEY_ERR_ARG, "A has 50 columns and B 20 rows");
+  refuses(a, f32, NULL, SLEY_ERR_ARG, "different dtypes");
+  options.mask = block;
+  refuses(a, a, &options, SLEY_ERR_ARG, "the mask is 20 x 50");
+  options.mask = NULL;
+  options.semiring = (sley_semiring)9;
+  refuses(a, a, &options, SLEY_ERR_ARG, "unknown semiring 9");
+  options.semiring = SLEY_PLUS_TIMES;
+  options.mem_limit = -1;
+  refuses(a, a, &options, SLEY_ERR_ARG, "must not be negative");
+  options.mem_limit = 1000;
+  refuses(a, a, &options, SLEY_ERR_MEMORY, "mem_limit of 1000 bytes");
+  options.mem_limit = 0;
+  options.threads = -1;
+  refuses(a, a, &options, SLEY_ERR_ARG, "-1 threads");
+  assert_ptr_equal(sley_semiring_name((sley_semiring)-1), NULL);
+  assert_string_equal(sley_semiring_name(SLEY_MIN_PLUS), "min-plus");
+  sley_matrix_destroy(block);
+  sley_matrix_destroy(a);
+  sley_matrix_destroy(f32);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(cancellation_stays), cmocka_unit_test(products_pass_the_check),
+      cmocka_unit_test(the_check_finds_what_is_wrong), cmocka_unit_test(wrong_arguments_are_refused)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
