@@ -100,7 +100,7 @@ def _destroy(destroy: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
 
 
 def _send_again() -> None:
-    try:
+    try:  # noqa: SIM105 (a finalizer calls this, also when Python ends)
         _thread.start_new_thread(_send, ())  # not threading.Thread, whose locks the interrupted code may hold
     except RuntimeError:  # Python ends
         pass

@@ -53,8 +53,9 @@ class CollectiveInfo:
 def collective_info(made: _c.sley_collective_info) -> CollectiveInfo:
     """What the library has told of a run."""
     texts = {"path", "reason"}
-    return CollectiveInfo(**{name: decoded(getattr(made, name)) if name in texts else getattr(made, name)
-                             for name, _ in made._fields_})
+    values: dict[str, Any] = {field[0]: getattr(made, field[0]) for field in made._fields_}
+    told: dict[str, Any] = {name: decoded(value) if name in texts else value for name, value in values.items()}
+    return CollectiveInfo(**told)
 
 
 def _destroy(_comm: ctypes.c_void_p, handle: ctypes.c_void_p) -> None:

@@ -80,7 +80,7 @@ def collectives() -> None:
     with sley.dist.Collective(comm, "allreduce", 3, np.int64, op="max") as most:
         assert most([rank, -rank, 7]).tolist() == [size - 1, 0, 7]
         for wrong in ([1, 2], [1.0, 2.0, 3.0]):
-            assert refused(lambda: most(wrong), "src has")
+            assert refused(lambda wrong=wrong: most(wrong), "src has")
         assert refused(lambda: most([1, 2, 3], out=np.zeros(6, np.int64)[::2]), "follow each other")
         assert refused(lambda: most([1, 2, 3], out=np.zeros(3)), "out has")
     assert refused(lambda: most([1, 2, 3]), "closed")

@@ -200,7 +200,8 @@ def test_no_leak_over_10000_plans(ranks: int, closes: bool, plans: int) -> None:
         before = resident_bytes()
         make(plans)
         gc.collect()
-        assert resident_bytes() - before < (1 << 22) + 300 * plans  # what allocators keep after other tests; a plan has KBs
+        # what allocators keep after other tests; a plan has KBs
+        assert resident_bytes() - before < (1 << 22) + 300 * plans
 
 
 def test_no_leak_of_comms() -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse products beside float64 sums, and beside scipy's."""
+import itertools
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def test_spgemm(case: dict[str, Any]) -> None:
     if case["masked"]:
         places &= _places(mask)
     assert np.array_equal(_places(made), places)
-    assert all(np.all(np.diff(made.indices[first:last]) > 0) for first, last in zip(made.indptr, made.indptr[1:]))
+    assert all(np.all(np.diff(made.indices[first:last]) > 0) for first, last in itertools.pairwise(made.indptr))
     if not case["masked"]:
         assert_product(dense_of(made), dense_of(a), dense_of(b), case["dtype"])
 

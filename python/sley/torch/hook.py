@@ -92,7 +92,7 @@ class SparseHookState:
         self._residuals: dict[torch.Tensor, torch.Tensor] = {}  # of parameters, in the order in which they were met
         self._loaded: list[torch.Tensor] = []  # of those that have not been met yet, by their numbers
 
-    def reduce(self, bucket: torch.distributed.GradBucket) -> torch.Tensor:
+    def reduce(self, bucket: Any) -> torch.Tensor:
         """The bucket's gradients become the mean, over the ranks, of what they send. Collective.
 
         Parameters
@@ -150,7 +150,7 @@ class SparseHookState:
         require(sum(sizes) == flat.numel(), f"a bucket of {flat.numel()} values has parameters of {sum(sizes)}")
         dtype = torch.float64 if flat.dtype == torch.float64 else torch.float32
         made = torch.zeros(flat.numel(), dtype=dtype, device=flat.device)
-        parts = list(made.split(sizes))
+        parts = list(torch.split(made, sizes))
         number = len(self._residuals)
         for parameter, part in zip(parameters, parts, strict=True):
             before = self._residuals.get(parameter)
@@ -234,8 +234,7 @@ class SparseHookState:
         self.close()
 
 
-def sparse_allreduce_hook(state: SparseHookState,
-                          bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
+def sparse_allreduce_hook(state: SparseHookState, bucket: Any) -> torch.futures.Future[torch.Tensor]:
     """For `DistributedDataParallel.register_comm_hook`: the mean of the ranks' largest gradients. Collective.
 
     On the CPU the mean is there when the call returns. On a GPU it is made on the current stream, which the future
