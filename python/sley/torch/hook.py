@@ -234,7 +234,10 @@ class SparseHookState:
         self.close()
 
 
-def sparse_allreduce_hook(state: SparseHookState, bucket: Any) -> torch.futures.Future[torch.Tensor]:
+# DistributedDataParallel compares the annotations of a hook with the types that it expects.
+def sparse_allreduce_hook(state: SparseHookState,
+                          bucket: torch.distributed.GradBucket,  # type: ignore[name-defined]
+                          ) -> torch.futures.Future[torch.Tensor]:
     """For `DistributedDataParallel.register_comm_hook`: the mean of the ranks' largest gradients. Collective.
 
     On the CPU the mean is there when the call returns. On a GPU it is made on the current stream, which the future

@@ -113,16 +113,16 @@ double threshold_cost(const sl_kernel_args *args) {
 
 /* The greatest number of a type, as its sums are held. */
 template <class T> __device__ typename value<T>::sum greatest();
-template <> __device__ float greatest<float>() {
+template <> inline __device__ float greatest<float>() {
   return FLT_MAX;
 }
-template <> __device__ double greatest<double>() {
+template <> inline __device__ double greatest<double>() {
   return DBL_MAX;
 }
-template <> __device__ float greatest<f16>() {
+template <> inline __device__ float greatest<f16>() {
   return 65504.0f;
 }
-template <> __device__ float greatest<bf16>() {
+template <> inline __device__ float greatest<bf16>() {
   return __uint_as_float(0x7f7f0000u);
 }
 
