@@ -13,6 +13,7 @@
 #include "ops/compare.h"
 #include "ops/kernel_use.h"
 #include "plan/resident.h"
+#include "plan/symmetric.h"
 #include "predict/choice.h"
 #include "predict/locality.h"
 
@@ -263,15 +264,15 @@ static sley_status make_second(sley_plan *handle, sl_inspection *ins, const sley
                                bool *one) {
   const sley_matrix *block = ins->block;
   sl_plan_wishes wishes = *ins->wishes;
-  sl_likeness found;
+  bool alike;
   wishes.owned = true;
-  SL_TRY(transpose(handle, block, ins->row_begin, ins->col_begin, options));
-  SL_TRY(sl_compare_transpose(ins, handle->transposed, &found));
   if (one)
-    *one = found == SL_SAME_MATRIX;
+    SL_TRY(sl_is_symmetric(ins, one));
   if (one && *one)
     return SLEY_OK;
-  if (found != SL_OTHER_MATRIX) {
+  SL_TRY(transpose(handle, block, ins->row_begin, ins->col_begin, options));
+  SL_TRY(sl_has_pattern_of(ins, handle->transposed, &alike));
+  if (alike) {
     ins->block = handle->transposed;
     ins->wishes = &wishes;
     SL_TRY(sl_agree(handle->comm, sl_resident_open(ins)));

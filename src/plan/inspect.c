@@ -183,14 +183,6 @@ sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *r
   return sl_inspect_checked(comm, block, row_begin, col_begin, wishes, out);
 }
 
-/* Whether two blocks of the same pattern have the same values, bit by bit. */
-static bool same_values(const sley_matrix *a, const sley_matrix *b) {
-  const size_t bytes = sley_dtype_bytes(a->dtype);
-  return a->dtype == b->dtype &&
-         memcmp((const char *)a->val + (size_t)a->rowptr[0] * bytes,
-                (const char *)b->val + (size_t)b->rowptr[0] * bytes, (size_t)a->nnz * bytes) == 0;
-}
-
 /* Whether two blocks have the same rows and columns. */
 static bool same_pattern(const sley_matrix *a, const sley_matrix *b) {
   if (a->rows != b->rows || a->cols != b->cols || a->nnz != b->nnz)
@@ -205,16 +197,14 @@ static bool same_pattern(const sley_matrix *a, const sley_matrix *b) {
   return true;
 }
 
-sley_status sl_compare_transpose(const sl_inspection *ins, const sley_matrix *transposed, sl_likeness *out) {
+sley_status sl_has_pattern_of(const sl_inspection *ins, const sley_matrix *transposed, bool *out) {
   sl_comm *comm = ins->comm;
   size_t bytes = ((size_t)comm->size + 1) * sizeof *ins->row_begin;
-  int64_t found = SL_OTHER_MATRIX;
-  if (memcmp(ins->row_begin, ins->col_begin, bytes) == 0 && ins->block->index == transposed->index &&
-      same_pattern(ins->block, transposed))
-    found = same_values(ins->block, transposed) ? SL_SAME_MATRIX : SL_SAME_PATTERN;
-  *out = SL_OTHER_MATRIX;
-  SL_TRY(comm->ops->allreduce(comm, SL_MIN, &found, 1));
-  *out = (sl_likeness)found;
+  int64_t same = memcmp(ins->row_begin, ins->col_begin, bytes) == 0 &&
+                 ins->block->index == transposed->index && same_pattern(ins->block, transposed);
+  *out = false;
+  SL_TRY(comm->ops->allreduce(comm, SL_MIN, &same, 1));
+  *out = same;
   return SLEY_OK;
 }
 

@@ -53,11 +53,9 @@ sley_status sl_inspect_checked(sl_comm *comm, const sley_matrix *block, const in
 sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                        const int64_t *col_begin, const sl_plan_wishes *wishes, sl_inspection *out);
 
-/* SL_SAME_PATTERN: the block of A^T has its entries where the inspected one of A has them, on every
- * rank, and the partitions are equal: what was inspected is then true of both. SL_SAME_MATRIX: and their
- * values have the same bits. Collective. */
-typedef enum sl_likeness { SL_OTHER_MATRIX, SL_SAME_PATTERN, SL_SAME_MATRIX } sl_likeness;
-sley_status sl_compare_transpose(const sl_inspection *ins, const sley_matrix *transposed, sl_likeness *out);
+/* *out: the block of A^T has its entries where the inspected one of A has them, on every rank, and the
+ * partitions are equal: what was inspected is then true of both. Collective. */
+sley_status sl_has_pattern_of(const sl_inspection *ins, const sley_matrix *transposed, bool *out);
 
 void sl_inspection_free(sl_inspection *inspection);
 
