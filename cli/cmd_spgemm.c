@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley spgemm`: the product of two sparse matrices in this process, timed, checked and written. */
+/* `sley spgemm`: the product of two sparse matrices in this process, on its cores or a GPU, timed, checked
+ * and written. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 enum { SEMIRINGS = 4, MOST_REPEATS = 10000 };
 
 typedef struct spgemm_settings {
-  const char *mask, *semiring, *out, *dtype, *json;
+  const char *mask, *semiring, *out, *dtype, *device, *local, *json;
   int64_t mem_limit, threads, seed, repeat;
   bool transpose_b, verify;
 } spgemm_settings;
@@ -58,7 +59,18 @@ static const cli_option own_options[] = {
      .kind = CLI_SIZE,
      .value = "SIZE",
      .offset = AT(mem_limit),
-     .help = "bytes that C and the memory to make it may take, such as 512M or 8G"},
+     .help = "bytes that C and the memory to make it may take, such as 512M or 8G; of the GPU's with cuda"},
+    {.name = "device",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(device),
+     .choices = cli_devices,
+     .help = "what multiplies; auto: cuda where there is a GPU, else cpu"},
+    {.name = "local",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(local),
+     .help = "whose kernels multiply: sley; on --device cuda also cusparse, cusparse-alg2, cusparse-alg3"},
     {.name = "threads",
      .kind = CLI_INT,
      .value = "T",
@@ -86,7 +98,8 @@ static const cli_option own_options[] = {
      .help = "write the figures as JSON; -: to stdout, and the text to stderr"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const spgemm_settings defaults = {.semiring = "plus-times", .dtype = "f64", .seed = 1, .repeat = 1};
+static const spgemm_settings defaults = {
+    .semiring = "plus-times", .dtype = "f64", .device = "cpu", .local = "sley", .seed = 1, .repeat = 1};
 
 /* What a run has: operands, the product and what is known of it. */
 typedef struct spgemm_run {
@@ -114,6 +127,8 @@ static sley_status load(spgemm_run *run) {
   run->options.transpose_b = s->transpose_b;
   run->options.mem_limit = s->mem_limit;
   run->options.threads = (int)s->threads;
+  run->options.device = s->device;
+  run->options.local = s->local;
   return status;
 }
 
@@ -155,6 +170,8 @@ static void print(const spgemm_run *run, FILE *stream) {
   const spgemm_settings *s = run->settings;
   fprintf(stream, "C            %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s, %s%s\n", run->size.rows,
           run->size.cols, run->size.nnz, s->dtype, s->semiring, s->mask ? ", masked" : "");
+  fprintf(stream, "device       %s%s%s\n", s->device, strcmp(s->local, "sley") == 0 ? "" : ", by ",
+          strcmp(s->local, "sley") == 0 ? "" : s->local);
   fprintf(stream, "products     %" PRId64 "\n", run->info.products);
   fprintf(stream, "compression  %.2f products per nonzero of C\n", run->info.compression);
   fprintf(stream, "time         %.3f ms", run->times.median);
@@ -181,6 +198,8 @@ static bool write_json(const spgemm_run *run) {
   cli_json_bool(&json, "transpose_b", s->transpose_b);
   cli_json_text(&json, "semiring", s->semiring);
   cli_json_text(&json, "dtype", s->dtype);
+  cli_json_text(&json, "device", s->device);
+  cli_json_text(&json, "local", s->local);
   cli_json_int(&json, "rows", run->size.rows);
   cli_json_int(&json, "cols", run->size.cols);
   cli_json_int(&json, "nnz", run->size.nnz);

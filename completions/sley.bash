@@ -18,7 +18,7 @@ _sley() {
   [ "$command" != gnn ] || [ "${COMP_WORDS[2]}" != infer ] || command="gnn infer"
   case "$command" in
     spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --update --verify --no-verify --trace --local --rowwise --transport --timeout --help" ;;
-    spgemm) options="--mask --transpose-b --semiring --out --dtype --mem-limit --threads --seed --repeat --verify --json --help" ;;
+    spgemm) options="--mask --transpose-b --semiring --out --dtype --mem-limit --device --local --threads --seed --repeat --verify --json --help" ;;
     plan) options="$job --machine --scaling --plot --measure --help" ;;
     convert) options="--dtype --threads --mem-limit --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --mem-limit --help" ;;

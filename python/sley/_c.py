@@ -715,6 +715,8 @@ class sley_spgemm_options(Structure):
         ("transpose_b", c_bool),
         ("mem_limit", c_int64),
         ("threads", c_int),
+        ("device", c_char_p),
+        ("local", c_char_p),
     ]
 
 

@@ -119,11 +119,11 @@ SEMIRINGS = {"plus-times": _c.sley_semiring.SLEY_PLUS_TIMES, "plus-pair": _c.sle
 
 
 def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, transpose_b: bool = False,
-           mem_limit: int = 0, threads: int = 0) -> Matrix:
+           mem_limit: int = 0, threads: int = 0, device: str = "cpu") -> Matrix:
     """C = A B of two sparse matrices, in this process.
 
     C has an entry where there is at least one product, an explicit zero where products cancel; columns ascend. The
-    bits depend on neither threads nor mem_limit.
+    bits depend on neither threads, mem_limit nor device.
 
     Parameters
     ----------
@@ -138,9 +138,11 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
     transpose_b : bool
         C = A B^T, of B with shape (n, k).
     mem_limit : int
-        Bytes of C and of all memory that the product takes; 0: any.
+        Bytes of C and of all memory that the product takes, on a GPU of its memory; 0: any.
     threads : int
         0 for all cores.
+    device : str
+        "cpu"; "cuda", "cuda:1": a GPU, to which the operands are copied, and C back; "auto": a GPU where there is one.
 
     Returns
     -------
@@ -160,7 +162,8 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
     left, right = _pair(a, b)
     kept = None if mask is None else as_matrix(mask)
     options = initial(_c.sley_spgemm_options, semiring=SEMIRINGS[semiring], transpose_b=transpose_b,
-                      mask=None if kept is None else kept._as_parameter_, mem_limit=mem_limit, threads=threads)
+                      mask=None if kept is None else kept._as_parameter_, mem_limit=mem_limit, threads=threads,
+                      device=device.encode())
 
     def multiply(first: Matrix, second: Matrix, given: Any, out: Any) -> int:
         return int(lib.sley_spgemm(first, second, given, out, None))

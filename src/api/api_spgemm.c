@@ -45,12 +45,10 @@ static sley_status check_shapes(const char *call, const sley_matrix *a, const sl
   return SLEY_OK;
 }
 
-/* A team for so many entries at least; NULL where starting threads costs more than it saves. */
-static sley_status team_for(const sley_spgemm_options *options, const sley_matrix *a, const sley_matrix *b,
-                            sl_team **out) {
+/* 1 where starting more threads costs more than it saves. */
+static int threads_for(const sley_spgemm_options *options, const sley_matrix *a, const sley_matrix *b) {
   enum { WORTH_THREADS = 4096 };
-  *out = NULL;
-  return a->nnz + b->nnz < WORTH_THREADS ? SLEY_OK : sl_team_create(options->threads, out);
+  return a->nnz + b->nnz < WORTH_THREADS ? 1 : options->threads;
 }
 
 sley_status sley_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
@@ -63,11 +61,7 @@ sley_status sley_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_s
     return sl_fail(SLEY_ERR_ARG, "sley_spgemm: %s is NULL", !a ? "a" : !b ? "b" : "out");
   SL_TRY(take_options(options, &o));
   SL_TRY(check_shapes("sley_spgemm", a, b, &o, &cols));
-  sl_team *team;
-  SL_TRY(team_for(&o, a, b, &team));
-  const sley_status status = sl_spgemm_matrix(a, b, &o, team, out, info);
-  sl_team_destroy(team);
-  return status;
+  return sl_spgemm_matrix(a, b, &o, threads_for(&o, a, b), out, info);
 }
 
 sley_status sley_check_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
@@ -88,7 +82,7 @@ sley_status sley_check_spgemm(const sley_matrix *a, const sley_matrix *b, const 
     return sl_fail(SLEY_ERR_UNSUPPORTED, "%s: C has %" PRId64 " columns: 2^31 - 1 are checked at most", CALL,
                    cols);
   sl_team *team;
-  SL_TRY(team_for(&o, a, b, &team));
+  SL_TRY(sl_team_create(threads_for(&o, a, b), &team));
   const sley_status status = sl_check_spgemm(a, b, &o, c, team, out);
   sl_team_destroy(team);
   return status;

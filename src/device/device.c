@@ -23,7 +23,9 @@ static bool serves(const sl_kernel *kernel, const char *library) {
 }
 
 static const char *library_of(const sl_kernel_args *args) {
-  return args->op == SL_OP_SPMM ? args->spmm.problem->library : NULL;
+  return args->op == SL_OP_SPMM     ? args->spmm.problem->library
+         : args->op == SL_OP_SPGEMM ? args->spgemm.library
+                                    : NULL;
 }
 
 /* The cheapest that serves, or NULL. */

@@ -22,6 +22,7 @@
 #include "device/op_scale.h"
 #include "device/op_sddmm.h"
 #include "device/op_sparsify.h"
+#include "device/op_spgemm.h"
 #include "device/op_spmm.h"
 #include "device/op_update.h"
 
@@ -62,7 +63,8 @@ typedef enum sl_op {
   SL_OP_DECOMPRESS,        /* put them back */
   SL_OP_SPARSE_SUM,        /* the sum of arrays of which most are compressed */
   SL_OP_THRESHOLD,         /* what a share of the values reaches, from a sample */
-  SL_OP_SPARSIFY           /* values below a threshold go to a residual */
+  SL_OP_SPARSIFY,          /* values below a threshold go to a residual */
+  SL_OP_SPGEMM             /* C = A B, all three sparse */
 } sl_op;
 
 typedef struct sl_kernel_args {
@@ -99,6 +101,7 @@ typedef struct sl_kernel_args {
     sl_sparse_sum_args sparse_sum;
     sl_threshold_args threshold;
     sl_sparsify_args sparsify;
+    sl_spgemm_args spgemm;
   };
 } sl_kernel_args;
 

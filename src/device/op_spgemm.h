@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SpGEMM: a sparse matrix times a sparse matrix, C = A B, of one process. The size of the result is known
- * only once it is made, so this is no kernel of the table in device/kernel.h: it has a call of its own, which
- * allocates, and a descriptor of its own for what is compiled for each instruction set. */
+ * only once it is made, so the kernels of this operation, unlike others, allocate while they run: the result,
+ * and what they work in. run waits for the queue's work and its own. */
 #ifndef SLEY_DEVICE_OP_SPGEMM_H
 #define SLEY_DEVICE_OP_SPGEMM_H
 
-#include "base/team.h"
 #include "base/types.h"
+#include "sley.h"
 
 /* How the entries of a row of C are gathered; AUTO chooses by the row. For tests the others can be forced. */
 typedef enum sl_accumulator {
@@ -15,7 +15,7 @@ typedef enum sl_accumulator {
   SL_ACCUMULATOR_HASH   /* a hash table of columns */
 } sl_accumulator;
 
-/* Where the arrays of the result come from. */
+/* Where the arrays of the result come from: memory of the queue's device. */
 typedef struct sl_spgemm_allocator {
   void *context;
   /* count * bytes_each bytes, aligned to 64; NULL with the message written. What is not written to later need
@@ -26,9 +26,6 @@ typedef struct sl_spgemm_allocator {
   sley_status (*shrink)(void *context, void **block, int64_t count, size_t bytes_each, const char *what);
   void (*free)(void *context, void *block);
 } sl_spgemm_allocator;
-
-/* The allocator of sl_alloc, sl_shrink and sl_free. */
-extern const sl_spgemm_allocator sl_spgemm_host_memory;
 
 /* The definition: C[i][j] is the semiring's sum of the products a[i][k] b[k][j] over the entries k of row i
  * of A and j of row k of B, and has an entry where there is at least one, whatever it comes to: sums that
@@ -44,15 +41,6 @@ extern const sl_spgemm_allocator sl_spgemm_host_memory;
  * Order: the products of an entry are added in the order of A's entries in the row (then of B's, where
  * entries repeat), each product and each sum rounded once to the type of sums; values of 16 bits are rounded
  * to their type at the end. So the bits depend neither on threads nor on accumulators. */
-typedef struct sl_spgemm_args {
-  sley_semiring semiring;
-  sley_csr a, b;        /* m x k and k x n, of one dtype, with row pointers of 64 bits */
-  const sley_csr *mask; /* NULL, or m x n with row pointers of 64 bits; values are not read */
-  int64_t limit;        /* bytes of the result and of all that is allocated here; 0: none */
-  sl_accumulator accumulator;
-  const sl_spgemm_allocator *memory; /* of the result; NULL: sl_spgemm_host_memory */
-} sl_spgemm_args;
-
 /* C, whose arrays are the caller's, to be freed by the allocator. */
 typedef struct sl_spgemm_result {
   int64_t *rowptr; /* m + 1, from 0 */
@@ -65,9 +53,23 @@ typedef struct sl_spgemm_result {
   int passes; /* 1: rows were computed once; 2: counted first, since room for all products was too much */
 } sl_spgemm_result;
 
-/* C = A B by the team, on the CPU. Rows are shared out by their products. On an error nothing is left
- * allocated. Errors: SLEY_ERR_MEMORY (also: the limit is too low, with what is needed), SLEY_ERR_INTERRUPTED,
- * SLEY_ERR_OVERFLOW. */
-sley_status sl_spgemm(const sl_spgemm_args *args, sl_team *team, sl_spgemm_result *out);
+/* The arrays of A, B and the mask lie in the memory of the queue's device. */
+typedef struct sl_spgemm_args {
+  sley_semiring semiring;
+  sley_csr a, b;        /* m x k and k x n, of one dtype, with row pointers of 64 bits */
+  const sley_csr *mask; /* NULL, or m x n with row pointers of 64 bits; values are not read */
+  int64_t limit;        /* bytes of the result and of all that is allocated here; 0: none */
+  sl_accumulator accumulator;
+  const char *library;               /* NULL: Sley's own kernels; else of the library's */
+  const sl_spgemm_allocator *memory; /* of the result; NULL: the device's alloc and free */
+  sl_spgemm_result *out;             /* all zeros after an error */
+} sl_spgemm_args;
+
+/* On an error nothing is left allocated. Errors of run: SLEY_ERR_MEMORY (also: the limit is too low, with
+ * what is needed), SLEY_ERR_INTERRUPTED, SLEY_ERR_OVERFLOW, SLEY_ERR_UNSUPPORTED (a library's limits). */
+static inline bool sl_spgemm_ok(const sl_spgemm_args *a) {
+  return sley_dtype_bytes(a->a.dtype) != 0 && a->a.dtype == a->b.dtype && a->a.cols == a->b.rows &&
+         a->semiring >= SLEY_PLUS_TIMES && a->semiring <= SLEY_OR_AND && a->a.rowptr && a->b.rowptr;
+}
 
 #endif

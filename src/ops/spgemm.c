@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C = A B, or A B^T, of matrices: B is transposed where asked for, and the product's arrays become a matrix.
- */
+/* C = A B, or A B^T, of matrices: B is transposed where asked for, the product is made on the device that was
+ * asked for, and its arrays become a matrix. */
 #include "ops/spgemm.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-#include "device/op_spgemm.h"
+#include "ops/spgemm_device.h"
 
 /* What is left of the limit for the product itself. */
 static sley_status leave(int64_t limit, int64_t taken, int64_t *left) {
@@ -29,15 +30,71 @@ static void report(const sl_spgemm_result *made, int64_t taken, sley_spgemm_info
                              .passes = made->passes};
 }
 
-sley_status sl_spgemm_matrix(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
-                             sl_team *team, sley_matrix **out, sley_spgemm_info *info) {
-  sley_matrix *transposed = NULL;
+/* Where a product is made. */
+typedef struct place {
+  sl_device *device;
+  sl_queue *queue;
+  sl_team *team; /* for work on the host */
+  sl_team *own;  /* it, where the device has none */
+} place;
+
+static void close_place(place *p) {
+  if (p->queue)
+    p->device->ops->queue_destroy(p->queue);
+  if (p->device)
+    p->device->ops->close(p->device);
+  sl_team_destroy(p->own);
+}
+
+static sley_status open_place(const sley_spgemm_options *options, int threads, place *p) {
+  const sl_device_ops *ops;
+  char note[256];
+  int ordinal = 0;
+  SL_TRY(sl_device_choose_one(options->device, &ops, &ordinal, note, sizeof note));
+  SL_TRY(ops->open(ordinal, threads, &p->device));
+  SL_TRY(ops->queue_create(p->device, NULL, &p->queue));
+  if (ops->host_addresses) {
+    p->team = sl_cpu_queue_team(p->queue);
+    return SLEY_OK;
+  }
+  SL_TRY(sl_team_create(threads, &p->own));
+  p->team = p->queue->team = p->own;
+  return SLEY_OK;
+}
+
+/* The library that the option names; its text is static. */
+static sley_status choose_library(const char *local, const char **out) {
+  static const char *const libraries[] = {"cusparse", "cusparse-alg2", "cusparse-alg3", NULL};
   *out = NULL;
+  if (!local || strcmp(local, "auto") == 0 || strcmp(local, "sley") == 0)
+    return SLEY_OK;
+  for (const char *const *each = libraries; *each && !*out; each++)
+    if (strcmp(local, *each) == 0)
+      *out = *each;
+  return *out ? SLEY_OK
+              : sl_fail(SLEY_ERR_ARG,
+                        "there are no sparse products called \"%s\": auto, sley, cusparse, cusparse-alg2 and "
+                        "cusparse-alg3 are known",
+                        local);
+}
+
+static sley_status multiply(const place *p, sl_spgemm_args *args) {
+  if (!p->queue->ops->host_addresses)
+    return sl_spgemm_on_device(p->queue, args);
+  return sl_kernel_run(p->queue, &(sl_kernel_args){.op = SL_OP_SPGEMM, .spgemm = *args});
+}
+
+static sley_status multiply_there(const place *p, const sley_matrix *a, const sley_matrix *b,
+                                  const sley_spgemm_options *options, sley_matrix **out,
+                                  sley_spgemm_info *info) {
+  sley_matrix *transposed = NULL;
+  sl_spgemm_result made;
   const int64_t taken = options->transpose_b ? sl_csr_bytes(b->cols, b->nnz, b->index, b->dtype) : 0;
-  sl_spgemm_args args = {.semiring = options->semiring};
-  SL_TRY(leave(options->mem_limit, taken, &args.limit));
+  sl_spgemm_args args = {.semiring = options->semiring, .out = &made};
+  SL_TRY(choose_library(options->local, &args.library));
+  SL_TRY(leave(options->mem_limit, p->queue->ops->host_addresses ? taken : 0, &args.limit));
   if (options->transpose_b)
-    SL_TRY(sl_matrix_transpose(b, team, &transposed));
+    SL_TRY(sl_matrix_transpose(b, p->team, &transposed));
   sley_csr mask;
   if (options->mask) {
     mask = sl_matrix_csr(options->mask);
@@ -45,13 +102,23 @@ sley_status sl_spgemm_matrix(const sley_matrix *a, const sley_matrix *b, const s
   }
   args.a = sl_matrix_csr(a);
   args.b = sl_matrix_csr(transposed ? transposed : b);
-  sl_spgemm_result made;
-  sley_status status = sl_spgemm(&args, team, &made);
+  sley_status status = multiply(p, &args);
   if (status == SLEY_OK)
     status = sl_matrix_adopt(a->rows, args.b.cols, made.index, a->dtype,
                              (sl_csr_arrays){made.rowptr, made.col, made.val}, -1, out);
   if (status == SLEY_OK && info)
-    report(&made, taken, info);
+    report(&made, p->queue->ops->host_addresses ? taken : 0, info);
   sl_matrix_destroy(transposed);
+  return status;
+}
+
+sley_status sl_spgemm_matrix(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
+                             int threads, sley_matrix **out, sley_spgemm_info *info) {
+  place p = {0};
+  *out = NULL;
+  sley_status status = open_place(options, threads, &p);
+  if (status == SLEY_OK)
+    status = multiply_there(&p, a, b, options, out, info);
+  close_place(&p);
   return status;
 }

@@ -5,9 +5,11 @@
 
 #include "matrix/matrix.h"
 
-/* As sley_spgemm with checked arguments, by the team; options->threads is not looked at. */
+/* As sley_spgemm with checked arguments, by so many threads (0: all cores); options->threads is not looked
+ * at.
+ */
 sley_status sl_spgemm_matrix(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
-                             sl_team *team, sley_matrix **out, sley_spgemm_info *info);
+                             int threads, sley_matrix **out, sley_spgemm_info *info);
 
 /* As sley_check_spgemm with checked arguments. */
 sley_status sl_check_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,

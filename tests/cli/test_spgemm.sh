@@ -30,6 +30,8 @@ run 0 spgemm "rmat:scale=8,edgefactor=8" --repeat 3 --json "$work/r.json" --out 
 field "$work/r.json" semiring plus-times
 field "$work/r.json" repeat 3
 field "$work/r.json" ok true
+field "$work/r.json" device cpu
+field "$work/r.json" local sley
 for name in products nnz compression ms gflops peak_bytes passes; do field "$work/r.json" $name; done
 run 0 spgemm "$work/c.npz" "rmat:scale=8,edgefactor=8" --json -
 grep -q '"products"' "$work/out" || fail "--json - prints no JSON"
@@ -49,5 +51,9 @@ run 2 spgemm "$work/absent.mtx"
 run 2 spgemm "er:n=2000,nnz=40000" --mem-limit 1K
 one_line "spgemm" "mem_limit of 1024 bytes"
 run 1 spgemm "$graph" --out "$work/absent/c.mtx"
+run 2 spgemm "$graph" --local mkl
+one_line "spgemm" 'no sparse products called "mkl"'
+run 2 spgemm "$graph" --local cusparse
+one_line "spgemm" "device cpu has no kernel of cusparse"
 
 finish

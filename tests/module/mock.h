@@ -83,6 +83,9 @@ sley_status mock_check_dense(sl_queue *queue, const sl_kernel_args *args);
 /* mock_dense.c: likewise of arrays that are compressed. */
 sley_status mock_check_compressed(sl_queue *queue, const sl_kernel_args *args);
 
+/* mock_spgemm.c: the sparse product, which allocates and waits. */
+extern const sl_kernel mock_spgemm;
+
 /* Makes X in two memories one without gaps, which the caller frees; changes run and problem so that they
  * name it. */
 sley_status mock_join_x(sl_spmm_run *run, sl_spmm_problem *problem, void **out);

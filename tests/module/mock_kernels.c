@@ -586,4 +586,5 @@ const sl_kernel *const mock_kernels[] = {&spmm,
                                          &sparse_sum,
                                          &threshold,
                                          &sparsify,
+                                         &mock_spgemm,
                                          NULL};

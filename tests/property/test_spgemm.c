@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sparse products against sums in the documented order, to the bit: random shapes, every semiring and dtype,
- * masks, repeated entries, 64-bit columns, each accumulator and instruction set, 1 to 4 threads, one pass and
- * two; and what happens where an allocation fails. */
+ * masks, repeated entries, 64-bit columns, each accumulator and instruction set, 1 to 5 threads, one pass and
+ * two; rows of every length; and what happens where an allocation fails. On every device. */
 #include <math.h>
 
 #include "base/memory.h"
 #include "base/value.h"
-#include "device/op_spgemm.h"
+#include "chosen_device.h"
 #include "kernels.h"
 
 typedef struct drawn {
@@ -114,10 +114,70 @@ static void check_result(const sl_spgemm_args *args, const sl_spgemm_result *c, 
   free(terms);
 }
 
+/* ---- the product on a device */
+
+/* A matrix where the queue's device reads it. */
+typedef struct there {
+  image rowptr, col, val;
+  sley_csr csr;
+} there;
+
+static there matrix_there(sl_queue *queue, const sley_csr *m) {
+  const size_t entries = (size_t)m->rowptr[m->rows];
+  there t = {.rowptr = image_of(queue, m->rowptr, (size_t)(m->rows + 1) * sizeof(int64_t), 0),
+             .col = image_of(queue, m->col, entries * sl_index_bytes(m->index), 0),
+             .val = image_of(queue, m->val, entries * sley_dtype_bytes(m->dtype), 0),
+             .csr = *m};
+  t.csr.rowptr = t.rowptr.data;
+  t.csr.col = t.col.data;
+  t.csr.val = t.val.data;
+  return t;
+}
+
+static void drop_there(there *t) {
+  image_drop(&t->rowptr);
+  image_drop(&t->col);
+  image_drop(&t->val);
+}
+
+/* As the operation, with arrays of the host; those of out are from malloc. */
+static sley_status multiply(sl_queue *queue, const sl_spgemm_args *given, sl_spgemm_result *out) {
+  sl_kernel_args args = {.op = SL_OP_SPGEMM, .spgemm = *given};
+  there a = matrix_there(queue, &given->a), b = matrix_there(queue, &given->b), mask = {.csr = given->a};
+  sl_spgemm_result made;
+  memset(&made, 255, sizeof made);
+  args.spgemm.a = a.csr;
+  args.spgemm.b = b.csr;
+  if (given->mask) {
+    mask = matrix_there(queue, given->mask);
+    args.spgemm.mask = &mask.csr;
+  }
+  args.spgemm.out = &made;
+  const sley_status status = sl_kernel_run(queue, &args);
+  drop_there(&a);
+  drop_there(&b);
+  drop_there(&mask);
+  *out = made;
+  if (status != SLEY_OK)
+    return status;
+  void **arrays[] = {(void **)&made.rowptr, &made.col, &made.val};
+  void **copies[] = {(void **)&out->rowptr, &out->col, &out->val};
+  const size_t bytes[] = {(size_t)(given->a.rows + 1) * sizeof(int64_t),
+                          (size_t)made.nnz * sl_index_bytes(made.index),
+                          (size_t)made.nnz * sley_dtype_bytes(given->a.dtype)};
+  for (int i = 0; i < 3; i++) {
+    *copies[i] = malloc(bytes[i] + 1);
+    assert_sley_ok(queue->ops->copy(queue, SL_COPY_TO_HOST, *copies[i], *arrays[i], (int64_t)bytes[i]));
+    assert_sley_ok(queue->ops->queue_wait(queue));
+    queue->ops->free(queue->device, *arrays[i]);
+  }
+  return SLEY_OK;
+}
+
 static void free_result(sl_spgemm_result *c) {
-  sl_free(c->rowptr);
-  sl_free(c->col);
-  sl_free(c->val);
+  free(c->rowptr);
+  free(c->col);
+  free(c->val);
 }
 
 /* The operands of a drawn case. */
@@ -149,18 +209,18 @@ static void free_case(drawn_case *c) {
 }
 
 /* Every accumulator; then within the least limit that does, which the message of a lower one tells. */
-static void check_case(drawn_case *c, sl_team *team) {
+static void check_case(drawn_case *c, sl_queue *queue) {
   sl_spgemm_args args = c->args;
   sl_spgemm_result out;
   for (int how = SL_ACCUMULATOR_AUTO; how <= SL_ACCUMULATOR_HASH; how++) {
     args.accumulator = (sl_accumulator)how;
-    assert_sley_ok(sl_spgemm(&args, team, &out));
+    assert_sley_ok(multiply(queue, &args, &out));
     check_result(&args, &out, c->stride);
     free_result(&out);
   }
   args.accumulator = SL_ACCUMULATOR_AUTO;
   args.limit = 1;
-  while (sl_spgemm(&args, team, &out) != SLEY_OK) {
+  while (multiply(queue, &args, &out) != SLEY_OK) {
     assert_ptr_equal(out.rowptr, NULL);
     args.limit += args.limit / 4 + 1;
     assert_true(args.limit < INT64_C(1) << 40);
@@ -173,38 +233,82 @@ static void check_case(drawn_case *c, sl_team *team) {
 static void products_have_the_documented_bits(void **state) {
   (void)state;
   static const char *const isas[] = {"portable", "avx2", "avx512"};
-  sl_team *teams[4];
-  for (int t = 0; t < 4; t++)
-    assert_sley_ok(sl_team_create(t + 1, &teams[t]));
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < (test_on_cpu() ? 3 : 1); i++) {
     setenv("SLEY_CPU", isas[i], 1);
     for (int repeat = 0; repeat < repeats(120); repeat++) {
       drawn_case c;
       draw_case(&c);
-      check_case(&c, teams[draw(4)]);
+      check_case(&c, queues[draw(QUEUES)]);
       free_case(&c);
     }
   }
   unsetenv("SLEY_CPU");
-  for (int t = 0; t < 4; t++)
-    sl_team_destroy(teams[t]);
 }
 
-/* Larger than a chunk, so that threads wait for places: the same arrays by 1 to 4 threads, in one pass and
- * two. */
+/* A and B of one dtype in which rows of A, B and C of every length meet: A's row i has about i * i / 4
+ * entries, B's rows are short but for a few. */
+static void rows_of_every_length(void **state) {
+  (void)state;
+  enum { ROWS = 90, INNER = 2000 };
+  for (int repeat = 0; repeat < repeats(8); repeat++) {
+    const sley_dtype dtype = (sley_dtype)(repeat % 4);
+    const int64_t cols = PICK(700, 30000, 300000, 1500000);
+    drawn a = draw_matrix(ROWS, INNER, 1, SLEY_I32, dtype, false, true);
+    drawn b = draw_matrix(INNER, 1, 1, SLEY_I32, dtype, false, true);
+    int64_t at = 0, room = 0;
+    for (int64_t i = 0; i < ROWS; i++) { /* a prefix of each row is left */
+      const int64_t begin = a.rowptr[i], count = a.rowptr[i + 1] - begin, kept = i * i / 4 + 1;
+      a.rowptr[i] = at;
+      for (int64_t e = 0; e < (count < kept ? count : kept); e++, at++) {
+        sl_index_set(a.col, SLEY_I32, at, sl_index_at(a.col, SLEY_I32, begin + e));
+        sl_value_set(a.val, dtype, at, (double)(draw(5) - 2));
+      }
+    }
+    a.rowptr[ROWS] = at;
+    free_drawn(&b);
+    b = (drawn){.rowptr = malloc((INNER + 1) * sizeof(int64_t)), .csr = b.csr};
+    for (int64_t k = 0; k <= INNER; k++) {
+      b.rowptr[k] = room;
+      room += k < INNER ? PICK(0, 1, 3, 7, 12, 40, draw(50) ? 5 : 400) : 0;
+    }
+    b.col = malloc((size_t)(room + 1) * sizeof(int32_t));
+    b.val = malloc((size_t)(room + 1) * sizeof(double));
+    for (int64_t k = 0; k < INNER; k++) {
+      const int64_t count = b.rowptr[k + 1] - b.rowptr[k];
+      for (int64_t e = 0; e < count; e++) { /* one in each of `count` stretches of columns */
+        sl_index_set(b.col, SLEY_I32, b.rowptr[k] + e, e * cols / count + draw(cols / count));
+        sl_value_set(b.val, dtype, b.rowptr[k] + e, (double)(draw(5) - 2));
+      }
+    }
+    b.csr.rowptr = b.rowptr;
+    b.csr.col = b.col;
+    b.csr.val = b.val;
+    b.csr.cols = cols;
+    sl_spgemm_args args = {.semiring = (sley_semiring)draw(4), .a = a.csr, .b = b.csr};
+    sl_spgemm_result out;
+    args.accumulator = (sl_accumulator)draw(3);
+    assert_sley_ok(multiply(queues[repeat % QUEUES], &args, &out));
+    check_result(&args, &out, 1);
+    free_result(&out);
+    free_drawn(&a);
+    free_drawn(&b);
+  }
+}
+
+/* Larger than a chunk, so that threads wait for places: the same arrays by 1, 2 and 5 threads, in one pass
+ * and two. */
 static void threads_and_passes_change_nothing(void **state) {
   (void)state;
   drawn a = draw_matrix(3000, 300, 1, SLEY_I32, SLEY_F32, false, false);
   sl_spgemm_args args = {.a = a.csr, .b = a.csr};
   args.b.rows = 300;
   sl_spgemm_result first = {0}, out;
-  for (int threads = 1; threads <= 4; threads++) {
-    sl_team *team;
-    assert_sley_ok(sl_team_create(threads, &team));
+  for (int q = 0; q < QUEUES; q++) {
     for (int tight = 0; tight < 2; tight++) {
       args.limit = tight ? first.peak : 0;
-      assert_sley_ok(sl_spgemm(&args, team, &out));
-      assert_int_equal(out.passes, tight ? 2 : 1);
+      assert_sley_ok(multiply(queues[q], &args, &out));
+      if (test_on_cpu())
+        assert_int_equal(out.passes, tight ? 2 : 1);
       if (!first.rowptr) {
         first = out;
         continue;
@@ -215,7 +319,6 @@ static void threads_and_passes_change_nothing(void **state) {
       assert_memory_equal(out.val, first.val, (size_t)out.nnz * sizeof(float));
       free_result(&out);
     }
-    sl_team_destroy(team);
   }
   free_result(&first);
   free_drawn(&a);
@@ -223,8 +326,6 @@ static void threads_and_passes_change_nothing(void **state) {
 
 static void failing_allocations_leave_nothing(void **state) {
   (void)state;
-  sl_team *team;
-  assert_sley_ok(sl_team_create(2, &team));
   for (int repeat = 0; repeat < repeats(12); repeat++) {
     drawn_case c;
     sl_spgemm_result out;
@@ -233,7 +334,7 @@ static void failing_allocations_leave_nothing(void **state) {
     sley_status status = SLEY_ERR_MEMORY;
     for (int64_t nth = 1; status != SLEY_OK; nth++) {
       sl_memory_fail_at(nth);
-      status = sl_spgemm(&c.args, team, &out);
+      status = multiply(queues[1], &c.args, &out);
       if (status == SLEY_OK)
         break;
       assert_int_equal(status, SLEY_ERR_MEMORY);
@@ -243,12 +344,12 @@ static void failing_allocations_leave_nothing(void **state) {
     free_result(&out);
     free_case(&c);
   }
-  sl_team_destroy(team);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(products_have_the_documented_bits),
+                                     cmocka_unit_test(rows_of_every_length),
                                      cmocka_unit_test(threads_and_passes_change_nothing),
                                      cmocka_unit_test(failing_allocations_leave_nothing)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, open_queues, close_queues);
 }

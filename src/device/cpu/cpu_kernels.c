@@ -82,6 +82,7 @@ extern const sl_kernel sl_cpu_gemm_blas, sl_cpu_gemm, sl_cpu_column_sums, sl_cpu
 extern const sl_kernel sl_cpu_dropout, sl_cpu_nll, sl_cpu_adam;
 extern const sl_kernel sl_cpu_nonzeros, sl_cpu_compress, sl_cpu_decompress, sl_cpu_sparse_sum;
 extern const sl_kernel sl_cpu_threshold, sl_cpu_sparsify;
+extern const sl_kernel sl_cpu_spgemm;
 
 /* All kernels of this architecture; SpMM and updates by better instruction sets first. */
 const sl_kernel *const sl_cpu_kernels[] = {
@@ -241,5 +242,6 @@ const sl_kernel *const sl_cpu_kernels[] = {
     &sl_cpu_sparse_sum,
     &sl_cpu_threshold,
     &sl_cpu_sparsify,
+    &sl_cpu_spgemm,
     NULL,
 };

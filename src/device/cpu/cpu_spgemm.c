@@ -11,6 +11,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/value.h"
+#include "device/cpu/cpu.h"
 #include "device/cpu/spgemm_places.h"
 #include "device/cpu/spgemm_plan.h"
 
@@ -276,7 +277,28 @@ static sley_status multiply(product *job, sl_team *team) {
   return SLEY_OK;
 }
 
-sley_status sl_spgemm(const sl_spgemm_args *args, sl_team *team, sl_spgemm_result *out) {
+static void *host_alloc(void *context, int64_t count, size_t bytes_each, const char *what) {
+  (void)context;
+  return sl_alloc(count, bytes_each, what);
+}
+
+static sley_status host_shrink(void *context, void **block, int64_t count, size_t bytes_each,
+                               const char *what) {
+  (void)context;
+  return sl_shrink(block, count, bytes_each, what);
+}
+
+static void host_free(void *context, void *block) {
+  (void)context;
+  sl_free(block);
+}
+
+static const sl_spgemm_allocator host_memory = {NULL, host_alloc, host_shrink, host_free};
+
+static sley_status spgemm_run(sl_queue *queue, const sl_kernel_args *kernel_args) {
+  const sl_spgemm_args *args = &kernel_args->spgemm;
+  sl_spgemm_result *out = args->out;
+  sl_team *team = sl_cpu_queue_team(queue);
   sl_spgemm_operands operands;
   sl_spgemm_plan plan = {0};
   *out = (sl_spgemm_result){0};
@@ -285,7 +307,7 @@ sley_status sl_spgemm(const sl_spgemm_args *args, sl_team *team, sl_spgemm_resul
     status = sl_spgemm_plan_make(args, &operands, team, &plan);
   if (status == SLEY_OK) {
     product job = {.args = args,
-                   .memory = args->memory ? args->memory : &sl_spgemm_host_memory,
+                   .memory = args->memory ? args->memory : &host_memory,
                    .problem = &operands.problem,
                    .plan = &plan,
                    .rows = sl_spgemm_rows_find(operands.problem.dtype),
@@ -306,20 +328,18 @@ sley_status sl_spgemm(const sl_spgemm_args *args, sl_team *team, sl_spgemm_resul
   return status;
 }
 
-static void *host_alloc(void *context, int64_t count, size_t bytes_each, const char *what) {
-  (void)context;
-  return sl_alloc(count, bytes_each, what);
+static bool spgemm_ok(const sl_kernel_args *args) {
+  return sl_spgemm_ok(&args->spgemm);
 }
 
-static sley_status host_shrink(void *context, void **block, int64_t count, size_t bytes_each,
-                               const char *what) {
-  (void)context;
-  return sl_shrink(block, count, bytes_each, what);
+static double spgemm_cost(const sl_kernel_args *args) {
+  (void)args;
+  return 0; /* there is one */
 }
 
-static void host_free(void *context, void *block) {
-  (void)context;
-  sl_free(block);
-}
-
-const sl_spgemm_allocator sl_spgemm_host_memory = {NULL, host_alloc, host_shrink, host_free};
+const sl_kernel sl_cpu_spgemm = {.name = "sparse product",
+                                 .op = SL_OP_SPGEMM,
+                                 .ok = spgemm_ok,
+                                 .cost = spgemm_cost,
+                                 SL_KERNEL_KEEPS_NOTHING,
+                                 .run = spgemm_run};

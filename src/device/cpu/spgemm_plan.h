@@ -3,6 +3,7 @@
 #ifndef SLEY_DEVICE_CPU_SPGEMM_PLAN_H
 #define SLEY_DEVICE_CPU_SPGEMM_PLAN_H
 
+#include "base/team.h"
 #include "device/cpu/spgemm_operands.h"
 
 enum {
