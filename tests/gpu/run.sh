@@ -73,7 +73,7 @@ fi
 all_programs="test_kernels test_row_kernels test_convert test_api_device test_transport test_transport_exchange
   test_transport_pieces test_transport_failure test_capture test_column_blocks test_travel
   test_resident test_reduce test_collective_formats
-  test_sparsify test_topk test_collective_faults test_collective test_transport_dense test_transport_sized test_one_sided test_halo
+  test_sparsify test_spgemm test_topk test_collective_faults test_collective test_transport_dense test_transport_sized test_one_sided test_halo
   test_api_halo test_pair test_step_kind test_set_values test_update test_update_kernels test_comm test_bits test_spmm
   test_rowwise
   test_spmv test_spmm_sweep test_gemm test_dense_parts test_dropout test_nll test_api_dense_parts test_graph_kernels
@@ -167,6 +167,19 @@ case "$what" in bits | all)
       done
     done
   done
+  for dtype in f32 f64 f16 bf16; do
+    for semiring in plus-times min-plus; do
+      for device in cpu cuda; do
+        "$sley" spgemm "$matrix" --device $device --dtype $dtype --semiring $semiring --out "$logs/$device.sley" >/dev/null
+      done
+      check "bits_spgemm_${dtype}_$semiring" cmp "$logs/cpu.sley" "$logs/cuda.sley"
+    done
+    check "spgemm_${dtype}_masked" "$sley" spgemm "$matrix" --mask "$matrix" --device cuda --dtype $dtype --verify
+  done
+  for local in cusparse cusparse-alg2 cusparse-alg3; do
+    check "spgemm_$local" "$sley" spgemm "$matrix" --device cuda --local $local --verify
+  done
+  check spgemm_chunks "$sley" spgemm "$matrix" --device cuda --mem-limit 12M --verify
   for count in $(seq 1 "$gpus"); do
     check "all_${count}gpu" env CUDA_VISIBLE_DEVICES="$(first_gpus "$count")" "$sley" spmm twin:cyt:scale=0.2 \
       --device cuda --ranks "$count" --algo all --repeat 3
@@ -181,7 +194,7 @@ case "$what" in bits | all)
         --algo halo --local cusparse --dtype $dtype --k 48 --verify --repeat 1
     done
   done
-  rm -f "$logs/cpu.npy" "$logs/gpu.npy"
+  rm -f "$logs/cpu.npy" "$logs/gpu.npy" "$logs/cpu.sley" "$logs/cuda.sley"
   ;;
 esac
 
@@ -283,6 +296,8 @@ case "$what" in sanitize | all)
       er:n=700,nnz=9000 --device cuda --ranks 3 --algo halo --k 64 --verify --repeat 2 --warmup 0
     check "${tool}_kernels" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=30 "$sanitizer" --tool $tool \
       --error-exitcode 9 "$build/tests/test_kernels"
+    check "${tool}_spgemm" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=40 "$sanitizer" --tool $tool \
+      --error-exitcode 9 "$build/tests/test_spgemm"
     check "${tool}_updates" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=20 "$sanitizer" --tool $tool \
       --error-exitcode 9 "$build/tests/test_update_kernels"
     for program in test_graph_kernels test_graph_gradients test_edge_softmax test_attention_kernels; do

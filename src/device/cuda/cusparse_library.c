@@ -14,10 +14,27 @@ static const char file_name[] = "libcusparse.so.12";
 static const struct {
   const char *name;
   size_t at;
-} functions[] = {FUNCTION(GetErrorString),  FUNCTION(Create),          FUNCTION(Destroy),
-                 FUNCTION(SetStream),       FUNCTION(CreateCsr),       FUNCTION(DestroySpMat),
-                 FUNCTION(CreateDnMat),     FUNCTION(DnMatSetValues),  FUNCTION(DestroyDnMat),
-                 FUNCTION(SpMM_bufferSize), FUNCTION(SpMM_preprocess), FUNCTION(SpMM)};
+} functions[] = {FUNCTION(GetErrorString),
+                 FUNCTION(Create),
+                 FUNCTION(Destroy),
+                 FUNCTION(SetStream),
+                 FUNCTION(CreateCsr),
+                 FUNCTION(DestroySpMat),
+                 FUNCTION(CreateDnMat),
+                 FUNCTION(DnMatSetValues),
+                 FUNCTION(DestroyDnMat),
+                 FUNCTION(SpMM_bufferSize),
+                 FUNCTION(SpMM_preprocess),
+                 FUNCTION(SpMM),
+                 FUNCTION(SpMatGetSize),
+                 FUNCTION(CsrSetPointers),
+                 FUNCTION(SpGEMM_createDescr),
+                 FUNCTION(SpGEMM_destroyDescr),
+                 FUNCTION(SpGEMM_workEstimation),
+                 FUNCTION(SpGEMM_getNumProducts),
+                 FUNCTION(SpGEMM_estimateMemory),
+                 FUNCTION(SpGEMM_compute),
+                 FUNCTION(SpGEMM_copy)};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static sl_cusparse table;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuSPARSE, opened at run time: nothing of Sley needs it but the kernel that is asked for by its name. */
+/* cuSPARSE, opened at run time: nothing of Sley needs it but the kernels that are asked for by its name. */
 #ifndef SLEY_DEVICE_CUDA_CUSPARSE_LIBRARY_H
 #define SLEY_DEVICE_CUDA_CUSPARSE_LIBRARY_H
 
@@ -21,6 +21,15 @@ typedef struct sl_cusparse {
   __typeof__(cusparseSpMM_bufferSize) *SpMM_bufferSize;
   __typeof__(cusparseSpMM_preprocess) *SpMM_preprocess;
   __typeof__(cusparseSpMM) *SpMM;
+  __typeof__(cusparseSpMatGetSize) *SpMatGetSize;
+  __typeof__(cusparseCsrSetPointers) *CsrSetPointers;
+  __typeof__(cusparseSpGEMM_createDescr) *SpGEMM_createDescr;
+  __typeof__(cusparseSpGEMM_destroyDescr) *SpGEMM_destroyDescr;
+  __typeof__(cusparseSpGEMM_workEstimation) *SpGEMM_workEstimation;
+  __typeof__(cusparseSpGEMM_getNumProducts) *SpGEMM_getNumProducts;
+  __typeof__(cusparseSpGEMM_estimateMemory) *SpGEMM_estimateMemory;
+  __typeof__(cusparseSpGEMM_compute) *SpGEMM_compute;
+  __typeof__(cusparseSpGEMM_copy) *SpGEMM_copy;
 } sl_cusparse;
 
 /* Opens libcusparse.so.12 once. Errors: SLEY_ERR_UNSUPPORTED (it is not there, or lacks a function). */

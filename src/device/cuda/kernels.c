@@ -16,6 +16,10 @@ extern const sl_kernel sl_cuda_columns, sl_cuda_needs, sl_cuda_tally, sl_cuda_cu
 extern const sl_kernel sl_cuda_nonzeros, sl_cuda_compress, sl_cuda_decompress, sl_cuda_sparse_sum;
 extern const sl_kernel sl_cuda_threshold, sl_cuda_sparsify;
 
+/* The sparse product: Sley's own; cuSPARSE's three algorithms, where they are asked for. */
+extern const sl_kernel sl_cuda_spgemm_kernel, sl_cuda_spgemm_cusparse, sl_cuda_spgemm_cusparse_2,
+    sl_cuda_spgemm_cusparse_3;
+
 /* The product: for every part that is known when it is planned, on CUDA cores, on both kinds, on Tensor
  * cores; the reference on the device, and for parts that arrive; a library's, for plans that ask for it; over
  * X in place in several GPUs' memories. */
@@ -65,5 +69,9 @@ const sl_kernel *const sl_cuda_kernels[] = {
     &sl_cuda_sparse_sum,
     &sl_cuda_threshold,
     &sl_cuda_sparsify,
+    &sl_cuda_spgemm_kernel,
+    &sl_cuda_spgemm_cusparse,
+    &sl_cuda_spgemm_cusparse_2,
+    &sl_cuda_spgemm_cusparse_3,
     NULL,
 };

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One GPU: the sparse product A A by Sley and by each of cuSPARSE's algorithms, on the same operands, turn by
+ * turn.
+ *
+ *   bench_spgemm_gpu [--seed S] [--cases N] [--matrices LIST] [--dtype f32,f64] [--repeat 5] [--verify 0|1]
+ *                    [--cache FOLDER] [--json FILE]
+ *
+ * LIST: of matrices, with semicolons between. Without --matrices: R-MAT 16 and 18 of 8 entries a row, a band
+ * of 9 diagonals over 10^6 rows, and N more drawn by the seed: R-MAT, bands, uniform matrices and the twins
+ * of known graphs. The seed is printed; without --seed it comes from the clock.
+ *
+ * A call's time is the host's, from operands in the GPU's memory to C there, with all that is allocated: each
+ * side calls the device's allocation for itself. Its memory is what the kernel counted with C, or what a
+ * watch saw of the whole GPU while it ran once more, whichever is more; operands are not in it. All must have
+ * the same row pointers, or the program ends with 1; whether columns are the same, and how far values are
+ * apart, is printed. --verify 1: Sley's product is also compared with float64 sums on the host. Ratios are
+ * the best of cuSPARSE's times, or the memory of that algorithm, over Sley's; cases that cuSPARSE refuses are
+ * listed and not in the means. */
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "common.h"
+#include "sparse_product.h"
+
+enum { CONTENDERS = 4 };
+static const char *const contender[CONTENDERS] = {nullptr, "cusparse", "cusparse-alg2", "cusparse-alg3"};
+
+struct settings {
+  uint64_t seed;
+  int cases, repeat;
+  bool verify;
+  std::vector<std::string> matrices;
+  std::vector<bench_dtype> dtypes;
+  const char *cache;
+  FILE *json;
+};
+
+/* What a contender took. */
+struct outcome {
+  bool ok;
+  std::string why_not;
+  bench_stats ms;
+  double bytes;
+  int64_t nnz, products;
+  bool same_columns;
+  double apart; /* the largest difference of values, over the larger of 1 and the value */
+};
+
+struct totals {
+  std::vector<double> time, memory;
+  double worst_time, worst_memory;
+  std::string worst_time_case, worst_memory_case;
+  int refused;
+};
+
+struct bench {
+  const settings *set;
+  sparse_product_place *place;
+  totals sum[BENCH_DTYPES];
+  bool wrong;
+};
+
+/* ---- products */
+
+static void *copy_to_gpu(const void *host, int64_t bytes) {
+  void *there;
+  CUDA(cudaMalloc(&there, (size_t)bytes + 1));
+  CUDA(cudaMemcpy(there, host, (size_t)bytes, cudaMemcpyHostToDevice));
+  return there;
+}
+
+static sley_csr upload(const sley_csr &host, const void *val, bench_dtype dtype) {
+  const int64_t entries = host.rowptr[host.rows];
+  sley_csr there = host;
+  there.rowptr = (const int64_t *)copy_to_gpu(host.rowptr, (host.rows + 1) * 8);
+  there.col = copy_to_gpu(host.col, entries * 4);
+  there.val = copy_to_gpu(val, entries * (int64_t)bench_dtype_bytes[dtype]);
+  there.dtype = bench_sley_dtype[dtype];
+  return there;
+}
+
+static void drop(const sley_csr &there) {
+  CUDA(cudaFree((void *)there.rowptr));
+  CUDA(cudaFree((void *)there.col));
+  CUDA(cudaFree((void *)there.val));
+}
+
+static sley_status multiply(const bench *b, const sley_csr &a, int c, sparse_product *out) {
+  return sparse_product_make(b->place, &a, contender[c], out);
+}
+
+static size_t free_bytes() {
+  size_t now, total;
+  CUDA(cudaMemGetInfo(&now, &total));
+  return now;
+}
+
+/* The most bytes of the GPU that were taken while a contender ran once, beyond what was before. */
+static double watched_bytes(const bench *b, const sley_csr &a, int c) {
+  const size_t before = free_bytes();
+  size_t least = before;
+  sparse_product made;
+  std::atomic<bool> ends(false);
+  std::thread watch([&] {
+    while (!ends.load())
+      least = std::min(least, free_bytes());
+  });
+  const sley_status status = multiply(b, a, c, &made);
+  ends.store(true);
+  watch.join();
+  if (status == SLEY_OK)
+    sparse_product_free(b->place, &made);
+  return (double)(before - least);
+}
+
+/* ---- comparison */
+
+struct difference {
+  unsigned long long pointers, columns;
+  unsigned long long apart; /* bits of a double */
+};
+
+static __device__ int64_t number_of_thread() {
+  return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+static __global__ void compare_pointers(int64_t count, const int64_t *x, const int64_t *y, difference *d) {
+  const int64_t i = number_of_thread();
+  if (i < count && x[i] != y[i])
+    atomicAdd(&d->pointers, 1ull);
+}
+
+template <class T>
+__global__ void compare_entries(int64_t count, const int32_t *x_col, const T *x, const int32_t *y_col,
+                                const T *y, difference *d) {
+  const int64_t i = number_of_thread();
+  if (i >= count)
+    return;
+  if (x_col[i] != y_col[i])
+    atomicAdd(&d->columns, 1ull);
+  const double a = (double)x[i], b = (double)y[i];
+  atomicMax(&d->apart, (unsigned long long)__double_as_longlong(fabs(a - b) / fmax(1.0, fabs(a))));
+}
+
+static difference compare(int64_t rows, bench_dtype dtype, const sparse_product &x, const sparse_product &y) {
+  enum { BLOCK = 256 };
+  difference *d, out;
+  CUDA(cudaMalloc(&d, sizeof *d));
+  CUDA(cudaMemset(d, 0, sizeof *d));
+  compare_pointers<<<(unsigned)((rows + BLOCK) / BLOCK), BLOCK>>>(rows + 1, x.rowptr, y.rowptr, d);
+  const unsigned blocks = (unsigned)((x.nnz + BLOCK - 1) / BLOCK);
+  if (x.nnz == y.nnz && x.nnz > 0 && dtype == BENCH_F64)
+    compare_entries<<<blocks, BLOCK>>>(x.nnz, (const int32_t *)x.col, (const double *)x.val,
+                                       (const int32_t *)y.col, (const double *)y.val, d);
+  else if (x.nnz == y.nnz && x.nnz > 0)
+    compare_entries<<<blocks, BLOCK>>>(x.nnz, (const int32_t *)x.col, (const float *)x.val,
+                                       (const int32_t *)y.col, (const float *)y.val, d);
+  CUDA(cudaMemcpy(&out, d, sizeof out, cudaMemcpyDeviceToHost));
+  CUDA(cudaFree(d));
+  return out;
+}
+
+/* ---- a case */
+
+/* The first run, which loads code and is not timed, is compared with Sley's. */
+static void try_out(bench *b, const sley_csr &a, bench_dtype dtype, int c, const sparse_product &own,
+                    outcome *o) {
+  sparse_product made;
+  *o = outcome{};
+  if (multiply(b, a, c, &made) != SLEY_OK) {
+    o->why_not = sley_last_error();
+    return;
+  }
+  const difference d = compare(a.rows, dtype, own, made);
+  o->ok = true;
+  o->nnz = made.nnz;
+  o->products = made.products;
+  o->bytes = (double)made.peak;
+  o->same_columns = d.columns == 0;
+  std::memcpy(&o->apart, &d.apart, sizeof o->apart);
+  if (made.nnz != own.nnz || d.pointers > 0) {
+    std::printf("WRONG: %s has %lld entries, Sley %lld; %llu row pointers differ\n", contender[c],
+                (long long)made.nnz, (long long)own.nnz, d.pointers);
+    b->wrong = true;
+  }
+  sparse_product_free(b->place, &made);
+}
+
+static void time_all(const bench *b, const sley_csr &a, outcome *o) {
+  std::vector<double> ms[CONTENDERS];
+  for (int r = 0; r < b->set->repeat; r++)
+    for (int c = 0; c < CONTENDERS; c++) {
+      sparse_product made;
+      if (!o[c].ok)
+        continue;
+      CUDA(cudaDeviceSynchronize());
+      const double begin = bench_now();
+      const sley_status status = multiply(b, a, c, &made);
+      ms[c].push_back(1e3 * (bench_now() - begin));
+      SLEY(status);
+      sparse_product_free(b->place, &made);
+    }
+  for (int c = 0; c < CONTENDERS; c++)
+    if (o[c].ok) {
+      o[c].ms = bench_statistics(ms[c]);
+      o[c].bytes = std::max(o[c].bytes, watched_bytes(b, a, c));
+    }
+}
+
+static void add_ratio(std::vector<double> *all, double ratio, const std::string &name, double *worst,
+                      std::string *worst_case) {
+  if (all->empty() || ratio < *worst) {
+    *worst = ratio;
+    *worst_case = name;
+  }
+  all->push_back(ratio);
+}
+
+static void report(bench *b, const std::string &name, const sley_csr &a, bench_dtype dtype,
+                   const outcome *o) {
+  int best = 0;
+  std::printf("%s %s: %lld rows, %lld products, %lld entries of C\n", name.c_str(), bench_dtype_name[dtype],
+              (long long)a.rows, (long long)o[0].products, (long long)o[0].nnz);
+  for (int c = 0; c < CONTENDERS; c++) {
+    const char *who = c == 0 ? "sley" : contender[c];
+    if (!o[c].ok) {
+      std::printf("  %-14s refuses: %s\n", who, o[c].why_not.c_str());
+      continue;
+    }
+    std::printf("  %-14s %10.3f ms (least %.3f)  %8.3f GiB  columns %s, values within %.1e\n", who,
+                o[c].ms.median, o[c].ms.min, o[c].bytes / (1 << 30), o[c].same_columns ? "same" : "DIFFER",
+                o[c].apart);
+    json_line(
+        b->set->json,
+        bench_format("{\"record\": \"product\", \"bench\": \"spgemm_gpu\", \"matrix\": \"%s\", \"dtype\": "
+                     "\"%s\", \"by\": \"%s\", \"products\": %lld, \"nnz\": %lld, \"ms\": %.5f, \"least_ms\": "
+                     "%.5f, \"bytes\": %.0f}",
+                     name.c_str(), bench_dtype_name[dtype], who, (long long)o[c].products,
+                     (long long)o[c].nnz, o[c].ms.median, o[c].ms.min, o[c].bytes));
+    if (c > 0 && (best == 0 || o[c].ms.median < o[best].ms.median))
+      best = c;
+  }
+  totals *t = &b->sum[dtype];
+  t->refused += best == 0;
+  if (best == 0)
+    return;
+  add_ratio(&t->time, o[best].ms.median / o[0].ms.median, name, &t->worst_time, &t->worst_time_case);
+  add_ratio(&t->memory, o[best].bytes / o[0].bytes, name, &t->worst_memory, &t->worst_memory_case);
+}
+
+static void verify(bench *b, const sley_csr &host, const std::string &name) {
+  sley_spgemm_options options = SLEY_SPGEMM_OPTIONS_INIT;
+  sley_matrix *a, *c;
+  sley_check check;
+  options.device = "cuda";
+  SLEY(sley_matrix_from_csr(&host, SLEY_BORROW, &a));
+  SLEY(sley_spgemm(a, a, &options, &c, nullptr));
+  SLEY(sley_check_spgemm(a, a, &options, c, &check));
+  if (!check.ok) {
+    std::printf("WRONG: %s at row %lld, column %lld\n", name.c_str(), (long long)check.row,
+                (long long)check.col);
+    b->wrong = true;
+  }
+  sley_matrix_destroy(c);
+  sley_matrix_destroy(a);
+}
+
+static void run_case(bench *b, const std::string &name, const sley_csr &host, bench_dtype dtype) {
+  outcome o[CONTENDERS];
+  sparse_product own;
+  void *val = bench_values((const float *)host.val, host.rowptr[host.rows], dtype);
+  const sley_csr a = upload(host, val, dtype);
+  if (multiply(b, a, 0, &own) != SLEY_OK)
+    bench_fail("%s: %s", name.c_str(), sley_last_error());
+  for (int c = 0; c < CONTENDERS; c++)
+    try_out(b, a, dtype, c, own, &o[c]);
+  sparse_product_free(b->place, &own);
+  time_all(b, a, o);
+  report(b, name, a, dtype, o);
+  drop(a);
+  if (b->set->verify) {
+    sley_csr whole = host;
+    whole.val = val;
+    whole.dtype = bench_sley_dtype[dtype];
+    verify(b, whole, name);
+  }
+  std::free(val);
+}
+
+static void run_matrix(bench *b, const std::string &name) {
+  double seconds;
+  sley_csr host;
+  sley_matrix *matrix = bench_matrix(name, b->set->cache, &seconds);
+  SLEY(sley_matrix_csr(matrix, &host));
+  if (host.rows == host.cols && host.index == SLEY_I32)
+    for (bench_dtype dtype : b->set->dtypes)
+      run_case(b, name, host, dtype);
+  else
+    std::printf("%s is not square, or too wide: left out\n", name.c_str());
+  sley_matrix_destroy(matrix);
+}
+
+/* ---- the program */
+
+static std::string draw_matrix(std::mt19937_64 &draw) {
+  const int seed = (int)(draw() % 1000000);
+  switch (draw() % 4) {
+  case 0:
+    return bench_format("rmat:scale=%d,edgefactor=%d,seed=%d", 13 + (int)(draw() % 5), 2 + (int)(draw() % 11),
+                        seed);
+  case 1:
+    return bench_format("band:n=%d,width=%d", 20000 + (int)(draw() % 1000000), 1 + (int)(draw() % 12));
+  case 2: {
+    const int n = 20000 + (int)(draw() % 1000000);
+    return bench_format("er:n=%d,nnz=%lld,seed=%d", n, (long long)n * (2 + (int)(draw() % 15)), seed);
+  }
+  default: {
+    static const char *const twins[] = {"cyt", "clj", "prd"};
+    static const double scales[] = {0.1, 0.03, 0.02};
+    const int twin = (int)(draw() % 3);
+    return bench_format("twin:%s:scale=%.3f", twins[twin],
+                        scales[twin] * (0.3 + 0.7 * (double)(draw() % 100) / 100));
+  }
+  }
+}
+
+static std::vector<std::string> names_of(const settings &set) {
+  if (!set.matrices.empty())
+    return set.matrices;
+  std::vector<std::string> names = {"rmat:scale=16,edgefactor=8", "rmat:scale=18,edgefactor=8",
+                                    "band:n=1000000,width=4"};
+  std::mt19937_64 draw(set.seed);
+  for (int i = 0; i < set.cases; i++)
+    names.push_back(draw_matrix(draw));
+  return names;
+}
+
+static settings parse(int argc, char **argv) {
+  settings set = {};
+  const char *dtypes = "f32", *json = nullptr;
+  set.seed = std::random_device()();
+  set.cases = 12;
+  set.repeat = 5;
+  for (int i = 1; i < argc; i++) {
+    const char *value = i + 1 < argc ? argv[i + 1] : nullptr;
+    if (!value || std::strncmp(argv[i], "--", 2) != 0)
+      bench_fail(
+          "usage: %s [--seed S] [--cases N] [--matrices LIST] [--dtype LIST] [--repeat N] [--verify 0|1] "
+          "[--cache FOLDER] [--json FILE]",
+          argv[0]);
+    const std::string name = argv[i++];
+    if (name == "--seed")
+      set.seed = std::strtoull(value, nullptr, 10);
+    else if (name == "--cases")
+      set.cases = std::atoi(value);
+    else if (name == "--repeat")
+      set.repeat = std::atoi(value);
+    else if (name == "--verify")
+      set.verify = std::atoi(value) != 0;
+    else if (name == "--dtype")
+      dtypes = value;
+    else if (name == "--cache")
+      set.cache = value;
+    else if (name == "--json")
+      json = value;
+    else if (name == "--matrices") /* names have commas: semicolons separate them */
+      for (const char *at = value; *at;) {
+        const size_t length = std::strcspn(at, ";");
+        set.matrices.push_back(std::string(at, length));
+        at += length + (at[length] == ';');
+      }
+    else
+      bench_fail("unknown option %s", name.c_str());
+  }
+  for (const std::string &name : bench_list(dtypes))
+    for (int d = 0; d <= BENCH_F64; d++)
+      if (name == bench_dtype_name[d])
+        set.dtypes.push_back((bench_dtype)d);
+  if (set.dtypes.empty() || set.repeat < 1)
+    bench_fail("--dtype: f32, f64; --repeat: at least 1");
+  if (json && !(set.json = std::fopen(json, "a")))
+    bench_fail("%s cannot be written", json);
+  return set;
+}
+
+static void summarise(const bench &b, bench_dtype dtype) {
+  const totals &t = b.sum[dtype];
+  if (t.time.empty())
+    return;
+  std::printf(
+      "# %s, %zu cases, %d more that cuSPARSE refuses: cuSPARSE's best / Sley: time geomean %.3f, worst %.3f "
+      "(%s); memory geomean %.3f, worst %.3f (%s)\n",
+      bench_dtype_name[dtype], t.time.size(), t.refused, bench_geomean(t.time), t.worst_time,
+      t.worst_time_case.c_str(), bench_geomean(t.memory), t.worst_memory, t.worst_memory_case.c_str());
+  json_line(
+      b.set->json,
+      bench_format("{\"record\": \"summary\", \"bench\": \"spgemm_gpu\", \"seed\": %llu, \"dtype\": \"%s\", "
+                   "\"cases\": %zu, \"refused\": %d, \"time_ratio\": %.4f, \"worst_time_ratio\": %.4f, "
+                   "\"memory_ratio\": %.4f, \"worst_memory_ratio\": %.4f}",
+                   (unsigned long long)b.set->seed, bench_dtype_name[dtype], t.time.size(), t.refused,
+                   bench_geomean(t.time), t.worst_time, bench_geomean(t.memory), t.worst_memory));
+}
+
+int main(int argc, char **argv) {
+  const settings set = parse(argc, argv);
+  bench b = {};
+  b.set = &set;
+  SLEY(sparse_product_open(&b.place));
+  std::printf("# seed %llu\n", (unsigned long long)set.seed);
+  json_environment(set.json, "spgemm_gpu");
+  for (const std::string &name : names_of(set))
+    run_matrix(&b, name);
+  for (bench_dtype dtype : set.dtypes)
+    summarise(b, dtype);
+  sparse_product_close(b.place);
+  if (set.json)
+    std::fclose(set.json);
+  return b.wrong ? 1 : 0;
+}

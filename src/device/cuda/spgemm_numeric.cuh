@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The second pass of a sparse product: columns and values of C, bin by bin. A file for each type includes
+ * this. */
+#ifndef SLEY_DEVICE_CUDA_SPGEMM_NUMERIC_CUH
+#define SLEY_DEVICE_CUDA_SPGEMM_NUMERIC_CUH
+
+#include "device/cuda/spgemm_launch.cuh"
+
+namespace sley {
+
+/* Rows of the bin are made in windows of as many entries as the bin is for, or as shared memory has room for.
+ */
+template <class T, bool TIMES>
+sley_status make_dense(sl_queue *queue, cudaStream_t stream, const sl_cuda_spgemm &p,
+                       const sl_spgemm_state &state, int bin) {
+  using S = typename value<T>::sum;
+  const bin_rows rows = rows_of_bin(p, state, bin);
+  const int64_t own = dense_bytes(dense_range(p.cols), p.mask_rowptr != nullptr);
+  const int64_t wanted = static_cast<int64_t>(SL_SPGEMM_WINDOW_LEAST) << 2 * (bin - SL_SPGEMM_DENSE);
+  const int64_t most = bin == SL_SPGEMM_BINS - 1 ? static_cast<int64_t>(state.longest) : wanted;
+  int device, bytes;
+  SL_TRY(sl_cuda_check(cudaGetDevice(&device), "shared memory"));
+  SL_TRY(sl_cuda_check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+                       "shared memory"));
+  const int64_t room = (bytes - own) / static_cast<int64_t>(sizeof(S)),
+                window = wanted < room ? wanted : room;
+  const int64_t parts = (most + window - 1) / window, blocks = parts * rows.count;
+  if (blocks > INT32_MAX)
+    return sl_fail(SLEY_ERR_OVERFLOW, "sley_spgemm: the rows of the product are too long for this GPU");
+  const auto kernel = make_dense_rows<T, TIMES>;
+  const int64_t shared = own + window * static_cast<int64_t>(sizeof(S));
+  SL_TRY(grant(kernel, shared));
+  kernel<<<static_cast<unsigned>(blocks), DENSE_ROW_THREADS, shared, stream>>>(
+      p, rows.list, static_cast<unsigned>(parts), window);
+  return sl_cuda_launched(queue, "making long rows");
+}
+
+template <class T, bool TIMES>
+sley_status make_hash(sl_queue *queue, cudaStream_t stream, const sl_cuda_spgemm &p, bin_rows rows,
+                      unsigned slots) {
+  const int64_t bytes = HASH_WARPS * hash_bytes(slots, sizeof(typename value<T>::sum));
+  const auto kernel = make_hash_rows<T, TIMES>;
+  SL_TRY(grant(kernel, bytes));
+  kernel<<<blocks_for(rows.count, SPGEMM_WARP, HASH_THREADS), HASH_THREADS, bytes, stream>>>(
+      p, rows.list, rows.count, slots);
+  return sl_cuda_launched(queue, "making rows");
+}
+
+template <class T, int WIDTH, bool TIMES>
+sley_status make_short(sl_queue *queue, cudaStream_t stream, const sl_cuda_spgemm &p, bin_rows rows) {
+  make_short_rows<T, WIDTH, TIMES>
+      <<<blocks_for(rows.count, WIDTH, SHORT_THREADS), SHORT_THREADS, 0, stream>>>(p, rows.list, rows.count);
+  return sl_cuda_launched(queue, "making short rows");
+}
+
+template <class T, bool TIMES>
+sley_status make_bin(sl_queue *queue, cudaStream_t stream, const sl_cuda_spgemm &p,
+                     const sl_spgemm_state &state, int bin) {
+  const bin_rows rows = rows_of_bin(p, state, bin);
+  if (rows.count == 0)
+    return SLEY_OK;
+  if (bin == SL_SPGEMM_FEW)
+    return make_short<T, SL_SPGEMM_FEW_MOST, TIMES>(queue, stream, p, rows);
+  if (bin == SL_SPGEMM_SOME)
+    return make_short<T, SL_SPGEMM_SOME_MOST, TIMES>(queue, stream, p, rows);
+  if (bin < SL_SPGEMM_DENSE)
+    return make_hash<T, TIMES>(queue, stream, p, rows, slots_of_bin(bin));
+  return make_dense<T, TIMES>(queue, stream, p, state, bin);
+}
+
+template <class T, bool TIMES>
+sley_status make_rows_of(sl_queue *queue, const sl_spgemm_side *side, const sl_cuda_spgemm &p,
+                         const sl_spgemm_state &state) {
+  SL_TRY(side_begin(queue, side));
+  for (int bin = SL_SPGEMM_BINS - 1; bin > SL_SPGEMM_EMPTY; bin--) {
+    cudaStream_t stream = bin == SL_SPGEMM_BINS - 1 ? long_rows_stream(queue, side) : sl_cuda_stream(queue);
+    const sley_status status = make_bin<T, TIMES>(queue, stream, p, state, bin);
+    SL_TRY(status);
+  }
+  return side_end(queue, side);
+}
+
+template <class T>
+sley_status launch_numeric(sl_queue *queue, const sl_spgemm_side *side, const sl_cuda_spgemm *p,
+                           const sl_spgemm_state *state) {
+  return p->semiring == SLEY_PLUS_TIMES ? make_rows_of<T, true>(queue, side, *p, *state)
+                                        : make_rows_of<T, false>(queue, side, *p, *state);
+}
+
+} // namespace sley
+
+#endif
