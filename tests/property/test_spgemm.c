@@ -140,6 +140,9 @@ static void drop_there(there *t) {
   image_drop(&t->val);
 }
 
+/* Of the allocations of the next product, which one fails; 0: none. */
+static int64_t fail_at;
+
 /* As the operation, with arrays of the host; those of out are from malloc. */
 static sley_status multiply(sl_queue *queue, const sl_spgemm_args *given, sl_spgemm_result *out) {
   sl_kernel_args args = {.op = SL_OP_SPGEMM, .spgemm = *given};
@@ -153,7 +156,9 @@ static sley_status multiply(sl_queue *queue, const sl_spgemm_args *given, sl_spg
     args.spgemm.mask = &mask.csr;
   }
   args.spgemm.out = &made;
+  sl_memory_fail_at(fail_at);
   const sley_status status = sl_kernel_run(queue, &args);
+  sl_memory_fail_at(0);
   drop_there(&a);
   drop_there(&b);
   drop_there(&mask);
@@ -333,14 +338,14 @@ static void failing_allocations_leave_nothing(void **state) {
     const int64_t before = sl_memory_now();
     sley_status status = SLEY_ERR_MEMORY;
     for (int64_t nth = 1; status != SLEY_OK; nth++) {
-      sl_memory_fail_at(nth);
+      fail_at = nth;
       status = multiply(queues[1], &c.args, &out);
       if (status == SLEY_OK)
         break;
       assert_int_equal(status, SLEY_ERR_MEMORY);
       assert_int_equal(sl_memory_now(), before);
     }
-    sl_memory_fail_at(0);
+    fail_at = 0;
     free_result(&out);
     free_case(&c);
   }

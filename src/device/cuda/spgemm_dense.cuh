@@ -13,7 +13,8 @@ namespace sley {
 enum {
   DENSE_ROW_THREADS = 256,
   DENSE_ROW_WARPS = DENSE_ROW_THREADS / SPGEMM_WARP,
-  UNIT_STEPS = 4, /* of a warp's products */
+  DENSE_ROW_BLOCKS = 4, /* that registers leave room for */
+  UNIT_STEPS = 4,       /* of a warp's products */
   UNIT = UNIT_STEPS * SPGEMM_WARP,
   BITMAP_WORD = 64 /* columns whose rank is counted together */
 };
@@ -377,7 +378,7 @@ __device__ __forceinline__ void put_window(const sl_cuda_spgemm &p, int64_t c0, 
 
 /* `parts` blocks make a row, each a window of so many entries of it. */
 template <class T, bool TIMES>
-__global__ void __launch_bounds__(DENSE_ROW_THREADS)
+__global__ void __launch_bounds__(DENSE_ROW_THREADS, DENSE_ROW_BLOCKS)
     make_dense_rows(const sl_cuda_spgemm p, const uint32_t *list, unsigned parts, int64_t window) {
   using S = typename value<T>::sum;
   const semiring<S, TIMES> ring = {p.semiring};
