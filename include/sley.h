@@ -1566,7 +1566,7 @@ typedef struct sley_spgemm_info {
   int64_t nnz;        /* entries of C */
   double compression; /* products / nnz; 0 where C has no entries */
   int64_t peak_bytes; /* of C and of all that the call allocated, at most at a time, but for room in C that
-                         was asked for in advance and never written */
+                         was asked for in advance and never written; on a GPU, of its memory alone */
   int passes;         /* 1: each row was computed once; 2: rows were counted first, as on GPUs always, else to
                          stay within mem_limit or the machine's memory */
 } sley_spgemm_info;

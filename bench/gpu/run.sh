@@ -2,24 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # The GPU benchmarks: builds, verifies, times, writes JSON, and prints a short table last.
 #
-#   bench/gpu/run.sh [single|ranks|ablation|all] [RESULTS]
+#   bench/gpu/run.sh [single|spgemm|ranks|ablation|all] [RESULTS]
 #
-# single: one GPU beside every cuSPARSE product; ranks: 1, 2, 4 GPUs (as many as there are) beside NCCL broadcasts with
+# single: one GPU beside every cuSPARSE product; spgemm: sparse times sparse beside cuSPARSE's three algorithms; ranks: 1, 2, 4 GPUs (as many as there are) beside NCCL broadcasts with
 # cuSPARSE, and CoLa's times of bench/gpu/anchors.json; ablation: two workgroups of two GPUs, of four processes, that
 # sockets join: from rowwise to cover, bytes a link class and times (4 GPUs and NCCL). RESULTS: bench/results/gpu-NAME by default, NAME the GPU's.
 # Environment:
 #   SLEY_BUILD      build folder, build by default; SLEY_PREBUILT=1: use what is there, build nothing
 #   SLEY_CACHE      folder that keeps generated matrices; none by default
 #   SLEY_COMMIT     the commit, where git is missing
-#   SLEY_SPMM_ARGS, SLEY_RANKS_ARGS, SLEY_ABLATION_ARGS   more options of the three, e.g. "--matrices cyt --k 32"
+#   SLEY_SPMM_ARGS, SLEY_SPGEMM_ARGS, SLEY_RANKS_ARGS, SLEY_ABLATION_ARGS   more options of the four, e.g. "--matrices cyt --k 32"
 # Each benchmark ends within SLEY_LIMIT seconds, 280 by default; what it wrote by then counts.
 set -eu
 cd "$(dirname "$0")/../.."
 what=${1:-all}
 case "$what" in
-  single | ranks | ablation | all) ;;
+  single | spgemm | ranks | ablation | all) ;;
   *)
-    echo "usage: bench/gpu/run.sh [single|ranks|ablation|all] [RESULTS]" >&2
+    echo "usage: bench/gpu/run.sh [single|spgemm|ranks|ablation|all] [RESULTS]" >&2
     exit 2
     ;;
 esac
@@ -64,6 +64,8 @@ run() { # name, further options
 # The options are words: they are to be split.
 # shellcheck disable=SC2086
 case "$what" in single | all) run spmm_gpu ${SLEY_SPMM_ARGS:-} ;; esac
+# shellcheck disable=SC2086
+case "$what" in spgemm | all) run spgemm_gpu ${SLEY_SPGEMM_ARGS:-} ;; esac
 # shellcheck disable=SC2086
 case "$what" in ranks | all) run ranks_gpu ${SLEY_RANKS_ARGS:-} ;; esac
 # shellcheck disable=SC2086

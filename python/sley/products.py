@@ -13,7 +13,7 @@ from sley._calls import create
 from sley._dense import Dense, as_columns, dense_input, readable
 from sley._division import Division, Rows
 from sley._foreign import device_array, host_array
-from sley._library import initial, lib
+from sley._library import encoded, initial, lib
 from sley.comm import Comm
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 from sley.matrix import Matrix, as_matrix
@@ -163,7 +163,7 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
     kept = None if mask is None else as_matrix(mask)
     options = initial(_c.sley_spgemm_options, semiring=SEMIRINGS[semiring], transpose_b=transpose_b,
                       mask=None if kept is None else kept._as_parameter_, mem_limit=mem_limit, threads=threads,
-                      device=device.encode())
+                      device=encoded(device))
 
     def multiply(first: Matrix, second: Matrix, given: Any, out: Any) -> int:
         return int(lib.sley_spgemm(first, second, given, out, None))

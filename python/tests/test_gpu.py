@@ -228,3 +228,13 @@ def test_no_gpu_memory_leaks() -> None:
         before = cupy.cuda.Device().mem_info[0]
         make(200)
         assert before - cupy.cuda.Device().mem_info[0] < 32 << 20
+
+
+def test_sparse_products_have_the_bits_of_the_cpu() -> None:
+    a = sley.generate("rmat:scale=8,edgefactor=6", dtype=np.float64)
+    for semiring in ("plus-times", "min-plus"):
+        on_cpu = sley.spgemm(a, a, semiring=semiring).to_scipy()
+        on_gpu = sley.spgemm(a, a, semiring=semiring, device="cuda").to_scipy()
+        assert np.array_equal(on_gpu.indptr, on_cpu.indptr)
+        assert np.array_equal(on_gpu.indices, on_cpu.indices)
+        assert np.array_equal(on_gpu.data, on_cpu.data)

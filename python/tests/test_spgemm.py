@@ -88,5 +88,7 @@ def test_what_is_refused() -> None:
         sley.spgemm(a, np.eye(2))
     with pytest.raises(sley.SleyArgumentError, match="the mask is 2 x 2"):
         sley.spgemm(a, a, mask=np.eye(2))
+    with pytest.raises(sley.SleyArgumentError, match="no device called \"abacus\""):
+        sley.spgemm(a, a, device="abacus")
     with pytest.raises(sley.SleyMemoryError, match="mem_limit of 100 bytes"):
         sley.spgemm(a, a, mem_limit=100)
