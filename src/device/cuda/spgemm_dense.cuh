@@ -106,6 +106,22 @@ __device__ __forceinline__ int staged_entry(const int64_t *before, int64_t n) {
   return i;
 }
 
+/* The entry of a unit's first product, and whether all of the unit are its. */
+struct unit_entry {
+  int first;
+  bool only;
+
+  __device__ __forceinline__ int of(const int64_t *before, int64_t n) const {
+    return only ? first : staged_entry(before, n);
+  }
+};
+
+__device__ __forceinline__ unit_entry entry_of_unit(const int64_t *before, int64_t unit, int64_t total) {
+  const int64_t end = unit * UNIT + UNIT < total ? unit * UNIT + UNIT : total;
+  const int first = staged_entry(before, unit * UNIT);
+  return {first, end <= before[first + 1]};
+}
+
 /* All products of the row within the bounds, DENSE_ROW_THREADS entries of A at a time: each(unit, units,
  * products) by one warp for each unit; unit u is warp u % DENSE_ROW_WARPS's. By the whole block, which has
  * waited at the end. */
@@ -130,6 +146,8 @@ __device__ __forceinline__ void take_products(const sl_cuda_spgemm &p, const RIN
     }
     const int64_t before = block_sum_before(last - first, s.found, &total);
     s.before[thread] = before;
+    if (thread == 0)
+      s.before[DENSE_ROW_THREADS] = total;
     s.start[thread] = first - before;
     if (VALUES)
       s.a[thread] = a;
@@ -180,12 +198,13 @@ __device__ __forceinline__ void mark_columns(const sl_cuda_spgemm &p, int64_t ro
   begin_bits(p, row, c0, s);
   take_products<float, false>(p, ring, row, {c0, c0 + s.range, s.range >= p.cols}, s,
                               [&](int64_t unit, int64_t, int64_t total) {
+                                const unit_entry entry = entry_of_unit(s.before, unit, total);
 #pragma unroll
                                 for (int j = 0; j < UNIT_STEPS; j++) {
                                   const int64_t n = unit * UNIT + j * SPGEMM_WARP + lane_of_thread();
                                   if (n >= total)
                                     continue;
-                                  const int64_t c = p.b_col[s.start[staged_entry(s.before, n)] + n] - c0;
+                                  const int64_t c = p.b_col[s.start[entry.of(s.before, n)] + n] - c0;
                                   if (!p.mask_rowptr || has_bit(s.allowed, c))
                                     set_bit(s.bits, c);
                                 }
@@ -271,47 +290,61 @@ template <class S> struct unit_products {
   S val[UNIT_STEPS];
   bool there[UNIT_STEPS];
   unsigned turn[UNIT_STEPS], last[UNIT_STEPS]; /* of lanes with one slot: this lane's, and the last */
-  bool apart;                                  /* no two have one slot */
+  bool apart;                                  /* no two have one slot; turn and last are not set */
 };
 
-template <class T, class S, class RING>
-__device__ __forceinline__ unit_products<S> look_up(const sl_cuda_spgemm &p, const RING &ring, int64_t c0,
-                                                    const dense_space<S> &s, rank_window r, int64_t unit,
-                                                    int64_t total) {
-  const int lane = lane_of_thread();
-  unit_products<S> u;
-  int64_t col[UNIT_STEPS];
-  const int only = staged_entry(s.before, unit * UNIT);
-  bool one_entry = true;
+/* Whether two neighbours in a unit of one entry have one column; else no two have. */
+__device__ __forceinline__ bool has_repeats(const int32_t (&col)[UNIT_STEPS]) {
+  const bool is_last = lane_of_thread() == SPGEMM_WARP - 1;
+  bool repeats = false;
 #pragma unroll
   for (int j = 0; j < UNIT_STEPS; j++) {
-    const int64_t n = unit * UNIT + j * SPGEMM_WARP + lane;
-    u.there[j] = n < total;
-    u.slot[j] = 0;
-    u.val[j] = 0;
-    col[j] = -1 - j;
-    if (!u.there[j])
-      continue;
-    const int from = staged_entry(s.before, n);
-    const int64_t at = s.start[from] + n, c = p.b_col[at] - c0;
-    const unsigned long long bits = bitmap_word(s, c / BITMAP_WORD), bit = 1ull << (c % BITMAP_WORD);
-    one_entry &= from == only;
-    col[j] = c;
-    u.there[j] = (bits & bit) != 0; /* else the mask lacks it */
-    u.slot[j] = static_cast<unsigned>(s.rank[c / BITMAP_WORD] + __popcll(bits & (bit - 1)) - r.low);
-    u.val[j] = ring.product(s.a[from], value_at<T>(ring, p.b_val, at));
+    const int32_t beside = __shfl_down_sync(ALL_LANES, col[j], 1);
+    const int32_t after = j + 1 < UNIT_STEPS ? __shfl_sync(ALL_LANES, col[(j + 1) % UNIT_STEPS], 0) : -1;
+    repeats |= col[j] >= 0 && col[j] == (is_last ? after : beside);
   }
-  u.apart = __all_sync(ALL_LANES, one_entry);
+  return __any_sync(ALL_LANES, repeats);
+}
+
+/* The turns of lanes with one slot. */
+template <class S> __device__ __forceinline__ void find_turns(unit_products<S> &u) {
+  const int lane = lane_of_thread();
 #pragma unroll
   for (int j = 0; j < UNIT_STEPS; j++) {
     const unsigned peers = __match_any_sync(ALL_LANES, u.there[j] ? u.slot[j] : ~static_cast<unsigned>(lane));
     u.turn[j] = u.there[j] ? __popc(peers & ((1u << lane) - 1)) : 0;
     u.last[j] = __reduce_max_sync(ALL_LANES, u.turn[j]);
-    u.apart &= u.last[j] == 0;
-    if (j > 0) /* within an entry equal columns are neighbours */
-      u.apart &= __shfl_sync(ALL_LANES, static_cast<long long>(col[j - 1]), SPGEMM_WARP - 1) !=
-                 __shfl_sync(ALL_LANES, static_cast<long long>(col[j]), 0);
   }
+}
+
+template <class T, class S, class RING>
+__device__ __forceinline__ unit_products<S> look_up(const sl_cuda_spgemm &p, const RING &ring, int64_t c0,
+                                                    const dense_space<S> &s, rank_window r, int64_t unit,
+                                                    int64_t total) {
+  unit_products<S> u;
+  int32_t col[UNIT_STEPS]; /* counted from c0; -1: no product */
+  const unit_entry entry = entry_of_unit(s.before, unit, total);
+#pragma unroll
+  for (int j = 0; j < UNIT_STEPS; j++) {
+    const int64_t n = unit * UNIT + j * SPGEMM_WARP + lane_of_thread();
+    u.there[j] = n < total;
+    u.slot[j] = 0;
+    u.val[j] = 0;
+    col[j] = -1;
+    if (!u.there[j])
+      continue;
+    const int from = entry.of(s.before, n);
+    const int64_t at = s.start[from] + n;
+    const int32_t c = static_cast<int32_t>(p.b_col[at] - c0);
+    const unsigned long long bits = bitmap_word(s, c / BITMAP_WORD), bit = 1ull << (c % BITMAP_WORD);
+    col[j] = c;
+    u.there[j] = (bits & bit) != 0; /* else the mask lacks it */
+    u.slot[j] = static_cast<unsigned>(s.rank[c / BITMAP_WORD] + __popcll(bits & (bit - 1)) - r.low);
+    u.val[j] = ring.product(s.a[from], value_at<T>(ring, p.b_val, at));
+  }
+  u.apart = entry.only && !has_repeats(col);
+  if (!u.apart)
+    find_turns(u);
   return u;
 }
 
