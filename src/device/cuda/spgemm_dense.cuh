@@ -13,7 +13,7 @@ namespace sley {
 enum {
   DENSE_ROW_THREADS = 256,
   DENSE_ROW_WARPS = DENSE_ROW_THREADS / SPGEMM_WARP,
-  DENSE_ROW_BLOCKS = 4, /* that registers leave room for */
+  DENSE_ROW_BLOCKS = 4, /* on a multiprocessor: for more there are neither registers nor named barriers */
   UNIT_STEPS = 4,       /* of a warp's products */
   UNIT = UNIT_STEPS * SPGEMM_WARP,
   BITMAP_WORD = 64 /* columns whose rank is counted together */
@@ -41,11 +41,14 @@ template <class S> struct dense_space {
   int64_t range;
 };
 
-/* Bytes of it but for the sums. */
+/* Bytes of it for counting; and of it but for the sums. */
+SL_ANYWHERE int64_t dense_count_bytes(int64_t range, bool masked) {
+  return (3 * DENSE_ROW_THREADS + DENSE_ROW_WARPS + 4) * 8 + range / 8 * (masked ? 2 : 1);
+}
+
 SL_ANYWHERE int64_t dense_bytes(int64_t range, bool masked) {
   const int64_t words = range / BITMAP_WORD;
-  return (3 * DENSE_ROW_THREADS + DENSE_ROW_WARPS + 4) * 8 + range / 8 * (masked ? 2 : 1) +
-         (words + words % 2) * 4;
+  return dense_count_bytes(range, masked) + (words + words % 2) * 4;
 }
 
 template <class S> __device__ __forceinline__ dense_space<S> dense_space_of(const sl_cuda_spgemm &p) {

@@ -8,27 +8,40 @@
 
 namespace sley {
 
+/* How many sums of so many bytes a block has room for beside `own` bytes: as many as let two blocks share a
+ * multiprocessor, or, where these are few, as many as a block may have. */
+inline sley_status window_room(int64_t own, int64_t sum_bytes, int64_t *out) {
+  int device, block, all, reserved;
+  SL_TRY(sl_cuda_check(cudaGetDevice(&device), "shared memory"));
+  SL_TRY(sl_cuda_check(cudaDeviceGetAttribute(&block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+                       "shared memory"));
+  SL_TRY(sl_cuda_check(cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device),
+                       "shared memory"));
+  SL_TRY(sl_cuda_check(cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device),
+                       "shared memory"));
+  *out = (all / 2 - reserved - own) / sum_bytes;
+  if (*out < SL_SPGEMM_WINDOW_LEAST)
+    *out = (block - own) / sum_bytes;
+  return SLEY_OK;
+}
+
 /* Rows of the bin are made in windows of as many entries as the bin is for, or as shared memory has room for.
  */
 template <class T, bool TIMES>
 sley_status make_dense(sl_queue *queue, cudaStream_t stream, const sl_cuda_spgemm &p,
                        const sl_spgemm_state &state, int bin) {
-  using S = typename value<T>::sum;
+  constexpr int64_t sum_bytes = sizeof(typename value<T>::sum);
   const bin_rows rows = rows_of_bin(p, state, bin);
   const int64_t own = dense_bytes(dense_range(p.cols), p.mask_rowptr != nullptr);
   const int64_t wanted = static_cast<int64_t>(SL_SPGEMM_WINDOW_LEAST) << 2 * (bin - SL_SPGEMM_DENSE);
   const int64_t most = bin == SL_SPGEMM_BINS - 1 ? static_cast<int64_t>(state.longest) : wanted;
-  int device, bytes;
-  SL_TRY(sl_cuda_check(cudaGetDevice(&device), "shared memory"));
-  SL_TRY(sl_cuda_check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-                       "shared memory"));
-  const int64_t room = (bytes - own) / static_cast<int64_t>(sizeof(S)),
-                window = wanted < room ? wanted : room;
+  int64_t room;
+  SL_TRY(window_room(own, sum_bytes, &room));
+  const int64_t window = wanted < room ? wanted : room, shared = own + window * sum_bytes;
   const int64_t parts = (most + window - 1) / window, blocks = parts * rows.count;
   if (blocks > INT32_MAX)
     return sl_fail(SLEY_ERR_OVERFLOW, "sley_spgemm: the rows of the product are too long for this GPU");
   const auto kernel = make_dense_rows<T, TIMES>;
-  const int64_t shared = own + window * static_cast<int64_t>(sizeof(S));
   SL_TRY(grant(kernel, shared));
   kernel<<<static_cast<unsigned>(blocks), DENSE_ROW_THREADS, shared, stream>>>(
       p, rows.list, static_cast<unsigned>(parts), window);

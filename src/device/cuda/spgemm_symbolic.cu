@@ -7,7 +7,7 @@ namespace {
 using namespace sley;
 
 sley_status count_dense(sl_queue *queue, cudaStream_t stream, const sl_cuda_spgemm &p, bin_rows rows) {
-  const int64_t bytes = dense_bytes(dense_range(p.cols), p.mask_rowptr != nullptr);
+  const int64_t bytes = dense_count_bytes(dense_range(p.cols), p.mask_rowptr != nullptr);
   SL_TRY(grant(count_dense_rows, bytes));
   count_dense_rows<<<rows.count, DENSE_ROW_THREADS, bytes, stream>>>(p, rows.list);
   return sl_cuda_launched(queue, "counting long rows");
