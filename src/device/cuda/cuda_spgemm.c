@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sparse product on a GPU. The host waits twice: for how many rows there are in each bin, and, with the
- * rows counted, for how many entries C has. Columns of 64 bits take one or two waits more. What is worked in
+ * rows counted, for how many entries C has. Columns of 64 bits take up to five waits more. What is worked in
  * grows with the rows of C alone, besides copies of such columns. */
 #include <inttypes.h>
 
