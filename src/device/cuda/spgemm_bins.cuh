@@ -11,7 +11,8 @@ enum {
   BIN_THREADS = 256,
   COUNT_LANES = 8, /* that count the products of a row */
   COUNT_ROWS = BIN_THREADS / COUNT_LANES,
-  COUNT_LONG = 1024 /* entries of A from which on the whole block counts */
+  COUNT_LONG = 1024,  /* entries of A from which on the whole block counts */
+  WARP_MOST = 1 << 15 /* products, or entries of A, of a row that a warp makes */
 };
 
 static __device__ __forceinline__ unsigned saturated(unsigned long long products) {
@@ -79,6 +80,13 @@ static __device__ __forceinline__ int64_t most_slots(const sl_cuda_spgemm &p) {
   return p.cols <= (1 << 17) ? largest / 8 : p.cols <= (1 << 20) ? largest / 4 : largest / 2;
 }
 
+/* Whether the row is too much for a warp, which numbers the products of 32 entries of A by int. */
+static __device__ __forceinline__ bool wants_block(const sl_cuda_spgemm &p, int64_t row, int64_t products) {
+  if (p.accumulator == SL_ACCUMULATOR_AUTO)
+    return products > WARP_MOST || p.a_rowptr[row + 1] - p.a_rowptr[row] > WARP_MOST;
+  return p.accumulator == SL_ACCUMULATOR_DENSE || products > INT32_MAX / 2;
+}
+
 /* entries: of the row of C; -1: not known yet. */
 static __device__ __forceinline__ int bin_of(const sl_cuda_spgemm &p, int64_t row, int64_t entries) {
   const int64_t products = p.bound[row];
@@ -89,10 +97,10 @@ static __device__ __forceinline__ int bin_of(const sl_cuda_spgemm &p, int64_t ro
     columns = p.mask_rowptr[row + 1] - p.mask_rowptr[row];
   if (columns == 0)
     return SL_SPGEMM_EMPTY;
-  if (!p.mask_rowptr && p.accumulator == SL_ACCUMULATOR_AUTO && products <= SL_SPGEMM_SOME_MOST)
+  const bool by_warp = !wants_block(p, row, products);
+  if (by_warp && !p.mask_rowptr && p.accumulator == SL_ACCUMULATOR_AUTO && products <= SL_SPGEMM_SOME_MOST)
     return products <= SL_SPGEMM_FEW_MOST ? SL_SPGEMM_FEW : SL_SPGEMM_SOME;
-  if (p.accumulator != SL_ACCUMULATOR_DENSE &&
-      products < INT32_MAX) { /* products of 32 entries are numbered by int */
+  if (by_warp) {
     int bin = SL_SPGEMM_HASH;
     int64_t slots = SL_SPGEMM_TABLE_LEAST;
     for (const int64_t most = most_slots(p); slots <= most; slots *= 2, bin++)
