@@ -8,7 +8,7 @@
 #include "collective.h"
 #include "json.h"
 
-/* The names of options' values, by the enums of sley.h; NULL-terminated. */
+/* The names of options' values, by the enums of sley_collective.h; NULL-terminated. */
 extern const char *const cli_collective_kinds[], *const cli_collective_ops[], *const cli_collective_ways[];
 
 void cli_collective_print(const cli_collective_bench *bench, FILE *stream);
