@@ -111,6 +111,28 @@ sley_status sl_tiled_create_dense(sl_comm *comm, const sl_tiling *tiling, sley_d
   return SLEY_OK;
 }
 
+void sl_tiled_describe(const sl_tiled *t, sley_tiled_info *out) {
+  const sl_tiling *g = &t->tiling;
+  *out = (sley_tiled_info){.rows = g->rows,
+                           .cols = g->cols,
+                           .tiling = {g->grid_rows, g->grid_cols, g->down, g->across},
+                           .dtype = t->dtype,
+                           .sparse = t->sparse,
+                           .own_tiles = sl_own_count(g, t->comm->rank)};
+  for (int r = 0; r < t->comm->size; r++) {
+    int64_t sum = 0;
+    for (sl_own_tile at = sl_own_first(g, r); sl_own_is(g, &at); sl_own_next(g, &at)) {
+      const sl_tile_pointer *p = sl_tile_at(t, at.i, at.j);
+      const int64_t entries = t->sparse ? p->entries : sl_tile_height(g, at.i) * sl_tile_width(g, at.j);
+      sum += entries;
+      out->tile_entries = entries > out->tile_entries ? entries : out->tile_entries;
+      out->own_bytes += r == t->comm->rank ? p->bytes : 0;
+    }
+    out->entries += sum;
+    out->rank_entries = sum > out->rank_entries ? sum : out->rank_entries;
+  }
+}
+
 void sl_tiled_destroy(sl_tiled *t) {
   if (!t)
     return;

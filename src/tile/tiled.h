@@ -12,6 +12,7 @@
 #define SLEY_TILE_TILED_H
 
 #include "matrix/matrix.h"
+#include "sley_tile.h"
 #include "tile/tiling.h"
 #include "transport/transport.h"
 
@@ -70,6 +71,9 @@ sley_status sl_tiled_renew(sl_tiled *tiled, const sl_tile_source *source);
  * is being written. Collective. */
 sley_status sl_tiled_set_rows(sl_tiled *tiled, const int64_t *row_begin, const void *data, int64_t ld);
 sley_status sl_tiled_get_rows(const sl_tiled *tiled, const int64_t *row_begin, void *data, int64_t ld);
+
+/* As sley_tiled_info_get. */
+void sl_tiled_describe(const sl_tiled *tiled, sley_tiled_info *out);
 
 /* Accepts NULL. Ranks do not wait for each other. Collective. */
 void sl_tiled_destroy(sl_tiled *tiled);

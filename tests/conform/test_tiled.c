@@ -165,8 +165,8 @@ static sley_status dense_main(sl_comm *comm, void *arg) {
     }
 done:
   sl_tiled_destroy(t);
-  sl_free(rows);
-  sl_free(back);
+  free(rows);
+  free(back);
   return status;
 }
 
@@ -237,7 +237,7 @@ static sley_status early_main(sl_comm *comm, void *arg) {
   TRY(sl_tiled_set_rows(t, c->col_begin, rows, c->k));
 done:
   sl_tiled_destroy(t);
-  sl_free(rows);
+  free(rows);
   return status;
 }
 

@@ -13,7 +13,7 @@ double tile_value(uint64_t seed, int64_t row, int64_t col) {
 }
 
 void *tile_rows(uint64_t seed, sley_dtype dtype, int64_t first, int64_t last, int64_t cols, int64_t pad) {
-  char *rows = sl_alloc((last - first) * (cols + pad), sley_dtype_bytes(dtype), "rows");
+  char *rows = malloc((size_t)((last - first) * (cols + pad)) * sley_dtype_bytes(dtype) + 1);
   assert_non_null(rows);
   for (int64_t i = 0; i < last - first; i++)
     for (int64_t j = 0; j < cols + pad; j++)

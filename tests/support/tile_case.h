@@ -32,7 +32,7 @@ void tile_case_free(tile_case *c);
 /* Value (row, col) of an operand. */
 double tile_value(uint64_t seed, int64_t row, int64_t col);
 
-/* Rows [first, last) of an operand of so many columns, and `pad` columns of NaN; freed by sl_free. */
+/* Rows [first, last) of an operand of so many columns, and `pad` columns of NaN; freed by free. */
 void *tile_rows(uint64_t seed, sley_dtype dtype, int64_t first, int64_t last, int64_t cols, int64_t pad);
 
 /* This rank's rows of a matrix of the case, or the whole of it; freed by sl_matrix_destroy. */
