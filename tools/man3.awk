@@ -92,6 +92,6 @@ END {
   sub(/^SPDX[^\n]*\n+/, "", overview)
   file = folder "/libsley.3"
   printf "%slibsley \\- %s\n.SH SYNOPSIS\n.B #include <sley.h>\n.PP\n.B cc program.c $(pkg\\-config \\-\\-cflags \\-\\-libs sley)\n", head("libsley"), "sparse matrix products across ranks" >file
-  printf ".SH DESCRIPTION\n%s\n.PP\nThe types are described where they are declared, in\n.IR sley.h\nand\n.IR sley_gnn.h .\n.SH FUNCTIONS\n%s.SH SEE ALSO\n.BR sley (1)\n", roff_lines(overview), all >file
+  printf ".SH DESCRIPTION\n%s\n.PP\nThe types are described where they are declared, in\n.IR sley.h ,\n.IR sley_gnn.h\nand\n.IR sley_tile.h .\n.SH FUNCTIONS\n%s.SH SEE ALSO\n.BR sley (1)\n", roff_lines(overview), all >file
   print "libsley.3" >list
 }

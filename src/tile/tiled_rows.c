@@ -11,7 +11,7 @@ typedef struct move {
   int64_t begin, end; /* rows of this rank */
   char *data;
   int64_t ld;
-  char *packed; /* room for the rows of a piece, where they are not moved in place */
+  char *packed; /* room for the rows of an overlap, where they are not moved in place */
 } move;
 
 static size_t value_bytes(const move *m) {
@@ -28,8 +28,8 @@ static void copy_rows(const move *m, char *tile, char *data, int64_t rows, int64
 }
 
 /* The part of tile (i, j) that is rows [first, last) of the matrix. */
-static sley_status move_piece(const move *m, int64_t i, int64_t j, int64_t first, int64_t last,
-                              bool to_tile) {
+static sley_status move_overlap(const move *m, int64_t i, int64_t j, int64_t first, int64_t last,
+                                bool to_tile) {
   const sl_tiled *t = m->tiled;
   const sl_tile_pointer *p = sl_tile_at(t, i, j);
   const int64_t width = sl_tile_width(&t->tiling, j), row_bytes = width * (int64_t)value_bytes(m);
@@ -58,12 +58,12 @@ static sley_status move_all(const move *m, bool to_tile) {
     const int64_t first = from > m->begin ? from : m->begin, last = to < m->end ? to : m->end;
     for (int64_t j = 0; j < g->across && first < last; j++)
       if (sl_tile_width(g, j) > 0)
-        SL_TRY(move_piece(m, i, j, first, last, to_tile));
+        SL_TRY(move_overlap(m, i, j, first, last, to_tile));
   }
   return SLEY_OK;
 }
 
-/* Bytes of the largest piece. */
+/* Bytes of the largest overlap of a tile and the rows of this rank. */
 static int64_t most_packed(const move *m) {
   const sl_tiling *g = &m->tiled->tiling;
   const int64_t rows = m->end - m->begin, height = sl_tile_height(g, 0);

@@ -3,18 +3,18 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tile/pieces.h"
+#include "tile/parcels.h"
 
 /* ---- what the directory says of sparse tiles */
 
 /* Rows that have entries and entries of this rank's tiles, in their order. tally: 2 words a tile, zeros. */
-static void count_tiles(const sl_tiled *t, const sl_pieces *p, int64_t *tally) {
+static void count_tiles(const sl_tiled *t, const sl_parcels *p, int64_t *tally) {
   const sl_tiling *g = &t->tiling;
   const uint32_t *length = p->lengths;
   for (int s = 0; s < p->sources; s++)
     for (sl_own_tile at = sl_own_first(g, t->comm->rank); sl_own_is(g, &at); sl_own_next(g, &at)) {
       int64_t first, last;
-      sl_pieces_rows(p, g, s, at.i, &first, &last);
+      sl_parcels_rows(p, g, s, at.i, &first, &last);
       for (; first < last; first++, length++) {
         tally[2 * at.local] += *length > 0;
         tally[2 * at.local + 1] += *length;
@@ -37,7 +37,7 @@ static sley_status note_tile(sl_tiled *t, int64_t i, int64_t j, const int64_t ta
 }
 
 /* Every rank learns the sizes of all tiles. Collective, agreed. */
-static sley_status share_tallies(sl_tiled *t, const sl_pieces *p) {
+static sley_status share_tallies(sl_tiled *t, const sl_parcels *p) {
   const sl_tiling *g = &t->tiling;
   const int size = t->comm->size;
   const int64_t most = sl_own_count(g, 0); /* no rank has more than the first */
@@ -79,8 +79,8 @@ static filling start_tile(const sl_tiled *t, const sl_own_tile *at) {
 }
 
 /* The rows [first, last), counted from the tile's first, of a source. */
-static void fill_piece(const sl_tiled *t, filling *f, int64_t first, int64_t last, const uint32_t *length,
-                       const char *col, const char *val) {
+static void fill_parcel(const sl_tiled *t, filling *f, int64_t first, int64_t last, const uint32_t *length,
+                        const char *col, const char *val) {
   const size_t index = sl_index_bytes(t->index), value = sley_dtype_bytes(t->dtype);
   const int64_t before = f->entries;
   for (; f->rowptr && first < last; first++, length++) {
@@ -97,7 +97,7 @@ static void fill_piece(const sl_tiled *t, filling *f, int64_t first, int64_t las
   memcpy(f->val + (size_t)before * value, val, (size_t)(f->entries - before) * value);
 }
 
-static sley_status fill_tiles(const sl_tiled *t, const sl_pieces *p) {
+static sley_status fill_tiles(const sl_tiled *t, const sl_parcels *p) {
   const sl_tiling *g = &t->tiling;
   const size_t index = sl_index_bytes(t->index), value = sley_dtype_bytes(t->dtype);
   filling *tiles;
@@ -110,8 +110,8 @@ static sley_status fill_tiles(const sl_tiled *t, const sl_pieces *p) {
       if (s == 0)
         *f = start_tile(t, &at);
       int64_t first, last, before = f->entries;
-      sl_pieces_rows(p, g, s, at.i, &first, &last);
-      fill_piece(t, f, first - sl_tile_row(g, at.i), last - sl_tile_row(g, at.i), length, col, val);
+      sl_parcels_rows(p, g, s, at.i, &first, &last);
+      fill_parcel(t, f, first - sl_tile_row(g, at.i), last - sl_tile_row(g, at.i), length, col, val);
       length += last - first;
       col += (size_t)(f->entries - before) * index;
       val += (size_t)(f->entries - before) * value;
@@ -137,18 +137,18 @@ static uint64_t pattern_of(const sley_matrix *a) {
 sley_status sl_tiled_create_sparse(sl_comm *comm, const sl_tiling *tiling, const sl_tile_source *source,
                                    sl_tiled **out) {
   sl_tiled *t;
-  sl_pieces pieces;
+  sl_parcels parcels;
   *out = NULL;
   SL_TRY(sl_tiled_begin(comm, tiling, source->matrix->dtype, true, &t));
   t->pattern = pattern_of(source->matrix);
-  sley_status status = sl_pieces_exchange(t, source, &pieces);
+  sley_status status = sl_parcels_exchange(t, source, &parcels);
   if (status == SLEY_OK) {
-    status = share_tallies(t, &pieces);
+    status = share_tallies(t, &parcels);
     if (status == SLEY_OK)
       status = sl_tiled_lay_out(t);
     if (status == SLEY_OK) /* also the barrier, after which others may read */
-      status = sl_agree(comm, fill_tiles(t, &pieces));
-    sl_pieces_free(&pieces);
+      status = sl_agree(comm, fill_tiles(t, &parcels));
+    sl_parcels_free(&parcels);
   }
   if (status != SLEY_OK) {
     sl_tiled_destroy(t);
@@ -173,9 +173,9 @@ static int64_t entry_of(const sl_tile *tile, int64_t row) {
   return tile->rowptr[from];
 }
 
-/* Values of one source's piece of a tile, of which *left are there. */
-static sley_status renew_piece(const sl_tiled *t, const sl_tile *tile, int source, int64_t first,
-                               int64_t last, const char **val, int64_t *left) {
+/* Values of one source's parcel of a tile, of which *left are there. */
+static sley_status renew_parcel(const sl_tiled *t, const sl_tile *tile, int source, int64_t first,
+                                int64_t last, const char **val, int64_t *left) {
   if (tile->entries == 0)
     return SLEY_OK;
   const int64_t from = entry_of(tile, first), count = entry_of(tile, last) - from;
@@ -189,7 +189,7 @@ static sley_status renew_piece(const sl_tiled *t, const sl_tile *tile, int sourc
   return SLEY_OK;
 }
 
-static sley_status renew_tiles(const sl_tiled *t, const sl_pieces *p) {
+static sley_status renew_tiles(const sl_tiled *t, const sl_parcels *p) {
   const sl_tiling *g = &t->tiling;
   const char *val = p->val;
   for (int s = 0; s < p->sources; s++) {
@@ -198,8 +198,8 @@ static sley_status renew_tiles(const sl_tiled *t, const sl_pieces *p) {
       const sl_tile tile = sl_tile_view(t, at.i, at.j, sl_tile_own(t, at.i, at.j));
       const int64_t begin = sl_tile_row(g, at.i);
       int64_t first, last;
-      sl_pieces_rows(p, g, s, at.i, &first, &last);
-      SL_TRY(renew_piece(t, &tile, s, first - begin, last - begin, &val, &left));
+      sl_parcels_rows(p, g, s, at.i, &first, &last);
+      SL_TRY(renew_parcel(t, &tile, s, first - begin, last - begin, &val, &left));
     }
     if (left > 0)
       return sl_fail_peer(s, "it has sent more values than the tiles have of its rows");
@@ -208,14 +208,14 @@ static sley_status renew_tiles(const sl_tiled *t, const sl_pieces *p) {
 }
 
 sley_status sl_tiled_renew(sl_tiled *t, const sl_tile_source *source) {
-  sl_pieces pieces;
+  sl_parcels parcels;
   SL_TRY(sl_agree(t->comm, pattern_of(source->matrix) == t->pattern
                                ? SLEY_OK
                                : sl_fail(SLEY_ERR_ARG,
                                          "the matrix has other rows or columns than the one that the tiles "
                                          "were made of: make a new matrix in tiles")));
-  SL_TRY(sl_pieces_exchange_values(t, source, &pieces));
-  sley_status status = sl_agree(t->comm, renew_tiles(t, &pieces));
-  sl_pieces_free(&pieces);
+  SL_TRY(sl_parcels_exchange_values(t, source, &parcels));
+  sley_status status = sl_agree(t->comm, renew_tiles(t, &parcels));
+  sl_parcels_free(&parcels);
   return status;
 }

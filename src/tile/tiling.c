@@ -23,22 +23,22 @@ void sl_tiling_grid(int size, int *rows, int *cols) {
   *rows = size / least;
 }
 
-int64_t sl_part_begin(int64_t total, int64_t parts, int64_t i) {
-  const int64_t more = total % parts;
-  return total / parts * i + (i < more ? i : more);
+int64_t sl_share_begin(int64_t total, int64_t shares, int64_t i) {
+  const int64_t more = total % shares;
+  return total / shares * i + (i < more ? i : more);
 }
 
-static int64_t share(int64_t count, int of, int64_t first) {
+static int64_t every_nth(int64_t count, int of, int64_t first) {
   return first < count ? (count - first - 1) / of + 1 : 0;
 }
 
 int64_t sl_own_count(const sl_tiling *t, int rank) {
-  return share(t->down, t->grid_rows, rank / t->grid_cols) *
-         share(t->across, t->grid_cols, rank % t->grid_cols);
+  return every_nth(t->down, t->grid_rows, rank / t->grid_cols) *
+         every_nth(t->across, t->grid_cols, rank % t->grid_cols);
 }
 
 int64_t sl_own_local(const sl_tiling *t, int64_t i, int64_t j) {
-  return i / t->grid_rows * share(t->across, t->grid_cols, j % t->grid_cols) + j / t->grid_cols;
+  return i / t->grid_rows * every_nth(t->across, t->grid_cols, j % t->grid_cols) + j / t->grid_cols;
 }
 
 bool sl_tiling_same(const sl_tiling *a, const sl_tiling *b) {

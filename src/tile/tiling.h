@@ -23,14 +23,14 @@ sley_status sl_tiling_check(const sl_tiling *t, int size, const char *what);
 /* The shape of grid for so many ranks that is nearest to a square, rows >= columns. */
 void sl_tiling_grid(int size, int *rows, int *cols);
 
-/* Where part i of `parts` nearly equal parts of 0 .. total - 1 begins; of part `parts`: total. */
-int64_t sl_part_begin(int64_t total, int64_t parts, int64_t i);
+/* Where share i of so many nearly equal shares of 0 .. total - 1 begins; of share `shares`: total. */
+int64_t sl_share_begin(int64_t total, int64_t shares, int64_t i);
 
 static inline int64_t sl_tile_row(const sl_tiling *t, int64_t i) {
-  return sl_part_begin(t->rows, t->down, i);
+  return sl_share_begin(t->rows, t->down, i);
 }
 static inline int64_t sl_tile_col(const sl_tiling *t, int64_t j) {
-  return sl_part_begin(t->cols, t->across, j);
+  return sl_share_begin(t->cols, t->across, j);
 }
 static inline int64_t sl_tile_height(const sl_tiling *t, int64_t i) {
   return sl_tile_row(t, i + 1) - sl_tile_row(t, i);

@@ -150,7 +150,7 @@ static sley_status dense_main(sl_comm *comm, void *arg) {
   sl_tiled *t = NULL;
   sley_status status = SLEY_OK;
   for (int r = 0; r <= comm->size; r++)
-    even[r] = sl_part_begin(c->n, comm->size, r);
+    even[r] = sl_share_begin(c->n, comm->size, r);
   const int64_t from = even[comm->rank], to = even[comm->rank + 1];
   TRY(sl_tiled_create_dense(comm, &c->x, c->dtype, &t));
   TRY(sl_tiled_set_rows(t, c->col_begin, rows, ld));

@@ -70,7 +70,8 @@ static sley_matrix *renew(const sley_matrix *a) {
 /* Rows of ranks: equal shares, or any, of which some are empty. */
 static void draw_rows(uint64_t seed, int ranks, int64_t rows, int64_t *begin) {
   for (int r = 0; r <= ranks; r++)
-    begin[r] = seed % 2 ? sl_part_begin(rows, ranks, r) : sl_below(sl_random(seed, 5, (uint64_t)r), rows + 1);
+    begin[r] =
+        seed % 2 ? sl_share_begin(rows, ranks, r) : sl_below(sl_random(seed, 5, (uint64_t)r), rows + 1);
   begin[0] = 0;
   begin[ranks] = rows;
   for (int a = 1; a < ranks; a++)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tile/pieces.h"
+#include "tile/parcels.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 
-/* What one rank sends, as one pass over its pieces fills it. */
+/* What one rank sends, as one pass over its parcels fills it. */
 typedef struct packing {
   const sl_tiled *tiled;
   const sley_matrix *matrix;
-  int64_t first_row;       /* of the matrix that the rank has, and */
-  const sl_pieces *ranges; /* the source that it is in these */
+  int64_t first_row;        /* of the matrix that the rank has, and */
+  const sl_parcels *ranges; /* the source that it is in these */
   int source;
   int64_t *lengths_to, *entries_to; /* of each rank */
   uint32_t *lengths;
@@ -43,7 +43,7 @@ static void pack_entries(packing *p, int64_t from, int64_t end, int64_t first_co
 }
 
 /* The rows [first, last) of the whole matrix, in tile column j. */
-static sley_status pack_piece(packing *p, int64_t first, int64_t last, int64_t j) {
+static sley_status pack_parcel(packing *p, int64_t first, int64_t last, int64_t j) {
   const sley_matrix *a = p->matrix;
   const int64_t begin = sl_tile_col(&p->tiled->tiling, j), end = sl_tile_col(&p->tiled->tiling, j + 1);
   for (int64_t row = first - p->first_row; row < last - p->first_row; row++) {
@@ -68,8 +68,8 @@ static sley_status pack(packing *p, int first_rank, int last_rank) {
     const int64_t length = p->length, entry = p->entry;
     for (sl_own_tile at = sl_own_first(g, rank); sl_own_is(g, &at); sl_own_next(g, &at)) {
       int64_t first, last;
-      sl_pieces_rows(p->ranges, g, p->source, at.i, &first, &last);
-      SL_TRY(pack_piece(p, first, last, at.j));
+      sl_parcels_rows(p->ranges, g, p->source, at.i, &first, &last);
+      SL_TRY(pack_parcel(p, first, last, at.j));
     }
     p->lengths_to[rank - first_rank] = p->length - length;
     p->entries_to[rank - first_rank] = p->entry - entry;
@@ -104,7 +104,7 @@ static sley_status pack_all(packing *p, bool values_alone) {
 }
 
 /* Where there is one source, what it has packed is what it gets. */
-static void keep(packing *p, sl_pieces *out) {
+static void keep(packing *p, sl_parcels *out) {
   out->lengths_from = p->lengths_to;
   out->entries_from = p->entries_to;
   out->lengths = p->lengths;
@@ -113,7 +113,7 @@ static void keep(packing *p, sl_pieces *out) {
   *p = (packing){0};
 }
 
-static sley_status trade(const sl_tiled *t, const packing *p, bool values_alone, sl_pieces *out) {
+static sley_status trade(const sl_tiled *t, const packing *p, bool values_alone, sl_parcels *out) {
   sl_comm *comm = t->comm;
   sley_status status = SL_NEW(out->lengths_from, comm->size, "entries from other ranks");
   if (status == SLEY_OK)
@@ -142,14 +142,14 @@ static sley_status trade(const sl_tiled *t, const packing *p, bool values_alone,
 
 /* Whether as many lengths have come as there are rows, as many entries as they tell of, and columns of their
  * tiles. */
-static sley_status check_source(const sl_tiled *t, const sl_pieces *p, int source, int64_t *length,
+static sley_status check_source(const sl_tiled *t, const sl_parcels *p, int source, int64_t *length,
                                 int64_t *entry) {
   const sl_tiling *g = &t->tiling;
   const int64_t lengths_end = *length + p->lengths_from[source], end = *entry + p->entries_from[source];
   for (sl_own_tile at = sl_own_first(g, t->comm->rank); sl_own_is(g, &at); sl_own_next(g, &at)) {
     const uint64_t width = (uint64_t)sl_tile_width(g, at.j);
     int64_t first, last, count = 0;
-    sl_pieces_rows(p, g, source, at.i, &first, &last);
+    sl_parcels_rows(p, g, source, at.i, &first, &last);
     if (last - first > lengths_end - *length)
       return sl_fail_peer(source, "it has sent fewer rows than it has");
     for (; first < last; first++)
@@ -165,7 +165,7 @@ static sley_status check_source(const sl_tiled *t, const sl_pieces *p, int sourc
              : sl_fail_peer(source, "it has sent more than its rows have");
 }
 
-static sley_status check_all(const sl_tiled *t, const sl_pieces *p) {
+static sley_status check_all(const sl_tiled *t, const sl_parcels *p) {
   int64_t length = 0, entry = 0;
   for (int s = 0; s < p->sources; s++)
     SL_TRY(check_source(t, p, s, &length, &entry));
@@ -173,9 +173,9 @@ static sley_status check_all(const sl_tiled *t, const sl_pieces *p) {
 }
 
 static sley_status exchange(const sl_tiled *t, const sl_tile_source *source, bool values_alone,
-                            sl_pieces *out) {
+                            sl_parcels *out) {
   const bool whole = !source->row_begin;
-  *out = (sl_pieces){
+  *out = (sl_parcels){
       .sources = whole ? 1 : t->comm->size, .whole = {0, t->tiling.rows}, .row_begin = source->row_begin};
   if (whole)
     out->row_begin = out->whole;
@@ -191,23 +191,23 @@ static sley_status exchange(const sl_tiled *t, const sl_tile_source *source, boo
   if (status == SLEY_OK && !values_alone && !whole)
     status = sl_agree(t->comm, check_all(t, out));
   if (status != SLEY_OK)
-    sl_pieces_free(out);
+    sl_parcels_free(out);
   return status;
 }
 
-sley_status sl_pieces_exchange(const sl_tiled *tiled, const sl_tile_source *source, sl_pieces *out) {
+sley_status sl_parcels_exchange(const sl_tiled *tiled, const sl_tile_source *source, sl_parcels *out) {
   return exchange(tiled, source, false, out);
 }
 
-sley_status sl_pieces_exchange_values(const sl_tiled *tiled, const sl_tile_source *source, sl_pieces *out) {
+sley_status sl_parcels_exchange_values(const sl_tiled *tiled, const sl_tile_source *source, sl_parcels *out) {
   return exchange(tiled, source, true, out);
 }
 
-void sl_pieces_free(sl_pieces *p) {
+void sl_parcels_free(sl_parcels *p) {
   sl_free(p->lengths_from);
   sl_free(p->entries_from);
   sl_free(p->lengths);
   sl_free(p->col);
   sl_free(p->val);
-  *p = (sl_pieces){0};
+  *p = (sl_parcels){0};
 }
