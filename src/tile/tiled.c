@@ -2,6 +2,8 @@
 /* Making and ending a matrix in tiles: where tiles lie, which is the same calculation on every rank. */
 #include "tile/tiled.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 
 enum { TILE_GRAIN = 64, WORD = sizeof(int64_t) };
@@ -36,6 +38,45 @@ sley_status sl_tiled_begin(sl_comm *comm, const sl_tiling *tiling, sley_dtype dt
     sl_tiled_destroy(*out);
     *out = NULL;
   }
+  return status;
+}
+
+/* What the owner tells of its tile, if that can be. Few rows are stored with their numbers, many without. */
+static sley_status note_tile(sl_tiled *t, int64_t i, int64_t j, const int64_t tally[2]) {
+  const int64_t rows = sl_tile_height(&t->tiling, i), filled = tally[0], entries = tally[1];
+  sl_tile_pointer *p = &t->pointers[sl_tile_number(&t->tiling, i, j)];
+  if (filled < 0 || filled > rows || entries < filled ||
+      (entries > 0 && (filled == 0 || sl_tile_width(&t->tiling, j) == 0)))
+    return sl_fail_peer(sl_tile_owner(&t->tiling, i, j),
+                        "it tells of a tile (%lld, %lld) that cannot be: %lld entries in %lld of %lld rows",
+                        (long long)i, (long long)j, (long long)entries, (long long)filled, (long long)rows);
+  p->stored = filled < rows - filled ? filled : rows;
+  p->entries = entries;
+  return SLEY_OK;
+}
+
+sley_status sl_tiled_share_sizes(sl_tiled *t, sley_status status, const int64_t *tally) {
+  const sl_tiling *g = &t->tiling;
+  const int size = t->comm->size;
+  const int64_t most = 2 * sl_own_count(g, 0); /* no rank has more tiles than the first */
+  int64_t *mine = NULL, *all = NULL;
+  if (status == SLEY_OK)
+    status = SL_NEW_ZERO(mine, most, "sizes of tiles");
+  if (status == SLEY_OK)
+    status = SL_NEW(all, most * size, "sizes of tiles");
+  if (status == SLEY_OK)
+    memcpy(mine, tally, 2 * (size_t)sl_own_count(g, t->comm->rank) * sizeof *mine);
+  status = sl_agree(t->comm, status);
+  if (status == SLEY_OK)
+    status = t->comm->ops->allgather(t->comm, mine, most * (int64_t)sizeof *mine, all);
+  if (status == SLEY_OK) {
+    for (int r = 0; r < size && status == SLEY_OK; r++)
+      for (sl_own_tile at = sl_own_first(g, r); sl_own_is(g, &at) && status == SLEY_OK; sl_own_next(g, &at))
+        status = note_tile(t, at.i, at.j, all + most * r + 2 * at.local);
+    status = sl_agree(t->comm, status);
+  }
+  sl_free(mine);
+  sl_free(all);
   return status;
 }
 

@@ -88,6 +88,11 @@ static inline const sl_tile_pointer *sl_tile_at(const sl_tiled *tiled, int64_t i
 sley_status sl_tiled_begin(sl_comm *comm, const sl_tiling *tiling, sley_dtype dtype, bool sparse,
                            sl_tiled **out);
 
+/* Every rank learns the sizes of all tiles of a sparse matrix. tally: of each of this rank's tiles the rows
+ * that have entries, and the entries; status: of this rank so far. Errors: SLEY_ERR_MEMORY, SLEY_ERR_PEER
+ * (sizes that cannot be). Collective, agreed. */
+sley_status sl_tiled_share_sizes(sl_tiled *tiled, sley_status status, const int64_t *tally);
+
 /* Lays the tiles out by their stored rows and entries, which the directory has, and takes the memory, zeroed.
  * Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective, agreed. */
 sley_status sl_tiled_lay_out(sl_tiled *tiled);

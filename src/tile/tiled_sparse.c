@@ -22,42 +22,13 @@ static void count_tiles(const sl_tiled *t, const sl_parcels *p, int64_t *tally) 
     }
 }
 
-/* What the owner tells of its tile, if that can be. Few rows are stored with their numbers, many without. */
-static sley_status note_tile(sl_tiled *t, int64_t i, int64_t j, const int64_t tally[2]) {
-  const int64_t rows = sl_tile_height(&t->tiling, i), filled = tally[0], entries = tally[1];
-  sl_tile_pointer *p = &t->pointers[sl_tile_number(&t->tiling, i, j)];
-  if (filled < 0 || filled > rows || entries < filled ||
-      (entries > 0 && (filled == 0 || sl_tile_width(&t->tiling, j) == 0)))
-    return sl_fail_peer(sl_tile_owner(&t->tiling, i, j),
-                        "it tells of a tile (%lld, %lld) that cannot be: %lld entries in %lld of %lld rows",
-                        (long long)i, (long long)j, (long long)entries, (long long)filled, (long long)rows);
-  p->stored = filled < rows - filled ? filled : rows;
-  p->entries = entries;
-  return SLEY_OK;
-}
-
-/* Every rank learns the sizes of all tiles. Collective, agreed. */
-static sley_status share_tallies(sl_tiled *t, const sl_parcels *p) {
-  const sl_tiling *g = &t->tiling;
-  const int size = t->comm->size;
-  const int64_t most = sl_own_count(g, 0); /* no rank has more than the first */
-  int64_t *mine = NULL, *all = NULL;
-  sley_status status = SL_NEW_ZERO(mine, 2 * most, "sizes of tiles");
+static sley_status share_sizes(sl_tiled *t, const sl_parcels *p) {
+  int64_t *tally;
+  sley_status status = SL_NEW_ZERO(tally, 2 * sl_own_count(&t->tiling, t->comm->rank), "sizes of tiles");
   if (status == SLEY_OK)
-    status = SL_NEW(all, 2 * most * size, "sizes of tiles");
-  if (status == SLEY_OK)
-    count_tiles(t, p, mine);
-  status = sl_agree(t->comm, status);
-  if (status == SLEY_OK)
-    status = t->comm->ops->allgather(t->comm, mine, 2 * most * (int64_t)sizeof *mine, all);
-  if (status == SLEY_OK) {
-    for (int r = 0; r < size && status == SLEY_OK; r++)
-      for (sl_own_tile at = sl_own_first(g, r); sl_own_is(g, &at) && status == SLEY_OK; sl_own_next(g, &at))
-        status = note_tile(t, at.i, at.j, all + 2 * (most * r + at.local));
-    status = sl_agree(t->comm, status);
-  }
-  sl_free(mine);
-  sl_free(all);
+    count_tiles(t, p, tally);
+  status = sl_tiled_share_sizes(t, status, tally);
+  sl_free(tally);
   return status;
 }
 
@@ -143,7 +114,7 @@ sley_status sl_tiled_create_sparse(sl_comm *comm, const sl_tiling *tiling, const
   t->pattern = pattern_of(source->matrix);
   sley_status status = sl_parcels_exchange(t, source, &parcels);
   if (status == SLEY_OK) {
-    status = share_tallies(t, &parcels);
+    status = share_sizes(t, &parcels);
     if (status == SLEY_OK)
       status = sl_tiled_lay_out(t);
     if (status == SLEY_OK) /* also the barrier, after which others may read */

@@ -7,8 +7,8 @@
  * ranks that need the same row or column of tiles begin at different ones, and often at one of their own
  * (Brock and others, section 3.3).
  *
- * Tasks whose tile of A has no entries, or whose tile of Y has no columns, are left out; every rank knows
- * which. */
+ * Tasks whose tile of A, or of a sparse X, has no entries, or whose tile of Y has no columns, are left
+ * out; every rank knows which. */
 #ifndef SLEY_TILE_WALK_H
 #define SLEY_TILE_WALK_H
 
@@ -42,7 +42,8 @@ sl_walk sl_walk_begin(const sl_tile_operands *o, int rank);
 bool sl_walk_next(sl_walk *walk, sl_tile_task *task);
 
 static inline bool sl_task_is(const sl_tile_operands *o, const sl_tile_task *task) {
-  return sl_tile_at(o->a, task->i, task->l)->entries > 0 && sl_tile_width(&o->y->tiling, task->j) > 0;
+  return sl_tile_at(o->a, task->i, task->l)->entries > 0 && sl_tile_width(&o->y->tiling, task->j) > 0 &&
+         (!o->x->sparse || sl_tile_at(o->x, task->l, task->j)->entries > 0);
 }
 
 /* The rank that makes a task's product. */

@@ -50,9 +50,10 @@ static sley_status make(sley_comm *comm, const sample *s, operands *o) {
   o->y_last = c->row_begin[me + 1];
   o->x_rows = tile_rows(c->seed + 2, c->dtype, c->col_begin[me], c->col_begin[me + 1], c->k, PAD);
   o->y_rows = tile_rows(c->seed + 3, c->dtype, o->y_first, o->y_last, c->k, PAD);
+  const int64_t x_first = c->col_begin[me];
   for (int64_t i = 0; s->real && i < (c->col_begin[me + 1] - c->col_begin[me]) * o->ld; i++)
     sl_value_set(o->x_rows, c->dtype, i,
-                 sl_unit(sl_random(c->seed, (uint64_t)c->col_begin[me], (uint64_t)i)) - 0.3);
+                 sl_unit(sl_random(c->seed, 99, (uint64_t)(x_first * o->ld + i))) - 0.3);
   SL_TRY(tile_block(c, c->matrix, me, &o->block));
   SL_TRY(sley_tiled_create_sparse(comm, o->block, c->whole ? NULL : c->row_begin, &a, &o->a));
   SL_TRY(sley_tiled_create_dense(comm, c->n, c->k, c->dtype, &x, &o->x));
@@ -170,14 +171,17 @@ static sley_status bits_main(sl_comm *comm, void *arg) {
   for (int repeat = 0; repeat < 3; repeat++) {
     TRY(sley_tile_spmm_run(product, 1, 0));
     TRY(sley_tiled_get_rows(o.y, c->row_begin, o.y_rows, o.ld));
-    uint64_t hash = 1;
-    for (int64_t i = 0; i < o.y_last - o.y_first; i++)
+    uint64_t hash = 0; /* a sum of rows, so that it can be compared for other divisions into rows */
+    for (int64_t i = 0; i < o.y_last - o.y_first; i++) {
+      uint64_t row = (uint64_t)(o.y_first + i);
       for (int64_t j = 0; j < c->k; j++) {
         const double value = sl_value_at(o.y_rows, c->dtype, i * o.ld + j);
         uint64_t word;
         memcpy(&word, &value, sizeof word);
-        hash = sl_mix(hash ^ word);
+        row = sl_mix(row ^ word);
       }
+      hash += row;
+    }
     CHECK(repeat == 0 || hash == before);
     before = hash;
   }
@@ -186,6 +190,22 @@ done:
   sley_tile_spmm_destroy(product);
   end(&o);
   return status;
+}
+
+/* Of tile-c, whose bits depend on nothing but the tiles. */
+static void same_bits_of_one_rank(const sample *here) {
+  const rank_case alone = {.transport = "threads", .ranks = 1, .workgroup = 1, .threads = 2};
+  sample one = *here;
+  sl_tiling *const tilings[] = {&one.c.a, &one.c.x, &one.c.y};
+  uint64_t sum = 0;
+  for (int t = 0; t < 3; t++)
+    tilings[t]->grid_rows = tilings[t]->grid_cols = 1;
+  one.c.row_begin[1] = one.c.m;
+  one.c.col_begin[1] = one.c.n;
+  for (int r = 0; r < here->c.ranks; r++)
+    sum += here->bits[r];
+  assert_case_ok(&alone, run_case(&alone, bits_main, &one));
+  assert_true(one.bits[0] == sum);
 }
 
 /* Of a case on this transport, in workgroups, with another number of buffers, and on threads. */
@@ -201,6 +221,8 @@ static void same_bits(const rank_case *rank) {
     share_seen(here.bits, sizeof *here.bits);
     assert_case_ok(&threads, run_case(&threads, bits_main, &there));
     assert_memory_equal(here.bits, there.bits, sizeof here.bits);
+    if (a == 0)
+      same_bits_of_one_rank(&here);
     tile_case_free(&here.c);
   }
 }
