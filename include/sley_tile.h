@@ -7,6 +7,7 @@
  *   sley_tiled_create_dense    X or Y in tiles; sley_tiled_set_rows and sley_tiled_get_rows move rows there
  * and back sley_tile_spmm_create      what a product needs; sley_tile_spmm_run makes it as often as wanted
  *   sley_tile_spmm_report_get  what a run's time went to, and what moved
+ *   sley_tile_spgemm           C = A B of two sparse matrices; sley_tiled_get_matrix gives a rank's rows of C
  *
  * What sley.h says of errors, of structs that begin with their size and of collective calls holds here too.
  * Matrices in tiles lie in the host's memory: comms of the device cpu have them, with every transport.
@@ -65,6 +66,11 @@ sley_status sley_tiled_renew(sley_tiled *tiled, const sley_matrix *block, const 
  * SLEY_ERR_ARG, SLEY_ERR_MEMORY. Collective. */
 sley_status sley_tiled_set_rows(sley_tiled *tiled, const int64_t *row_begin, const void *data, int64_t ld);
 sley_status sley_tiled_get_rows(const sley_tiled *tiled, const int64_t *row_begin, void *data, int64_t ld);
+
+/* Rows row_begin[rank] to row_begin[rank + 1] - 1 of a sparse matrix, as a new matrix with all columns.
+ * Fetches the tiles that they lie in, twice; waits for all ranks at the end. Errors: SLEY_ERR_ARG,
+ * SLEY_ERR_MEMORY. Collective. */
+sley_status sley_tiled_get_matrix(const sley_tiled *tiled, const int64_t *row_begin, sley_matrix **out);
 
 typedef struct sley_tiled_info {
   int64_t rows, cols;
@@ -135,6 +141,26 @@ sley_status sley_tile_spmm_report_get(const sley_tile_spmm *product, sley_tile_r
 
 /* Accepts NULL. Collective. */
 void sley_tile_spmm_destroy(sley_tile_spmm *product);
+
+/* ---- C = A B */
+
+typedef struct sley_tile_spgemm_options {
+  size_t struct_size;
+  sley_semiring semiring; /* default SLEY_PLUS_TIMES */
+} sley_tile_spgemm_options;
+#define SLEY_TILE_SPGEMM_OPTIONS_INIT                                                                        \
+  { sizeof(sley_tile_spgemm_options), SLEY_PLUS_TIMES }
+
+/* The product of two sparse matrices in tiles, as a new one on the same grid, with the rows of tiles of a and
+ * the columns of tiles of b; a and b may be one matrix. Who owns a tile of C fetches the tiles that it needs,
+ * and adds their products. C has an entry where there is at least one product, whatever it comes to, as with
+ * sley_spgemm. Values of 16 bits are multiplied and added in f32 and rounded once. The bits depend on the
+ * tiles alone. Takes the memory of C twice, and of a tile's products. report, which may be NULL: of this
+ * rank; accumulate_ms is the adding, flops 2 for each product of two entries. An error ends a comm of several
+ * ranks, unless it is SLEY_ERR_ARG. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective. */
+sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
+                             const sley_tile_spgemm_options *options, sley_tiled **out,
+                             sley_tile_report *report);
 
 #ifdef __cplusplus
 }

@@ -4,23 +4,17 @@
 #ifndef SLEY_TILE_TILE_SPMM_H
 #define SLEY_TILE_TILE_SPMM_H
 
-#include "sley_tile.h"
-#include "tile/fetch.h"
 #include "tile/sums.h"
-
-/* A task on its way: its tiles of A and X. */
-typedef struct sl_tile_pair {
-  sl_tile_task task;
-  sl_tile_fetch a, x;
-} sl_tile_pair;
+#include "tile/task_loop.h"
 
 typedef struct sley_tile_spmm sl_tile_spmm;
 struct sley_tile_spmm {
   sl_comm *comm;
   sl_tile_operands operands;
-  sl_tile_pair pair[2]; /* one is multiplied while the other comes */
+  sl_task_loop loop;
   sl_tile_sums *sums;
   sley_tile_report report; /* of the last run; what is predicted is there from the start */
+  double alpha;            /* of the run */
   bool failed;             /* a run has failed, and may have left entries in the queue */
 };
 

@@ -72,6 +72,9 @@ sley_status sl_tiled_renew(sl_tiled *tiled, const sl_tile_source *source);
 sley_status sl_tiled_set_rows(sl_tiled *tiled, const int64_t *row_begin, const void *data, int64_t ld);
 sley_status sl_tiled_get_rows(const sl_tiled *tiled, const int64_t *row_begin, void *data, int64_t ld);
 
+/* As sley_tiled_get_matrix. Collective, agreed. */
+sley_status sl_tiled_get_matrix(const sl_tiled *tiled, const int64_t *row_begin, sley_matrix **out);
+
 /* As sley_tiled_info_get. */
 void sl_tiled_describe(const sl_tiled *tiled, sley_tiled_info *out);
 
