@@ -12,6 +12,7 @@
 #include "job.h"
 #include "output.h"
 #include "processes.h"
+#include "semirings.h"
 #include "start.h"
 #include "terminal.h"
 #include "tile.h"
@@ -19,7 +20,7 @@
 enum { MOST_RUNS = 1000000, RANKS = 4, MOST_TILES = 1 << 24, MOST_BUFFERS = 4096 };
 
 typedef struct tile_settings {
-  const char *algo, *grid, *tiles, *dtype, *transport, *json;
+  const char *times, *semiring, *algo, *grid, *tiles, *dtype, *transport, *json;
   int64_t k, columns, buffers, ranks, workgroup, threads, seed, repeat, warmup;
   double timeout;
   bool verify;
@@ -34,6 +35,17 @@ static const cli_option own_options[] = {
      .offset = AT(k),
      .most = INT32_MAX,
      .help = "columns of X and Y"},
+    {.name = "times",
+     .kind = CLI_TEXT,
+     .value = "B",
+     .offset = AT(times),
+     .help = "multiply by this sparse matrix instead of X: C = A B"},
+    {.name = "semiring",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(semiring),
+     .choices = cli_semirings,
+     .help = "of C = A B: what the values are multiplied and added by"},
     {.name = "algo",
      .kind = CLI_TEXT,
      .value = "NAMES",
@@ -130,8 +142,14 @@ static const cli_option own_options[] = {
      .help = "write the figures as JSON; -: to stdout, and the text to stderr"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const tile_settings defaults = {
-    .algo = "tile-c", .dtype = "f32", .k = 64, .seed = 1, .repeat = 10, .warmup = 2, .verify = true};
+static const tile_settings defaults = {.algo = "tile-c",
+                                       .semiring = "plus-times",
+                                       .dtype = "f32",
+                                       .k = 64,
+                                       .seed = 1,
+                                       .repeat = 10,
+                                       .warmup = 2,
+                                       .verify = true};
 
 /* ---- words */
 
@@ -261,40 +279,62 @@ static sley_status make_x(cli_tile_bench *b, void **x) {
              : status;
 }
 
+static sley_status load(const char *name, const tile_settings *s, const cli_tile_bench *b, sley_matrix **out,
+                        sley_matrix_info *size) {
+  const sley_status status = cli_load(name, s->dtype, s->threads * b->ranks.ranks, s->seed, 0, out);
+  return status == SLEY_OK ? sley_matrix_info_get(*out, size) : status;
+}
+
 static int load_and_measure(cli_tile_bench *b, const tile_settings *s, const char **names) {
-  sley_matrix *matrix = NULL;
+  sley_matrix *matrix = NULL, *factor = NULL;
   void *x = NULL;
-  sley_status status = cli_load(b->name, s->dtype, s->threads * b->ranks.ranks, s->seed, 0, &matrix);
+  sley_status status = load(b->name, s, b, &matrix, &b->size);
+  if (status == SLEY_OK)
+    status = b->name_b ? load(b->name_b, s, b, &factor, &b->size_b) : make_x(b, &x);
   b->matrix = matrix;
-  if (status == SLEY_OK)
-    status = sley_matrix_info_get(matrix, &b->size);
-  if (status == SLEY_OK)
-    status = make_x(b, &x);
-  const int code = status == SLEY_OK ? measure(b, names, s->json) : cli_finish(status);
+  b->b = factor;
+  int code = cli_finish(status);
+  if (code == CLI_DONE && factor && b->size.cols != b->size_b.rows)
+    code = cli_refuse(SLEY_ERR_ARG,
+                      "tile: A has %" PRId64 " columns and B %" PRId64 " rows: they must be as many",
+                      b->size.cols, b->size_b.rows);
+  if (code == CLI_DONE)
+    code = measure(b, names, s->json);
   sley_buffer_free(x);
   sley_matrix_destroy(matrix);
+  sley_matrix_destroy(factor);
   return code;
+}
+
+/* What can be refused before any work. Returns the exit code. */
+static int check_words(const tile_settings *s, const char *name, const char **names, int *algos) {
+  if (!read_algos(s->algo, names, algos) || !cli_name_fits_json("tile", name, s->json) ||
+      (s->times && !cli_name_fits_json("tile", s->times, s->json)))
+    return CLI_USAGE;
+  if (s->times && (*algos > 1 || strcmp(names[0], sley_tile_algorithms()[0]) != 0))
+    return cli_refuse(SLEY_ERR_ARG, "tile: --times goes with --algo %s alone", sley_tile_algorithms()[0]);
+  return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
 }
 
 static int run(void *settings, char **positionals) {
   const tile_settings *s = settings;
   const char *names[CLI_TILE_ALGORITHMS];
   cli_tile_bench b = {.name = positionals[0],
+                      .name_b = s->times,
+                      .semiring = cli_semiring(s->semiring),
                       .k = s->k,
                       .seed = s->seed,
                       .repeat = s->repeat,
                       .warmup = s->warmup,
                       .buffers = s->buffers,
                       .verify = s->verify};
-  if (!read_algos(s->algo, names, &b.algos) || !cli_name_fits_json("tile", b.name, s->json))
-    return CLI_USAGE;
-  if (!cli_output_possible(s->json))
-    return CLI_FAILED;
-  int code = cli_start(s->ranks, RANKS, s->threads, "cpu", s->transport, &b.ranks);
+  int code = check_words(s, b.name, names, &b.algos);
+  if (code == CLI_DONE)
+    code = cli_start(s->ranks, RANKS, s->threads, "cpu", s->transport, &b.ranks);
   if (code == CLI_DONE)
     code = read_tilings(&b, s);
   if (code == CLI_DONE)
-    code = cli_take_stdin("tile", b.name, NULL);
+    code = cli_take_stdin("tile", b.name, b.name_b);
   if (code != CLI_DONE)
     return code;
   b.ranks.workgroup = (int)s->workgroup;
@@ -315,6 +355,7 @@ const cli_command cli_tile_command = {
              "communicate,\n"
              "waiting for tiles; accumulate, products for other ranks and from them; imbalance, waiting for "
              "slower ranks.\n"
-             "Example: sley tile rmat:scale=14 --algo all --ranks 6 --grid 3x2 --tiles 6\n"
+             "Examples: sley tile rmat:scale=14 --algo all --ranks 6 --grid 3x2 --tiles 6\n"
+             "          sley tile graph.mtx --times graph.mtx --tiles 4\n"
              "Exit status: 0 done, 1 a wrong value or a failure, 2 wrong usage or input, 130 interrupted.\n",
     .run = run};

@@ -27,6 +27,7 @@ typedef struct cli_tile_result {
   bool checked, right;
   int64_t wrong_row; /* the first row of Y that is wrong */
   double relative_error;
+  int64_t c_entries; /* of C = A B */
 } cli_tile_result;
 
 typedef struct cli_tile_bench {
@@ -34,10 +35,14 @@ typedef struct cli_tile_bench {
   const char *name;
   const sley_matrix *matrix;
   sley_matrix_info size;
-  const void *x; /* whole, n x k */
+  const void *x; /* whole, n x k; or, where A is multiplied by a sparse matrix: */
+  const char *name_b;
+  const sley_matrix *b; /* NULL: by X */
+  sley_matrix_info size_b;
+  sley_semiring semiring;
   int64_t k, seed, repeat, warmup, buffers;
-  sley_tiling a, of_x, y;
-  bool verify, tells; /* tells: progress and the report */
+  sley_tiling a, of_x, y; /* of_x: of X or B */
+  bool verify, tells;     /* tells: progress and the report */
   int algos;
   cli_tile_result *result; /* from cli_share, as what rank points to */
   sley_tiled_info *info;   /* of A; likewise */

@@ -46,22 +46,36 @@ static double over_mean(int64_t most, int64_t all, int64_t parts) {
   return all > 0 ? (double)most * (double)parts / (double)all : 1;
 }
 
+/* Of entries of A and B. */
+static int64_t products_of(const cli_tile_bench *b, const cli_tile_result *r) {
+  return mean_of(b, r).flops / 2;
+}
+
 static double gflops(const cli_tile_bench *b, const cli_tile_result *r) {
   return r->time.median > 0 ? (double)mean_of(b, r).flops / r->time.median * 1e-6 : 0;
 }
 
 /* ---- text */
 
+static void print_matrix(const char *word, const char *name, const sley_matrix_info *size, FILE *stream) {
+  fprintf(stream, "%-9s %s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s\n", word, name, size->rows,
+          size->cols, size->nnz, cli_dtypes()[size->dtype]);
+}
+
 static void print_start(const cli_tile_bench *b, FILE *stream) {
   const sley_tiled_info *a = b->info;
-  fprintf(stream, "matrix    %s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s; k = %" PRId64 "\n",
-          b->name, b->size.rows, b->size.cols, b->size.nnz, cli_dtypes()[b->size.dtype], b->k);
+  print_matrix("matrix", b->name, &b->size, stream);
+  if (b->b)
+    print_matrix("times", b->name_b, &b->size_b, stream);
+  else
+    fprintf(stream, "times     X of %" PRId64 " columns\n", b->k);
   fprintf(stream, "ranks     %d as a grid of %d x %d, %s\n", b->ranks.ranks, b->a.grid_rows, b->a.grid_cols,
           b->found);
   fprintf(stream,
-          "tiles     A %" PRId64 " x %" PRId64 ", X %" PRId64 " x %" PRId64 ", Y %" PRId64 " x %" PRId64 "\n",
-          b->a.tiles_down, b->a.tiles_across, b->of_x.tiles_down, b->of_x.tiles_across, b->y.tiles_down,
-          b->y.tiles_across);
+          "tiles     A %" PRId64 " x %" PRId64 ", %c %" PRId64 " x %" PRId64 ", %c %" PRId64 " x %" PRId64
+          "\n",
+          b->a.tiles_down, b->a.tiles_across, b->b ? 'B' : 'X', b->of_x.tiles_down, b->of_x.tiles_across,
+          b->b ? 'C' : 'Y', b->y.tiles_down, b->y.tiles_across);
   fprintf(stream, "nonzeros  of the fullest rank %.2f times the mean, of the fullest tile %.2f times\n",
           over_mean(a->rank_entries, a->entries, b->ranks.ranks),
           over_mean(a->tile_entries, a->entries, b->a.tiles_down * b->a.tiles_across));
@@ -105,6 +119,9 @@ static void print_result(const cli_tile_bench *b, const cli_tile_result *r, FILE
           (double)r->counted.self_bytes / MIB);
   fprintf(stream, "work      of the rank with most %.2f times the mean\n", flops_imbalance(b, r));
   print_ranks(b, r, stream);
+  if (b->b)
+    fprintf(stream, "C         %" PRId64 " nonzeros of %" PRId64 " products, %s\n", r->c_entries,
+            products_of(b, r), sley_semiring_name(b->semiring));
   if (r->checked && r->right)
     fprintf(stream, "check     every entry within its bound of float64; largest relative error %.2e\n",
             r->relative_error);
@@ -151,6 +168,10 @@ static cli_json result_json(const cli_tile_bench *b, const cli_tile_result *r) {
   cli_json_int(&json, "self_bytes", r->counted.self_bytes);
   cli_json_bool(&json, "as_predicted", cli_tile_as_predicted(r));
   cli_json_real(&json, "flops_imbalance", flops_imbalance(b, r));
+  if (b->b) {
+    cli_json_int(&json, "c_nnz", r->c_entries);
+    cli_json_int(&json, "products", products_of(b, r));
+  }
   if (r->checked) {
     cli_json_bool(&json, "ok", r->right);
     cli_json_real(&json, "relative_error", r->relative_error);
@@ -168,14 +189,19 @@ bool cli_tile_json(const cli_tile_bench *b, const char *path) {
   cli_json_int(&json, "cols", b->size.cols);
   cli_json_int(&json, "nnz", b->size.nnz);
   cli_json_text(&json, "dtype", cli_dtypes()[b->size.dtype]);
-  cli_json_int(&json, "k", b->k);
+  if (b->b) {
+    cli_json_text(&json, "times", b->name_b);
+    cli_json_text(&json, "semiring", sley_semiring_name(b->semiring));
+  } else {
+    cli_json_int(&json, "k", b->k);
+  }
   cli_json_int(&json, "ranks", b->ranks.ranks);
   cli_json_text(&json, "device", b->found);
   cli_json_int(&json, "grid_rows", b->a.grid_rows);
   cli_json_int(&json, "grid_cols", b->a.grid_cols);
   cli_json_object(&json, "tiles_a", tiling_json(&b->a));
-  cli_json_object(&json, "tiles_x", tiling_json(&b->of_x));
-  cli_json_object(&json, "tiles_y", tiling_json(&b->y));
+  cli_json_object(&json, b->b ? "tiles_b" : "tiles_x", tiling_json(&b->of_x));
+  cli_json_object(&json, b->b ? "tiles_c" : "tiles_y", tiling_json(&b->y));
   cli_json_real(&json, "rank_imbalance", over_mean(b->info->rank_entries, b->info->entries, b->ranks.ranks));
   cli_json_real(&json, "tile_imbalance",
                 over_mean(b->info->tile_entries, b->info->entries, b->a.tiles_down * b->a.tiles_across));

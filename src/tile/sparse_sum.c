@@ -14,7 +14,7 @@ typedef struct addition {
 } addition;
 
 /* As the semiring adds p to s: device/op_spgemm.h. */
-static double add_values(sley_semiring semiring, sley_dtype dtype, double s, double p) {
+static inline double add_values(sley_semiring semiring, sley_dtype dtype, double s, double p) {
   if (semiring == SLEY_MIN_PLUS)
     return p < s || p != p ? p : s;
   if (semiring == SLEY_OR_AND)
@@ -22,17 +22,16 @@ static double add_values(sley_semiring semiring, sley_dtype dtype, double s, dou
   return dtype == SLEY_F32 ? (double)((float)s + (float)p) : s + p;
 }
 
-/* Merges row i; returns its entries. */
-static int64_t merge_row(const addition *m, int64_t i) {
-  const sley_index index = m->sum->index;
-  const sley_dtype dtype = m->sum->dtype;
+/* Merges row i; returns its entries. Constant types, and whether it is stored, fold into the accesses. */
+static inline __attribute__((always_inline)) int64_t merge_row(const addition *m, int64_t i, sley_index index,
+                                                               sley_dtype dtype, bool stores) {
   const sl_csr_arrays *a = m->a, *b = m->b, *out = m->out;
-  int64_t at = a->rowptr[i], bt = b->rowptr[i], count = 0, to = out->col ? out->rowptr[i] : 0;
-  const int64_t a_end = a->rowptr[i + 1], b_end = b->rowptr[i + 1];
+  int64_t at = a->rowptr[i], bt = b->rowptr[i], count = 0;
+  const int64_t a_end = a->rowptr[i + 1], b_end = b->rowptr[i + 1], to = stores ? out->rowptr[i] : 0;
   for (; at < a_end || bt < b_end; count++) {
     const int64_t a_col = at < a_end ? sl_index_at(a->col, index, at) : INT64_MAX;
     const int64_t b_col = bt < b_end ? sl_index_at(b->col, index, bt) : INT64_MAX;
-    if (out->col) {
+    if (stores) {
       sl_index_set(out->col, index, to + count, a_col < b_col ? a_col : b_col);
       if (a_col != b_col)
         sl_value_copy(out->val, to + count, a_col < b_col ? a->val : b->val, a_col < b_col ? at : bt, dtype);
@@ -47,14 +46,25 @@ static int64_t merge_row(const addition *m, int64_t i) {
   return count;
 }
 
+static inline __attribute__((always_inline)) void merge_range(const addition *m, int64_t begin, int64_t end,
+                                                              sley_index index, sley_dtype dtype) {
+  for (int64_t i = begin; i < end; i++)
+    if (m->out->col)
+      (void)merge_row(m, i, index, dtype, true);
+    else
+      m->out->rowptr[i + 1] = merge_row(m, i, index, dtype, false);
+}
+
 static sley_status merge_rows(void *context, int64_t begin, int64_t end, int thread) {
   const addition *m = context;
+  const bool wide = m->sum->dtype == SLEY_F64;
   (void)thread;
-  for (int64_t i = begin; i < end; i++) {
-    const int64_t count = merge_row(m, i);
-    if (!m->out->col)
-      m->out->rowptr[i + 1] = count;
-  }
+  if (m->sum->index == SLEY_I64)
+    merge_range(m, begin, end, SLEY_I64, m->sum->dtype);
+  else if (wide)
+    merge_range(m, begin, end, SLEY_I32, SLEY_F64);
+  else
+    merge_range(m, begin, end, SLEY_I32, SLEY_F32);
   return SLEY_OK;
 }
 

@@ -209,10 +209,11 @@ sley_status sl_tile_spgemm(const sl_tiled *a, const sl_tiled *b, sley_semiring s
     if (status == SLEY_OK)
       status = comm->ops->barrier(comm);
     sl_task_spend(&s.loop, &report->imbalance_ms);
+    if (status == SLEY_OK)
+      status = settle(&s);
+    sl_task_spend(&s.loop, &report->accumulate_ms);
     sl_task_loop_stop(&s.loop);
   }
-  if (status == SLEY_OK)
-    status = settle(&s);
   close_all(&s);
   if (status != SLEY_OK) {
     sl_tiled_destroy(s.o.y);

@@ -24,6 +24,23 @@ done
 run 0 tile "$graph" --ranks 7 --tiles 40 --repeat 1 --warmup 0 -k 0
 run 0 tile "$graph" --ranks 5 --grid 1x5 --algo all --buffers 1 --repeat 1 --warmup 0 -k 1
 
+echo "sparse times sparse: what sley spgemm makes, in every semiring"
+for semiring in plus-times plus-pair min-plus or-and; do
+  run 0 tile "$graph" --times "$graph" --semiring $semiring --tiles 5 --ranks 3 --repeat 2 --json "$work/c.json"
+  field "$work/c.json" algorithms.0.ok true
+  grep -q "^C .* nonzeros of .* products, $semiring" "$work/out" || fail "tile --times does not tell of C"
+done
+run 0 spgemm "$graph" --json "$work/s.json"
+for name in nnz products; do
+  tiled=$name
+  [ $name = nnz ] && tiled=c_nnz
+  field "$work/c.json" algorithms.0.$tiled "$("$json_field" "$work/s.json" $name)"
+done
+run 2 tile "$graph" --times "er:n=35,nnz=100"
+one_line "tile" "A has 34 columns and B 35 rows"
+run 2 tile "$graph" --times "$graph" --algo tile-a
+one_line "tile" "--times goes with --algo tile-c alone"
+
 echo "JSON, and ranks as processes: the same traffic"
 run 0 tile "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --json "$work/t.json"
 run 0 tile "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --transport tcp --json "$work/p.json"
