@@ -57,7 +57,8 @@ class Headers:
     """What the public headers declare: enums, structs, constants, initial values, callbacks and functions."""
 
     def __init__(self) -> None:
-        text = "".join(header.read_text() for header in sorted(INCLUDE.glob("*.h")))
+        headers = sorted(INCLUDE.glob("*.h"))
+        text = "".join(header.read_text() for header in headers)
         self.initial_names = re.findall(r"^#define (SLEY_\w+)_INIT\b", text, re.M)
         macros = re.findall(r"^#define (SLEY_\w+) ", text, re.M)
         self.macros = [name for name in macros if not name.endswith("_INIT")]
@@ -68,11 +69,11 @@ class Headers:
         self.callbacks: dict[str, str] = {}
         self.functions: dict[str, tuple[str, list[str]]] = {}
         self.opaque: set[str] = set()
-        for node in c_parser.CParser().parse(self._preprocessed()).ext:
+        for node in c_parser.CParser().parse(self._preprocessed(headers)).ext:
             self._take(node)
 
-    def _preprocessed(self) -> str:
-        asked = ['#include "sley_gnn.h"', "enum {"]
+    def _preprocessed(self, headers: list[Path]) -> str:
+        asked = [f'#include "{header.name}"' for header in headers] + ["enum {"]
         asked += [f"value_of_{name} = {name}," for name in self.macros] + ["};"]
         asked += [f"static const {name.lower()} initial_{name.lower()} = {name}_INIT;" for name in self.initial_names]
         with tempfile.TemporaryDirectory() as folder:

@@ -853,6 +853,61 @@ class sley_gnn_drawn(Structure):
     ]
 
 
+class sley_tiling(Structure):
+    _fields_ = [
+        ("grid_rows", c_int),
+        ("grid_cols", c_int),
+        ("tiles_down", c_int64),
+        ("tiles_across", c_int64),
+    ]
+
+
+class sley_tiled_info(Structure):
+    _fields_ = [
+        ("rows", c_int64),
+        ("cols", c_int64),
+        ("tiling", sley_tiling),
+        ("dtype", c_int),
+        ("sparse", c_bool),
+        ("entries", c_int64),
+        ("rank_entries", c_int64),
+        ("tile_entries", c_int64),
+        ("own_tiles", c_int64),
+        ("own_bytes", c_int64),
+    ]
+
+
+class sley_tile_spmm_options(Structure):
+    INITIAL: ClassVar[dict[str, Any]] = {}
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("algo", c_char_p),
+        ("buffers", c_int),
+    ]
+
+
+class sley_tile_report(Structure):
+    _fields_ = [
+        ("total_ms", c_double),
+        ("compute_ms", c_double),
+        ("communicate_ms", c_double),
+        ("accumulate_ms", c_double),
+        ("imbalance_ms", c_double),
+        ("tasks", c_int64),
+        ("flops", c_int64),
+        ("predicted", sley_traffic),
+        ("counted", sley_traffic),
+    ]
+
+
+class sley_tile_spgemm_options(Structure):
+    INITIAL: ClassVar[dict[str, Any]] = {}
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("semiring", c_int),
+    ]
+
+
 # Each function's result and arguments.
 FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_version": (c_char_p, []),
@@ -1006,4 +1061,20 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_gnn_sampler_batches": (c_int, [c_void_p, c_void_p]),
     "sley_gnn_sampler_draw": (c_int, [c_void_p, c_int64, c_int64, POINTER(sley_gnn_drawn)]),
     "sley_gnn_sampler_destroy": (None, [c_void_p]),
+    "sley_tile_complete": (c_int, [c_int, c_int64, POINTER(sley_tiling), POINTER(sley_tiling), POINTER(sley_tiling)]),
+    "sley_tiled_create_sparse": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(sley_tiling), POINTER(c_void_p)]),
+    "sley_tiled_create_dense": (c_int, [c_void_p, c_int64, c_int64, c_int, POINTER(sley_tiling), POINTER(c_void_p)]),
+    "sley_tiled_renew": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "sley_tiled_set_rows": (c_int, [c_void_p, c_void_p, c_void_p, c_int64]),
+    "sley_tiled_get_rows": (c_int, [c_void_p, c_void_p, c_void_p, c_int64]),
+    "sley_tiled_get_matrix": (c_int, [c_void_p, c_void_p, POINTER(c_void_p)]),
+    "sley_tiled_info_get": (c_int, [c_void_p, POINTER(sley_tiled_info)]),
+    "sley_tiled_destroy": (None, [c_void_p]),
+    "sley_tile_algorithms": (POINTER(c_char_p), []),
+    "sley_tile_algorithm_summary": (c_char_p, [c_char_p]),
+    "sley_tile_spmm_create": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(sley_tile_spmm_options), POINTER(c_void_p)]),
+    "sley_tile_spmm_run": (c_int, [c_void_p, c_double, c_double]),
+    "sley_tile_spmm_report_get": (c_int, [c_void_p, POINTER(sley_tile_report)]),
+    "sley_tile_spmm_destroy": (None, [c_void_p]),
+    "sley_tile_spgemm": (c_int, [c_void_p, c_void_p, POINTER(sley_tile_spgemm_options), POINTER(c_void_p), POINTER(sley_tile_report)]),
 }

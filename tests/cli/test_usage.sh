@@ -11,6 +11,7 @@ job="k ranks threads workgroup algo device kernel precision mem-limit order part
 declare -A options=(
   [spmm]="$job x out alpha beta repeat warmup budget unchanged update verify trace local rowwise"
   [spgemm]="mask transpose-b semiring out dtype mem-limit threads seed repeat verify json"
+  [tile]="k times semiring algo ranks grid tiles columns buffers dtype workgroup threads transport timeout seed repeat warmup verify json"
   [plan]="$job machine scaling measure"
   [convert]="dtype threads"
   [order]="order output perm dtype threads seed"
