@@ -6,13 +6,13 @@
 #include "agree.h"
 #include "collective.h"
 #include "collective_data.h"
-#include "job.h"
+#include "collective_least.h"
+#include "collective_time.h"
 #include "processes.h"
 #include "terminal.h"
 
 /* The two that are compared. */
 enum { COMPRESSED, DENSE, BOTH };
-enum { NS_PER_MS = 1000000 };
 
 /* One rank's part of a case. */
 typedef struct part {
@@ -70,21 +70,20 @@ static void end(part *p) {
 
 /* ---- timing */
 
-/* Ranks begin together; the slowest one's time counts. */
+typedef struct one_run {
+  const part *of;
+  int which;
+} one_run;
+
+static sley_status run_one(sley_comm *comm, void *arg) {
+  const one_run *one = arg;
+  (void)comm;
+  return sley_collective_run(one->of->collective[one->which], one->of->src, one->of->dst[one->which]);
+}
+
 static sley_status run_once(const part *p, int which, double *ms) {
-  sley_status status = sley_comm_wait(p->comm);
-  if (status == SLEY_OK)
-    status = sley_comm_barrier(p->comm);
-  const double begin = cli_now_ms();
-  if (status == SLEY_OK)
-    status = sley_collective_run(p->collective[which], p->src, p->dst[which]);
-  if (status == SLEY_OK)
-    status = sley_comm_wait(p->comm);
-  int64_t ns = (int64_t)((cli_now_ms() - begin) * NS_PER_MS);
-  if (status == SLEY_OK)
-    status = sley_comm_allreduce(p->comm, SLEY_MAX, &ns, 1);
-  *ms = (double)ns / NS_PER_MS;
-  return status;
+  one_run one = {.of = p, .which = which};
+  return cli_collective_time(p->comm, &(cli_timed){.run = run_one, .arg = &one}, ms);
 }
 
 /* The two take turns, and turns at being first, so that both see the same machine. */
@@ -162,6 +161,23 @@ static sley_status note(const part *p, int64_t nonzeros, cli_collective_case *to
   return SLEY_OK;
 }
 
+/* Of runs that were compressed. The larger array is src or dst. */
+static sley_status note_least(const part *p, cli_collective_case *to) {
+  const int ranks = sley_comm_size(p->comm);
+  cli_collective_speeds speeds;
+  if (to->arrays == 0 || ranks == 1)
+    return SLEY_OK;
+  const void *larger = p->src_values > p->dst_values ? p->src : p->dst[DENSE];
+  sley_status status = cli_collective_speeds_of(p->comm, larger, to->size, &speeds);
+  if (status != SLEY_OK)
+    return status;
+  to->copy = speeds.copy;
+  to->link = speeds.link;
+  to->least =
+      cli_collective_least_ms(p->bench->options.kind, ranks, to->size, (double)to->wire / ranks, &speeds);
+  return SLEY_OK;
+}
+
 /* ---- the run */
 
 /* mine: the case as it was asked for, and on return as it was measured. */
@@ -181,6 +197,8 @@ static sley_status run_case(part *p, cli_collective_case *mine) {
     status = time_runs(p);
   if (status == SLEY_OK)
     status = note(p, nonzeros, mine);
+  if (status == SLEY_OK)
+    status = note_least(p, mine);
   end(p);
   return status;
 }
