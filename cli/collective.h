@@ -39,7 +39,6 @@ typedef struct cli_collective_result {
 typedef struct cli_collective_bench {
   sley_rank_options ranks;
   sley_collective_options options; /* count is each case's */
-  sley_dtype dtype;                /* the type of options */
   int64_t block;                   /* so many values in a row are zero or not together */
   int64_t seed, repeat, warmup;    /* runs of each: timed, and before */
   bool check, tells;               /* tells: progress */

@@ -7,6 +7,7 @@
 #include "job.h"
 
 const char *const cli_collective_kinds[] = {"allreduce", "reducescatter", "allgather", NULL};
+const char *const cli_collective_types[] = {"f32", "f64", "f16", "bf16", "i64", "i8", "u8", NULL};
 const char *const cli_collective_ops[] = {"sum", "min", "max", NULL};
 const char *const cli_collective_ways[] = {"auto", "direct", "ring", "two-level", NULL};
 
@@ -72,7 +73,7 @@ static void print_case(const cli_collective_bench *b, const cli_collective_case 
   if (c->wrong >= 0)
     snprintf(wrong, sizeof wrong, "%" PRId64, c->wrong);
   fprintf(stream, "%13" PRId64 " %13" PRId64 " %6s %6s %11.2f %8.3f %8.3f %6s", c->size, c->count,
-          cli_dtypes()[b->dtype], redop(b), c->time.median * 1e3, algbw(c), busbw(b, c), wrong);
+          cli_collective_types[b->options.type], redop(b), c->time.median * 1e3, algbw(c), busbw(b, c), wrong);
   fprintf(stream, " %9.2f %8.4f %8.4f %13" PRId64 " %11.2f %9.2f %7.3f", (c->time.p90 - c->time.p10) * 1e3,
           100 * c->density_in, 100 * c->density_out, c->wire, c->dense.median * 1e3,
           (c->dense.p90 - c->dense.p10) * 1e3, ratio(c));
@@ -135,7 +136,7 @@ static cli_json case_json(const cli_collective_bench *b, const cli_collective_ca
   cli_json json = cli_json_start();
   cli_json_int(&json, "size", c->size);
   cli_json_int(&json, "count", c->count);
-  cli_json_text(&json, "type", cli_dtypes()[b->dtype]);
+  cli_json_text(&json, "type", cli_collective_types[b->options.type]);
   cli_json_text(&json, "redop", redop(b));
   add_times(&json, (const char *const[]){"time_us", "p10_us", "p90_us"}, &c->time);
   cli_json_real(&json, "algbw", algbw(c));

@@ -37,7 +37,7 @@ bool cli_collective_is_exact(const cli_collective_bench *bench) {
 /* ---- making */
 
 static sley_status take_arrays(part *p, int64_t count) {
-  const int64_t all = count * sley_comm_size(p->comm), each = (int64_t)sley_dtype_bytes(p->bench->dtype);
+  const int64_t all = count * sley_comm_size(p->comm), each = (int64_t)sley_type_bytes(p->bench->options.type);
   const sley_collective_kind kind = p->bench->options.kind;
   p->src_values = kind == SLEY_REDUCE_SCATTER ? all : count;
   p->dst_values = kind == SLEY_ALLGATHER ? all : count;
@@ -135,10 +135,10 @@ static sley_status note_infos(const part *p, cli_collective_case *to, int64_t nu
 static sley_status note(const part *p, int64_t nonzeros, cli_collective_case *to) {
   const cli_collective_bench *b = p->bench;
   const int size = sley_comm_size(p->comm);
-  const double bound = cli_collective_is_exact(b) ? 0 : cli_collective_bound(b->dtype, size);
+  const double bound = cli_collective_is_exact(b) ? 0 : cli_collective_bound(b->options.type, size);
   int64_t number[NUMBERS] = {[NONZEROS_IN] = nonzeros};
   sley_status status =
-      cli_collective_compare(p->comm, b->dtype, p->dst[COMPRESSED], b->check ? p->dst[DENSE] : NULL,
+      cli_collective_compare(p->comm, b->options.type, p->dst[COMPRESSED], b->check ? p->dst[DENSE] : NULL,
                              p->dst_values, bound, &number[NONZEROS_OUT], &number[WRONG]);
   if (status == SLEY_OK)
     status = note_infos(p, to, number);
@@ -183,7 +183,7 @@ static sley_status note_least(const part *p, cli_collective_case *to) {
 /* mine: the case as it was asked for, and on return as it was measured. */
 static sley_status run_case(part *p, cli_collective_case *mine) {
   const cli_collective_draw draw = {.seed = (uint64_t)p->bench->seed,
-                                    .dtype = p->bench->dtype,
+                                    .type = p->bench->options.type,
                                     .zeros = mine->zeros,
                                     .block = p->bench->block};
   int64_t nonzeros = 0;

@@ -108,6 +108,14 @@ for dtype in f64 f16 bf16; do
   check_kind allreduce 3 --device cpu --dtype $dtype --zeros 0.5
   field "$json" cases.0.type $dtype
 done
+for dtype in i8 u8; do
+  for format in pici coo dense; do
+    bytes=1 check_kind allgather 3 --device cpu --dtype $dtype --format $format --zeros 0.97
+    field "$json" cases.0.type $dtype
+    [ $format = dense ] || holds "$(number cases.0.wire_bytes) < $(number cases.0.dense_wire_bytes) / 2" "$dtype, $format: bytes"
+  done
+done
+bytes=8 check_kind allreduce 3 --device cpu --dtype i64 --format pici --way ring
 unset bytes
 op=max
 check_kind allreduce 2 --device cpu --format dense --op max
@@ -165,6 +173,22 @@ if command -v gnuplot >/dev/null; then
   grep -q '99.9 % zeros' "$work/sweep.svg" || fail "the picture names no share of zeros"
 fi
 
+if [ -c /dev/full ]; then
+  echo "a disk that is full"
+  for transport in threads tcp; do
+    # shellcheck disable=SC2086
+    run 1 collective allreduce $small --ranks 2 --device cpu --transport $transport --json /dev/full
+    one_line "JSON to a full disk, $transport" "/dev/full: cannot write"
+  done
+  for words in "" "--json -"; do
+    got=0
+    # shellcheck disable=SC2086
+    "$sley" collective allreduce $small --ranks 2 --device cpu $words >/dev/full 2>"$work/err" || got=$?
+    [ $got -eq 1 ] || fail "a full stdout, $words: exit $got"
+    [ "$(grep -c '^sley: stdout: cannot write' "$work/err")" -eq 1 ] || fail "a full stdout, $words: $(cat "$work/err")"
+  done
+fi
+
 echo "what is refused"
 run 2 collective
 one_line "no kind" "too few words"
@@ -188,8 +212,10 @@ run 2 collective allreduce --format csr
 one_line "no such format" "--format"
 run 2 collective allreduce --way square
 one_line "no such way" "--way"
-run 2 collective allreduce --dtype i64
+run 2 collective allreduce --dtype i16
 one_line "no such type" "--dtype"
+run 2 collective reducescatter --dtype u8
+one_line "bytes that would be reduced" "--dtype u8 is for allgather"
 run 2 collective allreduce --repeat 0
 one_line "no runs" "--repeat takes a whole number from 1"
 run 2 collective allreduce --plot "$work/one.svg"
