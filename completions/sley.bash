@@ -120,7 +120,9 @@ _sley() {
       return
       ;;
     --dtype)
-      mapfile -t COMPREPLY < <(compgen -W "f32 f64 f16 bf16" -- "$word")
+      local types="f32 f64 f16 bf16"
+      [ "$command" != collective ] || types+=" i64 i8 u8"
+      mapfile -t COMPREPLY < <(compgen -W "$types" -- "$word")
       return
       ;;
   esac

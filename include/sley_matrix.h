@@ -178,7 +178,9 @@ typedef enum sley_type {
   SLEY_TYPE_F64 = 1,
   SLEY_TYPE_F16 = 2,
   SLEY_TYPE_BF16 = 3,
-  SLEY_TYPE_I64 = 4
+  SLEY_TYPE_I64 = 4,
+  SLEY_TYPE_I8 = 5, /* these two: SLEY_ALLGATHER alone */
+  SLEY_TYPE_U8 = 6
 } sley_type;
 
 /* An array with a name, row-major. */

@@ -57,6 +57,8 @@ class sley_type(enum.IntEnum):
     SLEY_TYPE_F16 = 2
     SLEY_TYPE_BF16 = 3
     SLEY_TYPE_I64 = 4
+    SLEY_TYPE_I8 = 5
+    SLEY_TYPE_U8 = 6
 
 
 class sley_reduce(enum.IntEnum):
