@@ -20,8 +20,8 @@ static inline __attribute__((always_inline)) int64_t one_row(const sl_spgemm_pro
   if (index == SLEY_I64 || space->columns == 0)
     return hash_row(p, space, i, semiring, index, masked, col, val);
   if (masked)
-    return dense_masked_row(p, space, i, semiring, (int32_t *)col, val);
-  return dense_row(p, space, i, semiring, (int32_t *)col, val);
+    return dense_masked_row(p, space, i, (int32_t *)col, val);
+  return dense_row(p, space, i, (int32_t *)col, val);
 }
 
 /* One loop for each semiring, index and mask: they are constants in it. */
