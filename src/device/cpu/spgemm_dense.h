@@ -71,10 +71,10 @@ static inline __attribute__((always_inline)) int64_t take_marked(sl_spgemm_space
 
 /* Row i by the accumulator. Many products for the columns between the first and the last: all marks there
  * are looked at; else those of the groups that have some. */
-static inline __attribute__((always_inline)) int64_t dense_row(const sl_spgemm_problem *p,
-                                                               sl_spgemm_space *space, int64_t i,
-                                                               sley_semiring semiring, int32_t *col,
-                                                               sum *val) {
+static inline __attribute__((always_inline)) int64_t dense_row_by(const sl_spgemm_problem *p,
+                                                                  sl_spgemm_space *space, int64_t i,
+                                                                  sley_semiring semiring, int32_t *col,
+                                                                  sum *val) {
   const sum empty = first_sum(semiring);
   int64_t count = 0;
   if (p->bound[i] >= p->b.cols / SL_SPGEMM_GROUP) {
@@ -100,10 +100,10 @@ static inline __attribute__((always_inline)) int64_t dense_row(const sl_spgemm_p
 
 /* Row i where the mask's row has entries: marks let products in, and the mask's columns, which ascend, take
  * the sums out. */
-static inline __attribute__((always_inline)) int64_t dense_masked_row(const sl_spgemm_problem *p,
-                                                                      sl_spgemm_space *space, int64_t i,
-                                                                      sley_semiring semiring, int32_t *col,
-                                                                      sum *val) {
+static inline __attribute__((always_inline)) int64_t dense_masked_row_by(const sl_spgemm_problem *p,
+                                                                         sl_spgemm_space *space, int64_t i,
+                                                                         sley_semiring semiring, int32_t *col,
+                                                                         sum *val) {
   enum { ALLOWED = 1, FOUND = 3 };
   sum *sums = space->sum;
   uint8_t *mark = space->mark;
@@ -140,6 +140,38 @@ static inline __attribute__((always_inline)) int64_t dense_masked_row(const sl_s
     mark[c] = 0;
   }
   return count;
+}
+
+/* A function of its own, not inlined: its inner loop then has all registers. The semiring is a constant in
+ * each call. */
+static __attribute__((noinline)) int64_t dense_row(const sl_spgemm_problem *p, sl_spgemm_space *space, int64_t i,
+                                                   int32_t *col, sum *val) {
+  switch (p->semiring) {
+  case SLEY_PLUS_TIMES:
+    return dense_row_by(p, space, i, SLEY_PLUS_TIMES, col, val);
+  case SLEY_PLUS_PAIR:
+    return dense_row_by(p, space, i, SLEY_PLUS_PAIR, col, val);
+  case SLEY_MIN_PLUS:
+    return dense_row_by(p, space, i, SLEY_MIN_PLUS, col, val);
+  case SLEY_OR_AND:
+    return dense_row_by(p, space, i, SLEY_OR_AND, col, val);
+  }
+  return 0;
+}
+
+static __attribute__((noinline)) int64_t dense_masked_row(const sl_spgemm_problem *p, sl_spgemm_space *space,
+                                                          int64_t i, int32_t *col, sum *val) {
+  switch (p->semiring) {
+  case SLEY_PLUS_TIMES:
+    return dense_masked_row_by(p, space, i, SLEY_PLUS_TIMES, col, val);
+  case SLEY_PLUS_PAIR:
+    return dense_masked_row_by(p, space, i, SLEY_PLUS_PAIR, col, val);
+  case SLEY_MIN_PLUS:
+    return dense_masked_row_by(p, space, i, SLEY_MIN_PLUS, col, val);
+  case SLEY_OR_AND:
+    return dense_masked_row_by(p, space, i, SLEY_OR_AND, col, val);
+  }
+  return 0;
 }
 
 #endif

@@ -7,7 +7,7 @@
 #include "device/op_spgemm.h"
 
 enum {
-  SL_SPGEMM_SHORT = 16,  /* rows of at most as many products are sorted, whatever the accumulator */
+  SL_SPGEMM_SHORT = 32,  /* rows of at most as many products are sorted, whatever the accumulator */
   SL_SPGEMM_GROUP = 64,  /* columns whose marks are looked at together */
   SL_SPGEMM_SPILL = 64,  /* entries after a chunk's room for its products that may be written, too */
   SL_SPGEMM_AHEAD = 4096 /* columns that the dense accumulator is padded to a multiple of */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of C of few products: these are sorted by column, each going to the place that the number of those
  * before it says, which takes no branch and runs in vectors; then equal columns become one. */
-#ifndef SLEY_DEVICE_CPU_SPGEMM_SHORT_H
-#define SLEY_DEVICE_CPU_SPGEMM_SHORT_H
+#ifndef SLEY_DEVICE_CPU_SPGEMM_RANK_H
+#define SLEY_DEVICE_CPU_SPGEMM_RANK_H
 
 #include "device/cpu/spgemm_rows.h"
 #include "device/cpu/spgemm_semiring.h"
@@ -34,7 +34,7 @@ static inline void rank_wide(const int64_t *col, int64_t count, int32_t *place) 
   }
 }
 
-static inline __attribute__((always_inline)) int64_t short_row(const sl_spgemm_problem *p, int64_t i,
+static inline __attribute__((always_inline)) int64_t rank_row(const sl_spgemm_problem *p, int64_t i,
                                                                sley_semiring semiring, sley_index index,
                                                                void *col, sum *val) {
   short_list list, sorted;
@@ -53,6 +53,8 @@ static inline __attribute__((always_inline)) int64_t short_row(const sl_spgemm_p
   }
   if (index == SLEY_I64)
     rank_wide(list.col64, count, place);
+  else if (count <= SL_SPGEMM_SHORT / 4)
+    rank_narrow(list.col, count, SL_SPGEMM_SHORT / 4, place);
   else if (count <= SL_SPGEMM_SHORT / 2)
     rank_narrow(list.col, count, SL_SPGEMM_SHORT / 2, place);
   else
