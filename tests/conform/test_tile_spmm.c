@@ -41,6 +41,13 @@ typedef struct operands {
   int64_t x_first, y_first, y_last, ld;
 } operands;
 
+/* Rows of X of which no sum is exact. */
+static void make_real(const sample *s, int64_t first, int64_t last, void *rows) {
+  const int64_t ld = s->c.k + PAD;
+  for (int64_t i = 0; i < (last - first) * ld; i++)
+    sl_value_set(rows, s->c.dtype, i, sl_unit(sl_random(s->c.seed, 99, (uint64_t)(first * ld + i))) - 0.3);
+}
+
 static sley_status make(sley_comm *comm, const sample *s, operands *o) {
   const tile_case *c = &s->c;
   const int me = sley_comm_rank(comm);
@@ -50,10 +57,8 @@ static sley_status make(sley_comm *comm, const sample *s, operands *o) {
   o->y_last = c->row_begin[me + 1];
   o->x_rows = tile_rows(c->seed + 2, c->dtype, c->col_begin[me], c->col_begin[me + 1], c->k, PAD);
   o->y_rows = tile_rows(c->seed + 3, c->dtype, o->y_first, o->y_last, c->k, PAD);
-  const int64_t x_first = c->col_begin[me];
-  for (int64_t i = 0; s->real && i < (c->col_begin[me + 1] - c->col_begin[me]) * o->ld; i++)
-    sl_value_set(o->x_rows, c->dtype, i,
-                 sl_unit(sl_random(c->seed, 99, (uint64_t)(x_first * o->ld + i))) - 0.3);
+  if (s->real)
+    make_real(s, c->col_begin[me], c->col_begin[me + 1], o->x_rows);
   SL_TRY(tile_block(c, c->matrix, me, &o->block));
   SL_TRY(sley_tiled_create_sparse(comm, o->block, c->whole ? NULL : c->row_begin, &a, &o->a));
   SL_TRY(sley_tiled_create_dense(comm, c->n, c->k, c->dtype, &x, &o->x));
@@ -155,6 +160,23 @@ static void products_are_exact_and_move_what_is_predicted(void **state) {
 
 /* ---- the same bits */
 
+/* Whether the rows of Y are within the bound of their sums in float64. */
+static sley_status check_bound(const sample *s, const operands *o) {
+  const tile_case *c = &s->c;
+  sley_matrix *rows;
+  sley_check check;
+  void *x = tile_rows(0, c->dtype, 0, c->n, c->k, PAD);
+  make_real(s, 0, c->n, x);
+  sley_status status = sl_matrix_view(c->matrix, o->y_first, o->y_last - o->y_first, &rows);
+  if (status == SLEY_OK)
+    status = sley_check_spmm(rows, false, c->k, x, o->ld, o->y_rows, o->ld, 1, &check);
+  sl_matrix_destroy(rows);
+  free(x);
+  SL_TRY(status);
+  EXPECT(check.ok);
+  return SLEY_OK;
+}
+
 static sley_status bits_main(sl_comm *comm, void *arg) {
   sample *s = arg;
   const tile_case *c = &s->c;
@@ -186,6 +208,7 @@ static sley_status bits_main(sl_comm *comm, void *arg) {
     before = hash;
   }
   s->bits[comm->rank] = before;
+  TRY(check_bound(s, &o));
 done:
   sley_tile_spmm_destroy(product);
   end(&o);
