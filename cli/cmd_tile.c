@@ -50,7 +50,9 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "NAMES",
      .offset = AT(algo),
-     .help = "tile-c, tile-a or tile-b: what stays where it is, Y, A or X; several with commas, or all"},
+     .help = "tile-c, tile-a or tile-b: what stays where it is, Y, A or X; tile-c-steal, tile-c-steal-local: "
+             "ranks that are "
+             "done take work of others; several with commas, or all"},
     {.name = "ranks",
      .kind = CLI_INT,
      .value = "P",
@@ -219,7 +221,7 @@ static int judge(const cli_tile_bench *b) {
     if (r->checked && !r->right)
       return cli_refuse(SLEY_ERR_INTERNAL, "%s: wrong result at row %" PRId64 ": please report it", r->algo,
                         r->wrong_row);
-    if (!cli_tile_as_predicted(r))
+    if (!cli_tile_as_predicted(b, r))
       return cli_refuse(SLEY_ERR_INTERNAL, "%s: the transport counted other traffic than was predicted",
                         r->algo);
   }

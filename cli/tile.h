@@ -16,7 +16,7 @@ enum { CLI_TILE_ALGORITHMS = 8, CLI_TILE_RANKS = 4096 };
 /* What a rank's time went to, ms of a run on average, and what its tiles took. */
 typedef struct cli_tile_rank {
   double compute, communicate, accumulate, imbalance;
-  int64_t tasks, flops;
+  int64_t tasks, flops, stolen;
 } cli_tile_rank;
 
 typedef struct cli_tile_result {
@@ -58,7 +58,7 @@ sley_status cli_tile_run(cli_tile_bench *bench);
 void cli_tile_print(const cli_tile_bench *bench, FILE *stream);
 bool cli_tile_json(const cli_tile_bench *bench, const char *path);
 
-/* Whether what moved is what was predicted. */
-bool cli_tile_as_predicted(const cli_tile_result *result);
+/* Whether what moved is what was predicted, or ranks have stolen work, which is not. */
+bool cli_tile_as_predicted(const cli_tile_bench *bench, const cli_tile_result *result);
 
 #endif

@@ -11,13 +11,6 @@
 enum { RANKS_SHOWN = 32 };
 static const double MIB = 1 << 20;
 
-bool cli_tile_as_predicted(const cli_tile_result *r) {
-  const sley_traffic *a = &r->predicted, *b = &r->counted;
-  return a->direct_bytes == b->direct_bytes && a->direct_messages == b->direct_messages &&
-         a->message_bytes == b->message_bytes && a->message_messages == b->message_messages &&
-         a->self_bytes == b->self_bytes && a->self_messages == b->self_messages;
-}
-
 /* ---- figures */
 
 static cli_tile_rank mean_of(const cli_tile_bench *b, const cli_tile_result *r) {
@@ -29,8 +22,24 @@ static cli_tile_rank mean_of(const cli_tile_bench *b, const cli_tile_result *r) 
     mean.imbalance += r->rank[i].imbalance / b->ranks.ranks;
     mean.tasks += r->rank[i].tasks;
     mean.flops += r->rank[i].flops;
+    mean.stolen += r->rank[i].stolen;
   }
-  return mean; /* tasks and flops: of all */
+  return mean; /* numbers that are not times: of all */
+}
+
+bool cli_tile_as_predicted(const cli_tile_bench *bench, const cli_tile_result *r) {
+  const sley_traffic *a = &r->predicted, *b = &r->counted;
+  return mean_of(bench, r).stolen > 0 ||
+         (a->direct_bytes == b->direct_bytes && a->direct_messages == b->direct_messages &&
+          a->message_bytes == b->message_bytes && a->message_messages == b->message_messages &&
+          a->self_bytes == b->self_bytes && a->self_messages == b->self_messages);
+}
+
+/* What to say of the traffic. */
+static const char *verdict(const cli_tile_bench *b, const cli_tile_result *r) {
+  return mean_of(b, r).stolen > 0      ? "some for stolen work"
+         : cli_tile_as_predicted(b, r) ? "as predicted"
+                                       : "NOT AS PREDICTED";
 }
 
 /* The most flops of a rank, by the mean. */
@@ -89,12 +98,14 @@ static void add_rank(cli_table *table, const char *name, const cli_tile_rank *r)
   cli_table_cell(table, 3, "%.3f", r->accumulate);
   cli_table_cell(table, 4, "%.3f", r->imbalance);
   cli_table_cell(table, 5, "%" PRId64, r->tasks);
-  cli_table_cell(table, 6, "%.1f", (double)r->flops * 1e-6);
+  cli_table_cell(table, 6, "%" PRId64, r->stolen);
+  cli_table_cell(table, 7, "%.1f", (double)r->flops * 1e-6);
 }
 
 static void print_ranks(const cli_tile_bench *b, const cli_tile_result *r, FILE *stream) {
-  static const char *const headings[] = {"<rank",        "compute ms",    "communicate ms", "accumulate ms",
-                                         "imbalance ms", "tile products", "Mflop",          NULL};
+  static const char *const headings[] = {"<rank",         "compute ms",   "communicate ms",
+                                         "accumulate ms", "imbalance ms", "tile products",
+                                         "stolen",        "Mflop",        NULL};
   static cli_table table;
   cli_table_start(&table, headings);
   cli_tile_rank mean = mean_of(b, r);
@@ -105,6 +116,7 @@ static void print_ranks(const cli_tile_bench *b, const cli_tile_result *r, FILE 
   }
   mean.tasks /= b->ranks.ranks;
   mean.flops /= b->ranks.ranks;
+  mean.stolen /= b->ranks.ranks;
   add_rank(&table, "mean", &mean);
   cli_table_print(&table, stream);
 }
@@ -115,8 +127,7 @@ static void print_result(const cli_tile_bench *b, const cli_tile_result *r, FILE
           r->algo, r->time.median, b->repeat, r->time.p10, r->time.p90, gflops(b, r));
   fprintf(stream, "moved     %.3f MiB direct, %.3f MiB in %" PRId64 " messages, %s; %.3f MiB stayed\n",
           (double)r->counted.direct_bytes / MIB, (double)r->counted.message_bytes / MIB,
-          r->counted.message_messages, cli_tile_as_predicted(r) ? "as predicted" : "NOT AS PREDICTED",
-          (double)r->counted.self_bytes / MIB);
+          r->counted.message_messages, verdict(b, r), (double)r->counted.self_bytes / MIB);
   fprintf(stream, "work      of the rank with most %.2f times the mean\n", flops_imbalance(b, r));
   print_ranks(b, r, stream);
   if (b->b)
@@ -152,6 +163,7 @@ static cli_json rank_json(const cli_tile_rank *r) {
   cli_json_real(&json, "imbalance_ms", r->imbalance);
   cli_json_int(&json, "tile_products", r->tasks);
   cli_json_int(&json, "flops", r->flops);
+  cli_json_int(&json, "stolen", r->stolen);
   return json;
 }
 
@@ -166,7 +178,7 @@ static cli_json result_json(const cli_tile_bench *b, const cli_tile_result *r) {
   cli_json_int(&json, "message_bytes", r->counted.message_bytes);
   cli_json_int(&json, "messages", r->counted.message_messages);
   cli_json_int(&json, "self_bytes", r->counted.self_bytes);
-  cli_json_bool(&json, "as_predicted", cli_tile_as_predicted(r));
+  cli_json_bool(&json, "as_predicted", cli_tile_as_predicted(b, r));
   cli_json_real(&json, "flops_imbalance", flops_imbalance(b, r));
   if (b->b) {
     cli_json_int(&json, "c_nnz", r->c_entries);

@@ -111,7 +111,7 @@ static sley_status run_once(part *p, sley_tile_spmm *product, double *ms, cli_ti
 
 /* ---- what the ranks have seen */
 
-enum { TIMES = 4, FIGURES = TIMES + 2, TRAFFIC = 12 };
+enum { TIMES = 4, FIGURES = TIMES + 3, TRAFFIC = 12 };
 
 /* Every rank's figures become known to all. */
 static sley_status share_figures(const part *p, const cli_tile_rank *mine, cli_tile_rank *all) {
@@ -124,6 +124,7 @@ static sley_status share_figures(const part *p, const cli_tile_rank *mine, cli_t
       number[me * FIGURES + t] = (int64_t)(times[t] / (double)p->bench->repeat * NS_PER_MS);
     number[me * FIGURES + TIMES] = mine->tasks;
     number[me * FIGURES + TIMES + 1] = mine->flops;
+    number[me * FIGURES + TIMES + 2] = mine->stolen;
     status = sley_comm_allreduce(p->comm, SLEY_SUM, number, size * FIGURES);
   }
   for (int r = 0; status == SLEY_OK && leads(p) && r < size; r++) {
@@ -133,7 +134,8 @@ static sley_status share_figures(const part *p, const cli_tile_rank *mine, cli_t
                              (double)n[2] / NS_PER_MS,
                              (double)n[3] / NS_PER_MS,
                              n[TIMES],
-                             n[TIMES + 1]};
+                             n[TIMES + 1],
+                             n[TIMES + 2]};
   }
   free(number);
   return status;
@@ -239,6 +241,7 @@ static sley_status run_product(part *p, sley_tile_spmm *product, cli_tile_result
   }
   sum.tasks = report.tasks;
   sum.flops = report.flops;
+  sum.stolen = report.stolen;
   if (status == SLEY_OK)
     status = share_figures(p, &sum, to->rank);
   if (status == SLEY_OK)

@@ -80,7 +80,7 @@ _sley() {
       ;;
     --algo | --aggregate)
       if [ "$command" = tile ]; then
-        mapfile -t COMPREPLY < <(compgen -W "tile-c tile-a tile-b all" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "tile-c tile-a tile-b tile-c-steal tile-c-steal-local all" -- "$word")
         return
       fi
       mapfile -t COMPREPLY < <(compgen -W "auto all cola bcast-1d bcast-1d-pipelined bcast-1.5d summa-2d rowwise halo

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of matrices in tiles, by one-sided access: every rank fetches the tiles that it needs, and no rank
- * waits for another before the end of the product.
+/* Products of matrices in tiles, by one-sided access: every rank fetches the tiles that it needs from their
+ * owners, who need not take part.
  *
  *   sley_tile_complete         how A, X and Y are divided into tiles that go together
  *   sley_tiled_create_sparse   A in tiles; sley_tiled_renew gives it new values
- *   sley_tiled_create_dense    X or Y in tiles; sley_tiled_set_rows and sley_tiled_get_rows move rows there
- * and back sley_tile_spmm_create      what a product needs; sley_tile_spmm_run makes it as often as wanted
+ *   sley_tiled_create_dense    X or Y in tiles
+ *   sley_tiled_set_rows        rows of a rank to tiles; sley_tiled_get_rows brings them back
+ *   sley_tile_spmm_create      what a product needs; sley_tile_spmm_run makes it as often as wanted
  *   sley_tile_spmm_report_get  what a run's time went to, and what moved
  *   sley_tile_spgemm           C = A B of two sparse matrices; sley_tiled_get_matrix gives a rank's rows of C
  *
@@ -93,10 +94,12 @@ void sley_tiled_destroy(sley_tiled *tiled);
 
 /* The algorithms, NULL-terminated, and what each does in a line; NULL: there is no such algorithm.
  *
- *   tile-c   who owns a tile of Y fetches the tiles of A and X that it needs
- *   tile-a   who owns a tile of A fetches tiles of X, and pushes products to the owners of Y: for A much
- * larger tile-b   who owns a tile of X fetches tiles of A, and pushes products to the owners of Y: for X much
- * larger
+ *   tile-c              who owns a tile of Y fetches the tiles of A and X that it needs
+ *   tile-a              who owns a tile of A fetches tiles of X, and pushes products to the owners of Y:
+ *                       for an A much larger than X and Y
+ *   tile-b              who owns a tile of X fetches tiles of A, and pushes likewise: for a large X
+ *   tile-c-steal        as tile-c; ranks that are done take products of tiles from others, and push them
+ *   tile-c-steal-local  the same, but only products of which a tile of A or X is theirs
  *
  * The bits of Y depend on the tiles, for tile-a and tile-b also on the grid, and on nothing else: neither on
  * the transport nor on timing. */
@@ -120,9 +123,10 @@ typedef struct sley_tile_spmm sley_tile_spmm;
 sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley_tiled *y,
                                   const sley_tile_spmm_options *options, sley_tile_spmm **out);
 
-/* One product. With beta 0 Y is not read. Values of 16 bits are summed in f32 and rounded once. Allocates
- * nothing, and waits for the other ranks at the end only. After an error the handle can only be destroyed;
- * where the comm has several ranks, it has failed too. Collective. */
+/* Makes one product. With beta 0 Y is not read. Values of 16 bits are summed in f32 and rounded once.
+ * Allocates nothing. Waits for the other ranks at the end, and, where products are pushed, for a free buffer.
+ * After an error the handle can only be destroyed; where the comm has several ranks, it has failed too.
+ * Collective. */
 sley_status sley_tile_spmm_run(sley_tile_spmm *product, double alpha, double beta);
 
 typedef struct sley_tile_report {
@@ -132,8 +136,10 @@ typedef struct sley_tile_report {
   double accumulate_ms;  /* pushing products, adding those that came, and waiting for a free buffer */
   double imbalance_ms;   /* waiting for slower ranks, at the end */
   int64_t tasks, flops;  /* products of tiles, and 2 for each entry of A and column of X */
-  sley_traffic predicted,
-      counted; /* of a run, and of the last one; tiles that are read where they lie count too */
+  int64_t stolen;        /* of the tasks: of tiles of Y of other ranks */
+  /* Of a run in which nothing is stolen, and of the last one; tiles that are read where they lie count too.
+   */
+  sley_traffic predicted, counted;
 } sley_tile_report;
 
 /* Of this rank. Not collective. */

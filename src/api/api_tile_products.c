@@ -6,12 +6,21 @@
 #include "tile/tile_spgemm.h"
 #include "tile/tile_spmm.h"
 
-/* In the order of sl_stationary. */
-static const char *const names[SL_STATIONARIES + 1] = {"tile-c", "tile-a", "tile-b"};
-static const char *const summaries[SL_STATIONARIES] = {
-    "stationary Y: tiles of A and X are fetched",
-    "stationary A: tiles of X are fetched, products are pushed to the owners of Y",
-    "stationary X: tiles of A are fetched, products are pushed to the owners of Y"};
+enum { ALGORITHMS = 5 };
+static const char *const names[ALGORITHMS + 1] = {"tile-c", "tile-a", "tile-b", "tile-c-steal",
+                                                  "tile-c-steal-local"};
+static const struct {
+  sl_stationary stationary;
+  sl_stealing stealing;
+  const char *summary;
+} algorithms[ALGORITHMS] = {
+    {SL_STATIONARY_C, SL_STEAL_NOTHING, "stationary Y: tiles of A and X are fetched"},
+    {SL_STATIONARY_A, SL_STEAL_NOTHING,
+     "stationary A: tiles of X are fetched, products are pushed to the owners of Y"},
+    {SL_STATIONARY_B, SL_STEAL_NOTHING,
+     "stationary X: tiles of A are fetched, products are pushed to the owners of Y"},
+    {SL_STATIONARY_C, SL_STEAL_ANY, "stationary Y; ranks that are done take products of tiles from others"},
+    {SL_STATIONARY_C, SL_STEAL_LOCAL, "the same, if a tile of A or X of the product is theirs"}};
 
 enum { BUFFERS = 4, MOST_BUFFERS = 4096 };
 
@@ -21,14 +30,14 @@ const char *const *sley_tile_algorithms(void) {
 
 static int find(const char *algo) {
   int found = 0;
-  while (found < SL_STATIONARIES && strcmp(names[found], algo) != 0)
+  while (found < ALGORITHMS && strcmp(names[found], algo) != 0)
     found++;
   return found;
 }
 
 const char *sley_tile_algorithm_summary(const char *algo) {
-  const int found = algo ? find(algo) : SL_STATIONARIES;
-  return found < SL_STATIONARIES ? summaries[found] : NULL;
+  const int found = algo ? find(algo) : ALGORITHMS;
+  return found < ALGORITHMS ? algorithms[found].summary : NULL;
 }
 
 /* ---- Y = alpha A X + beta Y */
@@ -57,16 +66,17 @@ static sley_status check_operands(const char *call, const sley_tiled *a, const s
 }
 
 static sley_status take_options(const char *call, const sley_tile_spmm_options *given,
-                                sley_tile_spmm_options *o, sl_stationary *stationary) {
+                                sley_tile_spmm_options *o, int *found) {
   SL_TRY(sl_struct_take("sley_tile_spmm_options", given, sizeof *o, o));
-  const int found = o->algo ? find(o->algo) : SL_STATIONARY_C;
-  if (found == SL_STATIONARIES)
-    return sl_fail(SLEY_ERR_ARG, "%s: there is no algorithm \"%s\": known are tile-c, tile-a and tile-b",
+  *found = o->algo ? find(o->algo) : 0;
+  if (*found == ALGORITHMS)
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: there is no algorithm \"%s\": known are tile-c, tile-a, tile-b, tile-c-steal and "
+                   "tile-c-steal-local",
                    call, o->algo);
   if (o->buffers < 0 || o->buffers > MOST_BUFFERS)
     return sl_fail(SLEY_ERR_ARG, "%s: %d buffers: give 1 to %d, or 0 for %d", call, o->buffers, MOST_BUFFERS,
                    BUFFERS);
-  *stationary = (sl_stationary)found;
   return SLEY_OK;
 }
 
@@ -75,15 +85,17 @@ sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley
   static const char call[] = "sley_tile_spmm_create";
   static const char *const name[] = {"algo", "buffers"};
   sley_tile_spmm_options o = SLEY_TILE_SPMM_OPTIONS_INIT;
-  sl_stationary stationary = SL_STATIONARY_C;
+  int found = 0;
   if (!a || !x || !y)
     return sl_fail(SLEY_ERR_ARG, "%s: a, x or y is NULL", call);
   sley_status status = out ? check_operands(call, a, x, y) : sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
   if (status == SLEY_OK)
-    status = take_options(call, options, &o, &stationary);
+    status = take_options(call, options, &o, &found);
   SL_TRY(sl_agree(a->comm, status));
-  SL_TRY(sl_agree_same(a->comm, call, name, (const int64_t[]){stationary, o.buffers}, 2));
-  return sl_tile_spmm_create(&(sl_tile_operands){a, x, y, stationary}, o.buffers ? o.buffers : BUFFERS, out);
+  SL_TRY(sl_agree_same(a->comm, call, name, (const int64_t[]){found, o.buffers}, 2));
+  return sl_tile_spmm_create(
+      &(sl_tile_operands){a, x, y, algorithms[found].stationary, algorithms[found].stealing},
+      o.buffers ? o.buffers : BUFFERS, out);
 }
 
 sley_status sley_tile_spmm_run(sley_tile_spmm *product, double alpha, double beta) {

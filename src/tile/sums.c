@@ -49,7 +49,7 @@ static sley_status list_products(sl_tile_sums *s) {
   s->expected = count_products(o, s->comm->rank);
   SL_TRY(SL_NEW_ZERO(s->tiles, sl_own_count(t, s->comm->rank), "tiles of Y"));
   SL_TRY(SL_NEW(s->l, s->expected, "products of tiles"));
-  SL_TRY(SL_NEW(s->buffer, s->expected, "products of tiles"));
+  SL_TRY(SL_NEW(s->holder, s->expected, "products of tiles"));
   SL_TRY(SL_NEW(products, o->a->tiling.across, "products of a tile"));
   int64_t first = 0;
   for (sl_own_tile at = sl_own_first(t, s->comm->rank); sl_own_is(t, &at); sl_own_next(t, &at)) {
@@ -107,10 +107,15 @@ static bool reaches_all(const sl_tile_queue *q) {
   return true;
 }
 
-static sley_status take_memory(sl_tile_sums *s) {
+static sley_status check_entries(const sl_tile_sums *s, int buffers);
+
+static sley_status take_memory(sl_tile_sums *s, int buffers) {
   if (sl_is_16_bit(s->o->y->dtype) && !(s->wide = sl_alloc(own_bytes(s), 2, "sums of tiles")))
     return SLEY_ERR_MEMORY;
-  return s->o->stationary == SL_STATIONARY_C ? SLEY_OK : list_products(s);
+  if (!sl_tile_pushes(s->o))
+    return SLEY_OK;
+  SL_TRY(check_entries(s, buffers));
+  return list_products(s);
 }
 
 sley_status sl_tile_sums_create(const sl_tile_operands *o, int buffers, sl_tile_sums **out) {
@@ -120,10 +125,10 @@ sley_status sl_tile_sums_create(const sl_tile_operands *o, int buffers, sl_tile_
   sley_status status = SL_NEW_ZERO(s, 1, "sums of tiles");
   if (status == SLEY_OK) {
     *s = (sl_tile_sums){.o = o, .comm = comm, .dtype = sl_sum_dtype(o->y->dtype)};
-    status = take_memory(s);
+    status = take_memory(s, buffers);
   }
   status = sl_agree(comm, status);
-  if (status == SLEY_OK && o->stationary != SL_STATIONARY_C) {
+  if (status == SLEY_OK && sl_tile_pushes(o)) {
     const int64_t most = largest_product(s);
     status = sl_tile_queue_create(comm, buffers, most, &s->queue);
     if (status == SLEY_OK && !reaches_all(s->queue) && !(s->room = sl_alloc(most, 1, "room for a product")))
@@ -145,7 +150,7 @@ void sl_tile_sums_destroy(sl_tile_sums *s) {
   sl_free(s->wide);
   sl_free(s->tiles);
   sl_free(s->l);
-  sl_free(s->buffer);
+  sl_free(s->holder);
   sl_free(s->room);
   sl_free(s);
 }
@@ -178,7 +183,7 @@ sley_status sl_tile_sums_begin(sl_tile_sums *s, double beta) {
   for (int64_t n = 0; n < sl_own_count(t, s->comm->rank); n++)
     s->tiles[n].added = 0;
   for (int64_t n = 0; n < s->expected; n++)
-    s->buffer[n] = -1;
+    s->holder[n] = -1;
   return SLEY_OK;
 }
 
@@ -201,13 +206,32 @@ sley_status sl_tile_sums_end(sl_tile_sums *s, double beta) {
   return SLEY_OK;
 }
 
-/* ---- products that are pushed: an entry is 1 + (number of the task) * buffers + buffer */
+/* ---- products that are pushed: an entry is 1 + (number of the task * ranks + maker) * buffers + buffer */
+
+static sley_status check_entries(const sl_tile_sums *s, int buffers) {
+  const sl_tile_operands *o = s->o;
+  int64_t entries = sl_tiles(&o->a->tiling);
+  if (__builtin_mul_overflow(entries, o->y->tiling.across, &entries) ||
+      __builtin_mul_overflow(entries, (int64_t)s->comm->size * buffers, &entries) || entries == INT64_MAX)
+    return sl_fail(SLEY_ERR_OVERFLOW,
+                   "so many products of tiles cannot be numbered: use fewer tiles or buffers");
+  return SLEY_OK;
+}
+
+sley_status sl_tile_sums_buffer(sl_tile_sums *s, bool waits, int *buffer) {
+  for (;;) {
+    SL_TRY(sl_tile_queue_buffer(s->queue, buffer));
+    if (*buffer >= 0 || !waits)
+      return SLEY_OK;
+    SL_TRY(sl_tile_sums_drain(s, NULL));
+  }
+}
 
 sley_status sl_tile_sums_push(sl_tile_sums *s, const sl_tile_task *task, int buffer) {
   const sl_tile_operands *o = s->o;
   const int64_t number = sl_tile_number(&o->a->tiling, task->i, task->l) * o->y->tiling.across + task->j;
   return sl_tile_queue_push(s->queue, sl_tile_at(o->y, task->i, task->j)->rank,
-                            1 + number * s->queue->buffers + buffer);
+                            1 + (number * s->comm->size + s->comm->rank) * s->queue->buffers + buffer);
 }
 
 /* Whether stored rows of a product are rows of its tile, each once. */
@@ -221,9 +245,9 @@ static bool are_rows(const int64_t *rows, int64_t stored, int64_t height) {
   return true;
 }
 
-static sley_status add_product(sl_tile_sums *s, const sl_tile_task *task, int buffer) {
+static sley_status add_product(sl_tile_sums *s, const sl_tile_task *task, int64_t holder) {
   const sl_tile_operands *o = s->o;
-  const int from = sl_task_rank(o, task);
+  const int from = (int)(holder / s->queue->buffers), buffer = (int)(holder % s->queue->buffers);
   const int64_t stored = sl_tile_at(o->a, task->i, task->l)->stored,
                 height = sl_tile_height(&o->y->tiling, task->i);
   const int64_t row_bytes = sl_tile_width(&o->y->tiling, task->j) * (int64_t)sley_dtype_bytes(s->dtype);
@@ -246,35 +270,38 @@ static sley_status add_product(sl_tile_sums *s, const sl_tile_task *task, int bu
   return sl_tile_queue_return(s->queue, from, buffer);
 }
 
-/* The task and buffer of an entry; its place in the list. NULL: there cannot be such an entry. */
-static int32_t *note_of(const sl_tile_sums *s, int64_t entry, sl_tile_task *task) {
+/* Where the holder of an entry's product is noted, and its task. NULL: there cannot be such an entry. */
+static int64_t *note_of(const sl_tile_sums *s, int64_t entry, sl_tile_task *task) {
   const sl_tile_operands *o = s->o;
-  const int64_t number = (entry - 1) / s->queue->buffers, tile = number / o->y->tiling.across;
+  const int64_t made = (entry - 1) / s->queue->buffers, number = made / s->comm->size,
+                tile = number / o->y->tiling.across;
   if (entry < 1 || tile >= sl_tiles(&o->a->tiling))
     return NULL;
   *task = (sl_tile_task){
       .i = tile / o->a->tiling.across, .l = tile % o->a->tiling.across, .j = number % o->y->tiling.across};
   if (sl_tile_at(o->y, task->i, task->j)->rank != s->comm->rank)
     return NULL;
+  if (o->stealing == SL_STEAL_NOTHING && made % s->comm->size != sl_task_rank(o, task))
+    return NULL;
   const sl_expected *e = &s->tiles[sl_own_local(&o->y->tiling, task->i, task->j)];
   for (int64_t n = e->first + e->added; n < e->first + e->count; n++)
     if (s->l[n] == task->l)
-      return s->buffer[n] < 0 ? &s->buffer[n] : NULL;
+      return s->holder[n] < 0 ? &s->holder[n] : NULL;
   return NULL;
 }
 
 static sley_status accept(sl_tile_sums *s, int64_t entry) {
   sl_tile_task task;
-  int32_t *note = note_of(s, entry, &task);
+  int64_t *note = note_of(s, entry, &task);
   if (!note)
     return sl_fail(SLEY_ERR_INTERNAL,
                    "the queue of rank %d holds %lld, which is no product that it waits for", s->comm->rank,
                    (long long)entry);
-  *note = (int32_t)((entry - 1) % s->queue->buffers);
+  *note = (entry - 1) % ((int64_t)s->comm->size * s->queue->buffers);
   sl_expected *e = &s->tiles[sl_own_local(&s->o->y->tiling, task.i, task.j)];
-  for (; e->added < e->count && s->buffer[e->first + e->added] >= 0; e->added++, s->added++) {
+  for (; e->added < e->count && s->holder[e->first + e->added] >= 0; e->added++, s->added++) {
     task.l = s->l[e->first + e->added];
-    SL_TRY(add_product(s, &task, s->buffer[e->first + e->added]));
+    SL_TRY(add_product(s, &task, s->holder[e->first + e->added]));
   }
   return SLEY_OK;
 }

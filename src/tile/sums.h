@@ -23,7 +23,7 @@ typedef struct sl_tile_sums {
   sl_tile_queue *queue;
   sl_expected *tiles; /* of this rank */
   int64_t *l;         /* list, in the order of adding: the product's l, and */
-  int32_t *buffer;    /* the buffer that it has come in, or -1 */
+  int64_t *holder;    /* where it has come: its maker * buffers + the buffer; or -1 */
   int64_t expected, added;
   char *room; /* for a product that must be copied */
 } sl_tile_sums;
@@ -45,6 +45,10 @@ void *sl_tile_sums_at(const sl_tile_sums *sums, int64_t i, int64_t j);
  * stored. */
 int64_t sl_product_bytes(const sl_tile_sums *sums, const sl_tile_task *task);
 int64_t *sl_product_rows(const sl_tile_sums *sums, const sl_tile_task *task, const void *product);
+
+/* A free buffer of this rank's, or -1; waits: until there is one. While there is none this rank adds what
+ * others have pushed: they may wait for buffers, too. Errors: those of drain. */
+sley_status sl_tile_sums_buffer(sl_tile_sums *sums, bool waits, int *buffer);
 
 /* The product of a task, which this rank has made in a buffer of the queue, goes to the owner of its tile. */
 sley_status sl_tile_sums_push(sl_tile_sums *sums, const sl_tile_task *task, int buffer);

@@ -96,20 +96,37 @@ static sley_status run_task(sl_task_loop *loop, sl_tile_pair *pair, sl_task_body
   return body(context, loop, &pair->task, &a, &x);
 }
 
-sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_body body, void *context) {
+/* The source of all tasks of this rank. */
+static sley_status next_of_walk(void *context, bool waits, sl_tile_task *task, bool *any) {
+  (void)waits;
+  *any = sl_walk_next(context, task);
+  return SLEY_OK;
+}
+
+static sley_status ask(sl_task_source source, void *context, bool waits, sl_tile_pair *pair, bool *any) {
+  SL_TRY(source(context, waits, &pair->task, any));
+  return *any ? begin_pair(pair) : SLEY_OK;
+}
+
+sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *source_context,
+                             sl_task_body body, void *context) {
   sl_tile_pair *now = &loop->pair[0], *next = &loop->pair[1];
   sl_walk walk = sl_walk_begin(loop->o, loop->comm->rank);
-  bool more = sl_walk_next(&walk, &now->task);
-  if (more)
-    SL_TRY(begin_pair(now));
-  while (more) {
-    more = sl_walk_next(&walk, &next->task);
-    if (more)
-      SL_TRY(begin_pair(next));
+  bool have, ahead;
+  if (!source) {
+    source = next_of_walk;
+    source_context = &walk;
+  }
+  SL_TRY(ask(source, source_context, true, now, &have));
+  while (have) {
+    SL_TRY(ask(source, source_context, false, next, &ahead));
     SL_TRY(run_task(loop, now, body, context));
+    if (!ahead)
+      SL_TRY(ask(source, source_context, true, next, &ahead));
     sl_tile_pair *done = now;
     now = next;
     next = done;
+    have = ahead;
   }
   return SLEY_OK;
 }

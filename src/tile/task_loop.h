@@ -38,8 +38,14 @@ void sl_task_spend(sl_task_loop *loop, double *part);
 typedef sley_status (*sl_task_body)(void *context, sl_task_loop *loop, const sl_tile_task *task,
                                     const sl_tile *a, const sl_tile *x);
 
-/* All tasks of this rank. Errors: SLEY_ERR_PEER, those of body. Not collective. */
-sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_body body, void *context);
+/* Where tasks come from: the next one; *any: whether there is one. waits: the task before is done, else none
+ * may be given, and it is asked again. */
+typedef sley_status (*sl_task_source)(void *context, bool waits, sl_tile_task *task, bool *any);
+
+/* All tasks of the source: NULL: those of this rank, in order. Errors: SLEY_ERR_PEER, those of source and
+ * body. Not collective. */
+sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *source_context,
+                             sl_task_body body, void *context);
 
 /* Adds bytes from or to a rank, and a message if there are any, to what is predicted. */
 void sl_task_predict(sl_task_loop *loop, int rank, int64_t bytes);

@@ -81,6 +81,10 @@ sley_status sl_tile_queue_buffer(sl_tile_queue *q, int *buffer) {
   return SLEY_OK;
 }
 
+void sl_tile_queue_put_back(sl_tile_queue *q, int buffer) {
+  q->in_use[buffer] = false;
+}
+
 void *sl_tile_queue_contents(const sl_tile_queue *q, int buffer) {
   return q->blocks[q->comm->rank] + q->contents + buffer * q->buffer_bytes;
 }

@@ -31,6 +31,7 @@ void sl_tile_queue_destroy(sl_tile_queue *queue); /* Accepts NULL. Collective. *
 
 /* A free buffer of this rank, from now on in use; -1: there is none now. Errors: SLEY_ERR_PEER. */
 sley_status sl_tile_queue_buffer(sl_tile_queue *queue, int *buffer);
+void sl_tile_queue_put_back(sl_tile_queue *queue, int buffer); /* It was not used. */
 void *sl_tile_queue_contents(const sl_tile_queue *queue, int buffer);
 
 /* Appends an entry, not 0, to the rank's queue; what was written to this rank's buffers before can be read by

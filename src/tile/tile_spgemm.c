@@ -187,7 +187,7 @@ static void close_all(spgemm *s) {
 }
 
 static sley_status make_tiles(spgemm *s) {
-  SL_TRY(sl_task_loop_run(&s->loop, run_task, s));
+  SL_TRY(sl_task_loop_run(&s->loop, NULL, NULL, run_task, s));
   SL_TRY(end_tile(s));
   sl_task_spend(&s->loop, &s->loop.report->accumulate_ms);
   return SLEY_OK;

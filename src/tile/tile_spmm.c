@@ -9,6 +9,11 @@ enum { WORD = sizeof(int64_t) };
 
 /* ---- making */
 
+static int64_t flops_of(const sl_tile_spmm *p, const sl_tile_task *task) {
+  return 2 * sl_tile_at(p->operands.a, task->i, task->l)->entries *
+         sl_tile_width(&p->operands.y->tiling, task->j);
+}
+
 /* Besides tiles: a word for each product that this rank pushes, and the products for its tiles of Y. */
 static void predict(sl_tile_spmm *p) {
   const sl_tile_operands *o = &p->operands;
@@ -17,7 +22,7 @@ static void predict(sl_tile_spmm *p) {
   for (sl_walk walk = sl_walk_begin(o, p->comm->rank); sl_walk_next(&walk, &task);) {
     if (p->sums->queue)
       sl_task_predict(&p->loop, sl_tile_at(o->y, task.i, task.j)->rank, WORD);
-    p->report.flops += 2 * sl_tile_at(o->a, task.i, task.l)->entries * sl_tile_width(t, task.j);
+    p->report.flops += flops_of(p, &task);
   }
   for (sl_own_tile at = sl_own_first(t, p->comm->rank); p->sums->queue && sl_own_is(t, &at);
        sl_own_next(t, &at))
@@ -39,6 +44,8 @@ sley_status sl_tile_spmm_create(const sl_tile_operands *operands, int buffers, s
   status = sl_agree(comm, status);
   if (status == SLEY_OK)
     status = sl_tile_sums_create(&p->operands, buffers, &p->sums);
+  if (status == SLEY_OK && operands->stealing != SL_STEAL_NOTHING)
+    status = sl_claims_create(&p->operands, p->sums, &p->claims);
   if (status != SLEY_OK) {
     sl_tile_spmm_destroy(p);
     return status;
@@ -52,6 +59,7 @@ void sl_tile_spmm_destroy(sl_tile_spmm *p) {
   if (!p)
     return;
   sl_task_loop_close(&p->loop);
+  sl_claims_destroy(p->claims);
   sl_tile_sums_destroy(p->sums);
   sl_free(p);
 }
@@ -83,23 +91,13 @@ static sley_status multiply(const sl_tile_spmm *p, const sl_tile *a, const sl_ti
   return p->comm->device->ops->queue_wait(p->comm->queue);
 }
 
-/* A free buffer. While there is none this rank adds what others have pushed: they may wait for buffers, too.
- */
-static sley_status await_buffer(sl_tile_sums *s, int *buffer) {
-  for (;;) {
-    SL_TRY(sl_tile_queue_buffer(s->queue, buffer));
-    if (*buffer >= 0)
-      return SLEY_OK;
-    SL_TRY(sl_tile_sums_drain(s, NULL));
-  }
-}
-
 /* Makes a product in a buffer, and pushes it to the owner of its tile of Y. */
 static sley_status multiply_and_push(sl_tile_spmm *p, const sl_tile_task *task, const sl_tile *a,
                                      const sl_tile *x) {
   sl_tile_sums *s = p->sums;
-  int buffer;
-  SL_TRY(await_buffer(s, &buffer));
+  int buffer = task->buffer;
+  if (!p->claims)
+    SL_TRY(sl_tile_sums_buffer(s, true, &buffer));
   sl_task_spend(&p->loop, &p->report.accumulate_ms);
   void *product = sl_tile_queue_contents(s->queue, buffer);
   SL_TRY(multiply(p, a, x, false, 0, product));
@@ -115,6 +113,10 @@ static sley_status multiply_and_push(sl_tile_spmm *p, const sl_tile_task *task, 
 static sley_status run_task(void *context, sl_task_loop *loop, const sl_tile_task *task, const sl_tile *a,
                             const sl_tile *x) {
   sl_tile_spmm *p = context;
+  if (p->claims) {
+    p->report.tasks++;
+    p->report.flops += flops_of(p, task);
+  }
   if (p->sums->queue)
     return multiply_and_push(p, task, a, x);
   SL_TRY(multiply(p, a, x, true, 1, sl_tile_sums_at(p->sums, task->i, task->j)));
@@ -135,7 +137,14 @@ static sley_status add_the_rest(sl_tile_spmm *p) {
 static sley_status run_all(sl_tile_spmm *p, double beta) {
   SL_TRY(sl_tile_sums_begin(p->sums, beta));
   sl_task_spend(&p->loop, &p->report.compute_ms);
-  SL_TRY(sl_task_loop_run(&p->loop, run_task, p));
+  if (p->claims) {
+    p->report.tasks = p->report.flops = 0; /* as they are claimed */
+    SL_TRY(sl_claims_begin(p->claims));
+    SL_TRY(sl_task_loop_run(&p->loop, sl_claims_next, p->claims, run_task, p));
+    p->report.stolen = p->claims->stolen;
+  } else {
+    SL_TRY(sl_task_loop_run(&p->loop, NULL, NULL, run_task, p));
+  }
   SL_TRY(add_the_rest(p));
   SL_TRY(sl_tile_sums_end(p->sums, beta));
   SL_TRY(p->comm->ops->wait(p->comm));

@@ -4,7 +4,7 @@
 #ifndef SLEY_TILE_TILE_SPMM_H
 #define SLEY_TILE_TILE_SPMM_H
 
-#include "tile/sums.h"
+#include "tile/claims.h"
 #include "tile/task_loop.h"
 
 typedef struct sley_tile_spmm sl_tile_spmm;
@@ -13,6 +13,7 @@ struct sley_tile_spmm {
   sl_tile_operands operands;
   sl_task_loop loop;
   sl_tile_sums *sums;
+  sl_claims *claims;       /* NULL: nothing is stolen */
   sley_tile_report report; /* of the last run; what is predicted is there from the start */
   double alpha;            /* of the run */
   bool failed;             /* a run has failed, and may have left entries in the queue */

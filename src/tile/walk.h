@@ -21,14 +21,28 @@ typedef enum sl_stationary {
   SL_STATIONARIES
 } sl_stationary;
 
+/* Who makes tasks of a stationary Y. */
+typedef enum sl_stealing {
+  SL_STEAL_NOTHING, /* the owners of tiles */
+  SL_STEAL_ANY,     /* ranks that are done take tasks of others: claims.h */
+  SL_STEAL_LOCAL    /* the same, if a tile of A or X of the task is theirs */
+} sl_stealing;
+
 typedef struct sl_tile_operands {
   const sl_tiled *a, *x;
   sl_tiled *y;
   sl_stationary stationary;
+  sl_stealing stealing; /* not SL_STEAL_NOTHING: stationary is Y */
 } sl_tile_operands;
+
+/* Whether products of tiles are pushed to the owners of Y. */
+static inline bool sl_tile_pushes(const sl_tile_operands *o) {
+  return o->stationary != SL_STATIONARY_C || o->stealing != SL_STEAL_NOTHING;
+}
 
 typedef struct sl_tile_task {
   int64_t i, j, l;
+  int buffer; /* of a task that was claimed: what its product is made in */
 } sl_tile_task;
 
 /* A rank's tasks in order: for (sl_walk walk = sl_walk_begin(o, rank); sl_walk_next(&walk, &task);). */
@@ -46,7 +60,7 @@ static inline bool sl_task_is(const sl_tile_operands *o, const sl_tile_task *tas
          (!o->x->sparse || sl_tile_at(o->x, task->l, task->j)->entries > 0);
 }
 
-/* The rank that makes a task's product. */
+/* The rank that makes a task's product, unless it is stolen. */
 int sl_task_rank(const sl_tile_operands *o, const sl_tile_task *task);
 
 /* Where a task stands in the order in which tile (i, j) of Y is summed; two with one place are summed by l.

@@ -11,11 +11,12 @@ graph=$root/data/karate.mtx
 echo "products are checked, and figures are printed"
 run 0 tile "$graph" --algo all --repeat 2
 silent_err "tile"
-for word in 'matrix .*34 x 34' 'ranks  *4 as a grid of 2 x 2' 'tiles  *A 2 x 2, X 2 x 2, Y 2 x 2' nonzeros tile-c tile-a tile-b \
+for word in 'matrix .*34 x 34' 'ranks  *4 as a grid of 2 x 2' 'tiles  *A 2 x 2, X 2 x 2, Y 2 x 2' nonzeros 'tile-c ' tile-a tile-b \
+  'tile-c-steal ' tile-c-steal-local \
   'moved .*as predicted' 'work ' 'rank  *compute' 'mean ' 'check  *every entry'; do
   grep -q "^$word" "$work/out" || fail "tile prints no line of $word"
 done
-[ "$(grep -c '^[0-3] ' "$work/out")" = 12 ] || fail "not a line for each rank and algorithm"
+[ "$(grep -c '^[0-3] ' "$work/out")" = 20 ] || fail "not a line for each rank and algorithm"
 
 echo "types, grids and tiles of any number"
 for dtype in f32 f64 f16 bf16; do
