@@ -47,6 +47,8 @@ sley_status sl_spgemm_matrix(const sley_matrix *a, const sley_matrix *b, const s
   args.b = sl_matrix_csr(transposed ? transposed : b);
   sl_spgemm_result made;
   sley_status status = sl_spgemm(&args, team, &made);
+  if (status == SLEY_ERR_MEMORY && taken > 0 && options->mem_limit > 0)
+    sl_fail_prefix(status, "besides %" PRId64 " bytes of the limit, which the transpose of B takes: ", taken);
   if (status == SLEY_OK)
     status = sl_matrix_adopt(a->rows, args.b.cols, made.index, a->dtype,
                              (sl_csr_arrays){made.rowptr, made.col, made.val}, -1, out);

@@ -27,6 +27,8 @@ commands=(
   "convert $in/a.mtx $y/b.mtx.gz"
   "convert $in/a.mtx.gz $y/b.npz"
   "convert $in/a.sley $y/b.el.zst"
+  "spgemm $in/a.sley --repeat 10000 --out $y/c.npz --json $y/y.json"
+  "spgemm $in/a.npz --transpose-b --mem-limit 1G --out $y/c.mtx.gz"
   "generate twin:clj -o $y/b.mtx"
   "spy $in/a.mtx.gz --order rabbit -o $y/b.png"
   "tune --seconds 30 --out $y/m.machine"

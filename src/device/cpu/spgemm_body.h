@@ -15,7 +15,7 @@ static inline __attribute__((always_inline)) int64_t one_row(const sl_spgemm_pro
                                                              bool masked, char *col, sum *val) {
   if (sl_spgemm_row_room(p, i) == 0)
     return 0;
-  if (!masked && p->short_rows && p->bound[i] <= SL_SPGEMM_SHORT)
+  if (!masked && p->bound[i] <= p->short_most)
     return short_row(p, i, semiring, index, col, val);
   if (index == SLEY_I64 || space->columns == 0)
     return hash_row(p, space, i, semiring, index, masked, col, val);

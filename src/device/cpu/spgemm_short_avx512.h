@@ -8,17 +8,17 @@
 
 #include <immintrin.h>
 
+#include "device/cpu/spgemm_ahead.h"
 #include "device/cpu/spgemm_rank.h"
 
 typedef sum lanes __attribute__((vector_size(64)));
 
 enum {
-  KEYS = 16,                                 /* of a register */
-  LANES = 64 / (int)sizeof(sum),             /* values of a register */
-  PARTS = KEYS / LANES,                      /* registers of values for one of keys */
-  MOST_REGISTERS = SL_SPGEMM_SHORT / KEYS,   /* of keys */
-  NUMBER_BITS = 5,                           /* of a key: SL_SPGEMM_SHORT products */
-  MOST_COLUMNS = (1 << (32 - NUMBER_BITS)) - 1 /* that leave a key for lanes without a product */
+  KEYS = 16,                     /* of a register */
+  LANES = 64 / (int)sizeof(sum), /* values of a register */
+  PARTS = KEYS / LANES,          /* registers of values for one of keys */
+  MOST_REGISTERS = 4,            /* of keys */
+  NUMBER_BITS = 6                /* of a key; the others hold a column below SL_SPGEMM_SORTED_COLUMNS */
 };
 
 /* The products of a row in their order, then in that of columns. */
@@ -98,19 +98,32 @@ static inline __attribute__((always_inline)) __m512i sort_register(__m512i keys)
 static inline __attribute__((always_inline)) void sort_keys(__m512i *keys, int registers) {
   for (int r = 0; r < registers; r++)
     keys[r] = sort_register(keys[r]);
-  if (registers == 1)
+  for (int r = 0; r + 1 < registers; r += 2) {
+    const __m512i second = reversed(keys[r + 1]), low = _mm512_min_epu32(keys[r], second);
+    keys[r + 1] = order_8(_mm512_max_epu32(keys[r], second));
+    keys[r] = order_8(low);
+  }
+  if (registers < MOST_REGISTERS)
     return;
-  const __m512i other = reversed(keys[1]), low = _mm512_min_epu32(keys[0], other);
-  keys[1] = order_8(_mm512_max_epu32(keys[0], other));
-  keys[0] = order_8(low);
+  const __m512i third = reversed(keys[3]), fourth = reversed(keys[2]);
+  const __m512i low_1 = _mm512_min_epu32(keys[0], third), high_1 = _mm512_max_epu32(keys[0], third);
+  const __m512i low_2 = _mm512_min_epu32(keys[1], fourth), high_2 = _mm512_max_epu32(keys[1], fourth);
+  keys[0] = order_8(_mm512_min_epu32(low_1, low_2));
+  keys[1] = order_8(_mm512_max_epu32(low_1, low_2));
+  keys[2] = order_8(_mm512_min_epu32(high_1, high_2));
+  keys[3] = order_8(_mm512_max_epu32(high_1, high_2));
 }
 
 /* Loads the products of row i, in their order. A row of B goes to the lanes after those that are filled by a
  * masked load from so much before it; what the mask leaves out is not read. Returns how many there are. */
-static inline __attribute__((always_inline)) int64_t
-load_products(const sl_spgemm_problem *p, int64_t i, sley_semiring semiring, int registers, row_registers *row) {
+static inline __attribute__((always_inline)) int64_t load_products(const sl_spgemm_problem *p, int64_t i,
+                                                                   sley_semiring semiring, int registers,
+                                                                   row_registers *row) {
+  enum { POINTERS = 32, ROWS = 16 };
+  const int64_t all = p->a.rowptr[p->a.rows];
   int64_t count = 0;
   for (int64_t e = p->a.rowptr[i], end = p->a.rowptr[i + 1]; e < end; e++) {
+    fetch_ahead(p, e, all, semiring, POINTERS, ROWS);
     const int64_t k = sl_index_at(p->a.col, p->a.index, e);
     const int64_t first = p->b.rowptr[k], length = p->b.rowptr[k + 1] - first;
     const uint64_t mask = ((UINT64_C(1) << length) - 1) << count;
@@ -132,22 +145,37 @@ load_products(const sl_spgemm_problem *p, int64_t i, sley_semiring semiring, int
   return count;
 }
 
-/* The values by their numbers, for part v of the sorted row. */
-static inline __attribute__((always_inline)) lanes permute(const lanes *val, const __m512i *number, int v,
-                                                           int registers) {
-  if (sizeof(sum) == sizeof(float)) {
-    const __m512i at = number[v];
-    return registers == 1 ? (lanes)_mm512_permutexvar_ps(at, (__m512)val[0])
-                          : (lanes)_mm512_permutex2var_ps((__m512)val[0], at, (__m512)val[1]);
-  }
-  const __m256i half = v % 2 ? _mm512_extracti64x4_epi64(number[v / 2], 1) : _mm512_castsi512_si256(number[v / 2]);
-  const __m512i at = _mm512_cvtepu32_epi64(half);
-  const __m512d low = _mm512_permutex2var_pd((__m512d)val[0], at, (__m512d)val[1]);
-  if (registers == 1)
-    return (lanes)low;
-  const __m512d high = _mm512_permutex2var_pd((__m512d)val[2 % (MOST_REGISTERS * PARTS)], at,
-                                              (__m512d)val[3 % (MOST_REGISTERS * PARTS)]);
-  return (lanes)_mm512_mask_mov_pd(low, _mm512_test_epi64_mask(at, _mm512_set1_epi64(KEYS)), high);
+/* The values of two registers that the numbers name. */
+static inline __attribute__((always_inline)) lanes pick(lanes first, lanes second, __m512i number) {
+  if (sizeof(sum) == sizeof(float))
+    return (lanes)_mm512_permutex2var_ps((__m512)first, number, (__m512)second);
+  return (lanes)_mm512_permutex2var_pd((__m512d)first, number, (__m512d)second);
+}
+
+static inline __attribute__((always_inline)) uint64_t has_bit(__m512i number, int bit) {
+  if (sizeof(sum) == sizeof(float))
+    return _mm512_test_epi32_mask(number, _mm512_set1_epi32(bit));
+  return _mm512_test_epi64_mask(number, _mm512_set1_epi64(bit));
+}
+
+/* The values that the numbers name: of each two registers, then from these by the numbers' higher bits. */
+static inline __attribute__((always_inline)) lanes permute(const lanes *val, __m512i number, int registers) {
+  lanes from[MOST_REGISTERS * PARTS];
+  const int all = registers * PARTS;
+  for (int v = 0; v < all; v += 2)
+    from[v / 2] = pick(val[v], val[v + 1 < all ? v + 1 : v], number);
+  for (int have = all / 2, bit = 2 * LANES; have > 1; have /= 2, bit *= 2)
+    for (int v = 0; v < have; v += 2)
+      from[v / 2] = choose(has_bit(number, bit), from[v], from[v + 1]);
+  return from[0];
+}
+
+/* Part v of the numbers, each as wide as a value. */
+static inline __attribute__((always_inline)) __m512i numbers_of(const __m512i *number, int v) {
+  if (sizeof(sum) == sizeof(float))
+    return number[v];
+  return _mm512_cvtepu32_epi64(v % 2 ? _mm512_extracti64x4_epi64(number[v / 2], 1)
+                                     : _mm512_castsi512_si256(number[v / 2]));
 }
 
 /* Sorts the products by columns; of equal ones the earlier comes first. Lanes without a product get the
@@ -163,11 +191,11 @@ static inline __attribute__((always_inline)) void sort_row(row_registers *row, i
   sort_keys(key, registers);
   for (int r = 0; r < registers; r++) {
     row->col[r] = _mm512_srli_epi32(key[r], NUMBER_BITS);
-    number[r] = _mm512_and_si512(key[r], _mm512_set1_epi32(SL_SPGEMM_SHORT - 1));
+    number[r] = _mm512_and_si512(key[r], _mm512_set1_epi32((1 << NUMBER_BITS) - 1));
   }
   lanes sorted[MOST_REGISTERS * PARTS];
   for (int v = 0; v < registers * PARTS; v++)
-    sorted[v] = permute(row->val, number, v, registers);
+    sorted[v] = permute(row->val, numbers_of(number, v), registers);
   for (int v = 0; v < registers * PARTS; v++)
     row->val[v] = sorted[v];
 }
@@ -175,21 +203,24 @@ static inline __attribute__((always_inline)) void sort_row(row_registers *row, i
 /* All lanes go one down; from where the row ends, columns that none has come in. */
 static inline __attribute__((always_inline)) void shift(row_registers *row, int registers) {
   for (int r = 0; r < registers; r++)
-    row->col[r] = _mm512_alignr_epi32(r + 1 < registers ? row->col[r + 1] : _mm512_set1_epi32(-1), row->col[r], 1);
+    row->col[r] =
+        _mm512_alignr_epi32(r + 1 < registers ? row->col[r + 1] : _mm512_set1_epi32(-1), row->col[r], 1);
   for (int v = 0; v < registers * PARTS; v++) {
-    const __m512i low = (__m512i)row->val[v], high = v + 1 < registers * PARTS ? (__m512i)row->val[v + 1] : low;
+    const __m512i low = (__m512i)row->val[v],
+                  high = v + 1 < registers * PARTS ? (__m512i)row->val[v + 1] : low;
     row->val[v] = sizeof(sum) == sizeof(float) ? (lanes)_mm512_alignr_epi32(high, low, 1)
                                                : (lanes)_mm512_alignr_epi64(high, low, 1);
   }
 }
 
 /* The lanes that are the first of their column, bit by bit. */
-static inline __attribute__((always_inline)) uint64_t first_of_columns(const row_registers *row, int64_t count,
-                                                                       int registers) {
+static inline __attribute__((always_inline)) uint64_t first_of_columns(const row_registers *row,
+                                                                       int64_t count, int registers) {
   uint64_t first = 0;
   for (int r = 0; r < registers; r++) {
     const __m512i before = r == 0 ? _mm512_set1_epi32(-1) : row->col[r - 1];
-    const __mmask16 differ = _mm512_cmpneq_epi32_mask(row->col[r], _mm512_alignr_epi32(row->col[r], before, 15));
+    const __mmask16 differ =
+        _mm512_cmpneq_epi32_mask(row->col[r], _mm512_alignr_epi32(row->col[r], before, 15));
     first |= (uint64_t)differ << KEYS * r;
   }
   return first & ((UINT64_C(1) << count) - 1);
@@ -250,11 +281,13 @@ static inline __attribute__((always_inline)) int64_t sorted_row(const sl_spgemm_
 static inline __attribute__((always_inline)) int64_t short_row(const sl_spgemm_problem *p, int64_t i,
                                                                sley_semiring semiring, sley_index index,
                                                                void *col, sum *val) {
-  if (index == SLEY_I64 || p->b.cols > MOST_COLUMNS)
+  if (index == SLEY_I64 || p->short_most <= SL_SPGEMM_RANKED)
     return rank_row(p, i, semiring, index, col, val);
   if (p->bound[i] <= KEYS)
     return sorted_row(p, i, semiring, 1, col, val);
-  return sorted_row(p, i, semiring, 2, col, val);
+  if (p->bound[i] <= 2 * KEYS)
+    return sorted_row(p, i, semiring, 2, col, val);
+  return sorted_row(p, i, semiring, 4, col, val);
 }
 
 #endif

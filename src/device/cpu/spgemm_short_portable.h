@@ -5,8 +5,8 @@
 
 #include "device/cpu/spgemm_rank.h"
 
-/* Row i, of at most SL_SPGEMM_SHORT products and no mask; up to SL_SPGEMM_SPILL entries beyond those that are
- * returned may be written, too. */
+/* Row i, of at most SL_SPGEMM_RANKED products and no mask; up to SL_SPGEMM_SPILL entries beyond those that
+ * are returned may be written, too. */
 static inline __attribute__((always_inline)) int64_t short_row(const sl_spgemm_problem *p, int64_t i,
                                                                sley_semiring semiring, sley_index index,
                                                                void *col, sum *val) {
