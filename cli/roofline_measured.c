@@ -19,7 +19,8 @@ static double time_of(const json_t *object) {
 
 /* Bytes over what is the network of the roofline. */
 static double bytes_of(const json_t *object, int nodes) {
-  const json_t *bytes = json_object_get(json_object_get(object, "volume_bytes"), nodes > 1 ? "message" : "direct");
+  const json_t *bytes =
+      json_object_get(json_object_get(object, "volume_bytes"), nodes > 1 ? "message" : "direct");
   return json_is_number(bytes) ? json_number_value(bytes) : -1;
 }
 

@@ -72,7 +72,8 @@ static void put_data(FILE *script, const cli_roofline *r, const window *w) {
   for (int i = 0; i < r->count; i++)
     highest = r->row[i].known ? fmax(highest, roof_of(&r->row[i])) : highest;
   const double ridge = highest / slope(r);
-  fprintf(script, "$network << EOD\n%.9g %.9g\n%.9g %.9g\nEOD\n", w->left, w->left * slope(r), ridge, highest);
+  fprintf(script, "$network << EOD\n%.9g %.9g\n%.9g %.9g\nEOD\n", w->left, w->left * slope(r), ridge,
+          highest);
   if (r->row[0].line.peak > 0)
     fprintf(script, "$peak << EOD\n%.9g %.9g\n%.9g %.9g\nEOD\n", w->left, r->row[0].line.peak / 1e9, w->right,
             r->row[0].line.peak / 1e9);
@@ -83,8 +84,8 @@ static void put_data(FILE *script, const cli_roofline *r, const window *w) {
       fprintf(script, "$roof%d << EOD\n%.9g %.9g\n%.9g %.9g\nEOD\n", i, w->left, roof_of(row), w->right,
               roof_of(row));
       if (at > 0)
-        fprintf(script, "$line%d << EOD\n%.9g %.9g\n%.9g %.9g\nEOD\n$predicted%d << EOD\n%.9g %.9g\nEOD\n", i, at,
-                w->low, at, fmin(roof_of(row), at * slope(r)), i, at,
+        fprintf(script, "$line%d << EOD\n%.9g %.9g\n%.9g %.9g\nEOD\n$predicted%d << EOD\n%.9g %.9g\nEOD\n", i,
+                at, w->low, at, fmin(roof_of(row), at * slope(r)), i, at,
                 cli_roofline_rate(r, row, row->line.predicted_ms));
     }
     if (seen > 0 && row->measured_ms > 0)

@@ -13,8 +13,9 @@
 #define MIB (1024.0 * 1024.0)
 
 double cli_roofline_intensity(const cli_roofline_row *row, bool measured) {
-  const double bytes =
-      measured && row->measured_bytes >= 0 ? row->measured_bytes : row->known ? row->line.network_bytes : 0;
+  const double bytes = measured && row->measured_bytes >= 0 ? row->measured_bytes
+                       : row->known                         ? row->line.network_bytes
+                                                            : 0;
   return bytes > 0 ? row->line.flops / bytes : 0;
 }
 
@@ -71,8 +72,9 @@ static void put_model(cli_table *table, const sley_roofline *line) {
 }
 
 static void print_rows(const cli_roofline *r, FILE *stream) {
-  static const char *const headings[] = {"<algo",        "grid",  "tiles",   "MiB",          "flop/B",   "local GFLOP/s",
-                                         "network GFLOP/s", "bound", "at best ms", "predicted ms", "measured", "ratio",
+  static const char *const headings[] = {"<algo",      "grid",          "tiles",           "MiB",
+                                         "flop/B",     "local GFLOP/s", "network GFLOP/s", "bound",
+                                         "at best ms", "predicted ms",  "measured",        "ratio",
                                          NULL};
   static cli_table table;
   cli_table_start(&table, headings);
@@ -99,8 +101,8 @@ static void print_ranks(const cli_roofline *r, FILE *stream) {
   for (int i = 0; i < r->ranks; i++) {
     const sley_roofline_rank *rank = &row->ranks[i];
     fprintf(stream, "%6d %8" PRId64 " %10.3f %10.3f %10.3f %9.0f %10.3f %11.3f %13.3f\n", i, rank->tasks,
-            rank->flops / 1e6, rank->network_in / MIB, rank->network_out / MIB, rank->messages, rank->local_ms,
-            rank->network_ms, rank->predicted_ms);
+            rank->flops / 1e6, rank->network_in / MIB, rank->network_out / MIB, rank->messages,
+            rank->local_ms, rank->network_ms, rank->predicted_ms);
   }
 }
 

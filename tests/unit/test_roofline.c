@@ -82,34 +82,41 @@ static sley_roofline_options four_ranks(const char *algo) {
   return o;
 }
 
+/* tile-c: every rank fetches a tile of A and one of X. tile-a and tile-b: the ranks of the diagonal have one
+ * of the two tiles that they need, the others none; each gets one product from another. */
 static void four_ranks_are_counted(void **state) {
   (void)state;
   static const struct {
     const char *algo;
-    double in;
-  } cases[] = {{"tile-c", 64 + 64}, {"tile-a", 64 + 16}, {"tile-b", 64 + 16}};
+    double on, off; /* messages that bring tiles: on the diagonal, and off it */
+    double product; /* bytes */
+  } cases[] = {{"tile-c", 2, 2, 0}, {"tile-a", 1, 2, 16}, {"tile-b", 1, 2, 16}};
   sley_matrix *a = full_matrix();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const sley_roofline_options o = four_ranks(cases[i].algo);
     sley_roofline line;
     sley_roofline_rank rank[4];
+    double bytes = 0;
     assert_sley_ok(sley_roofline_spmm(a, 4, &o, &line, rank));
     for (int r = 0; r < 4; r++) {
+      const double tiles = r == 0 || r == 3 ? cases[i].on : cases[i].off;
+      const double in = 64 * tiles + cases[i].product, messages = tiles + (cases[i].product > 0);
       assert_int_equal(rank[r].tasks, 2);
       near_to(rank[r].flops, 2 * (2 * 4 * 2));
-      near_to(rank[r].network_in, cases[i].in);
-      near_to(rank[r].network_out, cases[i].in);
-      near_to(rank[r].messages, 2);
+      near_to(rank[r].network_in, in);
+      near_to(rank[r].network_out, in);
+      near_to(rank[r].messages, messages);
       near_to(rank[r].local_bytes, 2 * (56 + 16 + 16));
       near_to(rank[r].local_ms, 0.176);
-      near_to(rank[r].network_ms, 2 + cases[i].in / 1e3);
-      near_to(rank[r].predicted_ms, 2 + cases[i].in / 1e3 + 0.176 / 2);
+      near_to(rank[r].network_ms, messages + in / 1e3);
+      near_to(rank[r].predicted_ms, messages + in / 1e3 + 0.176 / 2);
+      bytes += in;
     }
-    near_to(line.network_bytes, 4 * cases[i].in);
-    near_to(line.network_intensity, 32 / cases[i].in);
+    near_to(line.network_bytes, bytes);
+    near_to(line.network_intensity, 128 / bytes);
     near_to(line.local_intensity, 32 / 176.0);
     near_to(line.memory_roof, 1e6 * 32 / 176);
-    near_to(line.network_roof, 1e6 * 32 / cases[i].in);
+    near_to(line.network_roof, 1e6 * 128 / bytes);
     near_to(line.attainable, fmin(line.memory_roof, line.network_roof));
     near_to(line.flops_imbalance, 1);
     assert_int_equal(line.bound, SLEY_BOUND_MEMORY);
