@@ -8,18 +8,19 @@
 #include "command.h"
 #include "input.h"
 #include "output.h"
+#include "pair.h"
 #include "plot.h"
 #include "roofline.h"
 #include "terminal.h"
 
-enum { DEFAULT_K = 32, DEFAULT_RANKS = 4, MOST_RANKS = 65536 };
+enum { DEFAULT_K = 32, DEFAULT_RANKS = 4, MOST_RANKS = 65536, MOST_TILES = 1 << 24 };
 #define GIGA  1e9
 #define MICRO 1e-6
 
 typedef struct roofline_settings {
-  int64_t k, ranks, workgroup, threads, tiles, seed;
+  int64_t k, ranks, workgroup, threads, columns, seed;
   double memory, network, latency, peak, compression, measured_ms;
-  const char *algo, *grid, *dtype, *device, *machine, *measured, *plot, *json;
+  const char *algo, *grid, *tiles, *dtype, *device, *machine, *measured, *plot, *json;
   bool spgemm, per_rank;
 } roofline_settings;
 
@@ -53,11 +54,18 @@ static const cli_option own_options[] = {
      .offset = AT(grid),
      .help = "rows and columns of the grid of ranks; else the shape nearest to a square"},
     {.name = "tiles",
+     .kind = CLI_TEXT,
+     .value = "N|RxC",
+     .offset = AT(tiles),
+     .help =
+         "A in N x N or R x C tiles; else as many rows as the grid has, and for columns the least multiple "
+         "of its rows and columns"},
+    {.name = "columns",
      .kind = CLI_INT,
      .value = "N",
-     .offset = AT(tiles),
-     .most = 4096,
-     .help = "A in N x N tiles, B with --spgemm too; 0: by the grid"},
+     .offset = AT(columns),
+     .most = MOST_TILES,
+     .help = "divide the columns of X, or B, into N tiles; 0: as many as the grid has"},
     {.name = "algo",
      .kind = CLI_TEXT,
      .value = "NAME,...",
@@ -207,22 +215,20 @@ static bool take_measured(roofline_run *run, const char *word) {
   return cli_roofline_measured(word, &run->r);
 }
 
-static bool read_grid(const char *text, sley_roofline_options *o) {
-  char after;
-  if (!text || sscanf(text, "%dx%d%c", &o->grid_rows, &o->grid_cols, &after) == 2)
-    return true;
-  cli_error("roofline: --grid %s: give rows and columns, such as 2x3", text);
-  return false;
+static bool read_layout(const roofline_settings *s, sley_roofline_options *o) {
+  int64_t rows = 0, cols = 0;
+  if (!cli_pair_read("roofline", "grid", s->grid, false, MOST_RANKS, &rows, &cols) ||
+      !cli_pair_read("roofline", "tiles", s->tiles, true, MOST_TILES, &o->tiles_down, &o->tiles_between))
+    return false;
+  o->grid_rows = (int)rows;
+  o->grid_cols = (int)cols;
+  o->tiles_across = s->columns;
+  return true;
 }
 
 static bool read_words(roofline_run *run) {
   const roofline_settings *s = run->settings;
-  if (!each_word(s->algo, take_algo, run) || !read_grid(s->grid, &run->options))
-    return false;
-  if (run->r.count > 0)
-    return true;
-  cli_error("roofline: --algo names no algorithm");
-  return false;
+  return each_word(s->algo, take_algo, run) && read_layout(s, &run->options);
 }
 
 /* ---- run */
@@ -251,8 +257,6 @@ static void fill_options(roofline_run *run) {
   o->ranks = (int)s->ranks;
   o->ranks_per_node = (int)s->workgroup;
   o->threads = (int)s->threads;
-  o->tiles_down = o->tiles_between = s->tiles;
-  o->tiles_across = s->spgemm ? s->tiles : 0;
   o->machine = run->machine;
   o->memory_bandwidth = s->memory * GIGA;
   o->network_bandwidth = s->network * GIGA;

@@ -37,10 +37,11 @@ typedef struct cli_roofline {
 double cli_roofline_intensity(const cli_roofline_row *row, bool measured);
 double cli_roofline_rate(const cli_roofline *r, const cli_roofline_row *row, double ms);
 
-/* Reads what `sley spmm --json` has written, or another product with --json: an object with the fields algo
- * and time_ms.median, ms or total_ms, and volume_bytes, or a list of such objects, algorithms. Rows of the
- * algorithms get the times; those that have no row get one. False after one line on stderr: it cannot be
- * read, is no such file, or is of other ranks, nonzeros or k. */
+/* Reads what `sley spmm --json`, or another product's --json, has written: an object with the fields algo;
+ * time_ms.median, ms or total_ms; and, of bytes, volume_bytes.message and .direct or message_bytes and
+ * direct_bytes; or a list of such objects, algorithms. Rows of the algorithms get the times; those that have
+ * no row get one. False after one line on stderr: it cannot be read, is no such file, or is of other ranks,
+ * nonzeros or k. */
 bool cli_roofline_measured(const char *path, cli_roofline *r);
 
 void cli_roofline_print(const cli_roofline *r, bool per_rank, FILE *stream);

@@ -17,10 +17,11 @@ static double time_of(const json_t *object) {
   return median > 0 ? median : ms > 0 ? ms : number_at(object, "total_ms");
 }
 
-/* Bytes over what is the network of the roofline. */
+/* Bytes over what is the network of the roofline; negative: not told. */
 static double bytes_of(const json_t *object, int nodes) {
-  const json_t *bytes =
-      json_object_get(json_object_get(object, "volume_bytes"), nodes > 1 ? "message" : "direct");
+  const json_t *by_link = json_object_get(object, "volume_bytes");
+  const json_t *bytes = by_link ? json_object_get(by_link, nodes > 1 ? "message" : "direct")
+                                : json_object_get(object, nodes > 1 ? "message_bytes" : "direct_bytes");
   return json_is_number(bytes) ? json_number_value(bytes) : -1;
 }
 
@@ -78,7 +79,10 @@ bool cli_roofline_measured(const char *path, cli_roofline *r) {
   json_error_t error;
   json_t *root = json_load_file(path, 0, &error);
   if (!root) {
-    cli_error("%s: line %d: %s", path, error.line, error.text);
+    if (error.line > 0)
+      cli_error("%s: line %d: %s", path, error.line, error.text);
+    else
+      cli_error("%s: %s", path, error.text);
     return false;
   }
   const bool taken = take_all(path, root, r);

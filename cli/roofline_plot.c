@@ -8,7 +8,7 @@
 #include "gnuplot.h"
 #include "roofline.h"
 
-enum { WIDTH = 800, HEIGHT = 480, COLOURS = 8 };
+enum { WIDTH = 720, HEIGHT = 520, COLOURS = 8 };
 #define MARGIN 4.0 /* factor between what is drawn and the edges */
 
 /* Okabe and Ito's colours, which the colour-blind can tell apart. */
@@ -94,29 +94,37 @@ static void put_data(FILE *script, const cli_roofline *r, const window *w) {
   }
 }
 
-static void put_row(FILE *script, const cli_roofline_row *row, int i, int *drawn) {
-  char data[32], style[96], title[CLI_ROOFLINE_NAME + 16];
+/* Whether the row is the first that has such a point, whose name the key shows. */
+static bool is_first(const cli_roofline *r, int row, bool measured) {
+  for (int i = 0; i < row; i++)
+    if (measured ? r->row[i].measured_ms > 0 : r->row[i].known)
+      return false;
+  return true;
+}
+
+static void put_row(FILE *script, const cli_roofline *r, int i, int *drawn) {
+  const cli_roofline_row *row = &r->row[i];
+  char data[32], style[96];
   const char *colour = colours[i % COLOURS];
   if (row->known) {
     snprintf(data, sizeof data, "$roof%d", i);
     snprintf(style, sizeof style, "with lines dashtype 2 linecolor rgb \"%s\"", colour);
-    snprintf(title, sizeof title, "%s: local roof", row->algo);
-    put_curve(script, drawn, data, style, title);
+    put_curve(script, drawn, data, style, is_first(r, i, false) ? "local roof" : NULL);
   }
   if (row->known && cli_roofline_intensity(row, false) > 0) {
     snprintf(data, sizeof data, "$line%d", i);
-    snprintf(style, sizeof style, "with lines linecolor rgb \"%s\"", colour);
-    put_curve(script, drawn, data, style, NULL);
+    snprintf(style, sizeof style, "with lines linewidth 2 linecolor rgb \"%s\"", colour);
+    put_curve(script, drawn, data, style, row->algo);
     snprintf(data, sizeof data, "$predicted%d", i);
     snprintf(style, sizeof style, "with points pointtype 6 pointsize 1.6 linecolor rgb \"%s\"", colour);
-    snprintf(title, sizeof title, "%s: predicted", row->algo);
-    put_curve(script, drawn, data, style, title);
+    put_curve(script, drawn, data, style, is_first(r, i, false) ? "predicted" : NULL);
   }
   if (row->measured_ms > 0 && cli_roofline_intensity(row, true) > 0) {
     snprintf(data, sizeof data, "$measured%d", i);
-    snprintf(style, sizeof style, "with points pointtype 7 pointsize 1.6 linecolor rgb \"%s\"", colour);
-    snprintf(title, sizeof title, "%s: measured", row->algo);
-    put_curve(script, drawn, data, style, title);
+    snprintf(style, sizeof style, "with points pointtype 7 pointsize 1 linecolor rgb \"%s\"", colour);
+    put_curve(script, drawn, data, style, is_first(r, i, true) ? "measured" : NULL);
+    if (!row->known)
+      put_curve(script, drawn, "NaN", style, row->algo);
   }
 }
 
@@ -145,7 +153,7 @@ bool cli_roofline_plot(const char *path, const cli_roofline *r) {
   put_data(script, r, &w);
   put_title(script, r);
   fprintf(script,
-          "set logscale xy\nset grid\nset key outside right center\nset xrange [%.9g:%.9g]\n"
+          "set logscale xy\nset grid\nset key below center horizontal samplen 2\nset xrange [%.9g:%.9g]\n"
           "set yrange [%.9g:%.9g]\nset xlabel \"flops for each byte between %s\"\nset ylabel \"GFLOP/s of a "
           "rank\"\n",
           w.left, w.right, w.low, w.high, r->row[0].line.nodes > 1 ? "nodes" : "ranks");
@@ -154,7 +162,7 @@ bool cli_roofline_plot(const char *path, const cli_roofline *r) {
   if (r->row[0].line.peak > 0)
     put_curve(script, &drawn, "$peak", "with lines linewidth 2 linecolor rgb \"gray40\"", "arithmetic");
   for (int i = 0; i < r->count; i++)
-    put_row(script, &r->row[i], i, &drawn);
+    put_row(script, r, i, &drawn);
   fputc('\n', script);
   return cli_gnuplot_run(path, script, NULL);
 }

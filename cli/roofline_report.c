@@ -64,8 +64,8 @@ static void put_model(cli_table *table, const sley_roofline *line) {
   cli_table_cell(table, 2, "%" PRId64 "x%" PRId64 "x%" PRId64, line->tiles_down, line->tiles_between,
                  line->tiles_across);
   cli_table_cell(table, 3, "%.3f", line->network_bytes / MIB);
-  put_figure(table, 5, gflops(line->local_roof), "%.3f");
-  put_figure(table, 6, gflops(line->network_roof), "%.3f");
+  put_figure(table, 5, gflops(line->local_roof), "%.4g");
+  put_figure(table, 6, gflops(line->network_roof), "%.4g");
   cli_table_cell(table, 7, "%s", line->flops > 0 ? sley_bound_name(line->bound) : "-");
   cli_table_cell(table, 8, "%.3f", line->attainable_ms);
   cli_table_cell(table, 9, "%.3f", line->predicted_ms);

@@ -12,6 +12,7 @@ declare -A options=(
   [spmm]="$job x out alpha beta repeat warmup budget unchanged update verify trace local rowwise"
   [spgemm]="mask transpose-b semiring out dtype mem-limit threads seed repeat verify json"
   [plan]="$job machine scaling measure"
+  [roofline]="k spgemm ranks workgroup grid tiles columns algo dtype machine device threads memory-bandwidth network-bandwidth latency peak compression measured-ms measured per-rank seed plot json"
   [convert]="dtype threads"
   [order]="order output perm dtype threads seed"
   [generate]="output dtype threads seed"
