@@ -8,7 +8,7 @@
 #include "gnuplot.h"
 #include "roofline.h"
 
-enum { WIDTH = 720, HEIGHT = 520, COLOURS = 8 };
+enum { WIDTH = 760, HEIGHT = 440, COLOURS = 8 };
 #define MARGIN 4.0 /* factor between what is drawn and the edges */
 
 /* Okabe and Ito's colours, which the colour-blind can tell apart. */
@@ -144,7 +144,6 @@ static void put_title(FILE *script, const cli_roofline *r) {
 
 bool cli_roofline_plot(const char *path, const cli_roofline *r) {
   const window w = window_of(r);
-  char network[64];
   int drawn = 0;
   FILE *script = cli_gnuplot_file(path);
   if (!script)
@@ -152,13 +151,13 @@ bool cli_roofline_plot(const char *path, const cli_roofline *r) {
   cli_gnuplot_begin(script, path, WIDTH, HEIGHT);
   put_data(script, r, &w);
   put_title(script, r);
-  fprintf(script,
-          "set logscale xy\nset grid\nset key below center horizontal samplen 2\nset xrange [%.9g:%.9g]\n"
-          "set yrange [%.9g:%.9g]\nset xlabel \"flops for each byte between %s\"\nset ylabel \"GFLOP/s of a "
-          "rank\"\n",
-          w.left, w.right, w.low, w.high, r->row[0].line.nodes > 1 ? "nodes" : "ranks");
-  snprintf(network, sizeof network, "network, %.3g GB/s a rank", slope(r));
-  put_curve(script, &drawn, "$network", "with lines linewidth 2 linecolor rgb \"black\"", network);
+  fputs("set logscale xy\nset grid\nset key outside right center Left reverse samplen 2\n"
+        "set ylabel \"GFLOP/s of a rank\"\n",
+        script);
+  fprintf(script, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n", w.left, w.right, w.low, w.high);
+  fprintf(script, "set xlabel \"flops for each byte between %s, at %.3g GB/s a rank\"\n",
+          r->row[0].line.nodes > 1 ? "nodes" : "ranks", slope(r));
+  put_curve(script, &drawn, "$network", "with lines linewidth 2 linecolor rgb \"black\"", "network");
   if (r->row[0].line.peak > 0)
     put_curve(script, &drawn, "$peak", "with lines linewidth 2 linecolor rgb \"gray40\"", "arithmetic");
   for (int i = 0; i < r->count; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The roofline's equations and counts, on cases worked by hand. */
 #include <math.h>
+#include <unistd.h>
 
 #include "predict/roofline.h"
 #include "sley_roofline.h"
@@ -151,6 +152,66 @@ static void ranks_of_a_node_share_its_link(void **state) {
   sley_matrix_destroy(a);
 }
 
+static sley_machine *described(const char *more) {
+  char path[] = "/tmp/sley-machine-XXXXXX";
+  close(mkstemp(path));
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fprintf(file,
+          "name test\nmeeting 1e-6\npack-bandwidth 1e6\nstream-bandwidth 1e6\nlink direct 0 1e6\n"
+          "link message 1e-3 1e6\n%s",
+          more);
+  fclose(file);
+  sley_machine *machine;
+  assert_sley_ok(sley_machine_read(path, &machine));
+  unlink(path);
+  return machine;
+}
+
+/* tile-c as above by machines. A rank's sums: 8 entries with rows of X of 8 bytes, and 4 rows of Y. */
+static void figures_come_from_the_machine(void **state) {
+  (void)state;
+  static const struct {
+    const char *machine;
+    int nodes;
+    double local, network, predicted;
+    sley_bound bound; /* of the local roof, unless the network's is lower */
+  } cases[] = {       /* Messages are work of the rank, one after the other. */
+               {"spmm-bandwidth 1e6\nranks-per-node 1\n", 4, 0.176, 2.128, 2.304, SLEY_BOUND_MEMORY},
+               /* They go on beside sums. */
+               {"spmm-bandwidth 1e6\nranks-per-node 1\nnode-bandwidth 1e6\noverlap messages\n", 4, 0.176,
+                2.128, 2.128 + 0.176 / 2, SLEY_BOUND_MEMORY},
+               /* One core for four ranks of a node. */
+               {"spmm-bandwidth 1e6\ncores 1\n", 1, 4 * 0.176, 0.128, 4 * 0.176 + 0.128, SLEY_BOUND_MEMORY},
+               /* Memory is shared by the ranks. */
+               {"spmm-bandwidth 1e6\nmemory-bandwidth 2e6\n", 1, 2 * 0.176, 0.128, 2 * 0.176 + 0.128,
+                SLEY_BOUND_MEMORY},
+               /* Sums are slower than memory. */
+               {"spmm-bandwidth 1e5\n", 1, 8 * 16 / 1e2 + 4 * 8 / 1e3, 0.128,
+                8 * 16 / 1e2 + 4 * 8 / 1e3 + 0.128, SLEY_BOUND_SUMS}};
+  sley_matrix *a = full_matrix();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    sley_machine *machine = described(cases[i].machine);
+    sley_roofline_options o = SLEY_ROOFLINE_OPTIONS_INIT;
+    sley_roofline line;
+    sley_roofline_rank rank[4];
+    o.ranks = 4;
+    o.machine = machine;
+    assert_sley_ok(sley_roofline_spmm(a, 4, &o, &line, rank));
+    assert_int_equal(line.nodes, cases[i].nodes);
+    for (int r = 0; r < 4; r++) {
+      near_to(rank[r].local_ms, cases[i].local);
+      near_to(rank[r].network_ms, cases[i].network);
+      near_to(rank[r].predicted_ms, cases[i].predicted);
+    }
+    near_to(line.predicted_ms, cases[i].predicted);
+    assert_int_equal(line.bound, line.network_roof < line.local_roof ? SLEY_BOUND_NETWORK : cases[i].bound);
+    near_to(line.local_roof, 32 / (cases[i].local / 1e3));
+    sley_machine_destroy(machine);
+  }
+  sley_matrix_destroy(a);
+}
+
 /* A full matrix squared: each of 16 entries of C has 4 products. */
 static void sparse_products_are_counted(void **state) {
   (void)state;
@@ -218,6 +279,7 @@ int main(void) {
                                      cmocka_unit_test(places_are_found_from_what_was_hit),
                                      cmocka_unit_test(four_ranks_are_counted),
                                      cmocka_unit_test(ranks_of_a_node_share_its_link),
+                                     cmocka_unit_test(figures_come_from_the_machine),
                                      cmocka_unit_test(sparse_products_are_counted),
                                      cmocka_unit_test(nothing_takes_no_time),
                                      cmocka_unit_test(wrong_options_are_refused)};
