@@ -13,6 +13,7 @@ declare -A options=(
   [spgemm]="mask transpose-b semiring out dtype mem-limit threads seed repeat verify json"
   [tile]="k times semiring algo ranks grid tiles columns buffers dtype workgroup threads transport timeout seed repeat warmup verify json"
   [plan]="$job machine scaling measure"
+  [roofline]="k spgemm ranks workgroup grid tiles columns algo dtype machine device threads memory-bandwidth network-bandwidth latency peak compression measured-ms measured per-rank seed plot json"
   [convert]="dtype threads"
   [order]="order output perm dtype threads seed"
   [generate]="output dtype threads seed"
