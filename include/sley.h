@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sley: sparse matrix products across ranks. This header includes all of its interface but
- * sley_gnn.h and sley_tile.h; each of its parts can be included alone.
+ * sley_gnn.h, sley_tile.h and sley_roofline.h; each of its parts can be included alone.
  *
  *   sley_base.h        version, statuses and errors, types of numbers, host memory
  *   sley_matrix.h      matrices and their files, generators, orderings, partitions of rows
@@ -15,6 +15,7 @@
  *   sley_info.h        what this build has and finds
  *   sley_gnn.h         graph networks, trained
  *   sley_tile.h        matrices in tiles on one-sided memory, and their products
+ *   sley_roofline.h    what bounds such a product, and how long it takes
  *
  * Words. A is sparse, m x n, in CSR. X is dense n x k, Y dense m x k, both row-major with a leading dimension
  * given in elements. A rank owns a row block of A and Y, and a row block of X. k is the feature width.
