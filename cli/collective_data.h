@@ -6,8 +6,9 @@
 
 #include "sley.h"
 
-/* count values: a block of so many is zero with the chance zeros, else its values are random ones that are not
- * 0, of [-1, 1) or, of whole numbers, 1 to 127. They depend on seed, rank and place alone. *nonzeros: how many are not zero. */
+/* count values: a block of so many is zero with the chance zeros, else its values are random ones that are
+ * not 0, of [-1, 1) or, of whole numbers, 1 to 127. They depend on seed, rank and place alone. *nonzeros: how
+ * many are not zero. */
 typedef struct cli_collective_draw {
   uint64_t seed;
   sley_type type;
