@@ -107,7 +107,16 @@ static bool reaches_all(const sl_tile_queue *q) {
   return true;
 }
 
-static sley_status check_entries(const sl_tile_sums *s, int buffers);
+/* Whether entries of the queue, see below, fit 64 bits. */
+static sley_status check_entries(const sl_tile_sums *s, int buffers) {
+  const sl_tile_operands *o = s->o;
+  int64_t entries = sl_tiles(&o->a->tiling);
+  if (__builtin_mul_overflow(entries, o->y->tiling.across, &entries) ||
+      __builtin_mul_overflow(entries, (int64_t)s->comm->size * buffers, &entries) || entries == INT64_MAX)
+    return sl_fail(SLEY_ERR_OVERFLOW,
+                   "so many products of tiles cannot be numbered: use fewer tiles or buffers");
+  return SLEY_OK;
+}
 
 static sley_status take_memory(sl_tile_sums *s, int buffers) {
   if (sl_is_16_bit(s->o->y->dtype) && !(s->wide = sl_alloc(own_bytes(s), 2, "sums of tiles")))
@@ -207,16 +216,6 @@ sley_status sl_tile_sums_end(sl_tile_sums *s, double beta) {
 }
 
 /* ---- products that are pushed: an entry is 1 + (number of the task * ranks + maker) * buffers + buffer */
-
-static sley_status check_entries(const sl_tile_sums *s, int buffers) {
-  const sl_tile_operands *o = s->o;
-  int64_t entries = sl_tiles(&o->a->tiling);
-  if (__builtin_mul_overflow(entries, o->y->tiling.across, &entries) ||
-      __builtin_mul_overflow(entries, (int64_t)s->comm->size * buffers, &entries) || entries == INT64_MAX)
-    return sl_fail(SLEY_ERR_OVERFLOW,
-                   "so many products of tiles cannot be numbered: use fewer tiles or buffers");
-  return SLEY_OK;
-}
 
 sley_status sl_tile_sums_buffer(sl_tile_sums *s, bool waits, int *buffer) {
   for (;;) {
