@@ -272,9 +272,11 @@ static sley_status add_product(sl_tile_sums *s, const sl_tile_task *task, int64_
 /* Where the holder of an entry's product is noted, and its task. NULL: there cannot be such an entry. */
 static int64_t *note_of(const sl_tile_sums *s, int64_t entry, sl_tile_task *task) {
   const sl_tile_operands *o = s->o;
+  if (entry < 1)
+    return NULL;
   const int64_t made = (entry - 1) / s->queue->buffers, number = made / s->comm->size,
                 tile = number / o->y->tiling.across;
-  if (entry < 1 || tile >= sl_tiles(&o->a->tiling))
+  if (tile >= sl_tiles(&o->a->tiling))
     return NULL;
   *task = (sl_tile_task){
       .i = tile / o->a->tiling.across, .l = tile % o->a->tiling.across, .j = number % o->y->tiling.across};
