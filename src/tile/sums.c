@@ -107,7 +107,16 @@ static bool reaches_all(const sl_tile_queue *q) {
   return true;
 }
 
-static sley_status check_entries(const sl_tile_sums *s, int buffers);
+/* Whether entries of the queue, see below, fit 64 bits. */
+static sley_status check_entries(const sl_tile_sums *s, int buffers) {
+  const sl_tile_operands *o = s->o;
+  int64_t entries = sl_tiles(&o->a->tiling);
+  if (__builtin_mul_overflow(entries, o->y->tiling.across, &entries) ||
+      __builtin_mul_overflow(entries, (int64_t)s->comm->size * buffers, &entries) || entries == INT64_MAX)
+    return sl_fail(SLEY_ERR_OVERFLOW,
+                   "so many products of tiles cannot be numbered: use fewer tiles or buffers");
+  return SLEY_OK;
+}
 
 static sley_status take_memory(sl_tile_sums *s, int buffers) {
   if (sl_is_16_bit(s->o->y->dtype) && !(s->wide = sl_alloc(own_bytes(s), 2, "sums of tiles")))
@@ -208,16 +217,6 @@ sley_status sl_tile_sums_end(sl_tile_sums *s, double beta) {
 
 /* ---- products that are pushed: an entry is 1 + (number of the task * ranks + maker) * buffers + buffer */
 
-static sley_status check_entries(const sl_tile_sums *s, int buffers) {
-  const sl_tile_operands *o = s->o;
-  int64_t entries = sl_tiles(&o->a->tiling);
-  if (__builtin_mul_overflow(entries, o->y->tiling.across, &entries) ||
-      __builtin_mul_overflow(entries, (int64_t)s->comm->size * buffers, &entries) || entries == INT64_MAX)
-    return sl_fail(SLEY_ERR_OVERFLOW,
-                   "so many products of tiles cannot be numbered: use fewer tiles or buffers");
-  return SLEY_OK;
-}
-
 sley_status sl_tile_sums_buffer(sl_tile_sums *s, bool waits, int *buffer) {
   for (;;) {
     SL_TRY(sl_tile_queue_buffer(s->queue, buffer));
@@ -273,9 +272,11 @@ static sley_status add_product(sl_tile_sums *s, const sl_tile_task *task, int64_
 /* Where the holder of an entry's product is noted, and its task. NULL: there cannot be such an entry. */
 static int64_t *note_of(const sl_tile_sums *s, int64_t entry, sl_tile_task *task) {
   const sl_tile_operands *o = s->o;
+  if (entry < 1)
+    return NULL;
   const int64_t made = (entry - 1) / s->queue->buffers, number = made / s->comm->size,
                 tile = number / o->y->tiling.across;
-  if (entry < 1 || tile >= sl_tiles(&o->a->tiling))
+  if (tile >= sl_tiles(&o->a->tiling))
     return NULL;
   *task = (sl_tile_task){
       .i = tile / o->a->tiling.across, .l = tile % o->a->tiling.across, .j = number % o->y->tiling.across};

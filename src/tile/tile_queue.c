@@ -63,7 +63,8 @@ void sl_tile_queue_destroy(sl_tile_queue *q) {
 static sley_status take_word(sl_tile_queue *q, int64_t offset, int64_t *word) {
   const int me = q->comm->rank;
   SL_TRY(sl_fetch_add(q->symm, me, offset, 0, word));
-  return *word ? sl_fetch_add(q->symm, me, offset, -*word, NULL) : SLEY_OK;
+  /* Unsigned, for what others have written may be any number. */
+  return *word ? sl_fetch_add(q->symm, me, offset, (int64_t)(0 - (uint64_t)*word), NULL) : SLEY_OK;
 }
 
 sley_status sl_tile_queue_buffer(sl_tile_queue *q, int *buffer) {

@@ -8,7 +8,7 @@
 #include "sley_tile.h"
 #include "tile_case.h"
 
-enum { SAMPLES = 3, SEMIRINGS = 4 };
+enum { SAMPLES = 2, SEMIRINGS = 4 };
 
 /* Status of a body that must free what it has. */
 #define CHECK(condition)                                                                                     \
