@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sley: sparse matrix products across ranks. This header includes all of its interface but
- * sley_gnn.h; each of its parts can be included alone.
+ * sley_gnn.h and sley_roofline.h; each of its parts can be included alone.
  *
  *   sley_base.h        version, statuses and errors, types of numbers, host memory
  *   sley_matrix.h      matrices and their files, generators, orderings, partitions of rows
@@ -13,6 +13,7 @@
  *   sley_dense.h       their dense parts
  *   sley_collective.h  collectives, dense and sparse
  *   sley_info.h        what this build has and finds
+ *   sley_roofline.h    what bounds a product of matrices in tiles
  *   sley_gnn.h         graph networks, trained
  *
  * Words. A is sparse, m x n, in CSR. X is dense n x k, Y dense m x k, both row-major with a leading dimension
