@@ -72,7 +72,7 @@ class Headers:
             self._take(node)
 
     def _preprocessed(self) -> str:
-        asked = ['#include "sley_gnn.h"', "enum {"]
+        asked = [*(f'#include "{header.name}"' for header in sorted(INCLUDE.glob("*.h"))), "enum {"]
         asked += [f"value_of_{name} = {name}," for name in self.macros] + ["};"]
         asked += [f"static const {name.lower()} initial_{name.lower()} = {name}_INIT;" for name in self.initial_names]
         with tempfile.TemporaryDirectory() as folder:

@@ -160,6 +160,13 @@ class sley_gnn_optimizer(enum.IntEnum):
     SLEY_GNN_SGD = 1
 
 
+class sley_bound(enum.IntEnum):
+    SLEY_BOUND_MEMORY = 0
+    SLEY_BOUND_SUMS = 1
+    SLEY_BOUND_ARITHMETIC = 2
+    SLEY_BOUND_NETWORK = 3
+
+
 SLEY_ERROR_BYTES = 1024
 SLEY_WINDOW_ROWS = 16
 SLEY_INTENSITIES = 17
@@ -853,6 +860,78 @@ class sley_gnn_drawn(Structure):
     ]
 
 
+class sley_roofline_options(Structure):
+    INITIAL: ClassVar[dict[str, Any]] = {"ranks": 1}
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("algo", c_char_p),
+        ("ranks", c_int),
+        ("grid_rows", c_int),
+        ("grid_cols", c_int),
+        ("tiles_down", c_int64),
+        ("tiles_between", c_int64),
+        ("tiles_across", c_int64),
+        ("ranks_per_node", c_int),
+        ("threads", c_int),
+        ("machine", c_void_p),
+        ("memory_bandwidth", c_double),
+        ("network_bandwidth", c_double),
+        ("latency", c_double),
+        ("peak", c_double),
+        ("compression", c_double),
+    ]
+
+
+class sley_roofline(Structure):
+    _fields_ = [
+        ("grid_rows", c_int),
+        ("grid_cols", c_int),
+        ("nodes", c_int),
+        ("ranks_per_node", c_int),
+        ("tiles_down", c_int64),
+        ("tiles_between", c_int64),
+        ("tiles_across", c_int64),
+        ("tasks", c_int64),
+        ("flops", c_double),
+        ("compression", c_double),
+        ("local_bytes", c_double),
+        ("network_bytes", c_double),
+        ("inside_bytes", c_double),
+        ("messages", c_double),
+        ("memory_bandwidth", c_double),
+        ("network_bandwidth", c_double),
+        ("peak", c_double),
+        ("local_intensity", c_double),
+        ("network_intensity", c_double),
+        ("memory_roof", c_double),
+        ("local_roof", c_double),
+        ("network_roof", c_double),
+        ("attainable", c_double),
+        ("bound", c_int),
+        ("flops_imbalance", c_double),
+        ("attainable_ms", c_double),
+        ("local_ms", c_double),
+        ("network_ms", c_double),
+        ("predicted_ms", c_double),
+    ]
+
+
+class sley_roofline_rank(Structure):
+    _fields_ = [
+        ("tasks", c_int64),
+        ("flops", c_double),
+        ("local_bytes", c_double),
+        ("network_in", c_double),
+        ("network_out", c_double),
+        ("inside_in", c_double),
+        ("inside_out", c_double),
+        ("messages", c_double),
+        ("local_ms", c_double),
+        ("network_ms", c_double),
+        ("predicted_ms", c_double),
+    ]
+
+
 # Each function's result and arguments.
 FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_version": (c_char_p, []),
@@ -1006,4 +1085,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_gnn_sampler_batches": (c_int, [c_void_p, c_void_p]),
     "sley_gnn_sampler_draw": (c_int, [c_void_p, c_int64, c_int64, POINTER(sley_gnn_drawn)]),
     "sley_gnn_sampler_destroy": (None, [c_void_p]),
+    "sley_roofline_algorithms": (POINTER(c_char_p), []),
+    "sley_bound_name": (c_char_p, [c_int]),
+    "sley_roofline_spmm": (c_int, [c_void_p, c_int64, POINTER(sley_roofline_options), POINTER(sley_roofline), POINTER(sley_roofline_rank)]),
+    "sley_roofline_spgemm": (c_int, [c_void_p, c_void_p, POINTER(sley_roofline_options), POINTER(sley_roofline), POINTER(sley_roofline_rank)]),
 }
