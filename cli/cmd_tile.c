@@ -11,6 +11,7 @@
 #include "input.h"
 #include "job.h"
 #include "output.h"
+#include "pair.h"
 #include "processes.h"
 #include "semirings.h"
 #include "start.h"
@@ -182,30 +183,10 @@ static bool read_algos(const char *text, const char **names, int *count) {
   return true;
 }
 
-/* Reads "RxC", or, where one number is enough, "N" for both. NULL leaves them. */
-static bool read_pair(const char *option, const char *text, bool one, int64_t most, int64_t *rows,
-                      int64_t *cols) {
-  if (!text)
-    return true;
-  char *end = NULL;
-  *rows = *cols = text[0] >= '0' && text[0] <= '9' ? strtoll(text, &end, 10) : 0;
-  bool good = *rows > 0 && ((one && *end == '\0') || *end == 'x');
-  if (good && *end == 'x') {
-    const char *second = end + 1;
-    *cols = *second >= '0' && *second <= '9' ? strtoll(second, &end, 10) : 0;
-    good = *cols > 0 && *end == '\0';
-  }
-  if (!good || *rows > most || *cols > most)
-    cli_error("tile: --%s is \"%s\": give %stwo numbers from 1 to %" PRId64
-              " with an x between them, such as 2x3",
-              option, text, one ? "a number or " : "", most);
-  return good && *rows <= most && *cols <= most;
-}
-
 static int read_tilings(cli_tile_bench *b, const tile_settings *s) {
   int64_t grid_rows = 0, grid_cols = 0;
-  if (!read_pair("grid", s->grid, false, CLI_TILE_RANKS, &grid_rows, &grid_cols) ||
-      !read_pair("tiles", s->tiles, true, MOST_TILES, &b->a.tiles_down, &b->a.tiles_across))
+  if (!cli_pair_read("tile", "grid", s->grid, false, CLI_TILE_RANKS, &grid_rows, &grid_cols) ||
+      !cli_pair_read("tile", "tiles", s->tiles, true, MOST_TILES, &b->a.tiles_down, &b->a.tiles_across))
     return CLI_USAGE;
   b->a.grid_rows = (int)grid_rows;
   b->a.grid_cols = (int)grid_cols;

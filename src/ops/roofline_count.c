@@ -111,15 +111,15 @@ static void add_task(const sl_tiled_product *p, const sl_words *w, const task *t
  */
 static void count_tile_of_c(const sl_tiled_product *p, int64_t i, int64_t j, sl_rank_tally *tally) {
   const sl_tile_cut *cut = &p->cut;
-  const int64_t width = sl_tile_length(cut->cols, cut->across, j);
+  const int64_t width = sl_share_length(cut->cols, cut->across, j);
   const double places = p->products ? places_of_tile(p, i, j) : 0;
   task t = {.i = i, .j = j};
-  t.of.rows = (double)sl_tile_length(cut->rows, cut->down, i);
+  t.of.rows = (double)sl_share_length(cut->rows, cut->down, i);
   t.of.cols = (double)width;
   for (t.l = 0; t.l < cut->between && width > 0; t.l++) {
-    const int64_t at = i * cut->between + t.l, inner = sl_tile_length(cut->inner, cut->between, t.l);
-    const sl_words wa = words_of(p->dtype, sl_tile_length(cut->inner, cut->between, 0));
-    const sl_words wb = words_of(p->dtype, sl_tile_length(cut->cols, cut->across, 0));
+    const int64_t at = i * cut->between + t.l, inner = sl_share_length(cut->inner, cut->between, t.l);
+    const sl_words wa = words_of(p->dtype, sl_share_length(cut->inner, cut->between, 0));
+    const sl_words wb = words_of(p->dtype, sl_share_length(cut->cols, cut->across, 0));
     if (p->a.entries[at] == 0 || (p->products && p->b.entries[t.l * cut->across + j] == 0))
       continue;
     t.of.inner = (double)inner;

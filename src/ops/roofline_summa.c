@@ -59,7 +59,7 @@ static void move_tile(const summa *s, int i, int64_t panel) {
 static void move_rows_of_x(const summa *s, int p) {
   const int ranks = s->speeds->ranks;
   const double value = (double)sley_dtype_bytes(s->dtype);
-  const double rows = (double)sl_tile_length(s->cut->inner, ranks, p);
+  const double rows = (double)sl_share_length(s->cut->inner, ranks, p);
   for (int to = 0; to < ranks; to++)
     sl_tally_move(s->stage, s->speeds->ranks_per_node, p, to,
                   rows * slice(s, to % s->cut->grid_cols) * value);
@@ -95,7 +95,8 @@ static void move_rows_of_y(const summa *s) {
   for (int to = 0; to < s->speeds->ranks; to++)
     for (int from = to / pc * pc; from < (to / pc + 1) * pc; from++)
       sl_tally_move(s->stage, s->speeds->ranks_per_node, from, to,
-                    (double)sl_tile_length(s->cut->rows, s->speeds->ranks, to) * slice(s, from % pc) * value);
+                    (double)sl_share_length(s->cut->rows, s->speeds->ranks, to) * slice(s, from % pc) *
+                        value);
 }
 
 /* Adds the stage to the tallies, and begins the next. Returns its seconds: of the longest transfer, then of

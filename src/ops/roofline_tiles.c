@@ -24,7 +24,7 @@ static void count_row(const sley_matrix *m, int64_t row, const sl_tile_sizes *s,
     const int64_t col = sl_index_at(m->col, m->index, e);
     if (col >= end) {
       tile = part_of(m->cols, s->across, col);
-      end = sl_tile_begin(m->cols, s->across, tile + 1);
+      end = sl_share_begin(m->cols, s->across, tile + 1);
       filled[tile]++;
     }
     entries[tile]++;
@@ -37,7 +37,7 @@ sley_status sl_tile_sizes_count(const sley_matrix *m, int64_t down, int64_t acro
   SL_TRY(SL_NEW_ZERO(out->filled, down * across, "sizes of tiles"));
   for (int64_t i = 0; i < down; i++) {
     SL_TRY(sl_interrupted());
-    for (int64_t row = sl_tile_begin(m->rows, down, i); row < sl_tile_begin(m->rows, down, i + 1); row++)
+    for (int64_t row = sl_share_begin(m->rows, down, i); row < sl_share_begin(m->rows, down, i + 1); row++)
       count_row(m, row, out, out->entries + i * across, out->filled + i * across);
   }
   return SLEY_OK;
@@ -61,8 +61,8 @@ static void count_columns(const sley_matrix *a, int64_t first, int64_t end, int6
 static void count_products(const sley_matrix *b, const sl_tile_cut *cut, const int64_t *count,
                            int64_t *products) {
   for (int64_t l = 0; l < cut->between; l++, products += cut->across)
-    for (int64_t k = sl_tile_begin(b->rows, cut->between, l); k < sl_tile_begin(b->rows, cut->between, l + 1);
-         k++) {
+    for (int64_t k = sl_share_begin(b->rows, cut->between, l);
+         k < sl_share_begin(b->rows, cut->between, l + 1); k++) {
       if (count[k] == 0)
         continue;
       int64_t tile = -1, end = -1;
@@ -70,7 +70,7 @@ static void count_products(const sley_matrix *b, const sl_tile_cut *cut, const i
         const int64_t col = sl_index_at(b->col, b->index, e);
         if (col >= end) {
           tile = part_of(b->cols, cut->across, col);
-          end = sl_tile_begin(b->cols, cut->across, tile + 1);
+          end = sl_share_begin(b->cols, cut->across, tile + 1);
         }
         products[tile] += count[k];
       }
@@ -85,7 +85,7 @@ sley_status sl_tile_products_count(const sley_matrix *a, const sley_matrix *b, c
   sley_status status = SL_NEW(count, a->cols, "entries of columns");
   for (int64_t i = 0; status == SLEY_OK && i < cut->down; i++) {
     status = sl_interrupted();
-    count_columns(a, sl_tile_begin(a->rows, cut->down, i), sl_tile_begin(a->rows, cut->down, i + 1), count);
+    count_columns(a, sl_share_begin(a->rows, cut->down, i), sl_share_begin(a->rows, cut->down, i + 1), count);
     count_products(b, cut, count, *out + i * cut->between * cut->across);
   }
   sl_free(count);

@@ -4,6 +4,7 @@
 #define SLEY_OPS_ROOFLINE_TILES_H
 
 #include "matrix/matrix.h"
+#include "tile/tiling.h"
 
 /* How A (rows x inner), B (inner x cols) and C (rows x cols) are cut into tiles, whose sizes differ by at
  * most one: down x between, between x across, down x across. */
@@ -16,13 +17,9 @@ typedef struct sl_tile_cut {
 /* Most products of two tiles. */
 #define SL_ROOFLINE_TASKS_MOST (INT64_C(1) << 24)
 
-/* Where part i of `parts` nearly equal parts of 0 .. total - 1 begins; of part `parts`: total. */
-static inline int64_t sl_tile_begin(int64_t total, int64_t parts, int64_t i) {
-  const int64_t more = total % parts;
-  return total / parts * i + (i < more ? i : more);
-}
-static inline int64_t sl_tile_length(int64_t total, int64_t parts, int64_t i) {
-  return total / parts + (i < total % parts);
+/* How long share i is (tile/tiling.h). */
+static inline int64_t sl_share_length(int64_t total, int64_t shares, int64_t i) {
+  return sl_share_begin(total, shares, i + 1) - sl_share_begin(total, shares, i);
 }
 
 static inline int sl_tile_rank(const sl_tile_cut *cut, int64_t i, int64_t j) {
