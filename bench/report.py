@@ -11,6 +11,7 @@ import sys
 import textwrap
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu"))
+import collective_tables  # noqa: E402
 import gnn_tables  # noqa: E402
 import growth_tables  # noqa: E402
 import ops_tables  # noqa: E402
@@ -421,6 +422,7 @@ def main():
     tensor_tables.report(os.path.join(beside, "tensor-h100"), table)
     ops_tables.report(os.path.join(beside, "ops"), table)
     gnn_tables.report(os.path.join(beside, "gnn"), table)
+    collective_tables.report(os.path.join(beside, "collective"), table)
 
 
 def wrapped(text):

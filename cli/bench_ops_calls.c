@@ -150,7 +150,7 @@ static void softmax_destroy(cli_op_case *c) {
 
 /* ---- attention */
 
-/* So many values or more, that rows begin at multiples of 16 bytes, as sley.h advises. */
+/* So many values or more, that rows begin at multiples of 16 bytes, as sley_graph.h advises. */
 static int64_t aligned(const cli_op_case *c, int64_t width) {
   const int64_t each = 16 / (int64_t)sley_dtype_bytes(c->dtype);
   return (width + each - 1) / each * each;

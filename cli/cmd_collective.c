@@ -35,6 +35,10 @@ static const char *const *formats(void) {
   return format_names;
 }
 
+static const char *const *types(void) {
+  return cli_collective_types;
+}
+
 static const char *const *ways(void) {
   return cli_collective_ways;
 }
@@ -63,8 +67,8 @@ static const cli_option own_options[] = {
      .kind = CLI_CHOICE,
      .value = "TYPE",
      .offset = AT(dtype),
-     .choices = cli_dtypes,
-     .help = "type of all values"},
+     .choices = types,
+     .help = "type of all values; i8 and u8 are for allgather"},
     {.name = "op",
      .kind = CLI_CHOICE,
      .value = "OP",
@@ -184,7 +188,7 @@ enum { SWEEP_ZEROS = sizeof sweep_zeros / sizeof *sweep_zeros, SWEEP_FACTOR = 4 
 /* The count of a size, and that rounded down to it: a rank's part is a multiple of 16 bytes, as in
  * nccl-tests. */
 static cli_collective_case case_of(const cli_collective_bench *b, int64_t bytes, double zeros) {
-  const int64_t each = (int64_t)sley_dtype_bytes(b->dtype);
+  const int64_t each = (int64_t)sley_type_bytes(b->options.type);
   const int64_t ranks = b->options.kind == SLEY_ALLREDUCE ? 1 : b->ranks.ranks;
   const int64_t part = ranks == 1 ? bytes / each * each : bytes / ranks / GRAIN * GRAIN;
   return (cli_collective_case){.size = part * ranks, .count = part / each, .zeros = zeros, .wrong = -1};
@@ -224,6 +228,10 @@ static int check_words(const collective_settings *s, const char *word, sley_coll
     return cli_refuse(SLEY_ERR_ARG, "collective: there is no \"%s\"%s", word, suggestion);
   }
   *kind = (sley_collective_kind)found;
+  if (*kind != SLEY_ALLGATHER && value_of(s->dtype, cli_collective_types) > SLEY_TYPE_I64)
+    return cli_refuse(SLEY_ERR_ARG,
+                      "collective: --dtype %s is for allgather: values of one byte are not reduced",
+                      s->dtype);
   if (s->zeros > 1)
     return cli_refuse(SLEY_ERR_ARG, "collective: --zeros is %g: it is a share, from 0 to 1", s->zeros);
   if (s->plot && !s->sweep)
@@ -283,7 +291,6 @@ static int run(void *settings, char **positionals) {
   if (code != CLI_DONE)
     return code;
   cli_collective_bench b = {.options = SLEY_COLLECTIVE_OPTIONS_INIT,
-                            .dtype = cli_dtype(s->dtype),
                             .block = s->block,
                             .seed = s->seed,
                             .repeat = s->repeat,
@@ -291,7 +298,7 @@ static int run(void *settings, char **positionals) {
                             .check = s->check};
   b.options.kind = kind;
   b.options.op = (sley_reduce)value_of(s->op, cli_collective_ops);
-  b.options.type = (sley_type)b.dtype;
+  b.options.type = (sley_type)value_of(s->dtype, cli_collective_types);
   b.options.any_order = s->any_order;
   b.options.compress = (sley_compress)value_of(s->format, format_names);
   b.options.way = (sley_collective_way)value_of(s->way, cli_collective_ways);

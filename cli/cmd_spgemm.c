@@ -11,24 +11,18 @@
 #include "job.h"
 #include "json.h"
 #include "output.h"
+#include "semirings.h"
 #include "terminal.h"
 #include "times.h"
 #include "write.h"
 
-enum { SEMIRINGS = 4, MOST_REPEATS = 10000 };
+enum { MOST_REPEATS = 10000 };
 
 typedef struct spgemm_settings {
   const char *mask, *semiring, *out, *dtype, *device, *local, *json;
   int64_t mem_limit, threads, seed, repeat;
   bool transpose_b, verify;
 } spgemm_settings;
-
-static const char *const *semirings(void) {
-  static const char *names[SEMIRINGS + 1];
-  for (int s = 0; s < SEMIRINGS; s++)
-    names[s] = sley_semiring_name((sley_semiring)s);
-  return names;
-}
 
 #define AT(field) offsetof(spgemm_settings, field)
 static const cli_option own_options[] = {
@@ -42,7 +36,7 @@ static const cli_option own_options[] = {
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = AT(semiring),
-     .choices = semirings,
+     .choices = cli_semirings,
      .help = "what the values are multiplied and added by"},
     {.name = "out",
      .kind = CLI_TEXT,
@@ -121,8 +115,7 @@ static sley_status load(spgemm_run *run) {
   if (status == SLEY_OK && s->mask)
     status = cli_load(s->mask, "f32", s->threads, s->seed, 0, &run->mask);
   run->options = (sley_spgemm_options)SLEY_SPGEMM_OPTIONS_INIT;
-  while (strcmp(sley_semiring_name(run->options.semiring), s->semiring) != 0)
-    run->options.semiring++;
+  run->options.semiring = cli_semiring(s->semiring);
   run->options.mask = run->mask;
   run->options.transpose_b = s->transpose_b;
   run->options.mem_limit = s->mem_limit;

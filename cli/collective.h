@@ -20,6 +20,8 @@ typedef struct cli_collective_case {
   cli_times time, dense;          /* ms of a run, of the slowest rank: compressed, and dense */
   int64_t wrong;            /* values of all ranks' dst that are not as the dense ones; -1: not checked */
   int64_t wire, dense_wire; /* bytes that all ranks together send in a run */
+  double copy, link;        /* bytes/s of a rank: see cli_collective_speeds */
+  double least;             /* ms that the bytes of a compressed run allow; 0: it was dense */
   int64_t arrays;           /* compressed arrays that all ranks make in a run */
   int64_t dense_arrays, pici_arrays, coo_arrays; /* of them, by the format that they travel in */
   char path[CLI_COLLECTIVE_TEXT], reason[CLI_COLLECTIVE_TEXT]; /* of rank 0's last run */
@@ -37,7 +39,6 @@ typedef struct cli_collective_result {
 typedef struct cli_collective_bench {
   sley_rank_options ranks;
   sley_collective_options options; /* count is each case's */
-  sley_dtype dtype;                /* the type of options */
   int64_t block;                   /* so many values in a row are zero or not together */
   int64_t seed, repeat, warmup;    /* runs of each: timed, and before */
   bool check, tells;               /* tells: progress */

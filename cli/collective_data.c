@@ -26,7 +26,7 @@ static uint64_t seed_of(const cli_collective_draw *draw, int rank, uint64_t purp
 /* Values first .. first + count of a rank's array; returns how many are not zero. */
 static int64_t draw_piece(const cli_collective_draw *draw, int rank, int64_t first, int64_t count,
                           char *out) {
-  const size_t bytes = sley_dtype_bytes(draw->dtype);
+  const size_t bytes = sley_type_bytes(draw->type);
   const uint64_t seed = seed_of(draw, rank, 0);
   int64_t nonzeros = 0;
   for (int64_t i = 0; i < count;) {
@@ -40,16 +40,41 @@ static int64_t draw_piece(const cli_collective_draw *draw, int rank, int64_t fir
   return nonzeros;
 }
 
+static bool is_whole(sley_type type) {
+  return type > SLEY_TYPE_BF16;
+}
+
+/* Whole numbers, which are not zero: number i of those is value first + i of the rank's. */
+static void draw_whole(uint64_t seed, int64_t first, int64_t count, sley_type type, void *out) {
+  enum { LARGEST = 127 };
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t value = (int64_t)(cli_random_at(seed, (uint64_t)(first + i)) % LARGEST) + 1;
+    if (type == SLEY_TYPE_I64)
+      ((int64_t *)out)[i] = value;
+    else
+      ((uint8_t *)out)[i] = (uint8_t)value;
+  }
+}
+
+static sley_status draw_values(const cli_collective_draw *draw, int rank, int64_t first, int64_t count,
+                               void *out) {
+  const uint64_t seed = seed_of(draw, rank, 1);
+  if (!is_whole(draw->type))
+    return sley_dense_random(seed, first, count, 1, NULL, (sley_dtype)draw->type, out, 1);
+  draw_whole(seed, first, count, draw->type, out);
+  return SLEY_OK;
+}
+
 sley_status cli_collective_fill(sley_comm *comm, const cli_collective_draw *draw, void *array, int64_t count,
                                 int64_t *nonzeros) {
-  const size_t bytes = sley_dtype_bytes(draw->dtype);
+  const size_t bytes = sley_type_bytes(draw->type);
   const int rank = sley_comm_rank(comm);
   void *piece = NULL;
   *nonzeros = 0;
   sley_status status = sley_buffer_alloc(PIECE * (int64_t)bytes, &piece);
   for (int64_t at = 0; at < count && status == SLEY_OK; at += PIECE) {
     const int64_t values = lesser(PIECE, count - at);
-    status = sley_dense_random(seed_of(draw, rank, 1), at, values, 1, NULL, draw->dtype, piece, 1);
+    status = draw_values(draw, rank, at, values, piece);
     if (status != SLEY_OK)
       break;
     *nonzeros += draw_piece(draw, rank, at, values, piece);
@@ -64,10 +89,12 @@ sley_status cli_collective_fill(sley_comm *comm, const cli_collective_draw *draw
 
 /* ---- comparing */
 
-double cli_collective_bound(sley_dtype dtype, int ranks) {
-  static const double unit[] = {
-      [SLEY_F32] = 0x1p-24, [SLEY_F64] = 0x1p-53, [SLEY_F16] = 0x1p-11, [SLEY_BF16] = 0x1p-8};
-  return 2.0 * (ranks - 1) * unit[dtype] * ranks;
+double cli_collective_bound(sley_type type, int ranks) {
+  static const double unit[] = {[SLEY_TYPE_F32] = 0x1p-24,
+                                [SLEY_TYPE_F64] = 0x1p-53,
+                                [SLEY_TYPE_F16] = 0x1p-11,
+                                [SLEY_TYPE_BF16] = 0x1p-8};
+  return is_whole(type) ? 0 : 2.0 * (ranks - 1) * unit[type] * ranks;
 }
 
 static sley_status count_far(sley_dtype dtype, const void *a, const void *b, int64_t count, double bound,
@@ -98,9 +125,9 @@ static sley_status fetch(sley_comm *comm, char *piece, const void *array, int64_
   return array ? sley_comm_copy(comm, piece, (const char *)array + at, bytes, SLEY_TO_HOST) : SLEY_OK;
 }
 
-sley_status cli_collective_compare(sley_comm *comm, sley_dtype dtype, const void *array, const void *other,
+sley_status cli_collective_compare(sley_comm *comm, sley_type type, const void *array, const void *other,
                                    int64_t count, double bound, int64_t *nonzeros, int64_t *wrong) {
-  const size_t each = sley_dtype_bytes(dtype);
+  const size_t each = sley_type_bytes(type);
   pieces p;
   *nonzeros = *wrong = 0;
   sley_status status = take_pieces(each, &p);
@@ -117,7 +144,7 @@ sley_status cli_collective_compare(sley_comm *comm, sley_dtype dtype, const void
     for (int64_t i = 0; i < values; i++)
       *nonzeros += !is_zero(p.a + (size_t)i * each, each);
     if (other && bound > 0)
-      status = count_far(dtype, p.a, p.b, values, bound, p.wide, wrong);
+      status = count_far((sley_dtype)type, p.a, p.b, values, bound, p.wide, wrong);
     else if (other && memcmp(p.a, p.b, (size_t)bytes) != 0)
       for (int64_t i = 0; i < values; i++)
         *wrong += memcmp(p.a + (size_t)i * each, p.b + (size_t)i * each, each) != 0;

@@ -6,11 +6,12 @@
 
 #include "sley.h"
 
-/* count values: a block of so many is zero with the chance zeros, else its values are random ones of [-1, 1)
- * that are not 0. They depend on seed, rank and place alone. *nonzeros: how many are not zero. */
+/* count values: a block of so many is zero with the chance zeros, else its values are random ones that are
+ * not 0, of [-1, 1) or, of whole numbers, 1 to 127. They depend on seed, rank and place alone. *nonzeros: how
+ * many are not zero. */
 typedef struct cli_collective_draw {
   uint64_t seed;
-  sley_dtype dtype;
+  sley_type type;
   double zeros;
   int64_t block;
 } cli_collective_draw;
@@ -20,11 +21,11 @@ sley_status cli_collective_fill(sley_comm *comm, const cli_collective_draw *draw
 
 /* How many of count values are not zero (all bits count), and how many are further than bound from the other
  * array's; bound 0: differ in a bit. other NULL: none do. */
-sley_status cli_collective_compare(sley_comm *comm, sley_dtype dtype, const void *array, const void *other,
+sley_status cli_collective_compare(sley_comm *comm, sley_type type, const void *array, const void *other,
                                    int64_t count, double bound, int64_t *nonzeros, int64_t *wrong);
 
 /* How far two sums of `ranks` values of [-1, 1) may be apart if they are added in different orders and
- * rounded to dtype each time. */
-double cli_collective_bound(sley_dtype dtype, int ranks);
+ * rounded to the type each time; of whole numbers 0. */
+double cli_collective_bound(sley_type type, int ranks);
 
 #endif

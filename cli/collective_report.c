@@ -7,6 +7,7 @@
 #include "job.h"
 
 const char *const cli_collective_kinds[] = {"allreduce", "reducescatter", "allgather", NULL};
+const char *const cli_collective_types[] = {"f32", "f64", "f16", "bf16", "i64", "i8", "u8", NULL};
 const char *const cli_collective_ops[] = {"sum", "min", "max", NULL};
 const char *const cli_collective_ways[] = {"auto", "direct", "ring", "two-level", NULL};
 
@@ -18,6 +19,11 @@ static const char *redop(const cli_collective_bench *b) {
 
 static double ratio(const cli_collective_case *c) {
   return c->time.median / c->dense.median;
+}
+
+/* Whether it ran compressed, so that its bytes allow a least time. */
+static bool has_bound(const cli_collective_case *c) {
+  return c->least > 0;
 }
 
 /* GB/s, as nccl-tests defines them (its doc/PERFORMANCE.md): size by time; and times what a rank of a ring
@@ -67,10 +73,15 @@ static void print_case(const cli_collective_bench *b, const cli_collective_case 
   if (c->wrong >= 0)
     snprintf(wrong, sizeof wrong, "%" PRId64, c->wrong);
   fprintf(stream, "%13" PRId64 " %13" PRId64 " %6s %6s %11.2f %8.3f %8.3f %6s", c->size, c->count,
-          cli_dtypes()[b->dtype], redop(b), c->time.median * 1e3, algbw(c), busbw(b, c), wrong);
-  fprintf(stream, " %9.2f %8.4f %8.4f %13" PRId64 " %11.2f %9.2f %7.3f  %s%s\n",
-          (c->time.p90 - c->time.p10) * 1e3, 100 * c->density_in, 100 * c->density_out, c->wire,
-          c->dense.median * 1e3, (c->dense.p90 - c->dense.p10) * 1e3, ratio(c), c->path, format_of(c));
+          cli_collective_types[b->options.type], redop(b), c->time.median * 1e3, algbw(c), busbw(b, c), wrong);
+  fprintf(stream, " %9.2f %8.4f %8.4f %13" PRId64 " %11.2f %9.2f %7.3f", (c->time.p90 - c->time.p10) * 1e3,
+          100 * c->density_in, 100 * c->density_out, c->wire, c->dense.median * 1e3,
+          (c->dense.p90 - c->dense.p10) * 1e3, ratio(c));
+  if (has_bound(c))
+    fprintf(stream, " %11.2f %6.1f", c->least * 1e3, 100 * c->least / c->time.median);
+  else
+    fprintf(stream, " %11s %6s", "-", "-");
+  fprintf(stream, "  %s%s\n", c->path, format_of(c));
 }
 
 static void print_start(const cli_collective_bench *b, FILE *stream) {
@@ -82,11 +93,12 @@ static void print_start(const cli_collective_bench *b, FILE *stream) {
           "# out of place; medians of %" PRId64
           " runs of the slowest rank, spread p90 - p10; runs of the dense collective alternate with them\n",
           b->repeat);
-  fprintf(stream, "#%12s %13s %6s %6s %11s %8s %8s %6s %9s %8s %8s %13s %11s %9s %7s  %s\n", "size", "count",
-          "type", "redop", "time", "algbw", "busbw", "#wrong", "spread", "in", "out", "wire", "dense",
-          "spread", "time /", "path");
-  fprintf(stream, "#%12s %13s %6s %6s %11s %8s %8s %6s %9s %8s %8s %13s %11s %9s %7s\n", "(B)", "(elements)",
-          "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(%)", "(%)", "(B)", "(us)", "(us)", "dense");
+  fprintf(stream, "#%12s %13s %6s %6s %11s %8s %8s %6s %9s %8s %8s %13s %11s %9s %7s %11s %6s  %s\n", "size",
+          "count", "type", "redop", "time", "algbw", "busbw", "#wrong", "spread", "in", "out", "wire",
+          "dense", "spread", "time /", "bound", "of it", "path");
+  fprintf(stream, "#%12s %13s %6s %6s %11s %8s %8s %6s %9s %8s %8s %13s %11s %9s %7s %11s %6s\n", "(B)",
+          "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(%)", "(%)", "(B)", "(us)", "(us)",
+          "dense", "(us)", "(%)");
 }
 
 void cli_collective_print(const cli_collective_bench *b, FILE *stream) {
@@ -104,6 +116,16 @@ void cli_collective_print(const cli_collective_bench *b, FILE *stream) {
 
 /* ---- JSON */
 
+static void add_bound(cli_json *json, const cli_collective_case *c) {
+  static const char *const names[] = {"copy_bandwidth", "link_bandwidth", "bound_us", "bound_share"};
+  const double values[] = {c->copy, c->link, c->least * 1e3, c->least / c->time.median};
+  for (int i = 0; i < 4; i++)
+    if (has_bound(c))
+      cli_json_real(json, names[i], values[i]);
+    else
+      cli_json_text(json, names[i], NULL);
+}
+
 static void add_times(cli_json *json, const char *const names[3], const cli_times *times) {
   cli_json_real(json, names[0], times->median * 1e3);
   cli_json_real(json, names[1], times->p10 * 1e3);
@@ -114,7 +136,7 @@ static cli_json case_json(const cli_collective_bench *b, const cli_collective_ca
   cli_json json = cli_json_start();
   cli_json_int(&json, "size", c->size);
   cli_json_int(&json, "count", c->count);
-  cli_json_text(&json, "type", cli_dtypes()[b->dtype]);
+  cli_json_text(&json, "type", cli_collective_types[b->options.type]);
   cli_json_text(&json, "redop", redop(b));
   add_times(&json, (const char *const[]){"time_us", "p10_us", "p90_us"}, &c->time);
   cli_json_real(&json, "algbw", algbw(c));
@@ -130,6 +152,7 @@ static cli_json case_json(const cli_collective_bench *b, const cli_collective_ca
   cli_json_int(&json, "coo_arrays", c->coo_arrays);
   add_times(&json, (const char *const[]){"dense_us", "dense_p10_us", "dense_p90_us"}, &c->dense);
   cli_json_real(&json, "ratio", ratio(c));
+  add_bound(&json, c);
   cli_json_text(&json, "path", c->path);
   cli_json_text(&json, "reason", c->reason);
   if (c->wrong >= 0)

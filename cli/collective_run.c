@@ -6,13 +6,13 @@
 #include "agree.h"
 #include "collective.h"
 #include "collective_data.h"
-#include "job.h"
+#include "collective_least.h"
+#include "collective_time.h"
 #include "processes.h"
 #include "terminal.h"
 
 /* The two that are compared. */
 enum { COMPRESSED, DENSE, BOTH };
-enum { NS_PER_MS = 1000000 };
 
 /* One rank's part of a case. */
 typedef struct part {
@@ -37,7 +37,7 @@ bool cli_collective_is_exact(const cli_collective_bench *bench) {
 /* ---- making */
 
 static sley_status take_arrays(part *p, int64_t count) {
-  const int64_t all = count * sley_comm_size(p->comm), each = (int64_t)sley_dtype_bytes(p->bench->dtype);
+  const int64_t all = count * sley_comm_size(p->comm), each = (int64_t)sley_type_bytes(p->bench->options.type);
   const sley_collective_kind kind = p->bench->options.kind;
   p->src_values = kind == SLEY_REDUCE_SCATTER ? all : count;
   p->dst_values = kind == SLEY_ALLGATHER ? all : count;
@@ -70,21 +70,20 @@ static void end(part *p) {
 
 /* ---- timing */
 
-/* Ranks begin together; the slowest one's time counts. */
+typedef struct one_run {
+  const part *of;
+  int which;
+} one_run;
+
+static sley_status run_one(sley_comm *comm, void *arg) {
+  const one_run *one = arg;
+  (void)comm;
+  return sley_collective_run(one->of->collective[one->which], one->of->src, one->of->dst[one->which]);
+}
+
 static sley_status run_once(const part *p, int which, double *ms) {
-  sley_status status = sley_comm_wait(p->comm);
-  if (status == SLEY_OK)
-    status = sley_comm_barrier(p->comm);
-  const double begin = cli_now_ms();
-  if (status == SLEY_OK)
-    status = sley_collective_run(p->collective[which], p->src, p->dst[which]);
-  if (status == SLEY_OK)
-    status = sley_comm_wait(p->comm);
-  int64_t ns = (int64_t)((cli_now_ms() - begin) * NS_PER_MS);
-  if (status == SLEY_OK)
-    status = sley_comm_allreduce(p->comm, SLEY_MAX, &ns, 1);
-  *ms = (double)ns / NS_PER_MS;
-  return status;
+  one_run one = {.of = p, .which = which};
+  return cli_collective_time(p->comm, &(cli_timed){.run = run_one, .arg = &one}, ms);
 }
 
 /* The two take turns, and turns at being first, so that both see the same machine. */
@@ -136,10 +135,10 @@ static sley_status note_infos(const part *p, cli_collective_case *to, int64_t nu
 static sley_status note(const part *p, int64_t nonzeros, cli_collective_case *to) {
   const cli_collective_bench *b = p->bench;
   const int size = sley_comm_size(p->comm);
-  const double bound = cli_collective_is_exact(b) ? 0 : cli_collective_bound(b->dtype, size);
+  const double bound = cli_collective_is_exact(b) ? 0 : cli_collective_bound(b->options.type, size);
   int64_t number[NUMBERS] = {[NONZEROS_IN] = nonzeros};
   sley_status status =
-      cli_collective_compare(p->comm, b->dtype, p->dst[COMPRESSED], b->check ? p->dst[DENSE] : NULL,
+      cli_collective_compare(p->comm, b->options.type, p->dst[COMPRESSED], b->check ? p->dst[DENSE] : NULL,
                              p->dst_values, bound, &number[NONZEROS_OUT], &number[WRONG]);
   if (status == SLEY_OK)
     status = note_infos(p, to, number);
@@ -162,12 +161,29 @@ static sley_status note(const part *p, int64_t nonzeros, cli_collective_case *to
   return SLEY_OK;
 }
 
+/* Of runs that were compressed. The larger array is src or dst. */
+static sley_status note_least(const part *p, cli_collective_case *to) {
+  const int ranks = sley_comm_size(p->comm);
+  cli_collective_speeds speeds;
+  if (to->arrays == 0 || ranks == 1)
+    return SLEY_OK;
+  const void *larger = p->src_values > p->dst_values ? p->src : p->dst[DENSE];
+  sley_status status = cli_collective_speeds_of(p->comm, larger, to->size, &speeds);
+  if (status != SLEY_OK)
+    return status;
+  to->copy = speeds.copy;
+  to->link = speeds.link;
+  to->least =
+      cli_collective_least_ms(p->bench->options.kind, ranks, to->size, (double)to->wire / ranks, &speeds);
+  return SLEY_OK;
+}
+
 /* ---- the run */
 
 /* mine: the case as it was asked for, and on return as it was measured. */
 static sley_status run_case(part *p, cli_collective_case *mine) {
   const cli_collective_draw draw = {.seed = (uint64_t)p->bench->seed,
-                                    .dtype = p->bench->dtype,
+                                    .type = p->bench->options.type,
                                     .zeros = mine->zeros,
                                     .block = p->bench->block};
   int64_t nonzeros = 0;
@@ -181,6 +197,8 @@ static sley_status run_case(part *p, cli_collective_case *mine) {
     status = time_runs(p);
   if (status == SLEY_OK)
     status = note(p, nonzeros, mine);
+  if (status == SLEY_OK)
+    status = note_least(p, mine);
   end(p);
   return status;
 }

@@ -21,9 +21,9 @@
 enum { MOST_POSITIONALS = 4, SIGNAL_BASE = 128 };
 
 static const cli_command *const commands[] = {
-    &cli_spmm,     &cli_spgemm, &cli_plan, &cli_convert,       &cli_order,
-    &cli_generate, &cli_spy,    &cli_tune, &cli_bench_command, &cli_collective_command,
-    &cli_gnn,      &cli_info};
+    &cli_spmm,  &cli_spgemm,   &cli_tile_command, &cli_plan, &cli_roofline_command, &cli_convert,
+    &cli_order, &cli_generate, &cli_spy,          &cli_tune, &cli_bench_command,    &cli_collective_command,
+    &cli_gnn,   &cli_info};
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 /* ---- statuses and signals */

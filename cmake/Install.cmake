@@ -19,21 +19,22 @@ install(TARGETS sley EXPORT sleyTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libsley0 NAMELINK_COMPONENT libsley-dev
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS sley_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT sley)
-install(FILES ${CMAKE_SOURCE_DIR}/include/sley.h ${CMAKE_SOURCE_DIR}/include/sley_gnn.h
+file(GLOB SLEY_HEADERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/*.h)
+list(SORT SLEY_HEADERS)
+install(FILES ${SLEY_HEADERS}
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libsley-dev)
 install(FILES ${CMAKE_SOURCE_DIR}/docs/man/sley.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT sley)
 install(FILES ${CMAKE_SOURCE_DIR}/completions/sley.bash RENAME sley
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT sley)
 
-# The reference: a manual page for each function of the header.
+# The reference: a manual page for each function of the headers.
 set(SLEY_MAN3 ${CMAKE_BINARY_DIR}/man/man3)
 add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/man/list
                    COMMAND ${CMAKE_COMMAND} -E rm -rf ${SLEY_MAN3}
                    COMMAND ${CMAKE_COMMAND} -E make_directory ${SLEY_MAN3}
                    COMMAND awk -v folder=${SLEY_MAN3} -v version=${PROJECT_VERSION} -f ${CMAKE_SOURCE_DIR}/tools/man3.awk
-                           -v list=${CMAKE_BINARY_DIR}/man/list ${CMAKE_SOURCE_DIR}/include/sley.h
-                           ${CMAKE_SOURCE_DIR}/include/sley_gnn.h
-                   DEPENDS ${CMAKE_SOURCE_DIR}/include/sley.h ${CMAKE_SOURCE_DIR}/include/sley_gnn.h ${CMAKE_SOURCE_DIR}/tools/man3.awk
+                           -v list=${CMAKE_BINARY_DIR}/man/list ${SLEY_HEADERS}
+                   DEPENDS ${SLEY_HEADERS} ${CMAKE_SOURCE_DIR}/tools/man3.awk
                    COMMENT "Writing the manual pages of the functions" VERBATIM)
 add_custom_target(sley_man3 ALL DEPENDS ${CMAKE_BINARY_DIR}/man/list)
 add_dependencies(sley_product sley_man3)

@@ -3,7 +3,7 @@
 
 _sley() {
   local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"
-  local commands="spmm spgemm plan convert order generate spy tune bench collective gnn info help"
+  local commands="spmm spgemm tile plan roofline convert order generate spy tune bench collective gnn info help"
   local job="--k --ranks --threads --workgroup --algo --device --kernel --precision --mem-limit --order --partition --dtype --wire --transpose --reproducible --seed --json"
   local options=""
 
@@ -19,7 +19,9 @@ _sley() {
   case "$command" in
     spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --update --verify --no-verify --trace --local --rowwise --transport --timeout --help" ;;
     spgemm) options="--mask --transpose-b --semiring --out --dtype --mem-limit --device --local --threads --seed --repeat --verify --json --help" ;;
+    tile) options="--k --times --semiring --algo --ranks --grid --tiles --columns --buffers --dtype --workgroup --threads --transport --timeout --seed --repeat --warmup --verify --no-verify --json --help" ;;
     plan) options="$job --machine --scaling --plot --measure --help" ;;
+    roofline) options="--k --spgemm --ranks --workgroup --grid --tiles --columns --algo --dtype --machine --device --threads --memory-bandwidth --network-bandwidth --latency --peak --compression --measured-ms --measured --per-rank --seed --plot --json --help" ;;
     convert) options="--dtype --threads --mem-limit --help" ;;
     order) options="--order --output --perm --dtype --threads --seed --mem-limit --help" ;;
     generate) options="--output --dtype --threads --seed --help" ;;
@@ -78,6 +80,14 @@ _sley() {
       return
       ;;
     --algo | --aggregate)
+      if [ "$command" = tile ]; then
+        mapfile -t COMPREPLY < <(compgen -W "tile-c tile-a tile-b tile-c-steal tile-c-steal-local all" -- "$word")
+        return
+      fi
+      if [ "$command" = roofline ]; then
+        mapfile -t COMPREPLY < <(compgen -W "tile-c tile-a tile-b summa-2d all" -- "$word")
+        return
+      fi
       mapfile -t COMPREPLY < <(compgen -W "auto all cola bcast-1d bcast-1d-pipelined bcast-1.5d summa-2d rowwise halo
         halo-fused halo-coalesced halo-pipelined cover" -- "$word")
       return
@@ -115,7 +125,9 @@ _sley() {
       return
       ;;
     --dtype)
-      mapfile -t COMPREPLY < <(compgen -W "f32 f64 f16 bf16" -- "$word")
+      local types="f32 f64 f16 bf16"
+      [ "$command" != collective ] || types+=" i64 i8 u8"
+      mapfile -t COMPREPLY < <(compgen -W "$types" -- "$word")
       return
       ;;
   esac

@@ -47,7 +47,7 @@ report=$(
       /^[ \t]*#[ \t]*include[ \t]*"/ && !inside {
         split($0, quoted, "\"")
         path = quoted[2]
-        if (path == "sley.h" || path == "sley_gnn.h") next
+        if (path ~ /^sley(_[a-z]+)?\.h$/) next
         if (split(path, step, "/") < 2) { say("includes \"" path "\": write folder/name"); next }
         other = step[1]
         if (!(other in layer)) say("includes \"" path "\", which is in no layer")
@@ -76,15 +76,15 @@ report=$(
     awk -v folder="$(dirname "$file")" '
       /^[ \t]*#[ \t]*include[ \t]*"/ {
         split($0, quoted, "\"")
-        if (quoted[2] == "sley.h" || quoted[2] == "sley_gnn.h") next
+        if (quoted[2] ~ /^sley(_[a-z]+)?\.h$/) next
         if (quoted[2] ~ /\// || (getline line < (folder "/" quoted[2])) < 0)
-          print FILENAME ":" FNR ": includes \"" quoted[2] "\": only the public header and its own folder"
+          print FILENAME ":" FNR ": includes \"" quoted[2] "\": only public headers and its own folder"
         close(folder "/" quoted[2])
       }' "$file"
   done
   for file in $(sources src include cli examples bench tests); do
     awk 'FNR == 1 && !/SPDX-License-Identifier: Apache-2\.0/ { print FILENAME ":1: no SPDX line" }
-         FNR == 601 && FILENAME != "include/sley.h" { print FILENAME ":601: longer than 600 lines: split it by purpose" }' "$file"
+         FNR == 601 { print FILENAME ":601: longer than 600 lines: split it by purpose" }' "$file"
     [ -s "$file" ] || echo "$file:1: empty"
   done
 )

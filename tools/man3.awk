@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The manual pages of section 3, made from the public headers: a page for each comment and the functions declared below it, with links
 # for the second and further names, and libsley.3, which lists them all.
-# Usage: awk -v folder=FOLDER -v version=VERSION -v list=FILE -f man3.awk include/sley.h include/sley_gnn.h      list: the names of the pages
+# Usage: awk -v folder=FOLDER -v version=VERSION -v list=FILE -f man3.awk include/sley.h include/sley_*.h      list: the names of the pages
 
 function roff(text) {
   gsub(/\\/, "\\e", text)
@@ -92,6 +92,6 @@ END {
   sub(/^SPDX[^\n]*\n+/, "", overview)
   file = folder "/libsley.3"
   printf "%slibsley \\- %s\n.SH SYNOPSIS\n.B #include <sley.h>\n.PP\n.B cc program.c $(pkg\\-config \\-\\-cflags \\-\\-libs sley)\n", head("libsley"), "sparse matrix products across ranks" >file
-  printf ".SH DESCRIPTION\n%s\n.PP\nThe types are described where they are declared, in\n.IR sley.h\nand\n.IR sley_gnn.h .\n.SH FUNCTIONS\n%s.SH SEE ALSO\n.BR sley (1)\n", roff_lines(overview), all >file
+  printf ".SH DESCRIPTION\n%s\n.PP\nThe types are described where they are declared, in the headers.\n.SH FUNCTIONS\n%s.SH SEE ALSO\n.BR sley (1)\n", roff_lines(overview), all >file
   print "libsley.3" >list
 }

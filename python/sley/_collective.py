@@ -21,6 +21,9 @@ KINDS = {"allreduce": _c.sley_collective_kind.SLEY_ALLREDUCE,
 OPS = {"sum": _c.sley_reduce.SLEY_SUM, "min": _c.sley_reduce.SLEY_MIN, "max": _c.sley_reduce.SLEY_MAX}
 COMPRESSIONS = {"none": _c.sley_compress.SLEY_COMPRESS_NONE, "auto": _c.sley_compress.SLEY_COMPRESS_AUTO,
                 "pici": _c.sley_compress.SLEY_COMPRESS_PICI, "coo": _c.sley_compress.SLEY_COMPRESS_COO}
+# Types of values that matrices do not have.
+WHOLE = {"int64": int(_c.sley_type.SLEY_TYPE_I64), "int8": int(_c.sley_type.SLEY_TYPE_I8),
+         "uint8": int(_c.sley_type.SLEY_TYPE_U8)}
 WAYS = {"auto": _c.sley_collective_way.SLEY_WAY_AUTO, "direct": _c.sley_collective_way.SLEY_WAY_DIRECT,
         "ring": _c.sley_collective_way.SLEY_WAY_RING, "two-level": _c.sley_collective_way.SLEY_WAY_TWO_LEVEL}
 
@@ -77,7 +80,7 @@ class Collective:
     count : int or sequence of int
         Values of the array of an all-reduce; else of each rank's part, or one number for each rank.
     dtype : dtype
-        float16, float32, float64, int64, or the bfloat16 of ml_dtypes.
+        float16, float32, float64, int64, or the bfloat16 of ml_dtypes; of an all-gather also int8 and uint8.
     op : str
         "sum", "min" or "max"; an all-gather does not look at it.
     compress : str
@@ -101,7 +104,7 @@ class Collective:
         if self._counts.shape != (comm.size,) or (kind == "allreduce" and not each):
             raise SleyArgumentError(f"count is {count}: give one number, or, of a reduce-scatter or an all-gather, "
                                     f"one for each of {comm.size} ranks")
-        code = int(_c.sley_type.SLEY_TYPE_I64) if self._dtype == np.int64 else code_of(self._dtype)
+        code = WHOLE[self._dtype.name] if self._dtype.name in WHOLE else code_of(self._dtype)
         options = initial(_c.sley_collective_options, kind=one_of(KINDS, kind, "collective"), type=code,
                           op=one_of(OPS, op, "reduction"), compress=one_of(COMPRESSIONS, compress, "compression"),
                           way=one_of(WAYS, way, "way"), count=int(self._counts[0]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds libsley.so and loads it: `lib` has the functions of sley.h, with their types."""
+"""Finds libsley.so and loads it: `lib` has the functions of the headers, with their types."""
 import ctypes
 import os
 from pathlib import Path

@@ -77,6 +77,10 @@ def collectives() -> None:
             assert np.array_equal(part(all_ranks[rank]), sum(all_ranks)[begin[rank] : begin[rank + 1]])
         with sley.dist.Collective(comm, "allgather", counts, np.float32, compress=compress) as whole:
             assert np.array_equal(whole(all_ranks[0][begin[rank] : begin[rank + 1]]), all_ranks[0])
+        for dtype in (np.int8, np.uint8):
+            few = all_ranks[0].astype(np.int8).view(dtype)
+            with sley.dist.Collective(comm, "allgather", counts, dtype, compress=compress) as narrow:
+                assert np.array_equal(narrow(few[begin[rank] : begin[rank + 1]]), few)
     with sley.dist.Collective(comm, "allreduce", 3, np.int64, op="max") as most:
         assert most([rank, -rank, 7]).tolist() == [size - 1, 0, 7]
         for wrong in ([1, 2], [1.0, 2.0, 3.0]):
@@ -86,6 +90,7 @@ def collectives() -> None:
     assert refused(lambda: most([1, 2, 3]), "closed")
     assert refused(lambda: sley.dist.Collective(comm, "broadcast", 3), "allreduce, reducescatter, allgather")
     assert refused(lambda: sley.dist.Collective(comm, "allreduce", 3, compress="zip"), "none, auto, pici, coo")
+    assert refused(lambda: sley.dist.Collective(comm, "allreduce", 3, np.uint8), "gathered, and not reduced")
     assert refused(lambda: sley.dist.Collective(comm, "allreduce", [3] * size), "give one number")
     assert refused(lambda: sley.dist.Collective(comm, "allgather", [3] * (size + 1)), "one for each of")
     sley.dist.shutdown()

@@ -80,6 +80,16 @@ def test_products(ranks: int) -> None:
     assert np.allclose(sley.spmm(a, x, ranks=ranks), a.to_scipy() @ x)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sparse_products(threads: int) -> None:
+    a, small = sley.generate(GRAPH), sley.generate("rmat:scale=15,edgefactor=8")
+    for work in (lambda: sley.spgemm(a, a, mask=a, threads=threads),
+                 lambda: sley.spgemm(small, small, threads=threads),
+                 lambda: sley.spgemm(small, small, transpose_b=True, mem_limit=1 << 30, threads=threads)):
+        assert end_of(work) < limit()
+    assert sley.spgemm(np.eye(3), np.eye(3)).nnz == 3
+
+
 def test_another_handler_is_called() -> None:
     class Stop(Exception):
         pass

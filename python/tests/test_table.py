@@ -17,6 +17,7 @@ from sley._library import lib
 
 ROOT = Path(__file__).resolve().parents[2]
 CC = os.environ.get("CC", "cc")
+HEADERS = "".join(f"#include <{each.name}>\n" for each in sorted((ROOT / "include").glob("*.h")))
 STRUCTS = [each for _, each in inspect.getmembers(_c, inspect.isclass)
            if issubclass(each, ctypes.Structure) and each is not ctypes.Structure]
 
@@ -54,7 +55,7 @@ def test_structs_are_those_of_a_c_compiler(tmp_path: Path) -> None:
             place = getattr(struct, field)
             expected.append(f"{name}.{field} {place.offset} {place.size}")
     source, program = tmp_path / "sizes.c", tmp_path / "sizes"
-    source.write_text("#include <sley_gnn.h>\n#include <stdio.h>\nint main(void) {\n" + "\n".join(lines)
+    source.write_text(HEADERS + "#include <stdio.h>\nint main(void) {\n" + "\n".join(lines)
                       + "\nreturn 0;\n}\n")
     subprocess.run([CC, "-std=c11", f"-I{ROOT / 'include'}", source, "-o", program], check=True)
     assert subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines() == expected

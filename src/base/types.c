@@ -18,6 +18,8 @@ size_t sley_dtype_bytes(sley_dtype dtype) {
 }
 
 size_t sley_type_bytes(sley_type type) {
+  if (type == SLEY_TYPE_I8 || type == SLEY_TYPE_U8)
+    return 1;
   return type == SLEY_TYPE_I64 ? sizeof(int64_t) : sley_dtype_bytes((sley_dtype)type);
 }
 

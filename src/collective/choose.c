@@ -12,8 +12,8 @@ static const sl_sparse_costs cpu_costs = {.count = {2.8e10, 0},
                                           .decompress = {2.5e10, 1.4e-9},
                                           .sum = {9e9, 7e-9},
                                           .sum_own = {9e9, 7e-9},
-                                          .reduce = 9e9,
-                                          .copy = 1e10,
+                                          .reduce = {9e9, 0},
+                                          .copy = {1e10, 0},
                                           .wait = 1e-6,
                                           .launch = 0};
 
@@ -27,16 +27,16 @@ static const sl_sparse_costs gpu_costs = {.count = {3.3e12, 0},
                                           .decompress = {3.2e12, 1.2e-12},
                                           .sum = {1.05e14, 1.2e-12},
                                           .sum_own = {1.65e12, 0},
-                                          .reduce = 3.3e12,
-                                          .copy = 1.7e12,
+                                          .reduce = {3.3e12, 0},
+                                          .copy = {1.7e12, 0},
                                           .wait = 1e-5,
                                           .launch = 5e-6};
 
 /* Sparse has to be faster by so much: what the probe may take (probe.c), and an error of the model. */
 #define MARGIN 0.05
 
-/* Passes are taken to be slower by so much than the figures: ranks share memory, and an error here costs more
- * than one the other way, since dense is always at hand. */
+/* Passes that were not measured on the machine are taken to be slower by so much than the figures: ranks
+ * share memory, and an error here costs more than one the other way, since dense is always at hand. */
 #define CAUTION 1.5
 
 static void speed_up(sl_pass_cost *pass, double factor) {
@@ -44,19 +44,28 @@ static void speed_up(sl_pass_cost *pass, double factor) {
   pass->kept /= factor;
 }
 
+/* A pass of so many threads: as measured, else as built in. */
+static void set_pass(const sl_machine *machine, sl_pass which, double threads, double caution,
+                     sl_pass_cost *pass) {
+  bool is_measured = machine->pass[which].bandwidth > 0;
+  if (is_measured)
+    *pass = machine->pass[which];
+  speed_up(pass, is_measured ? threads : threads / caution);
+}
+
 sl_sparse_costs sl_sparse_costs_of(const sl_machine *machine, int threads) {
   bool is_gpu = strcmp(machine->device, sl_machine_h200.device) == 0;
   sl_sparse_costs out = is_gpu ? gpu_costs : cpu_costs;
+  double used = is_gpu ? 1 : threads;
   out.machine = machine;
-  double threads_used = is_gpu ? 1 : threads;
-  speed_up(&out.count, threads_used);
-  speed_up(&out.compress, threads_used / CAUTION);
-  speed_up(&out.compress_coo, threads_used / CAUTION);
-  speed_up(&out.decompress, threads_used / CAUTION);
-  speed_up(&out.sum, threads_used / CAUTION);
-  speed_up(&out.sum_own, threads_used / CAUTION);
-  out.reduce *= threads_used;
-  out.copy *= threads_used;
+  set_pass(machine, SL_PASS_NONZEROS, used, 1, &out.count);
+  set_pass(machine, SL_PASS_PICI, used, CAUTION, &out.compress);
+  set_pass(machine, SL_PASS_COO, used, CAUTION, &out.compress_coo);
+  set_pass(machine, SL_PASS_DECOMPRESS, used, CAUTION, &out.decompress);
+  set_pass(machine, SL_PASS_SUM, used, CAUTION, &out.sum);
+  set_pass(machine, SL_PASS_SUM_OWN, used, CAUTION, &out.sum_own);
+  set_pass(machine, SL_PASS_REDUCE, used, 1, &out.reduce);
+  set_pass(machine, SL_PASS_COPY, used, 1, &out.copy);
   return out;
 }
 
@@ -88,7 +97,7 @@ static double compress_seconds(const sl_sparse_costs *c, sl_compressed_format fo
                                int64_t values, double density) {
   double bytes = dense_bytes(type, values);
   const sl_pass_cost *pass = format == SL_COMPRESSED_COO ? &c->compress_coo : &c->compress;
-  return format == SL_COMPRESSED_DENSE ? bytes / c->copy
+  return format == SL_COMPRESSED_DENSE ? bytes / c->copy.bandwidth
                                        : pass_seconds(pass, bytes, (double)kept_of(values, density));
 }
 
@@ -96,7 +105,7 @@ static double decompress_seconds(const sl_sparse_costs *c, sl_compressed_format 
                                  int64_t values, double density) {
   double bytes = dense_bytes(type, values);
   return format == SL_COMPRESSED_DENSE
-             ? bytes / c->copy
+             ? bytes / c->copy.bandwidth
              : pass_seconds(&c->decompress, bytes, (double)kept_of(values, density));
 }
 
@@ -161,8 +170,8 @@ double sl_dense_seconds(const sl_sparse_costs *c, const sl_sparse_shape *s) {
     receive(c, &gather, sl_link_to(s->comm, p), dense_bytes(type, values_of(s, p)));
   }
   if (s->spec->kind != SLEY_ALLGATHER)
-    seconds += receipt_seconds(c, s->comm, &scatter) + size * dense_bytes(type, reduced) / c->reduce +
-               c->machine->meeting;
+    seconds += receipt_seconds(c, s->comm, &scatter) +
+               size * dense_bytes(type, reduced) / c->reduce.bandwidth + c->machine->meeting;
   if (s->spec->kind != SLEY_REDUCE_SCATTER && !whole)
     seconds += receipt_seconds(c, s->comm, &gather) + c->machine->meeting;
   return seconds;
@@ -223,7 +232,8 @@ static void sum_them(flow *f, int arrays, int64_t values) {
     f->work += pass_seconds(&f->costs->sum_own, bytes, kept) +
                (arrays - 1) * pass_seconds(&f->costs->sum, bytes, kept);
   else
-    f->work += arrays * (pass_seconds(&f->costs->decompress, bytes, kept) + bytes / f->costs->reduce);
+    f->work +=
+        arrays * (pass_seconds(&f->costs->decompress, bytes, kept) + bytes / f->costs->reduce.bandwidth);
 }
 
 static double flow_seconds(const flow *f) {

@@ -9,12 +9,6 @@
 #include "machine/machine.h"
 #include "transport/dense.h"
 
-/* What a pass over an array takes: its bytes, dense, and each value of it that is kept. */
-typedef struct sl_pass_cost {
-  double bandwidth; /* bytes/s */
-  double kept;      /* s */
-} sl_pass_cost;
-
 /* The parameters. Links and meetings are the machine's. */
 typedef struct sl_sparse_costs {
   const sl_machine *machine;
@@ -22,14 +16,15 @@ typedef struct sl_sparse_costs {
   sl_pass_cost compress_coo;
   sl_pass_cost sum;     /* of each compressed array that is added */
   sl_pass_cost sum_own; /* of the dense one, and of the result */
-  double reduce;        /* bytes/s of each array of a dense reduction */
-  double copy;          /* bytes/s */
-  double wait;          /* s: the host waits for what is enqueued */
-  double launch;        /* s: a kernel begins */
+  sl_pass_cost reduce;  /* of each array of a dense reduction */
+  sl_pass_cost copy;
+  double wait;   /* s: the host waits for what is enqueued */
+  double launch; /* s: a kernel begins */
 } sl_sparse_costs;
 
-/* Those built in for ranks of so many threads on a kind of device: the cpu's were measured on one thread, a
- * GPU's are the bytes of each pass at the speed of the H200's memory. */
+/* For ranks of so many threads: what `sley tune` has measured of the machine, else what is built in for its
+ * kind of device. The cpu's were measured on one thread, a GPU's are the bytes of each pass at the speed of
+ * the H200's memory. */
 sl_sparse_costs sl_sparse_costs_of(const sl_machine *machine, int threads);
 
 /* A collective as seen from one rank; comm: rank, size and workgroup of it are looked at. */

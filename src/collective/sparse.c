@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "collective/links.h"
 #include "collective/mapped.h"
 #include "collective/probe.h"
 #include "collective/route.h"
@@ -12,6 +13,7 @@
 
 struct sl_sparse {
   sl_sparse_base base;
+  sl_machine machine;     /* that the costs are of, where its links were measured for this collective */
   sl_sparse_route *route; /* NULL: every run is dense */
   sl_dense *dense;        /* NULL: no run is */
   sl_probe probe;         /* where there are both */
@@ -180,10 +182,24 @@ static sl_sparse_reason always_dense(const sl_sparse_base *base, const forecast 
 /* A sample may take this share of the dense collective's time. */
 #define PROBE_SHARE 0.02
 
+/* Where times decide and nobody has measured the machine, its links are. */
+static sley_status measure_links(sl_sparse *sparse) {
+  sl_sparse_base *base = &sparse->base;
+  bool measured;
+  if (base->spec.format != SL_SPARSE_AUTO || base->spec.dense_above > 0)
+    return SLEY_OK;
+  SL_TRY(sl_links_measure(base->comm, base->costs.machine, all_values(base) * base->value_bytes,
+                          &sparse->machine, &measured));
+  if (measured)
+    base->costs.machine = &sparse->machine;
+  return SLEY_OK;
+}
+
 /* The dense collective, the route, or both and a probe. */
 static sley_status finish(sl_sparse *sparse, const sl_dense_spec *dense) {
   sl_sparse_base *base = &sparse->base;
   forecast f;
+  SL_TRY(measure_links(sparse));
   SL_TRY(predict(base, &f));
   const sl_sparse_route_ops *route = choose_route(base, &f);
   int64_t limit = limit_of(base, &f, route);

@@ -193,7 +193,8 @@ static inline bool sl_decompressible(const sl_decompress_args *a) {
   return sley_type_bytes(a->type) != 0;
 }
 static inline bool sl_sparsely_summable(const sl_sparse_sum_args *a) {
-  return sl_compressible(a->type, a->count) && a->type != SLEY_TYPE_I64 && a->parts >= 1 && a->own < a->parts;
+  return sl_compressible(a->type, a->count) && (unsigned)a->type <= SLEY_TYPE_BF16 && a->parts >= 1 &&
+         a->own < a->parts;
 }
 /* Format and room; room holds the array if it is dense. */
 static inline bool sl_compresses(const sl_compress_args *a) {

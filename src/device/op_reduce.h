@@ -29,7 +29,8 @@ typedef struct sl_reduce_args {
 
 /* Whether operator and type are known: what every device serves. */
 static inline bool sl_reduces(const sl_reduce_args *a) {
-  return (unsigned)a->op <= SLEY_MAX && sley_type_bytes(a->type) != 0 && a->parts >= 1 && a->own < a->parts;
+  return (unsigned)a->op <= SLEY_MAX && (unsigned)a->type <= SLEY_TYPE_I64 && a->parts >= 1 &&
+         a->own < a->parts;
 }
 
 /* Where part p lies among those at src. */

@@ -29,6 +29,12 @@ bool sl_machine_is_built_in(const sl_machine *machine) {
   return strcmp(machine->source, sl_machine_threads.source) == 0;
 }
 
+const char *sl_pass_name(sl_pass pass) {
+  static const char *const names[SL_PASSES] = {"nonzeros", "pici",    "coo",    "decompress",
+                                               "sum",      "sum-own", "reduce", "copy"};
+  return names[pass];
+}
+
 /* Place of x between a and b on a logarithmic scale, within [0, 1]. */
 static double place(double x, double a, double b) {
   if (x <= a || b <= a)

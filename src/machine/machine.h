@@ -37,6 +37,27 @@ typedef struct sl_rate {
   double row_bytes, reach, bandwidth; /* bytes/s of one thread (or GPU), entries and the rows they name */
 } sl_rate;
 
+/* Passes over an array, by which compressed collectives are predicted (collective/choose.h): nonzeros are
+ * counted; it is compressed to Pici or to coo; taken apart; added as one of the compressed arrays of a sum;
+ * the sum's dense array and its result; one array of a dense reduction; a copy. */
+typedef enum sl_pass {
+  SL_PASS_NONZEROS,
+  SL_PASS_PICI,
+  SL_PASS_COO,
+  SL_PASS_DECOMPRESS,
+  SL_PASS_SUM,
+  SL_PASS_SUM_OWN,
+  SL_PASS_REDUCE,
+  SL_PASS_COPY,
+  SL_PASSES /* how many there are */
+} sl_pass;
+
+/* What a pass takes: the array's bytes, dense, and each value that is not zero. */
+typedef struct sl_pass_cost {
+  double bandwidth; /* bytes/s of one thread (or GPU) */
+  double kept;      /* s */
+} sl_pass_cost;
+
 typedef struct sley_machine {
   char name[SL_MACHINE_NAME], source[SL_MACHINE_SOURCE]; /* source: a file, or "built in" */
   char device[16];                                       /* "cpu" or "cuda" */
@@ -62,7 +83,8 @@ typedef struct sley_machine {
   sl_rate store[SL_MACHINE_STORES];
   int gathers; /* measured likewise, of copying rows that do not lie side by side; before link self */
   sl_rate gather[SL_MACHINE_GATHERS];
-  bool models_windows; /* windows has figures of the machine's own; else those built in hold */
+  sl_pass_cost pass[SL_PASSES]; /* bandwidth 0: not measured */
+  bool models_windows;          /* windows has figures of the machine's own; else those built in hold */
   sl_window_model windows;
   bool overlaps;      /* rows move while parts are summed; else the rank's threads do both in turn */
   bool messages_move; /* those that the node's bandwidth limits do, but for the work that they are */
@@ -82,6 +104,9 @@ extern const sl_machine sl_machine_h200;
  */
 const sl_machine *sl_machine_of(const sl_device *device);
 const sl_machine *sl_machine_built_in(const char *device);
+
+/* A pass's name in descriptions. */
+const char *sl_pass_name(sl_pass pass);
 
 /* Seconds that a rank needs to receive count messages of bytes each over a link class. */
 double sl_machine_link_seconds(const sl_machine *machine, sl_link link, double count, double bytes);

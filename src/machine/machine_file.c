@@ -43,7 +43,8 @@ typedef struct parser {
   const char *name;
   int line;
   sl_machine *machine;
-  bool seen[KEYS], named, of_device, overlap, link[SL_LINK_COUNT], windows[2][SL_WINDOW_KINDS];
+  bool seen[KEYS], named, of_device, overlap, link[SL_LINK_COUNT], windows[2][SL_WINDOW_KINDS],
+      pass[SL_PASSES];
 } parser;
 
 static sley_status fail_at(const parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -169,6 +170,17 @@ static sley_status read_gather(parser *p, char **word) {
 
 static sley_status read_choice(const parser *p, const char *word, const char *const *choices, int *out);
 
+static sley_status read_pass(parser *p, char **word) {
+  const char *names[SL_PASSES + 1] = {NULL};
+  int pass;
+  for (int i = 0; i < SL_PASSES; i++)
+    names[i] = sl_pass_name((sl_pass)i);
+  SL_TRY(read_choice(p, word[1], names, &pass));
+  SL_TRY(once(p, &p->pass[pass], word[1]));
+  SL_TRY(read_real(p, word[2], false, &p->machine->pass[pass].bandwidth));
+  return read_real(p, word[3], true, &p->machine->pass[pass].kept);
+}
+
 /* The figures of windows of a kind of values, on one kind of cores. */
 static sley_status read_windows(parser *p, char **word) {
   static const char *const cores[] = {"tensor", "stream", NULL};
@@ -189,7 +201,7 @@ static sley_status read_windows(parser *p, char **word) {
 
 /* choices: ended by NULL. */
 static sley_status read_choice(const parser *p, const char *word, const char *const *choices, int *out) {
-  char all[64] = "";
+  char all[96] = "";
   for (*out = 0; choices[*out]; ++*out) {
     if (strcmp(word, choices[*out]) == 0)
       return SLEY_OK;
@@ -250,6 +262,7 @@ static sley_status read_line(parser *p, char *line) {
                {"spmm", 4, read_rate, "bytes a row, bytes of reach, and a bandwidth in bytes/s"},
                {"windows", MOST_WORDS, read_windows,
                 "f32, tf32 or f16, then tensor or stream, and 9 figures in ns; docs/MACHINES.md says which"},
+               {"pass", 4, read_pass, "a name, a bandwidth in bytes/s and the seconds of a value kept"},
                {"near", 3, read_near, "bytes a row and a bandwidth in bytes/s"},
                {"store", 4, read_store, "bytes a row, bytes of all rows, and a bandwidth in bytes/s"}};
   char *word[MOST_WORDS];

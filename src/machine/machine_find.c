@@ -121,6 +121,12 @@ static void write_windows(FILE *stream, const sl_machine *m) {
     }
 }
 
+static void write_passes(FILE *stream, const sl_machine *m) {
+  for (int i = 0; i < SL_PASSES; i++)
+    if (m->pass[i].bandwidth > 0)
+      fprintf(stream, "pass %s %.6g %.6g\n", sl_pass_name((sl_pass)i), m->pass[i].bandwidth, m->pass[i].kept);
+}
+
 sley_status sl_machine_write(const sl_machine *m, const char *path) {
   static const char *const link[SL_LINK_COUNT] = {"self", "direct", "message"};
   sl_outfile file;
@@ -151,6 +157,7 @@ sley_status sl_machine_write(const sl_machine *m, const char *path) {
   write_rates(file.stream, "spmm", m->rate, m->rates);
   write_rates(file.stream, "near", m->near, m->nears);
   write_rates(file.stream, "store", m->store, m->stores);
+  write_passes(file.stream, m);
   write_windows(file.stream, m);
   return sl_outfile_commit(&file);
 }

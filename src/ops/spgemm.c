@@ -89,10 +89,13 @@ static sley_status multiply_there(const place *p, const sley_matrix *a, const sl
                                   sley_spgemm_info *info) {
   sley_matrix *transposed = NULL;
   sl_spgemm_result made;
-  const int64_t taken = options->transpose_b ? sl_csr_bytes(b->cols, b->nnz, b->index, b->dtype) : 0;
+  /* of the limit, which on GPUs counts their memory alone */
+  const int64_t taken = options->transpose_b && p->queue->ops->host_addresses
+                            ? sl_csr_bytes(b->cols, b->nnz, b->index, b->dtype)
+                            : 0;
   sl_spgemm_args args = {.semiring = options->semiring, .out = &made};
   SL_TRY(choose_library(options->local, &args.library));
-  SL_TRY(leave(options->mem_limit, p->queue->ops->host_addresses ? taken : 0, &args.limit));
+  SL_TRY(leave(options->mem_limit, taken, &args.limit));
   if (options->transpose_b)
     SL_TRY(sl_matrix_transpose(b, p->team, &transposed));
   sley_csr mask;
@@ -103,11 +106,13 @@ static sley_status multiply_there(const place *p, const sley_matrix *a, const sl
   args.a = sl_matrix_csr(a);
   args.b = sl_matrix_csr(transposed ? transposed : b);
   sley_status status = multiply(p, &args);
+  if (status == SLEY_ERR_MEMORY && taken > 0 && options->mem_limit > 0)
+    sl_fail_prefix(status, "besides %" PRId64 " bytes of the limit, which the transpose of B takes: ", taken);
   if (status == SLEY_OK)
     status = sl_matrix_adopt(a->rows, args.b.cols, made.index, a->dtype,
                              (sl_csr_arrays){made.rowptr, made.col, made.val}, -1, out);
   if (status == SLEY_OK && info)
-    report(&made, p->queue->ops->host_addresses ? taken : 0, info);
+    report(&made, taken, info);
   sl_matrix_destroy(transposed);
   return status;
 }

@@ -15,7 +15,7 @@
 
 /* About as many figures are measured, each in several rounds if there is time: what disturbs the machine for
  * a while disturbs it in one of them. */
-enum { MOST_CORES = 8, SLOTS = 120, ROUNDS = 3 };
+enum { MOST_CORES = 8, SLOTS = 135, ROUNDS = 3 };
 
 /* What is measured of a GPU is no larger than so many bytes for each second that there is: for larger
  * products most of the time goes into making their matrices. */
@@ -37,6 +37,7 @@ static sley_status tune_inside(sl_comm *comm, void *arg) {
   if (comm->workgroup > 1)
     SL_TRY(sl_tune_link(comm, arg, SL_LINK_DIRECT));
   SL_TRY(sl_tune_gather(comm, arg));
+  SL_TRY(sl_tune_compress(comm, arg));
   return sl_tune_kernels(comm, arg);
 }
 

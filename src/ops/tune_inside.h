@@ -54,6 +54,8 @@ sley_status sl_tune_gather(sl_comm *comm, sl_tuning *tune);
 sley_status sl_tune_crowded(sl_comm *comm, sl_tuning *tune);
 /* Products; where ranks enqueue, also what one takes beyond its sums, as the meeting. */
 sley_status sl_tune_kernels(sl_comm *comm, sl_tuning *tune);
+/* Passes of compressed collectives, where the device has kernels for them. */
+sley_status sl_tune_compress(sl_comm *comm, sl_tuning *tune);
 /* Row windows on Tensor cores and as streams, where the device has kernels for both. arg: the tuning. */
 sley_status sl_tune_windows(sl_comm *comm, void *arg);
 

@@ -40,6 +40,9 @@ static sley_status check_spec(const sl_comm *comm, const sl_dense_spec *spec) {
   if ((unsigned)spec->kind > SLEY_ALLGATHER || (unsigned)spec->op > SLEY_MAX || each == 0)
     return sl_fail(SLEY_ERR_ARG, "a collective of kind %d, operator %d, type %d: there is none",
                    (int)spec->kind, (int)spec->op, (int)spec->type);
+  if (spec->kind != SLEY_ALLGATHER && (unsigned)spec->type > SLEY_TYPE_I64)
+    return sl_fail(SLEY_ERR_ARG, "%s: values of one byte are gathered, and not reduced: give another type",
+                   kind_names[spec->kind]);
   if (spec->kind == SLEY_ALLREDUCE && spec->counts)
     return sl_fail(SLEY_ERR_ARG, "an all-reduce has one count, not one for each rank: give count");
   for (int r = 0; r < comm->size; r++) {

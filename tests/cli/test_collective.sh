@@ -19,6 +19,30 @@ holds() { awk "BEGIN { exit !($1) }" || fail "$2: $1 does not hold"; }
 # near A B WHAT: equal but for rounding.
 near() { holds "($1) >= ($2) * 0.999999 && ($1) <= ($2) * 1.000001" "$3"; }
 
+# bytes_of KIND RANKS SIZE WIRE: what a rank reads and writes in its memory, by docs/COLLECTIVES.md; WIRE: of a rank.
+bytes_of() {
+  case $1:$2 in
+    allgather:*) echo "($3) + ($3) / $2 + ($4) + ($4) / ($2 - 1)" ;;
+    allreduce:2) echo "3 * ($3) + 2 * ($4)" ;;
+    allreduce:*) echo "2 * ($3) + ($3) / $2 + 2 * ($4)" ;;
+    *) echo "($3) + ($3) / $2 + 2 * ($4)" ;;
+  esac
+}
+
+# check_bound AT KIND RANKS: the bound of a case that was compressed; a dense one has none.
+check_bound() {
+  local wire name
+  if [ "$(number "$1.arrays")" -eq 0 ]; then
+    for name in bound_us bound_share copy_bandwidth link_bandwidth; do field "$json" "$1.$name" null; done
+    return
+  fi
+  wire="$(number "$1.wire_bytes") / $3"
+  near "$(number "$1.bound_us")" "1e6 * (($(bytes_of "$2" "$3" "$(number "$1.size")" "$wire")) / $(number "$1.copy_bandwidth") + \
+    ($wire) / $(number "$1.link_bandwidth"))" "$1: bound"
+  near "$(number "$1.bound_share")" "$(number "$1.bound_us") / $(number "$1.time_us")" "$1: share of the bound"
+  holds "$(number "$1.copy_bandwidth") > 0 && $(number "$1.link_bandwidth") > 0" "$1: bandwidths"
+}
+
 # check_case INDEX RANKS BUS: a case's fields; BUS, the factor of busbw.
 check_case() {
   local at="cases.$1" field
@@ -51,6 +75,7 @@ check_kind() {
   field "$json" cases 1
   [ "${op:-}" = max ] || field "$json" cases.0.redop $redop
   check_case 0 "$ranks" "$bus"
+  [ "$ranks" -eq 1 ] || check_bound cases.0 "$kind" "$ranks"
   near "$(number cases.0.size)" "$(number cases.0.count) * $parts * ${bytes:-4}" "$kind: size and count"
   holds "$(number cases.0.size) <= 300 * 1024 && $(number cases.0.size) > 299 * 1024" "$kind: size"
   [ "$(grep -c "^ *[0-9]" "$work/out")" -eq 1 ] || fail "$kind: not one line in the table"
@@ -62,10 +87,11 @@ for kind in allreduce allgather reducescatter; do
     check_kind $kind $ranks --device cpu --format pici
     holds "$(number cases.0.density_in) > 0.005 && $(number cases.0.density_in) < 0.015" "$kind: density"
     holds "$(number cases.0.density_out) >= $(number cases.0.density_in) * 0.9" "$kind: density of the result"
+    [ $ranks -gt 1 ] || field "$json" cases.0.bound_us null
     if [ $ranks -gt 1 ]; then
       holds "$(number cases.0.wire_bytes) < $(number cases.0.dense_wire_bytes) / 4" "$kind: bytes of 1 % of values"
       field "$json" cases.0.path direct
-      grep -q ' direct pici$' "$work/out" || fail "$kind: what ran is not in the table"
+      grep -qE ' [0-9.]+ +[0-9.]+  direct pici$' "$work/out" || fail "$kind: what ran is not in the table"
     fi
   done
   echo "$kind over tcp, and on a device"
@@ -82,11 +108,20 @@ for dtype in f64 f16 bf16; do
   check_kind allreduce 3 --device cpu --dtype $dtype --zeros 0.5
   field "$json" cases.0.type $dtype
 done
+for dtype in i8 u8; do
+  for format in pici coo dense; do
+    bytes=1 check_kind allgather 3 --device cpu --dtype $dtype --format $format --zeros 0.97
+    field "$json" cases.0.type $dtype
+    [ $format = dense ] || holds "$(number cases.0.wire_bytes) < $(number cases.0.dense_wire_bytes) / 2" "$dtype, $format: bytes"
+  done
+done
+bytes=8 check_kind allreduce 3 --device cpu --dtype i64 --format pici --way ring
 unset bytes
 op=max
 check_kind allreduce 2 --device cpu --format dense --op max
 field "$json" cases.0.redop max
 field "$json" cases.0.path dense
+grep -qE ' - +-  dense$' "$work/out" || fail "a dense run has a bound"
 unset op
 check_kind reducescatter 3 --device cpu --zeros 0 --any-order
 field "$json" any_order true
@@ -138,6 +173,22 @@ if command -v gnuplot >/dev/null; then
   grep -q '99.9 % zeros' "$work/sweep.svg" || fail "the picture names no share of zeros"
 fi
 
+if [ -c /dev/full ]; then
+  echo "a disk that is full"
+  for transport in threads tcp; do
+    # shellcheck disable=SC2086
+    run 1 collective allreduce $small --ranks 2 --device cpu --transport $transport --json /dev/full
+    one_line "JSON to a full disk, $transport" "/dev/full: cannot write"
+  done
+  for words in "" "--json -"; do
+    got=0
+    # shellcheck disable=SC2086
+    "$sley" collective allreduce $small --ranks 2 --device cpu $words >/dev/full 2>"$work/err" || got=$?
+    [ $got -eq 1 ] || fail "a full stdout, $words: exit $got"
+    [ "$(grep -c '^sley: stdout: cannot write' "$work/err")" -eq 1 ] || fail "a full stdout, $words: $(cat "$work/err")"
+  done
+fi
+
 echo "what is refused"
 run 2 collective
 one_line "no kind" "too few words"
@@ -161,8 +212,10 @@ run 2 collective allreduce --format csr
 one_line "no such format" "--format"
 run 2 collective allreduce --way square
 one_line "no such way" "--way"
-run 2 collective allreduce --dtype i64
+run 2 collective allreduce --dtype i16
 one_line "no such type" "--dtype"
+run 2 collective reducescatter --dtype u8
+one_line "bytes that would be reduced" "--dtype u8 is for allgather"
 run 2 collective allreduce --repeat 0
 one_line "no runs" "--repeat takes a whole number from 1"
 run 2 collective allreduce --plot "$work/one.svg"

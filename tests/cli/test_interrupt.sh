@@ -5,7 +5,7 @@
 # SLEY_TEST_MOST_MS: the most that an end may take. The commands are made to end within 2000 on a machine that does nothing else;
 # by default only what hangs fails, because a loaded machine or a sanitizer may take longer (TSan alone waits 1000 at each exit).
 set -u
-sley=$(realpath "$1") root=$2 count=${3:-28} seed=${4:-1}
+sley=$(realpath "$1") root=$2 count=${3:-32} seed=${4:-1}
 # shellcheck source=tests/cli/lib.sh
 . "$root/tests/cli/lib.sh"
 MOST_MS=${SLEY_TEST_MOST_MS:-20000}
@@ -27,10 +27,14 @@ commands=(
   "convert $in/a.mtx $y/b.mtx.gz"
   "convert $in/a.mtx.gz $y/b.npz"
   "convert $in/a.sley $y/b.el.zst"
+  "spgemm $in/a.sley --repeat 10000 --out $y/c.npz --json $y/y.json"
+  "spgemm $in/a.npz --transpose-b --mem-limit 1G --out $y/c.mtx.gz"
   "generate twin:clj -o $y/b.mtx"
   "spy $in/a.mtx.gz --order rabbit -o $y/b.png"
   "tune --seconds 30 --out $y/m.machine"
   "bench --data $in --cases 9x9 --seed 3 --json $y/y.json"
+  "collective allreduce --bytes 8M --repeat 1000000 --device cpu --json $y/y.json"
+  "collective allgather --sweep --bytes 64M --repeat 1000 --device cpu --transport tcp --json $y/y.json"
 )
 if "$sley" order "$root/data/karate.mtx" --order scotch -o "$y/b.sley" >/dev/null 2>&1; then # a build may lack SCOTCH
   commands+=("order $in/a.mtx --order scotch -o $y/b.sley --perm $y/p.npy")

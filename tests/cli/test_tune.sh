@@ -22,8 +22,8 @@ source_of() {
 check_figures() {
   awk '/^#/ || /^name/ || /^device/ || /^overlap/ { next }
     { for (i = 2; i <= NF; i++) {
-        if ($i ~ /^(self|direct|message)$/) continue
-        zero = $1 ~ /^(nodes|ranks-per-node|threads|cores)$/ || ($1 == "link" && i == 3)
+        if ($i ~ /^(self|direct|message)$/ || ($1 == "pass" && i == 2)) continue
+        zero = $1 ~ /^(nodes|ranks-per-node|threads|cores)$/ || ($1 == "link" && i == 3) || ($1 == "pass" && i == 4)
         if ($i !~ /^[0-9.]+(e[-+]?[0-9]+)?$/ || (!zero && $i + 0 <= 0)) print FILENAME ": " $0 } }' "$1" >"$work/wrong"
   [ ! -s "$work/wrong" ] || fail "figures that cannot be: $(cat "$work/wrong")"
 }
@@ -59,6 +59,7 @@ has "$work/gpus.machine" "device cuda" "overlap yes" "name .*, 3 GPUs, threads" 
 for class in self direct message; do
   has "$work/gpus.machine" "link $class " "message $class 64 " "message $class 1.04858e+06 "
 done
+for pass in nonzeros pici coo decompress sum sum-own reduce copy; do has "$work/gpus.machine" "pass $pass "; done
 has "$work/gpus.machine" "fetch direct 64 " "fetch message 64 "
 run 0 plan "$graph" --ranks 4 --machine "$work/gpus.machine"
 grep -q '^machine .*gpus.machine' "$work/out" || fail "plan does not name the machine: $(cat "$work/out")"

@@ -19,12 +19,13 @@ static uint64_t draw(uint64_t seed, uint64_t what, uint64_t choices) {
   return sl_random(seed, what, 0) % choices;
 }
 
-static void draw_job(sparse_job *j, int size, uint64_t seed) {
+/* bytes: whether the device compresses values of one byte. */
+static void draw_job(sparse_job *j, int size, bool bytes, uint64_t seed) {
   static const double limits[] = {0, 0.05, 0.3, 1};
   *j = (sparse_job){.seed = seed};
   sl_dense_spec *dense = &j->spec.dense;
   dense->kind = (sley_collective_kind)draw(seed, 1, 3);
-  dense->type = (sley_type)draw(seed, 2, 5);
+  dense->type = (sley_type)draw(seed, 2, dense->kind == SLEY_ALLGATHER && bytes ? 7 : 5);
   dense->count = length(sl_random(seed, 3, 0));
   dense->op = dense->kind == SLEY_ALLGATHER || draw(seed, 9, 2) ? SLEY_SUM : (sley_reduce)draw(seed, 10, 3);
   j->spec.format = (sl_sparse_choice)draw(seed, 4, SL_SPARSE_CHOICES);
@@ -44,7 +45,10 @@ static void draw_job(sparse_job *j, int size, uint64_t seed) {
 }
 
 static sley_status open_job(sl_comm *comm, sparse_job *j, uint64_t seed) {
-  draw_job(j, comm->size, seed);
+  sl_kernel_args args = {.op = SL_OP_COMPRESS,
+                         .compress = {.type = SLEY_TYPE_U8,
+                                      .room = sl_compressed_bytes(SL_COMPRESSED_DENSE, SLEY_TYPE_U8, 0, 0)}};
+  draw_job(j, comm->size, sl_kernel_serves(comm->device, &args), seed);
   return sparse_job_open(comm, j);
 }
 

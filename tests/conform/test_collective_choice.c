@@ -2,8 +2,11 @@
 /* Sparse collectives: the choice between sparse and dense; what is wrong; and peers that send what they must
  * not. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
+#include "collective/links.h"
 #include "collective/probe.h"
 #include "collective/sparse.h"
 #include "collective/transfer.h"
@@ -245,6 +248,55 @@ static sley_status spoilt_main(sl_comm *comm, void *arg) {
   return status;
 }
 
+/* Links are measured where the machine is built in on all ranks, messages travel and there is enough of them:
+ * all ranks then have the same figures. */
+static sley_status links_main(sl_comm *comm, void *arg) {
+  enum { ENOUGH = 4 << 20 };
+  (void)arg;
+  const bool travels = sl_workgroups(comm) > 1;
+  const sl_machine *built_in = sl_machine_of(comm->device);
+  sl_machine read = *built_in, found;
+  bool measured;
+  snprintf(read.source, sizeof read.source, "a file");
+  SL_TRY(sl_links_measure(comm, built_in, 1000, &found, &measured));
+  EXPECT(!measured);
+  SL_TRY(sl_links_measure(comm, comm->rank == comm->size - 1 ? &read : built_in, ENOUGH, &found, &measured));
+  EXPECT(!measured);
+  SL_TRY(sl_links_measure(comm, built_in, ENOUGH, &found, &measured));
+  EXPECT(measured == travels);
+  if (!measured)
+    return SLEY_OK;
+  const sl_link_speed *link = &found.link[SL_LINK_MESSAGE];
+  EXPECT(link->bandwidth > 0 && isfinite(link->bandwidth) && link->points == 0);
+  EXPECT(found.meeting >= built_in->meeting && isfinite(found.meeting));
+  EXPECT(found.link[SL_LINK_DIRECT].bandwidth == built_in->link[SL_LINK_DIRECT].bandwidth);
+  int64_t bits[2], most[2];
+  memcpy(&bits[0], &link->bandwidth, sizeof *bits);
+  memcpy(&bits[1], &found.meeting, sizeof *bits);
+  memcpy(most, bits, sizeof most);
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, 2));
+  EXPECT(memcmp(most, bits, sizeof most) == 0);
+  return SLEY_OK;
+}
+
+static void links_body(const rank_case *c) {
+  int64_t before = sl_memory_now();
+  assert_case_ok(c, run_case(c, links_main, NULL));
+  assert_int_equal(sl_memory_now(), before);
+}
+
+/* SLEY_MACHINE, which tests have set, asks for figures that do not change. */
+static void test_links(void **state) {
+  (void)state;
+  const char *set = getenv("SLEY_MACHINE");
+  char *kept = set ? sl_strdup(set) : NULL;
+  unsetenv("SLEY_MACHINE");
+  each_case(links_body);
+  if (kept)
+    setenv("SLEY_MACHINE", kept, 1);
+  sl_free(kept);
+}
+
 static void choice_body(const rank_case *c) {
   int64_t before = sl_memory_now();
   assert_case_ok(c, run_case(c, choice_main, NULL));
@@ -272,6 +324,7 @@ static void test_errors(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice), cmocka_unit_test(test_errors)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice), cmocka_unit_test(test_errors),
+                                     cmocka_unit_test(test_links)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

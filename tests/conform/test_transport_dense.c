@@ -44,7 +44,7 @@ static void draw_party(party *p, int size, uint64_t seed) {
   *p = (party){.seed = seed};
   p->spec.kind = (sley_collective_kind)(sl_random(seed, 1, 0) % 3);
   p->spec.op = p->spec.kind == SLEY_ALLGATHER ? SLEY_SUM : (sley_reduce)(sl_random(seed, 2, 0) % 3);
-  p->spec.type = (sley_type)(sl_random(seed, 3, 0) % 5);
+  p->spec.type = (sley_type)(sl_random(seed, 3, 0) % (p->spec.kind == SLEY_ALLGATHER ? 7 : 5));
   p->spec.count = length(sl_random(seed, 4, 0), size);
   p->each = (int64_t)sley_type_bytes(p->spec.type);
   p->in_place = sl_random(seed, 5, 0) % 2;
@@ -270,7 +270,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
   (void)arg;
   int64_t counts[MOST_RANKS] = {0};
   sley_collective *made;
-  for (int wrong = 0; wrong < 9; wrong++) {
+  for (int wrong = 0; wrong < 10; wrong++) {
     sley_collective_options o = SLEY_COLLECTIVE_OPTIONS_INIT;
     bool here = comm->rank == comm->size - 1, alone = comm->size == 1;
     o.count = 3;
@@ -290,13 +290,15 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
       counts[0] = here;
     }
     if (wrong == 5 && here)
-      o.type = (sley_type)5;
+      o.type = (sley_type)7;
     if (wrong == 6 && here)
       o.count = -1;
     if (wrong == 7 && here)
       o.counts = counts;
     if (wrong == 8 && here)
       o.struct_size = 3;
+    if (wrong == 9 && here)
+      o.type = SLEY_TYPE_I8; /* of an all-reduce */
     sley_status status = sley_collective_create(comm, &o, &made);
     EXPECT(status == (alone ? SLEY_OK : SLEY_ERR_ARG));
     sley_collective_destroy(made);

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank of a job on this host is killed or stopped at a random moment: the others must end in time and say why.
 
-  kills.py SLEY [--mpirun MPIRUN] [--count N] [--seed S] [--jobs J] [--spare S]
+  kills.py SLEY [--command spmm|collective] [--mpirun MPIRUN] [--count N] [--seed S] [--jobs J] [--spare S]
 
 Each case starts three ranks, over TCP or, with --mpirun, over MPI, and sends one of them SIGKILL or SIGSTOP, before the
-ranks have met or while they multiply. Every survivor must end within --timeout and --spare seconds (default 2) of the
+ranks have met or while they multiply, or run collectives. Every survivor must end within --timeout and --spare seconds (default 2) of the
 signal. Over TCP each names the rank, and says that its process ended or is stopped. Over MPI the first to end does so for a
 rank that is stopped, and mpirun ends the others; of a rank that is killed mpirun tells. A rank that stops before it has met
 the others cannot be named by its process: the others say who has not come. --jobs: so many cases at once (default 1).
@@ -26,7 +26,12 @@ import threading
 import time
 
 RANKS, TIMEOUT = 3, 3
-JOB = ["spmm", "twin:cyt:scale=0.02", "--threads", "1", "--timeout", str(TIMEOUT), "--repeat", "1000000"]
+# What runs without end, and words of which a case takes one.
+JOBS = {"spmm": (["spmm", "twin:cyt:scale=0.02"], [["--algo", name] for name in ("halo", "cover", "rowwise", "halo-pipelined", "bcast-1d")]),
+        "collective": (["collective", "allreduce", "--bytes", "4M", "--zeros", "0.98", "--device", "cpu"],
+                       [["--format", "auto"], ["--format", "pici", "--workgroup", "1"], ["--format", "coo", "--way", "ring"],
+                        ["--format", "dense"], ["--format", "pici"]])}
+ALWAYS = ["--threads", "1", "--timeout", str(TIMEOUT), "--repeat", "1000000"]
 # A rank under mpirun: notes its process, and keeps its messages.
 WRAPPER = """#!/bin/sh
 rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
@@ -60,7 +65,7 @@ def read(path):
         return ""
 
 
-def start_tcp(sley, folder, algo):
+def start_tcp(sley, folder, words):
     """The ranks' processes, which are our children."""
     environment = dict(os.environ, WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()),
                        SLEY_SECRET="a secret of the tests", SLEY_MACHINE="builtin")
@@ -69,11 +74,11 @@ def start_tcp(sley, folder, algo):
     for rank in range(RANKS):
         environment["RANK"] = str(rank)
         with open(f"{folder}/out.{rank}", "w") as out, open(f"{folder}/err.{rank}", "w") as err:
-            ranks.append(subprocess.Popen([sley, *JOB, "--transport", "tcp", "--algo", algo], env=environment, stdout=out, stderr=err))
+            ranks.append(subprocess.Popen([sley, *words, "--transport", "tcp"], env=environment, stdout=out, stderr=err))
     return ranks, [process.pid for process in ranks]
 
 
-def start_mpi(sley, folder, algo, mpirun):
+def start_mpi(sley, folder, words, mpirun):
     """mpirun's process, and those of the ranks."""
     wrapper = f"{folder}/rank"
     with open(wrapper, "w") as file:
@@ -82,7 +87,7 @@ def start_mpi(sley, folder, algo, mpirun):
     environment = dict(os.environ, KILLS_FOLDER=folder, SLEY_MACHINE="builtin", OMPI_ALLOW_RUN_AS_ROOT="1",
                        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
     with open(f"{folder}/mpirun", "w") as out:
-        process = subprocess.Popen([mpirun, "-n", str(RANKS), wrapper, folder, sley, *JOB, "--transport", "mpi", "--algo", algo],
+        process = subprocess.Popen([mpirun, "-n", str(RANKS), wrapper, folder, sley, *words, "--transport", "mpi"],
                                    env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
     deadline = time.time() + 60
     while not all(os.path.exists(f"{folder}/pid.{rank}") for rank in range(RANKS)):
@@ -125,11 +130,13 @@ def one(options, number):
     dice = random.Random(options.seed * 1000003 + number)
     transport = dice.choice(["tcp", "mpi"]) if options.mpirun else "tcp"
     fault, victim = dice.choice(["kill", "stop"]), dice.randrange(RANKS)
-    algo, moment = dice.choice(["halo", "cover", "rowwise", "halo-pipelined", "bcast-1d"]), dice.choice([0.2, 1.5]) * dice.random()
-    what = f"case {number}: {transport}, {algo}, {fault} rank {victim} after {moment:.3f} s"
+    job, choices = JOBS[options.command]
+    chosen, moment = dice.choice(choices), dice.choice([0.2, 1.5]) * dice.random()
+    words = [*job, *ALWAYS, *chosen]
+    what = f"case {number}: {transport}, {' '.join(chosen)}, {fault} rank {victim} after {moment:.3f} s"
     with tempfile.TemporaryDirectory() as folder:
-        processes, pids = start_tcp(options.sley, folder, algo) if transport == "tcp" else \
-            start_mpi(options.sley, folder, algo, options.mpirun)
+        processes, pids = start_tcp(options.sley, folder, words) if transport == "tcp" else \
+            start_mpi(options.sley, folder, words, options.mpirun)
         time.sleep(moment)
         os.kill(pids[victim], signal.SIGKILL if fault == "kill" else signal.SIGSTOP)
         begin = time.time()
@@ -161,6 +168,7 @@ def one(options, number):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("sley")
+    parser.add_argument("--command", choices=JOBS, default="spmm")
     parser.add_argument("--mpirun")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)

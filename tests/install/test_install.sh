@@ -11,7 +11,7 @@ prefix=$tree/usr
 fail() { echo "$*"; exit 1; }
 
 "$root/tools/install.sh" "$build" "$prefix" >"$tree/log" || fail "$(cat "$tree/log")"
-for name in bin/sley include/sley.h include/sley_gnn.h share/man/man3/sley_gnn_train.3 share/man/man1/sley.1 share/man/man3/sley_spmm.3 share/man/man3/libsley.3 \
+for name in bin/sley include/sley.h include/sley_gnn.h include/sley_base.h share/man/man3/sley_gnn_train.3 share/man/man1/sley.1 share/man/man3/sley_spmm.3 share/man/man3/libsley.3 \
   share/bash-completion/completions/sley share/doc/sley/README.md share/doc/sley/docs/FORMATS.md share/doc/sley/examples/01_one_rank.c; do
   [ -f "$prefix/$name" ] || fail "not installed: $name"
 done

@@ -23,7 +23,7 @@ mkdir -p "$work/copy/src/transport"
 cp -R "$source/include" "$work/copy/"
 cp -R "$source"/src/{base,device,socket,bootstrap,transport,module_calls.txt} "$work/copy/src/"
 [ "$(number "$work/copy")" = "$built" ] || fail "the same headers elsewhere have another number"
-for name in include/sley.h src/base/status.h src/device/kernel.h src/socket/mesh.h src/bootstrap/place.h \
+for name in include/sley_base.h src/base/status.h src/device/kernel.h src/socket/mesh.h src/bootstrap/place.h \
   src/transport/transport.h src/transport/process/process.h src/module_calls.txt; do
   cp "$work/copy/$name" "$work/kept"
   echo "/* changed */" >>"$work/copy/$name"

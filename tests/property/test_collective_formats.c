@@ -123,7 +123,7 @@ static void arrays_come_back(void **state) {
   (void)state;
   for (int repeat = 0; repeat < repeats(400); repeat++) {
     int64_t count = draw_length();
-    sley_type type = (sley_type)draw(5);
+    sley_type type = draw_type();
     sl_compressed_format format = (sl_compressed_format)draw(SL_COMPRESSED_FORMATS);
     char *src = malloc((size_t)count * 8 + 1);
     draw_values(src, type, count, PICK(0, 100, 500, 900, 950, 990, 999, 1000));
@@ -141,7 +141,7 @@ static void arrays_come_back(void **state) {
 static void arrays_come_back_together(void **state) {
   (void)state;
   for (int repeat = 0; repeat < repeats(60); repeat++) {
-    sley_type type = (sley_type)draw(5);
+    sley_type type = draw_type();
     size_t each = sley_type_bytes(type);
     int parts = (int)PICK(0, 1, 2, 3, 70);
     fenced made[70];

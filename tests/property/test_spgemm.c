@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "chosen_device.h"
+#include "device/cpu/spgemm_rows.h"
 #include "kernels.h"
 
 typedef struct drawn {
@@ -302,6 +303,82 @@ static void rows_of_every_length(void **state) {
   }
 }
 
+/* Room for a matrix of f32 or f64 values and 32-bit columns; entries are added to its last row, and rows are
+ * ended by the pointer after them. */
+static drawn empty_matrix(int64_t rows, int64_t cols, int64_t most, sley_dtype dtype) {
+  drawn m = {.rowptr = calloc((size_t)rows + 1, sizeof(int64_t)),
+             .col = malloc((size_t)most * sizeof(int32_t)),
+             .val = malloc((size_t)most * sizeof(double))};
+  m.csr = (sley_csr){.rows = rows,
+                     .cols = cols,
+                     .rowptr = m.rowptr,
+                     .col = m.col,
+                     .val = m.val,
+                     .index = SLEY_I32,
+                     .dtype = dtype};
+  return m;
+}
+
+static void add_entry(drawn *m, int64_t row, int64_t col, double value) {
+  const int64_t at = m->rowptr[row + 1]++;
+  ((int32_t *)m->col)[at] = (int32_t)col;
+  sl_value_set(m->val, m->csr.dtype, at, value);
+  if (row + 1 < m->csr.rows)
+    m->rowptr[row + 2] = at + 1;
+}
+
+/* Row i of A has i + 1 entries, and each row of B one: so rows of C have 1, 2, 3, ... products, of which many
+ * or few are for one column. */
+static void rows_of_every_number_of_products(void **state) {
+  (void)state;
+  enum { ROWS = 130 };
+  for (int repeat = 0; repeat < repeats(16); repeat++) {
+    const sley_dtype dtype = draw(2) ? SLEY_F64 : SLEY_F32;
+    const int64_t cols = PICK(1, 3, 20, 70, 1000);
+    drawn_case c = {.a = empty_matrix(ROWS, ROWS, ROWS * ROWS, dtype),
+                    .b = empty_matrix(ROWS, cols, ROWS, dtype),
+                    .stride = 1};
+    for (int64_t i = 0; i < ROWS; i++) {
+      for (int64_t j = 0; j <= i; j++)
+        add_entry(&c.a, i, j, draw_real());
+      add_entry(&c.b, i, draw(cols), draw_real());
+    }
+    c.args = (sl_spgemm_args){.semiring = (sley_semiring)draw(4), .a = c.a.csr, .b = c.b.csr};
+    check_case(&c, queues[repeat % QUEUES]);
+    free_drawn(&c.a);
+    free_drawn(&c.b);
+  }
+}
+
+/* Columns at the end of as many as are sorted in registers, and of one more. */
+static void columns_at_the_limit_of_registers(void **state) {
+  (void)state;
+  enum { TERMS = 4 };
+  if (!test_on_cpu())
+    skip();
+  for (int64_t cols = SL_SPGEMM_SORTED_COLUMNS; cols <= SL_SPGEMM_SORTED_COLUMNS + 1; cols++)
+    for (int64_t width = 1; width <= 20; width++) {
+      drawn a = empty_matrix(1, TERMS, TERMS, SLEY_F64),
+            b = empty_matrix(TERMS, cols, TERMS * width, SLEY_F64);
+      for (int64_t k = 0; k < TERMS; k++) {
+        add_entry(&a, 0, k, 1);
+        for (int64_t j = 0; j < width; j++)
+          add_entry(&b, k, cols - width + j, (double)(j + 1));
+      }
+      const sl_spgemm_args args = {.a = a.csr, .b = b.csr};
+      sl_spgemm_result out;
+      assert_sley_ok(multiply(queues[0], &args, &out));
+      assert_int_equal(out.nnz, width);
+      for (int64_t j = 0; j < width; j++) {
+        assert_int_equal(((const int32_t *)out.col)[j], cols - width + j);
+        assert_true(((const double *)out.val)[j] == (double)(TERMS * (j + 1)));
+      }
+      free_result(&out);
+      free_drawn(&a);
+      free_drawn(&b);
+    }
+}
+
 /* Larger than a chunk, so that threads wait for places: the same arrays by 1, 2 and 5 threads, in one pass
  * and two. */
 static void threads_and_passes_change_nothing(void **state) {
@@ -356,6 +433,8 @@ static void failing_allocations_leave_nothing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(products_have_the_documented_bits),
                                      cmocka_unit_test(rows_of_every_length),
+                                     cmocka_unit_test(rows_of_every_number_of_products),
+                                     cmocka_unit_test(columns_at_the_limit_of_registers),
                                      cmocka_unit_test(threads_and_passes_change_nothing),
                                      cmocka_unit_test(failing_allocations_leave_nothing)};
   return cmocka_run_group_tests(tests, open_queues, close_queues);

@@ -94,6 +94,18 @@ size_t draw_skew(size_t each) {
   return draw(2) ? (size_t)draw(16) * each : 0;
 }
 
+sley_type draw_type(void) {
+  enum { TYPES = SLEY_TYPE_U8 + 1, EVERYWHERE = SLEY_TYPE_I64 + 1 };
+  sley_type type = (sley_type)draw(TYPES);
+  sl_kernel_args args = {
+      .op = SL_OP_COMPRESS,
+      .compress = {.type = type, .room = sl_compressed_bytes(SL_COMPRESSED_DENSE, type, 0, 0)}};
+  for (int q = 0; q < QUEUES; q++)
+    if (!sl_kernel_serves(queues[q]->device, &args))
+      return (sley_type)draw(EVERYWHERE);
+  return type;
+}
+
 int64_t draw_length(void) {
   return PICK(0, 1, 2, 63, 64, 65, 127, 4095, 4096, 4097, 8192, 12345, 70001);
 }

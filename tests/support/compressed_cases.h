@@ -27,6 +27,9 @@ size_t draw_skew(size_t each);
 /* Around the ends of rows, of a tile, and longer. */
 int64_t draw_length(void);
 
+/* One of those that all queues' devices compress. */
+sley_type draw_type(void);
+
 /* Values of which a share, in thousandths, is zero: one by one, or in blocks. */
 void draw_values(void *array, sley_type type, int64_t count, int64_t zeros);
 

@@ -35,6 +35,10 @@ void oracle_draw(void *array, sley_type type, int64_t i, uint64_t bits) {
     ((uint64_t *)array)[i] = bits % 4 ? mixed >> 44 : mixed; /* sums of the large ones wrap around */
     return;
   }
+  if (type == SLEY_TYPE_I8 || type == SLEY_TYPE_U8) {
+    ((uint8_t *)array)[i] = (uint8_t)bits;
+    return;
+  }
   double value = ldexp((double)(int64_t)(bits >> 11) - 0x1p52, (int)(bits % 9) - 54);
   if (bits % 7 == 0)
     value = special[bits / 7 % (sizeof special / sizeof *special)];

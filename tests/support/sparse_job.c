@@ -38,7 +38,7 @@ static void draw(sparse_job *j, int rank, int round) {
   for (int64_t i = 0; i < j->values; i++) {
     uint64_t bits = sl_random(j->seed, stream, (uint64_t)i + 2);
     uint64_t chance = j->blocks ? sl_random(j->seed, stream + 1000, (uint64_t)i / 513) : bits;
-    if (j->whole_numbers && j->spec.dense.type != SLEY_TYPE_I64)
+    if (j->whole_numbers && j->spec.dense.type <= SLEY_TYPE_BF16)
       oracle_set(j->sparse, j->spec.dense.type, i, (double)(bits / 1000 % 17) - 8);
     else
       oracle_draw(j->sparse, j->spec.dense.type, i, bits / 1000);

@@ -104,6 +104,25 @@ static void knows_what_moves_meanwhile(void **state) {
   }
 }
 
+/* Passes of compressed collectives may be missing, one by one; what is written is read again. */
+static void reads_and_writes_passes(void **state) {
+  (void)state;
+  char text[2048], folder[] = "/tmp/sley_passes_XXXXXX", path[64];
+  sl_machine m, again;
+  with_line("near 64", "near 64 16e9\npass pici 5e9 1e-9\npass sum-own 4e9 0\n", text, sizeof text);
+  assert_sley_ok(parse(text, &m));
+  assert_true(m.pass[SL_PASS_PICI].bandwidth == 5e9 && m.pass[SL_PASS_PICI].kept == 1e-9);
+  assert_true(m.pass[SL_PASS_SUM_OWN].bandwidth == 4e9 && m.pass[SL_PASS_SUM_OWN].kept == 0);
+  assert_true(m.pass[SL_PASS_COO].bandwidth == 0 && m.pass[SL_PASS_COPY].bandwidth == 0);
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/m", folder);
+  assert_sley_ok(sl_machine_write(&m, path));
+  assert_sley_ok(sl_machine_read(path, &again));
+  assert_memory_equal(again.pass, m.pass, sizeof m.pass);
+  unlink(path);
+  rmdir(folder);
+}
+
 static void refuses_with_the_line(void **state) {
   (void)state;
   static const struct {
@@ -142,6 +161,10 @@ static void refuses_with_the_line(void **state) {
                {"windows f16", "windows f16 cores 1 2 3 4 5 6 7 8 9\n", "m:34: ", "none of tensor, stream"},
                {"windows f16", "windows f16 stream 1 2 3 4 5 6 7 8\n", "m:34: ", "9 figures"},
                {"windows f16", "windows f16 stream 1 2 3 4 5 6 7 8 -9\n", "m:34: ", "not a number"},
+               {"near 64", "pass sum 1e9\n", "m:28: ", "takes a name, a bandwidth"},
+               {"near 64", "pass add 1e9 0\n", "m:28: ", "none of nonzeros, pici, coo, decompress, sum"},
+               {"near 64", "pass sum 0 0\n", "m:28: ", "out of range"},
+               {"near 64", "pass sum 1e9 0\npass sum 1e9 0\n", "m:29: ", "'sum' is given twice"},
                {"name", "name  \n", "m:2: ", "1 to 95 characters"},
                {"name", "", "m:33: ", "'name' is missing"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -319,13 +342,11 @@ static void has_a_path_for_each_device(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(reads_every_key),
-                                     cmocka_unit_test(knows_what_moves_meanwhile),
-                                     cmocka_unit_test(refuses_with_the_line),
-                                     cmocka_unit_test(survives_damage),
-                                     cmocka_unit_test(interpolates),
-                                     cmocka_unit_test(writes_what_it_reads),
-                                     cmocka_unit_test(finds_one_for_each_device),
-                                     cmocka_unit_test(has_a_path_for_each_device)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(reads_every_key),           cmocka_unit_test(knows_what_moves_meanwhile),
+      cmocka_unit_test(reads_and_writes_passes),   cmocka_unit_test(refuses_with_the_line),
+      cmocka_unit_test(survives_damage),           cmocka_unit_test(interpolates),
+      cmocka_unit_test(writes_what_it_reads),      cmocka_unit_test(finds_one_for_each_device),
+      cmocka_unit_test(has_a_path_for_each_device)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,11 +187,37 @@ static void test_two_levels_between_nodes(void **state) {
   assert_true(sl_direct_seconds(&costs, &s.shape, 0.05) > 5 * direct);
 }
 
+/* What was measured of the machine goes before what is built in, pass by pass: slower passes lower the limit,
+ * faster ones raise it, and threads share them. */
+static void test_measured_passes(void **state) {
+  (void)state;
+  sl_machine machine = machine_of(5e8, 1e-6);
+  strcpy(machine.device, "cpu");
+  shaped s;
+  shape(&s, SLEY_ALLREDUCE, 4, 4, 64 * F32_PER_MIB);
+  sl_sparse_costs built_in = sl_sparse_costs_of(&machine, 1);
+  machine.pass[SL_PASS_PICI] = (sl_pass_cost){.bandwidth = 1e12, .kept = 1e-12};
+  sl_sparse_costs faster = sl_sparse_costs_of(&machine, 1), shared = sl_sparse_costs_of(&machine, 3);
+  assert_true(faster.compress.bandwidth == 1e12 && faster.compress.kept == 1e-12);
+  assert_true(shared.compress.bandwidth == 3e12 && fabs(shared.compress.kept * 3 - 1e-12) < 1e-20);
+  assert_true(faster.sum.bandwidth == built_in.sum.bandwidth &&
+              faster.count.bandwidth == built_in.count.bandwidth);
+  for (int i = 0; i < SL_PASSES; i++)
+    machine.pass[i] = (sl_pass_cost){.bandwidth = 1e14, .kept = 1e-14};
+  sl_sparse_costs fastest = sl_sparse_costs_of(&machine, 1);
+  for (int i = SL_PASS_PICI; i <= SL_PASS_SUM_OWN; i++)
+    machine.pass[i] = (sl_pass_cost){.bandwidth = 1e9, .kept = 1e-7};
+  sl_sparse_costs slowest = sl_sparse_costs_of(&machine, 1);
+  assert_true(limit_of(&fastest, &s, false) > limit_of(&built_in, &s, false));
+  assert_true(limit_of(&slowest, &s, false) < limit_of(&built_in, &s, false));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_density_of_sums), cmocka_unit_test(test_format_of_a_message),
       cmocka_unit_test(test_format_by_link),  cmocka_unit_test(test_times_grow),
       cmocka_unit_test(test_limits_of_gpus),  cmocka_unit_test(test_limits_in_place),
-      cmocka_unit_test(test_limit_is_exact),  cmocka_unit_test(test_two_levels_between_nodes)};
+      cmocka_unit_test(test_limit_is_exact),  cmocka_unit_test(test_two_levels_between_nodes),
+      cmocka_unit_test(test_measured_passes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of sley.h, section 5c, on torch tensors: each is prepared once for a shape, and its structs are filled
+"""The operations of sley_graph.h on torch tensors: each is prepared once for a shape, and its structs are filled
 anew by every call."""
 import ctypes
 from typing import Any

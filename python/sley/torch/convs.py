@@ -35,10 +35,21 @@ def _whole(graph: Operand, what: str) -> Graph:
     return graph
 
 
+def _plain(linear: Any) -> bool:
+    """Whether its weight may be used without calling it."""
+    return (not isinstance(linear.weight, UninitializedParameter) and not linear._forward_hooks
+            and not linear._forward_pre_hooks)
+
+
 def _narrows(linear: Any) -> bool:
     """Whether a linear layer gives fewer features than it takes, so that it goes before the sums."""
-    return (not isinstance(linear.weight, UninitializedParameter) and linear.weight.shape[0] < linear.weight.shape[1]
-            and not linear._forward_hooks and not linear._forward_pre_hooks)
+    return _plain(linear) and linear.weight.shape[0] < linear.weight.shape[1]
+
+
+def _takes_bias(linear: Any, bias: Tensor | None, rows: Tensor) -> bool:
+    """Whether the product of a linear layer without a bias may add this one, which spares a pass over the result. Under
+    autocast the sum would have another type."""
+    return bias is not None and bias.dtype == rows.dtype and linear.bias is None and _plain(linear)
 
 
 def gcn(layer: Any, x: Tensor, graph: Operand, edge_weight: Tensor | None = None) -> Tensor:
@@ -55,8 +66,13 @@ def gcn(layer: Any, x: Tensor, graph: Operand, edge_weight: Tensor | None = None
     else:
         summing = graph
     values = None if values is None else values.to(x.dtype)
-    first = isinstance(layer.lin.weight, UninitializedParameter) or _narrows(layer.lin)
-    out = spmm(summing, layer.lin(x), values) if first else layer.lin(spmm(summing, x, values))
+    if isinstance(layer.lin.weight, UninitializedParameter) or _narrows(layer.lin):
+        out = spmm(summing, layer.lin(x), values)
+    else:
+        sums = spmm(summing, x, values)
+        if _takes_bias(layer.lin, layer.bias, sums):
+            return functional.linear(sums, layer.lin.weight, layer.bias)
+        out = layer.lin(sums)
     return out if layer.bias is None else out + layer.bias
 
 

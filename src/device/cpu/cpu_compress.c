@@ -11,6 +11,8 @@ enum { GRAIN_TILES = 16 };
 /* Value i as bits; value_bytes is a constant where this is inlined. */
 static inline __attribute__((always_inline)) uint64_t bits_at(const void *src, int64_t value_bytes,
                                                               int64_t i) {
+  if (value_bytes == 1)
+    return ((const uint8_t *)src)[i];
   if (value_bytes == 2)
     return ((const uint16_t *)src)[i];
   return value_bytes == 4 ? ((const uint32_t *)src)[i] : ((const uint64_t *)src)[i];
@@ -18,7 +20,9 @@ static inline __attribute__((always_inline)) uint64_t bits_at(const void *src, i
 
 static inline __attribute__((always_inline)) void set_bits(void *dst, int64_t value_bytes, int64_t i,
                                                            uint64_t bits) {
-  if (value_bytes == 2)
+  if (value_bytes == 1)
+    ((uint8_t *)dst)[i] = (uint8_t)bits;
+  else if (value_bytes == 2)
     ((uint16_t *)dst)[i] = (uint16_t)bits;
   else if (value_bytes == 4)
     ((uint32_t *)dst)[i] = (uint32_t)bits;
@@ -27,8 +31,8 @@ static inline __attribute__((always_inline)) void set_bits(void *dst, int64_t va
 }
 
 /* The call with a constant in place of value_bytes. */
-#define BY_WIDTH(value_bytes, call_2, call_4, call_8)                                                        \
-  ((value_bytes) == 2 ? (call_2) : (value_bytes) == 4 ? (call_4) : (call_8))
+#define BY_WIDTH(value_bytes, call_1, call_2, call_4, call_8)                                                \
+  ((value_bytes) == 1 ? (call_1) : (value_bytes) == 2 ? (call_2) : (value_bytes) == 4 ? (call_4) : (call_8))
 
 /* ---- counting */
 
@@ -41,7 +45,8 @@ static inline __attribute__((always_inline)) int64_t count_in(const void *src, i
 }
 
 static int64_t count_nonzeros(const void *src, int64_t value_bytes, int64_t count) {
-  return BY_WIDTH(value_bytes, count_in(src, 2, count), count_in(src, 4, count), count_in(src, 8, count));
+  return BY_WIDTH(value_bytes, count_in(src, 1, count), count_in(src, 2, count), count_in(src, 4, count),
+                  count_in(src, 8, count));
 }
 
 static sley_status count_tiles(void *context, int64_t begin, int64_t end, int thread) {
@@ -121,8 +126,8 @@ static void write_pici(const compression *c, int64_t tile) {
     ((uint32_t *)index)[tile] = (uint32_t)c->before[tile];
   else
     ((uint64_t *)index)[tile] = (uint64_t)c->before[tile];
-  BY_WIDTH(c->value_bytes, pici_in(src, 2, length, words, values), pici_in(src, 4, length, words, values),
-           pici_in(src, 8, length, words, values));
+  BY_WIDTH(c->value_bytes, pici_in(src, 1, length, words, values), pici_in(src, 2, length, words, values),
+           pici_in(src, 4, length, words, values), pici_in(src, 8, length, words, values));
 }
 
 static inline __attribute__((always_inline)) void coo_in(const void *src, int64_t value_bytes, int length,
@@ -143,8 +148,9 @@ static void write_coo(const compression *c, int64_t tile) {
   int64_t first = tile * SL_TILE_VALUES;
   uint32_t *position = (uint32_t *)c->payload + c->before[tile];
   char *values = c->payload + c->layout.values + c->before[tile] * c->value_bytes;
-  BY_WIDTH(c->value_bytes, coo_in(src, 2, length, first, position, values),
-           coo_in(src, 4, length, first, position, values), coo_in(src, 8, length, first, position, values));
+  BY_WIDTH(c->value_bytes, coo_in(src, 1, length, first, position, values),
+           coo_in(src, 2, length, first, position, values), coo_in(src, 4, length, first, position, values),
+           coo_in(src, 8, length, first, position, values));
 }
 
 static sley_status write_tiles(void *context, int64_t begin, int64_t end, int thread) {

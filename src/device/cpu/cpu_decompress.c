@@ -29,7 +29,9 @@ typedef struct decompression {
   ((type *)dst)[tile->place[j]] = ((const type *)tile->values)[j]
 
 static void place_values(const sl_tile *tile, int64_t value_bytes, void *dst) {
-  if (value_bytes == 2)
+  if (value_bytes == 1)
+    PLACE(uint8_t);
+  else if (value_bytes == 2)
     PLACE(uint16_t);
   else if (value_bytes == 4)
     PLACE(uint32_t);

@@ -124,7 +124,7 @@ static sley_status next_buffer(worker *self, buffer **out) {
 /* Whether the chunk has rows that need an accumulator. */
 static bool needs_space(const sl_spgemm_problem *p, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++)
-    if (sl_spgemm_row_room(p, i) > 0 && (p->mask || !p->short_rows || p->bound[i] > SL_SPGEMM_SHORT))
+    if (sl_spgemm_row_room(p, i) > 0 && (p->mask || p->bound[i] > p->short_most))
       return true;
   return false;
 }

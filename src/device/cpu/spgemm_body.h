@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of C = A B, each by the accumulator that suits it. The files that include this have defined the type
- * `sum`, and how marked columns are taken. */
+ * `sum`, how marked columns are taken and how rows of few products are made. */
 #ifndef SLEY_DEVICE_CPU_SPGEMM_BODY_H
 #define SLEY_DEVICE_CPU_SPGEMM_BODY_H
 
@@ -8,7 +8,6 @@
 
 #include "device/cpu/spgemm_dense.h"
 #include "device/cpu/spgemm_hash.h"
-#include "device/cpu/spgemm_short.h"
 
 static inline __attribute__((always_inline)) int64_t one_row(const sl_spgemm_problem *p,
                                                              sl_spgemm_space *space, int64_t i,
@@ -16,13 +15,13 @@ static inline __attribute__((always_inline)) int64_t one_row(const sl_spgemm_pro
                                                              bool masked, char *col, sum *val) {
   if (sl_spgemm_row_room(p, i) == 0)
     return 0;
-  if (!masked && p->short_rows && p->bound[i] <= SL_SPGEMM_SHORT)
+  if (!masked && p->bound[i] <= p->short_most)
     return short_row(p, i, semiring, index, col, val);
   if (index == SLEY_I64 || space->columns == 0)
     return hash_row(p, space, i, semiring, index, masked, col, val);
   if (masked)
-    return dense_masked_row(p, space, i, semiring, (int32_t *)col, val);
-  return dense_row(p, space, i, semiring, (int32_t *)col, val);
+    return dense_masked_row(p, space, i, (int32_t *)col, val);
+  return dense_row(p, space, i, (int32_t *)col, val);
 }
 
 /* One loop for each semiring, index and mask: they are constants in it. */

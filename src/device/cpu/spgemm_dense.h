@@ -4,24 +4,11 @@
 #ifndef SLEY_DEVICE_CPU_SPGEMM_DENSE_H
 #define SLEY_DEVICE_CPU_SPGEMM_DENSE_H
 
-#include "device/cpu/spgemm_rows.h"
+#include "device/cpu/spgemm_ahead.h"
 #include "device/cpu/spgemm_semiring.h"
 
 /* Rows of B whose pointers, and whose entries, are asked for ahead of their turn. */
 enum { POINTERS_AHEAD = 16, ROWS_AHEAD = 6 };
-
-/* Entry e of A's row that ends before `end` is next: asks for what later ones will read. */
-static inline __attribute__((always_inline)) void fetch_ahead(const sl_spgemm_problem *p, int64_t e,
-                                                              int64_t end, sley_semiring semiring) {
-  if (e + POINTERS_AHEAD < end)
-    __builtin_prefetch(&p->b.rowptr[sl_index_at(p->a.col, p->a.index, e + POINTERS_AHEAD)]);
-  if (e + ROWS_AHEAD < end) {
-    const int64_t at = p->b.rowptr[sl_index_at(p->a.col, p->a.index, e + ROWS_AHEAD)];
-    __builtin_prefetch((const char *)p->b.col + (size_t)at * sl_index_bytes(p->index));
-    if (semiring != SLEY_PLUS_PAIR)
-      __builtin_prefetch((const sum *)p->b.val + at);
-  }
-}
 
 /* The columns that the products of a row lie between; low > high: there are none. */
 typedef struct span {
@@ -37,7 +24,7 @@ static inline __attribute__((always_inline)) span add_row(const sl_spgemm_proble
   const sum *val = p->b.val;
   span s = {INT64_MAX, -1};
   for (int64_t e = p->a.rowptr[i], end = p->a.rowptr[i + 1]; e < end; e++) {
-    fetch_ahead(p, e, end, semiring);
+    fetch_ahead(p, e, end, semiring, POINTERS_AHEAD, ROWS_AHEAD);
     const int64_t k = sl_index_at(p->a.col, p->a.index, e);
     const int64_t first = p->b.rowptr[k], last = p->b.rowptr[k + 1];
     if (first == last)
@@ -71,10 +58,10 @@ static inline __attribute__((always_inline)) int64_t take_marked(sl_spgemm_space
 
 /* Row i by the accumulator. Many products for the columns between the first and the last: all marks there
  * are looked at; else those of the groups that have some. */
-static inline __attribute__((always_inline)) int64_t dense_row(const sl_spgemm_problem *p,
-                                                               sl_spgemm_space *space, int64_t i,
-                                                               sley_semiring semiring, int32_t *col,
-                                                               sum *val) {
+static inline __attribute__((always_inline)) int64_t dense_row_by(const sl_spgemm_problem *p,
+                                                                  sl_spgemm_space *space, int64_t i,
+                                                                  sley_semiring semiring, int32_t *col,
+                                                                  sum *val) {
   const sum empty = first_sum(semiring);
   int64_t count = 0;
   if (p->bound[i] >= p->b.cols / SL_SPGEMM_GROUP) {
@@ -100,10 +87,10 @@ static inline __attribute__((always_inline)) int64_t dense_row(const sl_spgemm_p
 
 /* Row i where the mask's row has entries: marks let products in, and the mask's columns, which ascend, take
  * the sums out. */
-static inline __attribute__((always_inline)) int64_t dense_masked_row(const sl_spgemm_problem *p,
-                                                                      sl_spgemm_space *space, int64_t i,
-                                                                      sley_semiring semiring, int32_t *col,
-                                                                      sum *val) {
+static inline __attribute__((always_inline)) int64_t dense_masked_row_by(const sl_spgemm_problem *p,
+                                                                         sl_spgemm_space *space, int64_t i,
+                                                                         sley_semiring semiring, int32_t *col,
+                                                                         sum *val) {
   enum { ALLOWED = 1, FOUND = 3 };
   sum *sums = space->sum;
   uint8_t *mark = space->mark;
@@ -113,7 +100,7 @@ static inline __attribute__((always_inline)) int64_t dense_masked_row(const sl_s
     mark[allowed[j]] = ALLOWED;
   const int32_t least = allowed[from], most = allowed[to - 1];
   for (int64_t e = p->a.rowptr[i], end = p->a.rowptr[i + 1]; e < end; e++) {
-    fetch_ahead(p, e, end, semiring);
+    fetch_ahead(p, e, end, semiring, POINTERS_AHEAD, ROWS_AHEAD);
     const int64_t k = sl_index_at(p->a.col, p->a.index, e);
     const sum a = semiring == SLEY_PLUS_PAIR ? 1 : ((const sum *)p->a.val)[e];
     int64_t j = p->b.rowptr[k], last = p->b.rowptr[k + 1];
@@ -140,6 +127,38 @@ static inline __attribute__((always_inline)) int64_t dense_masked_row(const sl_s
     mark[c] = 0;
   }
   return count;
+}
+
+/* A function of its own, not inlined: its inner loop then has all registers. The semiring is a constant in
+ * each call. */
+static __attribute__((noinline)) int64_t dense_row(const sl_spgemm_problem *p, sl_spgemm_space *space,
+                                                   int64_t i, int32_t *col, sum *val) {
+  switch (p->semiring) {
+  case SLEY_PLUS_TIMES:
+    return dense_row_by(p, space, i, SLEY_PLUS_TIMES, col, val);
+  case SLEY_PLUS_PAIR:
+    return dense_row_by(p, space, i, SLEY_PLUS_PAIR, col, val);
+  case SLEY_MIN_PLUS:
+    return dense_row_by(p, space, i, SLEY_MIN_PLUS, col, val);
+  case SLEY_OR_AND:
+    return dense_row_by(p, space, i, SLEY_OR_AND, col, val);
+  }
+  return 0;
+}
+
+static __attribute__((noinline)) int64_t dense_masked_row(const sl_spgemm_problem *p, sl_spgemm_space *space,
+                                                          int64_t i, int32_t *col, sum *val) {
+  switch (p->semiring) {
+  case SLEY_PLUS_TIMES:
+    return dense_masked_row_by(p, space, i, SLEY_PLUS_TIMES, col, val);
+  case SLEY_PLUS_PAIR:
+    return dense_masked_row_by(p, space, i, SLEY_PLUS_PAIR, col, val);
+  case SLEY_MIN_PLUS:
+    return dense_masked_row_by(p, space, i, SLEY_MIN_PLUS, col, val);
+  case SLEY_OR_AND:
+    return dense_masked_row_by(p, space, i, SLEY_OR_AND, col, val);
+  }
+  return 0;
 }
 
 #endif

@@ -2,6 +2,7 @@
 /* Rows of sparse products in f32 for AVX-512. */
 typedef float sum;
 
+#include "device/cpu/spgemm_short_avx512.h"
 #include "device/cpu/spgemm_take_avx512.h"
 
 #include "device/cpu/spgemm_body.h"

@@ -2,6 +2,7 @@
 /* Rows of sparse products in f32 for any processor. */
 typedef float sum;
 
+#include "device/cpu/spgemm_short_portable.h"
 #include "device/cpu/spgemm_take_portable.h"
 
 #include "device/cpu/spgemm_body.h"

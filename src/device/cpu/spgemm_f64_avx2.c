@@ -2,6 +2,7 @@
 /* Rows of sparse products in f64 for AVX2. */
 typedef double sum;
 
+#include "device/cpu/spgemm_short_portable.h"
 #include "device/cpu/spgemm_take_portable.h"
 
 #include "device/cpu/spgemm_body.h"

@@ -2,6 +2,7 @@
 /* Rows of sparse products in f64 for AVX-512. */
 typedef double sum;
 
+#include "device/cpu/spgemm_short_avx512.h"
 #include "device/cpu/spgemm_take_avx512.h"
 
 #include "device/cpu/spgemm_body.h"

@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) int64_t hash_row(const sl_spgemm_pr
         insert(space, at, c, semiring, false, &found);
     }
   for (int64_t e = p->a.rowptr[i], end = p->a.rowptr[i + 1]; e < end; e++) {
-    fetch_ahead(p, e, end, semiring);
+    fetch_ahead(p, e, end, semiring, POINTERS_AHEAD, ROWS_AHEAD);
     const int64_t k = sl_index_at(p->a.col, p->a.index, e);
     const sum a = semiring == SLEY_PLUS_PAIR ? 1 : ((const sum *)p->a.val)[e];
     for (int64_t j = p->b.rowptr[k]; j < p->b.rowptr[k + 1]; j++) {

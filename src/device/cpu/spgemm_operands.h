@@ -9,7 +9,7 @@ enum { SL_SPGEMM_COPIES = 9 };
 
 /* The arrays are the caller's where they have the right types, else copies. */
 typedef struct sl_spgemm_operands {
-  sl_spgemm_problem problem; /* bound, short_rows: the caller's to set */
+  sl_spgemm_problem problem; /* bound, short_most: the caller's to set */
   sley_csr mask;
   void *copy[SL_SPGEMM_COPIES];
   int copies;

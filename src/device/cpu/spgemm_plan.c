@@ -59,7 +59,7 @@ static void cut_rows(sl_spgemm_plan *plan, const sl_spgemm_problem *problem) {
     sums.room += room;
     plan->products += products;
     plan->room += room;
-    const bool is_short = problem->short_rows && !problem->mask && products <= SL_SPGEMM_SHORT;
+    const bool is_short = !problem->mask && products <= problem->short_most;
     if (room > 0 && !is_short && sl_spgemm_row_columns(problem, i) > plan->row_columns)
       plan->row_columns = sl_spgemm_row_columns(problem, i);
   }
@@ -141,7 +141,7 @@ sley_status sl_spgemm_plan_make(const sl_spgemm_args *args, sl_spgemm_operands *
   counting job = {problem, out->bound};
   SL_TRY(sl_team_for(team, rows, ROWS_AT_ONCE, count_products, &job));
   problem->bound = out->bound;
-  problem->short_rows = args->accumulator == SL_ACCUMULATOR_AUTO;
+  problem->short_most = args->accumulator == SL_ACCUMULATOR_AUTO ? sl_spgemm_short_most(problem) : 0;
   const int64_t most = most_chunks(problem, out->bound);
   SL_TRY(SL_NEW(out->chunk, most + 1, "chunks of rows"));
   cut_rows(out, problem);

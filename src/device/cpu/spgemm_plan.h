@@ -27,7 +27,7 @@ typedef struct sl_spgemm_plan {
   int64_t each;  /* bytes of a thread */
 } sl_spgemm_plan;
 
-/* Sets the problem's bound and short_rows, too. Ended by sl_spgemm_plan_end, also on error. Errors:
+/* Sets the problem's bound and short_most, too. Ended by sl_spgemm_plan_end, also on error. Errors:
  * SLEY_ERR_MEMORY (also: the limit leaves no room to work), SLEY_ERR_INTERRUPTED. */
 sley_status sl_spgemm_plan_make(const sl_spgemm_args *args, sl_spgemm_operands *operands, sl_team *team,
                                 sl_spgemm_plan *out);

@@ -7,8 +7,10 @@
 #include "device/op_spgemm.h"
 
 enum {
-  SL_SPGEMM_SHORT = 16,  /* rows of at most as many products are sorted, whatever the accumulator */
-  SL_SPGEMM_GROUP = 64,  /* columns whose marks are looked at together */
+  SL_SPGEMM_RANKED = 16,                    /* rows of at most as many products are sorted by any processor */
+  SL_SPGEMM_SORTED = 63,                    /* the same, by one that sorts in registers */
+  SL_SPGEMM_SORTED_COLUMNS = (1 << 26) - 1, /* the most columns that it sorts so */
+  SL_SPGEMM_GROUP = 64,                     /* columns whose marks are looked at together */
   SL_SPGEMM_SPILL = 64,  /* entries after a chunk's room for its products that may be written, too */
   SL_SPGEMM_AHEAD = 4096 /* columns that the dense accumulator is padded to a multiple of */
 };
@@ -22,7 +24,7 @@ typedef struct sl_spgemm_problem {
   sley_csr a, b;
   const sley_csr *mask;
   const int64_t *bound; /* products of each row */
-  bool short_rows;      /* whether rows of few products may be sorted */
+  int64_t short_most;   /* rows of at most as many products are sorted; 0: none */
 } sl_spgemm_problem;
 
 /* An entry of a hash table, on its way to being sorted. */
@@ -62,6 +64,9 @@ typedef int64_t sl_spgemm_rows(const sl_spgemm_problem *problem, sl_spgemm_space
 
 /* The best for the type of sums that this machine, and SLEY_CPU, permit. */
 sl_spgemm_rows *sl_spgemm_rows_find(sley_dtype dtype);
+
+/* The most products of rows that it had better sort than sum up by an accumulator. */
+int64_t sl_spgemm_short_most(const sl_spgemm_problem *problem);
 
 sl_spgemm_rows sl_spgemm_rows_f32_portable, sl_spgemm_rows_f64_portable;
 sl_spgemm_rows sl_spgemm_rows_f32_avx2, sl_spgemm_rows_f64_avx2;

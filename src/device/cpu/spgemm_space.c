@@ -101,3 +101,12 @@ sl_spgemm_rows *sl_spgemm_rows_find(sley_dtype dtype) {
 #endif
   return dtype == SLEY_F64 ? sl_spgemm_rows_f64_portable : sl_spgemm_rows_f32_portable;
 }
+
+int64_t sl_spgemm_short_most(const sl_spgemm_problem *problem) {
+#if defined(__x86_64__)
+  if (sl_cpu_has(SL_CPU_AVX512) && problem->index == SLEY_I32 && problem->b.cols <= SL_SPGEMM_SORTED_COLUMNS)
+    return SL_SPGEMM_SORTED;
+#endif
+  (void)problem;
+  return SL_SPGEMM_RANKED;
+}

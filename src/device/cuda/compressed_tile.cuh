@@ -47,6 +47,11 @@ template <class V> struct tile_share {
 
 template <class V> constexpr int tile_bytes = SL_TILE_VALUES *static_cast<int>(sizeof(V));
 
+/* Whether values of the type have tiles here: not those of one byte. */
+inline bool has_tiles(sley_type type) {
+  return sley_type_bytes(type) >= 2;
+}
+
 /* Values in a tile of an array of count values. */
 __device__ __forceinline__ int length_of_tile(int64_t count, int64_t tile) {
   const int64_t rest = count - tile * SL_TILE_VALUES;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The operations NONZEROS and COMPRESS: which kernels they take. */
 #include "device/cuda/compress.cuh"
+#include "device/cuda/compressed_tile.cuh"
 
 namespace {
 
@@ -21,7 +22,7 @@ sley_status nonzeros_run(sl_queue *queue, const sl_kernel_args *args) {
 }
 
 bool nonzeros_ok(const sl_kernel_args *args) {
-  return sl_compressible(args->nonzeros.type, args->nonzeros.count);
+  return sl_compressible(args->nonzeros.type, args->nonzeros.count) && has_tiles(args->nonzeros.type);
 }
 
 double nonzeros_cost(const sl_kernel_args *args) {
@@ -61,7 +62,7 @@ sley_status compress_run(sl_queue *queue, const sl_kernel_args *args) {
 }
 
 bool compress_ok(const sl_kernel_args *args) {
-  return sl_compresses(&args->compress);
+  return sl_compresses(&args->compress) && has_tiles(args->compress.type);
 }
 
 double compress_cost(const sl_kernel_args *args) {

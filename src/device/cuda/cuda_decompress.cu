@@ -135,7 +135,7 @@ sley_status decompress_run(sl_queue *queue, const sl_kernel_args *args) {
 }
 
 bool decompress_ok(const sl_kernel_args *args) {
-  return sl_decompressible(&args->decompress);
+  return sl_decompressible(&args->decompress) && has_tiles(args->decompress.type);
 }
 
 double decompress_cost(const sl_kernel_args *args) {

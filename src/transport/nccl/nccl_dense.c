@@ -57,11 +57,10 @@ static void destroy(sl_dense_native *native) {
 }
 
 static sley_status make(sl_nccl_comm *comm, const sl_dense_spec *spec, nccl_dense **out) {
-  static const ncclDataType_t types[] = {[SLEY_TYPE_F32] = ncclFloat32,
-                                         [SLEY_TYPE_F64] = ncclFloat64,
-                                         [SLEY_TYPE_F16] = ncclFloat16,
-                                         [SLEY_TYPE_BF16] = ncclBfloat16,
-                                         [SLEY_TYPE_I64] = ncclInt64};
+  static const ncclDataType_t types[] = {
+      [SLEY_TYPE_F32] = ncclFloat32,   [SLEY_TYPE_F64] = ncclFloat64, [SLEY_TYPE_F16] = ncclFloat16,
+      [SLEY_TYPE_BF16] = ncclBfloat16, [SLEY_TYPE_I64] = ncclInt64,   [SLEY_TYPE_I8] = ncclInt8,
+      [SLEY_TYPE_U8] = ncclUint8};
   static const ncclRedOp_t ops[] = {[SLEY_SUM] = ncclSum, [SLEY_MIN] = ncclMin, [SLEY_MAX] = ncclMax};
   nccl_dense *dense;
   SL_TRY(SL_NEW_ZERO(dense, 1, "a collective"));

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of C of few products: these are sorted by column, each going to the place that the number of those
  * before it says, which takes no branch and runs in vectors; then equal columns become one. */
-#ifndef SLEY_DEVICE_CPU_SPGEMM_SHORT_H
-#define SLEY_DEVICE_CPU_SPGEMM_SHORT_H
+#ifndef SLEY_DEVICE_CPU_SPGEMM_RANK_H
+#define SLEY_DEVICE_CPU_SPGEMM_RANK_H
 
 #include "device/cpu/spgemm_rows.h"
 #include "device/cpu/spgemm_semiring.h"
 
 /* Products of a row, in their order. */
 typedef struct short_list {
-  int64_t col64[SL_SPGEMM_SHORT];
-  int32_t col[SL_SPGEMM_SHORT];
-  sum val[SL_SPGEMM_SHORT];
+  int64_t col64[SL_SPGEMM_RANKED];
+  int32_t col[SL_SPGEMM_RANKED];
+  sum val[SL_SPGEMM_RANKED];
 } short_list;
 
 /* place[i]: where product i of `count` <= `width` goes; of equal columns the earlier goes first. */
@@ -34,11 +34,11 @@ static inline void rank_wide(const int64_t *col, int64_t count, int32_t *place) 
   }
 }
 
-static inline __attribute__((always_inline)) int64_t short_row(const sl_spgemm_problem *p, int64_t i,
-                                                               sley_semiring semiring, sley_index index,
-                                                               void *col, sum *val) {
+static inline __attribute__((always_inline)) int64_t rank_row(const sl_spgemm_problem *p, int64_t i,
+                                                              sley_semiring semiring, sley_index index,
+                                                              void *col, sum *val) {
   short_list list, sorted;
-  int32_t place[SL_SPGEMM_SHORT];
+  int32_t place[SL_SPGEMM_RANKED];
   int64_t count = 0;
   for (int64_t e = p->a.rowptr[i], end = p->a.rowptr[i + 1]; e < end; e++) {
     const int64_t k = sl_index_at(p->a.col, p->a.index, e);
@@ -53,10 +53,10 @@ static inline __attribute__((always_inline)) int64_t short_row(const sl_spgemm_p
   }
   if (index == SLEY_I64)
     rank_wide(list.col64, count, place);
-  else if (count <= SL_SPGEMM_SHORT / 2)
-    rank_narrow(list.col, count, SL_SPGEMM_SHORT / 2, place);
+  else if (count <= SL_SPGEMM_RANKED / 2)
+    rank_narrow(list.col, count, SL_SPGEMM_RANKED / 2, place);
   else
-    rank_narrow(list.col, count, SL_SPGEMM_SHORT, place);
+    rank_narrow(list.col, count, SL_SPGEMM_RANKED, place);
   for (int64_t at = 0; at < count; at++) {
     if (index == SLEY_I32)
       sorted.col[place[at]] = list.col[at];

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Starts N ranks of a command on this machine, each as a host of its own to NCCL: between them only sockets of the
+# loopback. Rank r has GPU r.
+#   bench/collective/as_hosts.sh N COMMAND...
+# What rank 0 prints goes to stdout, what the others print on stdout nowhere. Exit status: the first failure of a rank.
+set -eu
+ranks=${1:-}
+case "$ranks" in
+  '' | *[!0-9]* | 0)
+    echo "usage: bench/collective/as_hosts.sh N COMMAND...: N is a number of ranks from 1 on" >&2
+    exit 2
+    ;;
+esac
+shift
+[ $# -gt 0 ] || { echo "as_hosts.sh: no command" >&2; exit 2; }
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+export WORLD_SIZE="$ranks" MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" NCCL_NET=Socket NCCL_SOCKET_IFNAME=lo
+pids=''
+rank=0
+while [ "$rank" -lt "$ranks" ]; do
+  if [ "$rank" -eq 0 ]; then out=/dev/stdout; else out=/dev/null; fi
+  RANK=$rank LOCAL_RANK=$rank NCCL_HOSTID=host$rank "$@" >$out &
+  pids="$pids $!"
+  rank=$((rank + 1))
+done
+# shellcheck disable=SC2064 # the ranks are those of now
+trap "kill -TERM $pids 2>/dev/null || true" INT TERM
+failed=0
+for pid in $pids; do
+  code=0
+  wait "$pid" || code=$?
+  [ "$failed" -ne 0 ] || failed=$code
+done
+exit "$failed"

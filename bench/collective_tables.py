@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of compressed collectives beside dense ones, from bench/results/collective/*.json, which bench/collective/beside_dense.py
+writes."""
+import glob
+import json
+import os
+
+HEAD = ["collective", "MiB", "zeros", "compressed ms", "dense ms", "dense / compressed", "rounds", "bytes / dense bytes", "share of the bound", "path",
+        "claimed"]
+MEAN_HEAD = ["cases", "number", "dense / compressed: geometric mean", "worst", "where"]
+WORDS = {"gpus": "GPUs of one process beside NCCL", "hosts": "Hosts joined by sockets", "mpi": "Over MPI beside MPI_Allreduce"}
+
+
+def where(run):
+    """The machine, and what ran beside what."""
+    m, first = run["machine"] or {}, next((case["rounds"][0] for case in run["cases"] if case.get("rounds")), {})
+    if "gpu" in m:
+        place = f"{m['gpus']} x {m['gpu']}, driver {m['driver']}, CUDA {m['nvcc']}, NCCL {m['nccl']}"
+    else:
+        place = f"{m.get('cores', '?')} cores of {m.get('processor', 'a processor')}"
+    ranks = f"{first.get('ranks', '?')} ranks, device {first.get('device', '?')}, transport {first.get('transport', '?')}"
+    rival = f"; beside {first['rival']}" if "rival" in first else ""
+    launch = f"; started by `{' '.join(run['options']['launch'])}`" if run["options"]["launch"] else ""
+    note = f" {run['note']}" if "note" in run else ""
+    return (f"{place}; {ranks}{rival}{launch}; seed {run['seed']}, {run['options']['rounds']} rounds of {run['options']['repeat']} runs; commit "
+            f"{m.get('commit', 'unknown')}, {m.get('time', 'unknown')}.{note}")
+
+
+def claim(case):
+    return f"{case['claim']:g}: {'holds' if case['holds'] else 'does not hold'}" if case["claim"] else "-"
+
+
+def row(case):
+    head = [case["kind"], f"{case['bytes'] / 2**20:.2f}", f"{100 * case['zeros']:.4g} %"]
+    if "failed" in case:
+        return head + ["failed"] + ["-"] * 7
+    last = case["rounds"][-1]
+    share = f"{100 * last['bound_share']:.0f} %" if last.get("bound_share") else "-"
+    return head + [f"{case['sley_us'] / 1e3:.3f}", f"{case['rival_us'] / 1e3:.3f}", f"{case['ratio']:.2f}", f"{case['least_ratio']:.2f} to {case['most_ratio']:.2f}",
+                   f"{last['wire_bytes'] / max(last['dense_wire_bytes'], 1):.4f}", share, last["path"], claim(case)]
+
+
+def report(folder, table):
+    runs = []
+    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
+        with open(path) as stream:
+            found = json.load(stream)
+        if "where" in found:
+            runs.append(found)
+    if not runs:
+        return
+    print("## Collectives over arrays of many zeros\n")
+    print("`bench/collective/beside_dense.py`: medians of the slowest rank, compressed and dense in turn on the same arrays, whose results are compared. "
+          "Sizes are of the larger array of a rank. Fixed cases come first; the others' sizes and shares of zeros were drawn. Rounds: the least and the "
+          "greatest ratio of a round.\n")
+    for run in runs:
+        print(f"### {WORDS[run['where']]}\n")
+        print(where(run) + "\n")
+        means = [[name, mean["cases"], f"{mean['geomean']:.2f}", f"{mean['worst']:.2f}", mean["worst_case"]] for name, mean in run["summary"].items() if mean]
+        table(MEAN_HEAD, means)
+        table(HEAD, [row(case) for case in run["cases"]])

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Version, statuses and errors, types of numbers, host memory. */
+#ifndef SLEY_BASE_H
+#define SLEY_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SLEY_VERSION_MAJOR 0
+#define SLEY_VERSION_MINOR 1
+#define SLEY_VERSION_PATCH 0
+
+/* The library's version as "major.minor.patch". */
+const char *sley_version(void);
+
+/* The values are pinned: they never change between releases. */
+typedef enum sley_status {
+  SLEY_OK = 0,
+  SLEY_ERR_ARG = 1,         /* an argument is wrong */
+  SLEY_ERR_INPUT = 2,       /* a file or matrix is not valid */
+  SLEY_ERR_MEMORY = 3,      /* an allocation failed */
+  SLEY_ERR_IO = 4,          /* the system refused to read or write */
+  SLEY_ERR_UNSUPPORTED = 5, /* a valid request that this build or backend cannot serve */
+  SLEY_ERR_PEER = 6,        /* another rank failed */
+  SLEY_ERR_OVERFLOW = 7,    /* a size does not fit its type */
+  SLEY_ERR_INTERRUPTED = 8, /* sley_interrupt() was called */
+  SLEY_ERR_INTERNAL = 9     /* a broken promise inside Sley: please report it */
+} sley_status;
+
+/* The status as a word, e.g. "SLEY_ERR_INPUT". Never NULL. */
+const char *sley_status_name(sley_status status);
+
+/* The message of the calling thread's last error; "" if there was none. Valid until the thread's next error.
+ * At most SLEY_ERROR_BYTES with its terminating 0; a longer one ends in "...". Where the error is about
+ * another rank it begins with that: "rank R failed: " if the status is SLEY_ERR_PEER, else "rank R: ". */
+const char *sley_last_error(void);
+enum { SLEY_ERROR_BYTES = 1024 };
+
+/* The rank that the calling thread's last error is about; -1: no rank in particular, or none but its own. */
+int sley_last_error_rank(void);
+
+/* Whether that rank has failed without a word: others have noticed that it has ended, or does not answer. */
+bool sley_last_error_noticed(void);
+
+/* Asks every Sley call of this process to end with SLEY_ERR_INTERRUPTED: those that run, and those that are
+ * made before sley_interrupt_clear. Async-signal-safe. */
+void sley_interrupt(void);
+
+/* Takes that back, for a process that goes on, such as an interpreter: calls work again. To be called once
+ * the calls that were to end have returned; one that still runs may go on. Comms that an interrupted call was
+ * made with have failed. Returns whether sley_interrupt had been called. Async-signal-safe. */
+bool sley_interrupt_clear(void);
+
+/* Removes the files that this process, and the ranks it has forked, have begun to write and not finished, and
+ * lets none be begun any more. For a process that ends at once, such as in a signal's handler, when what was
+ * running has not ended by itself soon enough after sley_interrupt. Async-signal-safe. */
+void sley_discard_outputs(void);
+
+/* Of the values of A, X and Y. Those of 16 bits are summed in f32 and Y is rounded once: SLEY_F16 is IEEE's
+ * binary16, SLEY_BF16 the upper half of an f32. */
+typedef enum sley_dtype { SLEY_F32 = 0, SLEY_F64 = 1, SLEY_F16 = 2, SLEY_BF16 = 3 } sley_dtype;
+typedef enum sley_index { SLEY_I32 = 0, SLEY_I64 = 1 } sley_index;
+
+/* Bytes of one value; 0 if the dtype is unknown. */
+size_t sley_dtype_bytes(sley_dtype dtype);
+
+/* count values of one dtype as another, each rounded once, to nearest and ties to even. src and dst may not
+ * overlap. Errors: SLEY_ERR_ARG. */
+sley_status sley_convert(sley_dtype from, const void *src, sley_dtype to, void *dst, int64_t count);
+
+/* Host memory aligned to 64 bytes (huge pages where they help) for X and Y. Freed by sley_buffer_free.
+ * Errors: SLEY_ERR_ARG (bytes < 0), SLEY_ERR_MEMORY. */
+sley_status sley_buffer_alloc(int64_t bytes, void **out);
+void sley_buffer_free(void *buffer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

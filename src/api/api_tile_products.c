@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of matrices in tiles: argument checks. */
+#include <string.h>
+
+#include "base/structs.h"
+#include "tile/tile_spgemm.h"
+#include "tile/tile_spmm.h"
+
+enum { ALGORITHMS = 5 };
+static const char *const names[ALGORITHMS + 1] = {"tile-c", "tile-a", "tile-b", "tile-c-steal",
+                                                  "tile-c-steal-local"};
+static const struct {
+  sl_stationary stationary;
+  sl_stealing stealing;
+  const char *summary;
+} algorithms[ALGORITHMS] = {
+    {SL_STATIONARY_C, SL_STEAL_NOTHING, "stationary Y: tiles of A and X are fetched"},
+    {SL_STATIONARY_A, SL_STEAL_NOTHING,
+     "stationary A: tiles of X are fetched, products are pushed to the owners of Y"},
+    {SL_STATIONARY_B, SL_STEAL_NOTHING,
+     "stationary X: tiles of A are fetched, products are pushed to the owners of Y"},
+    {SL_STATIONARY_C, SL_STEAL_ANY, "stationary Y; ranks that are done take products of tiles from others"},
+    {SL_STATIONARY_C, SL_STEAL_LOCAL, "the same, if a tile of A or X of the product is theirs"}};
+
+enum { BUFFERS = 4, MOST_BUFFERS = 4096 };
+
+const char *const *sley_tile_algorithms(void) {
+  return names;
+}
+
+static int find(const char *algo) {
+  int found = 0;
+  while (found < ALGORITHMS && strcmp(names[found], algo) != 0)
+    found++;
+  return found;
+}
+
+const char *sley_tile_algorithm_summary(const char *algo) {
+  const int found = algo ? find(algo) : ALGORITHMS;
+  return found < ALGORITHMS ? algorithms[found].summary : NULL;
+}
+
+/* ---- Y = alpha A X + beta Y */
+
+static sley_status check_operands(const char *call, const sley_tiled *a, const sley_tiled *x,
+                                  const sley_tiled *y) {
+  if (!a->sparse || x->sparse || y->sparse || x == y)
+    return sl_fail(SLEY_ERR_ARG, "%s: a must be sparse, x and y dense and not the same", call);
+  if (x->comm != a->comm || y->comm != a->comm || x->dtype != a->dtype || y->dtype != a->dtype)
+    return sl_fail(SLEY_ERR_ARG, "%s: a, x and y must be of one comm and one dtype", call);
+  const sl_tiling *of_a = &a->tiling, *of_x = &x->tiling, *of_y = &y->tiling;
+  const sl_tiling like_x = {of_a->cols,   of_x->cols,      of_a->across,
+                            of_x->across, of_a->grid_rows, of_a->grid_cols};
+  const sl_tiling like_y = {of_a->rows,   of_x->cols,      of_a->down,
+                            of_x->across, of_a->grid_rows, of_a->grid_cols};
+  if (!sl_tiling_same(of_x, &like_x))
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: x must have %lld rows in %lld tiles on the grid of a: see sley_tile_complete", call,
+                   (long long)like_x.rows, (long long)like_x.down);
+  if (!sl_tiling_same(of_y, &like_y))
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: y must be %lld x %lld in %lld x %lld tiles on the grid of a: see sley_tile_complete",
+                   call, (long long)like_y.rows, (long long)like_y.cols, (long long)like_y.down,
+                   (long long)like_y.across);
+  return SLEY_OK;
+}
+
+static sley_status take_options(const char *call, const sley_tile_spmm_options *given,
+                                sley_tile_spmm_options *o, int *found) {
+  SL_TRY(sl_struct_take("sley_tile_spmm_options", given, sizeof *o, o));
+  *found = o->algo ? find(o->algo) : 0;
+  if (*found == ALGORITHMS)
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: there is no algorithm \"%s\": known are tile-c, tile-a, tile-b, tile-c-steal and "
+                   "tile-c-steal-local",
+                   call, o->algo);
+  if (o->buffers < 0 || o->buffers > MOST_BUFFERS)
+    return sl_fail(SLEY_ERR_ARG, "%s: %d buffers: give 1 to %d, or 0 for %d", call, o->buffers, MOST_BUFFERS,
+                   BUFFERS);
+  return SLEY_OK;
+}
+
+sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley_tiled *y,
+                                  const sley_tile_spmm_options *options, sley_tile_spmm **out) {
+  static const char call[] = "sley_tile_spmm_create";
+  static const char *const name[] = {"algo", "buffers"};
+  sley_tile_spmm_options o = SLEY_TILE_SPMM_OPTIONS_INIT;
+  int found = 0;
+  if (!a || !x || !y)
+    return sl_fail(SLEY_ERR_ARG, "%s: a, x or y is NULL", call);
+  sley_status status = out ? check_operands(call, a, x, y) : sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
+  if (status == SLEY_OK)
+    status = take_options(call, options, &o, &found);
+  SL_TRY(sl_agree(a->comm, status));
+  SL_TRY(sl_agree_same(a->comm, call, name, (const int64_t[]){found, o.buffers}, 2));
+  return sl_tile_spmm_create(
+      &(sl_tile_operands){a, x, y, algorithms[found].stationary, algorithms[found].stealing},
+      o.buffers ? o.buffers : BUFFERS, out);
+}
+
+sley_status sley_tile_spmm_run(sley_tile_spmm *product, double alpha, double beta) {
+  if (!product)
+    return sl_fail(SLEY_ERR_ARG, "sley_tile_spmm_run: product is NULL");
+  if (product->failed)
+    return sl_abort_on_error(
+        product->comm,
+        sl_fail(SLEY_ERR_ARG, "sley_tile_spmm_run: a run of this product has failed: destroy it"));
+  return sl_tile_spmm_run(product, alpha, beta);
+}
+
+sley_status sley_tile_spmm_report_get(const sley_tile_spmm *product, sley_tile_report *out) {
+  if (!product || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_tile_spmm_report_get: product or out is NULL");
+  *out = product->report;
+  return SLEY_OK;
+}
+
+void sley_tile_spmm_destroy(sley_tile_spmm *product) {
+  sl_tile_spmm_destroy(product);
+}
+
+/* ---- C = A B */
+
+static sley_status check_factors(const char *call, const sley_tiled *a, const sley_tiled *b) {
+  const sl_tiling *of_a = &a->tiling, *of_b = &b->tiling;
+  if (!a->sparse || !b->sparse)
+    return sl_fail(SLEY_ERR_ARG, "%s: a and b must be sparse", call);
+  if (a->comm != b->comm || a->dtype != b->dtype)
+    return sl_fail(SLEY_ERR_ARG, "%s: a and b must be of one comm and one dtype", call);
+  if (of_a->cols != of_b->rows || of_a->across != of_b->down || of_a->grid_rows != of_b->grid_rows ||
+      of_a->grid_cols != of_b->grid_cols)
+    return sl_fail(SLEY_ERR_ARG, "%s: b must have %lld rows in %lld tiles on the grid of a", call,
+                   (long long)of_a->cols, (long long)of_a->across);
+  return SLEY_OK;
+}
+
+sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
+                             const sley_tile_spgemm_options *options, sley_tiled **out,
+                             sley_tile_report *report) {
+  static const char call[] = "sley_tile_spgemm";
+  static const char *const name[] = {"semiring"};
+  sley_tile_spgemm_options o = SLEY_TILE_SPGEMM_OPTIONS_INIT;
+  sley_tile_report unused;
+  if (!a || !b)
+    return sl_fail(SLEY_ERR_ARG, "%s: a or b is NULL", call);
+  sley_status status = out ? check_factors(call, a, b) : sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
+  if (status == SLEY_OK)
+    status = sl_struct_take("sley_tile_spgemm_options", options, sizeof o, &o);
+  if (status == SLEY_OK && (unsigned)o.semiring > SLEY_OR_AND)
+    status = sl_fail(SLEY_ERR_ARG, "%s: there is no semiring %d", call, (int)o.semiring);
+  SL_TRY(sl_agree(a->comm, status));
+  SL_TRY(sl_agree_same(a->comm, call, name, (const int64_t[]){o.semiring}, 1));
+  return sl_tile_spgemm(a, b, o.semiring, out, report ? report : &unused);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tile/fetch.h"
+
+#include "base/memory.h"
+
+sley_status sl_tile_fetch_open(sl_tile_fetch *fetch, const sl_tiled *of) {
+  int64_t most = 0;
+  *fetch = (sl_tile_fetch){.of = of};
+  for (int64_t n = 0; n < sl_tiles(&of->tiling); n++)
+    if (of->pointers[n].bytes > most && !of->blocks[of->pointers[n].rank])
+      most = of->pointers[n].bytes;
+  if (most > 0 && !(fetch->room = sl_alloc(most, 1, "room for a tile")))
+    return SLEY_ERR_MEMORY;
+  return SLEY_OK;
+}
+
+sley_status sl_tile_begin(sl_tile_fetch *fetch, int64_t i, int64_t j) {
+  const sl_tiled *of = fetch->of;
+  const sl_tile_pointer *p = sl_tile_at(of, i, j);
+  const char *block = of->blocks[p->rank];
+  fetch->i = i;
+  fetch->j = j;
+  if (block) {
+    fetch->at = block + p->offset;
+    of->comm->ops->counters_add(of->comm, sl_link_to(of->comm, p->rank), p->bytes, p->bytes > 0);
+    return SLEY_OK;
+  }
+  fetch->at = fetch->room;
+  if (p->bytes == 0)
+    return SLEY_OK;
+  SL_TRY(sl_get_begin(of->symm, p->rank, p->offset, fetch->room, p->bytes, &fetch->rma));
+  fetch->in_flight = true;
+  return SLEY_OK;
+}
+
+/* Whether the arrays of a sparse tile, whose lengths are those of the directory, are CSR within the tile. */
+static bool is_csr(const sl_tile *tile, sley_index index) {
+  const int64_t *rowptr = tile->rowptr;
+  bool good = rowptr[0] == 0 && rowptr[tile->stored] == tile->entries;
+  for (int64_t s = 0; s < tile->stored; s++)
+    good &= rowptr[s] <= rowptr[s + 1];
+  int64_t before = -1;
+  for (int64_t s = 0; tile->rowid && s < tile->stored; s++) {
+    good &= tile->rowid[s] > before && tile->rowid[s] < tile->rows;
+    before = tile->rowid[s];
+  }
+  uint64_t last = 0; /* a negative column is a large one */
+  if (index == SLEY_I32)
+    for (int64_t e = 0; e < tile->entries; e++) {
+      const uint64_t col = ((const uint32_t *)tile->col)[e];
+      last = col > last ? col : last;
+    }
+  else
+    for (int64_t e = 0; e < tile->entries; e++) {
+      const uint64_t col = ((const uint64_t *)tile->col)[e];
+      last = col > last ? col : last;
+    }
+  return good && last < (uint64_t)tile->cols;
+}
+
+sley_status sl_tile_wait(sl_tile_fetch *fetch, sl_tile *out) {
+  const sl_tiled *of = fetch->of;
+  const int owner = sl_tile_owner(&of->tiling, fetch->i, fetch->j);
+  if (fetch->in_flight) {
+    fetch->in_flight = false;
+    SL_TRY(sl_rma_wait(&fetch->rma));
+  }
+  *out = sl_tile_view(of, fetch->i, fetch->j, fetch->at);
+  if (of->sparse && out->entries > 0 && of->comm->processes && owner != of->comm->rank &&
+      !is_csr(out, of->index))
+    return sl_fail_peer(owner, "its tile (%lld, %lld) is not a CSR matrix", (long long)fetch->i,
+                        (long long)fetch->j);
+  return SLEY_OK;
+}
+
+sley_status sl_tile_get(sl_tile_fetch *fetch, int64_t i, int64_t j, sl_tile *out) {
+  SL_TRY(sl_tile_begin(fetch, i, j));
+  return sl_tile_wait(fetch, out);
+}
+
+void sl_tile_fetch_close(sl_tile_fetch *fetch) {
+  if (fetch->in_flight)
+    (void)sl_rma_wait(&fetch->rma);
+  sl_free(fetch->room);
+  *fetch = (sl_tile_fetch){0};
+}

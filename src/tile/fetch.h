@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* get_tile: a tile of any rank, blocking or as a future. A tile whose memory this rank can load is used where
+ * it lies; another is copied into room of the fetch. Either way traffic counts as if it had been copied. */
+#ifndef SLEY_TILE_FETCH_H
+#define SLEY_TILE_FETCH_H
+
+#include "tile/tiled.h"
+
+/* One tile at a time; does not move while a tile is on its way. */
+typedef struct sl_tile_fetch {
+  const sl_tiled *of;
+  char *room; /* for the largest tile that must be copied; NULL: there is none */
+  int64_t i, j;
+  const char *at;
+  bool in_flight;
+  sl_rma rma;
+} sl_tile_fetch;
+
+/* Takes the room. of outlives the fetch. Errors: SLEY_ERR_MEMORY. Not collective. */
+sley_status sl_tile_fetch_open(sl_tile_fetch *fetch, const sl_tiled *of);
+
+/* Begins to get tile (i, j), and returns at once. Nothing may be on its way. Errors: SLEY_ERR_PEER. Not
+ * collective. */
+sley_status sl_tile_begin(sl_tile_fetch *fetch, int64_t i, int64_t j);
+
+/* Waits for what was begun. *out is valid until the next begin or close. What other processes have sent is
+ * checked: row pointers, row numbers and columns. Errors: SLEY_ERR_PEER. Not collective. */
+sley_status sl_tile_wait(sl_tile_fetch *fetch, sl_tile *out);
+
+/* begin and wait in one. */
+sley_status sl_tile_get(sl_tile_fetch *fetch, int64_t i, int64_t j, sl_tile *out);
+
+/* Waits for what is on its way. Of a fetch of zeros: nothing. */
+void sl_tile_fetch_close(sl_tile_fetch *fetch);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rank's block: the number of the next place, the ring, a word for each buffer (1: it was given back), and
+ * the buffers. Words of a rank's own are read by fetch_add, which is atomic with what others write, lets the
+ * transport work, and tells of a rank that has failed. */
+#include "tile/tile_queue.h"
+
+#include "base/memory.h"
+
+enum { WORD = sizeof(int64_t), RING = WORD, GRAIN = 64 };
+
+static sley_status measure(sl_tile_queue *q) {
+  int64_t bytes;
+  q->places = q->comm->size * (int64_t)q->buffers;
+  q->returns = RING + q->places * WORD;
+  q->contents = (q->returns + q->buffers * WORD + GRAIN - 1) / GRAIN * GRAIN;
+  if (__builtin_mul_overflow(q->buffer_bytes, (int64_t)q->buffers, &bytes) || bytes > INT64_MAX - q->contents)
+    return sl_fail(SLEY_ERR_OVERFLOW, "%d buffers of %lld bytes do not fit 64-bit sizes: use more tiles",
+                   q->buffers, (long long)q->buffer_bytes);
+  return SLEY_OK;
+}
+
+static sley_status take_memory(sl_tile_queue *q) {
+  SL_TRY(measure(q));
+  SL_TRY(SL_NEW_ZERO(q->in_use, q->buffers, "buffers"));
+  return SL_NEW(q->blocks, q->comm->size, "addresses of blocks");
+}
+
+sley_status sl_tile_queue_create(sl_comm *comm, int buffers, int64_t buffer_bytes, sl_tile_queue **out) {
+  sl_tile_queue *q;
+  *out = NULL;
+  sley_status status = SL_NEW_ZERO(q, 1, "a queue");
+  if (status == SLEY_OK) {
+    *q = (sl_tile_queue){.comm = comm, .buffers = buffers};
+    q->buffer_bytes = (buffer_bytes + GRAIN - 1) / GRAIN * GRAIN;
+    status = take_memory(q);
+  }
+  status = sl_agree(comm, status);
+  if (status == SLEY_OK)
+    status = sl_symm_alloc(comm, q->contents + q->buffers * q->buffer_bytes, &q->symm);
+  for (int r = 0; r < comm->size && status == SLEY_OK; r++)
+    q->blocks[r] = sl_peer_ptr(q->symm, r);
+  if (status == SLEY_OK) /* an address may be asked for while its owner is there */
+    status = comm->ops->barrier(comm);
+  if (status != SLEY_OK) {
+    sl_tile_queue_destroy(q);
+    return status;
+  }
+  *out = q;
+  return SLEY_OK;
+}
+
+void sl_tile_queue_destroy(sl_tile_queue *q) {
+  if (!q)
+    return;
+  if (q->symm)
+    sl_symm_free(q->symm);
+  sl_free(q->blocks);
+  sl_free(q->in_use);
+  sl_free(q);
+}
+
+/* A word of this rank's, which becomes 0. */
+static sley_status take_word(sl_tile_queue *q, int64_t offset, int64_t *word) {
+  const int me = q->comm->rank;
+  SL_TRY(sl_fetch_add(q->symm, me, offset, 0, word));
+  /* Unsigned, for what others have written may be any number. */
+  return *word ? sl_fetch_add(q->symm, me, offset, (int64_t)(0 - (uint64_t)*word), NULL) : SLEY_OK;
+}
+
+sley_status sl_tile_queue_buffer(sl_tile_queue *q, int *buffer) {
+  for (int b = 0; b < q->buffers; b++) {
+    int64_t returned = 0;
+    if (q->in_use[b])
+      SL_TRY(take_word(q, q->returns + b * WORD, &returned));
+    if (!q->in_use[b] || returned) {
+      q->in_use[b] = true;
+      *buffer = b;
+      return SLEY_OK;
+    }
+  }
+  *buffer = -1;
+  return SLEY_OK;
+}
+
+void sl_tile_queue_put_back(sl_tile_queue *q, int buffer) {
+  q->in_use[buffer] = false;
+}
+
+void *sl_tile_queue_contents(const sl_tile_queue *q, int buffer) {
+  return q->blocks[q->comm->rank] + q->contents + buffer * q->buffer_bytes;
+}
+
+sley_status sl_tile_queue_push(sl_tile_queue *q, int rank, int64_t entry) {
+  int64_t place;
+  SL_TRY(sl_fetch_add(q->symm, rank, 0, 1, &place));
+  SL_TRY(sl_put(q->symm, rank, RING + (int64_t)((uint64_t)place % (uint64_t)q->places) * WORD, &entry, WORD));
+  return sl_flush(q->symm, rank);
+}
+
+sley_status sl_tile_queue_take(sl_tile_queue *q, int64_t *entry) {
+  SL_TRY(take_word(q, RING + q->taken % q->places * WORD, entry));
+  q->taken += *entry != 0;
+  return SLEY_OK;
+}
+
+sley_status sl_tile_queue_read(sl_tile_queue *q, int rank, int buffer, int64_t bytes, void *room,
+                               const void **out) {
+  const int64_t offset = q->contents + buffer * q->buffer_bytes;
+  if (q->blocks[rank]) {
+    *out = q->blocks[rank] + offset;
+    q->comm->ops->counters_add(q->comm, sl_link_to(q->comm, rank), bytes, bytes > 0);
+    return SLEY_OK;
+  }
+  *out = room;
+  return sl_get(q->symm, rank, offset, room, bytes);
+}
+
+sley_status sl_tile_queue_return(sl_tile_queue *q, int rank, int buffer) {
+  return sl_fetch_add(q->symm, rank, q->returns + buffer * WORD, 1, NULL);
+}

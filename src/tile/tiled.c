@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making and ending a matrix in tiles: where tiles lie, which is the same calculation on every rank. */
+#include "tile/tiled.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { TILE_GRAIN = 64, WORD = sizeof(int64_t) };
+
+/* Without tiles. Not collective. */
+static sley_status take_directory(sl_comm *comm, const sl_tiling *tiling, sley_dtype dtype, bool sparse,
+                                  sl_tiled **out) {
+  const unsigned needed = SL_ONE_SIDED_GET | SL_ONE_SIDED_ATOMICS | SL_ONE_SIDED_PASSIVE;
+  sl_tiled *t;
+  if ((comm->one_sided & needed) != needed || !comm->device->ops->host_addresses)
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "matrices in tiles lie in the host's memory, but the ranks are on %s: open them "
+                   "on the device cpu",
+                   comm->device->ops->name);
+  SL_TRY(SL_NEW_ZERO(t, 1, "a matrix in tiles"));
+  *t = (sl_tiled){.comm = comm, .tiling = *tiling, .sparse = sparse, .dtype = dtype};
+  t->index = sl_index_for(sl_tile_width(tiling, 0)); /* no tile is wider */
+  sley_status status = SL_NEW_ZERO(t->pointers, sl_tiles(tiling), "a directory of tiles");
+  if (status != SLEY_OK) {
+    sl_free(t);
+    return status;
+  }
+  *out = t;
+  return SLEY_OK;
+}
+
+sley_status sl_tiled_begin(sl_comm *comm, const sl_tiling *tiling, sley_dtype dtype, bool sparse,
+                           sl_tiled **out) {
+  *out = NULL;
+  sley_status status = sl_agree(comm, take_directory(comm, tiling, dtype, sparse, out));
+  if (status != SLEY_OK) {
+    sl_tiled_destroy(*out);
+    *out = NULL;
+  }
+  return status;
+}
+
+/* What the owner tells of its tile, if that can be. Few rows are stored with their numbers, many without. */
+static sley_status note_tile(sl_tiled *t, int64_t i, int64_t j, const int64_t tally[2]) {
+  const int64_t rows = sl_tile_height(&t->tiling, i), filled = tally[0], entries = tally[1];
+  sl_tile_pointer *p = &t->pointers[sl_tile_number(&t->tiling, i, j)];
+  if (filled < 0 || filled > rows || entries < filled ||
+      (entries > 0 && (filled == 0 || sl_tile_width(&t->tiling, j) == 0)))
+    return sl_fail_peer(sl_tile_owner(&t->tiling, i, j),
+                        "it tells of a tile (%lld, %lld) that cannot be: %lld entries in %lld of %lld rows",
+                        (long long)i, (long long)j, (long long)entries, (long long)filled, (long long)rows);
+  p->stored = filled < rows - filled ? filled : rows;
+  p->entries = entries;
+  return SLEY_OK;
+}
+
+sley_status sl_tiled_share_sizes(sl_tiled *t, sley_status status, const int64_t *tally) {
+  const sl_tiling *g = &t->tiling;
+  const int size = t->comm->size;
+  const int64_t most = 2 * sl_own_count(g, 0); /* no rank has more tiles than the first */
+  int64_t *mine = NULL, *all = NULL;
+  if (status == SLEY_OK)
+    status = SL_NEW_ZERO(mine, most, "sizes of tiles");
+  if (status == SLEY_OK)
+    status = SL_NEW(all, most * size, "sizes of tiles");
+  if (status == SLEY_OK)
+    memcpy(mine, tally, 2 * (size_t)sl_own_count(g, t->comm->rank) * sizeof *mine);
+  status = sl_agree(t->comm, status);
+  if (status == SLEY_OK)
+    status = t->comm->ops->allgather(t->comm, mine, most * (int64_t)sizeof *mine, all);
+  if (status == SLEY_OK) {
+    for (int r = 0; r < size && status == SLEY_OK; r++)
+      for (sl_own_tile at = sl_own_first(g, r); sl_own_is(g, &at) && status == SLEY_OK; sl_own_next(g, &at))
+        status = note_tile(t, at.i, at.j, all + most * r + 2 * at.local);
+    status = sl_agree(t->comm, status);
+  }
+  sl_free(mine);
+  sl_free(all);
+  return status;
+}
+
+static bool add_product(int64_t *sum, int64_t a, int64_t b) {
+  int64_t product;
+  return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
+}
+
+/* Bytes of a tile, a multiple of the grain; false: they are too many for 64 bits. */
+static bool tile_bytes(const sl_tiled *t, int64_t rows, int64_t cols, const sl_tile_pointer *p,
+                       int64_t *bytes) {
+  const int64_t value = (int64_t)sley_dtype_bytes(t->dtype);
+  bool fits = true;
+  *bytes = 0;
+  if (!t->sparse) {
+    int64_t count = 0;
+    fits = add_product(&count, rows, cols) && add_product(bytes, count, value);
+  } else if (p->entries > 0) {
+    fits = add_product(bytes, p->stored, p->stored < rows ? 2 * WORD : WORD) &&
+           add_product(bytes, p->entries, (int64_t)sl_index_bytes(t->index) + value) &&
+           add_product(bytes, 1, WORD);
+  }
+  if (!fits || *bytes > INT64_MAX - TILE_GRAIN)
+    return false;
+  *bytes = (*bytes + TILE_GRAIN - 1) / TILE_GRAIN * TILE_GRAIN;
+  return true;
+}
+
+/* Offsets of all tiles; filled (of size, zeros): how long each rank's block becomes. */
+static sley_status place_tiles(sl_tiled *t, int64_t *filled) {
+  const sl_tiling *g = &t->tiling;
+  for (int64_t i = 0; i < g->down; i++)
+    for (int64_t j = 0; j < g->across; j++) {
+      sl_tile_pointer *p = &t->pointers[sl_tile_number(g, i, j)];
+      p->rank = sl_tile_owner(g, i, j);
+      p->offset = filled[p->rank];
+      if (!tile_bytes(t, sl_tile_height(g, i), sl_tile_width(g, j), p, &p->bytes) ||
+          __builtin_add_overflow(filled[p->rank], p->bytes, &filled[p->rank]))
+        return sl_fail(SLEY_ERR_OVERFLOW, "the tiles of rank %d do not fit 64-bit sizes: use more ranks",
+                       p->rank);
+    }
+  return SLEY_OK;
+}
+
+sley_status sl_tiled_lay_out(sl_tiled *t) {
+  int64_t *filled;
+  sley_status status = SL_NEW_ZERO(filled, t->comm->size, "sizes of blocks");
+  if (status == SLEY_OK)
+    status = place_tiles(t, filled);
+  if (status == SLEY_OK)
+    status = SL_NEW(t->blocks, t->comm->size, "addresses of blocks");
+  status = sl_agree(t->comm, status);
+  if (status == SLEY_OK)
+    status = sl_symm_alloc(t->comm, filled[t->comm->rank], &t->symm);
+  sl_free(filled);
+  if (status != SLEY_OK)
+    return status;
+  for (int r = 0; r < t->comm->size; r++)
+    t->blocks[r] = sl_peer_ptr(t->symm, r);
+  return t->comm->ops->barrier(t->comm); /* an address may be asked for while its owner is there */
+}
+
+sley_status sl_tiled_create_dense(sl_comm *comm, const sl_tiling *tiling, sley_dtype dtype, sl_tiled **out) {
+  sl_tiled *t;
+  *out = NULL;
+  SL_TRY(sl_tiled_begin(comm, tiling, dtype, false, &t));
+  sley_status status = sl_tiled_lay_out(t);
+  if (status != SLEY_OK) {
+    sl_tiled_destroy(t);
+    return status;
+  }
+  *out = t;
+  return SLEY_OK;
+}
+
+void sl_tiled_describe(const sl_tiled *t, sley_tiled_info *out) {
+  const sl_tiling *g = &t->tiling;
+  *out = (sley_tiled_info){.rows = g->rows,
+                           .cols = g->cols,
+                           .tiling = {g->grid_rows, g->grid_cols, g->down, g->across},
+                           .dtype = t->dtype,
+                           .sparse = t->sparse,
+                           .own_tiles = sl_own_count(g, t->comm->rank)};
+  for (int r = 0; r < t->comm->size; r++) {
+    int64_t sum = 0;
+    for (sl_own_tile at = sl_own_first(g, r); sl_own_is(g, &at); sl_own_next(g, &at)) {
+      const sl_tile_pointer *p = sl_tile_at(t, at.i, at.j);
+      const int64_t entries = t->sparse ? p->entries : sl_tile_height(g, at.i) * sl_tile_width(g, at.j);
+      sum += entries;
+      out->tile_entries = entries > out->tile_entries ? entries : out->tile_entries;
+      out->own_bytes += r == t->comm->rank ? p->bytes : 0;
+    }
+    out->entries += sum;
+    out->rank_entries = sum > out->rank_entries ? sum : out->rank_entries;
+  }
+}
+
+void sl_tiled_destroy(sl_tiled *t) {
+  if (!t)
+    return;
+  if (t->symm)
+    sl_symm_free(t->symm);
+  sl_free(t->blocks);
+  sl_free(t->pointers);
+  sl_free(t);
+}
+
+sl_tile sl_tile_view(const sl_tiled *t, int64_t i, int64_t j, const char *at) {
+  const sl_tile_pointer *p = sl_tile_at(t, i, j);
+  sl_tile tile = {.rows = sl_tile_height(&t->tiling, i),
+                  .cols = sl_tile_width(&t->tiling, j),
+                  .stored = p->stored,
+                  .entries = p->entries};
+  if (!t->sparse) {
+    tile.val = at;
+    return tile;
+  }
+  if (p->entries == 0)
+    return tile;
+  const int64_t *words = (const int64_t *)(const void *)at;
+  tile.rowptr = words;
+  words += p->stored + 1;
+  if (p->stored < tile.rows) {
+    tile.rowid = words;
+    words += p->stored;
+  }
+  const char *rest = (const char *)words;
+  /* The wider of the two first, so that both are aligned. */
+  if (sley_dtype_bytes(t->dtype) >= sl_index_bytes(t->index)) {
+    tile.val = rest;
+    tile.col = rest + p->entries * (int64_t)sley_dtype_bytes(t->dtype);
+  } else {
+    tile.col = rest;
+    tile.val = rest + p->entries * (int64_t)sl_index_bytes(t->index);
+  }
+  return tile;
+}
+
+char *sl_tile_own(const sl_tiled *t, int64_t i, int64_t j) {
+  return t->blocks[t->comm->rank] + sl_tile_at(t, i, j)->offset;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a matrix is divided into tiles, and whose they are. */
+#ifndef SLEY_TILE_TILING_H
+#define SLEY_TILE_TILING_H
+
+#include "base/status.h"
+
+/* The matrix has down x across tiles; their sizes differ by at most one row and one column, and those beyond
+ * the matrix's rows or columns are empty. Tile (i, j) belongs to the rank at (i mod grid_rows, j mod
+ * grid_cols) of a grid whose ranks are numbered row by row: block-cyclic, as in ScaLAPACK. */
+typedef struct sl_tiling {
+  int64_t rows, cols; /* of the matrix */
+  int64_t down, across;
+  int grid_rows, grid_cols;
+} sl_tiling;
+
+/* Most tiles of a matrix: every rank has a directory of all. */
+#define SL_TILES_MOST (INT64_C(1) << 24)
+
+/* Whether the numbers are possible for a comm of `size` ranks. Errors: SLEY_ERR_ARG, beginning with what. */
+sley_status sl_tiling_check(const sl_tiling *t, int size, const char *what);
+
+/* The shape of grid for so many ranks that is nearest to a square, rows >= columns. */
+void sl_tiling_grid(int size, int *rows, int *cols);
+
+/* Where share i of so many nearly equal shares of 0 .. total - 1 begins; of share `shares`: total. */
+int64_t sl_share_begin(int64_t total, int64_t shares, int64_t i);
+
+static inline int64_t sl_tile_row(const sl_tiling *t, int64_t i) {
+  return sl_share_begin(t->rows, t->down, i);
+}
+static inline int64_t sl_tile_col(const sl_tiling *t, int64_t j) {
+  return sl_share_begin(t->cols, t->across, j);
+}
+static inline int64_t sl_tile_height(const sl_tiling *t, int64_t i) {
+  return sl_tile_row(t, i + 1) - sl_tile_row(t, i);
+}
+static inline int64_t sl_tile_width(const sl_tiling *t, int64_t j) {
+  return sl_tile_col(t, j + 1) - sl_tile_col(t, j);
+}
+static inline int64_t sl_tiles(const sl_tiling *t) {
+  return t->down * t->across;
+}
+static inline int64_t sl_tile_number(const sl_tiling *t, int64_t i, int64_t j) {
+  return i * t->across + j;
+}
+static inline int sl_tile_owner(const sl_tiling *t, int64_t i, int64_t j) {
+  return (int)(i % t->grid_rows) * t->grid_cols + (int)(j % t->grid_cols);
+}
+
+/* The tiles of one rank, row by row. for (sl_own_tile at = sl_own_first(t, rank); sl_own_is(t, &at);
+ * sl_own_next(t, &at)) visits them; local counts them from 0. */
+typedef struct sl_own_tile {
+  int64_t i, j, local;
+  int64_t first_col;
+} sl_own_tile;
+
+static inline sl_own_tile sl_own_first(const sl_tiling *t, int rank) {
+  const int64_t i = rank / t->grid_cols, j = rank % t->grid_cols;
+  /* A rank of a column of the grid that has no tiles is done at once. */
+  return (sl_own_tile){.i = j < t->across ? i : t->down, .j = j, .local = 0, .first_col = j};
+}
+static inline bool sl_own_is(const sl_tiling *t, const sl_own_tile *at) {
+  return at->i < t->down;
+}
+static inline void sl_own_next(const sl_tiling *t, sl_own_tile *at) {
+  at->local++;
+  at->j += t->grid_cols;
+  if (at->j >= t->across) {
+    at->j = at->first_col;
+    at->i += t->grid_rows;
+  }
+}
+
+/* How many tiles a rank has, and which of them (i, j) is: as local of sl_own_tile. */
+int64_t sl_own_count(const sl_tiling *t, int rank);
+int64_t sl_own_local(const sl_tiling *t, int64_t i, int64_t j);
+
+/* Whether two tilings are of one grid and one shape. */
+bool sl_tiling_same(const sl_tiling *a, const sl_tiling *b);
+
+#endif

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# sley tile: products that are checked, figures, grids and tiles, transports, and refusals.
+# Usage: test_tile.sh SLEY ROOT JSON_FIELD
+set -u
+sley=$1 root=$2 json_field=$3
+# shellcheck source=tests/cli/lib.sh
+. "$root/tests/cli/lib.sh"
+graph=$root/data/karate.mtx
+
+echo "products are checked, and figures are printed"
+run 0 tile "$graph" --algo all --repeat 2
+silent_err "tile"
+for word in 'matrix .*34 x 34' 'ranks  *4 as a grid of 2 x 2' 'tiles  *A 2 x 2, X 2 x 2, Y 2 x 2' nonzeros 'tile-c ' tile-a tile-b \
+  'tile-c-steal ' tile-c-steal-local \
+  'moved .*as predicted' 'work ' 'rank  *compute' 'mean ' 'check  *every entry'; do
+  grep -q "^$word" "$work/out" || fail "tile prints no line of $word"
+done
+[ "$(grep -c '^[0-3] ' "$work/out")" = 20 ] || fail "not a line for each rank and algorithm"
+
+echo "types, grids and tiles of any number"
+for dtype in f32 f64 f16 bf16; do
+  run 0 tile "$graph" --algo tile-a,tile-b --dtype $dtype --ranks 6 --grid 3x2 --tiles 5x7 --columns 3 --repeat 1 --warmup 0 -k 5
+done
+run 0 tile "$graph" --ranks 7 --tiles 40 --repeat 1 --warmup 0 -k 0
+run 0 tile "$graph" --ranks 5 --grid 1x5 --algo all --buffers 1 --repeat 1 --warmup 0 -k 1
+
+echo "sparse times sparse: what sley spgemm makes, in every semiring"
+for semiring in plus-times plus-pair min-plus or-and; do
+  run 0 tile "$graph" --times "$graph" --semiring $semiring --tiles 5 --ranks 3 --repeat 2 --json "$work/c.json"
+  field "$work/c.json" algorithms.0.ok true
+  grep -q "^C .* nonzeros of .* products, $semiring" "$work/out" || fail "tile --times does not tell of C"
+done
+run 0 spgemm "$graph" --json "$work/s.json"
+for name in nnz products; do
+  tiled=$name
+  [ $name = nnz ] && tiled=c_nnz
+  field "$work/c.json" algorithms.0.$tiled "$("$json_field" "$work/s.json" $name)"
+done
+run 2 tile "$graph" --times "er:n=35,nnz=100"
+one_line "tile" "A has 34 columns and B 35 rows"
+run 2 tile "$graph" --times "$graph" --algo tile-a
+one_line "tile" "--times goes with --algo tile-c alone"
+
+echo "JSON, and ranks as processes: the same traffic"
+run 0 tile "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --json "$work/t.json"
+run 0 tile "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --transport tcp --json "$work/p.json"
+for name in matrix k ranks grid_rows rank_imbalance algorithms.0.algo algorithms.0.ms algorithms.0.per_rank.3.imbalance_ms; do
+  field "$work/t.json" $name
+done
+field "$work/p.json" algorithms.0.ok true
+for name in direct_bytes message_bytes messages self_bytes; do
+  bytes=$("$json_field" "$work/t.json" algorithms.0.$name)
+  field "$work/p.json" algorithms.0.$name "$bytes"
+done
+run 0 tile "$graph" --json - --repeat 1
+grep -q '"algorithms"' "$work/out" || fail "--json - prints no JSON"
+grep -q '^matrix' "$work/err" || fail "--json - prints no text on stderr"
+
+echo "what cannot be done is refused in one line"
+run 2 tile
+one_line "tile" "too few words"
+run 2 tile "$graph" --algo tile-d
+one_line "tile" 'there is no "tile-d"'
+run 2 tile "$graph" --algo tile-c,
+run 2 tile "$graph" --grid 3x2
+one_line "tile" "a grid of 3 x 2 is not of 4 ranks"
+for grid in 4 2x 2x2x 0x4 axb -1x-4; do
+  run 2 tile "$graph" --grid=$grid
+  one_line "tile" '--grid is'
+done
+run 2 tile "$graph" --tiles 0
+one_line "tile" '--tiles is "0": give a number or two numbers'
+run 2 tile "$graph" --tiles 100000x100000
+one_line "tile" "at most 16777216 in all"
+run 2 tile "$graph" --device cuda
+run 2 tile "$work/absent.mtx"
+run 1 tile "$graph" --json "$work/absent/t.json"
+
+finish

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of two sparse matrices in tiles: entries and values against sums over all entries, in every
+ * semiring and dtype; the same bits on every transport; wrong operands; failures. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "sley_tile.h"
+#include "tile_case.h"
+
+enum { SAMPLES = 2, SEMIRINGS = 4 };
+
+/* Status of a body that must free what it has. */
+#define CHECK(condition)                                                                                     \
+  do {                                                                                                       \
+    if (!(condition)) {                                                                                      \
+      status = sl_fail(SLEY_ERR_INTERNAL, "%s:%d: %s does not hold", __FILE__, __LINE__, #condition);        \
+      goto done;                                                                                             \
+    }                                                                                                        \
+  } while (0)
+#define TRY(call) SL_TRY_GOTO(status, call, done)
+
+/* A is m x n in tiles, B is A^T or n x n. */
+typedef struct sample {
+  tile_case c;
+  sley_matrix *b;
+  sl_tiling of_b;
+  sley_semiring semiring;
+  uint64_t bits[TILE_MOST_RANKS];
+} sample;
+
+static sley_tiling public_tiling(const sl_tiling *t) {
+  return (sley_tiling){t->grid_rows, t->grid_cols, t->down, t->across};
+}
+
+static sample draw(const rank_case *rank, uint64_t n) {
+  sample s = {.c = tile_case_draw(rank->seed * 2000 + n, rank->ranks)};
+  const sl_tiling *a = &s.c.a;
+  assert_sley_ok(sley_matrix_transpose(s.c.matrix, 1, &s.b));
+  s.of_b = (sl_tiling){s.c.n, s.c.m, a->across, s.c.y.across, a->grid_rows, a->grid_cols};
+  s.semiring = (sley_semiring)(sl_random(s.c.seed, 8, 8) % SEMIRINGS);
+  return s;
+}
+
+static void drop(sample *s) {
+  sley_matrix_destroy(s->b);
+  tile_case_free(&s->c);
+}
+
+typedef struct factors {
+  sley_matrix *block;
+  sley_tiled *a, *b;
+} factors;
+
+static sley_status make(sley_comm *comm, const sample *s, factors *f) {
+  const tile_case *c = &s->c;
+  const sley_tiling a = public_tiling(&c->a), b = public_tiling(&s->of_b);
+  SL_TRY(tile_block(c, c->matrix, sley_comm_rank(comm), &f->block));
+  SL_TRY(sley_tiled_create_sparse(comm, f->block, c->whole ? NULL : c->row_begin, &a, &f->a));
+  return sley_tiled_create_sparse(comm, s->b, NULL, &b, &f->b);
+}
+
+static void end(factors *f) {
+  sley_tiled_destroy(f->a);
+  sley_tiled_destroy(f->b);
+  sl_matrix_destroy(f->block);
+}
+
+/* ---- right results */
+
+/* Row `row` of C by the definition: sums, and in how many products; all numbers are exact. */
+static void oracle_row(const sample *s, int64_t row, double *sum, int64_t *products) {
+  const sley_matrix *a = s->c.matrix, *b = s->b;
+  for (int64_t j = 0; j < s->c.m; j++)
+    products[j] = 0;
+  for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1]; e++) {
+    const int64_t l = sl_index_at(a->col, a->index, e);
+    const double left = sl_value_at(a->val, a->dtype, e);
+    for (int64_t f = b->rowptr[l]; f < b->rowptr[l + 1]; f++) {
+      const int64_t j = sl_index_at(b->col, b->index, f);
+      const double right = sl_value_at(b->val, b->dtype, f);
+      const double product = s->semiring == SLEY_PLUS_TIMES  ? left * right
+                             : s->semiring == SLEY_PLUS_PAIR ? 1
+                             : s->semiring == SLEY_MIN_PLUS  ? left + right
+                                                             : left != 0 && right != 0;
+      const bool first = products[j]++ == 0;
+      if (first)
+        sum[j] = product;
+      else if (s->semiring == SLEY_MIN_PLUS)
+        sum[j] = fmin(sum[j], product);
+      else if (s->semiring == SLEY_OR_AND)
+        sum[j] = fmax(sum[j], product);
+      else
+        sum[j] += product;
+    }
+  }
+}
+
+static sley_status compare(const sample *s, const sley_matrix *c, int64_t first) {
+  double sum[64], rounded[1];
+  int64_t products[64];
+  EXPECT(c->cols == s->c.m && c->dtype == s->c.dtype);
+  for (int64_t i = 0; i < c->rows; i++) {
+    int64_t e = c->rowptr[i];
+    oracle_row(s, first + i, sum, products);
+    for (int64_t j = 0; j < s->c.m; j++) {
+      if (products[j] == 0)
+        continue;
+      EXPECT(e < c->rowptr[i + 1] && sl_index_at(c->col, c->index, e) == j);
+      sl_value_set(rounded, c->dtype, 0, sum[j]);
+      EXPECT(sl_value_at(c->val, c->dtype, e) == sl_value_at(rounded, c->dtype, 0));
+      e++;
+    }
+    EXPECT(e == c->rowptr[i + 1]);
+  }
+  return SLEY_OK;
+}
+
+static sley_status check_report(const sley_tile_report *r) {
+  EXPECT(memcmp(&r->predicted, &r->counted, sizeof r->counted) == 0);
+  const double parts = r->compute_ms + r->communicate_ms + r->accumulate_ms + r->imbalance_ms;
+  EXPECT(fabs(parts - r->total_ms) <= 1e-6 * r->total_ms + 1e-9);
+  return SLEY_OK;
+}
+
+static sley_status product_main(sl_comm *comm, void *arg) {
+  sample *s = arg;
+  factors f = {0};
+  sley_tiled *c = NULL;
+  sley_matrix *rows = NULL;
+  sley_tile_report report;
+  sley_tile_spgemm_options options = SLEY_TILE_SPGEMM_OPTIONS_INIT;
+  sley_status status = make(comm, s, &f);
+  if (status != SLEY_OK)
+    goto done;
+  options.semiring = s->semiring;
+  TRY(sley_tile_spgemm(f.a, f.b, &options, &c, &report));
+  TRY(check_report(&report));
+  TRY(sley_tiled_get_matrix(c, s->c.row_begin, &rows));
+  CHECK(rows->rows == s->c.row_begin[comm->rank + 1] - s->c.row_begin[comm->rank]);
+  TRY(compare(s, rows, s->c.row_begin[comm->rank]));
+done:
+  sl_matrix_destroy(rows);
+  sley_tiled_destroy(c);
+  end(&f);
+  return status;
+}
+
+static void products(const rank_case *rank) {
+  for (uint64_t n = 0; n < SAMPLES; n++) {
+    sample s = draw(rank, n);
+    assert_case_ok(rank, run_case(rank, product_main, &s));
+    drop(&s);
+  }
+}
+
+static void products_are_exact_and_move_what_is_predicted(void **state) {
+  (void)state;
+  each_case(products);
+}
+
+/* ---- products of products, and what went in comes out */
+
+/* (A A^T) A, by the tiles of the first product, is that of whole matrices; A's rows come back as they were.
+ */
+static sley_status chain_main(sl_comm *comm, void *arg) {
+  sample *s = arg;
+  const tile_case *c = &s->c;
+  factors f = {0};
+  sley_tiled *square = NULL, *last = NULL, *again = NULL;
+  sley_matrix *rows = NULL, *whole = NULL, *expected = NULL;
+  const sley_tiling right = {c->a.grid_rows, c->a.grid_cols, s->of_b.across, c->a.across};
+  sley_status status = make(comm, s, &f);
+  if (status != SLEY_OK)
+    goto done;
+  TRY(sley_tiled_get_matrix(f.a, c->row_begin, &rows));
+  for (int64_t i = 0; i < rows->rows; i++) {
+    const int64_t row = c->row_begin[comm->rank] + i, from = c->matrix->rowptr[row];
+    CHECK(rows->rowptr[i + 1] - rows->rowptr[i] == c->matrix->rowptr[row + 1] - from);
+    for (int64_t e = 0; e < c->matrix->rowptr[row + 1] - from; e++)
+      CHECK(sl_index_at(rows->col, rows->index, rows->rowptr[i] + e) ==
+                sl_index_at(c->matrix->col, c->matrix->index, from + e) &&
+            sl_value_at(rows->val, c->dtype, rows->rowptr[i] + e) ==
+                sl_value_at(c->matrix->val, c->dtype, from + e));
+  }
+  sl_matrix_destroy(rows);
+  rows = NULL;
+  TRY(sley_tiled_create_sparse(comm, c->matrix, NULL, &right, &again));
+  TRY(sley_tile_spgemm(f.a, f.b, NULL, &square, NULL));
+  TRY(sley_tile_spgemm(square, again, NULL, &last, NULL));
+  TRY(sley_tiled_get_matrix(last, c->row_begin, &rows));
+  TRY(sley_spgemm(c->matrix, s->b, NULL, &whole, NULL));
+  TRY(sley_spgemm(whole, c->matrix, NULL, &expected, NULL));
+  for (int64_t i = 0; i < rows->rows; i++) {
+    const int64_t row = c->row_begin[comm->rank] + i;
+    CHECK(rows->rowptr[i + 1] - rows->rowptr[i] == expected->rowptr[row + 1] - expected->rowptr[row]);
+  }
+done:
+  sl_matrix_destroy(rows);
+  sl_matrix_destroy(whole);
+  sl_matrix_destroy(expected);
+  sley_tiled_destroy(last);
+  sley_tiled_destroy(square);
+  sley_tiled_destroy(again);
+  end(&f);
+  return status;
+}
+
+static void chains(const rank_case *rank) {
+  sample s = draw(rank, 50);
+  assert_case_ok(rank, run_case(rank, chain_main, &s));
+  drop(&s);
+}
+
+static void products_can_be_multiplied(void **state) {
+  (void)state;
+  each_case(chains);
+}
+
+/* ---- the same bits */
+
+/* Values of which no sum is exact. */
+static void make_real(const sley_matrix *m, uint64_t seed) {
+  for (int64_t e = 0; e < m->nnz; e++)
+    sl_value_set((void *)m->val, m->dtype, e, sl_unit(sl_random(seed, 4, (uint64_t)e)) - 0.3);
+}
+
+static sley_status bits_main(sl_comm *comm, void *arg) {
+  sample *s = arg;
+  factors f = {0};
+  sley_tiled *c = NULL;
+  sley_matrix *rows = NULL;
+  sley_status status = make(comm, s, &f);
+  uint64_t sum = 0;
+  if (status != SLEY_OK)
+    goto done;
+  TRY(sley_tile_spgemm(f.a, f.b, NULL, &c, NULL));
+  TRY(sley_tiled_get_matrix(c, s->c.row_begin, &rows));
+  for (int64_t i = 0; i < rows->rows; i++) {
+    uint64_t row = (uint64_t)(s->c.row_begin[comm->rank] + i);
+    for (int64_t e = rows->rowptr[i]; e < rows->rowptr[i + 1]; e++) {
+      const double value = sl_value_at(rows->val, rows->dtype, e);
+      uint64_t word;
+      memcpy(&word, &value, sizeof word);
+      row = sl_mix(row ^ word);
+    }
+    sum += row;
+  }
+  s->bits[comm->rank] = sum;
+done:
+  sl_matrix_destroy(rows);
+  sley_tiled_destroy(c);
+  end(&f);
+  return status;
+}
+
+static void same_bits(const rank_case *rank) {
+  const rank_case alone = {.transport = "threads", .ranks = 1, .workgroup = 1, .threads = 2};
+  sample here = draw(rank, 80);
+  uint64_t sum = 0;
+  make_real(here.c.matrix, 1);
+  make_real(here.b, 2);
+  assert_case_ok(rank, run_case(rank, bits_main, &here));
+  share_seen(here.bits, sizeof *here.bits);
+  for (int r = 0; r < here.c.ranks; r++)
+    sum += here.bits[r];
+  sample one = here;
+  one.c.a.grid_rows = one.c.a.grid_cols = one.of_b.grid_rows = one.of_b.grid_cols = 1;
+  one.c.row_begin[1] = one.c.m;
+  assert_case_ok(&alone, run_case(&alone, bits_main, &one));
+  assert_true(one.bits[0] == sum);
+  drop(&here);
+}
+
+static void bits_depend_on_the_tiles_alone(void **state) {
+  (void)state;
+  each_case(same_bits);
+}
+
+/* ---- wrong use, and failures */
+
+static sley_status wrong_main(sl_comm *comm, void *arg) {
+  sample *s = arg;
+  factors f = {0};
+  sley_tiled *c = NULL, *dense = NULL;
+  sley_matrix *rows = NULL;
+  const sley_tiling tiling = public_tiling(&s->c.y);
+  sley_tile_spgemm_options options = SLEY_TILE_SPGEMM_OPTIONS_INIT;
+  sley_status status = make(comm, s, &f);
+  if (status != SLEY_OK)
+    goto done;
+  TRY(sley_tiled_create_dense(comm, s->c.m, s->c.k, s->c.dtype, &tiling, &dense));
+  CHECK(sley_tile_spgemm(f.a, f.a, NULL, &c, NULL) == SLEY_ERR_ARG);
+  CHECK(sley_tile_spgemm(f.a, dense, NULL, &c, NULL) == SLEY_ERR_ARG);
+  CHECK(sley_tile_spgemm(NULL, f.b, NULL, &c, NULL) == SLEY_ERR_ARG);
+  options.semiring = (sley_semiring)SEMIRINGS;
+  CHECK(sley_tile_spgemm(f.a, f.b, &options, &c, NULL) == SLEY_ERR_ARG);
+  options.semiring = (sley_semiring)comm->rank;
+  CHECK(sley_tile_spgemm(f.a, f.b, &options, &c, NULL) == SLEY_ERR_ARG);
+  CHECK(sley_tiled_get_matrix(dense, s->c.row_begin, &rows) == SLEY_ERR_ARG);
+  CHECK(sley_tiled_get_matrix(f.a, NULL, &rows) == SLEY_ERR_ARG);
+  TRY(sley_tile_spgemm(f.a, f.b, NULL, &c, NULL)); /* all is as good as before */
+done:
+  sley_tiled_destroy(c);
+  sley_tiled_destroy(dense);
+  end(&f);
+  return status;
+}
+
+static void wrong_operands_are_refused_on_all_ranks(void **state) {
+  (void)state;
+  const char *transport = getenv("SLEY_TEST_TRANSPORT");
+  rank_case rank = {.transport = transport ? transport : "threads", .ranks = 2, .workgroup = 2, .threads = 1};
+  if (test_launched())
+    skip(); /* of another number of ranks */
+  sample s = draw(&rank, 7);
+  while (s.c.m == s.c.n) { /* so that A does not fit as B */
+    drop(&s);
+    rank.seed++;
+    s = draw(&rank, 7);
+  }
+  assert_case_ok(&rank, run_case(&rank, wrong_main, &s));
+  drop(&s);
+}
+
+/* Every allocation in turn fails once: an error on some rank, no hang, and nothing stays allocated. */
+static void every_allocation_may_fail(void **state) {
+  (void)state;
+  const rank_case rank = {.transport = "threads", .ranks = 3, .workgroup = 2, .threads = 1, .seed = 3};
+  sample s = draw(&rank, 4);
+  assert_case_ok(&rank, run_case(&rank, bits_main, &s));
+  const int64_t before = sl_memory_now();
+  sley_status status = SLEY_ERR_MEMORY;
+  int64_t nth = 1;
+  for (; status == SLEY_ERR_MEMORY; nth++) {
+    sl_memory_fail_at(nth);
+    status = run_case(&rank, bits_main, &s);
+    sl_memory_fail_at(0);
+    if (sl_memory_now() != before)
+      fail_msg("allocation %lld: %lld bytes stay: %s", (long long)nth, (long long)(sl_memory_now() - before),
+               sley_last_error());
+  }
+  assert_sley_ok(status); /* no allocation was left to fail */
+  assert_true(nth > 60);
+  drop(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products_are_exact_and_move_what_is_predicted),
+      cmocka_unit_test(products_can_be_multiplied), cmocka_unit_test(bits_depend_on_the_tiles_alone),
+      cmocka_unit_test(wrong_operands_are_refused_on_all_ranks), cmocka_unit_test(every_allocation_may_fail)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
