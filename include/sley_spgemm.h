@@ -42,18 +42,18 @@ typedef struct sley_spgemm_info {
   double compression; /* products / nnz; 0 where C has no entries */
   int64_t peak_bytes; /* of C and of all that the call allocated, at most at a time, but for room in C that
                          was asked for in advance and never written */
-  int passes;         /* 1: each row was computed once; 2: rows were counted first, to stay within mem_limit or
-                         the machine's memory */
+  int passes; /* 1: each row was computed once; 2: rows were counted first, to stay within mem_limit or
+                 the machine's memory */
 } sley_spgemm_info;
 
 /* C = A B of sparse matrices as a new matrix, in this process alone, by threads. A is m x k, B k x n (with
- * transpose_b n x k), both of one dtype, which C gets too; rows of A, B and C may be empty. C has an entry where
- * there is at least one product, whatever the products come to: where they cancel, an explicit zero. Its
- * columns ascend in each row, each once, in 32 bits where n is below 2^31, else in 64. Repeated entries of A or
- * B count as entries of their own.
+ * transpose_b n x k), both of one dtype, which C gets too; rows of A, B and C may be empty. C has an entry
+ * where there is at least one product, whatever the products come to: where they cancel, an explicit zero.
+ * Its columns ascend in each row, each once, in 32 bits where n is below 2^31, else in 64. Repeated entries
+ * of A or B count as entries of their own.
  *
- * Bits: the products of an entry are added in the order of A's row, each product and each sum rounded once (f16
- * and bf16: summed in f32, C rounded at the end), so they depend neither on the number of threads nor on
+ * Bits: the products of an entry are added in the order of A's row, each product and each sum rounded once
+ * (f16 and bf16: summed in f32, C rounded at the end), so they depend neither on the number of threads nor on
  * mem_limit. info may be NULL. The matrices are read until the call returns; *out is the caller's, NULL on an
  * error. Not collective. Errors: SLEY_ERR_ARG (sizes that do not fit, two dtypes, a semiring, mem_limit or
  * threads that are none), SLEY_ERR_MEMORY (also: C and what is needed to make it do not fit mem_limit; the
