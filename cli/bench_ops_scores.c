@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention in float64, for the checks of `sley bench ops`: scores, weights and their gradients, as sley_graph.h
- * defines them. A magnitude counts also what an error of the scores makes of a weight, whose relative error
- * is theirs. */
+/* Attention in float64, for the checks of `sley bench ops`: scores, weights and their gradients, as
+ * sley_graph.h defines them. A magnitude counts also what an error of the scores makes of a weight, whose
+ * relative error is theirs. */
 #include <math.h>
 
 #include "bench_ops_truth.h"

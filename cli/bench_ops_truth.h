@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Single rows of the results of `sley bench ops`, in float64 sums of their definitions in sley_graph.h. Operands
- * are random numbers that depend on their place alone, so each rank makes those of any row anew. */
+/* Single rows of the results of `sley bench ops`, in float64 sums of their definitions in sley_graph.h.
+ * Operands are random numbers that depend on their place alone, so each rank makes those of any row anew. */
 #ifndef SLEY_CLI_BENCH_OPS_TRUTH_H
 #define SLEY_CLI_BENCH_OPS_TRUTH_H
 

@@ -73,7 +73,8 @@ static void print_case(const cli_collective_bench *b, const cli_collective_case 
   if (c->wrong >= 0)
     snprintf(wrong, sizeof wrong, "%" PRId64, c->wrong);
   fprintf(stream, "%13" PRId64 " %13" PRId64 " %6s %6s %11.2f %8.3f %8.3f %6s", c->size, c->count,
-          cli_collective_types[b->options.type], redop(b), c->time.median * 1e3, algbw(c), busbw(b, c), wrong);
+          cli_collective_types[b->options.type], redop(b), c->time.median * 1e3, algbw(c), busbw(b, c),
+          wrong);
   fprintf(stream, " %9.2f %8.4f %8.4f %13" PRId64 " %11.2f %9.2f %7.3f", (c->time.p90 - c->time.p10) * 1e3,
           100 * c->density_in, 100 * c->density_out, c->wire, c->dense.median * 1e3,
           (c->dense.p90 - c->dense.p10) * 1e3, ratio(c));

@@ -37,7 +37,8 @@ bool cli_collective_is_exact(const cli_collective_bench *bench) {
 /* ---- making */
 
 static sley_status take_arrays(part *p, int64_t count) {
-  const int64_t all = count * sley_comm_size(p->comm), each = (int64_t)sley_type_bytes(p->bench->options.type);
+  const int64_t all = count * sley_comm_size(p->comm),
+                each = (int64_t)sley_type_bytes(p->bench->options.type);
   const sley_collective_kind kind = p->bench->options.kind;
   p->src_values = kind == SLEY_REDUCE_SCATTER ? all : count;
   p->dst_values = kind == SLEY_ALLGATHER ? all : count;

@@ -49,9 +49,9 @@ sley_status sley_check_update(const sley_matrix *matrix, bool transpose, int64_t
                               sley_check *out);
 
 /* The same for a sparse product C = A B: every entry of C against a sum in float64 (|A||B| for |A||X|; c: the
- * entry's products + 1), and that C has entries exactly where it must. Where an entry is missing, superfluous or
- * out of order, ok is false and row and col name it, max_error and relative_error being infinite. options: as
- * given to sley_spgemm; mem_limit is not looked at. Errors also: SLEY_ERR_ARG (sizes that do not fit),
+ * entry's products + 1), and that C has entries exactly where it must. Where an entry is missing, superfluous
+ * or out of order, ok is false and row and col name it, max_error and relative_error being infinite. options:
+ * as given to sley_spgemm; mem_limit is not looked at. Errors also: SLEY_ERR_ARG (sizes that do not fit),
  * SLEY_ERR_UNSUPPORTED (C has 2^31 columns or more). Not collective. */
 sley_status sley_check_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
                               const sley_matrix *c, sley_check *out);

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* --------------------------------------------------------------------------------------------- collectives */
+/* ---------------------------------------------------------------------------------------- collectives */
 
 /* Bytes of one value; 0 if the type is unknown. */
 size_t sley_type_bytes(sley_type type);
@@ -117,15 +117,15 @@ typedef struct sley_collective_info {
   const char *reason;       /* why, in a few words; static */
 } sley_collective_info;
 
-/* What the last run did on this rank, to *out. With compress it may wait for what is enqueued. Not collective.
- * Errors: SLEY_ERR_ARG; SLEY_ERR_PEER (a peer's array of a run was wrong, or waiting failed): then the comm
- * has ended. */
+/* What the last run did on this rank, to *out. With compress it may wait for what is enqueued. Not
+ * collective. Errors: SLEY_ERR_ARG; SLEY_ERR_PEER (a peer's array of a run was wrong, or waiting failed):
+ * then the comm has ended. */
 sley_status sley_collective_info_get(const sley_collective *collective, sley_collective_info *out);
 
 /* Waits for what is enqueued. Accepts NULL, then on all ranks. Collective. */
 void sley_collective_destroy(sley_collective *collective);
 
-/* ---------------------------------------------------------------------------------------- sparse gradients */
+/* ----------------------------------------------------------------------------------- sparse gradients */
 
 /* The values of a gradient that are largest in magnitude, for a compressed all-reduce. What is left out is
  * not lost: it stays in a residual, which is added to the next gradient (error feedback). Sources: Aji and
@@ -173,11 +173,11 @@ sley_status sley_topk_create(sley_comm *comm, const sley_topk_options *options, 
  * the type's positive quiet NaN without payload. The bits are the same on all devices, with any number of
  * threads.
  *
- * src and dst: count values of the dtype in memory of the comm's device, aligned to it, or NULL where count is
- * 0. dst may be src; nothing else overlaps. They stay the caller's; only dst is written. The work is enqueued
- * like that of sley_spmm: on the cpu it is done on return; on cuda it is in the order of the rank's other
- * work, and nothing is waited for, copied to the host or allocated, so that a run can be captured into a
- * graph. Not collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or one that is not aligned),
+ * src and dst: count values of the dtype in memory of the comm's device, aligned to it, or NULL where count
+ * is 0. dst may be src; nothing else overlaps. They stay the caller's; only dst is written. The work is
+ * enqueued like that of sley_spmm: on the cpu it is done on return; on cuda it is in the order of the rank's
+ * other work, and nothing is waited for, copied to the host or allocated, so that a run can be captured into
+ * a graph. Not collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or one that is not aligned),
  * SLEY_ERR_INTERRUPTED. */
 sley_status sley_topk_run(sley_topk *topk, const void *src, void *dst);
 

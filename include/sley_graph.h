@@ -233,9 +233,9 @@ typedef struct sley_attention_options {
   sley_dtype dtype;     /* of all rows */
   double slope;         /* default 0.2; of DOT usually 1 / sqrt(width) */
   int relation;
-  /* Rows of sources and of dsource have room up to the next multiple of 16 bytes, the last too, where anything
-   * may be read and written: lds and ldds are no less. GPUs then exchange rows of heads x width values and keys
-   * behind them as fast as others. */
+  /* Rows of sources and of dsource have room up to the next multiple of 16 bytes, the last too, where
+   * anything may be read and written: lds and ldds are no less. GPUs then exchange rows of heads x width
+   * values and keys behind them as fast as others. */
   bool padded;
 } sley_attention_options;
 #define SLEY_ATTENTION_OPTIONS_INIT                                                                          \
@@ -258,7 +258,7 @@ typedef struct sley_attention_operands {
   int64_t ldq;
   const void *source; /* this rank's rows, divided as X is */
   int64_t lds;        /* GPUs are fastest where rows begin at multiples of 16 bytes, here and in dsource */
-  const void *a; /* GATV2: heads x width values; else not looked at */
+  const void *a;      /* GATV2: heads x width values; else not looked at */
   void *y;
   int64_t ldy;
   /* saved_bytes, aligned to 64 bytes, written by the forward call for the backward call: the rows' greatest

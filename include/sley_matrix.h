@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* ------------------------------------------------------------------------------------------------ matrices */
+/* ------------------------------------------------------------------------------------------- matrices */
 
 typedef struct sley_matrix sley_matrix;
 typedef struct sley_comm sley_comm; /* one rank's place among the ranks: sley_comm.h */
@@ -70,9 +70,9 @@ sley_status sley_matrix_from_csr_on(sley_comm *comm, const sley_csr *csr, sley_m
  * SLEY_ERR_MEMORY. */
 sley_status sley_matrix_read(const char *name, const sley_read_options *options, sley_matrix **out);
 
-/* Reads the matrix of a .npz whose keys begin with prefix, as data sets for graph networks have several in one
- * file: "attr_" for attr_data, attr_indices, attr_indptr and attr_shape. Else as sley_matrix_read. Errors also:
- * SLEY_ERR_INPUT (no .npz, or it has no such matrix). */
+/* Reads the matrix of a .npz whose keys begin with prefix, as data sets for graph networks have several in
+ * one file: "attr_" for attr_data, attr_indices, attr_indptr and attr_shape. Else as sley_matrix_read. Errors
+ * also: SLEY_ERR_INPUT (no .npz, or it has no such matrix). */
 sley_status sley_matrix_read_npz(const char *path, const char *prefix, const sley_read_options *options,
                                  sley_matrix **out);
 
@@ -202,7 +202,7 @@ sley_status sley_arrays_write(const char *path, const sley_array *arrays, int co
 sley_status sley_array_read(const char *path, const char *name, sley_type type, int64_t *rows, int64_t *cols,
                             void **data);
 
-/* -------------------------------------------------------------------------------- orderings and partitions */
+/* --------------------------------------------------------------------------- orderings and partitions */
 
 /* Fills perm (rows entries): row i of A goes to place perm[i]. name: "none", "rabbit", "rcm", "degree",
  * "loa", "scotch", "metis", "random". A must be square; an unsymmetric pattern is taken as A + A^T. The same

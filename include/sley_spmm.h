@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* --------------------------------------------------------------------------------------------------- plans */
+/* ---------------------------------------------------------------------------------------------- plans */
 
 /* What links, memory and kernels of a machine do: what times are predicted from. docs/MACHINES.md has the
  * format of its description. */
@@ -371,7 +371,7 @@ sley_status sley_plan_set_values(sley_plan *plan, const void *val);
 /* Collective. */
 void sley_plan_destroy(sley_plan *plan);
 
-/* --------------------------------------------------------------------------------------------------- halos */
+/* ---------------------------------------------------------------------------------------------- halos */
 
 /* The rows of X that a rank needs, and the exchanges that move them: gather, from their owners to a buffer of
  * this rank; and its reverse, scatter-add, from the buffer to the owners, which add them to their rows. So

@@ -11,16 +11,6 @@ static bool has(const sl_comm *comm, unsigned wanted) {
   return (comm->one_sided & wanted) == wanted;
 }
 
-/* Status of a body that must free what it has: the first that is wrong counts. */
-#define CHECK(condition)                                                                                     \
-  do {                                                                                                       \
-    if (!(condition)) {                                                                                      \
-      status = sl_fail(SLEY_ERR_INTERNAL, "%s:%d: %s does not hold", __FILE__, __LINE__, #condition);        \
-      goto done;                                                                                             \
-    }                                                                                                        \
-  } while (0)
-#define TRY(call) SL_TRY_GOTO(status, call, done)
-
 /* ---- many handles */
 
 /* The block of rank `at` has a segment for each rank, which alone writes it. Not a multiple of anything; one

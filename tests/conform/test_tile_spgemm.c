@@ -5,20 +5,9 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "sley_tile.h"
 #include "tile_case.h"
 
 enum { SAMPLES = 2, SEMIRINGS = 4 };
-
-/* Status of a body that must free what it has. */
-#define CHECK(condition)                                                                                     \
-  do {                                                                                                       \
-    if (!(condition)) {                                                                                      \
-      status = sl_fail(SLEY_ERR_INTERNAL, "%s:%d: %s does not hold", __FILE__, __LINE__, #condition);        \
-      goto done;                                                                                             \
-    }                                                                                                        \
-  } while (0)
-#define TRY(call) SL_TRY_GOTO(status, call, done)
 
 /* A is m x n in tiles, B is A^T or n x n. */
 typedef struct sample {
@@ -28,10 +17,6 @@ typedef struct sample {
   sley_semiring semiring;
   uint64_t bits[TILE_MOST_RANKS];
 } sample;
-
-static sley_tiling public_tiling(const sl_tiling *t) {
-  return (sley_tiling){t->grid_rows, t->grid_cols, t->down, t->across};
-}
 
 static sample draw(const rank_case *rank, uint64_t n) {
   sample s = {.c = tile_case_draw(rank->seed * 2000 + n, rank->ranks)};
@@ -54,7 +39,7 @@ typedef struct factors {
 
 static sley_status make(sley_comm *comm, const sample *s, factors *f) {
   const tile_case *c = &s->c;
-  const sley_tiling a = public_tiling(&c->a), b = public_tiling(&s->of_b);
+  const sley_tiling a = tile_public(&c->a), b = tile_public(&s->of_b);
   SL_TRY(tile_block(c, c->matrix, sley_comm_rank(comm), &f->block));
   SL_TRY(sley_tiled_create_sparse(comm, f->block, c->whole ? NULL : c->row_begin, &a, &f->a));
   return sley_tiled_create_sparse(comm, s->b, NULL, &b, &f->b);
@@ -284,7 +269,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
   factors f = {0};
   sley_tiled *c = NULL, *dense = NULL;
   sley_matrix *rows = NULL;
-  const sley_tiling tiling = public_tiling(&s->c.y);
+  const sley_tiling tiling = tile_public(&s->c.y);
   sley_tile_spgemm_options options = SLEY_TILE_SPGEMM_OPTIONS_INIT;
   sley_status status = make(comm, s, &f);
   if (status != SLEY_OK)

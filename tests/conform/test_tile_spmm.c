@@ -5,21 +5,10 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "sley_tile.h"
 #include "tile/tile_spmm.h"
 #include "tile_case.h"
 
 enum { PAD = 1, ALGORITHMS = 5 };
-
-/* Status of a body that must free what it has. */
-#define CHECK(condition)                                                                                     \
-  do {                                                                                                       \
-    if (!(condition)) {                                                                                      \
-      status = sl_fail(SLEY_ERR_INTERNAL, "%s:%d: %s does not hold", __FILE__, __LINE__, #condition);        \
-      goto done;                                                                                             \
-    }                                                                                                        \
-  } while (0)
-#define TRY(call) SL_TRY_GOTO(status, call, done)
 
 typedef struct sample {
   tile_case c;
@@ -29,10 +18,6 @@ typedef struct sample {
   bool real;                      /* values are real numbers, of which no sum is exact */
   uint64_t bits[TILE_MOST_RANKS]; /* of Y's rows */
 } sample;
-
-static sley_tiling public_tiling(const sl_tiling *t) {
-  return (sley_tiling){t->grid_rows, t->grid_cols, t->down, t->across};
-}
 
 /* What one rank has. */
 typedef struct operands {
@@ -52,7 +37,7 @@ static void make_real(const sample *s, int64_t first, int64_t last, void *rows) 
 static sley_status make(sley_comm *comm, const sample *s, operands *o) {
   const tile_case *c = &s->c;
   const int me = sley_comm_rank(comm);
-  const sley_tiling a = public_tiling(&c->a), x = public_tiling(&c->x), y = public_tiling(&c->y);
+  const sley_tiling a = tile_public(&c->a), x = tile_public(&c->x), y = tile_public(&c->y);
   o->ld = c->k + PAD;
   o->y_first = c->row_begin[me];
   o->y_last = c->row_begin[me + 1];
@@ -273,7 +258,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
   operands o = {0};
   sley_tile_spmm *product = NULL;
   sley_tile_spmm_options options = SLEY_TILE_SPMM_OPTIONS_INIT;
-  sley_tiling other = public_tiling(&c->a);
+  sley_tiling other = tile_public(&c->a);
   sley_tiled *none;
   sley_status status = make(comm, s, &o);
   if (status != SLEY_OK)

@@ -48,6 +48,16 @@ void assert_case_ok(const rank_case *c, sley_status status);
       return sl_fail(SLEY_ERR_INTERNAL, "%s:%d: %s does not hold", __FILE__, __LINE__, #condition);          \
   } while (0)
 
+/* For mains that must free what they have: status becomes the error, and they go on at done. */
+#define CHECK(condition)                                                                                     \
+  do {                                                                                                       \
+    if (!(condition)) {                                                                                      \
+      status = sl_fail(SLEY_ERR_INTERNAL, "%s:%d: %s does not hold", __FILE__, __LINE__, #condition);        \
+      goto done;                                                                                             \
+    }                                                                                                        \
+  } while (0)
+#define TRY(call) SL_TRY_GOTO(status, call, done)
+
 /* Whether a plan of the algorithm hands entries of A to other ranks, so that it takes no new values by
  * itself. */
 bool entries_travel(const char *algo, bool reproducible, int ranks);

@@ -7,6 +7,7 @@
 #include "base/value.h"
 #include "matrix/matrix.h"
 #include "ranks.h"
+#include "sley_tile.h"
 #include "tile/tiling.h"
 
 enum { TILE_MOST_RANKS = 8 };
@@ -28,6 +29,11 @@ typedef struct tile_case {
 /* Sizes, also 0, entries, tiles and grids; empty rows, tiles and ranks. Freed by the second. */
 tile_case tile_case_draw(uint64_t seed, int ranks);
 void tile_case_free(tile_case *c);
+
+/* A tiling as the public header has it. */
+static inline sley_tiling tile_public(const sl_tiling *t) {
+  return (sley_tiling){t->grid_rows, t->grid_cols, t->down, t->across};
+}
 
 /* Value (row, col) of an operand. */
 double tile_value(uint64_t seed, int64_t row, int64_t col);
