@@ -296,8 +296,11 @@ case "$what" in sanitize | all)
       er:n=700,nnz=9000 --device cuda --ranks 3 --algo halo --k 64 --verify --repeat 2 --warmup 0
     check "${tool}_kernels" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=30 "$sanitizer" --tool $tool \
       --error-exitcode 9 "$build/tests/test_kernels"
+    # racecheck does not know bar.arrive: it finds hazards in the PTX manual's own producer and consumer. The kernel
+    # whose warps take turns by it is left out there.
+    case $tool in racecheck) without=kernel_substring=make_dense_rows ;; *) without=kernel_substring=none ;; esac
     check "${tool}_spgemm" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=40 "$sanitizer" --tool $tool \
-      --error-exitcode 9 "$build/tests/test_spgemm"
+      --kernel-name-exclude $without --error-exitcode 9 "$build/tests/test_spgemm"
     check "${tool}_updates" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=20 "$sanitizer" --tool $tool \
       --error-exitcode 9 "$build/tests/test_update_kernels"
     for program in test_graph_kernels test_graph_gradients test_edge_softmax test_attention_kernels; do

@@ -350,6 +350,38 @@ static void rows_of_every_number_of_products(void **state) {
   }
 }
 
+/* Rows of C whose columns lie close together, from a few to more than a thousand: rows of B of one length
+ * follow each other at a distance, some of their entries repeated in one case of four. */
+static void columns_close_together(void **state) {
+  (void)state;
+  enum { ROWS = 50, INNER = 90, LONGEST = 40 };
+  for (int repeat = 0; repeat < repeats(40); repeat++) {
+    const sley_dtype dtype = (sley_dtype)draw(4);
+    const int64_t length = PICK(1, 4, 9, 17, LONGEST), apart = PICK(1, 3, 11, 40), reach = PICK(3, 8, 31),
+                  cols = INNER * apart + 2 * LONGEST;
+    const bool again = draw(4) == 0;
+    drawn_case c = {.a = empty_matrix(ROWS, INNER, ROWS * reach, dtype),
+                    .b = empty_matrix(INNER, cols, INNER * 2 * length, dtype),
+                    .stride = 1};
+    for (int64_t i = 0; i < ROWS; i++) {
+      c.a.rowptr[i + 1] = c.a.rowptr[i];
+      for (int64_t j = 0; j < reach; j++)
+        if (draw(8))
+          add_entry(&c.a, i, i + j, draw_real());
+    }
+    for (int64_t k = 0; k < INNER; k++) {
+      c.b.rowptr[k + 1] = c.b.rowptr[k];
+      for (int64_t j = 0; j < length; j++)
+        for (int64_t n = again && draw(9) == 0 ? 2 : draw(8) != 0; n > 0; n--)
+          add_entry(&c.b, k, k * apart + j + (j > 2), draw_real());
+    }
+    c.args = (sl_spgemm_args){.semiring = (sley_semiring)draw(4), .a = c.a.csr, .b = c.b.csr};
+    check_case(&c, queues[repeat % QUEUES]);
+    free_drawn(&c.a);
+    free_drawn(&c.b);
+  }
+}
+
 /* Columns at the end of as many as are sorted in registers, and of one more. */
 static void columns_at_the_limit_of_registers(void **state) {
   (void)state;
@@ -434,6 +466,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(products_have_the_documented_bits),
                                      cmocka_unit_test(rows_of_every_length),
                                      cmocka_unit_test(rows_of_every_number_of_products),
+                                     cmocka_unit_test(columns_close_together),
                                      cmocka_unit_test(columns_at_the_limit_of_registers),
                                      cmocka_unit_test(threads_and_passes_change_nothing),
                                      cmocka_unit_test(failing_allocations_leave_nothing)};

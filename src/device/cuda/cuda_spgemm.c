@@ -106,12 +106,14 @@ static sley_status take_memory(product *self) {
                                (void **)&out->rowptr));
   p->c_rowptr = out->rowptr;
   self->temporary_bytes = sl_spgemm_scan_bytes(p->rows);
-  SL_TRY(sl_spgemm_take(&self->memory, state + 2 * numbers + self->temporary_bytes, "bins of rows", &block));
+  SL_TRY(sl_spgemm_take(&self->memory, state + 4 * numbers + self->temporary_bytes, "bins of rows", &block));
   char *at = block;
   p->state = block;
   p->bound = (uint32_t *)(void *)(at + state);
   p->list = (uint32_t *)(void *)(at + state + numbers);
-  self->temporary = at + state + 2 * numbers;
+  p->first = (int32_t *)(void *)(at + state + 2 * numbers);
+  p->span = (uint32_t *)(void *)(at + state + 3 * numbers);
+  self->temporary = at + state + 4 * numbers;
   return SLEY_OK;
 }
 
@@ -182,6 +184,7 @@ static void describe(product *self) {
                                    .dtype = args->a.dtype,
                                    .rows = args->a.rows,
                                    .cols = args->b.cols,
+                                   .b_rows = args->b.rows,
                                    .a_rowptr = args->a.rowptr,
                                    .b_rowptr = args->b.rowptr,
                                    .a_col = args->a.col,

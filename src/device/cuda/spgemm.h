@@ -3,9 +3,10 @@
  * passes.
  *
  * Rows are made in two passes. First the entries of each row of C are counted, then, with C allocated, they
- * are computed. Before each pass rows are binned by what they need: few products are sorted in registers,
- * more go through a hash table in shared memory, a warp for a row; many through a bitmap of columns in shared
- * memory, a block of threads for a row. Nothing grows with the products. */
+ * are computed. Before each pass rows are binned by what they need: few products are sorted in registers;
+ * more, whose columns lie close together, are added in place, a sum for each column of that span; others go
+ * through a hash table in shared memory, a warp for a row; many through a bitmap of columns in shared memory,
+ * a block of threads for a row. Nothing grows with the products. */
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_H
 #define SLEY_DEVICE_CUDA_SPGEMM_H
 
@@ -16,18 +17,21 @@ extern "C" {
 #include "base/anywhere.h"
 #include "device/cuda/cuda.h"
 
-/* The bins. Of a hash bin, tables have SL_SPGEMM_TABLE_LEAST << (bin - SL_SPGEMM_HASH) slots. */
+/* The bins. In a short or span bin, SL_SPGEMM_WIDTH_LEAST << (bin - the first) lanes make a row. Of a hash
+ * bin, tables have SL_SPGEMM_TABLE_LEAST << (bin - SL_SPGEMM_HASH) slots. */
 enum {
   SL_SPGEMM_EMPTY,                      /* no products, or no columns that the mask has */
-  SL_SPGEMM_FEW,                        /* up to SL_SPGEMM_FEW_MOST products */
-  SL_SPGEMM_SOME,                       /* up to SL_SPGEMM_SOME_MOST products */
-  SL_SPGEMM_HASH,                       /* the first of SL_SPGEMM_TABLES */
+  SL_SPGEMM_SHORT,                      /* the first of SL_SPGEMM_WIDTHS, by products */
+  SL_SPGEMM_SPAN = SL_SPGEMM_SHORT + 3, /* the first of SL_SPGEMM_WIDTHS, by the length of B's rows */
+  SL_SPGEMM_HASH = SL_SPGEMM_SPAN + 3,  /* the first of SL_SPGEMM_TABLES */
   SL_SPGEMM_DENSE = SL_SPGEMM_HASH + 6, /* the first of SL_SPGEMM_WINDOWS */
   SL_SPGEMM_BINS = SL_SPGEMM_DENSE + 3
 };
 enum {
-  SL_SPGEMM_FEW_MOST = 8,
-  SL_SPGEMM_SOME_MOST = 32,
+  SL_SPGEMM_WIDTHS = SL_SPGEMM_HASH - SL_SPGEMM_SPAN,
+  SL_SPGEMM_WIDTH_LEAST = 8,
+  SL_SPGEMM_SHORT_MOST = 32, /* products of a short row */
+  SL_SPGEMM_SPAN_LANE = 32,  /* columns that a span may have for each lane */
   SL_SPGEMM_TABLES = SL_SPGEMM_DENSE - SL_SPGEMM_HASH,
   SL_SPGEMM_TABLE_LEAST = 64,
   SL_SPGEMM_WINDOWS = SL_SPGEMM_BINS - SL_SPGEMM_DENSE,
@@ -47,6 +51,7 @@ typedef struct sl_cuda_spgemm {
   sl_accumulator accumulator;
   sley_dtype dtype;
   int64_t rows, cols; /* of C; cols after renumbering */
+  int64_t b_rows;
   const int64_t *a_rowptr, *b_rowptr;
   const int64_t *mask_rowptr; /* NULL: no mask */
   const void *a_col;
@@ -59,6 +64,8 @@ typedef struct sl_cuda_spgemm {
   sley_index c_index;
   void *c_val;
   uint32_t *bound; /* of each row: products, at most UINT32_MAX */
+  int32_t *first;  /* of each row with a span: its first column */
+  uint32_t *span;  /* of each row: columns from its first to its last; UINT32_MAX: not looked at */
   uint32_t *list;  /* rows by bin */
   struct sl_spgemm_state *state;
 } sl_cuda_spgemm;
@@ -66,13 +73,16 @@ typedef struct sl_cuda_spgemm {
 /* What is found out on the GPU and told to the host, once in each pass. */
 typedef struct sl_spgemm_state {
   unsigned long long products;
-  unsigned long long entries; /* of C, after counting */
-  unsigned longest;           /* entries of the longest row in the last dense bin */
+  unsigned long long entries;        /* of C, after counting */
+  unsigned long long repeats;        /* entries of B whose column the entry before has, in the same row */
+  unsigned longest;                  /* entries of the longest row in the last dense bin */
+  unsigned widest[SL_SPGEMM_WIDTHS]; /* the largest span in each span bin */
   unsigned rows[SL_SPGEMM_BINS];
   unsigned placed[SL_SPGEMM_BINS]; /* of rows, while lists are made */
 } sl_spgemm_state;
 
-/* spgemm_bins.cu. Products of each row and of all; then the bins, lists included, of the first pass. */
+/* spgemm_bins.cu. Products of each row and of all, spans, B's repeats; then the bins, lists included, of the
+ * first pass. */
 sley_status sl_spgemm_launch_count(sl_queue *queue, const sl_cuda_spgemm *p);
 /* Counts in c_rowptr[1 ...] become row pointers; then the bins of the second pass. temporary: of
  * sl_spgemm_scan_bytes(rows) bytes. */

@@ -6,10 +6,15 @@
 #define SLEY_DEVICE_CUDA_SPGEMM_HASH_CUH
 
 #include "device/cuda/spgemm_rows.cuh"
+#include "device/cuda/spgemm_sort.cuh"
 
 namespace sley {
 
-enum { HASH_WARPS = 4, HASH_THREADS = HASH_WARPS * SPGEMM_WARP };
+enum {
+  HASH_WARPS = 4,
+  HASH_THREADS = HASH_WARPS * SPGEMM_WARP,
+  SMALL_TABLE = 512 /* slots whose columns are sorted in registers */
+};
 
 extern __shared__ uint4 spgemm_shared[];
 
@@ -122,15 +127,10 @@ __device__ __forceinline__ int take_row(const sl_cuda_spgemm &p, const RING &rin
   return filled;
 }
 
-__device__ __forceinline__ int64_t row_of_warp(const uint32_t *list, unsigned rows) {
-  const int64_t n = (static_cast<int64_t>(blockIdx.x) * HASH_THREADS + threadIdx.x) / SPGEMM_WARP;
-  return n < rows ? static_cast<int64_t>(list[n]) : -1;
-}
-
 static __global__ void __launch_bounds__(HASH_THREADS)
     count_hash_rows(const sl_cuda_spgemm p, const uint32_t *list, unsigned rows, unsigned slots) {
   const semiring<float, false> ring = {SLEY_PLUS_PAIR};
-  const int64_t row = row_of_warp(list, rows);
+  const int64_t row = row_of_lanes<HASH_THREADS, SPGEMM_WARP>(list, rows);
   if (row < 0)
     return;
   const hash_table<float> t = table_of_warp<float>(slots, 0);
@@ -187,8 +187,7 @@ template <class S> __device__ __forceinline__ void order_two(const hash_table<S>
   t.sum[j] = other;
 }
 
-/* Sorts the first `count` entries, which are in the table's front: Batcher's bitonic network in the form in
- * which all comparisons point one way (Knuth, volume 3, 5.3.4). */
+/* Sorts the first `count` entries, which are in the table's front, by the network of spgemm_sort.cuh. */
 template <class S> __device__ __forceinline__ void sort_table(const hash_table<S> &t, unsigned count) {
   const unsigned lane = lane_of_thread();
   unsigned width = 2;
@@ -213,27 +212,57 @@ template <class S> __device__ __forceinline__ void sort_table(const hash_table<S
   }
 }
 
-/* Up to a warp of entries: each goes to the place that the number of smaller columns says. */
+/* The table's entries to C, from place `at` on: sorted where they are. */
 template <class T, class S>
-__device__ __forceinline__ void put_few(const sl_cuda_spgemm &p, const hash_table<S> &t, unsigned count,
-                                        int64_t at) {
-  const unsigned lane = lane_of_thread();
-  if (lane >= count)
-    return;
-  const int32_t key = t.key[lane];
-  unsigned place = 0;
-  for (unsigned j = 0; j < count; j++)
-    place += t.key[j] < key;
-  put_column(p, at + place, key);
-  put_value<T>(p, at + place, t.sum[lane]);
+__device__ __forceinline__ void put_table(const sl_cuda_spgemm &p, const hash_table<S> &t, int64_t at) {
+  const unsigned count = pack_table(t, p.mask_rowptr != nullptr);
+  sort_table(t, count);
+  for (unsigned i = lane_of_thread(); i < count; i += SPGEMM_WARP) {
+    put_column(p, at + i, t.key[i]);
+    put_value<T>(p, at + i, t.sum[i]);
+  }
 }
 
-template <class T, bool TIMES>
+/* The same for a table of 32 EACH slots: columns are sorted in registers with the numbers of their slots,
+ * which 32 bits have room for. */
+template <class T, int EACH, class S>
+__device__ __forceinline__ void put_small_table(const sl_cuda_spgemm &p, const hash_table<S> &t, int64_t at) {
+  constexpr unsigned SLOTS = EACH * SPGEMM_WARP;
+  const int lane = lane_of_thread();
+  unsigned key[EACH], count = 0;
+#pragma unroll
+  for (int r = 0; r < EACH; r++) {
+    const unsigned slot = r * SPGEMM_WARP + lane;
+    const int32_t col = t.key[slot];
+    const bool there = p.mask_rowptr ? t.present[r] >> lane & 1 : col != -1;
+    key[r] = there ? static_cast<unsigned>(col) * SLOTS + slot : UINT32_MAX;
+    count += __popc(__ballot_sync(ALL_LANES, there));
+  }
+  __syncwarp(); /* all have read before any writes */
+  sort_keys<SLOTS>(key);
+#pragma unroll
+  for (int r = 0; r < EACH; r++)
+    reinterpret_cast<unsigned *>(t.key)[lane * EACH + r] = key[r];
+  __syncwarp();
+  for (unsigned i = lane; i < count; i += SPGEMM_WARP) {
+    const unsigned sorted = reinterpret_cast<const unsigned *>(t.key)[i];
+    put_column(p, at + i, static_cast<int32_t>(sorted / SLOTS));
+    put_value<T>(p, at + i, t.sum[sorted % SLOTS]);
+  }
+}
+
+/* Whether put_small_table does for a table of so many slots. */
+SL_ANYWHERE bool is_small_table(int64_t cols, int64_t slots) {
+  return slots <= SMALL_TABLE && cols < (INT64_C(1) << 32) / slots;
+}
+
+/* EACH: of put_small_table, slots / 32; 0: the table is not small. */
+template <class T, bool TIMES, int EACH>
 __global__ void __launch_bounds__(HASH_THREADS)
     make_hash_rows(const sl_cuda_spgemm p, const uint32_t *list, unsigned rows, unsigned slots) {
   using S = typename value<T>::sum;
   const semiring<S, TIMES> ring = {p.semiring};
-  const int64_t row = row_of_warp(list, rows);
+  const int64_t row = row_of_lanes<HASH_THREADS, SPGEMM_WARP>(list, rows);
   if (row < 0)
     return;
   const hash_table<S> t = table_of_warp<S>(slots, sizeof(S));
@@ -241,17 +270,10 @@ __global__ void __launch_bounds__(HASH_THREADS)
   take_row<T, true>(p, ring, row, t,
                     [&](unsigned slot, bool there, S val) { add_in_order(ring, t.sum, slot, there, val); });
   __syncwarp();
-  const unsigned count = pack_table(t, p.mask_rowptr != nullptr);
-  const int64_t at = p.c_rowptr[row];
-  if (count <= SPGEMM_WARP) {
-    put_few<T>(p, t, count, at);
-    return;
-  }
-  sort_table(t, count);
-  for (unsigned i = lane_of_thread(); i < count; i += SPGEMM_WARP) {
-    put_column(p, at + i, t.key[i]);
-    put_value<T>(p, at + i, t.sum[i]);
-  }
+  if constexpr (EACH > 0)
+    put_small_table<T, EACH>(p, t, p.c_rowptr[row]);
+  else
+    put_table<T>(p, t, p.c_rowptr[row]);
 }
 
 } // namespace sley

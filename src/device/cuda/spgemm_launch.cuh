@@ -7,6 +7,7 @@
 #include "device/cuda/spgemm_dense.cuh"
 #include "device/cuda/spgemm_hash.cuh"
 #include "device/cuda/spgemm_short.cuh"
+#include "device/cuda/spgemm_span.cuh"
 
 namespace sley {
 
@@ -31,6 +32,13 @@ inline unsigned blocks_for(int64_t rows, int64_t each, int64_t threads) {
 /* The slots of a hash bin's tables. */
 inline unsigned slots_of_bin(int bin) {
   return static_cast<unsigned>(SL_SPGEMM_TABLE_LEAST) << (bin - SL_SPGEMM_HASH);
+}
+
+/* Calls f.run<WIDTH>() with the lanes that make a row of a short or span bin, `number` in its group of bins.
+ */
+template <class F> sley_status with_width(int number, const F &f) {
+  static_assert(SL_SPGEMM_WIDTHS == 3 && SL_SPGEMM_WIDTH_LEAST == 8, "the widths that follow");
+  return number == 0 ? f.template run<8>() : number == 1 ? f.template run<16>() : f.template run<32>();
 }
 
 /* The side stream begins after what the queue has been given; the queue goes on after what the side has.

@@ -48,23 +48,65 @@ sley_status make_dense(sl_queue *queue, cudaStream_t stream, const sl_cuda_spgem
   return sl_cuda_launched(queue, "making long rows");
 }
 
-template <class T, bool TIMES>
+template <class T, bool TIMES, int EACH>
 sley_status make_hash(sl_queue *queue, cudaStream_t stream, const sl_cuda_spgemm &p, bin_rows rows,
                       unsigned slots) {
   const int64_t bytes = HASH_WARPS * hash_bytes(slots, sizeof(typename value<T>::sum));
-  const auto kernel = make_hash_rows<T, TIMES>;
+  const auto kernel = make_hash_rows<T, TIMES, EACH>;
   SL_TRY(grant(kernel, bytes));
   kernel<<<blocks_for(rows.count, SPGEMM_WARP, HASH_THREADS), HASH_THREADS, bytes, stream>>>(
       p, rows.list, rows.count, slots);
   return sl_cuda_launched(queue, "making rows");
 }
 
-template <class T, int WIDTH, bool TIMES>
-sley_status make_short(sl_queue *queue, cudaStream_t stream, const sl_cuda_spgemm &p, bin_rows rows) {
-  make_short_rows<T, WIDTH, TIMES>
-      <<<blocks_for(rows.count, WIDTH, SHORT_THREADS), SHORT_THREADS, 0, stream>>>(p, rows.list, rows.count);
-  return sl_cuda_launched(queue, "making short rows");
+template <class T, bool TIMES>
+sley_status make_hash_bin(sl_queue *queue, cudaStream_t stream, const sl_cuda_spgemm &p, bin_rows rows,
+                          unsigned slots) {
+  switch (is_small_table(p.cols, slots) ? slots / SPGEMM_WARP : 0) {
+  case 2:
+    return make_hash<T, TIMES, 2>(queue, stream, p, rows, slots);
+  case 4:
+    return make_hash<T, TIMES, 4>(queue, stream, p, rows, slots);
+  case 8:
+    return make_hash<T, TIMES, 8>(queue, stream, p, rows, slots);
+  case 16:
+    return make_hash<T, TIMES, 16>(queue, stream, p, rows, slots);
+  default:
+    return make_hash<T, TIMES, 0>(queue, stream, p, rows, slots);
+  }
 }
+
+template <class T, bool TIMES> struct make_short {
+  sl_queue *queue;
+  cudaStream_t stream;
+  const sl_cuda_spgemm &p;
+  bin_rows rows;
+
+  template <int WIDTH> sley_status run() const {
+    make_short_rows<T, WIDTH, TIMES>
+        <<<blocks_for(rows.count, WIDTH, SHORT_THREADS), SHORT_THREADS, 0, stream>>>(p, rows.list,
+                                                                                     rows.count);
+    return sl_cuda_launched(queue, "making short rows");
+  }
+};
+
+template <class T, bool TIMES> struct make_span {
+  sl_queue *queue;
+  cudaStream_t stream;
+  const sl_cuda_spgemm &p;
+  bin_rows rows;
+  int64_t widest;
+
+  template <int WIDTH> sley_status run() const {
+    const int64_t room = span_room(widest, WIDTH),
+                  bytes = span_bytes(room, WIDTH, sizeof(typename value<T>::sum));
+    const auto kernel = make_span_rows<T, WIDTH, TIMES>;
+    SL_TRY(grant(kernel, bytes));
+    kernel<<<blocks_for(rows.count, WIDTH, SPAN_THREADS), SPAN_THREADS, bytes, stream>>>(p, rows.list,
+                                                                                         rows.count, room);
+    return sl_cuda_launched(queue, "making rows of close columns");
+  }
+};
 
 template <class T, bool TIMES>
 sley_status make_bin(sl_queue *queue, cudaStream_t stream, const sl_cuda_spgemm &p,
@@ -72,13 +114,14 @@ sley_status make_bin(sl_queue *queue, cudaStream_t stream, const sl_cuda_spgemm 
   const bin_rows rows = rows_of_bin(p, state, bin);
   if (rows.count == 0)
     return SLEY_OK;
-  if (bin == SL_SPGEMM_FEW)
-    return make_short<T, SL_SPGEMM_FEW_MOST, TIMES>(queue, stream, p, rows);
-  if (bin == SL_SPGEMM_SOME)
-    return make_short<T, SL_SPGEMM_SOME_MOST, TIMES>(queue, stream, p, rows);
-  if (bin < SL_SPGEMM_DENSE)
-    return make_hash<T, TIMES>(queue, stream, p, rows, slots_of_bin(bin));
-  return make_dense<T, TIMES>(queue, stream, p, state, bin);
+  if (bin >= SL_SPGEMM_DENSE)
+    return make_dense<T, TIMES>(queue, stream, p, state, bin);
+  if (bin >= SL_SPGEMM_HASH)
+    return make_hash_bin<T, TIMES>(queue, stream, p, rows, slots_of_bin(bin));
+  if (bin >= SL_SPGEMM_SPAN)
+    return with_width(bin - SL_SPGEMM_SPAN,
+                      make_span<T, TIMES>{queue, stream, p, rows, state.widest[bin - SL_SPGEMM_SPAN]});
+  return with_width(bin - SL_SPGEMM_SHORT, make_short<T, TIMES>{queue, stream, p, rows});
 }
 
 template <class T, bool TIMES>

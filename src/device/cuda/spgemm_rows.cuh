@@ -17,6 +17,21 @@ static __device__ __forceinline__ int lane_of_thread() {
   return static_cast<int>(threadIdx.x) % SPGEMM_WARP;
 }
 
+/* The row of a group of WIDTH lanes, of `rows` in the list; -1: the group has none. */
+template <int THREADS, int WIDTH>
+__device__ __forceinline__ int64_t row_of_lanes(const uint32_t *list, unsigned rows) {
+  const int64_t n = (static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x) / WIDTH;
+  return n < rows ? static_cast<int64_t>(list[n]) : -1;
+}
+
+/* The lanes of this lane's group of WIDTH in a ballot. */
+template <int WIDTH> __device__ __forceinline__ unsigned of_group(unsigned ballot) {
+  if (WIDTH == SPGEMM_WARP)
+    return ballot;
+  const int group = lane_of_thread() / WIDTH;
+  return ballot >> (group * WIDTH) & ((1u << (WIDTH % SPGEMM_WARP)) - 1);
+}
+
 static __device__ __forceinline__ int64_t a_column(const sl_cuda_spgemm &p, int64_t e) {
   return p.a_index == SLEY_I32 ? static_cast<const int32_t *>(p.a_col)[e]
                                : static_cast<const int64_t *>(p.a_col)[e];
