@@ -16,11 +16,11 @@
 #include "times.h"
 #include "write.h"
 
-enum { MOST_REPEATS = 10000 };
+enum { MOST_REPEATS = 10000, MOST_RANKS = 1024 };
 
 typedef struct spgemm_settings {
   const char *mask, *semiring, *out, *dtype, *device, *local, *json;
-  int64_t mem_limit, threads, seed, repeat;
+  int64_t mem_limit, ranks, threads, seed, repeat;
   bool transpose_b, verify;
 } spgemm_settings;
 
@@ -65,6 +65,13 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = AT(local),
      .help = "whose kernels multiply: sley; on --device cuda also cusparse, cusparse-alg2, cusparse-alg3"},
+    {.name = "ranks",
+     .kind = CLI_INT,
+     .value = "P",
+     .offset = AT(ranks),
+     .least = 1,
+     .most = MOST_RANKS,
+     .help = "GPUs that share the rows of C, with --device cuda"},
     {.name = "threads",
      .kind = CLI_INT,
      .value = "T",
@@ -92,8 +99,13 @@ static const cli_option own_options[] = {
      .help = "write the figures as JSON; -: to stdout, and the text to stderr"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const spgemm_settings defaults = {
-    .semiring = "plus-times", .dtype = "f64", .device = "cpu", .local = "sley", .seed = 1, .repeat = 1};
+static const spgemm_settings defaults = {.semiring = "plus-times",
+                                         .dtype = "f64",
+                                         .device = "cpu",
+                                         .local = "sley",
+                                         .ranks = 1,
+                                         .seed = 1,
+                                         .repeat = 1};
 
 /* What a run has: operands, the product and what is known of it. */
 typedef struct spgemm_run {
@@ -119,6 +131,7 @@ static sley_status load(spgemm_run *run) {
   run->options.mask = run->mask;
   run->options.transpose_b = s->transpose_b;
   run->options.mem_limit = s->mem_limit;
+  run->options.ranks = (int)s->ranks;
   run->options.threads = (int)s->threads;
   run->options.device = s->device;
   run->options.local = s->local;
@@ -163,7 +176,10 @@ static void print(const spgemm_run *run, FILE *stream) {
   const spgemm_settings *s = run->settings;
   fprintf(stream, "C            %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s, %s%s\n", run->size.rows,
           run->size.cols, run->size.nnz, s->dtype, s->semiring, s->mask ? ", masked" : "");
-  fprintf(stream, "device       %s%s%s\n", s->device, strcmp(s->local, "sley") == 0 ? "" : ", by ",
+  fprintf(stream, "device       ");
+  if (s->ranks > 1)
+    fprintf(stream, "%" PRId64 " x ", s->ranks);
+  fprintf(stream, "%s%s%s\n", s->device, strcmp(s->local, "sley") == 0 ? "" : ", by ",
           strcmp(s->local, "sley") == 0 ? "" : s->local);
   fprintf(stream, "products     %" PRId64 "\n", run->info.products);
   fprintf(stream, "compression  %.2f products per nonzero of C\n", run->info.compression);
@@ -193,6 +209,7 @@ static bool write_json(const spgemm_run *run) {
   cli_json_text(&json, "dtype", s->dtype);
   cli_json_text(&json, "device", s->device);
   cli_json_text(&json, "local", s->local);
+  cli_json_int(&json, "ranks", s->ranks);
   cli_json_int(&json, "rows", run->size.rows);
   cli_json_int(&json, "cols", run->size.cols);
   cli_json_int(&json, "nnz", run->size.nnz);

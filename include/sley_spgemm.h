@@ -31,14 +31,16 @@ typedef struct sley_spgemm_options {
                               values and dtype */
   bool transpose_b;        /* C = A B^T */
   int64_t mem_limit;       /* bytes of C and of all memory that the call takes; 0: none. On a GPU: of its
-                              memory, the operands' copies included */
+                              memory, the operands' copies included; of each of several */
   int threads;             /* 0: all cores */
   const char *device;      /* NULL or "cpu"; "cuda", "cuda:1", ...; "auto": a GPU where there is one */
   const char *local;       /* NULL, "auto" or "sley": Sley's own kernels; on GPUs also "cusparse",
                               "cusparse-alg2", "cusparse-alg3": cuSPARSE's algorithms 1 to 3 */
+  int ranks;               /* GPUs that share the rows of C: each has all of B; more than there are share them
+                             in turn. 0: one */
 } sley_spgemm_options;
 #define SLEY_SPGEMM_OPTIONS_INIT                                                                             \
-  { sizeof(sley_spgemm_options), SLEY_PLUS_TIMES, NULL, false, 0, 0, NULL, NULL }
+  { sizeof(sley_spgemm_options), SLEY_PLUS_TIMES, NULL, false, 0, 0, NULL, NULL, 0 }
 
 typedef struct sley_spgemm_info {
   int64_t products;   /* pairs of an entry of A and one of B, before the mask: 2 operations each */
@@ -50,7 +52,7 @@ typedef struct sley_spgemm_info {
                          stay within mem_limit or the machine's memory */
 } sley_spgemm_info;
 
-/* C = A B of sparse matrices as a new matrix, in this process alone, by threads or on a GPU. A is m x k,
+/* C = A B of sparse matrices as a new matrix, in this process alone, by threads or on GPUs. A is m x k,
  * B k x n (with transpose_b n x k), both of one dtype, which C gets too; rows of A, B and C may be empty. C
  * has an entry where there is at least one product, whatever the products come to: where they cancel, an
  * explicit zero. Its columns ascend in each row, each once, in 32 bits where n is below 2^31, else in 64.
@@ -58,11 +60,12 @@ typedef struct sley_spgemm_info {
  *
  * Bits: the products of an entry are added in the order of A's row, each product and each sum rounded once
  * (f16 and bf16: summed in f32, C rounded at the end), so they depend neither on the number of threads nor on
- * mem_limit nor on the device; those of cuSPARSE are its own. On a GPU the operands are copied there and C
- * back; where mem_limit or the GPU's memory has no room for C, in chunks of rows. info may be NULL. The
- * matrices are read until the call returns; *out is the caller's, NULL on an error. Not collective. Errors:
- * SLEY_ERR_ARG (sizes that do not fit, two dtypes, a semiring, mem_limit or threads that are none, an unknown
- * device or local), SLEY_ERR_MEMORY (also: C and what is needed to make it do not fit mem_limit; the message
+ * mem_limit nor on the device, nor on ranks; those of cuSPARSE are its own. On a GPU the operands are copied
+ * there and C back; where mem_limit or the GPU's memory has no room for C, in chunks of rows. Several GPUs
+ * make a run of rows each, of about as many products. info may be NULL. The matrices are read until the call
+ * returns; *out is the caller's, NULL on an error. Not collective. Errors: SLEY_ERR_ARG (sizes that do not
+ * fit, two dtypes, a semiring, mem_limit, threads or ranks that are none, an unknown device or local, several
+ * ranks on CPUs), SLEY_ERR_MEMORY (also: C and what is needed to make it do not fit mem_limit; the message
  * says how much would do), SLEY_ERR_UNSUPPORTED (no such device, or cuSPARSE cannot), SLEY_ERR_INTERRUPTED.
  * Source of the row-wise product: Gustavson, Two fast algorithms for sparse matrices, ACM TOMS 4, 1978. */
 sley_status sley_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,

@@ -3,7 +3,7 @@
  * turn.
  *
  *   bench_spgemm_gpu [--seed S] [--cases N] [--matrices LIST] [--dtype f32,f64] [--repeat 5] [--verify 0|1]
- *                    [--cache FOLDER] [--json FILE]
+ *                    [--gpus G] [--cache FOLDER] [--json FILE]
  *
  * LIST: of matrices, with semicolons between. Without --matrices: R-MAT 16 and 18 of 8 entries a row, a band
  * of 9 diagonals over 10^6 rows, and N more drawn by the seed: R-MAT, bands, uniform matrices and the twins
@@ -15,7 +15,8 @@
  * the same row pointers, or the program ends with 1; whether columns are the same, and how far values are
  * apart, is printed. --verify 1: Sley's product is also compared with float64 sums on the host. Ratios are
  * the best of cuSPARSE's times, or the memory of that algorithm, over Sley's; cases that cuSPARSE refuses are
- * listed and not in the means. */
+ * listed and not in the means. --gpus: also by so many GPUs, each of which has A and makes a run of C's rows;
+ * the time begins with how rows are shared out, on the host. */
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -32,7 +33,7 @@ static const char *const contender[CONTENDERS] = {nullptr, "cusparse", "cusparse
 
 struct settings {
   uint64_t seed;
-  int cases, repeat;
+  int cases, repeat, gpus;
   bool verify;
   std::vector<std::string> matrices;
   std::vector<bench_dtype> dtypes;
@@ -56,11 +57,13 @@ struct totals {
   double worst_time, worst_memory;
   std::string worst_time_case, worst_memory_case;
   int refused;
+  std::vector<double> together; /* one GPU's time over that of several */
 };
 
 struct bench {
   const settings *set;
-  sparse_product_place *place;
+  std::vector<sparse_product_place *> places; /* of each GPU */
+  sparse_product_place *place;                /* the first */
   totals sum[BENCH_DTYPES];
   bool wrong;
 };
@@ -270,6 +273,52 @@ static void verify(bench *b, const sley_csr &host, const std::string &name) {
   sley_matrix_destroy(a);
 }
 
+/* Several GPUs beside one. */
+static void run_together(bench *b, const std::string &name, const sley_csr &host, void *val,
+                         bench_dtype dtype, const outcome &one) {
+  const int gpus = b->set->gpus;
+  std::vector<sley_csr> there;
+  std::vector<sparse_product> made((size_t)gpus);
+  std::vector<double> ms;
+  double bytes = 0;
+  for (int g = 0; g < gpus; g++) {
+    CUDA(cudaSetDevice(g));
+    there.push_back(upload(host, val, dtype));
+    CUDA(cudaDeviceSynchronize());
+  }
+  for (int r = -1; r < b->set->repeat; r++) { /* the first is not counted */
+    int64_t nnz = 0;
+    const double begin = bench_now();
+    SLEY(sparse_product_make_together(b->places.data(), gpus, &host, there.data(), made.data()));
+    if (r >= 0)
+      ms.push_back(1e3 * (bench_now() - begin));
+    for (int g = 0; g < gpus; g++) {
+      nnz += made[(size_t)g].nnz;
+      bytes = std::max(bytes, (double)made[(size_t)g].peak);
+      sparse_product_free(b->places[(size_t)g], &made[(size_t)g]);
+    }
+    if (nnz != one.nnz) {
+      std::printf("WRONG: %d GPUs made %lld entries, one %lld\n", gpus, (long long)nnz, (long long)one.nnz);
+      b->wrong = true;
+    }
+  }
+  for (int g = 0; g < gpus; g++) {
+    CUDA(cudaSetDevice(g));
+    drop(there[(size_t)g]);
+  }
+  CUDA(cudaSetDevice(0));
+  const bench_stats t = bench_statistics(ms);
+  std::printf("  sley on %d GPUs  %8.3f ms (least %.3f)  %8.3f GiB  %.2f times as fast as one\n", gpus,
+              t.median, t.min, bytes / (1 << 30), one.ms.median / t.median);
+  b->sum[dtype].together.push_back(one.ms.median / t.median);
+  json_line(
+      b->set->json,
+      bench_format("{\"record\": \"together\", \"bench\": \"spgemm_gpu\", \"matrix\": \"%s\", \"dtype\": "
+                   "\"%s\", \"gpus\": %d, \"ms\": %.5f, \"least_ms\": %.5f, \"bytes\": %.0f, "
+                   "\"one_ms\": %.5f}",
+                   name.c_str(), bench_dtype_name[dtype], gpus, t.median, t.min, bytes, one.ms.median));
+}
+
 static void run_case(bench *b, const std::string &name, const sley_csr &host, bench_dtype dtype) {
   outcome o[CONTENDERS];
   sparse_product own;
@@ -283,6 +332,11 @@ static void run_case(bench *b, const std::string &name, const sley_csr &host, be
   time_all(b, a, o);
   report(b, name, a, dtype, o);
   drop(a);
+  if (b->set->gpus > 1) {
+    sley_csr whole = host;
+    whole.dtype = bench_sley_dtype[dtype];
+    run_together(b, name, whole, val, dtype, o[0]);
+  }
   if (b->set->verify) {
     sley_csr whole = host;
     whole.val = val;
@@ -351,7 +405,7 @@ static settings parse(int argc, char **argv) {
     if (!value || std::strncmp(argv[i], "--", 2) != 0)
       bench_fail(
           "usage: %s [--seed S] [--cases N] [--matrices LIST] [--dtype LIST] [--repeat N] [--verify 0|1] "
-          "[--cache FOLDER] [--json FILE]",
+          "[--gpus G] [--cache FOLDER] [--json FILE]",
           argv[0]);
     const std::string name = argv[i++];
     if (name == "--seed")
@@ -360,6 +414,8 @@ static settings parse(int argc, char **argv) {
       set.cases = std::atoi(value);
     else if (name == "--repeat")
       set.repeat = std::atoi(value);
+    else if (name == "--gpus")
+      set.gpus = std::atoi(value);
     else if (name == "--verify")
       set.verify = std::atoi(value) != 0;
     else if (name == "--dtype")
@@ -397,6 +453,10 @@ static void summarise(const bench &b, bench_dtype dtype) {
       "(%s); memory geomean %.3f, worst %.3f (%s)\n",
       bench_dtype_name[dtype], t.time.size(), t.refused, bench_geomean(t.time), t.worst_time,
       t.worst_time_case.c_str(), bench_geomean(t.memory), t.worst_memory, t.worst_memory_case.c_str());
+  if (!t.together.empty())
+    std::printf("# %s on %d GPUs: times as fast as one: geomean %.3f, worst %.3f\n", bench_dtype_name[dtype],
+                b.set->gpus, bench_geomean(t.together),
+                *std::min_element(t.together.begin(), t.together.end()));
   json_line(
       b.set->json,
       bench_format("{\"record\": \"summary\", \"bench\": \"spgemm_gpu\", \"seed\": %llu, \"dtype\": \"%s\", "
@@ -410,14 +470,19 @@ int main(int argc, char **argv) {
   const settings set = parse(argc, argv);
   bench b = {};
   b.set = &set;
-  SLEY(sparse_product_open(&b.place));
+  b.places.resize((size_t)std::max(set.gpus, 1));
+  for (size_t g = 0; g < b.places.size(); g++)
+    SLEY(sparse_product_open((int)g, &b.places[g]));
+  b.place = b.places[0];
+  CUDA(cudaSetDevice(0));
   std::printf("# seed %llu\n", (unsigned long long)set.seed);
   json_environment(set.json, "spgemm_gpu");
   for (const std::string &name : names_of(set))
     run_matrix(&b, name);
   for (bench_dtype dtype : set.dtypes)
     summarise(b, dtype);
-  sparse_product_close(b.place);
+  for (sparse_product_place *place : b.places)
+    sparse_product_close(place);
   if (set.json)
     std::fclose(set.json);
   return b.wrong ? 1 : 0;

@@ -411,6 +411,7 @@ class sley_spgemm_options(Structure):
         ("threads", c_int),
         ("device", c_char_p),
         ("local", c_char_p),
+        ("ranks", c_int),
     ]
 
 

@@ -119,11 +119,11 @@ SEMIRINGS = {"plus-times": _c.sley_semiring.SLEY_PLUS_TIMES, "plus-pair": _c.sle
 
 
 def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, transpose_b: bool = False,
-           mem_limit: int = 0, threads: int = 0, device: str = "cpu") -> Matrix:
+           mem_limit: int = 0, threads: int = 0, device: str = "cpu", ranks: int = 1) -> Matrix:
     """C = A B of two sparse matrices, in this process.
 
     C has an entry where there is at least one product, an explicit zero where products cancel; columns ascend. The
-    bits depend on neither threads, mem_limit nor device.
+    bits depend on neither threads, mem_limit, device nor ranks.
 
     Parameters
     ----------
@@ -143,6 +143,8 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
         0 for all cores.
     device : str
         "cpu"; "cuda", "cuda:1": a GPU, to which the operands are copied, and C back; "auto": a GPU where there is one.
+    ranks : int
+        GPUs that share the rows of C, each with all of B.
 
     Returns
     -------
@@ -163,7 +165,7 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
     kept = None if mask is None else as_matrix(mask)
     options = initial(_c.sley_spgemm_options, semiring=SEMIRINGS[semiring], transpose_b=transpose_b,
                       mask=None if kept is None else kept._as_parameter_, mem_limit=mem_limit, threads=threads,
-                      device=encoded(device))
+                      device=encoded(device), ranks=ranks)
 
     def multiply(first: Matrix, second: Matrix, given: Any, out: Any) -> int:
         return int(lib.sley_spgemm(first, second, given, out, None))

@@ -24,6 +24,8 @@ static sley_status take_options(const sley_spgemm_options *given, sley_spgemm_op
     return sl_fail(SLEY_ERR_ARG, "a mem_limit of %" PRId64 " bytes: it must not be negative", out->mem_limit);
   if (out->threads < 0)
     return sl_fail(SLEY_ERR_ARG, "%d threads: give 0 for all cores, or more", out->threads);
+  if (out->ranks < 0 || out->ranks > SL_SPGEMM_RANKS_MOST)
+    return sl_fail(SLEY_ERR_ARG, "%d ranks: give 0 for one, or up to %d", out->ranks, SL_SPGEMM_RANKS_MOST);
   return SLEY_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "ops/spgemm_device.h"
 
 /* What is left of the limit for the product itself. */
@@ -32,18 +33,30 @@ static void report(const sl_spgemm_result *made, int64_t taken, sley_spgemm_info
 
 /* Where a product is made. */
 typedef struct place {
-  sl_device *device;
-  sl_queue *queue;
+  sl_queue **queue; /* of each rank's device */
+  int ranks;
   sl_team *team; /* for work on the host */
-  sl_team *own;  /* it, where the device has none */
+  sl_team *own;  /* it, where the devices have none */
 } place;
 
 static void close_place(place *p) {
-  if (p->queue)
-    p->device->ops->queue_destroy(p->queue);
-  if (p->device)
-    p->device->ops->close(p->device);
+  for (int rank = 0; p->queue && rank < p->ranks; rank++)
+    if (p->queue[rank]) {
+      sl_device *device = p->queue[rank]->device;
+      device->ops->queue_destroy(p->queue[rank]);
+      device->ops->close(device);
+    }
+  sl_free(p->queue);
   sl_team_destroy(p->own);
+}
+
+static sley_status open_rank(const sl_device_ops *ops, int ordinal, int threads, sl_queue **out) {
+  sl_device *device;
+  SL_TRY(ops->open(ordinal, threads, &device));
+  const sley_status status = ops->queue_create(device, NULL, out);
+  if (status != SLEY_OK)
+    ops->close(device);
+  return status;
 }
 
 static sley_status open_place(const sley_spgemm_options *options, int threads, place *p) {
@@ -51,14 +64,25 @@ static sley_status open_place(const sley_spgemm_options *options, int threads, p
   char note[256];
   int ordinal = 0;
   SL_TRY(sl_device_choose_one(options->device, &ops, &ordinal, note, sizeof note));
-  SL_TRY(ops->open(ordinal, threads, &p->device));
-  SL_TRY(ops->queue_create(p->device, NULL, &p->queue));
+  p->ranks = options->ranks > 1 ? options->ranks : 1;
+  if (p->ranks > 1 && ops->host_addresses)
+    return sl_fail(SLEY_ERR_ARG,
+                   "sley_spgemm: %d ranks on %s: ranks are GPUs, a process's cores are its threads", p->ranks,
+                   ops->name);
+  SL_TRY(SL_NEW(p->queue, p->ranks, "the ranks of a sparse product"));
+  for (int rank = 0; rank < p->ranks; rank++)
+    p->queue[rank] = NULL;
+  const int count = p->ranks > 1 ? ops->count() : 1;
+  for (int rank = 0; rank < p->ranks; rank++)
+    SL_TRY(open_rank(ops, p->ranks > 1 ? (ordinal + rank) % count : ordinal, threads, &p->queue[rank]));
   if (ops->host_addresses) {
-    p->team = sl_cpu_queue_team(p->queue);
+    p->team = sl_cpu_queue_team(p->queue[0]);
     return SLEY_OK;
   }
   SL_TRY(sl_team_create(threads, &p->own));
-  p->team = p->queue->team = p->own;
+  p->team = p->own;
+  for (int rank = 0; rank < p->ranks; rank++)
+    p->queue[rank]->team = p->ranks > 1 ? NULL : p->own; /* a team is run by one thread at a time */
   return SLEY_OK;
 }
 
@@ -79,9 +103,9 @@ static sley_status choose_library(const char *local, const char **out) {
 }
 
 static sley_status multiply(const place *p, sl_spgemm_args *args) {
-  if (!p->queue->ops->host_addresses)
-    return sl_spgemm_on_device(p->queue, args);
-  return sl_kernel_run(p->queue, &(sl_kernel_args){.op = SL_OP_SPGEMM, .spgemm = *args});
+  if (!p->queue[0]->ops->host_addresses)
+    return sl_spgemm_on_devices(p->queue, p->ranks, p->team, args);
+  return sl_kernel_run(p->queue[0], &(sl_kernel_args){.op = SL_OP_SPGEMM, .spgemm = *args});
 }
 
 static sley_status multiply_there(const place *p, const sley_matrix *a, const sley_matrix *b,
@@ -90,7 +114,7 @@ static sley_status multiply_there(const place *p, const sley_matrix *a, const sl
   sley_matrix *transposed = NULL;
   sl_spgemm_result made;
   /* of the limit, which on GPUs counts their memory alone */
-  const int64_t taken = options->transpose_b && p->queue->ops->host_addresses
+  const int64_t taken = options->transpose_b && p->queue[0]->ops->host_addresses
                             ? sl_csr_bytes(b->cols, b->nnz, b->index, b->dtype)
                             : 0;
   sl_spgemm_args args = {.semiring = options->semiring, .out = &made};

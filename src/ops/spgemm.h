@@ -5,6 +5,8 @@
 
 #include "matrix/matrix.h"
 
+enum { SL_SPGEMM_RANKS_MOST = 1024 };
+
 /* As sley_spgemm with checked arguments, by so many threads (0: all cores); options->threads is not looked
  * at.
  */

@@ -102,6 +102,40 @@ static void limits_change_nothing(void **state) {
   sley_matrix_destroy(a);
 }
 
+/* More ranks than rows too, and ranks that share a GPU. */
+static void ranks_change_nothing(void **state) {
+  (void)state;
+  static const char *const names[] = {"rmat:scale=9,edgefactor=8", "er:n=3,nnz=5", "er:n=40,nnz=1"};
+  if (test_on_cpu())
+    skip();
+  for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+    sley_matrix *a = read(names[n], SLEY_F32), *whole, *c;
+    sley_spgemm_options options = options_here();
+    sley_matrix_info size;
+    sley_csr want, csr;
+    sley_spgemm_info one, info;
+    options.mask = n == 1 ? a : NULL;
+    assert_sley_ok(sley_spgemm(a, a, &options, &whole, &one));
+    assert_sley_ok(sley_matrix_csr(whole, &want));
+    assert_sley_ok(sley_matrix_info_get(whole, &size));
+    for (int ranks = 2; ranks <= 7; ranks++)
+      for (int tight = 0; tight < 2; tight++) {
+        options.ranks = ranks;
+        options.mem_limit = tight && n == 0 ? one.peak_bytes / 4 : 0;
+        assert_sley_ok(sley_spgemm(a, a, &options, &c, &info));
+        assert_sley_ok(sley_matrix_csr(c, &csr));
+        assert_int_equal(info.nnz, one.nnz);
+        assert_int_equal(info.products, one.products);
+        assert_memory_equal(csr.rowptr, want.rowptr, (size_t)(size.rows + 1) * sizeof(int64_t));
+        assert_memory_equal(csr.col, want.col, (size_t)size.nnz * sizeof(int32_t));
+        assert_memory_equal(csr.val, want.val, (size_t)size.nnz * sizeof(float));
+        sley_matrix_destroy(c);
+      }
+    sley_matrix_destroy(whole);
+    sley_matrix_destroy(a);
+  }
+}
+
 static void the_check_finds_what_is_wrong(void **state) {
   (void)state;
   sley_matrix *a = read("er:n=50,nnz=300", SLEY_F64), *c, *wrong;
@@ -166,6 +200,12 @@ static void wrong_arguments_are_refused(void **state) {
   options.mem_limit = 0;
   options.threads = -1;
   refuses(a, a, &options, SLEY_ERR_ARG, "-1 threads");
+  options.threads = 0;
+  options.ranks = -1;
+  refuses(a, a, &options, SLEY_ERR_ARG, "-1 ranks");
+  options.ranks = 2;
+  options.device = "cpu";
+  refuses(a, a, &options, SLEY_ERR_ARG, "2 ranks on cpu");
   assert_ptr_equal(sley_semiring_name((sley_semiring)-1), NULL);
   assert_string_equal(sley_semiring_name(SLEY_MIN_PLUS), "min-plus");
   sley_matrix_destroy(block);
@@ -174,9 +214,11 @@ static void wrong_arguments_are_refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(cancellation_stays), cmocka_unit_test(products_pass_the_check),
-      cmocka_unit_test(limits_change_nothing), cmocka_unit_test(the_check_finds_what_is_wrong),
-      cmocka_unit_test(wrong_arguments_are_refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(cancellation_stays),
+                                     cmocka_unit_test(products_pass_the_check),
+                                     cmocka_unit_test(limits_change_nothing),
+                                     cmocka_unit_test(ranks_change_nothing),
+                                     cmocka_unit_test(the_check_finds_what_is_wrong),
+                                     cmocka_unit_test(wrong_arguments_are_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
