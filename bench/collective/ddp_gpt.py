@@ -237,10 +237,11 @@ def measure(o, tokens, sparse):
     training = Training(o, tokens, sparse)
     times, losses = training.train()
     losses = mean_over_ranks(losses)
-    steady = times[min(FIRST, len(times) - 1):]
+    steady = times[min(FIRST, len(times) - 1):]  # with dense ones of a warm-up
     made = {"name": "sparse" if sparse else "dense",
             "step_ms": {"median": statistics.median(steady), "p10": percentile(steady, 0.1),
                         "p90": percentile(steady, 0.9), "steps": len(steady)},
+            "all_steps_ms": statistics.fmean(steady),
             "loss": statistics.fmean(losses[-LAST:]), "first_loss": losses[0], "losses": losses[::10]}
     if training.state is not None:
         infos = training.state.info()
@@ -258,7 +259,7 @@ def measure(o, tokens, sparse):
 def tell(made):
     split = ", ".join(f"{name} {ms:.2f}" for name, ms in made["split_ms"].items())
     print(f"{made['name']:6}  step {made['step_ms']['median']:.2f} ms ({made['step_ms']['p10']:.2f} to "
-          f"{made['step_ms']['p90']:.2f})  loss {made['loss']:.4f}  split in ms: {split}", file=sys.stderr)
+          f"{made['step_ms']['p90']:.2f}; mean {made['all_steps_ms']:.2f})  loss {made['loss']:.4f}  split in ms: {split}", file=sys.stderr)
 
 
 def main():
