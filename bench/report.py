@@ -15,6 +15,7 @@ import collective_tables  # noqa: E402
 import gnn_tables  # noqa: E402
 import growth_tables  # noqa: E402
 import ops_tables  # noqa: E402
+import spgemm_tables  # noqa: E402
 import tables  # noqa: E402
 import tensor_tables  # noqa: E402
 
@@ -423,6 +424,7 @@ def main():
     ops_tables.report(os.path.join(beside, "ops"), table)
     gnn_tables.report(os.path.join(beside, "gnn"), table)
     collective_tables.report(os.path.join(beside, "collective"), table)
+    spgemm_tables.report(os.path.join(beside, "spgemm"), table)
 
 
 def wrapped(text):

@@ -18,6 +18,7 @@ import json
 import math
 import os
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -174,6 +175,11 @@ def summary(cases: list[dict[str, Any]], rival: str, clock: str) -> dict[str, An
             "worst_case": worst}
 
 
+def machine() -> Any:
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "machine.py")
+    return json.loads(subprocess.run([sys.executable, program], stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="A A by Sley and its rivals.")
     parser.add_argument("--data", help="folder of the real matrices")
@@ -197,7 +203,7 @@ def main() -> int:
         on_cores = cases[-1]["cpu_ms"]
         text = "  ".join(f"{rival} {ms:.2f} ({on_cores[rival]:.2f})" for rival, ms in cases[-1]["ms"].items())
         print(f"{cases[-1]['name']}: {cases[-1]['products']} products, ms (on cores): {text}", flush=True)
-    result = {"threads": options.threads, "dtype": options.dtype, "seed": options.seed, "cases": cases,
+    result = {"machine": machine(), "threads": options.threads, "dtype": options.dtype, "seed": options.seed, "cases": cases,
               "times_as_fast": {rival: summary(cases, rival, "ms") for rival in others},
               "times_as_fast_on_cores": {rival: summary(cases, rival, "cpu_ms") for rival in others}}
     for by in ("times_as_fast", "times_as_fast_on_cores"):

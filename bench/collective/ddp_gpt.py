@@ -258,8 +258,9 @@ def measure(o, tokens, sparse):
 
 def tell(made):
     split = ", ".join(f"{name} {ms:.2f}" for name, ms in made["split_ms"].items())
-    print(f"{made['name']:6}  step {made['step_ms']['median']:.2f} ms ({made['step_ms']['p10']:.2f} to "
-          f"{made['step_ms']['p90']:.2f}; mean {made['all_steps_ms']:.2f})  loss {made['loss']:.4f}  split in ms: {split}", file=sys.stderr)
+    step = made["step_ms"]
+    print(f"{made['name']:6}  step {step['median']:.2f} ms ({step['p10']:.2f} to {step['p90']:.2f}; mean "
+          f"{made['all_steps_ms']:.2f})  loss {made['loss']:.4f}  split in ms: {split}", file=sys.stderr)
 
 
 def main():
