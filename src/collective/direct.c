@@ -105,7 +105,7 @@ static sley_status direct_scatter(sl_sparse_route *route, const void *src, void 
     sl_compressed_format format =
         sl_route_format(base, sl_link_to(base->comm, item->peer), item->values, base->density);
     SL_TRY(sl_route_compress(base, format, sl_route_reduced_part(base, src, item->peer), item->values,
-                             d->send + item->at, queue));
+                             d->send + item->at, NULL, queue));
   }
   SL_TRY(sl_route_measure(base, scatter, d->send, true, queue));
   SL_TRY(sl_route_move(base, scatter, d->send, d->recv, queue));
@@ -138,7 +138,7 @@ static sley_status compress_own(direct *d, const void *own, double density, sl_q
     if (place < count)
       continue;
     made[count++] = format;
-    SL_TRY(sl_route_compress(base, format, own, values, d->send + place * slot, queue));
+    SL_TRY(sl_route_compress(base, format, own, values, d->send + place * slot, NULL, queue));
   }
   return SLEY_OK;
 }

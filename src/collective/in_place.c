@@ -147,7 +147,7 @@ static sley_status in_place_scatter(sl_sparse_route *route, const void *src, voi
     const sl_transfer_item *item = &scatter->send[i];
     sl_compressed_format format = sl_route_format(base, SL_LINK_DIRECT, item->values, base->density);
     SL_TRY(sl_route_compress(base, format, sl_route_reduced_part(base, src, item->peer), item->values,
-                             d->area + item->at, queue));
+                             d->area + item->at, NULL, queue));
   }
   SL_TRY(sl_mapped_open(scatter, d->area, queue));
   SL_TRY(fold(d, src, dst, queue));
@@ -163,10 +163,12 @@ static sley_status in_place_gather(sl_sparse_route *route, const void *own, doub
   sl_sparse_base *base = route->base;
   sl_mapped *gather = &d->gather;
   int64_t values = sl_route_values(base, base->comm->rank);
+  char *own_dst = sl_route_part(base, dst, base->comm->rank);
   SL_TRY(sl_mapped_reclaim(gather, queue));
   if (values > 0)
     SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_DIRECT, values, density), own, values,
-                             d->area + place_of(base, base->comm->rank, base->comm->size), queue));
+                             d->area + place_of(base, base->comm->rank, base->comm->size),
+                             own_dst != own ? own_dst : NULL, queue));
   SL_TRY(sl_mapped_open(gather, d->area, queue));
   for (int i = 0; i < gather->recvs; i++) {
     const sl_transfer_item *item = &gather->recv[i];
@@ -257,6 +259,7 @@ static sley_status in_place_settle(sl_sparse_route *route, bool wait) {
 
 const sl_sparse_route_ops sl_sparse_in_place = {.path = SL_SPARSE_PATH_DIRECT,
                                                 .in_place = true,
+                                                .copies_own = true,
                                                 .open = in_place_open,
                                                 .scatter = in_place_scatter,
                                                 .gather = in_place_gather,

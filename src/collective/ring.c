@@ -69,7 +69,7 @@ static sley_status compress(ring *r, const void *src, double density, bool is_sr
   sl_link link = sl_link_to(base->comm, item->peer);
   if (item->values > 0)
     SL_TRY(sl_route_compress(base, sl_route_format(base, link, item->values, density), src, item->values,
-                             r->area + item->at, queue));
+                             r->area + item->at, NULL, queue));
   return sl_route_measure(base, &r->hop, r->area, is_src, queue);
 }
 

@@ -25,7 +25,9 @@ static sley_status gather(sl_sparse_route *route, const void *own, double densit
   int64_t bytes = sl_route_values(base, base->comm->rank) * base->value_bytes;
   char *own_dst = sl_route_part(base, dst, base->comm->rank);
   SL_TRY(route->ops->gather(route, own, density, dst, queue));
-  return own_dst != own && bytes > 0 ? queue->ops->copy(queue, SL_COPY_WITHIN, own_dst, own, bytes) : SLEY_OK;
+  if (route->ops->copies_own || own_dst == own || bytes == 0)
+    return SLEY_OK;
+  return queue->ops->copy(queue, SL_COPY_WITHIN, own_dst, own, bytes);
 }
 
 sley_status sl_route_run(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue) {
@@ -77,7 +79,7 @@ sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, i
 }
 
 sley_status sl_route_compress(const sl_sparse_base *base, sl_compressed_format format, const void *src,
-                              int64_t values, void *dst, sl_queue *queue) {
+                              int64_t values, void *dst, void *copy, sl_queue *queue) {
   sl_kernel_args args = {.op = SL_OP_COMPRESS,
                          .compress = {.src = src,
                                       .count = values,
@@ -85,7 +87,8 @@ sley_status sl_route_compress(const sl_sparse_base *base, sl_compressed_format f
                                       .format = format,
                                       .dst = dst,
                                       .room = sl_transfer_room(base->spec.dense.type, values),
-                                      .work = base->work}};
+                                      .work = base->work,
+                                      .copy = copy}};
   return sl_kernel_run(queue, &args);
 }
 

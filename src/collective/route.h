@@ -34,6 +34,7 @@ typedef struct sl_sparse_route_ops {
   sl_sparse_path path;
   /* Peers' arrays are read where they are, and the host reads no header in a run: settle does. */
   bool in_place;
+  bool copies_own; /* gather brings this rank's own part to dst, too */
   /* Takes memory and makes transfers. *out is set on an error too, if there is something to close. There are
    * at least two ranks, and values. Collective, agreed. */
   sley_status (*open)(sl_sparse_base *base, sl_sparse_route **out);
@@ -123,9 +124,9 @@ int64_t sl_route_slot(const sl_sparse_base *base);
 sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, int64_t values,
                                      double density);
 
-/* Compresses src, values of it, at least 1, to dst. */
+/* Compresses src, values of it, at least 1, to dst; copy: NULL, or where all of them go as well. */
 sley_status sl_route_compress(const sl_sparse_base *base, sl_compressed_format format, const void *src,
-                              int64_t values, void *dst, sl_queue *queue);
+                              int64_t values, void *dst, void *copy, sl_queue *queue);
 
 /* Lists an array of values, compressed within `bytes` of src, that is to be taken apart to dst: fewer than
  * ranks. Of no values: nothing. */

@@ -192,7 +192,8 @@ static sley_status add_inside(two_level *t, int w, int j, const void *src, sl_qu
     int rank = relayed(t, w, j, item->peer - t->first);
     if (item->values > 0)
       SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_DIRECT, item->values, base->density),
-                               sl_route_part(base, src, rank), item->values, t->send + item->at, queue));
+                               sl_route_part(base, src, rank), item->values, t->send + item->at, NULL,
+                               queue));
   }
   SL_TRY(sl_route_measure(base, &t->inside, t->send, true, queue));
   SL_TRY(sl_route_move(base, &t->inside, t->send, t->recv, queue));
@@ -215,7 +216,7 @@ static sley_status add_across(two_level *t, double density, void *dst, sl_queue 
   for (int i = 0; i < t->sums.sends; i++) {
     const sl_transfer_item *item = &t->sums.send[i];
     SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_MESSAGE, item->values, density),
-                             t->partial + item->at, item->values, t->across + item->at, queue));
+                             t->partial + item->at, item->values, t->across + item->at, NULL, queue));
   }
   SL_TRY(
       sl_route_measure(base, &t->sums, t->across, t->members == 1, queue)); /* then these are parts of src */
@@ -250,7 +251,7 @@ static sley_status gather_across(two_level *t, const void *own, double density, 
   int64_t values = sl_route_values(base, base->comm->rank);
   if (values > 0)
     SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_MESSAGE, values, density), own, values,
-                             t->across, queue));
+                             t->across, NULL, queue));
   SL_TRY(sl_route_measure(base, &t->parts, t->across, !sl_route_reduces(base), queue));
   base->report.result_nonzeros = values > 0 ? t->parts.header[0].nonzeros : 0;
   SL_TRY(sl_route_move(base, &t->parts, t->across, t->across, queue));

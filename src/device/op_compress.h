@@ -80,6 +80,7 @@ typedef struct sl_compress_args {
   void *dst;
   int64_t room;
   void *work; /* sl_compress_work bytes of the device's memory, aligned to 8, for the time of the run */
+  void *copy; /* NULL, or where all values of src go as well; overlaps nothing else */
 } sl_compress_args;
 
 /* A compressed array, and where it goes. */

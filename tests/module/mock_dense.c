@@ -63,7 +63,7 @@ sley_status mock_check_compressed(sl_queue *queue, const sl_kernel_args *args) {
     return CHECK_PLACES(queue, {n->count > 0 ? n->src : NULL, "values"}, {n->nonzeros, "a count"});
   if (args->op == SL_OP_COMPRESS)
     return CHECK_PLACES(queue, {c->count > 0 ? c->src : NULL, "values"}, {c->dst, "a compressed array"},
-                        {c->work, "working memory"});
+                        {c->work, "working memory"}, {c->copy && c->count > 0 ? c->copy : NULL, "values"});
   if (args->op == SL_OP_THRESHOLD)
     return CHECK_PLACES(queue, {t->rank > 0 ? t->src : NULL, "values"},
                         {t->rank > 0 ? t->residual : NULL, "a residual"},

@@ -53,10 +53,17 @@ void run_compress(sl_queue *queue, const void *src, int64_t count, sley_type typ
   image from = image_of(queue, src, (size_t)count * each, draw_skew(each)),
         to = image_of(queue, dst, (size_t)room, draw_skew(8)),
         scratch = image_of(queue, work, (size_t)sl_compress_work(count), 0);
-  sl_kernel_args args = {.op = SL_OP_COMPRESS,
-                         .compress = {from.data, count, type, format, to.data, room, scratch.data}};
+  char *copy = calloc((size_t)count * each + 1, 1);
+  image second = image_of(queue, copy, (size_t)count * each, draw_skew(each));
+  const bool copies = draw(2);
+  sl_kernel_args args = {
+      .op = SL_OP_COMPRESS,
+      .compress = {from.data, count, type, format, to.data, room, scratch.data, copies ? second.data : NULL}};
   assert_sley_ok(sl_kernel_run(queue, &args));
   image_return(&to);
+  image_return(&second);
+  assert_true(!copies || memcmp(copy, src, (size_t)count * each) == 0);
+  free(copy);
   image_drop(&scratch);
   image_drop(&from);
   free(work);

@@ -99,8 +99,13 @@ static const char *tile_of(const compression *c, int64_t tile) {
 static sley_status count_each(void *context, int64_t begin, int64_t end, int thread) {
   const compression *c = context;
   (void)thread;
-  for (int64_t tile = begin; tile < end; tile++)
-    c->before[tile] = count_nonzeros(tile_of(c, tile), c->value_bytes, sl_tile_length(c->a->count, tile));
+  for (int64_t tile = begin; tile < end; tile++) {
+    const int length = sl_tile_length(c->a->count, tile);
+    c->before[tile] = count_nonzeros(tile_of(c, tile), c->value_bytes, length);
+    if (c->a->copy)
+      memcpy((char *)c->a->copy + tile * SL_TILE_VALUES * c->value_bytes, tile_of(c, tile),
+             (size_t)(length * c->value_bytes));
+  }
   return SLEY_OK;
 }
 

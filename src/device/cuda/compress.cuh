@@ -16,6 +16,7 @@ struct compression {
   sley_type type;
   sl_compressed_format format; /* as asked for */
   unsigned long long *state;   /* a word a tile, and one more */
+  char *copy;                  /* NULL, or where the values go as well */
 };
 
 /* Zeros behind an array of the payload, up to the next multiple of the alignment. */

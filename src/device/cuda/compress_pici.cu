@@ -143,6 +143,17 @@ template <class V> struct thread_tile {
   fields<V> kept;
 };
 
+/* A tile's values to where all go as well. */
+template <class V>
+__device__ void copy_on(const compression &all, int64_t tile, const tile_share<V> &share,
+                        const thread_tile<V> &t) {
+  V *to = reinterpret_cast<V *>(all.copy) + tile * SL_TILE_VALUES;
+  const bool wide = reinterpret_cast<uintptr_t>(to) % PIECE_BYTES == 0;
+#pragma unroll
+  for (int j = 0; j < tile_share<V>::ROWS; j++)
+    store_piece<V>(t.piece[j], to, share.at(j), length_of_tile(all.count, tile), wide);
+}
+
 /* The values of the tile in a slot, and its words. */
 template <class V>
 __device__ void find_bits(const char *slot, const tile_share<V> &share, thread_tile<V> *t, word_t *words) {
@@ -296,6 +307,8 @@ __global__ void __launch_bounds__(TILE_BLOCK, pipeline<V>::BLOCKS)
       find_bits<V>(here, share, &t, words);
     __syncthreads(); /* words are there; the slot has been read */
     if (now < tiles) {
+      if (job.all.copy)
+        copy_on<V>(job.all, now, share, t);
       kept = count_columns<V>(words, share, starts[warp]);
       if (thread == 0)
         publish(&job.all.state[now], COUNTED | kept);

@@ -47,9 +47,15 @@ sley_status compress_run(sl_queue *queue, const sl_kernel_args *args) {
                      static_cast<int64_t>(sley_type_bytes(a->type)),
                      a->type,
                      format_of(a),
-                     static_cast<unsigned long long *>(a->work)};
+                     static_cast<unsigned long long *>(a->work),
+                     static_cast<char *>(a->copy)};
+  const bool tiled = job.format == SL_COMPRESSED_PICI32 || job.format == SL_COMPRESSED_PICI64;
   SL_TRY(sl_cuda_use(queue->device));
-  if (job.format == SL_COMPRESSED_PICI32 || job.format == SL_COMPRESSED_PICI64) {
+  if (a->copy && a->count > 0 && !tiled)
+    SL_TRY(sl_cuda_check(cudaMemcpyAsync(a->copy, a->src, static_cast<size_t>(a->count * job.value_bytes),
+                                         cudaMemcpyDeviceToDevice, sl_cuda_stream(queue)),
+                         "copying values"));
+  if (tiled) {
     SL_TRY(clear(queue, a->work, sl_compress_work(a->count)));
     SL_TRY(launch_pici(queue, job));
   }
