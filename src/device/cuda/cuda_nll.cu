@@ -45,7 +45,8 @@ template <class T> __device__ double work_on_row(const sl_nll_args &a, int64_t i
   const T *z = static_cast<const T *>(a.logits) + i * a.ld;
   const row_figures r = figures_of_row(a, z, lane);
   const double lost = loss_of_row(a, z, label, r);
-  const double scale = label >= 0 && label < a.classes ? a.grad_scale : static_cast<double>(NAN);
+  const double factor = a.device_scale ? a.grad_scale * *a.device_scale : a.grad_scale;
+  const double scale = label >= 0 && label < a.classes ? factor : static_cast<double>(NAN);
   __syncwarp(); /* outputs may lie where the logits do */
   for (int64_t j = lane; j < a.classes && (a.log_probs || a.grad); j += SL_NLL_LANES) {
     const double v = double_at(z, j) - r.most;
