@@ -18,7 +18,7 @@ template <class T> struct store_column {
 
 /* Rows of a column whose values are loaded before the first of them is worked on: a term may write where it
  * has loaded from, so the compiler moves no load up by itself. */
-enum { ROWS_AHEAD = 4 };
+enum { ROWS_AHEAD = 8 };
 
 /* term.load(row, col): what stands there; term.finish(row, col, loaded): a double. sums: of each block; of
  * one block out gets them at once. */
