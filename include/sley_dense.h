@@ -91,13 +91,20 @@ typedef struct sley_activate_grad_spec {
   int64_t ldy, ld_dy; /* elements */
   void *dx;           /* may be dy or y, with the same leading dimension; overlaps them in no other way */
   int64_t ld_dx;
+  double scale; /* default 1; another factor */
+  void *sums;   /* NULL, or cols values, which overlap nothing: the sums of the columns of dX */
 } sley_activate_grad_spec;
 #define SLEY_ACTIVATE_GRAD_SPEC_INIT                                                                         \
-  { sizeof(sley_activate_grad_spec), SLEY_F32, SLEY_NO_ACTIVATION, 0, 0, 0, NULL, NULL, 0, 0, NULL, 0 }
+  {                                                                                                          \
+    sizeof(sley_activate_grad_spec), SLEY_F32, SLEY_NO_ACTIVATION, 0, 0, 0, NULL, NULL, 0, 0, NULL, 0, 1,    \
+        NULL                                                                                                 \
+  }
 
-/* dX = dY act'(Y), the gradient through an activation, from its output: factors 1; y > 0 ? 1 : 0; y > 0 ? 1 :
- * slope; y > 0 ? 1 : y + slope. Each product is rounded once. Errors also: SLEY_ERR_ARG (a slope below 0).
- * Not collective; see above. */
+/* dX = scale dY act'(Y), the gradient through an activation, from its output: factors 1; y > 0 ? 1 : 0; y > 0
+ * ? 1 : slope; y > 0 ? 1 : y + slope. The products are made in double, from right to left, and rounded once.
+ * sums is the gradient of a bias before act, with the bits of sley_column_sums. With SLEY_RELU Y may be what
+ * sley_dropout has made of the output, and scale 1 / (1 - p): Y is above 0 where a value above 0 was kept.
+ * Errors also: SLEY_ERR_ARG (a slope below 0). Not collective; see above. */
 sley_status sley_activate_grad(sley_comm *comm, const sley_activate_grad_spec *spec);
 
 typedef struct sley_dropout_spec {
@@ -115,16 +122,26 @@ typedef struct sley_dropout_spec {
   int64_t ld_in; /* elements */
   void *out;     /* may be in, with the same leading dimension */
   int64_t ld_out;
+  /* NULL, or, in the device's memory, the seed, in place of the field above. It is read when the work runs: a
+   * call that was captured into a graph draws another mask once the value is another. */
+  const uint64_t *device_seed;
+  const void *bias;    /* NULL, or cols values, one for each column, which are added to in */
+  sley_activation act; /* of in + bias */
+  double slope;        /* of the activation */
 } sley_dropout_spec;
 #define SLEY_DROPOUT_SPEC_INIT                                                                               \
-  { sizeof(sley_dropout_spec), SLEY_F32, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, 0 }
+  {                                                                                                          \
+    sizeof(sley_dropout_spec), SLEY_F32, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, 0, NULL, NULL,               \
+        SLEY_NO_ACTIVATION, 0                                                                                \
+  }
 
-/* out = in / (1 - p) where the mask keeps, else 0. The mask depends on seed, stream, the row's number and the
- * column alone, so it is the same for every number of ranks, threads and devices, and is drawn again for the
- * gradient, which is the same call on the gradient of out. Source: Philox4x32-10 of Salmon, Moraes, Dror and
- * Shaw, Parallel random numbers: as easy as 1, 2, 3, SC 2011, by their library Random123. Errors also:
- * SLEY_ERR_ARG (p, or more than 2^34 columns), SLEY_ERR_UNSUPPORTED (a build without Random123). Not
- * collective; see above. */
+/* out = act(in + bias) / (1 - p) where the mask keeps, else 0, computed in double and rounded once. The mask
+ * depends on seed, stream, the row's number and the column alone, so it is the same for every number of
+ * ranks, threads and devices. It is drawn again for the gradient: without bias and activation this is the
+ * same call on the gradient of out; with SLEY_RELU see sley_activate_grad, which needs no mask. With p = 0
+ * nothing is drawn. Source: Philox4x32-10 of Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy
+ * as 1, 2, 3, SC 2011, by their library Random123. Errors also: SLEY_ERR_ARG (p, or more than 2^34 columns),
+ * SLEY_ERR_UNSUPPORTED (p above 0 in a build without Random123). Not collective; see above. */
 sley_status sley_dropout(sley_comm *comm, const sley_dropout_spec *spec);
 
 typedef struct sley_nll_spec {
@@ -141,9 +158,12 @@ typedef struct sley_nll_spec {
   int64_t ld_grad;
   void *log_probs; /* NULL, or rows x classes: log softmax(logits) */
   int64_t ld_log_probs;
+  /* NULL, or, in the device's memory, a value that grad_scale is multiplied by: as 1 / (counted rows) that
+   * sums of an earlier call tell, which the host does not wait for. It overlaps no output. */
+  const double *device_scale;
 } sley_nll_spec;
 #define SLEY_NLL_SPEC_INIT                                                                                   \
-  { sizeof(sley_nll_spec), SLEY_F32, 0, 0, NULL, 0, NULL, 1, NULL, NULL, NULL, 0, NULL, 0 }
+  { sizeof(sley_nll_spec), SLEY_F32, 0, 0, NULL, 0, NULL, 1, NULL, NULL, NULL, 0, NULL, 0, NULL }
 
 /* Log-softmax and the negative log-likelihood of labels, in double, less each row's greatest logit, so that
  * it overflows nowhere. What is NULL is left out. A label that is neither -1 nor a class makes its row's loss

@@ -55,13 +55,16 @@ def median_ms(call, device, repeat):
 # ---- what is compared
 
 def step_of(net, graph, x, target, captured):
-    """A step of training, as sley.train takes it."""
-    optimizer = torch.optim.Adam(net.parameters(), lr=0.01, weight_decay=5e-4, capturable=x.is_cuda)
+    """A step of training, of a network of Sley's as sley.train takes it; of others with torch's own loss."""
+    optimizer = sley.train._optimizer("adam", net, 0.01, 5e-4, x.is_cuda)
+    own = isinstance(net, sley.train.Net)
+    target = target.to(torch.int32) if own else target
 
     def step():
         net.train()
         optimizer.zero_grad(set_to_none=True)
-        loss = F.cross_entropy(net(x, graph), target)
+        logits = net(x, graph)
+        loss = sley.torch.nll(logits, target) if own else F.cross_entropy(logits, target)
         loss.backward()
         optimizer.step()
         return loss.detach()

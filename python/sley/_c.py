@@ -618,7 +618,7 @@ class sley_gemm_spec(Structure):
 
 
 class sley_activate_grad_spec(Structure):
-    INITIAL: ClassVar[dict[str, Any]] = {}
+    INITIAL: ClassVar[dict[str, Any]] = {"scale": 1}
     _fields_ = [
         ("struct_size", c_size_t),
         ("dtype", c_int),
@@ -632,6 +632,8 @@ class sley_activate_grad_spec(Structure):
         ("ld_dy", c_int64),
         ("dx", c_void_p),
         ("ld_dx", c_int64),
+        ("scale", c_double),
+        ("sums", c_void_p),
     ]
 
 
@@ -651,6 +653,10 @@ class sley_dropout_spec(Structure):
         ("ld_in", c_int64),
         ("out", c_void_p),
         ("ld_out", c_int64),
+        ("device_seed", c_void_p),
+        ("bias", c_void_p),
+        ("act", c_int),
+        ("slope", c_double),
     ]
 
 
@@ -671,6 +677,7 @@ class sley_nll_spec(Structure):
         ("ld_grad", c_int64),
         ("log_probs", c_void_p),
         ("ld_log_probs", c_int64),
+        ("device_scale", c_void_p),
     ]
 
 

@@ -4,6 +4,10 @@
 They have the names, constructor arguments and state_dict keys of PyG's layers, so weights go from one to the other.
 They take a `sley.torch.Graph`, a `DistGraph` or an edge_index; the graph of an edge_index is made at the first call and
 used again as long as that tensor lives and is not changed. PyG itself is not needed.
+
+Beside PyG's arguments each takes finish, a function of rows and of the bias that is not in them yet (None: there is
+none), whose result the layer gives; by default it is their sum. `sley.torch.bias_act_dropout` in it makes bias,
+activation and dropout one pass.
 """
 import math
 import weakref
@@ -85,9 +89,10 @@ class GCNConv(Module):
         _glorot(self.lin.weight)
         _zeros(self.bias)
 
-    def forward(self, x: Tensor, edge_index: Tensor | Operand, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor | Operand, edge_weight: Tensor | None = None, *,
+                finish: convs.Finish | None = None) -> Tensor:
         """x: (nodes, in_channels); edge_weight: (edges,) or None."""
-        return convs.gcn(self, x, graph_of(edge_index, x.shape[0], x.shape[0]), edge_weight)
+        return convs.gcn(self, x, graph_of(edge_index, x.shape[0], x.shape[0]), edge_weight, finish)
 
     def extra_repr(self) -> str:
         return f"{self.in_channels}, {self.out_channels}"
@@ -117,9 +122,10 @@ class SAGEConv(Module):
         for each in self.children():
             each.reset_parameters()  # type: ignore[operator]
 
-    def forward(self, x: Any, edge_index: Tensor | Operand, size: tuple[int, int] | None = None) -> Tensor:
+    def forward(self, x: Any, edge_index: Tensor | Operand, size: tuple[int, int] | None = None, *,
+                finish: convs.Finish | None = None) -> Tensor:
         """x: (nodes, in_channels), or a pair of those of sources and of targets."""
-        return convs.sage(self, x, graph_of(edge_index, *_rows(x, size)))
+        return convs.sage(self, x, graph_of(edge_index, *_rows(x, size)), finish=finish)
 
     def extra_repr(self) -> str:
         return f"{self.in_channels}, {self.out_channels}, aggr={self.aggr}"
@@ -146,9 +152,10 @@ class GINConv(Module):
                 each.reset_parameters()  # type: ignore[operator]
         self.eps.data.fill_(self.initial_eps)
 
-    def forward(self, x: Any, edge_index: Tensor | Operand, size: tuple[int, int] | None = None) -> Tensor:
+    def forward(self, x: Any, edge_index: Tensor | Operand, size: tuple[int, int] | None = None, *,
+                finish: convs.Finish | None = None) -> Tensor:
         """x: (nodes, features), or a pair of those of sources and of targets."""
-        return convs.gin(self, x, graph_of(edge_index, *_rows(x, size)))
+        return convs.gin(self, x, graph_of(edge_index, *_rows(x, size)), finish=finish)
 
 
 class GATConv(Module):
@@ -194,11 +201,12 @@ class GATConv(Module):
         _zeros(self.bias)
 
     def forward(self, x: Any, edge_index: Tensor | Operand, edge_attr: Tensor | None = None,
-                size: tuple[int, int] | None = None, return_attention_weights: bool | None = None) -> Any:
+                size: tuple[int, int] | None = None, return_attention_weights: bool | None = None, *,
+                finish: convs.Finish | None = None) -> Any:
         """x: (nodes, in_channels), or a pair of those of sources and of targets; edge_attr: (edges, edge_dim) or None.
         With return_attention_weights also (edge_index, weights)."""
         graph = graph_of(edge_index, *_rows(x, size))
-        return convs.gat(self, x, graph, edge_attr, return_attention_weights=return_attention_weights)
+        return convs.gat(self, x, graph, edge_attr, return_attention_weights=return_attention_weights, finish=finish)
 
     def extra_repr(self) -> str:
         return f"{self.in_channels}, {self.out_channels}, heads={self.heads}"

@@ -5,6 +5,7 @@
 >>> result = sley.train.train(net, graph, x, labels, {"train": train_mask, "valid": valid_mask, "test": test_mask})
 >>> net.load_state_dict(result.best_state)
 """
+import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,19 +16,23 @@ from torch import Tensor
 from torch.nn import functional
 
 from sley import nn
+from sley.torch._dense import draws
 from sley.torch._rank import Rank, require
 from sley.torch.dist import allreduce, allreduce_grads, rank_of
+from sley.torch.functional import bias_act_dropout, draw_seed, nll
 from sley.torch.graph import Operand
 
 __all__ = ["MODELS", "SETS", "Epoch", "Net", "Result", "train"]
 
 MODELS = ("gcn", "gin", "sage", "gat")
 SETS = ("train", "valid", "test")
+_TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)  # of sley.torch.bias_act_dropout
 _WARM = 3  # steps before one is captured: plans are made, and torch's allocator has what a step takes
 
 
 class Net(torch.nn.Module):
-    """Layers of one model, with dropout of what each is given and an activation between them.
+    """Layers of one model, with dropout of what each is given and an activation between them: bias, relu and dropout in
+    one pass. Masks follow `torch.manual_seed`; ranks that have drawn the same numbers have the masks of one rank.
 
     Parameters
     ----------
@@ -49,6 +54,7 @@ class Net(torch.nn.Module):
         require(layers >= 1, f"{layers} layers: there is at least 1")
         self.dropout = dropout
         self.act: Callable[[Tensor], Tensor] = functional.elu if model == "gat" else functional.relu
+        self._own_masks = draws()
         self.convs = torch.nn.ModuleList()
         given = features
         for last in [False] * (layers - 1) + [True]:
@@ -57,10 +63,32 @@ class Net(torch.nn.Module):
 
     def forward(self, x: Tensor, graph: Operand) -> Tensor:
         """Logits, shape (nodes, classes)."""
-        for number, conv in enumerate(self.convs):
-            x = self.act(x) if number else x
-            x = conv(functional.dropout(x, self.dropout, self.training), graph)
+        p = self.dropout if self.training else 0.0
+        seed = draw_seed(x.device) if 0.0 < p < 1.0 and self._own_masks else None
+        first_row = getattr(graph, "first_row", 0)  # an edge_index has all rows
+        x = _dropped(x, p, seed, 0, first_row)
+        for number, conv in enumerate(self.convs, 1):
+            finish = functools.partial(self._finish, p=p, seed=seed, stream=number, first_row=first_row)
+            x = conv(x, graph, finish=None if number == len(self.convs) else finish)
         return x
+
+    def _finish(self, rows: Tensor, bias: Tensor | None, p: float, seed: Tensor | None, stream: int,
+                first_row: int) -> Tensor:
+        """Dropout of act(rows + bias)."""
+        if self.act is functional.relu and _served(rows, bias, p, seed):
+            return bias_act_dropout(rows, bias, "relu", p, seed=seed, stream=stream, first_row=first_row)
+        return _dropped(self.act(rows if bias is None else rows + bias), p, seed, stream, first_row)
+
+
+def _served(rows: Tensor, bias: Tensor | None, p: float, seed: Tensor | None) -> bool:
+    """Whether Sley's pass has what torch's would have: under autocast types differ, and a library may have no masks."""
+    return rows.dtype in _TYPES and (bias is None or bias.dtype == rows.dtype) and (p == 0.0 or seed is not None)
+
+
+def _dropped(x: Tensor, p: float, seed: Tensor | None, stream: int, first_row: int) -> Tensor:
+    if _served(x, None, p, seed):
+        return bias_act_dropout(x, None, "none", p, seed=seed, stream=stream, first_row=first_row)
+    return functional.dropout(x, p)
 
 
 def _layer(model: str, given: int, made: int, heads: int) -> torch.nn.Module:
@@ -108,8 +136,9 @@ class _Training:
         sets = torch.stack([split[name].to(x.device).bool() & (self.labels >= 0) for name in SETS])
         self.sets = sets.to(torch.float64)
         self.counts = self._sum(self.sets.sum(1))
-        require(float(self.counts[0]) > 0, "no row is there to train on")
-        self.target = torch.where(sets[0], self.labels, -1)
+        self.count, self.most = float(self.counts[0]), int(self.labels.max()) if rows else -1
+        require(self.count > 0, "no row is there to train on")
+        self.target = torch.where(sets[0], self.labels, -1).to(torch.int32)
 
     def _sum(self, values: Tensor) -> Tensor:
         """Over all ranks."""
@@ -122,8 +151,8 @@ class _Training:
         self.net.train()
         self.optimizer.zero_grad(set_to_none=True)
         logits = self.net(self.x, self.graph)
-        loss = functional.cross_entropy(logits, self.target, ignore_index=-1, reduction="sum") / self.counts[0].to(
-            logits.dtype)
+        require(self.most < logits.shape[1], f"labels go up to {self.most}, and there are {logits.shape[1]} classes")
+        loss = nll(logits, self.target, counted=self.count)
         loss.backward()  # type: ignore[no-untyped-call]
         if self.rank is not None:
             allreduce_grads(self.net, self.rank)
@@ -169,7 +198,8 @@ class _Captured:
 
 def _optimizer(name: str, net: Net, rate: float, decay: float, captured: bool) -> torch.optim.Optimizer:
     if name == "adam":
-        return torch.optim.Adam(net.parameters(), lr=rate, weight_decay=decay, capturable=captured)
+        fused = all(each.is_cuda for each in net.parameters())  # one kernel, and not one for each of its steps
+        return torch.optim.Adam(net.parameters(), lr=rate, weight_decay=decay, capturable=captured, fused=fused)
     require(name == "sgd", f"there is no optimizer {name!r}: take adam or sgd")
     return torch.optim.SGD(net.parameters(), lr=rate, weight_decay=decay)
 

@@ -33,6 +33,7 @@ def main():
     graph = sley.torch.Graph(torch.randint(0, 4, (2, 8), device=device), 4)
     x = torch.randn(4, 8, device=device)
     recorded, y, weight = x.clone().requires_grad_(), torch.empty_like(x), torch.randn(8, 1, device=device)
+    bias, labels = x[0].clone(), torch.zeros(4, dtype=torch.int32, device=device)
     sley.torch.spmm(graph, x)
     plan = graph._plans[8, torch.float32][0].address
     arguments = plan, 1.0, x.data_ptr(), 8, 0.0, y.data_ptr(), 8
@@ -43,6 +44,8 @@ def main():
                        ("torch.ops.sley.spmm", lambda: ops.spmm.op(graph.id, x)),
                        ("the same, recorded", lambda: ops.spmm.op(graph.id, recorded)),
                        ("spmm with weights", lambda: ops.spmm(graph.id, x, weight)),
+                       ("bias_act_dropout, p = 0", lambda: sley.torch.bias_act_dropout(x, bias, "relu")),
+                       ("nll", lambda: sley.torch.nll(x, labels)),
                        ("torch.mm of 4 x 8", lambda: torch.mm(x, x.T))):
         print(f"{device}: {name:<25} {microseconds(call, device) - c:+6.2f}")
 

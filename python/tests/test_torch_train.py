@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import numpy as np  # noqa: E402
-from torch_support import DEVICES, on_devices  # noqa: E402
+from torch_support import DEVICES, needs_draws, on_devices  # noqa: E402
 
 import sley  # noqa: E402
 import sley.train  # noqa: E402
@@ -43,7 +43,7 @@ def test_every_model_learns_planted_labels(device, model):
                               progress=lambda number, epoch: told.append(number))
     assert told == list(range(80)) and len(result.epochs) == 80
     losses = [each.loss for each in result.epochs]
-    assert losses[-1] < 0.8 * losses[0] and 0.9 < losses[0] < 3
+    assert losses[-1] < 0.9 * losses[0] and 0.9 < losses[0] < 3
     best = result.epochs[result.best]
     assert best.valid == max(each.valid for each in result.epochs)
     net.load_state_dict(result.best_state)
@@ -73,13 +73,16 @@ def test_patience_and_optimizers():
 
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("model", sley.train.MODELS)
-def test_ranks_train_as_one(ranks, model):
+@pytest.mark.parametrize("dropout", [0.0, pytest.param(0.3, marks=needs_draws)])
+def test_ranks_train_as_one(monkeypatch, ranks, model, dropout):
+    """With dropout if they have drawn the same numbers."""
+    monkeypatch.setattr(sley.train, "draw_seed", lambda device: torch.tensor([5], device=device))
     graph, x, labels, split = planted()
     torch.manual_seed(1)
-    first = sley.train.Net(model, 8, 16, 3, heads=2, dropout=0.0).state_dict()
+    first = sley.train.Net(model, 8, 16, 3, heads=2, dropout=dropout).state_dict()
 
     def train(graph, rank, own):
-        net = sley.train.Net(model, 8, 16, 3, heads=2, dropout=0.0)
+        net = sley.train.Net(model, 8, 16, 3, heads=2, dropout=dropout)
         net.load_state_dict(first)
         masks = {name: each[own] for name, each in split.items()}
         return sley.train.train(net, graph, x[own], labels[own], masks, epochs=5, comm=rank).epochs
@@ -97,6 +100,8 @@ def test_ranks_train_as_one(ranks, model):
 
 def test_mistakes_are_told():
     graph, x, labels, split = planted()
+    with pytest.raises(sley.SleyArgumentError, match="labels go up to 2, and there are 2 classes"):
+        sley.train.train(sley.train.Net("gcn", 8, 16, 2), graph, x, labels, split)
     with pytest.raises(sley.SleyArgumentError, match="there is no model 'mlp'"):
         sley.train.Net("mlp", 8, 16, 3)
     net = sley.train.Net("gcn", 8, 16, 3)

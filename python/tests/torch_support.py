@@ -4,9 +4,11 @@ import pytest
 import torch
 
 import sley.torch
+from sley.torch._dense import draws
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 on_devices = pytest.mark.parametrize("device", DEVICES)
+needs_draws = pytest.mark.skipif(not draws(), reason="a library without Random123")
 
 
 def drawn_edges(sources: int, targets: int, edges: int, seed: int, device: str = "cpu") -> torch.Tensor:

@@ -131,6 +131,8 @@ sley_status sley_activate_grad(sley_comm *comm, const sley_activate_grad_spec *s
                         {"dx", s.dx, s.rows, s.cols, s.ld_dx}};
   SL_TRY(check_matrices(CALL, all, 3, s.dtype));
   SL_TRY(check_activation(CALL, s.act));
+  if (s.sums)
+    SL_TRY(check_array(CALL, "sums", s.sums, s.cols, sley_dtype_bytes(s.dtype)));
   if ((s.act == SLEY_LEAKY_RELU || s.act == SLEY_ELU) && !(s.slope >= 0))
     return sl_fail(SLEY_ERR_ARG,
                    "%s: slope is %g: with one below 0 the output does not tell the input's sign", CALL,
@@ -146,7 +148,9 @@ sley_status sley_activate_grad(sley_comm *comm, const sley_activate_grad_spec *s
                                                        .ldy = s.ldy,
                                                        .lddy = s.ld_dy,
                                                        .dx = s.dx,
-                                                       .lddx = s.ld_dx}});
+                                                       .lddx = s.ld_dx,
+                                                       .scale = s.scale,
+                                                       .sums = s.sums}});
 }
 
 sley_status sley_dropout(sley_comm *comm, const sley_dropout_spec *spec) {
@@ -161,6 +165,10 @@ sley_status sley_dropout(sley_comm *comm, const sley_dropout_spec *spec) {
     return sl_fail(SLEY_ERR_ARG, "%s: %lld columns are more than 2^34", CALL, (long long)s.cols);
   if (s.row)
     SL_TRY(check_array(CALL, "row", s.row, s.rows, sizeof *s.row));
+  SL_TRY(check_array(CALL, "device_seed", s.device_seed, s.device_seed != NULL, sizeof *s.device_seed));
+  if (s.bias)
+    SL_TRY(check_array(CALL, "bias", s.bias, s.cols, sley_dtype_bytes(s.dtype)));
+  SL_TRY(check_activation(CALL, s.act));
   return run(comm, &(sl_kernel_args){.op = SL_OP_DROPOUT,
                                      .dropout = {.dtype = s.dtype,
                                                  .p = s.p,
@@ -173,7 +181,11 @@ sley_status sley_dropout(sley_comm *comm, const sley_dropout_spec *spec) {
                                                  .in = s.in,
                                                  .ld_in = s.ld_in,
                                                  .out = s.out,
-                                                 .ld_out = s.ld_out}});
+                                                 .ld_out = s.ld_out,
+                                                 .device_seed = s.device_seed,
+                                                 .bias = s.bias,
+                                                 .act = s.act,
+                                                 .slope = s.slope}});
 }
 
 static sley_status check_nll(const char *call, const sley_nll_spec *s) {
@@ -192,7 +204,8 @@ static sley_status check_nll(const char *call, const sley_nll_spec *s) {
     SL_TRY(check_matrix(call, &all[2], s->dtype));
   SL_TRY(check_array(call, "label", s->label, s->rows, sizeof *s->label));
   SL_TRY(check_array(call, "row_loss", s->row_loss, s->row_loss != NULL, sizeof *s->row_loss));
-  return check_array(call, "sums", s->sums, s->sums != NULL, sizeof *s->sums);
+  SL_TRY(check_array(call, "sums", s->sums, s->sums != NULL, sizeof *s->sums));
+  return check_array(call, "device_scale", s->device_scale, s->device_scale != NULL, sizeof *s->device_scale);
 }
 
 sley_status sley_nll(sley_comm *comm, const sley_nll_spec *spec) {
@@ -213,7 +226,8 @@ sley_status sley_nll(sley_comm *comm, const sley_nll_spec *spec) {
                                              .grad = s.grad,
                                              .ld_grad = s.ld_grad,
                                              .log_probs = s.log_probs,
-                                             .ld_log_probs = s.ld_log_probs}});
+                                             .ld_log_probs = s.ld_log_probs,
+                                             .device_scale = s.device_scale}});
 }
 
 static sley_status check_adam(const char *call, const sley_adam_spec *s) {

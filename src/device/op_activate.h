@@ -14,10 +14,10 @@
  *
  * exp is sl_exp (exp.h). A NaN stays NaN. A zero that is not less than 0 stays as it is, -0 too.
  *
- * The operation, for i < rows and j < cols: dx[i][j] = dy[i][j] act'(y[i][j]), one product in double, rounded
- * to the dtype once. dx may be dy or y, with the same leading dimension; else it overlaps neither. sums, if it
- * is there, receives cols values, the sums of the columns of dx as SL_OP_COLUMN_SUMS makes them: the gradient
- * of a bias. It overlaps nothing. */
+ * The operation, for i < rows and j < cols: dx[i][j] = (dy[i][j] act'(y[i][j])) scale, products in double,
+ * rounded to the dtype once. dx may be dy or y, with the same leading dimension; else it overlaps neither.
+ * sums, if it is there, receives cols values, the sums of the columns of dx as SL_OP_COLUMN_SUMS makes them:
+ * the gradient of a bias. It overlaps nothing. */
 typedef struct sl_activate_grad_args {
   sley_dtype dtype;
   sley_activation act;
@@ -27,6 +27,7 @@ typedef struct sl_activate_grad_args {
   int64_t ldy, lddy; /* elements, as lddx */
   void *dx;
   int64_t lddx;
+  double scale;
   void *sums;
 } sl_activate_grad_args;
 

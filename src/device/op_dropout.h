@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SL_OP_DROPOUT: values are set to zero by a mask that depends on nothing but numbers. */
+/* SL_OP_DROPOUT: values are set to zero by a mask that depends on nothing but numbers, after a bias and an
+ * activation. */
 #ifndef SLEY_DEVICE_OP_DROPOUT_H
 #define SLEY_DEVICE_OP_DROPOUT_H
 
@@ -8,13 +9,15 @@
 /* The definition, for i < rows and j < cols, with g the number of row i: row[i], or first_row + i where row
  * is NULL:
  *
- *   out[i][j] = word < floor(p 2^32) ? 0 : in[i][j] / (1 - p),
+ *   out[i][j] = word < floor(p 2^32) ? 0 : act(in[i][j] + bias[j]) / (1 - p),
  *
- * word being word j mod 4 of Philox4x32-10 with the key (seed mod 2^32, seed / 2^32) and the counter
- * (j / 4, g mod 2^32, g / 2^32, stream), g taken modulo 2^64. The quotient is in times 1 / (1 - p), which is
- * rounded in double, as is the product, which is then rounded to the dtype. What is set to zero is +0,
- * whatever in was. 0 <= p < 1; cols at most 2^34. out may be in, with the same leading dimension; else they
- * do not overlap. So the gradient is the same operation on the gradient of out.
+ * word being word j mod 4 of Philox4x32-10 with the key (s mod 2^32, s / 2^32), s = seed, or *device_seed
+ * where that is there, and the counter (j / 4, g mod 2^32, g / 2^32, stream), g taken modulo 2^64. The sum
+ * and act (op_activate.h) are made in double; with bias NULL nothing is added. The quotient is that times
+ * 1 / (1 - p), which is rounded in double, as is the product, which is then rounded to the dtype. What is set
+ * to zero is +0, whatever in was. 0 <= p < 1; cols at most 2^34. out may be in, with the same leading
+ * dimension; else they do not overlap. So, without bias and act, the gradient is the same operation on the
+ * gradient of out.
  *
  * Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, SC 2011. */
 typedef struct sl_dropout_args {
@@ -28,12 +31,17 @@ typedef struct sl_dropout_args {
   int64_t ld_in; /* elements, as ld_out */
   void *out;
   int64_t ld_out;
+  const uint64_t *device_seed; /* NULL, or in the device's memory */
+  const void *bias;            /* cols values, or NULL */
+  sley_activation act;
+  double slope;
 } sl_dropout_args;
 
 enum { SL_DROPOUT_WORDS = 4 }; /* of a call of the generator */
 
 static inline bool sl_dropout_ok(const sl_dropout_args *a) {
-  return sley_dtype_bytes(a->dtype) != 0 && a->p >= 0 && a->p < 1 && a->cols <= INT64_C(1) << 34;
+  return sley_dtype_bytes(a->dtype) != 0 && a->p >= 0 && a->p < 1 && a->cols <= INT64_C(1) << 34 &&
+         (unsigned)a->act <= SLEY_ELU;
 }
 
 /* Words below it set to zero. */

@@ -13,7 +13,8 @@ enum { SL_NLL_LANES = 32 };
  *   m = max_j z_j, e_j = exp(z_j - m), s = sum_j e_j
  *   log_probs[i][j] = (z_j - m) - log s
  *   row_loss[i] = (m - z_y) + log s, or 0 if y = -1
- *   grad[i][j] = grad_scale (e_j / s - (j = y)), or 0 if y = -1
+ *   grad[i][j] = scale (e_j / s - (j = y)), or 0 if y = -1; scale = grad_scale, or grad_scale *device_scale
+ *   where that is there
  *   sums[0] = sum_i row_loss[i], sums[1] = the number of rows with y other than -1
  *
  * exp is sl_exp (exp.h), log the C library's. s: 32 sums, e_j being added to number j mod 32 in ascending
@@ -35,6 +36,7 @@ typedef struct sl_nll_args {
   int64_t ld_grad;
   void *log_probs;
   int64_t ld_log_probs;
+  const double *device_scale; /* NULL, or in the device's memory */
 } sl_nll_args;
 
 static inline bool sl_nll_ok(const sl_nll_args *a) {

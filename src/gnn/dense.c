@@ -162,6 +162,7 @@ sley_status sl_dense_activate_grad(const sl_dense_work *work, const sl_activated
                                                                               .lddy = dy.ld,
                                                                               .dx = dy.data,
                                                                               .lddx = dy.ld,
+                                                                              .scale = 1,
                                                                               .sums = sums}});
 }
 

@@ -76,7 +76,8 @@ all_programs="test_kernels test_row_kernels test_convert test_api_device test_tr
   test_sparsify test_spgemm test_api_spgemm test_topk test_collective_faults test_collective test_transport_dense test_transport_sized test_one_sided test_halo
   test_api_halo test_pair test_step_kind test_set_values test_update test_update_kernels test_comm test_bits test_spmm
   test_rowwise
-  test_spmv test_spmm_sweep test_gemm test_dense_parts test_dropout test_nll test_api_dense_parts test_graph_kernels
+  test_spmv test_spmm_sweep test_gemm test_dense_parts test_dropout test_nll test_api_dense_parts
+  test_api_dense_refused test_graph_kernels
   test_graph_gradients test_edge_softmax test_attention_kernels test_graph_ops test_attention test_graph_use test_gnn
   test_gnn_bits test_gnn_memory"
 programs=${SLEY_TEST_PROGRAMS:-$all_programs}

@@ -42,10 +42,12 @@ sley_status mock_check_dense(sl_queue *queue, const sl_kernel_args *args) {
   if (args->op == SL_OP_ACTIVATE_GRAD && g->rows > 0 && g->cols > 0)
     return CHECK_PLACES(queue, {g->y, "Y"}, {g->dy, "dY"}, {g->dx, "dX"}, {g->sums, "sums of columns"});
   if (args->op == SL_OP_DROPOUT && d->rows > 0 && d->cols > 0)
-    return CHECK_PLACES(queue, {d->in, "values"}, {d->out, "kept values"}, {d->row, "numbers of rows"});
+    return CHECK_PLACES(queue, {d->in, "values"}, {d->out, "kept values"}, {d->row, "numbers of rows"},
+                        {d->device_seed, "a seed"}, {d->bias, "a bias"});
   if (args->op == SL_OP_NLL && l->rows > 0)
     return CHECK_PLACES(queue, {l->logits, "logits"}, {l->label, "labels"}, {l->row_loss, "losses"},
-                        {l->sums, "sums"}, {l->grad, "gradients"}, {l->log_probs, "logarithms"});
+                        {l->sums, "sums"}, {l->grad, "gradients"}, {l->log_probs, "logarithms"},
+                        {l->device_scale, "a factor"});
   if (args->op == SL_OP_ADAM && a->count > 0)
     return CHECK_PLACES(queue, {a->param, "parameters"}, {a->grad, "gradients"}, {a->m, "moments"},
                         {a->v, "moments"}, {a->master, "parameters"});

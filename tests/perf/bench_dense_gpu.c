@@ -263,7 +263,8 @@ static sl_kernel_args rest_of(const sl_gemm_args *g) {
                                             .dy = g->c,
                                             .lddy = g->ldc,
                                             .dx = g->c,
-                                            .lddx = g->ldc}};
+                                            .lddx = g->ldc,
+                                            .scale = 1}};
 }
 
 static double measure_beside(const bench_case *c, int repeat, operand a, operand b, void *out) {

@@ -71,7 +71,8 @@ static void gradients_of_activations(void **state) {
     sl_activate_grad_args g = {.dtype = (sley_dtype)draw(4),
                                .act = (sley_activation)draw(4),
                                .slope = draw(2) ? 0.2 : 1,
-                               .rows = PICK(0, 1, 2, 33, 300),
+                               .scale = draw(2) ? 1 : 1 / (1 - 0.3),
+                               .rows = PICK(0, 1, 2, 33, 300, 1027),
                                .cols = PICK(0, 1, 3, 16, 255, 256, 257, 600)};
     const size_t each = sley_dtype_bytes(g.dtype);
     const bool summed = draw(2);
@@ -90,7 +91,7 @@ static void gradients_of_activations(void **state) {
       for (int64_t j = 0; j < g.cols; j++)
         sl_value_set(expected.data, g.dtype, i * g.lddx + j,
                      sl_value_at(dy.data, g.dtype, i * g.lddy + j) *
-                         factor_of(g.act, g.slope, sl_value_at(y.data, g.dtype, i * g.ldy + j)));
+                         factor_of(g.act, g.slope, sl_value_at(y.data, g.dtype, i * g.ldy + j)) * g.scale);
     for (int q = 0; q < QUEUES; q++) {
       block out[3] = {block_copy(&dx), block_copy(&dy), block_copy(&y)};
       image dx_there = image_of_block(queues[q], &out[0]), dy_there = image_of_block(queues[q], &out[1]),

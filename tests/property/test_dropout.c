@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dropout: the generator against published vectors, masks against single draws of a generator that is written
- * here, every type and leading dimension, in place, by numbers of rows that are listed. */
+ * here, every type and leading dimension, in place, by numbers of rows that are listed, after a bias and an
+ * activation, by a seed in the device's memory. */
 #include <math.h>
 
 #include "base/value.h"
 #include "device/cpu/philox.h"
+#include "device/exp.h"
 #include "kernels.h"
 
 /* Philox4x32-10 as the paper states it, apart from the library that kernels call. */
@@ -61,7 +63,7 @@ static void counters_follow_each_other(void **state) {
 
 typedef struct shape {
   sl_dropout_args d; /* without arrays */
-  bool listed, in_place;
+  bool listed, in_place, biased, seed_there;
   int64_t skew; /* in values */
 } shape;
 
@@ -72,22 +74,41 @@ static shape draw_shape(void) {
                    .stream = (uint32_t)draw(UINT32_MAX),
                    .rows = PICK(0, 1, 2, 5, 33, 200),
                    .cols = PICK(0, 1, 3, 4, 5, 16, 255, 256, 257, 600),
-                   .first_row = PICK(0, 1, 1000, INT64_C(1) << 40)},
+                   .first_row = PICK(0, 1, 1000, INT64_C(1) << 40),
+                   .act = draw(2) ? SLEY_NO_ACTIVATION : (sley_activation)draw(4),
+                   .slope = draw(2) ? 0.2 : 1},
              .listed = draw(2),
              .in_place = draw(2),
+             .biased = draw(2),
+             .seed_there = draw(2),
              .skew = PICK(0, 0, 1, 3)};
   s.d.ld_in = s.d.cols + PICK(0, 0, 1, 5);
   s.d.ld_out = s.in_place ? s.d.ld_in : s.d.cols + PICK(0, 0, 1, 5);
   return s;
 }
 
-static double expected_of(const sl_dropout_args *d, int64_t number, int64_t j, double in) {
+static double activated(const sl_dropout_args *d, double v) {
+  if (d->act == SLEY_ELU)
+    return v > 0 ? v : d->slope * (sl_exp(v) - 1);
+  return v < 0 && d->act != SLEY_NO_ACTIVATION ? (d->act == SLEY_RELU ? 0 : d->slope * v) : v;
+}
+
+/* v: in + bias. */
+static double expected_of(const sl_dropout_args *d, int64_t number, int64_t j, double v) {
   const uint32_t key[2] = {(uint32_t)d->seed, (uint32_t)(d->seed >> 32)};
   const uint32_t counter[4] = {(uint32_t)(j / 4), (uint32_t)number, (uint32_t)((uint64_t)number >> 32),
                                d->stream};
   uint32_t words[4];
   philox_by_hand(key, counter, words);
-  return (double)words[j % 4] < floor(d->p * 4294967296.0) ? 0 : in * (1 / (1 - d->p));
+  return (double)words[j % 4] < floor(d->p * 4294967296.0) ? 0 : activated(d, v) * (1 / (1 - d->p));
+}
+
+/* What row i, column j of in becomes, number being the row's. */
+static double expected_at(const shape *s, const block *in, const block *bias, int64_t number, int64_t i,
+                          int64_t j) {
+  const double beside = s->biased ? sl_value_at(bias->data, s->d.dtype, j) : 0;
+  const double v = sl_value_at(in->data, s->d.dtype, i * s->d.ld_in + j);
+  return expected_of(&s->d, number, j, s->biased ? v + beside : v);
 }
 
 static void check(const shape *s) {
@@ -98,7 +119,9 @@ static void check(const shape *s) {
     numbers[i] = draw(INT64_C(1) << 50);
   block in = block_of((size_t)(d->rows * d->ld_in) * each, (size_t)s->skew * each);
   block out = block_of((size_t)(d->rows * d->ld_out) * each, (size_t)s->skew * each);
+  block bias = block_of((size_t)d->cols * each, (size_t)s->skew * each);
   block_fill(&in, d->dtype, false);
+  block_fill(&bias, d->dtype, false);
   if (s->in_place)
     memcpy(out.data, in.data, out.bytes);
   else
@@ -107,24 +130,32 @@ static void check(const shape *s) {
   for (int64_t i = 0; i < d->rows; i++)
     for (int64_t j = 0; j < d->cols; j++)
       sl_value_set(expected.data, d->dtype, i * d->ld_out + j,
-                   expected_of(d, s->listed ? numbers[i] : d->first_row + i, j,
-                               sl_value_at(in.data, d->dtype, i * d->ld_in + j)));
+                   expected_at(s, &in, &bias, s->listed ? numbers[i] : d->first_row + i, i, j));
   for (int q = 0; q < QUEUES; q++) {
     block made = block_copy(&out);
     image from = image_of_block(queues[q], &in), to = image_of_block(queues[q], &made);
     image rows = image_of(queues[q], numbers, sizeof numbers, 0);
+    image beside = image_of_block(queues[q], &bias), seed = image_of(queues[q], &d->seed, sizeof d->seed, 0);
     sl_kernel_args args = {.op = SL_OP_DROPOUT, .dropout = *d};
     args.dropout.row = s->listed ? rows.data : NULL;
     args.dropout.in = s->in_place ? to.data : from.data;
     args.dropout.out = to.data;
+    args.dropout.bias = s->biased ? beside.data : NULL;
+    if (s->seed_there) {
+      args.dropout.seed = ~d->seed; /* not looked at */
+      args.dropout.device_seed = seed.data;
+    }
     assert_sley_ok(sl_kernel_run(queues[q], &args));
     image_return(&to);
     image_drop(&from);
     image_drop(&rows);
+    image_drop(&beside);
+    image_drop(&seed);
     assert_memory_equal(made.data, expected.data, made.bytes);
     free(made.base);
   }
   free(expected.base);
+  free(bias.base);
   free(out.base);
   free(in.base);
 }
@@ -168,8 +199,12 @@ static void about_a_share_p_is_dropped(void **state) {
 
 static void wrong_arguments_are_refused(void **state) {
   (void)state;
-  static const sl_dropout_args wrong[] = {
-      {.p = 1}, {.p = -0.1}, {.p = NAN}, {.dtype = (sley_dtype)9}, {.cols = (INT64_C(1) << 34) + 1}};
+  static const sl_dropout_args wrong[] = {{.p = 1},
+                                          {.p = -0.1},
+                                          {.p = NAN},
+                                          {.dtype = (sley_dtype)9},
+                                          {.cols = (INT64_C(1) << 34) + 1},
+                                          {.act = (sley_activation)9}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     sl_kernel_args args = {.op = SL_OP_DROPOUT, .dropout = wrong[i]};
     assert_int_equal(sl_kernel_run(queues[0], &args), SLEY_ERR_UNSUPPORTED);

@@ -13,8 +13,9 @@
 typedef struct shape {
   sl_nll_args l; /* without arrays */
   bool row_loss, sums, grad, log_probs, in_place;
-  double spread; /* of logits */
-  int64_t skew;  /* in values */
+  double device_scale; /* 0: not given */
+  double spread;       /* of logits */
+  int64_t skew;        /* in values */
 } shape;
 
 /* What a call gave. */
@@ -31,6 +32,7 @@ static shape draw_shape(void) {
              .sums = draw(2),
              .grad = draw(2),
              .log_probs = draw(2),
+             .device_scale = draw(2) ? 0 : -0.37,
              .spread = (double[]){1, 20, 1000}[draw(3)],
              .skew = PICK(0, 0, 1)};
   s.in_place = s.grad && !s.log_probs && draw(3) == 0;
@@ -65,6 +67,7 @@ static sley_status call(sl_queue *queue, const shape *s, const block *logits, in
   image y = image_of(queue, label, (size_t)s->l.rows * sizeof *label, 0);
   image row_loss = image_of_block(queue, &o->row_loss), sums = image_of_block(queue, &o->sums);
   image grad = image_of_block(queue, &o->grad), log_probs = image_of_block(queue, &o->log_probs);
+  image scale = image_of(queue, &s->device_scale, sizeof s->device_scale, 0);
   sl_kernel_args args = {.op = SL_OP_NLL, .nll = s->l};
   args.nll.logits = z.data;
   args.nll.label = y.data;
@@ -72,6 +75,7 @@ static sley_status call(sl_queue *queue, const shape *s, const block *logits, in
   args.nll.sums = s->sums ? sums.data : NULL;
   args.nll.grad = s->in_place ? z.data : s->grad ? grad.data : NULL;
   args.nll.log_probs = s->log_probs ? log_probs.data : NULL;
+  args.nll.device_scale = s->device_scale != 0 ? scale.data : NULL;
   sley_status status = sl_kernel_run(queue, &args);
   image_return(&row_loss);
   image_return(&sums);
@@ -84,6 +88,7 @@ static sley_status call(sl_queue *queue, const shape *s, const block *logits, in
     image_drop(&z);
   }
   image_drop(&y);
+  image_drop(&scale);
   free(in.base);
   return status;
 }
@@ -106,6 +111,7 @@ static void near(double got, long double expected, sley_dtype dtype, const char 
 static void check_row(const shape *s, const block *logits, int32_t label, int64_t i, const outputs *o,
                       long double *total) {
   const sl_nll_args *l = &s->l;
+  const double scale = l->grad_scale * (s->device_scale != 0 ? s->device_scale : 1);
   long double most = -INFINITY, sum = 0, loss = 0;
   for (int64_t j = 0; j < l->classes; j++)
     most = fmaxl(most, sl_value_at(logits->data, l->dtype, i * l->ld + j));
@@ -118,7 +124,7 @@ static void check_row(const shape *s, const block *logits, int32_t label, int64_
       near(sl_value_at(o->log_probs.data, l->dtype, i * l->ld_log_probs + j), log_p, l->dtype, "log softmax");
     if (s->grad)
       near(sl_value_at(o->grad.data, l->dtype, i * l->ld_grad + j),
-           label < 0 ? 0 : l->grad_scale * (expl(log_p) - (j == label)), l->dtype, "gradient");
+           label < 0 ? 0 : scale * (expl(log_p) - (j == label)), l->dtype, "gradient");
   }
   if (s->row_loss)
     near(((const double *)o->row_loss.data)[i], loss, SLEY_F64, "loss of a row");

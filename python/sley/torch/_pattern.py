@@ -134,7 +134,7 @@ class _Aggregation:
     def forward(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         rank, rows, _ = self.pattern
         (x, ldx), weight = rows_of(x), weight.contiguous()
-        y = x.new_empty((rows, self.features))
+        y = x.new_empty(rows, self.features)
         with rank:
             given = self.operands
             given.val, given.x, given.ldx = weight.data_ptr(), x.data_ptr(), ldx
@@ -145,7 +145,7 @@ class _Aggregation:
     def transposed(self, y: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         rank, _, cols = self.pattern
         (y, ldy), weight = rows_of(y), weight.contiguous()
-        x = y.new_empty((cols, self.features))
+        x = y.new_empty(cols, self.features)
         with rank:
             wanted = self.gradients
             self.operands.val = weight.data_ptr()
@@ -201,7 +201,7 @@ class Attention:
 
     def forward(self, query: torch.Tensor, source: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         (query, ldq), (source, lds) = rows_of(query), rows_of(source)
-        y = query.new_empty((self.rows, self.features))
+        y = query.new_empty(self.rows, self.features)
         saved = query.new_empty((self.saved_bytes,), dtype=torch.uint8)
         with self.rank:
             self._give(query, source, y, saved, ldq, lds)
@@ -212,8 +212,8 @@ class Attention:
                  dy: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         (query, ldq), (source, lds), (dy, lddy) = rows_of(query), rows_of(source), rows_of(dy)
         y = y.contiguous()
-        dquery = query.new_empty((self.rows, self.heads))
-        dsource = query.new_empty((self.cols, self.features + self.heads))
+        dquery = query.new_empty(self.rows, self.heads)
+        dsource = query.new_empty(self.cols, self.features + self.heads)
         with self.rank:
             self._give(query, source, y, saved, ldq, lds)
             wanted = self.gradients
@@ -237,7 +237,7 @@ class Halo:
 
     def gather(self, x: torch.Tensor) -> torch.Tensor:
         x, ldx = rows_of(x)
-        buffer = x.new_empty((self.rows, self.k))
+        buffer = x.new_empty(self.rows, self.k)
         with self.rank:
             check(lib.sley_halo_gather(self.handle, x.data_ptr(), ldx, buffer.data_ptr(), max(self.k, 1)))
         return buffer

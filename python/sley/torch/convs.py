@@ -13,11 +13,13 @@ from torch.nn import functional
 from torch.nn.parameter import UninitializedParameter
 
 from sley.errors import SleyUnsupportedError
-from sley.torch import ops
+from sley.torch import dense_ops, ops
 from sley.torch.functional import spmm
 from sley.torch.graph import Graph, Operand, gcn_weights
 
 Pair = tuple[Tensor, Tensor | None]
+Finish = Callable[[Tensor, Tensor | None], Tensor]  # of rows and the bias that is not in them yet
+_LEAST_ROWS, _LEAST, _MOST = 2048, 32, 512  # rows, and features on both sides, of products that Sley makes faster
 SAGE_KINDS = {"mean": "mean", "sum": "plain", "add": "plain"}
 
 
@@ -38,7 +40,7 @@ def _whole(graph: Operand, what: str) -> Graph:
 def _plain(linear: Any) -> bool:
     """Whether its weight may be used without calling it."""
     return (not isinstance(linear.weight, UninitializedParameter) and not linear._forward_hooks
-            and not linear._forward_pre_hooks)
+            and not linear._forward_pre_hooks and not linear._backward_hooks and not linear._backward_pre_hooks)
 
 
 def _narrows(linear: Any) -> bool:
@@ -52,8 +54,46 @@ def _takes_bias(linear: Any, bias: Tensor | None, rows: Tensor) -> bool:
     return bias is not None and bias.dtype == rows.dtype and linear.bias is None and _plain(linear)
 
 
-def gcn(layer: Any, x: Tensor, graph: Operand, edge_weight: Tensor | None = None) -> Tensor:
-    """GCNConv: the normalised sum of x W^T, + b."""
+def _with_bias(rows: Tensor, bias: Tensor | None) -> Tensor:
+    return rows if bias is None else rows + bias
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _multiplies(device: torch.device) -> bool:
+    """Whether Sley's products of float32 are the faster ones there: see gemm_split.c."""
+    return device.type == "cuda" and all(torch.cuda.get_device_capability(number)[0] == 9
+                                         for number in range(torch.cuda.device_count()))
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _full_precision() -> bool:
+    """Whether torch makes products of float32 in float32. The compiler asks once."""
+    try:
+        return torch.get_float32_matmul_precision() == "highest"
+    except RuntimeError:  # it was set by names that this one does not know
+        return torch.backends.cuda.matmul.fp32_precision == "ieee"
+
+
+def _product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """rows weight^T + bias, by Sley or by torch, to the accuracy of the type."""
+    outputs, inputs = weight.shape
+    if (rows.dtype == weight.dtype == torch.float32 and rows.dim() == 2 and rows.shape[0] >= _LEAST_ROWS
+            and min(inputs, outputs) >= _LEAST and max(inputs, outputs) <= _MOST and _multiplies(rows.device)
+            and not torch.is_autocast_enabled(rows.device.type) and _full_precision()):
+        return dense_ops.gemm(rows, weight, False, True, bias)
+    return functional.linear(rows, weight, bias)
+
+
+def _applied(linear: Any, rows: Tensor) -> Tensor:
+    """What a linear layer gives."""
+    if type(linear) is torch.nn.Linear and _plain(linear):
+        return _product(rows, linear.weight, linear.bias)
+    return linear(rows)
+
+
+def gcn(layer: Any, x: Tensor, graph: Operand, edge_weight: Tensor | None = None,
+        finish: Finish | None = None) -> Tensor:
+    """GCNConv: the normalised sum of x W^T, + b, or what finish makes of both."""
     if not isinstance(x, Tensor) or x.dim() != 2:
         raise SleyUnsupportedError("GCNConv on a Graph takes x of shape (nodes, features)")
     values = edge_weight
@@ -67,47 +107,53 @@ def gcn(layer: Any, x: Tensor, graph: Operand, edge_weight: Tensor | None = None
         summing = graph
     values = None if values is None else values.to(x.dtype)
     if isinstance(layer.lin.weight, UninitializedParameter) or _narrows(layer.lin):
-        out = spmm(summing, layer.lin(x), values)
+        out = spmm(summing, _applied(layer.lin, x), values)
     else:
         sums = spmm(summing, x, values)
-        if _takes_bias(layer.lin, layer.bias, sums):
-            return functional.linear(sums, layer.lin.weight, layer.bias)
-        out = layer.lin(sums)
-    return out if layer.bias is None else out + layer.bias
+        if finish is None and _takes_bias(layer.lin, layer.bias, sums):
+            return _product(sums, layer.lin.weight, layer.bias)
+        out = _applied(layer.lin, sums)
+    return (finish or _with_bias)(out, layer.bias)
 
 
-def sage(layer: Any, x: Any, graph: Operand, size: Any = None) -> Tensor:
-    """SAGEConv: the mean (or sum) of x W_l^T, + b, + x W_r^T."""
+def sage(layer: Any, x: Any, graph: Operand, size: Any = None, finish: Finish | None = None) -> Tensor:
+    """SAGEConv: the mean (or sum) of x W_l^T, + b, + x W_r^T, or what finish makes of the sum and b."""
     source, target = _pair(x)
     kind = SAGE_KINDS.get(layer.aggr) if isinstance(layer.aggr, str) else None
     if kind is None:
         raise SleyUnsupportedError(f"SAGEConv on a Graph aggregates by {', '.join(SAGE_KINDS)}, not by {layer.aggr}")
     if layer.project:
-        source = layer.lin(source).relu()
+        source = _applied(layer.lin, source).relu()
     summing = graph.derived(kind)
+    bias = layer.lin_l.bias
     if _narrows(layer.lin_l):
-        out = spmm(summing, functional.linear(source, layer.lin_l.weight))
-        out = out if layer.lin_l.bias is None else out + layer.lin_l.bias
+        out = spmm(summing, _product(source, layer.lin_l.weight))
+    elif finish is not None and _plain(layer.lin_l):
+        out = _product(spmm(summing, source), layer.lin_l.weight)
     else:
-        out = layer.lin_l(spmm(summing, source))
+        out, bias = _applied(layer.lin_l, spmm(summing, source)), None
+    if finish is None or layer.normalize:
+        out, bias = _with_bias(out, bias), None
     if layer.root_weight and target is not None:
-        out = out + layer.lin_r(target)
-    return functional.normalize(out, p=2.0, dim=-1) if layer.normalize else out
+        out = out + _applied(layer.lin_r, target)
+    out = functional.normalize(out, p=2.0, dim=-1) if layer.normalize else out
+    return out if finish is None else finish(out, bias)
 
 
-def gin(layer: Any, x: Any, graph: Operand, size: Any = None) -> Tensor:
-    """GINConv: nn(sum + (1 + eps) x)."""
+def gin(layer: Any, x: Any, graph: Operand, size: Any = None, finish: Finish | None = None) -> Tensor:
+    """GINConv: nn(sum + (1 + eps) x), or what finish makes of it."""
     source, target = _pair(x)
     out = spmm(graph.derived("plain"), source)
-    return layer.nn(out if target is None else out + (1 + layer.eps) * target)
+    out = layer.nn(out if target is None else out + (1 + layer.eps) * target)
+    return out if finish is None else finish(out, None)
 
 
 def _gat_rows(layer: Any, x: Any) -> Pair:
     """Rows of sources and targets after the linear layers, heads x width values each."""
     source, target = _pair(x)
     if layer.lin is not None:
-        rows = layer.lin(source)
-        return rows, rows if target is source else None if target is None else layer.lin(target)
+        rows = _applied(layer.lin, source)
+        return rows, rows if target is source else None if target is None else _applied(layer.lin, target)
     return layer.lin_src(source), None if target is None else layer.lin_dst(target)
 
 
@@ -140,8 +186,8 @@ def _filled(fill: Any, edge_attr: Tensor, target: Tensor, loops: int) -> Tensor:
 
 
 def gat(layer: Any, x: Any, graph: Operand, edge_attr: Tensor | None = None, size: Any = None,
-        return_attention_weights: Any = None) -> Any:
-    """GATConv: attention over the edges to a node."""
+        return_attention_weights: Any = None, finish: Finish | None = None) -> Any:
+    """GATConv: attention over the edges to a node, + b, or what finish makes of both."""
     heads, width = layer.heads, layer.out_channels
     source, target = _gat_rows(layer, x)
     key = (source.view(-1, heads, width) * layer.att_src).sum(-1)
@@ -160,7 +206,7 @@ def gat(layer: Any, x: Any, graph: Operand, edge_attr: Tensor | None = None, siz
     out = out if layer.concat else out.view(-1, heads, width).mean(1)
     if layer.res is not None and (isinstance(x, Tensor) or x[1] is not None):
         out = out + layer.res(x if isinstance(x, Tensor) else x[1])
-    out = out if layer.bias is None else out + layer.bias
+    out = (finish or _with_bias)(out, layer.bias)
     if not return_attention_weights:
         return out
     return out, (summing.edge_index, summing.to_edges(weights if dropout is None else dropout(weights)))

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from sley.torch import ops
+from sley.torch import dense_ops, ops
 from sley.torch._rank import require
 from sley.torch.graph import Operand
 
@@ -32,11 +32,11 @@ def spmm(graph: Operand, x: Tensor, weight: Tensor | None = None, *, transpose: 
     Tensor, shape (targets, ...)
         With transpose (sources, ...). Differentiable twice, with respect to x and weight.
     """
-    rows = x if x.dim() == 2 else x.flatten(1)
     if weight is not None:
         weight = _entries(graph, "spmm: weight", weight)
-    y = ops.spmm(graph.id, rows, weight, transpose)
-    return y if x.dim() == 2 else y.unflatten(1, x.shape[1:])
+    if x.dim() == 2:
+        return ops.spmm(graph.id, x, weight, transpose)
+    return ops.spmm(graph.id, x.flatten(1), weight, transpose).unflatten(1, x.shape[1:])
 
 
 def sddmm(graph: Operand, u: Tensor, v: Tensor) -> Tensor:
@@ -121,3 +121,90 @@ def halo_scatter_add(graph: Operand, buffer: Tensor) -> Tensor:
         0 where no other rank needs the row. Its gradient is `halo_gather`.
     """
     return ops.halo_scatter_add(graph.id, buffer)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x weight^T + bias by `sley_gemm`: of many rows of float32 on a GPU of compute capability 9.0 by Tensor cores, to
+    the accuracy of float32.
+
+    Parameters
+    ----------
+    x : Tensor, shape (rows, inputs)
+        float32, float64, float16 or bfloat16; 16 bits are summed in float32.
+    weight : Tensor, shape (outputs, inputs)
+    bias : Tensor, shape (outputs,), optional
+
+    Returns
+    -------
+    Tensor, shape (rows, outputs)
+        Differentiable twice.
+    """
+    return dense_ops.gemm(x, weight, False, True, bias)
+
+
+def draw_seed(device: torch.device | str) -> Tensor:
+    """A number for masks of dropout, drawn by torch's generator of the device: it follows `torch.manual_seed`, nothing
+    is waited for, and each replay of a captured step draws another."""
+    return torch.randint(2**63 - 1, (1,), device=device)
+
+
+def bias_act_dropout(x: Tensor, bias: Tensor | None = None, act: str = "none", p: float = 0.0, *,
+                     seed: Tensor | None = None, stream: int = 0, first_row: int = 0) -> Tensor:
+    """Dropout of act(x + bias) in one pass over x: values are set to zero with the chance p, and others divided by
+    1 - p. No mask is stored: the gradient, one pass too, draws it again, or after relu reads the result.
+
+    Parameters
+    ----------
+    x : Tensor, shape (rows, width)
+        float32, float64, float16 or bfloat16.
+    bias : Tensor, shape (width,), optional
+    act : "none" or "relu"
+    p : float
+        At least 0, less than 1.
+    seed : Tensor of int64, one value, optional
+        That the mask is drawn from, with stream, the row's number and the column: of the same numbers it is the same
+        on all devices. By default `draw_seed` draws one. It is read on the device.
+    stream : int
+        Another number for each mask of one seed, below 2^32.
+    first_row : int
+        The number of row 0: where rows are divided among ranks, those before the rank's own.
+
+    Returns
+    -------
+    Tensor, shape (rows, width)
+        Differentiable twice, with respect to x and bias.
+    """
+    if act == "none" and p == 0.0:
+        return x if bias is None else x + bias
+    if seed is None and p > 0.0:
+        seed = draw_seed(x.device)
+    return dense_ops.bias_act_dropout(x, bias, act, float(p), seed, stream, first_row)
+
+
+def nll(logits: Tensor, labels: Tensor, mask: Tensor | None = None, *, counted: float | None = None) -> Tensor:
+    """The mean negative log-likelihood of labels: cross_entropy(logits[mask], labels[mask]) of torch, without copies of
+    rows, with softmax and the loss in one pass over the logits that are counted, and their gradient in another.
+
+    Parameters
+    ----------
+    logits : Tensor, shape (rows, classes)
+        float32, float64, float16 or bfloat16.
+    labels : Tensor of integers, shape (rows,)
+        0 to classes - 1; -1: the row is not counted. What is no class makes the loss NaN. int32 without a mask is read
+        where it lies.
+    mask : Tensor of bool, shape (rows,), optional
+        Rows where it is False are not counted.
+    counted : float, optional
+        What the sum of the losses is divided by, as the counted rows of all ranks; by default the counted rows. Without
+        any the loss is NaN, as torch's.
+
+    Returns
+    -------
+    Tensor, without dimensions
+        Summed in float64. Differentiable twice, with respect to logits.
+    """
+    if mask is not None:
+        labels = torch.where(mask, labels, -1)
+    if labels.dtype != torch.int32:
+        labels = labels.long().clamp(-2, 2**31 - 1).to(torch.int32)
+    return dense_ops.nll(logits, labels, 0.0 if counted is None else float(counted))[0]

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators of torch.library, in the namespace torch.ops.sley.
+"""The operators on graphs, in the namespace torch.ops.sley.
 
-Each has an implementation for CPU and CUDA tensors, one for fake tensors, a rule for autocast and a gradient. Gradients
-are made of operators again, so each can be differentiated twice. Dense operands are matrices whose rows have heads x
-width values; values of entries have the order of the rows of A, heads values each. `sley.torch.functional` has the same
-for users.
-
-In eager mode without modes a call needs no dispatcher: the functions then go straight to the implementation, or through
-an autograd.Function of the same formulas, which is a few microseconds faster.
+Gradients are made of operators again, so each can be differentiated twice. Dense operands are matrices whose rows have
+heads x width values; values of entries have the order of the rows of A, heads values each. `sley.torch.functional` has
+the same for users.
 """
 from collections.abc import Callable
 from typing import Any
@@ -15,80 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sley.torch._operator import Operator, cast_nothing, cast_to_float32
 from sley.torch._rank import require
 from sley.torch.graph import Operand, graph_of
-
-LIBRARY: Any = torch.library.Library("sley", "DEF")  # type: ignore[no-untyped-call]
-_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
-_is_compiling = torch.compiler.is_compiling
-_modes = torch._C._len_torch_dispatch_stack
-_transforms = torch._C._functorch.peek_interpreter_stack
-_autocast = torch._C._is_any_autocast_enabled
-_grad_enabled = torch.is_grad_enabled
-
-
-def _eager(tensor: Tensor) -> bool:
-    """Whether nobody looks on: no compiler, no mode, no transform, no autocast, no subclass."""
-    return (not _is_compiling() and type(tensor) in _PLAIN and not _modes() and _transforms() is None
-            and not _autocast())
-
-
-def _cast_to_autocast(tensor: Tensor, kind: str) -> Tensor:
-    wide = tensor.is_floating_point() and tensor.dtype != torch.float64
-    return tensor.to(torch.get_autocast_dtype(kind)) if wide else tensor
-
-
-def _cast_to_float32(tensor: Tensor, _kind: str) -> Tensor:
-    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
-
-
-def _cast_nothing(tensor: Tensor, _kind: str) -> Tensor:
-    return tensor
-
-
-class Operator:
-    """An operator of the library and its faster way in eager mode."""
-
-    def __init__(self, schema: str, run: Callable[..., Any], fake: Callable[..., Any], setup: Callable[..., None],
-                 backward: Callable[..., Any], cast: Callable[[Tensor, str], Tensor] = _cast_to_autocast) -> None:
-        name = schema[:schema.index("(")]
-        LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
-        for key in ("CPU", "CUDA"):
-            LIBRARY.impl(name, run, key)
-        torch.library.register_fake(f"sley::{name}", fake, lib=LIBRARY)
-        torch.library.register_autograd(f"sley::{name}", backward, setup_context=setup, lib=LIBRARY)
-        self.run = run
-        self.op = getattr(torch.ops.sley, name).default
-        for kind in ("cpu", "cuda"):
-            self._add_autocast(name, kind, cast)
-
-        def forward(ctx: Any, *arguments: Any) -> Any:  # a setup_context of its own would cost 30 microseconds a call
-            output = run(*arguments)
-            setup(ctx, arguments, output)
-            return output
-
-        members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-        self.function: Any = type(f"Sley_{name}", (torch.autograd.Function,), members)
-
-    def _add_autocast(self, name: str, kind: str, cast: Callable[[Tensor, str], Tensor]) -> None:
-        key = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA"}[kind]
-        others = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
-
-        def under_autocast(*arguments: Any) -> Any:
-            with torch._C._ExcludeDispatchKeyGuard(others):
-                return self.op(*(cast(each, kind) if isinstance(each, Tensor) else each for each in arguments))
-
-        LIBRARY.impl(name, under_autocast, key)
-
-    def __call__(self, *arguments: Any) -> Any:
-        """The operator on all its arguments: the graph's number, a tensor, and the rest."""
-        if not _eager(arguments[1]):
-            return self.op(*arguments)
-        if _grad_enabled():
-            for each in arguments:
-                if getattr(each, "requires_grad", False):
-                    return self.function.apply(*arguments)
-        return self.run(*arguments)
 
 
 def _check_dense(what: str, x: Tensor, rows: int, graph: Operand) -> None:
@@ -220,7 +145,7 @@ def _softmax_backward(ctx: Any, dp: Tensor) -> tuple[Any, ...]:
 
 
 edge_softmax = Operator("edge_softmax(int graph, Tensor s) -> Tensor", _softmax_run, _softmax_fake, _softmax_setup,
-                        _softmax_backward, _cast_to_float32)
+                        _softmax_backward, cast_to_float32)
 
 
 def _softmax_backward_run(number: int, p: Tensor, dp: Tensor) -> Tensor:
@@ -255,7 +180,7 @@ def _softmax_backward_backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
 
 edge_softmax_backward = Operator("edge_softmax_backward(int graph, Tensor p, Tensor dp) -> Tensor",
                                  _softmax_backward_run, _softmax_backward_fake, _softmax_backward_setup,
-                                 _softmax_backward_backward, _cast_to_float32)
+                                 _softmax_backward_backward, cast_to_float32)
 
 
 # ---- gat: scores, softmax and weighted sums of the attention of GAT in one pass
@@ -380,7 +305,7 @@ def _gather_backward(ctx: Any, dbuffer: Tensor) -> tuple[Any, ...]:
 
 
 halo_gather = Operator("halo_gather(int graph, Tensor x) -> Tensor", _gather_run, _gather_fake, _halo_setup,
-                       _gather_backward, _cast_nothing)
+                       _gather_backward, cast_nothing)
 
 
 def _scatter_add_run(number: int, buffer: Tensor) -> Tensor:
@@ -400,4 +325,4 @@ def _scatter_add_backward(ctx: Any, dx: Tensor) -> tuple[Any, ...]:
 
 
 halo_scatter_add = Operator("halo_scatter_add(int graph, Tensor buffer) -> Tensor", _scatter_add_run, _scatter_add_fake,
-                            _halo_setup, _scatter_add_backward, _cast_nothing)
+                            _halo_setup, _scatter_add_backward, cast_nothing)

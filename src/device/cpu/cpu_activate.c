@@ -48,6 +48,8 @@ void sl_activate_grad_row(const sl_activate_grad_args *a, int64_t i) {
     sl_doubles_load(a->y, a->dtype, i * a->ldy + j, count, y);
     sl_doubles_load(a->dy, a->dtype, i * a->lddy + j, count, dy);
     apply_gradient(a->act, a->slope, y, dy, count);
+    for (int64_t c = 0; c < count; c++)
+      dy[c] *= a->scale;
     sl_doubles_store(a->dx, a->dtype, i * a->lddx + j, count, dy);
   }
 }

@@ -87,7 +87,8 @@ static void write_log_probs(const sl_nll_args *a, int64_t i, const row_figures *
 static void write_grad(const sl_nll_args *a, int64_t i, const row_figures *r) {
   const int64_t label = a->label[i];
   const bool known = label >= 0 && label < a->classes;
-  const double scale = known ? a->grad_scale : NAN;
+  const double factor = a->device_scale ? a->grad_scale * *a->device_scale : a->grad_scale;
+  const double scale = known ? factor : NAN;
   double z[SL_DOUBLES];
   for (int64_t j = 0; j < a->classes; j += SL_DOUBLES) {
     const int64_t count = load_powers(a, i, j, r->most, z);

@@ -161,7 +161,8 @@ static sl_activate_grad_args gradient_of(const sl_gemm_args *g, const sl_gemm_ti
                                  .dy = at,
                                  .lddy = g->ldc,
                                  .dx = at,
-                                 .lddx = g->ldc};
+                                 .lddx = g->ldc,
+                                 .scale = 1};
 }
 
 void sl_gemm_finish(const sl_gemm_args *g, const sl_gemm_tile *t, const void *s, int64_t lds) {

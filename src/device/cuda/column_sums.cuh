@@ -16,7 +16,12 @@ template <class T> struct store_column {
   }
 };
 
-/* term(row, col): a double. sums: of each block; of one block out gets them at once. */
+/* Rows of a column whose values are loaded before the first of them is worked on: a term may write where it
+ * has loaded from, so the compiler moves no load up by itself. */
+enum { ROWS_AHEAD = 8 };
+
+/* term.load(row, col): what stands there; term.finish(row, col, loaded): a double. sums: of each block; of
+ * one block out gets them at once. */
 template <class T, class Term>
 __global__ void __launch_bounds__(DENSE_THREADS)
     sum_blocks(int64_t rows, int64_t cols, const Term term, T *out, int64_t block_rows, int64_t blocks,
@@ -26,9 +31,18 @@ __global__ void __launch_bounds__(DENSE_THREADS)
     const int64_t block = at.row, col = at.col;
     const int64_t end = (block + 1) * block_rows < rows ? (block + 1) * block_rows : rows;
     double sum = 0;
-#pragma unroll 4
-    for (int64_t row = block * block_rows; row < end; row++)
-      sum += term(row, col);
+    int64_t row = block * block_rows;
+    for (; row + ROWS_AHEAD <= end; row += ROWS_AHEAD) {
+      typename Term::loaded next[ROWS_AHEAD];
+#pragma unroll
+      for (int u = 0; u < ROWS_AHEAD; u++)
+        next[u] = term.load(row + u, col);
+#pragma unroll
+      for (int u = 0; u < ROWS_AHEAD; u++)
+        sum += term.finish(row + u, col, next[u]);
+    }
+    for (; row < end; row++)
+      sum += term.finish(row, col, term.load(row, col));
     if (blocks == 1)
       set_double(out, col, sum);
     else
@@ -36,7 +50,7 @@ __global__ void __launch_bounds__(DENSE_THREADS)
   }
 }
 
-/* Enqueues out[col] = the sum of term(row, col) over the rows, for cols > 0, on the queue's device, which is
+/* Enqueues out[col] = the sum of a term over the rows, for cols > 0, on the queue's device, which is
  * in use. */
 template <class T, class Term>
 sley_status sum_columns(sl_queue *queue, int64_t rows, int64_t cols, const Term &term, T *out) {

@@ -15,11 +15,16 @@ __device__ double factor_of(sley_activation act, double slope, double y) {
 /* Writes a value of dx, which is the term of its column's sum. */
 template <class T> struct grad_term {
   sl_activate_grad_args a;
-  __device__ double operator()(int64_t row, int64_t col) const {
-    const double y = double_at(static_cast<const T *>(a.y), row * a.ldy + col);
-    const double dy = double_at(static_cast<const T *>(a.dy), row * a.lddy + col);
+  struct loaded {
+    T y, dy;
+  };
+  __device__ loaded load(int64_t row, int64_t col) const {
+    return {static_cast<const T *>(a.y)[row * a.ldy + col], static_cast<const T *>(a.dy)[row * a.lddy + col]};
+  }
+  __device__ double finish(int64_t row, int64_t col, const loaded &from) const {
+    const double factor = factor_of(a.act, a.slope, double_at(&from.y, 0));
     T dx;
-    set_double(&dx, 0, dy * factor_of(a.act, a.slope, y));
+    set_double(&dx, 0, double_at(&from.dy, 0) * factor * a.scale);
     static_cast<T *>(a.dx)[row * a.lddx + col] = dx;
     return double_at(&dx, 0);
   }
@@ -30,7 +35,7 @@ __global__ void __launch_bounds__(DENSE_THREADS) activate_grad(const sl_activate
   const grad_term<T> term = {a};
   for (int64_t i = thread_number(); i < a.rows * a.cols; i += thread_count()) {
     const dense_place at = place_of(i, a.cols);
-    term(at.row, at.col);
+    term.finish(at.row, at.col, term.load(at.row, at.col));
   }
 }
 

@@ -9,8 +9,12 @@ using namespace sley;
 template <class T> struct value_term {
   const T *x;
   int64_t ldx;
-  __device__ double operator()(int64_t row, int64_t col) const {
-    return double_at(x, row * ldx + col);
+  using loaded = T;
+  __device__ T load(int64_t row, int64_t col) const {
+    return x[row * ldx + col];
+  }
+  __device__ double finish(int64_t, int64_t, const T &from) const {
+    return double_at(&from, 0);
   }
 };
 

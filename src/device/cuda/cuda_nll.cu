@@ -1,36 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Log-softmax and the negative log-likelihood: a block of threads for each block of rows. It lists the rows
- * that something is to be computed for, each of which a warp takes, whose lanes are those of the definition;
- * the outputs of the others are zeros. One thread adds the losses up. */
+ * that something is to be computed for, each of which a few lanes take; the outputs of the others are zeros.
+ * One thread adds the losses up. */
 #include "device/cuda/dense.cuh"
 
 namespace {
 
 using namespace sley;
 
-enum { WARPS = DENSE_THREADS / SL_NLL_LANES };
+/* Lanes of a warp that take a row, and of the definition's lanes so many each: lane l has number l, l + GROUP
+ * and so on. Most of the work on a row is the same in all its lanes, or waits for what was computed before:
+ * a warp has several rows at once. */
+enum {
+  GROUP = 8,
+  EACH = SL_NLL_LANES / GROUP,
+  WARP = 32,
+  WARPS = DENSE_THREADS / WARP,
+  ROWS_AT_ONCE = DENSE_THREADS / GROUP
+};
 
-/* What a row's outputs are made of, the same in all lanes. */
+/* What a row's outputs are made of, the same in all its lanes. */
 struct row_figures {
   double most, sum, log_sum;
 };
 
-template <class T> __device__ row_figures figures_of_row(const sl_nll_args &a, const T *z, int lane) {
-  row_figures r = {-INFINITY, 0, 0};
-  for (int64_t j = lane; j < a.classes; j += SL_NLL_LANES) {
+template <class T> __device__ double most_of_row(const sl_nll_args &a, const T *z, uint32_t lane) {
+  const uint32_t classes = static_cast<uint32_t>(a.classes);
+  double most = -INFINITY;
+#pragma unroll 4
+  for (uint32_t j = lane; j < classes; j += GROUP) {
     const double v = double_at(z, j);
-    r.most = v > r.most ? v : r.most;
+    most = v > most ? v : most;
   }
-  for (int d = SL_NLL_LANES / 2; d > 0; d /= 2) {
-    const double other = __shfl_xor_sync(~0u, r.most, d);
-    r.most = other > r.most ? other : r.most;
+#pragma unroll
+  for (int d = GROUP / 2; d > 0; d /= 2) {
+    const double other = __shfl_xor_sync(~0u, most, d);
+    most = other > most ? other : most;
   }
-  for (int64_t j = lane; j < a.classes; j += SL_NLL_LANES)
-    r.sum += sl_exp(double_at(z, j) - r.most);
-  for (int d = SL_NLL_LANES / 2; d > 0; d /= 2)
-    r.sum += __shfl_xor_sync(~0u, r.sum, d);
-  r.log_sum = log(r.sum);
-  return r;
+  return most;
+}
+
+/* As the definition adds: its lanes GROUP apart are this lane's, the others are the neighbours'. */
+template <class T>
+__device__ double sum_of_row(const sl_nll_args &a, const T *z, uint32_t lane, double most) {
+  const uint32_t classes = static_cast<uint32_t>(a.classes);
+  double sum[EACH] = {};
+  for (uint32_t first = 0; first < classes; first += SL_NLL_LANES)
+#pragma unroll
+    for (int u = 0; u < EACH; u++) {
+      const uint32_t j = first + u * GROUP + lane;
+      if (j < classes)
+        sum[u] += sl_exp(double_at(z, j) - most);
+    }
+#pragma unroll
+  for (int d = EACH / 2; d > 0; d /= 2)
+#pragma unroll
+    for (int u = 0; u < d; u++)
+      sum[u] += sum[u + d];
+#pragma unroll
+  for (int d = GROUP / 2; d > 0; d /= 2)
+    sum[0] += __shfl_xor_sync(~0u, sum[0], d);
+  return sum[0];
 }
 
 template <class T> __device__ double loss_of_row(const sl_nll_args &a, const T *z, int label, row_figures r) {
@@ -41,20 +71,35 @@ template <class T> __device__ double loss_of_row(const sl_nll_args &a, const T *
   return (r.most - double_at(z, label)) + r.log_sum;
 }
 
-template <class T> __device__ double work_on_row(const sl_nll_args &a, int64_t i, int label, int lane) {
-  const T *z = static_cast<const T *>(a.logits) + i * a.ld;
-  const row_figures r = figures_of_row(a, z, lane);
-  const double lost = loss_of_row(a, z, label, r);
-  const double scale = label >= 0 && label < a.classes ? a.grad_scale : static_cast<double>(NAN);
-  __syncwarp(); /* outputs may lie where the logits do */
-  for (int64_t j = lane; j < a.classes && (a.log_probs || a.grad); j += SL_NLL_LANES) {
+template <class T>
+__device__ void write_row(const sl_nll_args &a, int64_t i, const T *z, int label, uint32_t lane,
+                          row_figures r) {
+  const double factor = a.device_scale ? a.grad_scale * *a.device_scale : a.grad_scale;
+  const double scale = label >= 0 && label < a.classes ? factor : static_cast<double>(NAN);
+  const uint32_t classes = static_cast<uint32_t>(a.classes);
+#pragma unroll 2
+  for (uint32_t j = lane; j < classes; j += GROUP) {
     const double v = double_at(z, j) - r.most;
     if (a.log_probs)
       set_double(static_cast<T *>(a.log_probs), i * a.ld_log_probs + j, v - r.log_sum);
     if (a.grad)
       set_double(static_cast<T *>(a.grad), i * a.ld_grad + j,
-                 label == -1 ? 0 : scale * (sl_exp(v) / r.sum - (j == label ? 1 : 0)));
+                 label == -1 ? 0 : scale * (sl_exp(v) / r.sum - (j == static_cast<uint32_t>(label) ? 1 : 0)));
   }
+}
+
+/* Returns the loss, in all lanes of the row. All lanes of the warp; wanted: outputs are written. */
+template <class T>
+__device__ double work_on_row(const sl_nll_args &a, int64_t i, int label, uint32_t lane, bool wanted) {
+  const T *z = static_cast<const T *>(a.logits) + i * a.ld;
+  row_figures r;
+  r.most = most_of_row(a, z, lane);
+  r.sum = sum_of_row(a, z, lane, r.most);
+  r.log_sum = log(r.sum);
+  const double lost = loss_of_row(a, z, label, r);
+  __syncwarp(); /* outputs may lie where the logits do */
+  if (wanted && (a.log_probs || a.grad))
+    write_row(a, i, z, label, lane, r);
   return lost;
 }
 
@@ -72,7 +117,7 @@ struct listed_rows {
  * *labelled += those that have one. All threads of the block. */
 __device__ int list_rows(const sl_nll_args &a, int64_t first, int64_t count, listed_rows &list,
                          double *labelled) {
-  const int lane = threadIdx.x % SL_NLL_LANES, warp = threadIdx.x / SL_NLL_LANES;
+  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   const bool there = threadIdx.x < count;
   const int label = there ? a.label[first + threadIdx.x] : -1;
   const bool wanted = there && (label != -1 || a.log_probs);
@@ -100,9 +145,9 @@ __device__ int list_rows(const sl_nll_args &a, int64_t first, int64_t count, lis
 /* Gradients of rows without a label, where nothing else is made of them. */
 template <class T>
 __device__ void clear_rows(const sl_nll_args &a, int64_t first, int64_t count, const int *label) {
-  const int lane = threadIdx.x % SL_NLL_LANES, warp = threadIdx.x / SL_NLL_LANES;
+  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   for (int64_t i = warp; i < count && a.grad && !a.log_probs; i += WARPS)
-    for (int64_t j = lane; j < a.classes && label[i] == -1; j += SL_NLL_LANES)
+    for (int64_t j = lane; j < a.classes && label[i] == -1; j += WARP)
       set_double(static_cast<T *>(a.grad), (first + i) * a.ld_grad + j, 0);
 }
 
@@ -111,7 +156,8 @@ template <class T>
 __global__ void __launch_bounds__(DENSE_THREADS)
     work_on_blocks(const sl_nll_args a, int64_t block_rows, int64_t blocks, double *sums) {
   __shared__ listed_rows list;
-  const int lane = threadIdx.x % SL_NLL_LANES, warp = threadIdx.x / SL_NLL_LANES;
+  const uint32_t lane = threadIdx.x % GROUP;
+  const int warp = threadIdx.x / WARP;
   for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
     const int64_t end = (block + 1) * block_rows < a.rows ? (block + 1) * block_rows : a.rows;
     double sum = 0, labelled = 0;
@@ -119,10 +165,12 @@ __global__ void __launch_bounds__(DENSE_THREADS)
       const int64_t count = end - first < SL_SUM_ROWS ? end - first : SL_SUM_ROWS;
       const int listed = list_rows(a, first, count, list, &labelled);
       clear_rows<T>(a, first, count, list.label);
-      for (int n = warp; n < listed; n += WARPS) {
-        const int row = list.row[n];
-        const double lost = work_on_row<T>(a, first + row, list.label[row], lane);
-        if (lane == 0) {
+      for (int next = warp * (WARP / GROUP); next < listed; next += ROWS_AT_ONCE) {
+        const int n = next + static_cast<int>(threadIdx.x) % WARP / GROUP;
+        const bool wanted = n < listed; /* else the last row, again, for nothing */
+        const int row = list.row[wanted ? n : listed - 1];
+        const double lost = work_on_row<T>(a, first + row, list.label[row], lane, wanted);
+        if (lane == 0 && wanted) {
           list.loss[n] = lost;
           if (a.row_loss)
             a.row_loss[first + row] = lost;

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators on rows alone, in the namespace torch.ops.sley: products of matrices; bias, activation and dropout in
+one pass; the loss.
+
+`sley.torch.functional` has them for users.
+"""
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from sley.errors import SleyArgumentError
+from sley.torch._dense import ACTIVATIONS, dense_of
+from sley.torch._operator import Operator, cast_nothing, cast_to_float32
+
+
+def _check_matrix(what: str, x: Tensor) -> None:
+    if x.dim() != 2:  # a message is made where it is told: making one takes as long as a call
+        raise SleyArgumentError(f"{what} has shape {tuple(x.shape)}: expected (rows, columns)")
+
+
+def _check_like(what: str, found: Tensor, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
+    if tuple(found.shape) != shape or found.dtype != dtype or found.device != device:
+        raise SleyArgumentError(f"{what} has shape {tuple(found.shape)}, {found.dtype} on {found.device}: expected "
+                                f"{shape}, {dtype} on {device}")
+
+
+# ---- gemm: C = op(A) op(B) + bias
+
+
+def _gemm_shape(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool, bias: Tensor | None) -> tuple[int, int]:
+    """Checks the operands; returns the shape of C."""
+    _check_matrix("gemm: A", a)
+    _check_matrix("gemm: B", b)
+    (k, m), (n, inner) = a.shape if transpose_a else a.shape[::-1], b.shape if transpose_b else b.shape[::-1]
+    if k != inner or a.dtype != b.dtype or a.device != b.device:
+        raise SleyArgumentError(f"gemm: A has {k} columns of {a.dtype} on {a.device}, and B {inner} rows of {b.dtype} "
+                                f"on {b.device}")
+    if bias is not None:
+        _check_like("gemm: bias", bias, (n,), a.dtype, a.device)
+    return m, n
+
+
+def _gemm_run(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False,
+              bias: Tensor | None = None) -> Tensor:
+    _gemm_shape(a, b, transpose_a, transpose_b, bias)
+    return dense_of(a).multiply(a, b, transpose_a, transpose_b, bias)
+
+
+def _gemm_fake(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False,
+               bias: Tensor | None = None) -> Tensor:
+    return a.new_empty(_gemm_shape(a, b, transpose_a, transpose_b, bias))
+
+
+def _gemm_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    a, b, ctx.transpose_a, ctx.transpose_b, _bias = inputs
+    ctx.save_for_backward(a, b)
+
+
+def _gemm_backward(ctx: Any, dc: Tensor) -> tuple[Any, ...]:
+    """dop(A) = dC op(B)^T and dop(B) = op(A)^T dC, or their transposes."""
+    (a, b), ta, tb = ctx.saved_tensors, ctx.transpose_a, ctx.transpose_b
+    of_a, of_b, _, _, of_bias = ctx.needs_input_grad
+    da = db = None
+    if of_a:
+        da = gemm(b, dc, tb, True, None) if ta else gemm(dc, b, False, not tb, None)
+    if of_b:
+        db = gemm(dc, a, True, ta, None) if tb else gemm(a, dc, not ta, False, None)
+    return da, db, None, None, dc.sum(0) if of_bias else None
+
+
+gemm = Operator("gemm(Tensor a, Tensor b, bool transpose_a=False, bool transpose_b=False, Tensor? bias=None) -> Tensor",
+                _gemm_run, _gemm_fake, _gemm_setup, _gemm_backward, subject=0)
+
+
+# ---- bias_act_dropout: dropout of act(x + bias)
+
+
+def _check_drop(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None) -> None:
+    _check_matrix("bias_act_dropout: x", x)
+    if act not in ACTIVATIONS:
+        raise SleyArgumentError(f"bias_act_dropout: there is no activation {act!r}: take {' or '.join(ACTIVATIONS)}")
+    if not 0.0 <= p < 1.0:
+        raise SleyArgumentError(f"bias_act_dropout: p is {p}: it must be 0 or more and less than 1")
+    if bias is not None:
+        _check_like("bias_act_dropout: bias", bias, (x.shape[1],), x.dtype, x.device)
+    if seed is not None:
+        _check_like("bias_act_dropout: seed", seed, (1,), torch.int64, x.device)
+    elif p > 0.0:
+        raise SleyArgumentError("bias_act_dropout: p is above 0, and there is no seed")
+
+
+def _drop_run(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int = 0,
+              first_row: int = 0) -> Tensor:
+    _check_drop(x, bias, act, p, seed)
+    return dense_of(x).drop(x, bias, act, p, seed, stream, first_row)
+
+
+def _drop_fake(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int = 0,
+               first_row: int = 0) -> Tensor:
+    _check_drop(x, bias, act, p, seed)
+    return x.new_empty(x.shape)
+
+
+def _drop_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    """After relu the output tells what was kept, and there is no mask to draw again."""
+    _x, bias, ctx.act, ctx.p, seed, ctx.stream, ctx.first_row = inputs
+    ctx.biased = bias is not None
+    ctx.save_for_backward(output if ctx.act == "relu" else None, seed)
+
+
+def _drop_backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
+    y, seed = ctx.saved_tensors
+    summed = ctx.biased and ctx.needs_input_grad[1]
+    dx, dbias = bias_act_dropout_backward(dy, y, ctx.act, ctx.p, seed, ctx.stream, ctx.first_row, summed)
+    return dx, dbias if summed else None, None, None, None, None, None
+
+
+bias_act_dropout = Operator("bias_act_dropout(Tensor x, Tensor? bias, str act, float p, Tensor? seed, int stream=0, "
+                            "int first_row=0) -> Tensor", _drop_run, _drop_fake, _drop_setup, _drop_backward,
+                            cast_nothing, subject=0)
+
+
+def _drop_backward_run(dy: Tensor, y: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int,
+                       first_row: int, summed: bool) -> tuple[Tensor, Tensor]:
+    _check_matrix("bias_act_dropout: the gradient", dy)
+    dense = dense_of(dy)
+    if y is not None:
+        _check_like("bias_act_dropout: the gradient", dy, tuple(y.shape), y.dtype, y.device)
+        return dense.gradient(dy, y, 1.0 / (1.0 - p), sums=summed)
+    dx = dense.drop(dy, None, act, p, seed, stream, first_row)
+    return dx, dense.column_sums(dx) if summed else dx.new_empty((0,))
+
+
+def _drop_backward_fake(dy: Tensor, y: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int,
+                        first_row: int, summed: bool) -> tuple[Tensor, Tensor]:
+    return dy.new_empty(dy.shape), dy.new_empty((dy.shape[1] if summed else 0,))
+
+
+def _drop_backward_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    _dy, y, ctx.act, ctx.p, seed, ctx.stream, ctx.first_row, ctx.summed = inputs
+    ctx.save_for_backward(y, seed)
+
+
+def _drop_backward_backward(ctx: Any, of_dx: Tensor, of_sums: Tensor) -> tuple[Any, ...]:
+    """Both results are linear in dY, by the same factors; their derivative by y is 0 wherever there is one."""
+    y, seed = ctx.saved_tensors
+    of_all = of_dx + of_sums if ctx.summed else of_dx
+    of_dy = bias_act_dropout_backward(of_all, y, ctx.act, ctx.p, seed, ctx.stream, ctx.first_row, False)[0]
+    return of_dy, None, None, None, None, None, None, None
+
+
+bias_act_dropout_backward = Operator("bias_act_dropout_backward(Tensor dy, Tensor? y, str act, float p, Tensor? seed, "
+                                     "int stream, int first_row, bool summed) -> (Tensor, Tensor)", _drop_backward_run,
+                                     _drop_backward_fake, _drop_backward_setup, _drop_backward_backward, cast_nothing,
+                                     subject=0)
+
+
+# ---- nll: the negative log-likelihood of labels
+
+
+def _check_nll(logits: Tensor, label: Tensor) -> None:
+    _check_matrix("nll: logits", logits)
+    if logits.shape[1] == 0 and logits.shape[0] > 0:
+        raise SleyArgumentError("nll: there are no classes")
+    _check_like("nll: the array of labels", label, (logits.shape[0],), torch.int32, logits.device)
+
+
+def _nll_run(logits: Tensor, label: Tensor, counted: float = 0.0) -> tuple[Tensor, Tensor]:
+    _check_nll(logits, label)
+    sums = dense_of(logits).loss(logits, label)
+    return (sums[0] / (counted or sums[1])).to(logits.dtype), sums
+
+
+def _nll_fake(logits: Tensor, label: Tensor, counted: float = 0.0) -> tuple[Tensor, Tensor]:
+    _check_nll(logits, label)
+    return logits.new_empty(()), logits.new_empty((2,), dtype=torch.float64)
+
+
+def _nll_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    logits, label, ctx.counted = inputs
+    ctx.mark_non_differentiable(output[1])
+    ctx.save_for_backward(logits, label, output[1])
+
+
+def _nll_backward(ctx: Any, dloss: Tensor, _dsums: Any) -> tuple[Any, ...]:
+    logits, label, sums = ctx.saved_tensors
+    return nll_backward(dloss, logits, label, sums, ctx.counted), None, None
+
+
+nll = Operator("nll(Tensor logits, Tensor label, float counted=0.) -> (Tensor, Tensor)", _nll_run, _nll_fake,
+               _nll_setup, _nll_backward, cast_to_float32, subject=0)
+
+
+def _nll_backward_run(dloss: Tensor, logits: Tensor, label: Tensor, sums: Tensor, counted: float) -> Tensor:
+    _check_nll(logits, label)
+    dense = dense_of(logits)
+    if counted:
+        return dense.loss_gradient(logits, label, 1.0 / counted, dloss.double())
+    return dense.loss_gradient(logits, label, 1.0, dloss.double() / sums[1])
+
+
+def _nll_backward_fake(dloss: Tensor, logits: Tensor, label: Tensor, sums: Tensor, counted: float) -> Tensor:
+    return logits.new_empty(logits.shape)
+
+
+def _nll_backward_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    dloss, logits, label, sums, ctx.counted = inputs
+    ctx.save_for_backward(dloss, logits, label, sums)
+
+
+def _nll_backward_backward(ctx: Any, of_dlogits: Tensor) -> tuple[Any, ...]:
+    """Through torch's own loss."""
+    dloss, logits, label, sums = ctx.saved_tensors
+    again = torch.is_grad_enabled()
+    with torch.enable_grad():
+        dloss, logits = (each if each.requires_grad else each.detach().requires_grad_() for each in (dloss, logits))
+        loss = functional.cross_entropy(logits, label.long(), ignore_index=-1, reduction="sum")
+        loss = loss / (ctx.counted or sums[1].to(loss.dtype))
+        first = torch.autograd.grad(loss, logits, dloss, create_graph=True)
+        of_dloss, of_logits = torch.autograd.grad(first, (dloss, logits), of_dlogits, create_graph=again)
+    return of_dloss, of_logits, None, None, None
+
+
+nll_backward = Operator("nll_backward(Tensor dloss, Tensor logits, Tensor label, Tensor sums, float counted) -> Tensor",
+                        _nll_backward_run, _nll_backward_fake, _nll_backward_setup, _nll_backward_backward,
+                        cast_to_float32, subject=1)
