@@ -13,6 +13,7 @@ installed.
 """
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -46,9 +47,13 @@ def options_of():
     parser.add_argument("--split-steps", type=int, default=20)
     parser.add_argument("--density", type=float, default=0.01)
     parser.add_argument("--warmup-steps", type=int, default=0, help="of the hook")
+    parser.add_argument("--ramp-steps", type=int, default=0, help="of the hook, after those")
     parser.add_argument("--compress", default="auto")
     parser.add_argument("--bucket-mb", type=float, default=25)
-    parser.add_argument("--rate", type=float, default=3e-4)
+    parser.add_argument("--rate", type=float, default=3e-4, help="the largest: it grows in the first 5 % of --steps")
+    parser.add_argument("--beta2", type=float, default=0.999, help="of AdamW")
+    parser.add_argument("--schedule", choices=("cosine", "constant"), default="cosine",
+                        help="of the rate after that; cosine: down to a tenth at the end of --steps")
     parser.add_argument("--dtype", choices=DTYPES, default="f32")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
     parser.add_argument("--seed", type=int, default=1)
@@ -159,12 +164,13 @@ class Training:
         torch.manual_seed(o.seed)
         self.o, self.tokens, self.step = o, tokens, 0
         self.module = Gpt(o).to(o.device, DTYPES[o.dtype])
-        self.optimizer = torch.optim.AdamW(self.module.parameters(), lr=o.rate)
+        self.optimizer = torch.optim.AdamW(self.module.parameters(), lr=o.rate, betas=(0.9, o.beta2))
         self.state = self.make_state(SparseHookState) if sparse else None
 
     def make_state(self, kind):
         o = self.o
-        return kind(dist.group.WORLD, density=o.density, warmup_steps=o.warmup_steps, compress=o.compress)
+        return kind(dist.group.WORLD, density=o.density, warmup_steps=o.warmup_steps,
+                    ramp_steps=o.ramp_steps, compress=o.compress)
 
     def wrapped(self):
         o = self.o
@@ -172,9 +178,19 @@ class Training:
         return DistributedDataParallel(self.module, device_ids=ids, bucket_cap_mb=o.bucket_mb,
                                        gradient_as_bucket_view=True)
 
+    def rate(self):
+        """The learning rate of the step that comes."""
+        o, first = self.o, max(self.o.steps // 20, 1)
+        if self.step < first:
+            return o.rate * (self.step + 1) / first
+        done = min((self.step - first) / max(o.steps - first, 1), 1)
+        return o.rate if o.schedule == "constant" else o.rate * (0.55 + 0.45 * math.cos(math.pi * done))
+
     def run_step(self, model, time_of):
         """time_of(name, function, *arguments): calls it."""
         x, y = batch_of(self.tokens, self.o, self.step)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate()
         self.step += 1
         self.optimizer.zero_grad(set_to_none=False)
 

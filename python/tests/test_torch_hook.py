@@ -52,6 +52,22 @@ def test_one_rank(device, dtype):
 
 
 @on_devices
+def test_the_share_falls_by_quarters(device):
+    values = [float(1 + each) for each in range(1024)]
+    state = SparseHookState(local_rank(device), density=0.01, sample=1, warmup_steps=1, ramp_steps=6)
+    parameters, flat = one_bucket(values, device)
+    kept = []
+    for _ in range(9):
+        state.load_state_dict({**state.state_dict(), "residuals": []})  # so that each step has the same values
+        given = flat.clone()
+        state.reduce(Bucket(0, parameters, given, last=True))
+        kept.append(int((given != 0).sum()))
+    assert kept[0] == 1024 and [sum(kept[1:3]), sum(kept[3:5]), sum(kept[5:7])] == [512, 128, 32]
+    assert all(9 <= each <= 11 for each in kept[7:])
+    state.close()
+
+
+@on_devices
 def test_infinities_and_nan_are_sent(device):
     state = SparseHookState(local_rank(device), density=0.25, sample=1)
     parameters, flat = one_bucket([1.0, float("nan"), 3.0, -float("inf")], device)
@@ -82,7 +98,8 @@ def test_states_are_loaded_before_and_after_steps():
 
 @pytest.mark.parametrize(("options", "says"), [
     ({"density": 0}, "density is 0"), ({"density": 1.5}, "density is 1.5"), ({"density": float("nan")}, "density"),
-    ({"sample": -1}, "sample is -1"), ({"warmup_steps": -1}, "warmup_steps is -1"), ({"seed": -1}, "seed -1"),
+    ({"sample": -1}, "sample is -1"), ({"warmup_steps": -1}, "warmup_steps is -1"),
+    ({"ramp_steps": -2}, "ramp_steps -2"), ({"seed": -1}, "seed -1"),
     ({"compress": "zip"}, "'zip': take one of none, auto, pici, coo"), ({"way": "round"}, "'round'")])
 def test_wrong_options_are_refused(options, says):
     with pytest.raises(sley.SleyArgumentError, match=says):

@@ -35,8 +35,9 @@ class BucketInfo:
 class _Bucket:
     parameters: list[torch.Tensor]  # whose gradients lie in it, in this order
     residual: torch.Tensor  # of one dimension; parameters have parts of it
-    topk: Handle
     collective: Handle
+    topk: Handle | None = None
+    density: float = 0.0  # of topk
 
 
 class SparseHookState:
@@ -59,6 +60,10 @@ class SparseHookState:
         Of the places of the sample, which are the same in every step.
     warmup_steps : int
         So many steps are dense at first: gradients are sent whole, and the residuals stay.
+    ramp_steps : int
+        In so many steps after those the share falls from 1/4 to `density`, in stages of a quarter of the stage before
+        and of the same number of steps: at first gradients change fast (Lin, Han, Mao, Wang, Dally, Deep Gradient
+        Compression, ICLR 2018, section 3.3).
     compress : str
         "auto", "pici", "coo" or "none", as in `sley.dist.Collective`.
     way : str
@@ -77,15 +82,15 @@ class SparseHookState:
     """
 
     def __init__(self, comm: Any, *, density: float = 0.01, sample: float = 0.001, seed: int = 1,
-                 warmup_steps: int = 0, compress: str = "auto", way: str = "auto") -> None:
+                 warmup_steps: int = 0, ramp_steps: int = 0, compress: str = "auto", way: str = "auto") -> None:
         for name, share in (("density", density), ("sample", sample)):
             require(0 < share <= 1, f"{name} is {share}: it must be greater than 0 and at most 1")
-        require(warmup_steps >= 0 and 0 <= seed < 2**64, f"warmup_steps is {warmup_steps}, and seed {seed}: neither is "
-                "negative, and a seed has 64 bits")
-        self._topk_options = {"density": density, "sample": sample, "seed": seed}
+        require(min(warmup_steps, ramp_steps) >= 0 and 0 <= seed < 2**64, f"warmup_steps is {warmup_steps}, ramp_steps "
+                f"{ramp_steps}, and seed {seed}: none is negative, and a seed has 64 bits")
+        self.density, self._topk_options = density, {"sample": sample, "seed": seed}
         self._sum_options = {"compress": one_of(COMPRESSIONS, compress, "compression"), "way": one_of(WAYS, way, "way"),
                              "kind": one_of(KINDS, "allreduce", "collective"), "op": one_of(OPS, "sum", "reduction")}
-        self.step, self.warmup_steps = 0, warmup_steps
+        self.step, self.warmup_steps, self.ramp_steps = 0, warmup_steps, ramp_steps
         self._own = None if isinstance(comm, Rank | sley.dist.Comm) else _comm_of(comm)
         self._rank = rank_of(comm if self._own is None else self._own)
         self._buckets: dict[int, _Bucket] = {}
@@ -111,7 +116,7 @@ class SparseHookState:
         made = self._bucket(bucket.index(), bucket.parameters(), flat)
         flat.mul_(1.0 / self._rank.size)  # first, as DistributedDataParallel does: sums of 16 bits stay small
         if self.step >= self.warmup_steps:
-            self.sparsify(made.topk, flat)
+            self.sparsify(self._topk(made, flat), flat)
         self.exchange(made.collective, flat)
         if bucket.is_last():
             self.step += 1
@@ -139,7 +144,7 @@ class SparseHookState:
         residual, parts = self._residual(parameters, flat)
         if made is not None:
             self._end(self._buckets.pop(index))
-        made = self._buckets[index] = _Bucket(parameters, residual, *self._prepare(code, residual))
+        made = self._buckets[index] = _Bucket(parameters, residual, self._prepare(code, residual))
         self._residuals.update(zip(parameters, parts, strict=True))
         return made
 
@@ -162,28 +167,47 @@ class SparseHookState:
             number += 1
         return made, parts
 
-    def _prepare(self, code: int, residual: torch.Tensor) -> tuple[Handle, Handle]:
-        count = residual.numel()
-        topk = initial(_c.sley_topk_options, dtype=code, count=count, residual=residual.data_ptr(),
-                       **self._topk_options)
-        total = initial(_c.sley_collective_options, type=code, count=count, **self._sum_options)
+    def _prepare(self, code: int, residual: torch.Tensor) -> Handle:
+        total = initial(_c.sley_collective_options, type=code, count=residual.numel(), **self._sum_options)
         rank = self._rank
-        return (rank.make(lib.sley_topk_destroy, lib.sley_topk_create, rank.comm, ctypes.byref(topk), kept=residual),
-                rank.make(lib.sley_collective_destroy, lib.sley_collective_create, rank.comm, ctypes.byref(total)))
+        return rank.make(lib.sley_collective_destroy, lib.sley_collective_create, rank.comm, ctypes.byref(total))
+
+    def _share(self) -> float:
+        """Of values, that this step sends."""
+        stages: list[float] = []
+        while self.density < (share := 0.25 ** (len(stages) + 1)):
+            stages.append(share)
+        done = self.step - self.warmup_steps
+        return self.density if done >= self.ramp_steps or not stages else stages[done * len(stages) // self.ramp_steps]
+
+    def _topk(self, bucket: _Bucket, flat: torch.Tensor) -> Handle:
+        """Of this step's share."""
+        share, rank, residual = self._share(), self._rank, bucket.residual
+        if bucket.topk is None or bucket.density != share:
+            if bucket.topk is not None:
+                rank.drop(bucket.topk)
+            topk = initial(_c.sley_topk_options, dtype=code_of(flat.dtype), count=residual.numel(),
+                           residual=residual.data_ptr(), density=share, **self._topk_options)
+            bucket.topk = rank.make(lib.sley_topk_destroy, lib.sley_topk_create, rank.comm, ctypes.byref(topk),
+                                    kept=residual)
+            bucket.density = share
+        return bucket.topk
 
     def _end(self, bucket: _Bucket) -> None:
         """Collective."""
         for each in (bucket.collective, bucket.topk):
-            self._rank.drop(each)
+            if each is not None:
+                self._rank.drop(each)
 
     def info(self) -> list[BucketInfo]:
         """What the last step did on this rank, by buckets; waits for it."""
         made = []
         with self._rank:
             for _, each in sorted(self._buckets.items()):
-                topk = value_of(_c.sley_topk_info, lib.sley_topk_info_get, each.topk)
+                topk = None if each.topk is None else value_of(_c.sley_topk_info, lib.sley_topk_info_get, each.topk)
                 total = value_of(_c.sley_collective_info, lib.sley_collective_info_get, each.collective)
-                made.append(BucketInfo(topk.count, topk.kept, topk.threshold, collective_info(total)))
+                kept, threshold = (0, 0.0) if topk is None else (topk.kept, topk.threshold)
+                made.append(BucketInfo(each.residual.numel(), kept, threshold, collective_info(total)))
         return made
 
     def state_dict(self) -> dict[str, Any]:
