@@ -197,7 +197,9 @@ static void try_out(bench *b, const sley_csr &a, bench_dtype dtype, int c, const
 static void time_all(const bench *b, const sley_csr &a, outcome *o) {
   std::vector<double> ms[CONTENDERS];
   for (int r = 0; r < b->set->repeat; r++)
-    for (int c = 0; c < CONTENDERS; c++) {
+    for (int turn = 0; turn < CONTENDERS;
+         turn++) { /* each is the first as often: what was freed before counts */
+      const int c = (turn + r) % CONTENDERS;
       sparse_product made;
       if (!o[c].ok)
         continue;
