@@ -13,7 +13,7 @@
 
 struct sl_sparse {
   sl_sparse_base base;
-  sl_machine machine;     /* that the costs are of, where its links were measured for this collective */
+  sl_machine machine;     /* that the costs are of, where its links were measured */
   sl_sparse_route *route; /* NULL: every run is dense */
   sl_dense *dense;        /* NULL: no run is */
   sl_probe probe;         /* where there are both */
