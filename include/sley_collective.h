@@ -46,9 +46,9 @@ typedef struct sley_collective_options {
    * where counts is NULL; else not looked at. */
   int64_t count;
   const int64_t *counts; /* NULL, or the values of each rank's part, size entries; read by create only */
-  /* Floating-point sums, minima and maxima may use the transport's own reduction (NCCL's), which may be
-   * faster: its order of summation, so the bits, may depend on the ranks' places and vary between runs, and
-   * its minimum and maximum may ignore NaN. */
+  /* Floating-point sums, minima and maxima may use the transport's own reduction (NCCL's, MPI's), which may
+   * be faster: its order of summation, so the bits, may depend on the ranks' places and vary between runs,
+   * and its minimum and maximum may ignore NaN. */
   bool any_order;
   int reserved; /* not looked at */
   /* default SLEY_COMPRESS_NONE. Shapes, aliases, order and bits of sley_collective_run stay the same, but for
