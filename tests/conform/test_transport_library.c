@@ -15,10 +15,10 @@ typedef struct long_case {
   sley_reduce op;
   sley_type type;
   int64_t count; /* of an all-reduce, or of each part; PARTS_DIFFER */
-  bool in_place;
+  bool in_place, in_order;
 } long_case;
 
-/* MPI has pieces of 4 MiB. */
+/* MPI has pieces of 4 MiB; without it parts of 1 MiB travel in a ring, if there are no workgroups. */
 static const long_case long_cases[] = {{SLEY_ALLREDUCE, SLEY_SUM, SLEY_TYPE_F32, 2700001, true},
                                        {SLEY_ALLREDUCE, SLEY_MAX, SLEY_TYPE_F64, 1200000, false},
                                        {SLEY_ALLREDUCE, SLEY_MIN, SLEY_TYPE_I64, 600001, false},
@@ -27,7 +27,9 @@ static const long_case long_cases[] = {{SLEY_ALLREDUCE, SLEY_SUM, SLEY_TYPE_F32,
                                        {SLEY_REDUCE_SCATTER, SLEY_SUM, SLEY_TYPE_F64, PARTS_DIFFER, false},
                                        {SLEY_ALLGATHER, SLEY_SUM, SLEY_TYPE_U8, PARTS_DIFFER, false},
                                        {SLEY_ALLGATHER, SLEY_SUM, SLEY_TYPE_F16, PARTS_DIFFER, true},
-                                       {SLEY_ALLGATHER, SLEY_SUM, SLEY_TYPE_F64, 300001, false}};
+                                       {SLEY_ALLGATHER, SLEY_SUM, SLEY_TYPE_F64, 300001, false},
+                                       {SLEY_ALLREDUCE, SLEY_SUM, SLEY_TYPE_F32, 2700001, false, true},
+                                       {SLEY_ALLREDUCE, SLEY_SUM, SLEY_TYPE_F64, 1200001, true, true}};
 
 typedef struct party {
   long_case c;
@@ -69,7 +71,7 @@ static void lay_out(party *p, int rank, int size) {
     p->counts[r] = !differ ? p->c.count : r == 0 ? 900000 : r == size - 1 ? 0 : 1000 * r + 1;
     p->begin[r + 1] = p->begin[r] + p->counts[r];
   }
-  p->spec = (sl_dense_spec){.kind = p->c.kind, .op = p->c.op, .type = p->c.type, .any_order = true};
+  p->spec = (sl_dense_spec){.kind = p->c.kind, .op = p->c.op, .type = p->c.type, .any_order = !p->c.in_order};
   p->spec.count = differ ? 0 : p->c.count;
   p->spec.counts = differ ? p->counts : NULL;
   p->each = (int64_t)sley_type_bytes(p->c.type);
@@ -100,12 +102,26 @@ static int64_t find_wrong(const party *p, int rank, int size) {
   return -1;
 }
 
+/* All ranks together send what they receive. */
+static sley_status check_traffic(sl_comm *comm, const party *p) {
+  sl_counters run;
+  int64_t begin[MOST_RANKS + 1];
+  sl_dense_traffic(p->dense, &run);
+  sl_dense_lay_out(&p->spec, comm->size, begin);
+  int64_t bytes =
+      run.bytes[SL_LINK_DIRECT] + run.bytes[SL_LINK_MESSAGE] - sl_dense_sent(&p->spec, comm, begin);
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, &bytes, 1));
+  EXPECT(bytes == 0);
+  return SLEY_OK;
+}
+
 static sley_status run_party(sl_comm *comm, party *p) {
   const int64_t values = p->c.in_place ? p->dst_values : p->src_values + p->dst_values;
   p->memory = sl_alloc_zero(values, (size_t)p->each, "test");
   EXPECT(p->memory);
   SL_TRY(mirror_open(comm, p->memory, values * p->each, &p->there));
   SL_TRY(sl_dense_create(comm, &p->spec, &p->dense));
+  SL_TRY(check_traffic(comm, p));
   for (int round = 0; round < 2; round++) {
     fill(p, comm->rank);
     SL_TRY(mirror_send(&p->there));
