@@ -46,9 +46,9 @@ typedef struct sley_collective_options {
    * where counts is NULL; else not looked at. */
   int64_t count;
   const int64_t *counts; /* NULL, or the values of each rank's part, size entries; read by create only */
-  /* Floating-point sums, minima and maxima may use the transport's own reduction (NCCL's), which may be
-   * faster: its order of summation, so the bits, may depend on the ranks' places and vary between runs, and
-   * its minimum and maximum may ignore NaN. */
+  /* Floating-point sums, minima and maxima may use the transport's own reduction (NCCL's, MPI's), which may
+   * be faster: its order of summation, so the bits, may depend on the ranks' places and vary between runs,
+   * and its minimum and maximum may ignore NaN. */
   bool any_order;
   int reserved; /* not looked at */
   /* default SLEY_COMPRESS_NONE. Shapes, aliases, order and bits of sley_collective_run stay the same, but for
@@ -69,10 +69,12 @@ typedef struct sley_collective sley_collective;
 
 /* Prepares a collective of fixed sizes, to be run any number of times. Ended by sley_collective_destroy,
  * before the comm ends. options are read during the call only. With compress it takes memory of the device
- * for this rank's and the peers' parts at their longest. Collective. Errors, the same on all ranks:
- * SLEY_ERR_ARG (an option is wrong, or the ranks' options differ), SLEY_ERR_OVERFLOW, SLEY_ERR_UNSUPPORTED
- * (with compress: an operator, a type, a way or a device for which there is none); SLEY_ERR_MEMORY,
- * SLEY_ERR_PEER. */
+ * for this rank's and the peers' parts at their longest. SLEY_COMPRESS_AUTO wants to know the speed of
+ * messages: on a comm of several workgroups, where no description of the machine tells it, the first such
+ * collective of 1 MiB or more measures it, by all-gathers that bring a rank 7 MiB at most, and the comm keeps
+ * it for all that are made later. Collective. Errors, the same on all ranks: SLEY_ERR_ARG (an option is
+ * wrong, or the ranks' options differ), SLEY_ERR_OVERFLOW, SLEY_ERR_UNSUPPORTED (with compress: an operator,
+ * a type, a way or a device for which there is none); SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
 sley_status sley_collective_create(sley_comm *comm, const sley_collective_options *options,
                                    sley_collective **out);
 

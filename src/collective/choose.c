@@ -8,7 +8,7 @@
  * at 50 %. */
 static const sl_sparse_costs cpu_costs = {.count = {2.8e10, 0},
                                           .compress = {5.2e9, 0.9e-9},
-                                          .compress_coo = {5.2e9, 0.9e-9},
+                                          .compress_coo = {9.5e9, 1.3e-9},
                                           .decompress = {2.5e10, 1.4e-9},
                                           .sum = {9e9, 7e-9},
                                           .sum_own = {9e9, 7e-9},

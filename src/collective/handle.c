@@ -50,7 +50,7 @@ static sley_status count_dense(sley_collective *made, const sl_dense_spec *spec)
   int64_t *begin;
   SL_TRY(SL_NEW(begin, (int64_t)made->comm->size + 1, "a collective"));
   sl_dense_lay_out(spec, made->comm->size, begin);
-  made->dense_sent = sl_dense_sent(spec, made->comm->rank, made->comm->size, begin);
+  made->dense_sent = sl_dense_sent(spec, made->comm, begin);
   made->dense_received = received(made->dense);
   sl_free(begin);
   return SLEY_OK;

@@ -6,9 +6,13 @@
 #include "base/clock.h"
 #include "transport/dense.h"
 
-/* Bytes that a rank receives in a short all-gather and at least and at most in a long one, which is one part
- * in SHARE of the collective's; the shortest of so many runs counts. */
-enum { RUNS = 5, SHARE = 64, SHORT = 1 << 10, LEAST = 1 << 16, MOST = 1 << 20, SMALL = 1 << 20 };
+/* Bytes that a rank receives in a short all-gather, in a long one, and in a longer one; the shortest of so
+ * many runs counts. Collectives of fewer than SMALL bytes have too little to gain. */
+enum { RUNS = 5, SHORT = 1 << 10, LONG = 1 << 16, LONGER = 1 << 20, SMALL = 1 << 20 };
+
+/* Seconds. A long all-gather that takes as much tells the bandwidth; the longer one would take 16 times that.
+ */
+#define LONG_ENOUGH 2e-3
 
 /* An all-gather in which each rank receives about so many bytes. */
 typedef struct gather {
@@ -86,17 +90,29 @@ static sley_status agree(sl_comm *comm, const sl_machine *costs, int64_t bytes, 
   return SLEY_OK;
 }
 
+/* What the comm keeps. All ranks have the same times, so they do the same. */
+static sley_status measure(sl_comm *comm) {
+  double shortest, longest, bytes = LONG;
+  SL_TRY(time_gather(comm, SHORT, &shortest));
+  SL_TRY(time_gather(comm, LONG, &longest));
+  if (longest < LONG_ENOUGH) {
+    bytes = LONGER;
+    SL_TRY(time_gather(comm, LONGER, &longest));
+  }
+  comm->measured = (sl_measured_links){.bandwidth = (bytes - SHORT) / fmax(longest - shortest, 0.1 * longest),
+                                       .meeting = shortest};
+  return SLEY_OK;
+}
+
 sley_status sl_links_measure(sl_comm *comm, const sl_machine *costs, int64_t bytes, sl_machine *machine,
                              bool *measured) {
-  double shortest, longest, most = fmin(fmax((double)bytes / SHARE, LEAST), MOST);
   SL_TRY(agree(comm, costs, bytes, measured));
   if (!*measured)
     return SLEY_OK;
-  SL_TRY(time_gather(comm, SHORT, &shortest));
-  SL_TRY(time_gather(comm, (int64_t)most, &longest));
+  if (comm->measured.bandwidth == 0)
+    SL_TRY(measure(comm));
   *machine = *costs;
-  sl_link_speed *link = &machine->link[SL_LINK_MESSAGE];
-  *link = (sl_link_speed){.bandwidth = (most - SHORT) / fmax(longest - shortest, 0.1 * longest)};
-  machine->meeting = fmax(machine->meeting, shortest);
+  machine->link[SL_LINK_MESSAGE] = (sl_link_speed){.bandwidth = comm->measured.bandwidth};
+  machine->meeting = fmax(machine->meeting, comm->measured.meeting);
   return SLEY_OK;
 }

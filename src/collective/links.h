@@ -7,10 +7,12 @@
 
 #include "machine/machine.h"
 
-/* Measures by dense all-gathers of at most a share of `bytes`, which a collective is to move: machine becomes
- * a copy of *costs with the message link and the meeting as found, the same on all ranks, and *measured is
- * set. It is not where *costs is not built in on all ranks, SLEY_MACHINE=builtin asks for figures that do not
- * change, no messages travel, or the collective is too small to gain. Takes memory meanwhile. Collective. */
+/* For a collective that is to move so many bytes: machine becomes a copy of *costs with the message link and
+ * the meeting as found on comm, the same on all ranks, and *measured is set. The first such call on a comm
+ * measures, by dense all-gathers in which a rank receives 1 MiB at most, and takes memory meanwhile; the comm
+ * keeps what was found, and later calls on it move nothing. *measured is not set where *costs is not built in
+ * on all ranks, SLEY_MACHINE=builtin asks for figures that do not change, no messages travel, or the
+ * collective is too small to gain. Collective. */
 sley_status sl_links_measure(sl_comm *comm, const sl_machine *costs, int64_t bytes, sl_machine *machine,
                              bool *measured);
 

@@ -13,7 +13,7 @@
 
 struct sl_sparse {
   sl_sparse_base base;
-  sl_machine machine;     /* that the costs are of, where its links were measured for this collective */
+  sl_machine machine;     /* that the costs are of, where its links were measured */
   sl_sparse_route *route; /* NULL: every run is dense */
   sl_dense *dense;        /* NULL: no run is */
   sl_probe probe;         /* where there are both */
@@ -332,9 +332,8 @@ static sley_status run(sl_sparse *sparse, const void *src, void *dst, sl_queue *
     SL_TRY(sparse->route->ops->settle(sparse->route, false));
   SL_TRY(check_array(base, src, given, "src"));
   SL_TRY(check_array(base, dst, kind == SLEY_REDUCE_SCATTER ? part : all_values(base), "dst"));
-  base->report =
-      (sl_sparse_report){.result_nonzeros = -1,
-                         .dense_sent = sl_dense_sent(&base->spec.dense, comm->rank, comm->size, base->begin)};
+  base->report = (sl_sparse_report){.result_nonzeros = -1,
+                                    .dense_sent = sl_dense_sent(&base->spec.dense, comm, base->begin)};
   SL_TRY(choose(sparse, src, given, queue, &is_sparse));
   return is_sparse ? run_sparse(sparse, src, dst, queue) : run_dense(sparse, src, dst, queue);
 }

@@ -13,15 +13,21 @@
  * collective's own: devices load and store them in wide words. */
 enum { PART_BYTES = 128, SLOT_BYTES = 256 };
 
+/* An all-gather goes from neighbour to neighbour between so many ranks at most that are workgroups of their
+ * own, where their parts have at least so many bytes on average. */
+enum { RING_RANKS = 16, RING_BYTES = 1 << 20 };
+
 struct sl_dense {
   sl_comm *comm;
   sl_dense_spec spec; /* counts: see begin */
   int64_t value_bytes;
-  int64_t *begin;     /* size + 1: the values of rank r's part are begin[r] .. begin[r + 1] of all */
-  bool whole;         /* an all-reduce in one exchange: what is received is whole arrays */
-  sl_row_list *lists; /* of the two exchanges, send and recv of each: size entries each */
-  sl_exchange *scatter, *gather; /* NULL: there is none */
-  void *peers;                   /* their values, in ascending order of ranks, `slot` bytes each */
+  int64_t *begin;       /* size + 1: the values of rank r's part are begin[r] .. begin[r + 1] of all */
+  bool whole;           /* an all-reduce in one exchange: what is received is whole arrays */
+  sl_row_list *lists;   /* of the exchanges: scatter's and gather's send and recv, size entries each */
+  sl_exchange *scatter; /* NULL: there is none */
+  sl_exchange **gather; /* each NULL, too; */
+  int steps;            /* so many, of which more than one are a ring */
+  void *peers;          /* their values, in ascending order of ranks, `slot` bytes each */
   int64_t slot;
   sl_dense_native *native;
   sl_counters traffic; /* of a run */
@@ -112,14 +118,20 @@ static bool is_whole(const sl_dense_spec *spec, int size) {
          (size <= 2 || spec->count <= SL_DENSE_ONE_EXCHANGE / size / (int64_t)sley_type_bytes(spec->type));
 }
 
-int64_t sl_dense_sent(const sl_dense_spec *spec, int rank, int size, const int64_t *begin) {
+static bool is_ring(const sl_dense_spec *spec, const sl_comm *comm, const int64_t *begin) {
+  return comm->workgroup == 1 && comm->size > 2 && comm->size <= RING_RANKS &&
+         begin[comm->size] / comm->size >= RING_BYTES / (int64_t)sley_type_bytes(spec->type);
+}
+
+int64_t sl_dense_sent(const sl_dense_spec *spec, const sl_comm *comm, const int64_t *begin) {
+  int rank = comm->rank, size = comm->size, next = (rank + 1) % size;
   int64_t own = begin[rank + 1] - begin[rank], peers = size - 1, values = 0;
   if (is_whole(spec, size))
     values = spec->count * peers;
   else if (spec->kind != SLEY_ALLGATHER)
     values = begin[size] - own;
   if (spec->kind == SLEY_ALLGATHER || (spec->kind == SLEY_ALLREDUCE && !is_whole(spec, size)))
-    values += own * peers;
+    values += is_ring(spec, comm, begin) ? begin[size] - (begin[next + 1] - begin[next]) : own * peers;
   return values * (int64_t)sley_type_bytes(spec->type);
 }
 
@@ -182,7 +194,24 @@ static sley_status open_gather(sl_dense *dense) {
     add_list(send, &sends, p, own, values_of(dense, rank) * each);
     add_list(recv, &recvs, p, dense->begin[p] * each, values_of(dense, p) * each);
   }
-  return open_exchange(dense, "all-gather", sends, send, recvs, recv, &dense->gather);
+  return open_exchange(dense, "all-gather", sends, send, recvs, recv, &dense->gather[0]);
+}
+
+/* In each step a rank sends the part that it got in the step before, at first its own, to the next rank. One
+ * message at a time travels over every link, each way, and over the same connection: over TCP that takes two
+ * thirds of the time of messages from all to all. */
+static sley_status open_ring(sl_dense *dense) {
+  int rank = dense->comm->rank, size = dense->comm->size;
+  int64_t each = dense->value_bytes;
+  for (int s = 0; s < dense->steps; s++) {
+    sl_row_list *send = dense->lists + 2 * (size + s), *recv = send + 1;
+    int gives = (rank + size - s) % size, takes = (gives + size - 1) % size, sends = 0, recvs = 0;
+    add_list(send, &sends, (rank + 1) % size, dense->begin[gives] * each, values_of(dense, gives) * each);
+    add_list(recv, &recvs, (rank + size - 1) % size, dense->begin[takes] * each,
+             values_of(dense, takes) * each);
+    SL_TRY(open_exchange(dense, "all-gather", sends, send, recvs, recv, &dense->gather[s]));
+  }
+  return SLEY_OK;
 }
 
 /* Whether the result, or who promises its bits, leaves the order to the library. */
@@ -222,6 +251,8 @@ static sley_status start(sl_comm *comm, const sl_dense_spec *spec, sl_dense **ou
   SL_TRY(SL_NEW_ZERO(dense->lists, 4 * (int64_t)comm->size, "a collective"));
   sl_dense_lay_out(spec, comm->size, dense->begin);
   dense->whole = is_whole(spec, comm->size);
+  dense->steps = is_ring(spec, comm, dense->begin) ? comm->size - 1 : 1;
+  SL_TRY(SL_NEW_ZERO(dense->gather, dense->steps, "a collective"));
   return SLEY_OK;
 }
 
@@ -233,7 +264,9 @@ static sley_status finish(sl_dense *dense, const sl_dense_spec *spec) {
     return SLEY_OK;
   if (reduces(dense))
     SL_TRY(open_scatter(dense));
-  return dense->whole || spec->kind == SLEY_REDUCE_SCATTER ? SLEY_OK : open_gather(dense);
+  if (dense->whole || spec->kind == SLEY_REDUCE_SCATTER)
+    return SLEY_OK;
+  return dense->steps > 1 ? open_ring(dense) : open_gather(dense);
 }
 
 sley_status sl_dense_create(sl_comm *comm, const sl_dense_spec *spec, sl_dense **out) {
@@ -262,14 +295,16 @@ void sl_dense_destroy(sl_dense *dense) {
     return;
   sl_comm *comm = dense->comm;
   (void)comm->ops->wait(comm); /* work may still use what is freed here */
-  if (dense->gather)
-    comm->ops->exchange_destroy(dense->gather);
+  for (int s = 0; s < dense->steps && dense->gather; s++)
+    if (dense->gather[s])
+      comm->ops->exchange_destroy(dense->gather[s]);
   if (dense->scatter)
     comm->ops->exchange_destroy(dense->scatter);
   if (dense->native)
     dense->native->destroy(dense->native);
   if (dense->peers)
     comm->device->ops->free(comm->device, dense->peers);
+  sl_free(dense->gather);
   sl_free(dense->lists);
   sl_free(dense->begin);
   sl_free(dense);
@@ -306,6 +341,20 @@ static sley_status reclaim(sl_exchange *moved, sl_queue *queue) {
   return moved ? sl_exchange_reclaim(moved, queue) : SLEY_OK;
 }
 
+/* The parts of the peers come to dst, where this rank's is; src: that part, as the first exchange sends it.
+ */
+static sley_status gather(const sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
+  for (int s = 0; s < dense->steps; s++)
+    SL_TRY(exchange(dense->gather[s], dense->steps > 1 ? dst : src, dst, queue));
+  return SLEY_OK;
+}
+
+static sley_status reclaim_gather(const sl_dense *dense, sl_queue *queue) {
+  for (int s = 0; s < dense->steps; s++)
+    SL_TRY(reclaim(dense->gather[s], queue));
+  return SLEY_OK;
+}
+
 static char *value_at(const sl_dense *dense, const void *array, int64_t i) {
   return (char *)array + i * dense->value_bytes;
 }
@@ -332,10 +381,10 @@ static sley_status run_in_parts(sl_dense *dense, const void *src, void *dst, sl_
       reduce(dense, own_part(dense, src), values_of(dense, dense->comm->rank), own_part(dense, dst), queue));
   if (src == dst)
     SL_TRY(reclaim(dense->scatter, queue));
-  SL_TRY(exchange(dense->gather, dst, dst, queue));
+  SL_TRY(gather(dense, dst, dst, queue));
   if (src != dst)
     SL_TRY(reclaim(dense->scatter, queue));
-  return reclaim(dense->gather, queue);
+  return reclaim_gather(dense, queue);
 }
 
 static sley_status run_reduce_scatter(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
@@ -349,8 +398,8 @@ static sley_status run_all_gather(sl_dense *dense, const void *src, void *dst, s
   int64_t bytes = values_of(dense, dense->comm->rank) * dense->value_bytes;
   if (own != src && bytes > 0)
     SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, own, src, bytes));
-  SL_TRY(exchange(dense->gather, src, dst, queue));
-  return reclaim(dense->gather, queue);
+  SL_TRY(gather(dense, src, dst, queue));
+  return reclaim_gather(dense, queue);
 }
 
 static sley_status run_native(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {

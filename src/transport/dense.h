@@ -5,9 +5,10 @@
  * the ranks:
  *
  *   reduce-scatter   every rank receives its peers' values for its own part, and reduces them
- *   all-gather       every rank receives its peers' parts
- *   all-reduce       the array is cut into a part for each rank: reduce-scatter, then all-gather; where that
- * is faster, one exchange brings every rank all arrays, and it reduces them whole. The bits are the same.
+ *   all-gather       every rank receives its peers' parts; where every rank is a workgroup of its own and
+ * parts are long, by way of its neighbours in a ring all-reduce       the array is cut into a part for each
+ * rank: reduce-scatter, then all-gather; where that is faster, one exchange brings every rank all arrays, and
+ * it reduces them whole. The bits are the same.
  *
  * What does not depend on the order (moves, and values of i64), or need not be in order (any_order), is left
  * to the transport's own library where it says so (sl_transport_ops.dense_native). */
@@ -50,8 +51,9 @@ sley_status sl_dense_agree(sl_comm *comm, const sl_dense_spec *spec);
  * (size + 1): the values of rank r's part are begin[r] .. begin[r + 1] of all. */
 void sl_dense_lay_out(const sl_dense_spec *spec, int size, int64_t *begin);
 
-/* Bytes that rank sends in one run of a valid spec on so many ranks; begin as sl_dense_lay_out fills it. */
-int64_t sl_dense_sent(const sl_dense_spec *spec, int rank, int size, const int64_t *begin);
+/* Bytes that a rank of comm sends in one run of a valid spec, if exchanges move them; begin as
+ * sl_dense_lay_out fills it. Local. */
+int64_t sl_dense_sent(const sl_dense_spec *spec, const sl_comm *comm, const int64_t *begin);
 
 typedef struct sl_dense sl_dense;
 

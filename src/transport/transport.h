@@ -197,6 +197,12 @@ typedef struct sl_transport_ops {
   void (*close)(sl_comm *comm);
 } sl_transport_ops;
 
+/* What messages between workgroups were measured to take: collective/links.h. */
+typedef struct sl_measured_links {
+  double bandwidth; /* bytes/s; 0: they were not measured */
+  double meeting;   /* s */
+} sl_measured_links;
+
 /* Backends extend it by making it their first member. */
 struct sley_comm {
   const sl_transport_ops *ops;
@@ -212,6 +218,7 @@ struct sley_comm {
   void *opened;      /* what sley_comm_close needs; NULL: not made by sley_comm_open */
   const char *note;  /* why "auto" took this device rather than one that is installed; "" otherwise */
   bool trusts_network;        /* ranks have met over a network without a secret */
+  sl_measured_links measured; /* kept for the comm's later collectives; the same on all ranks */
   struct sl_stopwatch *watch; /* NULL, or what the rank's time is measured by: stopwatch.h */
 };
 struct sl_exchange {

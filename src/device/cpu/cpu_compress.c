@@ -135,27 +135,49 @@ static void write_pici(const compression *c, int64_t tile) {
            pici_in(src, 4, length, words, values), pici_in(src, 8, length, words, values));
 }
 
+/* Values that are looked at together, and left out where all of them are zero. */
+enum { BLOCK = 16 };
+
+static inline __attribute__((always_inline)) bool is_zero_block(const void *src, int64_t value_bytes, int i) {
+  const char *at = (const char *)src + i * value_bytes;
+  uint64_t any = 0;
+  for (int64_t b = 0; b < BLOCK * value_bytes; b += (int64_t)sizeof any) {
+    uint64_t bits;
+    memcpy(&bits, at + b, sizeof bits);
+    any |= bits;
+  }
+  return any == 0;
+}
+
+/* So many of the values are kept. Each is stored, and counted if it is kept: a branch would be guessed wrong
+ * for about every value kept. */
 static inline __attribute__((always_inline)) void coo_in(const void *src, int64_t value_bytes, int length,
-                                                         int64_t first, uint32_t *position, void *values) {
+                                                         int64_t first, int64_t keeps, uint32_t *position,
+                                                         void *values) {
   int64_t kept = 0;
-  for (int i = 0; i < length; i++) {
-    uint64_t bits = bits_at(src, value_bytes, i);
-    if (bits == 0)
+  for (int begin = 0; begin < length && kept < keeps; begin += BLOCK) {
+    int end = begin + BLOCK < length ? begin + BLOCK : length;
+    if (end - begin == BLOCK && is_zero_block(src, value_bytes, begin))
       continue;
-    position[kept] = (uint32_t)(first + i);
-    set_bits(values, value_bytes, kept++, bits);
+    for (int i = begin; i < end && kept < keeps; i++) {
+      uint64_t bits = bits_at(src, value_bytes, i);
+      position[kept] = (uint32_t)(first + i);
+      set_bits(values, value_bytes, kept, bits);
+      kept += bits != 0;
+    }
   }
 }
 
 static void write_coo(const compression *c, int64_t tile) {
   const char *src = tile_of(c, tile);
   int length = sl_tile_length(c->a->count, tile);
-  int64_t first = tile * SL_TILE_VALUES;
+  int64_t first = tile * SL_TILE_VALUES, keeps = c->before[tile + 1] - c->before[tile];
   uint32_t *position = (uint32_t *)c->payload + c->before[tile];
   char *values = c->payload + c->layout.values + c->before[tile] * c->value_bytes;
-  BY_WIDTH(c->value_bytes, coo_in(src, 1, length, first, position, values),
-           coo_in(src, 2, length, first, position, values), coo_in(src, 4, length, first, position, values),
-           coo_in(src, 8, length, first, position, values));
+  BY_WIDTH(c->value_bytes, coo_in(src, 1, length, first, keeps, position, values),
+           coo_in(src, 2, length, first, keeps, position, values),
+           coo_in(src, 4, length, first, keeps, position, values),
+           coo_in(src, 8, length, first, keeps, position, values));
 }
 
 static sley_status write_tiles(void *context, int64_t begin, int64_t end, int thread) {
@@ -208,6 +230,7 @@ static sley_status compress_run(sl_queue *queue, const sl_kernel_args *args) {
     c.before[tile] = nonzeros;
     nonzeros += kept;
   }
+  c.before[tiles] = nonzeros;
   if (!sl_compressed_serves(a->format, a->count) ||
       sl_compressed_bytes(a->format, a->type, a->count, nonzeros) > a->room)
     c.format = SL_COMPRESSED_DENSE;

@@ -119,7 +119,7 @@ static inline __attribute__((always_inline)) void add_f32(tile_sums *sums, const
 
 static void add_f64(tile_sums *sums, const sl_tile *tile) {
   for (int j = 0; j < tile->kept; j++) {
-    int place = tile->in_order ? j : tile->place[j];
+    int place = tile->place[j];
     double value = ((const double *)tile->values)[j];
     sums->f64[place] += value;
     if (value == 0 && __builtin_signbit(value))
@@ -127,9 +127,42 @@ static void add_f64(tile_sums *sums, const sl_tile *tile) {
   }
 }
 
+/* Of tiles of which no value was left out. -0 is found apart from the sums, so that both go by vectors. */
+static void add_all_f32(tile_sums *sums, const sl_tile *tile) {
+  const float *values = (const float *)(const void *)tile->values;
+  uint32_t found = 0;
+  for (int j = 0; j < tile->kept; j++) {
+    uint32_t bits;
+    memcpy(&bits, &values[j], sizeof bits);
+    found |= bits == UINT32_C(1) << 31;
+    sums->f32[j] += values[j];
+  }
+  for (int j = 0; found && j < tile->kept; j++)
+    if (values[j] == 0 && __builtin_signbit(values[j]))
+      count_minus(sums, j);
+}
+
+static void add_all_f64(tile_sums *sums, const sl_tile *tile) {
+  const double *values = (const double *)(const void *)tile->values;
+  uint64_t found = 0;
+  for (int j = 0; j < tile->kept; j++) {
+    uint64_t bits;
+    memcpy(&bits, &values[j], sizeof bits);
+    found |= bits == UINT64_C(1) << 63;
+    sums->f64[j] += values[j];
+  }
+  for (int j = 0; found && j < tile->kept; j++)
+    if (values[j] == 0 && __builtin_signbit(values[j]))
+      count_minus(sums, j);
+}
+
 static void add_tile(tile_sums *sums, const sl_tile *tile, sley_type type) {
-  if (type == SLEY_TYPE_F64)
+  if (type == SLEY_TYPE_F64 && tile->in_order)
+    add_all_f64(sums, tile);
+  else if (type == SLEY_TYPE_F64)
     add_f64(sums, tile);
+  else if (type == SLEY_TYPE_F32 && tile->in_order)
+    add_all_f32(sums, tile);
   else if (type == SLEY_TYPE_F32)
     add_f32(sums, tile, SLEY_F32);
   else if (type == SLEY_TYPE_F16)

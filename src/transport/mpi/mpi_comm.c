@@ -54,6 +54,15 @@ static bool gather(sl_mpi_comm *comm, bool empty) {
   return false;
 }
 
+/* Whether a collective that was in flight is over, by the farewell. */
+static bool end_dense(sl_mpi_comm *comm) {
+  bool over;
+  while (sl_mpi_end_dense(comm, &over) == SLEY_OK)
+    if (over || !sl_mpi_linger(comm))
+      return over;
+  return false;
+}
+
 /* After a failure the ranks that live stay until all have called off their messages, and then until nothing
  * is left of these; so the memory is free, and MPI good for another run. Where a rank has died, they stay
  * until the farewell, what is left is never freed, and MPI is not used for an end in order. */
@@ -63,7 +72,7 @@ static bool part(sl_mpi_comm *comm) {
   if (comm->farewell != 0 && sl_now() >= comm->farewell) /* has been waited for in vain before */
     return false;
   comm->farewell = 0;
-  bool clean = gather(comm, false) && gather(comm, true);
+  bool clean = end_dense(comm) && gather(comm, false) && gather(comm, true);
   while (clean && comm->waste) /* came during the last of it */
     clean = sl_mpi_linger(comm);
   (void)sl_error_restore(&error);
@@ -91,6 +100,8 @@ static void stop(sl_process_comm *base) {
   }
   sl_mpi_enter();
   MPI_Comm_free(&comm->comm);
+  if (comm->collectives != MPI_COMM_NULL)
+    MPI_Comm_free(&comm->collectives);
   sl_mpi_leave();
 }
 
@@ -109,22 +120,28 @@ static sley_status prepare(sl_mpi_comm *comm) {
   return SLEY_OK;
 }
 
-static sley_status make_comm(sl_mpi_comm *comm) {
+/* A communicator of all ranks; *out is MPI_COMM_NULL where that fails. */
+static sley_status make_comm(sl_mpi_comm *comm, MPI_Comm *out) {
   MPI_Request request = MPI_REQUEST_NULL;
-  int *tags = NULL, given = 0;
   sl_mpi_enter();
-  int code = MPI_Comm_idup(sl_mpi_origin(comm->base.mpi_comm), &comm->comm, &request);
+  int code = MPI_Comm_idup(sl_mpi_origin(comm->base.mpi_comm), out, &request);
   sl_mpi_leave();
   sley_status status = sl_mpi_settle(code, &request,
                                      (sl_mpi_wait){.mesh = comm->base.mesh,
                                                    .timeout = comm->base.timeout,
                                                    .what = "a rank's part in MPI_Comm_idup"});
   if (status != SLEY_OK) {
-    comm->comm = MPI_COMM_NULL;
+    *out = MPI_COMM_NULL;
     sl_mpi_skip_finalise(true);
     return status;
   }
-  SL_TRY(sl_mpi_check(MPI_Comm_set_errhandler(comm->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+  return sl_mpi_check(MPI_Comm_set_errhandler(*out, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
+static sley_status make_comms(sl_mpi_comm *comm) {
+  int *tags = NULL, given = 0;
+  SL_TRY(make_comm(comm, &comm->comm));
+  SL_TRY(make_comm(comm, &comm->collectives));
   SL_TRY(sl_mpi_check(MPI_Comm_get_attr(comm->comm, MPI_TAG_UB, (void *)&tags, &given), "MPI_Comm_get_attr"));
   comm->tags = given && tags ? *tags : INT16_MAX;
   return SLEY_OK;
@@ -133,7 +150,7 @@ static sley_status make_comm(sl_mpi_comm *comm) {
 static sley_status start(sl_process_comm *base) {
   sl_mpi_comm *comm = (sl_mpi_comm *)base;
   bool on_host = base->base.device->ops->host_addresses;
-  comm->comm = MPI_COMM_NULL;
+  comm->comm = comm->collectives = MPI_COMM_NULL;
   base->in_place = on_host;
   sley_status mine = prepare(comm);
   if (mine == SLEY_OK && base->base.size > 1 && sl_mpi_lets_threads_in())
@@ -141,7 +158,7 @@ static sley_status start(sl_process_comm *base) {
   sley_status status = sl_mesh_agree(base->mesh, "prepare MPI", 0, 0, mine);
   if (status == SLEY_OK) {
     sl_mesh_meanwhile(base->mesh, sl_mpi_turn);
-    status = make_comm(comm);
+    status = make_comms(comm);
   }
   if (status == SLEY_OK)
     sl_mpi_skip_finalise(false); /* all ranks live */
@@ -166,7 +183,7 @@ static void abandon(sl_process_comm *base) {
 }
 
 static const sl_process_backend mpi_process = {.name = "mpi",
-                                               .dense_native = sl_dense_no_native,
+                                               .dense_native = sl_mpi_dense_native,
                                                .carrier = &sl_mpi_messages,
                                                .sized = &sl_mpi_messages,
                                                .comm_bytes = sizeof(sl_mpi_comm),

@@ -10,9 +10,11 @@
 
 typedef struct sl_mpi_comm {
   sl_process_comm base;
-  MPI_Comm comm;            /* for exchanges, of this run alone; MPI_COMM_NULL: none */
-  int tags;                 /* that it has, from 0 on */
-  struct sl_mpi_left *open; /* messages of the exchanges there are */
+  MPI_Comm comm;                /* for exchanges, of this run alone; MPI_COMM_NULL: none */
+  MPI_Comm collectives;         /* for what MPI runs itself; MPI_COMM_NULL: none */
+  struct sl_mpi_dense *running; /* a collective that was begun and is not done; or NULL */
+  int tags;                     /* that it has, from 0 on */
+  struct sl_mpi_left *open;     /* messages of the exchanges there are */
   struct sl_mpi_left
       *left;   /* messages of exchanges that were ended by a failure, which MPI may still touch */
   char *waste; /* where a message that nobody receives any more is being received; or NULL */
@@ -84,6 +86,13 @@ sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_wait wait);
 sley_status sl_mpi_place(int ranks, const void *mpi_comm, double timeout, sl_place *out);
 
 extern const sl_carrier sl_mpi_messages;
+
+/* The slot dense_native of sl_process_backend. */
+sley_status sl_mpi_dense_native(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);
+
+/* After a failure, where a collective was begun: takes part in the rest of it, with any values, so that MPI
+ * is done with it on all ranks that live. Does not wait: *over tells whether nothing is left. */
+sley_status sl_mpi_end_dense(sl_mpi_comm *comm, bool *over);
 
 /* After a failure: takes back what has not been matched, and waits until MPI touches no row of the caller's,
  * or the farewell. Waits for peers, which do the same. */
