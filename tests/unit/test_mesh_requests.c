@@ -304,7 +304,7 @@ static void test_mutual_fetch(void **state) {
 
 /* Random accesses both ways. A rank's memory: PARTS parts that are read, as many that the other rank writes,
  * each once, and a word to count in. */
-enum { PARTS = 24, PART = MOST + WORD - MOST % WORD, WRITTEN = PARTS * PART, COUNTER = 2 * WRITTEN };
+enum { PARTS = 20, PART = MOST + WORD - MOST % WORD, WRITTEN = PARTS * PART, COUNTER = 2 * WRITTEN };
 
 typedef struct one_access {
   sl_mesh_ask ask;
@@ -367,7 +367,7 @@ static void work_randomly(two *t, uint64_t seed, one_access *all) {
 
 static void test_random_accesses(void **state) {
   (void)state;
-  enum { CASES = 20 };
+  enum { CASES = 8 };
   one_access *all = sl_alloc(2 * PARTS, sizeof *all, "test");
   assert_non_null(all);
   for (uint64_t seed = 0; seed < CASES; seed++) {
