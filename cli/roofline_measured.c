@@ -51,7 +51,7 @@ static bool take(const char *path, const json_t *object, cli_roofline *r) {
   const char *algo = json_string_value(json_object_get(object, "algo"));
   const double ms = time_of(object);
   if (!algo || !(ms > 0)) {
-    cli_error("%s: no algorithm and time in it: give what sley spmm --json has written", path);
+    cli_error("%s: no algorithm and time in it: give what --json of sley spmm or tile has written", path);
     return false;
   }
   cli_roofline_row *row = row_of(r, algo);

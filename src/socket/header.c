@@ -11,6 +11,7 @@ typedef enum rule {
   ZERO,
   ANY,      /* not negative */
   SAME,     /* as long as the body */
+  WHOLE,    /* of an answer, in which the body is at `at`; a body is empty only where the answer is */
   ONE_WORD, /* 8 bytes; of at: a multiple of that */
   ROW,      /* bytes of a row, so that SL_MESH_ROWS_MOST of them do not overflow */
   OWN_TAG,  /* of an answer, over the urgent connection; of anything else over the other */
@@ -18,23 +19,27 @@ typedef enum rule {
 
 typedef struct row {
   uint32_t kind, access;
-  bool messages, urgent;      /* the connections over which it may come */
+  bool urgent; /* the connection over which it may come */
+  int first_slot, last_slot;
   int64_t least, most, grain; /* bytes of the body */
   rule tag, at, length;
 } row;
 
+enum { SLOT = SL_MESH_WINDOW - 1, ROWS = SL_SLOT_ROWS }; /* the last slot of other requests, and theirs */
+
 static const row rows[] = {
-    {SL_KIND_DATA, 0, true, true, 0, INT64_MAX, 1, OWN_TAG, ZERO, ZERO},
-    {SL_KIND_ABORT, 0, false, true, sizeof(sl_error), sizeof(sl_error), 1, ZERO, ZERO, ZERO},
-    {SL_KIND_LEAVE, 0, true, false, 0, 0, 1, ZERO, ZERO, ZERO},
-    {SL_KIND_REQUEST, SL_MESH_GET, false, true, 0, 0, 1, ANY, ANY, ANY},
-    {SL_KIND_REQUEST, SL_MESH_PUT, false, true, 0, INT64_MAX, 1, ANY, ANY, SAME},
-    {SL_KIND_REQUEST, SL_MESH_ADD, false, true, WORD, WORD, 1, ANY, ONE_WORD, ONE_WORD},
-    {SL_KIND_REQUEST, SL_MESH_COMPARE_SWAP, false, true, 2 * WORD, 2 * WORD, 1, ANY, ONE_WORD, ONE_WORD},
-    {SL_KIND_REQUEST, SL_MESH_FLUSH, false, true, 0, 0, 1, ANY, ZERO, ZERO},
-    {SL_KIND_REQUEST, SL_MESH_FREE, false, true, 0, 0, 1, ANY, ZERO, ZERO},
-    {SL_KIND_REQUEST, SL_MESH_ROWS, false, true, INDEX, SL_MESH_ROWS_MOST *(int64_t)INDEX, INDEX, ANY, ZERO,
-     ROW},
+    {SL_KIND_DATA, 0, false, 0, 0, 0, INT64_MAX, 1, OWN_TAG, ZERO, ZERO},
+    {SL_KIND_DATA, 0, true, 0, ROWS, 0, INT64_MAX, 1, OWN_TAG, ANY, WHOLE},
+    {SL_KIND_ABORT, 0, true, 0, 0, sizeof(sl_error), sizeof(sl_error), 1, ZERO, ZERO, ZERO},
+    {SL_KIND_LEAVE, 0, false, 0, 0, 0, 0, 1, ZERO, ZERO, ZERO},
+    {SL_KIND_REQUEST, SL_MESH_GET, true, 0, SLOT, 0, 0, 1, ANY, ANY, ANY},
+    {SL_KIND_REQUEST, SL_MESH_PUT, true, 0, 0, 0, INT64_MAX, 1, ANY, ANY, SAME},
+    {SL_KIND_REQUEST, SL_MESH_ADD, true, 0, SLOT, WORD, WORD, 1, ANY, ONE_WORD, ONE_WORD},
+    {SL_KIND_REQUEST, SL_MESH_COMPARE_SWAP, true, 0, SLOT, 2 * WORD, 2 * WORD, 1, ANY, ONE_WORD, ONE_WORD},
+    {SL_KIND_REQUEST, SL_MESH_FLUSH, true, 0, SLOT, 0, 0, 1, ANY, ZERO, ZERO},
+    {SL_KIND_REQUEST, SL_MESH_FREE, true, 0, 0, 0, 0, 1, ANY, ZERO, ZERO},
+    {SL_KIND_REQUEST, SL_MESH_ROWS, true, ROWS, ROWS, INDEX, SL_MESH_ROWS_MOST *(int64_t)INDEX, INDEX, ANY,
+     ZERO, ROW},
 };
 
 static bool tag_fits(rule must, uint64_t tag, bool urgent) {
@@ -45,12 +50,15 @@ static bool at_fits(rule must, int64_t at) {
   return at >= 0 && (must != ZERO || at == 0) && (must != ONE_WORD || at % WORD == 0);
 }
 
-static bool length_fits(rule must, int64_t length, int64_t bytes) {
+static bool length_fits(rule must, const sl_mesh_header *header) {
+  const int64_t length = header->length, bytes = header->bytes;
   switch (must) {
   case ZERO:
     return length == 0;
   case SAME:
     return length == bytes;
+  case WHOLE:
+    return length >= bytes && header->at <= length - bytes && (bytes > 0 || length == 0);
   case ONE_WORD:
     return length == WORD;
   case ROW:
@@ -64,18 +72,19 @@ const char *sl_header_check(const sl_mesh_header *header, bool urgent) {
   const row *found = NULL;
   int64_t end;
   for (size_t i = 0; i < sizeof rows / sizeof *rows && !found; i++)
-    if (rows[i].kind == header->kind && rows[i].access == header->access)
+    if (rows[i].kind == header->kind && rows[i].access == header->access && rows[i].urgent == urgent)
       found = &rows[i];
-  if (!found || !(urgent ? found->urgent : found->messages))
+  if (!found)
     return "kind";
   if (header->bytes < found->least || header->bytes > found->most || header->bytes % found->grain != 0)
     return "bytes";
+  if (header->slot < found->first_slot || header->slot > found->last_slot)
+    return "slot";
   if (!tag_fits(found->tag, header->tag, urgent))
     return "tag";
   if (!at_fits(found->at, header->at))
     return "at";
-  if (!length_fits(found->length, header->length, header->bytes) ||
-      __builtin_add_overflow(header->at, header->length, &end))
+  if (!length_fits(found->length, header) || __builtin_add_overflow(header->at, header->length, &end))
     return "length";
   return NULL;
 }

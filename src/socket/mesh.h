@@ -69,7 +69,8 @@ void sl_mesh_abort(sl_mesh *mesh, sley_status status);
 /* Whether a rank has failed, as far as is known here. */
 bool sl_mesh_broken(sl_mesh *mesh);
 
-/* Whether it was others that noticed: the rank has ended, is stopped or cut off, and takes part in nothing. */
+/* Whether it was others that noticed: the rank has ended, is stopped or cut off, and takes part in nothing.
+ */
 bool sl_mesh_lost_rank(sl_mesh *mesh);
 
 /* ---- messages. A tag names a message between two ranks; messages of one pair arrive in the order sent, and
@@ -77,10 +78,12 @@ bool sl_mesh_lost_rank(sl_mesh *mesh);
  * in which its peer sends, and before it waits for anything the peer sends after them. */
 
 typedef struct sl_mesh_header {
-  uint32_t kind, access;
+  uint32_t kind;
+  uint16_t access;
+  uint16_t slot; /* of a request that wants an answer, and of the answer: which one it is */
   uint64_t tag;
   int64_t bytes;      /* that follow */
-  int64_t at, length; /* of an access */
+  int64_t at, length; /* of an access; of an answer: where in it these bytes begin, and its bytes in all */
 } sl_mesh_header;
 
 /* Both belong to the caller, with their data, until done or the mesh is broken. */
@@ -89,7 +92,8 @@ typedef struct sl_mesh_outgoing {
   const void *data;
   const uint32_t *rows; /* NULL, or numbers of the rows at data that are sent one after another */
   int64_t row_bytes;    /* of each */
-  int64_t sent;         /* of header and data */
+  int64_t sent;         /* of header and data of the piece at hand (outbox.h) */
+  int64_t from, left;   /* bytes of data before that piece, and after it */
   bool done;
   uint64_t turn; /* 0: goes when it can; else see sl_mesh_send_in_turn */
   struct sl_mesh_outgoing *next, *next_turn;
@@ -99,6 +103,7 @@ typedef struct sl_mesh_incoming {
   uint64_t tag;
   void *data;
   int64_t bytes; /* exactly; of sl_mesh_recv_up_to: at most, and once it has come, how many there are */
+  int64_t got;   /* of an answer, which may come in pieces: bytes so far */
   bool done, up_to;
   struct sl_mesh_incoming *next;
 } sl_mesh_incoming;
@@ -135,7 +140,7 @@ void sl_mesh_meanwhile(sl_mesh *mesh, void (*turn)(void));
 
 /* ---- requests: one-sided access to memory that a rank keeps for the others. Served whenever the keeper is
  * inside a call, and by the progress thread while it works, see sl_mesh_work: in the order in which a peer
- * has asked. */
+ * has asked. Answers come in any order. */
 
 typedef enum sl_mesh_access_kind {
   SL_MESH_GET = 1,

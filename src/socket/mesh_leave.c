@@ -19,7 +19,7 @@ static void serve_until_sent(sl_mesh *mesh, double deadline) {
   for (;;) {
     bool sent = true;
     for (int p = 0; p < 2 * mesh->size; p++)
-      sent = sent && (!mesh->peer[p].first || is_given_up(mesh, p));
+      sent = sent && (sl_outbox_empty(&mesh->peer[p].out) || is_given_up(mesh, p));
     double left = deadline - sl_now();
     if (sent || left <= 0)
       return;
@@ -53,7 +53,7 @@ void sl_mesh_leave(sl_mesh *mesh) {
     sl_wire_peer *peer = &mesh->peer[p];
     peer->own_send.header = (sl_mesh_header){.kind = SL_KIND_LEAVE};
     if (p != mesh->rank)
-      sl_wire_queue(mesh, p, NULL, &peer->own_send);
+      (void)sl_wire_queue(mesh, p, NULL, &peer->own_send);
   }
   bool interrupted = false;
   while (mesh->failure.rank < 0 && !interrupted && !all_left(mesh))

@@ -7,7 +7,7 @@ enum { SLICE_MS = 50, MUCH = 256 * 1024 };
 /* ---- while the rank computes */
 
 static bool in_flight(const sl_wire_peer *peer) {
-  return peer->fd >= 0 && (peer->first || peer->posted || peer->target);
+  return peer->fd >= 0 && (!sl_outbox_empty(&peer->out) || sl_wire_expects(peer));
 }
 
 /* The progress thread's turn: messages in flight, and requests, where there is memory to ask for. */
@@ -25,7 +25,7 @@ static bool help(void *arg) {
       continue;
     int64_t then = mesh->moved;
     sl_wire_send(mesh, p);
-    if (peer->posted || peer->target || asked)
+    if (sl_wire_expects(peer) || asked)
       sl_wire_take(mesh, p);
     if (asked && mesh->moved > then) /* who asks once may ask again */
       mesh->lively = LIVELY;
@@ -67,7 +67,7 @@ void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, 
     send->done = false;
     return;
   }
-  sl_wire_queue(mesh, peer, data, send);
+  const bool alone = sl_wire_queue(mesh, peer, data, send);
   if (turn > 0 && !send->done) {
     sl_mesh_outgoing **at = &mesh->in_turn;
     while (*at)
@@ -75,7 +75,7 @@ void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, 
     *at = send;
     send->turn = turn;
   }
-  if (mesh->peer[peer].first == send)
+  if (alone)
     sl_wire_send(mesh, peer);
 }
 

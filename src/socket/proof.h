@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 
-enum { SL_SECRET_BYTES = 32, SL_NONCE_BYTES = 32, SL_MAC_BYTES = 32, SL_PROTOCOL = 2 };
+enum { SL_SECRET_BYTES = 32, SL_NONCE_BYTES = 32, SL_MAC_BYTES = 32, SL_PROTOCOL = 3 };
 
 typedef struct sl_secret {
   uint8_t key[SL_SECRET_BYTES];

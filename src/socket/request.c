@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One-sided access. A rank has at most SL_MESH_WINDOW requests to a peer that want an answer on their way, so
- * the keeper has an answer's place for each: it never has to stop reading requests for want of one, and two
- * ranks that ask each other for much do not wait for each other. Puts want no answer: what they bring goes
- * straight to its place. Single words move as atomics, because ranks of the same host may touch them
- * directly. */
+/* One-sided access. A rank has at most SL_MESH_WINDOW requests to a peer that want an answer on their way,
+ * each with a slot that it chooses, and the keeper has an answer's place for each slot: it never has to stop
+ * reading requests for want of one, and two ranks that ask each other for much do not wait for each other.
+ * Short answers pass long ones (outbox.h); the slot tells which one a piece belongs to, whose pieces come in
+ * order. Puts want no answer: what they bring goes straight to its place. Single words move as atomics,
+ * because ranks of the same host may touch them directly. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ static bool rows_under_way(const sl_wire_peer *peer) {
   return peer->rows.header.kind != 0 && !peer->rows.done;
 }
 
-static char *staging_of(const sl_mesh *mesh, int p, unsigned slot) {
+static char *staging_of(const sl_mesh *mesh, int p, int slot) {
   return mesh->keeper.staging + (int64_t)(p % mesh->size) * SL_MESH_STAGING + (int64_t)slot * SL_MESH_STAGE;
 }
 
@@ -89,6 +90,11 @@ void sl_wire_request(sl_mesh *mesh, int p) {
     peer->body = is_word(there.at, header->length) ? (char *)peer->operand : there.at;
 }
 
+static sl_mesh_header answer_header(int slot, int64_t bytes) {
+  return (sl_mesh_header){
+      .kind = SL_KIND_DATA, .slot = (uint16_t)slot, .tag = SL_TAG_ANSWER, .bytes = bytes, .length = bytes};
+}
+
 /* Rows as asked for. */
 static void answer_rows(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
@@ -103,9 +109,8 @@ static void answer_rows(sl_mesh *mesh, int p) {
       sl_wire_violated(mesh, p, "it asks for a row that is not there");
       return;
     }
-  peer->rows.header =
-      (sl_mesh_header){.kind = SL_KIND_DATA, .tag = SL_TAG_ANSWER, .bytes = count * header->length};
-  sl_wire_queue(mesh, p, base, &peer->rows);
+  peer->rows.header = answer_header(SL_SLOT_ROWS, count * header->length);
+  (void)sl_wire_queue(mesh, p, base, &peer->rows);
   peer->rows.rows = peer->asked;
   peer->rows.row_bytes = header->length;
 }
@@ -123,8 +128,7 @@ static sley_status store(const sl_mesh *mesh, int p, place there) {
 }
 
 /* *out: what a GET brings: the memory itself, or a copy in an answer's place; NULL: zeros. */
-static sley_status load(const sl_mesh *mesh, int p, place there, unsigned slot, int64_t *word,
-                        const void **out) {
+static sley_status load(const sl_mesh *mesh, int p, place there, int slot, int64_t *word, const void **out) {
   const sl_mesh_keeper *keeper = &mesh->keeper;
   int64_t bytes = mesh->peer[p].header.length;
   *out = there.at;
@@ -165,12 +169,12 @@ static sley_status change_word(const sl_mesh *mesh, int p, place there, int64_t 
 static void answer(sl_mesh *mesh, int p, place there) {
   sl_wire_peer *peer = &mesh->peer[p];
   const sl_mesh_header *header = &peer->header;
-  unsigned slot = peer->answers++ % SL_MESH_WINDOW;
+  const int slot = header->slot;
   sl_wire_answer *a = &peer->answer[slot];
   const void *data = &a->value;
   sley_status status = SLEY_OK;
   if (a->send.header.kind != 0 && !a->send.done) {
-    sl_wire_violated(mesh, p, "it asks for more before it has had the answers to what it has asked for");
+    sl_wire_violated(mesh, p, "it asks for more before it has had the answer to what it has asked for");
     return;
   }
   if (header->access == SL_MESH_GET)
@@ -181,11 +185,8 @@ static void answer(sl_mesh *mesh, int p, place there) {
     (void)sl_wire_fail(mesh, status);
     return;
   }
-  a->send.header = (sl_mesh_header){.kind = SL_KIND_DATA,
-                                    .tag = SL_TAG_ANSWER,
-                                    .bytes = header->access == SL_MESH_FLUSH ? 0 : header->length};
-  sl_wire_queue(mesh, p, data, &a->send);
-  if (peer->first == &a->send)
+  a->send.header = answer_header(slot, header->access == SL_MESH_FLUSH ? 0 : header->length);
+  if (sl_wire_queue(mesh, p, data, &a->send))
     sl_wire_send(mesh, p);
 }
 
@@ -213,24 +214,64 @@ void sl_wire_request_done(sl_mesh *mesh, int p) {
 
 /* ---- the asking side */
 
+/* SL_MESH_WINDOW: none is free. */
+static int free_slot(const sl_wire_peer *peer) {
+  int slot = 0;
+  while (slot < SL_MESH_WINDOW && peer->awaited[slot])
+    slot++;
+  return slot;
+}
+
 static bool may_launch(const sl_wire_peer *peer, const sl_mesh_ask *ask) {
-  return !ask->answers || peer->unanswered < SL_MESH_WINDOW;
+  return !ask->answers || free_slot(peer) < SL_MESH_WINDOW;
+}
+
+void sl_wire_await(sl_mesh *mesh, int p, int slot, void *data, int64_t bytes, sl_mesh_incoming *answer) {
+  sl_wire_peer *peer = &mesh->peer[p];
+  *answer = (sl_mesh_incoming){.data = data, .bytes = bytes};
+  peer->awaited[slot] = answer;
+  peer->unanswered++;
 }
 
 static void launch(sl_mesh *mesh, sl_mesh_ask *ask) {
   int urgent = sl_wire_urgent(mesh, ask->peer);
   sl_wire_peer *peer = &mesh->peer[urgent];
   if (ask->answers) {
-    peer->unanswered++;
-    sl_wire_post(mesh, urgent, SL_TAG_ANSWER, ask->answer.data, ask->answer.bytes, &ask->answer);
+    const int slot = free_slot(peer);
+    ask->request.header.slot = (uint16_t)slot;
+    sl_wire_await(mesh, urgent, slot, ask->answer.data, ask->answer.bytes, &ask->answer);
   }
-  sl_wire_queue(mesh, urgent, ask->request.data, &ask->request);
-  if (peer->first == &ask->request)
+  if (sl_wire_queue(mesh, urgent, ask->request.data, &ask->request))
     sl_wire_send(mesh, urgent);
 }
 
-void sl_wire_answered(sl_mesh *mesh, int p) {
+void sl_wire_piece(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
+  const sl_mesh_header *header = &peer->header;
+  sl_mesh_incoming *answer = peer->awaited[header->slot];
+  if (mesh->failure.rank >= 0 || mesh->leaving) /* it is thrown away */
+    return;
+  if (!answer) {
+    sl_wire_violated(mesh, p, "nobody has asked for it");
+    return;
+  }
+  if (header->length != answer->bytes || header->at != answer->got) {
+    sl_wire_violated(mesh, p, "it is not what follows of the answer");
+    return;
+  }
+  peer->target = answer;
+  if (header->bytes > 0)
+    peer->body = (char *)answer->data + answer->got;
+}
+
+void sl_wire_piece_done(sl_mesh *mesh, int p) {
+  sl_wire_peer *peer = &mesh->peer[p];
+  sl_mesh_incoming *answer = peer->target;
+  answer->got += peer->header.bytes;
+  if (answer->got < answer->bytes)
+    return;
+  answer->done = true;
+  peer->awaited[peer->header.slot] = NULL;
   peer->unanswered--;
   while (peer->waiting && may_launch(peer, peer->waiting)) {
     sl_mesh_ask *next = peer->waiting;
@@ -286,12 +327,13 @@ void sl_mesh_ask_rows(sl_mesh *mesh, int p, uint64_t id, int64_t bytes, int64_t 
   sl_wire_enter(mesh);
   if (mesh->failure.rank >= 0)
     return;
+  const int urgent = sl_wire_urgent(mesh, p);
   ask->request.header = (sl_mesh_header){.kind = SL_KIND_REQUEST,
                                          .access = SL_MESH_ROWS,
+                                         .slot = SL_SLOT_ROWS,
                                          .tag = id,
                                          .bytes = count * (int64_t)sizeof *ask->row,
                                          .length = bytes};
-  mesh->peer[sl_wire_urgent(mesh, p)].unanswered++;
-  sl_wire_post(mesh, sl_wire_urgent(mesh, p), SL_TAG_ANSWER, dst, count * bytes, &ask->answer);
-  sl_wire_queue(mesh, sl_wire_urgent(mesh, p), ask->row, &ask->request);
+  sl_wire_await(mesh, urgent, SL_SLOT_ROWS, dst, count * bytes, &ask->answer);
+  (void)sl_wire_queue(mesh, urgent, ask->row, &ask->request);
 }

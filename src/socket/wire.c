@@ -14,13 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/interrupt.h"
 #include "base/memory.h"
 
-enum { SLICE_MS = 50, ZEROS = 4096, WASTE = 65536, PIECES = 128 };
+enum { WASTE = 65536 };
 
 /* Bytes that one connection may move in a turn: then it is the others' turn, and an interrupt's. */
 enum { TURN = 8 * 1024 * 1024 };
@@ -77,16 +76,9 @@ sley_status sl_wire_broken(const sl_mesh *mesh) {
 
 /* Forgets what the callers lent, but for the shape of a message that is on its way. */
 static void forget(sl_wire_peer *peer) {
-  sl_mesh_outgoing *first = peer->first;
-  peer->first = peer->last = NULL;
-  if (first && first->sent > 0) {
-    peer->rest = *first;
-    peer->rest.data = NULL;
-    peer->rest.rows = NULL;
-    peer->rest.turn = 0;
-    peer->rest.next = NULL;
-    peer->first = peer->last = &peer->rest;
-  }
+  sl_outbox_forget(&peer->out, &peer->rest);
+  memset(peer->awaited, 0, sizeof peer->awaited);
+  peer->unanswered = 0;
   peer->posted = NULL;
   peer->target = NULL;
   peer->waiting = peer->last_waiting = NULL;
@@ -108,7 +100,7 @@ static void break_down(sl_mesh *mesh, const sl_error *failure) {
     notice->header = (sl_mesh_header){.kind = SL_KIND_ABORT, .bytes = sizeof mesh->failure};
     /* One that has left may still wait for others to leave; so may the one that failed, if it has said so. */
     if (p != mesh->rank && (p != failure->rank || !failure->noticed))
-      sl_wire_queue(mesh, urgent, &mesh->failure, notice);
+      (void)sl_wire_queue(mesh, urgent, &mesh->failure, notice);
   }
 }
 
@@ -144,17 +136,15 @@ static void finish(sl_mesh *mesh, sl_mesh_outgoing *out) {
 }
 
 /* Whether it is a queue's turn to send. */
-static bool may_send(const sl_mesh *mesh, const sl_wire_peer *peer) {
-  return peer->first && peer->first->turn <= (mesh->in_turn ? mesh->in_turn->turn : 0);
+static bool may_send(const sl_mesh *mesh, sl_wire_peer *peer) {
+  const sl_mesh_outgoing *next = sl_outbox_next(&peer->out);
+  return next && next->turn <= (mesh->in_turn ? mesh->in_turn->turn : 0);
 }
 
 /* Nothing of it can be sent any more, which is no reason to wait. */
 static void drop_queue(sl_mesh *mesh, sl_wire_peer *peer) {
-  for (sl_mesh_outgoing *out = peer->first, *next; out; out = next) {
-    next = out->next;
+  for (sl_mesh_outgoing *out; (out = sl_outbox_take(&peer->out));)
     finish(mesh, out);
-  }
-  peer->first = peer->last = NULL;
 }
 
 /* A connection to a peer has ended; reason: errno, 0 for an end of file. If it had news, that is what counts.
@@ -219,21 +209,18 @@ void sl_wire_violated(sl_mesh *mesh, int p, const char *what) {
 
 /* ---- sending */
 
-void sl_wire_queue(sl_mesh *mesh, int p, const void *data, sl_mesh_outgoing *send) {
+bool sl_wire_queue(sl_mesh *mesh, int p, const void *data, sl_mesh_outgoing *send) {
   sl_wire_peer *peer = &mesh->peer[p];
+  const bool alone = sl_outbox_empty(&peer->out);
   send->data = data;
   send->rows = NULL;
-  send->sent = 0;
   send->turn = 0;
-  send->next = send->next_turn = NULL;
+  send->next_turn = NULL;
   send->done = peer->fd < 0 || peer->deaf;
   if (send->done)
-    return;
-  if (peer->last)
-    peer->last->next = send;
-  else
-    peer->first = send;
-  peer->last = send;
+    return false;
+  sl_outbox_add(&peer->out, p >= mesh->size, send);
+  return alone;
 }
 
 void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {
@@ -246,37 +233,12 @@ void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t by
   *at = recv;
 }
 
-/* The bytes of a message from `sent` on, at least one piece of them if there are any; returns the pieces. */
-static int next_pieces(const sl_mesh_outgoing *out, struct iovec pieces[PIECES]) {
-  static const char zeros[ZEROS];
-  const int64_t head = sizeof out->header, end = head + out->header.bytes;
-  int count = 0;
-  for (int64_t at = out->sent; at < end && count < PIECES;) {
-    const char *data = (const char *)&out->header + at;
-    int64_t bytes = head - at;
-    if (at >= head && !out->data) {
-      data = zeros;
-      bytes = end - at < ZEROS ? end - at : ZEROS;
-    } else if (at >= head && out->rows) {
-      int64_t row = (at - head) / out->row_bytes, within = (at - head) % out->row_bytes;
-      data = (const char *)out->data + out->rows[row] * out->row_bytes + within;
-      bytes = out->row_bytes - within;
-    } else if (at >= head) {
-      data = (const char *)out->data + (at - head);
-      bytes = end - at;
-    }
-    pieces[count++] = (struct iovec){.iov_base = (void *)(uintptr_t)data, .iov_len = (size_t)bytes};
-    at += bytes;
-  }
-  return count;
-}
-
 void sl_wire_send(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   for (int64_t before = mesh->moved; may_send(mesh, peer) && mesh->moved - before < TURN;) {
-    sl_mesh_outgoing *out = peer->first;
-    struct iovec pieces[PIECES];
-    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)next_pieces(out, pieces)};
+    struct iovec parts[SL_OUTBOX_PARTS];
+    const int count = sl_outbox_parts(sl_outbox_next(&peer->out), parts);
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
     ssize_t sent = sendmsg(peer->fd, &message, MSG_NOSIGNAL);
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
       return;
@@ -287,14 +249,10 @@ void sl_wire_send(sl_mesh *mesh, int p) {
       drop_queue(mesh, peer);
       return;
     }
-    out->sent += sent;
     mesh->moved += sent;
-    if (out->sent == (int64_t)sizeof out->header + out->header.bytes) {
-      peer->first = out->next;
-      if (!peer->first)
-        peer->last = NULL;
-      finish(mesh, out);
-    }
+    sl_mesh_outgoing *done = sl_outbox_sent(&peer->out, sent);
+    if (done)
+      finish(mesh, done);
   }
 }
 
@@ -345,9 +303,10 @@ static void begin_body(sl_mesh *mesh, int p) {
   }
   switch ((sl_mesh_kind)peer->header.kind) {
   case SL_KIND_DATA:
-    peer->stalled = !find_target(mesh, peer);
-    if (peer->stalled && urgent) /* it would hold up a notice */
-      sl_wire_violated(mesh, p, "nobody has asked for it");
+    if (urgent)
+      sl_wire_piece(mesh, p);
+    else
+      peer->stalled = !find_target(mesh, peer);
     break;
   case SL_KIND_ABORT:
     peer->body = (char *)&peer->news;
@@ -365,11 +324,10 @@ static void begin_body(sl_mesh *mesh, int p) {
 static void end_body(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   peer->header_got = 0;
-  if (peer->target) {
+  if (peer->target && p >= mesh->size)
+    sl_wire_piece_done(mesh, p);
+  else if (peer->target)
     peer->target->done = true;
-    if (peer->header.tag == SL_TAG_ANSWER)
-      sl_wire_answered(mesh, p);
-  }
   peer->target = NULL;
   if (peer->header.kind == SL_KIND_LEAVE)
     peer->left = true;

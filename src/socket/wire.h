@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a mesh: two sockets a peer (and, with the neighbours in the ring, one for the pulse),
  * served together. One carries messages and the farewell, in order; a message nobody expects yet holds up
- * those behind it. The other, urgent one carries requests, their answers and notices of failure, which never
- * wait. */
+ * those behind it. The other, urgent one carries requests, their answers and notices of failure: whoever
+ * reads it takes whatever comes, and what is long goes in pieces (outbox.h). */
 #ifndef SLEY_SOCKET_WIRE_H
 #define SLEY_SOCKET_WIRE_H
 
@@ -10,6 +10,7 @@
 
 #include "socket/header.h"
 #include "socket/mesh.h"
+#include "socket/outbox.h"
 #include "socket/progress.h"
 #include "socket/pulse.h"
 
@@ -36,8 +37,8 @@ typedef struct sl_wire_peer {
   char host[SL_HOST_BYTES];
   int pid; /* of its process, where that can be looked up here; else 0 */
 
-  sl_mesh_outgoing *first, *last; /* to be sent */
-  sl_mesh_incoming *posted;       /* in the order of posting */
+  sl_outbox out;
+  sl_mesh_incoming *posted; /* in the order of posting */
 
   sl_mesh_header header; /* of the message that arrives */
   size_t header_got;
@@ -50,13 +51,13 @@ typedef struct sl_wire_peer {
 
   sl_mesh_outgoing notice, own_send, rest; /* this rank's own sends */
   sl_mesh_incoming own_recv;
-  /* Of the urgent entry: answers to the peer's requests, taken in turn, and to its one request for rows; the
-   * operands of the request that arrives; and this rank's requests to the peer: how many are unanswered, and
-   * those that wait until there are fewer. */
+  /* Of the urgent entry: answers to the peer's requests, by slot, and to its one request for rows; the
+   * operands of the request that arrives; and this rank's requests to the peer: the answers awaited, by slot,
+   * how many they are, and the requests that wait for a slot. */
   sl_wire_answer answer[SL_MESH_WINDOW];
-  unsigned answers;
   sl_mesh_outgoing rows;
   int64_t operand[2];
+  sl_mesh_incoming *awaited[SL_SLOTS];
   int unanswered;
   sl_mesh_ask *waiting, *last_waiting;
   uint32_t *asked; /* rows of a request, within mesh->asked */
@@ -105,6 +106,11 @@ static inline void sl_wire_enter(sl_mesh *mesh) {
   mesh->working = false;
 }
 
+/* Whether something is to come that this rank waits for. */
+static inline bool sl_wire_expects(const sl_wire_peer *peer) {
+  return peer->posted || peer->target || peer->unanswered > 0;
+}
+
 /* The verdict on a broken mesh, or SLEY_OK. */
 sley_status sl_wire_broken(const sl_mesh *mesh);
 
@@ -112,11 +118,15 @@ sley_status sl_wire_broken(const sl_mesh *mesh);
 void sl_wire_request(sl_mesh *mesh, int index);
 /* Its body has arrived. */
 void sl_wire_request_done(sl_mesh *mesh, int index);
-/* An answer has arrived whole. */
-void sl_wire_answered(sl_mesh *mesh, int index);
+/* The answer to a request in that slot goes to data. */
+void sl_wire_await(sl_mesh *mesh, int index, int slot, void *data, int64_t bytes, sl_mesh_incoming *answer);
+/* The header of a piece of an answer has arrived: says where its body goes. */
+void sl_wire_piece(sl_mesh *mesh, int index);
+/* Its body has arrived. */
+void sl_wire_piece_done(sl_mesh *mesh, int index);
 
-/* Queues a message whose header is filled in; its bytes are at data. */
-void sl_wire_queue(sl_mesh *mesh, int index, const void *data, sl_mesh_outgoing *send);
+/* Queues a message whose header is filled in; its bytes are at data. Whether it is the only one. */
+bool sl_wire_queue(sl_mesh *mesh, int index, const void *data, sl_mesh_outgoing *send);
 
 /* Sends what the socket takes now of what is queued. */
 void sl_wire_send(sl_mesh *mesh, int index);

@@ -27,7 +27,7 @@ import sys
 import threading
 import time
 
-MAGIC, PROTOCOL, BASIS = 0x32597970656C5379, 2, 14695981039346656037
+MAGIC, PROTOCOL, BASIS = 0x32597970656C5379, 3, 14695981039346656037
 HELLO, MESSAGES, URGENT, PULSE = 1, 2, 3, 4
 ENTRY_BYTES, ERROR_BYTES, HOST_BYTES = 408, 992, 128
 TEXT = "a secret of the tests"
@@ -297,7 +297,8 @@ def meet_among_strangers(sley, sessions, held_port):
 # ---- a member
 
 def header():
-    access = random.choice([0, 0, 1, 2, 3, 4, 5, 6, 7, 8, random.getrandbits(32)])
+    slot = random.choice([0, 0, 0, 1, 7, 8, 9])
+    access = random.choice([0, 0, 1, 2, 3, 4, 5, 6, 7, 8, random.getrandbits(16)]) | slot << 16
     kind = random.choice([0, 1, 2, 3, 4, 4, 4, 5, random.getrandbits(32)])
     pick = lambda: random.choice(EDGES) & ((1 << 64) - 1)
     return struct.pack("<IIQQQQ", kind, access, random.choice(TAGS), pick(), pick(), pick())

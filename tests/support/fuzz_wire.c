@@ -12,9 +12,9 @@
 #include "base/memory.h"
 #include "bootstrap/hello.h"
 #include "bootstrap/visit.h"
-#include "socket/wire.h"
+#include "mesh_lines.h"
 
-enum { MEMORY = 256, GUARD = 64, LINES = 2, WORDS = 4 };
+enum { MEMORY = 256, GUARD = 64, WORDS = 4 };
 #define demand fuzz_demand
 
 void fuzz_header(const uint8_t *bytes, size_t size) {
@@ -36,6 +36,9 @@ void fuzz_header(const uint8_t *bytes, size_t size) {
     demand(h.kind != SL_KIND_REQUEST ||
                (urgent && h.access >= SL_MESH_GET && h.access <= SL_MESH_COMPARE_SWAP),
            "a request");
+    demand(h.slot < SL_SLOTS && (h.slot < SL_SLOT_ROWS || h.access == SL_MESH_ROWS || h.kind == SL_KIND_DATA),
+           "a slot");
+    demand(!urgent || h.kind != SL_KIND_DATA || h.bytes <= h.length - h.at, "a piece within its answer");
     demand(h.access != SL_MESH_PUT || h.bytes == h.length, "a put's length");
     demand(h.access != SL_MESH_ROWS ||
                (h.bytes <= SL_MESH_ROWS_MOST * 4 && !__builtin_mul_overflow(h.bytes / 4, h.length, &end)),
@@ -66,13 +69,10 @@ static bool freed(void *owner, uint64_t id, int rank) {
 
 static void open_world(world *w) {
   memset(w, 0x5a, sizeof *w);
-  demand(sl_wire_create(0, 2, 0, 1, &w->mesh) == SLEY_OK, "a mesh");
-  for (int line = 0; line < LINES; line++) {
-    int ends[2];
-    demand(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0, "sockets");
-    w->mesh->peer[line == 0 ? 1 : sl_wire_urgent(w->mesh, 1)].fd = ends[0];
-    w->other[line] = ends[1];
-  }
+  int ends[2][LINES];
+  demand(mesh_lines(ends), "sockets");
+  demand(mesh_on_lines(0, ends[0], &w->mesh) == SLEY_OK, "a mesh");
+  memcpy(w->other, ends[1], sizeof w->other);
   const sl_mesh_keeper keeper = {.owner = w, .find = find, .freed = freed};
   sl_mesh_serve(w->mesh, &keeper);
   demand(sl_mesh_serve_rows(w->mesh) == SLEY_OK, "memory for rows");
@@ -126,10 +126,8 @@ void fuzz_wire(const uint8_t *bytes, size_t size) {
     else
       sl_mesh_recv_up_to(w.mesh, 1, (uint64_t)i + 1, at, MEMORY, &recv[i]);
   }
-  for (int i = 0; i < 2 && (bytes[0] & 2); i++) { /* two answers are awaited */
-    w.mesh->peer[sl_wire_urgent(w.mesh, 1)].unanswered++;
-    sl_wire_post(w.mesh, sl_wire_urgent(w.mesh, 1), SL_TAG_ANSWER, room[i] + GUARD, 16, &answer[i]);
-  }
+  for (int i = 0; i < 2 && (bytes[0] & 2); i++) /* two answers are awaited */
+    sl_wire_await(w.mesh, sl_wire_urgent(w.mesh, 1), i, room[i] + GUARD, 16, &answer[i]);
   if (bytes[0] & 4)
     w.mesh->leaving = true;
   send_pieces(&w, bytes + 1, size - 1, true);
