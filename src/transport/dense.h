@@ -6,9 +6,11 @@
  *
  *   reduce-scatter   every rank receives its peers' values for its own part, and reduces them
  *   all-gather       every rank receives its peers' parts; where every rank is a workgroup of its own and
- * parts are long, by way of its neighbours in a ring all-reduce       the array is cut into a part for each
- * rank: reduce-scatter, then all-gather; where that is faster, one exchange brings every rank all arrays, and
- * it reduces them whole. The bits are the same.
+ *                    parts are long, by way of its neighbours in a ring
+ *
+ *   all-reduce       the array is cut into a part for each rank: reduce-scatter, then all-gather; where that
+ *                    is faster, one exchange brings every rank all arrays, and it reduces them whole. The
+ *                    bits are the same.
  *
  * What does not depend on the order (moves, and values of i64), or need not be in order (any_order), is left
  * to the transport's own library where it says so (sl_transport_ops.dense_native). */
