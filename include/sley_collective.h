@@ -71,8 +71,8 @@ typedef struct sley_collective sley_collective;
  * before the comm ends. options are read during the call only. With compress it takes memory of the device
  * for this rank's and the peers' parts at their longest. SLEY_COMPRESS_AUTO wants to know the speed of
  * messages: on a comm of several workgroups, where no description of the machine tells it, the first such
- * collective of 1 MiB or more measures it, by all-gathers that bring a rank 7 MiB at most, and the comm keeps
- * it for all that are made later. Collective. Errors, the same on all ranks: SLEY_ERR_ARG (an option is
+ * collective of 64 KiB or more measures it, by all-gathers that bring a rank 7 MiB at most, and the comm
+ * keeps it for all that are made later. Collective. Errors, the same on all ranks: SLEY_ERR_ARG (an option is
  * wrong, or the ranks' options differ), SLEY_ERR_OVERFLOW, SLEY_ERR_UNSUPPORTED (with compress: an operator,
  * a type, a way or a device for which there is none); SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
 sley_status sley_collective_create(sley_comm *comm, const sley_collective_options *options,

@@ -8,7 +8,7 @@
 
 /* Bytes that a rank receives in a short all-gather, in a long one, and in a longer one; the shortest of so
  * many runs counts. Collectives of fewer than SMALL bytes have too little to gain. */
-enum { RUNS = 5, SHORT = 1 << 10, LONG = 1 << 16, LONGER = 1 << 20, SMALL = 1 << 20 };
+enum { RUNS = 5, SHORT = 1 << 10, LONG = 1 << 16, LONGER = 1 << 20, SMALL = 1 << 16 };
 
 /* Seconds. A long all-gather that takes as much tells the bandwidth; the longer one would take 16 times that.
  */
