@@ -40,6 +40,21 @@ def row(case):
                    f"{last['wire_bytes'] / max(last['dense_wire_bytes'], 1):.4f}", share, last["path"], claim(case)]
 
 
+def report_training(path, table):
+    """Of bench/collective/ddp_gpt.py."""
+    with open(path) as stream:
+        found = json.load(stream)
+    o, parts = found["options"], list(found["runs"][0]["split_ms"])
+    print("### A GPT trained by DistributedDataParallel\n")
+    print(f"`bench/collective/ddp_gpt.py`: {found['parameters'] / 1e6:.1f} million parameters, {o['dtype']}, {found['ranks']} x {found['device']} as hosts "
+          f"that sockets join, {o['steps']} steps of AdamW, torch {found['torch']}. The hook sends {100 * o['density']:g} % of the gradients; "
+          f"{o['warmup_steps']} steps before that are dense, and in {o.get('ramp_steps', 0)} more the share falls from 25 %, so the mean of steps has these. "
+          "The split is measured apart, with the device waited for after each part.\n")
+    table(["gradients", "median step ms", "10 %", "90 %", "mean step ms", "loss of the last steps"] + [f"{part} ms" for part in parts],
+          [[run["name"], f"{run['step_ms']['median']:.2f}", f"{run['step_ms']['p10']:.2f}", f"{run['step_ms']['p90']:.2f}", f"{run['all_steps_ms']:.2f}",
+            f"{run['loss']:.4f}"] + [f"{run['split_ms'][part]:.2f}" for part in parts] for run in found["runs"]])
+
+
 def report(folder, table):
     runs = []
     for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
@@ -59,3 +74,6 @@ def report(folder, table):
         means = [[name, mean["cases"], f"{mean['geomean']:.2f}", f"{mean['worst']:.2f}", mean["worst_case"]] for name, mean in run["summary"].items() if mean]
         table(MEAN_HEAD, means)
         table(HEAD, [row(case) for case in run["cases"]])
+    training = os.path.join(folder, "ddp_gpt.json")
+    if os.path.exists(training):
+        report_training(training, table)
