@@ -18,6 +18,7 @@ import ops_tables  # noqa: E402
 import spgemm_tables  # noqa: E402
 import tables  # noqa: E402
 import tensor_tables  # noqa: E402
+import torch_tables  # noqa: E402
 
 
 def load(folder, name):
@@ -423,6 +424,7 @@ def main():
     tensor_tables.report(os.path.join(beside, "tensor-h100"), table)
     ops_tables.report(os.path.join(beside, "ops"), table)
     gnn_tables.report(os.path.join(beside, "gnn"), table)
+    torch_tables.report(os.path.join(beside, "torch"), table)
     collective_tables.report(os.path.join(beside, "collective"), table)
     spgemm_tables.report(os.path.join(beside, "spgemm"), table)
 

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 import numpy as np
+import runs
 import torch
 import torch.nn.functional as F
 
@@ -179,7 +180,8 @@ def main():
         print(f"{name:<26} {ms:10.3f} ms  {ms / own:7.2f} times that of Sley")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"graph": options.graph, "device": options.device, "ms": times}, file, indent=2)
+            json.dump({"machine": {**(runs.machine(options.device) or {}), "torch": torch.__version__},
+                       "graph": options.graph, "device": options.device, "ms": times}, file, indent=2)
 
 
 if __name__ == "__main__":

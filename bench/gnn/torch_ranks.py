@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import runs
 import torch
 import torch.nn.functional as F
 
@@ -168,7 +169,8 @@ def main():
         results.append({"ranks": ranks, **found})
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"graph": options.graph, "device": options.device, "seed": options.seed, "runs": results}, file, indent=2)
+            json.dump({"machine": {**(runs.machine(options.device) or {}), "torch": torch.__version__},
+                       "graph": options.graph, "device": options.device, "seed": options.seed, "runs": results}, file, indent=2)
 
 
 if __name__ == "__main__":
