@@ -71,6 +71,11 @@ def main(folder: Path, generator: str) -> None:
     save(sley.plot.roofline(points, gbytes_per_s=bandwidth(), gflops=multiply_rate()), "roofline")
     save(sley.plot.scaling(ordered, K, workgroup=4), "scaling")
 
+    lines = [sley.roofline(a, K, algo=algo, ranks=4, ranks_per_node=1) for algo in sley.roofline_algorithms()]
+    save(sley.plot.rooflines(lines), "rooflines")
+    with sley.tile_spmm(a, x, ranks=4, tiles=8) as made:
+        save(sley.plot.breakdown(made.reports), "breakdown")
+
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "trace.json"
         with sley.Comm(4, workgroup=2, trace=path) as comm:

@@ -6,6 +6,10 @@
  *   sley_tiled_create_sparse   A in tiles; sley_tiled_renew gives it new values
  *   sley_tiled_create_dense    X or Y in tiles
  *   sley_tiled_set_rows        rows of a rank to tiles; sley_tiled_get_rows brings them back
+ *   sley_tile_info_get         whose a tile is, and what it holds
+ *   sley_tile_get_begin        a tile of any rank, as a future; sley_tile_get_matrix or sley_tile_get_values
+ *                              waits for it
+ *   sley_tile_put              new values for a tile of any rank
  *   sley_tile_spmm_create      what a product needs; sley_tile_spmm_run makes it as often as wanted
  *   sley_tile_spmm_report_get  what a run's time went to, and what moved
  *   sley_tile_spgemm           C = A B of two sparse matrices; sley_tiled_get_matrix gives a rank's rows of C
@@ -89,6 +93,48 @@ sley_status sley_tiled_info_get(const sley_tiled *tiled, sley_tiled_info *out);
 
 /* Accepts NULL. After the products that use it. Collective. */
 void sley_tiled_destroy(sley_tiled *tiled);
+
+/* ---- one tile */
+
+typedef struct sley_tile_info {
+  int rank; /* the owner */
+  int64_t first_row, first_col, rows, cols;
+  int64_t entries; /* dense: values */
+  int64_t bytes;   /* that travel to another rank */
+} sley_tile_info;
+
+/* Of tile (i, j). Errors: SLEY_ERR_ARG (there is no such tile). Not collective. */
+sley_status sley_tile_info_get(const sley_tiled *tiled, int64_t i, int64_t j, sley_tile_info *out);
+
+/* A tile on its way to this rank. */
+typedef struct sley_tile_future sley_tile_future;
+
+/* Begins to get tile (i, j) of any rank, and returns at once; several may be on their way. A tile whose
+ * memory this rank can load is read when it is asked for. The values are those at some time between this call
+ * and the return of the one that waits: ranks that write them meanwhile (sley_tile_put, sley_tiled_renew,
+ * sley_tiled_set_rows, products) and ranks that read them agree by sley_comm_barrier or the like. tiled
+ * outlives the future. Errors: SLEY_ERR_ARG (there is no such tile), SLEY_ERR_MEMORY, SLEY_ERR_PEER. Not
+ * collective: the owner takes no part. */
+sley_status sley_tile_get_begin(const sley_tiled *tiled, int64_t i, int64_t j, sley_tile_future **out);
+
+/* Waits for a tile of a sparse matrix, and copies it: a matrix of the tile's rows and columns, both numbered
+ * from 0. Freed by sley_matrix_destroy. Errors: SLEY_ERR_ARG (the matrix is dense), SLEY_ERR_MEMORY,
+ * SLEY_ERR_PEER. Not collective. */
+sley_status sley_tile_get_matrix(sley_tile_future *future, sley_matrix **out);
+
+/* Waits for a tile of a dense matrix, and copies its rows x cols values to data; ld: elements between rows,
+ * at least the tile's columns. Errors: SLEY_ERR_ARG (the matrix is sparse, data is NULL), SLEY_ERR_PEER. Not
+ * collective. */
+sley_status sley_tile_get_values(sley_tile_future *future, void *data, int64_t ld);
+
+/* Waits for what is on its way. Accepts NULL. Not collective. */
+void sley_tile_future_destroy(sley_tile_future *future);
+
+/* New values for tile (i, j) of any rank, which are there when the call returns: of a dense tile its rows,
+ * one after the other; of a sparse one those of its entries, row by row, columns ascending. When others may
+ * read them is said at sley_tile_get_begin. Errors: SLEY_ERR_ARG (there is no such tile, values is NULL),
+ * SLEY_ERR_PEER. Not collective: the owner takes no part. */
+sley_status sley_tile_put(sley_tiled *tiled, int64_t i, int64_t j, const void *values);
 
 /* ---- Y = alpha A X + beta Y */
 

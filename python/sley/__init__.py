@@ -6,6 +6,7 @@
 """
 from sley._library import decoded as _decoded
 from sley._library import lib as _lib
+from sley._tile_future import TileFuture
 from sley.comm import Comm
 from sley.errors import (
     SleyArgumentError,
@@ -24,6 +25,10 @@ from sley.matrix import Matrix, generate, read, write
 from sley.ordering import order, partition
 from sley.plan import Plan, PlanInfo, PlanTable, Traffic, algorithms
 from sley.products import sddmm, spgemm, spmm
+from sley.rooflines import Roofline, RooflineRank, roofline, roofline_algorithms
+from sley.tile_products import TileProduct, tile_algorithms, tile_spgemm, tile_spmm
+from sley.tile_report import TileReport
+from sley.tiles import TiledInfo, TiledMatrix, TileInfo
 
 __version__: str = _decoded(_lib.sley_version())
 
@@ -35,6 +40,8 @@ __all__ = [
     "Plan",
     "PlanInfo",
     "PlanTable",
+    "Roofline",
+    "RooflineRank",
     "SleyArgumentError",
     "SleyError",
     "SleyIOError",
@@ -45,6 +52,12 @@ __all__ = [
     "SleyOverflowError",
     "SleyPeerError",
     "SleyUnsupportedError",
+    "TileFuture",
+    "TileInfo",
+    "TileProduct",
+    "TileReport",
+    "TiledInfo",
+    "TiledMatrix",
     "Traffic",
     "algorithms",
     "generate",
@@ -52,8 +65,13 @@ __all__ = [
     "order",
     "partition",
     "read",
+    "roofline",
+    "roofline_algorithms",
     "sddmm",
     "spgemm",
     "spmm",
+    "tile_algorithms",
+    "tile_spgemm",
+    "tile_spmm",
     "write",
 ]

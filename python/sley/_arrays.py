@@ -94,6 +94,13 @@ def integers_of(given: npt.ArrayLike, what: str, keep_32: bool = False) -> Array
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
+def fitting(value: int, bits: int, what: str) -> int:
+    """A whole number as C takes it, of 32 or 64 bits; ctypes would cut it off."""
+    if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+        raise SleyArgumentError(f"{what} is {value}: beyond {bits} bits")
+    return int(value)
+
+
 class _Memory:
     """Memory of the library's as NumPy sees it; the owner lives as long as an array of it."""
 

@@ -968,6 +968,18 @@ class sley_tiled_info(Structure):
     ]
 
 
+class sley_tile_info(Structure):
+    _fields_ = [
+        ("rank", c_int),
+        ("first_row", c_int64),
+        ("first_col", c_int64),
+        ("rows", c_int64),
+        ("cols", c_int64),
+        ("entries", c_int64),
+        ("bytes", c_int64),
+    ]
+
+
 class sley_tile_spmm_options(Structure):
     INITIAL: ClassVar[dict[str, Any]] = {}
     _fields_ = [
@@ -1166,6 +1178,12 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_tiled_get_matrix": (c_int, [c_void_p, c_void_p, POINTER(c_void_p)]),
     "sley_tiled_info_get": (c_int, [c_void_p, POINTER(sley_tiled_info)]),
     "sley_tiled_destroy": (None, [c_void_p]),
+    "sley_tile_info_get": (c_int, [c_void_p, c_int64, c_int64, POINTER(sley_tile_info)]),
+    "sley_tile_get_begin": (c_int, [c_void_p, c_int64, c_int64, POINTER(c_void_p)]),
+    "sley_tile_get_matrix": (c_int, [c_void_p, POINTER(c_void_p)]),
+    "sley_tile_get_values": (c_int, [c_void_p, c_void_p, c_int64]),
+    "sley_tile_future_destroy": (None, [c_void_p]),
+    "sley_tile_put": (c_int, [c_void_p, c_int64, c_int64, c_void_p]),
     "sley_tile_algorithms": (POINTER(c_char_p), []),
     "sley_tile_algorithm_summary": (c_char_p, [c_char_p]),
     "sley_tile_spmm_create": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(sley_tile_spmm_options), POINTER(c_void_p)]),

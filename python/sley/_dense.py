@@ -56,13 +56,19 @@ def dense_input(given: npt.ArrayLike, what: str) -> Array:
     return array
 
 
+def converted(array: Array, what: str, dtype: np.dtype[Any]) -> Array:
+    """Values in the matrix's type, which holds them exactly."""
+    if array.dtype == dtype:
+        return array
+    if not np.can_cast(array.dtype, dtype, "safe"):
+        raise SleyArgumentError(f"{what} has values of type {array.dtype.name} and the matrix of {dtype.name}: "
+                                f"convert one of them")
+    return array.astype(dtype)
+
+
 def readable(array: Array, what: str, dtype: np.dtype[Any]) -> Dense:
     """An operand that is read, in the plan's type: where it lies, or a copy in rows if it cannot be read there."""
-    if array.dtype != dtype:
-        if not np.can_cast(array.dtype, dtype, "safe"):
-            raise SleyArgumentError(f"{what} has values of type {array.dtype.name} and the matrix of {dtype.name}: "
-                                    f"convert one of them")
-        array = array.astype(dtype)
+    array = converted(array, what, dtype)
     ld = leading_dimension(array)
     if ld is None:
         array = np.ascontiguousarray(array, dtype=dtype)

@@ -58,6 +58,14 @@ def decoded(text: bytes | None) -> str:
     return "" if text is None else os.fsdecode(text)
 
 
+def names_of(table: Any) -> list[str]:
+    """A NULL-terminated array of names."""
+    names: list[str] = []
+    while table[len(names)] is not None:
+        names.append(decoded(table[len(names)]))
+    return names
+
+
 def taken_text(block: ctypes.c_void_p) -> str:
     """Text that is the caller's, which is freed."""
     try:

@@ -10,7 +10,7 @@ from sley import _c
 from sley._arrays import Indices
 from sley._division import Division
 from sley._html import html_table
-from sley._library import decoded, encoded, initial, lib, taken_text
+from sley._library import decoded, encoded, initial, lib, names_of, taken_text
 from sley._multiply import Multiplier
 from sley.comm import Comm
 from sley.errors import SleyArgumentError
@@ -124,11 +124,7 @@ class PlanTable(Sequence[PlanInfo]):
 
 def algorithms() -> dict[str, str]:
     """The names of the algorithms, and a line about each; "auto" is not among them."""
-    names: list[bytes] = []
-    table = lib.sley_algorithms()
-    while table[len(names)] is not None:
-        names.append(table[len(names)])
-    return {decoded(name): decoded(lib.sley_algorithm_summary(name)) for name in names}
+    return {name: decoded(lib.sley_algorithm_summary(encoded(name))) for name in names_of(lib.sley_algorithms())}
 
 
 def _destroy(_comm: ctypes.c_void_p, handle: ctypes.c_void_p) -> None:

@@ -17,8 +17,10 @@ from sley.errors import SleyInputError, SleyUnsupportedError
 from sley.matrix import as_matrix
 from sley.ordering import partition
 from sley.plan import Plan, PlanInfo, PlanTable
+from sley.rooflines import Roofline
+from sley.tile_report import TileReport
 
-__all__ = ["ablation", "roofline", "scaling", "spy", "timeline"]
+__all__ = ["ablation", "breakdown", "roofline", "rooflines", "scaling", "spy", "timeline"]
 
 # Okabe and Ito's colours, which the colour-blind can tell apart.
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
@@ -166,11 +168,74 @@ def roofline(measured: Mapping[str, tuple[PlanInfo, int, float]], *, gbytes_per_
         ax.plot(work / moved, work / ms / 1e6, "o", color=_COLOURS[i % len(_COLOURS)], label=name)
     low, high = min([*spots, ridge]) / 4, max([*spots, ridge]) * 4
     ax.plot([low, ridge, high], [low * gbytes_per_s, gflops, gflops], color="black", linewidth=1)
+    return _finished(ax, "operations per byte, at most", f"{gbytes_per_s:.3g} GB/s, {gflops:.3g} GFLOP/s")
+
+
+def _finished(ax: Any, xlabel: str, title: str) -> Any:
+    """Both axes logarithmic, with their names."""
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")
-    ax.set(xlabel="operations per byte, at most", ylabel="GFLOP/s",
-           title=f"{gbytes_per_s:.3g} GB/s, {gflops:.3g} GFLOP/s")
+    ax.set(xlabel=xlabel, ylabel="GFLOP/s", title=title)
     ax.legend(fontsize="small")
+    return ax
+
+
+def rooflines(lines: Sequence[Roofline], *, measured_ms: Mapping[str, float] | None = None, ax: Any = None) -> Any:
+    """What bounds a rank in products of tiles: the network's roof, each algorithm's local roof, and its predicted time.
+
+    Parameters
+    ----------
+    lines : sequence of Roofline
+        Of one product on one machine, by several algorithms. One that moves nothing has its local roof alone.
+    measured_ms : mapping of str to float, optional
+        Measured times of some of the algorithms, as dots.
+    ax : matplotlib.axes.Axes, optional
+    """
+    ax = _axes(ax, (5.5, 4))
+    shown = [each for each in lines if each.flops > 0]
+    giga, measured = 1e9, measured_ms or {}
+    slope = max((each.network_bandwidth / giga for each in shown), default=1.0)
+    roofs = [each.local_roof / giga for each in shown]
+    spots = [each.network_intensity for each in shown if np.isfinite(each.network_intensity)]
+    spots += [roof / slope for roof in roofs]
+    low, high = min(spots, default=1.0) / 4, max(spots, default=1.0) * 4
+    for i, (each, roof) in enumerate(zip(shown, roofs, strict=True)):
+        at, colour = each.network_intensity, _COLOURS[i % len(_COLOURS)]
+        ax.plot([low, high], [roof, roof], "--", color=colour, linewidth=1, label=f"{each.algo}, local roof")
+        if not np.isfinite(at):
+            continue
+        ax.plot(at, each.predicted_rate / giga, "o", color=colour, fillstyle="none", label=f"{each.algo}, predicted")
+        if each.algo in measured:
+            rate = each.flops / each.ranks / measured[each.algo] / 1e6
+            ax.plot(at, rate, "o", color=colour, label=f"{each.algo}, measured")
+    top = max(roofs, default=slope)
+    ax.plot([low, top / slope], [low * slope, top], color="black", linewidth=1, label="network roof")
+    ranks = f", {lines[0].ranks} ranks on {lines[0].nodes} nodes" if lines else ""
+    return _finished(ax, "flops per byte that travels", f"network {slope:.3g} GB/s{ranks}")
+
+
+_PARTS = {"compute": _COLOURS[2], "communicate": _COLOURS[0], "accumulate": _COLOURS[1], "imbalance": "lightgrey"}
+
+
+def breakdown(reports: Sequence[TileReport], *, ax: Any = None) -> Any:
+    """What each rank's time went to in a product of matrices in tiles.
+
+    Parameters
+    ----------
+    reports : sequence of TileReport
+        Of `TiledMatrix.reports` or `TileProduct.reports`, one for each rank.
+    ax : matplotlib.axes.Axes, optional
+    """
+    ax = _axes(ax, (6, 1 + 0.4 * len(reports)))
+    ranks, left = np.arange(len(reports)), np.zeros(len(reports))
+    for name, colour in _PARTS.items():
+        ms = np.array([getattr(each, f"{name}_ms") for each in reports])
+        ax.barh(ranks, ms, left=left, color=colour, label=name)
+        left = left + ms
+    ax.set_yticks(ranks, [f"rank {rank}" for rank in ranks])
+    ax.invert_yaxis()
+    ax.set(xlabel="ms")
+    ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     return ax
 
 

@@ -12,20 +12,13 @@ from sley._arrays import Array, exact_dtype
 from sley._calls import create
 from sley._dense import Dense, as_columns, dense_input, readable
 from sley._division import Division, Rows
-from sley._foreign import device_array, host_array
+from sley._foreign import device_array
 from sley._library import encoded, initial, lib
+from sley._promotion import common_dtype, pair
 from sley.comm import Comm
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 from sley.matrix import Matrix, as_matrix
 from sley.plan import Plan
-
-
-def _common_dtype(a: Any, *dense: Array) -> np.dtype[Any]:
-    """The type of a product: a Matrix has its own; of others as NumPy promotes them."""
-    if isinstance(a, (Matrix, Rows)):
-        return a.dtype
-    given = a.dtype if hasattr(a, "dtype") else np.asarray(host_array(a)).dtype
-    return exact_dtype(np.result_type(given, *(each.dtype for each in dense)))
 
 
 def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, algo: str = "auto",
@@ -60,7 +53,7 @@ def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, 
                                                             "reproducible": reproducible, "wire": wire},
                            {"out": out, "alpha": alpha, "beta": beta})
     given = dense_input(x, "x")
-    matrix = a if isinstance(a, Rows) else as_matrix(a, _common_dtype(a, given))
+    matrix = a if isinstance(a, Rows) else as_matrix(a, common_dtype(a, given))
     k = 1 if given.ndim == 1 else given.shape[1]
     if not isinstance(a, (Matrix, Rows)) and given.dtype != matrix.dtype:
         given = given.astype(matrix.dtype)
@@ -118,6 +111,13 @@ SEMIRINGS = {"plus-times": _c.sley_semiring.SLEY_PLUS_TIMES, "plus-pair": _c.sle
              "min-plus": _c.sley_semiring.SLEY_MIN_PLUS, "or-and": _c.sley_semiring.SLEY_OR_AND}
 
 
+def semiring_number(semiring: str) -> int:
+    """The `sley_semiring` of a name."""
+    if semiring not in SEMIRINGS:
+        raise SleyArgumentError(f"no semiring {semiring!r}: known are {', '.join(SEMIRINGS)}")
+    return int(SEMIRINGS[semiring])
+
+
 def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, transpose_b: bool = False,
            mem_limit: int = 0, threads: int = 0, device: str = "cpu", ranks: int = 1) -> Matrix:
     """C = A B of two sparse matrices, in this process.
@@ -159,11 +159,10 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
     --------
     >>> triangles = sley.spgemm(a, a, semiring="plus-pair", mask=a).data.sum() / 6
     """
-    if semiring not in SEMIRINGS:
-        raise SleyArgumentError(f"no semiring {semiring!r}: known are {', '.join(SEMIRINGS)}")
-    left, right = _pair(a, b)
+    number = semiring_number(semiring)
+    left, right = pair(a, b)
     kept = None if mask is None else as_matrix(mask)
-    options = initial(_c.sley_spgemm_options, semiring=SEMIRINGS[semiring], transpose_b=transpose_b,
+    options = initial(_c.sley_spgemm_options, semiring=number, transpose_b=transpose_b,
                       mask=None if kept is None else kept._as_parameter_, mem_limit=mem_limit, threads=threads,
                       device=encoded(device), ranks=ranks)
 
@@ -173,19 +172,8 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
     return Matrix._of(create(lib.sley_matrix_destroy, multiply, left, right, ctypes.byref(options)))
 
 
-def _pair(a: Any, b: Any) -> tuple[Matrix, Matrix]:
-    """Both as matrices of one type."""
-    if isinstance(a, Matrix):
-        return a, as_matrix(b, a.dtype)
-    if isinstance(b, Matrix):
-        return as_matrix(a, b.dtype), b
-    types = [each.dtype if hasattr(each, "dtype") else np.asarray(host_array(each)).dtype for each in (a, b)]
-    dtype = exact_dtype(np.result_type(*types))
-    return as_matrix(a, dtype), as_matrix(b, dtype)
-
-
 def _sampled(comm: Comm, a: Any, left: Array, right: Array, values: bool) -> scipy.sparse.csr_array:
-    matrix = a if isinstance(a, Rows) else as_matrix(a, _common_dtype(a, left, right))
+    matrix = a if isinstance(a, Rows) else as_matrix(a, common_dtype(a, left, right))
     if not isinstance(a, (Matrix, Rows)):
         left, right = left.astype(matrix.dtype, copy=False), right.astype(matrix.dtype, copy=False)
     division = Division(matrix, comm, "nnz")

@@ -50,6 +50,39 @@ def products() -> None:
     print("done")
 
 
+def tiles() -> None:
+    """A rank reads and replaces tiles of others, which wait; matrices are given whole and as rows."""
+    comm = sley.dist.init()
+    begin = [230 * rank // comm.size for rank in range(comm.size + 1)]
+    own = sley.dist.rows(comm, A[begin[comm.rank] : begin[comm.rank + 1]])
+    for given in (A, own):
+        with sley.TiledMatrix(given, comm=comm, tiles=(5, 3)) as t:
+            for i, j in ((comm.rank, 0), (4, 2), (0, 1)):
+                later = t.get_tile_later(i, j)
+                info = t.tile_info(i, j)
+                wanted = dense_of(A)[info.first_row : info.first_row + info.rows,
+                                     info.first_col : info.first_col + info.cols]
+                assert np.array_equal(dense_of(later.result().to_scipy()), wanted)
+            comm.barrier()
+            if comm.rank == 0:
+                t.put_tile(4, 2, 2 * t.get_tile(4, 2).data)
+            comm.barrier()
+            assert np.array_equal(dense_of(t.get_tile(4, 2).to_scipy()), 2 * dense_of(A)[184:, 154:])
+            comm.barrier()
+            t.renew(given)
+            assert np.array_equal(dense_of(t.gather().to_scipy()), dense_of(A)[t.rows])
+            with sley.tile_spmm(t, X, algo="tile-a") as y:
+                assert_product(y.gather(), dense_of(A)[y.rows], X, "float64")
+                assert len(y.reports) == 1
+    with sley.tile_spgemm(own, A, comm=comm) as c:
+        assert np.allclose(dense_of(c.gather().to_scipy()), (A @ A).toarray()[c.rows])
+    kept = sley.TiledMatrix(X, comm=comm)  # what is still there at the end
+    kept.get_tile_later(0, 0)
+    sley.dist.shutdown()
+    assert kept.closed
+    print("done")
+
+
 def sparse(comm: sley.dist.Comm, rank: int, size: int, share: float) -> npt.NDArray[np.float32]:
     random = np.random.default_rng(rank)
     return np.where(random.uniform(size=size) < share, random.integers(-9, 9, size), 0).astype(np.float32)

@@ -54,6 +54,11 @@ def assert_done(ranks: int, *program: str) -> None:
         assert (status, out) == (0, "done\n"), errors
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_tiles(ranks: int) -> None:
+    assert_done(ranks, "tiles")
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_products(ranks: int) -> None:
     assert_done(ranks, "products")

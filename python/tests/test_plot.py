@@ -59,6 +59,31 @@ def test_roofline() -> None:
     assert roof.get_xydata()[1] == pytest.approx([4, 40]) and roof.get_ydata()[-1] == 40
 
 
+def test_rooflines() -> None:
+    lines = [sley.roofline(A, 8, algo=algo, ranks=4, ranks_per_node=1, network_bandwidth=1e6)
+             for algo in ("tile-c", "tile-a")]
+    ax = plot.rooflines(lines, measured_ms={"tile-a": 2.0})
+    drawn_lines = {each.get_label(): each for each in ax.lines}
+    assert drawn_lines["network roof"].get_ydata()[1] == pytest.approx(max(each.local_roof for each in lines) / 1e9)
+    for each in lines:
+        spot = drawn_lines[f"{each.algo}, predicted"].get_xydata()[0]
+        assert spot == pytest.approx([each.network_intensity, each.flops / 4 / each.predicted_ms / 1e6])
+        assert drawn_lines[f"{each.algo}, local roof"].get_ydata()[0] == pytest.approx(each.local_roof / 1e9)
+    assert drawn_lines["tile-a, measured"].get_ydata()[0] == pytest.approx(2 * A.nnz * 8 / 4 / 2.0 / 1e6)
+    assert "tile-c, measured" not in drawn_lines
+    assert [each.get_label() for each in sley.roofline(A, 8).plot().lines] == ["tile-c, local roof", "network roof"]
+    assert len(sley.roofline(np.zeros((3, 3)), 8).plot().lines) == 1 and plot.rooflines([]).get_title()
+
+
+def test_breakdown_adds_up() -> None:
+    with sley.tile_spmm(A, np.ones((200, 3)), ranks=3) as y:
+        ax = plot.breakdown(y.reports)
+    ends = [each.get_x() + each.get_width() for each in ax.patches]
+    assert ends[-3:] == pytest.approx([each.total_ms for each in y.reports])
+    assert ax.get_legend_handles_labels()[1] == ["compute", "communicate", "accumulate", "imbalance"]
+    assert [each.get_text() for each in ax.get_yticklabels()] == ["rank 0", "rank 1", "rank 2"]
+
+
 def test_timeline(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     with sley.Comm(3, trace=path) as comm, sley.Plan(A, 8, comm=comm, algo="halo-coalesced") as plan:

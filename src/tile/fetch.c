@@ -3,15 +3,28 @@
 
 #include "base/memory.h"
 
-sley_status sl_tile_fetch_open(sl_tile_fetch *fetch, const sl_tiled *of) {
-  int64_t most = 0;
+/* Bytes of tile n if it must be copied. */
+static int64_t copied_bytes(const sl_tiled *of, int64_t n) {
+  return of->blocks[of->pointers[n].rank] ? 0 : of->pointers[n].bytes;
+}
+
+static sley_status open_for(sl_tile_fetch *fetch, const sl_tiled *of, int64_t bytes) {
   *fetch = (sl_tile_fetch){.of = of};
-  for (int64_t n = 0; n < sl_tiles(&of->tiling); n++)
-    if (of->pointers[n].bytes > most && !of->blocks[of->pointers[n].rank])
-      most = of->pointers[n].bytes;
-  if (most > 0 && !(fetch->room = sl_alloc(most, 1, "room for a tile")))
+  if (bytes > 0 && !(fetch->room = sl_alloc(bytes, 1, "room for a tile")))
     return SLEY_ERR_MEMORY;
   return SLEY_OK;
+}
+
+sley_status sl_tile_fetch_open(sl_tile_fetch *fetch, const sl_tiled *of) {
+  int64_t most = 0;
+  for (int64_t n = 0; n < sl_tiles(&of->tiling); n++)
+    if (copied_bytes(of, n) > most)
+      most = copied_bytes(of, n);
+  return open_for(fetch, of, most);
+}
+
+sley_status sl_tile_fetch_open_one(sl_tile_fetch *fetch, const sl_tiled *of, int64_t i, int64_t j) {
+  return open_for(fetch, of, copied_bytes(of, sl_tile_number(&of->tiling, i, j)));
 }
 
 sley_status sl_tile_begin(sl_tile_fetch *fetch, int64_t i, int64_t j) {

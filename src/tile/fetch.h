@@ -19,6 +19,9 @@ typedef struct sl_tile_fetch {
 /* Takes the room. of outlives the fetch. Errors: SLEY_ERR_MEMORY. Not collective. */
 sley_status sl_tile_fetch_open(sl_tile_fetch *fetch, const sl_tiled *of);
 
+/* The same, with room for tile (i, j) alone. */
+sley_status sl_tile_fetch_open_one(sl_tile_fetch *fetch, const sl_tiled *of, int64_t i, int64_t j);
+
 /* Begins to get tile (i, j), and returns at once. Nothing may be on its way. Errors: SLEY_ERR_PEER. Not
  * collective. */
 sley_status sl_tile_begin(sl_tile_fetch *fetch, int64_t i, int64_t j);

@@ -184,6 +184,20 @@ void sl_tiled_destroy(sl_tiled *t) {
   sl_free(t);
 }
 
+/* The wider of values and columns first, so that both are aligned. */
+static bool values_first(const sl_tiled *t) {
+  return sley_dtype_bytes(t->dtype) >= sl_index_bytes(t->index);
+}
+
+int64_t sl_tile_values_offset(const sl_tiled *t, int64_t i, int64_t j) {
+  const sl_tile_pointer *p = sl_tile_at(t, i, j);
+  if (!t->sparse || p->entries == 0)
+    return 0;
+  const int64_t numbers = p->stored < sl_tile_height(&t->tiling, i) ? p->stored : 0;
+  return (p->stored + 1 + numbers) * (int64_t)sizeof(int64_t) +
+         (values_first(t) ? 0 : p->entries * (int64_t)sl_index_bytes(t->index));
+}
+
 sl_tile sl_tile_view(const sl_tiled *t, int64_t i, int64_t j, const char *at) {
   const sl_tile_pointer *p = sl_tile_at(t, i, j);
   sl_tile tile = {.rows = sl_tile_height(&t->tiling, i),
@@ -198,20 +212,12 @@ sl_tile sl_tile_view(const sl_tiled *t, int64_t i, int64_t j, const char *at) {
     return tile;
   const int64_t *words = (const int64_t *)(const void *)at;
   tile.rowptr = words;
-  words += p->stored + 1;
-  if (p->stored < tile.rows) {
-    tile.rowid = words;
-    words += p->stored;
-  }
-  const char *rest = (const char *)words;
-  /* The wider of the two first, so that both are aligned. */
-  if (sley_dtype_bytes(t->dtype) >= sl_index_bytes(t->index)) {
-    tile.val = rest;
-    tile.col = rest + p->entries * (int64_t)sley_dtype_bytes(t->dtype);
-  } else {
-    tile.col = rest;
-    tile.val = rest + p->entries * (int64_t)sl_index_bytes(t->index);
-  }
+  if (p->stored < tile.rows)
+    tile.rowid = words + p->stored + 1;
+  const char *val = at + sl_tile_values_offset(t, i, j);
+  tile.val = val;
+  tile.col = values_first(t) ? val + p->entries * (int64_t)sley_dtype_bytes(t->dtype)
+                             : val - p->entries * (int64_t)sl_index_bytes(t->index);
   return tile;
 }
 

@@ -106,4 +106,7 @@ sl_tile sl_tile_view(const sl_tiled *tiled, int64_t i, int64_t j, const char *at
 /* The same of a tile of this rank, to be written. */
 char *sl_tile_own(const sl_tiled *tiled, int64_t i, int64_t j);
 
+/* Where the values of tile (i, j) begin in its bytes. */
+int64_t sl_tile_values_offset(const sl_tiled *tiled, int64_t i, int64_t j);
+
 #endif

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of matrices in tiles: Y = A X, and C = A B of two sparse matrices."""
+import ctypes
+import weakref
+from typing import Any, Self
+
+from sley import _c
+from sley._arrays import fitting
+from sley._dense import converted, dense_input
+from sley._division import Rows
+from sley._library import decoded, encoded, initial, lib, names_of
+from sley._promotion import common_dtype, pair
+from sley.comm import Comm
+from sley.errors import SleyArgumentError
+from sley.matrix import Matrix, as_matrix
+from sley.products import semiring_number
+from sley.tile_report import TileReport, reports_of
+from sley.tiles import Pair, TiledMatrix, complete, is_sparse, ranks_for
+
+
+def tile_algorithms() -> dict[str, str]:
+    """The names that `tile_spmm` and `TileProduct` take as `algo`, and a line about each."""
+    names = names_of(lib.sley_tile_algorithms())
+    return {name: decoded(lib.sley_tile_algorithm_summary(encoded(name))) for name in names}
+
+
+class TileProduct:
+    """Y = alpha A X + beta Y of matrices in tiles, prepared once and made as often as one likes. Collective, and so is
+    running and closing it.
+
+    Parameters
+    ----------
+    a : TiledMatrix
+        A, sparse, of shape (m, n).
+    x : TiledMatrix, or array_like of shape (n, k) or (n,)
+        X. An array, which every rank gives whole, is divided into tiles that go with those of A. A TiledMatrix has
+        as many rows of tiles as A has columns of them, on the same grid.
+    algo : str
+        One of `tile_algorithms`.
+    buffers : int
+        Of each rank, for products that are pushed; 0: 4.
+    columns : int
+        Columns of tiles of an X that is an array; 0: as many as the grid has columns.
+
+    Attributes
+    ----------
+    a, x, y : TiledMatrix
+        The operands. Y has shape (m, k), and zeros before the first run; it ends with the product.
+    reports : tuple of TileReport
+        Of the last run, on each rank of this process; empty before the first.
+
+    Examples
+    --------
+    >>> with sley.TiledMatrix(a, ranks=4) as t, sley.TileProduct(t, x) as product:
+    ...     y = product.run().gather()
+    """
+
+    def __init__(self, a: TiledMatrix, x: Any, *, algo: str = "tile-c", buffers: int = 0, columns: int = 0) -> None:
+        if not isinstance(a, TiledMatrix):
+            raise SleyArgumentError(f"a must be a sley.TiledMatrix, not {type(a).__name__}")
+        options = initial(_c.sley_tile_spmm_options, algo=encoded(algo), buffers=fitting(buffers, 32, "buffers"))
+        self.a, comm = a, a.comm
+        self._own: list[TiledMatrix] = []
+        _check_open(a)
+        try:
+            self.x = x if isinstance(x, TiledMatrix) else self._tiled(x, columns)
+            _check_fit(a, self.x, "x")
+            tiling = _c.sley_tiling(*a.info.grid, a.info.tiles[0], self.x.info.tiles[1])
+            self.y = TiledMatrix._empty(comm, (a.shape[0], self.x.shape[1]), tiling, a.dtype)
+            self._own.append(self.y)
+            self._create(comm, options)
+        except BaseException:
+            for each in reversed(self._own):
+                each.close()
+            raise
+        self.reports: tuple[TileReport, ...] = ()
+
+    def _tiled(self, x: Any, columns: int) -> TiledMatrix:
+        """X of an array, to go with A."""
+        if is_sparse(x):
+            raise SleyArgumentError("x is sparse: see tile_spgemm")
+        given = dense_input(x, "x")
+        if given.shape[0] != self.a.shape[1]:
+            raise SleyArgumentError(f"x has shape {given.shape}: expected ({self.a.shape[1]}, k)")
+        tiling = complete(self.a.comm.size, self.a.info.grid, self.a.info.tiles, columns)[1]
+        made = TiledMatrix._tiled(self.a.comm, converted(given, "x", self.a.dtype), tiling, None)
+        self._own.append(made)
+        return made
+
+    def _create(self, comm: Comm, options: Any) -> None:
+        operands = self.a, self.x, self.y
+
+        def make(i: int, _: ctypes.c_void_p, out: ctypes.c_void_p) -> int:
+            return lib.sley_tile_spmm_create(*(each._handles[i] for each in operands), ctypes.byref(options),
+                                             ctypes.byref(out))
+
+        self._comm = comm
+        self._number, self._handles = comm._make(lambda _, handle: lib.sley_tile_spmm_destroy(handle), make,
+                                                 [each._held for each in operands])
+        self._forget = weakref.finalize(self, comm._holdings.forget, self._number)
+        for each in operands:
+            each._users.add(self)
+
+    def run(self, *, alpha: float = 1.0, beta: float = 0.0) -> TiledMatrix:
+        """Makes one product.
+
+        Parameters
+        ----------
+        alpha, beta : float
+            With beta = 0 the values of Y before are not read.
+
+        Returns
+        -------
+        TiledMatrix
+            `y`, with the `reports` of this run.
+        """
+        if self.closed:
+            raise SleyArgumentError("the product is closed")
+        made = [_c.sley_tile_report() for _ in self._handles]
+
+        def multiply(i: int, _: ctypes.c_void_p) -> int:
+            status = lib.sley_tile_spmm_run(self._handles[i], alpha, beta)
+            return int(status or lib.sley_tile_spmm_report_get(self._handles[i], ctypes.byref(made[i])))
+
+        self._comm._run(multiply)
+        self.reports = self.y.reports = reports_of(made)
+        return self.y
+
+    @property
+    def closed(self) -> bool:
+        """Whether the product, or its comm, has ended."""
+        return not self._forget.alive or self._comm.closed
+
+    def close(self) -> None:
+        """Destroys the product, with Y, and with X if that was made here. Later calls do nothing."""
+        if self._forget.detach() is None:
+            return
+        self._comm._remove(self._number)
+        for each in reversed(self._own):
+            each.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _check_open(*matrices: TiledMatrix) -> None:
+    if any(each.closed for each in matrices):
+        raise SleyArgumentError("the tiled matrix is closed")
+
+
+def _check_fit(a: TiledMatrix, b: TiledMatrix, name: str) -> None:
+    """What the library cannot check, since handles of another comm are in other threads."""
+    _check_open(a, b)
+    if b.comm is not a.comm:
+        raise SleyArgumentError(f"a and {name} must be of one comm")
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    """That what a TiledMatrix has already is not given once more."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise SleyArgumentError(f"a is a sley.TiledMatrix, which has its own {' and '.join(given)}")
+
+
+def tile_spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, grid: Pair | None = None,
+              tiles: int | Pair | None = None, columns: int = 0, algo: str = "tile-c", buffers: int = 0,
+              alpha: float = 1.0) -> TiledMatrix:
+    """Y = alpha A X by matrices in tiles, made once; for more than one product make a `TileProduct`. Collective.
+
+    Parameters
+    ----------
+    a : TiledMatrix, Matrix, or what `Matrix` takes
+        A, of shape (m, n). What has no type of its own yet gets the type that NumPy promotes the types of A and X to.
+    x : TiledMatrix, or array_like of shape (n, k) or (n,)
+        X, all of it on every rank; a TiledMatrix only where A is one too.
+    ranks, comm, grid, tiles
+        As in `TiledMatrix`, of A; not where A is one. A comm that is made here ends with the result.
+    columns, algo, buffers
+        As in `TileProduct`.
+    alpha : float
+
+    Returns
+    -------
+    TiledMatrix, of shape (m, k)
+        `gather()` makes it an array; `reports` tells what the product took on each rank.
+
+    Examples
+    --------
+    >>> y = sley.tile_spmm(a, x, ranks=4, algo="tile-a").gather()
+    """
+    if isinstance(a, TiledMatrix):
+        _check_options({"ranks": ranks, "comm": comm, "grid": grid, "tiles": tiles})
+        return _multiplied(a, x, algo, buffers, columns, alpha)
+    if isinstance(x, TiledMatrix):
+        raise SleyArgumentError("x is a sley.TiledMatrix, and a is not: make a one on the same comm and grid")
+    given = dense_input(x, "x")
+    with ranks_for(comm, ranks) as (chosen, own):
+        tiling = complete(chosen.size, grid, tiles, columns)[0]
+        dtype = common_dtype(a, given)
+        matrix = a if isinstance(a, (Matrix, Rows)) else Matrix(a, dtype=dtype)
+        if matrix is not a and given.dtype != dtype:
+            given = given.astype(dtype)
+        with TiledMatrix._tiled(chosen, matrix, tiling, None) as tiled:
+            made = _multiplied(tiled, given, algo, buffers, columns, alpha)
+        made._owns_comm = own
+        return made
+
+
+def _multiplied(a: TiledMatrix, x: Any, algo: str, buffers: int, columns: int, alpha: float) -> TiledMatrix:
+    """The Y of one product, which outlives the product."""
+    with TileProduct(a, x, algo=algo, buffers=buffers, columns=columns) as product:
+        made = product.run(alpha=alpha)
+        product._own.remove(made)
+    return made
+
+
+def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", ranks: int | None = None, comm: Comm | None = None,
+                grid: Pair | None = None, tiles: int | Pair | None = None, columns: int = 0) -> TiledMatrix:
+    """C = A B of two sparse matrices in tiles. Collective.
+
+    C has an entry where there is at least one product, whatever it comes to. Its bits depend on the tiles alone.
+
+    Parameters
+    ----------
+    a, b : TiledMatrix, Matrix, or what `Matrix` takes
+        A, of shape (m, k), and B, of shape (k, n). B may be A. If A is a TiledMatrix, B may be one: with as many rows
+        of tiles as A has columns of them, on the same grid. Types are promoted as in `spgemm`.
+    semiring : str
+        As in `spgemm`.
+    ranks, comm, grid, tiles
+        As in `TiledMatrix`, of A; not where A is one. A comm that is made here ends with the result.
+    columns : int
+        Columns of tiles of B and C; 0: as many as the grid has columns.
+
+    Returns
+    -------
+    TiledMatrix, of shape (m, n)
+        `gather()` makes it a Matrix; `reports` tells what the product took on each rank.
+
+    Examples
+    --------
+    >>> c = sley.tile_spgemm(a, a, ranks=4).gather()
+    """
+    number = semiring_number(semiring)
+    if isinstance(a, TiledMatrix):
+        _check_options({"ranks": ranks, "comm": comm, "grid": grid, "tiles": tiles})
+        if isinstance(b, TiledMatrix):
+            return _sparse_product(a, b, number)
+        _check_open(a)
+        tiling = complete(a.comm.size, a.info.grid, a.info.tiles, columns)[1]
+        second = b if isinstance(b, Rows) else as_matrix(b, a.dtype)
+        with TiledMatrix._tiled(a.comm, second, tiling, None) as right:
+            return _sparse_product(a, right, number)
+    if isinstance(b, TiledMatrix):
+        raise SleyArgumentError("b is a sley.TiledMatrix, and a is not: make a one on the same comm and grid")
+    first, second = pair(a, b)
+    with ranks_for(comm, ranks) as (chosen, own):
+        of_a, of_b, _ = complete(chosen.size, grid, tiles, columns)
+        with TiledMatrix._tiled(chosen, first, of_a, None) as left, \
+             TiledMatrix._tiled(chosen, second, of_b, None) as right:
+            made = _sparse_product(left, right, number)
+        made._owns_comm = own
+        return made
+
+
+def _sparse_product(a: TiledMatrix, b: TiledMatrix, semiring: int) -> TiledMatrix:
+    _check_fit(a, b, "b")
+    options = initial(_c.sley_tile_spgemm_options, semiring=semiring)
+    reports = [_c.sley_tile_report() for _ in a._handles]
+    made = TiledMatrix._made(a.comm, lambda i, _, out: lib.sley_tile_spgemm(
+        a._handles[i], b._handles[i], ctypes.byref(options), ctypes.byref(out), ctypes.byref(reports[i])))
+    made.reports = reports_of(reports)
+    return made

@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrices in tiles, of which every rank reads and writes every tile without a call of its owner."""
+import contextlib
+import ctypes
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from sley import _c
+from sley._arrays import Array, code_of, dtype_of, fitting, values_of
+from sley._calls import call
+from sley._dense import Dense, as_columns, converted, dense_input, readable
+from sley._division import Division, Rows
+from sley._library import lib
+from sley._tile_future import TileFuture
+from sley.comm import Comm
+from sley.errors import SleyArgumentError
+from sley.matrix import Matrix, as_matrix
+from sley.ordering import partition_equal
+from sley.tile_report import TileReport
+
+_OK = int(_c.sley_status.SLEY_OK)
+Pair = tuple[int, int]
+Make = Callable[[int, ctypes.c_void_p, ctypes.c_void_p], int]  # of a rank, its comm and the place of a handle
+
+
+@dataclass(frozen=True)
+class TiledInfo:
+    """How a matrix is divided into tiles.
+
+    Attributes
+    ----------
+    rows, cols : int
+        Of the matrix.
+    grid : (int, int)
+        Rows and columns of ranks, which are numbered row by row. Tile (i, j) belongs to the rank at row i mod
+        `grid[0]`, column j mod `grid[1]`.
+    tiles : (int, int)
+        Rows and columns of tiles.
+    entries : int
+        Of all tiles; of a dense matrix all values.
+    rank_entries, tile_entries : int
+        Of the rank, and of the tile, that has most.
+    """
+
+    rows: int
+    cols: int
+    grid: Pair
+    tiles: Pair
+    entries: int
+    rank_entries: int
+    tile_entries: int
+
+    @classmethod
+    def _of(cls, made: _c.sley_tiled_info) -> Self:
+        tiling = made.tiling
+        return cls(made.rows, made.cols, (tiling.grid_rows, tiling.grid_cols),
+                   (tiling.tiles_down, tiling.tiles_across), made.entries, made.rank_entries, made.tile_entries)
+
+
+@dataclass(frozen=True)
+class TileInfo:
+    """A tile: the rank that owns it, the row and column of the matrix at which it begins, its rows and columns, its
+    entries (of a dense matrix all values), and the bytes that travel to another rank."""
+
+    rank: int
+    first_row: int
+    first_col: int
+    rows: int
+    cols: int
+    entries: int
+    bytes: int
+
+    @classmethod
+    def _of(cls, made: _c.sley_tile_info) -> Self:
+        return cls(**{name: getattr(made, name) for name in cls.__dataclass_fields__})
+
+
+class Held:
+    """Stands for a matrix's handles: they are destroyed after whatever keeps this, and then by the comm's next call."""
+
+
+def complete(ranks: int, grid: Pair | None, tiles: int | Pair | None, columns: int = 0) -> list[_c.sley_tiling]:
+    """The tilings of A, X and Y by `sley_tile_complete`."""
+    down, across = tiles if isinstance(tiles, tuple) else (tiles or 0, tiles or 0)
+    grid_rows, grid_cols = grid or (0, 0)
+    made = [_c.sley_tiling(fitting(grid_rows, 32, "grid"), fitting(grid_cols, 32, "grid"),
+                           fitting(down, 64, "tiles"), fitting(across, 64, "tiles")), _c.sley_tiling(),
+            _c.sley_tiling()]
+    call(lib.sley_tile_complete, ranks, fitting(columns, 64, "columns"), *(ctypes.byref(each) for each in made))
+    return made
+
+
+@contextlib.contextmanager
+def ranks_for(comm: Comm | None, ranks: int | None) -> Iterator[tuple[Comm, bool]]:
+    """A comm, or a new one of so many ranks, and whether it is new; that is closed if anything is raised."""
+    if ranks is not None and comm is not None:
+        raise SleyArgumentError("give either ranks or comm")
+    made = Comm(1 if ranks is None else ranks) if comm is None else comm
+    try:
+        yield made, comm is None
+    except BaseException:
+        if comm is None:
+            made.close()
+        raise
+
+
+def is_sparse(a: Any) -> bool:
+    """Whether what is given is a sparse matrix; a dense array otherwise."""
+    return (isinstance(a, (Matrix, Rows)) or scipy.sparse.issparse(a) or hasattr(a, "tocsr")
+            or all(hasattr(a, name) for name in ("indptr", "indices", "data", "shape")))
+
+
+class TiledMatrix:
+    """A sparse or dense matrix of m rows and n columns in tiles, which are divided among ranks on the CPU.
+
+    Its tiles can be got and replaced one by one, by calls that are not collective. It is multiplied by `tile_spmm`,
+    `tile_spgemm` and `TileProduct`.
+
+    Parameters
+    ----------
+    a : Matrix or sparse array, or array_like of shape (m, n) or (m,)
+        A sparse matrix, in any form that `Matrix` takes but a dense array: that becomes a dense matrix in tiles, and
+        one of one dimension a single column. The values are copied. With a comm of `sley.dist`, where ranks are
+        processes, each gives all of it, or of a sparse matrix its own `sley.dist.Rows`. Collective.
+    ranks : int, optional
+        Makes a comm of so many ranks, which ends with the matrix; 1 where `comm` is not given either.
+    comm : Comm, optional
+        The ranks.
+    grid : (int, int), optional
+        Rows and columns of ranks; by default the shape nearest to a square.
+    tiles : int or (int, int), optional
+        Rows and columns of tiles, whose sizes differ by at most one; by default as many rows as the grid has, and the
+        least common multiple of its rows and columns as columns.
+    dtype : dtype, optional
+        As in `Matrix`; of a Matrix its own.
+
+    Attributes
+    ----------
+    info : TiledInfo
+        How it is divided.
+    reports : tuple of TileReport
+        What its making took, on each rank of this process, if a product has made it; else empty.
+
+    Examples
+    --------
+    >>> with sley.TiledMatrix(a, ranks=4, tiles=8) as t:
+    ...     later = t.get_tile_later(0, 1)
+    ...     first = t.get_tile(0, 0)
+    ...     second = later.result()
+    """
+
+    info: TiledInfo
+    reports: tuple[TileReport, ...] = ()
+
+    def __init__(self, a: Any, *, ranks: int | None = None, comm: Comm | None = None, grid: Pair | None = None,
+                 tiles: int | Pair | None = None, dtype: npt.DTypeLike | None = None) -> None:
+        with ranks_for(comm, ranks) as (chosen, own):
+            self._fill(chosen, own, a, complete(chosen.size, grid, tiles)[0], dtype)
+
+    @classmethod
+    def zeros(cls, shape: Pair, *, ranks: int | None = None, comm: Comm | None = None, grid: Pair | None = None,
+              tiles: int | Pair | None = None, dtype: npt.DTypeLike = np.float64) -> Self:
+        """A dense matrix of zeros; the rest as in `TiledMatrix`. Collective."""
+        with ranks_for(comm, ranks) as (chosen, own):
+            made = cls.__new__(cls)
+            made._zeros(chosen, own, shape, complete(chosen.size, grid, tiles)[0], np.dtype(dtype))
+            return made
+
+    @classmethod
+    def _tiled(cls, comm: Comm, a: Any, tiling: _c.sley_tiling, dtype: npt.DTypeLike | None) -> Self:
+        made = cls.__new__(cls)
+        made._fill(comm, False, a, tiling, dtype)
+        return made
+
+    @classmethod
+    def _empty(cls, comm: Comm, shape: Pair, tiling: _c.sley_tiling, dtype: np.dtype[Any]) -> Self:
+        made = cls.__new__(cls)
+        made._zeros(comm, False, shape, tiling, dtype)
+        return made
+
+    @classmethod
+    def _made(cls, comm: Comm, make: Make) -> Self:
+        made = cls.__new__(cls)
+        made._take(comm, False, make)
+        return made
+
+    def _fill(self, comm: Comm, own: bool, a: Any, tiling: _c.sley_tiling, dtype: npt.DTypeLike | None) -> None:
+        if isinstance(a, TiledMatrix):
+            raise SleyArgumentError("this is a sley.TiledMatrix already")
+        if not is_sparse(a):
+            given = dense_input(a, "a")
+            columns = as_columns(given, "a", given.shape[0], None)
+            values = values_of(columns.reshape(-1), dtype).reshape(columns.shape)
+            self._zeros(comm, own, (columns.shape[0], columns.shape[1]), tiling, values.dtype)
+            self.renew(values)
+            return
+        division = Division(a if isinstance(a, Rows) else as_matrix(a, dtype), comm, "nnz")
+        self._take(comm, own, lambda i, handle, out: lib.sley_tiled_create_sparse(
+            handle, division.blocks[i], division.row_begin.ctypes.data, ctypes.byref(tiling), ctypes.byref(out)))
+
+    def _zeros(self, comm: Comm, own: bool, shape: Pair, tiling: _c.sley_tiling, dtype: np.dtype[Any]) -> None:
+        rows, cols = (fitting(each, 64, "shape") for each in shape)
+        code = code_of(dtype)
+        self._take(comm, own, lambda _, handle, out: lib.sley_tiled_create_dense(
+            handle, rows, cols, code, ctypes.byref(tiling), ctypes.byref(out)))
+
+    def _take(self, comm: Comm, own: bool, make: Make) -> None:
+        """Makes the handles."""
+        self._comm, self._owns_comm = comm, own
+        self._users: weakref.WeakSet[Any] = weakref.WeakSet()  # to be closed before this
+        self._held = Held()
+        self._number, self._handles = comm._make(lambda _, handle: lib.sley_tiled_destroy(handle), make, None)
+        self._forget = weakref.finalize(self._held, comm._holdings.forget, self._number)
+        made = _c.sley_tiled_info()
+        self._run_first(lambda handle: lib.sley_tiled_info_get(handle, ctypes.byref(made)))
+        self.info, self._sparse, self._dtype = TiledInfo._of(made), bool(made.sparse), dtype_of(made.dtype)
+        self._row_begin = partition_equal(made.rows, comm.size)
+
+    def _run(self, job: Any) -> None:
+        if self.closed:
+            raise SleyArgumentError("the tiled matrix is closed")
+        self._comm._run(job)
+
+    def _run_first(self, function: Callable[[ctypes.c_void_p], int]) -> None:
+        """A call of this process's first rank, in which no other takes part."""
+        self._run(lambda i, _: _OK if i else function(self._handles[0]))
+
+    # ---- what it is
+
+    @property
+    def comm(self) -> Comm:
+        """The ranks."""
+        return self._comm
+
+    @property
+    def shape(self) -> Pair:
+        """m and n."""
+        return self.info.rows, self.info.cols
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return self._dtype
+
+    @property
+    def sparse(self) -> bool:
+        """Whether it is sparse."""
+        return self._sparse
+
+    @property
+    def rows(self) -> slice:
+        """Which rows `gather` gives this process: all, or where ranks are processes about as many on each."""
+        first = self._comm.first
+        return slice(int(self._row_begin[first]), int(self._row_begin[first + self._comm.here]))
+
+    # ---- one tile
+
+    def tile_info(self, i: int, j: int) -> TileInfo:
+        """Whose tile (i, j) is, and what it holds. Not collective."""
+        made = _c.sley_tile_info()
+        at = fitting(i, 64, "i"), fitting(j, 64, "j")
+        with self._comm._lock:  # it is not destroyed meanwhile
+            if self.closed:
+                raise SleyArgumentError("the tiled matrix is closed")
+            call(lib.sley_tile_info_get, self._handles[0], *at, ctypes.byref(made))
+        return TileInfo._of(made)
+
+    def get_tile(self, i: int, j: int) -> Any:
+        """A copy of tile (i, j), fetched by this process's first rank. Not collective: its owner takes no part.
+
+        Returns
+        -------
+        Matrix or ndarray
+            Of the tile's rows and columns; an ndarray of a dense matrix.
+        """
+        return self.get_tile_later(i, j).result()
+
+    def get_tile_later(self, i: int, j: int) -> TileFuture:
+        """Begins to fetch tile (i, j), and returns at once. Any number of tiles may be on their way. Not collective.
+
+        Returns
+        -------
+        TileFuture
+            Whose `result()` waits for the tile.
+        """
+        return TileFuture(self, self.tile_info(i, j), fitting(i, 64, "i"), fitting(j, 64, "j"))
+
+    def put_tile(self, i: int, j: int, values: npt.ArrayLike) -> None:
+        """Replaces the values of tile (i, j), which are there when the call returns. Not collective.
+
+        Where ranks are processes, those that read the tile and the one that writes it agree by `comm.barrier()`.
+
+        Parameters
+        ----------
+        i, j : int
+        values : array_like
+            Of a sparse matrix of shape (entries,): new values of the tile's entries, in the order of
+            `get_tile(i, j).data`. Of a dense one of the tile's shape. Of the matrix's type, or one that it holds
+            exactly.
+        """
+        tile = self.tile_info(i, j)
+        shape = (tile.entries,) if self._sparse else (tile.rows, tile.cols)
+        given = np.asarray(values)
+        if given.shape != shape:
+            raise SleyArgumentError(f"values of shape {given.shape}: tile ({i}, {j}) takes {shape}")
+        made = np.ascontiguousarray(converted(given, "values", self._dtype))
+        self._run_first(lambda handle: lib.sley_tile_put(handle, i, j, made.ctypes.data))
+
+    # ---- all of it
+
+    def renew(self, a: Any) -> None:
+        """Replaces all values. Collective.
+
+        Parameters
+        ----------
+        a : as in `TiledMatrix`
+            Of the same shape and type; of a sparse matrix with entries in the same places.
+        """
+        if self.closed:
+            raise SleyArgumentError("the tiled matrix is closed")
+        if self._sparse:
+            self._renew_entries(Division(a if isinstance(a, Rows) else as_matrix(a, self._dtype), self._comm, "nnz"))
+            return
+        if is_sparse(a):
+            raise SleyArgumentError("the tiled matrix is dense: give an array")
+        dense = readable(as_columns(dense_input(a, "a"), "a", self.info.rows, self.info.cols), "a", self._dtype)
+        self._move(dense, lib.sley_tiled_set_rows, 0)
+
+    def _renew_entries(self, division: Division) -> None:
+        self._run(lambda i, _: lib.sley_tiled_renew(self._handles[i], division.blocks[i],
+                                                    division.row_begin.ctypes.data))
+
+    def _move(self, dense: Dense, function: Any, first_row: int) -> None:
+        """Rows of the ranks of this process, from or to an array that begins at a row of the matrix."""
+        def move(i: int, _: ctypes.c_void_p) -> int:
+            row = int(self._row_begin[self._comm.first + i]) - first_row
+            return int(function(self._handles[i], self._row_begin.ctypes.data, dense.row(row), dense.ld))
+
+        self._run(move)
+
+    def gather(self) -> Any:
+        """The matrix as a whole, or where ranks are processes its rows `rows`. Collective.
+
+        Returns
+        -------
+        Matrix, or ndarray of shape (m, n)
+            An ndarray of a dense matrix; (rows, n) where ranks are processes.
+        """
+        if self._sparse:
+            return self._gather_entries()
+        here = self.rows
+        made: Array = np.empty((here.stop - here.start, self.info.cols), self._dtype)
+        self._move(Dense(made, max(self.info.cols, 1)), lib.sley_tiled_get_rows, here.start)
+        return made
+
+    def _gather_entries(self) -> Matrix:
+        begin, here = self._row_begin, self._comm.here
+        if here == self._comm.size:  # the first rank takes all rows
+            begin = np.full(here + 1, self.info.rows, np.int64)
+            begin[0] = 0
+        outs = [ctypes.c_void_p() for _ in range(here)]
+        try:
+            self._run(lambda i, _: lib.sley_tiled_get_matrix(self._handles[i], begin.ctypes.data,
+                                                             ctypes.byref(outs[i])))
+            return Matrix._of(outs.pop(0))
+        finally:
+            for each in outs:
+                lib.sley_matrix_destroy(each)
+
+    # ---- its end
+
+    @property
+    def closed(self) -> bool:
+        """Whether the matrix, or its comm, has ended."""
+        return not self._forget.alive or self._comm.closed
+
+    def close(self) -> None:
+        """Destroys the matrix, after products and futures that use it, and the comm if it is the matrix's own. Later
+        calls do nothing. Collective."""
+        for each in sorted(self._users, key=lambda user: user._number, reverse=True):
+            each.close()
+        if self._forget.detach() is not None:
+            self._comm._remove(self._number)
+        if self._owns_comm:
+            self._comm.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        kind = f"sparse, {self.info.entries} nonzeros" if self._sparse else "dense"
+        return (f"<sley.TiledMatrix {self.info.rows} x {self.info.cols}, {kind}, {self._dtype.name}, "
+                f"{self.info.tiles[0]} x {self.info.tiles[1]} tiles on {self.info.grid[0]} x {self.info.grid[1]} "
+                f"ranks{', closed' if self.closed else ''}>")

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One tile of a matrix: argument checks. */
+#include "tile/access.h"
+
+static sley_status check_tile(const char *call, const sley_tiled *tiled, int64_t i, int64_t j) {
+  if (!tiled)
+    return sl_fail(SLEY_ERR_ARG, "%s: tiled is NULL", call);
+  const sl_tiling *t = &tiled->tiling;
+  return i >= 0 && i < t->down && j >= 0 && j < t->across
+             ? SLEY_OK
+             : sl_fail(SLEY_ERR_ARG, "%s: there is no tile (%lld, %lld): the matrix has %lld x %lld", call,
+                       (long long)i, (long long)j, (long long)t->down, (long long)t->across);
+}
+
+sley_status sley_tile_info_get(const sley_tiled *tiled, int64_t i, int64_t j, sley_tile_info *out) {
+  static const char call[] = "sley_tile_info_get";
+  if (!out)
+    return sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
+  SL_TRY(check_tile(call, tiled, i, j));
+  const sl_tiling *t = &tiled->tiling;
+  const sl_tile_pointer *p = sl_tile_at(tiled, i, j);
+  *out = (sley_tile_info){.rank = p->rank,
+                          .first_row = sl_tile_row(t, i),
+                          .first_col = sl_tile_col(t, j),
+                          .rows = sl_tile_height(t, i),
+                          .cols = sl_tile_width(t, j),
+                          .bytes = p->bytes};
+  out->entries = tiled->sparse ? p->entries : out->rows * out->cols;
+  return SLEY_OK;
+}
+
+sley_status sley_tile_get_begin(const sley_tiled *tiled, int64_t i, int64_t j, sley_tile_future **out) {
+  static const char call[] = "sley_tile_get_begin";
+  if (!out)
+    return sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
+  SL_TRY(check_tile(call, tiled, i, j));
+  return sl_tile_future_begin(tiled, i, j, out);
+}
+
+sley_status sley_tile_get_matrix(sley_tile_future *future, sley_matrix **out) {
+  static const char call[] = "sley_tile_get_matrix";
+  if (!future || !out)
+    return sl_fail(SLEY_ERR_ARG, "%s: future or out is NULL", call);
+  if (!future->fetch.of->sparse)
+    return sl_fail(SLEY_ERR_ARG, "%s: the matrix is dense: use sley_tile_get_values", call);
+  return sl_tile_future_matrix(future, out);
+}
+
+sley_status sley_tile_get_values(sley_tile_future *future, void *data, int64_t ld) {
+  static const char call[] = "sley_tile_get_values";
+  if (!future || !data)
+    return sl_fail(SLEY_ERR_ARG, "%s: future or data is NULL", call);
+  if (future->fetch.of->sparse)
+    return sl_fail(SLEY_ERR_ARG, "%s: the matrix is sparse: use sley_tile_get_matrix", call);
+  const int64_t cols = sl_tile_width(&future->fetch.of->tiling, future->fetch.j);
+  if (ld < cols)
+    return sl_fail(SLEY_ERR_ARG, "%s: the leading dimension is %lld, less than the %lld columns of the tile",
+                   call, (long long)ld, (long long)cols);
+  return sl_tile_future_values(future, data, ld);
+}
+
+void sley_tile_future_destroy(sley_tile_future *future) {
+  sl_tile_future_destroy(future);
+}
+
+sley_status sley_tile_put(sley_tiled *tiled, int64_t i, int64_t j, const void *values) {
+  static const char call[] = "sley_tile_put";
+  SL_TRY(check_tile(call, tiled, i, j));
+  if (!values)
+    return sl_fail(SLEY_ERR_ARG, "%s: values is NULL", call);
+  return sl_tile_put(tiled, i, j, values);
+}
