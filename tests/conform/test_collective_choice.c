@@ -287,7 +287,7 @@ static bool same_traffic(const sl_counters *a, const sl_counters *b) {
 /* Where links are measured, the first collective of a comm that chooses by times does so, and those made
  * later move nothing. */
 static sley_status kept_main(sl_comm *comm, void *arg) {
-  enum { COUNT = 1 << 19, COLLECTIVES = 4 };
+  enum { COUNT = 1 << 16, COLLECTIVES = 4 };
   (void)arg;
   const sl_machine *machine; /* of SLEY_MACHINE, if that has been read before */
   SL_TRY(sl_machine_find(sl_machine_of(comm->device), &machine));
