@@ -192,7 +192,7 @@ sley_status sl_process_open(const sl_process_backend *backend, const sl_launch *
 }
 
 void sl_process_end(sl_process_comm *comm, sley_status status) {
-  sl_process_comm template = *comm; /* its symmetric memory lives until the mesh is closed: others may ask */
+  sl_mesh *mesh = comm->mesh;
   sl_error error;
   if (status != SLEY_OK)
     comm->base.ops->abort(&comm->base, status);
@@ -202,11 +202,11 @@ void sl_process_end(sl_process_comm *comm, sley_status status) {
   close_device(comm);
   (void)sl_error_restore(&error);
   if (status != SLEY_OK)
-    sl_mesh_abort(template.mesh, status);
-  sl_mesh_close(template.mesh);
+    sl_mesh_abort(mesh, status);
+  sl_mesh_close(mesh); /* until then others may ask for symmetric memory, and free theirs */
   sl_process_symm_end(comm);
+  free_template(comm);
   sl_free(comm);
-  free_template(&template);
   (void)sl_error_restore(&error);
 }
 
