@@ -59,6 +59,13 @@ void sl_tile_queue_destroy(sl_tile_queue *q) {
   sl_free(q);
 }
 
+bool sl_tile_queue_reaches_all(const sl_tile_queue *q) {
+  for (int r = 0; r < q->comm->size; r++)
+    if (!q->blocks[r])
+      return false;
+  return true;
+}
+
 /* A word of this rank's, which becomes 0. */
 static sley_status take_word(sl_tile_queue *q, int64_t offset, int64_t *word) {
   const int me = q->comm->rank;
