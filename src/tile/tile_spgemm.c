@@ -4,8 +4,6 @@
  * move to symmetric memory. */
 #include "tile/tile_spgemm.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/value.h"
 #include "tile/sparse_sum.h"
@@ -36,18 +34,6 @@ static void free_csr(csr_tile *t) {
   sl_free(t->val);
 }
 
-static sley_status spread_rows(const sl_tile *tile, csr_tile *out) {
-  SL_TRY(SL_NEW(out->rowptr, tile->rows + 1, "row pointers of a tile"));
-  int64_t stored = 0;
-  for (int64_t row = 0; row <= tile->rows; row++) {
-    while (stored < tile->stored && tile->rowid[stored] < row)
-      stored++;
-    out->rowptr[row] = tile->rowptr[stored];
-  }
-  out->csr.rowptr = out->rowptr;
-  return SLEY_OK;
-}
-
 static sley_status csr_of(const spgemm *s, const sl_tiled *of, const sl_tile *tile, csr_tile *out) {
   *out = (csr_tile){.csr = {.rows = tile->rows,
                             .cols = tile->cols,
@@ -56,8 +42,11 @@ static sley_status csr_of(const spgemm *s, const sl_tiled *of, const sl_tile *ti
                             .val = tile->val,
                             .index = of->index,
                             .dtype = s->dtype}};
-  if (tile->rowid)
-    SL_TRY(spread_rows(tile, out));
+  if (tile->rowid) {
+    SL_TRY(SL_NEW(out->rowptr, tile->rows + 1, "row pointers of a tile"));
+    sl_sparse_tile_rowptr(tile, out->rowptr);
+    out->csr.rowptr = out->rowptr;
+  }
   if (of->dtype == s->dtype)
     return SLEY_OK;
   out->val = sl_alloc(tile->entries, sley_dtype_bytes(s->dtype), "values of a tile");
@@ -124,25 +113,6 @@ static void count_rows(const spgemm *s, int64_t *tally) {
   }
 }
 
-static void fill_tile(const spgemm *s, const sl_own_tile *at) {
-  const sl_csr_arrays *made = &s->made[at->local];
-  const sl_tiled *c = s->o.y;
-  const sl_tile tile = sl_tile_view(c, at->i, at->j, sl_tile_own(c, at->i, at->j));
-  int64_t *rowptr = (int64_t *)tile.rowptr, *rowid = (int64_t *)tile.rowid, stored = 0;
-  if (tile.entries == 0)
-    return;
-  rowptr[0] = 0;
-  for (int64_t row = 0; row < tile.rows; row++) {
-    if (rowid && made->rowptr[row + 1] == made->rowptr[row])
-      continue;
-    if (rowid)
-      rowid[stored] = row;
-    rowptr[++stored] = made->rowptr[row + 1];
-  }
-  memcpy((void *)tile.col, made->col, (size_t)tile.entries * sl_index_bytes(c->index));
-  sl_values_convert(s->dtype, made->val, c->dtype, (void *)tile.val, tile.entries);
-}
-
 /* Sizes are shared, and tiles move. Collective, agreed. */
 static sley_status settle(spgemm *s) {
   sl_tiled *c = s->o.y;
@@ -158,7 +128,8 @@ static sley_status settle(spgemm *s) {
     return status;
   for (sl_own_tile at = sl_own_first(&c->tiling, c->comm->rank); sl_own_is(&c->tiling, &at);
        sl_own_next(&c->tiling, &at)) {
-    fill_tile(s, &at);
+    const sl_tile_shape shape = sl_tile_shape_of(c, at.i, at.j);
+    sl_sparse_tile_write(&shape, &s->made[at.local], s->dtype, sl_tile_own(c, at.i, at.j));
     sl_csr_arrays_free(&s->made[at.local]);
   }
   return c->comm->ops->barrier(c->comm);
