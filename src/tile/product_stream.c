@@ -68,7 +68,10 @@ static sley_status wait_for_buffer(sl_product_stream *s, int *buffer) {
     SL_TRY(sl_tile_queue_buffer(s->queue, buffer));
     if (*buffer >= 0)
       return SLEY_OK;
-    SL_TRY(sl_product_stream_receive(s, NULL));
+    bool any;
+    SL_TRY(sl_product_stream_receive(s, &any));
+    if (!any)
+      sl_tile_queue_nap();
   }
 }
 

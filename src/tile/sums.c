@@ -215,7 +215,10 @@ sley_status sl_tile_sums_buffer(sl_tile_sums *s, bool waits, int *buffer) {
     SL_TRY(sl_tile_queue_buffer(s->queue, buffer));
     if (*buffer >= 0 || !waits)
       return SLEY_OK;
-    SL_TRY(sl_tile_sums_drain(s, NULL));
+    bool any;
+    SL_TRY(sl_tile_sums_drain(s, &any));
+    if (!any)
+      sl_tile_queue_nap();
   }
 }
 

@@ -44,6 +44,9 @@ sley_status sl_tile_queue_push(sl_tile_queue *queue, int rank, int64_t entry);
 /* The next entry of this rank's queue; 0: there is none now. Errors: SLEY_ERR_PEER. */
 sley_status sl_tile_queue_take(sl_tile_queue *queue, int64_t *entry);
 
+/* Waits a moment, where nothing has come and this rank has nothing else to do: others may want the core. */
+void sl_tile_queue_nap(void);
+
 /* The first bytes of a rank's buffer: where they lie, or copied to room. Counts as a get. Errors:
  * SLEY_ERR_PEER. */
 sley_status sl_tile_queue_read(sl_tile_queue *queue, int rank, int buffer, int64_t bytes, void *room,

@@ -306,6 +306,8 @@ static sley_status add_the_rest(spgemm *s) {
   while (s->missing > 0) {
     bool any;
     SL_TRY(sl_product_stream_receive(s->stream, &any));
+    if (!any)
+      sl_tile_queue_nap();
     sl_task_spend(&s->loop, any ? &report->accumulate_ms : &report->imbalance_ms);
   }
   return SLEY_OK;

@@ -144,6 +144,8 @@ static sley_status add_the_rest(sl_tile_spmm *p) {
   while (p->sums->added < p->sums->expected) {
     bool any;
     SL_TRY(sl_tile_sums_drain(p->sums, &any));
+    if (!any)
+      sl_tile_queue_nap();
     sl_task_spend(&p->loop, any ? &p->report.accumulate_ms : &p->report.imbalance_ms);
   }
   return SLEY_OK;
