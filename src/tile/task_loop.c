@@ -129,5 +129,6 @@ sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *so
     next = done;
     have = ahead;
   }
+  sl_task_spend(loop, &loop->report->communicate_ms); /* finding that there are no tasks left to claim */
   return SLEY_OK;
 }
