@@ -51,9 +51,9 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "NAMES",
      .offset = AT(algo),
-     .help = "tile-c, tile-a or tile-b: what stays where it is, Y, A or X; tile-c-steal, tile-c-steal-local: "
-             "ranks that are "
-             "done take work of others; several with commas, or all"},
+     .help =
+         "tile-c, tile-a or tile-b: what stays where it is, Y, A or X (or C, A, B); tile-c or tile-a with "
+         "-steal or -steal-local: ranks that are done take work of others; several with commas, or all"},
     {.name = "ranks",
      .kind = CLI_INT,
      .value = "P",
@@ -84,7 +84,7 @@ static const cli_option own_options[] = {
      .value = "N",
      .offset = AT(buffers),
      .most = MOST_BUFFERS,
-     .help = "products of tiles that a rank holds for others, for tile-a and tile-b; 0: 4"},
+     .help = "products of tiles, or pieces of sparse ones, that a rank holds for others; 0: 4"},
     {.name = "dtype",
      .kind = CLI_CHOICE,
      .value = "TYPE",
@@ -294,8 +294,6 @@ static int check_words(const tile_settings *s, const char *name, const char **na
   if (!read_algos(s->algo, names, algos) || !cli_name_fits_json("tile", name, s->json) ||
       (s->times && !cli_name_fits_json("tile", s->times, s->json)))
     return CLI_USAGE;
-  if (s->times && (*algos > 1 || strcmp(names[0], sley_tile_algorithms()[0]) != 0))
-    return cli_refuse(SLEY_ERR_ARG, "tile: --times goes with --algo %s alone", sley_tile_algorithms()[0]);
   return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
 }
 
@@ -339,6 +337,6 @@ const cli_command cli_tile_command = {
              "waiting for tiles; accumulate, products for other ranks and from them; imbalance, waiting for "
              "slower ranks.\n"
              "Examples: sley tile rmat:scale=14 --algo all --ranks 6 --grid 3x2 --tiles 6\n"
-             "          sley tile graph.mtx --times graph.mtx --tiles 4\n"
+             "          sley tile graph.mtx --times graph.mtx --tiles 4 --algo tile-c,tile-c-steal-local\n"
              "Exit status: 0 done, 1 a wrong value or a failure, 2 wrong usage or input, 130 interrupted.\n",
     .run = run};

@@ -58,7 +58,8 @@ sley_status cli_tile_run(cli_tile_bench *bench);
 void cli_tile_print(const cli_tile_bench *bench, FILE *stream);
 bool cli_tile_json(const cli_tile_bench *bench, const char *path);
 
-/* Whether what moved is what was predicted, or ranks have stolen work, which is not. */
+/* Whether what moved is what was predicted, or some of it cannot be: stolen work, and products of two sparse
+ * tiles that go to other ranks. */
 bool cli_tile_as_predicted(const cli_tile_bench *bench, const cli_tile_result *result);
 
 #endif

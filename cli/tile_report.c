@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `sley tile` prints and writes. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "job.h"
 #include "json.h"
@@ -27,9 +28,14 @@ static cli_tile_rank mean_of(const cli_tile_bench *b, const cli_tile_result *r) 
   return mean; /* numbers that are not times: of all */
 }
 
+/* Whether sparse products, whose sizes are not known beforehand, go to other ranks. */
+static bool sends_sparse(const cli_tile_bench *b, const cli_tile_result *r) {
+  return b->b && strncmp(r->algo, "tile-c", 6) != 0;
+}
+
 bool cli_tile_as_predicted(const cli_tile_bench *bench, const cli_tile_result *r) {
   const sley_traffic *a = &r->predicted, *b = &r->counted;
-  return mean_of(bench, r).stolen > 0 ||
+  return mean_of(bench, r).stolen > 0 || sends_sparse(bench, r) ||
          (a->direct_bytes == b->direct_bytes && a->direct_messages == b->direct_messages &&
           a->message_bytes == b->message_bytes && a->message_messages == b->message_messages &&
           a->self_bytes == b->self_bytes && a->self_messages == b->self_messages);
@@ -38,6 +44,7 @@ bool cli_tile_as_predicted(const cli_tile_bench *bench, const cli_tile_result *r
 /* What to say of the traffic. */
 static const char *verdict(const cli_tile_bench *b, const cli_tile_result *r) {
   return mean_of(b, r).stolen > 0      ? "some for stolen work"
+         : sends_sparse(b, r)          ? "products with it"
          : cli_tile_as_predicted(b, r) ? "as predicted"
                                        : "NOT AS PREDICTED";
 }

@@ -73,30 +73,32 @@ static void end(part *p) {
 
 /* ---- timing */
 
-static sley_tile_spgemm_options spgemm_options(const cli_tile_bench *b) {
+static sley_tile_spgemm_options spgemm_options(const cli_tile_bench *b, const char *algo) {
   sley_tile_spgemm_options options = SLEY_TILE_SPGEMM_OPTIONS_INIT;
   options.semiring = b->semiring;
+  options.algo = algo;
+  options.buffers = (int)b->buffers;
   return options;
 }
 
 /* One product. product: of dense matrices; NULL: C = A B. */
-static sley_status multiply(part *p, sley_tile_spmm *product, sley_tile_report *report) {
+static sley_status multiply(part *p, sley_tile_spmm *product, const char *algo, sley_tile_report *report) {
   if (product) {
     const sley_status status = sley_tile_spmm_run(product, 1, 0);
     return status == SLEY_OK ? sley_tile_spmm_report_get(product, report) : status;
   }
-  const sley_tile_spgemm_options options = spgemm_options(p->bench);
+  const sley_tile_spgemm_options options = spgemm_options(p->bench, algo);
   sley_tiled_destroy(p->y);
   p->y = NULL;
   return sley_tile_spgemm(p->a, p->x, &options, &p->y, report);
 }
 
 /* Ranks begin together; the slowest one's time counts. */
-static sley_status run_once(part *p, sley_tile_spmm *product, double *ms, cli_tile_rank *sum,
-                            sley_tile_report *report) {
+static sley_status run_once(part *p, sley_tile_spmm *product, const char *algo, double *ms,
+                            cli_tile_rank *sum, sley_tile_report *report) {
   sley_status status = sley_comm_barrier(p->comm);
   if (status == SLEY_OK)
-    status = multiply(p, product, report);
+    status = multiply(p, product, algo, report);
   if (status != SLEY_OK)
     return status;
   int64_t ns = (int64_t)(report->total_ms * NS_PER_MS);
@@ -237,7 +239,7 @@ static sley_status run_product(part *p, sley_tile_spmm *product, cli_tile_result
   for (int64_t i = -b->warmup; i < b->repeat && status == SLEY_OK; i++) {
     if (leads(p) && b->tells)
       cli_progress(to->algo, i + b->warmup, b->warmup + b->repeat);
-    status = run_once(p, product, i < 0 ? &ms : &p->ms[i], i < 0 ? &unused : &sum, &report);
+    status = run_once(p, product, to->algo, i < 0 ? &ms : &p->ms[i], i < 0 ? &unused : &sum, &report);
   }
   sum.tasks = report.tasks;
   sum.flops = report.flops;

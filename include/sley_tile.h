@@ -146,9 +146,11 @@ sley_status sley_tile_put(sley_tiled *tiled, int64_t i, int64_t j, const void *v
  *   tile-b              who owns a tile of X fetches tiles of A, and pushes likewise: for a large X
  *   tile-c-steal        as tile-c; ranks that are done take products of tiles from others, and push them
  *   tile-c-steal-local  the same, but only products of which a tile of A or X is theirs
+ *   tile-a-steal        as tile-a; ranks that are done take products of tiles from others
+ *   tile-a-steal-local  the same, but only products of which a tile of X or Y is theirs
  *
- * The bits of Y depend on the tiles, for tile-a and tile-b also on the grid, and on nothing else: neither on
- * the transport nor on timing. */
+ * The bits of Y depend on the tiles, for tile-a, tile-b and those that steal with A in place also on the
+ * grid, and on nothing else: neither on the transport nor on timing. */
 const char *const *sley_tile_algorithms(void);
 const char *sley_tile_algorithm_summary(const char *algo);
 
@@ -182,9 +184,9 @@ typedef struct sley_tile_report {
   double accumulate_ms;  /* pushing products, adding those that came, and waiting for a free buffer */
   double imbalance_ms;   /* waiting for slower ranks, at the end */
   int64_t tasks, flops;  /* products of tiles, and 2 for each entry of A and column of X */
-  int64_t stolen;        /* of the tasks: of tiles of Y of other ranks */
+  int64_t stolen;        /* of the tasks: taken from other ranks */
   /* Of a run in which nothing is stolen, and of the last one; tiles that are read where they lie count too.
-   */
+   * Of C = A B products that are pushed are not predicted: how large they are shows when they are made. */
   sley_traffic predicted, counted;
 } sley_tile_report;
 
@@ -199,17 +201,22 @@ void sley_tile_spmm_destroy(sley_tile_spmm *product);
 typedef struct sley_tile_spgemm_options {
   size_t struct_size;
   sley_semiring semiring; /* default SLEY_PLUS_TIMES */
+  const char *algo;       /* as of sley_tile_spmm, with B and C for X and Y; NULL: tile-c */
+  int buffers;            /* of each rank, for products that are pushed; 0: 4 */
 } sley_tile_spgemm_options;
 #define SLEY_TILE_SPGEMM_OPTIONS_INIT                                                                        \
-  { sizeof(sley_tile_spgemm_options), SLEY_PLUS_TIMES }
+  { sizeof(sley_tile_spgemm_options), SLEY_PLUS_TIMES, NULL, 0 }
 
 /* The product of two sparse matrices in tiles, as a new one on the same grid, with the rows of tiles of a and
- * the columns of tiles of b; a and b may be one matrix. Who owns a tile of C fetches the tiles that it needs,
- * and adds their products. C has an entry where there is at least one product, whatever it comes to, as with
- * sley_spgemm. Values of 16 bits are multiplied and added in f32 and rounded once. The bits depend on the
- * tiles alone. Takes the memory of C twice, and of a tile's products. report, which may be NULL: of this
- * rank; accumulate_ms is the adding, flops 2 for each product of two entries. An error ends a comm of several
- * ranks, unless it is SLEY_ERR_ARG. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective. */
+ * the columns of tiles of b; a and b may be one matrix. The algorithm says who fetches which tiles and makes
+ * products; who owns a tile of C adds them. C has an entry where there is at least one product, whatever it
+ * comes to, as with sley_spgemm. Values of 16 bits are multiplied and added in f32 and rounded once. The bits
+ * depend on the tiles alone, with every algorithm. Takes the memory of C twice, and of products of tiles:
+ * with tile-c of one tile of C, else of those of which some products are still to come; and where products
+ * are pushed, the buffers, each as large as the largest tile of A or B. A larger product travels in pieces.
+ * report, which may be NULL: of this rank; accumulate_ms is sending and adding, flops 2 for each product of
+ * two entries. An error ends a comm of several ranks, unless it is SLEY_ERR_ARG. Errors: SLEY_ERR_ARG,
+ * SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective. */
 sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
                              const sley_tile_spgemm_options *options, sley_tiled **out,
                              sley_tile_report *report);

@@ -1009,6 +1009,8 @@ class sley_tile_spgemm_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
         ("semiring", c_int),
+        ("algo", c_char_p),
+        ("buffers", c_int),
     ]
 
 

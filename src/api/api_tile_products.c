@@ -6,9 +6,9 @@
 #include "tile/tile_spgemm.h"
 #include "tile/tile_spmm.h"
 
-enum { ALGORITHMS = 5 };
-static const char *const names[ALGORITHMS + 1] = {"tile-c", "tile-a", "tile-b", "tile-c-steal",
-                                                  "tile-c-steal-local"};
+enum { ALGORITHMS = 7 };
+static const char *const names[ALGORITHMS + 1] = {
+    "tile-c", "tile-a", "tile-b", "tile-c-steal", "tile-c-steal-local", "tile-a-steal", "tile-a-steal-local"};
 static const struct {
   sl_stationary stationary;
   sl_stealing stealing;
@@ -20,7 +20,9 @@ static const struct {
     {SL_STATIONARY_B, SL_STEAL_NOTHING,
      "stationary X: tiles of A are fetched, products are pushed to the owners of Y"},
     {SL_STATIONARY_C, SL_STEAL_ANY, "stationary Y; ranks that are done take products of tiles from others"},
-    {SL_STATIONARY_C, SL_STEAL_LOCAL, "the same, if a tile of A or X of the product is theirs"}};
+    {SL_STATIONARY_C, SL_STEAL_LOCAL, "the same, if a tile of A or X of the product is theirs"},
+    {SL_STATIONARY_A, SL_STEAL_ANY, "stationary A; ranks that are done take products of tiles from others"},
+    {SL_STATIONARY_A, SL_STEAL_LOCAL, "the same, if a tile of X or Y of the product is theirs"}};
 
 enum { BUFFERS = 4, MOST_BUFFERS = 4096 };
 
@@ -38,6 +40,21 @@ static int find(const char *algo) {
 const char *sley_tile_algorithm_summary(const char *algo) {
   const int found = algo ? find(algo) : ALGORITHMS;
   return found < ALGORITHMS ? algorithms[found].summary : NULL;
+}
+
+/* The options that both products have. *found: the algorithm's place in the table. */
+static sley_status check_options(const char *call, const char *algo, int buffers, int *found) {
+  *found = algo ? find(algo) : 0;
+  if (*found == ALGORITHMS)
+    return sl_fail(
+        SLEY_ERR_ARG,
+        "%s: there is no algorithm \"%s\": known are tile-c, tile-a, tile-b, and tile-c and tile-a "
+        "with -steal or -steal-local",
+        call, algo);
+  if (buffers < 0 || buffers > MOST_BUFFERS)
+    return sl_fail(SLEY_ERR_ARG, "%s: %d buffers: give 1 to %d, or 0 for %d", call, buffers, MOST_BUFFERS,
+                   BUFFERS);
+  return SLEY_OK;
 }
 
 /* ---- Y = alpha A X + beta Y */
@@ -65,21 +82,6 @@ static sley_status check_operands(const char *call, const sley_tiled *a, const s
   return SLEY_OK;
 }
 
-static sley_status take_options(const char *call, const sley_tile_spmm_options *given,
-                                sley_tile_spmm_options *o, int *found) {
-  SL_TRY(sl_struct_take("sley_tile_spmm_options", given, sizeof *o, o));
-  *found = o->algo ? find(o->algo) : 0;
-  if (*found == ALGORITHMS)
-    return sl_fail(SLEY_ERR_ARG,
-                   "%s: there is no algorithm \"%s\": known are tile-c, tile-a, tile-b, tile-c-steal and "
-                   "tile-c-steal-local",
-                   call, o->algo);
-  if (o->buffers < 0 || o->buffers > MOST_BUFFERS)
-    return sl_fail(SLEY_ERR_ARG, "%s: %d buffers: give 1 to %d, or 0 for %d", call, o->buffers, MOST_BUFFERS,
-                   BUFFERS);
-  return SLEY_OK;
-}
-
 sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley_tiled *y,
                                   const sley_tile_spmm_options *options, sley_tile_spmm **out) {
   static const char call[] = "sley_tile_spmm_create";
@@ -90,7 +92,9 @@ sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley
     return sl_fail(SLEY_ERR_ARG, "%s: a, x or y is NULL", call);
   sley_status status = out ? check_operands(call, a, x, y) : sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
   if (status == SLEY_OK)
-    status = take_options(call, options, &o, &found);
+    status = sl_struct_take("sley_tile_spmm_options", options, sizeof o, &o);
+  if (status == SLEY_OK)
+    status = check_options(call, o.algo, o.buffers, &found);
   SL_TRY(sl_agree(a->comm, status));
   SL_TRY(sl_agree_same(a->comm, call, name, (const int64_t[]){found, o.buffers}, 2));
   return sl_tile_spmm_create(
@@ -138,9 +142,10 @@ sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
                              const sley_tile_spgemm_options *options, sley_tiled **out,
                              sley_tile_report *report) {
   static const char call[] = "sley_tile_spgemm";
-  static const char *const name[] = {"semiring"};
+  static const char *const name[] = {"semiring", "algo", "buffers"};
   sley_tile_spgemm_options o = SLEY_TILE_SPGEMM_OPTIONS_INIT;
   sley_tile_report unused;
+  int found = 0;
   if (!a || !b)
     return sl_fail(SLEY_ERR_ARG, "%s: a or b is NULL", call);
   sley_status status = out ? check_factors(call, a, b) : sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
@@ -148,7 +153,12 @@ sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
     status = sl_struct_take("sley_tile_spgemm_options", options, sizeof o, &o);
   if (status == SLEY_OK && (unsigned)o.semiring > SLEY_OR_AND)
     status = sl_fail(SLEY_ERR_ARG, "%s: there is no semiring %d", call, (int)o.semiring);
+  if (status == SLEY_OK)
+    status = check_options(call, o.algo, o.buffers, &found);
   SL_TRY(sl_agree(a->comm, status));
-  SL_TRY(sl_agree_same(a->comm, call, name, (const int64_t[]){o.semiring}, 1));
-  return sl_tile_spgemm(a, b, o.semiring, out, report ? report : &unused);
+  SL_TRY(sl_agree_same(a->comm, call, name, (const int64_t[]){o.semiring, found, o.buffers}, 3));
+  const sl_tile_operands factors = {
+      .a = a, .x = b, .stationary = algorithms[found].stationary, .stealing = algorithms[found].stealing};
+  return sl_tile_spgemm(&factors, o.semiring, o.buffers ? o.buffers : BUFFERS, out,
+                        report ? report : &unused);
 }

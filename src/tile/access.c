@@ -29,18 +29,6 @@ void sl_tile_future_destroy(sl_tile_future *f) {
   sl_free(f);
 }
 
-/* Row pointers of all rows of a tile, of which it may store some. */
-static void spread_rows(const sl_tile *tile, int64_t *rowptr) {
-  int64_t row = 0;
-  for (int64_t s = 0; tile->entries > 0 && s < tile->stored; s++) {
-    const int64_t end = tile->rowid ? tile->rowid[s] : s;
-    for (; row <= end; row++)
-      rowptr[row] = tile->rowptr[s];
-  }
-  for (; row <= tile->rows; row++)
-    rowptr[row] = tile->entries;
-}
-
 sley_status sl_tile_future_matrix(sl_tile_future *f, sley_matrix **out) {
   const sl_tiled *of = f->fetch.of;
   sl_csr_arrays arrays;
@@ -48,8 +36,9 @@ sley_status sl_tile_future_matrix(sl_tile_future *f, sley_matrix **out) {
   *out = NULL;
   SL_TRY(sl_tile_wait(&f->fetch, &tile));
   SL_TRY(sl_csr_arrays_alloc(tile.rows, tile.entries, of->index, of->dtype, &arrays));
-  spread_rows(&tile, arrays.rowptr);
+  memset(arrays.rowptr, 0, (size_t)(tile.rows + 1) * sizeof(int64_t));
   if (tile.entries > 0) {
+    sl_sparse_tile_rowptr(&tile, arrays.rowptr);
     memcpy(arrays.col, tile.col, (size_t)tile.entries * sl_index_bytes(of->index));
     memcpy(arrays.val, tile.val, (size_t)tile.entries * sley_dtype_bytes(of->dtype));
   }

@@ -3,42 +3,19 @@
 
 #include "base/memory.h"
 
-enum { WORD = sizeof(int64_t), SETS = 2 };
+enum { WORD = sizeof(int64_t), BITS = 64, SETS = 2 };
 
-/* Task `number` of those of tile (i, j), in the order in which they are claimed. */
-static sl_tile_task task_of(const sl_tile_operands *o, int64_t i, int64_t j, int64_t number) {
-  const int64_t count = o->a->tiling.across;
-  sl_tile_task task = {.i = i, .j = j};
-  for (int64_t step = 0; step < count; step++) {
-    task.l = (i + j + step) % count;
-    if (sl_task_is(o, &task) && number-- == 0)
-      break;
-  }
-  return task;
-}
-
-static sley_status count_tasks(sl_claims *c) {
-  const sl_tile_operands *o = c->o;
-  const sl_tiling *t = &o->y->tiling;
-  SL_TRY(SL_NEW_ZERO(c->tasks, sl_tiles(t), "tasks of tiles"));
-  for (int64_t n = 0; n < sl_tiles(t); n++)
-    for (int64_t l = 0; l < o->a->tiling.across; l++)
-      c->tasks[n] += sl_task_is(o, &(sl_tile_task){.i = n / t->across, .j = n % t->across, .l = l});
-  return SLEY_OK;
-}
-
-sley_status sl_claims_create(const sl_tile_operands *o, sl_tile_sums *sums, sl_claims **out) {
+sley_status sl_claims_create(const sl_tile_operands *o, sl_claims **out) {
   sl_comm *comm = o->y->comm;
   sl_claims *c;
   *out = NULL;
   sley_status status = SL_NEW_ZERO(c, 1, "claims of tasks");
-  if (status == SLEY_OK) {
-    *c = (sl_claims){.o = o, .sums = sums};
-    status = count_tasks(c);
-  }
+  if (status == SLEY_OK)
+    *c = (sl_claims){.o = o, .words = (sl_task_steps(o) + BITS - 1) / BITS};
   status = sl_agree(comm, status);
   if (status == SLEY_OK)
-    status = sl_symm_alloc(comm, SETS * WORD * sl_own_count(&o->y->tiling, comm->rank), &c->symm);
+    status = sl_symm_alloc(comm, SETS * WORD * c->words * sl_own_count(sl_stationary_tiling(o), comm->rank),
+                           &c->symm);
   if (status != SLEY_OK) {
     sl_claims_destroy(c);
     return status;
@@ -52,69 +29,97 @@ void sl_claims_destroy(sl_claims *c) {
     return;
   if (c->symm)
     sl_symm_free(c->symm);
-  sl_free(c->tasks);
   sl_free(c);
 }
 
-static int64_t word_of(const sl_claims *c, int64_t i, int64_t j, uint64_t run) {
-  return WORD * (SETS * sl_own_local(&c->o->y->tiling, i, j) + (int64_t)(run % SETS));
+/* Where a word of the stationary tile at (row, col) lies in its owner's block. */
+static int64_t offset_of(const sl_claims *c, int64_t row, int64_t col, uint64_t run, int64_t word) {
+  const int64_t tile = sl_own_local(sl_stationary_tiling(c->o), row, col);
+  return WORD * ((SETS * tile + (int64_t)(run % SETS)) * c->words + word);
 }
 
 /* The words of the next run, which those of the run before were, are cleared in this one: nobody uses them.
  */
 sley_status sl_claims_begin(sl_claims *c) {
-  const sl_tiling *t = &c->o->y->tiling;
+  const sl_tiling *t = sl_stationary_tiling(c->o);
   const int me = c->o->y->comm->rank;
   c->run++;
   c->own = sl_own_first(t, me);
-  c->passed = c->stolen = 0;
-  for (sl_own_tile at = c->own; sl_own_is(t, &at); sl_own_next(t, &at)) {
-    const int64_t offset = word_of(c, at.i, at.j, c->run + 1);
-    int64_t word;
-    SL_TRY(sl_fetch_add(c->symm, me, offset, 0, &word));
-    SL_TRY(sl_fetch_add(c->symm, me, offset, -word, NULL));
-  }
+  c->passed = c->word = c->stolen = 0;
+  c->seen = 0;
+  for (sl_own_tile at = c->own; sl_own_is(t, &at); sl_own_next(t, &at))
+    for (int64_t w = 0; w < c->words; w++) {
+      const int64_t offset = offset_of(c, at.i, at.j, c->run + 1, w);
+      int64_t word;
+      SL_TRY(sl_fetch_add(c->symm, me, offset, 0, &word));
+      SL_TRY(sl_fetch_add(c->symm, me, offset, (int64_t)(0 - (uint64_t)word), NULL));
+    }
   return SLEY_OK;
 }
 
-/* Raises the word of tile (i, j). *any: whether that claimed a task. */
-static sley_status claim(sl_claims *c, int64_t i, int64_t j, sl_tile_task *task, bool *any) {
-  const sl_tiled *y = c->o->y;
-  int64_t number;
-  SL_TRY(sl_fetch_add(c->symm, sl_tile_at(y, i, j)->rank, word_of(c, i, j, c->run), 1, &number));
-  *any = number < c->tasks[sl_tile_number(&y->tiling, i, j)];
-  if (*any)
-    *task = task_of(c->o, i, j, number);
-  return SLEY_OK;
+/* Whether this rank has a tile of the task. */
+static bool is_local(const sl_tile_operands *o, const sl_tile_task *task) {
+  const int me = o->y->comm->rank;
+  return sl_tile_owner(&o->a->tiling, task->i, task->l) == me ||
+         sl_tile_owner(&o->x->tiling, task->l, task->j) == me ||
+         sl_tile_owner(&o->y->tiling, task->i, task->j) == me;
 }
 
-/* The same, if a tile of the next task is this rank's. */
-static sley_status claim_local(sl_claims *c, int64_t i, int64_t j, sl_tile_task *task, bool *any) {
+/* The bits of the present word that stand for tasks which this rank may take. */
+static uint64_t wanted(const sl_claims *c, int64_t row, int64_t col, bool only_local) {
   const sl_tile_operands *o = c->o;
-  const int me = o->y->comm->rank, owner = sl_tile_at(o->y, i, j)->rank;
-  const int64_t offset = word_of(c, i, j, c->run), tasks = c->tasks[sl_tile_number(&o->y->tiling, i, j)];
-  int64_t number, found;
-  SL_TRY(sl_fetch_add(c->symm, owner, offset, 0, &number));
-  for (*any = false; !*any && number < tasks; number = found) {
-    *task = task_of(o, i, j, number);
-    if (sl_tile_at(o->a, i, task->l)->rank != me && sl_tile_at(o->x, task->l, j)->rank != me)
-      return SLEY_OK;
-    SL_TRY(sl_compare_swap(c->symm, owner, offset, number, number + 1, &found));
-    *any = found == number;
+  const int64_t left = sl_task_steps(o) - BITS * c->word;
+  uint64_t bits = 0;
+  for (int64_t bit = 0; bit < BITS && bit < left; bit++) {
+    const sl_tile_task task = sl_task_at(o, row, col, BITS * c->word + bit);
+    if (sl_task_is(o, &task) && (!only_local || is_local(o, &task)))
+      bits |= UINT64_C(1) << bit;
   }
+  return bits;
+}
+
+/* Sets the first bit that is left of those. *bit: which, or -1. */
+static sley_status set_one(sl_claims *c, int64_t row, int64_t col, uint64_t bits, int *bit) {
+  const int owner = sl_tile_owner(sl_stationary_tiling(c->o), row, col);
+  for (uint64_t left; (left = bits & ~c->seen) != 0;) {
+    const uint64_t seen = c->seen, with = seen | (left & (0 - left));
+    int64_t found;
+    SL_TRY(sl_compare_swap(c->symm, owner, offset_of(c, row, col, c->run, c->word), (int64_t)seen,
+                           (int64_t)with, &found));
+    c->seen = (uint64_t)found == seen ? with : (uint64_t)found;
+    *bit = __builtin_ctzll(left);
+    if ((uint64_t)found == seen)
+      return SLEY_OK;
+  }
+  *bit = -1;
+  return SLEY_OK;
+}
+
+/* Claims a task of the stationary tile at (row, col), whose words before the present one have none left. */
+static sley_status claim(sl_claims *c, int64_t row, int64_t col, bool only_local, sl_tile_task *task,
+                         bool *any) {
+  for (*any = false; c->word < c->words; c->word++, c->seen = 0) {
+    int bit;
+    SL_TRY(set_one(c, row, col, wanted(c, row, col, only_local), &bit));
+    if (bit < 0)
+      continue;
+    *any = true;
+    *task = sl_task_at(c->o, row, col, BITS * c->word + bit);
+    return SLEY_OK;
+  }
+  c->word = 0;
   return SLEY_OK;
 }
 
 static sley_status steal(sl_claims *c, sl_tile_task *task, bool *any) {
-  const sl_tiling *t = &c->o->y->tiling;
+  const sl_tiling *t = sl_stationary_tiling(c->o);
   const sl_comm *comm = c->o->y->comm;
   const int64_t tiles = sl_tiles(t), first = tiles / comm->size * comm->rank;
   for (*any = false; c->passed < tiles; c->passed++) {
-    const int64_t n = (first + c->passed) % tiles;
-    if (c->tasks[n] == 0 || sl_tile_owner(t, n / t->across, n % t->across) == comm->rank)
+    const int64_t n = (first + c->passed) % tiles, row = n / t->across, col = n % t->across;
+    if (sl_tile_owner(t, row, col) == comm->rank)
       continue;
-    SL_TRY(c->o->stealing == SL_STEAL_LOCAL ? claim_local(c, n / t->across, n % t->across, task, any)
-                                            : claim(c, n / t->across, n % t->across, task, any));
+    SL_TRY(claim(c, row, col, c->o->stealing == SL_STEAL_LOCAL, task, any));
     if (*any) {
       c->stolen++;
       return SLEY_OK;
@@ -123,26 +128,12 @@ static sley_status steal(sl_claims *c, sl_tile_task *task, bool *any) {
   return SLEY_OK;
 }
 
-static sley_status claim_any(sl_claims *c, sl_tile_task *task, bool *any) {
-  const sl_tiling *t = &c->o->y->tiling;
+sley_status sl_claims_next(sl_claims *c, sl_tile_task *task, bool *any) {
+  const sl_tiling *t = sl_stationary_tiling(c->o);
   for (*any = false; sl_own_is(t, &c->own); sl_own_next(t, &c->own)) {
-    SL_TRY(claim(c, c->own.i, c->own.j, task, any));
+    SL_TRY(claim(c, c->own.i, c->own.j, false, task, any));
     if (*any)
       return SLEY_OK;
   }
   return steal(c, task, any);
-}
-
-sley_status sl_claims_next(void *claims, bool waits, sl_tile_task *task, bool *any) {
-  sl_claims *c = claims;
-  int buffer;
-  *any = false;
-  SL_TRY(sl_tile_sums_buffer(c->sums, waits, &buffer));
-  if (buffer < 0)
-    return SLEY_OK;
-  SL_TRY(claim_any(c, task, any));
-  task->buffer = buffer;
-  if (!*any)
-    sl_tile_queue_put_back(c->sums->queue, buffer);
-  return SLEY_OK;
 }

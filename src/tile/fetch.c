@@ -46,31 +46,6 @@ sley_status sl_tile_begin(sl_tile_fetch *fetch, int64_t i, int64_t j) {
   return SLEY_OK;
 }
 
-/* Whether the arrays of a sparse tile, whose lengths are those of the directory, are CSR within the tile. */
-static bool is_csr(const sl_tile *tile, sley_index index) {
-  const int64_t *rowptr = tile->rowptr;
-  bool good = rowptr[0] == 0 && rowptr[tile->stored] == tile->entries;
-  for (int64_t s = 0; s < tile->stored; s++)
-    good &= rowptr[s] <= rowptr[s + 1];
-  int64_t before = -1;
-  for (int64_t s = 0; tile->rowid && s < tile->stored; s++) {
-    good &= tile->rowid[s] > before && tile->rowid[s] < tile->rows;
-    before = tile->rowid[s];
-  }
-  uint64_t last = 0; /* a negative column is a large one */
-  if (index == SLEY_I32)
-    for (int64_t e = 0; e < tile->entries; e++) {
-      const uint64_t col = ((const uint32_t *)tile->col)[e];
-      last = col > last ? col : last;
-    }
-  else
-    for (int64_t e = 0; e < tile->entries; e++) {
-      const uint64_t col = ((const uint64_t *)tile->col)[e];
-      last = col > last ? col : last;
-    }
-  return good && last < (uint64_t)tile->cols;
-}
-
 sley_status sl_tile_wait(sl_tile_fetch *fetch, sl_tile *out) {
   const sl_tiled *of = fetch->of;
   const int owner = sl_tile_owner(&of->tiling, fetch->i, fetch->j);
@@ -80,7 +55,7 @@ sley_status sl_tile_wait(sl_tile_fetch *fetch, sl_tile *out) {
   }
   *out = sl_tile_view(of, fetch->i, fetch->j, fetch->at);
   if (of->sparse && out->entries > 0 && of->comm->processes && owner != of->comm->rank &&
-      !is_csr(out, of->index))
+      !sl_sparse_tile_is_csr(out, of->index))
     return sl_fail_peer(owner, "its tile (%lld, %lld) is not a CSR matrix", (long long)fetch->i,
                         (long long)fetch->j);
   return SLEY_OK;

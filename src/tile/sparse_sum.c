@@ -92,27 +92,44 @@ static sley_status add(const sl_sparse_sum *sum, sl_csr_arrays *a, const sl_csr_
   return SLEY_OK;
 }
 
-sley_status sl_sparse_sum_add(sl_sparse_sum *sum, sl_csr_arrays arrays) {
-  int level = 0;
-  for (; sum->level[level].rowptr; level++) {
-    const sley_status status = add(sum, &sum->level[level], &arrays); /* what came earlier is to the left */
-    sl_csr_arrays_free(&arrays);
-    if (status != SLEY_OK)
+sley_status sl_sparse_sum_open(sl_sparse_sum *sum, int64_t count) {
+  sum->count = sum->missing = count;
+  SL_TRY(SL_NEW_ZERO(sum->came, count, "matrices to add"));
+  return SL_NEW_ZERO(sum->node, 2 * count, "matrices to add");
+}
+
+sley_status sl_sparse_sum_put(sl_sparse_sum *sum, int64_t number, sl_csr_arrays arrays) {
+  sl_csr_arrays *node = sum->node;
+  sum->came[number] = true;
+  sum->missing--;
+  for (int64_t width = sum->count;; node += width, width /= 2, number /= 2) {
+    const int64_t other = number ^ 1;
+    if (other >= width || !node[other].rowptr)
+      break;
+    sl_csr_arrays neighbour = node[other];
+    node[other] = (sl_csr_arrays){0};
+    sl_csr_arrays *left = other < number ? &neighbour : &arrays,
+                  *right = other < number ? &arrays : &neighbour;
+    const sley_status status = add(sum, left, right);
+    sl_csr_arrays_free(right);
+    if (status != SLEY_OK) {
+      sl_csr_arrays_free(left);
       return status;
-    arrays = sum->level[level];
-    sum->level[level] = (sl_csr_arrays){0};
+    }
+    arrays = *left;
   }
-  sum->level[level] = arrays;
+  node[number] = arrays;
   return SLEY_OK;
 }
 
 sley_status sl_sparse_sum_take(sl_sparse_sum *sum, sl_csr_arrays *out) {
-  sl_csr_arrays later = {0}; /* the sum of the levels so far, which came after those above */
+  sl_csr_arrays *node = sum->node;
+  sl_csr_arrays later = {0}; /* the sum of the odd nodes so far, which came after those of more matrices */
   *out = later;
-  for (int l = 0; l < SL_SPARSE_SUM_LEVELS; l++) {
-    sl_csr_arrays *earlier = &sum->level[l];
-    if (!earlier->rowptr)
+  for (int64_t width = sum->count; width > 0; node += width, width /= 2) {
+    if (width % 2 == 0)
       continue;
+    sl_csr_arrays *earlier = &node[width - 1];
     const sley_status status = later.rowptr ? add(sum, earlier, &later) : SLEY_OK;
     sl_csr_arrays_free(&later);
     if (status != SLEY_OK)
@@ -124,7 +141,11 @@ sley_status sl_sparse_sum_take(sl_sparse_sum *sum, sl_csr_arrays *out) {
   return SLEY_OK;
 }
 
-void sl_sparse_sum_free(sl_sparse_sum *sum) {
-  for (int l = 0; l < SL_SPARSE_SUM_LEVELS; l++)
-    sl_csr_arrays_free(&sum->level[l]);
+void sl_sparse_sum_close(sl_sparse_sum *sum) {
+  for (int64_t n = 0; sum->node && n < 2 * sum->count; n++)
+    sl_csr_arrays_free(&sum->node[n]);
+  sl_free(sum->node);
+  sl_free(sum->came);
+  sum->node = NULL;
+  sum->came = NULL;
 }

@@ -37,8 +37,7 @@ static int64_t count_products(const sl_tile_operands *o, int rank) {
   int64_t count = 0;
   for (sl_own_tile at = sl_own_first(&o->y->tiling, rank); sl_own_is(&o->y->tiling, &at);
        sl_own_next(&o->y->tiling, &at))
-    for (int64_t l = 0; l < o->a->tiling.across; l++)
-      count += sl_task_is(o, &(sl_tile_task){at.i, at.j, l});
+    count += sl_task_count(o, at.i, at.j);
   return count;
 }
 
@@ -100,13 +99,6 @@ static int64_t own_bytes(const sl_tile_sums *s) {
   return bytes;
 }
 
-static bool reaches_all(const sl_tile_queue *q) {
-  for (int r = 0; r < q->comm->size; r++)
-    if (!q->blocks[r])
-      return false;
-  return true;
-}
-
 /* Whether entries of the queue, see below, fit 64 bits. */
 static sley_status check_entries(const sl_tile_sums *s, int buffers) {
   const sl_tile_operands *o = s->o;
@@ -140,7 +132,8 @@ sley_status sl_tile_sums_create(const sl_tile_operands *o, int buffers, sl_tile_
   if (status == SLEY_OK && sl_tile_pushes(o)) {
     const int64_t most = largest_product(s);
     status = sl_tile_queue_create(comm, buffers, most, &s->queue);
-    if (status == SLEY_OK && !reaches_all(s->queue) && !(s->room = sl_alloc(most, 1, "room for a product")))
+    if (status == SLEY_OK && !sl_tile_queue_reaches_all(s->queue) &&
+        !(s->room = sl_alloc(most, 1, "room for a product")))
       status = SLEY_ERR_MEMORY;
     status = sl_agree(comm, status);
   }
@@ -222,7 +215,10 @@ sley_status sl_tile_sums_buffer(sl_tile_sums *s, bool waits, int *buffer) {
     SL_TRY(sl_tile_queue_buffer(s->queue, buffer));
     if (*buffer >= 0 || !waits)
       return SLEY_OK;
-    SL_TRY(sl_tile_sums_drain(s, NULL));
+    bool any;
+    SL_TRY(sl_tile_sums_drain(s, &any));
+    if (!any)
+      sl_tile_queue_nap();
   }
 }
 

@@ -34,13 +34,14 @@ static void predict(sl_task_loop *loop) {
 
 /* ---- memory */
 
-/* Tiles of the stationary matrix are this rank's own, and need no room. */
+/* Tiles of the stationary matrix are this rank's own, and need no room, unless tasks are stolen. */
 static sley_status open_pair(const sl_tile_operands *o, sl_tile_pair *pair) {
+  const bool steals = o->stealing != SL_STEAL_NOTHING;
   pair->a = (sl_tile_fetch){.of = o->a};
   pair->x = (sl_tile_fetch){.of = o->x};
-  if (o->stationary != SL_STATIONARY_A)
+  if (o->stationary != SL_STATIONARY_A || steals)
     SL_TRY(sl_tile_fetch_open(&pair->a, o->a));
-  return o->stationary == SL_STATIONARY_B ? SLEY_OK : sl_tile_fetch_open(&pair->x, o->x);
+  return o->stationary == SL_STATIONARY_B && !steals ? SLEY_OK : sl_tile_fetch_open(&pair->x, o->x);
 }
 
 sley_status sl_task_loop_open(sl_task_loop *loop, const sl_tile_operands *o, sley_tile_report *report) {
@@ -128,5 +129,6 @@ sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *so
     next = done;
     have = ahead;
   }
+  sl_task_spend(loop, &loop->report->communicate_ms); /* finding that there are no tasks left to claim */
   return SLEY_OK;
 }

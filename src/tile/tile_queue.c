@@ -4,9 +4,11 @@
  * transport work, and tells of a rank that has failed. */
 #include "tile/tile_queue.h"
 
+#include <time.h>
+
 #include "base/memory.h"
 
-enum { WORD = sizeof(int64_t), RING = WORD, GRAIN = 64 };
+enum { WORD = sizeof(int64_t), RING = WORD, GRAIN = 64, NAP_NANOSECONDS = 20000 };
 
 static sley_status measure(sl_tile_queue *q) {
   int64_t bytes;
@@ -59,6 +61,13 @@ void sl_tile_queue_destroy(sl_tile_queue *q) {
   sl_free(q);
 }
 
+bool sl_tile_queue_reaches_all(const sl_tile_queue *q) {
+  for (int r = 0; r < q->comm->size; r++)
+    if (!q->blocks[r])
+      return false;
+  return true;
+}
+
 /* A word of this rank's, which becomes 0. */
 static sley_status take_word(sl_tile_queue *q, int64_t offset, int64_t *word) {
   const int me = q->comm->rank;
@@ -101,6 +110,10 @@ sley_status sl_tile_queue_take(sl_tile_queue *q, int64_t *entry) {
   SL_TRY(take_word(q, RING + q->taken % q->places * WORD, entry));
   q->taken += *entry != 0;
   return SLEY_OK;
+}
+
+void sl_tile_queue_nap(void) {
+  nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
 }
 
 sley_status sl_tile_queue_read(sl_tile_queue *q, int rank, int buffer, int64_t bytes, void *room,

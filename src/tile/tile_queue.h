@@ -29,6 +29,9 @@ typedef struct sl_tile_queue {
 sley_status sl_tile_queue_create(sl_comm *comm, int buffers, int64_t buffer_bytes, sl_tile_queue **out);
 void sl_tile_queue_destroy(sl_tile_queue *queue); /* Accepts NULL. Collective. */
 
+/* Whether this rank can load every rank's buffers, and reads nothing into room. */
+bool sl_tile_queue_reaches_all(const sl_tile_queue *queue);
+
 /* A free buffer of this rank, from now on in use; -1: there is none now. Errors: SLEY_ERR_PEER. */
 sley_status sl_tile_queue_buffer(sl_tile_queue *queue, int *buffer);
 void sl_tile_queue_put_back(sl_tile_queue *queue, int buffer); /* It was not used. */
@@ -40,6 +43,9 @@ sley_status sl_tile_queue_push(sl_tile_queue *queue, int rank, int64_t entry);
 
 /* The next entry of this rank's queue; 0: there is none now. Errors: SLEY_ERR_PEER. */
 sley_status sl_tile_queue_take(sl_tile_queue *queue, int64_t *entry);
+
+/* Waits a moment, where nothing has come and this rank has nothing else to do: others may want the core. */
+void sl_tile_queue_nap(void);
 
 /* The first bytes of a rank's buffer: where they lie, or copied to room. Counts as a get. Errors:
  * SLEY_ERR_PEER. */

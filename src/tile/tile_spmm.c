@@ -45,7 +45,7 @@ sley_status sl_tile_spmm_create(const sl_tile_operands *operands, int buffers, s
   if (status == SLEY_OK)
     status = sl_tile_sums_create(&p->operands, buffers, &p->sums);
   if (status == SLEY_OK && operands->stealing != SL_STEAL_NOTHING)
-    status = sl_claims_create(&p->operands, p->sums, &p->claims);
+    status = sl_claims_create(&p->operands, &p->claims);
   if (status != SLEY_OK) {
     sl_tile_spmm_destroy(p);
     return status;
@@ -124,11 +124,28 @@ static sley_status run_task(void *context, sl_task_loop *loop, const sl_tile_tas
   return SLEY_OK;
 }
 
+/* A rank claims only what it has a free buffer for, so that each claimed task is made without waiting. */
+static sley_status next_claim(void *context, bool waits, sl_tile_task *task, bool *any) {
+  sl_tile_spmm *p = context;
+  int buffer;
+  *any = false;
+  SL_TRY(sl_tile_sums_buffer(p->sums, waits, &buffer));
+  if (buffer < 0)
+    return SLEY_OK;
+  SL_TRY(sl_claims_next(p->claims, task, any));
+  task->buffer = buffer;
+  if (!*any)
+    sl_tile_queue_put_back(p->sums->queue, buffer);
+  return SLEY_OK;
+}
+
 /* Products of other ranks, until all have come. */
 static sley_status add_the_rest(sl_tile_spmm *p) {
   while (p->sums->added < p->sums->expected) {
     bool any;
     SL_TRY(sl_tile_sums_drain(p->sums, &any));
+    if (!any)
+      sl_tile_queue_nap();
     sl_task_spend(&p->loop, any ? &p->report.accumulate_ms : &p->report.imbalance_ms);
   }
   return SLEY_OK;
@@ -140,7 +157,7 @@ static sley_status run_all(sl_tile_spmm *p, double beta) {
   if (p->claims) {
     p->report.tasks = p->report.flops = 0; /* as they are claimed */
     SL_TRY(sl_claims_begin(p->claims));
-    SL_TRY(sl_task_loop_run(&p->loop, sl_claims_next, p->claims, run_task, p));
+    SL_TRY(sl_task_loop_run(&p->loop, next_claim, p, run_task, p));
     p->report.stolen = p->claims->stolen;
   } else {
     SL_TRY(sl_task_loop_run(&p->loop, NULL, NULL, run_task, p));

@@ -5,6 +5,7 @@
 #define SLEY_TILE_TILE_SPMM_H
 
 #include "tile/claims.h"
+#include "tile/sums.h"
 #include "tile/task_loop.h"
 
 typedef struct sley_tile_spmm sl_tile_spmm;

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-enum { TILE_GRAIN = 64, WORD = sizeof(int64_t) };
+enum { TILE_GRAIN = 64 };
 
 /* Without tiles. Not collective. */
 static sley_status take_directory(sl_comm *comm, const sl_tiling *tiling, sley_dtype dtype, bool sparse,
@@ -26,6 +26,8 @@ static sley_status take_directory(sl_comm *comm, const sl_tiling *tiling, sley_d
     sl_free(t);
     return status;
   }
+  for (int64_t n = 0; n < sl_tiles(tiling); n++)
+    t->pointers[n].rank = sl_tile_owner(tiling, n / tiling->across, n % tiling->across);
   *out = t;
   return SLEY_OK;
 }
@@ -50,7 +52,7 @@ static sley_status note_tile(sl_tiled *t, int64_t i, int64_t j, const int64_t ta
     return sl_fail_peer(sl_tile_owner(&t->tiling, i, j),
                         "it tells of a tile (%lld, %lld) that cannot be: %lld entries in %lld of %lld rows",
                         (long long)i, (long long)j, (long long)entries, (long long)filled, (long long)rows);
-  p->stored = filled < rows - filled ? filled : rows;
+  p->stored = sl_tile_stored_rows(rows, filled);
   p->entries = entries;
   return SLEY_OK;
 }
@@ -80,26 +82,24 @@ sley_status sl_tiled_share_sizes(sl_tiled *t, sley_status status, const int64_t 
   return status;
 }
 
-static bool add_product(int64_t *sum, int64_t a, int64_t b) {
-  int64_t product;
-  return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
+sl_tile_shape sl_tile_shape_of(const sl_tiled *t, int64_t i, int64_t j) {
+  const sl_tile_pointer *p = sl_tile_at(t, i, j);
+  return (sl_tile_shape){.rows = sl_tile_height(&t->tiling, i),
+                         .cols = sl_tile_width(&t->tiling, j),
+                         .stored = p->stored,
+                         .entries = p->entries,
+                         .index = t->index,
+                         .dtype = t->dtype};
 }
 
-/* Bytes of a tile, a multiple of the grain; false: they are too many for 64 bits. */
-static bool tile_bytes(const sl_tiled *t, int64_t rows, int64_t cols, const sl_tile_pointer *p,
-                       int64_t *bytes) {
-  const int64_t value = (int64_t)sley_dtype_bytes(t->dtype);
-  bool fits = true;
-  *bytes = 0;
-  if (!t->sparse) {
-    int64_t count = 0;
-    fits = add_product(&count, rows, cols) && add_product(bytes, count, value);
-  } else if (p->entries > 0) {
-    fits = add_product(bytes, p->stored, p->stored < rows ? 2 * WORD : WORD) &&
-           add_product(bytes, p->entries, (int64_t)sl_index_bytes(t->index) + value) &&
-           add_product(bytes, 1, WORD);
-  }
-  if (!fits || *bytes > INT64_MAX - TILE_GRAIN)
+/* Bytes of tile (i, j), a multiple of the grain; false: they are too many for 64 bits. */
+static bool tile_bytes(const sl_tiled *t, int64_t i, int64_t j, int64_t *bytes) {
+  const sl_tile_shape shape = sl_tile_shape_of(t, i, j);
+  if (t->sparse)
+    return sl_tile_shape_bytes(&shape, bytes);
+  if (__builtin_mul_overflow(shape.rows, shape.cols, bytes) ||
+      __builtin_mul_overflow(*bytes, (int64_t)sley_dtype_bytes(t->dtype), bytes) ||
+      *bytes > INT64_MAX - TILE_GRAIN)
     return false;
   *bytes = (*bytes + TILE_GRAIN - 1) / TILE_GRAIN * TILE_GRAIN;
   return true;
@@ -111,9 +111,8 @@ static sley_status place_tiles(sl_tiled *t, int64_t *filled) {
   for (int64_t i = 0; i < g->down; i++)
     for (int64_t j = 0; j < g->across; j++) {
       sl_tile_pointer *p = &t->pointers[sl_tile_number(g, i, j)];
-      p->rank = sl_tile_owner(g, i, j);
       p->offset = filled[p->rank];
-      if (!tile_bytes(t, sl_tile_height(g, i), sl_tile_width(g, j), p, &p->bytes) ||
+      if (!tile_bytes(t, i, j, &p->bytes) ||
           __builtin_add_overflow(filled[p->rank], p->bytes, &filled[p->rank]))
         return sl_fail(SLEY_ERR_OVERFLOW, "the tiles of rank %d do not fit 64-bit sizes: use more ranks",
                        p->rank);
@@ -184,41 +183,17 @@ void sl_tiled_destroy(sl_tiled *t) {
   sl_free(t);
 }
 
-/* The wider of values and columns first, so that both are aligned. */
-static bool values_first(const sl_tiled *t) {
-  return sley_dtype_bytes(t->dtype) >= sl_index_bytes(t->index);
-}
-
 int64_t sl_tile_values_offset(const sl_tiled *t, int64_t i, int64_t j) {
-  const sl_tile_pointer *p = sl_tile_at(t, i, j);
-  if (!t->sparse || p->entries == 0)
-    return 0;
-  const int64_t numbers = p->stored < sl_tile_height(&t->tiling, i) ? p->stored : 0;
-  return (p->stored + 1 + numbers) * (int64_t)sizeof(int64_t) +
-         (values_first(t) ? 0 : p->entries * (int64_t)sl_index_bytes(t->index));
+  const sl_tile_shape shape = sl_tile_shape_of(t, i, j);
+  return t->sparse ? sl_sparse_tile_values(&shape) : 0;
 }
 
 sl_tile sl_tile_view(const sl_tiled *t, int64_t i, int64_t j, const char *at) {
-  const sl_tile_pointer *p = sl_tile_at(t, i, j);
-  sl_tile tile = {.rows = sl_tile_height(&t->tiling, i),
-                  .cols = sl_tile_width(&t->tiling, j),
-                  .stored = p->stored,
-                  .entries = p->entries};
-  if (!t->sparse) {
-    tile.val = at;
-    return tile;
-  }
-  if (p->entries == 0)
-    return tile;
-  const int64_t *words = (const int64_t *)(const void *)at;
-  tile.rowptr = words;
-  if (p->stored < tile.rows)
-    tile.rowid = words + p->stored + 1;
-  const char *val = at + sl_tile_values_offset(t, i, j);
-  tile.val = val;
-  tile.col = values_first(t) ? val + p->entries * (int64_t)sley_dtype_bytes(t->dtype)
-                             : val - p->entries * (int64_t)sl_index_bytes(t->index);
-  return tile;
+  const sl_tile_shape shape = sl_tile_shape_of(t, i, j);
+  if (t->sparse)
+    return sl_sparse_tile_view(&shape, at);
+  return (sl_tile){
+      .rows = shape.rows, .cols = shape.cols, .stored = shape.stored, .entries = shape.entries, .val = at};
 }
 
 char *sl_tile_own(const sl_tiled *t, int64_t i, int64_t j) {

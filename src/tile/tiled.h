@@ -2,17 +2,16 @@
 /* A matrix in tiles, dense or sparse, in the symmetric memory of its owners, and the directory by which every
  * rank reads every tile without a call of its owner.
  *
- * A dense tile is its rows, one after the other. A sparse tile is CSR with columns counted from the tile's
- * first; where fewer than half of its rows have entries, only those are stored, with their numbers. Both lie
- * in one piece, so that one get brings a tile (the paper's three arrays took three).
+ * A dense tile is its rows, one after the other; for a sparse one see sparse_tile.h. Both lie in one piece,
+ * so that one get brings a tile (the paper's three arrays took three).
  *
  * Source: Brock, Buluc and Yelick, RDMA-Based Algorithms for Sparse Matrix Multiplication on GPUs, ICS 2024,
  * sections 3.1 and 5.2. */
 #ifndef SLEY_TILE_TILED_H
 #define SLEY_TILE_TILED_H
 
-#include "matrix/matrix.h"
 #include "sley_tile.h"
+#include "tile/sparse_tile.h"
 #include "tile/tiling.h"
 #include "transport/transport.h"
 
@@ -36,14 +35,6 @@ struct sley_tiled {
   sl_tile_pointer *pointers; /* of all tiles, row by row */
   uint64_t pattern;          /* of a sparse matrix: a hash of the rows and columns that this rank has given */
 };
-
-/* A tile to read. Of a sparse tile stored row s is row rowid[s] of the tile, or s where rowid is NULL. */
-typedef struct sl_tile {
-  int64_t rows, cols;
-  int64_t stored, entries;
-  const int64_t *rowid, *rowptr;
-  const void *col, *val; /* of a dense tile: val alone, rows x cols values */
-} sl_tile;
 
 /* Where the rows of A come from: this rank's rows, columns over the whole matrix, row_begin (size + 1)
  * telling whose rows are whose; or, with row_begin NULL, the whole matrix on every rank. */
@@ -87,7 +78,8 @@ static inline const sl_tile_pointer *sl_tile_at(const sl_tiled *tiled, int64_t i
 
 /* ---- for the files of this folder */
 
-/* A matrix whose directory is empty. Errors: SLEY_ERR_UNSUPPORTED, SLEY_ERR_MEMORY. Collective, agreed. */
+/* A matrix whose directory tells whose each tile is, and nothing else. Errors: SLEY_ERR_UNSUPPORTED,
+ * SLEY_ERR_MEMORY. Collective, agreed. */
 sley_status sl_tiled_begin(sl_comm *comm, const sl_tiling *tiling, sley_dtype dtype, bool sparse,
                            sl_tiled **out);
 
@@ -99,6 +91,9 @@ sley_status sl_tiled_share_sizes(sl_tiled *tiled, sley_status status, const int6
 /* Lays the tiles out by their stored rows and entries, which the directory has, and takes the memory, zeroed.
  * Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective, agreed. */
 sley_status sl_tiled_lay_out(sl_tiled *tiled);
+
+/* What tile (i, j) of a sparse matrix holds. */
+sl_tile_shape sl_tile_shape_of(const sl_tiled *tiled, int64_t i, int64_t j);
 
 /* The arrays of tile (i, j) that lies at `at`, which is not read. */
 sl_tile sl_tile_view(const sl_tiled *tiled, int64_t i, int64_t j, const char *at);

@@ -5,16 +5,18 @@ static const sl_tiled *stationary(const sl_tile_operands *o) {
   return o->stationary == SL_STATIONARY_A ? o->a : o->stationary == SL_STATIONARY_B ? o->x : o->y;
 }
 
-/* Tasks of one stationary tile. */
-static int64_t steps(const sl_tile_operands *o) {
+const sl_tiling *sl_stationary_tiling(const sl_tile_operands *o) {
+  return &stationary(o)->tiling;
+}
+
+int64_t sl_task_steps(const sl_tile_operands *o) {
   return o->stationary == SL_STATIONARY_A   ? o->y->tiling.across
          : o->stationary == SL_STATIONARY_B ? o->y->tiling.down
                                             : o->a->tiling.across;
 }
 
-/* Task `step` of the stationary tile at (row, col). */
-static sl_tile_task task_of(const sl_tile_operands *o, int64_t row, int64_t col, int64_t step) {
-  const int64_t other = (row + col + step) % steps(o);
+sl_tile_task sl_task_at(const sl_tile_operands *o, int64_t row, int64_t col, int64_t step) {
+  const int64_t other = (row + col + step) % sl_task_steps(o);
   if (o->stationary == SL_STATIONARY_A)
     return (sl_tile_task){.i = row, .l = col, .j = other};
   if (o->stationary == SL_STATIONARY_B)
@@ -23,16 +25,16 @@ static sl_tile_task task_of(const sl_tile_operands *o, int64_t row, int64_t col,
 }
 
 sl_walk sl_walk_begin(const sl_tile_operands *o, int rank) {
-  return (sl_walk){.o = o, .at = sl_own_first(&stationary(o)->tiling, rank)};
+  return (sl_walk){.o = o, .at = sl_own_first(sl_stationary_tiling(o), rank)};
 }
 
 bool sl_walk_next(sl_walk *walk, sl_tile_task *task) {
   const sl_tile_operands *o = walk->o;
-  const sl_tiling *t = &stationary(o)->tiling;
-  const int64_t count = steps(o);
+  const sl_tiling *t = sl_stationary_tiling(o);
+  const int64_t count = sl_task_steps(o);
   for (; sl_own_is(t, &walk->at); sl_own_next(t, &walk->at), walk->step = 0)
     while (walk->step < count) {
-      *task = task_of(o, walk->at.i, walk->at.j, walk->step++);
+      *task = sl_task_at(o, walk->at.i, walk->at.j, walk->step++);
       if (sl_task_is(o, task))
         return true;
     }
@@ -45,9 +47,27 @@ int sl_task_rank(const sl_tile_operands *o, const sl_tile_task *task) {
                                             : sl_tile_at(o->y, task->i, task->j)->rank;
 }
 
+/* The tasks of tile (i, j) of Y whose l is among the first `steps` from i + j on. */
+static int64_t count_first(const sl_tile_operands *o, int64_t i, int64_t j, int64_t steps) {
+  const int64_t across = o->a->tiling.across;
+  int64_t count = 0;
+  for (int64_t step = 0; step < steps; step++)
+    count += sl_task_is(o, &(sl_tile_task){.i = i, .j = j, .l = (i + j + step) % across});
+  return count;
+}
+
+int64_t sl_task_count(const sl_tile_operands *o, int64_t i, int64_t j) {
+  return count_first(o, i, j, o->a->tiling.across);
+}
+
+int64_t sl_task_number(const sl_tile_operands *o, const sl_tile_task *task) {
+  const int64_t across = o->a->tiling.across, first = (task->i + task->j) % across;
+  return count_first(o, task->i, task->j, (task->l - first + across) % across);
+}
+
 int64_t sl_task_place(const sl_tile_operands *o, const sl_tile_task *task) {
-  const sl_tiling *t = &stationary(o)->tiling;
-  const int64_t count = steps(o), per_row = (t->across - 1) / t->grid_cols + 1;
+  const sl_tiling *t = sl_stationary_tiling(o);
+  const int64_t count = sl_task_steps(o), per_row = (t->across - 1) / t->grid_cols + 1;
   const int64_t row = o->stationary == SL_STATIONARY_B ? task->l : task->i;
   const int64_t col = o->stationary == SL_STATIONARY_A ? task->l : task->j;
   const int64_t other = o->stationary == SL_STATIONARY_A   ? task->j

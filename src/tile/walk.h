@@ -21,18 +21,18 @@ typedef enum sl_stationary {
   SL_STATIONARIES
 } sl_stationary;
 
-/* Who makes tasks of a stationary Y. */
+/* Who makes tasks. */
 typedef enum sl_stealing {
-  SL_STEAL_NOTHING, /* the owners of tiles */
+  SL_STEAL_NOTHING, /* the owners of stationary tiles */
   SL_STEAL_ANY,     /* ranks that are done take tasks of others: claims.h */
-  SL_STEAL_LOCAL    /* the same, if a tile of A or X of the task is theirs */
+  SL_STEAL_LOCAL    /* the same, if one of the task's three tiles is theirs */
 } sl_stealing;
 
 typedef struct sl_tile_operands {
   const sl_tiled *a, *x;
   sl_tiled *y;
   sl_stationary stationary;
-  sl_stealing stealing; /* not SL_STEAL_NOTHING: stationary is Y */
+  sl_stealing stealing;
 } sl_tile_operands;
 
 /* Whether products of tiles are pushed to the owners of Y. */
@@ -44,6 +44,12 @@ typedef struct sl_tile_task {
   int64_t i, j, l;
   int buffer; /* of a task that was claimed: what its product is made in */
 } sl_tile_task;
+
+/* The tiling of the stationary matrix, how many tasks each of its tiles has at most, and task `step` of the
+ * one at (row, col), in the order above. */
+const sl_tiling *sl_stationary_tiling(const sl_tile_operands *o);
+int64_t sl_task_steps(const sl_tile_operands *o);
+sl_tile_task sl_task_at(const sl_tile_operands *o, int64_t row, int64_t col, int64_t step);
 
 /* A rank's tasks in order: for (sl_walk walk = sl_walk_begin(o, rank); sl_walk_next(&walk, &task);). */
 typedef struct sl_walk {
@@ -63,12 +69,19 @@ static inline bool sl_task_is(const sl_tile_operands *o, const sl_tile_task *tas
 /* The rank that makes a task's product, unless it is stolen. */
 int sl_task_rank(const sl_tile_operands *o, const sl_tile_task *task);
 
+/* How many tasks tile (i, j) of Y has, and which of them this is, counted from l = i + j on. The same for
+ * every stationary matrix. */
+int64_t sl_task_count(const sl_tile_operands *o, int64_t i, int64_t j);
+int64_t sl_task_number(const sl_tile_operands *o, const sl_tile_task *task);
+
 /* Where a task stands in the order in which tile (i, j) of Y is summed; two with one place are summed by l.
  *
  * It is the place of the task in its rank's walk, counted as if all ranks had as many tiles. So of all tasks
  * that are not summed yet, the first by this order can always be made and summed: everything before it in its
  * rank's walk, and in its tile's sum, is done. Ranks that hold a bounded number of products, and tiles that
- * take theirs in this order, therefore cannot wait for each other in a circle. */
+ * take theirs in this order, therefore cannot wait for each other in a circle. Nor can they where tasks are
+ * stolen: a claimed task is made without waiting, and one that nobody has claimed can be made by its own
+ * rank, whose products before it are summed. */
 int64_t sl_task_place(const sl_tile_operands *o, const sl_tile_task *task);
 
 #endif

@@ -8,7 +8,7 @@
 #include "tile/tile_spmm.h"
 #include "tile_case.h"
 
-enum { PAD = 1, ALGORITHMS = 5 };
+enum { PAD = 1, ALGORITHMS = 7 };
 
 typedef struct sample {
   tile_case c;
@@ -410,8 +410,8 @@ done:
 
 static void wrong_entries(const rank_case *rank) {
   const int64_t entries[] = {INT64_MAX, -1, INT64_MIN, INT64_C(1) << 40};
-  const uint64_t which = rank->seed % 4; /* tile-c has no queue */
-  wrong_entry w = {.s = draw(rank, 800, sley_tile_algorithms()[1 + which]), .entry = entries[which]};
+  const uint64_t which = rank->seed % (ALGORITHMS - 1); /* tile-c has no queue */
+  wrong_entry w = {.s = draw(rank, 800, sley_tile_algorithms()[1 + which]), .entry = entries[which % 4]};
   const sley_status status = run_case(rank, wrong_entry_main, &w);
   if (status == SLEY_ERR_INTERNAL)
     assert_non_null(strstr(sley_last_error(), "no product that it waits for"));

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tile/sparse_tile.h"
+
+#include <string.h>
+
+#include "base/value.h"
+
+enum { GRAIN = 64, WORD = sizeof(int64_t) };
+
+static bool add_product(int64_t *sum, int64_t a, int64_t b) {
+  int64_t product;
+  return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
+}
+
+/* Bytes of the arrays of a tile with entries. */
+static bool array_bytes(const sl_tile_shape *s, int64_t *bytes) {
+  *bytes = 0;
+  return add_product(bytes, s->stored, s->stored < s->rows ? 2 * WORD : WORD) &&
+         add_product(bytes, s->entries, (int64_t)(sl_index_bytes(s->index) + sley_dtype_bytes(s->dtype))) &&
+         add_product(bytes, 1, WORD) && *bytes <= INT64_MAX - GRAIN;
+}
+
+bool sl_tile_shape_bytes(const sl_tile_shape *s, int64_t *bytes) {
+  *bytes = 0;
+  if (s->entries == 0)
+    return true;
+  if (!array_bytes(s, bytes))
+    return false;
+  *bytes = (*bytes + GRAIN - 1) / GRAIN * GRAIN;
+  return true;
+}
+
+/* The wider of values and columns first, so that both are aligned. */
+static bool values_first(const sl_tile_shape *s) {
+  return sley_dtype_bytes(s->dtype) >= sl_index_bytes(s->index);
+}
+
+int64_t sl_sparse_tile_values(const sl_tile_shape *s) {
+  if (s->entries == 0)
+    return 0;
+  return (s->stored + 1 + (s->stored < s->rows ? s->stored : 0)) * WORD +
+         (values_first(s) ? 0 : s->entries * (int64_t)sl_index_bytes(s->index));
+}
+
+sl_tile sl_sparse_tile_view(const sl_tile_shape *s, const char *at) {
+  sl_tile tile = {.rows = s->rows, .cols = s->cols, .stored = s->stored, .entries = s->entries};
+  if (s->entries == 0)
+    return tile;
+  const int64_t *words = (const int64_t *)(const void *)at;
+  tile.rowptr = words;
+  if (s->stored < s->rows)
+    tile.rowid = words + s->stored + 1;
+  const char *val = at + sl_sparse_tile_values(s);
+  tile.val = val;
+  tile.col = values_first(s) ? val + s->entries * (int64_t)sley_dtype_bytes(s->dtype)
+                             : val - s->entries * (int64_t)sl_index_bytes(s->index);
+  return tile;
+}
+
+void sl_sparse_tile_write(const sl_tile_shape *s, const sl_csr_arrays *arrays, sley_dtype from, char *at) {
+  const sl_tile tile = sl_sparse_tile_view(s, at);
+  int64_t *rowptr = (int64_t *)tile.rowptr, *rowid = (int64_t *)tile.rowid, stored = 0;
+  if (tile.entries == 0)
+    return;
+  rowptr[0] = 0;
+  for (int64_t row = 0; row < tile.rows; row++) {
+    if (rowid && arrays->rowptr[row + 1] == arrays->rowptr[row])
+      continue;
+    if (rowid)
+      rowid[stored] = row;
+    rowptr[++stored] = arrays->rowptr[row + 1];
+  }
+  memcpy((void *)tile.col, arrays->col, (size_t)tile.entries * sl_index_bytes(s->index));
+  sl_values_convert(from, arrays->val, s->dtype, (void *)tile.val, tile.entries);
+  int64_t used, bytes;
+  if (array_bytes(s, &used) && sl_tile_shape_bytes(s, &bytes))
+    memset(at + used, 0, (size_t)(bytes - used)); /* it may travel */
+}
+
+void sl_sparse_tile_rowptr(const sl_tile *tile, int64_t *rowptr) {
+  int64_t stored = 0;
+  for (int64_t row = 0; row <= tile->rows; row++) {
+    while (tile->rowid && stored < tile->stored && tile->rowid[stored] < row)
+      stored++;
+    rowptr[row] = tile->rowptr[tile->rowid ? stored : row];
+  }
+}
+
+bool sl_sparse_tile_is_csr(const sl_tile *tile, sley_index index) {
+  const int64_t *rowptr = tile->rowptr;
+  bool good = rowptr[0] == 0 && rowptr[tile->stored] == tile->entries;
+  for (int64_t s = 0; s < tile->stored; s++)
+    good &= rowptr[s] <= rowptr[s + 1];
+  int64_t before = -1;
+  for (int64_t s = 0; tile->rowid && s < tile->stored; s++) {
+    good &= tile->rowid[s] > before && tile->rowid[s] < tile->rows;
+    before = tile->rowid[s];
+  }
+  uint64_t last = 0; /* a negative column is a large one */
+  if (index == SLEY_I32)
+    for (int64_t e = 0; e < tile->entries; e++) {
+      const uint64_t col = ((const uint32_t *)tile->col)[e];
+      last = col > last ? col : last;
+    }
+  else
+    for (int64_t e = 0; e < tile->entries; e++) {
+      const uint64_t col = ((const uint64_t *)tile->col)[e];
+      last = col > last ? col : last;
+    }
+  return good && last < (uint64_t)tile->cols;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A tile in one piece of memory: how a sparse one is laid out there, written and checked.
+ *
+ * A sparse tile is CSR with columns counted from the tile's first. Where fewer than half of its rows have
+ * entries, only those are stored, with their numbers. */
+#ifndef SLEY_TILE_SPARSE_TILE_H
+#define SLEY_TILE_SPARSE_TILE_H
+
+#include "matrix/matrix.h"
+
+/* A tile to read. Of a sparse tile stored row s is row rowid[s] of the tile, or s where rowid is NULL. */
+typedef struct sl_tile {
+  int64_t rows, cols;
+  int64_t stored, entries;
+  const int64_t *rowid, *rowptr;
+  const void *col, *val; /* of a dense tile: val alone, rows x cols values */
+} sl_tile;
+
+/* What a sparse tile holds, and as what. */
+typedef struct sl_tile_shape {
+  int64_t rows, cols;
+  int64_t stored, entries; /* without entries nothing is stored */
+  sley_index index;
+  sley_dtype dtype;
+} sl_tile_shape;
+
+/* How many rows are stored of a tile of which so many have entries. */
+static inline int64_t sl_tile_stored_rows(int64_t rows, int64_t filled) {
+  return filled < rows - filled ? filled : rows;
+}
+
+/* Bytes of a sparse tile, a multiple of 64; false: they are too many for 64 bits. */
+bool sl_tile_shape_bytes(const sl_tile_shape *shape, int64_t *bytes);
+
+/* Where the values of a sparse tile begin, in bytes from its own begin. */
+int64_t sl_sparse_tile_values(const sl_tile_shape *shape);
+
+/* The arrays of a sparse tile that lies at `at`, which is aligned to 8 bytes and is not read. */
+sl_tile sl_sparse_tile_view(const sl_tile_shape *shape, const char *at);
+
+/* Writes a sparse tile, of that shape, from CSR of all its rows with values of dtype `from`. */
+void sl_sparse_tile_write(const sl_tile_shape *shape, const sl_csr_arrays *arrays, sley_dtype from, char *at);
+
+/* Row pointers of all rows of a tile (rows + 1), from those of its stored rows. */
+void sl_sparse_tile_rowptr(const sl_tile *tile, int64_t *rowptr);
+
+/* Whether the arrays of a sparse tile are CSR within the tile: row pointers, row numbers and columns. */
+bool sl_sparse_tile_is_csr(const sl_tile *tile, sley_index index);
+
+#endif
