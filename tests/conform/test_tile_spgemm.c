@@ -3,7 +3,7 @@
  * semiring and dtype, by every algorithm; the same bits on every transport; wrong operands; failures. */
 #include <math.h>
 
-#include "base/memory.h"
+#include "allocations.h"
 #include "base/random.h"
 #include "tile_case.h"
 
@@ -344,20 +344,7 @@ static void every_allocation_may_fail(void **state) {
   (void)state;
   const rank_case rank = {.transport = "threads", .ranks = 3, .workgroup = 2, .threads = 1, .seed = 3};
   sample s = draw(&rank, 1); /* tile-a */
-  assert_case_ok(&rank, run_case(&rank, bits_main, &s));
-  const int64_t before = sl_memory_now();
-  sley_status status = SLEY_ERR_MEMORY;
-  int64_t nth = 1;
-  for (; status == SLEY_ERR_MEMORY; nth++) {
-    sl_memory_fail_at(nth);
-    status = run_case(&rank, bits_main, &s);
-    sl_memory_fail_at(0);
-    if (sl_memory_now() != before)
-      fail_msg("allocation %lld: %lld bytes stay: %s", (long long)nth, (long long)(sl_memory_now() - before),
-               sley_last_error());
-  }
-  assert_sley_ok(status); /* no allocation was left to fail */
-  assert_true(nth > 60);
+  assert_true(fail_each_allocation(&rank, bits_main, &s, SLEY_OK) > 60);
   drop(&s);
 }
 

@@ -3,7 +3,7 @@
  * every transport and every time, what moves as predicted; wrong operands; failures. */
 #include <math.h>
 
-#include "base/memory.h"
+#include "allocations.h"
 #include "base/random.h"
 #include "tile/tile_spmm.h"
 #include "tile_case.h"
@@ -433,20 +433,7 @@ static void every_allocation_may_fail(void **state) {
   (void)state;
   const rank_case rank = {.transport = "threads", .ranks = 3, .workgroup = 2, .threads = 1, .seed = 3};
   sample s = draw(&rank, 0, "tile-a");
-  assert_case_ok(&rank, run_case(&rank, early_main, &s) == SLEY_ERR_INPUT ? SLEY_OK : SLEY_ERR_INTERNAL);
-  const int64_t before = sl_memory_now();
-  sley_status status = SLEY_ERR_MEMORY;
-  int64_t nth = 1;
-  for (; status == SLEY_ERR_MEMORY; nth++) {
-    sl_memory_fail_at(nth);
-    status = run_case(&rank, early_main, &s);
-    sl_memory_fail_at(0);
-    if (sl_memory_now() != before)
-      fail_msg("allocation %lld: %lld bytes stay: %s", (long long)nth, (long long)(sl_memory_now() - before),
-               sley_last_error());
-  }
-  assert_int_equal(status, SLEY_ERR_INPUT); /* no allocation was left to fail */
-  assert_true(nth > 40);
+  assert_true(fail_each_allocation(&rank, early_main, &s, SLEY_ERR_INPUT) > 40);
   tile_case_free(&s.c);
 }
 

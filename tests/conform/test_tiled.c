@@ -3,6 +3,7 @@
  * values; rows go to tiles and back. */
 #include <math.h>
 
+#include "allocations.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "tile/fetch.h"
@@ -312,20 +313,7 @@ static void every_allocation_may_fail(void **state) {
   (void)state;
   rank_case rank = {.transport = "threads", .ranks = 3, .workgroup = 2, .threads = 1};
   tile_case c = tile_case_draw(4242, rank.ranks);
-  assert_sley_ok(run_case(&rank, sparse_main, &c));
-  const int64_t before = sl_memory_now();
-  sley_status status = SLEY_ERR_MEMORY;
-  int64_t nth = 1;
-  for (; status != SLEY_OK; nth++) {
-    sl_memory_fail_at(nth);
-    status = run_case(&rank, sparse_main, &c);
-    sl_memory_fail_at(0);
-    assert_true(status == SLEY_OK || status == SLEY_ERR_MEMORY);
-    if (sl_memory_now() != before)
-      fail_msg("allocation %lld: %lld bytes stay: %s", (long long)nth, (long long)(sl_memory_now() - before),
-               sley_last_error());
-  }
-  assert_true(nth > 20);
+  assert_true(fail_each_allocation(&rank, sparse_main, &c, SLEY_OK) > 20);
   tile_case_free(&c);
 }
 
