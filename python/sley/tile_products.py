@@ -218,7 +218,8 @@ def _multiplied(a: TiledMatrix, x: Any, algo: str, buffers: int, columns: int, a
 
 
 def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", ranks: int | None = None, comm: Comm | None = None,
-                grid: Pair | None = None, tiles: int | Pair | None = None, columns: int = 0) -> TiledMatrix:
+                grid: Pair | None = None, tiles: int | Pair | None = None, columns: int = 0, algo: str = "tile-c",
+                buffers: int = 0) -> TiledMatrix:
     """C = A B of two sparse matrices in tiles. Collective.
 
     C has an entry where there is at least one product, whatever it comes to. Its bits depend on the tiles alone.
@@ -234,6 +235,10 @@ def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", ranks: int | No
         As in `TiledMatrix`, of A; not where A is one. A comm that is made here ends with the result.
     columns : int
         Columns of tiles of B and C; 0: as many as the grid has columns.
+    algo : str
+        One of `tile_algorithms`, with B and C for X and Y.
+    buffers : int
+        Of each rank, for products that are pushed; 0: 4.
 
     Returns
     -------
@@ -244,16 +249,17 @@ def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", ranks: int | No
     --------
     >>> c = sley.tile_spgemm(a, a, ranks=4).gather()
     """
-    number = semiring_number(semiring)
+    options = initial(_c.sley_tile_spgemm_options, semiring=semiring_number(semiring), algo=encoded(algo),
+                      buffers=fitting(buffers, 32, "buffers"))
     if isinstance(a, TiledMatrix):
         _check_options({"ranks": ranks, "comm": comm, "grid": grid, "tiles": tiles})
         if isinstance(b, TiledMatrix):
-            return _sparse_product(a, b, number)
+            return _sparse_product(a, b, options)
         _check_open(a)
         tiling = complete(a.comm.size, a.info.grid, a.info.tiles, columns)[1]
         second = b if isinstance(b, Rows) else as_matrix(b, a.dtype)
         with TiledMatrix._tiled(a.comm, second, tiling, None) as right:
-            return _sparse_product(a, right, number)
+            return _sparse_product(a, right, options)
     if isinstance(b, TiledMatrix):
         raise SleyArgumentError("b is a sley.TiledMatrix, and a is not: make a one on the same comm and grid")
     first, second = pair(a, b)
@@ -261,14 +267,13 @@ def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", ranks: int | No
         of_a, of_b, _ = complete(chosen.size, grid, tiles, columns)
         with TiledMatrix._tiled(chosen, first, of_a, None) as left, \
              TiledMatrix._tiled(chosen, second, of_b, None) as right:
-            made = _sparse_product(left, right, number)
+            made = _sparse_product(left, right, options)
         made._owns_comm = own
         return made
 
 
-def _sparse_product(a: TiledMatrix, b: TiledMatrix, semiring: int) -> TiledMatrix:
+def _sparse_product(a: TiledMatrix, b: TiledMatrix, options: Any) -> TiledMatrix:
     _check_fit(a, b, "b")
-    options = initial(_c.sley_tile_spgemm_options, semiring=semiring)
     reports = [_c.sley_tile_report() for _ in a._handles]
     made = TiledMatrix._made(a.comm, lambda i, _, out: lib.sley_tile_spgemm(
         a._handles[i], b._handles[i], ctypes.byref(options), ctypes.byref(out), ctypes.byref(reports[i])))

@@ -15,7 +15,7 @@ hypothesis = pytest.importorskip("hypothesis")
 given, settings, st = hypothesis.given, hypothesis.settings, hypothesis.strategies
 
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
-ALGOS = ("tile-c", "tile-a", "tile-b", "tile-c-steal", "tile-c-steal-local")
+ALGOS = ("tile-c", "tile-a", "tile-b", "tile-c-steal", "tile-c-steal-local", "tile-a-steal", "tile-a-steal-local")
 A = drawn(60, 45, 700, 3)
 X = np.random.default_rng(3).uniform(-1, 1, (45, 7))
 
@@ -143,7 +143,11 @@ def test_products_of_products() -> None:
 def test_semirings_and_algorithms() -> None:
     assert tuple(sley.tile_algorithms()) == ALGOS and all(sley.tile_algorithms().values())
     a = np.array([[1.0, 2.0], [0.0, 3.0]])
-    assert sley.tile_spgemm(a, a, semiring="min-plus", ranks=2).gather().data.tolist() == [2, 3, 6]
+    for algo in ALGOS:
+        c = sley.tile_spgemm(a, a, semiring="min-plus", ranks=2, algo=algo, buffers=2)
+        assert c.gather().data.tolist() == [2, 3, 6]
+    with pytest.raises(sley.SleyArgumentError, match="tile-d"):
+        sley.tile_spgemm(a, a, algo="tile-d")
 
 
 def test_types_are_promoted() -> None:
