@@ -127,11 +127,12 @@ static sley_status take_piece(sl_product_stream *s, int from, int buffer, int64_
 }
 
 static sley_status take_entry(sl_product_stream *s, int64_t entry) {
-  const int64_t buffers = s->queue->buffers, sender = (entry - 1) / buffers, bytes = sender / s->comm->size;
-  if (entry < 1 || bytes < 1 || bytes > s->queue->buffer_bytes)
+  const int64_t buffers = s->queue->buffers, number = entry > 0 ? entry - 1 : 0, sender = number / buffers,
+                bytes = sender / s->comm->size;
+  if (bytes < 1 || bytes > s->queue->buffer_bytes)
     return sl_fail(SLEY_ERR_INTERNAL, "the queue of rank %d holds %lld, which is no piece of a product",
                    s->comm->rank, (long long)entry);
-  return take_piece(s, (int)(sender % s->comm->size), (int)((entry - 1) % buffers), bytes);
+  return take_piece(s, (int)(sender % s->comm->size), (int)(number % buffers), bytes);
 }
 
 sley_status sl_product_stream_receive(sl_product_stream *s, bool *any) {
