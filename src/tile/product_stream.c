@@ -36,12 +36,6 @@ sley_status sl_product_stream_create(sl_comm *comm, int buffers, int64_t buffer_
   status = sl_agree(comm, status);
   if (status == SLEY_OK)
     status = sl_tile_queue_create(comm, buffers, buffer_bytes, &s->queue);
-  if (status == SLEY_OK) {
-    if (!sl_tile_queue_reaches_all(s->queue) &&
-        !(s->room = sl_alloc(s->queue->buffer_bytes, 1, "room for a piece of a product")))
-      status = SLEY_ERR_MEMORY;
-    status = sl_agree(comm, status);
-  }
   if (status != SLEY_OK) {
     sl_product_stream_destroy(s);
     return status;
@@ -57,7 +51,6 @@ void sl_product_stream_destroy(sl_product_stream *s) {
     sl_free(s->half[r].message);
   sl_tile_queue_destroy(s->queue);
   sl_free(s->half);
-  sl_free(s->room);
   sl_free(s);
 }
 
@@ -109,7 +102,7 @@ static sley_status begin_message(struct sl_half_message *half, int from, const v
 static sley_status take_piece(sl_product_stream *s, int from, int buffer, int64_t bytes) {
   struct sl_half_message *half = &s->half[from];
   const void *piece;
-  SL_TRY(sl_tile_queue_read(s->queue, from, buffer, bytes, s->room, &piece));
+  SL_TRY(sl_tile_queue_read(s->queue, from, buffer, bytes, &piece));
   if (!half->message)
     SL_TRY(begin_message(half, from, piece, bytes));
   if (bytes > half->bytes - half->come)

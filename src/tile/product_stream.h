@@ -22,7 +22,6 @@ typedef struct sl_product_stream {
   sl_product_receiver receiver;
   void *context;
   struct sl_half_message *half; /* of each rank, what has come of its present message */
-  char *room;                   /* for a piece that must be copied */
 } sl_product_stream;
 
 /* buffers, of buffer_bytes each: of every rank, and the same on all. Errors: SLEY_ERR_MEMORY,

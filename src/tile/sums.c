@@ -129,14 +129,8 @@ sley_status sl_tile_sums_create(const sl_tile_operands *o, int buffers, sl_tile_
     status = take_memory(s, buffers);
   }
   status = sl_agree(comm, status);
-  if (status == SLEY_OK && sl_tile_pushes(o)) {
-    const int64_t most = largest_product(s);
-    status = sl_tile_queue_create(comm, buffers, most, &s->queue);
-    if (status == SLEY_OK && !sl_tile_queue_reaches_all(s->queue) &&
-        !(s->room = sl_alloc(most, 1, "room for a product")))
-      status = SLEY_ERR_MEMORY;
-    status = sl_agree(comm, status);
-  }
+  if (status == SLEY_OK && sl_tile_pushes(o))
+    status = sl_tile_queue_create(comm, buffers, largest_product(s), &s->queue);
   if (status != SLEY_OK) {
     sl_tile_sums_destroy(s);
     return status;
@@ -153,7 +147,6 @@ void sl_tile_sums_destroy(sl_tile_sums *s) {
   sl_free(s->tiles);
   sl_free(s->l);
   sl_free(s->holder);
-  sl_free(s->room);
   sl_free(s);
 }
 
@@ -247,7 +240,7 @@ static sley_status add_product(sl_tile_sums *s, const sl_tile_task *task, int64_
                 height = sl_tile_height(&o->y->tiling, task->i);
   const int64_t row_bytes = sl_tile_width(&o->y->tiling, task->j) * (int64_t)sley_dtype_bytes(s->dtype);
   const void *product;
-  SL_TRY(sl_tile_queue_read(s->queue, from, buffer, sl_product_bytes(s, task), s->room, &product));
+  SL_TRY(sl_tile_queue_read(s->queue, from, buffer, sl_product_bytes(s, task), &product));
   const int64_t *rows = sl_product_rows(s, task, product);
   if (rows && from != s->comm->rank && s->comm->processes && !are_rows(rows, stored, height))
     return sl_fail_peer(from, "its product for tile (%lld, %lld) names rows that are not in the tile",

@@ -25,7 +25,6 @@ typedef struct sl_tile_sums {
   int64_t *l;         /* list, in the order of adding: the product's l, and */
   int64_t *holder;    /* where it has come: its maker * buffers + the buffer; or -1 */
   int64_t expected, added;
-  char *room; /* for a product that must be copied */
 } sl_tile_sums;
 
 /* Takes all memory. buffers: of each rank for products. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW.

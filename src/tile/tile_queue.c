@@ -27,6 +27,16 @@ static sley_status take_memory(sl_tile_queue *q) {
   return SL_NEW(q->blocks, q->comm->size, "addresses of blocks");
 }
 
+/* Where the ranks' memory is for this one, and room for what it must copy. */
+static sley_status find_blocks(sl_tile_queue *q) {
+  bool reaches_all = true;
+  for (int r = 0; r < q->comm->size; r++) {
+    q->blocks[r] = sl_peer_ptr(q->symm, r);
+    reaches_all &= q->blocks[r] != NULL;
+  }
+  return reaches_all ? SLEY_OK : SL_NEW(q->room, q->buffer_bytes, "room for a buffer");
+}
+
 sley_status sl_tile_queue_create(sl_comm *comm, int buffers, int64_t buffer_bytes, sl_tile_queue **out) {
   sl_tile_queue *q;
   *out = NULL;
@@ -39,10 +49,8 @@ sley_status sl_tile_queue_create(sl_comm *comm, int buffers, int64_t buffer_byte
   status = sl_agree(comm, status);
   if (status == SLEY_OK)
     status = sl_symm_alloc(comm, q->contents + q->buffers * q->buffer_bytes, &q->symm);
-  for (int r = 0; r < comm->size && status == SLEY_OK; r++)
-    q->blocks[r] = sl_peer_ptr(q->symm, r);
-  if (status == SLEY_OK) /* an address may be asked for while its owner is there */
-    status = comm->ops->barrier(comm);
+  if (status == SLEY_OK)
+    status = sl_agree(comm, find_blocks(q)); /* an address may be asked for while its owner is there */
   if (status != SLEY_OK) {
     sl_tile_queue_destroy(q);
     return status;
@@ -56,16 +64,10 @@ void sl_tile_queue_destroy(sl_tile_queue *q) {
     return;
   if (q->symm)
     sl_symm_free(q->symm);
+  sl_free(q->room);
   sl_free(q->blocks);
   sl_free(q->in_use);
   sl_free(q);
-}
-
-bool sl_tile_queue_reaches_all(const sl_tile_queue *q) {
-  for (int r = 0; r < q->comm->size; r++)
-    if (!q->blocks[r])
-      return false;
-  return true;
 }
 
 /* A word of this rank's, which becomes 0. */
@@ -116,16 +118,15 @@ void sl_tile_queue_nap(void) {
   nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
 }
 
-sley_status sl_tile_queue_read(sl_tile_queue *q, int rank, int buffer, int64_t bytes, void *room,
-                               const void **out) {
+sley_status sl_tile_queue_read(sl_tile_queue *q, int rank, int buffer, int64_t bytes, const void **out) {
   const int64_t offset = q->contents + buffer * q->buffer_bytes;
   if (q->blocks[rank]) {
     *out = q->blocks[rank] + offset;
     q->comm->ops->counters_add(q->comm, sl_link_to(q->comm, rank), bytes, bytes > 0);
     return SLEY_OK;
   }
-  *out = room;
-  return sl_get(q->symm, rank, offset, room, bytes);
+  *out = q->room;
+  return sl_get(q->symm, rank, offset, q->room, bytes);
 }
 
 sley_status sl_tile_queue_return(sl_tile_queue *q, int rank, int buffer) {

@@ -23,14 +23,12 @@ typedef struct sl_tile_queue {
   int64_t returns, contents; /* offsets of the words that give buffers back, and of the buffers */
   int64_t taken;             /* entries so far */
   bool *in_use;              /* of this rank's buffers */
+  char *room;                /* for a buffer that is read; NULL: this rank can load all of them */
 } sl_tile_queue;
 
 /* Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. All ranks give the same numbers. Collective, agreed. */
 sley_status sl_tile_queue_create(sl_comm *comm, int buffers, int64_t buffer_bytes, sl_tile_queue **out);
 void sl_tile_queue_destroy(sl_tile_queue *queue); /* Accepts NULL. Collective. */
-
-/* Whether this rank can load every rank's buffers, and reads nothing into room. */
-bool sl_tile_queue_reaches_all(const sl_tile_queue *queue);
 
 /* A free buffer of this rank, from now on in use; -1: there is none now. Errors: SLEY_ERR_PEER. */
 sley_status sl_tile_queue_buffer(sl_tile_queue *queue, int *buffer);
@@ -47,10 +45,9 @@ sley_status sl_tile_queue_take(sl_tile_queue *queue, int64_t *entry);
 /* Waits a moment, where nothing has come and this rank has nothing else to do: others may want the core. */
 void sl_tile_queue_nap(void);
 
-/* The first bytes of a rank's buffer: where they lie, or copied to room. Counts as a get. Errors:
- * SLEY_ERR_PEER. */
-sley_status sl_tile_queue_read(sl_tile_queue *queue, int rank, int buffer, int64_t bytes, void *room,
-                               const void **out);
+/* The first bytes of a rank's buffer: where they lie, or a copy that the next read replaces. Counts as a get.
+ * Errors: SLEY_ERR_PEER. */
+sley_status sl_tile_queue_read(sl_tile_queue *queue, int rank, int buffer, int64_t bytes, const void **out);
 
 /* This rank will not read that buffer again. Errors: SLEY_ERR_PEER. */
 sley_status sl_tile_queue_return(sl_tile_queue *queue, int rank, int buffer);
