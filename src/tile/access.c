@@ -36,9 +36,8 @@ sley_status sl_tile_future_matrix(sl_tile_future *f, sley_matrix **out) {
   *out = NULL;
   SL_TRY(sl_tile_wait(&f->fetch, &tile));
   SL_TRY(sl_csr_arrays_alloc(tile.rows, tile.entries, of->index, of->dtype, &arrays));
-  memset(arrays.rowptr, 0, (size_t)(tile.rows + 1) * sizeof(int64_t));
+  sl_sparse_tile_rowptr(&tile, arrays.rowptr);
   if (tile.entries > 0) {
-    sl_sparse_tile_rowptr(&tile, arrays.rowptr);
     memcpy(arrays.col, tile.col, (size_t)tile.entries * sl_index_bytes(of->index));
     memcpy(arrays.val, tile.val, (size_t)tile.entries * sley_dtype_bytes(of->dtype));
   }

@@ -82,7 +82,7 @@ void sl_sparse_tile_rowptr(const sl_tile *tile, int64_t *rowptr) {
   for (int64_t row = 0; row <= tile->rows; row++) {
     while (tile->rowid && stored < tile->stored && tile->rowid[stored] < row)
       stored++;
-    rowptr[row] = tile->rowptr[tile->rowid ? stored : row];
+    rowptr[row] = tile->entries == 0 ? 0 : tile->rowptr[tile->rowid ? stored : row];
   }
 }
 
