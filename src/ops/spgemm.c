@@ -69,12 +69,9 @@ static sley_status open_place(const sley_spgemm_options *options, int threads, p
     return sl_fail(SLEY_ERR_ARG,
                    "sley_spgemm: %d ranks on %s: ranks are GPUs, a process's cores are its threads", p->ranks,
                    ops->name);
-  SL_TRY(SL_NEW(p->queue, p->ranks, "the ranks of a sparse product"));
+  SL_TRY(SL_NEW_ZERO(p->queue, p->ranks, "the ranks of a sparse product"));
   for (int rank = 0; rank < p->ranks; rank++)
-    p->queue[rank] = NULL;
-  const int count = p->ranks > 1 ? ops->count() : 1;
-  for (int rank = 0; rank < p->ranks; rank++)
-    SL_TRY(open_rank(ops, p->ranks > 1 ? (ordinal + rank) % count : ordinal, threads, &p->queue[rank]));
+    SL_TRY(open_rank(ops, (ordinal + rank) % ops->count(), threads, &p->queue[rank]));
   if (ops->host_addresses) {
     p->team = sl_cpu_queue_team(p->queue[0]);
     return SLEY_OK;
