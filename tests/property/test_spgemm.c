@@ -16,6 +16,18 @@ typedef struct drawn {
   void *col, *val;
 } drawn;
 
+/* The matrix with its arrays as csr. */
+static drawn viewed(drawn m, int64_t rows, int64_t cols, sley_index index, sley_dtype dtype) {
+  m.csr = (sley_csr){.rows = rows,
+                     .cols = cols,
+                     .rowptr = m.rowptr,
+                     .col = m.col,
+                     .val = m.val,
+                     .index = index,
+                     .dtype = dtype};
+  return m;
+}
+
 /* Columns from a few of `cols`, ascending, sometimes repeated; rows empty, short, or full. Pointers begin at
  * `skew`. Values are small whole numbers, so that sums cancel, or any. */
 static drawn draw_matrix(int64_t rows, int64_t cols, int64_t stride, sley_index index, sley_dtype dtype,
@@ -36,14 +48,7 @@ static drawn draw_matrix(int64_t rows, int64_t cols, int64_t stride, sley_index 
         }
   }
   m.rowptr[rows] = at;
-  m.csr = (sley_csr){.rows = rows,
-                     .cols = cols * stride,
-                     .rowptr = m.rowptr,
-                     .col = m.col,
-                     .val = m.val,
-                     .index = index,
-                     .dtype = dtype};
-  return m;
+  return viewed(m, rows, cols * stride, index, dtype);
 }
 
 static void free_drawn(drawn *m) {
@@ -265,14 +270,7 @@ static drawn draw_spread(int64_t rows, int64_t cols, sley_dtype dtype, int64_t (
       sl_index_set(m.col, SLEY_I32, e + n, n * cols / count + draw(cols / count));
       sl_value_set(m.val, dtype, e + n, (double)(draw(5) - 2));
     }
-  m.csr = (sley_csr){.rows = rows,
-                     .cols = cols,
-                     .rowptr = m.rowptr,
-                     .col = m.col,
-                     .val = m.val,
-                     .index = SLEY_I32,
-                     .dtype = dtype};
-  return m;
+  return viewed(m, rows, cols, SLEY_I32, dtype);
 }
 
 static int64_t growing(int64_t row) {
@@ -309,14 +307,7 @@ static drawn empty_matrix(int64_t rows, int64_t cols, int64_t most, sley_dtype d
   drawn m = {.rowptr = calloc((size_t)rows + 1, sizeof(int64_t)),
              .col = malloc((size_t)most * sizeof(int32_t)),
              .val = malloc((size_t)most * sizeof(double))};
-  m.csr = (sley_csr){.rows = rows,
-                     .cols = cols,
-                     .rowptr = m.rowptr,
-                     .col = m.col,
-                     .val = m.val,
-                     .index = SLEY_I32,
-                     .dtype = dtype};
-  return m;
+  return viewed(m, rows, cols, SLEY_I32, dtype);
 }
 
 static void add_entry(drawn *m, int64_t row, int64_t col, double value) {
