@@ -14,6 +14,7 @@ extern "C" {
 
 typedef struct sl_cuda_staging sl_cuda_staging;
 typedef struct sl_cuda_dense_state sl_cuda_dense_state; /* dense_state.h */
+typedef struct sl_cuda_spgemm_kept sl_cuda_spgemm_kept; /* spgemm_kept.h */
 
 typedef struct sl_cuda_device {
   sl_device base;
@@ -31,6 +32,8 @@ typedef struct sl_cuda_queue {
   cudaEvent_t moved;                      /* orders the streams when it moves */
   sl_cuda_dense_state *dense;             /* NULL until wanted */
   void (*dense_release)(sl_queue *queue); /* frees it, if it is there */
+  sl_cuda_spgemm_kept *spgemm;            /* as these two */
+  void (*spgemm_release)(sl_queue *queue);
 } sl_cuda_queue;
 
 extern const sl_device_ops sl_cuda_ops;

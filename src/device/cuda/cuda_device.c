@@ -302,6 +302,8 @@ static void cuda_queue_destroy(sl_queue *base) {
   if (cudaSetDevice(of(base->device)->ordinal) == cudaSuccess) {
     if (queue->dense)
       queue->dense_release(base);
+    if (queue->spgemm)
+      queue->spgemm_release(base);
     if (queue->moved)
       (void)cudaEventDestroy(queue->moved);
     if (queue->own)

@@ -6,6 +6,7 @@
 
 #include "base/interrupt.h"
 #include "device/cuda/spgemm.h"
+#include "device/cuda/spgemm_kept.h"
 #include "device/cuda/spgemm_memory.h"
 
 typedef struct product {
@@ -13,10 +14,9 @@ typedef struct product {
   sl_queue *queue;
   sl_spgemm_memory memory;
   sl_cuda_spgemm problem;
-  sl_spgemm_state state; /* the host's copy */
+  sl_cuda_spgemm_kept *kept;
   void *temporary;
   int64_t temporary_bytes;
-  sl_spgemm_side side;
 } product;
 
 static sley_status to_host(const product *self, void *host, const void *device, int64_t bytes) {
@@ -95,6 +95,15 @@ static sley_status take_columns(product *self) {
 
 /* ---- the passes */
 
+/* What the product works in: the block that is kept, or one of its own. */
+static sley_status take_block(product *self, int64_t bytes, void **out) {
+  const char *what = "bins of rows";
+  if (bytes > SL_SPGEMM_KEPT_BYTES)
+    return sl_spgemm_take(&self->memory, bytes, what, out);
+  SL_TRY(sl_spgemm_count(&self->memory, bytes, what));
+  return sl_cuda_spgemm_block(self->queue, self->kept, bytes, out);
+}
+
 /* Row pointers, and one block for what grows with the rows. */
 static sley_status take_memory(product *self) {
   sl_cuda_spgemm *p = &self->problem;
@@ -106,7 +115,7 @@ static sley_status take_memory(product *self) {
                                (void **)&out->rowptr));
   p->c_rowptr = out->rowptr;
   self->temporary_bytes = sl_spgemm_scan_bytes(p->rows);
-  SL_TRY(sl_spgemm_take(&self->memory, state + 4 * numbers + self->temporary_bytes, "bins of rows", &block));
+  SL_TRY(take_block(self, state + 4 * numbers + self->temporary_bytes, &block));
   char *at = block;
   p->state = block;
   p->bound = (uint32_t *)(void *)(at + state);
@@ -118,42 +127,37 @@ static sley_status take_memory(product *self) {
 }
 
 static sley_status read_state(product *self) {
-  SL_TRY(to_host(self, &self->state, self->problem.state, sizeof self->state));
+  sl_spgemm_state *state = self->kept->state;
+  SL_TRY(to_host(self, state, self->problem.state, sizeof *state));
+  SL_TRY(self->queue->ops->queue_wait(self->queue)); /* pinned memory is copied to without waiting */
   return sl_interrupted();
 }
 
-/* Where there are long rows. */
-static sley_status open_side(product *self) {
-  if (self->state.rows[SL_SPGEMM_DENSE] == 0)
-    return SLEY_OK;
-  SL_TRY(
-      sl_cuda_check(cudaStreamCreateWithFlags(&self->side.stream, cudaStreamNonBlocking), "making a stream"));
-  SL_TRY(
-      sl_cuda_check(cudaEventCreateWithFlags(&self->side.begun, cudaEventDisableTiming), "making an event"));
-  return sl_cuda_check(cudaEventCreateWithFlags(&self->side.ended, cudaEventDisableTiming),
-                       "making an event");
-}
-
-static void close_side(const product *self) {
-  if (self->side.ended)
-    (void)cudaEventDestroy(self->side.ended);
-  if (self->side.begun)
-    (void)cudaEventDestroy(self->side.begun);
-  if (self->side.stream)
-    (void)cudaStreamDestroy(self->side.stream);
+/* Side streams for a pass, of those that are kept: the queue makes one bin of the state's. */
+static sley_status open_sides(const product *self, sl_spgemm_sides *out) {
+  int wanted = -1;
+  for (int bin = SL_SPGEMM_EMPTY + 1; bin < SL_SPGEMM_BINS; bin++)
+    wanted += self->kept->state->rows[bin] > 0;
+  SL_TRY(sl_cuda_spgemm_open_sides(self->kept, wanted));
+  *out = self->kept->sides;
+  if (out->used > wanted)
+    out->used = wanted > 0 ? wanted : 0;
+  return SLEY_OK;
 }
 
 static sley_status count_rows(product *self) {
   SL_TRY(sl_spgemm_launch_count(self->queue, &self->problem));
   SL_TRY(read_state(self));
-  self->args->out->products = (int64_t)self->state.products;
-  if (self->state.products == 0)
+  const sl_spgemm_state *state = self->kept->state;
+  self->args->out->products = (int64_t)state->products;
+  if (state->products == 0)
     return SLEY_OK;
-  SL_TRY(open_side(self));
-  SL_TRY(sl_spgemm_launch_symbolic(self->queue, &self->side, &self->problem, &self->state));
+  sl_spgemm_sides sides;
+  SL_TRY(open_sides(self, &sides));
+  SL_TRY(sl_spgemm_launch_symbolic(self->queue, &sides, &self->problem, state));
   SL_TRY(sl_spgemm_launch_place(self->queue, &self->problem, self->temporary, self->temporary_bytes));
   SL_TRY(read_state(self));
-  self->args->out->nnz = (int64_t)self->state.entries;
+  self->args->out->nnz = (int64_t)state->entries;
   return SLEY_OK;
 }
 
@@ -171,7 +175,9 @@ static sley_status make_rows(product *self) {
     return SLEY_OK;
   self->problem.c_col = out->col;
   self->problem.c_val = out->val;
-  return launch[self->problem.dtype](self->queue, &self->side, &self->problem, &self->state);
+  sl_spgemm_sides sides;
+  SL_TRY(open_sides(self, &sides));
+  return launch[self->problem.dtype](self->queue, &sides, &self->problem, self->kept->state);
 }
 
 static void describe(product *self) {
@@ -199,6 +205,7 @@ static sley_status spgemm_run(sl_queue *queue, const sl_kernel_args *kernel_args
   product self = {.args = args, .queue = queue};
   sl_spgemm_memory_begin(&self.memory, queue->device, args);
   SL_TRY(sl_cuda_use(queue->device));
+  SL_TRY(sl_cuda_spgemm_kept_of(queue, &self.kept));
   describe(&self);
   sley_status status = take_columns(&self);
   if (status == SLEY_OK)
@@ -210,7 +217,6 @@ static sley_status spgemm_run(sl_queue *queue, const sl_kernel_args *kernel_args
   const sley_status done = queue->ops->queue_wait(queue); /* before memory is given back, whatever failed */
   if (status == SLEY_OK)
     status = done;
-  close_side(&self);
   return sl_spgemm_memory_end(&self.memory, status);
 }
 

@@ -90,19 +90,21 @@ int64_t sl_spgemm_scan_bytes(int64_t rows);
 sley_status sl_spgemm_launch_place(sl_queue *queue, const sl_cuda_spgemm *p, void *temporary,
                                    int64_t temporary_bytes);
 
-/* A stream beside the queue's, where the longest rows are made meanwhile; stream NULL: there is none. */
-typedef struct sl_spgemm_side {
-  cudaStream_t stream;
-  cudaEvent_t begun, ended;
-} sl_spgemm_side;
+/* Streams beside the queue's, by which rows of different bins are made side by side. */
+enum { SL_SPGEMM_SIDES = 3 };
+typedef struct sl_spgemm_sides {
+  int used; /* 0: all rows are made by the queue */
+  cudaStream_t stream[SL_SPGEMM_SIDES];
+  cudaEvent_t begun, ended[SL_SPGEMM_SIDES];
+} sl_spgemm_sides;
 
 /* spgemm_symbolic.cu. Entries of row i of C to c_rowptr[i + 1], of all rows in bins; state: the host's copy.
  */
-sley_status sl_spgemm_launch_symbolic(sl_queue *queue, const sl_spgemm_side *side, const sl_cuda_spgemm *p,
+sley_status sl_spgemm_launch_symbolic(sl_queue *queue, const sl_spgemm_sides *sides, const sl_cuda_spgemm *p,
                                       const sl_spgemm_state *state);
 
 /* spgemm_numeric_*.cu. Columns and values of C. */
-typedef sley_status sl_spgemm_numeric(sl_queue *queue, const sl_spgemm_side *side, const sl_cuda_spgemm *p,
+typedef sley_status sl_spgemm_numeric(sl_queue *queue, const sl_spgemm_sides *sides, const sl_cuda_spgemm *p,
                                       const sl_spgemm_state *state);
 sl_spgemm_numeric sl_spgemm_launch_numeric_f32, sl_spgemm_launch_numeric_f64, sl_spgemm_launch_numeric_f16,
     sl_spgemm_launch_numeric_bf16;

@@ -8,8 +8,7 @@ void sl_spgemm_memory_begin(sl_spgemm_memory *m, sl_device *device, const sl_spg
   *args->out = (sl_spgemm_result){0};
 }
 
-/* Counts the bytes, unless they are beyond the limit. */
-static sley_status account(sl_spgemm_memory *m, int64_t bytes, const char *what) {
+sley_status sl_spgemm_count(sl_spgemm_memory *m, int64_t bytes, const char *what) {
   const int64_t wanted = m->now + sl_device_bytes(bytes), limit = m->args->limit;
   if (limit > 0 && wanted > limit)
     return sl_fail(SLEY_ERR_MEMORY,
@@ -24,7 +23,7 @@ static sley_status account(sl_spgemm_memory *m, int64_t bytes, const char *what)
 
 sley_status sl_spgemm_take(sl_spgemm_memory *m, int64_t bytes, const char *what, void **out) {
   *out = NULL;
-  SL_TRY(account(m, bytes, what));
+  SL_TRY(sl_spgemm_count(m, bytes, what));
   SL_TRY(m->device->ops->alloc(m->device, bytes, what, out));
   m->block[m->blocks] = *out;
   m->bytes[m->blocks++] = bytes;
@@ -42,7 +41,7 @@ sley_status sl_spgemm_take_result(sl_spgemm_memory *m, int64_t count, size_t byt
   const sl_spgemm_allocator *given = m->args->memory;
   const int64_t bytes = count * (int64_t)bytes_each;
   *out = NULL;
-  SL_TRY(account(m, bytes, what));
+  SL_TRY(sl_spgemm_count(m, bytes, what));
   if (!given)
     return m->device->ops->alloc(m->device, bytes, what, out);
   *out = given->alloc(given->context, count, bytes_each, what);

@@ -19,6 +19,9 @@ typedef struct sl_spgemm_memory {
 /* Sets args->out to zeros, too. */
 void sl_spgemm_memory_begin(sl_spgemm_memory *memory, sl_device *device, const sl_spgemm_args *args);
 
+/* Counts bytes that are there already. Errors: SLEY_ERR_MEMORY (beyond the limit; what: for the message). */
+sley_status sl_spgemm_count(sl_spgemm_memory *memory, int64_t bytes, const char *what);
+
 /* Memory to work in. Errors: SLEY_ERR_MEMORY (also: beyond the limit; what: for the message). */
 sley_status sl_spgemm_take(sl_spgemm_memory *memory, int64_t bytes, const char *what, void **out);
 void sl_spgemm_give_last(sl_spgemm_memory *memory);
