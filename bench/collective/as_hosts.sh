@@ -1,17 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Starts N ranks of a command on this machine, each as a host of its own to NCCL: between them only sockets of the
+# Starts ranks of a command on this machine, in groups that are hosts to NCCL: between hosts only sockets of the
 # loopback. Rank r has GPU r.
-#   bench/collective/as_hosts.sh N COMMAND...
+#   bench/collective/as_hosts.sh HOSTS[xRANKS] COMMAND...     RANKS on each host, 1 by default
 # What rank 0 prints goes to stdout, what the others print on stdout nowhere. Exit status: the first failure of a rank.
 set -eu
-ranks=${1:-}
-case "$ranks" in
-  '' | *[!0-9]* | 0)
-    echo "usage: bench/collective/as_hosts.sh N COMMAND...: N is a number of ranks from 1 on" >&2
-    exit 2
-    ;;
-esac
+case "${1:-}" in *x*) hosts=${1%%x*} each=${1#*x} ;; *) hosts=${1:-} each=1 ;; esac
+for number in "$hosts" "$each"; do
+  case "$number" in
+    '' | *[!0-9]* | 0*)
+      echo "usage: bench/collective/as_hosts.sh HOSTS[xRANKS] COMMAND...: both are numbers from 1 on, as in 2x2" >&2
+      exit 2
+      ;;
+  esac
+done
+ranks=$((hosts * each))
 shift
 [ $# -gt 0 ] || { echo "as_hosts.sh: no command" >&2; exit 2; }
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
@@ -20,7 +23,7 @@ pids=''
 rank=0
 while [ "$rank" -lt "$ranks" ]; do
   if [ "$rank" -eq 0 ]; then out=/dev/stdout; else out=/dev/null; fi
-  RANK=$rank LOCAL_RANK=$rank NCCL_HOSTID=host$rank "$@" >$out &
+  RANK=$rank LOCAL_RANK=$rank NCCL_HOSTID=host$((rank / each)) "$@" >$out &
   pids="$pids $!"
   rank=$((rank + 1))
 done

@@ -6,7 +6,7 @@ and shares of zeros are drawn with a printed seed.
   beside_dense.py gpus SLEY [--json FILE]
       GPUs of one process, beside NCCL's own dense collectives of as many processes: two commands in turn
   beside_dense.py hosts SLEY --launch "bench/collective/as_hosts.sh 2" --transport nccl [--json FILE]
-      ranks that a launcher starts, beside the dense collective of the same run
+      ranks that a launcher starts, beside the dense collective of the same run; as_hosts.sh 2x2: two hosts of two
   beside_dense.py mpi PROGRAM --launch "mpirun -n 4" [--json FILE]
       PROGRAM is build/bench/bench_mpi_allreduce: all-reduces beside MPI_Allreduce, in turn in one run; over slow links
       --launch "tests/hosts/hosts.sh --hosts 4 --per-host 1 --rate 1gbit --mpirun mpirun --" --address 10.77.0.1
@@ -31,7 +31,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 77
 MIB = 1 << 20
 KINDS = ["allreduce", "reducescatter", "allgather"]
-# Kind, share of zeros, and the least ratio that is claimed; the size is --bytes.
+# Kind, share of zeros, and the least ratio that is claimed; the size is --bytes. Of GPUs in one process: of two, and of four.
+CLAIMS_OF_FOUR = [("allgather", 0.99, 5.25), ("allgather", 0.95, 3.5), ("allgather", 0.5, 1), ("reducescatter", 0.99, 4), ("reducescatter", 0.95, 2.5),
+                  ("allreduce", 0.99, 4), ("allreduce", 0.95, 2.5)]
 CLAIMS = {
     "gpus": [("allgather", 0.99, 3), ("allgather", 0.95, 2), ("allgather", 0.5, 1), ("reducescatter", 0.99, 2.5), ("reducescatter", 0.95, 1.7),
              ("allreduce", 0.99, 2.5), ("allreduce", 0.95, 1.7)],
@@ -66,8 +68,9 @@ def draw(args):
 
 def list_cases(args):
     """The fixed ones first; of another size than the usual one nothing is claimed."""
+    claims = CLAIMS_OF_FOUR if args.where == "gpus" and args.ranks >= 4 else CLAIMS[args.where]
     fixed = [{"kind": kind, "bytes": args.bytes, "zeros": zeros, "fixed": True, "claim": claim if args.bytes == SIZES[args.where] else None}
-             for kind, zeros, claim in CLAIMS[args.where]]
+             for kind, zeros, claim in claims]
     return fixed + draw(args)
 
 
