@@ -159,7 +159,7 @@ static int64_t values_of(const sl_sparse_shape *s, int rank) {
 double sl_dense_seconds(const sl_sparse_costs *c, const sl_sparse_shape *s) {
   int rank = s->comm->rank, size = s->comm->size;
   sley_type type = s->spec->type;
-  bool whole = s->spec->kind == SLEY_ALLREDUCE && size <= 2;
+  bool whole = sl_dense_is_whole(s->spec, s->comm);
   int64_t reduced = whole ? s->spec->count : values_of(s, rank);
   receipt scatter = {0}, gather = {0};
   double seconds = 0;
@@ -169,9 +169,12 @@ double sl_dense_seconds(const sl_sparse_costs *c, const sl_sparse_shape *s) {
     receive(c, &scatter, sl_link_to(s->comm, p), dense_bytes(type, reduced));
     receive(c, &gather, sl_link_to(s->comm, p), dense_bytes(type, values_of(s, p)));
   }
-  if (s->spec->kind != SLEY_ALLGATHER)
-    seconds += receipt_seconds(c, s->comm, &scatter) +
-               size * dense_bytes(type, reduced) / c->reduce.bandwidth + c->machine->meeting;
+  if (s->spec->kind != SLEY_ALLGATHER) {
+    const double moved = receipt_seconds(c, s->comm, &scatter),
+                 added = size * dense_bytes(type, reduced) / c->reduce.bandwidth;
+    seconds +=
+        (!whole && sl_dense_is_mapped(s->comm) ? fmax(moved, added) : moved + added) + c->machine->meeting;
+  }
   if (s->spec->kind != SLEY_REDUCE_SCATTER && !whole)
     seconds += receipt_seconds(c, s->comm, &gather) + c->machine->meeting;
   return seconds;

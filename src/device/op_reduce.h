@@ -12,14 +12,18 @@
  * than +0. A result that is NaN is the positive quiet NaN without payload; that holds for one part, too. So
  * every kernel gives the same bits.
  *
- * The parts lie in the device's memory, aligned to the type. Part `own` lies at own_src, the others at src,
- * src + stride, ... in ascending order; own < 0: all lie at src. dst may be one of the parts and overlaps
- * none otherwise. */
+ * The parts lie in memory that the device can read, aligned to the type. Part `own` lies at own_src, the
+ * others at src, src + stride, ... in ascending order; own < 0: all lie at src. Or `at` is not NULL: part p
+ * lies at at[p], p != own, and there are at most SL_REDUCE_PLACES parts. dst may be one of the parts and
+ * overlaps none otherwise. */
+enum { SL_REDUCE_PLACES = 64 };
+
 typedef struct sl_reduce_args {
   int64_t count; /* values of a part */
   int parts;     /* at least 1 */
   const void *src;
-  int64_t stride; /* bytes */
+  int64_t stride;        /* bytes */
+  const void *const *at; /* NULL, or in the host's memory, for the call */
   int own;
   const void *own_src;
   void *dst;
@@ -30,12 +34,14 @@ typedef struct sl_reduce_args {
 /* Whether operator and type are known: what every device serves. */
 static inline bool sl_reduces(const sl_reduce_args *a) {
   return (unsigned)a->op <= SLEY_MAX && (unsigned)a->type <= SLEY_TYPE_I64 && a->parts >= 1 &&
-         a->own < a->parts;
+         a->own < a->parts && (!a->at || a->parts <= SL_REDUCE_PLACES);
 }
 
-/* Where part p lies among those at src. */
-static inline int64_t sl_reduce_place(const sl_reduce_args *a, int p) {
-  return a->own >= 0 && p > a->own ? p - 1 : p;
+/* Where part p lies. */
+static inline const void *sl_reduce_part(const sl_reduce_args *a, int p) {
+  if (p == a->own)
+    return a->own_src;
+  return a->at ? a->at[p] : (const char *)a->src + (a->own >= 0 && p > a->own ? p - 1 : p) * a->stride;
 }
 
 #endif

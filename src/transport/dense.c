@@ -23,12 +23,15 @@ struct sl_dense {
   int64_t value_bytes;
   int64_t *begin;       /* size + 1: the values of rank r's part are begin[r] .. begin[r + 1] of all */
   bool whole;           /* an all-reduce in one exchange: what is received is whole arrays */
+  bool mapped;          /* what is reduced is read where it lies: the scatter moves nothing */
   sl_row_list *lists;   /* of the exchanges: scatter's and gather's send and recv, size entries each */
   sl_exchange *scatter; /* NULL: there is none */
   sl_exchange **gather; /* each NULL, too; */
   int steps;            /* so many, of which more than one are a ring */
   void *peers;          /* their values, in ascending order of ranks, `slot` bytes each */
   int64_t slot;
+  sl_mapped_rows *rows; /* with mapped: the peers' arrays, in the order of the lists */
+  const void **at;      /* with mapped: their values for this rank's part, by rank */
   sl_dense_native *native;
   sl_counters traffic; /* of a run */
 };
@@ -112,10 +115,16 @@ void sl_dense_lay_out(const sl_dense_spec *spec, int size, int64_t *begin) {
   }
 }
 
-/* Whether an all-reduce is done in one exchange. */
-static bool is_whole(const sl_dense_spec *spec, int size) {
-  return spec->kind == SLEY_ALLREDUCE &&
-         (size <= 2 || spec->count <= SL_DENSE_ONE_EXCHANGE / size / (int64_t)sley_type_bytes(spec->type));
+bool sl_dense_is_mapped(const sl_comm *comm) {
+  return comm->zero_copy && comm->workgroup == comm->size && comm->size > 1 && comm->size <= SL_REDUCE_PLACES;
+}
+
+bool sl_dense_is_whole(const sl_dense_spec *spec, const sl_comm *comm) {
+  const int64_t each = (int64_t)sley_type_bytes(spec->type);
+  if (spec->kind != SLEY_ALLREDUCE)
+    return false;
+  return spec->count <= SL_DENSE_ONE_EXCHANGE / comm->size / each ||
+         (comm->size <= 2 && !sl_dense_is_mapped(comm));
 }
 
 static bool is_ring(const sl_dense_spec *spec, const sl_comm *comm, const int64_t *begin) {
@@ -126,11 +135,11 @@ static bool is_ring(const sl_dense_spec *spec, const sl_comm *comm, const int64_
 int64_t sl_dense_sent(const sl_dense_spec *spec, const sl_comm *comm, const int64_t *begin) {
   int rank = comm->rank, size = comm->size, next = (rank + 1) % size;
   int64_t own = begin[rank + 1] - begin[rank], peers = size - 1, values = 0;
-  if (is_whole(spec, size))
+  if (sl_dense_is_whole(spec, comm))
     values = spec->count * peers;
   else if (spec->kind != SLEY_ALLGATHER)
     values = begin[size] - own;
-  if (spec->kind == SLEY_ALLGATHER || (spec->kind == SLEY_ALLREDUCE && !is_whole(spec, size)))
+  if (spec->kind == SLEY_ALLGATHER || (spec->kind == SLEY_ALLREDUCE && !sl_dense_is_whole(spec, comm)))
     values += is_ring(spec, comm, begin) ? begin[size] - (begin[next + 1] - begin[next]) : own * peers;
   return values * (int64_t)sley_type_bytes(spec->type);
 }
@@ -232,6 +241,11 @@ static sley_status take_memory(sl_dense *dense) {
   dense->slot = (values * dense->value_bytes + SLOT_BYTES - 1) / SLOT_BYTES * SLOT_BYTES;
   if (!reduces(dense) || dense->native || comm->size == 1)
     return SLEY_OK;
+  dense->mapped = !dense->whole && sl_dense_is_mapped(comm);
+  if (dense->mapped) {
+    SL_TRY(SL_NEW_ZERO(dense->rows, comm->size, "a collective"));
+    return SL_NEW_ZERO(dense->at, comm->size, "a collective");
+  }
   int64_t bytes;
   if (__builtin_mul_overflow(dense->slot, comm->size - 1, &bytes))
     return sl_fail(SLEY_ERR_OVERFLOW, "%s: the peers' values do not fit", kind_names[dense->spec.kind]);
@@ -250,7 +264,7 @@ static sley_status start(sl_comm *comm, const sl_dense_spec *spec, sl_dense **ou
   SL_TRY(SL_NEW(dense->begin, (int64_t)comm->size + 1, "a collective"));
   SL_TRY(SL_NEW_ZERO(dense->lists, 4 * (int64_t)comm->size, "a collective"));
   sl_dense_lay_out(spec, comm->size, dense->begin);
-  dense->whole = is_whole(spec, comm->size);
+  dense->whole = sl_dense_is_whole(spec, comm);
   dense->steps = is_ring(spec, comm, dense->begin) ? comm->size - 1 : 1;
   SL_TRY(SL_NEW_ZERO(dense->gather, dense->steps, "a collective"));
   return SLEY_OK;
@@ -304,6 +318,8 @@ void sl_dense_destroy(sl_dense *dense) {
     dense->native->destroy(dense->native);
   if (dense->peers)
     comm->device->ops->free(comm->device, dense->peers);
+  sl_free(dense->at);
+  sl_free(dense->rows);
   sl_free(dense->gather);
   sl_free(dense->lists);
   sl_free(dense->begin);
@@ -320,6 +336,7 @@ static sley_status reduce(const sl_dense *dense, const void *own, int64_t count,
                                     .parts = comm->size,
                                     .src = dense->peers,
                                     .stride = dense->slot,
+                                    .at = dense->at,
                                     .own = comm->rank,
                                     .own_src = own,
                                     .dst = dst,
@@ -341,11 +358,10 @@ static sley_status reclaim(sl_exchange *moved, sl_queue *queue) {
   return moved ? sl_exchange_reclaim(moved, queue) : SLEY_OK;
 }
 
-/* The parts of the peers come to dst, where this rank's is; src: that part, as the first exchange sends it.
- */
-static sley_status gather(const sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
+/* The parts of the peers come to dst, where this rank's is. */
+static sley_status gather(const sl_dense *dense, void *dst, sl_queue *queue) {
   for (int s = 0; s < dense->steps; s++)
-    SL_TRY(exchange(dense->gather[s], dense->steps > 1 ? dst : src, dst, queue));
+    SL_TRY(exchange(dense->gather[s], dst, dst, queue));
   return SLEY_OK;
 }
 
@@ -373,32 +389,63 @@ static sley_status run_whole(sl_dense *dense, const void *src, void *dst, sl_que
   return src == dst ? SLEY_OK : reclaim(dense->scatter, queue);
 }
 
+/* This rank's part of the reduction to dst, from the peers' arrays as they lie in their memory. */
+static sley_status reduce_mapped(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
+  const sl_transport_ops *ops = dense->comm->ops;
+  const int rank = dense->comm->rank;
+  const int64_t values = values_of(dense, rank);
+  SL_TRY(ops->exchange_begin(dense->scatter, src, 0, NULL, 0, queue));
+  SL_TRY(ops->exchange_map(dense->scatter, dense->rows, queue));
+  for (int p = 0, i = 0; p < dense->comm->size && values > 0; p++)
+    if (p != rank)
+      dense->at[p] = own_part(dense, dense->rows[i++].src);
+  SL_TRY(reduce(dense, own_part(dense, src), values, dst, queue));
+  return ops->exchange_end(dense->scatter, queue);
+}
+
+/* This rank's part of the reduction to dst. */
+static sley_status reduce_part(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
+  if (dense->mapped)
+    return reduce_mapped(dense, src, dst, queue);
+  SL_TRY(exchange(dense->scatter, src, dense->peers, queue));
+  return reduce(dense, own_part(dense, src), values_of(dense, dense->comm->rank), dst, queue);
+}
+
 /* In place, the own part of the result replaces values that no peer reads, and the other parts those that
  * peers have read, which reclaim makes sure of. */
 static sley_status run_in_parts(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
-  SL_TRY(exchange(dense->scatter, src, dense->peers, queue));
-  SL_TRY(
-      reduce(dense, own_part(dense, src), values_of(dense, dense->comm->rank), own_part(dense, dst), queue));
+  SL_TRY(reduce_part(dense, src, own_part(dense, dst), queue));
   if (src == dst)
     SL_TRY(reclaim(dense->scatter, queue));
-  SL_TRY(gather(dense, dst, dst, queue));
+  SL_TRY(gather(dense, dst, queue));
   if (src != dst)
     SL_TRY(reclaim(dense->scatter, queue));
   return reclaim_gather(dense, queue);
 }
 
 static sley_status run_reduce_scatter(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
-  SL_TRY(exchange(dense->scatter, src, dense->peers, queue));
-  SL_TRY(reduce(dense, own_part(dense, src), values_of(dense, dense->comm->rank), dst, queue));
+  SL_TRY(reduce_part(dense, src, dst, queue));
   return reclaim(dense->scatter, queue);
 }
 
-static sley_status run_all_gather(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
+/* The own part to its place in dst. */
+static sley_status copy_own(const sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
   char *own = own_part(dense, dst);
   int64_t bytes = values_of(dense, dense->comm->rank) * dense->value_bytes;
-  if (own != src && bytes > 0)
-    SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, own, src, bytes));
-  SL_TRY(gather(dense, src, dst, queue));
+  return own != src && bytes > 0 ? queue->ops->copy(queue, SL_COPY_WITHIN, own, src, bytes) : SLEY_OK;
+}
+
+/* In a ring the own part is sent from dst; else it is copied while the peers' parts come. */
+static sley_status run_all_gather(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
+  const sl_transport_ops *ops = dense->comm->ops;
+  if (dense->steps > 1 || !dense->gather[0]) {
+    SL_TRY(copy_own(dense, src, dst, queue));
+    SL_TRY(gather(dense, dst, queue));
+  } else {
+    SL_TRY(ops->exchange_begin(dense->gather[0], src, 0, dst, 0, queue));
+    SL_TRY(copy_own(dense, src, dst, queue));
+    SL_TRY(ops->exchange_end(dense->gather[0], queue));
+  }
   return reclaim_gather(dense, queue);
 }
 

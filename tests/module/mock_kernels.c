@@ -319,10 +319,8 @@ static sley_status check_convert(sl_queue *queue, const sl_convert_args *a) {
 static sley_status check_reduce(sl_queue *queue, const sl_reduce_args *a) {
   if (a->count == 0)
     return SLEY_OK;
-  if (a->own >= 0)
-    SL_TRY(mock_check(queue, a->own_src, "a part"));
-  if (a->parts > (a->own >= 0))
-    SL_TRY(mock_check(queue, a->src, "parts"));
+  for (int p = 0; p < a->parts; p++)
+    SL_TRY(mock_check(queue, sl_reduce_part(a, p), "a part"));
   return mock_check(queue, a->dst, "a result");
 }
 

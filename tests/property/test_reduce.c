@@ -14,6 +14,7 @@ typedef struct shape {
   int64_t count, gap, skew; /* gap and skew in values */
   int parts, own;
   int in_place; /* -1; the part that is the destination */
+  bool placed;  /* the parts are told one by one, and are in another order than they lie */
 } shape;
 
 static shape draw_shape(void) {
@@ -25,6 +26,7 @@ static shape draw_shape(void) {
              .parts = (int)PICK(1, 2, 3, 4, 5, 8, MOST_PARTS)};
   s.own = draw(2) ? -1 : (int)draw(s.parts);
   s.in_place = draw(2) ? -1 : (int)draw(s.parts);
+  s.placed = draw(2);
   return s;
 }
 
@@ -40,6 +42,11 @@ static void check(const shape *s) {
   int64_t at[MOST_PARTS];
   for (int p = 0; p < s->parts; p++)
     at[p] = p == s->own ? own_at : (p - (s->own >= 0 && p > s->own)) * stride;
+  for (int p = 0, last = s->parts - 1; s->placed && p < last; p++, last--) {
+    int64_t other = at[last];
+    at[last] = at[p];
+    at[p] = other;
+  }
   int64_t dst = s->in_place >= 0 ? at[s->in_place] : out_at;
   block expected = block_copy(&memory);
   for (int64_t i = 0; i < s->count; i++) {
@@ -52,13 +59,17 @@ static void check(const shape *s) {
     block out = block_copy(&memory);
     image there = image_of_block(queues[q], &out);
     char *base = there.data;
+    const void *place[MOST_PARTS];
+    for (int p = 0; p < s->parts; p++)
+      place[p] = base + (size_t)at[p] * each;
     sl_kernel_args args = {.op = SL_OP_REDUCE,
                            .reduce = {.count = s->count,
                                       .parts = s->parts,
-                                      .src = base,
-                                      .stride = stride * (int64_t)each,
+                                      .src = s->placed ? NULL : base,
+                                      .stride = s->placed ? 0 : stride * (int64_t)each,
+                                      .at = s->placed ? place : NULL,
                                       .own = s->own,
-                                      .own_src = s->own >= 0 ? base + (size_t)own_at * each : NULL,
+                                      .own_src = s->own >= 0 ? place[s->own] : NULL,
                                       .dst = base + (size_t)dst * each,
                                       .op = s->op,
                                       .type = s->type}};
@@ -120,9 +131,11 @@ static void signs_and_nan(void **state) {
 
 static void unknown_arguments_are_refused(void **state) {
   (void)state;
+  static const void *const nowhere = NULL;
   static const sl_reduce_args wrong[] = {{.parts = 1, .own = -1, .type = (sley_type)5},
                                          {.parts = 1, .own = -1, .op = (sley_reduce)3},
                                          {.parts = 0, .own = -1},
+                                         {.parts = SL_REDUCE_PLACES + 1, .own = -1, .at = &nowhere},
                                          {.parts = 2, .own = 2}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     sl_kernel_args args = {.op = SL_OP_REDUCE, .reduce = wrong[i]};

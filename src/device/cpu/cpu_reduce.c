@@ -93,9 +93,7 @@ static void settle_f64(double *values, int64_t count) {
 }
 
 static const char *part_of(const reduction *r, int p, int64_t first) {
-  const sl_reduce_args *a = r->a;
-  const char *part = p == a->own ? a->own_src : (const char *)a->src + sl_reduce_place(a, p) * a->stride;
-  return part + first * r->value_bytes;
+  return (const char *)sl_reduce_part(r->a, p) + first * r->value_bytes;
 }
 
 /* Part p becomes, or is joined to, what is in the block. */

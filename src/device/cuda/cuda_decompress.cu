@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compressed arrays become dense ones. A unit is some successive tiles of one array, and a block of threads
- * takes units in turn: see compressed_parts.cuh. */
+ * takes units in turn: see compressed_parts.cuh. Units are numbered turn by turn of each array that has any
+ * left: where arrays lie in the memories of several GPUs, they come over all links at once. */
+#include <algorithm>
+
 #include "device/cuda/compressed_parts.cuh"
 
 namespace {
@@ -20,14 +23,15 @@ struct target {
   int64_t room;
   void *dst;
   int64_t count;
-  int64_t end; /* the units of the parts up to this one */
+  int64_t units;
+  int64_t end; /* the units by whose number this part, and each with fewer, has none left */
 };
 
 struct decompression {
   int parts, tiles_each; /* parts of this launch; tiles of a unit */
   sley_type type;
   uint32_t *wrong;
-  target part[MOST_PARTS];
+  target part[MOST_PARTS]; /* in ascending order of units */
 };
 
 /* A tile, whose values are staged, to where it belongs. Zeros where it gives nothing. */
@@ -81,23 +85,31 @@ __global__ void __launch_bounds__(TILE_BLOCK, BLOCKS<V>)
       p++;
     if (p == job.parts)
       return;
-    const target &part = job.part[p];
-    const int64_t first = (unit - (p > 0 ? job.part[p - 1].end : 0)) * job.tiles_each;
+    const int64_t turns = p > 0 ? job.part[p - 1].units : 0,
+                  within = unit - (p > 0 ? job.part[p - 1].end : 0);
+    const int left_parts = job.parts - p, at = p + static_cast<int>(within % left_parts);
+    const target &part = job.part[at];
+    const int64_t first = (turns + within / left_parts) * job.tiles_each;
     const int64_t left = sl_compressed_tiles(part.count) - first;
-    write_unit<V>(part, view[p], first, left < job.tiles_each ? static_cast<int>(left) : job.tiles_each,
+    write_unit<V>(part, view[at], first, left < job.tiles_each ? static_cast<int>(left) : job.tiles_each,
                   job.wrong, share, &all, stage);
   }
 }
 
 /* Which units the parts have, for so many blocks. */
 void lay_out_units(decompression *job, int64_t blocks) {
-  int64_t tiles = 0, units = 0;
+  int64_t tiles = 0, end = 0, turns = 0;
   for (int p = 0; p < job->parts; p++)
     tiles += sl_compressed_tiles(job->part[p].count);
   job->tiles_each = tiles_at_once(tiles, blocks, MOST_ENTRIES);
+  for (int p = 0; p < job->parts; p++)
+    job->part[p].units = (sl_compressed_tiles(job->part[p].count) + job->tiles_each - 1) / job->tiles_each;
+  std::stable_sort(job->part, job->part + job->parts,
+                   [](const target &a, const target &b) { return a.units < b.units; });
   for (int p = 0; p < job->parts; p++) {
-    units += (sl_compressed_tiles(job->part[p].count) + job->tiles_each - 1) / job->tiles_each;
-    job->part[p].end = units;
+    end += (job->part[p].units - turns) * (job->parts - p);
+    turns = job->part[p].units;
+    job->part[p].end = end;
   }
 }
 
@@ -122,7 +134,7 @@ sley_status decompress_run(sl_queue *queue, const sl_kernel_args *args) {
     job.wrong = a->wrong;
     for (int p = 0; p < job.parts; p++) {
       const sl_compressed_part &part = a->part[first + p];
-      job.part[p] = {part.src, part.room, part.dst, part.count, 0};
+      job.part[p] = {part.src, part.room, part.dst, part.count, 0, 0};
     }
     if (sley_type_bytes(a->type) == 2)
       SL_TRY(launch<unsigned short>(queue, &job));

@@ -48,24 +48,46 @@ template <sley_reduce OP, class A> __device__ A joined(A a, A b) {
     return most(a, b);
 }
 
-template <class T> __device__ const T *part_of(const sl_reduce_args &a, int p) {
-  const char *others = static_cast<const char *>(a.src);
-  return p == a.own ? static_cast<const T *>(a.own_src)
-                    : reinterpret_cast<const T *>(others + (a.own >= 0 && p > a.own ? p - 1 : p) * a.stride);
-}
+/* Parts at equal distances; but one may be elsewhere. */
+struct strided {
+  const char *src;
+  int64_t stride;
+  int own;
+  const char *own_src;
+  __device__ const char *at(int p) const {
+    return p == own ? own_src : src + (own >= 0 && p > own ? p - 1 : p) * stride;
+  }
+};
+
+/* Parts anywhere: in the memory of other GPUs, too. */
+struct placed {
+  const char *part[SL_REDUCE_PLACES];
+  __device__ const char *at(int p) const {
+    return part[p];
+  }
+};
+
+template <class PARTS> struct reduction {
+  int64_t count;
+  int parts;
+  void *dst;
+  PARTS place;
+};
 
 /* N values from value `first` on. */
-template <class T, sley_reduce OP, int N> __device__ void reduce_at(const sl_reduce_args &a, int64_t first) {
+template <class T, sley_reduce OP, int N, class PARTS>
+__device__ void reduce_at(const reduction<PARTS> &a, int64_t first) {
+  const auto part = [&](int p) { return reinterpret_cast<const T *>(a.place.at(p)) + first; };
   using A = typename held<T>::type;
   A sum[N];
   packed<T, N> v;
-  v.values = load_plain<T, N>(part_of<T>(a, 0) + first);
+  v.values = load_plain<T, N>(part(0));
 #pragma unroll
   for (int i = 0; i < N; i++)
     sum[i] = held<T>::load(v.values.item[i]);
 #pragma unroll 4
   for (int p = 1; p < a.parts; p++) {
-    v.values = load_plain<T, N>(part_of<T>(a, p) + first);
+    v.values = load_plain<T, N>(part(p));
 #pragma unroll
     for (int i = 0; i < N; i++)
       sum[i] = joined<OP>(sum[i], held<T>::load(v.values.item[i]));
@@ -76,8 +98,8 @@ template <class T, sley_reduce OP, int N> __device__ void reduce_at(const sl_red
   *reinterpret_cast<typename word<sizeof(T) * N>::type *>(static_cast<T *>(a.dst) + first) = v.bits;
 }
 
-template <class T, sley_reduce OP, int N>
-__global__ void __launch_bounds__(LANES) reduce(const __grid_constant__ sl_reduce_args a) {
+template <class T, sley_reduce OP, int N, class PARTS>
+__global__ void __launch_bounds__(LANES) reduce(const __grid_constant__ reduction<PARTS> a) {
   const int64_t vectors = a.count / N, threads = static_cast<int64_t>(gridDim.x) * LANES;
   const int64_t thread = static_cast<int64_t>(blockIdx.x) * LANES + threadIdx.x;
   for (int64_t i = thread; i < vectors; i += threads)
@@ -86,26 +108,41 @@ __global__ void __launch_bounds__(LANES) reduce(const __grid_constant__ sl_reduc
     reduce_at<T, OP, 1>(a, i);
 }
 
-template <class T, sley_reduce OP, int N> void launch(sl_queue *queue, const sl_reduce_args *a) {
+template <class T, sley_reduce OP, int N, class PARTS>
+void launch(sl_queue *queue, const sl_reduce_args *a, const PARTS &place) {
   const int64_t most = BLOCKS_PER_PROCESSOR * static_cast<int64_t>(sl_cuda_processors(queue));
   const int64_t wanted = (a->count / N + LANES) / LANES;
-  reduce<T, OP, N>
-      <<<static_cast<unsigned>(wanted < most ? wanted : most), LANES, 0, sl_cuda_stream(queue)>>>(*a);
+  const reduction<PARTS> job = {a->count, a->parts, a->dst, place};
+  reduce<T, OP, N, PARTS>
+      <<<static_cast<unsigned>(wanted < most ? wanted : most), LANES, 0, sl_cuda_stream(queue)>>>(job);
+}
+
+template <class T, sley_reduce OP, int N> void launch_by_place(sl_queue *queue, const sl_reduce_args *a) {
+  if (!a->at) {
+    launch<T, OP, N>(
+        queue, a,
+        strided{static_cast<const char *>(a->src), a->stride, a->own, static_cast<const char *>(a->own_src)});
+    return;
+  }
+  placed place = {};
+  for (int p = 0; p < a->parts; p++)
+    place.part[p] = static_cast<const char *>(sl_reduce_part(a, p));
+  launch<T, OP, N>(queue, a, place);
 }
 
 /* Whether all parts and the result begin at multiples of so many bytes. */
 bool are_aligned(const sl_reduce_args *a, uint64_t bytes) {
-  const uint64_t own = a->own >= 0 ? reinterpret_cast<uintptr_t>(a->own_src) : 0;
-  const bool others = a->parts > (a->own >= 0 ? 1 : 0);
-  const uint64_t far = others ? reinterpret_cast<uintptr_t>(a->src) | static_cast<uint64_t>(a->stride) : 0;
-  return (own | far | reinterpret_cast<uintptr_t>(a->dst)) % bytes == 0;
+  uint64_t bits = reinterpret_cast<uintptr_t>(a->dst);
+  for (int p = 0; p < a->parts; p++)
+    bits |= reinterpret_cast<uintptr_t>(sl_reduce_part(a, p));
+  return bits % bytes == 0;
 }
 
 template <class T, sley_reduce OP> void launch_by_width(sl_queue *queue, const sl_reduce_args *a) {
   if (are_aligned(a, 16))
-    launch<T, OP, 16 / sizeof(T)>(queue, a);
+    launch_by_place<T, OP, 16 / sizeof(T)>(queue, a);
   else
-    launch<T, OP, 1>(queue, a);
+    launch_by_place<T, OP, 1>(queue, a);
 }
 
 template <class T> void launch_by_operator(sl_queue *queue, const sl_reduce_args *a) {

@@ -4,8 +4,8 @@
  * A group of lanes, a power of two that a row fills, takes a row at a time; several rows are loaded before
  * the first is stored, so that enough loads are in flight. Of a pull, whose rows are far away, the entries of
  * the next step are asked for before the rows of this one are waited for: a step then costs the latency of
- * its rows alone. Rows longer than a fragment are cut: blocks with the same blockIdx.y take the same fragments; but
- * where rows are long and few, as of a message that is one row, each group takes fragments.
+ * its rows alone. Rows longer than a fragment are cut: blocks with the same blockIdx.y take the same
+ * fragments; but where rows are long and few, as of a message that is one row, each group takes fragments.
  * Loads and stores are as wide as all addresses and sizes allow. */
 #ifndef SLEY_DEVICE_CUDA_ROWS_CUH
 #define SLEY_DEVICE_CUDA_ROWS_CUH
@@ -114,7 +114,8 @@ struct unwatched {
   }
 };
 
-/* The same of few long rows: all groups of the grid take fragments in turn, so that none is idle. A kernel does
+/* The same of few long rows: all groups of the grid take fragments in turn, so that none is idle, and turn by
+ * turn of each row, so that rows which lie in different memories come over all links at once. A kernel does
  * one or the other: both together take more registers than either. */
 template <class V, class Join, class Rows>
 __device__ void move_fragments(const Rows &rows, int64_t count, int64_t fragments, int group_log) {
@@ -131,9 +132,9 @@ __device__ void move_fragments(const Rows &rows, int64_t count, int64_t fragment
     int left[AHEAD], most = 0;
 #pragma unroll
     for (int u = 0; u < AHEAD; u++) {
-      const int64_t item = first + u * groups, row = item / fragments, fragment = item % fragments;
+      const int64_t item = first + u * groups, row = item % count, fragment = item / count;
       left[u] = 0;
-      if (row >= count)
+      if (fragment >= fragments)
         continue;
       const job j = rows.at(rows.load(row));
       const int64_t vectors = j.bytes / static_cast<int64_t>(sizeof(V)) - fragment * fragment_vectors;
@@ -232,9 +233,9 @@ struct move_grid {
 };
 inline move_grid grid_of(int64_t count, int64_t bytes, int width, int ahead, int64_t most) {
   move_grid g = {dim3(1), (bytes + FRAGMENT_BYTES - 1) / FRAGMENT_BYTES, group_log_for(bytes / width)};
-  const unsigned across = g.fragments < 1             ? 1
+  const unsigned across = g.fragments < 1                ? 1
                           : g.fragments < FRAGMENTS_MOST ? static_cast<unsigned>(g.fragments)
-                                                   : FRAGMENTS_MOST;
+                                                         : FRAGMENTS_MOST;
   const unsigned y = most < across ? static_cast<unsigned>(most) : across;
   const unsigned x = blocks_for((count + ahead - 1) / ahead, g.group_log, (most + y - 1) / y);
   g.blocks = dim3(x > 0 ? x : 1, y);
