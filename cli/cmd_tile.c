@@ -51,9 +51,8 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "NAMES",
      .offset = AT(algo),
-     .help =
-         "tile-c, tile-a or tile-b: what stays where it is, Y, A or X (or C, A, B); tile-c or tile-a with "
-         "-steal or -steal-local: ranks that are done take work of others; several with commas, or all"},
+     .help = "tile-c, tile-a or tile-b: what stays where it is, Y, A or X (or C, A, B); each with -steal or "
+             "-steal-local: ranks that are done take work of others; several with commas, or all"},
     {.name = "ranks",
      .kind = CLI_INT,
      .value = "P",

@@ -11,7 +11,7 @@
 #include "sley_tile.h"
 #include "times.h"
 
-enum { CLI_TILE_ALGORITHMS = 8, CLI_TILE_RANKS = 4096 };
+enum { CLI_TILE_ALGORITHMS = 9, CLI_TILE_RANKS = 4096 };
 
 /* What a rank's time went to, ms of a run on average, and what its tiles took. */
 typedef struct cli_tile_rank {

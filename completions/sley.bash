@@ -81,7 +81,7 @@ _sley() {
       ;;
     --algo | --aggregate)
       if [ "$command" = tile ]; then
-        mapfile -t COMPREPLY < <(compgen -W "tile-c tile-a tile-b tile-c-steal tile-c-steal-local tile-a-steal tile-a-steal-local all" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "tile-c tile-a tile-b tile-c-steal tile-c-steal-local tile-a-steal tile-a-steal-local tile-b-steal tile-b-steal-local all" -- "$word")
         return
       fi
       if [ "$command" = roofline ]; then

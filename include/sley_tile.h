@@ -148,9 +148,11 @@ sley_status sley_tile_put(sley_tiled *tiled, int64_t i, int64_t j, const void *v
  *   tile-c-steal-local  the same, but only products of which a tile of A or X is theirs
  *   tile-a-steal        as tile-a; ranks that are done take products of tiles from others
  *   tile-a-steal-local  the same, but only products of which a tile of X or Y is theirs
+ *   tile-b-steal        as tile-b; ranks that are done take products of tiles from others
+ *   tile-b-steal-local  the same, but only products of which a tile of A or Y is theirs
  *
- * The bits of Y depend on the tiles, for tile-a, tile-b and those that steal with A in place also on the
- * grid, and on nothing else: neither on the transport nor on timing. */
+ * The bits of Y depend on the tiles, for those with A or X in place also on the grid, and on nothing else:
+ * neither on the transport nor on timing. */
 const char *const *sley_tile_algorithms(void);
 const char *sley_tile_algorithm_summary(const char *algo);
 

@@ -6,9 +6,16 @@
 #include "tile/tile_spgemm.h"
 #include "tile/tile_spmm.h"
 
-enum { ALGORITHMS = 7 };
-static const char *const names[ALGORITHMS + 1] = {
-    "tile-c", "tile-a", "tile-b", "tile-c-steal", "tile-c-steal-local", "tile-a-steal", "tile-a-steal-local"};
+enum { ALGORITHMS = 9 };
+static const char *const names[ALGORITHMS + 1] = {"tile-c",
+                                                  "tile-a",
+                                                  "tile-b",
+                                                  "tile-c-steal",
+                                                  "tile-c-steal-local",
+                                                  "tile-a-steal",
+                                                  "tile-a-steal-local",
+                                                  "tile-b-steal",
+                                                  "tile-b-steal-local"};
 static const struct {
   sl_stationary stationary;
   sl_stealing stealing;
@@ -22,7 +29,9 @@ static const struct {
     {SL_STATIONARY_C, SL_STEAL_ANY, "stationary Y; ranks that are done take products of tiles from others"},
     {SL_STATIONARY_C, SL_STEAL_LOCAL, "the same, if a tile of A or X of the product is theirs"},
     {SL_STATIONARY_A, SL_STEAL_ANY, "stationary A; ranks that are done take products of tiles from others"},
-    {SL_STATIONARY_A, SL_STEAL_LOCAL, "the same, if a tile of X or Y of the product is theirs"}};
+    {SL_STATIONARY_A, SL_STEAL_LOCAL, "the same, if a tile of X or Y of the product is theirs"},
+    {SL_STATIONARY_B, SL_STEAL_ANY, "stationary X; ranks that are done take products of tiles from others"},
+    {SL_STATIONARY_B, SL_STEAL_LOCAL, "the same, if a tile of A or Y of the product is theirs"}};
 
 enum { BUFFERS = 4, MOST_BUFFERS = 4096 };
 
@@ -48,8 +57,8 @@ static sley_status check_options(const char *call, const char *algo, int buffers
   if (*found == ALGORITHMS)
     return sl_fail(
         SLEY_ERR_ARG,
-        "%s: there is no algorithm \"%s\": known are tile-c, tile-a, tile-b, and tile-c and tile-a "
-        "with -steal or -steal-local",
+        "%s: there is no algorithm \"%s\": known are tile-c, tile-a and tile-b, and each with -steal "
+        "or -steal-local",
         call, algo);
   if (buffers < 0 || buffers > MOST_BUFFERS)
     return sl_fail(SLEY_ERR_ARG, "%s: %d buffers: give 1 to %d, or 0 for %d", call, buffers, MOST_BUFFERS,

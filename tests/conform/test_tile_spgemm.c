@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "tile_case.h"
 
-enum { SAMPLES = 3, SEMIRINGS = 4, ALGORITHMS = 7 };
+enum { SAMPLES = 3, SEMIRINGS = 4, ALGORITHMS = 9 };
 
 /* A is m x n in tiles, B is A^T or n x n. */
 typedef struct sample {
