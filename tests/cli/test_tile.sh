@@ -45,6 +45,23 @@ for n in 0 1 2 3 4 5 6 7 8; do
   field "$work/a.json" algorithms.$n.c_nnz "$("$json_field" "$work/s.json" nnz)"
 done
 
+
+echo "a mask, and a limit of memory"
+run 0 spgemm "$graph" --mask "$graph" --json "$work/s.json"
+run 0 tile "$graph" --times "$graph" --mask "$graph" --mem-limit 1M --algo all --tiles 5 --ranks 3 --repeat 1 --json "$work/m.json"
+grep -q "^mask .* nonzeros" "$work/out" || fail "tile prints no line of the mask"
+for n in 0 1 2 3 4 5 6 7 8; do
+  field "$work/m.json" algorithms.$n.ok true
+  field "$work/m.json" algorithms.$n.c_nnz "$("$json_field" "$work/s.json" nnz)"
+done
+field "$work/m.json" mem_limit 1048576
+run 2 tile "$graph" --times "$graph" --mem-limit 1K
+one_line "tile" "a mem_limit of 1024 bytes leaves no room to work"
+run 2 tile "$graph" --times "$graph" --mask "er:n=35,nnz=100"
+one_line "tile" "the mask is 35 x 35, but the product is 34 x 34"
+run 2 tile "$graph" --mask "$graph"
+one_line "tile" "mask is of C = A B"
+
 echo "JSON, and ranks as processes: the same traffic"
 run 0 tile "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --json "$work/t.json"
 run 0 tile "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --transport tcp --json "$work/p.json"
