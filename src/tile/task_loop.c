@@ -2,6 +2,7 @@
 #include "tile/task_loop.h"
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 
 enum { MS = 1000 };
 
@@ -132,6 +133,7 @@ sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *so
   }
   SL_TRY(ask(source, source_context, true, now, &have));
   while (have) {
+    SL_TRY(sl_interrupted());
     SL_TRY(ask(source, source_context, false, next, &ahead));
     SL_TRY(run_task(loop, now, body, context));
     if (!ahead)

@@ -43,8 +43,8 @@ typedef sley_status (*sl_task_body)(void *context, sl_task_loop *loop, const sl_
  * may be given, and it is asked again. */
 typedef sley_status (*sl_task_source)(void *context, bool waits, sl_tile_task *task, bool *any);
 
-/* All tasks of the source: NULL: those of this rank, in order. Errors: SLEY_ERR_PEER, those of source and
- * body. Not collective. */
+/* All tasks of the source; NULL: those of this rank, in order. Errors: SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED,
+ * those of source and body. Not collective. */
 sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *source_context,
                              sl_task_body body, void *context);
 

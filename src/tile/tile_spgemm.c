@@ -96,18 +96,6 @@ static bool is_awaited(const spgemm *s, const int64_t *message, int64_t bytes, s
          sl_tile_shape_bytes(shape, &expected) && bytes - WORDS * WORD == expected;
 }
 
-static sley_status copy_tile(const spgemm *s, const sl_tile *tile, sl_csr_arrays *out) {
-  SL_TRY(sl_csr_arrays_alloc(tile->rows, tile->entries, s->o.y->index, s->dtype, out));
-  if (tile->entries == 0) {
-    memset(out->rowptr, 0, ((size_t)tile->rows + 1) * sizeof *out->rowptr);
-    return SLEY_OK;
-  }
-  sl_sparse_tile_rowptr(tile, out->rowptr);
-  memcpy(out->col, tile->col, (size_t)tile->entries * sl_index_bytes(s->o.y->index));
-  memcpy(out->val, tile->val, (size_t)tile->entries * sley_dtype_bytes(s->dtype));
-  return SLEY_OK;
-}
-
 /* A product that rank `from` has made comes in. */
 static sley_status receive_product(void *context, int from, const int64_t *message, int64_t bytes) {
   spgemm *s = context;
@@ -120,7 +108,7 @@ static sley_status receive_product(void *context, int from, const int64_t *messa
   if (tile.entries > 0 && s->o.y->comm->processes && !sl_sparse_tile_is_csr(&tile, shape.index))
     return sl_fail_peer(from, "its product for tile (%lld, %lld) is not a CSR matrix", (long long)task.i,
                         (long long)task.j);
-  SL_TRY(copy_tile(s, &tile, &product));
+  SL_TRY(sl_sparse_tile_copy(&tile, shape.index, shape.dtype, &product));
   return add_product(s, &task, product);
 }
 
