@@ -21,8 +21,8 @@
 enum { MOST_RUNS = 1000000, RANKS = 4, MOST_TILES = 1 << 24, MOST_BUFFERS = 4096 };
 
 typedef struct tile_settings {
-  const char *times, *semiring, *algo, *grid, *tiles, *dtype, *transport, *json;
-  int64_t k, columns, buffers, ranks, workgroup, threads, seed, repeat, warmup;
+  const char *times, *semiring, *mask, *algo, *grid, *tiles, *dtype, *transport, *json;
+  int64_t k, mem_limit, columns, buffers, ranks, workgroup, threads, seed, repeat, warmup;
   double timeout;
   bool verify;
 } tile_settings;
@@ -47,13 +47,23 @@ static const cli_option own_options[] = {
      .offset = AT(semiring),
      .choices = cli_semirings,
      .help = "of C = A B: what the values are multiplied and added by"},
+    {.name = "mask",
+     .kind = CLI_TEXT,
+     .value = "M",
+     .offset = AT(mask),
+     .help = "of C = A B: C has entries only where this sparse matrix has"},
+    {.name = "mem-limit",
+     .kind = CLI_SIZE,
+     .value = "SIZE",
+     .offset = AT(mem_limit),
+     .help = "of C = A B: bytes that a product of two tiles and the memory to make it may take, such as 512M "
+             "or 8G"},
     {.name = "algo",
      .kind = CLI_TEXT,
      .value = "NAMES",
      .offset = AT(algo),
-     .help =
-         "tile-c, tile-a or tile-b: what stays where it is, Y, A or X (or C, A, B); tile-c or tile-a with "
-         "-steal or -steal-local: ranks that are done take work of others; several with commas, or all"},
+     .help = "tile-c, tile-a or tile-b: what stays where it is, Y, A or X (or C, A, B); each with -steal or "
+             "-steal-local: ranks that are done take work of others; several with commas, or all"},
     {.name = "ranks",
      .kind = CLI_INT,
      .value = "P",
@@ -262,38 +272,60 @@ static sley_status make_x(cli_tile_bench *b, void **x) {
              : status;
 }
 
-static sley_status load(const char *name, const tile_settings *s, const cli_tile_bench *b, sley_matrix **out,
-                        sley_matrix_info *size) {
-  const sley_status status = cli_load(name, s->dtype, s->threads * b->ranks.ranks, s->seed, 0, out);
+static sley_status load(const char *name, const char *dtype, const tile_settings *s, const cli_tile_bench *b,
+                        sley_matrix **out, sley_matrix_info *size) {
+  const sley_status status = cli_load(name, dtype, s->threads * b->ranks.ranks, s->seed, 0, out);
   return status == SLEY_OK ? sley_matrix_info_get(*out, size) : status;
 }
 
+/* Whether what is to be multiplied, and the mask, fit. Returns the exit code. */
+static int check_sizes(const cli_tile_bench *b) {
+  const sley_matrix_info *left = &b->size, *right = &b->size_b, *mask = &b->size_mask;
+  if (b->b && left->cols != right->rows)
+    return cli_refuse(SLEY_ERR_ARG,
+                      "tile: A has %" PRId64 " columns and B %" PRId64 " rows: they must be as many",
+                      left->cols, right->rows);
+  if (b->mask && (mask->rows != left->rows || mask->cols != right->cols))
+    return cli_refuse(SLEY_ERR_ARG,
+                      "tile: the mask is %" PRId64 " x %" PRId64 ", but the product is %" PRId64
+                      " x %" PRId64,
+                      mask->rows, mask->cols, left->rows, right->cols);
+  return CLI_DONE;
+}
+
 static int load_and_measure(cli_tile_bench *b, const tile_settings *s, const char **names) {
-  sley_matrix *matrix = NULL, *factor = NULL;
+  sley_matrix *matrix = NULL, *factor = NULL, *mask = NULL;
   void *x = NULL;
-  sley_status status = load(b->name, s, b, &matrix, &b->size);
+  sley_status status = load(b->name, s->dtype, s, b, &matrix, &b->size);
   if (status == SLEY_OK)
-    status = b->name_b ? load(b->name_b, s, b, &factor, &b->size_b) : make_x(b, &x);
+    status = b->name_b ? load(b->name_b, s->dtype, s, b, &factor, &b->size_b) : make_x(b, &x);
+  if (status == SLEY_OK && b->name_mask)
+    status = load(b->name_mask, "f32", s, b, &mask, &b->size_mask);
   b->matrix = matrix;
   b->b = factor;
+  b->mask = mask;
   int code = cli_finish(status);
-  if (code == CLI_DONE && factor && b->size.cols != b->size_b.rows)
-    code = cli_refuse(SLEY_ERR_ARG,
-                      "tile: A has %" PRId64 " columns and B %" PRId64 " rows: they must be as many",
-                      b->size.cols, b->size_b.rows);
+  if (code == CLI_DONE)
+    code = check_sizes(b);
   if (code == CLI_DONE)
     code = measure(b, names, s->json);
   sley_buffer_free(x);
   sley_matrix_destroy(matrix);
   sley_matrix_destroy(factor);
+  sley_matrix_destroy(mask);
   return code;
 }
 
 /* What can be refused before any work. Returns the exit code. */
 static int check_words(const tile_settings *s, const char *name, const char **names, int *algos) {
   if (!read_algos(s->algo, names, algos) || !cli_name_fits_json("tile", name, s->json) ||
-      (s->times && !cli_name_fits_json("tile", s->times, s->json)))
+      (s->times && !cli_name_fits_json("tile", s->times, s->json)) ||
+      (s->mask && !cli_name_fits_json("tile", s->mask, s->json)))
     return CLI_USAGE;
+  if (!s->times && (s->mask || s->mem_limit > 0)) {
+    cli_error("tile: --%s is of C = A B: give --times too", s->mask ? "mask" : "mem-limit");
+    return CLI_USAGE;
+  }
   return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
 }
 
@@ -303,6 +335,8 @@ static int run(void *settings, char **positionals) {
   cli_tile_bench b = {.name = positionals[0],
                       .name_b = s->times,
                       .semiring = cli_semiring(s->semiring),
+                      .name_mask = s->mask,
+                      .mem_limit = s->mem_limit,
                       .k = s->k,
                       .seed = s->seed,
                       .repeat = s->repeat,
@@ -316,6 +350,8 @@ static int run(void *settings, char **positionals) {
     code = read_tilings(&b, s);
   if (code == CLI_DONE)
     code = cli_take_stdin("tile", b.name, b.name_b);
+  if (code == CLI_DONE && b.name_mask) /* one of the three at most */
+    code = cli_take_stdin("tile", b.name_mask, b.name_b && strcmp(b.name_b, "-") == 0 ? b.name_b : b.name);
   if (code != CLI_DONE)
     return code;
   b.ranks.workgroup = (int)s->workgroup;
@@ -338,5 +374,6 @@ const cli_command cli_tile_command = {
              "slower ranks.\n"
              "Examples: sley tile rmat:scale=14 --algo all --ranks 6 --grid 3x2 --tiles 6\n"
              "          sley tile graph.mtx --times graph.mtx --tiles 4 --algo tile-c,tile-c-steal-local\n"
+             "          sley tile graph.mtx --times graph.mtx --mask graph.mtx --semiring plus-pair\n"
              "Exit status: 0 done, 1 a wrong value or a failure, 2 wrong usage or input, 130 interrupted.\n",
     .run = run};

@@ -11,7 +11,7 @@
 #include "sley_tile.h"
 #include "times.h"
 
-enum { CLI_TILE_ALGORITHMS = 8, CLI_TILE_RANKS = 4096 };
+enum { CLI_TILE_ALGORITHMS = 9, CLI_TILE_RANKS = 4096 };
 
 /* What a rank's time went to, ms of a run on average, and what its tiles took. */
 typedef struct cli_tile_rank {
@@ -39,7 +39,11 @@ typedef struct cli_tile_bench {
   const char *name_b;
   const sley_matrix *b; /* NULL: by X */
   sley_matrix_info size_b;
+  const char *name_mask;
+  const sley_matrix *mask; /* of C; NULL: none */
+  sley_matrix_info size_mask;
   sley_semiring semiring;
+  int64_t mem_limit; /* of a product of two sparse tiles; 0: none */
   int64_t k, seed, repeat, warmup, buffers;
   sley_tiling a, of_x, y; /* of_x: of X or B */
   bool verify, tells;     /* tells: progress and the report */

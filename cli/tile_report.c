@@ -83,7 +83,9 @@ static void print_start(const cli_tile_bench *b, FILE *stream) {
   print_matrix("matrix", b->name, &b->size, stream);
   if (b->b)
     print_matrix("times", b->name_b, &b->size_b, stream);
-  else
+  if (b->mask)
+    print_matrix("mask", b->name_mask, &b->size_mask, stream);
+  if (!b->b)
     fprintf(stream, "times     X of %" PRId64 " columns\n", b->k);
   fprintf(stream, "ranks     %d as a grid of %d x %d, %s\n", b->ranks.ranks, b->a.grid_rows, b->a.grid_cols,
           b->found);
@@ -211,6 +213,9 @@ bool cli_tile_json(const cli_tile_bench *b, const char *path) {
   if (b->b) {
     cli_json_text(&json, "times", b->name_b);
     cli_json_text(&json, "semiring", sley_semiring_name(b->semiring));
+    if (b->mask)
+      cli_json_text(&json, "mask", b->name_mask);
+    cli_json_int(&json, "mem_limit", b->mem_limit);
   } else {
     cli_json_int(&json, "k", b->k);
   }

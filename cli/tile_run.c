@@ -16,6 +16,7 @@ typedef struct part {
   const cli_tile_bench *bench;
   sley_comm *comm;
   sley_tiled *a, *x, *y;          /* or A, B and the C of the last run */
+  sley_tiled *mask;               /* NULL: none */
   int64_t *row_begin, *col_begin; /* who has which rows of Y and of X */
   double *ms;                     /* of each timed run */
 } part;
@@ -59,6 +60,8 @@ static sley_status make_matrices(part *p) {
   status = sley_tiled_create_sparse(p->comm, b->matrix, NULL, &b->a, &p->a);
   if (status == SLEY_OK)
     status = b->b ? sley_tiled_create_sparse(p->comm, b->b, NULL, &b->of_x, &p->x) : make_dense(p, me);
+  if (status == SLEY_OK && b->mask)
+    status = sley_tiled_create_sparse(p->comm, b->mask, NULL, &b->y, &p->mask);
   return status == SLEY_OK && leads(p) ? sley_tiled_info_get(p->a, b->info) : status;
 }
 
@@ -66,6 +69,7 @@ static void end(part *p) {
   sley_tiled_destroy(p->a);
   sley_tiled_destroy(p->x);
   sley_tiled_destroy(p->y);
+  sley_tiled_destroy(p->mask);
   free(p->row_begin);
   free(p->col_begin);
   free(p->ms);
@@ -73,11 +77,13 @@ static void end(part *p) {
 
 /* ---- timing */
 
-static sley_tile_spgemm_options spgemm_options(const cli_tile_bench *b, const char *algo) {
+static sley_tile_spgemm_options spgemm_options(const part *p, const char *algo) {
   sley_tile_spgemm_options options = SLEY_TILE_SPGEMM_OPTIONS_INIT;
-  options.semiring = b->semiring;
+  options.semiring = p->bench->semiring;
   options.algo = algo;
-  options.buffers = (int)b->buffers;
+  options.buffers = (int)p->bench->buffers;
+  options.mask = p->mask;
+  options.mem_limit = p->bench->mem_limit;
   return options;
 }
 
@@ -87,7 +93,7 @@ static sley_status multiply(part *p, sley_tile_spmm *product, const char *algo, 
     const sley_status status = sley_tile_spmm_run(product, 1, 0);
     return status == SLEY_OK ? sley_tile_spmm_report_get(product, report) : status;
   }
-  const sley_tile_spgemm_options options = spgemm_options(p->bench, algo);
+  const sley_tile_spgemm_options options = spgemm_options(p, algo);
   sley_tiled_destroy(p->y);
   p->y = NULL;
   return sley_tile_spgemm(p->a, p->x, &options, &p->y, report);
@@ -183,13 +189,18 @@ static sley_status check_dense(const part *p, const sley_matrix *block, sley_che
 
 /* The same of C. */
 static sley_status check_sparse(const part *p, const sley_matrix *block, sley_check *out) {
+  const int64_t *begin = p->row_begin + sley_comm_rank(p->comm);
   sley_spgemm_options options = SLEY_SPGEMM_OPTIONS_INIT;
-  sley_matrix *c = NULL;
+  sley_matrix *c = NULL, *mask = NULL;
   options.semiring = p->bench->semiring;
   options.threads = 1;
   sley_status status = sley_tiled_get_matrix(p->y, p->row_begin, &c);
+  if (status == SLEY_OK && p->bench->mask)
+    status = sley_matrix_row_block(p->bench->mask, begin[0], begin[1] - begin[0], &mask);
+  options.mask = mask;
   if (status == SLEY_OK)
     status = sley_check_spgemm(block, p->bench->b, &options, c, out);
+  sley_matrix_destroy(mask);
   sley_matrix_destroy(c);
   return status;
 }
@@ -278,8 +289,8 @@ static sley_status run_algorithm(part *p, cli_tile_result *to) {
 /* The words that decide what the ranks of a launcher do; what the library compares is not among them. */
 static sley_status agree(sley_comm *comm, const cli_tile_bench *b) {
   static const char *const names[] = {
-      "the matrix, or --dtype", "--k", "--seed", "--repeat", "--warmup", "--verify", "--algo",
-      "--times or --semiring"};
+      "the matrix, or --dtype", "--k",   "--seed", "--repeat", "--warmup", "--verify", "--algo",
+      "--times or --semiring",  "--mask"};
   int64_t algos = b->algos;
   for (int i = 0; i < b->algos; i++)
     for (const char *at = b->result[i].algo; *at; at++)
@@ -291,7 +302,8 @@ static sley_status agree(sley_comm *comm, const cli_tile_bench *b) {
                             b->warmup,
                             b->verify,
                             algos,
-                            b->b ? b->size_b.nnz * 4 + b->semiring : -1};
+                            b->b ? b->size_b.nnz * 4 + b->semiring : -1,
+                            b->mask ? b->size_mask.nnz : -1};
   return cli_agree_words(comm, names, values, sizeof values / sizeof *values, b->told);
 }
 

@@ -148,9 +148,11 @@ sley_status sley_tile_put(sley_tiled *tiled, int64_t i, int64_t j, const void *v
  *   tile-c-steal-local  the same, but only products of which a tile of A or X is theirs
  *   tile-a-steal        as tile-a; ranks that are done take products of tiles from others
  *   tile-a-steal-local  the same, but only products of which a tile of X or Y is theirs
+ *   tile-b-steal        as tile-b; ranks that are done take products of tiles from others
+ *   tile-b-steal-local  the same, but only products of which a tile of A or Y is theirs
  *
- * The bits of Y depend on the tiles, for tile-a, tile-b and those that steal with A in place also on the
- * grid, and on nothing else: neither on the transport nor on timing. */
+ * The bits of Y depend on the tiles, for those with A or X in place also on the grid, and on nothing else:
+ * neither on the transport nor on timing. */
 const char *const *sley_tile_algorithms(void);
 const char *sley_tile_algorithm_summary(const char *algo);
 
@@ -203,9 +205,14 @@ typedef struct sley_tile_spgemm_options {
   sley_semiring semiring; /* default SLEY_PLUS_TIMES */
   const char *algo;       /* as of sley_tile_spmm, with B and C for X and Y; NULL: tile-c */
   int buffers;            /* of each rank, for products that are pushed; 0: 4 */
+  const sley_tiled *mask; /* NULL, or a sparse matrix of C's size and tiles, of the same comm: C has entries
+                             only where it has, whatever its values and dtype */
+  int64_t mem_limit; /* bytes that a product of two tiles may take while a rank makes it, as of sley_spgemm:
+                        of the result, and of all that is allocated to make it; 0: none. It bounds neither
+                        tiles that are fetched, nor products that wait to be added, nor C */
 } sley_tile_spgemm_options;
 #define SLEY_TILE_SPGEMM_OPTIONS_INIT                                                                        \
-  { sizeof(sley_tile_spgemm_options), SLEY_PLUS_TIMES, NULL, 0 }
+  { sizeof(sley_tile_spgemm_options), SLEY_PLUS_TIMES, NULL, 0, NULL, 0 }
 
 /* The product of two sparse matrices in tiles, as a new one on the same grid, with the rows of tiles of a and
  * the columns of tiles of b; a and b may be one matrix. The algorithm says who fetches which tiles and makes
@@ -214,9 +221,12 @@ typedef struct sley_tile_spgemm_options {
  * depend on the tiles alone, with every algorithm. Takes the memory of C twice, and of products of tiles:
  * with tile-c of one tile of C, else of those of which some products are still to come; and where products
  * are pushed, the buffers, each as large as the largest tile of A or B. A larger product travels in pieces.
+ * With a mask a rank also fetches the tile of the mask that a product belongs to, from the owner of the tile
+ * of C; where that tile has no entries nothing is fetched or multiplied.
  * report, which may be NULL: of this rank; accumulate_ms is sending and adding, flops 2 for each product of
- * two entries. An error ends a comm of several ranks, unless it is SLEY_ERR_ARG. Errors: SLEY_ERR_ARG,
- * SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective. */
+ * two entries, before the mask, of the tiles that are multiplied. An error ends a comm of several ranks,
+ * unless it is SLEY_ERR_ARG. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY (also: a product of two tiles does not fit
+ * mem_limit; the message says which, and how much would do), SLEY_ERR_OVERFLOW. Collective. */
 sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
                              const sley_tile_spgemm_options *options, sley_tiled **out,
                              sley_tile_report *report);

@@ -1011,6 +1011,8 @@ class sley_tile_spgemm_options(Structure):
         ("semiring", c_int),
         ("algo", c_char_p),
         ("buffers", c_int),
+        ("mask", c_void_p),
+        ("mem_limit", c_int64),
     ]
 
 

@@ -217,8 +217,9 @@ def _multiplied(a: TiledMatrix, x: Any, algo: str, buffers: int, columns: int, a
     return made
 
 
-def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", ranks: int | None = None, comm: Comm | None = None,
-                grid: Pair | None = None, tiles: int | Pair | None = None, columns: int = 0, algo: str = "tile-c",
+def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, mem_limit: int = 0,
+                ranks: int | None = None, comm: Comm | None = None, grid: Pair | None = None,
+                tiles: int | Pair | None = None, columns: int = 0, algo: str = "tile-c",
                 buffers: int = 0) -> TiledMatrix:
     """C = A B of two sparse matrices in tiles. Collective.
 
@@ -231,6 +232,12 @@ def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", ranks: int | No
         of tiles as A has columns of them, on the same grid. Types are promoted as in `spgemm`.
     semiring : str
         As in `spgemm`.
+    mask : TiledMatrix, Matrix, or what `Matrix` takes, optional
+        Of C's shape, whole on every rank: C has entries only where it has some, whatever their values. A TiledMatrix
+        has the rows of tiles of A and the columns of tiles of B, on the same grid.
+    mem_limit : int
+        Bytes that a product of two tiles may take while a rank makes it, with all memory to make it; 0: any. It bounds
+        neither tiles that are fetched, nor products that wait to be added, nor C.
     ranks, comm, grid, tiles
         As in `TiledMatrix`, of A; not where A is one. A comm that is made here ends with the result.
     columns : int
@@ -245,21 +252,27 @@ def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", ranks: int | No
     TiledMatrix, of shape (m, n)
         `gather()` makes it a Matrix; `reports` tells what the product took on each rank.
 
+    Raises
+    ------
+    SleyMemoryError
+        A product of two tiles does not fit `mem_limit`; the message says which, and what would do. A comm of several
+        ranks has ended then.
+
     Examples
     --------
     >>> c = sley.tile_spgemm(a, a, ranks=4).gather()
     """
     options = initial(_c.sley_tile_spgemm_options, semiring=semiring_number(semiring), algo=encoded(algo),
-                      buffers=fitting(buffers, 32, "buffers"))
+                      buffers=fitting(buffers, 32, "buffers"), mem_limit=fitting(mem_limit, 64, "mem_limit"))
     if isinstance(a, TiledMatrix):
         _check_options({"ranks": ranks, "comm": comm, "grid": grid, "tiles": tiles})
         if isinstance(b, TiledMatrix):
-            return _sparse_product(a, b, options)
+            return _masked_product(a, b, mask, options)
         _check_open(a)
         tiling = complete(a.comm.size, a.info.grid, a.info.tiles, columns)[1]
         second = b if isinstance(b, Rows) else as_matrix(b, a.dtype)
         with TiledMatrix._tiled(a.comm, second, tiling, None) as right:
-            return _sparse_product(a, right, options)
+            return _masked_product(a, right, mask, options)
     if isinstance(b, TiledMatrix):
         raise SleyArgumentError("b is a sley.TiledMatrix, and a is not: make a one on the same comm and grid")
     first, second = pair(a, b)
@@ -267,15 +280,35 @@ def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", ranks: int | No
         of_a, of_b, _ = complete(chosen.size, grid, tiles, columns)
         with TiledMatrix._tiled(chosen, first, of_a, None) as left, \
              TiledMatrix._tiled(chosen, second, of_b, None) as right:
-            made = _sparse_product(left, right, options)
+            made = _masked_product(left, right, mask, options)
         made._owns_comm = own
         return made
 
 
-def _sparse_product(a: TiledMatrix, b: TiledMatrix, options: Any) -> TiledMatrix:
+def _masked_product(a: TiledMatrix, b: TiledMatrix, mask: Any, options: Any) -> TiledMatrix:
+    """C = A B with any mask."""
+    if mask is None or isinstance(mask, TiledMatrix):
+        return _sparse_product(a, b, mask, options)
     _check_fit(a, b, "b")
+    tiling = _c.sley_tiling(*a.info.grid, a.info.tiles[0], b.info.tiles[1])
+    kept = mask if isinstance(mask, Rows) else as_matrix(mask)
+    with TiledMatrix._tiled(a.comm, kept, tiling, None) as tiled:
+        return _sparse_product(a, b, tiled, options)
+
+
+def _sparse_product(a: TiledMatrix, b: TiledMatrix, mask: TiledMatrix | None, options: Any) -> TiledMatrix:
+    _check_fit(a, b, "b")
+    if mask is not None:
+        _check_fit(a, mask, "mask")
     reports = [_c.sley_tile_report() for _ in a._handles]
-    made = TiledMatrix._made(a.comm, lambda i, _, out: lib.sley_tile_spgemm(
-        a._handles[i], b._handles[i], ctypes.byref(options), ctypes.byref(out), ctypes.byref(reports[i])))
+
+    def multiply(i: int, _: ctypes.c_void_p, out: ctypes.c_void_p) -> int:
+        given = type(options).from_buffer_copy(options)
+        if mask is not None:
+            given.mask = mask._handles[i]
+        return int(lib.sley_tile_spgemm(a._handles[i], b._handles[i], ctypes.byref(given), ctypes.byref(out),
+                                        ctypes.byref(reports[i])))
+
+    made = TiledMatrix._made(a.comm, multiply)
     made.reports = reports_of(reports)
     return made

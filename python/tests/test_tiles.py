@@ -15,7 +15,8 @@ hypothesis = pytest.importorskip("hypothesis")
 given, settings, st = hypothesis.given, hypothesis.settings, hypothesis.strategies
 
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
-ALGOS = ("tile-c", "tile-a", "tile-b", "tile-c-steal", "tile-c-steal-local", "tile-a-steal", "tile-a-steal-local")
+ALGOS = ("tile-c", "tile-a", "tile-b", "tile-c-steal", "tile-c-steal-local", "tile-a-steal", "tile-a-steal-local",
+         "tile-b-steal", "tile-b-steal-local")
 A = drawn(60, 45, 700, 3)
 X = np.random.default_rng(3).uniform(-1, 1, (45, 7))
 
@@ -148,6 +149,23 @@ def test_semirings_and_algorithms() -> None:
         assert c.gather().data.tolist() == [2, 3, 6]
     with pytest.raises(sley.SleyArgumentError, match="tile-d"):
         sley.tile_spgemm(a, a, algo="tile-d")
+
+
+@pytest.mark.parametrize("algo", ALGOS)
+def test_masks_and_limits(algo: str) -> None:
+    square, mask = drawn(50, 50, 400, 9), drawn(50, 50, 60, 10)
+    expected = (square @ square).toarray() * (mask.toarray() != 0)
+    with sley.TiledMatrix(square, ranks=4, tiles=5) as t, \
+         sley.TiledMatrix(mask, comm=t.comm, grid=(2, 2), tiles=(5, 2), dtype=np.float16) as tiled:
+        for given in (mask, tiled, mask.toarray()):
+            c = sley.tile_spgemm(t, square, mask=given, algo=algo, mem_limit=1 << 20)
+            assert np.allclose(dense_of(c.gather().to_scipy()), expected)
+        with pytest.raises(sley.SleyArgumentError, match="the mask must be 50 x 50 in 5 x 2 tiles"):
+            sley.tile_spgemm(t, square, mask=A, algo=algo)
+        with pytest.raises(sley.SleyArgumentError, match="a and mask must be of one comm"):
+            sley.tile_spgemm(t, square, mask=sley.TiledMatrix(mask), algo=algo)
+    with pytest.raises(sley.SleyMemoryError, match="a mem_limit of 1000 bytes"):
+        sley.tile_spgemm(square, square, ranks=2, algo=algo, mem_limit=1000)
 
 
 def test_types_are_promoted() -> None:

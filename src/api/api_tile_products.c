@@ -6,9 +6,16 @@
 #include "tile/tile_spgemm.h"
 #include "tile/tile_spmm.h"
 
-enum { ALGORITHMS = 7 };
-static const char *const names[ALGORITHMS + 1] = {
-    "tile-c", "tile-a", "tile-b", "tile-c-steal", "tile-c-steal-local", "tile-a-steal", "tile-a-steal-local"};
+enum { ALGORITHMS = 9 };
+static const char *const names[ALGORITHMS + 1] = {"tile-c",
+                                                  "tile-a",
+                                                  "tile-b",
+                                                  "tile-c-steal",
+                                                  "tile-c-steal-local",
+                                                  "tile-a-steal",
+                                                  "tile-a-steal-local",
+                                                  "tile-b-steal",
+                                                  "tile-b-steal-local"};
 static const struct {
   sl_stationary stationary;
   sl_stealing stealing;
@@ -22,7 +29,9 @@ static const struct {
     {SL_STATIONARY_C, SL_STEAL_ANY, "stationary Y; ranks that are done take products of tiles from others"},
     {SL_STATIONARY_C, SL_STEAL_LOCAL, "the same, if a tile of A or X of the product is theirs"},
     {SL_STATIONARY_A, SL_STEAL_ANY, "stationary A; ranks that are done take products of tiles from others"},
-    {SL_STATIONARY_A, SL_STEAL_LOCAL, "the same, if a tile of X or Y of the product is theirs"}};
+    {SL_STATIONARY_A, SL_STEAL_LOCAL, "the same, if a tile of X or Y of the product is theirs"},
+    {SL_STATIONARY_B, SL_STEAL_ANY, "stationary X; ranks that are done take products of tiles from others"},
+    {SL_STATIONARY_B, SL_STEAL_LOCAL, "the same, if a tile of A or Y of the product is theirs"}};
 
 enum { BUFFERS = 4, MOST_BUFFERS = 4096 };
 
@@ -48,8 +57,8 @@ static sley_status check_options(const char *call, const char *algo, int buffers
   if (*found == ALGORITHMS)
     return sl_fail(
         SLEY_ERR_ARG,
-        "%s: there is no algorithm \"%s\": known are tile-c, tile-a, tile-b, and tile-c and tile-a "
-        "with -steal or -steal-local",
+        "%s: there is no algorithm \"%s\": known are tile-c, tile-a and tile-b, and each with -steal "
+        "or -steal-local",
         call, algo);
   if (buffers < 0 || buffers > MOST_BUFFERS)
     return sl_fail(SLEY_ERR_ARG, "%s: %d buffers: give 1 to %d, or 0 for %d", call, buffers, MOST_BUFFERS,
@@ -97,9 +106,12 @@ sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley
     status = check_options(call, o.algo, o.buffers, &found);
   SL_TRY(sl_agree(a->comm, status));
   SL_TRY(sl_agree_same(a->comm, call, name, (const int64_t[]){found, o.buffers}, 2));
-  return sl_tile_spmm_create(
-      &(sl_tile_operands){a, x, y, algorithms[found].stationary, algorithms[found].stealing},
-      o.buffers ? o.buffers : BUFFERS, out);
+  return sl_tile_spmm_create(&(sl_tile_operands){.a = a,
+                                                 .x = x,
+                                                 .y = y,
+                                                 .stationary = algorithms[found].stationary,
+                                                 .stealing = algorithms[found].stealing},
+                             o.buffers ? o.buffers : BUFFERS, out);
 }
 
 sley_status sley_tile_spmm_run(sley_tile_spmm *product, double alpha, double beta) {
@@ -138,11 +150,25 @@ static sley_status check_factors(const char *call, const sley_tiled *a, const sl
   return SLEY_OK;
 }
 
+static sley_status check_mask(const char *call, const sley_tiled *a, const sley_tiled *b,
+                              const sley_tiled *mask) {
+  const sl_tiling like = {a->tiling.rows,   b->tiling.cols,      a->tiling.down,
+                          b->tiling.across, a->tiling.grid_rows, a->tiling.grid_cols};
+  if (!mask->sparse || mask->comm != a->comm)
+    return sl_fail(SLEY_ERR_ARG, "%s: the mask must be sparse, and of the comm of a and b", call);
+  if (!sl_tiling_same(&mask->tiling, &like))
+    return sl_fail(
+        SLEY_ERR_ARG,
+        "%s: the mask must be %lld x %lld in %lld x %lld tiles on the grid of a, as the product is", call,
+        (long long)like.rows, (long long)like.cols, (long long)like.down, (long long)like.across);
+  return SLEY_OK;
+}
+
 sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
                              const sley_tile_spgemm_options *options, sley_tiled **out,
                              sley_tile_report *report) {
   static const char call[] = "sley_tile_spgemm";
-  static const char *const name[] = {"semiring", "algo", "buffers"};
+  static const char *const name[] = {"semiring", "algo", "buffers", "mem_limit", "whether there is a mask"};
   sley_tile_spgemm_options o = SLEY_TILE_SPGEMM_OPTIONS_INIT;
   sley_tile_report unused;
   int found = 0;
@@ -153,12 +179,21 @@ sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
     status = sl_struct_take("sley_tile_spgemm_options", options, sizeof o, &o);
   if (status == SLEY_OK && (unsigned)o.semiring > SLEY_OR_AND)
     status = sl_fail(SLEY_ERR_ARG, "%s: there is no semiring %d", call, (int)o.semiring);
+  if (status == SLEY_OK && o.mem_limit < 0)
+    status = sl_fail(SLEY_ERR_ARG, "%s: a mem_limit of %lld bytes: it must not be negative", call,
+                     (long long)o.mem_limit);
+  if (status == SLEY_OK && o.mask)
+    status = check_mask(call, a, b, o.mask);
   if (status == SLEY_OK)
     status = check_options(call, o.algo, o.buffers, &found);
   SL_TRY(sl_agree(a->comm, status));
-  SL_TRY(sl_agree_same(a->comm, call, name, (const int64_t[]){o.semiring, found, o.buffers}, 3));
-  const sl_tile_operands factors = {
-      .a = a, .x = b, .stationary = algorithms[found].stationary, .stealing = algorithms[found].stealing};
-  return sl_tile_spgemm(&factors, o.semiring, o.buffers ? o.buffers : BUFFERS, out,
+  SL_TRY(sl_agree_same(a->comm, call, name,
+                       (const int64_t[]){o.semiring, found, o.buffers, o.mem_limit, o.mask != NULL}, 5));
+  const sl_tile_operands factors = {.a = a,
+                                    .x = b,
+                                    .mask = o.mask,
+                                    .stationary = algorithms[found].stationary,
+                                    .stealing = algorithms[found].stealing};
+  return sl_tile_spgemm(&factors, o.semiring, o.buffers ? o.buffers : BUFFERS, o.mem_limit, out,
                         report ? report : &unused);
 }

@@ -35,12 +35,7 @@ sley_status sl_tile_future_matrix(sl_tile_future *f, sley_matrix **out) {
   sl_tile tile;
   *out = NULL;
   SL_TRY(sl_tile_wait(&f->fetch, &tile));
-  SL_TRY(sl_csr_arrays_alloc(tile.rows, tile.entries, of->index, of->dtype, &arrays));
-  sl_sparse_tile_rowptr(&tile, arrays.rowptr);
-  if (tile.entries > 0) {
-    memcpy(arrays.col, tile.col, (size_t)tile.entries * sl_index_bytes(of->index));
-    memcpy(arrays.val, tile.val, (size_t)tile.entries * sley_dtype_bytes(of->dtype));
-  }
+  SL_TRY(sl_sparse_tile_copy(&tile, of->index, of->dtype, &arrays));
   return sl_matrix_adopt(tile.rows, tile.cols, of->index, of->dtype, arrays, -1, out);
 }
 

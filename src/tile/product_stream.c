@@ -54,34 +54,6 @@ void sl_product_stream_destroy(sl_product_stream *s) {
   sl_free(s);
 }
 
-/* ---- sending */
-
-static sley_status wait_for_buffer(sl_product_stream *s, int *buffer) {
-  for (;;) {
-    SL_TRY(sl_tile_queue_buffer(s->queue, buffer));
-    if (*buffer >= 0)
-      return SLEY_OK;
-    bool any;
-    SL_TRY(sl_product_stream_receive(s, &any));
-    if (!any)
-      sl_tile_queue_nap();
-  }
-}
-
-sley_status sl_product_stream_send(sl_product_stream *s, int rank, const int64_t *message) {
-  sl_tile_queue *q = s->queue;
-  const int64_t bytes = message[0];
-  for (int64_t sent = 0; sent < bytes;) {
-    const int64_t left = bytes - sent, piece = left < q->buffer_bytes ? left : q->buffer_bytes;
-    int buffer;
-    SL_TRY(wait_for_buffer(s, &buffer));
-    memcpy(sl_tile_queue_contents(q, buffer), (const char *)message + sent, (size_t)piece);
-    SL_TRY(sl_tile_queue_push(q, rank, 1 + (piece * s->comm->size + s->comm->rank) * q->buffers + buffer));
-    sent += piece;
-  }
-  return SLEY_OK;
-}
-
 /* ---- receiving */
 
 /* The first piece of a message tells how long that is. */
@@ -119,7 +91,8 @@ static sley_status take_piece(sl_product_stream *s, int from, int buffer, int64_
   return status;
 }
 
-static sley_status take_entry(sl_product_stream *s, int64_t entry) {
+static sley_status take_entry(void *context, int64_t entry) {
+  sl_product_stream *s = context;
   const int64_t buffers = s->queue->buffers, number = entry > 0 ? entry - 1 : 0, sender = number / buffers,
                 bytes = sender / s->comm->size;
   if (bytes < 1 || bytes > s->queue->buffer_bytes)
@@ -129,15 +102,21 @@ static sley_status take_entry(sl_product_stream *s, int64_t entry) {
 }
 
 sley_status sl_product_stream_receive(sl_product_stream *s, bool *any) {
-  int64_t entry = 0;
-  if (any)
-    *any = false;
-  do {
-    SL_TRY(sl_tile_queue_take(s->queue, &entry));
-    if (entry)
-      SL_TRY(take_entry(s, entry));
-    if (entry && any)
-      *any = true;
-  } while (entry);
+  return sl_tile_queue_drain(s->queue, take_entry, s, any);
+}
+
+/* ---- sending */
+
+sley_status sl_product_stream_send(sl_product_stream *s, int rank, const int64_t *message) {
+  sl_tile_queue *q = s->queue;
+  const int64_t bytes = message[0];
+  for (int64_t sent = 0; sent < bytes;) {
+    const int64_t left = bytes - sent, piece = left < q->buffer_bytes ? left : q->buffer_bytes;
+    int buffer;
+    SL_TRY(sl_tile_queue_await(q, take_entry, s, &buffer));
+    memcpy(sl_tile_queue_contents(q, buffer), (const char *)message + sent, (size_t)piece);
+    SL_TRY(sl_tile_queue_push(q, rank, 1 + (piece * s->comm->size + s->comm->rank) * q->buffers + buffer));
+    sent += piece;
+  }
   return SLEY_OK;
 }

@@ -34,8 +34,8 @@ void sl_product_stream_destroy(sl_product_stream *stream); /* Accepts NULL. Coll
  * waits for a buffer. Errors: SLEY_ERR_PEER, those of receive. */
 sley_status sl_product_stream_send(sl_product_stream *stream, int rank, const int64_t *message);
 
-/* Takes what has come. *any, which may be NULL: whether anything had. Errors: SLEY_ERR_PEER (also: what has
- * come cannot be), SLEY_ERR_MEMORY, those of the receiver. */
+/* Takes what has come. *any, which may be NULL: whether anything had. Errors: SLEY_ERR_PEER (also: a piece
+ * that cannot be), SLEY_ERR_INTERNAL (an entry that cannot be), SLEY_ERR_MEMORY, those of the receiver. */
 sley_status sl_product_stream_receive(sl_product_stream *stream, bool *any);
 
 #endif

@@ -86,6 +86,16 @@ void sl_sparse_tile_rowptr(const sl_tile *tile, int64_t *rowptr) {
   }
 }
 
+sley_status sl_sparse_tile_copy(const sl_tile *tile, sley_index index, sley_dtype dtype, sl_csr_arrays *out) {
+  SL_TRY(sl_csr_arrays_alloc(tile->rows, tile->entries, index, dtype, out));
+  sl_sparse_tile_rowptr(tile, out->rowptr);
+  if (tile->entries > 0) {
+    memcpy(out->col, tile->col, (size_t)tile->entries * sl_index_bytes(index));
+    memcpy(out->val, tile->val, (size_t)tile->entries * sley_dtype_bytes(dtype));
+  }
+  return SLEY_OK;
+}
+
 bool sl_sparse_tile_is_csr(const sl_tile *tile, sley_index index) {
   const int64_t *rowptr = tile->rowptr;
   bool good = rowptr[0] == 0 && rowptr[tile->stored] == tile->entries;

@@ -44,6 +44,9 @@ void sl_sparse_tile_write(const sl_tile_shape *shape, const sl_csr_arrays *array
 /* Row pointers of all rows of a tile (rows + 1), from those of its stored rows. */
 void sl_sparse_tile_rowptr(const sl_tile *tile, int64_t *rowptr);
 
+/* A copy as CSR of all its rows. Errors: SLEY_ERR_MEMORY; then nothing is left allocated. */
+sley_status sl_sparse_tile_copy(const sl_tile *tile, sley_index index, sley_dtype dtype, sl_csr_arrays *out);
+
 /* Whether the arrays of a sparse tile are CSR within the tile: row pointers, row numbers and columns. */
 bool sl_sparse_tile_is_csr(const sl_tile *tile, sley_index index);
 

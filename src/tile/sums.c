@@ -203,18 +203,6 @@ sley_status sl_tile_sums_end(sl_tile_sums *s, double beta) {
 
 /* ---- products that are pushed: an entry is 1 + (number of the task * ranks + maker) * buffers + buffer */
 
-sley_status sl_tile_sums_buffer(sl_tile_sums *s, bool waits, int *buffer) {
-  for (;;) {
-    SL_TRY(sl_tile_queue_buffer(s->queue, buffer));
-    if (*buffer >= 0 || !waits)
-      return SLEY_OK;
-    bool any;
-    SL_TRY(sl_tile_sums_drain(s, &any));
-    if (!any)
-      sl_tile_queue_nap();
-  }
-}
-
 sley_status sl_tile_sums_push(sl_tile_sums *s, const sl_tile_task *task, int buffer) {
   const sl_tile_operands *o = s->o;
   const int64_t number = sl_tile_number(&o->a->tiling, task->i, task->l) * o->y->tiling.across + task->j;
@@ -280,7 +268,8 @@ static int64_t *note_of(const sl_tile_sums *s, int64_t entry, sl_tile_task *task
   return NULL;
 }
 
-static sley_status accept(sl_tile_sums *s, int64_t entry) {
+static sley_status accept(void *context, int64_t entry) {
+  sl_tile_sums *s = context;
   sl_tile_task task;
   int64_t *note = note_of(s, entry, &task);
   if (!note)
@@ -297,15 +286,9 @@ static sley_status accept(sl_tile_sums *s, int64_t entry) {
 }
 
 sley_status sl_tile_sums_drain(sl_tile_sums *s, bool *any) {
-  int64_t entry = 0;
-  if (any)
-    *any = false;
-  do {
-    SL_TRY(sl_tile_queue_take(s->queue, &entry));
-    if (entry)
-      SL_TRY(accept(s, entry));
-    if (entry && any)
-      *any = true;
-  } while (entry);
-  return SLEY_OK;
+  return sl_tile_queue_drain(s->queue, accept, s, any);
+}
+
+sley_status sl_tile_sums_buffer(sl_tile_sums *s, bool waits, int *buffer) {
+  return waits ? sl_tile_queue_await(s->queue, accept, s, buffer) : sl_tile_queue_buffer(s->queue, buffer);
 }

@@ -53,7 +53,7 @@ sley_status sl_tile_sums_buffer(sl_tile_sums *sums, bool waits, int *buffer);
 sley_status sl_tile_sums_push(sl_tile_sums *sums, const sl_tile_task *task, int buffer);
 
 /* Adds what has come, as far as it is its turn. *any, which may be NULL: whether anything had come. Errors:
- * SLEY_ERR_PEER (also: what has come cannot be). */
+ * SLEY_ERR_PEER (also: a product that cannot be), SLEY_ERR_INTERNAL (an entry that cannot be). */
 sley_status sl_tile_sums_drain(sl_tile_sums *sums, bool *any);
 
 #endif

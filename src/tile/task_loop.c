@@ -2,6 +2,7 @@
 #include "tile/task_loop.h"
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 
 enum { MS = 1000 };
 
@@ -29,16 +30,23 @@ static void predict(sl_task_loop *loop) {
     const sl_tile_pointer *a = sl_tile_at(o->a, task.i, task.l), *x = sl_tile_at(o->x, task.l, task.j);
     sl_task_predict(loop, a->rank, a->bytes);
     sl_task_predict(loop, x->rank, x->bytes);
+    if (o->mask)
+      sl_task_predict(loop, sl_tile_at(o->mask, task.i, task.j)->rank,
+                      sl_tile_at(o->mask, task.i, task.j)->bytes);
   }
 }
 
 /* ---- memory */
 
-/* Tiles of the stationary matrix are this rank's own, and need no room, unless tasks are stolen. */
+/* Tiles of the stationary matrix are this rank's own, and need no room, unless tasks are stolen. The mask is
+ * divided as Y. */
 static sley_status open_pair(const sl_tile_operands *o, sl_tile_pair *pair) {
   const bool steals = o->stealing != SL_STEAL_NOTHING;
   pair->a = (sl_tile_fetch){.of = o->a};
   pair->x = (sl_tile_fetch){.of = o->x};
+  pair->mask = (sl_tile_fetch){.of = o->mask};
+  if (o->mask && sl_tile_pushes(o))
+    SL_TRY(sl_tile_fetch_open(&pair->mask, o->mask));
   if (o->stationary != SL_STATIONARY_A || steals)
     SL_TRY(sl_tile_fetch_open(&pair->a, o->a));
   return o->stationary == SL_STATIONARY_B && !steals ? SLEY_OK : sl_tile_fetch_open(&pair->x, o->x);
@@ -56,6 +64,7 @@ void sl_task_loop_close(sl_task_loop *loop) {
   for (int i = 0; i < 2; i++) {
     sl_tile_fetch_close(&loop->pair[i].a);
     sl_tile_fetch_close(&loop->pair[i].x);
+    sl_tile_fetch_close(&loop->pair[i].mask);
   }
 }
 
@@ -86,6 +95,8 @@ void sl_task_spend(sl_task_loop *loop, double *part) {
 
 static sley_status begin_pair(sl_tile_pair *pair) {
   SL_TRY(sl_tile_begin(&pair->a, pair->task.i, pair->task.l));
+  if (pair->mask.of)
+    SL_TRY(sl_tile_begin(&pair->mask, pair->task.i, pair->task.j));
   return sl_tile_begin(&pair->x, pair->task.l, pair->task.j);
 }
 
@@ -93,6 +104,8 @@ static sley_status run_task(sl_task_loop *loop, sl_tile_pair *pair, sl_task_body
   sl_tile a, x;
   SL_TRY(sl_tile_wait(&pair->a, &a));
   SL_TRY(sl_tile_wait(&pair->x, &x));
+  if (pair->mask.of)
+    SL_TRY(sl_tile_wait(&pair->mask, &loop->mask));
   sl_task_spend(loop, &loop->report->communicate_ms);
   return body(context, loop, &pair->task, &a, &x);
 }
@@ -120,6 +133,7 @@ sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *so
   }
   SL_TRY(ask(source, source_context, true, now, &have));
   while (have) {
+    SL_TRY(sl_interrupted());
     SL_TRY(ask(source, source_context, false, next, &ahead));
     SL_TRY(run_task(loop, now, body, context));
     if (!ahead)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loop that products of matrices in tiles have in common: a rank's tasks in order, each with its tiles of
- * A and X, while those of the next task are on their way; where the time goes; and what moves. */
+ * A, X and the mask, while those of the next task are on their way; where the time goes; and what moves. */
 #ifndef SLEY_TILE_TASK_LOOP_H
 #define SLEY_TILE_TASK_LOOP_H
 
 #include "tile/fetch.h"
 #include "tile/walk.h"
 
-/* A task on its way: its tiles of A and X. */
+/* A task on its way: its tiles of A and X, and of the mask if there is one. */
 typedef struct sl_tile_pair {
   sl_tile_task task;
-  sl_tile_fetch a, x;
+  sl_tile_fetch a, x, mask;
 } sl_tile_pair;
 
 typedef struct sl_task_loop {
@@ -18,6 +18,7 @@ typedef struct sl_task_loop {
   sl_comm *comm;
   sley_tile_report *report;
   sl_tile_pair pair[2];
+  sl_tile mask;          /* of the task whose body runs, if there is a mask */
   double started, since; /* seconds of sl_now(): the run, and what has not been spent on a part of it */
   sl_counters before;    /* of the comm, at the start of the run */
 } sl_task_loop;
@@ -42,8 +43,8 @@ typedef sley_status (*sl_task_body)(void *context, sl_task_loop *loop, const sl_
  * may be given, and it is asked again. */
 typedef sley_status (*sl_task_source)(void *context, bool waits, sl_tile_task *task, bool *any);
 
-/* All tasks of the source: NULL: those of this rank, in order. Errors: SLEY_ERR_PEER, those of source and
- * body. Not collective. */
+/* All tasks of the source; NULL: those of this rank, in order. Errors: SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED,
+ * those of source and body. Not collective. */
 sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *source_context,
                              sl_task_body body, void *context);
 

@@ -118,6 +118,32 @@ void sl_tile_queue_nap(void) {
   nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
 }
 
+sley_status sl_tile_queue_drain(sl_tile_queue *q, sl_tile_queue_taker taker, void *context, bool *any) {
+  int64_t entry;
+  if (any)
+    *any = false;
+  do {
+    SL_TRY(sl_tile_queue_take(q, &entry));
+    if (entry)
+      SL_TRY(taker(context, entry));
+    if (entry && any)
+      *any = true;
+  } while (entry);
+  return SLEY_OK;
+}
+
+sley_status sl_tile_queue_await(sl_tile_queue *q, sl_tile_queue_taker taker, void *context, int *buffer) {
+  for (;;) {
+    bool any;
+    SL_TRY(sl_tile_queue_buffer(q, buffer));
+    if (*buffer >= 0)
+      return SLEY_OK;
+    SL_TRY(sl_tile_queue_drain(q, taker, context, &any));
+    if (!any)
+      sl_tile_queue_nap();
+  }
+}
+
 sley_status sl_tile_queue_read(sl_tile_queue *q, int rank, int buffer, int64_t bytes, const void **out) {
   const int64_t offset = q->contents + buffer * q->buffer_bytes;
   if (q->blocks[rank]) {

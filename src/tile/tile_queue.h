@@ -42,6 +42,17 @@ sley_status sl_tile_queue_push(sl_tile_queue *queue, int rank, int64_t entry);
 /* The next entry of this rank's queue; 0: there is none now. Errors: SLEY_ERR_PEER. */
 sley_status sl_tile_queue_take(sl_tile_queue *queue, int64_t *entry);
 
+/* What is done with an entry that has come. */
+typedef sley_status (*sl_tile_queue_taker)(void *context, int64_t entry);
+
+/* Takes all entries that have come. *any, which may be NULL: whether any had. Errors: SLEY_ERR_PEER, those of
+ * the taker. */
+sley_status sl_tile_queue_drain(sl_tile_queue *queue, sl_tile_queue_taker taker, void *context, bool *any);
+
+/* A free buffer of this rank, once there is one. Meanwhile this rank takes what comes: others may wait for
+ * buffers, too. Errors: those of drain. */
+sley_status sl_tile_queue_await(sl_tile_queue *queue, sl_tile_queue_taker taker, void *context, int *buffer);
+
 /* Waits a moment, where nothing has come and this rank has nothing else to do: others may want the core. */
 void sl_tile_queue_nap(void);
 

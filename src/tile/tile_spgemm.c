@@ -12,12 +12,14 @@
 #include "tile/product_stream.h"
 #include "tile/sparse_sum.h"
 #include "tile/task_loop.h"
+#include "tile/tile_product.h"
 
 /* Tiles of 16-bit values are multiplied and added in f32. */
 typedef struct spgemm {
   sl_tile_operands o;
   sley_semiring semiring;
   sley_dtype dtype; /* of sums */
+  int64_t limit;    /* of memory for a product of two tiles; 0: none */
   sl_task_loop loop;
   sl_sparse_sum *sums; /* of this rank's tiles of C, and */
   sl_csr_arrays *made; /* those that are complete: all rows, or NULL arrays where there are no entries */
@@ -26,43 +28,6 @@ typedef struct spgemm {
   sl_product_stream *stream;
   sl_claims *claims; /* NULL: nothing is stolen */
 } spgemm;
-
-/* ---- operands of the local product */
-
-/* A tile as CSR of all its rows. What had to be made anew is the caller's to free. */
-typedef struct csr_tile {
-  sley_csr csr;
-  int64_t *rowptr;
-  void *val;
-} csr_tile;
-
-static void free_csr(csr_tile *t) {
-  sl_free(t->rowptr);
-  sl_free(t->val);
-}
-
-static sley_status csr_of(const spgemm *s, const sl_tiled *of, const sl_tile *tile, csr_tile *out) {
-  *out = (csr_tile){.csr = {.rows = tile->rows,
-                            .cols = tile->cols,
-                            .rowptr = tile->rowptr,
-                            .col = tile->col,
-                            .val = tile->val,
-                            .index = of->index,
-                            .dtype = s->dtype}};
-  if (tile->rowid) {
-    SL_TRY(SL_NEW(out->rowptr, tile->rows + 1, "row pointers of a tile"));
-    sl_sparse_tile_rowptr(tile, out->rowptr);
-    out->csr.rowptr = out->rowptr;
-  }
-  if (of->dtype == s->dtype)
-    return SLEY_OK;
-  out->val = sl_alloc(tile->entries, sley_dtype_bytes(s->dtype), "values of a tile");
-  if (!out->val)
-    return SLEY_ERR_MEMORY;
-  sl_values_convert(of->dtype, tile->val, s->dtype, out->val, tile->entries);
-  out->csr.val = out->val;
-  return SLEY_OK;
-}
 
 /* ---- products for other ranks: the words of a message, then the product as a sparse tile */
 
@@ -131,18 +96,6 @@ static bool is_awaited(const spgemm *s, const int64_t *message, int64_t bytes, s
          sl_tile_shape_bytes(shape, &expected) && bytes - WORDS * WORD == expected;
 }
 
-static sley_status copy_tile(const spgemm *s, const sl_tile *tile, sl_csr_arrays *out) {
-  SL_TRY(sl_csr_arrays_alloc(tile->rows, tile->entries, s->o.y->index, s->dtype, out));
-  if (tile->entries == 0) {
-    memset(out->rowptr, 0, ((size_t)tile->rows + 1) * sizeof *out->rowptr);
-    return SLEY_OK;
-  }
-  sl_sparse_tile_rowptr(tile, out->rowptr);
-  memcpy(out->col, tile->col, (size_t)tile->entries * sl_index_bytes(s->o.y->index));
-  memcpy(out->val, tile->val, (size_t)tile->entries * sley_dtype_bytes(s->dtype));
-  return SLEY_OK;
-}
-
 /* A product that rank `from` has made comes in. */
 static sley_status receive_product(void *context, int from, const int64_t *message, int64_t bytes) {
   spgemm *s = context;
@@ -155,23 +108,30 @@ static sley_status receive_product(void *context, int from, const int64_t *messa
   if (tile.entries > 0 && s->o.y->comm->processes && !sl_sparse_tile_is_csr(&tile, shape.index))
     return sl_fail_peer(from, "its product for tile (%lld, %lld) is not a CSR matrix", (long long)task.i,
                         (long long)task.j);
-  SL_TRY(copy_tile(s, &tile, &product));
+  SL_TRY(sl_sparse_tile_copy(&tile, shape.index, shape.dtype, &product));
   return add_product(s, &task, product);
 }
 
 /* ---- a task */
 
-static sley_status multiply(spgemm *s, const sl_tile *a, const sl_tile *b, sl_spgemm_result *made) {
-  csr_tile left = {0}, right = {0};
-  sley_status status = csr_of(s, s->o.a, a, &left);
-  if (status == SLEY_OK)
-    status = csr_of(s, s->o.x, b, &right);
-  const sl_kernel_args args = {
-      .op = SL_OP_SPGEMM, .spgemm = {.semiring = s->semiring, .a = left.csr, .b = right.csr, .out = made}};
-  if (status == SLEY_OK)
-    status = sl_kernel_run(s->o.y->comm->queue, &args);
-  free_csr(&left);
-  free_csr(&right);
+static sl_tile_factor factor_of(const sl_tiled *of, const sl_tile *tile) {
+  return (sl_tile_factor){.tile = tile, .index = of->index, .dtype = of->dtype};
+}
+
+static sley_status multiply(const spgemm *s, const sl_tile_task *task, const sl_tile *a, const sl_tile *b,
+                            sl_spgemm_result *made) {
+  sl_tile_product product = {.semiring = s->semiring,
+                             .dtype = s->dtype,
+                             .limit = s->limit,
+                             .a = factor_of(s->o.a, a),
+                             .b = factor_of(s->o.x, b)};
+  if (s->o.mask)
+    product.mask = factor_of(s->o.mask, &s->loop.mask);
+  const sley_status status = sl_tile_product_make(s->o.y->comm->queue, &product, made);
+  if (status == SLEY_ERR_MEMORY)
+    sl_fail_prefix(status,
+                   "the product of tile (%lld, %lld) of A and (%lld, %lld) of B: ", (long long)task->i,
+                   (long long)task->l, (long long)task->l, (long long)task->j);
   return status;
 }
 
@@ -179,7 +139,7 @@ static sley_status run_task(void *context, sl_task_loop *loop, const sl_tile_tas
                             const sl_tile *b) {
   spgemm *s = context;
   sl_spgemm_result made;
-  SL_TRY(multiply(s, a, b, &made));
+  SL_TRY(multiply(s, task, a, b, &made));
   loop->report->flops += 2 * made.products;
   loop->report->tasks += s->claims != NULL;
   sl_task_spend(loop, &loop->report->compute_ms);
@@ -326,8 +286,8 @@ static sley_status make_tiles(spgemm *s) {
 }
 
 sley_status sl_tile_spgemm(const sl_tile_operands *factors, sley_semiring semiring, int buffers,
-                           sl_tiled **out, sley_tile_report *report) {
-  spgemm s = {.o = *factors, .semiring = semiring, .dtype = sl_sum_dtype(factors->a->dtype)};
+                           int64_t limit, sl_tiled **out, sley_tile_report *report) {
+  spgemm s = {.o = *factors, .semiring = semiring, .dtype = sl_sum_dtype(factors->a->dtype), .limit = limit};
   sl_comm *comm = factors->a->comm;
   *out = NULL;
   *report = (sley_tile_report){0};

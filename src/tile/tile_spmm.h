@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Y = alpha A X + beta Y of matrices in tiles, by one-sided access alone: no rank waits for another before
- * the end. */
+/* Y = alpha A X + beta Y of matrices in tiles, by one-sided access alone: ranks wait for each other at the
+ * end and, where products are pushed, for a free buffer. */
 #ifndef SLEY_TILE_TILE_SPMM_H
 #define SLEY_TILE_TILE_SPMM_H
 
@@ -24,7 +24,8 @@ struct sley_tile_spmm {
  * SLEY_ERR_OVERFLOW. Collective, agreed. */
 sley_status sl_tile_spmm_create(const sl_tile_operands *operands, int buffers, sl_tile_spmm **out);
 
-/* One product. An error ends the comm, if that has several ranks. Errors: SLEY_ERR_PEER. Collective. */
+/* One product. An error ends the comm, if that has several ranks. Errors: SLEY_ERR_PEER, SLEY_ERR_INTERNAL
+ * (an entry of the queue that cannot be), SLEY_ERR_INTERRUPTED. Collective. */
 sley_status sl_tile_spmm_run(sl_tile_spmm *product, double alpha, double beta);
 
 void sl_tile_spmm_destroy(sl_tile_spmm *product); /* Accepts NULL. Collective. */

@@ -7,8 +7,8 @@
  * ranks that need the same row or column of tiles begin at different ones, and often at one of their own
  * (Brock and others, section 3.3).
  *
- * Tasks whose tile of A, or of a sparse X, has no entries, or whose tile of Y has no columns, are left
- * out; every rank knows which. */
+ * Tasks whose tile of A, of a sparse X or of the mask has no entries, or whose tile of Y has no columns, are
+ * left out; every rank knows which. */
 #ifndef SLEY_TILE_WALK_H
 #define SLEY_TILE_WALK_H
 
@@ -31,6 +31,7 @@ typedef enum sl_stealing {
 typedef struct sl_tile_operands {
   const sl_tiled *a, *x;
   sl_tiled *y;
+  const sl_tiled *mask; /* of a sparse y, with its tiling; NULL: none */
   sl_stationary stationary;
   sl_stealing stealing;
 } sl_tile_operands;
@@ -63,7 +64,8 @@ bool sl_walk_next(sl_walk *walk, sl_tile_task *task);
 
 static inline bool sl_task_is(const sl_tile_operands *o, const sl_tile_task *task) {
   return sl_tile_at(o->a, task->i, task->l)->entries > 0 && sl_tile_width(&o->y->tiling, task->j) > 0 &&
-         (!o->x->sparse || sl_tile_at(o->x, task->l, task->j)->entries > 0);
+         (!o->x->sparse || sl_tile_at(o->x, task->l, task->j)->entries > 0) &&
+         (!o->mask || sl_tile_at(o->mask, task->i, task->j)->entries > 0);
 }
 
 /* The rank that makes a task's product, unless it is stolen. */

@@ -12,11 +12,11 @@ echo "products are checked, and figures are printed"
 run 0 tile "$graph" --algo all --repeat 2
 silent_err "tile"
 for word in 'matrix .*34 x 34' 'ranks  *4 as a grid of 2 x 2' 'tiles  *A 2 x 2, X 2 x 2, Y 2 x 2' nonzeros 'tile-c ' tile-a tile-b \
-  'tile-c-steal ' tile-c-steal-local 'tile-a-steal ' tile-a-steal-local \
+  'tile-c-steal ' tile-c-steal-local 'tile-a-steal ' tile-a-steal-local 'tile-b-steal ' tile-b-steal-local \
   'moved .*as predicted' 'work ' 'rank  *compute' 'mean ' 'check  *every entry'; do
   grep -q "^$word" "$work/out" || fail "tile prints no line of $word"
 done
-[ "$(grep -c '^[0-3] ' "$work/out")" = 28 ] || fail "not a line for each rank and algorithm"
+[ "$(grep -c '^[0-3] ' "$work/out")" = 36 ] || fail "not a line for each rank and algorithm"
 
 echo "types, grids and tiles of any number"
 for dtype in f32 f64 f16 bf16; do
@@ -40,10 +40,27 @@ done
 run 2 tile "$graph" --times "er:n=35,nnz=100"
 one_line "tile" "A has 34 columns and B 35 rows"
 run 0 tile "$graph" --times "$graph" --algo all --tiles 5 --ranks 3 --buffers 1 --repeat 1 --json "$work/a.json"
-for n in 0 1 2 3 4 5 6; do
+for n in 0 1 2 3 4 5 6 7 8; do
   field "$work/a.json" algorithms.$n.ok true
   field "$work/a.json" algorithms.$n.c_nnz "$("$json_field" "$work/s.json" nnz)"
 done
+
+
+echo "a mask, and a limit of memory"
+run 0 spgemm "$graph" --mask "$graph" --json "$work/s.json"
+run 0 tile "$graph" --times "$graph" --mask "$graph" --mem-limit 1M --algo all --tiles 5 --ranks 3 --repeat 1 --json "$work/m.json"
+grep -q "^mask .* nonzeros" "$work/out" || fail "tile prints no line of the mask"
+for n in 0 1 2 3 4 5 6 7 8; do
+  field "$work/m.json" algorithms.$n.ok true
+  field "$work/m.json" algorithms.$n.c_nnz "$("$json_field" "$work/s.json" nnz)"
+done
+field "$work/m.json" mem_limit 1048576
+run 2 tile "$graph" --times "$graph" --mem-limit 1K
+one_line "tile" "a mem_limit of 1024 bytes leaves no room to work"
+run 2 tile "$graph" --times "$graph" --mask "er:n=35,nnz=100"
+one_line "tile" "the mask is 35 x 35, but the product is 34 x 34"
+run 2 tile "$graph" --mask "$graph"
+one_line "tile" "mask is of C = A B"
 
 echo "JSON, and ranks as processes: the same traffic"
 run 0 tile "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --json "$work/t.json"

@@ -1,23 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of two sparse matrices in tiles: entries and values against sums over all entries, in every
- * semiring and dtype, by every algorithm; the same bits on every transport; wrong operands; failures. */
+ * semiring and dtype, by every algorithm, with and without a mask; limits of memory; the same bits on every
+ * transport; wrong operands; failures. */
 #include <math.h>
 
 #include "allocations.h"
 #include "base/random.h"
 #include "tile_case.h"
 
-enum { SAMPLES = 3, SEMIRINGS = 4, ALGORITHMS = 7 };
+enum { SAMPLES = 3, SEMIRINGS = 4, ALGORITHMS = 9, ENOUGH = 1 << 16, TOO_LITTLE = 1000 };
 
-/* A is m x n in tiles, B is A^T or n x n. */
+/* A is m x n in tiles, B is A^T. */
 typedef struct sample {
   tile_case c;
-  sley_matrix *b;
+  sley_matrix *b, *mask; /* mask, m x m: NULL: none */
   sl_tiling of_b;
   sley_tile_spgemm_options options;
   uint64_t bits[TILE_MOST_RANKS];
 } sample;
 
+/* Of values that no product could be compared with, and a dtype that need not be that of C. */
+static sley_matrix *draw_mask(const tile_case *c) {
+  sl_csr_arrays arrays;
+  sley_matrix *mask;
+  int64_t count = 0;
+  const sley_dtype dtype = (sley_dtype)(sl_random(c->seed, 8, 10) % 4);
+  assert_sley_ok(sl_csr_arrays_alloc(c->m, 2 * c->m * c->m, SLEY_I32, dtype, &arrays));
+  arrays.rowptr[0] = 0;
+  for (int64_t i = 0; i < c->m; i++) {
+    const int64_t share = (int64_t[]){0, 10, 60}[sl_random(c->seed, 12, (uint64_t)i) % 3];
+    for (int64_t j = 0; j < c->m; j++) {
+      const int64_t drawn = sl_below(sl_random(c->seed, 2000 + (uint64_t)i, (uint64_t)j), 100);
+      for (int times = drawn == 0 ? 2 : 1; drawn < share && times > 0; times--) {
+        sl_index_set(arrays.col, SLEY_I32, count, j);
+        sl_value_set(arrays.val, dtype, count++, NAN);
+      }
+    }
+    arrays.rowptr[i + 1] = count;
+  }
+  assert_sley_ok(sl_matrix_adopt(c->m, c->m, SLEY_I32, dtype, arrays, -1, &mask));
+  return mask;
+}
+
+/* Algorithms take turns, the first time round without a mask, then with one. */
 static sample draw(const rank_case *rank, uint64_t n) {
   sample s = {.c = tile_case_draw(rank->seed * 2000 + n, rank->ranks)};
   const sl_tiling *a = &s.c.a;
@@ -27,30 +52,45 @@ static sample draw(const rank_case *rank, uint64_t n) {
   s.options.semiring = (sley_semiring)(sl_random(s.c.seed, 8, 8) % SEMIRINGS);
   s.options.algo = sley_tile_algorithms()[n % ALGORITHMS];
   s.options.buffers = (int)(sl_random(s.c.seed, 8, 9) % 3);
+  s.options.mem_limit = n % 2 ? ENOUGH : 0;
+  s.mask = n / ALGORITHMS % 2 ? draw_mask(&s.c) : NULL;
   return s;
 }
 
 static void drop(sample *s) {
   sley_matrix_destroy(s->b);
+  sley_matrix_destroy(s->mask);
   tile_case_free(&s->c);
 }
 
 typedef struct factors {
   sley_matrix *block;
-  sley_tiled *a, *b;
+  sley_tiled *a, *b, *mask;
+  sley_tile_spgemm_options options; /* with the mask */
 } factors;
+
+static sl_tiling tiling_of_c(const sample *s) {
+  return (sl_tiling){s->c.m, s->c.m, s->c.a.down, s->of_b.across, s->c.a.grid_rows, s->c.a.grid_cols};
+}
 
 static sley_status make(sley_comm *comm, const sample *s, factors *f) {
   const tile_case *c = &s->c;
-  const sley_tiling a = tile_public(&c->a), b = tile_public(&s->of_b);
+  const sl_tiling of_c = tiling_of_c(s);
+  const sley_tiling a = tile_public(&c->a), b = tile_public(&s->of_b), mask = tile_public(&of_c);
   SL_TRY(tile_block(c, c->matrix, sley_comm_rank(comm), &f->block));
   SL_TRY(sley_tiled_create_sparse(comm, f->block, c->whole ? NULL : c->row_begin, &a, &f->a));
-  return sley_tiled_create_sparse(comm, s->b, NULL, &b, &f->b);
+  SL_TRY(sley_tiled_create_sparse(comm, s->b, NULL, &b, &f->b));
+  if (s->mask)
+    SL_TRY(sley_tiled_create_sparse(comm, s->mask, NULL, &mask, &f->mask));
+  f->options = s->options;
+  f->options.mask = f->mask;
+  return SLEY_OK;
 }
 
 static void end(factors *f) {
   sley_tiled_destroy(f->a);
   sley_tiled_destroy(f->b);
+  sley_tiled_destroy(f->mask);
   sl_matrix_destroy(f->block);
 }
 
@@ -84,6 +124,31 @@ static void oracle_row(const sample *s, int64_t row, double *sum, int64_t *produ
   }
 }
 
+static bool allows(const sley_matrix *mask, int64_t i, int64_t j) {
+  for (int64_t e = mask ? mask->rowptr[i] : 0; mask && e < mask->rowptr[i + 1]; e++)
+    if (sl_index_at(mask->col, mask->index, e) == j)
+      return true;
+  return !mask;
+}
+
+static int64_t part_of(int64_t total, int64_t shares, int64_t at) {
+  int64_t share = 0;
+  while (sl_share_begin(total, shares, share + 1) <= at)
+    share++;
+  return share;
+}
+
+/* Whether the tile of C that has (row, col) is made: the mask allows some entry of it. */
+static bool tile_is_made(const sample *s, int64_t row, int64_t col) {
+  const sl_tiling t = tiling_of_c(s);
+  const int64_t i = part_of(t.rows, t.down, row), j = part_of(t.cols, t.across, col);
+  for (int64_t r = sl_tile_row(&t, i); r < sl_tile_row(&t, i + 1); r++)
+    for (int64_t c = sl_tile_col(&t, j); c < sl_tile_col(&t, j + 1); c++)
+      if (allows(s->mask, r, c))
+        return true;
+  return false;
+}
+
 static sley_status compare(const sample *s, const sley_matrix *c, int64_t first) {
   double sum[64], rounded[1];
   int64_t products[64];
@@ -92,7 +157,7 @@ static sley_status compare(const sample *s, const sley_matrix *c, int64_t first)
     int64_t e = c->rowptr[i];
     oracle_row(s, first + i, sum, products);
     for (int64_t j = 0; j < s->c.m; j++) {
-      if (products[j] == 0)
+      if (products[j] == 0 || !allows(s->mask, first + i, j))
         continue;
       EXPECT(e < c->rowptr[i + 1] && sl_index_at(c->col, c->index, e) == j);
       sl_value_set(rounded, c->dtype, 0, sum[j]);
@@ -114,7 +179,7 @@ static sley_status check_report(sl_comm *comm, const sample *s, const sley_tile_
     int64_t products[64];
     oracle_row(s, i, sum, products);
     for (int64_t j = 0; j < s->c.m; j++)
-      sums[2] -= 2 * products[j];
+      sums[2] -= products[j] > 0 && tile_is_made(s, i, j) ? 2 * products[j] : 0;
   }
   sums[2] += r->flops;
   SL_TRY(sley_comm_allreduce(comm, SLEY_SUM, sums, 3));
@@ -137,7 +202,7 @@ static sley_status product_main(sl_comm *comm, void *arg) {
   sley_status status = make(comm, s, &f);
   if (status != SLEY_OK)
     goto done;
-  TRY(sley_tile_spgemm(f.a, f.b, &s->options, &c, &report));
+  TRY(sley_tile_spgemm(f.a, f.b, &f.options, &c, &report));
   TRY(check_report(comm, s, &report));
   TRY(sley_tiled_get_matrix(c, s->c.row_begin, &rows));
   CHECK(rows->rows == s->c.row_begin[comm->rank + 1] - s->c.row_begin[comm->rank]);
@@ -160,6 +225,34 @@ static void products(const rank_case *rank) {
 static void products_are_exact_and_move_what_is_predicted(void **state) {
   (void)state;
   each_case(products);
+}
+
+/* A limit that no product of two tiles fits is told of by the rank that finds it, and ends all. */
+static int refused; /* cases with a product */
+
+static void limits(const rank_case *rank) {
+  sample s = draw(rank, 30 + rank->seed);
+  s.options.mem_limit = TOO_LITTLE;
+  int64_t products[64], made = 0;
+  double sum[64];
+  for (int64_t i = 0; i < s.c.m; i++) {
+    oracle_row(&s, i, sum, products);
+    for (int64_t j = 0; j < s.c.m; j++)
+      made += products[j] > 0 && tile_is_made(&s, i, j);
+  }
+  const sley_status status = run_case(rank, product_main, &s);
+  assert_int_equal(status, made > 0 ? SLEY_ERR_MEMORY : SLEY_OK);
+  if (made > 0)
+    assert_true(strstr(sley_last_error(), "the product of tile (") && strstr(sley_last_error(), "mem_limit"));
+  refused += made > 0;
+  drop(&s);
+}
+
+static void a_product_that_exceeds_the_limit_is_refused(void **state) {
+  (void)state;
+  refused = 0;
+  each_case(limits);
+  assert_true(refused > 0 || test_launched());
 }
 
 /* ---- products of products, and what went in comes out */
@@ -238,7 +331,7 @@ static sley_status bits_main(sl_comm *comm, void *arg) {
   uint64_t sum = 0;
   if (status != SLEY_OK)
     goto done;
-  TRY(sley_tile_spgemm(f.a, f.b, &s->options, &c, NULL));
+  TRY(sley_tile_spgemm(f.a, f.b, &f.options, &c, NULL));
   TRY(sley_tiled_get_matrix(c, s->c.row_begin, &rows));
   for (int64_t i = 0; i < rows->rows; i++) {
     uint64_t row = (uint64_t)(s->c.row_begin[comm->rank] + i);
@@ -314,6 +407,19 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
   options.algo = NULL;
   options.buffers = -1;
   CHECK(sley_tile_spgemm(f.a, f.b, &options, &c, NULL) == SLEY_ERR_ARG);
+  options.buffers = 0;
+  options.mem_limit = -1;
+  CHECK(sley_tile_spgemm(f.a, f.b, &options, &c, NULL) == SLEY_ERR_ARG);
+  options.mem_limit = ENOUGH + comm->rank;
+  CHECK(sley_tile_spgemm(f.a, f.b, &options, &c, NULL) == SLEY_ERR_ARG);
+  options.mem_limit = 0;
+  options.mask = f.a; /* of another size */
+  CHECK(sley_tile_spgemm(f.a, f.b, &options, &c, NULL) == SLEY_ERR_ARG);
+  CHECK(strstr(sley_last_error(), "the mask must be"));
+  options.mask = dense;
+  CHECK(sley_tile_spgemm(f.a, f.b, &options, &c, NULL) == SLEY_ERR_ARG);
+  options.mask = comm->rank == 0 ? f.mask : NULL;
+  CHECK(sley_tile_spgemm(f.a, f.b, &options, &c, NULL) == SLEY_ERR_ARG);
   TRY(sley_tile_spgemm(f.a, f.b, NULL, &c, NULL)); /* all is as good as before */
 done:
   sley_tiled_destroy(c);
@@ -328,11 +434,11 @@ static void wrong_operands_are_refused_on_all_ranks(void **state) {
   rank_case rank = {.transport = transport ? transport : "threads", .ranks = 2, .workgroup = 2, .threads = 1};
   if (test_launched())
     skip(); /* of another number of ranks */
-  sample s = draw(&rank, 7);
+  sample s = draw(&rank, ALGORITHMS);
   while (s.c.m == s.c.n) { /* so that A does not fit as B */
     drop(&s);
     rank.seed++;
-    s = draw(&rank, 7);
+    s = draw(&rank, ALGORITHMS);
   }
   assert_case_ok(&rank, run_case(&rank, wrong_main, &s));
   drop(&s);
@@ -343,15 +449,17 @@ static void wrong_operands_are_refused_on_all_ranks(void **state) {
 static void every_allocation_may_fail(void **state) {
   (void)state;
   const rank_case rank = {.transport = "threads", .ranks = 3, .workgroup = 2, .threads = 1, .seed = 3};
-  sample s = draw(&rank, 1); /* tile-a */
+  sample s = draw(&rank, ALGORITHMS + 1); /* tile-a, with a mask */
   assert_true(fail_each_allocation(&rank, bits_main, &s, SLEY_OK) > 60);
   drop(&s);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(products_are_exact_and_move_what_is_predicted),
-      cmocka_unit_test(products_can_be_multiplied), cmocka_unit_test(bits_depend_on_the_tiles_alone),
-      cmocka_unit_test(wrong_operands_are_refused_on_all_ranks), cmocka_unit_test(every_allocation_may_fail)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_exact_and_move_what_is_predicted),
+                                     cmocka_unit_test(a_product_that_exceeds_the_limit_is_refused),
+                                     cmocka_unit_test(products_can_be_multiplied),
+                                     cmocka_unit_test(bits_depend_on_the_tiles_alone),
+                                     cmocka_unit_test(wrong_operands_are_refused_on_all_ranks),
+                                     cmocka_unit_test(every_allocation_may_fail)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

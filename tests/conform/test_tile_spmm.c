@@ -8,7 +8,7 @@
 #include "tile/tile_spmm.h"
 #include "tile_case.h"
 
-enum { PAD = 1, ALGORITHMS = 7 };
+enum { PAD = 1, ALGORITHMS = 9 };
 
 typedef struct sample {
   tile_case c;

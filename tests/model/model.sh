@@ -15,7 +15,7 @@ failures=0
 # $1: how many errors are to be found (1: at least one); $2: the words of -D
 explore() {
   # shellcheck disable=SC2086
-  if ! { spin $2 -a "$model" && cc -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM=2000 -o pan pan.c; } >log 2>&1; then
+  if ! { spin $2 -a "$model" && cc -O1 -w -DSAFETY -DCOLLAPSE -DMEMLIM=2000 -o pan pan.c; } >log 2>&1; then
     cat log
     exit 1
   fi
