@@ -53,8 +53,8 @@ static sley_status read_ahead(const tile_case *c, const sl_tiled *t, double fact
   sl_tile_fetch fetch[2] = {0};
   sl_tile tile;
   sley_status status = SLEY_OK;
-  TRY(sl_tile_fetch_open(&fetch[0], t));
-  TRY(sl_tile_fetch_open(&fetch[1], t));
+  TRY(sl_tile_fetch_open(&fetch[0], t, SL_TILE_FOR_HOST));
+  TRY(sl_tile_fetch_open(&fetch[1], t, SL_TILE_FOR_HOST));
   for (int64_t n = -1; n < count; n++) {
     const int64_t now = (n + t->comm->rank) % count, next = (n + 1 + t->comm->rank) % count;
     if (n + 1 < count)
@@ -77,7 +77,7 @@ static sley_status read_blocking(const tile_case *c, const sl_tiled *t, double f
   sl_counters before, after;
   int64_t bytes = 0, counted = 0;
   sley_status status = SLEY_OK;
-  TRY(sl_tile_fetch_open(&fetch, t));
+  TRY(sl_tile_fetch_open(&fetch, t, SL_TILE_FOR_HOST));
   t->comm->ops->counters(t->comm, &before);
   for (int64_t n = 0; n < sl_tiles(&t->tiling); n++) {
     const int64_t i = n / t->tiling.across, j = n % t->tiling.across;
@@ -272,7 +272,7 @@ static sley_status spoiled_main(sl_comm *comm, void *arg) {
       sl_tiled_create_sparse(comm, &c->a, &(sl_tile_source){block, c->whole ? NULL : c->row_begin}, &t);
   if (status != SLEY_OK)
     goto done;
-  TRY(sl_tile_fetch_open(&fetch, t));
+  TRY(sl_tile_fetch_open(&fetch, t, SL_TILE_FOR_HOST));
   for (sl_own_tile at = sl_own_first(&c->a, comm->rank); sl_own_is(&c->a, &at); sl_own_next(&c->a, &at))
     if (sl_tile_at(t, at.i, at.j)->entries > 0)
       spoil(t, at.i, at.j, (int)((at.i + at.j) % 4));
