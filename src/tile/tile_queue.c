@@ -24,9 +24,11 @@ static sley_status measure(sl_tile_queue *q) {
 static sley_status take_memory(sl_tile_queue *q) {
   SL_TRY(measure(q));
   SL_TRY(SL_NEW_ZERO(q->in_use, q->buffers, "buffers"));
-  q->late_most = q->places + q->buffers;
-  SL_TRY(SL_NEW(q->late, q->late_most, "words of a queue"));
-  SL_TRY(sl_marks_open(q->comm->device, &q->marks));
+  if (!q->comm->device->ops->host_addresses) {
+    q->late_most = q->places + q->buffers;
+    SL_TRY(SL_NEW(q->late, q->late_most, "words of a queue"));
+    SL_TRY(sl_marks_open(q->comm->device, &q->marks));
+  }
   return SL_NEW(q->blocks, q->comm->size, "addresses of blocks");
 }
 
@@ -126,6 +128,8 @@ sley_status sl_tile_queue_settle(sl_tile_queue *q) {
 }
 
 static sley_status send_later(sl_tile_queue *q, sl_late_word word) {
+  if (!q->late) /* on the host the comm's queue is always done */
+    return send_word(q, &word);
   if (q->late_count == q->late_most)
     SL_TRY(sl_tile_queue_settle(q));
   SL_TRY(sl_marks_set(&q->marks, q->comm->queue, &word.mark));

@@ -38,7 +38,8 @@ typedef struct sl_tile_queue {
   bool *in_use;              /* of this rank's buffers */
   char *room;                /* for a buffer that is read; NULL: this rank can load all of them */
   sl_marks marks;            /* of the comm's queue */
-  sl_late_word *late;        /* a ring: at most one for each place and each buffer of this rank */
+  sl_late_word *late;        /* a ring: at most one for each place and each buffer of this rank; NULL: words
+                              * are sent at once */
   int64_t late_first, late_count, late_most;
 } sl_tile_queue;
 
