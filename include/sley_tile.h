@@ -52,9 +52,9 @@ typedef struct sley_tiled sley_tiled;
 /* A sparse matrix in tiles, copied from rows: block holds this rank's rows, row_begin[rank] to row_begin[rank
  * + 1] - 1 (row_begin: size + 1 numbers, the same on all ranks), with columns numbered over the whole matrix;
  * or, with row_begin NULL, block is the whole matrix on every rank. comm outlives it. Errors: SLEY_ERR_ARG
- * (also: the ranks' blocks have different columns or types), SLEY_ERR_UNSUPPORTED (so many ranks
- * in one process that they take turns on its cores), SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW (2^32 entries in one
- * row of one tile). Collective. */
+ * (also: the ranks' blocks have different columns or types), SLEY_ERR_UNSUPPORTED (so many ranks in one
+ * process that they take turns on its cores), SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW (2^32 entries in one row of
+ * one tile). Collective. */
 sley_status sley_tiled_create_sparse(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                                      const sley_tiling *tiling, sley_tiled **out);
 
